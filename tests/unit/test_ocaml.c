@@ -246,9 +246,27 @@ static void the_stack_for_signals_is_the_kernels(void **state)
 		assert_true(walked.sink.roots.items[i].node != heap_sink_node(&walked.sink, other));
 	walked_free(&walked);
 	/* This process has one thread: one of them is something else. */
-	forged_memory_malloc(&forged->memory, bytes);
+	other = forged_memory_malloc(&forged->memory, bytes);
 	walk(&forged->memory, &walked);
 	assert_null(root_named(&walked.sink, "signal stack"));
+	walked_free(&walked);
+	forged_put(other + 64, 1);
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "signal stack", stack);
+	walked_free(&walked);
+}
+
+/* As the unison of Debian 12 has it. */
+static void programs_for_older_libraries_have_smaller_stacks_for_signals(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	uint64_t buffer = forged_memory_malloc(&forged->memory, 8200);
+	uint64_t stack = forged_memory_malloc(&forged->memory, 8200);
+
+	forged_put(buffer, 1);
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "signal stack", stack);
 	walked_free(&walked);
 }
 
@@ -274,6 +292,7 @@ int main(void)
 		FORGED(a_table_of_finalisers_ends_where_its_block_does),
 		FORGED(modules_of_endless_fields_are_bounded),
 		FORGED(the_stack_for_signals_is_the_kernels),
+		FORGED(programs_for_older_libraries_have_smaller_stacks_for_signals),
 		FORGED(nonsense_anywhere_does_no_harm),
 	};
 

@@ -381,7 +381,8 @@ static int add_exceptions(const struct ocaml *ocaml, struct heap_sink *sink)
 
 /* Stacks for signals: signals_nat.c, caml_setup_stack_overflow_detection. */
 
-/* As sysconf(3), _SC_SIGSTKSZ: the kernel of a core is taken to be like this one. */
+/* As sysconf(3), _SC_SIGSTKSZ: the kernel of a core is taken to be like this one. Programs that
+ * were compiled where SIGSTKSZ is a constant have stacks of SIGNAL_STACK_MIN. */
 static uint64_t signal_stack_bytes(const struct memory_source *source)
 {
 	uint64_t minimum = source->core ? getauxval(AT_MINSIGSTKSZ)
@@ -398,13 +399,35 @@ static uint32_t threads_of(const struct memory_source *source)
 										    : entry.threads;
 }
 
+/* No signal came on it, or nothing was ever there. */
+static bool is_untouched(const struct ocaml *ocaml, uint64_t start, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes / 8; i++) {
+		if (target_word(ocaml->memory, start + i * 8))
+			return false;
+	}
+	return true;
+}
+
+/* Of `count` nodes those that are untouched; how many. */
+static uint32_t keep_untouched(const struct ocaml *ocaml, const struct heap_sink *sink,
+			       uint32_t *nodes, uint32_t count)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (is_untouched(ocaml, sink->starts[nodes[i]], sink->sizes[nodes[i]]))
+			nodes[kept++] = nodes[i];
+	}
+	return kept;
+}
+
 /* Each thread gets one from malloc, and then only the kernel has its address: a block of that size
  * is one unless there are more of them than threads. */
-static int add_signal_stacks(const struct ocaml *ocaml, struct heap_sink *sink)
+static int add_signal_stacks(const struct ocaml *ocaml, struct heap_sink *sink, uint64_t bytes)
 {
-	const struct memory_source *source = &ocaml->memory->maps->source;
-	uint64_t bytes = signal_stack_bytes(source);
 	uint32_t stacks[SIGNAL_STACKS_MAX], count = 0;
+	uint32_t threads = threads_of(&ocaml->memory->maps->source);
 	int error = 0;
 
 	for (uint32_t i = 0; i < sink->count && count < SIGNAL_STACKS_MAX; i++) {
@@ -412,11 +435,23 @@ static int add_signal_stacks(const struct ocaml *ocaml, struct heap_sink *sink)
 		    sink->sizes[i] < bytes + MALLOC_SLACK)
 			stacks[count++] = i;
 	}
-	if (count > threads_of(source))
+	if (count > threads)
+		count = keep_untouched(ocaml, sink, stacks, count);
+	if (count > threads)
 		return 0;
 	for (uint32_t i = 0; !error && i < count; i++)
 		error = heap_sink_root(sink, OCAML_KEY, "signal stack", sink->starts[stacks[i]]);
 	return error;
+}
+
+static int add_all_signal_stacks(const struct ocaml *ocaml, struct heap_sink *sink)
+{
+	uint64_t bytes = signal_stack_bytes(&ocaml->memory->maps->source);
+	int error = add_signal_stacks(ocaml, sink, bytes);
+
+	return error || bytes == SIGNAL_STACK_MIN
+		       ? error
+		       : add_signal_stacks(ocaml, sink, SIGNAL_STACK_MIN);
 }
 
 int ocaml_roots(void *state, struct heap_sink *sink)
@@ -431,7 +466,7 @@ int ocaml_roots(void *state, struct heap_sink *sink)
 	if (!error)
 		error = add_exceptions(visit.ocaml, sink);
 	if (!error)
-		error = add_signal_stacks(visit.ocaml, sink);
+		error = add_all_signal_stacks(visit.ocaml, sink);
 	if (!error)
 		error = find_ephemerons(visit.ocaml);
 	return error ? error : claim_all(visit.ocaml, sink);
