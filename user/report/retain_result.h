@@ -168,6 +168,10 @@ struct retained_runtime {
 	uint64_t unread_bytes;		 /* of its heap */
 	uint64_t nonsense;		 /* what cannot be, and was left out */
 	uint64_t retries;		 /* what was read anew because it was just changing */
+	/* Objects that no root leads to: garbage; only of a runtime all of whose roots are known.
+	 */
+	bool all_roots;
+	uint64_t unreached, unreached_bytes;
 };
 
 struct retain_result {

@@ -439,7 +439,10 @@ static int add_runtimes(struct building *building)
 						   .free_bytes = report->free_bytes,
 						   .unread_bytes = report->unread_bytes,
 						   .nonsense = report->nonsense,
-						   .retries = report->retries};
+						   .retries = report->retries,
+						   .all_roots = report->all_roots,
+						   .unreached = report->unreached,
+						   .unreached_bytes = report->unreached_bytes};
 		added->version = text(building, report->version, &error);
 	}
 	return error;

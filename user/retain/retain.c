@@ -150,13 +150,30 @@ static int compute_retention(struct retain *retain)
 				 &retain->retention);
 }
 
+static void count_unreached(struct heap_graph *graph, uint32_t node)
+{
+	struct heap_sink *managed = &graph->managed;
+	uint32_t what = heap_graph_what(graph, node);
+	const char *runtime;
+
+	if (!node_has_class(what) || what & NODE_PART)
+		return;
+	runtime = managed->classes.items[what & NODE_CLASS].runtime;
+	for (size_t i = 0; i < managed->reports.count; i++) {
+		if (strcmp(managed->reports.items[i].runtime, runtime) != 0)
+			continue;
+		managed->reports.items[i].unreached++;
+		managed->reports.items[i].unreached_bytes += graph->sizes[node];
+	}
+}
+
 /*
  * Objects of runtimes were read after the heap image was, and not every word that can refer to one
  * is known: that nothing leads to one proves nothing.
  */
 static int take_back_managed(struct retain *retain)
 {
-	const struct heap_graph *graph = &retain->graph;
+	struct heap_graph *graph = &retain->graph;
 	_cleanup_free_ uint32_t *doubtful = NULL;
 	uint32_t count = 0;
 
@@ -166,9 +183,11 @@ static int take_back_managed(struct retain *retain)
 	if (!doubtful)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < graph->blocks; i++) {
-		if (retain->retention.verdicts[i] == VERDICT_LOST &&
-		    heap_graph_what(graph, i) != NODE_PLAIN)
-			doubtful[count++] = i;
+		if (retain->retention.verdicts[i] != VERDICT_LOST ||
+		    heap_graph_what(graph, i) == NODE_PLAIN)
+			continue;
+		count_unreached(graph, i);
+		doubtful[count++] = i;
 	}
 	return retention_take_back(&graph->graph, graph->sizes, doubtful, count,
 				   &retain->retention);

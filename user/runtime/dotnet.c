@@ -44,7 +44,9 @@
 #define SEGMENT_ALLOCATED 0
 #define SEGMENT_COMMITTED 8
 #define SEGMENT_MEMORY 32
+#define SEGMENT_FLAGS 40
 #define SEGMENT_NEXT 48
+#define SEGMENT_IS_FROZEN 1u
 
 #define STREAM_BYTES (256u << 10)
 
@@ -420,6 +422,19 @@ struct managed_heap {
 	uint64_t ephemeral, allocated;
 };
 
+static int note_frozen(struct walk *walk, uint64_t segment, uint64_t start, uint64_t end)
+{
+	struct dotnet_range *range;
+
+	if (!(target_word(walk->dotnet->memory, segment + SEGMENT_FLAGS) & SEGMENT_IS_FROZEN))
+		return 0;
+	range = vec_push(&walk->dotnet->frozen);
+	if (!range)
+		return -ENOMEM;
+	*range = (struct dotnet_range){start, end};
+	return 0;
+}
+
 /* No word of a region holds anything but those of its objects. */
 static int walk_segment(struct walk *walk, const struct managed_heap *heap, uint64_t segment)
 {
@@ -442,7 +457,9 @@ static int walk_segment(struct walk *walk, const struct managed_heap *heap, uint
 	walk->report->heap_bytes += committed - start;
 	walk->report->free_bytes += committed - end;
 	walk->at = 0;
-	error = walk_objects(walk, start, end);
+	error = note_frozen(walk, segment, start, end);
+	if (!error)
+		error = walk_objects(walk, start, end);
 	return error ? error : heap_sink_claim(walk->sink, start, committed - start, false);
 }
 
@@ -610,8 +627,9 @@ static int walk_all(struct dotnet *dotnet, struct heap_sink *sink, struct walk_r
 			break;
 		if (i)
 			wait_a_moment();
+		report->retries = i;
 		heap_sink_rewind(sink, mark);
-		dotnet->queues.count = 0;
+		dotnet->queues.count = dotnet->frozen.count = 0;
 		dotnet->last_object = 0;
 		report->heap_bytes = report->free_bytes = report->nonsense = 0;
 		error = walk_once(&walk);
@@ -638,6 +656,7 @@ static void end(void *state)
 	vec_free(&dotnet->modules);
 	vec_free(&dotnet->slots);
 	vec_free(&dotnet->queues);
+	vec_free(&dotnet->frozen);
 	vec_free(&dotnet->dependents);
 	hash_free(&dotnet->type_index);
 	hash_free(&dotnet->ended);

@@ -110,6 +110,10 @@ struct dotnet_dependent {
 	uint64_t first, second;
 };
 
+struct dotnet_range {
+	uint64_t start, end;
+};
+
 /* A thread of the runtime's. */
 struct dotnet_thread {
 	uint64_t address;
@@ -156,7 +160,8 @@ struct dotnet {
 	uint32_t ended_class;	  /* of the sink; UINT32_MAX: none yet */
 	struct hash module_index; /* those in modules */
 	VEC(uint64_t) modules;
-	VEC(uint64_t) queues;			 /* CFinalize of each heap */
+	VEC(struct dotnet_range) frozen; /* of objects that are never freed: literals, types */
+	VEC(uint64_t) queues;		 /* CFinalize of each heap */
 	VEC(struct dotnet_dependent) dependents; /* by the first one */
 	struct hash statics;			 /* classes whose statics are roots already */
 	/* Where static fields that are roots are, by ascending address: in arrays, for which their

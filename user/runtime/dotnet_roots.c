@@ -373,6 +373,22 @@ static int compare_slots(const void *left_pointer, const void *right_pointer)
 	return left < right ? -1 : left > right;
 }
 
+/* The first one at or after an address. */
+static uint32_t first_node(const struct heap_sink *sink, uint64_t address)
+{
+	uint32_t low = 0, high = sink->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (sink->starts[middle] < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* The arrays themselves. */
 static int add_thread_arrays(struct dotnet *dotnet, struct heap_sink *sink)
 {
@@ -381,6 +397,23 @@ static int add_thread_arrays(struct dotnet *dotnet, struct heap_sink *sink)
 	for (size_t i = 0; !error && i < dotnet->threads.count; i++)
 		error = heap_sink_root(sink, KEY, "thread statics",
 				       dotnet->threads.items[i].statics);
+	return error;
+}
+
+/* Code has their addresses. */
+static int add_frozen(struct dotnet *dotnet, struct heap_sink *sink)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < dotnet->frozen.count; i++) {
+		const struct dotnet_range *range = &dotnet->frozen.items[i];
+
+		for (uint32_t node = first_node(sink, range->start);
+		     !error && node < sink->count && sink->starts[node] < range->end &&
+		     sink->roots.count < DOTNET_ROOTS_MAX;
+		     node++)
+			error = heap_sink_root(sink, KEY, "frozen object", sink->starts[node]);
+	}
 	return error;
 }
 
@@ -419,5 +452,8 @@ int dotnet_roots(void *state, struct heap_sink *sink)
 		error = add_thread_arrays(dotnet, sink);
 	if (!error)
 		error = dotnet_add_handles(dotnet, sink);
+	if (!error)
+		error = add_frozen(dotnet, sink);
+	sink->reports.items[dotnet->report].all_roots = true;
 	return error ? error : claim_native(dotnet, sink);
 }

@@ -318,6 +318,10 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 		fprintf(out, "; %" PRIu64 " parts of it contradict themselves", runtime->nonsense);
 	if (runtime->retries)
 		fprintf(out, "; %" PRIu64 " reads repeated while it changed", runtime->retries);
+	if (runtime->all_roots && runtime->unreached)
+		fprintf(out, "; %" PRIu64 " objects with %s are garbage, not collected yet",
+			runtime->unreached,
+			units_bytes(bytes, (double)runtime->unreached_bytes, ""));
 	if (runtime->why)
 		fprintf(out, "%s: %s", runtime->objects ? "" : ": objects not known", runtime->why);
 	fputc('\n', out);
