@@ -574,7 +574,8 @@ static void report_on(const struct ghc *ghc, const struct heap_sink *sink, size_
 	if (ghc->non_moving)
 		report->why = "objects of the non-moving collector are missing";
 	else if (ghc->retries == MAX_RETRIES)
-		report->why = "it was collected whenever it was read: some objects are missing";
+		report->why =
+			"it was collected whenever it was read: objects may be missing or doubled";
 }
 
 /* The program, or the library that has the runtime. */
