@@ -229,7 +229,7 @@ static size_t entries_ahead(const uint64_t *pages, size_t count)
 /* Which ones of these pages, in ascending order, are there. */
 static void find_present(struct peek *peek, const uint64_t *pages, bool *present, size_t count)
 {
-	uint64_t entries[PEEK_AHEAD], at = 0;
+	uint64_t entries[PEEK_AHEAD] = {0}, at = 0;
 	size_t held = 0;
 
 	for (size_t i = 0; i < count; i++) {
