@@ -48,7 +48,7 @@ static void *call_target(void *unused)
 /* Where trial_target lies in our own executable. */
 static int target_offset(int self_fd, uint64_t *offset)
 {
-	extern const char __executable_start[];
+	extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 	uint64_t vaddr = (uint64_t)(uintptr_t)feature_probe_target;
 	struct elf_file file;
 	int error = elf_file_open(self_fd, &machine_abi, &file);
@@ -56,7 +56,7 @@ static int target_offset(int self_fd, uint64_t *offset)
 	if (error)
 		return error;
 	if (file.type == ET_DYN)
-		vaddr -= (uint64_t)(uintptr_t)__executable_start;
+		vaddr -= (uint64_t)(uintptr_t)__ehdr_start;
 	error = elf_file_offset(&file, vaddr, offset);
 	elf_file_close(&file);
 	return error;
