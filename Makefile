@@ -10,6 +10,7 @@
 #   make clean                                              make rpm    an RPM package
 #
 # Only `deps`, `demo` and `test` install packages, and list them first. V=1 shows the commands.
+# -s shows none. `demo`, `test`, `fuzz` and `check` build on all CPUs unless -j says otherwise.
 # Rules for tests: tests/tests.mk, tests/bench/bench.mk, tests/fuzz/fuzz.mk.
 
 VERSION := 0.1.0
@@ -23,8 +24,10 @@ endif
 
 ifneq ($(V),1)
 Q := @
-say = @printf '  %-6s %s\n' $(1) $@
+say = @$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,printf '  %-6s %s\n' $(1) $@)
 endif
+# Another make of ours, as wide as this machine unless this one was told how wide.
+PARALLEL = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # The folder in user/arch/ and in bpf/arch/; and libbpf's name for it.
 ARCH     := $(patsubst aarch64,arm64,$(shell uname -m))
@@ -107,13 +110,15 @@ $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
 	$(call say,BPF)
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
+# Warnings stay beside the object: `make check` reads them, and needs no build of its own.
 $(B)/user/%.o: user/%.c | $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDENING) -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDENING) -c $< -o $@ 2>$(@:.o=.warnings); \
+		status=$$?; cat $(@:.o=.warnings) >&2; exit $$status
 
 # The page is embedded as committed; `make html-bundle` builds it from its sources, with npm.
-$(B)/user/output/html/html.o $(B)/san/user/output/html/html.o: user/html/report.html
+$(B)/user/output/html/html.o $(B)/asan/user/output/html/html.o: user/html/report.html
 
 # make deps FOR='build vm': scripts/deps.sh has the groups.
 deps:
@@ -121,7 +126,7 @@ deps:
 
 demo:
 	@$(DEPS) build
-	@$(MAKE) --no-print-directory all $(B)/workloads/demo_server
+	@$(PARALLEL) all $(B)/workloads/demo_server
 	@scripts/demo.sh
 
 demo-threads: all $(B)/workloads/thread_server
@@ -139,6 +144,15 @@ html-bundle:
 
 C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] user/output/*/*.[ch] user/arch/*/*.[ch] include/*.h bpf/*.[ch] bpf/arch/*/*.h tests/*/*.[ch] \
 	tests/*/*/*.[ch] tests/*/*.cc tests/*/*/*.cc)
+# A file is linted again when its object is newer, which follows its headers.
+TIDY := $(SOURCES:%.c=$(B)/tidy/%.ok)
+$(B)/tidy/%.ok: $(B)/%.o .clang-tidy
+	@mkdir -p $(@D)
+	$(call say,TIDY)
+	$(Q)clang-tidy --quiet $*.c -- -std=gnu11 $(CPPFLAGS) 2>$(@:.ok=.log) || \
+		{ cat $(@:.ok=.log) >&2; exit 1; }
+	@touch $@
+
 check:
 	@$(DEPS) --check build check
 	@scripts/check_rooms.sh
@@ -146,9 +160,8 @@ check:
 	@scripts/check_links.sh
 	@$(MAKE) --no-print-directory check-arch
 	@clang-format --dry-run --Werror $(C_FILES)
-	@$(MAKE) --no-print-directory B=$(B)/check CFLAGS='-O2 -g -Werror' all
-	@printf '%s\n' $(SOURCES) | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$$@" -- \
-		-std=gnu11 $(subst ",\",$(subst ',,$(CPPFLAGS))) 2>/dev/null' tidy
+	@$(PARALLEL) -k all $(TIDY)
+	@! grep . $(OBJECTS:.o=.warnings)
 	@echo 'check: formatted, linted, layered, without warnings or dead links'
 
 install: all

@@ -12,9 +12,11 @@
 #
 # tests/bench/bench.mk and tests/fuzz/fuzz.mk have the rules for benchmarks and fuzzing.
 
-# The sanitised twin of every object, for the unit tests.
-SAN         := -fsanitize=address,undefined -fno-omit-frame-pointer
-SAN_OBJECTS := $(patsubst %.c,$(B)/san/%.o,$(filter-out user/main.c,$(SOURCES)))
+# The sanitised twin of every object, for the unit tests, in one library that each of them loads:
+# linked into each, it takes longer than their compilation. Calls between files go by name, so a test
+# may define a function in place of the library's.
+SAN         := -O1 -Wno-maybe-uninitialized -Wno-format-truncation -fsanitize=address,undefined -fno-omit-frame-pointer -fPIC -fno-semantic-interposition
+SAN_OBJECTS := $(patsubst %.c,$(B)/asan/%.o,$(filter-out user/main.c,$(SOURCES)))
 UNIT_TESTS  := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 E2E_TESTS   := $(patsubst tests/e2e/%.c,$(B)/e2e/%,$(wildcard tests/e2e/test_*.c))
 # One program, built in several ways.
@@ -25,12 +27,15 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static)
 
-.PHONY: check-arch test unit e2e fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers
+.PHONY: check-arch test unit e2e e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers
 
+# All is built before anything runs.
 test: deps
+	@$(PARALLEL) $(UNIT_TESTS) e2e-programs fuzz-programs
 	@$(MAKE) --no-print-directory unit e2e fuzz
 
-unit: $(UNIT_TESTS)
+unit: $(B)/has-unit
+	@$(PARALLEL) $(UNIT_TESTS)
 	@scripts/run_tests.sh $(UNIT_TESTS)
 
 # Readers of our formats: unpacked, because their packages would start daemons.
@@ -38,7 +43,11 @@ $(B)/consumers/packages: scripts/consumers.sh
 	@scripts/consumers.sh $(B)/consumers
 	@touch $@
 
-e2e: $(B)/has-test all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS) $(B)/truth/backtrace_preload.so $(B)/truth/counting_preload.so
+e2e-programs: $(B)/has-test all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS) \
+	$(B)/truth/backtrace_preload.so $(B)/truth/counting_preload.so
+
+e2e: $(B)/has-test
+	@$(PARALLEL) e2e-programs
 	@scripts/run_tests.sh -- $(E2E_TESTS)
 
 # Other projects' suites, from their source trees:
@@ -104,21 +113,21 @@ test-cri: $(B)/consumers/packages $(B)/workloads/dripper
 	@$(MAKE) --no-print-directory image
 	@tests/kubernetes/test_cri.py $(B)/consumers/usr/bin $(B)/dist/leakmon-$(VERSION)-image.tar
 
-$(B)/san/%.o: %.c | $(SKELETONS) $(B)/has-unit
+$(B)/asan/%.o: %.c | $(SKELETONS) $(B)/has-unit
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -c $< -o $@
 
-# An archive: each test takes what it uses.
-$(B)/san/leakmon.a: $(SAN_OBJECTS)
-	$(call say,AR)
-	$(Q)rm -f $@ && $(AR) rcs $@ $(SAN_OBJECTS)
+$(B)/asan/libleakmon.so: $(SAN_OBJECTS)
+	$(call say,LD)
+	$(Q)$(CC) $(SAN) -shared -Wl,-z,defs -o $@ $(SAN_OBJECTS) $(LIBS)
 
-$(B)/unit/%: tests/unit/%.c $(B)/san/leakmon.a
+# A change of the library alone leaves them as they are.
+$(B)/unit/%: tests/unit/%.c | $(B)/asan/libleakmon.so
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests -Ibpf/arch/$(ARCH) $< $(B)/san/leakmon.a -o $@ \
-		-lcmocka -ljansson $(LIBS)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests -Ibpf/arch/$(ARCH) $< -o $@ \
+		-L$(B)/asan -lleakmon -Wl,-rpath,$(abspath $(B)/asan) -Wl,-z,now -lcmocka -ljansson $(LIBS)
 
 # Everything outside user/arch/ARCH and bpf/arch/ARCH, against a processor that is made up; and what
 # must not compile against it (tests/arch/planted/: one fault a file). Headers of the stub stand in
@@ -158,10 +167,16 @@ $(B)/stub/%.refused: %.c $(wildcard $(STUB)/*/*.h $(STUB)/*/*/*.h user/arch/*.h 
 
 E2E_SUPPORT := $(filter-out tests/e2e/test_%.c,$(wildcard tests/e2e/*.c)) tests/truth/compare.c \
 	tests/truth/compare_print.c
-$(B)/e2e/%: tests/e2e/%.c $(E2E_SUPPORT) $(wildcard tests/e2e/*.h)
+E2E_OBJECTS := $(E2E_SUPPORT:%.c=$(B)/e2e/support/%.o)
+$(B)/e2e/support/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Werror=unused-function -Itests/e2e -c $< -o $@
+
+$(B)/e2e/%: tests/e2e/%.c $(E2E_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Werror=unused-function -Itests/e2e $< $(E2E_SUPPORT) -o $@ \
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Werror=unused-function -Itests/e2e $< $(E2E_OBJECTS) -o $@ \
 		-lcmocka -lbpf -ljansson -lpthread
 
 # Targets keep their frame pointers: the walk follows them. Their truth must not be optimised away.

@@ -6,7 +6,10 @@
 # seeds.
 FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_CFLAGS  := -O1 -g -fno-omit-frame-pointer -std=gnu11 $(WARNINGS) -MMD -MP $(FUZZ_SAN)
-FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/%.o,$(filter-out user/main.c,$(SOURCES)))
+# The rooms with readers of hostile input, and what these readers need of others.
+FUZZ_ROOMS   := arch base elf heap parse pause proc report runtime sandbox target
+FUZZ_SOURCES := $(filter $(FUZZ_ROOMS:%=user/%/%),$(SOURCES)) user/triage/process_reading.c
+FUZZ_OBJECTS := $(FUZZ_SOURCES:%.c=$(B)/fuzz/%.o)
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 TIME         ?= 5
 
@@ -29,5 +32,5 @@ fuzz-programs: $(FUZZERS) $(B)/fuzz/seed_worker_answer
 
 fuzz:
 	@$(DEPS) --check build fuzz
-	@$(MAKE) --no-print-directory fuzz-programs
+	@$(PARALLEL) fuzz-programs
 	@scripts/fuzz.sh $(B)/fuzz $(TIME) $(FUZZERS)
