@@ -6,7 +6,8 @@
 #include "process.bpf.h"
 
 #define LM_UNWIND_MEMORY void
-#define LM_UNWIND_READ(memory, to, size, address) bpf_probe_read_user(to, size, (void *)(address))
+#define LM_UNWIND_READ(memory, to, size, address)                                                  \
+	((void)(memory), bpf_probe_read_user(to, size, (void *)(address)))
 #include "leakmon_unwind.h"
 
 #ifndef LEAKMON_UNWIND_ELSEWHERE

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "output/output.h"
+#include "report/report.h"
 
 /* Output of `format` for `report`; the caller frees it. */
 static inline char *golden_render(const char *format, const struct report *report)
