@@ -146,6 +146,29 @@ static void without_compressed_pointers_it_is_found_as_well(void **state)
 	assert_true(size >= number_at(truth, "mapped"));
 }
 
+/* The kernel joins what malloc maps beside the heap to the heap's mapping. */
+static void a_block_beside_the_heap_leaves_the_rest_to_it(void **state)
+{
+	struct harness *harness = harness_any(state);
+	char library[96];
+	struct managed_case joined = {
+		"hotspot", "GC.class_histogram", "build/workloads/joined", {"joined", library}};
+	struct child *target;
+	json_t *process, *truth;
+
+	snprintf(library, sizeof(library), "%s/libjvm.so", harness->directory);
+	free(shell(harness, 0, "echo library >%s", library));
+	target = start(harness, &joined);
+	truth = workload_ask(harness, target, "truth");
+	process = memory_that_adds_up(harness, target);
+	expect_named(&joined, process);
+	/* The thread-locals of the program may lie behind the block. */
+	assert_in_range(part_of(process, "managed_heap", "resident_bytes"),
+			number_at(truth, "touched"), number_at(truth, "touched") + MIB / 16);
+	assert_int_equal(part_of(process, "mapped_blocks", "resident_bytes"),
+			 number_at(truth, "block"));
+}
+
 /* A chunk more or less is mapped but not counted: its own records, and a heap that is read-only. */
 static void the_heap_of_node_is_what_v8_says(void **state)
 {
@@ -255,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(the_heap_of_a_jvm_is_what_it_says_to_the_byte),
 		e2e_test(without_compressed_pointers_it_is_found_as_well),
+		e2e_test(a_block_beside_the_heap_leaves_the_rest_to_it),
 		e2e_test(the_heap_of_node_is_what_v8_says),
 		e2e_test(the_heap_of_go_is_what_it_says_to_the_arena),
 		e2e_test(a_program_without_malloc_is_handed_over),

@@ -297,6 +297,17 @@ static uint64_t part_of_pss(uint64_t resident, uint64_t rss, uint64_t pss)
 	return rss ? (uint64_t)((double)pss * ((double)resident / (double)rss)) : 0;
 }
 
+/* What is in a mapping beside malloc's: the kernel joins neighbours to one mapping, so that a block
+ * may lie in one with a runtime's heap. */
+static enum memory_part rest_part(const struct splitting *splitting, const struct mapping *mapping,
+				  const struct claims *claims)
+{
+	if (runtime_heap_owns(&splitting->runtime, mapping))
+		return MEMORY_MANAGED;
+	/* Around heaps there is what describes them. */
+	return claims->has_heap ? MEMORY_MALLOC_OWN : MEMORY_ANONYMOUS;
+}
+
 /* A mapping with heaps or mapped blocks in it; what is in neither is the rest. */
 static void add_claimed(struct splitting *splitting, const struct smaps_entry *entry,
 			const struct residency *residency, struct claims *claims)
@@ -311,8 +322,7 @@ static void add_claimed(struct splitting *splitting, const struct smaps_entry *e
 	claims->blocks.pss = part_of_pss(claims->blocks.resident, figures->rss, figures->pss);
 	all.pss = part_of_pss(all.resident, figures->rss, figures->pss);
 	add_share(&parts[MEMORY_MAPPED_BLOCKS], &claims->blocks);
-	/* Around heaps there is what describes them. */
-	add_share(&parts[claims->has_heap ? MEMORY_MALLOC_OWN : MEMORY_ANONYMOUS], &all);
+	add_share(&parts[rest_part(splitting, &entry->mapping, claims)], &all);
 	if (claims->has_heap) {
 		splitting->heap_rss += figures->rss;
 		splitting->heap_pss += figures->pss;
