@@ -4,15 +4,17 @@
 # run_tests.sh [-j N] PROGRAM… [-- PROGRAM…]
 #
 # Runs cmocka programs, N at once (default: one per CPU), then those after `--` one at a time, and
-# closes with one line for all. Each program's output is printed whole when it ends. Skipped tests
-# say why themselves; they are counted, so that nobody takes them for passed.
+# closes with one line for all. Each program's output is printed whole when it ends. One that takes
+# longer than $TEST_LIMIT seconds (default 1800) is killed, and has failed. Skipped tests say why
+# themselves; they are counted, so that nobody takes them for passed.
 #
 # SIGINT and SIGTERM end it with 130: each running program gets SIGTERM, and five seconds later its
 # process group gets SIGKILL.
 set -um # a process group for each program
 
 passed=0 failed=0 skipped=0 broken=''
-declare -A running=()
+declare -A running=() started=()
+readonly LIMIT=${TEST_LIMIT:-1800} # seconds for a program
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 trap stop INT TERM
@@ -36,7 +38,7 @@ start() {
 		time "$1" >"$log" 2>&1
 		echo $? >"$log.status"
 	) </dev/null 2>"$log.time" &
-	running[$!]=$1
+	running[$!]=$1 started[$!]=$SECONDS
 }
 
 count() { grep -c "$1" "$log"; }
@@ -62,16 +64,31 @@ report() {
 	rm -f "$log" "$log".*
 }
 
-# Until fewer than so many run. Which one ended is read from what it left, so that none is missed.
+# has_ended PID: its status is there, or it runs no longer (killed before it could write one). One
+# that is stopped, or runs for too long, is killed: it would keep the others waiting for ever.
+has_ended() {
+	[ ! -e "$logs/${running[$1]##*/}.status" ] || return 0
+	if [ $((SECONDS - started[$1])) -ge "$LIMIT" ] || [[ " ${stopped[*]} " == *" $1 "* ]]; then
+		kill -KILL -- "-$1"
+		return 0
+	fi
+	[[ " ${alive[*]} " != *" $1 "* ]]
+}
+
+# Until fewer than so many run.
 wait_below() {
+	local -a alive stopped
+	local pid
 	while [ "${#running[@]}" -ge "$1" ]; do
-		wait -n
+		sleep 0.1
+		# Not by $(...): a signal during it breaks the trap.
+		jobs -pr >"$logs/.jobs" && mapfile -t alive <"$logs/.jobs"
+		jobs -ps >"$logs/.jobs" && mapfile -t stopped <"$logs/.jobs"
 		for pid in "${!running[@]}"; do
-			if [ -e "$logs/${running[$pid]##*/}.status" ] || ! kill -0 "$pid" 2>/dev/null; then
-				wait "$pid"
-				report "${running[$pid]}"
-				unset "running[$pid]"
-			fi
+			has_ended "$pid" || continue
+			wait "$pid" 2>/dev/null
+			report "${running[$pid]}"
+			unset "running[$pid]" "started[$pid]"
 		done
 	done
 }
