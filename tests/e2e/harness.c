@@ -40,7 +40,7 @@ int harness_setup(void **state)
 	/* A child may close its end while we write to it. */
 	signal(SIGPIPE, SIG_IGN);
 	harness->documents = json_array();
-	harness->limit_ms = atol(setting("LEAKMON_TEST_LIMIT", "120")) * 1000;
+	harness->limit_ms = atol(setting("LEAKMON_TEST_LIMIT", "240")) * 1000;
 	strcpy(harness->directory, "/tmp/leakmon-e2e-XXXXXX");
 	*state = harness;
 	return mkdtemp(harness->directory) ? 0 : -1;

@@ -3,7 +3,7 @@
  * End-to-end tests: start a workload that knows its own truth, watch it with leakmon, compare.
  *
  * Nothing here sleeps to synchronise: a workload answers each command, and leakmon prints on stderr
- * `leakmon: attached to PID …` when its probes are set. Every wait has a limit (120 s, or
+ * `leakmon: attached to PID …` when its probes are set. Every wait has a limit (240 s, or
  * LEAKMON_TEST_LIMIT seconds), after which the test fails. The teardown kills the processes of a
  * failed test and frees every document, so tests own nothing. SIGINT and SIGTERM fail the
  * running test at its next wait, with its teardown, and those after it before they begin.

@@ -46,7 +46,7 @@ static void wait_for_server(struct redis *redis)
 {
 	const struct timespec pause = {.tv_nsec = 50000000};
 
-	for (int tries = 0; tries < 600; tries++) {
+	for (int tries = 0; tries < 2400; tries++) {
 		if (!access(redis->socket, F_OK)) {
 			CLI(redis, "ping");
 			return;

@@ -154,7 +154,7 @@ static struct child *start_nginx(struct harness *harness, const struct losing *l
 	nginx = MONITOR(harness, "retain", "--format", "json", "3600", "1", "--", "env",
 			losing->preload, losing->file, program, "-e", "stderr", "-c", path);
 	for (int tries = 0; access(socket, F_OK); tries++) {
-		if (tries > 600)
+		if (tries > 2400)
 			child_fail(nginx, "nginx did not start");
 		wait_ms(20);
 	}
@@ -206,7 +206,7 @@ static const char *redis_do(struct redis *redis, const char *const *command)
 static void redis_wait(struct redis *redis, struct child *server)
 {
 	for (int tries = 0; access(redis->socket, F_OK); tries++) {
-		if (tries > 600)
+		if (tries > 2400)
 			child_fail(server, "redis-server did not start");
 		wait_ms(20);
 	}
