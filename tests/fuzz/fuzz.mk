@@ -7,8 +7,9 @@
 FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_CFLAGS  := -O1 -g -fno-omit-frame-pointer -std=gnu11 $(WARNINGS) -MMD -MP $(FUZZ_SAN)
 # The rooms with readers of hostile input, and what these readers need of others.
-FUZZ_ROOMS   := arch base elf heap parse pause proc report runtime sandbox target
-FUZZ_SOURCES := $(filter $(FUZZ_ROOMS:%=user/%/%),$(SOURCES)) user/triage/process_reading.c
+FUZZ_ROOMS   := arch base elf heap parse pause proc report runtime sandbox symbol target
+FUZZ_SOURCES := $(filter $(FUZZ_ROOMS:%=user/%/%),$(SOURCES)) user/analyze/block_index.c \
+	user/triage/process_reading.c
 FUZZ_OBJECTS := $(FUZZ_SOURCES:%.c=$(B)/fuzz/%.o)
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 TIME         ?= 5
