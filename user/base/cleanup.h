@@ -4,6 +4,7 @@
 #define LEAKMON_BASE_CLEANUP_H
 
 #include <dirent.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,6 +12,12 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* The multiple of a power of two at or above a value: 0 above the last one. */
+static inline uint64_t align_up(uint64_t value, uint64_t alignment)
+{
+	return (value + alignment - 1) & ~(alignment - 1);
+}
 
 static inline void cleanup_free(void *pointer)
 {

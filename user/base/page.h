@@ -10,13 +10,15 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
 /* A power of two, in bytes. */
 static inline uint64_t page_size(void)
 {
 	return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A huge page is what one table of page tables spans, whose entries have 8 bytes. */
+/* One table of the page tables, of entries with 8 bytes, spans a huge page. */
 static inline uint64_t page_huge_size(void)
 {
 	return page_size() / 8 * page_size();
@@ -30,7 +32,7 @@ static inline uint64_t page_down(uint64_t address)
 
 static inline uint64_t page_up(uint64_t address)
 {
-	return page_down(address + page_size() - 1);
+	return align_up(address, page_size());
 }
 
 /* Whether the byte at `offset` of a file can be mapped to `address`: whole pages are. */

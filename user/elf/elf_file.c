@@ -62,11 +62,6 @@ static void print_hex(const uint8_t *bytes, size_t size, char *text)
 	*text = '\0';
 }
 
-static uint64_t round_up(uint64_t value, uint64_t alignment)
-{
-	return (value + alignment - 1) & ~(alignment - 1);
-}
-
 /* Notes are padded to 4 bytes, or to 8 in segments aligned to 8 (gABI, "Note Section"). */
 static void parse_notes(const uint8_t *notes, uint64_t size, uint64_t alignment, char *build_id)
 {
@@ -77,7 +72,7 @@ static void parse_notes(const uint8_t *notes, uint64_t size, uint64_t alignment,
 		Elf64_Nhdr note;
 
 		memcpy(&note, notes + at, sizeof(note));
-		text = round_up(name + note.n_namesz, alignment);
+		text = align_up(name + note.n_namesz, alignment);
 		if (text + note.n_descsz > size)
 			return;
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
@@ -86,7 +81,7 @@ static void parse_notes(const uint8_t *notes, uint64_t size, uint64_t alignment,
 			print_hex(notes + text, note.n_descsz, build_id);
 			return;
 		}
-		at = round_up(text + note.n_descsz, alignment);
+		at = align_up(text + note.n_descsz, alignment);
 	}
 }
 

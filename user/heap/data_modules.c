@@ -60,7 +60,7 @@ static void set_bounds(struct data_module *module, uint64_t page_bytes, const st
 		const struct elf_segment *segment = &module->image->file.segments.items[i];
 		uint64_t end = module->bias + segment->vaddr + segment->memory_size;
 
-		module->end = MAX(module->end, (end + page_bytes - 1) & ~(page_bytes - 1));
+		module->end = MAX(module->end, align_up(end, page_bytes));
 	}
 }
 

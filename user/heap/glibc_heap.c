@@ -353,7 +353,7 @@ static int add_trim(struct accounting *accounting, uint64_t start, uint64_t end,
 static int trim_stretch(struct accounting *accounting, uint64_t start, uint64_t end, uint32_t arena)
 {
 	uint64_t page = memory_page_size(accounting->view->maps->source);
-	uint64_t from = (start + CHUNK_STRUCT_BYTES + page - 1) & ~(page - 1);
+	uint64_t from = align_up(start + CHUNK_STRUCT_BYTES, page);
 
 	if (end - start < page - 1 + CHUNK_STRUCT_BYTES || end <= from)
 		return 0;
@@ -369,7 +369,7 @@ static int trim_top(struct accounting *accounting, uint64_t start, uint64_t end,
 
 	if (!mapping || strcmp(mapping->path, "[heap]") != 0 ||
 	    !accounting->heap->arenas.items[arena].main || size <= CHUNK_MIN + 1 ||
-	    ((end + page - 1) & ~(page - 1)) != mapping->end)
+	    align_up(end, page) != mapping->end)
 		return 0;
 	extra = (size - CHUNK_MIN - 1) & ~(page - 1);
 	return add_trim(accounting, end - extra, end, arena);
@@ -551,11 +551,6 @@ static bool reaches_span(const struct heap_spans *spans, uint64_t start, uint64_
 	return at < spans->list.count && spans->list.items[at].start < end;
 }
 
-static uint64_t memory_up(uint64_t address)
-{
-	return (address + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1);
-}
-
 static int account_mapping(const struct glibc *glibc, const struct heap_view *view,
 			   const struct mapping *mapping, struct heap *heap)
 {
@@ -566,7 +561,7 @@ static int account_mapping(const struct glibc *glibc, const struct heap_view *vi
 		struct mapped_block block;
 
 		if (span) {
-			at = memory_up(span->end);
+			at = align_up(span->end, MEMORY_PAGE);
 			continue;
 		}
 		if (peek_words(view->peek, at, words, PAGE_WORDS) ||
@@ -576,7 +571,7 @@ static int account_mapping(const struct glibc *glibc, const struct heap_view *vi
 		if (heap_add_mapped(heap, &block))
 			return -ENOMEM;
 		heap->figures[ALLOCATOR_MAPPED_BLOCKS]++;
-		at = memory_up(block.end);
+		at = align_up(block.end, MEMORY_PAGE);
 	}
 	return 0;
 }

@@ -220,19 +220,14 @@ static bool is_main_stack(const struct mapping *mapping)
 	return !mapping->inode && !strcmp(mapping->path, "[stack]");
 }
 
-static uint64_t memory_up(uint64_t address)
-{
-	return (address + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1);
-}
-
 /* Where a stack that has thread-locals at its end is over; else the end of its mapping. */
 static uint64_t stack_end(const struct mapping *mapping, uint64_t thread_pointer)
 {
 	if (thread_pointer < mapping->start || thread_pointer >= mapping->end)
 		return mapping->end;
 	if (machine_abi.tls.is_variant_1)
-		return MIN(mapping->end, memory_up(thread_pointer + MAIN_TLS_BYTES));
-	return MIN(mapping->end, memory_up(thread_pointer + THREAD_STRUCT_BYTES));
+		return MIN(mapping->end, align_up(thread_pointer + MAIN_TLS_BYTES, MEMORY_PAGE));
+	return MIN(mapping->end, align_up(thread_pointer + THREAD_STRUCT_BYTES, MEMORY_PAGE));
 }
 
 /* A stack pointer inside malloc's memory: a fibre. Its block is held by the register itself. */

@@ -68,6 +68,7 @@ int huge_pages_check(const struct smaps *smaps, struct memory_source source, int
 {
 	_cleanup_free_ uint64_t *words = NULL;
 	struct checking checking = {.source = source, .pagemap = pagemap, .huge = huge};
+	const uint64_t huge_bytes = page_huge_size();
 
 	*huge = (struct memory_huge){.bytes = smaps_sum(smaps).anon_huge};
 	/* Without pagemap a page that is absent would be faulted in. */
@@ -79,11 +80,10 @@ int huge_pages_check(const struct smaps *smaps, struct memory_source source, int
 	checking.step = (huge->bytes + CHECK_MAX - 1) / CHECK_MAX;
 	for (size_t i = 0; i < smaps->list.count; i++) {
 		const struct smaps_entry *entry = &smaps->list.items[i];
-		uint64_t at =
-			(entry->mapping.start + page_huge_size() - 1) & ~(page_huge_size() - 1);
+		uint64_t at = align_up(entry->mapping.start, huge_bytes);
 
-		for (; entry->figures.anon_huge && at + page_huge_size() <= entry->mapping.end;
-		     at += page_huge_size())
+		for (; entry->figures.anon_huge && at + huge_bytes <= entry->mapping.end;
+		     at += huge_bytes)
 			check_one(&checking, at);
 	}
 	return 0;

@@ -12,7 +12,7 @@ int residency_read(struct residency *residency, struct memory_source source, int
 		   uint64_t start, uint64_t end)
 {
 	struct residency made = {.start = start & ~(MEMORY_PAGE - 1),
-				 .end = (end + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1)};
+				 .end = align_up(end, MEMORY_PAGE)};
 	size_t count = (made.end - made.start) / MEMORY_PAGE;
 	uint64_t entries[WINDOW];
 

@@ -78,7 +78,7 @@ static int add_mapping(struct untracked *untracked, struct known *known,
 			break;
 		if (range->start > at)
 			error = add_range(untracked, at, range->start & ~(MEMORY_PAGE - 1));
-		at = MAX(at, (range->end + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1));
+		at = MAX(at, align_up(range->end, MEMORY_PAGE));
 		/* It may reach into the next mapping, too. */
 		if (range->end > mapping->end)
 			break;

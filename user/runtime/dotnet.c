@@ -284,8 +284,8 @@ static struct head read_head(struct walk *walk, uint64_t address, uint64_t end)
 
 	if (address < walk->at || address + sizeof(head) > walk->at + STREAM_BYTES) {
 		uint64_t start = address & ~(MEMORY_PAGE - 1);
-		size_t size = (size_t)MIN((uint64_t)STREAM_BYTES,
-					  ((end - start) + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1));
+		size_t size =
+			(size_t)MIN((uint64_t)STREAM_BYTES, align_up(end - start, MEMORY_PAGE));
 
 		memset(walk->bytes, 0, STREAM_BYTES);
 		target_read_pages(walk->dotnet->memory, start, walk->bytes, size);

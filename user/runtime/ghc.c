@@ -267,7 +267,7 @@ static int add_span(struct copying *copying, const struct descriptor *group, uin
 {
 	struct ghc *ghc = copying->ghc;
 	uint64_t wanted = wanted_bytes(copying, group, used), offset = group->start % GHC_MEGABLOCK;
-	uint64_t whole = (wanted + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1);
+	uint64_t whole = align_up(wanted, MEMORY_PAGE);
 	bool large = offset + whole > GHC_MEGABLOCK;
 	struct ghc_span *span = vec_push(&ghc->spans);
 	unsigned char *bytes;
@@ -368,7 +368,7 @@ bool ghc_is_heap(const struct ghc *ghc, const struct mapping *mapping)
 /* All of them in a mapping. */
 static int copy_mapping(struct copying *copying, const struct mapping *mapping)
 {
-	uint64_t at = (mapping->start + GHC_MEGABLOCK - 1) & ~(GHC_MEGABLOCK - 1), done;
+	uint64_t at = align_up(mapping->start, GHC_MEGABLOCK), done;
 	int error = 0;
 
 	copying->end = mapping->end;

@@ -321,7 +321,7 @@ static const unsigned char *window_at(struct walk *walk, const struct ocaml_chun
 				      uint64_t address, size_t size)
 {
 	struct window *window = &walk->window;
-	uint64_t end = (chunk->end + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1);
+	uint64_t end = align_up(chunk->end, MEMORY_PAGE);
 
 	if (address < window->start || address + size > window->end) {
 		window->start = address & ~(MEMORY_PAGE - 1);
