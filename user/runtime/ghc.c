@@ -536,7 +536,7 @@ static int walk_once(struct ghc *ghc, struct heap_sink *sink)
 /* Until a copy has no trace of a collection; or the same one again and again, without any. */
 static int walk_all(struct ghc *ghc, struct heap_sink *sink)
 {
-	size_t before = sink->added.count;
+	const struct heap_sink_mark mark = heap_sink_mark(sink);
 	uint64_t since = 0, last = 0;
 	unsigned same = 0;
 	int error = 0;
@@ -544,7 +544,7 @@ static int walk_all(struct ghc *ghc, struct heap_sink *sink)
 	while (!error) {
 		uint64_t now = collections(ghc);
 
-		sink->added.count = before;
+		heap_sink_rewind(sink, mark);
 		error = walk_once(ghc, sink);
 		same = now == since && ghc->nonsense == last ? same + 1 : 0;
 		since = now;
