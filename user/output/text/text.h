@@ -22,6 +22,12 @@ int text_profile_write(FILE *out, const void *data);
 int text_profile_diff_write(FILE *out, const void *data);
 int text_memory_write(FILE *out, const void *data);
 
+/* What terminals take for colours, by whether there are any: &text_styles[report->colour]. */
+struct text_style {
+	const char *bold, *dim, *red, *green, *yellow, *plain;
+};
+extern const struct text_style text_styles[2];
+
 /* The frames of a stack, the caller of the allocator first, and why it has none, or no more. */
 void text_stack_write(FILE *out, bool colour, const struct report_site *ranked);
 void text_frames_write(FILE *out, bool colour, const struct frames *frames);
@@ -68,6 +74,13 @@ size_t text_triage_heights(const struct triage_entry *entry,
 /* "+2.32 MiB", "+1.5 threads": what comes in a minute. Returns text. */
 #define TRIAGE_RATE_SIZE 32
 char *text_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double per_s);
+/* "~" before it: of so far; "-": it does not grow. Returns text. */
+#define TRIAGE_GROWTH_SIZE (TRIAGE_RATE_SIZE + 1)
+char *text_triage_growth(char text[TRIAGE_GROWTH_SIZE], const struct growth *growth);
+/* The columns of a verdict and its confidence; a longer verdict takes more room. */
+#define TRIAGE_VERDICT_WIDTH 9
+void text_triage_verdict_write(FILE *out, const struct text_style *style,
+			       const struct triage_entry *entry);
 
 /* A table that fits a screen, with one line for each suspect; `first` heads its first column. */
 void text_triage_short_write(FILE *out, const struct triage_report *report,

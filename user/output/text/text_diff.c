@@ -11,15 +11,6 @@
 #include "output/output.h"
 #include "output/split_writers.h"
 
-struct style {
-	const char *bold, *more, *less, *plain;
-};
-
-static const struct style styles[] = {
-	[false] = {"", "", "", ""},
-	[true] = {"\033[1m", "\033[31m", "\033[32m", "\033[0m"},
-};
-
 static void side_write(FILE *out, const char *name, const char *label, const struct report *report)
 {
 	struct tm local = {0};
@@ -75,7 +66,7 @@ static void heading_write(FILE *out, const struct diff *diff)
 	fprintf(out,
 		"\n%s%+" PRId64 " bytes, %+" PRId64 " blocks%s (%" PRIu64 " -> %" PRIu64
 		" bytes, %" PRIu64 " -> %" PRIu64 " blocks)",
-		styles[diff->colour].bold, bytes, count, styles[diff->colour].plain,
+		text_styles[diff->colour].bold, bytes, count, text_styles[diff->colour].plain,
 		diff->stays_before.bytes, diff->stays_after.bytes, diff->stays_before.count,
 		diff->stays_after.count);
 	if (diff->same_run && seconds > 0)
@@ -124,11 +115,11 @@ static void by_dead_write(FILE *out, const struct diff *diff, const struct diff_
 
 static void row_write(FILE *out, const struct diff *diff, const struct diff_row *row)
 {
-	const struct style *style = &styles[diff->colour];
+	const struct text_style *style = &text_styles[diff->colour];
 	bool more = row->state == DIFF_NEW || row->state == DIFF_GROWN;
 
 	fprintf(out, "\t%s%+" PRId64 " bytes, %+" PRId64 " blocks%s  %s",
-		more ? style->more : style->less, diff_bytes(row), diff_count(row), style->plain,
+		more ? style->red : style->green, diff_bytes(row), diff_count(row), style->plain,
 		diff_state_name(row->state));
 	if (row->stays_before.count && row->stays_after.count)
 		fprintf(out,
@@ -213,12 +204,12 @@ static bool is_shown(const struct diff *diff, size_t i, size_t changed)
 
 static void dead_row_write(FILE *out, const struct diff *diff, const struct diff_dead *row)
 {
-	const struct style *style = &styles[diff->colour];
+	const struct text_style *style = &text_styles[diff->colour];
 	const struct frame *start =
 		row->dead->start.list.count ? row->dead->start.list.items : NULL;
 	bool more = row->state == DIFF_NEW || row->state == DIFF_GROWN;
 
-	fprintf(out, "\t%s%+" PRId64 " dead threads%s  %s", more ? style->more : style->less,
+	fprintf(out, "\t%s%+" PRId64 " dead threads%s  %s", more ? style->red : style->green,
 		(int64_t)(row->after.count - row->before.count), style->plain,
 		diff_state_name(row->state));
 	if (row->before.count && row->after.count)

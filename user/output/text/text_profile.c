@@ -8,13 +8,6 @@
 #include "output/output.h"
 #include "report/profile_diff.h"
 
-static const struct style {
-	const char *bold, *plain;
-} styles[] = {
-	[false] = {"", ""},
-	[true] = {"\033[1m", "\033[0m"},
-};
-
 /* "+1.2 KiB/s (+0.9 KiB to +1.6 KiB)" */
 static void growth_write(FILE *out, const struct interval *growth)
 {
@@ -48,7 +41,7 @@ static void survival_write(FILE *out, const struct site_judgement *judgement)
 
 static void verdict_write(FILE *out, bool colour, const struct site_judgement *judgement)
 {
-	const struct style *style = &styles[colour];
+	const struct text_style *style = &text_styles[colour];
 	bool leaks = judgement->verdict == PROFILE_LEAKING;
 	char ready[16];
 
@@ -123,7 +116,7 @@ void text_profile_suspect_write(FILE *out, bool colour,
 static void process_write(FILE *out, const struct profile_report *report,
 			  const struct profile_report_process *process)
 {
-	const struct style *style = &styles[report->colour];
+	const struct text_style *style = &text_styles[report->colour];
 	const struct interval *net = &process->judgement.net_blocks_per_s;
 	char memory[16], growth[16];
 
@@ -191,7 +184,7 @@ static const char *verdict_of(const struct profile_report_site *site)
 static void change_write(FILE *out, const struct profile_diff *diff,
 			 const struct profile_change *change)
 {
-	const struct style *style = &styles[diff->colour];
+	const struct text_style *style = &text_styles[diff->colour];
 	const struct profile_report_process *process = profile_change_process(change);
 	const struct profile_report_site *sites[] = {change->before, change->after};
 	char rate[16];

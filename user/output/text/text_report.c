@@ -24,12 +24,9 @@
 
 /* Call stacks, one frame a line. */
 
-/* What terminals take for bold, dim and neither. */
-static const struct text_style {
-	const char *bold, *dim, *plain;
-} styles[] = {
-	[false] = {"", "", ""},
-	[true] = {"\033[1m", "\033[2m", "\033[0m"},
+const struct text_style text_styles[2] = {
+	[false] = {"", "", "", "", "", ""},
+	[true] = {"\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m", "\033[0m"},
 };
 
 static void frame_write_named(FILE *out, const struct text_style *style, const struct frame *frame)
@@ -84,7 +81,7 @@ static void frame_write(FILE *out, const struct text_style *style, const struct 
 
 void text_stack_write(FILE *out, bool colour, const struct report_site *ranked)
 {
-	const struct text_style *style = &styles[colour];
+	const struct text_style *style = &text_styles[colour];
 	const struct site *site = ranked->site;
 
 	if (site->lost)
@@ -102,7 +99,7 @@ void text_stack_write(FILE *out, bool colour, const struct report_site *ranked)
 void text_frames_write(FILE *out, bool colour, const struct frames *frames)
 {
 	for (size_t i = 0; i < frames->list.count; i++)
-		frame_write(out, &styles[colour], &frames->list.items[i]);
+		frame_write(out, &text_styles[colour], &frames->list.items[i]);
 }
 
 /* The call stacks of a process that hold most, with what they hold. */
@@ -259,7 +256,7 @@ static void cut_write(FILE *out, const struct report_process *ranked, enum famil
 static void heading_write(FILE *out, const struct report *report, enum family_id family,
 			  size_t sites)
 {
-	const struct text_style *style = &styles[report->colour];
+	const struct text_style *style = &text_styles[report->colour];
 	struct tm local = {0};
 	char clock[16];
 
@@ -667,7 +664,7 @@ static void fleet_site_write(FILE *out, const struct report *report,
 static void fleet_build_write(FILE *out, const struct report *report,
 			      const struct fleet_build *build)
 {
-	const struct text_style *style = &styles[report->colour];
+	const struct text_style *style = &text_styles[report->colour];
 	size_t shown = MIN(build->sites.count, (size_t)FLEET_SITES);
 	char rate[16];
 

@@ -118,15 +118,6 @@ static void triage_samples_write(FILE *out, bool colour, const struct triage_ent
 
 /* Triage for people: one row per process, what grows on top, with its evidence below the row. */
 
-struct style {
-	const char *bold, *dim, *red, *yellow, *plain;
-};
-
-static const struct style styles[] = {
-	[false] = {"", "", "", "", ""},
-	[true] = {"\033[1m", "\033[2m", "\033[31m", "\033[33m", "\033[0m"},
-};
-
 /* At most `width` characters of what a target calls itself, filled up with blanks. */
 static void column_write(FILE *out, const char *text, size_t width)
 {
@@ -200,6 +191,19 @@ char *text_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double p
 	return text;
 }
 
+char *text_triage_growth(char text[TRIAGE_GROWTH_SIZE], const struct growth *growth)
+{
+	text[0] = '-';
+	text[1] = '\0';
+	if (trend_is_suspect(growth->verdict))
+		text_triage_rate(text, growth->kind, growth->per_s);
+	if (growth_is_early(growth)) {
+		text[0] = '~';
+		text_triage_rate(text + 1, growth->kind, growth->early.per_s);
+	}
+	return text;
+}
+
 size_t text_triage_heights(const struct triage_entry *entry,
 			   unsigned char heights[TRIAGE_SPARK_POINTS])
 {
@@ -226,19 +230,20 @@ static void spark_write(FILE *out, const struct triage_entry *entry)
 		fputs(sparkline_block(heights[i]), out);
 }
 
-static const char *colour_of(const struct style *style, enum trend_verdict verdict)
+static const char *colour_of(const struct text_style *style, enum trend_verdict verdict)
 {
 	if (verdict == TREND_LEAKING)
 		return style->red;
 	return verdict == TREND_GROWING ? style->yellow : "";
 }
 
-static void verdict_write(FILE *out, const struct style *style, const struct triage_entry *entry)
+void text_triage_verdict_write(FILE *out, const struct text_style *style,
+			       const struct triage_entry *entry)
 {
 	const struct growth *growth = &entry->growth;
 	const char *colour = colour_of(style, growth->verdict);
 
-	fprintf(out, "  %s%-9s%s", colour, triage_entry_verdict(entry),
+	fprintf(out, "  %s%-*s%s", colour, TRIAGE_VERDICT_WIDTH, triage_entry_verdict(entry),
 		*colour ? style->plain : "");
 	if (trend_is_suspect(growth->verdict))
 		fprintf(out, " %4.0f %%  ", 100 * growth->confidence);
@@ -275,7 +280,7 @@ void text_triage_evidence_write(FILE *out, const struct growth *growth)
 }
 
 /* Why it is called so. */
-static void evidence_write(FILE *out, const struct style *style, const struct growth *growth)
+static void evidence_write(FILE *out, const struct text_style *style, const struct growth *growth)
 {
 	fprintf(out, "         %s", style->dim);
 	text_triage_evidence_write(out, growth);
@@ -300,7 +305,8 @@ void text_triage_managed_write(FILE *out, const struct triage_entry *entry)
 	fprintf(out, ": %s", runtime_label_tool(&managed->runtime, entry->pid, tool));
 }
 
-static void managed_write(FILE *out, const struct style *style, const struct triage_entry *entry)
+static void managed_write(FILE *out, const struct text_style *style,
+			  const struct triage_entry *entry)
 {
 	fprintf(out, "         %s", style->dim);
 	text_triage_managed_write(out, entry);
@@ -310,19 +316,13 @@ static void managed_write(FILE *out, const struct style *style, const struct tri
 static void entry_write(FILE *out, const struct triage_report *report,
 			const struct triage_entry *entry)
 {
-	const struct style *style = &styles[report->colour];
-	char place[TRIAGE_PLACE_SIZE], memory[16] = "-", rate[TRIAGE_RATE_SIZE + 1] = "-";
-	bool early = growth_is_early(&entry->growth);
+	const struct text_style *style = &text_styles[report->colour];
+	char place[TRIAGE_PLACE_SIZE], memory[16] = "-", rate[TRIAGE_GROWTH_SIZE];
 
 	text_triage_place(place, entry);
 	if (!isnan(entry->now.values[QUANTITY_HEAP]))
 		units_bytes(memory, entry->now.values[QUANTITY_HEAP], "");
-	if (trend_is_suspect(entry->growth.verdict))
-		text_triage_rate(rate, entry->growth.kind, entry->growth.per_s);
-	if (early) {
-		rate[0] = '~';
-		text_triage_rate(rate + 1, entry->growth.kind, entry->growth.early.per_s);
-	}
+	text_triage_growth(rate, &entry->growth);
 	if (entry->pid) {
 		fprintf(out, "%7d  ", entry->pid);
 		column_write(out, entry->comm, 15);
@@ -336,10 +336,10 @@ static void entry_write(FILE *out, const struct triage_report *report,
 	count_write(out, entry->now.values[QUANTITY_THREADS], 7);
 	count_write(out, entry->now.values[QUANTITY_FILES], 6);
 	count_write(out, entry->now.values[QUANTITY_MAPPING], 6);
-	verdict_write(out, style, entry);
+	text_triage_verdict_write(out, style, entry);
 	spark_write(out, entry);
 	fputc('\n', out);
-	if (early || trend_is_suspect(entry->growth.verdict))
+	if (growth_is_early(&entry->growth) || trend_is_suspect(entry->growth.verdict))
 		evidence_write(out, style, &entry->growth);
 	if (entry->managed)
 		managed_write(out, style, entry);
@@ -356,7 +356,7 @@ static void entry_write(FILE *out, const struct triage_report *report,
 static void entries_write(FILE *out, const struct triage_report *report,
 			  const struct triage_entries *entries, const char *first)
 {
-	const struct style *style = &styles[report->colour];
+	const struct text_style *style = &text_styles[report->colour];
 
 	if (!report->verbose) {
 		text_triage_short_write(out, report, entries, first);
@@ -393,7 +393,7 @@ static void groups_write(FILE *out, const struct triage_report *report)
 static void heading_write(FILE *out, const struct triage_report *report)
 {
 	const struct triage_entries *processes = &report->processes;
-	const struct style *style = &styles[report->colour];
+	const struct text_style *style = &text_styles[report->colour];
 	struct tm local = {0};
 	char clock[16], running[16];
 
@@ -448,7 +448,7 @@ static void limit_write(FILE *out, const struct triage_report *report,
 	const struct limit *limit = near->limit;
 	const struct triage_entries alone = {
 		.items = (struct triage_entry *)&near->entry, .count = 1, .total = 1};
-	const struct style *style = &styles[report->colour];
+	const struct text_style *style = &text_styles[report->colour];
 	char bytes[16], rate[TRIAGE_RATE_SIZE];
 
 	fprintf(out, "%snear a limit: %.0f %% of %s%s (%s", style->bold,

@@ -18,14 +18,6 @@
 #define WIDTH 100
 #define INDENT 9
 #define SPARK_WIDTH 12
-#define VERDICT_WIDTH 9
-
-static const struct style {
-	const char *bold, *dim, *red, *yellow, *plain;
-} styles[] = {
-	[false] = {"", "", "", "", ""},
-	[true] = {"\033[1m", "\033[2m", "\033[31m", "\033[33m", "\033[0m"},
-};
 
 /* At most `width` characters; "…" stands for the rest. Returns how many were written. */
 static size_t cut_write(FILE *out, const char *text, size_t width)
@@ -215,7 +207,8 @@ static void suspect_print(FILE *out, const struct triage_entry *entry)
 		fprintf(out, "; leakmon -p %d", entry->pid);
 }
 
-static void suspect_write(FILE *out, const struct style *style, const struct triage_entry *entry)
+static void suspect_write(FILE *out, const struct text_style *style,
+			  const struct triage_entry *entry)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t size;
@@ -239,49 +232,22 @@ static void spark_write(FILE *out, const struct triage_entry *entry)
 {
 	unsigned char heights[TRIAGE_SPARK_POINTS];
 	size_t count = text_triage_heights(entry, heights);
-	size_t taken = MAX(strlen(triage_entry_verdict(entry)), (size_t)VERDICT_WIDTH);
-	size_t width = SPARK_WIDTH + VERDICT_WIDTH - MIN(taken, (size_t)SPARK_WIDTH);
+	size_t taken = MAX(strlen(triage_entry_verdict(entry)), (size_t)TRIAGE_VERDICT_WIDTH);
+	size_t width = SPARK_WIDTH + TRIAGE_VERDICT_WIDTH - MIN(taken, (size_t)SPARK_WIDTH);
 
 	for (size_t i = count > width ? count - width : 0; i < count; i++)
 		fputs(sparkline_block(heights[i]), out);
 }
 
-static void rate_format(char text[TRIAGE_RATE_SIZE + 1], const struct growth *growth)
-{
-	text[0] = '-';
-	text[1] = '\0';
-	if (trend_is_suspect(growth->verdict))
-		text_triage_rate(text, growth->kind, growth->per_s);
-	if (!growth_is_early(growth))
-		return;
-	text[0] = '~';
-	text_triage_rate(text + 1, growth->kind, growth->early.per_s);
-}
-
-static void verdict_write(FILE *out, const struct style *style, const struct triage_entry *entry)
-{
-	const struct growth *growth = &entry->growth;
-	const char *colour = growth->verdict == TREND_LEAKING	? style->red
-			     : growth->verdict == TREND_GROWING ? style->yellow
-								: "";
-
-	fprintf(out, "  %s%-*s%s", colour, VERDICT_WIDTH, triage_entry_verdict(entry),
-		*colour ? style->plain : "");
-	if (trend_is_suspect(growth->verdict))
-		fprintf(out, " %4.0f %%  ", 100 * growth->confidence);
-	else
-		fputs("      -  ", out);
-}
-
 static void row_write(FILE *out, const struct triage_report *report,
 		      const struct triage_entry *entry)
 {
-	const struct style *style = &styles[report->colour];
-	char place[TRIAGE_PLACE_SIZE], memory[16] = "-", rate[TRIAGE_RATE_SIZE + 1];
+	const struct text_style *style = &text_styles[report->colour];
+	char place[TRIAGE_PLACE_SIZE], memory[16] = "-", rate[TRIAGE_GROWTH_SIZE];
 
 	if (!isnan(entry->now.values[QUANTITY_HEAP]))
 		units_bytes(memory, entry->now.values[QUANTITY_HEAP], "");
-	rate_format(rate, &entry->growth);
+	text_triage_growth(rate, &entry->growth);
 	if (entry->pid) {
 		fprintf(out, "%7d  ", entry->pid);
 		column_write(out, entry->comm, 15);
@@ -292,7 +258,7 @@ static void row_write(FILE *out, const struct triage_report *report,
 	fputs("  ", out);
 	column_write(out, text_triage_place(place, entry), 17);
 	fprintf(out, " %10s %13s", memory, rate);
-	verdict_write(out, style, entry);
+	text_triage_verdict_write(out, style, entry);
 	spark_write(out, entry);
 	fputc('\n', out);
 	if (entry->pid && (trend_is_suspect(entry->growth.verdict) ||
@@ -303,7 +269,7 @@ static void row_write(FILE *out, const struct triage_report *report,
 void text_triage_short_write(FILE *out, const struct triage_report *report,
 			     const struct triage_entries *entries, const char *first)
 {
-	const struct style *style = &styles[report->colour];
+	const struct text_style *style = &text_styles[report->colour];
 
 	if (!entries->count)
 		return;
