@@ -137,6 +137,20 @@ char *text_inert(const char *text)
 	return copy;
 }
 
+bool text_begins(const char *text, const char *beginning)
+{
+	return !strncmp(text, beginning, strlen(beginning));
+}
+
+bool text_begins_with_any(const char *text, const char *const *beginnings, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (text_begins(text, beginnings[i]))
+			return true;
+	}
+	return false;
+}
+
 const char *text_path_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');

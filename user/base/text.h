@@ -3,6 +3,7 @@
 #ifndef LEAKMON_BASE_TEXT_H
 #define LEAKMON_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,6 +30,10 @@ void text_print_inert(FILE *out, const char *text);
 
 /* The same into a string that the caller frees, or NULL when out of memory. */
 char *text_inert(const char *text);
+
+bool text_begins(const char *text, const char *beginning);
+/* With one of these. */
+bool text_begins_with_any(const char *text, const char *const *beginnings, size_t count);
 
 /* What is behind the last slash; the whole path, if nothing is. Part of `path`. */
 const char *text_path_base(const char *path);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/search.h"
+#include "base/text.h"
 #include "memory/heap_shares.h"
 #include "memory/huge_pages.h"
 #include "memory/residency.h"
@@ -17,20 +18,15 @@
 #include "proc/process_list.h"
 #include "runtime/runtime.h"
 
-static bool begins(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
 /* What tmpfs-backed mappings are called that no path leads to. */
 static bool is_shared_memory(const struct mapping *mapping)
 {
 	static const char *const deleted[] = {"/memfd:", "/SYSV", "/dev/zero"};
 
-	if (begins(mapping->path, "/dev/shm/") || begins(mapping->path, "[anon_shmem:"))
+	if (text_begins(mapping->path, "/dev/shm/") || text_begins(mapping->path, "[anon_shmem:"))
 		return true;
 	for (size_t i = 0; mapping->deleted && i < ARRAY_SIZE(deleted); i++) {
-		if (begins(mapping->path, deleted[i]))
+		if (text_begins(mapping->path, deleted[i]))
 			return true;
 	}
 	return false;
@@ -58,9 +54,9 @@ enum memory_part mapping_owner(const struct smaps *smaps, size_t i)
 		return MEMORY_FILES;
 	if (strcmp(mapping->path, "[stack]") == 0)
 		return MEMORY_STACKS;
-	if (begins(mapping->path, "[anon:"))
+	if (text_begins(mapping->path, "[anon:"))
 		return MEMORY_NAMED;
-	if (begins(mapping->path, "[v") || strcmp(mapping->path, "[uprobes]") == 0)
+	if (text_begins(mapping->path, "[v") || strcmp(mapping->path, "[uprobes]") == 0)
 		return MEMORY_KERNEL;
 	if (mapping->executable)
 		return MEMORY_CODE;
@@ -528,7 +524,8 @@ static bool hides_heap(const struct maps *maps, const struct heap_shares *shares
 	for (size_t i = 0; !shares->reports.list.count && i < maps->list.count; i++) {
 		const char *path = maps->list.items[i].path, *slash = strrchr(path, '/');
 
-		has_libc |= slash && (begins(slash, "/libc.so.6") || begins(slash, "/libc-2."));
+		has_libc |= slash &&
+			    (text_begins(slash, "/libc.so.6") || text_begins(slash, "/libc-2."));
 		has_segment |= !strcmp(path, "[heap]");
 	}
 	return has_libc && has_segment;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "symbol/demangle.h"
 #include "symbol/module.h"
 
@@ -45,15 +46,11 @@ static const struct {
 	{"std::make_unique_for_overwrite<", "", TRUST_INLINES, NULL},
 };
 
-static bool begins(const char *text, const char *beginning)
-{
-	return !strncmp(text, beginning, strlen(beginning));
-}
-
 /* What hands the size on as it is. */
 static bool is_transparent(const char *function)
 {
-	return begins(function, "operator new") || begins(function, "std::__1::__libcpp_");
+	return text_begins(function, "operator new") ||
+	       text_begins(function, "std::__1::__libcpp_");
 }
 
 static int depth_change(char character)
@@ -101,10 +98,10 @@ static bool is_name(const char *text, const char *name)
 static bool fits_member(const char *rest, const char *member)
 {
 	if (!member)
-		return begins(rest, "::");
+		return text_begins(rest, "::");
 	if (!member[0])
 		return rest[0] == '(' || rest[0] == '[';
-	return begins(rest, "::") && is_name(rest + 2, member);
+	return text_begins(rest, "::") && is_name(rest + 2, member);
 }
 
 static bool is_scalar(const char *type, size_t length)
@@ -142,7 +139,7 @@ static char *try_row(size_t i, const char *function, bool inlines_known)
 	size_t scope = strlen(rows[i].scope), length;
 	const char *type = function + scope, *end, *rest;
 
-	if (!begins(function, rows[i].scope))
+	if (!text_begins(function, rows[i].scope))
 		return NULL;
 	end = argument_end(type);
 	rest = end ? arguments_end(end) : NULL;

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define MAX_MANGLED 4096
 #define MAX_READABLE 16384
 #define OPTIONS (DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP)
@@ -61,9 +63,5 @@ bool demangle_is_library(const char *function)
 {
 	static const char *const beginnings[] = {"std::", "__gnu_cxx::", "operator new"};
 
-	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
-		if (!strncmp(function, beginnings[i], strlen(beginnings[i])))
-			return true;
-	}
-	return false;
+	return text_begins_with_any(function, beginnings, ARRAY_SIZE(beginnings));
 }

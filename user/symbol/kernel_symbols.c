@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "base/text.h"
 
 /* Code behind the last function of a module may be anything: a function this long does not exist.
  */
@@ -153,21 +154,12 @@ static void frame_name(const struct kernel_symbols *symbols, uint64_t address, s
 	frame->module_offset = entry->module ? frame->offset : address - symbols->base;
 }
 
-static bool begins_with_any(const char *function, const char *const *prefixes, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (!strncmp(function, prefixes[i], strlen(prefixes[i])))
-			return true;
-	}
-	return false;
-}
-
 /* How a tracepoint comes to a BPF program: kernel/trace/bpf_trace.c, include/linux/tracepoint.h. */
 static bool is_tracing(const char *function)
 {
 	static const char *const prefixes[] = {"bpf_trace_run", "__bpf_trace_", "__traceiter_"};
 
-	return begins_with_any(function, prefixes, ARRAY_SIZE(prefixes));
+	return text_begins_with_any(function, prefixes, ARRAY_SIZE(prefixes));
 }
 
 /* What stands between the tracepoint and the caller: mm/slub.c, mm/slab_common.c, mm/page_alloc.c,
@@ -182,7 +174,7 @@ static bool is_allocator(const char *function)
 		"get_free_pages",   "get_zeroed_page",	  "___get_free_pages",
 	};
 
-	return begins_with_any(function, prefixes, ARRAY_SIZE(prefixes));
+	return text_begins_with_any(function, prefixes, ARRAY_SIZE(prefixes));
 }
 
 /* Tracing takes no more frames than this. */

@@ -10,11 +10,6 @@
 #include "base/text.h"
 #include "symbol/demangle.h"
 
-static bool begins(const char *text, const char *with)
-{
-	return !strncmp(text, with, strlen(with));
-}
-
 static bool is_of_runtime_library(const char *module)
 {
 	static const char *const names[] = {"libc.so.",	 "libc-2.",   "ld-linux",     "ld-musl",
@@ -22,11 +17,7 @@ static bool is_of_runtime_library(const char *module)
 					    "libc++abi", "libm.so.",  "libpthread"};
 	const char *base = module ? text_path_base(module) : "";
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (begins(base, names[i]))
-			return true;
-	}
-	return false;
+	return text_begins_with_any(base, names, ARRAY_SIZE(names));
 }
 
 static bool is_of_rust_library(const char *function)
@@ -34,11 +25,7 @@ static bool is_of_rust_library(const char *function)
 	static const char *const beginnings[] = {"alloc::",  "core::",	"__rust_", "__rdl_",
 						 "<alloc::", "<core::", "<std::",  "hashbrown::"};
 
-	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
-		if (begins(function, beginnings[i]))
-			return true;
-	}
-	return false;
+	return text_begins_with_any(function, beginnings, ARRAY_SIZE(beginnings));
 }
 
 /* Of a readable name, the last part of its path without parameters. Returns its length. */
@@ -123,7 +110,7 @@ static size_t arguments_length(const char *name, size_t at)
 
 	if (!at || !(isalnum((unsigned char)name[at - 1]) || strchr("_)]", name[at - 1])))
 		return 0;
-	if (at >= 8 && begins(name + at - 8, "operator"))
+	if (at >= 8 && text_begins(name + at - 8, "operator"))
 		return 0; /* operator<, operator<< */
 	for (size_t i = at; name[i]; i++) {
 		if (name[i] == '<')
