@@ -33,6 +33,38 @@ static inline const char *text_at(json_t *object, const char *key)
 	return text ? text : "";
 }
 
+/* How the walk of the one runtime of that key went. */
+static inline json_t *runtime_of(json_t *report, const char *key)
+{
+	json_t *runtimes = json_object_get(report, "runtimes");
+
+	assert_int_equal(json_array_size(runtimes), 1);
+	assert_string_equal(text_at(json_array_get(runtimes, 0), "runtime"), key);
+	return json_array_get(runtimes, 0);
+}
+
+/* The same, when nothing of it may be missing or contradict itself. */
+static inline json_t *walked_runtime_of(json_t *report, const char *key)
+{
+	json_t *runtime = runtime_of(report, key);
+
+	assert_string_equal(text_at(runtime, "why_not_walked"), "");
+	assert_int_equal(number_at(runtime, "nonsense"), 0);
+	return runtime;
+}
+
+/* A program that prints "ready" when all that it tells of itself is there. */
+static inline struct child *start_ready(struct harness *harness, const char *path,
+					const char *const *argv, void (*prepare)(void))
+{
+	struct child *child = child_start(harness, path, argv, prepare);
+	char *line = child_line(harness, child, &child->out);
+
+	assert_string_equal(line, "ready");
+	free(line);
+	return child;
+}
+
 /* The root that leads to most. */
 static inline const char *first_root(json_t *report)
 {

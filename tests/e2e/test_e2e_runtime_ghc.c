@@ -33,27 +33,10 @@ static void compile(struct harness *harness)
 static struct child *start(struct harness *harness, const char *mode)
 {
 	char command[512];
-	struct child *child;
-	char *line;
 
 	snprintf(command, sizeof(command), "cd %s && exec ./census %s +RTS -hT -i0",
 		 harness->directory, mode);
-	child = child_start(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
-	line = child_line(harness, child, &child->out);
-	assert_string_equal(line, "ready");
-	free(line);
-	return child;
-}
-
-static json_t *runtime_of(json_t *report)
-{
-	json_t *runtimes = json_object_get(report, "runtimes");
-
-	assert_int_equal(json_array_size(runtimes), 1);
-	assert_string_equal(text_at(json_array_get(runtimes, 0), "runtime"), "ghc");
-	assert_string_equal(text_at(json_array_get(runtimes, 0), "why_not_walked"), "");
-	assert_int_equal(number_at(json_array_get(runtimes, 0), "nonsense"), 0);
-	return json_array_get(runtimes, 0);
+	return start_ready(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
 }
 
 static json_t *named(json_t *report, const char *list, const char *name)
@@ -132,7 +115,7 @@ static void closures_are_counted_as_the_runtime_counts_them(void **state)
 
 	compile(harness);
 	report = RETAIN(harness, start(harness, "leaking"), "--top", "0");
-	runtime_of(report);
+	walked_runtime_of(report, "ghc");
 	assert_int_equal(count_of(report, "Main.Session"), SESSIONS);
 	assert_int_equal(count_of(report, "Main.Item"), ITEMS);
 	assert_int_equal(count_of(report, "Main.Pinned"), PINNED);
@@ -216,7 +199,7 @@ static void a_stripped_program_is_read_as_well(void **state)
 		skip();
 	free(shell(harness, 0, "%s %s/census", STRIP, harness->directory));
 	report = RETAIN(harness, start(harness, "leaking"), "--top", "0");
-	runtime_of(report);
+	walked_runtime_of(report, "ghc");
 	assert_int_equal(count_of(report, "Main.Session"), SESSIONS);
 	assert_int_equal(count_of(report, "Main.Item"), ITEMS);
 	assert_true(bytes_of(report, "THUNK_2_0") >= ADDED * 32);

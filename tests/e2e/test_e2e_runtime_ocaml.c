@@ -31,26 +31,9 @@ static void compile(struct harness *harness)
 static struct child *start(struct harness *harness, const char *mode)
 {
 	char path[256];
-	struct child *child;
-	char *line;
 
 	snprintf(path, sizeof(path), "%s/census", harness->directory);
-	child = child_start(harness, path, ARGUMENTS("census", mode), NULL);
-	line = child_line(harness, child, &child->out);
-	assert_string_equal(line, "ready");
-	free(line);
-	return child;
-}
-
-static json_t *runtime_of(json_t *report)
-{
-	json_t *runtimes = json_object_get(report, "runtimes");
-
-	assert_int_equal(json_array_size(runtimes), 1);
-	assert_string_equal(text_at(json_array_get(runtimes, 0), "runtime"), "ocaml");
-	assert_string_equal(text_at(json_array_get(runtimes, 0), "why_not_walked"), "");
-	assert_int_equal(number_at(json_array_get(runtimes, 0), "nonsense"), 0);
-	return json_array_get(runtimes, 0);
+	return start_ready(harness, path, ARGUMENTS("census", mode), NULL);
 }
 
 /* The one with a name that begins so, and of this runtime; NULL: there is none. */
@@ -86,7 +69,7 @@ static void the_blocks_of_a_program_are_counted_as_it_counts_them(void **state)
 	target = start(harness, "leaking");
 	truth = workload_ask(harness, target, "truth");
 	report = RETAIN(harness, target, "--top", "0");
-	runtime = runtime_of(report);
+	runtime = walked_runtime_of(report, "ocaml");
 	blocks = number_at(truth, "live_blocks");
 	if (number_at(runtime, "objects") < blocks ||
 	    number_at(runtime, "objects") > blocks + YOUNG_MAX)
@@ -145,7 +128,7 @@ static void finalisers_that_hold_their_own_values_are_named(void **state)
 	feeds = LEAKED * number_at(truth, "feed_words") * WORD;
 	assert_true(number_at(root, "retained_bytes") >= feeds);
 	assert_true(number_at(root, "retained_bytes") * 100 >=
-		    number_at(runtime_of(report), "bytes") * 92);
+		    number_at(walked_runtime_of(report, "ocaml"), "bytes") * 92);
 	root = json_object_get(json_array_get(json_object_get(report, "paths"), 0), "root");
 	assert_int_equal(strncmp(text_at(root, "name"), "finaliser Feeds.fun_", 20), 0);
 }
@@ -177,7 +160,7 @@ static void a_stripped_program_is_read_as_well(void **state)
 		skip();
 	free(shell(harness, 0, "%s %s/census", STRIP, harness->directory));
 	report = RETAIN(harness, start(harness, "leaking"), "--top", "0");
-	runtime_of(report);
+	walked_runtime_of(report, "ocaml");
 	assert_int_equal(count_of(report, "closure Feeds.fun_"), LEAKED);
 	assert_non_null(named(report, "roots", "Feeds[1]"));
 }
