@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where glibc keeps which module's thread-locals, as its descriptors tell:
- * every module that has thread-locals has a slot in a list, and its number there is its place in
- * each thread's vector (DTV). Sources: Drepper, "ELF Handling For Thread-Local Storage", 3.4 (both
- * variants: struct tls_abi); nptl_db/td_thr_tlsbase.c for the rules. And where it lists its
- * threads, whose blocks these are.
+ * The thread-locals of modules in glibc, by its own descriptors: every module with thread-locals
+ * has a slot in a list, and the slot's number is the module's place in each thread's vector (DTV).
+ * Sources: Drepper, "ELF Handling For Thread-Local Storage", 3.4 (both variants: struct tls_abi);
+ * nptl_db/td_thr_tlsbase.c for the rules. And glibc's lists of the threads that own these blocks.
  */
 #ifndef LEAKMON_ELF_TLS_LAYOUT_H
 #define LEAKMON_ELF_TLS_LAYOUT_H

@@ -85,7 +85,7 @@ void targets_log_attached(const struct session *session, const struct tracked *t
 		log_managed_heap(tracked->probes.pid);
 }
 
-/* A program whose runtime has all of its memory needs no allocator: that is no fault of its own. */
+/* A program that has all its memory in a runtime's heap needs no allocator: no error of its own. */
 static void explain_no_allocator(const struct session *session, const struct tracked *tracked)
 {
 	char tool[RUNTIME_TOOL_SIZE], heap[16], all[16];

@@ -60,7 +60,7 @@ struct cgroup_conclusion {
 	char text[640];
 };
 
-/* A process whose memory is charged to a group. */
+/* A process, the memory of which is charged to a group. */
 struct cgroup_member {
 	pid_t pid;
 	uint64_t start_ticks; /* with the PID, which process it is */

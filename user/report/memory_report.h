@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the memory of processes is: parts whose sum is what the kernel says (Rss of smaps), with
- * what they do not explain as the difference; and what grew between two readings. Made by
+ * The memory of processes by parts, the sum of which is the Rss of smaps; the difference is what
+ * they do not explain. And the growth between two readings. Made by
  * memory/memory_parts.h.
  */
 #ifndef LEAKMON_REPORT_MEMORY_REPORT_H
@@ -50,7 +50,7 @@ enum memory_part {
 	MEMORY_CODE,	      /* generated code */
 	MEMORY_MANAGED,	      /* the heap of a garbage collector: runtime/runtime.h */
 	MEMORY_NAMED,	      /* anonymous, with a name that prctl(2) gave it */
-	MEMORY_ANONYMOUS,     /* whose it is is not known */
+	MEMORY_ANONYMOUS,     /* its owner is unknown */
 	MEMORY_KERNEL,	      /* vdso and the like */
 	MEMORY_PART_MAX_
 };
@@ -87,7 +87,7 @@ enum memory_verdict {
 	MEMORY_PAGE_CACHE, /* mapped files */
 	MEMORY_SHARED_GROWS,
 	MEMORY_MANAGED_GROWS, /* objects of a language with a garbage collector */
-	MEMORY_OTHER_GROWS,   /* whose it is is not known */
+	MEMORY_OTHER_GROWS,   /* memory of unknown owner */
 	MEMORY_MIXED,	      /* nothing makes up half of it */
 	MEMORY_VERDICT_MAX_
 };
@@ -102,7 +102,7 @@ uint64_t memory_group_resident(const struct memory_process *process, enum memory
 
 /* In bytes, resident and in swap. */
 struct memory_growth {
-	uint64_t since_ms; /* 0 also if the clock was set back meanwhile */
+	uint64_t since_ms; /* 0 also if the clock was set back in between */
 	int64_t total, groups[GROUP_MAX_];
 };
 

@@ -168,9 +168,7 @@ struct retained_runtime {
 	uint64_t unread_bytes;		 /* of its heap */
 	uint64_t nonsense;		 /* what cannot be, and was left out */
 	uint64_t retries;		 /* what was read anew because it was just changing */
-	/* Objects that no root leads to: garbage; only of a runtime all of whose roots are known.
-	 */
-	bool all_roots;
+	bool all_roots; /* are known, so that objects that none leads to are garbage: */
 	uint64_t unreached, unreached_bytes;
 };
 
@@ -179,7 +177,7 @@ struct retain_result {
 	pid_t pid;
 	char comm[16];
 	const char *core;	      /* the core file that it is of; NULL: of a live process */
-	struct managed_share managed; /* of a runtime whose heap is not walked; not recorded */
+	struct managed_share managed; /* of a runtime without a walker; not recorded */
 	const char *allocator;	      /* NULL: its heap could not be walked */
 	const char *why_not_walked;   /* why an allocator's blocks are not known; NULL: they are */
 	const char *why_not_stopped;  /* NULL: it was, or was not to be */
