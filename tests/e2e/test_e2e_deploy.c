@@ -37,15 +37,16 @@ static void metrics_have_no_fault(void **state)
 static void only_metrics_that_exist_are_asked_for(void **state)
 {
 	struct harness *harness = harness_any(state);
-	char *unknown = shell(
-		harness, 0,
-		"grep -oh 'leakmon_[a-z_]*' " ALERTS " " DASHBOARD " | sort -u > %s/asked; "
-		"{ sed -nE 's/^(# TYPE )?(leakmon_[a-z_]+).*/\\2/p' tests/golden/*.prom; "
-		"sed -nE 's/.*prom_header.out, \"([a-z_]+)\".*/leakmon_\\1/p' user/output/prom/*.c; } "
-		"| sort -u > %s/there; "
-		"test -s %s/asked && comm -23 %s/asked %s/there",
-		harness->directory, harness->directory, harness->directory, harness->directory,
-		harness->directory);
+	char *unknown =
+		shell(harness, 0,
+		      "grep -oh 'leakmon_[a-z_]*' " ALERTS " " DASHBOARD " | sort -u > %s/asked; "
+		      "{ sed -nE 's/^(# TYPE )?(leakmon_[a-z_]+).*/\\2/p' tests/golden/*.prom; "
+		      "sed -nE 's/.*prom_header.out, \"([a-z_]+)\".*/leakmon_\\1/p' "
+		      "user/output/prom/*.c; } "
+		      "| sort -u > %s/there; "
+		      "test -s %s/asked && comm -23 %s/asked %s/there",
+		      harness->directory, harness->directory, harness->directory,
+		      harness->directory, harness->directory);
 
 	assert_string_equal(unknown, "");
 	free(unknown);
