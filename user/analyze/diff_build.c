@@ -674,7 +674,7 @@ static void absent_add(struct builder *builder, const struct report *report, boo
 			continue;
 		common = hash_get(&builder->match.keys, key);
 		position = hash_get(&builder->rows, common ? *common : key);
-		if (!position)
+		if (!position || *position >= builder->diff.rows.count)
 			continue;
 		level_of(&level, history, site, &around.window);
 		level_add(&builder->diff.rows.items[*position], &level, after);
