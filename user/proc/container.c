@@ -129,7 +129,8 @@ static void claims_clear(struct container_claims *claims)
 	*claims = (struct container_claims){0};
 }
 
-void container_clear(struct container *container)
+/* Frees the names only. */
+static void container_clear(struct container *container)
 {
 	free(container->namespace);
 	free(container->pod);

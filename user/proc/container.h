@@ -97,9 +97,6 @@ struct container *container_copy(const struct container *container);
 /* NULL is allowed. */
 void container_free(struct container *container);
 
-/* Frees the names only. */
-void container_clear(struct container *container);
-
 /* What a name may have: a DNS subdomain name (RFC 1123). */
 #define CONTAINER_NAME_MAX 253
 

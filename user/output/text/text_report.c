@@ -705,7 +705,7 @@ static void fleet_write(FILE *out, const struct report *report)
 		fleet_build_write(out, report, &report->fleet->builds.items[i]);
 }
 
-int text_report_write(FILE *out, const void *data)
+static int text_report_write(FILE *out, const void *data)
 {
 	const struct report *report = data;
 
