@@ -340,7 +340,7 @@ static inline int forged_walk(const struct forged *forged, struct intern *string
 	if (sizes)
 		memcpy(sizes, forged->sizes, sizeof(forged->sizes));
 	error = heap_sink_init(sink, strings, starts, sizes, NULL, forged->block_count);
-	return error ? error : runtime_walk_heaps(&forged->maps, &forged->modules, sink);
+	return error ? error : runtime_walk_heaps(&forged->maps, NULL, &forged->modules, sink);
 }
 
 static inline void forged_free(struct forged *forged)

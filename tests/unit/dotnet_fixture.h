@@ -472,7 +472,7 @@ static inline int forged_walk(const struct forged *forged, struct intern *string
 {
 	int error = heap_sink_init(sink, strings, NULL, NULL, NULL, 0);
 
-	return error ? error : runtime_walk_heaps(&forged->maps, &forged->modules, sink);
+	return error ? error : runtime_walk_heaps(&forged->maps, NULL, &forged->modules, sink);
 }
 
 static inline void forged_free(struct forged *forged)

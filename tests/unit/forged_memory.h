@@ -164,7 +164,7 @@ static inline int forged_memory_walk(const struct forged_memory *memory, struct 
 	if (sizes)
 		memcpy(sizes, memory->sizes, sizeof(memory->sizes));
 	error = heap_sink_init(sink, strings, starts, sizes, NULL, memory->block_count);
-	return error ? error : runtime_walk_heaps(&memory->maps, &memory->modules, sink);
+	return error ? error : runtime_walk_heaps(&memory->maps, NULL, &memory->modules, sink);
 }
 
 /* What holds of every walk's findings. */

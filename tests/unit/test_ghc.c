@@ -148,7 +148,7 @@ static void while_closures_move_they_are_read_again(void **state)
 
 	forged_put(forged->key, forged->pinned + 1);
 	walk(&forged->memory, &walked);
-	assert_int_equal(REPORT(&walked)->retries, 4);
+	assert_int_equal(REPORT(&walked)->retries, 10);
 	assert_int_equal(REPORT(&walked)->nonsense, 1);
 	assert_int_equal(count_class(&walked.sink, "Main.Item"), FORGED_ITEMS + 1);
 	walked_free(&walked);

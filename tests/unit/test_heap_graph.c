@@ -85,8 +85,8 @@ static const struct tracked_block tracked[] = {
 };
 
 static int build_walked(struct fixture *fixture, const struct thread_blocks *locals,
-			int (*walk)(const struct maps *, const struct data_modules *,
-				    struct heap_sink *))
+			int (*walk)(const struct maps *, const struct page_table *,
+				    const struct data_modules *, struct heap_sink *))
 {
 	static const struct data_modules none;
 
@@ -189,7 +189,8 @@ static void thread_locals_in_a_block_are_roots(void **state)
 #define PART (MEMORY + 0x2200)
 
 /* A runtime with three stretches of memory, of which the last one belongs to the second. */
-static int walk(const struct maps *maps, const struct data_modules *modules, struct heap_sink *sink)
+static int walk(const struct maps *maps, const struct page_table *kept,
+		const struct data_modules *modules, struct heap_sink *sink)
 {
 	const struct managed_class linked = {
 		.name = "app.Linked", .runtime = "test", .quiet_start = 0, .quiet_end = 16};
@@ -198,6 +199,7 @@ static int walk(const struct maps *maps, const struct data_modules *modules, str
 	uint64_t nonsense = 0;
 
 	(void)maps;
+	(void)kept;
 	(void)modules;
 	assert_non_null(heap_sink_report(sink, "test"));
 	assert_int_equal(heap_sink_class(sink, &linked, &first), 0);

@@ -171,7 +171,7 @@ static void a_block_that_leaves_its_chunk_ends_it(void **state)
 	forged_put(forged->kept - HEADER_BYTES, forged_header(0, UINT64_MAX >> 10, COLOUR_BLACK));
 	walk(&forged->memory, &walked);
 	assert_int_equal(REPORT(&walked)->nonsense, 1);
-	assert_int_equal(REPORT(&walked)->retries, 20);
+	assert_int_equal(REPORT(&walked)->retries, 10);
 	assert_int_equal(count_class(&walked.sink, "string"), FORGED_FINALISERS);
 	assert_int_equal(count_class(&walked.sink, "abstract"), 0);
 	assert_int_equal(count_class(&walked.sink, "block of tag 7, 4 fields"),

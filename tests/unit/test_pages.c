@@ -192,6 +192,83 @@ static void without_patience_only_what_changes_is_looked_at_in_time(void **state
 		     (uint64_t[]){0x555500000200, 0x555500000700, 0x555500000300}, 3);
 }
 
+static void expect_contents(const struct fixture *fixture, size_t number, uint64_t first)
+{
+	const struct page_table *table = &fixture->table;
+	const unsigned char *contents = page_contents(table, &table->pages[number]);
+	uint64_t word;
+
+	assert_non_null(contents);
+	memcpy(&word, contents, sizeof(word));
+	assert_int_equal(word, first);
+}
+
+static void expect_kept_words(const struct fixture *fixture, size_t number, const uint64_t *values,
+			      size_t count)
+{
+	const struct page_table *table = &fixture->table;
+	uint64_t room[PAGE_WORDS_ROOM];
+	size_t found;
+	const uint64_t *words =
+		page_words(table, &fixture->filter, &table->pages[number], room, &found);
+
+	assert_int_equal(found, count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(found_value(words[i]), values[i]);
+}
+
+static void contents_are_kept_as_they_were_at_the_second_reading(void **state)
+{
+	struct fixture *fixture = *state;
+	struct page_scan scan = scan_of(fixture);
+	struct page_table *table = &fixture->table;
+	size_t checked;
+
+	pages_keep(table, PAGES);
+	for (size_t i = 0; i < 3; i++)
+		page(fixture, i)[0] = 0x555500000100 + i;
+	assert_int_equal(pages_read(table, &scan), 0);
+	page(fixture, 1)[0] = 0x555500000200;
+	page(fixture, 1)[1] = 0x555500000300;
+	page(fixture, 500)[0] = 0x555500000400;
+	assert_int_equal(madvise(page(fixture, 2), MEMORY_PAGE, MADV_DONTNEED), 0);
+	assert_int_equal(pages_check(table, &scan, &checked), 0);
+	page(fixture, 0)[0] = page(fixture, 1)[0] = 0;
+	expect_contents(fixture, 0, 0x555500000100);
+	expect_contents(fixture, 1, 0x555500000200);
+	expect_contents(fixture, 500, 0x555500000400);
+	assert_null(page_contents(table, &table->pages[2]));
+	expect_kept_words(fixture, 0, (uint64_t[]){0x555500000100}, 1);
+	expect_kept_words(fixture, 1, (uint64_t[]){0x555500000200, 0x555500000300}, 2);
+	expect_kept_words(fixture, 2, NULL, 0);
+	assert_int_equal(table->found.count, 0);
+}
+
+static void
+contents_of_a_page_that_changed_too_late_are_those_of_before_with_both_words(void **state)
+{
+	struct fixture *fixture = *state;
+	struct page_scan scan = scan_of(fixture);
+	struct page_table *table = &fixture->table;
+	size_t checked;
+
+	pages_keep(table, PAGES);
+	page(fixture, COLD)[0] = 0x555500000200;
+	page(fixture, COLD + 1)[0] = 0x555500000300;
+	assert_int_equal(pages_read(table, &scan), 0);
+	scan.patience_ns = 1;
+	assert_int_equal(pages_check(table, &scan, &checked), 0);
+	page(fixture, COLD)[0] = 0x555500000700;
+	scan.patience_ns = 0;
+	scan.late = true;
+	assert_int_equal(pages_check(table, &scan, &checked), 0);
+	assert_int_equal(table->pages[COLD].flags, PAGE_WAS_READ | PAGE_KEPT | PAGE_LATE);
+	assert_int_equal(table->pages[COLD + 1].flags, PAGE_WAS_READ | PAGE_KEPT);
+	expect_contents(fixture, COLD, 0x555500000200);
+	expect_kept_words(fixture, COLD, (uint64_t[]){0x555500000200, 0x555500000700}, 2);
+	expect_kept_words(fixture, COLD + 1, (uint64_t[]){0x555500000300}, 1);
+}
+
 static void a_deadline_that_has_passed_leaves_what_is_known(void **state)
 {
 	struct fixture *fixture = *state;
@@ -293,6 +370,9 @@ int main(void)
 		WITH_MEMORY(only_pages_that_are_there_are_read_and_absent_ones_stay_absent),
 		WITH_MEMORY(the_second_reading_finds_what_changed_came_and_went),
 		WITH_MEMORY(without_patience_only_what_changes_is_looked_at_in_time),
+		WITH_MEMORY(contents_are_kept_as_they_were_at_the_second_reading),
+		WITH_MEMORY(
+			contents_of_a_page_that_changed_too_late_are_those_of_before_with_both_words),
 		WITH_MEMORY(a_deadline_that_has_passed_leaves_what_is_known),
 		cmocka_unit_test(a_hash_changes_with_any_bit),
 		cmocka_unit_test(a_filter_passes_exactly_its_ranges),

@@ -27,8 +27,7 @@ static bool is_the_kernels(const struct mapping *mapping)
 	return false;
 }
 
-/* What was there before the process was watched. 0 or -ENOMEM. */
-static int mapping_process_begin(struct mapping_process *process, const struct maps *maps)
+int mapping_process_begin(struct mapping_process *process, const struct maps *maps)
 {
 	static const struct range_tag before = {.kind = KIND_BEFORE};
 	int error = 0;
@@ -111,8 +110,7 @@ static void calls_forget(struct mapping_process *process)
 	process->calls.count = 0;
 }
 
-/* 0 or -ENOMEM. */
-static int mapping_process_heal(struct mapping_process *process, const struct maps *maps)
+int mapping_process_heal(struct mapping_process *process, const struct maps *maps)
 {
 	uint64_t at = 0;
 	int error = 0;
@@ -260,9 +258,8 @@ static struct snapshot_process *snapshot_process_of(struct snapshot *snapshot, l
 	return NULL;
 }
 
-/* 0 or -ENOMEM. */
-static int mapping_fill(const struct mappings *mappings, const struct bpf_side *bpf,
-			const struct collect_options *options, struct snapshot *snapshot)
+int mapping_fill(const struct mappings *mappings, const struct bpf_side *bpf,
+		 const struct collect_options *options, struct snapshot *snapshot)
 {
 	struct mapping_view view;
 	int error = 0;

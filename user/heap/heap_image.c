@@ -15,6 +15,7 @@
 #include "heap/heap_image_stop.h"
 #include "heap/heap_image_zones.h"
 #include "proc/core.h"
+#include "proc/memory_room.h"
 #include "proc/process_memory.h"
 
 /*
@@ -78,6 +79,9 @@ static int soft_dirty_start(pid_t pid)
 /* From here on it is worth knowing, before a stop, which pages change all the time. */
 #define MANY_PAGES 32768
 
+/* Of a process that grows, so many pages more are kept. */
+#define KEPT_PAGES_MORE 4096
+
 static void forget_maps(struct image_builder *builder)
 {
 	maps_free(&builder->heap_image->maps);
@@ -85,6 +89,20 @@ static void forget_maps(struct image_builder *builder)
 	filter_free(&builder->filter);
 	filter_free(&builder->heaps);
 	cleanup_close(&builder->pagemap);
+}
+
+/* Whether there will be a stop. */
+static bool runs(const struct image_builder *builder)
+{
+	return !builder->options->no_stop && !builder->options->core;
+}
+
+/* What it has now, what it may have by the stop, and no more than leakmon may take. */
+static uint64_t pages_at_most(const struct heap_image *heap_image)
+{
+	uint64_t bytes = heap_image->writable_bytes + heap_image->writable_bytes / 4;
+
+	return MIN(bytes, memory_room() / 2) / MEMORY_PAGE + KEPT_PAGES_MORE;
 }
 
 static int open_maps(struct image_builder *builder)
@@ -107,6 +125,8 @@ static int open_maps(struct image_builder *builder)
 				 &heap_image->writable_bytes);
 	if (!error)
 		error = pages_prepare(&heap_image->pages);
+	if (!error && builder->options->keep && runs(builder))
+		pages_keep(&heap_image->pages, pages_at_most(heap_image));
 	if (!error)
 		error = filter_from_maps(&heap_image->maps, &builder->filter);
 	return error ? error : filter_heaps_from_maps(&heap_image->maps, &builder->heaps);
@@ -142,12 +162,6 @@ static void feed_walks(void *context, uint64_t address, const uint64_t *words, s
 
 	if (!builder->error)
 		builder->error = heap_finds_walk_feed(&builder->finds, address, words, count);
-}
-
-/* Whether there will be a stop. */
-static bool runs(const struct image_builder *builder)
-{
-	return !builder->options->no_stop && !builder->options->core;
 }
 
 /* The first reading, while it runs. */
@@ -399,6 +413,7 @@ static int take(struct image_builder *builder)
 		error = list_late(builder->heap_image);
 	if (!error)
 		sum_up(builder->heap_image);
+	SWAP(builder->heap_image->pointers, builder->filter);
 	return error;
 }
 
@@ -448,6 +463,7 @@ void heap_image_free(struct heap_image *heap_image)
 	vec_free(&heap_image->zones);
 	maps_free(&heap_image->maps);
 	pages_free(&heap_image->pages);
+	filter_free(&heap_image->pointers);
 	vec_free(&heap_image->late);
 	heaps_free(&heap_image->heaps);
 	*heap_image = (struct heap_image){0};

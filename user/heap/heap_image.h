@@ -32,6 +32,7 @@ struct c_library {
 struct heap_image_options {
 	const struct core *core; /* instead of a live process; borrowed; NULL: none */
 	bool no_stop;
+	bool keep;		       /* contents of pages, unless they are a core file's */
 	uint64_t max_pause_ns;	       /* 0: 100 ms per GiB of writable memory, at least 100 ms */
 	unsigned int threads;	       /* that read while the process stands; 0: one per CPU */
 	const struct idle_range *idle; /* stacks of dead threads; borrowed */
@@ -87,6 +88,7 @@ struct heap_image {
 	pid_t pid;
 	struct maps maps; /* maps.source.core: it is that of a core file */
 	struct page_table pages;
+	struct filter pointers;	    /* what words are looked for in pages that are kept */
 	struct heaps heaps;	    /* whose blocks are certain: by row of heap_readers.c */
 	const char *why_not_walked; /* another one's, or all; static; NULL: none */
 	VEC(struct heap_image_thread) threads;
@@ -96,6 +98,7 @@ struct heap_image {
 
 	bool stopped;		     /* what follows is of one moment */
 	const char *why_not_stopped; /* static; NULL if it was, or was not to be */
+	unsigned stops_repeated;     /* those before it were at a bad moment */
 	bool soft_dirty, pagemap_readable;
 	uint64_t pause_ns, max_pause_ns, read_ns, started_ns;
 	uint64_t writable_bytes, read_bytes, swapped_bytes;

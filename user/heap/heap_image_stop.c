@@ -19,6 +19,9 @@
 /* Likewise, for the stacks of threads that have ended. */
 #define ENDED_PERCENT 20
 
+/* New pages that are kept while it stands have their memory in advance. */
+#define WARM_PAGES 4096
+
 /* No process waits for a core file: this is for files that make the search endless. */
 #define CORE_PATIENCE_NS (60 * 1000000000ull)
 
@@ -351,6 +354,8 @@ int builder_stop(struct image_builder *builder)
 	heap_image->max_pause_ns =
 		hold_limit_ns(builder->options->max_pause_ns, heap_image->writable_bytes);
 	hold.max_pause_ns = heap_image->max_pause_ns;
+	if (heap_image->pages.copies)
+		page_copies_warm(heap_image->pages.copies, WARM_PAGES);
 	error = hold_process(&hold);
 	heap_image->pause_ns = hold.stop.ended_ns - hold.stop.began_ns;
 	if (hold.stood && builder->times.ended_ns)

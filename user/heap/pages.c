@@ -135,6 +135,8 @@ int pages_inherit(struct page_table *table, struct page_table *older)
 	}
 	table->found = older->found;
 	older->found = (struct found_words){0};
+	page_copies_free(table->copies);
+	table->copies = TAKE_PTR(older->copies);
 	free(table->mapped.items);
 	memcpy(&table->mapped, &older->mapped, sizeof(table->mapped));
 	memset(&older->mapped, 0, sizeof(older->mapped));
@@ -178,10 +180,40 @@ int pages_prepare(struct page_table *table)
 	return table->pages ? 0 : -ENOMEM;
 }
 
+void pages_keep(struct page_table *table, uint64_t pages)
+{
+	page_copies_free(table->copies);
+	table->copies = page_copies_new(pages);
+}
+
+/* Where the contents of a page are kept from now on, and their number. NULL: nowhere. */
+static unsigned char *keep_page(const struct page_table *table, const struct page *page,
+				uint32_t *number)
+{
+	if (!table->copies)
+		return NULL;
+	if (!(page->flags & PAGE_KEPT))
+		return page_copies_add(table->copies, number);
+	*number = page->first;
+	return page_copies_at(table->copies, page->first);
+}
+
 /* Whether a page with this pagemap entry is there to be read, and can have been written. */
 static bool page_is_wanted(const struct page_range *range, uint64_t entry)
 {
 	return pagemap_is_present(entry) && !(range->file && pagemap_is_shared(entry));
+}
+
+static int take_words(struct page_table *table, const struct page_scan *scan, struct page *page,
+		      const uint64_t *words)
+{
+	if (found_reserve(&table->found, PAGE_WORDS))
+		return -ENOMEM;
+	page->first = (uint32_t)table->found.count;
+	page->count =
+		(uint16_t)page_find(scan->filter, words, table->found.items + table->found.count);
+	table->found.count += page->count;
+	return 0;
 }
 
 /* One page of a window that was read. */
@@ -190,16 +222,14 @@ static int take_page(struct page_table *table, const struct page_scan *scan,
 {
 	struct page *page = &table->pages[range->first + (address - range->start) / MEMORY_PAGE];
 	struct mapped_block block, *kept;
-	int error = found_reserve(&table->found, PAGE_WORDS);
+	unsigned char *copy = keep_page(table, page, &page->first);
 
-	if (error)
-		return error;
 	page->hash = page_hash(words);
-	page->flags = PAGE_WAS_READ;
-	page->first = (uint32_t)table->found.count;
-	page->count =
-		(uint16_t)page_find(scan->filter, words, table->found.items + table->found.count);
-	table->found.count += page->count;
+	page->flags = PAGE_WAS_READ | (copy ? PAGE_KEPT : 0);
+	if (copy)
+		memcpy(copy, words, MEMORY_PAGE);
+	else if (take_words(table, scan, page, words))
+		return -ENOMEM;
 	if (range->file || !scan->find_mapped ||
 	    !scan->find_mapped(address, words, MAX(range->end, range->reach), &block))
 		return 0;
@@ -301,7 +331,14 @@ void pages_free(struct page_table *table)
 	vec_free(&table->mapped);
 	free(table->pages);
 	free(table->found.items);
+	page_copies_free(table->copies);
+	vec_free(&table->late);
 	*table = (struct page_table){0};
+}
+
+const unsigned char *page_contents(const struct page_table *table, const struct page *page)
+{
+	return page->flags & PAGE_KEPT ? page_copies_at(table->copies, page->first) : NULL;
 }
 
 /* Reading again what has changed since. */
@@ -356,36 +393,69 @@ struct check {
 
 static void take_new(struct page *page, const struct changed_page *changed, size_t base)
 {
+	bool kept = changed->flags & PAGE_KEPT;
+
 	*page = (struct page){.hash = changed->hash,
-			      .first = (uint32_t)(base + changed->first),
+			      .first = kept ? changed->first : (uint32_t)(base + changed->first),
 			      .count = changed->count,
 			      .flags = changed->flags};
 }
 
-/* Nobody knows when it changed: the words of both readings count, by ascending place. */
-static int take_both(struct page_table *table, struct page *page, const uint64_t *words,
-		     size_t count)
+/* The words of two readings, by ascending place. How many there are in all. */
+static size_t merge_words(const uint64_t *older, size_t older_count, const uint64_t *words,
+			  size_t count, uint64_t *merged)
 {
-	size_t first = table->found.count, i = 0, j = 0;
-	const uint64_t *older;
+	size_t i = 0, j = 0, all = 0;
 
-	page->flags = (uint16_t)((page->flags & ~PAGE_UNCHECKED) | PAGE_LATE | PAGE_WAS_READ);
-	if (found_reserve(&table->found, page->count + count))
-		return -ENOMEM;
-	older = table->found.items + page->first;
-	while (i < page->count || j < count) {
-		bool has_both = i < page->count && j < count;
+	while (i < older_count || j < count) {
+		bool has_both = i < older_count && j < count;
 
 		if (has_both && older[i] == words[j])
 			j++;
 		else if (j == count || (has_both && found_place(older[i]) <= found_place(words[j])))
-			table->found.items[table->found.count++] = older[i++];
+			merged[all++] = older[i++];
 		else
-			table->found.items[table->found.count++] = words[j++];
+			merged[all++] = words[j++];
 	}
+	return all;
+}
+
+/* What it was before stays; so do its words of now. */
+static int add_late(struct page_table *table, size_t page, const uint64_t *words, size_t count)
+{
+	struct late_words *late = vec_push(&table->late);
+
+	if (!late || found_reserve(&table->found, count))
+		return -ENOMEM;
+	*late = (struct late_words){page, (uint32_t)table->found.count, (uint16_t)count};
+	memcpy(table->found.items + table->found.count, words, count * sizeof(*words));
+	table->found.count += count;
+	return 0;
+}
+
+/* Nobody knows when it changed: the words of both readings count. */
+static int take_both(struct page_table *table, size_t place, const uint64_t *words, size_t count)
+{
+	struct page *page = &table->pages[place];
+	size_t first = table->found.count;
+
+	page->flags = (uint16_t)((page->flags & ~PAGE_UNCHECKED) | PAGE_LATE | PAGE_WAS_READ);
+	if (page->flags & PAGE_KEPT)
+		return add_late(table, place, words, count);
+	if (found_reserve(&table->found, page->count + count))
+		return -ENOMEM;
+	table->found.count += merge_words(table->found.items + page->first, page->count, words,
+					  count, table->found.items + first);
 	page->first = (uint32_t)first;
 	page->count = (uint16_t)(table->found.count - first);
 	return 0;
+}
+
+static int compare_late(const void *left_pointer, const void *right_pointer)
+{
+	const struct late_words *left = left_pointer, *right = right_pointer;
+
+	return left->page < right->page ? -1 : left->page > right->page;
 }
 
 static int merge_late(struct page_table *table, const struct checker *checker)
@@ -395,8 +465,8 @@ static int merge_late(struct page_table *table, const struct checker *checker)
 	for (size_t i = 0; !error && i < checker->changed.count; i++) {
 		const struct changed_page *changed = &checker->changed.items[i];
 
-		error = take_both(table, &table->pages[changed->page],
-				  checker->found.items + changed->first, changed->count);
+		error = take_both(table, changed->page, checker->found.items + changed->first,
+				  changed->count);
 	}
 	return error;
 }
@@ -502,10 +572,26 @@ static int page_checkers_collect(struct check *check, struct checker *checkers, 
 		mark_window(check, &check->windows.items[i]);
 	if (!check->scan->late)
 		drop_stale_blocks(table, older);
+	if (table->late.count)
+		qsort(table->late.items, table->late.count, sizeof(*table->late.items),
+		      compare_late);
 	return error;
 }
 
 /* The second reading, and the third. Several threads take windows in turn. */
+
+static int find_words(struct checker *checker, struct changed_page *changed, const uint64_t *words)
+{
+	struct found_words *found = &checker->found;
+
+	if (found_reserve(found, PAGE_WORDS))
+		return -ENOMEM;
+	changed->first = (uint32_t)found->count;
+	changed->count = (uint16_t)page_find(checker->check->scan->filter, words,
+					     found->items + found->count);
+	found->count += changed->count;
+	return 0;
+}
 
 static int take_changed(struct checker *checker, const struct page_range *part, size_t place,
 			const uint64_t *words, uint64_t hash)
@@ -513,19 +599,22 @@ static int take_changed(struct checker *checker, const struct page_range *part, 
 	const struct page_scan *scan = checker->check->scan;
 	uint64_t address = part->start + place * MEMORY_PAGE;
 	struct changed_page *changed = vec_push(&checker->changed);
+	const struct page_table *table = checker->check->table;
 	struct mapped_block block, *kept;
+	unsigned char *copy = NULL;
 
-	if (!changed || found_reserve(&checker->found, PAGE_WORDS))
+	if (!changed)
 		return -ENOMEM;
 	*changed = (struct changed_page){
-		.page = part->first + place,
-		.first = (uint32_t)checker->found.count,
-		.count = (uint16_t)page_find(scan->filter, words,
-					     checker->found.items + checker->found.count),
-		.flags = PAGE_WAS_READ | PAGE_CHANGED,
-		.hash = hash,
-	};
-	checker->found.count += changed->count;
+		.page = part->first + place, .flags = PAGE_WAS_READ | PAGE_CHANGED, .hash = hash};
+	if (!scan->late)
+		copy = keep_page(table, &table->pages[changed->page], &changed->first);
+	if (copy) {
+		memcpy(copy, words, MEMORY_PAGE);
+		changed->flags |= PAGE_KEPT;
+	} else if (find_words(checker, changed, words)) {
+		return -ENOMEM;
+	}
 	if (part->file || scan->late || !scan->find_mapped ||
 	    !scan->find_mapped(address, words, part->reach, &block))
 		return 0;
@@ -789,4 +878,26 @@ int pages_check(struct page_table *table, const struct page_scan *scan, size_t *
 	}
 	vec_free(&check.windows);
 	return error;
+}
+
+const uint64_t *page_words(const struct page_table *table, const struct filter *filter,
+			   const struct page *page, uint64_t room[PAGE_WORDS_ROOM], size_t *count)
+{
+	size_t place = (size_t)(page - table->pages), at;
+	const struct late_words *late = table->late.items;
+
+	if (!(page->flags & PAGE_KEPT)) {
+		*count = page->count;
+		return table->found.items + page->first;
+	}
+	*count =
+		page_find(filter, (const uint64_t *)(const void *)page_contents(table, page), room);
+	if (!(page->flags & PAGE_LATE))
+		return room;
+	at = SORTED_BEFORE(words, late, table->late.count, words->page < place);
+	if (at == table->late.count || late[at].page != place)
+		return room;
+	*count = merge_words(room, *count, table->found.items + late[at].first, late[at].count,
+			     room + PAGE_WORDS);
+	return room + PAGE_WORDS;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What is kept of a process's memory: per page a hash of its contents and the words in it that may
- * be pointers. The contents themselves are read through a window and forgotten.
+ * be pointers. The contents themselves are read through a window and forgotten; or they are kept,
+ * for who walks a managed heap (pages_keep()), and the words are found in them.
  *
  * Memory is read twice: first while the process runs, which takes long; then while it stands, where
  * only what changed is looked at again. Which pages changed, the kernel tells where it keeps
@@ -14,6 +15,7 @@
 
 #include "base/vec.h"
 #include "heap/heap.h"
+#include "heap/page_copies.h"
 #include "heap/pointer_filter.h"
 #include "proc/process_memory.h"
 
@@ -49,6 +51,7 @@ enum page_flags {
 	PAGE_CHANGED = 4,   /* between the first and the second reading, or new since */
 	PAGE_UNCHECKED = 8, /* there was no time to look again */
 	PAGE_LATE = 16,	    /* has both its words from before the stop and those from after it */
+	PAGE_KEPT = 32,	    /* its contents are kept: `first` is the number of the copy */
 };
 
 struct page {
@@ -71,11 +74,20 @@ struct page_range {
 	uint64_t reach;
 };
 
+/* Words of a page whose contents are kept, from after the stop: see PAGE_LATE. */
+struct late_words {
+	size_t page;
+	uint32_t first; /* in found_words */
+	uint16_t count;
+};
+
 struct page_table {
 	VEC(struct page_range) ranges; /* ascending */
 	struct page *pages;
 	size_t count;
 	struct found_words found;
+	struct page_copies *copies;	 /* NULL: no contents are kept */
+	VEC(struct late_words) late;	 /* by page */
 	VEC(struct mapped_block) mapped; /* by their headers: not yet certain */
 	uint64_t swapped;		 /* pages */
 };
@@ -104,6 +116,10 @@ struct page_scan {
 /* Makes room for the pages of the ranges. 0 or -ENOMEM. */
 int pages_prepare(struct page_table *table);
 
+/* Contents of pages are kept from now on, those of so many at most. Without memory, or beyond that,
+ * they are not. */
+void pages_keep(struct page_table *table, uint64_t pages);
+
 /* The first reading. 0; -ESRCH; -ENOMEM; -EPERM. */
 int pages_read(struct page_table *table, const struct page_scan *scan);
 
@@ -124,6 +140,14 @@ bool page_is_surely_present(const struct page_table *table, uint64_t address);
 
 /* The page at a page's address, or NULL. */
 struct page *pages_find(const struct page_table *table, uint64_t address);
+
+/* The contents of a page; NULL: they are not kept. */
+const unsigned char *page_contents(const struct page_table *table, const struct page *page);
+
+/* The words of a page that may be pointers, by ascending place. `room` may have to hold them. */
+#define PAGE_WORDS_ROOM (3 * PAGE_WORDS)
+const uint64_t *page_words(const struct page_table *table, const struct filter *filter,
+			   const struct page *page, uint64_t room[PAGE_WORDS_ROOM], size_t *count);
 void pages_free(struct page_table *table);
 
 /* Of one page: for tests. */

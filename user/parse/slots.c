@@ -232,8 +232,7 @@ static size_t list_dead(struct survey *survey, struct slot_range slots[SLOTS_MAX
 	return count;
 }
 
-/* By ascending place; returns how many. 0: none is known to be dead. */
-static size_t slots_find(struct lines *lines, uint64_t vaddr, struct slot_range slots[SLOTS_MAX])
+size_t slots_find(struct lines *lines, uint64_t vaddr, struct slot_range slots[SLOTS_MAX])
 {
 	struct survey survey = {.pc = vaddr};
 	Dwarf_Die function;

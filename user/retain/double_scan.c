@@ -230,7 +230,7 @@ int retain_open(pid_t pid, const struct heap_image_options *options,
 				  pid);
 	}
 	if (!error)
-		error = retain_begin(pid, &with_library, made);
+		error = retain_begin(pid, &with_library, sources, made);
 
 	if (error)
 		retain_close(made);

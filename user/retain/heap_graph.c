@@ -357,10 +357,14 @@ static int add_word(struct builder *builder, uint64_t address, uint64_t value)
 
 static int add_page(struct builder *builder, uint64_t address, const struct page *page)
 {
-	const uint64_t *found = builder->heap_image->pages.found.items + page->first;
+	const struct heap_image *heap_image = builder->heap_image;
+	uint64_t room[PAGE_WORDS_ROOM];
+	size_t count;
+	const uint64_t *found =
+		page_words(&heap_image->pages, &heap_image->pointers, page, room, &count);
 	int error = 0;
 
-	for (size_t i = 0; !error && i < page->count; i++)
+	for (size_t i = 0; !error && i < count; i++)
 		error = add_word(builder, address + found_place(found[i]) * 8,
 				 found_value(found[i]));
 	return error;
@@ -450,7 +454,10 @@ static int add_objects(const struct graph_sources *sources, struct heap_graph *g
 	error = heap_sink_init(managed, sources->strings, TAKE_PTR(graph->starts),
 			       TAKE_PTR(graph->sizes), TAKE_PTR(graph->sites), graph->blocks);
 	if (!error)
-		error = sources->walk(&sources->heap_image->maps, sources->modules, managed);
+		error = sources->walk(&sources->heap_image->maps,
+				      sources->heap_image->stopped ? &sources->heap_image->pages
+								   : NULL,
+				      sources->modules, managed);
 	graph->starts = TAKE_PTR(managed->starts);
 	graph->sizes = TAKE_PTR(managed->sizes);
 	graph->sites = TAKE_PTR(managed->sites);

@@ -419,9 +419,20 @@ static int set_head(struct building *building)
 	return error;
 }
 
+/* Why a walk did not read all there is, or not of one moment; NULL: it did. */
+static const char *why_not_exact(const struct retain *retain, const struct walk_report *report)
+{
+	const struct heap_image *heap_image = &retain->heap_image;
+
+	if (report->why || heap_image->stopped || heap_image->maps.source.core)
+		return report->why;
+	return "it was read while it ran: objects may be missing or doubled";
+}
+
 static int add_runtimes(struct building *building)
 {
 	const struct heap_sink *managed = &building->retain->graph.managed;
+	uint64_t repeated = building->retain->heap_image.stops_repeated;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < managed->reports.count; i++) {
@@ -432,14 +443,14 @@ static int add_runtimes(struct building *building)
 			return -ENOMEM;
 		*added = (struct retained_runtime){.key = report->runtime,
 						   .name = runtime_name(report->runtime),
-						   .why = report->why,
+						   .why = why_not_exact(building->retain, report),
 						   .objects = report->objects,
 						   .bytes = report->bytes,
 						   .heap_bytes = report->heap_bytes,
 						   .free_bytes = report->free_bytes,
 						   .unread_bytes = report->unread_bytes,
 						   .nonsense = report->nonsense,
-						   .retries = report->retries,
+						   .retries = report->retries + repeated,
 						   .all_roots = report->all_roots,
 						   .unreached = report->unreached,
 						   .unreached_bytes = report->unreached_bytes};

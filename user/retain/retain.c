@@ -121,6 +121,7 @@ static void drop_words(struct retain *retain)
 {
 	free(retain->heap_image.pages.found.items);
 	retain->heap_image.pages.found = (struct found_words){0};
+	page_copies_free(TAKE_PTR(retain->heap_image.pages.copies));
 	free(retain->heap_image.pages.pages);
 	retain->heap_image.pages.pages = NULL;
 	for (size_t i = 0; i < retain->heap_image.heaps.list.count; i++)
@@ -259,7 +260,8 @@ static void sum_up(struct retain *retain)
 		retain->rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
 }
 
-int retain_begin(pid_t pid, const struct heap_image_options *options, struct retain *retain)
+int retain_begin(pid_t pid, const struct heap_image_options *options,
+		 const struct retain_sources *sources, struct retain *retain)
 {
 	uint64_t began_ns = monotonic_ns();
 	int error;
@@ -269,7 +271,8 @@ int retain_begin(pid_t pid, const struct heap_image_options *options, struct ret
 	if (options->core)
 		retain->time = core_time(options->core);
 	read_comm(retain, options->core);
-	error = heap_image_take(pid, options, &retain->heap_image);
+	error = runtime_take_image(pid, options, sources->worker, &sources->processes->dsos,
+				   &retain->heap_image);
 	retain->total_ns = monotonic_ns() - began_ns;
 	return error;
 }

@@ -70,10 +70,11 @@ struct retain_sources {
 };
 
 /*
- * Takes the heap image. *retain is filled in any case, must not move from here on, and is freed by
- * the caller. Errors as heap_image_take().
+ * Takes the heap image; of `sources`, what reads files is needed. *retain is filled in any case,
+ * must not move from here on, and is freed by the caller. Errors as heap_image_take().
  */
-int retain_begin(pid_t pid, const struct heap_image_options *options, struct retain *retain);
+int retain_begin(pid_t pid, const struct heap_image_options *options,
+		 const struct retain_sources *sources, struct retain *retain);
 
 /* Draws every conclusion from it but paths. 0 or -ENOMEM. */
 int retain_finish(struct retain *retain, const struct retain_sources *sources);

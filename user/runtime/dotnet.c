@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "runtime/mapping_shape.h"
@@ -26,8 +25,6 @@
 #define DAC_ENTRIES 128
 #define THREAD_IS_DEAD 0x800u /* Thread::TS_Dead */
 #define LOOKED_AT_MAX (1u << 23)
-#define RETRIES_MAX 10
-#define RETRY_NS 5000000
 
 /* GcDacVars: after versions, the size of a generation and their number, addresses of variables. */
 #define COLLECTOR_GENERATION_SIZE 8
@@ -69,13 +66,6 @@ static bool owns(const void *state, const struct mapping *mapping)
 
 	return mapping_is_anonymous(mapping) && mapping_is_data(mapping) &&
 	       reservation_has(&largest->best, mapping);
-}
-
-static void wait_a_moment(void)
-{
-	struct timespec moment = {.tv_nsec = RETRY_NS};
-
-	nanosleep(&moment, NULL);
 }
 
 /* Finding the runtime and its collector. */
@@ -612,37 +602,20 @@ static int walk_once(struct walk *walk)
 
 static int walk_all(struct dotnet *dotnet, struct heap_sink *sink, struct walk_report *report)
 {
-	struct heap_sink_mark mark = heap_sink_mark(sink);
-	unsigned char *bytes = malloc(STREAM_BYTES);
-	int error = bytes ? -EAGAIN : -ENOMEM;
+	_cleanup_free_ unsigned char *bytes = malloc(STREAM_BYTES);
+	struct walk walk = {.dotnet = dotnet,
+			    .sink = sink,
+			    .report = report,
+			    .bytes = bytes,
+			    .bytes_left = bytes_at_most(dotnet)};
+	int error = bytes ? walk_once(&walk) : -ENOMEM;
 
-	for (unsigned i = 0; error == -EAGAIN && i <= RETRIES_MAX; i++) {
-		struct walk walk = {.dotnet = dotnet,
-				    .sink = sink,
-				    .report = report,
-				    .bytes = bytes,
-				    .bytes_left = bytes_at_most(dotnet)};
-
-		if (i && dotnet->memory->maps->source.core)
-			break;
-		if (i)
-			wait_a_moment();
-		report->retries = i;
-		heap_sink_rewind(sink, mark);
-		dotnet->queues.count = dotnet->frozen.count = 0;
-		dotnet->last_object = 0;
-		report->heap_bytes = report->free_bytes = report->nonsense = 0;
-		error = walk_once(&walk);
-		report->objects = walk.objects;
-	}
-	free(bytes);
+	report->objects = walk.objects;
 	return error;
 }
 
-static void end(void *state)
+static void free_all(struct dotnet *dotnet)
 {
-	struct dotnet *dotnet = state;
-
 	for (size_t i = 0; i < dotnet->types.count; i++) {
 		vec_free(&dotnet->types.items[i].series);
 		vec_free(&dotnet->types.items[i].items);
@@ -663,7 +636,24 @@ static void end(void *state)
 	hash_free(&dotnet->metadata_index);
 	hash_free(&dotnet->module_index);
 	hash_free(&dotnet->statics);
-	free(dotnet);
+}
+
+/* Nothing is believed of what a collection has begun to change. */
+static bool moves(struct target_memory *memory)
+{
+	struct walk_report report = {0};
+	struct dotnet dotnet = {.memory = memory};
+	bool moves = !find_runtime(&dotnet, report.version, &report.why) &&
+		     collector_number(&dotnet, COLLECTOR_INVALID);
+
+	free_all(&dotnet);
+	return moves;
+}
+
+static void end(void *state)
+{
+	free_all(state);
+	free(state);
 }
 
 static int walk_found(struct dotnet *dotnet, struct heap_sink *sink, struct walk_report *report)
@@ -704,8 +694,11 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	return error;
 }
 
-static const struct heap_walker walker = {
-	.walk = walk_heap, .refer = dotnet_refer, .roots = dotnet_roots, .end = end};
+static const struct heap_walker walker = {.moves = moves,
+					  .walk = walk_heap,
+					  .refer = dotnet_refer,
+					  .roots = dotnet_roots,
+					  .end = end};
 
 const struct runtime runtime_dotnet = {
 	.key = KEY,

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/search.h"
@@ -39,17 +38,17 @@ struct descriptor {
 };
 _Static_assert(sizeof(struct descriptor) == DESCRIPTOR_BYTES, "as bdescr");
 
-/* GC.h: generation. */
+/* GC.h: generation; from its end on what a collection moves from. */
 #define GENERATION_TO 120
 #define GENERATION_COLLECTIONS 128
+#define GENERATION_OLD_BLOCKS 80
+#define GENERATION_OLD_THREADS 16
+#define GENERATION_BYTES_MAX 1024
 /* rts/sm/Storage.h: struct nursery. */
 #define NURSERY_BYTES 16
 #define NURSERY_BLOCKS_MAX (1u << 24)
 
 #define HEAD_WORDS 5 /* by which every closure's size is known */
-#define MAX_RETRIES 20
-#define SAME_MAX 4
-#define RETRY_NS 1000000
 
 static bool detect(const struct mapping *mapping)
 {
@@ -490,9 +489,8 @@ static uint64_t collections(const struct ghc *ghc)
 		uint32_t count;
 
 		if (ghc->generations[i] &&
-		    !memory_read_exact(ghc->memory->maps->source,
-				       ghc->generations[i] + GENERATION_COLLECTIONS, &count,
-				       sizeof(count)))
+		    !target_read_now(ghc->memory, ghc->generations[i] + GENERATION_COLLECTIONS,
+				     &count, sizeof(count)))
 			sum += count;
 	}
 	return sum;
@@ -523,39 +521,17 @@ static bool find_generations(struct ghc *ghc)
 	return at != 0;
 }
 
-static int walk_once(struct ghc *ghc, struct heap_sink *sink)
-{
-	int error;
-
-	forget(ghc);
-	target_memory_forget(ghc->memory);
-	error = copy_heap(ghc);
-	return error ? error : walk_spans(ghc, sink);
-}
-
-/* Until a copy has no trace of a collection; or the same one again and again, without any. */
+/* -EAGAIN: a collection has left its traces, or came between. */
 static int walk_all(struct ghc *ghc, struct heap_sink *sink)
 {
-	const struct heap_sink_mark mark = heap_sink_mark(sink);
-	uint64_t since = 0, last = 0;
-	unsigned same = 0;
-	int error = 0;
+	uint64_t since = collections(ghc);
+	int error = copy_heap(ghc);
 
-	while (!error) {
-		uint64_t now = collections(ghc);
-
-		heap_sink_rewind(sink, mark);
-		error = walk_once(ghc, sink);
-		same = now == since && ghc->nonsense == last ? same + 1 : 0;
-		since = now;
-		last = ghc->nonsense;
-		if (error || ghc->memory->maps->source.core || ghc->retries == MAX_RETRIES ||
-		    same == SAME_MAX || (!ghc->nonsense && now == collections(ghc)))
-			break;
-		ghc->retries++;
-		nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
-	}
-	return error;
+	if (!error)
+		error = walk_spans(ghc, sink);
+	if (error || !ghc->memory->again)
+		return error;
+	return ghc->nonsense || since != collections(ghc) ? -EAGAIN : 0;
 }
 
 static void report_on(const struct ghc *ghc, const struct heap_sink *sink, size_t before,
@@ -570,10 +546,9 @@ static void report_on(const struct ghc *ghc, const struct heap_sink *sink, size_
 	report->heap_bytes = ghc->heap_bytes;
 	report->free_bytes = ghc->heap_bytes - MIN(used, ghc->heap_bytes);
 	report->nonsense = ghc->nonsense;
-	report->retries = ghc->retries;
 	if (ghc->non_moving)
 		report->why = "objects of the non-moving collector are missing";
-	else if (ghc->retries == MAX_RETRIES)
+	else if (ghc->nonsense && ghc->memory->changes)
 		report->why =
 			"it was collected whenever it was read: objects may be missing or doubled";
 }
@@ -608,6 +583,30 @@ static void find_heap(struct ghc *ghc)
 	}
 }
 
+/* They are one array; when no collection runs, each has the same closure where those threads are
+ * that wait for it. */
+static bool moves(struct target_memory *memory)
+{
+	struct ghc ghc = {
+		.memory = memory, .heap_start = GHC_HEAP, .heap_end = GHC_HEAP + GHC_HEAP_BYTES};
+	uint64_t bytes, threads = 0, more;
+
+	if (!find_generations(&ghc) || !ghc.generations[0] || !ghc.generations[1])
+		return false;
+	bytes = ghc.generations[1] - ghc.generations[0];
+	if (bytes <= GENERATION_COLLECTIONS || bytes > GENERATION_BYTES_MAX)
+		return false;
+	for (size_t i = 0; i < GHC_GENERATIONS_MAX && ghc.generations[i]; i++) {
+		uint64_t end = ghc.generations[i] + bytes;
+
+		more = target_word(memory, end - GENERATION_OLD_THREADS);
+		if (target_word(memory, end - GENERATION_OLD_BLOCKS) || (i && more != threads))
+			return true;
+		threads = more;
+	}
+	return false;
+}
+
 static void end(void *state)
 {
 	struct ghc *ghc = state;
@@ -637,7 +636,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	find_heap(ghc);
 	error = find_generations(ghc) ? walk_all(ghc, sink) : -ENOENT;
 	if (error) {
-		report->why = "its blocks are not as GHC has them";
+		report->why = error == -ENOENT ? "its blocks are not as GHC has them" : NULL;
 		end(ghc);
 		return error;
 	}
@@ -647,7 +646,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 }
 
 static const struct heap_walker walker = {
-	.walk = walk_heap, .refer = ghc_refer, .roots = ghc_roots, .end = end};
+	.moves = moves, .walk = walk_heap, .refer = ghc_refer, .roots = ghc_roots, .end = end};
 
 const struct runtime runtime_ghc = {
 	.key = GHC_KEY,

@@ -83,13 +83,12 @@ static const struct {
 	[63] = {"COMPACT_NFDATA", SHAPE_NONE},
 };
 
-/* The name of a type as in ClosureTypes.h; NULL: there is none of that number. */
-static const char *ghc_type_name(unsigned type)
+const char *ghc_type_name(unsigned type)
 {
 	return type < ARRAY_SIZE(types) ? types[type].name : NULL;
 }
 
-static enum ghc_shape ghc_type_shape(unsigned type)
+enum ghc_shape ghc_type_shape(unsigned type)
 {
 	return type < ARRAY_SIZE(types) ? types[type].shape : SHAPE_NONE;
 }

@@ -87,13 +87,14 @@ int heap_sink_add(struct heap_sink *sink, uint64_t start, uint64_t size, uint32_
 
 struct heap_sink_mark heap_sink_mark(const struct heap_sink *sink)
 {
-	return (struct heap_sink_mark){sink->added.count, sink->claimed.count};
+	return (struct heap_sink_mark){sink->added.count, sink->claimed.count, sink->classes.count};
 }
 
 void heap_sink_rewind(struct heap_sink *sink, struct heap_sink_mark mark)
 {
 	sink->added.count = mark.nodes;
 	sink->claimed.count = mark.ranges;
+	sink->classes.count = mark.classes;
 }
 
 void heap_sink_set(struct heap_sink *sink, uint32_t block, uint64_t size, uint32_t what)

@@ -147,9 +147,9 @@ int heap_sink_class(struct heap_sink *sink, const struct managed_class *class, u
 /* `what`: a class, maybe with NODE_PRECISE, or NODE_OWN. By ascending address it takes less time. 0
  * or -ENOMEM. */
 int heap_sink_add(struct heap_sink *sink, uint64_t start, uint64_t size, uint32_t what);
-/* Forgets what was added since: a walk begins again. */
+/* Forgets what was added since, classes too: a walk begins again. */
 struct heap_sink_mark {
-	size_t nodes, ranges;
+	size_t nodes, ranges, classes;
 };
 struct heap_sink_mark heap_sink_mark(const struct heap_sink *sink);
 void heap_sink_rewind(struct heap_sink *sink, struct heap_sink_mark mark);

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/search.h"
@@ -21,10 +20,7 @@
 #define HEAD_FIELDS 3
 #define CHUNKS_MAX (1u << 20)
 #define EXACT_SIZE_MAX 32 /* blocks of more fields are classed by powers of two */
-#define MAX_RETRIES 20	  /* of one block */
-#define MAX_RETRIES_IN_ALL 1000
-#define RETRY_NS 1000000
-#define PHASE_SWEEP 2 /* major_gc.h: Phase_sweep */
+#define PHASE_SWEEP 2	  /* major_gc.h: Phase_sweep */
 #define NAME_MAX_SCAN 64
 
 static bool detect_module(const struct data_module *module)
@@ -388,26 +384,6 @@ static int add_block(struct walk *walk, const struct block *block)
 			     class | (holds_nothing(block) ? NODE_PRECISE : 0));
 }
 
-static void wait_a_moment(void)
-{
-	nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
-}
-
-/* A block that is just cut or joined may be seen half: then it is read anew. */
-static bool read_block_surely(struct walk *walk, const struct ocaml_chunk *chunk, uint64_t address,
-			      struct block *block)
-{
-	for (unsigned i = 0; !read_block(walk, chunk, address, block); i++) {
-		if (walk->ocaml->memory->maps->source.core || i == MAX_RETRIES ||
-		    walk->ocaml->retries == MAX_RETRIES_IN_ALL)
-			return false;
-		walk->ocaml->retries++;
-		walk->window.start = walk->window.end = 0;
-		wait_a_moment();
-	}
-	return true;
-}
-
 static int walk_chunk(struct walk *walk, const struct ocaml_chunk *chunk)
 {
 	uint64_t address = chunk->start;
@@ -416,7 +392,10 @@ static int walk_chunk(struct walk *walk, const struct ocaml_chunk *chunk)
 
 	walk->window.start = walk->window.end = 0;
 	while (!error && address + HEADER_BYTES <= chunk->end) {
-		if (!read_block_surely(walk, chunk, address, &block)) {
+		if (!read_block(walk, chunk, address, &block)) {
+			/* It may just be cut or joined. */
+			if (walk->ocaml->memory->again)
+				return -EAGAIN;
 			walk->ocaml->nonsense++;
 			walk->free_bytes += chunk->end - address;
 			break;
@@ -544,7 +523,6 @@ static int walk_all(struct walk *walk, struct walk_report *report)
 	report->heap_bytes += ocaml->young.end - ocaml->young.start;
 	report->free_bytes = walk->free_bytes;
 	report->nonsense = ocaml->nonsense;
-	report->retries = ocaml->retries;
 	return error;
 }
 
@@ -616,8 +594,22 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	return error;
 }
 
+/* A collection of the minor heap moves what lives in it. */
+static bool moves(struct target_memory *memory)
+{
+	const struct data_modules *modules = memory->modules;
+	struct ocaml ocaml = {.memory = memory};
+
+	for (size_t i = 0; !ocaml.state && i < modules->list.count; i++) {
+		if (detect_module(&modules->list.items[i]))
+			ocaml.state = target_word(
+				memory, target_variable(&modules->list.items[i], "Caml_state"));
+	}
+	return ocaml.state && ocaml_state_word(&ocaml, STATE_IN_MINOR_COLLECTION);
+}
+
 static const struct heap_walker walker = {
-	.walk = walk_heap, .refer = ocaml_refer, .roots = ocaml_roots, .end = end};
+	.moves = moves, .walk = walk_heap, .refer = ocaml_refer, .roots = ocaml_roots, .end = end};
 
 const struct runtime runtime_ocaml = {
 	.key = OCAML_KEY,

@@ -62,7 +62,6 @@ struct ocaml {
 	struct hash exceptions; /* constructors -> class of such exceptions plus 1 */
 	struct hash ephemerons; /* values */
 	uint64_t nonsense;
-	uint64_t retries;
 };
 
 /* A word of Caml_state; 0: it cannot be read. */

@@ -4,11 +4,19 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "heap/data_modules.h"
+#include "heap/heap_image.h"
 #include "runtime/heap_sink.h"
 #include "runtime/target_memory.h"
+
+/* A process is stopped so many times more while it is collected, and walked so many times more
+ * where it is not stopped. */
+#define STOPS_MAX 8
+#define WALKS_MAX 10
+#define WAIT_NS 2000000
 
 extern const struct runtime runtime_hotspot, runtime_v8, runtime_go, runtime_mono, runtime_dotnet,
 	runtime_cpython, runtime_ocaml, runtime_ghc;
@@ -109,6 +117,30 @@ struct walking {
 	uint32_t first_class, classes;
 };
 
+static void wait_a_moment(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
+}
+
+/* Of a process that runs: until no collection comes between. */
+static int walk(struct walking *walking, struct target_memory *memory, struct heap_sink *sink,
+		struct walk_report *report)
+{
+	const struct heap_sink_mark mark = heap_sink_mark(sink);
+	int error = -EAGAIN;
+
+	for (unsigned i = 0; error == -EAGAIN && i <= WALKS_MAX; i++) {
+		if (i)
+			wait_a_moment();
+		heap_sink_rewind(sink, mark);
+		target_memory_forget(memory);
+		memory->again = memory->changes && i < WALKS_MAX;
+		*report = (struct walk_report){.runtime = report->runtime, .retries = i};
+		error = walking->runtime->walker->walk(memory, sink, report, &walking->state);
+	}
+	return error;
+}
+
 static int begin(struct walking *walking, struct target_memory *memory, struct heap_sink *sink)
 {
 	struct walk_report *report = heap_sink_report(sink, walking->runtime->key);
@@ -118,11 +150,14 @@ static int begin(struct walking *walking, struct target_memory *memory, struct h
 	if (!report)
 		return -ENOMEM;
 	walking->first_class = (uint32_t)sink->classes.count;
-	error = walking->runtime->walker->walk(memory, sink, report, &walking->state);
+	error = walk(walking, memory, sink, report);
 	walking->classes = (uint32_t)sink->classes.count - walking->first_class;
 	report->unread_bytes = memory->unread_bytes - unread;
 	if (error && error != -ENOMEM && !report->why)
 		report->why = "it cannot be read";
+	if (!report->why && memory->uncertain)
+		report->why = "part of it was read while it ran: a longer --max-pause, or more "
+			      "memory for leakmon, would do";
 	return error == -ENOMEM ? error : 0;
 }
 
@@ -174,19 +209,24 @@ static int finish(struct walking *walking, size_t count, struct heap_sink *sink)
 	return error ? error : heap_sink_finish(sink);
 }
 
-int runtime_walk_heaps(const struct maps *maps, const struct data_modules *modules,
-		       struct heap_sink *sink)
+static bool can_be_walked(const struct runtime *runtime, const struct maps *maps,
+			  const struct data_modules *modules)
+{
+	return runtime->walker && (is_detected(runtime, maps->list.items, maps->list.count,
+					       sizeof(*maps->list.items)) ||
+				   is_detected_in(runtime, modules));
+}
+
+int runtime_walk_heaps(const struct maps *maps, const struct page_table *kept,
+		       const struct data_modules *modules, struct heap_sink *sink)
 {
 	struct walking walking[ARRAY_SIZE(runtimes)] = {0};
 	struct target_memory memory = {.pagemap = -1};
 	size_t count = 0;
-	int error = target_memory_open(maps, modules, &memory);
+	int error = target_memory_open(maps, modules, kept, &memory);
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(runtimes); i++) {
-		if (!runtimes[i]->walker ||
-		    (!is_detected(runtimes[i], maps->list.items, maps->list.count,
-				  sizeof(*maps->list.items)) &&
-		     !is_detected_in(runtimes[i], modules)))
+		if (!can_be_walked(runtimes[i], maps, modules))
 			continue;
 		walking[count].runtime = runtimes[i];
 		error = begin(&walking[count++], &memory, sink);
@@ -199,6 +239,65 @@ int runtime_walk_heaps(const struct maps *maps, const struct data_modules *modul
 	}
 	target_memory_close(&memory);
 	return error;
+}
+
+/* Whether contents of its memory are wanted. A process that cannot be read has none. */
+static bool has_walked_heap(pid_t pid, struct worker *worker, struct dso_cache *dsos)
+{
+	_cleanup_(data_modules_free) struct data_modules modules = {0};
+	struct heap_image now = {.pid = pid};
+	bool has = false;
+
+	if (!maps_read(pid, MAPS_ALL, &now.maps) &&
+	    !data_modules_read(&now, worker, dsos, &modules)) {
+		for (size_t i = 0; !has && i < ARRAY_SIZE(runtimes); i++)
+			has = can_be_walked(runtimes[i], &now.maps, &modules);
+	}
+	maps_free(&now.maps);
+	return has;
+}
+
+/* Whether a collection moves objects in what was kept. */
+static bool is_moving(const struct heap_image *heap_image, struct worker *worker,
+		      struct dso_cache *dsos)
+{
+	_cleanup_(data_modules_free) struct data_modules modules = {0};
+	struct target_memory memory = {.pagemap = -1};
+	bool moves = false;
+
+	if (!heap_image->stopped || !heap_image->pages.copies)
+		return false;
+	if (!data_modules_read(heap_image, worker, dsos, &modules) &&
+	    !target_memory_open(&heap_image->maps, &modules, &heap_image->pages, &memory)) {
+		for (size_t i = 0; !moves && i < ARRAY_SIZE(runtimes); i++)
+			moves = runtimes[i]->walker && runtimes[i]->walker->moves &&
+				can_be_walked(runtimes[i], &heap_image->maps, &modules) &&
+				runtimes[i]->walker->moves(&memory);
+		target_memory_close(&memory);
+	}
+	return moves;
+}
+
+int runtime_take_image(pid_t pid, const struct heap_image_options *options, struct worker *worker,
+		       struct dso_cache *dsos, struct heap_image *heap_image)
+{
+	struct heap_image_options keeping = *options;
+	struct heap_image made;
+	int error;
+
+	keeping.keep = !options->no_stop && !options->core && has_walked_heap(pid, worker, dsos);
+	for (unsigned i = 0;; i++) {
+		error = heap_image_take(pid, &keeping, &made);
+		if (error)
+			return error;
+		made.stops_repeated = i;
+		if (i == STOPS_MAX || !is_moving(&made, worker, dsos))
+			break;
+		heap_image_free(&made);
+		wait_a_moment();
+	}
+	*heap_image = made;
+	return 0;
 }
 
 const char *runtime_name(const char *key)

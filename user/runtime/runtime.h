@@ -19,17 +19,29 @@
 
 struct data_module;
 struct data_modules;
+struct dso_cache;
+struct heap_image;
+struct heap_image_options;
 struct heap_sink;
+struct page_table;
 struct target_memory;
 struct walk_report;
+struct worker;
 
 /*
  * Reads a runtime's heap object by object, in this order: walk() adds nodes to the sink, and what
  * it has found to the report; when the sink has settled, roots() is called, and refer() for each
  * node of its classes that is an object, by ascending address; then end(). 0 or -ENOMEM; any other
  * error of walk() means that there is no such heap, or none that can be read (report->why).
+ *
+ * While memory->again, walk() may return -EAGAIN: a collection came between, and nothing that was
+ * found is certain. It is called anew then, with an empty report.
+ *
+ * moves() says of memory that was kept whether a collection moves objects just then: the process is
+ * stopped anew. NULL: its collector moves none.
  */
 struct heap_walker {
+	bool (*moves)(struct target_memory *memory);
 	int (*walk)(struct target_memory *memory, struct heap_sink *sink,
 		    struct walk_report *report, void **state);
 	int (*roots)(void *state, struct heap_sink *sink);
@@ -76,12 +88,19 @@ void runtime_heap_free(struct runtime_heap *heap);
 const struct runtime *runtime_of_process(pid_t pid);
 
 /*
- * Walks the heaps of all runtimes that a process has and that can be walked: sink gets their
- * objects, references and roots, and is complete then. It reads the process as it is now. 0 or
- * -ENOMEM.
+ * heap_image_take(), which keeps the contents of a process's memory if it has a runtime whose heap
+ * can be walked. Where a collection moves objects at the stop, it is stopped again, a few times.
  */
-int runtime_walk_heaps(const struct maps *maps, const struct data_modules *modules,
-		       struct heap_sink *sink);
+int runtime_take_image(pid_t pid, const struct heap_image_options *options, struct worker *worker,
+		       struct dso_cache *dsos, struct heap_image *heap_image);
+
+/*
+ * Walks the heaps of all runtimes that a process has and that can be walked: sink gets their
+ * objects, references and roots, and is complete then. It reads what a heap image has kept; without
+ * contents, the process as it is now. `kept` may be NULL. 0 or -ENOMEM.
+ */
+int runtime_walk_heaps(const struct maps *maps, const struct page_table *kept,
+		       const struct data_modules *modules, struct heap_sink *sink);
 
 /* The n-th row of the table; NULL: there are no more. */
 const struct runtime *runtime_at(size_t n);

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "heap/data_modules.h"
+#include "heap/pages.h"
 
 #define SLOT_PAGES 4
 #define WINDOW (SLOT_PAGES * MEMORY_PAGE)
@@ -25,7 +26,7 @@ struct memory_windows {
 };
 
 int target_memory_open(const struct maps *maps, const struct data_modules *modules,
-		       struct target_memory *memory)
+		       const struct page_table *kept, struct target_memory *memory)
 {
 	struct memory_windows *windows = calloc(1, sizeof(*windows));
 
@@ -33,8 +34,10 @@ int target_memory_open(const struct maps *maps, const struct data_modules *modul
 		return -ENOMEM;
 	*memory = (struct target_memory){.maps = maps,
 					 .modules = modules,
+					 .kept = kept && kept->copies ? kept : NULL,
 					 .pagemap = pagemap_open(maps->source),
 					 .windows = windows};
+	memory->changes = !memory->kept && !maps->source.core;
 	return 0;
 }
 
@@ -105,8 +108,8 @@ static void find_files(const struct target_memory *memory, uint64_t address, uin
 	}
 }
 
-/* The bytes from `address` on to the end of its page; NULL: it cannot be read. */
-static const unsigned char *page_at(struct target_memory *memory, uint64_t address)
+/* Likewise of the process as it is. */
+static const unsigned char *page_now(struct target_memory *memory, uint64_t address)
 {
 	uint64_t window = address & ~(WINDOW - 1), entries[SLOT_PAGES];
 	size_t place = slot_of(window), page = (address - window) / MEMORY_PAGE;
@@ -123,6 +126,48 @@ static const unsigned char *page_at(struct target_memory *memory, uint64_t addre
 		slot->address = window + 1;
 	}
 	return slot->present[page] ? slot->bytes + (address - window) : NULL;
+}
+
+/* What a heap image says of a page. */
+static const struct page *kept_page(struct target_memory *memory, uint64_t address)
+{
+	const struct page_range *range = memory->range;
+
+	if (!memory->kept)
+		return NULL;
+	if (!range || address < range->start || address >= range->end)
+		range = pages_range_of(memory->kept, address);
+	memory->range = range;
+	if (!range || range->unseen)
+		return NULL;
+	return &memory->kept->pages[range->first + (address - range->start) / MEMORY_PAGE];
+}
+
+/* Whether a page can be told without asking the process; NULL in *contents: it cannot be read. */
+static bool is_kept(struct target_memory *memory, uint64_t address, const unsigned char **contents)
+{
+	const struct page *page = kept_page(memory, address);
+
+	if (!page)
+		return false;
+	*contents = page_contents(memory->kept, page);
+	memory->uncertain |= page->flags & PAGE_LATE || (page->flags & PAGE_WAS_READ && !*contents);
+	if (*contents || page->flags & PAGE_WAS_READ)
+		return *contents != NULL;
+	/* Nobody has written it: the file has its contents. */
+	return !memory->range->file;
+}
+
+/* The bytes from `address` on to the end of its page; NULL: it cannot be read. */
+static const unsigned char *page_at(struct target_memory *memory, uint64_t address)
+{
+	const unsigned char *contents;
+
+	if (is_kept(memory, address, &contents))
+		return contents ? contents + address % MEMORY_PAGE : NULL;
+	if (memory->kept && !maps_find(memory->maps, address))
+		return NULL;
+	return page_now(memory, address);
 }
 
 int target_read(struct target_memory *memory, uint64_t address, void *buffer, size_t size)
@@ -150,12 +195,30 @@ uint64_t target_word(struct target_memory *memory, uint64_t address)
 	return target_read(memory, address, &word, sizeof(word)) ? 0 : word;
 }
 
+/* Of what was kept. */
+static uint64_t copy_page(struct target_memory *memory, uint64_t address, unsigned char *bytes)
+{
+	const struct page *page = kept_page(memory, address);
+	const unsigned char *contents = page_at(memory, address);
+
+	if (contents)
+		memcpy(bytes, contents, MEMORY_PAGE);
+	else
+		memset(bytes, 0, MEMORY_PAGE);
+	memory->unread_bytes += page && page->flags & PAGE_SWAPPED ? MEMORY_PAGE : 0;
+	return contents ? MEMORY_PAGE : 0;
+}
+
 uint64_t target_read_pages(struct target_memory *memory, uint64_t address, void *buffer,
 			   size_t size)
 {
 	unsigned char *bytes = buffer;
 	uint64_t there = 0;
 
+	for (size_t done = 0; memory->kept && done + MEMORY_PAGE <= size; done += MEMORY_PAGE)
+		there += copy_page(memory, address + done, bytes + done);
+	if (memory->kept)
+		return there;
 	for (size_t done = 0; done < size / MEMORY_PAGE; done += PAGES_AT_ONCE) {
 		size_t pages = MIN(size / MEMORY_PAGE - done, PAGES_AT_ONCE);
 		uint64_t entries[PAGES_AT_ONCE], at = address + done * MEMORY_PAGE;
@@ -171,6 +234,13 @@ uint64_t target_read_pages(struct target_memory *memory, uint64_t address, void 
 		}
 	}
 	return there;
+}
+
+int target_read_now(struct target_memory *memory, uint64_t address, void *buffer, size_t size)
+{
+	if (!memory->changes)
+		return target_read(memory, address, buffer, size);
+	return memory_read_exact(memory->maps->source, address, buffer, size) ? -EFAULT : 0;
 }
 
 uint64_t target_variable(const struct data_module *module, const char *name)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What walks read from: the memory of a process, that runs, stands or left a core file, through a
- * cache of what was read lately. Pages that are absent or swapped out stay so.
+ * What walks read from: the memory of a process as a heap image has kept it; or as it is now, or
+ * left a core file, through a cache of what was read lately. Pages that are absent or swapped out
+ * stay so.
  *
- * Of a process that runs two readings may be of two moments: a walk proves what it believes.
+ * What a heap image has kept is of one moment, and everything that can be written is in it: only
+ * what nobody has written is read from the process then (code, metadata of a file). Without one,
+ * two readings may be of two moments: a walk proves what it believes.
  */
 #ifndef LEAKMON_RUNTIME_TARGET_MEMORY_H
 #define LEAKMON_RUNTIME_TARGET_MEMORY_H
@@ -14,18 +17,26 @@
 struct data_module;
 struct data_modules;
 struct memory_windows;
+struct page_range;
+struct page_table;
 
 struct target_memory {
 	const struct maps *maps;	    /* maps->source is the process; borrowed */
 	const struct data_modules *modules; /* its files' variables; borrowed */
 	int pagemap;			    /* -1: every page is taken for present */
 	struct memory_windows *windows;	    /* what was read lately */
+	const struct page_table *kept;	    /* contents of its pages; NULL: none are; borrowed */
+	const struct page_range *range;	    /* of them, in which was read last */
 	uint64_t unread_bytes;		    /* of what was asked for: swapped out, or gone */
+	bool uncertain; /* something was read that is not surely of the moment of the rest */
+	/* It may change while it is read; and it will be read again if it has. */
+	bool changes, again;
 };
 
-/* 0 or -ENOMEM. Both pointers are borrowed until target_memory_close(). */
+/* `kept`: of a heap image of that process; NULL: it is read as it is now. 0 or -ENOMEM. All
+ * pointers are borrowed until target_memory_close(). */
 int target_memory_open(const struct maps *maps, const struct data_modules *modules,
-		       struct target_memory *memory);
+		       const struct page_table *kept, struct target_memory *memory);
 void target_memory_close(struct target_memory *memory);
 
 /* What was read is read again from now on. */
@@ -42,6 +53,10 @@ uint64_t target_word(struct target_memory *memory, uint64_t address);
  */
 uint64_t target_read_pages(struct target_memory *memory, uint64_t address, void *buffer,
 			   size_t size);
+
+/* How many collections there were, and the like: of a process that runs it is read anew. All of
+ * it, or -EFAULT. */
+int target_read_now(struct target_memory *memory, uint64_t address, void *buffer, size_t size);
 
 /* The address of a variable that a module's symbols name; 0: they do not. */
 uint64_t target_variable(const struct data_module *module, const char *name);

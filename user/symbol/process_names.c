@@ -169,12 +169,7 @@ bool process_compiles(const struct process *process)
 	return find_compiled(process);
 }
 
-/*
- * Looks whether there is a map, if the process has code that may be in one, and whether it has
- * changed. true: names found before may be wrong, and names not found may be found now. Nothing is
- * read yet.
- */
-static bool jit_names_refresh(struct jit_names *names, const struct process *process)
+bool jit_names_refresh(struct jit_names *names, const struct process *process)
 {
 	const struct code_range *compiled = find_compiled(process);
 	struct file_identity identity;
@@ -216,9 +211,8 @@ static int read_map(struct jit_names *names, struct worker *worker)
 	return 0;
 }
 
-/* The function that holds the address of code in no file. 0; -ENOENT; -ENOMEM. */
-static int jit_names_find(struct jit_names *names, struct worker *worker, struct intern *intern,
-			  uint64_t address, struct module_function *function)
+int jit_names_find(struct jit_names *names, struct worker *worker, struct intern *intern,
+		   uint64_t address, struct module_function *function)
 {
 	int err = names->stale ? read_map(names, worker) : 0;
 	const struct symbol *symbol;
@@ -238,7 +232,7 @@ static int jit_names_find(struct jit_names *names, struct worker *worker, struct
 	return 0;
 }
 
-static void jit_names_free(struct jit_names *names)
+void jit_names_free(struct jit_names *names)
 {
 	if (names->opened)
 		close(names->fd);

@@ -493,9 +493,8 @@ static void container_write(FILE *out, const struct container *container)
 		text_print_inert(out, pod);
 		fputc(')', out);
 	}
-	if (!container_is_named_by_id(container))
-		fprintf(out, "%s%.12s", name || pod ? " " : "", container->id);
-	fputs(doubted ? " (unproven)\n" : "\n", out);
+	fprintf(out, "%s%.12s%s\n", name || pod ? " " : "", container->id,
+		doubted ? " (unproven)" : "");
 }
 
 /* The ledger below has the causes that come with a number. */
@@ -706,7 +705,7 @@ static void fleet_write(FILE *out, const struct report *report)
 		fleet_build_write(out, report, &report->fleet->builds.items[i]);
 }
 
-static int text_report_write(FILE *out, const void *data)
+int text_report_write(FILE *out, const void *data)
 {
 	const struct report *report = data;
 

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What walks read of this very process, as it is and as a heap image has kept it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "heap/pages.h"
+#include "runtime/target_memory.h"
+
+#define PAGES 8
+#define ABSENT 5
+#define UNKEPT 6
+
+struct fixture {
+	uint64_t *memory;
+	uint64_t start;
+	int pagemap;
+	struct mapping mapping;
+	struct maps maps;
+	struct page_table table;
+	struct filter filter;
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct page_range *range;
+
+	*state = fixture;
+	fixture->memory = mmap(NULL, PAGES * MEMORY_PAGE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	fixture->start = (uintptr_t)fixture->memory;
+	fixture->pagemap = pagemap_open(live_memory(getpid()));
+	fixture->mapping = (struct mapping){.start = fixture->start,
+					    .end = fixture->start + PAGES * MEMORY_PAGE,
+					    .readable = true,
+					    .writable = true,
+					    .path = (char[1]){""}};
+	fixture->maps = (struct maps){.source = live_memory(getpid())};
+	fixture->maps.list.items = &fixture->mapping;
+	fixture->maps.list.count = 1;
+	range = vec_push(&fixture->table.ranges);
+	range->start = fixture->start;
+	range->end = fixture->start + UNKEPT * MEMORY_PAGE;
+	pages_keep(&fixture->table, PAGES);
+	return pages_prepare(&fixture->table);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	pages_free(&fixture->table);
+	filter_free(&fixture->filter);
+	close(fixture->pagemap);
+	munmap(fixture->memory, PAGES * MEMORY_PAGE);
+	free(fixture);
+	return 0;
+}
+
+static uint64_t *page(const struct fixture *fixture, size_t number)
+{
+	return fixture->memory + number * PAGE_WORDS;
+}
+
+/* Words before the image is taken, and after it. */
+static void take_image(struct fixture *fixture)
+{
+	struct page_scan scan = {.source = live_memory(getpid()),
+				 .pagemap = fixture->pagemap,
+				 .filter = &fixture->filter,
+				 .threads = 1};
+
+	for (size_t i = 0; i < PAGES; i++) {
+		if (i != ABSENT)
+			page(fixture, i)[1] = 100 + i;
+	}
+	assert_int_equal(pages_read(&fixture->table, &scan), 0);
+	for (size_t i = 0; i < PAGES; i++)
+		page(fixture, i)[1] = 200 + i;
+}
+
+static uint64_t address_of(const struct fixture *fixture, size_t number)
+{
+	return fixture->start + number * MEMORY_PAGE + 8;
+}
+
+static void what_was_kept_is_read_as_it_was(void **state)
+{
+	struct fixture *fixture = *state;
+	struct target_memory memory;
+	uint64_t words[PAGE_WORDS], word;
+
+	take_image(fixture);
+	assert_int_equal(target_memory_open(&fixture->maps, NULL, &fixture->table, &memory), 0);
+	assert_false(memory.changes);
+	assert_int_equal(target_word(&memory, address_of(fixture, 3)), 103);
+	assert_int_equal(
+		target_read_pages(&memory, fixture->start + MEMORY_PAGE, words, sizeof(words)),
+		MEMORY_PAGE);
+	assert_int_equal(words[1], 101);
+	/* It has come since. */
+	assert_int_equal(target_read(&memory, address_of(fixture, ABSENT), &word, 8), -EFAULT);
+	assert_int_equal(target_read_pages(&memory, fixture->start + ABSENT * MEMORY_PAGE, words,
+					   sizeof(words)),
+			 0);
+	assert_int_equal(words[1], 0);
+	assert_false(memory.uncertain);
+	/* Nothing that is written is kept of it. */
+	assert_int_equal(target_word(&memory, address_of(fixture, UNKEPT)), 200 + UNKEPT);
+	/* Nothing is mapped. */
+	assert_int_equal(target_read(&memory, MEMORY_PAGE, &word, 8), -EFAULT);
+	target_memory_close(&memory);
+}
+
+static void a_page_that_changed_too_late_makes_uncertain(void **state)
+{
+	struct fixture *fixture = *state;
+	struct target_memory memory;
+
+	take_image(fixture);
+	fixture->table.pages[2].flags |= PAGE_LATE;
+	assert_int_equal(target_memory_open(&fixture->maps, NULL, &fixture->table, &memory), 0);
+	assert_int_equal(target_word(&memory, address_of(fixture, 1)), 101);
+	assert_false(memory.uncertain);
+	assert_int_equal(target_word(&memory, address_of(fixture, 2)), 102);
+	assert_true(memory.uncertain);
+	target_memory_close(&memory);
+}
+
+static void without_an_image_it_is_read_as_it_is(void **state)
+{
+	struct fixture *fixture = *state;
+	struct target_memory memory;
+	uint64_t word;
+
+	take_image(fixture);
+	assert_int_equal(target_memory_open(&fixture->maps, NULL, NULL, &memory), 0);
+	assert_true(memory.changes);
+	assert_int_equal(target_word(&memory, address_of(fixture, 3)), 203);
+	page(fixture, 3)[1] = 300;
+	assert_int_equal(target_word(&memory, address_of(fixture, 3)), 203);
+	assert_int_equal(target_read_now(&memory, address_of(fixture, 3), &word, sizeof(word)), 0);
+	assert_int_equal(word, 300);
+	target_memory_forget(&memory);
+	assert_int_equal(target_word(&memory, address_of(fixture, 3)), 300);
+	target_memory_close(&memory);
+}
+
+int main(void)
+{
+#define WITH_MEMORY(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		WITH_MEMORY(what_was_kept_is_read_as_it_was),
+		WITH_MEMORY(a_page_that_changed_too_late_makes_uncertain),
+		WITH_MEMORY(without_an_image_it_is_read_as_it_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
