@@ -124,8 +124,12 @@ static void config_write(const struct running *container, const struct container
 	char cgroup[256], path[256];
 	json_t *config;
 
-	snprintf(cgroup, sizeof(cgroup), "%s/kubepods/burstable/pod%s/%s", CONTAINERS_CGROUP,
-		 "0aa1b2c3-d4e5-4f60-8123-456789abcdef", container->id);
+	if (spec->id)
+		snprintf(cgroup, sizeof(cgroup), CONTAINERS_CGROUP "/chosen-%u",
+			 containers_started);
+	else
+		snprintf(cgroup, sizeof(cgroup), "%s/kubepods/burstable/pod%s/%s",
+			 CONTAINERS_CGROUP, "0aa1b2c3-d4e5-4f60-8123-456789abcdef", container->id);
 	config = json_pack("{s:s, s:{s:b, s:{s:i, s:i}, s:[s], s:[s], s:s}, s:{s:s, s:b}, s:s,"
 			   " s:[{s:s, s:s, s:s}], s:o, s:{s:s, s:[{s:s}, {s:s}, {s:s}, {s:s}]}}",
 			   "ociVersion", "1.0.0", "process", "terminal", 0, "user", "uid", 0, "gid",
@@ -199,8 +203,12 @@ static struct running *container_new(const struct container_spec *spec)
 	assert_true(i < MAX_CONTAINERS);
 	containers[i] = (struct running){0};
 	snprintf(containers[i].runtime, sizeof(containers[i].runtime), "%s", spec->runtime);
-	snprintf(containers[i].id, sizeof(containers[i].id), "%08x%056x", (unsigned)getpid(),
-		 ++containers_started);
+	containers_started++;
+	if (spec->id)
+		snprintf(containers[i].id, sizeof(containers[i].id), "%s", spec->id);
+	else
+		snprintf(containers[i].id, sizeof(containers[i].id), "%08x%056x",
+			 (unsigned)getpid(), containers_started);
 	return &containers[i];
 }
 

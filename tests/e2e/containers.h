@@ -23,6 +23,7 @@ enum image {
 struct container_spec {
 	const char *runtime; /* "runc", "crun" */
 	enum image image;
+	const char *id;	      /* chosen, as an operator does; NULL: 64 digits */
 	const char *pod;      /* NULL: no annotations */
 	const char *program;  /* a workload, glibc's; NULL: leak */
 	const char *path;     /* of it inside, absolute; NULL: /bin/leak */

@@ -37,6 +37,20 @@ static void expect_leaks(json_t *process)
 	expect_held(process, "balanced", 0, 0);
 }
 
+/* One report: standard output whole. */
+static void expect_output(struct harness *harness, const char *pid, const char *format,
+			  const char *words, const char *never)
+{
+	struct child *monitor =
+		MONITOR(harness, "-p", pid, "-o", "0", "--format", format, "0.1", "1");
+
+	assert_int_equal(child_end(harness, monitor), 0);
+	if (words && !strstr(monitor->out.text, words))
+		child_fail(monitor, "stdout does not say `%s`: %s", words, monitor->out.text);
+	if (never && strstr(monitor->out.text, never))
+		child_fail(monitor, "stdout says `%s`", never);
+}
+
 static void every_runtime_and_libc_is_counted_exactly_and_named(void **state)
 {
 	static const struct container_spec specs[] = {
@@ -120,6 +134,38 @@ static void a_container_is_found_by_pid_by_id_by_name_and_by_cgroup(void **state
 		report = monitor_stop(harness, monitor);
 		expect_leaks(process_of(report, container->pid));
 		expect_container(process_of(report, container->pid), container, "web-0");
+	}
+}
+
+/* Nothing in the path of the cgroup shows the id: only the runtime's state does. */
+static void a_container_with_a_chosen_id_is_found_by_that(void **state)
+{
+	static const char *const runtimes[] = {"runc", "crun"};
+	struct harness *harness = containers_bpf(state);
+
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
+		char id[32], listed[64], pid[16];
+		const struct container_spec spec = {
+			.runtime = runtimes[i], .image = IMAGE_STATIC, .id = id};
+		struct running *container;
+		struct child *monitor;
+		json_t *report, *named;
+
+		snprintf(id, sizeof(id), "web-%d-%zu", (int)getpid(), i);
+		container = container_start(harness, &spec);
+		monitor = MONITOR_ATTACHED(harness, "--container", id, NAMED);
+		workload_do(harness, container->child, "go");
+		report = monitor_stop(harness, monitor);
+		expect_leaks(process_of(report, container->pid));
+		named = json_object_get(process_of(report, container->pid), "container");
+		assert_string_equal(text_at(named, "id"), id);
+		assert_string_equal(text_at(named, "name"), id);
+		snprintf(listed, sizeof(listed), "container %s\n", id);
+		snprintf(pid, sizeof(pid), "%d", container->pid);
+		expect_output(harness, pid, "text", listed, NULL);
+		/* Its beginning is another name. */
+		monitor_expect_error(harness, MONITOR(harness, "--container", "web-", NAMED), 1,
+				     id);
 	}
 }
 
@@ -370,20 +416,6 @@ static void expect_claims(json_t *process)
 	assert_string_equal(text_at(claims, "name"), "app");
 }
 
-/* One report: standard output whole. */
-static void expect_output(struct harness *harness, const char *pid, const char *format,
-			  const char *words, const char *never)
-{
-	struct child *monitor =
-		MONITOR(harness, "-p", pid, "-o", "0", "--format", format, "0.1", "1");
-
-	assert_int_equal(child_end(harness, monitor), 0);
-	if (words && !strstr(monitor->out.text, words))
-		child_fail(monitor, "stdout does not say `%s`: %s", words, monitor->out.text);
-	if (never && strstr(monitor->out.text, never))
-		child_fail(monitor, "stdout says `%s`", never);
-}
-
 static void a_user_who_claims_to_be_a_pod_is_not_believed(void **state)
 {
 	struct harness *harness = containers_bpf(state);
@@ -463,6 +495,7 @@ int main(void)
 		container_test(every_runtime_and_libc_is_counted_exactly_and_named),
 		container_test(a_program_that_samples_itself_is_followed_inside),
 		container_test(a_container_is_found_by_pid_by_id_by_name_and_by_cgroup),
+		container_test(a_container_with_a_chosen_id_is_found_by_that),
 		container_test(a_user_who_claims_to_be_a_pod_is_not_believed),
 		container_test(a_user_who_takes_the_id_of_a_container_is_not_taken_for_it),
 		container_test(names_that_a_user_wrote_are_no_names),

@@ -5,79 +5,12 @@
  * tests/unit/test_profile_sites.c, on a simulated clock, with the same code.
  */
 #include "base/cleanup.h"
-#include "code_bytes.h"
-#include "harness.h"
+#include "dripper.h"
 
-#include <math.h>
 #include <linux/capability.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 #define LIBRARIES "/usr/lib/x86_64-linux-gnu/"
-
-static const char *preload;
-
-static void set_preload(void)
-{
-	setenv("LD_PRELOAD", preload, 1);
-}
-
-/* Reports until so many windows were open; the harness limits how long. */
-static json_t *after_windows(struct harness *harness, struct child *monitor, json_int_t windows)
-{
-	for (;;) {
-		json_t *report = monitor_report(harness, monitor);
-
-		if (number_at(report, "windows") >= windows)
-			return report;
-	}
-}
-
-static struct child *dripper_run(struct harness *harness, const char *name, const char *library,
-				 const char *rate, const char *pause_us, const char *contents)
-{
-	const char *directory = getenv("LEAKMON_WORKLOADS");
-	const char *const argv[] = {name, rate, pause_us, contents, NULL};
-	struct child *workload;
-	char path[256], *line;
-
-	snprintf(path, sizeof(path), "%s/%s", directory ? directory : "build/workloads", name);
-	preload = library;
-	workload = child_start(harness, path, argv, library ? set_preload : NULL);
-	line = child_line(harness, workload, &workload->out);
-	assert_int_equal(strncmp(line, "ready ", 6), 0);
-	free(line);
-	return workload;
-}
-
-static struct child *dripper_start(struct harness *harness, const char *name, const char *library,
-				   const char *contents)
-{
-	return dripper_run(harness, name, library, "200", "20", contents);
-}
-
-#define PROFILE(harness, workload, ...)                                                            \
-	MONITOR(harness, "profile", "-p", (workload)->pid_text, "--overhead", "20%", "--format",   \
-		"json", ##__VA_ARGS__, "2")
-
-/* Its leak per second, by its own count. */
-static double rate_of(struct harness *harness, struct child *workload)
-{
-	json_t *truth;
-	char *line;
-	double rate;
-
-	child_signal(workload, SIGTERM);
-	line = child_line(harness, workload, &workload->out);
-	truth = json_loads(line, 0, NULL);
-	assert_non_null(truth);
-	rate = real_at(truth, "dripped") / real_at(truth, "ns") * 1e9;
-	json_decref(truth);
-	free(line);
-	assert_int_equal(child_end(harness, workload), 0);
-	return rate;
-}
 
 /*
  * 200 blocks a second of 100 bytes, among a hundred thousand allocations. An interval of 95 % may
@@ -257,20 +190,6 @@ static double oldest_look(json_t *site)
 	return count ? real_at(json_array_get(survival, count - 1), "age_s") : 0;
 }
 
-/* NULL: it is not in the report. */
-static json_t *process_in(json_t *report, pid_t pid)
-{
-	json_t *process;
-	size_t i;
-
-	json_array_foreach(json_object_get(report, "processes"), i, process)
-	{
-		if (number_at(process, "pid") == pid)
-			return process;
-	}
-	return NULL;
-}
-
 /* 2 MB a second stand out on any machine; whatever else grows there may be chosen, too. */
 static void without_a_target_what_grows_is_profiled_while_it_lives(void **state)
 {
@@ -300,152 +219,6 @@ static void without_a_target_what_grows_is_profiled_while_it_lives(void **state)
 	monitor_stop(harness, monitor);
 }
 
-static void a_process_that_is_idle_has_no_windows(void **state)
-{
-	struct harness *harness = harness_bpf(state);
-	struct child *workload = WORKLOAD(harness, "leak");
-	struct child *monitor = MONITOR_ATTACHED(harness, "profile", "-p", workload->pid_text,
-						 "--format", "json", "1", "4");
-	json_t *report = NULL;
-
-	for (int i = 0; i < 4; i++)
-		report = monitor_report(harness, monitor);
-	assert_int_equal(number_at(report, "windows"), 0);
-	assert_true(real_at(json_object_get(report, "overhead"), "spent") == 0);
-	assert_int_equal(child_end(harness, monitor), 0);
-}
-
-/* Exceptions, cancellation and forks all the while: it ends as it does alone. */
-static void many_windows_do_no_harm_and_leave_no_probe(void **state)
-{
-	struct harness *harness = harness_bpf(state);
-	struct child *workload = WORKLOAD(harness, "turmoil");
-	struct child *monitor = MONITOR(harness, "profile", "-p", workload->pid_text, "--overhead",
-					"50%", "--format", "json", "1");
-	const char *windows = getenv("LEAKMON_TEST_WINDOWS");
-
-	after_windows(harness, monitor, windows ? atoll(windows) : 60);
-	monitor_stop(harness, monitor);
-	assert_int_equal(code_difference(workload->pid), 0);
-	child_signal(workload, SIGTERM);
-	assert_int_equal(child_end(harness, workload), 43);
-}
-
-/* Between two windows or in one: nothing waits for it, and it goes on as before. */
-static void a_target_that_is_stopped_meanwhile_goes_on(void **state)
-{
-	struct harness *harness = harness_bpf(state);
-	struct child *workload = dripper_start(harness, "dripper", NULL, NULL);
-	struct child *monitor = PROFILE(harness, workload);
-	json_int_t windows = number_at(after_windows(harness, monitor, 5), "windows");
-
-	child_signal(workload, SIGSTOP);
-	monitor_report(harness, monitor);
-	monitor_report(harness, monitor);
-	child_signal(workload, SIGCONT);
-	after_windows(harness, monitor, windows + 5);
-	monitor_stop(harness, monitor);
-	rate_of(harness, workload);
-}
-
-/* The former program is gone, and its sites with it. */
-static void a_target_that_execs_begins_anew(void **state)
-{
-	struct harness *harness = harness_bpf(state);
-	const char *directory = getenv("LEAKMON_WORKLOADS");
-	char command[512];
-	struct child *workload, *monitor;
-	json_t *process;
-
-	/* A shell that allocates until it has to become the other one. */
-	snprintf(command, sizeof(command),
-		 "echo ready $$; trap 'exec %s/dripper 200 20' TERM; while :; do x=\"$x$x.\"; "
-		 "x=${x%%%%??????????*}; done",
-		 directory ? directory : "build/workloads");
-	workload = child_start(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
-	free(child_line(harness, workload, &workload->out));
-	monitor = PROFILE(harness, workload);
-	after_windows(harness, monitor, 5);
-	child_signal(workload, SIGTERM);
-	for (;;) {
-		process = process_of(monitor_report(harness, monitor), workload->pid);
-		if (!strcmp(json_string_value(json_object_get(process, "comm")), "dripper") &&
-		    number_at(process, "windows") >= 10)
-			break;
-	}
-	assert_int_equal(site_rank(process, "drip"), 0);
-	monitor_stop(harness, monitor);
-}
-
-/* The last report has what it did. */
-static void a_target_that_ends_is_reported(void **state)
-{
-	struct harness *harness = harness_bpf(state);
-	struct child *workload = dripper_start(harness, "dripper", NULL, NULL);
-	pid_t pid = workload->pid;
-	struct child *monitor = PROFILE(harness, workload);
-	json_t *process, *report;
-
-	after_windows(harness, monitor, 10);
-	rate_of(harness, workload);
-	assert_int_equal(child_end(harness, monitor), 0);
-	report = NULL;
-	while (monitor->out.taken < monitor->out.size)
-		report = monitor_report(harness, monitor);
-	assert_non_null(report);
-	process = process_of(report, pid);
-	assert_true(json_is_true(json_object_get(process, "exited")));
-	assert_int_equal(site_rank(process, "drip"), 0);
-}
-
-static void set_perturb(void)
-{
-	setenv("MALLOC_PERTURB_", "165", 1);
-}
-
-/* leakmon's freed memory is overwritten: reports on a window would be nonsense. */
-static void processes_that_end_while_their_probes_go_are_accounted_for(void **state)
-{
-	struct harness *harness = harness_bpf(state);
-	struct child *stays = dripper_start(harness, "dripper", NULL, NULL);
-	struct child *monitor =
-		monitor_start(harness,
-			      ARGUMENTS("leakmon", "profile", "-v", "-n", "dripper", "--overhead",
-					"50%", "--format", "json", "0.02"),
-			      set_perturb);
-	pid_t pids[12] = {stays->pid};
-	size_t windows = 0;
-
-	monitor_wait_attached(harness, monitor, stays->pid);
-	for (size_t i = 1; i < ARRAY_SIZE(pids); i++) {
-		struct child *leaves = dripper_start(harness, "dripper", NULL, NULL);
-		json_t *process;
-
-		pids[i] = leaves->pid;
-		do
-			process = process_in(monitor_report(harness, monitor), pids[i]);
-		while (!process || number_at(process, "windows") < 1);
-		child_signal(leaves, SIGKILL);
-		assert_int_equal(child_end(harness, leaves), 128 + SIGKILL);
-	}
-	after_windows(harness, monitor, 1);
-	monitor_stop(harness, monitor);
-	while (monitor->err.taken < monitor->err.size) {
-		char *line = child_line(harness, monitor, &monitor->err);
-		bool known = false;
-		pid_t pid;
-
-		if (strstr(line, ": a window of ") && sscanf(line, "leakmon: PID %d:", &pid) == 1) {
-			for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
-				known |= pid == pids[i];
-			assert_true(known);
-			windows++;
-		}
-		free(line);
-	}
-	assert_true(windows > ARRAY_SIZE(pids));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -459,12 +232,6 @@ int main(void)
 		e2e_test(traps_count_without_cap_sys_admin),
 		e2e_test(profiles_are_recorded_shown_and_compared),
 		e2e_test(without_a_target_what_grows_is_profiled_while_it_lives),
-		e2e_test(a_process_that_is_idle_has_no_windows),
-		e2e_test(many_windows_do_no_harm_and_leave_no_probe),
-		e2e_test(a_target_that_is_stopped_meanwhile_goes_on),
-		e2e_test(a_target_that_execs_begins_anew),
-		e2e_test(a_target_that_ends_is_reported),
-		e2e_test(processes_that_end_while_their_probes_go_are_accounted_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "proc/container_names.h"
+#include "proc/container_states.h"
 
 #define ID "3f2a91c0b7d54e6688aa0011223344556677889900aabbccddeeff0123456789"
 #define UID "0aa1b2c3-d4e5-4f60-8123-456789abcdef"
@@ -319,9 +320,43 @@ static void a_log_directory_names_the_pod_by_uid(void **state)
 	names_free(&container);
 }
 
+static void take(void *context, const char *group, bool mounted)
+{
+	char *text = context;
+
+	snprintf(text + strlen(text), 256 - strlen(text), "%s%s;", mounted ? "mounted " : "",
+		 group);
+}
+
+static void a_runtimes_state_names_the_cgroups(void **state)
+{
+	static const struct {
+		const char *text, *groups;
+		int error;
+	} cases[] = {
+		{"{\"id\":\"web\",\"cgroup_paths\":{\"\":\"/sys/fs/cgroup/web\",\"pids\":1}}",
+		 "mounted /sys/fs/cgroup/web;", 0},
+		{"{\"pid\":1,\"cgroup-path\":\"/crun-web.scope\"}", "/crun-web.scope;", 0},
+		{"{\"cgroup_paths\":[\"/\"],\"cgroup-path\":{}}", "", 0},
+		{"[]", "", -EINVAL},
+		{"{\"cgroup_paths\":{", "", -EINVAL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char groups[256] = "";
+
+		assert_int_equal(
+			container_state_read(cases[i].text, strlen(cases[i].text), take, groups),
+			cases[i].error);
+		assert_string_equal(groups, cases[i].groups);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_runtimes_state_names_the_cgroups),
 		cmocka_unit_test(containerd_annotations_name_everything),
 		cmocka_unit_test(crio_annotations_name_everything),
 		cmocka_unit_test(a_config_that_may_be_of_another_must_name_the_cgroup),

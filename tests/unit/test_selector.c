@@ -203,6 +203,12 @@ static void a_word_means_what_its_option_says(void **state)
 	struct container nameless = {.id = ID};
 	struct word_subject unnamed = {"nginx", &paths, {.id = ID}, &nameless};
 	struct word_subject out = {"nginx", &paths, {.id = ""}, NULL};
+	char chosen_name[] = "web";
+	struct container chosen = {.id = "web", .name = chosen_name}, claimed = {.id = "web"};
+	struct word_subject by_state = {
+		"nginx", &paths, {.id = "web", .source = CONTAINER_BY_STATE}, &chosen};
+	struct word_subject by_claim = {
+		"nginx", &paths, {.id = "web", .source = CONTAINER_BY_CLAIM}, &claimed};
 	const struct {
 		enum selector_kind kind;
 		const char *word;
@@ -220,6 +226,9 @@ static void a_word_means_what_its_option_says(void **state)
 		{SELECT_CONTAINER, "ap", &in, false},
 		{SELECT_CONTAINER, "app", &unnamed, false},
 		{SELECT_CONTAINER, "app", &out, false},
+		{SELECT_CONTAINER, "web", &by_state, true},
+		{SELECT_CONTAINER, "we", &by_state, false},
+		{SELECT_CONTAINER, "web", &by_claim, false},
 		{SELECT_POD, "web-0", &in, true},
 		{SELECT_POD, "shop/web-0", &in, true},
 		{SELECT_POD, "sho/web-0", &in, false},

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Takes memory until the kernel kills it, and keeps the account of it where others can read it
- * afterwards: a file of three 64-bit numbers (argument 1), mapped shared: the blocks that are
- * leaked, and the first and the latest time of it (CLOCK_MONOTONIC, ns). `go` never answers;
- * `stroll` is the same at 3 MB a second at most, each block with contents of its own.
+ * afterwards: a file of four 64-bit numbers (argument 1), mapped shared: the blocks that are
+ * leaked, the first and the latest time of it (CLOCK_MONOTONIC, ns), and what others set when it
+ * shall take the rest at once, without malloc. `go` never answers; `stroll` is the same at 3 MB a
+ * second at most, each block with contents of its own.
  *
  * leak() keeps every block; cache() keeps 64 of them; churn() keeps none. Blocks are counted before
  * they are written to: no page that is missing comes between a block and its count, but for those
@@ -21,9 +22,10 @@
 #define CACHE_BLOCK 3000
 #define STROLL_NS 1600000u
 #define STOOD_STILL_NS 1000000000u
+#define FILL (1 << 20)
 
 static volatile struct account {
-	uint64_t leaked, first_ns, latest_ns;
+	uint64_t leaked, first_ns, latest_ns, fill;
 } * account;
 static void *cached[CACHED];
 
@@ -76,6 +78,17 @@ static void compute(uint64_t ns)
 		;
 }
 
+static void fill(void)
+{
+	for (;;) {
+		void *memory = mmap(NULL, FILL, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+		if (memory == MAP_FAILED)
+			usleep(1000);
+	}
+}
+
 /* By the clock: catch up after delays by others, but not after a halt of the machine. */
 static void stroll(void)
 {
@@ -96,6 +109,8 @@ static void stroll(void)
 		cache(round);
 		churn();
 		compute(200000);
+		if (account->fill)
+			fill();
 	}
 }
 
@@ -129,7 +144,7 @@ int main(int argc, char **argv)
 	account = mmap(NULL, sizeof(*account), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (account == MAP_FAILED)
 		return 1;
-	account->leaked = 0;
+	*account = (struct account){0};
 	start_threads(argument(argc, argv, 2, 0));
 	return workload_serve(commands, ARRAY_SIZE(commands), &truth);
 }

@@ -32,11 +32,7 @@ struct mapping_process {
 /* Bytes of a set that are counted. */
 uint64_t mapping_bytes(const struct ranges *ranges);
 
-/* What was there before the process was watched. 0 or -ENOMEM. */
-int mapping_process_begin(struct mapping_process *process, const struct maps *maps);
 int mapping_process_apply(struct mapping_process *process, const struct lm_mapping_event *event);
-/* 0 or -ENOMEM. */
-int mapping_process_heal(struct mapping_process *process, const struct maps *maps);
 void mapping_process_free(struct mapping_process *process);
 
 /*

@@ -27,7 +27,8 @@ static bool is_the_kernels(const struct mapping *mapping)
 	return false;
 }
 
-int mapping_process_begin(struct mapping_process *process, const struct maps *maps)
+/* What was there before the process was watched. 0 or -ENOMEM. */
+static int mapping_process_begin(struct mapping_process *process, const struct maps *maps)
 {
 	static const struct range_tag before = {.kind = KIND_BEFORE};
 	int error = 0;
@@ -110,7 +111,8 @@ static void calls_forget(struct mapping_process *process)
 	process->calls.count = 0;
 }
 
-int mapping_process_heal(struct mapping_process *process, const struct maps *maps)
+/* 0 or -ENOMEM. */
+static int mapping_process_heal(struct mapping_process *process, const struct maps *maps)
 {
 	uint64_t at = 0;
 	int error = 0;
@@ -258,8 +260,9 @@ static struct snapshot_process *snapshot_process_of(struct snapshot *snapshot, l
 	return NULL;
 }
 
-int mapping_fill(const struct mappings *mappings, const struct bpf_side *bpf,
-		 const struct collect_options *options, struct snapshot *snapshot)
+/* 0 or -ENOMEM. */
+static int mapping_fill(const struct mappings *mappings, const struct bpf_side *bpf,
+			const struct collect_options *options, struct snapshot *snapshot)
 {
 	struct mapping_view view;
 	int error = 0;

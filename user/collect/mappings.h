@@ -75,8 +75,4 @@ void mappings_total(const struct mappings *mappings, struct mapping_ledger *tota
 
 /* From replayed mappings to the sites of a snapshot. Internal to collect/. */
 
-/* 0 or -ENOMEM. */
-int mapping_fill(const struct mappings *mappings, const struct bpf_side *bpf,
-		 const struct collect_options *options, struct snapshot *snapshot);
-
 #endif

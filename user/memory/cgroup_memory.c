@@ -129,7 +129,9 @@ int cgroup_memory_read_in(const char *directory, bool unified, struct cgroup_fig
 	return 0;
 }
 
-char *cgroup_memory_path(pid_t pid, bool *unified)
+/* The group in whose memory a process counts; v1 says "/" of one that is ending. NULL: it cannot be
+ * told, or out of memory. The caller frees it. */
+static char *cgroup_memory_path(pid_t pid, bool *unified)
 {
 	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
 	const struct cgroup_path *found = NULL;

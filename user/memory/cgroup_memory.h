@@ -11,9 +11,6 @@
 
 #include "report/cgroup_report.h"
 
-/* The group in whose memory a process counts; v1 says "/" of one that is ending. NULL: it cannot be
- * told, or out of memory. The caller frees it. */
-char *cgroup_memory_path(pid_t pid, bool *unified);
 /* The figures of the group at group->path, where hierarchies are usually mounted: group->known. */
 void cgroup_memory_read(struct cgroup_memory *group);
 

@@ -103,7 +103,7 @@ static void explain_no_allocator(const struct session *session, const struct tra
 		  runtime_label_tool(&share.runtime, pid, tool));
 }
 
-int targets_explain_nothing(const struct session *session, const struct tracked *tracked)
+static int targets_explain_nothing(const struct session *session, const struct tracked *tracked)
 {
 	/* Why its threads cannot be followed stands in the reports. */
 	if (!session->tracks_heap && tracked->threads.why[0])
@@ -133,7 +133,7 @@ void targets_explain_refusal(const struct session *session, const char *name, pi
 }
 
 /* The kernel goes through all processes that map a file, for every one that is probed there. */
-void targets_say_it_takes_time(const char *what, size_t processes)
+static void targets_say_it_takes_time(const char *what, size_t processes)
 {
 	if (processes >= MANY_PROCESSES)
 		log_info("%s %zu processes: this takes a while", what, processes);

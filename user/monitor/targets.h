@@ -133,9 +133,7 @@ size_t targets_probed(const struct session *session, const struct tracked *track
  */
 void targets_log_attached(const struct session *session, const struct tracked *tracked,
 			  const struct arrival *arrival);
-int targets_explain_nothing(const struct session *session, const struct tracked *tracked);
 void targets_explain_refusal(const struct session *session, const char *name, pid_t pid, int error);
-void targets_say_it_takes_time(const char *what, size_t processes);
 
 /* NULL if there is none. */
 struct tracked *targets_find(struct session *session, pid_t pid);

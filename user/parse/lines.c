@@ -523,7 +523,8 @@ struct kept_lines {
 	size_t oldest; /* the slot that is used next */
 };
 
-int line_answer_allocate(struct line_answer *answer, size_t ranges, size_t frames)
+/* Room for as many, zeroed. 0 or -ENOMEM; line_answer_free() in any case. */
+static int line_answer_allocate(struct line_answer *answer, size_t ranges, size_t frames)
 {
 	answer->ranges = calloc(ranges + 1, sizeof(*answer->ranges));
 	answer->frames = calloc(frames + 1, sizeof(*answer->frames));

@@ -54,8 +54,6 @@ struct line_answer {
 	char *strings; /* the frames' */
 };
 
-/* Room for as many, zeroed. 0 or -ENOMEM; line_answer_free() in any case. */
-int line_answer_allocate(struct line_answer *answer, size_t ranges, size_t frames);
 void line_answer_free(struct line_answer *answer);
 
 extern const struct parse_kind lines_kind; /* struct wire_lines_question -> struct line_answer */

@@ -232,7 +232,8 @@ static size_t list_dead(struct survey *survey, struct slot_range slots[SLOTS_MAX
 	return count;
 }
 
-size_t slots_find(struct lines *lines, uint64_t vaddr, struct slot_range slots[SLOTS_MAX])
+/* By ascending place; returns how many. 0: none is known to be dead. */
+static size_t slots_find(struct lines *lines, uint64_t vaddr, struct slot_range slots[SLOTS_MAX])
 {
 	struct survey survey = {.pc = vaddr};
 	Dwarf_Die function;

@@ -29,9 +29,6 @@ struct slot_range {
 /* Of one address at most; what is beyond is not told. */
 #define SLOTS_MAX 64
 
-/* By ascending place; returns how many. 0: none is known to be dead. */
-size_t slots_find(struct lines *lines, uint64_t vaddr, struct slot_range slots[SLOTS_MAX]);
-
 /* Of the addresses that were asked for, in their order; each one's stand together. */
 struct slot_answer {
 	size_t count;

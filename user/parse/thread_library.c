@@ -103,7 +103,11 @@ bool thread_layout_is_sound(const struct thread_layout *layout)
 	       layout->next_at != layout->prev_at;
 }
 
-int thread_layout_read(const struct elf_file *file, struct thread_layout *layout)
+/*
+ * 0; -ENOENT: the file has not all of the descriptors, or they contradict each other; -EBADMSG;
+ * -EIO; -ENOMEM. *layout is untouched on error.
+ */
+static int thread_layout_read(const struct elf_file *file, struct thread_layout *layout)
 {
 	_cleanup_(elf_symbols_free) struct elf_symbols objects = {0};
 	struct reading reading = {.file = file};
@@ -549,7 +553,7 @@ void thread_library_free(struct thread_library *library)
 _Static_assert(sizeof(struct thread_layout) >= sizeof(uint64_t) + WIRE_WORDS * sizeof(uint32_t),
 	       "the words behind heads_at");
 
-int encode_threads(const struct thread_library *library, struct bytes *body)
+static int encode_threads(const struct thread_library *library, struct bytes *body)
 {
 	struct wire_threads wire = {
 		.attr_cookie = library->attr_cookie,
@@ -611,7 +615,9 @@ static int take_header(const struct wire_threads *wire, struct thread_library *l
 	return library->has_layout && !thread_layout_is_sound(&library->layout) ? -EPROTO : 0;
 }
 
-int decode_threads(const struct bytes *body, uint64_t file_size, struct thread_library *library)
+/* Points of known kinds, in their order, inside a file of `file_size` bytes; a sound layout. */
+static int decode_threads(const struct bytes *body, uint64_t file_size,
+			  struct thread_library *library)
 {
 	_cleanup_(thread_library_free) struct thread_library read = {0};
 	struct cursor cursor = {body->data, body->size};

@@ -58,12 +58,6 @@ struct thread_layout {
 /* No field of a descriptor lies further away: glibc 2.36's is 2304 bytes, _rtld_global 4336. */
 #define THREAD_LAYOUT_MAX 65536
 
-/*
- * 0; -ENOENT: the file has not all of the descriptors, or they contradict each other; -EBADMSG;
- * -EIO; -ENOMEM. *layout is untouched on error.
- */
-int thread_layout_read(const struct elf_file *file, struct thread_layout *layout);
-
 /* Whether every field lies where it can: for a layout that comes from elsewhere. */
 bool thread_layout_is_sound(const struct thread_layout *layout);
 
@@ -114,10 +108,5 @@ int thread_library_read(int fd, struct thread_library *library);
 void thread_library_free(struct thread_library *library);
 
 extern const struct parse_kind threads_kind; /* -> struct thread_library */
-
-int encode_threads(const struct thread_library *library, struct bytes *body);
-
-/* Points of known kinds, in their order, inside a file of `file_size` bytes; a sound layout. */
-int decode_threads(const struct bytes *body, uint64_t file_size, struct thread_library *library);
 
 #endif

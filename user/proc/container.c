@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "proc/container_names.h"
+#include "proc/container_states.h"
 
 /* Static pods carry a hash of their manifest: the digits without dashes. */
 #define BARE_UID_LENGTH 32
@@ -116,6 +117,7 @@ bool container_id_from_path(const char *path, struct container_id *id)
 	if (!found)
 		return false;
 	memcpy(parsed.id, found, CONTAINER_ID_LENGTH);
+	parsed.group_length = (size_t)(found - path) + CONTAINER_ID_LENGTH;
 	find_uid(path, found, parsed.pod_uid);
 	*id = parsed;
 	return true;
@@ -129,7 +131,8 @@ static void claims_clear(struct container_claims *claims)
 	*claims = (struct container_claims){0};
 }
 
-void container_clear(struct container *container)
+/* Frees the names only. */
+static void container_clear(struct container *container)
 {
 	free(container->namespace);
 	free(container->pod);
@@ -180,15 +183,6 @@ const struct cgroup_path *container_path(const struct cgroup_paths *paths, struc
 	return NULL;
 }
 
-size_t container_path_length(const char *path, const char *id)
-{
-	const char *last = path;
-
-	for (const char *at = strstr(path, id); at; at = strstr(at + 1, id))
-		last = at;
-	return (size_t)(last - path) + strlen(id);
-}
-
 void container_claim(struct container *container, enum container_doubt doubt,
 		     struct container *claimed)
 {
@@ -206,6 +200,13 @@ void container_claim(struct container *container, enum container_doubt doubt,
 const char *container_proven_id(const struct container *container)
 {
 	return container && container->doubt != CONTAINER_UNPROVEN ? container->id : NULL;
+}
+
+bool container_is_named_by_id(const struct container *container)
+{
+	const char *name = container->doubt ? container->claims.name : container->name;
+
+	return name && !strcmp(name, container->id);
 }
 
 void container_print_name(FILE *out, const struct container *container)
@@ -263,6 +264,7 @@ struct cached {
 struct container_cache {
 	VEC(struct cached *) list;
 	struct hash places; /* hash of the group -> place in list, +1 */
+	struct container_states *states;
 };
 
 static void cached_free(struct cached *cached)
@@ -276,7 +278,15 @@ static void cached_free(struct cached *cached)
 
 struct container_cache *container_cache_new(void)
 {
-	return calloc(1, sizeof(struct container_cache));
+	struct container_cache *cache = calloc(1, sizeof(*cache));
+
+	if (!cache)
+		return NULL;
+	cache->states = container_states_new();
+	if (cache->states)
+		return cache;
+	free(cache);
+	return NULL;
 }
 
 static void cache_clear(struct container_cache *cache)
@@ -292,6 +302,7 @@ void container_cache_free(struct container_cache *cache)
 	if (!cache)
 		return;
 	cache_clear(cache);
+	container_states_free(cache->states);
 	free(cache);
 }
 
@@ -354,25 +365,27 @@ static struct cached *cache_add(struct container_cache *cache, const struct cont
 	return cached;
 }
 
-static void look_up(struct cached *cached, pid_t pid, const struct cgroup_path *path)
+static void look_up(struct cached *cached, pid_t pid, const struct cgroup_path *path,
+		    const struct container_id *id)
 {
-	container_names_find(pid, path, &cached->container);
+	container_names_find(pid, path, id, &cached->container);
 	cached->retry_at = cached->container.name ? 0 : now_seconds() + RETRY_SECONDS;
 }
 
-/* The hierarchy and the path up to the id: what is below belongs to the container too. */
-static char *group_of(const struct cgroup_path *path, const char *id)
+/* The id, the hierarchy and the container's own part of the path: what is below belongs to it. */
+static char *group_of(const struct cgroup_path *path, const struct container_id *id)
 {
 	char *group = NULL;
 
-	if (asprintf(&group, "%u:%.*s", path->hierarchy, (int)container_path_length(path->path, id),
+	if (asprintf(&group, "%s:%u:%.*s", id->id, path->hierarchy, (int)id->group_length,
 		     path->path) < 0)
 		return NULL;
 	return group;
 }
 
 const struct container *container_find_by_paths(struct container_cache *cache, pid_t pid,
-						const struct cgroup_paths *paths)
+						const struct cgroup_paths *paths,
+						struct container_id *known)
 {
 	_cleanup_free_ char *group = NULL;
 	struct container_id id;
@@ -381,10 +394,14 @@ const struct container *container_find_by_paths(struct container_cache *cache, p
 	uint64_t key;
 
 	if (!path)
+		path = container_states_find(cache->states, paths, &id);
+	if (!path)
 		return NULL;
-	group = group_of(path, id.id);
+	group = group_of(path, &id);
 	if (!group)
 		return NULL;
+	if (known)
+		*known = id;
 	cached = cache_get(cache, group, &key);
 	if (cached && (!cached->retry_at || now_seconds() < cached->retry_at))
 		return &cached->container;
@@ -392,7 +409,7 @@ const struct container *container_find_by_paths(struct container_cache *cache, p
 		cached = cache_add(cache, &id, TAKE_PTR(group));
 	if (!cached)
 		return NULL;
-	look_up(cached, pid, path);
+	look_up(cached, pid, path, &id);
 	return &cached->container;
 }
 
@@ -402,5 +419,5 @@ const struct container *container_find(struct container_cache *cache, pid_t pid)
 
 	if (cgroup_paths_read(pid, &paths))
 		return NULL;
-	return container_find_by_paths(cache, pid, &paths);
+	return container_find_by_paths(cache, pid, &paths, NULL);
 }

@@ -11,6 +11,8 @@
  *   /machine.slice/libpod-<ID>.scope[/container]                                Podman
  *
  * No pattern is anchored at the start: out of a private cgroup namespace a path begins with /../..
+ * A container that an operator named (`runc run web`) is found by its runtime's state instead, see
+ * container_states.h.
  */
 #ifndef LEAKMON_PROC_CONTAINER_H
 #define LEAKMON_PROC_CONTAINER_H
@@ -25,9 +27,18 @@
 #define CONTAINER_ID_LENGTH 64
 #define POD_UID_MAX_LENGTH 36
 
+/* How it is known that a cgroup is a container's. */
+enum container_source {
+	CONTAINER_BY_PATH,  /* its name has the id */
+	CONTAINER_BY_STATE, /* a runtime's state that only root can write (container_states.h) */
+	CONTAINER_BY_CLAIM, /* a state that others than root can write */
+};
+
 struct container_id {
-	char id[CONTAINER_ID_LENGTH + 1];
+	char id[CONTAINER_ID_LENGTH + 1];     /* 64 hexadecimal digits, or chosen: "web" */
 	char pod_uid[POD_UID_MAX_LENGTH + 1]; /* with dashes, as the API writes it; "": no pod */
+	enum container_source source;
+	size_t group_length; /* how much of the path is the container's own */
 };
 
 /*
@@ -81,11 +92,11 @@ void container_claim(struct container *container, enum container_doubt doubt,
  */
 const char *container_proven_id(const struct container *container);
 
+/* An operator chose the id (`runc run web`), and it is the name as well. */
+bool container_is_named_by_id(const struct container *container);
+
 /* NAMESPACE/POD/NAME, NAME or the id's first digits, with " (unproven)" if so. Not inert. */
 void container_print_name(FILE *out, const struct container *container);
-
-/* How much of a container's path is its own: up to the last mention of the id. */
-size_t container_path_length(const char *path, const char *id);
 
 /* Why it is in doubt, as part of a sentence on the process: "its control group ...". "": it is not.
  */
@@ -96,9 +107,6 @@ struct container *container_copy(const struct container *container);
 
 /* NULL is allowed. */
 void container_free(struct container *container);
-
-/* Frees the names only. */
-void container_clear(struct container *container);
 
 /* What a name may have: a DNS subdomain name (RFC 1123). */
 #define CONTAINER_NAME_MAX 253
@@ -121,8 +129,10 @@ void container_cache_free(struct container_cache *cache);
  */
 const struct container *container_find(struct container_cache *cache, pid_t pid);
 
-/* The same when the paths are known already. */
+/* The same when the paths are known already. *id, if not NULL: how it is known; untouched on NULL.
+ */
 const struct container *container_find_by_paths(struct container_cache *cache, pid_t pid,
-						const struct cgroup_paths *paths);
+						const struct cgroup_paths *paths,
+						struct container_id *id);
 
 #endif

@@ -489,26 +489,48 @@ static void settle(struct search *search)
 			claimed);
 }
 
-void container_names_find(pid_t pid, const struct cgroup_path *path, struct container *container)
+/* What generates ids: shims, Docker, Podman, the kubelet. */
+static void names_by_generated_id(pid_t pid, struct search *search)
 {
-	enum cgroup_makers makers =
-		cgroup_makers_of(path, container_path_length(path->path, container->id));
+	const struct container *container = search->container;
+
+	if (!is_complete(container))
+		names_from_shim(pid, search);
+	if (!is_complete(container))
+		names_from_state(search);
+	if (!is_complete(container))
+		names_from_docker(search);
+	if (!is_complete(container))
+		names_from_logs(search);
+	names_from_storage(search);
+}
+
+/* The state's annotations, then the id. */
+static void names_by_chosen_id(const struct container_id *id, struct search *search)
+{
+	bool root_only = id->source == CONTAINER_BY_STATE;
+
+	if (root_only)
+		names_from_state(search);
+	container_name_set(&place_for(search, root_only)->name, id->id, strlen(id->id));
+}
+
+void container_names_find(pid_t pid, const struct cgroup_path *path, const struct container_id *id,
+			  struct container *container)
+{
+	enum cgroup_makers makers = cgroup_makers_of(path, id->group_length);
 	struct search search = {
 		.container = container,
-		.cgroup_is_roots = makers == CGROUP_ROOT_ONLY,
+		.cgroup_is_roots = makers == CGROUP_ROOT_ONLY ||
+				   (makers == CGROUP_UNKNOWN && id->source == CONTAINER_BY_STATE),
 		.cgroup_is_hidden = makers == CGROUP_UNKNOWN,
 	};
 
 	memcpy(search.claimed.id, container->id, sizeof(container->id));
 	memcpy(search.claimed.pod_uid, container->pod_uid, sizeof(container->pod_uid));
-	if (!is_complete(container))
-		names_from_shim(pid, &search);
-	if (!is_complete(container))
-		names_from_state(&search);
-	if (!is_complete(container))
-		names_from_docker(&search);
-	if (!is_complete(container))
-		names_from_logs(&search);
-	names_from_storage(&search);
+	if (id->source == CONTAINER_BY_PATH)
+		names_by_generated_id(pid, &search);
+	else
+		names_by_chosen_id(id, &search);
 	settle(&search);
 }

@@ -21,13 +21,15 @@
 
 /*
  * Fills the names of container (and its pod_uid) that are still unknown, as far as they can be
- * found, its claims and its doubt; `pid` is any process in it, and may be gone, `path` its cgroup.
+ * found, its claims and its doubt; `pid` is any process in it, and may be gone, `path` its cgroup,
+ * `id` what is known by that. An id that an operator chose is the name, too.
  *
  * Root's word is: a file that nobody else can write, in directories of which the same is true; of
  * the shim, also that it runs as root. All of it counts only for a cgroup that only root can make.
  * Where that cannot be seen (leakmon in a cgroup namespace of its own), the shim has to show it.
  */
-void container_names_find(pid_t pid, const struct cgroup_path *path, struct container *container);
+void container_names_find(pid_t pid, const struct cgroup_path *path, const struct container_id *id,
+			  struct container *container);
 
 /*
  * The JSON files of OCI runtimes, of Docker and of podman. They are read with a limit on their

@@ -32,7 +32,9 @@ static bool matches_container(const char *word, const struct word_subject *subje
 
 	if (!subject->id.id[0])
 		return false;
-	return !strncmp(word, subject->id.id, strlen(word)) ||
+	/* A chosen id ("web") is whole, and where others than root chose it, only claimed. */
+	return (subject->id.source == CONTAINER_BY_PATH &&
+		!strncmp(word, subject->id.id, strlen(word))) ||
 	       (container && container->name && !strcmp(word, container->name));
 }
 
@@ -182,11 +184,13 @@ static void add_container(const struct process_entry *entry, struct container_ca
 {
 	const struct container *container = container_find(containers, entry->pid);
 	char text[80];
+	bool named;
 
 	if (!container)
 		return;
-	snprintf(text, sizeof(text), "%.12s%s%.40s%s%s", container->id, container->name ? " (" : "",
-		 container->name ? container->name : "", container->name ? ")" : "",
+	named = container->name && !container_is_named_by_id(container);
+	snprintf(text, sizeof(text), "%.*s%s%.40s%s%s", named || !container->name ? 12 : 40,
+		 container->id, named ? " (" : "", named ? container->name : "", named ? ")" : "",
 		 container->doubt ? " (unproven)" : "");
 	names_add(names, text);
 }
@@ -452,17 +456,15 @@ static bool match_process(struct selector *selector, const struct process_entry 
 {
 	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
 	struct word_subject subject = {.comm = entry->comm, .paths = &paths};
-	const struct cgroup_path *path;
 
 	if (selector->all)
 		return true;
 	if (selector->words[SELECT_CGROUP].count || selector->words[SELECT_CONTAINER].count ||
 	    selector->words[SELECT_POD].count)
 		cgroup_paths_read(entry->pid, &paths);
-	path = container_path(&paths, &subject.id);
-	if (path && (selector->words[SELECT_POD].count || selector->words[SELECT_CONTAINER].count))
-		subject.container =
-			container_find_by_paths(selector->containers, entry->pid, &paths);
+	if (selector->words[SELECT_POD].count || selector->words[SELECT_CONTAINER].count)
+		subject.container = container_find_by_paths(selector->containers, entry->pid,
+							    &paths, &subject.id);
 	return match_words(selector, &subject, marks);
 }
 

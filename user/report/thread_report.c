@@ -16,7 +16,7 @@ const char *thread_holding_why(const struct thread_holding *holding)
 	return strerror(-error);
 }
 
-void thread_holding_free(struct thread_holding *holding)
+static void thread_holding_free(struct thread_holding *holding)
 {
 	if (holding)
 		retain_result_free(&holding->result);

@@ -79,7 +79,6 @@ struct thread_report {
 	VEC(struct thread_census) processes;
 };
 
-void thread_holding_free(struct thread_holding *holding);
 void thread_census_free(struct thread_census *census);
 void thread_report_free(struct thread_report *report);
 

@@ -188,8 +188,9 @@ static int note_blocks(const struct retain *retain, const uint32_t *roots, const
 	return window ? 0 : -ENOMEM;
 }
 
-int witness_take(const struct retain *retain, const struct retain_result *result,
-		 struct witness_look *look)
+/* Notes what there is now; `result` is that of `retain`. 0 or -ENOMEM. */
+static int witness_take(const struct retain *retain, const struct retain_result *result,
+			struct witness_look *look)
 {
 	_cleanup_free_ uint32_t *roots = retention_roots(&retain->retention);
 	_cleanup_free_ uint64_t *ids = class_ids(retain, result);

@@ -51,9 +51,6 @@ int witness_compare(const struct witness_look *first, const struct witness_look 
 
 struct retain;
 
-/* Notes what there is now; `result` is that of `retain`. 0 or -ENOMEM. */
-int witness_take(const struct retain *retain, const struct retain_result *result,
-		 struct witness_look *look);
 void witness_look_free(struct witness_look *look);
 
 /*

@@ -123,9 +123,6 @@ int ghc_info_at(struct ghc *ghc, struct heap_sink *sink, uint64_t address,
 bool ghc_is_code(const struct ghc *ghc, uint64_t address);
 /* The words of a closure of which the first `count` are known; 0: it cannot be. */
 uint64_t ghc_closure_words(const struct ghc_info *info, const uint64_t *words, size_t count);
-/* The name of a type as in ClosureTypes.h; NULL: there is none of that number. */
-const char *ghc_type_name(unsigned type);
-enum ghc_shape ghc_type_shape(unsigned type);
 
 /* The copied words from an address on, and how many there are; NULL: it was not copied. */
 const uint64_t *ghc_copied(const struct ghc *ghc, uint64_t address, size_t *count);

@@ -83,12 +83,13 @@ static const struct {
 	[63] = {"COMPACT_NFDATA", SHAPE_NONE},
 };
 
-const char *ghc_type_name(unsigned type)
+/* The name of a type as in ClosureTypes.h; NULL: there is none of that number. */
+static const char *ghc_type_name(unsigned type)
 {
 	return type < ARRAY_SIZE(types) ? types[type].name : NULL;
 }
 
-enum ghc_shape ghc_type_shape(unsigned type)
+static enum ghc_shape ghc_type_shape(unsigned type)
 {
 	return type < ARRAY_SIZE(types) ? types[type].shape : SHAPE_NONE;
 }

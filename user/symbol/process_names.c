@@ -169,7 +169,12 @@ bool process_compiles(const struct process *process)
 	return find_compiled(process);
 }
 
-bool jit_names_refresh(struct jit_names *names, const struct process *process)
+/*
+ * Looks whether there is a map, if the process has code that may be in one, and whether it has
+ * changed. true: names found before may be wrong, and names not found may be found now. Nothing is
+ * read yet.
+ */
+static bool jit_names_refresh(struct jit_names *names, const struct process *process)
 {
 	const struct code_range *compiled = find_compiled(process);
 	struct file_identity identity;
@@ -211,8 +216,9 @@ static int read_map(struct jit_names *names, struct worker *worker)
 	return 0;
 }
 
-int jit_names_find(struct jit_names *names, struct worker *worker, struct intern *intern,
-		   uint64_t address, struct module_function *function)
+/* The function that holds the address of code in no file. 0; -ENOENT; -ENOMEM. */
+static int jit_names_find(struct jit_names *names, struct worker *worker, struct intern *intern,
+			  uint64_t address, struct module_function *function)
 {
 	int err = names->stale ? read_map(names, worker) : 0;
 	const struct symbol *symbol;
@@ -232,7 +238,7 @@ int jit_names_find(struct jit_names *names, struct worker *worker, struct intern
 	return 0;
 }
 
-void jit_names_free(struct jit_names *names)
+static void jit_names_free(struct jit_names *names)
 {
 	if (names->opened)
 		close(names->fd);

@@ -32,18 +32,6 @@ struct jit_names {
 /* Whether it has code that may be in such a map. */
 bool process_compiles(const struct process *process);
 
-/*
- * Looks whether there is a map, if the process has code that may be in one, and whether it has
- * changed. true: names found before may be wrong, and names not found may be found now. Nothing is
- * read yet.
- */
-bool jit_names_refresh(struct jit_names *names, const struct process *process);
-
-/* The function that holds the address of code in no file. 0; -ENOENT; -ENOMEM. */
-int jit_names_find(struct jit_names *names, struct worker *worker, struct intern *intern,
-		   uint64_t address, struct module_function *function);
-void jit_names_free(struct jit_names *names);
-
 struct named {
 	struct frame frame;
 	const struct code_range *range; /* NULL: no code there */

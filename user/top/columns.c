@@ -19,32 +19,32 @@
 /* What stands in one cell of a list: one function per kind of column. */
 
 /* What the row says of itself. */
-column_format column_format_pid;
+static column_format column_format_pid;
 
-column_format column_format_name;
+static column_format column_format_name;
 
-column_format column_format_place; /* "-": nowhere in particular */
+static column_format column_format_place; /* "-": nowhere in particular */
 
-column_format column_format_verdict;
+static column_format column_format_verdict;
 
-column_format column_format_trend; /* a sparkline */
+static column_format column_format_trend; /* a sparkline */
 
-column_format column_format_where; /* who allocates, and on whose behalf */
+static column_format column_format_where; /* who allocates, and on whose behalf */
 
 /* The column's number in the row; "-": it is not known. */
-column_format column_format_number;
+static column_format column_format_number;
 
-column_format column_format_few; /* the same, which may be less than one */
+static column_format column_format_few; /* the same, which may be less than one */
 
-column_format column_format_bytes; /* "~" behind it: not exact; the heading says why */
+static column_format column_format_bytes; /* "~" behind it: not exact; the heading says why */
 
-column_format column_format_rate; /* bytes per second */
+static column_format column_format_rate; /* bytes per second */
 
-column_format column_format_triage_rate;
+static column_format column_format_triage_rate;
 
-column_format column_format_age; /* seconds */
+static column_format column_format_age; /* seconds */
 
-column_format column_format_confidence; /* 0..1, as a percentage */
+static column_format column_format_confidence; /* 0..1, as a percentage */
 
 #define ELLIPSIS L'\u2026'
 
@@ -166,22 +166,22 @@ size_t cells_wrap(wchar_t *cells, const char *text, size_t width)
 /* How many callers a call stack's row names. */
 #define CALLERS_SHOWN 6
 
-void column_format_pid(const struct top_row *row, const struct top_column *column, size_t width,
-		       char *text)
+static void column_format_pid(const struct top_row *row, const struct top_column *column,
+			      size_t width, char *text)
 {
 	(void)column, (void)width;
 	snprintf(text, COLUMN_TEXT_SIZE, "%d", row->pid);
 }
 
-void column_format_name(const struct top_row *row, const struct top_column *column, size_t width,
-			char *text)
+static void column_format_name(const struct top_row *row, const struct top_column *column,
+			       size_t width, char *text)
 {
 	(void)column, (void)width;
 	snprintf(text, COLUMN_TEXT_SIZE, "%s", row->name);
 }
 
-void column_format_place(const struct top_row *row, const struct top_column *column, size_t width,
-			 char *text)
+static void column_format_place(const struct top_row *row, const struct top_column *column,
+				size_t width, char *text)
 {
 	(void)column, (void)width;
 	snprintf(text, COLUMN_TEXT_SIZE, "%s", row->place ? row->place : "-");
@@ -197,8 +197,8 @@ static bool number_of(const struct top_row *row, const struct top_column *column
 	return !isnan(*value);
 }
 
-void column_format_number(const struct top_row *row, const struct top_column *column, size_t width,
-			  char *text)
+static void column_format_number(const struct top_row *row, const struct top_column *column,
+				 size_t width, char *text)
 {
 	double value;
 
@@ -207,8 +207,8 @@ void column_format_number(const struct top_row *row, const struct top_column *co
 		snprintf(text, COLUMN_TEXT_SIZE, "%.0f", value);
 }
 
-void column_format_few(const struct top_row *row, const struct top_column *column, size_t width,
-		       char *text)
+static void column_format_few(const struct top_row *row, const struct top_column *column,
+			      size_t width, char *text)
 {
 	double value;
 
@@ -217,8 +217,8 @@ void column_format_few(const struct top_row *row, const struct top_column *colum
 		snprintf(text, COLUMN_TEXT_SIZE, "%.3g", value);
 }
 
-void column_format_bytes(const struct top_row *row, const struct top_column *column, size_t width,
-			 char *text)
+static void column_format_bytes(const struct top_row *row, const struct top_column *column,
+				size_t width, char *text)
 {
 	double value = row->fields[column->field];
 	char bytes[16] = "-";
@@ -230,8 +230,8 @@ void column_format_bytes(const struct top_row *row, const struct top_column *col
 		 row->inexact && column->field == TOP_BYTES ? "~" : "");
 }
 
-void column_format_rate(const struct top_row *row, const struct top_column *column, size_t width,
-			char *text)
+static void column_format_rate(const struct top_row *row, const struct top_column *column,
+			       size_t width, char *text)
 {
 	double value;
 
@@ -244,8 +244,8 @@ void column_format_rate(const struct top_row *row, const struct top_column *colu
 		units_bytes(text, value, "+");
 }
 
-void column_format_triage_rate(const struct top_row *row, const struct top_column *column,
-			       size_t width, char *text)
+static void column_format_triage_rate(const struct top_row *row, const struct top_column *column,
+				      size_t width, char *text)
 {
 	double value;
 
@@ -254,8 +254,8 @@ void column_format_triage_rate(const struct top_row *row, const struct top_colum
 		text_triage_rate(text, row->kind, value);
 }
 
-void column_format_age(const struct top_row *row, const struct top_column *column, size_t width,
-		       char *text)
+static void column_format_age(const struct top_row *row, const struct top_column *column,
+			      size_t width, char *text)
 {
 	double value;
 
@@ -264,8 +264,8 @@ void column_format_age(const struct top_row *row, const struct top_column *colum
 		units_time(text, value);
 }
 
-void column_format_confidence(const struct top_row *row, const struct top_column *column,
-			      size_t width, char *text)
+static void column_format_confidence(const struct top_row *row, const struct top_column *column,
+				     size_t width, char *text)
 {
 	double value;
 
@@ -274,8 +274,8 @@ void column_format_confidence(const struct top_row *row, const struct top_column
 		snprintf(text, COLUMN_TEXT_SIZE, "%.0f %%", 100 * value);
 }
 
-void column_format_verdict(const struct top_row *row, const struct top_column *column, size_t width,
-			   char *text)
+static void column_format_verdict(const struct top_row *row, const struct top_column *column,
+				  size_t width, char *text)
 {
 	(void)column, (void)width;
 	snprintf(text, COLUMN_TEXT_SIZE, "%s", top_row_verdict(row));
@@ -293,8 +293,8 @@ static unsigned char height_at(const struct top_row *row, size_t column, size_t 
 	return height;
 }
 
-void column_format_trend(const struct top_row *row, const struct top_column *column, size_t width,
-			 char *text)
+static void column_format_trend(const struct top_row *row, const struct top_column *column,
+				size_t width, char *text)
 {
 	static const char plain[] = " _.:-=+*#";
 	size_t columns = MIN(width, row->spark_count);
@@ -328,8 +328,8 @@ static void frame_print(FILE *out, const struct frame *frame, bool with_line)
 		fprintf(out, " %s:%" PRIu32, text_path_base(frame->file), frame->line);
 }
 
-void column_format_where(const struct top_row *row, const struct top_column *column, size_t width,
-			 char *text)
+static void column_format_where(const struct top_row *row, const struct top_column *column,
+				size_t width, char *text)
 {
 	const struct frame *label = site_label_frame(&row->frames);
 	FILE *out = fmemopen(text, COLUMN_TEXT_SIZE, "w");

@@ -249,11 +249,12 @@ static struct group *group_of(struct groups *groups, pid_t pid, double now_s)
 	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
 	_cleanup_free_ char *path = NULL;
 	const struct container *container;
+	struct container_id id = {0};
 	const char *memory;
 
 	if (cgroup_paths_read(pid, &paths))
 		return NULL;
-	container = container_find_by_paths(groups->containers, pid, &paths);
+	container = container_find_by_paths(groups->containers, pid, &paths, &id);
 	memory = memory_mount_path(&paths);
 	/* A container that a runtime put only into other hierarchies has no memory of its own. */
 	if (!memory || (!strcmp(memory, "/") && !container))
@@ -261,7 +262,7 @@ static struct group *group_of(struct groups *groups, pid_t pid, double now_s)
 	path = strdup(memory);
 	if (!path)
 		return NULL;
-	if (container)
+	if (container && id.source == CONTAINER_BY_PATH)
 		groups_cut_path(path, container->id);
 	for (size_t i = 0; i < groups->list.count; i++) {
 		if (!strcmp(groups->list.items[i]->path, path))

@@ -14,7 +14,6 @@
 #include "report/triage_report.h"
 #include "report/trend.h"
 
-int json_report_write(FILE *out, const void *data);
 int json_diff_write(FILE *out, const void *data);
 int json_triage_write(FILE *out, const void *data);
 int json_retain_write(FILE *out, const void *data);
@@ -88,10 +87,6 @@ void json_profile_suspect_write(struct json_writer *json,
 
 /* The whole of it, as a member of an array or a document of its own. */
 void json_retain_object(struct json_writer *json, const struct retain_report *report);
-/* The members of an object. */
-void json_retain_root(struct json_writer *json, const struct retained_root *root);
-void json_retain_class(struct json_writer *json, const struct retain_result *result,
-		       const struct retained_class *class);
 /* "root" and the first `steps` of "steps". */
 void json_retain_way(struct json_writer *json, const struct retain_result *result,
 		     const struct retained_path *path, size_t steps);

@@ -513,7 +513,7 @@ void json_fleet_write(struct json_writer *json, const struct report *report)
 	json_close(json, ']');
 }
 
-int json_report_write(FILE *out, const void *data)
+static int json_report_write(FILE *out, const void *data)
 {
 	const struct report *report = data;
 	const struct snapshot *snapshot = report->snapshot;

@@ -108,8 +108,8 @@ static void site_write(struct json_writer *json, const struct retained_site *sit
 	json_close(json, '}');
 }
 
-void json_retain_class(struct json_writer *json, const struct retain_result *result,
-		       const struct retained_class *class)
+static void json_retain_class(struct json_writer *json, const struct retain_result *result,
+			      const struct retained_class *class)
 {
 	json_put_string(json, "kind", class_kind_name(class->kind));
 	json_put_string(json, "name", class->name);
@@ -174,7 +174,8 @@ static void probable_write(struct json_writer *json, const struct retain_report 
 	json_close(json, ']');
 }
 
-void json_retain_root(struct json_writer *json, const struct retained_root *root)
+/* The members of an object. */
+static void json_retain_root(struct json_writer *json, const struct retained_root *root)
 {
 	json_put_string(json, "kind", root_kind_name(root->kind));
 	json_put_string(json, "name", root->name);

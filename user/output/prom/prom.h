@@ -8,7 +8,6 @@
 
 #include "proc/container.h"
 
-int prom_report_write(FILE *out, const void *data);
 int prom_triage_write(FILE *out, const void *data);
 int prom_profile_write(FILE *out, const void *data);
 int prom_memory_write(FILE *out, const void *data);

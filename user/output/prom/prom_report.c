@@ -676,7 +676,7 @@ static void snapshot_write(FILE *out, const struct report *report)
 	fprintf(out, "leakmon_resident_memory_bytes %" PRIu64 "\n", cost->rss_bytes);
 }
 
-int prom_report_write(FILE *out, const void *data)
+static int prom_report_write(FILE *out, const void *data)
 {
 	const struct report *report = data;
 	int error = groups_write(out, report);

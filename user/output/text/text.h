@@ -12,7 +12,6 @@
 #include "report/retain_diff.h"
 #include "report/triage_report.h"
 
-int text_report_write(FILE *out, const void *data);
 int text_diff_write(FILE *out, const void *data);
 int text_triage_write(FILE *out, const void *data);
 int text_retain_write(FILE *out, const void *data);
@@ -93,11 +92,6 @@ void text_triage_managed_write(FILE *out, const struct triage_entry *entry);
 
 /* Pieces of the two for other reports. "global cache [holder]": */
 void text_retain_root_write(FILE *out, const struct retained_root *root);
-/* "class std::string", "blocks of 56 bytes", ... */
-void text_retain_class_write(FILE *out, const struct retain_result *result,
-			     const struct retained_class *class);
-/* The function that its stack is called by, and its caller. */
-void text_retain_site_write(FILE *out, const struct retained_site *site);
 
 /* " → +0x8 → blocks of 56 bytes", or " → one of 400 pointers → …" where many stand together. */
 void text_retain_step_write(FILE *out, const struct retain_result *result,

@@ -493,8 +493,9 @@ static void container_write(FILE *out, const struct container *container)
 		text_print_inert(out, pod);
 		fputc(')', out);
 	}
-	fprintf(out, "%s%.12s%s\n", name || pod ? " " : "", container->id,
-		doubted ? " (unproven)" : "");
+	if (!container_is_named_by_id(container))
+		fprintf(out, "%s%.12s", name || pod ? " " : "", container->id);
+	fputs(doubted ? " (unproven)\n" : "\n", out);
 }
 
 /* The ledger below has the causes that come with a number. */
@@ -705,7 +706,7 @@ static void fleet_write(FILE *out, const struct report *report)
 		fleet_build_write(out, report, &report->fleet->builds.items[i]);
 }
 
-int text_report_write(FILE *out, const void *data)
+static int text_report_write(FILE *out, const void *data)
 {
 	const struct report *report = data;
 

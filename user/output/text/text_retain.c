@@ -144,7 +144,8 @@ static void write_caller_and_its(FILE *out, const struct retained_site *site,
 	text_label_write(out, next->function);
 }
 
-void text_retain_site_write(FILE *out, const struct retained_site *site)
+/* The function that its stack is called by, and its caller. */
+static void text_retain_site_write(FILE *out, const struct retained_site *site)
 {
 	const struct frame *frame = site ? site_label_frame(&site->frames) : NULL;
 
@@ -159,8 +160,9 @@ void text_retain_site_write(FILE *out, const struct retained_site *site)
 		write_module(out, frame->module);
 }
 
-void text_retain_class_write(FILE *out, const struct retain_result *result,
-			     const struct retained_class *class)
+/* "class std::string", "blocks of 56 bytes", ... */
+static void text_retain_class_write(FILE *out, const struct retain_result *result,
+				    const struct retained_class *class)
 {
 	switch (class->kind) {
 	case CLASS_SIZE:

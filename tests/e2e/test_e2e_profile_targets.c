@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Targets of leakmon profile: idle, stopped, replaced and ended ones; what windows do to them. */
+#include "base/cleanup.h"
+#include "code_bytes.h"
+#include "dripper.h"
+
+static void a_process_that_is_idle_has_no_windows(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	struct child *monitor = MONITOR_ATTACHED(harness, "profile", "-p", workload->pid_text,
+						 "--format", "json", "1", "4");
+	json_t *report = NULL;
+
+	for (int i = 0; i < 4; i++)
+		report = monitor_report(harness, monitor);
+	assert_int_equal(number_at(report, "windows"), 0);
+	assert_true(real_at(json_object_get(report, "overhead"), "spent") == 0);
+	assert_int_equal(child_end(harness, monitor), 0);
+}
+
+/* Exceptions, cancellation and forks all the while: it ends as it does alone. */
+static void many_windows_do_no_harm_and_leave_no_probe(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "turmoil");
+	struct child *monitor = MONITOR(harness, "profile", "-p", workload->pid_text, "--overhead",
+					"50%", "--format", "json", "1");
+	const char *windows = getenv("LEAKMON_TEST_WINDOWS");
+
+	after_windows(harness, monitor, windows ? atoll(windows) : 60);
+	monitor_stop(harness, monitor);
+	assert_int_equal(code_difference(workload->pid), 0);
+	child_signal(workload, SIGTERM);
+	assert_int_equal(child_end(harness, workload), 43);
+}
+
+/* Between two windows or in one: nothing waits for it, and it goes on as before. */
+static void a_target_that_is_stopped_meanwhile_goes_on(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = dripper_start(harness, "dripper", NULL, NULL);
+	struct child *monitor = PROFILE(harness, workload);
+	json_int_t windows = number_at(after_windows(harness, monitor, 5), "windows");
+
+	child_signal(workload, SIGSTOP);
+	monitor_report(harness, monitor);
+	monitor_report(harness, monitor);
+	child_signal(workload, SIGCONT);
+	after_windows(harness, monitor, windows + 5);
+	monitor_stop(harness, monitor);
+	rate_of(harness, workload);
+}
+
+/* The former program is gone, and its sites with it. */
+static void a_target_that_execs_begins_anew(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const char *directory = getenv("LEAKMON_WORKLOADS");
+	char command[512];
+	struct child *workload, *monitor;
+	json_t *process;
+
+	/* A shell that allocates until it has to become the other one. */
+	snprintf(command, sizeof(command),
+		 "echo ready $$; trap 'exec %s/dripper 200 20' TERM; while :; do x=\"$x$x.\"; "
+		 "x=${x%%%%??????????*}; done",
+		 directory ? directory : "build/workloads");
+	workload = child_start(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
+	free(child_line(harness, workload, &workload->out));
+	monitor = PROFILE(harness, workload);
+	after_windows(harness, monitor, 5);
+	child_signal(workload, SIGTERM);
+	for (;;) {
+		process = process_of(monitor_report(harness, monitor), workload->pid);
+		if (!strcmp(json_string_value(json_object_get(process, "comm")), "dripper") &&
+		    number_at(process, "windows") >= 10)
+			break;
+	}
+	assert_int_equal(site_rank(process, "drip"), 0);
+	monitor_stop(harness, monitor);
+}
+
+/* The last report has what it did. */
+static void a_target_that_ends_is_reported(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = dripper_start(harness, "dripper", NULL, NULL);
+	pid_t pid = workload->pid;
+	struct child *monitor = PROFILE(harness, workload);
+	json_t *process, *report;
+
+	after_windows(harness, monitor, 10);
+	rate_of(harness, workload);
+	assert_int_equal(child_end(harness, monitor), 0);
+	report = NULL;
+	while (monitor->out.taken < monitor->out.size)
+		report = monitor_report(harness, monitor);
+	assert_non_null(report);
+	process = process_of(report, pid);
+	assert_true(json_is_true(json_object_get(process, "exited")));
+	assert_int_equal(site_rank(process, "drip"), 0);
+}
+
+static void set_perturb(void)
+{
+	setenv("MALLOC_PERTURB_", "165", 1);
+}
+
+/* leakmon's freed memory is overwritten: reports on a window would be nonsense. */
+static void processes_that_end_while_their_probes_go_are_accounted_for(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *stays = dripper_start(harness, "dripper", NULL, NULL);
+	struct child *monitor =
+		monitor_start(harness,
+			      ARGUMENTS("leakmon", "profile", "-v", "-n", "dripper", "--overhead",
+					"50%", "--format", "json", "0.02"),
+			      set_perturb);
+	pid_t pids[12] = {stays->pid};
+	size_t windows = 0;
+
+	monitor_wait_attached(harness, monitor, stays->pid);
+	for (size_t i = 1; i < ARRAY_SIZE(pids); i++) {
+		struct child *leaves = dripper_start(harness, "dripper", NULL, NULL);
+		json_t *process;
+
+		pids[i] = leaves->pid;
+		do
+			process = process_in(monitor_report(harness, monitor), pids[i]);
+		while (!process || number_at(process, "windows") < 1);
+		child_signal(leaves, SIGKILL);
+		assert_int_equal(child_end(harness, leaves), 128 + SIGKILL);
+	}
+	after_windows(harness, monitor, 1);
+	monitor_stop(harness, monitor);
+	while (monitor->err.taken < monitor->err.size) {
+		char *line = child_line(harness, monitor, &monitor->err);
+		bool known = false;
+		pid_t pid;
+
+		if (strstr(line, ": a window of ") && sscanf(line, "leakmon: PID %d:", &pid) == 1) {
+			for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+				known |= pid == pids[i];
+			assert_true(known);
+			windows++;
+		}
+		free(line);
+	}
+	assert_true(windows > ARRAY_SIZE(pids));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(a_process_that_is_idle_has_no_windows),
+		e2e_test(many_windows_do_no_harm_and_leave_no_probe),
+		e2e_test(a_target_that_is_stopped_meanwhile_goes_on),
+		e2e_test(a_target_that_execs_begins_anew),
+		e2e_test(a_target_that_ends_is_reported),
+		e2e_test(processes_that_end_while_their_probes_go_are_accounted_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "proc/container_states.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "proc/container_names.h"
+#include "proc/host_file.h"
+
+/* A state is written while its directory is there already, and users' directories come and go. */
+#define GOOD_FOR_SECONDS 5
+/* More than machines have of containers without a generated id. */
+#define STATES_MAX 4096
+#define USERS_MAX 1024
+#define MOUNTINFO_MAX_BYTES (4u << 20)
+
+struct state {
+	char id[CONTAINER_ID_LENGTH + 1];
+	char *group; /* as in /proc/PID/cgroup */
+	bool root_only;
+};
+
+struct container_states {
+	VEC(struct state) list;
+	bool read, settled; /* all directories had a state that could be read */
+	struct timespec changed[2];
+	time_t read_at; /* CLOCK_MONOTONIC */
+	char *mountinfo;
+};
+
+static const char *const roots[] = {"/run/runc", "/run/crun"};
+static const char *const files[] = {"state.json", "status"};
+/* containerd's namespaces: `ctr run` lets an operator choose the id as well. */
+static const char *const others[] = {"/run/containerd/runc/default"};
+_Static_assert(ARRAY_SIZE(roots) == ARRAY_SIZE(((struct container_states *)0)->changed),
+	       "a time for every directory");
+
+static void states_clear(struct container_states *states)
+{
+	for (size_t i = 0; i < states->list.count; i++)
+		free(states->list.items[i].group);
+	vec_free(&states->list);
+	free(states->mountinfo);
+	states->mountinfo = NULL;
+}
+
+struct container_states *container_states_new(void)
+{
+	return calloc(1, sizeof(struct container_states));
+}
+
+void container_states_free(struct container_states *states)
+{
+	if (!states)
+		return;
+	states_clear(states);
+	free(states);
+}
+
+int container_state_read(const char *text, size_t length,
+			 void (*take)(void *context, const char *group, bool mounted),
+			 void *context)
+{
+	json_t *state = json_loadb(text, length, 0, NULL), *value;
+	const char *path = json_string_value(json_object_get(state, "cgroup-path")), *key;
+	int error = json_is_object(state) ? 0 : -EINVAL;
+
+	if (path)
+		take(context, path, false);
+	json_object_foreach(json_object_get(state, "cgroup_paths"), key, value)
+	{
+		if (json_is_string(value))
+			take(context, json_string_value(value), true);
+	}
+	json_decref(state);
+	return error;
+}
+
+/* A generated id is in the path of the cgroup as well, with its pod. */
+static bool is_chosen(const char *name)
+{
+	size_t length = strlen(name);
+
+	if (!isalnum((unsigned char)*name) || length > CONTAINER_ID_LENGTH)
+		return false;
+	return length < CONTAINER_ID_LENGTH || strspn(name, "0123456789abcdef") != length;
+}
+
+struct taking {
+	struct container_states *states;
+	const char *id;
+	bool root_only;
+};
+
+static bool is_known(const struct container_states *states, const char *id, const char *group)
+{
+	for (size_t i = 0; i < states->list.count; i++) {
+		if (!strcmp(states->list.items[i].id, id) &&
+		    !strcmp(states->list.items[i].group, group))
+			return true;
+	}
+	return false;
+}
+
+/* The root of a hierarchy would hold every process. */
+static void take_group(void *context, const char *text, bool mounted)
+{
+	struct taking *taking = context;
+	struct container_states *states = taking->states;
+	_cleanup_free_ char *group =
+		mounted ? cgroup_path_from_argument(text, states->mountinfo) : strdup(text);
+	struct state *state;
+
+	while (group && *group && group[strlen(group) - 1] == '/')
+		group[strlen(group) - 1] = '\0';
+	if (!group || *group != '/' || states->list.count == STATES_MAX ||
+	    is_known(states, taking->id, group))
+		return;
+	state = vec_push(&states->list);
+	if (!state)
+		return;
+	*state = (struct state){.group = TAKE_PTR(group), .root_only = taking->root_only};
+	snprintf(state->id, sizeof(state->id), "%s", taking->id);
+}
+
+/* False: there is no state yet. */
+static bool state_read(struct container_states *states, const char *root, const char *id)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		struct taking taking = {.states = states, .id = id};
+		_cleanup_free_ char *text = NULL;
+		char path[PATH_MAX];
+		size_t length;
+
+		snprintf(path, sizeof(path), "%s/%s/%s", root, id, files[i]);
+		if (!host_file_read(path, OCI_FILE_MAX_BYTES, &text, &length, &taking.root_only))
+			return !container_state_read(text, length, take_group, &taking);
+	}
+	return false;
+}
+
+static void root_read(struct container_states *states, const char *root)
+{
+	bool root_only;
+	_cleanup_closedir_ DIR *directory = host_directory_open(root, &root_only);
+	struct dirent *entry;
+
+	for (size_t i = 0; directory && i < STATES_MAX && (entry = readdir(directory)); i++) {
+		if (is_chosen(entry->d_name) && !state_read(states, root, entry->d_name))
+			states->settled = false;
+	}
+}
+
+static void users_read(struct container_states *states)
+{
+	bool root_only;
+	_cleanup_closedir_ DIR *directory = host_directory_open("/run/user", &root_only);
+	struct dirent *entry;
+
+	for (size_t i = 0; directory && i < USERS_MAX && (entry = readdir(directory)); i++) {
+		for (size_t j = 0; isdigit((unsigned char)entry->d_name[0]) && j < 2; j++) {
+			char root[sizeof("/run/user//runc") + NAME_MAX];
+
+			snprintf(root, sizeof(root), "/run/user/%s/%s", entry->d_name,
+				 j ? "crun" : "runc");
+			root_read(states, root);
+		}
+	}
+}
+
+/* Whether a container came to or left the directories of root. */
+static bool has_changed(struct container_states *states)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
+		struct stat status = {0};
+
+		if (stat(roots[i], &status))
+			status.st_mtim = (struct timespec){0};
+		changed |= status.st_mtim.tv_sec != states->changed[i].tv_sec ||
+			   status.st_mtim.tv_nsec != states->changed[i].tv_nsec;
+		states->changed[i] = status.st_mtim;
+	}
+	return changed;
+}
+
+static void states_refresh(struct container_states *states)
+{
+	bool changed = has_changed(states);
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (states->read && states->settled && !changed &&
+	    now.tv_sec - states->read_at < GOOD_FOR_SECONDS)
+		return;
+	states_clear(states);
+	states->read = states->settled = true;
+	states->read_at = now.tv_sec;
+	if (small_file_read("/proc/self/mountinfo", MOUNTINFO_MAX_BYTES, &states->mountinfo))
+		states->mountinfo = strdup("");
+	if (!states->mountinfo)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++)
+		root_read(states, roots[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		root_read(states, others[i]);
+	users_read(states);
+}
+
+/* A user's word is for the user's own cgroups. */
+static bool is_credible(const struct state *state, const struct cgroup_path *path)
+{
+	return state->root_only || cgroup_makers_of(path, strlen(state->group)) == CGROUP_OTHERS;
+}
+
+/* The innermost of nested containers. */
+static const struct state *innermost(const struct container_states *states,
+				     const struct cgroup_path *path)
+{
+	const struct state *found = NULL;
+
+	for (size_t i = 0; i < states->list.count; i++) {
+		const struct state *state = &states->list.items[i];
+
+		if (cgroup_is_within(path->path, state->group) && is_credible(state, path) &&
+		    (!found || strlen(state->group) > strlen(found->group)))
+			found = state;
+	}
+	return found;
+}
+
+const struct cgroup_path *container_states_find(struct container_states *states,
+						const struct cgroup_paths *paths,
+						struct container_id *id)
+{
+	states_refresh(states);
+	for (size_t i = 0; states->list.count && i < paths->list.count; i++) {
+		const struct cgroup_path *path = &paths->list.items[i];
+		const struct state *state = innermost(states, path);
+
+		if (!state)
+			continue;
+		*id = (struct container_id){
+			.source = state->root_only ? CONTAINER_BY_STATE : CONTAINER_BY_CLAIM,
+			.group_length = strlen(state->group),
+		};
+		memcpy(id->id, state->id, sizeof(id->id));
+		return path;
+	}
+	return NULL;
+}
