@@ -348,6 +348,8 @@ static int take_window(struct profile_run *run)
 	struct births births = {0};
 	int error = profile_window_read(&run->window, run->session);
 
+	if (!error && target->key && !run->window.after.process)
+		error = -ESRCH; /* it ended in the window: what is known of it stays */
 	if (error)
 		return miss(target, error);
 	if (target->key && run->window.after.process != target->key)
