@@ -79,8 +79,8 @@ static int soft_dirty_start(pid_t pid)
 /* From here on it is worth knowing, before a stop, which pages change all the time. */
 #define MANY_PAGES 32768
 
-/* Of a process that grows, so many pages more are kept. */
-#define KEPT_PAGES_MORE 4096
+/* Of a process that grows, so much more is kept. */
+#define KEPT_BYTES_MORE (16ull << 20)
 
 static void forget_maps(struct image_builder *builder)
 {
@@ -101,8 +101,9 @@ static bool runs(const struct image_builder *builder)
 static uint64_t pages_at_most(const struct heap_image *heap_image)
 {
 	uint64_t bytes = heap_image->writable_bytes + heap_image->writable_bytes / 4;
+	uint64_t room = MIN(memory_room(), memory_available()) / 4;
 
-	return MIN(bytes, memory_room() / 2) / MEMORY_PAGE + KEPT_PAGES_MORE;
+	return MIN(bytes + KEPT_BYTES_MORE, room) / MEMORY_PAGE;
 }
 
 static int open_maps(struct image_builder *builder)

@@ -32,7 +32,11 @@ struct c_library {
 struct heap_image_options {
 	const struct core *core; /* instead of a live process; borrowed; NULL: none */
 	bool no_stop;
-	bool keep;		       /* contents of pages, unless they are a core file's */
+	bool keep; /* contents of pages, unless they are a core file's */
+	/* Whether a process that stands is to be read; else it goes on, and is stopped again, a few
+	 * times. It is asked while the process stands. NULL: it is. */
+	bool (*is_ready)(void *context);
+	void *context;
 	uint64_t max_pause_ns;	       /* 0: 100 ms per GiB of writable memory, at least 100 ms */
 	unsigned int threads;	       /* that read while the process stands; 0: one per CPU */
 	const struct idle_range *idle; /* stacks of dead threads; borrowed */
@@ -98,7 +102,7 @@ struct heap_image {
 
 	bool stopped;		     /* what follows is of one moment */
 	const char *why_not_stopped; /* static; NULL if it was, or was not to be */
-	unsigned stops_repeated;     /* those before it were at a bad moment */
+	unsigned stops_repeated;     /* at those before it, it was not to be read */
 	bool soft_dirty, pagemap_readable;
 	uint64_t pause_ns, max_pause_ns, read_ns, started_ns;
 	uint64_t writable_bytes, read_bytes, swapped_bytes;

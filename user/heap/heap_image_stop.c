@@ -2,6 +2,7 @@
 #include "heap/heap_image_stop.h"
 
 #include <errno.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -18,6 +19,11 @@
 
 /* Likewise, for the stacks of threads that have ended. */
 #define ENDED_PERCENT 20
+
+/* Of a process that is not to be read yet; each time it is waited for a little longer: for 0.6 s in
+ * all. */
+#define STOPS_MAX 50
+#define STOP_WAIT_NS 500000
 
 /* New pages that are kept while it stands have their memory in advance. */
 #define WARM_PAGES 4096
@@ -215,6 +221,9 @@ static int read_stopped(void *context, const struct stop *stop, struct deadline 
 	struct page_scan scan;
 	int error;
 
+	if (!builder->insists && builder->options->is_ready &&
+	    !builder->options->is_ready(builder->options->context))
+		return -EBUSY;
 	builder->deadline = *deadline;
 	times->stopped_ns = monotonic_ns();
 	error = look_again(builder);
@@ -340,10 +349,12 @@ static int finish(struct image_builder *builder, int error)
 	return error;
 }
 
-int builder_stop(struct image_builder *builder)
+/* -EBUSY: it is to be stopped again. */
+static int stop_once(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
 	struct hold hold = {.pid = heap_image->pid,
+			    .max_pause_ns = heap_image->max_pause_ns,
 			    .guard = &builder->guard,
 			    .read = read_stopped,
 			    .context = builder};
@@ -351,17 +362,30 @@ int builder_stop(struct image_builder *builder)
 
 	if (!builder->guard.pid)
 		return refuse(builder, hold_why_not(-EAGAIN));
-	heap_image->max_pause_ns =
-		hold_limit_ns(builder->options->max_pause_ns, heap_image->writable_bytes);
-	hold.max_pause_ns = heap_image->max_pause_ns;
-	if (heap_image->pages.copies)
-		page_copies_warm(heap_image->pages.copies, WARM_PAGES);
 	error = hold_process(&hold);
-	heap_image->pause_ns = hold.stop.ended_ns - hold.stop.began_ns;
+	heap_image->pause_ns = MAX(heap_image->pause_ns, hold.stop.ended_ns - hold.stop.began_ns);
 	if (hold.stood && builder->times.ended_ns)
 		log_pause(builder, &hold.stop);
 	stop_free(&hold.stop);
 	if (hold.stood)
-		return finish(builder, error);
+		return error == -EBUSY ? error : finish(builder, error);
 	return error == -ESRCH || error == -ENOMEM ? error : refuse(builder, hold_why_not(error));
+}
+
+int builder_stop(struct image_builder *builder)
+{
+	struct heap_image *heap_image = builder->heap_image;
+	int error;
+
+	heap_image->max_pause_ns =
+		hold_limit_ns(builder->options->max_pause_ns, heap_image->writable_bytes);
+	if (heap_image->pages.copies)
+		page_copies_warm(heap_image->pages.copies, WARM_PAGES);
+	for (unsigned i = 0; (error = stop_once(builder)) == -EBUSY; i++) {
+		heap_image->stops_repeated = i + 1;
+		builder->insists = i + 1 == STOPS_MAX;
+		nanosleep(&(struct timespec){.tv_nsec = (long)(i + 1) * STOP_WAIT_NS}, NULL);
+		pause_guard_start(&builder->guard);
+	}
+	return error;
 }

@@ -28,7 +28,8 @@ struct image_builder {
 	struct pause_guard guard; /* if it can be stopped at all */
 	struct pause_times times;
 	int pagemap;
-	int error; /* of a visit */
+	bool insists; /* it is read, whether it is a good moment or not */
+	int error;    /* of a visit */
 };
 
 struct page_scan builder_scan(const struct image_builder *builder);

@@ -126,6 +126,19 @@ uint64_t memory_room(void)
 	return room.bytes;
 }
 
+uint64_t memory_available(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/meminfo", "re");
+	unsigned long long kib;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+			return (uint64_t)kib << 10;
+	}
+	return UINT64_MAX;
+}
+
 int memory_room_check(uint64_t bytes, const char *purpose)
 {
 	struct room room;

@@ -12,6 +12,9 @@
 /* Bytes; UINT64_MAX: no limit is known. */
 uint64_t memory_room(void);
 
+/* What the machine has for anyone, without swap (proc(5): MemAvailable); UINT64_MAX: not known. */
+uint64_t memory_available(void);
+
 /*
  * Loading BPF programs takes this much: libbpf reads the kernel's types (11.5 MB, with the
  * parser's process, on 6.18). The kernel kills who takes it and may not, without a word.

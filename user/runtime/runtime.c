@@ -12,9 +12,7 @@
 #include "runtime/heap_sink.h"
 #include "runtime/target_memory.h"
 
-/* A process is stopped so many times more while it is collected, and walked so many times more
- * where it is not stopped. */
-#define STOPS_MAX 8
+/* A process that is not stopped is walked so many times more. */
 #define WALKS_MAX 10
 #define WAIT_NS 2000000
 
@@ -241,63 +239,64 @@ int runtime_walk_heaps(const struct maps *maps, const struct page_table *kept,
 	return error;
 }
 
-/* Whether contents of its memory are wanted. A process that cannot be read has none. */
-static bool has_walked_heap(pid_t pid, struct worker *worker, struct dso_cache *dsos)
-{
-	_cleanup_(data_modules_free) struct data_modules modules = {0};
-	struct heap_image now = {.pid = pid};
-	bool has = false;
+/* A process whose heap can be walked, as it is now. */
+struct now {
+	struct heap_image image; /* only its mappings */
+	struct data_modules modules;
+	struct target_memory memory;
+	const struct heap_walker *walkers[ARRAY_SIZE(runtimes)];
+	size_t count; /* 0: there is no such heap, or it cannot be told */
+};
 
-	if (!maps_read(pid, MAPS_ALL, &now.maps) &&
-	    !data_modules_read(&now, worker, dsos, &modules)) {
-		for (size_t i = 0; !has && i < ARRAY_SIZE(runtimes); i++)
-			has = can_be_walked(runtimes[i], &now.maps, &modules);
-	}
-	maps_free(&now.maps);
-	return has;
+static void now_free(struct now *now)
+{
+	target_memory_close(&now->memory);
+	data_modules_free(&now->modules);
+	maps_free(&now->image.maps);
 }
 
-/* Whether a collection moves objects in what was kept. */
-static bool is_moving(const struct heap_image *heap_image, struct worker *worker,
-		      struct dso_cache *dsos)
+static void look_now(struct now *now, pid_t pid, struct worker *worker, struct dso_cache *dsos)
 {
-	_cleanup_(data_modules_free) struct data_modules modules = {0};
-	struct target_memory memory = {.pagemap = -1};
-	bool moves = false;
-
-	if (!heap_image->stopped || !heap_image->pages.copies)
-		return false;
-	if (!data_modules_read(heap_image, worker, dsos, &modules) &&
-	    !target_memory_open(&heap_image->maps, &modules, &heap_image->pages, &memory)) {
-		for (size_t i = 0; !moves && i < ARRAY_SIZE(runtimes); i++)
-			moves = runtimes[i]->walker && runtimes[i]->walker->moves &&
-				can_be_walked(runtimes[i], &heap_image->maps, &modules) &&
-				runtimes[i]->walker->moves(&memory);
-		target_memory_close(&memory);
+	*now = (struct now){.image.pid = pid, .memory.pagemap = -1};
+	if (maps_read(pid, MAPS_ALL, &now->image.maps) ||
+	    data_modules_read(&now->image, worker, dsos, &now->modules) ||
+	    target_memory_open(&now->image.maps, &now->modules, NULL, &now->memory))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++) {
+		if (can_be_walked(runtimes[i], &now->image.maps, &now->modules))
+			now->walkers[now->count++] = runtimes[i]->walker;
 	}
-	return moves;
+}
+
+/* No collection moves objects. */
+static bool is_ready(void *context)
+{
+	struct now *now = context;
+
+	target_memory_forget(&now->memory);
+	for (size_t i = 0; i < now->count; i++) {
+		if (now->walkers[i]->moves && now->walkers[i]->moves(&now->memory))
+			return false;
+	}
+	return true;
 }
 
 int runtime_take_image(pid_t pid, const struct heap_image_options *options, struct worker *worker,
 		       struct dso_cache *dsos, struct heap_image *heap_image)
 {
 	struct heap_image_options keeping = *options;
-	struct heap_image made;
+	struct now now;
 	int error;
 
-	keeping.keep = !options->no_stop && !options->core && has_walked_heap(pid, worker, dsos);
-	for (unsigned i = 0;; i++) {
-		error = heap_image_take(pid, &keeping, &made);
-		if (error)
-			return error;
-		made.stops_repeated = i;
-		if (i == STOPS_MAX || !is_moving(&made, worker, dsos))
-			break;
-		heap_image_free(&made);
-		wait_a_moment();
-	}
-	*heap_image = made;
-	return 0;
+	if (options->no_stop || options->core)
+		return heap_image_take(pid, options, heap_image);
+	look_now(&now, pid, worker, dsos);
+	keeping.keep = now.count > 0;
+	keeping.is_ready = is_ready;
+	keeping.context = &now;
+	error = heap_image_take(pid, &keeping, heap_image);
+	now_free(&now);
+	return error;
 }
 
 const char *runtime_name(const char *key)

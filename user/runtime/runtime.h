@@ -37,8 +37,8 @@ struct worker;
  * While memory->again, walk() may return -EAGAIN: a collection came between, and nothing that was
  * found is certain. It is called anew then, with an empty report.
  *
- * moves() says of memory that was kept whether a collection moves objects just then: the process is
- * stopped anew. NULL: its collector moves none.
+ * moves() says of a process that stands whether a collection moves objects: then it goes on, and is
+ * stopped again. It reads a few pages. NULL: its collector moves none.
  */
 struct heap_walker {
 	bool (*moves)(struct target_memory *memory);
@@ -89,7 +89,8 @@ const struct runtime *runtime_of_process(pid_t pid);
 
 /*
  * heap_image_take(), which keeps the contents of a process's memory if it has a runtime whose heap
- * can be walked. Where a collection moves objects at the stop, it is stopped again, a few times.
+ * can be walked. Where a collection moves objects at the stop, it is stopped again
+ * (heap_image_options.is_ready).
  */
 int runtime_take_image(pid_t pid, const struct heap_image_options *options, struct worker *worker,
 		       struct dso_cache *dsos, struct heap_image *heap_image);
