@@ -351,6 +351,35 @@ static void doubtful_blocks_take_back_what_is_lost_with_them(void **state)
 	retention_free(&retention);
 }
 
+static void doubtful_blocks_are_taken_from_stale_groups_with_what_is_below(void **state)
+{
+	/* A strong group (6) leads to 0, two stale ones (7, 8) to 1 and 4; 1 -> 2 -> 3, 2 -> 0,
+	 * 5 is lost. */
+	static const uint64_t sizes[] = {1, 10, 100, 1000, 10000, 100000};
+	uint32_t first[] = {0, 0, 1, 3, 3, 3, 3, 4, 5, 6, 9};
+	uint32_t targets[] = {2, 3, 0, 0, 1, 4, 6, 7, 8};
+	const struct retention_nodes nodes = {.blocks = 6, .strong = 1, .weak = 2, .stale = 2};
+	struct graph graph = {10, first, targets};
+	struct retention retention = {0};
+	uint32_t doubtful[] = {0, 2, 5};
+
+	(void)state;
+	assert_int_equal(retention_compute(&graph, sizes, &nodes, &retention), 0);
+	assert_int_equal(retention.led[1].bytes, 1110);
+	assert_int_equal(retention.led[2].bytes, 10000);
+	assert_int_equal(retention_take_back(&graph, sizes, doubtful, 3, &retention), 0);
+	assert_int_equal(retention.led[0].bytes, 1);
+	assert_int_equal(retention.led[1].bytes, 10);
+	assert_int_equal(retention.led[1].blocks, 1);
+	assert_int_equal(retention.retained[1], 10);
+	assert_int_equal(retention.led[2].bytes, 10000);
+	assert_int_equal(retention.totals[VERDICT_HELD].bytes, 1);
+	assert_int_equal(retention.totals[VERDICT_UNTRACKED].bytes, 111110);
+	assert_int_equal(retention.totals[VERDICT_LOST].bytes, 0);
+	assert_int_equal(retention.parents[3], GRAPH_NONE);
+	retention_free(&retention);
+}
+
 /* By climbing from every block on its own. */
 static uint32_t root_by_climbing(const struct retention *retention, uint32_t block)
 {
@@ -388,6 +417,7 @@ int main(void)
 		cmocka_unit_test(every_block_is_told_the_root_of_its_path),
 		cmocka_unit_test(a_list_of_a_million_blocks_needs_no_stack),
 		cmocka_unit_test(doubtful_blocks_take_back_what_is_lost_with_them),
+		cmocka_unit_test(doubtful_blocks_are_taken_from_stale_groups_with_what_is_below),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -292,8 +292,10 @@ static int compute(struct computing *computing, const struct retention_nodes *no
 int retention_compute(const struct graph *graph, const uint64_t *sizes,
 		      const struct retention_nodes *nodes, struct retention *retention)
 {
-	_cleanup_(retention_free) struct retention made = {
-		.blocks = nodes->blocks, .strong = nodes->strong, .weak = nodes->weak};
+	_cleanup_(retention_free) struct retention made = {.blocks = nodes->blocks,
+							   .strong = nodes->strong,
+							   .weak = nodes->weak,
+							   .stale = nodes->stale};
 	struct computing computing = {.graph = graph, .sizes = sizes, .result = &made};
 	int error = compute(&computing, nodes);
 
@@ -304,31 +306,85 @@ int retention_compute(const struct graph *graph, const uint64_t *sizes,
 	return 0;
 }
 
-/* Everything lost below the doubtful ones. */
-static int spread(const struct graph *graph, const uint32_t *doubtful, uint32_t count,
-		  struct retention *retention)
+/* Blocks that are taken back, and what is lost or stale below them. */
+struct taking {
+	const struct graph *graph;
+	const uint64_t *sizes;
+	struct retention *retention;
+	uint32_t *roots; /* of blocks; NULL: there are no stale groups */
+	uint32_t *stack;
+	size_t depth;
+};
+
+/* The stale group that leads to a block; ROOT_NONE: none does. */
+static uint32_t stale_root(const struct taking *taking, uint32_t block)
 {
-	size_t lost = retention->totals[VERDICT_LOST].blocks, depth = 0;
-	_cleanup_free_ uint32_t *stack = malloc((lost + 1) * sizeof(*stack));
+	const struct retention *retention = taking->retention;
+	uint32_t root = taking->roots ? taking->roots[block] : ROOT_NONE;
 
-	if (!stack)
+	return root != ROOT_NONE && root >= retention->strong + retention->weak - retention->stale
+		       ? root
+		       : ROOT_NONE;
+}
+
+/* What a group retains is among what it leads to. */
+static void leave_group(struct taking *taking, uint32_t block, uint32_t group)
+{
+	struct retention *retention = taking->retention;
+	struct retention_total *led = &retention->led[group];
+
+	led->blocks--;
+	led->bytes -= taking->sizes[block];
+	retention->retained[group] = MIN(retention->retained[group], led->bytes);
+	retention->retained_blocks[group] = MIN(retention->retained_blocks[group], led->blocks);
+	retention->parents[block] = GRAPH_NONE;
+	retention->distances[block] = 0;
+	taking->roots[block] = ROOT_NONE;
+}
+
+static void take(struct taking *taking, uint32_t block)
+{
+	uint32_t group = stale_root(taking, block);
+
+	if (group != ROOT_NONE)
+		leave_group(taking, block, group);
+	else if (taking->retention->verdicts[block] != VERDICT_LOST)
+		return;
+	taking->retention->verdicts[block] = VERDICT_UNTRACKED;
+	taking->stack[taking->depth++] = block;
+}
+
+static void take_all(struct taking *taking, const uint32_t *doubtful, uint32_t count)
+{
+	const struct graph *graph = taking->graph;
+
+	for (uint32_t i = 0; i < count; i++)
+		take(taking, doubtful[i]);
+	while (taking->depth) {
+		uint32_t node = taking->stack[--taking->depth];
+
+		for (uint32_t i = graph->first[node]; i < graph->first[node + 1]; i++)
+			take(taking, graph->targets[i]);
+	}
+}
+
+/* Each block comes onto the stack once. */
+static int spread(const struct graph *graph, const uint64_t *sizes, const uint32_t *doubtful,
+		  uint32_t count, struct retention *retention)
+{
+	uint64_t most =
+		retention->stale ? retention->blocks : retention->totals[VERDICT_LOST].blocks;
+	_cleanup_free_ uint32_t *roots = retention->stale ? retention_roots(retention) : NULL;
+	_cleanup_free_ uint32_t *stack = malloc((most + 1) * sizeof(*stack));
+	struct taking taking = {.graph = graph,
+				.sizes = sizes,
+				.retention = retention,
+				.roots = roots,
+				.stack = stack};
+
+	if (!stack || (retention->stale && !roots))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++) {
-		retention->verdicts[doubtful[i]] = VERDICT_UNTRACKED;
-		stack[depth++] = doubtful[i];
-	}
-	while (depth) {
-		uint32_t node = stack[--depth];
-
-		for (uint32_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
-			uint32_t target = graph->targets[i];
-
-			if (retention->verdicts[target] != VERDICT_LOST)
-				continue;
-			retention->verdicts[target] = VERDICT_UNTRACKED;
-			stack[depth++] = target;
-		}
-	}
+	take_all(&taking, doubtful, count);
 	return 0;
 }
 
@@ -336,7 +392,7 @@ int retention_take_back(const struct graph *graph, const uint64_t *sizes, const 
 			uint32_t count, struct retention *retention)
 {
 	struct computing computing = {.graph = graph, .sizes = sizes, .result = retention};
-	int error = spread(graph, doubtful, count, retention);
+	int error = spread(graph, sizes, doubtful, count, retention);
 
 	if (error)
 		return error;

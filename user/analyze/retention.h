@@ -22,6 +22,7 @@
 
 struct retention {
 	uint32_t blocks, strong, weak; /* counts of nodes, in this order */
+	uint32_t stale;		       /* of the weak ones, the last ones */
 	uint8_t *verdicts;	       /* of blocks: enum verdict */
 	uint32_t *parents;	   /* of nodes: on the shortest path from a root; itself: a root */
 	uint32_t *distances;	   /* of nodes that are held: steps from a root */
@@ -50,8 +51,9 @@ int retention_compute(const struct graph *graph, const uint64_t *sizes,
 		      const struct retention_nodes *nodes, struct retention *retention);
 
 /*
- * Lost blocks that may be held after all: they, and what is lost only with them, become untracked.
- * 0 or -ENOMEM.
+ * Blocks that may be held after all, though they are lost, or only stale groups lead to them: they,
+ * and what is lost or stale only with them, become untracked, and no group leads to them. Others
+ * among the doubtful stay as they are. 0 or -ENOMEM.
  */
 int retention_take_back(const struct graph *graph, const uint64_t *sizes, const uint32_t *doubtful,
 			uint32_t count, struct retention *retention);

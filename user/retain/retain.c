@@ -169,8 +169,8 @@ static void count_unreached(struct heap_graph *graph, uint32_t node)
 }
 
 /*
- * Objects of runtimes were read after the heap image was, and not every word that can refer to one
- * is known: that nothing leads to one proves nothing.
+ * Not every word that can refer to an object of a runtime is known: that nothing leads to one, or
+ * only a stale word does, proves nothing.
  */
 static int take_back_managed(struct retain *retain)
 {
@@ -184,10 +184,11 @@ static int take_back_managed(struct retain *retain)
 	if (!doubtful)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < graph->blocks; i++) {
-		if (retain->retention.verdicts[i] != VERDICT_LOST ||
-		    heap_graph_what(graph, i) == NODE_PLAIN)
+		if (heap_graph_what(graph, i) == NODE_PLAIN ||
+		    retain->retention.verdicts[i] == VERDICT_HELD)
 			continue;
-		count_unreached(graph, i);
+		if (retain->retention.verdicts[i] == VERDICT_LOST)
+			count_unreached(graph, i);
 		doubtful[count++] = i;
 	}
 	return retention_take_back(&graph->graph, graph->sizes, doubtful, count,
