@@ -73,7 +73,7 @@ static void what_is_known_is_accepted_and_the_rest_fails(void **state)
 	assert_non_null(strstr(monitor->err.text, "known.txt:3: leak:long_gone accepted nothing"));
 	assert_null(strstr(monitor->err.text, "leak:^leak_b$ accepted"));
 	assert_non_null(
-		strstr(monitor->out.text, "suppressed: 5000 bytes in 5 allocations from 1 stacks"));
+		strstr(monitor->out.text, "suppressed: 4.88 KiB in 5 allocations from 1 stacks"));
 	expect_junit(&job, "3 2 1\n"
 			   "leak_c 12288 bytes in 3 allocations outstanding\n"
 			   "leak_a 1000 bytes in 10 allocations outstanding\n");

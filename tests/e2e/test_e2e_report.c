@@ -119,11 +119,12 @@ static size_t occurrences(const char *haystack, const char *needle)
 	return count;
 }
 
+/* Sizes as people read them, or in bytes; the frames of the user, and no term that is zero. */
 static void text_has_the_two_lines_of_memleak_and_the_leaking_line(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak");
-	const char *report = TEXT(harness, workload);
+	const char *report = TEXT(harness, workload, "--bytes");
 	json_t *truth = workload_ask(harness, workload, "ledger");
 	char line[64];
 
@@ -135,10 +136,17 @@ static void text_has_the_two_lines_of_memleak_and_the_leaking_line(void **state)
 	snprintf(line, sizeof(line), "leak.c:%d [leak]",
 		 (int)number_at(json_array_get(json_object_get(truth, "sites"), 2), "line"));
 	expect_contains(report, line);
-	expect_contains(report, "ledger: 25 allocations = 7 frees + 18 outstanding + 0 purged + "
-				"0 dropped; 0 frees of untracked blocks");
+	expect_contains(report, "ledger: 25 allocations = 7 frees + 18 outstanding\n");
+	assert_null(strstr(report, "_start"));
+	assert_null(strstr(report, "[libc.so.6]"));
 	/* No colour where there is no terminal. */
 	assert_null(strchr(report, '\033'));
+	report = TEXT(harness, workload);
+	expect_contains(report, "\t12.0 KiB in 3 allocations from stack\n");
+	report = TEXT(harness, workload, "-v");
+	expect_contains(report, "_start+0x");
+	expect_contains(report, "ledger: 25 allocations = 7 frees + 18 outstanding + 0 purged + "
+				"0 dropped; 0 frees of untracked blocks");
 }
 
 static void show_allocs_lists_every_block(void **state)

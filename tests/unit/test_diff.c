@@ -293,13 +293,14 @@ static void text_names_what_changed_and_leaves_out_the_same(void **state)
 	assert_int_equal(diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
 			 0);
 	diff.top = 2;
+	diff.form = (struct text_form){.verbose = true, .bytes = true};
 	diff.before_name = "evil\n\033[2Jname";
 	text = written(text_diff_write, &diff);
-	assert_non_null(strstr(text, "+2830 bytes, +30 blocks (2434 -> 5264 bytes, 31 -> 61 "
+	assert_non_null(strstr(text, "+2830 bytes, +30 blocks (2434 bytes -> 5264 bytes, 31 -> 61 "
 				     "blocks)"));
 	assert_non_null(strstr(text, "1 new, 2 grown, 1 shrunk, 1 gone, 1 same by site"));
-	assert_non_null(strstr(text, "+3000 bytes, +30 blocks  grown (1000 -> 4000 bytes, 10 -> "
-				     "40 blocks) in server from stack\n\t\tparse+0x0 a.c:1"));
+	assert_non_null(strstr(text, "+3000 bytes, +30 blocks  grown (1000 bytes -> 4000 bytes, 10 "
+				     "-> 40 blocks) in server from stack\n\t\tparse+0x0 a.c:1"));
 	assert_non_null(strstr(text, "and 3 more that changed"));
 	assert_null(strstr(text, "idle"));
 	assert_null(strchr(text, '\033'));
@@ -318,9 +319,10 @@ static void side_set_owners(struct side *side)
 
 static void what_ended_threads_left_is_told_if_both_sides_tell_it(void **state)
 {
-	static const char *const line = "in server from stack\n\t\t+1500 bytes, +15 blocks of it "
-					"by threads that have ended "
-					"(500 -> 2000 bytes, 5 -> 20 blocks)\n\t\tparse+0x0 a.c:1";
+	static const char *const line =
+		"in server from stack\n\t\t+1500 bytes, +15 blocks of it "
+		"by threads that have ended "
+		"(500 bytes -> 2000 bytes, 5 -> 20 blocks)\n\t\tparse+0x0 a.c:1";
 
 	(void)state;
 	for (int told = 0; told < 4; told++) {
@@ -338,6 +340,7 @@ static void what_ended_threads_left_is_told_if_both_sides_tell_it(void **state)
 		assert_int_equal(
 			diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
 			0);
+		diff.form = (struct text_form){.verbose = true, .bytes = true};
 		text = written(text_diff_write, &diff);
 		json = written(json_diff_write, &diff);
 		assert_int_equal(both, strstr(text, line) != NULL);
@@ -364,6 +367,7 @@ static void snapshots_that_count_other_blocks_are_told_apart(void **state)
 		assert_int_equal(
 			diff_build(&diff, &before.report, &after.report, DIFF_BY_SITE, SORT_BYTES),
 			0);
+		diff.form = (struct text_form){.verbose = true, .bytes = true};
 		text = written(text_diff_write, &diff);
 		assert_int_equal(only == 1 || only == 2,
 				 strstr(text, "only one of them was taken with "

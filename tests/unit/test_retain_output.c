@@ -62,18 +62,18 @@ static const char diff_text[] =
 	"a.lkm retain run 1 of process 1234 ser\\x0a;ver (2026-11-20 13:00:00) -> b.lkm retain run "
 	"2 "
 	"of process 1234 ser\\x0a;ver (2026-11-20 13:00:00, fixed)\n"
-	"+5000 bytes, +50 blocks (30720 -> 35720 bytes, 410 -> 460 blocks)\n"
-	"unreachable: +0 bytes, +0 blocks (720 -> 720 bytes, 10 -> 10 blocks)\n"
+	"+5000 bytes, +50 blocks (30720 bytes -> 35720 bytes, 410 -> 460 blocks)\n"
+	"unreachable: +0 bytes, +0 blocks (720 bytes -> 720 bytes, 10 -> 10 blocks)\n"
 	"\n"
 	"Classes that changed:\n"
-	"\t+5000 bytes, +50 blocks  grown (20000 -> 25000 bytes, 300 -> 350 blocks): class "
-	"Cache\\u{202e} [server]  GROWING CHAIN: 6 steps longer than before\n"
+	"\t+5000 bytes, +50 blocks  grown (20000 bytes -> 25000 bytes, 300 -> 350 blocks): "
+	"class Cache\\u{202e} [server]  GROWING CHAIN: 6 steps longer than before\n"
 	"\t+720 bytes, +10 blocks  new: blocks of 80 bytes\n"
 	"\t-720 bytes, -10 blocks  gone: blocks of 72 bytes\n"
 	"\n"
 	"Roots that changed, by what they alone hold:\n"
-	"\t+5000 bytes, +50 blocks  grown (29000 -> 34000 bytes, 390 -> 440 blocks): global cache "
-	"[server]\n"
+	"\t+5000 bytes, +50 blocks  grown (29000 bytes -> 34000 bytes, 390 -> 440 blocks): "
+	"global cache [server]\n"
 	"\n";
 
 static void a_difference_is_written_as_a_difference(void **state)
@@ -94,7 +94,9 @@ static void a_difference_is_written_as_a_difference(void **state)
 									 .after_name = "b.lkm",
 									 .before_number = 1,
 									 .after_number = 2,
-									 .after_label = "fixed"}),
+									 .after_label = "fixed",
+									 .form = {.verbose = true,
+										  .bytes = true}}),
 		0);
 	fclose(out);
 	assert_string_equal(text, diff_text);
@@ -113,9 +115,15 @@ static void what_a_leaking_place_made_and_something_holds_is_said_beside_its_lea
 	retain_fixture(&result);
 	leak = &result.leaks.items[0];
 	leak->class = 1;
-	assert_int_equal(text_retain_write(out, &(struct retain_report){.result = &result}), 0);
+	assert_int_equal(text_retain_write(out, &(struct retain_report){.result = &result,
+									.form = {.verbose = true,
+										 .bytes = true}}),
+			 0);
 	leak->class = 0; /* others may be of that class, too */
-	assert_int_equal(text_retain_write(out, &(struct retain_report){.result = &result}), 0);
+	assert_int_equal(text_retain_write(out, &(struct retain_report){.result = &result,
+									.form = {.verbose = true,
+										 .bytes = true}}),
+			 0);
 	fclose(out);
 	assert_non_null(strstr(text, "and with them 576 bytes in 8 blocks; 100 more from there are "
 				     "held; one is at 0x55550000\n"));
@@ -135,7 +143,11 @@ static void what_is_lost_comes_first_and_is_counted_once(void **state)
 	retain_fixture(&result);
 	stale = vec_push(&result.roots);
 	*stale = (struct retained_root){.kind = ROOT_STALE, .led = {50, 3280}};
-	assert_int_equal(text_retain_write(out, &(struct retain_report){.result = &result}), 0);
+	assert_int_equal(text_retain_write(out,
+					   &(struct retain_report){
+						   .result = &result,
+					   }),
+			 0);
 	fclose(out);
 	assert_int_equal(retain_result_lost(&result).blocks, 60);
 	assert_int_equal(retain_result_lost(&result).bytes, 4000);
@@ -153,7 +165,9 @@ static void nothing_in_a_name_ends_a_folded_line_or_frame(void **state)
 	(void)state;
 	retain_fixture(&result);
 	assert_int_equal(
-		output_folded.write[OUTPUT_RETAIN](out, &(struct retain_report){.result = &result}),
+		output_folded.write[OUTPUT_RETAIN](
+			out, &(struct retain_report){.result = &result,
+						     .form = {.verbose = true, .bytes = true}}),
 		0);
 	fclose(out);
 	assert_string_equal(
@@ -175,7 +189,9 @@ static void a_profile_is_a_gzip_file(void **state)
 	(void)state;
 	retain_fixture(&result);
 	assert_int_equal(
-		output_pprof.write[OUTPUT_RETAIN](out, &(struct retain_report){.result = &result}),
+		output_pprof.write[OUTPUT_RETAIN](
+			out, &(struct retain_report){.result = &result,
+						     .form = {.verbose = true, .bytes = true}}),
 		0);
 	fclose(out);
 	assert_true(size > 100);
@@ -194,7 +210,9 @@ static void nothing_in_a_name_ends_the_script_of_the_page(void **state)
 	(void)state;
 	retain_fixture(&result);
 	assert_int_equal(
-		output_html.write[OUTPUT_RETAIN](out, &(struct retain_report){.result = &result}),
+		output_html.write[OUTPUT_RETAIN](
+			out, &(struct retain_report){.result = &result,
+						     .form = {.verbose = true, .bytes = true}}),
 		0);
 	fclose(out);
 	data = strstr(text, "\"kind\":\"retention\"");
@@ -213,10 +231,13 @@ static void a_full_disk_is_told(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		FILE *full = fopen("/dev/full", "w");
 
-		assert_int_equal(output_find(formats[i])
-					 ->write[OUTPUT_RETAIN](
-						 full, &(struct retain_report){.result = &result}),
-				 -ENOSPC);
+		assert_int_equal(
+			output_find(formats[i])
+				->write[OUTPUT_RETAIN](
+					full, &(struct retain_report){.result = &result,
+								      .form = {.verbose = true,
+									       .bytes = true}}),
+			-ENOSPC);
 		fclose(full);
 	}
 	assert_null(output_find("prom")->write[OUTPUT_RETAIN]);

@@ -72,7 +72,8 @@ static char *written(report_writer *write)
 {
 	_cleanup_(retain_result_free) struct retain_result before = {0}, after = {0};
 	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
-	struct retain_report report = {.result = &after, .diff = &diff};
+	struct retain_report report = {
+		.result = &after, .diff = &diff, .form = {.verbose = true, .bytes = true}};
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);

@@ -115,7 +115,7 @@ static void fixture_fill(struct fixture *fixture)
 			   .stretch = 1,
 			   .resident_bytes = 9 << 20,
 			   .cpu_s = 0.00058 * 315,
-			   .verbose = true},
+			   .form.verbose = true},
 	};
 	fixture->processes[0] =
 		(struct triage_entry){.pid = 1234,
@@ -244,7 +244,7 @@ static void by_default_text_is_short(void **state)
 
 	(void)state;
 	fixture_fill(&fixture);
-	fixture.report.verbose = false;
+	fixture.report.form.verbose = false;
 	text = render("text", &fixture.report);
 	golden_check("tests/golden/triage_short.txt", text);
 	assert_in_range(longest_line(text), 80, 100);
@@ -266,15 +266,14 @@ static void a_suspect_is_one_line_with_its_function(void **state)
 
 	(void)state;
 	fixture_fill(&fixture);
-	fixture.report.verbose = false;
+	fixture.report.form.verbose = false;
 	fixture.processes[0].sites = NULL;
 	fixture.processes[0].managed = NULL;
 	fixture.stacks[0].named.frames.list.items = frames;
 	fixture.stacks[0].named.frames.list.count = 3;
 	text = render("text", &fixture.report);
-	assert_non_null(strstr(text,
-			       "\n         ~75 % by Cache<...>::add(int) cache.cc:44 ← serve; "
-			       "leakmon -p 1234\n"));
+	assert_non_null(strstr(text, "\n         ~75 % by Cache<>::add(int) cache.cc:44 ← serve; "
+				     "leakmon -p 1234\n"));
 }
 
 /* A suspect's line is cut, whatever a target calls its functions. */
@@ -295,7 +294,7 @@ static void eight_suspects_fit_a_screen(void **state)
 		entries[i].managed = NULL;
 	}
 	named_frames[0].function = name;
-	fixture.report.verbose = false;
+	fixture.report.form.verbose = false;
 	fixture.report.processes =
 		(struct triage_entries){.items = entries, .count = 8, .total = 203};
 	text = render("text", &fixture.report);
@@ -379,7 +378,7 @@ static void text_has_no_control_characters_of_a_target(void **state)
 	text = render("text", &fixture.report);
 	assert_null(strchr(text, '\x1b'));
 	assert_null(strstr(text, "\xe2\x80\xae"));
-	fixture.report.colour = true;
+	fixture.report.form.colour = true;
 	free(text);
 	text = render("text", &fixture.report);
 	assert_non_null(strstr(text, "\033[31mleaking"));

@@ -8,6 +8,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* How text for people is written. Short and human, unless somebody asks for more. */
+struct text_form {
+	bool colour;
+	bool verbose; /* whole call stacks and ledgers, in lines of any length */
+	bool bytes;   /* sizes in bytes: 2262000, not 2.16 MiB */
+};
+
 /*
  * Decodes one UTF-8 sequence at text (NUL-terminated) and returns its length in bytes, or 0 if it
  * is invalid (overlong, surrogate, above U+10FFFF, truncated; RFC 3629) or the end of the text.

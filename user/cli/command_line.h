@@ -79,7 +79,7 @@ struct command;
 /* The letter by which a command knows one of its rows: the first that has it; 0: none. */
 char option_letter(const struct command *command, const struct option_row *row);
 
-#define OPTION_USES_MAX 24
+#define OPTION_USES_MAX 32
 #define POSITIONALS_MAX 2
 #define IMPLYING_GROUPS_MAX 2
 #define FOLDED_TITLES_MAX 2

@@ -67,6 +67,7 @@ const struct command command_diff = {
 		 {&top_group, PART(output)},
 		 {&sort_group, PART(output)},
 		 {&diff_fail_over_group, PART(output)},
+		 {&bytes_group, PART(output)},
 		 {&color_group, PART(output)}},
 	.positionals = {{"OLD", "FILE", file_read_name, PART(before)},
 			{"NEW", "FILE", file_read_name, PART(after)}},

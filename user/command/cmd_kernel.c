@@ -63,6 +63,7 @@ const struct command command_kernel = {
 		 {&sort_group, PART(output)},
 		 {&blocks_group, PART(output)},
 		 {&fail_over_group, PART(output)},
+		 {&bytes_group, PART(output)},
 		 {&color_group, PART(output)}},
 	.positionals = SCHEDULE_WORDS(struct kernel_options, schedule),
 	.implied_by = {&kernel_group},

@@ -119,6 +119,7 @@ const struct command command_record = {
 		 TRACKING_USES,
 		 {&fail_over_group, PART(output)},
 		 {&debuginfod_group, PART(tracking)},
+		 {&bytes_group, PART(output)},
 		 {&color_group, PART(output)},
 		 {&benchmark_group, PART(tracking)}},
 	.positionals = SCHEDULE_WORDS(struct record_options, session.schedule),

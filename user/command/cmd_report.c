@@ -73,6 +73,7 @@ const struct command command_report = {
 		 {&output_group, PART(output)},
 		 {&top_group, PART(output)},
 		 {&sort_group, PART(output)},
+		 {&bytes_group, PART(output)},
 		 {&color_group, PART(output)}},
 	.positionals = {{"FILE", "FILE", file_read_name, PART(path)}},
 	.check = check,

@@ -96,6 +96,7 @@ const struct command command_retain = {
 		 {&format_group, PART(output)},
 		 {&output_group, PART(output)},
 		 {&top_group, PART(output)},
+		 {&bytes_group, PART(output)},
 		 {&color_group, PART(output)}},
 	.positionals = SCHEDULE_WORDS(struct retain_options, session.schedule),
 	.check = check,

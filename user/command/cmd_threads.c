@@ -104,6 +104,7 @@ const struct command command_threads = {
 		 {&format_group, PART(output)},
 		 {&output_group, PART(output)},
 		 {&debuginfod_group, PART(tracking)},
+		 {&bytes_group, PART(output)},
 		 {&color_group, PART(output)}},
 	.positionals = SCHEDULE_WORDS(struct threads_options, session.schedule),
 	.check = check,

@@ -64,6 +64,7 @@ const struct command command_watch = {
 		 {&fail_over_group, PART(output)},
 		 {&test_group, PART(output)},
 		 {&debuginfod_group, PART(tracking)},
+		 {&bytes_group, PART(output)},
 		 {&color_group, PART(output)},
 		 {&benchmark_group, PART(tracking)}},
 	.positionals = SCHEDULE_WORDS(struct session_options, schedule),

@@ -393,6 +393,9 @@ static const struct option_row color_rows[] = {
 	{"no-color", 0, NULL, "no colours, even on a terminal (like NO_COLOR=1)", value_set_flag,
 	 FIELD(no_color)},
 };
+static const struct option_row bytes_rows[] = {
+	{"bytes", 0, NULL, "text: sizes in bytes, not KiB, MiB, ...", value_set_flag, FIELD(bytes)},
+};
 #undef FIELD
 const struct option_group output_group = {"Output", output_rows, ARRAY_SIZE(output_rows)};
 const struct option_group top_group = {"Output", top_rows, ARRAY_SIZE(top_rows)};
@@ -407,6 +410,7 @@ const struct option_group diff_fail_over_group = {"Output", diff_fail_over_rows,
 						  ARRAY_SIZE(diff_fail_over_rows)};
 const struct option_group test_group = {"Output", test_rows, ARRAY_SIZE(test_rows)};
 const struct option_group color_group = {"Output", color_rows, ARRAY_SIZE(color_rows)};
+const struct option_group bytes_group = {"Output", bytes_rows, ARRAY_SIZE(bytes_rows)};
 
 int output_check(struct output_options *output)
 {

@@ -90,6 +90,7 @@ extern const struct option_group fail_over_group;
 extern const struct option_group diff_fail_over_group;
 extern const struct option_group test_group; /* --suppress, --junit */
 extern const struct option_group color_group;
+extern const struct option_group bytes_group;
 
 /* What a command that writes reports checks: 0, or -EINVAL after a message. Completes top. */
 int output_check(struct output_options *output);

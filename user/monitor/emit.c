@@ -140,9 +140,14 @@ int emitter_close(struct emitter *emitter)
 	return error;
 }
 
-bool emit_wants_colour(const struct output_options *options)
+struct text_form emit_form(const struct output_options *options)
 {
-	return !options->no_color && !options->path && isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	return (struct text_form){
+		.colour = !options->no_color && !options->path && isatty(STDOUT_FILENO) &&
+			  !getenv("NO_COLOR"),
+		.verbose = log_get_level() >= LOG_DEBUG,
+		.bytes = options->bytes,
+	};
 }
 
 /* 0666 as the umask has it: what fopen() would give. */

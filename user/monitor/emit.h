@@ -5,6 +5,7 @@
 
 #include "analyze/report_build.h"
 #include "base/exit_code.h"
+#include "base/text.h"
 #include "report/report.h"
 #include "output/output.h"
 #include "serve/listener.h"
@@ -22,6 +23,7 @@ struct output_options {
 	const char *junit;    /* file that the last report is also written to; or NULL */
 	bool top_given;
 	bool no_color;
+	bool bytes;	    /* sizes in text */
 	uint64_t fail_over; /* exit 3 when more bytes are outstanding at the end; UINT64_MAX: off */
 };
 
@@ -30,8 +32,8 @@ struct output_options {
 		.format = "text", .report.sort = SORT_BYTES, .fail_over = UINT64_MAX               \
 	}
 
-/* Whether text goes to a terminal that shows colours, and nobody asked for none. */
-bool emit_wants_colour(const struct output_options *options);
+/* In colour on a terminal that shows them, unless somebody asked for none; verbose with -v. */
+struct text_form emit_form(const struct output_options *options);
 
 enum emit_mode {
 	EMIT_REPEATED, /* reports until the run ends: what cannot be written is counted, and lost */

@@ -238,7 +238,7 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 	if (!error && session->keeps_history)
 		error = history_name(&session->history, &report);
 	report.show_allocs = session->options->output.report.show_allocs;
-	report.colour = emit_wants_colour(&session->options->output);
+	report.form = emit_form(&session->options->output);
 	report.cost = emit_cost();
 	report.oom = &session->oom;
 	report.lost_reports = session->emitter.lost;

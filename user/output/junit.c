@@ -75,7 +75,7 @@ static int stack_write(FILE *out, const struct report_site *site)
 
 	if (!memory)
 		return -ENOMEM;
-	text_stack_write(memory, false, site);
+	text_stack_write(memory, &(const struct text_form){.verbose = true}, site);
 	if (fclose(memory))
 		return -ENOMEM;
 	for (char *line = text, *end; *line; line = end) {

@@ -119,7 +119,7 @@ static void sum_up(const struct profile_sources *sources, struct profile_report 
 	report->held_back = sources->held_back;
 	report->cpu_s = cost.cpu_s + sources->detach_cpu_s;
 	report->rss_bytes = cost.rss_bytes;
-	report->colour = emit_wants_colour(&sources->session->options->output);
+	report->form = emit_form(&sources->session->options->output);
 }
 
 /* For whose turn it is next: what its sites or its memory tell, whichever is more. */

@@ -72,7 +72,7 @@ struct diff {
 	bool same_run;	 /* both are of one run: the time between them means something */
 	bool unrelated;	 /* no site of one is in the other, and both have some */
 	bool has_owners; /* both snapshots tell which threads allocated what is there */
-	bool colour;
+	struct text_form form;
 	size_t by_name; /* rows that are matched by the names of their functions */
 	struct diff_amount total_before, total_after; /* without mappings, which hold the rest */
 	struct diff_amount stays_before, stays_after; /* likewise, of what stays */

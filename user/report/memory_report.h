@@ -9,6 +9,7 @@
 
 #include <time.h>
 
+#include "base/text.h"
 #include "proc/container.h"
 #include "report/allocator_report.h"
 #include "report/cgroup_report.h"
@@ -200,7 +201,7 @@ struct memory_report {
 	size_t unreadable;	       /* others that may not be read */
 	size_t top;		       /* rows of a list; 0: all */
 	bool everywhere;	       /* of the whole machine */
-	bool colour;
+	struct text_form form;
 };
 
 void memory_report_free(struct memory_report *report);

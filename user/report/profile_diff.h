@@ -18,7 +18,7 @@ struct profile_diff {
 	const char *before_name, *after_name;	     /* files; borrowed */
 	VEC(struct profile_change) changes;	     /* what grows faster now comes first */
 	size_t top;				     /* so many are shown; 0: all */
-	bool colour;
+	struct text_form form;
 };
 
 /*

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "leakmon_abi.h"
 #include "report/figures.h"
@@ -107,7 +108,7 @@ struct profile_report {
 	uint64_t rss_bytes;
 	bool choosing; /* there is no target: the triage chooses among so many processes */
 	size_t watched;
-	bool colour;
+	struct text_form form;
 	uint64_t lost_reports;	     /* of this run that could not be written so far */
 	const struct oom_kills *oom; /* report/report.h; NULL: it is not looked for; borrowed */
 	VEC(struct profile_report_process) processes; /* that grow most first */

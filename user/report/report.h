@@ -3,6 +3,7 @@
 #ifndef LEAKMON_REPORT_REPORT_H
 #define LEAKMON_REPORT_REPORT_H
 
+#include "base/text.h"
 #include "report/oom_kills.h"
 #include "report/snapshot.h"
 #include "symbol/symbolizer.h"
@@ -81,7 +82,7 @@ struct report {
 	uint64_t lost_reports; /* of this run, or recording, that could not be written so far */
 	uint64_t fail_over;    /* outstanding bytes that are allowed, see --fail-over */
 	bool show_allocs;
-	bool colour;
+	struct text_form form;
 	VEC(struct report_process) processes; /* most outstanding bytes first */
 };
 

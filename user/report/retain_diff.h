@@ -32,7 +32,7 @@ struct retain_report {
 	const struct retain_result *result;
 	const struct retain_diff *diff; /* to the run before; NULL: this is the first one */
 	size_t top;			/* rows of each list; 0: all */
-	bool colour;
+	struct text_form form;
 };
 
 /* What changed from one run to another, of one recording or of two. */
@@ -42,7 +42,7 @@ struct retain_diff_report {
 	int64_t before_number, after_number;	/* of the runs in them */
 	const char *before_label, *after_label; /* or NULL */
 	size_t top;
-	bool colour;
+	struct text_form form;
 };
 
 /* 0 or -ENOMEM, then *diff is untouched. */

@@ -5,6 +5,7 @@
 
 #include <time.h>
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "leakmon_thread.h"
 #include "report/retain_result.h"
@@ -73,7 +74,8 @@ struct thread_census {
 struct thread_report {
 	struct timespec time;
 	uint64_t sequence, now_ns; /* CLOCK_MONOTONIC */
-	bool show_threads, colour;
+	bool show_threads;
+	struct text_form form;
 	bool everywhere; /* all processes: those without dead threads are only counted */
 	bool heap;	 /* heap_bytes and heap_count are known */
 	VEC(struct thread_census) processes;

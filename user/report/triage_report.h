@@ -228,8 +228,7 @@ struct triage_report {
 	uint64_t lost_reports;		  /* of this run that could not be written so far */
 	bool hidden;			  /* hidepid */
 	size_t waiting; /* processes that were not looked at yet, to keep the budget */
-	bool colour;
-	bool verbose; /* text shows the evidence of each verdict, and whole call stacks */
+	struct text_form form;
 	/* What it costs, as shares of one core. */
 	double budget_limit, budget_used;
 	bool shed_mappings, shed_files;

@@ -161,7 +161,7 @@ static int write_report(struct kernel_run *run, struct snapshot *snapshot, bool 
 		error = report_build(&report, snapshot, &run->options->output.report);
 	for (size_t i = 0; i < report.processes.count && !error; i++)
 		error = sites_name(run, &report.processes.items[i]);
-	report.colour = emit_wants_colour(&run->options->output);
+	report.form = emit_form(&run->options->output);
 	report.cost = emit_cost();
 	report.lost_reports = run->emitter.lost;
 	if (error)

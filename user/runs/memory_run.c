@@ -214,7 +214,7 @@ static int run_report(void *context, enum report_cause cause)
 		.sequence = ++run->reports,
 		.top = output->report.top,
 		.everywhere = !run->core && selector_config_is_empty(&run->options->targets),
-		.colour = emit_wants_colour(output),
+		.form = emit_form(output),
 	};
 	int error = run->core ? read_core(run, &report) : read_all(run, &report);
 

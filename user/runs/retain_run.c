@@ -241,7 +241,7 @@ static int write_report(struct retain_run *run, const struct retain_result *resu
 		.result = result,
 		.diff = diff,
 		.top = output->top_given ? output->report.top : run->emitter.format->retain_top,
-		.colour = emit_wants_colour(output),
+		.form = emit_form(output),
 	};
 
 	return emit(&run->emitter, OUTPUT_RETAIN, &report, true);

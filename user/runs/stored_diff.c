@@ -198,7 +198,7 @@ static void describe(struct comparison *comparison, const struct diff_options *o
 	diff->before_label = label_of(&comparison->before);
 	diff->after_label = label_of(&comparison->after);
 	diff->top = options->output.report.top;
-	diff->colour = emit_wants_colour(&options->output);
+	diff->form = emit_form(&options->output);
 	if (diff->unrelated)
 		log_warning("no call stack of %s is in %s: are they of the same program?",
 			    comparison->before.path, comparison->after.path);
@@ -250,7 +250,7 @@ static int compare_retentions(const struct side *before, const struct side *afte
 	_cleanup_(retain_result_free) struct retain_result was = {0}, is = {0};
 	_cleanup_(retain_diff_free) struct retain_diff diff = {0};
 	const struct output_format *format = output_find(output->format);
-	struct retain_diff_report report = {.diff = &diff, .colour = emit_wants_colour(output)};
+	struct retain_diff_report report = {.diff = &diff, .form = emit_form(output)};
 	size_t before_position, after_position;
 	int error = stored_check_format(output->format, OUTPUT_RETAIN_DIFF);
 
@@ -302,7 +302,7 @@ static int compare_profiles(const struct side *before, const struct side *after,
 		return -ENOMEM;
 	}
 	diff.top = output->top_given ? output->report.top : format->default_top;
-	diff.colour = emit_wants_colour(output);
+	diff.form = emit_form(output);
 	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_PROFILE_DIFF, &diff);
 }
 

@@ -85,7 +85,7 @@ static int report_profile(struct recording *recording, const char *at,
 	if (error)
 		return error;
 	report.lost_reports = recording_missed(recording);
-	report.colour = emit_wants_colour(output);
+	report.form = emit_form(output);
 	profile_report_cut(&report, output->top_given ? output->report.top : format->default_top);
 	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_PROFILE, &report);
 }
@@ -95,7 +95,7 @@ static int report_retention(struct recording *recording, const char *at,
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};
 	const struct output_format *format = output_find(output->format);
-	struct retain_report report = {.result = &result, .colour = emit_wants_colour(output)};
+	struct retain_report report = {.result = &result, .form = emit_form(output)};
 	size_t position;
 	int error = stored_check_format(output->format, OUTPUT_RETAIN);
 
@@ -274,7 +274,7 @@ static int report_snapshot(struct source *source, const struct show_options *opt
 	source->report.retained_count = source->retained.list.count;
 	source->report.lost_reports = error ? 0 : recording_missed(source->recording);
 	source->report.host = error ? NULL : recording_host(source->recording);
-	source->report.colour = emit_wants_colour(&options->output);
+	source->report.form = emit_form(&options->output);
 	return error ? error
 		     : emit_once(&options->output, EMIT_ONCE, OUTPUT_REPORT, &source->report);
 }

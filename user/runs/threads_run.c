@@ -133,7 +133,7 @@ static int make_report(void *context, enum report_cause cause)
 		.show_threads = threads->show_threads,
 		.heap = session->tracks_heap,
 		.everywhere = session->everywhere,
-		.colour = emit_wants_colour(&session->options->output),
+		.form = emit_form(&session->options->output),
 	};
 	int error = take_census(session, &snapshot, &report);
 

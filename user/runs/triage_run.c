@@ -119,8 +119,7 @@ static int write_report(struct triage_run *run, bool last)
 	causes_explain(run->causes, &report);
 	if (run->profiles)
 		attach_profiles(run->profiles, &report.processes);
-	report.colour = emit_wants_colour(output);
-	report.verbose = log_get_level() >= LOG_DEBUG;
+	report.form = emit_form(output);
 	report.lost_reports = run->emitter.lost;
 	error = emit(&run->emitter, OUTPUT_TRIAGE, &report, last);
 	if (!error && run->sampling && !last)

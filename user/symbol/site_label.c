@@ -28,6 +28,35 @@ static bool is_of_rust_library(const char *function)
 	return text_begins_with_any(function, beginnings, ARRAY_SIZE(beginnings));
 }
 
+/* Between PyObject_Malloc and the code that makes an object (CPython, Objects/obmalloc.c). */
+static bool is_of_python_allocator(const char *function)
+{
+	static const char *const beginnings[] = {"pymalloc_",
+						 "_PyMem_",
+						 "PyMem_",
+						 "_PyObject_GC_",
+						 "PyObject_GC_",
+						 "_PyObject_Arena",
+						 "allocate_from_new_pool"};
+
+	return text_begins_with_any(function, beginnings, ARRAY_SIZE(beginnings)) ||
+	       !strcmp(function, "new_arena") || !strcmp(function, "gc_alloc");
+}
+
+/* In a static program these are the program's own. */
+static bool is_starter(const char *function)
+{
+	static const char *const names[] = {
+		"_start", "__libc_start_main",	    "start_thread", "__libc_start_call_main",
+		"clone",  "__libc_start_main_impl", "clone3",	    "__clone3"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(names[i], function))
+			return true;
+	}
+	return false;
+}
+
 /* Of a readable name, the last part of its path without parameters. Returns its length. */
 static size_t last_part(const char *function, const char **begin)
 {
@@ -72,13 +101,14 @@ static bool is_wrapper(const char *function)
 	return false;
 }
 
-static bool is_the_users(const struct frame *frame)
+bool site_label_is_users(const struct frame *frame)
 {
 	if (is_of_runtime_library(frame->module))
 		return false;
 	return !frame->function ||
 	       (!demangle_is_library(frame->function) && !is_of_rust_library(frame->function) &&
-		!is_wrapper(frame->function));
+		!is_wrapper(frame->function) && !is_starter(frame->function) &&
+		!is_of_python_allocator(frame->function));
 }
 
 const struct frame *site_label_frame(const struct frames *frames)
@@ -88,7 +118,7 @@ const struct frame *site_label_frame(const struct frames *frames)
 	for (size_t i = 0; i < frames->list.count; i++) {
 		const struct frame *frame = &frames->list.items[i];
 
-		if (is_the_users(frame))
+		if (site_label_is_users(frame))
 			return frame;
 		if (!named && frame->function)
 			named = frame;
@@ -124,15 +154,14 @@ static size_t arguments_length(const char *name, size_t at)
 char *site_label_collapse(const char *function)
 {
 	size_t length = 0;
-	/* "<>" becomes longer. */
-	char *text = malloc(3 * strlen(function) + 1);
+	char *text = malloc(strlen(function) + 1);
 
 	for (size_t at = 0; text && function[at];) {
 		size_t skipped = function[at] == '<' ? arguments_length(function, at) : 0;
 
 		if (skipped) {
-			memcpy(text + length, "<...>", 5);
-			length += 5;
+			memcpy(text + length, "<>", 2);
+			length += 2;
 			at += skipped;
 		} else {
 			text[length++] = function[at++];

@@ -6,9 +6,15 @@
 #ifndef LEAKMON_SYMBOL_SITE_LABEL_H
 #define LEAKMON_SYMBOL_SITE_LABEL_H
 
-#include <stdio.h>
+#include <stdbool.h>
 
 #include "symbol/symbolizer.h"
+
+/*
+ * Not the C library's, the C++ or the Rust library's, no wrapper of an allocator, and not what
+ * starts programs and threads (_start). True of what has no name.
+ */
+bool site_label_is_users(const struct frame *frame);
 
 /*
  * From the caller of the allocator on, the first frame that is not the C library's, the C++ or the
@@ -21,7 +27,7 @@ const struct frame *site_label_frame(const struct frames *frames);
 const char *site_label_function(const struct frames *frames);
 
 /*
- * A readable name with its template arguments as "<...>", as heaptrack has it. The caller frees;
+ * A readable name with its template arguments as "<>", as heaptrack has it. The caller frees;
  * NULL: out of memory.
  */
 char *site_label_collapse(const char *function);

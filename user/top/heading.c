@@ -108,7 +108,8 @@ static bool ledger_write(FILE *out, const struct snapshot *snapshot)
 	const char *doubt = find_doubt(snapshot);
 
 	fputs("Ledger:", out);
-	text_balance_write(out, family_get(FAMILY_HEAP), ledger, TERM_PART);
+	text_balance_write(out, &(const struct text_form){.verbose = true}, family_get(FAMILY_HEAP),
+			   ledger, TERM_PART);
 	if (dropped || lost)
 		loss_write(out, ledger);
 	else if (doubt)

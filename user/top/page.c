@@ -165,7 +165,7 @@ static void stack_write(FILE *out, const struct top_row *row, const struct top_r
 	fputs("\n\n", out);
 	numbers_write(out, row);
 	fputs("\nFrames, from the caller of the allocator to the root\n\n", out);
-	text_stack_write(out, false, &site);
+	text_stack_write(out, &(const struct text_form){.verbose = true}, &site);
 }
 
 /* What output writes begins its lines with tabs. */

@@ -228,7 +228,7 @@ static char *numbers_text(const struct profile_report_site *site)
 
 	if (!out)
 		return NULL;
-	text_profile_numbers_write(out, false, site);
+	text_profile_numbers_write(out, &(const struct text_form){.verbose = true}, site);
 	fclose(out);
 	return text;
 }

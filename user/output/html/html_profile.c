@@ -211,7 +211,7 @@ static int stack_write(FILE *out, const struct frames *frames)
 
 	if (!stack)
 		return -ENOMEM;
-	text_frames_write(stack, false, frames);
+	text_frames_write(stack, &(const struct text_form){.verbose = true}, frames);
 	if (fclose(stack))
 		return -ENOMEM;
 	fputs("<pre>", out);

@@ -21,15 +21,41 @@ int text_profile_write(FILE *out, const void *data);
 int text_profile_diff_write(FILE *out, const void *data);
 int text_memory_write(FILE *out, const void *data);
 
-/* What terminals take for colours, by whether there are any: &text_styles[report->colour]. */
+/* What terminals take for colours, by whether there are any: &text_styles[report->form.colour]. */
 struct text_style {
 	const char *bold, *dim, *red, *green, *yellow, *plain;
 };
 extern const struct text_style text_styles[2];
 
-/* The frames of a stack, the caller of the allocator first, and why it has none, or no more. */
-void text_stack_write(FILE *out, bool colour, const struct report_site *ranked);
-void text_frames_write(FILE *out, bool colour, const struct frames *frames);
+/* At most `width` characters of what a target calls itself; "…" stands for the rest. Returns how
+ * many were written; a column is filled up with blanks. */
+size_t text_cut_write(FILE *out, const char *text, size_t width);
+void text_column_write(FILE *out, const char *text, size_t width);
+
+/* "2.16 MiB"; with form->bytes "2262000 bytes". A change has a sign. Returns text. */
+#define TEXT_BYTES_SIZE 32
+char *text_bytes(char text[TEXT_BYTES_SIZE], const struct text_form *form, uint64_t bytes);
+char *text_change(char text[TEXT_BYTES_SIZE], const struct text_form *form, int64_t bytes);
+
+/*
+ * Unless form->verbose, what a writer writes to the stream of text_page_begin() comes to `out` in
+ * lines of at most TEXT_WIDTH columns: longer ones go on below, indented by TEXT_HANGING more; a
+ * word that is longer is cut. text_page_end() is how a writer ends (output_finish()).
+ */
+#define TEXT_WIDTH 100
+#define TEXT_HANGING 4
+struct text_page {
+	FILE *out, *lines;
+	char *text;
+	size_t size;
+};
+FILE *text_page_begin(struct text_page *page, FILE *out, const struct text_form *form);
+int text_page_end(struct text_page *page);
+
+/* The frames of a stack, the caller of the allocator first, and why it has none, or no more. Short:
+ * the first of those that are the user's. */
+void text_stack_write(FILE *out, const struct text_form *form, const struct report_site *ranked);
+void text_frames_write(FILE *out, const struct text_form *form, const struct frames *frames);
 
 /* A line for each kill that a report is made for; NULL: none. */
 /* Nothing if all were written. */
@@ -43,9 +69,10 @@ void text_label_write(FILE *out, const char *function);
 /* Function, file and line of the innermost one, or the address where it has no name. */
 void text_place_write(FILE *out, const struct frames *frames, uint64_t address);
 
-/* " allocations = ... + N dropped": what balances in a family's figures, up to that term. */
-void text_balance_write(FILE *out, const struct family *family, const void *figures,
-			enum figure_term last);
+/* " allocations = ... + N dropped": what balances in a family's figures, up to that term. Short:
+ * without what is zero. */
+void text_balance_write(FILE *out, const struct text_form *form, const struct family *family,
+			const void *figures, enum figure_term last);
 
 /* A line about memory that malloc knows nothing of, and what shows it; nothing without a runtime.
  */
@@ -55,9 +82,10 @@ void text_managed_share_write(FILE *out, pid_t pid, const struct managed_share *
 void text_site_write(FILE *out, const struct report *report, const struct report_site *ranked);
 
 /* A site's growth, verdict, births and survival, without its frames. */
-void text_profile_numbers_write(FILE *out, bool colour, const struct profile_report_site *site);
+void text_profile_numbers_write(FILE *out, const struct text_form *form,
+				const struct profile_report_site *site);
 /* Of one that a triage suspects: below its row. */
-void text_profile_suspect_write(FILE *out, bool colour,
+void text_profile_suspect_write(FILE *out, const struct text_form *form,
 				const struct profile_report_process *process);
 
 /* Where it runs, as shortly as it can be told: pod/container, container id, service. Untrusted.

@@ -59,27 +59,30 @@ static void heading_write(FILE *out, const struct diff *diff)
 			 1e9;
 	int64_t bytes = (int64_t)(diff->stays_after.bytes - diff->stays_before.bytes);
 	int64_t count = (int64_t)(diff->stays_after.count - diff->stays_before.count);
+	const struct text_style *style = &text_styles[diff->form.colour];
+	char change[TEXT_BYTES_SIZE], was[TEXT_BYTES_SIZE], is[TEXT_BYTES_SIZE];
 
 	side_write(out, diff->before_name, diff->before_label, diff->before);
 	fputs(" -> ", out);
 	side_write(out, diff->after_name, diff->after_label, diff->after);
-	fprintf(out,
-		"\n%s%+" PRId64 " bytes, %+" PRId64 " blocks%s (%" PRIu64 " -> %" PRIu64
-		" bytes, %" PRIu64 " -> %" PRIu64 " blocks)",
-		text_styles[diff->colour].bold, bytes, count, text_styles[diff->colour].plain,
-		diff->stays_before.bytes, diff->stays_after.bytes, diff->stays_before.count,
+	fprintf(out, "\n%s%s, %+" PRId64 " blocks%s (%s -> %s, %" PRIu64 " -> %" PRIu64 " blocks)",
+		style->bold, text_change(change, &diff->form, bytes), count, style->plain,
+		text_bytes(was, &diff->form, diff->stays_before.bytes),
+		text_bytes(is, &diff->form, diff->stays_after.bytes), diff->stays_before.count,
 		diff->stays_after.count);
 	if (diff->same_run && seconds > 0)
-		fprintf(out, " in %.1f s, %+.0f bytes/s", seconds, round((double)bytes / seconds));
+		fprintf(out, " in %.1f s, %s/s", seconds,
+			text_change(change, &diff->form, llround((double)bytes / seconds)));
 	fputc('\n', out);
 	if (has_bursts(diff))
 		fprintf(out,
 			"that is what stays, by the snapshots around the two; at these very "
-			"moments: %+" PRId64 " bytes, %+" PRId64 " blocks (%" PRIu64 " -> %" PRIu64
-			" bytes)\n",
-			(int64_t)(diff->total_after.bytes - diff->total_before.bytes),
+			"moments: %s, %+" PRId64 " blocks (%s -> %s)\n",
+			text_change(change, &diff->form,
+				    (int64_t)(diff->total_after.bytes - diff->total_before.bytes)),
 			(int64_t)(diff->total_after.count - diff->total_before.count),
-			diff->total_before.bytes, diff->total_after.bytes);
+			text_bytes(was, &diff->form, diff->total_before.bytes),
+			text_bytes(is, &diff->form, diff->total_after.bytes));
 	if (diff->unrelated)
 		fputs("they have no call stack in common: these look like two different "
 		      "programs\n",
@@ -102,34 +105,38 @@ static void heading_write(FILE *out, const struct diff *diff)
 static void by_dead_write(FILE *out, const struct diff *diff, const struct diff_row *row)
 {
 	const struct diff_amount *before = &row->by_dead_before, *after = &row->by_dead_after;
+	char change[TEXT_BYTES_SIZE], was[TEXT_BYTES_SIZE], is[TEXT_BYTES_SIZE];
 
 	if (!diff->has_owners || (!before->count && !after->count))
 		return;
 	fprintf(out,
-		"\t\t%+" PRId64 " bytes, %+" PRId64
-		" blocks of it by threads that have ended (%" PRIu64 " -> %" PRIu64
-		" bytes, %" PRIu64 " -> %" PRIu64 " blocks)\n",
-		(int64_t)(after->bytes - before->bytes), (int64_t)(after->count - before->count),
-		before->bytes, after->bytes, before->count, after->count);
+		"\t\t%s, %+" PRId64 " blocks of it by threads that have ended (%s -> %s, %" PRIu64
+		" -> %" PRIu64 " blocks)\n",
+		text_change(change, &diff->form, (int64_t)(after->bytes - before->bytes)),
+		(int64_t)(after->count - before->count),
+		text_bytes(was, &diff->form, before->bytes),
+		text_bytes(is, &diff->form, after->bytes), before->count, after->count);
 }
 
 static void row_write(FILE *out, const struct diff *diff, const struct diff_row *row)
 {
-	const struct text_style *style = &text_styles[diff->colour];
+	const struct text_style *style = &text_styles[diff->form.colour];
 	bool more = row->state == DIFF_NEW || row->state == DIFF_GROWN;
+	char change[TEXT_BYTES_SIZE], was[TEXT_BYTES_SIZE], is[TEXT_BYTES_SIZE];
 
-	fprintf(out, "\t%s%+" PRId64 " bytes, %+" PRId64 " blocks%s  %s",
-		more ? style->red : style->green, diff_bytes(row), diff_count(row), style->plain,
+	fprintf(out, "\t%s%s, %+" PRId64 " blocks%s  %s", more ? style->red : style->green,
+		text_change(change, &diff->form, diff_bytes(row)), diff_count(row), style->plain,
 		diff_state_name(row->state));
 	if (row->stays_before.count && row->stays_after.count)
-		fprintf(out,
-			" (%" PRIu64 " -> %" PRIu64 " bytes, %" PRIu64 " -> %" PRIu64 " blocks)",
-			row->stays_before.bytes, row->stays_after.bytes, row->stays_before.count,
-			row->stays_after.count);
+		fprintf(out, " (%s -> %s, %" PRIu64 " -> %" PRIu64 " blocks)",
+			text_bytes(was, &diff->form, row->stays_before.bytes),
+			text_bytes(is, &diff->form, row->stays_after.bytes),
+			row->stays_before.count, row->stays_after.count);
 	if (row->stays_before.bytes != row->before.bytes ||
 	    row->stays_after.bytes != row->after.bytes)
-		fprintf(out, ", at these moments %" PRIu64 " -> %" PRIu64 " bytes",
-			row->before.bytes, row->after.bytes);
+		fprintf(out, ", at these moments %s -> %s",
+			text_bytes(was, &diff->form, row->before.bytes),
+			text_bytes(is, &diff->form, row->after.bytes));
 	if (row->name) {
 		fprintf(out, " %s ", diff_group_name(diff->by));
 		text_print_inert(out, row->name);
@@ -143,7 +150,7 @@ static void row_write(FILE *out, const struct diff *diff, const struct diff_row 
 	fputs(" from stack\n", out);
 	limits_write(out, "\t\t", diff, row);
 	by_dead_write(out, diff, row);
-	text_stack_write(out, diff->colour, row->site);
+	text_stack_write(out, &diff->form, row->site);
 }
 
 /* What came and went, and was met by a snapshot: one line each. */
@@ -151,8 +158,10 @@ static void burst_write(FILE *out, const struct diff *diff, const struct diff_ro
 {
 	const struct frame *frame =
 		row->site->frames.list.count ? row->site->frames.list.items : NULL;
+	char was[TEXT_BYTES_SIZE], is[TEXT_BYTES_SIZE];
 
-	fprintf(out, "\t\t%" PRIu64 " -> %" PRIu64 " bytes", row->before.bytes, row->after.bytes);
+	fprintf(out, "\t\t%s -> %s", text_bytes(was, &diff->form, row->before.bytes),
+		text_bytes(is, &diff->form, row->after.bytes));
 	if (row->name) {
 		fprintf(out, " %s ", diff_group_name(diff->by));
 		text_print_inert(out, row->name);
@@ -204,23 +213,24 @@ static bool is_shown(const struct diff *diff, size_t i, size_t changed)
 
 static void dead_row_write(FILE *out, const struct diff *diff, const struct diff_dead *row)
 {
-	const struct text_style *style = &text_styles[diff->colour];
+	const struct text_style *style = &text_styles[diff->form.colour];
 	const struct frame *start =
 		row->dead->start.list.count ? row->dead->start.list.items : NULL;
 	bool more = row->state == DIFF_NEW || row->state == DIFF_GROWN;
+	char change[TEXT_BYTES_SIZE];
 
 	fprintf(out, "\t%s%+" PRId64 " dead threads%s  %s", more ? style->red : style->green,
 		(int64_t)(row->after.count - row->before.count), style->plain,
 		diff_state_name(row->state));
 	if (row->before.count && row->after.count)
 		fprintf(out, " (%" PRIu64 " -> %" PRIu64 ")", row->before.count, row->after.count);
-	fprintf(out, ", %+" PRId64 " bytes of stacks, in ",
-		(int64_t)(row->after.bytes - row->before.bytes));
+	fprintf(out, ", %s of stacks, in ",
+		text_change(change, &diff->form, (int64_t)(row->after.bytes - row->before.bytes)));
 	text_print_inert(out, row->comm);
 	fputs(", that ran ", out);
 	text_print_inert(out, start && start->function ? start->function : "[not known]");
 	fputs(", created by\n", out);
-	text_frames_write(out, diff->colour, &row->dead->stack);
+	text_frames_write(out, &diff->form, &row->dead->stack);
 }
 
 static void dead_write(FILE *out, const struct diff *diff)
@@ -243,9 +253,11 @@ static void dead_write(FILE *out, const struct diff *diff)
 		fprintf(out, "\t\xe2\x80\xa6 and %zu more that changed\n", changed - diff->top);
 }
 
-int text_diff_write(FILE *out, const void *data)
+int text_diff_write(FILE *stream, const void *data)
 {
 	const struct diff *diff = data;
+	struct text_page page;
+	FILE *out = text_page_begin(&page, stream, &diff->form);
 	size_t changed = 0, shown = 0;
 
 	heading_write(out, diff);
@@ -263,5 +275,5 @@ int text_diff_write(FILE *out, const void *data)
 	dead_write(out, diff);
 	text_split_changes_write(out, &diff->memory, diff->top);
 	fputc('\n', out);
-	return output_finish(out);
+	return text_page_end(&page);
 }

@@ -361,27 +361,29 @@ static uint64_t anonymous(const struct memory_process *process)
 	return process->parts[MEMORY_ANONYMOUS].resident;
 }
 
+/* The last one only with -v: the others fill a line of TEXT_WIDTH columns. */
 static const struct column columns[] = {
 	{"RSS", rss},	     {"LIVE", live},	  {"FREE", memory_free_resident},
-	{"TRIM", trimmable}, {"STACKS", stacks},  {"FILES", files},
-	{"SHARED", shared},  {"ANON", anonymous},
+	{"STACKS", stacks},  {"FILES", files},	  {"SHARED", shared},
+	{"ANON", anonymous}, {"TRIM", trimmable},
 };
 
 static void table_write(FILE *out, const struct memory_report *report)
 {
 	size_t count = report->processes.count,
 	       shown = report->top ? MIN(count, report->top) : count;
+	size_t width = ARRAY_SIZE(columns) - !report->form.verbose;
 	char text[16];
 
-	fprintf(out, "%8s", "PID");
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+	fprintf(out, "%7s", "PID");
+	for (size_t i = 0; i < width; i++)
 		fprintf(out, " %10s", columns[i].heading);
 	fputs(" COMMAND\n", out);
 	for (size_t i = 0; i < shown; i++) {
 		const struct memory_process *process = &report->processes.items[i];
 
-		fprintf(out, "%8d", process->pid);
-		for (size_t j = 0; j < ARRAY_SIZE(columns); j++)
+		fprintf(out, "%7d", process->pid);
+		for (size_t j = 0; j < width; j++)
 			fprintf(out, " %10s", bytes_text(text, columns[j].value(process)));
 		fputc(' ', out);
 		text_print_inert(out, process->comm);
@@ -397,9 +399,11 @@ static void table_write(FILE *out, const struct memory_report *report)
 		report->unreadable);
 }
 
-int text_memory_write(FILE *out, const void *data)
+int text_memory_write(FILE *stream, const void *data)
 {
 	const struct memory_report *report = data;
+	struct text_page page;
+	FILE *out = text_page_begin(&page, stream, &report->form);
 	struct tm local = {0};
 	char clock[16];
 
@@ -414,5 +418,5 @@ int text_memory_write(FILE *out, const void *data)
 	for (size_t i = 0; i < report->groups.list.count; i++)
 		group_write(out, &report->groups.list.items[i]);
 	fputc('\n', out);
-	return output_finish(out);
+	return text_page_end(&page);
 }

@@ -39,9 +39,10 @@ static void survival_write(FILE *out, const struct site_judgement *judgement)
 		fputc('\n', out);
 }
 
-static void verdict_write(FILE *out, bool colour, const struct site_judgement *judgement)
+static void verdict_write(FILE *out, const struct text_form *form,
+			  const struct site_judgement *judgement)
 {
-	const struct text_style *style = &text_styles[colour];
+	const struct text_style *style = &text_styles[form->colour];
 	bool leaks = judgement->verdict == PROFILE_LEAKING;
 	char ready[16];
 
@@ -53,24 +54,26 @@ static void verdict_write(FILE *out, bool colour, const struct site_judgement *j
 	fputc('\n', out);
 }
 
-void text_profile_numbers_write(FILE *out, bool colour, const struct profile_report_site *site)
+void text_profile_numbers_write(FILE *out, const struct text_form *form,
+				const struct profile_report_site *site)
 {
 	const struct site_judgement *judgement = &site->judgement;
 
 	fputs("   ", out);
 	growth_write(out, &judgement->growth_bytes_per_s);
 	fputs("  ", out);
-	verdict_write(out, colour, judgement);
+	verdict_write(out, form, judgement);
 	fprintf(out, "      %.4g blocks/s allocated (95%%: %.4g to %.4g)\n",
 		judgement->births_per_s.estimate, judgement->births_per_s.low,
 		judgement->births_per_s.high);
 	survival_write(out, judgement);
 }
 
-static void site_write(FILE *out, bool colour, const struct profile_report_site *site)
+static void site_write(FILE *out, const struct text_form *form,
+		       const struct profile_report_site *site)
 {
-	text_profile_numbers_write(out, colour, site);
-	text_frames_write(out, colour, &site->frames);
+	text_profile_numbers_write(out, form, site);
+	text_frames_write(out, form, &site->frames);
 	if (!site->frames.list.count)
 		fputs("      [no stack]\n", out);
 }
@@ -83,7 +86,8 @@ static void windows_write(FILE *out, const struct profile_report_process *proces
 }
 
 /* What there was no room for, then its call stacks. */
-static void sites_write(FILE *out, bool colour, const struct profile_report_process *process)
+static void sites_write(FILE *out, const struct text_form *form,
+			const struct profile_report_process *process)
 {
 	if (process->dropped)
 		fprintf(out, "   %llu allocations found no room: their windows were left out\n",
@@ -97,10 +101,10 @@ static void sites_write(FILE *out, bool colour, const struct profile_report_proc
 		fprintf(out, "   %llu windows came to nothing (the latest: %s)\n",
 			(unsigned long long)process->missed, profile_missed_why(process));
 	for (size_t i = 0; i < process->sites.count; i++)
-		site_write(out, colour, &process->sites.items[i]);
+		site_write(out, form, &process->sites.items[i]);
 }
 
-void text_profile_suspect_write(FILE *out, bool colour,
+void text_profile_suspect_write(FILE *out, const struct text_form *form,
 				const struct profile_report_process *process)
 {
 	char share[64] = "";
@@ -110,13 +114,13 @@ void text_profile_suspect_write(FILE *out, bool colour,
 			 100 * process->explained);
 	fprintf(out, "         profiled: %s", share);
 	windows_write(out, process);
-	sites_write(out, colour, process);
+	sites_write(out, form, process);
 }
 
 static void process_write(FILE *out, const struct profile_report *report,
 			  const struct profile_report_process *process)
 {
-	const struct text_style *style = &text_styles[report->colour];
+	const struct text_style *style = &text_styles[report->form.colour];
 	const struct interval *net = &process->judgement.net_blocks_per_s;
 	char memory[16], growth[16];
 
@@ -143,23 +147,25 @@ static void process_write(FILE *out, const struct profile_report *report,
 		fprintf(out, ", of which these sites explain %.0f%%", 100 * process->explained);
 	if (process->memory_bytes >= 0)
 		fputc('\n', out);
-	sites_write(out, report->colour, process);
+	sites_write(out, &report->form, process);
 	if (process->sites_total > process->sites.count)
 		fprintf(out, "   %zu more call stacks: -T shows them\n",
 			process->sites_total - process->sites.count);
 }
 
-int text_profile_write(FILE *out, const void *data)
+int text_profile_write(FILE *stream, const void *data)
 {
 	const struct profile_report *report = data;
+	struct text_page page;
+	FILE *out = text_page_begin(&page, stream, &report->form);
 	char clock[16] = "?";
 	struct tm local;
 
 	if (localtime_r(&report->time.tv_sec, &local))
 		strftime(clock, sizeof(clock), "%H:%M:%S", &local);
 	fprintf(out,
-		"[%s] Profile: %zu windows, %.2f s tracked, %zu blocks followed; %.2f%% of the "
-		"processes' CPU time spent, of %.3g%%\n",
+		"[%s] Profile: %zu windows, %.2f s tracked, %zu blocks followed; cost: %.2f%% of "
+		"their CPU (limit %.3g%%)\n",
 		clock, report->windows, report->tracked_s, report->samples, 100 * report->spent,
 		100 * report->limit);
 	if (!report->measured)
@@ -173,7 +179,7 @@ int text_profile_write(FILE *out, const void *data)
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(out, report, &report->processes.items[i]);
 	text_lost_reports_write(out, report->lost_reports);
-	return output_finish(out);
+	return text_page_end(&page);
 }
 
 static const char *verdict_of(const struct profile_report_site *site)
@@ -184,7 +190,7 @@ static const char *verdict_of(const struct profile_report_site *site)
 static void change_write(FILE *out, const struct profile_diff *diff,
 			 const struct profile_change *change)
 {
-	const struct text_style *style = &text_styles[diff->colour];
+	const struct text_style *style = &text_styles[diff->form.colour];
 	const struct profile_report_process *process = profile_change_process(change);
 	const struct profile_report_site *sites[] = {change->before, change->after};
 	char rate[16];
@@ -200,12 +206,14 @@ static void change_write(FILE *out, const struct profile_diff *diff,
 			growth_write(out, &sites[i]->judgement.growth_bytes_per_s);
 		fprintf(out, "%s%s\n", sites[i] ? "  " : "", verdict_of(sites[i]));
 	}
-	text_frames_write(out, diff->colour, &profile_change_site(change)->frames);
+	text_frames_write(out, &diff->form, &profile_change_site(change)->frames);
 }
 
-int text_profile_diff_write(FILE *out, const void *data)
+int text_profile_diff_write(FILE *stream, const void *data)
 {
 	const struct profile_diff *diff = data;
+	struct text_page page;
+	FILE *out = text_page_begin(&page, stream, &diff->form);
 	size_t shown = diff->changes.count;
 	const struct profile_report *sides[] = {diff->before, diff->after};
 	const char *const names[] = {diff->before_name, diff->after_name};
@@ -228,5 +236,5 @@ int text_profile_diff_write(FILE *out, const void *data)
 		change_write(out, diff, &diff->changes.items[i]);
 	if (shown < diff->changes.count)
 		fprintf(out, "%zu more call stacks: -T shows them\n", diff->changes.count - shown);
-	return output_finish(out);
+	return text_page_end(&page);
 }

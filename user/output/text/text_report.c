@@ -22,86 +22,6 @@
 #include "proc/container.h"
 #include "symbol/site_label.h"
 
-/* Call stacks, one frame a line. */
-
-const struct text_style text_styles[2] = {
-	[false] = {"", "", "", "", "", ""},
-	[true] = {"\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m", "\033[0m"},
-};
-
-static void frame_write_named(FILE *out, const struct text_style *style, const struct frame *frame)
-{
-	text_print_inert(out, frame->function);
-	/* An inlined function has no start to count from; what the kernel called has no offset. */
-	if (frame->inlined)
-		fputs(" (inlined)", out);
-	else if (strcmp(frame->function, FRAME_SIGNAL_HANDLER) != 0)
-		fprintf(out, "%s+0x%" PRIx64 "%s", style->dim, frame->offset, style->plain);
-	if (frame->file) {
-		fputc(' ', out);
-		text_print_inert(out, frame->file);
-		if (frame->line)
-			fprintf(out, ":%" PRIu32, frame->line);
-	}
-	if (frame->module) {
-		fprintf(out, " %s[", style->dim);
-		text_print_inert(out, text_path_base(frame->module));
-		fprintf(out, "]%s", style->plain);
-	}
-}
-
-static void frame_write_unnamed(FILE *out, const struct text_style *style,
-				const struct frame *frame)
-{
-	fputs(style->dim, out);
-	if (frame->module) {
-		fputc('[', out);
-		text_print_inert(out, text_path_base(frame->module));
-		fprintf(out, "+0x%" PRIx64 "]", frame->module_offset);
-	} else {
-		fprintf(out, "0x%" PRIx64, frame->address);
-	}
-	fputs(style->plain, out);
-	if (frame->why) {
-		fputs(" (", out);
-		text_print_inert(out, frame->why);
-		fputc(')', out);
-	}
-}
-
-static void frame_write(FILE *out, const struct text_style *style, const struct frame *frame)
-{
-	fputs("\t\t", out);
-	if (frame->function)
-		frame_write_named(out, style, frame);
-	else
-		frame_write_unnamed(out, style, frame);
-	fputc('\n', out);
-}
-
-void text_stack_write(FILE *out, bool colour, const struct report_site *ranked)
-{
-	const struct text_style *style = &text_styles[colour];
-	const struct site *site = ranked->site;
-
-	if (site->lost)
-		fprintf(out, "\t\t[lost: %s]\n", lost_name(site->lost));
-	for (size_t i = 0; i < ranked->frames.list.count; i++)
-		frame_write(out, style, &ranked->frames.list.items[i]);
-	for (size_t i = 0; !ranked->frames.list.count && i < site->depth; i++)
-		frame_write(out, style,
-			    &(struct frame){.address = LM_FRAME_ADDRESS(site->addresses[i]),
-					    .why = "not looked up"});
-	if (site->end != LM_WALK_ROOT)
-		fprintf(out, "\t\t[the stack ends early: %s]\n", walk_end_advice(site->end));
-}
-
-void text_frames_write(FILE *out, bool colour, const struct frames *frames)
-{
-	for (size_t i = 0; i < frames->list.count; i++)
-		frame_write(out, &text_styles[colour], &frames->list.items[i]);
-}
-
 /* The call stacks of a process that hold most, with what they hold. */
 
 /* A sparkline of fewer points shows nothing. */
@@ -194,11 +114,12 @@ void text_site_write(FILE *out, const struct report *report, const struct report
 	const struct site *site = ranked->site;
 	const struct family *family = family_get(site->family);
 	bool has_ages = report->snapshot->has_ages;
+	char bytes[TEXT_BYTES_SIZE];
 
 	if (report->show_allocs)
 		blocks_write(out, ranked, has_ages);
-	fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " %s from stack\n\t\t", site->bytes,
-		site->count, family->noun);
+	fprintf(out, "\t%s in %" PRIu64 " %s from stack\n\t\t",
+		text_bytes(bytes, &report->form, site->bytes), site->count, family->noun);
 	kind_write(out, site);
 	if (has_ages) {
 		fputs("oldest ", out);
@@ -206,12 +127,13 @@ void text_site_write(FILE *out, const struct report *report, const struct report
 		fputs("; ", out);
 	}
 	if (family->taken)
-		fprintf(out, "%s %" PRIu64 " bytes in %" PRIu64 " calls since attach\n",
-			family->taken, site->allocated_bytes, site->allocated_count);
+		fprintf(out, "%s %s in %" PRIu64 " calls since attach\n", family->taken,
+			text_bytes(bytes, &report->form, site->allocated_bytes),
+			site->allocated_count);
 	else if (!site->count && site->allocated_count)
-		fprintf(out,
-			"allocated about %" PRIu64 " bytes in %" PRIu64 " blocks since attach\n",
-			site->allocated_bytes, site->allocated_count);
+		fprintf(out, "allocated about %s in %" PRIu64 " blocks since attach\n",
+			text_bytes(bytes, &report->form, site->allocated_bytes),
+			site->allocated_count);
 	else
 		fprintf(out, "allocated %" PRIu64 ", freed %" PRIu64 " since attach\n",
 			site->allocated_count, site->freed_count);
@@ -222,17 +144,17 @@ void text_site_write(FILE *out, const struct report *report, const struct report
 		estimate_write(out, &estimate);
 	}
 	if (site->by_dead_count)
-		fprintf(out,
-			"\t\t%" PRIu64 " bytes in %" PRIu64 " of them by threads that have ended\n",
-			site->by_dead_bytes, site->by_dead_count);
+		fprintf(out, "\t\t%s in %" PRIu64 " of them by threads that have ended\n",
+			text_bytes(bytes, &report->form, site->by_dead_bytes), site->by_dead_count);
 	trend_write(out, report, ranked);
-	text_stack_write(out, report->colour, ranked);
+	text_stack_write(out, &report->form, ranked);
 }
 
 /* Sums up what is cut. */
-static void cut_write(FILE *out, const struct report_process *ranked, enum family_id family,
-		      size_t shown)
+static void rest_write(FILE *out, const struct text_form *form, const struct report_process *ranked,
+		       enum family_id family, size_t shown)
 {
+	char text[TEXT_BYTES_SIZE];
 	uint64_t bytes = 0;
 
 	if (shown == ranked->family_totals[family])
@@ -249,14 +171,14 @@ static void cut_write(FILE *out, const struct report_process *ranked, enum famil
 		if (ranked->suppressed.items[i].site->family == family)
 			bytes -= ranked->suppressed.items[i].site->bytes;
 	}
-	fprintf(out, "\t… and %zu more stacks (%" PRIu64 " bytes)\n",
-		ranked->family_totals[family] - shown, bytes);
+	fprintf(out, "\t… and %zu more stacks (%s)\n", ranked->family_totals[family] - shown,
+		text_bytes(text, form, bytes));
 }
 
 static void heading_write(FILE *out, const struct report *report, enum family_id family,
 			  size_t sites)
 {
-	const struct text_style *style = &text_styles[report->colour];
+	const struct text_style *style = &text_styles[report->form.colour];
 	struct tm local = {0};
 	char clock[16];
 
@@ -278,7 +200,7 @@ static void family_write(FILE *out, const struct report *report,
 		if (ranked->sites.items[i].site->family == family)
 			text_site_write(out, report, &ranked->sites.items[i]);
 	}
-	cut_write(out, ranked, family, shown);
+	rest_write(out, &report->form, ranked, family, shown);
 }
 
 /* The threads of one process, in a few lines: `leakmon threads` has the whole stacks. */
@@ -310,8 +232,9 @@ void text_place_write(FILE *out, const struct frames *frames, uint64_t address)
 		fprintf(out, ":%" PRIu32, frame->line);
 }
 
-static void creator_write(FILE *out, const struct report_dead *dead)
+static void creator_write(FILE *out, const struct text_form *form, const struct report_dead *dead)
 {
+	char bytes[TEXT_BYTES_SIZE];
 	const struct dead_group *group = dead->group;
 
 	fprintf(out, "\t%" PRIu64 " dead: created by ", group->count);
@@ -324,12 +247,13 @@ static void creator_write(FILE *out, const struct report_dead *dead)
 		text_place_write(out, &dead->start, group->start_routine);
 	}
 	if (group->heap_count)
-		fprintf(out, "; %" PRIu64 " bytes in %" PRIu64 " blocks are theirs",
-			group->heap_bytes, group->heap_count);
+		fprintf(out, "; %s in %" PRIu64 " blocks are theirs",
+			text_bytes(bytes, form, group->heap_bytes), group->heap_count);
 	fputc('\n', out);
 }
 
-static void threads_write(FILE *out, const struct report_process *ranked)
+static void threads_write(FILE *out, const struct text_form *form,
+			  const struct report_process *ranked)
 {
 	const struct thread_figures *threads = &ranked->process->threads;
 	char mapped[16], resident[16];
@@ -341,7 +265,7 @@ static void threads_write(FILE *out, const struct report_process *ranked)
 		text_print_inert(out, threads->why);
 		fputc('\n', out);
 	}
-	if (!threads->followed)
+	if (!threads->followed || (!form->verbose && threads->exact && !threads->dead))
 		return;
 	fprintf(out, "threads: %" PRIu64 " alive, %" PRIu64 " dead and not joined", threads->alive,
 		threads->dead);
@@ -356,7 +280,7 @@ static void threads_write(FILE *out, const struct report_process *ranked)
 			threads->untold);
 	fputc('\n', out);
 	for (size_t i = 0; i < MIN(ranked->dead.count, TOP_CREATORS); i++) {
-		creator_write(out, &ranked->dead.items[i]);
+		creator_write(out, form, &ranked->dead.items[i]);
 		shown += ranked->dead.items[i].group->count;
 	}
 	if (ranked->dead.count > TOP_CREATORS)
@@ -366,8 +290,8 @@ static void threads_write(FILE *out, const struct report_process *ranked)
 
 /* What the ledgers say below a report, and what it lacks. */
 
-void text_balance_write(FILE *out, const struct family *family, const void *figures,
-			enum figure_term last)
+void text_balance_write(FILE *out, const struct text_form *form, const struct family *family,
+			const void *figures, enum figure_term last)
 {
 	static const char *const before[] = {
 		[TERM_SUM] = " ",     [TERM_FIRST] = " = ",	 [TERM_PART] = " + ",
@@ -379,16 +303,17 @@ void text_balance_write(FILE *out, const struct family *family, const void *figu
 		uint64_t value = figure_value(figure, figures);
 
 		if (figure->term && figure->term <= last &&
-		    (value || figure->term != TERM_UNLESS_ZERO))
+		    (value || figure->term < (form->verbose ? TERM_UNLESS_ZERO : TERM_PART)))
 			fprintf(out, "%s%" PRIu64 " %s", before[figure->term], value,
 				figure->label);
 	}
 }
 
-static void balance_write(FILE *out, const struct family *family, const void *figures)
+static void balance_write(FILE *out, const struct text_form *form, const struct family *family,
+			  const void *figures)
 {
 	fprintf(out, "%s:", family->balance);
-	text_balance_write(out, family, figures, TERM_UNLESS_ZERO);
+	text_balance_write(out, form, family, figures, TERM_UNLESS_ZERO);
 	fputc('\n', out);
 	for (size_t i = 0; i < family->figures.count; i++) {
 		const struct figure *figure = &family->figures.items[i];
@@ -454,7 +379,7 @@ static void young_write(FILE *out, const struct snapshot *snapshot)
 		fprintf(out, "not listed: %" PRIu64 " blocks younger than --older\n", young);
 }
 
-static void ledgers_write(FILE *out, const struct snapshot *snapshot)
+static void ledgers_write(FILE *out, const struct text_form *form, const struct snapshot *snapshot)
 {
 	const struct family *heap = family_get(FAMILY_HEAP);
 
@@ -462,7 +387,7 @@ static void ledgers_write(FILE *out, const struct snapshot *snapshot)
 		const struct family *family = family_get(id);
 
 		if (family->balance && family_is_present(family, snapshot))
-			balance_write(out, family, family_total(family, snapshot));
+			balance_write(out, form, family, family_total(family, snapshot));
 	}
 	young_write(out, snapshot);
 	for (size_t i = 0; i < heap->figures.count; i++) {
@@ -513,16 +438,18 @@ static void inexact_write(FILE *out, const struct snapshot_process *process)
 }
 
 /* What --suppress accepts is counted above, and not listed. */
-static void suppressed_write(FILE *out, const struct report_process *ranked)
+static void suppressed_write(FILE *out, const struct text_form *form,
+			     const struct report_process *ranked)
 {
+	char bytes[TEXT_BYTES_SIZE];
 	struct suppressed_total total = report_suppressed(ranked);
 
 	if (!ranked->suppressed.count)
 		return;
 	fprintf(out,
-		"suppressed: %" PRIu64 " bytes in %" PRIu64 " allocations from %zu stacks that "
-		"--suppress accepts\n",
-		total.bytes, total.blocks, ranked->suppressed.count);
+		"suppressed: %s in %" PRIu64 " allocations from %zu stacks that --suppress "
+		"accepts\n",
+		text_bytes(bytes, form, total.bytes), total.blocks, ranked->suppressed.count);
 }
 
 static void samples_write(FILE *out, const struct snapshot_process *process)
@@ -561,6 +488,7 @@ static void process_write(FILE *out, const struct report *report,
 			  const struct report_process *ranked)
 {
 	const struct snapshot_process *process = ranked->process;
+	char bytes[TEXT_BYTES_SIZE];
 
 	fprintf(out, "process %" PRIu32 " ", process->pid);
 	text_print_inert(out, process->comm);
@@ -572,14 +500,15 @@ static void process_write(FILE *out, const struct report *report,
 		fputs(" (exited)", out);
 	if (!process->exact)
 		fputs(report->snapshot->sampled ? " (estimated)" : " (inexact)", out);
-	fprintf(out, ": %" PRIu64 " bytes in %" PRIu64 " blocks outstanding\n",
-		process->outstanding_bytes, process->outstanding_count);
+	fprintf(out, ": %s in %" PRIu64 " blocks outstanding\n",
+		text_bytes(bytes, &report->form, process->outstanding_bytes),
+		process->outstanding_count);
 	text_managed_share_write(out, (pid_t)process->pid, &process->managed);
 	inexact_write(out, process);
 	samples_write(out, process);
 	if (process->container)
 		container_write(out, process->container);
-	threads_write(out, ranked);
+	threads_write(out, &report->form, ranked);
 	text_split_write(out, memory_series_of(report, process));
 	for (size_t family = 0; family < FAMILY_MAX_; family++) {
 		/* Of a user process the heap is always there, if only to say that it holds nothing.
@@ -587,7 +516,7 @@ static void process_write(FILE *out, const struct report *report,
 		if (ranked->family_totals[family] || (family == FAMILY_HEAP && process->pid))
 			family_write(out, report, ranked, family);
 	}
-	suppressed_write(out, ranked);
+	suppressed_write(out, &report->form, ranked);
 }
 
 void text_lost_reports_write(FILE *out, uint64_t count)
@@ -650,24 +579,25 @@ static void clock_write(FILE *out, uint64_t time_ns)
 static void fleet_site_write(FILE *out, const struct report *report,
 			     const struct fleet_build *build, const struct fleet_site *site)
 {
-	char rate[16];
+	char rate[16], bytes[TEXT_BYTES_SIZE];
 
-	fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " %s from stack\n\t\t", site->bytes,
-		site->count, family_get(site->site->site->family)->noun);
+	fprintf(out, "\t%s in %" PRIu64 " %s from stack\n\t\t",
+		text_bytes(bytes, &report->form, site->bytes), site->count,
+		family_get(site->site->site->family)->noun);
 	if (site->growing_hosts)
 		fprintf(out, "grows on %zu of %zu hosts, %s/s together; ", site->growing_hosts,
 			build->hosts, units_bytes(rate, site->bytes_per_s, ""));
 	fprintf(out, "on %zu of %zu hosts; site %016" PRIx64 "\n", site->hosts, build->hosts,
 		site->site->id);
-	text_stack_write(out, report->colour, site->site);
+	text_stack_write(out, &report->form, site->site);
 }
 
 static void fleet_build_write(FILE *out, const struct report *report,
 			      const struct fleet_build *build)
 {
-	const struct text_style *style = &text_styles[report->colour];
+	const struct text_style *style = &text_styles[report->form.colour];
 	size_t shown = MIN(build->sites.count, (size_t)FLEET_SITES);
-	char rate[16];
+	char rate[16], bytes[TEXT_BYTES_SIZE];
 
 	fputs(style->bold, out);
 	text_print_inert(out, build->comm);
@@ -680,8 +610,9 @@ static void fleet_build_write(FILE *out, const struct report *report,
 			build->hosts, units_bytes(rate, build->bytes_per_s, ""));
 	else
 		fprintf(out, "grows on none of %zu hosts; ", build->hosts);
-	fprintf(out, "%" PRIu64 " bytes in %" PRIu64 " blocks of %zu process%s", build->bytes,
-		build->count, build->processes, build->processes == 1 ? "" : "es");
+	fprintf(out, "%s in %" PRIu64 " blocks of %zu process%s",
+		text_bytes(bytes, &report->form, build->bytes), build->count, build->processes,
+		build->processes == 1 ? "" : "es");
 	if (build->since_ns) {
 		fputs("; seen since ", out);
 		clock_write(out, build->since_ns);
@@ -706,9 +637,11 @@ static void fleet_write(FILE *out, const struct report *report)
 		fleet_build_write(out, report, &report->fleet->builds.items[i]);
 }
 
-static int text_report_write(FILE *out, const void *data)
+static int text_report_write(FILE *stream, const void *data)
 {
 	const struct report *report = data;
+	struct text_page page;
+	FILE *out = text_page_begin(&page, stream, &report->form);
 
 	text_kills_write(out, report->oom);
 	if (report->fleet)
@@ -717,10 +650,10 @@ static int text_report_write(FILE *out, const void *data)
 		process_write(out, report, &report->processes.items[i]);
 	if (!report->fleet && !report->processes.count)
 		heading_write(out, report, FAMILY_HEAP, 0);
-	ledgers_write(out, report->snapshot);
+	ledgers_write(out, &report->form, report->snapshot);
 	text_lost_reports_write(out, report->lost_reports);
 	fputc('\n', out);
-	return output_finish(out);
+	return text_page_end(&page);
 }
 
 const struct output_format output_text = {

@@ -383,8 +383,8 @@ static void retain_text_head_write(FILE *out, const struct retain_result *result
 
 static void heading(FILE *out, const struct retain_report *report, const char *text)
 {
-	fprintf(out, "\n%s%s%s\n", report->colour ? "\033[1m" : "", text,
-		report->colour ? "\033[0m" : "");
+	fprintf(out, "\n%s%s%s\n", report->form.colour ? "\033[1m" : "", text,
+		report->form.colour ? "\033[0m" : "");
 }
 
 static double share(uint64_t part, uint64_t whole)
@@ -403,30 +403,33 @@ static void write_more(FILE *out, size_t count, size_t written)
 		fprintf(out, "    … and %zu more\n", count - written);
 }
 
-static void write_total(FILE *out, const char *label, const struct retention_total *total,
-			uint64_t all)
+static void write_total(FILE *out, const struct text_form *form, const char *label,
+			const struct retention_total *total, uint64_t all)
 {
-	fprintf(out, "  %-36s %14" PRIu64 " bytes in %10" PRIu64 " blocks  %5.1f%%\n", label,
-		total->bytes, total->blocks, share(total->bytes, all));
+	char bytes[TEXT_BYTES_SIZE];
+
+	fprintf(out, "  %-36s %*s in %10" PRIu64 " blocks  %5.1f%%\n", label, form->bytes ? 20 : 10,
+		text_bytes(bytes, form, total->bytes), total->blocks, share(total->bytes, all));
 }
 
 /* One figure first: the evidence for it is below. */
-static void write_lost(FILE *out, const struct retain_result *result)
+static void write_lost(FILE *out, const struct text_form *form, const struct retain_result *result)
 {
 	struct retention_total lost = retain_result_lost(result);
 	struct retention_total stale = retain_result_stale(result);
-	char bytes[16];
+	char bytes[TEXT_BYTES_SIZE];
 
 	fprintf(out, "lost: %" PRIu64 " blocks", lost.blocks);
 	if (lost.blocks)
 		fprintf(out,
 			" (%" PRIu64 " unreachable, %" PRIu64 " with only stale references), %s",
 			result->totals[VERDICT_LOST].blocks, stale.blocks,
-			units_bytes(bytes, (double)lost.bytes, ""));
+			text_bytes(bytes, form, lost.bytes));
 	fputs(result->settled ? "\n" : "; not settled\n", out);
 }
 
-static void write_totals(FILE *out, const struct retain_result *result)
+static void write_totals(FILE *out, const struct text_form *form,
+			 const struct retain_result *result)
 {
 	struct retention_total stale = retain_result_stale(result);
 	struct retention_total passing = retain_result_passing(result);
@@ -434,22 +437,22 @@ static void write_totals(FILE *out, const struct retain_result *result)
 
 	for (size_t i = 0; i < VERDICT_MAX_; i++)
 		all += result->totals[i].bytes;
-	write_lost(out, result);
-	write_total(out, result->settled ? "unreachable" : "unreachable (not settled)",
+	write_lost(out, form, result);
+	write_total(out, form, result->settled ? "unreachable" : "unreachable (not settled)",
 		    &result->totals[VERDICT_LOST], all);
 	if (result->totals[VERDICT_LOST].blocks) {
-		write_total(out, "  direct", &result->direct, all);
-		write_total(out, "  indirect", &result->indirect, all);
+		write_total(out, form, "  direct", &result->direct, all);
+		write_total(out, form, "  indirect", &result->indirect, all);
 	}
-	write_total(out, "held by roots", &result->totals[VERDICT_HELD], all);
+	write_total(out, form, "held by roots", &result->totals[VERDICT_HELD], all);
 	if (passing.blocks)
-		write_total(out, "  only by stacks and registers", &passing, all);
-	write_total(out, "held only through untracked memory", &result->totals[VERDICT_UNTRACKED],
-		    all);
+		write_total(out, form, "  only by stacks and registers", &passing, all);
+	write_total(out, form, "held only through untracked memory",
+		    &result->totals[VERDICT_UNTRACKED], all);
 	if (result->through.blocks)
-		write_total(out, "  to which a root leads", &result->through, all);
+		write_total(out, form, "  to which a root leads", &result->through, all);
 	if (stale.blocks)
-		write_total(out, "  only by stale words of threads", &stale, all);
+		write_total(out, form, "  only by stale words of threads", &stale, all);
 }
 
 static void write_leak(FILE *out, const struct retain_report *report,
@@ -458,21 +461,23 @@ static void write_leak(FILE *out, const struct retain_report *report,
 	const struct retain_result *result = report->result;
 	const struct retained_site *site = retained_site(result, leak->site);
 	struct retention_total held;
+	char bytes[TEXT_BYTES_SIZE];
 
-	fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " blocks: ", leak->direct.bytes,
-		leak->direct.blocks);
+	fprintf(out, "\t%s in %" PRIu64 " blocks: ",
+		text_bytes(bytes, &report->form, leak->direct.bytes), leak->direct.blocks);
 	if (site)
 		text_retain_site_write(out, site);
 	else
 		text_retain_class_write(out, result, &result->classes.items[leak->class]);
 	if (leak->indirect.blocks)
-		fprintf(out, ", and with them %" PRIu64 " bytes in %" PRIu64 " blocks",
-			leak->indirect.bytes, leak->indirect.blocks);
+		fprintf(out, ", and with them %s in %" PRIu64 " blocks",
+			text_bytes(bytes, &report->form, leak->indirect.bytes),
+			leak->indirect.blocks);
 	if (retained_leak_held(result, leak, &held) && held.blocks)
 		fprintf(out, "; %" PRIu64 " more from there are held", held.blocks);
 	fprintf(out, "; one is at 0x%" PRIx64 "\n", leak->example);
 	if (site)
-		text_frames_write(out, report->colour, &site->frames);
+		text_frames_write(out, &report->form, &site->frames);
 }
 
 static void write_leaks(FILE *out, const struct retain_report *report)
@@ -497,8 +502,10 @@ static void write_probable(FILE *out, const struct retain_report *report)
 	heading(out, report, "Probably lost, though something weak still leads there:");
 	for (size_t i = 0; i < count; i++) {
 		const struct retained_probable *probable = &result->probable.items[i];
+		char bytes[TEXT_BYTES_SIZE];
 
-		fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " blocks: ", probable->total.bytes,
+		fprintf(out, "\t%s in %" PRIu64 " blocks: ",
+			text_bytes(bytes, &report->form, probable->total.bytes),
 			probable->total.blocks);
 		text_retain_class_write(out, result, &result->classes.items[probable->class]);
 		fprintf(out,
@@ -516,13 +523,14 @@ static void write_roots(FILE *out, const struct retain_report *report)
 	uint64_t all = result->totals[VERDICT_HELD].bytes + result->totals[VERDICT_UNTRACKED].bytes;
 
 	heading(out, report,
-		"Roots by what the shortest paths from them end at; alone: what nothing else holds "
-		"(retained size):");
+		"Roots by bytes that the shortest paths from them reach; alone: retained size:");
 	for (size_t i = 0; i < count; i++) {
 		const struct retained_root *root = &result->roots.items[i];
+		char bytes[TEXT_BYTES_SIZE];
 
-		fprintf(out, "\t%5.1f%%  %" PRIu64 " bytes in %" PRIu64 " blocks, alone %.1f%%: ",
-			share(root->led.bytes, all), root->led.bytes, root->led.blocks,
+		fprintf(out, "\t%5.1f%%  %s in %" PRIu64 " blocks, alone %.1f%%: ",
+			share(root->led.bytes, all),
+			text_bytes(bytes, &report->form, root->led.bytes), root->led.blocks,
 			share(root->retained.bytes, all));
 		text_retain_root_write(out, root);
 		fputc('\n', out);
@@ -530,11 +538,14 @@ static void write_roots(FILE *out, const struct retain_report *report)
 	write_more(out, result->retaining, count);
 }
 
-static void write_change(FILE *out, const struct retained_change *change)
+static void write_change(FILE *out, const struct text_form *form,
+			 const struct retained_change *change)
 {
+	char bytes[TEXT_BYTES_SIZE];
+
 	if (change_blocks(change) || change_bytes(change))
-		fprintf(out, "  (%+" PRId64 " blocks, %+" PRId64 " bytes)", change_blocks(change),
-			change_bytes(change));
+		fprintf(out, "  (%+" PRId64 " blocks, %s)", change_blocks(change),
+			text_change(bytes, form, change_bytes(change)));
 	if (change->farther)
 		fprintf(out, "  GROWING CHAIN: %" PRIu32 " steps longer than before",
 			change->farther);
@@ -548,13 +559,14 @@ static void write_classes(FILE *out, const struct retain_report *report)
 	heading(out, report, "Classes:");
 	for (size_t i = 0; i < count; i++) {
 		const struct retained_class *class = &result->classes.items[i];
+		char bytes[TEXT_BYTES_SIZE];
 
-		fprintf(out, "\t%" PRIu64 " bytes in %" PRIu64 " blocks: ", class->total.bytes,
-			class->total.blocks);
+		fprintf(out, "\t%s in %" PRIu64 " blocks: ",
+			text_bytes(bytes, &report->form, class->total.bytes), class->total.blocks);
 		text_retain_class_write(out, result, class);
 		if (report->diff && report->diff->of_classes[i] != RESULT_NONE)
 			write_change(
-				out,
+				out, &report->form,
 				&report->diff->classes.list.items[report->diff->of_classes[i]]);
 		fputc('\n', out);
 	}
@@ -592,19 +604,21 @@ static void write_paths(FILE *out, const struct retain_report *report)
 		write_path(out, result, &result->paths.items[i]);
 }
 
-int text_retain_write(FILE *out, const void *data)
+int text_retain_write(FILE *stream, const void *data)
 {
 	const struct retain_report *report = data;
+	struct text_page page;
+	FILE *out = text_page_begin(&page, stream, &report->form);
 
 	retain_text_head_write(out, report->result);
-	write_totals(out, report->result);
+	write_totals(out, &report->form, report->result);
 	write_leaks(out, report);
 	write_probable(out, report);
 	write_roots(out, report);
 	write_classes(out, report);
 	write_paths(out, report);
 	fputc('\n', out);
-	return output_finish(out);
+	return text_page_end(&page);
 }
 
 /* What changed between two runs: classes, and what roots retain. */
@@ -628,31 +642,33 @@ static void side_write(FILE *out, const char *name, int64_t number, const char *
 	fputc(')', out);
 }
 
-static void total_write(FILE *out, const char *what, struct retention_total was,
-			struct retention_total is)
+static void total_write(FILE *out, const struct text_form *form, const char *what,
+			struct retention_total was, struct retention_total is)
 {
-	fprintf(out,
-		"%s%+" PRId64 " bytes, %+" PRId64 " blocks (%" PRIu64 " -> %" PRIu64
-		" bytes, %" PRIu64 " -> %" PRIu64 " blocks)\n",
-		what, (int64_t)(is.bytes - was.bytes), (int64_t)(is.blocks - was.blocks), was.bytes,
-		is.bytes, was.blocks, is.blocks);
+	char change[TEXT_BYTES_SIZE], before[TEXT_BYTES_SIZE], after[TEXT_BYTES_SIZE];
+
+	fprintf(out, "%s%s, %+" PRId64 " blocks (%s -> %s, %" PRIu64 " -> %" PRIu64 " blocks)\n",
+		what, text_change(change, form, (int64_t)(is.bytes - was.bytes)),
+		(int64_t)(is.blocks - was.blocks), text_bytes(before, form, was.bytes),
+		text_bytes(after, form, is.bytes), was.blocks, is.blocks);
 }
 
-static void change_write(FILE *out, bool colour, const struct retained_change *change)
+static void change_write(FILE *out, const struct text_form *form,
+			 const struct retained_change *change)
 {
 	enum diff_state state = retained_change_state(change);
 	bool more = state == DIFF_NEW || state == DIFF_GROWN;
+	const struct text_style *style = &text_styles[form->colour];
+	char bytes[TEXT_BYTES_SIZE], was[TEXT_BYTES_SIZE], is[TEXT_BYTES_SIZE];
 
-	fprintf(out, "\t%s%+" PRId64 " bytes, %+" PRId64 " blocks%s  %s",
-		!colour ? ""
-		: more	? "\033[31m"
-			: "\033[32m",
-		change_bytes(change), change_blocks(change), colour ? "\033[0m" : "",
+	fprintf(out, "\t%s%s, %+" PRId64 " blocks%s  %s", more ? style->red : style->green,
+		text_change(bytes, form, change_bytes(change)), change_blocks(change), style->plain,
 		diff_state_name(state));
 	if (change->was.blocks && change->is.blocks)
-		fprintf(out,
-			" (%" PRIu64 " -> %" PRIu64 " bytes, %" PRIu64 " -> %" PRIu64 " blocks)",
-			change->was.bytes, change->is.bytes, change->was.blocks, change->is.blocks);
+		fprintf(out, " (%s -> %s, %" PRIu64 " -> %" PRIu64 " blocks)",
+			text_bytes(was, form, change->was.bytes),
+			text_bytes(is, form, change->is.bytes), change->was.blocks,
+			change->is.blocks);
 	fputs(": ", out);
 }
 
@@ -682,14 +698,14 @@ static void changes_write(FILE *out, const struct retain_diff_report *report, co
 {
 	size_t news = 0, shown = 0;
 
-	fprintf(out, "\n%s%s%s\n", report->colour ? "\033[1m" : "", heading,
-		report->colour ? "\033[0m" : "");
+	fprintf(out, "\n%s%s%s\n", report->form.colour ? "\033[1m" : "", heading,
+		report->form.colour ? "\033[0m" : "");
 	for (size_t i = 0; i < changes->list.count; i++) {
 		const struct retained_change *change = &changes->list.items[i];
 
 		if (!retained_change_is_news(change) || (report->top && news++ >= report->top))
 			continue;
-		change_write(out, report->colour, change);
+		change_write(out, &report->form, change);
 		write(out, report->diff, change);
 		fputc('\n', out);
 		shown++;
@@ -700,22 +716,25 @@ static void changes_write(FILE *out, const struct retain_diff_report *report, co
 		fprintf(out, "\t… and %zu more that changed\n", news - shown);
 }
 
-int text_retain_diff_write(FILE *out, const void *data)
+int text_retain_diff_write(FILE *stream, const void *data)
 {
 	const struct retain_diff_report *report = data;
+	struct text_page page;
+	FILE *out = text_page_begin(&page, stream, &report->form);
 	const struct retain_result *before = report->diff->before, *after = report->diff->after;
 
 	side_write(out, report->before_name, report->before_number, report->before_label, before);
 	fputs(" -> ", out);
 	side_write(out, report->after_name, report->after_number, report->after_label, after);
 	fputc('\n', out);
-	total_write(out, "", retain_result_total(before), retain_result_total(after));
-	total_write(out, "unreachable: ", before->totals[VERDICT_LOST],
+	total_write(out, &report->form, "", retain_result_total(before),
+		    retain_result_total(after));
+	total_write(out, &report->form, "unreachable: ", before->totals[VERDICT_LOST],
 		    after->totals[VERDICT_LOST]);
 	changes_write(out, report, "Classes that changed:", &report->diff->classes, class_write);
 	changes_write(out, report,
 		      "Roots that changed, by what they alone hold:", &report->diff->roots,
 		      root_change_write);
 	fputc('\n', out);
-	return output_finish(out);
+	return text_page_end(&page);
 }

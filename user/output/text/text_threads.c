@@ -76,12 +76,11 @@ static void holders_write(FILE *out, const struct thread_census *census,
 			group->holders.unknown, group->count);
 }
 
-static void bytes_write(FILE *out, uint64_t bytes)
+static void bytes_write(FILE *out, const struct thread_report *report, uint64_t bytes)
 {
-	if (bytes >= 10ull << 20)
-		fprintf(out, "%" PRIu64 " MiB", bytes >> 20);
-	else
-		fprintf(out, "%" PRIu64 " KiB", bytes >> 10);
+	char text[TEXT_BYTES_SIZE];
+
+	fputs(text_bytes(text, &report->form, bytes), out);
 }
 
 static void when_write(FILE *out, const char *label, uint64_t now_ns, uint64_t then_ns)
@@ -100,8 +99,11 @@ static void when_write(FILE *out, const char *label, uint64_t now_ns, uint64_t t
 static void heap_write(FILE *out, const struct thread_report *report, uint64_t bytes,
 		       uint64_t count)
 {
+	char text[TEXT_BYTES_SIZE];
+
 	if (report->heap)
-		fprintf(out, "; heap: %" PRIu64 " bytes in %" PRIu64 " blocks", bytes, count);
+		fprintf(out, "; heap: %s in %" PRIu64 " blocks",
+			text_bytes(text, &report->form, bytes), count);
 }
 
 static void dead_write(FILE *out, const struct thread_report *report,
@@ -116,7 +118,7 @@ static void dead_write(FILE *out, const struct thread_report *report,
 	when_write(out, " born", report->now_ns, dead->thread.born_ns);
 	when_write(out, " ended", report->now_ns, dead->thread.died_ns);
 	fputs(" resident ", out);
-	bytes_write(out, dead->resident_bytes);
+	bytes_write(out, report, dead->resident_bytes);
 	heap_write(out, report, dead->heap_bytes, dead->heap_count);
 	fputc('\n', out);
 }
@@ -140,16 +142,16 @@ static void group_write(FILE *out, const struct thread_report *report,
 		fputs("ended before the attach", out);
 	}
 	fputs("; stacks: ", out);
-	bytes_write(out, group->stack_bytes);
+	bytes_write(out, report, group->stack_bytes);
 	fputs(" mapped, ", out);
-	bytes_write(out, group->resident_bytes);
+	bytes_write(out, report, group->resident_bytes);
 	fputs(" resident", out);
 	heap_write(out, report, group->heap_bytes, group->heap_count);
 	fputs("; created by\n", out);
 	if (group->before_attach)
 		fputs("\t\t[not known: before the attach]\n", out);
 	else if (group->depth)
-		text_stack_write(out, report->colour, &stack);
+		text_stack_write(out, &report->form, &stack);
 	else
 		fputs("\t\t[not known]\n", out);
 	holders_write(out, census, group);
@@ -206,9 +208,11 @@ static void everywhere_write(FILE *out, const struct thread_report *report)
 	fputc('\n', out);
 }
 
-int text_threads_write(FILE *out, const void *data)
+int text_threads_write(FILE *stream, const void *data)
 {
 	const struct thread_report *report = data;
+	struct text_page page;
+	FILE *out = text_page_begin(&page, stream, &report->form);
 	struct tm local = {0};
 	char clock[16];
 
@@ -224,5 +228,5 @@ int text_threads_write(FILE *out, const void *data)
 	if (report->everywhere)
 		everywhere_write(out, report);
 	fputc('\n', out);
-	return output_finish(out);
+	return text_page_end(&page);
 }

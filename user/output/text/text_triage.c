@@ -61,7 +61,8 @@ static void loss_write(FILE *out, const struct triage_samples *sampled)
 			sampled->missed);
 }
 
-static void stacks_write(FILE *out, bool colour, const struct triage_samples *sampled)
+static void stacks_write(FILE *out, const struct text_form *form,
+			 const struct triage_samples *sampled)
 {
 	char added[32], units[32];
 
@@ -78,7 +79,7 @@ static void stacks_write(FILE *out, bool colour, const struct triage_samples *sa
 		amount_format(units, sampled->kind, stack->units);
 		fprintf(out, "      ~%3.0f %%\t~%s in %zu samples from stack\n", 100 * stack->share,
 			units + 1, stack->samples);
-		text_stack_write(out, colour, &stack->named);
+		text_stack_write(out, form, &stack->named);
 	}
 	if (sampled->stacks_total > sampled->stacks.count)
 		fprintf(out, "\t… and %zu more stacks\n",
@@ -96,7 +97,8 @@ static void files_write(FILE *out, const struct triage_samples *sampled)
 	}
 }
 
-static void triage_samples_write(FILE *out, bool colour, const struct triage_entry *entry)
+static void triage_samples_write(FILE *out, const struct text_form *form,
+				 const struct triage_entry *entry)
 {
 	const struct triage_samples *sampled = entry->sampled;
 	char next[TRIAGE_NEXT_SIZE];
@@ -105,7 +107,7 @@ static void triage_samples_write(FILE *out, bool colour, const struct triage_ent
 		fprintf(out, "         %s not sampled: %s\n", triage_samples_event(sampled->kind),
 			sampled->why);
 	else if (sampled->kind != QUANTITY_FILES)
-		stacks_write(out, colour, sampled);
+		stacks_write(out, form, sampled);
 	files_write(out, sampled);
 	if (triage_samples_have_dead_threads(sampled))
 		fprintf(out,
@@ -117,22 +119,6 @@ static void triage_samples_write(FILE *out, bool colour, const struct triage_ent
 }
 
 /* Triage for people: one row per process, what grows on top, with its evidence below the row. */
-
-/* At most `width` characters of what a target calls itself, filled up with blanks. */
-static void column_write(FILE *out, const char *text, size_t width)
-{
-	_cleanup_free_ char *inert = text_inert(text);
-	const char *at = inert ? inert : "?";
-	size_t used = 0, length;
-	uint32_t code;
-
-	while (used < width && (length = text_decode_utf8(at, &code))) {
-		fwrite(at, 1, length, out);
-		at += length;
-		used++;
-	}
-	fprintf(out, "%*s", (int)(width - used), "");
-}
 
 /* The doubt first: a column is short, and a name may be long. */
 static void doubted_place(char text[TRIAGE_PLACE_SIZE], const struct container *container)
@@ -316,7 +302,7 @@ static void managed_write(FILE *out, const struct text_style *style,
 static void entry_write(FILE *out, const struct triage_report *report,
 			const struct triage_entry *entry)
 {
-	const struct text_style *style = &text_styles[report->colour];
+	const struct text_style *style = &text_styles[report->form.colour];
 	char place[TRIAGE_PLACE_SIZE], memory[16] = "-", rate[TRIAGE_GROWTH_SIZE];
 
 	text_triage_place(place, entry);
@@ -325,13 +311,13 @@ static void entry_write(FILE *out, const struct triage_report *report,
 	text_triage_growth(rate, &entry->growth);
 	if (entry->pid) {
 		fprintf(out, "%7d  ", entry->pid);
-		column_write(out, entry->comm, 15);
+		text_column_write(out, entry->comm, 15);
 	} else {
 		fprintf(out, "%7zu  %-15s", entry->processes,
 			entry->container ? "(container)" : "(cgroup)");
 	}
 	fputs("  ", out);
-	column_write(out, place, 20);
+	text_column_write(out, place, 20);
 	fprintf(out, " %10s %12s", memory, rate);
 	count_write(out, entry->now.values[QUANTITY_THREADS], 7);
 	count_write(out, entry->now.values[QUANTITY_FILES], 6);
@@ -346,19 +332,19 @@ static void entry_write(FILE *out, const struct triage_report *report,
 	if (entry->cause)
 		fprintf(out, "         %s%s%s\n", style->dim, entry->cause->text, style->plain);
 	if (entry->sampled)
-		triage_samples_write(out, report->colour, entry);
+		triage_samples_write(out, &report->form, entry);
 	if (entry->sites)
 		sites_write(out, entry->sites);
 	if (entry->profiled)
-		text_profile_suspect_write(out, report->colour, entry->profiled);
+		text_profile_suspect_write(out, &report->form, entry->profiled);
 }
 
 static void entries_write(FILE *out, const struct triage_report *report,
 			  const struct triage_entries *entries, const char *first)
 {
-	const struct text_style *style = &text_styles[report->colour];
+	const struct text_style *style = &text_styles[report->form.colour];
 
-	if (!report->verbose) {
+	if (!report->form.verbose) {
 		text_triage_short_write(out, report, entries, first);
 		return;
 	}
@@ -393,7 +379,7 @@ static void groups_write(FILE *out, const struct triage_report *report)
 static void heading_write(FILE *out, const struct triage_report *report)
 {
 	const struct triage_entries *processes = &report->processes;
-	const struct text_style *style = &text_styles[report->colour];
+	const struct text_style *style = &text_styles[report->form.colour];
 	struct tm local = {0};
 	char clock[16], running[16];
 
@@ -448,7 +434,7 @@ static void limit_write(FILE *out, const struct triage_report *report,
 	const struct limit *limit = near->limit;
 	const struct triage_entries alone = {
 		.items = (struct triage_entry *)&near->entry, .count = 1, .total = 1};
-	const struct text_style *style = &text_styles[report->colour];
+	const struct text_style *style = &text_styles[report->form.colour];
 	char bytes[16], rate[TRIAGE_RATE_SIZE];
 
 	fprintf(out, "%snear a limit: %.0f %% of %s%s (%s", style->bold,
@@ -524,9 +510,11 @@ static void kill_write(FILE *out, const struct triage_report *report,
 	entries_write(out, report, &last, "PID");
 }
 
-int text_triage_write(FILE *out, const void *data)
+int text_triage_write(FILE *stream, const void *data)
 {
 	const struct triage_report *report = data;
+	struct text_page page;
+	FILE *out = text_page_begin(&page, stream, &report->form);
 
 	heading_write(out, report);
 	for (size_t i = 0; report->kills && i < report->kills->list.count; i++)
@@ -538,5 +526,5 @@ int text_triage_write(FILE *out, const void *data)
 	cost_write(out, report);
 	text_lost_reports_write(out, report->lost_reports);
 	fputc('\n', out);
-	return output_finish(out);
+	return text_page_end(&page);
 }

@@ -14,39 +14,8 @@
 #include "report/history.h"
 #include "symbol/site_label.h"
 
-/* No line is longer. */
-#define WIDTH 100
 #define INDENT 9
 #define SPARK_WIDTH 12
-
-/* At most `width` characters; "…" stands for the rest. Returns how many were written. */
-static size_t cut_write(FILE *out, const char *text, size_t width)
-{
-	_cleanup_free_ char *inert = text_inert(text);
-	const char *at = inert ? inert : "?", *end = at;
-	size_t used = 0, kept = 0, length;
-	uint32_t code;
-
-	while ((length = text_decode_utf8(at + kept, &code)) && used <= width) {
-		kept += length;
-		if (++used == width - 1)
-			end = at + kept;
-	}
-	if (used <= width) {
-		fwrite(at, 1, kept, out);
-		return used;
-	}
-	fwrite(at, 1, (size_t)(end - at), out);
-	fputs("…", out);
-	return width;
-}
-
-static void column_write(FILE *out, const char *text, size_t width)
-{
-	size_t used = cut_write(out, text, width);
-
-	fprintf(out, "%*s", (int)(width - used), "");
-}
 
 /* The line of a suspect: where it grows, as well as that is known. */
 
@@ -221,7 +190,7 @@ static void suspect_write(FILE *out, const struct text_style *style,
 	if (!text || !*text)
 		return;
 	fprintf(out, "%*s%s", INDENT, "", style->dim);
-	cut_write(out, text, WIDTH - INDENT);
+	text_cut_write(out, text, TEXT_WIDTH - INDENT);
 	fprintf(out, "%s\n", style->plain);
 }
 
@@ -242,7 +211,7 @@ static void spark_write(FILE *out, const struct triage_entry *entry)
 static void row_write(FILE *out, const struct triage_report *report,
 		      const struct triage_entry *entry)
 {
-	const struct text_style *style = &text_styles[report->colour];
+	const struct text_style *style = &text_styles[report->form.colour];
 	char place[TRIAGE_PLACE_SIZE], memory[16] = "-", rate[TRIAGE_GROWTH_SIZE];
 
 	if (!isnan(entry->now.values[QUANTITY_HEAP]))
@@ -250,13 +219,13 @@ static void row_write(FILE *out, const struct triage_report *report,
 	text_triage_growth(rate, &entry->growth);
 	if (entry->pid) {
 		fprintf(out, "%7d  ", entry->pid);
-		column_write(out, entry->comm, 15);
+		text_column_write(out, entry->comm, 15);
 	} else {
 		fprintf(out, "%7zu  %-15s", entry->processes,
 			entry->container ? "(container)" : "(cgroup)");
 	}
 	fputs("  ", out);
-	column_write(out, text_triage_place(place, entry), 17);
+	text_column_write(out, text_triage_place(place, entry), 17);
 	fprintf(out, " %10s %13s", memory, rate);
 	text_triage_verdict_write(out, style, entry);
 	spark_write(out, entry);
@@ -269,7 +238,7 @@ static void row_write(FILE *out, const struct triage_report *report,
 void text_triage_short_write(FILE *out, const struct triage_report *report,
 			     const struct triage_entries *entries, const char *first)
 {
-	const struct text_style *style = &text_styles[report->colour];
+	const struct text_style *style = &text_styles[report->form.colour];
 
 	if (!entries->count)
 		return;
