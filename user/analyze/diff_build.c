@@ -8,6 +8,7 @@
 
 #include "analyze/fleet_build.h"
 #include "analyze/report_build.h"
+#include "symbol/site_label.h"
 #include "report/family.h"
 #include "report/fleet.h"
 #include "analyze/level.h"
@@ -396,7 +397,7 @@ static int diff_dead_build(struct diff *diff)
 
 static const struct frame *caller_of(const struct report_site *site)
 {
-	return site->frames.list.count ? &site->frames.list.items[0] : NULL;
+	return site_label_frame(&site->frames);
 }
 
 static char *lost_or_unknown(const struct report_site *site)

@@ -15,6 +15,7 @@
 #include "output/formats.h"
 #include "output/output.h"
 #include "output/text/text.h"
+#include "symbol/site_label.h"
 
 /* In quotes or between tags; text_inert() leaves no character that XML 1.0 does not know. */
 static void text_write(FILE *out, const char *text)
@@ -34,13 +35,16 @@ static void text_write(FILE *out, const char *text)
 	}
 }
 
-/* Functions that a test case is named after: the same from one build to the next. */
+/* Functions that a test case is named after, from the label on: the same from one build to the
+ * next. */
 #define NAMED_FRAMES 3
 
 static void frame_name_write(FILE *out, const struct frame *frame)
 {
-	if (frame->function) {
-		text_write(out, frame->function);
+	_cleanup_free_ char *name = frame->function ? site_label_collapse(frame->function) : NULL;
+
+	if (name) {
+		text_write(out, name);
 	} else if (frame->module) {
 		text_write(out, text_path_base(frame->module));
 		fprintf(out, "+0x%" PRIx64, frame->module_offset);
@@ -52,16 +56,19 @@ static void frame_name_write(FILE *out, const struct frame *frame)
 static void name_write(FILE *out, const struct report_site *site)
 {
 	const struct frames *frames = &site->frames;
+	const struct frame *label = site_label_frame(frames);
+	const struct frame *end = frames->list.items + frames->list.count;
 
-	for (size_t i = 0; i < frames->list.count && i < NAMED_FRAMES; i++) {
-		fputs(i ? " ← " : "", out);
-		frame_name_write(out, &frames->list.items[i]);
+	for (const struct frame *frame = label;
+	     label && frame < end && frame < label + NAMED_FRAMES; frame++) {
+		fputs(frame == label ? "" : " ← ", out);
+		frame_name_write(out, frame);
 	}
-	if (!frames->list.count)
+	if (!label) {
 		fprintf(out, "stack %016" PRIx64, site->id);
-	else if (frames->list.items[0].module) {
+	} else if (label->module) {
 		fputs(" [", out);
-		text_write(out, text_path_base(frames->list.items[0].module));
+		text_write(out, text_path_base(label->module));
 		fputc(']', out);
 	}
 }

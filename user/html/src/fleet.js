@@ -4,7 +4,6 @@
 import { el } from './dom.js';
 import { stackList } from './detail.js';
 import * as format from './format.js';
-import { titleAtOf } from './label.js';
 import { plainStack } from './threads.js';
 
 const hostsOf = (one, all) =>
@@ -13,7 +12,7 @@ const hostsOf = (one, all) =>
 function site(found, build) {
   const stack = plainStack(found.frames);
   return el('details', {},
-    el('summary', {}, el('code', {}, stack[titleAtOf(stack)]?.name ?? '[no stack]'),
+    el('summary', {}, el('code', {}, found.label ?? stack[found.label_frame ?? 0]?.name ?? '[no stack]'),
       el('span', { class: 'dim' }, ` \u00b7 ${hostsOf(found, build.hosts)} \u00b7 ${format.bytes(found.bytes)} in ${format.many(found.count, 'block')}`,
         found.growing_hosts ? ` \u00b7 ${format.rate(found.bytes_per_s)}` : '', ` \u00b7 site ${found.id}`)),
     stackList(stack));

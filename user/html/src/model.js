@@ -4,7 +4,6 @@
 // A report has one column per snapshot (or group of snapshots), a difference has two: before and
 // after. All that is shown is made of these.
 import { fileName } from './format.js';
-import { titleAtOf } from './label.js';
 
 const [FUNCTION, OFFSET, MODULE, PLACE, FILE, LINE, INLINED, WHY, BUILD_ID] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
@@ -51,8 +50,9 @@ const LOST = (site) => ({
 
 function siteOf(site, data, frames, columns) {
   const stack = site.stack.length ? site.stack.map((number) => frames[number]) : [LOST(site)];
-  const at = titleAtOf(stack);
-  const made = { ...site, stack, titleAt: at, title: stack[at] };
+  // The frame and the name that every output calls the site by: symbol/site_label.h chose them.
+  const at = stack[site.label_frame] ? site.label_frame : 0;
+  const made = { ...site, stack, titleAt: at, title: { ...stack[at], name: data.strings?.[site.label] ?? stack[at].name } };
   if (data.kind === 'diff') {
     made.series = {
       bytes: Float64Array.of(site.before_bytes, site.held_bytes),

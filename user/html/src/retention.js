@@ -4,7 +4,6 @@ import { el } from './dom.js';
 import { stackList } from './detail.js';
 import { brand } from './header.js';
 import * as format from './format.js';
-import { titleAtOf } from './label.js';
 import { plainStack } from './threads.js';
 
 const SHOWN = 50;
@@ -12,8 +11,8 @@ const SHOWN = 50;
 function className(found) {
   if (found.kind === 'site' || found.site) {
     const stack = plainStack(found.site?.frames);
-    const at = titleAtOf(stack);
-    const callers = stack.slice(at, at + 2).map((frame) => frame.name).join(' \u2190 ');
+    const at = found.site?.label_frame ?? 0;
+    const callers = stack.slice(at, at + 2).map((frame, i) => (!i && found.site.label) || frame.name).join(' \u2190 ');
     const type = found.kind === 'site' && found.name ? found.name : 'blocks';
     return callers ? `${type} of ${callers}` : `${type} of an unknown call stack`;
   }

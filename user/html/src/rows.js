@@ -23,7 +23,7 @@ export function containerName(process) {
 }
 
 const nameOf = {
-  function: (site) => site.title.name,
+  function: (site) => site.stack[site.titleAt].name,
   file: (site) => site.title.source || site.title.name,
   module: (site) => site.title.module ?? '(unknown)',
   process: (site, model) => {
@@ -83,7 +83,7 @@ export function makeRows(model, state, sites) {
     if (groups.has(name)) groups.get(name).push(site);
     else groups.set(name, [site]);
   }
-  return [...groups].map(([name, members]) => rowOf(name, name, members));
+  return [...groups].map(([name, members]) => rowOf(name, state.group === 'function' ? members[0].title.name : name, members));
 }
 
 export const held = (row, state) => row.series[state.measure][state.to];

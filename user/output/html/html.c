@@ -33,12 +33,13 @@
 #include "output/json/json.h"
 #include "output/split_writers.h"
 #include "symbol/intern.h"
+#include "symbol/site_label.h"
 
 #define NS_PER_MS 1000000
 
 /*
  * The strings and frames of a page, each written once: everything else refers to them by number.
- * Texts are borrowed until the page is written.
+ * Texts are borrowed until the page is written, but for labels.
  */
 
 /* Numbers of strings but for the last three. 0 stands for NULL. */
@@ -53,7 +54,8 @@ struct html_names {
 	struct hash string_numbers, frame_numbers;
 	VEC(const char *) strings; /* from number 1 on */
 	VEC(struct html_frame) frames;
-	bool failed; /* out of memory: what was written is no page */
+	struct intern labels; /* of the strings, those that no report owns */
+	bool failed;	      /* out of memory: what was written is no page */
 };
 
 static uint32_t string_number(struct html_names *names, const char *text)
@@ -126,10 +128,26 @@ static size_t frame_number(struct html_names *names, const struct frame *frame)
 	return names->frames.count - 1;
 }
 
-/* A member "stack": numbers of frames, the allocator's caller first. */
+/* Which of the frames a site is called by, and the name for that: symbol/site_label.h. */
+static void label_write(struct json_writer *json, struct html_names *names,
+			const struct frames *frames)
+{
+	const struct frame *frame = site_label_frame(frames);
+	_cleanup_free_ char *label =
+		frame && frame->function ? site_label_collapse(frame->function) : NULL;
+
+	if (label)
+		json_put_number(json, "label",
+				string_number(names, intern_string(&names->labels, label)));
+	if (frame && frame != frames->list.items)
+		json_put_number(json, "label_frame", (uint64_t)(frame - frames->list.items));
+}
+
+/* A member "stack": numbers of frames, the allocator's caller first; and its label. */
 static void html_stack_write(struct json_writer *json, struct html_names *names,
 			     const struct report_site *site)
 {
+	label_write(json, names, &site->frames);
 	json_open(json, "stack", '[');
 	for (size_t i = 0; i < site->frames.list.count; i++)
 		json_put_number(json, NULL, frame_number(names, &site->frames.list.items[i]));
@@ -186,6 +204,7 @@ static void html_names_free(struct html_names *names)
 	hash_free(&names->frame_numbers);
 	vec_free(&names->strings);
 	vec_free(&names->frames);
+	intern_free(&names->labels);
 }
 
 /*

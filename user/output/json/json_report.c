@@ -234,14 +234,17 @@ static void frame_write(struct json_writer *json, const struct frame *frame)
 	json_close(json, '}');
 }
 
-/* What every output calls the site by; nothing if that function has no name. */
+/* What every output calls the site by, and which frame that is of; no label if it has no name. */
 static void label_write(struct json_writer *json, const struct frames *frames)
 {
-	const char *function = site_label_function(frames);
-	_cleanup_free_ char *collapsed = function ? site_label_collapse(function) : NULL;
+	const struct frame *frame = site_label_frame(frames);
+	_cleanup_free_ char *collapsed =
+		frame && frame->function ? site_label_collapse(frame->function) : NULL;
 
 	if (collapsed)
 		json_put_string(json, "label", collapsed);
+	if (frame)
+		json_put_number(json, "label_frame", (uint64_t)(frame - frames->list.items));
 }
 
 void json_frames_write(struct json_writer *json, const struct report_site *site)

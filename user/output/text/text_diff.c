@@ -10,6 +10,7 @@
 #include "output/text/text.h"
 #include "output/output.h"
 #include "output/split_writers.h"
+#include "symbol/site_label.h"
 
 static void side_write(FILE *out, const char *name, const char *label, const struct report *report)
 {
@@ -156,8 +157,7 @@ static void row_write(FILE *out, const struct diff *diff, const struct diff_row 
 /* What came and went, and was met by a snapshot: one line each. */
 static void burst_write(FILE *out, const struct diff *diff, const struct diff_row *row)
 {
-	const struct frame *frame =
-		row->site->frames.list.count ? row->site->frames.list.items : NULL;
+	const char *function = row->site ? site_label_function(&row->site->frames) : NULL;
 	char was[TEXT_BYTES_SIZE], is[TEXT_BYTES_SIZE];
 
 	fprintf(out, "\t\t%s -> %s", text_bytes(was, &diff->form, row->before.bytes),
@@ -169,7 +169,7 @@ static void burst_write(FILE *out, const struct diff *diff, const struct diff_ro
 		fputs(" in ", out);
 		text_print_inert(out, row->comm);
 		fputs(" by ", out);
-		text_print_inert(out, frame && frame->function ? frame->function : "[not known]");
+		text_label_write(out, function ? function : "[not known]");
 	}
 	fputc('\n', out);
 }
@@ -228,7 +228,7 @@ static void dead_row_write(FILE *out, const struct diff *diff, const struct diff
 		text_change(change, &diff->form, (int64_t)(row->after.bytes - row->before.bytes)));
 	text_print_inert(out, row->comm);
 	fputs(", that ran ", out);
-	text_print_inert(out, start && start->function ? start->function : "[not known]");
+	text_label_write(out, start && start->function ? start->function : "[not known]");
 	fputs(", created by\n", out);
 	text_frames_write(out, &diff->form, &row->dead->stack);
 }

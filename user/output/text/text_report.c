@@ -223,7 +223,7 @@ void text_place_write(FILE *out, const struct frames *frames, uint64_t address)
 		fprintf(out, "0x%" PRIx64, address);
 		return;
 	}
-	text_print_inert(out, frame->function);
+	text_label_write(out, frame->function);
 	if (!frame->file)
 		return;
 	fputc(' ', out);
