@@ -120,6 +120,28 @@ static void what_was_kept_is_read_as_it_was(void **state)
 	target_memory_close(&memory);
 }
 
+static void what_was_kept_in_one_piece_need_not_be_copied(void **state)
+{
+	struct fixture *fixture = *state;
+	struct target_memory memory;
+	const unsigned char *kept;
+	uint64_t word;
+
+	take_image(fixture);
+	assert_int_equal(target_memory_open(&fixture->maps, NULL, &fixture->table, &memory), 0);
+	kept = target_kept(&memory, address_of(fixture, 1), 2 * MEMORY_PAGE);
+	assert_non_null(kept);
+	memcpy(&word, kept + MEMORY_PAGE, sizeof(word));
+	assert_int_equal(word, 102);
+	/* Beyond it a page is missing. */
+	assert_non_null(target_kept(&memory, address_of(fixture, 4), MEMORY_PAGE - 8));
+	assert_null(target_kept(&memory, address_of(fixture, 4), MEMORY_PAGE));
+	assert_null(target_kept(&memory, address_of(fixture, UNKEPT), 8));
+	SWAP(fixture->table.pages[1].first, fixture->table.pages[2].first);
+	assert_null(target_kept(&memory, address_of(fixture, 1), 2 * MEMORY_PAGE));
+	target_memory_close(&memory);
+}
+
 static void a_page_that_changed_too_late_makes_uncertain(void **state)
 {
 	struct fixture *fixture = *state;
@@ -159,6 +181,7 @@ int main(void)
 #define WITH_MEMORY(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		WITH_MEMORY(what_was_kept_is_read_as_it_was),
+		WITH_MEMORY(what_was_kept_in_one_piece_need_not_be_copied),
 		WITH_MEMORY(a_page_that_changed_too_late_makes_uncertain),
 		WITH_MEMORY(without_an_image_it_is_read_as_it_is),
 	};

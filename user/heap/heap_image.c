@@ -195,7 +195,8 @@ static int read_twice(struct image_builder *builder)
 	struct page_scan scan = builder_scan(builder);
 	size_t checked;
 
-	if (!runs(builder) || heap_image->soft_dirty || heap_image->pages.count < MANY_PAGES)
+	if (!runs(builder) || heap_image->soft_dirty ||
+	    (!heap_image->pages.copies && heap_image->pages.count < MANY_PAGES))
 		return 0;
 	scan.deadline_ns = UINT64_MAX;
 	return pages_check(&heap_image->pages, &scan, &checked);

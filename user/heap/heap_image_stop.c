@@ -16,6 +16,8 @@
 
 /* Of the longest pause, for comparing pages: walking heaps that change takes about as long. */
 #define PATIENCE_PERCENT 40
+/* Where a managed heap is kept, little is left to walk. */
+#define PATIENCE_KEPT_PERCENT 75
 
 /* Likewise, for the stacks of threads that have ended. */
 #define ENDED_PERCENT 20
@@ -208,6 +210,11 @@ static int read_threads(struct image_builder *builder, const struct stop *stop)
 				   &heap_image->stacks_missing);
 }
 
+static uint64_t patience_percent(const struct heap_image *heap_image)
+{
+	return heap_image->pages.copies ? PATIENCE_KEPT_PERCENT : PATIENCE_PERCENT;
+}
+
 /*
  * Reads what must be of one moment while the process stands, and does nothing else: it must not
  * wait for anything, so it logs nothing. 0; -ETIMEDOUT: the deadline has passed
@@ -232,8 +239,8 @@ static int read_stopped(void *context, const struct stop *stop, struct deadline 
 	scan = builder_scan(builder);
 	scan.deadline_ns = builder->deadline.at_ns;
 	if (!heap_image->soft_dirty)
-		scan.patience_ns =
-			stop->began_ns + heap_image->max_pause_ns * PATIENCE_PERCENT / 100;
+		scan.patience_ns = stop->began_ns +
+				   heap_image->max_pause_ns * patience_percent(heap_image) / 100;
 	times->listed_ns = monotonic_ns();
 	error = pages_check(&heap_image->pages, &scan, &heap_image->pages_checked);
 	times->checked_ns = monotonic_ns();
@@ -387,5 +394,7 @@ int builder_stop(struct image_builder *builder)
 		nanosleep(&(struct timespec){.tv_nsec = (long)(i + 1) * STOP_WAIT_NS}, NULL);
 		pause_guard_start(&builder->guard);
 	}
+	if (heap_image->pages.copies)
+		page_copies_trim(heap_image->pages.copies);
 	return error;
 }

@@ -17,10 +17,15 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+struct block {
+	_Atomic(unsigned char *) pages;
+	uint32_t released;
+};
+
 struct page_copies {
 	atomic_uint count; /* it may count some for which there was no room */
 	uint32_t room;	   /* blocks */
-	_Atomic(unsigned char *) blocks[];
+	struct block blocks[];
 };
 
 struct page_copies *page_copies_new(uint64_t pages)
@@ -36,8 +41,8 @@ struct page_copies *page_copies_new(uint64_t pages)
 void page_copies_free(struct page_copies *copies)
 {
 	for (uint32_t i = 0; copies && i < copies->room; i++) {
-		if (copies->blocks[i])
-			munmap(copies->blocks[i], BLOCK_BYTES);
+		if (copies->blocks[i].pages)
+			munmap(copies->blocks[i].pages, BLOCK_BYTES);
 	}
 	free(copies);
 }
@@ -45,7 +50,7 @@ void page_copies_free(struct page_copies *copies)
 /* Another thread may be faster: then it is that one's. NULL: no memory. */
 static unsigned char *block_at(struct page_copies *copies, uint32_t number)
 {
-	unsigned char *block = atomic_load(&copies->blocks[number]), *known = NULL;
+	unsigned char *block = atomic_load(&copies->blocks[number].pages), *known = NULL;
 
 	if (block)
 		return block;
@@ -53,7 +58,7 @@ static unsigned char *block_at(struct page_copies *copies, uint32_t number)
 	if (block == MAP_FAILED)
 		return NULL;
 	madvise(block, BLOCK_BYTES, MADV_HUGEPAGE);
-	if (atomic_compare_exchange_strong(&copies->blocks[number], &known, block))
+	if (atomic_compare_exchange_strong(&copies->blocks[number].pages, &known, block))
 		return block;
 	munmap(block, BLOCK_BYTES);
 	return known;
@@ -91,15 +96,27 @@ unsigned char *page_copies_add(struct page_copies *copies, uint32_t *number)
 
 unsigned char *page_copies_at(const struct page_copies *copies, uint32_t number)
 {
-	return atomic_load(&copies->blocks[number / BLOCK_PAGES]) +
+	return atomic_load(&copies->blocks[number / BLOCK_PAGES].pages) +
 	       number % BLOCK_PAGES * MEMORY_PAGE;
 }
 
-uint64_t page_copies_bytes(const struct page_copies *copies)
+void page_copies_trim(struct page_copies *copies)
 {
-	uint64_t bytes = 0;
+	uint64_t count = atomic_load(&copies->count);
 
-	for (uint32_t i = 0; copies && i < copies->room; i++)
-		bytes += copies->blocks[i] ? BLOCK_BYTES : 0;
-	return bytes;
+	for (uint64_t i = count / BLOCK_PAGES; i < copies->room; i++) {
+		uint64_t used = count > i * BLOCK_PAGES ? count - i * BLOCK_PAGES : 0;
+
+		if (copies->blocks[i].pages)
+			madvise(copies->blocks[i].pages + used * MEMORY_PAGE,
+				(BLOCK_PAGES - used) * MEMORY_PAGE, MADV_DONTNEED);
+	}
+}
+
+void page_copies_release(struct page_copies *copies, uint32_t number)
+{
+	struct block *block = &copies->blocks[number / BLOCK_PAGES];
+
+	if (++block->released == BLOCK_PAGES)
+		madvise(block->pages, BLOCK_BYTES, MADV_DONTNEED);
 }

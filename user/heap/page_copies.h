@@ -19,12 +19,14 @@ void page_copies_free(struct page_copies *copies);
  * times what copying one does. It need not succeed.
  */
 void page_copies_warm(struct page_copies *copies, uint64_t pages);
+/* Gives back what was taken in advance, and is not needed. */
+void page_copies_trim(struct page_copies *copies);
 
 /* Where a new one is to be written, and its number. NULL: there is no room, or no memory. */
 unsigned char *page_copies_add(struct page_copies *copies, uint32_t *number);
 unsigned char *page_copies_at(const struct page_copies *copies, uint32_t number);
 
-/* How much memory they take, in bytes. */
-uint64_t page_copies_bytes(const struct page_copies *copies);
+/* A page is not looked at any more: memory of many such ones is given back. */
+void page_copies_release(struct page_copies *copies, uint32_t number);
 
 #endif

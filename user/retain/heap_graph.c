@@ -367,6 +367,8 @@ static int add_page(struct builder *builder, uint64_t address, const struct page
 	for (size_t i = 0; !error && i < count; i++)
 		error = add_word(builder, address + found_place(found[i]) * 8,
 				 found_value(found[i]));
+	if (page->flags & PAGE_KEPT)
+		page_copies_release(heap_image->pages.copies, page->first);
 	return error;
 }
 

@@ -269,6 +269,7 @@ static int add_span(struct copying *copying, const struct descriptor *group, uin
 	uint64_t whole = align_up(wanted, MEMORY_PAGE);
 	bool large = offset + whole > GHC_MEGABLOCK;
 	struct ghc_span *span = vec_push(&ghc->spans);
+	const unsigned char *kept;
 	unsigned char *bytes;
 
 	if (!span)
@@ -279,6 +280,12 @@ static int add_span(struct copying *copying, const struct descriptor *group, uin
 	if (whole > GROUP_COPY_MAX || (!large && whole > copying->budget)) {
 		ghc->spans.count--;
 		ghc->nonsense++;
+		return 0;
+	}
+	kept = target_kept(ghc->memory, group->start, wanted);
+	if (kept) {
+		span->bytes = kept;
+		span->copied = wanted / GHC_WORD * GHC_WORD;
 		return 0;
 	}
 	bytes = add_copy(ghc, whole);

@@ -236,6 +236,20 @@ uint64_t target_read_pages(struct target_memory *memory, uint64_t address, void 
 	return there;
 }
 
+const unsigned char *target_kept(struct target_memory *memory, uint64_t address, uint64_t size)
+{
+	uint64_t offset = address % MEMORY_PAGE;
+	const unsigned char *first = NULL, *contents;
+
+	for (uint64_t done = 0; memory->kept && done < offset + size; done += MEMORY_PAGE) {
+		if (!is_kept(memory, address - offset + done, &contents) || !contents ||
+		    (first && contents != first + done))
+			return NULL;
+		first = first ? first : contents;
+	}
+	return first ? first + offset : NULL;
+}
+
 int target_read_now(struct target_memory *memory, uint64_t address, void *buffer, size_t size)
 {
 	if (!memory->changes)
