@@ -323,7 +323,7 @@ static void a_clock_that_jumps_changes_no_number(void **state)
 		expect_young(report, workload->pid);
 	}
 	snprintf(from, sizeof(from), "%s@1", path);
-	reader = monitor_start(harness, ARGUMENTS("leakmon", "diff", from, path),
+	reader = monitor_start(harness, ARGUMENTS("leakmon", "diff", "--bytes", from, path),
 			       let_the_clock_jump);
 	assert_int_equal(child_end(harness, reader), 0);
 	assert_non_null(strstr(reader->out.text, "+54864 bytes"));

@@ -54,6 +54,10 @@ static void call_stacks_show_numbers_and_open_to_their_frames(void **state)
 	screen_expect(&screen, "; exact");
 	screen_expect(&screen, "  12.0 KiB        3");
 	screen_expect(&screen, "leak_c leak.c:");
+	/* The machine on top, and below the list what the selected row is about. */
+	screen_expect(&screen, "Memory [");
+	screen_expect(&screen, "This call stack");
+	screen_expect(&screen, "  leak_c+0x");
 	screen_press(&screen, "c"); /* by count: leak_a is the first */
 	screen_expect(&screen, "by count");
 	screen_press(&screen, "Enter");
@@ -138,7 +142,7 @@ static void snapshots_go_into_a_recording(void **state)
 	screen_expect(&screen, "run.lkm holds 2 snapshots");
 	diff = MONITOR(harness, "diff", path);
 	assert_int_equal(child_end(harness, diff), 0);
-	assert_non_null(strstr(diff->out.text, "+18288 bytes, +18 blocks"));
+	assert_non_null(strstr(diff->out.text, "+17.9 KiB, +18 blocks"));
 }
 
 /* Also a pause, and the way back. */

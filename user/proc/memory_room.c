@@ -2,6 +2,7 @@
 #include "proc/memory_room.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -126,17 +127,51 @@ uint64_t memory_room(void)
 	return room.bytes;
 }
 
-uint64_t memory_available(void)
+static void read_pressure(struct machine_memory *memory)
 {
+	_cleanup_fclose_ FILE *file = fopen("/proc/pressure/memory", "re");
+
+	if (!file || fscanf(file, "some avg10=%lf %*[^\n] full avg10=%lf", &memory->some_10s,
+			    &memory->all_10s) != 2)
+		memory->some_10s = memory->all_10s = NAN;
+}
+
+bool machine_memory_read(struct machine_memory *memory)
+{
+	struct machine_memory found = {.available = UINT64_MAX};
+	const struct {
+		const char *name;
+		uint64_t *bytes;
+	} lines[] = {
+		{"MemTotal:", &found.total},
+		{"MemAvailable:", &found.available},
+		{"SwapTotal:", &found.swap_total},
+		{"SwapFree:", &found.swap_free},
+	};
 	_cleanup_fclose_ FILE *file = fopen("/proc/meminfo", "re");
 	unsigned long long kib;
-	char line[128];
+	char line[128], name[32];
 
 	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
-			return (uint64_t)kib << 10;
+		if (sscanf(line, "%31s %llu", name, &kib) != 2)
+			continue;
+		for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+			if (!strcmp(name, lines[i].name))
+				*lines[i].bytes = (uint64_t)kib << 10;
+		}
 	}
-	return UINT64_MAX;
+	if (!found.total || found.available > found.total)
+		return false;
+	read_pressure(&found);
+	*memory = found;
+	return true;
+}
+
+uint64_t memory_available(void)
+{
+	struct machine_memory memory;
+
+	return machine_memory_read(&memory) ? memory.available : UINT64_MAX;
 }
 
 int memory_room_check(uint64_t bytes, const char *purpose)

@@ -6,6 +6,7 @@
 #ifndef LEAKMON_PROC_MEMORY_ROOM_H
 #define LEAKMON_PROC_MEMORY_ROOM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,16 @@ uint64_t memory_room(void);
 
 /* What the machine has for anyone, without swap (proc(5): MemAvailable); UINT64_MAX: not known. */
 uint64_t memory_available(void);
+
+/* Memory of the machine (proc(5), /proc/meminfo), and how much of the last 10 s tasks waited for it
+ * (Documentation/accounting/psi.rst); bytes, per cent. */
+struct machine_memory {
+	uint64_t total, available, swap_total, swap_free;
+	double some_10s, all_10s; /* NAN: the kernel does not measure it */
+};
+
+/* False, and untouched: it cannot be read. */
+bool machine_memory_read(struct machine_memory *memory);
 
 /*
  * Loading BPF programs takes this much: libbpf reads the kernel's types (11.5 MB, with the

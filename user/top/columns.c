@@ -365,7 +365,7 @@ static void column_format_where(const struct top_row *row, const struct top_colu
 			{"integral", 'i', TOP_INTEGRAL}, {"age", 'a', TOP_AGE},                    \
 	}
 #define COLUMNS_OF_TRIAGE                                                                          \
-	{"IN", 8, true, CELLS_LEFT, 7, 0, column_format_place},                                    \
+	{"IN", 12, true, CELLS_LEFT, 7, 0, column_format_place},                                   \
 		{"ANON+SWAP", 10, false, CELLS_RIGHT, 3, TOP_BYTES, column_format_bytes},          \
 		{"GROWTH/MIN", 14, false, CELLS_RIGHT, 2, TOP_GROWTH, column_format_triage_rate},  \
 		{"THREADS", 7, false, CELLS_RIGHT, 8, TOP_THREADS, column_format_number},          \

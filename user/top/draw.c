@@ -181,21 +181,44 @@ static void draw_list(const struct top_terminal *terminal, const struct layout *
 			 A_DIM);
 }
 
-static void draw_page(const struct layout *layout, struct top_model *model)
+/* The lines of a page from `first` on, on so many of the screen from `at` on. */
+static void put_page(const struct layout *layout, const struct top_page *page, size_t first, int at,
+		     size_t height)
 {
 	wchar_t cells[CELLS_SIZE];
 
-	for (size_t i = 0; i < model->height; i++) {
-		size_t line = model->page_first + i, begin;
-		_cleanup_free_ char *text = NULL;
+	for (size_t i = 0; i < height && first + i < page->lines.count; i++) {
+		size_t begin = page->lines.items[first + i];
+		_cleanup_free_ char *text =
+			strndup(page->text + begin, strcspn(page->text + begin, "\n"));
 
-		if (line >= model->page.lines.count)
-			return;
-		begin = model->page.lines.items[line];
-		text = strndup(model->page.text + begin, strcspn(model->page.text + begin, "\n"));
 		cells_wrap(cells, text ? text : "", (size_t)layout->width);
-		mvaddwstr(layout->list + (int)i, 0, cells);
+		mvaddwstr(at + (int)i, 0, cells);
 	}
+}
+
+static void draw_page(const struct layout *layout, struct top_model *model)
+{
+	put_page(layout, &model->page, model->page_first, layout->list, model->height);
+}
+
+/* Where a list leaves room: the selected row's call stack, or its process's first one. */
+static void draw_preview(const struct layout *layout, const struct top_model *model)
+{
+	size_t count = model->views[model->screen].order.count, height;
+	const struct top_row *row = top_model_selected(model), *first;
+	_cleanup_(top_page_free) struct top_page page = {0};
+
+	if (!row || count + 3 > model->height)
+		return;
+	height = model->height - count - 1;
+	first = model->screen == TOP_TARGETS ? top_model_first_call(model, row) : NULL;
+	if (!first && !row->frames.list.count && !row->evidence)
+		return;
+	top_page_preview(&page, first ? first : row, first ? row : NULL);
+	if (page.text)
+		top_page_wrap(&page, (size_t)layout->width);
+	put_page(layout, &page, 0, layout->list + 1 + (int)count + 1, height);
 }
 
 static void draw_menu(const struct layout *layout, const struct top_model *model)
@@ -270,6 +293,8 @@ void top_draw(const struct top_terminal *terminal, struct top_model *model, cons
 		draw_page(&layout, model);
 	else
 		draw_list(terminal, &layout, model);
+	if (!page && model->mode != TOP_SORTING)
+		draw_preview(&layout, model);
 	if (model->mode == TOP_SORTING)
 		draw_menu(&layout, model);
 	if (layout.title)

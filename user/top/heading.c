@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 #include "output/text/text.h"
+#include "proc/memory_room.h"
 
 void top_heading_free(struct top_heading *heading)
 {
@@ -24,6 +25,47 @@ static void set_clock(struct top_heading *heading, const struct timespec *time)
 
 	localtime_r(&time->tv_sec, &local);
 	strftime(heading->clock, sizeof(heading->clock), "%H:%M:%S", &local);
+}
+
+#define METER_CELLS 20
+
+/* "Memory [||||||    ] 8.21 GiB of 23.5 GiB; swap 0 B of 2.00 GiB; tasks waited for it ...". */
+static void machine_write(FILE *out)
+{
+	struct machine_memory memory;
+	char used[16], total[16];
+	unsigned cells;
+
+	if (!machine_memory_read(&memory))
+		return;
+	cells = (unsigned)(METER_CELLS * (double)(memory.total - memory.available) /
+				   (double)memory.total +
+			   0.5);
+	fprintf(out, "Memory [%.*s%*s] %s of %s", (int)cells, "||||||||||||||||||||",
+		(int)(METER_CELLS - cells), "",
+		units_bytes(used, (double)(memory.total - memory.available), ""),
+		units_bytes(total, (double)memory.total, ""));
+	if (memory.swap_total)
+		fprintf(out, "; swap %s of %s",
+			units_bytes(used, (double)(memory.swap_total - memory.swap_free), ""),
+			units_bytes(total, (double)memory.swap_total, ""));
+	if (!isnan(memory.some_10s))
+		fprintf(out, "; waited for in 10 s: by some %.1f %%, by all %.1f %%",
+			memory.some_10s, memory.all_10s);
+}
+
+/* NULL: out of memory. */
+static char *machine_line(void)
+{
+	char *line = NULL;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out)
+		return NULL;
+	machine_write(out);
+	fclose(out);
+	return line;
 }
 
 static void total_write(FILE *out, const struct report *report)
@@ -135,7 +177,9 @@ static bool line_write(FILE *out, enum top_heading_line line, const struct repor
 {
 	if (line == HEADING_LEDGER)
 		return ledger_write(out, report->snapshot);
-	if (line == HEADING_TOTAL)
+	if (line == HEADING_MACHINE)
+		machine_write(out);
+	else if (line == HEADING_TOTAL)
 		total_write(out, report);
 	else
 		cost_write(out, report);
@@ -186,7 +230,8 @@ int top_heading_of_triage(struct top_heading *heading, const struct triage_repor
 			units_bytes(resident, (double)report->resident_bytes, ""),
 			report->poll_interval_s,
 			report->shed_mappings ? "; what costs most is shed" : "");
-	if (length < 0) {
+	made.lines[HEADING_MACHINE] = machine_line();
+	if (length < 0 || !made.lines[HEADING_MACHINE]) {
 		top_heading_free(&made);
 		return -ENOMEM;
 	}
@@ -217,7 +262,9 @@ static void profile_line_write(FILE *out, enum top_heading_line line,
 {
 	char text[16];
 
-	if (line == HEADING_TOTAL)
+	if (line == HEADING_MACHINE)
+		machine_write(out);
+	else if (line == HEADING_TOTAL)
 		fprintf(out,
 			"Profile: %zu windows, %.2f s tracked, %zu blocks followed; %.2f%% of its "
 			"CPU time spent, of %.3g%%; x tracks it exactly",

@@ -7,7 +7,14 @@
 #include "report/profile_report.h"
 #include "report/triage_report.h"
 
-enum top_heading_line { HEADING_TOTAL, HEADING_LEDGER, HEADING_COST, HEADING_LINES_ };
+/* The machine's memory, then what is asked about. */
+enum top_heading_line {
+	HEADING_MACHINE,
+	HEADING_TOTAL,
+	HEADING_LEDGER,
+	HEADING_COST,
+	HEADING_LINES_
+};
 
 struct top_heading {
 	char clock[16];

@@ -160,6 +160,18 @@ int top_model_arrange(struct top_model *model, enum top_screen list)
 	return 0;
 }
 
+const struct top_row *top_model_first_call(const struct top_model *model,
+					   const struct top_row *process)
+{
+	const struct top_rows *rows = &model->rows[model->profile ? TOP_PROFILE : TOP_CALLS];
+
+	for (size_t i = 0; i < rows->list.count; i++) {
+		if (rows->list.items[i].process == process->identity)
+			return &rows->list.items[i];
+	}
+	return NULL;
+}
+
 void top_model_scroll(struct top_model *model)
 {
 	struct top_view *view;

@@ -89,6 +89,10 @@ const struct top_row *top_model_row(const struct top_model *model, size_t positi
 /* NULL: the list is empty. */
 const struct top_row *top_model_selected(const struct top_model *model);
 
+/* The first of a tracked process's call stacks, by the report's ranking; NULL: it holds nothing. */
+const struct top_row *top_model_first_call(const struct top_model *model,
+					   const struct top_row *process);
+
 /* Keeps selection and scroll position within what there is; after model.height has changed. */
 void top_model_scroll(struct top_model *model);
 

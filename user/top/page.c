@@ -168,6 +168,30 @@ static void stack_write(FILE *out, const struct top_row *row, const struct top_r
 	text_stack_write(out, &(const struct text_form){.verbose = true}, &site);
 }
 
+static void preview_write(FILE *out, const struct top_row *row, const struct top_row *process)
+{
+	struct report_site site = {.site = &row->site, .frames = row->frames};
+	bool stack = row->frames.list.count;
+
+	if (stack && process)
+		fprintf(out, "The call stack that holds most of process %d ", process->pid);
+	else if (stack)
+		fputs("This call stack", out);
+	else
+		fprintf(out, "Process %d ", row->pid);
+	if (process || !stack)
+		text_print_inert(out, (stack ? process : row)->name);
+	fprintf(out, ", %s", top_row_verdict(row));
+	if (row->evidence)
+		fprintf(out, ": %s", row->evidence);
+	fputc('\n', out);
+	if (stack)
+		text_stack_write(out, &(const struct text_form){0}, &site);
+	else if (row->pid && row->said)
+		fputs("Enter profiles it, for the call stacks that grow; x tracks it exactly\n",
+		      out);
+}
+
 /* What output writes begins its lines with tabs. */
 static void tabs_replace(char *text)
 {
@@ -189,6 +213,22 @@ void top_page_stack(struct top_page *page, const struct top_row *row, const stru
 		fputs("This call stack holds nothing any more.\n", out);
 	if (out)
 		fclose(out);
+	if (text)
+		tabs_replace(text);
+	page_set(page, text);
+}
+
+void top_page_preview(struct top_page *page, const struct top_row *row,
+		      const struct top_row *process)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (out) {
+		preview_write(out, row, process);
+		fclose(out);
+	}
 	if (text)
 		tabs_replace(text);
 	page_set(page, text);

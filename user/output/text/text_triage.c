@@ -133,10 +133,28 @@ static void doubted_place(char text[TRIAGE_PLACE_SIZE], const struct container *
 			 claims->name ? claims->name : container->id);
 }
 
+/* A generated name says little: what it is below comes first. */
+#define HASH_DIGITS_MIN 16
+#define HASH_DIGITS_SHOWN 6
+
+static void group_place(char text[TRIAGE_PLACE_SIZE], const char *cgroup)
+{
+	const char *slash = cgroup ? strrchr(cgroup, '/') : NULL;
+	const char *name = slash && slash[1] ? slash + 1 : "-", *parent = slash;
+
+	while (parent && parent > cgroup && parent[-1] != '/')
+		parent--;
+	if (parent && parent < slash && strlen(name) >= HASH_DIGITS_MIN &&
+	    strspn(name, "0123456789abcdef") == strlen(name))
+		snprintf(text, TRIAGE_PLACE_SIZE, "%.*s/%.*s", (int)MIN(slash - parent, 64), parent,
+			 HASH_DIGITS_SHOWN, name);
+	else
+		snprintf(text, TRIAGE_PLACE_SIZE, "%s", name);
+}
+
 char *text_triage_place(char text[TRIAGE_PLACE_SIZE], const struct triage_entry *entry)
 {
 	const struct container *container = entry->container;
-	const char *slash = entry->cgroup ? strrchr(entry->cgroup, '/') : NULL;
 
 	if (container && container->doubt)
 		doubted_place(text, container);
@@ -148,7 +166,7 @@ char *text_triage_place(char text[TRIAGE_PLACE_SIZE], const struct triage_entry 
 	else if (container)
 		snprintf(text, TRIAGE_PLACE_SIZE, "%.12s", container->id);
 	else
-		snprintf(text, TRIAGE_PLACE_SIZE, "%s", slash && slash[1] ? slash + 1 : "-");
+		group_place(text, entry->cgroup);
 	return text;
 }
 
