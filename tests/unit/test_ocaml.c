@@ -134,13 +134,33 @@ static void white_blocks_that_await_the_sweep_are_free(void **state)
 	assert_int_equal(count_class(&walked.sink, "string"), FORGED_FINALISERS + 1);
 	walked_free(&walked);
 	forged_put(forged->phase, 2); /* Phase_sweep */
-	forged_put(forged->sweep_at, forged->kept - HEADER_BYTES);
+	forged_put(forged->sweep_at, forged->memory.base + FORGED_CHUNK);
 	walk(&forged->memory, &walked);
 	assert_int_equal(count_class(&walked.sink, "string"), FORGED_FINALISERS);
+	walked_free(&walked);
+	/* It may have been swept since, in the slice that runs. */
+	forged_put(forged->sweep_at, forged->kept - HEADER_BYTES);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "string"), FORGED_FINALISERS + 1);
 	walked_free(&walked);
 	forged_put(forged->sweep_at, forged->kept); /* it was swept */
 	walk(&forged->memory, &walked);
 	assert_int_equal(count_class(&walked.sink, "string"), FORGED_FINALISERS + 1);
+	walked_free(&walked);
+}
+
+static void young_blocks_have_no_colour(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	uint64_t young = forged_word(forged->state + STATE_YOUNG_END * 8ull) - 5 * 8;
+
+	forged_put(young, forged_header(7, 4, COLOUR_WHITE));
+	forged_put(forged->phase, 2); /* Phase_sweep */
+	forged_put(forged->sweep_at, forged->memory.base + FORGED_CHUNK);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "block of tag 7, 4 fields"),
+			 FORGED_YOUNG_BLOCKS);
 	walked_free(&walked);
 }
 
@@ -286,6 +306,7 @@ int main(void)
 		FORGED(values_do_not_await_the_last_finalisers),
 		FORGED(keys_of_ephemerons_are_weak),
 		FORGED(white_blocks_that_await_the_sweep_are_free),
+		FORGED(young_blocks_have_no_colour),
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_block_that_leaves_its_chunk_ends_it),
 		FORGED(a_minor_heap_that_is_collected_is_left_out),

@@ -352,13 +352,22 @@ static bool read_block(struct walk *walk, const struct ocaml_chunk *chunk, uint6
 	return true;
 }
 
-/* memory.c and major_gc.c: blue ones are free, and white ones that are about to be swept. */
-static bool is_free(const struct ocaml *ocaml, const struct block *block)
+/*
+ * memory.c and major_gc.c: blue ones are free, and white ones that are about to be swept. While a
+ * slice is swept, those behind its beginning may have been, and are white since: nobody can tell
+ * them from garbage, and they are taken for alive. The first black one was not swept, nor were
+ * those behind it.
+ */
+static bool is_free(struct ocaml *ocaml, const struct block *block)
 {
 	enum ocaml_colour colour = HEADER_COLOUR(block->header);
 
-	return colour == COLOUR_BLUE || (colour == COLOUR_WHITE && ocaml->phase == PHASE_SWEEP &&
-					 block->address >= ocaml->sweep_at);
+	/* The minor heap is never swept: there colours mean nothing. */
+	if (block->address >= ocaml->young.start && block->address < ocaml->young.end)
+		return false;
+	if (ocaml->phase == PHASE_SWEEP && block->address >= ocaml->sweep_at)
+		ocaml->unswept |= colour == COLOUR_BLACK;
+	return colour == COLOUR_BLUE || (colour == COLOUR_WHITE && ocaml->unswept);
 }
 
 /* Custom and abstract ones may have memory of C's. */

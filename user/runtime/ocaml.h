@@ -57,7 +57,8 @@ struct ocaml {
 	VEC(struct ocaml_chunk) chunks;	    /* of the major heap; by ascending address */
 	struct ocaml_chunk young;
 	int32_t phase;		/* of the major collector */
-	uint64_t sweep_at;	/* white blocks from here on are free, in the phase that sweeps */
+	uint64_t sweep_at;	/* where a slice of the phase that sweeps begins */
+	bool unswept;		/* blocks from here on are not swept: white ones are free */
 	struct hash classes;	/* of what makes a class -> its number plus 1 */
 	struct hash exceptions; /* constructors -> class of such exceptions plus 1 */
 	struct hash ephemerons; /* values */
