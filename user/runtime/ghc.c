@@ -442,6 +442,12 @@ static bool leaves_slop(const struct ghc_info *info)
 	       info->shape == SHAPE_RECORD;
 }
 
+/* Storage.h: what a collection leaves where a closure was. */
+static bool was_moved(const struct ghc *ghc, uint64_t word)
+{
+	return word & 1 && word >= ghc->heap_start && word < ghc->heap_end;
+}
+
 /* Words that are left over behind closures are no info tables, as a rule. */
 static int walk_span(struct ghc *ghc, struct heap_sink *sink, const struct ghc_span *span)
 {
@@ -457,7 +463,8 @@ static int walk_span(struct ghc *ghc, struct heap_sink *sink, const struct ghc_s
 
 		error = ghc_info_at(ghc, sink, words[at], &info);
 		if (error == -ENOENT || (!error && info->shape == SHAPE_NONE)) {
-			ghc->nonsense += !slop && words[at] && at;
+			ghc->nonsense +=
+				(!slop && words[at] && at) || (!at && was_moved(ghc, *words));
 			slop = true;
 			error = 0;
 			at++;
@@ -503,13 +510,14 @@ static uint64_t collections(const struct ghc *ghc)
 	return sum;
 }
 
-/* From a descriptor in the first megablock, and from one generation to the next. False: there is
+/* From descriptors in the first megablock, and from one generation to the next. False: there is
  * none. */
 static bool find_generations(struct ghc *ghc)
 {
 	uint64_t at = 0;
 
-	for (uint64_t i = FIRST_BLOCK; !at && i < BLOCKS_PER_MEGABLOCK; i++) {
+	/* Those of nurseries lead to the youngest, to which no other one leads. */
+	for (uint64_t i = FIRST_BLOCK; !ghc->generations[0] && i < BLOCKS_PER_MEGABLOCK; i++) {
 		struct descriptor group;
 
 		if (read_descriptor(ghc, ghc->heap_start + i * DESCRIPTOR_BYTES, &group) &&
