@@ -17,7 +17,9 @@
 #include "heap/data_modules.h"
 #include "runtime/cpython.h"
 #include "runtime/runtime.h"
+#include "unit/forged_memory.h"
 
+#define FORGED_BASE 0x200000000000ull
 #define FORGED_BYTES (3u << 20)
 #define FORGED_DATA 0x10000u /* of the module: the rest is heap */
 #define FORGED_MALLOC 0x20000u
@@ -55,9 +57,10 @@ struct forged {
 		uint32_t block, used;
 	} pool_of[8];
 	uint32_t pool_count;
+	struct forged_memory memory; /* the same, as fuzzers change it */
 };
 
-static inline void forged_put(uint64_t address, size_t offset, uint64_t word)
+static inline void forged_put_at(uint64_t address, size_t offset, uint64_t word)
 {
 	memcpy((void *)(uintptr_t)(address + offset), &word, sizeof(word));
 }
@@ -105,8 +108,8 @@ static inline uint64_t forged_object(struct forged *forged, uint64_t type, uint3
 	uint64_t address = forged_block(forged, size + (collected ? 16 : 0));
 
 	address += collected ? 16 : 0;
-	forged_put(address, OBJECT_REFCOUNT, 2);
-	forged_put(address, OBJECT_TYPE, type);
+	forged_put_at(address, OBJECT_REFCOUNT, 2);
+	forged_put_at(address, OBJECT_TYPE, type);
 	return address;
 }
 
@@ -121,7 +124,7 @@ static inline uint64_t forged_str(struct forged *forged, const char *text)
 	uint64_t address = forged_object(forged, forged_symbol(forged, FORGED_STR),
 					 (uint32_t)(48 + strlen(text) + 1), false);
 
-	forged_put(address, OBJECT_SIZE, strlen(text));
+	forged_put_at(address, OBJECT_SIZE, strlen(text));
 	forged_put_half(address, 32, 1u | 1u << 2 | 1u << 5 | 1u << 6);
 	memcpy((void *)(uintptr_t)(address + 48), text, strlen(text) + 1);
 	return address;
@@ -134,17 +137,17 @@ static inline uint64_t forged_dict(struct forged *forged, const uint64_t (*entri
 	uint64_t dict = forged_object(forged, forged_symbol(forged, FORGED_DICT), 48, true);
 	uint64_t keys = forged_block(forged, 32 + 8 + 5 * 16);
 
-	forged_put(keys, 0, 1);
+	forged_put_at(keys, 0, 1);
 	((unsigned char *)(uintptr_t)keys)[8] = 3;
 	((unsigned char *)(uintptr_t)keys)[9] = 3;
 	((unsigned char *)(uintptr_t)keys)[10] = 1;
-	forged_put(keys, 24, count);
+	forged_put_at(keys, 24, count);
 	for (size_t i = 0; i < count; i++) {
-		forged_put(keys, 40 + i * 16, entries[i][0]);
-		forged_put(keys, 48 + i * 16, entries[i][1]);
+		forged_put_at(keys, 40 + i * 16, entries[i][0]);
+		forged_put_at(keys, 48 + i * 16, entries[i][1]);
 	}
-	forged_put(dict, 16, count);
-	forged_put(dict, 32, keys);
+	forged_put_at(dict, 16, count);
+	forged_put_at(dict, 32, keys);
 	return dict;
 }
 
@@ -154,12 +157,12 @@ static inline void forged_type(const struct forged *forged, uint64_t type, const
 	uint64_t text = type + 0x300;
 
 	memcpy((void *)(uintptr_t)text, name, strlen(name) + 1);
-	forged_put(type, OBJECT_REFCOUNT, 7);
-	forged_put(type, OBJECT_TYPE, forged_symbol(forged, FORGED_TYPE));
-	forged_put(type, TYPE_NAME, text);
-	forged_put(type, TYPE_BASICSIZE, basicsize);
-	forged_put(type, TYPE_ITEMSIZE, itemsize);
-	forged_put(type, TYPE_FLAGS, flags | FLAG_READY);
+	forged_put_at(type, OBJECT_REFCOUNT, 7);
+	forged_put_at(type, OBJECT_TYPE, forged_symbol(forged, FORGED_TYPE));
+	forged_put_at(type, TYPE_NAME, text);
+	forged_put_at(type, TYPE_BASICSIZE, basicsize);
+	forged_put_at(type, TYPE_ITEMSIZE, itemsize);
+	forged_put_at(type, TYPE_FLAGS, flags | FLAG_READY);
 }
 
 static inline void forged_symbols(struct forged *forged)
@@ -233,12 +236,12 @@ static inline void forged_arena(struct forged *forged)
 	uint64_t arena = forged->base + FORGED_ARENA;
 
 	forged->pools = (arena + FORGED_POOL - 1) / FORGED_POOL * FORGED_POOL;
-	forged_put(objects, 0, arena);
-	forged_put(objects, 8, forged->pools + 8 * (uint64_t)FORGED_POOL);
+	forged_put_at(objects, 0, arena);
+	forged_put_at(objects, 8, forged->pools + 8 * (uint64_t)FORGED_POOL);
 	forged_put_half(objects, 16, 40);
 	forged_put_half(objects, 20, forged->pools == arena ? 64 : 63);
 	/* The second one is the last unused one. The variable has no symbol. */
-	forged_put(forged->base, 0xf000, objects);
+	forged_put_at(forged->base, 0xf000, objects);
 }
 
 /* class Session, in module app. */
@@ -248,9 +251,9 @@ static inline void forged_session_type(struct forged *forged)
 	uint64_t type = forged_malloc(forged, 16 + 904 + 64) + 16;
 
 	forged_type(forged, type, "Session", FLAG_COLLECTED | FLAG_HEAP_TYPE, 32, 0);
-	forged_put(type, TYPE_DICT, forged_dict(forged, module, 1));
-	forged_put(type, TYPE_DICTOFFSET, 24);
-	forged_put(type, 864, forged_str(forged, "Session"));
+	forged_put_at(type, TYPE_DICT, forged_dict(forged, module, 1));
+	forged_put_at(type, TYPE_DICTOFFSET, 24);
+	forged_put_at(type, 864, forged_str(forged, "Session"));
 	forged->session_type = type;
 }
 
@@ -259,7 +262,7 @@ static inline uint64_t forged_session(struct forged *forged)
 	uint64_t attributes[1][2] = {{forged->names, forged_str(forged, "value")}};
 	uint64_t session = forged_object(forged, forged->session_type, 32, true);
 
-	forged_put(session, 24, forged_dict(forged, attributes, 1));
+	forged_put_at(session, 24, forged_dict(forged, attributes, 1));
 	return session;
 }
 
@@ -271,21 +274,21 @@ static inline void forged_sessions(struct forged *forged)
 	forged->names = forged_str(forged, "name");
 	list = forged_object(forged, forged_symbol(forged, FORGED_LIST), 40, true);
 	for (size_t i = 0; i < FORGED_SESSIONS; i++)
-		forged_put(items, i * 8, forged_session(forged));
-	forged_put(list, 16, FORGED_SESSIONS);
-	forged_put(list, 24, items);
-	forged_put(list, 32, 75);
+		forged_put_at(items, i * 8, forged_session(forged));
+	forged_put_at(list, 16, FORGED_SESSIONS);
+	forged_put_at(list, 24, items);
+	forged_put_at(list, 32, 75);
 	forged->sessions = list;
 	/* One in the pool's list of free blocks, one in a list of the type's. */
 	freed = forged_object(forged, forged->session_type, 32, true);
 	dead = forged_object(forged, forged->session_type, 32, true);
-	forged_put(dead, OBJECT_REFCOUNT, 0);
+	forged_put_at(dead, OBJECT_REFCOUNT, 0);
 	forged->free_session = freed - 16;
 	for (uint32_t i = 0; i < forged->pool_count; i++) {
 		if (forged->pool_of[i].block != 48)
 			continue;
-		forged_put(forged->pool_of[i].address, 8, freed - 16);
-		forged_put(freed - 16, 0, 0);
+		forged_put_at(forged->pool_of[i].address, 8, freed - 16);
+		forged_put_at(freed - 16, 0, 0);
 		forged_put_half(forged->pool_of[i].address, 0, forged->pool_of[i].used - 1);
 	}
 }
@@ -298,19 +301,19 @@ static inline void forged_interpreter(struct forged *forged)
 	uint64_t app = forged_object(forged, forged_symbol(forged, FORGED_MODULE), 56, true);
 	uint64_t modules[1][2] = {{forged_str(forged, "app"), app}};
 
-	forged_put(app, 16, forged_dict(forged, variables, 1));
+	forged_put_at(app, 16, forged_dict(forged, variables, 1));
 	forged_put_half(forged_symbol(forged, FORGED_VERSION), 0, 0x030b02f0);
-	forged_put(runtime, 40, interpreter);
-	forged_put(interpreter, 16, thread);
-	forged_put(interpreter, 888, forged_dict(forged, modules, 1));
-	forged_put(thread, 16, interpreter);
+	forged_put_at(runtime, 40, interpreter);
+	forged_put_at(interpreter, 16, thread);
+	forged_put_at(interpreter, 888, forged_dict(forged, modules, 1));
+	forged_put_at(thread, 16, interpreter);
 }
 
 /* False: no memory. */
 static inline bool forged_make(struct forged *forged)
 {
-	void *bytes = mmap(NULL, FORGED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			   -1, 0);
+	void *bytes = mmap(forged_memory_place(FORGED_BASE), FORGED_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	if (bytes == MAP_FAILED)
 		return false;
@@ -325,6 +328,15 @@ static inline bool forged_make(struct forged *forged)
 	forged_interpreter(forged);
 	for (uint32_t i = forged->pool_count; i < 8; i++)
 		forged_put_half(forged->pools + (uint64_t)i * FORGED_POOL, 36, 1);
+	forged->memory = (struct forged_memory){.bytes = forged->bytes,
+						.base = forged->base,
+						.size = FORGED_BYTES,
+						.maps = forged->maps,
+						.modules = forged->modules,
+						.block_count = forged->block_count};
+	memcpy(forged->memory.blocks, forged->blocks, sizeof(forged->blocks));
+	memcpy(forged->memory.sizes, forged->sizes, sizeof(forged->sizes));
+	forged_memory_find_places(&forged->memory);
 	return true;
 }
 
@@ -332,15 +344,7 @@ static inline bool forged_make(struct forged *forged)
 static inline int forged_walk(const struct forged *forged, struct intern *strings,
 			      struct heap_sink *sink)
 {
-	uint64_t *starts = malloc(sizeof(forged->blocks)), *sizes = malloc(sizeof(forged->sizes));
-	int error;
-
-	if (starts)
-		memcpy(starts, forged->blocks, sizeof(forged->blocks));
-	if (sizes)
-		memcpy(sizes, forged->sizes, sizeof(forged->sizes));
-	error = heap_sink_init(sink, strings, starts, sizes, NULL, forged->block_count);
-	return error ? error : runtime_walk_heaps(&forged->maps, NULL, &forged->modules, sink);
+	return forged_memory_walk(&forged->memory, strings, sink);
 }
 
 static inline void forged_free(struct forged *forged)

@@ -19,7 +19,9 @@
 #include "heap/data_modules.h"
 #include "runtime/dotnet.h"
 #include "runtime/runtime.h"
+#include "unit/forged_memory.h"
 
+#define FORGED_BASE 0x200000000000ull
 #define FORGED_BYTES (1u << 20)
 #define FORGED_DATA 0x40000u /* of the module: the rest is heap */
 #define FORGED_REGION 0x40000u
@@ -78,9 +80,10 @@ struct forged {
 	struct image image;
 	struct symbol symbols[2];
 	char names_text[64];
+	struct forged_memory memory; /* the same, as fuzzers change it */
 };
 
-static inline void forged_put(uint64_t address, size_t offset, uint64_t word)
+static inline void forged_put_at(uint64_t address, size_t offset, uint64_t word)
 {
 	memcpy((void *)(uintptr_t)(address + offset), &word, sizeof(word));
 }
@@ -124,15 +127,15 @@ static inline void forged_descriptor(const struct forged *forged)
 				   forged_table(forged, FORGED_FREE)};
 
 	memcpy((void *)(uintptr_t)(forged->base + AT_TEXT), text, sizeof(text));
-	forged_put(at, 0, 0x0043414443434e44ull);
+	forged_put_at(at, 0, 0x0043414443434e44ull);
 	forged_put_half(at, 8, 1);
 	forged_put_half(at, 12, sizeof(text) - 1);
-	forged_put(at, 16, forged->base + AT_TEXT);
+	forged_put_at(at, 16, forged->base + AT_TEXT);
 	forged_put_half(at, 24, 4);
-	forged_put(at, 32, pointers);
+	forged_put_at(at, 32, pointers);
 	for (size_t i = 0; i < 4; i++) {
-		forged_put(pointers, i * 8, pointers + 64 + i * 8);
-		forged_put(pointers, 64 + i * 8, values[i]);
+		forged_put_at(pointers, i * 8, pointers + 64 + i * 8);
+		forged_put_at(pointers, 64 + i * 8, values[i]);
 	}
 }
 
@@ -140,20 +143,21 @@ static inline void forged_collector(const struct forged *forged)
 {
 	uint64_t collector = forged->base + AT_COLLECTOR, values = forged->base + AT_VALUES;
 
-	forged_put(forged->base + AT_TABLE, 16, values + 0x1f8);
-	forged_put(values, 0x1f8, collector);
-	forged_put(collector, 8, 64);
-	forged_put(collector, 16, DOTNET_GENERATIONS);
+	forged_put_at(forged->base + AT_TABLE, 16, values + 0x1f8);
+	forged_put_at(values, 0x1f8, collector);
+	forged_put_at(collector, 8, 64);
+	forged_put_at(collector, 16, DOTNET_GENERATIONS);
 	for (size_t i = 0; i < 32; i++)
-		forged_put(collector, 24 + i * 8, values + i * 8);
-	forged_put(collector, 24 + COLLECTOR_TABLE * 8, forged->base + AT_GENERATIONS);
-	forged_put(collector, 24 + COLLECTOR_HEAP_LIST * 8, 0);
-	forged_put(collector, 24 + COLLECTOR_HANDLES * 8, forged->base + AT_HANDLES);
-	forged_put(collector, 24 + COLLECTOR_HEAP_FIELDS * 8, forged->base + AT_FIELDS);
-	forged_put(collector, 24 + COLLECTOR_GENERATION_FIELDS * 8, forged->base + AT_FIELDS + 128);
+		forged_put_at(collector, 24 + i * 8, values + i * 8);
+	forged_put_at(collector, 24 + COLLECTOR_TABLE * 8, forged->base + AT_GENERATIONS);
+	forged_put_at(collector, 24 + COLLECTOR_HEAP_LIST * 8, 0);
+	forged_put_at(collector, 24 + COLLECTOR_HANDLES * 8, forged->base + AT_HANDLES);
+	forged_put_at(collector, 24 + COLLECTOR_HEAP_FIELDS * 8, forged->base + AT_FIELDS);
+	forged_put_at(collector, 24 + COLLECTOR_GENERATION_FIELDS * 8,
+		      forged->base + AT_FIELDS + 128);
 	forged_put_half(forged->base + AT_FIELDS, 128 + 4, 8); /* start_segment */
-	forged_put(values, COLLECTOR_EPHEMERAL * 8, forged->base + AT_SEGMENTS);
-	forged_put(values, COLLECTOR_QUEUE * 8, forged->base + AT_QUEUE);
+	forged_put_at(values, COLLECTOR_EPHEMERAL * 8, forged->base + AT_SEGMENTS);
+	forged_put_at(values, COLLECTOR_QUEUE * 8, forged->base + AT_QUEUE);
 }
 
 /* Its EEClass is behind it. `row`: of its name; 0: an array, whose components are of `item`. */
@@ -165,12 +169,12 @@ static inline void forged_type(const struct forged *forged, enum forged_type typ
 	forged_put_half(table, 0, flags);
 	forged_put_half(table, 4, base_size);
 	forged_put_half(table, 8, row << 8);
-	forged_put(table, 24, forged->base + AT_MODULE);
-	forged_put(table, 40, class);
-	forged_put(table, 48, row ? 0 : forged_table(forged, item));
-	forged_put(class, 16, table);
+	forged_put_at(table, 24, forged->base + AT_MODULE);
+	forged_put_at(table, 40, class);
+	forged_put_at(table, 48, row ? 0 : forged_table(forged, item));
+	forged_put_at(class, 16, table);
 	if (type != FORGED_OBJECT && row)
-		forged_put(table, 16, forged_table(forged, FORGED_OBJECT));
+		forged_put_at(table, 16, forged_table(forged, FORGED_OBJECT));
 }
 
 /* One run of references, `words` of them from `start` on; 0: an array's components. */
@@ -179,9 +183,9 @@ static inline void forged_series(const struct forged *forged, enum forged_type t
 {
 	uint64_t table = forged_table(forged, type);
 
-	forged_put(table - 8, 0, 1);
-	forged_put(table - 16, 0, start);
-	forged_put(table - 24, 0, words * 8 - base_size);
+	forged_put_at(table - 8, 0, 1);
+	forged_put_at(table - 16, 0, start);
+	forged_put_at(table - 24, 0, words * 8 - base_size);
 }
 
 /* The n-th field of a class: an object reference. */
@@ -190,9 +194,9 @@ static inline void forged_field(const struct forged *forged, enum forged_type ty
 {
 	uint64_t class = forged_table(forged, type) + 0x100, list = class + 0x80;
 
-	forged_put(class, 24, list);
-	forged_put(list + n * 16, 8,
-		   token | (uint64_t)is_static << 24 | (uint64_t)offset << 32 | 0x12ull << 59);
+	forged_put_at(class, 24, list);
+	forged_put_at(list + n * 16, 8,
+		      token | (uint64_t)is_static << 24 | (uint64_t)offset << 32 | 0x12ull << 59);
 }
 
 static inline void forged_types(const struct forged *forged)
@@ -210,9 +214,9 @@ static inline void forged_types(const struct forged *forged)
 	forged_put_short(session + 0x100, 50, 2);
 	forged_put_short(session + 0x100, 54, 1);
 	/* MethodTableAuxiliaryData, and before it where static fields are. */
-	forged_put(session, 32, session + 0x2c0);
-	forged_put(session, 0x2c0 - 8, session);
-	forged_put(session, 0x2c0 - 24, forged_statics(forged) | 1);
+	forged_put_at(session, 32, session + 0x2c0);
+	forged_put_at(session, 0x2c0 - 8, session);
+	forged_put_at(session, 0x2c0 - 24, forged_statics(forged) | 1);
 	forged_type(forged, FORGED_SESSIONS_ARRAY, 0,
 		    TABLE_COMPONENTS | TABLE_POINTERS | TABLE_ARRAY | TABLE_VECTOR | 8, 24,
 		    FORGED_SESSION);
@@ -224,10 +228,10 @@ static inline void forged_types(const struct forged *forged)
 	/* Box<Session>: its arguments are behind one list for each class that it derives from. */
 	forged_type(forged, FORGED_BOX, 3, TABLE_POINTERS | 0x10, 24, 0);
 	forged_series(forged, FORGED_BOX, 8, 1, 24);
-	forged_put(box, 48, box + 0x60);
-	forged_put(box, 0x58, 1ull << 32 | 1ull << 48);
-	forged_put(box, 0x60, box + 0x70);
-	forged_put(box, 0x70, session);
+	forged_put_at(box, 48, box + 0x60);
+	forged_put_at(box, 0x58, 1ull << 32 | 1ull << 48);
+	forged_put_at(box, 0x60, box + 0x70);
+	forged_put_at(box, 0x70, session);
 	forged_type(forged, FORGED_INNER, 4, 0x10, 24, 0);
 	memcpy((void *)(uintptr_t)(forged_table(forged, FORGED_INNER) + 48),
 	       (void *)(uintptr_t)(box + 48), 8);
@@ -237,10 +241,10 @@ static inline void forged_types(const struct forged *forged)
 		    TABLE_COMPONENTS | TABLE_POINTERS | TABLE_ARRAY | TABLE_VECTOR | 24, 24,
 		    FORGED_PAIR);
 	pairs = forged_table(forged, FORGED_PAIRS_ARRAY);
-	forged_put(pairs - 8, 0, -2ull);
-	forged_put(pairs - 16, 0, 16);
-	forged_put(pairs - 24, 0, 1 | 8ull << 32);
-	forged_put(pairs - 32, 0, 1);
+	forged_put_at(pairs - 8, 0, -2ull);
+	forged_put_at(pairs - 16, 0, 16);
+	forged_put_at(pairs - 24, 0, 1 | 8ull << 32);
+	forged_put_at(pairs - 32, 0, 1);
 }
 
 /* An image with metadata; its row numbers are those of forged_types() and forged_field(). */
@@ -268,10 +272,10 @@ static inline void forged_image(const struct forged *forged)
 	forged_put_half(metadata, 32, 0x7e23); /* "#~" */
 	forged_put_half(metadata, 36, 0x400);
 	forged_put_half(metadata, 40, sizeof(strings));
-	forged_put(metadata, 44, 0x73676e6972745323ull); /* "#Strings" */
+	forged_put_at(metadata, 44, 0x73676e6972745323ull); /* "#Strings" */
 	memcpy((void *)(uintptr_t)(metadata + 0x400), strings, sizeof(strings));
 	tables = metadata + 0x100;
-	forged_put(tables, 8, 1ull << 2 | 1ull << 4 | 1ull << 0x29);
+	forged_put_at(tables, 8, 1ull << 2 | 1ull << 4 | 1ull << 0x29);
 	forged_put_half(tables, 24, ARRAY_SIZE(types));
 	forged_put_half(tables, 28, ARRAY_SIZE(fields));
 	forged_put_half(tables, 32, 1);
@@ -293,13 +297,13 @@ static inline void forged_module(const struct forged *forged)
 
 	forged_put_half(list, 0, 1);
 	forged_put_half(list, 8 + 8, 4);
-	forged_put(list, 8 + 16, forged->base + AT_ASSEMBLY);
-	forged_put(forged->base + AT_ASSEMBLY, 24, module);
-	forged_put(module, 312, forged->base + AT_ASSEMBLY);
-	forged_put(module, 288, forged->base + AT_IMAGE);
-	forged_put(module, 624 + 8, forged->base + AT_MAP);
+	forged_put_at(list, 8 + 16, forged->base + AT_ASSEMBLY);
+	forged_put_at(forged->base + AT_ASSEMBLY, 24, module);
+	forged_put_at(module, 312, forged->base + AT_ASSEMBLY);
+	forged_put_at(module, 288, forged->base + AT_IMAGE);
+	forged_put_at(module, 624 + 8, forged->base + AT_MAP);
 	forged_put_half(module, 624 + 16, 3);
-	forged_put(forged->base + AT_MAP, 16, forged_table(forged, FORGED_SESSION));
+	forged_put_at(forged->base + AT_MAP, 16, forged_table(forged, FORGED_SESSION));
 }
 
 static inline uint64_t forged_object(struct forged *forged, enum forged_type type, uint32_t count)
@@ -310,7 +314,7 @@ static inline uint64_t forged_object(struct forged *forged, enum forged_type typ
 	memcpy(&flags, (void *)(uintptr_t)table, 4);
 	memcpy(&base_size, (void *)(uintptr_t)(table + 4), 4);
 	size = base_size + (flags & TABLE_COMPONENTS ? (uint64_t)count * (flags & 0xffff) : 0);
-	forged_put(address, 0, table);
+	forged_put_at(address, 0, table);
 	if (flags & TABLE_COMPONENTS)
 		forged_put_half(address, 8, count);
 	forged->heap_end = address + (size + 7) / 8 * 8;
@@ -324,29 +328,30 @@ static inline void forged_objects(struct forged *forged)
 
 	forged_object(forged, FORGED_SESSIONS_ARRAY, 4);
 	forged->array = forged_object(forged, FORGED_SESSIONS_ARRAY, FORGED_SESSIONS);
-	forged_put(forged_statics(forged), 0, forged->array);
+	forged_put_at(forged_statics(forged), 0, forged->array);
 	for (size_t i = 0; i < FORGED_SESSIONS; i++) {
 		forged->sessions[i] = forged_object(forged, FORGED_SESSION, 0);
-		forged_put(forged->array, 16 + i * 8, forged->sessions[i]);
-		forged_put(forged->sessions[i], 16, forged_object(forged, FORGED_BYTES_ARRAY, 100));
+		forged_put_at(forged->array, 16 + i * 8, forged->sessions[i]);
+		forged_put_at(forged->sessions[i], 16,
+			      forged_object(forged, FORGED_BYTES_ARRAY, 100));
 		if (i)
-			forged_put(forged->sessions[i - 1], 8, forged->sessions[i]);
+			forged_put_at(forged->sessions[i - 1], 8, forged->sessions[i]);
 		if (i == 2)
 			forged_object(forged, FORGED_FREE, 40);
 	}
 	/* A thread's memory: anything may stand there. */
 	gap = forged->heap_end;
 	memset((void *)(uintptr_t)gap, 0x5a, FORGED_GAP);
-	forged_put(forged->base + AT_LOCALS, 0, gap);
-	forged_put(forged->base + AT_LOCALS, 8, gap + FORGED_GAP - OBJECT_BYTES_MIN);
+	forged_put_at(forged->base + AT_LOCALS, 0, gap);
+	forged_put_at(forged->base + AT_LOCALS, 8, gap + FORGED_GAP - OBJECT_BYTES_MIN);
 	forged->heap_end = gap + FORGED_GAP;
 	forged->box = forged_object(forged, FORGED_BOX, 0);
 	forged->pairs = forged_object(forged, FORGED_PAIRS_ARRAY, 3);
 	for (size_t i = 0; i < 3; i++) {
-		forged_put(forged->pairs, 16 + i * 24, forged_object(forged, FORGED_INNER, 0));
-		forged_put(forged->pairs, 24 + i * 24, forged->sessions[0]); /* a number */
+		forged_put_at(forged->pairs, 16 + i * 24, forged_object(forged, FORGED_INNER, 0));
+		forged_put_at(forged->pairs, 24 + i * 24, forged->sessions[0]); /* a number */
 	}
-	forged_put(forged->pairs, 16 + 16, forged->box);
+	forged_put_at(forged->pairs, 16 + 16, forged->box);
 	forged->finalised = forged_object(forged, FORGED_OBJECT, 0);
 }
 
@@ -354,19 +359,19 @@ static inline void forged_regions(const struct forged *forged)
 {
 	uint64_t segment = forged->base + AT_SEGMENTS, region = forged->base + FORGED_REGION;
 
-	forged_put(forged->base + AT_GENERATIONS, 8, segment);
-	forged_put(segment, 0, region); /* as it was at the last collection */
-	forged_put(segment, 8, region + FORGED_REGION_BYTES);
-	forged_put(segment, 32, region);
-	forged_put(forged->base + AT_VALUES, COLLECTOR_ALLOCATED * 8, forged->heap_end);
+	forged_put_at(forged->base + AT_GENERATIONS, 8, segment);
+	forged_put_at(segment, 0, region); /* as it was at the last collection */
+	forged_put_at(segment, 8, region + FORGED_REGION_BYTES);
+	forged_put_at(segment, 32, region);
+	forged_put_at(forged->base + AT_VALUES, COLLECTOR_ALLOCATED * 8, forged->heap_end);
 }
 
 static inline void forged_threads(const struct forged *forged)
 {
 	uint64_t store = forged->base + AT_STORE, thread = forged->base + AT_THREAD;
 
-	forged_put(store, 160, thread + 112);
-	forged_put(thread, 32, forged->base + AT_LOCALS);
+	forged_put_at(store, 160, thread + 112);
+	forged_put_at(thread, 32, forged->base + AT_LOCALS);
 }
 
 /* A table with one segment: a pinned handle of the box, a weak one of the first session, and a
@@ -376,22 +381,22 @@ static inline void forged_handles(const struct forged *forged)
 	uint64_t map = forged->base + AT_HANDLES, segment = forged->base + AT_SEGMENT;
 	uint64_t handles = segment + 4096, table = map + 0x200;
 
-	forged_put(map, 0, map + 0x80);
-	forged_put(map, 0x80, map + 0x100);
-	forged_put(map, 0x100, map + 0x180);
-	forged_put(map, 0x180, table);
-	forged_put(table, 48, segment);
+	forged_put_at(map, 0, map + 0x80);
+	forged_put_at(map, 0x80, map + 0x100);
+	forged_put_at(map, 0x100, map + 0x180);
+	forged_put_at(map, 0x180, table);
+	forged_put_at(table, 48, segment);
 	memset((void *)(uintptr_t)(segment + 1560), 0xff, 360);
 	((unsigned char *)(uintptr_t)segment)[1560] = 3;
 	((unsigned char *)(uintptr_t)segment)[1561] = 0;
 	((unsigned char *)(uintptr_t)segment)[1562] = 6;
 	((unsigned char *)(uintptr_t)segment)[1680 + 2] = 3;
-	forged_put(segment, 1920 + 12 * 6, 0);
-	forged_put(segment, 1920 + 12 * 6 + 8, table);
-	forged_put(handles, 0, forged->pairs);
-	forged_put(handles, 64 * 8, forged->sessions[0]);
-	forged_put(handles, 2 * 64 * 8ul + 8, forged->box);
-	forged_put(handles, 3 * 64 * 8ul + 8, forged->sessions[4]);
+	forged_put_at(segment, 1920 + 12 * 6, 0);
+	forged_put_at(segment, 1920 + 12 * 6 + 8, table);
+	forged_put_at(handles, 0, forged->pairs);
+	forged_put_at(handles, 64 * 8, forged->sessions[0]);
+	forged_put_at(handles, 2 * 64 * 8ul + 8, forged->box);
+	forged_put_at(handles, 3 * 64 * 8ul + 8, forged->sessions[4]);
 }
 
 static inline void forged_queue(const struct forged *forged)
@@ -400,12 +405,12 @@ static inline void forged_queue(const struct forged *forged)
 
 	/* The second session has one, too. */
 	for (size_t i = 0; i < 6; i++)
-		forged_put(queue, i * 8, list + 8);
-	forged_put(queue, 6 * 8, list + 16);
-	forged_put(queue, 7 * 8, list);
-	forged_put(queue, 8 * 8, list + 0x80);
-	forged_put(list, 0, forged->sessions[1]);
-	forged_put(list, 8, forged->finalised);
+		forged_put_at(queue, i * 8, list + 8);
+	forged_put_at(queue, 6 * 8, list + 16);
+	forged_put_at(queue, 7 * 8, list);
+	forged_put_at(queue, 8 * 8, list + 0x80);
+	forged_put_at(list, 0, forged->sessions[1]);
+	forged_put_at(list, 8, forged->finalised);
 }
 
 /* The module's mapping, and that of the heap; paths are of constant text. */
@@ -445,8 +450,8 @@ static inline void forged_maps(struct forged *forged)
 /* False: no memory. */
 static inline bool forged_make(struct forged *forged)
 {
-	void *bytes = mmap(NULL, FORGED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			   -1, 0);
+	void *bytes = mmap(forged_memory_place(FORGED_BASE), FORGED_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	if (bytes == MAP_FAILED)
 		return false;
@@ -463,6 +468,12 @@ static inline bool forged_make(struct forged *forged)
 	forged_threads(forged);
 	forged_handles(forged);
 	forged_queue(forged);
+	forged->memory = (struct forged_memory){.bytes = forged->bytes,
+						.base = forged->base,
+						.size = FORGED_BYTES,
+						.maps = forged->maps,
+						.modules = forged->modules};
+	forged_memory_find_places(&forged->memory);
 	return true;
 }
 
@@ -470,9 +481,7 @@ static inline bool forged_make(struct forged *forged)
 static inline int forged_walk(const struct forged *forged, struct intern *strings,
 			      struct heap_sink *sink)
 {
-	int error = heap_sink_init(sink, strings, NULL, NULL, NULL, 0);
-
-	return error ? error : runtime_walk_heaps(&forged->maps, NULL, &forged->modules, sink);
+	return forged_memory_walk(&forged->memory, strings, sink);
 }
 
 static inline void forged_free(struct forged *forged)

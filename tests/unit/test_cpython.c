@@ -167,9 +167,9 @@ static void what_contradicts_itself_is_not_read(void **state)
 	forged_put_half(version, 0, 0x030a00f0); /* its interpreter is elsewhere */
 	expect_why(forged, "interpreter is not");
 	forged_put_half(version, 0, 0x030b02f0);
-	forged_put(forged->base, 0xf000, 0);
+	forged_put_at(forged->base, 0xf000, 0);
 	expect_why(forged, "allocator is not found");
-	forged_put(runtime, 40, runtime);
+	forged_put_at(runtime, 40, runtime);
 	expect_why(forged, "interpreter is not");
 }
 
@@ -180,8 +180,8 @@ static void a_pool_that_contradicts_itself_is_left_out(void **state)
 	uint64_t pool = forged->pool_of[0].address, free_block = pool + 48;
 
 	/* In a circle. */
-	forged_put(pool, 8, free_block);
-	forged_put(free_block, 0, free_block);
+	forged_put_at(pool, 8, free_block);
+	forged_put_at(free_block, 0, free_block);
 	walk(forged, &walked);
 	assert_true(walked.sink.reports.items[0].nonsense > 0);
 	assert_int_equal(heap_sink_node(&walked.sink, free_block), BLOCK_NONE);
@@ -259,7 +259,7 @@ static void nonsense_anywhere_does_no_harm(void **state)
 		struct walked walked = {0};
 
 		for (uint64_t j = next_random(&seed) % 4; j < 4; j++)
-			forged_put(random_place(forged, &seed), 0, random_word(forged, &seed));
+			forged_put_at(random_place(forged, &seed), 0, random_word(forged, &seed));
 		assert_int_equal(forged_walk(forged, &walked.strings, &walked.sink), 0);
 		expect_sound(&walked.sink);
 		walked_free(&walked);

@@ -188,15 +188,31 @@ static void expect_why(const struct forged *forged, const char *words)
 	walked_free(&walked);
 }
 
+static void without_static_fields_objects_refer_all_the_same(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	uint32_t before;
+
+	walk(forged, &walked);
+	before = references_of(&walked.sink, forged->array);
+	walked_free(&walked);
+	forged_put_at(forged_table(forged, FORGED_SESSION), 0x2c0 - 24, 0);
+	walk(forged, &walked);
+	assert_true(before > 0);
+	assert_int_equal(references_of(&walked.sink, forged->array), before);
+	walked_free(&walked);
+}
+
 static void what_cannot_be_read_is_said(void **state)
 {
 	struct forged *forged = *state;
 	uint64_t invalid = forged->base + AT_VALUES + COLLECTOR_INVALID * 8;
 
-	forged_put(invalid, 0, 1);
+	forged_put_at(invalid, 0, 1);
 	expect_why(forged, "collects too often");
-	forged_put(invalid, 0, 0);
-	forged_put(forged->base + AT_COLLECTOR, 16, 4);
+	forged_put_at(invalid, 0, 0);
+	forged_put_at(forged->base + AT_COLLECTOR, 16, 4);
 	expect_why(forged, "collector");
 	forged->image.table.count = 1;
 	expect_why(forged, "9 and 10");
@@ -210,9 +226,9 @@ static void lists_that_do_not_end_are_left(void **state)
 	uint64_t segment = forged->base + AT_SEGMENTS;
 	struct walked walked;
 
-	forged_put(segment, 48, segment);
-	forged_put(forged->base + AT_THREAD, 112, forged->base + AT_THREAD + 112);
-	forged_put(forged->base + AT_SEGMENT, 1920 + 12 * 6, forged->base + AT_SEGMENT);
+	forged_put_at(segment, 48, segment);
+	forged_put_at(forged->base + AT_THREAD, 112, forged->base + AT_THREAD + 112);
+	forged_put_at(forged->base + AT_SEGMENT, 1920 + 12 * 6, forged->base + AT_SEGMENT);
 	walk(forged, &walked);
 	assert_int_equal(walked.sink.reports.items[0].nonsense, 1);
 	assert_int_equal(count_class(&walked.sink, "Planted.Session"), FORGED_SESSIONS);
@@ -224,7 +240,7 @@ static void after_nonsense_the_next_object_is_found(void **state)
 	struct forged *forged = *state;
 	struct walked walked;
 
-	forged_put(forged->sessions[1], 0, forged->base + 0x123456);
+	forged_put_at(forged->sessions[1], 0, forged->base + 0x123456);
 	walk(forged, &walked);
 	assert_int_equal(walked.sink.reports.items[0].nonsense, 1);
 	assert_int_equal(count_class(&walked.sink, "Planted.Session"), FORGED_SESSIONS - 1);
@@ -302,7 +318,7 @@ static void nonsense_anywhere_does_no_harm(void **state)
 		struct walked walked = {0};
 
 		for (uint64_t j = next_random(&seed) % 4; j < 4; j++)
-			forged_put(random_place(forged, &seed), 0, random_word(forged, &seed));
+			forged_put_at(random_place(forged, &seed), 0, random_word(forged, &seed));
 		assert_int_equal(forged_walk(forged, &walked.strings, &walked.sink), 0);
 		expect_sound(&walked.sink);
 		walked_free(&walked);
@@ -319,6 +335,7 @@ int main(void)
 		FORGED(every_object_has_its_class),
 		FORGED(references_have_the_names_of_fields),
 		FORGED(what_holds_objects_has_a_name),
+		FORGED(without_static_fields_objects_refer_all_the_same),
 		FORGED(what_cannot_be_read_is_said),
 		FORGED(lists_that_do_not_end_are_left),
 		FORGED(after_nonsense_the_next_object_is_found),

@@ -176,9 +176,8 @@ struct referrer {
 	const struct dotnet_type *type;
 	uint32_t node;
 	uint64_t object, size;
-	uint64_t words_left;  /* series may overlap: no more than the object has */
-	const uint64_t *slot; /* the next static field in it; see dotnet->slots */
-	const uint64_t *last_slot;
+	uint64_t words_left; /* series may overlap: no more than the object has */
+	size_t slot;	     /* the next static field in it: a place in dotnet->slots */
 };
 
 /* The field that has the reference at an offset, itself or in its structure. */
@@ -200,13 +199,16 @@ static uint32_t field_label(const struct dotnet_type *type, uint64_t offset)
 /* Whether an address, each higher than the one before, is that of a static field. */
 static bool is_slot(struct referrer *referrer, uint64_t address)
 {
-	while (referrer->slot < referrer->last_slot && *referrer->slot < address)
+	const uint64_t *slots = referrer->dotnet->slots.items;
+	size_t count = referrer->dotnet->slots.count;
+
+	while (referrer->slot < count && slots[referrer->slot] < address)
 		referrer->slot++;
-	return referrer->slot < referrer->last_slot && *referrer->slot == address;
+	return referrer->slot < count && slots[referrer->slot] == address;
 }
 
 /* The first static field at or after an address. */
-static const uint64_t *find_slot(const struct dotnet *dotnet, uint64_t address)
+static size_t find_slot(const struct dotnet *dotnet, uint64_t address)
 {
 	size_t low = 0, high = dotnet->slots.count;
 
@@ -218,7 +220,7 @@ static const uint64_t *find_slot(const struct dotnet *dotnet, uint64_t address)
 		else
 			high = middle;
 	}
-	return dotnet->slots.items + low;
+	return low;
 }
 
 /* The references at [offset, end) of the object. */
@@ -333,8 +335,7 @@ int dotnet_refer(void *state, struct heap_sink *sink, uint32_t node)
 				    .object = sink->starts[node],
 				    .size = sink->sizes[node],
 				    .words_left = sink->sizes[node] / 8,
-				    .slot = find_slot(dotnet, sink->starts[node]),
-				    .last_slot = dotnet->slots.items + dotnet->slots.count};
+				    .slot = find_slot(dotnet, sink->starts[node])};
 	int error = 0;
 
 	if (class < dotnet->first_class || class - dotnet->first_class >= dotnet->class_types.count)
