@@ -6,7 +6,8 @@
 #
 # Groups: build static vm package kubernetes dotnet runtimes test, and the parts of test: unit fuzz
 # check bench. Default: build and test. Silent when nothing is missing.
-# runtimes are compilers of up to 760 MB; without them, tests that need one are skipped.
+# runtimes are compilers of up to 760 MB, one of them unpacked into LEAKMON_RUNTIMES; without them,
+# tests that need one are skipped.
 # dotnet also fetches programs that bring .NET along, with npm, into LEAKMON_RUNTIMES
 # (~/.cache/leakmon/runtimes); without them, tests that need one are skipped.
 # CC, CLANG and BPFTOOL replace Debian's tools of these names.
@@ -133,6 +134,7 @@ packages_of() {
 	runtimes) cat <<-END ;;
 		ghc               tool ghc
 		ocaml-nox         tool ocamlopt
+		golang-1.24-go,golang-1.24-src@trixie deb go-1.24
 	END
 	vm) cat <<-END ;;
 		qemu-system-x86   tool qemu-system-x86_64
@@ -151,7 +153,7 @@ packages_of() {
 is_there() {
 	package=$1 kind=${2:-} what=${3:-}
 	case $kind in
-	npm) [ -d "$runtimes/$what" ] ;;
+	npm | deb) [ -d "$runtimes/$what" ] ;;
 	tool) command -v "${what%% *}" >/dev/null || [ -x "/usr/sbin/$what" ] ;;
 	header) printf '#include <%s>\n' "$what" | ${CC:-gcc} -E - >/dev/null 2>&1 ;;
 	archive) case $(${CC:-gcc} -print-file-name="$what" 2>/dev/null) in /*) ;; *) return 1 ;; esac ;;
@@ -164,15 +166,40 @@ is_there() {
 
 runtimes=${LEAKMON_RUNTIMES:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/leakmon/runtimes}
 
-# npm's packages are unpacked, each into its folder; nothing in them is run.
+# Into the current directory.
+fetch_npm() {
+	npm pack --silent "$1" >/dev/null
+	tar -xzf ./*.tgz --strip-components=1
+	rm -f ./*.tgz
+}
+
+# Packages of another release, PACKAGE,...@RELEASE, with package lists of their own.
+fetch_deb() {
+	mkdir -p apt/lists/partial apt/archives/partial
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
+		"http://deb.debian.org/debian ${1##*@} main" >apt/sources
+	: >apt/status
+	options="-q -o Dir::State=$PWD/apt -o Dir::State::status=$PWD/apt/status -o Dir::Cache=$PWD/apt
+		-o Dir::Etc::sourcelist=$PWD/apt/sources -o Dir::Etc::sourceparts=/dev/null
+		-o APT::Sandbox::User=root"
+	# shellcheck disable=SC2046,SC2086 # lists of words
+	apt-get $options update >/dev/null &&
+		apt-get $options download $(echo "${1%@*}" | tr , ' ') >/dev/null
+	for archive in *.deb; do
+		dpkg -x "$archive" .
+	done
+	rm -rf apt ./*.deb
+}
+
+# Packages are unpacked, each into its folder; nothing in them is run.
 fetch_missing() {
 	for pair in $fetched; do
 		folder=$runtimes/${pair##*=}
-		echo "leakmon: fetching ${pair%=*}" >&2
+		from=${pair%=*}
+		echo "leakmon: fetching ${from#*:}" >&2
 		rm -rf "$folder.new"
 		mkdir -p "$folder.new"
-		(cd "$folder.new" && npm pack --silent "${pair%=*}" >/dev/null &&
-			tar -xzf ./*.tgz --strip-components=1 && rm -f ./*.tgz)
+		(cd "$folder.new" && "fetch_${from%%:*}" "${from#*:}")
 		mv "$folder.new" "$folder"
 	done
 }
@@ -188,11 +215,13 @@ for group in $groups; do
 	list=$(packages_of "$group")
 	while read -r package kind what; do
 		is_there "$package" "$kind" "$what" && continue
-		if [ "$kind" = npm ]; then
-			fetched="$fetched $package=$what"
-			needed="$needed$(printf '\n    %-24s npm: %s' "$what" "$package")"
+		case $kind in
+		npm | deb)
+			fetched="$fetched $kind:$package=$what"
+			needed="$needed$(printf '\n    %-24s %s: %s' "$what" "$kind" "$package")"
 			continue
-		fi
+			;;
+		esac
 		missing="$missing $package"
 		needed="$needed$(printf '\n    %-24s Debian: %s' "${what:-$package}" "$package")"
 	done <<-END
@@ -208,7 +237,7 @@ fi
 command="apt-get install --no-install-recommends$missing"
 if [ -n "$only_check" ]; then
 	case $groups in
-	*static* | *vm* | *kubernetes* | *package* | *dotnet*) fix="make deps FOR='$groups'" ;;
+	*static* | *vm* | *kubernetes* | *package* | *dotnet* | *runtimes*) fix="make deps FOR='$groups'" ;;
 	*) fix='make deps' ;;
 	esac
 	printf 'leakmon: missing here:%s\n' "$needed" >&2

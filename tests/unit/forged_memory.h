@@ -214,12 +214,10 @@ static inline uint64_t forged_changed_word(const struct forged_memory *memory,
 	}
 }
 
-static inline void forged_memory_fuzz(const struct forged_memory *memory, const unsigned char *kept,
-				      const uint8_t *data, size_t size)
+static inline void forged_memory_change(const struct forged_memory *memory,
+					const unsigned char *kept, const uint8_t *data, size_t size)
 {
-	struct intern strings = {0};
 	struct forged_change change;
-	struct heap_sink sink;
 
 	memcpy(memory->bytes, kept, memory->size);
 	for (size_t i = 0; i + sizeof(change) <= size; i += sizeof(change)) {
@@ -230,6 +228,15 @@ static inline void forged_memory_fuzz(const struct forged_memory *memory, const 
 		forged_put(memory->base + place % (memory->size / 8) * 8,
 			   forged_changed_word(memory, &change));
 	}
+}
+
+static inline void forged_memory_fuzz(const struct forged_memory *memory, const unsigned char *kept,
+				      const uint8_t *data, size_t size)
+{
+	struct intern strings = {0};
+	struct heap_sink sink;
+
+	forged_memory_change(memory, kept, data, size);
 	if (forged_memory_walk(memory, &strings, &sink) || !forged_walk_is_sound(&sink))
 		abort();
 	heap_sink_free(&sink);

@@ -31,6 +31,9 @@ void thread_census_free(struct thread_census *census)
 		vec_free(&census->groups.items[i].holders.list);
 	}
 	thread_holding_free(census->holding);
+	if (census->goroutines)
+		goroutine_report_free(census->goroutines);
+	free(census->goroutines);
 	vec_free(&census->groups);
 	vec_free(&census->dead);
 }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "leakmon_thread.h"
+#include "report/goroutine_report.h"
 #include "report/retain_result.h"
 #include "symbol/symbolizer.h"
 
@@ -66,9 +67,11 @@ struct thread_census {
 	struct lm_thread_ledger ledger;
 	uint64_t stack_bytes, resident_bytes; /* of dead threads */
 	uint64_t heap_bytes, heap_count;
-	VEC(struct dead_thread) dead;	 /* by group, then by age */
-	VEC(struct thread_group) groups; /* most threads first */
-	struct thread_holding *holding;	 /* who has their pthread_ts; NULL: not asked */
+	VEC(struct dead_thread) dead;	     /* by group, then by age */
+	VEC(struct thread_group) groups;     /* most threads first */
+	bool no_library;		     /* of threads: its native ones are not followed */
+	struct goroutine_report *goroutines; /* of a Go program; owned; NULL: it is none */
+	struct thread_holding *holding;	     /* who has their pthread_ts; NULL: not asked */
 };
 
 struct thread_report {

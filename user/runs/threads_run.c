@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "monitor/session_threads.h"
 #include "monitor/watch.h"
+#include "runs/goroutines_run.h"
 #include "threads/thread_holders.h"
 
 static int name_group(struct session *session, uint32_t pid, struct thread_group *group)
@@ -114,12 +115,23 @@ static int name_report(struct session *session, struct thread_report *report, bo
 struct threads_run {
 	const struct threads_options *options;
 	struct session *session;
+	struct goroutine_histories goroutines;
 };
 
 static int begin(void *context, struct session *session)
 {
 	((struct threads_run *)context)->session = session;
 	return 0;
+}
+
+/* Of the whole machine only threads are reported. */
+static int find_goroutines(struct threads_run *run, struct thread_report *report)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && !report->everywhere && i < report->processes.count; i++)
+		error = goroutines_add(&run->goroutines, &report->processes.items[i]);
+	return error;
 }
 
 /* Takes a census, names it and writes it. */
@@ -139,7 +151,9 @@ static int make_report(void *context, enum report_cause cause)
 
 	if (error)
 		return error;
-	error = find_holders(session, threads, &report);
+	error = find_goroutines(run, &report);
+	if (!error)
+		error = find_holders(session, threads, &report);
 	if (!error)
 		error = name_report(session, &report, cause == REPORT_LAST);
 	if (error)
@@ -156,6 +170,11 @@ int threads_run(const struct threads_options *options)
 	struct threads_run threads = {.options = options};
 	const struct run_hooks hooks = {
 		.context = &threads, .begin = begin, .report = make_report, .takes_kills = true};
+	int code;
 
-	return watch_run(&threads.options->session, &hooks);
+	if (goroutines_only(options))
+		return goroutines_run(options);
+	code = watch_run(&threads.options->session, &hooks);
+	goroutine_histories_free(&threads.goroutines);
+	return code;
 }

@@ -2,14 +2,72 @@
 /*
  * Go: a mapping begins at 0xc000000000, where its arenas begin (runtime/malloc.go: arena hints);
  * from 1.25 on they are named.
+ *
+ * A program is known by its module data (symtab.go): a word that points to a table of functions,
+ * whose header has a magic number, and after it where text, data and that table's parts are, which
+ * must fit each other.
  */
+#include "runtime/go.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "runtime/go_reader.h"
 #include "runtime/mapping_shape.h"
 #include "runtime/runtime.h"
 
 #define ARENAS 0xc000000000ull
 #define ARENAS_END 0x10000000000ull
+
+/* Limits of what is believed. */
+#define DATA_BYTES_MAX (256ull << 20)
+#define FUNCTIONS_MAX (8u << 20)
+#define PART_BYTES_MAX (4ull << 30)
+
+/* pcHeader: a magic number (1.18, 1.20), two zeros, the unit of code addresses, a word's size. */
+#define MAGIC_OLD 0xfffffff0u
+#define MAGIC_NEW 0xfffffff1u
+#define WORD_SIZE 8
+
+/* debug/buildinfo: 16-aligned; its flags tell whether the version stands behind it. */
+#define BUILD_INFO "\xff Go buildinf:"
+#define BUILD_INFO_FLAGS 15
+#define BUILD_INFO_INLINE 2
+#define BUILD_INFO_TEXT 32
+#define BUILD_INFO_WITHIN (16ull << 20) /* of data */
+
+/* moduledata, in words, the same in all of these versions. */
+enum module_word {
+	MODULE_HEADER = 0,
+	MODULE_NAMES = 1,
+	MODULE_UNITS = 4,
+	MODULE_FILES = 7,
+	MODULE_VALUES = 10,
+	MODULE_FUNCTIONS = 13,
+	MODULE_TABLE = 16,
+	MODULE_LOW = 20,
+	MODULE_HIGH = 21,
+	MODULE_TEXT = 22,
+	MODULE_DATA = 24, /* four ranges: noptrdata, data, bss, noptrbss */
+	MODULE_WORDS = 48,
+};
+
+/* clang-format off */
+static const struct go_layout layouts[] = {
+	{19, 112, 144, 152, 168, 176, 296, 40, 37, 20, 12, 16, 304, 32, 99, 104, 104, 136, 184, 304, 3592, 1176},
+	{21, 112, 144, 152, 168, 176, 280, 44, 41, 16, 4, 8, 320, 32, 107, 112, 72, 104, 152, 272, 3592, 1176},
+	{22, 112, 144, 152, 168, 176, 280, 44, 41, 16, 4, 8, 320, 32, 99, 104, 72, 104, 152, 272, 3592, 1176},
+	{23, 112, 152, 160, 176, 184, 288, 44, 41, 16, 4, 8, 320, 32, 99, 104, 72, 104, 152, 272, 3592, 1176},
+	{24, 112, 152, 160, 176, 184, 288, 44, 41, 16, 4, 8, 320, 32, 99, 104, 72, 104, 152, 272, 3592, 1176},
+	{25, 104, 144, 152, 168, 176, 280, 44, 41, 16, 4, 8, 320, 32, 99, 104, 72, 104, 152, 272, 3568, 1168},
+	{26, 104, 144, 152, 168, 176, 288, 44, 41, 16, 4, 8, 320, 32, 99, 104, 72, 104, 152, 272, 3568, 1168},
+	{27, 104, 144, 152, 168, 176, 288, 44, 41, 16, 4, 8, 344, 16, 99, 104, 72, 104, 152, 272, 3568, 1168},
+};
+/* clang-format on */
 
 static bool detect(const struct mapping *mapping)
 {
@@ -24,8 +82,277 @@ static bool owns(const void *state, const struct mapping *mapping)
 		(mapping->start >= ARENAS && mapping->end <= ARENAS_END));
 }
 
+/* Whole pages; zeros for those that were never touched and are no file's, or cannot be read. */
+static void copy_pages(struct target_memory *memory, uint64_t address, void *buffer, size_t size)
+{
+	for (size_t done = 0; done < size; done += MEMORY_PAGE) {
+		if (target_read(memory, address + done, (char *)buffer + done, MEMORY_PAGE))
+			memset((char *)buffer + done, 0, MEMORY_PAGE);
+	}
+}
+
+/* Module data. */
+
+static bool is_in_file(const struct target_memory *memory, uint64_t address)
+{
+	const struct mapping *mapping = maps_find(memory->maps, address);
+
+	return mapping && mapping->inode;
+}
+
+static bool is_header(struct target_memory *memory, uint64_t address)
+{
+	uint64_t word = address % WORD_SIZE ? 0 : target_word(memory, address);
+
+	return ((uint32_t)word == MAGIC_OLD || (uint32_t)word == MAGIC_NEW) &&
+	       word >> 56 == WORD_SIZE && !(word >> 32 & 0xffff);
+}
+
+static bool slice_at(const struct target_memory *memory, const uint64_t *words,
+		     struct go_slice *slice)
+{
+	*slice = (struct go_slice){words[0], words[1]};
+	return words[1] == words[2] && words[1] && words[1] <= PART_BYTES_MAX &&
+	       is_in_file(memory, words[0]) && words[0] + words[1] > words[0];
+}
+
+/* Copies the table of functions, which must begin and end where the text does. 0 or an error. */
+static int copy_table(struct go_program *program, uint64_t start, uint64_t count)
+{
+	struct go_function_entry *entries = calloc(count, sizeof(*entries));
+
+	if (!entries)
+		return -ENOMEM;
+	free(program->table.items);
+	program->table.items = entries;
+	program->table.count = program->table.capacity = count;
+	if (target_read(program->memory, start, entries, count * sizeof(*entries)))
+		return -ENOENT;
+	for (size_t i = 1; i < count; i++) {
+		if (entries[i].entry < entries[i - 1].entry)
+			return -ENOENT;
+	}
+	return program->text_start + entries[0].entry == program->text.start &&
+			       program->text_start + entries[count - 1].entry == program->text.end
+		       ? 0
+		       : -ENOENT;
+}
+
+/* 0; -ENOENT: these words are no module data; -ENOMEM. */
+static int take_module(struct go_program *program, const uint64_t *words)
+{
+	struct target_memory *memory = program->memory;
+	uint64_t count = words[MODULE_TABLE + 1];
+
+	if (!is_header(memory, words[MODULE_HEADER]) ||
+	    !slice_at(memory, words + MODULE_NAMES, &program->names) ||
+	    !slice_at(memory, words + MODULE_UNITS, &program->units) ||
+	    !slice_at(memory, words + MODULE_FILES, &program->files) ||
+	    !slice_at(memory, words + MODULE_VALUES, &program->values) ||
+	    !slice_at(memory, words + MODULE_FUNCTIONS, &program->functions) || count < 2 ||
+	    count > FUNCTIONS_MAX || !is_in_file(memory, words[MODULE_TABLE]) ||
+	    target_word(memory, words[MODULE_HEADER] + 8) != count - 1)
+		return -ENOENT;
+	program->code_unit = target_word(memory, words[MODULE_HEADER]) >> 48 & 0xff;
+	program->text = (struct go_range){words[MODULE_LOW], words[MODULE_HIGH]};
+	program->text_start = words[MODULE_TEXT];
+	return copy_table(program, words[MODULE_TABLE], count);
+}
+
+/* Data. */
+
+/* noptrdata, data, bss and noptrbss stand together, in any order. 0 or an error. */
+static int copy_data(struct go_program *program, const uint64_t *words)
+{
+	const uint64_t *ranges = words + MODULE_DATA;
+	uint64_t start = UINT64_MAX, end = 0, first;
+
+	for (size_t i = 0; i < 8; i += 2) {
+		start = MIN(start, ranges[i]);
+		end = MAX(end, ranges[i + 1]);
+	}
+	first = start & ~(MEMORY_PAGE - 1);
+	if (end <= start || end - first > DATA_BYTES_MAX)
+		return -ENOENT;
+	free(program->words);
+	program->data = (struct go_range){first, align_up(end, MEMORY_PAGE)};
+	program->words = malloc(program->data.end - first);
+	if (!program->words)
+		return -ENOMEM;
+	copy_pages(program->memory, first, program->words, program->data.end - first);
+	return 0;
+}
+
+/* "1.24.4" of "go1.24.4 X:nocoverageredesign"; others, such as "devel go1.28-1234", stay so. */
+static void take_version(struct go_program *program, const char *text)
+{
+	const char *from = text_begins(text, "go1.") ? text + 2 : text;
+	size_t length = strcspn(from, from == text ? "" : " -");
+
+	snprintf(program->version, sizeof(program->version), "%.*s", (int)length, from);
+}
+
+static const struct go_layout *layout_of(const char *version)
+{
+	char *end;
+	unsigned long minor;
+
+	if (!text_begins(version, "1.") || !isdigit((unsigned char)version[2]))
+		return NULL;
+	minor = strtoul(version + 2, &end, 10);
+	for (size_t i = 0; i < ARRAY_SIZE(layouts) && (*end == '.' || !*end); i++) {
+		if (layouts[i].minor == minor)
+			return &layouts[i];
+	}
+	return NULL;
+}
+
+/* A copy of a mapping in which the version may stand, on multiples of 16. */
+static bool find_version(struct go_program *program, const unsigned char *bytes, size_t size)
+{
+	for (size_t i = 0; i + BUILD_INFO_TEXT + 1 + sizeof(program->version) <= size; i += 16) {
+		const unsigned char *at = bytes + i;
+		char text[128] = "";
+		size_t length = at[BUILD_INFO_TEXT];
+
+		if (memcmp(at, BUILD_INFO, strlen(BUILD_INFO)) != 0 ||
+		    !(at[BUILD_INFO_FLAGS] & BUILD_INFO_INLINE) || length >= sizeof(text) ||
+		    i + BUILD_INFO_TEXT + 1 + length > size)
+			continue;
+		memcpy(text, at + BUILD_INFO_TEXT + 1, length);
+		for (size_t j = 0; j < length; j++)
+			text[j] = isprint((unsigned char)text[j]) ? text[j] : '?';
+		take_version(program, text);
+		return true;
+	}
+	return false;
+}
+
+static bool has_build_info(struct memory_source source, const struct mapping *mapping)
+{
+	uint64_t size = MIN(mapping->end - mapping->start, BUILD_INFO_WITHIN);
+	_cleanup_free_ char *bytes = malloc(size);
+	ssize_t read = bytes ? memory_read(source, mapping->start, bytes, size) : 0;
+
+	return read > 0 && memmem(bytes, (size_t)read, BUILD_INFO, strlen(BUILD_INFO));
+}
+
+bool go_is_program(const struct maps *maps)
+{
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (mapping->inode && !mapping->shared && mapping_is_data(mapping) &&
+		    has_build_info(maps->source, mapping))
+			return true;
+	}
+	return false;
+}
+
+/* What stands in one mapping of data: module data, the version. */
+struct search {
+	struct go_program *program;
+	size_t modules; /* how many are there */
+};
+
+/* Of several, plugins' among them, none is chosen. 0 or -ENOMEM. */
+static int search_words(struct search *search, const struct mapping *mapping, const uint64_t *words,
+			size_t count)
+{
+	struct go_program *program = search->program;
+	int error;
+
+	for (size_t i = 0; i + MODULE_WORDS <= count; i++) {
+		if (words[i] <= MEMORY_PAGE || !is_in_file(program->memory, words[i]))
+			continue;
+		error = take_module(program, words + i);
+		if (!error)
+			error = copy_data(program, words + i);
+		if (error == -ENOMEM)
+			return error;
+		if (error)
+			continue;
+		search->modules++;
+		program->path = mapping->path;
+		if (program->layout)
+			program->go_functions = words[i + program->layout->go_func / WORD_SIZE];
+	}
+	return 0;
+}
+
+static int search_mapping(struct search *search, const struct mapping *mapping)
+{
+	uint64_t size = mapping->end - mapping->start;
+	_cleanup_free_ uint64_t *words = size <= DATA_BYTES_MAX ? malloc(size) : NULL;
+	struct go_program *program = search->program;
+
+	if (!words)
+		return size <= DATA_BYTES_MAX ? -ENOMEM : 0;
+	copy_pages(program->memory, mapping->start, words, size);
+	if (!program->version[0] && find_version(program, (unsigned char *)words, size))
+		program->layout = layout_of(program->version);
+	return search_words(search, mapping, words, size / WORD_SIZE);
+}
+
+/* Of a file at fixed addresses it is 0 (ELF: e_type), else where its first mapping begins. */
+static uint64_t bias_of(const struct go_program *program)
+{
+	const struct maps *maps = program->memory->maps;
+
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (mapping->offset || strcmp(mapping->path, program->path) != 0)
+			continue;
+		return (target_word(program->memory, mapping->start + 16) & 0xffff) == 3
+			       ? mapping->start
+			       : 0;
+	}
+	return 0;
+}
+
+int go_program_open(struct target_memory *memory, struct go_program *program, const char **why)
+{
+	struct search search = {.program = program};
+	int error = 0;
+
+	*program = (struct go_program){.memory = memory};
+	for (size_t i = 0; !error && i < memory->maps->list.count; i++) {
+		const struct mapping *mapping = &memory->maps->list.items[i];
+
+		if (mapping->inode && !mapping->shared && mapping_is_data(mapping))
+			error = search_mapping(&search, mapping);
+	}
+	if (error)
+		return error;
+	*why = !program->version[0]  ? "its build information is not found"
+	       : !program->layout    ? "this version of Go is not known"
+	       : search.modules != 1 ? "its table of functions is not found"
+				     : NULL;
+	if (*why)
+		return program->layout ? -ENOENT : -ENOTSUP;
+	program->bias = bias_of(program);
+	return 0;
+}
+
+void go_program_close(struct go_program *program)
+{
+	for (size_t i = 0; i < program->lines.capacity; i++) {
+		struct frames *frames = (struct frames *)(uintptr_t)program->lines.entries[i].value;
+
+		if (program->lines.entries[i].used && frames) {
+			vec_free(&frames->list);
+			free(frames);
+		}
+	}
+	free(program->words);
+	hash_free(&program->lines);
+	vec_free(&program->table);
+	*program = (struct go_program){0};
+}
+
 const struct runtime runtime_go = {
-	.key = "go",
+	.key = GO_KEY,
 	.name = "Go runtime",
 	.tool = "`go tool pprof http://…/debug/pprof/heap` (net/http/pprof) shows who allocates in "
 		"it",

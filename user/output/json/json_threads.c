@@ -95,6 +95,54 @@ static void group_json(struct json_writer *json, const struct thread_report *rep
 	json_close(json, '}');
 }
 
+static void goroutine_frames_json(struct json_writer *json, const char *key,
+				  const struct frames *frames)
+{
+	json_open(json, key, '{');
+	json_stack_write(json, NULL, 0, frames);
+	json_close(json, '}');
+}
+
+static void goroutine_group_json(struct json_writer *json, const struct goroutine_group *group)
+{
+	const struct goroutine_growth *growth = &group->growth;
+	bool known = growth->readings;
+
+	json_open(json, NULL, '{');
+	json_id_write(json, "id", group->id);
+	json_put_number(json, "count", group->count);
+	json_put_string(json, "state", group->state);
+	json_put_known(json, "longest_wait_ms", group->waits_known, group->longest_ns / NS_PER_MS);
+	json_put_known(json, "shortest_wait_ms", group->waits_known,
+		       group->shortest_ns / NS_PER_MS);
+	json_put_known(json, "first_count", known, growth->first_count);
+	json_put_known(json, "since_ms", known, growth->span_ns / NS_PER_MS);
+	json_put_known(json, "come", known, growth->come);
+	json_put_known(json, "gone", known, growth->gone);
+	json_put_string(json, "verdict", known ? trend_verdict_name(growth->verdict) : NULL);
+	goroutine_frames_json(json, "waits_at", &group->stack);
+	goroutine_frames_json(json, "created_by", &group->creator);
+	json_close(json, '}');
+}
+
+static void goroutines_json(struct json_writer *json, const struct goroutine_report *report)
+{
+	if (!report)
+		return;
+	json_open(json, "goroutines", '{');
+	json_put_string(json, "version", report->version[0] ? report->version : NULL);
+	json_put_string(json, "cannot_tell", report->why);
+	json_put_number(json, "count", report->count);
+	json_put_number(json, "system", report->system);
+	json_put_number(json, "unread", report->unread);
+	json_put_number(json, "stack_bytes", report->stack_bytes);
+	json_open(json, "groups", '[');
+	for (size_t i = 0; i < report->groups.count; i++)
+		goroutine_group_json(json, &report->groups.items[i]);
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
 static void census_json(struct json_writer *json, const struct thread_report *report,
 			const struct thread_census *census)
 {
@@ -127,6 +175,7 @@ static void census_json(struct json_writer *json, const struct thread_report *re
 		group_json(json, report, census, &census->groups.items[i]);
 	json_close(json, ']');
 	json_close(json, '}');
+	goroutines_json(json, census->goroutines);
 	json_close(json, '}');
 }
 

@@ -11,6 +11,7 @@
 int prom_triage_write(FILE *out, const void *data);
 int prom_profile_write(FILE *out, const void *data);
 int prom_memory_write(FILE *out, const void *data);
+int prom_threads_write(FILE *out, const void *data);
 
 /* HELP and TYPE of leakmon_NAME; once for each metric, before its first sample. */
 void prom_header(FILE *out, const char *name, const char *type, const char *help);

@@ -706,6 +706,7 @@ const struct output_format output_prom = {
 	.write = {[OUTPUT_REPORT] = prom_report_write,
 		  [OUTPUT_TRIAGE] = prom_triage_write,
 		  [OUTPUT_PROFILE] = prom_profile_write,
+		  [OUTPUT_THREADS] = prom_threads_write,
 		  [OUTPUT_MEMORY] = prom_memory_write},
 	.single = true,
 };

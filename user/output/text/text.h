@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "report/family.h"
+#include "report/goroutine_report.h"
 #include "report/profile_report.h"
 #include "report/report.h"
 #include "report/retain_diff.h"
@@ -20,6 +21,10 @@ int text_threads_write(FILE *out, const void *data);
 int text_profile_write(FILE *out, const void *data);
 int text_profile_diff_write(FILE *out, const void *data);
 int text_memory_write(FILE *out, const void *data);
+
+/* Of a process in `leakmon threads`. */
+void text_goroutines_write(FILE *out, const struct text_form *form,
+			   const struct goroutine_report *report);
 
 /* What terminals take for colours, by whether there are any: &text_styles[report->form.colour]. */
 struct text_style {

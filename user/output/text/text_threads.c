@@ -174,11 +174,15 @@ static void losses_write(FILE *out, const struct lm_thread_ledger *ledger)
 			(uint64_t)ledger->untracked_ends);
 }
 
-static void process_write(FILE *out, const struct thread_report *report,
-			  const struct thread_census *census)
+static void native_write(FILE *out, const struct thread_report *report,
+			 const struct thread_census *census)
 {
 	fprintf(out, "process %" PRIu32 " ", census->pid);
 	text_print_inert(out, census->comm);
+	if (census->no_library) {
+		fputc('\n', out);
+		return;
+	}
 	fprintf(out,
 		": %" PRIu64 " alive, %zu dead and not joined; since the attach %" PRIu64
 		" created, %" PRIu64 " joined, %" PRIu64 " detached\n",
@@ -192,6 +196,14 @@ static void process_write(FILE *out, const struct thread_report *report,
 	for (size_t i = 0; i < census->groups.count; i++)
 		group_write(out, report, census, &census->groups.items[i]);
 	losses_write(out, &census->ledger);
+}
+
+static void process_write(FILE *out, const struct thread_report *report,
+			  const struct thread_census *census)
+{
+	native_write(out, report, census);
+	if (census->goroutines)
+		text_goroutines_write(out, &report->form, census->goroutines);
 }
 
 static void everywhere_write(FILE *out, const struct thread_report *report)
@@ -208,6 +220,16 @@ static void everywhere_write(FILE *out, const struct thread_report *report)
 	fputc('\n', out);
 }
 
+/* Whether there is a process with threads of its own. */
+static bool is_native(const struct thread_report *report)
+{
+	for (size_t i = 0; i < report->processes.count; i++) {
+		if (!report->processes.items[i].no_library)
+			return true;
+	}
+	return !report->processes.count;
+}
+
 int text_threads_write(FILE *stream, const void *data)
 {
 	const struct thread_report *report = data;
@@ -218,7 +240,8 @@ int text_threads_write(FILE *stream, const void *data)
 
 	localtime_r(&report->time.tv_sec, &local);
 	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
-	fprintf(out, "[%s] Dead threads: ended, never joined\n", clock);
+	fprintf(out, "[%s] %s\n", clock,
+		is_native(report) ? "Dead threads: ended, never joined" : "Goroutines");
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct thread_census *census = &report->processes.items[i];
 

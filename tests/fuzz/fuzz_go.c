@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * libFuzzer harness of the reader of Go programs: a small program made by hand, in which the input
+ * changes words (forged_memory.h).
+ *
+ * Seeds: none are needed.
+ */
+#include "unit/go_fixture.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct forged forged;
+	static unsigned char *kept;
+	struct goroutine_report goroutines;
+
+	if (!kept) {
+		kept = malloc(FORGED_BYTES);
+		if (!kept || !forged_make(&forged))
+			abort();
+		memcpy(kept, forged.memory.bytes, FORGED_BYTES);
+	}
+	forged_memory_change(&forged.memory, kept, data, size);
+	if (goroutines_read(&forged.memory.maps, &goroutines))
+		abort();
+	goroutine_report_free(&goroutines);
+	return 0;
+}

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# go.sh VERSION KIND: prints the path of go/stories.go as a program of Go VERSION (1.19, 1.24), and of
+# that kind: plain, stripped, or pie (stripped, too). Exit code 77: that version is not there.
+#
+# LEAKMON_RUNTIMES: where scripts/deps.sh has put 1.24, and where the programs are kept
+# (~/.cache/leakmon/runtimes).
+set -eu
+version=$1 kind=$2
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${LEAKMON_RUNTIMES:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/leakmon/runtimes}
+go=/usr/lib/go-$version/bin/go
+program=$cache/go-stories/$version-$kind
+
+[ -x "$go" ] || go=$cache/go-$version/usr/lib/go-$version/bin/go
+if [ ! -x "$go" ]; then
+	echo "go.sh: Go $version is not there: run scripts/deps.sh runtimes" >&2
+	exit 77
+fi
+case $kind in
+stripped) set -- '-ldflags=-s -w' ;;
+pie) set -- '-ldflags=-s -w' -buildmode=pie ;;
+*) set -- ;;
+esac
+mkdir -p "$cache/go-stories"
+# Several tests may ask at once.
+exec 9>"$cache/go-stories/.lock"
+flock 9
+if [ ! -x "$program" ] || [ -n "$(find "$here/go/stories.go" -newer "$program")" ]; then
+	GO111MODULE=off GOTOOLCHAIN=local GOFLAGS='' GOCACHE=$cache/go-stories/cache \
+		"$go" build "$@" -o "$program" "$here/go/stories.go" >&2
+fi
+echo "$program"

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A small Go program made by hand; then the same with nonsense in it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "unit/go_fixture.h"
+
+#define MUTANTS 600
+
+static int setup(void **state)
+{
+	struct forged *forged = malloc(sizeof(*forged));
+
+	*state = forged;
+	return forged && forged_make(forged) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_memory_free(&forged->memory);
+	free(forged);
+	return 0;
+}
+
+static void read_goroutines(const struct forged *forged, struct goroutine_report *report)
+{
+	assert_int_equal(goroutines_read(&forged->memory.maps, report), 0);
+}
+
+static const struct goroutine_group *group_in(const struct goroutine_report *report,
+					      const char *function)
+{
+	for (size_t i = 0; i < report->groups.count; i++) {
+		const struct frame *place = goroutine_place(&report->groups.items[i].stack);
+
+		if (place && place->function && !strcmp(place->function, function))
+			return &report->groups.items[i];
+	}
+	fail_msg("no group at %s", function);
+	return NULL;
+}
+
+static void expect_frame(const struct frames *frames, size_t n, const char *function, bool inlined)
+{
+	const struct frame *frame = &frames->list.items[n];
+
+	assert_true(n < frames->list.count);
+	assert_string_equal(frame->function, function);
+	assert_string_equal(frame->file, "/src/app/main.go");
+	assert_int_equal(frame->line, FORGED_LINE);
+	assert_int_equal(frame->inlined, inlined);
+}
+
+static void goroutines_are_grouped_by_place_and_creator(void **state)
+{
+	struct forged *forged = *state;
+	struct goroutine_report report;
+	const struct goroutine_group *workers;
+
+	read_goroutines(forged, &report);
+	assert_null(report.why);
+	assert_string_equal(report.version, "1.24.4");
+	assert_int_equal(report.count, FORGED_WORKERS + 1);
+	assert_int_equal(report.system, 1);
+	assert_int_equal(report.ended, 1);
+	assert_int_equal(report.unread, 0);
+	assert_int_equal(report.groups.count, 2);
+	workers = group_in(&report, "main.worker");
+	assert_int_equal(workers->count, FORGED_WORKERS);
+	assert_string_equal(workers->state, "chan receive");
+	assert_int_equal(workers->stack.list.count, 2);
+	expect_frame(&workers->stack, 0, "runtime.gopark", false);
+	expect_frame(&workers->stack, 1, "main.worker", false);
+	assert_int_equal(workers->waits_known, FORGED_WORKERS);
+	assert_int_equal(workers->longest_ns, report.time_ns - FORGED_SINCE);
+	goroutine_report_free(&report);
+}
+
+/* main.spawn inlines main.block into its second half, where nothing was called; and then where the
+ * goroutines were made. */
+static void inlined_calls_have_frames_of_their_own(void **state)
+{
+	struct forged *forged = *state;
+	struct goroutine_report report;
+
+	read_goroutines(forged, &report);
+	assert_int_equal(group_in(&report, "main.worker")->creator.list.count, 1);
+	expect_frame(&group_in(&report, "main.worker")->creator, 0, "main.spawn", false);
+	goroutine_report_free(&report);
+	for (size_t i = 0; i < forged->goroutines; i++)
+		forged_put(forged_at(forged, FORGED_G + FORGED_G_SIZE * i + 288),
+			   forged_code(forged, FORGED_SPAWN) + FORGED_CODE / 2 + 0x10);
+	read_goroutines(forged, &report);
+	assert_int_equal(group_in(&report, "main.worker")->creator.list.count, 2);
+	expect_frame(&group_in(&report, "main.worker")->creator, 0, "main.block", true);
+	expect_frame(&group_in(&report, "main.worker")->creator, 1, "main.spawn", false);
+	goroutine_report_free(&report);
+}
+
+static void expect_unknown(const struct forged *forged, const char *version, const char *why)
+{
+	struct goroutine_report report;
+
+	read_goroutines(forged, &report);
+	assert_string_equal(report.why, why);
+	assert_string_equal(report.version, version);
+	assert_int_equal(report.groups.count, 0);
+	goroutine_report_free(&report);
+}
+
+static void other_versions_are_named_and_not_read(void **state)
+{
+	static const char *const others[][2] = {{"go1.28.1", "1.28.1"},
+						{"go1.2", "1.2"},
+						{"go1.240", "1.240"},
+						{"go1.24rc1", "1.24rc1"},
+						{"devel go1.24-1a2b", "devel go1.24-1a2b"}};
+	struct forged *forged = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		forged_version(forged, others[i][0]);
+		expect_unknown(forged, others[i][1], "this version of Go is not known");
+	}
+	forged_put(forged_at(forged, FORGED_INFO), 0);
+	expect_unknown(forged, "", "its build information is not found");
+	assert_false(go_is_program(&forged->memory.maps));
+}
+
+static void what_two_places_could_be_is_neither(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t other = forged_at(forged, FORGED_POINTERS + 0x800);
+
+	memcpy(forged_memory_place(other), forged_memory_place(forged_at(forged, FORGED_POINTERS)),
+	       8 * forged->goroutines);
+	forged_slice(forged_at(forged, FORGED_ALLGS + 0x100), other, forged->goroutines, 16);
+	expect_unknown(forged, "1.24.4", "its goroutines are not found");
+}
+
+static void a_table_that_does_not_fit_is_none(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_put32(forged_at(forged, FORGED_TABLE + 8), 0x1000);
+	expect_unknown(forged, "1.24.4", "its table of functions is not found");
+}
+
+/* Under sanitizers: nothing is read or written where it must not be, and it ends. */
+static void nonsense_does_no_harm(void **state)
+{
+	struct forged *forged = *state;
+	struct forged_memory *memory = &forged->memory;
+	unsigned char *kept = malloc(memory->size);
+	uint64_t seed = 42;
+
+	assert_non_null(kept);
+	memcpy(kept, memory->bytes, memory->size);
+	for (size_t i = 0; i < MUTANTS; i++) {
+		struct goroutine_report report;
+
+		for (uint64_t j = forged_random(&seed) % 4; j < 4; j++)
+			forged_put(
+				memory->base +
+					memory->places[forged_random(&seed) % memory->place_count] *
+						8ull,
+				forged_random_word(memory, &seed));
+		read_goroutines(forged, &report);
+		goroutine_report_free(&report);
+		if (i % 4 == 3)
+			memcpy(memory->bytes, kept, memory->size);
+	}
+	free(kept);
+}
+
+/* -------- readings over time */
+
+/* One group of these goroutines, numbered from `first` on. */
+static void reading_of(struct goroutine_report *report, uint64_t first, uint64_t count,
+		       uint64_t time_ns)
+{
+	struct goroutine_group *group;
+
+	*report = (struct goroutine_report){.time_ns = time_ns, .count = count};
+	group = vec_push(&report->groups);
+	assert_non_null(group);
+	group->id = 7;
+	group->count = count;
+	for (uint64_t i = 0; i < count; i++) {
+		struct goroutine *member = vec_push(&report->members);
+
+		assert_non_null(member);
+		*member = (struct goroutine){first + i, 7};
+	}
+}
+
+static void growth_of_which_none_ends_is_leaking(void **state)
+{
+	static const struct {
+		uint64_t first[5], count[5], come, gone;
+		enum trend_verdict verdict;
+	} courses[] = {
+		{{1, 1, 1, 1, 1}, {10, 12, 14, 16, 18}, 8, 0, TREND_LEAKING},
+		{{1, 1, 1, 1, 1}, {10, 10, 10, 10, 10}, 0, 0, TREND_STEADY},
+		{{1, 2, 3, 4, 5}, {10, 10, 10, 10, 10}, 4, 4, TREND_STEADY},
+		{{1, 1, 1, 2, 2}, {10, 12, 14, 15, 17}, 8, 1, TREND_GROWING},
+		{{1, 1, 1, 1, 1}, {10, 20, 20, 20, 20}, 10, 0, TREND_GROWING},
+		{{1, 5, 9, 13, 17}, {10, 10, 10, 10, 12}, 18, 16, TREND_CHURNING},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(courses); i++) {
+		struct goroutine_history history = {0};
+
+		for (size_t j = 0; j < 5; j++) {
+			struct goroutine_report report;
+			const struct goroutine_growth *growth;
+
+			reading_of(&report, courses[i].first[j], courses[i].count[j], j * 1000);
+			assert_int_equal(goroutine_history_add(&history, &report), 0);
+			growth = &report.groups.items[0].growth;
+			assert_int_equal(growth->readings, j);
+			if (j && j < 3)
+				assert_int_equal(growth->verdict, TREND_TOO_EARLY);
+			if (j == 4) {
+				assert_int_equal(growth->verdict, courses[i].verdict);
+				assert_int_equal(growth->come, courses[i].come);
+				assert_int_equal(growth->gone, courses[i].gone);
+				assert_int_equal(growth->first_count, 10);
+				assert_int_equal(growth->span_ns, 4000);
+			}
+			goroutine_report_free(&report);
+		}
+		goroutine_history_free(&history);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(goroutines_are_grouped_by_place_and_creator, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(inlined_calls_have_frames_of_their_own, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(other_versions_are_named_and_not_read, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_two_places_could_be_is_neither, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_table_that_does_not_fit_is_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(nonsense_does_no_harm, setup, teardown),
+		cmocka_unit_test(growth_of_which_none_ends_is_leaking),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Goroutines in `leakmon threads`: by where they wait and what created them. */
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "output/text/text.h"
+
+#define GROUPS 20 /* beside those that grow */
+#define NS_PER_S 1e9
+
+static void seconds_write(FILE *out, uint64_t ns)
+{
+	char text[16];
+
+	fputs(units_time(text, (double)ns / NS_PER_S), out);
+}
+
+/* "main.worker worker.go:31" */
+static void place_write(FILE *out, const struct frame *frame)
+{
+	if (!frame || !frame->function) {
+		fputs("an unknown place", out);
+		return;
+	}
+	text_label_write(out, frame->function);
+	if (!frame->file)
+		return;
+	fputc(' ', out);
+	text_print_inert(out, text_path_base(frame->file));
+	fprintf(out, ":%" PRIu32, frame->line);
+}
+
+static void waits_write(FILE *out, const struct goroutine_group *group)
+{
+	if (!group->waits_known)
+		return;
+	fputs("\t\twaiting for at least ", out);
+	seconds_write(out, group->shortest_ns);
+	if (group->longest_ns - group->shortest_ns > 1000000000) {
+		fputs(" to ", out);
+		seconds_write(out, group->longest_ns);
+	}
+	if (group->waits_known < group->count)
+		fprintf(out, "; %" PRIu64 " only since the last garbage collection",
+			group->count - group->waits_known);
+	fputc('\n', out);
+}
+
+static void growth_write(FILE *out, const struct text_form *form,
+			 const struct goroutine_group *group)
+{
+	const struct goroutine_growth *growth = &group->growth;
+	const struct text_style *style = &text_styles[form->colour];
+	bool leaks = growth->verdict == TREND_LEAKING;
+
+	if (!growth->readings || (!growth->come && !growth->gone))
+		return;
+	fprintf(out, "\t\t%s%+" PRId64 " in ", leaks ? style->red : "",
+		(int64_t)(group->count - growth->first_count));
+	seconds_write(out, growth->span_ns);
+	if (growth->gone)
+		fprintf(out, ": %" PRIu64 " came, %" PRIu64 " left", growth->come, growth->gone);
+	else
+		fputs(": none has ended", out);
+	fprintf(out, "; %s%s\n", trend_verdict_name(growth->verdict), leaks ? style->plain : "");
+}
+
+/* Its stack is shown from the program's own call on. */
+static void group_write(FILE *out, const struct text_form *form,
+			const struct goroutine_group *group)
+{
+	const struct frame *place = goroutine_place(&group->stack);
+	struct frames own;
+	size_t skipped;
+
+	fprintf(out, "\t%" PRIu64 " goroutine%s [", group->count, group->count == 1 ? "" : "s");
+	text_print_inert(out, group->state);
+	fputc(']', out);
+	if (group->stack.list.count) {
+		fputs(" at ", out);
+		place_write(out, place);
+	}
+	if (group->creator.list.count) {
+		fputs(", created by ", out);
+		place_write(out, goroutine_place(&group->creator));
+	}
+	fputc('\n', out);
+	waits_write(out, group);
+	growth_write(out, form, group);
+	own = group->stack;
+	skipped = place ? (size_t)(place - own.list.items) : 0;
+	own.list.items += skipped;
+	own.list.count -= skipped;
+	if (form->verbose)
+		text_frames_write(out, form, &own);
+}
+
+static bool grows(const struct goroutine_group *group)
+{
+	return trend_is_suspect(group->growth.verdict);
+}
+
+void text_goroutines_write(FILE *out, const struct text_form *form,
+			   const struct goroutine_report *report)
+{
+	char bytes[16];
+	size_t left = 0;
+
+	if (report->why) {
+		fprintf(out, "\tgoroutines: not known: %s", report->why);
+		if (report->version[0]) {
+			fputs(" (Go ", out);
+			text_print_inert(out, report->version);
+			fputc(')', out);
+		}
+		fputc('\n', out);
+		return;
+	}
+	fprintf(out, "\t%" PRIu64 " goroutines in %zu groups (Go ", report->count,
+		report->groups.count);
+	text_print_inert(out, report->version);
+	fprintf(out, "); %" PRIu64 " of the runtime's own; their stacks: %s\n", report->system,
+		units_bytes(bytes, (double)report->stack_bytes, ""));
+	if (report->unread)
+		fprintf(out, "\tinexact: %" PRIu64 " goroutines could not be read\n",
+			report->unread);
+	for (size_t i = 0; i < report->groups.count; i++) {
+		if (grows(&report->groups.items[i]))
+			group_write(out, form, &report->groups.items[i]);
+	}
+	for (size_t i = 0; i < report->groups.count; i++) {
+		if (grows(&report->groups.items[i]))
+			continue;
+		if (i < GROUPS)
+			group_write(out, form, &report->groups.items[i]);
+		left += i >= GROUPS;
+	}
+	if (left)
+		fprintf(out, "\tand %zu smaller groups: --format json has them\n", left);
+}

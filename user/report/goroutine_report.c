@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/goroutine_report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#define READINGS_MIN 3 /* before there is a verdict */
+
+void goroutine_report_free(struct goroutine_report *report)
+{
+	for (size_t i = 0; i < report->groups.count; i++) {
+		vec_free(&report->groups.items[i].stack.list);
+		vec_free(&report->groups.items[i].creator.list);
+	}
+	vec_free(&report->groups);
+	vec_free(&report->members);
+	intern_free(&report->strings);
+}
+
+/* What the program called, not what the runtime and its locks do below that. */
+static bool is_own(const struct frame *frame)
+{
+	static const char *const runtimes[] = {"runtime.", "internal/"};
+
+	return !frame->function ||
+	       (!text_begins_with_any(frame->function, runtimes, ARRAY_SIZE(runtimes)) &&
+		!strstr(frame->function, ".runtime_"));
+}
+
+const struct frame *goroutine_place(const struct frames *frames)
+{
+	for (size_t i = 0; i < frames->list.count; i++) {
+		if (is_own(&frames->list.items[i]))
+			return &frames->list.items[i];
+	}
+	return frames->list.count ? &frames->list.items[0] : NULL;
+}
+
+void goroutine_history_free(struct goroutine_history *history)
+{
+	vec_free(&history->members);
+	vec_free(&history->groups);
+}
+
+static struct goroutine_past *past_of(struct goroutine_history *history, uint64_t id)
+{
+	struct goroutine_past *past;
+
+	for (size_t i = 0; i < history->groups.count; i++) {
+		if (history->groups.items[i].id == id)
+			return &history->groups.items[i];
+	}
+	past = vec_push(&history->groups);
+	if (past)
+		past->id = id;
+	return past;
+}
+
+/* Counts who came to each group and who left it since the last reading. */
+static int compare(struct goroutine_history *history, const struct goroutine_report *report)
+{
+	const struct goroutine *old = history->members.items, *new = report->members.items;
+	size_t olds = history->members.count, news = report->members.count, i = 0, j = 0;
+
+	while (i < olds || j < news) {
+		bool left = j == news || (i < olds && old[i].number < new[j].number);
+		bool came = i == olds || (j < news && new[j].number < old[i].number);
+		bool moved = !left && !came && old[i].group != new[j].group;
+		struct goroutine_past *from = left || moved ? past_of(history, old[i].group) : NULL;
+		struct goroutine_past *to;
+
+		if ((left || moved) && !from)
+			return -ENOMEM;
+		if (from)
+			from->gone++;
+		to = came || moved ? past_of(history, new[j].group) : NULL;
+		if ((came || moved) && !to)
+			return -ENOMEM;
+		if (to)
+			to->come++;
+		i += !came;
+		j += !left;
+	}
+	return 0;
+}
+
+static enum trend_verdict judge(const struct goroutine_history *history,
+				const struct goroutine_past *past, uint64_t now_ns)
+{
+	if (history->readings < READINGS_MIN)
+		return TREND_TOO_EARLY;
+	if (!past->come || past->last_count <= past->first_count)
+		return TREND_STEADY;
+	if (!past->gone && past->grown * 4 >= history->readings * 3 && past->grown_ns == now_ns)
+		return TREND_LEAKING;
+	return past->gone * 2 > past->come ? TREND_CHURNING : TREND_GROWING;
+}
+
+static int take_group(struct goroutine_history *history, const struct goroutine_report *report,
+		      struct goroutine_group *group)
+{
+	struct goroutine_past *past = past_of(history, group->id);
+
+	if (!past)
+		return -ENOMEM;
+	if (!history->readings)
+		past->first_count = group->count;
+	else if (group->count > past->last_count) {
+		past->grown++;
+		past->grown_ns = report->time_ns;
+	}
+	past->last_count = group->count;
+	if (history->readings)
+		group->growth = (struct goroutine_growth){
+			.readings = history->readings,
+			.span_ns = report->time_ns - history->first_ns,
+			.first_count = past->first_count,
+			.come = past->come,
+			.gone = past->gone,
+			.verdict = judge(history, past, report->time_ns),
+		};
+	return 0;
+}
+
+/* Those that are not there now count as none. */
+static void drop_counts(struct goroutine_history *history, const struct goroutine_report *report)
+{
+	for (size_t i = 0; i < history->groups.count; i++) {
+		bool is_there = false;
+
+		for (size_t j = 0; j < report->groups.count && !is_there; j++)
+			is_there = report->groups.items[j].id == history->groups.items[i].id;
+		if (!is_there)
+			history->groups.items[i].last_count = 0;
+	}
+}
+
+int goroutine_history_add(struct goroutine_history *history, struct goroutine_report *report)
+{
+	int error = history->readings ? compare(history, report) : 0;
+
+	if (!history->readings)
+		history->first_ns = report->time_ns;
+	for (size_t i = 0; !error && i < report->groups.count; i++)
+		error = take_group(history, report, &report->groups.items[i]);
+	if (error)
+		return error;
+	drop_counts(history, report);
+	history->members.count = 0;
+	for (size_t i = 0; i < report->members.count; i++) {
+		struct goroutine *kept = vec_push(&history->members);
+
+		if (!kept)
+			return -ENOMEM;
+		*kept = report->members.items[i];
+	}
+	history->readings++;
+	return 0;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The goroutines of a Go program, by where they wait and what created them: plain data, made by
+ * runtime/go_goroutines.h, compared over time here. All strings are untrusted, and the report's
+ * own.
+ */
+#ifndef LEAKMON_REPORT_GOROUTINE_REPORT_H
+#define LEAKMON_REPORT_GOROUTINE_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "report/trend.h"
+#include "symbol/intern.h"
+#include "symbol/symbolizer.h"
+
+/* Since the first reading. */
+struct goroutine_growth {
+	size_t readings; /* 0: only this one, and nothing else is known */
+	uint64_t span_ns;
+	uint64_t first_count;
+	uint64_t come, gone; /* gone: ended, or wait elsewhere */
+	enum trend_verdict verdict;
+};
+
+/* Goroutines of one creator, in one state, at one place. */
+struct goroutine_group {
+	uint64_t id;	   /* the same on every run of the program */
+	const char *state; /* "chan receive", "running", ... */
+	uint64_t count;
+	/* Waiting at least so long: as its collector has seen them. Without one, not known. */
+	uint64_t waits_known, longest_ns, shortest_ns;
+	struct frames stack, creator; /* innermost first; owned. Empty: not known */
+	struct goroutine_growth growth;
+};
+
+struct goroutine {
+	uint64_t number; /* goid */
+	uint64_t group;	 /* its id */
+};
+
+struct goroutine_report {
+	char version[24];	/* of Go; "": not known */
+	const char *why;	/* they are not known; static; NULL: they are */
+	uint64_t count;		/* without the runtime's own */
+	uint64_t system, ended; /* those; and what is kept for reuse */
+	uint64_t unread;	/* were just changing, or make no sense, and are in no group */
+	uint64_t time_ns;	/* CLOCK_MONOTONIC */
+	uint64_t stack_bytes;	/* of all of them */
+	VEC(struct goroutine_group) groups; /* most goroutines first */
+	VEC(struct goroutine) members;	    /* by ascending number */
+	struct intern strings;
+};
+
+void goroutine_report_free(struct goroutine_report *report);
+
+/* The first frame that is not of the runtime; NULL: there is none. */
+const struct frame *goroutine_place(const struct frames *frames);
+
+/* What one program's readings are compared with. Zero-initialise. */
+struct goroutine_history {
+	uint64_t first_ns;
+	size_t readings;
+	VEC(struct goroutine) members; /* of the last reading, by ascending number */
+	VEC(struct goroutine_past) groups;
+};
+
+struct goroutine_past {
+	uint64_t id, first_count, last_count, come, gone;
+	size_t grown;	   /* readings at which there were more */
+	uint64_t grown_ns; /* the last of them */
+};
+
+/*
+ * Fills in the growth of every group, and remembers the reading. Growth is called leaking when it
+ * went on at three of four readings or more, up to the last one, and not one goroutine left. 0 or
+ * -ENOMEM.
+ */
+int goroutine_history_add(struct goroutine_history *history, struct goroutine_report *report);
+void goroutine_history_free(struct goroutine_history *history);
+
+#endif

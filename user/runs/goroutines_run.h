@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Goroutines in `leakmon threads`: beside the dead threads of a Go program that has a thread
+ * library, and all that there is of one that has none, which needs no probes.
+ */
+#ifndef LEAKMON_RUNS_GOROUTINES_RUN_H
+#define LEAKMON_RUNS_GOROUTINES_RUN_H
+
+#include "report/thread_report.h"
+#include "runs/threads_run.h"
+
+/* What each program's readings are compared with. Zero-initialise. */
+struct goroutine_histories {
+	VEC(struct goroutines_of) list;
+};
+
+/* Reads the goroutines of a census's process, if it is a Go program. 0 or -ENOMEM. */
+int goroutines_add(struct goroutine_histories *histories, struct thread_census *census);
+void goroutine_histories_free(struct goroutine_histories *histories);
+
+/* Whether the targets are Go programs without a thread library. */
+bool goroutines_only(const struct threads_options *options);
+/* Reports them until they end, or as long as is asked for. Returns the exit code. */
+int goroutines_run(const struct threads_options *options);
+
+#endif
