@@ -457,8 +457,7 @@ static int add_objects(const struct graph_sources *sources, struct heap_graph *g
 			       TAKE_PTR(graph->sizes), TAKE_PTR(graph->sites), graph->blocks);
 	if (!error)
 		error = sources->walk(&sources->heap_image->maps,
-				      sources->heap_image->stopped ? &sources->heap_image->pages
-								   : NULL,
+				      sources->heap_image->stopped ? sources->heap_image : NULL,
 				      sources->modules, managed);
 	graph->starts = TAKE_PTR(managed->starts);
 	graph->sizes = TAKE_PTR(managed->sizes);

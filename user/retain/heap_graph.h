@@ -68,7 +68,7 @@ struct graph_sources {
 	const struct tracked_block *tracked; /* sorted by address; may be NULL */
 	size_t tracked_count;
 	/* Objects of runtimes, as runtime_walk_heaps() finds them; NULL: none are looked for. */
-	int (*walk)(const struct maps *maps, const struct page_table *kept,
+	int (*walk)(const struct maps *maps, const struct heap_image *kept,
 		    const struct data_modules *modules, struct heap_sink *sink);
 	struct intern *strings; /* for their names */
 };

@@ -168,6 +168,18 @@ static void count_unreached(struct heap_graph *graph, uint32_t node)
 	}
 }
 
+/* A heap changed whenever it was read: what is missing of it may lead to blocks of malloc's. */
+static bool is_partly_read(const struct heap_sink *managed)
+{
+	for (size_t i = 0; i < managed->reports.count; i++) {
+		const struct walk_report *report = &managed->reports.items[i];
+
+		if (report->why && report->retries && report->objects)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Not every word that can refer to an object of a runtime is known: that nothing leads to one, or
  * only a stale word does, proves nothing.
@@ -176,6 +188,7 @@ static int take_back_managed(struct retain *retain)
 {
 	struct heap_graph *graph = &retain->graph;
 	_cleanup_free_ uint32_t *doubtful = NULL;
+	bool partly = is_partly_read(&graph->managed);
 	uint32_t count = 0;
 
 	if (!graph->managed.whats)
@@ -184,7 +197,7 @@ static int take_back_managed(struct retain *retain)
 	if (!doubtful)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < graph->blocks; i++) {
-		if (heap_graph_what(graph, i) == NODE_PLAIN ||
+		if ((heap_graph_what(graph, i) == NODE_PLAIN && !partly) ||
 		    retain->retention.verdicts[i] == VERDICT_HELD)
 			continue;
 		if (retain->retention.verdicts[i] == VERDICT_LOST)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * OCaml 4: the blocks of programs in native code. A program is known by the symbols of its runtime,
- * which the linker leaves in .dynsym, also of a stripped one. Anchors: the chunks of the major heap
+ * The blocks of OCaml programs in native code. A program is known by the symbols of its runtime,
+ * which the linker leaves in .dynsym, also of a stripped one. Anchors of OCaml 4 (of 5:
+ * ocaml5.c): the chunks of the major heap
  * sum up to what Caml_state says that it has; the blocks of a chunk end where it does; so do those
  * of the minor heap.
  */
@@ -17,7 +18,6 @@
 #include "runtime/runtime.h"
 
 #define WINDOW_BYTES (1u << 20)
-#define HEAD_FIELDS 3
 #define CHUNKS_MAX (1u << 20)
 #define EXACT_SIZE_MAX 32 /* blocks of more fields are classed by powers of two */
 #define PHASE_SWEEP 2	  /* major_gc.h: Phase_sweep */
@@ -25,7 +25,9 @@
 
 static bool detect_module(const struct data_module *module)
 {
-	return target_variable(module, "Caml_state") && target_variable(module, "caml_heap_start");
+	return (target_variable(module, "Caml_state") &&
+		target_variable(module, "caml_heap_start")) ||
+	       target_variable(module, "caml_global_heap_state");
 }
 
 /* Symbols. */
@@ -203,40 +205,38 @@ static uint64_t shape_size(unsigned tag, uint64_t size)
 	return size <= EXACT_SIZE_MAX ? size : 1ull << (63 - __builtin_clzll(size));
 }
 
-/* A block, with so many of its first words. */
-struct block {
-	uint64_t address, header;
-	uint64_t fields[HEAD_FIELDS];
-	size_t count; /* of the fields */
-};
-
 /* cmm_helpers.ml, intermediate_curry_functions: its last field is the function. */
-static uint64_t partial_code(const struct ocaml *ocaml, const struct block *block)
+static uint64_t partial_code(const struct ocaml *ocaml, const struct ocaml_block *block)
 {
-	uint64_t last = block->address + HEADER_SIZE(block->header) * 8, fields[HEAD_FIELDS];
+	uint64_t last = block->address + HEADER_SIZE(block->header) * 8, fields[OCAML_HEAD_FIELDS];
 	uint64_t function = target_word(ocaml->memory, last), header;
 
 	if (!ocaml_header(ocaml, function, &header) || HEADER_TAG(header) != TAG_CLOSURE ||
 	    HEADER_SIZE(header) < 2 || target_read(ocaml->memory, function, fields, 16))
 		return 0;
-	if (HEADER_SIZE(header) < HEAD_FIELDS)
+	if (HEADER_SIZE(header) < OCAML_HEAD_FIELDS)
 		return ocaml_closure_code(fields, 2);
 	fields[2] = target_word(ocaml->memory, function + 16);
-	return ocaml_closure_code(fields, HEAD_FIELDS);
+	return ocaml_closure_code(fields, OCAML_HEAD_FIELDS);
 }
 
+/* The name of a function, with a line of it where it was compiled with -g. */
 static void code_name(const struct ocaml *ocaml, const char *what, uint64_t code,
 		      char name[OCAML_NAME_BYTES])
 {
-	char function[OCAML_NAME_BYTES];
+	const struct symbol *symbol = symbol_table_find(ocaml->symbols, code - ocaml->module->bias);
+	char function[OCAML_NAME_BYTES], line[OCAML_NAME_BYTES / 2] = " ";
 
 	ocaml_code_name(ocaml, code, function);
-	snprintf(name, OCAML_NAME_BYTES, "%s %.*s", what,
-		 (int)(OCAML_NAME_BYTES - strlen(what) - 2), function);
+	if (!symbol || !symbol->size ||
+	    !ocaml_line(ocaml, code, code + symbol->size, line + 1, sizeof(line) - 1))
+		line[0] = '\0';
+	snprintf(name, OCAML_NAME_BYTES, "%s %.*s%s", what,
+		 (int)(OCAML_NAME_BYTES - strlen(what) - strlen(line) - 2), function, line);
 }
 
-static int partial_class(struct ocaml *ocaml, struct heap_sink *sink, const struct block *block,
-			 uint32_t *class)
+static int partial_class(struct ocaml *ocaml, struct heap_sink *sink,
+			 const struct ocaml_block *block, uint32_t *class)
 {
 	uint64_t code = partial_code(ocaml, block), key = class_key(KEY_PARTIAL, code);
 	uint64_t *known = hash_get(&ocaml->classes, key);
@@ -250,8 +250,8 @@ static int partial_class(struct ocaml *ocaml, struct heap_sink *sink, const stru
 	return ocaml_class(ocaml, sink, key, name, true, class);
 }
 
-static int closure_class(struct ocaml *ocaml, struct heap_sink *sink, const struct block *block,
-			 uint32_t *class)
+static int closure_class(struct ocaml *ocaml, struct heap_sink *sink,
+			 const struct ocaml_block *block, uint32_t *class)
 {
 	uint64_t code = ocaml_closure_code(block->fields, block->count);
 	uint64_t key = class_key(KEY_CLOSURE, code), *known = hash_get(&ocaml->classes, key);
@@ -273,7 +273,7 @@ static int closure_class(struct ocaml *ocaml, struct heap_sink *sink, const stru
 	return partial_class(ocaml, sink, block, class);
 }
 
-static int class_of(struct ocaml *ocaml, struct heap_sink *sink, const struct block *block,
+static int class_of(struct ocaml *ocaml, struct heap_sink *sink, const struct ocaml_block *block,
 		    uint32_t *class)
 {
 	unsigned tag = HEADER_TAG(block->header);
@@ -295,6 +295,8 @@ static int class_of(struct ocaml *ocaml, struct heap_sink *sink, const struct bl
 		custom_name(ocaml, block->fields[0], name);
 	else
 		shape_name(tag, size, name);
+	if (ocaml->domains.count && tag == TAG_CONTINUATION)
+		snprintf(name, sizeof(name), "continuation");
 	return ocaml_class(ocaml, sink, key, name, tag != TAG_STRING, class);
 }
 
@@ -332,19 +334,19 @@ static const unsigned char *window_at(struct walk *walk, const struct ocaml_chun
 
 /* The block with its header at address; false: there is none that lies in the chunk. */
 static bool read_block(struct walk *walk, const struct ocaml_chunk *chunk, uint64_t address,
-		       struct block *block)
+		       struct ocaml_block *block)
 {
 	const unsigned char *bytes = window_at(walk, chunk, address, HEADER_BYTES);
 	uint64_t size;
 
 	if (!bytes)
 		return false;
-	*block = (struct block){.address = address};
+	*block = (struct ocaml_block){.address = address};
 	memcpy(&block->header, bytes, HEADER_BYTES);
 	size = HEADER_SIZE(block->header);
 	if (size > (chunk->end - address) / 8 - 1)
 		return false;
-	block->count = MIN(size, HEAD_FIELDS);
+	block->count = MIN(size, OCAML_HEAD_FIELDS);
 	bytes = window_at(walk, chunk, address, HEADER_BYTES + block->count * 8);
 	if (!bytes)
 		return false;
@@ -358,7 +360,7 @@ static bool read_block(struct walk *walk, const struct ocaml_chunk *chunk, uint6
  * them from garbage, and they are taken for alive. The first black one was not swept, nor were
  * those behind it.
  */
-static bool is_free(struct ocaml *ocaml, const struct block *block)
+static bool is_free(struct ocaml *ocaml, const struct ocaml_block *block)
 {
 	enum ocaml_colour colour = HEADER_COLOUR(block->header);
 
@@ -371,32 +373,57 @@ static bool is_free(struct ocaml *ocaml, const struct block *block)
 }
 
 /* Custom and abstract ones may have memory of C's. */
-static bool holds_nothing(const struct block *block)
+static bool holds_nothing(const struct ocaml_block *block)
 {
 	return HEADER_TAG(block->header) >= TAG_STRING && HEADER_TAG(block->header) != TAG_CUSTOM;
 }
 
-static int add_block(struct walk *walk, const struct block *block)
+int ocaml_add_block(struct ocaml *ocaml, struct heap_sink *sink, const struct ocaml_block *block)
 {
-	uint64_t bytes = HEADER_BYTES + HEADER_SIZE(block->header) * 8;
 	uint32_t class;
-	int error;
+	int error = class_of(ocaml, sink, block, &class);
 
-	if (!HEADER_SIZE(block->header) || is_free(walk->ocaml, block)) {
-		walk->free_bytes += bytes;
-		return 0;
-	}
-	error = class_of(walk->ocaml, walk->sink, block, &class);
 	if (error)
 		return error;
-	return heap_sink_add(walk->sink, block->address, bytes,
+	return heap_sink_add(sink, block->address, HEADER_BYTES + HEADER_SIZE(block->header) * 8,
 			     class | (holds_nothing(block) ? NODE_PRECISE : 0));
+}
+
+/* custom.h: a function comes after the identifier. */
+int ocaml_add_garbage(struct ocaml *ocaml, struct heap_sink *sink, const struct ocaml_block *block,
+		      bool *added)
+{
+	uint64_t *place;
+
+	*added = HEADER_TAG(block->header) == TAG_CUSTOM && block->count &&
+		 target_word(ocaml->memory, block->fields[0] + 8);
+	if (!*added)
+		return 0;
+	place = vec_push(&ocaml->doomed);
+	if (!place)
+		return -ENOMEM;
+	*place = block->address + HEADER_BYTES;
+	return ocaml_add_block(ocaml, sink, block);
+}
+
+static int add_block(struct walk *walk, const struct ocaml_block *block)
+{
+	bool added = false;
+	int error = 0;
+
+	if (HEADER_SIZE(block->header) && !is_free(walk->ocaml, block))
+		return ocaml_add_block(walk->ocaml, walk->sink, block);
+	if (HEADER_COLOUR(block->header) == COLOUR_WHITE && HEADER_SIZE(block->header))
+		error = ocaml_add_garbage(walk->ocaml, walk->sink, block, &added);
+	if (!added)
+		walk->free_bytes += HEADER_BYTES + HEADER_SIZE(block->header) * 8;
+	return error;
 }
 
 static int walk_chunk(struct walk *walk, const struct ocaml_chunk *chunk)
 {
 	uint64_t address = chunk->start;
-	struct block block;
+	struct ocaml_block block;
 	int error = 0;
 
 	walk->window.start = walk->window.end = 0;
@@ -485,7 +512,7 @@ static uint64_t young_pointer(const struct ocaml *ocaml)
 static bool ends_well(struct walk *walk, const struct ocaml_chunk *young)
 {
 	uint64_t at = young->start;
-	struct block block;
+	struct ocaml_block block;
 
 	walk->window.start = walk->window.end = 0;
 	while (at < young->end) {
@@ -535,13 +562,10 @@ static int walk_all(struct walk *walk, struct walk_report *report)
 	return error;
 }
 
-/* 0, or an error with *why, unless it is -ENOMEM. */
-static int find(struct ocaml *ocaml, struct walk_report *report)
+static int find_program(struct ocaml *ocaml)
 {
 	const struct data_modules *modules = ocaml->memory->modules;
-	uint64_t phase, sweep_at;
 
-	report->why = "its state is not found";
 	for (size_t i = 0; !ocaml->module && i < modules->list.count; i++) {
 		if (detect_module(&modules->list.items[i]))
 			ocaml->module = &modules->list.items[i];
@@ -549,6 +573,21 @@ static int find(struct ocaml *ocaml, struct walk_report *report)
 	if (!ocaml->module)
 		return -ENOENT;
 	ocaml->symbols = data_module_symbols(modules, ocaml->module, &ocaml->own);
+	return 0;
+}
+
+/* 0, or an error with *why, unless it is -ENOMEM. */
+static int find(struct ocaml *ocaml, struct walk_report *report)
+{
+	uint64_t phase, sweep_at;
+
+	report->why = "its state is not found";
+	if (find_program(ocaml))
+		return -ENOENT;
+	if (ocaml_symbol(ocaml, "caml_global_heap_state")) {
+		snprintf(report->version, sizeof(report->version), "5");
+		return ocaml5_find(ocaml, &report->why);
+	}
 	ocaml->state = target_word(ocaml->memory, ocaml_symbol(ocaml, "Caml_state"));
 	if (!ocaml->state)
 		return -ENOENT;
@@ -568,6 +607,10 @@ static void end(void *state)
 	struct ocaml *ocaml = state;
 
 	vec_free(&ocaml->chunks);
+	vec_free(&ocaml->domains);
+	vec_free(&ocaml->frames);
+	vec_free(&ocaml->doomed);
+	hash_free(&ocaml->pools);
 	hash_free(&ocaml->classes);
 	hash_free(&ocaml->exceptions);
 	hash_free(&ocaml->ephemerons);
@@ -591,7 +634,11 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 		error = find(ocaml, report);
 	if (!error) {
 		report->why = NULL;
-		error = walk_all(&walk, report);
+		error = ocaml_read_frames(ocaml);
+	}
+	if (!error) {
+		error = ocaml->domains.count ? ocaml5_walk(ocaml, sink, report)
+					     : walk_all(&walk, report);
 	}
 	free(walk.window.bytes);
 	if (!error) {

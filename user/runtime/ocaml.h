@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the OCaml walker share: native code, 4.10 to 4.14. Sources: runtime/caml/
- * mlvalues.h, major_gc.h, domain_state.tbl and finalise.c of 4.13.
+ * What the parts of the OCaml walker share: native code, 4.10 to 4.14 and 5.3. Sources:
+ * runtime/caml/mlvalues.h, major_gc.h, domain_state.tbl and finalise.c of 4.13;
+ * runtime/shared_heap.c, domain.c and caml/fiber.h of 5.3.
  */
 #ifndef LEAKMON_RUNTIME_OCAML_H
 #define LEAKMON_RUNTIME_OCAML_H
@@ -22,6 +23,7 @@
 enum ocaml_colour { COLOUR_WHITE, COLOUR_GRAY, COLOUR_BLUE, COLOUR_BLACK };
 
 enum ocaml_tag {
+	TAG_CONTINUATION = 245, /* 5.x; a constructor's before */
 	TAG_LAZY = 246,
 	TAG_CLOSURE = 247,
 	TAG_OBJECT = 248,
@@ -48,6 +50,26 @@ struct ocaml_chunk {
 	uint64_t start, end;
 };
 
+/* A block, with so many of its first words. */
+#define OCAML_HEAD_FIELDS 3
+struct ocaml_block {
+	uint64_t address, header;
+	uint64_t fields[OCAML_HEAD_FIELDS];
+	size_t count; /* of the fields */
+};
+
+/* Of 5.x: a heap of its own, and a minor one. */
+struct ocaml_domain {
+	uint64_t state, heap;
+	struct ocaml_chunk young;
+};
+/* Where a function may be left: the address after a call. */
+struct ocaml_frame {
+	uint64_t address, descriptor;
+};
+#define OCAML_DOMAINS_MAX 4096
+#define OCAML_POOL_BYTES 32768ull
+
 struct ocaml {
 	struct target_memory *memory;
 	const struct data_module *module; /* the program */
@@ -56,12 +78,18 @@ struct ocaml {
 	uint64_t state;			    /* *Caml_state */
 	VEC(struct ocaml_chunk) chunks;	    /* of the major heap; by ascending address */
 	struct ocaml_chunk young;
-	int32_t phase;		/* of the major collector */
-	uint64_t sweep_at;	/* where a slice of the phase that sweeps begins */
-	bool unswept;		/* blocks from here on are not swept: white ones are free */
-	struct hash classes;	/* of what makes a class -> its number plus 1 */
-	struct hash exceptions; /* constructors -> class of such exceptions plus 1 */
-	struct hash ephemerons; /* values */
+	int32_t phase;	   /* of the major collector */
+	uint64_t sweep_at; /* where a slice of the phase that sweeps begins */
+	bool unswept;	   /* blocks from here on are not swept: white ones are free */
+	VEC(struct ocaml_domain) domains; /* of 5.x, which has neither chunks nor a young here */
+	struct hash pools;		  /* of 5.x: those that were read */
+	uint64_t garbage;		  /* colour of what is free in 5.x */
+	VEC(uint64_t) doomed;		  /* see ocaml_add_garbage() */
+	VEC(struct ocaml_frame) frames;	  /* by ascending address */
+	uint32_t stack_class;		  /* of 5.x */
+	struct hash classes;		  /* of what makes a class -> its number plus 1 */
+	struct hash exceptions;		  /* constructors -> class of such exceptions plus 1 */
+	struct hash ephemerons;		  /* values */
 	uint64_t nonsense;
 };
 
@@ -89,6 +117,45 @@ bool ocaml_text(const struct ocaml *ocaml, uint64_t value, char *text, size_t si
 /* The class that such a key has, or a new one of that name. 0 or an error. */
 int ocaml_class(struct ocaml *ocaml, struct heap_sink *sink, uint64_t key, const char *name,
 		bool fields, uint32_t *class);
+
+/* Adds a block that is in use. 0 or an error. */
+int ocaml_add_block(struct ocaml *ocaml, struct heap_sink *sink, const struct ocaml_block *block);
+
+/* A block that is about to be swept. A custom one with a finaliser still has memory of C's, and is
+ * added; *added: it was. 0 or an error. */
+int ocaml_add_garbage(struct ocaml *ocaml, struct heap_sink *sink, const struct ocaml_block *block,
+		      bool *added);
+
+/* What the compiler tells of functions' frames, into ocaml->frames: see ocaml_frames.c. 0 or
+ * -ENOMEM. */
+int ocaml_read_frames(struct ocaml *ocaml);
+/*
+ * Sees each value that the frames of a stack hold, from the pointer of one that is suspended on;
+ * `registers`: where those of its last function were saved, 0: nowhere. *left gets where a frame is
+ * not known, else the end. What visit() has returned, if not 0.
+ */
+typedef int ocaml_visit_value(void *context, uint64_t value);
+int ocaml_visit_frames(const struct ocaml *ocaml, uint64_t pointer, uint64_t end,
+		       uint64_t registers, ocaml_visit_value *visit, void *context, uint64_t *left);
+/* "feeds.ml:24", of the first call in the function at [code, end); false: nothing tells. */
+bool ocaml_line(const struct ocaml *ocaml, uint64_t code, uint64_t end, char *line, size_t size);
+
+/* 5.x: the domains. 0; -ENOENT with *why: there are none, or not as known; -ENOMEM. */
+int ocaml5_find(struct ocaml *ocaml, const char **why);
+/* Their blocks; when it has succeeded, the report is complete. 0 or -ENOMEM. */
+int ocaml5_walk(struct ocaml *ocaml, struct heap_sink *sink, struct walk_report *report);
+/* What holds them, beside modules. 0 or -ENOMEM. */
+int ocaml5_roots(struct ocaml *ocaml, struct heap_sink *sink);
+/* From a stack or a continuation. *done: it is one. */
+int ocaml5_refer(struct ocaml *ocaml, struct heap_sink *sink, uint32_t node, bool *done);
+
+/* Finalisers (finalise.h, struct finalisable); `values`: what they are for waits for them. */
+int ocaml_add_finalisable(struct ocaml *ocaml, struct heap_sink *sink, uint64_t finalisable,
+			  bool values);
+/* A list of ephemerons that begins with one. 0 or -ENOMEM. */
+int ocaml_find_ephemerons(struct ocaml *ocaml, uint64_t first);
+/* malloc's block in which something lies holds nothing. 0 or -ENOMEM. */
+int ocaml_claim_block(struct heap_sink *sink, uint64_t address);
 
 /* Roots, and memory that holds nothing: see ocaml_roots.c. As struct heap_walker has them. */
 int ocaml_roots(void *state, struct heap_sink *sink);

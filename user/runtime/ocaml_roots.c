@@ -227,11 +227,10 @@ static int add_finalisers(struct ocaml *ocaml, struct heap_sink *sink,
 	return error;
 }
 
-static int add_finalisable(struct ocaml *ocaml, struct heap_sink *sink, const char *symbol,
-			   bool values)
+int ocaml_add_finalisable(struct ocaml *ocaml, struct heap_sink *sink, uint64_t finalisable,
+			  bool values)
 {
 	struct finalisers finalisers = {.values = values};
-	uint64_t finalisable = ocaml_symbol(ocaml, symbol);
 	int error = 0;
 
 	if (finalisable)
@@ -245,8 +244,7 @@ static int add_finalisable(struct ocaml *ocaml, struct heap_sink *sink, const ch
 
 /* What the collector keeps for itself. */
 
-/* The block of malloc's in which something lies. */
-static int claim_block(struct heap_sink *sink, uint64_t address)
+int ocaml_claim_block(struct heap_sink *sink, uint64_t address)
 {
 	uint32_t node = heap_sink_node(sink, address);
 
@@ -262,7 +260,8 @@ static int claim_tables(const struct ocaml *ocaml, struct heap_sink *sink)
 	int error = heap_sink_claim(sink, ocaml->state, STATE_BYTES, true);
 
 	for (size_t i = STATE_REMEMBERED; !error && i <= STATE_MARK_STACK; i++)
-		error = claim_block(sink, target_word(ocaml->memory, ocaml_state_word(ocaml, i)));
+		error = ocaml_claim_block(sink,
+					  target_word(ocaml->memory, ocaml_state_word(ocaml, i)));
 	return error;
 }
 
@@ -297,7 +296,8 @@ static int claim_variables(const struct ocaml *ocaml, struct heap_sink *sink)
 						symbols->symbols[i].size, true);
 	}
 	if (!error && pages)
-		error = claim_block(sink, target_word(ocaml->memory, pages + PAGE_TABLE_ENTRIES));
+		error = ocaml_claim_block(sink,
+					  target_word(ocaml->memory, pages + PAGE_TABLE_ENTRIES));
 	return error;
 }
 
@@ -339,10 +339,9 @@ static int claim_all(const struct ocaml *ocaml, struct heap_sink *sink)
 #define EPHEMERON_DATA 8
 #define EPHEMERONS_MAX (16u << 20)
 
-static int find_ephemerons(struct ocaml *ocaml)
+int ocaml_find_ephemerons(struct ocaml *ocaml, uint64_t first)
 {
-	uint64_t at = target_word(ocaml->memory, ocaml_symbol(ocaml, "caml_ephe_list_head"));
-	uint64_t header;
+	uint64_t at = first, header;
 	bool fresh = true;
 
 	for (size_t i = 0; i < EPHEMERONS_MAX && ocaml_header(ocaml, at, &header) &&
@@ -359,9 +358,13 @@ static int find_ephemerons(struct ocaml *ocaml)
 
 int ocaml_refer(void *state, struct heap_sink *sink, uint32_t node)
 {
-	const struct ocaml *ocaml = state;
+	struct ocaml *ocaml = state;
 	uint64_t value = sink->starts[node] + HEADER_BYTES;
+	bool done = false;
+	int error = ocaml->domains.count ? ocaml5_refer(ocaml, sink, node, &done) : 0;
 
+	if (error || done)
+		return error;
 	if (!ocaml->ephemerons.count || !hash_get(&ocaml->ephemerons, value))
 		return 0;
 	sink->whats[node] |= NODE_PRECISE;
@@ -454,20 +457,44 @@ static int add_all_signal_stacks(const struct ocaml *ocaml, struct heap_sink *si
 		       : add_signal_stacks(ocaml, sink, SIGNAL_STACK_MIN);
 }
 
+static int ocaml4_roots(struct ocaml *ocaml, struct heap_sink *sink)
+{
+	int error =
+		ocaml_add_finalisable(ocaml, sink, ocaml_symbol(ocaml, "finalisable_first"), true);
+
+	if (!error)
+		error = ocaml_add_finalisable(ocaml, sink, ocaml_symbol(ocaml, "finalisable_last"),
+					      false);
+	if (!error)
+		error = add_exceptions(ocaml, sink);
+	if (!error)
+		error = ocaml_find_ephemerons(
+			ocaml,
+			target_word(ocaml->memory, ocaml_symbol(ocaml, "caml_ephe_list_head")));
+	return error ? error : claim_all(ocaml, sink);
+}
+
+static int add_doomed(const struct ocaml *ocaml, struct heap_sink *sink)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ocaml->doomed.count; i++)
+		error = heap_sink_waiting_root(sink, OCAML_KEY, "garbage that awaits the sweep",
+					       ocaml->doomed.items[i]);
+	return error;
+}
+
 int ocaml_roots(void *state, struct heap_sink *sink)
 {
 	struct visit visit = {state, sink};
 	int error = visit_modules(visit.ocaml, add_fields, &visit);
 
 	if (!error)
-		error = add_finalisable(visit.ocaml, sink, "finalisable_first", true);
-	if (!error)
-		error = add_finalisable(visit.ocaml, sink, "finalisable_last", false);
-	if (!error)
-		error = add_exceptions(visit.ocaml, sink);
+		error = add_doomed(visit.ocaml, sink);
 	if (!error)
 		error = add_all_signal_stacks(visit.ocaml, sink);
-	if (!error)
-		error = find_ephemerons(visit.ocaml);
-	return error ? error : claim_all(visit.ocaml, sink);
+	if (error)
+		return error;
+	return visit.ocaml->domains.count ? ocaml5_roots(visit.ocaml, sink)
+					  : ocaml4_roots(visit.ocaml, sink);
 }

@@ -215,13 +215,15 @@ static bool can_be_walked(const struct runtime *runtime, const struct maps *maps
 				   is_detected_in(runtime, modules));
 }
 
-int runtime_walk_heaps(const struct maps *maps, const struct page_table *kept,
+int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,
 		       const struct data_modules *modules, struct heap_sink *sink)
 {
 	struct walking walking[ARRAY_SIZE(runtimes)] = {0};
 	struct target_memory memory = {.pagemap = -1};
 	size_t count = 0;
-	int error = target_memory_open(maps, modules, kept, &memory);
+	int error = target_memory_open(maps, modules, kept ? &kept->pages : NULL, &memory);
+
+	memory.image = kept;
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(runtimes); i++) {
 		if (!can_be_walked(runtimes[i], maps, modules))

@@ -23,7 +23,6 @@ struct dso_cache;
 struct heap_image;
 struct heap_image_options;
 struct heap_sink;
-struct page_table;
 struct target_memory;
 struct walk_report;
 struct worker;
@@ -100,7 +99,7 @@ int runtime_take_image(pid_t pid, const struct heap_image_options *options, stru
  * objects, references and roots, and is complete then. It reads what a heap image has kept; without
  * contents, the process as it is now. `kept` may be NULL. 0 or -ENOMEM.
  */
-int runtime_walk_heaps(const struct maps *maps, const struct page_table *kept,
+int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,
 		       const struct data_modules *modules, struct heap_sink *sink);
 
 /* The n-th row of the table; NULL: there are no more. */

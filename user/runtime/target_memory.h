@@ -18,6 +18,7 @@ struct data_module;
 struct data_modules;
 struct memory_windows;
 struct page_range;
+struct heap_image;
 struct page_table;
 
 struct target_memory {
@@ -26,6 +27,7 @@ struct target_memory {
 	int pagemap;			    /* -1: every page is taken for present */
 	struct memory_windows *windows;	    /* what was read lately */
 	const struct page_table *kept;	    /* contents of its pages; NULL: none are; borrowed */
+	const struct heap_image *image;	    /* they are of, with its threads; NULL: not known */
 	const struct page_range *range;	    /* of them, in which was read last */
 	uint64_t unread_bytes;		    /* of what was asked for: swapped out, or gone */
 	bool uncertain; /* something was read that is not surely of the moment of the rest */

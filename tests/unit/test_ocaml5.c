@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The heap of a small OCaml 5 program made by hand; then the same with nonsense in it. */
+#include "unit/walked.h"
+
+#include "unit/ocaml5_fixture.h"
+
+#define MUTANTS 600
+#define REPORT(walked) (&(walked)->sink.reports.items[0])
+
+/* Nothing here changes: no retry needs to wait. */
+int nanosleep(const struct timespec *requested, struct timespec *left)
+{
+	(void)requested;
+	(void)left;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	struct forged *forged = malloc(sizeof(*forged));
+
+	*state = forged;
+	return forged && forged_make(forged) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_memory_free(&forged->memory);
+	free(forged);
+	return 0;
+}
+
+static void blocks_of_pools_and_large_and_young_ones_are_counted(void **state)
+{
+	static const struct {
+		const char *class;
+		size_t count;
+	} expected[] = {
+		{"block of tag 0, 2 fields", FORGED_PAIRS},
+		{"block of tag 7, 4 fields", FORGED_YOUNG_BLOCKS},
+		{"block of tag 9, 128 fields or more", 1},
+		{"closure App.fun_13 app.ml:7", 1},
+		{"custom _mutex", 1},
+		{"continuation", 1},
+		{"string", 1},
+		{"float array", 1},
+		{"stack", 2},
+	};
+	struct forged *forged = *state;
+	struct walked walked;
+	size_t sum = 0;
+
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_string_equal(REPORT(&walked)->version, "5");
+	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	assert_int_equal(REPORT(&walked)->retries, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		assert_int_equal(count_class(&walked.sink, expected[i].class), expected[i].count);
+		sum += expected[i].count;
+	}
+	assert_int_equal(REPORT(&walked)->objects, sum);
+	walked_free(&walked);
+}
+
+static void modules_finalisers_and_stacks_are_roots(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "App[0]", forged->pairs);
+	expect_root(&walked.sink, "App[2]", forged->large + 24);
+	expect_root(&walked.sink, "stack", forged->stack);
+	expect_root(&walked.sink, "finaliser App.fun_13 × 1", forged_word(forged->final));
+	assert_true(
+		root_named(&walked.sink, "value that awaits finaliser App.fun_13 × 1")->waiting);
+	walked_free(&walked);
+}
+
+/* It has memory of C's until it is swept. */
+static void garbage_that_awaits_its_finaliser_is_no_leak(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "garbage that awaits the sweep", forged->doomed);
+	forged_put(forged->memory.base + 0x908, 0);
+	walked_free(&walked);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "custom _mutex"), 0);
+	walked_free(&walked);
+}
+
+/* The frame says which of its words is a value; where it is not known, all are. */
+static void a_suspended_stack_holds_what_its_frames_use(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_true(refers(&walked.sink, forged->continuation, forged->suspended));
+	assert_int_equal(count_references(&walked.sink, forged->continuation), 1);
+	assert_true(refers(&walked.sink, forged->suspended, forged->kept));
+	assert_false(refers(&walked.sink, forged->suspended, forged->stale));
+	walked_free(&walked);
+	forged_put(forged_word(forged->suspended), forged->code + 24);
+	walk(&forged->memory, &walked);
+	assert_true(refers(&walked.sink, forged->suspended, forged->kept));
+	assert_true(refers(&walked.sink, forged->suspended, forged->stale));
+	walked_free(&walked);
+}
+
+/* The one table in its data that leads to a domain. */
+static void domains_of_a_stripped_program_are_found_by_their_shape(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged->memory.names[forged->memory.symbols[4].name] = 'x';
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(count_class(&walked.sink, "block of tag 0, 2 fields"), FORGED_PAIRS);
+	walked_free(&walked);
+	forged_put(forged->memory.base + 0x700, forged->table); /* two of them */
+	expect_why(&forged->memory, "domains");
+}
+
+static void what_does_not_balance_is_said(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged->medium + 24, FORGED_MEDIUM + 1);
+	walk(&forged->memory, &walked);
+	assert_non_null(strstr(REPORT(&walked)->why, "may be missing"));
+	assert_int_equal(count_class(&walked.sink, "float array"), 0);
+	assert_int_equal(count_class(&walked.sink, "block of tag 0, 2 fields"), FORGED_PAIRS);
+	walked_free(&walked);
+	forged_put(forged->heap + 8 * 131, forged->heap); /* not its owner */
+	expect_why(&forged->memory, "domains");
+}
+
+static void a_circle_of_pools_or_large_blocks_ends(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged->small, forged->small);
+	forged_put(forged->large + 8, forged->large);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "block of tag 0, 2 fields"), FORGED_PAIRS);
+	assert_int_equal(count_class(&walked.sink, "block of tag 9, 128 fields or more"), 1);
+	walked_free(&walked);
+}
+
+/* A collection leaves headers of nothing behind. */
+static void a_minor_heap_that_is_collected_is_left_out(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged->young + 5 * 8, 0);
+	walk(&forged->memory, &walked);
+	assert_non_null(strstr(REPORT(&walked)->why, "may be missing"));
+	assert_int_equal(count_class(&walked.sink, "block of tag 7, 4 fields"), 0);
+	for (size_t i = 0; i < walked.sink.claimed.count; i++)
+		assert_false(walked.sink.claimed.items[i].start <= forged->young &&
+			     walked.sink.claimed.items[i].end > forged->young);
+	walked_free(&walked);
+}
+
+static void nonsense_anywhere_does_no_harm(void **state)
+{
+	struct forged *forged = *state;
+
+	expect_no_harm_of_nonsense(&forged->memory, MUTANTS);
+}
+
+int main(void)
+{
+#define FORGED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		FORGED(blocks_of_pools_and_large_and_young_ones_are_counted),
+		FORGED(modules_finalisers_and_stacks_are_roots),
+		FORGED(garbage_that_awaits_its_finaliser_is_no_leak),
+		FORGED(a_suspended_stack_holds_what_its_frames_use),
+		FORGED(domains_of_a_stripped_program_are_found_by_their_shape),
+		FORGED(what_does_not_balance_is_said),
+		FORGED(a_circle_of_pools_or_large_blocks_ends),
+		FORGED(a_minor_heap_that_is_collected_is_left_out),
+		FORGED(nonsense_anywhere_does_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
