@@ -4,7 +4,17 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+/* A guard is asked no more often. */
+#define LOOK_MIN_NS 1000000u
+/* The nice value. */
+#define FIRST_OF_ALL (-20)
 
 enum detach_state { DETACH_IDLE, DETACH_WAITS, DETACH_RUNS };
 
@@ -13,26 +23,44 @@ struct async_detach {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	enum detach_state state;
-	uint64_t deadline_ns, apart_ns;
+	uint64_t deadline_ns, closed_ns, apart_ns;
+	struct detach_guard guard;
 	struct attachments attachments;
 	bool end;
 };
 
+/* When to look again: what is left cannot be used up before, by all CPUs together. */
+static uint64_t next_look_ns(const struct detach_guard *guard, uint64_t now_ns)
+{
+	double left_s = guard->left_s ? guard->left_s(guard->context) : 0;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!guard->left_s)
+		return UINT64_MAX;
+	if (left_s <= 0)
+		return now_ns;
+	return now_ns + MAX((uint64_t)(left_s * 1e9) / (uint64_t)MAX(cpus, 1), LOOK_MIN_NS);
+}
+
 /* Until there is something to close, or nothing more will come. */
 static void wait_for_work(struct async_detach *detach)
 {
-	struct timespec deadline;
-
 	while (!detach->end && detach->state != DETACH_RUNS) {
+		uint64_t now_ns = monotonic_ns(), wake_ns;
+		struct timespec wake;
+
 		if (detach->state == DETACH_IDLE) {
 			pthread_cond_wait(&detach->changed, &detach->mutex);
 			continue;
 		}
-		deadline.tv_sec = (time_t)(detach->deadline_ns / 1000000000u);
-		deadline.tv_nsec = (long)(detach->deadline_ns % 1000000000u);
-		if (pthread_cond_timedwait(&detach->changed, &detach->mutex, &deadline) &&
-		    detach->state == DETACH_WAITS)
+		wake_ns = MIN(detach->deadline_ns, next_look_ns(&detach->guard, now_ns));
+		if (wake_ns <= now_ns) {
 			detach->state = DETACH_RUNS;
+			continue;
+		}
+		wake.tv_sec = (time_t)(wake_ns / 1000000000u);
+		wake.tv_nsec = (long)(wake_ns % 1000000000u);
+		pthread_cond_timedwait(&detach->changed, &detach->mutex, &wake);
 	}
 }
 
@@ -40,6 +68,8 @@ static void *run(void *context)
 {
 	struct async_detach *detach = context;
 
+	/* A target that runs into probes waits for this thread; others do so for a moment. */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), FIRST_OF_ALL);
 	pthread_mutex_lock(&detach->mutex);
 	for (;;) {
 		struct attachments attachments;
@@ -48,6 +78,7 @@ static void *run(void *context)
 		if (detach->state == DETACH_IDLE)
 			break;
 		detach->state = DETACH_RUNS;
+		detach->closed_ns = monotonic_ns();
 		attachments = detach->attachments;
 		detach->attachments = (struct attachments){0};
 		pthread_mutex_unlock(&detach->mutex);
@@ -105,7 +136,7 @@ void async_detach_free(struct async_detach *detach)
 }
 
 int async_detach_add(struct async_detach *detach, struct attachments *attachments,
-		     uint64_t deadline_ns)
+		     uint64_t deadline_ns, const struct detach_guard *guard)
 {
 	int error;
 
@@ -113,6 +144,8 @@ int async_detach_add(struct async_detach *detach, struct attachments *attachment
 	error = attachments_move(&detach->attachments, attachments);
 	detach->apart_ns += attachments->apart_ns;
 	detach->deadline_ns = deadline_ns;
+	detach->closed_ns = 0;
+	detach->guard = guard ? *guard : (struct detach_guard){0};
 	detach->state = deadline_ns && !error ? DETACH_WAITS : DETACH_RUNS;
 	pthread_cond_broadcast(&detach->changed);
 	pthread_mutex_unlock(&detach->mutex);
@@ -134,6 +167,16 @@ bool async_detach_now(struct async_detach *detach)
 	pthread_cond_broadcast(&detach->changed);
 	pthread_mutex_unlock(&detach->mutex);
 	return waited;
+}
+
+uint64_t async_detach_closed_ns(struct async_detach *detach)
+{
+	uint64_t closed_ns;
+
+	pthread_mutex_lock(&detach->mutex);
+	closed_ns = detach->closed_ns;
+	pthread_mutex_unlock(&detach->mutex);
+	return closed_ns;
 }
 
 bool async_detach_is_done(struct async_detach *detach)

@@ -423,7 +423,7 @@ static void end_trials(struct trials *trials, struct kernel_features *features)
 	if (trials->attachments.fds.count)
 		features->detach = async_detach_new();
 	if (features->detach)
-		async_detach_add(features->detach, &trials->attachments, 0);
+		async_detach_add(features->detach, &trials->attachments, 0, NULL);
 	else
 		attachments_close(&trials->attachments);
 }

@@ -86,6 +86,8 @@ static int add_process(const struct profile_sources *sources, struct profile_tar
 	}
 	memcpy(process->comm, target->comm, sizeof(process->comm));
 	process->spent = window_budget_spent_share(&target->budget);
+	if (window_budget_base_s(&target->budget) > target->budget.used_s)
+		process->floor = target->budget.floor;
 	process->samples = target->profiled.samples;
 	process->dropped = target->dropped;
 	process->unfollowed = target->profiled.unfollowed;
@@ -109,7 +111,7 @@ static void sum_up(const struct profile_sources *sources, struct profile_report 
 
 	for (size_t i = 0; i < sources->target_count; i++) {
 		spent_s += sources->targets[i]->budget.spent_s;
-		used_s += sources->targets[i]->budget.used_s;
+		used_s += window_budget_base_s(&sources->targets[i]->budget);
 	}
 	clock_gettime(CLOCK_REALTIME, &report->time);
 	report->limit = sources->limit;

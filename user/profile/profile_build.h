@@ -16,8 +16,9 @@ struct profile_sources {
 	double limit;	/* --overhead */
 	bool held_back; /* leakmon's own CPU time is used up: windows wait */
 	double now_s;
-	double detach_cpu_s;	/* CPU time of the helper processes of probes */
-	double spent_s, used_s; /* CPU time of targets that are gone: cost of windows, and all */
+	double detach_cpu_s; /* CPU time of the helper processes of probes */
+	/* CPU time of targets that are gone: cost of windows, and what it is a share of. */
+	double spent_s, used_s;
 };
 
 /*

@@ -11,7 +11,7 @@ struct triage;
 struct profile_options {
 	struct session_options session;
 	double overhead; /* of the CPU time of each target */
-	double granted;	 /* share of a core that each may lose beyond that */
+	double floor;	 /* share of a core that each counts as using at least */
 	/* Takes named reports instead of the output format; NULL: none does. 0, or -errno after a
 	 * message, which ends the run. */
 	int (*take)(void *context, const struct profile_report *report, bool last);
@@ -35,7 +35,8 @@ _Static_assert(!offsetof(struct profile_options, session), "a session's options 
 		.max_sites = 16384, .no_threads = true, .windowed = true                           \
 	}
 #define PROFILE_OVERHEAD 0.01
-/* Of a core, for one that somebody waits for: a window in a quarter of a minute, if it idles. */
-#define PROFILE_GRANTED 0.0005
+/* Of a core, for one that somebody waits for: 1 % of it allows a window in a quarter of a minute,
+ * if it idles. */
+#define PROFILE_FLOOR 0.05
 
 #endif

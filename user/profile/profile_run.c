@@ -49,7 +49,6 @@ struct profile_run {
 	bool held_back;			/* leakmon has used up what it may: windows wait */
 	double cpu_begin_s, reported_s; /* CPU time of leakmon before the first one; for reports */
 	double births;			/* in the open one; negative: not known (yet) */
-	double open_cpu_s;		/* of its process, before it was opened */
 	double cpu_s, hits_s;		/* of the same, when births began to count */
 	double births_hits_s;		/* what hits have cost it since, until births end */
 	double slowed_s;		/* by which its births took longer than they do alone */
@@ -105,14 +104,14 @@ static int target_add(struct profile_run *run, const struct tracked *tracked)
 	profiled_init(&target->profiled, run->seed);
 	window_budget_init(&target->budget, run->options->overhead, run->calibration.attach_s,
 			   run->seed ^ 0x9e3779b97f4a7c15u);
-	target->budget.granted = run->options->granted;
+	target->budget.floor = run->options->floor;
 	return 0;
 }
 
 static void target_free(struct profile_run *run, struct profile_target *target)
 {
 	run->spent_s += target->budget.spent_s;
-	run->used_s += target->budget.used_s;
+	run->used_s += window_budget_base_s(&target->budget);
 	profile_target_free(target);
 }
 
@@ -383,10 +382,15 @@ static int refuse(struct profile_run *run, struct profile_target *target, int er
 
 static int open_window(struct profile_run *run, struct profile_target *target)
 {
-	double length_s = window_budget_length_s(&target->budget),
-	       begin_s = profile_target_cpu_s(target);
-	int error = profile_window_open(&run->window, run->session, target->pid, length_s,
-					window_budget_allowance_s(&target->budget));
+	const struct window_bounds bounds = {
+		.length_s = window_budget_length_s(&target->budget),
+		.allowance_s = window_budget_allowance_s(&target->budget),
+		.bound_s = window_budget_bound_s(&target->budget),
+		.attach_share = window_budget_attach_loss_s(&target->budget, 1),
+		.trap_ns = run->calibration.trap_ns,
+		.clock = target->clock,
+	};
+	int error = profile_window_open(&run->window, run->session, target->pid, &bounds);
 
 	target->is_due = false;
 	target->turn_s = now_of(run);
@@ -394,21 +398,9 @@ static int open_window(struct profile_run *run, struct profile_target *target)
 		return refuse(run, target, error);
 	target->refused_for_s = REFUSED_S;
 	run->open = target;
-	run->open_cpu_s = begin_s;
 	run->births = -1;
 	run->births_hits_s = 0;
 	return 0;
-}
-
-/* What the open window's hits have cost. No more than the process has used: time in our programs is
- * counted by the clock, also while a thread waits for a CPU there. */
-static double hits_of(const struct profile_run *run)
-{
-	double hits_s =
-		profile_window_hits_s(&run->window, &run->session->bpf, run->calibration.trap_ns);
-	double used_s = profile_target_cpu_s(run->open) - run->open_cpu_s;
-
-	return used_s > 0 ? fmin(hits_s, used_s) : hits_s; /* it may have ended */
 }
 
 static double cpu_used_s(const struct profile_run *run)
@@ -459,8 +451,9 @@ static void account(struct profile_run *run)
 	const struct profile_window_run *window = &run->window;
 	const struct window_cost spent = {
 		.attach_s = window->attach_s,
-		.hits_s = hits_of(run),
-		.births_s = (double)(window->births_to_ns - window->births_from_ns) / 1e9,
+		.hits_s = profile_window_hits_s(window),
+		.open_s = profile_window_open_s(window),
+		.births_s = profile_window_births_s(window),
 		.births_hits_s = run->births_hits_s,
 		.births = run->births,
 	};
@@ -491,7 +484,7 @@ static void forget_ended(struct profile_run *run)
 
 static bool is_too_dear(const struct profile_run *run)
 {
-	return run->window.attach_s + hits_of(run) > run->window.allowance_s;
+	return profile_window_hits_s(&run->window) > run->window.allowance_s;
 }
 
 /*
@@ -513,7 +506,7 @@ static int begin_births(struct profile_run *run)
 	int error = profile_window_begin_births(&run->window, run->session);
 
 	run->cpu_s = profile_target_cpu_s(run->open);
-	run->hits_s = hits_of(run);
+	run->hits_s = profile_window_hits_s(&run->window);
 	if (!error)
 		return 0;
 	profile_window_give_up(&run->window);
@@ -524,7 +517,7 @@ static int end_births(struct profile_run *run)
 {
 	int error = profile_window_end_births(&run->window, run->session);
 
-	run->births_hits_s = hits_of(run) - run->hits_s;
+	run->births_hits_s = profile_window_hits_s(&run->window) - run->hits_s;
 	run->slowed_s = slowed_by(run);
 	if (!error)
 		return 0;

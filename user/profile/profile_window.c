@@ -2,7 +2,10 @@
 #include "profile/profile_window.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -12,8 +15,8 @@
 /* Probes go by themselves when the loop is held up for so long beyond the window's end. Reading the
  * live set takes 6 ms of CPU time, which on a machine that is busy are 100 ms. */
 #define DEADLINE_SLACK_NS 300000000ull
-#define GRACE_MIN_S 0.003
-#define GRACE_MAX_S 0.05
+/* The nice value. */
+#define FIRST_OF_ALL (-20)
 
 static uint64_t to_ns(double seconds)
 {
@@ -49,37 +52,76 @@ static int set_probes(struct session *session, struct tracked *tracked)
 			     &session->target_config, &session->bpf);
 }
 
+/* From the first probe on the process runs into them, and nobody ends that before the last: this
+ * thread, and the processes that it starts, wait for no CPU meanwhile. */
+static int set_probes_in_haste(struct session *session, struct tracked *tracked)
+{
+	int before = getpriority(PRIO_PROCESS, 0), error;
+
+	setpriority(PRIO_PROCESS, 0, FIRST_OF_ALL);
+	error = set_probes(session, tracked);
+	setpriority(PRIO_PROCESS, 0, before);
+	return error;
+}
+
+static double process_cpu_s(clockid_t clock)
+{
+	struct timespec cpu = {0};
+
+	clock_gettime(clock, &cpu);
+	return (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
+}
+
+/* Asked by the thread that closes the probes. */
+static double left_s(void *context)
+{
+	const struct profile_window_run *window = context;
+
+	return window->bound_s - profile_window_hits_s(window);
+}
+
+/* Also without probes, which then need no closing. */
+static int hand_over(struct profile_window_run *window, struct attachments *attachments, bool set)
+{
+	uint64_t end_ns = window->open_ns + window->length_ns + 2 * window->grace_ns;
+	const struct detach_guard guard = {left_s, window};
+
+	return async_detach_add(window->detach, attachments, set ? end_ns + DEADLINE_SLACK_NS : 0,
+				set ? &guard : NULL);
+}
+
 int profile_window_open(struct profile_window_run *window, struct session *session, pid_t pid,
-			double length_s, double allowance_s)
+			const struct window_bounds *bounds)
 {
 	struct tracked *tracked = targets_find(session, pid);
-	double begin_s = probe_thread_cpu_s(), grace_s = length_s * PROFILE_GRACE_SHARE;
-	uint64_t now_ns;
+	double begin_s = probe_thread_cpu_s();
 	int error;
 
 	if (!tracked)
 		return -ESRCH;
 	window->pid = pid;
-	window->allowance_s = allowance_s;
-	window->grace_ns = to_ns(MIN(MAX(grace_s, GRACE_MIN_S), GRACE_MAX_S));
+	window->bpf = &session->bpf;
+	window->clock = bounds->clock;
+	window->trap_ns = bounds->trap_ns;
+	window->cpu_s = process_cpu_s(window->clock);
+	window->grace_ns = to_ns(window_grace_s(bounds->length_s));
 	error = probe_cost_read(&session->bpf, &window->hits_before);
 	if (!error)
-		error = set_probes(session, tracked);
+		error = set_probes_in_haste(session, tracked);
 	/* It goes as it came. */
 	window->attach_s = 2 * (probe_thread_cpu_s() - begin_s +
 				(double)tracked->probes.attachments.apart_ns / 1e9);
-	now_ns = monotonic_ns();
-	window->length_ns = to_ns(length_s);
-	window->next_ns = now_ns + window->grace_ns;
+	window->allowance_s = bounds->allowance_s - bounds->attach_share * window->attach_s;
+	window->bound_s = bounds->bound_s - bounds->attach_share * window->attach_s;
+	window->open_ns = monotonic_ns();
+	window->length_ns = to_ns(bounds->length_s);
+	window->next_ns = window->open_ns + window->grace_ns;
+	window->births_from_ns = window->births_to_ns = window->open_ns;
 	window->stage = WINDOW_DETACHING;
-	if (async_detach_add(window->detach, &tracked->probes.attachments,
-			     error ? 0
-				   : now_ns + window->length_ns + 2 * window->grace_ns +
-					     DEADLINE_SLACK_NS))
+	if (hand_over(window, &tracked->probes.attachments, !error))
 		return -ENOMEM;
 	if (error)
 		return error;
-	window->births_from_ns = window->births_to_ns = now_ns;
 	window->stage = WINDOW_SETTLING;
 	return 0;
 }
@@ -134,14 +176,37 @@ bool profile_window_is_detached(struct profile_window_run *window)
 	return true;
 }
 
-double profile_window_hits_s(const struct profile_window_run *window, const struct bpf_side *bpf,
-			     double trap_ns)
+/* When the thread began to take the probes out; now, if it has not. */
+static uint64_t closed_ns(const struct profile_window_run *window)
 {
+	uint64_t closed_ns = async_detach_closed_ns(window->detach);
+
+	return closed_ns ? closed_ns : monotonic_ns();
+}
+
+double profile_window_open_s(const struct profile_window_run *window)
+{
+	return (double)(closed_ns(window) - window->open_ns) / 1e9;
+}
+
+double profile_window_births_s(const struct profile_window_run *window)
+{
+	uint64_t end_ns = MIN(closed_ns(window), window->births_to_ns);
+
+	return end_ns > window->births_from_ns ? (double)(end_ns - window->births_from_ns) / 1e9
+					       : 0;
+}
+
+double profile_window_hits_s(const struct profile_window_run *window)
+{
+	double hits_s, used_s;
 	struct lm_hits now;
 
-	if (probe_cost_read(bpf, &now))
+	if (probe_cost_read(window->bpf, &now))
 		return 0;
-	return ((double)(now.ns - window->hits_before.ns) +
-		(double)(now.count - window->hits_before.count) * trap_ns) /
-	       1e9;
+	hits_s = ((double)(now.ns - window->hits_before.ns) +
+		  (double)(now.count - window->hits_before.count) * window->trap_ns) /
+		 1e9;
+	used_s = process_cpu_s(window->clock) - window->cpu_s;
+	return used_s > 0 ? fmin(hits_s, used_s) : hits_s; /* it may have ended */
 }

@@ -23,11 +23,16 @@ enum window_stage {
 struct profile_window_run {
 	enum window_stage stage;
 	pid_t pid;
-	uint64_t births_from_ns, births_to_ns, read_ns; /* CLOCK_MONOTONIC */
-	uint64_t next_ns;				/* when the stage ends */
+	/* CLOCK_MONOTONIC */
+	uint64_t open_ns, births_from_ns, births_to_ns, read_ns;
+	uint64_t next_ns; /* when the stage ends */
 	uint64_t grace_ns, length_ns;
-	double allowance_s; /* what it may cost */
-	double attach_s;    /* what setting the probes has */
+	double allowance_s; /* what it may cost before births end */
+	double bound_s;	    /* and before its probes go at once */
+	const struct bpf_side *bpf;
+	clockid_t clock; /* CPU time of the process */
+	double trap_ns, cpu_s;
+	double attach_s; /* what setting the probes has */
 	struct window_counts before, after;
 	struct outstanding_list blocks;
 	struct lm_hits hits_before;
@@ -38,12 +43,20 @@ struct profile_window_run {
 int profile_window_init(struct profile_window_run *window);
 void profile_window_free(struct profile_window_run *window);
 
+/* What a window may cost the process, in CPU time, and how that is counted. */
+struct window_bounds {
+	double length_s, allowance_s, bound_s;
+	double attach_share; /* of the CPU time of attach and detach, what it costs the process */
+	double trap_ns;
+	clockid_t clock; /* CPU time of the process */
+};
+
 /*
  * Looks again whether the process may be probed, and sets the probes. 0, or -errno: none is set
- * then, and what it cost stands in attach_s.
+ * then, and what it cost stands in attach_s. Probes go by themselves at the bound, and late.
  */
 int profile_window_open(struct profile_window_run *window, struct session *session, pid_t pid,
-			double length_s, double allowance_s);
+			const struct window_bounds *bounds);
 
 /* From here on births count; and from there on no more. 0 or -errno. */
 int profile_window_begin_births(struct profile_window_run *window, struct session *session);
@@ -61,8 +74,12 @@ void profile_window_give_up(struct profile_window_run *window);
 /* Whether the last probe is out; then the stage is WINDOW_CLOSED. */
 bool profile_window_is_detached(struct profile_window_run *window);
 
-/* What its hits have cost the process so far. */
-double profile_window_hits_s(const struct profile_window_run *window, const struct bpf_side *bpf,
-			     double trap_ns);
+/* Time for which its probes were in, and for which births counted until they went. */
+double profile_window_open_s(const struct profile_window_run *window);
+double profile_window_births_s(const struct profile_window_run *window);
+
+/* What its hits have cost the process so far. No more than it has used: time in our programs is
+ * counted by the clock, also while a thread waits for a CPU there. */
+double profile_window_hits_s(const struct profile_window_run *window);
 
 #endif

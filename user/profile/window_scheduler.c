@@ -21,6 +21,15 @@
 /* A window is closed early at so many times its expected cost, and not before the minimum. */
 #define SURPRISE 3.0
 #define ALLOWANCE_MIN_S 0.02
+/* How much more CPU time a process may use under probes than it was seen to use, before the first
+ * window has told. */
+#define FIRST_SLOWER 3.0
+/* The first window comes so long, on average, after it is earned: somebody may wait for it. */
+#define FIRST_DELAY_S 0.5
+/* For so long a process may run into probes while the last ones are set, and when the bound is
+ * reached, until they are out. */
+#define SETTING_S 0.01
+#define OVERRUN_S 0.01
 
 /* splitmix64 (Sebastiano Vigna, public domain). */
 static double random_unit(struct window_budget *budget)
@@ -40,13 +49,12 @@ static void draw_next(struct window_budget *budget)
 
 void window_budget_init(struct window_budget *budget, double limit, double attach_s, uint64_t seed)
 {
-	*budget = (struct window_budget){.limit = limit / UNCOUNTED,
+	*budget = (struct window_budget){.promised = limit,
+					 .limit = limit / UNCOUNTED,
 					 .attach_s = attach_s,
 					 .last_s = -1,
-					 .loss = 1,
 					 .random = seed};
 	draw_next(budget);
-	budget->next = fmin(budget->next, 0.5); /* an early first window */
 }
 
 static double clamp(double value, double low, double high)
@@ -70,14 +78,70 @@ double window_budget_length_s(const struct window_budget *budget)
 	return clamp(length, PROFILE_WINDOW_MIN_S, PROFILE_WINDOW_MAX_S);
 }
 
+double window_grace_s(double length_s)
+{
+	return clamp(length_s * PROFILE_GRACE_SHARE, PROFILE_GRACE_MIN_S, PROFILE_GRACE_MAX_S);
+}
+
+double window_budget_attach_loss_s(const struct window_budget *budget, double attach_s)
+{
+	return attach_s * fmin(budget->share, 1);
+}
+
+/* Time in probes per second while nothing else is known: on average, and where one runs into them
+ * in a burst, which most windows of a process that idles do not meet. */
+static double first_loss(const struct window_budget *budget)
+{
+	return fmin(FIRST_SLOWER * budget->share, 1);
+}
+
+static double burst_loss(const struct window_budget *budget)
+{
+	return fmin(FIRST_SLOWER * sqrt(budget->share * budget->peak), 1);
+}
+
 static double expected_cost_s(const struct window_budget *budget)
 {
-	return budget->attach_s + window_budget_length_s(budget) * budget->loss;
+	double length_s = window_budget_length_s(budget),
+	       loss = budget->windows ? budget->loss : first_loss(budget);
+
+	return window_budget_attach_loss_s(budget, budget->attach_s) +
+	       (SETTING_S + length_s + 2 * window_grace_s(length_s)) * loss;
+}
+
+double window_budget_base_s(const struct window_budget *budget)
+{
+	return fmax(budget->used_s, budget->floor * budget->watched_s);
+}
+
+/* What the process may have lost by now, less what it has, and what it loses until probes that are
+ * too dear are out. */
+double window_budget_bound_s(const struct window_budget *budget)
+{
+	return budget->promised * window_budget_base_s(budget) - budget->spent_s -
+	       OVERRUN_S * burst_loss(budget);
 }
 
 double window_budget_allowance_s(const struct window_budget *budget)
 {
-	return fmax(SURPRISE * expected_cost_s(budget), ALLOWANCE_MIN_S);
+	return fmin(fmax(SURPRISE * expected_cost_s(budget), ALLOWANCE_MIN_S),
+		    window_budget_bound_s(budget));
+}
+
+static bool is_earned(const struct window_budget *budget)
+{
+	double expected_s = expected_cost_s(budget);
+
+	return budget->spent_s + expected_s <= budget->limit * window_budget_base_s(budget) &&
+	       UNCOUNTED * expected_s < window_budget_bound_s(budget);
+}
+
+static double windows_per_s(const struct window_budget *budget)
+{
+	double rate = budget->limit * fmax(budget->share, budget->floor) /
+		      fmax(expected_cost_s(budget), budget->attach_s);
+
+	return budget->windows ? rate : fmax(rate, 1 / FIRST_DELAY_S);
 }
 
 bool window_budget_step(struct window_budget *budget, double now_s, double cpu_s)
@@ -97,26 +161,37 @@ bool window_budget_step(struct window_budget *budget, double now_s, double cpu_s
 	budget->share +=
 		(used_s / elapsed_s - budget->share) *
 		fmax(-expm1(-elapsed_s / LATELY_S), fmin(elapsed_s / budget->watched_s, 1));
-	budget->hazard += elapsed_s * (budget->limit * budget->share + budget->granted) /
-			  expected_cost_s(budget);
-	if (budget->hazard < budget->next && !(budget->granted > 0 && !budget->windows))
+	budget->peak = fmax(used_s / elapsed_s, budget->peak * exp(-elapsed_s / LATELY_S));
+	budget->hazard += elapsed_s * windows_per_s(budget);
+	if (budget->hazard < budget->next)
 		return false;
+	/* Also if it is not: else windows would open where the process has just been busy. */
 	draw_next(budget);
-	return budget->spent_s + expected_cost_s(budget) <=
-	       budget->limit * budget->used_s +
-		       budget->granted * (budget->watched_s + WINDOW_GRANT_AHEAD_S);
+	return is_earned(budget);
+}
+
+/* Of a window that ended before births counted, only the time in probes is known. */
+static void learn_loss(struct window_budget *budget, const struct window_cost *cost, double weight)
+{
+	double loss = cost->open_s > 0 ? cost->hits_s / cost->open_s : 0;
+
+	if (cost->births_s > 0)
+		loss = cost->births_hits_s / cost->births_s;
+	else
+		loss = fmax(loss, budget->loss);
+	budget->loss += (loss - budget->loss) * weight;
 }
 
 void window_budget_spend(struct window_budget *budget, const struct window_cost *cost)
 {
 	double weight = budget->windows ? NEWEST_WEIGHT : 1;
 
-	budget->spent_s += cost->attach_s + cost->hits_s;
-	if (cost->births_s <= 0)
+	budget->spent_s += window_budget_attach_loss_s(budget, cost->attach_s) + cost->hits_s;
+	if (cost->open_s <= 0 && cost->births_s <= 0)
 		return;
 	budget->attach_s += (cost->attach_s - budget->attach_s) * weight;
-	budget->loss += (cost->births_hits_s / cost->births_s - budget->loss) * weight;
-	if (cost->births < 0)
+	learn_loss(budget, cost, weight);
+	if (cost->births_s <= 0 || cost->births < 0)
 		return;
 	budget->births_per_s += (cost->births / cost->births_s - budget->births_per_s) * weight;
 	budget->windows++;
@@ -124,7 +199,9 @@ void window_budget_spend(struct window_budget *budget, const struct window_cost 
 
 double window_budget_spent_share(const struct window_budget *budget)
 {
-	return budget->used_s > 0 ? budget->spent_s / budget->used_s : 0;
+	double base_s = window_budget_base_s(budget);
+
+	return base_s > 0 ? budget->spent_s / base_s : 0;
 }
 
 /* -------- the scheduler: one window at a time */

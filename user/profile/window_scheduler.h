@@ -26,25 +26,30 @@
 /* Grace before births count, until the process runs as it does under probes, and after them, until
  * the program has filled in its newest blocks. A share of the window's length. */
 #define PROFILE_GRACE_SHARE 0.1
-/* Time for which a granted share is available in advance. */
-#define WINDOW_GRANT_AHEAD_S 60.0
+#define PROFILE_GRACE_MIN_S 0.003
+#define PROFILE_GRACE_MAX_S 0.05
 
 /*
  * Windows begin at random, with exponential gaps: a Poisson process samples a program that works in
  * phases in proportion to their length. The rate follows the CPU time that the process has used
- * lately, not what it does just now. The expected cost of a window is earned first; a window that
- * turns out dearer is closed early, and the next one is delayed.
+ * lately, not what it does just now. The most that a window can cost is earned before it opens, the
+ * first one included: at no time has the process lost more than its limit. A window that turns out
+ * dearer than expected is closed early, and the next one is delayed.
+ *
+ * Setting and closing probes delays a process only while it runs: of that CPU time, the share that
+ * the process has used of a core lately is its loss.
  */
 struct window_budget {
-	double limit; /* share of the process's CPU time, of counted costs */
-	/* Share of a core that the process may lose beyond that, WINDOW_GRANT_AHEAD_S of it in
-	 * advance, so that the first windows are not delayed; 0 unless set. */
-	double granted;
+	double promised; /* share of the process's CPU time that it may lose */
+	double limit;	 /* of it, what windows use by counted costs */
+	/* Share of a core that a process which uses less counts as using; 0 unless set. */
+	double floor;
 	double clock_s;	     /* latest reading of its CPU clock */
 	double used_s;	     /* CPU time that it has used since the beginning */
 	double spent_s;	     /* of it, the cost of windows */
 	double watched_s;    /* wall clock time since the beginning */
 	double share;	     /* CPU time per second, lately */
+	double peak;	     /* most of it in one step, lately */
 	double attach_s;     /* cost of opening and closing a window, lately */
 	double loss;	     /* loss per second while births count, lately */
 	double births_per_s; /* lately */
@@ -62,21 +67,31 @@ void window_budget_init(struct window_budget *budget, double limit, double attac
 /* From time to time; `cpu_s` is the process's CPU time. True: a window is due now. */
 bool window_budget_step(struct window_budget *budget, double now_s, double cpu_s);
 
-/* Length of the next window, and the cost at which it is closed early. */
+/* Length of the next window, its grace, and the cost at which it is closed early. */
 double window_budget_length_s(const struct window_budget *budget);
+double window_grace_s(double length_s);
 double window_budget_allowance_s(const struct window_budget *budget);
+/* The cost at which its probes go at once, whatever becomes of the window. */
+double window_budget_bound_s(const struct window_budget *budget);
+/* What an attach, or an attach and a detach, of so much CPU time costs the process. */
+double window_budget_attach_loss_s(const struct window_budget *budget, double attach_s);
 
 struct window_cost {
-	double attach_s, hits_s; /* CPU time of the process; attach_s includes the detach */
-	double births_s;	 /* time for which births counted; 0: the window was not opened */
-	double births_hits_s;	 /* part of hits_s while births counted, without bursts before */
-	double births;		 /* negative: the window was lost, and only its cost is known */
+	double attach_s;      /* CPU time of setting and closing the probes */
+	double hits_s;	      /* CPU time of the process */
+	double open_s;	      /* time for which the probes were in */
+	double births_s;      /* time for which births counted; 0: the window was not opened */
+	double births_hits_s; /* part of hits_s while births counted, without bursts before */
+	double births;	      /* negative: the window was lost, and only its cost is known */
 };
 
 /* After a window. */
 void window_budget_spend(struct window_budget *budget, const struct window_cost *cost);
 
-/* Share of its CPU time that windows have cost so far. */
+/* What its cost is a share of: the CPU time that it has used, or would have by the floor. */
+double window_budget_base_s(const struct window_budget *budget);
+
+/* Share of that which windows have cost so far. */
 double window_budget_spent_share(const struct window_budget *budget);
 
 /* -------- the scheduler: one window at a time */

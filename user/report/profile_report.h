@@ -80,7 +80,8 @@ struct profile_report_process {
 	bool has_memory_growth;
 	double explained; /* of that growth, the share that the sites account for; negative: nothing
 			     is to be explained */
-	double spent;	  /* of its CPU time, what the profile has cost it */
+	double spent;	  /* of its CPU time, or of the floor's, what the profile has cost it */
+	double floor;	  /* share of a core that it counts as using, since it uses less; 0: none */
 	size_t samples;
 	uint64_t dropped;    /* allocations that windows could not count */
 	uint64_t unfollowed; /* those of call stacks that there was no room for */

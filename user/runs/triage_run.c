@@ -247,7 +247,7 @@ static int profile_suspects(struct triage_run *run)
 	struct profile_options profile = {
 		.session = options->session,
 		.overhead = MIN(PROFILE_OVERHEAD, options->budget),
-		.granted = PROFILE_GRANTED,
+		.floor = PROFILE_FLOOR,
 		.take = take_profile,
 		.triage = &run->triage,
 		.places = options->escalate,

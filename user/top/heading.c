@@ -260,16 +260,19 @@ static void memory_write(FILE *out, const struct profile_report_process *process
 static void profile_line_write(FILE *out, enum top_heading_line line,
 			       const struct profile_report *report)
 {
-	char text[16];
+	double floor = report->processes.count ? report->processes.items[0].floor : 0;
+	char text[16], base[32] = "its CPU time";
 
+	if (floor > 0)
+		snprintf(base, sizeof(base), "%.3g%% of a core", 100 * floor);
 	if (line == HEADING_MACHINE)
 		machine_write(out);
 	else if (line == HEADING_TOTAL)
 		fprintf(out,
-			"Profile: %zu windows, %.2f s tracked, %zu blocks followed; %.2f%% of its "
-			"CPU time spent, of %.3g%%; x tracks it exactly",
+			"Profile: %zu windows, %.2f s tracked, %zu blocks followed; %.2f%% of %s "
+			"spent, of %.3g%%; x tracks it exactly",
 			report->windows, report->tracked_s, report->samples, 100 * report->spent,
-			100 * report->limit);
+			base, 100 * report->limit);
 	else if (line == HEADING_LEDGER && report->processes.count)
 		memory_write(out, &report->processes.items[0]);
 	else if (line == HEADING_COST)

@@ -267,7 +267,7 @@ static int run_profile(struct track *track)
 	const struct run_hooks hooks = screen_hooks(track);
 	struct profile_options profile = {.session = track->options->session,
 					  .overhead = PROFILE_OVERHEAD,
-					  .granted = PROFILE_GRANTED,
+					  .floor = PROFILE_FLOOR,
 					  .take = take_profile,
 					  .screen = &hooks,
 					  .context = track};

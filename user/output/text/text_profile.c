@@ -81,8 +81,16 @@ static void site_write(FILE *out, const struct text_form *form,
 /* The rest of its line. */
 static void windows_write(FILE *out, const struct profile_report_process *process)
 {
-	fprintf(out, "%zu windows, %.2f s tracked, %.2f%% of its CPU time spent\n",
-		process->judgement.windows, process->judgement.tracked_s, 100 * process->spent);
+	fprintf(out, "%zu windows, %.2f s tracked, %.2f%% of ", process->judgement.windows,
+		process->judgement.tracked_s, 100 * process->spent);
+	if (process->floor > 0)
+		fprintf(out, "%.3g%% of a core spent (it uses less)\n", 100 * process->floor);
+	else
+		fputs("its CPU time spent\n", out);
+	if (!process->judgement.windows && !process->missed && !process->exited)
+		fputs("   no window yet: its cost, a share of the CPU time used, is saved up "
+		      "first\n",
+		      out);
 }
 
 /* What there was no room for, then its call stacks. */
