@@ -10,6 +10,7 @@
 
 static const char *const versions[] = {"9"};
 
+#define STOPS 3
 #define VERSIONS (sizeof(versions) / sizeof(versions[0]))
 
 /* The path of the program for that version; NULL: it is not there. */
@@ -289,6 +290,24 @@ static void threads_that_have_ended_are_counted_with_what_holds_them(void **stat
 	}
 }
 
+/* Two threads allocate without a pause. */
+static void a_busy_program_is_counted_exactly_or_said_not_to_be(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = start_or_skip(harness, "busy", "300");
+	int exact = 0;
+
+	for (int i = 0; i < STOPS; i++) {
+		json_t *report = RETAIN(harness, target, "--top", "0");
+
+		if (!is_exact(report, "dotnet"))
+			continue;
+		exact++;
+		assert_int_equal(count_of(report, "Planted.Subscriber"), 300);
+	}
+	assert_true(exact > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +317,7 @@ int main(void)
 		e2e_test(a_chain_of_continuations_grows_with_its_messages),
 		e2e_test(a_static_cache_that_grows_is_named),
 		e2e_test(threads_that_have_ended_are_counted_with_what_holds_them),
+		e2e_test(a_busy_program_is_counted_exactly_or_said_not_to_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

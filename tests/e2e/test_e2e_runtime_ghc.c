@@ -19,6 +19,7 @@
 /* The bytes of a type that is not one of a few young closures: the census comes before they do. */
 #define LARGE_BAND 4096
 #define YOUNG_BYTES 512
+#define STOPS 3
 
 static void compile(struct harness *harness)
 {
@@ -205,6 +206,29 @@ static void a_stripped_program_is_read_as_well(void **state)
 	assert_true(bytes_of(report, "THUNK_2_0") >= ADDED * 32);
 }
 
+/* Its collector moves what lives most of the time. */
+static void a_busy_program_is_counted_exactly_or_said_not_to_be(void **state)
+{
+	struct harness *harness = harness_any(state);
+	char command[512];
+	struct child *target;
+	int exact = 0;
+
+	compile(harness);
+	snprintf(command, sizeof(command), "cd %s && exec ./census busy", harness->directory);
+	target = start_ready(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
+	for (int i = 0; i < STOPS; i++) {
+		json_t *report = RETAIN(harness, target, "--top", "0");
+
+		if (!is_exact(report, "ghc"))
+			continue;
+		exact++;
+		assert_int_equal(count_of(report, "Main.Session"), SESSIONS);
+		assert_int_equal(count_of(report, "Main.Item"), ITEMS);
+	}
+	assert_true(exact > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +236,7 @@ int main(void)
 		e2e_test(constant_expressions_and_stable_pointers_are_roots),
 		e2e_test(a_sum_that_nobody_looks_at_is_a_chain_of_thunks),
 		e2e_test(a_stripped_program_is_read_as_well),
+		e2e_test(a_busy_program_is_counted_exactly_or_said_not_to_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: GPL-2.0-or-later
--- A workload (tests/workloads/workload.h) of Haskell: census MODE, of "leaking" and "fixed". With
+-- A workload (tests/workloads/workload.h) of Haskell: census MODE, of "leaking", "fixed" and "busy",
+-- which goes on allocating. With
 -- +RTS -hT -i0 its runtime counts its closures by type after each collection: see census.hp.
 module Main where
 
+import Control.Concurrent
 import Control.Monad
 import Data.IORef
 import Foreign.StablePtr
@@ -34,6 +36,13 @@ open n = Session n [Item (n + i) (show i) | i <- [1 .. 7]]
 evaluated :: Session -> Int
 evaluated (Session _ items) = sum [n + length name | Item n name <- items]
 
+-- Garbage, some of which lives for a while: collections that move what is left.
+churn :: [[Int]] -> Int -> IO ()
+churn recent n = do
+  let list = [n .. n + 100]
+      kept = if n `mod` 500 == 0 then [] else list : recent
+  sum list `seq` kept `seq` churn kept (n + 1)
+
 main :: IO ()
 main = do
   [mode] <- getArgs
@@ -43,6 +52,7 @@ main = do
     evaluated session `seq` modifyIORef' sessions (session :)
   pins <- forM [1 .. 7] (\i -> newStablePtr $! Pinned i)
   forM_ [1 .. 30000] $ \i -> add total (+ i)
+  when (mode == "busy") $ void (forkIO (churn [] 0))
   performMajorGC
   putStrLn "ready"
   hFlush stdout
