@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Closures of Haskell programs, against what the programs' own runtime counts (+RTS -hT:
- * tests/runtimes/ghc). They are compiled here; without ghc there is nothing to test. No BPF is
- * needed.
+ * Closures of Haskell programs, against what the programs' own runtime counts (+RTS -hT, -hi:
+ * tests/runtimes/ghc). They are compiled here by Debian 12's GHC 9.0, and in Debian 13's tree
+ * (scripts/deps.sh trixie) by its GHC 9.6; without ghc there is nothing to test. No BPF is needed.
  */
 #include "retain_json.h"
 #include "shell.h"
+#include "trixie.h"
 
 #include <unistd.h>
 
@@ -229,6 +230,98 @@ static void a_busy_program_is_counted_exactly_or_said_not_to_be(void **state)
 	assert_true(exact > 0);
 }
 
+/* In Debian 13, with a map of lines. */
+
+#define LINES_DIRECTORY "/tmp/leakmon-e2e-ghc"
+
+static void compile_with_lines(struct harness *harness, char root[256])
+{
+	char directory[256];
+
+	if (!trixie_has(GHC, root, 256)) {
+		fprintf(stderr, "SKIPPED, nothing was tested: no Debian 13 (scripts/deps.sh "
+				"trixie)\n");
+		skip();
+	}
+	trixie_directory(harness, root, "ghc", directory, sizeof(directory));
+	free(shell(harness, 0,
+		   "cp %s %s%s && unshare -m sh -c 'mount -t proc proc %s/proc && exec chroot %s "
+		   "sh -c \"cd %s && %s -v0 -rtsopts -finfo-table-map "
+		   "-fdistinct-constructor-tables Census.hs -o census && strip -o stripped "
+		   "census\"'",
+		   SOURCE, root, directory, root, root, directory, GHC));
+}
+
+static struct child *start_there(struct harness *harness, const char *root, const char *program,
+				 const char *mode, const char *profile)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "cd %s && exec ./%s %s +RTS %s -i0", LINES_DIRECTORY,
+		 program, mode, profile);
+	return start_ready(harness, CHROOT, ARGUMENTS("chroot", root, "/bin/sh", "-c", command),
+			   NULL);
+}
+
+/* Whether the last census has a band of so many bytes. */
+static bool has_band(const char *census, json_int_t bytes)
+{
+	const char *last = census, *next;
+	char band[40];
+
+	while ((next = strstr(last, "\nBEGIN_SAMPLE")) && strchr(next + 1, '\t'))
+		last = next + 1;
+	snprintf(band, sizeof(band), "\t%lld\n", (long long)bytes);
+	return strstr(last, band) != NULL;
+}
+
+/* The story of a large thunk by line, as -hi counts it. */
+static void closures_have_the_lines_of_the_program(void **state)
+{
+	static const struct {
+		const char *class;
+		json_int_t count;
+	} planted[] = {
+		{"FUN_2_0 Census.hs:54:40-44 in Main.main :: Int -> Int", ADDED},
+		{"THUNK Census.hs:54:41 in Main.main :: Int -> Int -> Int", ADDED},
+	};
+	struct harness *harness = harness_any(state);
+	char root[256], *census;
+	json_t *report, *class;
+	size_t i, large = 0;
+
+	compile_with_lines(harness, root);
+	report = RETAIN(harness, start_there(harness, root, "census", "leaking", "-hi"), "--top",
+			"0");
+	walked_runtime_of(report, "ghc");
+	for (i = 0; i < sizeof(planted) / sizeof(planted[0]); i++)
+		assert_int_equal(count_of(report, planted[i].class), planted[i].count);
+	assert_int_equal(bytes_of(report, "Main.Item"), ITEMS * 24);
+	census = shell(harness, 0, "cat %s%s/census.hp", root, LINES_DIRECTORY);
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (!strstr(text_at(class, "name"), " Census.hs:") ||
+		    number_at(class, "bytes") < LARGE_BAND)
+			continue;
+		if (!has_band(census, number_at(class, "bytes")))
+			fail_msg("%s: no band of %lld bytes", text_at(class, "name"),
+				 (long long)number_at(class, "bytes"));
+		large++;
+	}
+	free(census);
+	assert_int_equal(large, 6);
+	report = RETAIN(harness, start_there(harness, root, "stripped", "fixed", "-hT"), "--top",
+			"0");
+	walked_runtime_of(report, "ghc");
+	for (i = 0; i < sizeof(planted) / sizeof(planted[0]); i++)
+		assert_true(count_of(report, planted[i].class) <= 1);
+	assert_non_null(named(report, "roots",
+			      "CAF Census.hs:26:1-40 in Main.sessions :: IORef [Session]"));
+	census = shell(harness, 0, "cat %s%s/stripped.hp", root, LINES_DIRECTORY);
+	assert_int_equal(compare_bands(report, census), 4);
+	free(census);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +330,7 @@ int main(void)
 		e2e_test(a_sum_that_nobody_looks_at_is_a_chain_of_thunks),
 		e2e_test(a_stripped_program_is_read_as_well),
 		e2e_test(a_busy_program_is_counted_exactly_or_said_not_to_be),
+		e2e_test(closures_have_the_lines_of_the_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,6 +117,73 @@ static void only_pointers_of_closures_refer(void **state)
 	walked_free(&walked);
 }
 
+/* One word of two is a pointer; a large frame has its bits elsewhere; else all words count. */
+static void stacks_hold_what_their_frames_use(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t code = forged->infos[FORGED_PAP], frame = forged->stack + 24 + 5 * 8;
+	struct walked walked;
+
+	forged_put(forged->stack + 16, frame);
+	forged_put(frame, code);
+	forged_put(frame + 8, forged->list);
+	forged_put(frame + 16, forged->waited);
+	forged_put(code - 8, 30); /* RET_SMALL */
+	forged_put(code - 16, 2 | 1ull << 6);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_references(&walked.sink, forged->stack), 1);
+	assert_true(refers(&walked.sink, forged->stack, forged->waited));
+	walked_free(&walked);
+	forged_put(code - 8, 31); /* RET_BIG */
+	forged_put(code - 16, 64);
+	forged_put(code + 64, 2);
+	forged_put(code + 72, 2);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_references(&walked.sink, forged->stack), 1);
+	assert_true(refers(&walked.sink, forged->stack, forged->list));
+	walked_free(&walked);
+	forged_put(code + 64, 3); /* beyond the stack */
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_references(&walked.sink, forged->stack), 2);
+	walked_free(&walked);
+	forged_put(code - 8, 32); /* RET_FUN */
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_references(&walked.sink, forged->stack), 2);
+	walked_free(&walked);
+}
+
+/* As -finfo-table-map leaves it, in the data of the program. */
+static void closures_have_lines_where_the_program_knows_them(void **state)
+{
+	struct forged *forged = *state;
+	static const char names[] = "\0Int\0wait\0Main\0src/Leak.hs\0\0\0\00038:58-91";
+	uint64_t node = forged->memory.base + 0x2000, texts = forged->memory.base + 0x3000;
+	struct walked walked;
+
+	forged_put(node + 8, texts);
+	forged_put(node + 16, 2);
+	forged_put(node + 24, forged->infos[FORGED_THUNK]);
+	forged_put(node + 24 + 16, 1 | 5ull << 32);   /* type, label */
+	forged_put(node + 24 + 24, 10 | 15ull << 32); /* module, file */
+	forged_put(node + 24 + 32, 30);		      /* span */
+	forged_put(node + 64, forged->infos[FORGED_ITEM]);
+	forged_put(node + 64 + 24, 10 | 15ull << 32);
+	forged_put(node + 64 + 32, 30);
+	memcpy(forged->memory.bytes + 0x3000, names, sizeof(names));
+	walk(&forged->memory, &walked);
+	assert_int_equal(
+		count_class(&walked.sink, "THUNK_2_0 Leak.hs:38:58-91 in Main.wait :: Int"),
+		1 + 2 * FORGED_YOUNG);
+	assert_int_equal(count_class(&walked.sink, "Main.Item Leak.hs:38:58-91 in Main"),
+			 FORGED_ITEMS + 1);
+	assert_int_equal(count_class(&walked.sink, "FUN_1_0 Main.$wfun"), 2);
+	walked_free(&walked);
+	forged_put(node + 64 + 24, 10 | 15ull << 32 | 1ull << 31); /* no text is there */
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "Main.Item"), FORGED_ITEMS + 1);
+	walked_free(&walked);
+}
+
 static void what_contradicts_itself_is_not_read(void **state)
 {
 	struct forged *forged = *state;
@@ -195,6 +262,8 @@ int main(void)
 		FORGED(constant_expressions_stable_pointers_and_threads_are_roots),
 		FORGED(constant_expressions_that_the_collector_gave_up_hold_nothing),
 		FORGED(only_pointers_of_closures_refer),
+		FORGED(stacks_hold_what_their_frames_use),
+		FORGED(closures_have_lines_where_the_program_knows_them),
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_nursery_that_contradicts_itself_is_none),
 		FORGED(while_closures_move_they_are_read_again),

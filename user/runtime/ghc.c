@@ -632,6 +632,8 @@ static void end(void *state)
 	vec_free(&ghc->infos);
 	hash_free(&ghc->info_index);
 	hash_free(&ghc->classes);
+	vec_free(&ghc->line_tables);
+	hash_free(&ghc->lines);
 	image_free(&ghc->own);
 	free(ghc);
 }
@@ -649,7 +651,9 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	ghc->own.file.fd = -1;
 	find_symbols(ghc);
 	find_heap(ghc);
-	error = find_generations(ghc) ? walk_all(ghc, sink) : -ENOENT;
+	error = find_generations(ghc) ? ghc_find_lines(ghc) : -ENOENT;
+	if (!error)
+		error = walk_all(ghc, sink);
 	if (error) {
 		report->why = error == -ENOENT ? "its blocks are not as GHC has them" : NULL;
 		end(ghc);

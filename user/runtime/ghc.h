@@ -2,7 +2,7 @@
 /*
  * What the parts of the GHC walker share: programs of Haskell, 64-bit, not built for profiling.
  * Sources: rts/include/rts/storage/{Block,ClosureTypes,Closures,InfoTables,TSO}.h and rts/Heap.c of
- * 9.0.
+ * 9.0 and 9.6.
  */
 #ifndef LEAKMON_RUNTIME_GHC_H
 #define LEAKMON_RUNTIME_GHC_H
@@ -32,13 +32,19 @@ enum ghc_closure_type {
 	GHC_IND = 27,
 	GHC_IND_STATIC = 28,
 	GHC_RET_SMALL = 30,
+	GHC_RET_BIG = 31,
 	GHC_UPDATE_FRAME = 33,
+	GHC_CATCH_FRAME = 34,
+	GHC_UNDERFLOW_FRAME = 35,
 	GHC_STOP_FRAME = 36,
 	GHC_BLACKHOLE = 38,
 	GHC_ARR_WORDS = 42,
 	GHC_WEAK = 49,
 	GHC_TSO = 52,
 	GHC_STACK = 53,
+	GHC_ATOMICALLY_FRAME = 55,
+	GHC_CATCH_RETRY_FRAME = 56,
+	GHC_CATCH_STM_FRAME = 57,
 	GHC_CLOSURE_TYPES = 64,
 };
 
@@ -84,6 +90,12 @@ struct ghc_nursery {
 	uint64_t current; /* of the one that is being filled; 0: not known */
 };
 
+/* Lines of one module's info tables. */
+struct ghc_line_table {
+	uint64_t entries, count, texts;
+};
+#define GHC_LINE_BYTES 640
+
 #define GHC_GENERATIONS_MAX 16
 #define GHC_NURSERIES_MAX 256
 
@@ -98,7 +110,11 @@ struct ghc {
 	VEC(struct ghc_info) infos;
 	struct hash info_index; /* address of an info table -> its place in infos plus 1 */
 	struct hash classes;	/* name -> class plus 1 */
-	struct hash unused;	/* descriptors of blocks of nurseries that nothing is in */
+	VEC(struct ghc_line_table) line_tables;
+	struct hash
+		lines; /* code of an info table -> the number of its table, and its place there */
+	size_t line_count;
+	struct hash unused; /* descriptors of blocks of nurseries that nothing is in */
 	struct ghc_nursery nurseries[GHC_NURSERIES_MAX];
 	size_t nursery_count;
 	uint64_t generations[GHC_GENERATIONS_MAX];
@@ -123,6 +139,11 @@ int ghc_info_at(struct ghc *ghc, struct heap_sink *sink, uint64_t address,
 bool ghc_is_code(const struct ghc *ghc, uint64_t address);
 /* The words of a closure of which the first `count` are known; 0: it cannot be. */
 uint64_t ghc_closure_words(const struct ghc_info *info, const uint64_t *words, size_t count);
+
+/* Finds the lines of info tables. 0 or -ENOMEM. */
+int ghc_find_lines(struct ghc *ghc);
+/* "Leak.hs:38:58-91 in Main.mkSession :: Item", as the program says it; false: nothing tells. */
+bool ghc_line(const struct ghc *ghc, uint64_t code, char line[GHC_LINE_BYTES]);
 
 /* The copied words from an address on, and how many there are; NULL: it was not copied. */
 const uint64_t *ghc_copied(const struct ghc *ghc, uint64_t address, size_t *count);

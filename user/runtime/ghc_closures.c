@@ -58,6 +58,12 @@ static const struct {
 	[26] = {"AP_STACK", SHAPE_AP_STACK},
 	[27] = {"IND", SHAPE_INDIRECTION},
 	[28] = {"IND_STATIC", SHAPE_NONE},
+	[30] = {"RET_SMALL", SHAPE_NONE},
+	[31] = {"RET_BIG", SHAPE_NONE},
+	[33] = {"UPDATE_FRAME", SHAPE_NONE},
+	[34] = {"CATCH_FRAME", SHAPE_NONE},
+	[35] = {"UNDERFLOW_FRAME", SHAPE_NONE},
+	[36] = {"STOP_FRAME", SHAPE_NONE},
 	[37] = {"BLOCKING_QUEUE", SHAPE_PAYLOAD},
 	[38] = {"BLACKHOLE", SHAPE_INDIRECTION},
 	[39] = {"MVAR_CLEAN", SHAPE_PAYLOAD},
@@ -76,6 +82,9 @@ static const struct {
 	[52] = {"TSO", SHAPE_TSO},
 	[53] = {"STACK", SHAPE_STACK},
 	[54] = {"TREC_CHUNK", SHAPE_RECORD},
+	[55] = {"ATOMICALLY_FRAME", SHAPE_NONE},
+	[56] = {"CATCH_RETRY_FRAME", SHAPE_NONE},
+	[57] = {"CATCH_STM_FRAME", SHAPE_NONE},
 	[59] = {"SMALL_MUT_ARR_PTRS_CLEAN", SHAPE_SMALL_ARRAY},
 	[60] = {"SMALL_MUT_ARR_PTRS_DIRTY", SHAPE_SMALL_ARRAY},
 	[61] = {"SMALL_MUT_ARR_PTRS_FROZEN_DIRTY", SHAPE_SMALL_ARRAY},
@@ -218,27 +227,37 @@ static bool is_of_the_program(const struct ghc_info *info)
 	return (info->shape == SHAPE_THUNK || (info->type >= 8 && info->type <= 13));
 }
 
+#define CLASS_NAME_BYTES (GHC_NAME_BYTES + 64 + GHC_LINE_BYTES)
+
+/* With its line, where the program knows that. */
 static void class_name(const struct ghc *ghc, const struct ghc_info *info,
-		       char name[GHC_NAME_BYTES + 64])
+		       char name[CLASS_NAME_BYTES])
 {
-	char symbol[GHC_NAME_BYTES];
+	char symbol[GHC_NAME_BYTES], line[GHC_LINE_BYTES];
 	const char *type = ghc_type_name(info->type);
 	bool exact;
 
-	if (info->type <= GHC_CONSTR_NOCAF && constructor_name(ghc, info->address, symbol))
-		snprintf(name, GHC_NAME_BYTES + 64, "%s", symbol);
+	bool constructor =
+		info->type <= GHC_CONSTR_NOCAF && constructor_name(ghc, info->address, symbol);
+	bool known = (constructor || is_of_the_program(info)) && ghc_line(ghc, info->address, line);
+
+	if (constructor)
+		snprintf(name, CLASS_NAME_BYTES, "%s%s%s", symbol, known ? " " : "",
+			 known ? line : "");
+	else if (known)
+		snprintf(name, CLASS_NAME_BYTES, "%s %s", type, line);
 	else if (!is_of_the_program(info))
-		snprintf(name, GHC_NAME_BYTES + 64, "%s", type);
+		snprintf(name, CLASS_NAME_BYTES, "%s", type);
 	else if (ghc_name_at(ghc, info->address, symbol, &exact))
-		snprintf(name, GHC_NAME_BYTES + 64, "%s %s%s", type, exact ? "" : "in ", symbol);
+		snprintf(name, CLASS_NAME_BYTES, "%s %s%s", type, exact ? "" : "in ", symbol);
 	else
-		snprintf(name, GHC_NAME_BYTES + 64, "%s 0x%llx", type,
+		snprintf(name, CLASS_NAME_BYTES, "%s 0x%llx", type,
 			 (unsigned long long)info->address);
 }
 
 static int find_class(struct ghc *ghc, struct heap_sink *sink, struct ghc_info *info)
 {
-	char name[GHC_NAME_BYTES + 64];
+	char name[CLASS_NAME_BYTES];
 	struct managed_class made = {.runtime = GHC_KEY};
 	uint64_t *place;
 	int error;
@@ -372,7 +391,7 @@ uint64_t ghc_closure_words(const struct ghc_info *info, const uint64_t *words, s
 #define TSO_STACK 3
 #define TSO_BLOCKED_ON 5
 #define TSO_TRANSACTION 10
-#define TSO_QUEUES 11 /* and the next one */
+#define TSO_QUEUES 11 /* and the next one; from 9.6 on a label is before them */
 #define WEAK_FINALIZERS 1
 #define WEAK_VALUE 3
 #define WEAK_FINALIZER 4
@@ -408,24 +427,90 @@ static int refer_each(const struct referring *referring, const uint8_t *places, 
 	return error;
 }
 
-/* From its pointer on: below, words are left over. */
-static int refer_stack(const struct referring *referring)
+/* Constants.h and InfoTables.h: a frame's info table has in its layout how many words follow it,
+ * and for each of them a bit that says it is no pointer; or it leads to such bits elsewhere. */
+#define BITMAP_SIZE 0x3fu
+#define BITMAP_BITS 6
+
+/* The words of a frame that are known to be no pointers; -1: only all of them can be taken. */
+static int64_t frame_words(const struct ghc *ghc, const struct ghc_info *info, uint64_t *bits,
+			   uint64_t *large)
 {
-	uint64_t start = referring->sink->starts[referring->node], pointer;
+	uint64_t layout = target_word(ghc->memory, info->address + (uint64_t)INFO_POINTERS);
+
+	*large = 0;
+	switch (info->type) {
+	case GHC_RET_SMALL:
+	case GHC_CATCH_FRAME:
+	case GHC_UNDERFLOW_FRAME:
+	case GHC_STOP_FRAME:
+	case GHC_ATOMICALLY_FRAME:
+	case GHC_CATCH_RETRY_FRAME:
+	case GHC_CATCH_STM_FRAME:
+		*bits = layout >> BITMAP_BITS;
+		return (int64_t)(layout & BITMAP_SIZE);
+	case GHC_UPDATE_FRAME:
+		*bits = 0;
+		return 1;
+	case GHC_RET_BIG:
+		*large = info->address + (uint64_t)(int64_t)(int32_t)layout;
+		layout = target_word(ghc->memory, *large);
+		*large += GHC_WORD;
+		return layout <= PAYLOAD_MAX ? (int64_t)layout : -1;
+	default:
+		return -1;
+	}
+}
+
+/* *at gets where the next frame is. */
+static int refer_frame(struct ghc *ghc, const struct referring *referring, uint64_t *at,
+		       bool *known)
+{
+	const struct ghc_info *info;
+	uint64_t bits = 0, large;
+	int64_t words;
+	int error = ghc_info_at(ghc, referring->sink, referring->words[*at], &info);
+
+	words = error ? -1 : frame_words(ghc, info, &bits, &large);
+	*known = words >= 0 && (uint64_t)words < referring->count - *at;
+	if (error == -ENOMEM || !*known)
+		return error == -ENOMEM ? error : 0;
+	error = 0;
+	for (int64_t i = 0; !error && i < words; i++) {
+		if (large && i % 64 == 0)
+			bits = target_word(ghc->memory, large + (uint64_t)i / 64 * GHC_WORD);
+		if (!(bits >> (i % 64) & 1))
+			error = refer_words(referring, *at + 1 + (uint64_t)i, 1);
+	}
+	*at += 1 + (uint64_t)words;
+	return error;
+}
+
+/* From its pointer on: below, words are left over. Where a frame is not known, all words count. */
+static int refer_stack(struct ghc *ghc, const struct referring *referring)
+{
+	uint64_t start = referring->sink->starts[referring->node], pointer, at;
+	bool known = true;
+	int error = 0;
 
 	if (referring->count <= STACK_POINTER)
 		return 0;
 	pointer = referring->words[STACK_POINTER];
 	if (pointer < start + STACK_HEAD * GHC_WORD)
 		return 0;
-	return refer_words(referring, (pointer - start) / GHC_WORD, UINT64_MAX);
+	at = (pointer - start) / GHC_WORD;
+	while (!error && known && at < referring->count)
+		error = refer_frame(ghc, referring, &at, &known);
+	return error || known ? error : refer_words(referring, at, UINT64_MAX);
 }
 
-static int refer_shape(const struct referring *referring, const struct ghc_info *info)
+static int refer_shape(struct ghc *ghc, const struct referring *referring,
+		       const struct ghc_info *info)
 {
 	static const uint8_t weak[] = {WEAK_FINALIZERS, WEAK_VALUE, WEAK_FINALIZER};
 	static const uint8_t thread[] = {TSO_LINK,	  TSO_STACK,  TSO_BLOCKED_ON,
-					 TSO_TRANSACTION, TSO_QUEUES, TSO_QUEUES + 1};
+					 TSO_TRANSACTION, TSO_QUEUES, TSO_QUEUES + 1,
+					 TSO_QUEUES + 2};
 
 	switch ((enum ghc_shape)info->shape) {
 	case SHAPE_PAYLOAD:
@@ -450,7 +535,7 @@ static int refer_shape(const struct referring *referring, const struct ghc_info 
 	case SHAPE_TSO:
 		return refer_each(referring, thread, ARRAY_SIZE(thread));
 	case SHAPE_STACK:
-		return refer_stack(referring);
+		return refer_stack(ghc, referring);
 	case SHAPE_BCO:
 		return refer_words(referring, 1, 3);
 	case SHAPE_RECORD:
@@ -479,5 +564,5 @@ int ghc_refer(void *state, struct heap_sink *sink, uint32_t node)
 	error = ghc_info_at(ghc, sink, referring.words[0], &info);
 	if (error)
 		return error == -ENOMEM ? error : 0;
-	return refer_shape(&referring, info);
+	return refer_shape(ghc, &referring, info);
 }

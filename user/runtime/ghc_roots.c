@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 
+#define ROOT_BYTES (GHC_LINE_BYTES + 16)
 #define ROOTS_MAX (1u << 20)
 #define WINDOW_WORDS 512
 #define STABLE_MAX (1u << 24)
@@ -77,23 +78,25 @@ static bool caf_lives(const struct visit *visit, uint64_t caf)
 }
 
 /* Its own name, or that of the code by which it was evaluated. */
-static void caf_name(const struct ghc *ghc, uint64_t caf, char root[GHC_NAME_BYTES + 16])
+static void caf_name(const struct ghc *ghc, uint64_t caf, char root[ROOT_BYTES])
 {
-	char name[GHC_NAME_BYTES];
+	char name[GHC_NAME_BYTES], line[GHC_LINE_BYTES];
 	bool exact = false;
 
 	if (ghc_name_at(ghc, caf, name, &exact) && exact)
-		snprintf(root, GHC_NAME_BYTES + 16, "CAF %s", name);
+		snprintf(root, ROOT_BYTES, "CAF %s", name);
+	else if (ghc_line(ghc, target_word(ghc->memory, caf + CAF_CODE), line))
+		snprintf(root, ROOT_BYTES, "CAF %s", line);
 	else if (ghc_name_at(ghc, target_word(ghc->memory, caf + CAF_CODE), name, &exact))
-		snprintf(root, GHC_NAME_BYTES + 16, "CAF in %s", name);
+		snprintf(root, ROOT_BYTES, "CAF in %s", name);
 	else
-		snprintf(root, GHC_NAME_BYTES + 16, "CAF 0x%llx", (unsigned long long)caf);
+		snprintf(root, ROOT_BYTES, "CAF 0x%llx", (unsigned long long)caf);
 }
 
 static int add_caf(void *context, uint64_t address, uint64_t word)
 {
 	struct visit *visit = context;
-	char root[GHC_NAME_BYTES + 16];
+	char root[ROOT_BYTES];
 	const struct ghc_info *info;
 	uint64_t value;
 	int error;

@@ -51,7 +51,7 @@ main = do
     let session = open i
     evaluated session `seq` modifyIORef' sessions (session :)
   pins <- forM [1 .. 7] (\i -> newStablePtr $! Pinned i)
-  forM_ [1 .. 30000] $ \i -> add total (+ i)
+  forM_ [1 .. 30000] $ \i -> add total (+ i) -- tests know the numbers of these lines
   when (mode == "busy") $ void (forkIO (churn [] 0))
   performMajorGC
   putStrLn "ready"
