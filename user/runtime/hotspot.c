@@ -3,7 +3,15 @@
  * HotSpot: libjvm.so. Its heap lies below 32 GiB, where compressed pointers reach it; the space of
  * classes may lie there, too, in 1 GiB of its own. A heap without compressed pointers is the
  * reservation of which most is in use. ZGC maps a memfd named java_heap.
+ *
+ * Objects lie one after the other in ranges that the collector has: G1's regions, the spaces of
+ * Serial, Parallel and Epsilon. Each begins with its Klass, which has its size; memory that threads
+ * have for objects to come is passed over.
  */
+#include "runtime/hotspot.h"
+
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -17,6 +25,12 @@
 #define CLASS_SPACE (1ull << 30)
 
 #define STARTS 16
+
+#define REGIONS_MAX (1u << 20)
+#define GROWTH_MAX (1ull << 30)
+#define LOOKED_AT_MAX (1u << 24)
+#define STREAM_BYTES (256u << 10)
+#define OBJECT_BYTES_MIN 8
 
 struct survey {
 	struct largest_reservation reservation;
@@ -86,6 +100,648 @@ static bool owns(const void *state, const struct mapping *mapping)
 			      : reservation_has(&survey->reservation.best, mapping);
 }
 
+/* Words of the VM. */
+
+uint64_t hotspot_member(struct hotspot *hotspot, uint64_t structure, enum hotspot_place place)
+{
+	return structure && hotspot_has(hotspot, place)
+		       ? target_word(hotspot->memory, structure + hotspot_place(hotspot, place))
+		       : 0;
+}
+
+uint32_t hotspot_number(struct hotspot *hotspot, uint64_t address)
+{
+	uint32_t number;
+
+	return target_read(hotspot->memory, address, &number, sizeof(number)) ? 0 : number;
+}
+
+uint32_t hotspot_member32(struct hotspot *hotspot, uint64_t structure, enum hotspot_place place)
+{
+	return structure && hotspot_has(hotspot, place)
+		       ? hotspot_number(hotspot, structure + hotspot_place(hotspot, place))
+		       : 0;
+}
+
+uint64_t hotspot_static(struct hotspot *hotspot, enum hotspot_place place)
+{
+	return hotspot_has(hotspot, place)
+		       ? target_word(hotspot->memory, hotspot_place(hotspot, place))
+		       : 0;
+}
+
+static uint32_t static32(struct hotspot *hotspot, enum hotspot_place place)
+{
+	return (uint32_t)hotspot_static(hotspot, place);
+}
+
+/* Objects. */
+
+uint32_t hotspot_oop_bytes(const struct hotspot *hotspot)
+{
+	return hotspot->layout.flags[HOTSPOT_COMPRESSED_OOPS] ? 4 : 8;
+}
+
+uint64_t hotspot_decode(const struct hotspot *hotspot, uint64_t reference)
+{
+	if (!reference || !hotspot->layout.flags[HOTSPOT_COMPRESSED_OOPS])
+		return reference;
+	return hotspot->oop_base + (reference << hotspot->oop_shift);
+}
+
+uint64_t hotspot_oop(struct hotspot *hotspot, uint64_t address)
+{
+	uint64_t reference = hotspot->layout.flags[HOTSPOT_COMPRESSED_OOPS]
+				     ? hotspot_number(hotspot, address)
+				     : target_word(hotspot->memory, address);
+
+	return hotspot_decode(hotspot, reference);
+}
+
+/* After the mark word: the Klass, in 4 bytes or 8, or in the mark itself. */
+uint32_t hotspot_length_offset(const struct hotspot *hotspot)
+{
+	if (hotspot->layout.flags[HOTSPOT_COMPACT_HEADERS])
+		return 8;
+	return hotspot->layout.flags[HOTSPOT_COMPRESSED_KLASSES] ? 12 : 16;
+}
+
+static uint64_t decode_klass(const struct hotspot *hotspot, const uint64_t words[2])
+{
+	uint64_t narrow = (uint32_t)words[1];
+
+	if (hotspot->layout.flags[HOTSPOT_COMPACT_HEADERS])
+		narrow = words[0] >> (hotspot_place(hotspot, HOTSPOT_MARK_KLASS_SHIFT) & 63);
+	else if (!hotspot->layout.flags[HOTSPOT_COMPRESSED_KLASSES])
+		return words[1];
+	return narrow ? hotspot->klass_base + (narrow << hotspot->klass_shift) : 0;
+}
+
+uint64_t hotspot_klass_of(struct hotspot *hotspot, uint64_t object)
+{
+	uint64_t words[2];
+
+	return target_read(hotspot->memory, object, words, sizeof(words))
+		       ? 0
+		       : decode_klass(hotspot, words);
+}
+
+/* Finding the VM. */
+
+static const struct {
+	enum hotspot_flag flag;
+	const char *why;
+} unread_collectors[] = {
+	{HOTSPOT_Z, "ZGC: not read yet"},
+	{HOTSPOT_SHENANDOAH, "Shenandoah: not read yet"},
+};
+
+static const char *why_unread(const struct hotspot *hotspot)
+{
+	const uint64_t *flags = hotspot->layout.flags;
+
+	for (size_t i = 0; i < ARRAY_SIZE(unread_collectors); i++) {
+		if (flags[unread_collectors[i].flag])
+			return unread_collectors[i].why;
+	}
+	if (flags[HOTSPOT_COMPACT_HEADERS] && !hotspot_has(hotspot, HOTSPOT_MARK_KLASS_SHIFT))
+		return "compact object headers of this version: not read yet";
+	if (!flags[HOTSPOT_G1] && !flags[HOTSPOT_SERIAL] && !flags[HOTSPOT_PARALLEL] &&
+	    !flags[HOTSPOT_EPSILON])
+		return "its collector is not known";
+	return NULL;
+}
+
+static void read_statics(struct hotspot *hotspot)
+{
+	hotspot->heap = hotspot_static(hotspot, HOTSPOT_HEAP);
+	hotspot->oop_base = hotspot_static(hotspot, HOTSPOT_OOP_BASE);
+	hotspot->oop_shift = static32(hotspot, HOTSPOT_OOP_SHIFT) & 31;
+	hotspot->klass_base = hotspot_static(hotspot, HOTSPOT_KLASS_BASE);
+	hotspot->klass_shift = static32(hotspot, HOTSPOT_KLASS_SHIFT) & 31;
+	hotspot->object_klass = hotspot_static(hotspot, HOTSPOT_OBJECT_KLASS);
+	hotspot->class_klass = hotspot_static(hotspot, HOTSPOT_CLASS_KLASS);
+	hotspot->thread_klass = hotspot_static(hotspot, HOTSPOT_THREAD_KLASS);
+}
+
+static void read_version(struct hotspot *hotspot, char version[24])
+{
+	if (hotspot_has(hotspot, HOTSPOT_VERSION_MAJOR))
+		snprintf(version, 24, "%u.%u.%u", static32(hotspot, HOTSPOT_VERSION_MAJOR) % 1000,
+			 static32(hotspot, HOTSPOT_VERSION_MINOR) % 1000,
+			 static32(hotspot, HOTSPOT_VERSION_SECURITY) % 1000);
+}
+
+/* 0, or an error with *why. */
+static int find_vm(struct hotspot *hotspot, char version[24], const char **why)
+{
+	const struct data_modules *modules = hotspot->memory->modules;
+
+	*why = "no library with the variable gHotSpotVMStructs is mapped";
+	for (size_t i = 0; i < modules->list.count; i++) {
+		const struct data_module *module = &modules->list.items[i];
+
+		if (!target_variable(module, "gHotSpotVMStructs"))
+			continue;
+		*why = "its description lacks structures that are needed: another version";
+		if (hotspot_layout_read(hotspot->memory, module, &hotspot->layout))
+			return -ENOENT;
+		hotspot->module = module;
+		read_statics(hotspot);
+		read_version(hotspot, version);
+		*why = "it has not started";
+		if (!hotspot->heap || !hotspot->object_klass)
+			return -ENOENT;
+		*why = why_unread(hotspot);
+		return *why ? -ENOENT : 0;
+	}
+	return -ENOENT;
+}
+
+static bool is_collecting(struct hotspot *hotspot)
+{
+	uint8_t active = 0;
+
+	return target_read_now(hotspot->memory,
+			       hotspot->heap + hotspot_place(hotspot, HOTSPOT_HEAP_ACTIVE), &active,
+			       sizeof(active)) ||
+	       active;
+}
+
+static uint32_t count_collections(struct hotspot *hotspot)
+{
+	uint32_t count = 0;
+
+	target_read_now(hotspot->memory,
+			hotspot->heap + hotspot_place(hotspot, HOTSPOT_HEAP_COLLECTIONS), &count,
+			sizeof(count));
+	return count;
+}
+
+/* Ranges of objects. */
+
+static int add_range(struct hotspot *hotspot, struct walk_report *report, uint64_t start,
+		     uint64_t top, uint64_t end)
+{
+	struct hotspot_range *range;
+
+	if (!start || (start | top | end) & 7 || start > top || top > end || end >> 47) {
+		report->nonsense++;
+		return 0;
+	}
+	report->heap_bytes += end - start;
+	report->free_bytes += end - top;
+	if (start == top)
+		return 0;
+	range = vec_push(&hotspot->ranges);
+	if (!range)
+		return -ENOMEM;
+	*range = (struct hotspot_range){start, top};
+	return 0;
+}
+
+/* MutableSpace and ContiguousSpace, by where these have the same three. */
+static int add_space(struct hotspot *hotspot, struct walk_report *report, uint64_t space,
+		     enum hotspot_place bottom)
+{
+	return add_range(hotspot, report, hotspot_member(hotspot, space, bottom),
+			 hotspot_member(hotspot, space, bottom + 1),
+			 hotspot_member(hotspot, space, bottom + 2));
+}
+
+static int find_parallel(struct hotspot *hotspot, struct walk_report *report)
+{
+	static const enum hotspot_place spaces[] = {HOTSPOT_PS_EDEN, HOTSPOT_PS_FROM,
+						    HOTSPOT_PS_TO};
+	uint64_t young = hotspot_static(hotspot, HOTSPOT_PARALLEL_YOUNG);
+	uint64_t old = hotspot_static(hotspot, HOTSPOT_PARALLEL_OLD);
+	int error = add_space(hotspot, report, hotspot_member(hotspot, old, HOTSPOT_PS_OLD),
+			      HOTSPOT_MUTABLE_BOTTOM);
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(spaces); i++)
+		error = add_space(hotspot, report, hotspot_member(hotspot, young, spaces[i]),
+				  HOTSPOT_MUTABLE_BOTTOM);
+	return error;
+}
+
+static int find_serial(struct hotspot *hotspot, struct walk_report *report)
+{
+	static const enum hotspot_place spaces[] = {HOTSPOT_DEFNEW_EDEN, HOTSPOT_DEFNEW_FROM,
+						    HOTSPOT_DEFNEW_TO};
+	uint64_t young = hotspot_member(hotspot, hotspot->heap, HOTSPOT_SERIAL_YOUNG);
+	uint64_t old = hotspot_member(hotspot, hotspot->heap, HOTSPOT_SERIAL_OLD);
+	int error = add_space(hotspot, report, hotspot_member(hotspot, old, HOTSPOT_TENURED_SPACE),
+			      HOTSPOT_SPACE_BOTTOM);
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(spaces); i++)
+		error = add_space(hotspot, report, hotspot_member(hotspot, young, spaces[i]),
+				  HOTSPOT_SPACE_BOTTOM);
+	return error;
+}
+
+static int find_epsilon(struct hotspot *hotspot, struct walk_report *report)
+{
+	return add_space(hotspot, report,
+			 hotspot_member(hotspot, hotspot->heap, HOTSPOT_EPSILON_SPACE),
+			 HOTSPOT_SPACE_BOTTOM);
+}
+
+/* HeapRegionType: a humongous object begins in one region, and goes on in those behind it. Until
+ * 17, regions of the archive of shared classes are never collected. */
+#define TAG_HUMONGOUS 4u
+#define TAG_CONTINUES 1u
+#define TAG_ARCHIVE 32u
+
+static int note_archived(struct hotspot *hotspot, uint32_t tag)
+{
+	struct hotspot_range *range;
+
+	if (!(tag & TAG_ARCHIVE))
+		return 0;
+	range = vec_push(&hotspot->archived);
+	if (!range)
+		return -ENOMEM;
+	*range = hotspot->ranges.items[hotspot->ranges.count - 1];
+	return 0;
+}
+
+static int add_region(struct hotspot *hotspot, struct walk_report *report, uint64_t region)
+{
+	uint64_t type = region + hotspot_place(hotspot, HOTSPOT_REGION_TYPE);
+	uint32_t tag = hotspot_member32(hotspot, type, HOTSPOT_TYPE_TAG);
+	size_t count = hotspot->ranges.count;
+	struct hotspot_range *last;
+	int error = add_space(hotspot, report, region, HOTSPOT_REGION_BOTTOM);
+
+	if (error || hotspot->ranges.count == count)
+		return error;
+	if (!count || (tag & (TAG_HUMONGOUS | TAG_CONTINUES)) != (TAG_HUMONGOUS | TAG_CONTINUES))
+		return note_archived(hotspot, tag);
+	last = &hotspot->ranges.items[count - 1];
+	if (last->end != last[1].start)
+		return 0;
+	last->end = last[1].end;
+	hotspot->ranges.count--;
+	return 0;
+}
+
+static int find_g1(struct hotspot *hotspot, struct walk_report *report)
+{
+	uint64_t table = hotspot->heap + hotspot_place(hotspot, HOTSPOT_G1_REGIONS) +
+			 hotspot_place(hotspot, HOTSPOT_G1_TABLE);
+	uint64_t base = hotspot_member(hotspot, table, HOTSPOT_TABLE_BASE);
+	uint64_t count = hotspot_member(hotspot, table, HOTSPOT_TABLE_LENGTH);
+	int error = 0;
+
+	for (uint64_t i = 0; !error && base && i < MIN(count, (uint64_t)REGIONS_MAX); i++) {
+		uint64_t region = target_word(hotspot->memory, base + i * 8);
+
+		if (region)
+			error = add_region(hotspot, report, region);
+	}
+	return error;
+}
+
+static int compare_ranges(const void *left_pointer, const void *right_pointer)
+{
+	const struct hotspot_range *left = left_pointer, *right = right_pointer;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+/* The last one of these is the collector if no other one is. */
+static int find_ranges(struct hotspot *hotspot, struct walk_report *report)
+{
+	static const struct {
+		enum hotspot_flag flag;
+		int (*find)(struct hotspot *hotspot, struct walk_report *report);
+	} collectors[] = {
+		{HOTSPOT_G1, find_g1},
+		{HOTSPOT_SERIAL, find_serial},
+		{HOTSPOT_PARALLEL, find_parallel},
+		{HOTSPOT_EPSILON, find_epsilon},
+	};
+	int error = 0;
+
+	hotspot->ranges.count = hotspot->archived.count = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(collectors); i++) {
+		if (hotspot->layout.flags[collectors[i].flag]) {
+			error = collectors[i].find(hotspot, report);
+			break;
+		}
+	}
+	if (hotspot->ranges.count)
+		qsort(hotspot->ranges.items, hotspot->ranges.count, sizeof(*hotspot->ranges.items),
+		      compare_ranges);
+	return error;
+}
+
+/* Objects in ranges. */
+
+struct walk {
+	struct hotspot *hotspot;
+	struct heap_sink *sink;
+	struct walk_report *report;
+	unsigned char *bytes; /* STREAM_BYTES, whole pages, from `at` on */
+	uint64_t at;	      /* 0: nothing was read */
+	uint64_t bytes_left;  /* no more of the target is read */
+	uint64_t objects;
+};
+
+/* The first words of what may be an object. */
+static void read_head(struct walk *walk, uint64_t address, uint64_t end, uint64_t words[3])
+{
+	size_t size = (size_t)MIN(end - address, (uint64_t)24);
+
+	if (!walk->at || address < walk->at || address + 24 > walk->at + STREAM_BYTES) {
+		uint64_t start = address & ~(MEMORY_PAGE - 1);
+		size_t bytes =
+			(size_t)MIN((uint64_t)STREAM_BYTES, align_up(end - start, MEMORY_PAGE));
+
+		memset(walk->bytes, 0, STREAM_BYTES);
+		target_read_pages(walk->hotspot->memory, start, walk->bytes, bytes);
+		walk->at = start;
+	}
+	memset(words, 0, 24);
+	memcpy(words, walk->bytes + (address - walk->at), size);
+}
+
+/* From the word at `address` on, which is 0, to the next one that is not, as far as was read. */
+static uint64_t skip_zeros(const struct walk *walk, uint64_t address, uint64_t end)
+{
+	uint64_t last = MIN(end, walk->at + STREAM_BYTES), word = 0;
+
+	for (; !word && address + 8 <= last; address += word ? 0 : 8)
+		memcpy(&word, walk->bytes + (address - walk->at), sizeof(word));
+	return address;
+}
+
+/* Where the next object is if a thread has the memory at `address` for others; else `address`. */
+static uint64_t skip_buffers(const struct hotspot *hotspot, uint64_t address)
+{
+	size_t low = 0, high = hotspot->buffers.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (hotspot->buffers.items[middle].top < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == hotspot->buffers.count || hotspot->buffers.items[low].top != address)
+		return address;
+	return hotspot->buffers.items[low].end;
+}
+
+/* Klass::layout_helper: of an array, the header's bytes and the logarithm of an item's. */
+static uint64_t object_bytes(const struct hotspot *hotspot, const struct hotspot_class *class,
+			     const uint64_t words[3])
+{
+	uint32_t helper = (uint32_t) class->layout, offset = hotspot_length_offset(hotspot), length;
+	uint64_t alignment = hotspot->layout.flags[HOTSPOT_ALIGNMENT];
+
+	if (alignment < 8 || alignment > 256 || alignment & (alignment - 1))
+		alignment = 8;
+	if (class->layout > 0)
+		return helper & ~7u;
+	memcpy(&length, (const unsigned char *)words + offset, sizeof(length));
+	return align_up((helper >> 16 & 0xff) + ((uint64_t)length << (helper & 15)), alignment);
+}
+
+/* An object of java.lang.Class has static fields behind its own; its size is in words. */
+static uint64_t mirror_bytes(struct hotspot *hotspot, uint64_t object)
+{
+	uint32_t offset = static32(hotspot, HOTSPOT_MIRROR_SIZE) & 0xffff;
+
+	return (uint64_t)hotspot_number(hotspot, object + offset) * 8;
+}
+
+static int give_class(struct walk *walk, size_t place, const char *more, uint32_t *number)
+{
+	struct hotspot *hotspot = walk->hotspot;
+	char name[HOTSPOT_NAME_BYTES + 16];
+	struct managed_class class = {.name = name, .runtime = HOTSPOT_KEY};
+	uint32_t *added;
+	int error;
+
+	hotspot_class_name(hotspot, hotspot->classes.items[place].address, name);
+	strcat(name, more);
+	error = heap_sink_class(walk->sink, &class, number);
+	added = error ? NULL : vec_push(&hotspot->class_types);
+	if (!added)
+		return error ? error : -ENOMEM;
+	*added = (uint32_t)place;
+	return 0;
+}
+
+static int add_object(struct walk *walk, size_t place, uint64_t address, uint64_t size)
+{
+	struct hotspot *hotspot = walk->hotspot;
+	struct hotspot_class *class = &hotspot->classes.items[place];
+	bool ended = class->is_thread && hotspot_thread_ended(hotspot, address);
+	uint32_t *number = ended ? &class->ended_number : &class->number;
+	int error = 0;
+
+	if (*number == UINT32_MAX)
+		error = give_class(walk, place, ended ? " (ended)" : "", number);
+	walk->objects++;
+	return error ? error : heap_sink_add(walk->sink, address, size, *number | NODE_PRECISE);
+}
+
+/* 0: no object begins there. */
+static uint64_t size_at(struct walk *walk, uint64_t address, const uint64_t words[3], size_t *place)
+{
+	struct hotspot *hotspot = walk->hotspot;
+	const struct hotspot_class *class = hotspot_class_at(hotspot, decode_klass(hotspot, words));
+
+	if (!class)
+		return 0;
+	*place = (size_t)(class - hotspot->classes.items);
+	return class->kind == HOTSPOT_MIRROR ? mirror_bytes(hotspot, address)
+					     : object_bytes(hotspot, class, words);
+}
+
+/* From `address` on until `end`; after what is none, at the next word that begins an object: memory
+ * of a class that was unloaded, or of an object that is just being made. */
+static int walk_objects(struct walk *walk, uint64_t address, uint64_t end)
+{
+	int error = 0;
+
+	while (!error && address + OBJECT_BYTES_MIN <= end) {
+		uint64_t words[3], next = skip_buffers(walk->hotspot, address), size;
+		size_t place = 0;
+
+		if (next != address) {
+			address = next;
+			continue;
+		}
+		read_head(walk, address, end, words);
+		if (!words[0]) {
+			address = skip_zeros(walk, address, end);
+			continue;
+		}
+		size = size_at(walk, address, words, &place);
+		if (size < OBJECT_BYTES_MIN || size > end - address) {
+			walk->report->free_bytes += 8;
+			address += 8;
+			continue;
+		}
+		error = add_object(walk, place, address, size);
+		address += size;
+	}
+	return error;
+}
+
+static int walk_ranges(struct walk *walk)
+{
+	struct hotspot *hotspot = walk->hotspot;
+	uint64_t last = 0;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < hotspot->ranges.count; i++) {
+		const struct hotspot_range *range = &hotspot->ranges.items[i];
+
+		if (range->start < last || range->end - range->start > walk->bytes_left) {
+			walk->report->nonsense++;
+			continue;
+		}
+		last = range->end;
+		walk->bytes_left -= range->end - range->start;
+		walk->at = 0;
+		error = walk_objects(walk, range->start, range->end);
+	}
+	return error;
+}
+
+/* No more than the process may have by now is read, whatever it says. */
+static uint64_t bytes_at_most(const struct hotspot *hotspot)
+{
+	const struct maps *maps = hotspot->memory->maps;
+	uint64_t bytes = GROWTH_MAX;
+
+	for (size_t i = 0; i < maps->list.count; i++) {
+		if (maps->list.items[i].writable)
+			bytes += maps->list.items[i].end - maps->list.items[i].start;
+	}
+	return bytes;
+}
+
+static int walk_all(struct hotspot *hotspot, struct heap_sink *sink, struct walk_report *report)
+{
+	_cleanup_free_ unsigned char *bytes = malloc(STREAM_BYTES);
+	struct walk walk = {.hotspot = hotspot,
+			    .sink = sink,
+			    .report = report,
+			    .bytes = bytes,
+			    .bytes_left = bytes_at_most(hotspot)};
+	uint32_t collections = count_collections(hotspot);
+	int error;
+
+	if (!bytes)
+		return -ENOMEM;
+	if (is_collecting(hotspot))
+		return -EAGAIN;
+	error = hotspot_read_threads(hotspot);
+	if (!error)
+		error = hotspot_read_loaders(hotspot);
+	if (!error)
+		error = find_ranges(hotspot, report);
+	if (!error)
+		error = walk_ranges(&walk);
+	report->objects = walk.objects;
+	return !error && (is_collecting(hotspot) || count_collections(hotspot) != collections)
+		       ? -EAGAIN
+		       : error;
+}
+
+static void free_all(struct hotspot *hotspot)
+{
+	for (size_t i = 0; i < hotspot->classes.count; i++) {
+		vec_free(&hotspot->classes.items[i].maps);
+		vec_free(&hotspot->classes.items[i].fields);
+	}
+	vec_free(&hotspot->classes);
+	vec_free(&hotspot->class_types);
+	vec_free(&hotspot->ranges);
+	vec_free(&hotspot->archived);
+	vec_free(&hotspot->buffers);
+	vec_free(&hotspot->threads);
+	vec_free(&hotspot->loaders);
+	hash_free(&hotspot->class_index);
+	hash_free(&hotspot->live_threads);
+	hash_free(&hotspot->loader_index);
+	hash_free(&hotspot->owner_index);
+}
+
+/* Nothing is believed of what a collection has begun to change. */
+static bool moves(struct target_memory *memory)
+{
+	const struct data_modules *modules = memory->modules;
+	struct hotspot hotspot = {.memory = memory};
+
+	for (size_t i = 0; i < modules->list.count; i++) {
+		const struct data_module *module = &modules->list.items[i];
+
+		if (!target_variable(module, "gHotSpotVMStructs"))
+			continue;
+		if (!hotspot_layout_read_heap(memory, module, &hotspot.layout))
+			return false;
+		hotspot.heap = hotspot_static(&hotspot, HOTSPOT_HEAP);
+		return hotspot.heap && is_collecting(&hotspot);
+	}
+	return false;
+}
+
+static void end(void *state)
+{
+	free_all(state);
+	free(state);
+}
+
+static int walk_found(struct hotspot *hotspot, struct heap_sink *sink, struct walk_report *report)
+{
+	int error = find_vm(hotspot, report->version, &report->why);
+
+	if (error)
+		return error;
+	report->why = NULL;
+	error = walk_all(hotspot, sink, report);
+	if (error == -EAGAIN) {
+		report->objects = 0;
+		report->why = "it collects too often to be read: look again";
+	}
+	return error;
+}
+
+static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
+		     struct walk_report *report, void **state)
+{
+	struct hotspot *hotspot = calloc(1, sizeof(*hotspot));
+	int error;
+
+	if (!hotspot)
+		return -ENOMEM;
+	hotspot->memory = memory;
+	hotspot->names_left = hotspot->fields_left = hotspot->klasses_left = hotspot->handles_left =
+		LOOKED_AT_MAX;
+	hotspot->report = (size_t)(report - sink->reports.items);
+	hotspot->first_class = (uint32_t)sink->classes.count;
+	error = walk_found(hotspot, sink, report);
+	if (!error) {
+		*state = hotspot;
+		return 0;
+	}
+	end(hotspot);
+	return error;
+}
+
+static const struct heap_walker walker = {.moves = moves,
+					  .walk = walk_heap,
+					  .refer = hotspot_refer,
+					  .roots = hotspot_roots,
+					  .end = end};
+
 const struct runtime runtime_hotspot = {
 	.key = "hotspot",
 	.name = "JVM",
@@ -95,4 +751,5 @@ const struct runtime runtime_hotspot = {
 	.survey = survey_add,
 	.state_size = sizeof(struct survey),
 	.owns = owns,
+	.walker = &walker,
 };

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Objects of a Java program, against what it counts itself (tests/runtimes/HotspotCensus.java), and
+ * against the VM's own histogram, class by class. No BPF is needed.
+ */
+#include "retain_json.h"
+#include "shell.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#define PLANTED 300
+#define CENSUS "HotspotCensus$"
+
+/* `options` end with NULL. Skips if there is no JDK. */
+static struct child *start(struct harness *harness, const char *const *options)
+{
+	const char *argv[16] = {"java", "-Xmx128m"}, *const * option;
+	char classes[256];
+	size_t count = 2;
+
+	if (access("/usr/bin/javac", X_OK) || access("/usr/bin/jcmd", X_OK))
+		skip();
+	snprintf(classes, sizeof(classes), "%s/classes", harness->directory);
+	if (access(classes, R_OK))
+		free(shell(harness, 0,
+			   "javac -d %s -Xlint:-options tests/runtimes/HotspotCensus.java",
+			   classes));
+	for (option = options; *option; option++)
+		argv[count++] = *option;
+	argv[count++] = "-cp";
+	argv[count++] = classes;
+	argv[count++] = "HotspotCensus";
+	argv[count++] = "300";
+	return start_ready(harness, "/usr/bin/java", argv, NULL);
+}
+
+static json_int_t count_of(json_t *report, const char *name)
+{
+	json_int_t count = 0;
+	json_t *class;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (!strcmp(text_at(class, "name"), name) &&
+		    !strcmp(text_at(class, "module"), "hotspot"))
+			count += number_at(class, "count");
+	}
+	return count;
+}
+
+static void expect_planted(json_t *truth, json_t *report)
+{
+	json_t *count;
+	const char *name;
+
+	json_object_foreach(json_object_get(truth, "classes"), name, count)
+	{
+		if (count_of(report, name) != json_integer_value(count))
+			fail_msg("%s: %lld objects, not %lld", name,
+				 (long long)count_of(report, name),
+				 (long long)json_integer_value(count));
+	}
+}
+
+/* Objects of each class, as the VM counts those that live, after a collection: {"[I": 12}. */
+static json_t *histogram_of(struct harness *harness, const struct child *target)
+{
+	char *text = shell(
+		     harness, 0,
+		     "jcmd -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 %s GC.class_histogram",
+		     target->pid_text),
+	     *rest;
+	json_t *histogram = json_object();
+	char name[512];
+	long long count, bytes;
+
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		if (sscanf(line, " %*d: %lld %lld %511s", &count, &bytes, name) != 3)
+			continue;
+		name[strcspn(name, "/")] = '\0';
+		count += json_integer_value(json_object_get(histogram, name));
+		json_object_set_new(histogram, name, json_integer(count));
+	}
+	free(text);
+	return histogram;
+}
+
+/* Of no array: the VM writes those as descriptors. */
+static void expect_histogram(json_t *histogram, json_t *report)
+{
+	json_int_t all = 0, differences = 0;
+	const char *name;
+	json_t *count;
+
+	json_object_foreach(histogram, name, count)
+	{
+		json_int_t expected = json_integer_value(count);
+
+		all += expected;
+		if (name[0] != '[')
+			differences += llabs(expected - count_of(report, name) -
+					     (strcmp(name, CENSUS "Worker") ? 0 : PLANTED));
+	}
+	/* What runs meanwhile, jcmd's own thread. */
+	assert_true(all > 10000);
+	assert_in_range(differences, 0, all / 500);
+	assert_in_range(number_at(runtime_of(report, "hotspot"), "objects"), all - all / 500,
+			all + all / 500);
+}
+
+static void the_objects_of_every_collector_are_counted_as_the_vm_counts_them(void **state)
+{
+	static const char *const options[][4] = {
+		{"-XX:+UseG1GC"},
+		{"-XX:+UseSerialGC", "-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers"},
+		{"-XX:+UseParallelGC"},
+	};
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		struct child *target = start(harness, options[i]);
+		json_t *truth = workload_ask(harness, target, "truth");
+		json_t *histogram = histogram_of(harness, target), *report;
+
+		report = RETAIN(harness, target, "--top", "0");
+		walked_runtime_of(report, "hotspot");
+		expect_planted(truth, report);
+		expect_histogram(histogram, report);
+		json_decref(histogram);
+		child_signal(target, SIGKILL);
+		child_end(harness, target);
+	}
+}
+
+static json_t *path_of(json_t *report)
+{
+	return json_array_get(json_object_get(report, "paths"), 0);
+}
+
+struct holder {
+	const char *class, *root;
+	const char *steps[8]; /* their classes */
+};
+
+static void expect_holder(struct harness *harness, struct child *target, const struct holder *held)
+{
+	json_t *path = path_of(RETAIN(harness, target, "--class", held->class)), *step;
+	size_t i;
+
+	assert_string_equal(text_at(json_object_get(path, "root"), "name"), held->root);
+	json_array_foreach(json_object_get(path, "steps"), i, step)
+	{
+		assert_true(i < sizeof(held->steps) / sizeof(held->steps[0]));
+		if (!held->steps[i])
+			break;
+		assert_string_equal(text_at(json_object_get(step, "class"), "name"),
+				    held->steps[i]);
+	}
+}
+
+/* What nothing holds is counted, and is no leak. */
+static void expect_garbage(json_t *report)
+{
+	assert_in_range(number_at(runtime_of(report, "hotspot"), "unreached_objects"), PLANTED,
+			100 * PLANTED);
+	assert_int_equal(count_of(report, CENSUS "Garbage"), PLANTED);
+	assert_int_equal(count_of(report, CENSUS "Worker (ended)"), PLANTED);
+}
+
+static void what_holds_an_object_has_a_name(void **state)
+{
+	static const struct holder held[] = {
+		{CENSUS "Session",
+		 "class HotspotCensus$Cache static map",
+		 {"java.util.HashMap", "java.util.HashMap$Node[]", "java.util.HashMap$Node",
+		  CENSUS "Session"}},
+		{CENSUS "OfLambda", "class HotspotCensus static lambdas", {"java.util.ArrayList"}},
+		{CENSUS "Worker (ended)",
+		 "class HotspotCensus static dead",
+		 {"java.util.ArrayList"}},
+		{CENSUS "OfThreadLocal", "thread holder of stack", {"java.lang.Thread"}},
+		{CENSUS "Plugin", "class HotspotCensus static kept", {"java.util.ArrayList"}},
+	};
+	static const char *const options[] = {"-XX:+UseG1GC", NULL};
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness, options);
+
+	expect_garbage(RETAIN(harness, target, "--top", "0"));
+	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++)
+		expect_holder(harness, target, &held[i]);
+}
+
+static void a_collector_that_is_not_read_is_named(void **state)
+{
+	static const char *const options[] = {"-XX:+UseZGC", NULL};
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness, options);
+	json_t *report = RETAIN(harness, target);
+
+	assert_string_equal(text_at(runtime_of(report, "hotspot"), "why_not_walked"),
+			    "ZGC: not read yet");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(the_objects_of_every_collector_are_counted_as_the_vm_counts_them),
+		e2e_test(what_holds_an_object_has_a_name),
+		e2e_test(a_collector_that_is_not_read_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The heap of a small JVM made by hand; then the same with nonsense in it. */
+#include "unit/walked.h"
+
+#include "unit/hotspot_fixture.h"
+
+#define MUTANTS 600
+#define REPORT(walked) (&(walked)->sink.reports.items[0])
+
+/* Nothing here changes: no retry needs to wait. */
+int nanosleep(const struct timespec *requested, struct timespec *left)
+{
+	(void)requested;
+	(void)left;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	struct forged *forged = malloc(sizeof(*forged));
+
+	*state = forged;
+	return forged && forged_make(forged) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_memory_free(&forged->memory);
+	free(forged);
+	return 0;
+}
+
+/* The bytes that a thread keeps for objects to come look like a Session. */
+static void objects_have_their_classes_as_java_writes_them(void **state)
+{
+	static const struct {
+		const char *class;
+		size_t count;
+	} expected[] = {
+		{"java.lang.Object", 5},
+		{"java.lang.Class", FORGED_KLASS_MAX_},
+		{"java.lang.Thread", 1},
+		{"java.lang.Thread (ended)", 1},
+		{"java.lang.String", 1},
+		{"byte[]", 3},
+		{"java.lang.Object[][]", 1},
+		{"java.lang.ref.SoftReference", 1},
+		{"java.lang.ref.WeakReference", 1},
+		{"java.lang.ref.FinalReference", 1},
+		{"shop.Session", FORGED_SESSIONS + FORGED_GARBAGE},
+		{"shop.Main$$Lambda$1", 1},
+		{"shop.Loader", 1},
+		{"shop.Plugin", 1},
+	};
+	struct forged *forged = *state;
+	struct walked walked;
+	size_t sum = 0;
+
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_string_equal(REPORT(&walked)->version, "17.0.15");
+	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		if (count_class(&walked.sink, expected[i].class) != expected[i].count)
+			fail_msg("%s: %zu", expected[i].class,
+				 count_class(&walked.sink, expected[i].class));
+		sum += expected[i].count;
+	}
+	assert_int_equal(REPORT(&walked)->objects, sum);
+	walked_free(&walked);
+}
+
+static void what_holds_objects_from_outside_is_a_root(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_true(REPORT(&walked)->all_roots);
+	expect_root(&walked.sink, "class shop.Session static all", forged->sessions);
+	expect_root(&walked.sink, "class loader bootstrap", forged->mirrors[FORGED_OBJECT]);
+	expect_root(&walked.sink, "thread worker", forged->thread);
+	expect_root(&walked.sink, "JNI local of thread worker", forged->local);
+	expect_root(&walked.sink, "stack of thread worker", forged->on_stack);
+	expect_root(&walked.sink, "JNI global reference", forged->global);
+	expect_root(&walked.sink, "VM", forged->vm);
+	expect_root(&walked.sink, "object that awaits its finaliser", forged->finalised);
+	assert_true(root_named(&walked.sink, "object that awaits its finaliser")->waiting);
+	assert_null(root_named(&walked.sink, "VM Weak"));
+	assert_null(root_named(&walked.sink, "class shop.Plugin static cache"));
+	walked_free(&walked);
+}
+
+static void soft_references_hold_and_weak_ones_do_not(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_true(refers(&walked.sink, forged->global, forged->soft));
+	assert_true(refers(&walked.sink, forged->soft, forged->of_soft));
+	assert_int_equal(count_references(&walked.sink, forged->weak), 0);
+	walked_free(&walked);
+}
+
+static void a_class_that_may_be_unloaded_is_held_by_its_loader_and_objects(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t mirror = forged->mirrors[FORGED_PLUGIN];
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_true(refers(&walked.sink, forged->loader, mirror));
+	assert_true(refers(&walked.sink, forged->plugin, mirror));
+	assert_true(refers(&walked.sink, mirror, forged->plugin_static));
+	/* The others' static fields are roots. */
+	assert_int_equal(count_references(&walked.sink, forged->mirrors[FORGED_SESSION]), 0);
+	walked_free(&walked);
+}
+
+static void a_long_holds_the_native_block_whose_address_it_is(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	uint32_t node;
+
+	walk(&forged->memory, &walked);
+	assert_true(refers(&walked.sink, forged->sessions, forged->memory.blocks[0]));
+	node = heap_sink_node(&walked.sink, forged->sessions);
+	assert_string_equal(
+		heap_sink_label_name(&walked.sink,
+				     walked.sink.references.labels[walked.sink.first[node]]),
+		"next");
+	walked_free(&walked);
+}
+
+static void a_collector_that_is_not_read_is_named(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_put(forged->zgc, 1);
+	expect_why(&forged->memory, "ZGC: not read yet");
+}
+
+static void a_heap_that_is_being_collected_is_not_read(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_put(forged->collecting, 1);
+	expect_why(&forged->memory, "it collects too often");
+}
+
+static void a_description_without_what_is_needed_is_said(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_put(FORGED_BASE + FORGED_STRUCTS, 0);
+	expect_why(&forged->memory, "its description lacks structures");
+}
+
+static void nonsense_does_no_harm(void **state)
+{
+	struct forged *forged = *state;
+
+	expect_no_harm_of_nonsense(&forged->memory, MUTANTS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(objects_have_their_classes_as_java_writes_them,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(what_holds_objects_from_outside_is_a_root, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(soft_references_hold_and_weak_ones_do_not, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_class_that_may_be_unloaded_is_held_by_its_loader_and_objects, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(a_long_holds_the_native_block_whose_address_it_is,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_collector_that_is_not_read_is_named, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_heap_that_is_being_collected_is_not_read, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_description_without_what_is_needed_is_said, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(nonsense_does_no_harm, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the parts of the HotSpot walker share. The VM describes its structures to debuggers
+ * (src/hotspot/share/runtime/vmStructs.cpp); what that lacks has its source beside it.
+ */
+#ifndef LEAKMON_RUNTIME_HOTSPOT_H
+#define LEAKMON_RUNTIME_HOTSPOT_H
+
+#include "base/hash.h"
+#include "heap/data_modules.h"
+#include "runtime/heap_sink.h"
+#include "runtime/target_memory.h"
+
+#define HOTSPOT_KEY "hotspot"
+
+/* Members by offset, statics by address, sizes of types, constants. */
+enum hotspot_place {
+	/* CollectedHeap */
+	HOTSPOT_HEAP, /* static */
+	HOTSPOT_HEAP_ACTIVE,
+	HOTSPOT_HEAP_COLLECTIONS,
+	/* Compressed pointers: statics. */
+	HOTSPOT_OOP_BASE,
+	HOTSPOT_OOP_SHIFT,
+	HOTSPOT_KLASS_BASE,
+	HOTSPOT_KLASS_SHIFT,
+	/* JVMFlag */
+	HOTSPOT_FLAGS,	    /* static */
+	HOTSPOT_FLAG_COUNT, /* static */
+	HOTSPOT_FLAG_NAME,
+	HOTSPOT_FLAG_ADDRESS,
+	HOTSPOT_FLAG_BYTES,
+	/* G1: regions; the humongous one has its tag in the others' */
+	HOTSPOT_G1_REGIONS, /* in the heap */
+	HOTSPOT_G1_TABLE,   /* in that */
+	HOTSPOT_TABLE_BASE,
+	HOTSPOT_TABLE_LENGTH,
+	HOTSPOT_REGION_BOTTOM,
+	HOTSPOT_REGION_TOP,
+	HOTSPOT_REGION_END,
+	HOTSPOT_REGION_TYPE,
+	HOTSPOT_TYPE_TAG,
+	/* Parallel */
+	HOTSPOT_PARALLEL_YOUNG, /* static */
+	HOTSPOT_PARALLEL_OLD,	/* static */
+	HOTSPOT_PS_EDEN,
+	HOTSPOT_PS_FROM,
+	HOTSPOT_PS_TO,
+	HOTSPOT_PS_OLD,
+	HOTSPOT_MUTABLE_BOTTOM,
+	HOTSPOT_MUTABLE_TOP,
+	HOTSPOT_MUTABLE_END,
+	/* Serial, Epsilon */
+	HOTSPOT_SERIAL_YOUNG,
+	HOTSPOT_SERIAL_OLD,
+	HOTSPOT_DEFNEW_EDEN,
+	HOTSPOT_DEFNEW_FROM,
+	HOTSPOT_DEFNEW_TO,
+	HOTSPOT_TENURED_SPACE,
+	HOTSPOT_EPSILON_SPACE,
+	HOTSPOT_SPACE_BOTTOM,
+	HOTSPOT_SPACE_TOP,
+	HOTSPOT_SPACE_END,
+	/* Klass */
+	HOTSPOT_OOP_KLASS,
+	HOTSPOT_KLASS_LAYOUT,
+	HOTSPOT_KLASS_NAME,
+	HOTSPOT_KLASS_SUPER,
+	HOTSPOT_KLASS_SUPERS,
+	HOTSPOT_KLASS_MIRROR,
+	HOTSPOT_KLASS_LOADER,
+	HOTSPOT_KLASS_NEXT,
+	HOTSPOT_KLASS_VTABLE,
+	HOTSPOT_KLASS_ITABLE,
+	HOTSPOT_KLASS_MAPS,
+	HOTSPOT_KLASS_FIELDS,
+	HOTSPOT_KLASS_FIELD_COUNT,
+	HOTSPOT_KLASS_STREAM,
+	HOTSPOT_KLASS_CONSTANTS,
+	HOTSPOT_KLASS_BYTES,
+	HOTSPOT_CONSTANTS_LENGTH,
+	HOTSPOT_CONSTANTS_BYTES,
+	HOTSPOT_OBJECT_KLASS, /* static, as the next two */
+	HOTSPOT_CLASS_KLASS,
+	HOTSPOT_THREAD_KLASS,
+	HOTSPOT_SYMBOL_LENGTH,
+	HOTSPOT_SYMBOL_BODY,
+	/* java.lang.Class: statics that have offsets */
+	HOTSPOT_MIRROR_KLASS,
+	HOTSPOT_MIRROR_SIZE,
+	/* Loaders */
+	HOTSPOT_LOADERS, /* static */
+	HOTSPOT_LOADER_OBJECT,
+	HOTSPOT_LOADER_NEXT,
+	HOTSPOT_LOADER_KLASSES,
+	HOTSPOT_LOADER_IS_OF_MIRROR,
+	/* Threads */
+	HOTSPOT_THREAD_LIST, /* static */
+	HOTSPOT_THREAD_COUNT,
+	HOTSPOT_THREAD_ITEMS,
+	HOTSPOT_THREAD_BUFFER,
+	HOTSPOT_THREAD_OBJECT,
+	HOTSPOT_THREAD_STACK,
+	HOTSPOT_THREAD_STACK_BYTES,
+	HOTSPOT_THREAD_HANDLES,
+	HOTSPOT_THREAD_ANCHOR,
+	HOTSPOT_ANCHOR_SP,
+	HOTSPOT_BUFFER_TOP,
+	HOTSPOT_BUFFER_END,
+	HOTSPOT_BUFFER_PREFETCH, /* static */
+	HOTSPOT_BUFFER_RESERVE,	 /* static */
+	/* Handles */
+	HOTSPOT_JNI_GLOBALS, /* static */
+	HOTSPOT_BLOCK_TOP,
+	HOTSPOT_BLOCK_NEXT,
+	/* VM */
+	HOTSPOT_VERSION_MAJOR, /* statics */
+	HOTSPOT_VERSION_MINOR,
+	HOTSPOT_VERSION_SECURITY,
+	HOTSPOT_MARK_KLASS_SHIFT,
+	HOTSPOT_PLACE_MAX_
+};
+
+#define HOTSPOT_UNKNOWN UINT64_MAX
+
+/* Flags that say how the heap is made. */
+enum hotspot_flag {
+	HOTSPOT_COMPRESSED_OOPS,
+	HOTSPOT_COMPRESSED_KLASSES,
+	HOTSPOT_COMPACT_HEADERS,
+	HOTSPOT_G1,
+	HOTSPOT_SERIAL,
+	HOTSPOT_PARALLEL,
+	HOTSPOT_Z,
+	HOTSPOT_SHENANDOAH,
+	HOTSPOT_EPSILON,
+	HOTSPOT_ALIGNMENT, /* bytes */
+	HOTSPOT_FLAG_MAX_
+};
+
+struct hotspot_layout {
+	uint64_t places[HOTSPOT_PLACE_MAX_]; /* HOTSPOT_UNKNOWN: the VM has none */
+	uint64_t flags[HOTSPOT_FLAG_MAX_];
+};
+
+/* Reads what the VM in `module` describes. 0; -ENOENT: it describes nothing that can be used. */
+int hotspot_layout_read(struct target_memory *memory, const struct data_module *module,
+			struct hotspot_layout *layout);
+
+/* Likewise of the heap only. Whether it says where that is, and whether it is collected. */
+bool hotspot_layout_read_heap(struct target_memory *memory, const struct data_module *module,
+			      struct hotspot_layout *layout);
+
+enum hotspot_kind {
+	HOTSPOT_INSTANCE,
+	HOTSPOT_MIRROR, /* java.lang.Class, whose objects have static fields, too */
+	HOTSPOT_OBJECT_ARRAY,
+	HOTSPOT_TYPE_ARRAY,
+};
+
+/* What java.lang.ref.Reference a class is. */
+enum hotspot_reference {
+	HOTSPOT_REFERENCE_NONE,
+	HOTSPOT_REFERENCE_SOFT,
+	HOTSPOT_REFERENCE_FINAL,
+	HOTSPOT_REFERENCE_WEAK, /* or phantom: holds nothing */
+};
+
+struct hotspot_field {
+	uint32_t offset; /* in the object; of a static one, in the mirror */
+	uint32_t label;
+	bool is_static;
+	bool is_number; /* a long: the address of native memory, it may be */
+};
+
+/* Consecutive references. */
+struct hotspot_map {
+	uint32_t offset, count;
+};
+
+/* A Klass. */
+struct hotspot_class {
+	uint64_t address;
+	uint32_t number, ended_number; /* of the sink; UINT32_MAX: none yet */
+	int32_t layout;		       /* Klass::_layout_helper */
+	enum hotspot_kind kind;
+	bool described; /* what follows was read */
+	bool is_thread;
+	bool is_kept; /* by its loader, which is never unloaded */
+	enum hotspot_reference reference;
+	uint32_t referent, discovered; /* offsets; 0: none */
+	uint64_t mirror;
+	VEC(struct hotspot_map) maps;
+	VEC(struct hotspot_field) fields; /* by offset; those of the classes above it, too */
+};
+
+/* A ClassLoaderData. */
+struct hotspot_loader {
+	uint64_t address;
+	uint64_t owner; /* the object that keeps it; 0: it is never unloaded */
+};
+
+struct hotspot_buffer {
+	uint64_t top, end; /* memory for objects to come */
+};
+
+struct hotspot_range {
+	uint64_t start, end;
+};
+
+#define HOTSPOT_NAME_BYTES 512
+
+struct hotspot {
+	struct target_memory *memory;
+	const struct data_module *module;
+	struct hotspot_layout layout;
+	uint64_t heap;
+	uint64_t oop_base, klass_base;
+	uint32_t oop_shift, klass_shift;
+	uint64_t object_klass, class_klass, thread_klass;
+	uint32_t thread_pointer, thread_status, thread_holder, holder_status; /* offsets */
+	uint32_t name_offset, value_offset, coder_offset; /* Thread.name, String.value, .coder */
+	bool offsets_read;
+	size_t report;		 /* place in sink->reports */
+	struct hash class_index; /* Klass -> place in classes plus 1; UINT64_MAX: it is none */
+	VEC(struct hotspot_class) classes;
+	uint32_t first_class;		    /* of the sink */
+	VEC(uint32_t) class_types;	    /* by class - first_class: place in classes */
+	VEC(struct hotspot_range) ranges;   /* of objects, by ascending address */
+	VEC(struct hotspot_range) archived; /* of objects that are never freed */
+	VEC(struct hotspot_buffer) buffers; /* by ascending address */
+	VEC(uint64_t) threads;		    /* JavaThread */
+	struct hash live_threads;	    /* their objects */
+	struct hash loader_index;	    /* ClassLoaderData -> place in loaders plus 1 */
+	struct hash owner_index;	    /* likewise by owner */
+	VEC(struct hotspot_loader) loaders;
+	/* What is still read, whatever the VM says. */
+	uint32_t names_left, fields_left, klasses_left, handles_left;
+};
+
+static inline uint64_t hotspot_place(const struct hotspot *hotspot, enum hotspot_place place)
+{
+	return hotspot->layout.places[place];
+}
+
+static inline bool hotspot_has(const struct hotspot *hotspot, enum hotspot_place place)
+{
+	return hotspot->layout.places[place] != HOTSPOT_UNKNOWN;
+}
+
+static inline bool hotspot_take(uint32_t *left)
+{
+	return *left ? (--*left, true) : false;
+}
+
+/* The word at a member of a structure, or that a static has; 0: there is none. */
+uint64_t hotspot_member(struct hotspot *hotspot, uint64_t structure, enum hotspot_place place);
+uint64_t hotspot_static(struct hotspot *hotspot, enum hotspot_place place);
+/* Likewise 4 bytes. */
+uint32_t hotspot_member32(struct hotspot *hotspot, uint64_t structure, enum hotspot_place place);
+uint32_t hotspot_number(struct hotspot *hotspot, uint64_t address);
+
+/* Objects: see hotspot.c. */
+
+/* Bytes of a reference in the heap: 4 or 8. */
+uint32_t hotspot_oop_bytes(const struct hotspot *hotspot);
+/* The object that a reference at an address of the heap leads to; 0: none. */
+uint64_t hotspot_oop(struct hotspot *hotspot, uint64_t address);
+uint64_t hotspot_decode(const struct hotspot *hotspot, uint64_t reference);
+/* Bytes before an array's length, 4 bytes, and before its items. */
+uint32_t hotspot_length_offset(const struct hotspot *hotspot);
+/* The Klass of an object. */
+uint64_t hotspot_klass_of(struct hotspot *hotspot, uint64_t object);
+
+/* Classes: see hotspot_classes.c. */
+
+/* The class at an address; NULL: there is none, or no memory. Good until the next call. */
+struct hotspot_class *hotspot_class_at(struct hotspot *hotspot, uint64_t address);
+/* "java.lang.String[]"; "" if it cannot be read. */
+void hotspot_class_name(struct hotspot *hotspot, uint64_t klass, char name[HOTSPOT_NAME_BYTES]);
+/* Reads its references and fields. 0 or -ENOMEM. */
+int hotspot_describe(struct hotspot *hotspot, struct heap_sink *sink, size_t place);
+/* The offset of the field with that name in objects of a class, or one above it; 0: none. */
+uint32_t hotspot_field_offset(struct hotspot *hotspot, uint64_t klass, const char *name);
+
+struct hotspot_declared {
+	uint32_t offset;
+	bool is_static;
+	char type; /* the first letter of its descriptor */
+	char name[HOTSPOT_NAME_BYTES / 2];
+};
+/* The fields that a class itself declares, one by one, until `each` returns an error. */
+int hotspot_each_field(struct hotspot *hotspot, uint64_t klass,
+		       int (*each)(void *context, const struct hotspot_declared *field),
+		       void *context);
+
+/* Loaders and threads: see hotspot_roots.c. */
+int hotspot_read_loaders(struct hotspot *hotspot);
+int hotspot_read_threads(struct hotspot *hotspot);
+/* Whether a thread's object is that of one that has ended. */
+bool hotspot_thread_ended(struct hotspot *hotspot, uint64_t object);
+/* The handles of a loader, each told to `each`. */
+int hotspot_each_handle(struct hotspot *hotspot, uint64_t loader,
+			int (*each)(void *context, uint64_t object), void *context);
+/* As struct heap_walker. */
+int hotspot_roots(void *state, struct heap_sink *sink);
+int hotspot_refer(void *state, struct heap_sink *sink, uint32_t node);
+
+#endif

@@ -1,0 +1,669 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What holds objects from outside the heap: static fields and constants of classes whose loader is
+ * never unloaded, threads, JNI's references, the VM's own. Stacks and registers are those of the
+ * process itself, word by word; references of 4 bytes in stacks are added to them.
+ *
+ * Not in the VM's description: where a loader has its handles (classLoaderData.hpp: 8 bytes before
+ * _klasses; chunks of 32), and OopStorage (gc/shared/oopStorage.hpp: a name, then the array of its
+ * blocks of 64). All storages are in one array, which has the one for JNI's references.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/hotspot.h"
+
+#define ROOTS_MAX (1u << 24)
+#define LOADERS_MAX (1u << 20)
+#define THREADS_MAX (1u << 16)
+#define STATUS_TERMINATED 2u /* JVMTI_THREAD_STATE_TERMINATED */
+
+#define CHUNK_HANDLES 32
+#define CHUNK_SIZE 256
+#define CHUNK_NEXT 264
+
+#define STORAGE_ARRAY 8
+#define ARRAY_SIZE_OFFSET 0
+#define ARRAY_COUNT 8
+#define ARRAY_BLOCKS 24
+#define BLOCK_HANDLES 64
+#define BLOCK_USED 512
+#define BLOCKS_MAX (1u << 22)
+#define STORAGES_MAX 32
+
+#define LOCAL_HANDLES 32 /* of a JNIHandleBlock */
+
+#define THREAD_NAME_BYTES 128
+
+/* Loaders. */
+
+/* Those that are never unloaded. */
+static const struct {
+	const char *class, *name;
+} kept_loaders[] = {
+	{"jdk.internal.loader.ClassLoaders$AppClassLoader", "class loader app"},
+	{"jdk.internal.loader.ClassLoaders$PlatformClassLoader", "class loader platform"},
+};
+#define BOOT_LOADER "class loader bootstrap"
+
+static uint64_t object_of_loader(struct hotspot *hotspot, uint64_t loader)
+{
+	uint64_t handle = hotspot_member(hotspot, loader, HOTSPOT_LOADER_OBJECT);
+
+	return handle ? target_word(hotspot->memory, handle) : 0;
+}
+
+/* NULL: it may be unloaded. */
+static const char *kept_name(struct hotspot *hotspot, uint64_t object)
+{
+	char name[HOTSPOT_NAME_BYTES];
+
+	if (!object)
+		return BOOT_LOADER;
+	hotspot_class_name(hotspot, hotspot_klass_of(hotspot, object), name);
+	for (size_t i = 0; i < ARRAY_SIZE(kept_loaders); i++) {
+		if (!strcmp(name, kept_loaders[i].class))
+			return kept_loaders[i].name;
+	}
+	return NULL;
+}
+
+/* The first class of a loader, which is the last one in its list: that of a hidden class, which is
+ * kept by that class. */
+static uint64_t first_mirror(struct hotspot *hotspot, uint64_t loader)
+{
+	uint64_t klass = hotspot_member(hotspot, loader, HOTSPOT_LOADER_KLASSES), last = 0, handle;
+
+	while (klass && hotspot_take(&hotspot->klasses_left)) {
+		last = klass;
+		klass = hotspot_member(hotspot, klass, HOTSPOT_KLASS_NEXT);
+	}
+	handle = hotspot_member(hotspot, last, HOTSPOT_KLASS_MIRROR);
+	return handle ? target_word(hotspot->memory, handle) : 0;
+}
+
+static int add_loader(struct hotspot *hotspot, uint64_t address)
+{
+	uint8_t is_of_mirror =
+		(uint8_t)hotspot_member(hotspot, address, HOTSPOT_LOADER_IS_OF_MIRROR);
+	uint64_t object = object_of_loader(hotspot, address), owner = 0, *place;
+	struct hotspot_loader *loader = vec_push(&hotspot->loaders);
+
+	if (is_of_mirror)
+		owner = first_mirror(hotspot, address);
+	else if (!kept_name(hotspot, object))
+		owner = object;
+	place = loader ? hash_put(&hotspot->loader_index, address, NULL) : NULL;
+	if (!place)
+		return -ENOMEM;
+	*loader = (struct hotspot_loader){address, owner};
+	*place = hotspot->loaders.count;
+	place = owner ? hash_put(&hotspot->owner_index, owner, NULL) : place;
+	if (!place)
+		return -ENOMEM;
+	*place = hotspot->loaders.count;
+	return 0;
+}
+
+int hotspot_read_loaders(struct hotspot *hotspot)
+{
+	uint64_t loader = hotspot_static(hotspot, HOTSPOT_LOADERS);
+	int error = 0;
+
+	while (!error && loader && hotspot->loaders.count < LOADERS_MAX &&
+	       !hash_get(&hotspot->loader_index, loader)) {
+		error = add_loader(hotspot, loader);
+		loader = hotspot_member(hotspot, loader, HOTSPOT_LOADER_NEXT);
+	}
+	return error;
+}
+
+int hotspot_each_handle(struct hotspot *hotspot, uint64_t loader,
+			int (*each)(void *context, uint64_t object), void *context)
+{
+	uint64_t chunk = target_word(hotspot->memory,
+				     loader + hotspot_place(hotspot, HOTSPOT_LOADER_KLASSES) - 8);
+	int error = 0;
+
+	while (!error && chunk && hotspot_take(&hotspot->handles_left)) {
+		uint32_t count = hotspot_number(hotspot, chunk + CHUNK_SIZE);
+
+		for (uint32_t i = 0; !error && count <= CHUNK_HANDLES && i < count; i++) {
+			uint64_t object = target_word(hotspot->memory, chunk + i * 8ull);
+
+			error = object ? each(context, object) : 0;
+		}
+		chunk = target_word(hotspot->memory, chunk + CHUNK_NEXT);
+	}
+	return error;
+}
+
+/* Threads. */
+
+static void read_offsets(struct hotspot *hotspot)
+{
+	uint64_t thread = hotspot->thread_klass;
+
+	if (hotspot->offsets_read)
+		return;
+	hotspot->offsets_read = true;
+	hotspot->thread_pointer = hotspot_field_offset(hotspot, thread, "eetop");
+	hotspot->thread_status = hotspot_field_offset(hotspot, thread, "threadStatus");
+	hotspot->thread_holder = hotspot_field_offset(hotspot, thread, "holder");
+	hotspot->name_offset = hotspot_field_offset(hotspot, thread, "name");
+}
+
+bool hotspot_thread_ended(struct hotspot *hotspot, uint64_t object)
+{
+	uint64_t holder;
+	uint32_t status = 0;
+
+	read_offsets(hotspot);
+	if (!hotspot->thread_pointer ||
+	    target_word(hotspot->memory, object + hotspot->thread_pointer) ||
+	    hash_get(&hotspot->live_threads, object))
+		return false;
+	if (hotspot->thread_status) {
+		status = hotspot_number(hotspot, object + hotspot->thread_status);
+	} else if (hotspot->thread_holder) {
+		holder = hotspot_oop(hotspot, object + hotspot->thread_holder);
+		if (holder && !hotspot->holder_status)
+			hotspot->holder_status = hotspot_field_offset(
+				hotspot, hotspot_klass_of(hotspot, holder), "threadStatus");
+		if (holder && hotspot->holder_status)
+			status = hotspot_number(hotspot, holder + hotspot->holder_status);
+	}
+	return status & STATUS_TERMINATED;
+}
+
+/* What the thread does not use for objects: CollectedHeap::lab_alignment_reserve(), in words. */
+static uint64_t reserve_bytes(struct hotspot *hotspot)
+{
+	uint64_t words = hotspot_static(hotspot, HOTSPOT_BUFFER_RESERVE), prefetch;
+
+	if (!hotspot_has(hotspot, HOTSPOT_BUFFER_RESERVE)) {
+		prefetch = (uint32_t)hotspot_static(hotspot, HOTSPOT_BUFFER_PREFETCH);
+		words = MAX((hotspot_length_offset(hotspot) + 4 + 7) / 8, prefetch);
+	}
+	return align_up(MIN(words, (uint64_t)4096) * 8,
+			MAX(hotspot->layout.flags[HOTSPOT_ALIGNMENT] & 0x1f8, (uint64_t)8));
+}
+
+static int add_buffer(struct hotspot *hotspot, uint64_t thread)
+{
+	uint64_t at = thread + hotspot_place(hotspot, HOTSPOT_THREAD_BUFFER);
+	uint64_t top = hotspot_member(hotspot, at, HOTSPOT_BUFFER_TOP);
+	uint64_t end = hotspot_member(hotspot, at, HOTSPOT_BUFFER_END);
+	struct hotspot_buffer *buffer;
+
+	if (!top || top > end || (top | end) & 7)
+		return 0;
+	buffer = vec_push(&hotspot->buffers);
+	if (!buffer)
+		return -ENOMEM;
+	*buffer = (struct hotspot_buffer){top, end + reserve_bytes(hotspot)};
+	return 0;
+}
+
+/* A handle of it; in 11 the object itself. */
+static uint64_t object_of_thread(struct hotspot *hotspot, uint64_t thread)
+{
+	uint64_t object = hotspot_member(hotspot, thread, HOTSPOT_THREAD_OBJECT);
+	const struct hotspot_class *class;
+
+	if (!object)
+		return 0;
+	class = hotspot_class_at(hotspot, hotspot_klass_of(hotspot, object));
+	return class && class->is_thread ? object : target_word(hotspot->memory, object);
+}
+
+static int compare_buffers(const void *left_pointer, const void *right_pointer)
+{
+	const struct hotspot_buffer *left = left_pointer, *right = right_pointer;
+
+	return left->top < right->top ? -1 : left->top > right->top;
+}
+
+int hotspot_read_threads(struct hotspot *hotspot)
+{
+	uint64_t list = hotspot_static(hotspot, HOTSPOT_THREAD_LIST);
+	uint32_t count = hotspot_member32(hotspot, list, HOTSPOT_THREAD_COUNT);
+	uint64_t items = hotspot_member(hotspot, list, HOTSPOT_THREAD_ITEMS);
+	int error = 0;
+
+	for (uint32_t i = 0; !error && items && i < MIN(count, THREADS_MAX); i++) {
+		uint64_t thread = target_word(hotspot->memory, items + i * 8ull), *added, object;
+
+		if (!thread)
+			continue;
+		added = vec_push(&hotspot->threads);
+		if (!added)
+			return -ENOMEM;
+		*added = thread;
+		object = object_of_thread(hotspot, thread);
+		if (object && !hash_put(&hotspot->live_threads, object, NULL))
+			return -ENOMEM;
+		error = add_buffer(hotspot, thread);
+	}
+	if (hotspot->buffers.count)
+		qsort(hotspot->buffers.items, hotspot->buffers.count,
+		      sizeof(*hotspot->buffers.items), compare_buffers);
+	return error;
+}
+
+/* A string of ASCII; other characters are '?'. */
+static void read_string(struct hotspot *hotspot, uint64_t string, char *text, size_t size)
+{
+	uint64_t klass = hotspot_klass_of(hotspot, string), value;
+	const struct hotspot_class *class;
+	unsigned char bytes[2 * THREAD_NAME_BYTES];
+	uint8_t coder = 0;
+	size_t length;
+
+	text[0] = '\0';
+	if (!string || !klass)
+		return;
+	if (!hotspot->value_offset) {
+		hotspot->value_offset = hotspot_field_offset(hotspot, klass, "value");
+		hotspot->coder_offset = hotspot_field_offset(hotspot, klass, "coder");
+	}
+	value = hotspot_oop(hotspot, string + hotspot->value_offset);
+	target_read(hotspot->memory, string + hotspot->coder_offset, &coder, 1);
+	class = value ? hotspot_class_at(hotspot, hotspot_klass_of(hotspot, value)) : NULL;
+	if (!class || class->kind != HOTSPOT_TYPE_ARRAY || !hotspot->value_offset || coder > 1)
+		return;
+	length = MIN((size_t)hotspot_number(hotspot, value + hotspot_length_offset(hotspot)) >>
+			     coder,
+		     size - 1);
+	if (target_read(hotspot->memory, value + ((uint32_t) class->layout >> 16 & 0xff), bytes,
+			length << coder))
+		return;
+	for (size_t i = 0; i < length; i++) {
+		unsigned char byte = bytes[i << coder];
+		bool is_ascii = byte >= ' ' && byte < 127 && !(coder && bytes[2 * i + 1]);
+
+		text[i] = is_ascii ? (char)byte : '?';
+	}
+	text[length] = '\0';
+}
+
+/* Roots. */
+
+struct rooting {
+	struct hotspot *hotspot;
+	struct heap_sink *sink;
+	const char *name; /* of the roots to come */
+	uint64_t mirror;
+};
+
+static int add_root(void *context, uint64_t object)
+{
+	const struct rooting *rooting = context;
+
+	return rooting->sink->roots.count < ROOTS_MAX
+		       ? heap_sink_root(rooting->sink, HOTSPOT_KEY, rooting->name, object)
+		       : 0;
+}
+
+static int add_static(void *context, const struct hotspot_declared *field)
+{
+	struct rooting *rooting = context;
+	char name[HOTSPOT_NAME_BYTES + sizeof(field->name) + 16];
+	uint64_t object;
+
+	if (!field->is_static || (field->type != 'L' && field->type != '['))
+		return 0;
+	object = hotspot_oop(rooting->hotspot, rooting->mirror + field->offset);
+	if (!object || heap_sink_node(rooting->sink, object) == BLOCK_NONE)
+		return 0;
+	snprintf(name, sizeof(name), "class %s static %s", rooting->name, field->name);
+	return rooting->sink->roots.count < ROOTS_MAX
+		       ? heap_sink_root(rooting->sink, HOTSPOT_KEY, name, object)
+		       : 0;
+}
+
+static int add_statics(const struct rooting *rooting, uint64_t klass)
+{
+	const struct hotspot_class *class = hotspot_class_at(rooting->hotspot, klass);
+	char name[HOTSPOT_NAME_BYTES];
+	struct rooting of_class = *rooting;
+
+	if (!class || !class->mirror ||
+	    (class->kind != HOTSPOT_INSTANCE && class->kind != HOTSPOT_MIRROR))
+		return 0;
+	hotspot_class_name(rooting->hotspot, klass, name);
+	of_class.mirror = class->mirror;
+	of_class.name = name;
+	return hotspot_each_field(rooting->hotspot, klass, add_static, &of_class);
+}
+
+static int add_loader_roots(struct rooting *rooting, const struct hotspot_loader *loader)
+{
+	struct hotspot *hotspot = rooting->hotspot;
+	uint64_t klass = hotspot_member(hotspot, loader->address, HOTSPOT_LOADER_KLASSES);
+	int error = 0;
+
+	while (!error && klass && hotspot_take(&hotspot->klasses_left)) {
+		error = add_statics(rooting, klass);
+		klass = hotspot_member(hotspot, klass, HOTSPOT_KLASS_NEXT);
+	}
+	rooting->name = kept_name(hotspot, object_of_loader(hotspot, loader->address));
+	if (!error && rooting->name)
+		error = hotspot_each_handle(hotspot, loader->address, add_root, rooting);
+	return error;
+}
+
+static int add_locals(struct rooting *rooting, uint64_t thread)
+{
+	struct hotspot *hotspot = rooting->hotspot;
+	uint64_t block = hotspot_member(hotspot, thread, HOTSPOT_THREAD_HANDLES);
+	int error = 0;
+
+	while (!error && block && hotspot_take(&hotspot->handles_left)) {
+		uint32_t count = hotspot_member32(hotspot, block, HOTSPOT_BLOCK_TOP);
+
+		for (uint32_t i = 0; !error && i < MIN(count, (uint32_t)LOCAL_HANDLES); i++) {
+			uint64_t object = target_word(hotspot->memory, block + i * 8ull);
+
+			error = object && !(object & 7) ? add_root(rooting, object) : 0;
+		}
+		/* Those behind one that is not full are not in use. */
+		if (count < LOCAL_HANDLES)
+			break;
+		block = hotspot_member(hotspot, block, HOTSPOT_BLOCK_NEXT);
+	}
+	return error;
+}
+
+static struct hotspot_range stack_of(struct hotspot *hotspot, uint64_t thread)
+{
+	uint64_t base = hotspot_member(hotspot, thread, HOTSPOT_THREAD_STACK);
+	uint64_t bytes = hotspot_member(hotspot, thread, HOTSPOT_THREAD_STACK_BYTES);
+
+	if (base >> 47 || bytes > base)
+		return (struct hotspot_range){0};
+	return (struct hotspot_range){base - bytes, base};
+}
+
+/* References of 4 bytes, from where Java was left; of a thread that runs Java this is not known. */
+static int add_narrow(struct rooting *rooting, uint64_t thread)
+{
+	struct hotspot *hotspot = rooting->hotspot;
+	const struct hotspot_range stack = stack_of(hotspot, thread);
+	uint64_t sp = 0;
+	int error = 0;
+
+	if (hotspot_has(hotspot, HOTSPOT_THREAD_ANCHOR))
+		sp = hotspot_member(hotspot, thread + hotspot_place(hotspot, HOTSPOT_THREAD_ANCHOR),
+				    HOTSPOT_ANCHOR_SP);
+	if (sp <= stack.start || sp >= stack.end || sp & 3 || hotspot_oop_bytes(hotspot) != 4)
+		return 0;
+	for (; !error && sp + 4 <= stack.end; sp += 4) {
+		uint64_t object = hotspot_decode(hotspot, hotspot_number(hotspot, sp));
+		uint32_t node = object ? heap_sink_node(rooting->sink, object) : BLOCK_NONE;
+
+		if (node != BLOCK_NONE && rooting->sink->starts[node] == object &&
+		    node_has_class(rooting->sink->whats[node]))
+			error = add_root(rooting, object);
+	}
+	return error;
+}
+
+static int add_thread(const struct rooting *rooting, uint64_t thread)
+{
+	struct hotspot *hotspot = rooting->hotspot;
+	uint64_t object = object_of_thread(hotspot, thread);
+	char called[THREAD_NAME_BYTES], name[THREAD_NAME_BYTES + 32];
+	struct rooting of_thread = {.hotspot = hotspot, .sink = rooting->sink, .name = name};
+	int error;
+
+	read_offsets(hotspot);
+	read_string(hotspot,
+		    object && hotspot->name_offset
+			    ? hotspot_oop(hotspot, object + hotspot->name_offset)
+			    : 0,
+		    called, sizeof(called));
+	snprintf(name, sizeof(name), "thread %s", called);
+	error = object ? add_root(&of_thread, object) : 0;
+	snprintf(name, sizeof(name), "JNI local of thread %s", called);
+	if (!error)
+		error = add_locals(&of_thread, thread);
+	snprintf(name, sizeof(name), "stack of thread %s", called);
+	return error ? error : add_narrow(&of_thread, thread);
+}
+
+/* OopStorage. */
+
+static bool read_storage_name(struct hotspot *hotspot, uint64_t storage, char name[32])
+{
+	uint64_t text = storage && !(storage & 7) ? target_word(hotspot->memory, storage) : 0;
+	uint64_t array = text ? target_word(hotspot->memory, storage + STORAGE_ARRAY) : 0;
+	uint64_t size = array ? target_word(hotspot->memory, array + ARRAY_SIZE_OFFSET) : 0;
+
+	if (!size || size > BLOCKS_MAX ||
+	    target_word(hotspot->memory, array + ARRAY_COUNT) > size ||
+	    target_read(hotspot->memory, text, name, 31))
+		return false;
+	name[31] = '\0';
+	for (const char *at = name; *at; at++) {
+		if (*at < ' ' || *at > '~')
+			return false;
+	}
+	return name[0] != '\0';
+}
+
+static int add_storage(struct rooting *rooting, uint64_t storage)
+{
+	struct hotspot *hotspot = rooting->hotspot;
+	uint64_t array = target_word(hotspot->memory, storage + STORAGE_ARRAY);
+	uint64_t count = target_word(hotspot->memory, array + ARRAY_COUNT);
+	int error = 0;
+
+	for (uint64_t i = 0; !error && i < count && hotspot_take(&hotspot->handles_left); i++) {
+		uint64_t block = target_word(hotspot->memory, array + ARRAY_BLOCKS + i * 8);
+		uint64_t used = block ? target_word(hotspot->memory, block + BLOCK_USED) : 0;
+
+		for (uint32_t j = 0; !error && used && j < BLOCK_HANDLES; j++) {
+			uint64_t object =
+				used >> j & 1 ? target_word(hotspot->memory, block + j * 8ull) : 0;
+
+			error = object && !(object & 7) ? add_root(rooting, object) : 0;
+		}
+	}
+	return error;
+}
+
+/* Threads' objects have names of their own. */
+static const struct {
+	const char *storage, *name;
+} storage_names[] = {
+	{"JNI Global", "JNI global reference"},
+	{"VM Global", "VM"},
+	{"Thread OopStorage", "VM's threads"},
+};
+
+static int add_storage_roots(const struct rooting *rooting, uint64_t storage)
+{
+	char name[32];
+	struct rooting of_storage = {
+		.hotspot = rooting->hotspot, .sink = rooting->sink, .name = name};
+
+	if (!read_storage_name(rooting->hotspot, storage, name))
+		return -ENOENT;
+	if (strstr(name, "Weak") || strstr(name, "weak"))
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(storage_names); i++) {
+		if (!strcmp(name, storage_names[i].storage))
+			of_storage.name = storage_names[i].name;
+	}
+	return add_storage(&of_storage, storage);
+}
+
+/* The storages beside the one at `place`, in one direction; how many there are. */
+static int add_beside(struct rooting *rooting, uint64_t place, int64_t step)
+{
+	int error = 0, count = 0;
+
+	for (uint32_t i = 0; !error && i < STORAGES_MAX; i++) {
+		place += (uint64_t)step;
+		error = add_storage_roots(rooting, target_word(rooting->hotspot->memory, place));
+		count += !error;
+	}
+	return error == -ENOENT || !error ? count : error;
+}
+
+/* The array that has all of them: beside JNI's there are more than one. */
+static int add_storages(struct rooting *rooting)
+{
+	struct hotspot *hotspot = rooting->hotspot;
+	uint64_t globals = hotspot_static(hotspot, HOTSPOT_JNI_GLOBALS);
+	uint64_t start = align_up(hotspot->module->start, 8), end = hotspot->module->end;
+	int count = 0;
+
+	if (!globals)
+		return 0;
+	for (size_t i = 0; i < hotspot->memory->maps->list.count; i++) {
+		const struct mapping *mapping = &hotspot->memory->maps->list.items[i];
+		uint64_t from = MAX(mapping->start, start), to = MIN(mapping->end, end);
+
+		for (; mapping->writable && count >= 0 && from + 8 <= to; from += 8) {
+			if (target_word(hotspot->memory, from) != globals)
+				continue;
+			count = add_beside(rooting, from, -8);
+			if (count >= 0)
+				count = add_beside(rooting, from, 8);
+		}
+	}
+	return count < 0 ? count : add_storage_roots(rooting, globals) == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* The object of each reference by which a finaliser will run. */
+static int add_finalisers(struct rooting *rooting)
+{
+	struct hotspot *hotspot = rooting->hotspot;
+	struct heap_sink *sink = rooting->sink;
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < sink->count; i++) {
+		uint32_t class = (sink->whats[i] & NODE_CLASS) - hotspot->first_class, place;
+
+		if (!node_has_class(sink->whats[i]) || class >= hotspot->class_types.count)
+			continue;
+		place = hotspot->class_types.items[class];
+		error = hotspot_describe(hotspot, sink, place);
+		if (error || hotspot->classes.items[place].reference != HOTSPOT_REFERENCE_FINAL ||
+		    !hotspot->classes.items[place].referent || sink->roots.count >= ROOTS_MAX)
+			continue;
+		error = heap_sink_waiting_root(
+			sink, HOTSPOT_KEY, "object that awaits its finaliser",
+			hotspot_oop(hotspot,
+				    sink->starts[i] + hotspot->classes.items[place].referent));
+	}
+	return error;
+}
+
+/* The first node at or after an address. */
+static uint32_t first_node(const struct heap_sink *sink, uint64_t address)
+{
+	uint32_t low = 0, high = sink->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (sink->starts[middle] < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int add_archived(struct rooting *rooting)
+{
+	struct heap_sink *sink = rooting->sink;
+	int error = 0;
+
+	rooting->name = "archive of shared classes";
+	for (size_t i = 0; i < rooting->hotspot->archived.count; i++) {
+		const struct hotspot_range *range = &rooting->hotspot->archived.items[i];
+
+		for (uint32_t node = first_node(sink, range->start);
+		     !error && node < sink->count && sink->starts[node] < range->end; node++)
+			error = add_root(rooting, sink->starts[node]);
+	}
+	return error;
+}
+
+static int compare_ranges(const void *left_pointer, const void *right_pointer)
+{
+	const struct hotspot_range *left = left_pointer, *right = right_pointer;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+/*
+ * Native code holds objects by handles only. Other words with an object's address, outside of
+ * threads' stacks, are the VM's own: cards, bitmaps, code, ends of regions.
+ */
+static int claim_mapping(struct rooting *rooting, const struct mapping *mapping,
+			 const struct hotspot_range *stacks, size_t count)
+{
+	uint64_t at = mapping->start;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < count; i++) {
+		if (stacks[i].end <= at || stacks[i].start >= mapping->end)
+			continue;
+		if (stacks[i].start > at)
+			error = heap_sink_claim(rooting->sink, at, stacks[i].start - at, true);
+		at = stacks[i].end;
+	}
+	return error || at >= mapping->end
+		       ? error
+		       : heap_sink_claim(rooting->sink, at, mapping->end - at, true);
+}
+
+static int claim_native(struct rooting *rooting)
+{
+	struct hotspot *hotspot = rooting->hotspot;
+	size_t count = hotspot->threads.count;
+	_cleanup_free_ struct hotspot_range *stacks = calloc(count + 1, sizeof(*stacks));
+	int error = 0;
+
+	if (!stacks)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		stacks[i] = stack_of(hotspot, hotspot->threads.items[i]);
+	qsort(stacks, count, sizeof(*stacks), compare_ranges);
+	for (size_t i = 0; !error && i < hotspot->memory->maps->list.count; i++) {
+		const struct mapping *mapping = &hotspot->memory->maps->list.items[i];
+
+		if (mapping->writable)
+			error = claim_mapping(rooting, mapping, stacks, count);
+	}
+	return error;
+}
+
+int hotspot_roots(void *state, struct heap_sink *sink)
+{
+	struct hotspot *hotspot = state;
+	struct rooting rooting = {.hotspot = hotspot, .sink = sink};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < hotspot->loaders.count; i++) {
+		if (!hotspot->loaders.items[i].owner)
+			error = add_loader_roots(&rooting, &hotspot->loaders.items[i]);
+	}
+	for (size_t i = 0; !error && i < hotspot->threads.count; i++)
+		error = add_thread(&rooting, hotspot->threads.items[i]);
+	if (!error)
+		error = add_storages(&rooting);
+	if (!error)
+		error = add_archived(&rooting);
+	if (!error)
+		error = add_finalisers(&rooting);
+	sink->reports.items[hotspot->report].all_roots = true;
+	return error ? error : claim_native(&rooting);
+}
