@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -155,6 +156,32 @@ static void a_path_with_a_newline_is_one_mapping(void **state)
 	close(fd);
 }
 
+static void grow_for_ever(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (sbrk(4096) != (void *)-1)
+		;
+	pause();
+}
+
+static void a_mapping_that_grows_while_it_is_read_is_listed_once(void **state)
+{
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid)
+		grow_for_ever();
+	for (int i = 0; i < 300; i++) {
+		_cleanup_(maps_free) struct maps maps = {0};
+
+		assert_int_equal(maps_read(pid, MAPS_ALL, &maps), 0);
+		for (size_t j = 1; j < maps.list.count; j++)
+			assert_true(maps.list.items[j].start >= maps.list.items[j - 1].end);
+	}
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static void no_process_and_no_user_memory_are_esrch(void **state)
 {
 	struct maps maps = {.source = live_memory(77)};
@@ -215,6 +242,7 @@ int main(void)
 		cmocka_unit_test(a_line_that_no_kernel_writes_is_refused),
 		cmocka_unit_test(our_own_code_and_stack_are_in_our_maps),
 		cmocka_unit_test(a_path_with_a_newline_is_one_mapping),
+		cmocka_unit_test(a_mapping_that_grows_while_it_is_read_is_listed_once),
 		cmocka_unit_test(no_process_and_no_user_memory_are_esrch),
 		cmocka_unit_test(a_process_whose_main_thread_ended_is_read_through_another),
 	};

@@ -56,6 +56,25 @@ static void every_field_goes_to_its_mapping(void **state)
 	smaps_free(&smaps);
 }
 
+static void a_mapping_that_grew_while_it_was_read_counts_once(void **state)
+{
+	struct smaps smaps;
+
+	(void)state;
+	assert_int_equal(parse("01000000-02000000 rw-p 00000000 00:00 0 [heap]\n"
+			       "Rss:                 100 kB\n"
+			       "01000000-03000000 rw-p 00000000 00:00 0 [heap]\n"
+			       "Rss:                 200 kB\n"
+			       "04000000-05000000 rw-p 00000000 00:00 0\n"
+			       "Rss:                   1 kB\n",
+			       &smaps),
+			 0);
+	assert_int_equal(smaps.list.count, 2);
+	assert_int_equal(smaps.list.items[0].mapping.end, 0x3000000);
+	assert_int_equal(smaps_sum(&smaps).rss, 201 << 10);
+	smaps_free(&smaps);
+}
+
 static void what_is_no_smaps_is_refused(void **state)
 {
 	static const char *const texts[] = {
@@ -137,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field_goes_to_its_mapping),
+		cmocka_unit_test(a_mapping_that_grew_while_it_was_read_counts_once),
 		cmocka_unit_test(what_is_no_smaps_is_refused),
 		cmocka_unit_test(sizes_beyond_64_bits_count_as_nothing),
 		cmocka_unit_test(an_owner_is_known_by_what_the_kernel_calls_it),

@@ -110,6 +110,16 @@ bool mapping_is_wanted(enum maps_filter filter, const struct mapping *mapping)
 	return filter == MAPS_CODE && mapping->inode && mapping->writable && !mapping->shared;
 }
 
+/*
+ * The kernel goes on at the end of the mapping that it wrote last (fs/proc/task_mmu.c, m_start()):
+ * one that has grown since is written again, whole. The latest text counts.
+ */
+static void drop_rewritten(struct maps *maps, const struct mapping *mapping)
+{
+	while (maps->list.count && maps->list.items[maps->list.count - 1].start >= mapping->start)
+		free(maps->list.items[--maps->list.count].path);
+}
+
 static int add_line(char *line, enum maps_filter filter, struct maps *maps)
 {
 	struct mapping parsed, *mapping;
@@ -118,6 +128,7 @@ static int add_line(char *line, enum maps_filter filter, struct maps *maps)
 		return -EBADMSG;
 	if (!mapping_is_wanted(filter, &parsed))
 		return 0;
+	drop_rewritten(maps, &parsed);
 	parsed.path = strdup(parsed.path);
 	if (!parsed.path)
 		return -ENOMEM;
