@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 rooms="base cli sandbox serve elf arch parse proc target symbol unwind report analyze store output probe collect
-	pause heap runtime retain threads memory monitor triage profile top runs command"
+	pause heap runtime retain threads memory monitor triage profile top diagnose runs command"
 
 find user -name '*.[ch]' | sort | xargs awk -v rooms="$rooms" '
 BEGIN {

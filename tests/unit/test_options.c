@@ -329,6 +329,8 @@ static void a_line_without_a_command_means_what_its_options_imply(void **state)
 		{"leakmon 5 2", &command_triage},
 		{"leakmon --format json", &command_triage},
 		{"leakmon triage", &command_triage},
+		{"leakmon diagnose", &command_diagnose},
+		{"leakmon diagnose -p 1 --for 5m", &command_diagnose},
 		{"leakmon watch 5", &command_triage},
 		{"leakmon -p 1", &command_watch},
 		{"leakmon 5 --comm x", &command_watch},

@@ -128,7 +128,7 @@ void help_print_overview(FILE *out, const struct command_table *table)
 		"  %d  done; also after Ctrl-C, and when the process has ended\n"
 		"  %d  error: the message names the cause and the fix\n"
 		"  %d  wrong usage\n"
-		"  %d  more outstanding than --fail-over allows\n"
+		"  %d  more outstanding than --fail-over allows; diagnose: a leak, or growth\n"
 		"\n`leakmon help COMMAND` describes a command and its options; see also "
 		"leakmon(8).\n",
 		table->examples, EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_LEAK);

@@ -85,7 +85,7 @@ static const struct option_row record_rows[] = {
 	 value_set_text, TEXT_EXPECTED, .offset = offsetof(struct record_options, label)},
 	{"profile", 0, NULL, "record profiles, as `leakmon profile` makes them, not snapshots",
 	 value_set_flag, .offset = offsetof(struct record_options, profile)},
-	OVERHEAD_ROW(struct record_options),
+	OVERHEAD_ROW(struct record_options, overhead),
 };
 static const struct option_group record_group = {"Recording", record_rows, ARRAY_SIZE(record_rows)};
 

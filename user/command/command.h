@@ -14,7 +14,7 @@ extern const struct command_table commands;
 
 extern const struct command command_profile, command_triage, command_watch, command_record,
 	command_report, command_diff, command_retain, command_threads, command_top, command_kernel,
-	command_memory, command_doctor, command_merge, command_help;
+	command_memory, command_diagnose, command_doctor, command_merge, command_help;
 
 struct doctor_options {
 	struct selector_config targets;

@@ -12,9 +12,9 @@ struct help_options {
 };
 
 static const struct command *const rows[] = {
-	&command_triage, &command_watch,  &command_profile, &command_record, &command_report,
-	&command_diff,	 &command_retain, &command_threads, &command_memory, &command_top,
-	&command_kernel, &command_doctor, &command_merge,   &command_help,
+	&command_triage, &command_diagnose, &command_watch,  &command_profile, &command_record,
+	&command_report, &command_diff,	    &command_retain, &command_threads, &command_memory,
+	&command_top,	 &command_kernel,   &command_doctor, &command_merge,   &command_help,
 };
 
 static const struct option_group *const groups[] = {&target_group, &launch_group};
@@ -26,7 +26,9 @@ const struct command_table commands = {
 		 "free, what keeps that memory alive, and which processes of a machine grow.\n"
 		 "The programs need no restart and no rebuild.\n",
 	.examples = "  leakmon                         which processes leak?\n"
-		    "  leakmon -p 1234                 what has this one allocated and not freed?\n"
+		    "  leakmon diagnose -p 1234        what grows in this one, which code, what "
+		    "holds it?\n"
+		    "  leakmon -p 1234                 what has it allocated and not freed?\n"
 		    "  leakmon retain -p 1234 --census what holds its memory?\n",
 	.groups = groups,
 	.group_count = ARRAY_SIZE(groups),

@@ -60,12 +60,12 @@ extern const struct option_group usdt_group;
 extern const struct option_group probe_group;
 extern const struct option_group stack_walk_group;
 
-/* What profiling may cost: a row for a double of a command's own options. */
-#define OVERHEAD_ROW(type)                                                                         \
+/* What profiling may cost: a row for a double of a command's options. */
+#define OVERHEAD_ROW(type, member)                                                                 \
 	{                                                                                          \
 		"overhead", 0, "PERCENT", "limit on what each target loses, of its CPU time (1%)", \
 			value_set_percent, "a percentage, e.g. 1% or 0.2%",                        \
-			.offset = offsetof(type, overhead), .minimum = 10000000,                   \
+			.offset = offsetof(type, member), .minimum = 10000000,                     \
 			.maximum = 50 * 1000000000ull, .limits = "0.01% to 50%"                    \
 	}
 

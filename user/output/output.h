@@ -24,6 +24,7 @@ enum output_kind {
 	OUTPUT_PROFILE,	     /* struct profile_report */
 	OUTPUT_PROFILE_DIFF, /* struct profile_diff */
 	OUTPUT_MEMORY,	     /* struct memory_report */
+	OUTPUT_DIAGNOSIS,    /* struct diagnosis_report */
 	OUTPUT_KIND_MAX_,
 };
 

@@ -30,6 +30,24 @@ static int add_site(const struct profile_sources *sources, const struct profile_
 	return 0;
 }
 
+/* Blocks of each site to look up in the heap; its sites stand in the order of the target's. */
+static void add_examples(const struct profile_target *target,
+			 struct profile_report_process *process)
+{
+	for (size_t i = 0; i < target->profiled.windows.count; i++) {
+		const struct sample_window *window = &target->profiled.windows.items[i];
+
+		for (size_t j = 0; j < window->samples.count; j++) {
+			const struct profile_sample *sample = &window->samples.items[j];
+			struct profile_report_site *site = &process->sites.items[sample->site];
+
+			if (sample->state == SAMPLE_UNTOUCHED && !sample->seen_dead &&
+			    site->example_count < PROFILE_EXAMPLES)
+				site->examples[site->example_count++] = sample->address;
+		}
+	}
+}
+
 /* What its memory does in the latest third of the run. */
 static void judge_memory(const struct profile_target *target, double now_s,
 			 struct profile_report_process *process)
@@ -97,6 +115,8 @@ static int add_process(const struct profile_sources *sources, struct profile_tar
 	judge_memory(target, sources->now_s, process);
 	for (size_t i = 0; i < target->profiled.sites.count && !error; i++)
 		error = add_site(sources, target, target->profiled.sites.items[i], process);
+	if (!error)
+		add_examples(target, process);
 	judge_explained(process);
 	report->windows += process->judgement.windows;
 	report->tracked_s += process->judgement.tracked_s;

@@ -60,12 +60,18 @@ struct process_judgement {
 	struct interval net_blocks_per_s; /* allocations - frees, in the latest third */
 };
 
+/* Addresses of followed blocks that nothing has touched so far, the oldest first. */
+#define PROFILE_EXAMPLES 8
+
 struct profile_report_site {
 	uint32_t index;	      /* of bpf_side.sites */
 	uint64_t id;	      /* symbolizer_stack_id */
 	struct frames frames; /* owned */
 	enum lm_walk_end end;
 	struct site_judgement judgement;
+	uint64_t
+		examples[PROFILE_EXAMPLES]; /* not shown and not recorded: for a scan of the heap */
+	size_t example_count;
 };
 
 struct profile_report_process {

@@ -22,6 +22,7 @@ int json_threads_write(FILE *out, const void *data);
 int json_profile_write(FILE *out, const void *data);
 int json_profile_diff_write(FILE *out, const void *data);
 int json_memory_write(FILE *out, const void *data);
+int json_diagnosis_write(FILE *out, const void *data);
 
 /* The figures of a struct that JSON has, as members; one of them. */
 void json_figures_write(struct json_writer *json, const struct figures *figures, const void *row);

@@ -550,5 +550,6 @@ const struct output_format output_json = {
 		  [OUTPUT_THREADS] = json_threads_write,
 		  [OUTPUT_PROFILE] = json_profile_write,
 		  [OUTPUT_PROFILE_DIFF] = json_profile_diff_write,
-		  [OUTPUT_MEMORY] = json_memory_write},
+		  [OUTPUT_MEMORY] = json_memory_write,
+		  [OUTPUT_DIAGNOSIS] = json_diagnosis_write},
 };

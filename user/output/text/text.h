@@ -21,6 +21,7 @@ int text_threads_write(FILE *out, const void *data);
 int text_profile_write(FILE *out, const void *data);
 int text_profile_diff_write(FILE *out, const void *data);
 int text_memory_write(FILE *out, const void *data);
+int text_diagnosis_write(FILE *out, const void *data);
 
 /* Of a process in `leakmon threads`. */
 void text_goroutines_write(FILE *out, const struct text_form *form,

@@ -666,7 +666,8 @@ const struct output_format output_text = {
 		  [OUTPUT_THREADS] = text_threads_write,
 		  [OUTPUT_PROFILE] = text_profile_write,
 		  [OUTPUT_PROFILE_DIFF] = text_profile_diff_write,
-		  [OUTPUT_MEMORY] = text_memory_write},
+		  [OUTPUT_MEMORY] = text_memory_write,
+		  [OUTPUT_DIAGNOSIS] = text_diagnosis_write},
 	.default_top = 10,
 	.retain_top = 10,
 };

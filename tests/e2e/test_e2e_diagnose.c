@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One answer: what grows in programs that each have one leak, or none. */
+#include "base/cleanup.h"
+#include "dripper.h"
+#include "retain_json.h"
+#include "shell.h"
+
+/* Sessions that a list keeps, among others that die. */
+#define PYTHON_LEAK                                                                                \
+	"import time\n"                                                                            \
+	"class Session:\n"                                                                         \
+	"    def __init__(self): self.data = [1] * 10\n"                                           \
+	"live = []\n"                                                                              \
+	"print('ready', flush=True)\n"                                                             \
+	"while True:\n"                                                                            \
+	"    live.append(Session())\n"                                                             \
+	"    others = [Session() for _ in range(20)]\n"                                            \
+	"    time.sleep(0.002)\n"
+
+/* The same with a list that stays as long as it is. */
+#define PYTHON_STEADY                                                                              \
+	"import collections, time\n"                                                               \
+	"class Session:\n"                                                                         \
+	"    def __init__(self): self.data = [1] * 10\n"                                           \
+	"live = collections.deque((Session() for _ in range(100)), maxlen=100)\n"                  \
+	"print('ready', flush=True)\n"                                                             \
+	"while True:\n"                                                                            \
+	"    live.append(Session())\n"                                                             \
+	"    others = [Session() for _ in range(20)]\n"                                            \
+	"    time.sleep(0.002)\n"
+
+static struct child *python(struct harness *harness, const char *program)
+{
+	return start_ready(harness, "/usr/bin/python3", ARGUMENTS("python3", "-c", program), NULL);
+}
+
+static struct child *dripper(struct harness *harness, const char *rate)
+{
+	return dripper_run(harness, "dripper", NULL, rate, "20", NULL);
+}
+
+static json_t *diagnose(struct harness *harness, const char *const pids[3], int code)
+{
+	char list[64];
+	struct child *monitor;
+	json_t *report;
+
+	snprintf(list, sizeof(list), "%s,%s,%s", pids[0], pids[1], pids[2]);
+	monitor = MONITOR(harness, "diagnose", "-p", list, "--for", "15s", "--overhead", "20%",
+			  "--format", "json");
+	child_end(harness, monitor);
+	report = monitor_report(harness, monitor);
+	if (monitor->code != code)
+		json_dumpf(report, stderr, JSON_INDENT(1));
+	assert_int_equal(monitor->code, code);
+	return report;
+}
+
+static void expect_schema(struct harness *harness, json_t *report)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/diagnosis.json", harness->directory);
+	assert_int_equal(json_dump_file(report, path, 0), 0);
+	free(shell(harness, 0,
+		   "python3 -W ignore -m jsonschema -i %s user/schema/diagnosis.schema.json",
+		   path));
+}
+
+static void a_leak_is_answered_by_what_grows(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *drips = dripper(harness, "2000"), *keeps = python(harness, PYTHON_LEAK),
+		     *threads = WORKLOAD(harness, "grower", "threads", "3");
+	const char *const pids[] = {drips->pid_text, keeps->pid_text, threads->pid_text};
+	json_t *report = diagnose(harness, pids, 3), *process, *class;
+
+	expect_schema(harness, report);
+	process = process_of(report, drips->pid);
+	assert_string_equal(text_at(process, "verdict"), "leaks");
+	assert_string_equal(text_at(process, "part"), "native-blocks");
+	assert_string_equal(text_at(json_object_get(process, "code"), "function"), "drip");
+
+	process = process_of(report, keeps->pid);
+	assert_string_equal(text_at(process, "verdict"), "grows");
+	assert_string_equal(text_at(process, "part"), "managed-objects");
+	class = json_array_get(json_object_get(process, "classes"), 0);
+	assert_string_equal(text_at(class, "name"), "__main__.Session");
+	assert_string_equal(
+		text_at(json_object_get(json_object_get(process, "holder"), "root"), "name"),
+		"module __main__ → live");
+
+	process = process_of(report, threads->pid);
+	assert_string_equal(text_at(process, "verdict"), "grows");
+	assert_string_equal(text_at(process, "part"), "threads");
+}
+
+static void a_program_without_a_leak_is_not_accused(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *churns = dripper(harness, "0"), *turns = python(harness, PYTHON_STEADY),
+		     *idles = WORKLOAD(harness, "grower", "idle");
+	const char *const pids[] = {churns->pid_text, turns->pid_text, idles->pid_text};
+	json_t *report = diagnose(harness, pids, 0);
+
+	expect_schema(harness, report);
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+		assert_string_equal(text_at(process_of(report, atoi(pids[i])), "verdict"),
+				    "no-leak");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(a_leak_is_answered_by_what_grows),
+		e2e_test(a_program_without_a_leak_is_not_accused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

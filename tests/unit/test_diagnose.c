@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From evidence to one answer: what each rule accuses, and what none of them does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "diagnose/conclude.h"
+
+#define MIB (1u << 20)
+
+/* A scan with these classes, held blocks of 100 bytes each; names of a managed language. */
+struct planted {
+	const char *name;
+	uint64_t held;
+};
+
+static void plant(struct retain_result *scan, const struct planted *planted, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct retained_class *class = vec_push(&scan->classes);
+
+		assert_non_null(class);
+		*class = (struct retained_class){
+			.kind = CLASS_RUNTIME, .name = planted[i].name, .module = "cpython"};
+		class->verdicts[VERDICT_HELD] =
+			(struct retention_total){planted[i].held, planted[i].held * 100};
+	}
+	retain_result_identify(scan);
+}
+
+static void add_site(struct profile_report_process *profile, double low,
+		     enum profile_verdict verdict)
+{
+	struct profile_report_site *site = vec_push(&profile->sites);
+
+	assert_non_null(site);
+	*site = (struct profile_report_site){.judgement = {.verdict = verdict}};
+	site->judgement.growth_bytes_per_s = (struct interval){low * 2, low, low * 3};
+}
+
+static void free_scans(struct retain_result *scans, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		retain_result_free(&scans[i]);
+}
+
+static struct diagnosis conclude(struct diagnosis_evidence evidence)
+{
+	struct diagnosis diagnosis;
+
+	evidence.pid = 7;
+	evidence.comm = "seven";
+	evidence.seconds = 60;
+	diagnose_conclude(&evidence, &diagnosis);
+	return diagnosis;
+}
+
+static const struct memory_conclusion steady = {.verdict = MEMORY_STEADY};
+
+static void what_does_not_grow_is_no_leak(void **state)
+{
+	struct profile_report_process profile = {0};
+	struct diagnosis diagnosis;
+
+	(void)state;
+	add_site(&profile, 0, PROFILE_CHURNING);
+	add_site(&profile, 1, PROFILE_TOO_EARLY);
+	diagnosis = conclude((struct diagnosis_evidence){
+		.conclusion = &steady,
+		.profile = &profile,
+		.threads = {true, 10, 13},
+		.descriptors = {true, 1000, 1040},
+	});
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_NO_LEAK);
+	assert_int_equal(diagnosis.part, DIAGNOSED_NOTHING);
+	assert_null(diagnosis.site);
+	assert_string_equal(diagnosis.next, "leakmon diagnose -p 7 --for 600");
+	vec_free(&profile.sites);
+}
+
+static void without_evidence_nothing_is_known(void **state)
+{
+	struct diagnosis diagnosis = conclude((struct diagnosis_evidence){0});
+
+	(void)state;
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_UNKNOWN);
+	assert_int_equal(diagnosis.part, DIAGNOSED_NOTHING);
+}
+
+static void blocks_that_nothing_points_to_leak(void **state)
+{
+	static const struct {
+		size_t checked, unreachable;
+		int64_t live; /* growth; the call stack surely grew by 60 kB */
+		enum profile_verdict profiled;
+		enum diagnosis_verdict verdict;
+	} cases[] = {
+		{8, 8, 0, PROFILE_TOO_EARLY, DIAGNOSIS_LEAKS},
+		{8, 5, 0, PROFILE_TOO_EARLY, DIAGNOSIS_LEAKS},
+		{8, 4, 60000, PROFILE_TOO_EARLY, DIAGNOSIS_GROWS},
+		{8, 0, 60000, PROFILE_TOO_EARLY, DIAGNOSIS_GROWS},
+		{0, 0, 60000, PROFILE_TOO_EARLY, DIAGNOSIS_GROWS},
+		{8, 0, 10000, PROFILE_TOO_EARLY, DIAGNOSIS_NO_LEAK},
+		{8, 0, 0, PROFILE_LEAKING, DIAGNOSIS_LEAKS},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct memory_conclusion conclusion = {.growth.groups[GROUP_LIVE] = cases[i].live};
+		struct memory_process last = {0};
+		struct profile_report_process profile = {0};
+		struct diagnosis diagnosis;
+
+		add_site(&profile, 500, PROFILE_CHURNING);
+		add_site(&profile, 1000, cases[i].profiled);
+		diagnosis = conclude((struct diagnosis_evidence){
+			.last = &last,
+			.conclusion = &conclusion,
+			.profile = &profile,
+			.blocks = {cases[i].checked, cases[i].unreachable,
+				   cases[i].checked - cases[i].unreachable},
+		});
+		assert_int_equal(diagnosis.verdict, cases[i].verdict);
+		assert_int_equal(diagnosis.part, cases[i].verdict == DIAGNOSIS_NO_LEAK
+							 ? DIAGNOSED_NOTHING
+							 : DIAGNOSED_BLOCKS);
+		assert_ptr_equal(diagnosis.site, &profile.sites.items[1]);
+		vec_free(&profile.sites);
+	}
+}
+
+static void a_class_that_rises_at_every_scan_grows(void **state)
+{
+	static const struct planted first[] = {
+		{"list", 100}, {"app.Session", 100}, {"app.Request", 50}, {"app.Few", 1}};
+	static const struct planted middle[] = {
+		{"list", 400}, {"app.Session", 250}, {"app.Request", 90}, {"app.Few", 5}};
+	static const struct planted last[] = {
+		{"list", 700}, {"app.Session", 400}, {"app.Request", 60}, {"app.Few", 10}};
+	struct retain_result scans[3] = {0};
+	struct diagnosis diagnosis;
+
+	(void)state;
+	plant(&scans[0], first, ARRAY_SIZE(first));
+	plant(&scans[1], middle, ARRAY_SIZE(middle));
+	plant(&scans[2], last, ARRAY_SIZE(last));
+	diagnosis = conclude((struct diagnosis_evidence){
+		.conclusion = &steady,
+		.scans = {&scans[0], &scans[1], &scans[2]},
+		.scan_count = 3,
+	});
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_GROWS);
+	assert_int_equal(diagnosis.part, DIAGNOSED_OBJECTS);
+	assert_int_equal(diagnosis.class_count, 2);
+	/* The program's own class first, though lists took more. */
+	assert_string_equal(scans[2].classes.items[diagnosis.classes[0].class].name, "app.Session");
+	assert_int_equal(diagnosis.classes[0].was.blocks, 100);
+	assert_int_equal(diagnosis.classes[0].is.blocks, 400);
+	assert_string_equal(scans[2].classes.items[diagnosis.classes[1].class].name, "list");
+	free_scans(scans, ARRAY_SIZE(scans));
+}
+
+static void objects_beside_a_greater_native_leak_do_not_hide_it(void **state)
+{
+	static const struct planted first[] = {{"app.Session", 10}}, last[] = {{"app.Session", 30}};
+	struct profile_report_process profile = {0};
+	struct retain_result scans[2] = {0};
+	struct diagnosis diagnosis;
+
+	(void)state;
+	plant(&scans[0], first, 1);
+	plant(&scans[1], last, 1);
+	add_site(&profile, 1000, PROFILE_LEAKING);
+	diagnosis = conclude((struct diagnosis_evidence){
+		.profile = &profile, .scans = {&scans[0], &scans[1]}, .scan_count = 2});
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_LEAKS);
+	assert_int_equal(diagnosis.part, DIAGNOSED_BLOCKS);
+	assert_int_equal(diagnosis.class_count, 1);
+	free_scans(scans, ARRAY_SIZE(scans));
+	vec_free(&profile.sites);
+}
+
+static void threads_and_descriptors_that_become_more_grow(void **state)
+{
+	struct diagnosis diagnosis = conclude(
+		(struct diagnosis_evidence){.conclusion = &steady, .threads = {true, 10, 15}});
+
+	(void)state;
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_GROWS);
+	assert_int_equal(diagnosis.part, DIAGNOSED_THREADS);
+	diagnosis = conclude((struct diagnosis_evidence){.conclusion = &steady,
+							 .threads = {true, 10, 14},
+							 .descriptors = {true, 1000, 1050}});
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_GROWS);
+	assert_int_equal(diagnosis.part, DIAGNOSED_DESCRIPTORS);
+}
+
+static void other_memory_is_judged_by_its_part(void **state)
+{
+	static const struct {
+		struct memory_conclusion conclusion;
+		enum diagnosis_verdict verdict;
+		enum memory_group group;
+	} cases[] = {
+		{{.verdict = MEMORY_RETAINED, .no_leak = true, .growth.groups[GROUP_FREE] = MIB},
+		 DIAGNOSIS_NO_LEAK,
+		 GROUP_FREE},
+		{{.verdict = MEMORY_SHARED_GROWS, .growth.groups[GROUP_SHARED] = MIB},
+		 DIAGNOSIS_GROWS,
+		 GROUP_SHARED},
+		{{.verdict = MEMORY_MANAGED_GROWS, .growth.groups[GROUP_MANAGED] = MIB},
+		 DIAGNOSIS_UNKNOWN,
+		 GROUP_MANAGED},
+		{{.verdict = MEMORY_LIVE_GROWS, .growth.groups[GROUP_LIVE] = MIB},
+		 DIAGNOSIS_UNKNOWN,
+		 GROUP_LIVE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct diagnosis diagnosis =
+			conclude((struct diagnosis_evidence){.conclusion = &cases[i].conclusion});
+
+		assert_int_equal(diagnosis.verdict, cases[i].verdict);
+		assert_int_equal(diagnosis.part, DIAGNOSED_MEMORY);
+		assert_int_equal(diagnosis.group, cases[i].group);
+	}
+}
+
+static void the_limit_is_as_far_as_the_rate_says(void **state)
+{
+	struct memory_process first = {.sum.rss = 100 * MIB}, last = {.sum.rss = 106 * MIB};
+	struct memory_conclusion grows = {.verdict = MEMORY_SHARED_GROWS,
+					  .growth.groups[GROUP_SHARED] = 6 * MIB};
+	struct diagnosis diagnosis = conclude((struct diagnosis_evidence){
+		.first = &first,
+		.last = &last,
+		.conclusion = &grows,
+		.limit_bytes = 200 * MIB,
+		.limit_used_bytes = 140 * MIB,
+	});
+
+	(void)state;
+	assert_true(fabs(diagnosis.limit_in_s - 600) < 1e-6);
+	diagnosis = conclude((struct diagnosis_evidence){.conclusion = &grows});
+	assert_true(diagnosis.limit_in_s < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_does_not_grow_is_no_leak),
+		cmocka_unit_test(without_evidence_nothing_is_known),
+		cmocka_unit_test(blocks_that_nothing_points_to_leak),
+		cmocka_unit_test(a_class_that_rises_at_every_scan_grows),
+		cmocka_unit_test(objects_beside_a_greater_native_leak_do_not_hide_it),
+		cmocka_unit_test(threads_and_descriptors_that_become_more_grow),
+		cmocka_unit_test(other_memory_is_judged_by_its_part),
+		cmocka_unit_test(the_limit_is_as_far_as_the_rate_says),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

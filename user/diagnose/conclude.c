@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "diagnose/conclude.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+/* Fewer new objects, threads or descriptors come and go in any program. */
+#define OBJECTS_MIN 10
+#define COUNT_MIN 5
+#define COUNT_SHARE 20 /* and of what there was, one in so many */
+/* A call stack that surely grows by less is none to speak of: 1 MiB in four days. */
+#define SITE_BYTES_PER_S 3.0
+
+/* Of a process, in bytes per second; 0: it did not grow. */
+static double rss_rate(const struct diagnosis *diagnosis)
+{
+	if (!diagnosis->rss.known || diagnosis->rss.now <= diagnosis->rss.before ||
+	    diagnosis->seconds <= 0)
+		return 0;
+	return (double)(diagnosis->rss.now - diagnosis->rss.before) / diagnosis->seconds;
+}
+
+static bool grew(const struct diagnosed_count *count)
+{
+	uint64_t least = MAX(COUNT_MIN, count->before / COUNT_SHARE);
+
+	return count->known && count->now >= count->before + least;
+}
+
+/* -------- classes */
+
+static const struct retained_class *class_of(const struct retain_result *scan, uint64_t id)
+{
+	for (size_t i = 0; i < scan->classes.count; i++) {
+		if (scan->classes.items[i].id == id)
+			return &scan->classes.items[i];
+	}
+	return NULL;
+}
+
+static const struct retention_total *held_of(const struct retained_class *class)
+{
+	static const struct retention_total none;
+
+	return class ? &class->verdicts[VERDICT_HELD] : &none;
+}
+
+/* More at every scan than at the one before: a collector may have run in any of the steps. */
+static bool rises(const struct diagnosis_evidence *evidence, const struct retained_class *class)
+{
+	uint64_t now = held_of(class)->blocks, first = 0;
+
+	for (size_t i = evidence->scan_count - 1; i--;) {
+		first = held_of(class_of(evidence->scans[i], class->id))->blocks;
+		if (first >= now)
+			return false;
+		now = first;
+	}
+	return held_of(class)->blocks - first >= OBJECTS_MIN;
+}
+
+/* Of the program itself, as far as its name tells: a language's own containers grow with whatever
+ * is in them. */
+static bool is_of_program(const struct retained_class *class)
+{
+	static const char *const libraries[] = {"System.", "Microsoft.", "java.",    "javax.",
+						"jdk.",	   "sun.",	 "ghc-prim:"};
+
+	return class->name && strchr(class->name, '.') &&
+	       !text_begins_with_any(class->name, libraries, ARRAY_SIZE(libraries));
+}
+
+static uint64_t growth_bytes(const struct diagnosis *diagnosis, size_t i)
+{
+	return diagnosis->classes[i].is.bytes - diagnosis->classes[i].was.bytes;
+}
+
+/* Keeps the first ones: those of the program, then by growth. */
+static void add_class(struct diagnosis *diagnosis, const struct retain_result *scan, uint32_t place,
+		      const struct retention_total *was, const struct retention_total *is)
+{
+	size_t at = diagnosis->class_count;
+	bool own = is_of_program(&scan->classes.items[place]);
+
+	for (; at; at--) {
+		const struct retained_class *other =
+			&scan->classes.items[diagnosis->classes[at - 1].class];
+
+		if (is_of_program(other) > own ||
+		    (is_of_program(other) == own &&
+		     growth_bytes(diagnosis, at - 1) >= is->bytes - was->bytes))
+			break;
+	}
+	if (at == DIAGNOSIS_CLASSES_MAX)
+		return;
+	if (diagnosis->class_count < DIAGNOSIS_CLASSES_MAX)
+		diagnosis->class_count++;
+	memmove(&diagnosis->classes[at + 1], &diagnosis->classes[at],
+		(diagnosis->class_count - at - 1) * sizeof(diagnosis->classes[0]));
+	diagnosis->classes[at].class = place;
+	diagnosis->classes[at].was = *was;
+	diagnosis->classes[at].is = *is;
+}
+
+void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	const struct retain_result *last;
+
+	diagnosis->class_count = 0;
+	if (evidence->scan_count < 2)
+		return;
+	last = evidence->scans[evidence->scan_count - 1];
+	for (size_t i = 0; i < last->classes.count; i++) {
+		const struct retained_class *class = &last->classes.items[i];
+		const struct retention_total *was =
+			held_of(class_of(evidence->scans[0], class->id));
+
+		if (class->kind == CLASS_RUNTIME && rises(evidence, class) &&
+		    held_of(class)->bytes > was->bytes)
+			add_class(diagnosis, last, (uint32_t)i, was, held_of(class));
+	}
+}
+
+const struct profile_report_site *diagnose_site(const struct profile_report_process *profile)
+{
+	const struct profile_report_site *most = NULL;
+
+	for (size_t i = 0; profile && i < profile->sites.count; i++) {
+		const struct profile_report_site *site = &profile->sites.items[i];
+		double low = site->judgement.growth_bytes_per_s.low;
+
+		if (low >= SITE_BYTES_PER_S &&
+		    (!most || low > most->judgement.growth_bytes_per_s.low))
+			most = site;
+	}
+	return most;
+}
+
+/* -------- verdicts, the most certain first */
+
+/* One call stack in forty seems to grow by chance. Live blocks must have become more, too, where
+ * the heap was walked. */
+static bool is_borne_out(const struct diagnosis_evidence *evidence,
+			 const struct profile_report_site *site)
+{
+	double grown = site->judgement.growth_bytes_per_s.low * evidence->seconds;
+
+	if (!evidence->conclusion || !evidence->last || evidence->last->heap_changed)
+		return true;
+	return (double)evidence->conclusion->growth.groups[GROUP_LIVE] >= grown / 2;
+}
+
+static void conclude_lost(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	const struct diagnosed_blocks *blocks = &evidence->blocks;
+
+	if (!diagnosis->site)
+		return;
+	if (blocks->checked && blocks->unreachable * 2 > blocks->checked) {
+		diagnosis->verdict = DIAGNOSIS_LEAKS;
+		diagnosis->why = "nothing points to new blocks of this call stack";
+	} else if (diagnosis->site->judgement.verdict == PROFILE_LEAKING) {
+		diagnosis->verdict = DIAGNOSIS_LEAKS;
+		diagnosis->why = "blocks come, live, and nothing ever touches them";
+	} else if (is_borne_out(evidence, diagnosis->site)) {
+		diagnosis->verdict = DIAGNOSIS_GROWS;
+		diagnosis->why = "blocks of this call stack come and stay; a cache that still "
+				 "fills looks the same";
+	} else {
+		return;
+	}
+	diagnosis->part = DIAGNOSED_BLOCKS;
+}
+
+/* Objects that grow beside a leak of native code are its small change. */
+static bool native_grows_more(const struct diagnosis *diagnosis)
+{
+	double objects = 0;
+
+	for (size_t i = 0; i < diagnosis->class_count; i++)
+		objects += (double)growth_bytes(diagnosis, i);
+	return diagnosis->site &&
+	       diagnosis->site->judgement.growth_bytes_per_s.low * diagnosis->seconds > objects;
+}
+
+static void conclude_objects(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	if (!diagnosis->class_count || native_grows_more(diagnosis))
+		return;
+	diagnosis->verdict = DIAGNOSIS_GROWS;
+	diagnosis->part = DIAGNOSED_OBJECTS;
+	diagnosis->why = evidence->scan_count > 2
+				 ? "held objects of this class became more at every scan; a cache "
+				   "that still fills looks the same"
+				 : "held objects of this class became more between two scans";
+}
+
+static void conclude_count(const struct diagnosed_count *count, enum diagnosis_part part,
+			   const char *why, struct diagnosis *diagnosis)
+{
+	if (!grew(count))
+		return;
+	diagnosis->verdict = DIAGNOSIS_GROWS;
+	diagnosis->part = part;
+	diagnosis->why = why;
+}
+
+static void conclude_threads(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	conclude_count(&evidence->threads, DIAGNOSED_THREADS, "threads are created and do not end",
+		       diagnosis);
+}
+
+static void conclude_descriptors(const struct diagnosis_evidence *evidence,
+				 struct diagnosis *diagnosis)
+{
+	conclude_count(&evidence->descriptors, DIAGNOSED_DESCRIPTORS,
+		       "descriptors are opened and not closed", diagnosis);
+}
+
+static enum memory_group most_grown(const struct memory_growth *growth)
+{
+	enum memory_group most = GROUP_LIVE;
+
+	for (unsigned i = 0; i < GROUP_MAX_; i++) {
+		if (growth->groups[i] > growth->groups[most])
+			most = (enum memory_group)i;
+	}
+	return most;
+}
+
+/* What the split of memory alone says. */
+static void conclude_memory(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	const struct memory_conclusion *conclusion = evidence->conclusion;
+
+	if (!conclusion)
+		return;
+	if (conclusion->verdict == MEMORY_STEADY) {
+		diagnosis->verdict = DIAGNOSIS_NO_LEAK;
+		diagnosis->why = "nothing grew in this time";
+		return;
+	}
+	diagnosis->part = DIAGNOSED_MEMORY;
+	diagnosis->group = most_grown(&conclusion->growth);
+	if (conclusion->no_leak) {
+		diagnosis->verdict = DIAGNOSIS_NO_LEAK;
+		diagnosis->why = "malloc, the page cache or the kernel keeps what grew";
+	} else if (diagnosis->group == GROUP_LIVE || diagnosis->group == GROUP_MANAGED ||
+		   diagnosis->group == GROUP_FREE || diagnosis->group == GROUP_MALLOC) {
+		diagnosis->verdict = DIAGNOSIS_UNKNOWN;
+		diagnosis->why = "memory grew, but no call stack and no class surely did";
+	} else {
+		diagnosis->verdict = DIAGNOSIS_GROWS;
+		diagnosis->why = "this part of its memory grew, and malloc knows nothing of it";
+	}
+}
+
+static void find_limit(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	double rate = rss_rate(diagnosis);
+
+	diagnosis->limit_bytes = evidence->limit_bytes;
+	diagnosis->limit_in_s = -1;
+	if (evidence->limit_bytes > evidence->limit_used_bytes && rate > 0 &&
+	    diagnosis->verdict != DIAGNOSIS_NO_LEAK)
+		diagnosis->limit_in_s =
+			(double)(evidence->limit_bytes - evidence->limit_used_bytes) / rate;
+}
+
+/* -------- what to do next */
+
+static void suggest(struct diagnosis *diagnosis)
+{
+	const struct runtime_label *runtime =
+		diagnosis->memory ? &diagnosis->memory->runtime : NULL;
+	const char *const commands[] = {
+		[DIAGNOSED_NOTHING] = "leakmon diagnose -p %d --for 600",
+		[DIAGNOSED_BLOCKS] = "leakmon profile -p %d 60",
+		[DIAGNOSED_OBJECTS] = "leakmon retain -p %d --census 60",
+		[DIAGNOSED_THREADS] = "leakmon threads -p %d 10",
+		[DIAGNOSED_DESCRIPTORS] = "ls -l /proc/%d/fd",
+		[DIAGNOSED_MEMORY] = "leakmon memory -p %d 60",
+	};
+
+	_Static_assert(ARRAY_SIZE(commands) == DIAGNOSED_MAX_, "a command for each part");
+	if (diagnosis->ended)
+		return;
+	if (diagnosis->verdict == DIAGNOSIS_UNKNOWN && diagnosis->part == DIAGNOSED_MEMORY &&
+	    diagnosis->group == GROUP_MANAGED && runtime && runtime->key) {
+		runtime_label_tool(runtime, diagnosis->pid, diagnosis->next);
+		return;
+	}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(diagnosis->next, sizeof(diagnosis->next), commands[diagnosis->part],
+		 diagnosis->pid);
+#pragma GCC diagnostic pop
+}
+
+static struct diagnosed_count lost(const struct diagnosis_evidence *evidence, bool bytes)
+{
+	struct retention_total before, now;
+
+	if (evidence->scan_count < 2)
+		return (struct diagnosed_count){0};
+	before = retain_result_lost(evidence->scans[0]);
+	now = retain_result_lost(evidence->scans[evidence->scan_count - 1]);
+	return (struct diagnosed_count){.known = true,
+					.before = bytes ? before.bytes : before.blocks,
+					.now = bytes ? now.bytes : now.blocks};
+}
+
+static uint64_t longest_stop(const struct diagnosis_evidence *evidence)
+{
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < evidence->scan_count; i++)
+		longest = MAX(longest, evidence->scans[i]->numbers[NUMBER_PAUSE_NS]);
+	if (evidence->first)
+		longest = MAX(longest, evidence->first->pause_ns);
+	if (evidence->last)
+		longest = MAX(longest, evidence->last->pause_ns);
+	return longest;
+}
+
+void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	/* A later rule yields to an earlier one. */
+	void (*const rules[])(const struct diagnosis_evidence *, struct diagnosis *) = {
+		conclude_threads, conclude_descriptors, conclude_objects, conclude_lost,
+		conclude_memory};
+
+	*diagnosis = (struct diagnosis){
+		.pid = evidence->pid,
+		.seconds = evidence->seconds,
+		.ended = evidence->ended,
+		.why = "its memory could not be read twice",
+		.memory = evidence->last,
+		.conclusion = evidence->conclusion,
+		.profile = evidence->profile,
+		.site = diagnose_site(evidence->profile),
+		.retention =
+			evidence->scan_count ? evidence->scans[evidence->scan_count - 1] : NULL,
+		.blocks = evidence->blocks,
+		.threads = evidence->threads,
+		.descriptors = evidence->descriptors,
+		.lost_blocks = lost(evidence, false),
+		.lost_bytes = lost(evidence, true),
+		.scans = (unsigned)evidence->scan_count,
+		.longest_stop_ns = longest_stop(evidence),
+	};
+	snprintf(diagnosis->comm, sizeof(diagnosis->comm), "%s", evidence->comm);
+	if (evidence->first && evidence->last)
+		diagnosis->rss = (struct diagnosed_count){.known = true,
+							  .before = evidence->first->sum.rss,
+							  .now = evidence->last->sum.rss};
+	if (evidence->profile && evidence->used_cpu_s > 0 && evidence->seconds > 0)
+		diagnosis->spent_core =
+			evidence->profile->spent * evidence->used_cpu_s / evidence->seconds;
+	diagnose_find_classes(evidence, diagnosis);
+	for (size_t i = 0; i < ARRAY_SIZE(rules) && diagnosis->verdict == DIAGNOSIS_UNKNOWN; i++)
+		rules[i](evidence, diagnosis);
+	if (diagnosis->retention && diagnosis->retention->paths.count &&
+	    (diagnosis->class_count ||
+	     (diagnosis->part == DIAGNOSED_BLOCKS && evidence->blocks.held)))
+		diagnosis->path = &diagnosis->retention->paths.items[0];
+	find_limit(evidence, diagnosis);
+	suggest(diagnosis);
+}

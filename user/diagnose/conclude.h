@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From the evidence about a process to one answer. Pure functions: who reads what is in
+ * runs/diagnose_run.c; user/doc/diagnose.md has the same rules in words.
+ */
+#ifndef LEAKMON_DIAGNOSE_CONCLUDE_H
+#define LEAKMON_DIAGNOSE_CONCLUDE_H
+
+#include "report/diagnosis.h"
+
+/* Scans of a managed heap: at the beginning, in the middle and at the end. */
+#define DIAGNOSE_SCANS 3
+
+/* All borrowed. What is missing is NULL or not known. */
+struct diagnosis_evidence {
+	pid_t pid;
+	const char *comm;
+	double seconds;
+	bool ended;
+	const struct memory_process *first, *last;
+	const struct memory_conclusion *conclusion; /* between these two */
+	struct diagnosed_count threads, descriptors;
+	const struct profile_report_process *profile;	   /* its sites ranked */
+	const struct retain_result *scans[DIAGNOSE_SCANS]; /* in their order */
+	size_t scan_count;
+	struct diagnosed_blocks blocks;
+	double used_cpu_s; /* by the process, meanwhile; 0 and less: not known */
+	uint64_t limit_bytes, limit_used_bytes; /* of its control group; 0: none */
+};
+
+/* What grew from one heap scan to the next, in every step: the classes of a managed heap whose held
+ * objects became more, most bytes first. Fills diagnosis->classes. */
+void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis);
+
+/* The call stack that surely grows most; NULL: none grows. */
+const struct profile_report_site *diagnose_site(const struct profile_report_process *profile);
+
+/* *diagnosis borrows from the evidence. */
+void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis);
+
+#endif

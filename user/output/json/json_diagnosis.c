@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <math.h>
+
+#include "base/cleanup.h"
+#include "output/json/json.h"
+#include "output/output.h"
+#include "output/text/text.h"
+#include "report/diagnosis.h"
+#include "symbol/site_label.h"
+
+static void count_write(struct json_writer *json, const char *key,
+			const struct diagnosed_count *count)
+{
+	if (!count->known) {
+		json_put_null(json, key);
+		return;
+	}
+	json_amounts_write(json, key, count->before, count->now);
+}
+
+static void code_write(struct json_writer *json, const struct profile_report_site *site)
+{
+	if (!site) {
+		json_put_null(json, "code");
+		return;
+	}
+	json_open(json, "code", '{');
+	json_id_write(json, "site", site->id);
+	json_put_string(json, "function", site_label_function(&site->frames));
+	json_put_real(json, "growth_bytes_per_s", site->judgement.growth_bytes_per_s.estimate);
+	json_put_real(json, "low", site->judgement.growth_bytes_per_s.low);
+	json_put_real(json, "high", site->judgement.growth_bytes_per_s.high);
+	json_put_string(json, "verdict", profile_verdict_name(site->judgement.verdict));
+	json_stack_write(json, NULL, 0, &site->frames);
+	json_close(json, '}');
+}
+
+static void classes_write(struct json_writer *json, const struct diagnosis *diagnosis)
+{
+	json_open(json, "classes", '[');
+	for (size_t i = 0; i < diagnosis->class_count; i++) {
+		const struct retained_class *class =
+			&diagnosis->retention->classes.items[diagnosis->classes[i].class];
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "name", class->name);
+		json_put_string(json, "runtime", class->module);
+		json_amounts_write(json, "held", diagnosis->classes[i].was.blocks,
+				   diagnosis->classes[i].is.blocks);
+		json_amounts_write(json, "bytes", diagnosis->classes[i].was.bytes,
+				   diagnosis->classes[i].is.bytes);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static void holder_write(struct json_writer *json, const struct diagnosis *diagnosis)
+{
+	if (!diagnosis->path) {
+		json_put_null(json, "holder");
+		return;
+	}
+	json_open(json, "holder", '{');
+	json_retain_way(json, diagnosis->retention, diagnosis->path, diagnosis->path->steps.count);
+	json_close(json, '}');
+}
+
+static void evidence_write(struct json_writer *json, const struct diagnosis *diagnosis)
+{
+	json_open(json, "blocks", '{');
+	json_put_number(json, "checked", diagnosis->blocks.checked);
+	json_put_number(json, "unreachable", diagnosis->blocks.unreachable);
+	json_put_number(json, "held", diagnosis->blocks.held);
+	json_close(json, '}');
+	count_write(json, "rss_bytes", &diagnosis->rss);
+	json_open(json, "memory_growth", '{');
+	for (unsigned i = 0; diagnosis->conclusion && i < GROUP_MAX_; i++)
+		json_put_signed(json, memory_group_name(i),
+				diagnosis->conclusion->growth.groups[i]);
+	json_close(json, '}');
+	count_write(json, "threads", &diagnosis->threads);
+	count_write(json, "descriptors", &diagnosis->descriptors);
+	count_write(json, "lost_blocks", &diagnosis->lost_blocks);
+	count_write(json, "lost_bytes", &diagnosis->lost_bytes);
+	json_put_known(json, "limit_bytes", diagnosis->limit_bytes, diagnosis->limit_bytes);
+	json_put_real(json, "limit_in_s",
+		      diagnosis->limit_in_s < 0 ? (double)NAN : diagnosis->limit_in_s);
+}
+
+static void cost_write(struct json_writer *json, const struct diagnosis *diagnosis)
+{
+	json_open(json, "cost", '{');
+	json_put_real(json, "spent", diagnosis->profile ? diagnosis->profile->spent : 0);
+	json_put_real(json, "core", diagnosis->spent_core);
+	json_put_number(json, "windows",
+			diagnosis->profile ? diagnosis->profile->judgement.windows : 0);
+	json_put_number(json, "scans", diagnosis->scans);
+	json_put_number(json, "longest_stop_ns", diagnosis->longest_stop_ns);
+	json_close(json, '}');
+}
+
+static void diagnosis_write(struct json_writer *json, const struct diagnosis *diagnosis)
+{
+	json_open(json, NULL, '{');
+	json_put_number(json, "pid", (uint64_t)diagnosis->pid);
+	json_put_string(json, "comm", diagnosis->comm);
+	json_put_bool(json, "exited", diagnosis->ended);
+	json_put_real(json, "seconds", diagnosis->seconds);
+	json_put_string(json, "verdict", diagnosis_verdict_name(diagnosis->verdict));
+	json_put_string(json, "part", diagnosis_part_name(diagnosis));
+	json_put_string(json, "why", diagnosis->why);
+	code_write(json, diagnosis->site);
+	classes_write(json, diagnosis);
+	holder_write(json, diagnosis);
+	evidence_write(json, diagnosis);
+	cost_write(json, diagnosis);
+	json_put_string(json, "next", diagnosis->next[0] ? diagnosis->next : NULL);
+	json_close(json, '}');
+}
+
+int json_diagnosis_write(FILE *out, const void *data)
+{
+	const struct diagnosis_report *report = data;
+	struct json_writer json = {.out = out};
+
+	json_open(&json, NULL, '{');
+	json_put_number(&json, "schema", 1);
+	json_put_bool(&json, "diagnosis", true);
+	json_time_write(&json, "time", &report->time);
+	json_open(&json, "processes", '[');
+	for (size_t i = 0; i < report->count; i++)
+		diagnosis_write(&json, &report->items[i]);
+	json_close(&json, ']');
+	json_close(&json, '}');
+	fputc('\n', out);
+	return output_finish(out);
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* An answer of at most twelve lines: the verdict, then the evidence behind it. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "output/output.h"
+#include "output/text/text.h"
+#include "report/diagnosis.h"
+#include "symbol/site_label.h"
+
+/* Functions of a stack; all with -v. */
+#define FRAMES_SHOWN 3
+
+static void label_write(FILE *out, const struct text_style *style, const char *label)
+{
+	fprintf(out, "  %s%-9s%s", style->dim, label, style->plain);
+}
+
+static void rate_write(FILE *out, const struct diagnosis *diagnosis)
+{
+	char rate[16], low[16], high[16];
+	const struct interval *growth;
+
+	if (diagnosis->part == DIAGNOSED_BLOCKS && diagnosis->site) {
+		growth = &diagnosis->site->judgement.growth_bytes_per_s;
+		fprintf(out, ", %s/min (95%%: %s to %s)",
+			units_bytes(rate, growth->estimate * 60, "+"),
+			units_bytes(low, growth->low * 60, "+"),
+			isfinite(growth->high) ? units_bytes(high, growth->high * 60, "+") : "?");
+	} else if (diagnosis->part == DIAGNOSED_MEMORY && diagnosis->conclusion) {
+		double bytes = (double)diagnosis->conclusion->growth.groups[diagnosis->group];
+
+		fprintf(out, ", %s/min",
+			units_bytes(rate, bytes * 60 / fmax(diagnosis->seconds, 1), "+"));
+	}
+}
+
+static void verdict_write(FILE *out, const struct text_style *style,
+			  const struct diagnosis *diagnosis)
+{
+	static const char *const words[] = {
+		[DIAGNOSIS_UNKNOWN] = "not known",
+		[DIAGNOSIS_NO_LEAK] = "no leak",
+		[DIAGNOSIS_GROWS] = "grows",
+		[DIAGNOSIS_LEAKS] = "leaks",
+	};
+	bool is_news =
+		diagnosis->verdict == DIAGNOSIS_GROWS || diagnosis->verdict == DIAGNOSIS_LEAKS;
+
+	_Static_assert(ARRAY_SIZE(words) == DIAGNOSIS_VERDICT_MAX_, "words for each verdict");
+	fprintf(out, "%sPID %d (", style->bold, diagnosis->pid);
+	text_print_inert(out, diagnosis->comm);
+	fprintf(out, ")%s%s: %s%s%s", style->plain, diagnosis->ended ? ", which has ended" : "",
+		is_news ? style->red : style->green, words[diagnosis->verdict], style->plain);
+	if (diagnosis->part != DIAGNOSED_NOTHING) {
+		fprintf(out, ": %s", diagnosis_part_words(diagnosis));
+		rate_write(out, diagnosis);
+	}
+	fputc('\n', out);
+}
+
+static void why_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
+{
+	const struct diagnosed_blocks *blocks = &diagnosis->blocks;
+
+	label_write(out, style, "why");
+	fputs(diagnosis->why, out);
+	if (diagnosis->part == DIAGNOSED_BLOCKS && blocks->checked)
+		fprintf(out, ": %zu of %zu looked up are unreachable", blocks->unreachable,
+			blocks->checked);
+	fputc('\n', out);
+}
+
+static void frame_write(FILE *out, const struct frame *frame, bool first)
+{
+	text_label_write(out, frame->function ? frame->function : "?");
+	if (first && frame->file) {
+		fputc(' ', out);
+		text_print_inert(out, text_path_base(frame->file));
+		fprintf(out, ":%u", frame->line);
+	}
+}
+
+static void code_write(FILE *out, const struct text_style *style,
+		       const struct diagnosis_report *report, const struct diagnosis *diagnosis)
+{
+	const struct frames *frames = diagnosis->site ? &diagnosis->site->frames : NULL;
+	const struct frame *frame = frames ? site_label_frame(frames) : NULL;
+	const struct frame *end = frames ? frames->list.items + frames->list.count : NULL;
+
+	if (!frame || diagnosis->part != DIAGNOSED_BLOCKS)
+		return;
+	label_write(out, style, "code");
+	for (size_t i = 0; frame < end && (report->form.verbose || i < FRAMES_SHOWN);
+	     i++, frame++) {
+		fputs(i ? " ← " : "", out);
+		frame_write(out, frame, !i);
+	}
+	fputc('\n', out);
+}
+
+static void classes_write(FILE *out, const struct text_style *style,
+			  const struct diagnosis *diagnosis)
+{
+	for (size_t i = 0; i < diagnosis->class_count; i++) {
+		const struct retained_class *class =
+			&diagnosis->retention->classes.items[diagnosis->classes[i].class];
+		const struct retention_total *was = &diagnosis->classes[i].was,
+					     *is = &diagnosis->classes[i].is;
+		_cleanup_free_ char *name = text_retain_class(diagnosis->retention, class);
+		char bytes[16];
+
+		label_write(out, style, i ? "" : "objects");
+		fprintf(out, "%s: %" PRIu64 " → %" PRIu64 " held, %s\n", name ? name : "?",
+			was->blocks, is->blocks,
+			units_bytes(bytes, (double)(is->bytes - was->bytes), "+"));
+	}
+}
+
+static void holder_write(FILE *out, const struct text_style *style,
+			 const struct diagnosis *diagnosis)
+{
+	const struct retained_path *path = diagnosis->path;
+
+	if (!path)
+		return;
+	label_write(out, style, "held by");
+	text_retain_root_write(out, &diagnosis->retention->roots.items[path->root]);
+	for (size_t i = 0; i < path->steps.count; i++)
+		text_retain_step_write(out, diagnosis->retention, &path->steps.items[i]);
+	fputc('\n', out);
+}
+
+static void lost_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
+{
+	const struct diagnosed_count *blocks = &diagnosis->lost_blocks,
+				     *bytes = &diagnosis->lost_bytes;
+	char before[16], now[16];
+
+	if (!blocks->known || (!blocks->before && !blocks->now))
+		return;
+	label_write(out, style, "lost");
+	fprintf(out, "%" PRIu64 " → %" PRIu64 " unreachable blocks, %s → %s\n", blocks->before,
+		blocks->now, units_bytes(before, (double)bytes->before, ""),
+		units_bytes(now, (double)bytes->now, ""));
+}
+
+static void memory_write(FILE *out, const struct text_style *style,
+			 const struct diagnosis *diagnosis)
+{
+	char before[16], now[16], took[16], part[16];
+	bool first = true;
+
+	if (!diagnosis->rss.known || !diagnosis->conclusion)
+		return;
+	label_write(out, style, "memory");
+	fprintf(out, "%s → %s resident in %s",
+		units_bytes(before, (double)diagnosis->rss.before, ""),
+		units_bytes(now, (double)diagnosis->rss.now, ""),
+		units_time(took, diagnosis->seconds));
+	for (unsigned i = 0; i < GROUP_MAX_; i++) {
+		int64_t growth = diagnosis->conclusion->growth.groups[i];
+
+		if (growth > -65536 && growth < 65536)
+			continue;
+		fprintf(out, "%s %s %s", first ? ":" : ",", memory_group_words(i),
+			units_bytes(part, (double)growth, "+"));
+		first = false;
+	}
+	fputc('\n', out);
+}
+
+static void counts_write(FILE *out, const struct text_style *style,
+			 const struct diagnosis *diagnosis)
+{
+	const struct diagnosed_count *threads = &diagnosis->threads,
+				     *descriptors = &diagnosis->descriptors;
+
+	if (!threads->known || !descriptors->known ||
+	    (threads->before == threads->now && descriptors->before == descriptors->now))
+		return;
+	label_write(out, style, "counts");
+	fprintf(out, "%" PRIu64 " → %" PRIu64 " threads, %" PRIu64 " → %" PRIu64 " descriptors\n",
+		threads->before, threads->now, descriptors->before, descriptors->now);
+}
+
+static void limit_write(FILE *out, const struct text_style *style,
+			const struct diagnosis *diagnosis)
+{
+	char limit[16], left[16];
+
+	if (diagnosis->limit_in_s < 0)
+		return;
+	label_write(out, style, "limit");
+	fprintf(out, "%s, reached in about %s at this rate\n",
+		units_bytes(limit, (double)diagnosis->limit_bytes, ""),
+		units_time(left, diagnosis->limit_in_s));
+}
+
+static void cost_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
+{
+	label_write(out, style, "cost");
+	if (diagnosis->profile)
+		fprintf(out, "%.2f%% of a core in %zu windows; ", 100 * diagnosis->spent_core,
+			diagnosis->profile->judgement.windows);
+	fprintf(out, "%u heap scan%s, the longest stop %.0f ms\n", diagnosis->scans,
+		diagnosis->scans == 1 ? "" : "s", (double)diagnosis->longest_stop_ns / 1e6);
+}
+
+static void next_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
+{
+	if (!diagnosis->next[0])
+		return;
+	label_write(out, style, "next");
+	fprintf(out, "%s\n", diagnosis->next);
+}
+
+int text_diagnosis_write(FILE *out, const void *data)
+{
+	const struct diagnosis_report *report = data;
+	const struct text_style *style = &text_styles[report->form.colour];
+	struct text_page page;
+
+	out = text_page_begin(&page, out, &report->form);
+	for (size_t i = 0; i < report->count; i++) {
+		const struct diagnosis *diagnosis = &report->items[i];
+
+		verdict_write(out, style, diagnosis);
+		why_write(out, style, diagnosis);
+		code_write(out, style, report, diagnosis);
+		classes_write(out, style, diagnosis);
+		holder_write(out, style, diagnosis);
+		lost_write(out, style, diagnosis);
+		memory_write(out, style, diagnosis);
+		counts_write(out, style, diagnosis);
+		limit_write(out, style, diagnosis);
+		cost_write(out, style, diagnosis);
+		next_write(out, style, diagnosis);
+	}
+	return text_page_end(&page);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One answer about one process: what of it grows, which code, what holds it, how sure that is, and
+ * what to do next. Filled by diagnose/conclude.h from readings, a profile and heap scans.
+ */
+#ifndef LEAKMON_REPORT_DIAGNOSIS_H
+#define LEAKMON_REPORT_DIAGNOSIS_H
+
+#include "base/text.h"
+#include "report/memory_report.h"
+#include "report/profile_report.h"
+#include "report/retain_diff.h"
+
+enum diagnosis_verdict {
+	DIAGNOSIS_UNKNOWN, /* something grows, and the evidence does not say more */
+	DIAGNOSIS_NO_LEAK, /* nothing grew, or only what malloc or the kernel keeps */
+	DIAGNOSIS_GROWS,   /* held objects, blocks, threads or descriptors become more */
+	DIAGNOSIS_LEAKS,   /* nothing points to the new blocks, or nothing ever touches them */
+	DIAGNOSIS_VERDICT_MAX_
+};
+
+enum diagnosis_part {
+	DIAGNOSED_NOTHING,
+	DIAGNOSED_BLOCKS,  /* live blocks of malloc */
+	DIAGNOSED_OBJECTS, /* of a managed heap */
+	DIAGNOSED_THREADS,
+	DIAGNOSED_DESCRIPTORS,
+	DIAGNOSED_MEMORY, /* another part: diagnosis.group */
+	DIAGNOSED_MAX_
+};
+
+struct diagnosis;
+
+/* "no-leak"; "native-blocks". Static. */
+const char *diagnosis_verdict_name(enum diagnosis_verdict verdict);
+const char *diagnosis_part_name(const struct diagnosis *diagnosis);
+/* "live malloc blocks". Static. */
+const char *diagnosis_part_words(const struct diagnosis *diagnosis);
+
+/* Two readings of one number. */
+struct diagnosed_count {
+	bool known;
+	uint64_t before, now;
+};
+
+/* Blocks of the leading call stack that a profile followed, looked up in the heap. */
+struct diagnosed_blocks {
+	size_t checked, unreachable, held;
+};
+
+#define DIAGNOSIS_CLASSES_MAX 3
+#define DIAGNOSIS_NEXT_SIZE RUNTIME_TOOL_SIZE
+
+struct diagnosis {
+	pid_t pid;
+	char comm[16];	/* untrusted */
+	double seconds; /* from the first reading to the last */
+	bool ended;	/* it ended meanwhile */
+	enum diagnosis_verdict verdict;
+	enum diagnosis_part part;
+	enum memory_group group; /* of DIAGNOSED_MEMORY */
+	const char *why;	 /* the rule behind the verdict; static */
+	/* Borrowed from here on; NULL: there was none. */
+	const struct memory_process *memory;	    /* the last reading */
+	const struct memory_conclusion *conclusion; /* from the first to the last */
+	const struct profile_report_process *profile;
+	const struct profile_report_site *site; /* that surely grows most */
+	const struct retain_result *retention;	/* the last scan */
+	const struct retained_path *path;	/* from a root to what grows */
+	struct {
+		uint32_t class; /* of `retention` */
+		struct retention_total was, is;
+	} classes[DIAGNOSIS_CLASSES_MAX]; /* held objects that became more at every scan */
+	size_t class_count;
+	struct diagnosed_blocks blocks;
+	struct diagnosed_count rss, threads, descriptors, lost_blocks, lost_bytes;
+	double spent_core;		/* share of a core that the profile has cost the process */
+	unsigned scans;			/* of the heap */
+	uint64_t longest_stop_ns;	/* of them and of readings */
+	uint64_t limit_bytes;		/* of its control group; 0: none is known */
+	double limit_in_s;		/* at this rate; negative: not known */
+	char next[DIAGNOSIS_NEXT_SIZE]; /* the one command that says more; "": none */
+};
+
+struct diagnosis_report {
+	struct timespec time;
+	const struct diagnosis *items; /* borrowed */
+	size_t count;
+	struct text_form form;
+};
+
+#endif

@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runs/diagnose_run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "diagnose/conclude.h"
+#include "memory/cgroup_memory.h"
+#include "memory/conclusion.h"
+#include "memory/memory_parts.h"
+#include "monitor/emit.h"
+#include "monitor/stages.h"
+#include "proc/memory_room.h"
+#include "profile/profile_run.h"
+#include "report/memory_split.h"
+#include "retain/double_scan.h"
+#include "retain/result_build.h"
+#include "triage/process_reading.h"
+#include "triage/triage.h"
+
+/* How often the profile reports: progress, and when it is half time. */
+#define STEP_NS 1000000000ull
+/* How often processes are read to find suspects, in seconds, and for which share of a core. */
+#define TRIAGE_S 1.0
+#define TRIAGE_BUDGET 0.01
+#define SUSPECT_CONFIDENCE 0.5
+
+struct subject {
+	pid_t pid;
+	char comm[16];
+	struct process_reading reading;
+	bool readable, ended;
+	struct memory_process first, last;
+	bool has_first, has_last;
+	struct memory_conclusion conclusion;
+	struct diagnosed_count threads, descriptors;
+	struct retain_result scans[DIAGNOSE_SCANS];
+	size_t scan_count;
+	bool unscannable; /* it was said */
+	double cpu_begin_s;
+	struct diagnosed_blocks blocks;
+	uint64_t limit_bytes, limit_used_bytes;
+};
+
+struct diagnose_run {
+	const struct diagnose_options *options;
+	struct stages stages;
+	struct subject subjects[DIAGNOSE_PROCESSES_MAX];
+	size_t count;
+	uint64_t begin_ns;
+	bool half, done;
+	int error;
+	bool leaks;
+};
+
+static double seconds_since(uint64_t begin_ns)
+{
+	return (double)(monotonic_ns() - begin_ns) / 1e9;
+}
+
+/* CPU time that it has used; 0: it has ended. */
+static double cpu_of(pid_t pid)
+{
+	struct timespec used = {0};
+	clockid_t clock;
+
+	if (!clock_getcpuclockid(pid, &clock))
+		clock_gettime(clock, &used);
+	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+/* -------- readings */
+
+static void read_counts(struct subject *subject, bool first)
+{
+	static const struct reading_effort effort = {
+		.files = true, .mappings = true, .admission_s = 1};
+	struct diagnosed_count *const counts[] = {
+		[QUANTITY_THREADS] = &subject->threads, [QUANTITY_FILES] = &subject->descriptors};
+
+	if (!subject->readable || process_reading_update(&subject->reading, &effort)) {
+		subject->ended |= subject->readable;
+		return;
+	}
+	memcpy(subject->comm, subject->reading.comm, sizeof(subject->comm));
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		double value = subject->reading.quantities.values[i];
+
+		if (!counts[i] || !(value >= 0))
+			continue;
+		counts[i]->known |= first;
+		*(first ? &counts[i]->before : &counts[i]->now) = (uint64_t)value;
+	}
+}
+
+static void read_memory(const struct diagnose_run *run, struct subject *subject,
+			struct memory_process *memory, bool *has)
+{
+	int error = memory_process_read(subject->pid, &run->options->pause, memory);
+
+	*has = !error;
+	subject->ended |= error == -ESRCH;
+	if (error && error != -ESRCH)
+		log_warning("PID %d: where its memory is cannot be read: %s", subject->pid,
+			    strerror(-error));
+}
+
+static void read_limit(struct subject *subject)
+{
+	_cleanup_(cgroup_memories_free) struct cgroup_memories groups = {0};
+	struct cgroup_member member = {.pid = subject->pid};
+	struct cgroup_place place = {0};
+
+	cgroup_place_read(&place, subject->pid);
+	if (place.known && place.limit != CGROUP_NOT_KNOWN &&
+	    !cgroup_memories_add(&groups, &member) && !cgroup_memories_read(&groups) &&
+	    groups.list.count && groups.list.items[0].known) {
+		subject->limit_bytes = place.limit;
+		subject->limit_used_bytes = groups.list.items[0].figures.working_set;
+	}
+	cgroup_place_free(&place);
+}
+
+/* -------- scans of the heap */
+
+static bool has_managed_objects(const struct subject *subject)
+{
+	return subject->scan_count && subject->scans[subject->scan_count - 1].runtimes.count &&
+	       subject->scans[subject->scan_count - 1].runtimes.items[0].objects;
+}
+
+/* Where blocks of the leading call stack are now. One that is no block any more was freed. */
+static int look_up_blocks(struct retain *retain, const struct profile_report_site *site,
+			  struct diagnosed_blocks *blocks)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < site->example_count && !error; i++) {
+		uint64_t address = site->examples[i];
+
+		if (block_index_find(&retain->graph.index, address) == BLOCK_NONE)
+			continue;
+		blocks->checked++;
+		error = retain_add_address_path(retain, address);
+		blocks->held += !error;
+		blocks->unreachable += error == -ENOENT;
+		error = error == -ENOENT ? 0 : error;
+	}
+	return error;
+}
+
+/* The path to the class that grew most, by what the scans so far and this one say. */
+static int add_class_path(const struct subject *subject, struct retain *retain,
+			  const struct retain_result *result)
+{
+	struct diagnosis_evidence evidence = {.scan_count = subject->scan_count + 1};
+	struct diagnosis found = {0};
+	const struct retained_class *class;
+
+	for (size_t i = 0; i < subject->scan_count; i++)
+		evidence.scans[i] = &subject->scans[i];
+	evidence.scans[subject->scan_count] = result;
+	diagnose_find_classes(&evidence, &found);
+	if (!found.class_count)
+		return 0;
+	class = &result->classes.items[found.classes[0].class];
+	for (size_t i = 0; i < retain->classes.list.count; i++) {
+		const struct block_class *known = &retain->classes.list.items[i];
+		int error;
+
+		if (known->kind != CLASS_RUNTIME || !known->name || !class->name ||
+		    strcmp(known->name, class->name) != 0)
+			continue;
+		error = retain_add_class_path(retain, (uint32_t)i);
+		return error == -ENOENT ? 0 : error;
+	}
+	return 0;
+}
+
+static int conclude_scan(const struct diagnose_run *run, struct subject *subject,
+			 struct retain **retain, const struct heap_image_options *options,
+			 const struct profile_report_site *site, struct retain_result *result)
+{
+	const struct retain_sources sources = {.worker = run->stages.worker,
+					       .processes = run->stages.processes,
+					       .symbolizer = run->stages.symbolizer};
+	const struct retain_result_sources wanted = {0};
+	_cleanup_(retain_result_free) struct retain_result classes = {0};
+	int error = retain_confirm(retain, options, &sources);
+
+	if (!error && site)
+		error = look_up_blocks(*retain, site, &subject->blocks);
+	if (!error && !(*retain)->paths.count) {
+		error = retain_result_build(*retain, &wanted, &classes);
+		if (!error)
+			error = add_class_path(subject, *retain, &classes);
+	}
+	return error ? error : retain_result_build(*retain, &wanted, result);
+}
+
+/* One more scan of its heap; `site`: the call stack whose blocks are looked up in it, or NULL. */
+static void scan(const struct diagnose_run *run, struct subject *subject,
+		 const struct profile_report_site *site)
+{
+	const struct heap_image_options options = {.no_stop = run->options->pause.no_stop,
+						   .max_pause_ns =
+							   run->options->pause.max_pause_ns};
+	const struct retain_sources sources = {.worker = run->stages.worker,
+					       .processes = run->stages.processes};
+	struct retain *retain = NULL;
+	int error;
+
+	if (subject->ended || subject->unscannable || subject->scan_count == DIAGNOSE_SCANS)
+		return;
+	memory_room_keep();
+	error = retain_open(subject->pid, &options, &sources, &retain);
+	if (!error)
+		error = conclude_scan(run, subject, &retain, &options, site,
+				      &subject->scans[subject->scan_count]);
+	retain_close(retain);
+	subject->ended |= error == -ESRCH;
+	subject->scan_count += !error;
+	if (error && error != -ESRCH) {
+		subject->unscannable = true;
+		log_warning("PID %d: its heap cannot be scanned (%s): what holds memory is not "
+			    "known",
+			    subject->pid, strerror(-error));
+	}
+}
+
+/* -------- the answer */
+
+static const struct profile_report_process *profile_of(const struct profile_report *report,
+						       pid_t pid)
+{
+	for (size_t i = 0; report && i < report->processes.count; i++) {
+		if ((pid_t)report->processes.items[i].pid == pid)
+			return &report->processes.items[i];
+	}
+	return NULL;
+}
+
+static void finish_subject(struct diagnose_run *run, struct subject *subject,
+			   const struct profile_report *profile, struct diagnosis *diagnosis)
+{
+	const struct profile_report_process *profiled = profile_of(profile, subject->pid);
+	struct diagnosis_evidence evidence = {
+		.pid = subject->pid,
+		.comm = subject->comm,
+		.seconds = seconds_since(run->begin_ns),
+		.profile = profiled,
+		.used_cpu_s = cpu_of(subject->pid) - subject->cpu_begin_s,
+	};
+
+	read_counts(subject, false);
+	read_memory(run, subject, &subject->last, &subject->has_last);
+	read_limit(subject);
+	scan(run, subject, diagnose_site(profiled));
+	if (subject->has_first && subject->has_last) {
+		const struct memory_split before = memory_split_of(&subject->first);
+		const struct memory_split now = memory_split_of(&subject->last);
+
+		memory_conclude(&before, &now, &subject->conclusion);
+		evidence.conclusion = &subject->conclusion;
+	}
+	subject->threads.known &= !subject->ended;
+	subject->descriptors.known &= !subject->ended;
+	evidence.ended = subject->ended || (profiled && profiled->exited);
+	evidence.first = subject->has_first ? &subject->first : NULL;
+	evidence.last = subject->has_last ? &subject->last : NULL;
+	evidence.threads = subject->threads;
+	evidence.descriptors = subject->descriptors;
+	evidence.blocks = subject->blocks;
+	evidence.limit_bytes = subject->limit_bytes;
+	evidence.limit_used_bytes = subject->limit_used_bytes;
+	for (size_t i = 0; i < subject->scan_count; i++)
+		evidence.scans[i] = &subject->scans[i];
+	evidence.scan_count = subject->scan_count;
+	diagnose_conclude(&evidence, diagnosis);
+	run->leaks |=
+		diagnosis->verdict == DIAGNOSIS_GROWS || diagnosis->verdict == DIAGNOSIS_LEAKS;
+}
+
+/* `profile`: NULL without one. 0, or -errno after a message. */
+static int finish(struct diagnose_run *run, const struct profile_report *profile)
+{
+	const struct output_options *output = &run->options->profile.session.output;
+	struct diagnosis diagnoses[DIAGNOSE_PROCESSES_MAX];
+	struct diagnosis_report report = {
+		.items = diagnoses, .count = run->count, .form = emit_form(output)};
+
+	run->done = true;
+	clock_gettime(CLOCK_REALTIME, &report.time);
+	for (size_t i = 0; i < run->count; i++)
+		finish_subject(run, &run->subjects[i], profile, &diagnoses[i]);
+	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_DIAGNOSIS, &report);
+}
+
+/* -------- meanwhile */
+
+static void show_progress(const struct diagnose_run *run, const struct profile_report *profile)
+{
+	if (!isatty(STDERR_FILENO) || log_get_level() > LOG_WARNING)
+		return;
+	fprintf(stderr, "\r\033[Kdiagnosing: %.0f of %.0f s, %zu windows, %zu samples",
+		seconds_since(run->begin_ns), (double)run->options->for_ns / 1e9,
+		profile ? profile->windows : 0, profile ? profile->samples : 0);
+}
+
+static void clear_progress(void)
+{
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
+/* Every second of the profile. */
+static int take_profile(void *context, const struct profile_report *profile, bool last)
+{
+	struct diagnose_run *run = context;
+	double now_s = seconds_since(run->begin_ns), for_s = (double)run->options->for_ns / 1e9;
+
+	if (run->done)
+		return 0;
+	show_progress(run, profile);
+	if (!run->half && now_s >= for_s / 2) {
+		run->half = true;
+		for (size_t i = 0; i < run->count; i++) {
+			if (has_managed_objects(&run->subjects[i]))
+				scan(run, &run->subjects[i], NULL);
+		}
+	}
+	if (!last && now_s < for_s)
+		return 0;
+	clear_progress();
+	run->error = finish(run, profile);
+	return run->error;
+}
+
+/* No probe could be set: what readings and scans say. */
+static int wait_without_profile(struct diagnose_run *run)
+{
+	double for_s = (double)run->options->for_ns / 1e9;
+
+	log_warning("without call stacks: readings of memory and scans of the heap only");
+	while (!run->done && !run->error && !interrupt_check()) {
+		struct pollfd fd = {.fd = interrupt_fd(), .events = POLLIN};
+
+		poll(&fd, 1, 1000);
+		take_profile(run, NULL, seconds_since(run->begin_ns) >= for_s);
+	}
+	return run->done ? run->error : -EINTR;
+}
+
+static int add_subject(struct diagnose_run *run, pid_t pid)
+{
+	struct subject *subject = &run->subjects[run->count++];
+	int error = process_reading_open(&subject->reading, pid);
+
+	subject->pid = pid;
+	subject->readable = !error;
+	if (error)
+		log_error("PID %d: %s", pid, strerror(-error));
+	return error;
+}
+
+/* Polls every process until the triage can judge. 0; -EINTR; -errno after a message. */
+static int watch_all(struct triage *triage)
+{
+	int error = 0;
+
+	while (!error && triage_now(triage) < GROWTH_READINGS_MIN * TRIAGE_S + 1) {
+		struct pollfd fd = {.fd = interrupt_fd(), .events = POLLIN};
+
+		if (triage_pause_s(triage) <= 0)
+			error = triage_poll(triage);
+		if (!error)
+			poll(&fd, 1, (int)(triage_pause_s(triage) * 1000) + 1);
+		if (!error)
+			error = interrupt_check();
+	}
+	return error;
+}
+
+/* Without a target: those that a triage ranks first, if they grow at all. */
+static int find_suspects(struct diagnose_run *run)
+{
+	struct triage triage;
+	_cleanup_(triage_report_free) struct triage_report report = {0};
+	int error = interrupt_open();
+
+	if (!error)
+		error = triage_open(&triage, TRIAGE_S, TRIAGE_BUDGET);
+	if (error)
+		return error;
+	log_info("no target: finding the processes that grow, in about %.0f s",
+		 GROWTH_READINGS_MIN * TRIAGE_S);
+	error = watch_all(&triage);
+	if (!error)
+		error = triage_report(&triage, DIAGNOSE_PROCESSES_MAX, &report);
+	for (size_t i = 0; !error && i < report.processes.count; i++) {
+		const struct triage_entry *entry = &report.processes.items[i];
+
+		if (entry->growth.confidence >= SUSPECT_CONFIDENCE && entry->growth.per_s > 0 &&
+		    run->count < DIAGNOSE_PROCESSES_MAX)
+			error = add_subject(run, entry->pid);
+	}
+	if (!error && !run->count)
+		log_info("no leak: none of %zu processes surely grew in %.0f s; for slow leaks run "
+			 "`leakmon`",
+			 report.processes.total, triage_now(&triage));
+	triage_close(&triage);
+	return error;
+}
+
+static int select_subjects(struct diagnose_run *run)
+{
+	_cleanup_(selection_free) struct selection selection = {0};
+	int error;
+
+	if (run->options->everywhere)
+		return find_suspects(run);
+	error = selection_take(&run->options->profile.session.targets.chosen, &selection);
+
+	if (!error && selection.pids.count > DIAGNOSE_PROCESSES_MAX) {
+		log_error("%zu processes match: diagnose explains at most %d; name them with -p, "
+			  "`leakmon` shows which of them grow",
+			  selection.pids.count, DIAGNOSE_PROCESSES_MAX);
+		return -E2BIG;
+	}
+	for (size_t i = 0; i < selection.pids.count && !error; i++)
+		error = add_subject(run, selection.pids.items[i]);
+	return error;
+}
+
+static int begin(struct diagnose_run *run)
+{
+	size_t read = 0;
+
+	run->begin_ns = monotonic_ns();
+	for (size_t i = 0; i < run->count; i++) {
+		struct subject *subject = &run->subjects[i];
+
+		subject->cpu_begin_s = cpu_of(subject->pid);
+		read_counts(subject, true);
+		read_memory(run, subject, &subject->first, &subject->has_first);
+		scan(run, subject, NULL);
+		read += subject->has_first || subject->scan_count;
+	}
+	if (read)
+		return 0;
+	log_error("no process can be read: it has ended, or belongs to another user; run leakmon "
+		  "as root, or with CAP_SYS_PTRACE");
+	return -ESRCH;
+}
+
+static void run_free(struct diagnose_run *run)
+{
+	for (size_t i = 0; i < run->count; i++) {
+		struct subject *subject = &run->subjects[i];
+
+		if (subject->readable)
+			process_reading_close(&subject->reading);
+		memory_process_free(&subject->first);
+		memory_process_free(&subject->last);
+		for (size_t j = 0; j < subject->scan_count; j++)
+			retain_result_free(&subject->scans[j]);
+	}
+	stages_close(&run->stages);
+}
+
+/* The profile, which calls take_profile() until that is done. 0 or -errno. */
+static int profile_subjects(struct diagnose_run *run)
+{
+	const struct diagnose_options *options = run->options;
+	struct profile_options profile = options->profile;
+	struct selector_config *chosen = &profile.session.targets.chosen;
+	int error = 0;
+
+	profile.session.schedule = (struct schedule){
+		.interval_ns = STEP_NS, .count = options->for_ns / STEP_NS + 1, .repeat = true};
+	profile.session.output.report.top = 0;
+	profile.session.targets.come_later = false;
+	profile.take = take_profile;
+	profile.context = run;
+	for (size_t i = 0; options->everywhere && i < run->count && !error; i++) {
+		pid_t *pid = vec_push(&chosen->pids);
+
+		error = pid ? 0 : -ENOMEM;
+		if (pid)
+			*pid = run->subjects[i].pid;
+	}
+	if (!error)
+		profile_run(&profile);
+	if (options->everywhere)
+		vec_free(&chosen->pids);
+	if (error || run->done)
+		return error ? error : run->error;
+	return interrupt_check() ? -EINTR : wait_without_profile(run);
+}
+
+int diagnose_run(const struct diagnose_options *options)
+{
+	struct diagnose_run run = {.options = options};
+	int error = stages_open(&run.stages);
+
+	if (error)
+		log_error("out of memory");
+	if (!error)
+		error = select_subjects(&run);
+	if (!error && run.count)
+		error = begin(&run);
+	if (!error && run.count)
+		error = profile_subjects(&run);
+	clear_progress();
+	run_free(&run);
+	return error ? interrupt_exit_code(EXIT_ERROR) : run.leaks ? EXIT_LEAK : EXIT_OK;
+}
