@@ -219,8 +219,9 @@ static void a_program_without_malloc_is_handed_over(void **state)
 	json_t *managed;
 
 	workload_do(harness, target, "grow");
-	monitor_expect_error(harness, MONITOR(harness, "-p", target->pid_text, "1"), 1,
-			     "heap of its Go runtime, and malloc is not in use; `go tool pprof");
+	monitor_expect_error(
+		harness, MONITOR(harness, "-p", target->pid_text, "1"), 1,
+		"heap of its Go runtime, and malloc is not in use; `leakmon retain -p ");
 	managed = json_object_get(report_of(harness, MONITOR(harness, "retain", "--census", "-p",
 							     target->pid_text, "--format", "json")),
 				  "managed");

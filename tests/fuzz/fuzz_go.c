@@ -14,6 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct forged forged;
 	static unsigned char *kept;
 	struct goroutine_report goroutines;
+	struct heap_profile profile;
+	struct go_memory memory;
 
 	if (!kept) {
 		kept = malloc(FORGED_BYTES);
@@ -25,5 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (goroutines_read(&forged.memory.maps, &goroutines))
 		abort();
 	goroutine_report_free(&goroutines);
+	if (heap_profile_read(&forged.memory.maps, &profile) ||
+	    go_memory_read(&forged.memory.maps, &memory))
+		abort();
+	heap_profile_free(&profile);
 	return 0;
 }

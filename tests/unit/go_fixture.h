@@ -47,18 +47,24 @@ enum forged_function {
 #define FORGED_MODULE 0x4100u
 #define FORGED_REASONS 0x4800u
 #define FORGED_ALLGS 0x5000u
-#define FORGED_VARIABLES_END 0x6000u
+#define FORGED_BUCKETS 0x5040u
+#define FORGED_RATE 0x5048u
+#define FORGED_CONTROLLER 0x5100u
+#define FORGED_STATS 0x5400u
+#define FORGED_VARIABLES_END 0x7800u
 /* In the heap. */
 #define FORGED_POINTERS 0x10000u
 #define FORGED_G 0x11000u
 #define FORGED_G_SIZE 440u
 #define FORGED_STACKS 0x14000u
+#define FORGED_PROFILE 0x20000u
 #define FORGED_STACK_SIZE 0x800u
 
 struct forged {
 	struct forged_memory memory;
 	uint64_t names_used, values_used, strings_used;
 	uint64_t goroutines; /* how many g there are */
+	uint64_t buckets;    /* how many were made */
 };
 
 static inline uint64_t forged_at(const struct forged *forged, uint64_t offset)
@@ -198,9 +204,9 @@ static inline void forged_module(struct forged *forged)
 	forged_put(module + 176, forged_code(forged, 0));
 	forged_put(module + 184, forged_code(forged, FORGED_FUNCTIONS));
 	for (size_t i = 0; i < 4; i++) {
-		forged_put(module + 192 + i * 16, forged_at(forged, FORGED_VARIABLES + 0x800 * i));
+		forged_put(module + 192 + i * 16, forged_at(forged, FORGED_VARIABLES + 0xe00 * i));
 		forged_put(module + 200 + i * 16,
-			   forged_at(forged, FORGED_VARIABLES + 0x800 * (i + 1)));
+			   forged_at(forged, FORGED_VARIABLES + 0xe00 * (i + 1)));
 	}
 	forged_put(module + 320, forged_at(forged, FORGED_TREES));
 }
@@ -263,6 +269,92 @@ static inline void forged_goroutines(struct forged *forged)
 		     forged->goroutines, 16);
 }
 
+/* mprof.go: stkbucket. */
+static inline uint64_t forged_hash(uint64_t stack, uint64_t caller, uint64_t size)
+{
+	const uint64_t values[] = {stack, caller, size};
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < 3; i++) {
+		hash += values[i];
+		hash += hash << 10;
+		hash ^= hash >> 6;
+	}
+	hash += hash << 3;
+	return hash ^ hash >> 11;
+}
+
+/* What main.block in main.spawn allocated, which runtime.main calls: published; and waiting. */
+static inline void forged_bucket(struct forged *forged, uint64_t size, uint64_t allocated,
+				 uint64_t freed, uint64_t waiting)
+{
+	uint64_t bucket = forged_at(forged, FORGED_PROFILE + 0x100 * forged->buckets);
+	uint64_t stack = forged_code(forged, FORGED_SPAWN) + 0xa0;
+	uint64_t caller = forged_code(forged, FORGED_MAIN) + 0x20, cycles = bucket + 48 + 16;
+	uint64_t head = forged_at(forged, FORGED_BUCKETS);
+
+	forged_put(bucket + 8, forged->buckets++ ? forged_word(head) : 0);
+	forged_put(head, bucket);
+	forged_put(bucket + 16, 1);
+	forged_put(bucket + 24, forged_hash(stack, caller, size));
+	forged_put(bucket + 32, size);
+	forged_put(bucket + 40, 2);
+	forged_put(bucket + 48, stack);
+	forged_put(bucket + 56, caller);
+	forged_put(cycles, allocated);
+	forged_put(cycles + 8, freed);
+	forged_put(cycles + 16, allocated * size);
+	forged_put(cycles + 24, freed * size);
+	forged_put(cycles + 32 * 3, waiting);
+	forged_put(cycles + 32 * 3 + 16, waiting * size);
+}
+
+#define FORGED_LARGE (1u << 20)
+#define FORGED_SMALL 64u
+
+static inline void forged_profile(struct forged *forged)
+{
+	forged_put(forged_at(forged, FORGED_RATE), 512 << 10);
+	forged_bucket(forged, FORGED_LARGE, 12, 2, 5);
+	forged_bucket(forged, FORGED_SMALL, 3, 3, 0);
+	forged_bucket(forged, FORGED_SMALL, 7, 0, 0);
+}
+
+#define FORGED_IN_USE (400u * 8192u)
+#define FORGED_LIVE 1000000u
+#define FORGED_SINCE_GC 50000u
+#define FORGED_GOAL 4194304u
+#define FORGED_COLLECTED_S 30
+
+static inline void forged_figures(struct forged *forged)
+{
+	uint64_t controller = forged_at(forged, FORGED_CONTROLLER);
+	uint64_t stats = forged_at(forged, FORGED_STATS);
+	struct timespec wall, since;
+
+	forged_put32(controller, 100);
+	forged_put(controller + 8, INT64_MAX);
+	forged_put(controller + 16, 4 << 20);
+	forged_put(controller + 72, FORGED_GOAL);
+	forged_put(controller + 104, FORGED_LIVE + FORGED_SINCE_GC);
+	forged_put(controller + 152, FORGED_LIVE);
+	forged_put(controller + 272, FORGED_IN_USE);
+	forged_put(controller + 280, 50 * 8192);
+	forged_put(controller + 288, 20 * 8192);
+	/* Only sums over the three count: one of them is less than nothing. */
+	forged_put(stats + 16, FORGED_IN_USE + 8192);
+	forged_put(stats + 1176 + 16, (uint64_t)-8192);
+	forged_put(stats + 2 * 1176 + 24, 3 * 8192);
+	forged_put(stats + 3592 - 40, 1000);
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_MONOTONIC, &since);
+	forged_put(stats + 3592, (uint64_t)(wall.tv_sec - FORGED_COLLECTED_S) * 1000000000 +
+					 (uint64_t)wall.tv_nsec);
+	forged_put(stats + 7720, (uint64_t)(since.tv_sec - FORGED_COLLECTED_S) * 1000000000 +
+					 (uint64_t)since.tv_nsec);
+	forged_put32(stats + 7704, 4);
+}
+
 static inline void forged_version(struct forged *forged, const char *version)
 {
 	uint64_t info = forged_at(forged, FORGED_INFO);
@@ -285,6 +377,8 @@ static inline bool forged_make(struct forged *forged)
 	forged_module(forged);
 	forged_reasons(forged);
 	forged_goroutines(forged);
+	forged_profile(forged);
+	forged_figures(forged);
 	forged_memory_find_places(&forged->memory);
 	return true;
 }

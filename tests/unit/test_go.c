@@ -150,6 +150,123 @@ static void a_table_that_does_not_fit_is_none(void **state)
 	expect_unknown(forged, "1.24.4", "its table of functions is not found");
 }
 
+/* -------- the heap profile */
+
+static void read_profile(const struct forged *forged, struct heap_profile *profile)
+{
+	assert_int_equal(heap_profile_read(&forged->memory.maps, profile), 0);
+}
+
+/* runtime/pprof: an object of the mean distance between samples stands for 1.58 of its kind. */
+static void records_are_scaled_and_have_limits(void **state)
+{
+	struct forged *forged = *state;
+	struct heap_profile profile;
+	const struct heap_profile_site *large;
+
+	read_profile(forged, &profile);
+	assert_null(profile.why);
+	assert_true(profile.collected);
+	assert_int_equal(profile.rate, 512 << 10);
+	assert_int_equal(profile.collections, 4);
+	assert_true(profile.collected_ns >= FORGED_COLLECTED_S * UINT64_C(1000000000));
+	assert_int_equal(profile.sites.count, 2); /* of the third nothing is in use */
+	large = &profile.sites.items[0];
+	assert_int_equal(large->size, FORGED_LARGE);
+	assert_int_equal(large->allocated.objects, 12);
+	assert_int_equal(large->freed.bytes, 2 * FORGED_LARGE);
+	assert_float_equal(large->objects, 10 * 1.1565176, 1e-4);
+	assert_float_equal(large->bytes / FORGED_LARGE, 10 * 1.1565176, 1e-4);
+	assert_true(large->limits.low > 4 * FORGED_LARGE && large->limits.low < large->bytes);
+	assert_true(large->limits.high > large->bytes);
+	assert_int_equal(large->frames.list.count, 2);
+	expect_frame(&large->frames, 0, "main.block", true);
+	expect_frame(&large->frames, 1, "runtime.main", false);
+	assert_float_equal(profile.sites.items[1].objects, 7 * 8192.5, 7);
+	heap_profile_free(&profile);
+}
+
+static void before_a_collection_all_samples_count(void **state)
+{
+	struct forged *forged = *state;
+	struct heap_profile profile;
+
+	for (uint64_t i = 0; i < forged->buckets; i++)
+		memset(forged_memory_place(forged_at(forged, FORGED_PROFILE + 0x100 * i + 48 + 16)),
+		       0, 32);
+	read_profile(forged, &profile);
+	assert_false(profile.collected);
+	assert_int_equal(profile.sites.count, 1);
+	assert_int_equal(profile.sites.items[0].allocated.objects, 5);
+	heap_profile_free(&profile);
+}
+
+static void growth_has_limits_of_what_came_and_went(void **state)
+{
+	struct forged *forged = *state;
+	struct heap_profile_history history = {0};
+	struct heap_profile profile;
+	const struct heap_profile_site *site;
+
+	read_profile(forged, &profile);
+	assert_int_equal(heap_profile_history_add(&history, &profile), 0);
+	assert_int_equal(profile.readings, 0);
+	heap_profile_free(&profile);
+	forged_put(forged_at(forged, FORGED_PROFILE + 48 + 16), 42); /* 30 more of the large ones */
+	read_profile(forged, &profile);
+	assert_int_equal(heap_profile_history_add(&history, &profile), 0);
+	assert_int_equal(profile.readings, 1);
+	site = &profile.sites.items[0];
+	assert_float_equal(site->growth / FORGED_LARGE, 30 * 1.1565176, 1e-4);
+	assert_true(site->growth_limits.low > 15.0 * FORGED_LARGE);
+	assert_true(site->growth_limits.high < 60.0 * FORGED_LARGE);
+	assert_true(profile.sites.items[1].growth == 0);
+	heap_profile_free(&profile);
+	heap_profile_history_free(&history);
+}
+
+static void a_record_with_another_hash_is_none(void **state)
+{
+	struct forged *forged = *state;
+	struct heap_profile profile;
+
+	forged_put(forged_word(forged_at(forged, FORGED_BUCKETS)) + 24, 1);
+	read_profile(forged, &profile);
+	assert_non_null(profile.why);
+	assert_int_equal(profile.sites.count, 0);
+	heap_profile_free(&profile);
+}
+
+/* -------- the runtime's figures */
+
+static void figures_must_balance(void **state)
+{
+	struct forged *forged = *state;
+	struct go_memory memory;
+
+	assert_int_equal(go_memory_read(&forged->memory.maps, &memory), 0);
+	assert_null(memory.why);
+	assert_int_equal(memory.live, FORGED_LIVE);
+	assert_int_equal(memory.allocated, FORGED_SINCE_GC);
+	assert_int_equal(memory.in_use, FORGED_IN_USE);
+	assert_int_equal(memory.released, 50 * 8192);
+	assert_int_equal(memory.free, 20 * 8192);
+	assert_int_equal(memory.goal, FORGED_GOAL);
+	assert_int_equal(memory.percent, 100);
+	assert_true(memory.limit == GO_NO_LIMIT);
+	assert_true(memory.has_stats);
+	assert_int_equal(memory.stacks, 3 * 8192);
+	assert_int_equal(memory.own, 1000);
+	assert_int_equal(memory.collections, 4);
+	assert_true(go_memory_is_within_goal(&memory));
+	forged_put(forged_at(forged, FORGED_STATS) + 16, FORGED_IN_USE);
+	assert_int_equal(go_memory_read(&forged->memory.maps, &memory), 0);
+	assert_string_equal(memory.why, "its figures contradict each other");
+	forged_put(forged_at(forged, FORGED_CONTROLLER) + 16, 1);
+	assert_int_equal(go_memory_read(&forged->memory.maps, &memory), 0);
+	assert_string_equal(memory.why, "its collector's figures are not found");
+}
+
 /* Under sanitizers: nothing is read or written where it must not be, and it ends. */
 static void nonsense_does_no_harm(void **state)
 {
@@ -162,6 +279,8 @@ static void nonsense_does_no_harm(void **state)
 	memcpy(kept, memory->bytes, memory->size);
 	for (size_t i = 0; i < MUTANTS; i++) {
 		struct goroutine_report report;
+		struct heap_profile profile;
+		struct go_memory figures;
 
 		for (uint64_t j = forged_random(&seed) % 4; j < 4; j++)
 			forged_put(
@@ -171,6 +290,9 @@ static void nonsense_does_no_harm(void **state)
 				forged_random_word(memory, &seed));
 		read_goroutines(forged, &report);
 		goroutine_report_free(&report);
+		read_profile(forged, &profile);
+		heap_profile_free(&profile);
+		assert_int_equal(go_memory_read(&memory->maps, &figures), 0);
 		if (i % 4 == 3)
 			memcpy(memory->bytes, kept, memory->size);
 	}
@@ -251,6 +373,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_two_places_could_be_is_neither, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_table_that_does_not_fit_is_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(records_are_scaled_and_have_limits, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(before_a_collection_all_samples_count, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(growth_has_limits_of_what_came_and_went, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_record_with_another_hash_is_none, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(figures_must_balance, setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense_does_no_harm, setup, teardown),
 		cmocka_unit_test(growth_of_which_none_ends_is_leaking),
 	};

@@ -156,11 +156,27 @@ static bool retained_sample_write(FILE *out, const struct retain_result *result,
 	return true;
 }
 
+/* A Go program's own profile: call stacks, and what is in use. */
+static int heap_profile_write(FILE *out, const struct retain_result *result)
+{
+	for (size_t i = 0; i < result->heap_profile->sites.count; i++) {
+		const struct heap_profile_site *site = &result->heap_profile->sites.items[i];
+
+		name_write(out, result->comm);
+		for (size_t j = site->frames.list.count; j-- > 0;)
+			frame_write(out, &site->frames.list.items[j]);
+		fprintf(out, " %" PRIu64 "\n", (uint64_t)site->bytes);
+	}
+	return output_finish(out);
+}
+
 static int folded_retain_write(FILE *out, const void *data)
 {
 	const struct retain_report *report = data;
 	const struct retain_result *result = report->result;
 
+	if (result->profile_only)
+		return heap_profile_write(out, result);
 	for (size_t i = 0; i < result->samples.count; i++) {
 		if (result->samples.items[i].total.bytes &&
 		    !retained_sample_write(out, result, &result->samples.items[i]))

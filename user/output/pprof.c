@@ -661,12 +661,49 @@ static void retained_sample_write(struct profile *profile, const struct retain_r
 	profile_sample_end(profile);
 }
 
+/* As runtime/pprof/protomem.go has them, so that pprof merges this with a program's own. */
+static const struct profile_value heap_types[] = {
+	{"alloc_objects", "count"},
+	{"alloc_space", "bytes"},
+	{"inuse_objects", "count"},
+	{"inuse_space", "bytes"},
+};
+
+static void heap_site_write(struct profile *profile, const struct heap_profile_site *site)
+{
+	double in_use = (double)(site->allocated.objects - site->freed.objects);
+	double weight = in_use > 0 ? site->objects / in_use : 1;
+	uint64_t objects = (uint64_t)((double)site->allocated.objects * weight);
+	const uint64_t values[] = {objects, (uint64_t)((double)site->allocated.bytes * weight),
+				   (uint64_t)site->objects, (uint64_t)site->bytes};
+
+	_Static_assert(ARRAY_SIZE(values) == ARRAY_SIZE(heap_types), "a value of every type");
+	profile_sample_begin(profile, &site->frames, "unknown", values, ARRAY_SIZE(values));
+	profile_label(profile, "bytes", NULL, site->size);
+	profile_sample_end(profile);
+}
+
+static int heap_profile_write(FILE *out, const struct retain_result *result)
+{
+	const struct heap_profile *heap = result->heap_profile;
+	struct profile profile = {0};
+
+	profile_begin(&profile, heap_types, ARRAY_SIZE(heap_types));
+	value_type(&profile, PROFILE_PERIOD_TYPE, "space", "bytes");
+	protobuf_number(&profile.out, PROFILE_PERIOD, heap->rate);
+	for (size_t i = 0; i < heap->sites.count; i++)
+		heap_site_write(&profile, &heap->sites.items[i]);
+	return profile_write(out, &profile, &result->time, "inuse_space");
+}
+
 static int pprof_retain_write(FILE *out, const void *data)
 {
 	const struct retain_report *report = data;
 	const struct retain_result *result = report->result;
 	struct profile profile = {0};
 
+	if (result->profile_only)
+		return heap_profile_write(out, result);
 	profile_begin(&profile, value_types, ARRAY_SIZE(value_types));
 	for (size_t i = 0; i < result->samples.count; i++)
 		retained_sample_write(&profile, result, &result->samples.items[i]);

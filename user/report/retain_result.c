@@ -165,6 +165,9 @@ void retain_result_identify(struct retain_result *result)
 
 void retain_result_free(struct retain_result *result)
 {
+	if (result->heap_profile)
+		heap_profile_free(result->heap_profile);
+	free(result->heap_profile);
 	for (size_t i = 0; i < result->sites.count; i++)
 		vec_free(&result->sites.items[i].frames.list);
 	for (size_t i = 0; i < result->paths.count; i++)

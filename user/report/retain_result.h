@@ -11,6 +11,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "report/heap_profile.h"
 #include "report/managed_share.h"
 #include "symbol/intern.h"
 #include "symbol/symbolizer.h"
@@ -195,6 +196,9 @@ struct retain_result {
 	uint64_t witness_ns; /* since the look that this one was compared with; 0: there was none */
 	VEC(struct retained_probable) probable; /* not recorded */
 	VEC(struct retained_runtime) runtimes;	/* not recorded */
+	/* Of a Go program; owned; not recorded; NULL: it is none. */
+	struct heap_profile *heap_profile;
+	bool profile_only; /* it has no malloc: nothing else was looked at */
 	struct intern strings;
 };
 

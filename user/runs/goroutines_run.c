@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "runtime/go_reader.h"
 
 struct goroutines_of {
@@ -57,33 +56,13 @@ int goroutines_add(struct goroutine_histories *histories, struct thread_census *
 	return error;
 }
 
-/* Whether all code of a process is its program's own, less the dynamic linker's. */
-static bool is_alone(const struct maps *maps)
+bool go_programs_only(const struct selector_config *chosen)
 {
-	const struct mapping *first = NULL;
-
-	for (size_t i = 0; i < maps->list.count; i++) {
-		const struct mapping *mapping = &maps->list.items[i];
-
-		if (!mapping->inode || !mapping->executable ||
-		    text_begins(text_path_base(mapping->path), "ld-"))
-			continue;
-		if (first && !mapping_same_file(first, mapping))
-			return false;
-		first = mapping;
-	}
-	return true;
-}
-
-bool goroutines_only(const struct threads_options *options)
-{
-	const struct selector_config *chosen = &options->session.targets.chosen;
-
 	for (size_t i = 0; i < chosen->pids.count; i++) {
 		_cleanup_(maps_free) struct maps maps = {0};
 
 		if (maps_read(chosen->pids.items[i], MAPS_ALL, &maps) || !go_is_program(&maps) ||
-		    !is_alone(&maps))
+		    !go_is_alone(&maps))
 			return false;
 	}
 	return chosen->pids.count;

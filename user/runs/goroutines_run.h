@@ -18,8 +18,9 @@ struct goroutine_histories {
 int goroutines_add(struct goroutine_histories *histories, struct thread_census *census);
 void goroutine_histories_free(struct goroutine_histories *histories);
 
-/* Whether the targets are Go programs without a thread library. */
-bool goroutines_only(const struct threads_options *options);
+/* Whether the targets are Go programs without a C library: without threads of its own, and malloc.
+ */
+bool go_programs_only(const struct selector_config *chosen);
 /* Reports them until they end, or as long as is asked for. Returns the exit code. */
 int goroutines_run(const struct threads_options *options);
 

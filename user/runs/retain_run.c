@@ -26,6 +26,8 @@
 #include "retain/result_build.h"
 #include "retain/retain.h"
 #include "retain/witness.h"
+#include "runs/goroutines_run.h"
+#include "runtime/go_reader.h"
 #include "runtime/runtime.h"
 #include "store/retain_runs.h"
 
@@ -33,6 +35,7 @@
 struct earlier_run {
 	pid_t pid;
 	struct retain_result result; /* its pid is 0 before the first one */
+	struct heap_profile_history profiles;
 	struct witness_look look;
 };
 
@@ -78,6 +81,7 @@ static void retain_run_close(struct retain_run *run)
 {
 	for (size_t i = 0; i < run->earlier.count; i++) {
 		witness_look_free(&run->earlier.items[i].look);
+		heap_profile_history_free(&run->earlier.items[i].profiles);
 		retain_result_free(&run->earlier.items[i].result);
 	}
 	vec_free(&run->earlier);
@@ -295,6 +299,55 @@ static int find_site_types(const struct retain_tracked *tracked, struct site_typ
 	return 0;
 }
 
+/* The heap profile of a Go program, with its growth if there are several readings. 0 or -ENOMEM. */
+static int find_heap_profile(const struct maps *maps, struct earlier_run *earlier,
+			     struct retain_result *result)
+{
+	int error;
+
+	if (!go_is_program(maps))
+		return 0;
+	result->heap_profile = calloc(1, sizeof(*result->heap_profile));
+	if (!result->heap_profile)
+		return -ENOMEM;
+	error = heap_profile_read(maps, result->heap_profile);
+	if (!error && earlier && !result->heap_profile->why)
+		error = heap_profile_history_add(&earlier->profiles, result->heap_profile);
+	return error;
+}
+
+static void read_comm(struct retain_result *result)
+{
+	char path[64];
+	_cleanup_fclose_ FILE *file = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", result->pid);
+	file = fopen(path, "re");
+	if (file && fgets(result->comm, sizeof(result->comm), file))
+		result->comm[strcspn(result->comm, "\n")] = '\0';
+}
+
+/* Of a program without malloc: there is no graph of blocks to read, so that nothing is stopped. 0,
+ * or -errno after an error message. */
+static int report_heap_profile(struct retain_run *run, pid_t pid, const struct maps *maps)
+{
+	struct earlier_run *earlier =
+		run->options->session.schedule.repeat ? earlier_of(run, pid) : NULL;
+	_cleanup_(retain_result_free) struct retain_result result = {
+		.pid = pid, .profile_only = true, .settled = true};
+	int error = run->options->session.schedule.repeat && !earlier
+			    ? -ENOMEM
+			    : find_heap_profile(maps, earlier, &result);
+
+	if (error) {
+		explain(pid, error);
+		return error;
+	}
+	clock_gettime(CLOCK_REALTIME, &result.time);
+	read_comm(&result);
+	return write_report(run, &result, NULL);
+}
+
 /* A heap that no walker reads: else the result would seem to be of all memory. */
 static void find_managed(pid_t pid, struct retain_result *result)
 {
@@ -344,6 +397,8 @@ static int retain_run_finish(struct retain_run *run, struct retain *retain,
 	struct earlier_run *earlier = repeats ? earlier_of(run, retain->pid) : NULL;
 	int error = repeats && !earlier ? -ENOMEM : conclude(run, &retain, tracked, &result);
 
+	if (!error)
+		error = find_heap_profile(&retain->heap_image.maps, earlier, &result);
 	if (!error && earlier)
 		error = witness_confirm_stale(retain, &earlier->look, &result);
 	if (error)
@@ -375,16 +430,24 @@ static int select_processes(const struct retain_options *options, struct selecti
 	return selection_take(&options->session.targets.chosen, selection);
 }
 
+static int look_at(struct retain_run *run, pid_t pid)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+	struct retain *retain;
+
+	if (!maps_read(pid, MAPS_ALL, &maps) && go_is_program(&maps) && go_is_alone(&maps))
+		return report_heap_profile(run, pid, &maps);
+	retain = retain_run_begin(run, pid);
+	return retain ? retain_run_finish(run, retain, &(struct retain_tracked){0}) : -ESRCH;
+}
+
 static int run_once(struct retain_run *run)
 {
 	_cleanup_(selection_free) struct selection selection = {0};
 	int error = select_processes(run->options, &selection), done = 0, failed = 0;
 
 	for (size_t i = 0; !error && !failed && i < selection.pids.count; i++) {
-		struct retain *retain = retain_run_begin(run, selection.pids.items[i]);
-
-		failed = retain ? retain_run_finish(run, retain, &(struct retain_tracked){0})
-				: -ESRCH;
+		failed = look_at(run, selection.pids.items[i]);
 		done += !failed;
 		/* A process that was not named by its PID may end at any time. */
 		if (failed == -ESRCH && !run->options->session.targets.chosen.pids.count)
@@ -669,5 +732,10 @@ static int run_tracked(const struct retain_options *options)
 
 int retain_run(const struct retain_options *options)
 {
-	return options->census || options->core.path ? run_census(options) : run_tracked(options);
+	const struct selector_config *chosen = &options->session.targets.chosen;
+
+	/* Without malloc there is nothing to track. */
+	return options->census || options->core.path || go_programs_only(chosen)
+		       ? run_census(options)
+		       : run_tracked(options);
 }

@@ -172,7 +172,7 @@ int threads_run(const struct threads_options *options)
 		.context = &threads, .begin = begin, .report = make_report, .takes_kills = true};
 	int code;
 
-	if (goroutines_only(options))
+	if (go_programs_only(&options->session.targets.chosen))
 		return goroutines_run(options);
 	code = watch_run(&threads.options->session, &hooks);
 	goroutine_histories_free(&threads.goroutines);

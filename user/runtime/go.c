@@ -249,6 +249,23 @@ bool go_is_program(const struct maps *maps)
 	return false;
 }
 
+bool go_is_alone(const struct maps *maps)
+{
+	const struct mapping *first = NULL;
+
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (!mapping->inode || !mapping->executable ||
+		    text_begins(text_path_base(mapping->path), "ld-"))
+			continue;
+		if (first && !mapping_same_file(first, mapping))
+			return false;
+		first = mapping;
+	}
+	return true;
+}
+
 /* What stands in one mapping of data: module data, the version. */
 struct search {
 	struct go_program *program;
@@ -354,8 +371,8 @@ void go_program_close(struct go_program *program)
 const struct runtime runtime_go = {
 	.key = GO_KEY,
 	.name = "Go runtime",
-	.tool = "`go tool pprof http://…/debug/pprof/heap` (net/http/pprof) shows who allocates in "
-		"it",
+	.tool = "`leakmon retain -p %d` (or go tool pprof) shows who allocates in it, `leakmon "
+		"threads -p %d` its goroutines",
 	.detect = detect,
 	.owns = owns,
 };

@@ -7,11 +7,16 @@
 #define LEAKMON_RUNTIME_GO_READER_H
 
 #include "proc/maps.h"
+#include "report/go_memory.h"
 #include "report/goroutine_report.h"
+#include "report/heap_profile.h"
 
 /* Whether a process is a Go program, of any version: its data have the build information.
  * Where its heap lies does not tell, for 1.26 and later put it anywhere. */
 bool go_is_program(const struct maps *maps);
+
+/* Whether all its code is its own and the dynamic linker's: it has no C library, and no malloc. */
+bool go_is_alone(const struct maps *maps);
 
 /*
  * Goroutines that run on meanwhile are read again, and where that does not help counted without
@@ -19,5 +24,11 @@ bool go_is_program(const struct maps *maps);
  * case.
  */
 int goroutines_read(const struct maps *maps, struct goroutine_report *report);
+
+/* Likewise the heap profile, and heap_profile_free(). */
+int heap_profile_read(const struct maps *maps, struct heap_profile *profile);
+
+/* Likewise what the runtime's own figures say of its memory. */
+int go_memory_read(const struct maps *maps, struct go_memory *memory);
 
 #endif

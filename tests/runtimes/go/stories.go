@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"time"
@@ -198,6 +199,15 @@ func main() {
 			for i := 0; i < count; i++ {
 				queue <- i
 			}
+		case "write":
+			file, err := os.Create(words[1])
+			if err == nil {
+				err = pprof.WriteHeapProfile(file)
+			}
+			if err != nil {
+				panic(err)
+			}
+			file.Close()
 		case "gc":
 			runtime.GC()
 			runtime.GC()

@@ -292,6 +292,59 @@ static void paths_write(struct json_writer *json, const struct retain_result *re
 	json_close(json, ']');
 }
 
+static void limits_json(struct json_writer *json, const char *key, const struct bounds *limits)
+{
+	json_open(json, key, '[');
+	json_put_real(json, NULL, limits->low);
+	json_put_real(json, NULL, limits->high);
+	json_close(json, ']');
+}
+
+static void heap_site_json(struct json_writer *json, const struct heap_profile *profile,
+			   const struct heap_profile_site *site)
+{
+	json_open(json, NULL, '{');
+	json_id_write(json, "id", site->id);
+	json_put_number(json, "size", site->size);
+	json_put_real(json, "objects", site->objects);
+	json_put_real(json, "bytes", site->bytes);
+	limits_json(json, "bytes_limits", &site->limits);
+	json_put_number(json, "sampled_allocated_objects", site->allocated.objects);
+	json_put_number(json, "sampled_allocated_bytes", site->allocated.bytes);
+	json_put_number(json, "sampled_freed_objects", site->freed.objects);
+	json_put_number(json, "sampled_freed_bytes", site->freed.bytes);
+	if (profile->readings) {
+		json_put_real(json, "growth", site->growth);
+		limits_json(json, "growth_limits", &site->growth_limits);
+	}
+	json_stack_write(json, NULL, 0, &site->frames);
+	json_close(json, '}');
+}
+
+static void heap_profile_json(struct json_writer *json, const struct heap_profile *profile,
+			      size_t top)
+{
+	if (!profile)
+		return;
+	json_open(json, "heap_profile", '{');
+	json_put_string(json, "version", profile->version[0] ? profile->version : NULL);
+	json_put_string(json, "cannot_tell", profile->why);
+	json_put_known(json, "rate", profile->rate, profile->rate);
+	json_put_bool(json, "collected", profile->collected);
+	json_put_known(json, "collections", profile->collections, profile->collections);
+	json_put_known(json, "collected_ms", profile->collected_ns,
+		       profile->collected_ns / 1000000);
+	json_put_known(json, "since_ms", profile->readings, profile->span_ns / 1000000);
+	json_put_real(json, "objects", profile->objects);
+	json_put_real(json, "bytes", profile->bytes);
+	limits_json(json, "bytes_limits", &profile->limits);
+	json_open(json, "sites", '[');
+	for (size_t i = 0; i < profile->sites.count && (!top || i < top); i++)
+		heap_site_json(json, profile, &profile->sites.items[i]);
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
 void json_retain_object(struct json_writer *json, const struct retain_report *report)
 {
 	const struct retain_result *result = report->result;
@@ -308,6 +361,7 @@ void json_retain_object(struct json_writer *json, const struct retain_report *re
 	if (result->runtimes.count)
 		runtimes_write(json, result);
 	json_managed_share_write(json, result->pid, &result->managed);
+	heap_profile_json(json, result->heap_profile, report->top);
 	totals_write(json, result);
 	leaks_write(json, report);
 	probable_write(json, report);

@@ -23,6 +23,10 @@ int text_profile_diff_write(FILE *out, const void *data);
 int text_memory_write(FILE *out, const void *data);
 int text_diagnosis_write(FILE *out, const void *data);
 
+/* Of a Go program in `leakmon retain`; `top` sites, 0: all. */
+void text_heap_profile_write(FILE *out, const struct text_form *form,
+			     const struct heap_profile *profile, size_t top);
+
 /* Of a process in `leakmon threads`. */
 void text_goroutines_write(FILE *out, const struct text_form *form,
 			   const struct goroutine_report *report);

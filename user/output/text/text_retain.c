@@ -610,7 +610,19 @@ int text_retain_write(FILE *stream, const void *data)
 	struct text_page page;
 	FILE *out = text_page_begin(&page, stream, &report->form);
 
+	if (report->result->profile_only) {
+		fprintf(out, "process %d ", report->result->pid);
+		text_print_inert(out, report->result->comm);
+		fputs(": its own heap profile; without malloc, no blocks are read\n", out);
+		text_heap_profile_write(out, &report->form, report->result->heap_profile,
+					report->top);
+		fputc('\n', out);
+		return text_page_end(&page);
+	}
 	retain_text_head_write(out, report->result);
+	if (report->result->heap_profile)
+		text_heap_profile_write(out, &report->form, report->result->heap_profile,
+					report->top);
 	write_totals(out, &report->form, report->result);
 	write_leaks(out, report);
 	write_probable(out, report);

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/heap_profile.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/cleanup.h"
+
+void heap_profile_free(struct heap_profile *profile)
+{
+	for (size_t i = 0; i < profile->sites.count; i++)
+		vec_free(&profile->sites.items[i].frames.list);
+	vec_free(&profile->sites);
+	intern_free(&profile->strings);
+}
+
+/* One sampled object stands for so many: runtime/pprof/protomem.go, scaleHeapSample. */
+static double weight_of(const struct heap_profile *profile, uint64_t size)
+{
+	if (profile->rate <= 1)
+		return 1;
+	return 1 / -expm1(-(double)size / (double)profile->rate);
+}
+
+/* What so many sampled objects of a site stand for, in bytes. */
+static struct poisson_sum sum_of(const struct heap_profile *profile,
+				 const struct heap_profile_site *site, uint64_t objects)
+{
+	double each = weight_of(profile, site->size) * (double)site->size;
+
+	return (struct poisson_sum){.sum = each * (double)objects,
+				    .variance = each * each * (double)objects,
+				    .largest = each};
+}
+
+static uint64_t in_use(struct heap_sampled allocated, struct heap_sampled freed)
+{
+	return allocated.objects - MIN(freed.objects, allocated.objects);
+}
+
+/* At a rate of 1 every object is in the profile, and nothing is left to chance. */
+static struct bounds limits_of(const struct heap_profile *profile, const struct poisson_sum *sum)
+{
+	return profile->rate == 1 ? (struct bounds){sum->sum, sum->sum} : poisson_bounds(sum);
+}
+
+static int by_bytes(const void *left, const void *right)
+{
+	const struct heap_profile_site *a = left, *b = right;
+
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+void heap_profile_estimate(struct heap_profile *profile)
+{
+	struct poisson_sum total = {0};
+
+	for (size_t i = 0; i < profile->sites.count; i++) {
+		struct heap_profile_site *site = &profile->sites.items[i];
+		uint64_t objects = in_use(site->allocated, site->freed);
+		struct poisson_sum sum = sum_of(profile, site, objects);
+
+		site->objects = weight_of(profile, site->size) * (double)objects;
+		site->bytes = sum.sum;
+		site->limits = limits_of(profile, &sum);
+		profile->objects += site->objects;
+		poisson_add(&total, &sum);
+	}
+	profile->bytes = total.sum;
+	profile->limits = limits_of(profile, &total);
+	if (profile->sites.count)
+		qsort(profile->sites.items, profile->sites.count, sizeof(*profile->sites.items),
+		      by_bytes);
+}
+
+void heap_profile_history_free(struct heap_profile_history *history)
+{
+	vec_free(&history->sites);
+}
+
+static const struct heap_profile_past *past_of(const struct heap_profile_history *history,
+					       uint64_t id)
+{
+	static const struct heap_profile_past none;
+
+	for (size_t i = 0; i < history->sites.count; i++) {
+		if (history->sites.items[i].id == id)
+			return &history->sites.items[i];
+	}
+	return &none;
+}
+
+static void compare(const struct heap_profile *profile, const struct heap_profile_past *past,
+		    struct heap_profile_site *site)
+{
+	struct poisson_sum before = sum_of(profile, site, in_use(past->allocated, past->freed));
+	struct poisson_sum after = sum_of(profile, site, in_use(site->allocated, site->freed));
+	struct poisson_sum come =
+		sum_of(profile, site, site->allocated.objects - past->allocated.objects);
+	struct poisson_sum gone = sum_of(profile, site, site->freed.objects - past->freed.objects);
+
+	site->growth = after.sum - before.sum;
+	site->growth_limits = profile->rate == 1 ? (struct bounds){site->growth, site->growth}
+						 : poisson_growth(&before, &after, &come, &gone);
+}
+
+int heap_profile_history_add(struct heap_profile_history *history, struct heap_profile *profile)
+{
+	profile->readings = history->readings;
+	profile->span_ns = history->readings ? profile->time_ns - history->first_ns : 0;
+	for (size_t i = 0; i < profile->sites.count; i++) {
+		struct heap_profile_site *site = &profile->sites.items[i];
+		struct heap_profile_past *past;
+
+		if (history->readings) {
+			compare(profile, past_of(history, site->id), site);
+			continue;
+		}
+		past = vec_push(&history->sites);
+		if (!past)
+			return -ENOMEM;
+		*past = (struct heap_profile_past){site->id, site->allocated, site->freed};
+	}
+	if (!history->readings++)
+		history->first_ns = profile->time_ns;
+	return 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The heap profile that a Go program keeps of itself, as of a garbage collection: plain data, made
+ * by runtime/go_profile.c. Every allocated byte had the same chance to be sampled, so figures are
+ * estimates with limits. All strings are untrusted, and the profile's own.
+ */
+#ifndef LEAKMON_REPORT_HEAP_PROFILE_H
+#define LEAKMON_REPORT_HEAP_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/poisson.h"
+#include "base/vec.h"
+#include "symbol/intern.h"
+#include "symbol/symbolizer.h"
+
+struct heap_sampled {
+	uint64_t objects, bytes; /* that were sampled */
+};
+
+/* Objects of one size that one call stack allocated. */
+struct heap_profile_site {
+	uint64_t id;   /* of its stack and size; the same on every run of the program */
+	uint64_t size; /* of an object */
+	struct heap_sampled allocated, freed; /* since the program began */
+	double objects, bytes;		      /* in use, estimated */
+	struct bounds limits;		      /* of bytes, 95 % */
+	struct frames frames;		      /* innermost first; owned */
+	/* Since the first reading, of those after it. */
+	double growth;
+	struct bounds growth_limits;
+};
+
+struct heap_profile {
+	char version[24];  /* of Go; "": not known */
+	const char *why;   /* it is not known; static; NULL: it is */
+	uint64_t rate;	   /* bytes for each sample, on average; 0: not known, nothing is scaled */
+	bool collected;	   /* else no collection was there yet, and all samples are in it */
+	uint64_t readings; /* before this one */
+	uint64_t span_ns;  /* since the first */
+	uint64_t time_ns;  /* CLOCK_MONOTONIC */
+	uint64_t collected_ns; /* since the collection; 0: not known */
+	uint64_t collections;
+	double objects, bytes;
+	struct bounds limits;
+	VEC(struct heap_profile_site) sites; /* most bytes first */
+	struct intern strings;
+};
+
+void heap_profile_free(struct heap_profile *profile);
+
+/* Scales what was sampled, sums it up and sorts it. */
+void heap_profile_estimate(struct heap_profile *profile);
+
+/* What one program's readings are compared with. Zero-initialise. */
+struct heap_profile_history {
+	uint64_t first_ns, readings;
+	VEC(struct heap_profile_past) sites;
+};
+
+struct heap_profile_past {
+	uint64_t id;
+	struct heap_sampled allocated, freed; /* at the first reading */
+};
+
+/* Fills in the growth, and remembers the first reading. 0 or -ENOMEM. */
+int heap_profile_history_add(struct heap_profile_history *history, struct heap_profile *profile);
+void heap_profile_history_free(struct heap_profile_history *history);
+
+#endif
