@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#define JAVA "/usr/bin/java"
+#define JAVA_25 "/usr/lib/jvm/temurin-25-jdk-amd64/bin/java" /* is left out if it is not there */
 #define PLANTED 300
 #define CENSUS "HotspotCensus$"
 
@@ -32,7 +34,7 @@ static struct child *start(struct harness *harness, const char *const *options)
 	argv[count++] = classes;
 	argv[count++] = "HotspotCensus";
 	argv[count++] = "300";
-	return start_ready(harness, "/usr/bin/java", argv, NULL);
+	return start_ready(harness, java, argv, NULL);
 }
 
 static json_int_t count_of(json_t *report, const char *name)
@@ -112,18 +114,26 @@ static void expect_histogram(json_t *histogram, json_t *report)
 
 static void the_objects_of_every_collector_are_counted_as_the_vm_counts_them(void **state)
 {
-	static const char *const options[][4] = {
-		{"-XX:+UseG1GC"},
-		{"-XX:+UseSerialGC", "-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers"},
-		{"-XX:+UseParallelGC"},
+	static const struct {
+		const char *java, *options[4];
+	} runs[] = {
+		{JAVA, {"-XX:+UseG1GC"}},
+		{JAVA,
+		 {"-XX:+UseSerialGC", "-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers"}},
+		{JAVA, {"-XX:+UseParallelGC"}},
+		{JAVA_25, {"-XX:+UseG1GC", "-XX:+UseCompactObjectHeaders"}},
 	};
 	struct harness *harness = harness_any(state);
 
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		struct child *target = start(harness, options[i]);
-		json_t *truth = workload_ask(harness, target, "truth");
-		json_t *histogram = histogram_of(harness, target), *report;
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		json_t *truth, *histogram, *report;
+		struct child *target;
 
+		if (access(runs[i].java, X_OK))
+			continue;
+		target = start(harness, runs[i].java, runs[i].options);
+		truth = workload_ask(harness, target, "truth");
+		histogram = histogram_of(harness, target);
 		report = RETAIN(harness, target, "--top", "0");
 		walked_runtime_of(report, "hotspot");
 		expect_planted(truth, report);
@@ -185,7 +195,7 @@ static void what_holds_an_object_has_a_name(void **state)
 	};
 	static const char *const options[] = {"-XX:+UseG1GC", NULL};
 	struct harness *harness = harness_any(state);
-	struct child *target = start(harness, options);
+	struct child *target = start(harness, JAVA, options);
 
 	expect_garbage(RETAIN(harness, target, "--top", "0"));
 	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++)
@@ -196,7 +206,7 @@ static void a_collector_that_is_not_read_is_named(void **state)
 {
 	static const char *const options[] = {"-XX:+UseZGC", NULL};
 	struct harness *harness = harness_any(state);
-	struct child *target = start(harness, options);
+	struct child *target = start(harness, JAVA, options);
 	json_t *report = RETAIN(harness, target);
 
 	assert_string_equal(text_at(runtime_of(report, "hotspot"), "why_not_walked"),

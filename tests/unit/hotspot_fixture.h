@@ -385,6 +385,8 @@ static inline void forged_objects(struct forged *forged)
 		forged_refer(session, 12, forged->sessions);
 		forged->sessions = session;
 	}
+	/* Its lock is held. */
+	forged_put(forged->sessions, 0);
 	forged_put(forged->sessions + 16, forged_memory_malloc(&forged->memory, 100));
 	forged_refer(forged->mirrors[FORGED_SESSION], 32, forged->sessions);
 	forged->of_soft = forged_new(forged, FORGED_OBJECT, 16);

@@ -108,9 +108,16 @@ static uint64_t node_size(const struct sink_node *node)
 	return (uint64_t)node->size_high << 32 | node->size_low;
 }
 
+/* Objects of 8 bytes lie side by side: none has the address behind it, as block_reach() has it of
+ * malloc's blocks. */
+static uint64_t end_of(uint64_t start, uint64_t size)
+{
+	return start + MAX(size, (uint64_t)1);
+}
+
 static uint64_t node_end(const struct sink_node *node)
 {
-	return node->start + block_reach(node_size(node));
+	return end_of(node->start, node_size(node));
 }
 
 static int compare_nodes(const void *left_pointer, const void *right_pointer)
@@ -159,7 +166,7 @@ static void merge_push(struct merge *merge, uint64_t start, uint64_t size, uint3
 	if (merge->made.sites)
 		merge->made.sites[at] = site;
 	merge->made.count++;
-	merge->end = start + block_reach(size);
+	merge->end = end_of(start, size);
 }
 
 static void merge_block(struct merge *merge, uint32_t block)

@@ -577,7 +577,8 @@ static int walk_objects(struct walk *walk, uint64_t address, uint64_t end)
 			continue;
 		}
 		read_head(walk, address, end, words);
-		if (!words[0]) {
+		/* The mark alone is 0 while a thread holds the object's lock, from 21 on. */
+		if (!words[0] && !words[1]) {
 			address = skip_zeros(walk, address, end);
 			continue;
 		}
