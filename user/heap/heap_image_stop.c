@@ -373,6 +373,10 @@ static int stop_once(struct image_builder *builder)
 	heap_image->pause_ns = MAX(heap_image->pause_ns, hold.stop.ended_ns - hold.stop.began_ns);
 	if (hold.stood && builder->times.ended_ns)
 		log_pause(builder, &hold.stop);
+	else if (error == -EBUSY)
+		log_debug("pause: %zu threads stood for %llu us, at a bad moment",
+			  hold.stop.threads.count,
+			  (unsigned long long)(hold.stop.ended_ns - hold.stop.began_ns) / 1000);
 	stop_free(&hold.stop);
 	if (hold.stood)
 		return error == -EBUSY ? error : finish(builder, error);
