@@ -15,7 +15,7 @@
 #define CENSUS "HotspotCensus$"
 
 /* `options` end with NULL. Skips if there is no JDK. */
-static struct child *start(struct harness *harness, const char *const *options)
+static struct child *start(struct harness *harness, const char *java, const char *const *options)
 {
 	const char *argv[16] = {"java", "-Xmx128m"}, *const * option;
 	char classes[256];
