@@ -24,6 +24,9 @@
 /* How much more CPU time a process may use under probes than it was seen to use, before the first
  * window has told. */
 #define FIRST_SLOWER 3.0
+/* Setting probes costs leakmon time, too: windows of a process that idles come no more often than
+ * as if it lost so much of that. */
+#define IDLE_ATTACH 0.2
 /* The first window comes so long, on average, after it is earned: somebody may wait for it. */
 #define FIRST_DELAY_S 0.5
 /* For so long a process may run into probes while the last ones are set, and when the bound is
@@ -139,7 +142,7 @@ static bool is_earned(const struct window_budget *budget)
 static double windows_per_s(const struct window_budget *budget)
 {
 	double rate = budget->limit * fmax(budget->share, budget->floor) /
-		      fmax(expected_cost_s(budget), budget->attach_s);
+		      fmax(expected_cost_s(budget), IDLE_ATTACH * budget->attach_s);
 
 	return budget->windows ? rate : fmax(rate, 1 / FIRST_DELAY_S);
 }
