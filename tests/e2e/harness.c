@@ -3,6 +3,7 @@
 
 #include <linux/bpf.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 static const char *setting(const char *name, const char *otherwise)
@@ -221,4 +222,29 @@ json_t *monitor_snapshot(struct harness *harness, struct child *monitor)
 pid_t workload_child(struct harness *harness, struct child *workload)
 {
 	return (pid_t)number_at(workload_ask(harness, workload, "child"), "pid");
+}
+
+void memory_group_make(const struct child *target, char *path, size_t size)
+{
+	static const char *const mounts[] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"};
+
+	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		char name[160];
+		FILE *file;
+
+		snprintf(path, size, "%s/leakmon-memory-%s", mounts[i], target->pid_text);
+		if (mkdir(path, 0755))
+			continue;
+		snprintf(name, sizeof(name), "%s/cgroup.procs", path);
+		file = fopen(name, "w");
+		assert_non_null(file);
+		fprintf(file, "%s\n", target->pid_text);
+		assert_int_equal(fclose(file), 0);
+		snprintf(name, sizeof(name), "%s/memory.stat", path);
+		if (!access(name, R_OK))
+			return;
+		rmdir(path);
+	}
+	print_message("SKIPPED: no group with a memory controller can be made here\n");
+	skip();
 }

@@ -102,6 +102,10 @@ json_t *workload_ask(struct harness *harness, struct child *workload, const char
 /* The process that it made last, by its answer to "child". */
 pid_t workload_child(struct harness *harness, struct child *workload);
 
+/* A group of its own for a process, of the hierarchy that has the memory controller; skips the test
+ * if none can be made. To be removed when the process has ended. */
+void memory_group_make(const struct child *target, char *path, size_t size);
+
 /* MONITOR(h, "-p", pid): starts leakmon. */
 struct child *monitor_start(struct harness *harness, const char *const *argv, before_exec prepare);
 #define MONITOR(harness, ...) monitor_start(harness, ARGUMENTS("leakmon", __VA_ARGS__), NULL)

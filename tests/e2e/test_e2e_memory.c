@@ -254,32 +254,6 @@ static void huge_pages_of_which_a_tenth_is_used_are_no_leak(void **state)
 	expect_conclusion(conclusion_of(report), &cause);
 }
 
-/* A group of its own for a process, of the hierarchy that has the memory controller. */
-static void group_make(const struct child *target, char *path, size_t size)
-{
-	static const char *const mounts[] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"};
-
-	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
-		char name[160];
-		FILE *file;
-
-		snprintf(path, size, "%s/leakmon-memory-%s", mounts[i], target->pid_text);
-		if (mkdir(path, 0755))
-			continue;
-		snprintf(name, sizeof(name), "%s/cgroup.procs", path);
-		file = fopen(name, "w");
-		assert_non_null(file);
-		fprintf(file, "%s\n", target->pid_text);
-		assert_int_equal(fclose(file), 0);
-		snprintf(name, sizeof(name), "%s/memory.stat", path);
-		if (!access(name, R_OK))
-			return;
-		rmdir(path);
-	}
-	print_message("SKIPPED: no group with a memory controller can be made here\n");
-	skip();
-}
-
 static json_t *group_of(json_t *report)
 {
 	json_t *groups = json_object_get(report, "cgroups");
@@ -295,7 +269,7 @@ static void expect_group_cause(struct harness *harness, const struct cause *caus
 	json_t *group, *first;
 	char path[96];
 
-	group_make(target, path, sizeof(path));
+	memory_group_make(target, path, sizeof(path));
 	monitor = MONITOR(harness, "memory", "--cgroup", path, "--format", "json", "3600");
 	child_wait_text(harness, monitor, &monitor->err, "what has grown since");
 	workload_do(harness, target, cause->command);

@@ -47,6 +47,23 @@ static double growth_at(json_t *entry, const char *key)
 	return json_number_value(json_object_get(json_object_get(entry, "growth"), key));
 }
 
+/* The group in which a process of that control group counts; NULL: it is in no report yet. */
+static json_t *group_of(json_t *report, const char *path)
+{
+	json_t *group;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "groups"), i, group)
+	{
+		const char *cgroup = json_string_value(json_object_get(group, "cgroup"));
+
+		if (cgroup && strstr(path, cgroup) && strlen(cgroup) > 1 &&
+		    !strcmp(strrchr(path, '/'), strrchr(cgroup, '/')))
+			return group;
+	}
+	return NULL;
+}
+
 /* Reports until the process has that verdict; the harness limits how long. */
 static json_t *report_with_verdict(struct harness *harness, struct child *monitor, pid_t pid,
 				   const char *verdict)
@@ -330,6 +347,31 @@ static void what_the_budget_does_not_cover_is_shed_and_said(void **state)
 	assert_non_null(strstr(monitor->err.text, "not counting mappings"));
 }
 
+/* Nobody maps it: the group grows, and none of its processes. */
+static void tmpfs_that_grows_makes_its_group_a_suspect(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "grower", "shared", "4000"), *monitor;
+	json_t *report, *group, *part;
+	char path[96];
+
+	memory_group_make(target, path, sizeof(path));
+	monitor = MONITOR_JSON(harness, "--no-stacks", "--budget", "100%", "0.2");
+	do {
+		report = monitor_report(harness, monitor);
+		group = group_of(report, path);
+	} while (!group || strcmp(word_at(group, "verdict"), "leaking") != 0);
+	assert_string_equal(word_at(group, "kind"), "charged");
+	part = json_array_get(json_object_get(json_object_get(group, "split"), "parts"), 0);
+	assert_string_equal(json_string_value(json_object_get(part, "part")), "tmpfs");
+	assert_true(real_at(part, "growth_bytes") > 1 << 20);
+	assert_string_not_equal(word_at(entry_of(report, target->pid, NULL), "verdict"), "leaking");
+	interrupt(harness, monitor);
+	child_signal(target, SIGKILL);
+	child_end(harness, target);
+	rmdir(path);
+}
+
 /* Half, a third and a sixth of what grows come from three sites. */
 static void escalation_finds_the_sites_and_their_shares(void **state)
 {
@@ -452,6 +494,7 @@ int main(void)
 		e2e_test(count_and_contract_are_those_of_every_report),
 		e2e_test(top_cuts_and_sigusr1_reports_now),
 		e2e_test(what_the_budget_does_not_cover_is_shed_and_said),
+		e2e_test(tmpfs_that_grows_makes_its_group_a_suspect),
 		e2e_test(escalation_finds_the_sites_and_their_shares),
 		e2e_test(suspects_are_profiled_unless_exact_tracking_is_asked_for),
 		e2e_test(escalation_finds_who_maps),

@@ -73,6 +73,46 @@ static void anonymous_memory_and_swap_are_charged(void **state)
 	assert_true(isnan(groups_parse_stat("anon\n", true)));
 }
 
+/* What no process has and the kernel keeps: shared memory, sockets, its own but for what it takes
+ * back; page cache is not of it. */
+static void tmpfs_and_kernel_memory_are_a_part_of_their_own(void **state)
+{
+	static const char v1[] = "cache 1\ntotal_cache 9000\ntotal_rss 4096\ntotal_shmem 8000\n";
+	static const char v2[] = "anon 1\nfile 500\nkernel 70\nkernel_stack 16\nsock 5\nshmem 400\n"
+				 "slab_reclaimable 30\nslab 40\n";
+	struct cgroup_figures figures;
+
+	(void)state;
+	groups_parse_split(v1, false, &figures);
+	assert_int_equal(figures.shmem, 8000);
+	assert_int_equal(figures.file, 1000);
+	assert_true(figures.kernel == CGROUP_NOT_KNOWN);
+	assert_float_equal(groups_charged(&figures, 0), 8000, 0);
+	figures.kernel = 100;
+	assert_float_equal(groups_charged(&figures, 0), 8100, 0);
+	groups_parse_split(v2, true, &figures);
+	assert_int_equal(figures.file, 100);
+	assert_int_equal(figures.kernel_stack, 16);
+	assert_float_equal(groups_charged(&figures, 30), 445, 0);
+	groups_parse_split("", true, &figures);
+	assert_true(isnan(groups_charged(&figures, 0)));
+}
+
+static void the_part_that_grew_most_comes_first(void **state)
+{
+	struct triage_split split = {.since_s = 60};
+	struct triage_part parts[TRIAGE_PARTS_MAX];
+
+	(void)state;
+	groups_parse_split("anon 900\nfile 300\nshmem 100\nkernel 7\n", true, &split.before);
+	groups_parse_split("anon 910\nfile 700\nshmem 400\nkernel 7\n", true, &split.now);
+	assert_int_equal(triage_split_parts(&split, parts), 4);
+	assert_string_equal(parts[0].name, "tmpfs");
+	assert_float_equal(parts[0].grown, 300, 0);
+	assert_string_equal(parts[1].name, "page-cache");
+	assert_string_equal(parts[3].name, "kernel");
+}
+
 static void kills_are_counted_whatever_else_is(void **state)
 {
 	(void)state;
@@ -90,6 +130,8 @@ int main(void)
 		cmocka_unit_test(memory_is_where_the_controller_is),
 		cmocka_unit_test(what_a_container_makes_below_itself_is_one_group),
 		cmocka_unit_test(anonymous_memory_and_swap_are_charged),
+		cmocka_unit_test(tmpfs_and_kernel_memory_are_a_part_of_their_own),
+		cmocka_unit_test(the_part_that_grew_most_comes_first),
 		cmocka_unit_test(kills_are_counted_whatever_else_is),
 	};
 

@@ -90,7 +90,7 @@ static void what_is_not_known_is_left_out(void **state)
 	series_free(&series);
 }
 
-/* 10,000 processes must fit: 1.3 KiB each at first, 5 KiB after days. */
+/* 10,000 processes must fit: 1.5 KiB each at first, 6 KiB after days. */
 static void memory_is_bounded(void **state)
 {
 	struct series series = {0};
@@ -100,7 +100,7 @@ static void memory_is_bounded(void **state)
 	fill(&series, 300000);
 	for (unsigned level = 0; level < SERIES_LEVELS; level++)
 		bytes += series.levels[level].capacity * sizeof(struct series_point);
-	assert_int_equal(bytes, SERIES_LEVELS * SERIES_POINTS * 20);
+	assert_int_equal(bytes, SERIES_LEVELS * SERIES_POINTS * 24);
 	series_free(&series);
 	fill(&series, 8);
 	assert_int_equal(series.levels[0].capacity, 8);

@@ -6,10 +6,14 @@
  *   grower cache KIB SECONDS     fills a cache, then only turns it over
  *   grower batch KIB PERIOD_MS   works up to KIB, frees it all, again and again
  *   grower peaks KIB_PER_S       allocates ever more at once and frees it all, and malloc keeps it
+ *   grower shared KIB_PER_S      writes into memory that no process maps, and keeps it
  *   grower idle                  sleeps
  *   grower threads|files|maps PER_S
  *   grower forgotten PER_S       threads that end at once and are never joined
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "workload.h"
 
 #include <limits.h>
@@ -191,14 +195,30 @@ static void maps(void)
 	by_rate(one_mapping);
 }
 
+/* tmpfs, as a file that nobody maps is in it. */
+static void shared(void)
+{
+	static const char kib[1024] = {1};
+	static int fd;
+
+	if (!fd)
+		fd = memfd_create("shared", 0);
+	while (done < (uint64_t)(elapsed_s() * (double)first)) {
+		if (write(fd, kib, sizeof(kib)) != sizeof(kib))
+			_exit(117);
+		done++;
+	}
+}
+
 static void idle(void)
 {
 }
 
 static const struct command courses[] = {
-	{"leak", leak, false},	     {"cache", cache, false},	      {"batch", batch, false},
-	{"threads", threads, false}, {"files", files, false},	      {"maps", maps, false},
-	{"idle", idle, false},	     {"forgotten", forgotten, false}, {"peaks", peaks, false},
+	{"leak", leak, false},	     {"cache", cache, false}, {"batch", batch, false},
+	{"threads", threads, false}, {"files", files, false}, {"maps", maps, false},
+	{"shared", shared, false},   {"idle", idle, false},   {"forgotten", forgotten, false},
+	{"peaks", peaks, false},
 };
 
 int main(int argc, char **argv)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "report/triage_report.h"
 
+#include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +12,9 @@
 const char *growth_kind_name(enum quantity kind)
 {
 	static const char *const names[] = {
-		[QUANTITY_HEAP] = "heap",
-		[QUANTITY_MAPPING] = "mapping",
-		[QUANTITY_THREADS] = "threads",
-		[QUANTITY_FILES] = "files",
+		[QUANTITY_HEAP] = "heap",	[QUANTITY_MAPPING] = "mapping",
+		[QUANTITY_THREADS] = "threads", [QUANTITY_FILES] = "files",
+		[QUANTITY_CHARGED] = "charged",
 	};
 	_Static_assert(ARRAY_SIZE(names) == QUANTITY_MAX_, "a name for every quantity");
 
@@ -42,6 +43,58 @@ const char *triage_entry_verdict(const struct triage_entry *entry)
 	if (entry->cause && entry->cause->no_leak && trend_is_suspect(entry->growth.verdict))
 		return entry->cause->verdict;
 	return trend_verdict_name(entry->growth.verdict);
+}
+
+static double figure_of(uint64_t figure)
+{
+	return figure == CGROUP_NOT_KNOWN ? NAN : (double)figure;
+}
+
+/* Descending by growth; unknown growth last. */
+static int by_growth(const void *left, const void *right)
+{
+	const struct triage_part *a = left, *b = right;
+	double mine = isnan(a->grown) ? -INFINITY : a->grown;
+	double its = isnan(b->grown) ? -INFINITY : b->grown;
+
+	if (mine != its)
+		return mine < its ? 1 : -1;
+	return (a->bytes < b->bytes) - (a->bytes > b->bytes);
+}
+
+size_t triage_split_parts(const struct triage_split *split,
+			  struct triage_part parts[TRIAGE_PARTS_MAX])
+{
+#define PART(member) offsetof(struct cgroup_figures, member)
+	static const struct {
+		const char *name, *words;
+		size_t offset;
+	} rows[] = {
+		{"anonymous", "anonymous", PART(anon)},
+		{"swap", "swapped out", PART(swap)},
+		{"tmpfs", "tmpfs and shared memory", PART(shmem)},
+		{"page-cache", "page cache", PART(file)},
+		{"kernel", "kernel", PART(kernel)},
+		{"slab", "of it slab", PART(slab)},
+		{"sock", "sockets", PART(sock)},
+		{"kernel-stacks", "of it kernel stacks", PART(kernel_stack)},
+	};
+#undef PART
+	_Static_assert(ARRAY_SIZE(rows) <= TRIAGE_PARTS_MAX, "room for all");
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *now = (const char *)&split->now, *before = (const char *)&split->before;
+		double bytes = figure_of(*(const uint64_t *)(const void *)(now + rows[i].offset));
+		double was = figure_of(*(const uint64_t *)(const void *)(before + rows[i].offset));
+
+		if (!isnan(bytes) && (bytes > 0 || was > 0))
+			parts[count++] = (struct triage_part){rows[i].name, rows[i].words, bytes,
+							      bytes - was};
+	}
+	if (count)
+		qsort(parts, count, sizeof(*parts), by_growth);
+	return count;
 }
 
 void triage_samples_free(struct triage_samples *samples)
@@ -90,6 +143,7 @@ static const struct {
 	[QUANTITY_MAPPING] = {"mmap", "mappings", "leakmon --mappings -p %d"},
 	[QUANTITY_THREADS] = {"thread creation", "threads", "leakmon threads -p %d"},
 	[QUANTITY_FILES] = {"open files", "files", "ls -l /proc/%d/fd"},
+	[QUANTITY_CHARGED] = {"charges", NULL, "leakmon memory -p %d 60"},
 };
 _Static_assert(ARRAY_SIZE(sampling) == QUANTITY_MAX_, "a row for every quantity");
 

@@ -10,6 +10,7 @@
 
 #include "base/vec.h"
 #include "proc/container.h"
+#include "report/cgroup_report.h"
 #include "report/report.h"
 #include "report/runtime_label.h"
 #include "report/trend.h"
@@ -19,6 +20,10 @@ enum quantity {
 	QUANTITY_MAPPING, /* mappings */
 	QUANTITY_THREADS, /* threads that live */
 	QUANTITY_FILES,	  /* open files */
+	/* Memory of a control group that is no process's, and that the kernel does not take back
+	 * when it runs short: tmpfs and shared memory, sockets, its own; in bytes. NAN of
+	 * processes. */
+	QUANTITY_CHARGED,
 	QUANTITY_MAX_,
 };
 
@@ -54,7 +59,7 @@ struct growth {
 /* Whether there is no verdict yet, but it grows: to be listed next to the suspects. */
 bool growth_is_early(const struct growth *growth);
 
-/* "heap", "mapping", "threads", "files": as JSON has it. */
+/* "heap", "mapping", "threads", "files", "charged": as JSON has it. */
 const char *growth_kind_name(enum quantity kind);
 
 #define TRIAGE_SPARK_POINTS 16
@@ -128,6 +133,23 @@ struct triage_cause {
 	int64_t grown, live; /* bytes; of them in live blocks */
 };
 
+/* What the kernel charges to a control group, by parts, and what it was some minutes before. */
+struct triage_split {
+	struct cgroup_figures now, before;
+	double since_s; /* between them */
+};
+
+/* A part of it: "tmpfs", "page-cache"; NULL: there is no such part. Bytes, NAN: not known. */
+struct triage_part {
+	const char *name, *words; /* static */
+	double bytes, grown;
+};
+
+/* The parts that are known and not nothing, those that grew most first; returns how many. */
+#define TRIAGE_PARTS_MAX 8
+size_t triage_split_parts(const struct triage_split *split,
+			  struct triage_part parts[TRIAGE_PARTS_MAX]);
+
 struct triage_entry {
 	pid_t pid;			   /* 0: a container or cgroup */
 	const char *comm;		   /* untrusted; "" for a cgroup */
@@ -147,6 +169,7 @@ struct triage_entry {
 	/* NULL: no suspect, or without a garbage collector */
 	const struct managed_growth *managed;
 	const struct triage_cause *cause; /* NULL: not looked at, or nothing to explain yet */
+	const struct triage_split *split; /* of a group that the kernel charges; NULL: none */
 };
 
 /* What is sampled for a kind: "page faults"; and the unit of its amounts: "threads", NULL: bytes.

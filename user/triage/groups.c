@@ -128,6 +128,8 @@ static void group_free(struct group *group)
 	cleanup_close(&group->stat_fd);
 	cleanup_close(&group->swap_fd);
 	cleanup_close(&group->oom_fd);
+	cleanup_close(&group->kernel_fd);
+	cleanup_close(&group->sock_fd);
 	container_free(group->container);
 	series_free(&group->series);
 	free(group->path);
@@ -218,8 +220,12 @@ static void open_files(const struct groups *groups, struct group *group)
 						      : "memory.events.local",
 			       O_RDONLY | O_CLOEXEC);
 	group->oom_kills = read_kills(group);
-	if (groups->mount.unified)
+	if (groups->mount.unified) {
 		group->swap_fd = openat(fd, "memory.swap.current", O_RDONLY | O_CLOEXEC);
+		return;
+	}
+	group->kernel_fd = openat(fd, "memory.kmem.usage_in_bytes", O_RDONLY | O_CLOEXEC);
+	group->sock_fd = openat(fd, "memory.kmem.tcp.usage_in_bytes", O_RDONLY | O_CLOEXEC);
 }
 
 static struct group *group_new(struct groups *groups, const char *path,
@@ -229,7 +235,8 @@ static struct group *group_new(struct groups *groups, const char *path,
 
 	if (!group)
 		return NULL;
-	group->stat_fd = group->swap_fd = group->oom_fd = -1;
+	group->stat_fd = group->swap_fd = group->oom_fd = group->kernel_fd = group->sock_fd = -1;
+	group->before_s = group->next_s = -1;
 	group->first_seen_s = now_s;
 	group->path = strdup(path);
 	group->container = container_copy(container);
@@ -386,13 +393,103 @@ double groups_parse_stat(const char *text, bool unified)
 	return (double)anonymous + (double)swap;
 }
 
-static void read_charge(const struct groups *groups, struct group *group)
+void groups_parse_split(const char *text, bool unified, struct cgroup_figures *figures)
+{
+#define FIGURE(member) offsetof(struct cgroup_figures, member)
+	static const struct {
+		const char *name[2]; /* v1, v2; NULL: in no line */
+		size_t offset;
+	} rows[] = {
+		{{"total_rss", "anon"}, FIGURE(anon)},
+		{{"total_swap", NULL}, FIGURE(swap)},
+		{{"total_cache", "file"}, FIGURE(file)},
+		{{"total_shmem", "shmem"}, FIGURE(shmem)},
+		{{NULL, "kernel"}, FIGURE(kernel)},
+		{{NULL, "slab"}, FIGURE(slab)},
+		{{NULL, "sock"}, FIGURE(sock)},
+		{{NULL, "pagetables"}, FIGURE(page_tables)},
+		{{NULL, "kernel_stack"}, FIGURE(kernel_stack)},
+	};
+#undef FIGURE
+
+	memset(figures, 0xff, sizeof(*figures)); /* CGROUP_NOT_KNOWN */
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (rows[i].name[unified])
+			stat_number(text, rows[i].name[unified],
+				    (uint64_t *)(void *)((char *)figures + rows[i].offset));
+	}
+	if (figures->shmem != CGROUP_NOT_KNOWN && figures->file != CGROUP_NOT_KNOWN)
+		figures->file -= MIN(figures->shmem, figures->file);
+}
+
+double groups_charged(const struct cgroup_figures *figures, uint64_t reclaimable_slab)
+{
+	const uint64_t parts[] = {figures->shmem, figures->kernel, figures->sock};
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (parts[i] != CGROUP_NOT_KNOWN)
+			sum += parts[i];
+	}
+	return figures->shmem == CGROUP_NOT_KNOWN ? NAN
+						  : (double)(sum - MIN(reclaimable_slab, sum));
+}
+
+/* How long the parts of a split are compared with the same reading. */
+#define SPLIT_S 300.0
+
+static void take_split(struct group *group, const struct cgroup_figures *figures, double now_s)
+{
+	struct triage_split *split = &group->split;
+
+	if (group->before_s < 0) {
+		split->before = group->next = *figures;
+		group->before_s = group->next_s = now_s;
+	}
+	if (now_s - group->next_s >= SPLIT_S) {
+		split->before = group->next;
+		group->before_s = group->next_s;
+		group->next = *figures;
+		group->next_s = now_s;
+	}
+	split->now = *figures;
+	split->since_s = now_s - group->before_s;
+}
+
+static void read_number(int fd, uint64_t *number)
+{
+	char text[32];
+
+	if (file_text(fd, text, sizeof(text)))
+		sscanf(text, "%" SCNu64, number);
+}
+
+static void read_split(struct group *group, const char *text, bool unified, double now_s)
+{
+	struct cgroup_figures figures;
+	uint64_t reclaimable = 0;
+
+	groups_parse_split(text, unified, &figures);
+	if (unified) {
+		stat_number(text, "slab_reclaimable", &reclaimable);
+		read_number(group->swap_fd, &figures.swap);
+	} else {
+		read_number(group->kernel_fd, &figures.kernel);
+		read_number(group->sock_fd, &figures.sock);
+	}
+	group->quantities.values[QUANTITY_CHARGED] = groups_charged(&figures, reclaimable);
+	take_split(group, &figures, now_s);
+}
+
+static void read_charge(const struct groups *groups, struct group *group, double now_s)
 {
 	char text[8192];
 	double bytes;
 
+	group->quantities.values[QUANTITY_CHARGED] = NAN;
 	if (!file_text(group->stat_fd, text, sizeof(text)))
 		return;
+	read_split(group, text, groups->mount.unified, now_s);
 	bytes = groups_parse_stat(text, groups->mount.unified);
 	if (isnan(bytes))
 		return;
@@ -415,7 +512,7 @@ int groups_poll(struct groups *groups, struct population *population, double now
 	for (size_t i = 0; i < groups->list.count && !error; i++) {
 		struct group *group = groups->list.items[i];
 
-		read_charge(groups, group);
+		read_charge(groups, group, now_s);
 		/* Sums over processes that come and go say nothing about mappings. */
 		group->quantities.values[QUANTITY_MAPPING] = NAN;
 		error = series_add(&group->series, now_s, &group->quantities);

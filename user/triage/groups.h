@@ -37,6 +37,10 @@ struct group {
 	char *path;		      /* cgroup, cut behind the container's own; untrusted; owned */
 	struct container *container;  /* owned; NULL: none */
 	int stat_fd, swap_fd, oom_fd; /* -1: not open */
+	int kernel_fd, sock_fd;	      /* v1: the kernel's memory, and that of TCP's buffers */
+	struct triage_split split;    /* of the latest poll, and of one 5 to 10 minutes before */
+	struct cgroup_figures next;   /* what the split is compared with after that */
+	double before_s, next_s;      /* when these were read; negative: never */
 	uint64_t oom_kills;	      /* that the kernel counts, and whose victims are found */
 	unsigned unclaimed;	      /* polls since there are more, whose victims are not */
 	bool charged;		      /* memory is what the kernel charges, and no sum */
@@ -78,5 +82,13 @@ uint64_t groups_parse_kills(const char *text);
 
 /* Bytes of anonymous memory and swap in the text of memory.stat; NAN: not there. */
 double groups_parse_stat(const char *text, bool unified);
+
+/* The parts that memory.stat tells of; CGROUP_NOT_KNOWN: not there. v1 has the kernel's memory and
+ * the sockets in files of their own. */
+void groups_parse_split(const char *text, bool unified, struct cgroup_figures *figures);
+
+/* What of these is no process's and stays (QUANTITY_CHARGED), without slab that the kernel takes
+ * back; NAN: not known. */
+double groups_charged(const struct cgroup_figures *figures, uint64_t reclaimable_slab);
 
 #endif

@@ -132,10 +132,9 @@ void series_free(struct series *series)
 static const struct {
 	double quantum, leaking, bytes;
 } kinds[] = {
-	[QUANTITY_HEAP] = {1024 * KIB, 1024 * KIB, 1},
-	[QUANTITY_MAPPING] = {16, 32, 16 * KIB},
-	[QUANTITY_THREADS] = {4, 8, 256 * KIB},
-	[QUANTITY_FILES] = {16, 32, 32 * KIB},
+	[QUANTITY_HEAP] = {1024 * KIB, 1024 * KIB, 1},	  [QUANTITY_MAPPING] = {16, 32, 16 * KIB},
+	[QUANTITY_THREADS] = {4, 8, 256 * KIB},		  [QUANTITY_FILES] = {16, 32, 32 * KIB},
+	[QUANTITY_CHARGED] = {1024 * KIB, 1024 * KIB, 1},
 };
 
 _Static_assert(ARRAY_SIZE(kinds) == QUANTITY_MAX_, "a row for every quantity");

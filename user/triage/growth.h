@@ -15,7 +15,7 @@
  * reading every 5 s that is the last 5 minutes, 43 minutes, 6 hours and 45 hours: a leak of 1 MiB a
  * minute stands out in the first, one of 1 MiB an hour in the third.
  *
- * At most 6 KiB, and 1 KiB in the first minutes.
+ * At most 6 KiB, and 1.5 KiB in the first minutes.
  */
 
 #define SERIES_LEVELS VERDICT_WINDOWS

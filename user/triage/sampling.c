@@ -218,7 +218,8 @@ static const unsigned sample_kinds[] = {
 	[QUANTITY_HEAP] = LM_SAMPLE_FAULT,
 	[QUANTITY_MAPPING] = LM_SAMPLE_MAPPING,
 	[QUANTITY_THREADS] = LM_SAMPLE_THREAD,
-	[QUANTITY_FILES] = 0, /* nothing to probe: /proc tells */
+	[QUANTITY_FILES] = 0,	/* nothing to probe: /proc tells */
+	[QUANTITY_CHARGED] = 0, /* nor of a group */
 };
 
 _Static_assert(ARRAY_SIZE(sample_kinds) == QUANTITY_MAX_, "a row for every quantity");

@@ -59,6 +59,8 @@ static void entry_of_group(struct triage_entry *entry, const struct group *group
 		.age_s = now_s - group->first_seen_s,
 		.now = group->quantities,
 	};
+	if (group->charged)
+		entry->split = &group->split;
 	growth_of(&entry->growth, &group->series, group->born_s);
 	fill_spark(entry, &group->series);
 }

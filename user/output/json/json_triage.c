@@ -161,6 +161,27 @@ static void samples_write(struct json_writer *json, const struct triage_entry *e
 	json_close(json, '}');
 }
 
+/* Of a group: what the kernel charges to it, the part that grew most first. */
+static void split_write(struct json_writer *json, const struct triage_entry *entry)
+{
+	struct triage_part parts[TRIAGE_PARTS_MAX];
+	size_t count = triage_split_parts(entry->split, parts);
+
+	count_write(json, "charged_bytes", entry->now.values[QUANTITY_CHARGED]);
+	json_open(json, "split", '{');
+	json_put_real(json, "since_s", entry->split->since_s);
+	json_open(json, "parts", '[');
+	for (size_t i = 0; i < count; i++) {
+		json_open(json, NULL, '{');
+		json_put_string(json, "part", parts[i].name);
+		json_put_real(json, "bytes", parts[i].bytes);
+		json_put_real(json, "growth_bytes", parts[i].grown);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
 static void entry_write(struct json_writer *json, const struct triage_entry *entry)
 {
 	const double *now = entry->now.values;
@@ -183,6 +204,8 @@ static void entry_write(struct json_writer *json, const struct triage_entry *ent
 	count_write(json, "file_count", now[QUANTITY_FILES]);
 	count_write(json, "mapping_count", now[QUANTITY_MAPPING]);
 	growth_write(json, entry);
+	if (entry->split)
+		split_write(json, entry);
 	if (entry->managed)
 		managed_write(json, entry);
 	if (entry->sampled)

@@ -108,7 +108,7 @@ static void suspects_write(FILE *out, const struct suspects *suspects)
 		size_t offset;
 	} metrics[] = {
 		{"suspect_growth_per_second",
-		 "Growth of the kind: bytes of heap, mappings, threads, files.",
+		 "Growth of the kind: bytes of heap, mappings, threads, files, charged bytes.",
 		 offsetof(struct suspect, per_s)},
 		{"suspect_memory_growth_bytes_per_second", "Growth of anonymous memory.",
 		 offsetof(struct suspect, memory_per_s)},
@@ -130,6 +130,26 @@ static void suspects_write(FILE *out, const struct suspects *suspects)
 			fprintf(out, "leakmon_%s", metrics[i].name);
 			suspect_labels(out, suspect);
 			fprintf(out, "} %.10g\n", *(const double *)(const void *)field);
+		}
+	}
+}
+
+/* What the kernel charges to groups that are suspects, by parts. */
+static void split_write(FILE *out, const struct suspects *suspects)
+{
+	prom_header(out, "suspect_group_bytes", "gauge",
+		    "Memory that the kernel charges to a suspect control group, by parts.");
+	for (size_t i = 0; i < suspects->count; i++) {
+		const struct triage_entry *entry = suspects->items[i].entry;
+		struct triage_part parts[TRIAGE_PARTS_MAX];
+		size_t count = entry->split ? triage_split_parts(entry->split, parts) : 0;
+
+		for (size_t j = 0; j < count; j++) {
+			fputs("leakmon_suspect_group_bytes", out);
+			prom_label(out, "cgroup", entry->cgroup, "{");
+			prom_container_labels(out, entry->container);
+			prom_label(out, "part", parts[j].name, ",");
+			fprintf(out, "} %.10g\n", parts[j].bytes);
 		}
 	}
 }
@@ -252,6 +272,7 @@ int prom_triage_write(FILE *out, const void *data)
 		error = suspects_collect(&suspects, "group", &report->groups);
 	if (!error) {
 		suspects_write(out, &suspects);
+		split_write(out, &suspects);
 		verdicts_write(out, report);
 		limits_write(out, report);
 		prom_kills_write(out, report->oom);

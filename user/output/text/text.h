@@ -127,6 +127,8 @@ void text_triage_short_write(FILE *out, const struct triage_report *report,
 void text_triage_evidence_write(FILE *out, const struct growth *growth);
 /* Likewise, of an entry with a garbage collector: what its heap has to do with the growth. */
 void text_triage_managed_write(FILE *out, const struct triage_entry *entry);
+/* A group's parts, the one that grew most first. */
+void text_triage_split_write(FILE *out, const struct triage_split *split, size_t most);
 
 /* Pieces of the two for other reports. "global cache [holder]": */
 void text_retain_root_write(FILE *out, const struct retained_root *root);

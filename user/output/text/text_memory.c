@@ -255,7 +255,7 @@ static void process_write(FILE *out, const struct memory_report *report,
 /* Groups: what the kernel charges to them. */
 
 static void figure_write(FILE *out, const struct cgroup_memory *group, const char *words,
-			 uint64_t value)
+			 uint64_t value, int64_t grown)
 {
 	char text[16];
 
@@ -265,7 +265,10 @@ static void figure_write(FILE *out, const struct cgroup_memory *group, const cha
 		group->figures.current ? 100 * (double)value / (double)group->figures.current
 				       : 0.0);
 	bar_write(out, value, group->figures.current);
-	fprintf(out, " %s\n", words);
+	fprintf(out, " %s", words);
+	if (grown)
+		fprintf(out, ", %s", units_bytes(text, (double)grown, "+"));
+	fputc('\n', out);
 }
 
 static void group_head_write(FILE *out, const struct cgroup_memory *group)
@@ -285,9 +288,55 @@ static void group_head_write(FILE *out, const struct cgroup_memory *group)
 	fputc('\n', out);
 }
 
-static void group_write(FILE *out, const struct cgroup_memory *group)
+struct group_part {
+	const char *words;
+	uint64_t value;
+	int64_t grown;
+};
+
+/* What grew most comes first, then what is most. */
+static int by_growth(const void *left, const void *right)
+{
+	const struct group_part *a = left, *b = right;
+
+	if (a->grown != b->grown)
+		return a->grown < b->grown ? 1 : -1;
+	return (a->value < b->value) - (a->value > b->value);
+}
+
+static int64_t grown_by(const struct cgroup_memory *group, const char *name)
+{
+	for (size_t i = 0; i < group->conclusion.cause_count && group->has_conclusion; i++) {
+		if (!strcmp(group->conclusion.causes[i].name, name))
+			return group->conclusion.causes[i].bytes;
+	}
+	return 0;
+}
+
+static void figures_write(FILE *out, const struct cgroup_memory *group)
 {
 	const struct cgroup_figures *figures = &group->figures;
+	const struct cgroup_conclusion *grown = &group->conclusion;
+	struct group_part parts[] = {
+		{"anonymous", figures->anon, grown->anon},
+		{"page cache", figures->file, grown->file},
+		{"tmpfs and shared memory", figures->shmem, grown->shmem},
+		{"kernel", figures->kernel, grown->kernel},
+		{"kernel: slab", figures->slab, grown_by(group, "slab")},
+		{"kernel: sockets", figures->sock, grown_by(group, "sock")},
+		{"kernel: page tables", figures->page_tables, grown_by(group, "page-tables")},
+		{"kernel: stacks", figures->kernel_stack, grown_by(group, "kernel-stacks")},
+	};
+
+	if (group->has_conclusion && grown->verdict != CGROUP_STEADY)
+		qsort(parts, ARRAY_SIZE(parts), sizeof(*parts), by_growth);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		figure_write(out, group, parts[i].words, parts[i].value,
+			     group->has_conclusion ? parts[i].grown : 0);
+}
+
+static void group_write(FILE *out, const struct cgroup_memory *group)
+{
 	char pss[16], anon[16];
 
 	fputs("control group ", out);
@@ -297,14 +346,9 @@ static void group_write(FILE *out, const struct cgroup_memory *group)
 		return;
 	}
 	group_head_write(out, group);
-	figure_write(out, group, "anonymous", figures->anon);
-	figure_write(out, group, "page cache", figures->file);
-	figure_write(out, group, "tmpfs and shared memory", figures->shmem);
-	figure_write(out, group, "kernel", figures->kernel);
-	figure_write(out, group, "kernel: slab", figures->slab);
-	figure_write(out, group, "kernel: sockets", figures->sock);
-	figure_write(out, group, "kernel: page tables", figures->page_tables);
-	figure_write(out, group, "kernel: stacks", figures->kernel_stack);
+	if (group->has_conclusion)
+		fprintf(out, "\t%s\n", group->conclusion.text);
+	figures_write(out, group);
 	fprintf(out, "\t%zu processes have %s of it, proportionally; %s of that is anonymous\n",
 		group->members.count, bytes_text(pss, group->processes_pss),
 		bytes_text(anon, group->processes_anon));
@@ -313,8 +357,6 @@ static void group_write(FILE *out, const struct cgroup_memory *group)
 			"\tpressure: some tasks waited for memory %.1f %% of the last minute, all "
 			"%.1f %%\n",
 			group->pressure.some_60s, group->pressure.full_60s);
-	if (group->has_conclusion)
-		fprintf(out, "\t%s\n", group->conclusion.text);
 }
 
 /* A whole machine: a row for each process. */
@@ -410,13 +452,13 @@ int text_memory_write(FILE *stream, const void *data)
 	localtime_r(&report->time.tv_sec, &local);
 	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
 	fprintf(out, "[%s] Memory, by what it is used for:\n", clock);
+	for (size_t i = 0; i < report->groups.list.count; i++)
+		group_write(out, &report->groups.list.items[i]);
 	if (report->everywhere)
 		table_write(out, report);
 	else
 		for (size_t i = 0; i < report->processes.count; i++)
 			process_write(out, report, &report->processes.items[i]);
-	for (size_t i = 0; i < report->groups.list.count; i++)
-		group_write(out, &report->groups.list.items[i]);
 	fputc('\n', out);
 	return text_page_end(&page);
 }

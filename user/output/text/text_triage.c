@@ -118,6 +118,9 @@ static void triage_samples_write(FILE *out, const struct text_form *form,
 	fprintf(out, "         next: %s\n", triage_samples_next(entry, next));
 }
 
+/* A change of a group's part that is worth a word. */
+#define PART_WORTH_BYTES (64 << 10)
+
 /* Triage for people: one row per process, what grows on top, with its evidence below the row. */
 
 /* The doubt first: a column is short, and a name may be long. */
@@ -181,14 +184,13 @@ static void count_write(FILE *out, double count, int width)
 char *text_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double per_s)
 {
 	static const char *const units[] = {
-		[QUANTITY_HEAP] = NULL,
-		[QUANTITY_MAPPING] = "maps",
-		[QUANTITY_THREADS] = "threads",
-		[QUANTITY_FILES] = "files",
+		[QUANTITY_HEAP] = NULL,		[QUANTITY_MAPPING] = "maps",
+		[QUANTITY_THREADS] = "threads", [QUANTITY_FILES] = "files",
+		[QUANTITY_CHARGED] = NULL,
 	};
 	_Static_assert(ARRAY_SIZE(units) == QUANTITY_MAX_, "a unit for every kind");
 
-	if (kind == QUANTITY_HEAP)
+	if (!units[kind])
 		return units_bytes(text, 60 * per_s, "+");
 	snprintf(text, TRIAGE_RATE_SIZE, "%+.*f %s", fabs(60 * per_s) < 10, 60 * per_s,
 		 units[kind]);
@@ -317,6 +319,22 @@ static void managed_write(FILE *out, const struct text_style *style,
 	fprintf(out, "%s\n", style->plain);
 }
 
+void text_triage_split_write(FILE *out, const struct triage_split *split, size_t most)
+{
+	struct triage_part parts[TRIAGE_PARTS_MAX];
+	size_t count = MIN(triage_split_parts(split, parts), most);
+	char bytes[16], grown[16], span[16];
+
+	for (size_t i = 0; i < count; i++) {
+		fprintf(out, "%s%s %s", i ? ", " : "", parts[i].words,
+			units_bytes(bytes, parts[i].bytes, ""));
+		if (fabs(parts[i].grown) >= PART_WORTH_BYTES)
+			fprintf(out, " (%s)", units_bytes(grown, parts[i].grown, "+"));
+	}
+	if (count && split->since_s > 0)
+		fprintf(out, "; changes in %s", units_time(span, split->since_s));
+}
+
 static void entry_write(FILE *out, const struct triage_report *report,
 			const struct triage_entry *entry)
 {
@@ -345,6 +363,11 @@ static void entry_write(FILE *out, const struct triage_report *report,
 	fputc('\n', out);
 	if (growth_is_early(&entry->growth) || trend_is_suspect(entry->growth.verdict))
 		evidence_write(out, style, &entry->growth);
+	if (entry->split) {
+		fprintf(out, "         %s", style->dim);
+		text_triage_split_write(out, entry->split, TRIAGE_PARTS_MAX);
+		fprintf(out, "%s\n", style->plain);
+	}
 	if (entry->managed)
 		managed_write(out, style, entry);
 	if (entry->cause)

@@ -16,6 +16,8 @@
 
 #define INDENT 9
 #define SPARK_WIDTH 12
+/* Of a group. */
+#define PARTS_SHOWN 2
 
 /* The line of a suspect: where it grows, as well as that is known. */
 
@@ -154,6 +156,10 @@ static void suspect_print(FILE *out, const struct triage_entry *entry)
 {
 	char next[TRIAGE_NEXT_SIZE];
 
+	if (entry->split) {
+		text_triage_split_write(out, entry->split, PARTS_SHOWN);
+		return;
+	}
 	if (entry->cause && entry->cause->no_leak) {
 		cause_print(out, entry);
 		return;
@@ -230,8 +236,8 @@ static void row_write(FILE *out, const struct triage_report *report,
 	text_triage_verdict_write(out, style, entry);
 	spark_write(out, entry);
 	fputc('\n', out);
-	if (entry->pid && (trend_is_suspect(entry->growth.verdict) ||
-			   growth_is_early(&entry->growth) || entry->sites))
+	if ((entry->pid || entry->split) && (trend_is_suspect(entry->growth.verdict) ||
+					     growth_is_early(&entry->growth) || entry->sites))
 		suspect_write(out, style, entry);
 }
 
