@@ -3,6 +3,7 @@
 #ifndef LEAKMON_REPORT_RETAIN_DIFF_H
 #define LEAKMON_REPORT_RETAIN_DIFF_H
 
+#include "report/class_history.h"
 #include "report/diff.h"
 #include "report/retain_result.h"
 
@@ -31,7 +32,9 @@ struct retain_diff {
 struct retain_report {
 	const struct retain_result *result;
 	const struct retain_diff *diff; /* to the run before; NULL: this is the first one */
-	size_t top;			/* rows of each list; 0: all */
+	/* Of the runs up to this one, by which classes are ordered; NULL: by bytes. */
+	const struct class_history *history;
+	size_t top; /* rows of each list; 0: all */
 	struct text_form form;
 };
 

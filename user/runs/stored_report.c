@@ -90,10 +90,33 @@ static int report_profile(struct recording *recording, const char *at,
 	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_PROFILE, &report);
 }
 
+/* Of one process, from its first run to that one. */
+static int history_read(struct recording *recording, size_t position, pid_t pid,
+			struct class_history *history)
+{
+	size_t count;
+	const struct recording_retain *runs = recording_retains(recording, &count);
+	int error = 0;
+
+	for (size_t i = 0; !error && i <= position; i++) {
+		_cleanup_(retain_result_free) struct retain_result result = {0};
+
+		if (runs[i].pid != pid)
+			continue;
+		error = recording_read_retain(recording, i, &result);
+		if (!error && class_history_add(history, &result)) {
+			log_error("out of memory");
+			error = -ENOMEM;
+		}
+	}
+	return error;
+}
+
 static int report_retention(struct recording *recording, const char *at,
 			    const struct output_options *output)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};
+	_cleanup_(class_history_free) struct class_history history = {0};
 	const struct output_format *format = output_find(output->format);
 	struct retain_report report = {.result = &result, .form = emit_form(output)};
 	size_t position;
@@ -101,8 +124,12 @@ static int report_retention(struct recording *recording, const char *at,
 
 	if (!error)
 		error = stored_retention_read(recording, at, &position, &result);
+	if (!error && (output->report.sort == SORT_INTEGRAL || format->wants_history))
+		error = history_read(recording, position, result.pid, &history);
 	if (error)
 		return error;
+	if (history.times.count > 1)
+		report.history = &history;
 	report.top = output->top_given ? output->report.top : format->retain_top;
 	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_RETAIN, &report);
 }

@@ -5,6 +5,8 @@ import { stackList } from './detail.js';
 import { brand } from './header.js';
 import * as format from './format.js';
 import { plainStack } from './threads.js';
+import { sparkline } from './spark.js';
+import { evolution } from './evolution.js';
 
 const SHOWN = 50;
 
@@ -78,6 +80,20 @@ function rootCell(root, paths) {
   return own.length ? el('details', {}, el('summary', {}, rootName(root)), own.map(path)) : rootName(root);
 }
 
+const unreachable = (one) => (one.unreachable.bytes ? format.bytes(one.unreachable.bytes) : '');
+
+// With what each held at every run, the greatest integral of that over time first.
+function classes(found) {
+  if (!found.runs) {
+    return list('Classes', [['Bytes', true], ['Blocks', true], ['Unreachable', true], ['Class']],
+      found.classes.map((one) => [format.bytes(one.bytes), format.count(one.count), unreachable(one), className(one)]));
+  }
+  return list(`Classes, by bytes \u00d7 time over ${found.runs.length} runs`,
+    [['Bytes \u00d7 time', true], ['Over time'], ['Bytes', true], ['Blocks', true], ['Unreachable', true], ['Class']],
+    found.classes.map((one) => [one.evolution ? `${format.bytes(one.integral_byte_s)}\u00b7s` : '', one.evolution ? sparkline(one.evolution, 120, 20) : '',
+      format.bytes(one.bytes), format.count(one.count), unreachable(one), className(one)]));
+}
+
 function picture(found) {
   const others = found.paths.filter((one) => !found.roots.slice(0, SHOWN).some((root) => sameRoot(one.root, root)));
   const total = found.totals.unreachable.bytes + found.totals.held.bytes + found.totals.untracked.bytes || 1;
@@ -86,12 +102,12 @@ function picture(found) {
     el('p', { class: 'help' }, found.picture.stopped ? `Stopped for ${(found.picture.pause_ns / 1e6).toFixed(1)} ms to take the picture.`
       : `Not stopped for the picture: ${found.picture.why_not_stopped ?? ''}`),
     totals(found),
+    found.runs ? evolution(found.runs, found.classes, className) : null,
     list('Unreachable', [['Nothing points to', true], ['and with them', true], ['held from there', true], ['What']], found.leaks.map(leakRow)),
     list('Roots, by what they alone hold', [['Retained', true], ['Share', true], ['Blocks', true], ['Root']],
       found.roots.map((root) => [format.bytes(root.retained_bytes), [format.percent(root.retained_bytes / total), bar(root.retained_bytes / total)],
         format.count(root.retained_blocks), rootCell(root, found.paths)])),
-    list('Classes', [['Bytes', true], ['Blocks', true], ['Unreachable', true], ['Class']],
-      found.classes.map((one) => [format.bytes(one.bytes), format.count(one.count), one.unreachable.bytes ? format.bytes(one.unreachable.bytes) : '', className(one)])),
+    classes(found),
     others.length ? [el('h3', {}, 'Shortest paths from other roots'), others.map(path)] : null,
   ];
 }

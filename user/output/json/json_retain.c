@@ -226,13 +226,40 @@ static void change_write(struct json_writer *json, const struct retain_report *r
 	json_close(json, '}');
 }
 
+/* What it held at each of the runs. */
+static void evolution_write(struct json_writer *json, const struct class_history *history,
+			    const struct retained_class *class)
+{
+	const struct class_series *series = history ? class_history_find(history, class->id) : NULL;
+
+	if (!series)
+		return;
+	json_put_real(json, "integral_byte_s", series->integral_byte_s);
+	json_open(json, "evolution", '[');
+	for (size_t i = 0; i < series->bytes.count; i++)
+		json_put_number(json, NULL, series->bytes.items[i]);
+	json_close(json, ']');
+}
+
+static void runs_write(struct json_writer *json, const struct class_history *history)
+{
+	json_open(json, "runs", '[');
+	for (size_t i = 0; i < history->times.count; i++)
+		json_time_write(json, NULL, &history->times.items[i]);
+	json_close(json, ']');
+}
+
 static void classes_write(struct json_writer *json, const struct retain_report *report)
 {
 	const struct retain_result *result = report->result;
+	_cleanup_free_ uint32_t *places =
+		report->history ? calloc(result->classes.count + 1, sizeof(*places)) : NULL;
 
+	if (places && class_history_order(report->history, result, places))
+		free(TAKE_PTR(places));
 	json_open(json, "classes", '[');
 	for (size_t i = 0; i < shown(report, result->classes.count); i++) {
-		const struct retained_class *class = &result->classes.items[i];
+		const struct retained_class *class = &result->classes.items[places ? places[i] : i];
 
 		json_open(json, NULL, '{');
 		json_retain_class(json, result, class);
@@ -240,7 +267,8 @@ static void classes_write(struct json_writer *json, const struct retain_report *
 		json_put_number(json, "bytes", class->total.bytes);
 		verdicts_write(json, class->verdicts);
 		json_put_number(json, "distance", class->distance);
-		change_write(json, report, (uint32_t)i);
+		evolution_write(json, report->history, class);
+		change_write(json, report, (uint32_t)(class - result->classes.items));
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -356,6 +384,8 @@ void json_retain_object(struct json_writer *json, const struct retain_report *re
 	json_put_string(json, "comm", result->comm);
 	json_put_string(json, "core", result->core);
 	json_put_bool(json, "settled", result->settled);
+	if (report->history)
+		runs_write(json, report->history);
 	heap_image_write(json, result);
 	/* Only where there are any: reports of native programs are as they were. */
 	if (result->runtimes.count)

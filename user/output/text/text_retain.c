@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <stdio.h>
 
 #include "base/cleanup.h"
@@ -7,6 +9,8 @@
 #include "base/units.h"
 #include "output/output.h"
 #include "output/text/text.h"
+#include "report/history.h"
+#include "report/retain_diff.h"
 #include "report/retain_result.h"
 #include "symbol/site_label.h"
 
@@ -551,11 +555,46 @@ static void write_change(FILE *out, const struct text_form *form,
 			change->farther);
 }
 
+/* As eventlog2html's table has them. */
+static int write_evolution(FILE *out, const struct retain_report *report)
+{
+	const struct retain_result *result = report->result;
+	_cleanup_free_ uint32_t *places = calloc(result->classes.count + 1, sizeof(*places));
+	size_t count = shown(report, result->classes.count);
+	char bytes[TEXT_BYTES_SIZE], title[80];
+
+	if (!places || class_history_order(report->history, result, places))
+		return -ENOMEM;
+	snprintf(title, sizeof(title),
+		 "Classes by bytes × time over %zu runs:", report->history->times.count);
+	heading(out, report, title);
+	for (size_t i = 0; i < count; i++) {
+		const struct retained_class *class = &result->classes.items[places[i]];
+		const struct class_series *series = class_history_find(report->history, class->id);
+		unsigned char heights[CLASS_SERIES_WIDTH];
+		size_t width = series ? class_series_heights(series, heights) : 0;
+
+		fprintf(out, "\t%11s·s  ",
+			text_bytes(bytes, &report->form,
+				   series ? (uint64_t)series->integral_byte_s : 0));
+		for (size_t j = 0; j < width; j++)
+			fputs(sparkline_block(heights[j]), out);
+		fprintf(out, "  %s in %" PRIu64 " blocks: ",
+			text_bytes(bytes, &report->form, class->total.bytes), class->total.blocks);
+		text_retain_class_write(out, result, class);
+		fputc('\n', out);
+	}
+	write_more(out, result->classes.count, count);
+	return 0;
+}
+
 static void write_classes(FILE *out, const struct retain_report *report)
 {
 	const struct retain_result *result = report->result;
 	size_t count = shown(report, result->classes.count);
 
+	if (report->history && !write_evolution(out, report))
+		return;
 	heading(out, report, "Classes:");
 	for (size_t i = 0; i < count; i++) {
 		const struct retained_class *class = &result->classes.items[i];
