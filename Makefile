@@ -174,6 +174,7 @@ install: all
 	install -D -m 0644 $(B)/gen/leakmon.zsh \
 		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_leakmon
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon/schema user/schema/*.json
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon scripts/deploy/alerts.yml scripts/deploy/grafana.json
 
 # In build/dist/: sources and the static program; a Debian and an RPM package; a container image.
 dist:
@@ -181,14 +182,14 @@ dist:
 	@scripts/package/package.sh dist $(VERSION)
 
 deb:
-	@$(DEPS) --check build package
+	@$(DEPS) --check build deb
 	@scripts/package/package.sh deb $(VERSION)
 
 rpm:
-	@$(DEPS) --check build static package
+	@$(DEPS) --check build static rpm
 	@scripts/package/package.sh rpm $(VERSION)
 
-image: BUILDERS := package
+image: BUILDERS := image
 image image-root:
 	@$(DEPS) --check build static $(BUILDERS)
 	@scripts/package/package.sh $(@:image-root=root) $(VERSION)

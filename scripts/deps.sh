@@ -55,12 +55,21 @@ packages_of() {
 		libcap-ng-dev     archive libcap-ng.a
 		python3           tool python3
 	END
-	package) cat <<-END ;;
+	deb) cat <<-END ;;
 		debhelper         tool dh
 		lintian           tool lintian
-		buildah           tool buildah
+	END
+	rpm) cat <<-END ;;
 		rpm               tool rpmbuild
 	END
+	image) cat <<-END ;;
+		buildah           tool buildah
+	END
+	package)
+		packages_of deb
+		packages_of rpm
+		packages_of image
+		;;
 	kubernetes)
 		packages_of package
 		cat <<-END ;;
@@ -149,8 +158,8 @@ packages_of() {
 		busybox-static    tool busybox
 	END
 	*)
-		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, package," \
-			"kubernetes, dotnet, runtimes, trixie, test, vm)" >&2
+		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, deb, rpm," \
+			"image, package, kubernetes, dotnet, runtimes, trixie, test, vm)" >&2
 		return 2
 		;;
 	esac
@@ -269,7 +278,8 @@ fi
 command="apt-get install --no-install-recommends$missing"
 if [ -n "$only_check" ]; then
 	case $groups in
-	*static* | *vm* | *kubernetes* | *package* | *dotnet* | *runtimes* | *trixie*)
+	*static* | *vm* | *kubernetes* | *package* | *deb* | *rpm* | *image* | *dotnet* | *runtimes* | \
+		*trixie*)
 		fix="make deps FOR='$groups'"
 		;;
 	*) fix='make deps' ;;

@@ -68,7 +68,9 @@ dist() {
 	pack "$out/$name.tar.gz" "$work/$name"
 	static=$name-linux-$(uname -m)
 	static_program "$work/$static"
-	cp user/man/leakmon.8 "$work/$static"
+	(cd "$work/$name" && cp user/man/leakmon.8 build/gen/leakmon.bash build/gen/leakmon.fish \
+		build/gen/leakmon.zsh scripts/deploy/leakmon.service scripts/deploy/alerts.yml \
+		scripts/deploy/grafana.json user/doc/quickstart.md "$work/$static")
 	pack "$out/leakmon-chart-$version.tgz" "$work/$name/scripts/deploy/helm/leakmon"
 	pack "$out/$static.tar.gz" "$work/$static"
 	set -- "$name.tar.gz" "$static.tar.gz" "leakmon-chart-$version.tgz"

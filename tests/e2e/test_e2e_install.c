@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files of `make install` beside the program: manual page, completion for bash, JSON schemas. */
+/* Files of `make install` beside the program: manual page, completion, schemas, alerts. */
 #include "screen.h"
 
 /* A shell command with $D, the test's directory; its output, on standard error as well. */
@@ -31,6 +31,8 @@ static void everything_is_installed_where_it_belongs(void **state)
 					       "sort"),
 			    "644 usr/share/bash-completion/completions/leakmon\n"
 			    "644 usr/share/fish/vendor_completions.d/leakmon.fish\n"
+			    "644 usr/share/leakmon/alerts.yml\n"
+			    "644 usr/share/leakmon/grafana.json\n"
 			    "644 usr/share/leakmon/schema/diff.schema.json\n"
 			    "644 usr/share/leakmon/schema/memory.schema.json\n"
 			    "644 usr/share/leakmon/schema/profile.schema.json\n"
@@ -157,7 +159,7 @@ static void a_tab_completes_in_a_real_shell(void **state)
 	screen_press(&screen, "-l 'leakmon diff --b'");
 	screen_press(&screen, "Tab");
 	screen_expect(&screen, "leakmon diff --by\n");
-	screen_press(&screen, "-l 'mod'");
+	screen_press(&screen, "-l ' mod'");
 	screen_press(&screen, "Tab");
 	screen_expect(&screen, "leakmon diff --by module");
 }

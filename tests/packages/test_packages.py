@@ -77,6 +77,9 @@ class Packages(unittest.TestCase):
         top = self.work / static.name.removesuffix(".tar.gz")
         self.expect_works(top / "leakmon")
         self.expect_list_of(top / "leakmon", top)
+        for beside in ("leakmon.8", "leakmon.bash", "leakmon.fish", "leakmon.zsh",
+                       "leakmon.service", "alerts.yml", "grafana.json", "quickstart.md"):
+            self.assertTrue((top / beside).stat().st_size, beside)
         run("tar", "-C", self.work, "-xf", chart)
         self.assertTrue((self.work / "leakmon/Chart.yaml").exists())
         # The sources are whole: the same static program comes of them, elsewhere.
@@ -99,6 +102,8 @@ class Packages(unittest.TestCase):
         self.assertIn("usr/sbin/leakmon", files)
         self.assertIn("usr/share/man/man8/leakmon.8.gz", files)
         self.assertIn("lib/systemd/system/leakmon.service", files)
+        self.assertIn("usr/share/leakmon/alerts.yml", files)
+        self.assertIn("usr/share/leakmon/grafana.json", files)
         self.assertFalse([path for path in files if ".wants/" in path])
         self.expect_works(self.root / "usr/sbin/leakmon")
         run(*dpkg, "-P", "leakmon")
