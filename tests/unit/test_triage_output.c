@@ -250,6 +250,23 @@ static void by_default_text_is_short(void **state)
 	assert_in_range(longest_line(text), 80, 100);
 }
 
+/* What a target calls itself is text there, too; the evidence of -v stands below a row. */
+static void the_page_has_every_row_with_its_evidence(void **state)
+{
+	_cleanup_free_ char *page = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	page = render("html", &fixture.report);
+	assert_non_null(strstr(page, "<td>server<td>web-0/app<td"));
+	assert_non_null(strstr(page, "<td>a&quot;b\\\\x1b[2J\\x0a"));
+	assert_null(strchr(page, '\033'));
+	assert_non_null(strstr(page, "heap not tracked: the reason is on standard error"));
+	assert_non_null(strstr(page, "its JVM has added"));
+	assert_non_null(strstr(page, "</body></html>\n"));
+}
+
 /* The user's function, its line and its caller, with the command that shows more. */
 static void a_suspect_is_one_line_with_its_function(void **state)
 {
@@ -525,6 +542,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_written_to_the_byte),
 		cmocka_unit_test(by_default_text_is_short),
+		cmocka_unit_test(the_page_has_every_row_with_its_evidence),
 		cmocka_unit_test(a_suspect_is_one_line_with_its_function),
 		cmocka_unit_test(eight_suspects_fit_a_screen),
 		cmocka_unit_test(growth_without_a_verdict_has_its_rate_so_far),

@@ -138,7 +138,7 @@ const struct command command_triage = {
 		 {&format_group, PART(output)},
 		 {&output_group, PART(output)},
 		 {&textfile_group, PART(output)},
-		 {&listen_metrics_group, PART(output)},
+		 {&listen_group, PART(output)},
 		 {&top_group, PART(output)},
 		 {&debuginfod_group, PART(tracking)},
 		 {&color_group, PART(output)},

@@ -384,11 +384,6 @@ static const struct option_row listen_rows[] = {
 	{"listen", 0, "[ADDRESS:]PORT", "serve /metrics, /profile and a page over HTTP (127.0.0.1)",
 	 set_address, "a port, 127.0.0.1:9464 or [::1]:9464", FIELD(listen)},
 };
-/* Of a run without a target: it has no call stacks for the other documents. */
-static const struct option_row listen_metrics_rows[] = {
-	{"listen", 0, "[ADDRESS:]PORT", "serve /metrics over HTTP (127.0.0.1)", set_address,
-	 "a port, 127.0.0.1:9464 or [::1]:9464", FIELD(listen)},
-};
 static const struct option_row color_rows[] = {
 	{"no-color", 0, NULL, "no colours, even on a terminal (like NO_COLOR=1)", value_set_flag,
 	 FIELD(no_color)},
@@ -402,8 +397,6 @@ const struct option_group top_group = {"Output", top_rows, ARRAY_SIZE(top_rows)}
 const struct option_group sort_group = {"Output", sort_rows, ARRAY_SIZE(sort_rows)};
 const struct option_group blocks_group = {"Output", blocks_rows, ARRAY_SIZE(blocks_rows)};
 const struct option_group listen_group = {"Output", listen_rows, ARRAY_SIZE(listen_rows)};
-const struct option_group listen_metrics_group = {"Output", listen_metrics_rows,
-						  ARRAY_SIZE(listen_metrics_rows)};
 const struct option_group textfile_group = {"Output", textfile_rows, ARRAY_SIZE(textfile_rows)};
 const struct option_group fail_over_group = {"Output", fail_over_rows, ARRAY_SIZE(fail_over_rows)};
 const struct option_group diff_fail_over_group = {"Output", diff_fail_over_rows,

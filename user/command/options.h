@@ -85,7 +85,6 @@ extern const struct option_group sort_group;
 extern const struct option_group blocks_group; /* --show-allocs */
 extern const struct option_group textfile_group;
 extern const struct option_group listen_group;
-extern const struct option_group listen_metrics_group;
 extern const struct option_group fail_over_group;
 extern const struct option_group diff_fail_over_group;
 extern const struct option_group test_group; /* --suppress, --junit */

@@ -16,6 +16,7 @@
 #include "output/formats.h"
 #include "output/output.h"
 #include "output/text/text.h"
+#include "report/triage_report.h"
 #include "proc/container.h"
 #include "report/profile_report.h"
 #include "symbol/intern.h"
@@ -618,6 +619,62 @@ static int pprof_profile_write(FILE *out, const void *data)
 	return profile_write(out, &profile, &report->time, "growth_space");
 }
 
+/* What was sampled, or tracked, of suspects of a triage, in the time that was: growth by kind. */
+static const struct profile_value grown_types[] = {
+	[QUANTITY_HEAP] = {"growth_space", "bytes"},
+	[QUANTITY_MAPPING] = {"growth_mappings", "count"},
+	[QUANTITY_THREADS] = {"growth_threads", "count"},
+};
+
+static void grown_sample(struct profile *profile, const struct triage_entry *entry,
+			 const struct frames *frames, enum quantity kind, double amount)
+{
+	uint64_t values[ARRAY_SIZE(grown_types)] = {0};
+
+	if (kind >= ARRAY_SIZE(values) || !(amount >= 1))
+		return;
+	values[kind] = (uint64_t)amount;
+	profile_sample_begin(profile, frames, "[lost]", values, ARRAY_SIZE(values));
+	profile_label(profile, "pid", NULL, (uint64_t)entry->pid);
+	profile_label(profile, "comm", entry->comm, 0);
+	profile_label(profile, "verdict", triage_entry_verdict(entry), 0);
+	profile_sample_end(profile);
+}
+
+static void tracked_samples(struct profile *profile, const struct triage_entry *entry)
+{
+	const struct triage_sites *sites = entry->sites;
+	size_t count = sites->process ? sites->process->sites.count : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct report_site *site = &sites->process->sites.items[i];
+
+		if (triage_site_counts(sites, site->site))
+			grown_sample(profile, entry, &site->frames, sites->kind,
+				     triage_site_share(sites, site->site) * sites->growth_per_s *
+					     sites->window_s);
+	}
+}
+
+static int pprof_triage_write(FILE *out, const void *data)
+{
+	const struct triage_report *report = data;
+	struct profile profile = {0};
+
+	profile_begin(&profile, grown_types, ARRAY_SIZE(grown_types));
+	for (size_t i = 0; i < report->processes.count; i++) {
+		const struct triage_entry *entry = &report->processes.items[i];
+		const struct triage_samples *sampled = entry->sampled;
+
+		if (entry->sites)
+			tracked_samples(&profile, entry);
+		for (size_t j = 0; !entry->sites && sampled && j < sampled->stacks.count; j++)
+			grown_sample(&profile, entry, &sampled->stacks.items[j].named.frames,
+				     sampled->kind, sampled->stacks.items[j].units);
+	}
+	return profile_write(out, &profile, &report->time, "growth_space");
+}
+
 /*
  * Who holds what as a profile: a sample for each call stack (else kind of block) and root, with the
  * root as a label, so that `go tool pprof -tagroot root` puts the roots below the stacks.
@@ -713,6 +770,7 @@ static int pprof_retain_write(FILE *out, const void *data)
 const struct output_format output_pprof = {
 	.name = "pprof",
 	.write = {[OUTPUT_REPORT] = pprof_report_write,
+		  [OUTPUT_TRIAGE] = pprof_triage_write,
 		  [OUTPUT_RETAIN] = pprof_retain_write,
 		  [OUTPUT_PROFILE] = pprof_profile_write},
 	.single = true,

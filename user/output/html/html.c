@@ -937,6 +937,7 @@ const struct output_format output_html = {
 	.name = "html",
 	.write = {[OUTPUT_REPORT] = html_report_write,
 		  [OUTPUT_DIFF] = html_diff_write,
+		  [OUTPUT_TRIAGE] = html_triage_write,
 		  [OUTPUT_RETAIN] = html_retain_write,
 		  [OUTPUT_PROFILE] = html_profile_write,
 		  [OUTPUT_MEMORY] = html_memory_write},

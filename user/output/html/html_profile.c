@@ -26,12 +26,14 @@
 #define TOP 8.0
 #define RIGHT 10.0
 
-static const char head[] =
+static const char head_begin[] =
 	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
 	"'unsafe-inline'\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-	"<title>leakmon profile</title>\n<style>\n"
+	"<title>";
+static const char head_end[] =
+	"</title>\n<style>\n"
 	":root{color-scheme:light dark;--page:#f6f7f9;--panel:#fff;--text:#16191f;--dim:#5c6470;"
 	"--line:#dfe2e8;--bad:#b3400a;--curve:#0b66c3;--area:#dbe7f3}\n"
 	"@media(prefers-color-scheme:dark){:root{--page:#101317;--panel:#181c22;--text:#e8ebf0;"
@@ -48,11 +50,24 @@ static const char head[] =
 	"svg{width:100%;height:auto;display:block}svg text{font-size:10px;fill:var(--dim)}\n"
 	".grid{stroke:var(--line);fill:none}.area{fill:var(--area)}\n"
 	".curve{stroke:var(--curve);stroke-width:1.6;fill:none}\n"
+	"table{border-collapse:collapse;width:100%;background:var(--panel)}\n"
+	"td,th{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:left}\n"
+	".number{text-align:right;font-variant-numeric:tabular-nums}\n"
 	".undead{stroke:var(--dim);stroke-dasharray:4 3;fill:none}.point{fill:var(--curve)}\n"
 	"</style></head><body>\n";
 
+void html_plain_begin(FILE *out, const char *title)
+{
+	fprintf(out, "%s%s%s", head_begin, title, head_end);
+}
+
+void html_plain_end(FILE *out)
+{
+	fputs("</body></html>\n", out);
+}
+
 /* Text that was made inert, with what HTML gives a meaning. */
-static void escaped_write(FILE *out, const char *text)
+void html_escaped_write(FILE *out, const char *text)
 {
 	for (; *text; text++) {
 		switch (*text) {
@@ -75,13 +90,13 @@ static void escaped_write(FILE *out, const char *text)
 }
 
 /* Whatever a target calls itself. */
-static int name_write(FILE *out, const char *name)
+int html_name_write(FILE *out, const char *name)
 {
 	_cleanup_free_ char *inert = text_inert(name);
 
 	if (!inert)
 		return -ENOMEM;
-	escaped_write(out, inert);
+	html_escaped_write(out, inert);
 	return 0;
 }
 
@@ -215,7 +230,7 @@ static int stack_write(FILE *out, const struct frames *frames)
 	if (fclose(stack))
 		return -ENOMEM;
 	fputs("<pre>", out);
-	escaped_write(out, text);
+	html_escaped_write(out, text);
 	fputs("</pre>", out);
 	return 0;
 }
@@ -230,7 +245,7 @@ static int site_write(FILE *out, const struct profile_report_site *site)
 	fputs("<section><div class=\"told\"><h3>", out);
 	rate_write(out, &judgement->growth_bytes_per_s);
 	fprintf(out, "</h3><p><b class=\"%s\">%s</b>: ", verdict, verdict);
-	escaped_write(out, judgement->why ? judgement->why : "");
+	html_escaped_write(out, judgement->why ? judgement->why : "");
 	if (judgement->verdict == PROFILE_TOO_EARLY && judgement->ready_s > 0)
 		fprintf(out, " (more in %s)", units_time(ready, judgement->ready_s));
 	fprintf(out, "</p><p class=\"dim\">%.4g blocks/s allocated (95&nbsp;%%: %.4g to %.4g)</p>",
@@ -250,7 +265,7 @@ static int process_write(FILE *out, const struct profile_report_process *process
 	int error;
 
 	fprintf(out, "<h2>PID %u (", process->pid);
-	error = name_write(out, process->comm);
+	error = html_name_write(out, process->comm);
 	fprintf(out,
 		")%s</h2><p>%zu windows, %.2f s tracked, %.2f %% of its CPU time spent; %zu blocks "
 		"followed</p>",
@@ -281,7 +296,7 @@ int html_profile_write(FILE *out, const void *data)
 
 	if (localtime_r(&report->time.tv_sec, &local))
 		strftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S", &local);
-	fputs(head, out);
+	html_plain_begin(out, "leakmon profile");
 	fprintf(out,
 		"<h1>Profile <span class=\"dim\">%s</span></h1><p>%zu windows, %.2f s tracked, %zu "
 		"blocks followed; %.2f %% of the processes&rsquo; CPU time spent, of %.3g %%</p>\n",
@@ -291,6 +306,6 @@ int html_profile_write(FILE *out, const void *data)
 		fputs("<p>What a trap costs could not be measured: it is a guess.</p>\n", out);
 	for (size_t i = 0; i < report->processes.count && !error; i++)
 		error = process_write(out, &report->processes.items[i]);
-	fputs("</body></html>\n", out);
+	html_plain_end(out);
 	return error ? error : output_finish(out);
 }

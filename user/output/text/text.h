@@ -123,6 +123,10 @@ void text_triage_verdict_write(FILE *out, const struct text_style *style,
 void text_triage_short_write(FILE *out, const struct triage_report *report,
 			     const struct triage_entries *entries, const char *first);
 
+/* All that is known of an entry, beyond its row: evidence, stacks, what to run next. */
+void text_triage_details_write(FILE *out, const struct text_form *form,
+			       const struct triage_entry *entry);
+
 /* Why a verdict is what it is, without a newline. */
 void text_triage_evidence_write(FILE *out, const struct growth *growth);
 /* Likewise, of an entry with a garbage collector: what its heap has to do with the growth. */

@@ -335,6 +335,30 @@ void text_triage_split_write(FILE *out, const struct triage_split *split, size_t
 		fprintf(out, "; changes in %s", units_time(span, split->since_s));
 }
 
+void text_triage_details_write(FILE *out, const struct text_form *form,
+			       const struct triage_entry *entry)
+{
+	const struct text_style *style = &text_styles[form->colour];
+
+	if (growth_is_early(&entry->growth) || trend_is_suspect(entry->growth.verdict))
+		evidence_write(out, style, &entry->growth);
+	if (entry->split) {
+		fprintf(out, "         %s", style->dim);
+		text_triage_split_write(out, entry->split, TRIAGE_PARTS_MAX);
+		fprintf(out, "%s\n", style->plain);
+	}
+	if (entry->managed)
+		managed_write(out, style, entry);
+	if (entry->cause)
+		fprintf(out, "         %s%s%s\n", style->dim, entry->cause->text, style->plain);
+	if (entry->sampled)
+		triage_samples_write(out, form, entry);
+	if (entry->sites)
+		sites_write(out, entry->sites);
+	if (entry->profiled)
+		text_profile_suspect_write(out, form, entry->profiled);
+}
+
 static void entry_write(FILE *out, const struct triage_report *report,
 			const struct triage_entry *entry)
 {
@@ -361,23 +385,7 @@ static void entry_write(FILE *out, const struct triage_report *report,
 	text_triage_verdict_write(out, style, entry);
 	spark_write(out, entry);
 	fputc('\n', out);
-	if (growth_is_early(&entry->growth) || trend_is_suspect(entry->growth.verdict))
-		evidence_write(out, style, &entry->growth);
-	if (entry->split) {
-		fprintf(out, "         %s", style->dim);
-		text_triage_split_write(out, entry->split, TRIAGE_PARTS_MAX);
-		fprintf(out, "%s\n", style->plain);
-	}
-	if (entry->managed)
-		managed_write(out, style, entry);
-	if (entry->cause)
-		fprintf(out, "         %s%s%s\n", style->dim, entry->cause->text, style->plain);
-	if (entry->sampled)
-		triage_samples_write(out, &report->form, entry);
-	if (entry->sites)
-		sites_write(out, entry->sites);
-	if (entry->profiled)
-		text_profile_suspect_write(out, &report->form, entry->profiled);
+	text_triage_details_write(out, &report->form, entry);
 }
 
 static void entries_write(FILE *out, const struct triage_report *report,

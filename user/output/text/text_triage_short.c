@@ -18,6 +18,8 @@
 #define SPARK_WIDTH 12
 /* Of a group. */
 #define PARTS_SHOWN 2
+/* Of a suspect's line, before the command: nothing less says anything. */
+#define SAID_MIN 20
 
 /* The line of a suspect: where it grows, as well as that is known. */
 
@@ -115,7 +117,7 @@ static void tool_print(FILE *out, const char *tool)
 	const char *begin = strchr(tool, '`');
 
 	if (begin)
-		fprintf(out, "; %.*s", (int)strcspn(begin + 1, "`"), begin + 1);
+		fprintf(out, "\n%.*s", (int)strcspn(begin + 1, "`"), begin + 1);
 }
 
 static void managed_print(FILE *out, const struct triage_entry *entry)
@@ -137,7 +139,7 @@ static void cause_print(FILE *out, const struct triage_entry *entry)
 	const struct triage_cause *cause = entry->cause;
 	char live[16], grown[16];
 
-	fprintf(out, "not a leak: live blocks %s of %s; leakmon memory -p %d 60",
+	fprintf(out, "not a leak: live blocks %s of %s\nleakmon memory -p %d 60",
 		units_bytes(live, (double)cause->live, "+"),
 		units_bytes(grown, (double)cause->grown, "+"), entry->pid);
 }
@@ -152,6 +154,7 @@ static bool is_managed(const struct triage_entry *entry)
 		2 * managed->heap_grown >= managed->all_grown);
 }
 
+/* What is known, a newline, and the command that shows more: what is known yields to that. */
 static void suspect_print(FILE *out, const struct triage_entry *entry)
 {
 	char next[TRIAGE_NEXT_SIZE];
@@ -177,16 +180,17 @@ static void suspect_print(FILE *out, const struct triage_entry *entry)
 	else
 		return;
 	if (entry->sampled)
-		fprintf(out, "; %s", triage_samples_next(entry, next));
+		fprintf(out, "\n%s", triage_samples_next(entry, next));
 	else
-		fprintf(out, "; leakmon -p %d", entry->pid);
+		fprintf(out, "\nleakmon -p %d", entry->pid);
 }
 
 static void suspect_write(FILE *out, const struct text_style *style,
 			  const struct triage_entry *entry)
 {
 	_cleanup_free_ char *text = NULL;
-	size_t size;
+	size_t size, room;
+	char *next;
 	FILE *line = open_memstream(&text, &size);
 
 	if (!line)
@@ -195,8 +199,17 @@ static void suspect_write(FILE *out, const struct text_style *style,
 	fclose(line);
 	if (!text || !*text)
 		return;
+	/* Names of a target may have newlines; a command has none. */
+	next = strrchr(text, '\n');
+	if (next)
+		*next++ = '\0';
 	fprintf(out, "%*s%s", INDENT, "", style->dim);
-	text_cut_write(out, text, TEXT_WIDTH - INDENT);
+	room = TEXT_WIDTH - INDENT - (next ? strlen("; ") + strlen(next) : 0);
+	text_cut_write(out, text, room < TEXT_WIDTH ? MAX(room, (size_t)SAID_MIN) : SAID_MIN);
+	if (next) {
+		fputs("; ", out);
+		text_print_inert(out, next);
+	}
 	fprintf(out, "%s\n", style->plain);
 }
 
