@@ -25,6 +25,8 @@
 #define DAC_ENTRIES 128
 #define THREAD_IS_DEAD 0x800u /* Thread::TS_Dead */
 #define LOOKED_AT_MAX (1u << 23)
+#define LISTED_MAX (1u << 26) /* objects with finalisers */
+#define NAMES_MAX (1u << 18)  /* of fields: static ones beyond it are no roots */
 
 /* GcDacVars: after versions, the size of a generation and their number, addresses of variables. */
 #define COLLECTOR_GENERATION_SIZE 8
@@ -681,6 +683,8 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	if (!dotnet)
 		return -ENOMEM;
 	dotnet->memory = memory;
+	dotnet->names_left = NAMES_MAX;
+	dotnet->listed_left = LISTED_MAX;
 	dotnet->fields_left = dotnet->series_left = dotnet->tables_left = LOOKED_AT_MAX;
 	dotnet->ended_class = UINT32_MAX;
 	dotnet->report = (size_t)(report - sink->reports.items);

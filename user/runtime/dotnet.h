@@ -168,7 +168,7 @@ struct dotnet {
 	 * classes speak. */
 	VEC(uint64_t) slots;
 	/* What all types together may still have, whatever they say. */
-	uint32_t fields_left, series_left, tables_left;
+	uint32_t fields_left, series_left, tables_left, names_left, listed_left;
 };
 
 /* Rows of fields are looked at one by one; false: there were too many. */

@@ -60,7 +60,7 @@ struct visit {
 	struct dotnet *dotnet;
 	struct heap_sink *sink;
 	unsigned char *segment; /* SEGMENT_BYTES */
-	uint32_t segments;
+	struct hash segments;	/* that were visited */
 };
 
 static int add_handle(const struct visit *visit, uint32_t kind, uint64_t object, uint64_t second)
@@ -142,13 +142,18 @@ static int visit_table(struct visit *visit, uint64_t table)
 {
 	struct dotnet *dotnet = visit->dotnet;
 	uint64_t segment;
+	bool fresh = true;
 	int error = 0;
 
 	if (!table || (!dotnet->handle_kinds && !find_kinds(dotnet, table)))
 		return 0;
 	segment = segments_of(dotnet, table);
-	while (!error && visit->segments < SEGMENTS_MAX && is_segment_of(dotnet, segment, table)) {
-		visit->segments++;
+	while (!error && visit->segments.count < SEGMENTS_MAX &&
+	       is_segment_of(dotnet, segment, table)) {
+		if (!hash_put(&visit->segments, segment, &fresh))
+			return -ENOMEM;
+		if (!fresh)
+			break;
 		error = visit_segment(visit, segment);
 		segment = target_word(dotnet->memory,
 				      segment + SEGMENT_TAILS + dotnet->handle_kinds * 6ull);
@@ -199,7 +204,9 @@ static int add_listed(struct dotnet *dotnet, struct heap_sink *sink, uint64_t at
 {
 	int error = 0;
 
-	for (; !error && at < end && sink->roots.count < DOTNET_ROOTS_MAX; at += 8) {
+	for (; !error && at < end && sink->roots.count < DOTNET_ROOTS_MAX &&
+	       dotnet_take(&dotnet->listed_left);
+	     at += 8) {
 		uint64_t object = target_word(dotnet->memory, at);
 
 		if (!object)
@@ -238,6 +245,7 @@ int dotnet_add_handles(struct dotnet *dotnet, struct heap_sink *sink)
 	int error = visit.segment ? visit_handles(&visit) : -ENOMEM;
 
 	free(visit.segment);
+	hash_free(&visit.segments);
 	if (dotnet->dependents.count)
 		qsort(dotnet->dependents.items, dotnet->dependents.count,
 		      sizeof(*dotnet->dependents.items), compare_dependents);

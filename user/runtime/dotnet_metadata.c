@@ -287,14 +287,21 @@ static void read_string(struct dotnet *dotnet, const struct dotnet_metadata *met
 			uint64_t column, char *text, size_t size)
 {
 	uint32_t place = half(dotnet, column, metadata->wide_strings ? 4 : 2);
+	uint64_t left = metadata->strings_size - MIN(place, metadata->strings_size);
 	size_t length = 0;
 
-	while (length + 1 < size && place + length < metadata->strings_size) {
-		char letter = (char)half(dotnet, metadata->strings + place + length, 1);
+	while (length + 1 < size && length < left) {
+		uint64_t at = metadata->strings + place + length;
+		size_t piece =
+			(size_t)MIN(MIN(size - 1, left) - length, MEMORY_PAGE - at % MEMORY_PAGE);
+		const char *end;
 
-		if (!letter)
+		if (target_read(dotnet->memory, at, text + length, piece))
 			break;
-		text[length++] = letter;
+		end = memchr(text + length, '\0', piece);
+		length = end ? (size_t)(end - text) : length + piece;
+		if (end)
+			break;
 	}
 	text[length] = '\0';
 }

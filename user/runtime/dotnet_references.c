@@ -109,7 +109,9 @@ static int read_own_fields(struct dotnet *dotnet, struct heap_sink *sink, uint64
 		if (FIELD_IS_STATIC(word) ||
 		    (FIELD_TYPE(word) != ELEMENT_STRUCTURE && FIELD_TYPE(word) != ELEMENT_CLASS))
 			continue;
-		dotnet_field_name(dotnet, module, FIELD_TOKEN(word), name);
+		name[0] = '\0';
+		if (dotnet_take(&dotnet->names_left))
+			dotnet_field_name(dotnet, module, FIELD_TOKEN(word), name);
 		field = vec_push(&type->fields);
 		if (!field)
 			return -ENOMEM;
@@ -233,16 +235,18 @@ static int refer_words(struct referrer *referrer, uint64_t offset, uint64_t end,
 	for (; !error && offset + 8 <= end; offset += sizeof(words)) {
 		size_t count = (size_t)MIN((end - offset) / 8, (uint64_t)CHUNK);
 
+		count = (size_t)MIN(count, referrer->words_left);
+		if (!count)
+			break;
+		referrer->words_left -= count;
 		if (target_read(referrer->dotnet->memory, referrer->object + offset, words,
 				count * 8))
 			continue;
 		for (size_t i = 0; !error && i < count; i++) {
 			uint64_t at = offset + i * 8;
 
-			if (!words[i] || is_slot(referrer, referrer->object + at) ||
-			    !referrer->words_left)
+			if (!words[i] || is_slot(referrer, referrer->object + at))
 				continue;
-			referrer->words_left--;
 			if (is_array)
 				label = label_index((at - OBJECT_FIELDS - 8) / 8);
 			else if (!referrer->type->items.count)

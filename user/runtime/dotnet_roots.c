@@ -184,7 +184,7 @@ static int add_static(struct dotnet *dotnet, struct heap_sink *sink, const struc
 	uint64_t value = target_word(dotnet->memory, address), *slot;
 	char class[DOTNET_NAME_BYTES], name[DOTNET_NAME_BYTES], root[2 * DOTNET_NAME_BYTES + 16];
 
-	if (heap_sink_node(sink, value) == BLOCK_NONE || sink->roots.count >= DOTNET_ROOTS_MAX)
+	if (heap_sink_node(sink, value) == BLOCK_NONE || !dotnet_take(&dotnet->names_left))
 		return 0;
 	slot = vec_push(&dotnet->slots);
 	if (!slot)
@@ -301,7 +301,9 @@ static int add_hashed_statics(struct dotnet *dotnet, struct heap_sink *sink, uin
 	uint64_t count = target_word(memory, buckets);
 	int error = 0;
 
-	for (uint64_t i = 0; !error && count <= BUCKETS_MAX && i < count; i++) {
+	for (uint64_t i = 0;
+	     !error && count <= BUCKETS_MAX && i < count && dotnet_take(&dotnet->tables_left);
+	     i++) {
 		uint64_t entry = target_word(memory, buckets + (BUCKETS_FIRST + i) * 8);
 
 		while (!error && entry && !(entry & 1) && dotnet_take(&dotnet->tables_left)) {
