@@ -29,6 +29,7 @@
 #define REGIONS_MAX (1u << 20)
 #define GROWTH_MAX (1ull << 30)
 #define LOOKED_AT_MAX (1u << 24)
+#define LISTED_MAX (1u << 21)
 #define STREAM_BYTES (256u << 10)
 #define OBJECT_BYTES_MIN 8
 
@@ -724,8 +725,8 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	if (!hotspot)
 		return -ENOMEM;
 	hotspot->memory = memory;
-	hotspot->names_left = hotspot->fields_left = hotspot->klasses_left = hotspot->handles_left =
-		LOOKED_AT_MAX;
+	hotspot->names_left = hotspot->fields_left = hotspot->words_left = LOOKED_AT_MAX;
+	hotspot->klasses_left = hotspot->handles_left = LISTED_MAX;
 	hotspot->report = (size_t)(report - sink->reports.items);
 	hotspot->first_class = (uint32_t)sink->classes.count;
 	error = walk_found(hotspot, sink, report);

@@ -184,6 +184,7 @@ struct hotspot_class {
 	uint32_t number, ended_number; /* of the sink; UINT32_MAX: none yet */
 	int32_t layout;		       /* Klass::_layout_helper */
 	enum hotspot_kind kind;
+	bool rooted;	/* its static fields were looked at */
 	bool described; /* what follows was read */
 	bool is_thread;
 	bool is_kept; /* by its loader, which is never unloaded */
@@ -235,7 +236,7 @@ struct hotspot {
 	struct hash owner_index;	    /* likewise by owner */
 	VEC(struct hotspot_loader) loaders;
 	/* What is still read, whatever the VM says. */
-	uint32_t names_left, fields_left, klasses_left, handles_left;
+	uint32_t names_left, fields_left, klasses_left, handles_left, words_left;
 };
 
 static inline uint64_t hotspot_place(const struct hotspot *hotspot, enum hotspot_place place)

@@ -326,16 +326,17 @@ static int add_static(void *context, const struct hotspot_declared *field)
 
 static int add_statics(const struct rooting *rooting, uint64_t klass)
 {
-	const struct hotspot_class *class = hotspot_class_at(rooting->hotspot, klass);
+	struct hotspot_class *class = hotspot_class_at(rooting->hotspot, klass);
 	char name[HOTSPOT_NAME_BYTES];
 	struct rooting of_class = *rooting;
 
-	if (!class || !class->mirror ||
+	if (!class || class->rooted || !class->mirror ||
 	    (class->kind != HOTSPOT_INSTANCE && class->kind != HOTSPOT_MIRROR))
 		return 0;
-	hotspot_class_name(rooting->hotspot, klass, name);
+	class->rooted = true;
 	of_class.mirror = class->mirror;
 	of_class.name = name;
+	hotspot_class_name(rooting->hotspot, klass, name);
 	return hotspot_each_field(rooting->hotspot, klass, add_static, &of_class);
 }
 
@@ -392,7 +393,8 @@ static int add_narrow(struct rooting *rooting, uint64_t thread)
 {
 	struct hotspot *hotspot = rooting->hotspot;
 	const struct hotspot_range stack = stack_of(hotspot, thread);
-	uint64_t sp = 0;
+	const struct mapping *mapping;
+	uint64_t sp = 0, end;
 	int error = 0;
 
 	if (hotspot_has(hotspot, HOTSPOT_THREAD_ANCHOR))
@@ -400,7 +402,9 @@ static int add_narrow(struct rooting *rooting, uint64_t thread)
 				    HOTSPOT_ANCHOR_SP);
 	if (sp <= stack.start || sp >= stack.end || sp & 3 || hotspot_oop_bytes(hotspot) != 4)
 		return 0;
-	for (; !error && sp + 4 <= stack.end; sp += 4) {
+	mapping = maps_find(hotspot->memory->maps, sp);
+	end = mapping ? MIN(mapping->end, stack.end) : 0;
+	for (; !error && sp + 4 <= end && hotspot_take(&hotspot->words_left); sp += 4) {
 		uint64_t object = hotspot_decode(hotspot, hotspot_number(hotspot, sp));
 		uint32_t node = object ? heap_sink_node(rooting->sink, object) : BLOCK_NONE;
 
