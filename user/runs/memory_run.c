@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -35,6 +36,10 @@ static void explain(pid_t pid, int error)
 {
 	if (error == -ESRCH)
 		log_error("PID %d: no such process, or it has ended, or it is a kernel thread",
+			  pid);
+	else if ((error == -EPERM || error == -EACCES) && !geteuid())
+		log_error("PID %d: smaps: permission denied; the process is in another user "
+			  "namespace, or a security module or sandbox protects it",
 			  pid);
 	else if (error == -EPERM || error == -EACCES)
 		log_error("PID %d: smaps: permission denied (another user's, or not dumpable); run "
