@@ -282,6 +282,48 @@ static void a_picture_of_a_process_that_stands_has_its_stacks(void **state)
 	assert_int_equal(tracer_of(fixture->child), 0);
 }
 
+/* Counts how often it is asked, and agrees when it was so often. */
+struct readiness {
+	unsigned asked, ready_at;
+	pid_t child;
+	bool ran; /* while it was asked */
+};
+
+static bool is_ready(void *context)
+{
+	struct readiness *readiness = context;
+
+	readiness->ran |= !tracer_of(readiness->child);
+	return ++readiness->asked == readiness->ready_at;
+}
+
+static void at_a_bad_moment_it_goes_on_and_is_stopped_again(void **state)
+{
+	/* The last one is never ready: at last it is read all the same. */
+	static const unsigned ready_at[] = {1, 4, 0};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ready_at); i++) {
+		struct readiness readiness = {.ready_at = ready_at[i], .child = fixture->child};
+		const struct heap_image_options options = {.max_pause_ns = LONG_NS,
+							   .threads = 1,
+							   .keep = true,
+							   .is_ready = is_ready,
+							   .context = &readiness};
+		struct heap_image heap_image = {0};
+
+		assert_int_equal(heap_image_take(fixture->child, &options, &heap_image), 0);
+		assert_true(heap_image.stopped);
+		assert_int_equal(heap_image.stops_repeated,
+				 ready_at[i] ? ready_at[i] - 1 : readiness.asked);
+		assert_true(readiness.asked >= heap_image.stops_repeated);
+		assert_false(readiness.ran);
+		assert_int_equal(heap_image.threads.count, 1);
+		heap_image_free(&heap_image);
+		assert_int_equal(tracer_of(fixture->child), 0);
+	}
+}
+
 /* A loop with an expired deadline; its state is that of this process. */
 static int read_mappings(struct peek *peek)
 {
@@ -414,6 +456,7 @@ int main(void)
 						setup_without_main, teardown),
 		WITH_PROGRAM(a_picture_that_takes_too_long_is_one_without_a_stop),
 		WITH_PROGRAM(a_picture_of_a_process_that_stands_has_its_stacks),
+		WITH_PROGRAM(at_a_bad_moment_it_goes_on_and_is_stopped_again),
 		cmocka_unit_test(every_loop_of_a_pause_ends_with_it),
 	};
 
