@@ -210,10 +210,44 @@ static void from_four_arenas_more_on_they_are_named(void **state)
 	}
 }
 
+/* What lived after the last collection, how many there were; the heap grows by 10 MiB. */
+static void growth_that_the_target_of_go_allows_is_no_leak(void **state)
+{
+	static const struct {
+		uint64_t live, collections;
+		bool no_leak;
+		const char *words;
+	} readings[] = {
+		{20 * MIB, 5, true, "not a leak; the heap is as large as its target allows"},
+		{22 * MIB - 1, 5, true, "22.0 MiB were live"},
+		{22 * MIB, 5, false, "22.0 MiB were live, +2.00 MiB since the first reading"},
+		{12 * MIB, 5, true, "not a leak"},
+		{20 * MIB, 4, false, "No garbage collection has run since the first reading"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(readings); i++) {
+		struct go_memory was = {.live = 20 * MIB, .goal = 40 * MIB, .collections = 4};
+		struct go_memory is = {.live = readings[i].live,
+				       .goal = 40 * MIB,
+				       .collections = readings[i].collections};
+		struct memory_process before = {.pid = 7, .go = &was}, now = {.pid = 7, .go = &is};
+		struct memory_conclusion conclusion;
+
+		give(&now, MEMORY_MANAGED, 10 * MIB);
+		conclude(&before, &now, &conclusion);
+		assert_int_equal(conclusion.verdict, MEMORY_MANAGED_GROWS);
+		if (!strstr(conclusion.text, readings[i].words))
+			fail_msg("%s", conclusion.text);
+		assert_int_equal(conclusion.no_leak, readings[i].no_leak);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_part_that_makes_up_half_decides),
+		cmocka_unit_test(growth_that_the_target_of_go_allows_is_no_leak),
 		cmocka_unit_test(no_report_calls_a_growth_a_leak_and_none),
 		cmocka_unit_test(three_parts_of_a_third_each_are_mixed),
 		cmocka_unit_test(growth_below_a_hundredth_is_steady),

@@ -291,12 +291,58 @@ static void shared_say(const struct sentence *sentence)
 	      sentence->out);
 }
 
+/* Whether a Go program's figures tell of a growth of its heap. */
+static bool go_is_known(const struct deciding *deciding)
+{
+	return deciding->before->go_live && deciding->now->go_live && deciding->now->go_goal &&
+	       deciding->now->go_collections;
+}
+
+/* What its collections leave is hardly more than at the first reading: it grew by garbage and by
+ * free room, as its target allows. Without a collection since then nobody knows. */
+static bool go_heap_is_kept(const struct deciding *deciding)
+{
+	const struct memory_split *before = deciding->before, *now = deciding->now;
+	int64_t live = (int64_t)(now->go_live - before->go_live);
+
+	return go_is_known(deciding) && now->go_collections > before->go_collections &&
+	       live < deciding->growth->groups[GROUP_MANAGED] / 5;
+}
+
+static void go_say(const struct sentence *sentence)
+{
+	const struct memory_split *before = sentence->deciding->before;
+	const struct memory_split *now = sentence->deciding->now;
+	char live[16], grown[16], goal[16];
+
+	if (go_heap_is_kept(sentence->deciding))
+		fputs("the heap is as large as its target allows. ", sentence->out);
+	if (now->go_collections > before->go_collections)
+		fprintf(sentence->out,
+			"After the last garbage collection %s were live, %s since the first "
+			"reading; ",
+			units_bytes(live, (double)now->go_live, ""),
+			units_bytes(grown, (double)(int64_t)(now->go_live - before->go_live), "+"));
+	else
+		fputs("No garbage collection has run since the first reading, so what of it is "
+		      "live is not known yet; ",
+		      sentence->out);
+	fprintf(sentence->out,
+		"the heap may reach %s before the next one ends (GOGC, GOMEMLIMIT). `leakmon "
+		"retain -p %d` shows who allocates in it",
+		units_bytes(goal, (double)now->go_goal, ""), now->pid);
+}
+
 static void managed_say(const struct sentence *sentence)
 {
 	const struct memory_split *now = sentence->deciding->now;
 	const struct memory_growth *growth = sentence->deciding->growth;
 	char tool[RUNTIME_TOOL_SIZE], text[16];
 
+	if (go_is_known(sentence->deciding)) {
+		go_say(sentence);
+		return;
+	}
 	fprintf(sentence->out,
 		"it is in the garbage-collected heap of the %s, of which malloc knows nothing: %s; "
 		"a leak there are objects that something still refers to. All else changed by %s",
@@ -353,7 +399,8 @@ void memory_conclude(const struct memory_split *before, const struct memory_spli
 
 	measure(before, now, &conclusion->growth);
 	conclusion->verdict = decide(&deciding);
-	is_kept = most_is_kept(&deciding, conclusion->verdict);
+	is_kept = most_is_kept(&deciding, conclusion->verdict) ||
+		  (conclusion->verdict == MEMORY_MANAGED_GROWS && go_heap_is_kept(&deciding));
 	conclusion->no_leak = is_kept && !live_may_leak(&conclusion->growth);
 	conclusion->text[0] = '\0';
 	if (!out)

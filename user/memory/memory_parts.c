@@ -16,6 +16,7 @@
 #include "pause/hold.h"
 #include "proc/core.h"
 #include "proc/process_list.h"
+#include "runtime/go_reader.h"
 #include "runtime/runtime.h"
 
 /* What tmpfs-backed mappings are called that no path leads to. */
@@ -436,6 +437,22 @@ static void complete_reports(struct memory_process *process)
 	}
 }
 
+/* Go programs whose heap lies anywhere are looked for where a process was named only: their files'
+ * data tell. 0 or -ENOMEM. */
+static int find_go(struct splitting *splitting)
+{
+	const struct runtime *known = splitting->runtime.runtime;
+	bool named = splitting->pause || splitting->process->core;
+	bool is_go = known ? !strcmp(known->key, "go") : named && go_is_program(&splitting->maps);
+	struct go_memory *go = is_go ? malloc(sizeof(*go)) : NULL;
+	int error = go ? go_memory_read(&splitting->maps, go) : is_go ? -ENOMEM : 0;
+
+	splitting->process->go = go;
+	if (!error && go && !known)
+		error = go_heap_find(&splitting->maps, go->heap_at, &splitting->runtime);
+	return error;
+}
+
 static int find_runtime(struct splitting *splitting)
 {
 	const struct smaps_entry *entries = splitting->smaps.list.items;
@@ -444,6 +461,8 @@ static int find_runtime(struct splitting *splitting)
 					      &splitting->runtime)
 			  : 0;
 
+	if (!error)
+		error = find_go(splitting);
 	splitting->process->runtime = runtime_label_of(splitting->runtime.runtime);
 	return error;
 }

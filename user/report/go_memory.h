@@ -23,12 +23,13 @@ struct go_memory {
 	bool has_stats;	    /* what follows is known; not before the first collection */
 	uint64_t stacks;    /* of goroutines */
 	uint64_t own;	    /* the runtime's records: of spans, caches, profiles, collection */
+	uint64_t heap_at;   /* an address in the heap; 0: not known */
 	uint64_t collections;
 	uint64_t collected_ns; /* since the last one; 0: not known */
 };
 
-/* Whether it is no larger than its target lets it become, so that its size is no leak: most of it
- * is garbage that waits for the next collection, or free. */
+/* Whether it is no larger than its target lets it become, and most of it did not live at the last
+ * collection: it came since then, or is free. */
 static inline bool go_memory_is_within_goal(const struct go_memory *memory)
 {
 	return !memory->why && memory->goal && memory->live + memory->allocated <= memory->goal &&

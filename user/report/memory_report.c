@@ -128,6 +128,7 @@ void memory_process_free(struct memory_process *process)
 	vec_free(&process->items);
 	allocator_reports_free(&process->allocators);
 	container_free(process->container);
+	free(process->go);
 }
 
 static bool has_unknown_blocks(const struct allocator_reports *reports)

@@ -13,6 +13,7 @@
 #include "proc/container.h"
 #include "report/allocator_report.h"
 #include "report/cgroup_report.h"
+#include "report/go_memory.h"
 #include "report/runtime_label.h"
 
 /* In bytes. A field that a kernel does not have is 0. */
@@ -150,6 +151,7 @@ struct memory_process {
 	struct memory_share parts[MEMORY_PART_MAX_];
 	VEC(struct memory_item) items; /* greatest first */
 	struct runtime_label runtime;  /* that it has */
+	struct go_memory *go;	       /* of a Go program; owned; NULL: it is none */
 	struct allocator_reports allocators;
 	bool heap_changed; /* whenever it was read */
 	/* For so long it stood, because its heap changed whenever it was read; 0: not at all. */

@@ -29,6 +29,9 @@ struct memory_split {
 	/* The key of its runtime, see report/runtime_label.h; NULL: none that is known. Static, or
 	 * as a recording has it: untrusted, borrowed. */
 	const char *runtime;
+	/* Of a Go program: what lived after its last collection, and how large its heap may become
+	 * before the next one ends. Not recorded; 0: not known. */
+	uint64_t go_live, go_goal, go_collections;
 	const char *why; /* not all is known of the allocator; borrowed; NULL: it is */
 };
 

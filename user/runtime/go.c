@@ -69,6 +69,8 @@ static const struct go_layout layouts[] = {
 };
 /* clang-format on */
 
+extern const struct runtime runtime_go;
+
 static bool detect(const struct mapping *mapping)
 {
 	return mapping_is_anonymous(mapping) && mapping->start == ARENAS;
@@ -76,9 +78,13 @@ static bool detect(const struct mapping *mapping)
 
 static bool owns(const void *state, const struct mapping *mapping)
 {
-	(void)state;
-	return mapping_is_anonymous(mapping) && mapping_is_data(mapping) &&
-	       (!strncmp(mapping->path, "[anon: Go: heap", 15) ||
+	const struct go_range *heap = state; /* NULL: it is where it is by default */
+
+	if (!mapping_is_anonymous(mapping) || !mapping_is_data(mapping))
+		return false;
+	if (heap)
+		return mapping->start >= heap->start && mapping->end <= heap->end;
+	return (!strncmp(mapping->path, "[anon: Go: heap", 15) ||
 		(mapping->start >= ARENAS && mapping->end <= ARENAS_END));
 }
 
@@ -264,6 +270,37 @@ bool go_is_alone(const struct maps *maps)
 		first = mapping;
 	}
 	return true;
+}
+
+int go_heap_find(const struct maps *maps, uint64_t address, struct runtime_heap *heap)
+{
+	struct go_range run = {0}, *kept;
+
+	for (size_t i = 0; i < maps->list.count && run.end <= address; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (!mapping_is_anonymous(mapping) || mapping->executable)
+			continue;
+		if (mapping->start != run.end)
+			run.start = mapping->start;
+		run.end = mapping->end;
+	}
+	if (!address || address < run.start || address >= run.end)
+		return 0;
+	/* The rest of the reservation. */
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (mapping->start == run.end && mapping_is_anonymous(mapping) &&
+		    !mapping->executable)
+			run.end = mapping->end;
+	}
+	kept = malloc(sizeof(*kept));
+	if (!kept)
+		return -ENOMEM;
+	*kept = run;
+	*heap = (struct runtime_heap){.runtime = &runtime_go, .state = kept};
+	return 0;
 }
 
 /* What stands in one mapping of data: module data, the version. */

@@ -127,6 +127,9 @@ bool go_function_is_top(const struct go_program *program, const struct go_functi
 int go_frames_append(struct go_program *program, struct intern *strings, uint64_t address,
 		     bool innermost, struct frames *frames);
 
+/* The goroutine that runs main, which lies in the heap; 0: not found. go_goroutines.c. */
+uint64_t go_first_goroutine(const struct go_program *program);
+
 /* How many collections there were, and how long ago the last one was; untouched if that is not
  * found: go_memory.c. */
 void go_last_collection(const struct go_program *program, uint64_t *count, uint64_t *ago_ns);

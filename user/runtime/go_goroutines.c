@@ -112,6 +112,11 @@ static struct go_slice find_allgs(const struct go_program *program)
 	return found;
 }
 
+uint64_t go_first_goroutine(const struct go_program *program)
+{
+	return target_word(program->memory, find_allgs(program).start);
+}
+
 static bool is_text(const struct go_program *program, uint64_t address, uint64_t length,
 		    const char *text)
 {

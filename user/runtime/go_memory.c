@@ -51,6 +51,22 @@ static uint64_t wall_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
+/* What the three deltas sum up to. */
+static uint64_t delta_sum(const struct go_program *program, uint64_t stats, size_t offset)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < DELTAS; i++)
+		sum += target_word(program->memory,
+				   stats + i * program->layout->delta_size + offset);
+	return sum;
+}
+
+static bool is_heap(uint64_t bytes)
+{
+	return bytes && bytes % GO_PAGE == 0 && bytes >> 47 == 0;
+}
+
 /* The address of memstats.last_gc_unix; 0: not found, or there was no collection. */
 static uint64_t find_last_collection(const struct go_program *program)
 {
@@ -64,6 +80,10 @@ static uint64_t find_last_collection(const struct go_program *program)
 
 		if (!since || !count || wall < since ||
 		    wall - since - between + CLOCKS_DIFFER_NS > 2 * CLOCKS_DIFFER_NS)
+			continue;
+		if (!is_heap(delta_sum(program,
+				       program->data.start + i * 8 - program->layout->last_gc,
+				       DELTA_HEAP)))
 			continue;
 		if (found)
 			return 0;
@@ -154,17 +174,6 @@ static void read_controller(const struct go_program *program, uint64_t at, struc
 	limit_goal(program, at, memory);
 }
 
-/* What the three deltas sum up to. */
-static uint64_t delta_sum(const struct go_program *program, uint64_t stats, size_t offset)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < DELTAS; i++)
-		sum += target_word(program->memory,
-				   stats + i * program->layout->delta_size + offset);
-	return sum;
-}
-
 /* Whether both count the same heap; then what else they count. */
 static bool read_stats(const struct go_program *program, uint64_t last_collection,
 		       struct go_memory *memory)
@@ -190,6 +199,7 @@ static void read_figures(const struct go_program *program, struct go_memory *mem
 		memory->why = "its collector's figures are not found";
 		return;
 	}
+	memory->heap_at = go_first_goroutine(program);
 	for (unsigned i = 0; i < TRIES && !memory->has_stats; i++) {
 		target_memory_forget(program->memory);
 		read_controller(program, controller, memory);

@@ -31,4 +31,9 @@ int heap_profile_read(const struct maps *maps, struct heap_profile *profile);
 /* Likewise what the runtime's own figures say of its memory. */
 int go_memory_read(const struct maps *maps, struct go_memory *memory);
 
+struct runtime_heap; /* runtime.h */
+/* The heap that an address lies in, where mappings do not tell it (1.26 and later): reserved memory
+ * around it. Nothing if that is no such memory. 0 or -ENOMEM; *heap is to be freed. */
+int go_heap_find(const struct maps *maps, uint64_t address, struct runtime_heap *heap);
+
 #endif

@@ -2,7 +2,7 @@
 
 // A workload (tests/workloads/workload.h) that knows its own goroutines, records and figures:
 // "spawn N" makes N goroutines that wait for ever; "keep N" keeps N blocks of 64 KiB; "gc" collects
-// twice; "truth" says what the runtime knows of all that, as one line of JSON.
+// twice; "truth" and "stats" say what the runtime knows of all that, as one line of JSON.
 package main
 
 import (
@@ -21,6 +21,7 @@ import (
 
 var (
 	kept   [][]byte
+	last   []byte
 	queue  = make(chan int)
 	gate   sync.Mutex
 	never  = make(chan struct{})
@@ -77,14 +78,28 @@ func others() {
 	ready.Wait()
 }
 
-// Inlined into its caller.
-func block() []byte { return make([]byte, 64<<10) }
+// Inlined into its caller. Every page is written to, and so resident.
+func block() []byte {
+	made := make([]byte, 64<<10)
+	for i := 0; i < len(made); i += 4096 {
+		made[i] = 1
+	}
+	return made
+}
 
 //go:noinline
 func keep(count int) {
 	for i := 0; i < count; i++ {
 		kept = append(kept, block())
 	}
+}
+
+//go:noinline
+func churn(count int) {
+	for i := 0; i < count; i++ {
+		last = block()
+	}
+	last = nil
 }
 
 type group struct {
@@ -165,18 +180,20 @@ func records() []map[string]any {
 
 // What is written is not collected, for it is no news to the records.
 func truth(out *json.Encoder) {
-	var stats runtime.MemStats
-	limit := debug.SetMemoryLimit(-1)
-
 	found, threads := records(), goroutines()
-	runtime.ReadMemStats(&stats)
 	out.Encode(map[string]any{"version": runtime.Version(), "records": found,
-		"goroutines": threads, "count": runtime.NumGoroutine(), "limit": limit,
-		"rate": runtime.MemProfileRate,
-		"stats": map[string]any{"heap_in_use": stats.HeapInuse, "heap_idle": stats.HeapIdle,
-			"heap_released": stats.HeapReleased, "heap_live": stats.HeapAlloc,
-			"stack_in_use": stats.StackInuse, "next_gc": stats.NextGC,
-			"collections": stats.NumGC, "mspan": stats.MSpanInuse}})
+		"goroutines": threads, "count": runtime.NumGoroutine(),
+		"rate": runtime.MemProfileRate})
+}
+
+func figures(out *json.Encoder) {
+	var stats runtime.MemStats
+
+	limit := debug.SetMemoryLimit(-1)
+	runtime.ReadMemStats(&stats)
+	out.Encode(map[string]any{"heap_in_use": stats.HeapInuse, "heap_idle": stats.HeapIdle,
+		"heap_released": stats.HeapReleased, "stack_in_use": stats.StackInuse,
+		"next_gc": stats.NextGC, "collections": stats.NumGC, "limit": limit})
 }
 
 func main() {
@@ -195,6 +212,11 @@ func main() {
 			spawn(count)
 		case "keep":
 			keep(count)
+		case "churn":
+			churn(count)
+		case "stats":
+			figures(out)
+			continue
 		case "end":
 			for i := 0; i < count; i++ {
 				queue <- i

@@ -145,6 +145,35 @@ static void managed_json(struct json_writer *json, const struct memory_process *
 	json_close(json, '}');
 }
 
+static void go_json(struct json_writer *json, const struct go_memory *go)
+{
+	bool known = go && !go->why;
+
+	if (!go)
+		return;
+	json_open(json, "go", '{');
+	json_put_string(json, "version", go->version[0] ? go->version : NULL);
+	json_put_string(json, "cannot_tell", go->why);
+	json_put_known(json, "live_bytes", known, go->live);
+	json_put_known(json, "allocated_since_bytes", known, go->allocated);
+	json_put_known(json, "in_use_bytes", known, go->in_use);
+	json_put_known(json, "free_bytes", known, go->free);
+	json_put_known(json, "released_bytes", known, go->released);
+	json_put_known(json, "stack_bytes", known && go->has_stats, go->stacks);
+	json_put_known(json, "own_bytes", known && go->has_stats, go->own);
+	json_put_known(json, "goal_bytes", known && go->goal, go->goal);
+	if (known)
+		json_put_signed(json, "gogc", go->percent);
+	else
+		json_put_null(json, "gogc");
+	json_put_known(json, "gomemlimit_bytes", known && go->limit != GO_NO_LIMIT,
+		       (uint64_t)go->limit);
+	json_put_known(json, "collections", go->collections, go->collections);
+	json_put_known(json, "collected_ms", go->collected_ns, go->collected_ns / 1000000);
+	json_put_bool(json, "within_goal", go_memory_is_within_goal(go));
+	json_close(json, '}');
+}
+
 static void gaps_json(struct json_writer *json, const struct memory_process *process)
 {
 	struct memory_gap gaps[MEMORY_GAPS_MAX];
@@ -178,6 +207,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	for (enum allocator_kind kind = 0; kind < ALLOCATOR_KIND_MAX_; kind++)
 		allocator_json(json, process, kind);
 	managed_json(json, process);
+	go_json(json, process->go);
 	json_put_string(json, "not_known", process->why);
 	gaps_json(json, process);
 	stacks_json(json, process);

@@ -211,6 +211,46 @@ static void items_write(FILE *out, const struct memory_report *report,
 	}
 }
 
+static void go_target_write(FILE *out, const struct go_memory *go)
+{
+	char text[16];
+
+	if (go->goal)
+		fprintf(out, "\tit may reach %s before the next collection ends (GOGC=%d",
+			bytes_text(text, go->goal), go->percent);
+	else
+		fprintf(out, "\tonly GOMEMLIMIT starts a collection (GOGC=%s",
+			go->percent < 0 ? "off" : "not known");
+	if (go->limit != GO_NO_LIMIT)
+		fprintf(out, ", GOMEMLIMIT=%s", bytes_text(text, (uint64_t)go->limit));
+	fputc(')', out);
+	if (go_memory_is_within_goal(go))
+		fputs(": as large as its target allows", out);
+	fputc('\n', out);
+}
+
+static void go_write(FILE *out, const struct go_memory *go)
+{
+	char live[16], allocated[16], in_use[16], free[16], released[16], text[16];
+
+	fputs("\tGo ", out);
+	text_print_inert(out, go->version);
+	if (go->why) {
+		fprintf(out, ": its heap's figures are not known: %s\n", go->why);
+		return;
+	}
+	fprintf(out, ": %s live after the last collection", bytes_text(live, go->live));
+	if (go->collected_ns)
+		fprintf(out, " (%s ago)", units_time(text, (double)go->collected_ns / 1e9));
+	fprintf(out, ", %s allocated since; %s in spans, %s in free ones, %s given back\n",
+		bytes_text(allocated, go->allocated), bytes_text(in_use, go->in_use),
+		bytes_text(free, go->free), bytes_text(released, go->released));
+	if (go->has_stats)
+		fprintf(out, "\tstacks of goroutines: %s, the runtime's own records: %s\n",
+			bytes_text(live, go->stacks), bytes_text(free, go->own));
+	go_target_write(out, go);
+}
+
 static void managed_write(FILE *out, const struct memory_process *process)
 {
 	char tool[RUNTIME_TOOL_SIZE];
@@ -218,6 +258,8 @@ static void managed_write(FILE *out, const struct memory_process *process)
 	if (process->runtime.key)
 		fprintf(out, "\t%s with a garbage-collected heap: %s\n", process->runtime.name,
 			runtime_label_tool(&process->runtime, process->pid, tool));
+	if (process->go)
+		go_write(out, process->go);
 }
 
 static void process_write(FILE *out, const struct memory_report *report,
