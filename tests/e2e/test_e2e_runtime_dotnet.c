@@ -228,6 +228,25 @@ static json_int_t change_of(json_t *comparison, const char *list, const char *na
 	return number_at(json_object_get(row, "count"), "difference");
 }
 
+/* What refers to the class is three classes in turn, so many times. */
+static void expect_chain(json_t *path, json_int_t times, const char *first)
+{
+	json_t *rows = json_object_get(json_object_get(path, "referrers"), "rows"), *row, *classes;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (number_at(row, "most") == 1)
+			continue;
+		classes = json_object_get(row, "classes");
+		assert_int_equal(number_at(row, "most"), times);
+		assert_int_equal(json_array_size(classes), 3);
+		assert_string_equal(text_at(json_array_get(classes, 0), "name"), first);
+		return;
+	}
+	fail_msg("no chain");
+}
+
 /* The story: a loop each of whose turns awaits the one before. */
 static void a_chain_of_continuations_grows_with_its_messages(void **state)
 {
@@ -244,6 +263,7 @@ static void a_chain_of_continuations_grows_with_its_messages(void **state)
 	path = path_of(report);
 	expect_root(report, "managed", "static Continuations.Mailbox.loop");
 	assert_int_equal(number_at(path, "sharing"), 300);
+	expect_chain(path, 2, "Continuations.Closure");
 	assert_int_equal(number_at(named(report, "roots", "static Continuations.Mailbox.loop"),
 				   "retained_blocks"),
 			 600 + 2 * 3 + 2);

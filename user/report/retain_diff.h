@@ -34,7 +34,8 @@ struct retain_report {
 	const struct retain_diff *diff; /* to the run before; NULL: this is the first one */
 	/* Of the runs up to this one, by which classes are ordered; NULL: by bytes. */
 	const struct class_history *history;
-	size_t top; /* rows of each list; 0: all */
+	bool referrers; /* of the class that was asked for are shown */
+	size_t top;	/* rows of each list; 0: all */
 	struct text_form form;
 };
 

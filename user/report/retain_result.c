@@ -170,8 +170,10 @@ void retain_result_free(struct retain_result *result)
 	free(result->heap_profile);
 	for (size_t i = 0; i < result->sites.count; i++)
 		vec_free(&result->sites.items[i].frames.list);
-	for (size_t i = 0; i < result->paths.count; i++)
+	for (size_t i = 0; i < result->paths.count; i++) {
 		vec_free(&result->paths.items[i].steps);
+		vec_free(&result->paths.items[i].referrers.rows);
+	}
 	vec_free(&result->sites);
 	vec_free(&result->classes);
 	vec_free(&result->roots);

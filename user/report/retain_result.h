@@ -137,10 +137,26 @@ struct retained_step {
 	const char *label;		 /* ".items", "[3]"; NULL: none is known. Not recorded */
 };
 
+/* What refers to the blocks of a class: an element of its tree, in the order shown. */
+#define REFERRER_PERIOD_MAX 4
+struct retained_referrer {
+	uint32_t depth;				       /* 0: the class itself */
+	uint32_t root;				       /* its place; RESULT_NONE: it is classes */
+	uint32_t classes[REFERRER_PERIOD_MAX], period; /* so many, which repeat in turn */
+	uint64_t least, most;			       /* how often; 1, 1: it is no chain */
+	uint64_t blocks, bytes;			       /* of the class, that it leads to */
+};
+
+struct referrer_tree {
+	VEC(struct retained_referrer) rows;
+	uint64_t held, sampled; /* of so many blocks that are held, so many were followed */
+};
+
 struct retained_path {
 	uint32_t class, root;
 	uint64_t sharing, sampled;
 	VEC(struct retained_step) steps;
+	struct referrer_tree referrers; /* not recorded; empty: of one block's path */
 };
 
 /* Every block is in one of these. */

@@ -206,4 +206,5 @@ int path_find_typical(const struct path_maker *maker, uint32_t class, struct pat
 void path_free(struct path *path)
 {
 	vec_free(&path->steps);
+	vec_free(&path->referrers.rows);
 }

@@ -23,6 +23,7 @@ struct path_step {
 struct path {
 	uint32_t group;
 	VEC(struct path_step) steps;
+	struct referrer_tree referrers; /* of a class: see referrers.h */
 	uint64_t sharing, sampled; /* so many of the blocks looked at share it; 1, 1: one block's */
 };
 

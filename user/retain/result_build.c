@@ -329,6 +329,25 @@ static const char *step_label(struct building *building, uint32_t label, int *er
 	return text(building, attribute, error);
 }
 
+static int add_referrers(const struct building *building, const struct referrer_tree *tree,
+			 struct referrer_tree *copy)
+{
+	copy->held = tree->held;
+	copy->sampled = tree->sampled;
+	for (size_t i = 0; i < tree->rows.count; i++) {
+		struct retained_referrer *row = vec_push(&copy->rows);
+
+		if (!row)
+			return -ENOMEM;
+		*row = tree->rows.items[i];
+		if (row->root != RESULT_NONE)
+			row->root = building->root_places[row->root];
+		for (uint32_t j = 0; j < row->period; j++)
+			row->classes[j] = building->class_places[row->classes[j]];
+	}
+	return 0;
+}
+
 static int add_path(struct building *building, const struct retain_path *shown)
 {
 	const struct heap_graph *graph = &building->retain->graph;
@@ -356,7 +375,7 @@ static int add_path(struct building *building, const struct retain_path *shown)
 					       .width = step->width,
 					       .repeated = step->repeated};
 	}
-	return error;
+	return error ? error : add_referrers(building, &path->referrers, &added->referrers);
 }
 
 static int add_paths(struct building *building)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "retain/retain.h"
+#include "retain/referrers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -330,6 +331,8 @@ int retain_add_class_path(struct retain *retain, uint32_t class)
 	struct path path = {0};
 	int error = path_find_typical(&maker, class, &path);
 
+	if (!error)
+		error = referrers_find(&maker, class, &path.referrers);
 	return error ? error : add_path(retain, class, &path);
 }
 

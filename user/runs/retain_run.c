@@ -246,6 +246,7 @@ static int write_report(struct retain_run *run, const struct retain_result *resu
 		.diff = diff,
 		.top = output->top_given ? output->report.top : run->emitter.format->retain_top,
 		.form = emit_form(output),
+		.referrers = run->options->class || run->options->site,
 	};
 
 	return emit(&run->emitter, OUTPUT_RETAIN, &report, true);

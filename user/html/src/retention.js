@@ -72,6 +72,21 @@ function path(found) {
     el('span', { class: 'source' }, format.bytes(step.size))))));
 }
 
+// What refers to a class, and what to that: a tree with counts, chains called out.
+function referrers(found) {
+  const tree = found.referrers;
+  if (!tree?.rows.length) return null;
+  const name = (row) => (row.root ? rootName(row.root) : row.classes.map(className).join(' \u2190 '));
+  const length = (row) => (row.least === row.most ? format.count(row.most) : `${format.count(row.least)} to ${format.count(row.most)}`);
+  return el('details', {}, el('summary', {}, `${className(found.class)}: referred from`,
+    el('span', { class: 'dim' }, ` \u00b7 ${format.count(tree.sampled)} of ${format.many(tree.held, 'block')} followed`)),
+  el('table', { class: 'plain-table' }, el('tbody', {}, tree.rows.map((row) => {
+    const cell = el('td', {}, row.depth ? '\u2190 ' : '', name(row), row.most > 1 ? el('span', { class: 'note' }, `chain of ${length(row)}`) : null);
+    cell.style.paddingLeft = `${row.depth * 18 + 8}px`;
+    return el('tr', {}, el('td', { class: 'number' }, format.percent(row.blocks / tree.sampled), bar(row.blocks / tree.sampled)), cell);
+  }))));
+}
+
 const sameRoot = (one, other) => ['kind', 'name', 'module', 'address', 'offset', 'tid'].every((key) => one[key] === other[key]);
 
 // A root, and below it the ways from it to what it holds.
@@ -107,6 +122,7 @@ function picture(found) {
     list('Roots, by what they alone hold', [['Retained', true], ['Share', true], ['Blocks', true], ['Root']],
       found.roots.map((root) => [format.bytes(root.retained_bytes), [format.percent(root.retained_bytes / total), bar(root.retained_bytes / total)],
         format.count(root.retained_blocks), rootCell(root, found.paths)])),
+    found.paths.some((one) => one.referrers) ? [el('h3', {}, 'Referred from'), found.paths.map(referrers)] : null,
     classes(found),
     others.length ? [el('h3', {}, 'Shortest paths from other roots'), others.map(path)] : null,
   ];

@@ -301,6 +301,44 @@ void json_retain_way(struct json_writer *json, const struct retain_result *resul
 	json_close(json, ']');
 }
 
+static void referrers_write(struct json_writer *json, const struct retain_result *result,
+			    const struct referrer_tree *tree)
+{
+	if (!tree->rows.count)
+		return;
+	json_open(json, "referrers", '{');
+	json_put_number(json, "held", tree->held);
+	json_put_number(json, "sampled", tree->sampled);
+	json_open(json, "rows", '[');
+	for (size_t i = 0; i < tree->rows.count; i++) {
+		const struct retained_referrer *row = &tree->rows.items[i];
+
+		json_open(json, NULL, '{');
+		json_put_number(json, "depth", row->depth);
+		json_put_number(json, "blocks", row->blocks);
+		json_put_number(json, "bytes", row->bytes);
+		json_put_number(json, "least", row->least);
+		json_put_number(json, "most", row->most);
+		if (row->root != RESULT_NONE) {
+			json_open(json, "root", '{');
+			json_retain_root(json, &result->roots.items[row->root]);
+			json_close(json, '}');
+		} else {
+			json_open(json, "classes", '[');
+			for (uint32_t j = 0; j < row->period; j++) {
+				json_open(json, NULL, '{');
+				json_retain_class(json, result,
+						  &result->classes.items[row->classes[j]]);
+				json_close(json, '}');
+			}
+			json_close(json, ']');
+		}
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
 static void path_write(struct json_writer *json, const struct retain_result *result,
 		       const struct retained_path *path)
 {
@@ -309,6 +347,7 @@ static void path_write(struct json_writer *json, const struct retain_result *res
 	json_put_number(json, "sharing", path->sharing);
 	json_put_number(json, "sampled", path->sampled);
 	json_retain_way(json, result, path, path->steps.count);
+	referrers_write(json, result, &path->referrers);
 	json_close(json, '}');
 }
 

@@ -632,6 +632,51 @@ static void write_path(FILE *out, const struct retain_result *result,
 	}
 }
 
+/* "class A ← class B, 3 to 200 times in turn"; a root as it is called. */
+static void write_referrer(FILE *out, const struct retain_result *result,
+			   const struct retained_referrer *row)
+{
+	if (row->root != RESULT_NONE) {
+		text_retain_root_write(out, &result->roots.items[row->root]);
+		return;
+	}
+	for (uint32_t i = 0; i < row->period; i++) {
+		if (i)
+			fputs(" ← ", out);
+		text_retain_class_write(out, result, &result->classes.items[row->classes[i]]);
+	}
+	if (row->most == 1)
+		return;
+	fputs(row->period > 1 ? ": in turn, " : ": CHAIN of ", out);
+	if (row->least != row->most)
+		fprintf(out, "%" PRIu64 " to ", row->least);
+	fprintf(out, "%" PRIu64 "%s", row->most, row->period > 1 ? " times (CHAIN)" : "");
+}
+
+/* Of a class that was asked for: who refers to it, and to that. */
+static void write_referrers(FILE *out, const struct retain_report *report)
+{
+	const struct retain_result *result = report->result;
+	const struct referrer_tree *tree = &result->paths.items[0].referrers;
+	char bytes[TEXT_BYTES_SIZE];
+
+	if (!report->referrers || !tree->rows.count)
+		return;
+	heading(out, report, "Referred from:");
+	if (tree->sampled < tree->held)
+		fprintf(out, "\t(%" PRIu64 " of %" PRIu64 " blocks followed)\n", tree->sampled,
+			tree->held);
+	for (size_t i = 0; i < tree->rows.count; i++) {
+		const struct retained_referrer *row = &tree->rows.items[i];
+
+		fprintf(out, "\t%5.1f%%  %*s%s", share(row->blocks, tree->sampled),
+			(int)MIN(row->depth, 40u) * 2, "", row->depth ? "← " : "");
+		write_referrer(out, result, row);
+		fprintf(out, "  (%" PRIu64 " blocks, %s)\n", row->blocks,
+			text_bytes(bytes, &report->form, row->bytes));
+	}
+}
+
 static void write_paths(FILE *out, const struct retain_report *report)
 {
 	const struct retain_result *result = report->result;
@@ -641,6 +686,7 @@ static void write_paths(FILE *out, const struct retain_report *report)
 	heading(out, report, "Shortest paths from roots:");
 	for (size_t i = 0; i < result->paths.count; i++)
 		write_path(out, result, &result->paths.items[i]);
+	write_referrers(out, report);
 }
 
 int text_retain_write(FILE *stream, const void *data)
