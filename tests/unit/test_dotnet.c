@@ -220,6 +220,19 @@ static void what_cannot_be_read_is_said(void **state)
 	expect_why(forged, "g_dacTable");
 }
 
+/* Behind it the next object would be below all memory, and the way to the heap's end very long. */
+static void memory_for_objects_to_come_ends_where_memory_does(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put_at(forged->base + AT_LOCALS, 8, UINT64_MAX - 7);
+	walk(forged, &walked);
+	assert_int_equal(count_class(&walked.sink, "Planted.Session"), FORGED_SESSIONS);
+	assert_true(walked.sink.reports.items[0].nonsense > 0);
+	walked_free(&walked);
+}
+
 static void lists_that_do_not_end_are_left(void **state)
 {
 	struct forged *forged = *state;
@@ -337,6 +350,7 @@ int main(void)
 		FORGED(what_holds_objects_has_a_name),
 		FORGED(without_static_fields_objects_refer_all_the_same),
 		FORGED(what_cannot_be_read_is_said),
+		FORGED(memory_for_objects_to_come_ends_where_memory_does),
 		FORGED(lists_that_do_not_end_are_left),
 		FORGED(after_nonsense_the_next_object_is_found),
 		FORGED(nonsense_anywhere_does_no_harm),

@@ -85,7 +85,7 @@ static const struct tracked_block tracked[] = {
 };
 
 static int build_walked(struct fixture *fixture, const struct thread_blocks *locals,
-			int (*walk)(const struct maps *, const struct page_table *,
+			int (*walk)(const struct maps *, const struct heap_image *,
 				    const struct data_modules *, struct heap_sink *))
 {
 	static const struct data_modules none;
@@ -189,7 +189,7 @@ static void thread_locals_in_a_block_are_roots(void **state)
 #define PART (MEMORY + 0x2200)
 
 /* A runtime with three stretches of memory, of which the last one belongs to the second. */
-static int walk(const struct maps *maps, const struct page_table *kept,
+static int walk(const struct maps *maps, const struct heap_image *kept,
 		const struct data_modules *modules, struct heap_sink *sink)
 {
 	const struct managed_class linked = {

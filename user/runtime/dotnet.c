@@ -178,7 +178,7 @@ static int add_context(struct dotnet *dotnet, uint64_t thread)
 	uint64_t limit = target_word(dotnet->memory, at + layout->context_limit);
 	struct dotnet_context *context;
 
-	if (!locals || !pointer || pointer > limit)
+	if (!locals || !pointer || pointer > limit || limit >> 47)
 		return 0;
 	context = vec_push(&dotnet->contexts);
 	if (!context)
