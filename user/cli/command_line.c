@@ -13,7 +13,7 @@
 #include "cli/values.h"
 
 /* Different names of options, of all commands. */
-#define ENTRIES_MAX 96
+#define ENTRIES_MAX 128
 
 static const struct option_row general_rows[] = {
 	{"verbose", 'v', NULL, "more detail, in the log and in reports", value_set_flag,
