@@ -133,7 +133,7 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		 "--format `html`: expected text, json or prom"},
 		{"leakmon top --format json", "--format is not supported by `leakmon top`, only by "
 					      "triage, diagnose, watch, profile, report, diff"},
-		{"leakmon --format html", "--format `html`: expected text, json or prom"},
+		{"leakmon --format yaml", "--format `yaml`: expected text, json, "},
 		{"leakmon record -p 1 -o f --keep 30m", "--keep `30m`: expected a size"},
 		{"leakmon record -p 1 -o f --keep 10", "--keep `10`: expected a size"},
 		{"leakmon report a --older 1",
