@@ -171,7 +171,7 @@ static void the_last_snapshot_of_a_victim_is_its_own_account(void **state)
 		assert_int_equal(number_at(kill, "limit_bytes"), LIMIT_BYTES);
 		assert_string_equal(json_string_value(json_object_get(kill, "cgroup")),
 				    "/leakmon_oom");
-		child_wait_text(harness, monitor, &monitor->err, "for want of memory");
+		child_wait_text(harness, monitor, &monitor->err, "OOM-killed");
 		child_kill(monitor);
 		child_kill(victim.child);
 	}
@@ -505,8 +505,7 @@ static void a_profile_shows_the_sites_of_a_victim(void **state)
 	assert_int_equal(child_end(harness, recorder), 0);
 	reader = MONITOR(harness, "report", "--oom", recording);
 	child_wait_text(harness, reader, &reader->err, "1 killed");
-	child_wait_text(harness, reader, &reader->out,
-			"(victim), killed by the kernel for want of memory:");
+	child_wait_text(harness, reader, &reader->out, "(victim), OOM-killed:");
 	child_kill(monitor);
 	child_kill(victim.child);
 	group_remove(place);

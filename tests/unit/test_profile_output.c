@@ -208,8 +208,8 @@ static void a_kill_is_told(void **state)
 	text = written_with(text_profile_write, 0, &kills);
 	json = written_with(json_profile_write, 0, &kills);
 	prom = written_with(prom_profile_write, 0, &kills);
-	assert_non_null(strstr(text, "killed by the kernel for want of memory: process 8, "));
-	assert_non_null(strstr(text, "PID 8 (other), killed by the kernel for want of memory:"));
+	assert_non_null(strstr(text, "OOM-killed: process 8, "));
+	assert_non_null(strstr(text, "PID 8 (other), OOM-killed:"));
 	assert_null(strchr(text, '\033'));
 	assert_non_null(strstr(json, "\"oom_kills\":[{\"pid\":8,"));
 	assert_non_null(strstr(json, "\"limit_bytes\":1048576"));

@@ -92,7 +92,7 @@ static void text_names_leaks_roots_and_changes_and_lets_no_control_character_thr
 	_cleanup_free_ char *text = written(text_retain_write);
 
 	(void)state;
-	assert_non_null(strstr(text, "process 42 \\x1b]0;x: who holds its 4 blocks"));
+	assert_non_null(strstr(text, "process 42 \\x1b]0;x: retention of 4 blocks"));
 	assert_non_null(strstr(text, "20 bytes in 1 blocks: class \xef\xbf\xbd<T>"));
 	assert_non_null(strstr(text, "50.0%  64 bytes in 2 blocks, alone 25.0%: global "
 				     "evil\\x1b[2J\\x0a [b]\n"));

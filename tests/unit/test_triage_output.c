@@ -526,7 +526,7 @@ static void a_kill_is_told_with_what_was_known(void **state)
 	text = render("text", &fixture.report);
 	json = render("json", &fixture.report);
 	prom = render("prom", &fixture.report);
-	assert_non_null(strstr(text, "killed by the kernel for want of memory: process 8 shop"));
+	assert_non_null(strstr(text, "OOM-killed: process 8 shop"));
 	assert_non_null(strstr(text, "(found by its group's count, after its end)"));
 	assert_non_null(strstr(text, "when it was chosen: 512.0 KiB anonymous"));
 	assert_non_null(strstr(text, "what was known of it, read 3 s before:"));

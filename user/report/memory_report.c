@@ -20,7 +20,7 @@ static const struct {
 	[MEMORY_STACKS] = {"stacks", "stacks of threads"},
 	[MEMORY_ENDED_STACKS] = {"ended_stacks", "stacks of threads that have ended"},
 	[MEMORY_FILES] = {"files", "mapped files"},
-	[MEMORY_FILES_WRITTEN] = {"files_written", "mapped files: own, written copies"},
+	[MEMORY_FILES_WRITTEN] = {"files_written", "file mappings, private dirty"},
 	[MEMORY_MODULE_DATA] = {"module_data", "data of modules"},
 	[MEMORY_SHARED] = {"shared", "shared memory"},
 	[MEMORY_CODE] = {"generated_code", "generated code"},

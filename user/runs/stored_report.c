@@ -321,8 +321,7 @@ static void kill_print(uint64_t number, const struct timespec *time, const char 
 
 static int say_no_kill(const struct show_options *show)
 {
-	log_error("while %s was recorded the kernel killed no target for want of memory",
-		  show->path);
+	log_error("no target was OOM-killed while %s was recorded", show->path);
 	return -ENOENT;
 }
 

@@ -50,8 +50,8 @@ static void machine_write(FILE *out)
 			units_bytes(used, (double)(memory.swap_total - memory.swap_free), ""),
 			units_bytes(total, (double)memory.swap_total, ""));
 	if (!isnan(memory.some_10s))
-		fprintf(out, "; waited for in 10 s: by some %.1f %%, by all %.1f %%",
-			memory.some_10s, memory.all_10s);
+		fprintf(out, "; pressure in 10 s: some %.1f %%, full %.1f %%", memory.some_10s,
+			memory.all_10s);
 }
 
 /* NULL: out of memory. */

@@ -48,7 +48,7 @@ function list(title, heads, rows) {
 function totals(found) {
   const all = ['unreachable', 'held', 'untracked'].map((key) => found.totals[key]);
   const bytes = all.reduce((sum, total) => sum + total.bytes, 0) || 1;
-  const names = ['Unreachable: nothing points to them', 'Held by roots', 'Held only through untracked memory'];
+  const names = ['Unreachable from any root', 'Held by roots', 'Held only through untracked memory'];
   const { lost } = found.totals;
   const first = lost && el('div', { class: 'figure' }, el('dt', {}, 'Lost'), el('dd', { class: lost.blocks ? 'more' : null }, format.bytes(lost.bytes),
     el('small', {}, `${format.many(lost.blocks, 'block')}: ${format.count(found.totals.unreachable.blocks)} unreachable, `

@@ -52,6 +52,7 @@ static const char head_end[] =
 	".curve{stroke:var(--curve);stroke-width:1.6;fill:none}\n"
 	"table{border-collapse:collapse;width:100%;background:var(--panel)}\n"
 	"td,th{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:left}\n"
+	"td pre{white-space:pre-wrap;overflow-wrap:anywhere;tab-size:8}\n"
 	".number{text-align:right;font-variant-numeric:tabular-nums}\n"
 	".undead{stroke:var(--dim);stroke-dasharray:4 3;fill:none}.point{fill:var(--curve)}\n"
 	"</style></head><body>\n";

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -70,7 +71,35 @@ static int row_write(FILE *out, const struct triage_entry *entry)
 	return error;
 }
 
-/* What text has below a row with -v. */
+/* What is known, and the command that shows more, on one line. */
+static int summary_write(FILE *out, const struct triage_entry *entry)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *line = open_memstream(&text, &size);
+	char *command;
+
+	if (!line)
+		return -ENOMEM;
+	text_triage_suspect_print(line, entry);
+	if (fclose(line))
+		return -ENOMEM;
+	command = strrchr(text, '\n');
+	if (command)
+		*command++ = '\0';
+	fputs(*text ? "" : "evidence", out);
+	if (html_name_write(out, text))
+		return -ENOMEM;
+	if (!command)
+		return 0;
+	fputs("; <code>", out);
+	if (html_name_write(out, command))
+		return -ENOMEM;
+	fputs("</code>", out);
+	return 0;
+}
+
+/* What text has below a row with -v, to be unfolded. */
 static int details_write(FILE *out, const struct triage_entry *entry)
 {
 	const struct text_form form = {.verbose = true};
@@ -85,9 +114,12 @@ static int details_write(FILE *out, const struct triage_entry *entry)
 		return -ENOMEM;
 	if (!*text)
 		return 0;
-	fputs("<tr><td><td colspan=\"9\"><pre>", out);
+	fputs("<tr><td><td colspan=\"9\"><details><summary>", out);
+	if (summary_write(out, entry))
+		return -ENOMEM;
+	fputs("</summary><pre>", out);
 	html_escaped_write(out, text);
-	fputs("</pre></tr>\n", out);
+	fputs("</pre></details></tr>\n", out);
 	return 0;
 }
 

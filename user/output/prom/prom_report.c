@@ -109,12 +109,11 @@ static void oom_last_write(FILE *out, const struct oom_last *last)
 		const char *name, *help;
 		bool profiled;
 	} metrics[] = {
-		{"oom_last_site_bytes",
-		 "Bytes held at its end by the latest process that was killed for want of memory.",
+		{"oom_last_site_bytes", "Bytes held at its end by the latest OOM-killed process.",
 		 false},
 		{"oom_last_site_blocks", "Blocks that it held.", false},
 		{"oom_last_site_growth_bytes_per_second",
-		 "Growth of the latest process that was killed for want of memory.", true},
+		 "Growth of the latest OOM-killed process.", true},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(metrics) && last->sites.count; i++) {
@@ -137,8 +136,7 @@ void prom_kills_write(FILE *out, const struct oom_kills *kills)
 	if (!kills || !kills->totals.count)
 		return;
 	oom_last_write(out, &kills->last);
-	prom_header(out, "oom_kills_total", "counter",
-		    "Processes under observation that the kernel killed for want of memory.");
+	prom_header(out, "oom_kills_total", "counter", "OOM-killed processes under observation.");
 	for (size_t i = 0; i < kills->totals.count; i++) {
 		const struct oom_total *total = &kills->totals.items[i];
 

@@ -127,6 +127,10 @@ void text_triage_short_write(FILE *out, const struct triage_report *report,
 void text_triage_details_write(FILE *out, const struct text_form *form,
 			       const struct triage_entry *entry);
 
+/* The line of a suspect: what is known, a newline, and the command that shows more, as far as there
+ * are any. Not inert: names of a target may have newlines, the command has none. */
+void text_triage_suspect_print(FILE *out, const struct triage_entry *entry);
+
 /* Why a verdict is what it is, without a newline. */
 void text_triage_evidence_write(FILE *out, const struct growth *growth);
 /* Likewise, of an entry with a garbage collector: what its heap has to do with the growth. */

@@ -326,7 +326,7 @@ static void group_head_write(FILE *out, const struct cgroup_memory *group)
 	if (figures->working_set != CGROUP_NOT_KNOWN)
 		fprintf(out, ", working set %s", bytes_text(text, figures->working_set));
 	if (figures->oom_kills != CGROUP_NOT_KNOWN)
-		fprintf(out, ", killed for want of memory: %" PRIu64, figures->oom_kills);
+		fprintf(out, ", OOM kills: %" PRIu64, figures->oom_kills);
 	fputc('\n', out);
 }
 

@@ -135,12 +135,12 @@ static void process_write(FILE *out, const struct profile_report *report,
 	fprintf(out, "%sPID %u (", style->bold, process->pid);
 	text_print_inert(out, process->comm);
 	fprintf(out, ")%s%s: ", style->plain,
-		process->oom_killed ? ", killed by the kernel for want of memory"
+		process->oom_killed ? ", OOM-killed"
 		: process->exited   ? ", which has ended"
 				    : "");
 	windows_write(out, process);
 	if (process->chosen_near)
-		fputs("   chosen: a memory limit is near to it\n", out);
+		fputs("   chosen: it is close to its memory limit\n", out);
 	else if (process->chosen_confidence > 0)
 		fprintf(out, "   chosen: its heap grows by %s/s, at a confidence of %.2f\n",
 			units_bytes(growth, process->chosen_per_s, ""), process->chosen_confidence);

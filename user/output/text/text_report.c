@@ -546,7 +546,7 @@ void text_kills_write(FILE *out, const struct oom_kills *kills)
 	for (size_t i = 0; kills && i < kills->list.count; i++) {
 		const struct oom_kill *kill = &kills->list.items[i];
 
-		fprintf(out, "killed by the kernel for want of memory: process %d", (int)kill->pid);
+		fprintf(out, "OOM-killed: process %d", (int)kill->pid);
 		if (kill->cgroup) {
 			fputs(", control group ", out);
 			text_print_inert(out, kill->cgroup);

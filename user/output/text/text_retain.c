@@ -96,9 +96,8 @@ static void write_managed(FILE *out, const struct retained_root *root)
 
 static void write_untracked(FILE *out, const struct retained_root *root)
 {
-	fprintf(out, "memory at 0x%" PRIx64, root->address);
+	fprintf(out, "untracked memory at 0x%" PRIx64, root->address);
 	write_module(out, root->module);
-	fputs(" that no block is known in", out);
 }
 
 static void write_stale(FILE *out, const struct retained_root *root)
@@ -208,7 +207,7 @@ void text_retain_step_write(FILE *out, const struct retain_result *result,
 		fprintf(out, " → +0x%" PRIx64 " → ", step->offset);
 	text_retain_class_write(out, result, &result->classes.items[step->class]);
 	if (step->repeated > 1)
-		fprintf(out, ", %" PRIu32 " times one after the other", step->repeated);
+		fprintf(out, ", chain of %" PRIu32 "", step->repeated);
 }
 
 static char *retain_root_text(const struct retained_root *root)
@@ -377,7 +376,7 @@ static void retain_text_head_write(FILE *out, const struct retain_result *result
 {
 	fprintf(out, "process %d ", result->pid);
 	text_print_inert(out, result->comm);
-	fprintf(out, ": who holds its %" PRIu64 " blocks\n", result->numbers[NUMBER_BLOCKS]);
+	fprintf(out, ": retention of %" PRIu64 " blocks\n", result->numbers[NUMBER_BLOCKS]);
 	write_heap_image(out, result);
 	write_source(out, result);
 	for (size_t i = 0; i < result->runtimes.count; i++)
@@ -490,7 +489,7 @@ static void write_leaks(FILE *out, const struct retain_report *report)
 
 	if (!count)
 		return;
-	heading(out, report, "Unreachable blocks (nothing points to them):");
+	heading(out, report, "Unreachable from any root (may reference each other):");
 	for (size_t i = 0; i < count; i++)
 		write_leak(out, report, &report->result->leaks.items[i]);
 	write_more(out, report->result->leaks.count, count);
@@ -503,7 +502,7 @@ static void write_probable(FILE *out, const struct retain_report *report)
 
 	if (!count)
 		return;
-	heading(out, report, "Probably lost, though something weak still leads there:");
+	heading(out, report, "Probably leaked (only stale references):");
 	for (size_t i = 0; i < count; i++) {
 		const struct retained_probable *probable = &result->probable.items[i];
 		char bytes[TEXT_BYTES_SIZE];

@@ -28,7 +28,7 @@ static void sites_write(FILE *out, const struct triage_sites *sites)
 	for (size_t i = 0; process && i < process->process->sites.count; i++)
 		all += triage_site_share(sites, &process->process->sites.items[i]);
 	fprintf(out,
-		"         %s tracked for %.0f s: what came then and stayed explains %.0f %% of the "
+		"         %s tracked for %.0f s: survivors explain %.0f %% of the "
 		"growth\n",
 		growth_kind_name(sites->kind), sites->window_s, 100 * all);
 	for (size_t i = 0; process && i < process->sites.count; i++) {
@@ -68,7 +68,7 @@ static void stacks_write(FILE *out, const struct text_form *form,
 
 	amount_format(added, sampled->kind, sampled->added);
 	fprintf(out,
-		"         %s sampled for %.0f s: what came then and is there explains ~%.0f %% of "
+		"         %s sampled for %.0f s: survivors explain ~%.0f %% of "
 		"%s\n",
 		triage_samples_event(sampled->kind), sampled->window_s, 100 * sampled->share,
 		added);
@@ -278,8 +278,8 @@ void text_triage_evidence_write(FILE *out, const struct growth *growth)
 	else if (growth->warms_up)
 		fputs("reaches back into its warm-up; ", out);
 	fprintf(out,
-		"%s: %s in %s, 95 %% sure of %s to %s a minute; R² %.2f, rose in %.0f %% of its "
-		"parts%s",
+		"%s: %s in %s, 95 %% CI %s to %s a minute; R² %.2f, rising in %.0f %% of "
+		"segments%s",
 		growth_kind_name(growth->kind), total, units_time(span, evidence->span_s), low,
 		high, evidence->r_squared, 100 * evidence->consistency,
 		evidence->by_troughs ? ", below ups and downs" : "");
@@ -535,7 +535,7 @@ static void kill_write(FILE *out, const struct triage_report *report,
 		.items = (struct triage_entry *)&kill->entry, .count = 1, .total = 1};
 	char read[16];
 
-	fprintf(out, "killed by the kernel for want of memory: process %d ", (int)kill->where->pid);
+	fprintf(out, "OOM-killed: process %d ", (int)kill->where->pid);
 	text_print_inert(out, kill->comm);
 	if (kill->where->container) {
 		fputs(", container ", out);

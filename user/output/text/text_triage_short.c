@@ -154,8 +154,7 @@ static bool is_managed(const struct triage_entry *entry)
 		2 * managed->heap_grown >= managed->all_grown);
 }
 
-/* What is known, a newline, and the command that shows more: what is known yields to that. */
-static void suspect_print(FILE *out, const struct triage_entry *entry)
+void text_triage_suspect_print(FILE *out, const struct triage_entry *entry)
 {
 	char next[TRIAGE_NEXT_SIZE];
 
@@ -195,7 +194,7 @@ static void suspect_write(FILE *out, const struct text_style *style,
 
 	if (!line)
 		return;
-	suspect_print(line, entry);
+	text_triage_suspect_print(line, entry);
 	fclose(line);
 	if (!text || !*text)
 		return;
