@@ -34,6 +34,8 @@
 /* Clocks that are set in between differ by more then. */
 #define CLOCKS_DIFFER_NS (3600 * NS_PER_S)
 
+#define YEAR_2001_NS (1000000000 * NS_PER_S)
+
 /* heapStatsDelta, three of them at the start of mstats. */
 #define DELTAS 3
 #define DELTA_HEAP 16
@@ -67,27 +69,35 @@ static bool is_heap(uint64_t bytes)
 	return bytes && bytes % GO_PAGE == 0 && bytes >> 47 == 0;
 }
 
+/* Two clocks of one moment: of a core file, that both can be. */
+static bool is_moment(const struct go_program *program, uint64_t wall, uint64_t since)
+{
+	uint64_t between = wall_ns() - monotonic_ns();
+
+	if (!since || wall < since)
+		return false;
+	if (program->memory->maps->source.core)
+		return wall > YEAR_2001_NS && wall >> 62 == 0 && since < YEAR_2001_NS;
+	return wall - since - between + CLOCKS_DIFFER_NS <= 2 * CLOCKS_DIFFER_NS;
+}
+
 /* The address of memstats.last_gc_unix; 0: not found, or there was no collection. */
 static uint64_t find_last_collection(const struct go_program *program)
 {
-	uint64_t between = wall_ns() - monotonic_ns(), found = 0;
-	size_t words = go_data_words(program);
+	uint64_t found = 0;
 
-	for (size_t i = OWN_BEFORE / 8; i < words && !program->memory->maps->source.core; i++) {
+	for (size_t i = OWN_BEFORE / 8; i < go_data_words(program); i++) {
 		uint64_t wall = go_data_word(program, i);
 		uint64_t since = go_data_word(program, i + SINCE_START_AFTER / 8);
 		uint32_t count = (uint32_t)go_data_word(program, i + COLLECTIONS_AFTER / 8);
+		uint64_t at = program->data.start + i * 8;
 
-		if (!since || !count || wall < since ||
-		    wall - since - between + CLOCKS_DIFFER_NS > 2 * CLOCKS_DIFFER_NS)
-			continue;
-		if (!is_heap(delta_sum(program,
-				       program->data.start + i * 8 - program->layout->last_gc,
-				       DELTA_HEAP)))
+		if (!count || !is_moment(program, wall, since) ||
+		    !is_heap(delta_sum(program, at - program->layout->last_gc, DELTA_HEAP)))
 			continue;
 		if (found)
 			return 0;
-		found = program->data.start + i * 8;
+		found = at;
 	}
 	return found;
 }
@@ -100,7 +110,8 @@ void go_last_collection(const struct go_program *program, uint64_t *count, uint6
 		return;
 	then = target_word(program->memory, at + SINCE_START_AFTER);
 	*count = (uint32_t)target_word(program->memory, at + COLLECTIONS_AFTER);
-	*ago_ns = now > then ? now - then : 0;
+	if (!program->memory->maps->source.core && now > then)
+		*ago_ns = now - then;
 }
 
 /* A word of the struct as it was copied. */
@@ -206,7 +217,10 @@ static void read_figures(const struct go_program *program, struct go_memory *mem
 		if (!last || read_stats(program, last, memory))
 			break;
 	}
-	if (last && !memory->has_stats)
+	/* They were there a moment ago. */
+	if (!memory->in_use || memory->limit <= 0)
+		memory->why = "its figures can no longer be read";
+	else if (last && !memory->has_stats)
 		memory->why = "its figures contradict each other";
 	go_last_collection(program, &memory->collections, &memory->collected_ns);
 }

@@ -215,12 +215,17 @@ static void go_target_write(FILE *out, const struct go_memory *go)
 {
 	char text[16];
 
+	if (!go->goal && go->percent >= 0)
+		return;
 	if (go->goal)
-		fprintf(out, "\tit may reach %s before the next collection ends (GOGC=%d",
-			bytes_text(text, go->goal), go->percent);
+		fprintf(out, "\tit may reach %s before the next collection ends (GOGC=",
+			bytes_text(text, go->goal));
 	else
-		fprintf(out, "\tonly GOMEMLIMIT starts a collection (GOGC=%s",
-			go->percent < 0 ? "off" : "not known");
+		fputs("\tno collection starts by itself (GOGC=", out);
+	if (go->percent < 0)
+		fputs("off", out);
+	else
+		fprintf(out, "%d", go->percent);
 	if (go->limit != GO_NO_LIMIT)
 		fprintf(out, ", GOMEMLIMIT=%s", bytes_text(text, (uint64_t)go->limit));
 	fputc(')', out);
