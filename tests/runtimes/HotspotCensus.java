@@ -176,7 +176,7 @@ public class HotspotCensus {
 	static String truth(int count) {
 		return String.format("{\"classes\":{\"HotspotCensus$Session\":%1$d,"
 			+ "\"HotspotCensus$OfStack\":%1$d,\"HotspotCensus$OfThreadLocal\":%1$d,"
-			+ "\"HotspotCensus$OfSoft\":%1$d,\"HotspotCensus$OfLambda\":%1$d,"
+			+ "\"HotspotCensus$OfLambda\":%1$d,"
 			+ "\"HotspotCensus$Link\":%1$d,\"HotspotCensus$OfStack[]\":1,"
 			+ "\"java.lang.Object[][]\":1,\"HotspotCensus$Finalised\":%1$d,"
 			+ "\"HotspotCensus$Worker (ended)\":%1$d,\"HotspotCensus$Plugin\":3}}", count);

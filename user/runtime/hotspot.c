@@ -26,7 +26,6 @@
 
 #define STARTS 16
 
-#define REGIONS_MAX (1u << 20)
 #define GROWTH_MAX (1ull << 30)
 #define LOOKED_AT_MAX (1u << 24)
 #define LISTED_MAX (1u << 21)
@@ -194,7 +193,6 @@ static const struct {
 	const char *why;
 } unread_collectors[] = {
 	{HOTSPOT_Z, "ZGC: not read yet"},
-	{HOTSPOT_SHENANDOAH, "Shenandoah: not read yet"},
 };
 
 static const char *why_unread(const struct hotspot *hotspot)
@@ -208,7 +206,7 @@ static const char *why_unread(const struct hotspot *hotspot)
 	if (flags[HOTSPOT_COMPACT_HEADERS] && !hotspot_has(hotspot, HOTSPOT_MARK_KLASS_SHIFT))
 		return "compact object headers of this version: not read yet";
 	if (!flags[HOTSPOT_G1] && !flags[HOTSPOT_SERIAL] && !flags[HOTSPOT_PARALLEL] &&
-	    !flags[HOTSPOT_EPSILON])
+	    !flags[HOTSPOT_SHENANDOAH] && !flags[HOTSPOT_EPSILON])
 		return "its collector is not known";
 	return NULL;
 }
@@ -259,16 +257,6 @@ static int find_vm(struct hotspot *hotspot, char version[24], const char **why)
 	return -ENOENT;
 }
 
-static bool is_collecting(struct hotspot *hotspot)
-{
-	uint8_t active = 0;
-
-	return target_read_now(hotspot->memory,
-			       hotspot->heap + hotspot_place(hotspot, HOTSPOT_HEAP_ACTIVE), &active,
-			       sizeof(active)) ||
-	       active;
-}
-
 static uint32_t count_collections(struct hotspot *hotspot)
 {
 	uint32_t count = 0;
@@ -277,164 +265,6 @@ static uint32_t count_collections(struct hotspot *hotspot)
 			hotspot->heap + hotspot_place(hotspot, HOTSPOT_HEAP_COLLECTIONS), &count,
 			sizeof(count));
 	return count;
-}
-
-/* Ranges of objects. */
-
-static int add_range(struct hotspot *hotspot, struct walk_report *report, uint64_t start,
-		     uint64_t top, uint64_t end)
-{
-	struct hotspot_range *range;
-
-	if (!start || (start | top | end) & 7 || start > top || top > end || end >> 47) {
-		report->nonsense++;
-		return 0;
-	}
-	report->heap_bytes += end - start;
-	report->free_bytes += end - top;
-	if (start == top)
-		return 0;
-	range = vec_push(&hotspot->ranges);
-	if (!range)
-		return -ENOMEM;
-	*range = (struct hotspot_range){start, top};
-	return 0;
-}
-
-/* MutableSpace and ContiguousSpace, by where these have the same three. */
-static int add_space(struct hotspot *hotspot, struct walk_report *report, uint64_t space,
-		     enum hotspot_place bottom)
-{
-	return add_range(hotspot, report, hotspot_member(hotspot, space, bottom),
-			 hotspot_member(hotspot, space, bottom + 1),
-			 hotspot_member(hotspot, space, bottom + 2));
-}
-
-static int find_parallel(struct hotspot *hotspot, struct walk_report *report)
-{
-	static const enum hotspot_place spaces[] = {HOTSPOT_PS_EDEN, HOTSPOT_PS_FROM,
-						    HOTSPOT_PS_TO};
-	uint64_t young = hotspot_static(hotspot, HOTSPOT_PARALLEL_YOUNG);
-	uint64_t old = hotspot_static(hotspot, HOTSPOT_PARALLEL_OLD);
-	int error = add_space(hotspot, report, hotspot_member(hotspot, old, HOTSPOT_PS_OLD),
-			      HOTSPOT_MUTABLE_BOTTOM);
-
-	for (size_t i = 0; !error && i < ARRAY_SIZE(spaces); i++)
-		error = add_space(hotspot, report, hotspot_member(hotspot, young, spaces[i]),
-				  HOTSPOT_MUTABLE_BOTTOM);
-	return error;
-}
-
-static int find_serial(struct hotspot *hotspot, struct walk_report *report)
-{
-	static const enum hotspot_place spaces[] = {HOTSPOT_DEFNEW_EDEN, HOTSPOT_DEFNEW_FROM,
-						    HOTSPOT_DEFNEW_TO};
-	uint64_t young = hotspot_member(hotspot, hotspot->heap, HOTSPOT_SERIAL_YOUNG);
-	uint64_t old = hotspot_member(hotspot, hotspot->heap, HOTSPOT_SERIAL_OLD);
-	int error = add_space(hotspot, report, hotspot_member(hotspot, old, HOTSPOT_TENURED_SPACE),
-			      HOTSPOT_SPACE_BOTTOM);
-
-	for (size_t i = 0; !error && i < ARRAY_SIZE(spaces); i++)
-		error = add_space(hotspot, report, hotspot_member(hotspot, young, spaces[i]),
-				  HOTSPOT_SPACE_BOTTOM);
-	return error;
-}
-
-static int find_epsilon(struct hotspot *hotspot, struct walk_report *report)
-{
-	return add_space(hotspot, report,
-			 hotspot_member(hotspot, hotspot->heap, HOTSPOT_EPSILON_SPACE),
-			 HOTSPOT_SPACE_BOTTOM);
-}
-
-/* HeapRegionType: a humongous object begins in one region, and goes on in those behind it. Until
- * 17, regions of the archive of shared classes are never collected. */
-#define TAG_HUMONGOUS 4u
-#define TAG_CONTINUES 1u
-#define TAG_ARCHIVE 32u
-
-static int note_archived(struct hotspot *hotspot, uint32_t tag)
-{
-	struct hotspot_range *range;
-
-	if (!(tag & TAG_ARCHIVE))
-		return 0;
-	range = vec_push(&hotspot->archived);
-	if (!range)
-		return -ENOMEM;
-	*range = hotspot->ranges.items[hotspot->ranges.count - 1];
-	return 0;
-}
-
-static int add_region(struct hotspot *hotspot, struct walk_report *report, uint64_t region)
-{
-	uint64_t type = region + hotspot_place(hotspot, HOTSPOT_REGION_TYPE);
-	uint32_t tag = hotspot_member32(hotspot, type, HOTSPOT_TYPE_TAG);
-	size_t count = hotspot->ranges.count;
-	struct hotspot_range *last;
-	int error = add_space(hotspot, report, region, HOTSPOT_REGION_BOTTOM);
-
-	if (error || hotspot->ranges.count == count)
-		return error;
-	if (!count || (tag & (TAG_HUMONGOUS | TAG_CONTINUES)) != (TAG_HUMONGOUS | TAG_CONTINUES))
-		return note_archived(hotspot, tag);
-	last = &hotspot->ranges.items[count - 1];
-	if (last->end != last[1].start)
-		return 0;
-	last->end = last[1].end;
-	hotspot->ranges.count--;
-	return 0;
-}
-
-static int find_g1(struct hotspot *hotspot, struct walk_report *report)
-{
-	uint64_t table = hotspot->heap + hotspot_place(hotspot, HOTSPOT_G1_REGIONS) +
-			 hotspot_place(hotspot, HOTSPOT_G1_TABLE);
-	uint64_t base = hotspot_member(hotspot, table, HOTSPOT_TABLE_BASE);
-	uint64_t count = hotspot_member(hotspot, table, HOTSPOT_TABLE_LENGTH);
-	int error = 0;
-
-	for (uint64_t i = 0; !error && base && i < MIN(count, (uint64_t)REGIONS_MAX); i++) {
-		uint64_t region = target_word(hotspot->memory, base + i * 8);
-
-		if (region)
-			error = add_region(hotspot, report, region);
-	}
-	return error;
-}
-
-static int compare_ranges(const void *left_pointer, const void *right_pointer)
-{
-	const struct hotspot_range *left = left_pointer, *right = right_pointer;
-
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-/* The last one of these is the collector if no other one is. */
-static int find_ranges(struct hotspot *hotspot, struct walk_report *report)
-{
-	static const struct {
-		enum hotspot_flag flag;
-		int (*find)(struct hotspot *hotspot, struct walk_report *report);
-	} collectors[] = {
-		{HOTSPOT_G1, find_g1},
-		{HOTSPOT_SERIAL, find_serial},
-		{HOTSPOT_PARALLEL, find_parallel},
-		{HOTSPOT_EPSILON, find_epsilon},
-	};
-	int error = 0;
-
-	hotspot->ranges.count = hotspot->archived.count = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(collectors); i++) {
-		if (hotspot->layout.flags[collectors[i].flag]) {
-			error = collectors[i].find(hotspot, report);
-			break;
-		}
-	}
-	if (hotspot->ranges.count)
-		qsort(hotspot->ranges.items, hotspot->ranges.count, sizeof(*hotspot->ranges.items),
-		      compare_ranges);
-	return error;
 }
 
 /* Objects in ranges. */
@@ -642,17 +472,18 @@ static int walk_all(struct hotspot *hotspot, struct heap_sink *sink, struct walk
 
 	if (!bytes)
 		return -ENOMEM;
-	if (is_collecting(hotspot))
+	if (hotspot_is_collecting(hotspot))
 		return -EAGAIN;
 	error = hotspot_read_threads(hotspot);
 	if (!error)
 		error = hotspot_read_loaders(hotspot);
 	if (!error)
-		error = find_ranges(hotspot, report);
+		error = hotspot_find_ranges(hotspot, report);
 	if (!error)
 		error = walk_ranges(&walk);
 	report->objects = walk.objects;
-	return !error && (is_collecting(hotspot) || count_collections(hotspot) != collections)
+	return !error && (hotspot_is_collecting(hotspot) ||
+			  count_collections(hotspot) != collections)
 		       ? -EAGAIN
 		       : error;
 }
@@ -690,7 +521,7 @@ static bool moves(struct target_memory *memory)
 		if (!hotspot_layout_read_heap(memory, module, &hotspot.layout))
 			return false;
 		hotspot.heap = hotspot_static(&hotspot, HOTSPOT_HEAP);
-		return hotspot.heap && is_collecting(&hotspot);
+		return hotspot.heap && hotspot_is_collecting(&hotspot);
 	}
 	return false;
 }

@@ -40,6 +40,13 @@ enum hotspot_place {
 	HOTSPOT_REGION_END,
 	HOTSPOT_REGION_TYPE,
 	HOTSPOT_TYPE_TAG,
+	/* Shenandoah */
+	HOTSPOT_SHENANDOAH_REGIONS,
+	HOTSPOT_SHENANDOAH_COUNT,
+	HOTSPOT_SHENANDOAH_BOTTOM,
+	HOTSPOT_SHENANDOAH_TOP,
+	HOTSPOT_SHENANDOAH_END,
+	HOTSPOT_SHENANDOAH_STATE,
 	/* Parallel */
 	HOTSPOT_PARALLEL_YOUNG, /* static */
 	HOTSPOT_PARALLEL_OLD,	/* static */
@@ -260,6 +267,13 @@ uint64_t hotspot_static(struct hotspot *hotspot, enum hotspot_place place);
 /* Likewise 4 bytes. */
 uint32_t hotspot_member32(struct hotspot *hotspot, uint64_t structure, enum hotspot_place place);
 uint32_t hotspot_number(struct hotspot *hotspot, uint64_t address);
+
+/* Collectors: see hotspot_ranges.c. */
+
+/* Whether objects are moved just now. */
+bool hotspot_is_collecting(struct hotspot *hotspot);
+/* Finds the ranges of objects, by ascending address. 0 or -ENOMEM. */
+int hotspot_find_ranges(struct hotspot *hotspot, struct walk_report *report);
 
 /* Objects: see hotspot.c. */
 

@@ -19,13 +19,24 @@ struct named_place {
 	enum hotspot_place place;
 };
 
-#define HEAP_MEMBERS 4 /* the first ones */
+#define HEAP_MEMBERS 14 /* the first ones */
 
 /* Of several rows for one place a VM has one. */
 static const struct named_place members[] = {
 	{"Universe", "_collectedHeap", HOTSPOT_HEAP},
 	{"CollectedHeap", "_is_gc_active", HOTSPOT_HEAP_ACTIVE},
 	{"CollectedHeap", "_is_stw_gc_active", HOTSPOT_HEAP_ACTIVE},
+	{"JVMFlag", "flags", HOTSPOT_FLAGS},
+	{"JVMFlag", "numFlags", HOTSPOT_FLAG_COUNT},
+	{"JVMFlag", "_name", HOTSPOT_FLAG_NAME},
+	{"JVMFlag", "_addr", HOTSPOT_FLAG_ADDRESS},
+	{"JVMFlag", NULL, HOTSPOT_FLAG_BYTES},
+	{"ShenandoahHeap", "_regions", HOTSPOT_SHENANDOAH_REGIONS},
+	{"ShenandoahHeap", "_num_regions", HOTSPOT_SHENANDOAH_COUNT},
+	{"ShenandoahHeapRegion", "_bottom", HOTSPOT_SHENANDOAH_BOTTOM},
+	{"ShenandoahHeapRegion", "_top", HOTSPOT_SHENANDOAH_TOP},
+	{"ShenandoahHeapRegion", "_end", HOTSPOT_SHENANDOAH_END},
+	{"ShenandoahHeapRegion", "_state", HOTSPOT_SHENANDOAH_STATE},
 	{"CollectedHeap", "_total_collections", HOTSPOT_HEAP_COLLECTIONS},
 	{"CompressedOops", "_narrow_oop._base", HOTSPOT_OOP_BASE},
 	{"CompressedOops", "_base", HOTSPOT_OOP_BASE},
@@ -39,11 +50,6 @@ static const struct named_place members[] = {
 	{"CompressedKlassPointers", "_narrow_klass._shift", HOTSPOT_KLASS_SHIFT},
 	{"CompressedKlassPointers", "_shift", HOTSPOT_KLASS_SHIFT},
 	{"Universe", "_narrow_klass._shift", HOTSPOT_KLASS_SHIFT},
-	{"JVMFlag", "flags", HOTSPOT_FLAGS},
-	{"JVMFlag", "numFlags", HOTSPOT_FLAG_COUNT},
-	{"JVMFlag", "_name", HOTSPOT_FLAG_NAME},
-	{"JVMFlag", "_addr", HOTSPOT_FLAG_ADDRESS},
-	{"JVMFlag", NULL, HOTSPOT_FLAG_BYTES},
 	{"G1CollectedHeap", "_hrm", HOTSPOT_G1_REGIONS},
 	{"HeapRegionManager", "_regions", HOTSPOT_G1_TABLE},
 	{"G1HeapRegionManager", "_regions", HOTSPOT_G1_TABLE},
@@ -377,7 +383,13 @@ bool hotspot_layout_read_heap(struct target_memory *memory, const struct data_mo
 	const struct reading reading = {memory, layout, HEAP_MEMBERS};
 
 	memset(layout->places, 0xff, sizeof(layout->places));
+	memset(layout->flags, 0, sizeof(layout->flags));
 	take_structs(&reading, module);
-	return layout->places[HOTSPOT_HEAP] != HOTSPOT_UNKNOWN &&
-	       layout->places[HOTSPOT_HEAP_ACTIVE] != HOTSPOT_UNKNOWN;
+	take_sizes(&reading, module);
+	if (layout->places[HOTSPOT_HEAP] == HOTSPOT_UNKNOWN ||
+	    layout->places[HOTSPOT_HEAP_ACTIVE] == HOTSPOT_UNKNOWN)
+		return false;
+	if (layout->places[HOTSPOT_FLAG_BYTES] != HOTSPOT_UNKNOWN)
+		take_flags(memory, layout);
+	return true;
 }
