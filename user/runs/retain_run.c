@@ -344,6 +344,8 @@ static int report_heap_profile(struct retain_run *run, pid_t pid, const struct m
 		explain(pid, error);
 		return error;
 	}
+	if (run->options->recording)
+		log_warning("PID %d: the heap profile of a Go program is not recorded", pid);
 	clock_gettime(CLOCK_REALTIME, &result.time);
 	read_comm(&result);
 	return write_report(run, &result, NULL);
