@@ -95,6 +95,21 @@ static void garbage_that_awaits_its_finaliser_is_no_leak(void **state)
 	walked_free(&walked);
 }
 
+static void large_garbage_is_the_runtimes_own(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	uint32_t node;
+
+	forged_put(forged->large + 16, forged_header(9, FORGED_LARGE_WORDS, 0));
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(count_class(&walked.sink, "block of tag 9, 128 fields or more"), 0);
+	node = heap_sink_node(&walked.sink, forged->large + 24);
+	assert_int_equal(walked.sink.whats[node], NODE_OWN);
+	walked_free(&walked);
+}
+
 /* The frame says which of its words is a value; where it is not known, all are. */
 static void a_suspended_stack_holds_what_its_frames_use(void **state)
 {
@@ -127,6 +142,48 @@ static void domains_of_a_stripped_program_are_found_by_their_shape(void **state)
 	walked_free(&walked);
 	forged_put(forged->memory.base + 0x700, forged->table); /* two of them */
 	expect_why(&forged->memory, "domains");
+}
+
+/* OCaml 5.2: the table itself, and one word less in a domain's state. */
+static void domains_of_the_version_before_are_read(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t table = forged->memory.base + 0x5000, young = forged->memory.base + FORGED_YOUNG;
+	struct walked walked;
+
+	forged_put(forged->memory.base + 0x330, 0);
+	forged_put(table + 8, forged->state);
+	forged_put(table + 16, forged->state); /* its interrupt word */
+	forged_put(table + 0x90, young);
+	forged_put(table + 0x98, young + FORGED_YOUNG_BYTES);
+	for (uint64_t i = 17; i < 36; i++)
+		forged_put(forged->state + i * 8, forged_word(forged->state + (i + 1) * 8));
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(count_class(&walked.sink, "block of tag 0, 2 fields"), FORGED_PAIRS);
+	expect_root(&walked.sink, "finaliser App.fun_13 × 1", forged_word(forged->final));
+	walked_free(&walked);
+}
+
+/* Those of a domain that has ended; the statistics lead to them in a stripped program. */
+static void pools_that_no_domain_has_are_found_by_their_statistics(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t orphans = forged->memory.base + 0x6000;
+	struct walked walked;
+
+	forged_put(forged->heap + 8 * (3 * 32 + FORGED_MEDIUM), 0);
+	forged_put(forged->heap + 8 * 132, FORGED_POOL_WORDS);
+	forged_put(orphans + 6 * 8, FORGED_POOL_WORDS);
+	forged_put(orphans + (6 + 8 + FORGED_MEDIUM) * 8, forged->medium);
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(count_class(&walked.sink, "float array"), 1);
+	walked_free(&walked);
+	forged_put(forged->medium, forged->medium); /* in a circle */
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "float array"), 0);
+	walked_free(&walked);
 }
 
 static void what_does_not_balance_is_said(void **state)
@@ -187,8 +244,11 @@ int main(void)
 		FORGED(blocks_of_pools_and_large_and_young_ones_are_counted),
 		FORGED(modules_finalisers_and_stacks_are_roots),
 		FORGED(garbage_that_awaits_its_finaliser_is_no_leak),
+		FORGED(large_garbage_is_the_runtimes_own),
 		FORGED(a_suspended_stack_holds_what_its_frames_use),
 		FORGED(domains_of_a_stripped_program_are_found_by_their_shape),
+		FORGED(domains_of_the_version_before_are_read),
+		FORGED(pools_that_no_domain_has_are_found_by_their_statistics),
 		FORGED(what_does_not_balance_is_said),
 		FORGED(a_circle_of_pools_or_large_blocks_ends),
 		FORGED(a_minor_heap_that_is_collected_is_left_out),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the OCaml walker share: native code, 4.10 to 4.14 and 5.3. Sources:
+ * What the parts of the OCaml walker share: native code, 4.10 to 4.14, 5.2, 5.3. Sources:
  * runtime/caml/mlvalues.h, major_gc.h, domain_state.tbl and finalise.c of 4.13;
  * runtime/shared_heap.c, domain.c and caml/fiber.h of 5.3.
  */
@@ -83,6 +83,7 @@ struct ocaml {
 	bool unswept;	   /* blocks from here on are not swept: white ones are free */
 	VEC(struct ocaml_domain) domains; /* of 5.x, which has neither chunks nor a young here */
 	struct hash pools;		  /* of 5.x: those that were read */
+	uint32_t shift, guesses;	  /* see ocaml5.c */
 	uint64_t garbage;		  /* colour of what is free in 5.x */
 	VEC(uint64_t) doomed;		  /* see ocaml_add_garbage() */
 	VEC(struct ocaml_frame) frames;	  /* by ascending address */

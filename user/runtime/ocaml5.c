@@ -6,6 +6,7 @@
  * domains of a stripped program are the one table of its data that leads to such a domain.
  *
  * Layouts are those of 5.3: runtime/shared_heap.c, domain.c, caml/domain_state.tbl, caml/fiber.h.
+ * In 5.2 the table of domains itself is in the program's data, and its words of state are fewer.
  */
 #include "runtime/ocaml.h"
 
@@ -18,7 +19,7 @@
 #include "base/search.h"
 #include "heap/heap_image.h"
 
-/* caml_domain_state, in words. */
+/* caml_domain_state, in words. In 5.2 those from DOMAIN_SHIFTED on are one place before. */
 #define DOMAIN_BYTES (64 * 8)
 #define DOMAIN_YOUNG_POINTER 1
 #define DOMAIN_YOUNG_START 2
@@ -30,6 +31,7 @@
 #define DOMAIN_REGISTERS 11
 #define DOMAIN_MINOR_TABLES 12
 #define DOMAIN_MARK_STACK 13
+#define DOMAIN_SHIFTED 17
 #define DOMAIN_EPHEMERONS 21
 #define DOMAIN_FINALISERS 22
 #define DOMAIN_LAST_EXCEPTION 26
@@ -69,6 +71,7 @@
 #define LARGE_HEAD 16
 #define LARGE_NEXT 8
 #define POOLS_MAX (1u << 24)
+#define GUESSES_MAX (1u << 22) /* pools that are looked at to find a stripped program's */
 #define LARGE_MAX (1u << 26)
 #define YOUNG_MAX (1ull << 32)
 
@@ -105,6 +108,12 @@ static bool is_writable(const struct ocaml *ocaml, uint64_t start, uint64_t size
 	return mapping && mapping->writable && mapping->end - start >= size;
 }
 
+/* A word of a domain's state. */
+static uint64_t domain_word(const struct ocaml *ocaml, uint64_t state, size_t place)
+{
+	return word_of(ocaml, state, place < DOMAIN_SHIFTED ? place : place - ocaml->shift);
+}
+
 /* Domains. */
 
 static bool read_domain(const struct ocaml *ocaml, uint64_t state, struct ocaml_domain *domain)
@@ -113,7 +122,7 @@ static bool read_domain(const struct ocaml *ocaml, uint64_t state, struct ocaml_
 
 	if (!is_writable(ocaml, state, DOMAIN_BYTES))
 		return false;
-	*domain = (struct ocaml_domain){state, word_of(ocaml, state, DOMAIN_HEAP), {0}};
+	*domain = (struct ocaml_domain){state, domain_word(ocaml, state, DOMAIN_HEAP), {0}};
 	if (!is_writable(ocaml, domain->heap, (HEAP_STATISTICS + STATISTICS) * 8) ||
 	    word_of(ocaml, domain->heap, HEAP_OWNER) != state)
 		return false;
@@ -179,13 +188,13 @@ static bool is_table(const struct ocaml *ocaml, uint64_t word)
 	struct ocaml_domain domain;
 
 	return is_writable(ocaml, word, INTERNAL_MAX) &&
+	       !(uint32_t)target_word(ocaml->memory, word) && /* its number */
 	       read_domain(ocaml, target_word(ocaml->memory, word + INTERNAL_STATE), &domain) &&
 	       entry_bytes(ocaml, word);
 }
 
 /* Sees the words of the program's own data. */
-static uint64_t find_in_data(const struct ocaml *ocaml,
-			     bool (*fits)(const struct ocaml *ocaml, uint64_t place))
+static uint64_t find_in_data(struct ocaml *ocaml, bool (*fits)(struct ocaml *ocaml, uint64_t place))
 {
 	const struct maps *maps = ocaml->memory->maps;
 	uint64_t found = 0;
@@ -207,27 +216,47 @@ static uint64_t find_in_data(const struct ocaml *ocaml,
 	return found;
 }
 
-static bool is_table_at(const struct ocaml *ocaml, uint64_t place)
+/* 5.3: a word leads to a table; 5.2: it is the domain in the first entry of one. */
+static uint64_t table_by(const struct ocaml *ocaml, uint64_t place)
 {
-	return is_table(ocaml, target_word(ocaml->memory, place));
+	return ocaml->shift ? place - INTERNAL_STATE : target_word(ocaml->memory, place);
+}
+
+static bool is_table_at(struct ocaml *ocaml, uint64_t place)
+{
+	return is_table(ocaml, table_by(ocaml, place));
+}
+
+/* 0: there is none, or several. */
+static uint64_t find_table(struct ocaml *ocaml)
+{
+	uint64_t place = ocaml_symbol(ocaml, "all_domains");
+
+	if (place && ocaml->shift)
+		place += INTERNAL_STATE;
+	if (!place || !is_table_at(ocaml, place))
+		place = find_in_data(ocaml, is_table_at);
+	return place ? table_by(ocaml, place) : 0;
 }
 
 int ocaml5_find(struct ocaml *ocaml, const char **why)
 {
-	uint64_t place = ocaml_symbol(ocaml, "all_domains");
-	uint64_t state = ocaml_symbol(ocaml, "caml_global_heap_state");
+	uint64_t state = ocaml_symbol(ocaml, "caml_global_heap_state"), table;
 
 	if (!ocaml_symbol(ocaml, "caml_globals")) {
 		*why = "OCaml 5's bytecode is not read";
 		return -ENOENT;
 	}
-	if (!place || !is_table_at(ocaml, place))
-		place = find_in_data(ocaml, is_table_at);
+	table = find_table(ocaml);
+	if (!table) {
+		ocaml->shift = 1;
+		table = find_table(ocaml);
+	}
 	ocaml->garbage = word_of(ocaml, state, 2);
-	*why = "its domains are not as OCaml 5.3 has them";
-	if (!place || ocaml->garbage & ~(uint64_t)0x300)
+	*why = "its domains are not as OCaml 5.2 and 5.3 have them";
+	if (!table || ocaml->garbage & ~(uint64_t)0x300)
 		return -ENOENT;
-	return read_domains(ocaml, target_word(ocaml->memory, place));
+	return read_domains(ocaml, table);
 }
 
 /* Pools and large blocks. */
@@ -319,6 +348,16 @@ static int walk_pools(struct walk5 *walk, uint64_t first, size_t size)
 	return error;
 }
 
+/* Garbage is still a block of malloc's, which the sweep gives back. */
+static int add_large(struct walk5 *walk, uint64_t at, const uint64_t *words)
+{
+	if (is_garbage(walk, words[0]) && HEADER_TAG(words[0]) != TAG_CUSTOM)
+		return heap_sink_add(walk->sink, at,
+				     LARGE_HEAD + HEADER_BYTES + HEADER_SIZE(words[0]) * 8,
+				     NODE_OWN);
+	return add_block(walk, at + LARGE_HEAD, words, false);
+}
+
 static int walk_large(struct walk5 *walk, uint64_t first)
 {
 	uint64_t at = first, words[1 + OCAML_HEAD_FIELDS];
@@ -339,7 +378,7 @@ static int walk_large(struct walk5 *walk, uint64_t first)
 			break;
 		bytes = HEADER_BYTES + HEADER_SIZE(words[0]) * 8;
 		walk->heap_bytes += LARGE_HEAD + bytes;
-		error = add_block(walk, address, words, false);
+		error = add_large(walk, at, words);
 		at = target_word(walk->ocaml->memory, at + LARGE_NEXT);
 	}
 	return error;
@@ -360,28 +399,34 @@ static int walk_lists(struct walk5 *walk, uint64_t pools, size_t lists, uint64_t
 	return error;
 }
 
-/* Whether that is pool_freelist: a stripped program's is found by the pools that it leads to. */
-static bool is_orphans(const struct ocaml *ocaml, uint64_t place)
+/* Whether these are the statistics in pool_freelist: a stripped program's is found by the pools
+ * that it leads to, as many as they say. */
+static bool is_orphans(struct ocaml *ocaml, uint64_t statistics)
 {
+	uint64_t place = statistics - (uint64_t)ORPHANS_STATISTICS * 8;
+	uint64_t expected = target_word(ocaml->memory, statistics) / POOL_WORDS;
 	uint64_t pools = 0, at = place + (uint64_t)ORPHANS_POOLS * 8;
 
+	if (!expected || target_word(ocaml->memory, statistics) % POOL_WORDS)
+		return false;
 	for (size_t i = 0; i < (size_t)ORPHANS_LISTS * SIZES; i++) {
 		uint64_t pool = word_of(ocaml, at, i);
 
-		for (; pool && pools < POOLS_MAX; pools++) {
-			if (!is_pool(ocaml, pool, i % SIZES))
+		for (; pool; pools++) {
+			if (!ocaml->guesses || pools == expected ||
+			    !is_pool(ocaml, pool, i % SIZES))
 				return false;
+			ocaml->guesses--;
 			pool = target_word(ocaml->memory, pool);
 		}
 	}
-	return pools && pools * POOL_WORDS ==
-				word_of(ocaml, place, ORPHANS_STATISTICS + STATISTICS_POOL_WORDS);
+	return pools == expected;
 }
 
 /* *whole: as many of both as the statistics say. */
 static int walk_heaps(struct walk5 *walk, bool *whole)
 {
-	const struct ocaml *ocaml = walk->ocaml;
+	struct ocaml *ocaml = walk->ocaml;
 	uint64_t orphans = ocaml_symbol(ocaml, "pool_freelist");
 	int error = 0;
 
@@ -391,8 +436,11 @@ static int walk_heaps(struct walk5 *walk, bool *whole)
 		error = walk_lists(walk, heap, HEAP_LISTS, heap + (uint64_t)HEAP_SWEPT_LARGE * 8, 2,
 				   heap + (uint64_t)HEAP_STATISTICS * 8);
 	}
-	if (!orphans)
+	if (!orphans) {
+		ocaml->guesses = GUESSES_MAX;
 		orphans = find_in_data(ocaml, is_orphans);
+		orphans -= orphans ? (uint64_t)ORPHANS_STATISTICS * 8 : 0;
+	}
 	if (!error && orphans)
 		error = walk_lists(walk, orphans + (uint64_t)ORPHANS_POOLS * 8, ORPHANS_LISTS,
 				   orphans + (uint64_t)ORPHANS_LARGE * 8, 1,
@@ -743,16 +791,16 @@ static int add_domain(struct ocaml *ocaml, struct heap_sink *sink,
 		add_kept(ocaml, sink, "registers", word_of(ocaml, state, DOMAIN_FREE_REGISTERS), 0);
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(roots); i++)
-		error = add_root(domain, sink, roots[i].name, word_of(ocaml, state, roots[i].place),
-				 ocaml);
+		error = add_root(domain, sink, roots[i].name,
+				 domain_word(ocaml, state, roots[i].place), ocaml);
 	if (!error)
 		error = add_c_stack(ocaml, sink, domain);
 	for (size_t i = 0; !error && i < STACK_CACHES; i++)
 		error = add_kept(ocaml, sink, "stacks kept for reuse", word_of(ocaml, caches, i),
 				 STACK_NEXT);
 	if (!error)
-		error = add_finalisers(ocaml, sink, word_of(ocaml, state, DOMAIN_FINALISERS));
-	return error ? error : find_ephemerons(ocaml, word_of(ocaml, state, DOMAIN_EPHEMERONS));
+		error = add_finalisers(ocaml, sink, domain_word(ocaml, state, DOMAIN_FINALISERS));
+	return error ? error : find_ephemerons(ocaml, domain_word(ocaml, state, DOMAIN_EPHEMERONS));
 }
 
 static int claim_left_over(const struct ocaml *ocaml, struct heap_sink *sink,
@@ -761,6 +809,9 @@ static int claim_left_over(const struct ocaml *ocaml, struct heap_sink *sink,
 	uint64_t writer = word_of(ocaml, domain->state, DOMAIN_EXTERN);
 	uint64_t reader = word_of(ocaml, domain->state, DOMAIN_INTERN);
 	int error = 0;
+
+	if (ocaml->shift) /* where they are in 5.2 is not known */
+		return 0;
 
 	if (writer)
 		error = heap_sink_claim(sink, writer + EXTERN_STACK, EXTERN_STACK_BYTES, true);
@@ -779,7 +830,7 @@ static int claim_domain(const struct ocaml *ocaml, struct heap_sink *sink,
 	static const uint8_t tables[] = {0, 7, 14};
 	uint64_t minor = word_of(ocaml, domain->state, DOMAIN_MINOR_TABLES);
 	uint64_t marks = word_of(ocaml, domain->state, DOMAIN_MARK_STACK);
-	uint64_t ephemerons = word_of(ocaml, domain->state, DOMAIN_EPHEMERONS);
+	uint64_t ephemerons = domain_word(ocaml, domain->state, DOMAIN_EPHEMERONS);
 	int error = ocaml_claim_block(sink, word_of(ocaml, marks, 0));
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(tables); i++)
