@@ -102,6 +102,37 @@ static void a_difference_is_written_as_a_difference(void **state)
 	assert_string_equal(text, diff_text);
 }
 
+/* Classes lists what is in the heap; what a collector would free says nothing of a leak. */
+static void garbage_of_a_class_is_named_where_all_roots_are_known(void **state)
+{
+	_cleanup_(retain_result_free) struct retain_result result = {0};
+	struct retained_runtime *runtime;
+	struct retained_class *class;
+
+	(void)state;
+	retain_fixture(&result);
+	runtime = vec_push(&result.runtimes);
+	*runtime = (struct retained_runtime){.key = "hotspot", .name = "JVM", .version = "17"};
+	class = &result.classes.items[0];
+	class->kind = CLASS_RUNTIME;
+	class->module = "hotspot";
+	class->verdicts[VERDICT_UNTRACKED].blocks = 40;
+	for (int all = 0; all < 2; all++) {
+		_cleanup_free_ char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		result.runtimes.items[0].all_roots = all;
+		assert_int_equal(
+			text_retain_write(out, &(struct retain_report){.result = &result,
+								       .form = {.verbose = true,
+										.bytes = true}}),
+			0);
+		fclose(out);
+		assert_int_equal(strstr(text, "[hotspot], 40 of them garbage\n") != NULL, all);
+	}
+}
+
 /* Left-over words hide some of what a call stack lost: they are named beside the others. */
 static void what_a_leaking_place_made_and_something_holds_is_said_beside_its_leak(void **state)
 {
@@ -248,6 +279,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_roots_of_threads_with_one_name_are_one_change),
 		cmocka_unit_test(a_difference_is_written_as_a_difference),
+		cmocka_unit_test(garbage_of_a_class_is_named_where_all_roots_are_known),
 		cmocka_unit_test(
 			what_a_leaking_place_made_and_something_holds_is_said_beside_its_leak),
 		cmocka_unit_test(what_is_lost_comes_first_and_is_counted_once),

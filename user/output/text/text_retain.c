@@ -587,6 +587,18 @@ static int write_evolution(FILE *out, const struct retain_report *report)
 	return 0;
 }
 
+/* Objects of a class that no root leads to, where all roots are known. */
+static uint64_t garbage_of(const struct retain_result *result, const struct retained_class *class)
+{
+	for (size_t i = 0; class->kind == CLASS_RUNTIME && i < result->runtimes.count; i++) {
+		const struct retained_runtime *runtime = &result->runtimes.items[i];
+
+		if (runtime->all_roots && class->module && !strcmp(class->module, runtime->key))
+			return class->verdicts[VERDICT_UNTRACKED].blocks;
+	}
+	return 0;
+}
+
 static void write_classes(FILE *out, const struct retain_report *report)
 {
 	const struct retain_result *result = report->result;
@@ -602,6 +614,8 @@ static void write_classes(FILE *out, const struct retain_report *report)
 		fprintf(out, "\t%s in %" PRIu64 " blocks: ",
 			text_bytes(bytes, &report->form, class->total.bytes), class->total.blocks);
 		text_retain_class_write(out, result, class);
+		if (garbage_of(result, class))
+			fprintf(out, ", %" PRIu64 " of them garbage", garbage_of(result, class));
 		if (report->diff && report->diff->of_classes[i] != RESULT_NONE)
 			write_change(
 				out, &report->form,
