@@ -186,6 +186,45 @@ static void objects_beside_a_greater_native_leak_do_not_hide_it(void **state)
 	vec_free(&profile.sites);
 }
 
+static void goroutines_that_only_come_grow(void **state)
+{
+	struct goroutine_group groups[] = {
+		{.count = 900, .growth = {5, 1, 880, 20, 0, TREND_STEADY}},
+		{.count = 60, .growth = {5, 1, 20, 40, 0, TREND_LEAKING}},
+		{.count = 15, .growth = {5, 1, 6, 9, 0, TREND_LEAKING}},
+	};
+	struct goroutine_report report = {.groups = {groups, ARRAY_SIZE(groups), 0}};
+	struct diagnosis diagnosis = conclude((struct diagnosis_evidence){
+		.conclusion = &steady, .goroutines = &report, .threads = {true, 10, 60}});
+
+	(void)state;
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_GROWS);
+	assert_int_equal(diagnosis.part, DIAGNOSED_GOROUTINES);
+	assert_ptr_equal(diagnosis.goroutines, &groups[1]);
+}
+
+static void a_sampled_call_stack_grows_if_its_lower_limit_does(void **state)
+{
+	struct heap_profile_site sites[] = {
+		{.growth = 9e6, .growth_limits = {-1e5, 2e7}},
+		{.growth = 4e6, .growth_limits = {2e6, 6e6}},
+		{.growth = 5e6, .growth_limits = {1e6, 9e6}},
+	};
+	struct heap_profile profile = {
+		.readings = 1, .span_ns = 60000000000, .sites = {sites, ARRAY_SIZE(sites), 0}};
+	struct diagnosis diagnosis = conclude(
+		(struct diagnosis_evidence){.conclusion = &steady, .heap_profile = &profile});
+
+	(void)state;
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_GROWS);
+	assert_int_equal(diagnosis.part, DIAGNOSED_OBJECTS);
+	assert_ptr_equal(diagnosis.sampled, &sites[1]);
+	profile.readings = 0;
+	diagnosis = conclude(
+		(struct diagnosis_evidence){.conclusion = &steady, .heap_profile = &profile});
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_NO_LEAK);
+}
+
 static void threads_and_descriptors_that_become_more_grow(void **state)
 {
 	struct diagnosis diagnosis = conclude(
@@ -260,6 +299,8 @@ int main(void)
 		cmocka_unit_test(blocks_that_nothing_points_to_leak),
 		cmocka_unit_test(a_class_that_rises_at_every_scan_grows),
 		cmocka_unit_test(objects_beside_a_greater_native_leak_do_not_hide_it),
+		cmocka_unit_test(goroutines_that_only_come_grow),
+		cmocka_unit_test(a_sampled_call_stack_grows_if_its_lower_limit_does),
 		cmocka_unit_test(threads_and_descriptors_that_become_more_grow),
 		cmocka_unit_test(other_memory_is_judged_by_its_part),
 		cmocka_unit_test(the_limit_is_as_far_as_the_rate_says),

@@ -209,6 +209,62 @@ static void conclude_count(const struct diagnosed_count *count, enum diagnosis_p
 	diagnosis->why = why;
 }
 
+/* Those that became more at most readings, while none ended. */
+static const struct goroutine_group *growing_goroutines(const struct goroutine_report *report)
+{
+	const struct goroutine_group *most = NULL;
+	uint64_t most_grown = OBJECTS_MIN - 1;
+
+	for (size_t i = 0; report && i < report->groups.count; i++) {
+		const struct goroutine_group *group = &report->groups.items[i];
+
+		if (!group->growth.readings || !trend_is_suspect(group->growth.verdict) ||
+		    group->count < group->growth.first_count ||
+		    group->count - group->growth.first_count <= most_grown)
+			continue;
+		most = group;
+		most_grown = group->count - group->growth.first_count;
+	}
+	return most;
+}
+
+/* The call stack of a Go program that its own heap profile surely sees grow most. */
+static const struct heap_profile_site *growing_sampled(const struct heap_profile *profile)
+{
+	const struct heap_profile_site *most = NULL;
+
+	for (size_t i = 0; profile && profile->readings && i < profile->sites.count; i++) {
+		const struct heap_profile_site *site = &profile->sites.items[i];
+
+		if (site->growth_limits.low > 0 &&
+		    (!most || site->growth_limits.low > most->growth_limits.low))
+			most = site;
+	}
+	return most;
+}
+
+static void conclude_sampled(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	(void)evidence;
+	if (!diagnosis->sampled)
+		return;
+	diagnosis->verdict = DIAGNOSIS_GROWS;
+	diagnosis->part = DIAGNOSED_OBJECTS;
+	diagnosis->why = "objects of this call stack outlived garbage collections and become more; "
+			 "a cache that still fills looks the same";
+}
+
+static void conclude_goroutines(const struct diagnosis_evidence *evidence,
+				struct diagnosis *diagnosis)
+{
+	(void)evidence;
+	if (!diagnosis->goroutines)
+		return;
+	diagnosis->verdict = DIAGNOSIS_GROWS;
+	diagnosis->part = DIAGNOSED_GOROUTINES;
+	diagnosis->why = "goroutines of one creator wait at one place, and become more";
+}
+
 static void conclude_threads(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	conclude_count(&evidence->threads, DIAGNOSED_THREADS, "threads are created and do not end",
@@ -282,6 +338,7 @@ static void suggest(struct diagnosis *diagnosis)
 		[DIAGNOSED_NOTHING] = "leakmon diagnose -p %d --for 600",
 		[DIAGNOSED_BLOCKS] = "leakmon profile -p %d 60",
 		[DIAGNOSED_OBJECTS] = "leakmon retain -p %d --census 60",
+		[DIAGNOSED_GOROUTINES] = "leakmon threads -p %d 10",
 		[DIAGNOSED_THREADS] = "leakmon threads -p %d 10",
 		[DIAGNOSED_DESCRIPTORS] = "ls -l /proc/%d/fd",
 		[DIAGNOSED_MEMORY] = "leakmon memory -p %d 60",
@@ -332,8 +389,8 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 {
 	/* A later rule yields to an earlier one. */
 	void (*const rules[])(const struct diagnosis_evidence *, struct diagnosis *) = {
-		conclude_threads, conclude_descriptors, conclude_objects, conclude_lost,
-		conclude_memory};
+		conclude_goroutines, conclude_threads, conclude_descriptors, conclude_objects,
+		conclude_sampled,    conclude_lost,    conclude_memory};
 
 	*diagnosis = (struct diagnosis){
 		.pid = evidence->pid,
@@ -344,6 +401,10 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 		.conclusion = evidence->conclusion,
 		.profile = evidence->profile,
 		.site = diagnose_site(evidence->profile),
+		.goroutines = growing_goroutines(evidence->goroutines),
+		.sampled = growing_sampled(evidence->heap_profile),
+		.sampled_s =
+			evidence->heap_profile ? (double)evidence->heap_profile->span_ns / 1e9 : 0,
 		.retention =
 			evidence->scan_count ? evidence->scans[evidence->scan_count - 1] : NULL,
 		.blocks = evidence->blocks,

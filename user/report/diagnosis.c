@@ -24,6 +24,7 @@ static const struct part_row parts[] = {
 	[DIAGNOSED_NOTHING] = {"nothing", "nothing"},
 	[DIAGNOSED_BLOCKS] = {"native-blocks", "live malloc blocks"},
 	[DIAGNOSED_OBJECTS] = {"managed-objects", "objects of the managed heap"},
+	[DIAGNOSED_GOROUTINES] = {"goroutines", "goroutines"},
 	[DIAGNOSED_THREADS] = {"threads", "threads"},
 	[DIAGNOSED_DESCRIPTORS] = {"descriptors", "open descriptors"},
 	[DIAGNOSED_MEMORY] = {NULL, NULL},

@@ -7,6 +7,8 @@
 #define LEAKMON_REPORT_DIAGNOSIS_H
 
 #include "base/text.h"
+#include "report/goroutine_report.h"
+#include "report/heap_profile.h"
 #include "report/memory_report.h"
 #include "report/profile_report.h"
 #include "report/retain_diff.h"
@@ -23,6 +25,7 @@ enum diagnosis_part {
 	DIAGNOSED_NOTHING,
 	DIAGNOSED_BLOCKS,  /* live blocks of malloc */
 	DIAGNOSED_OBJECTS, /* of a managed heap */
+	DIAGNOSED_GOROUTINES,
 	DIAGNOSED_THREADS,
 	DIAGNOSED_DESCRIPTORS,
 	DIAGNOSED_MEMORY, /* another part: diagnosis.group */
@@ -64,9 +67,12 @@ struct diagnosis {
 	const struct memory_process *memory;	    /* the last reading */
 	const struct memory_conclusion *conclusion; /* from the first to the last */
 	const struct profile_report_process *profile;
-	const struct profile_report_site *site; /* that surely grows most */
-	const struct retain_result *retention;	/* the last scan */
-	const struct retained_path *path;	/* from a root to what grows */
+	const struct profile_report_site *site;	  /* that surely grows most */
+	const struct retain_result *retention;	  /* the last scan */
+	const struct goroutine_group *goroutines; /* that become more, and do not end */
+	const struct heap_profile_site *sampled;  /* that a Go program's own profile sees grow */
+	double sampled_s;			  /* since its first reading */
+	const struct retained_path *path;	  /* from a root to what grows */
 	struct {
 		uint32_t class; /* of `retention` */
 		struct retention_total was, is;

@@ -23,6 +23,7 @@
 #include "report/memory_split.h"
 #include "retain/double_scan.h"
 #include "retain/result_build.h"
+#include "runtime/go_reader.h"
 #include "triage/process_reading.h"
 #include "triage/triage.h"
 
@@ -30,6 +31,7 @@
 #define STEP_NS 1000000000ull
 /* How often processes are read to find suspects, in seconds, and for which share of a core. */
 #define TRIAGE_S 1.0
+#define GOROUTINE_READINGS 10
 #define TRIAGE_BUDGET 0.01
 #define SUSPECT_CONFIDENCE 0.5
 
@@ -45,6 +47,11 @@ struct subject {
 	struct retain_result scans[DIAGNOSE_SCANS];
 	size_t scan_count;
 	bool unscannable; /* it was said */
+	bool is_go;
+	struct goroutine_history goroutine_history;
+	struct goroutine_report goroutines; /* the latest */
+	struct heap_profile_history profile_history;
+	struct heap_profile heap_profile; /* likewise */
 	double cpu_begin_s;
 	struct diagnosed_blocks blocks;
 	uint64_t limit_bytes, limit_used_bytes;
@@ -56,6 +63,7 @@ struct diagnose_run {
 	struct subject subjects[DIAGNOSE_PROCESSES_MAX];
 	size_t count;
 	uint64_t begin_ns;
+	double goroutines_due_s;
 	bool half, done;
 	int error;
 	bool leaks;
@@ -111,6 +119,53 @@ static void read_memory(const struct diagnose_run *run, struct subject *subject,
 	if (error && error != -ESRCH)
 		log_warning("PID %d: where its memory is cannot be read: %s", subject->pid,
 			    strerror(-error));
+}
+
+/* Without a stop, a few milliseconds of work. */
+static void read_goroutines(struct subject *subject)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+	struct goroutine_report report = {0};
+	int error;
+
+	if (subject->ended || maps_read(subject->pid, MAPS_ALL, &maps))
+		return;
+	error = goroutines_read(&maps, &report);
+	if (!error && !report.why)
+		error = goroutine_history_add(&subject->goroutine_history, &report);
+	if (error || report.why) {
+		goroutine_report_free(&report);
+		return;
+	}
+	goroutine_report_free(&subject->goroutines);
+	subject->goroutines = report;
+}
+
+/* What its own heap profile says; likewise without a stop. */
+static void read_heap_profile(struct subject *subject)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+	struct heap_profile profile = {0};
+	int error;
+
+	if (subject->ended || maps_read(subject->pid, MAPS_ALL, &maps))
+		return;
+	error = heap_profile_read(&maps, &profile);
+	if (!error && !profile.why)
+		error = heap_profile_history_add(&subject->profile_history, &profile);
+	if (error || profile.why) {
+		heap_profile_free(&profile);
+		return;
+	}
+	heap_profile_free(&subject->heap_profile);
+	subject->heap_profile = profile;
+}
+
+static bool is_go(pid_t pid)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+
+	return !maps_read(pid, MAPS_ALL, &maps) && go_is_program(&maps);
 }
 
 static void read_limit(struct subject *subject)
@@ -261,6 +316,10 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	};
 
 	read_counts(subject, false);
+	if (subject->is_go) {
+		read_goroutines(subject);
+		read_heap_profile(subject);
+	}
 	read_memory(run, subject, &subject->last, &subject->has_last);
 	read_limit(subject);
 	scan(run, subject, diagnose_site(profiled));
@@ -276,6 +335,8 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	evidence.ended = subject->ended || (profiled && profiled->exited);
 	evidence.first = subject->has_first ? &subject->first : NULL;
 	evidence.last = subject->has_last ? &subject->last : NULL;
+	evidence.heap_profile = subject->is_go ? &subject->heap_profile : NULL;
+	evidence.goroutines = subject->is_go ? &subject->goroutines : NULL;
 	evidence.threads = subject->threads;
 	evidence.descriptors = subject->descriptors;
 	evidence.blocks = subject->blocks;
@@ -330,6 +391,13 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 	if (run->done)
 		return 0;
 	show_progress(run, profile);
+	if (now_s >= run->goroutines_due_s) {
+		run->goroutines_due_s = now_s + for_s / GOROUTINE_READINGS;
+		for (size_t i = 0; i < run->count; i++) {
+			if (run->subjects[i].is_go)
+				read_goroutines(&run->subjects[i]);
+		}
+	}
 	if (!run->half && now_s >= for_s / 2) {
 		run->half = true;
 		for (size_t i = 0; i < run->count; i++) {
@@ -449,6 +517,9 @@ static int begin(struct diagnose_run *run)
 		struct subject *subject = &run->subjects[i];
 
 		subject->cpu_begin_s = cpu_of(subject->pid);
+		subject->is_go = is_go(subject->pid);
+		if (subject->is_go)
+			read_heap_profile(subject);
 		read_counts(subject, true);
 		read_memory(run, subject, &subject->first, &subject->has_first);
 		scan(run, subject, NULL);
@@ -468,6 +539,10 @@ static void run_free(struct diagnose_run *run)
 
 		if (subject->readable)
 			process_reading_close(&subject->reading);
+		goroutine_history_free(&subject->goroutine_history);
+		goroutine_report_free(&subject->goroutines);
+		heap_profile_history_free(&subject->profile_history);
+		heap_profile_free(&subject->heap_profile);
 		memory_process_free(&subject->first);
 		memory_process_free(&subject->last);
 		for (size_t j = 0; j < subject->scan_count; j++)

@@ -35,6 +35,43 @@ static void code_write(struct json_writer *json, const struct profile_report_sit
 	json_close(json, '}');
 }
 
+static void sampled_write(struct json_writer *json, const struct diagnosis *diagnosis)
+{
+	const struct heap_profile_site *site = diagnosis->sampled;
+
+	if (!site) {
+		json_put_null(json, "sampled");
+		return;
+	}
+	json_open(json, "sampled", '{');
+	json_id_write(json, "id", site->id);
+	json_put_string(json, "function", site_label_function(&site->frames));
+	json_put_real(json, "seconds", diagnosis->sampled_s);
+	json_put_real(json, "growth_bytes", site->growth);
+	json_put_real(json, "low", site->growth_limits.low);
+	json_put_real(json, "high", site->growth_limits.high);
+	json_stack_write(json, NULL, 0, &site->frames);
+	json_close(json, '}');
+}
+
+static void goroutines_write(struct json_writer *json, const struct goroutine_group *group)
+{
+	if (!group) {
+		json_put_null(json, "goroutines");
+		return;
+	}
+	json_open(json, "goroutines", '{');
+	json_id_write(json, "id", group->id);
+	json_put_string(json, "state", group->state);
+	json_amounts_write(json, "count", group->growth.first_count, group->count);
+	json_put_number(json, "gone", group->growth.gone);
+	json_stack_write(json, NULL, 0, &group->stack);
+	json_open(json, "creator", '{');
+	json_stack_write(json, NULL, 0, &group->creator);
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
 static void classes_write(struct json_writer *json, const struct diagnosis *diagnosis)
 {
 	json_open(json, "classes", '[');
@@ -110,6 +147,8 @@ static void diagnosis_write(struct json_writer *json, const struct diagnosis *di
 	json_put_string(json, "part", diagnosis_part_name(diagnosis));
 	json_put_string(json, "why", diagnosis->why);
 	code_write(json, diagnosis->site);
+	sampled_write(json, diagnosis);
+	goroutines_write(json, diagnosis->goroutines);
 	classes_write(json, diagnosis);
 	holder_write(json, diagnosis);
 	evidence_write(json, diagnosis);

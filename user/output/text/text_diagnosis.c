@@ -31,6 +31,14 @@ static void rate_write(FILE *out, const struct diagnosis *diagnosis)
 			units_bytes(rate, growth->estimate * 60, "+"),
 			units_bytes(low, growth->low * 60, "+"),
 			isfinite(growth->high) ? units_bytes(high, growth->high * 60, "+") : "?");
+	} else if (diagnosis->part == DIAGNOSED_OBJECTS && diagnosis->sampled) {
+		double to_minute = 60 / fmax(diagnosis->sampled_s, 1);
+		const struct bounds *limits = &diagnosis->sampled->growth_limits;
+
+		fprintf(out, ", %s/min (95%%: %s to %s)",
+			units_bytes(rate, diagnosis->sampled->growth * to_minute, "+"),
+			units_bytes(low, limits->low * to_minute, "+"),
+			units_bytes(high, limits->high * to_minute, "+"));
 	} else if (diagnosis->part == DIAGNOSED_MEMORY && diagnosis->conclusion) {
 		double bytes = (double)diagnosis->conclusion->growth.groups[diagnosis->group];
 
@@ -85,14 +93,24 @@ static void frame_write(FILE *out, const struct frame *frame, bool first)
 	}
 }
 
+/* Of the code that allocates what grows; NULL: not known. */
+static const struct frames *frames_of(const struct diagnosis *diagnosis)
+{
+	if (diagnosis->part == DIAGNOSED_BLOCKS && diagnosis->site)
+		return &diagnosis->site->frames;
+	if (diagnosis->part == DIAGNOSED_OBJECTS && diagnosis->sampled)
+		return &diagnosis->sampled->frames;
+	return NULL;
+}
+
 static void code_write(FILE *out, const struct text_style *style,
 		       const struct diagnosis_report *report, const struct diagnosis *diagnosis)
 {
-	const struct frames *frames = diagnosis->site ? &diagnosis->site->frames : NULL;
+	const struct frames *frames = frames_of(diagnosis);
 	const struct frame *frame = frames ? site_label_frame(frames) : NULL;
 	const struct frame *end = frames ? frames->list.items + frames->list.count : NULL;
 
-	if (!frame || diagnosis->part != DIAGNOSED_BLOCKS)
+	if (!frame)
 		return;
 	label_write(out, style, "code");
 	for (size_t i = 0; frame < end && (report->form.verbose || i < FRAMES_SHOWN);
@@ -100,6 +118,32 @@ static void code_write(FILE *out, const struct text_style *style,
 		fputs(i ? " ← " : "", out);
 		frame_write(out, frame, !i);
 	}
+	fputc('\n', out);
+}
+
+static void goroutines_write(FILE *out, const struct text_style *style,
+			     const struct diagnosis *diagnosis)
+{
+	const struct goroutine_group *group = diagnosis->goroutines;
+	const struct frame *place = group ? goroutine_place(&group->stack) : NULL;
+	const struct frame *creator = group ? goroutine_place(&group->creator) : NULL;
+
+	if (!group)
+		return;
+	label_write(out, style, "code");
+	fprintf(out, "%" PRIu64 " → %" PRIu64 " [", group->growth.first_count, group->count);
+	text_print_inert(out, group->state);
+	fputc(']', out);
+	if (place) {
+		fputs(" at ", out);
+		frame_write(out, place, true);
+	}
+	if (creator) {
+		fputs(", created by ", out);
+		frame_write(out, creator, true);
+	}
+	if (!group->growth.gone)
+		fputs("; none has ended", out);
 	fputc('\n', out);
 }
 
@@ -232,6 +276,7 @@ int text_diagnosis_write(FILE *out, const void *data)
 		verdict_write(out, style, diagnosis);
 		why_write(out, style, diagnosis);
 		code_write(out, style, report, diagnosis);
+		goroutines_write(out, style, diagnosis);
 		classes_write(out, style, diagnosis);
 		holder_write(out, style, diagnosis);
 		lost_write(out, style, diagnosis);
