@@ -187,7 +187,7 @@ static void put_page(const struct layout *layout, const struct top_page *page, s
 {
 	wchar_t cells[CELLS_SIZE];
 
-	for (size_t i = 0; i < height && first + i < page->lines.count; i++) {
+	for (size_t i = 0; page->text && i < height && first + i < page->lines.count; i++) {
 		size_t begin = page->lines.items[first + i];
 		_cleanup_free_ char *text =
 			strndup(page->text + begin, strcspn(page->text + begin, "\n"));
