@@ -184,7 +184,7 @@ struct retained_runtime {
 	uint64_t heap_bytes, free_bytes; /* that the runtime has for small objects; free in them */
 	uint64_t unread_bytes;		 /* of its heap */
 	uint64_t nonsense;		 /* what cannot be, and was left out */
-	uint64_t retries;		 /* what was read anew because it was just changing */
+	uint64_t retries;		 /* stops, or reads without one, while it collected */
 	bool all_roots; /* are known, so that objects that none leads to are garbage: */
 	uint64_t unreached, unreached_bytes;
 };

@@ -44,6 +44,7 @@ _Static_assert(sizeof(struct descriptor) == DESCRIPTOR_BYTES, "as bdescr");
 #define GENERATION_OLD_BLOCKS 80
 #define GENERATION_OLD_THREADS 16
 #define GENERATION_BYTES_MAX 1024
+#define LOOKED_AT_MEGABLOCKS 64
 /* rts/sm/Storage.h: struct nursery. */
 #define NURSERY_BYTES 16
 #define NURSERY_BLOCKS_MAX (1u << 24)
@@ -510,19 +511,32 @@ static uint64_t collections(const struct ghc *ghc)
 	return sum;
 }
 
-/* From descriptors in the first megablock, and from one generation to the next. False: there is
+/* The generations that descriptors of a megablock lead to; the last one that was found, or 0. */
+static uint64_t look_for_generations(struct ghc *ghc, uint64_t megablock)
+{
+	uint64_t at = 0;
+
+	for (uint64_t i = FIRST_BLOCK; !ghc->generations[0] && i < BLOCKS_PER_MEGABLOCK; i++) {
+		struct descriptor group;
+
+		if (read_descriptor(ghc, megablock + i * DESCRIPTOR_BYTES, &group) &&
+		    group.free != UINT64_MAX && is_generation(ghc, &group))
+			at = group.generation;
+	}
+	return at;
+}
+
+/* From descriptors in the first megablocks, and from one generation to the next. False: there is
  * none. */
 static bool find_generations(struct ghc *ghc)
 {
 	uint64_t at = 0;
 
 	/* Those of nurseries lead to the youngest, to which no other one leads. */
-	for (uint64_t i = FIRST_BLOCK; !ghc->generations[0] && i < BLOCKS_PER_MEGABLOCK; i++) {
-		struct descriptor group;
+	for (uint64_t i = 0; !ghc->generations[0] && i < LOOKED_AT_MEGABLOCKS; i++) {
+		uint64_t found = look_for_generations(ghc, ghc->heap_start + i * GHC_MEGABLOCK);
 
-		if (read_descriptor(ghc, ghc->heap_start + i * DESCRIPTOR_BYTES, &group) &&
-		    group.free != UINT64_MAX && is_generation(ghc, &group))
-			at = group.generation;
+		at = found ? found : at;
 	}
 	for (size_t i = 0; at && i < GHC_GENERATIONS_MAX; i++) {
 		uint32_t number = 0;

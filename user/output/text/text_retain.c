@@ -322,7 +322,8 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 	if (runtime->nonsense)
 		fprintf(out, "; %" PRIu64 " parts of it contradict themselves", runtime->nonsense);
 	if (runtime->retries)
-		fprintf(out, "; %" PRIu64 " reads repeated while it changed", runtime->retries);
+		fprintf(out, "; stopped or read again while it collected: %" PRIu64,
+			runtime->retries);
 	if (runtime->all_roots && runtime->unreached)
 		fprintf(out, "; %" PRIu64 " objects with %s are garbage, not collected yet",
 			runtime->unreached,
