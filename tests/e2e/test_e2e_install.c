@@ -33,6 +33,7 @@ static void everything_is_installed_where_it_belongs(void **state)
 			    "644 usr/share/fish/vendor_completions.d/leakmon.fish\n"
 			    "644 usr/share/leakmon/alerts.yml\n"
 			    "644 usr/share/leakmon/grafana.json\n"
+			    "644 usr/share/leakmon/schema/diagnosis.schema.json\n"
 			    "644 usr/share/leakmon/schema/diff.schema.json\n"
 			    "644 usr/share/leakmon/schema/memory.schema.json\n"
 			    "644 usr/share/leakmon/schema/profile.schema.json\n"
@@ -69,7 +70,7 @@ static void completion_offers_what_the_options_take(void **state)
 		{"leakmon --esc", "--escalate"},
 		{"leakmon triage --esc", "--escalate"},
 		{"leakmon triage --pi", ""},
-		{"leakmon triage --format p", "prom"},
+		{"leakmon triage --format pr", "prom"},
 		{"leakmon kernel --so", "--sort"},
 		{"leakmon record --esc", ""},
 		{"leakmon --format = js", "json"},
