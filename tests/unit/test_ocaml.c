@@ -104,6 +104,27 @@ static void values_do_not_await_the_last_finalisers(void **state)
 	walked_free(&walked);
 }
 
+/* The symbols are gone; a table of which a value is no block is none. */
+static void finalisers_of_a_stripped_program_are_found_by_their_shape(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	for (size_t i = 0; i < forged->memory.image.table.count; i++) {
+		char *name = forged->memory.names + forged->memory.symbols[i].name;
+
+		if (!strncmp(name, "finalisable_", 12))
+			*name = 'x';
+	}
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "finaliser App.add_12 × 2", forged_word(forged->finalisers));
+	walked_free(&walked);
+	forged_put(forged->finalisers + 24 + 8, 1);
+	walk(&forged->memory, &walked);
+	assert_null(root_named(&walked.sink, "finaliser App.add_12 × 2"));
+	walked_free(&walked);
+}
+
 static void keys_of_ephemerons_are_weak(void **state)
 {
 	struct forged *forged = *state;
@@ -304,6 +325,7 @@ int main(void)
 		FORGED(blocks_have_the_kinds_of_their_values),
 		FORGED(modules_and_finalisers_are_roots),
 		FORGED(values_do_not_await_the_last_finalisers),
+		FORGED(finalisers_of_a_stripped_program_are_found_by_their_shape),
 		FORGED(keys_of_ephemerons_are_weak),
 		FORGED(white_blocks_that_await_the_sweep_are_free),
 		FORGED(young_blocks_have_no_colour),

@@ -242,6 +242,65 @@ int ocaml_add_finalisable(struct ocaml *ocaml, struct heap_sink *sink, uint64_t 
 	return error;
 }
 
+/* In a stripped program both lists are found by their shape. Which one is which does not matter
+ * much: what its functions hold is held in either case. */
+
+#define FINALISABLE_OLD 8
+#define FINALISABLE_LISTS 2
+#define PROVED 64 /* entries of each */
+
+/* A block of malloc's with so many functions, each of them with a value. */
+static bool is_finalisable(const struct ocaml *ocaml, const struct heap_sink *sink, uint64_t at)
+{
+	struct target_memory *memory = ocaml->memory;
+	uint64_t table = target_word(memory, at + FINALISABLE_TABLE), old, used, size;
+	uint32_t node = table % 16 ? BLOCK_NONE : heap_sink_node(sink, table);
+
+	if (node == BLOCK_NONE || sink->starts[node] != table || sink->whats[node] != NODE_PLAIN)
+		return false;
+	old = target_word(memory, at + FINALISABLE_OLD);
+	used = target_word(memory, at + FINALISABLE_USED);
+	size = target_word(memory, at + FINALISABLE_SIZE);
+	if (!used || old > used || used > size || size > sink->sizes[node] / FINAL_BYTES)
+		return false;
+	for (uint64_t i = 0; i < MIN(used, (uint64_t)PROVED); i++) {
+		uint64_t place = table + i * FINAL_BYTES;
+		uint32_t value = heap_sink_node(sink, target_word(memory, place + FINAL_VALUE));
+
+		if (!function_code(ocaml, target_word(memory, place + FINAL_FUNCTION)) ||
+		    value == BLOCK_NONE || !node_has_class(sink->whats[value]))
+			return false;
+	}
+	return true;
+}
+
+/* None of them if there are more than two: then it is not they. */
+static int add_finalisable_by_shape(struct ocaml *ocaml, struct heap_sink *sink)
+{
+	const struct maps *maps = ocaml->memory->maps;
+	uint64_t found[FINALISABLE_LISTS];
+	size_t count = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+		uint64_t end = MIN(mapping->end, ocaml->module->end);
+
+		if (!mapping->writable || mapping->start < ocaml->module->start)
+			continue;
+		for (uint64_t at = mapping->start; at + 32 <= end; at += 8) {
+			if (!is_finalisable(ocaml, sink, at))
+				continue;
+			if (count == FINALISABLE_LISTS)
+				return 0;
+			found[count++] = at;
+		}
+	}
+	for (size_t i = 0; !error && i < count; i++)
+		error = ocaml_add_finalisable(ocaml, sink, found[i], true);
+	return error;
+}
+
 /* What the collector keeps for itself. */
 
 int ocaml_claim_block(struct heap_sink *sink, uint64_t address)
@@ -459,12 +518,13 @@ static int add_all_signal_stacks(const struct ocaml *ocaml, struct heap_sink *si
 
 static int ocaml4_roots(struct ocaml *ocaml, struct heap_sink *sink)
 {
-	int error =
-		ocaml_add_finalisable(ocaml, sink, ocaml_symbol(ocaml, "finalisable_first"), true);
+	uint64_t first = ocaml_symbol(ocaml, "finalisable_first");
+	uint64_t last = ocaml_symbol(ocaml, "finalisable_last");
+	int error = first || last ? ocaml_add_finalisable(ocaml, sink, first, true)
+				  : add_finalisable_by_shape(ocaml, sink);
 
 	if (!error)
-		error = ocaml_add_finalisable(ocaml, sink, ocaml_symbol(ocaml, "finalisable_last"),
-					      false);
+		error = ocaml_add_finalisable(ocaml, sink, last, false);
 	if (!error)
 		error = add_exceptions(ocaml, sink);
 	if (!error)
