@@ -193,12 +193,62 @@ static void who_keeps_a_pthread_t_is_named(void **state)
 	monitor_stop(harness, monitor);
 }
 
+/* The living ones of that start routine; NULL: none yet. */
+static json_t *live_that_run(json_t *threads, const char *function, bool before_attach)
+{
+	json_t *group;
+	size_t i;
+
+	json_array_foreach(json_object_get(threads, "live"), i, group)
+	{
+		json_t *start = json_object_get(json_object_get(group, "start_routine"), "frames");
+
+		if (!strcmp(function_at(start, 0), function) &&
+		    json_is_true(json_object_get(group, "before_attach")) == before_attach)
+			return group;
+	}
+	return NULL;
+}
+
+static bool has_function(json_t *frames, const char *function)
+{
+	for (size_t i = 0; i < json_array_size(frames); i++) {
+		if (!strcmp(function_at(frames, i), function))
+			return true;
+	}
+	return false;
+}
+
+/* 40 threads a second, which all wait for ever: by creator, with where they wait, and growth. */
+static void live_threads_are_grouped_by_who_created_them(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "grower", "threads", "40");
+	struct child *monitor = MONITOR_ATTACHED(harness, "threads", "-p", workload->pid_text,
+						 "--format", "json", "3600");
+	json_t *group, *waits, *threads;
+
+	do {
+		threads = threads_of(report_now(harness, monitor));
+		group = live_that_run(threads, "sleep_for_ever", false);
+	} while (!group || json_is_null(json_object_get(group, "first_count")) ||
+		 number_at(group, "count") < number_at(group, "first_count") + 5);
+	assert_string_equal(function_at(json_object_get(group, "frames"), 0), "one_thread");
+	waits = json_object_get(group, "waits");
+	assert_true(has_function(json_object_get(json_array_get(waits, 0), "frames"),
+				 "sleep_for_ever"));
+	/* What grew most comes first. */
+	assert_ptr_equal(json_array_get(json_object_get(threads, "live"), 0), group);
+	monitor_stop(harness, monitor);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(every_dead_thread_is_counted_and_none_else),
 		e2e_test(so_it_is_without_session_probes),
 		e2e_test(show_threads_lists_each),
+		e2e_test(live_threads_are_grouped_by_who_created_them),
 		e2e_test(who_keeps_a_pthread_t_is_named),
 	};
 

@@ -76,11 +76,12 @@ static const struct threads_options defaults = {.session = SESSION_DEFAULTS};
 
 const struct command command_threads = {
 	.name = "threads",
-	.summary = "list threads that were never joined, and goroutines",
+	.summary = "list dead threads, live ones by creator, goroutines",
 	.usage = "  leakmon threads [TARGET] [OPTION...] [INTERVAL [COUNT]]\n"
 		 "  leakmon threads [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
 	.about = "Lists the threads that have ended and were never joined, which keep their\n"
-		 "stacks mapped: their creator, what they ran, how much they hold. Without\n"
+		 "stacks mapped: their creator, what they ran, how much they hold; of a target\n"
+		 "also live ones by creator, with their growth and where they wait. Without\n"
 		 "a target, those of all processes. Of a Go program also its goroutines, by\n"
 		 "where they wait and what created them, and which groups only grow.\n",
 	.examples = "  leakmon threads                       of all processes of this machine\n"

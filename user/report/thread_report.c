@@ -23,8 +23,20 @@ static void thread_holding_free(struct thread_holding *holding)
 	free(holding);
 }
 
+static void live_group_free(struct live_group *group)
+{
+	for (size_t i = 0; i < group->waits.count; i++)
+		vec_free(&group->waits.items[i].stack.list);
+	vec_free(&group->waits);
+	vec_free(&group->stack.list);
+	vec_free(&group->start.list);
+}
+
 void thread_census_free(struct thread_census *census)
 {
+	for (size_t i = 0; i < census->live.count; i++)
+		live_group_free(&census->live.items[i]);
+	vec_free(&census->live);
 	for (size_t i = 0; i < census->groups.count; i++) {
 		vec_free(&census->groups.items[i].stack.list);
 		vec_free(&census->groups.items[i].start.list);

@@ -56,6 +56,29 @@ struct thread_group {
 	struct thread_holder_list holders;
 };
 
+/* Living threads of one group that wait at the same place. */
+#define LIVE_WAIT_FRAMES 16
+struct live_wait {
+	size_t count, depth;		      /* depth 0: they ran */
+	uint64_t addresses[LIVE_WAIT_FRAMES]; /* innermost first */
+	struct frames stack;		      /* owned */
+};
+
+/* Living threads that were made by the same stack to run the same function. */
+struct live_group {
+	uint64_t id;
+	size_t count;
+	bool before_attach;  /* nobody saw by whom they were made */
+	bool main;	     /* the thread that the process began with */
+	int64_t first_count; /* at the first report, since_ns ago; negative: this is it */
+	uint64_t since_ns;
+	uint64_t start_routine; /* 0: not known */
+	size_t depth;
+	uint64_t addresses[LM_MAX_FRAMES]; /* of pthread_create's caller, and its callers */
+	struct frames stack, start;	   /* owned */
+	VEC(struct live_wait) waits;	   /* most threads first */
+};
+
 struct thread_census {
 	lm_process_key process; /* 0: it has no ledger yet */
 	uint32_t pid;
@@ -69,6 +92,7 @@ struct thread_census {
 	uint64_t heap_bytes, heap_count;
 	VEC(struct dead_thread) dead;	     /* by group, then by age */
 	VEC(struct thread_group) groups;     /* most threads first */
+	VEC(struct live_group) live;	     /* most threads first; empty: not asked for */
 	bool no_library;		     /* of threads: its native ones are not followed */
 	struct goroutine_report *goroutines; /* of a Go program; owned; NULL: it is none */
 	struct thread_holding *holding;	     /* who has their pthread_ts; NULL: not asked */

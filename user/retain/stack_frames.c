@@ -150,14 +150,9 @@ static bool step(struct unwinder *unwinder, const struct heap_image_thread *thre
 	return leave(thread, registers, &caller);
 }
 
-static int unwind(struct unwinder *unwinder, uint32_t number)
+static int unwind(struct unwinder *unwinder, uint32_t number, struct registers registers)
 {
 	const struct heap_image_thread *thread = &unwinder->heap_image->threads.items[number];
-	struct registers registers = {.frame = {.ip = machine_ip(&thread->registers),
-						.sp = thread->stack_start,
-						.fp = machine_fp(&thread->registers),
-						.link = machine_link(&thread->registers)},
-				      .exact = true};
 	bool more = thread->stack_words > 0, root = false;
 
 	for (size_t i = 0; more && i < MAX_FRAMES; i++) {
@@ -339,6 +334,38 @@ bool stack_frames_is_dead(const struct stack_frames *frames, uint64_t address)
 	return low && address < frames->dead.items[low - 1].high;
 }
 
+static void unwinder_free(struct unwinder *unwinder)
+{
+	for (size_t i = 0; i < unwinder->codes.count; i++)
+		unwind_table_free(&unwinder->codes.items[i].table);
+	vec_free(&unwinder->codes);
+}
+
+static struct registers registers_of(const struct heap_image_thread *thread)
+{
+	return (struct registers){.frame = {.ip = machine_ip(&thread->registers),
+					    .sp = thread->stack_start,
+					    .fp = machine_fp(&thread->registers),
+					    .link = machine_link(&thread->registers)},
+				  .exact = true};
+}
+
+int stack_frames_walk(const struct heap_image *heap_image, const struct stack_starts *starts,
+		      struct worker *worker, struct stack_frames *frames)
+{
+	struct unwinder unwinder = {.heap_image = heap_image, .worker = worker, .frames = frames};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < starts->count; i++)
+		error = unwind(&unwinder, (uint32_t)i,
+			       (struct registers){
+				       .frame = {.ip = starts->items[i],
+						 .sp = heap_image->threads.items[i].stack_start},
+				       .exact = true});
+	unwinder_free(&unwinder);
+	return error;
+}
+
 int stack_frames_find(const struct heap_image *heap_image, struct worker *worker,
 		      struct stack_frames *frames)
 {
@@ -346,12 +373,10 @@ int stack_frames_find(const struct heap_image *heap_image, struct worker *worker
 	int error = 0;
 
 	for (size_t i = 0; !error && i < heap_image->threads.count; i++)
-		error = unwind(&unwinder, (uint32_t)i);
+		error = unwind(&unwinder, (uint32_t)i, registers_of(&heap_image->threads.items[i]));
 	if (!error)
 		error = find_dead(&unwinder);
-	for (size_t i = 0; i < unwinder.codes.count; i++)
-		unwind_table_free(&unwinder.codes.items[i].table);
-	vec_free(&unwinder.codes);
+	unwinder_free(&unwinder);
 	if (frames->list.count)
 		qsort(frames->list.items, frames->list.count, sizeof(*frames->list.items),
 		      compare_frames);

@@ -31,6 +31,17 @@ struct stack_frames {
 /* 0 or -ENOMEM. Stacks that cannot be unwound have the frames up to there. */
 int stack_frames_find(const struct heap_image *heap_image, struct worker *worker,
 		      struct stack_frames *frames);
+/*
+ * The same of threads that run on, of which the heap image has nothing but maps, and the stacks
+ * that were copied: where they stand is given, by index, and their frame pointers are not known.
+ * Frames come by thread, innermost first; none is called dead. 0 or -ENOMEM.
+ */
+struct stack_starts {
+	uint64_t *items;
+	size_t count, capacity;
+};
+int stack_frames_walk(const struct heap_image *heap_image, const struct stack_starts *starts,
+		      struct worker *worker, struct stack_frames *frames);
 bool stack_frames_is_dead(const struct stack_frames *frames, uint64_t address);
 void stack_frames_free(struct stack_frames *frames);
 

@@ -11,6 +11,7 @@
 #include "monitor/session_threads.h"
 #include "monitor/watch.h"
 #include "runs/goroutines_run.h"
+#include "threads/live_census.h"
 #include "threads/thread_holders.h"
 
 static int name_group(struct session *session, uint32_t pid, struct thread_group *group)
@@ -24,6 +25,24 @@ static int name_group(struct session *session, uint32_t pid, struct thread_group
 	return error;
 }
 
+static int name_live_group(struct session *session, uint32_t pid, struct live_group *group)
+{
+	struct symbolizer *symbolizer = session->stages.symbolizer;
+	int error = symbolizer_name(symbolizer, pid, group->addresses, group->depth, LINES_KNOWN,
+				    &group->stack);
+
+	if (!error && group->start_routine)
+		error = symbolizer_name_function(symbolizer, pid, group->start_routine, LINES_KNOWN,
+						 &group->start);
+	for (size_t i = 0; i < group->waits.count && !error; i++) {
+		struct live_wait *wait = &group->waits.items[i];
+
+		error = symbolizer_name(symbolizer, pid, wait->addresses, wait->depth, LINES_KNOWN,
+					&wait->stack);
+	}
+	return error;
+}
+
 static int name_all(struct session *session, struct thread_report *report)
 {
 	int error = 0;
@@ -33,6 +52,8 @@ static int name_all(struct session *session, struct thread_report *report)
 
 		for (size_t j = 0; j < census->groups.count && !error; j++)
 			error = name_group(session, census->pid, &census->groups.items[j]);
+		for (size_t j = 0; j < census->live.count && !error; j++)
+			error = name_live_group(session, census->pid, &census->live.items[j]);
 	}
 	return error;
 }
@@ -116,12 +137,31 @@ struct threads_run {
 	const struct threads_options *options;
 	struct session *session;
 	struct goroutine_histories goroutines;
+	struct live_pasts live;
 };
 
 static int begin(void *context, struct session *session)
 {
 	((struct threads_run *)context)->session = session;
 	return 0;
+}
+
+/* Of the whole machine there are too many to ask each where it waits. */
+static int find_live(struct threads_run *run, struct thread_report *report)
+{
+	struct session *session = run->session;
+	_cleanup_(thread_table_free) struct thread_table table = {0};
+	int error = report->everywhere ? 0 : thread_table_read(&session->bpf, &table);
+
+	for (size_t i = 0; !error && !report->everywhere && i < report->processes.count; i++) {
+		struct thread_census *census = &report->processes.items[i];
+
+		stages_refresh(&session->stages, (pid_t)census->pid);
+		error = live_census_take(census, &table, &session->bpf, session->stages.worker);
+		if (!error)
+			error = live_pasts_compare(&run->live, census, report->now_ns);
+	}
+	return error;
 }
 
 /* Of the whole machine only threads are reported. */
@@ -151,7 +191,9 @@ static int make_report(void *context, enum report_cause cause)
 
 	if (error)
 		return error;
-	error = find_goroutines(run, &report);
+	error = find_live(run, &report);
+	if (!error)
+		error = find_goroutines(run, &report);
 	if (!error)
 		error = find_holders(session, threads, &report);
 	if (!error)
@@ -176,5 +218,6 @@ int threads_run(const struct threads_options *options)
 		return goroutines_run(options);
 	code = watch_run(&threads.options->session, &hooks);
 	goroutine_histories_free(&threads.goroutines);
+	live_pasts_free(&threads.live);
 	return code;
 }

@@ -95,6 +95,35 @@ static void group_json(struct json_writer *json, const struct thread_report *rep
 	json_close(json, '}');
 }
 
+static void live_json(struct json_writer *json, const struct live_group *group)
+{
+	bool known = group->first_count >= 0;
+
+	json_open(json, NULL, '{');
+	json_id_write(json, "id", group->id);
+	json_put_number(json, "count", group->count);
+	json_put_known(json, "first_count", known, known ? (uint64_t)group->first_count : 0);
+	json_put_known(json, "since_ms", known, group->since_ns / NS_PER_MS);
+	json_put_bool(json, "main", group->main);
+	json_put_bool(json, "before_attach", group->before_attach);
+	json_open(json, "start_routine", '{');
+	json_stack_write(json, &group->start_routine, group->start_routine ? 1 : 0, &group->start);
+	json_close(json, '}');
+	json_stack_write(json, group->addresses, group->depth, &group->stack);
+	json_open(json, "waits", '[');
+	for (size_t i = 0; i < group->waits.count; i++) {
+		const struct live_wait *wait = &group->waits.items[i];
+
+		json_open(json, NULL, '{');
+		json_put_number(json, "count", wait->count);
+		json_put_bool(json, "running", !wait->depth);
+		json_stack_write(json, wait->addresses, wait->depth, &wait->stack);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
 static void goroutine_frames_json(struct json_writer *json, const char *key,
 				  const struct frames *frames)
 {
@@ -173,6 +202,10 @@ static void census_json(struct json_writer *json, const struct thread_report *re
 	json_open(json, "groups", '[');
 	for (size_t i = 0; i < census->groups.count; i++)
 		group_json(json, report, census, &census->groups.items[i]);
+	json_close(json, ']');
+	json_open(json, "live", '[');
+	for (size_t i = 0; i < census->live.count; i++)
+		live_json(json, &census->live.items[i]);
 	json_close(json, ']');
 	json_close(json, '}');
 	goroutines_json(json, census->goroutines);

@@ -6,10 +6,12 @@
 #include <time.h>
 
 #include "report/thread_report.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "output/text/text.h"
 #include "output/output.h"
 #include "output/json/json.h"
+#include "symbol/site_label.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
@@ -159,6 +161,96 @@ static void group_write(FILE *out, const struct thread_report *report,
 		dead_write(out, report, &census->dead.items[group->first + i]);
 }
 
+/* Living threads: a line for each group, and one for each place where its threads wait. */
+
+#define LIVE_SHOWN 10
+#define WAITS_SHOWN 2
+
+/* "pool_grow server.c:88 ← main": the first frame that is the user's, and its caller. */
+static void label_write(FILE *out, const struct frames *frames)
+{
+	const struct frame *frame = site_label_frame(frames);
+	const struct frame *end = frames->list.items + frames->list.count;
+
+	for (int i = 0; frame && i < 2 && frame + i < end; i++) {
+		_cleanup_free_ char *name =
+			frame[i].function ? site_label_collapse(frame[i].function) : NULL;
+
+		fputs(i ? " ← " : "", out);
+		text_print_inert(out, name		? name
+				      : frame[i].module ? text_path_base(frame[i].module)
+							: "?");
+		if (!i && frame->file) {
+			fputc(' ', out);
+			text_print_inert(out, text_path_base(frame->file));
+			fprintf(out, ":%u", frame->line);
+		}
+	}
+	if (!frame)
+		fputs("an unknown stack", out);
+}
+
+static void wait_write(FILE *out, const struct live_wait *wait)
+{
+	const struct frame *first = wait->stack.list.count ? wait->stack.list.items : NULL;
+
+	fprintf(out, "\t\t%zu ", wait->count);
+	if (!wait->depth) {
+		fputs("ran\n", out);
+		return;
+	}
+	fputs("in ", out);
+	text_print_inert(out, first && first->function ? first->function : "an unknown function");
+	if (first && site_label_frame(&wait->stack) != first) {
+		fputs(" ← ", out);
+		label_write(out, &wait->stack);
+	}
+	fputc('\n', out);
+}
+
+static void live_group_write(FILE *out, const struct thread_report *report,
+			     const struct live_group *group)
+{
+	size_t shown = report->form.verbose ? group->waits.count
+					    : MIN(group->waits.count, (size_t)WAITS_SHOWN);
+
+	fprintf(out, "\t%zu live", group->count);
+	if (group->first_count >= 0 && (int64_t)group->count != group->first_count)
+		fprintf(out, " (%+" PRId64 " in %" PRIu64 " s)",
+			(int64_t)group->count - group->first_count, group->since_ns / NS_PER_S);
+	if (group->main) {
+		fputs(": the main thread\n", out);
+	} else {
+		fputs(": run ", out);
+		if (group->start_routine)
+			text_place_write(out, &group->start, group->start_routine);
+		else
+			fputs("[not known]", out);
+		fputs(", created ", out);
+		if (group->depth)
+			fputs("by ", out), label_write(out, &group->stack);
+		else
+			fputs(group->before_attach ? "before the attach" : "by [not known]", out);
+		fputc('\n', out);
+	}
+	for (size_t i = 0; i < shown; i++)
+		wait_write(out, &group->waits.items[i]);
+	if (shown < group->waits.count)
+		fprintf(out, "\t\t… and in %zu more places\n", group->waits.count - shown);
+}
+
+static void live_write(FILE *out, const struct thread_report *report,
+		       const struct thread_census *census)
+{
+	size_t count = census->live.count,
+	       shown = report->form.verbose ? count : MIN(count, (size_t)LIVE_SHOWN);
+
+	for (size_t i = 0; i < shown; i++)
+		live_group_write(out, report, &census->live.items[i]);
+	if (shown < count)
+		fprintf(out, "\t… and %zu more groups of live threads\n", count - shown);
+}
+
 static void losses_write(FILE *out, const struct lm_thread_ledger *ledger)
 {
 	if (ledger->reaped_unseen)
@@ -195,6 +287,7 @@ static void native_write(FILE *out, const struct thread_report *report,
 			census->why_before);
 	for (size_t i = 0; i < census->groups.count; i++)
 		group_write(out, report, census, &census->groups.items[i]);
+	live_write(out, report, census);
 	losses_write(out, &census->ledger);
 }
 
@@ -241,7 +334,8 @@ int text_threads_write(FILE *stream, const void *data)
 	localtime_r(&report->time.tv_sec, &local);
 	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
 	fprintf(out, "[%s] %s\n", clock,
-		is_native(report) ? "Dead threads: ended, never joined" : "Goroutines");
+		is_native(report) ? "Threads: dead ones (ended, never joined) first"
+				  : "Goroutines");
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct thread_census *census = &report->processes.items[i];
 
