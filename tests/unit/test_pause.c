@@ -314,9 +314,10 @@ static void at_a_bad_moment_it_goes_on_and_is_stopped_again(void **state)
 
 		assert_int_equal(heap_image_take(fixture->child, &options, &heap_image), 0);
 		assert_true(heap_image.stopped);
-		assert_int_equal(heap_image.stops_repeated,
-				 ready_at[i] ? ready_at[i] - 1 : readiness.asked);
-		assert_true(readiness.asked >= heap_image.stops_repeated);
+		if (ready_at[i])
+			assert_int_equal(heap_image.stops_repeated, ready_at[i] - 1);
+		assert_int_equal(readiness.asked, heap_image.stops_repeated + 1);
+		assert_int_equal(heap_image.unready, !ready_at[i]);
 		assert_false(readiness.ran);
 		assert_int_equal(heap_image.threads.count, 1);
 		heap_image_free(&heap_image);

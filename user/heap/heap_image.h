@@ -103,6 +103,7 @@ struct heap_image {
 	bool stopped;		     /* what follows is of one moment */
 	const char *why_not_stopped; /* static; NULL if it was, or was not to be */
 	unsigned stops_repeated;     /* at those before it, it was not to be read */
+	bool unready;		     /* nor was it at the last one */
 	bool soft_dirty, pagemap_readable;
 	uint64_t pause_ns, max_pause_ns, read_ns, started_ns;
 	uint64_t writable_bytes, read_bytes, swapped_bytes;

@@ -228,8 +228,9 @@ static int read_stopped(void *context, const struct stop *stop, struct deadline 
 	struct page_scan scan;
 	int error;
 
-	if (!builder->insists && builder->options->is_ready &&
-	    !builder->options->is_ready(builder->options->context))
+	heap_image->unready = builder->options->is_ready &&
+			      !builder->options->is_ready(builder->options->context);
+	if (heap_image->unready && !builder->insists)
 		return -EBUSY;
 	builder->deadline = *deadline;
 	times->stopped_ns = monotonic_ns();

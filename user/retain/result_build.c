@@ -443,6 +443,8 @@ static const char *why_not_exact(const struct retain *retain, const struct walk_
 {
 	const struct heap_image *heap_image = &retain->heap_image;
 
+	if (!report->why && heap_image->stopped && heap_image->unready)
+		return "it collected whenever it was stopped: objects may be missing or doubled";
 	if (report->why || heap_image->stopped || heap_image->maps.source.core)
 		return report->why;
 	return "it was read while it ran: objects may be missing or doubled";
