@@ -237,6 +237,19 @@ static void a_record_with_another_hash_is_none(void **state)
 	heap_profile_free(&profile);
 }
 
+/* A list that leads back to itself ends. */
+static void a_circle_of_records_is_none(void **state)
+{
+	struct forged *forged = *state;
+	struct heap_profile profile;
+
+	forged_put(forged_at(forged, FORGED_PROFILE + 8),
+		   forged_word(forged_at(forged, FORGED_BUCKETS)));
+	read_profile(forged, &profile);
+	assert_string_equal(profile.why, "its heap profile makes no sense");
+	heap_profile_free(&profile);
+}
+
 /* -------- the runtime's figures */
 
 static void figures_must_balance(void **state)
@@ -381,6 +394,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_record_with_another_hash_is_none, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_circle_of_records_is_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(figures_must_balance, setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense_does_no_harm, setup, teardown),
 		cmocka_unit_test(growth_of_which_none_ends_is_leaking),

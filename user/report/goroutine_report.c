@@ -43,19 +43,23 @@ void goroutine_history_free(struct goroutine_history *history)
 {
 	vec_free(&history->members);
 	vec_free(&history->groups);
+	hash_free(&history->index);
 }
 
 static struct goroutine_past *past_of(struct goroutine_history *history, uint64_t id)
 {
+	uint64_t *place = hash_put(&history->index, id, NULL);
 	struct goroutine_past *past;
 
-	for (size_t i = 0; i < history->groups.count; i++) {
-		if (history->groups.items[i].id == id)
-			return &history->groups.items[i];
-	}
+	if (!place)
+		return NULL;
+	if (*place)
+		return &history->groups.items[*place - 1];
 	past = vec_push(&history->groups);
-	if (past)
-		past->id = id;
+	if (!past)
+		return NULL;
+	past->id = id;
+	*place = history->groups.count;
 	return past;
 }
 
@@ -113,6 +117,7 @@ static int take_group(struct goroutine_history *history, const struct goroutine_
 		past->grown_ns = report->time_ns;
 	}
 	past->last_count = group->count;
+	past->seen_ns = report->time_ns;
 	if (history->readings)
 		group->growth = (struct goroutine_growth){
 			.readings = history->readings,
@@ -126,14 +131,10 @@ static int take_group(struct goroutine_history *history, const struct goroutine_
 }
 
 /* Those that are not there now count as none. */
-static void drop_counts(struct goroutine_history *history, const struct goroutine_report *report)
+static void drop_counts(struct goroutine_history *history, uint64_t now_ns)
 {
 	for (size_t i = 0; i < history->groups.count; i++) {
-		bool is_there = false;
-
-		for (size_t j = 0; j < report->groups.count && !is_there; j++)
-			is_there = report->groups.items[j].id == history->groups.items[i].id;
-		if (!is_there)
+		if (history->groups.items[i].seen_ns != now_ns)
 			history->groups.items[i].last_count = 0;
 	}
 }
@@ -148,7 +149,7 @@ int goroutine_history_add(struct goroutine_history *history, struct goroutine_re
 		error = take_group(history, report, &report->groups.items[i]);
 	if (error)
 		return error;
-	drop_counts(history, report);
+	drop_counts(history, report->time_ns);
 	history->members.count = 0;
 	for (size_t i = 0; i < report->members.count; i++) {
 		struct goroutine *kept = vec_push(&history->members);

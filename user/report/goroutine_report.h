@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "report/trend.h"
 #include "symbol/intern.h"
 #include "symbol/symbolizer.h"
@@ -63,12 +64,14 @@ struct goroutine_history {
 	size_t readings;
 	VEC(struct goroutine) members; /* of the last reading, by ascending number */
 	VEC(struct goroutine_past) groups;
+	struct hash index; /* ids -> places in groups, plus 1 */
 };
 
 struct goroutine_past {
 	uint64_t id, first_count, last_count, come, gone;
 	size_t grown;	   /* readings at which there were more */
 	uint64_t grown_ns; /* the last of them */
+	uint64_t seen_ns;  /* the last reading that it was in */
 };
 
 /*

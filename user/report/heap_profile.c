@@ -78,18 +78,16 @@ void heap_profile_estimate(struct heap_profile *profile)
 void heap_profile_history_free(struct heap_profile_history *history)
 {
 	vec_free(&history->sites);
+	hash_free(&history->index);
 }
 
 static const struct heap_profile_past *past_of(const struct heap_profile_history *history,
 					       uint64_t id)
 {
 	static const struct heap_profile_past none;
+	const uint64_t *place = hash_get(&history->index, id);
 
-	for (size_t i = 0; i < history->sites.count; i++) {
-		if (history->sites.items[i].id == id)
-			return &history->sites.items[i];
-	}
-	return &none;
+	return place && *place ? &history->sites.items[*place - 1] : &none;
 }
 
 static void compare(const struct heap_profile *profile, const struct heap_profile_past *past,
@@ -113,15 +111,18 @@ int heap_profile_history_add(struct heap_profile_history *history, struct heap_p
 	for (size_t i = 0; i < profile->sites.count; i++) {
 		struct heap_profile_site *site = &profile->sites.items[i];
 		struct heap_profile_past *past;
+		uint64_t *place;
 
 		if (history->readings) {
 			compare(profile, past_of(history, site->id), site);
 			continue;
 		}
-		past = vec_push(&history->sites);
+		place = hash_put(&history->index, site->id, NULL);
+		past = place ? vec_push(&history->sites) : NULL;
 		if (!past)
 			return -ENOMEM;
 		*past = (struct heap_profile_past){site->id, site->allocated, site->freed};
+		*place = history->sites.count;
 	}
 	if (!history->readings++)
 		history->first_ns = profile->time_ns;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "base/poisson.h"
 #include "base/vec.h"
 #include "symbol/intern.h"
@@ -57,6 +58,7 @@ void heap_profile_estimate(struct heap_profile *profile);
 struct heap_profile_history {
 	uint64_t first_ns, readings;
 	VEC(struct heap_profile_past) sites;
+	struct hash index; /* ids -> places in sites, plus 1 */
 };
 
 struct heap_profile_past {

@@ -15,7 +15,8 @@
 #include "base/text.h"
 #include "runtime/go.h"
 
-#define GOROUTINES_MAX (16u << 20)
+#define GOROUTINES_MAX (4u << 20)
+#define FRAMES_MAX (2u << 20) /* of all groups: later ones have no stack */
 #define DEPTH_MAX 128
 #define ROUNDS 4 /* for goroutines that run on while they are read */
 #define REASONS_MAX 128
@@ -210,6 +211,7 @@ struct reading {
 	struct go_program *program;
 	struct goroutine_report *report;
 	struct hash groups; /* keys -> places in report->groups, plus 1 */
+	size_t frames;	    /* that were named */
 	struct hash starts; /* entries of functions -> 1: the program's, 2: the runtime's */
 };
 
@@ -246,12 +248,13 @@ static int name_group(struct reading *reading, const struct walk *walk, uint64_t
 	struct intern *strings = &reading->report->strings;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < walk->depth; i++)
+	for (size_t i = 0; !error && i < walk->depth && reading->frames < FRAMES_MAX; i++)
 		error = go_frames_append(reading->program, strings, walk->addresses[i], false,
 					 &group->stack);
 	if (!error && creator)
 		error = go_frames_append(reading->program, strings, creator, false,
 					 &group->creator);
+	reading->frames += group->stack.list.count + group->creator.list.count;
 	return error;
 }
 

@@ -24,7 +24,8 @@
 #define BUCKET_BYTES 48
 #define TYPE_MEMORY 1
 #define DEPTH_MAX 1024
-#define BUCKETS_MAX (4u << 20)
+#define BUCKETS_MAX (1u << 18)
+#define FRAMES_MAX (2u << 20) /* of all of them */
 #define CYCLES 4
 #define CYCLE_BYTES_MAX 32
 #define OBJECT_BYTES_MAX (1ull << 47)
@@ -185,7 +186,7 @@ static bool is_published(struct go_program *program, uint64_t first, struct buck
 static int read_buckets(struct go_program *program, struct bucket *bucket,
 			struct heap_profile *profile)
 {
-	uint64_t at = find_buckets(program, bucket);
+	uint64_t at = find_buckets(program, bucket), frames = 0;
 	int error = 0;
 
 	if (!at) {
@@ -194,12 +195,13 @@ static int read_buckets(struct go_program *program, struct bucket *bucket,
 		return 0;
 	}
 	profile->collected = is_published(program, at, bucket);
-	for (size_t i = 0; !error && at && i < BUCKETS_MAX; i++) {
-		if (!read_bucket(program, at, bucket)) {
+	for (size_t i = 0; !error && at; i++) {
+		if (i == BUCKETS_MAX || frames > FRAMES_MAX || !read_bucket(program, at, bucket)) {
 			profile->why = "its heap profile makes no sense";
 			break;
 		}
 		error = add_site(program, bucket, profile, profile->collected ? 1 : CYCLES);
+		frames += bucket->depth;
 		at = bucket->next;
 	}
 	return error;
