@@ -2,13 +2,22 @@
 /*
  * V8: a program or library called node, nodejs, libnode, libv8, electron or deno. Chunks of 256 KiB
  * at multiples of it, larger objects likewise.
+ *
+ * Objects lie one after the other in chunks. Each begins with its map, which has its size, or by
+ * whose type it has a length; of a type that is not known, the object goes on to the next word that
+ * is a map. Areas for objects to come are passed over.
  */
+#include "runtime/v8.h"
+
+#include <errno.h>
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "runtime/mapping_shape.h"
 #include "runtime/runtime.h"
 
-/* V8's kPageSizeBits is 18. */
-#define V8_PAGE (256ull << 10)
+#define LOOKED_AT_MAX (1u << 26)
+#define OBJECT_BYTES_MIN 8
 
 static bool detect(const struct mapping *mapping)
 {
@@ -26,11 +35,298 @@ static bool owns(const void *state, const struct mapping *mapping)
 	       mapping->start % V8_PAGE == 0 && !mapping_may_be_arena(mapping);
 }
 
+/* Objects in chunks. */
+
+struct walk {
+	struct v8 *v8;
+	struct heap_sink *sink;
+	struct walk_report *report;
+	const struct v8_chunk *chunk;
+	uint64_t objects, moved;
+};
+
+/* The one at an address, where objects begin: the end of an area for others if one begins there. */
+static uint64_t skip_areas(const struct v8 *v8, uint64_t address)
+{
+	size_t low = 0, high = v8->areas.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (v8->areas.items[middle].top < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == v8->areas.count || v8->areas.items[low].top != address)
+		return address;
+	return v8->areas.items[low].limit;
+}
+
+/* Whether an object, an area or the end of all begins there. */
+static bool is_boundary(const struct walk *walk, uint64_t address)
+{
+	struct v8 *v8 = walk->v8;
+
+	return address >= walk->chunk->limit || skip_areas(v8, address) != address ||
+	       v8_map_at(v8, target_word(v8->memory, address));
+}
+
+static uint64_t next_boundary(const struct walk *walk, uint64_t address)
+{
+	while (address < walk->chunk->limit && !is_boundary(walk, address))
+		address += 8;
+	return MIN(address, walk->chunk->limit);
+}
+
+static uint64_t string_bytes(struct v8 *v8, const struct v8_map *map, uint64_t address)
+{
+	bool one_byte = map->type & v8_place(v8, V8_ENCODING_MASK);
+	uint32_t length;
+
+	if (target_read(v8->memory, address + v8_place(v8, V8_STRING_LENGTH), &length,
+			sizeof(length)))
+		return 0;
+	return align_up(v8_place(v8, V8_STRING_CHARACTERS) + (uint64_t)length * (one_byte ? 1 : 2),
+			8);
+}
+
+static bool fits(const struct walk *walk, uint64_t address, uint64_t size)
+{
+	return size <= walk->chunk->limit - address && is_boundary(walk, address + size);
+}
+
+/* As its length says; if no object follows, up to the next one that does. A native context has one
+ * word more, behind words that are maps. */
+static uint64_t words_bytes(const struct walk *walk, const struct v8_map *map, uint64_t address,
+			    uint64_t length)
+{
+	uint64_t size = v8_place(walk->v8, V8_ARRAY_DATA) + length * 8;
+	bool is_context = v8_is_context(walk->v8, map);
+
+	if (fits(walk, address, size))
+		return size;
+	if (is_context && fits(walk, address, size + 8))
+		return size + 8;
+	return next_boundary(walk, address + 16) - address;
+}
+
+/* Code has maps among its constants: up to the next code, or memory that is free. */
+static uint64_t code_bytes(const struct walk *walk, uint16_t type, uint64_t address)
+{
+	struct v8 *v8 = walk->v8;
+	uint64_t next = address;
+
+	while (next < walk->chunk->limit) {
+		const struct v8_map *map;
+
+		next = next_boundary(walk, next + 8);
+		if (next >= walk->chunk->limit || skip_areas(v8, next) != next)
+			break;
+		map = v8_map_at(v8, target_word(v8->memory, next));
+		if (map && (map->type == type || v8_kind_of(v8, map) == V8_FREE))
+			break;
+	}
+	return next - address;
+}
+
+static uint64_t varying_bytes(const struct walk *walk, const struct v8_map *map, uint64_t address)
+{
+	struct v8 *v8 = walk->v8;
+	uint64_t word = target_word(v8->memory, address + 8), length = v8_number(word);
+	uint64_t data = v8_place(v8, V8_ARRAY_DATA);
+
+	if (map->type < v8_place(v8, V8_FIRST_NONSTRING))
+		return string_bytes(v8, map, address);
+	switch (v8_kind_of(v8, map)) {
+	case V8_BYTES:
+		return align_up(data + length, 8);
+	case V8_BYTECODE:
+		return align_up(v8_place(v8, V8_BYTECODE_DATA) + length, 8);
+	case V8_FREE:
+		return length;
+	case V8_DOUBLES:
+		return data + length * 8;
+	case V8_PROPERTIES:
+		return data + (length & 0x3ff) * 8;
+	case V8_DESCRIPTORS:
+		return v8_place(v8, V8_DESCRIPTORS_HEADER) +
+		       (word & 0xffff) * 8 * v8_place(v8, V8_DESCRIPTOR_WORDS);
+	case V8_LIST:
+		return data + 8 + length * 8;
+	case V8_CODE:
+		return code_bytes(walk, map->type, address);
+	default:
+		return words_bytes(walk, map, address, length);
+	}
+}
+
+static int give_class(struct walk *walk, struct v8_map *map, uint32_t *number)
+{
+	struct v8 *v8 = walk->v8;
+	size_t place = (size_t)(map - v8->maps.items);
+	char name[V8_NAME_BYTES];
+	struct managed_class class = {.name = name, .runtime = V8_KEY};
+	const char *interned;
+	uint64_t *known;
+	int error = 0;
+
+	v8_class_name(v8, map, name);
+	interned = intern_string(walk->sink->strings, name);
+	known = interned ? hash_put(&v8->class_index, (uint64_t)(uintptr_t)interned, NULL) : NULL;
+	if (!known)
+		return -ENOMEM;
+	if (!*known) {
+		error = heap_sink_class(walk->sink, &class, number);
+		*known = error ? 0 : *number + 1ull;
+	}
+	*number = (uint32_t)(*known - 1);
+	v8->maps.items[place].number = *number;
+	return error;
+}
+
+static int add_object(struct walk *walk, struct v8_map *map, uint64_t address, uint64_t size)
+{
+	uint32_t number = map->number;
+	int error = 0;
+
+	if (v8_kind_of(walk->v8, map) == V8_FREE) {
+		walk->report->free_bytes += size;
+		return 0;
+	}
+	if (number == UINT32_MAX)
+		error = give_class(walk, map, &number);
+	walk->objects++;
+	return error ? error : heap_sink_add(walk->sink, address, size, number | NODE_PRECISE);
+}
+
+/* From `address` on until the chunk's limit; after what is none, at the next word that is a map. */
+static int walk_objects(struct walk *walk)
+{
+	struct v8 *v8 = walk->v8;
+	uint64_t address = walk->chunk->start, limit = walk->chunk->limit;
+	int error = 0;
+
+	while (!error && address + OBJECT_BYTES_MIN <= limit) {
+		uint64_t next = skip_areas(v8, address), size;
+		struct v8_map *map;
+
+		if (next != address) {
+			walk->report->free_bytes += next - address;
+			address = next;
+			continue;
+		}
+		map = v8_map_at(v8, target_word(v8->memory, address));
+		size = map ? map->size ? map->size : varying_bytes(walk, map, address) : 0;
+		if (size < OBJECT_BYTES_MIN || size & 7 || size > limit - address) {
+			walk->report->nonsense++;
+			next = next_boundary(walk, address + 8);
+			walk->report->free_bytes += next - address;
+			address = next;
+			continue;
+		}
+		map = v8_map_at(v8, target_word(v8->memory, address));
+		error = add_object(walk, map, address, size);
+		address += size;
+	}
+	return error;
+}
+
+static int walk_chunks(struct v8 *v8, struct heap_sink *sink, struct walk_report *report)
+{
+	struct walk walk = {.v8 = v8, .sink = sink, .report = report};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < v8->chunks.count; i++) {
+		walk.chunk = &v8->chunks.items[i];
+		report->heap_bytes += walk.chunk->end - walk.chunk->start;
+		report->free_bytes += walk.chunk->end - walk.chunk->limit;
+		error = walk_objects(&walk);
+		if (!error)
+			error = heap_sink_claim(sink, walk.chunk->base, walk.chunk->size, false);
+	}
+	report->objects = walk.objects;
+	return error;
+}
+
+/* What fills gaps of one word is of a type that nothing else has 8 bytes of. */
+static void find_filler(struct v8 *v8)
+{
+	for (size_t i = 0; i < v8->chunks.count && !v8->filler; i++) {
+		const struct v8_chunk *chunk = &v8->chunks.items[i];
+		uint64_t meta = chunk->start | V8_TAG;
+
+		if (chunk->owner)
+			continue;
+		for (uint64_t at = chunk->start; at + 8 <= chunk->end && !v8->filler; at += 8) {
+			const struct v8_map *map;
+
+			if (target_word(v8->memory, at) != meta)
+				continue;
+			map = v8_map_at(v8, at | V8_TAG);
+			if (map && map->size == 8)
+				v8->filler = map->type;
+		}
+	}
+}
+
+static void end(void *state)
+{
+	struct v8 *v8 = state;
+
+	for (size_t i = 0; i < v8->maps.count; i++)
+		vec_free(&v8->maps.items[i].properties);
+	vec_free(&v8->maps);
+	vec_free(&v8->chunks);
+	vec_free(&v8->areas);
+	hash_free(&v8->map_index);
+	hash_free(&v8->class_index);
+	free(v8);
+}
+
+static int walk_found(struct v8 *v8, struct heap_sink *sink, struct walk_report *report)
+{
+	int error = v8_find(v8, report->version, &report->why);
+
+	if (!error)
+		error = v8_find_chunks(v8, &report->why);
+	if (error)
+		return error;
+	report->why = NULL;
+	find_filler(v8);
+	return walk_chunks(v8, sink, report);
+}
+
+static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
+		     struct walk_report *report, void **state)
+{
+	struct v8 *v8 = calloc(1, sizeof(*v8));
+	int error;
+
+	if (!v8)
+		return -ENOMEM;
+	v8->memory = memory;
+	v8->words_left = v8->names_left = LOOKED_AT_MAX;
+	v8->report = (size_t)(report - sink->reports.items);
+	error = walk_found(v8, sink, report);
+	if (!error) {
+		*state = v8;
+		return 0;
+	}
+	end(v8);
+	return error;
+}
+
+static const struct heap_walker walker = {
+	.walk = walk_heap, .refer = v8_refer, .roots = v8_roots, .end = end};
+
 const struct runtime runtime_v8 = {
-	.key = "v8",
+	.key = V8_KEY,
 	.name = "JavaScript engine (V8)",
 	.tool = "a heap snapshot shows its objects: `node --heapsnapshot-signal=SIGUSR2`, "
 		"v8.writeHeapSnapshot(), or Chrome's DevTools",
 	.detect = detect,
+	.detect_module = v8_is_module,
 	.owns = owns,
+	.walker = &walker,
 };

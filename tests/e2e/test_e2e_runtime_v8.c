@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Objects of a JavaScript program, against what it counts itself (tests/runtimes/v8_census.js), and
+ * against V8's own heap snapshot, constructor by constructor. No BPF is needed.
+ */
+#include "retain_json.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#define NODE "/usr/bin/node"
+
+static struct child *start(struct harness *harness)
+{
+	static const char *const argv[] = {"node", "--expose-gc", "tests/runtimes/v8_census.js",
+					   NULL};
+
+	if (access(NODE, X_OK))
+		skip();
+	return start_ready(harness, NODE, argv, NULL);
+}
+
+static json_int_t count_of(json_t *report, const char *name)
+{
+	json_int_t count = 0;
+	json_t *class;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (!strcmp(text_at(class, "name"), name) &&
+		    !strcmp(text_at(class, "module"), "v8"))
+			count += number_at(class, "count");
+	}
+	return count;
+}
+
+static void expect_planted(json_t *truth, json_t *report)
+{
+	json_t *count;
+	const char *name;
+
+	json_object_foreach(truth, name, count)
+	{
+		if (count_of(report, name) != json_integer_value(count))
+			fail_msg("%s: %lld objects, not %lld", name,
+				 (long long)count_of(report, name),
+				 (long long)json_integer_value(count));
+	}
+	assert_int_equal(count_of(report, "PlantedWeak"), 0);
+}
+
+/* Of constructors that the program has many objects of: the snapshot itself makes a few. */
+static void expect_snapshot(json_t *snapshot, json_t *report)
+{
+	static const char *const names[] = {"Array", "BuiltinModule", "ArrayBuffer", "Float64Array",
+					    "Uint32Array"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		json_int_t expected = number_at(snapshot, names[i]);
+		json_int_t count = count_of(report, names[i]);
+
+		if (llabs(count - expected) > 8 + expected / 20)
+			fail_msg("%s: %lld objects, not %lld", names[i], (long long)count,
+				 (long long)expected);
+	}
+}
+
+struct holder {
+	const char *class, *root;
+	struct {
+		const char *label, *class;
+	} steps[8];
+};
+
+/* Label "": any, or none. */
+static void expect_holder(struct harness *harness, struct child *target, const struct holder *held)
+{
+	json_t *report = RETAIN(harness, target, "--class", held->class), *step;
+	json_t *path = json_array_get(json_object_get(report, "paths"), 0);
+	size_t i;
+
+	assert_string_equal(text_at(json_object_get(path, "root"), "name"), held->root);
+	json_array_foreach(json_object_get(path, "steps"), i, step)
+	{
+		if (i == sizeof(held->steps) / sizeof(held->steps[0]) || !held->steps[i].class)
+			break;
+		assert_string_equal(text_at(json_object_get(step, "class"), "name"),
+				    held->steps[i].class);
+		if (held->steps[i].label[0])
+			assert_string_equal(text_at(step, "label"), held->steps[i].label);
+	}
+	assert_true(i > 0);
+}
+
+static void the_objects_of_a_program_are_counted_and_their_holders_have_names(void **state)
+{
+	static const struct holder held[] = {
+		{"PlantedSession",
+		 "global appGlobal",
+		 {{"", "Object"}, {".cache", "Map"}, {"", "Array"}, {"[0]", "PlantedSession"}}},
+		{"PlantedSpecial", "global appGlobal", {{"", "Object"}, {".special", "Set"}}},
+		{"PlantedCaptured", "global appGlobal", {{"", "Object"}, {".closures", "Array"}}},
+		{"PlantedOfWide",
+		 "global appGlobal",
+		 {{"", "Object"},
+		  {".wide", "Array"},
+		  {"", "PlantedWide"},
+		  {".last", "PlantedOfWide"}}},
+	};
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness);
+	json_t *snapshot = workload_ask(harness, target, "snapshot");
+	json_t *truth = workload_ask(harness, target, "truth");
+	json_t *report = RETAIN(harness, target, "--top", "0");
+
+	walked_runtime_of(report, "v8");
+	expect_planted(truth, report);
+	expect_snapshot(snapshot, report);
+	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++)
+		expect_holder(harness, target, &held[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(the_objects_of_a_program_are_counted_and_their_holders_have_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// A JavaScript program that knows its own truth. Each line of its input is a command, which it
+// answers with "done" or with JSON. Run with --expose-gc.
+'use strict';
+
+const fs = require('fs');
+const os = require('os');
+const path = require('path');
+const readline = require('readline');
+const v8 = require('v8');
+
+class PlantedSession {
+	constructor(id) {
+		this.id = id;
+		this.payload = `payload ${id}`;
+	}
+}
+class PlantedSpecial extends PlantedSession {
+	constructor(id) {
+		super(id);
+		this.extra = {id};
+	}
+}
+function PlantedOldStyle(n) {
+	this.n = n;
+}
+class PlantedLink {
+	constructor(next) {
+		this.next = next;
+	}
+}
+class PlantedInModule {}
+class PlantedCaptured {}
+class PlantedWide {}
+class PlantedOfWide {}
+class PlantedWeak {}
+class PlantedOfWeakMap {}
+
+const truth = {PlantedSession: 300, PlantedSpecial: 123, PlantedOldStyle: 77, PlantedLink: 22000,
+	PlantedInModule: 456, PlantedCaptured: 50, PlantedWide: 20, PlantedOfWide: 20,
+	PlantedOfWeakMap: 10};
+
+function times(count, make) {
+	return Array.from({length: count}, (_, i) => make(i));
+}
+
+// More properties than the object itself has room for.
+function widen() {
+	const wide = new PlantedWide();
+	wide.a = wide.b = wide.c = wide.d = wide.e = wide.f = wide.g = wide.h = wide.i = wide.j = 1;
+	wide.last = new PlantedOfWide();
+	return wide;
+}
+
+function capture(held) {
+	return () => held;
+}
+
+global.appGlobal = {
+	cache: new Map(times(300, i => [`secret key ${i}`, [new PlantedSession(i)]])),
+	special: new Set(times(123, i => new PlantedSpecial(i))),
+	old: times(77, i => new PlantedOldStyle(i)),
+	closures: times(50, () => capture(new PlantedCaptured())),
+	wide: times(20, widen),
+	buffer: Buffer.alloc(1 << 20),
+	weak: new WeakRef(new PlantedWeak()),
+};
+let chain = null;
+for (let i = 0; i < 22000; i++)
+	chain = new PlantedLink(chain);
+const inModule = times(456, () => new PlantedInModule());
+const keys = times(10, () => ({}));
+const weakMap = new WeakMap(keys.map(key => [key, new PlantedOfWeakMap()]));
+
+// How many objects of each constructor a snapshot of V8's own has.
+function snapshot() {
+	const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'leakmon-v8-')), 'snapshot');
+	v8.writeHeapSnapshot(file);
+	const heap = JSON.parse(fs.readFileSync(file, 'utf8'));
+	fs.rmSync(path.dirname(file), {recursive: true});
+	const meta = heap.snapshot.meta;
+	const type = meta.node_fields.indexOf('type'), name = meta.node_fields.indexOf('name');
+	const types = meta.node_types[type];
+	const counts = {};
+	for (let i = 0; i < heap.nodes.length; i += meta.node_fields.length) {
+		if (types[heap.nodes[i + type]] !== 'object')
+			continue;
+		const key = heap.strings[heap.nodes[i + name]];
+		counts[key] = (counts[key] || 0) + 1;
+	}
+	return counts;
+}
+
+let busy = null;
+const commands = {
+	truth() {
+		gc();
+		return JSON.stringify(truth);
+	},
+	snapshot() {
+		return JSON.stringify(snapshot());
+	},
+	collect() {
+		gc();
+		return 'done';
+	},
+	// Allocates without a pause, so that the young generation is collected all the time.
+	busy() {
+		busy = setInterval(() => {
+			for (let i = 0, some = []; i < 20000; i++)
+				some[i % 3000] = {i, text: `some ${i}`};
+		}, 0);
+		return 'done';
+	},
+	idle() {
+		clearInterval(busy);
+		gc();
+		return 'done';
+	},
+};
+
+readline.createInterface({input: process.stdin}).on('line', line => {
+	console.log(commands[line]());
+	// What the program still uses.
+	if (!chain || !inModule.length || !weakMap || !keys.length)
+		console.log('nothing');
+});
+console.log('ready');

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The heap of a small V8 made by hand; then the same with nonsense in it. */
+#include "unit/walked.h"
+
+#include "unit/v8_fixture.h"
+
+#define MUTANTS 600
+#define REPORT(walked) (&(walked)->sink.reports.items[0])
+
+/* Nothing here changes: no retry needs to wait. */
+int nanosleep(const struct timespec *requested, struct timespec *left)
+{
+	(void)requested;
+	(void)left;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	struct forged *forged = malloc(sizeof(*forged));
+
+	*state = forged;
+	return forged && forged_make(forged) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_memory_free(&forged->memory);
+	free(forged);
+	return 0;
+}
+
+/* What lies behind the top of an area, and in the half that is not in use, are no objects. */
+static void objects_have_the_name_of_their_constructor_or_type(void **state)
+{
+	static const struct {
+		const char *class;
+		size_t count;
+	} expected[] = {
+		{"Session", FORGED_SESSIONS + 1}, /* one of them by a map derived from another */
+		{"Map", 1},
+		{"WeakRef", 1},
+		{"WeakMap", 1},
+		{"Function", 4},
+		{"(SeqOneByteString)", 7},
+		{"(Context)", 2},
+		{"(ScopeInfo)", 1},
+		{"(PropertyArray)", 0},
+		{"(type 181)", 0},
+		{"(type 130)", 1},
+	};
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		if (count_class(&walked.sink, expected[i].class) != expected[i].count)
+			fail_msg("%s: %zu", expected[i].class,
+				 count_class(&walked.sink, expected[i].class));
+	}
+	walked_free(&walked);
+}
+
+static void variables_of_the_global_object_are_roots(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "global cache", forged->cache - 1);
+	expect_root(&walked.sink, "native context", forged->native_context - 1);
+	walked_free(&walked);
+}
+
+static const char *label_to(const struct walked *walked, uint64_t from, uint64_t to)
+{
+	const struct heap_sink *sink = &walked->sink;
+	uint32_t node = heap_sink_node(sink, from), target = heap_sink_node(sink, to);
+	const char *name = NULL;
+
+	for (uint32_t i = sink->first[node]; i < sink->first[node + 1]; i++) {
+		if (sink->references.targets[i] == target)
+			name = heap_sink_label_name(sink, sink->references.labels[i]);
+	}
+	return name ? name : "";
+}
+
+static void references_have_the_names_of_properties_and_variables(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_true(refers(&walked.sink, forged->cache - 1, forged->sessions - 1));
+	assert_string_equal(label_to(&walked, forged->sessions - 1, forged->extra - 1), "extra");
+	assert_string_equal(label_to(&walked, forged->context - 1, forged->captured - 1), "held");
+	assert_true(refers(&walked.sink, forged->native_context - 1, forged->context - 1));
+	walked_free(&walked);
+}
+
+/* Keys that are no identifiers may be data. */
+static void native_memory_has_a_holder_and_keys_that_are_data_are_not_shown(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_true(refers(&walked.sink, forged->derived - 1, forged->memory.blocks[0]));
+	assert_string_equal(label_to(&walked, forged->derived - 1, forged->memory.blocks[0]), "");
+	walked_free(&walked);
+}
+
+static void weak_references_hold_nothing_and_weak_maps_their_values(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	uint64_t entries = forged_word(forged->weak_map - 1 + 24);
+
+	walk(&forged->memory, &walked);
+	assert_false(refers(&walked.sink, forged->weak_ref - 1, forged->of_weak_ref - 1));
+	assert_false(refers(&walked.sink, entries - 1, forged->key - 1));
+	assert_true(refers(&walked.sink, entries - 1, forged->of_weak_map - 1));
+	walked_free(&walked);
+}
+
+static void words_that_are_no_object_are_counted(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged->old_garbage - 1, 0x1234567);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "Session"), FORGED_SESSIONS + 1);
+	assert_int_equal(REPORT(&walked)->nonsense, 1);
+	walked_free(&walked);
+}
+
+static void a_layout_that_does_not_prove_itself_is_refused(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_put(FORGED_BASE + FORGED_SPACES + 8, 0);
+	forged_put(FORGED_BASE + FORGED_SPACES + 0x400 + 8, 0);
+	forged_put(FORGED_BASE + FORGED_SPACES + 0x600 + 8, 0);
+	expect_why(&forged->memory, "another version");
+}
+
+static void nonsense_does_no_harm(void **state)
+{
+	struct forged *forged = *state;
+
+	expect_no_harm_of_nonsense(&forged->memory, MUTANTS);
+}
+
+#define forged_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		forged_test(objects_have_the_name_of_their_constructor_or_type),
+		forged_test(variables_of_the_global_object_are_roots),
+		forged_test(references_have_the_names_of_properties_and_variables),
+		forged_test(native_memory_has_a_holder_and_keys_that_are_data_are_not_shown),
+		forged_test(weak_references_hold_nothing_and_weak_maps_their_values),
+		forged_test(words_that_are_no_object_are_counted),
+		forged_test(a_layout_that_does_not_prove_itself_is_refused),
+		forged_test(nonsense_does_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The memory of a small V8 made by hand: its constants, a read-only chunk with maps, a chunk of the
+ * old space, a page of each half of the young generation, a heap and its spaces.
+ */
+#ifndef LEAKMON_UNIT_V8_FIXTURE_H
+#define LEAKMON_UNIT_V8_FIXTURE_H
+
+#include "unit/forged_memory.h"
+
+#define FORGED_BASE 0x200000000000ull
+#define FORGED_CHUNK 0x40000u
+#define FORGED_DATA FORGED_CHUNK /* of the program: the rest is heap */
+#define FORGED_BYTES (5 * FORGED_CHUNK)
+#define FORGED_CONSTANTS 0x0u
+#define FORGED_HEAP 0x21000u /* the areas are before it */
+#define FORGED_AREAS 0x20000u
+#define FORGED_SPACES 0x22000u
+#define FORGED_READ_ONLY (1 * FORGED_CHUNK)
+#define FORGED_OLD (2 * FORGED_CHUNK)
+#define FORGED_YOUNG (3 * FORGED_CHUNK)
+#define FORGED_FROM (4 * FORGED_CHUNK)
+#define FORGED_USED 0x8000u /* bytes of a chunk */
+#define FORGED_START 0x200u /* of its objects */
+#define FORGED_SESSIONS 5
+
+/* Numbers of instance types: the fixture's own. */
+enum forged_type {
+	FORGED_INTERNALIZED = 8,
+	FORGED_CONS = 33,
+	FORGED_STRING = 40,
+	FORGED_ODD = 130, /* has no name */
+	FORGED_FIXED_ARRAY = 175,
+	FORGED_GLOBAL_DICTIONARY = 179,
+	FORGED_EPHEMERONS = 180,
+	FORGED_HASH_MAP = 181,
+	FORGED_BYTE_ARRAY = 190,
+	FORGED_CONTEXT = 205,
+	FORGED_NATIVE_CONTEXT = 210,
+	FORGED_DESCRIPTOR_ARRAY = 236,
+	FORGED_FILLER = 250,
+	FORGED_FREE_SPACE = 251,
+	FORGED_MAP = 255,
+	FORGED_PROPERTY_ARRAY = 259,
+	FORGED_PROPERTY_CELL = 260,
+	FORGED_SCOPE_INFO = 261,
+	FORGED_SHARED = 262,
+	FORGED_WEAK_CELL = 275,
+	FORGED_PROXY = 278,
+	FORGED_GLOBAL = 279,
+	FORGED_OBJECT = 1057,
+	FORGED_FUNCTION = 2066,
+	FORGED_JS_MAP = 2108,
+	FORGED_JS_SET = 2109,
+	FORGED_WEAK_MAP = 2110,
+	FORGED_WEAK_SET = 2111,
+	FORGED_ARRAY = 2113,
+	FORGED_WEAK_REF = 2151,
+};
+
+struct forged {
+	struct forged_memory memory;
+	uint64_t next; /* where the next object comes */
+	/* Maps, tagged as objects are. */
+	uint64_t meta, internalized, string, fixed_array, descriptors, properties, shared, scope;
+	uint64_t function, empty_array;
+	/* Objects. */
+	uint64_t cache, table, sessions, extra, context, captured, weak_ref, of_weak_ref, weak_map;
+	uint64_t of_weak_map, key, old_garbage, native_context, native, derived, young;
+	uint64_t version, map_type; /* addresses of constants */
+};
+
+static inline void forged_put32(uint64_t address, uint32_t number)
+{
+	memcpy(forged_memory_place(address), &number, sizeof(number));
+}
+
+static inline void forged_put16(uint64_t address, uint16_t number)
+{
+	memcpy(forged_memory_place(address), &number, sizeof(number));
+}
+
+static inline void forged_put8(uint64_t address, uint8_t number)
+{
+	memcpy(forged_memory_place(address), &number, sizeof(number));
+}
+
+static inline uint64_t forged_number(uint64_t number)
+{
+	return number << 32;
+}
+
+/* As node 20 has them. */
+static inline void forged_constants(struct forged *forged)
+{
+	static const struct {
+		const char *name;
+		uint32_t value;
+	} constants[] = {
+		{"v8dbg_FirstNonstringType", 128},
+		{"v8dbg_FirstContextType", FORGED_CONTEXT},
+		{"v8dbg_LastContextType", 214},
+		{"v8dbg_type_JSFunction__JS_FUNCTION_TYPE", FORGED_FUNCTION},
+		{"v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", FORGED_SHARED},
+		{"v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE", FORGED_SCOPE_INFO},
+		{"v8dbg_type_PropertyCell__PROPERTY_CELL_TYPE", FORGED_PROPERTY_CELL},
+		{"v8dbg_type_JSGlobalObject__JS_GLOBAL_OBJECT_TYPE", FORGED_GLOBAL},
+		{"v8dbg_type_JSProxy__JS_PROXY_TYPE", FORGED_PROXY},
+		{"v8dbg_type_JSObject__JS_OBJECT_TYPE", FORGED_OBJECT},
+		{"v8dbg_type_JSSharedArray__JS_SHARED_ARRAY_TYPE", 2099},
+		{"v8dbg_type_JSArray__JS_ARRAY_TYPE", FORGED_ARRAY},
+		{"v8dbg_type_JSMap__JS_MAP_TYPE", FORGED_JS_MAP},
+		{"v8dbg_type_JSSet__JS_SET_TYPE", FORGED_JS_SET},
+		{"v8dbg_type_JSWeakMap__JS_WEAK_MAP_TYPE", FORGED_WEAK_MAP},
+		{"v8dbg_type_JSWeakSet__JS_WEAK_SET_TYPE", FORGED_WEAK_SET},
+		{"v8dbg_type_JSWeakRef__JS_WEAK_REF_TYPE", FORGED_WEAK_REF},
+		{"v8dbg_type_WeakCell__WEAK_CELL_TYPE", FORGED_WEAK_CELL},
+		{"v8dbg_type_PropertyArray__PROPERTY_ARRAY_TYPE", FORGED_PROPERTY_ARRAY},
+		{"v8dbg_type_FixedArray__FIXED_ARRAY_TYPE", FORGED_FIXED_ARRAY},
+		{"v8dbg_type_ByteArray__BYTE_ARRAY_TYPE", FORGED_BYTE_ARRAY},
+		{"v8dbg_type_DescriptorArray__DESCRIPTOR_ARRAY_TYPE", FORGED_DESCRIPTOR_ARRAY},
+		{"v8dbg_type_FreeSpace__FREE_SPACE_TYPE", FORGED_FREE_SPACE},
+		{"v8dbg_type_SeqOneByteString__ONE_BYTE_STRING_TYPE", FORGED_STRING},
+		{"v8dbg_StringRepresentationMask", 7},
+		{"v8dbg_StringEncodingMask", 8},
+		{"v8dbg_ConsStringTag", 1},
+		{"v8dbg_ExternalStringTag", 2},
+		{"v8dbg_SlicedStringTag", 3},
+		{"v8dbg_ThinStringTag", 5},
+		{"v8dbg_class_Map__instance_size_in_words__char", 8},
+		{"v8dbg_class_Map__inobject_properties_start_or_constructor_function_index__char",
+		 9},
+		{"v8dbg_class_Map__instance_type__uint16_t", 12},
+		{"v8dbg_class_Map__bit_field2__char", 15},
+		{"v8dbg_class_Map__bit_field3__int", 16},
+		{"v8dbg_class_Map__constructor_or_back_pointer__Object", 32},
+		{"v8dbg_class_Map__instance_descriptors__DescriptorArray", 40},
+		{"v8dbg_bit_field3_is_dictionary_map_shift", 21},
+		{"v8dbg_bit_field3_number_of_own_descriptors_shift", 10},
+		{"v8dbg_bit_field3_number_of_own_descriptors_mask", 0xffc00},
+		{"v8dbg_class_String__length__int32_t", 12},
+		{"v8dbg_class_SeqOneByteString__chars__char", 16},
+		{"v8dbg_class_ConsString__first__String", 16},
+		{"v8dbg_class_ConsString__second__String", 24},
+		{"v8dbg_class_ThinString__actual__String", 16},
+		{"v8dbg_class_FixedArrayBase__length__SMI", 8},
+		{"v8dbg_class_FixedArray__data__uintptr_t", 16},
+		{"v8dbg_class_BytecodeArray__data__uintptr_t", 54},
+		{"v8dbg_class_DescriptorArray__header_size__uintptr_t", 24},
+		{"v8dbg_class_JSReceiver__raw_properties_or_hash__Object", 8},
+		{"v8dbg_class_JSObject__elements__Object", 16},
+		{"v8dbg_class_JSFunction__shared__SharedFunctionInfo", 24},
+		{"v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object", 16},
+		{"v8dbg_scopeinfo_idx_first_vars", 3},
+		{"v8dbg_scopeinfo_idx_ncontextlocals", 2},
+		{"v8dbg_context_min_slots", 2},
+		{"v8dbg_prop_desc_size", 3},
+		{"v8dbg_prop_desc_details", 1},
+		{"v8dbg_prop_desc_value", 2},
+		{"v8dbg_prop_location_mask", 32},
+		{"v8dbg_prop_index_mask", 0x1ff80000},
+		{"v8dbg_prop_index_shift", 19},
+		{"_ZN2v88internal7Version5majorE", 11},
+	};
+	uint32_t at = FORGED_CONSTANTS;
+
+	forged->map_type = forged_memory_symbol(&forged->memory, "v8dbg_type_Map__MAP_TYPE", at, 4);
+	forged_put32(forged->map_type, FORGED_MAP);
+	for (size_t i = 0; i < ARRAY_SIZE(constants); i++) {
+		at += 8;
+		forged_put32(forged_memory_symbol(&forged->memory, constants[i].name, at, 4),
+			     constants[i].value);
+	}
+}
+
+/* Returns the object's address with its tag. */
+static inline uint64_t forged_object(struct forged *forged, uint64_t map, uint64_t bytes)
+{
+	uint64_t address = forged->next;
+
+	forged_put(address, map);
+	forged->next += (bytes + 7) / 8 * 8;
+	return address | 1;
+}
+
+static inline void forged_set(uint64_t object, uint64_t offset, uint64_t word)
+{
+	forged_put(object - 1 + offset, word);
+}
+
+static inline uint64_t forged_map(struct forged *forged, enum forged_type type, uint32_t words,
+				  uint64_t constructor)
+{
+	uint64_t map = forged_object(forged, forged->meta, 72);
+
+	forged_put8(map - 1 + 8, (uint8_t)words);
+	forged_put16(map - 1 + 12, (uint16_t)type);
+	forged_put8(map - 1 + 15, 1);
+	forged_set(map, 32, constructor);
+	return map;
+}
+
+static inline uint64_t forged_text(struct forged *forged, uint64_t map, const char *text)
+{
+	uint64_t string = forged_object(forged, map, 16 + strlen(text));
+
+	forged_put32(string - 1 + 12, (uint32_t)strlen(text));
+	memcpy(forged_memory_place(string - 1 + 16), text, strlen(text));
+	return string;
+}
+
+static inline uint64_t forged_array(struct forged *forged, uint64_t map, uint64_t count)
+{
+	uint64_t array = forged_object(forged, map, 16 + count * 8);
+
+	forged_set(array, 8, forged_number(count));
+	return array;
+}
+
+static inline void forged_item(uint64_t array, uint64_t index, uint64_t word)
+{
+	forged_set(array, 16 + index * 8, word);
+}
+
+/* A function; `scope` 0: the name stands in its place. */
+static inline uint64_t forged_constructor(struct forged *forged, const char *name)
+{
+	uint64_t text = forged_text(forged, forged->internalized, name);
+	uint64_t shared = forged_object(forged, forged->shared, 56);
+	uint64_t function = forged_object(forged, forged->function, 64);
+
+	forged_set(shared, 16, text);
+	forged_set(function, 24, shared);
+	return function;
+}
+
+/* An object with the words that every one has. */
+static inline uint64_t forged_receiver(struct forged *forged, uint64_t map, uint32_t words)
+{
+	uint64_t object = forged_object(forged, map, words * 8ull);
+
+	forged_set(object, 8, forged->empty_array);
+	forged_set(object, 16, forged->empty_array);
+	return object;
+}
+
+/* One property, that is the field of that number. */
+static inline void forged_property(struct forged *forged, uint64_t map, const char *name,
+				   uint32_t field)
+{
+	uint64_t text = forged_text(forged, forged->internalized, name);
+	uint64_t array = forged_object(forged, forged->descriptors, 24 + 24);
+
+	forged_put16(array - 1 + 8, 1);
+	forged_set(array, 24, text);
+	forged_set(array, 32, forged_number((uint64_t)field << 19));
+	forged_set(map, 40, array);
+	forged_put8(map - 1 + 9, 3);
+	forged_put32(map - 1 + 16, 1 << 10);
+}
+
+static inline void forged_chunk(struct forged *forged, uint64_t offset, uint64_t flags,
+				uint64_t space)
+{
+	uint64_t base = FORGED_BASE + offset;
+	uint64_t owner = FORGED_BASE + FORGED_SPACES + space;
+
+	forged_put(base, FORGED_USED);
+	forged_put(base + 8, flags);
+	forged_put(base + 24, base + FORGED_START);
+	forged_put(base + 32, base + FORGED_USED);
+	forged->next = base + FORGED_START;
+	if (!flags)
+		return;
+	forged_put(base + 16, FORGED_BASE + FORGED_HEAP);
+	forged_put(base + 64, owner);
+	forged_put(base + 80, base);
+	forged_put(owner + 8, FORGED_BASE + FORGED_HEAP);
+}
+
+/* The rest of a chunk is free. */
+static inline void forged_close(struct forged *forged, uint64_t map, uint64_t offset)
+{
+	uint64_t end = FORGED_BASE + offset + FORGED_USED, bytes = end - forged->next;
+
+	forged_set(forged_object(forged, map, bytes), 8, forged_number(bytes));
+}
+
+static inline uint64_t forged_maps(struct forged *forged)
+{
+	uint64_t free_space;
+
+	forged_chunk(forged, FORGED_READ_ONLY, 0, 0);
+	forged->meta = forged->next | 1;
+	forged_map(forged, FORGED_MAP, 9, 0);
+	free_space = forged_map(forged, FORGED_FREE_SPACE, 0, 0);
+	forged_map(forged, FORGED_FILLER, 1, 0);
+	forged->internalized = forged_map(forged, FORGED_INTERNALIZED, 0, 0);
+	forged->string = forged_map(forged, FORGED_STRING, 0, 0);
+	forged->fixed_array = forged_map(forged, FORGED_FIXED_ARRAY, 0, 0);
+	forged->descriptors = forged_map(forged, FORGED_DESCRIPTOR_ARRAY, 0, 0);
+	forged->properties = forged_map(forged, FORGED_PROPERTY_ARRAY, 0, 0);
+	forged->shared = forged_map(forged, FORGED_SHARED, 7, 0);
+	forged->scope = forged_map(forged, FORGED_SCOPE_INFO, 0, 0);
+	forged->function = forged_map(forged, FORGED_FUNCTION, 8, 0);
+	forged->empty_array = forged_array(forged, forged->fixed_array, 0);
+	forged_close(forged, free_space, FORGED_READ_ONLY);
+	return free_space;
+}
+
+/* global cache = new Map([[, Session]...]); each Session has .extra in its property array. */
+static inline void forged_sessions(struct forged *forged)
+{
+	uint64_t map_map = forged_map(forged, FORGED_JS_MAP, 4, forged_constructor(forged, "Map"));
+	uint64_t table_map = forged_map(forged, FORGED_HASH_MAP, 0, 0);
+	uint64_t map = forged_map(forged, FORGED_OBJECT, 3, forged_constructor(forged, "Session")),
+		 derived = forged_map(forged, FORGED_OBJECT, 4, map);
+
+	forged_property(forged, map, "extra", 0);
+	forged_property(forged, derived, "secret key", 0);
+	forged->cache = forged_receiver(forged, map_map, 4);
+	forged->table = forged_array(forged, table_map, FORGED_SESSIONS);
+	forged_set(forged->cache, 24, forged->table);
+	forged->extra = forged_text(forged, forged->string, "contents");
+	for (uint64_t i = 0; i < FORGED_SESSIONS; i++) {
+		uint64_t session = forged_receiver(forged, map, 3), properties;
+
+		properties = forged_array(forged, forged->properties, 1);
+		forged_item(properties, 0, forged->extra);
+		forged_set(session, 8, properties);
+		forged_item(forged->table, i, session);
+		forged->sessions = session;
+	}
+	forged->derived = forged_receiver(forged, derived, 4);
+	forged_set(forged->derived, 24, forged->memory.blocks[0]);
+}
+
+/* A function's variable `held`, in its context. */
+static inline void forged_closure(struct forged *forged)
+{
+	uint64_t name = forged_text(forged, forged->internalized, "held");
+	uint64_t scope = forged_object(forged, forged->scope, 8 + 7 * 8);
+	uint64_t context = forged_map(forged, FORGED_CONTEXT, 0, 0);
+
+	forged_set(scope, 24, forged_number(1));
+	forged_set(scope, 32, name);
+	forged->context = forged_array(forged, context, 3);
+	forged_item(forged->context, 0, scope);
+	forged->captured = forged_text(forged, forged->string, "captured");
+	forged_item(forged->context, 2, forged->captured);
+}
+
+static inline void forged_weak(struct forged *forged)
+{
+	uint64_t ref =
+		forged_map(forged, FORGED_WEAK_REF, 4, forged_constructor(forged, "WeakRef"));
+	uint64_t map =
+		forged_map(forged, FORGED_WEAK_MAP, 4, forged_constructor(forged, "WeakMap"));
+	uint64_t table = forged_map(forged, FORGED_EPHEMERONS, 0, 0), entries;
+
+	forged->of_weak_ref = forged_text(forged, forged->string, "of a weak reference");
+	forged->weak_ref = forged_receiver(forged, ref, 4);
+	forged_set(forged->weak_ref, 24, forged->of_weak_ref);
+	forged->key = forged_text(forged, forged->string, "key");
+	forged->of_weak_map = forged_text(forged, forged->string, "of a weak map");
+	forged->weak_map = forged_receiver(forged, map, 4);
+	entries = forged_array(forged, table, 5);
+	forged_item(entries, 3, forged->key);
+	forged_item(entries, 4, forged->of_weak_map);
+	forged_set(forged->weak_map, 24, entries);
+}
+
+static inline void forged_globals(struct forged *forged)
+{
+	uint64_t dictionary_map = forged_map(forged, FORGED_GLOBAL_DICTIONARY, 0, 0);
+	uint64_t cell_map = forged_map(forged, FORGED_PROPERTY_CELL, 5, 0);
+	uint64_t global_map = forged_map(forged, FORGED_GLOBAL, 3, 0);
+	uint64_t context_map = forged_map(forged, FORGED_NATIVE_CONTEXT, 0, 0);
+	uint64_t name = forged_text(forged, forged->internalized, "cache");
+	uint64_t cell = forged_object(forged, cell_map, 40);
+	uint64_t dictionary = forged_array(forged, dictionary_map, 4);
+	uint64_t global = forged_receiver(forged, global_map, 3);
+
+	forged_set(cell, 8, name);
+	forged_set(cell, 24, forged->cache);
+	forged_item(dictionary, 3, cell);
+	forged_set(global, 8, dictionary);
+	/* One word longer than it says, behind maps. */
+	forged->native_context = forged_array(forged, context_map, 4);
+	forged_item(forged->native_context, 2, context_map);
+	forged_item(forged->native_context, 3, forged->context);
+	forged->next += 8;
+	forged_set(context_map, 32, forged->native_context);
+}
+
+/* Of a type that has no name and no length: up to the next object. */
+static inline void forged_odd(struct forged *forged)
+{
+	uint64_t map = forged_map(forged, FORGED_ODD, 0, 0);
+	uint64_t odd = forged_object(forged, map, 40);
+
+	forged_set(odd, 8, UINT64_MAX - 1);
+	forged_set(odd, 16, 0x1234);
+	forged_set(odd, 24, 0x5678);
+	forged_set(odd, 32, 2);
+}
+
+/* Objects up to the top of the area; what looks like others behind it is none. */
+static inline void forged_young(struct forged *forged)
+{
+	uint64_t area = FORGED_BASE + FORGED_AREAS, base = FORGED_BASE + FORGED_YOUNG;
+
+	forged_chunk(forged, FORGED_YOUNG, 0x10, 0x400);
+	forged->young = forged_text(forged, forged->string, "young");
+	forged_put(area, base + FORGED_START);
+	forged_put(area + 8, forged->next);
+	forged_put(area + 16, base + FORGED_USED);
+	forged_text(forged, forged->string, "stale");
+	forged_chunk(forged, FORGED_FROM, 0x8, 0x600);
+	forged_text(forged, forged->string, "stale");
+}
+
+/* False: no memory. */
+static inline bool forged_make(struct forged *forged)
+{
+	uint64_t free_space;
+
+	*forged = (struct forged){0};
+	if (!forged_memory_make(&forged->memory, FORGED_BASE, FORGED_BYTES, FORGED_DATA, 0x30000))
+		return false;
+	forged_constants(forged);
+	forged_memory_malloc(&forged->memory, 64);
+	free_space = forged_maps(forged);
+	forged_chunk(forged, FORGED_OLD, 0x4, 0);
+	forged_sessions(forged);
+	forged->old_garbage = forged_text(forged, forged->string, "garbage");
+	forged_closure(forged);
+	forged_weak(forged);
+	forged_globals(forged);
+	forged_odd(forged);
+	forged_close(forged, free_space, FORGED_OLD);
+	forged_young(forged);
+	forged_memory_find_places(&forged->memory);
+	return true;
+}
+
+#endif

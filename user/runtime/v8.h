@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the parts of the V8 walker share. V8 exports offsets and the numbers of its instance types
+ * to post-mortem debuggers, as variables named v8dbg_* (tools/gen-postmortem-metadata.py).
+ */
+#ifndef LEAKMON_RUNTIME_V8_H
+#define LEAKMON_RUNTIME_V8_H
+
+#include "base/hash.h"
+#include "heap/data_modules.h"
+#include "runtime/heap_sink.h"
+#include "runtime/target_memory.h"
+
+#define V8_KEY "v8"
+
+/* V8's kPageSizeBits is 18. */
+#define V8_PAGE (256ull << 10)
+
+/* A pointer to an object has the lowest two bits 01; 11 is a weak one; ...0 is a number. */
+#define V8_TAG_MASK 3u
+#define V8_TAG 1u
+
+static inline bool v8_is_object(uint64_t word)
+{
+	return (word & V8_TAG_MASK) == V8_TAG;
+}
+
+/* A number that takes 32 bits (a Smi). */
+static inline uint64_t v8_number(uint64_t word)
+{
+	return word & 1 ? 0 : word >> 32;
+}
+
+enum v8_place {
+	/* Numbers of instance types. */
+	V8_FIRST_NONSTRING,
+	V8_FIRST_CONTEXT,
+	V8_LAST_CONTEXT,
+	V8_TYPE_MAP,
+	V8_TYPE_FUNCTION,
+	V8_TYPE_SHARED,
+	V8_TYPE_SCOPE_INFO,
+	V8_TYPE_PROPERTY_CELL,
+	V8_TYPE_GLOBAL,
+	V8_TYPE_JS_MAP,
+	V8_TYPE_JS_SET,
+	V8_TYPE_WEAK_MAP,
+	V8_TYPE_WEAK_SET,
+	V8_TYPE_WEAK_REF,
+	V8_TYPE_WEAK_CELL,
+	V8_TYPE_PROPERTY_ARRAY,
+	/* Bits of them that strings have. */
+	V8_REPRESENTATION_MASK,
+	V8_ENCODING_MASK,
+	V8_REPRESENTATION_CONS,
+	V8_REPRESENTATION_EXTERNAL,
+	V8_REPRESENTATION_SLICED,
+	V8_REPRESENTATION_THIN,
+	/* Map */
+	V8_MAP_SIZE,
+	V8_MAP_INOBJECT,
+	V8_MAP_TYPE,
+	V8_MAP_BITS2,
+	V8_MAP_BITS3,
+	V8_MAP_PROTOTYPE,
+	V8_MAP_CONSTRUCTOR,
+	V8_MAP_DESCRIPTORS,
+	V8_DICTIONARY_SHIFT,
+	V8_DESCRIPTORS_SHIFT,
+	V8_DESCRIPTORS_MASK,
+	/* Objects */
+	V8_STRING_LENGTH,
+	V8_STRING_CHARACTERS,
+	V8_CONS_FIRST,
+	V8_CONS_SECOND,
+	V8_THIN_ACTUAL,
+	V8_ARRAY_LENGTH,
+	V8_ARRAY_DATA,
+	V8_BYTECODE_DATA,
+	V8_DESCRIPTORS_HEADER,
+	V8_OBJECT_PROPERTIES,
+	V8_OBJECT_ELEMENTS,
+	V8_FUNCTION_SHARED,
+	V8_SHARED_NAME,
+	V8_SCOPE_FIRST,
+	V8_SCOPE_LOCALS,
+	V8_CONTEXT_SCOPE,
+	V8_CONTEXT_SLOTS,
+	/* Words of a descriptor, and bits of its details. */
+	V8_DESCRIPTOR_WORDS,
+	V8_DESCRIPTOR_KEY,
+	V8_DESCRIPTOR_DETAILS,
+	V8_DESCRIPTOR_VALUE,
+	V8_LOCATION_MASK,
+	V8_INDEX_MASK,
+	V8_INDEX_SHIFT,
+	V8_PLACE_MAX_
+};
+
+/* How an object of a type without a fixed size has its size; or what its words are. */
+enum v8_kind {
+	V8_WORDS,	/* as a FixedArray; if it is none, up to the next object */
+	V8_BYTES,	/* an array of bytes */
+	V8_DOUBLES,	/* numbers, in the size of a FixedArray */
+	V8_CODE,	/* instructions */
+	V8_BYTECODE,	/* bytes after a header of words */
+	V8_FREE,	/* no object */
+	V8_PROPERTIES,	/* a length of 10 bits, beside a hash */
+	V8_DESCRIPTORS, /* triples after a header */
+	V8_LIST,	/* words after a count and a capacity */
+};
+
+struct v8_type {
+	const char *name; /* in the symbol table: up to "__"; NULL: not known */
+	enum v8_kind kind;
+	bool known; /* its kind is its own, not the default */
+};
+
+#define V8_TYPES 8192
+
+struct v8_property {
+	uint32_t place; /* in words: in the object, or in its property array */
+	bool outside;	/* the latter */
+	uint32_t label;
+};
+
+struct v8_map {
+	uint64_t address;
+	uint16_t type, size; /* size in bytes; 0: it varies */
+	uint8_t inobject;    /* first word of the properties in the object */
+	bool is_receiver;    /* an object of the program */
+	bool is_function;
+	bool is_prototype, is_dictionary;
+	bool described;
+	uint32_t number; /* of the sink; UINT32_MAX: none yet */
+	VEC(struct v8_property) properties;
+};
+
+/* A chunk of the heap: src/heap/memory-chunk-layout.h. */
+struct v8_chunk {
+	uint64_t base, start, end; /* objects lie in [start, end) */
+	uint64_t limit;		   /* from here on is none */
+	uint64_t size;
+	uint64_t heap, owner; /* 0: read-only */
+	uint64_t flags;
+};
+
+/* Memory for objects to come: a linear allocation area. */
+struct v8_area {
+	uint64_t top, limit;
+};
+
+#define V8_NAME_BYTES 256
+
+struct v8 {
+	struct target_memory *memory;
+	const struct data_module *module;
+	int32_t places[V8_PLACE_MAX_];
+	struct v8_type types[V8_TYPES];
+	uint16_t first_receiver;     /* type */
+	uint16_t filler, ephemerons; /* types; 0: not known */
+	const struct v8_chunk_layout *layout;
+	size_t report;		     /* place in sink->reports */
+	VEC(struct v8_chunk) chunks; /* by ascending address */
+	VEC(struct v8_area) areas;   /* likewise */
+	struct hash map_index;	     /* address -> place in maps plus 1; UINT64_MAX: it is none */
+	VEC(struct v8_map) maps;
+	struct hash class_index; /* name, interned -> number plus 1 */
+	/* What is still read, whatever the heap says. */
+	uint32_t words_left, names_left;
+};
+
+static inline uint64_t v8_place(const struct v8 *v8, enum v8_place place)
+{
+	return (uint64_t)(uint32_t)v8->places[place];
+}
+
+static inline bool v8_is_type(const struct v8 *v8, const struct v8_map *map, enum v8_place type)
+{
+	return map && map->type == v8_place(v8, type);
+}
+
+static inline bool v8_is_context(const struct v8 *v8, const struct v8_map *map)
+{
+	return map->type >= v8_place(v8, V8_FIRST_CONTEXT) &&
+	       map->type <= v8_place(v8, V8_LAST_CONTEXT);
+}
+
+static inline bool v8_take(uint32_t *left)
+{
+	return *left ? (--*left, true) : false;
+}
+
+/* Layout: see v8_layout.c. */
+
+/* Whether a program or library has V8 in it. */
+bool v8_is_module(const struct data_module *module);
+/* Finds the one with V8 in it. 0, or -ENOENT with *why. */
+int v8_find(struct v8 *v8, char version[24], const char **why);
+/* Its chunks and the areas in them. 0; -ENOENT with *why; -ENOMEM. */
+int v8_find_chunks(struct v8 *v8, const char **why);
+/* The chunk that holds an address, or NULL. */
+const struct v8_chunk *v8_chunk_at(const struct v8 *v8, uint64_t address);
+
+/* Maps, names and sizes: see v8_maps.c. */
+
+/* The map that a tagged word leads to; NULL: it leads to none, or there is no memory. Good until
+ * the next call. */
+struct v8_map *v8_map_at(struct v8 *v8, uint64_t word);
+/* Likewise of the object that a tagged word leads to. */
+struct v8_map *v8_map_of(struct v8 *v8, uint64_t word);
+/* The word at an offset of the object that a tagged word leads to. */
+uint64_t v8_field(struct v8 *v8, uint64_t object, uint64_t offset);
+/* An identifier of the program; false: there is none, or it is text of another kind. */
+bool v8_identifier(struct v8 *v8, uint64_t string, char name[V8_NAME_BYTES]);
+/* Of a function; "" if it has none. */
+void v8_function_name(struct v8 *v8, uint64_t function, char name[V8_NAME_BYTES]);
+/* The name of the n-th variable of a ScopeInfo. */
+bool v8_variable_name(struct v8 *v8, uint64_t scope, uint64_t n, char name[V8_NAME_BYTES]);
+/* Of objects with a map. */
+void v8_class_name(struct v8 *v8, const struct v8_map *map, char name[V8_NAME_BYTES]);
+/* Reads the names and places of its properties. 0 or -ENOMEM. */
+int v8_describe(struct v8 *v8, struct heap_sink *sink, size_t place);
+enum v8_kind v8_kind_of(const struct v8 *v8, const struct v8_map *map);
+
+/* References and roots: see v8_references.c. As struct heap_walker. */
+int v8_roots(void *state, struct heap_sink *sink);
+int v8_refer(void *state, struct heap_sink *sink, uint32_t node);
+
+#endif

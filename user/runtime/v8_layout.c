@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What V8 says of itself, and where its heap is.
+ *
+ * A chunk of the heap begins with where its objects lie, the heap, and the space that owns it,
+ * which leads back to the heap (src/heap/basic-memory-chunk.h, base-space.h). Areas for objects to
+ * come are three words each, start, top and limit, near the heap or in its spaces
+ * (linear-allocation-area.h); the young generation's pages in use are a list
+ * (semi-space: new-spaces.h).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/mapping_shape.h"
+#include "runtime/v8.h"
+
+#define PREFIX "v8dbg_"
+#define TYPE_PREFIX PREFIX "type_"
+
+#define CHUNKS_MAX (1u << 18)
+#define CHUNK_BYTES_MAX (1ull << 40)
+#define AREA_OFFSET_MAX (64ull << 10)
+
+#define SPACE_HEAP 8 /* BaseSpace::heap_ */
+#define SPACE_FIRST_PAGE 40
+#define SPACE_BYTES 512
+/* Semi-spaces are members of the space of the young generation. */
+#define SPACE_NEIGHBOUR 1024
+/* The areas are in IsolateData, some way before the heap in the isolate. */
+#define ISOLATE_BEFORE (128ull << 10)
+#define AREA_WORDS 3
+
+struct v8_chunk_layout {
+	const char *versions;
+	uint16_t size, flags, heap, start, end, owner, region, next;
+	uint64_t from, to; /* flags of the halves of the young generation */
+};
+
+static const struct v8_chunk_layout layouts[] = {
+	{"10.2 to 11.3", 0, 8, 16, 24, 32, 64, 80, 264, 1u << 3, 1u << 4},
+};
+
+#define HEADER_BYTES 128
+
+static const struct {
+	const char *name; /* after the prefix */
+	bool required;
+	int32_t otherwise;
+} places[] = {
+	[V8_FIRST_NONSTRING] = {"FirstNonstringType", true},
+	[V8_FIRST_CONTEXT] = {"FirstContextType", true},
+	[V8_LAST_CONTEXT] = {"LastContextType", true},
+	[V8_TYPE_MAP] = {"type_Map__MAP_TYPE", true},
+	[V8_TYPE_FUNCTION] = {"type_JSFunction__JS_FUNCTION_TYPE", true},
+	[V8_TYPE_SHARED] = {"type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", true},
+	[V8_TYPE_SCOPE_INFO] = {"type_ScopeInfo__SCOPE_INFO_TYPE", true},
+	[V8_TYPE_PROPERTY_CELL] = {"type_PropertyCell__PROPERTY_CELL_TYPE", true},
+	[V8_TYPE_GLOBAL] = {"type_JSGlobalObject__JS_GLOBAL_OBJECT_TYPE", true},
+	[V8_TYPE_JS_MAP] = {"type_JSMap__JS_MAP_TYPE", true},
+	[V8_TYPE_JS_SET] = {"type_JSSet__JS_SET_TYPE", true},
+	[V8_TYPE_WEAK_MAP] = {"type_JSWeakMap__JS_WEAK_MAP_TYPE", true},
+	[V8_TYPE_WEAK_SET] = {"type_JSWeakSet__JS_WEAK_SET_TYPE", true},
+	[V8_TYPE_WEAK_REF] = {"type_JSWeakRef__JS_WEAK_REF_TYPE", true},
+	[V8_TYPE_WEAK_CELL] = {"type_WeakCell__WEAK_CELL_TYPE", true},
+	[V8_TYPE_PROPERTY_ARRAY] = {"type_PropertyArray__PROPERTY_ARRAY_TYPE", true},
+	[V8_REPRESENTATION_MASK] = {"StringRepresentationMask", true},
+	[V8_ENCODING_MASK] = {"StringEncodingMask", true},
+	[V8_REPRESENTATION_CONS] = {"ConsStringTag", true},
+	[V8_REPRESENTATION_EXTERNAL] = {"ExternalStringTag", true},
+	[V8_REPRESENTATION_SLICED] = {"SlicedStringTag", true},
+	[V8_REPRESENTATION_THIN] = {"ThinStringTag", true},
+	[V8_MAP_SIZE] = {"class_Map__instance_size_in_words__char", true},
+	[V8_MAP_INOBJECT] =
+		{"class_Map__inobject_properties_start_or_constructor_function_index__char", true},
+	[V8_MAP_TYPE] = {"class_Map__instance_type__uint16_t", true},
+	[V8_MAP_BITS2] = {"class_Map__bit_field2__char", true},
+	[V8_MAP_BITS3] = {"class_Map__bit_field3__int", true},
+	[V8_MAP_PROTOTYPE] = {"class_Map__prototype__HeapObject", false, 24},
+	[V8_MAP_CONSTRUCTOR] = {"class_Map__constructor_or_back_pointer__Object", true},
+	[V8_MAP_DESCRIPTORS] = {"class_Map__instance_descriptors__DescriptorArray", true},
+	[V8_DICTIONARY_SHIFT] = {"bit_field3_is_dictionary_map_shift", true},
+	[V8_DESCRIPTORS_SHIFT] = {"bit_field3_number_of_own_descriptors_shift", true},
+	[V8_DESCRIPTORS_MASK] = {"bit_field3_number_of_own_descriptors_mask", true},
+	[V8_STRING_LENGTH] = {"class_String__length__int32_t", true},
+	[V8_STRING_CHARACTERS] = {"class_SeqOneByteString__chars__char", true},
+	[V8_CONS_FIRST] = {"class_ConsString__first__String", true},
+	[V8_CONS_SECOND] = {"class_ConsString__second__String", true},
+	[V8_THIN_ACTUAL] = {"class_ThinString__actual__String", true},
+	[V8_ARRAY_LENGTH] = {"class_FixedArrayBase__length__SMI", true},
+	[V8_ARRAY_DATA] = {"class_FixedArray__data__uintptr_t", true},
+	[V8_BYTECODE_DATA] = {"class_BytecodeArray__data__uintptr_t", true},
+	[V8_DESCRIPTORS_HEADER] = {"class_DescriptorArray__header_size__uintptr_t", true},
+	[V8_OBJECT_PROPERTIES] = {"class_JSReceiver__raw_properties_or_hash__Object", true},
+	[V8_OBJECT_ELEMENTS] = {"class_JSObject__elements__Object", true},
+	[V8_FUNCTION_SHARED] = {"class_JSFunction__shared__SharedFunctionInfo", true},
+	[V8_SHARED_NAME] = {"class_SharedFunctionInfo__name_or_scope_info__Object", true},
+	[V8_SCOPE_FIRST] = {"scopeinfo_idx_first_vars", true},
+	[V8_SCOPE_LOCALS] = {"scopeinfo_idx_ncontextlocals", true},
+	[V8_CONTEXT_SCOPE] = {"context_idx_scope_info", false, 0},
+	[V8_CONTEXT_SLOTS] = {"context_min_slots", true},
+	[V8_DESCRIPTOR_WORDS] = {"prop_desc_size", true},
+	[V8_DESCRIPTOR_KEY] = {"prop_desc_key", false, 0},
+	[V8_DESCRIPTOR_DETAILS] = {"prop_desc_details", true},
+	[V8_DESCRIPTOR_VALUE] = {"prop_desc_value", true},
+	[V8_LOCATION_MASK] = {"prop_location_mask", true},
+	[V8_INDEX_MASK] = {"prop_index_mask", true},
+	[V8_INDEX_SHIFT] = {"prop_index_shift", true},
+};
+_Static_assert(ARRAY_SIZE(places) == V8_PLACE_MAX_, "a row for every place");
+
+/* Constants. */
+
+static enum v8_kind kind_named(const char *name, size_t length, bool *known)
+{
+	static const struct {
+		const char *name;
+		enum v8_kind kind;
+	} kinds[] = {
+		{"ByteArray", V8_BYTES},
+		{"BytecodeArray", V8_BYTECODE},
+		{"FreeSpace", V8_FREE},
+		{"PropertyArray", V8_PROPERTIES},
+		{"DescriptorArray", V8_DESCRIPTORS},
+		{"StrongDescriptorArray", V8_DESCRIPTORS},
+		{"WeakArrayList", V8_LIST},
+		{"FixedDoubleArray", V8_DOUBLES},
+		{"InstructionStream", V8_CODE},
+		{"Code", V8_CODE},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		*known = strlen(kinds[i].name) == length && !memcmp(name, kinds[i].name, length);
+		if (*known)
+			return kinds[i].kind;
+	}
+	return V8_WORDS;
+}
+
+static bool is_receiver_name(const char *name)
+{
+	return !strncmp(name, "JS", 2);
+}
+
+static void note_type(struct v8 *v8, const char *name, int32_t number)
+{
+	const char *end = strstr(name, "__");
+	struct v8_type *type;
+
+	if (!end || number < 0 || number >= V8_TYPES)
+		return;
+	type = &v8->types[number];
+	type->name = name;
+	type->kind = kind_named(name, (size_t)(end - name), &type->known);
+	if (is_receiver_name(name) && number < v8->first_receiver)
+		v8->first_receiver = (uint16_t)number;
+}
+
+static void note_place(struct v8 *v8, const char *name, int32_t number, bool *found)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		if (strcmp(name, places[i].name) != 0)
+			continue;
+		v8->places[i] = number;
+		found[i] = true;
+	}
+}
+
+/* A constant of 0 lies in memory that was maybe never touched. */
+static int32_t constant_at(struct v8 *v8, uint64_t address)
+{
+	int32_t number;
+
+	return target_read(v8->memory, address, &number, sizeof(number)) ? 0 : number;
+}
+
+/* Whether all that is needed is there. */
+static bool read_constants(struct v8 *v8, const struct data_module *module)
+{
+	const struct symbol_table *table = &module->image->table;
+	bool found[V8_PLACE_MAX_] = {false};
+
+	memset(v8->types, 0, sizeof(v8->types));
+	v8->first_receiver = V8_TYPES;
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		v8->places[i] = places[i].otherwise;
+	for (size_t i = 0; i < table->count; i++) {
+		const char *name = table->names + table->symbols[i].name;
+		int32_t number;
+
+		if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		number = constant_at(v8, module->bias + table->symbols[i].address);
+		note_place(v8, name + strlen(PREFIX), number, found);
+		if (!strncmp(name, TYPE_PREFIX, strlen(TYPE_PREFIX)))
+			note_type(v8, name + strlen(TYPE_PREFIX), number);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		if (places[i].required && !found[i])
+			return false;
+		if (v8->places[i] < 0)
+			return false;
+	}
+	return v8->first_receiver < V8_TYPES;
+}
+
+static void read_version(struct v8 *v8, const struct data_module *module, char version[24])
+{
+	static const char *const parts[] = {
+		"_ZN2v88internal7Version6major_E", "_ZN2v88internal7Version6minor_E",
+		"_ZN2v88internal7Version6build_E", "_ZN2v88internal7Version6patch_E"};
+	int32_t numbers[ARRAY_SIZE(parts)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		uint64_t address = target_variable(module, parts[i]);
+
+		if (!address)
+			return;
+		numbers[i] = constant_at(v8, address);
+	}
+	snprintf(version, 24, "%d.%d.%d.%d", numbers[0] % 1000, numbers[1] % 1000,
+		 numbers[2] % 10000, numbers[3] % 1000);
+}
+
+bool v8_is_module(const struct data_module *module)
+{
+	return target_variable(module, PREFIX "type_Map__MAP_TYPE") != 0;
+}
+
+int v8_find(struct v8 *v8, char version[24], const char **why)
+{
+	const struct data_modules *modules = v8->memory->modules;
+
+	*why = "no program or library with the constants v8dbg_* is mapped";
+	for (size_t i = 0; i < modules->list.count; i++) {
+		const struct data_module *module = &modules->list.items[i];
+		uint64_t tagged;
+
+		if (!v8_is_module(module))
+			continue;
+		read_version(v8, module, version);
+		tagged = target_variable(module, PREFIX "TaggedSize");
+		*why = "pointers are compressed: not read yet";
+		if (tagged && constant_at(v8, tagged) != 8)
+			return -ENOENT;
+		*why = "its constants v8dbg_* lack some that are needed: another version";
+		if (!read_constants(v8, module))
+			return -ENOENT;
+		v8->module = module;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* Chunks. */
+
+struct header {
+	uint64_t words[HEADER_BYTES / 8];
+};
+
+static uint64_t header_word(const struct header *header, uint16_t offset)
+{
+	return header->words[offset / 8];
+}
+
+/* Where its objects lie fits the chunk. */
+static bool is_chunk(const struct v8_chunk *chunk)
+{
+	return chunk->size >= MEMORY_PAGE && chunk->size <= CHUNK_BYTES_MAX &&
+	       chunk->start > chunk->base && chunk->start - chunk->base <= AREA_OFFSET_MAX &&
+	       chunk->end > chunk->start && chunk->end <= chunk->base + chunk->size &&
+	       !((chunk->start | chunk->end) & 7);
+}
+
+/* That is one of a heap's, and proves it. */
+static bool is_owned(struct v8 *v8, const struct v8_chunk_layout *layout,
+		     const struct v8_chunk *chunk, const struct header *header)
+{
+	return chunk->heap && !(chunk->heap & 7) && chunk->owner && !(chunk->owner & 7) &&
+	       header_word(header, layout->region) == chunk->base &&
+	       target_word(v8->memory, chunk->owner + SPACE_HEAP) == chunk->heap;
+}
+
+/* Read-only: nothing owns it, and its first object is the map of maps. */
+static bool is_read_only(struct v8 *v8, const struct v8_chunk *chunk)
+{
+	return !chunk->heap && !chunk->owner &&
+	       target_word(v8->memory, chunk->start) == (chunk->start | V8_TAG);
+}
+
+static bool read_chunk(struct v8 *v8, const struct v8_chunk_layout *layout, uint64_t base,
+		       struct v8_chunk *chunk)
+{
+	struct header header;
+
+	if (target_read(v8->memory, base, &header, sizeof(header)))
+		return false;
+	*chunk = (struct v8_chunk){.base = base,
+				   .start = header_word(&header, layout->start),
+				   .end = header_word(&header, layout->end),
+				   .size = header_word(&header, layout->size),
+				   .heap = header_word(&header, layout->heap),
+				   .owner = header_word(&header, layout->owner),
+				   .flags = header_word(&header, layout->flags)};
+	chunk->limit = chunk->end;
+	return is_chunk(chunk) && (is_owned(v8, layout, chunk, &header) || is_read_only(v8, chunk));
+}
+
+static int scan_mapping(struct v8 *v8, const struct v8_chunk_layout *layout,
+			const struct mapping *mapping)
+{
+	uint64_t base = align_up(mapping->start, V8_PAGE);
+
+	while (base >= mapping->start && base < mapping->end) {
+		struct v8_chunk chunk, *added;
+
+		if (!read_chunk(v8, layout, base, &chunk)) {
+			base += V8_PAGE;
+			continue;
+		}
+		if (v8->chunks.count >= CHUNKS_MAX)
+			return 0;
+		added = vec_push(&v8->chunks);
+		if (!added)
+			return -ENOMEM;
+		*added = chunk;
+		base += align_up(chunk.size, V8_PAGE);
+	}
+	return 0;
+}
+
+/* Chunks that are so by a layout; 0: it is not that of this heap. */
+static int scan(struct v8 *v8, const struct v8_chunk_layout *layout, size_t *owned)
+{
+	const struct maps *maps = v8->memory->maps;
+	int error = 0;
+
+	v8->chunks.count = *owned = 0;
+	for (size_t i = 0; !error && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (mapping->readable && !mapping->shared && mapping_is_anonymous(mapping))
+			error = scan_mapping(v8, layout, mapping);
+	}
+	for (size_t i = 0; i < v8->chunks.count; i++)
+		*owned += v8->chunks.items[i].owner != 0;
+	return error;
+}
+
+/* Exactly one layout proves itself. */
+static int find_layout(struct v8 *v8, const char **why)
+{
+	size_t owned, matching = 0;
+	int error = 0;
+
+	*why = "its chunks have a layout that is not known: another version";
+	for (size_t i = 0; !error && i < ARRAY_SIZE(layouts); i++) {
+		error = scan(v8, &layouts[i], &owned);
+		if (error || !owned)
+			continue;
+		v8->layout = &layouts[i];
+		matching++;
+	}
+	if (!error && matching != 1)
+		error = -ENOENT;
+	return error ? error : scan(v8, v8->layout, &owned);
+}
+
+static size_t chunk_place(const struct v8 *v8, uint64_t address)
+{
+	size_t low = 0, high = v8->chunks.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (v8->chunks.items[middle].base <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct v8_chunk *v8_chunk_at(const struct v8 *v8, uint64_t address)
+{
+	size_t place = chunk_place(v8, address);
+	const struct v8_chunk *chunk = place ? &v8->chunks.items[place - 1] : NULL;
+
+	return chunk && address - chunk->base < chunk->size ? chunk : NULL;
+}
+
+/* Areas for objects to come. */
+
+static bool is_area(const struct v8 *v8, const uint64_t words[AREA_WORDS])
+{
+	const struct v8_chunk *chunk;
+
+	if (!words[0] || (words[0] | words[1] | words[2]) & 7 || words[0] > words[1] ||
+	    words[1] >= words[2])
+		return false;
+	chunk = v8_chunk_at(v8, words[0]);
+	return chunk && words[0] >= chunk->start && words[2] <= chunk->end;
+}
+
+static int scan_areas(struct v8 *v8, uint64_t start, uint64_t end)
+{
+	uint64_t words[AREA_WORDS] = {0};
+
+	for (uint64_t at = start; at + 8 <= end; at += 8) {
+		struct v8_area *area;
+
+		words[0] = words[1];
+		words[1] = words[2];
+		words[2] = target_word(v8->memory, at);
+		if (!is_area(v8, words))
+			continue;
+		area = vec_push(&v8->areas);
+		if (!area)
+			return -ENOMEM;
+		*area = (struct v8_area){words[1], words[2]};
+	}
+	return 0;
+}
+
+static int compare_areas(const void *left_pointer, const void *right_pointer)
+{
+	const struct v8_area *left = left_pointer, *right = right_pointer;
+
+	return left->top < right->top ? -1 : left->top > right->top;
+}
+
+/* Of all heaps and spaces, each once. */
+static int find_areas(struct v8 *v8)
+{
+	_cleanup_(hash_free) struct hash seen = {0};
+	int error = 0;
+
+	v8->areas.count = 0;
+	for (size_t i = 0; !error && i < v8->chunks.count; i++) {
+		const struct v8_chunk *chunk = &v8->chunks.items[i];
+		bool fresh_heap, fresh_owner;
+
+		if (!chunk->owner)
+			continue;
+		if (!hash_put(&seen, chunk->heap, &fresh_heap) ||
+		    !hash_put(&seen, chunk->owner, &fresh_owner))
+			return -ENOMEM;
+		if (fresh_heap)
+			error = scan_areas(v8, chunk->heap - MIN(chunk->heap, ISOLATE_BEFORE),
+					   chunk->heap);
+		if (!error && fresh_owner)
+			error = scan_areas(v8, chunk->owner, chunk->owner + SPACE_BYTES);
+	}
+	if (v8->areas.count)
+		qsort(v8->areas.items, v8->areas.count, sizeof(*v8->areas.items), compare_areas);
+	return error;
+}
+
+/* The young generation: of the half in use, the pages in the order of its list have objects up to
+ * the one that is being filled; the other half has none. */
+
+static void close_chunk(struct v8 *v8, const struct v8_chunk *chunk)
+{
+	v8->chunks.items[chunk - v8->chunks.items].limit = chunk->start;
+}
+
+/* The pages behind the one that holds an area. */
+static void close_behind(struct v8 *v8, const struct v8_chunk *chunk)
+{
+	uint64_t owner = chunk->owner;
+
+	for (size_t i = 0; i < v8->chunks.count; i++) {
+		uint64_t next = target_word(v8->memory, chunk->base + v8->layout->next);
+		const struct v8_chunk *behind = next ? v8_chunk_at(v8, next) : NULL;
+
+		if (!behind || behind->base != next || behind->owner != owner)
+			return;
+		close_chunk(v8, behind);
+		chunk = behind;
+	}
+}
+
+static void close_unused(struct v8 *v8)
+{
+	const struct v8_chunk_layout *layout = v8->layout;
+
+	for (size_t i = 0; i < v8->chunks.count; i++) {
+		if (v8->chunks.items[i].flags & layout->from)
+			close_chunk(v8, &v8->chunks.items[i]);
+	}
+	for (size_t i = 0; i < v8->areas.count; i++) {
+		const struct v8_chunk *chunk = v8_chunk_at(v8, v8->areas.items[i].top);
+
+		if (chunk && chunk->flags & layout->to)
+			close_behind(v8, chunk);
+	}
+}
+
+int v8_find_chunks(struct v8 *v8, const char **why)
+{
+	int error = find_layout(v8, why);
+
+	if (!error)
+		error = find_areas(v8);
+	if (!error)
+		close_unused(v8);
+	return error;
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What objects refer to: every tagged word of theirs, but weak ones and those of weak collections.
+ * The arrays that an object has its properties and elements in, and the table of a Map or Set,
+ * belong to it.
+ *
+ * Roots by name are the variables of the global object, then the native context, from which all
+ * that V8 and node have made is reached. Handles, stacks and registers are memory of the process
+ * itself, read word by word.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/v8.h"
+
+#define CHUNK_WORDS 64
+#define COLLECTION_TABLE 24 /* JSCollection::table, behind the header of an object */
+#define WEAK_REF_TARGET 24
+#define CELL_NAME 8 /* PropertyCell: name, details, value */
+#define CELL_VALUE 24
+#define ADDRESS_MIN 4096
+
+struct referrer {
+	struct v8 *v8;
+	struct heap_sink *sink;
+	uint32_t node;
+	uint64_t object; /* tagged */
+	uint64_t size;
+	struct v8_map map;
+};
+
+/* The node that is the object; BLOCK_NONE: there is none. */
+static uint32_t object_node(const struct heap_sink *sink, uint64_t word)
+{
+	uint32_t node = v8_is_object(word) ? heap_sink_node(sink, word - V8_TAG) : BLOCK_NONE;
+
+	return node != BLOCK_NONE && sink->starts[node] == word - V8_TAG ? node : BLOCK_NONE;
+}
+
+static bool is_native(const struct heap_sink *sink, uint64_t word)
+{
+	uint32_t node = word & 7 || word < ADDRESS_MIN ? BLOCK_NONE : heap_sink_node(sink, word);
+
+	return node != BLOCK_NONE && !node_has_class(sink->whats[node]) &&
+	       sink->starts[node] == word;
+}
+
+/* An object, or a block of native memory by its address: that of a buffer, or of a wrapped one. */
+static int refer_to(const struct referrer *referrer, uint64_t word, uint32_t label)
+{
+	if (object_node(referrer->sink, word) != BLOCK_NONE)
+		return heap_sink_reference(referrer->sink, referrer->node, word - V8_TAG, label);
+	if (!is_native(referrer->sink, word))
+		return 0;
+	return heap_sink_reference(referrer->sink, referrer->node, word, label);
+}
+
+/* Words of an object; the label of the n-th is base + n if `base` is one. */
+static int refer_words(const struct referrer *referrer, uint64_t object, uint64_t from, uint64_t to,
+		       bool indexed)
+{
+	uint64_t words[CHUNK_WORDS];
+	int error = 0;
+
+	for (uint64_t at = from; !error && at + 8 <= to; at += sizeof(words)) {
+		size_t count = (size_t)MIN((to - at) / 8, (uint64_t)CHUNK_WORDS);
+
+		if (target_read(referrer->v8->memory, object - V8_TAG + at, words, count * 8))
+			continue;
+		for (size_t i = 0; !error && i < count; i++)
+			error = refer_to(referrer, words[i],
+					 indexed ? label_index((at - from) / 8 + i) : 0);
+	}
+	return error;
+}
+
+static uint64_t size_of(const struct heap_sink *sink, uint64_t object)
+{
+	uint32_t node = object_node(sink, object);
+
+	return node == BLOCK_NONE ? 0 : sink->sizes[node];
+}
+
+/* Parts. */
+
+/* Its properties and elements; those that all empty objects share are nobody's. */
+static bool may_be_part(struct v8 *v8, const struct heap_sink *sink, uint64_t object)
+{
+	const struct v8_map *map = v8_map_of(v8, object);
+	const struct v8_chunk *chunk = v8_chunk_at(v8, object - V8_TAG);
+	uint32_t node = object_node(sink, object);
+
+	return map && !map->is_receiver && chunk->owner && node != BLOCK_NONE &&
+	       node_has_class(sink->whats[node]);
+}
+
+static bool has_table(const struct v8 *v8, const struct v8_map *map)
+{
+	return v8_is_type(v8, map, V8_TYPE_JS_MAP) || v8_is_type(v8, map, V8_TYPE_JS_SET);
+}
+
+static bool is_weak_collection(const struct v8 *v8, const struct v8_map *map)
+{
+	return v8_is_type(v8, map, V8_TYPE_WEAK_MAP) || v8_is_type(v8, map, V8_TYPE_WEAK_SET);
+}
+
+static void add_part(struct v8 *v8, struct heap_sink *sink, uint32_t owner, uint64_t offset)
+{
+	uint64_t part = v8_field(v8, sink->starts[owner] | V8_TAG, offset);
+
+	if (may_be_part(v8, sink, part))
+		heap_sink_part(sink, owner, part - V8_TAG, 0, true);
+}
+
+/* Before anything refers: what is a part has no references of its own. */
+static void find_parts(struct v8 *v8, struct heap_sink *sink, uint32_t node)
+{
+	const struct v8_map *found = v8_map_of(v8, sink->starts[node] | V8_TAG);
+	struct v8_map map;
+
+	if (!found || !found->is_receiver)
+		return;
+	map = *found;
+	add_part(v8, sink, node, v8_place(v8, V8_OBJECT_PROPERTIES));
+	if (!v8_is_type(v8, &map, V8_TYPE_GLOBAL))
+		add_part(v8, sink, node, v8_place(v8, V8_OBJECT_ELEMENTS));
+	if (has_table(v8, &map))
+		add_part(v8, sink, node, COLLECTION_TABLE);
+	if (is_weak_collection(v8, &map)) {
+		const struct v8_map *table =
+			v8_map_of(v8, v8_field(v8, sink->starts[node] | V8_TAG, COLLECTION_TABLE));
+
+		v8->ephemerons = table ? table->type : v8->ephemerons;
+	}
+}
+
+/* Roots. */
+
+static int refer_variable(struct v8 *v8, struct heap_sink *sink, uint64_t cell)
+{
+	char name[V8_NAME_BYTES], root[V8_NAME_BYTES + 8];
+	uint64_t value = v8_field(v8, cell, CELL_VALUE);
+
+	if (!v8_is_type(v8, v8_map_of(v8, cell), V8_TYPE_PROPERTY_CELL) ||
+	    object_node(sink, value) == BLOCK_NONE ||
+	    !v8_identifier(v8, v8_field(v8, cell, CELL_NAME), name))
+		return 0;
+	snprintf(root, sizeof(root), "global %s", name);
+	return heap_sink_root(sink, V8_KEY, root, value - V8_TAG);
+}
+
+static int refer_globals(struct v8 *v8, struct heap_sink *sink, uint32_t node)
+{
+	uint64_t table =
+		v8_field(v8, sink->starts[node] | V8_TAG, v8_place(v8, V8_OBJECT_PROPERTIES));
+	uint64_t size = size_of(sink, table);
+	int error = 0;
+
+	for (uint64_t at = v8_place(v8, V8_ARRAY_DATA); !error && at + 8 <= size; at += 8)
+		error = refer_variable(v8, sink, v8_field(v8, table, at));
+	return error;
+}
+
+/* Its map has it in the place of a constructor. */
+static bool is_native_context(struct v8 *v8, uint64_t object, const struct v8_map *map)
+{
+	return v8_is_context(v8, map) &&
+	       target_word(v8->memory, map->address + v8_place(v8, V8_MAP_CONSTRUCTOR)) == object;
+}
+
+static int find_roots(struct v8 *v8, struct heap_sink *sink, uint32_t node)
+{
+	uint64_t object = sink->starts[node] | V8_TAG;
+	const struct v8_map *map = v8_map_of(v8, object);
+
+	if (map && v8_is_type(v8, map, V8_TYPE_GLOBAL))
+		return refer_globals(v8, sink, node);
+	if (map && is_native_context(v8, object, map))
+		return heap_sink_root(sink, V8_KEY, "native context", sink->starts[node]);
+	return 0;
+}
+
+static bool is_mine(const struct v8 *v8, const struct heap_sink *sink, uint32_t node)
+{
+	return node_has_class(sink->whats[node]) && v8_chunk_at(v8, sink->starts[node]);
+}
+
+int v8_roots(void *state, struct heap_sink *sink)
+{
+	struct v8 *v8 = state;
+	int error = 0;
+
+	for (uint32_t i = 0; i < sink->count; i++) {
+		if (is_mine(v8, sink, i))
+			find_parts(v8, sink, i);
+	}
+	for (uint32_t i = 0; !error && i < sink->count; i++) {
+		if (is_mine(v8, sink, i) && !(sink->whats[i] & NODE_PART))
+			error = find_roots(v8, sink, i);
+	}
+	return error;
+}
+
+/* References. */
+
+/* The property with its value at a place in words; NULL: it has no name. */
+static uint32_t property_label(const struct v8_map *map, uint64_t place, bool outside)
+{
+	for (size_t i = 0; i < map->properties.count; i++) {
+		if (map->properties.items[i].place == place &&
+		    map->properties.items[i].outside == outside)
+			return map->properties.items[i].label;
+	}
+	return 0;
+}
+
+static int refer_properties(const struct referrer *referrer, uint64_t object, uint64_t from,
+			    uint64_t size, bool outside)
+{
+	int error = 0;
+
+	for (uint64_t at = from; !error && at + 8 <= size; at += 8)
+		error = refer_to(referrer, v8_field(referrer->v8, object, at),
+				 property_label(&referrer->map, at / 8, outside));
+	return error;
+}
+
+/* An array that belongs to the object: itself, then what is in it. */
+static int refer_part(const struct referrer *referrer, uint64_t offset, bool indexed, bool named)
+{
+	struct v8 *v8 = referrer->v8;
+	uint64_t part = v8_field(v8, referrer->object, offset);
+	uint64_t size = size_of(referrer->sink, part), data = v8_place(v8, V8_ARRAY_DATA);
+	const struct v8_map *map = v8_map_of(v8, part);
+	int error;
+
+	if (!size || !map)
+		return 0;
+	error = refer_to(referrer, part, 0);
+	if (error || map->is_receiver || v8_kind_of(v8, map) == V8_DOUBLES ||
+	    v8_kind_of(v8, map) == V8_BYTES)
+		return error;
+	return named ? refer_properties(referrer, part, data, size, true)
+		     : refer_words(referrer, part, data, size, indexed);
+}
+
+/* Elements in a dictionary have other numbers. */
+static bool has_indexes(const struct referrer *referrer)
+{
+	struct v8 *v8 = referrer->v8;
+	const struct v8_map *map =
+		v8_map_of(v8, v8_field(v8, referrer->object, v8_place(v8, V8_OBJECT_ELEMENTS)));
+
+	return map && map->type < V8_TYPES && v8->types[map->type].name;
+}
+
+static int refer_receiver(const struct referrer *referrer)
+{
+	struct v8 *v8 = referrer->v8;
+	const struct v8_map *map = &referrer->map;
+	uint64_t elements = v8_place(v8, V8_OBJECT_ELEMENTS), first = elements + 8;
+	int error;
+
+	/* Its variables are roots: no other thing holds them. */
+	if (v8_is_type(v8, map, V8_TYPE_GLOBAL))
+		return refer_to(referrer,
+				v8_field(v8, referrer->object, v8_place(v8, V8_OBJECT_PROPERTIES)),
+				0);
+	error = refer_part(referrer, v8_place(v8, V8_OBJECT_PROPERTIES), false,
+			   !map->is_dictionary);
+	if (!error)
+		error = refer_part(referrer, elements, has_indexes(referrer), false);
+	if (!error && has_table(v8, map))
+		error = refer_part(referrer, COLLECTION_TABLE, false, false);
+	if (v8_is_type(v8, map, V8_TYPE_WEAK_REF))
+		first = WEAK_REF_TARGET + 8;
+	return error ? error
+		     : refer_properties(referrer, referrer->object, first, referrer->size, false);
+}
+
+/* Variables of a function that its closures use. */
+static int refer_context(const struct referrer *referrer)
+{
+	struct v8 *v8 = referrer->v8;
+	uint64_t data = v8_place(v8, V8_ARRAY_DATA), slots = v8_place(v8, V8_CONTEXT_SLOTS);
+	uint64_t scope = v8_field(v8, referrer->object, data + 8 * v8_place(v8, V8_CONTEXT_SCOPE));
+	int error = 0;
+
+	for (uint64_t at = data; !error && at + 8 <= referrer->size; at += 8) {
+		uint64_t slot = (at - data) / 8;
+		char name[V8_NAME_BYTES];
+		uint32_t label = 0;
+
+		if (slot >= slots && v8_variable_name(v8, scope, slot - slots, name))
+			label = heap_sink_label(referrer->sink, LABEL_ATTRIBUTE, name);
+		error = refer_to(referrer, v8_field(v8, referrer->object, at), label);
+	}
+	return error;
+}
+
+/* Entries of a key, which is held by others, and a value, which the key holds. */
+static int refer_ephemerons(const struct referrer *referrer)
+{
+	uint64_t data = v8_place(referrer->v8, V8_ARRAY_DATA) + 3 * 8;
+	int error = 0;
+
+	for (uint64_t at = data + 8; !error && at + 8 <= referrer->size; at += 16)
+		error = refer_to(
+			referrer, v8_field(referrer->v8, referrer->object, at),
+			heap_sink_label(referrer->sink, LABEL_ATTRIBUTE, "<weak map value>"));
+	return error;
+}
+
+/* Texts and numbers hold nothing. */
+static bool is_data(const struct v8 *v8, const struct v8_map *map)
+{
+	enum v8_kind kind = v8_kind_of(v8, map);
+
+	return kind == V8_BYTES || kind == V8_DOUBLES || kind == V8_FREE ||
+	       (map->type < v8_place(v8, V8_FIRST_NONSTRING) &&
+		!(map->type & v8_place(v8, V8_REPRESENTATION_MASK)));
+}
+
+static int refer_other(const struct referrer *referrer)
+{
+	const struct v8 *v8 = referrer->v8;
+	uint64_t end = referrer->size;
+
+	if (is_data(v8, &referrer->map))
+		return 0;
+	if (v8_kind_of(v8, &referrer->map) == V8_BYTECODE)
+		end = MIN(end, v8_place(v8, V8_BYTECODE_DATA) & ~7ull);
+	if (v8->ephemerons && referrer->map.type == v8->ephemerons)
+		return refer_ephemerons(referrer);
+	/* finalization registry, target, and the token that unregisters it */
+	if (v8_is_type(v8, &referrer->map, V8_TYPE_WEAK_CELL))
+		return refer_words(referrer, referrer->object, 32, end, false);
+	return refer_words(referrer, referrer->object, 8, end, false);
+}
+
+int v8_refer(void *state, struct heap_sink *sink, uint32_t node)
+{
+	struct v8 *v8 = state;
+	struct referrer referrer = {.v8 = v8,
+				    .sink = sink,
+				    .node = node,
+				    .object = sink->starts[node] | V8_TAG,
+				    .size = sink->sizes[node]};
+	const struct v8_map *map = v8_map_of(v8, referrer.object);
+	size_t place;
+	int error;
+
+	if (!map)
+		return 0;
+	place = (size_t)(map - v8->maps.items);
+	error = v8_describe(v8, sink, place);
+	if (error)
+		return error;
+	/* The list may move while others are looked up. */
+	referrer.map = v8->maps.items[place];
+	if (referrer.map.is_receiver)
+		return refer_receiver(&referrer);
+	return v8_is_context(v8, &referrer.map) ? refer_context(&referrer) : refer_other(&referrer);
+}
