@@ -101,14 +101,37 @@ static bool fits(const struct walk *walk, uint64_t address, uint64_t size)
 static uint64_t words_bytes(const struct walk *walk, const struct v8_map *map, uint64_t address,
 			    uint64_t length)
 {
-	uint64_t size = v8_place(walk->v8, V8_ARRAY_DATA) + length * 8;
+	uint64_t size = v8_place(walk->v8, V8_ARRAY_DATA) + v8_number(length) * 8;
 	bool is_context = v8_is_context(walk->v8, map);
+
+	/* No Smi. */
+	if ((uint32_t)length)
+		return next_boundary(walk, address + 16) - address;
 
 	if (fits(walk, address, size))
 		return size;
 	if (is_context && fits(walk, address, size + 8))
 		return size + 8;
 	return next_boundary(walk, address + 16) - address;
+}
+
+/* Words of which some are maps, behind a header of which the size depends on the version: the one
+ * by which alone an object follows the first that is found. */
+static uint64_t feedback_bytes(const struct walk *walk, uint64_t address, uint32_t length)
+{
+	static const uint16_t headers[] = {40, 48, 56};
+	struct v8 *v8 = walk->v8;
+	uint16_t fitting = 0;
+
+	for (size_t i = 0; !v8->feedback_header && i < ARRAY_SIZE(headers); i++) {
+		if (!fits(walk, address, headers[i] + length * 8ull))
+			continue;
+		if (fitting)
+			return next_boundary(walk, address + 16) - address;
+		fitting = headers[i];
+	}
+	v8->feedback_header = v8->feedback_header ? v8->feedback_header : fitting;
+	return v8->feedback_header + length * 8ull;
 }
 
 /* Code has maps among its constants: up to the next code, or memory that is free. */
@@ -124,7 +147,7 @@ static uint64_t code_bytes(const struct walk *walk, uint16_t type, uint64_t addr
 		if (next >= walk->chunk->limit || skip_areas(v8, next) != next)
 			break;
 		map = v8_map_at(v8, target_word(v8->memory, next));
-		if (map && (map->type == type || v8_kind_of(v8, map) == V8_FREE))
+		if (map && (map->type == type || v8_is_free(v8_kind_of(v8, map))))
 			break;
 	}
 	return next - address;
@@ -145,6 +168,8 @@ static uint64_t varying_bytes(const struct walk *walk, const struct v8_map *map,
 		return align_up(v8_place(v8, V8_BYTECODE_DATA) + length, 8);
 	case V8_FREE:
 		return length;
+	case V8_FREE_WORDS:
+		return length * 8;
 	case V8_DOUBLES:
 		return data + length * 8;
 	case V8_PROPERTIES:
@@ -154,10 +179,12 @@ static uint64_t varying_bytes(const struct walk *walk, const struct v8_map *map,
 		       (word & 0xffff) * 8 * v8_place(v8, V8_DESCRIPTOR_WORDS);
 	case V8_LIST:
 		return data + 8 + length * 8;
+	case V8_FEEDBACK:
+		return feedback_bytes(walk, address, (uint32_t)word);
 	case V8_CODE:
 		return code_bytes(walk, map->type, address);
 	default:
-		return words_bytes(walk, map, address, length);
+		return words_bytes(walk, map, address, word);
 	}
 }
 
@@ -190,7 +217,7 @@ static int add_object(struct walk *walk, struct v8_map *map, uint64_t address, u
 	uint32_t number = map->number;
 	int error = 0;
 
-	if (v8_kind_of(walk->v8, map) == V8_FREE) {
+	if (v8_is_free(v8_kind_of(walk->v8, map))) {
 		walk->report->free_bytes += size;
 		return 0;
 	}
@@ -249,23 +276,32 @@ static int walk_chunks(struct v8 *v8, struct heap_sink *sink, struct walk_report
 	return error;
 }
 
-/* What fills gaps of one word is of a type that nothing else has 8 bytes of. */
+static void note_filler(struct v8 *v8, uint16_t type)
+{
+	struct v8_type *behind = &v8->types[type + 1];
+
+	v8->filler = type;
+	/* From 13 on free memory has its size in words, and its type no name. */
+	if (!behind->name && !v8->has_free)
+		*behind = (struct v8_type){.kind = V8_FREE_WORDS, .known = true};
+}
+
+/* What fills gaps of one word is of a type that nothing else has 8 bytes of. The next one is that
+ * of larger gaps, in the order of the alphabet. */
 static void find_filler(struct v8 *v8)
 {
 	for (size_t i = 0; i < v8->chunks.count && !v8->filler; i++) {
 		const struct v8_chunk *chunk = &v8->chunks.items[i];
-		uint64_t meta = chunk->start | V8_TAG;
 
-		if (chunk->owner)
-			continue;
-		for (uint64_t at = chunk->start; at + 8 <= chunk->end && !v8->filler; at += 8) {
+		for (uint64_t at = chunk->start; chunk->meta && at + 8 <= chunk->end && !v8->filler;
+		     at += 8) {
 			const struct v8_map *map;
 
-			if (target_word(v8->memory, at) != meta)
+			if (target_word(v8->memory, at) != chunk->meta)
 				continue;
 			map = v8_map_at(v8, at | V8_TAG);
-			if (map && map->size == 8)
-				v8->filler = map->type;
+			if (map && map->size == 8 && map->type < V8_TYPES - 1)
+				note_filler(v8, map->type);
 		}
 	}
 }
@@ -323,8 +359,8 @@ static const struct heap_walker walker = {
 const struct runtime runtime_v8 = {
 	.key = V8_KEY,
 	.name = "JavaScript engine (V8)",
-	.tool = "`leakmon retain --census -p %d` counts its objects by class, if it is Node 20; "
-		"else `node --heapsnapshot-signal=SIGUSR2`",
+	.tool = "a heap snapshot shows its objects: `node --heapsnapshot-signal=SIGUSR2`, "
+		"v8.writeHeapSnapshot(), or Chrome's DevTools",
 	.detect = detect,
 	.detect_module = v8_is_module,
 	.owns = owns,

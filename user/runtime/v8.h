@@ -102,9 +102,11 @@ enum v8_kind {
 	V8_WORDS,	/* as a FixedArray; if it is none, up to the next object */
 	V8_BYTES,	/* an array of bytes */
 	V8_DOUBLES,	/* numbers, in the size of a FixedArray */
+	V8_FEEDBACK,	/* words behind a longer header */
 	V8_CODE,	/* instructions */
 	V8_BYTECODE,	/* bytes after a header of words */
-	V8_FREE,	/* no object */
+	V8_FREE,	/* no object; a length in bytes */
+	V8_FREE_WORDS,	/* likewise in words */
 	V8_PROPERTIES,	/* a length of 10 bits, beside a hash */
 	V8_DESCRIPTORS, /* triples after a header */
 	V8_LIST,	/* words after a count and a capacity */
@@ -141,7 +143,9 @@ struct v8_chunk {
 	uint64_t base, start, end; /* objects lie in [start, end) */
 	uint64_t limit;		   /* from here on is none */
 	uint64_t size;
+	uint64_t header;
 	uint64_t heap, owner; /* 0: read-only */
+	uint64_t meta;	      /* of a read-only one: the map of maps, tagged */
 	uint64_t flags;
 };
 
@@ -157,7 +161,9 @@ struct v8 {
 	const struct data_module *module;
 	int32_t places[V8_PLACE_MAX_];
 	struct v8_type types[V8_TYPES];
+	bool has_free;		     /* free memory's type has a name */
 	uint16_t first_receiver;     /* type */
+	uint16_t feedback_header;    /* bytes; 0: not known */
 	uint16_t filler, ephemerons; /* types; 0: not known */
 	const struct v8_chunk_layout *layout;
 	size_t report;		     /* place in sink->reports */
@@ -184,6 +190,11 @@ static inline bool v8_is_context(const struct v8 *v8, const struct v8_map *map)
 {
 	return map->type >= v8_place(v8, V8_FIRST_CONTEXT) &&
 	       map->type <= v8_place(v8, V8_LAST_CONTEXT);
+}
+
+static inline bool v8_is_free(enum v8_kind kind)
+{
+	return kind == V8_FREE || kind == V8_FREE_WORDS;
 }
 
 static inline bool v8_take(uint32_t *left)

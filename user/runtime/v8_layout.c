@@ -30,22 +30,31 @@
 #define SPACE_NEIGHBOUR 1024
 /* The areas are in IsolateData, some way before the heap in the isolate. */
 #define ISOLATE_BEFORE (128ull << 10)
+#define HEAP_BYTES 8192 /* of the heap itself, with its allocators */
 #define AREA_WORDS 3
 
 struct v8_chunk_layout {
 	const char *versions;
-	uint16_t size, flags, heap, start, end, owner, region, next;
-	uint64_t from, to; /* flags of the halves of the young generation */
+	bool apart; /* the header is elsewhere: behind the flags stands where */
+	uint16_t self, size, flags, heap, start, end, owner;
 };
 
+/* src/heap/basic-memory-chunk.h, memory-chunk-layout.h; from 13 on, memory-chunk-metadata.h */
 static const struct v8_chunk_layout layouts[] = {
-	{"10.2 to 11.3", 0, 8, 16, 24, 32, 64, 80, 264, 1u << 3, 1u << 4},
+	{"10.2 to 11.3", false, 80, 0, 8, 16, 24, 32, 64},
+	{"12.4", false, 8, 16, 0, 24, 32, 40, 72},
+	{"13.6", true, 8, 16, 0, 64, 72, 56, 80},
 };
+
+/* Flags of the halves of the young generation. */
+#define FLAG_FROM (1u << 3)
+#define FLAG_TO (1u << 4)
 
 #define HEADER_BYTES 128
+#define LINKS_END 512
 
 static const struct {
-	const char *name; /* after the prefix */
+	const char *name; /* after the prefix; of a member, with a type behind it */
 	bool required;
 	int32_t otherwise;
 } places[] = {
@@ -71,31 +80,31 @@ static const struct {
 	[V8_REPRESENTATION_EXTERNAL] = {"ExternalStringTag", true},
 	[V8_REPRESENTATION_SLICED] = {"SlicedStringTag", true},
 	[V8_REPRESENTATION_THIN] = {"ThinStringTag", true},
-	[V8_MAP_SIZE] = {"class_Map__instance_size_in_words__char", true},
-	[V8_MAP_INOBJECT] =
-		{"class_Map__inobject_properties_start_or_constructor_function_index__char", true},
-	[V8_MAP_TYPE] = {"class_Map__instance_type__uint16_t", true},
-	[V8_MAP_BITS2] = {"class_Map__bit_field2__char", true},
-	[V8_MAP_BITS3] = {"class_Map__bit_field3__int", true},
-	[V8_MAP_PROTOTYPE] = {"class_Map__prototype__HeapObject", false, 24},
-	[V8_MAP_CONSTRUCTOR] = {"class_Map__constructor_or_back_pointer__Object", true},
-	[V8_MAP_DESCRIPTORS] = {"class_Map__instance_descriptors__DescriptorArray", true},
+	[V8_MAP_SIZE] = {"class_Map__instance_size_in_words__", true},
+	[V8_MAP_INOBJECT] = {"class_Map__inobject_properties_start_or_constructor_function_index__",
+			     true},
+	[V8_MAP_TYPE] = {"class_Map__instance_type__", true},
+	[V8_MAP_BITS2] = {"class_Map__bit_field2__", true},
+	[V8_MAP_BITS3] = {"class_Map__bit_field3__", true},
+	[V8_MAP_PROTOTYPE] = {"class_Map__prototype__", false, 24},
+	[V8_MAP_CONSTRUCTOR] = {"class_Map__constructor_or_back_pointer__", true},
+	[V8_MAP_DESCRIPTORS] = {"class_Map__instance_descriptors__", true},
 	[V8_DICTIONARY_SHIFT] = {"bit_field3_is_dictionary_map_shift", true},
 	[V8_DESCRIPTORS_SHIFT] = {"bit_field3_number_of_own_descriptors_shift", true},
 	[V8_DESCRIPTORS_MASK] = {"bit_field3_number_of_own_descriptors_mask", true},
-	[V8_STRING_LENGTH] = {"class_String__length__int32_t", true},
-	[V8_STRING_CHARACTERS] = {"class_SeqOneByteString__chars__char", true},
-	[V8_CONS_FIRST] = {"class_ConsString__first__String", true},
-	[V8_CONS_SECOND] = {"class_ConsString__second__String", true},
-	[V8_THIN_ACTUAL] = {"class_ThinString__actual__String", true},
-	[V8_ARRAY_LENGTH] = {"class_FixedArrayBase__length__SMI", true},
-	[V8_ARRAY_DATA] = {"class_FixedArray__data__uintptr_t", true},
-	[V8_BYTECODE_DATA] = {"class_BytecodeArray__data__uintptr_t", true},
-	[V8_DESCRIPTORS_HEADER] = {"class_DescriptorArray__header_size__uintptr_t", true},
-	[V8_OBJECT_PROPERTIES] = {"class_JSReceiver__raw_properties_or_hash__Object", true},
-	[V8_OBJECT_ELEMENTS] = {"class_JSObject__elements__Object", true},
-	[V8_FUNCTION_SHARED] = {"class_JSFunction__shared__SharedFunctionInfo", true},
-	[V8_SHARED_NAME] = {"class_SharedFunctionInfo__name_or_scope_info__Object", true},
+	[V8_STRING_LENGTH] = {"class_String__length__", true},
+	[V8_STRING_CHARACTERS] = {"class_SeqOneByteString__chars__", true},
+	[V8_CONS_FIRST] = {"class_ConsString__first__", true},
+	[V8_CONS_SECOND] = {"class_ConsString__second__", true},
+	[V8_THIN_ACTUAL] = {"class_ThinString__actual__", true},
+	[V8_ARRAY_LENGTH] = {"class_FixedArrayBase__length__", true},
+	[V8_ARRAY_DATA] = {"class_FixedArray__data__", true},
+	[V8_BYTECODE_DATA] = {"class_BytecodeArray__data__", true},
+	[V8_DESCRIPTORS_HEADER] = {"class_DescriptorArray__header_size__", true},
+	[V8_OBJECT_PROPERTIES] = {"class_JSReceiver__raw_properties_or_hash__", true},
+	[V8_OBJECT_ELEMENTS] = {"class_JSObject__elements__", true},
+	[V8_FUNCTION_SHARED] = {"class_JSFunction__shared__", true},
+	[V8_SHARED_NAME] = {"class_SharedFunctionInfo__name_or_scope_info__", true},
 	[V8_SCOPE_FIRST] = {"scopeinfo_idx_first_vars", true},
 	[V8_SCOPE_LOCALS] = {"scopeinfo_idx_ncontextlocals", true},
 	[V8_CONTEXT_SCOPE] = {"context_idx_scope_info", false, 0},
@@ -128,6 +137,7 @@ static enum v8_kind kind_named(const char *name, size_t length, bool *known)
 		{"FixedDoubleArray", V8_DOUBLES},
 		{"InstructionStream", V8_CODE},
 		{"Code", V8_CODE},
+		{"FeedbackVector", V8_FEEDBACK},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -153,14 +163,23 @@ static void note_type(struct v8 *v8, const char *name, int32_t number)
 	type = &v8->types[number];
 	type->name = name;
 	type->kind = kind_named(name, (size_t)(end - name), &type->known);
+	v8->has_free |= type->known && type->kind == V8_FREE;
 	if (is_receiver_name(name) && number < v8->first_receiver)
 		v8->first_receiver = (uint16_t)number;
+}
+
+/* How the types of members are written depends on the version. */
+static bool is_name(const char *name, const char *wanted)
+{
+	size_t length = strlen(wanted);
+
+	return wanted[length - 1] == '_' ? !strncmp(name, wanted, length) : !strcmp(name, wanted);
 }
 
 static void note_place(struct v8 *v8, const char *name, int32_t number, bool *found)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		if (strcmp(name, places[i].name) != 0)
+		if (!is_name(name, places[i].name))
 			continue;
 		v8->places[i] = number;
 		found[i] = true;
@@ -278,23 +297,43 @@ static bool is_owned(struct v8 *v8, const struct v8_chunk_layout *layout,
 		     const struct v8_chunk *chunk, const struct header *header)
 {
 	return chunk->heap && !(chunk->heap & 7) && chunk->owner && !(chunk->owner & 7) &&
-	       header_word(header, layout->region) == chunk->base &&
+	       header_word(header, layout->self) == chunk->base &&
 	       target_word(v8->memory, chunk->owner + SPACE_HEAP) == chunk->heap;
 }
 
-/* Read-only: nothing owns it, and its first object is the map of maps. */
-static bool is_read_only(struct v8 *v8, const struct v8_chunk *chunk)
+/* The tagged word at an address in a chunk that leads to another one in it; 0: none. */
+static uint64_t inner_word(struct v8 *v8, const struct v8_chunk *chunk, uint64_t address)
 {
-	return !chunk->heap && !chunk->owner &&
-	       target_word(v8->memory, chunk->start) == (chunk->start | V8_TAG);
+	uint64_t word = target_word(v8->memory, address);
+
+	return v8_is_object(word) && word - V8_TAG >= chunk->start && word - V8_TAG < chunk->end
+		       ? word
+		       : 0;
+}
+
+/* Read-only: nothing owns it. The map of its first object's map is the map of maps, its own. */
+static bool is_read_only(struct v8 *v8, struct v8_chunk *chunk)
+{
+	uint64_t map, meta;
+
+	if (chunk->heap || chunk->owner)
+		return false;
+	map = inner_word(v8, chunk, chunk->start);
+	meta = map ? inner_word(v8, chunk, map - V8_TAG) : 0;
+	chunk->meta = meta && inner_word(v8, chunk, meta - V8_TAG) == meta ? meta : 0;
+	return chunk->meta != 0;
 }
 
 static bool read_chunk(struct v8 *v8, const struct v8_chunk_layout *layout, uint64_t base,
 		       struct v8_chunk *chunk)
 {
+	uint64_t words[2], at = base;
 	struct header header;
 
-	if (target_read(v8->memory, base, &header, sizeof(header)))
+	if (target_read(v8->memory, base, words, sizeof(words)))
+		return false;
+	at = layout->apart ? words[1] : base;
+	if (at & 7 || target_read(v8->memory, at, &header, sizeof(header)))
 		return false;
 	*chunk = (struct v8_chunk){.base = base,
 				   .start = header_word(&header, layout->start),
@@ -302,8 +341,13 @@ static bool read_chunk(struct v8 *v8, const struct v8_chunk_layout *layout, uint
 				   .size = header_word(&header, layout->size),
 				   .heap = header_word(&header, layout->heap),
 				   .owner = header_word(&header, layout->owner),
-				   .flags = header_word(&header, layout->flags)};
+				   .header = at,
+				   .flags = layout->apart ? words[0]
+							  : header_word(&header, layout->flags)};
 	chunk->limit = chunk->end;
+	/* A read-only one does not always have it. */
+	if (!chunk->size && chunk->end > base)
+		chunk->size = chunk->end - base;
 	return is_chunk(chunk) && (is_owned(v8, layout, chunk, &header) || is_read_only(v8, chunk));
 }
 
@@ -448,7 +492,7 @@ static int find_areas(struct v8 *v8)
 			return -ENOMEM;
 		if (fresh_heap)
 			error = scan_areas(v8, chunk->heap - MIN(chunk->heap, ISOLATE_BEFORE),
-					   chunk->heap);
+					   chunk->heap + HEAP_BYTES);
 		if (!error && fresh_owner)
 			error = scan_areas(v8, chunk->owner, chunk->owner + SPACE_BYTES);
 	}
@@ -465,34 +509,43 @@ static void close_chunk(struct v8 *v8, const struct v8_chunk *chunk)
 	v8->chunks.items[chunk - v8->chunks.items].limit = chunk->start;
 }
 
-/* The pages behind the one that holds an area. */
+/* The chunk behind one in the list of its space, by two words that lead to each other
+ * (heap/list.h); where they are depends on the version. */
+static const struct v8_chunk *behind(struct v8 *v8, const struct v8_chunk *chunk)
+{
+	for (uint64_t at = HEADER_BYTES; at < LINKS_END; at += 8) {
+		uint64_t next = target_word(v8->memory, chunk->header + at);
+		uint64_t base =
+			next && !(next & 7) ? target_word(v8->memory, next + v8->layout->self) : 0;
+		const struct v8_chunk *found = base ? v8_chunk_at(v8, base) : NULL;
+
+		if (found && found != chunk && found->header == next &&
+		    found->owner == chunk->owner &&
+		    target_word(v8->memory, next + at + 8) == chunk->header)
+			return found;
+	}
+	return NULL;
+}
+
 static void close_behind(struct v8 *v8, const struct v8_chunk *chunk)
 {
-	uint64_t owner = chunk->owner;
-
-	for (size_t i = 0; i < v8->chunks.count; i++) {
-		uint64_t next = target_word(v8->memory, chunk->base + v8->layout->next);
-		const struct v8_chunk *behind = next ? v8_chunk_at(v8, next) : NULL;
-
-		if (!behind || behind->base != next || behind->owner != owner)
-			return;
-		close_chunk(v8, behind);
-		chunk = behind;
+	for (size_t i = 0; chunk && i < v8->chunks.count; i++) {
+		chunk = behind(v8, chunk);
+		if (chunk)
+			close_chunk(v8, chunk);
 	}
 }
 
 static void close_unused(struct v8 *v8)
 {
-	const struct v8_chunk_layout *layout = v8->layout;
-
 	for (size_t i = 0; i < v8->chunks.count; i++) {
-		if (v8->chunks.items[i].flags & layout->from)
+		if (v8->chunks.items[i].flags & FLAG_FROM)
 			close_chunk(v8, &v8->chunks.items[i]);
 	}
 	for (size_t i = 0; i < v8->areas.count; i++) {
 		const struct v8_chunk *chunk = v8_chunk_at(v8, v8->areas.items[i].top);
 
-		if (chunk && chunk->flags & layout->to)
+		if (chunk && chunk->flags & FLAG_TO)
 			close_behind(v8, chunk);
 	}
 }

@@ -318,7 +318,7 @@ static bool is_data(const struct v8 *v8, const struct v8_map *map)
 {
 	enum v8_kind kind = v8_kind_of(v8, map);
 
-	return kind == V8_BYTES || kind == V8_DOUBLES || kind == V8_FREE ||
+	return kind == V8_BYTES || kind == V8_DOUBLES || v8_is_free(kind) ||
 	       (map->type < v8_place(v8, V8_FIRST_NONSTRING) &&
 		!(map->type & v8_place(v8, V8_REPRESENTATION_MASK)));
 }
