@@ -48,7 +48,7 @@ static const struct growth_case {
 	 "outside every heap"},
 	{MEMORY_ANONYMOUS, NONE, 4 * MIB, 0, 0, 2 * MIB, MEMORY_HUGE_PAGES, "MADV_NOHUGEPAGE"},
 	{MEMORY_MANAGED, MEMORY_LIVE, 3 * MIB, MIB, 0, 0, MEMORY_MANAGED_GROWS,
-	 "of the JVM, of which malloc knows nothing: `jcmd 7 GC.class_histogram`"},
+	 "of the JVM, of which malloc knows nothing: `leakmon retain --census -p 7`"},
 	{MEMORY_MANAGED, MEMORY_LIVE, 3 * MIB, MIB, 0, 0, MEMORY_MANAGED_GROWS,
 	 "All else changed by +1.00 MiB; besides, live blocks grew by 1.00 MiB"},
 	{MEMORY_LIVE, MEMORY_SHARED, 3 * MIB, 3 * MIB + 2, 0, 0, MEMORY_SHARED_GROWS, "besides"},

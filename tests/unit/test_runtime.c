@@ -145,7 +145,7 @@ static void every_runtime_has_a_tool(void **state)
 		assert_null(strchr(tool, '%'));
 	}
 	assert_non_null(
-		strstr(runtime_tool("hotspot", 4242, tool), "jcmd 4242 GC.class_histogram"));
+		strstr(runtime_tool("hotspot", 4242, tool), "leakmon retain --census -p 4242"));
 }
 
 /* A recording may have been made by a newer leakmon. */

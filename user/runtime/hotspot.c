@@ -578,8 +578,8 @@ static const struct heap_walker walker = {.moves = moves,
 const struct runtime runtime_hotspot = {
 	.key = "hotspot",
 	.name = "JVM",
-	.tool = "`jcmd %d GC.class_histogram` counts its objects by class, `jcmd %d GC.heap_dump "
-		"FILE` (jmap) keeps them",
+	.tool = "`leakmon retain --census -p %d` counts its objects by class, `jcmd %d "
+		"GC.heap_dump FILE` keeps them",
 	.detect = detect,
 	.survey = survey_add,
 	.state_size = sizeof(struct survey),
