@@ -320,6 +320,24 @@ static void end(void *state)
 	free(v8);
 }
 
+/* Nothing is believed of what a collection has begun to change. */
+static bool moves(struct target_memory *memory)
+{
+	const struct data_modules *modules = memory->modules;
+	struct v8 *v8 = calloc(1, sizeof(*v8));
+	bool collecting = false;
+
+	if (!v8)
+		return false;
+	v8->memory = memory;
+	for (size_t i = 0; i < modules->list.count && !collecting; i++) {
+		if (v8_is_module(&modules->list.items[i]))
+			collecting = v8_is_collecting(v8, &modules->list.items[i]);
+	}
+	end(v8);
+	return collecting;
+}
+
 static int walk_found(struct v8 *v8, struct heap_sink *sink, struct walk_report *report)
 {
 	int error = v8_find(v8, report->version, &report->why);
@@ -330,7 +348,14 @@ static int walk_found(struct v8 *v8, struct heap_sink *sink, struct walk_report 
 		return error;
 	report->why = NULL;
 	find_filler(v8);
-	return walk_chunks(v8, sink, report);
+	error = v8_is_collecting(v8, v8->module) ? -EAGAIN : walk_chunks(v8, sink, report);
+	if (!error && v8_is_collecting(v8, v8->module))
+		error = -EAGAIN;
+	if (error == -EAGAIN) {
+		report->objects = 0;
+		report->why = "it collects too often to be read: look again";
+	}
+	return error;
 }
 
 static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
@@ -354,7 +379,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 }
 
 static const struct heap_walker walker = {
-	.walk = walk_heap, .refer = v8_refer, .roots = v8_roots, .end = end};
+	.moves = moves, .walk = walk_heap, .refer = v8_refer, .roots = v8_roots, .end = end};
 
 const struct runtime runtime_v8 = {
 	.key = V8_KEY,
