@@ -249,8 +249,9 @@ static void cost_write(FILE *out, const struct text_style *style, const struct d
 {
 	label_write(out, style, "cost");
 	if (diagnosis->profile)
-		fprintf(out, "%.2f%% of a core in %zu windows; ", 100 * diagnosis->spent_core,
-			diagnosis->profile->judgement.windows);
+		fprintf(out, "%.2f%% of a core in %zu window%s; ", 100 * diagnosis->spent_core,
+			diagnosis->profile->judgement.windows,
+			diagnosis->profile->judgement.windows == 1 ? "" : "s");
 	fprintf(out, "%u heap scan%s, the longest stop %.0f ms\n", diagnosis->scans,
 		diagnosis->scans == 1 ? "" : "s", (double)diagnosis->longest_stop_ns / 1e6);
 }
