@@ -171,49 +171,6 @@ static void a_handler_below_an_interrupted_call_is_no_inner_call(void **state)
 	jumper_is_exact(state, "nested_low");
 }
 
-/* The process lives and both blocks are confessed; false: it was killed. */
-static bool handler_above_survives(struct harness *harness)
-{
-	struct child *workload = WORKLOAD(harness, "jumper");
-	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
-						 "--format", "json", "3600");
-	json_t *report;
-
-	if (!strstr(monitor->err.text, "(session)")) {
-		fprintf(stderr, "SKIP: this kernel has no session probes (6.13)\n");
-		skip();
-	}
-	workload_send(workload, "nested_high");
-	workload_send(workload, "quit");
-	if (child_end(harness, workload) != 0)
-		return false;
-	report = monitor_report(harness, monitor);
-	expect_balance(report);
-	assert_int_equal(
-		number_at(json_object_get(json_object_get(report, "ledger"), "dropped"), "handler"),
-		2);
-	return true;
-}
-
-/*
- * Above the interrupted call a second return probe would kill the process. A session probe omits
- * it, unless another monitor probes the same file, even for another process: the kernel then makes
- * the return probe for that one. A monitor that was just killed is still being detached:
- * hence more than one try.
- */
-static void a_handler_above_an_interrupted_call_survives_a_session(void **state)
-{
-	struct harness *harness = harness_bpf(state);
-	const struct timespec pause = {.tv_nsec = 500000000};
-	bool survived = handler_above_survives(harness);
-
-	for (int tries = 1; !survived && tries < 5; tries++) {
-		nanosleep(&pause, NULL);
-		survived = handler_above_survives(harness);
-	}
-	assert_true(survived);
-}
-
 static void a_call_left_by_longjmp_is_abandoned(void **state)
 {
 	jumper_is_exact(state, "longjmp");
@@ -396,7 +353,6 @@ int main(void)
 		e2e_test(a_full_block_table_makes_room_when_blocks_are_freed),
 		e2e_test(blocks_without_a_site_are_kept_under_lost),
 		e2e_test(a_handler_on_an_alternate_stack_is_counted),
-		e2e_test(a_handler_above_an_interrupted_call_survives_a_session),
 		e2e_test(a_handler_below_an_interrupted_call_is_no_inner_call),
 		e2e_test(a_call_left_by_longjmp_is_abandoned),
 		e2e_test(two_monitors_on_one_process_both_count_exactly),

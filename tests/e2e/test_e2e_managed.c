@@ -115,7 +115,7 @@ static void the_heap_of_a_jvm_is_what_it_says_to_the_byte(void **state)
 {
 	static const struct managed_case jvm = {
 		"hotspot",
-		"GC.class_histogram",
+		"leakmon retain --census",
 		"/usr/bin/java",
 		{"java", "-Xshare:off", "-XX:+UseG1GC", "-Xms64m", "-Xmx1g", SOURCES "Grow.java"}};
 	struct harness *harness = harness_any(state);
@@ -131,7 +131,7 @@ static void the_heap_of_a_jvm_is_what_it_says_to_the_byte(void **state)
 static void without_compressed_pointers_it_is_found_as_well(void **state)
 {
 	static const struct managed_case jvm = {"hotspot",
-						"GC.class_histogram",
+						"leakmon retain --census",
 						"/usr/bin/java",
 						{"java", "-Xshare:off", "-XX:+UseG1GC",
 						 "-XX:-UseCompressedOops", "-Xms64m", "-Xmx1g",
@@ -151,8 +151,10 @@ static void a_block_beside_the_heap_leaves_the_rest_to_it(void **state)
 {
 	struct harness *harness = harness_any(state);
 	char library[96];
-	struct managed_case joined = {
-		"hotspot", "GC.class_histogram", "build/workloads/joined", {"joined", library}};
+	struct managed_case joined = {"hotspot",
+				      "leakmon retain --census",
+				      "build/workloads/joined",
+				      {"joined", library}};
 	struct child *target;
 	json_t *process, *truth;
 
@@ -235,7 +237,7 @@ static void growth_is_said_to_be_the_collectors(void **state)
 {
 	static const struct managed_case jvm = {
 		"hotspot",
-		"GC.class_histogram",
+		"leakmon retain --census",
 		"/usr/bin/java",
 		{"java", "-XX:+UseG1GC", "-Xms256m", "-Xmx1g", SOURCES "Grow.java"}};
 	struct harness *harness = harness_any(state);
@@ -255,7 +257,7 @@ static void growth_is_said_to_be_the_collectors(void **state)
 	} while (number_at(json_object_get(conclusion, "growth"), "managed") < GROWN);
 	assert_string_equal(text_at(conclusion, "verdict"), "managed");
 	assert_non_null(strstr(text_at(conclusion, "text"), "garbage-collected heap of the JVM"));
-	assert_non_null(strstr(text_at(conclusion, "text"), "GC.class_histogram"));
+	assert_non_null(strstr(text_at(conclusion, "text"), "leakmon retain --census"));
 	child_signal(monitor, SIGINT);
 	child_end(harness, monitor);
 }

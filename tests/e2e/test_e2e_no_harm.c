@@ -222,6 +222,49 @@ static void a_process_that_dispatches_is_left_alone(void **state)
 	}
 }
 
+/* The process lives and both blocks are confessed; false: it was killed. */
+static bool handler_above_survives(struct harness *harness)
+{
+	struct child *workload = WORKLOAD(harness, "jumper");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
+						 "--format", "json", "3600");
+	json_t *report;
+
+	if (!strstr(monitor->err.text, "(session)")) {
+		fprintf(stderr, "SKIP: this kernel has no session probes (6.13)\n");
+		skip();
+	}
+	workload_send(workload, "nested_high");
+	workload_send(workload, "quit");
+	if (child_end(harness, workload) != 0)
+		return false;
+	report = monitor_report(harness, monitor);
+	expect_balance(report);
+	assert_int_equal(
+		number_at(json_object_get(json_object_get(report, "ledger"), "dropped"), "handler"),
+		2);
+	return true;
+}
+
+/*
+ * Above the interrupted call a second return probe would kill the process. A session probe omits
+ * it, unless another monitor probes the same file, even for another process: the kernel then makes
+ * the return probe for that one. A monitor that was just killed is still being detached:
+ * hence more than one try.
+ */
+static void a_handler_above_an_interrupted_call_survives_a_session(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct timespec pause = {.tv_nsec = 500000000};
+	bool survived = handler_above_survives(harness);
+
+	for (int tries = 1; !survived && tries < 5; tries++) {
+		nanosleep(&pause, NULL);
+		survived = handler_above_survives(harness);
+	}
+	assert_true(survived);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +277,7 @@ int main(void)
 		e2e_test(a_process_that_dispatches_later_survives_a_session),
 		e2e_test(a_process_that_dispatches_later_survives_plain_thread_probes),
 		e2e_test(a_process_that_dispatches_is_left_alone),
+		e2e_test(a_handler_above_an_interrupted_call_survives_a_session),
 	};
 
 	return cmocka_run_group_tests_name("e2e_no_harm", tests, NULL, NULL);

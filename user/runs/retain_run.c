@@ -317,6 +317,15 @@ static int find_heap_profile(const struct maps *maps, struct earlier_run *earlie
 	return error;
 }
 
+/* A heap that no walker reads: else the result would seem to be of all memory. */
+static void find_managed(pid_t pid, struct retain_result *result)
+{
+	const struct runtime *runtime = runtime_of_process(pid);
+
+	if (runtime && !runtime->walker)
+		managed_share_read(pid, &result->managed);
+}
+
 static void read_comm(struct retain_result *result)
 {
 	char path[64];
@@ -348,16 +357,8 @@ static int report_heap_profile(struct retain_run *run, pid_t pid, const struct m
 		log_warning("PID %d: the heap profile of a Go program is not recorded", pid);
 	clock_gettime(CLOCK_REALTIME, &result.time);
 	read_comm(&result);
+	find_managed(pid, &result);
 	return write_report(run, &result, NULL);
-}
-
-/* A heap that no walker reads: else the result would seem to be of all memory. */
-static void find_managed(pid_t pid, struct retain_result *result)
-{
-	const struct runtime *runtime = runtime_of_process(pid);
-
-	if (runtime && !runtime->walker)
-		managed_share_read(pid, &result->managed);
 }
 
 /* What the graph says. 0 or -ENOMEM; *result is to be freed in any case. */

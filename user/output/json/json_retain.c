@@ -339,23 +339,29 @@ static void referrers_write(struct json_writer *json, const struct retain_result
 	json_close(json, '}');
 }
 
-static void path_write(struct json_writer *json, const struct retain_result *result,
+/* Referrers are not recorded: where nobody asked, a run is as its recording shows it. */
+static void path_write(struct json_writer *json, const struct retain_report *report,
 		       const struct retained_path *path)
 {
+	const struct retain_result *result = report->result;
+
 	json_open(json, NULL, '{');
 	class_write(json, result, path->class);
 	json_put_number(json, "sharing", path->sharing);
 	json_put_number(json, "sampled", path->sampled);
 	json_retain_way(json, result, path, path->steps.count);
-	referrers_write(json, result, &path->referrers);
+	if (report->referrers || json->embedded)
+		referrers_write(json, result, &path->referrers);
 	json_close(json, '}');
 }
 
-static void paths_write(struct json_writer *json, const struct retain_result *result)
+static void paths_write(struct json_writer *json, const struct retain_report *report)
 {
+	const struct retain_result *result = report->result;
+
 	json_open(json, "paths", '[');
 	for (size_t i = 0; i < result->paths.count; i++)
-		path_write(json, result, &result->paths.items[i]);
+		path_write(json, report, &result->paths.items[i]);
 	json_close(json, ']');
 }
 
@@ -436,7 +442,7 @@ void json_retain_object(struct json_writer *json, const struct retain_report *re
 	probable_write(json, report);
 	roots_write(json, report);
 	classes_write(json, report);
-	paths_write(json, result);
+	paths_write(json, report);
 	json_close(json, '}');
 }
 
