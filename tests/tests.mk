@@ -22,8 +22,8 @@ E2E_TESTS   := $(patsubst tests/e2e/%.c,$(B)/e2e/%,$(wildcard tests/e2e/test_*.c
 # Most tests wait most of the time: two for each CPU run side by side, long ones first. Alone: those
 # that fill the memory or the process table, measure what their targets lose, or must be the only
 # monitor of a file.
-E2E_LONG    := $(addprefix $(B)/e2e/test_e2e_,profile profile_targets profile_adversary triage ledger)
-E2E_ALONE   := $(addprefix $(B)/e2e/test_e2e_,hosts html many no_harm no_harm_runs oom profile_truth)
+E2E_LONG    := $(addprefix $(B)/e2e/test_e2e_,profile profile_targets profile_adversary ledger)
+E2E_ALONE   := $(addprefix $(B)/e2e/test_e2e_,hosts html many no_harm no_harm_runs oom profile_truth triage)
 # One program, built in several ways.
 PORTABLE    := $(addprefix $(B)/workloads/portable_,static static_pie stripped musl musl_static)
 OLDER       := $(addprefix $(B)/workloads/older_,static musl)
