@@ -19,11 +19,12 @@ SAN         := -O1 -Wno-maybe-uninitialized -Wno-format-truncation -fsanitize=ad
 SAN_OBJECTS := $(patsubst %.c,$(B)/asan/%.o,$(filter-out user/main.c,$(SOURCES)))
 UNIT_TESTS  := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 E2E_TESTS   := $(patsubst tests/e2e/%.c,$(B)/e2e/%,$(wildcard tests/e2e/test_*.c))
-# Most tests wait most of the time: two for each CPU run side by side, long ones first. Alone: those
-# that fill the memory or the process table, measure what their targets lose, or must be the only
-# monitor of a file.
-E2E_LONG    := $(addprefix $(B)/e2e/test_e2e_,profile profile_targets profile_adversary ledger)
-E2E_ALONE   := $(addprefix $(B)/e2e/test_e2e_,hosts html many no_harm no_harm_runs oom profile_truth triage)
+# Most tests wait most of the time: one for each CPU runs side by side, long ones first. Alone: those
+# that fill the memory or the process table, measure what their targets lose, must be the only
+# monitor of a file, choose programs by name, or count to the last thread.
+E2E_LONG    := $(addprefix $(B)/e2e/test_e2e_,profile profile_adversary ledger)
+E2E_ALONE   := $(addprefix $(B)/e2e/test_e2e_,hosts html many no_harm no_harm_runs oom \
+	profile_targets profile_truth threads_before triage)
 # One program, built in several ways.
 PORTABLE    := $(addprefix $(B)/workloads/portable_,static static_pie stripped musl musl_static)
 OLDER       := $(addprefix $(B)/workloads/older_,static musl)
@@ -53,7 +54,7 @@ e2e-programs: $(B)/has-test all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS
 
 e2e: $(B)/has-test
 	@$(PARALLEL) e2e-programs
-	@scripts/run_tests.sh -j $$(($$(nproc) * 2)) $(E2E_LONG) $(filter-out $(E2E_LONG) $(E2E_ALONE),$(E2E_TESTS)) -- $(E2E_ALONE)
+	@scripts/run_tests.sh $(E2E_LONG) $(filter-out $(E2E_LONG) $(E2E_ALONE),$(E2E_TESTS)) -- $(E2E_ALONE)
 
 # Other projects' suites, from their source trees:
 #   make corpora LSAN_TESTS=…/compiler-rt/test/lsan/TestCases MEMCHECK_TESTS=…/valgrind/memcheck/tests
