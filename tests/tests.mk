@@ -22,7 +22,7 @@ E2E_TESTS   := $(patsubst tests/e2e/%.c,$(B)/e2e/%,$(wildcard tests/e2e/test_*.c
 # Most tests wait most of the time: one for each CPU runs side by side, long ones first. Alone: those
 # that fill the memory or the process table, measure what their targets lose, must be the only
 # monitor of a file, choose programs by name, or count to the last thread.
-E2E_LONG    := $(addprefix $(B)/e2e/test_e2e_,profile profile_adversary ledger)
+E2E_LONG    := $(addprefix $(B)/e2e/test_e2e_,profile top profile_adversary ledger)
 E2E_ALONE   := $(addprefix $(B)/e2e/test_e2e_,hosts html many no_harm no_harm_runs oom \
 	profile_targets profile_truth threads_before triage)
 # One program, built in several ways.
