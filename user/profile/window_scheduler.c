@@ -27,6 +27,8 @@
 /* Setting probes costs leakmon time, too: windows of a process that idles come no more often than
  * as if it lost so much of that. */
 #define IDLE_ATTACH 0.2
+/* But it has not worked for longer than this: an attach that took longer has waited. */
+#define IDLE_ATTACH_MAX_S 0.03
 /* The first window comes so long, on average, after it is earned: somebody may wait for it. */
 #define FIRST_DELAY_S 0.5
 /* For so long a process may run into probes while the last ones are set, and when the bound is
@@ -142,7 +144,8 @@ static bool is_earned(const struct window_budget *budget)
 static double windows_per_s(const struct window_budget *budget)
 {
 	double rate = budget->limit * fmax(budget->share, budget->floor) /
-		      fmax(expected_cost_s(budget), IDLE_ATTACH * budget->attach_s);
+		      fmax(expected_cost_s(budget),
+			   IDLE_ATTACH * fmin(budget->attach_s, IDLE_ATTACH_MAX_S));
 
 	return budget->windows ? rate : fmax(rate, 1 / FIRST_DELAY_S);
 }
