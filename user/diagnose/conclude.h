@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From the evidence about a process to one answer. Pure functions: who reads what is in
- * runs/diagnose_run.c; user/doc/diagnose.md has the same rules in words.
+ * From the evidence about a process to one answer. Pure functions: the readings are in
+ * runs/diagnose_run.c, the rules in words in user/doc/diagnose.md.
  */
 #ifndef LEAKMON_DIAGNOSE_CONCLUDE_H
 #define LEAKMON_DIAGNOSE_CONCLUDE_H
@@ -26,12 +26,12 @@ struct diagnosis_evidence {
 	const struct retain_result *scans[DIAGNOSE_SCANS]; /* in their order */
 	size_t scan_count;
 	struct diagnosed_blocks blocks;
-	double used_cpu_s; /* by the process, meanwhile; 0 and less: not known */
+	double used_cpu_s; /* by the process in that time; 0 and less: not known */
 	uint64_t limit_bytes, limit_used_bytes; /* of its control group; 0: none */
 };
 
-/* What grew from one heap scan to the next, in every step: the classes of a managed heap whose held
- * objects became more, most bytes first. Fills diagnosis->classes. */
+/* Fills diagnosis->classes: those with more held objects at every heap scan than at the one before,
+ * the program's own first, then by growth in bytes. */
 void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis);
 
 /* The call stack that surely grows most; NULL: none grows. */

@@ -58,7 +58,7 @@ struct diagnosis {
 	pid_t pid;
 	char comm[16];	/* untrusted */
 	double seconds; /* from the first reading to the last */
-	bool ended;	/* it ended meanwhile */
+	bool ended;	/* before the last reading */
 	enum diagnosis_verdict verdict;
 	enum diagnosis_part part;
 	enum memory_group group; /* of DIAGNOSED_MEMORY */

@@ -122,15 +122,11 @@ static void read_memory(const struct diagnose_run *run, struct subject *subject,
 }
 
 /* Without a stop, a few milliseconds of work. */
-static void read_goroutines(struct subject *subject)
+static void read_goroutines(struct subject *subject, const struct maps *maps)
 {
-	_cleanup_(maps_free) struct maps maps = {0};
 	struct goroutine_report report = {0};
-	int error;
+	int error = goroutines_read(maps, &report);
 
-	if (subject->ended || maps_read(subject->pid, MAPS_ALL, &maps))
-		return;
-	error = goroutines_read(&maps, &report);
 	if (!error && !report.why)
 		error = goroutine_history_add(&subject->goroutine_history, &report);
 	if (error || report.why) {
@@ -142,15 +138,11 @@ static void read_goroutines(struct subject *subject)
 }
 
 /* What its own heap profile says; likewise without a stop. */
-static void read_heap_profile(struct subject *subject)
+static void read_heap_profile(struct subject *subject, const struct maps *maps)
 {
-	_cleanup_(maps_free) struct maps maps = {0};
 	struct heap_profile profile = {0};
-	int error;
+	int error = heap_profile_read(maps, &profile);
 
-	if (subject->ended || maps_read(subject->pid, MAPS_ALL, &maps))
-		return;
-	error = heap_profile_read(&maps, &profile);
 	if (!error && !profile.why)
 		error = heap_profile_history_add(&subject->profile_history, &profile);
 	if (error || profile.why) {
@@ -161,11 +153,19 @@ static void read_heap_profile(struct subject *subject)
 	subject->heap_profile = profile;
 }
 
-static bool is_go(pid_t pid)
+/* What the runtime of a Go program says of itself; its heap profile at both ends alone. */
+static void read_go(struct subject *subject, bool profile)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
 
-	return !maps_read(pid, MAPS_ALL, &maps) && go_is_program(&maps);
+	if (subject->ended || maps_read(subject->pid, MAPS_ALL, &maps))
+		return;
+	subject->is_go = subject->is_go || go_is_program(&maps);
+	if (!subject->is_go)
+		return;
+	read_goroutines(subject, &maps);
+	if (profile)
+		read_heap_profile(subject, &maps);
 }
 
 static void read_limit(struct subject *subject)
@@ -316,10 +316,8 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	};
 
 	read_counts(subject, false);
-	if (subject->is_go) {
-		read_goroutines(subject);
-		read_heap_profile(subject);
-	}
+	if (subject->is_go)
+		read_go(subject, true);
 	read_memory(run, subject, &subject->last, &subject->has_last);
 	read_limit(subject);
 	scan(run, subject, diagnose_site(profiled));
@@ -365,7 +363,7 @@ static int finish(struct diagnose_run *run, const struct profile_report *profile
 	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_DIAGNOSIS, &report);
 }
 
-/* -------- meanwhile */
+/* -------- while the profile runs */
 
 static void show_progress(const struct diagnose_run *run, const struct profile_report *profile)
 {
@@ -395,7 +393,7 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 		run->goroutines_due_s = now_s + for_s / GOROUTINE_READINGS;
 		for (size_t i = 0; i < run->count; i++) {
 			if (run->subjects[i].is_go)
-				read_goroutines(&run->subjects[i]);
+				read_go(&run->subjects[i], false);
 		}
 	}
 	if (!run->half && now_s >= for_s / 2) {
@@ -517,9 +515,7 @@ static int begin(struct diagnose_run *run)
 		struct subject *subject = &run->subjects[i];
 
 		subject->cpu_begin_s = cpu_of(subject->pid);
-		subject->is_go = is_go(subject->pid);
-		if (subject->is_go)
-			read_heap_profile(subject);
+		read_go(subject, true);
 		read_counts(subject, true);
 		read_memory(run, subject, &subject->first, &subject->has_first);
 		scan(run, subject, NULL);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "runtime/mapping_shape.h"
 #include "runtime/runtime.h"
 
@@ -233,16 +234,9 @@ static int read_threads(struct dotnet *dotnet)
 /* Where the next object is if threads have the memory at `address` for others; else `address`. */
 static uint64_t skip_contexts(const struct dotnet *dotnet, uint64_t address)
 {
-	size_t low = 0, high = dotnet->contexts.count;
+	size_t low = SORTED_BEFORE(context, dotnet->contexts.items, dotnet->contexts.count,
+				   context->pointer < address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (dotnet->contexts.items[middle].pointer < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == dotnet->contexts.count || dotnet->contexts.items[low].pointer != address)
 		return address;
 	return dotnet->contexts.items[low].limit + OBJECT_BYTES_MIN;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "runtime/mapping_shape.h"
 #include "runtime/runtime.h"
 
@@ -310,16 +311,9 @@ static uint64_t skip_zeros(const struct walk *walk, uint64_t address, uint64_t e
 /* Where the next object is if a thread has the memory at `address` for others; else `address`. */
 static uint64_t skip_buffers(const struct hotspot *hotspot, uint64_t address)
 {
-	size_t low = 0, high = hotspot->buffers.count;
+	size_t low = SORTED_BEFORE(buffer, hotspot->buffers.items, hotspot->buffers.count,
+				   buffer->top < address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (hotspot->buffers.items[middle].top < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == hotspot->buffers.count || hotspot->buffers.items[low].top != address)
 		return address;
 	return hotspot->buffers.items[low].end;
