@@ -164,6 +164,23 @@ static json_t *named(json_t *report, const char *list, const char *name)
 	return NULL;
 }
 
+/* Objects hold native memory by its address, too. */
+static void expect_held_native(json_t *report)
+{
+	json_int_t held = 0;
+	json_t *class;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (strcmp(text_at(class, "kind"), "size") || number_at(class, "size") != 4328)
+			continue;
+		held += number_at(json_object_get(class, "held"), "blocks");
+		assert_int_equal(number_at(json_object_get(class, "unreachable"), "blocks"), 0);
+	}
+	assert_int_equal(held, 25);
+}
+
 /* To the object. */
 static void fields_retain_what_nothing_else_reaches(void **state)
 {
@@ -182,15 +199,15 @@ static void fields_retain_what_nothing_else_reaches(void **state)
 	};
 	struct harness *harness = harness_any(state);
 	struct child *target = start_or_skip(harness, "census", "300");
-	json_t *report = RETAIN(harness, target, "--top", "0");
+	json_t *report = RETAIN(harness, target, "--top", "0"), *root;
 
 	for (size_t i = 0; i < sizeof(retained) / sizeof(retained[0]); i++) {
-		json_t *root = named(report, "roots", retained[i].root);
-
+		root = named(report, "roots", retained[i].root);
 		if (!root)
 			fail_msg("there is no %s", retained[i].root);
 		assert_int_equal(number_at(root, "retained_blocks"), retained[i].blocks);
 	}
+	expect_held_native(report);
 }
 
 static void record(struct harness *harness, struct child *target, const char *path)

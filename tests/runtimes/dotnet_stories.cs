@@ -75,6 +75,15 @@ namespace Planted {
 	class OfThread {
 	}
 
+	/* As a SafeHandle has: native memory that nothing but a field of an object leads to. */
+	class OfNativeMemory {
+		public IntPtr Address = Marshal.AllocHGlobal(4321);
+
+		public OfNativeMemory() {
+			Marshal.Copy(new byte[4321], 0, Address, 4321);
+		}
+	}
+
 	class Holder {
 		public Pair[] Pairs;
 		public Session[,] Grid;
@@ -91,6 +100,7 @@ namespace Planted {
 			new ConditionalWeakTable<Session, Attached>();
 		static Generic<int> numbers;
 		static byte[] large;
+		static List<OfNativeMemory> native = new List<OfNativeMemory>();
 		[ThreadStatic] static OfThread own;
 
 		static void Plant(int count) {
@@ -113,6 +123,8 @@ namespace Planted {
 				finalised.Add(new Finalised());
 			for (int i = 0; i < 9; i++)
 				attached.Add(cache[i], new Attached());
+			for (int i = 0; i < 25; i++)
+				native.Add(new OfNativeMemory());
 			Generic<Pair[]>.Kept.Add(new Pair[4]);
 			numbers = new Generic<int> { Value = 1 };
 			large = new byte[200000];

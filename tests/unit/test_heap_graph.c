@@ -187,6 +187,7 @@ static void thread_locals_in_a_block_are_roots(void **state)
 #define OBJECT (MEMORY + 0x2000) /* with links of a collector's list before it */
 #define PRECISE (MEMORY + 0x2100)
 #define PART (MEMORY + 0x2200)
+#define FOREIGN (MEMORY + 0x2300) /* with an address of native memory in a field */
 
 /* A runtime with three stretches of memory, of which the last one belongs to the second. */
 static int walk(const struct maps *maps, const struct heap_image *kept,
@@ -207,6 +208,7 @@ static int walk(const struct maps *maps, const struct heap_image *kept,
 	assert_int_equal(heap_sink_add(sink, PART, 0x40, NODE_OWN), 0);
 	assert_int_equal(heap_sink_add(sink, OBJECT, 0x30, first), 0);
 	assert_int_equal(heap_sink_add(sink, PRECISE, 0x20, second), 0);
+	assert_int_equal(heap_sink_add(sink, FOREIGN, 0x20, second | NODE_OBJECT), 0);
 	assert_int_equal(heap_sink_settle(sink, &nonsense), 0);
 	assert_int_equal(heap_sink_root(sink, "test", "module app → cache", OBJECT + 16), 0);
 	sink->whats[4] |= NODE_PRECISE;
@@ -228,6 +230,8 @@ static void objects_of_a_runtime_are_nodes_with_its_references(void **state)
 		{PRECISE + 8, MEMORY + 0x100},	 /* left over */
 		{PART, MEMORY + 0x100},		 /* likewise */
 		{PART + 0x18, MEMORY + 0x100},	 /* behind it */
+		{FOREIGN + 8, MEMORY + 0x200},	 /* of native memory */
+		{FOREIGN + 16, PART + 0x10},	 /* no reference */
 	};
 	struct fixture *fixture = *state;
 	struct heap_graph *graph = &fixture->graph;
@@ -235,12 +239,13 @@ static void objects_of_a_runtime_are_nodes_with_its_references(void **state)
 
 	put_words(fixture, words, ARRAY_SIZE(words));
 	assert_int_equal(build_walked(fixture, &(struct thread_blocks){0}, walk), 0);
-	assert_int_equal(graph->blocks, 6);
+	assert_int_equal(graph->blocks, 7);
 	assert_int_equal(graph->starts[3], OBJECT);
 	assert_int_equal(graph->sizes[5], 0x18);
 	assert_int_equal(graph->sites[0], 1);
 	assert_int_equal(graph->sites[3], 0);
-	assert_int_equal(graph->graph.first[6], 4);
+	assert_int_equal(graph->graph.first[7], 5);
+	assert_true(has_edge(graph, 6, 1, 1));
 	assert_true(has_edge(graph, 0, 5, 0));
 	assert_true(has_edge(graph, 3, 1, 2));
 	assert_true(has_edge(graph, 4, 1, EDGE_LABELLED | label_index(7)));

@@ -235,6 +235,15 @@ static bool is_quiet(const struct heap_graph *graph, uint32_t block, uint64_t ad
 	       address - graph->starts[block] < class->quiet_end;
 }
 
+/* Of an object with the address of a native block in a field that is no reference. */
+static bool is_native(const struct heap_graph *graph, uint32_t block, uint32_t target)
+{
+	uint32_t what = heap_graph_what(graph, block);
+
+	return node_has_class(what) && what & NODE_NATIVE && target != BLOCK_NONE &&
+	       !node_has_class(heap_graph_what(graph, target));
+}
+
 /* Of a managed object with fields only its references are. */
 static int add_block_edge(struct builder *builder, uint32_t block, uint32_t target, uint64_t place,
 			  uint64_t value)
@@ -255,8 +264,9 @@ static int add_from_block(struct builder *builder, uint32_t block, uint64_t addr
 	uint64_t place = (address - graph->starts[block]) / 8;
 	uint32_t target = block_index_find(&graph->index, value);
 
-	if (address + 8 > graph->starts[block] + graph->sizes[block] || target == block ||
-	    is_quiet(graph, block, address))
+	if (address + 8 > graph->starts[block] + graph->sizes[block] || target == block)
+		return 0;
+	if (is_quiet(graph, block, address) && !is_native(graph, block, target))
 		return 0;
 	if (target != BLOCK_NONE)
 		return add_block_edge(builder, block, target, place, value);

@@ -349,7 +349,7 @@ static int add_object(struct walk *walk, size_t place, uint64_t address, uint64_
 	error = class_of(walk, place, address, &class);
 	walk->objects++;
 	walk->dotnet->last_object = MAX(walk->dotnet->last_object, address);
-	return error ? error : heap_sink_add(walk->sink, address, size, class | NODE_PRECISE);
+	return error ? error : heap_sink_add(walk->sink, address, size, class | NODE_OBJECT);
 }
 
 /* From `address` on until `end`; after nonsense, at the next word that begins an object. */

@@ -410,7 +410,7 @@ static int add_closure(struct heap_sink *sink, const struct ghc_span *span, size
 		       uint64_t words, const struct ghc_info *info)
 {
 	return heap_sink_add(sink, span->start + at * GHC_WORD, words * GHC_WORD,
-			     info->class | NODE_PRECISE);
+			     info->class | NODE_OBJECT);
 }
 
 /* Blocks with one object, or with several that only bytes are in. */

@@ -30,6 +30,9 @@
 #define NODE_CLASS ((1u << NODE_CLASS_BITS) - 1)
 #define NODE_PART (1u << 31)	/* belongs to an object of the class, and counts as no object */
 #define NODE_PRECISE (1u << 30) /* its words hold nothing: the references from it are all */
+/* Its words hold blocks of malloc's, but no objects: fields may have addresses of native memory. */
+#define NODE_NATIVE (1u << 29)
+#define NODE_OBJECT (NODE_PRECISE | NODE_NATIVE)
 
 static inline bool node_has_class(uint32_t what)
 {
@@ -144,8 +147,8 @@ struct walk_report *heap_sink_report(struct heap_sink *sink, const char *runtime
 /* The number of a class; its name is copied. 0; -ENOMEM; -E2BIG: there are too many. */
 int heap_sink_class(struct heap_sink *sink, const struct managed_class *class, uint32_t *number);
 
-/* `what`: a class, maybe with NODE_PRECISE, or NODE_OWN. By ascending address it takes less time. 0
- * or -ENOMEM. */
+/* `what`: a class, maybe with NODE_PRECISE or NODE_OBJECT, or NODE_OWN. By ascending address it
+ * takes less time. 0 or -ENOMEM. */
 int heap_sink_add(struct heap_sink *sink, uint64_t start, uint64_t size, uint32_t what);
 /* Forgets what was added since, classes too: a walk begins again. */
 struct heap_sink_mark {

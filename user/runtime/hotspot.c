@@ -371,7 +371,7 @@ static int add_object(struct walk *walk, size_t place, uint64_t address, uint64_
 	if (*number == UINT32_MAX)
 		error = give_class(walk, place, ended ? " (ended)" : "", number);
 	walk->objects++;
-	return error ? error : heap_sink_add(walk->sink, address, size, *number | NODE_PRECISE);
+	return error ? error : heap_sink_add(walk->sink, address, size, *number | NODE_OBJECT);
 }
 
 /* 0: no object begins there. */

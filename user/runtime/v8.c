@@ -224,7 +224,7 @@ static int add_object(struct walk *walk, struct v8_map *map, uint64_t address, u
 	if (number == UINT32_MAX)
 		error = give_class(walk, map, &number);
 	walk->objects++;
-	return error ? error : heap_sink_add(walk->sink, address, size, number | NODE_PRECISE);
+	return error ? error : heap_sink_add(walk->sink, address, size, number | NODE_OBJECT);
 }
 
 /* From `address` on until the chunk's limit; after what is none, at the next word that is a map. */
