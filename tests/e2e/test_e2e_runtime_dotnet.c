@@ -305,26 +305,56 @@ static void a_static_cache_that_grows_is_named(void **state)
 	assert_int_equal(number_at(named(report, "roots", field), "retained_blocks"), 3);
 }
 
-/* The story: operations that never complete hold the threads that began them. */
-static void threads_that_have_ended_are_counted_with_what_holds_them(void **state)
+/* From the handle of an operation, by its callback and the target of that, to the thread. */
+static void expect_path_to_ended(json_t *path, json_int_t ended)
 {
 	static const char *const steps[] = {"System.Threading.Overlapped",
 					    "System.Threading.IOCompletionCallback",
 					    "Threads.Callback", "System.Threading.Thread (ended)"};
-	struct harness *harness = harness_any(state);
-	struct child *target = start_or_skip(harness, "threads", "100");
-	json_t *truth = workload_ask(harness, target, "truth"), *report, *step;
+	json_t *root = json_object_get(path, "root"), *step;
 	size_t i;
 
-	report = RETAIN(harness, target, "--top", "0", "--class", "(ended)");
-	assert_int_equal(count_of(report, steps[3]), number_at(truth, "ended"));
-	assert_int_equal(number_at(path_of(report), "sharing"), number_at(truth, "ended"));
-	expect_root(report, "managed", "strong handle");
-	json_array_foreach(json_object_get(path_of(report), "steps"), i, step)
-	{
-		assert_true(i < sizeof(steps) / sizeof(steps[0]));
+	assert_int_equal(number_at(path, "sharing"), ended);
+	assert_string_equal(text_at(root, "kind"), "managed");
+	assert_string_equal(text_at(root, "name"), "strong handle");
+	assert_int_equal(json_array_size(json_object_get(path, "steps")), 4);
+	json_array_foreach(json_object_get(path, "steps"), i, step)
 		assert_string_equal(text_at(json_object_get(step, "class"), "name"), steps[i]);
-	}
+}
+
+/* The story: operations that never complete hold the threads that began them. */
+static void threads_that_have_ended_are_counted_with_what_holds_them(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = start_or_skip(harness, "threads", "100");
+	json_t *truth = workload_ask(harness, target, "truth"), *report;
+	json_int_t ended = number_at(truth, "ended");
+
+	report = RETAIN(harness, target, "--top", "0", "--class", "(ended)");
+	assert_int_equal(count_of(report, "System.Threading.Thread (ended)"), ended);
+	expect_path_to_ended(path_of(report), ended);
+}
+
+static void threads_has_those_that_have_ended_with_their_holders(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *target = start_or_skip(harness, "threads", "100");
+	json_t *managed, *ended;
+
+	managed = json_object_get(
+		json_object_get(
+			process_of(report_of(harness,
+					     MONITOR(harness, "threads", "-p", target->pid_text,
+						     "--holders", "--format", "json", "1", "1")),
+				   target->pid),
+			"threads"),
+		"managed");
+	assert_true(json_is_null(json_object_get(managed, "cannot_tell")));
+	assert_int_equal(json_array_size(json_object_get(managed, "ended")), 1);
+	ended = json_array_get(json_object_get(managed, "ended"), 0);
+	assert_string_equal(text_at(ended, "class"), "System.Threading.Thread (ended)");
+	assert_int_equal(number_at(ended, "held"), 100);
+	expect_path_to_ended(ended, 100);
 }
 
 /* Two threads allocate without a pause. */
@@ -354,6 +384,7 @@ int main(void)
 		e2e_test(a_chain_of_continuations_grows_with_its_messages),
 		e2e_test(a_static_cache_that_grows_is_named),
 		e2e_test(threads_that_have_ended_are_counted_with_what_holds_them),
+		e2e_test(threads_has_those_that_have_ended_with_their_holders),
 		e2e_test(a_busy_program_is_counted_exactly_or_said_not_to_be),
 	};
 

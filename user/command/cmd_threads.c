@@ -56,7 +56,7 @@ static const struct option_row heap_rows[] = {
 
 static const struct option_row threads_rows[] = {
 	{"show-threads", 0, NULL, "list every dead thread", value_set_flag, FIELD(show_threads)},
-	{"holders", 0, NULL, "find what holds their pthread_t; briefly stops the process",
+	{"holders", 0, NULL, "find what holds dead threads; briefly stops the process",
 	 value_set_flag, FIELD(holders)},
 };
 

@@ -30,6 +30,9 @@ struct thread_holder_list {
 struct thread_holding {
 	int err;		     /* 0; else nothing was found out, and why */
 	struct retain_result result; /* of the paths */
+	/* From this place on, result.paths lead to objects of a managed language's threads that
+	 * have ended: one path for each class of them. */
+	size_t ended;
 };
 
 /* The threads of the watched processes at one time: what `leakmon threads` prints. */

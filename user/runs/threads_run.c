@@ -110,7 +110,7 @@ static int find_holders(struct session *session, const struct threads_options *o
 	 * asked for, it is a part. */
 	interrupt_ends(!interrupt_check());
 	for (size_t i = 0; !error && i < report->processes.count; i++) {
-		if (report->processes.items[i].dead.count)
+		if (thread_holders_wanted(&report->processes.items[i]))
 			error = thread_holders_find(&report->processes.items[i], &wanted,
 						    &session->bpf, &sources);
 	}

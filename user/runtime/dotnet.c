@@ -318,7 +318,7 @@ static int class_of(struct walk *walk, size_t place, uint64_t address, uint32_t 
 	int error = 0;
 
 	if (*number == UINT32_MAX) {
-		error = give_class(walk, place, ended ? " (ended)" : "", class);
+		error = give_class(walk, place, ended ? RUNTIME_ENDED : "", class);
 		/* Naming it may have moved the list of types. */
 		number = ended ? &dotnet->ended_class : &dotnet->types.items[place].class;
 		if (!error)
@@ -708,4 +708,5 @@ const struct runtime runtime_dotnet = {
 	.state_size = sizeof(struct largest_reservation),
 	.owns = owns,
 	.walker = &walker,
+	.has_threads = true,
 };

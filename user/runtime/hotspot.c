@@ -369,7 +369,7 @@ static int add_object(struct walk *walk, size_t place, uint64_t address, uint64_
 	int error = 0;
 
 	if (*number == UINT32_MAX)
-		error = give_class(walk, place, ended ? " (ended)" : "", number);
+		error = give_class(walk, place, ended ? RUNTIME_ENDED : "", number);
 	walk->objects++;
 	return error ? error : heap_sink_add(walk->sink, address, size, *number | NODE_OBJECT);
 }
@@ -579,4 +579,5 @@ const struct runtime runtime_hotspot = {
 	.state_size = sizeof(struct survey),
 	.owns = owns,
 	.walker = &walker,
+	.has_threads = true,
 };

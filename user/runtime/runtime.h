@@ -63,7 +63,11 @@ struct runtime {
 	 * not tell. */
 	bool (*owns)(const void *state, const struct mapping *mapping);
 	const struct heap_walker *walker; /* NULL: its objects are not read yet */
+	bool has_threads;		  /* the walker knows them: see RUNTIME_ENDED */
 };
+
+/* What the class of an object has after its name that stands for a thread which has ended. */
+#define RUNTIME_ENDED " (ended)"
 
 /* The heap of a process's runtime that mappings tell. */
 struct runtime_heap {

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "retain/double_scan.h"
 #include "retain/result_build.h"
+#include "runtime/runtime.h"
 #include "threads/thread_census.h"
 
 /* In the heap image, a pthread_t is a block of one byte: only a word with its very value points to
@@ -197,24 +198,51 @@ static int add_group(struct finding *finding, struct thread_group *group)
 	return err;
 }
 
-static int find_all(struct finding *finding, struct retain_result *result)
+static bool is_ended(const struct block_class *class)
+{
+	size_t length = class->name ? strlen(class->name) : 0, end = strlen(RUNTIME_ENDED);
+
+	return class->kind == CLASS_RUNTIME && length > end &&
+	       !strcmp(class->name + length - end, RUNTIME_ENDED);
+}
+
+/* A path to each class of them that is held; others are garbage. */
+static int add_managed(struct retain *retain)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < retain->ranked_classes.list.count; i++) {
+		uint32_t class = retain->ranked_classes.list.items[i];
+
+		if (!is_ended(&retain->classes.list.items[class]))
+			continue;
+		err = retain_add_class_path(retain, class);
+		err = err == -ENOENT ? 0 : err;
+	}
+	return err;
+}
+
+static int find_all(struct finding *finding, struct thread_holding *holding)
 {
 	const struct retain_result_sources nothing = {0};
 	int err = find_offsets(finding);
 
 	for (size_t i = 0; !err && i < finding->census->groups.count; i++)
 		err = add_group(finding, &finding->census->groups.items[i]);
-	return err ? err : retain_result_build(finding->retain, &nothing, result);
+	holding->ended = finding->retain->paths.count;
+	if (!err)
+		err = add_managed(finding->retain);
+	return err ? err : retain_result_build(finding->retain, &nothing, &holding->result);
 }
 
-static int conclude(struct finding *finding, struct retain_result *result)
+static int conclude(struct finding *finding, struct thread_holding *holding)
 {
 	_cleanup_free_ uint32_t *roots = retention_roots(&finding->retain->retention);
 	int err = roots ? 0 : -ENOMEM;
 
 	finding->roots = roots;
 	if (!err)
-		err = find_all(finding, result);
+		err = find_all(finding, holding);
 	hash_free(&finding->offsets);
 	hash_free(&finding->holders);
 	return err;
@@ -260,10 +288,20 @@ static int find(struct thread_census *census, const struct heap_image_options *o
 	if (!err)
 		err = list_dead(bpf, &finding.dead);
 	if (!err)
-		err = conclude(&finding, &census->holding->result);
+		err = conclude(&finding, census->holding);
 	hash_free(&finding.dead);
 	retain_close(finding.retain);
 	return err;
+}
+
+bool thread_holders_wanted(const struct thread_census *census)
+{
+	const struct runtime *runtime;
+
+	if (census->dead.count)
+		return true;
+	runtime = runtime_of_process((pid_t)census->pid);
+	return runtime && runtime->has_threads;
 }
 
 int thread_holders_find(struct thread_census *census, const struct heap_image_options *options,

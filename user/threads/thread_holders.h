@@ -6,6 +6,8 @@
  *
  * The process's memory is searched as `leakmon retain` does (retain.h), with each pthread_t in the
  * place of a block. What is left on the stacks of dead threads holds nothing.
+ *
+ * In a managed language, who holds the objects of threads that have ended (!threads' XXXX).
  */
 #ifndef LEAKMON_THREADS_THREAD_HOLDERS_H
 #define LEAKMON_THREADS_THREAD_HOLDERS_H
@@ -14,6 +16,9 @@
 #include "retain/retain.h"
 
 struct bpf_side;
+
+/* Whether there is something to look for: dead threads, or a runtime with objects for threads. */
+bool thread_holders_wanted(const struct thread_census *census);
 
 /*
  * Reads the memory of a process, and fills in census->holding and the holders of its groups; who

@@ -40,6 +40,43 @@ static void holders_json(struct json_writer *json, const struct thread_census *c
 	json_close(json, ']');
 }
 
+/* Of a managed language. */
+static void ended_json(struct json_writer *json, const struct retain_result *result,
+		       const struct retained_path *path)
+{
+	const struct retained_class *class = &result->classes.items[path->class];
+
+	json_open(json, NULL, '{');
+	json_put_string(json, "runtime", class->module);
+	json_put_string(json, "class", class->name);
+	json_put_number(json, "count", class->total.blocks);
+	json_put_number(json, "held", class->verdicts[VERDICT_HELD].blocks);
+	json_put_number(json, "bytes", class->total.bytes);
+	json_put_number(json, "sharing", path->sharing);
+	json_put_number(json, "sampled", path->sampled);
+	json_retain_way(json, result, path, path->steps.count);
+	json_close(json, '}');
+}
+
+static void all_ended_json(struct json_writer *json, const struct thread_holding *holding)
+{
+	const char *why = NULL;
+
+	if (!holding)
+		return;
+	if (holding->err)
+		why = thread_holding_why(holding);
+	for (size_t i = 0; !why && i < holding->result.runtimes.count; i++)
+		why = holding->result.runtimes.items[i].why;
+	json_open(json, "managed", '{');
+	json_put_string(json, "cannot_tell", why);
+	json_open(json, "ended", '[');
+	for (size_t i = holding->ended; i < holding->result.paths.count; i++)
+		ended_json(json, &holding->result, &holding->result.paths.items[i]);
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
 static void age_json(struct json_writer *json, const char *key, uint64_t now_ns, uint64_t then_ns)
 {
 	if (then_ns)
@@ -207,6 +244,7 @@ static void census_json(struct json_writer *json, const struct thread_report *re
 	for (size_t i = 0; i < census->live.count; i++)
 		live_json(json, &census->live.items[i]);
 	json_close(json, ']');
+	all_ended_json(json, census->holding);
 	json_close(json, '}');
 	goroutines_json(json, census->goroutines);
 	json_close(json, '}');

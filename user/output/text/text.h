@@ -140,6 +140,12 @@ void text_triage_split_write(FILE *out, const struct triage_split *split, size_t
 
 /* Pieces of the two for other reports. "global cache [holder]": */
 void text_retain_root_write(FILE *out, const struct retained_root *root);
+/* To what it leads, its root, a line for each step; and who refers to that class, in lines. */
+void text_retain_path_write(FILE *out, const struct retain_result *result,
+			    const struct retained_path *path);
+void text_retain_referrers_write(FILE *out, const struct text_form *form,
+				 const struct retain_result *result,
+				 const struct retained_path *path);
 
 /* " → +0x8 → blocks of 56 bytes", or " → one of 400 pointers → …" where many stand together. */
 void text_retain_step_write(FILE *out, const struct retain_result *result,

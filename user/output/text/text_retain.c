@@ -626,8 +626,8 @@ static void write_classes(FILE *out, const struct retain_report *report)
 	write_more(out, result->classes.count, count);
 }
 
-static void write_path(FILE *out, const struct retain_result *result,
-		       const struct retained_path *path)
+void text_retain_path_write(FILE *out, const struct retain_result *result,
+			    const struct retained_path *path)
 {
 	const struct retained_step *last = &path->steps.items[path->steps.count - 1];
 
@@ -667,16 +667,13 @@ static void write_referrer(FILE *out, const struct retain_result *result,
 	fprintf(out, "%" PRIu64 "%s", row->most, row->period > 1 ? " times (CHAIN)" : "");
 }
 
-/* Of a class that was asked for: who refers to it, and to that. */
-static void write_referrers(FILE *out, const struct retain_report *report)
+void text_retain_referrers_write(FILE *out, const struct text_form *form,
+				 const struct retain_result *result,
+				 const struct retained_path *path)
 {
-	const struct retain_result *result = report->result;
-	const struct referrer_tree *tree = &result->paths.items[0].referrers;
+	const struct referrer_tree *tree = &path->referrers;
 	char bytes[TEXT_BYTES_SIZE];
 
-	if (!report->referrers || !tree->rows.count)
-		return;
-	heading(out, report, "Referred from:");
 	if (tree->sampled < tree->held)
 		fprintf(out, "\t(%" PRIu64 " of %" PRIu64 " blocks followed)\n", tree->sampled,
 			tree->held);
@@ -687,8 +684,19 @@ static void write_referrers(FILE *out, const struct retain_report *report)
 			(int)MIN(row->depth, 40u) * 2, "", row->depth ? "← " : "");
 		write_referrer(out, result, row);
 		fprintf(out, "  (%" PRIu64 " blocks, %s)\n", row->blocks,
-			text_bytes(bytes, &report->form, row->bytes));
+			text_bytes(bytes, form, row->bytes));
 	}
+}
+
+/* Of a class that was asked for. */
+static void write_referrers(FILE *out, const struct retain_report *report)
+{
+	const struct retained_path *path = &report->result->paths.items[0];
+
+	if (!report->referrers || !path->referrers.rows.count)
+		return;
+	heading(out, report, "Referred from:");
+	text_retain_referrers_write(out, &report->form, report->result, path);
 }
 
 static void write_paths(FILE *out, const struct retain_report *report)
@@ -699,7 +707,7 @@ static void write_paths(FILE *out, const struct retain_report *report)
 		return;
 	heading(out, report, "Shortest paths from roots:");
 	for (size_t i = 0; i < result->paths.count; i++)
-		write_path(out, result, &result->paths.items[i]);
+		text_retain_path_write(out, result, &result->paths.items[i]);
 	write_referrers(out, report);
 }
 

@@ -78,6 +78,42 @@ static void holders_write(FILE *out, const struct thread_census *census,
 			group->holders.unknown, group->count);
 }
 
+/* Threads of a managed language that have ended, and what holds their objects. */
+
+static void ended_write(FILE *out, const struct thread_report *report,
+			const struct retain_result *result, const struct retained_path *path)
+{
+	const struct retained_class *class = &result->classes.items[path->class];
+	uint64_t held = class->verdicts[VERDICT_HELD].blocks;
+
+	fprintf(out, "\t%" PRIu64 " managed thread%s ended, with %s held:\n", held,
+		held == 1 ? " has" : "s have", held == 1 ? "its object" : "their objects");
+	text_retain_path_write(out, result, path);
+	if (path->sharing < path->sampled)
+		text_retain_referrers_write(out, &report->form, result, path);
+}
+
+static void all_ended_write(FILE *out, const struct thread_report *report,
+			    const struct thread_census *census)
+{
+	const struct thread_holding *holding = census->holding;
+
+	if (!holding)
+		return;
+	if (holding->err && !census->groups.count)
+		fprintf(out, "\tcannot tell which managed threads have ended: %s\n",
+			thread_holding_why(holding));
+	for (size_t i = 0; i < holding->result.runtimes.count; i++) {
+		const struct retained_runtime *runtime = &holding->result.runtimes.items[i];
+
+		if (runtime->why)
+			fprintf(out, "\tinexact: objects of the %s: %s\n", runtime->name,
+				runtime->why);
+	}
+	for (size_t i = holding->ended; i < holding->result.paths.count; i++)
+		ended_write(out, report, &holding->result, &holding->result.paths.items[i]);
+}
+
 static void bytes_write(FILE *out, const struct thread_report *report, uint64_t bytes)
 {
 	char text[TEXT_BYTES_SIZE];
@@ -287,6 +323,7 @@ static void native_write(FILE *out, const struct thread_report *report,
 			census->why_before);
 	for (size_t i = 0; i < census->groups.count; i++)
 		group_write(out, report, census, &census->groups.items[i]);
+	all_ended_write(out, report, census);
 	live_write(out, report, census);
 	losses_write(out, &census->ledger);
 }
@@ -297,6 +334,11 @@ static void process_write(FILE *out, const struct thread_report *report,
 	native_write(out, report, census);
 	if (census->goroutines)
 		text_goroutines_write(out, &report->form, census->goroutines);
+}
+
+static bool has_ended(const struct thread_census *census)
+{
+	return census->holding && census->holding->ended < census->holding->result.paths.count;
 }
 
 static void everywhere_write(FILE *out, const struct thread_report *report)
@@ -339,7 +381,7 @@ int text_threads_write(FILE *stream, const void *data)
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct thread_census *census = &report->processes.items[i];
 
-		if (!report->everywhere || census->dead.count)
+		if (!report->everywhere || census->dead.count || has_ended(census))
 			process_write(out, report, census);
 	}
 	if (report->everywhere)
