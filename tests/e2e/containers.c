@@ -143,6 +143,9 @@ static void config_write(const struct running *container, const struct container
 	if (spec->argument)
 		json_array_append_new(json_object_get(json_object_get(config, "process"), "args"),
 				      json_string(spec->argument));
+	if (spec->variable)
+		json_array_append_new(json_object_get(json_object_get(config, "process"), "env"),
+				      json_string(spec->variable));
 	if (spec->memory_max)
 		json_object_set_new(
 			json_object_get(config, "linux"), "resources",
@@ -233,7 +236,7 @@ struct running *container_start(struct harness *harness, const struct container_
 	container->child = child_start(harness, "/usr/bin/unshare",
 				       ARGUMENTS("unshare", "--mount", "sh", "-c", script), NULL);
 	line = child_line(harness, container->child, &container->child->out);
-	assert_int_equal(strncmp(line, "ready ", 6), 0);
+	assert_int_equal(strncmp(line, "ready", 5), 0);
 	free(line);
 	container->pid = host_pid(container);
 	return container;

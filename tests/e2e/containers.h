@@ -30,6 +30,7 @@ struct container_spec {
 	const char *lower;    /* directory of an image to run over with overlayfs, or NULL */
 	bool read_only;	      /* the root file system */
 	const char *argument; /* of the program; NULL: none */
+	const char *variable; /* of its environment, "NAME=VALUE"; NULL: none */
 	long memory_max;      /* bytes; 0: no limit */
 };
 

@@ -3,6 +3,7 @@
  * Objects of .NET programs, against what they count themselves (tests/runtimes/dotnet_stories.cs).
  * The runtimes are those that `scripts/deps.sh dotnet` fetches. No BPF is needed.
  */
+#include "containers.h"
 #include "retain_json.h"
 #include "shell.h"
 
@@ -35,6 +36,13 @@ static void choose_culture(void)
 	setenv("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1", 1);
 }
 
+static void say_skipped(const char *version)
+{
+	fprintf(stderr,
+		"SKIPPED, nothing was tested: there is no .NET %s (scripts/deps.sh dotnet)\n",
+		version);
+}
+
 /* NULL: that runtime is not there. */
 static struct child *start(struct harness *harness, const char *version, const char *story,
 			   const char *count)
@@ -43,10 +51,7 @@ static struct child *start(struct harness *harness, const char *version, const c
 	struct child *child;
 
 	if (!path) {
-		fprintf(stderr,
-			"SKIPPED, nothing was tested: there is no .NET %s (scripts/deps.sh "
-			"dotnet)\n",
-			version);
+		say_skipped(version);
 		return NULL;
 	}
 	child = start_ready(harness, path, ARGUMENTS("azmcp", story, count), choose_culture);
@@ -210,25 +215,25 @@ static void fields_retain_what_nothing_else_reaches(void **state)
 	expect_held_native(report);
 }
 
-static void record(struct harness *harness, struct child *target, const char *path)
+static void record(struct harness *harness, const char *pid, const char *path)
 {
-	struct child *monitor =
-		MONITOR(harness, "retain", "-p", target->pid_text, "--census", "-o", path);
+	struct child *monitor = MONITOR(harness, "retain", "-p", pid, "--census", "-o", path);
 
 	if (child_end(harness, monitor))
 		child_fail(monitor, "retain -o failed");
 }
 
-/* What has changed between two looks, between which the target did more of the same. */
-static json_t *compare_looks(struct harness *harness, struct child *target)
+/* What has changed between two looks at a process, between which the target did more of the same.
+ */
+static json_t *compare_looks(struct harness *harness, struct child *target, const char *pid)
 {
 	char path[256], *text;
 	json_t *comparison;
 
 	snprintf(path, sizeof(path), "%s/looks.lkm", harness->directory);
-	record(harness, target, path);
+	record(harness, pid, path);
 	workload_do(harness, target, "more");
-	record(harness, target, path);
+	record(harness, pid, path);
 	text = shell(harness, 0, "build/leakmon diff %s --retain --format json", path);
 	comparison = json_loads(text, 0, NULL);
 	free(text);
@@ -269,7 +274,7 @@ static void a_chain_of_continuations_grows_with_its_messages(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct child *target = start_or_skip(harness, "continuations", "0");
-	json_t *comparison = compare_looks(harness, target), *report, *path;
+	json_t *comparison = compare_looks(harness, target, target->pid_text), *report, *path;
 
 	assert_int_equal(change_of(comparison, "classes", "Continuations.Message"), 300);
 	assert_int_equal(
@@ -286,23 +291,107 @@ static void a_chain_of_continuations_grows_with_its_messages(void **state)
 			 600 + 2 * 3 + 2);
 }
 
-/* The story: a static dictionary from which nothing is removed; then the fix. */
-static void a_static_cache_that_grows_is_named(void **state)
+/* An image with the program and the libraries of this system that it needs, in app/. */
+static void make_image(struct harness *harness, char path[64])
 {
-	static const char field[] = "static MemoryLeak.MyWorker._memoryCache";
-	struct harness *harness = harness_any(state);
-	struct child *target = start_or_skip(harness, "cache", "300");
-	json_t *comparison = compare_looks(harness, target), *report;
+	char *program = find_program("9");
 
+	if (!program) {
+		say_skipped("9");
+		skip();
+	}
+	snprintf(path, 64, "%s/image", harness->directory);
+	free(shell(harness, 0,
+		   "mkdir -p %s/proc %s/dev %s/tmp && d=$(dirname %s) && "
+		   "{ cp -al $d %s/app 2>/dev/null || cp -a $d %s/app; } && "
+		   "for l in $(ldd %s $d/libcoreclr.so $d/libSystem.Native.so | "
+		   "grep -v ':$' | grep -o '/[^ ]*' | sort -u); "
+		   "do mkdir -p %s$(dirname $l) && cp -L $l %s$l || exit; done",
+		   path, path, path, program, path, path, program, path, path));
+	free(program);
+}
+
+static struct running *start_worker(struct harness *harness, const char *image, const char *runtime,
+				    const char *story)
+{
+	const struct container_spec spec = {
+		.runtime = runtime,
+		.pod = "worker-0",
+		.lower = image,
+		.path = "/app/azmcp",
+		.argument = story,
+		.variable = "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1",
+	};
+
+	return container_start(harness, &spec);
+}
+
+static json_t *retain_container(struct harness *harness, const struct running *worker,
+				const char *class)
+{
+	return report_of(harness, MONITOR(harness, "retain", "--container", worker->id, "--census",
+					  "--format", "json", "--top", "0", "--class", class));
+}
+
+/* The tree of who refers to a class ends with a root for so many of it. */
+static void expect_referred_from(json_t *path, const char *root, json_int_t blocks)
+{
+	json_t *rows = json_object_get(json_object_get(path, "referrers"), "rows"), *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (strcmp(text_at(json_object_get(row, "root"), "name"), root) != 0)
+			continue;
+		assert_int_equal(number_at(row, "blocks"), blocks);
+		return;
+	}
+	fail_msg("not referred from %s", root);
+}
+
+#define DICTIONARY 3
+#define CACHE "static MemoryLeak.MyWorker._memoryCache"
+
+/* The story: a worker in a container, with a static dictionary from which nothing is removed. */
+static void a_static_cache_of_a_container_that_grows_is_named(void **state)
+{
+	struct harness *harness = containers_any(state);
+	struct running *worker;
+	json_t *comparison, *report;
+	char image[64], pid[16];
+
+	make_image(harness, image);
+	worker = start_worker(harness, image, "runc", "cache");
+	snprintf(pid, sizeof(pid), "%d", worker->pid);
+	comparison = compare_looks(harness, worker->child, pid);
 	assert_int_equal(change_of(comparison, "classes", "MemoryLeak.Entry"), 300);
 	/* Each entry with its key and its bytes. */
-	assert_int_equal(change_of(comparison, "roots", field), 900);
+	assert_int_equal(change_of(comparison, "roots", CACHE), 900);
 	json_decref(comparison);
-	expect_root(RETAIN(harness, target, "--class", "MemoryLeak.Entry"), "managed", field);
-	target = start_or_skip(harness, "fixed", "300");
-	report = RETAIN(harness, target, "--top", "0");
+	report = retain_container(harness, worker, "MemoryLeak.Entry");
+	assert_int_equal(number_at(report, "pid"), worker->pid);
+	expect_root(report, "managed", CACHE);
+	expect_referred_from(path_of(report), CACHE, 600);
+}
+
+static void the_fixed_cache_of_a_container_holds_nothing(void **state)
+{
+	struct harness *harness = containers_any(state);
+	struct running *worker;
+	json_t *comparison, *report;
+	char image[64], pid[16];
+
+	make_image(harness, image);
+	worker = start_worker(harness, image, "crun", "fixed");
+	snprintf(pid, sizeof(pid), "%d", worker->pid);
+	comparison = compare_looks(harness, worker->child, pid);
+	assert_null(named(comparison, "classes", "MemoryLeak.Entry"));
+	/* A stack may hold the dictionary itself, with its two arrays, at one of the looks. */
+	if (named(comparison, "roots", CACHE))
+		assert_int_equal(llabs(change_of(comparison, "roots", CACHE)), DICTIONARY);
+	json_decref(comparison);
+	report = retain_container(harness, worker, "MyWorker");
 	assert_int_equal(count_of(report, "MemoryLeak.Entry"), 0);
-	assert_int_equal(number_at(named(report, "roots", field), "retained_blocks"), 3);
 }
 
 /* From the handle of an operation, by its callback and the target of that, to the thread. */
@@ -382,7 +471,8 @@ int main(void)
 		e2e_test(what_holds_an_object_has_a_name),
 		e2e_test(fields_retain_what_nothing_else_reaches),
 		e2e_test(a_chain_of_continuations_grows_with_its_messages),
-		e2e_test(a_static_cache_that_grows_is_named),
+		container_test(a_static_cache_of_a_container_that_grows_is_named),
+		container_test(the_fixed_cache_of_a_container_holds_nothing),
 		e2e_test(threads_that_have_ended_are_counted_with_what_holds_them),
 		e2e_test(threads_has_those_that_have_ended_with_their_holders),
 		e2e_test(a_busy_program_is_counted_exactly_or_said_not_to_be),

@@ -175,6 +175,14 @@ static bool is_named(const struct retain_tracked *tracked, const struct block_cl
 	return class->name && strstr(class->name, wanted);
 }
 
+/* A managed class by its whole name: `app.Entry`, not `app.Entry[]`. */
+static bool is_called(const struct retain_tracked *tracked, const struct block_class *class,
+		      const char *wanted)
+{
+	(void)tracked;
+	return class->kind != CLASS_SIZE && class->name && !strcmp(class->name, wanted);
+}
+
 static bool is_allocated_below(const struct retain_tracked *tracked,
 			       const struct block_class *class, const char *wanted)
 {
@@ -190,6 +198,15 @@ static bool is_allocated_below(const struct retain_tracked *tracked,
 			return true;
 	}
 	return false;
+}
+
+/* What is called just so comes before what has it in its name. */
+static int add_named_class(struct retain *retain, const struct retain_tracked *tracked,
+			   const char *wanted)
+{
+	int error = add_matching_class(retain, tracked, is_called, wanted);
+
+	return error == -ENOENT ? add_matching_class(retain, tracked, is_named, wanted) : error;
 }
 
 static int warn_missing(int error, const char *what, const char *wanted)
@@ -213,8 +230,8 @@ static int add_paths(const struct retain_options *options, const struct retain_t
 		error = warn_missing(retain_add_address_path(retain, options->address), "is at",
 				     address);
 	if (!error && options->class)
-		error = warn_missing(add_matching_class(retain, tracked, is_named, options->class),
-				     "has class", options->class);
+		error = warn_missing(add_named_class(retain, tracked, options->class), "has class",
+				     options->class);
 	if (!error && options->site)
 		error = warn_missing(
 			add_matching_class(retain, tracked, is_allocated_below, options->site),
