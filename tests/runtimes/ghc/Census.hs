@@ -43,6 +43,22 @@ churn recent n = do
       kept = if n `mod` 500 == 0 then [] else list : recent
   sum list `seq` kept `seq` churn kept (n + 1)
 
+-- Tests know the number of this line.
+{-# NOINLINE grow #-}
+grow :: (IORef Int -> (Int -> Int) -> IO ()) -> IO ()
+grow add = forM_ [1 .. 30000] $ \i -> add total (+ i)
+
+answer :: (IORef Int -> (Int -> Int) -> IO ()) -> IO ()
+answer add = do
+  line <- getLine
+  when (line == "total") $ readIORef total >>= print
+  when (line == "more") $ do
+    grow add
+    performMajorGC
+    putStrLn "done"
+    hFlush stdout
+    answer add
+
 main :: IO ()
 main = do
   [mode] <- getArgs
@@ -51,12 +67,11 @@ main = do
     let session = open i
     evaluated session `seq` modifyIORef' sessions (session :)
   pins <- forM [1 .. 7] (\i -> newStablePtr $! Pinned i)
-  forM_ [1 .. 30000] $ \i -> add total (+ i) -- tests know the numbers of these lines
+  grow add
   when (mode == "busy") $ void (forkIO (churn [] 0))
   performMajorGC
   putStrLn "ready"
   hFlush stdout
-  line <- getLine
-  when (line == "total") $ readIORef total >>= print
+  answer add
   readIORef sessions >>= print . length
   mapM_ freeStablePtr pins
