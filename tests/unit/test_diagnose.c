@@ -20,18 +20,24 @@ struct planted {
 	uint64_t held;
 };
 
-static void plant(struct retain_result *scan, const struct planted *planted, size_t count)
+static void plant_of(struct retain_result *scan, const char *runtime, const struct planted *planted,
+		     size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct retained_class *class = vec_push(&scan->classes);
 
 		assert_non_null(class);
 		*class = (struct retained_class){
-			.kind = CLASS_RUNTIME, .name = planted[i].name, .module = "cpython"};
+			.kind = CLASS_RUNTIME, .name = planted[i].name, .module = runtime};
 		class->verdicts[VERDICT_HELD] =
 			(struct retention_total){planted[i].held, planted[i].held * 100};
 	}
 	retain_result_identify(scan);
+}
+
+static void plant(struct retain_result *scan, const struct planted *planted, size_t count)
+{
+	plant_of(scan, "cpython", planted, count);
 }
 
 static void add_site(struct profile_report_process *profile, double low,
@@ -166,6 +172,77 @@ static void a_class_that_rises_at_every_scan_grows(void **state)
 	free_scans(scans, ARRAY_SIZE(scans));
 }
 
+/* Of languages without packages all but those of the language are the program's. */
+static void classes_of_the_program_come_before_those_of_its_language(void **state)
+{
+	static const struct {
+		const char *runtime, *own, *other;
+	} cases[] = {
+		{"v8", "Session", "(SeqOneByteString)"},
+		{"v8", "Session", "Array"},
+		{"v8", "Function onData app.js:3",
+		 "Function processTimers node:internal/timers:500"},
+		{"hotspot", "Session", "byte[]"},
+		{"hotspot", "shop.Session", "java.lang.Object[]"},
+		{"hotspot", "Session[]", "int[][]"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct planted first[] = {{cases[i].other, 100}, {cases[i].own, 100}};
+		const struct planted last[] = {{cases[i].other, 900}, {cases[i].own, 200}};
+		struct retain_result scans[2] = {0};
+		struct diagnosis diagnosis;
+
+		plant_of(&scans[0], cases[i].runtime, first, 2);
+		plant_of(&scans[1], cases[i].runtime, last, 2);
+		diagnosis = conclude((struct diagnosis_evidence){.scans = {&scans[0], &scans[1]},
+								 .scan_count = 2});
+		assert_int_equal(diagnosis.class_count, 2);
+		assert_string_equal(scans[1].classes.items[diagnosis.classes[0].class].name,
+				    cases[i].own);
+		free_scans(scans, ARRAY_SIZE(scans));
+	}
+}
+
+/* A heap grows until it is collected; strings that a language caches are no leak. */
+static void a_heap_that_grows_by_garbage_is_no_leak(void **state)
+{
+	static const struct memory_conclusion grows = {.verdict = MEMORY_MANAGED_GROWS,
+						       .growth.groups[GROUP_MANAGED] = MIB};
+	static const struct {
+		uint64_t strings;
+		const char *why;
+		enum diagnosis_verdict verdict;
+	} cases[] = {
+		{1000, NULL, DIAGNOSIS_NO_LEAK},
+		{1040, NULL, DIAGNOSIS_NO_LEAK},
+		{1040, "part of it was read while it ran", DIAGNOSIS_UNKNOWN},
+		{1200, NULL, DIAGNOSIS_GROWS},
+	};
+	static const struct planted first[] = {{"java.lang.String", 1000}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct planted last[] = {{"java.lang.String", cases[i].strings}};
+		struct retain_result scans[2] = {0};
+		struct diagnosis diagnosis;
+
+		plant_of(&scans[0], "hotspot", first, 1);
+		plant_of(&scans[1], "hotspot", last, 1);
+		for (size_t j = 0; j < ARRAY_SIZE(scans); j++) {
+			struct retained_runtime *runtime = vec_push(&scans[j].runtimes);
+
+			assert_non_null(runtime);
+			*runtime = (struct retained_runtime){.key = "hotspot", .why = cases[i].why};
+		}
+		diagnosis = conclude((struct diagnosis_evidence){
+			.conclusion = &grows, .scans = {&scans[0], &scans[1]}, .scan_count = 2});
+		assert_int_equal(diagnosis.verdict, cases[i].verdict);
+		free_scans(scans, ARRAY_SIZE(scans));
+	}
+}
+
 static void objects_beside_a_greater_native_leak_do_not_hide_it(void **state)
 {
 	static const struct planted first[] = {{"app.Session", 10}}, last[] = {{"app.Session", 30}};
@@ -298,6 +375,8 @@ int main(void)
 		cmocka_unit_test(without_evidence_nothing_is_known),
 		cmocka_unit_test(blocks_that_nothing_points_to_leak),
 		cmocka_unit_test(a_class_that_rises_at_every_scan_grows),
+		cmocka_unit_test(classes_of_the_program_come_before_those_of_its_language),
+		cmocka_unit_test(a_heap_that_grows_by_garbage_is_no_leak),
 		cmocka_unit_test(objects_beside_a_greater_native_leak_do_not_hide_it),
 		cmocka_unit_test(goroutines_that_only_come_grow),
 		cmocka_unit_test(a_sampled_call_stack_grows_if_its_lower_limit_does),

@@ -79,7 +79,7 @@ static void constant_expressions_stable_pointers_and_threads_are_roots(void **st
 	expect_root(&walked.sink, "stable pointers", forged->pinned);
 	expect_root(&walked.sink, "thread 7", forged->thread);
 	expect_root(&walked.sink, "weak pointers", forged->weak);
-	assert_true(root_named(&walked.sink, "weak pointers")->waiting);
+	assert_int_equal(root_named(&walked.sink, "weak pointers")->rank, MANAGED_WAITING);
 	walked_free(&walked);
 }
 

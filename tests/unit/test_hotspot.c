@@ -87,7 +87,8 @@ static void what_holds_objects_from_outside_is_a_root(void **state)
 	expect_root(&walked.sink, "JNI global reference", forged->global);
 	expect_root(&walked.sink, "VM", forged->vm);
 	expect_root(&walked.sink, "object that awaits its finaliser", forged->finalised);
-	assert_true(root_named(&walked.sink, "object that awaits its finaliser")->waiting);
+	assert_true(root_named(&walked.sink, "object that awaits its finaliser")->rank ==
+		    MANAGED_WAITING);
 	assert_null(root_named(&walked.sink, "VM Weak"));
 	assert_null(root_named(&walked.sink, "class shop.Plugin static cache"));
 	walked_free(&walked);

@@ -83,7 +83,7 @@ static void modules_and_finalisers_are_roots(void **state)
 	expect_root(&walked.sink, "finaliser App.add_12 × 2", forged_word(forged->finalisers));
 	waiting = root_named(&walked.sink, "value that awaits finaliser App.add_12 × 2");
 	assert_non_null(waiting);
-	assert_true(waiting->waiting);
+	assert_true(waiting->rank == MANAGED_WAITING);
 	walked_free(&walked);
 }
 

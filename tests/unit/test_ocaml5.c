@@ -75,8 +75,9 @@ static void modules_finalisers_and_stacks_are_roots(void **state)
 	expect_root(&walked.sink, "App[2]", forged->large + 24);
 	expect_root(&walked.sink, "stack", forged->stack);
 	expect_root(&walked.sink, "finaliser App.fun_13 × 1", forged_word(forged->final));
-	assert_true(
-		root_named(&walked.sink, "value that awaits finaliser App.fun_13 × 1")->waiting);
+	assert_int_equal(
+		root_named(&walked.sink, "value that awaits finaliser App.fun_13 × 1")->rank,
+		MANAGED_WAITING);
 	walked_free(&walked);
 }
 

@@ -66,6 +66,42 @@ static void make_result(struct retain_result *result, uint64_t blocks, uint32_t 
 	retain_result_identify(result);
 }
 
+/* Between two collections there is garbage, which is no growth; of native blocks all count. */
+static void growth_of_a_managed_class_is_that_of_held_objects(void **state)
+{
+	static const struct {
+		enum class_kind kind;
+		uint64_t grown;
+	} cases[] = {{CLASS_RUNTIME, 2}, {CLASS_CXX, 500}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(retain_result_free) struct retain_result before = {0}, after = {0};
+		_cleanup_(retain_diff_free) struct retain_diff diff = {0};
+		struct retained_class *was = vec_push(&before.classes);
+		struct retained_class *is = vec_push(&after.classes);
+
+		assert_non_null(was);
+		assert_non_null(is);
+		*was = (struct retained_class){
+			.kind = cases[i].kind,
+			.name = "app.Session",
+			.total = {100, 1000},
+			.verdicts[VERDICT_HELD] = {100, 1000},
+		};
+		*is = *was;
+		is->total = (struct retention_total){600, 6000};
+		is->verdicts[VERDICT_HELD] = (struct retention_total){102, 1020};
+		is->verdicts[VERDICT_UNTRACKED] = (struct retention_total){498, 4980};
+		retain_result_identify(&before);
+		retain_result_identify(&after);
+		assert_int_equal(retain_diff_build(&before, &after, &diff), 0);
+		assert_int_equal(diff.classes.list.items[0].is.blocks -
+					 diff.classes.list.items[0].was.blocks,
+				 cases[i].grown);
+	}
+}
+
 typedef int report_writer(FILE *out, const void *report);
 
 static char *written(report_writer *write)
@@ -132,6 +168,7 @@ static void json_is_one_line_with_the_same_numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(growth_of_a_managed_class_is_that_of_held_objects),
 		cmocka_unit_test(
 			text_names_leaks_roots_and_changes_and_lets_no_control_character_through),
 		cmocka_unit_test(json_is_one_line_with_the_same_numbers),

@@ -12,6 +12,8 @@
 #define OBJECTS_MIN 10
 #define COUNT_MIN 5
 #define COUNT_SHARE 20 /* and of what there was, one in so many */
+/* Of all held objects' bytes, one in so many: classes of the language alone come and go by less. */
+#define HELD_SHARE 20
 /* A call stack that surely grows by less is none to speak of: 1 MiB in four days. */
 #define SITE_BYTES_PER_S 3.0
 
@@ -42,36 +44,71 @@ static const struct retained_class *class_of(const struct retain_result *scan, u
 	return NULL;
 }
 
-static const struct retention_total *held_of(const struct retained_class *class)
+static struct retention_total held_of(const struct retained_class *class)
 {
-	static const struct retention_total none;
-
-	return class ? &class->verdicts[VERDICT_HELD] : &none;
+	return class ? retained_class_live(class) : (struct retention_total){0};
 }
 
 /* More at every scan than at the one before: a collector may have run in any of the steps. */
 static bool rises(const struct diagnosis_evidence *evidence, const struct retained_class *class)
 {
-	uint64_t now = held_of(class)->blocks, first = 0;
+	uint64_t now = held_of(class).blocks, first = 0;
 
 	for (size_t i = evidence->scan_count - 1; i--;) {
-		first = held_of(class_of(evidence->scans[i], class->id))->blocks;
+		first = held_of(class_of(evidence->scans[i], class->id)).blocks;
 		if (first >= now)
 			return false;
 		now = first;
 	}
-	return held_of(class)->blocks - first >= OBJECTS_MIN;
+	return held_of(class).blocks - first >= OBJECTS_MIN;
+}
+
+/* Classes of languages without packages that are not the program's. */
+static bool is_built_in(const struct retained_class *class)
+{
+	static const struct {
+		const char *runtime, *name;
+	} classes[] = {
+		{"v8", "Array"},	{"v8", "ArrayBuffer"},	{"v8", "AsyncFunction"},
+		{"v8", "BigInt"},	{"v8", "Boolean"},	{"v8", "DataView"},
+		{"v8", "Date"},		{"v8", "Error"},	{"v8", "FastBuffer"},
+		{"v8", "Float32Array"}, {"v8", "Float64Array"}, {"v8", "Function"},
+		{"v8", "Int32Array"},	{"v8", "Map"},		{"v8", "Number"},
+		{"v8", "Object"},	{"v8", "Promise"},	{"v8", "Proxy"},
+		{"v8", "RegExp"},	{"v8", "Set"},		{"v8", "String"},
+		{"v8", "Symbol"},	{"v8", "Uint32Array"},	{"v8", "Uint8Array"},
+		{"v8", "WeakMap"},	{"v8", "WeakRef"},	{"v8", "WeakSet"},
+		{"hotspot", "boolean"}, {"hotspot", "byte"},	{"hotspot", "char"},
+		{"hotspot", "double"},	{"hotspot", "float"},	{"hotspot", "int"},
+		{"hotspot", "long"},	{"hotspot", "short"},
+	};
+	size_t length = strcspn(class->name, "[");
+
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
+		if (!strcmp(classes[i].runtime, class->module) &&
+		    strlen(classes[i].name) == length &&
+		    !strncmp(classes[i].name, class->name, length))
+			return true;
+	}
+	return false;
 }
 
 /* Of the program itself, as far as its name tells: a language's own containers grow with whatever
  * is in them. */
 static bool is_of_program(const struct retained_class *class)
 {
-	static const char *const libraries[] = {"System.", "Microsoft.", "java.",    "javax.",
-						"jdk.",	   "sun.",	 "ghc-prim:"};
+	/* Those of V8 stand in parentheses, and its functions have the file that they are in. */
+	static const char *const libraries[] = {"System.", "Microsoft.", "java.",     "javax.",
+						"jdk.",	   "sun.",	 "ghc-prim:", "("};
+	static const char *const without_packages[] = {"v8", "hotspot"};
 
-	return class->name && strchr(class->name, '.') &&
-	       !text_begins_with_any(class->name, libraries, ARRAY_SIZE(libraries));
+	if (!class->name || !class->module ||
+	    text_begins_with_any(class->name, libraries, ARRAY_SIZE(libraries)) ||
+	    strstr(class->name, " node:"))
+		return false;
+	return strchr(class->name, '.') || (text_begins_with_any(class->module, without_packages,
+								 ARRAY_SIZE(without_packages)) &&
+					    !is_built_in(class));
 }
 
 static uint64_t growth_bytes(const struct diagnosis *diagnosis, size_t i)
@@ -116,12 +153,11 @@ void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct dia
 	last = evidence->scans[evidence->scan_count - 1];
 	for (size_t i = 0; i < last->classes.count; i++) {
 		const struct retained_class *class = &last->classes.items[i];
-		const struct retention_total *was =
-			held_of(class_of(evidence->scans[0], class->id));
+		const struct retention_total was = held_of(class_of(evidence->scans[0], class->id));
+		const struct retention_total is = held_of(class);
 
-		if (class->kind == CLASS_RUNTIME && rises(evidence, class) &&
-		    held_of(class)->bytes > was->bytes)
-			add_class(diagnosis, last, (uint32_t)i, was, held_of(class));
+		if (class->kind == CLASS_RUNTIME && rises(evidence, class) && is.bytes > was.bytes)
+			add_class(diagnosis, last, (uint32_t)i, &was, &is);
 	}
 }
 
@@ -187,9 +223,33 @@ static bool native_grows_more(const struct diagnosis *diagnosis)
 	       diagnosis->site->judgement.growth_bytes_per_s.low * diagnosis->seconds > objects;
 }
 
+/* What roots hold in managed heaps. */
+static uint64_t held_bytes(const struct retain_result *scan)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < scan->classes.count; i++) {
+		if (scan->classes.items[i].kind == CLASS_RUNTIME)
+			bytes += held_of(&scan->classes.items[i]).bytes;
+	}
+	return bytes;
+}
+
+/* Caches of the language's own fill while a program warms up. */
+static bool are_objects_many(const struct diagnosis *diagnosis)
+{
+	uint64_t grown = 0;
+
+	if (is_of_program(&diagnosis->retention->classes.items[diagnosis->classes[0].class]))
+		return true;
+	for (size_t i = 0; i < diagnosis->class_count; i++)
+		grown += growth_bytes(diagnosis, i);
+	return grown >= held_bytes(diagnosis->retention) / HELD_SHARE;
+}
+
 static void conclude_objects(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
-	if (!diagnosis->class_count || native_grows_more(diagnosis))
+	if (!diagnosis->class_count || native_grows_more(diagnosis) || !are_objects_many(diagnosis))
 		return;
 	diagnosis->verdict = DIAGNOSIS_GROWS;
 	diagnosis->part = DIAGNOSED_OBJECTS;
@@ -289,6 +349,30 @@ static enum memory_group most_grown(const struct memory_growth *growth)
 	return most;
 }
 
+static bool is_wholly_read(const struct retain_result *scan)
+{
+	for (size_t i = 0; i < scan->runtimes.count; i++) {
+		if (scan->runtimes.items[i].why)
+			return false;
+	}
+	return scan->runtimes.count && held_bytes(scan);
+}
+
+/* A collector takes memory until it is time to collect. */
+static bool is_garbage(const struct diagnosis_evidence *evidence)
+{
+	const struct retain_result *first, *last;
+	uint64_t before;
+
+	if (evidence->scan_count < 2)
+		return false;
+	first = evidence->scans[0];
+	last = evidence->scans[evidence->scan_count - 1];
+	before = held_bytes(first);
+	return is_wholly_read(first) && is_wholly_read(last) &&
+	       held_bytes(last) <= before + before / HELD_SHARE;
+}
+
 /* What the split of memory alone says. */
 static void conclude_memory(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
@@ -306,6 +390,9 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 	if (conclusion->no_leak) {
 		diagnosis->verdict = DIAGNOSIS_NO_LEAK;
 		diagnosis->why = "malloc, the page cache or the kernel keeps what grew";
+	} else if (diagnosis->group == GROUP_MANAGED && is_garbage(evidence)) {
+		diagnosis->verdict = DIAGNOSIS_NO_LEAK;
+		diagnosis->why = "held objects did not become more: the heap grew by garbage";
 	} else if (diagnosis->group == GROUP_LIVE || diagnosis->group == GROUP_MANAGED ||
 		   diagnosis->group == GROUP_FREE || diagnosis->group == GROUP_MALLOC) {
 		diagnosis->verdict = DIAGNOSIS_UNKNOWN;

@@ -70,7 +70,7 @@ int class_history_add(struct class_history *history, const struct retain_result 
 		const struct retained_class *class = &result->classes.items[i];
 		struct class_series *series = series_of(history, class->id);
 
-		if (!series || fill(series, runs, class->total.bytes))
+		if (!series || fill(series, runs, retained_class_live(class).bytes))
 			return -ENOMEM;
 	}
 	for (size_t i = 0; !error && i < history->list.count; i++)

@@ -16,7 +16,8 @@ static struct subject class_subject(const struct retain_result *result, size_t i
 {
 	const struct retained_class *class = &result->classes.items[i];
 
-	return (struct subject){class->id, class->total, (uint32_t)i, class->distance};
+	return (struct subject){class->id, retained_class_live(class), (uint32_t)i,
+				class->distance};
 }
 
 static struct subject root_subject(const struct retain_result *result, size_t i)

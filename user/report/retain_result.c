@@ -110,6 +110,11 @@ const struct retained_site *retained_site(const struct retain_result *result, ui
 	return site && site <= result->sites.count ? &result->sites.items[site - 1] : NULL;
 }
 
+struct retention_total retained_class_live(const struct retained_class *class)
+{
+	return class->kind == CLASS_RUNTIME ? class->verdicts[VERDICT_HELD] : class->total;
+}
+
 bool retained_leak_held(const struct retain_result *result, const struct retained_leak *leak,
 			struct retention_total *held)
 {

@@ -124,6 +124,10 @@ struct retained_root {
 	struct retention_total retained;
 };
 
+/* What growth is judged by: of a managed class the objects that roots hold, for between two
+ * collections there is garbage, too; of any other all blocks, unreachable ones are the leak. */
+struct retention_total retained_class_live(const struct retained_class *class);
+
 /* Lost blocks by where, else as what, the direct ones were allocated. */
 struct retained_leak {
 	uint32_t class, site;

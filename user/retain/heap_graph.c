@@ -244,6 +244,16 @@ static bool is_native(const struct heap_graph *graph, uint32_t block, uint32_t t
 	       !node_has_class(heap_graph_what(graph, target));
 }
 
+/* Whether a word leads to a node at all: it has the tag that pointers to its class have. */
+static bool is_pointer_to(const struct heap_graph *graph, uint32_t target, uint64_t value)
+{
+	uint32_t what = heap_graph_what(graph, target);
+	uint8_t tag =
+		node_has_class(what) ? graph->managed.classes.items[what & NODE_CLASS].tag : 0;
+
+	return !tag || value == graph->starts[target] + tag;
+}
+
 /* Of a managed object with fields only its references are. */
 static int add_block_edge(struct builder *builder, uint32_t block, uint32_t target, uint64_t place,
 			  uint64_t value)
@@ -268,6 +278,8 @@ static int add_from_block(struct builder *builder, uint32_t block, uint64_t addr
 		return 0;
 	if (is_quiet(graph, block, address) && !is_native(graph, block, target))
 		return 0;
+	if (target != BLOCK_NONE && !is_pointer_to(graph, target, value))
+		return 0;
 	if (target != BLOCK_NONE)
 		return add_block_edge(builder, block, target, place, value);
 	if (!node_has_class(heap_graph_what(graph, block)) &&
@@ -291,6 +303,8 @@ static int add_root(struct builder *builder, uint64_t address, uint64_t value, u
 
 	if (target == BLOCK_NONE)
 		return untracked_add_outside(&builder->graph->untracked, address, value, thread);
+	if (!is_pointer_to(builder->graph, target, value))
+		return 0;
 	root = vec_push(&builder->graph->roots);
 	if (!root)
 		return -ENOMEM;

@@ -78,9 +78,13 @@ static enum rank rank_of(const struct root_group *group)
 		[ROOT_UNTRACKED] = RANK_WEAK, [ROOT_STALE] = RANK_STALE,
 	};
 
+	static const enum rank managed[] = {[MANAGED_NAMED] = RANK_NAMED,
+					    [MANAGED_PASSING] = RANK_STRONG,
+					    [MANAGED_WAITING] = RANK_WEAK};
+
 	_Static_assert(ARRAY_SIZE(ranks) == ROOT_KIND_MAX_, "a rank for every kind");
-	if (group->waiting)
-		return RANK_WEAK;
+	if (group->kind == ROOT_RUNTIME)
+		return managed[group->rank];
 	return group->holder ? RANK_THROUGH : ranks[group->kind];
 }
 
@@ -425,7 +429,7 @@ static int join_managed(struct grouper *grouper, uint64_t place, uint32_t *numbe
 	struct root_group group = {.kind = ROOT_RUNTIME,
 				   .name = root->name,
 				   .module = root->runtime,
-				   .waiting = root->waiting};
+				   .rank = root->rank};
 
 	return root_join(grouper, root_key(ROOT_RUNTIME, (uintptr_t)root->name, 0), &group, number);
 }

@@ -28,18 +28,18 @@ void root_functions_free(struct root_functions *functions);
 
 struct root_group {
 	enum root_kind kind;
-	const char *name;   /* variable, function, register, "epoll", ...; NULL: see address */
-	const char *module; /* path of the file, or of the mapping; NULL or "": none */
-	uint64_t address;   /* of the variable, frame or memory */
-	uint64_t offset;    /* the same as the module's file counts it; 0: in no file */
-	bool waiting;	    /* ROOT_RUNTIME: as struct managed_root has it */
-	pid_t tid;	    /* of a thread's; 0: of several */
-	char comm[16];	    /* likewise */
-	uint32_t threads;   /* ROOT_THREAD_LOCAL: how many have one that holds something */
-	pid_t last_tid;	    /* the last of these */
-	uint64_t words;	    /* that hold something */
-	uint32_t holder;    /* ROOT_UNTRACKED: the root that leads there, its place in the list
-			     * plus 1; 0: none is known to */
+	const char *name;	/* variable, function, register, "epoll", ...; NULL: see address */
+	const char *module;	/* path of the file, or of the mapping; NULL or "": none */
+	uint64_t address;	/* of the variable, frame or memory */
+	uint64_t offset;	/* the same as the module's file counts it; 0: in no file */
+	enum managed_rank rank; /* ROOT_RUNTIME: as struct managed_root has it */
+	pid_t tid;		/* of a thread's; 0: of several */
+	char comm[16];		/* likewise */
+	uint32_t threads;	/* ROOT_THREAD_LOCAL: how many have one that holds something */
+	pid_t last_tid;		/* the last of these */
+	uint64_t words;		/* that hold something */
+	uint32_t holder;	/* ROOT_UNTRACKED: the root that leads there, its place in the list
+				 * plus 1; 0: none is known to */
 };
 
 struct root_groups {

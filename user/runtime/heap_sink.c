@@ -346,7 +346,7 @@ int heap_sink_reference(struct heap_sink *sink, uint32_t from, uint64_t to, uint
 }
 
 static int add_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to,
-		    bool waiting)
+		    enum managed_rank rank)
 {
 	uint32_t node = heap_sink_node(sink, to);
 	const char *interned = intern_string(sink->strings, name);
@@ -357,19 +357,25 @@ static int add_root(struct heap_sink *sink, const char *runtime, const char *nam
 	root = interned ? vec_push(&sink->roots) : NULL;
 	if (!root)
 		return -ENOMEM;
-	*root = (struct managed_root){interned, runtime, node, waiting};
+	*root = (struct managed_root){interned, runtime, node, rank};
 	return 0;
 }
 
 int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to)
 {
-	return add_root(sink, runtime, name, to, false);
+	return add_root(sink, runtime, name, to, MANAGED_NAMED);
+}
+
+int heap_sink_passing_root(struct heap_sink *sink, const char *runtime, const char *name,
+			   uint64_t to)
+{
+	return add_root(sink, runtime, name, to, MANAGED_PASSING);
 }
 
 int heap_sink_waiting_root(struct heap_sink *sink, const char *runtime, const char *name,
 			   uint64_t to)
 {
-	return add_root(sink, runtime, name, to, true);
+	return add_root(sink, runtime, name, to, MANAGED_WAITING);
 }
 
 int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool blocks)

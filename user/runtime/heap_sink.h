@@ -44,6 +44,9 @@ struct managed_class {
 	const char *runtime; /* the key of its runtime */
 	/* Bytes of each object that hold nothing: links of the collector's lists. */
 	uint16_t quiet_start, quiet_end;
+	/* Pointers to its objects are so much more than the address, and lead to no inside; 0: any
+	 * address in an object leads to it. */
+	uint8_t tag;
 	/* Its references are multiples of 8: other words are numbers. After a header of one word,
 	 * they are called by their places. */
 	bool fields;
@@ -71,11 +74,18 @@ static inline uint32_t label_index(uint64_t number)
 	       (uint32_t)(number < LABEL_VALUE ? number : LABEL_VALUE);
 }
 
+/* Of what several roots hold, a path begins at one of the first rank among them. */
+enum managed_rank {
+	MANAGED_NAMED,	 /* a variable, or another name of the program's */
+	MANAGED_PASSING, /* may be gone in a moment: a stack */
+	MANAGED_WAITING, /* see heap_sink_waiting_root() */
+};
+
 struct managed_root {
 	const char *name;    /* "module app"; interned */
 	const char *runtime; /* key */
 	uint32_t node;
-	bool waiting; /* see heap_sink_waiting_root() */
+	enum managed_rank rank;
 };
 
 /* Memory that a runtime has said all about: its words, outside of objects, hold nothing; or no
@@ -186,6 +196,8 @@ const char *heap_sink_label_name(const struct heap_sink *sink, uint32_t label);
 int heap_sink_reference(struct heap_sink *sink, uint32_t from, uint64_t to, uint32_t label);
 /* 0 or -ENOMEM. */
 int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to);
+int heap_sink_passing_root(struct heap_sink *sink, const char *runtime, const char *name,
+			   uint64_t to);
 
 /* Likewise of what only waits there for its end: what nothing else holds is due. */
 int heap_sink_waiting_root(struct heap_sink *sink, const char *runtime, const char *name,

@@ -295,6 +295,7 @@ struct rooting {
 	struct hotspot *hotspot;
 	struct heap_sink *sink;
 	const char *name; /* of the roots to come */
+	bool passing;	  /* they may be gone in a moment */
 	uint64_t mirror;
 };
 
@@ -302,9 +303,11 @@ static int add_root(void *context, uint64_t object)
 {
 	const struct rooting *rooting = context;
 
-	return rooting->sink->roots.count < ROOTS_MAX
-		       ? heap_sink_root(rooting->sink, HOTSPOT_KEY, rooting->name, object)
-		       : 0;
+	if (rooting->sink->roots.count >= ROOTS_MAX)
+		return 0;
+	return rooting->passing
+		       ? heap_sink_passing_root(rooting->sink, HOTSPOT_KEY, rooting->name, object)
+		       : heap_sink_root(rooting->sink, HOTSPOT_KEY, rooting->name, object);
 }
 
 static int add_static(void *context, const struct hotspot_declared *field)
@@ -431,6 +434,7 @@ static int add_thread(const struct rooting *rooting, uint64_t thread)
 		    called, sizeof(called));
 	snprintf(name, sizeof(name), "thread %s", called);
 	error = object ? add_root(&of_thread, object) : 0;
+	of_thread.passing = true;
 	snprintf(name, sizeof(name), "JNI local of thread %s", called);
 	if (!error)
 		error = add_locals(&of_thread, thread);

@@ -193,7 +193,7 @@ static int give_class(struct walk *walk, struct v8_map *map, uint32_t *number)
 	struct v8 *v8 = walk->v8;
 	size_t place = (size_t)(map - v8->maps.items);
 	char name[V8_NAME_BYTES];
-	struct managed_class class = {.name = name, .runtime = V8_KEY};
+	struct managed_class class = {.name = name, .runtime = V8_KEY, .tag = V8_TAG};
 	const char *interned;
 	uint64_t *known;
 	int error = 0;

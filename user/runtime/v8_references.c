@@ -21,6 +21,7 @@
 #define CELL_NAME 8 /* PropertyCell: name, details, value */
 #define CELL_VALUE 24
 #define ADDRESS_MIN 4096
+#define CODE_HEADER_BYTES 64ull
 
 struct referrer {
 	struct v8 *v8;
@@ -332,6 +333,9 @@ static int refer_other(const struct referrer *referrer)
 		return 0;
 	if (v8_kind_of(v8, &referrer->map) == V8_BYTECODE)
 		end = MIN(end, v8_place(v8, V8_BYTECODE_DATA) & ~7ull);
+	/* Behind its header instructions hold objects weakly. */
+	if (v8_kind_of(v8, &referrer->map) == V8_CODE)
+		end = MIN(end, CODE_HEADER_BYTES);
 	if (v8->ephemerons && referrer->map.type == v8->ephemerons)
 		return refer_ephemerons(referrer);
 	/* finalization registry, target, and the token that unregisters it */
