@@ -15,6 +15,14 @@
 #include "leakmon_abi.h"
 #include "parse/allocators.h"
 
+static int allocator_find(const char *symbol, const char *own_prefix, enum allocator_prefix *prefix)
+{
+	struct allocator_index index;
+
+	allocator_index_make(&index);
+	return allocator_index_find(&index, symbol, own_prefix, prefix);
+}
+
 static void names_are_found_behind_the_prefixes_that_exist(void **state)
 {
 	static const struct {

@@ -1,36 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The heap of a small JVM made by hand; then the same with nonsense in it. */
-#include "unit/walked.h"
-
 #include "unit/hotspot_fixture.h"
 
+#include "unit/walked.h"
+
 #define MUTANTS 600
-#define REPORT(walked) (&(walked)->sink.reports.items[0])
-
-/* Nothing here changes: no retry needs to wait. */
-int nanosleep(const struct timespec *requested, struct timespec *left)
-{
-	(void)requested;
-	(void)left;
-	return 0;
-}
-
-static int setup(void **state)
-{
-	struct forged *forged = malloc(sizeof(*forged));
-
-	*state = forged;
-	return forged && forged_make(forged) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	struct forged *forged = *state;
-
-	forged_memory_free(&forged->memory);
-	free(forged);
-	return 0;
-}
 
 /* The bytes that a thread keeps for objects to come look like a Session. */
 static void objects_have_their_classes_as_java_writes_them(void **state)

@@ -1,36 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The heap of a small OCaml 5 program made by hand; then the same with nonsense in it. */
-#include "unit/walked.h"
-
 #include "unit/ocaml5_fixture.h"
 
+#include "unit/walked.h"
+
 #define MUTANTS 600
-#define REPORT(walked) (&(walked)->sink.reports.items[0])
-
-/* Nothing here changes: no retry needs to wait. */
-int nanosleep(const struct timespec *requested, struct timespec *left)
-{
-	(void)requested;
-	(void)left;
-	return 0;
-}
-
-static int setup(void **state)
-{
-	struct forged *forged = malloc(sizeof(*forged));
-
-	*state = forged;
-	return forged && forged_make(forged) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	struct forged *forged = *state;
-
-	forged_memory_free(&forged->memory);
-	free(forged);
-	return 0;
-}
 
 static void blocks_of_pools_and_large_and_young_ones_are_counted(void **state)
 {

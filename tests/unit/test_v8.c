@@ -1,36 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The heap of a small V8 made by hand; then the same with nonsense in it. */
-#include "unit/walked.h"
-
 #include "unit/v8_fixture.h"
 
+#include "unit/walked.h"
+
 #define MUTANTS 600
-#define REPORT(walked) (&(walked)->sink.reports.items[0])
-
-/* Nothing here changes: no retry needs to wait. */
-int nanosleep(const struct timespec *requested, struct timespec *left)
-{
-	(void)requested;
-	(void)left;
-	return 0;
-}
-
-static int setup(void **state)
-{
-	struct forged *forged = malloc(sizeof(*forged));
-
-	*state = forged;
-	return forged && forged_make(forged) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	struct forged *forged = *state;
-
-	forged_memory_free(&forged->memory);
-	free(forged);
-	return 0;
-}
 
 /* What lies behind the top of an area, and in the half that is not in use, are no objects. */
 static void objects_have_the_name_of_their_constructor_or_type(void **state)

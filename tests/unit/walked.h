@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Assertions about a walk over forged memory. */
+/*
+ * Assertions about a walk over forged memory. Included after a fixture, which has `struct forged`,
+ * with its `memory`, and forged_make().
+ */
 #ifndef LEAKMON_UNIT_WALKED_H
 #define LEAKMON_UNIT_WALKED_H
 
@@ -10,6 +13,33 @@
 #include <cmocka.h>
 
 #include "unit/forged_memory.h"
+
+#define REPORT(walked) (&(walked)->sink.reports.items[0])
+
+/* Nothing here changes: no retry needs to wait. */
+int nanosleep(const struct timespec *requested, struct timespec *left)
+{
+	(void)requested;
+	(void)left;
+	return 0;
+}
+
+static inline int setup(void **state)
+{
+	struct forged *forged = malloc(sizeof(*forged));
+
+	*state = forged;
+	return forged && forged_make(forged) ? 0 : -1;
+}
+
+static inline int teardown(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_memory_free(&forged->memory);
+	free(forged);
+	return 0;
+}
 
 struct walked {
 	struct heap_sink sink;

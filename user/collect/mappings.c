@@ -161,6 +161,14 @@ static int keep_range(const struct summing *summing, const struct range *range, 
 	return 0;
 }
 
+/* Place of (site, kind) in view->sites, or -1. */
+static long site_place(const struct mapping_view *view, uint32_t site, uint32_t kind)
+{
+	const uint64_t *place = hash_get(view->site_index, MAPPING_SITE_KEY(site, kind));
+
+	return place ? (long)*place : -1;
+}
+
 static int sum_range(const struct range *range, void *context)
 {
 	struct summing *summing = context;
@@ -170,7 +178,7 @@ static int sum_range(const struct range *range, void *context)
 
 	if (!mapping_is_counted(range) || age_ns < summing->older_ns)
 		return 0;
-	place = mapping_site_find(summing->view, range->tag.site, range->tag.kind);
+	place = site_place(summing->view, range->tag.site, range->tag.kind);
 	if (place < 0)
 		return 0;
 	sum = &summing->sums[place];
@@ -470,13 +478,6 @@ bool mappings_view(const struct mappings *mappings, size_t i, struct mapping_vie
 	};
 	ranges_walk(&process->ranges, count_range, &view->ledger);
 	return true;
-}
-
-long mapping_site_find(const struct mapping_view *view, uint32_t site, uint32_t kind)
-{
-	const uint64_t *place = hash_get(view->site_index, MAPPING_SITE_KEY(site, kind));
-
-	return place ? (long)*place : -1;
 }
 
 void mappings_total(const struct mappings *mappings, struct mapping_ledger *total)

@@ -58,7 +58,7 @@ struct mapping_view {
 	const struct ranges *ranges; /* not all are counted: see mapping_is_counted */
 	const struct mapping_site *sites;
 	size_t site_count;
-	const struct hash *site_index; /* for mapping_site_find */
+	const struct hash *site_index; /* of (site, kind) -> place in `sites` */
 };
 
 /* The i-th process; false when there are no more. */
@@ -66,9 +66,6 @@ bool mappings_view(const struct mappings *mappings, size_t i, struct mapping_vie
 
 /* False: it was there before the process was watched. */
 bool mapping_is_counted(const struct range *range);
-
-/* Place of (site, kind) in view->sites, or -1. */
-long mapping_site_find(const struct mapping_view *view, uint32_t site, uint32_t kind);
 
 /* Over all processes, those that are gone included. */
 void mappings_total(const struct mappings *mappings, struct mapping_ledger *total);

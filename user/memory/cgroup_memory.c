@@ -309,7 +309,8 @@ void cgroup_place_free(struct cgroup_place *place)
 	*place = (struct cgroup_place){0};
 }
 
-void cgroup_memory_read(struct cgroup_memory *group)
+/* The figures of the group at group->path, where hierarchies are usually mounted: group->known. */
+static void read_group(struct cgroup_memory *group)
 {
 	char directory[4096];
 	struct timespec now;
@@ -336,7 +337,7 @@ int cgroup_memories_read(struct cgroup_memories *groups)
 	if (join(groups))
 		return -ENOMEM;
 	for (size_t i = 0; i < groups->list.count; i++)
-		cgroup_memory_read(&groups->list.items[i]);
+		read_group(&groups->list.items[i]);
 	return 0;
 }
 

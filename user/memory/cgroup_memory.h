@@ -11,9 +11,6 @@
 
 #include "report/cgroup_report.h"
 
-/* The figures of the group at group->path, where hierarchies are usually mounted: group->known. */
-void cgroup_memory_read(struct cgroup_memory *group);
-
 /*
  * Where a process's memory counts, and what it may come to there. Zero-initialise: not known.
  */

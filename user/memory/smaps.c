@@ -71,17 +71,6 @@ static bool is_header(const char *line)
 	return (*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f');
 }
 
-/*
- * The kernel goes on at the end of the mapping that it wrote last (fs/proc/task_mmu.c, m_start()):
- * one that has grown since is written again, whole. The latest text counts.
- */
-static void drop_rewritten(struct smaps *smaps, const struct mapping *mapping)
-{
-	while (smaps->list.count &&
-	       smaps->list.items[smaps->list.count - 1].mapping.start >= mapping->start)
-		free(smaps->list.items[--smaps->list.count].mapping.path);
-}
-
 static int add_entry(struct smaps *smaps, char *line)
 {
 	struct mapping mapping = {0};
@@ -89,7 +78,10 @@ static int add_entry(struct smaps *smaps, char *line)
 
 	if (maps_parse_line(line, &mapping))
 		return -EBADMSG;
-	drop_rewritten(smaps, &mapping);
+	if (smaps->list.count)
+		smaps->list.count =
+			mappings_drop_rewritten(&smaps->list.items->mapping, smaps->list.count,
+						sizeof(*smaps->list.items), mapping.start);
 	mapping.path = strdup(mapping.path);
 	entry = mapping.path ? vec_push(&smaps->list) : NULL;
 	if (!entry) {

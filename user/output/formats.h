@@ -10,5 +10,6 @@
 
 #define OUTPUT_FORMAT_DECLARE(name) extern const struct output_format output_##name;
 OUTPUT_FORMATS(OUTPUT_FORMAT_DECLARE)
+#define OUTPUT_FORMAT_ROW(name) &output_##name,
 
 #endif

@@ -8,8 +8,7 @@
 #include "base/cleanup.h"
 #include "output/formats.h"
 
-#define ROW(name) &output_##name,
-static const struct output_format *const formats[] = {OUTPUT_FORMATS(ROW)};
+static const struct output_format *const formats[] = {OUTPUT_FORMATS(OUTPUT_FORMAT_ROW)};
 
 const struct output_format *output_find(const char *name)
 {
@@ -18,11 +17,6 @@ const struct output_format *output_find(const char *name)
 			return formats[i];
 	}
 	return NULL;
-}
-
-const struct output_format *output_at(size_t i)
-{
-	return i < ARRAY_SIZE(formats) ? formats[i] : NULL;
 }
 
 /* Derived from the table once. */

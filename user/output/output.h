@@ -42,8 +42,6 @@ struct output_format {
 
 /* NULL if there is no such format. */
 const struct output_format *output_find(const char *name);
-/* The i-th format, NULL past the last. */
-const struct output_format *output_at(size_t i);
 
 static inline bool output_has(const struct output_format *format, enum output_kind kind)
 {

@@ -258,14 +258,6 @@ int allocator_index_find(const struct allocator_index *index, const char *symbol
 	return find_row(index, symbol + length, PLAIN);
 }
 
-int allocator_find(const char *symbol, const char *own_prefix, enum allocator_prefix *prefix)
-{
-	struct allocator_index index;
-
-	allocator_index_make(&index);
-	return allocator_index_find(&index, symbol, own_prefix, prefix);
-}
-
 bool allocator_is_operator(size_t function)
 {
 	return !strncmp(allocator_functions[function].name, "_Z", 2);

@@ -79,21 +79,17 @@ extern const size_t allocator_function_count;
 extern const struct allocator_family allocator_families[];
 extern const size_t allocator_family_count;
 
-/*
- * The row of a symbol and its prefix, or -ENOENT. With a prefix of the user's own (not "") what
- * stands behind it is looked for, and nothing else; one that is not in the table may stand before
- * the names that also exist without any.
- */
-int allocator_find(const char *symbol, const char *own_prefix, enum allocator_prefix *prefix);
-
-/* The rows by their names, for whoever has many symbols to look up. */
+/* The rows by their names. */
 #define ALLOCATOR_MAX_ROWS 256
 struct allocator_index {
 	uint8_t rows[ALLOCATOR_MAX_ROWS];
 };
 
 void allocator_index_make(struct allocator_index *index);
-/* The same as allocator_find(). */
+/*
+ * The row of a symbol and its prefix, or -ENOENT. With the user's own prefix (not "") only names
+ * behind it match; one that is not in the table may precede names that also exist without any.
+ */
 int allocator_index_find(const struct allocator_index *index, const char *symbol,
 			 const char *own_prefix, enum allocator_prefix *prefix);
 

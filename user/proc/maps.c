@@ -110,14 +110,18 @@ bool mapping_is_wanted(enum maps_filter filter, const struct mapping *mapping)
 	return filter == MAPS_CODE && mapping->inode && mapping->writable && !mapping->shared;
 }
 
-/*
- * The kernel goes on at the end of the mapping that it wrote last (fs/proc/task_mmu.c, m_start()):
- * one that has grown since is written again, whole. The latest text counts.
- */
-static void drop_rewritten(struct maps *maps, const struct mapping *mapping)
+size_t mappings_drop_rewritten(struct mapping *first, size_t count, size_t stride, uint64_t start)
 {
-	while (maps->list.count && maps->list.items[maps->list.count - 1].start >= mapping->start)
-		free(maps->list.items[--maps->list.count].path);
+	while (count) {
+		struct mapping *last =
+			(struct mapping *)(void *)((char *)first + (count - 1) * stride);
+
+		if (last->start < start)
+			break;
+		free(last->path);
+		count--;
+	}
+	return count;
 }
 
 static int add_line(char *line, enum maps_filter filter, struct maps *maps)
@@ -128,7 +132,8 @@ static int add_line(char *line, enum maps_filter filter, struct maps *maps)
 		return -EBADMSG;
 	if (!mapping_is_wanted(filter, &parsed))
 		return 0;
-	drop_rewritten(maps, &parsed);
+	maps->list.count = mappings_drop_rewritten(maps->list.items, maps->list.count,
+						   sizeof(*maps->list.items), parsed.start);
 	parsed.path = strdup(parsed.path);
 	if (!parsed.path)
 		return -ENOMEM;

@@ -46,6 +46,13 @@ struct maps {
 int maps_parse_line(char *line, struct mapping *mapping);
 
 /*
+ * The kernel resumes at the end of the mapping it wrote last (fs/proc/task_mmu.c, m_start()): one
+ * that has grown since is written again, whole. Frees the paths of those that the mapping at
+ * `start` replaces, `stride` bytes apart, and returns how many stay.
+ */
+size_t mappings_drop_rewritten(struct mapping *first, size_t count, size_t stride, uint64_t start);
+
+/*
  * 0; -ESRCH: no such process, a zombie or a kernel thread (no user memory); -EACCES; -EBADMSG: not
  * a text that a kernel writes; -ENOMEM. *maps is untouched on error.
  */

@@ -112,7 +112,8 @@ static const struct cpython_layout layouts[] = {
 	 .frames_inside = true},
 };
 
-const struct cpython_layout *cpython_layout(unsigned version)
+/* NULL: not a version that is known. */
+static const struct cpython_layout *cpython_layout(unsigned version)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
 		if (layouts[i].version == version)

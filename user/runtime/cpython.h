@@ -43,9 +43,6 @@ struct cpython_layout {
 	bool frames_inside; /* generators and frames have items, but no count of them: 3.11 */
 };
 
-/* NULL: not a version that is known. */
-const struct cpython_layout *cpython_layout(unsigned version);
-
 /* PyObject, PyVarObject, PyTypeObject: the same in all of them. */
 #define OBJECT_REFCOUNT 0
 #define OBJECT_TYPE 8
@@ -66,7 +63,6 @@ const struct cpython_layout *cpython_layout(unsigned version);
 #define FLAG_INT (1ull << 24)
 #define FLAG_LIST (1ull << 25)
 #define FLAG_TUPLE (1ull << 26)
-#define FLAG_BYTES (1ull << 27)
 #define FLAG_STR (1ull << 28)
 #define FLAG_DICT (1ull << 29)
 #define FLAG_TYPE (1ull << 31)

@@ -18,9 +18,7 @@
 #define STATIC_ENTRIES_MAX 4096
 #define ROOTS_MAX (1u << 20)
 
-/* PyListObject, PyTupleObject, PySetObject, PyModuleObject, PyWeakReference */
-#define LIST_ITEMS 24
-#define LIST_ALLOCATED 32
+/* PyTupleObject, PySetObject, PyModuleObject, PyWeakReference */
 #define TUPLE_ITEMS 24
 #define SET_MASK 32
 #define SET_TABLE 40

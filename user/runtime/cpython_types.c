@@ -299,7 +299,6 @@ bool cpython_keys_open(struct cpython *python, uint64_t keys, struct cpython_dic
 }
 
 #define DICT_KEYS 32
-#define DICT_VALUES 40
 
 bool cpython_dict_open(struct cpython *python, uint64_t object, struct cpython_dict *dict)
 {

@@ -54,8 +54,6 @@ int dotnet_descriptor_read(struct target_memory *memory, uint64_t address,
 #define TABLE_VECTOR 0x00020000u /* an array of one dimension that begins with 0 */
 #define TABLE_GENERICS 0x00000030u
 
-#define OBJECT_TABLE 0
-#define OBJECT_COUNT 8	/* of an array or a string, 4 bytes */
 #define OBJECT_FIELDS 8 /* fields of other objects begin there */
 #define OBJECT_BYTES_MIN 24
 #define OBJECT_HEADER 8 /* before it; part of the size of the object before */
@@ -96,9 +94,6 @@ struct dotnet_metadata {
 	bool wide_strings;
 	uint64_t tables[METADATA_TABLES];
 	uint32_t rows[METADATA_TABLES], row_bytes[METADATA_TABLES];
-	uint8_t field_name; /* columns: how far into their row */
-	uint8_t type_namespace;
-	uint8_t nested_bytes;
 };
 
 struct dotnet_context {

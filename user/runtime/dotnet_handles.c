@@ -27,7 +27,6 @@
 #define QUEUE_ARRAY (DOTNET_GENERATIONS + 2)
 #define QUEUE_WORDS (QUEUE_ARRAY + 2)
 #define MAP_NEXT 8
-#define MAP_COUNT 16
 
 enum handle_kind {
 	HANDLE_STRONG = 2,

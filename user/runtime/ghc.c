@@ -21,7 +21,6 @@
 
 /* Block.h: bdescr. */
 #define DESCRIPTOR_BYTES 64
-#define DESCRIPTOR_LINK 16
 #define FIRST_BLOCK 4 /* before it are the descriptors */
 #define BLOCKS_PER_MEGABLOCK (GHC_MEGABLOCK / GHC_BLOCK)
 #define BLOCKS_MAX (1u << 28)

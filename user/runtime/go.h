@@ -33,8 +33,6 @@ struct go_layout {
 	uint16_t function_size, function_flag, inlined_size, inlined_name, inlined_parent, go_func;
 	/* memRecordCycle, without bytes from 1.27 on */
 	uint16_t cycle_size;
-	/* mspan */
-	uint16_t span_state, span_element;
 	/* gcControllerState */
 	uint16_t heap_goal, heap_live, heap_marked, heap_in_use;
 	/* mstats, heapStatsDelta */
@@ -43,7 +41,6 @@ struct go_layout {
 
 #define G_STACK_LOW 0
 #define G_STACK_HIGH 8
-#define G_M 48
 #define G_SCHED_SP 56
 #define G_SCHED_PC 64
 #define G_SCHED_G 72 /* g.sched.g: itself */

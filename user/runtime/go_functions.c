@@ -20,7 +20,6 @@
 #define FUNCTION_LINES 24
 #define FUNCTION_VALUES 28 /* how many tables of values follow it */
 #define FUNCTION_UNIT 32
-#define FUNCTION_BYTES_MAX 44
 #define FLAG_TOP 1
 /* Of the tables of values, and of the data that follow those. */
 #define VALUES_INLINED 2

@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 
-#define SIZE_BITS 48
 #define ADDRESS_BITS 47 /* as block_index.h */
 
 int heap_sink_init(struct heap_sink *sink, struct intern *strings, uint64_t *starts,

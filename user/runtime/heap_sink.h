@@ -106,7 +106,6 @@ struct walk_report {
 	uint64_t unread_bytes;	 /* of them that could not be read: swapped out, or gone */
 	uint64_t nonsense;	 /* nodes and references that cannot be, and were left out */
 	uint64_t retries;	 /* what was read anew because it was just changing */
-	bool since_collection;	 /* objects are those that lived when it collected last */
 	bool all_roots; /* were read: what none leads to is garbage, or will be known for it */
 	uint64_t unreached, unreached_bytes; /* objects that none leads to */
 };

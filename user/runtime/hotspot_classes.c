@@ -22,7 +22,6 @@
 #define HEADER_BYTES_MAX 32
 
 /* Klass::_layout_helper, from the highest bit on. */
-#define LAYOUT_OBJECT_ARRAY 2u
 #define LAYOUT_TYPE_ARRAY 3u
 
 /* A field before 21, in numbers of two bytes: FieldInfo. The offset has a tag of two bits. */

@@ -52,7 +52,6 @@
 #define SIZES 32
 #define HEAP_LISTS 4
 #define HEAP_SWEPT_LARGE (HEAP_LISTS * SIZES)
-#define HEAP_UNSWEPT_LARGE (HEAP_SWEPT_LARGE + 1)
 #define HEAP_OWNER (HEAP_SWEPT_LARGE + 3)
 #define HEAP_STATISTICS (HEAP_OWNER + 1)
 /* pool_freelist, of domains that have ended: behind a mutex, a list and statistics. */

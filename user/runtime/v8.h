@@ -226,8 +226,6 @@ struct v8_map *v8_map_of(struct v8 *v8, uint64_t word);
 uint64_t v8_field(struct v8 *v8, uint64_t object, uint64_t offset);
 /* An identifier of the program; false: there is none, or it is text of another kind. */
 bool v8_identifier(struct v8 *v8, uint64_t string, char name[V8_NAME_BYTES]);
-/* Of a function; "" if it has none. */
-void v8_function_name(struct v8 *v8, uint64_t function, char name[V8_NAME_BYTES]);
 /* The name of the n-th variable of a ScopeInfo. */
 bool v8_variable_name(struct v8 *v8, uint64_t scope, uint64_t n, char name[V8_NAME_BYTES]);
 /* Of objects with a map. */

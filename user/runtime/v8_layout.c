@@ -24,10 +24,7 @@
 #define AREA_OFFSET_MAX (64ull << 10)
 
 #define SPACE_HEAP 8 /* BaseSpace::heap_ */
-#define SPACE_FIRST_PAGE 40
 #define SPACE_BYTES 512
-/* Semi-spaces are members of the space of the young generation. */
-#define SPACE_NEIGHBOUR 1024
 /* The areas are in IsolateData, some way before the heap in the isolate. */
 #define ISOLATE_BEFORE (128ull << 10)
 #define HEAP_BYTES 8192 /* of the heap itself, with its allocators */

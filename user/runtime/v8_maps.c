@@ -274,7 +274,8 @@ bool v8_variable_name(struct v8 *v8, uint64_t scope, uint64_t n, char name[V8_NA
 	return v8_identifier(v8, scope_field(v8, scope, v8_place(v8, V8_SCOPE_FIRST) + n), name);
 }
 
-void v8_function_name(struct v8 *v8, uint64_t function, char name[V8_NAME_BYTES])
+/* "" if it has none. */
+static void v8_function_name(struct v8 *v8, uint64_t function, char name[V8_NAME_BYTES])
 {
 	uint64_t shared = v8_field(v8, function, v8_place(v8, V8_FUNCTION_SHARED));
 	uint64_t named;

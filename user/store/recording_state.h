@@ -73,7 +73,6 @@ struct dead_at {
 struct site_state {
 	struct site numbers;
 	uint64_t monotonic_ns; /* of the snapshot whose row this is */
-	uint64_t count_at_ages;
 };
 
 /* The latest numbers of a process; row 0: of all of them. */

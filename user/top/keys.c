@@ -18,6 +18,9 @@ static void end_page(struct top_model *model)
 	top_model_show(model, model->screen);
 }
 
+/* A key where no page, menu or prompt has it. */
+static enum top_action press(struct top_model *model, int key);
+
 /* Help and messages: keys that move do, the others end the page. */
 static enum top_action press_on_page(struct top_model *model, int key)
 {
@@ -27,7 +30,7 @@ static enum top_action press_on_page(struct top_model *model, int key)
 
 	for (size_t i = 0; i < ARRAY_SIZE(moving); i++) {
 		if (key == moving[i])
-			return top_model_press(model, key);
+			return press(model, key);
 	}
 	end_page(model);
 	return key == TOP_KEY_F10 ? TOP_QUIT : TOP_NOTHING;
@@ -126,7 +129,7 @@ enum top_action top_model_key(struct top_model *model, int key)
 	case TOP_SEARCHING:
 		return press_on_prompt(model, key);
 	default:
-		return top_model_press(model, key);
+		return press(model, key);
 	}
 }
 
@@ -402,7 +405,7 @@ static bool top_model_sort_by(struct top_model *model, int key)
 	return false;
 }
 
-enum top_action top_model_press(struct top_model *model, int key)
+static enum top_action press(struct top_model *model, int key)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(bindings); i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(bindings[i].keys) && bindings[i].keys[j]; j++) {

@@ -114,7 +114,4 @@ void top_model_move(struct top_model *model, long rows);
 /* The next row with model.search, round the list; the selected one counts only if `here`. */
 void top_model_search(struct top_model *model, int direction, bool here);
 
-/* A key where no page, menu or prompt has it. */
-enum top_action top_model_press(struct top_model *model, int key);
-
 #endif
