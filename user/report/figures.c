@@ -31,6 +31,7 @@ uint64_t figure_value(const struct figure *figure, const void *figures)
 	case FIGURE_FLAG:
 		return *(const bool *)at;
 	case FIGURE_PID:
+	case FIGURE_INDEX:
 	case FIGURE_NAME:
 		return *(const uint32_t *)at;
 	case FIGURE_NUMBER:

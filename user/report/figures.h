@@ -24,6 +24,7 @@ struct causes {
 enum figure_type {
 	FIGURE_NUMBER, /* uint64_t, size_t */
 	FIGURE_PID,    /* pid_t, uint32_t */
+	FIGURE_INDEX,  /* uint32_t, UINT32_MAX excluded */
 	FIGURE_FLAG,   /* bool */
 	FIGURE_REAL,   /* double, NaN; in JSON null */
 	FIGURE_CHARS,  /* char[size] */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "report/figures.h"
 
 static uint64_t arenas_free(const struct allocator_report *report)
 {
@@ -250,3 +251,25 @@ void memory_changes_free(struct memory_changes *changes)
 {
 	vec_free(&changes->list);
 }
+
+#define SPLIT(member) offsetof(struct memory_split, member)
+static const struct figure split_figures[] = {
+	FIGURE(NULL, "time_ns", TIME, SPLIT(time)),
+	FIGURE(NULL, "rss_bytes", NUMBER, SPLIT(rss)),
+	FIGURE(NULL, "pss_bytes", NUMBER, SPLIT(pss)),
+	FIGURE(NULL, "swap_bytes", NUMBER, SPLIT(swap)),
+	FIGURE(NULL, "allocator", NOTE, SPLIT(allocator),
+	       .size = sizeof(((struct memory_split *)0)->allocator)),
+	FIGURE(NULL, "is_glibc", FLAG, SPLIT(is_libc)),
+	FIGURE(NULL, "runtime", TEXT, SPLIT(runtime)),
+	FIGURE(NULL, "trimmable_bytes", NUMBER, SPLIT(trimmable)),
+	FIGURE(NULL, "glibc_trimmable_bytes", NUMBER, SPLIT(libc_trimmable)),
+	FIGURE(NULL, "arenas", NUMBER, SPLIT(arenas)),
+	FIGURE(NULL, "arenas_free_bytes", NUMBER, SPLIT(arenas_free)),
+	FIGURE(NULL, "live_stacks", NUMBER, SPLIT(live_stacks)),
+	FIGURE(NULL, "ended_stacks", NUMBER, SPLIT(ended_stacks)),
+	FIGURE(NULL, "huge_bytes", NUMBER, SPLIT(huge_bytes)),
+	FIGURE(NULL, "huge_zero_bytes", NUMBER, SPLIT(huge_zero)),
+	FIGURE(NULL, "not_known", TEXT, SPLIT(why)),
+};
+const struct figures memory_split_figures = FIGURES(split_figures);

@@ -35,6 +35,10 @@ struct memory_split {
 	const char *why; /* not all is known of the allocator; borrowed; NULL: it is */
 };
 
+/* Of a split, as recorded: all but its parts. */
+struct figures;
+extern const struct figures memory_split_figures;
+
 struct memory_split memory_split_of(const struct memory_process *process);
 
 /* Resident bytes. */

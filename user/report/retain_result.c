@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "report/figures.h"
 
 static const char *const class_kinds[] = {
 	[CLASS_CXX] = "class",	   [CLASS_CXX_ARRAY] = "array of class",
@@ -35,62 +36,6 @@ const char *class_kind_name(enum class_kind kind)
 const char *root_kind_name(enum root_kind kind)
 {
 	return root_kinds[kind];
-}
-
-static int find(const char *const *names, size_t count, const char *name)
-{
-	for (size_t i = 0; name && i < count; i++) {
-		if (!strcmp(names[i], name))
-			return (int)i;
-	}
-	return -EINVAL;
-}
-
-int class_kind_parse(const char *name, enum class_kind *kind)
-{
-	int found = find(class_kinds, CLASS_KIND_MAX_, name);
-
-	if (found < 0)
-		return found;
-	*kind = (enum class_kind)found;
-	return 0;
-}
-
-int root_kind_parse(const char *name, enum root_kind *kind)
-{
-	int found = find(root_kinds, ROOT_KIND_MAX_, name);
-
-	if (found < 0)
-		return found;
-	*kind = (enum root_kind)found;
-	return 0;
-}
-
-const char *retained_number_name(enum retained_number number)
-{
-	static const char *const names[] = {
-		[NUMBER_PAUSE_NS] = "pause_ns",
-		[NUMBER_MAX_PAUSE_NS] = "max_pause_ns",
-		[NUMBER_READ_NS] = "read_ns",
-		[NUMBER_TOTAL_NS] = "total_ns",
-		[NUMBER_OWN_PEAK_BYTES] = "own_peak_bytes",
-		[NUMBER_WRITABLE_BYTES] = "writable_bytes",
-		[NUMBER_READ_BYTES] = "read_bytes",
-		[NUMBER_SWAPPED_BYTES] = "swapped_bytes",
-		[NUMBER_PAGES_CHECKED] = "pages_checked",
-		[NUMBER_PAGES_CHANGED] = "pages_changed",
-		[NUMBER_BLOCKS] = "blocks",
-		[NUMBER_WALKED] = "walked",
-		[NUMBER_TRACKED] = "tracked",
-		[NUMBER_ARENAS] = "arenas",
-		[NUMBER_BROKEN] = "broken",
-		[NUMBER_BROKEN_AT] = "broken_at",
-		[NUMBER_BROKEN_FREE_LISTS] = "broken_free_lists",
-		[NUMBER_DROPPED] = "dropped",
-	};
-
-	_Static_assert(ARRAY_SIZE(names) == RETAINED_NUMBER_MAX_, "a name for every number");
-	return names[number];
 }
 
 const char *verdict_name(enum verdict verdict)
@@ -239,3 +184,195 @@ struct retention_total retain_result_total(const struct retain_result *result)
 	}
 	return all;
 }
+
+/* -------- figures */
+
+/* Two columns. */
+#define TOTAL(column, at)                                                                          \
+	FIGURE(NULL, column "_blocks", NUMBER, (at) + offsetof(struct retention_total, blocks)),   \
+		FIGURE(NULL, column "_bytes", NUMBER,                                              \
+		       (at) + offsetof(struct retention_total, bytes))
+/* The same as an object in JSON. */
+#define TOTAL_OBJECT(column, at)                                                                   \
+	FIGURE("blocks", column "_blocks", NUMBER,                                                 \
+	       (at) + offsetof(struct retention_total, blocks), .section = (column)),              \
+		FIGURE("bytes", column "_bytes", NUMBER,                                           \
+		       (at) + offsetof(struct retention_total, bytes), .section = (column))
+
+#define RESULT(member) offsetof(struct retain_result, member)
+static const struct figure head_figures[] = {
+	FIGURE("time", "time_ns", TIME, RESULT(time)),
+	FIGURE("pid", NULL, PID, RESULT(pid)),
+	FIGURE("comm", NULL, CHARS, RESULT(comm),
+	       .size = sizeof(((struct retain_result *)0)->comm)),
+	FIGURE("core", NULL, TEXT, RESULT(core), .unrecorded = true),
+	FIGURE("settled", NULL, FLAG, RESULT(settled)),
+};
+const struct figures retain_head_figures = FIGURES(head_figures);
+
+static bool is_broken(const void *result)
+{
+	return ((const struct retain_result *)result)->numbers[NUMBER_BROKEN];
+}
+
+#define IMAGE(type, member) FIGURE(#member, NULL, type, RESULT(member), .section = "picture")
+#define IMAGE_NUMBER(name, number)                                                                 \
+	FIGURE(name, NULL, NUMBER, RESULT(numbers[NUMBER_##number]), .section = "picture")
+#define HEAP_NUMBER(name, number)                                                                  \
+	FIGURE(name, NULL, NUMBER, RESULT(numbers[NUMBER_##number]), .section = "heap")
+static const struct figure image_figures[] = {
+	IMAGE(FLAG, stopped),
+	IMAGE(TEXT, why_not_stopped),
+	IMAGE_NUMBER("pause_ns", PAUSE_NS),
+	IMAGE_NUMBER("max_pause_ns", MAX_PAUSE_NS),
+	IMAGE_NUMBER("read_ns", READ_NS),
+	IMAGE_NUMBER("total_ns", TOTAL_NS),
+	IMAGE_NUMBER("own_peak_bytes", OWN_PEAK_BYTES),
+	IMAGE_NUMBER("writable_bytes", WRITABLE_BYTES),
+	IMAGE_NUMBER("read_bytes", READ_BYTES),
+	IMAGE_NUMBER("swapped_bytes", SWAPPED_BYTES),
+	IMAGE_NUMBER("pages_checked", PAGES_CHECKED),
+	IMAGE_NUMBER("pages_changed", PAGES_CHANGED),
+	IMAGE(FLAG, soft_dirty),
+	IMAGE(FLAG, pagemap),
+	FIGURE("allocator", NULL, TEXT, RESULT(allocator), .section = "heap"),
+	FIGURE("why_not_walked", NULL, TEXT, RESULT(why_not_walked), .section = "heap",
+	       .unrecorded = true),
+	HEAP_NUMBER("blocks", BLOCKS),
+	HEAP_NUMBER("walked", WALKED),
+	HEAP_NUMBER("tracked", TRACKED),
+	HEAP_NUMBER("arenas", ARENAS),
+	HEAP_NUMBER("broken", BROKEN),
+	FIGURE("broken_at", NULL, NUMBER, RESULT(numbers[NUMBER_BROKEN_AT]), .section = "heap",
+	       .shown = is_broken, .left_out = true),
+	HEAP_NUMBER("broken_free_lists", BROKEN_FREE_LISTS),
+	HEAP_NUMBER("dropped", DROPPED),
+};
+const struct figures retain_image_figures = FIGURES(image_figures);
+
+static const struct figure total_figures[] = {
+	TOTAL("held", RESULT(totals[VERDICT_HELD])),
+	TOTAL("untracked", RESULT(totals[VERDICT_UNTRACKED])),
+	TOTAL("unreachable", RESULT(totals[VERDICT_LOST])),
+	TOTAL("direct", RESULT(direct)),
+	TOTAL("indirect", RESULT(indirect)),
+	TOTAL("through", RESULT(through)),
+};
+const struct figures retain_total_figures = FIGURES(total_figures);
+
+static bool has_tid(const void *root)
+{
+	return ((const struct retained_root *)root)->tid;
+}
+
+static bool is_thread_local(const void *root)
+{
+	return ((const struct retained_root *)root)->kind == ROOT_THREAD_LOCAL;
+}
+
+static const char *root_kind_of(unsigned kind)
+{
+	return root_kind_name((enum root_kind)kind);
+}
+
+#define ROOT(member) offsetof(struct retained_root, member)
+static const struct figure root_figures[] = {
+	FIGURE("kind", NULL, NAME, ROOT(kind), .name = root_kind_of, .names = ROOT_KIND_MAX_),
+	FIGURE("name", NULL, TEXT, ROOT(name)),
+	FIGURE("module", NULL, TEXT, ROOT(module)),
+	FIGURE("address", NULL, NUMBER, ROOT(address)),
+	FIGURE("offset", NULL, NUMBER, ROOT(offset)),
+	FIGURE("tid", NULL, PID, ROOT(tid), .shown = has_tid, .left_out = true),
+	FIGURE("comm", NULL, CHARS, ROOT(comm), .size = sizeof(((struct retained_root *)0)->comm),
+	       .shown = has_tid, .left_out = true),
+	FIGURE("threads", NULL, INDEX, ROOT(threads), .shown = is_thread_local, .left_out = true),
+	FIGURE("through_untracked", "through", FLAG, ROOT(through)),
+	FIGURE("words", NULL, NUMBER, ROOT(words)),
+};
+const struct figures retained_root_figures = FIGURES(root_figures);
+
+static const struct figure root_amounts[] = {
+	FIGURE("led_bytes", NULL, NUMBER, ROOT(led.bytes)),
+	FIGURE("led_blocks", NULL, NUMBER, ROOT(led.blocks)),
+	FIGURE("retained_bytes", NULL, NUMBER, ROOT(retained.bytes)),
+	FIGURE("retained_blocks", NULL, NUMBER, ROOT(retained.blocks)),
+};
+const struct figures retained_root_amounts = FIGURES(root_amounts);
+
+static bool is_ops(const void *class)
+{
+	return ((const struct retained_class *)class)->kind == CLASS_OPS;
+}
+
+static bool is_size(const void *class)
+{
+	return ((const struct retained_class *)class)->kind == CLASS_SIZE;
+}
+
+static const char *class_kind_of(unsigned kind)
+{
+	return class_kind_name((enum class_kind)kind);
+}
+
+#define CLASS(member) offsetof(struct retained_class, member)
+static const struct figure class_figures[] = {
+	FIGURE("kind", NULL, NAME, CLASS(kind), .name = class_kind_of, .names = CLASS_KIND_MAX_),
+	FIGURE("name", NULL, TEXT, CLASS(name)),
+	FIGURE("module", NULL, TEXT, CLASS(module)),
+	FIGURE("offset", NULL, NUMBER, CLASS(offset), .shown = is_ops, .left_out = true),
+	FIGURE("size", NULL, NUMBER, CLASS(size), .shown = is_size, .left_out = true),
+};
+const struct figures retained_class_figures = FIGURES(class_figures);
+
+static const struct figure class_amounts[] = {
+	FIGURE("count", "blocks", NUMBER, CLASS(total.blocks)),
+	FIGURE("bytes", NULL, NUMBER, CLASS(total.bytes)),
+	TOTAL_OBJECT("unreachable", CLASS(verdicts[VERDICT_LOST])),
+	TOTAL_OBJECT("held", CLASS(verdicts[VERDICT_HELD])),
+	TOTAL_OBJECT("untracked", CLASS(verdicts[VERDICT_UNTRACKED])),
+	FIGURE("distance", NULL, INDEX, CLASS(distance)),
+};
+const struct figures retained_class_amounts = FIGURES(class_amounts);
+
+#define LEAK(member) offsetof(struct retained_leak, member)
+static const struct figure leak_figures[] = {
+	FIGURE(NULL, "class", INDEX, LEAK(class)),
+	FIGURE(NULL, "example", NUMBER, LEAK(example)),
+	TOTAL_OBJECT("direct", LEAK(direct)),
+	TOTAL_OBJECT("indirect", LEAK(indirect)),
+};
+const struct figures retained_leak_figures = FIGURES(leak_figures);
+
+#define PATH(member) offsetof(struct retained_path, member)
+static const struct figure path_figures[] = {
+	FIGURE(NULL, "class", INDEX, PATH(class)),
+	FIGURE(NULL, "root", INDEX, PATH(root)),
+	FIGURE("sharing", NULL, NUMBER, PATH(sharing)),
+	FIGURE("sampled", NULL, NUMBER, PATH(sampled)),
+};
+const struct figures retained_path_figures = FIGURES(path_figures);
+
+#define STEP(member) offsetof(struct retained_step, member)
+static const struct figure step_figures[] = {
+	FIGURE(NULL, "offset", NUMBER, STEP(offset)),
+	FIGURE(NULL, "class", INDEX, STEP(class)),
+	FIGURE("width", NULL, INDEX, STEP(width)),
+	FIGURE("address", NULL, NUMBER, STEP(address)),
+	FIGURE("size", NULL, NUMBER, STEP(size)),
+	FIGURE("repeated", NULL, INDEX, STEP(repeated)),
+};
+const struct figures retained_step_figures = FIGURES(step_figures);
+
+static const char *verdict_of(unsigned verdict)
+{
+	return verdict_name((enum verdict)verdict);
+}
+
+#define SAMPLE(member) offsetof(struct retained_sample, member)
+static const struct figure sample_figures[] = {
+	FIGURE(NULL, "verdict", NAME, SAMPLE(verdict), .name = verdict_of, .names = VERDICT_MAX_),
+	FIGURE(NULL, "class", INDEX, SAMPLE(class)),
+	FIGURE(NULL, "blocks", NUMBER, SAMPLE(total.blocks)),
+	FIGURE(NULL, "bytes", NUMBER, SAMPLE(total.bytes)),
+};
+const struct figures retained_sample_figures = FIGURES(sample_figures);

@@ -56,13 +56,9 @@ const char *class_kind_name(enum class_kind kind);
 /* "global", "stack", ... */
 const char *root_kind_name(enum root_kind kind);
 
-/* From such a word; 0, or -EINVAL for any other and NULL. */
-int class_kind_parse(const char *name, enum class_kind *kind);
-int root_kind_parse(const char *name, enum root_kind *kind);
-
 #define RESULT_NONE UINT32_MAX
 
-/* Plain numbers, with one name each in JSON and in recordings. */
+/* Plain numbers. */
 enum retained_number {
 	/* of the heap image */
 	NUMBER_PAUSE_NS,
@@ -86,8 +82,6 @@ enum retained_number {
 	NUMBER_DROPPED, /* allocations since the attach that could not be tracked */
 	RETAINED_NUMBER_MAX_
 };
-#define NUMBER_FIRST_OF_HEAP NUMBER_BLOCKS
-const char *retained_number_name(enum retained_number number);
 
 /* "held", "untracked", "unreachable". */
 const char *verdict_name(enum verdict verdict);
@@ -251,5 +245,12 @@ struct retention_total retain_result_lost(const struct retain_result *result);
  * that run just now work with, and whatever is left over in their frames. Nobody can tell which.
  */
 struct retention_total retain_result_passing(const struct retain_result *result);
+
+/* In JSON and in recordings. The totals of a result are in recordings only. */
+struct figures;
+extern const struct figures retain_head_figures, retain_image_figures, retain_total_figures,
+	retained_root_figures, retained_root_amounts, retained_class_figures,
+	retained_class_amounts, retained_leak_figures, retained_path_figures, retained_step_figures,
+	retained_sample_figures;
 
 #endif

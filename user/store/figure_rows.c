@@ -16,13 +16,13 @@
 _Static_assert(FIGURES_SQL_SIZE >= 2 * NAMES_SIZE, "names, and as many question marks");
 
 /* ",name", of all figures. */
-static void names_write(FILE *sql, const struct figures *figures)
+static void names_write(FILE *sql, const struct figures *figures, const char *absent)
 {
 	for (size_t i = 0; i < figures->count; i++) {
 		const char *column = figure_column(&figures->items[i]);
 
 		if (column)
-			fprintf(sql, ",%s", column);
+			fprintf(sql, ",%s", absent && !strcmp(column, absent) ? "0" : column);
 	}
 }
 
@@ -36,7 +36,7 @@ static void columns_print(char names[NAMES_SIZE], const struct figure_rows *rows
 		return; /* no statement comes of it */
 	fputs(rows->keys, sql);
 	for (size_t i = 0; i < FIGURE_PARTS_MAX && rows->parts[i]; i++)
-		names_write(sql, rows->parts[i]);
+		names_write(sql, rows->parts[i], rows->absent);
 	fclose(sql);
 }
 
@@ -238,6 +238,8 @@ static uint64_t value_read(sqlite3_stmt *statement, int column, const struct fig
 	switch (figure->type) {
 	case FIGURE_PID:
 		return number_below(statement, column, (uint64_t)INT32_MAX + 1, error);
+	case FIGURE_INDEX:
+		return number_below(statement, column, UINT32_MAX, error);
 	case FIGURE_FLAG:
 		return database_unsigned(statement, column, error) != 0;
 	case FIGURE_NAME:

@@ -10,7 +10,7 @@
 #include "store/database.h"
 #include "symbol/intern.h"
 
-#define FIGURE_PARTS_MAX 2
+#define FIGURE_PARTS_MAX 3
 
 /* A table: columns that are bound and read one by one, then those of the figures. */
 struct figure_rows {
@@ -18,6 +18,7 @@ struct figure_rows {
 	const char *of;		  /* the column that chooses rows to read */
 	const char *order;	  /* to read them in */
 	const struct figures *parts[FIGURE_PARTS_MAX];
+	const char *absent; /* a figure's column that an older recording lacks: read as 0 */
 };
 
 int figure_rows_insert(sqlite3 *database, const struct figure_rows *rows, sqlite3_stmt **statement);

@@ -5,31 +5,27 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "store/figure_rows.h"
 #include "store/recording_state.h"
 
-#define NS_PER_S INT64_C(1000000000)
 /* More than any machine has, and sums of them are still numbers. */
 #define BYTES_MAX (UINT64_C(1) << 56)
 /* Of a process: as many points as a graph can show. */
 #define HISTORY_SPLITS 480
 
-static int64_t time_ns_of(const struct memory_split *split)
-{
-	return (int64_t)split->time.tv_sec * NS_PER_S + split->time.tv_nsec;
-}
+static const struct figure_rows rows = {
+	.table = "memory", .keys = "snapshot,process", .parts = {&memory_split_figures}};
+#define KEYS 2
 
 int memory_rows_put(sqlite3_stmt *put, sqlite3_stmt *put_part, int64_t snapshot, int64_t process,
 		    const struct memory_split *split)
 {
-	int error = database_do(put, "iiiiiititiiiiiiiit", snapshot, process, time_ns_of(split),
-				(int64_t)split->rss, (int64_t)split->pss, (int64_t)split->swap,
-				split->allocator[0] ? split->allocator : NULL,
-				(int64_t)split->is_libc, split->runtime, (int64_t)split->trimmable,
-				(int64_t)split->libc_trimmable, (int64_t)split->arenas,
-				(int64_t)split->arenas_free, (int64_t)split->live_stacks,
-				(int64_t)split->ended_stacks, (int64_t)split->huge_bytes,
-				(int64_t)split->huge_zero, split->why);
+	int error = database_bind(put, "ii", snapshot, process);
 
+	if (!error)
+		error = figure_row_bind(put, KEYS + 1, &rows, split);
+	if (!error)
+		error = database_next(put);
 	for (size_t part = 0; part < MEMORY_PART_MAX_ && !error; part++) {
 		const struct memory_amount *amount = &split->parts[part];
 
@@ -87,32 +83,16 @@ static void parts_read(struct reader *reader, int64_t snapshot, int64_t process,
 	reader->error = error ? error : reader->error;
 }
 
-/* Columns in the order of the table. */
 static struct memory_split row_read(struct reader *reader)
 {
-	sqlite3_stmt *row = reader->rows;
-	uint64_t time_ns = database_unsigned(row, 2, &reader->error);
-	const char *allocator = database_text(row, 6);
-	struct memory_split split = {
-		.time = {.tv_sec = (time_t)(time_ns / NS_PER_S),
-			 .tv_nsec = (long)(time_ns % NS_PER_S)},
-		.rss = bytes_at(reader, row, 3),
-		.pss = bytes_at(reader, row, 4),
-		.swap = bytes_at(reader, row, 5),
-		.is_libc = bytes_at(reader, row, 7) != 0,
-		.runtime = recording_text(reader->recording, row, 8, &reader->error),
-		.trimmable = bytes_at(reader, row, 9),
-		.libc_trimmable = bytes_at(reader, row, 10),
-		.arenas = bytes_at(reader, row, 11),
-		.arenas_free = bytes_at(reader, row, 12),
-		.live_stacks = bytes_at(reader, row, 13),
-		.ended_stacks = bytes_at(reader, row, 14),
-		.huge_bytes = bytes_at(reader, row, 15),
-		.huge_zero = bytes_at(reader, row, 16),
-		.why = recording_text(reader->recording, row, 17, &reader->error),
-	};
+	struct memory_split split = {0};
 
-	snprintf(split.allocator, sizeof(split.allocator), "%s", allocator ? allocator : "");
+	figure_row_read(reader->rows, KEYS, &rows, &split, &reader->recording->strings,
+			&reader->error);
+	for (size_t i = 0; i < memory_split_figures.count; i++) {
+		if (figure_value(&memory_split_figures.items[i], &split) > BYTES_MAX)
+			reader->error = -EUCLEAN;
+	}
 	return split;
 }
 

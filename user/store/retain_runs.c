@@ -9,27 +9,54 @@
 #include "base/log.h"
 #include "report/retain_result.h"
 #include "store/database.h"
+#include "store/figure_rows.h"
 #include "store/recorder_state.h"
 #include "store/recording_state.h"
 
-/* What writing and reading of retain results must agree on. Internal to store/. */
+enum table { HEAD, ROOTS, CLASSES, LEAKS, PATHS, STEPS, SAMPLES, TABLES };
 
-/* Columns of `retains` from time_ns on, before its numbers, which come in their order. */
-#define RETAIN_HEAD_COLUMNS 10
+/* In the order in which they must be read: rows refer to rows of tables before theirs. */
+static const struct figure_rows tables[] = {
+	[HEAD] = {"retains",
+		  "label",
+		  "id",
+		  "id",
+		  {&retain_head_figures, &retain_image_figures, &retain_total_figures}},
+	[ROOTS] = {"retain_roots",
+		   "retain,root",
+		   "retain",
+		   "root",
+		   {&retained_root_figures, &retained_root_amounts}},
+	[CLASSES] = {"retain_classes",
+		     "retain,class,stack",
+		     "retain",
+		     "class",
+		     {&retained_class_figures, &retained_class_amounts}},
+	[LEAKS] = {"retain_leaks",
+		   "retain,position,stack",
+		   "retain",
+		   "position",
+		   {&retained_leak_figures}},
+	[PATHS] = {"retain_paths", "retain,path", "retain", "path", {&retained_path_figures}},
+	[STEPS] = {"retain_steps",
+		   "retain,position,path",
+		   "retain",
+		   "path,position",
+		   {&retained_step_figures}},
+	[SAMPLES] = {"retain_samples",
+		     "retain,position,stack,root",
+		     "retain",
+		     "position",
+		     {&retained_sample_figures}},
+};
+_Static_assert(ARRAY_SIZE(tables) == TABLES, "every table");
 
-/* And behind them, two columns each: held, untracked, unreachable, direct, indirect. */
-#define RETAIN_TOTALS (VERDICT_MAX_ + 3)
+/* How many columns come before the figures. */
+static const int keys[] = {[HEAD] = 1,	[ROOTS] = 2, [CLASSES] = 3, [LEAKS] = 3,
+			   [PATHS] = 2, [STEPS] = 3, [SAMPLES] = 4};
 
-/* Of `retains`, in that order; `dropped` came with version 3. */
-#define RETAIN_RUN_COLUMNS(dropped)                                                                \
-	"time_ns,label,pid,comm,allocator,why_not_stopped,settled,stopped,soft_dirty,pagemap,"     \
-	"pause_ns,max_pause_ns,read_ns,total_ns,own_peak_bytes,writable_bytes,read_bytes,"         \
-	"swapped_bytes,pages_checked,pages_changed,blocks,walked,tracked,arenas,broken,broken_at," \
-	"broken_free_lists," dropped ",held_blocks,held_bytes,untracked_blocks,untracked_bytes,"   \
-	"unreachable_blocks,unreachable_bytes,direct_blocks,direct_bytes,indirect_blocks,"         \
-	"indirect_bytes,through_blocks,through_bytes"
-
-/* The tables of a run of `leakmon retain`, row by row. Internal to store/. */
+/* What version 3 brought. */
+static const char *const absent_from_2[TABLES] = {[HEAD] = "dropped", [ROOTS] = "threads"};
 
 struct retain_reader {
 	struct recording *recording;
@@ -38,80 +65,28 @@ struct retain_reader {
 	int error;	   /* of any row up to now */
 };
 
-struct retain_table {
-	const char *sql;  /* of a run's rows; one parameter: its number */
-	const char *what; /* for a message that they are damaged */
-	void (*read)(struct retain_reader *reader, sqlite3_stmt *row);
-	const char *sql_of_2; /* for a recording of schema 2; NULL: the same */
-};
-
-/* In the order in which they must be read. */
-#define RETAIN_TABLES 7
-
-extern const struct retain_table retain_tables[RETAIN_TABLES];
-
-/* The columns are in the order of the verdicts. */
-_Static_assert(VERDICT_HELD == 0 && VERDICT_UNTRACKED == 1 && VERDICT_LOST == 2, "columns");
-
-/* One column each in schema_retain_sql, and a mark in the statement that writes them. */
-_Static_assert(RETAINED_NUMBER_MAX_ == 18, "columns");
-
-static struct retention_total *retain_total_at(struct retain_result *result, size_t i)
-{
-	if (i < VERDICT_MAX_)
-		return &result->totals[i];
-	if (i == VERDICT_MAX_)
-		return &result->direct;
-	return i == VERDICT_MAX_ + 1 ? &result->indirect : &result->through;
-}
-
-static const struct retention_total *retain_total_at_const(const struct retain_result *result,
-							   size_t i)
-{
-	return retain_total_at((struct retain_result *)result, i);
-}
-
-/* What each row says. Rows refer to rows of tables before theirs. */
-
 /* No run of ours has more; a file that says so was made to be read for ever. */
 #define ROWS_MAX (1u << 24)
 
-/* An interned copy of a text, cut at RECORDING_TEXT_MAX; NULL: null, or no memory (error). */
-static const char *retain_row_text(struct retain_reader *reader, sqlite3_stmt *row, int column)
+static void figures_into(struct retain_reader *reader, enum table table, sqlite3_stmt *statement,
+			 void *row)
 {
-	return recording_text_into(&reader->result->strings, row, column, &reader->error);
+	figure_row_read(statement, keys[table], &tables[table], row, &reader->result->strings,
+			&reader->error);
 }
 
-static uint64_t number(struct retain_reader *reader, sqlite3_stmt *row, int column)
+static void expect_below(struct retain_reader *reader, uint64_t number, uint64_t end)
 {
-	return database_unsigned(row, column, &reader->error);
-}
-
-static struct retention_total total(struct retain_reader *reader, sqlite3_stmt *row, int column)
-{
-	struct retention_total read = {.blocks = number(reader, row, column)};
-
-	read.bytes = number(reader, row, column + 1);
-	return read;
-}
-
-/* A number that must be below `end`. */
-static uint32_t place(struct retain_reader *reader, sqlite3_stmt *row, int column, uint64_t end)
-{
-	uint64_t value = number(reader, row, column);
-
-	if (value < end)
-		return (uint32_t)value;
-	if (!reader->error)
+	if (number >= end && !reader->error)
 		reader->error = -EUCLEAN;
-	return 0;
 }
 
 /* Rows are numbered from 0 on, without gaps. */
 static bool is_next(struct retain_reader *reader, sqlite3_stmt *row, size_t count)
 {
-	if (number(reader, row, 0) != count || count >= ROWS_MAX)
-		reader->error = reader->error ? reader->error : -EUCLEAN;
+	expect_below(reader, count, ROWS_MAX);
+	if (database_unsigned(row, 1, &reader->error) != count)
+		expect_below(reader, 1, 1);
 	return !reader->error;
 }
 
@@ -152,49 +127,17 @@ static uint32_t site(struct retain_reader *reader, sqlite3_stmt *row, int column
 
 static void head_read(struct retain_reader *reader, sqlite3_stmt *row)
 {
-	struct retain_result *result = reader->result;
-	uint64_t time_ns = number(reader, row, 0);
-	const char *comm = database_text(row, 3);
-	int column = RETAIN_HEAD_COLUMNS;
-
-	result->time = (struct timespec){.tv_sec = (time_t)(time_ns / 1000000000),
-					 .tv_nsec = (long)(time_ns % 1000000000)};
-	result->pid = (pid_t)place(reader, row, 2, INT32_MAX);
-	snprintf(result->comm, sizeof(result->comm), "%s", comm ? comm : "");
-	result->allocator = retain_row_text(reader, row, 4);
-	result->why_not_stopped = retain_row_text(reader, row, 5);
-	result->settled = number(reader, row, 6) != 0;
-	result->stopped = number(reader, row, 7) != 0;
-	result->soft_dirty = number(reader, row, 8) != 0;
-	result->pagemap = number(reader, row, 9) != 0;
-	for (size_t i = 0; i < RETAINED_NUMBER_MAX_; i++)
-		result->numbers[i] = number(reader, row, column++);
-	for (size_t i = 0; i < RETAIN_TOTALS; i++, column += 2)
-		*retain_total_at(result, i) = total(reader, row, column);
+	figures_into(reader, HEAD, row, reader->result);
 }
 
 static void root_read(struct retain_reader *reader, sqlite3_stmt *row)
 {
 	struct retain_result *result = reader->result;
-	struct retained_root *root;
-	const char *comm = database_text(row, 7);
+	struct retained_root *root = row_push(reader, row, &result->roots);
 
-	root = row_push(reader, row, &result->roots);
 	if (!root)
 		return;
-	if (root_kind_parse(database_text(row, 1), &root->kind))
-		reader->error = -EUCLEAN;
-	root->name = retain_row_text(reader, row, 2);
-	root->module = retain_row_text(reader, row, 3);
-	root->address = number(reader, row, 4);
-	root->offset = number(reader, row, 5);
-	root->tid = (pid_t)place(reader, row, 6, INT32_MAX);
-	snprintf(root->comm, sizeof(root->comm), "%s", comm ? comm : "");
-	root->words = number(reader, row, 8);
-	root->retained = total(reader, row, 9);
-	root->led = total(reader, row, 11);
-	root->through = number(reader, row, 13) != 0;
-	root->threads = place(reader, row, 14, UINT32_MAX);
+	figures_into(reader, ROOTS, row, root);
 	/* Ranked: those that lead to nothing come last. */
 	if (root->led.blocks)
 		result->retaining = result->roots.count;
@@ -202,147 +145,101 @@ static void root_read(struct retain_reader *reader, sqlite3_stmt *row)
 
 static void class_read(struct retain_reader *reader, sqlite3_stmt *row)
 {
-	struct retained_class *class;
+	struct retained_class *class = row_push(reader, row, &reader->result->classes);
 
-	class = row_push(reader, row, &reader->result->classes);
 	if (!class)
 		return;
-	if (class_kind_parse(database_text(row, 1), &class->kind))
-		reader->error = -EUCLEAN;
-	class->name = retain_row_text(reader, row, 2);
-	class->module = retain_row_text(reader, row, 3);
-	class->offset = number(reader, row, 4);
-	class->size = number(reader, row, 5);
-	class->site = site(reader, row, 6);
-	class->distance = place(reader, row, 7, UINT32_MAX);
-	class->total = total(reader, row, 8);
-	class->verdicts[VERDICT_HELD] = total(reader, row, 10);
-	class->verdicts[VERDICT_UNTRACKED] = total(reader, row, 12);
-	class->verdicts[VERDICT_LOST] = total(reader, row, 14);
+	class->site = site(reader, row, 2);
+	figures_into(reader, CLASSES, row, class);
 }
 
 static void leak_read(struct retain_reader *reader, sqlite3_stmt *row)
 {
-	struct retained_leak *leak;
+	struct retained_leak *leak = row_push(reader, row, &reader->result->leaks);
 
-	leak = row_push(reader, row, &reader->result->leaks);
 	if (!leak)
 		return;
-	leak->class = place(reader, row, 1, reader->result->classes.count);
 	leak->site = site(reader, row, 2);
-	leak->example = number(reader, row, 3);
-	leak->direct = total(reader, row, 4);
-	leak->indirect = total(reader, row, 6);
+	figures_into(reader, LEAKS, row, leak);
+	expect_below(reader, leak->class, reader->result->classes.count);
 }
 
 static void path_read(struct retain_reader *reader, sqlite3_stmt *row)
 {
-	struct retained_path *path;
+	struct retained_path *path = row_push(reader, row, &reader->result->paths);
 
-	path = row_push(reader, row, &reader->result->paths);
 	if (!path)
 		return;
-	path->class = place(reader, row, 1, reader->result->classes.count);
-	path->root = place(reader, row, 2, reader->result->roots.count);
-	path->sharing = number(reader, row, 3);
-	path->sampled = number(reader, row, 4);
+	figures_into(reader, PATHS, row, path);
+	expect_below(reader, path->class, reader->result->classes.count);
+	expect_below(reader, path->root, reader->result->roots.count);
 }
 
 static void step_read(struct retain_reader *reader, sqlite3_stmt *row)
 {
-	uint32_t path = place(reader, row, 1, reader->result->paths.count);
+	uint64_t path = database_unsigned(row, 2, &reader->error);
 	struct retained_step *step;
 
+	expect_below(reader, path, reader->result->paths.count);
 	if (reader->error)
 		return;
 	step = row_push(reader, row, &reader->result->paths.items[path].steps);
 	if (!step)
 		return;
-	step->offset = number(reader, row, 2);
-	step->address = number(reader, row, 3);
-	step->size = number(reader, row, 4);
-	step->class = place(reader, row, 5, reader->result->classes.count);
-	step->width = place(reader, row, 6, UINT32_MAX);
-	step->repeated = place(reader, row, 7, UINT32_MAX);
-}
-
-static enum verdict verdict_parse(struct retain_reader *reader, const char *name)
-{
-	for (unsigned i = 0; name && i < VERDICT_MAX_; i++) {
-		if (!strcmp(verdict_name((enum verdict)i), name))
-			return (enum verdict)i;
-	}
-	reader->error = -EUCLEAN;
-	return VERDICT_HELD;
+	figures_into(reader, STEPS, row, step);
+	expect_below(reader, step->class, reader->result->classes.count);
 }
 
 static void sample_read(struct retain_reader *reader, sqlite3_stmt *row)
 {
-	struct retained_sample *sample;
+	struct retained_sample *sample = row_push(reader, row, &reader->result->samples);
+	bool rooted = sqlite3_column_type(row, 3) != SQLITE_NULL;
+	uint64_t root = rooted ? database_unsigned(row, 3, &reader->error) : 0;
 
-	sample = row_push(reader, row, &reader->result->samples);
 	if (!sample)
 		return;
-	sample->verdict = verdict_parse(reader, database_text(row, 1));
-	sample->root = RESULT_NONE;
-	if (sqlite3_column_type(row, 2) != SQLITE_NULL)
-		sample->root = place(reader, row, 2, reader->result->roots.count);
-	sample->class = place(reader, row, 3, reader->result->classes.count);
-	sample->site = site(reader, row, 4);
-	sample->total = total(reader, row, 5);
+	sample->site = site(reader, row, 2);
+	sample->root = rooted ? (uint32_t)root : RESULT_NONE;
+	figures_into(reader, SAMPLES, row, sample);
+	expect_below(reader, sample->class, reader->result->classes.count);
+	expect_below(reader, root, rooted ? reader->result->roots.count : 1);
 }
-
-const struct retain_table retain_tables[] = {
-	{"SELECT " RETAIN_RUN_COLUMNS("dropped") " FROM retains WHERE id=?", "a run", head_read,
-	 "SELECT " RETAIN_RUN_COLUMNS("0") " FROM retains WHERE id=?"},
-	{"SELECT root,kind,name,module,address,offset,tid,comm,words,retained_blocks,"
-	 "retained_bytes,led_blocks,led_bytes,through,threads FROM retain_roots WHERE retain=?"
-	 " ORDER BY root",
-	 "its roots", root_read,
-	 "SELECT root,kind,name,module,address,offset,tid,comm,words,retained_blocks,"
-	 "retained_bytes,led_blocks,led_bytes,through,0 FROM retain_roots WHERE retain=?"
-	 " ORDER BY root"},
-	{"SELECT class,kind,name,module,offset,size,stack,distance,blocks,bytes,held_blocks,"
-	 "held_bytes,untracked_blocks,untracked_bytes,unreachable_blocks,unreachable_bytes"
-	 " FROM retain_classes WHERE retain=? ORDER BY class",
-	 "its classes", class_read, NULL},
-	{"SELECT position,class,stack,example,direct_blocks,direct_bytes,indirect_blocks,"
-	 "indirect_bytes FROM retain_leaks WHERE retain=? ORDER BY position",
-	 "its leaks", leak_read, NULL},
-	{"SELECT path,class,root,sharing,sampled FROM retain_paths WHERE retain=? ORDER BY path",
-	 "its paths", path_read, NULL},
-	{"SELECT position,path,offset,address,size,class,width,repeated FROM retain_steps"
-	 " WHERE retain=? ORDER BY path,position",
-	 "its paths", step_read, NULL},
-	{"SELECT position,verdict,root,class,stack,blocks,bytes FROM retain_samples"
-	 " WHERE retain=? ORDER BY position",
-	 "its samples", sample_read, NULL},
-};
-
-_Static_assert(ARRAY_SIZE(retain_tables) == RETAIN_TABLES, "every table");
 
 /* From a recording to a result of `leakmon retain`. Nothing in the file is believed. */
 
 /* No recording of ours has more; a file that says so was made to be read for ever. */
 #define RUNS_MAX (1u << 20)
 
-static int read_table(struct retain_reader *reader, size_t table, int64_t run)
-{
-	const struct retain_table *it = &retain_tables[table];
-	bool old = reader->recording->version == 2 && it->sql_of_2;
-	_cleanup_statement_ sqlite3_stmt *statement = NULL;
-	int more = 0, error = database_errno(sqlite3_prepare_v2(reader->recording->database,
-								old ? it->sql_of_2 : it->sql, -1,
-								&statement, NULL));
+static const struct {
+	void (*read)(struct retain_reader *reader, sqlite3_stmt *row);
+	const char *what; /* for a message that they are damaged */
+} readers[] = {
+	[HEAD] = {head_read, "a run"},
+	[ROOTS] = {root_read, "its roots"},
+	[CLASSES] = {class_read, "its classes"},
+	[LEAKS] = {leak_read, "its leaks"},
+	[PATHS] = {path_read, "its paths"},
+	[STEPS] = {step_read, "its paths"},
+	[SAMPLES] = {sample_read, "its samples"},
+};
+_Static_assert(ARRAY_SIZE(readers) == TABLES, "every table");
 
+static int read_table(struct retain_reader *reader, enum table table, int64_t run)
+{
+	struct figure_rows rows = tables[table];
+	_cleanup_statement_ sqlite3_stmt *statement = NULL;
+	int more = 0, error;
+
+	rows.absent = reader->recording->version == 2 ? absent_from_2[table] : NULL;
+	error = figure_rows_select(reader->recording->database, &rows, &statement);
 	if (!error)
 		error = database_bind(statement, "i", run);
 	while (!error && (more = database_next(statement)) != 0) {
 		if (more > 0)
-			it->read(reader, statement);
+			readers[table].read(reader, statement);
 		error = more < 0 ? more : reader->error;
 	}
-	return error ? recording_fail(reader->recording, error, it->what) : 0;
+	return error ? recording_fail(reader->recording, error, readers[table].what) : 0;
 }
 
 static int read_stacks(struct retain_reader *reader)
@@ -374,7 +271,7 @@ int recording_read_retain(struct recording *recording, size_t position,
 	struct retain_reader reader = {.recording = recording, .result = &made};
 	int error = 0;
 
-	for (size_t i = 0; i < RETAIN_TABLES && !error; i++)
+	for (enum table i = 0; i < TABLES && !error; i++)
 		error = read_table(&reader, i, recording->retains.items[position].number);
 	if (!error)
 		error = read_stacks(&reader);
@@ -434,12 +331,6 @@ struct writer {
 	int64_t number;
 };
 
-/* A number of the target's that may be anything, as readers can take it. */
-static int64_t plain(uint64_t number)
-{
-	return (int64_t)(number & INT64_MAX);
-}
-
 struct stack_text {
 	char text[17];
 };
@@ -455,76 +346,46 @@ static const char *stack_of(const struct writer *writer, uint32_t number, struct
 	return room->text;
 }
 
-static int put_head(struct writer *writer, sqlite3_stmt *statement, const char *label)
+/* Behind what is bound already. */
+static int put_figures(sqlite3_stmt *statement, enum table table, const void *row)
 {
-	const struct retain_result *result = writer->result;
-	int64_t time_ns = (int64_t)result->time.tv_sec * 1000000000 + result->time.tv_nsec;
-	int error = database_bind(
-		statement, "ititttiiii", (int64_t)time_ns, label, (int64_t)result->pid,
-		result->comm, result->allocator, result->why_not_stopped, (int64_t)result->settled,
-		(int64_t)result->stopped, (int64_t)result->soft_dirty, (int64_t)result->pagemap);
-	int column = RETAIN_HEAD_COLUMNS;
+	int error = figure_row_bind(statement, keys[table] + 1, &tables[table], row);
 
-	for (size_t i = 0; i < RETAINED_NUMBER_MAX_ && !error; i++)
-		error = database_errno(
-			sqlite3_bind_int64(statement, ++column, plain(result->numbers[i])));
-	for (size_t i = 0; i < RETAIN_TOTALS && !error; i++) {
-		const struct retention_total *total = retain_total_at_const(result, i);
-
-		error = database_errno(
-			sqlite3_bind_int64(statement, ++column, plain(total->blocks)));
-		if (!error)
-			error = database_errno(
-				sqlite3_bind_int64(statement, ++column, plain(total->bytes)));
-	}
 	return error ? error : database_next(statement);
 }
 
 static int put_root(struct writer *writer, sqlite3_stmt *statement, size_t i)
 {
-	const struct retained_root *root = &writer->result->roots.items[i];
+	int error = database_bind(statement, "ii", writer->number, (int64_t)i);
 
-	return database_do(statement, "iitttiiitiiiiiii", writer->number, (int64_t)i,
-			   root_kind_name(root->kind), root->name, root->module,
-			   plain(root->address), plain(root->offset), (int64_t)root->tid,
-			   root->comm, plain(root->words), plain(root->retained.blocks),
-			   plain(root->retained.bytes), plain(root->led.blocks),
-			   plain(root->led.bytes), (int64_t)root->through, (int64_t)root->threads);
+	return error ? error : put_figures(statement, ROOTS, &writer->result->roots.items[i]);
 }
 
 static int put_class(struct writer *writer, sqlite3_stmt *statement, size_t i)
 {
 	const struct retained_class *class = &writer->result->classes.items[i];
-	const struct retention_total *verdicts = class->verdicts;
 	struct stack_text room;
+	int error = database_bind(statement, "iit", writer->number, (int64_t)i,
+				  stack_of(writer, class->site, &room));
 
-	return database_do(
-		statement, "iitttiitiiiiiiiii", writer->number, (int64_t)i,
-		class_kind_name(class->kind), class->name, class->module, plain(class->offset),
-		plain(class->size), stack_of(writer, class->site, &room), (int64_t) class->distance,
-		plain(class->total.blocks), plain(class->total.bytes),
-		plain(verdicts[VERDICT_HELD].blocks), plain(verdicts[VERDICT_HELD].bytes),
-		plain(verdicts[VERDICT_UNTRACKED].blocks), plain(verdicts[VERDICT_UNTRACKED].bytes),
-		plain(verdicts[VERDICT_LOST].blocks), plain(verdicts[VERDICT_LOST].bytes));
+	return error ? error : put_figures(statement, CLASSES, class);
 }
 
 static int put_leak(struct writer *writer, sqlite3_stmt *statement, size_t i)
 {
 	const struct retained_leak *leak = &writer->result->leaks.items[i];
 	struct stack_text room;
+	int error = database_bind(statement, "iit", writer->number, (int64_t)i,
+				  stack_of(writer, leak->site, &room));
 
-	return database_do(statement, "iiitiiiii", writer->number, (int64_t)i, (int64_t)leak->class,
-			   stack_of(writer, leak->site, &room), plain(leak->example),
-			   plain(leak->direct.blocks), plain(leak->direct.bytes),
-			   plain(leak->indirect.blocks), plain(leak->indirect.bytes));
+	return error ? error : put_figures(statement, LEAKS, leak);
 }
 
 static int put_path(struct writer *writer, sqlite3_stmt *statement, size_t i)
 {
-	const struct retained_path *path = &writer->result->paths.items[i];
+	int error = database_bind(statement, "ii", writer->number, (int64_t)i);
 
-	return database_do(statement, "iiiiii", writer->number, (int64_t)i, (int64_t)path->class,
-			   (int64_t)path->root, plain(path->sharing), plain(path->sampled));
+	return error ? error : put_figures(statement, PATHS, &writer->result->paths.items[i]);
 }
 
 static int put_steps(struct writer *writer, sqlite3_stmt *statement, size_t i)
@@ -533,12 +394,9 @@ static int put_steps(struct writer *writer, sqlite3_stmt *statement, size_t i)
 	int error = 0;
 
 	for (size_t j = 0; j < path->steps.count && !error; j++) {
-		const struct retained_step *step = &path->steps.items[j];
-
-		error = database_do(statement, "iiiiiiiii", writer->number, (int64_t)i, (int64_t)j,
-				    plain(step->offset), plain(step->address), plain(step->size),
-				    (int64_t)step->class, (int64_t)step->width,
-				    (int64_t)step->repeated);
+		error = database_bind(statement, "iii", writer->number, (int64_t)j, (int64_t)i);
+		if (!error)
+			error = put_figures(statement, STEPS, &path->steps.items[j]);
 	}
 	return error;
 }
@@ -546,16 +404,12 @@ static int put_steps(struct writer *writer, sqlite3_stmt *statement, size_t i)
 static int put_sample(struct writer *writer, sqlite3_stmt *statement, size_t i)
 {
 	const struct retained_sample *sample = &writer->result->samples.items[i];
-	bool rooted = sample->root != RESULT_NONE;
+	const char *types = sample->root == RESULT_NONE ? "iitn" : "iiti";
 	struct stack_text room;
-	int error = database_bind(statement, "iitiitii", writer->number, (int64_t)i,
-				  verdict_name(sample->verdict), (int64_t)sample->root,
-				  (int64_t)sample->class, stack_of(writer, sample->site, &room),
-				  plain(sample->total.blocks), plain(sample->total.bytes));
+	int error = database_bind(statement, types, writer->number, (int64_t)i,
+				  stack_of(writer, sample->site, &room), (int64_t)sample->root);
 
-	if (!error && !rooted)
-		error = database_errno(sqlite3_bind_null(statement, 4));
-	return error ? error : database_next(statement);
+	return error ? error : put_figures(statement, SAMPLES, sample);
 }
 
 static int put_frames(struct writer *writer, sqlite3_stmt *statement, size_t i)
@@ -574,60 +428,51 @@ static int forget_frames(struct writer *writer, sqlite3_stmt *statement, size_t 
 }
 
 static const struct {
-	const char *sql;
-	size_t count; /* offset in the result of how many there are */
+	enum table table;
+	const char *sql; /* NULL: that table's */
+	size_t count;	 /* offset in the result of how many there are */
 	int (*put)(struct writer *, sqlite3_stmt *, size_t);
-} tables[] = {
-	{"INSERT INTO retain_roots VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	 offsetof(struct retain_result, roots.count), put_root},
-	{"INSERT INTO retain_classes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	 offsetof(struct retain_result, classes.count), put_class},
-	{"INSERT INTO retain_leaks VALUES(?,?,?,?,?,?,?,?,?)",
-	 offsetof(struct retain_result, leaks.count), put_leak},
-	{"INSERT INTO retain_paths VALUES(?,?,?,?,?,?)",
-	 offsetof(struct retain_result, paths.count), put_path},
-	{"INSERT INTO retain_steps VALUES(?,?,?,?,?,?,?,?,?)",
-	 offsetof(struct retain_result, paths.count), put_steps},
-	{"INSERT INTO retain_samples VALUES(?,?,?,?,?,?,?,?)",
-	 offsetof(struct retain_result, samples.count), put_sample},
-	{"DELETE FROM retain_stacks WHERE stack=?", offsetof(struct retain_result, sites.count),
-	 forget_frames},
+} writers[] = {
+	{ROOTS, NULL, offsetof(struct retain_result, roots.count), put_root},
+	{CLASSES, NULL, offsetof(struct retain_result, classes.count), put_class},
+	{LEAKS, NULL, offsetof(struct retain_result, leaks.count), put_leak},
+	{PATHS, NULL, offsetof(struct retain_result, paths.count), put_path},
+	{STEPS, NULL, offsetof(struct retain_result, paths.count), put_steps},
+	{SAMPLES, NULL, offsetof(struct retain_result, samples.count), put_sample},
+	{TABLES, "DELETE FROM retain_stacks WHERE stack=?",
+	 offsetof(struct retain_result, sites.count), forget_frames},
 	/* Two sites of one stack differ in what is not compared. */
-	{STORED_STACK_INSERT, offsetof(struct retain_result, sites.count), put_frames},
+	{TABLES, STORED_STACK_INSERT, offsetof(struct retain_result, sites.count), put_frames},
 };
 
-static int put_table(struct writer *writer, size_t table)
+static int put_rows(struct writer *writer, size_t i)
 {
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
 	size_t count =
-		*(const size_t *)(const void *)((const char *)writer->result + tables[table].count);
-	int error = database_errno(
-		sqlite3_prepare_v2(writer->database, tables[table].sql, -1, &statement, NULL));
+		*(const size_t *)(const void *)((const char *)writer->result + writers[i].count);
+	int error = writers[i].sql
+			    ? database_errno(sqlite3_prepare_v2(writer->database, writers[i].sql,
+								-1, &statement, NULL))
+			    : figure_rows_insert(writer->database, &tables[writers[i].table],
+						 &statement);
 
-	for (size_t i = 0; i < count && !error; i++)
-		error = tables[table].put(writer, statement, i);
+	for (size_t row = 0; row < count && !error; row++)
+		error = writers[i].put(writer, statement, row);
 	return error;
 }
-
-#define FIVE "?,?,?,?,?,"
-
-static const char put_retain_sql[] = "INSERT INTO retains(" RETAIN_RUN_COLUMNS(
-	"dropped") ") VALUES(" FIVE FIVE FIVE FIVE FIVE FIVE FIVE "?,?,?,?,?)";
-
-_Static_assert(RETAIN_HEAD_COLUMNS + RETAINED_NUMBER_MAX_ + 2 * RETAIN_TOTALS == 40,
-	       "a mark for every column");
 
 static int put_all(struct writer *writer, const char *label)
 {
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
-	int error = database_errno(
-		sqlite3_prepare_v2(writer->database, put_retain_sql, -1, &statement, NULL));
+	int error = figure_rows_insert(writer->database, &tables[HEAD], &statement);
 
 	if (!error)
-		error = put_head(writer, statement, label);
+		error = database_bind(statement, "t", label);
+	if (!error)
+		error = put_figures(statement, HEAD, writer->result);
 	writer->number = sqlite3_last_insert_rowid(writer->database);
-	for (size_t i = 0; i < ARRAY_SIZE(tables) && !error; i++)
-		error = put_table(writer, i);
+	for (size_t i = 0; i < ARRAY_SIZE(writers) && !error; i++)
+		error = put_rows(writer, i);
 	return error;
 }
 

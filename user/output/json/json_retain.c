@@ -20,13 +20,6 @@ static void total_write(struct json_writer *json, const char *key,
 	json_close(json, '}');
 }
 
-static void verdicts_write(struct json_writer *json, const struct retention_total *verdicts)
-{
-	total_write(json, "unreachable", &verdicts[VERDICT_LOST]);
-	total_write(json, "held", &verdicts[VERDICT_HELD]);
-	total_write(json, "untracked", &verdicts[VERDICT_UNTRACKED]);
-}
-
 static void totals_write(struct json_writer *json, const struct retain_result *result)
 {
 	struct retention_total stale = retain_result_stale(result);
@@ -34,39 +27,15 @@ static void totals_write(struct json_writer *json, const struct retain_result *r
 	struct retention_total lost = retain_result_lost(result);
 
 	json_open(json, "totals", '{');
-	verdicts_write(json, result->totals);
+	total_write(json, "unreachable", &result->totals[VERDICT_LOST]);
+	total_write(json, "held", &result->totals[VERDICT_HELD]);
+	total_write(json, "untracked", &result->totals[VERDICT_UNTRACKED]);
 	total_write(json, "passing", &passing);
 	total_write(json, "through", &result->through);
 	total_write(json, "stale", &stale);
 	total_write(json, "lost", &lost);
 	total_write(json, "direct", &result->direct);
 	total_write(json, "indirect", &result->indirect);
-	json_close(json, '}');
-}
-
-static void numbers_write(struct json_writer *json, const struct retain_result *result,
-			  size_t first, size_t end)
-{
-	for (size_t i = first; i < end; i++) {
-		if (i == NUMBER_BROKEN_AT && !result->numbers[NUMBER_BROKEN])
-			continue;
-		json_put_number(json, retained_number_name(i), result->numbers[i]);
-	}
-}
-
-static void heap_image_write(struct json_writer *json, const struct retain_result *result)
-{
-	json_open(json, "picture", '{');
-	json_put_bool(json, "stopped", result->stopped);
-	json_put_string(json, "why_not_stopped", result->why_not_stopped);
-	numbers_write(json, result, 0, NUMBER_FIRST_OF_HEAP);
-	json_put_bool(json, "soft_dirty", result->soft_dirty);
-	json_put_bool(json, "pagemap", result->pagemap);
-	json_close(json, '}');
-	json_open(json, "heap", '{');
-	json_put_string(json, "allocator", result->allocator);
-	json_put_string(json, "why_not_walked", result->why_not_walked);
-	numbers_write(json, result, NUMBER_FIRST_OF_HEAP, RETAINED_NUMBER_MAX_);
 	json_close(json, '}');
 }
 
@@ -111,13 +80,7 @@ static void site_write(struct json_writer *json, const struct retained_site *sit
 static void json_retain_class(struct json_writer *json, const struct retain_result *result,
 			      const struct retained_class *class)
 {
-	json_put_string(json, "kind", class_kind_name(class->kind));
-	json_put_string(json, "name", class->name);
-	json_put_string(json, "module", class->module);
-	if (class->kind == CLASS_OPS)
-		json_put_number(json, "offset", class->offset);
-	if (class->kind == CLASS_SIZE)
-		json_put_number(json, "size", class->size);
+	json_figures_write(json, &retained_class_figures, class);
 	if (class->kind == CLASS_SITE)
 		site_write(json, retained_site(result, class->site));
 }
@@ -142,8 +105,7 @@ static void leaks_write(struct json_writer *json, const struct retain_report *re
 		json_open(json, NULL, '{');
 		class_write(json, result, leak->class);
 		site_write(json, retained_site(result, leak->site));
-		total_write(json, "direct", &leak->direct);
-		total_write(json, "indirect", &leak->indirect);
+		json_figures_write(json, &retained_leak_figures, leak);
 		if (retained_leak_held(result, leak, &held))
 			total_write(json, "held", &held);
 		json_put_number(json, "example", leak->example);
@@ -174,24 +136,6 @@ static void probable_write(struct json_writer *json, const struct retain_report 
 	json_close(json, ']');
 }
 
-/* The members of an object. */
-static void json_retain_root(struct json_writer *json, const struct retained_root *root)
-{
-	json_put_string(json, "kind", root_kind_name(root->kind));
-	json_put_string(json, "name", root->name);
-	json_put_string(json, "module", root->module);
-	json_put_number(json, "address", root->address);
-	json_put_number(json, "offset", root->offset);
-	if (root->tid) {
-		json_put_number(json, "tid", (uint64_t)root->tid);
-		json_put_string(json, "comm", root->comm);
-	}
-	if (root->kind == ROOT_THREAD_LOCAL)
-		json_put_number(json, "threads", root->threads);
-	json_put_bool(json, "through_untracked", root->through);
-	json_put_number(json, "words", root->words);
-}
-
 static void roots_write(struct json_writer *json, const struct retain_report *report)
 {
 	const struct retain_result *result = report->result;
@@ -201,11 +145,8 @@ static void roots_write(struct json_writer *json, const struct retain_report *re
 		const struct retained_root *root = &result->roots.items[i];
 
 		json_open(json, NULL, '{');
-		json_retain_root(json, root);
-		json_put_number(json, "led_bytes", root->led.bytes);
-		json_put_number(json, "led_blocks", root->led.blocks);
-		json_put_number(json, "retained_bytes", root->retained.bytes);
-		json_put_number(json, "retained_blocks", root->retained.blocks);
+		json_figures_write(json, &retained_root_figures, root);
+		json_figures_write(json, &retained_root_amounts, root);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -263,10 +204,7 @@ static void classes_write(struct json_writer *json, const struct retain_report *
 
 		json_open(json, NULL, '{');
 		json_retain_class(json, result, class);
-		json_put_number(json, "count", class->total.blocks);
-		json_put_number(json, "bytes", class->total.bytes);
-		verdicts_write(json, class->verdicts);
-		json_put_number(json, "distance", class->distance);
+		json_figures_write(json, &retained_class_amounts, class);
 		evolution_write(json, report->history, class);
 		change_write(json, report, (uint32_t)(class - result->classes.items));
 		json_close(json, '}');
@@ -281,10 +219,7 @@ static void step_write(struct json_writer *json, const struct retain_result *res
 	json_put_number(json, "offset", step->offset == STEP_NOWHERE ? 0 : step->offset);
 	if (step->label || step->offset == STEP_NOWHERE)
 		json_put_string(json, "label", step->label);
-	json_put_number(json, "width", step->width);
-	json_put_number(json, "address", step->address);
-	json_put_number(json, "size", step->size);
-	json_put_number(json, "repeated", step->repeated);
+	json_figures_write(json, &retained_step_figures, step);
 	class_write(json, result, step->class);
 	json_close(json, '}');
 }
@@ -293,7 +228,7 @@ void json_retain_way(struct json_writer *json, const struct retain_result *resul
 		     const struct retained_path *path, size_t steps)
 {
 	json_open(json, "root", '{');
-	json_retain_root(json, &result->roots.items[path->root]);
+	json_figures_write(json, &retained_root_figures, &result->roots.items[path->root]);
 	json_close(json, '}');
 	json_open(json, "steps", '[');
 	for (size_t i = 0; i < steps; i++)
@@ -321,7 +256,8 @@ static void referrers_write(struct json_writer *json, const struct retain_result
 		json_put_number(json, "most", row->most);
 		if (row->root != RESULT_NONE) {
 			json_open(json, "root", '{');
-			json_retain_root(json, &result->roots.items[row->root]);
+			json_figures_write(json, &retained_root_figures,
+					   &result->roots.items[row->root]);
 			json_close(json, '}');
 		} else {
 			json_open(json, "classes", '[');
@@ -347,8 +283,7 @@ static void path_write(struct json_writer *json, const struct retain_report *rep
 
 	json_open(json, NULL, '{');
 	class_write(json, result, path->class);
-	json_put_number(json, "sharing", path->sharing);
-	json_put_number(json, "sampled", path->sampled);
+	json_figures_write(json, &retained_path_figures, path);
 	json_retain_way(json, result, path, path->steps.count);
 	if (report->referrers || json->embedded)
 		referrers_write(json, result, &path->referrers);
@@ -424,14 +359,10 @@ void json_retain_object(struct json_writer *json, const struct retain_report *re
 
 	json_open(json, NULL, '{');
 	json_put_number(json, "schema", 1);
-	json_time_write(json, "time", &result->time);
-	json_put_number(json, "pid", (uint64_t)result->pid);
-	json_put_string(json, "comm", result->comm);
-	json_put_string(json, "core", result->core);
-	json_put_bool(json, "settled", result->settled);
+	json_figures_write(json, &retain_head_figures, result);
 	if (report->history)
 		runs_write(json, report->history);
-	heap_image_write(json, result);
+	json_figures_write(json, &retain_image_figures, result);
 	/* Only where there are any: reports of native programs are as they were. */
 	if (result->runtimes.count)
 		runtimes_write(json, result);
@@ -500,7 +431,8 @@ static void root_json(struct json_writer *json, const struct retain_diff *diff,
 {
 	const struct retain_result *result = retained_change_side(diff, change);
 
-	json_retain_root(json, &result->roots.items[retained_change_place(change)]);
+	json_figures_write(json, &retained_root_figures,
+			   &result->roots.items[retained_change_place(change)]);
 }
 
 static void changes_json(struct json_writer *json, const struct retain_diff_report *report,
