@@ -2,11 +2,11 @@
 #include "heap/pages.h"
 
 #include <errno.h>
-#include <immintrin.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 
+#include "arch/lanes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -19,8 +19,6 @@ struct page_window {
 
 /* What is made of the words of one page. */
 
-#define LANES 8
-
 /*
  * Each word is multiplied, half by half, with a key that depends on where it stands, and added to
  * its neighbour's sum too, so that no word is lost where a half is zero. Made to be as fast as
@@ -31,67 +29,15 @@ static const uint64_t first_keys[LANES] __attribute__((aligned(32))) = {
 	0xc4ceb9fe1a85ec53ull, 0xd6e8feb86659fd93ull, 0xa0761d6478bd642full, 0xe7037ed1a0b428dbull,
 };
 
-#define KEY_STEP 0x9fb21c651e98df25ull
-
-static uint64_t fold(const uint64_t *sums)
+uint64_t page_hash(const uint64_t *words)
 {
+	uint64_t sums[LANES] __attribute__((aligned(32)));
 	uint64_t hash = 0;
 
+	lanes_sum(words, PAGE_WORDS, first_keys, sums);
 	for (size_t i = 0; i < LANES; i++)
 		hash = hash_mix(hash ^ sums[i]);
 	return hash;
-}
-
-__attribute__((target("avx2"))) static uint64_t hash_wide(const uint64_t *words)
-{
-	const __m256i *in = (const __m256i *)words, *start = (const __m256i *)first_keys;
-	__m256i keys[2] = {start[0], start[1]}, sums[2] = {start[1], start[0]};
-	const __m256i step = _mm256_set1_epi64x((int64_t)KEY_STEP);
-	uint64_t out[LANES] __attribute__((aligned(32)));
-
-	for (size_t i = 0; i < PAGE_WORDS / LANES; i++) {
-		for (size_t j = 0; j < 2; j++) {
-			__m256i word = _mm256_loadu_si256(in++), mixed = word ^ keys[j];
-
-			__m256i product = _mm256_mul_epu32(mixed, _mm256_srli_epi64(mixed, 32));
-			__m256i turned = _mm256_shuffle_epi32(word, _MM_SHUFFLE(1, 0, 3, 2));
-
-			sums[j] = _mm256_add_epi64(sums[j], _mm256_add_epi64(product, turned));
-			keys[j] = _mm256_add_epi64(keys[j], step);
-		}
-	}
-	_mm256_store_si256((__m256i *)out, sums[0]);
-	_mm256_store_si256((__m256i *)out + 1, sums[1]);
-	return fold(out);
-}
-
-static uint64_t hash_narrow(const uint64_t *words)
-{
-	const __m128i *in = (const __m128i *)words, *start = (const __m128i *)first_keys;
-	__m128i keys[4] = {start[0], start[1], start[2], start[3]};
-	__m128i sums[4] = {start[2], start[3], start[0], start[1]};
-	const __m128i step = _mm_set1_epi64x((int64_t)KEY_STEP);
-	uint64_t out[LANES] __attribute__((aligned(16)));
-
-	for (size_t i = 0; i < PAGE_WORDS / LANES; i++) {
-		for (size_t j = 0; j < 4; j++) {
-			__m128i word = _mm_loadu_si128(in++), mixed = word ^ keys[j];
-
-			__m128i product = _mm_mul_epu32(mixed, _mm_srli_epi64(mixed, 32));
-			__m128i turned = _mm_shuffle_epi32(word, _MM_SHUFFLE(1, 0, 3, 2));
-
-			sums[j] = _mm_add_epi64(sums[j], _mm_add_epi64(product, turned));
-			keys[j] = _mm_add_epi64(keys[j], step);
-		}
-	}
-	for (size_t j = 0; j < 4; j++)
-		_mm_store_si128((__m128i *)out + j, sums[j]);
-	return fold(out);
-}
-
-uint64_t page_hash(const uint64_t *words)
-{
-	return __builtin_cpu_supports("avx2") ? hash_wide(words) : hash_narrow(words);
 }
 
 static size_t page_find(const struct filter *filter, const uint64_t *words, uint64_t *found)
