@@ -285,5 +285,5 @@ void code_follow(struct code *code, uint64_t vaddr, struct code_target *target)
 
 bool code_is_call(const struct code *code)
 {
-	return cs_insn_group(code->decoder, code->instruction, CS_GRP_CALL);
+	return decoder_step_kind(code) == STEP_CALL;
 }

@@ -11,7 +11,7 @@
 struct code;
 
 #define CODE_NAME_BYTES 96
-#define CODE_FORWARD_BYTES 5 /* enough to see whether a function jumps away */
+#define CODE_FORWARD_BYTES 8 /* enough to see whether a function jumps away */
 
 /* Where a jump or a call leads. */
 struct code_target {
@@ -54,6 +54,12 @@ bool code_exchanges_argument(const struct code *code, int64_t *at);
 
 /* Whether it stores this constant of 32 bits at this distance from some register. */
 bool code_stores(const struct code *code, int32_t constant, int64_t distance);
+
+/*
+ * How far below the thread pointer the pthread_t is, by the code of pthread_self() at `vaddr`,
+ * which it decodes (0: not there): false if nothing says so.
+ */
+bool code_thread_self_below(struct code *code, uint64_t vaddr, uint64_t *distance);
 
 /* The target of a direct jump, branch or call, or false. */
 bool code_direct_target(const struct code *code, uint64_t *target);

@@ -3,19 +3,17 @@
  * Where to put a probe on a function: not always on its first byte.
  *
  * The kernel emulates some instructions under a uprobe breakpoint and single-steps all others out
- * of line, which costs a second trap (arch/x86/kernel/uprobes.c: branch_setup_xol_ops,
- * push_setup_xol_ops). Emulated by every kernel since 6.1: one-byte nop, push %reg (50-57,
- * 41 50-57), jmp rel8/rel32, jcc rel8/rel32, call rel32. Multi-byte nops (0f 1f /0) are emulated
- * by newer kernels only, so they are taken only where nothing better is found.
+ * of line, which costs a second trap. Which, trap.h says: branches on every processor. What is
+ * emulated by newer kernels only (some nops) is taken only where nothing better is found.
  *
  * Rule: decode from the entry through straight-line code and take the first emulated instruction
  *   - that every call with a non-trivial argument reaches: only fall-through, and a conditional
  *     branch may be passed only where the shape says that the taken side is trivial
- *     (free: `test rdi, rdi; je` skips NULL);
+ *     (free: `test rdi, rdi; je` or `cbz x0` skips NULL);
  *   - up to which no argument register of the shape was written; or, where the program can be told
  *     another register (`movable`), up to which each argument is still in some register;
- *   - for functions whose return is probed too: up to which the stack pointer was not moved, so
- *     that the return address is still at (%rsp);
+ *   - for functions whose return is probed too: up to which the stack pointer was not moved, and
+ *     the return address is where the call put it, on the stack or in a register (effects.h);
  *   - that no jump from later code in the given bytes leads back to (a loop head, or a loop
  *     around it: one call would fire the probe more than once);
  *   - that is not a 5-byte nop: kernels that optimise it can kill a forked child.
@@ -34,9 +32,9 @@
 struct placement_request {
 	const uint8_t *code;  /* the function's first bytes, from the file */
 	size_t size;	      /* never beyond the function; best all of it, for the jumps back */
-	unsigned arguments;   /* how many of rdi, rsi, rdx, rcx, r8, r9 must be intact */
+	unsigned arguments;   /* how many, from the first on, must be intact */
 	bool returns;	      /* the return is probed too */
-	bool null_is_trivial; /* a call with rdi == 0 need not be seen */
+	bool null_is_trivial; /* a call whose first argument is 0 need not be seen */
 	bool movable;	      /* an argument may have gone to another register meanwhile */
 };
 
@@ -48,7 +46,7 @@ struct placement {
 	bool refused;	 /* no safe place at all (5-byte nop at an entry that cannot be passed) */
 	bool needless;	 /* what it does is seen elsewhere: no probe */
 	bool moved;	 /* some argument is elsewhere than it came in: see `registers` */
-	uint8_t registers[PLACEMENT_ARGUMENTS]; /* where each is there, as x86 encodes it */
+	uint8_t registers[PLACEMENT_ARGUMENTS]; /* where each is there, by its number */
 	/* For -v and doctor, Intel syntax: "`push rbp` at +9: emulated, NULL already filtered". */
 	char reason[128];
 };

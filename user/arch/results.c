@@ -136,15 +136,25 @@ static bool is_new(const struct results *results, const struct result_site *site
 	return true;
 }
 
-/* The places of one return, or the `ret` itself. */
+static bool is_emulated(const struct search *search, const struct step *step)
+{
+	const cs_insn *instruction = search->code->instruction;
+
+	return !code_decode(search->code, step->vaddr) &&
+	       trap_classify(instruction->bytes, instruction->size) == TRAP_EMULATED;
+}
+
+/* The places of one return, or the `ret` itself: there is none better if that is emulated. */
 static int take_return(struct search *search, const struct step *step, struct results *results)
 {
-	const struct result_site at_return = {.vaddr = step->vaddr, .number = effect_result};
+	const struct result_site at_return = {.vaddr = step->vaddr,
+					      .number = effect_result,
+					      .emulated = is_emulated(search, step)};
 	struct trail trail = {.number = effect_result};
 	bool complete;
 
 	search->found.count = 0;
-	complete = search_back(search, step->vaddr, trail);
+	complete = !at_return.emulated && search_back(search, step->vaddr, trail);
 	for (size_t i = 0; i < search->found.count; i++)
 		complete &= is_new(results, &search->found.items[i]);
 	if (!complete) {

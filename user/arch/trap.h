@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the kernel does with an instruction that carries a uprobe breakpoint, decided on its bytes
- * as arch/x86/kernel/uprobes.c does (is_prefix_bad, branch_setup_xol_ops, push_setup_xol_ops).
- * Where kernels since 6.1 differ, the answer is the worse one.
+ * as the kernel does. Where kernels since 6.1 differ, the answer is the worse one.
+ *
+ *            x86-64 (arch/x86/kernel/uprobes.c)    arm64 (arch/arm64/kernel/probes/decode-insn.c)
+ *   EMULATED push %reg; nop; jmp, jcc, call rel    b, bl, b.cond, cbz, cbnz, tbz, tbnz, br, blr,
+ * ret, adr, adrp NOP      longer nops                           nop (since 6.13) STEPPED  all
+ * others                            all others, bti and paciasp too HARMFUL  the nop of 5 bytes ldr
+ * of a literal (acc450aa0709) REFUSED  lock and segment prefixes, VEX, ...   autiasp, retaa, braa;
+ * ldxr, stxr, ldar, stlr, cas; svc, brk, msr; hints that are not listed
  */
 #ifndef LEAKMON_ARCH_TRAP_H
 #define LEAKMON_ARCH_TRAP_H
@@ -14,10 +20,10 @@
 #include "arch/machine.h"
 
 enum trap_kind {
-	TRAP_REFUSED,  /* by some kernel: bad prefix, 66 90, VEX, a breakpoint already */
-	TRAP_HARMFUL,  /* 5-byte nop: kernels that make it a call can kill a forked child */
+	TRAP_REFUSED,  /* by some kernel; or a breakpoint already */
+	TRAP_HARMFUL,  /* some kernel takes it and hurts the program, or what it forks */
 	TRAP_STEPPED,  /* single-stepped out of line: a second trap */
-	TRAP_NOP,      /* multi-byte nop: emulated by newer kernels, stepped by older ones */
+	TRAP_NOP,      /* emulated by newer kernels, stepped by older ones */
 	TRAP_EMULATED, /* one trap on every kernel */
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "arch/effects.h"
 
+#include <string.h>
+
 #include "arch/results.h"
 #include "base/cleanup.h"
 
@@ -131,4 +133,39 @@ uint8_t effect_condition(const cs_insn *instruction, bool taken)
 	uint8_t code = opcode[0] == 0x0f ? opcode[1] : opcode[0];
 
 	return (uint8_t)(1 + ((code & 0xf) ^ !taken));
+}
+
+bool effect_branches(csh decoder, const cs_insn *instruction, int64_t *target)
+{
+	const cs_x86 *x86 = &instruction->detail->x86;
+
+	if (!cs_insn_group(decoder, instruction, CS_GRP_JUMP) &&
+	    !cs_insn_group(decoder, instruction, CS_GRP_CALL) &&
+	    !cs_insn_group(decoder, instruction, CS_GRP_BRANCH_RELATIVE))
+		return false;
+	if (x86->op_count != 1 || x86->operands[0].type != X86_OP_IMM)
+		return false;
+	*target = x86->operands[0].imm;
+	return true;
+}
+
+/* `test rdi, rdi` or `cmp rdi, 0`; je. */
+enum null_check effect_null_check(const cs_insn *instruction)
+{
+	static const uint8_t test[] = {0x48, 0x85, 0xff}, compare[] = {0x48, 0x83, 0xff, 0x00};
+
+	if (instruction->id == X86_INS_JE)
+		return NULL_LEAVES_BY_FLAGS;
+	if ((instruction->size == sizeof(test) &&
+	     !memcmp(instruction->bytes, test, sizeof(test))) ||
+	    (instruction->size == sizeof(compare) &&
+	     !memcmp(instruction->bytes, compare, sizeof(compare))))
+		return NULL_TESTED;
+	return NULL_NOT_TESTED;
+}
+
+const char *effect_on_return(const cs_insn *instruction, uint32_t written)
+{
+	(void)instruction;
+	return written & 1u << effect_stack_pointer ? "moves the stack pointer" : NULL;
 }

@@ -4,6 +4,7 @@
 #include <capstone/capstone.h>
 #include <string.h>
 
+#include "arch/decoder.h"
 #include "arch/effects.h"
 #include "arch/trap.h"
 #include "base/cleanup.h"
@@ -24,10 +25,10 @@ struct walk {
 	const struct placement_request *request;
 	csh decoder;
 	cs_insn *instruction; /* the current one */
-	bool null_tested;     /* the zero flag says whether rdi is NULL */
+	bool null_tested;     /* the flags say whether the first argument is NULL */
 	bool null_filtered;   /* NULL has left through a branch */
 	unsigned since_filter;
-	/* The registers that hold each argument, a bit for each x86 number. */
+	/* The registers that hold each argument, a bit for each number. */
 	uint32_t holders[EFFECT_MAX_ARGUMENTS];
 	struct spot emulated; /* best: costs one trap everywhere */
 	struct spot nop;      /* one trap on newer kernels, two on older ones */
@@ -35,15 +36,14 @@ struct walk {
 	char stopped[80];     /* why the walk went no further */
 };
 
-/* `test rdi, rdi` or `cmp rdi, 0`. */
-static bool is_null_test(const cs_insn *instruction)
+/* Whether NULL leaves by the current instruction. */
+static bool is_null_branch(const struct walk *walk)
 {
-	static const uint8_t test[] = {0x48, 0x85, 0xff}, compare[] = {0x48, 0x83, 0xff, 0x00};
+	enum null_check check = effect_null_check(walk->instruction);
 
-	return (instruction->size == sizeof(test) &&
-		!memcmp(instruction->bytes, test, sizeof(test))) ||
-	       (instruction->size == sizeof(compare) &&
-		!memcmp(instruction->bytes, compare, sizeof(compare)));
+	return check == NULL_LEAVES_BY_FLAGS
+		       ? walk->null_tested
+		       : check == NULL_LEAVES && walk->request->null_is_trivial;
 }
 
 static void instruction_text(const cs_insn *instruction, char *text, size_t size)
@@ -55,21 +55,6 @@ static void instruction_text(const cs_insn *instruction, char *text, size_t size
 static bool decode_next(struct walk *walk, const uint8_t **code, size_t *left, uint64_t *address)
 {
 	return *left && cs_disasm_iter(walk->decoder, code, left, address, walk->instruction);
-}
-
-/* The target of a direct jump, call or loop; false for anything else. */
-static bool branch_target(const struct walk *walk, int64_t *target)
-{
-	const cs_x86 *x86 = &walk->instruction->detail->x86;
-
-	if (!cs_insn_group(walk->decoder, walk->instruction, CS_GRP_JUMP) &&
-	    !cs_insn_group(walk->decoder, walk->instruction, CS_GRP_CALL) &&
-	    !cs_insn_group(walk->decoder, walk->instruction, CS_GRP_BRANCH_RELATIVE))
-		return false;
-	if (x86->op_count != 1 || x86->operands[0].type != X86_OP_IMM)
-		return false;
-	*target = x86->operands[0].imm;
-	return true;
 }
 
 /*
@@ -92,7 +77,8 @@ static bool is_in_loop(const struct walk *outer, uint32_t offset)
 		return true;
 	while (left && !found) {
 		if (decode_next(&walk, &code, &left, &address)) {
-			found = branch_target(&walk, &target) && target > 0 && target <= offset;
+			found = effect_branches(walk.decoder, walk.instruction, &target) &&
+				target > 0 && target <= offset;
 			continue;
 		}
 		code++;
@@ -166,8 +152,7 @@ static const char *follow_arguments(struct walk *walk)
 		    (!request->movable && !(walk->holders[i] & 1u << effect_arguments[i])))
 			return "writes an argument";
 	}
-	return request->returns && written & 1u << effect_stack_pointer ? "moves the stack pointer"
-									: NULL;
+	return request->returns ? effect_on_return(walk->instruction, written) : NULL;
 }
 
 /* Goes past the current instruction; false when nothing can be proven beyond it. */
@@ -176,7 +161,7 @@ static bool pass(struct walk *walk)
 	enum effect effect = effect_of(walk->instruction);
 	const char *destroyed;
 
-	if (walk->instruction->id == X86_INS_JE && walk->null_tested) {
+	if (is_null_branch(walk)) {
 		walk->null_filtered = true;
 		return true;
 	}
@@ -185,7 +170,7 @@ static bool pass(struct walk *walk)
 	destroyed = follow_arguments(walk);
 	if (destroyed)
 		return stop(walk, destroyed);
-	if (walk->request->null_is_trivial && is_null_test(walk->instruction))
+	if (walk->request->null_is_trivial && effect_null_check(walk->instruction) == NULL_TESTED)
 		walk->null_tested = true;
 	else if (effect == EFFECT_FLAGS)
 		walk->null_tested = false;
@@ -199,7 +184,7 @@ static bool is_settled(struct walk *walk)
 		return false;
 	if (walk->null_filtered)
 		return walk->emulated.null_filtered || ++walk->since_filter > AFTER_NULL_CHECK;
-	return walk->instruction->id != X86_INS_JE || !walk->null_tested;
+	return !is_null_branch(walk);
 }
 
 static void walk_prologue(struct walk *walk)
@@ -268,7 +253,7 @@ void placement_choose(const struct placement_request *request, struct placement 
 	for (unsigned i = 0; i < EFFECT_MAX_ARGUMENTS; i++)
 		walk.holders[i] = 1u << effect_arguments[i];
 	memset(placement, 0, sizeof(*placement));
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &walk.decoder)) {
+	if (decoder_open(&walk.decoder)) {
 		placement->refused = true;
 		snprintf(placement->reason, sizeof(placement->reason), "the decoder did not start");
 		return;
