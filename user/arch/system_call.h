@@ -34,7 +34,24 @@ bool system_call_may_return(const struct machine_registers *registers, long resu
 struct seccomp_data system_call_restart(const struct machine_registers *registers,
 					uint32_t architecture);
 
-/* Of a thread that stands (ptrace(2)). 0 or -errno. */
-int system_call_set_result(pid_t tid, long result);
+/* What is known of a call from before its thread was told to stop. */
+struct system_call_before {
+	int number; /* -1: nothing */
+	unsigned long long arguments[6], sp, ip;
+};
+
+/* Of a thread that may run. Reads nothing where the kernel keeps all that is needed. */
+void system_call_before(pid_t tid, struct system_call_before *before);
+
+/*
+ * Of a thread that stands (ptrace(2)), in a call that has failed with EINTR: it makes the call
+ * again when it goes on, but for a handler that runs then. 0; -ENOTSUP: too little is known of the
+ * call; -errno.
+ */
+int system_call_begin_again(pid_t tid, const struct machine_registers *registers,
+			    const struct system_call_before *before);
+
+/* Before such a thread goes on: a signal that has come meanwhile may have to end the call. */
+void system_call_let_go(pid_t tid, const struct machine_registers *registers);
 
 #endif

@@ -18,7 +18,6 @@
 #include "proc/process_list.h"
 
 /* What a call returns inside the kernel (include/linux/errno.h). */
-#define ERESTARTNOHAND 514
 #define ERESTART_RESTARTBLOCK 516
 
 /* Whether any filter is there, if the kernel does not show filters. True also if not known. */
@@ -85,9 +84,10 @@ static bool is_mended(pid_t tid, const struct machine_registers *registers, uint
  * Of a thread that stands (ptrace(2)), with its registers. `program` has room for BPF_MAXINSNS
  * instructions. 1: its call will begin again; 0: nothing is to do; -errno: it could not be done.
  */
-static int interrupted_call_mend(pid_t tid, const struct machine_registers *registers,
-				 struct sock_filter *program)
+static int interrupted_call_mend(const struct stopped_thread *thread, struct sock_filter *program)
 {
+	const struct machine_registers *registers = &thread->registers;
+	pid_t tid = thread->tid;
 	uint32_t architecture;
 	int error;
 
@@ -100,7 +100,7 @@ static int interrupted_call_mend(pid_t tid, const struct machine_registers *regi
 		return -ENOTSUP;
 	if (!is_mended(tid, registers, architecture, program))
 		return 0;
-	error = system_call_set_result(tid, -(long)ERESTARTNOHAND);
+	error = system_call_begin_again(tid, registers, &thread->before);
 	return error ? error : 1;
 }
 
@@ -149,6 +149,7 @@ static int seize(pid_t pid, pid_t tid, struct stop *stop)
 		return -ENOMEM;
 	}
 	thread->tid = tid;
+	thread->before.number = -1;
 	return 0;
 }
 
@@ -184,8 +185,10 @@ static void interrupt_all(struct stop *stop)
 		struct stopped_thread *thread = &stop->threads.items[i];
 
 		/* ESRCH: it is ending. waitpid() will tell. */
-		if (!thread->interrupted)
+		if (!thread->interrupted) {
+			system_call_before(thread->tid, &thread->before);
 			ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+		}
 		thread->interrupted = true;
 	}
 }
@@ -217,8 +220,10 @@ static int look_at(struct stop *stop, struct stopped_thread *thread)
 	thread->stopped = true;
 	/* A group stop is not our doing. */
 	if ((thread->signal || WSTOPSIG(status) == SIGTRAP) &&
-	    interrupted_call_mend(thread->tid, &thread->registers, stop->program) > 0)
+	    interrupted_call_mend(thread, stop->program) > 0) {
+		thread->repeats = true;
 		stop->repeated++;
+	}
 	return 1;
 }
 
@@ -329,6 +334,8 @@ int stop_process(pid_t pid, uint64_t max_pause_ns, struct pause_guard *guard, st
 
 static void let_go(const struct stopped_thread *thread)
 {
+	if (thread->repeats)
+		system_call_let_go(thread->tid, &thread->registers);
 	ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
 }
 

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "arch/machine.h"
+#include "arch/system_call.h"
 #include "base/hash.h"
 #include "base/vec.h"
 
@@ -43,6 +44,8 @@ struct stopped_thread {
 	pid_t tid;
 	bool interrupted, stopped;
 	int signal; /* that it was about to get; 0: none */
+	bool repeats;
+	struct system_call_before before;
 	struct machine_registers registers;
 };
 

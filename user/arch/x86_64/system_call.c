@@ -9,6 +9,9 @@
 
 #include "base/cleanup.h"
 
+/* What a call returns inside the kernel (include/linux/errno.h). */
+#define ERESTARTNOHAND 514l
+
 #define X32_BIT 0x40000000u
 /* Not in the headers of a 64-bit program (arch/x86/entry/syscalls/syscall_32.tbl). */
 #define NR_RESTART_SYSCALL_32 0
@@ -159,7 +162,24 @@ struct seccomp_data system_call_restart(const struct machine_registers *register
 	};
 }
 
-int system_call_set_result(pid_t tid, long result)
+/* The kernel keeps all arguments. */
+void system_call_before(pid_t tid, struct system_call_before *before)
 {
-	return ptrace(PTRACE_POKEUSER, tid, offsetof(struct user, regs.rax), result) ? -errno : 0;
+	(void)tid;
+	before->number = -1;
+}
+
+int system_call_begin_again(pid_t tid, const struct machine_registers *registers,
+			    const struct system_call_before *before)
+{
+	(void)registers, (void)before;
+	return ptrace(PTRACE_POKEUSER, tid, offsetof(struct user, regs.rax), -ERESTARTNOHAND)
+		       ? -errno
+		       : 0;
+}
+
+/* The kernel decides only then. */
+void system_call_let_go(pid_t tid, const struct machine_registers *registers)
+{
+	(void)tid, (void)registers;
 }
