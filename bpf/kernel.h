@@ -141,7 +141,7 @@ struct bpf_iter__task {
  *   task_is_compat(), syscall_is_mapping_compat(), NR_COMPAT_BRK  calls of 32-bit programs
  *   task_dispatches()   whether its system calls may be turned into SIGSYS (prctl(2), Syscall User
  *                       Dispatch)
- *   task_thread_pointer()  what pthread_self() gives there
+ *   task_thread_pointer()  pthread_self() is a fixed distance below (code_thread_self_below())
  *   USER_MAX_ADDRESS, TRAMPOLINE_BITS
  *   machine_frame       what frames look like (leakmon_abi.h)
  */

@@ -243,7 +243,7 @@ static __always_inline u64 return_trampoline(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr) & machine_frame.code_mask;
 }
 
 /*

@@ -12,11 +12,11 @@ static __always_inline u32 attributes(u64 attr, u64 cookie)
 
 	if (!attr)
 		return 0;
-	if (!bpf_probe_read_user(&word, sizeof(word), (void *)(attr + (cookie & 0xffff))) &&
+	if (!bpf_probe_read_user(&word, sizeof(word), (void *)(attr + (cookie & 0xff))) &&
 	    word & (cookie >> 16 & 0xffff))
 		flags |= LM_THREAD_DETACHED;
-	if (!bpf_probe_read_user(&word, sizeof(word), (void *)(attr + (cookie >> 32 & 0xffff))) &&
-	    word & (u32)(s64)(short)(cookie >> 48))
+	if (!bpf_probe_read_user(&word, sizeof(word), (void *)(attr + (cookie >> 8 & 0xff))) &&
+	    word & (u32)(s32)(short)(cookie >> 32))
 		flags |= LM_THREAD_OWN_STACK;
 	return flags;
 }
@@ -36,7 +36,7 @@ static __always_inline u32 site_of_caller(struct pt_regs *ctx, struct thread *th
 
 static __always_inline int create_begin(struct pt_regs *ctx)
 {
-	u64 attr = PT_REGS_PARM2(ctx);
+	u64 attr = PT_REGS_PARM2(ctx), cookie = bpf_get_attach_cookie(ctx);
 	struct thread_call *call;
 	struct thread *thread;
 
@@ -50,7 +50,8 @@ static __always_inline int create_begin(struct pt_regs *ctx)
 	call->sp = caller_sp(ctx, 0);
 	call->start_routine = PT_REGS_PARM3(ctx);
 	call->site = site_of_caller(ctx, thread);
-	call->flags = attributes(attr, bpf_get_attach_cookie(ctx));
+	call->flags = attributes(attr, cookie);
+	call->self_below = cookie >> LM_ATTR_SELF_SHIFT;
 	call->kind = THREAD_CALL_CREATE;
 	/* Without attributes there is nothing to set in the new thread: it cannot fail late. */
 	return session && (!attr || return_is_unseen()) ? 1 : 0;
@@ -113,7 +114,7 @@ static __always_inline void handle_take(const struct lm_thread_handle *key,
 static __always_inline void thread_born(struct thread_call *call, struct task_struct *child)
 {
 	struct lm_thread_ledger *ledger = thread_ledger_open(call->process);
-	struct lm_thread_handle key = {.handle = task_thread_pointer(child),
+	struct lm_thread_handle key = {.handle = task_thread_pointer(child) - call->self_below,
 				       .process = call->process};
 	struct lm_thread record = {
 		.process = call->process,

@@ -57,6 +57,8 @@ struct thread_call {
 	u32 site;
 	u32 flags; /* enum lm_thread_flag */
 	u32 kind;
+	u32 self_below; /* how far its pthread_t is below the thread pointer */
+	u32 padding_;
 };
 
 struct {

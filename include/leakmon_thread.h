@@ -24,7 +24,7 @@ enum lm_thread_flag {
 
 struct lm_thread {
 	lm_process_key process;
-	__u64 handle;  /* its pthread_t: the thread pointer (psABI) */
+	__u64 handle;  /* its pthread_t: at, or below, the thread pointer (psABI) */
 	__u64 born_ns; /* 0: not known */
 	__u64 died_ns; /* 0: it lives, or (BEFORE_ATTACH with tid 0) it ended before the attach */
 	__u64 start_routine;
@@ -68,11 +68,13 @@ struct lm_task {
 
 /*
  * How to read a pthread_attr_t, by which C library made it: the attach cookie of pthread_create.
- * The fields are four bytes wide.
+ * The fields are four bytes wide. And how far below the thread pointer a pthread_t is, in bytes.
  */
 #define LM_ATTR_COOKIE(detach_at, detach_mask, stack_at, stack_mask)                               \
-	((__u64)(detach_at) | (__u64)(detach_mask) << 16 | (__u64)(stack_at) << 32 |               \
-	 (__u64)(stack_mask) << 48)
+	((__u64)(detach_at) | (__u64)(stack_at) << 8 | (__u64)(detach_mask) << 16 |                \
+	 (__u64)(stack_mask) << 32)
+#define LM_ATTR_SELF_SHIFT 48
+#define LM_ATTR_SELF_MAX 0xffff
 
 _Static_assert(sizeof(struct lm_thread) == 72, "ABI");
 _Static_assert(sizeof(struct lm_task) == 24, "ABI");

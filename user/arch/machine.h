@@ -38,6 +38,10 @@ int machine_registers_read(pid_t tid, struct machine_registers *registers);
 void machine_registers_take(struct machine_registers *registers, const elf_gregset_t given);
 bool machine_vectors_take(struct machine_registers *registers, const void *note, size_t size);
 
+/* Any other note of a thread in a core file, by its type (NT_...): may be of use, or not. */
+void machine_note_take(struct machine_registers *registers, uint32_t type, const void *note,
+		       size_t size);
+
 /* What register `number` holds, below MACHINE_REGISTERS. */
 uint64_t machine_register(const struct machine_registers *registers, unsigned number);
 

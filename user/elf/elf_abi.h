@@ -36,6 +36,12 @@ struct cfi_plt_formula {
 	size_t literal; /* place of the DW_OP_lit0..15 that becomes the row's offset */
 };
 
+/* Code that only a return from a signal handler runs, and that nothing describes. */
+struct cfi_signal_code {
+	const uint8_t *bytes; /* whole words of 4 bytes */
+	size_t size;	      /* 0: .eh_frame describes it */
+};
+
 /* Call frame information (.eh_frame). Registers are DWARF numbers below 32. */
 struct cfi_abi {
 	uint8_t sp, fp;
@@ -44,6 +50,7 @@ struct cfi_abi {
 	const struct lm_frame_abi *frame;
 	struct saved_rule signal_return; /* of the return address in the kernel's signal frame */
 	struct cfi_plt_formula plt;
+	struct cfi_signal_code signal_code;
 };
 
 /*

@@ -231,6 +231,16 @@ static int take_files(struct notes *notes, const uint8_t *data, size_t size)
 	return 0;
 }
 
+/* Those of the processor's own. */
+static void take_machine_note(struct notes *notes, const Elf64_Nhdr *header, const uint8_t *data)
+{
+	struct core_thread *threads = notes->layout->threads.items;
+
+	if (notes->has_thread)
+		machine_note_take(&threads[notes->layout->threads.count - 1].registers,
+				  header->n_type, data, header->n_descsz);
+}
+
 static int take_note(struct notes *notes, const Elf64_Nhdr *header, const char *name,
 		     const uint8_t *data)
 {
@@ -243,6 +253,8 @@ static int take_note(struct notes *notes, const Elf64_Nhdr *header, const char *
 		     {NT_AUXV, take_auxiliary},
 		     {NT_FILE, take_files}};
 
+	if (header->n_namesz == 6 && !memcmp(name, "LINUX", 6))
+		take_machine_note(notes, header, data);
 	if (header->n_namesz != 5 || memcmp(name, "CORE", 5) != 0)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {

@@ -569,7 +569,7 @@ static bool are_registers(const struct wire_point *wire)
 		&call_shapes[allocator_functions[wire->function].shape];
 
 	for (size_t i = 0; i < sizeof(wire->registers); i++) {
-		if (wire->registers[i] >= 16)
+		if (wire->registers[i] >= LM_COOKIE_OPERAND_MASK)
 			return false;
 	}
 	return !wire->moved || (shape->size && (shape->returns || shape->throws));

@@ -101,13 +101,22 @@ static int list(struct stapsdt *notes, const struct note *note)
 	return 0;
 }
 
+/* Up to the next blank that is not inside brackets: "[base, 16]" is one operand. */
+static size_t argument_length(const char *text)
+{
+	size_t length = strcspn(text, " "), open = strcspn(text, "[");
+
+	return open < length ? open + strcspn(text + open, "]") + (strchr(text, ']') != NULL)
+			     : length;
+}
+
 static const char *read_arguments(const char *text, size_t wanted,
 				  struct lm_usdt_operand *arguments)
 {
 	size_t count = 0;
 
 	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
-		size_t length = strcspn(text, " ");
+		size_t length = argument_length(text);
 		const char *why;
 
 		if (count == wanted)

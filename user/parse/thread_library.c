@@ -138,6 +138,7 @@ struct thread_reader {
 	struct code *code;
 	VEC(struct thread_function) functions;
 	bool glibc;
+	uint64_t self; /* pthread_self(), 0: not there */
 	struct thread_library library;
 };
 
@@ -439,6 +440,8 @@ static int take_symbol(struct thread_reader *reader, const struct elf_symbol *sy
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(glibc_names); i++)
 		reader->glibc |= !strcmp(symbol->name, glibc_names[i]);
+	if (!strcmp(symbol->name, "pthread_self"))
+		reader->self = symbol->value;
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
 		if (strcmp(symbol->name, functions[i].name) != 0 ||
 		    has_function(reader, symbol->value))
@@ -495,6 +498,23 @@ static int read_code_shift(struct thread_reader *reader)
 	return 0;
 }
 
+/* Without pthread_self(), as in static programs, by what gdb is told of its size. */
+static int add_self(struct thread_reader *reader)
+{
+	struct thread_library *library = &reader->library;
+	uint64_t below;
+
+	if (!code_thread_self_below(reader->code, reader->self, &below)) {
+		if (!library->has_layout)
+			return -EOPNOTSUPP;
+		below = library->layout.descriptor_size;
+	}
+	if (below > LM_ATTR_SELF_MAX)
+		return -EOPNOTSUPP;
+	library->attr_cookie |= below << LM_ATTR_SELF_SHIFT;
+	return 0;
+}
+
 static int plan(struct thread_reader *reader)
 {
 	struct thread_library *library = &reader->library;
@@ -504,6 +524,8 @@ static int plan(struct thread_reader *reader)
 	library->attr_cookie = reader->glibc ? GLIBC_ATTR : MUSL_ATTR;
 	library->has_layout = !thread_layout_read(&reader->file, &library->layout);
 	error = read_code_shift(reader);
+	if (!error)
+		error = add_self(reader);
 	if (!error)
 		error = thread_joins_add(reader);
 	if (!error)
@@ -516,7 +538,7 @@ static int plan(struct thread_reader *reader)
 	if (error == -EOPNOTSUPP) {
 		library->points.count = 0;
 		snprintf(library->why, sizeof(library->why),
-			 "the code of its join functions cannot be followed to its end");
+			 "the code of its thread functions cannot be followed to its end");
 		return 0;
 	}
 	return error;

@@ -2,6 +2,7 @@
 #include "parse/unwind_table.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
@@ -29,6 +30,7 @@ struct compiler {
 	struct ranges code;	   /* executable addresses; ascending, disjoint */
 	struct cfa_rules *initial; /* by CIE */
 	bool *understood;	   /* by CIE: its initial rules are known */
+	VEC(uint64_t) signals; /* where handlers return to, if nothing describes it; ascending */
 	struct row_builder builder;
 };
 
@@ -39,6 +41,7 @@ static void compiler_free(struct compiler *compiler)
 	vec_free(&compiler->code.list);
 	free(compiler->initial);
 	free(compiler->understood);
+	vec_free(&compiler->signals);
 	vec_free(&compiler->builder.rows);
 }
 
@@ -156,13 +159,82 @@ static int run_cies(struct compiler *compiler)
 	return 0;
 }
 
+#define CODE_CHUNK_BYTES 65536u
+#define CODE_WORD 4
+
+/* In one run of code: `chunk` holds `size` bytes of it from `vaddr` on. */
+static int find_signals_in(const struct cfi_signal_code *code, const uint8_t *chunk, size_t size,
+			   uint64_t vaddr, struct compiler *compiler)
+{
+	for (size_t at = 0; at + code->size <= size; at += CODE_WORD) {
+		uint64_t *signal;
+
+		if (memcmp(chunk + at, code->bytes, code->size) != 0)
+			continue;
+		signal = vec_push(&compiler->signals);
+		if (!signal)
+			return -ENOMEM;
+		*signal = vaddr + at;
+	}
+	return 0;
+}
+
+/* Where the ABI's code for a return from a handler stands. What cannot be read has none. */
+static int find_signals(const struct elf_file *file, struct compiler *compiler)
+{
+	const struct cfi_signal_code *code = &file->abi->cfi.signal_code;
+	_cleanup_free_ uint8_t *chunk = code->size ? malloc(CODE_CHUNK_BYTES) : NULL;
+	int error = code->size && !chunk ? -ENOMEM : 0;
+
+	for (size_t i = 0; chunk && !error && i < compiler->code.list.count; i++) {
+		const struct range *range = &compiler->code.list.items[i];
+		uint64_t vaddr = (range->start + CODE_WORD - 1) & ~(uint64_t)(CODE_WORD - 1),
+			 offset;
+
+		while (!error && vaddr < range->end && !elf_file_offset(file, vaddr, &offset)) {
+			size_t wanted = MIN(range->end - vaddr, (uint64_t)CODE_CHUNK_BYTES);
+			ssize_t got = elf_file_read(file, offset, chunk, wanted);
+
+			if (got < (ssize_t)code->size)
+				break;
+			error = find_signals_in(code, chunk, (size_t)got, vaddr, compiler);
+			vaddr += got < (ssize_t)wanted ? (size_t)got
+						       : wanted - code->size + CODE_WORD;
+			if (wanted < CODE_CHUNK_BYTES)
+				break;
+		}
+	}
+	return error;
+}
+
+/* Those before `until`. A return address is looked up by the instruction before it: one more. */
+static int add_signals(struct compiler *compiler, size_t *next, uint64_t until)
+{
+	const struct lm_unwind_row row = {.kind = LM_UNWIND_SIGNAL};
+	int error = 0;
+
+	for (; !error && *next < compiler->signals.count; ++*next) {
+		uint64_t at = compiler->signals.items[*next];
+
+		if (at >= until)
+			break;
+		error = row_builder_add(&compiler->builder, at - MIN(at, (uint64_t)CODE_WORD),
+					at + compiler->section.abi->cfi.signal_code.size, row);
+	}
+	return error;
+}
+
 static int run_fdes(struct compiler *compiler)
 {
+	size_t signal = 0;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < compiler->frame.fdes.count; i++) {
 		const struct eh_fde *fde = &compiler->frame.fdes.items[i];
 
+		error = add_signals(compiler, &signal, fde->start);
+		if (error)
+			break;
 		if (compiler->builder.rows.count && fde->end <= compiler->builder.end)
 			continue;
 		error = cfi_run_fde(&compiler->section, &compiler->frame.cies.items[fde->cie], fde,
@@ -170,6 +242,8 @@ static int run_fdes(struct compiler *compiler)
 								   : NULL,
 				    &compiler->builder);
 	}
+	if (!error)
+		error = add_signals(compiler, &signal, UINT64_MAX);
 	return error ? error : row_builder_finish(&compiler->builder);
 }
 
@@ -182,6 +256,8 @@ static int compile(const struct elf_file *file, struct compiler *compiler)
 	error = eh_frame_parse(&compiler->section, &compiler->frame);
 	if (!error)
 		error = find_code(file, compiler->builder.base, &compiler->code);
+	if (!error)
+		error = find_signals(file, compiler);
 	if (error)
 		return error;
 	sort_functions(&compiler->frame);

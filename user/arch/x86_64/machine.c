@@ -64,6 +64,13 @@ bool machine_vectors_take(struct machine_registers *registers, const void *note,
 	return true;
 }
 
+/* NT_PRSTATUS has the thread pointer. */
+void machine_note_take(struct machine_registers *registers, uint32_t type, const void *note,
+		       size_t size)
+{
+	(void)registers, (void)type, (void)note, (void)size;
+}
+
 uint64_t machine_register(const struct machine_registers *registers, unsigned number)
 {
 	uint64_t value;
