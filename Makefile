@@ -17,7 +17,6 @@ VERSION := 0.1.0
 PREFIX  ?= /usr/local
 CLANG   ?= clang
 BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
-B       := build
 ifeq ($(origin CC),default)
 CC      := gcc
 endif
@@ -29,9 +28,18 @@ endif
 # Another make of ours, as wide as this machine unless this one was told how wide.
 PARALLEL = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-# The folder in user/arch/ and in bpf/arch/; and libbpf's name for it.
-ARCH     := $(patsubst aarch64,arm64,$(shell uname -m))
+# The folder in user/arch/ and in bpf/arch/; and libbpf's name for it. For another machine:
+#   make ARCH=arm64 CC=aarch64-linux-gnu-gcc     in build/arm64/ (deps group arm64)
+HOST     := $(patsubst aarch64,arm64,$(shell uname -m))
+ARCH     := $(HOST)
 ARCH_BPF := $(patsubst x86_64,x86,$(ARCH))
+FOREIGN  := $(filter-out $(HOST),$(ARCH))
+B        := build$(FOREIGN:%=/%)
+ifeq ($(wildcard user/arch/$(ARCH)/facts.h),)
+$(error leakmon has no user/arch/$(ARCH): it runs on 64-bit x86 and on 64-bit little-endian Arm)
+endif
+# Runs programs of the other machine here: they find their libraries in Debian's folders.
+EMULATOR := $(if $(FOREIGN),qemu-$(patsubst arm64,aarch64,$(ARCH))-static)
 
 # Values from the command line or the environment are extended, never replaced.
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wformat=2
@@ -73,7 +81,7 @@ all: $(B)/leakmon $(COMPLETIONS)
 
 # Once for a build directory, before compilers report missing files in their own words.
 $(B)/has-%: scripts/deps.sh
-	@$(DEPS) --check $*
+	@$(DEPS) --check $* $(FOREIGN)
 	@mkdir -p $(@D) && touch $@
 
 # Contains the link mode, and changes only with it: then the binary is relinked.
@@ -88,7 +96,7 @@ $(B)/leakmon: $(OBJECTS) $(B)/link-mode
 # From the option table.
 $(COMPLETIONS): $(B)/gen/leakmon.%: $(B)/leakmon
 	$(call say,GEN)
-	$(Q)$(B)/leakmon --completion $* > $@
+	$(Q)$(EMULATOR) $(B)/leakmon --completion $* > $@
 
 $(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/arch/*/*.h include/*.h) | $(BUILD_TOOLS)
 	@mkdir -p $(@D)
@@ -199,4 +207,5 @@ clean:
 
 include tests/tests.mk
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+# Not what virtual machines have unpacked, nor what is built for other machines.
+-include $(shell find $(B) \( -path '$(B)/vm' -o -path '$(B)/arm64' \) -prune -o -name '*.d' -type f -print 2>/dev/null)

@@ -8,7 +8,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 registers='[er](ax|bx|cx|dx|si|di|bp|sp|ip)|r(8|9|1[0-5])|orig_rax|[er]flags|xmm[0-9]+|fs_?base'
-names="$registers|x86|x86_64|amd64|X86_[A-Z0-9_]+|cs_(x86|insn|regs)[a-z_]*|csh|EM_X86_64|int3"
+arm='[xw](0|[2-9]|[12][0-9]|30)|tpidr_el0|pstate|paci[ab]sp|arm64|aarch64|ARM64_[A-Z0-9_]+|EM_AARCH64|A64_[A-Z0-9_]+|a64_[a-z_]+'
+names="$registers|$arm|x86|x86_64|amd64|X86_[A-Z0-9_]+|cs_(x86|insn|regs)[a-z_]*|csh|EM_X86_64|int3"
 
 # \x86 in a string is a byte.
 if grep -rnE "(^|[^A-Za-z0-9_\\])($names)([^A-Za-z0-9_]|$)" user bpf include --include='*.[ch]' |

@@ -4,14 +4,16 @@
 # deps.sh [GROUP…]          lists the missing Debian packages, then installs them
 # deps.sh --check [GROUP…]  installs nothing: lists what is missing, and fails if anything is
 #
-# Groups: build static vm package kubernetes dotnet runtimes trixie test, and the parts of test: unit
-# fuzz check bench. Default: build and test. Silent when nothing is missing.
+# Groups: build static vm package kubernetes dotnet runtimes trixie arm64 arm64-vm test, and the parts
+# of test: unit fuzz check bench. Default: build and test. Silent when nothing is missing.
 # runtimes are compilers of up to 760 MB, one of them unpacked into LEAKMON_RUNTIMES; without them,
 # tests that need one are skipped.
 # dotnet also fetches programs that bring .NET along, with npm, into LEAKMON_RUNTIMES
 # (~/.cache/leakmon/runtimes); without them, tests that need one are skipped.
 # trixie makes a tree of Debian 13 in LEAKMON_RUNTIMES, with newer compilers than this system's:
 # 330 MB fetched, 2 GB, about 3 minutes. Without it, tests that need one are skipped.
+# arm64 builds and tests leakmon for that machine on another one; without it, `make test` leaves that
+# out. Debian must know of its packages first: dpkg --add-architecture arm64 && apt-get update.
 # CC, CLANG and BPFTOOL replace Debian's tools of these names.
 #
 # A dependency is missing if it cannot be found, whatever its origin: any compiler will do. For
@@ -152,6 +154,31 @@ packages_of() {
 		ocaml-nox         tree ocamlopt
 		ghc               tree ghc
 	END
+	arm64) cat <<-END ;;
+		gcc-aarch64-linux-gnu     tool aarch64-linux-gnu-gcc
+		g++-aarch64-linux-gnu     tool aarch64-linux-gnu-g++
+		qemu-user-static          tool qemu-aarch64-static
+		libc6-dev:arm64
+		libbpf-dev:arm64
+		libelf-dev:arm64
+		libdw-dev:arm64
+		libiberty-dev:arm64
+		libcapstone-dev:arm64
+		libseccomp-dev:arm64
+		libcap-ng-dev:arm64
+		liblzma-dev:arm64
+		libzstd-dev:arm64
+		liblz4-dev:arm64
+		libjansson-dev:arm64
+		libsqlite3-dev:arm64
+		libncurses-dev:arm64
+		zlib1g-dev:arm64
+		libcmocka-dev:arm64
+	END
+	arm64-vm) cat <<-END ;;
+		qemu-system-arm   tool qemu-system-aarch64
+		cpio              tool cpio
+	END
 	vm) cat <<-END ;;
 		qemu-system-x86   tool qemu-system-x86_64
 		cpio              tool cpio
@@ -159,7 +186,7 @@ packages_of() {
 	END
 	*)
 		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, deb, rpm," \
-			"image, package, kubernetes, dotnet, runtimes, trixie, test, vm)" >&2
+			"image, package, kubernetes, dotnet, runtimes, trixie, arm64, arm64-vm, test, vm)" >&2
 		return 2
 		;;
 	esac
@@ -278,7 +305,7 @@ fi
 command="apt-get install --no-install-recommends$missing"
 if [ -n "$only_check" ]; then
 	case $groups in
-	*static* | *vm* | *kubernetes* | *package* | *deb* | *rpm* | *image* | *dotnet* | *runtimes* | \
+	*static* | *vm* | *arm64* | *kubernetes* | *package* | *deb* | *rpm* | *image* | *dotnet* | *runtimes* | \
 		*trixie*)
 		fix="make deps FOR='$groups'"
 		;;

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * arm64: what arch/machine.h promises. Sources: "Procedure Call Standard for the Arm 64-bit
+ * Architecture" (AAPCS64), and the kernel's arch/arm64.
+ */
+#ifndef LEAKMON_ARCH_ARM64_FACTS_H
+#define LEAKMON_ARCH_ARM64_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+#if defined(__AARCH64EB__)
+#error "leakmon runs on little-endian arm64 only"
+#endif
+
+/* AAPCS64, 6.4.5: what is below the stack pointer is nobody's. */
+#define MACHINE_RED_ZONE 0
+
+/* With 52 bits, too, programs must ask for more (Documentation/arm64/memory.rst). */
+#define MACHINE_USER_BITS 48
+
+/* jemalloc, configure.ac (LG_VADDR); gperftools, common.h (kAddressBits). */
+#define MACHINE_ALLOCATOR_BITS 48
+
+/* glibc, nptl/descr.h: with the vector (DTV) at the thread pointer there is no self pointer. */
+#define MACHINE_THREAD_SELF_AT 0
+#define MACHINE_THREAD_TID_AT 0xd0
+
+/* brk #5 (arch/arm64/include/asm/brk-imm.h) */
+#define MACHINE_BREAKPOINT_BYTES 4
+#define MACHINE_INSTRUCTION_MAX 4
+
+/* The kernel's own probes make no system calls here. */
+#define MACHINE_URETPROBE_CALL 0
+#define MACHINE_UPROBE_CALL 0
+
+/* x0 to x30; v0 to v31. */
+#define MACHINE_REGISTERS 31
+#define MACHINE_VECTOR_WORDS 64
+
+struct machine_registers {
+	struct user_regs_struct general;
+	uint64_t thread_pointer; /* tpidr_el0 */
+	/* The system call that it is in or has just left (its number is in x8); else -1. */
+	int32_t call;
+	uint64_t vectors[MACHINE_VECTOR_WORDS];
+};
+
+static inline uint64_t machine_ip(const struct machine_registers *registers)
+{
+	return registers->general.pc;
+}
+
+static inline uint64_t machine_sp(const struct machine_registers *registers)
+{
+	return registers->general.sp;
+}
+
+static inline uint64_t machine_fp(const struct machine_registers *registers)
+{
+	return registers->general.regs[29];
+}
+
+static inline uint64_t machine_link(const struct machine_registers *registers)
+{
+	return registers->general.regs[30];
+}
+
+static inline uint64_t machine_thread_pointer(const struct machine_registers *registers)
+{
+	return registers->thread_pointer;
+}
+
+/* Guarded control stacks come with Linux 6.13; return probes know them from 6.18 on. */
+static inline void machine_enable_shadow_stack(void)
+{
+}
+
+#endif
