@@ -3,6 +3,7 @@
 // answers with "done" or with JSON. Run with --expose-gc.
 'use strict';
 
+const EventEmitter = require('events');
 const fs = require('fs');
 const os = require('os');
 const path = require('path');
@@ -55,6 +56,31 @@ function widen() {
 function capture(held) {
 	return () => held;
 }
+
+// Calls of it never return: what they wait for does not come.
+async function waitForever(held) {
+	await new Promise(resolve => waiting.push(resolve));
+	return held;
+}
+
+// Where in this file something stands, as leakmon writes it.
+function place(text) {
+	const lines = fs.readFileSync(__filename, 'utf8').split('\n');
+	return `${path.basename(__filename)}:${lines.findIndex(line => line.includes(text)) + 1}`;
+}
+
+const waiting = [];
+const emitter = new EventEmitter();
+emitter.setMaxListeners(0);
+for (let i = 0; i < 40; i++) {
+	emitter.on('data', function onData() {
+		return i;
+	});
+	waitForever(i);
+}
+truth[`Function ${place('return () => ' + 'held')}`] = 50;
+truth[`Function onData ${place('function ' + 'onData()')}`] = 40;
+truth[`async function waitForever ${place('function ' + 'waitForever(')}`] = 40;
 
 global.appGlobal = {
 	cache: new Map(times(300, i => [`secret key ${i}`, [new PlantedSession(i)]])),
@@ -122,7 +148,7 @@ const commands = {
 readline.createInterface({input: process.stdin}).on('line', line => {
 	console.log(commands[line]());
 	// What the program still uses.
-	if (!chain || !inModule.length || !weakMap || !keys.length)
+	if (!chain || !inModule.length || !weakMap || !keys.length || !waiting.length || !emitter)
 		console.log('nothing');
 });
 console.log('ready');

@@ -18,7 +18,7 @@
 #include "runtime/heap_sink.h"
 #include "runtime/runtime.h"
 
-#define FORGED_SYMBOLS_MAX 64
+#define FORGED_SYMBOLS_MAX 96
 #define FORGED_BLOCKS_MAX 64
 #define FORGED_PLACES_MAX 4096
 

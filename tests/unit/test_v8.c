@@ -18,9 +18,11 @@ static void objects_have_the_name_of_their_constructor_or_type(void **state)
 		{"WeakRef", 1},
 		{"WeakMap", 1},
 		{"Function", 4},
-		{"(SeqOneByteString)", 7},
-		{"(Context)", 2},
-		{"(ScopeInfo)", 1},
+		{"(SeqOneByteString)", 9},
+		{"Function onData server.js:2", FORGED_CLOSURES},
+		{"Function late server.js:3", FORGED_CLOSURES},
+		{"(Context)", 3},
+		{"(ScopeInfo)", 3},
 		{"(PropertyArray)", 0},
 		{"(type 181)", 0},
 		{"(type 130)", 1},
@@ -77,6 +79,62 @@ static void references_have_the_names_of_properties_and_variables(void **state)
 }
 
 /* Keys that are no identifiers may be data. */
+/* They are held by no context: alone is what a variable holds. */
+static void variables_of_modules_are_roots(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "module server.js kept", forged->of_module - 1);
+	assert_false(refers(&walked.sink, forged->module - 1, forged->of_module - 1));
+	walked_free(&walked);
+}
+
+/* Which one is in use is not known. */
+static void variables_of_a_script_that_was_loaded_again_are_no_roots(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t other = forged_word(forged->context - 1 + 16 + 8);
+	struct walked walked;
+
+	forged_item(forged->context, 1, forged->native_context);
+	forged_set(forged->last_function, 32, forged->context);
+	walk(&forged->memory, &walked);
+	assert_null(root_named(&walked.sink, "module server.js kept"));
+	assert_null(root_named(&walked.sink, "module server.js held"));
+	assert_true(refers(&walked.sink, forged->module - 1, forged->of_module - 1));
+	forged_item(forged->context, 1, other);
+	walked_free(&walked);
+}
+
+static void lines_are_known_where_v8_has_them_itself(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged->source - 1, 0x1234567);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "Function onData server.js"), FORGED_CLOSURES);
+	walked_free(&walked);
+	forged_set(forged->script, 56, forged->line_ends);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "Function onData server.js:2"), FORGED_CLOSURES);
+	walked_free(&walked);
+}
+
+static void listeners_have_the_names_of_their_events(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_string_equal(
+		label_to(&walked, forged_word(forged->emitter - 1 + 24) - 1, forged->listeners - 1),
+		"<listeners on 'data'>");
+	walked_free(&walked);
+}
+
 static void native_memory_has_a_holder_and_keys_that_are_data_are_not_shown(void **state)
 {
 	struct forged *forged = *state;
@@ -138,6 +196,10 @@ int main(void)
 		forged_test(objects_have_the_name_of_their_constructor_or_type),
 		forged_test(variables_of_the_global_object_are_roots),
 		forged_test(references_have_the_names_of_properties_and_variables),
+		forged_test(variables_of_modules_are_roots),
+		forged_test(variables_of_a_script_that_was_loaded_again_are_no_roots),
+		forged_test(lines_are_known_where_v8_has_them_itself),
+		forged_test(listeners_have_the_names_of_their_events),
 		forged_test(native_memory_has_a_holder_and_keys_that_are_data_are_not_shown),
 		forged_test(weak_references_hold_nothing_and_weak_maps_their_values),
 		forged_test(words_that_are_no_object_are_counted),

@@ -23,6 +23,7 @@
 #define FORGED_USED 0x8000u /* bytes of a chunk */
 #define FORGED_START 0x200u /* of its objects */
 #define FORGED_SESSIONS 5
+#define FORGED_CLOSURES 10
 
 /* Numbers of instance types: the fixture's own. */
 enum forged_type {
@@ -45,6 +46,8 @@ enum forged_type {
 	FORGED_PROPERTY_CELL = 260,
 	FORGED_SCOPE_INFO = 261,
 	FORGED_SHARED = 262,
+	FORGED_SCRIPT = 263,
+	FORGED_UNCOMPILED = 264,
 	FORGED_WEAK_CELL = 275,
 	FORGED_PROXY = 278,
 	FORGED_GLOBAL = 279,
@@ -67,6 +70,7 @@ struct forged {
 	/* Objects. */
 	uint64_t cache, table, sessions, extra, context, captured, weak_ref, of_weak_ref, weak_map;
 	uint64_t of_weak_map, key, old_garbage, native_context, native, derived, young;
+	uint64_t module, of_module, script, source, line_ends, last_function, emitter, listeners;
 	uint64_t version, map_type; /* addresses of constants */
 };
 
@@ -151,6 +155,17 @@ static inline void forged_constants(struct forged *forged)
 		{"v8dbg_class_JSObject__elements__Object", 16},
 		{"v8dbg_class_JSFunction__shared__SharedFunctionInfo", 24},
 		{"v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object", 16},
+		{"v8dbg_class_JSFunction__context__Context", 32},
+		{"v8dbg_context_idx_prev", 1},
+		{"v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject", 32},
+		{"v8dbg_class_Script__name__Object", 16},
+		{"v8dbg_class_Script__source__Object", 8},
+		{"v8dbg_class_Script__line_ends__Object", 56},
+		{"v8dbg_class_UncompiledData__start_position__int32_t", 16},
+		{"v8dbg_type_Script__SCRIPT_TYPE", FORGED_SCRIPT},
+		{"v8dbg_type_UncompiledDataWithPreparseData__UNCOMPILED_DATA_WITH_PREPARSE_DATA_"
+		 "TYPE",
+		 FORGED_UNCOMPILED},
 		{"v8dbg_scopeinfo_idx_first_vars", 3},
 		{"v8dbg_scopeinfo_idx_ncontextlocals", 2},
 		{"v8dbg_context_min_slots", 2},
@@ -393,6 +408,84 @@ static inline void forged_globals(struct forged *forged)
 	forged_set(context_map, 32, forged->native_context);
 }
 
+/* Many functions of one place, `names` on: what stands where the name does leads to the place. */
+static inline void forged_functions(struct forged *forged, uint64_t script, uint64_t name,
+				    uint64_t uncompiled)
+{
+	uint64_t shared = forged_object(forged, forged->shared, 56);
+
+	forged_set(shared, 8, uncompiled);
+	forged_set(shared, 16, name);
+	forged_set(shared, 32, script);
+	for (uint64_t i = 0; i < FORGED_CLOSURES; i++) {
+		uint64_t function = forged_object(forged, forged->function, 64);
+
+		forged_set(function, 24, shared);
+		forged_set(function, 32, forged->module);
+		forged->last_function = function;
+	}
+}
+
+/* A script of three lines, whose variable `kept` its functions use: compiled ones of the second
+ * line, and others of the third. */
+static inline void forged_script(struct forged *forged)
+{
+	uint64_t script_map = forged_map(forged, FORGED_SCRIPT, 10, 0);
+	uint64_t uncompiled_map = forged_map(forged, FORGED_UNCOMPILED, 4, 0);
+	uint64_t context_map = forged_map(forged, FORGED_CONTEXT, 0, 0);
+	uint64_t name = forged_text(forged, forged->internalized, "/srv/server.js");
+	uint64_t kept = forged_text(forged, forged->internalized, "kept");
+	uint64_t on_data = forged_text(forged, forged->internalized, "onData");
+	uint64_t late = forged_text(forged, forged->internalized, "late");
+	uint64_t scope, script = forged_object(forged, script_map, 80), uncompiled;
+
+	forged->script = script;
+	forged->line_ends = forged_array(forged, forged->fixed_array, 3);
+	for (uint64_t i = 0; i < 3; i++)
+		forged_item(forged->line_ends, i, forged_number((const uint8_t[]){4, 20, 25}[i]));
+
+	forged->source = forged_text(forged, forged->string, "kept\nfunction onData\nlate");
+	forged_set(script, 8, forged->source);
+	forged_set(script, 16, name);
+	scope = forged_object(forged, forged->scope, 8 + 7 * 8);
+	forged_set(scope, 24, forged_number(1));
+	forged_set(scope, 32, kept);
+	forged->module = forged_array(forged, context_map, 3);
+	forged_item(forged->module, 0, scope);
+	forged_item(forged->module, 1, forged->native_context);
+	forged->of_module = forged_text(forged, forged->string, "of a module");
+	forged_item(forged->module, 2, forged->of_module);
+	/* No variables, a name, then from where to where it is, and its outer scope. */
+	scope = forged_object(forged, forged->scope, 8 + 7 * 8);
+	forged_set(scope, 32, on_data);
+	forged_set(scope, 40, forged_number(14));
+	forged_set(scope, 48, forged_number(20));
+	forged_set(scope, 56, forged->module);
+	forged_functions(forged, script, scope, 0);
+	uncompiled = forged_object(forged, uncompiled_map, 32);
+	forged_put32(uncompiled - 1 + 16, 22);
+	forged_functions(forged, script, late, uncompiled);
+}
+
+/* An EventEmitter: its listeners by the names of events are in an object that is a dictionary. */
+static inline void forged_emitter(struct forged *forged)
+{
+	uint64_t emitter = forged_map(forged, FORGED_OBJECT, 4, 0);
+	uint64_t events_map = forged_map(forged, FORGED_OBJECT, 3, 0), events, table;
+	uint64_t name = forged_text(forged, forged->internalized, "data");
+
+	forged_put32(events_map - 1 + 16, 1u << 21);
+	forged_property(forged, emitter, "_events", 0);
+	forged->listeners = forged_receiver(forged, events_map, 3);
+	events = forged_receiver(forged, events_map, 3);
+	table = forged_array(forged, forged->fixed_array, 4);
+	forged_item(table, 1, name);
+	forged_item(table, 2, forged->listeners);
+	forged_set(events, 8, table);
+	forged->emitter = forged_receiver(forged, emitter, 4);
+	forged_set(forged->emitter, 24, events);
+}
+
 /* Of a type that has no name and no length: up to the next object. */
 static inline void forged_odd(struct forged *forged)
 {
@@ -437,6 +530,8 @@ static inline bool forged_make(struct forged *forged)
 	forged_closure(forged);
 	forged_weak(forged);
 	forged_globals(forged);
+	forged_script(forged);
+	forged_emitter(forged);
 	forged_odd(forged);
 	forged_close(forged, free_space, FORGED_OLD);
 	forged_young(forged);

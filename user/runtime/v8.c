@@ -223,6 +223,8 @@ static int add_object(struct walk *walk, struct v8_map *map, uint64_t address, u
 	}
 	if (number == UINT32_MAX)
 		error = give_class(walk, map, &number);
+	if (!error)
+		error = v8_note_function(walk->v8, walk->sink, address | V8_TAG, &number);
 	walk->objects++;
 	return error ? error : heap_sink_add(walk->sink, address, size, number | NODE_OBJECT);
 }
@@ -315,6 +317,16 @@ static void end(void *state)
 	vec_free(&v8->maps);
 	vec_free(&v8->chunks);
 	vec_free(&v8->areas);
+	for (size_t i = 0; i < v8->scripts.count; i++)
+		vec_free(&v8->scripts.items[i].ends);
+	vec_free(&v8->scripts);
+	vec_free(&v8->code_places);
+	vec_free(&v8->modules);
+	hash_free(&v8->place_index);
+	hash_free(&v8->script_index);
+	hash_free(&v8->module_index);
+	hash_free(&v8->module_names);
+	hash_free(&v8->events_index);
 	hash_free(&v8->map_index);
 	hash_free(&v8->class_index);
 	free(v8);
@@ -367,7 +379,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	if (!v8)
 		return -ENOMEM;
 	v8->memory = memory;
-	v8->words_left = v8->names_left = LOOKED_AT_MAX;
+	v8->words_left = v8->names_left = v8->source_left = LOOKED_AT_MAX;
 	v8->report = (size_t)(report - sink->reports.items);
 	error = walk_found(v8, sink, report);
 	if (!error) {

@@ -94,6 +94,17 @@ enum v8_place {
 	V8_LOCATION_MASK,
 	V8_INDEX_MASK,
 	V8_INDEX_SHIFT,
+	/* Functions and scripts; 0: not known. */
+	V8_FUNCTION_CONTEXT,
+	V8_CONTEXT_PREVIOUS,
+	V8_SHARED_SCRIPT,
+	V8_SCRIPT_NAME,
+	V8_SCRIPT_SOURCE,
+	V8_SCRIPT_LINES,
+	V8_UNCOMPILED_START,
+	V8_TYPE_SCRIPT,
+	V8_TYPE_CALL,		/* of an async function */
+	V8_TYPE_GENERATOR_CALL, /* of an async generator */
 	V8_PLACE_MAX_
 };
 
@@ -156,6 +167,29 @@ struct v8_area {
 
 #define V8_NAME_BYTES 256
 
+/* Of scopeinfo_idx_first_vars: a function's position stands before its variables. */
+#define SCOPE_FIRST_WITH_POSITION 5
+
+/* Functions that one place in the source has made, or calls of it that have not returned. */
+struct v8_code_place {
+	uint64_t shared; /* its SharedFunctionInfo, tagged */
+	uint32_t number; /* of the sink; until names are known */
+	uint32_t base;	 /* that of all functions */
+	bool is_call;
+};
+
+struct v8_script {
+	VEC(uint32_t) ends; /* of lines, ascending; empty: not known */
+	uint32_t length;    /* of the source, in characters; 0: not known */
+};
+
+/* The variables of a script that its functions use. */
+struct v8_module {
+	uint64_t context;
+	const char *name; /* of its script; interned */
+	bool again;	  /* another one has the same name */
+};
+
 struct v8 {
 	struct target_memory *memory;
 	const struct data_module *module;
@@ -172,8 +206,14 @@ struct v8 {
 	struct hash map_index;	     /* address -> place in maps plus 1; UINT64_MAX: it is none */
 	VEC(struct v8_map) maps;
 	struct hash class_index; /* name, interned -> number plus 1 */
+	VEC(struct v8_code_place) code_places;
+	VEC(struct v8_script) scripts;
+	VEC(struct v8_module) modules;
+	struct hash place_index, script_index;	/* address -> place plus 1 */
+	struct hash module_index, module_names; /* context, name -> likewise */
+	struct hash events_index; /* tagged objects that have listeners by the name of the event */
 	/* What is still read, whatever the heap says. */
-	uint32_t words_left, names_left;
+	uint32_t words_left, names_left, source_left;
 };
 
 static inline uint64_t v8_place(const struct v8 *v8, enum v8_place place)
@@ -226,6 +266,19 @@ struct v8_map *v8_map_of(struct v8 *v8, uint64_t word);
 uint64_t v8_field(struct v8 *v8, uint64_t object, uint64_t offset);
 /* An identifier of the program; false: there is none, or it is text of another kind. */
 bool v8_identifier(struct v8 *v8, uint64_t string, char name[V8_NAME_BYTES]);
+/* ASCII of any kind; false: it is none, or longer. */
+bool v8_text(struct v8 *v8, uint64_t string, char text[V8_NAME_BYTES]);
+bool v8_is_text(struct v8 *v8, uint64_t word);
+/* Where in memory the characters of a string are; false: not in one piece. */
+struct v8_text_place {
+	uint64_t address;
+	uint32_t length, width; /* in characters, of so many bytes */
+};
+bool v8_text_place(struct v8 *v8, uint64_t string, struct v8_text_place *place);
+/* Of a function, by what its closures have in common; "" if it has none. */
+void v8_shared_name(struct v8 *v8, uint64_t shared, char name[V8_NAME_BYTES]);
+/* The first word of a ScopeInfo behind its variables. */
+uint64_t v8_scope_tail(struct v8 *v8, uint64_t scope);
 /* The name of the n-th variable of a ScopeInfo. */
 bool v8_variable_name(struct v8 *v8, uint64_t scope, uint64_t n, char name[V8_NAME_BYTES]);
 /* Of objects with a map. */
@@ -234,7 +287,20 @@ void v8_class_name(struct v8 *v8, const struct v8_map *map, char name[V8_NAME_BY
 int v8_describe(struct v8 *v8, struct heap_sink *sink, size_t place);
 enum v8_kind v8_kind_of(const struct v8 *v8, const struct v8_map *map);
 
+/* Functions and modules: see v8_functions.c. */
+
+/* An object that is a function, or a call of one: *number, that of its map, becomes one of the
+ * place that made it. 0 or -ENOMEM. */
+int v8_note_function(struct v8 *v8, struct heap_sink *sink, uint64_t object, uint32_t *number);
+/* When all are noted: places with many get names, all others become functions. 0 or -ENOMEM. */
+int v8_name_functions(struct v8 *v8, struct heap_sink *sink);
+/* Notes the module that a function is of, if it is right in one. 0 or -ENOMEM. */
+int v8_find_module(struct v8 *v8, struct heap_sink *sink, uint64_t function);
+/* NULL: the context is that of no module, or one that was loaded again. */
+const struct v8_module *v8_module_of(const struct v8 *v8, uint64_t context);
+
 /* References and roots: see v8_references.c. As struct heap_walker. */
+bool v8_is_native_context(struct v8 *v8, uint64_t object);
 int v8_roots(void *state, struct heap_sink *sink);
 int v8_refer(void *state, struct heap_sink *sink, uint32_t node);
 

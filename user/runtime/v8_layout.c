@@ -113,6 +113,17 @@ static const struct {
 	[V8_LOCATION_MASK] = {"prop_location_mask", true},
 	[V8_INDEX_MASK] = {"prop_index_mask", true},
 	[V8_INDEX_SHIFT] = {"prop_index_shift", true},
+	[V8_FUNCTION_CONTEXT] = {"class_JSFunction__context_", false, 0},
+	[V8_CONTEXT_PREVIOUS] = {"context_idx_prev", false, 1},
+	[V8_SHARED_SCRIPT] = {"class_SharedFunctionInfo__script_", false, 0},
+	[V8_SCRIPT_NAME] = {"class_Script__name_", false, 0},
+	[V8_SCRIPT_SOURCE] = {"class_Script__source_", false, 0},
+	[V8_SCRIPT_LINES] = {"class_Script__line_ends_", false, 0},
+	[V8_UNCOMPILED_START] = {"class_UncompiledData__start_position_", false, 0},
+	[V8_TYPE_SCRIPT] = {"type_Script__SCRIPT_TYPE", false, 0},
+	[V8_TYPE_CALL] = {"type_JSAsyncFunctionObject__JS_ASYNC_FUNCTION_OBJECT_TYPE", false, 0},
+	[V8_TYPE_GENERATOR_CALL] = {"type_JSAsyncGeneratorObject__JS_ASYNC_GENERATOR_OBJECT_TYPE",
+				    false, 0},
 };
 _Static_assert(ARRAY_SIZE(places) == V8_PLACE_MAX_, "a row for every place");
 

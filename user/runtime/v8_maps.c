@@ -197,6 +197,46 @@ static bool read_text(struct v8 *v8, uint64_t string, struct text *text, uint32_
 	       read_text(v8, v8_field(v8, string, v8_place(v8, V8_CONS_SECOND)), text, depth - 1);
 }
 
+bool v8_text(struct v8 *v8, uint64_t string, char name[V8_NAME_BYTES])
+{
+	struct text text = {name, V8_NAME_BYTES, 0};
+
+	name[0] = '\0';
+	return read_text(v8, string, &text, CONS_DEPTH_MAX);
+}
+
+bool v8_is_text(struct v8 *v8, uint64_t word)
+{
+	return is_string(v8, v8_map_of(v8, word));
+}
+
+/* Parts that were joined have all characters in the first one. */
+bool v8_text_place(struct v8 *v8, uint64_t string, struct v8_text_place *place)
+{
+	for (uint32_t i = 0; i < CONS_DEPTH_MAX; i++) {
+		const struct v8_map *map = v8_map_of(v8, string);
+		enum v8_place next = V8_CONS_FIRST;
+		uint64_t representation;
+
+		if (!is_string(v8, map))
+			return false;
+		representation = map->type & v8_place(v8, V8_REPRESENTATION_MASK);
+		if (!representation) {
+			place->address = string - V8_TAG + v8_place(v8, V8_STRING_CHARACTERS);
+			place->width = map->type & v8_place(v8, V8_ENCODING_MASK) ? 1 : 2;
+			return !target_read(v8->memory,
+					    string - V8_TAG + v8_place(v8, V8_STRING_LENGTH),
+					    &place->length, sizeof(place->length));
+		}
+		if (representation == v8_place(v8, V8_REPRESENTATION_THIN))
+			next = V8_THIN_ACTUAL;
+		else if (representation != v8_place(v8, V8_REPRESENTATION_CONS))
+			return false;
+		string = v8_field(v8, string, v8_place(v8, next));
+	}
+	return false;
+}
+
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$#"
 
 /* `more`: characters that it may have besides. */
@@ -240,13 +280,19 @@ static uint64_t count_locals(struct v8 *v8, uint64_t scope)
 	return count <= LOCALS_MAX ? count : 0;
 }
 
+uint64_t v8_scope_tail(struct v8 *v8, uint64_t scope)
+{
+	uint64_t locals = count_locals(v8, scope);
+
+	return v8_place(v8, V8_SCOPE_FIRST) +
+	       (locals < LOCALS_INLINE_MAX ? 2 * locals : 1 + locals);
+}
+
 /* Behind the names of variables, or a table of them, and what is known of each: the first text is
  * the name of the function, or one that was inferred. */
 static void scope_function_name(struct v8 *v8, uint64_t scope, char name[V8_NAME_BYTES])
 {
-	uint64_t locals = count_locals(v8, scope);
-	uint64_t first = v8_place(v8, V8_SCOPE_FIRST) +
-			 (locals < LOCALS_INLINE_MAX ? 2 * locals : 1 + locals);
+	uint64_t first = v8_scope_tail(v8, scope);
 
 	for (uint32_t i = 0; i < SCOPE_WORDS_MAX; i++) {
 		uint64_t word = scope_field(v8, scope, first + i);
@@ -277,7 +323,11 @@ bool v8_variable_name(struct v8 *v8, uint64_t scope, uint64_t n, char name[V8_NA
 /* "" if it has none. */
 static void v8_function_name(struct v8 *v8, uint64_t function, char name[V8_NAME_BYTES])
 {
-	uint64_t shared = v8_field(v8, function, v8_place(v8, V8_FUNCTION_SHARED));
+	v8_shared_name(v8, v8_field(v8, function, v8_place(v8, V8_FUNCTION_SHARED)), name);
+}
+
+void v8_shared_name(struct v8 *v8, uint64_t shared, char name[V8_NAME_BYTES])
+{
 	uint64_t named;
 
 	name[0] = '\0';

@@ -137,6 +137,34 @@ static void find_parts(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 	}
 }
 
+/* What an EventEmitter has under `_events`. */
+static int find_events(struct v8 *v8, struct heap_sink *sink, uint32_t node)
+{
+	uint64_t object = sink->starts[node] | V8_TAG;
+	const struct v8_map *found = v8_map_of(v8, object);
+	struct v8_map map;
+	int error;
+
+	if (!found || !found->is_receiver)
+		return 0;
+	error = v8_describe(v8, sink, (size_t)(found - v8->maps.items));
+	map = *v8_map_of(v8, object);
+	for (size_t i = 0; !error && i < map.properties.count; i++) {
+		const struct v8_property *property = &map.properties.items[i];
+		const char *name = heap_sink_label_name(sink, property->label);
+		uint64_t holder = object;
+
+		if (!name || strcmp(name, "_events") != 0)
+			continue;
+		if (property->outside)
+			holder = v8_field(v8, object, v8_place(v8, V8_OBJECT_PROPERTIES));
+		if (!hash_put(&v8->events_index, v8_field(v8, holder, property->place * 8ull),
+			      NULL))
+			error = -ENOMEM;
+	}
+	return error;
+}
+
 /* Roots. */
 
 static int refer_variable(struct v8 *v8, struct heap_sink *sink, uint64_t cell)
@@ -165,9 +193,11 @@ static int refer_globals(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 }
 
 /* Its map has it in the place of a constructor. */
-static bool is_native_context(struct v8 *v8, uint64_t object, const struct v8_map *map)
+bool v8_is_native_context(struct v8 *v8, uint64_t object)
 {
-	return v8_is_context(v8, map) &&
+	const struct v8_map *map = v8_map_of(v8, object);
+
+	return map && v8_is_context(v8, map) &&
 	       target_word(v8->memory, map->address + v8_place(v8, V8_MAP_CONSTRUCTOR)) == object;
 }
 
@@ -178,9 +208,40 @@ static int find_roots(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 
 	if (map && v8_is_type(v8, map, V8_TYPE_GLOBAL))
 		return refer_globals(v8, sink, node);
-	if (map && is_native_context(v8, object, map))
+	if (v8_is_native_context(v8, object))
 		return heap_sink_root(sink, V8_KEY, "native context", sink->starts[node]);
+	if (map && map->is_function)
+		return v8_find_module(v8, sink, object);
 	return 0;
+}
+
+/* The variable that a word of a context is; false: it has no name. */
+static bool context_variable(struct v8 *v8, uint64_t context, uint64_t offset,
+			     char name[V8_NAME_BYTES])
+{
+	uint64_t data = v8_place(v8, V8_ARRAY_DATA), slots = v8_place(v8, V8_CONTEXT_SLOTS);
+	uint64_t scope = v8_field(v8, context, data + 8 * v8_place(v8, V8_CONTEXT_SCOPE));
+	uint64_t slot = (offset - data) / 8;
+
+	return slot >= slots && v8_variable_name(v8, scope, slot - slots, name);
+}
+
+static int add_variables(struct v8 *v8, struct heap_sink *sink, const struct v8_module *module)
+{
+	uint64_t size = size_of(sink, module->context);
+	int error = 0;
+
+	for (uint64_t at = v8_place(v8, V8_ARRAY_DATA); !error && at + 8 <= size; at += 8) {
+		char name[V8_NAME_BYTES], root[3 * V8_NAME_BYTES];
+		uint64_t value = v8_field(v8, module->context, at);
+
+		if (object_node(sink, value) == BLOCK_NONE ||
+		    !context_variable(v8, module->context, at, name))
+			continue;
+		snprintf(root, sizeof(root), "module %s %s", module->name, name);
+		error = heap_sink_root(sink, V8_KEY, root, value - V8_TAG);
+	}
+	return error;
 }
 
 static bool is_mine(const struct v8 *v8, const struct heap_sink *sink, uint32_t node)
@@ -191,15 +252,23 @@ static bool is_mine(const struct v8 *v8, const struct heap_sink *sink, uint32_t 
 int v8_roots(void *state, struct heap_sink *sink)
 {
 	struct v8 *v8 = state;
-	int error = 0;
+	int error = v8_name_functions(v8, sink);
 
-	for (uint32_t i = 0; i < sink->count; i++) {
+	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		if (is_mine(v8, sink, i))
 			find_parts(v8, sink, i);
 	}
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		if (is_mine(v8, sink, i) && !(sink->whats[i] & NODE_PART))
+			error = find_events(v8, sink, i);
+	}
+	for (uint32_t i = 0; !error && i < sink->count; i++) {
+		if (is_mine(v8, sink, i) && !(sink->whats[i] & NODE_PART))
 			error = find_roots(v8, sink, i);
+	}
+	for (size_t i = 0; !error && i < v8->modules.count; i++) {
+		if (!v8->modules.items[i].again)
+			error = add_variables(v8, sink, &v8->modules.items[i]);
 	}
 	return error;
 }
@@ -225,6 +294,29 @@ static int refer_properties(const struct referrer *referrer, uint64_t object, ui
 	for (uint64_t at = from; !error && at + 8 <= size; at += 8)
 		error = refer_to(referrer, v8_field(referrer->v8, object, at),
 				 property_label(&referrer->map, at / 8, outside));
+	return error;
+}
+
+/* Of a dictionary of listeners: behind each name is what listens. */
+static int refer_listeners(const struct referrer *referrer)
+{
+	struct v8 *v8 = referrer->v8;
+	uint64_t table = v8_field(v8, referrer->object, v8_place(v8, V8_OBJECT_PROPERTIES));
+	uint64_t size = size_of(referrer->sink, table);
+	uint32_t label = 0;
+	int error = refer_to(referrer, table, 0);
+
+	for (uint64_t at = v8_place(v8, V8_ARRAY_DATA); !error && at + 8 <= size; at += 8) {
+		uint64_t word = v8_field(v8, table, at);
+		char name[V8_NAME_BYTES], text[V8_NAME_BYTES + 24];
+
+		error = refer_to(referrer, word, label);
+		label = 0;
+		if (!v8_identifier(v8, word, name))
+			continue;
+		snprintf(text, sizeof(text), "<listeners on '%s'>", name);
+		label = heap_sink_label(referrer->sink, LABEL_ATTRIBUTE, text);
+	}
 	return error;
 }
 
@@ -269,8 +361,10 @@ static int refer_receiver(const struct referrer *referrer)
 		return refer_to(referrer,
 				v8_field(v8, referrer->object, v8_place(v8, V8_OBJECT_PROPERTIES)),
 				0);
-	error = refer_part(referrer, v8_place(v8, V8_OBJECT_PROPERTIES), false,
-			   !map->is_dictionary);
+	error = map->is_dictionary && hash_get(&v8->events_index, referrer->object)
+			? refer_listeners(referrer)
+			: refer_part(referrer, v8_place(v8, V8_OBJECT_PROPERTIES), false,
+				     !map->is_dictionary);
 	if (!error)
 		error = refer_part(referrer, elements, has_indexes(referrer), false);
 	if (!error && has_table(v8, map))
@@ -281,21 +375,24 @@ static int refer_receiver(const struct referrer *referrer)
 		     : refer_properties(referrer, referrer->object, first, referrer->size, false);
 }
 
-/* Variables of a function that its closures use. */
+/* Variables of a function that its closures use; those of a module are roots, and held by nothing
+ * else. */
 static int refer_context(const struct referrer *referrer)
 {
 	struct v8 *v8 = referrer->v8;
-	uint64_t data = v8_place(v8, V8_ARRAY_DATA), slots = v8_place(v8, V8_CONTEXT_SLOTS);
-	uint64_t scope = v8_field(v8, referrer->object, data + 8 * v8_place(v8, V8_CONTEXT_SCOPE));
+	bool is_module = v8_module_of(v8, referrer->object);
 	int error = 0;
 
-	for (uint64_t at = data; !error && at + 8 <= referrer->size; at += 8) {
-		uint64_t slot = (at - data) / 8;
+	for (uint64_t at = v8_place(v8, V8_ARRAY_DATA); !error && at + 8 <= referrer->size;
+	     at += 8) {
 		char name[V8_NAME_BYTES];
 		uint32_t label = 0;
 
-		if (slot >= slots && v8_variable_name(v8, scope, slot - slots, name))
+		if (context_variable(v8, referrer->object, at, name)) {
+			if (is_module)
+				continue;
 			label = heap_sink_label(referrer->sink, LABEL_ATTRIBUTE, name);
+		}
 		error = refer_to(referrer, v8_field(v8, referrer->object, at), label);
 	}
 	return error;
