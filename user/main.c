@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "base/cleanup.h"
+#include "base/fatal_signal.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "command/command.h"
@@ -22,12 +23,20 @@ int main(int argc, char **argv)
 	code = command_line_parse(&line, &commands, argc, argv);
 	if (code >= 0)
 		return code;
+	if (fatal_signal_open(line.command->name, "/dev/log"))
+		log_debug("a crash would be silent: no memory for the stack of its handler");
 	if (line.verbose)
 		log_set_level(LOG_DEBUG);
 	/* Until a command has something to undo. */
 	if (!interrupt_open())
 		interrupt_ends(true);
 	code = line.command->run(line.options);
+	interrupt_explain();
+	if (code == EXIT_ERROR && !log_had_error())
+		log_error(
+			"`leakmon %s` failed without a message, which is a bug: repeat it with -v, "
+			"and report it",
+			line.command->name);
 	command_line_free(&line);
 	return code;
 }

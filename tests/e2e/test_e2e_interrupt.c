@@ -109,6 +109,36 @@ static void a_signal_after_the_attach_brings_the_last_report(void **state)
 }
 
 /* Whatever it is at, a file is whole or not there, and the process goes on. */
+/* The line has the sender, and a crash its phase and build; the signal acts as ever. */
+static void no_signal_ends_it_without_a_line(void **state)
+{
+	static const struct {
+		int number;
+		const char *line;
+	} ends[] = {
+		{SIGTERM, "leakmon: ended by SIGTERM from process "},
+		{SIGUSR2, "leakmon: ended by SIGUSR2 from process "},
+		{SIGSEGV, "leakmon: crashed by SIGSEGV from process "},
+	};
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	char sender[32];
+
+	snprintf(sender, sizeof(sender), "from process %d", getpid());
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o",
+							 "0", "--format", "json", "3600");
+
+		child_signal(monitor, ends[i].number);
+		assert_int_equal(child_end(harness, monitor),
+				 ends[i].number == SIGTERM ? 0 : 128 + ends[i].number);
+		assert_non_null(strstr(monitor->err.text, ends[i].line));
+		assert_non_null(strstr(monitor->err.text, sender));
+	}
+	workload_send(workload, "quit");
+	assert_int_equal(child_end(harness, workload), 0);
+}
+
 static void an_interrupted_census_leaves_the_process_running_and_no_half_file(void **state)
 {
 	static const int64_t after_ms[] = {20, 100, 250, 500};
@@ -187,6 +217,7 @@ int main(void)
 		e2e_test(an_interrupted_census_leaves_the_process_running_and_no_half_file),
 		e2e_test(a_signal_after_the_attach_brings_the_last_report),
 		e2e_test(a_signal_ends_every_command_soon),
+		e2e_test(no_signal_ends_it_without_a_line),
 	};
 
 	return cmocka_run_group_tests_name("e2e_interrupt", tests, NULL, NULL);

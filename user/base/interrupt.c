@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fatal_signal.h"
 
 #define SAME_WISH_NS 250000000u
 
@@ -18,7 +19,8 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 /* Handlers get no context, and run in any thread at any time: what they read is atomic. */
 static struct {
-	int number; /* of the first signal; 0: none came */
+	int number;   /* of the first signal; 0: none came */
+	pid_t sender; /* of that one; 0: not a process, or not known */
 	uint64_t at_ns;
 	bool ends;
 	int holds;
@@ -56,6 +58,7 @@ static _Noreturn void end_now(int number)
 
 	if (last_act)
 		last_act();
+	interrupt_explain();
 	if (path && get(is_database))
 		remove_database(path);
 	if (path)
@@ -63,15 +66,17 @@ static _Noreturn void end_now(int number)
 	_exit(128 + number);
 }
 
-static void on_signal(int number)
+static void on_signal(int number, siginfo_t *info, void *context)
 {
 	int saved = errno, first = get(number);
 	uint64_t one = 1, now_ns = monotonic_ns();
 
+	(void)context;
 	if (getpid() != state.owner)
 		return;
 	if (!first) {
 		set(at_ns, now_ns);
+		set(sender, info->si_code <= 0 ? info->si_pid : 0);
 		set(number, number);
 		/* Full already: readable all the same. */
 		if (write(state.fd, &one, sizeof(one)) < 0)
@@ -86,7 +91,10 @@ static void on_signal(int number)
 
 static int handle(int number)
 {
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
+	struct sigaction before, action = {
+					 .sa_sigaction = on_signal,
+					 .sa_flags = SA_RESTART | SA_SIGINFO,
+				 };
 	sigset_t one;
 
 	if (sigaction(number, NULL, &before))
@@ -140,6 +148,14 @@ int interrupt_exit_code(int otherwise)
 	int number = get(number);
 
 	return number ? 128 + number : otherwise;
+}
+
+void interrupt_explain(void)
+{
+	int number = get(number);
+
+	if (number == SIGTERM || number == SIGHUP)
+		fatal_signal_explain(number, get(sender));
 }
 
 void interrupt_ends(bool ends)

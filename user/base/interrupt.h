@@ -33,6 +33,10 @@ int interrupt_fd(void);
 /* 128 + the signal, or `otherwise` when there was none. */
 int interrupt_exit_code(int otherwise);
 
+/* After SIGTERM or SIGHUP, one line on standard error: the signal and its sender.
+ * Async-signal-safe. Whoever types Ctrl-C needs no word. */
+void interrupt_explain(void);
+
 /* From now on the first signal ends the process (`ends`), or is noted again. One that was noted
  * ends it now. */
 void interrupt_ends(bool ends);

@@ -6,11 +6,16 @@
 #ifndef LEAKMON_BASE_LOG_H
 #define LEAKMON_BASE_LOG_H
 
+#include <stdbool.h>
+
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 
 /* The default is LOG_INFO; -v gives LOG_DEBUG. */
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
+
+/* Whether log_error() was ever called. */
+bool log_had_error(void);
 
 /* Prints "leakmon: MESSAGE\n". Control characters and invalid UTF-8 in MESSAGE are replaced. */
 void log_print(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

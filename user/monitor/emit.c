@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fatal_signal.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/page.h"
@@ -310,6 +311,7 @@ void emit_serve(struct emitter *emitter, enum output_kind kind, const void *repo
 
 int emit(struct emitter *emitter, enum output_kind kind, const void *report, bool last)
 {
+	FATAL_SIGNAL_PHASE("it writes a report");
 	if (!emitter->served)
 		emit_serve(emitter, kind, report);
 	emitter->served = false;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analyze/report_build.h"
+#include "base/fatal_signal.h"
 #include "report/family.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -181,6 +182,7 @@ static int say_unnamed(int error)
 
 static int name_report(struct session *session, struct report *report, bool last)
 {
+	FATAL_SIGNAL_PHASE("it names call stacks");
 	uint64_t start_ns = monotonic_ns(), named_ns;
 	int error = name_sites(session, report);
 
@@ -281,6 +283,7 @@ int session_update_targets(struct session *session)
 static int read_maps(struct session *session, struct session_threads *threads,
 		     struct snapshot *snapshot)
 {
+	FATAL_SIGNAL_PHASE("it reads the ledger");
 	int error = session_update_targets(session);
 
 	if (!error)
@@ -508,6 +511,7 @@ static uint32_t process_slots(const struct session *session)
 
 static int load(struct session *session)
 {
+	FATAL_SIGNAL_PHASE("it loads its BPF programs");
 	const struct session_options *options = session->options;
 	struct loader_config config = {
 		.empty_programs = options->tracking.empty_programs,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fatal_signal.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "heap/data_modules.h"
@@ -62,6 +63,7 @@ static bool load_rows(struct stages *stages, const struct process *process)
 
 void stages_load(struct stages *stages, struct process *process)
 {
+	FATAL_SIGNAL_PHASE("it reads the code of a process");
 	/* That takes time, in which the process goes on: probes are set by what it maps then. */
 	if (load_rows(stages, process))
 		process_table_refresh(stages->processes, process->pid, &process);

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
+#include "base/fatal_signal.h"
 #include "base/interrupt.h"
 #include "proc/maps.h"
 
@@ -111,6 +112,7 @@ static void *hold_and_read(void *argument)
 
 int hold_process(struct hold *hold)
 {
+	FATAL_SIGNAL_PHASE("it stops a process to read its heap");
 	struct holder holder = {.hold = hold};
 	pthread_attr_t attributes;
 	pthread_t thread;

@@ -5,6 +5,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/fatal_signal.h"
 #include "heap/heap_reader.h"
 
 struct lister {
@@ -493,6 +494,7 @@ static int add_objects(const struct graph_sources *sources, struct heap_graph *g
 
 int heap_graph_build(const struct graph_sources *sources, struct heap_graph *graph)
 {
+	FATAL_SIGNAL_PHASE("it follows references");
 	_cleanup_(heap_graph_free) struct heap_graph built = {0};
 	const struct heap_image *heap_image = sources->heap_image;
 	struct builder builder = {

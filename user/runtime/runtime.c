@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/fatal_signal.h"
 #include "heap/data_modules.h"
 #include "heap/heap_image.h"
 #include "runtime/heap_sink.h"
@@ -218,6 +219,7 @@ static bool can_be_walked(const struct runtime *runtime, const struct maps *maps
 int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,
 		       const struct data_modules *modules, struct heap_sink *sink)
 {
+	FATAL_SIGNAL_PHASE("it walks the heap of a runtime");
 	struct walking walking[ARRAY_SIZE(runtimes)] = {0};
 	struct target_memory memory = {.pagemap = -1};
 	size_t count = 0;

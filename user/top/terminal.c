@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fatal_signal.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 
@@ -31,9 +32,7 @@ static struct {
 	int saved_stderr;
 } rescue;
 
-/* Signals that a crash is made of. tcsetattr(), write() and dup2() are async-signal-safe. */
-static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGQUIT};
-
+/* tcsetattr(), write() and dup2() are async-signal-safe. */
 static void give_back(void)
 {
 	if (getpid() == rescue.owner) {
@@ -45,16 +44,9 @@ static void give_back(void)
 	}
 }
 
-static void on_crash(int signal)
-{
-	give_back();
-	raise(signal); /* SA_RESETHAND: this time as it would have been */
-}
-
 static void rescue_prepare(const struct top_terminal *terminal)
 {
 	static const char *const strings[] = {"sgr0", "cnorm", "rmkx", "rmcup"};
-	struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_RESETHAND | SA_NODEFER};
 
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
 		const char *text = tigetstr(strings[i]);
@@ -67,15 +59,13 @@ static void rescue_prepare(const struct top_terminal *terminal)
 	}
 	rescue.owner = getpid();
 	rescue.saved_stderr = terminal->messages.saved;
-	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
-		sigaction(crashes[i], &action, NULL);
+	fatal_signal_calls(give_back);
 	interrupt_calls(give_back);
 }
 
 static void rescue_end(void)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
-		signal(crashes[i], SIG_DFL);
+	fatal_signal_calls(NULL);
 	interrupt_calls(NULL);
 	rescue.reset_size = 0;
 }
