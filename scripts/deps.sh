@@ -45,6 +45,7 @@ packages_of() {
 		libjansson-dev    header jansson.h
 		libsqlite3-dev    header sqlite3.h
 		libncurses-dev    header curses.h
+		libcurl4-openssl-dev header curl/curl.h
 		zlib1g-dev        header zlib.h
 	END
 	static) cat <<-END ;;
@@ -112,6 +113,7 @@ packages_of() {
 		libmimalloc-dev
 		util-linux        tool unshare
 		curl              tool curl
+		openssl           tool openssl
 		zstd              tool zstd
 		lz4               tool lz4
 		xz-utils          tool xz

@@ -10,6 +10,7 @@
 #include "parse/questions.h"
 #include "sandbox/worker_process.h"
 #include "serve/http_server.h"
+#include "serve/push_process.h"
 
 int main(int argc, char **argv)
 {
@@ -18,6 +19,7 @@ int main(int argc, char **argv)
 
 	worker_process_enter(argc, argv, &parse_kinds);
 	http_server_enter(argc, argv);
+	push_process_enter(argc, argv);
 	/* A limit on file sizes is an error of the write, to be explained, and no death. */
 	signal(SIGXFSZ, SIG_IGN);
 	code = command_line_parse(&line, &commands, argc, argv);

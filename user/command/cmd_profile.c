@@ -72,6 +72,8 @@ const struct command command_profile = {
 		 {&output_group, PART(output)},
 		 {&textfile_group, PART(output)},
 		 {&listen_group, PART(output)},
+		 {&push_group, PART(output)},
+		 {&webhook_group, PART(output)},
 		 {&top_group, PART(output)},
 		 {&debuginfod_group, PART(tracking)},
 		 {&color_group, PART(output)}},

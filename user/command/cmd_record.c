@@ -117,6 +117,8 @@ const struct command command_record = {
 		 {&target_group, PART(targets.chosen)},
 		 {&launch_group, PART(targets)},
 		 TRACKING_USES,
+		 {&push_group, PART(output)},
+		 {&webhook_group, PART(output)},
 		 {&fail_over_group, PART(output)},
 		 {&debuginfod_group, PART(tracking)},
 		 {&bytes_group, PART(output)},

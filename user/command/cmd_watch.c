@@ -57,6 +57,8 @@ const struct command command_watch = {
 		 {&output_group, PART(output)},
 		 {&textfile_group, PART(output)},
 		 {&listen_group, PART(output)},
+		 {&push_group, PART(output)},
+		 {&webhook_group, PART(output)},
 		 {&top_group, PART(output)},
 		 {&sort_group, PART(output)},
 		 {&blocks_group, PART(output)},

@@ -384,6 +384,31 @@ static const struct option_row listen_rows[] = {
 	{"listen", 0, "[ADDRESS:]PORT", "serve /metrics, /profile and a page over HTTP (127.0.0.1)",
 	 set_address, "a port, 127.0.0.1:9464 or [::1]:9464", FIELD(listen)},
 };
+static int set_destination(void *field, const struct option_row *row, const char *text)
+{
+	(void)row;
+	if (!pusher_is_destination(text))
+		return -EINVAL;
+	*(const char **)field = text;
+	return 0;
+}
+
+#define URL_EXPECTED                                                                               \
+	"https://HOST[:PORT][/PATH] without a password, or @FILE whose first line is the URL"
+static const struct option_row push_rows[] = {
+	{"push", 0, "URL", "send pprof to Pyroscope's /ingest with each report", set_destination,
+	 URL_EXPECTED, FIELD(push.to[PUSH_PROFILES].url)},
+	{"push-headers", 0, "FILE", "HTTP headers for --push, e.g. Authorization: Bearer TOKEN",
+	 value_set_text, FILE_EXPECTED, FIELD(push.to[PUSH_PROFILES].headers)},
+};
+static const struct option_row webhook_rows[] = {
+	{"webhook", 0, "URL", "post JSON when something starts to leak, or a limit is near",
+	 set_destination, URL_EXPECTED, FIELD(push.to[PUSH_EVENTS].url)},
+	{"webhook-headers", 0, "FILE", "HTTP headers for --webhook, one a line", value_set_text,
+	 FILE_EXPECTED, FIELD(push.to[PUSH_EVENTS].headers)},
+	{"push-ca", 0, "FILE", "trust these certificates (PEM), not the system's", value_set_text,
+	 FILE_EXPECTED, FIELD(push.ca)},
+};
 static const struct option_row color_rows[] = {
 	{"no-color", 0, NULL, "no colours, even on a terminal (like NO_COLOR=1)", value_set_flag,
 	 FIELD(no_color)},
@@ -397,6 +422,8 @@ const struct option_group top_group = {"Output", top_rows, ARRAY_SIZE(top_rows)}
 const struct option_group sort_group = {"Output", sort_rows, ARRAY_SIZE(sort_rows)};
 const struct option_group blocks_group = {"Output", blocks_rows, ARRAY_SIZE(blocks_rows)};
 const struct option_group listen_group = {"Output", listen_rows, ARRAY_SIZE(listen_rows)};
+const struct option_group push_group = {"Output", push_rows, ARRAY_SIZE(push_rows)};
+const struct option_group webhook_group = {"Output", webhook_rows, ARRAY_SIZE(webhook_rows)};
 const struct option_group textfile_group = {"Output", textfile_rows, ARRAY_SIZE(textfile_rows)};
 const struct option_group fail_over_group = {"Output", fail_over_rows, ARRAY_SIZE(fail_over_rows)};
 const struct option_group diff_fail_over_group = {"Output", diff_fail_over_rows,

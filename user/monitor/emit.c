@@ -16,8 +16,10 @@
 #include "base/log.h"
 #include "base/page.h"
 #include "monitor/report_loop.h"
+#include "monitor/report_push.h"
 #include "output/output.h"
 #include "output/replace_file.h"
+#include "serve/handover.h"
 
 #define TEXTFILE_NAME "leakmon.prom"
 /* node-exporter runs as a user of its own. */
@@ -121,15 +123,28 @@ static uint32_t good_for_ms(const struct schedule *schedule)
 int emitter_listen(struct emitter *emitter, const struct schedule *schedule)
 {
 	const char *address = emitter->options->listen;
+	int error;
 
 	emitter->good_for_ms = good_for_ms(schedule);
-	return address ? listener_open(&emitter->listener, address) : 0;
+	error = address ? listener_open(&emitter->listener, address) : 0;
+	return error ? error : report_push_open(&emitter->push, &emitter->options->push);
+}
+
+bool emitter_serves(const struct emitter *emitter)
+{
+	return emitter->listener || emitter->push;
+}
+
+static void push_end(struct emitter *emitter)
+{
+	emitter->not_pushed += report_push_close(TAKE_PTR(emitter->push));
 }
 
 int emitter_close(struct emitter *emitter)
 {
 	int error = 0;
 
+	push_end(emitter);
 	listener_close(emitter->listener);
 	if (emitter->out && emitter->out != stdout && fclose(emitter->out))
 		error = -errno;
@@ -300,12 +315,13 @@ void emit_serve(struct emitter *emitter, enum output_kind kind, const void *repo
 	_Static_assert(ARRAY_SIZE(formats) == HTTP_DOCUMENT_MAX_, "a format for every document");
 	for (size_t i = 0; emitter->listener && i < HTTP_DOCUMENT_MAX_; i++) {
 		const struct output_format *format = output_find(formats[i]);
-		FILE *stream = output_has(format, kind) ? listener_stream() : NULL;
+		FILE *stream = output_has(format, kind) ? handover_stream() : NULL;
 
 		if (stream)
 			listener_publish(emitter->listener, (enum http_document)i, stream,
 					 write_to(stream, format, &emission), emitter->good_for_ms);
 	}
+	report_push_take(emitter->push, kind, report);
 	emitter->served = true;
 }
 
@@ -333,11 +349,12 @@ int emit_once(const struct output_options *options, enum emit_mode mode, enum ou
 	return error ? error : closing;
 }
 
-int emitter_finish(const struct emitter *emitter, const struct output_options *options, int error,
+int emitter_finish(struct emitter *emitter, const struct output_options *options, int error,
 		   uint64_t outstanding_bytes)
 {
 	_cleanup_free_ char *path = options->textfile_dir ? replaced_path(options) : NULL;
 
+	push_end(emitter);
 	if (error && !is_unread(options, path, error))
 		return interrupt_exit_code(EXIT_ERROR);
 	if (path)
@@ -347,6 +364,8 @@ int emitter_finish(const struct emitter *emitter, const struct output_options *o
 			  emitter->lost, emitter->lost == 1 ? "" : "s");
 		return EXIT_ERROR;
 	}
+	if (emitter->not_pushed)
+		return EXIT_ERROR; /* said */
 	if (outstanding_bytes <= options->fail_over)
 		return EXIT_OK;
 	log_error("%llu bytes are outstanding, more than --fail-over allows",

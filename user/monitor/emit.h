@@ -9,7 +9,9 @@
 #include "report/report.h"
 #include "output/output.h"
 #include "serve/listener.h"
+#include "serve/pusher.h"
 
+struct report_push;
 struct schedule;
 
 /* Where reports go, and in which form. The texts are borrowed. */
@@ -18,9 +20,10 @@ struct output_options {
 	const char *path;	  /* file, or NULL: stdout */
 	const char *textfile_dir; /* prom: the directory whose leakmon.prom is kept up to date */
 	struct report_options report;
-	const char *listen;   /* [ADDRESS:]PORT to serve reports at over HTTP, or NULL */
-	const char *suppress; /* file of rules, see analyze/suppress.h; or NULL */
-	const char *junit;    /* file that the last report is also written to; or NULL */
+	const char *listen;	  /* [ADDRESS:]PORT to serve reports at over HTTP, or NULL */
+	struct push_options push; /* --push, --webhook */
+	const char *suppress;	  /* file of rules, see analyze/suppress.h; or NULL */
+	const char *junit;	  /* file that the last report is also written to; or NULL */
 	bool top_given;
 	bool no_color;
 	bool bytes;	    /* sizes in text */
@@ -49,18 +52,21 @@ struct emitter {
 	enum emit_mode mode;
 	FILE *out;		   /* standard output while a file is replaced */
 	struct listener *listener; /* --listen; or NULL */
+	struct report_push *push;  /* --push, --webhook; or NULL */
 	uint32_t good_for_ms;	   /* until then a served report may stand for the present */
 	bool served;		   /* the next report was already served */
 	bool guarded;
 	uint64_t lost;
-	int told; /* -errno that a message was about, until a report is written again */
+	uint64_t not_pushed; /* documents, known at the end */
+	int told;	     /* -errno that a message was about, until a report is written again */
 };
 
 /* Opens standard output or --output's file, or sees whether a file can be replaced there. 0, or
  * -errno after a message. To be closed in either case. */
 int emitter_open(struct emitter *emitter, const struct output_options *options,
 		 enum emit_mode mode);
-/* --listen: starts the process that serves reports over HTTP. 0, or -errno after a message. */
+/* --listen, --push and --webhook: starts the processes that serve reports, and push them. 0, or
+ * -errno after a message. */
 int emitter_listen(struct emitter *emitter, const struct schedule *schedule);
 /* 0, or -errno of what was written; standard output stays open, and the counts stay. */
 int emitter_close(struct emitter *emitter);
@@ -77,7 +83,10 @@ int emitter_close(struct emitter *emitter);
  * a message.
  */
 int emit(struct emitter *emitter, enum output_kind kind, const void *report, bool last);
-/* Serves a report before it is cut to what emit() is to write. What goes wrong is logged. */
+/* Whether all of a report is to be made, for emit_serve(). */
+bool emitter_serves(const struct emitter *emitter);
+/* Serves and pushes a report before it is cut to what emit() is to write. What goes wrong is
+ * logged. */
 void emit_serve(struct emitter *emitter, enum output_kind kind, const void *report);
 
 /* Opens, writes and closes. 0, or -errno after a message. */
@@ -85,11 +94,12 @@ int emit_once(const struct output_options *options, enum emit_mode mode, enum ou
 	      const void *report);
 
 /*
- * The end of a run: the exit code for its `error` (0: none; -EPIPE of standard output is none), for
- * reports that are lost, and for what --fail-over says of what is outstanding, with a message.
- * After a run without an error --textfile-dir's file is taken away, for it would grow stale.
+ * The end of a run, which waits a bounded time for what is not pushed yet: the exit code for its
+ * `error` (0: none; -EPIPE of standard output is none), for reports that are lost, and for what
+ * --fail-over says of what is outstanding, with a message. After a run without an error
+ * --textfile-dir's file is taken away, for it would grow stale.
  */
-int emitter_finish(const struct emitter *emitter, const struct output_options *options, int error,
+int emitter_finish(struct emitter *emitter, const struct output_options *options, int error,
 		   uint64_t outstanding_bytes);
 
 /* What this process has cost so far. */

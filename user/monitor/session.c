@@ -208,7 +208,7 @@ static int build_report(struct session *session, const struct snapshot *snapshot
 	struct report_options options = session->options->output.report;
 	int error = 0;
 
-	if (takes_reports(session) || session->tests.options || session->emitter.listener)
+	if (takes_reports(session) || session->tests.options || emitter_serves(&session->emitter))
 		options.top = 0;
 	if (session->keeps_history) {
 		error = history_add(&session->history, snapshot, session->label);
@@ -220,7 +220,7 @@ static int build_report(struct session *session, const struct snapshot *snapshot
 /* What is served is not cut. */
 static int emit_cut(struct session *session, struct report *report, bool last)
 {
-	if (session->emitter.listener)
+	if (emitter_serves(&session->emitter))
 		report_cut(report, session->options->output.report.top);
 	return emit(&session->emitter, OUTPUT_REPORT, report, last);
 }

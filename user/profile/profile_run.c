@@ -724,9 +724,10 @@ static int make_report(void *context, enum report_cause cause)
 	error = build(run, &report, last);
 	if (error)
 		log_error("out of memory");
-	else if (run->options->take)
+	else if (run->options->take) {
+		emit_serve(&session->emitter, OUTPUT_PROFILE, &report);
 		error = run->options->take(run->options->context, &report, last);
-	else
+	} else
 		error = emit(&session->emitter, OUTPUT_PROFILE, &report, last);
 	symbolizer_release_lines(session->stages.symbolizer);
 	if (!error)

@@ -261,6 +261,7 @@ static int profile_suspects(struct triage_run *run)
 	profile.session.output.path = NULL; /* ours to write */
 	profile.session.output.textfile_dir = NULL;
 	profile.session.output.listen = NULL;
+	profile.session.output.push = (struct push_options){0};
 	profile.session.output.report.top = SITES_SHOWN;
 	return profile_run(&profile);
 }

@@ -4,11 +4,15 @@
 #include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -137,7 +141,59 @@ static int refuse(scmp_filter_ctx filter)
 	return error;
 }
 
-/* `listening` is -1 for a parser. */
+/* Reading only: neither O_WRONLY nor O_RDWR, and nothing is made. */
+#define CHANGES (O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND)
+
+static const struct rule pusher[] = {
+	{CALL(socket), {{0, EXACTLY_INT, AF_INET}}},
+	{CALL(socket), {{0, EXACTLY_INT, AF_INET6}}},
+	/* Which addresses this machine has: getaddrinfo() orders others by that. */
+	{CALL(socket), {{0, EXACTLY_INT, AF_NETLINK}, {2, EXACTLY_INT, NETLINK_ROUTE}}},
+	{CALL(connect), {{0}}},
+	{CALL(bind), {{0}}},
+	{CALL(getsockname), {{0}}},
+	{CALL(getpeername), {{0}}},
+	{CALL(getsockopt), {{0}}},
+	{CALL(setsockopt), {{0}}},
+	{CALL(sendto), {{0}}},
+	{CALL(sendmsg), {{0}}},
+	{CALL(sendmmsg), {{0}}},
+	{CALL(recvfrom), {{0}}},
+	{CALL(recvmsg), {{0}}},
+	{CALL(write), {{0}}},
+	{CALL(shutdown), {{0}}},
+	{CALL(poll), {{0}}},
+	{CALL(ppoll), {{0}}},
+	{CALL(ioctl), {{1, EXACTLY_INT, FIONREAD}}},
+	{CALL(ioctl), {{1, EXACTLY_INT, FIONBIO}}},
+	{CALL(fcntl), {{1, EXACTLY_INT, F_SETFD}}},
+	{CALL(fcntl), {{1, EXACTLY_INT, F_SETFL}}},
+	{CALL(open), {{1, CHANGES, 0}}},
+	{CALL(openat), {{2, CHANGES, 0}}},
+	{CALL(stat), {{0}}},
+	{CALL(lstat), {{0}}},
+	{CALL(newfstatat), {{0}}},
+	{CALL(statx), {{0}}},
+	{CALL(access), {{0}}},
+	{CALL(faccessat), {{0}}},
+	{CALL(readlink), {{0}}},
+	{CALL(readlinkat), {{0}}},
+	{CALL(getdents64), {{0}}},
+	{CALL(uname), {{0}}},
+	{CALL(getpid), {{0}}},
+	{CALL(gettid), {{0}}},
+	{CALL(getuid), {{0}}},
+	{CALL(geteuid), {{0}}},
+	{CALL(getgid), {{0}}},
+	{CALL(getegid), {{0}}},
+	{CALL(gettimeofday), {{0}}},
+	{CALL(clock_nanosleep), {{0}}},
+	{CALL(sched_yield), {{0}}},
+};
+
+/* `listening` is -1 for a parser, PUSHES for a process that has no socket of ours but one. */
+#define PUSHES (-2)
+
 static int add_rules(scmp_filter_ctx filter, int socket, int listening)
 {
 	int error = allow(filter, allowed, ARRAY_SIZE(allowed));
@@ -146,6 +202,8 @@ static int add_rules(scmp_filter_ctx filter, int socket, int listening)
 	if (!error)
 		error = allow(filter, sanitizer, ARRAY_SIZE(sanitizer));
 #endif
+	if (!error && listening == PUSHES)
+		return allow(filter, pusher, ARRAY_SIZE(pusher));
 	if (!error)
 		error = listening < 0 ? allow_socket(filter, socket)
 				      : allow_server(filter, socket, listening);
@@ -153,13 +211,14 @@ static int add_rules(scmp_filter_ctx filter, int socket, int listening)
 }
 
 /*
- * Loads the filter: what is neither allowed nor politely refused kills the process. Needs
- * no_new_privs. Messages go through `socket` only. 0 or -errno.
+ * Loads the filter: what is neither allowed nor politely refused kills the process, unless it
+ * pushes. Needs no_new_privs. Messages go through `socket` only. 0 or -errno.
  */
 static int sandbox_filter_load(int socket, int listening)
 {
+	bool refuses = SANDBOX_SANITIZED || listening == PUSHES;
 	scmp_filter_ctx filter =
-		seccomp_init(SANDBOX_SANITIZED ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS);
+		seccomp_init(refuses ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS);
 	int error;
 
 	if (!filter)
@@ -196,7 +255,7 @@ static void leave_file_system(void)
 		_exit(1);
 }
 
-static int drop_privileges(void)
+static int drop_privileges(bool keeps_files)
 {
 	capng_flags_t also = CAPNG_DROP_SUPP_GRP;
 
@@ -204,7 +263,8 @@ static int drop_privileges(void)
 	if (!capng_get_caps_process() && capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP))
 		also |= CAPNG_CLEAR_BOUNDING;
 	capng_clear(CAPNG_SELECT_ALL);
-	leave_file_system();
+	if (!keeps_files)
+		leave_file_system();
 	/* Without the rights to change it, the identity stays; the capabilities go in any case. */
 	if (geteuid() == 0)
 		capng_change_id(NOBODY, NOBODY, also | CAPNG_CLEAR_AMBIENT);
@@ -258,7 +318,7 @@ static int enter(const char *name, int socket, int listening, uint64_t memory_by
 
 	prctl(PR_SET_NAME, name);
 	volunteer_for_oom();
-	error = drop_privileges();
+	error = drop_privileges(listening == PUSHES);
 	if (!error)
 		error = set_limits(memory_bytes);
 	if (!error)
@@ -274,6 +334,11 @@ int sandbox_enter(int socket, uint64_t memory_bytes)
 int sandbox_enter_server(int control, int listening, uint64_t memory_bytes)
 {
 	return enter("leakmon-http", control, listening, memory_bytes);
+}
+
+int sandbox_enter_pusher(uint64_t memory_bytes)
+{
+	return enter("leakmon-push", -1, PUSHES, memory_bytes);
 }
 
 void sandbox_limit_cpu(uint32_t seconds)

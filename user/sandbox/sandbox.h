@@ -16,6 +16,14 @@ int sandbox_enter(int socket, uint64_t memory_bytes);
  * them, and takes descriptors from `control`. */
 int sandbox_enter_server(int control, int listening, uint64_t memory_bytes);
 
+/*
+ * For a process that sends to servers: it may connect by IP, look up names and open files to read
+ * that everybody may read, for name services and certificates are in some. It may not change
+ * anything, start anything, nor reach local sockets. What else libraries try is refused; nothing
+ * kills it.
+ */
+int sandbox_enter_pusher(uint64_t memory_bytes);
+
 /* Ends the process (SIGXCPU) once it has used that much more CPU time than up to now. */
 void sandbox_limit_cpu(uint32_t seconds);
 

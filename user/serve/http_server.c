@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "sandbox/sandbox.h"
+#include "serve/handover.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
@@ -124,22 +125,15 @@ struct server {
 static bool take_document(struct server *server)
 {
 	struct http_handover handover;
-	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-	struct iovec vector = {&handover, sizeof(handover)};
-	struct msghdr message = {.msg_iov = &vector,
-				 .msg_iovlen = 1,
-				 .msg_control = control,
-				 .msg_controllen = sizeof(control)};
-	ssize_t got = recvmsg(HTTP_CONTROL, &message, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *header = got == sizeof(handover) ? CMSG_FIRSTHDR(&message) : NULL;
 	struct document *document;
+	int fd, error = handover_receive(HTTP_CONTROL, &handover, sizeof(handover), &fd);
 
-	if (!header || header->cmsg_type != SCM_RIGHTS || handover.document >= HTTP_DOCUMENT_MAX_)
-		return false;
+	if (error || fd < 0 || handover.document >= HTTP_DOCUMENT_MAX_)
+		return error == -EAGAIN;
 	document = calloc(1, sizeof(*document));
 	if (!document)
 		return false;
-	memcpy(&document->fd, CMSG_DATA(header), sizeof(document->fd));
+	document->fd = fd;
 	document->size = handover.size;
 	document->made_ns = monotonic_ns();
 	document->good_for_ns = handover.good_for_ms * NS_PER_MS;

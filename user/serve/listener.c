@@ -3,23 +3,17 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "sandbox/child.h"
+#include "serve/handover.h"
 
 #define BACKLOG 128
-/* For the server to give up its rights. */
-#define START_MS 10000
-#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 struct listener {
 	int fd;
@@ -124,29 +118,13 @@ static int listen_at(const union address *address)
 	return error;
 }
 
-/* Until it has given up its rights. */
-static int await_server(const struct child *child)
-{
-	struct pollfd answer = {.fd = child->fd, .events = POLLIN};
-	int32_t error = -EPROTO;
-
-	if (poll(&answer, 1, START_MS) <= 0)
-		return -ETIMEDOUT;
-	if (recv(child->fd, &error, sizeof(error), MSG_DONTWAIT) != sizeof(error))
-		return -ECONNRESET;
-	return error;
-}
-
 static int start(struct listener *listener)
 {
-	int error = child_start_server(&listener->child, HTTP_SERVER_ARGUMENT, listener->fd);
+	int error = handover_start(&listener->child, &listener->dying, HTTP_SERVER_ARGUMENT,
+				   listener->fd);
 
-	if (!error)
-		error = await_server(&listener->child);
-	if (error) {
-		child_stop(&listener->child, &listener->dying);
+	if (error)
 		log_error("cannot start the process that serves HTTP: %s", strerror(-error));
-	}
 	return error;
 }
 
@@ -189,36 +167,13 @@ void listener_close(struct listener *listener)
 	free(listener);
 }
 
-FILE *listener_stream(void)
-{
-	int fd = memfd_create("leakmon-document", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w+");
-
-	if (!stream && fd >= 0)
-		close(fd);
-	return stream;
-}
-
-static int hand_over(const struct listener *listener, const struct http_handover *handover, int fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
-	struct iovec vector = {(void *)handover, sizeof(*handover)};
-	struct msghdr message = {.msg_iov = &vector,
-				 .msg_iovlen = 1,
-				 .msg_control = control,
-				 .msg_controllen = sizeof(control)};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-	*header = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
-	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-	return sendmsg(listener->child.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
-
 /* A server that is gone, or does not take anything any more, is replaced. */
 static int hand_over_somehow(struct listener *listener, const struct http_handover *handover,
 			     int fd)
 {
-	int error = listener->child.pid ? hand_over(listener, handover, fd) : -EPIPE;
+	int error = listener->child.pid
+			    ? handover_send(listener->child.fd, handover, sizeof(*handover), fd)
+			    : -EPIPE;
 
 	dying_reap(&listener->dying, false);
 	if (!error || error == -ENOMEM)
@@ -227,23 +182,17 @@ static int hand_over_somehow(struct listener *listener, const struct http_handov
 		    strerror(-error));
 	child_stop(&listener->child, &listener->dying);
 	error = start(listener);
-	return error ? error : hand_over(listener, handover, fd);
+	return error ? error : handover_send(listener->child.fd, handover, sizeof(*handover), fd);
 }
 
 void listener_publish(struct listener *listener, enum http_document document, FILE *stream,
 		      int error, uint32_t good_for_ms)
 {
 	struct http_handover handover = {.document = document, .good_for_ms = good_for_ms};
-	off_t size;
+	int64_t size = handover_seal(stream, error);
 
-	if (!error && (fflush(stream) || ferror(stream)))
-		error = -EIO;
-	size = error ? 0 : lseek(fileno(stream), 0, SEEK_END);
 	handover.size = (uint64_t)size;
-	if (!error && (size < 0 || fcntl(fileno(stream), F_ADD_SEALS, SEALS)))
-		error = -errno;
-	if (!error)
-		error = hand_over_somehow(listener, &handover, fileno(stream));
+	error = size < 0 ? (int)size : hand_over_somehow(listener, &handover, fileno(stream));
 	if (error)
 		log_warning("the latest report is not served: %s", strerror(-error));
 	fclose(stream);

@@ -21,11 +21,10 @@ int listener_open(struct listener **listener, const char *address);
 void listener_close(struct listener *listener);
 
 /*
- * A stream to write a document to; NULL with errno. Whatever became of it is said by
- * listener_publish(), which closes it: `error` is that of writing, 0 for none. A document that
- * could not be handed over leaves the one before it in its place; that is logged, and no error.
+ * Hands over what was written to a handover_stream(), and closes it: `error` is that of writing, 0
+ * for none. A document that could not be handed over leaves the one before it in its place; that
+ * is logged, and no error.
  */
-FILE *listener_stream(void);
 void listener_publish(struct listener *listener, enum http_document document, FILE *stream,
 		      int error, uint32_t good_for_ms);
 

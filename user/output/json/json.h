@@ -24,6 +24,10 @@ int json_profile_diff_write(FILE *out, const void *data);
 int json_memory_write(FILE *out, const void *data);
 int json_diagnosis_write(FILE *out, const void *data);
 
+struct leak_event;
+/* What --webhook sends: user/schema/event.schema.json. */
+int json_event_write(FILE *out, const struct leak_event *event);
+
 /* The figures of a struct that JSON has, as members; one of them. */
 void json_figures_write(struct json_writer *json, const struct figures *figures, const void *row);
 void json_figure_write(struct json_writer *json, const struct figure *figure, const void *row,

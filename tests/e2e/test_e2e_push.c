@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * --push and --webhook against servers that take everything, half, nothing, or nothing in time, and
+ * that nobody vouches for: what arrives, what is lost, and what is said of it.
+ */
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "shell.h"
+
+struct server {
+	struct child *child;
+	char kept[64]; /* directory of what it accepted */
+	char url[64], hook[80], certificate[64], key[64];
+};
+
+/* `mode`: tests/e2e/push_server.py. */
+static struct server serve(struct harness *harness, const char *mode, bool tls)
+{
+	struct server server = {0};
+	unsigned port;
+
+	snprintf(server.kept, sizeof(server.kept), "%s/kept", harness->directory);
+	snprintf(server.certificate, sizeof(server.certificate), "%s/certificate",
+		 harness->directory);
+	snprintf(server.key, sizeof(server.key), "%s/key", harness->directory);
+	assert_false(mkdir(server.kept, 0700));
+	if (tls)
+		free(shell(harness, 0,
+			   "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout %s -out %s "
+			   "-subj /CN=localhost -addext "
+			   "subjectAltName=DNS:localhost,IP:127.0.0.1 2>&1",
+			   server.key, server.certificate));
+	server.child =
+		child_start(harness, "/usr/bin/python3",
+			    ARGUMENTS("python3", "tests/e2e/push_server.py", server.kept, mode,
+				      tls ? server.certificate : NULL, tls ? server.key : NULL),
+			    NULL);
+	child_wait_text(harness, server.child, &server.child->out, "\n");
+	assert_int_equal(sscanf(server.child->out.text, "port %u", &port), 1);
+	snprintf(server.url, sizeof(server.url), "%s://localhost:%u", tls ? "https" : "http", port);
+	snprintf(server.hook, sizeof(server.hook), "%s/hook", server.url);
+	return server;
+}
+
+static void expect_kept(struct harness *harness, const struct server *server, int count)
+{
+	char *text = shell(harness, 0, "ls %s | grep -c json; :", server->kept);
+
+	assert_int_equal(atoi(text), count);
+	free(text);
+}
+
+/* Of the first accepted request. */
+static json_t *kept_first(struct harness *harness, const struct server *server)
+{
+	char *text = shell(harness, 0, "cat %s/0000.json", server->kept);
+	json_t *kept = json_loads(text, 0, NULL);
+
+	assert_non_null(kept);
+	json_array_append_new(harness->documents, kept);
+	free(text);
+	return kept;
+}
+
+static const char *text_at(json_t *object, const char *outer, const char *key)
+{
+	const char *text = json_string_value(json_object_get(json_object_get(object, outer), key));
+
+	assert_non_null(text);
+	return text;
+}
+
+static void nothing_is_lost_when_half_of_the_requests_fail(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct server server = serve(harness, "half", false);
+	struct child *workload = WORKLOAD(harness, "leak"), *monitor;
+	char headers[64], expected[96], host[64] = "", *text;
+	json_t *kept;
+
+	snprintf(headers, sizeof(headers), "%s/headers", harness->directory);
+	free(shell(harness, 0,
+		   "printf '# ours\\nAuthorization: Bearer secret\\n\\nX-Scope-OrgID: us\\r\\n' "
+		   ">%s",
+		   headers));
+	workload_do(harness, workload, "go");
+	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--push",
+				   server.url, "--push-headers", headers, "0.2", "12");
+	workload_do(harness, workload, "go");
+	assert_int_equal(child_end(harness, monitor), 0);
+	assert_non_null(strstr(monitor->err.text, "it answers HTTP 500: try again; "));
+	kept = kept_first(harness, &server);
+	assert_string_equal(json_string_value(json_object_get(kept, "path")), "/ingest");
+	assert_string_equal(text_at(kept, "query", "format"), "pprof");
+	assert_string_equal(text_at(kept, "headers", "authorization"), "Bearer secret");
+	assert_string_equal(text_at(kept, "headers", "x-scope-orgid"), "us");
+	gethostname(host, sizeof(host) - 1);
+	snprintf(expected, sizeof(expected), "leak{pid=%s,host=%s}", workload->pid_text, host);
+	assert_string_equal(text_at(kept, "query", "name"), expected);
+	assert_string_equal(text_at(json_object_get(kept, "types"), "inuse_space", "aggregation"),
+			    "average");
+	/* A profile of the time after `go`. */
+	text = shell(harness, 0, "for p in %s/*.pprof; do zcat $p | strings; done", server.kept);
+	assert_non_null(strstr(text, "leak_c"));
+	assert_non_null(strstr(text, "inuse_space"));
+	free(text);
+	/* A report of a process without call stacks yet has no profile. */
+	text = strstr(monitor->err.text, "--push: ");
+	for (char *next; (next = strstr(text + 1, "--push: "));)
+		text = next;
+	assert_non_null(strstr(text, "profiles reached localhost"));
+	expect_kept(harness, &server, atoi(text + strlen("--push: ")));
+}
+
+static void the_monitor_does_not_wait_for_a_slow_server(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct server server = serve(harness, "slow", false);
+	struct child *workload = WORKLOAD(harness, "leak"), *monitor;
+
+	monitor = MONITOR_ATTACHED(harness, "record", "-p", workload->pid_text, "-o",
+				   "/dev/shm/leakmon-push.lkm", "--older", "0", "--push",
+				   server.url, "3600");
+	workload_do(harness, workload, "go");
+	child_signal(monitor, SIGUSR1);
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	unlink("/dev/shm/leakmon-push.lkm");
+	assert_non_null(strstr(monitor->err.text, "reached localhost"));
+	assert_null(strstr(monitor->err.text, "did not reach"));
+}
+
+/* KiB. */
+static long resident_of(struct harness *harness, const struct child *monitor)
+{
+	char *text = shell(harness, 0,
+			   "sed -n 's/^VmHWM:[^0-9]*\\([0-9]*\\).*/\\1/p' "
+			   "/proc/$(pgrep -P %d -x leakmon-push)/status",
+			   (int)monitor->pid);
+	long kib = atol(text);
+
+	free(text);
+	return kib;
+}
+
+static void expect_no_rights(struct harness *harness, const struct child *monitor)
+{
+	char *text = shell(harness, 0,
+			   "grep -E '^(Uid|CapEff|CapPrm|NoNewPrivs|Seccomp):' "
+			   "/proc/$(pgrep -P %d -x leakmon-push)/status",
+			   (int)monitor->pid);
+
+	assert_string_equal(text, "Uid:\t65534\t65534\t65534\t65534\nCapPrm:\t0000000000000000\n"
+				  "CapEff:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+	free(text);
+}
+
+#define MANY 16
+
+/* More profiles than the queue holds: one of each process in a report. */
+static void memory_is_bounded_when_a_server_never_answers(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct server server = serve(harness, "silent", false);
+	struct child *workloads[MANY], *monitor;
+	char pids[MANY * 8] = "";
+	unsigned lost, all;
+	const char *said;
+
+	for (size_t i = 0; i < MANY; i++) {
+		workloads[i] = WORKLOAD(harness, "leak");
+		snprintf(pids + strlen(pids), sizeof(pids) - strlen(pids), "%s%s", i ? "," : "",
+			 workloads[i]->pid_text);
+	}
+	monitor = MONITOR_ATTACHED(harness, "-p", pids, "-o", "0", "--push", server.url, "0.05");
+	expect_no_rights(harness, monitor);
+	for (size_t i = 0; i < MANY; i++)
+		workload_do(harness, workloads[i], "go");
+	child_wait_text(harness, monitor, &monitor->err, "from now on profiles are lost");
+	child_signal(monitor, SIGINT);
+	assert_true(resident_of(harness, monitor) < 64 << 10);
+	assert_int_equal(child_end(harness, monitor), 1);
+	said = strstr(monitor->err.text, "profiles did not reach localhost: it has not answered");
+	assert_non_null(said);
+	while (said[-1] != '\n')
+		said--;
+	assert_int_equal(sscanf(said, "leakmon: --push: %u of %u profiles", &lost, &all), 2);
+	assert_int_equal(lost, all);
+	assert_true(all > 256);
+}
+
+static void an_untrusted_certificate_is_refused(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct server server = serve(harness, "ok", true);
+	struct child *monitor = MONITOR(harness, "triage", "--no-stacks", "--near-limit", "1%",
+					"--webhook", server.hook, "3600");
+
+	child_wait_text(harness, monitor, &monitor->err, "watching");
+	child_signal(monitor, SIGUSR1);
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 1);
+	assert_non_null(strstr(monitor->err.text, "its certificate is not trusted"));
+	assert_non_null(strstr(monitor->err.text, "--push-ca FILE"));
+	expect_kept(harness, &server, 0);
+}
+
+static void a_limit_that_is_near_is_an_event(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct server server = serve(harness, "ok", true);
+	char at[80];
+	struct child *monitor;
+
+	/* The URL in a file, the certificate trusted. */
+	snprintf(at, sizeof(at), "@%s/url", harness->directory);
+	free(shell(harness, 0, "echo '%s' >%s", server.hook, at + 1));
+	monitor = MONITOR(harness, "triage", "--no-stacks", "--near-limit", "1%", "--webhook", at,
+			  "--push-ca", server.certificate, "3600");
+	child_wait_text(harness, monitor, &monitor->err, "watching");
+	child_signal(monitor, SIGUSR1);
+	child_signal(monitor, SIGUSR1);
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	free(shell(harness, 0,
+		   "cd %s && test \"$(cat *.event | grep -c '\"kind\":\"machine\"')\" = 1",
+		   server.kept));
+	free(shell(harness, 0,
+		   "for event in %s/*.event; do python3 -W ignore -m jsonschema -i $event "
+		   "user/schema/event.schema.json || exit 1; done",
+		   server.kept));
+}
+
+static void what_cannot_be_pushed_to_is_said_at_once(void **state)
+{
+	struct harness *harness = harness_any(state);
+	char headers[64];
+
+	snprintf(headers, sizeof(headers), "%s/headers", harness->directory);
+	free(shell(harness, 0, "echo 'Bearer secret' >%s", headers));
+	monitor_expect_error(harness, MONITOR(harness, "--webhook", "https://me:pw@host/"), 2,
+			     "without a password");
+	monitor_expect_error(harness, MONITOR(harness, "--webhook", "@/nonexistent"), 1,
+			     "cannot read /nonexistent");
+	monitor_expect_error(
+		harness,
+		MONITOR(harness, "--webhook", "http://localhost:1", "--webhook-headers", headers),
+		1, "line 1: expected an HTTP header");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(nothing_is_lost_when_half_of_the_requests_fail),
+		e2e_test(the_monitor_does_not_wait_for_a_slow_server),
+		e2e_test(memory_is_bounded_when_a_server_never_answers),
+		e2e_test(an_untrusted_certificate_is_refused),
+		e2e_test(a_limit_that_is_near_is_an_event),
+		e2e_test(what_cannot_be_pushed_to_is_said_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "monitor/report_push.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "analyze/site_trend.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "output/json/json.h"
+#include "proc/container.h"
+#include "report/family.h"
+#include "report/leak_event.h"
+#include "report/profile_report.h"
+#include "report/report.h"
+#include "report/triage_report.h"
+#include "serve/handover.h"
+#include "symbol/intern.h"
+
+#define HOST_SIZE 65
+#define NEWS_MAX 4096
+
+struct report_push {
+	struct pusher *pusher;
+	struct container_cache *containers;
+	char host[HOST_SIZE];
+	time_t from; /* when the report before was made */
+	struct news news;
+};
+
+/* -------- series */
+
+/* Pyroscope's rules for names and values are narrower than what targets call themselves. */
+static void word_print(FILE *out, const char *text)
+{
+	for (; *text; text++)
+		fputc(isalnum((unsigned char)*text) || strchr("._-", *text) ? *text : '_', out);
+}
+
+static void label_print(FILE *out, const char *key, const char *value)
+{
+	if (!value || !*value)
+		return;
+	fprintf(out, "%%2C%s%%3D", key);
+	word_print(out, value);
+}
+
+void push_series_print(FILE *out, const struct push_series *series)
+{
+	const struct container *container = series->container;
+
+	word_print(out, *series->comm ? series->comm : "unknown");
+	fprintf(out, "%%7Bpid%%3D%llu", (unsigned long long)series->pid);
+	label_print(out, "host", series->host);
+	if (container_proven_id(container)) {
+		label_print(out, "namespace", container->namespace);
+		label_print(out, "pod", container->pod);
+		label_print(out, "container", container->name ? container->name : container->id);
+	}
+	fputs("%7D", out);
+}
+
+/* -------- profiles */
+
+/* Sample types that the server is to keep: what it does not find here it leaves out. Amounts of a
+ * moment, and of an hour: never a sum over reports, which totals since the attach would need. */
+#define SAMPLE_TYPE(name, unit)                                                                    \
+	"\"" name "\":{\"units\":\"" unit "\",\"display-name\":\"" name                            \
+	"\",\"aggregation\":\"average\",\"sampled\":false}"
+
+static const char *const sample_types[OUTPUT_KIND_MAX_] = {
+	[OUTPUT_REPORT] = "{" SAMPLE_TYPE("inuse_objects", "objects") "," SAMPLE_TYPE(
+		"inuse_space", "bytes") "," SAMPLE_TYPE("mapped_ranges",
+							"objects") "," SAMPLE_TYPE("mapped_space",
+										   "bytes") "}",
+	[OUTPUT_PROFILE] = "{" SAMPLE_TYPE("alloc_objects", "objects") "," SAMPLE_TYPE(
+		"alloc_space", "bytes") "," SAMPLE_TYPE("growth_objects",
+							"objects") "," SAMPLE_TYPE("growth_space",
+										   "bytes") "}",
+};
+
+static void part_begin(FILE *out, const char *name, const char *file, const char *type)
+{
+	fprintf(out,
+		"--" PUSH_BOUNDARY "\r\nContent-Disposition: form-data; name=\"%s\"; "
+		"filename=\"%s\"\r\nContent-Type: %s\r\n\r\n",
+		name, file, type);
+}
+
+static int form_write(FILE *out, enum output_kind kind, const void *report)
+{
+	int error;
+
+	part_begin(out, "profile", "profile.pprof", "application/octet-stream");
+	error = output_find("pprof")->write[kind](out, report);
+	fputs("\r\n", out);
+	part_begin(out, "sample_type_config", "sample_type_config.json", "application/json");
+	fprintf(out, "%s\r\n--" PUSH_BOUNDARY "--\r\n", sample_types[kind]);
+	return error;
+}
+
+/* `report` has one process. */
+static void push_profile(struct report_push *push, enum output_kind kind, const void *report,
+			 const struct push_series *series)
+{
+	char query[PUSH_QUERY_SIZE] = "";
+	FILE *stream = handover_stream();
+	FILE *out = stream ? fmemopen(query, sizeof(query), "w") : NULL;
+	time_t now = time(NULL);
+
+	if (!out) {
+		log_warning("--push: a profile is lost: %s", strerror(errno));
+		if (stream)
+			fclose(stream);
+		return;
+	}
+	fputs("name=", out);
+	push_series_print(out, series);
+	/* A time of no length has no place on the server's axis. */
+	fprintf(out, "&from=%lld&until=%lld&format=pprof&spyName=leakmon",
+		(long long)MIN(push->from, now - 1), (long long)now);
+	fclose(out);
+	pusher_send(push->pusher, PUSH_PROFILES, query, stream, form_write(stream, kind, report));
+}
+
+static void push_report(struct report_push *push, const struct report *report)
+{
+	for (size_t i = 0; i < MIN(report->processes.count, PUSH_PROCESSES_MAX); i++) {
+		struct report_process *process = &report->processes.items[i];
+		struct report alone = *report; /* borrowed */
+
+		if (!process->sites.count)
+			continue;
+		alone.processes.items = process;
+		alone.processes.count = 1;
+		push_profile(push, OUTPUT_REPORT, &alone,
+			     &(struct push_series){.comm = process->process->comm,
+						   .host = push->host,
+						   .pid = process->process->pid,
+						   .container = process->process->container});
+	}
+}
+
+static void push_profile_report(struct report_push *push, const struct profile_report *report)
+{
+	for (size_t i = 0; i < MIN(report->processes.count, PUSH_PROCESSES_MAX); i++) {
+		struct profile_report_process *process = &report->processes.items[i];
+		struct profile_report alone = *report; /* borrowed */
+		pid_t pid = (pid_t)process->pid;
+
+		if (!process->sites.count)
+			continue;
+		alone.processes.items = process;
+		alone.processes.count = 1;
+		push_profile(
+			push, OUTPUT_PROFILE, &alone,
+			&(struct push_series){.comm = process->comm,
+					      .host = push->host,
+					      .pid = process->pid,
+					      .container = container_find(push->containers, pid)});
+	}
+}
+
+/* -------- events */
+
+bool news_is_new(struct news *news, uint64_t key, double now_s)
+{
+	struct news_seen *seen;
+	size_t oldest = 0;
+
+	for (size_t i = 0; i < news->seen.count; i++) {
+		seen = &news->seen.items[i];
+		if (seen->key == key) {
+			bool is_new = now_s >= seen->last_s + PUSH_QUIET_S;
+
+			seen->last_s = now_s;
+			return is_new;
+		}
+		if (seen->last_s < news->seen.items[oldest].last_s)
+			oldest = i;
+	}
+	seen = news->seen.count < NEWS_MAX ? vec_push(&news->seen) : &news->seen.items[oldest];
+	if (seen)
+		*seen = (struct news_seen){key, now_s};
+	return true;
+}
+
+static uint64_t key_of(const struct leak_event *event)
+{
+	uint64_t key = hash_mix(event->kind + 1);
+
+	if (event->limit)
+		return hash_mix(key ^ intern_hash(event->limit->path)) ^ event->limit->kind;
+	key = hash_mix(key ^ (uint64_t)event->pid);
+	if (event->comm)
+		key ^= intern_hash(event->comm);
+	if (!event->pid && event->cgroup)
+		key ^= intern_hash(event->cgroup);
+	if (event->quantity)
+		key = hash_mix(key ^ intern_hash(event->quantity));
+	return hash_mix(key ^ event->site);
+}
+
+static void push_event(struct report_push *push, struct leak_event *event)
+{
+	FILE *stream;
+
+	if (!news_is_new(&push->news, key_of(event), (double)monotonic_ns() / 1e9))
+		return;
+	event->host = push->host;
+	stream = handover_stream();
+	if (!stream) {
+		log_warning("--webhook: an event is lost: %s", strerror(errno));
+		return;
+	}
+	pusher_send(push->pusher, PUSH_EVENTS, "", stream, json_event_write(stream, event));
+}
+
+static struct leak_event event_of(const struct triage_entry *entry, const struct timespec *time)
+{
+	return (struct leak_event){.time = *time,
+				   .pid = entry->pid,
+				   .comm = entry->comm,
+				   .exe = entry->exe,
+				   .cgroup = entry->cgroup,
+				   .container = entry->container,
+				   .bytes_per_s = NAN,
+				   .confidence = NAN};
+}
+
+static void triage_entries_events(struct report_push *push, const struct triage_report *report,
+				  const struct triage_entries *entries)
+{
+	for (size_t i = 0; i < entries->count; i++) {
+		const struct triage_entry *entry = &entries->items[i];
+		const struct growth *growth = &entry->growth;
+		struct leak_event event = event_of(entry, &report->time);
+
+		if (growth->verdict != TREND_LEAKING || (entry->cause && entry->cause->no_leak))
+			continue;
+		event.kind = EVENT_LEAKING;
+		event.quantity = growth_kind_name(growth->kind);
+		event.bytes_per_s = growth->memory_per_s;
+		event.confidence = growth->confidence;
+		push_event(push, &event);
+	}
+}
+
+static void triage_events(struct report_push *push, const struct triage_report *report)
+{
+	triage_entries_events(push, report, &report->processes);
+	triage_entries_events(push, report, &report->groups);
+	for (size_t i = 0; i < report->limits.count; i++) {
+		const struct triage_limit *near = &report->limits.items[i];
+		struct leak_event event = event_of(&near->entry, &report->time);
+
+		event.kind = EVENT_LIMIT_NEAR;
+		event.limit = near->limit;
+		if (near->container)
+			event.container = near->container;
+		if (near->limit->left.known)
+			event.bytes_per_s = near->limit->left.per_s;
+		push_event(push, &event);
+	}
+}
+
+static void profile_process_events(struct report_push *push, const struct profile_report *report,
+				   const struct profile_report_process *process)
+{
+	for (size_t i = 0; i < MIN(process->sites.count, PUSH_SITES_MAX); i++) {
+		const struct profile_report_site *site = &process->sites.items[i];
+		struct leak_event event = {
+			.kind = EVENT_LEAKING,
+			.time = report->time,
+			.pid = (pid_t)process->pid,
+			.comm = process->comm,
+			.exe = process->exe,
+			.quantity = growth_kind_name(QUANTITY_HEAP),
+			.bytes_per_s = site->judgement.growth_bytes_per_s.estimate,
+			.confidence = NAN,
+			.site = site->id,
+			.frames = &site->frames,
+		};
+
+		if (site->judgement.verdict != PROFILE_LEAKING)
+			continue;
+		event.container = container_find(push->containers, event.pid);
+		push_event(push, &event);
+	}
+}
+
+static void report_process_events(struct report_push *push, const struct report *report,
+				  const struct report_process *process)
+{
+	for (size_t i = 0; i < MIN(process->sites.count, PUSH_SITES_MAX); i++) {
+		const struct report_site *site = &process->sites.items[i];
+		struct site_trend trend;
+		struct leak_event event = {
+			.kind = EVENT_LEAKING,
+			.time = report->snapshot->time,
+			.pid = (pid_t)process->process->pid,
+			.comm = process->process->comm,
+			.exe = process->process->exe,
+			.container = process->process->container,
+			.quantity = family_name(site->site->family),
+			.site = site->id,
+			.frames = &site->frames,
+		};
+
+		if (!report->history || !site->series)
+			continue;
+		site_trend_of(&trend, report->history, site->series);
+		if (trend.verdict != TREND_LEAKING)
+			continue;
+		event.bytes_per_s = trend.trend.slope;
+		event.confidence = trend.trend.confidence;
+		push_event(push, &event);
+	}
+}
+
+/* -------- a run */
+
+int report_push_open(struct report_push **push, const struct push_options *options)
+{
+	struct report_push *made;
+	int error;
+
+	*push = NULL;
+	if (!push_is_wanted(options))
+		return 0;
+	made = calloc(1, sizeof(*made));
+	if (made)
+		made->containers = container_cache_new();
+	error = made && made->containers ? pusher_open(&made->pusher, options) : -ENOMEM;
+	if (error) {
+		report_push_close(made);
+		return error;
+	}
+	gethostname(made->host, sizeof(made->host) - 1);
+	made->from = time(NULL);
+	*push = made;
+	return 0;
+}
+
+static void take_report(struct report_push *push, const struct report *report)
+{
+	if (pusher_has(push->pusher, PUSH_PROFILES))
+		push_report(push, report);
+	for (size_t i = 0; i < report->processes.count; i++) {
+		if (pusher_has(push->pusher, PUSH_EVENTS))
+			report_process_events(push, report, &report->processes.items[i]);
+	}
+}
+
+static void take_profile(struct report_push *push, const struct profile_report *report)
+{
+	if (pusher_has(push->pusher, PUSH_PROFILES))
+		push_profile_report(push, report);
+	for (size_t i = 0; i < report->processes.count; i++) {
+		if (pusher_has(push->pusher, PUSH_EVENTS))
+			profile_process_events(push, report, &report->processes.items[i]);
+	}
+}
+
+void report_push_take(struct report_push *push, enum output_kind kind, const void *report)
+{
+	if (!push)
+		return;
+	if (kind == OUTPUT_REPORT)
+		take_report(push, report);
+	else if (kind == OUTPUT_PROFILE)
+		take_profile(push, report);
+	else if (kind == OUTPUT_TRIAGE && pusher_has(push->pusher, PUSH_EVENTS))
+		triage_events(push, report);
+	push->from = time(NULL);
+	pusher_tend(push->pusher);
+}
+
+uint64_t report_push_close(struct report_push *push)
+{
+	uint64_t lost = push ? pusher_close(push->pusher) : 0;
+
+	if (!push)
+		return 0;
+	container_cache_free(push->containers);
+	vec_free(&push->news.seen);
+	free(push);
+	return lost;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How the monitor gives finished documents to a process without rights (http_server.h,
+ * push_process.h): written to a memfd, sealed, and handed over with a packet that describes it.
+ */
+#ifndef LEAKMON_SERVE_HANDOVER_H
+#define LEAKMON_SERVE_HANDOVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "sandbox/child.h"
+
+/* A stream to write a document to; NULL with errno. */
+FILE *handover_stream(void);
+
+/* What is in it, that nobody can change any more: its size, or -errno. `error` is that of writing,
+ * 0 for none. The stream stays to be closed. */
+int64_t handover_seal(FILE *stream, int error);
+
+/* One packet with, unless it is -1, one descriptor. Does not block. 0 or -errno. */
+int handover_send(int socket, const void *packet, size_t size, int fd);
+
+/* One packet of exactly that size; *fd: the descriptor in it, or -1. Does not block. 0; -EAGAIN:
+ * there is none; -EPIPE: the other side is gone, or not itself. */
+int handover_receive(int socket, void *packet, size_t size, int *fd);
+
+/* Starts such a process (`argument` and `served`: sandbox/child.h) and waits until it has given up
+ * its rights. Its 32-bit answer; -ETIMEDOUT, -ECONNRESET or -errno: there is no process. */
+int handover_start(struct child *child, struct dying *dying, const char *argument, int served);
+
+#endif
