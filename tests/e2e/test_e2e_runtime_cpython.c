@@ -2,7 +2,7 @@
 /*
  * Objects of Python programs, against what their own interpreter says of them
  * (tests/runtimes/cpython_census.py). Every CPython that is installed is asked: Debian's, and those
- * below pyenv's directory. No BPF is needed.
+ * below pyenv's directory.
  */
 #include "retain_json.h"
 #include "shell.h"
@@ -43,6 +43,13 @@ static void add_pyenv(struct pythons *pythons, const char *versions)
 	for (size_t i = 0; i < found.gl_pathc; i++)
 		add_python(pythons, found.gl_pathv[i]);
 	globfree(&found);
+}
+
+static void add_all(struct pythons *pythons)
+{
+	add_python(pythons, DEBIAN);
+	add_pyenv(pythons, "3.9.*");
+	add_pyenv(pythons, "3.1[0-3].*");
 }
 
 static void pythons_free(struct pythons *pythons)
@@ -139,14 +146,88 @@ static void expect_path(json_t *report)
 	assert_int_equal(json_array_size(json_object_get(path, "steps")), 2);
 }
 
+/* A variable of a function holds a generator, and one of that the object. */
+static void expect_variables(struct harness *harness, struct child *target, bool qualified)
+{
+	json_t *report = RETAIN(harness, target, "--top", "0", "--class", "__main__.Paused");
+	json_t *path = json_array_get(json_object_get(report, "paths"), 0);
+	json_t *steps = json_object_get(path, "steps"),
+	       *last = json_array_get(steps, json_array_size(steps) - 1);
+
+	assert_string_equal(text_at(json_object_get(path, "root"), "name"),
+			    qualified ? "frame Keeper.park.<locals>.wait_here() → resting"
+				      : "frame wait_here() → resting");
+	assert_string_equal(text_at(last, "label"), ".item");
+}
+
+static bool are_frames(json_t *group, json_t *truth)
+{
+	json_t *frames = json_object_get(group, "frames");
+	json_t *expected = json_object_get(truth, "frames");
+	bool same = json_array_size(frames) == json_array_size(expected);
+
+	for (size_t i = 0; same && i < json_array_size(frames); i++) {
+		json_t *frame = json_array_get(frames, i), *wanted = json_array_get(expected, i);
+
+		same = !strcmp(text_at(frame, "function"),
+			       json_string_value(json_array_get(wanted, 0))) &&
+		       number_at(frame, "line") == json_integer_value(json_array_get(wanted, 1));
+	}
+	return same;
+}
+
+static void expect_frames(json_t *process, json_t *truth)
+{
+	json_t *python = json_object_get(process, "python"), *group;
+	size_t i, found = 0;
+
+	assert_true(json_is_null(json_object_get(python, "cannot_tell")));
+	assert_int_equal(number_at(python, "threads"), 2);
+	json_array_foreach(json_object_get(python, "groups"), i, group) found +=
+		are_frames(group, truth);
+	if (found != 1)
+		fail_msg("%s: %s, not %s", text_at(python, "version"),
+			 json_dumps(json_object_get(python, "groups"), JSON_COMPACT),
+			 json_dumps(truth, JSON_COMPACT));
+}
+
+/* One attach for all of them. */
+static void threads_stand_where_the_interpreter_says(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *targets[PYTHONS_MAX];
+	struct pythons pythons = {0};
+	char pids[PYTHONS_MAX * 12] = "";
+	json_t *report, *process;
+	size_t i;
+
+	add_all(&pythons);
+	if (!pythons.count)
+		skip();
+	for (i = 0; i < pythons.count; i++) {
+		targets[i] = start(harness, pythons.paths[i], NULL);
+		snprintf(pids + strlen(pids), sizeof(pids) - strlen(pids), "%s%s", i ? "," : "",
+			 targets[i]->pid_text);
+	}
+	report = report_of(harness,
+			   MONITOR(harness, "threads", "-p", pids, "--format", "json", "1", "1"));
+	assert_int_equal(json_array_size(json_object_get(report, "processes")), pythons.count);
+	json_array_foreach(json_object_get(report, "processes"), i, process)
+	{
+		for (size_t j = 0; j < pythons.count; j++) {
+			if (number_at(process, "pid") == targets[j]->pid)
+				expect_frames(process, workload_ask(harness, targets[j], "frames"));
+		}
+	}
+	pythons_free(&pythons);
+}
+
 static void the_objects_of_every_version_are_counted_as_it_counts_them(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct pythons pythons = {0};
 
-	add_python(&pythons, DEBIAN);
-	add_pyenv(&pythons, "3.9.*");
-	add_pyenv(&pythons, "3.1[0-3].*");
+	add_all(&pythons);
 	if (!pythons.count)
 		skip();
 	for (size_t i = 0; i < pythons.count; i++) {
@@ -157,6 +238,9 @@ static void the_objects_of_every_version_are_counted_as_it_counts_them(void **st
 
 		expect_classes(truth, report);
 		expect_path(report);
+		expect_variables(harness, target,
+				 strncmp(text_at(truth, "version"), "3.9.", 4) != 0 &&
+					 strncmp(text_at(truth, "version"), "3.10.", 5) != 0);
 	}
 	pythons_free(&pythons);
 }
@@ -257,6 +341,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(the_objects_of_every_version_are_counted_as_it_counts_them),
+		e2e_test(threads_stand_where_the_interpreter_says),
 		e2e_test(a_variable_retains_what_only_it_leads_to),
 		e2e_test(attributes_are_called_by_their_names),
 		e2e_test(hooks_of_a_debugger_are_named),

@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import sys
+import threading
 import weakref
 
 
@@ -99,6 +100,10 @@ class Sparse:
             self.__dict__["other"] = number
 
 
+class Paused:
+    """Held by a variable of a generator, which one of a function that waits holds."""
+
+
 class Gone:
     pass
 
@@ -136,6 +141,33 @@ references = [weakref.ref(inner) for inner in kept["inner"]]
 gone = [Gone() for i in range(5000)]
 del gone
 
+parked = threading.Event()
+leave = threading.Event()
+
+
+def paused():
+    item = Paused()
+    yield 1
+    yield item
+
+
+class Keeper:
+    def park(self):
+        resting = paused()
+        next(resting)
+
+        def wait_here():
+            parked.set()
+            leave.wait(
+                timeout=None)
+            return resting
+        return wait_here()
+
+
+keeper = threading.Thread(target=Keeper().park, daemon=True)
+keeper.start()
+parked.wait()
+
 CLASSES = (Session, Item, Slotted, Outer.Inner, Registry, Queue, Money, Count, Point, Label, Wide,
            Square, Failure, Sparse, Pair, Local, Gone)
 UNLISTED = {Count: "counts"}
@@ -158,6 +190,17 @@ def truth():
     return {"version": "%d.%d.%d" % sys.version_info[:3], "classes": counts}
 
 
+def frames():
+    """Of the thread that waits, innermost first: function and line."""
+    found = []
+    frame = sys._current_frames()[keeper.ident]
+    while frame:
+        code = frame.f_code
+        found.append([getattr(code, "co_qualname", code.co_name), frame.f_lineno])
+        frame = frame.f_back
+    return {"frames": found}
+
+
 def main():
     gc.collect()
     answer = json.dumps(truth())
@@ -165,6 +208,8 @@ def main():
     for line in sys.stdin:
         if line.strip() == "truth":
             print(answer, flush=True)
+        elif line.strip() == "frames":
+            print(json.dumps(frames()), flush=True)
         elif line.strip() == "quit":
             return
 

@@ -36,13 +36,15 @@ enum forged_symbol {
 	FORGED_STR,
 	FORGED_DICT,
 	FORGED_LIST,
+	FORGED_TUPLE,
+	FORGED_CODE,
 	FORGED_SYMBOLS_
 };
 
 struct forged {
 	unsigned char *bytes; /* FORGED_BYTES of them; addresses are those of this process */
 	uint64_t base, malloc_end, pools;
-	uint64_t session_type, sessions, names, free_session;
+	uint64_t session_type, sessions, names, free_session, requested;
 	struct maps maps;
 	struct data_modules modules;
 	struct data_module module;
@@ -167,15 +169,17 @@ static inline void forged_type(const struct forged *forged, uint64_t type, const
 
 static inline void forged_symbols(struct forged *forged)
 {
-	static const char *const names[] = {"_PyRuntime",  "Py_Version",    "PyType_Type",
-					    "PySet_Type",  "PyModule_Type", "PyUnicode_Type",
-					    "PyDict_Type", "PyList_Type"};
+	static const char *const names[] = {
+		"_PyRuntime",	  "Py_Version",	 "PyType_Type", "PySet_Type",	"PyModule_Type",
+		"PyUnicode_Type", "PyDict_Type", "PyList_Type", "PyTuple_Type", "PyCode_Type"};
 	size_t used = 0;
 
 	for (size_t i = 0; i < FORGED_SYMBOLS_; i++) {
 		memcpy(forged->names_text + used, names[i], strlen(names[i]) + 1);
-		forged->symbols[i] = (struct symbol){
-			.address = 0x1000 * (i + 1), .size = 8, .name = (uint32_t)used};
+		forged->symbols[i] =
+			(struct symbol){.address = i < 8 ? 0x1000 * (i + 1) : 0x5000 + 0x800 * i,
+					.size = 8,
+					.name = (uint32_t)used};
 		used += strlen(names[i]) + 1;
 	}
 	forged->image.table = (struct symbol_table){
@@ -223,6 +227,7 @@ static inline void forged_types(struct forged *forged)
 		{FORGED_STR, "str", FLAG_STR, 72, 0},
 		{FORGED_DICT, "dict", FLAG_DICT | FLAG_COLLECTED, 48, 0},
 		{FORGED_LIST, "list", FLAG_LIST | FLAG_COLLECTED, 40, 0},
+		{FORGED_TUPLE, "tuple", FLAG_TUPLE | FLAG_COLLECTED, 24, 8},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
@@ -275,6 +280,7 @@ static inline void forged_sessions(struct forged *forged)
 	list = forged_object(forged, forged_symbol(forged, FORGED_LIST), 40, true);
 	for (size_t i = 0; i < FORGED_SESSIONS; i++)
 		forged_put_at(items, i * 8, forged_session(forged));
+	forged->requested = *(uint64_t *)(uintptr_t)items;
 	forged_put_at(list, 16, FORGED_SESSIONS);
 	forged_put_at(list, 24, items);
 	forged_put_at(list, 32, 75);
@@ -309,6 +315,39 @@ static inline void forged_interpreter(struct forged *forged)
 	forged_put_at(thread, 16, interpreter);
 }
 
+static inline uint64_t forged_tuple(struct forged *forged, uint64_t item)
+{
+	uint64_t tuple = forged_object(forged, forged_symbol(forged, FORGED_TUPLE), 48, true);
+
+	forged_put_at(tuple, OBJECT_SIZE, 1);
+	forged_put_at(tuple, 24, item);
+	return tuple;
+}
+
+/* A thread that runs `handle` of app.py, at its second instruction, with a session as `request`. */
+static inline void forged_frame(struct forged *forged)
+{
+	static const unsigned char lines[] = {0x80 | 10 << 3, 0, 0, 0x80 | 12 << 3 | 1, 0, 0};
+	uint64_t thread = forged->base + 0xc000, frame = forged->base + 0xd000;
+	uint64_t code = forged->base + 0xe000, table = code + 0x400;
+
+	forged_put_at(code, OBJECT_REFCOUNT, 2);
+	forged_put_at(code, OBJECT_TYPE, forged_symbol(forged, FORGED_CODE));
+	forged_put_half(code, 72, 30);
+	forged_put_half(code, 68, 1);
+	forged_put_at(code, 112, forged_str(forged, "/srv/app.py"));
+	forged_put_at(code, 128, forged_str(forged, "Handler.get"));
+	forged_put_at(code, 96, forged_tuple(forged, forged_str(forged, "request")));
+	forged_put_at(code, 136, table);
+	forged_put_at(table, OBJECT_SIZE, sizeof(lines));
+	memcpy((void *)(uintptr_t)(table + 32), lines, sizeof(lines));
+	forged_put_at(thread, 56, frame + 0x200);
+	forged_put_at(frame + 0x200, 8, frame);
+	forged_put_at(frame, 32, code);
+	forged_put_at(frame, 56, code + 184 + 2);
+	forged_put_at(frame, 72, forged->requested);
+}
+
 /* False: no memory. */
 static inline bool forged_make(struct forged *forged)
 {
@@ -326,6 +365,7 @@ static inline bool forged_make(struct forged *forged)
 	forged_session_type(forged);
 	forged_sessions(forged);
 	forged_interpreter(forged);
+	forged_frame(forged);
 	for (uint32_t i = forged->pool_count; i < 8; i++)
 		forged_put_half(forged->pools + (uint64_t)i * FORGED_POOL, 36, 1);
 	forged->memory = (struct forged_memory){.bytes = forged->bytes,

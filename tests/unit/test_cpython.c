@@ -89,8 +89,10 @@ static void objects_have_their_classes_names_and_references(void **state)
 	assert_int_equal(count_class(sink, "list"), 1);
 	assert_int_equal(count_class(sink, "module"), 1);
 	assert_int_equal(count_class(sink, "type"), 1);
-	assert_int_equal(sink->roots.count, 1);
+	assert_int_equal(sink->roots.count, 2);
 	assert_string_equal(sink->roots.items[0].name, "module app → sessions");
+	assert_string_equal(sink->roots.items[1].name, "frame Handler.get() → request");
+	assert_int_equal(sink->roots.items[1].node, heap_sink_node(sink, forged->requested));
 	list = heap_sink_node(sink, forged->sessions);
 	assert_int_equal(sink->roots.items[0].node, list);
 	assert_int_equal(sink->sizes[list], 56);
@@ -140,6 +142,33 @@ static void what_is_no_name_in_the_code_has_no_label(void **state)
 	for (uint32_t i = walked.sink.first[node]; i < walked.sink.first[node + 1]; i++)
 		assert_int_equal(walked.sink.references.labels[i], 0);
 	walked_free(&walked);
+}
+
+/* Objects/locations.md: an instruction of line 30, and two of line 32. */
+static void code_is_in_the_line_that_its_table_says(void **state)
+{
+	struct forged *forged = *state;
+	const uint64_t code = forged->base + 0xe000;
+	struct target_memory memory = {.pagemap = -1};
+	struct cpython python = {0};
+	struct cpython_place place;
+	char version[24];
+	const char *why;
+	static const struct {
+		uint32_t offset, line;
+	} cases[] = {{0, 30}, {2, 32}, {4, 32}, {6, 0}, {CPYTHON_NO_OFFSET, 30}};
+
+	assert_int_equal(target_memory_open(&forged->maps, &forged->modules, NULL, &memory), 0);
+	assert_int_equal(cpython_open(&memory, &python, version, &why), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_true(cpython_place_of(&python, code, cases[i].offset, &place));
+		assert_int_equal(place.line, cases[i].line);
+	}
+	assert_string_equal(place.function, "Handler.get");
+	assert_string_equal(place.file, "/srv/app.py");
+	assert_false(cpython_place_of(&python, forged->sessions, 0, &place));
+	cpython_close(&python);
+	target_memory_close(&memory);
 }
 
 static void expect_why(const struct forged *forged, const char *words)
@@ -276,6 +305,7 @@ int main(void)
 		FORGED(objects_have_their_classes_names_and_references),
 		FORGED(attributes_and_memory_that_belongs_to_an_object_are_its_own),
 		FORGED(what_is_no_name_in_the_code_has_no_label),
+		FORGED(code_is_in_the_line_that_its_table_says),
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_pool_that_contradicts_itself_is_left_out),
 		FORGED(nonsense_anywhere_does_no_harm),

@@ -46,6 +46,9 @@ void thread_census_free(struct thread_census *census)
 	if (census->goroutines)
 		goroutine_report_free(census->goroutines);
 	free(census->goroutines);
+	if (census->python)
+		python_stacks_free(census->python);
+	free(census->python);
 	vec_free(&census->groups);
 	vec_free(&census->dead);
 }

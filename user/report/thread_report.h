@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "leakmon_thread.h"
 #include "report/goroutine_report.h"
+#include "report/python_stacks.h"
 #include "report/retain_result.h"
 #include "symbol/symbolizer.h"
 
@@ -98,6 +99,7 @@ struct thread_census {
 	VEC(struct live_group) live;	     /* most threads first; empty: not asked for */
 	bool no_library;		     /* of threads: its native ones are not followed */
 	struct goroutine_report *goroutines; /* of a Go program; owned; NULL: it is none */
+	struct python_stacks *python;	     /* of a Python program; likewise */
 	struct thread_holding *holding;	     /* who has their pthread_ts; NULL: not asked */
 };
 

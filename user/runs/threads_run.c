@@ -11,6 +11,7 @@
 #include "monitor/session_threads.h"
 #include "monitor/watch.h"
 #include "runs/goroutines_run.h"
+#include "runtime/python_reader.h"
 #include "threads/live_census.h"
 #include "threads/thread_holders.h"
 
@@ -174,6 +175,26 @@ static int find_goroutines(struct threads_run *run, struct thread_report *report
 	return error;
 }
 
+/* Likewise where a Python program's threads are in its own code. */
+static int find_python(const struct session *session, struct thread_report *report)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && !report->everywhere && i < report->processes.count; i++) {
+		struct thread_census *census = &report->processes.items[i];
+		_cleanup_(maps_free) struct maps maps = {0};
+
+		if (maps_read((int)census->pid, MAPS_ALL, &maps) || !python_is_program(&maps))
+			continue;
+		census->python = calloc(1, sizeof(*census->python));
+		if (!census->python)
+			return -ENOMEM;
+		error = python_stacks_read((pid_t)census->pid, session->stages.worker,
+					   &session->stages.processes->dsos, census->python);
+	}
+	return error;
+}
+
 /* Takes a census, names it and writes it. */
 static int make_report(void *context, enum report_cause cause)
 {
@@ -194,6 +215,8 @@ static int make_report(void *context, enum report_cause cause)
 	error = find_live(run, &report);
 	if (!error)
 		error = find_goroutines(run, &report);
+	if (!error)
+		error = find_python(session, &report);
 	if (!error)
 		error = find_holders(session, threads, &report);
 	if (!error)

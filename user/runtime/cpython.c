@@ -46,7 +46,24 @@ static const struct cpython_layout layouts[] = {
 	 .cached_keys = 864,
 	 .old_keys = true,
 	 .ascii_bytes = 48,
-	 .compact_bytes = 72},
+	 .compact_bytes = 72,
+	 .frames = {.kind = FRAMES_OBJECTS,
+		    .line_kind = LINES_STEPS,
+		    .frame = 24,
+		    .current = NO_CFRAME,
+		    .handle = 176,
+		    .code = 32,
+		    .previous = 24,
+		    .instruction = 104,
+		    .stack_top = 72,
+		    .locals = 360,
+		    .first_line = 40,
+		    .file = 104,
+		    .name = 112,
+		    .lines = 120,
+		    .names = {72, 88, 80},
+		    .local_count = 28,
+		    .stack_size = 32}},
 	{.version = 0x030a,
 	 .interpreters = 32,
 	 .next = 0,
@@ -59,7 +76,24 @@ static const struct cpython_layout layouts[] = {
 	 .cached_keys = 872,
 	 .old_keys = true,
 	 .ascii_bytes = 48,
-	 .compact_bytes = 72},
+	 .compact_bytes = 72,
+	 .frames = {.kind = FRAMES_OBJECTS,
+		    .line_kind = LINES_RANGES,
+		    .frame = 24,
+		    .current = NO_CFRAME,
+		    .handle = 176,
+		    .code = 32,
+		    .previous = 24,
+		    .instruction = 96,
+		    .stack_top = 80,
+		    .locals = 352,
+		    .first_line = 40,
+		    .file = 104,
+		    .name = 112,
+		    .lines = 120,
+		    .names = {72, 88, 80},
+		    .local_count = 28,
+		    .stack_size = 32}},
 	{.version = 0x030b,
 	 .interpreters = 40,
 	 .next = 0,
@@ -74,7 +108,31 @@ static const struct cpython_layout layouts[] = {
 	 .values = VALUES_BEFORE,
 	 .frames_inside = true,
 	 .ascii_bytes = 48,
-	 .compact_bytes = 72},
+	 .compact_bytes = 72,
+	 .frames = {.kind = FRAMES_ENTERED,
+		    .line_kind = LINES_LOCATIONS,
+		    .frame = 56,
+		    .current = 8,
+		    .handle = 152,
+		    .native = 160,
+		    .chunk = 296,
+		    .code = 32,
+		    .previous = 48,
+		    .instruction = 56,
+		    .stack_top = 64,
+		    .owner = 68,
+		    .locals = 72,
+		    .first_line = 72,
+		    .file = 112,
+		    .name = 120,
+		    .qualified = 128,
+		    .lines = 136,
+		    .bytecode = 184,
+		    .names = {96},
+		    .local_count = 76,
+		    .stack_size = 68,
+		    .generator = 80,
+		    .generator_state = 75}},
 	{.version = 0x030c,
 	 .interpreters = 40,
 	 .next = 0,
@@ -91,7 +149,31 @@ static const struct cpython_layout layouts[] = {
 	 .ascii_bytes = 40,
 	 .compact_bytes = 56,
 	 .tagged_digits = true,
-	 .frames_inside = true},
+	 .frames_inside = true,
+	 .frames = {.kind = FRAMES_OWNED,
+		    .line_kind = LINES_LOCATIONS,
+		    .frame = 56,
+		    .current = 0,
+		    .handle = 136,
+		    .native = 144,
+		    .chunk = 232,
+		    .code = 0,
+		    .previous = 8,
+		    .instruction = 56,
+		    .stack_top = 64,
+		    .owner = 70,
+		    .locals = 72,
+		    .first_line = 68,
+		    .file = 112,
+		    .name = 120,
+		    .qualified = 128,
+		    .lines = 136,
+		    .bytecode = 192,
+		    .names = {96},
+		    .local_count = 72,
+		    .stack_size = 64,
+		    .generator = 72,
+		    .generator_state = 67}},
 	{.version = 0x030d,
 	 .interpreters = 632,
 	 .next = 7264,
@@ -109,7 +191,31 @@ static const struct cpython_layout layouts[] = {
 	 .ascii_bytes = 40,
 	 .compact_bytes = 56,
 	 .tagged_digits = true,
-	 .frames_inside = true},
+	 .frames_inside = true,
+	 .frames = {.kind = FRAMES_OWNED,
+		    .line_kind = LINES_LOCATIONS,
+		    .frame = 72,
+		    .current = NO_CFRAME,
+		    .handle = 152,
+		    .native = 160,
+		    .chunk = 232,
+		    .code = 0,
+		    .previous = 8,
+		    .instruction = 56,
+		    .stack_top = 64,
+		    .owner = 70,
+		    .locals = 72,
+		    .first_line = 68,
+		    .file = 112,
+		    .name = 120,
+		    .qualified = 128,
+		    .lines = 136,
+		    .bytecode = 200,
+		    .names = {96},
+		    .local_count = 72,
+		    .stack_size = 64,
+		    .generator = 72,
+		    .generator_state = 67}},
 };
 
 /* NULL: not a version that is known. */
@@ -161,6 +267,7 @@ static unsigned version_of(struct cpython *python, char text[24])
 
 static bool find_module(struct cpython *python)
 {
+	/* That of frames is the last one. */
 	static const char *const frames[] = {"PyGen_Type", "PyCoro_Type", "PyAsyncGen_Type",
 					     "PyFrame_Type"};
 	const struct data_modules *modules = python->memory->modules;
@@ -177,6 +284,7 @@ static bool find_module(struct cpython *python)
 		python->frozenset_type = target_variable(module, "PyFrozenSet_Type");
 		python->module_type = target_variable(module, "PyModule_Type");
 		python->weakref_type = target_variable(module, "_PyWeakref_RefType");
+		python->code_type = target_variable(module, "PyCode_Type");
 		for (size_t j = 0; j < ARRAY_SIZE(frames); j++)
 			python->frame_types[j] = target_variable(module, frames[j]);
 		return true;
@@ -428,11 +536,10 @@ static int walk_all(struct walk *walk, struct walk_report *report)
 	return error;
 }
 
-/* 0, or an error with *why, unless it is -ENOMEM. */
-static int find(struct cpython *python, char version[24], const char **why)
+int cpython_open(struct target_memory *memory, struct cpython *python, char version[24],
+		 const char **why)
 {
-	int error;
-
+	python->memory = memory;
 	*why = "its variables _PyRuntime and PyType_Type are not found";
 	if (!find_module(python))
 		return -ENOENT;
@@ -442,17 +549,23 @@ static int find(struct cpython *python, char version[24], const char **why)
 		return -ENOENT;
 	*why = "its interpreter is not where this version has it: another build of it, or it "
 	       "begins or ends just now";
-	error = find_interpreters(python);
+	return find_interpreters(python);
+}
+
+/* 0, or an error with *why, unless it is -ENOMEM. */
+static int find(struct cpython *python, struct target_memory *memory, char version[24],
+		const char **why)
+{
+	int error = cpython_open(memory, python, version, why);
+
 	if (error)
 		return error;
 	*why = "its own memory allocator is not found: PYTHONMALLOC, or it was built without";
 	return cpython_find_arenas(python);
 }
 
-static void end(void *state)
+void cpython_close(struct cpython *python)
 {
-	struct cpython *python = state;
-
 	for (size_t i = 0; i < python->types.count; i++)
 		free(python->types.items[i].labels);
 	vec_free(&python->types);
@@ -461,7 +574,12 @@ static void end(void *state)
 	vec_free(&python->arenas);
 	hash_free(&python->type_index);
 	hash_free(&python->namespaces);
-	free(python);
+}
+
+static void end(void *state)
+{
+	cpython_close(state);
+	free(state);
 }
 
 static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
@@ -474,9 +592,8 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 
 	if (!python)
 		return -ENOMEM;
-	python->memory = memory;
 	python->first_class = (uint32_t)sink->classes.count;
-	error = find(python, report->version, &why);
+	error = find(python, memory, report->version, &why);
 	if (error == -ENOENT)
 		report->why = why;
 	if (!error)

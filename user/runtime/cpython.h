@@ -26,6 +26,38 @@ enum values_place {
 	VALUES_INLINE,	/* 3.13: in the object */
 };
 
+/* Where a thread state's innermost frame is, and what marks the outermost one of a call from C. */
+enum frame_kind {
+	FRAMES_OBJECTS, /* each is an object, and a call from C: up to 3.10 */
+	FRAMES_ENTERED, /* 3.11: a flag says so */
+	FRAMES_OWNED,	/* from 3.12 on: followed by one that C owns */
+};
+
+/* What line tables look like (Objects/locations.md, lnotab_notes.txt of each version). */
+enum line_kind {
+	LINES_STEPS,	 /* up to 3.9 */
+	LINES_RANGES,	 /* 3.10: PEP 626 */
+	LINES_LOCATIONS, /* from 3.11 on */
+};
+
+/* Frames and code objects of a version. */
+struct cpython_frames {
+	enum frame_kind kind;
+	enum line_kind line_kind;
+	/* PyThreadState; `frame` leads to a CFrame, which has the frame at `current`, unless that
+	 * is NO_CFRAME. */
+	uint32_t frame, current, handle, native, chunk;
+	/* _PyInterpreterFrame, PyFrameObject */
+	uint32_t code, previous, instruction, stack_top, owner, locals;
+	/* PyCodeObject; `names`: of all local variables, or of the first, the second, the third
+	 * kind */
+	uint32_t first_line, file, name, qualified, lines, bytecode, names[3], local_count,
+		stack_size;
+	/* PyGenObject: its frame and that frame's state */
+	uint32_t generator, generator_state;
+};
+#define NO_CFRAME UINT32_MAX
+
 /* What differs between versions. All offsets in bytes. */
 struct cpython_layout {
 	unsigned version; /* 0x030b: 3.11 */
@@ -41,6 +73,7 @@ struct cpython_layout {
 	uint32_t ascii_bytes, compact_bytes; /* PyASCIIObject, PyCompactUnicodeObject */
 	bool tagged_digits;		     /* of int: 3.12 */
 	bool frames_inside; /* generators and frames have items, but no count of them: 3.11 */
+	struct cpython_frames frames;
 };
 
 /* PyObject, PyVarObject, PyTypeObject: the same in all of them. */
@@ -85,6 +118,8 @@ enum cpython_kind {
 	CPYTHON_TYPE,
 	CPYTHON_MODULE,
 	CPYTHON_WEAKREF,
+	CPYTHON_FRAME,
+	CPYTHON_GENERATOR, /* coroutines, too */
 };
 
 /* A type of which there are objects. */
@@ -113,7 +148,7 @@ struct cpython {
 	struct target_memory *memory;
 	const struct data_module *module; /* the program or libpython */
 	uint64_t runtime;		  /* _PyRuntime */
-	uint64_t type_type, set_type, frozenset_type, module_type, weakref_type;
+	uint64_t type_type, set_type, frozenset_type, module_type, weakref_type, code_type;
 	uint64_t frame_types[4]; /* of generators and the like, and frames */
 	VEC(uint64_t) interpreters;
 	VEC(struct cpython_arena) arenas; /* by ascending address */
@@ -123,6 +158,13 @@ struct cpython {
 	VEC(uint32_t) class_types; /* by class - first_class: place in types */
 	struct hash namespaces;	   /* dictionaries of modules whose variables are roots */
 };
+
+/* The interpreter that a process has, without its memory allocator. *why is static: what is
+ * missing, unless it is memory; `version` as in struct walk_report. 0 or an error; cpython_close()
+ * in any case. */
+int cpython_open(struct target_memory *memory, struct cpython *python, char version[24],
+		 const char **why);
+void cpython_close(struct cpython *python);
 
 /* What the interpreter's memory allocator has: see cpython_arenas.c. 0; -ENOENT: its arenas are
  * not found; -ENOMEM. */
@@ -175,8 +217,57 @@ struct cpython_entry {
 bool cpython_dict_entry(struct cpython *python, const struct cpython_dict *dict, uint64_t i,
 			struct cpython_entry *entry);
 
+/* The label of an attribute's name, if it is a name in the program's code; 0: it may be data. */
+uint32_t cpython_name_label(struct cpython *python, struct heap_sink *sink, uint64_t name);
+
 /* References and roots: see cpython_references.c. As struct heap_walker has them. */
 int cpython_refer(void *state, struct heap_sink *sink, uint32_t node);
 int cpython_roots(void *state, struct heap_sink *sink);
+
+/* Threads and their frames: see cpython_frames.c. */
+
+struct cpython_thread {
+	uint64_t address; /* PyThreadState */
+	uint64_t handle;  /* pthread_t */
+	uint64_t native; /* its number in its own PID namespace; 0: this version does not keep it */
+};
+/* All of an interpreter, or CPYTHON_THREADS_MAX; an error of `visit` ends it, and is returned. */
+#define CPYTHON_THREADS_MAX (1u << 16)
+typedef int cpython_visit_thread(void *context, const struct cpython_thread *thread);
+int cpython_threads(struct cpython *python, uint64_t interpreter, cpython_visit_thread *visit,
+		    void *context);
+
+struct cpython_frame {
+	uint64_t address, previous;
+	uint64_t code;	 /* a code object */
+	uint32_t offset; /* in its bytecode; CPYTHON_NO_OFFSET: not known */
+	bool entered;	 /* called from C: the next one was called by another part of the stack */
+	uint64_t locals; /* where its variables are, one word each */
+	uint32_t local_count; /* of them */
+	uint32_t used;	      /* words from `locals` on that may hold something */
+};
+#define CPYTHON_NO_OFFSET UINT32_MAX
+#define CPYTHON_DEPTH_MAX 4096
+/* The innermost frame of a thread, and the caller of a frame; false: there is none, or none that
+ * can be read. */
+bool cpython_frame_first(struct cpython *python, const struct cpython_thread *thread,
+			 struct cpython_frame *frame);
+bool cpython_frame_next(struct cpython *python, struct cpython_frame *frame);
+
+/* Where code is. */
+struct cpython_place {
+	char function[CPYTHON_NAME_BYTES]; /* "Handler.get"; before 3.11: "get" */
+	char file[1024];		   /* "": not known */
+	uint32_t line;			   /* 0: not known */
+};
+/* false: it is no code object. */
+bool cpython_place_of(struct cpython *python, uint64_t code, uint32_t offset,
+		      struct cpython_place *place);
+
+/* Roots of all threads of an interpreter; 0 or an error of the sink. */
+int cpython_frame_roots(struct cpython *python, struct heap_sink *sink, uint64_t interpreter);
+/* References of a frame or a generator, by the names of its variables; likewise. */
+int cpython_frame_refer(struct cpython *python, struct heap_sink *sink, uint32_t node,
+			uint64_t object, enum cpython_kind kind);
 
 #endif

@@ -109,8 +109,7 @@ static int refer_set(const struct referrer *referrer)
 	return error;
 }
 
-/* The name of an attribute; 0: it may be data. */
-static uint32_t name_label(struct cpython *python, struct heap_sink *sink, uint64_t key)
+uint32_t cpython_name_label(struct cpython *python, struct heap_sink *sink, uint64_t key)
 {
 	char name[CPYTHON_NAME_BYTES];
 	bool identifier = false;
@@ -149,8 +148,9 @@ static int refer_attributes(const struct referrer *referrer, uint64_t object)
 
 		if (cpython_dict_entry(referrer->python, &dict, i, &entry) && entry.value &&
 		    heap_sink_node(referrer->sink, entry.value) != BLOCK_NONE)
-			error = refer_to(referrer, entry.value,
-					 name_label(referrer->python, referrer->sink, entry.key));
+			error = refer_to(
+				referrer, entry.value,
+				cpython_name_label(referrer->python, referrer->sink, entry.key));
 	}
 	return error;
 }
@@ -217,7 +217,7 @@ static void read_labels(const struct referrer *referrer)
 		struct cpython_entry entry;
 
 		if (cpython_dict_entry(python, &keys, i, &entry))
-			type->labels[i] = name_label(python, referrer->sink, entry.key);
+			type->labels[i] = cpython_name_label(python, referrer->sink, entry.key);
 		type->label_count = (uint32_t)i + 1;
 	}
 }
@@ -360,6 +360,10 @@ static int refer_contents(const struct referrer *referrer)
 		return refer_letters(referrer);
 	case CPYTHON_WEAKREF:
 		return refer_weakly(referrer);
+	case CPYTHON_FRAME:
+	case CPYTHON_GENERATOR:
+		return cpython_frame_refer(referrer->python, referrer->sink, referrer->node,
+					   referrer->object, referrer->type->kind);
 	case CPYTHON_OTHER:
 		break;
 	}
@@ -456,5 +460,7 @@ int cpython_roots(void *state, struct heap_sink *sink)
 		error = add_modules(python, sink,
 				    target_word(python->memory, python->interpreters.items[i] +
 									python->layout->modules));
+	for (size_t i = 0; !error && i < python->interpreters.count; i++)
+		error = cpython_frame_roots(python, sink, python->interpreters.items[i]);
 	return error;
 }

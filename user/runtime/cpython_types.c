@@ -90,6 +90,11 @@ static enum cpython_kind kind_of(struct cpython *python, uint64_t address, uint6
 		return CPYTHON_SET;
 	if (derives(python, address, python->module_type))
 		return CPYTHON_MODULE;
+	for (size_t i = 0; i < ARRAY_SIZE(python->frame_types); i++) {
+		if (address == python->frame_types[i])
+			return i + 1 < ARRAY_SIZE(python->frame_types) ? CPYTHON_GENERATOR
+								       : CPYTHON_FRAME;
+	}
 	return derives(python, address, python->weakref_type) ? CPYTHON_WEAKREF : CPYTHON_OTHER;
 }
 

@@ -101,9 +101,40 @@ static bool is_wrapper(const char *function)
 	return false;
 }
 
-bool site_label_is_users(const struct frame *frame)
+static bool is_python(const struct frame *frame)
 {
-	if (is_of_runtime_library(frame->module))
+	return frame->module && !strcmp(frame->module, FRAME_PYTHON);
+}
+
+/* What comes with Python itself: "<frozen importlib._bootstrap>", "/usr/lib/python3.11/json/…". */
+static bool is_of_python_library(const struct frame *frame)
+{
+	const char *file = frame->file ? frame->file : "";
+
+	return text_begins(file, "<frozen ") ||
+	       (strstr(file, "/lib/python3") && !strstr(file, "-packages/"));
+}
+
+/* The interpreter's own, where its callers are known. */
+static bool is_of_interpreter(const struct frames *frames, const struct frame *frame)
+{
+	static const char *const names[] = {"python3", "libpython3"};
+	const char *base = frame->module ? text_path_base(frame->module) : "";
+
+	if (!text_begins_with_any(base, names, ARRAY_SIZE(names)))
+		return false;
+	for (size_t i = 0; i < frames->list.count; i++) {
+		if (is_python(&frames->list.items[i]))
+			return true;
+	}
+	return false;
+}
+
+bool site_label_is_users(const struct frames *frames, const struct frame *frame)
+{
+	if (is_python(frame))
+		return !is_of_python_library(frame);
+	if (is_of_runtime_library(frame->module) || is_of_interpreter(frames, frame))
 		return false;
 	return !frame->function ||
 	       (!demangle_is_library(frame->function) && !is_of_rust_library(frame->function) &&
@@ -113,16 +144,20 @@ bool site_label_is_users(const struct frame *frame)
 
 const struct frame *site_label_frame(const struct frames *frames)
 {
-	const struct frame *named = NULL;
+	const struct frame *named = NULL, *python = NULL;
 
 	for (size_t i = 0; i < frames->list.count; i++) {
 		const struct frame *frame = &frames->list.items[i];
 
-		if (site_label_is_users(frame))
+		if (site_label_is_users(frames, frame))
 			return frame;
+		if (!python && is_python(frame))
+			python = frame;
 		if (!named && frame->function)
 			named = frame;
 	}
+	if (python)
+		return python;
 	return named || !frames->list.count ? named : frames->list.items;
 }
 

@@ -11,15 +11,16 @@
 #include "symbol/symbolizer.h"
 
 /*
- * Not the C library's, the C++ or the Rust library's, no wrapper of an allocator, and not what
- * starts programs and threads (_start). True of what has no name.
+ * A frame of that stack: not the C library's, the C++ or the Rust library's, no wrapper of an
+ * allocator, not what starts programs and threads (_start); where Python's own frames are known,
+ * not its interpreter's, nor its library's. True of what has no name.
  */
-bool site_label_is_users(const struct frame *frame);
+bool site_label_is_users(const struct frames *frames, const struct frame *frame);
 
 /*
  * From the caller of the allocator on, the first frame that is not the C library's, the C++ or the
  * Rust library's, and no wrapper of an allocator (xmalloc, g_strdup, PyMem_Malloc). Where all are:
- * the first with a name, else the first. NULL: there is none.
+ * the first of Python's library, the first with a name, else the first. NULL: there is none.
  */
 const struct frame *site_label_frame(const struct frames *frames);
 

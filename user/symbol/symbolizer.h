@@ -25,6 +25,9 @@ struct worker;
 /* The module of a frame that a perf map names: compiled while the process ran, in no file. */
 #define FRAME_JIT "jit"
 
+/* The module of a frame of Python's own code: its `file` and `line` are known, or nothing is. */
+#define FRAME_PYTHON "python"
+
 /* The function of the frame through which the kernel called a signal handler; gdb's words. */
 #define FRAME_SIGNAL_HANDLER "<signal handler called>"
 

@@ -209,6 +209,35 @@ static void goroutines_json(struct json_writer *json, const struct goroutine_rep
 	json_close(json, '}');
 }
 
+static void python_json(struct json_writer *json, const struct python_stacks *stacks)
+{
+	if (!stacks)
+		return;
+	json_open(json, "python", '{');
+	json_put_string(json, "version", stacks->version[0] ? stacks->version : NULL);
+	json_put_string(json, "cannot_tell", stacks->why);
+	json_put_number(json, "threads", python_stacks_threads(stacks));
+	json_put_number(json, "interpreters", stacks->interpreters);
+	json_open(json, "groups", '[');
+	for (size_t i = 0; i < stacks->groups.count; i++) {
+		const struct python_group *group = &stacks->groups.items[i];
+
+		json_open(json, NULL, '{');
+		json_id_write(json, "id", group->id);
+		json_put_number(json, "count", group->tids.count);
+		json_open(json, "tids", '[');
+		for (size_t j = 0; j < group->tids.count; j++) {
+			if (group->tids.items[j])
+				json_put_number(json, NULL, group->tids.items[j]);
+		}
+		json_close(json, ']');
+		json_stack_write(json, NULL, 0, &group->stack);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
 static void census_json(struct json_writer *json, const struct thread_report *report,
 			const struct thread_census *census)
 {
@@ -247,6 +276,7 @@ static void census_json(struct json_writer *json, const struct thread_report *re
 	all_ended_json(json, census->holding);
 	json_close(json, '}');
 	goroutines_json(json, census->goroutines);
+	python_json(json, census->python);
 	json_close(json, '}');
 }
 

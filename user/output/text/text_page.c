@@ -189,12 +189,19 @@ int text_page_end(struct text_page *page)
 #define FRAMES_SHORT 8
 #define FRAME_INDENT ((size_t)2 * TAB)
 
-static void location_print(FILE *out, const struct frame *frame)
+static bool is_python(const struct frame *frame)
+{
+	return frame->module && !strcmp(frame->module, FRAME_PYTHON);
+}
+
+/* `full`: of Python's files, too, which have no short names. */
+static void location_print(FILE *out, const struct frame *frame, bool full)
 {
 	if (!frame->file)
 		return;
 	fputc(' ', out);
-	text_print_inert(out, frame->file);
+	text_print_inert(out,
+			 is_python(frame) && !full ? text_path_base(frame->file) : frame->file);
 	if (frame->line)
 		fprintf(out, ":%" PRIu32, frame->line);
 }
@@ -213,7 +220,7 @@ static void offset_write(FILE *out, const struct text_style *style, const struct
 {
 	if (frame->inlined)
 		fputs(" (inlined)", out);
-	else if (strcmp(frame->function, FRAME_SIGNAL_HANDLER) != 0)
+	else if (strcmp(frame->function, FRAME_SIGNAL_HANDLER) != 0 && !is_python(frame))
 		fprintf(out, "%s+0x%" PRIx64 "%s", style->dim, frame->offset, style->plain);
 }
 
@@ -237,14 +244,14 @@ static void frame_write_short(FILE *out, const struct text_style *style, const s
 	if (!end)
 		return;
 	offset_write(end, &text_styles[false], frame);
-	location_print(end, frame);
+	location_print(end, frame, false);
 	module_write(end, &text_styles[false], frame);
 	fclose(end);
 	taken = FRAME_INDENT + (behind ? columns_of(behind) : 0);
 	text_cut_write(out, name ? name : frame->function,
 		       taken + 20 < TEXT_WIDTH ? TEXT_WIDTH - taken : 20);
 	offset_write(out, style, frame);
-	location_print(out, frame);
+	location_print(out, frame, false);
 	module_write(out, style, frame);
 }
 
@@ -252,7 +259,7 @@ static void frame_write_named(FILE *out, const struct text_style *style, const s
 {
 	text_print_inert(out, frame->function);
 	offset_write(out, style, frame);
-	location_print(out, frame);
+	location_print(out, frame, true);
 	module_write(out, style, frame);
 }
 
@@ -296,13 +303,13 @@ static void frames_write_short(FILE *out, const struct text_form *form, const st
 	bool all;
 
 	for (size_t i = 0; i < frames->list.count; i++)
-		total += site_label_is_users(&frames->list.items[i]);
+		total += site_label_is_users(frames, &frames->list.items[i]);
 	all = !total;
 	total = all ? frames->list.count : total;
 	for (size_t i = 0; i < frames->list.count && written < FRAMES_SHORT; i++) {
 		const struct frame *frame = &frames->list.items[i];
 
-		if (!all && !site_label_is_users(frame))
+		if (!all && !site_label_is_users(frames, frame))
 			continue;
 		frame_write(out, form, frame);
 		written++;

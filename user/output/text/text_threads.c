@@ -197,6 +197,37 @@ static void group_write(FILE *out, const struct thread_report *report,
 		dead_write(out, report, &census->dead.items[group->first + i]);
 }
 
+/* Python's own frames: those of each place where threads are. */
+
+#define PYTHON_SHOWN 20
+
+static void python_write(FILE *out, const struct thread_report *report,
+			 const struct python_stacks *stacks)
+{
+	size_t count = stacks->groups.count,
+	       shown = report->form.verbose ? count : MIN(count, (size_t)PYTHON_SHOWN);
+
+	fputs("\tPython ", out);
+	text_print_inert(out, stacks->version);
+	if (stacks->why) {
+		fprintf(out, ": its frames are not known: %s\n", stacks->why);
+		return;
+	}
+	fprintf(out, ": %" PRIu64 " threads", python_stacks_threads(stacks));
+	if (stacks->interpreters > 1)
+		fprintf(out, " of %" PRIu64 " interpreters", stacks->interpreters);
+	fputc('\n', out);
+	for (size_t i = 0; i < shown; i++) {
+		const struct python_group *group = &stacks->groups.items[i];
+
+		fprintf(out, "\t%zu in Python%s", group->tids.count,
+			group->stack.list.count ? ":\n" : "'s own code nowhere\n");
+		text_frames_write(out, &report->form, &group->stack);
+	}
+	if (shown < count)
+		fprintf(out, "\t… and at %zu more places\n", count - shown);
+}
+
 /* Living threads: a line for each group, and one for each place where its threads wait. */
 
 #define LIVE_SHOWN 10
@@ -334,6 +365,8 @@ static void process_write(FILE *out, const struct thread_report *report,
 	native_write(out, report, census);
 	if (census->goroutines)
 		text_goroutines_write(out, &report->form, census->goroutines);
+	if (census->python)
+		python_write(out, report, census->python);
 }
 
 static bool has_ended(const struct thread_census *census)

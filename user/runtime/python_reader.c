@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runtime/python_reader.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "heap/data_modules.h"
+#include "heap/heap_image.h"
+#include "runtime/cpython.h"
+#include "runtime/runtime.h"
+
+extern const struct runtime runtime_cpython;
+
+#define DEPTH_MAX 512 /* of a stack that is reported */
+
+struct python_process {
+	struct heap_image image; /* only its mappings */
+	struct maps own;	 /* of them those of CPython's files; paths are borrowed */
+	struct data_modules modules;
+	struct target_memory memory;
+	struct cpython python;
+	char version[24];
+};
+
+bool python_is_program(const struct maps *maps)
+{
+	for (size_t i = 0; i < maps->list.count; i++) {
+		if (runtime_cpython.detect(&maps->list.items[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Other files need not be parsed. */
+static int choose_files(struct python_process *process)
+{
+	const struct maps *maps = &process->image.maps;
+
+	process->own.source = maps->source;
+	for (size_t i = 0; i < maps->list.count; i++) {
+		struct mapping *chosen;
+
+		if (!runtime_cpython.detect(&maps->list.items[i]))
+			continue;
+		chosen = vec_push(&process->own.list);
+		if (!chosen)
+			return -ENOMEM;
+		*chosen = maps->list.items[i];
+	}
+	return process->own.list.count ? 0 : -ENOENT;
+}
+
+static int read_files(struct python_process *process, struct worker *worker, struct dso_cache *dsos)
+{
+	/* It is read for its mappings alone. */
+	struct heap_image chosen = {.pid = process->image.pid, .maps = process->own};
+	int error = choose_files(process);
+
+	chosen.maps = process->own;
+	return error ? error : data_modules_read(&chosen, worker, dsos, &process->modules);
+}
+
+int python_open(pid_t pid, struct worker *worker, struct dso_cache *dsos,
+		struct python_process **opened, const char **why)
+{
+	struct python_process *process = calloc(1, sizeof(*process));
+	int error;
+
+	*opened = process;
+	*why = "its memory cannot be read";
+	if (!process)
+		return -ENOMEM;
+	process->image.pid = pid;
+	process->memory.pagemap = -1;
+	error = maps_read(pid, MAPS_ALL, &process->image.maps);
+	if (!error)
+		error = read_files(process, worker, dsos);
+	if (!error)
+		error = target_memory_open(&process->image.maps, &process->modules, NULL,
+					   &process->memory);
+	if (!error)
+		error = cpython_open(&process->memory, &process->python, process->version, why);
+	return error;
+}
+
+void python_close(struct python_process *process)
+{
+	if (!process)
+		return;
+	cpython_close(&process->python);
+	target_memory_close(&process->memory);
+	data_modules_free(&process->modules);
+	vec_free(&process->own.list);
+	maps_free(&process->image.maps);
+	free(process);
+}
+
+const char *python_version(const struct python_process *process)
+{
+	return process->version;
+}
+
+/* Frames. */
+
+/* One that is the same wherever it is loaded: by names and the line alone. */
+static uint64_t place_id(const char *function, const char *file, uint32_t line)
+{
+	return hash_mix(hash_mix(intern_hash(function) ^ intern_hash(file)) ^ line) >> 16;
+}
+
+/* false: out of memory. */
+static bool make_frame(struct intern *strings, uint64_t code, const struct cpython_place *place,
+		       struct frame *frame)
+{
+	const char *function = intern_string(strings, place->function);
+	const char *file = place->file[0] ? intern_string(strings, place->file) : NULL;
+
+	*frame =
+		(struct frame){.address = code,
+			       .function = function,
+			       .module = FRAME_PYTHON,
+			       .module_offset = place_id(place->function, place->file, place->line),
+			       .file = file,
+			       .line = file ? place->line : 0};
+	return function && (file || !place->file[0]);
+}
+
+/* Stacks of threads. */
+
+struct reading {
+	struct python_process *process;
+	struct python_stacks *stacks;
+	struct hash groups; /* ids -> places in stacks->groups, plus 1 */
+};
+
+static int append_frame(struct reading *reading, const struct cpython_frame *frame,
+			struct frames *frames)
+{
+	struct cpython_place place;
+	struct frame made, *added;
+
+	if (!cpython_place_of(&reading->process->python, frame->code, frame->offset, &place))
+		return 0;
+	if (!make_frame(&reading->stacks->strings, frame->code, &place, &made))
+		return -ENOMEM;
+	added = vec_push(&frames->list);
+	if (!added)
+		return -ENOMEM;
+	*added = made;
+	return 0;
+}
+
+static int read_stack(struct reading *reading, const struct cpython_thread *thread,
+		      struct frames *frames)
+{
+	struct cpython *python = &reading->process->python;
+	struct cpython_frame frame;
+	bool more = cpython_frame_first(python, thread, &frame);
+	int error = 0;
+
+	for (size_t i = 0; !error && more && i < DEPTH_MAX; i++) {
+		error = append_frame(reading, &frame, frames);
+		more = cpython_frame_next(python, &frame);
+	}
+	return error;
+}
+
+/* The group of a stack, which is its own from then on, or freed. */
+static int join_group(struct reading *reading, const struct cpython_thread *thread,
+		      struct frames *frames)
+{
+	uint64_t id = symbolizer_stack_id(frames);
+	uint64_t *place = hash_put(&reading->groups, id, NULL);
+	struct python_group *group = NULL;
+	uint32_t *tid;
+
+	if (place && *place)
+		group = &reading->stacks->groups.items[*place - 1];
+	else if (place)
+		group = vec_push(&reading->stacks->groups);
+	if (group && !*place) {
+		*place = reading->stacks->groups.count;
+		*group = (struct python_group){.id = id, .stack = *frames};
+		*frames = (struct frames){0};
+	}
+	vec_free(&frames->list);
+	tid = group ? vec_push(&group->tids) : NULL;
+	if (!tid)
+		return -ENOMEM;
+	*tid = (uint32_t)thread->native;
+	return 0;
+}
+
+static int add_thread(void *context, const struct cpython_thread *thread)
+{
+	struct reading *reading = context;
+	struct frames frames = {0};
+	int error = read_stack(reading, thread, &frames);
+
+	if (!error)
+		return join_group(reading, thread, &frames);
+	vec_free(&frames.list);
+	return error;
+}
+
+static int by_count(const void *left, const void *right)
+{
+	const struct python_group *a = left, *b = right;
+
+	if (a->tids.count != b->tids.count)
+		return a->tids.count > b->tids.count ? -1 : 1;
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+static int read_threads(struct reading *reading)
+{
+	struct cpython *python = &reading->process->python;
+	struct python_stacks *stacks = reading->stacks;
+	int error = 0;
+
+	stacks->interpreters = python->interpreters.count;
+	for (size_t i = 0; !error && i < python->interpreters.count; i++)
+		error = cpython_threads(python, python->interpreters.items[i], add_thread, reading);
+	if (stacks->groups.count)
+		qsort(stacks->groups.items, stacks->groups.count, sizeof(*stacks->groups.items),
+		      by_count);
+	return error;
+}
+
+int python_stacks_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
+		       struct python_stacks *stacks)
+{
+	struct python_process *process;
+	struct reading reading = {.stacks = stacks};
+	const char *why;
+	int error = python_open(pid, worker, dsos, &process, &why);
+
+	reading.process = process;
+	if (process)
+		memcpy(stacks->version, process->version, sizeof(stacks->version));
+	if (!error)
+		error = read_threads(&reading);
+	else if (error != -ENOMEM)
+		stacks->why = why, error = 0;
+	hash_free(&reading.groups);
+	python_close(process);
+	return error;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What can be read of a Python program from outside, while it runs, without stopping it: where its
+ * threads are, and the functions and lines of code that the kernel side has met (LM_FRAME_PYTHON).
+ */
+#ifndef LEAKMON_RUNTIME_PYTHON_READER_H
+#define LEAKMON_RUNTIME_PYTHON_READER_H
+
+#include <sys/types.h>
+
+#include "proc/maps.h"
+#include "report/python_stacks.h"
+
+struct dso_cache;
+struct python_process;
+struct worker;
+
+/* Whether a process maps a program or library of CPython's: python3.*, libpython3.*. */
+bool python_is_program(const struct maps *maps);
+
+/*
+ * The Python of a process. *why is static: what is missing, if it is none that can be read (*opened
+ * is there all the same, unless it is NULL: out of memory). 0; -ENOENT, -ESRCH and the like;
+ * -ENOMEM. `dsos` and `worker` are borrowed for good.
+ */
+int python_open(pid_t pid, struct worker *worker, struct dso_cache *dsos,
+		struct python_process **opened, const char **why);
+void python_close(struct python_process *process); /* NULL is nothing */
+
+/* The version; "": not known. */
+const char *python_version(const struct python_process *process);
+
+/* Where all threads are now; a thread that goes on meanwhile may yield fewer frames. stacks->why
+ * says why nothing is known; 0 or -ENOMEM. python_stacks_free() in any case. */
+int python_stacks_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
+		       struct python_stacks *stacks);
+
+#endif
