@@ -7,9 +7,11 @@ knows, and what `leakmon retain --format json` said of the same process.
 Prints a line per check; ends with 1 at the first that fails. Nothing is asserted about time, but
 what a page of 1,000 call stacks and 500 snapshots takes is printed.
 """
+import http.server
 import json
 import re
 import sys
+import threading
 import time
 
 from selenium import webdriver
@@ -412,6 +414,84 @@ def a_large_page_stays_quick(driver, path):
           + ', '.join(f'{act} {time:.0f} ms' for act, time in times.items()))
 
 
+def served(pages, interval_ms=1000):
+    """A server as --listen has one: a page after the other, then the last one; its port."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = pages[0]
+            self.send_response(200)
+            self.send_header('Content-Type', 'text/html; charset=utf-8')
+            self.send_header('Content-Length', str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+    mark = f'<meta name="leakmon-interval" content="{interval_ms}">\n'.encode()
+    pages[:] = [page + mark for page in pages]
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def a_served_page_follows_and_stays_where_it_is(driver, path):
+    def later(data):
+        sites = [{**site, 'id': site['id']} for site in data['sites']]
+        return {**data, 'sites': sites[::-1], 'host': 'another host'}
+    pages = [open(path, 'rb').read(), open(with_other_data(path, later)[0], 'rb').read()]
+    server = served(pages)
+    driver.set_window_size(1400, 600)
+    page = Page(driver, path)
+    driver.get(f'http://127.0.0.1:{server.server_port}/')
+    page.wait(lambda: page.rows(), 'rows')
+    page.search('leak', 3)
+    name = page.run('const row = document.querySelectorAll(".rows tr.row .expand")[1]; row.click();'
+                    'return row.closest("tr").querySelector(".function").textContent')
+    page.run('document.querySelector("#search").focus({ preventScroll: true }); scrollTo({ top: 300, behavior: "instant" }); window.before = true')
+    page.wait(lambda: page.text('.live') == 'live', 'the first look')
+    expect(page.run('return window.before'), True)  # nothing is new
+    pages.pop(0)
+    page.wait(lambda: page.run('return !window.before && document.readyState === "complete"'), 'the next report')
+    page.wait(lambda: page.run('return scrollY') == 300, 'the place')
+    expect_in('another host', page.text('header'))
+    expect(page.run('return document.querySelector("#search").value'), 'leak')
+    expect(page.run('return document.activeElement.id'), 'search')
+    expect(page.run('return [...document.querySelectorAll("tr.row.is-open .function")].map((one) => one.textContent)'), [name])
+    # The last report stays when leakmon is gone.
+    server.shutdown()
+    server.server_close()
+    page.wait(lambda: 'has ended' in page.text('.live'), 'the end')
+    expect(page.run('return document.querySelector("#search").value'), 'leak')
+    driver.set_window_size(1400, 1000)
+    driver.get_log('browser')  # that the server is gone
+
+
+def entry(number):
+    return {'pid': number, 'comm': f'server{number}', 'exe': None, 'cgroup': f'/shop/{number}', 'container': None, 'verdict': 'growing' if number % 7 else 'leaking',
+            'memory_bytes': number << 20, 'threads': {'alive': 3}, 'file_count': 9, 'mapping_count': 50,
+            'growth': {'kind': 'heap', 'bytes_per_s': 1000, 'confidence': 0.9, 'verdict': 'growing', 'per_s': 1000, 'low_per_s': 900,
+                       'high_per_s': 1100, 'window_s': 100, 'points': 30, 'warming_up': False}}
+
+
+def home_has_thousands_of_rows_that_open(driver, path):
+    data = {'schema': 1, 'kind': 'triage', 'version': '0', 'time': '2026-11-25T18:00:00.000Z', 'budget': {'limit': 0.01, 'used': 0.001}, 'hidden': False,
+            'limits': [], 'processes_total': 2000, 'processes': [entry(i) for i in range(1, 2001)], 'groups_total': 0, 'groups': []}
+    home, _ = with_other_data(path, lambda _: data)
+    since = time.monotonic()
+    driver.get(f'file://{home}')
+    run = driver.execute_script
+    expect(run('return document.querySelectorAll("details.entry").length'), 2000)
+    opened = time.monotonic() - since
+    run('const field = document.getElementById("search"); field.value = "server1999"; field.dispatchEvent(new Event("input"))')
+    expect(run('return [...document.querySelectorAll("details.entry:not([hidden]) strong")].map((one) => one.textContent)'), ['server1999'])
+    driver.find_element(By.CSS_SELECTOR, 'details.entry:not([hidden]) summary').click()
+    WebDriverWait(driver, 20, 0.02).until(lambda _: 'leakmon diagnose -p 1999' in run('return document.querySelector("details[open]").textContent'))
+    for width in (390, 1400):
+        driver.set_window_size(width, 1000)
+        expect(run('return document.documentElement.scrollWidth <= innerWidth'), True)
+    print(f'2,000 processes: opened in {opened * 1e3:.0f} ms')
+
+
 REPORT = (the_header_says_what_was_measured, rows_are_exact_and_sorted, the_search_narrows_everything,
           a_row_opens_and_moves_by_keyboard, the_evolution_selects_a_time, groups_and_measures_can_be_chosen,
           the_flame_graph_zooms, dark_and_light_both_work, memory_is_shown_by_its_parts, the_ledger_balances,
@@ -435,6 +515,10 @@ def main(report, difference, retain):
         print('ok threads_and_retention_have_their_sections', flush=True)
         less_data_is_enough(driver, report)
         print('ok less_data_is_enough', flush=True)
+        a_served_page_follows_and_stays_where_it_is(driver, report)
+        print('ok a_served_page_follows_and_stays_where_it_is', flush=True)
+        home_has_thousands_of_rows_that_open(driver, report)
+        print('ok home_has_thousands_of_rows_that_open', flush=True)
         a_large_page_stays_quick(driver, report)
         print('ok a_large_page_stays_quick')
     finally:

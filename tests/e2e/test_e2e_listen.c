@@ -63,6 +63,8 @@ static void metrics_profile_and_page_are_of_the_latest_report(void **state)
 	free(text);
 	text = shell(harness, 0, "curl -sf http://127.0.0.1:%u/", served.port);
 	assert_non_null(strstr(text, "<!doctype html>"));
+	/* Its script follows the reports. */
+	assert_non_null(strstr(text, "<meta name=\"leakmon-interval\" content=\"3600000\">\n"));
 	assert_non_null(strstr(text, "leak_a"));
 	free(text);
 	end(harness, &served);

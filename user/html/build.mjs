@@ -29,7 +29,7 @@ for (const name of readdirSync('src').sort()) sources.update(readFileSync(`src/$
 const licence = readFileSync('node_modules/uplot/LICENSE', 'utf8').trim();
 const parts = {
   LICENCES: `leakmon: GPL-2.0-or-later.\n\nuPlot 1.6.32, https://github.com/leeoniya/uPlot:\n\n${licence}`,
-  POLICY: `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; img-src data:; ` +
+  POLICY: `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; img-src data:; connect-src 'self'; ` +
     `base-uri 'none'; form-action 'none'`,
   SOURCES: sources.digest('hex'),
   STYLE: style,

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fatal_signal.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/page.h"
@@ -126,6 +125,7 @@ int emitter_listen(struct emitter *emitter, const struct schedule *schedule)
 	int error;
 
 	emitter->good_for_ms = good_for_ms(schedule);
+	emitter->interval_ms = (uint32_t)MIN(schedule->interval_ns / 1000000, UINT32_MAX);
 	error = address ? listener_open(&emitter->listener, address) : 0;
 	return error ? error : report_push_open(&emitter->push, &emitter->options->push);
 }
@@ -306,6 +306,18 @@ static int write_report(struct emitter *emitter, const struct emission *emission
 	return 0;
 }
 
+/* Behind a page, what its script goes by: it is served, and there is a new one so often. */
+static int serve_to(FILE *stream, const struct emitter *emitter, enum http_document document,
+		    const struct emission *emission, const struct output_format *format)
+{
+	int error = write_to(stream, format, emission);
+
+	if (!error && document == HTTP_PAGE)
+		fprintf(stream, "<meta name=\"leakmon-interval\" content=\"%" PRIu32 "\">\n",
+			emitter->interval_ms);
+	return error;
+}
+
 void emit_serve(struct emitter *emitter, enum output_kind kind, const void *report)
 {
 	static const char *const formats[] = {
@@ -319,7 +331,8 @@ void emit_serve(struct emitter *emitter, enum output_kind kind, const void *repo
 
 		if (stream)
 			listener_publish(emitter->listener, (enum http_document)i, stream,
-					 write_to(stream, format, &emission), emitter->good_for_ms);
+					 serve_to(stream, emitter, i, &emission, format),
+					 emitter->good_for_ms);
 	}
 	report_push_take(emitter->push, kind, report);
 	emitter->served = true;
@@ -327,7 +340,6 @@ void emit_serve(struct emitter *emitter, enum output_kind kind, const void *repo
 
 int emit(struct emitter *emitter, enum output_kind kind, const void *report, bool last)
 {
-	FATAL_SIGNAL_PHASE("it writes a report");
 	if (!emitter->served)
 		emit_serve(emitter, kind, report);
 	emitter->served = false;

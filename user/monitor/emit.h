@@ -53,6 +53,7 @@ struct emitter {
 	FILE *out;		   /* standard output while a file is replaced */
 	struct listener *listener; /* --listen; or NULL */
 	struct report_push *push;  /* --push, --webhook; or NULL */
+	uint32_t interval_ms;	   /* between reports */
 	uint32_t good_for_ms;	   /* until then a served report may stand for the present */
 	bool served;		   /* the next report was already served */
 	bool guarded;

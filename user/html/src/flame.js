@@ -3,6 +3,7 @@
 // tens of thousands of frames; the one that has the focus is told to assistive technology.
 import { el, oncePerFrame, segmented, themeColour } from './dom.js';
 import * as format from './format.js';
+import { keep } from './live.js';
 import { wordsOf } from './rows.js';
 import { onTheme } from './theme.js';
 import { buildTree, leafOf } from './tree.js';
@@ -69,7 +70,7 @@ export function flame(model, state, view) {
   function readColours() {
     const list = (name, count) => Array.from({ length: count }, (_, i) => themeColour(`${name}-${i + 1}`));
     colours = { root: themeColour('flame-root'), same: themeColour('flame-same'), modules: list('flame', HUES).map((colour) => TINTS.map((share) => mix(colour, themeColour('panel'), share))), more: list('more', 5), less: list('less', 5),
-      text: themeColour('flame-text'), edge: themeColour('panel'), found: themeColour('found'), focus: themeColour('text') };
+      text: themeColour('flame-text'), edge: themeColour('panel'), found: themeColour('found'), foundText: themeColour('found-text'), focus: themeColour('text') };
   }
 
   const found = (at, words) => words.length && at.frame &&
@@ -92,12 +93,13 @@ export function flame(model, state, view) {
     for (const box of boxes) {
       const y = box.depth * ROW;
       context.globalAlpha = box.above ? 0.55 : 1;
-      context.fillStyle = found(box.at, words) ? colours.found : colourOf(box.at);
+      const marked = found(box.at, words);
+      context.fillStyle = marked ? colours.found : colourOf(box.at);
       context.fillRect(box.x, y, Math.max(box.wide - 1, 0.5), ROW - 1);
       if (box.wide > 3 * letter) {
         const room = Math.floor((box.wide - 8) / letter);
         const text = box.at.name.length > room ? `${box.at.name.slice(0, Math.max(room - 1, 0))}\u2026` : box.at.name;
-        context.fillStyle = colours.text;
+        context.fillStyle = marked ? colours.foundText : colours.text;
         if (room > 1) context.fillText(text, box.x + 4, y + ROW / 2);
       }
       if (box.at === focus && document.activeElement === canvas) {
@@ -202,6 +204,15 @@ export function flame(model, state, view) {
   };
 
   const redraw = oncePerFrame(draw);
+  keep('flame', () => {
+    const names = [];
+    for (let at = top; at.parent; at = at.parent) names.unshift(at.name);
+    return names;
+  }, (names) => {
+    let at = root;
+    for (const name of names) at = at?.list.find((child) => child.name === name);
+    if (at && at !== root) zoom(at);
+  });
   onTheme(() => {
     readColours();
     redraw();

@@ -5,7 +5,7 @@ import * as format from './format.js';
 import { containerName, VERDICTS } from './rows.js';
 import { themeButton } from './theme.js';
 
-const figure = (label, value, note) =>
+export const figure = (label, value, note) =>
   el('div', { class: 'figure' }, el('dt', {}, label), el('dd', {}, value, note ? el('small', {}, note) : null));
 
 export const verdictBadge = (verdict, title) =>

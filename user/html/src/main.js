@@ -4,9 +4,13 @@ import { ledger } from './ledger.js';
 import { comparison, evolution } from './chart.js';
 import { fleet } from './fleet.js';
 import { flame } from './flame.js';
+import { diagnosis } from './diagnosis.js';
 import { diffHeader, reportHeader } from './header.js';
 import { changedMemory, memoryHeader, memorySection } from './memory.js';
 import { decode } from './model.js';
+import { home } from './home.js';
+import { follow, keep, keptOf, restore } from './live.js';
+import { profile } from './profile.js';
 import { retention, retentionHeader } from './retention.js';
 import { makeRows, visibleSites } from './rows.js';
 import { makeState } from './state.js';
@@ -27,14 +31,33 @@ function makeView(model, state) {
   return view;
 }
 
+// By what stays the same from report to report: places in lists do not.
+function choicesOf(model, { from, to, query, group, process, measure, family, flame }) {
+  const pid = model.processes[process]?.pid;
+  const all = from === 0 && to === model.last;
+  return { query, group, measure, family, flame, pid, from: all ? null : model.times[from], to: to === model.last ? null : model.times[to] };
+}
+
+function choicesKept(model) {
+  const { query, group, measure, family, flame, pid, from, to } = keptOf('choices') ?? {};
+  if (query === undefined) return {};
+  const process = model.processes.findIndex((one) => one.pid === pid);
+  const at = (time, otherwise) => (time === null ? otherwise : Math.max(model.times.findIndex((one) => one >= time), 0));
+  return {
+    query, group, measure, flame, process: process < 0 ? '' : String(process), from: at(from, 0), to: at(to, model.last),
+    ...(model.families.some(({ name }) => name === family) ? { family } : {}),
+  };
+}
+
 function sections(model) {
   const { data } = model;
   const diff = model.kind === 'diff';
   model.family = (model.families.find(({ overlaps }) => !overlaps) ?? model.families[0])?.name ?? 'heap';
   const state = makeState({
     from: 0, to: model.last, query: '', group: data.by ?? 'site', process: '', measure: 'bytes',
-    family: model.family, flame: diff ? 'change' : 'retained',
+    family: model.family, flame: diff ? 'change' : 'retained', ...choicesKept(model),
   });
+  keep('choices', () => choicesOf(model, state), () => {});
   const view = makeView(model, state);
   return [
     diff ? diffHeader(model) : reportHeader(model),
@@ -50,8 +73,15 @@ function sections(model) {
 const data = JSON.parse(document.getElementById('data').textContent);
 const PAGES = {
   retention: () => [retentionHeader(data), retention(data)],
+  triage: () => home(data),
+  profile: () => profile(data),
+  diagnosis: () => diagnosis(data),
   memory: () => [memoryHeader(data), memorySection(data)],
 };
 const parts = (PAGES[data.kind] ?? (() => sections(decode(data))))();
-document.getElementById('page').append(...parts.filter(Boolean),
+const live = el('p', { class: 'live', role: 'status', hidden: true });
+document.getElementById('page').append(live, ...parts.filter(Boolean),
   el('footer', {}, `Made by leakmon ${data.version}. This page holds all it shows, and loads nothing.`));
+restore();
+// What the server says stands behind the page.
+addEventListener('load', () => follow(live));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Who holds it, in the shape of `leakmon retain --format json`.
 import { el } from './dom.js';
+import { pathGraph } from './graph.js';
 import { stackList } from './detail.js';
 import { brand } from './header.js';
 import * as format from './format.js';
@@ -10,7 +11,7 @@ import { evolution } from './evolution.js';
 
 const SHOWN = 50;
 
-function className(found) {
+export function className(found) {
   if (found.kind === 'site' || found.site) {
     const stack = plainStack(found.site?.frames);
     const at = found.site?.label_frame ?? 0;
@@ -87,6 +88,20 @@ function referrers(found) {
   }))));
 }
 
+// What the boxes of the picture say of a path; the deepest class with what it holds.
+export function drawn(found, classesOf) {
+  const steps = found.steps.map((step, i) => {
+    const total = i === found.steps.length - 1 ? classesOf.find((one) => className(one) === className(step.class)) : null;
+    const repeated = step.repeated > 1 ? `${format.count(step.repeated)} in a row` : '';
+    return {
+      name: className(step.class),
+      edge: step.width > 1 ? `1 of ${format.count(step.width)}` : `+0x${step.offset.toString(16)}`,
+      second: total ? held({ bytes: total.bytes, blocks: total.count }) : repeated || format.bytes(step.size),
+    };
+  });
+  return [{ name: rootName(found.root), edge: '' }, ...steps];
+}
+
 const sameRoot = (one, other) => ['kind', 'name', 'module', 'address', 'offset', 'tid'].every((key) => one[key] === other[key]);
 
 // A root, and below it the ways from it to what it holds.
@@ -109,8 +124,20 @@ function classes(found) {
       format.bytes(one.bytes), format.count(one.count), unreachable(one), className(one)]));
 }
 
+const rootsByRetained = (found) => [...found.roots].sort((a, b) => b.retained_bytes - a.retained_bytes);
+
+// Paths in the order of their roots, which is that of what these alone hold.
+function byRetained(found) {
+  const roots = rootsByRetained(found);
+  const rank = (one) => {
+    const at = roots.findIndex((root) => sameRoot(root, one.root));
+    return at < 0 ? roots.length : at;
+  };
+  return [...found.paths].sort((a, b) => rank(a) - rank(b));
+}
+
 function picture(found) {
-  const others = found.paths.filter((one) => !found.roots.slice(0, SHOWN).some((root) => sameRoot(one.root, root)));
+  const others = found.paths.filter((one) => !rootsByRetained(found).slice(0, SHOWN).some((root) => sameRoot(one.root, root)));
   const total = found.totals.unreachable.bytes + found.totals.held.bytes + found.totals.untracked.bytes || 1;
   return [
     el('h3', {}, `${found.comm} `, el('span', { class: 'dim' }, `PID ${found.pid}`)),
@@ -119,8 +146,9 @@ function picture(found) {
     totals(found),
     found.runs ? evolution(found.runs, found.classes, className) : null,
     list('Unreachable', [['Nothing points to', true], ['and with them', true], ['held from there', true], ['What']], found.leaks.map(leakRow)),
+    found.paths.length ? [el('h3', {}, 'From roots to classes'), pathGraph(byRetained(found).map((one) => drawn(one, found.classes)))] : null,
     list('Roots, by what they alone hold', [['Retained', true], ['Share', true], ['Blocks', true], ['Root']],
-      found.roots.map((root) => [format.bytes(root.retained_bytes), [format.percent(root.retained_bytes / total), bar(root.retained_bytes / total)],
+      rootsByRetained(found).map((root) => [format.bytes(root.retained_bytes), [format.percent(root.retained_bytes / total), bar(root.retained_bytes / total)],
         format.count(root.retained_blocks), rootCell(root, found.paths)])),
     found.paths.some((one) => one.referrers) ? [el('h3', {}, 'Referred from'), found.paths.map(referrers)] : null,
     classes(found),

@@ -74,9 +74,17 @@ function rowOf(key, title, sites) {
   return { key, title, sites, series, trend: trendOf(sites), peak: Math.max(...series.bytes) };
 }
 
+// The same in the next report of a run.
+function keyOf(site, model) {
+  const key = `${model.processes[site.process]?.pid ?? site.comm}/${site.id}/${site.kind ?? ''}`;
+  model.keys ??= new Map();
+  model.keys.set(key, (model.keys.get(key) ?? 0) + 1);
+  return `${key}/${model.keys.get(key)}`;
+}
+
 export function makeRows(model, state, sites) {
   if (state.group === 'site')
-    return sites.map((site, i) => (site.row ??= rowOf(`${site.process ?? site.comm}/${site.id}/${site.kind ?? ''}/${i}`, site.title.name, [site])));
+    return sites.map((site) => (site.row ??= rowOf(keyOf(site, model), site.title.name, [site])));
   const groups = new Map();
   for (const site of sites) {
     const name = nameOf[state.group](site, model);

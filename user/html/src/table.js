@@ -5,6 +5,7 @@ import * as format from './format.js';
 import { verdictBadge } from './header.js';
 import { change, held, stateName, VERDICTS } from './rows.js';
 import { siteDetail, groupDetail } from './detail.js';
+import { keep } from './live.js';
 import { sparkline } from './spark.js';
 
 const ROW = 46;
@@ -270,6 +271,14 @@ export function table(model, state, view) {
     document.getElementById('sites').scrollIntoView({ block: 'start' });
     moveTo(index);
   };
+  keep('table', () => ({ sort, open: [...expanded], top: scroll.scrollTop, active: rows[active]?.key }), (kept) => {
+    if (columns.some(({ key }) => key === kept.sort.key)) Object.assign(sort, kept.sort);
+    for (const [key, height] of kept.open) expanded.set(key, height);
+    arrange();
+    active = Math.max(rows.findIndex(({ key }) => key === kept.active), 0);
+    scroll.scrollTop = kept.top;
+    render();
+  });
   state.listen((changed) => !(changed.size === 1 && changed.has('flame')) && arrange());
   requestAnimationFrame(arrange);
   return el('section', { id: 'sites', 'aria-labelledby': 'sites-title' },

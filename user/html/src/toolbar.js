@@ -22,7 +22,7 @@ function familyChoice(model, state) {
 
 export function toolbar(model, state) {
   let timer;
-  const search = el('input', { type: 'search', id: 'search', placeholder: 'Function, file, module, verdict \u2026', 'aria-label': 'Search', autocomplete: 'off', spellcheck: 'false' });
+  const search = el('input', { type: 'search', id: 'search', placeholder: 'Function, file, module, verdict \u2026', 'aria-label': 'Search', value: state.query || null, autocomplete: 'off', spellcheck: 'false' });
   search.addEventListener('input', () => {
     clearTimeout(timer);
     timer = setTimeout(() => state.set({ query: search.value.trim() }), 80);

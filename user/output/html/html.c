@@ -5,7 +5,7 @@
  *
  * What the page is told, as one JSON object; user/html/src/model.js reads it:
  *
- *	kind		"report" or "diff"
+ *	kind		"report" or "diff"; of other kinds the members are those of JSON
  *	families[]	their words, and which figures make the line that balances
  *	times, sequences, labels	the columns; of a diff, in before and after
  *	hosts[], builds[]	of a fleet, as in JSON
@@ -23,15 +23,16 @@
 #include "report/family.h"
 #include "analyze/diff_build.h"
 #include "analyze/report_build.h"
+#include "report/diagnosis.h"
 #include "report/history.h"
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "output/formats.h"
-#include "output/html/html.h"
 #include "output/output.h"
 #include "output/json/json.h"
 #include "output/split_writers.h"
+#include "output/text/text.h"
 #include "symbol/intern.h"
 #include "symbol/site_label.h"
 
@@ -933,6 +934,58 @@ static int html_memory_write(FILE *out, const void *data)
 	return page_end(out);
 }
 
+/* Pages of what JSON has: its members, under their own kind. */
+
+static int members_page_write(FILE *out, const char *kind,
+			      void (*write)(struct json_writer *json, const void *report),
+			      const void *report, char *answer)
+{
+	struct json_writer json = page_json(out);
+
+	page_begin(out);
+	json_open(&json, NULL, '{');
+	html_head_write(&json, kind);
+	write(&json, report);
+	if (answer) {
+		char *line;
+
+		json_open(&json, "answer", '[');
+		while ((line = strsep(&answer, "\n")))
+			json_put_string(&json, NULL, line);
+		json_close(&json, ']');
+	}
+	json_close(&json, '}');
+	return page_end(out);
+}
+
+static int html_triage_write(FILE *out, const void *report)
+{
+	return members_page_write(out, "triage", json_triage_members, report, NULL);
+}
+
+static int html_profile_write(FILE *out, const void *report)
+{
+	return members_page_write(out, "profile", json_profile_members, report, NULL);
+}
+
+/* The answer is that of text, line by line. */
+static int html_diagnosis_write(FILE *out, const void *data)
+{
+	struct diagnosis_report plain = *(const struct diagnosis_report *)data; /* borrowed */
+	_cleanup_free_ char *answer = NULL;
+	size_t size;
+	FILE *text = open_memstream(&answer, &size);
+	int error;
+
+	if (!text)
+		return -ENOMEM;
+	plain.form.colour = false;
+	error = text_diagnosis_write(text, &plain);
+	if (fclose(text) || error)
+		return -ENOMEM;
+	return members_page_write(out, "diagnosis", json_diagnosis_members, data, answer);
+}
+
 const struct output_format output_html = {
 	.name = "html",
 	.write = {[OUTPUT_REPORT] = html_report_write,
@@ -940,7 +993,8 @@ const struct output_format output_html = {
 		  [OUTPUT_TRIAGE] = html_triage_write,
 		  [OUTPUT_RETAIN] = html_retain_write,
 		  [OUTPUT_PROFILE] = html_profile_write,
-		  [OUTPUT_MEMORY] = html_memory_write},
+		  [OUTPUT_MEMORY] = html_memory_write,
+		  [OUTPUT_DIAGNOSIS] = html_diagnosis_write},
 	.single = true,
 	.wants_history = true,
 	.wants_retained = true,

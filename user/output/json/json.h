@@ -28,6 +28,11 @@ struct leak_event;
 /* What --webhook sends: user/schema/event.schema.json. */
 int json_event_write(FILE *out, const struct leak_event *event);
 
+/* All of these reports but the schema's number, as members: pages have them, too. */
+void json_triage_members(struct json_writer *json, const void *report);
+void json_profile_members(struct json_writer *json, const void *report);
+void json_diagnosis_members(struct json_writer *json, const void *report);
+
 /* The figures of a struct that JSON has, as members; one of them. */
 void json_figures_write(struct json_writer *json, const struct figures *figures, const void *row);
 void json_figure_write(struct json_writer *json, const struct figure *figure, const void *row,

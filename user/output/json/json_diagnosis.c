@@ -157,19 +157,25 @@ static void diagnosis_write(struct json_writer *json, const struct diagnosis *di
 	json_close(json, '}');
 }
 
-int json_diagnosis_write(FILE *out, const void *data)
+void json_diagnosis_members(struct json_writer *json, const void *data)
 {
 	const struct diagnosis_report *report = data;
+
+	json_put_bool(json, "diagnosis", true);
+	json_time_write(json, "time", &report->time);
+	json_open(json, "processes", '[');
+	for (size_t i = 0; i < report->count; i++)
+		diagnosis_write(json, &report->items[i]);
+	json_close(json, ']');
+}
+
+int json_diagnosis_write(FILE *out, const void *data)
+{
 	struct json_writer json = {.out = out};
 
 	json_open(&json, NULL, '{');
 	json_put_number(&json, "schema", 1);
-	json_put_bool(&json, "diagnosis", true);
-	json_time_write(&json, "time", &report->time);
-	json_open(&json, "processes", '[');
-	for (size_t i = 0; i < report->count; i++)
-		diagnosis_write(&json, &report->items[i]);
-	json_close(&json, ']');
+	json_diagnosis_members(&json, data);
 	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);

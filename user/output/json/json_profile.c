@@ -44,21 +44,27 @@ void json_profile_suspect_write(struct json_writer *json,
 	process_write(json, "profile", process);
 }
 
-int json_profile_write(FILE *out, const void *data)
+void json_profile_members(struct json_writer *json, const void *data)
 {
 	const struct profile_report *report = data;
+
+	json_put_bool(json, "profile", true);
+	json_figures_write(json, &profile_report_figures, report);
+	json_kills_write(json, report->oom);
+	json_lost_reports_write(json, report->lost_reports);
+	json_open(json, "processes", '[');
+	for (size_t i = 0; i < report->processes.count; i++)
+		process_write(json, NULL, &report->processes.items[i]);
+	json_close(json, ']');
+}
+
+int json_profile_write(FILE *out, const void *data)
+{
 	struct json_writer json = {.out = out};
 
 	json_open(&json, NULL, '{');
 	json_put_number(&json, "schema", 1);
-	json_put_bool(&json, "profile", true);
-	json_figures_write(&json, &profile_report_figures, report);
-	json_kills_write(&json, report->oom);
-	json_lost_reports_write(&json, report->lost_reports);
-	json_open(&json, "processes", '[');
-	for (size_t i = 0; i < report->processes.count; i++)
-		process_write(&json, NULL, &report->processes.items[i]);
-	json_close(&json, ']');
+	json_profile_members(&json, data);
 	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);

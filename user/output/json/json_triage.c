@@ -330,26 +330,32 @@ static void budget_write(struct json_writer *json, const struct triage_report *r
 	json_close(json, '}');
 }
 
-int json_triage_write(FILE *out, const void *data)
+void json_triage_members(struct json_writer *json, const void *data)
 {
 	const struct triage_report *report = data;
+
+	json_time_write(json, "time", &report->time);
+	json_put_number(json, "sequence", report->sequence);
+	json_put_bool(json, "triage", true);
+	ledger_write(json);
+	budget_write(json, report);
+	json_put_bool(json, "hidden", report->hidden);
+	limits_write(json, report);
+	kills_write(json, report->kills);
+	json_lost_reports_write(json, report->lost_reports);
+	json_put_number(json, "processes_total", report->processes.total);
+	entries_write(json, "processes", &report->processes);
+	json_put_number(json, "groups_total", report->groups.total);
+	entries_write(json, "groups", &report->groups);
+}
+
+int json_triage_write(FILE *out, const void *data)
+{
 	struct json_writer json = {.out = out};
 
 	json_open(&json, NULL, '{');
 	json_put_number(&json, "schema", 1);
-	json_time_write(&json, "time", &report->time);
-	json_put_number(&json, "sequence", report->sequence);
-	json_put_bool(&json, "triage", true);
-	ledger_write(&json);
-	budget_write(&json, report);
-	json_put_bool(&json, "hidden", report->hidden);
-	limits_write(&json, report);
-	kills_write(&json, report->kills);
-	json_lost_reports_write(&json, report->lost_reports);
-	json_put_number(&json, "processes_total", report->processes.total);
-	entries_write(&json, "processes", &report->processes);
-	json_put_number(&json, "groups_total", report->groups.total);
-	entries_write(&json, "groups", &report->groups);
+	json_triage_members(&json, data);
 	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);
