@@ -291,7 +291,7 @@ struct lm_ledger {
 /* Of our programs at allocators' probes, whoever ran into them; see `counts_hits`. */
 struct lm_hits {
 	__u64 count;
-	__u64 ns; /* by the clock, what else the CPU did meanwhile included */
+	__u64 ns; /* by the clock; of each at most HIT_MAX_NS */
 };
 
 enum lm_event_type {
