@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -119,7 +121,7 @@ static void expect_heap(const struct layout *layout)
 	if (strcmp(key, layout->runtime ? layout->runtime : "none") != 0)
 		fail_msg("%s: is said to be %s", layout->what, key);
 	for (size_t i = 0; i < count; i++) {
-		if (runtime_heap_owns(&heap, &mappings[i]) != layout->lines[i].heap)
+		if (runtime_heap_share(&heap, &mappings[i], NULL) != layout->lines[i].heap)
 			fail_msg("%s: %s", layout->what, layout->lines[i].line);
 	}
 }
@@ -129,6 +131,55 @@ static void the_heap_of_every_runtime_is_told_from_the_rest(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
 		expect_heap(&layouts[i]);
+}
+
+/* Python's arenas lie in mappings that the kernel joins with blocks of malloc's. */
+#define POOLS 64
+#define POOL_BYTES (16u << 10)
+
+static void pool_write(unsigned char *pool, uint32_t block, uint32_t used)
+{
+	const uint32_t offsets[] = {48 + used * block, POOL_BYTES - block};
+
+	memcpy(pool + 40, offsets, sizeof(offsets));
+}
+
+static double python_share(const struct runtime_heap *heap, const unsigned char *region)
+{
+	struct peek peek = {.source = live_memory(getpid()), .pagemap = -1};
+	struct mapping mapping = {.start = (uintptr_t)region,
+				  .end = (uintptr_t)region + (uint64_t)POOLS * POOL_BYTES,
+				  .readable = true,
+				  .writable = true,
+				  .path = ""};
+	double share;
+
+	peek_forget(&peek);
+	share = runtime_heap_share(heap, &mapping, &peek);
+	peek_free(&peek);
+	return share;
+}
+
+static void pythons_heap_is_told_by_its_pools(void **state)
+{
+	_cleanup_(runtime_heap_free) struct runtime_heap heap = {0};
+	unsigned char *region = aligned_alloc(POOL_BYTES, (size_t)POOLS * POOL_BYTES);
+	char line[] = "00400000-00500000 r-xp 00000000 fe:00 7 /usr/bin/python3.11";
+	struct mapping program;
+
+	(void)state;
+	assert_non_null(region);
+	assert_int_equal(maps_parse_line(line, &program), 0);
+	assert_int_equal(runtime_heap_find(&program, 1, sizeof(program), &heap), 0);
+	assert_string_equal(heap.runtime->key, "cpython");
+	memset(region, 0x5a, (size_t)POOLS * POOL_BYTES);
+	assert_true(python_share(&heap, region) == 0);
+	memset(region, 0, (size_t)POOLS * POOL_BYTES);
+	assert_true(python_share(&heap, region) == 0);
+	for (uint32_t i = 0; i < POOLS / 2; i++)
+		pool_write(region + (size_t)i * POOL_BYTES, 16 * (i + 1), i);
+	assert_true(python_share(&heap, region) == 0.5);
+	free(region);
 }
 
 static void every_runtime_has_a_tool(void **state)
@@ -164,6 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_heap_of_every_runtime_is_told_from_the_rest),
+		cmocka_unit_test(pythons_heap_is_told_by_its_pools),
 		cmocka_unit_test(every_runtime_has_a_tool),
 		cmocka_unit_test(a_key_that_is_not_known_is_a_runtime_all_the_same),
 	};

@@ -11,7 +11,7 @@ static uint64_t anonymous_bytes(const struct smaps_entry *entry)
 }
 
 /* A memfd counts as shared memory, not as anonymous. */
-static uint64_t heap_bytes(const struct smaps_entry *entry)
+static uint64_t owned_bytes(const struct smaps_entry *entry)
 {
 	return (entry->mapping.shared ? entry->figures.rss : entry->figures.anonymous) +
 	       entry->figures.swap;
@@ -21,7 +21,9 @@ int managed_share_read(pid_t pid, struct managed_share *share)
 {
 	_cleanup_(smaps_free) struct smaps smaps = {0};
 	_cleanup_(runtime_heap_free) struct runtime_heap known = {0};
+	_cleanup_close_ int pagemap = -1;
 	struct managed_share made = {0};
+	struct peek peek;
 	int error = smaps_read(pid, pid, &smaps);
 
 	if (!error && smaps.list.count)
@@ -30,13 +32,17 @@ int managed_share_read(pid_t pid, struct managed_share *share)
 	if (error)
 		return error;
 	made.runtime = runtime_label_of(known.runtime);
+	pagemap = pagemap_open(live_memory(pid));
+	peek = (struct peek){.source = live_memory(pid), .pagemap = pagemap};
+	peek_forget(&peek);
 	for (size_t i = 0; i < smaps.list.count; i++) {
 		const struct smaps_entry *entry = &smaps.list.items[i];
+		double part = runtime_heap_share(&known, &entry->mapping, &peek);
 
-		if (runtime_heap_owns(&known, &entry->mapping))
-			made.heap_bytes += heap_bytes(entry);
+		made.heap_bytes += (uint64_t)(part * (double)owned_bytes(entry));
 		made.anonymous_bytes += anonymous_bytes(entry);
 	}
+	peek_free(&peek);
 	*share = made;
 	return 0;
 }

@@ -294,12 +294,17 @@ static uint64_t part_of_pss(uint64_t resident, uint64_t rss, uint64_t pss)
 	return rss ? (uint64_t)((double)pss * ((double)resident / (double)rss)) : 0;
 }
 
+static bool is_managed(struct splitting *splitting, const struct mapping *mapping)
+{
+	return runtime_heap_share(&splitting->runtime, mapping, &splitting->peek) >= 0.5;
+}
+
 /* What is in a mapping beside malloc's: the kernel joins neighbours to one mapping, so that a block
  * may lie in one with a runtime's heap. */
-static enum memory_part rest_part(const struct splitting *splitting, const struct mapping *mapping,
+static enum memory_part rest_part(struct splitting *splitting, const struct mapping *mapping,
 				  const struct claims *claims)
 {
-	if (runtime_heap_owns(&splitting->runtime, mapping))
+	if (is_managed(splitting, mapping))
 		return MEMORY_MANAGED;
 	/* Around heaps there is what describes them. */
 	return claims->has_heap ? MEMORY_MALLOC_OWN : MEMORY_ANONYMOUS;
@@ -369,7 +374,7 @@ static int add_anonymous(struct splitting *splitting, size_t i, enum memory_part
 		part = stack == MEMORY_ANONYMOUS ? part : stack;
 	}
 	if ((part == MEMORY_ANONYMOUS || part == MEMORY_NAMED) &&
-	    runtime_heap_owns(&splitting->runtime, &entry->mapping))
+	    is_managed(splitting, &entry->mapping))
 		part = MEMORY_MANAGED;
 	if (part == MEMORY_NAMED)
 		return add_named(splitting->process, part, entry->mapping.path, &share);
@@ -390,7 +395,7 @@ static int add_mapping(struct splitting *splitting, size_t i)
 	case MEMORY_FILES:
 		return add_file(splitting->process, entry);
 	case MEMORY_SHARED:
-		if (runtime_heap_owns(&splitting->runtime, &entry->mapping))
+		if (is_managed(splitting, &entry->mapping))
 			part = MEMORY_MANAGED;
 		return add_named(splitting->process, part, entry->mapping.path, &share);
 	case MEMORY_STACKS:

@@ -3,12 +3,14 @@
 #ifndef LEAKMON_REPORT_RUNTIME_LABEL_H
 #define LEAKMON_REPORT_RUNTIME_LABEL_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct runtime_label {
 	const char *key;  /* as it stands in JSON and recordings: "hotspot"; NULL: no runtime */
 	const char *name; /* for people: "JVM" */
 	const char *tool; /* what shows the objects of its heap; %d: the PID */
+	bool collects;	  /* its heap grows in steps, between collections */
 };			  /* all are static */
 
 /* "jcmd 1234 GC.class_histogram ..."; "" without a runtime. Returns text. */

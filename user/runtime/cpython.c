@@ -248,6 +248,26 @@ static unsigned version_by_name(const char *path)
 	return 0x0300 | minor;
 }
 
+/* Its arenas are mappings of their own, which the kernel joins with each other and with blocks of
+ * malloc's: their pools tell them apart. */
+static void survey(void *state, const struct mapping *mapping)
+{
+	const struct cpython_layout *layout;
+	uint32_t *pool_bytes = state;
+
+	if (*pool_bytes || !detect(mapping))
+		return;
+	layout = cpython_layout(version_by_name(mapping->path));
+	*pool_bytes = layout ? layout->pool_bytes : POOL_LARGE;
+}
+
+static bool owns(const void *state, const struct mapping *mapping)
+{
+	(void)state;
+	return mapping_is_anonymous(mapping) && mapping_is_data(mapping) &&
+	       !mapping_may_be_arena(mapping) && mapping->end - mapping->start >= ARENA_SMALL;
+}
+
 /* Py_Version (3.11 and later): as PY_VERSION_HEX. The name alone says it of older ones. */
 static unsigned version_of(struct cpython *python, char text[24])
 {
@@ -611,8 +631,12 @@ static const struct heap_walker walker = {
 
 const struct runtime runtime_cpython = {
 	.key = KEY,
-	.name = "CPython",
+	.name = "Python interpreter",
 	.tool = "`leakmon retain --census -p %d` counts its objects by class",
 	.detect = detect,
+	.survey = survey,
+	.state_size = sizeof(uint32_t),
+	.owns = owns,
+	.share = cpython_pools_share,
 	.walker = &walker,
 };

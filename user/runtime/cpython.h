@@ -76,6 +76,10 @@ struct cpython_layout {
 	struct cpython_frames frames;
 };
 
+/* Of an anonymous mapping, the share that is pools of obmalloc's; *state: their size, a uint32_t.
+ */
+double cpython_pools_share(const void *state, const struct mapping *mapping, struct peek *peek);
+
 /* PyObject, PyVarObject, PyTypeObject: the same in all of them. */
 #define OBJECT_REFCOUNT 0
 #define OBJECT_TYPE 8

@@ -52,6 +52,35 @@ static uint64_t word(const unsigned char *bytes, size_t offset)
 	return value;
 }
 
+/* At the beginning of a pool there is how far its blocks reach, and where the last one may begin.
+ */
+static bool is_pool(uint64_t offsets, uint32_t pool_bytes)
+{
+	uint32_t next = (uint32_t)offsets, last = (uint32_t)(offsets >> 32);
+	uint32_t block = pool_bytes - last;
+
+	return last < pool_bytes && block % ALIGNMENT == 0 && block <= SIZE_CLASSES * ALIGNMENT &&
+	       next >= POOL_HEADER && next <= pool_bytes && (next - POOL_HEADER) % block == 0;
+}
+
+double cpython_pools_share(const void *state, const struct mapping *mapping, struct peek *peek)
+{
+	uint32_t pool = *(const uint32_t *)state;
+	uint64_t first = (mapping->start + pool - 1) / pool * pool, addresses[PEEK_AHEAD] = {0};
+	uint64_t pools = (mapping->end - MIN(first, mapping->end)) / pool, words[PEEK_AHEAD];
+	bool got[PEEK_AHEAD];
+	size_t count = MIN(pools, (uint64_t)PEEK_AHEAD), present = 0, found = 0;
+
+	for (size_t i = 0; i < count; i++)
+		addresses[i] = first + i * pools / count * pool + POOL_NEXT_OFFSET;
+	peek_scattered(peek, addresses, words, got, count);
+	for (size_t i = 0; i < count; i++) {
+		present += got[i];
+		found += got[i] && is_pool(words[i], pool);
+	}
+	return present ? (double)found / (double)present : 0;
+}
+
 static uint64_t first_pool(const struct cpython *python, uint64_t arena)
 {
 	uint64_t pool = python->layout->pool_bytes;

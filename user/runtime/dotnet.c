@@ -703,6 +703,7 @@ const struct runtime runtime_dotnet = {
 	.name = ".NET runtime",
 	.tool = "`leakmon retain --census -p %d` counts its objects by class, if it is .NET 9 or "
 		"10",
+	.collects = true,
 	.detect = detect,
 	.survey = survey,
 	.state_size = sizeof(struct largest_reservation),

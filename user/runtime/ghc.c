@@ -684,6 +684,7 @@ const struct runtime runtime_ghc = {
 	.key = GHC_KEY,
 	.name = "Haskell (GHC)",
 	.tool = "`leakmon retain --census -p %d` counts its objects by type and constructor",
+	.collects = true,
 	.detect = detect,
 	.detect_module = detect_module,
 	.owns = owns,

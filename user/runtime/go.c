@@ -410,6 +410,7 @@ const struct runtime runtime_go = {
 	.name = "Go runtime",
 	.tool = "`leakmon retain -p %d` (or go tool pprof) shows who allocates in it, `leakmon "
 		"threads -p %d` its goroutines",
+	.collects = true,
 	.detect = detect,
 	.owns = owns,
 };

@@ -574,6 +574,7 @@ const struct runtime runtime_hotspot = {
 	.name = "JVM",
 	.tool = "`leakmon retain --census -p %d` counts its objects by class, `jcmd %d "
 		"GC.heap_dump FILE` keeps them",
+	.collects = true,
 	.detect = detect,
 	.survey = survey_add,
 	.state_size = sizeof(struct survey),

@@ -22,6 +22,7 @@ const struct runtime runtime_mono = {
 	.key = "mono",
 	.name = "Mono runtime",
 	.tool = "`mono --profile=log:heapshot` and mprof-report show its objects",
+	.collects = true,
 	.detect = detect,
 	.owns = owns,
 };

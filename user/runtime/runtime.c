@@ -80,9 +80,14 @@ int runtime_heap_find(const struct mapping *first, size_t count, size_t stride,
 	return 0;
 }
 
-bool runtime_heap_owns(const struct runtime_heap *heap, const struct mapping *mapping)
+double runtime_heap_share(const struct runtime_heap *heap, const struct mapping *mapping,
+			  struct peek *peek)
 {
-	return heap->runtime && heap->runtime->owns(heap->state, mapping);
+	const struct runtime *runtime = heap->runtime;
+
+	if (!runtime || !runtime->owns(heap->state, mapping))
+		return 0;
+	return runtime->share ? runtime->share(heap->state, mapping, peek) : 1;
 }
 
 void runtime_heap_free(struct runtime_heap *heap)
@@ -314,7 +319,8 @@ struct runtime_label runtime_label_of(const struct runtime *runtime)
 {
 	if (!runtime)
 		return (struct runtime_label){0};
-	return (struct runtime_label){runtime->key, runtime->name, runtime->tool};
+	return (struct runtime_label){runtime->key, runtime->name, runtime->tool,
+				      runtime->collects};
 }
 
 char *runtime_tool(const char *key, pid_t pid, char text[RUNTIME_TOOL_SIZE])

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "proc/maps.h"
+#include "proc/process_memory.h"
 #include "report/runtime_label.h"
 
 struct data_module;
@@ -62,6 +63,10 @@ struct runtime {
 	/* Whether a mapping that has no other known owner is the runtime's heap; NULL: mappings do
 	 * not tell. */
 	bool (*owns)(const void *state, const struct mapping *mapping);
+	/* Of a mapping that it may own, the share that is its heap, by what is present of it. It
+	 * reads single words. NULL: all of it, always. */
+	double (*share)(const void *state, const struct mapping *mapping, struct peek *peek);
+	bool collects;			  /* its heap grows in steps, between collections */
 	const struct heap_walker *walker; /* NULL: its objects are not read yet */
 	bool has_threads;		  /* the walker knows them: see RUNTIME_ENDED */
 };
@@ -82,8 +87,10 @@ struct runtime_heap {
  */
 int runtime_heap_find(const struct mapping *first, size_t count, size_t stride,
 		      struct runtime_heap *heap);
-/* Of a mapping that has no other known owner. */
-bool runtime_heap_owns(const struct runtime_heap *heap, const struct mapping *mapping);
+/* Of a mapping that has no other known owner: 0 to 1, the share that is the runtime's heap. peek
+ * reads the process's memory. */
+double runtime_heap_share(const struct runtime_heap *heap, const struct mapping *mapping,
+			  struct peek *peek);
 void runtime_heap_free(struct runtime_heap *heap);
 
 /* The runtime with such a heap that a process has now; NULL: none that is known, or it cannot be

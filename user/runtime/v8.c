@@ -398,6 +398,7 @@ const struct runtime runtime_v8 = {
 	.name = "JavaScript engine (V8)",
 	.tool = "`leakmon retain --census -p %d` counts its objects by class, if it is Node 20; "
 		"else `node --heapsnapshot-signal=SIGUSR2`",
+	.collects = true,
 	.detect = detect,
 	.detect_module = v8_is_module,
 	.owns = owns,
