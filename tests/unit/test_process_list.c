@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -139,6 +140,33 @@ static void the_limit_is_kept_and_said(void **state)
 	process_list_free(&processes);
 }
 
+/* A parser that still runs costs as much as one that has ended. */
+static void a_child_that_runs_counts_as_own_time(void **state)
+{
+	double before_s = process_own_cpu_s(), spent_s = 0;
+	struct timespec used = {0};
+	clockid_t clock;
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (volatile unsigned i = 0;; i++)
+			;
+	}
+	assert_true(pid > 0);
+	assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+	while (spent_s < 0.05) {
+		usleep(10000);
+		assert_int_equal(clock_gettime(clock, &used), 0);
+		spent_s = (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+	}
+	assert_true(process_own_cpu_s() - before_s >= spent_s);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(process_own_cpu_s() - before_s >= spent_s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +176,7 @@ int main(void)
 		cmocka_unit_test(what_no_kernel_writes_is_refused),
 		cmocka_unit_test(a_child_is_listed_with_its_name_until_it_is_gone),
 		cmocka_unit_test(the_limit_is_kept_and_said),
+		cmocka_unit_test(a_child_that_runs_counts_as_own_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,6 +115,7 @@ static void fixture_fill(struct fixture *fixture)
 			   .stretch = 1,
 			   .resident_bytes = 9 << 20,
 			   .cpu_s = 0.00058 * 315,
+			   .probes_s = 0.0001 * 315,
 			   .form.verbose = true},
 	};
 	fixture->processes[0] =

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -78,6 +80,51 @@ uint64_t process_auxiliary(pid_t pid, uint64_t type)
 			return vector[i].a_un.a_val;
 	}
 	return 0;
+}
+
+static double seconds_of(const struct timeval *time)
+{
+	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
+}
+
+/* 0: it has ended meanwhile. */
+static double cpu_s_of(pid_t pid)
+{
+	struct timespec used = {0};
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
+		return 0;
+	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+/* Where the kernel does not list them (CONFIG_PROC_CHILDREN), they count when they have ended. */
+static double running_children_cpu_s(void)
+{
+	_cleanup_fclose_ FILE *children = NULL;
+	double sum = 0;
+	char path[64];
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	children = fopen(path, "re");
+	while (children && fscanf(children, "%d", &pid) == 1)
+		sum += cpu_s_of(pid);
+	return sum;
+}
+
+double process_own_cpu_s(void)
+{
+	static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
+	double sum = running_children_cpu_s();
+
+	for (size_t i = 0; i < ARRAY_SIZE(whose); i++) {
+		struct rusage usage = {0};
+
+		getrusage(whose[i], &usage);
+		sum += seconds_of(&usage.ru_utime) + seconds_of(&usage.ru_stime);
+	}
+	return sum;
 }
 
 char process_task_state(pid_t pid, pid_t tid)

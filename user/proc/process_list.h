@@ -45,6 +45,10 @@ struct process_list {
  */
 int process_read(pid_t pid, struct process_entry *entry);
 
+/* CPU seconds of this process and its children, those that the first thread started and that still
+ * run included: /proc/PID/stat counts these in their own files. */
+double process_own_cpu_s(void);
+
 /* Of one thread, as process_entry.state; 0: it is gone, or cannot be read. */
 char process_task_state(pid_t pid, pid_t tid);
 

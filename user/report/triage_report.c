@@ -165,6 +165,15 @@ bool triage_samples_have_dead_threads(const struct triage_samples *sampled)
 	return sampled->orphans_added >= ORPHANS_MIN;
 }
 
+bool triage_entry_is_managed(const struct triage_entry *entry)
+{
+	const struct managed_growth *managed = entry->managed;
+
+	return managed && entry->growth.kind == QUANTITY_HEAP &&
+	       (managed->last_s <= managed->first_s ||
+		2 * managed->heap_grown >= managed->all_grown);
+}
+
 char *triage_samples_next(const struct triage_entry *entry, char text[TRIAGE_NEXT_SIZE])
 {
 	enum quantity kind = triage_samples_have_dead_threads(entry->sampled)

@@ -258,9 +258,13 @@ struct triage_report {
 	unsigned stretch;	 /* 1: polls as often as asked for */
 	uint64_t resident_bytes; /* of leakmon */
 	double cpu_s;		 /* of leakmon and its children so far */
+	double probes_s; /* and of sampled and tracked processes, in its probes: an estimate */
 };
 
 void triage_report_free(struct triage_report *report);
+
+/* Whether most of its growth is in the heap of a runtime, which no stack of the kernel's shows. */
+bool triage_entry_is_managed(const struct triage_entry *entry);
 
 /* What is said of an entry: a trend, or the cause of its growth if that is no leak. Static. */
 const char *triage_entry_verdict(const struct triage_entry *entry);

@@ -4,8 +4,10 @@
 #include "memory/managed_share.h"
 
 /* Suspects that are looked at, by rank, and the seconds between two looks at one. */
-#define SUSPECTS 5
+#define SUSPECTS 10
 #define PAUSE_S 10.0
+/* One without a runtime gets none later, mostly. */
+#define NATIVE_PAUSE_S 60.0
 
 /* What one look may cost: it is left out where the budget has not saved up as much. */
 #define LOOK_S 0.005
@@ -39,7 +41,9 @@ static int look(struct member *member, double now_s)
 
 static bool is_due(const struct triage *triage, const struct member *member, double now_s)
 {
-	return (!member->managed.last_s || now_s - member->managed.last_s >= PAUSE_S) &&
+	double pause_s = member->managed.runtime.key ? PAUSE_S : NATIVE_PAUSE_S;
+
+	return (!member->managed.last_s || now_s - member->managed.last_s >= pause_s) &&
 	       triage_spare_s(triage) >= LOOK_S;
 }
 

@@ -25,7 +25,7 @@
 /* What sampling keeps, for its parts. Internal to sampling*.c. */
 
 /* Suspects that are sampled at once: the first ones of the ranking. */
-#define SAMPLING_SUSPECTS 5
+#define SAMPLING_SUSPECTS 10
 
 struct ring_buffer;
 
@@ -209,8 +209,9 @@ static int sampling_load(struct sampling *sampling)
 /* Where a new period is not worth the trouble. */
 #define PERIOD_SLACK 4
 
-/* Loading the programs, and the unwind rows of a first suspect, of ours. */
+/* Loading the programs, and the unwind rows of a first suspect, of ours; and those of another. */
 #define SETUP_COST_S 0.25
+#define FOLLOW_COST_S 0.1
 /* And then samples, with the names of their stacks, until more is saved up. */
 #define SAMPLES_COST_S 0.1
 
@@ -248,6 +249,11 @@ static void sampled_free(struct sampling *sampling, struct sampled *sampled)
 	free(sampled);
 }
 
+static double begin_cost_s(const struct sampling *sampling)
+{
+	return sampling->loaded ? FOLLOW_COST_S : SETUP_COST_S;
+}
+
 /* NULL, or why it cannot be followed. */
 static const char *follow(struct sampling *sampling, struct sampled *sampled)
 {
@@ -256,7 +262,7 @@ static const char *follow(struct sampling *sampling, struct sampled *sampled)
 
 	if (!suspect.kind)
 		return NULL;
-	if (triage_credit_s(sampling->triage) < SETUP_COST_S)
+	if (triage_credit_s(sampling->triage) < begin_cost_s(sampling))
 		return "--budget has to save up for it";
 	if (sampling_load(sampling))
 		return sampling->refusal;
@@ -316,7 +322,7 @@ static void sampled_resume_or_pause(struct sampling *sampling, struct sampled *s
 		sampled_stop(sampling, sampled);
 		sampled->result.why = "--budget is used up; it goes on when there is more";
 	} else if (!sampled->followed && sampled->probes && !sampling->refusal &&
-		   credit_s >= SETUP_COST_S) {
+		   credit_s >= begin_cost_s(sampling)) {
 		sampled_begin(sampling, sampled, member);
 	}
 }
@@ -594,6 +600,7 @@ static bool is_suspected(const struct sampled *sampled, const struct triage_repo
 
 		if (entry->pid == sampled->pid)
 			return growth_is_worth_probes(&entry->growth) &&
+			       !triage_entry_is_managed(entry) &&
 			       entry->growth.kind == sampled->kind;
 	}
 	return false;
@@ -647,7 +654,8 @@ void sampling_update(struct sampling *sampling, const struct triage_report *repo
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct triage_entry *entry = &report->processes.items[i];
 
-		if (growth_is_worth_probes(&entry->growth) && !sampling_find(sampling, entry->pid))
+		if (growth_is_worth_probes(&entry->growth) && !triage_entry_is_managed(entry) &&
+		    !sampling_find(sampling, entry->pid))
 			add_suspect(sampling, entry->pid, entry->growth.kind);
 	}
 	if (sampling->loaded && !kinds_followed(sampling))
@@ -716,5 +724,6 @@ void sampling_free(struct sampling *sampling)
 			sampled_free(sampling, sampling->list[i]);
 	}
 	sampling_unload(sampling);
+	sampling->triage->stacks_reserve_s = 0;
 	free(sampling);
 }

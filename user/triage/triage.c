@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/page.h"
+#include "proc/process_list.h"
 
 /* From what is remembered to what is reported. */
 
@@ -127,7 +127,7 @@ static int rank_processes(struct triage_entries *entries, struct population *pop
 			continue;
 		entry = &entries->items[entries->count++];
 		triage_entry_of(entry, member, member->group, now_s);
-		if (member->managed.runtime.key)
+		if (member->managed.runtime.collects)
 			growth_hold(&member->held, &entry->growth, entry->now.values[QUANTITY_HEAP],
 				    now_s);
 	}
@@ -219,6 +219,7 @@ int triage_report(struct triage *triage, size_t top, struct triage_report *repor
 		.stretch = budget_stretch(budget),
 		.resident_bytes = resident_bytes(),
 		.cpu_s = triage_cpu_s(),
+		.probes_s = triage->probe_s + triage->sampling_s,
 	};
 
 	clock_gettime(CLOCK_REALTIME, &built.time);
@@ -241,23 +242,9 @@ static double monotonic_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static double seconds_of(const struct timeval *time)
-{
-	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
-}
-
 double triage_cpu_s(void)
 {
-	static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
-	double sum = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(whose); i++) {
-		struct rusage usage = {0};
-
-		getrusage(whose[i], &usage);
-		sum += seconds_of(&usage.ru_utime) + seconds_of(&usage.ru_stime);
-	}
-	return sum;
+	return process_own_cpu_s();
 }
 
 int triage_open(struct triage *triage, double poll_interval_s, double budget)

@@ -316,6 +316,9 @@ static void budget_write(struct json_writer *json, const struct triage_report *r
 	json_open(json, "budget", '{');
 	json_put_real(json, "limit", report->budget_limit);
 	json_put_real(json, "used", report->budget_used);
+	json_put_real(json, "cpu_s", report->cpu_s);
+	json_put_real(json, "probes_s", report->probes_s);
+	json_put_real(json, "running_s", report->running_s);
 	json_put_number(json, "waiting", report->waiting);
 	json_put_number(json, "resident_bytes", report->resident_bytes);
 	json_put_real(json, "poll_interval_s", report->poll_interval_s);

@@ -446,13 +446,17 @@ static void heading_write(FILE *out, const struct triage_report *report)
 static void cost_write(FILE *out, const struct triage_report *report)
 {
 	double used = report->running_s > 0 ? report->cpu_s / report->running_s : 0;
-	char resident[16];
+	char resident[16], probes[48] = "";
 
 	units_bytes(resident, (double)report->resident_bytes, "");
+	if (report->probes_s > 0 && report->running_s > 0)
+		snprintf(probes, sizeof(probes), ", probes %.2g %%",
+			 100 * report->probes_s / report->running_s);
 	fprintf(out,
-		"cost: %.2g %% of a core (--budget %.3g %%; %.2g %% now), %s; polled every %.3g "
-		"s\n",
-		100 * used, 100 * report->budget_limit, 100 * report->budget_used, resident,
+		"cost: %.2g %% of a core%s (--budget %.3g %%; %.2g %% now%s), %s; polled every "
+		"%.3g s\n",
+		100 * used, probes, 100 * report->budget_limit, 100 * report->budget_used,
+		report->budget_used > report->budget_limit ? ", saved up" : "", resident,
 		report->poll_interval_s);
 	if (report->shed_mappings)
 		fprintf(out, "shed to keep --budget: mappings are not counted%s\n",

@@ -144,16 +144,6 @@ static void cause_print(FILE *out, const struct triage_entry *entry)
 		units_bytes(grown, (double)cause->grown, "+"), entry->pid);
 }
 
-/* Whether most of the growth is in the heap of a runtime, which no stack of ours shows. */
-static bool is_managed(const struct triage_entry *entry)
-{
-	const struct managed_growth *managed = entry->managed;
-
-	return managed && entry->growth.kind == QUANTITY_HEAP &&
-	       (managed->last_s <= managed->first_s ||
-		2 * managed->heap_grown >= managed->all_grown);
-}
-
 void text_triage_suspect_print(FILE *out, const struct triage_entry *entry)
 {
 	char next[TRIAGE_NEXT_SIZE];
@@ -166,7 +156,7 @@ void text_triage_suspect_print(FILE *out, const struct triage_entry *entry)
 		cause_print(out, entry);
 		return;
 	}
-	if (is_managed(entry)) {
+	if (triage_entry_is_managed(entry)) {
 		managed_print(out, entry);
 		return;
 	}
@@ -176,6 +166,8 @@ void text_triage_suspect_print(FILE *out, const struct triage_entry *entry)
 		profiled_print(out, entry->profiled);
 	else if (entry->sampled)
 		sampled_print(out, entry->sampled);
+	else if (entry->growth.warms_up && trend_is_suspect(entry->growth.verdict))
+		fputs("warming up: its call stacks are not sampled yet", out);
 	else
 		return;
 	if (entry->sampled)
