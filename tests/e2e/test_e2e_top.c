@@ -159,6 +159,8 @@ static void a_process_of_the_machine_is_tracked_exactly_with_x(void **state)
 	screen_press(&screen, filter);
 	screen_expect_no(&screen, " bash ");
 	screen_expect(&screen, " leak ");
+	screen_press(&screen, "C");
+	screen_expect(&screen, "Its objects by class");
 	screen_press(&screen, "x");
 	screen_expect(&screen, "in 0 blocks");
 	workload_do(harness, workload, "go");

@@ -422,6 +422,9 @@ static void test_a_triage_asks_to_profile_the_process_on_enter_and_to_track_it_o
 	top_model_key(&model, TOP_KEY_UP);
 	assert_int_equal(top_model_key(&model, 'x'), TOP_TRACK);
 	assert_int_equal(model.wanted_pid, 7);
+	model.wanted_pid = 0;
+	assert_int_equal(top_model_key(&model, 'C'), TOP_COUNT_CLASSES);
+	assert_int_equal(model.wanted_pid, 7);
 	top_model_key(&model, TOP_KEY_DOWN);
 	/* From a container to its processes. */
 	top_model_key(&model, TOP_KEY_TAB);

@@ -203,22 +203,46 @@ static void draw_page(const struct layout *layout, struct top_model *model)
 }
 
 /* Where a list leaves room: the selected row's call stack, or its process's first one. */
-static void draw_preview(const struct layout *layout, const struct top_model *model)
+static void make_preview(const struct layout *layout, const struct top_model *model,
+			 struct top_page *page)
 {
-	size_t count = model->views[model->screen].order.count, height;
 	const struct top_row *row = top_model_selected(model), *first;
-	_cleanup_(top_page_free) struct top_page page = {0};
+	const char *classes;
 
-	if (!row || count + 3 > model->height)
+	if (!row)
 		return;
-	height = model->height - count - 1;
+	classes = row->pid && row->pid == model->classes.pid ? model->classes.text : NULL;
 	first = model->screen == TOP_TARGETS ? top_model_first_call(model, row) : NULL;
-	if (!first && !row->frames.list.count && !row->evidence)
+	if (!first && !row->frames.list.count && !row->evidence && !classes)
 		return;
-	top_page_preview(&page, first ? first : row, first ? row : NULL);
-	if (page.text)
-		top_page_wrap(&page, (size_t)layout->width);
-	put_page(layout, &page, 0, layout->list + 1 + (int)count + 1, height);
+	top_page_preview(page, first ? first : row, first ? row : NULL, classes);
+	if (page->text)
+		top_page_wrap(page, (size_t)layout->width);
+}
+
+/* A list of the machine is longer than a screen: what the selected row says is worth a third. */
+#define PREVIEW_HEIGHT_MIN 15
+
+static void make_room(struct top_model *model, const struct top_page *page)
+{
+	size_t count = model->views[model->screen].order.count;
+	size_t spare = model->height > count ? model->height - count : 0;
+	size_t wanted = page->lines.count ? page->lines.count + 1 : 0;
+
+	if (!model->triage || model->height < PREVIEW_HEIGHT_MIN || wanted <= spare)
+		return;
+	model->height -= MIN(wanted, model->height / 3) - MIN(spare, model->height / 3);
+}
+
+/* Behind the rows. */
+static void draw_preview(const struct layout *layout, const struct top_model *model,
+			 const struct top_page *page)
+{
+	size_t rows = MIN(model->views[model->screen].order.count, model->height);
+	size_t height = (size_t)list_height(layout, false);
+
+	if (height >= rows + 3)
+		put_page(layout, page, 0, layout->list + 1 + (int)rows + 1, height - rows - 1);
 }
 
 static void draw_menu(const struct layout *layout, const struct top_model *model)
@@ -283,10 +307,15 @@ void top_draw(const struct top_terminal *terminal, struct top_model *model, cons
 	bool page = model->screen == TOP_STACK || model->mode == TOP_HELP ||
 		    model->mode == TOP_MESSAGES;
 	struct layout layout = layout_of(model, page);
+	_cleanup_(top_page_free) struct top_page preview = {0};
 
 	model->height = (size_t)list_height(&layout, page);
 	if (page)
 		top_page_wrap(&model->page, (size_t)layout.width);
+	else
+		make_preview(&layout, model, &preview);
+	if (!page)
+		make_room(model, &preview);
 	top_model_scroll(model);
 	erase();
 	if (page)
@@ -294,7 +323,7 @@ void top_draw(const struct top_terminal *terminal, struct top_model *model, cons
 	else
 		draw_list(terminal, &layout, model);
 	if (!page && model->mode != TOP_SORTING)
-		draw_preview(&layout, model);
+		draw_preview(&layout, model, &preview);
 	if (model->mode == TOP_SORTING)
 		draw_menu(&layout, model);
 	if (layout.title)

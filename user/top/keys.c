@@ -237,6 +237,16 @@ static enum top_action key_exact(struct top_model *model)
 	return row ? TOP_TRACK : TOP_NOTHING;
 }
 
+static enum top_action key_classes(struct top_model *model)
+{
+	const struct top_row *row = top_model_selected(model);
+
+	if (model->screen != TOP_TRIAGE || !row)
+		return TOP_NOTHING;
+	model->wanted_pid = row->pid;
+	return TOP_COUNT_CLASSES;
+}
+
 static enum top_action key_back(struct top_model *model)
 {
 	if (model->screen == TOP_STACK)
@@ -373,6 +383,7 @@ static const struct {
 	{{TOP_KEY_ENTER, TOP_KEY_RIGHT}, key_open},
 	{{TOP_KEY_ESCAPE, TOP_KEY_LEFT, TOP_KEY_BACKSPACE}, key_back},
 	{{'x'}, key_exact},
+	{{'C'}, key_classes},
 	{{TOP_KEY_TAB}, key_tab},
 	{{TOP_KEY_F1, 'h', '?'}, key_help},
 	{{TOP_KEY_F1 + 1, 's'}, key_snapshot},

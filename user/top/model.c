@@ -65,8 +65,10 @@ void top_model_search(struct top_model *model, int direction, bool here)
 
 void top_model_init(struct top_model *model, enum top_screen screen, const char *sort)
 {
-	*model = (struct top_model){
-		.screen = screen, .triage = screen == TOP_TRIAGE, .profile = screen == TOP_PROFILE};
+	*model = (struct top_model){.screen = screen,
+				    .triage = screen == TOP_TRIAGE,
+				    .profile = screen == TOP_PROFILE,
+				    .classes = CLASS_COUNT_NONE};
 	for (size_t i = 0; i < TOP_LISTS_; i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(top_lists[i].sorts); j++) {
 			if (sort && top_lists[i].sorts[j].name &&
@@ -78,6 +80,7 @@ void top_model_init(struct top_model *model, enum top_screen screen, const char 
 
 void top_model_free(struct top_model *model)
 {
+	class_count_free(&model->classes);
 	for (size_t i = 0; i < TOP_LISTS_; i++) {
 		top_rows_free(&model->rows[i]);
 		vec_free(&model->views[i].order);

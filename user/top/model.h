@@ -12,6 +12,7 @@
 #ifndef LEAKMON_TOP_MODEL_H
 #define LEAKMON_TOP_MODEL_H
 
+#include "top/class_count.h"
 #include "top/columns.h"
 #include "top/heading.h"
 #include "top/page.h"
@@ -24,6 +25,7 @@ enum top_action {
 	TOP_LEAVE,	   /* back to what was there before these targets */
 	TOP_TRACK,	   /* track the process model.wanted_pid exactly */
 	TOP_FOLLOW,	   /* profile it */
+	TOP_COUNT_CLASSES, /* of it */
 	TOP_SNAPSHOT,	   /* write one down */
 	TOP_REFRESH,	   /* a report now */
 	TOP_SHOW_MESSAGES, /* puts them on model.page */
@@ -67,6 +69,7 @@ struct top_model {
 	size_t height;		    /* rows that the screen has for a list or a page */
 	char message[256];	    /* until the next key */
 	pid_t wanted_pid;
+	struct class_count classes; /* of a process that was chosen */
 };
 
 /* `screen` is where it begins; `sort` is what --sort says, by name, or NULL. */

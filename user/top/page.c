@@ -23,6 +23,7 @@ static const char help[] =
 	"  Enter Right        open: a process's call stacks, a call stack's frames;\n"
 	"                     of the machine's processes: profile that one\n"
 	"  x                  track that one exactly, as `leakmon top -p PID` does\n"
+	"  C                  count its objects by class: it stands for at most 100 ms\n"
 	"  Esc Left           back\n"
 	"  Tab                the other list: processes and containers, or processes and\n"
 	"                     call stacks of all of them\n"
@@ -84,20 +85,26 @@ static void line_write(FILE *out, const char *text, size_t length)
 	fputc('\n', out);
 }
 
+static void lines_write(FILE *out, const char *text)
+{
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+
+		line_write(out, text, length);
+		text += length + !!text[length];
+	}
+}
+
 void top_page_raw(struct top_page *page, const char *text)
 {
 	char *copy = NULL;
 	size_t size;
 	FILE *out = open_memstream(&copy, &size);
 
-	while (out && *text) {
-		size_t length = strcspn(text, "\n");
-
-		line_write(out, text, length);
-		text += length + !!text[length];
-	}
-	if (out)
+	if (out) {
+		lines_write(out, text);
 		fclose(out);
+	}
 	page_set(page, copy);
 }
 
@@ -168,18 +175,41 @@ static void stack_write(FILE *out, const struct top_row *row, const struct top_r
 	text_stack_write(out, &(const struct text_form){.verbose = true}, &site);
 }
 
-static void preview_write(FILE *out, const struct top_row *row, const struct top_row *process)
+/* Of a process of the machine. */
+static void details_write(FILE *out, const struct top_row *row, const char *classes)
+{
+	if (row->details && *row->details != '\n')
+		lines_write(out, row->details);
+	if (classes)
+		lines_write(out, classes);
+	if (!row->pid)
+		return;
+	if (row->managed && !classes)
+		fputs("C counts its objects by class: it stands for at most a tenth of a second\n",
+		      out);
+	else if (!row->managed)
+		fputs("Enter profiles it, for the call stacks that grow; x tracks it exactly; C "
+		      "counts its objects by class\n",
+		      out);
+}
+
+static void preview_write(FILE *out, const struct top_row *row, const struct top_row *process,
+			  const char *classes)
 {
 	struct report_site site = {.site = &row->site, .frames = row->frames};
 	bool stack = row->frames.list.count;
 
-	if (stack && process)
+	if (!stack && !row->pid)
+		fputs("Group ", out);
+	else if (stack && process)
 		fprintf(out, "The call stack that holds most of process %d ", process->pid);
 	else if (stack)
 		fputs("This call stack", out);
 	else
 		fprintf(out, "Process %d ", row->pid);
-	if (process || !stack)
+	if (!stack && !row->pid)
+		text_print_inert(out, row->place);
+	else if (process || !stack)
 		text_print_inert(out, (stack ? process : row)->name);
 	fprintf(out, ", %s", top_row_verdict(row));
 	if (row->evidence)
@@ -187,9 +217,8 @@ static void preview_write(FILE *out, const struct top_row *row, const struct top
 	fputc('\n', out);
 	if (stack)
 		text_stack_write(out, &(const struct text_form){0}, &site);
-	else if (row->pid && row->said)
-		fputs("Enter profiles it, for the call stacks that grow; x tracks it exactly\n",
-		      out);
+	else if (row->said)
+		details_write(out, row, classes);
 }
 
 /* What output writes begins its lines with tabs. */
@@ -219,14 +248,14 @@ void top_page_stack(struct top_page *page, const struct top_row *row, const stru
 }
 
 void top_page_preview(struct top_page *page, const struct top_row *row,
-		      const struct top_row *process)
+		      const struct top_row *process, const char *classes)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	if (out) {
-		preview_write(out, row, process);
+		preview_write(out, row, process, classes);
 		fclose(out);
 	}
 	if (text)

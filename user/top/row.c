@@ -22,6 +22,7 @@ void top_rows_free(struct top_rows *rows)
 		free(row->place);
 		free(row->evidence);
 		free(row->numbers);
+		free(row->details);
 		vec_free(&row->frames.list);
 	}
 	vec_free(&rows->list);
@@ -301,6 +302,25 @@ static uint64_t entry_identity(const struct triage_entry *entry)
 	return text_hash(text_hash(hash, container ? container : entry->cgroup), entry->comm);
 }
 
+/* What a triage knows of where it grows, and the first of its call stacks. */
+static char *details_text(const struct triage_entry *entry)
+{
+	const struct triage_samples *sampled = entry->sampled;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	text_triage_suspect_print(out, entry);
+	fputc('\n', out);
+	if (sampled && sampled->stacks.count && !triage_entry_is_managed(entry))
+		text_stack_write(out, &(const struct text_form){0},
+				 &sampled->stacks.items[0].named);
+	fclose(out);
+	return text;
+}
+
 static int put_texts(struct top_row *row, const struct triage_entry *entry)
 {
 	char place[TRIAGE_PLACE_SIZE];
@@ -323,6 +343,7 @@ static int put_texts(struct top_row *row, const struct triage_entry *entry)
 		if (entry->cause)
 			fprintf(out, "; %s", entry->cause->text);
 		fclose(out);
+		row->details = details_text(entry);
 	}
 	return row->name && row->place ? 0 : -ENOMEM;
 }
@@ -356,6 +377,7 @@ static int entry_row(const struct triage_entry *entry, double urgency, struct to
 	row->fields[TOP_AGE] = entry->age_s;
 	row->fields[TOP_PROCESSES] = (double)entry->processes;
 	row->spark_count = text_triage_heights(entry, row->spark);
+	row->managed = triage_entry_is_managed(entry);
 	return put_texts(row, entry);
 }
 

@@ -52,6 +52,8 @@ struct top_row {
 	struct frames frames;
 	bool has_ages;
 	char *numbers; /* of a profile: what its page says; owned; else NULL */
+	char *details; /* of a triage: where it grows, in lines; owned; else NULL */
+	bool managed;  /* of a triage: it grows in the heap of a runtime */
 };
 
 struct top_rows {

@@ -9,6 +9,7 @@
 #include "triage/causes.h"
 #include "triage/kills.h"
 #include "triage/managed_look.h"
+#include "triage/sampling.h"
 #include "top/top_front.h"
 #include "top/top_track.h"
 #include "top/top_triage.h"
@@ -19,9 +20,10 @@ struct overview {
 	const struct top_options *options;
 	struct top_front front;
 	struct triage triage;
-	struct causes *causes; /* NULL: out of memory */
-	struct kills *kills;   /* NULL: out of memory */
-	pid_t chosen;	       /* to be profiled or tracked; 0: none */
+	struct causes *causes;	   /* NULL: out of memory */
+	struct kills *kills;	   /* NULL: out of memory */
+	struct sampling *sampling; /* NULL: out of memory, or a process is tracked */
+	pid_t chosen;		   /* to be profiled or tracked; 0: none */
 	bool exact;
 	bool snapshot_wanted;
 	bool done;
@@ -61,6 +63,8 @@ static int make_report(void *context, enum report_cause cause)
 
 	if (cause == REPORT_LAST)
 		return 0;
+	if (overview->sampling)
+		sampling_examine(overview->sampling, false);
 	error = triage_report(&overview->triage, 0, &report);
 	if (!error && overview->causes)
 		causes_explain(overview->causes, &report);
@@ -72,6 +76,8 @@ static int make_report(void *context, enum report_cause cause)
 		log_error("no report: %s", strerror(-error));
 	if (!error && overview->snapshot_wanted)
 		take_snapshot(overview, &report);
+	if (!error && overview->sampling)
+		sampling_update(overview->sampling, &report);
 	triage_report_free(&report);
 	top_front_draw(&overview->front);
 	return error;
@@ -84,6 +90,8 @@ static int wait_for(void *context, struct pollfds *fds)
 
 	if (!error && overview->kills)
 		error = pollfds_add(fds, kills_fd(overview->kills));
+	if (!error && overview->front.model.classes.fd >= 0)
+		error = pollfds_add(fds, overview->front.model.classes.fd);
 	return error;
 }
 
@@ -96,6 +104,35 @@ static void take_kills(struct overview *overview)
 	}
 }
 
+static void count_classes(struct overview *overview)
+{
+	struct top_model *model = &overview->front.model;
+	int error = class_count_start(&model->classes, model->wanted_pid);
+	char text[96];
+
+	if (error)
+		snprintf(text, sizeof(text), "cannot count objects: %s", strerror(-error));
+	else
+		snprintf(text, sizeof(text), "counting the objects of PID %d...",
+			 model->wanted_pid);
+	top_model_say(model, text);
+	top_front_draw(&overview->front);
+}
+
+/* It was asked for: what it costs sheds no polls. */
+static void take_classes(struct overview *overview)
+{
+	struct class_count *classes = &overview->front.model.classes;
+	double before_s = classes->cpu_s;
+	bool complete = class_count_take(classes);
+
+	overview->triage.escalation_cpu_s += classes->cpu_s - before_s;
+	if (!complete)
+		return;
+	top_model_say(&overview->front.model, "");
+	top_front_draw(&overview->front);
+}
+
 static int act(struct overview *overview, enum top_action action)
 {
 	switch (action) {
@@ -106,6 +143,9 @@ static int act(struct overview *overview, enum top_action action)
 	case TOP_FOLLOW:
 		overview->exact = action == TOP_TRACK;
 		overview->chosen = overview->front.model.wanted_pid;
+		return 0;
+	case TOP_COUNT_CLASSES:
+		count_classes(overview);
 		return 0;
 	case TOP_SNAPSHOT:
 		overview->snapshot_wanted = true;
@@ -124,8 +164,11 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 
 	(void)count;
 	take_kills(overview);
+	take_classes(overview);
 	if (triage_pause_s(&overview->triage) <= 0) {
 		error = triage_poll(&overview->triage);
+		if (overview->sampling)
+			sampling_consume(overview->sampling);
 		take_kills(overview);
 	}
 	return error ? error : act(overview, top_front_handle(&overview->front, fds));
@@ -146,6 +189,7 @@ static bool is_done(void *context)
 /* Until it is quit, or a process is chosen. 0, or -errno after a message. */
 static int look_around(struct overview *overview)
 {
+	enum lm_stack_walk walk = overview->options->session.probes.stack_walk;
 	const struct run_hooks hooks = {.context = overview,
 					.report = make_report,
 					.wait_for = wait_for,
@@ -156,12 +200,16 @@ static int look_around(struct overview *overview)
 	int error = report_loop_open(&loop, &overview->options->session.schedule, false);
 
 	overview->chosen = 0;
+	overview->sampling = sampling_new(walk, &overview->triage);
 	if (!error)
 		error = make_report(overview, REPORT_ASKED);
 	if (!error)
 		error = report_loop_run(&loop, &hooks);
 	overview->done |= loop.finished; /* by a signal, or by COUNT */
 	report_loop_close(&loop);
+	/* A process that is tracked has the machine for itself. */
+	sampling_free(overview->sampling);
+	overview->sampling = NULL;
 	return error;
 }
 
