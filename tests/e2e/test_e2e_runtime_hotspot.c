@@ -121,6 +121,69 @@ static void expect_histogram(json_t *histogram, json_t *report)
 			 (long long)differences, (long long)all, (long long)greatest, worst);
 }
 
+/* "\tat java.lang.Thread.sleep(java.base@17/Thread.java:5)": the function, and the line or 0. */
+static bool parse_frame(const char *line, char function[256], json_int_t *number)
+{
+	char place[256], *hidden;
+
+	if (sscanf(line, " at %255[^(](%255[^)])", function, place) != 2)
+		return false;
+	/* The address of a hidden class. */
+	hidden = strstr(function, "/0x");
+	if (hidden && strchr(hidden, '.'))
+		memmove(hidden, strchr(hidden, '.'), strlen(strchr(hidden, '.')) + 1);
+	*number = strchr(place, ':') ? strtol(strrchr(place, ':') + 1, NULL, 10) : 0;
+	return true;
+}
+
+/* Its frames as the VM prints them, one by one. */
+static void expect_frames(const char *stacks, const char *name, json_t *group)
+{
+	json_t *frames = json_object_get(group, "frames");
+	const char *at = strstr(stacks, name);
+	size_t count = 0;
+	json_int_t line;
+	char function[256];
+
+	assert_non_null(at);
+	at = strchr(strchr(at, '\n') + 1, '\n') + 1;
+	for (; parse_frame(at, function, &line); at = strchr(at, '\n') + 1, count++) {
+		json_t *frame = json_array_get(frames, count);
+
+		assert_string_equal(text_at(frame, "function"), function);
+		assert_int_equal(json_integer_value(json_object_get(frame, "line")), line);
+	}
+	assert_true(count > 2);
+	assert_int_equal(json_array_size(frames), count);
+}
+
+/* No thread is stopped for it. */
+static void expect_threads(struct harness *harness, const struct child *target)
+{
+	char *stacks = shell(harness, 0,
+			     "jcmd -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 %s Thread.print",
+			     target->pid_text);
+	struct child *monitor =
+		MONITOR(harness, "threads", "-p", target->pid_text, "--format", "json", "1", "1");
+	json_t *report = monitor_report(harness, monitor), *group;
+	json_t *threads = json_object_get(json_array_get(json_object_get(report, "processes"), 0),
+					  "java_threads");
+	size_t i, found = 0;
+
+	json_array_foreach(json_object_get(threads, "groups"), i, group)
+	{
+		if (strcmp(text_at(group, "name"), "holder of stack") != 0)
+			continue;
+		found++;
+		assert_string_equal(text_at(group, "group"), "main");
+		assert_string_equal(text_at(group, "state"), "sleeping");
+		expect_frames(stacks, "\"holder of stack\"", group);
+	}
+	assert_int_equal(found, 1);
+	child_end(harness, monitor);
+	free(stacks);
+}
+
 static void the_objects_of_every_collector_are_counted_as_the_vm_counts_them(void **state)
 {
 	static const struct {
@@ -148,6 +211,8 @@ static void the_objects_of_every_collector_are_counted_as_the_vm_counts_them(voi
 		walked_runtime_of(report, "hotspot");
 		expect_planted(truth, report);
 		expect_histogram(histogram, report);
+		if (!strcmp(runs[i].options[0], "-XX:+UseG1GC"))
+			expect_threads(harness, target);
 		json_decref(histogram);
 		child_signal(target, SIGKILL);
 		child_end(harness, target);

@@ -22,6 +22,9 @@
 #define FORGED_VM 0x12000u
 #define FORGED_STACK 0x18000u
 #define FORGED_STACK_BYTES 0x1000u
+#define FORGED_CODE 0x1a000u /* interpreted, then compiled */
+#define FORGED_SEGMENTS 0x1b000u
+#define FORGED_METHODS 0x1ba00u
 #define FORGED_OLD 0x20000u
 #define FORGED_EDEN 0x24000u
 #define FORGED_SPACE_BYTES 0x2000u
@@ -193,6 +196,30 @@ static inline void forged_members(struct forged *forged)
 		{"ThreadLocalAllocBuffer", "_end", 8},
 		{"JNIHandleBlock", "_top", 256},
 		{"JNIHandleBlock", "_next", 264},
+		{"JavaFrameAnchor", "_last_Java_fp", 8},
+		{"JavaFrameAnchor", "_last_Java_pc", 16},
+		{"JavaCallWrapper", "_anchor", 0},
+		{"GrowableArrayBase", "_len", 0},
+		{"GrowableArray<int>", "_data", 8},
+		{"CodeHeap", "_memory", 0},
+		{"CodeHeap", "_segmap", 16},
+		{"CodeHeap", "_log2_segment_size", 32},
+		{"VirtualSpace", "_low", 0},
+		{"VirtualSpace", "_high", 8},
+		{"CodeBlob", "_name", 8},
+		{"CodeBlob", "_frame_size", 16},
+		{"CodeBlob", "_code_begin", 24},
+		{"CompiledMethod", "_method", 32},
+		{"nmethod", "_scopes_pcs_offset", 40},
+		{"CompiledMethod", "_scopes_data_begin", 48},
+		{"nmethod", "_metadata_offset", 56},
+		{"Method", "_constMethod", 8},
+		{"ConstMethod", "_constants", 8},
+		{"ConstMethod", "_name_index", 16},
+		{"ConstMethod", "_flags", 20},
+		{"ConstMethod", "_code_size", 24},
+		{"ConstantPool", "_pool_holder", 0x80},
+		{"ConstantPool", "_source_file_name_index", 0x88},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
@@ -200,6 +227,8 @@ static inline void forged_members(struct forged *forged)
 	forged_size(forged, "JVMFlag", 16);
 	forged_size(forged, "InstanceKlass", 96);
 	forged_size(forged, "ConstantPool", 8);
+	forged_size(forged, "HeapBlock", 16);
+	forged_size(forged, "ConstMethod", 32);
 }
 
 /* Classes. */
@@ -464,6 +493,83 @@ static inline void forged_thread(struct forged *forged)
 		forged_new(forged, FORGED_SESSION, 24);
 }
 
+/* Ten bytes of code: line 5 from the first one on, 7 from the third, 107 from the seventh. */
+static inline uint64_t forged_method(uint64_t at, uint64_t pool, uint16_t name)
+{
+	static const uint8_t lines[] = {5, 3 << 3 | 2, 255, 8, 200, 0, 0};
+	uint64_t constant = at + 0x40;
+
+	forged_put(at + 8, constant);
+	forged_put(constant + 8, pool);
+	forged_put16(constant + 16, name);
+	forged_put32(constant + 20, 1);
+	forged_put16(constant + 24, 10);
+	memcpy(forged_memory_place(constant + 32 + 10), lines, sizeof(lines));
+	return at;
+}
+
+/* A blob in a block of so many segments, from one of them on. */
+static inline uint64_t forged_blob(struct forged *forged, const char *name, uint32_t first,
+				   uint32_t segments)
+{
+	uint64_t blob = FORGED_BASE + FORGED_CODE + first * 128ull + 16;
+	unsigned char *map = forged_memory_place(FORGED_BASE + FORGED_SEGMENTS + first);
+
+	for (uint32_t i = 0; i < segments; i++)
+		map[i] = (unsigned char)i;
+	forged_put(blob + 8, forged_text(forged, name));
+	return blob;
+}
+
+/* serve() is interpreted; accept(), in which serve() is inlined, called it, and is compiled. */
+static inline void forged_code(struct forged *forged)
+{
+	static const uint8_t scopes[] = {0, 0, 2, 8, 0, 0, 0, 0, 0, 0, 1, 1, 4};
+	uint64_t methods = FORGED_BASE + FORGED_METHODS, pool = methods + 0x200;
+	uint64_t serve = forged_method(methods, pool, 1);
+	uint64_t accept = forged_method(methods + 0x100, pool, 3);
+	uint64_t interpreter = forged_blob(forged, "Interpreter", 0, 2);
+	uint64_t compiled = forged_blob(forged, "nmethod", 2, 4);
+	uint64_t heap = FORGED_BASE + FORGED_SEGMENTS + 0x800, code = compiled + 0x80;
+	uint64_t top = FORGED_BASE + FORGED_STACK + FORGED_STACK_BYTES, fp = top - 0x100;
+	uint64_t anchor = FORGED_BASE + FORGED_VM + 0x840 + 96;
+
+	forged_put(pool + 8 + 8, forged_symbol(forged, "serve"));
+	forged_put(pool + 8 + 16, forged_symbol(forged, "Shop.java"));
+	forged_put(pool + 8 + 24, forged_symbol(forged, "accept"));
+	forged_put(pool + 0x80, forged_klass(FORGED_SESSION));
+	forged_put16(pool + 0x88, 2);
+	forged_put32(compiled + 16, 4);
+	forged_put(compiled + 24, code);
+	forged_put(compiled + 32, accept);
+	forged_put32(compiled + 40, 0xa0);
+	forged_put32(compiled + 0xa0, 0x10);
+	forged_put32(compiled + 0xa4, 10);
+	forged_put32(compiled + 0xb0, INT32_MAX);
+	forged_put(compiled + 48, compiled + 0xd0);
+	memcpy(forged_memory_place(compiled + 0xd0), scopes, sizeof(scopes));
+	forged_put32(compiled + 56, 0xe0);
+	forged_put(compiled + 0xe0, serve);
+	forged_put(compiled + 0xe8, accept);
+	forged_put(heap, FORGED_BASE + FORGED_CODE);
+	forged_put(heap + 8, FORGED_BASE + FORGED_CODE + 0x1000);
+	forged_put(heap + 16, FORGED_BASE + FORGED_SEGMENTS);
+	forged_put32(heap + 32, 7);
+	forged_put32(heap + 0x40, 1);
+	forged_put(heap + 0x48, heap + 0x60);
+	forged_put(heap + 0x60, heap);
+	forged_static(forged, "CodeCache", "_heaps", heap + 0x40);
+	forged_static(forged, "StubRoutines", "_call_stub_return_address", 0x1234567);
+	forged_put(anchor, top - 0x200);
+	forged_put(anchor + 8, fp);
+	forged_put(anchor + 16, interpreter + 0x20);
+	forged_put(fp - 8, top - 0xf0);
+	forged_put(fp - 24, serve);
+	forged_put(fp - 64, serve + 0x40 + 32 + 3);
+	forged_put(fp + 8, code + 0x10);
+	forged_put(top - 0xd8, 0x1234567);
+}
+
 static inline uint64_t forged_storage(struct forged *forged, uint64_t at, const char *name,
 				      uint64_t object)
 {
@@ -569,6 +675,7 @@ static inline bool forged_make(struct forged *forged)
 	forged_objects(forged);
 	forged_loaders(forged);
 	forged_thread(forged);
+	forged_code(forged);
 	forged_storages(forged);
 	forged_heap(forged);
 	forged_flags(forged);

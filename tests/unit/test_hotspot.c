@@ -2,6 +2,10 @@
 /* The heap of a small JVM made by hand; then the same with nonsense in it. */
 #include "unit/hotspot_fixture.h"
 
+#include "base/cleanup.h"
+#include "runtime/hotspot_reader.h"
+#include "runtime/target_memory.h"
+
 #include "unit/walked.h"
 
 #define MUTANTS 600
@@ -135,6 +139,75 @@ static void a_description_without_what_is_needed_is_said(void **state)
 	expect_why(&forged->memory, "its description lacks structures");
 }
 
+static int read_threads(const struct forged_memory *forged, struct java_thread_report *report)
+{
+	struct target_memory memory = {.pagemap = -1};
+	int error = target_memory_open(&forged->maps, &forged->modules, NULL, &memory);
+
+	*report = (struct java_thread_report){0};
+	if (!error)
+		error = java_threads_of(&memory, report);
+	target_memory_close(&memory);
+	return error;
+}
+
+static void threads_have_names_and_the_methods_and_lines_that_they_are_in(void **state)
+{
+	static const struct {
+		const char *function;
+		uint32_t line;
+		bool inlined;
+	} expected[] = {{"shop.Session.serve", 7, false},
+			{"shop.Session.serve", 7, true},
+			{"shop.Session.accept", 107, false}};
+	struct forged *forged = *state;
+	const struct java_thread_group *group;
+	struct java_thread_report report;
+
+	assert_int_equal(read_threads(&forged->memory, &report), 0);
+	assert_null(report.why);
+	assert_int_equal(report.count, 1);
+	assert_int_equal(report.groups.count, 1);
+	assert_non_null(report.groups.items);
+	group = &report.groups.items[0];
+	assert_string_equal(group->name, "worker");
+	assert_string_equal(group->state, "runnable");
+	assert_int_equal(group->stack.list.count, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		const struct frame *frame = &group->stack.list.items[i];
+
+		assert_string_equal(frame->function, expected[i].function);
+		assert_string_equal(frame->file, "Shop.java");
+		assert_int_equal(frame->line, expected[i].line);
+		assert_int_equal(frame->inlined, expected[i].inlined);
+	}
+	java_thread_report_free(&report);
+}
+
+/* Under sanitizers, as expect_no_harm_of_nonsense(). */
+static void threads_of_nonsense_do_no_harm(void **state)
+{
+	struct forged *forged = *state;
+	_cleanup_free_ unsigned char *kept = malloc(FORGED_BYTES);
+	uint64_t seed = 1;
+
+	assert_non_null(kept);
+	memcpy(kept, forged->memory.bytes, FORGED_BYTES);
+	for (size_t i = 0; i < MUTANTS; i++) {
+		struct java_thread_report report;
+
+		for (uint32_t j = 0; j < 1 + i % 8; j++) {
+			uint64_t place = forged_random(&seed) % forged->memory.place_count;
+
+			forged_put(FORGED_BASE + forged->memory.places[place] * 8ull,
+				   forged_random_word(&forged->memory, &seed));
+		}
+		assert_int_equal(read_threads(&forged->memory, &report), 0);
+		java_thread_report_free(&report);
+		memcpy(forged->memory.bytes, kept, FORGED_BYTES);
+	}
+}
+
 static void nonsense_does_no_harm(void **state)
 {
 	struct forged *forged = *state;
@@ -145,6 +218,10 @@ static void nonsense_does_no_harm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			threads_have_names_and_the_methods_and_lines_that_they_are_in, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(threads_of_nonsense_do_no_harm, setup, teardown),
 		cmocka_unit_test_setup_teardown(objects_have_their_classes_as_java_writes_them,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(what_holds_objects_from_outside_is_a_root, setup,

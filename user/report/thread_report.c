@@ -49,6 +49,9 @@ void thread_census_free(struct thread_census *census)
 	if (census->python)
 		python_stacks_free(census->python);
 	free(census->python);
+	if (census->java)
+		java_thread_report_free(census->java);
+	free(census->java);
 	vec_free(&census->groups);
 	vec_free(&census->dead);
 }

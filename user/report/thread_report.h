@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "leakmon_thread.h"
 #include "report/goroutine_report.h"
+#include "report/java_threads.h"
 #include "report/python_stacks.h"
 #include "report/retain_result.h"
 #include "symbol/symbolizer.h"
@@ -100,6 +101,7 @@ struct thread_census {
 	bool no_library;		     /* of threads: its native ones are not followed */
 	struct goroutine_report *goroutines; /* of a Go program; owned; NULL: it is none */
 	struct python_stacks *python;	     /* of a Python program; likewise */
+	struct java_thread_report *java;     /* of a JVM; likewise */
 	struct thread_holding *holding;	     /* who has their pthread_ts; NULL: not asked */
 };
 

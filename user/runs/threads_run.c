@@ -11,7 +11,9 @@
 #include "monitor/session_threads.h"
 #include "monitor/watch.h"
 #include "runs/goroutines_run.h"
+#include "runtime/hotspot_reader.h"
 #include "runtime/python_reader.h"
+#include "runtime/runtime.h"
 #include "threads/live_census.h"
 #include "threads/thread_holders.h"
 
@@ -195,6 +197,32 @@ static int find_python(const struct session *session, struct thread_report *repo
 	return error;
 }
 
+static bool is_jvm(pid_t pid)
+{
+	const struct runtime *runtime = runtime_of_process(pid);
+
+	return runtime && runtime == runtime_find("hotspot");
+}
+
+/* Java threads have native ones, and names and frames besides. */
+static int find_java(const struct session *session, struct thread_report *report)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && !report->everywhere && i < report->processes.count; i++) {
+		struct thread_census *census = &report->processes.items[i];
+
+		if (!is_jvm((pid_t)census->pid))
+			continue;
+		census->java = calloc(1, sizeof(*census->java));
+		error = census->java
+				? java_threads_read((pid_t)census->pid, session->stages.worker,
+						    &session->stages.processes->dsos, census->java)
+				: -ENOMEM;
+	}
+	return error;
+}
+
 /* Takes a census, names it and writes it. */
 static int make_report(void *context, enum report_cause cause)
 {
@@ -217,6 +245,8 @@ static int make_report(void *context, enum report_cause cause)
 		error = find_goroutines(run, &report);
 	if (!error)
 		error = find_python(session, &report);
+	if (!error)
+		error = find_java(session, &report);
 	if (!error)
 		error = find_holders(session, threads, &report);
 	if (!error)

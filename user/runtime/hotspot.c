@@ -232,8 +232,7 @@ static void read_version(struct hotspot *hotspot, char version[24])
 			 static32(hotspot, HOTSPOT_VERSION_SECURITY) % 1000);
 }
 
-/* 0, or an error with *why. */
-static int find_vm(struct hotspot *hotspot, char version[24], const char **why)
+int hotspot_find(struct hotspot *hotspot, char version[24], const char **why)
 {
 	const struct data_modules *modules = hotspot->memory->modules;
 
@@ -520,15 +519,32 @@ static bool moves(struct target_memory *memory)
 	return false;
 }
 
+struct hotspot *hotspot_open(struct target_memory *memory)
+{
+	struct hotspot *hotspot = calloc(1, sizeof(*hotspot));
+
+	if (!hotspot)
+		return NULL;
+	hotspot->memory = memory;
+	hotspot->names_left = hotspot->fields_left = hotspot->words_left = LOOKED_AT_MAX;
+	hotspot->klasses_left = hotspot->handles_left = LISTED_MAX;
+	return hotspot;
+}
+
+void hotspot_close(struct hotspot *hotspot)
+{
+	free_all(hotspot);
+	free(hotspot);
+}
+
 static void end(void *state)
 {
-	free_all(state);
-	free(state);
+	hotspot_close(state);
 }
 
 static int walk_found(struct hotspot *hotspot, struct heap_sink *sink, struct walk_report *report)
 {
-	int error = find_vm(hotspot, report->version, &report->why);
+	int error = hotspot_find(hotspot, report->version, &report->why);
 
 	if (error)
 		return error;
@@ -544,14 +560,11 @@ static int walk_found(struct hotspot *hotspot, struct heap_sink *sink, struct wa
 static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 		     struct walk_report *report, void **state)
 {
-	struct hotspot *hotspot = calloc(1, sizeof(*hotspot));
+	struct hotspot *hotspot = hotspot_open(memory);
 	int error;
 
 	if (!hotspot)
 		return -ENOMEM;
-	hotspot->memory = memory;
-	hotspot->names_left = hotspot->fields_left = hotspot->words_left = LOOKED_AT_MAX;
-	hotspot->klasses_left = hotspot->handles_left = LISTED_MAX;
 	hotspot->report = (size_t)(report - sink->reports.items);
 	hotspot->first_class = (uint32_t)sink->classes.count;
 	error = walk_found(hotspot, sink, report);

@@ -125,6 +125,41 @@ enum hotspot_place {
 	HOTSPOT_VERSION_MINOR,
 	HOTSPOT_VERSION_SECURITY,
 	HOTSPOT_MARK_KLASS_SHIFT,
+	/* Code and frames of Java: see hotspot_frames.c */
+	HOTSPOT_ANCHOR_FP,
+	HOTSPOT_ANCHOR_PC,
+	HOTSPOT_WRAPPER_ANCHOR,
+	HOTSPOT_CALL_STUB,  /* static: where it returns to */
+	HOTSPOT_CODE_HEAPS, /* static */
+	HOTSPOT_ARRAY_LENGTH,
+	HOTSPOT_ARRAY_DATA,
+	HOTSPOT_CODE_MEMORY,
+	HOTSPOT_CODE_SEGMENTS,
+	HOTSPOT_CODE_SHIFT,
+	HOTSPOT_CODE_BLOCK_BYTES,
+	HOTSPOT_SPACE_LOW,
+	HOTSPOT_SPACE_HIGH,
+	HOTSPOT_BLOB_NAME,
+	HOTSPOT_BLOB_FRAME,
+	HOTSPOT_BLOB_CODE,	  /* an address; or */
+	HOTSPOT_BLOB_CODE_OFFSET, /* from the blob on */
+	HOTSPOT_BLOB_MUTABLE,
+	HOTSPOT_BLOB_RELOCATION,
+	HOTSPOT_COMPILED_METHOD,
+	HOTSPOT_COMPILED_PCS,
+	HOTSPOT_COMPILED_SCOPES, /* an address; or */
+	HOTSPOT_COMPILED_SCOPES_OFFSET,
+	HOTSPOT_COMPILED_METADATA,
+	HOTSPOT_COMPILED_IMMUTABLE,
+	HOTSPOT_METHOD_CONST,
+	HOTSPOT_CONST_CONSTANTS,
+	HOTSPOT_CONST_NAME,
+	HOTSPOT_CONST_FLAGS,
+	HOTSPOT_CONST_CODE_SIZE,
+	HOTSPOT_CONST_BYTES,
+	HOTSPOT_CONSTANTS_HOLDER,
+	HOTSPOT_CONSTANTS_SOURCE,
+	HOTSPOT_KLASS_SOURCE,
 	HOTSPOT_PLACE_MAX_
 };
 
@@ -228,6 +263,7 @@ struct hotspot {
 	uint64_t object_klass, class_klass, thread_klass;
 	uint32_t thread_pointer, thread_status, thread_holder, holder_status; /* offsets */
 	uint32_t name_offset, value_offset, coder_offset; /* Thread.name, String.value, .coder */
+	uint32_t group_offset, daemon_offset;		  /* Thread's, or its holder's */
 	bool offsets_read;
 	size_t report;		 /* place in sink->reports */
 	struct hash class_index; /* Klass -> place in classes plus 1; UINT64_MAX: it is none */
@@ -291,6 +327,8 @@ uint64_t hotspot_klass_of(struct hotspot *hotspot, uint64_t object);
 
 /* The class at an address; NULL: there is none, or no memory. Good until the next call. */
 struct hotspot_class *hotspot_class_at(struct hotspot *hotspot, uint64_t address);
+/* The text of a Symbol; "" if it cannot be read. */
+void hotspot_symbol(struct hotspot *hotspot, uint64_t symbol, char *text, size_t size);
 /* "java.lang.String[]"; "" if it cannot be read. */
 void hotspot_class_name(struct hotspot *hotspot, uint64_t klass, char name[HOTSPOT_NAME_BYTES]);
 /* Reads its references and fields. 0 or -ENOMEM. */
@@ -314,9 +352,54 @@ int hotspot_read_loaders(struct hotspot *hotspot);
 int hotspot_read_threads(struct hotspot *hotspot);
 /* Whether a thread's object is that of one that has ended. */
 bool hotspot_thread_ended(struct hotspot *hotspot, uint64_t object);
+/* A live one; group "": not known. */
+#define HOTSPOT_THREAD_NAME_BYTES 128
+struct hotspot_thread {
+	char name[HOTSPOT_THREAD_NAME_BYTES], group[HOTSPOT_THREAD_NAME_BYTES];
+	uint32_t status; /* JVMTI_THREAD_STATE_* */
+	bool daemon;
+};
+/* False: it has no object (yet, or any more). */
+bool hotspot_read_thread(struct hotspot *hotspot, uint64_t thread, struct hotspot_thread *found);
+/* Of a thread; empty: not known. */
+struct hotspot_range hotspot_stack(struct hotspot *hotspot, uint64_t thread);
 /* The handles of a loader, each told to `each`. */
 int hotspot_each_handle(struct hotspot *hotspot, uint64_t loader,
 			int (*each)(void *context, uint64_t object), void *context);
+/* Frames of Java: see hotspot_frames.c. */
+
+struct hotspot_frame {
+	uint64_t method;  /* Method */
+	int32_t bytecode; /* its place in the method; negative: not known */
+	bool inlined;	  /* in the next one */
+};
+
+#define HOTSPOT_FRAMES_MAX 256
+
+struct hotspot_frames {
+	VEC(struct hotspot_frame) list; /* innermost first */
+};
+
+/* "shop.Cart.add", "Cart.java"; "" and 0: not known. */
+struct hotspot_code_place {
+	char function[HOTSPOT_NAME_BYTES + HOTSPOT_NAME_BYTES / 2], file[HOTSPOT_NAME_BYTES / 2];
+	uint32_t line;
+};
+
+/* Those of a thread; none where it is in Java just now, or the VM does not describe its code. 0 or
+ * -ENOMEM. */
+int hotspot_walk_frames(struct hotspot *hotspot, uint64_t thread, struct hotspot_frames *frames);
+void hotspot_name_frame(struct hotspot *hotspot, const struct hotspot_frame *frame,
+			struct hotspot_code_place *place);
+
+/* The VM of a process: see hotspot.c. */
+
+/* NULL: no memory. */
+struct hotspot *hotspot_open(struct target_memory *memory);
+void hotspot_close(struct hotspot *hotspot);
+/* 0, or -ENOENT with *why. */
+int hotspot_find(struct hotspot *hotspot, char version[24], const char **why);
+
 /* As struct heap_walker. */
 int hotspot_roots(void *state, struct heap_sink *sink);
 int hotspot_refer(void *state, struct heap_sink *sink, uint32_t node);

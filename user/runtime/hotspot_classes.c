@@ -42,8 +42,7 @@
 /* Array<T>: a length of 4 bytes, then items. */
 #define ARRAY_ITEMS 4
 
-/* A Symbol's text. "" if it cannot be read. */
-static void read_symbol(struct hotspot *hotspot, uint64_t symbol, char *text, size_t size)
+void hotspot_symbol(struct hotspot *hotspot, uint64_t symbol, char *text, size_t size)
 {
 	uint16_t length = 0;
 	size_t taken;
@@ -114,8 +113,8 @@ void hotspot_class_name(struct hotspot *hotspot, uint64_t klass, char name[HOTSP
 {
 	char symbol[HOTSPOT_NAME_BYTES];
 
-	read_symbol(hotspot, hotspot_member(hotspot, klass, HOTSPOT_KLASS_NAME), symbol,
-		    sizeof(symbol));
+	hotspot_symbol(hotspot, hotspot_member(hotspot, klass, HOTSPOT_KLASS_NAME), symbol,
+		       sizeof(symbol));
 	if (symbol[0] == '[') {
 		write_array_name(symbol, name);
 		return;
@@ -151,8 +150,8 @@ static bool is_class(struct hotspot *hotspot, uint64_t klass, int32_t *layout)
 	*layout = (int32_t)hotspot_member32(hotspot, klass, HOTSPOT_KLASS_LAYOUT);
 	if (!*layout || (*layout < 0 && !is_array_layout((uint32_t)*layout)))
 		return false;
-	read_symbol(hotspot, hotspot_member(hotspot, klass, HOTSPOT_KLASS_NAME), symbol,
-		    sizeof(symbol));
+	hotspot_symbol(hotspot, hotspot_member(hotspot, klass, HOTSPOT_KLASS_NAME), symbol,
+		       sizeof(symbol));
 	return symbol[0] != '\0';
 }
 
@@ -238,8 +237,10 @@ static int declare(const struct declarer *declarer, uint32_t name, uint32_t type
 	struct hotspot_declared field = {.offset = offset, .is_static = access & ACCESS_STATIC};
 	char descriptor[2];
 
-	read_symbol(declarer->hotspot, constant_at(declarer, type), descriptor, sizeof(descriptor));
-	read_symbol(declarer->hotspot, constant_at(declarer, name), field.name, sizeof(field.name));
+	hotspot_symbol(declarer->hotspot, constant_at(declarer, type), descriptor,
+		       sizeof(descriptor));
+	hotspot_symbol(declarer->hotspot, constant_at(declarer, name), field.name,
+		       sizeof(field.name));
 	field.type = descriptor[0];
 	return field.name[0] ? declarer->each(declarer->context, &field) : 0;
 }

@@ -35,8 +35,6 @@
 
 #define LOCAL_HANDLES 32 /* of a JNIHandleBlock */
 
-#define THREAD_NAME_BYTES 128
-
 /* Loaders. */
 
 /* Those that are never unloaded. */
@@ -153,29 +151,46 @@ static void read_offsets(struct hotspot *hotspot)
 	hotspot->thread_status = hotspot_field_offset(hotspot, thread, "threadStatus");
 	hotspot->thread_holder = hotspot_field_offset(hotspot, thread, "holder");
 	hotspot->name_offset = hotspot_field_offset(hotspot, thread, "name");
+	hotspot->group_offset = hotspot_field_offset(hotspot, thread, "group");
+	hotspot->daemon_offset = hotspot_field_offset(hotspot, thread, "daemon");
+}
+
+/* What has the status of a thread: it, or from 19 on its `holder`; 0: nothing known. */
+static uint64_t holder_of(struct hotspot *hotspot, uint64_t object)
+{
+	uint64_t holder;
+
+	if (hotspot->thread_status || !hotspot->thread_holder)
+		return hotspot->thread_status ? object : 0;
+	holder = hotspot_oop(hotspot, object + hotspot->thread_holder);
+	if (holder && !hotspot->holder_status) {
+		uint64_t klass = hotspot_klass_of(hotspot, holder);
+
+		hotspot->holder_status = hotspot_field_offset(hotspot, klass, "threadStatus");
+		hotspot->group_offset = hotspot_field_offset(hotspot, klass, "group");
+		hotspot->daemon_offset = hotspot_field_offset(hotspot, klass, "daemon");
+	}
+	return hotspot->holder_status ? holder : 0;
+}
+
+static uint32_t status_of(struct hotspot *hotspot, uint64_t object)
+{
+	uint64_t holder = holder_of(hotspot, object);
+
+	return holder ? hotspot_number(hotspot,
+				       holder + (hotspot->thread_status ? hotspot->thread_status
+									: hotspot->holder_status))
+		      : 0;
 }
 
 bool hotspot_thread_ended(struct hotspot *hotspot, uint64_t object)
 {
-	uint64_t holder;
-	uint32_t status = 0;
-
 	read_offsets(hotspot);
 	if (!hotspot->thread_pointer ||
 	    target_word(hotspot->memory, object + hotspot->thread_pointer) ||
 	    hash_get(&hotspot->live_threads, object))
 		return false;
-	if (hotspot->thread_status) {
-		status = hotspot_number(hotspot, object + hotspot->thread_status);
-	} else if (hotspot->thread_holder) {
-		holder = hotspot_oop(hotspot, object + hotspot->thread_holder);
-		if (holder && !hotspot->holder_status)
-			hotspot->holder_status = hotspot_field_offset(
-				hotspot, hotspot_klass_of(hotspot, holder), "threadStatus");
-		if (holder && hotspot->holder_status)
-			status = hotspot_number(hotspot, holder + hotspot->holder_status);
-	}
-	return status & STATUS_TERMINATED;
+	return status_of(hotspot, object) & STATUS_TERMINATED;
 }
 
 /* What the thread does not use for objects: CollectedHeap::lab_alignment_reserve(), in words. */
@@ -258,7 +273,7 @@ static void read_string(struct hotspot *hotspot, uint64_t string, char *text, si
 {
 	uint64_t klass = hotspot_klass_of(hotspot, string), value;
 	const struct hotspot_class *class;
-	unsigned char bytes[2 * THREAD_NAME_BYTES];
+	unsigned char bytes[2 * HOTSPOT_THREAD_NAME_BYTES];
 	uint8_t coder = 0;
 	size_t length;
 
@@ -287,6 +302,37 @@ static void read_string(struct hotspot *hotspot, uint64_t string, char *text, si
 		text[i] = is_ascii ? (char)byte : '?';
 	}
 	text[length] = '\0';
+}
+
+static void read_field(struct hotspot *hotspot, uint64_t object, uint32_t offset, char *text)
+{
+	read_string(hotspot, object && offset ? hotspot_oop(hotspot, object + offset) : 0, text,
+		    HOTSPOT_THREAD_NAME_BYTES);
+}
+
+bool hotspot_read_thread(struct hotspot *hotspot, uint64_t thread, struct hotspot_thread *found)
+{
+	uint64_t object = object_of_thread(hotspot, thread), holder, group;
+	uint8_t daemon = 0;
+
+	memset(found, 0, sizeof(*found));
+	if (!object)
+		return false;
+	read_offsets(hotspot);
+	read_field(hotspot, object, hotspot->name_offset, found->name);
+	holder = holder_of(hotspot, object);
+	found->status = status_of(hotspot, object);
+	group = holder && hotspot->group_offset
+			? hotspot_oop(hotspot, holder + hotspot->group_offset)
+			: 0;
+	if (group)
+		read_field(hotspot, group,
+			   hotspot_field_offset(hotspot, hotspot_klass_of(hotspot, group), "name"),
+			   found->group);
+	if (holder && hotspot->daemon_offset)
+		target_read(hotspot->memory, holder + hotspot->daemon_offset, &daemon, 1);
+	found->daemon = daemon != 0;
+	return true;
 }
 
 /* Roots. */
@@ -381,7 +427,7 @@ static int add_locals(struct rooting *rooting, uint64_t thread)
 	return error;
 }
 
-static struct hotspot_range stack_of(struct hotspot *hotspot, uint64_t thread)
+struct hotspot_range hotspot_stack(struct hotspot *hotspot, uint64_t thread)
 {
 	uint64_t base = hotspot_member(hotspot, thread, HOTSPOT_THREAD_STACK);
 	uint64_t bytes = hotspot_member(hotspot, thread, HOTSPOT_THREAD_STACK_BYTES);
@@ -395,7 +441,7 @@ static struct hotspot_range stack_of(struct hotspot *hotspot, uint64_t thread)
 static int add_narrow(struct rooting *rooting, uint64_t thread)
 {
 	struct hotspot *hotspot = rooting->hotspot;
-	const struct hotspot_range stack = stack_of(hotspot, thread);
+	const struct hotspot_range stack = hotspot_stack(hotspot, thread);
 	const struct mapping *mapping;
 	uint64_t sp = 0, end;
 	int error = 0;
@@ -422,7 +468,7 @@ static int add_thread(const struct rooting *rooting, uint64_t thread)
 {
 	struct hotspot *hotspot = rooting->hotspot;
 	uint64_t object = object_of_thread(hotspot, thread);
-	char called[THREAD_NAME_BYTES], name[THREAD_NAME_BYTES + 32];
+	char called[HOTSPOT_THREAD_NAME_BYTES], name[HOTSPOT_THREAD_NAME_BYTES + 32];
 	struct rooting of_thread = {.hotspot = hotspot, .sink = rooting->sink, .name = name};
 	int error;
 
@@ -643,7 +689,7 @@ static int claim_native(struct rooting *rooting)
 	if (!stacks)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		stacks[i] = stack_of(hotspot, hotspot->threads.items[i]);
+		stacks[i] = hotspot_stack(hotspot, hotspot->threads.items[i]);
 	qsort(stacks, count, sizeof(*stacks), compare_ranges);
 	for (size_t i = 0; !error && i < hotspot->memory->maps->list.count; i++) {
 		const struct mapping *mapping = &hotspot->memory->maps->list.items[i];

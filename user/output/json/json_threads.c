@@ -238,6 +238,32 @@ static void python_json(struct json_writer *json, const struct python_stacks *st
 	json_close(json, '}');
 }
 
+static void java_threads_json(struct json_writer *json, const struct java_thread_report *report)
+{
+	if (!report)
+		return;
+	json_open(json, "java_threads", '{');
+	json_put_string(json, "version", report->version[0] ? report->version : NULL);
+	json_put_string(json, "cannot_tell", report->why);
+	json_put_number(json, "count", report->count);
+	json_put_number(json, "daemons", report->daemons);
+	json_open(json, "groups", '[');
+	for (size_t i = 0; i < report->groups.count; i++) {
+		const struct java_thread_group *group = &report->groups.items[i];
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "name", group->name);
+		json_put_string(json, "group", group->of[0] ? group->of : NULL);
+		json_put_string(json, "state", group->state);
+		json_put_bool(json, "daemon", group->daemon);
+		json_put_number(json, "count", group->count);
+		json_stack_write(json, NULL, 0, &group->stack);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
 static void census_json(struct json_writer *json, const struct thread_report *report,
 			const struct thread_census *census)
 {
@@ -277,6 +303,7 @@ static void census_json(struct json_writer *json, const struct thread_report *re
 	json_close(json, '}');
 	goroutines_json(json, census->goroutines);
 	python_json(json, census->python);
+	java_threads_json(json, census->java);
 	json_close(json, '}');
 }
 

@@ -8,6 +8,7 @@
 
 #include "report/family.h"
 #include "report/goroutine_report.h"
+#include "report/java_threads.h"
 #include "report/profile_report.h"
 #include "report/report.h"
 #include "report/retain_diff.h"
@@ -28,6 +29,8 @@ void text_heap_profile_write(FILE *out, const struct text_form *form,
 			     const struct heap_profile *profile, size_t top);
 
 /* Of a process in `leakmon threads`. */
+void text_java_threads_write(FILE *out, const struct text_form *form,
+			     const struct java_thread_report *report);
 void text_goroutines_write(FILE *out, const struct text_form *form,
 			   const struct goroutine_report *report);
 

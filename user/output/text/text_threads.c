@@ -367,6 +367,8 @@ static void process_write(FILE *out, const struct thread_report *report,
 		text_goroutines_write(out, &report->form, census->goroutines);
 	if (census->python)
 		python_write(out, report, census->python);
+	if (census->java)
+		text_java_threads_write(out, &report->form, census->java);
 }
 
 static bool has_ended(const struct thread_census *census)

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Java threads in `leakmon threads`: by name, group, state and where they are. */
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "output/text/text.h"
+
+#define GROUPS 20
+#define FRAMES 8 /* of each; all with -v */
+
+/* "shop.Cart.add Cart.java:31" */
+static void frame_write(FILE *out, const struct frame *frame)
+{
+	if (!frame->function) {
+		fputs("a method that cannot be read", out);
+		return;
+	}
+	text_label_write(out, frame->function);
+	if (!frame->file)
+		return;
+	fputc(' ', out);
+	text_print_inert(out, frame->file);
+	if (frame->line)
+		fprintf(out, ":%" PRIu32, frame->line);
+}
+
+static void group_write(FILE *out, const struct text_form *form,
+			const struct java_thread_group *group)
+{
+	const struct frame *place = java_thread_place(&group->stack);
+	size_t count = group->stack.list.count,
+	       shown = form->verbose ? count : MIN(count, (size_t)FRAMES);
+
+	fprintf(out, "\t%" PRIu64 " thread%s ", group->count, group->count == 1 ? "" : "s");
+	text_label_write(out, group->name);
+	fprintf(out, " [%s%s]", group->state, group->daemon ? ", daemon" : "");
+	if (group->of[0]) {
+		fputs(" of group ", out);
+		text_label_write(out, group->of);
+	}
+	if (place) {
+		fputs(", at ", out);
+		frame_write(out, place);
+	}
+	fputc('\n', out);
+	for (size_t i = 0; i < shown; i++) {
+		fputs("\t\t", out);
+		frame_write(out, &group->stack.list.items[i]);
+		fputc('\n', out);
+	}
+	if (count > shown)
+		fprintf(out, "\t\t… %zu more frames (-v)\n", count - shown);
+}
+
+void text_java_threads_write(FILE *out, const struct text_form *form,
+			     const struct java_thread_report *report)
+{
+	if (report->why) {
+		fprintf(out, "\tJava threads: not known: %s\n", report->why);
+		return;
+	}
+	fprintf(out, "\t%" PRIu64 " Java threads in %zu groups (JVM ", report->count,
+		report->groups.count);
+	text_print_inert(out, report->version);
+	fprintf(out, "), %" PRIu64 " of them daemons\n", report->daemons);
+	for (size_t i = 0; i < report->groups.count && (i < GROUPS || form->verbose); i++)
+		group_write(out, form, &report->groups.items[i]);
+	if (report->groups.count > GROUPS && !form->verbose)
+		fprintf(out, "\tand %zu smaller groups (-v)\n", report->groups.count - GROUPS);
+}

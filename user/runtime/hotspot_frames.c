@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The Java frames of a thread that has left Java: from its anchor on through interpreted and
+ * compiled code, by what the VM tells debuggers of its code cache (src/hotspot/share/code).
+ *
+ * Not in the VM's description: where an interpreted frame has its method, bytecode and sender
+ * (frame_x86.hpp), a call stub its wrapper (-6 words), and the streams of scopes and lines
+ * (scopeDesc.cpp, constMethod.hpp). Code that is neither interpreted, compiled nor a stub with a
+ * frame of its own ends the walk.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/hotspot.h"
+
+#define HEAPS_MAX 16
+#define SEGMENTS_BACK 65536
+#define BLOB_NAME_BYTES 16
+#define FRAME_WORDS_MAX 65536
+#define SCOPES_MAX 64 /* calls that are inlined in each other */
+#define PCS_MAX 65536
+#define LINES_BYTES_MAX 65536
+
+/* Words from the frame pointer of interpreted code. */
+#define INTERPRETED_SENDER (-1)
+#define INTERPRETED_METHOD (-3)
+#define INTERPRETED_BYTECODE (-8)
+#define STUB_WRAPPER (-6)
+
+struct walker {
+	struct hotspot *hotspot;
+	struct hotspot_frames *frames;
+	uint64_t sp, fp, pc;
+	struct hotspot_range stack;
+};
+
+static uint64_t word(const struct walker *walker, uint64_t address)
+{
+	if (address < walker->stack.start || address + 8 > walker->stack.end || address & 7)
+		return 0;
+	return target_word(walker->hotspot->memory, address);
+}
+
+/* -------- code */
+
+struct blob {
+	uint64_t address;
+	char name[BLOB_NAME_BYTES];
+};
+
+/* Each segment says how far back its block begins; 255: it is free. */
+static uint64_t block_at(struct hotspot *hotspot, uint64_t heap, uint64_t pc)
+{
+	uint64_t memory = heap + hotspot_place(hotspot, HOTSPOT_CODE_MEMORY);
+	uint64_t low = hotspot_member(hotspot, memory, HOTSPOT_SPACE_LOW);
+	uint64_t map = hotspot_member(hotspot, heap + hotspot_place(hotspot, HOTSPOT_CODE_SEGMENTS),
+				      HOTSPOT_SPACE_LOW);
+	uint32_t shift = hotspot_member32(hotspot, heap, HOTSPOT_CODE_SHIFT) & 31;
+	uint64_t segment = pc - low;
+	uint8_t back = 1;
+
+	if (!low || pc < low || pc >= hotspot_member(hotspot, memory, HOTSPOT_SPACE_HIGH))
+		return 0;
+	segment >>= shift;
+	for (uint32_t i = 0; i < SEGMENTS_BACK && back; i++) {
+		if (target_read(hotspot->memory, map + segment, &back, 1) || back == UINT8_MAX ||
+		    back > segment)
+			return 0;
+		segment -= back;
+	}
+	return back ? 0
+		    : low + (segment << shift) + hotspot_place(hotspot, HOTSPOT_CODE_BLOCK_BYTES);
+}
+
+static bool find_blob(struct hotspot *hotspot, uint64_t pc, struct blob *blob)
+{
+	uint64_t heaps = hotspot_static(hotspot, HOTSPOT_CODE_HEAPS);
+	uint32_t count = hotspot_member32(hotspot, heaps, HOTSPOT_ARRAY_LENGTH);
+	uint64_t items = hotspot_member(hotspot, heaps, HOTSPOT_ARRAY_DATA), name;
+
+	blob->address = 0;
+	for (uint32_t i = 0; !blob->address && i < MIN(count, (uint32_t)HEAPS_MAX); i++)
+		blob->address =
+			block_at(hotspot, target_word(hotspot->memory, items + i * 8ull), pc);
+	name = hotspot_member(hotspot, blob->address, HOTSPOT_BLOB_NAME);
+	memset(blob->name, 0, sizeof(blob->name));
+	return name && !target_read(hotspot->memory, name, blob->name, sizeof(blob->name) - 1);
+}
+
+static uint64_t code_of(struct hotspot *hotspot, uint64_t blob)
+{
+	if (hotspot_has(hotspot, HOTSPOT_BLOB_CODE))
+		return hotspot_member(hotspot, blob, HOTSPOT_BLOB_CODE);
+	return blob + hotspot_member32(hotspot, blob, HOTSPOT_BLOB_CODE_OFFSET);
+}
+
+/* -------- numbers */
+
+/* UNSIGNED5: up to five bytes, all but the last one at least 192; from 20 on none is 0. */
+static uint32_t next_number(struct hotspot *hotspot, uint64_t *at)
+{
+	uint32_t bias = hotspot_has(hotspot, HOTSPOT_KLASS_STREAM), number = 0;
+
+	for (uint32_t i = 0; i < 5; i++) {
+		uint8_t byte = 0;
+
+		if (target_read(hotspot->memory, (*at)++, &byte, 1) || byte < bias)
+			return 0;
+		number += (byte - bias) << (6 * i);
+		if (byte - bias < 192 - bias)
+			break;
+	}
+	return number;
+}
+
+static int32_t next_signed(struct hotspot *hotspot, uint64_t *at)
+{
+	uint32_t number = next_number(hotspot, at);
+
+	return (int32_t)(number >> 1) ^ -(int32_t)(number & 1);
+}
+
+/* -------- scopes of compiled code */
+
+static int add_frame(struct walker *walker, uint64_t method, int32_t bytecode, bool inlined)
+{
+	struct hotspot_frame *frame;
+
+	if (!method || method & 7)
+		return 0;
+	frame = vec_push(&walker->frames->list);
+	if (!frame)
+		return -ENOMEM;
+	*frame = (struct hotspot_frame){method, bytecode, inlined};
+	return 0;
+}
+
+struct compiled {
+	uint64_t pcs, scopes, metadata;
+};
+
+static struct compiled describe(struct hotspot *hotspot, uint64_t blob)
+{
+	uint64_t immutable = hotspot_has(hotspot, HOTSPOT_COMPILED_IMMUTABLE)
+				     ? hotspot_member(hotspot, blob, HOTSPOT_COMPILED_IMMUTABLE)
+				     : blob;
+	struct compiled compiled = {
+		.pcs = immutable + hotspot_member32(hotspot, blob, HOTSPOT_COMPILED_PCS),
+		.scopes = hotspot_has(hotspot, HOTSPOT_COMPILED_SCOPES)
+				  ? hotspot_member(hotspot, blob, HOTSPOT_COMPILED_SCOPES)
+				  : immutable + hotspot_member32(hotspot, blob,
+								 HOTSPOT_COMPILED_SCOPES_OFFSET),
+	};
+
+	if (hotspot_has(hotspot, HOTSPOT_COMPILED_METADATA))
+		compiled.metadata =
+			blob + hotspot_member32(hotspot, blob, HOTSPOT_COMPILED_METADATA);
+	else if (hotspot_has(hotspot, HOTSPOT_BLOB_MUTABLE))
+		compiled.metadata = hotspot_member(hotspot, blob, HOTSPOT_BLOB_MUTABLE) +
+				    hotspot_member32(hotspot, blob, HOTSPOT_BLOB_RELOCATION);
+	return compiled;
+}
+
+/* PcDesc: where a call returns to, then its scope; ascending, the last one is no address. */
+static uint32_t find_scope(struct hotspot *hotspot, const struct compiled *compiled, uint64_t pc)
+{
+	for (uint32_t i = 0; i < PCS_MAX; i++) {
+		int32_t numbers[2];
+
+		if (target_read(hotspot->memory, compiled->pcs + i * 16ull, numbers,
+				sizeof(numbers)) ||
+		    numbers[0] == INT32_MAX || (numbers[0] > 0 && (uint64_t)numbers[0] > pc))
+			break;
+		if (numbers[0] >= 0 && (uint64_t)numbers[0] == pc)
+			return (uint32_t)numbers[1];
+	}
+	return 0;
+}
+
+/* A scope: that of the caller, the method's number from 1 on, the bytecode plus 1. */
+static int add_scopes(struct walker *walker, uint64_t blob)
+{
+	struct hotspot *hotspot = walker->hotspot;
+	const struct compiled compiled = describe(hotspot, blob);
+	uint32_t scope = find_scope(hotspot, &compiled, walker->pc - code_of(hotspot, blob)),
+		 added = 0;
+	int error = 0;
+
+	for (; !error && scope && compiled.metadata && added < SCOPES_MAX; added++) {
+		uint64_t at = compiled.scopes + scope;
+		uint32_t sender = next_number(hotspot, &at), number = next_number(hotspot, &at);
+		int32_t bytecode = (int32_t)next_number(hotspot, &at) - 1;
+
+		error = number ? add_frame(walker,
+					   target_word(hotspot->memory,
+						       compiled.metadata + (number - 1) * 8ull),
+					   bytecode, sender != 0)
+			       : 0;
+		if (sender >= scope)
+			break;
+		scope = sender;
+	}
+	/* A native method's wrapper has none. */
+	return error || added
+		       ? error
+		       : add_frame(walker, hotspot_member(hotspot, blob, HOTSPOT_COMPILED_METHOD),
+				   -1, false);
+}
+
+/* -------- frames */
+
+static bool is_named(const struct blob *blob, const char *name)
+{
+	return strstr(blob->name, name) != NULL;
+}
+
+static bool step_fixed(struct walker *walker, uint64_t blob)
+{
+	uint64_t words = hotspot_member32(walker->hotspot, blob, HOTSPOT_BLOB_FRAME);
+
+	if (!words || words > FRAME_WORDS_MAX)
+		return false;
+	walker->sp += words * 8;
+	walker->pc = word(walker, walker->sp - 8);
+	walker->fp = word(walker, walker->sp - 16);
+	return walker->pc != 0;
+}
+
+static uint64_t code_start(struct hotspot *hotspot, uint64_t method)
+{
+	uint64_t constant = hotspot_member(hotspot, method, HOTSPOT_METHOD_CONST);
+
+	return constant ? constant + hotspot_place(hotspot, HOTSPOT_CONST_BYTES) : 0;
+}
+
+static int step_interpreted(struct walker *walker, bool *more)
+{
+	struct hotspot *hotspot = walker->hotspot;
+	uint64_t fp = walker->fp, method = word(walker, fp + INTERPRETED_METHOD * 8ull);
+	uint64_t at = word(walker, fp + INTERPRETED_BYTECODE * 8ull);
+	uint64_t start = code_start(hotspot, method), sp;
+	uint32_t size =
+		hotspot_member32(hotspot, hotspot_member(hotspot, method, HOTSPOT_METHOD_CONST),
+				 HOTSPOT_CONST_CODE_SIZE) &
+		0xffff;
+	int error = add_frame(
+		walker, method,
+		start && at >= start && at - start < size ? (int32_t)(at - start) : -1, false);
+
+	sp = word(walker, fp + INTERPRETED_SENDER * 8ull);
+	walker->pc = word(walker, fp + 8);
+	walker->fp = word(walker, fp);
+	*more = start && sp > walker->sp && walker->pc;
+	walker->sp = sp;
+	return error;
+}
+
+/* Where Java called native code, which called Java. */
+static bool step_anchor(struct walker *walker, uint64_t anchor)
+{
+	struct hotspot *hotspot = walker->hotspot;
+	uint64_t sp = hotspot_member(hotspot, anchor, HOTSPOT_ANCHOR_SP);
+
+	if (sp <= walker->sp || sp < walker->stack.start || sp >= walker->stack.end)
+		return false;
+	walker->sp = sp;
+	walker->fp = hotspot_member(hotspot, anchor, HOTSPOT_ANCHOR_FP);
+	walker->pc = hotspot_member(hotspot, anchor, HOTSPOT_ANCHOR_PC);
+	if (!walker->pc)
+		walker->pc = word(walker, sp - 8);
+	return walker->pc != 0;
+}
+
+static bool step_stub(struct walker *walker)
+{
+	struct hotspot *hotspot = walker->hotspot;
+	uint64_t wrapper = word(walker, walker->fp + STUB_WRAPPER * 8ull);
+
+	return wrapper &&
+	       step_anchor(walker, wrapper + hotspot_place(hotspot, HOTSPOT_WRAPPER_ANCHOR));
+}
+
+static int step(struct walker *walker, bool *more)
+{
+	struct hotspot *hotspot = walker->hotspot;
+	uint64_t sp = walker->sp;
+	struct blob blob;
+	int error = 0;
+
+	*more = false;
+	if (walker->pc == hotspot_static(hotspot, HOTSPOT_CALL_STUB)) {
+		*more = step_stub(walker);
+		return 0;
+	}
+	if (!find_blob(hotspot, walker->pc, &blob))
+		return 0;
+	if (is_named(&blob, "Interpreter"))
+		return step_interpreted(walker, more);
+	if (is_named(&blob, "nmethod"))
+		error = add_scopes(walker, blob.address);
+	*more = step_fixed(walker, blob.address) && walker->sp > sp;
+	return error;
+}
+
+static bool can_walk(const struct hotspot *hotspot)
+{
+	static const enum hotspot_place needed[] = {
+		HOTSPOT_THREAD_ANCHOR,	  HOTSPOT_ANCHOR_SP,	   HOTSPOT_ANCHOR_FP,
+		HOTSPOT_ANCHOR_PC,	  HOTSPOT_WRAPPER_ANCHOR,  HOTSPOT_CALL_STUB,
+		HOTSPOT_CODE_HEAPS,	  HOTSPOT_ARRAY_LENGTH,	   HOTSPOT_ARRAY_DATA,
+		HOTSPOT_CODE_MEMORY,	  HOTSPOT_CODE_SEGMENTS,   HOTSPOT_CODE_SHIFT,
+		HOTSPOT_SPACE_LOW,	  HOTSPOT_SPACE_HIGH,	   HOTSPOT_CODE_BLOCK_BYTES,
+		HOTSPOT_BLOB_NAME,	  HOTSPOT_BLOB_FRAME,	   HOTSPOT_COMPILED_METHOD,
+		HOTSPOT_COMPILED_PCS,	  HOTSPOT_METHOD_CONST,	   HOTSPOT_CONST_CONSTANTS,
+		HOTSPOT_CONST_NAME,	  HOTSPOT_CONST_CODE_SIZE, HOTSPOT_CONST_BYTES,
+		HOTSPOT_CONSTANTS_HOLDER,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
+		if (!hotspot_has(hotspot, needed[i]))
+			return false;
+	}
+	return true;
+}
+
+int hotspot_walk_frames(struct hotspot *hotspot, uint64_t thread, struct hotspot_frames *frames)
+{
+	struct walker walker = {
+		.hotspot = hotspot, .frames = frames, .stack = hotspot_stack(hotspot, thread)};
+	bool more;
+	int error = 0;
+
+	frames->list.count = 0;
+	if (!can_walk(hotspot))
+		return 0;
+	more = step_anchor(&walker, thread + hotspot_place(hotspot, HOTSPOT_THREAD_ANCHOR));
+	while (!error && more && frames->list.count < HOTSPOT_FRAMES_MAX)
+		error = step(&walker, &more);
+	return error;
+}
+
+/* -------- names */
+
+/* Pairs of a step of bytecodes and one of lines, in a byte or behind 255; 0 ends them. */
+static uint32_t line_of(struct hotspot *hotspot, uint64_t method, int32_t bytecode)
+{
+	uint64_t constant = hotspot_member(hotspot, method, HOTSPOT_METHOD_CONST);
+	uint64_t at = code_start(hotspot, method) +
+		      (hotspot_member32(hotspot, constant, HOTSPOT_CONST_CODE_SIZE) & 0xffff);
+	uint64_t end = at + LINES_BYTES_MAX;
+	int32_t where = 0, line = 0, found = 0;
+
+	if (bytecode < 0 || !hotspot_has(hotspot, HOTSPOT_CONST_FLAGS) ||
+	    !(hotspot_member32(hotspot, constant, HOTSPOT_CONST_FLAGS) & 1))
+		return 0;
+	while (at < end && where <= bytecode) {
+		uint8_t byte = 0;
+
+		if (target_read(hotspot->memory, at++, &byte, 1) || !byte)
+			break;
+		where += byte == UINT8_MAX ? next_signed(hotspot, &at) : byte >> 3;
+		line += byte == UINT8_MAX ? next_signed(hotspot, &at) : byte & 7;
+		if (where <= bytecode)
+			found = line;
+	}
+	return found > 0 ? (uint32_t)found : 0;
+}
+
+static uint64_t constant_at(struct hotspot *hotspot, uint64_t constants, uint32_t index)
+{
+	return target_word(hotspot->memory,
+			   constants + hotspot_place(hotspot, HOTSPOT_CONSTANTS_BYTES) +
+				   index * 8ull);
+}
+
+void hotspot_name_frame(struct hotspot *hotspot, const struct hotspot_frame *frame,
+			struct hotspot_code_place *place)
+{
+	uint64_t constant = hotspot_member(hotspot, frame->method, HOTSPOT_METHOD_CONST);
+	uint64_t constants = hotspot_member(hotspot, constant, HOTSPOT_CONST_CONSTANTS);
+	uint64_t holder = hotspot_member(hotspot, constants, HOTSPOT_CONSTANTS_HOLDER);
+	uint32_t name = hotspot_member32(hotspot, constant, HOTSPOT_CONST_NAME) & 0xffff, file = 0;
+	char text[HOTSPOT_NAME_BYTES / 2];
+
+	place->file[0] = place->function[0] = '\0';
+	place->line = line_of(hotspot, frame->method, frame->bytecode);
+	if (!holder)
+		return;
+	hotspot_symbol(hotspot, constant_at(hotspot, constants, name), text, sizeof(text));
+	hotspot_class_name(hotspot, holder, place->function);
+	if (!text[0] || !place->function[0]) {
+		place->function[0] = '\0';
+		return;
+	}
+	snprintf(place->function + strlen(place->function),
+		 sizeof(place->function) - strlen(place->function), ".%s", text);
+	if (hotspot_has(hotspot, HOTSPOT_CONSTANTS_SOURCE))
+		file = hotspot_member32(hotspot, constants, HOTSPOT_CONSTANTS_SOURCE) & 0xffff;
+	else if (hotspot_has(hotspot, HOTSPOT_KLASS_SOURCE))
+		file = hotspot_member32(hotspot, holder, HOTSPOT_KLASS_SOURCE) & 0xffff;
+	if (file)
+		hotspot_symbol(hotspot, constant_at(hotspot, constants, file), place->file,
+			       sizeof(place->file));
+}

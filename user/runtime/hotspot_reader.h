@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What can be read of a JVM from outside while it runs, without stopping it. */
+#ifndef LEAKMON_RUNTIME_HOTSPOT_READER_H
+#define LEAKMON_RUNTIME_HOTSPOT_READER_H
+
+#include <sys/types.h>
+
+#include "report/java_threads.h"
+
+struct dso_cache;
+struct target_memory;
+struct worker;
+
+/*
+ * Its threads; report->why says why they are not known. Files are read by `worker`. 0 or -ENOMEM;
+ * java_thread_report_free() in any case.
+ */
+int java_threads_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
+		      struct java_thread_report *report);
+
+/* Likewise of memory that is open. */
+int java_threads_of(struct target_memory *memory, struct java_thread_report *report);
+
+#endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The threads of a JVM that runs, as its list has them: name, group, state, and the Java frames of
+ * those that have left Java. A thread that goes on meanwhile is counted without frames.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "heap/heap_image.h"
+#include "runtime/hotspot.h"
+#include "runtime/hotspot_reader.h"
+
+#define NAME_BYTES 128
+
+/* JVMTI_THREAD_STATE_*: of several the first one. */
+static const struct {
+	uint32_t bit;
+	const char *name;
+} states[] = {
+	{0x400, "blocked"}, {0x40, "sleeping"},	 {0x200, "parked"},
+	{0x100, "waiting"}, {0x80, "suspended"}, {0x4, "runnable"},
+};
+
+static const char *state_name(uint32_t status)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
+		if (status & states[i].bit)
+			return states[i].name;
+	}
+	return "unknown";
+}
+
+struct reading {
+	struct hotspot *hotspot;
+	struct java_thread_report *report;
+	struct hotspot_frames frames;
+	struct hash index; /* id of a group -> its place plus 1 */
+};
+
+/* "pool-3-thread-17" -> "pool-#-thread-#": threads of one pool are one group. */
+static void collapse(char *name)
+{
+	char *to = name;
+
+	for (const char *from = name; *from;) {
+		if (!isdigit((unsigned char)*from)) {
+			*to++ = *from++;
+			continue;
+		}
+		while (isdigit((unsigned char)*from))
+			from++;
+		*to++ = '#';
+	}
+	*to = '\0';
+}
+
+/* The anchor of a thread that stands is the same before and after. */
+static void read_anchor(struct hotspot *hotspot, uint64_t thread, uint64_t words[3])
+{
+	memset(words, 0, 3 * sizeof(*words));
+	target_read_now(hotspot->memory, thread + hotspot_place(hotspot, HOTSPOT_THREAD_ANCHOR),
+			words, 3 * sizeof(*words));
+}
+
+static int walk_frames(struct reading *reading, uint64_t thread)
+{
+	uint64_t before[3], after[3];
+	int error;
+
+	reading->frames.list.count = 0;
+	if (!hotspot_has(reading->hotspot, HOTSPOT_THREAD_ANCHOR))
+		return 0;
+	read_anchor(reading->hotspot, thread, before);
+	error = hotspot_walk_frames(reading->hotspot, thread, &reading->frames);
+	read_anchor(reading->hotspot, thread, after);
+	if (memcmp(before, after, sizeof(before)) != 0)
+		reading->frames.list.count = 0;
+	return error;
+}
+
+static int add_frame(struct reading *reading, const struct hotspot_frame *frame,
+		     struct frames *stack)
+{
+	struct intern *strings = &reading->report->strings;
+	struct hotspot_code_place place;
+	struct frame *added;
+
+	hotspot_name_frame(reading->hotspot, frame, &place);
+	added = vec_push(&stack->list);
+	if (!added)
+		return -ENOMEM;
+	*added = (struct frame){.line = place.line, .inlined = frame->inlined};
+	if (place.function[0])
+		added->function = intern_string(strings, place.function);
+	else
+		added->why = "a method that cannot be read";
+	if (place.file[0])
+		added->file = intern_string(strings, place.file);
+	return (place.function[0] && !added->function) || (place.file[0] && !added->file) ? -ENOMEM
+											  : 0;
+}
+
+/* Of a thread in this group, the first one. */
+static int fill_group(struct reading *reading, const struct hotspot_thread *thread,
+		      struct java_thread_group *group)
+{
+	struct intern *strings = &reading->report->strings;
+	int error = 0;
+
+	group->name = intern_string(strings, thread->name);
+	group->of = intern_string(strings, thread->group);
+	group->state = state_name(thread->status);
+	group->daemon = thread->daemon;
+	if (!group->name || !group->of)
+		return -ENOMEM;
+	for (size_t i = 0; !error && i < reading->frames.list.count; i++)
+		error = add_frame(reading, &reading->frames.list.items[i], &group->stack);
+	return error;
+}
+
+static uint64_t identify(const struct reading *reading, const struct hotspot_thread *thread)
+{
+	uint64_t id = hash_mix(intern_hash(thread->name) ^ hash_mix(intern_hash(thread->group)));
+
+	id = hash_mix(id ^ thread->status) + thread->daemon;
+	for (size_t i = 0; i < reading->frames.list.count; i++)
+		id = hash_mix(id ^ reading->frames.list.items[i].method) +
+		     (uint32_t)reading->frames.list.items[i].bytecode;
+	return id;
+}
+
+static int add_thread(struct reading *reading, uint64_t address)
+{
+	struct hotspot_thread thread;
+	struct java_thread_group *group;
+	uint64_t *slot;
+	int error;
+
+	if (!hotspot_read_thread(reading->hotspot, address, &thread))
+		return 0;
+	collapse(thread.name);
+	error = walk_frames(reading, address);
+	slot = error ? NULL : hash_put(&reading->index, identify(reading, &thread), NULL);
+	if (!slot)
+		return -ENOMEM;
+	reading->report->count++;
+	reading->report->daemons += thread.daemon;
+	if (*slot) {
+		reading->report->groups.items[*slot - 1].count++;
+		return 0;
+	}
+	group = vec_push(&reading->report->groups);
+	if (!group)
+		return -ENOMEM;
+	*group = (struct java_thread_group){.count = 1};
+	*slot = reading->report->groups.count;
+	return fill_group(reading, &thread, group);
+}
+
+static int by_count(const void *left_pointer, const void *right_pointer)
+{
+	const struct java_thread_group *left = left_pointer, *right = right_pointer;
+	int named;
+
+	if (left->count != right->count)
+		return left->count > right->count ? -1 : 1;
+	named = strcmp(left->name, right->name);
+	return named ? named : strcmp(left->state, right->state);
+}
+
+static int read_all(struct hotspot *hotspot, struct java_thread_report *report)
+{
+	struct reading reading = {.hotspot = hotspot, .report = report};
+	int error = hotspot_read_threads(hotspot);
+
+	for (size_t i = 0; !error && i < hotspot->threads.count; i++)
+		error = add_thread(&reading, hotspot->threads.items[i]);
+	vec_free(&reading.frames.list);
+	hash_free(&reading.index);
+	if (!error && report->groups.count)
+		qsort(report->groups.items, report->groups.count, sizeof(*report->groups.items),
+		      by_count);
+	return error;
+}
+
+int java_threads_of(struct target_memory *memory, struct java_thread_report *report)
+{
+	struct hotspot *hotspot = hotspot_open(memory);
+	int error;
+
+	if (!hotspot)
+		return -ENOMEM;
+	error = hotspot_find(hotspot, report->version, &report->why);
+	if (!error) {
+		report->why = NULL;
+		error = read_all(hotspot, report);
+	}
+	hotspot_close(hotspot);
+	return error == -ENOMEM ? error : 0;
+}
+
+int java_threads_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
+		      struct java_thread_report *report)
+{
+	struct heap_image image = {.pid = pid}; /* only its mappings */
+	struct data_modules modules = {0};
+	struct target_memory memory = {.pagemap = -1};
+	int error = maps_read(pid, MAPS_ALL, &image.maps);
+
+	if (!error)
+		error = data_modules_read(&image, worker, dsos, &modules);
+	if (!error)
+		error = target_memory_open(&image.maps, &modules, NULL, &memory);
+	if (error)
+		report->why = "its memory cannot be read";
+	else
+		error = java_threads_of(&memory, report);
+	target_memory_close(&memory);
+	data_modules_free(&modules);
+	maps_free(&image.maps);
+	return error == -ENOMEM ? error : 0;
+}
