@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/landlock.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -112,8 +114,43 @@ static int do_spin(void)
 	return 0;
 }
 
+static int do_read_names(void)
+{
+	return open("/etc/hosts", O_RDONLY) < 0 ? errno : 0;
+}
+
+static int do_write_below_etc(void)
+{
+	return open("/etc/hosts", O_WRONLY) < 0 ? errno : 0;
+}
+
+static int do_make_a_file(void)
+{
+	return open("/tmp/leakmon-made", O_RDONLY | O_CREAT, 0600) < 0 ? errno : 0;
+}
+
+static int do_read_elsewhere(void)
+{
+	return open("/proc/self/status", O_RDONLY) < 0 ? errno : 0;
+}
+
+static int do_local_socket(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM, 0) < 0 ? errno : 0;
+}
+
+static int enter_parser(void)
+{
+	return sandbox_enter(CHILD_SOCKET, 1ull << 30);
+}
+
+static int enter_pusher(void)
+{
+	return sandbox_enter_pusher(1ull << 30);
+}
+
 /* The exit code, or the signal that ended it, plus 128. */
-static int try_in_sandbox(int (*action)(void))
+static int try_in(int (*enter)(void), int (*action)(void))
 {
 	int ends[2], file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), status;
 	pid_t pid;
@@ -127,7 +164,7 @@ static int try_in_sandbox(int (*action)(void))
 		dup2(file, 22);
 		dup2(21, CHILD_SOCKET);
 		dup2(22, CHILD_FILE);
-		if (sandbox_enter(CHILD_SOCKET, 1ull << 30))
+		if (enter())
 			_exit(NO_SANDBOX);
 		_exit(action());
 	}
@@ -136,6 +173,11 @@ static int try_in_sandbox(int (*action)(void))
 	close(file);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int try_in_sandbox(int (*action)(void))
+{
+	return try_in(enter_parser, action);
 }
 
 /* With the sanitizer's needs, what would kill is refused. */
@@ -170,6 +212,39 @@ static void nothing_but_parsing_is_possible(void **state)
 	}
 }
 
+/* Landlock says EACCES to what it knows; a kernel without it lets everybody's files be read. */
+static void who_pushes_connects_and_reads_names_and_nothing_else(void **state)
+{
+	static const struct landlock_ruleset_attr *const none;
+	bool landlocked =
+		syscall(SYS_landlock_create_ruleset, none, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;
+	const struct {
+		const char *name;
+		int (*action)(void);
+		int result;
+	} cases[] = {
+		{"read names", do_read_names, ALLOWED},
+		{"connect", do_socket, ALLOWED},
+		{"write", do_write_below_etc, EPERM},
+		{"make a file", do_make_a_file, EPERM},
+		{"read elsewhere", do_read_elsewhere, landlocked ? EACCES : ALLOWED},
+		{"local socket", do_local_socket, EPERM},
+		{"fork", do_fork, EPERM},
+		{"exec", do_exec, EPERM},
+		{"kill", do_kill, EPERM},
+		{"ptrace", do_ptrace, EPERM},
+		{"map code", do_map_code, EPERM},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int result = try_in(enter_pusher, cases[i].action);
+
+		if (result != cases[i].result)
+			fail_msg("%s: %d, expected %d", cases[i].name, result, cases[i].result);
+	}
+}
+
 static void what_parsing_needs_is_possible(void **state)
 {
 	(void)state;
@@ -186,6 +261,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_but_parsing_is_possible),
+		cmocka_unit_test(who_pushes_connects_and_reads_names_and_nothing_else),
 		cmocka_unit_test(what_parsing_needs_is_possible),
 		cmocka_unit_test(computing_without_end_is_ended),
 	};

@@ -18,7 +18,7 @@ int sandbox_enter_server(int control, int listening, uint64_t memory_bytes);
 
 /*
  * For a process that sends to servers: it may connect by IP, look up names and open files to read
- * that everybody may read, for name services and certificates are in some. It may not change
+ * of name services and certificates. It may not change
  * anything, start anything, nor reach local sockets. What else libraries try is refused; nothing
  * kills it.
  */
