@@ -258,6 +258,25 @@ def background(page):
     return [int(part) for part in re.findall(r'\d+', page.run('return getComputedStyle(document.documentElement).backgroundColor'))][:3]
 
 
+def callers_and_callees_hold_what_their_stacks_hold(page):
+    page.run('const list = document.querySelector("#calls select"); const found = [...list.options].find((one) => one.text.startsWith("repeat"));'
+             'list.value = found.value; list.dispatchEvent(new Event("change"));')
+    callers, callees = (page.run('return document.querySelectorAll(".calls > div")[arguments[0]].textContent', i) for i in (0, 1))
+    expect_in('main', callers)
+    for name, size in (('leak_c', 3 * 4096), ('leak_b', 5000), ('leak_a', 1000)):
+        expect_in(f'{kib(GOES * size)}', callees)
+        expect_in(name, callees)
+    # A row leads there.
+    page.run('document.querySelector(".rows tr.row .expand").click()')
+    page.frame()
+    page.run('[...document.querySelectorAll("tr.detail button")].find((one) => one.textContent === "Callers and callees").click()')
+    page.frame()
+    expect_in('leak_', page.run('return document.querySelector("#calls select").selectedOptions[0].text'))
+    page.run('document.querySelector(".rows tr.row .expand").click()')
+    page.run('scrollTo(0, 0)')
+    page.frame()
+
+
 def dark_and_light_both_work(page):
     for scheme, is_light in (('dark', False), ('light', True)):
         page.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': [{'name': 'prefers-color-scheme', 'value': scheme}]})
@@ -494,7 +513,7 @@ def home_has_thousands_of_rows_that_open(driver, path):
 
 REPORT = (the_header_says_what_was_measured, rows_are_exact_and_sorted, the_search_narrows_everything,
           a_row_opens_and_moves_by_keyboard, the_evolution_selects_a_time, groups_and_measures_can_be_chosen,
-          the_flame_graph_zooms, dark_and_light_both_work, memory_is_shown_by_its_parts, the_ledger_balances,
+          the_flame_graph_zooms, callers_and_callees_hold_what_their_stacks_hold, dark_and_light_both_work, memory_is_shown_by_its_parts, the_ledger_balances,
           every_control_has_a_name)
 
 

@@ -44,7 +44,8 @@ export function siteDetail(site, model, state, view) {
       ...(site.trend ? trendFacts(site.trend) : []),
       ...fact('Process', site.comm),
       ...fact('Stack id', el('code', {}, site.id)),
-      el('dt', {}, ''), el('dd', {}, el('button', { type: 'button', class: 'plain', onclick: () => view.focusFlame(site) }, 'Show in the flame graph'))));
+      el('dt', {}, ''), el('dd', {}, el('button', { type: 'button', class: 'plain', onclick: () => view.focusFlame(site) }, 'Show in the flame graph'), ' ',
+        view.showCalls ? el('button', { type: 'button', class: 'plain', onclick: () => view.showCalls(site) }, 'Callers and callees') : null)));
 }
 
 const GROUP_ROWS = 12;

@@ -217,7 +217,7 @@ export function flame(model, state, view) {
     readColours();
     redraw();
   });
-  state.listen(rebuild);
+  state.listen((changed) => !(changed.size === 1 && changed.has('calls')) && rebuild());
   const choice = diff || model.evolves
     ? segmented('What the flame graph shows', [['retained', diff ? 'After' : 'Held'], ['change', diff ? 'Difference' : 'Change']], state.flame, (flame_) => state.set({ flame: flame_ }))
     : null;

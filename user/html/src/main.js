@@ -4,6 +4,7 @@ import { ledger } from './ledger.js';
 import { comparison, evolution } from './chart.js';
 import { fleet } from './fleet.js';
 import { flame } from './flame.js';
+import { calls } from './calls.js';
 import { diagnosis } from './diagnosis.js';
 import { diffHeader, reportHeader } from './header.js';
 import { changedMemory, memoryHeader, memorySection } from './memory.js';
@@ -32,19 +33,19 @@ function makeView(model, state) {
 }
 
 // By what stays the same from report to report: places in lists do not.
-function choicesOf(model, { from, to, query, group, process, measure, family, flame }) {
+function choicesOf(model, { from, to, query, group, process, measure, family, flame, calls: chosen }) {
   const pid = model.processes[process]?.pid;
   const all = from === 0 && to === model.last;
-  return { query, group, measure, family, flame, pid, from: all ? null : model.times[from], to: to === model.last ? null : model.times[to] };
+  return { query, group, measure, family, flame, calls: chosen, pid, from: all ? null : model.times[from], to: to === model.last ? null : model.times[to] };
 }
 
 function choicesKept(model) {
-  const { query, group, measure, family, flame, pid, from, to } = keptOf('choices') ?? {};
+  const { query, group, measure, family, flame, calls: chosen, pid, from, to } = keptOf('choices') ?? {};
   if (query === undefined) return {};
   const process = model.processes.findIndex((one) => one.pid === pid);
   const at = (time, otherwise) => (time === null ? otherwise : Math.max(model.times.findIndex((one) => one >= time), 0));
   return {
-    query, group, measure, flame, process: process < 0 ? '' : String(process), from: at(from, 0), to: at(to, model.last),
+    query, group, measure, flame, calls: chosen, process: process < 0 ? '' : String(process), from: at(from, 0), to: at(to, model.last),
     ...(model.families.some(({ name }) => name === family) ? { family } : {}),
   };
 }
@@ -55,7 +56,7 @@ function sections(model) {
   model.family = (model.families.find(({ overlaps }) => !overlaps) ?? model.families[0])?.name ?? 'heap';
   const state = makeState({
     from: 0, to: model.last, query: '', group: data.by ?? 'site', process: '', measure: 'bytes',
-    family: model.family, flame: diff ? 'change' : 'retained', ...choicesKept(model),
+    family: model.family, flame: diff ? 'change' : 'retained', calls: '', ...choicesKept(model),
   });
   keep('choices', () => choicesOf(model, state), () => {});
   const view = makeView(model, state);
@@ -64,7 +65,7 @@ function sections(model) {
     diff ? null : fleet(data),
     toolbar(model, state),
     model.evolves ? evolution(model, state, view) : diff ? comparison(model, state) : null,
-    table(model, state, view), flame(model, state, view),
+    table(model, state, view), flame(model, state, view), diff ? null : calls(model, state, view),
     diff ? changedMemory(data) : memorySection(data),
     diff ? changedThreads(data) : threads(data), retention(data), ledger(data),
   ];

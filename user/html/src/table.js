@@ -279,7 +279,7 @@ export function table(model, state, view) {
     scroll.scrollTop = kept.top;
     render();
   });
-  state.listen((changed) => !(changed.size === 1 && changed.has('flame')) && arrange());
+  state.listen((changed) => !(changed.size === 1 && (changed.has('flame') || changed.has('calls'))) && arrange());
   requestAnimationFrame(arrange);
   return el('section', { id: 'sites', 'aria-labelledby': 'sites-title' },
     el('div', { class: 'title' }, el('h2', { id: 'sites-title' }, 'Call stacks'), status), scroll);
