@@ -57,6 +57,7 @@ static const struct cpython_layout layouts[] = {
 		    .instruction = 104,
 		    .stack_top = 72,
 		    .locals = 360,
+		    .dead_frame = 128,
 		    .first_line = 40,
 		    .file = 104,
 		    .name = 112,

@@ -51,6 +51,7 @@ struct cpython_frames {
 	uint32_t code, previous, instruction, stack_top, owner, locals;
 	/* PyCodeObject; `names`: of all local variables, or of the first, the second, the third
 	 * kind */
+	uint32_t dead_frame; /* kept for the next call; 0: none is */
 	uint32_t first_line, file, name, qualified, lines, bytecode, names[3], local_count,
 		stack_size;
 	/* PyGenObject: its frame and that frame's state */
@@ -122,6 +123,8 @@ enum cpython_kind {
 	CPYTHON_TYPE,
 	CPYTHON_MODULE,
 	CPYTHON_WEAKREF,
+	CPYTHON_CODE,
+	CPYTHON_DEQUE,
 	CPYTHON_FRAME,
 	CPYTHON_GENERATOR, /* coroutines, too */
 };

@@ -27,6 +27,11 @@
 #define MODULE_DICT 16
 #define WEAKREF_CALLBACK 24
 
+/* Modules/_collectionsmodule.c: dequeobject, BLOCK */
+#define DEQUE_ITEMS 64
+#define DEQUE_DATA 8
+#define DEQUE_RIGHT 520
+
 /* Before an object with FLAG_MANAGED_DICT. */
 #define MANAGED_DICT (-24)
 #define MANAGED_VALUES (-32) /* of 3.11 */
@@ -337,6 +342,59 @@ static int refer_weakly(const struct referrer *referrer)
 			0);
 }
 
+/* What a block has outside of the deque's ends was there once. */
+static int refer_deque_block(const struct referrer *referrer, uint64_t block, uint64_t begin,
+			     uint64_t count, uint64_t number)
+{
+	uint64_t words[DEQUE_ITEMS];
+	int error = 0;
+
+	if (target_read(referrer->python->memory, block + DEQUE_DATA, words, sizeof(words)))
+		return 0;
+	for (uint64_t i = 0; !error && i < count; i++)
+		error = refer_to(referrer, words[begin + i], label_index(number + i));
+	return error;
+}
+
+static int refer_deque(const struct referrer *referrer)
+{
+	struct target_memory *memory = referrer->python->memory;
+	uint64_t words[5]; /* ob_size, leftblock, rightblock, leftindex, rightindex */
+	uint64_t done = 0, block, begin;
+	int error = 0;
+
+	if (target_read(memory, referrer->object + OBJECT_SIZE, words, sizeof(words)) ||
+	    words[3] >= DEQUE_ITEMS)
+		return 0;
+	block = words[1];
+	begin = words[3];
+	/* An empty one has a block, too. */
+	for (bool first = true; !error && block && (first || done < words[0]); first = false) {
+		uint64_t count = MIN(words[0] - done, DEQUE_ITEMS - begin);
+
+		/* In a circle it comes to one that it has had. */
+		if (!heap_sink_part(referrer->sink, referrer->node, block, 0, true))
+			break;
+		error = refer_deque_block(referrer, block, begin, count, done);
+		done += count;
+		begin = 0;
+		block = target_word(memory, block + DEQUE_RIGHT);
+	}
+	return error;
+}
+
+/* A frame that waits for the next call of its code has what its last one left. */
+static int refer_code(const struct referrer *referrer)
+{
+	uint32_t place = referrer->python->layout->frames.dead_frame;
+
+	if (place)
+		heap_sink_part(referrer->sink, referrer->node,
+			       target_word(referrer->python->memory, referrer->object + place), 0,
+			       true);
+	return 0;
+}
+
 static int refer_contents(const struct referrer *referrer)
 {
 	struct target_memory *memory = referrer->python->memory;
@@ -360,6 +418,10 @@ static int refer_contents(const struct referrer *referrer)
 		return refer_letters(referrer);
 	case CPYTHON_WEAKREF:
 		return refer_weakly(referrer);
+	case CPYTHON_CODE:
+		return refer_code(referrer);
+	case CPYTHON_DEQUE:
+		return refer_deque(referrer);
 	case CPYTHON_FRAME:
 	case CPYTHON_GENERATOR:
 		return cpython_frame_refer(referrer->python, referrer->sink, referrer->node,

@@ -70,6 +70,23 @@ static bool derives(struct cpython *python, uint64_t type, uint64_t from)
 	return false;
 }
 
+static bool c_string(struct cpython *python, uint64_t address, char *text, size_t size);
+
+/* Of collections.deque no variable tells. */
+static bool is_deque(struct cpython *python, uint64_t type)
+{
+	char name[sizeof("collections.deque") + 1];
+
+	for (size_t i = 0; type && i < BASES_MAX; i++) {
+		if (c_string(python, target_word(python->memory, type + TYPE_NAME), name,
+			     sizeof(name)) &&
+		    !strcmp(name, "collections.deque"))
+			return true;
+		type = target_word(python->memory, type + TYPE_BASE);
+	}
+	return false;
+}
+
 static enum cpython_kind kind_of(struct cpython *python, uint64_t address, uint64_t flags)
 {
 	static const struct {
@@ -95,7 +112,11 @@ static enum cpython_kind kind_of(struct cpython *python, uint64_t address, uint6
 			return i + 1 < ARRAY_SIZE(python->frame_types) ? CPYTHON_GENERATOR
 								       : CPYTHON_FRAME;
 	}
-	return derives(python, address, python->weakref_type) ? CPYTHON_WEAKREF : CPYTHON_OTHER;
+	if (address == python->code_type)
+		return CPYTHON_CODE;
+	if (derives(python, address, python->weakref_type))
+		return CPYTHON_WEAKREF;
+	return is_deque(python, address) ? CPYTHON_DEQUE : CPYTHON_OTHER;
 }
 
 static void describe(struct cpython *python, uint64_t address, const struct type_head *head,
