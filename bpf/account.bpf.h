@@ -10,6 +10,7 @@
 
 #include "maps.bpf.h"
 #include "process.bpf.h"
+#include "python.bpf.h"
 #include "sample.bpf.h"
 #include "unwind.bpf.h"
 
@@ -82,7 +83,7 @@ static __always_inline void site_give_back(struct lm_site *site, u32 index)
 struct stack_copy {
 	const struct unwind_trail *trail;
 	struct lm_stack *stack;
-	u32 first, depth;
+	u32 first, native, depth;
 };
 
 static int frame_copy(u32 i, struct stack_copy *copy)
@@ -90,7 +91,10 @@ static int frame_copy(u32 i, struct stack_copy *copy)
 	if (i >= copy->depth)
 		return 1;
 	copy->stack->frames[i & LM_MAX_FRAMES] =
-		copy->trail->frames[(copy->first + i) & LM_MAX_FRAMES];
+		i < copy->native
+			? copy->trail->frames[(copy->first + i) & LM_MAX_FRAMES]
+			: copy->trail
+				  ->window[PYTHON_NOTES + ((i - copy->native) & PYTHON_NOTES_MASK)];
 	return 0;
 }
 
@@ -100,7 +104,10 @@ static __always_inline u32 site_open(struct thread *thread, struct lm_process *p
 {
 	u32 index = site_take(), depth = walk->depth;
 	u64 hash = walk->hash; /* on the stack: older verifiers take keys from nowhere else */
-	struct stack_copy copy = {.trail = &thread->trail, .first = walk->first, .depth = depth};
+	struct stack_copy copy = {.trail = &thread->trail,
+				  .first = walk->first,
+				  .native = walk->native,
+				  .depth = depth};
 	struct lm_stack *stack;
 	struct lm_site *site;
 	int error;
@@ -162,6 +169,28 @@ static __always_inline void count_walk_end(struct lm_ledger *ledger, u32 end)
 /* With the stack walk, in one object only. */
 extern u32 site_walk(struct thread *thread, struct lm_ledger *ledger);
 #else
+/* Python's frames follow the native ones, the outermost of which make room if need be. */
+static __always_inline void walk_add_python(struct thread *thread, struct stack_walk *walk)
+{
+	u32 count;
+
+	walk->native = walk->depth;
+	thread->walk.hash = walk->hash;
+	count = python_walk(thread);
+	if (!count)
+		return;
+	if (count > LM_PYTHON_FRAMES) {
+		count = LM_PYTHON_FRAMES;
+		walk->end = LM_WALK_TOO_DEEP;
+	}
+	walk->hash = thread->walk.hash;
+	if (walk->native > LM_MAX_FRAMES - count) {
+		walk->native = LM_MAX_FRAMES - count;
+		walk->end = LM_WALK_TOO_DEEP;
+	}
+	walk->depth = walk->native + count;
+}
+
 /*
  * The site of the stack at which unwind_begin() was told to begin. A global function: the verifier
  * checks it once for a program, and not for each of the many states in which it is called.
@@ -175,6 +204,7 @@ __noinline u32 site_walk(struct thread *thread, struct lm_ledger *ledger)
 	if (!thread || !ledger)
 		return LM_SITE_LOST;
 	walk = unwind_user(thread);
+	walk_add_python(thread, &walk);
 	count_walk_end(ledger, walk.end);
 	known = &thread->sites[walk.hash & (KNOWN_SITES - 1)];
 	if (known->hash == walk.hash && known->recycled == thread->recycled)

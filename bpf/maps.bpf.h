@@ -151,6 +151,17 @@ struct {
 	__type(value, struct lm_target);
 } targets __weak SEC(".maps");
 
+/* --- Python programs, by tgid; how many there are --- */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, LM_MAX_PYTHONS);
+	__type(key, u32);
+	__type(value, struct lm_python);
+} pythons __weak SEC(".maps");
+
+__u32 python_count __weak = 0;
+
 /* --- a call of an allocator that has not returned yet --- */
 enum call_kind {
 	CALL_NONE,
@@ -236,7 +247,8 @@ struct unwind_step {
 struct stack_walk {
 	u32 first; /* position in the thread's trail */
 	u32 depth;
-	u32 end; /* enum lm_walk_end */
+	u32 end;    /* enum lm_walk_end */
+	u32 native; /* of `depth`, before Python's own: account.bpf.h */
 	u64 hash;
 };
 

@@ -24,6 +24,43 @@
 #define LM_FRAME_ADDRESS(frame) ((frame) >> 62 == 2 ? (frame) & ~LM_FRAME_EXACT : (frame))
 
 /*
+ * A frame of Python's own code has this bit and not the one above. These frames follow a stack's
+ * native ones, innermost first; LM_PYTHON_FROM_C marks those that C called, where the native stack
+ * has another call of the interpreter. `code >> 4` of its code object is in the lowest bits, and
+ * above them how many instructions of two bytes the latest one is from the first.
+ */
+#define LM_FRAME_PYTHON (1ull << 62)
+#define LM_FRAME_IS_PYTHON(frame) ((frame) >> 62 == 1)
+#define LM_PYTHON_FROM_C (1ull << 61)
+#define LM_PYTHON_CODE_SHIFT 4
+#define LM_PYTHON_CODE_MASK ((1ull << 43) - 1)
+#define LM_PYTHON_OFFSET_SHIFT 43
+#define LM_PYTHON_NO_OFFSET 0xffffull
+#define LM_PYTHON_FRAMES 64 /* of one stack; a power of two */
+
+/* What a frame looks like; all offsets are multiples of 4, those of pointers of 8. */
+#define LM_PYTHON_FRAME_BYTES 128
+enum lm_python_kind {
+	LM_PYTHON_OBJECTS, /* up to 3.10: each is called from C; instructions are counted */
+	LM_PYTHON_ENTERED, /* 3.11: the byte `owner` says whether it is */
+	LM_PYTHON_OWNED,   /* 3.12 on: one follows whose byte `owner` says that it is C's */
+};
+#define LM_PYTHON_OWNED_BY_C 3
+#define LM_MAX_PYTHONS 4096 /* processes */
+struct lm_python {
+	__s32 state; /* from the thread pointer: where it has its PyThreadState */
+	/* In that: the thread pointer; the innermost frame, or, `indirect`, what has it at
+	 * `current` */
+	__u16 handle, frame, current, indirect;
+	__u16 kind; /* enum lm_python_kind */
+	/* In a frame. */
+	__u16 code, previous, instruction, owner;
+	__u16 bytecode; /* in a code object */
+	__u16 shift;	/* of the number of an instruction in LM_PYTHON_OBJECTS */
+	__u16 padding_;
+};
+
+/*
  * A process incarnation: the thread group that owns an address space, since its last exec.
  *
  *   high 32 bits  tgid in the initial PID namespace
@@ -360,6 +397,7 @@ enum lm_arguments {
 /* Ledger slot 0 takes what happens where no process slot could be had. */
 #define LM_SLOT_LOST 0u
 
+_Static_assert(sizeof(struct lm_python) == 28, "ABI");
 _Static_assert(sizeof(struct lm_unwind_row) == 8, "ABI");
 _Static_assert(sizeof(struct lm_frame_abi) == 16, "ABI");
 _Static_assert(sizeof(struct lm_range) == 32, "ABI");

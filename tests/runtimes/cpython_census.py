@@ -190,15 +190,32 @@ def truth():
     return {"version": "%d.%d.%d" % sys.version_info[:3], "classes": counts}
 
 
-def frames():
-    """Of the thread that waits, innermost first: function and line."""
+def frames(frame):
+    """Innermost first: function and line."""
     found = []
-    frame = sys._current_frames()[keeper.ident]
     while frame:
         code = frame.f_code
         found.append([getattr(code, "co_qualname", code.co_name), frame.f_lineno])
         frame = frame.f_back
     return {"frames": found}
+
+
+grown = []
+
+
+def by(number):
+    grown.append((bytearray(500000), frames(sys._getframe())))
+    return number
+
+
+class Grower:
+    def grow(self):
+        return sorted([1], key=by)
+
+
+def churn():
+    """Frames of more than one call from C: what allocates, and where it was called."""
+    return Grower().grow() and grown[-1][1]
 
 
 def main():
@@ -209,7 +226,9 @@ def main():
         if line.strip() == "truth":
             print(answer, flush=True)
         elif line.strip() == "frames":
-            print(json.dumps(frames()), flush=True)
+            print(json.dumps(frames(sys._current_frames()[keeper.ident])), flush=True)
+        elif line.strip() == "churn":
+            print(json.dumps(churn()), flush=True)
         elif line.strip() == "quit":
             return
 

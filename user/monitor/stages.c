@@ -33,11 +33,14 @@ int stages_open_unwind(struct stages *stages, const struct unwind_maps *maps)
 {
 	stages->unwind = unwind_store_new(maps, stages->worker, &stages->processes->dsos);
 	stages->generation = maps->generation;
-	return stages->unwind ? 0 : -ENOMEM;
+	stages->pythons =
+		pythons_new(maps, stages->worker, &stages->processes->dsos, stages->symbolizer);
+	return stages->unwind && stages->pythons ? 0 : -ENOMEM;
 }
 
 void stages_close(struct stages *stages)
 {
+	pythons_free(stages->pythons);
 	symbolizer_free(stages->symbolizer);
 	unwind_store_free(stages->unwind);
 	process_table_free(stages->processes);
@@ -68,6 +71,7 @@ void stages_load(struct stages *stages, struct process *process)
 	if (load_rows(stages, process))
 		process_table_refresh(stages->processes, process->pid, &process);
 	symbolizer_refresh(stages->symbolizer, (uint64_t)process->pid, process);
+	pythons_refresh(stages->pythons, process);
 }
 
 void stages_refresh(struct stages *stages, pid_t pid)
@@ -93,6 +97,7 @@ void stages_load_rows(struct stages *stages, const pid_t *pids, size_t count)
 void stages_forget(struct stages *stages, pid_t pid)
 {
 	unwind_store_forget(stages->unwind, pid);
+	pythons_forget(stages->pythons, pid);
 	symbolizer_forget(stages->symbolizer, (uint64_t)pid);
 	process_table_forget(stages->processes, pid);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "monitor/pythons.h"
 #include "sandbox/worker.h"
 #include "symbol/symbolizer.h"
 #include "target/process.h"
@@ -23,6 +24,7 @@ struct stages {
 	struct symbolizer *symbolizer;
 	struct unwind_store *unwind; /* NULL: no kernel walks stacks for this run */
 	const uint32_t *generation;  /* of its rows */
+	struct pythons *pythons;     /* likewise */
 };
 
 /* All but the rows. Starts no process yet. 0 or -ENOMEM; to be closed in either case. */

@@ -266,6 +266,8 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton,
 	bpf->mapping_events_lost = &skeleton->bss->mapping_events_lost;
 	bpf->unwind.modules_fd = bpf_map__fd(skeleton->maps.unwind_modules);
 	bpf->unwind.ranges_fd = bpf_map__fd(skeleton->maps.unwind_ranges);
+	bpf->unwind.pythons_fd = bpf_map__fd(skeleton->maps.pythons);
+	bpf->unwind.python_count = &skeleton->bss->python_count;
 	bpf->unwind.generation = &skeleton->data->unwind_generation;
 	bpf->live_threads_fd = bpf_link__fd(skeleton->links.live_threads);
 	bpf->hits_fd = bpf_map__fd(skeleton->maps.hits);

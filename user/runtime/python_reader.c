@@ -12,6 +12,7 @@
 
 extern const struct runtime runtime_cpython;
 
+#define CODE_UNIT 2   /* bytes of an instruction */
 #define DEPTH_MAX 512 /* of a stack that is reported */
 
 struct python_process {
@@ -22,6 +23,11 @@ struct python_process {
 	struct cpython python;
 	char version[24];
 };
+
+bool python_is_file(const struct mapping *mapping)
+{
+	return runtime_cpython.detect(mapping);
+}
 
 bool python_is_program(const struct maps *maps)
 {
@@ -124,6 +130,104 @@ static bool make_frame(struct intern *strings, uint64_t code, const struct cpyth
 			       .file = file,
 			       .line = file ? place->line : 0};
 	return function && (file || !place->file[0]);
+}
+
+int python_name(struct python_process *process, uint64_t noted, struct intern *strings,
+		struct frame *frame)
+{
+	uint64_t code = (noted & LM_PYTHON_CODE_MASK) << LM_PYTHON_CODE_SHIFT;
+	uint64_t units = noted >> LM_PYTHON_OFFSET_SHIFT & LM_PYTHON_NO_OFFSET;
+	uint32_t offset =
+		units == LM_PYTHON_NO_OFFSET ? CPYTHON_NO_OFFSET : (uint32_t)units * CODE_UNIT;
+	struct cpython_place place;
+
+	/* What was read before may have been other code. */
+	target_memory_forget(&process->memory);
+	if (!cpython_place_of(&process->python, code, offset, &place))
+		return -ENOENT;
+	return make_frame(strings, code, &place, frame) ? 0 : -ENOMEM;
+}
+
+/* What the kernel side must know. */
+
+/* Around the thread pointer: variables of threads below, keys of pthread_setspecific() above. */
+#define THREAD_BELOW 4096
+#define THREAD_ABOVE 2304
+#define THREADS_ASKED 16
+
+struct state_search {
+	struct cpython *python;
+	size_t threads;
+	uint64_t words[THREADS_ASKED][(THREAD_BELOW + THREAD_ABOVE) / 8];
+	uint64_t states[THREADS_ASKED];
+};
+
+static int read_thread(void *context, const struct cpython_thread *thread)
+{
+	struct state_search *search = context;
+	size_t place = search->threads, begin = 0;
+
+	if (place == THREADS_ASKED)
+		return 0;
+	/* Less may be mapped below. */
+	while (begin < THREAD_BELOW &&
+	       target_read(search->python->memory, thread->handle - THREAD_BELOW + begin,
+			   search->words[place] + begin / 8, 8))
+		begin += 8;
+	if (target_read(search->python->memory, thread->handle - THREAD_BELOW + begin,
+			search->words[place] + begin / 8, THREAD_BELOW + THREAD_ABOVE - begin))
+		return 0;
+	search->states[place] = thread->address;
+	search->threads++;
+	return 0;
+}
+
+/* Where all of them have their states: the highest place, which is a key's. */
+static int find_state(const struct state_search *search, int32_t *state)
+{
+	for (size_t i = ARRAY_SIZE(search->words[0]); i-- > 0;) {
+		bool all = search->threads;
+
+		for (size_t j = 0; all && j < search->threads; j++)
+			all = search->words[j][i] == search->states[j];
+		if (all) {
+			*state = (int32_t)(i * 8) - THREAD_BELOW;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int python_layout(struct python_process *process, struct lm_python *layout)
+{
+	const struct cpython_frames *frames = &process->python.layout->frames;
+	struct state_search *search = calloc(1, sizeof(*search));
+	bool objects = frames->kind == FRAMES_OBJECTS;
+	int error = search ? 0 : -ENOMEM;
+
+	*layout = (struct lm_python){
+		.handle = (uint16_t)frames->handle,
+		.frame = (uint16_t)frames->frame,
+		.indirect = frames->current != NO_CFRAME,
+		.current = frames->current != NO_CFRAME ? (uint16_t)frames->current : 0,
+		.kind = (uint16_t)(objects			    ? LM_PYTHON_OBJECTS
+				   : frames->kind == FRAMES_ENTERED ? LM_PYTHON_ENTERED
+								    : LM_PYTHON_OWNED),
+		.code = (uint16_t)frames->code,
+		.previous = (uint16_t)frames->previous,
+		.instruction = (uint16_t)frames->instruction,
+		.owner = (uint16_t)frames->owner,
+		.bytecode = (uint16_t)frames->bytecode,
+		.shift = frames->line_kind == LINES_STEPS};
+	if (!error) {
+		search->python = &process->python;
+		error = cpython_threads(&process->python, process->python.interpreters.items[0],
+					read_thread, search);
+	}
+	if (!error)
+		error = find_state(search, &layout->state);
+	free(search);
+	return error;
 }
 
 /* Stacks of threads. */

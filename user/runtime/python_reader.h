@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "leakmon_abi.h"
 #include "proc/maps.h"
 #include "report/python_stacks.h"
 
@@ -26,6 +27,18 @@ bool python_is_program(const struct maps *maps);
 int python_open(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 		struct python_process **opened, const char **why);
 void python_close(struct python_process *process); /* NULL is nothing */
+
+/* Whether a mapping is of such a file. */
+bool python_is_file(const struct mapping *mapping);
+
+/* What the kernel side must know of it. 0; -ENOENT: no thread's state is found by its thread
+ * pointer (not glibc). */
+int python_layout(struct python_process *process, struct lm_python *layout);
+
+/* A frame that the kernel side has noted, as it is now; its strings are interned. 0; -ENOENT: its
+ * code is gone; -ENOMEM. */
+int python_name(struct python_process *process, uint64_t noted, struct intern *strings,
+		struct frame *frame);
 
 /* The version; "": not known. */
 const char *python_version(const struct python_process *process);

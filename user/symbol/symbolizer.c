@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "leakmon_abi.h"
 #include "parse/questions.h"
 #include "symbol/debuginfod.h"
@@ -16,6 +17,7 @@ struct symbolizer {
 	struct modules modules;
 	struct hash processes; /* key -> struct process_names * */
 	struct worker *own_worker;
+	struct frame_namer namer;
 };
 
 struct symbolizer *symbolizer_new(struct worker *worker, struct dso_cache *dsos)
@@ -58,6 +60,11 @@ void symbolizer_free(struct symbolizer *symbolizer)
 	intern_free(&symbolizer->strings);
 	worker_free(symbolizer->own_worker);
 	free(symbolizer);
+}
+
+void symbolizer_use_namer(struct symbolizer *symbolizer, const struct frame_namer *namer)
+{
+	symbolizer->namer = *namer;
 }
 
 void symbolizer_release_lines(struct symbolizer *symbolizer)
@@ -164,9 +171,65 @@ static int append_handler(struct symbolizer *symbolizer, struct process_names *n
 	return err ? err : append_signal_handler(named, frames);
 }
 
+/* Python's frames, on their way into a stack. */
+struct python_frames {
+	const uint64_t *addresses;
+	size_t depth, used;
+	uint64_t process;
+};
+
+static int append_python(struct symbolizer *symbolizer, struct python_frames *python,
+			 struct frames *frames)
+{
+	uint64_t address = python->addresses[python->used++];
+	struct frame frame = {.address = (address & LM_PYTHON_CODE_MASK) << LM_PYTHON_CODE_SHIFT,
+			      .module = FRAME_PYTHON,
+			      .why = "Python code that is gone"};
+	int err = symbolizer->namer.name ? symbolizer->namer.name(symbolizer->namer.context,
+								  python->process, address, &frame)
+					 : -ENOENT;
+
+	return err && err != -ENOENT ? err : frames_append(frames, &frame, NULL);
+}
+
+/* Those of one call from C. */
+static int append_call(struct symbolizer *symbolizer, struct python_frames *python,
+		       struct frames *frames)
+{
+	bool entered = false;
+	int err = 0;
+
+	while (!err && !entered && python->used < python->depth) {
+		entered = python->addresses[python->used] & LM_PYTHON_FROM_C;
+		err = append_python(symbolizer, python, frames);
+	}
+	return err;
+}
+
+static bool runs_python(const struct named *named)
+{
+	return named->frame.function &&
+	       text_begins(named->frame.function, "_PyEval_EvalFrameDefault");
+}
+
+/* A native frame, or those of Python that it runs. */
+static int append_native(struct symbolizer *symbolizer, struct process_names *names,
+			 uint64_t address, enum frame_lines lines, struct python_frames *python,
+			 struct frames *frames)
+{
+	struct named *named;
+	int err = python->used < python->depth ? find_name(symbolizer, names, address, &named)
+					       : -ENOENT;
+
+	if (!err && runs_python(named))
+		return append_call(symbolizer, python, frames);
+	return err && err != -ENOENT ? err
+				     : append_address(symbolizer, names, address, lines, frames);
+}
+
 static int append_all(struct symbolizer *symbolizer, struct process_names *names,
 		      const uint64_t *addresses, size_t depth, enum frame_lines lines,
-		      struct frames *frames)
+		      struct python_frames *python, struct frames *frames)
 {
 	int err = 0;
 
@@ -177,9 +240,19 @@ static int append_all(struct symbolizer *symbolizer, struct process_names *names
 		if (interrupted)
 			err = append_handler(symbolizer, names, addresses[i], frames);
 		else
-			err = append_address(symbolizer, names, addresses[i], lines, frames);
+			err = append_native(symbolizer, names, addresses[i], lines, python, frames);
 	}
+	/* The native stack was cut off. */
+	while (!err && python->used < python->depth)
+		err = append_python(symbolizer, python, frames);
 	return err;
+}
+
+static size_t native_depth(const uint64_t *addresses, size_t depth)
+{
+	while (depth && LM_FRAME_IS_PYTHON(addresses[depth - 1]))
+		depth--;
+	return depth;
 }
 
 static int append_unknown(const uint64_t *addresses, size_t depth, struct frames *frames)
@@ -195,10 +268,13 @@ static int append_unknown(const uint64_t *addresses, size_t depth, struct frames
 	return err;
 }
 
-static int name_all(struct symbolizer *symbolizer, struct process_names *names,
-		    const uint64_t *addresses, size_t depth, enum frame_lines lines,
+static int name_all(struct symbolizer *symbolizer, struct process_names *names, uint64_t process,
+		    const uint64_t *addresses, size_t all, enum frame_lines lines,
 		    struct frames *frames)
 {
+	size_t depth = native_depth(addresses, all);
+	struct python_frames python = {
+		.addresses = addresses + depth, .depth = all - depth, .process = process};
 	int err = 0;
 
 	if (!names)
@@ -209,7 +285,7 @@ static int name_all(struct symbolizer *symbolizer, struct process_names *names,
 		err = symbolizer_find_lines(symbolizer, -1);
 	if (err && err != -EAGAIN)
 		return err;
-	return append_all(symbolizer, names, addresses, depth, lines, frames);
+	return append_all(symbolizer, names, addresses, depth, lines, &python, frames);
 }
 
 int symbolizer_name(struct symbolizer *symbolizer, uint64_t process, const uint64_t *addresses,
@@ -220,7 +296,7 @@ int symbolizer_name(struct symbolizer *symbolizer, uint64_t process, const uint6
 	int err;
 
 	worker_begin_process(symbolizer->modules.worker, (pid_t)process);
-	err = name_all(symbolizer, known, addresses, depth, lines, &named);
+	err = name_all(symbolizer, known, process, addresses, depth, lines, &named);
 	if (err) {
 		vec_free(&named.list);
 		return err;

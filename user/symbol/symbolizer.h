@@ -77,6 +77,16 @@ void symbolizer_forget(struct symbolizer *symbolizer, uint64_t process);
  */
 void symbolizer_release_lines(struct symbolizer *symbolizer);
 
+/*
+ * Names frames that no file has (LM_FRAME_IS_PYTHON). Strings must live as long as the symbolizer.
+ * 0; -ENOENT: it has no name any more; -ENOMEM.
+ */
+struct frame_namer {
+	void *context;
+	int (*name)(void *context, uint64_t process, uint64_t address, struct frame *frame);
+};
+void symbolizer_use_namer(struct symbolizer *symbolizer, const struct frame_namer *namer);
+
 enum frame_lines {
 	LINES_NONE,
 	LINES_WAIT,  /* looked up now, which can take seconds for each file */
@@ -88,6 +98,7 @@ enum frame_lines {
  * (vec_free(&frames->list)). Function lookups use address - 1: a return address may be the first
  * byte of the next function (DWARF 5, 6.4.4 "Call Frame Calling Address"). Not so those marked with
  * LM_FRAME_EXACT, which stand where they are; the frame before such a one is FRAME_SIGNAL_HANDLER.
+ * Python's own frames, which come last, take the places of the interpreter's calls that run them.
  * *frames is replaced: what it held is freed. 0 or -ENOMEM (then it is untouched).
  */
 int symbolizer_name(struct symbolizer *symbolizer, uint64_t process, const uint64_t *addresses,

@@ -18,6 +18,8 @@ struct worker;
 struct unwind_maps {
 	int modules_fd, ranges_fd; /* maps of maps: `unwind_modules`, `unwind_ranges` */
 	uint32_t *generation;	   /* raised when they changed */
+	int pythons_fd;		   /* `pythons` */
+	uint32_t *python_count;	   /* how many are in it */
 };
 
 struct unwind_stats {
