@@ -383,6 +383,25 @@ static void hooks_of_a_debugger_are_named(void **state)
 	expect_why(harness, start(harness, DEBIAN, "dev"), "PYTHONMALLOC=debug");
 }
 
+static void use_malloc(void)
+{
+	setenv("PYTHONMALLOC", "malloc", true);
+}
+
+static void objects_in_blocks_of_malloc_are_counted_alike(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target;
+	json_t *truth;
+
+	if (access(DEBIAN, X_OK))
+		skip();
+	target = child_start(harness, DEBIAN, ARGUMENTS("python3", CENSUS), use_malloc);
+	free(child_line(harness, target, &target->out));
+	truth = workload_ask(harness, target, "truth");
+	expect_classes(truth, RETAIN(harness, target, "--top", "0"));
+}
+
 static void a_version_that_is_not_known_is_not_guessed_at(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -429,6 +448,7 @@ int main(void)
 		e2e_test(a_variable_retains_what_only_it_leads_to),
 		e2e_test(attributes_are_called_by_their_names),
 		e2e_test(hooks_of_a_debugger_are_named),
+		e2e_test(objects_in_blocks_of_malloc_are_counted_alike),
 		e2e_test(a_version_that_is_not_known_is_not_guessed_at),
 		e2e_test(a_core_file_has_the_same_objects),
 	};

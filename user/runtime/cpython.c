@@ -522,7 +522,7 @@ static int walk_arenas(struct walk *walk, struct walk_report *report)
 	return error;
 }
 
-/* Objects of more than 512 bytes. */
+/* Objects of more than 512 bytes, or all. */
 static int walk_blocks(struct walk *walk)
 {
 	struct heap_sink *sink = walk->sink;
@@ -531,12 +531,14 @@ static int walk_blocks(struct walk *walk)
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		unsigned char head[HEAD_BYTES];
 		uint64_t size = sink->sizes[i];
+		size_t bytes = MIN(size, sizeof(head));
 		uint32_t what;
 
-		if (size <= SMALL_MAX || node_has_class(sink->whats[i]) ||
-		    target_read(walk->python->memory, sink->starts[i], head, sizeof(head)))
+		if ((size <= SMALL_MAX && !walk->python->in_malloc) || bytes < OBJECT_SIZE ||
+		    node_has_class(sink->whats[i]) ||
+		    target_read(walk->python->memory, sink->starts[i], head, bytes))
 			continue;
-		error = object_in_block(walk, head, sizeof(head), size, &size, &what);
+		error = object_in_block(walk, head, bytes, size, &size, &what);
 		if (!error && node_has_class(what))
 			heap_sink_set(sink, i, size, what);
 	}
@@ -557,6 +559,14 @@ static int walk_all(struct walk *walk, struct walk_report *report)
 	return error;
 }
 
+static bool is_free_threaded(const struct cpython *python)
+{
+	const char *name = text_path_base(python->module->path);
+	const char *minor = strstr(name, "python3.");
+
+	return minor && minor[8 + strspn(minor + 8, "0123456789")] == 't';
+}
+
 int cpython_open(struct target_memory *memory, struct cpython *python, char version[24],
 		 const char **why)
 {
@@ -568,21 +578,46 @@ int cpython_open(struct target_memory *memory, struct cpython *python, char vers
 	*why = "this version's objects are not known: 3.9 to 3.13 are";
 	if (!python->layout)
 		return -ENOENT;
+	*why = "it is free-threaded: its objects lie in mimalloc's heaps, which are not read";
+	if (is_free_threaded(python))
+		return -ENOENT;
 	*why = "its interpreter is not where this version has it: another build of it, or it "
 	       "begins or ends just now";
 	return find_interpreters(python);
 }
 
+/* Whether a small object that each program has is a block of malloc's: so they all are. */
+static bool is_in_malloc(struct cpython *python, const struct heap_sink *sink)
+{
+	uint64_t object = target_word(python->memory,
+				      python->interpreters.items[0] + python->layout->modules);
+	uint64_t start = object - COLLECTOR_LINKS;
+	size_t low = 0, high = sink->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (sink->starts[middle] < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return object && low < sink->count && sink->starts[low] == start &&
+	       sink->sizes[low] <= SMALL_MAX;
+}
+
 /* 0, or an error with *why, unless it is -ENOMEM. */
-static int find(struct cpython *python, struct target_memory *memory, char version[24],
-		const char **why)
+static int find(struct cpython *python, struct target_memory *memory, const struct heap_sink *sink,
+		char version[24], const char **why)
 {
 	int error = cpython_open(memory, python, version, why);
 
 	if (error)
 		return error;
-	*why = "its own memory allocator is not found: PYTHONMALLOC, or it was built without";
-	return cpython_find_arenas(python);
+	error = cpython_find_arenas(python);
+	python->in_malloc = error == -ENOENT && is_in_malloc(python, sink);
+	*why = "its own memory allocator is not found: another build of it";
+	return python->in_malloc ? 0 : error;
 }
 
 void cpython_close(struct cpython *python)
@@ -614,7 +649,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	if (!python)
 		return -ENOMEM;
 	python->first_class = (uint32_t)sink->classes.count;
-	error = find(python, memory, report->version, &why);
+	error = find(python, memory, sink, report->version, &why);
 	if (error == -ENOENT)
 		report->why = why;
 	if (!error)

@@ -159,6 +159,7 @@ struct cpython {
 	uint64_t frame_types[4]; /* of generators and the like, and frames */
 	VEC(uint64_t) interpreters;
 	VEC(struct cpython_arena) arenas; /* by ascending address */
+	bool in_malloc;		/* there are none: small objects are malloc's blocks, too */
 	struct hash type_index; /* address -> place in types plus 1; TYPE_IS_NONE: it is no type */
 	VEC(struct cpython_type) types;
 	uint32_t first_class; /* of the sink: those of types that have one are numbered from it */

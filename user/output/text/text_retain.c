@@ -312,8 +312,10 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 		text_print_inert(out, runtime->version);
 	}
 	if (runtime->objects || !runtime->why)
-		fprintf(out, ": %" PRIu64 " objects with %s; %s of the %s for small ones are free",
-			runtime->objects, units_bytes(bytes, (double)runtime->bytes, ""),
+		fprintf(out, ": %" PRIu64 " objects with %s", runtime->objects,
+			units_bytes(bytes, (double)runtime->bytes, ""));
+	if (runtime->heap_bytes)
+		fprintf(out, "; %s of the %s for small ones are free",
 			units_bytes(unused, (double)runtime->free_bytes, ""),
 			units_bytes(heap, (double)runtime->heap_bytes, ""));
 	if (runtime->unread_bytes)
