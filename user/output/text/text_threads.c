@@ -220,8 +220,8 @@ static void python_write(FILE *out, const struct thread_report *report,
 	for (size_t i = 0; i < shown; i++) {
 		const struct python_group *group = &stacks->groups.items[i];
 
-		fprintf(out, "\t%zu in Python%s", group->tids.count,
-			group->stack.list.count ? ":\n" : "'s own code nowhere\n");
+		fprintf(out, "\t%zu %s", group->tids.count,
+			group->stack.list.count ? "in Python:\n" : "outside of Python's code\n");
 		text_frames_write(out, &report->form, &group->stack);
 	}
 	if (shown < count)
