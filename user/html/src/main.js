@@ -82,7 +82,7 @@ const PAGES = {
 const parts = (PAGES[data.kind] ?? (() => sections(decode(data))))();
 const live = el('p', { class: 'live', role: 'status', hidden: true });
 document.getElementById('page').append(live, ...parts.filter(Boolean),
-  el('footer', {}, `Made by leakmon ${data.version}. This page holds all it shows, and loads nothing.`));
+  el('footer', {}, `Made by leakmon ${data.version}. This page holds all it shows, and loads nothing from elsewhere.`));
 restore();
 // What the server says stands behind the page.
 addEventListener('load', () => follow(live));
