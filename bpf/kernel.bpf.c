@@ -21,8 +21,9 @@
 #define MIGRATE_MOVABLE 1
 /* More than the contexts that can interrupt each other: task, softirq, irq, NMI. */
 #define LEVELS 4
-/* Frames that one rcu_invoke_kfree_bulk_callback may name: a page of pointers. */
-#define BULK_MAX 512
+/* Frames that one rcu_invoke_kfree_bulk_callback may name: a page of pointers, of 64 KiB at most.
+ */
+#define BULK_MAX 8192
 
 /* What leakmon's own system calls allocate is not the machine's. */
 const volatile __u32 own_tgid = 0;
@@ -276,17 +277,29 @@ int BPF_PROG(kernel_page_free, void *page)
 	return kernel_death((u64)page, false);
 }
 
+struct bulk {
+	void **pointers;
+	unsigned long count;
+};
+
+static int bulk_death(u32 i, struct bulk *bulk)
+{
+	void *pointer;
+
+	if (i >= bulk->count ||
+	    bpf_probe_read_kernel(&pointer, sizeof(pointer), bulk->pointers + i))
+		return 1;
+	kernel_death((u64)pointer, true);
+	return 0;
+}
+
 /* What kfree_rcu frees by the hundred has no event of its own. */
 SEC("raw_tp/rcu_invoke_kfree_bulk_callback")
 int BPF_PROG(kernel_rcu_bulk, const char *name, unsigned long count, void **pointers)
 {
-	void *pointer;
+	struct bulk bulk = {pointers, count};
 
-	for (u32 i = 0; i < BULK_MAX; i++) {
-		if (i >= count || bpf_probe_read_kernel(&pointer, sizeof(pointer), pointers + i))
-			break;
-		kernel_death((u64)pointer, true);
-	}
+	bpf_loop(BULK_MAX, bulk_death, &bulk, 0);
 	return 0;
 }
 
