@@ -30,6 +30,7 @@ struct compiler {
 	struct ranges code;	   /* executable addresses; ascending, disjoint */
 	struct cfa_rules *initial; /* by CIE */
 	bool *understood;	   /* by CIE: its initial rules are known */
+	size_t signal_size;
 	VEC(uint64_t) signals; /* where handlers return to, if nothing describes it; ascending */
 	struct row_builder builder;
 };
@@ -186,6 +187,7 @@ static int find_signals(const struct elf_file *file, struct compiler *compiler)
 	_cleanup_free_ uint8_t *chunk = code->size ? malloc(CODE_CHUNK_BYTES) : NULL;
 	int error = code->size && !chunk ? -ENOMEM : 0;
 
+	compiler->signal_size = code->size;
 	for (size_t i = 0; chunk && !error && i < compiler->code.list.count; i++) {
 		const struct range *range = &compiler->code.list.items[i];
 		uint64_t vaddr = (range->start + CODE_WORD - 1) & ~(uint64_t)(CODE_WORD - 1),
@@ -219,7 +221,7 @@ static int add_signals(struct compiler *compiler, size_t *next, uint64_t until)
 		if (at >= until)
 			break;
 		error = row_builder_add(&compiler->builder, at - MIN(at, (uint64_t)CODE_WORD),
-					at + compiler->section.abi->cfi.signal_code.size, row);
+					at + compiler->signal_size, row);
 	}
 	return error;
 }
@@ -251,9 +253,10 @@ static int compile(const struct elf_file *file, struct compiler *compiler)
 {
 	int error = eh_section_read(file, &compiler->section);
 
-	if (error)
-		return error == -ENOENT ? 0 : error;
-	error = eh_frame_parse(&compiler->section, &compiler->frame);
+	if (!error)
+		error = eh_frame_parse(&compiler->section, &compiler->frame);
+	else if (error == -ENOENT)
+		error = 0;
 	if (!error)
 		error = find_code(file, compiler->builder.base, &compiler->code);
 	if (!error)
