@@ -7,6 +7,7 @@
 #ifndef LEAKMON_ARCH_USDT_H
 #define LEAKMON_ARCH_USDT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,9 @@
  * (static text); *operand is untouched then. `text` needs no NUL.
  */
 const char *usdt_operand_read(const char *text, size_t length, struct lm_usdt_operand *operand);
+
+/* Whether an operand may name it. */
+bool usdt_has_register(uint8_t number);
 
 /*
  * Whether what stands at `code` does nothing, and may carry a probe without harm. NULL, or why not

@@ -425,7 +425,7 @@ int encode_stapsdt(const struct stapsdt *notes, struct bytes *body)
 
 static bool is_register(uint8_t number)
 {
-	return number < 16 || number == LM_USDT_NO_REGISTER;
+	return usdt_has_register(number) || number == LM_USDT_NO_REGISTER;
 }
 
 static bool is_operand(const struct lm_usdt_operand *operand)

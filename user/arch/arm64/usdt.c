@@ -150,6 +150,11 @@ const char *usdt_operand_read(const char *text, size_t length, struct lm_usdt_op
 	return why;
 }
 
+bool usdt_has_register(uint8_t number)
+{
+	return number <= A64_STACK_POINTER;
+}
+
 const char *usdt_place_check(const uint8_t *code, size_t size)
 {
 	if (size < MACHINE_INSTRUCTION_MAX ||

@@ -141,6 +141,11 @@ const char *usdt_operand_read(const char *text, size_t length, struct lm_usdt_op
 	return why;
 }
 
+bool usdt_has_register(uint8_t number)
+{
+	return number < ARRAY_SIZE(names);
+}
+
 static bool is_single_nop(uint8_t byte)
 {
 	return byte == 0x90;
