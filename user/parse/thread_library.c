@@ -288,11 +288,9 @@ static uint64_t freeing_function(struct thread_reader *reader)
 	int error = each_step(reader, detach->vaddr, visit_detach, &walk);
 	struct thread_layout *layout = &reader->library.layout;
 
-	if (error || walk.callees != 1 || walk.argument_lost)
-		return 0;
-	if (walk.exchanges == 1 && walk.joinid_at <= layout->descriptor_size - 8)
+	if (!error && walk.exchanges == 1 && walk.joinid_at <= layout->descriptor_size - 8)
 		layout->joinid_at = (uint32_t)walk.joinid_at;
-	return walk.freeing;
+	return error || walk.callees != 1 || walk.argument_lost ? 0 : walk.freeing;
 }
 
 struct join_walk {

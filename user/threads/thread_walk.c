@@ -12,6 +12,8 @@
 /* glibc aligns descriptors to 64 bytes; no psABI lets them have less than this. */
 #define DESCRIPTOR_ALIGNMENT 16
 #define USER_ADDRESSES (1ull << MACHINE_USER_BITS)
+/* Where the thread pointer is that of the descriptor, this begins with its own address. */
+#define SELF_IS_FIRST (MACHINE_THREAD_SELF_AT > 0)
 /* A neighbour that came or went is looked for anew, but not for ever. */
 #define MAX_REPAIRS 1024
 
@@ -90,7 +92,7 @@ static int read_descriptor(struct walk *walk, uint64_t node, struct links *links
 		return give_up(walk, "a list of threads leads to memory that is not there");
 	if (error)
 		return error;
-	if (word_at(walk, 0) != handle)
+	if (SELF_IS_FIRST && word_at(walk, 0) != handle)
 		return give_up(walk, "a list of threads leads to what is no thread");
 	links->next = word_at(walk, walk->layout->list_at + walk->layout->next_at);
 	links->prev = word_at(walk, walk->layout->list_at + walk->layout->prev_at);

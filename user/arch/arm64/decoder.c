@@ -117,17 +117,72 @@ bool code_writes_argument(const struct code *code)
 	return a64.kind == A64_OTHER || a64.writes & 1;
 }
 
-/* casa x0, xN, [x0, ...]: compilers call a function for it (outline atomics). */
+/* So many instructions of a function are looked at, back from a compare-and-exchange. */
+#define EXCHANGE_LEAD 32
+
+static bool read_words(const struct code *code, uint64_t vaddr, uint32_t *words, size_t count)
+{
+	uint64_t offset;
+
+	return !elf_file_offset(code->file, vaddr, &offset) &&
+	       !elf_file_read_exact(code->file, offset, words, count * sizeof(*words));
+}
+
+/* cas x0, x1, [x2]: of 32 or 64 bits, with any ordering. */
+static bool is_exchange_word(uint32_t word)
+{
+	return (word & 0xbfbf7fffu) == 0x88a07c41u;
+}
+
+/*
+ * gcc's outline atomics (libgcc, config/aarch64/lse.S), which functions call for one: `[bti c;]
+ * adrp x16; ldrb w16, [x16, ...]; cbz w16, ...; cas x0, x1, [x2]`.
+ */
 bool code_is_exchange(const struct code *code)
 {
-	(void)code;
+	uint32_t words[5];
+	size_t at;
+
+	if (decoded(code).kind != A64_CALL || !read_words(code, decoded(code).jump, words, 5))
+		return false;
+	at = is_landing_pad(words[0]);
+	return (words[at] & 0x9f00001fu) == 0x90000010u && words[at + 2] >> 24 == 0x34 &&
+	       is_exchange_word(words[at + 3]);
+}
+
+/* What has made a register, looking back from `count` on; false: not known. */
+static bool find_made(const uint32_t *words, size_t count, uint32_t number, struct a64 *made)
+{
+	while (count--) {
+		*made = a64_decode(words[count], 0);
+		if (made->writes & 1u << number)
+			return made->kind == A64_PLAIN && made->rd == number;
+		if (made->kind != A64_PLAIN && made->kind != A64_COMPARE &&
+		    made->kind != A64_CONDITION && made->kind != A64_HINT)
+			return false;
+	}
 	return false;
 }
 
+/* `mov xN, x0; ...; add x2, xN, at; mov x1, xN; ...; bl`: the argument goes into itself. */
 bool code_exchanges_argument(const struct code *code, int64_t *at)
 {
-	(void)code, (void)at;
-	return false;
+	uint32_t words[EXCHANGE_LEAD];
+	uint64_t here = code->instruction->address, end = code_function_end(code, here);
+	struct a64 place, value, kept;
+	size_t count = EXCHANGE_LEAD;
+
+	if (!code_is_exchange(code))
+		return false;
+	while (count && (code_function_end(code, here - 4 * count) != end ||
+			 !read_words(code, here - 4 * count, words, count)))
+		count--;
+	if (!find_made(words, count, 2, &place) || !find_made(words, count, 1, &value) ||
+	    !value.is_move || value.rm != place.rn || place.added <= 0 ||
+	    !find_made(words, count, place.rn, &kept) || !kept.is_move || kept.rm != 0)
+		return false;
+	*at = place.added;
+	return true;
 }
 
 bool code_stores(const struct code *code, int32_t constant, int64_t distance)
