@@ -42,8 +42,9 @@
 struct machine_registers {
 	struct user_regs_struct general;
 	uint64_t thread_pointer; /* tpidr_el0 */
-	/* The system call that it is in or has just left (its number is in x8); else -1. */
+	/* The system call that it is in, or has just left (its number is in x8); else -1. */
 	int32_t call;
+	bool begins_again; /* the program counter is on that call once more */
 	uint64_t vectors[MACHINE_VECTOR_WORDS];
 };
 

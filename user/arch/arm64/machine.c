@@ -37,19 +37,25 @@ static int read_set(pid_t tid, unsigned long set, void *to, size_t size)
 	return into.iov_len == size ? 0 : -ENOTSUP;
 }
 
-/* The kernel forgets the number of a call before it stops a thread on its way out of it. */
+/*
+ * The kernel forgets the number of a call before it stops a thread on its way out of it, and sets
+ * the program counter back where the call begins again.
+ */
 static void find_call(pid_t tid, struct machine_registers *registers)
 {
-	long word;
+	uint64_t words;
 
-	registers->call = -1;
+	registers->begins_again = false;
 	if (!read_set(tid, NT_ARM_SYSTEM_CALL, &registers->call, sizeof(registers->call)) &&
 	    registers->call >= 0)
 		return;
 	registers->call = -1;
 	errno = 0;
-	word = ptrace(PTRACE_PEEKTEXT, tid, registers->general.pc - 4, NULL);
-	if (!errno && (uint32_t)word == SUPERVISOR_CALL)
+	words = (uint64_t)ptrace(PTRACE_PEEKTEXT, tid, registers->general.pc - 4, NULL);
+	if (errno)
+		return;
+	registers->begins_again = words >> 32 == SUPERVISOR_CALL;
+	if (registers->begins_again || (uint32_t)words == SUPERVISOR_CALL)
 		registers->call = (int32_t)registers->general.regs[8];
 }
 

@@ -98,14 +98,25 @@ uint32_t system_call_number(const struct machine_registers *registers)
 	return (uint32_t)registers->call;
 }
 
+/* What a call returns inside the kernel (include/linux/errno.h). */
+#define ERESTART_RESTARTBLOCK 516l
+
+/* Those that go on by restart_syscall(2). */
+static bool has_restart_block(int32_t number)
+{
+	return number == SYS_nanosleep || number == SYS_clock_nanosleep || number == SYS_futex;
+}
+
 /*
  * The kernel decides before the stop whether a call begins again (do_signal(),
- * arch/arm64/kernel/signal.c): one that will has its arguments back, and the program counter on it,
- * so only EINTR is ever found here. A call by restart_syscall(2) is x8 already.
+ * arch/arm64/kernel/signal.c): one that will has its arguments back, and the program counter on it.
+ * Behind the stop it changes the number to that of restart_syscall(2) if it must.
  */
 long system_call_result(const struct machine_registers *registers, uint32_t architecture)
 {
 	(void)architecture;
+	if (registers->begins_again)
+		return has_restart_block(registers->call) ? -ERESTART_RESTARTBLOCK : 0;
 	return registers->call < 0 ? 0 : (long)registers->general.regs[0];
 }
 
@@ -182,13 +193,25 @@ static int write_registers(pid_t tid, const struct user_regs_struct *registers)
 	return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &from) ? -errno : 0;
 }
 
+/*
+ * The processor ignores the top byte of where a thread goes on (TCR_EL1.TBI0), but the kernel,
+ * which compares it with the call's address, then knows of no call that it could change.
+ */
+#define UNKNOWN_PLACE (1ull << 56)
+
 /* The thread runs its `svc` again; x0, which the result has taken, is given back. */
 int system_call_begin_again(pid_t tid, const struct machine_registers *registers,
 			    const struct system_call_before *before)
 {
 	struct user_regs_struct again = registers->general;
 
-	if (!is_the_same(registers, before) || has_signal(tid))
+	if (has_signal(tid))
+		return -ENOTSUP;
+	if (registers->begins_again) {
+		again.pc |= UNKNOWN_PLACE;
+		return write_registers(tid, &again);
+	}
+	if (!is_the_same(registers, before))
 		return -ENOTSUP;
 	again.regs[0] = before->arguments[0];
 	again.pc -= 4;
