@@ -8,6 +8,8 @@
 # longer than $TEST_LIMIT seconds (default 1800) is killed, and has failed. Skipped tests say why
 # themselves; they are counted, so that nobody takes them for passed.
 #
+# EMULATOR: a program that runs them.
+#
 # SIGINT and SIGTERM end it with 130: each running program gets SIGTERM, and five seconds later its
 # process group gets SIGKILL.
 set -um # a process group for each program
@@ -35,7 +37,8 @@ start() {
 	(
 		trap : INT TERM # the program ends first, and cleans up
 		TIMEFORMAT='%0R s, %0U s user, %0S s system'
-		time "$1" >"$log" 2>&1
+		# shellcheck disable=SC2086 # none, or a command
+		time ${EMULATOR:-} "$1" >"$log" 2>&1
 		echo $? >"$log.status"
 	) </dev/null 2>"$log.time" &
 	running[$!]=$1 started[$!]=$SECONDS

@@ -6,15 +6,37 @@
 # boots the kernel under qemu with an initramfs of busybox, leakmon and workloads, and runs
 # tests/vm/init there. It needs no KVM; times measured there are meaningless.
 #
-# It installs only the packages of `deps.sh vm`. VM_TIMEOUT: seconds per kernel (900).
+# It installs only the packages of `deps.sh vm`. ARCH: of the kernels and programs (this machine's);
+# the other one's programs are cross-built (`make ARCH=arm64 ...`), and its busybox is fetched.
+# VM_TIMEOUT: seconds per kernel (900; 3600 for another machine's). VM_TESTS: only these functions
+# of tests/vm/init.
 set -eu
 cd "$(dirname "$0")/.."
 
-work=build/vm
-timeout=${VM_TIMEOUT:-900}
-programs="build/leakmon"
-workloads="leak allocators mixed quick execer mapper kernelmem threads older grower sharer
-rewriter dispatcher waiter usdt victim dripper"
+host=$(uname -m | sed s/aarch64/arm64/)
+ARCH=${ARCH:-$host}
+build=build
+[ "$ARCH" = "$host" ] || build=build/$ARCH
+work=$build/vm
+CC=${CC:-gcc}
+# The kernel's console, and a machine that has it; the emulator for programs, which the loader needs.
+case $ARCH in
+x86_64)
+	debian=amd64 console=ttyS0 emulator=qemu-x86_64-static
+	machine='qemu-system-x86_64 -accel tcg -cpu max'
+	;;
+arm64)
+	debian=arm64 console=ttyAMA0 emulator=qemu-aarch64-static
+	machine='qemu-system-aarch64 -M virt -accel tcg -cpu max,pauth-impdef=on'
+	;;
+esac
+[ "$ARCH" != "$host" ] || emulator=
+timeout=${VM_TIMEOUT:-$([ "$ARCH" = "$host" ] && echo 900 || echo 3600)}
+programs="$build/leakmon"
+workloads="leak allocators mixed quick execer mapper kernelmem threads older grower sharer rewriter
+waiter usdt victim dripper"
+# These kernels have Syscall User Dispatch on x86 alone.
+[ "$ARCH" != x86_64 ] || workloads="$workloads dispatcher"
 
 explain() {
 	echo "vm.sh: $*" >&2
@@ -41,10 +63,29 @@ kernel_fetch() {
 	vmlinuz=$(ls "$work/$1"/boot/vmlinuz-*)
 }
 
+# By the program's own loader, as ldd does.
+libraries_of() {
+	loader=$(readelf -l "$1" | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+	[ -z "$loader" ] || echo "$loader"
+	[ -z "$loader" ] || $emulator "$loader" --list "$1" | grep -o '/[^ ]*'
+}
+
+# A busybox for the machine; this one's is installed.
+busybox_fetch() {
+	busybox=/bin/busybox
+	[ "$ARCH" != "$host" ] || return 0
+	busybox=$work/busybox/bin/busybox
+	[ ! -e "$busybox" ] || return 0
+	(cd "$work" && apt-get download -q "busybox-static:$debian" 2>/dev/null >&2) ||
+		explain "cannot download busybox-static:$debian; try \`dpkg --add-architecture $debian\` and \`apt-get update\`"
+	dpkg-deb -x "$work"/busybox-static_*.deb "$work/busybox"
+	rm -f "$work"/busybox-static_*.deb
+}
+
 # Copies a program and its libraries to the same paths under a root.
 install_program() {
 	install -D -m 755 "$1" "$root/bin/$(basename "$1")"
-	for library in $(ldd "$1" 2>/dev/null | grep -o '/[^ ]*'); do
+	for library in $(libraries_of "$1"); do
 		[ -e "$root$library" ] || install -D -m 755 "$library" "$root$library"
 	done
 }
@@ -54,19 +95,20 @@ initramfs_make() {
 	rm -rf "$root"
 	mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev" "$root/tmp"
 	install -m 755 tests/vm/init "$root/init"
-	install -m 755 /bin/busybox "$root/bin/busybox"
+	install -m 755 "$busybox" "$root/bin/busybox"
+	echo "${VM_TESTS:-}" >"$root/tests"
 	ln -s busybox "$root/bin/sh"
 	for program in $programs; do
 		install_program "$program"
 	done
 	# glibc loads it when a thread is cancelled or calls pthread_exit.
-	unwinder=$(gcc -print-file-name=libgcc_s.so.1)
-	install -D -m 755 "$unwinder" "$root/lib/$(gcc -print-multiarch)/libgcc_s.so.1"
+	triplet=$($CC -print-multiarch)
+	install -D -m 755 "$($CC -print-file-name=libgcc_s.so.1)" "$root/lib/$triplet/libgcc_s.so.1"
 	# A second C library (dlmopen) searches for its loader among the libraries.
-	loader=$(ldd build/workloads/rewriter | grep -o '/[^ ]*ld-linux[^ ]*')
-	install -D -m 755 "$loader" "$root/lib/$(gcc -print-multiarch)/$(basename "$loader")"
+	loader=$(readelf -l "$build/leakmon" | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+	install -D -m 755 "$loader" "$root/lib/$triplet/$(basename "$loader")"
 	for workload in $workloads; do
-		install_program "build/workloads/$workload"
+		install_program "$build/workloads/$workload"
 	done
 	(cd "$root" && find . | cpio -o -H newc --quiet -R 0:0) | gzip -1 >"$work/initrd.gz"
 }
@@ -74,9 +116,11 @@ initramfs_make() {
 # Boots $vmlinuz; the log stays in $1. The guest's clock counts its instructions (-icount), 2 ns each:
 # on a busy host a guest that goes by the host's clock starves, and its waits end before its work.
 boot() {
-	timeout "$timeout" qemu-system-x86_64 -accel tcg -cpu max -m 1024 -smp 1 -nodefaults \
-		-icount shift=1,align=off,sleep=off -display none -serial stdio -no-reboot -kernel "$vmlinuz" -initrd "$work/initrd.gz" \
-		-append 'console=ttyS0 quiet panic=-1' </dev/null >"$1" 2>&1
+	# shellcheck disable=SC2086 # a command and its options
+	timeout "$timeout" $machine ${VM_OPTIONS:-} -m 1024 -smp 1 -nodefaults \
+		-icount shift=1,align=off,sleep=off -display none -serial stdio -no-reboot \
+		-kernel "$vmlinuz" -initrd "$work/initrd.gz" \
+		-append "console=$console quiet panic=-1" </dev/null >"$1" 2>&1
 }
 
 # Runs one kernel: prints its result lines, fails unless every check passed.
@@ -97,13 +141,14 @@ for program in $programs; do
 	[ -x "$program" ] || explain "$program is missing; run \`make\` first"
 done
 for workload in $workloads; do
-	[ -x "build/workloads/$workload" ] || explain "build/workloads/$workload is missing; \`make test-vm\` builds it"
+	[ -x "$build/workloads/$workload" ] || explain "$build/workloads/$workload is missing; \`make test-vm\` builds it"
 done
 mkdir -p "$work"
+busybox_fetch
 initramfs_make
 
-[ $# -gt 0 ] || set -- '^linux-image-6\.1\.0-[0-9]+-cloud-amd64$' \
-	'^linux-image-6\.12\..*\+deb12-cloud-amd64$'
+[ $# -gt 0 ] || set -- "^linux-image-6\\.1\\.0-[0-9]+-cloud-$debian\$" \
+	"^linux-image-6\\.12\\..*\\+deb12-cloud-$debian\$"
 passed= failed=
 for pattern; do
 	package=$(kernel_package "$pattern")

@@ -6,6 +6,7 @@
 #   make truth      stacks and counts against libgcc's unwinder and a preloaded counter
 #   make fleet      SEEDS=N  the rules over a fleet: 200 simulated hosts, the real Prometheus
 #   make test-vm    Debian's 6.1 and 6.12 kernels under qemu
+#   make unit-arm64, make test-vm ARCH=arm64 CC=aarch64-linux-gnu-gcc    for that machine, on another
 #   make test-packages  every package: built twice, installed, tried, removed
 #   make test-image test-cri    the container image, with the capabilities of the Kubernetes overlays;
 #                               as a pod among pods, in containerd
@@ -16,8 +17,11 @@
 # linked into each, it takes longer than their compilation. Calls between files go by name, so a test
 # may define a function in place of the library's.
 SAN         := -O1 -Wno-maybe-uninitialized -Wno-format-truncation -fsanitize=address,undefined -fno-omit-frame-pointer -fPIC -fno-semantic-interposition
+# Debian has the sanitizers of other machines beside their compilers, where no loader searches.
+SAN_PATH    := $(if $(FOREIGN),-Xlinker -rpath -Xlinker $(dir $(realpath $(shell $(CC) -print-file-name=libasan.so))))
 SAN_OBJECTS := $(patsubst %.c,$(B)/asan/%.o,$(filter-out user/main.c,$(SOURCES)))
-UNIT_TESTS  := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
+# Those in a folder are about the code and the files of one processor.
+UNIT_TESTS  := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c tests/unit/$(ARCH)/test_*.c))
 E2E_TESTS   := $(patsubst tests/e2e/%.c,$(B)/e2e/%,$(wildcard tests/e2e/test_*.c))
 # Most tests wait most of the time: one for each CPU runs side by side, long ones first. Alone: those
 # that fill the memory or the process table, measure what their targets lose, must be the only
@@ -33,16 +37,29 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static)
 
-.PHONY: check-arch test unit e2e e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers
+.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers
 
 # All is built before anything runs.
 test: deps
 	@$(PARALLEL) $(UNIT_TESTS) e2e-programs fuzz-programs
 	@$(MAKE) --no-print-directory unit e2e fuzz
 
+# Under an emulator leaks cannot be sought: that takes ptrace(2).
+EMULATED    := $(if $(FOREIGN),EMULATOR=$(EMULATOR) ASAN_OPTIONS=detect_leaks=0:symbolize=0)
+OWN_UNIT    := $(filter $(B)/unit/$(ARCH)/%,$(UNIT_TESTS))
+
 unit: $(B)/has-unit
 	@$(PARALLEL) $(UNIT_TESTS)
-	@scripts/run_tests.sh $(UNIT_TESTS)
+	@$(EMULATED) scripts/run_tests.sh $(UNIT_TESTS)
+
+own-unit: $(B)/has-unit
+	@$(PARALLEL) $(OWN_UNIT)
+	@$(EMULATED) scripts/run_tests.sh $(OWN_UNIT)
+
+# Those of the other machine alone, with its compiler and libraries (deps group arm64).
+CROSS_CC    := aarch64-linux-gnu-gcc
+unit-arm64:
+	@$(MAKE) --no-print-directory ARCH=arm64 CC='$(CROSS_CC)' CLANG='$(CLANG)' own-unit
 
 # Readers of our formats: unpacked, because their packages would start daemons.
 $(B)/consumers/packages: scripts/consumers.sh
@@ -89,12 +106,12 @@ clean-servers: all
 
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
-	kernelmem threads older grower sharer rewriter dispatcher waiter usdt \
-	victim dripper)
+	kernelmem threads older grower sharer victim dripper \
+	rewriter waiter usdt $(if $(filter x86_64,$(ARCH)),dispatcher))
 test-vm:
-	@$(DEPS) --check vm
+	@$(DEPS) --check $(if $(FOREIGN),$(FOREIGN)-vm,vm)
 	@$(MAKE) --no-print-directory all $(VM_WORKLOADS)
-	@scripts/vm.sh
+	@ARCH=$(ARCH) CC='$(CC)' scripts/vm.sh
 
 # Renders a chart as helm does, from Debian's packages.
 $(B)/kubernetes/render: tests/kubernetes/render.go
@@ -126,14 +143,14 @@ $(B)/asan/%.o: %.c | $(SKELETONS) $(B)/has-unit
 
 $(B)/asan/libleakmon.so: $(SAN_OBJECTS)
 	$(call say,LD)
-	$(Q)$(CC) $(SAN) -shared -Wl,-z,defs -o $@ $(SAN_OBJECTS) $(LIBS)
+	$(Q)$(CC) $(SAN) -shared -Wl,-z,defs $(SAN_PATH) -o $@ $(SAN_OBJECTS) $(LIBS)
 
 # A change of the library alone leaves them as they are.
 $(B)/unit/%: tests/unit/%.c | $(B)/asan/libleakmon.so
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests -Ibpf/arch/$(ARCH) $< -o $@ \
-		-L$(B)/asan -lleakmon -Wl,-rpath,$(abspath $(B)/asan) -Wl,-z,now -lcmocka -ljansson $(LIBS)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests -Itests/unit -Ibpf/arch/$(ARCH) $< -o $@ \
+		-L$(B)/asan -lleakmon -Wl,-rpath,$(abspath $(B)/asan) $(SAN_PATH) -Wl,-z,now -lcmocka -ljansson $(LIBS)
 
 # Everything outside user/arch/ARCH and bpf/arch/ARCH, against a processor that is made up; and what
 # must not compile against it (tests/arch/planted/: one fault a file). Headers of the stub stand in

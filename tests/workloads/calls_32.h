@@ -11,6 +11,7 @@
 /* Without IA32_EMULATION, or with ia32_emulation=0, such a call kills the caller: a child tries. */
 static inline bool takes_32_bit_calls(void)
 {
+#if defined(__x86_64__)
 	pid_t child = fork();
 	int status, result;
 
@@ -23,6 +24,9 @@ static inline bool takes_32_bit_calls(void)
 		_exit(result != getpid());
 	}
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
+#else
+	return false;
+#endif
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "raw_call.h"
 #include "workload.h"
 
 #define PAGE 4096ul
@@ -57,15 +58,7 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *inside)
 
 static long raw(long number, long a, long b, long c, long d, long e)
 {
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
-			 : "rcx", "r11", "memory");
-	return result;
+	return raw_call(number, a, b, c, d, e, 0);
 }
 
 static void must(bool holds, const char *what)
@@ -94,14 +87,19 @@ static int hooked_detach(pthread_t thread)
 	return 0;
 }
 
-/* jmp *0(%rip), and the address: over the beginning of a function, as all hooking libraries do. */
+/* A jump, and the address: over the beginning of a function, as all hooking libraries do. */
 static void hook(void *function, void *replacement)
 {
-	static const unsigned char jump[6] = {0xff, 0x25};
+#if defined(__aarch64__)
+	static const unsigned jump[2] = {0x58000051 /* ldr x17, .+8 */, 0xd61f0220 /* br x17 */};
+#else
+	static const unsigned char jump[6] = {0xff, 0x25}; /* jmp *0(%rip) */
+#endif
 
 	protect(PROT_READ | PROT_WRITE | PROT_EXEC);
 	memcpy(function, jump, sizeof(jump));
 	memcpy((char *)function + sizeof(jump), &replacement, sizeof(replacement));
+	__builtin___clear_cache(function, (char *)function + sizeof(jump) + sizeof(replacement));
 	protect(PROT_READ | PROT_EXEC);
 }
 

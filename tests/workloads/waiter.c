@@ -52,6 +52,7 @@
 #include <time.h>
 
 #include "calls_32.h"
+#include "raw_call.h"
 #include "workload.h"
 
 #define HOUR_S 3600
@@ -68,24 +69,6 @@ static const char *in_directory(const char *name)
 	return path;
 }
 
-/* The kernel's result: a failure is -errno. Without libc, which may repeat the call. */
-static long call6(long number, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
-}
-
-#define CALL(name, a, b, c, d, e, f)                                                               \
-	call6(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
-
 static bool has_calls_32;
 
 /* As a 32-bit program calls; pointers must be below 4 GiB. */
@@ -95,6 +78,7 @@ static long call_32(long number, long a, long b, long c, long d)
 
 	if (!has_calls_32)
 		return -ENOSYS;
+#if defined(__x86_64__)
 	__asm__ volatile("push %%rbx\n"
 			 "mov %[first], %%rbx\n"
 			 "int $0x80\n"
@@ -102,11 +86,18 @@ static long call_32(long number, long a, long b, long c, long d)
 			 : "=a"(result)
 			 : "0"(number), [first] "r"(a), "c"(b), "d"(c), "S"(d)
 			 : "r8", "r9", "r10", "r11", "memory");
+#else
+	(void)number, (void)a, (void)b, (void)c, (void)d;
+	result = -ENOSYS;
+#endif
 	return (int)result;
 }
 
 static void *low_memory(void)
 {
+#if !defined(MAP_32BIT)
+#define MAP_32BIT 0 /* without 32-bit calls it may lie anywhere */
+#endif
 	return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1,
 		    0);
 }
@@ -166,12 +157,12 @@ static long in_poll(void)
 {
 	struct pollfd polled = {.fd = empty_pipe(), .events = POLLIN};
 
-	return CALL(poll, &polled, 1, HOUR_MS, 0, 0, 0);
+	return raw_poll(&polled, 1, HOUR_MS);
 }
 
 static long in_poll_for_ever(void)
 {
-	return CALL(poll, NULL, 0, -1, 0, 0, 0);
+	return raw_poll(NULL, 0, -1);
 }
 
 static long in_ppoll(void)
@@ -183,9 +174,7 @@ static long in_ppoll(void)
 
 static long in_select(void)
 {
-	struct timeval limit = {.tv_sec = HOUR_S};
-
-	return CALL(select, 0, NULL, NULL, NULL, &limit, 0);
+	return raw_select(HOUR_S);
 }
 
 static long in_pselect(void)
@@ -199,14 +188,14 @@ static long in_epoll_wait(void)
 {
 	struct epoll_event event;
 
-	return CALL(epoll_wait, epoll_create1(0), &event, 1, -1, 0, 0);
+	return raw_epoll_wait(epoll_create1(0), &event, -1);
 }
 
 static long in_epoll_wait_timed(void)
 {
 	struct epoll_event event;
 
-	return CALL(epoll_wait, epoll_create1(0), &event, 1, HOUR_MS, 0, 0);
+	return raw_epoll_wait(epoll_create1(0), &event, HOUR_MS);
 }
 
 static long in_epoll_pwait(void)
@@ -290,7 +279,7 @@ static long in_sigwaitinfo(void)
 
 static long in_pause(void)
 {
-	return CALL(pause, 0, 0, 0, 0, 0, 0);
+	return raw_pause();
 }
 
 static long in_sigsuspend(void)
@@ -535,7 +524,7 @@ static long in_fcntl_lock(void)
 static long in_open_fifo(void)
 {
 	mkfifo(in_directory("fifo"), 0600);
-	return CALL(open, in_directory("fifo"), O_RDONLY, 0, 0, 0, 0);
+	return raw_open(in_directory("fifo"), O_RDONLY);
 }
 
 static long in_nanosleep_32(void)
@@ -575,9 +564,20 @@ static long spin(long value)
 
 	while (kept == value) {
 		left = turns;
+#if defined(__aarch64__)
+		register long x0 __asm__("x0") = kept;
+
+		__asm__ volatile("1: subs %1, %1, #1\n"
+				 "b.ne 1b\n"
+				 : "+r"(x0), "+r"(left)
+				 :
+				 : "cc");
+		kept = x0;
+#else
 		__asm__ volatile("1: dec %1\n"
 				 "jnz 1b\n"
 				 : "+a"(kept), "+r"(left));
+#endif
 		/* It should not take the processor from all others. */
 		poll(NULL, 0, 1);
 	}
@@ -676,7 +676,7 @@ static void *run(void *argument)
 			break;
 	}
 	for (;;)
-		CALL(pause, 0, 0, 0, 0, 0, 0);
+		raw_pause();
 	return NULL;
 }
 
@@ -819,12 +819,18 @@ static void tell(void)
 	    line, (long)handled, (long)failed, (long)others);
 }
 
+#if defined(__aarch64__)
+#define NATIVE_CALLS AUDIT_ARCH_AARCH64
+#else
+#define NATIVE_CALLS AUDIT_ARCH_X86_64
+#endif
+
 /* The call's number is the same for no other call of the other architecture that is made here. */
 static void filter_restarts(uint32_t action)
 {
 	struct sock_filter program[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_CALLS, 2, 0),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
