@@ -184,6 +184,24 @@ static void threads_have_names_and_the_methods_and_lines_that_they_are_in(void *
 	java_thread_report_free(&report);
 }
 
+/* Until 11 each leads to the next one, and there is no list. */
+static void threads_without_a_list_are_linked(void **state)
+{
+	struct forged *forged = *state;
+	unsigned char *name = memmem(forged->memory.bytes, FORGED_BYTES, "ThreadsSMRSupport", 17);
+	struct java_thread_report report;
+
+	assert_non_null(name);
+	name[0] = 'X';
+	forged_static(forged, "Threads", "_thread_list", FORGED_BASE + FORGED_VM + 0x840);
+	forged_struct(forged, "JavaThread", "_next", 0x80, false);
+	assert_int_equal(read_threads(&forged->memory, &report), 0);
+	assert_int_equal(report.count, 1);
+	assert_non_null(report.groups.items);
+	assert_string_equal(report.groups.items[0].name, "worker");
+	java_thread_report_free(&report);
+}
+
 /* Under sanitizers, as expect_no_harm_of_nonsense(). */
 static void threads_of_nonsense_do_no_harm(void **state)
 {
@@ -221,6 +239,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			threads_have_names_and_the_methods_and_lines_that_they_are_in, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(threads_without_a_list_are_linked, setup, teardown),
 		cmocka_unit_test_setup_teardown(threads_of_nonsense_do_no_harm, setup, teardown),
 		cmocka_unit_test_setup_teardown(objects_have_their_classes_as_java_writes_them,
 						setup, teardown),

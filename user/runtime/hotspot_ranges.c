@@ -170,7 +170,10 @@ static int add_region(struct hotspot *hotspot, struct walk_report *report, uint6
 	uint64_t type = region + hotspot_place(hotspot, HOTSPOT_REGION_TYPE);
 	uint32_t tag = hotspot_member32(hotspot, type, HOTSPOT_TYPE_TAG);
 	size_t count = hotspot->ranges.count;
-	int error = add_space(hotspot, report, region, HOTSPOT_REGION_BOTTOM);
+	int error =
+		add_space(hotspot, report, region,
+			  hotspot_has(hotspot, HOTSPOT_REGION_BOTTOM) ? HOTSPOT_REGION_BOTTOM
+								      : HOTSPOT_OLD_REGION_BOTTOM);
 
 	if (error || hotspot->ranges.count == count)
 		return error;

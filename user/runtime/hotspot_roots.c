@@ -241,7 +241,20 @@ static int compare_buffers(const void *left_pointer, const void *right_pointer)
 	return left->top < right->top ? -1 : left->top > right->top;
 }
 
-int hotspot_read_threads(struct hotspot *hotspot)
+static int add_live_thread(struct hotspot *hotspot, uint64_t thread)
+{
+	uint64_t *added = vec_push(&hotspot->threads), object;
+
+	if (!added)
+		return -ENOMEM;
+	*added = thread;
+	object = object_of_thread(hotspot, thread);
+	if (object && !hash_put(&hotspot->live_threads, object, NULL))
+		return -ENOMEM;
+	return add_buffer(hotspot, thread);
+}
+
+static int read_thread_list(struct hotspot *hotspot)
 {
 	uint64_t list = hotspot_static(hotspot, HOTSPOT_THREAD_LIST);
 	uint32_t count = hotspot_member32(hotspot, list, HOTSPOT_THREAD_COUNT);
@@ -249,19 +262,31 @@ int hotspot_read_threads(struct hotspot *hotspot)
 	int error = 0;
 
 	for (uint32_t i = 0; !error && items && i < MIN(count, THREADS_MAX); i++) {
-		uint64_t thread = target_word(hotspot->memory, items + i * 8ull), *added, object;
+		uint64_t thread = target_word(hotspot->memory, items + i * 8ull);
 
-		if (!thread)
-			continue;
-		added = vec_push(&hotspot->threads);
-		if (!added)
-			return -ENOMEM;
-		*added = thread;
-		object = object_of_thread(hotspot, thread);
-		if (object && !hash_put(&hotspot->live_threads, object, NULL))
-			return -ENOMEM;
-		error = add_buffer(hotspot, thread);
+		error = thread ? add_live_thread(hotspot, thread) : 0;
 	}
+	return error;
+}
+
+/* Until 11. */
+static int read_thread_chain(struct hotspot *hotspot)
+{
+	uint64_t thread = hotspot_static(hotspot, HOTSPOT_THREAD_FIRST);
+	int error = 0;
+
+	while (!error && thread && hotspot->threads.count < THREADS_MAX) {
+		error = add_live_thread(hotspot, thread);
+		thread = hotspot_member(hotspot, thread, HOTSPOT_THREAD_NEXT);
+	}
+	return error;
+}
+
+int hotspot_read_threads(struct hotspot *hotspot)
+{
+	int error = hotspot_has(hotspot, HOTSPOT_THREAD_LIST) ? read_thread_list(hotspot)
+							      : read_thread_chain(hotspot);
+
 	if (hotspot->buffers.count)
 		qsort(hotspot->buffers.items, hotspot->buffers.count,
 		      sizeof(*hotspot->buffers.items), compare_buffers);
