@@ -42,7 +42,8 @@ static __always_inline void site_count_death(u32 index, u64 size)
  */
 static __always_inline bool over_share(s64 used, s64 own, u64 room)
 {
-	/* Who is alone has company soon: those that have not allocated yet are not counted. */
+	/* A lone thread may have company soon: threads that have not allocated yet are not counted.
+	 */
 	u64 alive = processes_alive > 2 ? processes_alive : 2;
 
 	return used > (s64)(room - room / 4) && own > (s64)(room / alive);
@@ -192,7 +193,7 @@ static __always_inline void walk_add_python(struct thread *thread, struct stack_
 }
 
 /*
- * The site of the stack at which unwind_begin() was told to begin. A global function: the verifier
+ * The site of the stack at which unwind_begin() was to begin. A global function: the verifier
  * checks it once for a program, and not for each of the many states in which it is called.
  */
 __noinline u32 site_walk(struct thread *thread, struct lm_ledger *ledger)
@@ -263,7 +264,7 @@ static __always_inline bool block_over_share(struct thread *thread)
 
 /*
  * Takes the block at `address` off the live set into *block. The value is copied before the entry
- * goes; of two threads that free at once only the one whose delete succeeds is told true, and has
+ * goes; of two threads that free at once only one delete succeeds and returns true, and has
  * begun a change of the ledger (see struct lm_ledger). What the kernel refuses to delete now is not
  * tried again: it may have waited for a lock, and the target with it.
  */

@@ -99,8 +99,8 @@ static __always_inline struct call *inner_slot(struct pt_regs *ctx, struct threa
 }
 
 /*
- * Whether a call whose return is not followed goes on to this function by a tail call: they are
- * one. Deeper ones cannot be told from later ones, for nothing says that the first has returned:
+ * Whether a call without a followed return goes on to this function by a tail call: they are
+ * one. Deeper ones look like later ones, for nothing says that the first has returned:
  * they are counted, too.
  */
 static __always_inline bool is_unfollowed(struct pt_regs *ctx, struct thread *thread)
@@ -124,7 +124,7 @@ static __always_inline void unfollowed_note(struct pt_regs *ctx, struct thread *
 		call->sp = 0;
 }
 
-/* The call whose return this is, or NULL: an inner one's, or one begun before the attach. */
+/* The call that returns here, or NULL: an inner one's, or one begun before the attach. */
 static __always_inline struct call *call_returning(struct pt_regs *ctx, struct thread *thread)
 {
 	u64 sp = PT_REGS_SP(ctx); /* the caller's again */

@@ -3,7 +3,7 @@
  * The kernel family: what the kernel itself allocates, by kernel stack. An object of its own (it
  * shares no program with the others), on the same maps: the kernel is one process of the ledger.
  *
- * Raw tracepoints, whose arguments are plain numbers: up to 6.12 the verifier refuses `const void
+ * Raw tracepoints: their arguments are plain numbers; up to 6.12 the verifier refuses `const void
  * *` arguments of others. Which argument is which is checked by user space (feature_probe.h).
  *
  * An interrupt may come while one of these programs runs, and allocate: a program that interrupts

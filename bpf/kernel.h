@@ -113,7 +113,7 @@ struct bpf_iter__task {
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000
 
-/* include/linux/uprobes.h: beyond it the kernel leaves return probes out, and tells nobody */
+/* include/linux/uprobes.h: beyond it the kernel silently leaves return probes out */
 #define MAX_URETPROBE_DEPTH 64
 
 /* include/uapi/asm-generic/signal.h */

@@ -26,7 +26,7 @@
 
 #define MAX_ERRNO 4095ull
 
-/* Thread groups whose mappings are followed, put here by user space. */
+/* Thread groups with followed mappings, put here by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set at load */

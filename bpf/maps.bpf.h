@@ -32,7 +32,7 @@ const volatile __u32 stack_walk __weak = LM_STACK_WALK_AUTO; /* enum lm_stack_wa
 /* Several processes share the room: --max-blocks and --max-sites, see account.bpf.h. */
 const volatile bool fair_share __weak = false;
 const volatile __u64 max_blocks __weak = 0;
-/* Every exec is told to user space, and every fork of a traced process: it decides who joins. */
+/* User space gets every exec, and every fork of a traced process: it decides which joins. */
 const volatile bool announce __weak = false;
 /* What targets fork are targets, too: -f. */
 const volatile bool follow_forks __weak = false;
@@ -143,7 +143,7 @@ struct {
 	__type(value, struct lm_ledger);
 } ledgers __weak SEC(".maps");
 
-/* --- who is watched: tgid -> struct lm_target --- */
+/* --- watched processes: tgid -> struct lm_target --- */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set at load */
@@ -182,7 +182,7 @@ struct call {
 	bool old_tracked;
 };
 
-/* --- the latest call whose return is not followed: what is called inside it is no other call ---
+/* --- the latest call without a followed return: what is called inside it is no other call ---
  */
 struct unfollowed_call {
 	u64 sp; /* as above; 0: none */
@@ -213,7 +213,7 @@ struct unwind_state {
 	u32 epoch;	/* grows with that, and with each exec: nothing older is believed */
 	u32 missing;	/* the generation of what follows */
 	u32 missing_count;
-	u64 missing_pages[UNWIND_MISSING_PAGES]; /* user space was told that rows are missing */
+	u64 missing_pages[UNWIND_MISSING_PAGES]; /* reported to user space as without rows */
 	u32 end;				 /* enum lm_walk_end, once the walk has ended */
 	u32 depth;				 /* frames so far, and their hash */
 	u64 hash;

@@ -176,8 +176,8 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 }
 
 /*
- * Who shares memory for longer than to exec is worth probes of its own. Whether the parent waits
- * for it (vfork) is not known yet when the fork is told.
+ * A process that shares memory for longer than to exec is worth its own probes. Whether the parent
+ * waits for it (vfork) is not known yet at the fork's event.
  */
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(process_wakes, struct task_struct *task)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The suspect family: who touches new pages, who maps, who creates threads, in the few processes
+ * The suspect family: code that touches new pages, maps and creates threads, in the few processes
  * that the triage suspects. An object of its own, small enough to be loaded when the first suspect
  * shows.
  *

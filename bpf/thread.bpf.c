@@ -67,7 +67,7 @@ int BPF_PROG(thread_exit, struct task_struct *task)
 	id = *found;
 	bpf_map_delete_elem(&thread_tids, &tid);
 	record = bpf_map_lookup_elem(&thread_records, &id);
-	if (!record) /* joined: on older kernels the joiner is woken before we are told */
+	if (!record) /* joined: on older kernels the joiner wakes before this event */
 		return 0;
 	ledger = thread_ledger_of(record->process);
 	if (ledger)
@@ -110,7 +110,7 @@ int thread_joined(struct pt_regs *ctx)
 	if (!call || call->kind != THREAD_CALL_JOIN || call->sp != caller_sp(ctx, 0))
 		return 0;
 	call->kind = THREAD_CALL_NONE;
-	/* Whom another thread has already replaced was counted then. */
+	/* A thread that another one has already replaced was counted then. */
 	if (!(u32)PT_REGS_RC(ctx) && (!call->id || bpf_map_lookup_elem(&thread_records, &call->id)))
 		reap(call->process, call->id);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The threads family's maps: who is on the ledger, and what each thread is in the middle of. */
+/* The threads family's maps: threads on the ledger, and the call that each is in. */
 #ifndef LEAKMON_BPF_THREAD_LEDGER_H
 #define LEAKMON_BPF_THREAD_LEDGER_H
 
@@ -51,7 +51,7 @@ enum thread_call_kind {
 /* A call in flight of one thread. */
 struct thread_call {
 	lm_process_key process;
-	lm_thread_id id; /* whom it is about; CREATE: whom it made, 0: nobody yet */
+	lm_thread_id id; /* its subject; CREATE: the new thread, 0: none yet */
 	u64 sp;		 /* the caller's */
 	u64 start_routine;
 	u32 site;
@@ -99,7 +99,8 @@ static __always_inline void count(u64 *counter)
 	__sync_fetch_and_add(counter, 1);
 }
 
-/* Takes a thread off the ledger: true for the one who did. What the kernel refuses is a loss. */
+/* Takes a thread off the ledger: true for the caller that did. What the kernel refuses is a loss.
+ */
 static __always_inline bool record_remove(struct lm_thread_ledger *ledger, lm_thread_id id)
 {
 	int error = bpf_map_delete_elem(&thread_records, &id);

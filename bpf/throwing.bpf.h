@@ -6,7 +6,7 @@
  * and one at each place from which the function surely returns with the result in a known register
  * (user/arch/results.h).
  *
- * Nothing hides behind such a call, since nobody can tell when an exception has ended it: calls of
+ * Nothing hides behind such a call, since an exception may have ended it unnoticed: calls of
  * malloc inside it are counted as they come, and what one of them gave is not counted again.
  */
 #ifndef LEAKMON_BPF_THROWING_H
@@ -55,7 +55,7 @@ static __always_inline int throwing_begin(struct pt_regs *ctx)
 	return 0;
 }
 
-/* The call whose result is known now, or NULL: shared code has other callers. */
+/* The call with a result now, or NULL: shared code has other callers. */
 static __always_inline struct throwing_call *throwing_ending(struct pt_regs *ctx,
 							     struct thread *thread, u64 words)
 {

@@ -18,7 +18,7 @@ static __always_inline u64 unwind_hash(u64 hash, u64 address)
 	return hash ^ hash >> 29;
 }
 
-/* Whether user space was told of this page, or of enough others, since it changed any rows. */
+/* Whether this page, or enough others, were reported since user space changed any rows. */
 static __always_inline bool missing_is_told(struct unwind_state *state)
 {
 	u64 page = state->ip >> LM_UNWIND_PAGE_SHIFT;
@@ -40,7 +40,7 @@ static __always_inline bool missing_is_told(struct unwind_state *state)
 	return false;
 }
 
-/* Tells user space that code runs for which there are no rows. */
+/* Reports code without rows to user space. */
 static __always_inline void report_missing_rows(struct thread *thread)
 {
 	if (!missing_is_told(&thread->walk))
@@ -174,7 +174,7 @@ static __always_inline void trail_settle(struct thread *thread)
 	frame_count(state, frame);
 }
 
-/* Where the window has the words of a frame whose stack pointer is so far above its beginning. */
+/* Where the window has the words of a frame with a stack pointer so far above its beginning. */
 static __always_inline bool window_has(const struct unwind_trail *trail, u64 offset, u32 span,
 				       u64 *word)
 {
@@ -393,7 +393,7 @@ static __always_inline void unwind_begin(const struct unwind_start *start, struc
 }
 
 /*
- * From where unwind_begin() was told. The frames are thread->trail's, from `first` on, caller
+ * From where unwind_begin() began. The frames are thread->trail's, from `first` on, caller
  * first; the hash also takes in the process.
  */
 static __always_inline struct stack_walk unwind_user(struct thread *thread)

@@ -46,7 +46,7 @@ static __always_inline int range_find(struct unwind_state *state, u64 address)
 	return UNWIND_ROW_FOUND;
 }
 
-/* The row within the module: the last one whose pc is at or below ours. */
+/* The row within the module: the last one with a pc at or below ours. */
 static __always_inline int row_search(void *cells, u32 pc, struct lm_unwind_row *row)
 {
 	u32 page = (pc >> LM_UNWIND_PAGE_SHIFT) + 1, next, low, high, header = 0;

@@ -30,7 +30,7 @@ static __always_inline void state_link(struct unwind_state *state, u64 link)
 		state->link = link;
 }
 
-/* As many calls as can be inside each other under return probes, and be told apart here. */
+/* As many nested calls under return probes as are distinguished here. */
 #define UNWIND_HIJACKED_MAX 8
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The victim family: whom the kernel kills for want of memory, on the whole machine. An object of
+ * The victim family: OOM-killed processes of the whole machine. An object of
  * its own, which costs nobody anything until it happens.
  */
 #include "kernel.h"

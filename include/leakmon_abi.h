@@ -186,7 +186,7 @@ struct lm_range {
 /* How a walk ended. */
 enum lm_walk_end {
 	LM_WALK_ROOT,	 /* at the frame that has no caller */
-	LM_WALK_NO_ROWS, /* in code whose unwind rows are not loaded (yet) */
+	LM_WALK_NO_ROWS, /* in code without loaded unwind rows (yet) */
 	LM_WALK_NO_FDE,	 /* in code without unwind information, and its frame pointer led nowhere */
 	LM_WALK_UNREADABLE,  /* the stack could not be read there */
 	LM_WALK_UNSUPPORTED, /* at a rule that rows cannot express */
@@ -231,7 +231,7 @@ struct lm_block {
 
 /* A thread that lives: (tid, start) is its identity, for tids are used again. */
 struct lm_live_thread {
-	lm_process_key process; /* on whose heap it allocates */
+	lm_process_key process; /* that has the heap it allocates on */
 	__u64 start_ns;
 	__u32 tid; /* initial PID namespace */
 	__u32 padding_;
@@ -290,9 +290,9 @@ struct lm_process {
 	__s64 blocks;
 	__s64 sites;
 	/* The least weight of a sample, in bytes, of a process that samples itself; its numbers are
-	 * estimates, scaled by 2^LM_WEIGHT_SHIFT. 0: it has told of none. */
+	 * estimates, scaled by 2^LM_WEIGHT_SHIFT. 0: it has reported none. */
 	__u64 interval;
-	__u32 without_free; /* and it tells of no end: only what was allocated is known */
+	__u32 without_free; /* and it reports no end: only what was allocated is known */
 	__u32 padding_;
 };
 
@@ -340,8 +340,8 @@ enum lm_event_type {
 	LM_EVENT_FORK,	  /* a target made a child: `process` is the child's key */
 	LM_EVENT_NO_ROWS, /* a walk came to `address`, for which no unwind rows are loaded */
 	LM_EVENT_SHARE,	  /* the same of one that shares its memory; `address`: the target's PID */
-	LM_EVENT_VICTIM, /* the kernel kills the target whose PID is in `process` for want of memory
-			  */
+	LM_EVENT_VICTIM,  /* the target with the PID in `process` is OOM-killed
+			   */
 };
 
 struct lm_event {
@@ -357,7 +357,7 @@ struct lm_event {
 
 /*
  * What the arguments of a call mean, where they are still in the registers that the ABI gives them:
- * common shapes need not be told more.
+ * common shapes need no more.
  */
 enum lm_arguments {
 	LM_ARGUMENTS_TOLD, /* the cookie says which register has what */

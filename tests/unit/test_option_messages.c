@@ -95,9 +95,9 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon record -p 1 -o x --overhead 2%",
 		 "--overhead is for --profile: give both, or neither"},
 		{"leakmon record --profile -p 1 -o x --older 5",
-		 "--older is not for --profile, which tracks everything for moments"},
+		 "--older is not for --profile, which tracks in short windows"},
 		{"leakmon record --profile -p 1 -o x --label y",
-		 "--label is not for --profile, which tracks everything for moments"},
+		 "--label is not for --profile, which tracks in short windows"},
 		{"leakmon report", "no recording: name one that `leakmon record -o FILE` made"},
 		{"leakmon report ''", "the file name is empty: name a recording"},
 		{"leakmon report a b",
@@ -107,7 +107,7 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon report a -- ls", "`leakmon report` starts no command"},
 		{"leakmon merge -o f",
 		 "no recording: name those that `leakmon record -o FILE` made"},
-		{"leakmon merge a b", "no file to put them into"},
+		{"leakmon merge a b", "no output file: name one"},
 		{"leakmon diff", "no recording: name one"},
 		{"leakmon diff a b c",
 		 "`c` is one word too many: `leakmon diff` takes only OLD and NEW"},
@@ -209,7 +209,7 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon doctor 5",
 		 "`5` is one word too many: `leakmon doctor` takes only options"},
 		{"leakmon doctor --for triage -p 1",
-		 "--for triage: triage has no target, and puts a probe nowhere"},
+		 "--for triage: triage has no target, and sets no probe"},
 		{"leakmon doctor --for profile", "--for `profile`: expected watch or triage"},
 		{"leakmon doctor -o 5", "--older is not supported by `leakmon doctor`, only by"},
 		{"leakmon doctor -- ls", "`leakmon doctor` starts no command: leave out `--`"},
@@ -264,6 +264,30 @@ static void help_and_version_go_to_standard_output(void **state)
 		capture_end(&capture, stdout, text, sizeof(text));
 		assert_int_equal(result, EXIT_OK);
 		assert_memory_equal(text, examples[i].output, strlen(examples[i].output));
+		line_free(&line);
+	}
+}
+
+static void all_is_taken_before_and_after_help(void **state)
+{
+	static const char *const examples[] = {
+		"leakmon triage --help --all",
+		"leakmon triage --all --help",
+		"leakmon triage -h --quux --all",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {
+		struct capture capture;
+		struct line line;
+		char text[8192];
+
+		line_split(&line, examples[i]);
+		capture_begin(&capture, stdout);
+		assert_int_equal(command_line_parse(&line.parsed, &commands, line.argc, line.argv),
+				 EXIT_OK);
+		capture_end(&capture, stdout, text, sizeof(text));
+		assert_non_null(strstr(text, "--sample-rate"));
 		line_free(&line);
 	}
 }
@@ -428,6 +452,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_usage_is_refused_with_what_why_and_what_to_do),
 		cmocka_unit_test(help_and_version_go_to_standard_output),
+		cmocka_unit_test(all_is_taken_before_and_after_help),
 		cmocka_unit_test(names_and_letters_are_unique_and_every_value_has_advice),
 		cmocka_unit_test(one_name_or_letter_takes_a_value_in_all_commands_or_in_none),
 		cmocka_unit_test(every_command_says_what_it_is_and_can_be_run),

@@ -86,7 +86,7 @@ static uint64_t names_key(const char *program, const struct report_site *site)
 	return key;
 }
 
-/* As symbolizer_stack_id() tells files apart; 0: code in no file. */
+/* As symbolizer_stack_id() distinguishes files; 0: code in no file. */
 static uint64_t build_of(const struct frame *frame)
 {
 	const char *build = frame->build_id ? frame->build_id : frame->module;
@@ -299,7 +299,7 @@ static void diff_match_free(struct diff_match *match)
 	hash_free(&match->keys);
 }
 
-/* Sites with the same key are the same; *by_name tells whether their names say so. */
+/* Sites with the same key are the same; *by_name: because their names are. */
 static uint64_t diff_match_key(const struct diff_match *match,
 			       const struct snapshot_process *process,
 			       const struct report_site *site, bool *by_name)

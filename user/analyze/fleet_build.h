@@ -11,7 +11,7 @@
  */
 int fleet_build(struct fleet *fleet, const struct report *report);
 
-/* The build-id of the program's file, as frames in it tell; of a process that ended before anybody
+/* The build-id of the program's file, from frames in it; of a process that ended before anybody
  * knew its file, where it starts. NULL: no frame is. */
 const char *fleet_build_id(const char *exe, const struct frames *frames);
 

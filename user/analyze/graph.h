@@ -18,7 +18,7 @@ struct graph {
 };
 
 /*
- * Breadth first from `count` nodes, over nodes whose parent is still GRAPH_NONE: for a first walk
+ * Breadth first from `count` nodes, over nodes with no parent yet (GRAPH_NONE): for a first walk
  * all of them are. parents[start] becomes the start itself. distances get the number of steps.
  * `queue` has room for all nodes. How many nodes were reached.
  */

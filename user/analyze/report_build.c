@@ -29,7 +29,7 @@ static int site_compare_bytes(const void *left, const void *right)
 	const struct site *a = ((const struct ranked *)left)->site;
 	const struct site *b = ((const struct ranked *)right)->site;
 
-	/* Where nobody tells of ends, by what was allocated. */
+	/* Where ends are not reported, by what was allocated. */
 	double hits = snapshot_hits(b).sum - snapshot_hits(a).sum;
 	int by_bytes = first_of(descending(a->bytes, b->bytes), (hits > 0) - (hits < 0));
 

@@ -10,9 +10,9 @@
 #define POINTS_MAX 320
 /* Of the windows of analyze/verdict.h, as many as so few points fill. */
 #define SITE_WINDOWS 2
-/* Less than this is noise for whoever looks for leaks. */
+/* Less than this is noise in a search for leaks. */
 #define QUANTUM_BYTES 512
-/* A site whose oldest block is younger than this share of the time it has held some keeps none. */
+/* A site keeps no block if its oldest is younger than this share of the time it has held some. */
 #define KEPT_SHARE 0.5
 /* So many blocks freed per block held, and none of them is the one that was there before. */
 #define TURNOVER_MIN 1.0
@@ -277,7 +277,7 @@ static bool may_be_chance(const struct hits_growth *growth, double times)
 /*
  * What a site of a program that samples itself has grown by, and whether chance may have done it: a
  * sample that comes is half a MiB at once. Growth is what has gone on to the end, too: what was
- * held when leakmon came is told of only while it is allocated anew.
+ * held at the attach is sampled only while it is allocated anew.
  */
 static void growth_by_hits(struct site_trend *trend, const struct history *history,
 			   const struct history_series *series, double hit_bytes)
@@ -361,7 +361,7 @@ static bool grew_too_little(const struct history *history, const struct history_
 	return (double)gain.bytes < PROCESS_SHARE * held;
 }
 
-/* Of samples, limits tell how little is too little, and no number of blocks that few stand for. */
+/* For samples, limits decide how little is too little, not the number of blocks. */
 static void doubt_growth(struct site_trend *trend, const struct history *history,
 			 const struct history_site *site)
 {

@@ -602,7 +602,7 @@ static bool rises(const struct trend *trend, double quantum)
 }
 
 /*
- * Below a sawtooth the level after each fall tells: what a collector or a batch leaves behind. The
+ * Below a sawtooth the level after each fall counts: what a collector or a batch leaves behind. The
  * whole series must rise with it, since one low point among few makes a trend of troughs.
  */
 static bool rises_by_troughs(struct trend *trend, const struct trend_zigzag *zigzag,

@@ -9,7 +9,7 @@
  *   significance  H. B. Mann (1945), M. Kendall (1975), variance corrected for ties, and for
  *                 autocorrelation by K. H. Hamed and A. R. Rao, J. Hydrology 204 (1998): smooth
  *                 series hold fewer independent points than they hold points. Not where the line
- *                 explains 99 % of the variance: of 10,000 random walks, whose points depend on
+ *                 explains 99 % of the variance: of 10,000 random walks, with points that depend on
  *                 each other as much as any, not one of any length looks so
  *   ups and downs turning points that stand out by a threshold ("zigzag"), so that noise is no
  *                 movement; a trend below a sawtooth is the trend of its troughs

@@ -53,7 +53,7 @@ void early_judge(struct early *early, const struct trend_point *points, size_t c
 	early->grows = early->per_s > 0 && grows(points, count, early->per_s, quantum);
 }
 
-/* What was said before. */
+/* Earlier verdicts. */
 
 /* A quarter of a window is judged again, reading by reading. */
 #define READINGS_BACK 16
@@ -61,7 +61,7 @@ void early_judge(struct early *early, const struct trend_point *points, size_t c
 /* One reading or two are chance; so many in a row are none. */
 #define PERSISTENT 3
 
-/* Whoever looks at every reading sees what has one chance in a thousand sooner or later. */
+/* A test at every reading meets a chance of one in a thousand sooner or later. */
 #define P_SURE 1e-4
 
 /* What is level has grown beyond it by a quantum, and by so many times its own jitter. */
@@ -122,7 +122,7 @@ static void remember(struct memory *memory, const struct trend *trend, double qu
 {
 	if (memory->verdict == TREND_TOO_EARLY) {
 		turn(memory, trend->verdict);
-		/* Nobody knows what was said before this one: then no more than is sure. */
+		/* The verdict before this one is unknown: no more than is sure. */
 		if (!first && trend->verdict == TREND_GROWING && trend->p >= P_SURE)
 			turn(memory, TREND_STEADY);
 		level_note(memory, trend, quantum);
@@ -242,7 +242,7 @@ static bool is_unexplained_suspect(const struct verdict_window *windows, size_t 
 	return true;
 }
 
-/* The longest window whose growth no longer one explains; `count`: nothing grows. */
+/* The longest window with growth that no longer one explains; `count`: nothing grows. */
 static size_t deciding(const struct verdict_window *windows, size_t count)
 {
 	for (size_t i = count; i-- > 0;) {
@@ -252,7 +252,7 @@ static size_t deciding(const struct verdict_window *windows, size_t count)
 	return count;
 }
 
-/* Nothing grows: the longest window that has something to tell names it. */
+/* Nothing grows: the longest window with a verdict names it. */
 static size_t telling(const struct verdict_window *windows, size_t count)
 {
 	size_t found = 0;

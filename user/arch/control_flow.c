@@ -185,7 +185,7 @@ static int follow_run(struct follower *follower, uint64_t vaddr)
 	int error = 0;
 
 	if (!end)
-		stop(follower, vaddr, "is in no function whose end is known", "");
+		stop(follower, vaddr, "is in no function with a known end", "");
 	while (vaddr && !error && !*follower->flow->stopped &&
 	       !*index_slot(follower->flow, vaddr)) {
 		if (follower->flow->steps.count == RESULTS_MAX_STEPS)

@@ -29,7 +29,7 @@ struct trail {
 	unsigned depth;
 };
 
-/* Goes back over straight code; false when what is sought cannot be told in front of it. */
+/* Goes back over straight code; false when straight code does not determine it. */
 static bool pass_back(const struct search *search, struct trail *trail)
 {
 	const cs_insn *instruction = search->code->instruction;
@@ -56,7 +56,7 @@ static bool add_site(struct search *search, const struct result_site *wanted)
 
 	for (size_t i = 0; i < search->found.count; i++) {
 		if (search->found.items[i].vaddr == wanted->vaddr)
-			return false; /* both sides of a branch: one place cannot tell which */
+			return false; /* both sides of a branch: one place does not know which */
 	}
 	site = vec_push(&search->found);
 	if (site)

@@ -21,7 +21,7 @@ struct hash {
 	size_t count, capacity; /* capacity is 0 or a power of two */
 };
 
-/* The value slot of key, made with value 0 if absent (*fresh tells, may be NULL); NULL: out of
+/* The value slot of key, made with value 0 if absent (then *fresh; may be NULL); NULL: out of
  * memory. Good until the next hash_put. */
 uint64_t *hash_put(struct hash *hash, uint64_t key, bool *fresh);
 /* The value slot of key, or NULL if absent. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is known of a sum whose terms came by chance, each by itself. */
+/* Bounds of a sum of independent random terms. */
 #ifndef LEAKMON_BASE_POISSON_H
 #define LEAKMON_BASE_POISSON_H
 

@@ -165,7 +165,7 @@ char option_letter(const struct command *command, const struct option_row *row)
 	return row->letter;
 }
 
-/* `options` is NULL for a command whose options are only to be known by name. */
+/* `options` is NULL for a command with options to be known by name only. */
 static void entries_add(struct given *given, const struct command *command, char *options)
 {
 	for (const struct option_use *use = command->uses; use->group; use++)
@@ -221,7 +221,8 @@ static int argument_kind(const char *argument)
 
 static void getopt_tables_fill(struct getopt_tables *tables, const struct given *given)
 {
-	/* '-': words that are no options come in their order. ':': a missing value is told apart.
+	/* '-': words that are no options come in their order. ':': a missing value is
+	 * distinguished.
 	 */
 	char *letter = stpcpy(tables->letters, "-:");
 
@@ -572,6 +573,16 @@ static bool is_asked_to_show(const struct general_options *general)
 	return general->help || general->version || general->completion;
 }
 
+/* What follows --help is not read, but for --all. */
+static bool has_all(int argc, char **argv)
+{
+	for (int i = optind; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (!strcmp(argv[i], "--all"))
+			return true;
+	}
+	return false;
+}
+
 static int read_words(struct parser *parser, int argc, char **argv)
 {
 	struct getopt_tables tables;
@@ -584,6 +595,8 @@ static int read_words(struct parser *parser, int argc, char **argv)
 			break;
 		error = read_word(parser, argv, value);
 	}
+	if (parser->general.help)
+		parser->general.all |= has_all(argc, argv);
 	if (!error && !is_asked_to_show(&parser->general) &&
 	    ended_at_dashes(argv, parser->last_value))
 		error = read_rest(parser, argv + optind);

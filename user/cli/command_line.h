@@ -45,7 +45,7 @@ static inline const char *option_argument(const struct option_row *row)
 #define CHOICES_PHRASE_SIZE 128
 char *choices_phrase(char text[CHOICES_PHRASE_SIZE], const char *words);
 
-/* Rows whose fields stand in one struct. */
+/* Rows with fields in one struct. */
 struct option_group {
 	const char *title; /* groups of one title stand together in the help */
 	const struct option_row *rows;

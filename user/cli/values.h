@@ -39,7 +39,7 @@ value_set value_set_address;	  /* uint64_t, hexadecimal, 0x or not */
 value_set value_set_milliseconds; /* uint64_t, ns */
 value_set value_set_percent;	  /* double, a share: "1%", "0.5" (of a hundred) */
 value_set value_set_duration;	  /* uint64_t, ns: "30s", "2m", "1h", "30" */
-value_set value_set_choice;	  /* an enum whose values are the argument's words, in order */
+value_set value_set_choice;	  /* an enum of the argument's words, in order */
 value_set value_set_word;	  /* const char *: one of the argument's words */
 
 #endif

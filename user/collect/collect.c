@@ -35,7 +35,7 @@ struct collector {
 	uint64_t sequence;
 	uint64_t *purged; /* by slot: blocks that user space gave up */
 	struct places places;
-	struct ledger retired; /* the ledgers of processes whose slots were given back */
+	struct ledger retired; /* the ledgers of processes that gave back their slots */
 };
 
 static void places_free(struct places *places);

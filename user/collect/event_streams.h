@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Families whose events come one by one, are replayed here, and put into snapshots: a row in
+ * Families of single events, replayed here and put into snapshots: a row in
  * event_streams.c each. What counts in the kernel needs none of this.
  */
 #ifndef LEAKMON_COLLECT_EVENT_STREAMS_H

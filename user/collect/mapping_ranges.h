@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "collect/mappings.h"
 
-/* The kind of what was there before: known, so that it can be told from what is new. */
+/* The kind of what was there before, as distinct from what is new. */
 #define KIND_BEFORE LM_KIND_MAX_
 
 /* A call in progress on one thread, and what it took off the set so far. */
@@ -19,7 +19,7 @@ struct mapping_call {
 struct mapping_process {
 	lm_process_key key;
 	bool inexact;
-	bool untold; /* it has changed what events do not tell: /proc/PID/maps must be read */
+	bool untold; /* it has changed without an event: /proc/PID/maps must be read */
 	struct ranges ranges;
 	struct mapping_ledger ledger; /* `outstanding` and `ranges` are not kept */
 	VEC(struct mapping_call) calls;

@@ -101,7 +101,7 @@ static int adopt(struct mapping_process *process, const struct mapping *mapping)
 	return error;
 }
 
-/* A call in progress whose end was lost would give back what is no longer there. */
+/* A call in progress with a lost end would give back what is no longer there. */
 static void calls_forget(struct mapping_process *process)
 {
 	for (size_t i = 0; i < process->calls.count; i++) {
@@ -335,7 +335,7 @@ static int pid_of(lm_process_key process)
 
 static struct mapping_process *process_find(const struct mappings *mappings, lm_process_key key)
 {
-	/* The latest first: it is the one whose events come. */
+	/* The latest first: events come for it. */
 	for (size_t i = mappings->processes.count; i-- > 0;) {
 		if (mappings->processes.items[i]->key == key)
 			return mappings->processes.items[i];
@@ -375,7 +375,7 @@ static int beginning_take(struct mappings *mappings, int pid, struct maps *maps)
 	return mappings->read(pid, MAPS_ALL, maps);
 }
 
-/* A process' first event: what stands and is not told of later was there before. */
+/* A process' first event: what stands without a later event was there before. */
 static struct mapping_process *process_add(struct mappings *mappings, lm_process_key key)
 {
 	struct mapping_process *process = calloc(1, sizeof(*process));
@@ -538,7 +538,7 @@ static int stream_consume(struct event_stream *base)
 	return count < 0 ? count : 0;
 }
 
-/* Processes whose ledgers are open: alive, or ended and still shown. */
+/* Processes with open ledgers: alive, or ended and still shown. */
 struct open_ledgers {
 	struct hash keys;
 };

@@ -33,7 +33,7 @@ int mappings_apply(struct mappings *mappings, const struct lm_mapping_event *eve
 
 /*
  * `events_lost`: so far, of whichever processes. If more were lost since the last time, it reads
- * /proc/PID/maps of every process, else of those with calls that events do not tell. What is no
+ * /proc/PID/maps of every process, else of those with calls that have no event. What is no
  * longer there is given up, what is new goes to the site LM_SITE_LOST, and these processes are
  * inexact from now on.
  */

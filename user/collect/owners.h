@@ -26,7 +26,7 @@ struct owners {
 int owners_index(struct owners *owners);
 void owners_free(struct owners *owners);
 
-/* Who had `tid` at that time; NULL: nobody on the list. Good until the list changes. */
+/* The owner of `tid` at that time; NULL: none on the list. Good until the list changes. */
 struct owner *owners_find(const struct owners *owners, lm_process_key process, uint32_t tid,
 			  uint64_t at_ns);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Disjoint address ranges, each with the tag of who mapped it: what an address space looks like
+ * Disjoint address ranges, each with the tag of the mapping call: what an address space looks like
  * to mmap and munmap. A treap (Aragon and Seidel, "Randomized Search Trees", 1989): ordered by
  * address, balanced by random priorities; taking any stretch out of it is two splits, O(log n).
  */

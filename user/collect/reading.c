@@ -132,7 +132,7 @@ void ledger_from_raw(const struct lm_ledger *before, const struct lm_ledger *raw
 		ledger->lost_stacks[i] = raw->lost_stacks[i];
 	for (size_t i = 0; i < LM_WALK_MAX_; i++)
 		ledger->walk_ends[i] = raw->walk_ends[i];
-	/* Counters are read one after the other: a free may be seen whose birth was not yet. */
+	/* Counters are read one after the other: a free may be seen before its allocation. */
 	ledger->outstanding = raw->allocations > gone ? raw->allocations - gone : 0;
 }
 
@@ -272,7 +272,7 @@ static int sum_one(struct live_sum *sum, uint64_t address, struct weighed *weigh
 		return 0;
 	process->scanned++;
 	process->bytes += weighed->bytes;
-	/* Of a process that has ended, no thread lives: that tells nothing. */
+	/* A process that has ended has no live threads: not known. */
 	weighed->by_dead = !process->ended &&
 			   live_threads_has_ended(sum->live_threads, weighed->process, block);
 	if (sum->options->owners)
@@ -392,7 +392,7 @@ static int sum_prepare(struct live_sum *sum, const struct reading *reading)
 	return 0;
 }
 
-/* Before the live set: who ends meanwhile has not ended yet. */
+/* Before the live set: a thread that ends in between has not ended yet. */
 static int take_live_threads(struct reading *reading)
 {
 	_cleanup_close_ int fd = -1;
@@ -507,7 +507,7 @@ static void judge(const struct reading *reading, const struct ledger *ledger,
 		snapshot_mark_inexact(process, INEXACT_SAMPLED);
 }
 
-/* It has told of a sample of its own. */
+/* It has reported its own samples. */
 static void note_samples(const struct lm_process *raw, struct snapshot_process *process)
 {
 	process->sample_interval = raw->interval;

@@ -41,7 +41,7 @@ void ledger_from_raw(const struct lm_ledger *before, const struct lm_ledger *aft
 /* Sums the live set by site and by process while it is walked. Internal to collect/. */
 
 /*
- * Whose blocks: which threads of the traced processes live, and what those that do not have left
+ * Owners of blocks: live threads of the traced processes, and what ended threads have left
  * on the heap.
  */
 
@@ -57,7 +57,7 @@ void live_threads_free(struct live_threads *live);
 
 /*
  * Whether the thread that allocated a block had ended when the threads were read. A block that came
- * later cannot be told: false.
+ * later is unknown: false.
  */
 bool live_threads_has_ended(const struct live_threads *live, lm_process_key process,
 			    const struct lm_block *block);
@@ -77,7 +77,7 @@ struct live_process {
 	bool ended;	  /* its blocks are shown whatever their age: none will be freed any more */
 	uint64_t scanned; /* blocks, unscaled, whatever their age */
 	uint64_t bytes;	  /* scaled, whatever their age */
-	struct live_site lost; /* those whose site is LM_SITE_LOST */
+	struct live_site lost; /* those with LM_SITE_LOST as their site */
 };
 
 /* A block that --show-allocs will print. */

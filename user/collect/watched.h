@@ -17,7 +17,7 @@ struct watched_list {
 	VEC(pid_t) pids;
 };
 
-/* Before it is attached to: what it forks from now on is told. 0; -ESRCH; -E2BIG: no room. */
+/* Before it is attached to: its forks from now on are reported. 0; -ESRCH; -E2BIG: no room. */
 int watched_add(const struct bpf_side *bpf, pid_t pid, uint64_t *start_ticks);
 void watched_remove(const struct bpf_side *bpf, pid_t pid, uint64_t start_ticks);
 

@@ -64,7 +64,7 @@ int window_counts_read(const struct bpf_side *bpf, pid_t pid, struct window_coun
 	counts->allocations = ledger.allocations;
 	counts->frees = ledger.frees + ledger.untracked_frees + ledger.inherited_frees;
 	for (size_t i = 0; i < LM_DROP_MAX_; i++) {
-		/* A block whose address came back was freed while nobody looked: no loss. */
+		/* A block with a reused address was freed in between: no loss. */
 		if (i != LM_DROP_MISSED_FREE)
 			counts->dropped += ledger.dropped[i];
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the maps say of a short time, for a process whose probes come and go: counters at its
+ * The maps over a short time, for a process with probes that come and go: counters at its
  * beginning and end, and the blocks that were born in it and are outstanding. Blocks that nobody
  * wants to hear of again are taken out of the live set: their frees will not be seen.
  */

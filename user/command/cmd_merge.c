@@ -84,7 +84,7 @@ static int check(void *options, const struct given *given)
 		return -EINVAL;
 	}
 	if (!merge->fleet) {
-		log_error("no file to put them into: as in `leakmon merge web-*.lkm -o fleet.lkm`");
+		log_error("no output file: name one, as in `leakmon merge web-*.lkm -o fleet.lkm`");
 		return -EINVAL;
 	}
 	return 0;

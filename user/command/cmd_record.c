@@ -56,8 +56,7 @@ static int check_profile(const struct record_options *record, const struct given
 		name = "label";
 	if (!name)
 		return 0;
-	log_error("--%s is not for --profile, which tracks everything for moments: leave it out",
-		  name);
+	log_error("--%s is not for --profile, which tracks in short windows: leave it out", name);
 	return -EINVAL;
 }
 

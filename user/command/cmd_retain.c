@@ -36,8 +36,8 @@ static const struct option_row census_rows[] = {
 };
 
 static const struct option_row retain_rows[] = {
-	{"class", 0, "NAME", "show what holds blocks whose class name contains NAME",
-	 value_set_text, "a part of a class name", FIELD(class)},
+	{"class", 0, "NAME", "show what holds blocks of classes named like NAME", value_set_text,
+	 "a part of a class name", FIELD(class)},
 	{"site", 0, "FUNCTION", "show what holds blocks allocated below FUNCTION", value_set_text,
 	 "a part of a function name", FIELD(site)},
 	{"addr", 0, "ADDRESS", "show what holds the block at ADDRESS", value_set_address,

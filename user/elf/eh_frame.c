@@ -140,7 +140,7 @@ static int find_program_header(const struct elf_file *file, Elf64_Phdr *found)
 	Elf64_Ehdr header;
 	int error = elf_file_read_exact(file, 0, &header, sizeof(header));
 
-	/* More headers than e_phnum can tell: no executable has those. */
+	/* More headers than e_phnum holds: no executable has those. */
 	if (!error && (header.e_phnum == PN_XNUM || header.e_phentsize != sizeof(*found)))
 		error = -ENOENT;
 	for (size_t i = 0; !error && i < header.e_phnum; i++) {
@@ -269,7 +269,7 @@ static bool parse_augmentation(const struct parser *parser, const char *letters,
 	return !data->failed;
 }
 
-/* Version 4 tells the sizes of addresses and segment selectors. */
+/* Version 4 has the sizes of addresses and segment selectors. */
 static bool parse_version(struct byte_reader *record, uint8_t version)
 {
 	if (version != 4)

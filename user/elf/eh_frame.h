@@ -43,7 +43,7 @@ struct eh_section {
 	uint64_t address; /* of the first byte, in the file's own numbering */
 	/*
 	 * The size comes from a section header. Otherwise it is what the segment still holds, and
-	 * only the terminator tells where the frames end.
+	 * only the terminator marks the end of the frames.
 	 */
 	bool exact;
 };

@@ -92,7 +92,7 @@ static int highest_bucket(const struct elf_file *file, uint64_t offset, uint32_t
 	return 0;
 }
 
-/* The last chain ends at the entry whose lowest bit is set; *count comes in as its first symbol. */
+/* The last chain ends at the entry with its lowest bit set; *count comes in as its first symbol. */
 static int follow_last_chain(const struct elf_file *file, uint64_t offset, uint64_t *count)
 {
 	uint32_t chunk[1024];

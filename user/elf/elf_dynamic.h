@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the dynamic loader finds .dynsym: for files whose section headers were stripped. */
+/* Where the dynamic loader finds .dynsym: for files with stripped section headers. */
 #ifndef LEAKMON_ELF_ELF_DYNAMIC_H
 #define LEAKMON_ELF_ELF_DYNAMIC_H
 

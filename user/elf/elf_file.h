@@ -94,7 +94,7 @@ int elf_symbols_read(const struct elf_file *file, struct elf_symbols *symbols);
 
 /*
  * Likewise the data objects (STT_OBJECT) that have a size: variables, constants, vtables; and
- * thread-locals (STT_TLS), whose value is ELF_THREAD_LOCAL plus their place in PT_TLS.
+ * thread-locals (STT_TLS) with the value ELF_THREAD_LOCAL plus their place in PT_TLS.
  */
 #define ELF_THREAD_LOCAL (1ull << 63)
 

@@ -29,8 +29,8 @@ struct tls_layout {
 	uint32_t vector_at, vector_pointer_at, vector_counter_at;
 	uint32_t thread_size;		/* of struct pthread */
 	uint32_t keys_at, key_value_at; /* struct pthread.specific; in an entry of it */
-	uint32_t used_at, user_at;	/* in _rtld_global: lists of threads by whose stack it is */
-	uint32_t next_at, prev_at;	/* in a node of these, */
+	uint32_t used_at, user_at; /* in _rtld_global: lists of threads by owner of the stack */
+	uint32_t next_at, prev_at; /* in a node of these, */
 	uint32_t node_at, tid_at, state_at; /* and in struct pthread */
 };
 
@@ -39,7 +39,7 @@ struct tls_layout {
 /* No field lies further away. */
 #define TLS_LAYOUT_MAX 65536
 
-/* From a file's data objects. False: it does not tell, or contradicts itself. */
+/* From a file's data objects. False: it has none, or contradicts itself. */
 bool tls_layout_find(const struct elf_file *file, const struct elf_symbols *objects,
 		     struct tls_layout *layout);
 
@@ -57,7 +57,7 @@ uint64_t tls_program_distance(const struct tls_abi *abi, const struct elf_thread
 bool tls_layout_is_sound(const struct tls_layout *layout, const struct elf_abi *abi);
 
 /*
- * What glibc tells debuggers about its structures: constants named `_thread_db_*` (nptl_db/
+ * glibc's description of its structures for debuggers: constants named `_thread_db_*` (nptl_db/
  * structs.def), each {size in bits, number of elements, offset in bytes}, or one word, the value
  * itself. Many of them share one address, so they are found by name among all of a file's symbols.
  */

@@ -39,7 +39,7 @@ struct data_modules {
 /* From now on these files can be read. */
 void data_modules_register(struct dso_cache *dsos);
 
-/* Modules whose file cannot be read are left out. 0 or -ENOMEM. */
+/* Modules with unreadable files are left out. 0 or -ENOMEM. */
 int data_modules_read(const struct heap_image *heap_image, struct worker *worker,
 		      struct dso_cache *dsos, struct data_modules *modules);
 /*
@@ -58,7 +58,7 @@ void data_modules_free(struct data_modules *modules);
 const struct symbol_table *data_module_symbols(const struct data_modules *modules,
 					       const struct data_module *module, struct image *own);
 
-/* The module whose memory holds address, or NULL. */
+/* The module that has `address` in its memory, or NULL. */
 const struct data_module *data_modules_at(const struct data_modules *modules, uint64_t address);
 
 /* The variable at address with the distance from its start; NULL: none that has a name. */

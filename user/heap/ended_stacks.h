@@ -4,8 +4,8 @@
  *
  * glibc (nptl/allocatestack.c) keeps a stack for the next thread once its own has been joined, or
  * has ended detached: on a list, _dl_stack_cache, of which it also knows the sum of all sizes. Both
- * follow the two lists that its descriptors tell of (sysdeps/generic/ldsodefs.h, since 2.34), and
- * where a stack begins stands in struct pthread, at a place that no descriptor tells: it is found
+ * follow the two lists in its descriptors (sysdeps/generic/ldsodefs.h, since 2.34), and
+ * where a stack begins stands in struct pthread, at a place in no descriptor: it is found
  * by what stands there, the same in all of them, and the sizes must add up to the sum. A thread
  * that has ended and was not joined is on the list of those in use; only its result is of use to
  * anybody.
@@ -23,7 +23,7 @@
 /*
  * Fills heap_image->ended, of a process that stands: those in which no thread of `stop` has its
  * stack pointer or its thread-locals. Where anything is not as it must be, or time is up, those
- * that are certain up to there, and heap_image->why_not_ended tells why. 0 or -ENOMEM.
+ * that are certain up to there, and heap_image->why_not_ended says why. 0 or -ENOMEM.
  */
 int ended_stacks_find(struct heap_image *heap_image, const struct c_library *library,
 		      const struct stop *stop, struct peek *peek);

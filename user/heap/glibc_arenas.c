@@ -36,7 +36,7 @@ static bool is_chunk(const struct filter *heaps, uint64_t address)
 	return address % CHUNK_ALIGN == 0 && filter_has(heaps, address);
 }
 
-/* A bin counts as a chunk, whose list fields are its pointers (malloc.c, bin_at()). */
+/* A bin counts as a chunk, with its pointers as list fields (malloc.c, bin_at()). */
 static uint64_t bin_at(const struct malloc_layout *layout, uint64_t address, uint32_t bin)
 {
 	return address + layout->bins + bin * 16 - 16;

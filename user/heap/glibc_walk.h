@@ -41,7 +41,8 @@ struct heap_span {
 
 struct heap_spans {
 	VEC(struct heap_span) list; /* by ascending address */
-	uint64_t lost; /* the last heap whose own description is broken: it has no span; 0: none */
+	uint64_t lost; /* the last heap with a broken description of itself: it has no span; 0: none
+			*/
 };
 
 /* The spans of the arenas. maps: to find the main heap; heap_start: its first chunk, 0: unknown. 0
@@ -89,7 +90,7 @@ struct free_chunks {
 int free_lists_add_fastbins(struct free_chunks *free_chunks, struct peek *peek,
 			    const struct malloc_arenas *arenas, const struct heap_spans *spans);
 
-/* The cache of the thread whose thread pointer is given, if it has one. 0 or -ENOMEM. */
+/* The cache of the thread with that thread pointer, if it has one. 0 or -ENOMEM. */
 int free_lists_add_cache(struct free_chunks *free_chunks, struct peek *peek,
 			 uint64_t thread_pointer, const struct heap_spans *spans);
 

@@ -25,7 +25,7 @@ enum run_use {
 	RUN_RETAINED, /* free addresses, without memory */
 	RUN_OWN,      /* the allocator's records */
 	RUN_TABLES,   /* likewise, outside its heap: in a module's data, or in front of an arena */
-	RUN_CHANGING, /* pages whose use was just being changed: they have no blocks */
+	RUN_CHANGING, /* pages in transition to another use: they have no blocks */
 	RUN_UNKNOWN,  /* a walk ended early: it may hold anything */
 	RUN_USE_MAX_
 };

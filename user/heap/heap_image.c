@@ -66,7 +66,7 @@ static int try_kernel(void)
 	return error;
 }
 
-/* 0: pagemap now tells what `pid` writes; -ENOTSUP: this kernel keeps no such bits; -EACCES. */
+/* 0: pagemap now shows what `pid` writes; -ENOTSUP: this kernel keeps no such bits; -EACCES. */
 static int soft_dirty_start(pid_t pid)
 {
 	int error = try_kernel();

@@ -23,7 +23,7 @@ struct idle_range {
 	uint64_t start, end;
 };
 
-/* Where a process has the C library that tells of its threads. */
+/* Where a process has the C library with its list of threads. */
 struct c_library {
 	struct tls_layout layout;
 	uint64_t bias; /* address in memory minus address in the file */
@@ -93,7 +93,7 @@ struct heap_image {
 	struct maps maps; /* maps.source.core: it is that of a core file */
 	struct page_table pages;
 	struct filter pointers;	    /* what words are looked for in pages that are kept */
-	struct heaps heaps;	    /* whose blocks are certain: by row of heap_readers.c */
+	struct heaps heaps;	    /* with certain blocks: by row of heap_readers.c */
 	const char *why_not_walked; /* another one's, or all; static; NULL: none */
 	VEC(struct heap_image_thread) threads;
 	VEC(struct ended_stack) ended;
@@ -126,7 +126,7 @@ int heap_image_take(pid_t pid, const struct heap_image_options *options,
 		    struct heap_image *heap_image);
 void heap_image_free(struct heap_image *heap_image);
 
-/* The name of the allocator whose blocks are known; of several, of the one that is not the C
+/* The name of the allocator with known blocks; of several, of the one that is not the C
  * library's. NULL: none. */
 const char *heap_image_allocator(const struct heap_image *heap_image);
 

@@ -139,7 +139,7 @@ static int read_heap(struct image_builder *builder, const struct heap_view *view
 		return 0;
 	heap_image->why_not_walked =
 		heap->why ? heap->why
-			  : "what the allocator has for itself cannot be told from what the "
+			  : "the allocator's own memory cannot be distinguished from what the "
 			    "program has";
 	heap_free(heap);
 	heap_image->heaps.list.count--;

@@ -431,7 +431,7 @@ int zones_add_idle(struct heap_image *heap_image, const struct heap_image_option
 		error = zones_add(heap_image, ZONE_NOTHING, options->idle[i].start,
 				  options->idle[i].end, 0);
 	for (size_t i = 0; !error && i < heap_image->ended.count; i++) {
-		/* Who names idle memory knows of all threads that can be joined. */
+		/* A caller that names idle memory knows all threads that can be joined. */
 		if (heap_image->ended.items[i].cached || !options->idle_count)
 			error = add_ended(heap_image, &heap_image->ended.items[i]);
 	}

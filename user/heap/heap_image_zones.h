@@ -38,7 +38,7 @@ int zones_add_threads(struct heap_image *heap_image, const struct stop *stop,
 int stacks_copy(struct heap_image *heap_image, int pagemap, struct deadline *deadline,
 		size_t *missing);
 
-/* What /proc tells of threads that run: whole stacks, where they are known at all. */
+/* What /proc shows of threads that run: whole stacks, where they are known at all. */
 int zones_add_threads_unstopped(struct heap_image *heap_image);
 
 /* When it runs again: what the threads are called. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * jemalloc's heap, read from outside. A radix tree, whose root lies in the module's zeroed data,
+ * jemalloc's heap, read from outside. A radix tree, with its root in the module's zeroed data,
  * leads from every page at which an extent begins or ends (of slabs: from every page) to the
  * extent's record, which says what the extent is for, and of a slab which regions are free. The
  * arenas, in an array beside it, list the caches of threads, and what the records themselves take.
@@ -47,7 +47,7 @@
 #define MAX_BROKEN 65536
 
 enum cache_shape {
-	CACHE_BY_HEAD, /* 5.3: a stack of pointers, whose ends are known by their low bits */
+	CACHE_BY_HEAD, /* 5.3: a stack of pointers, with ends known by their low bits */
 	CACHE_BY_COUNT /* 5.2: below `avail` */
 };
 
@@ -807,7 +807,7 @@ const struct heap_reader heap_reader_jemalloc = {
 	.name = "jemalloc",
 	.library = "libjemalloc",
 	.why_not = "jemalloc's records are not where versions 5.2 and 5.3 have them, or it has not "
-		   "been used yet: malloc_stats_print (jemalloc(3)) tells more, and so does "
+		   "been used yet: malloc_stats_print (jemalloc(3)) shows more, and so does "
 		   "tracking from the first allocation on",
 	.advice.retained = ": it does so by itself while it is used, after dirty_decay_ms; "
 			   "arena.<i>.purge (jemalloc(3)) does it at once",

@@ -3,7 +3,7 @@
  * mimalloc's heap, read from outside. The main thread's heap lies in the module's data, and is
  * found by the sizes of its queues and by what points to it. It has a random number that every
  * segment carries together with its own address: at a multiple of 32 MiB, such a segment is one.
- * Its records tell which pages are cut into blocks of which size, with their lists of free ones;
+ * Its records have the pages, the size of their blocks, and their lists of free ones;
  * blocks that other threads have freed are on lists of their own.
  *
  * What was read is believed if in every page the lists have as many blocks as its record says, and
@@ -681,7 +681,7 @@ const struct heap_reader heap_reader_mimalloc = {
 	.name = "mimalloc",
 	.library = "libmimalloc",
 	.why_not = "mimalloc's records are not where version 2.0.9 has them, or it has not been "
-		   "used yet: MIMALLOC_SHOW_STATS=1 tells more, and so does tracking from the "
+		   "used yet: MIMALLOC_SHOW_STATS=1 shows more, and so does tracking from the "
 		   "first allocation on",
 	.advice.retained = ": it does so by itself while it is used, after "
 			   "MIMALLOC_DECOMMIT_DELAY; mi_collect(true) (mimalloc.h) does it at "

@@ -457,7 +457,7 @@ static int merge(struct page_table *table, const struct checker *checker, uint64
 	return 0;
 }
 
-/* Of the `older` first ones, those whose page has changed since. */
+/* Those of the `older` first ones with a page that has changed since. */
 static void drop_stale_blocks(struct page_table *table, size_t older)
 {
 	size_t kept = 0;
@@ -677,7 +677,7 @@ static void *checker_run(void *argument)
 	return NULL;
 }
 
-/* What helps a thread whose priority helpers do not inherit is as nice as that one. */
+/* Helpers of a thread do not inherit its priority: they take the same nice value. */
 static void *checker_start(void *argument)
 {
 	struct checker *checker = argument;

@@ -2,10 +2,10 @@
 /*
  * What is kept of a process's memory: per page a hash of its contents and the words in it that may
  * be pointers. The contents themselves are read through a window and forgotten; or they are kept,
- * for who walks a managed heap (pages_keep()), and the words are found in them.
+ * for walks of managed heaps (pages_keep()), and the words are found in them.
  *
  * Memory is read twice: first while the process runs, which takes long; then while it stands, where
- * only what changed is looked at again. Which pages changed, the kernel tells where it keeps
+ * only what changed is looked at again. The kernel shows which pages changed where it keeps
  * soft-dirty bits; elsewhere every page is read and its hash compared. Where that would take longer
  * than the process may stand, pages that have not changed lately are read a third time when it runs
  * again: one that has not changed by then was at the stop what it was before and after.
@@ -74,7 +74,7 @@ struct page_range {
 	uint64_t reach;
 };
 
-/* Words of a page whose contents are kept, from after the stop: see PAGE_LATE. */
+/* Words of a page with kept contents, from after the stop: see PAGE_LATE. */
 struct late_words {
 	size_t page;
 	uint32_t first; /* in found_words */
@@ -109,7 +109,7 @@ struct page_scan {
 	uint64_t patience_ns; /* likewise: pages that did not change lately are left
 			       * PAGE_UNCHECKED from then on; 0: they are not */
 	bool late;	      /* only pages that are PAGE_UNCHECKED: the process runs again */
-	bool soft_dirty;      /* the kernel tells which pages changed since the first reading */
+	bool soft_dirty;      /* the kernel knows which pages changed since the first reading */
 	unsigned int threads;
 };
 

@@ -161,7 +161,7 @@ struct search {
 
 /*
  * A head of a list that has no span, or leads to some. Whether those point back, one cannot ask of
- * a process that runs: that it is the right place, the sums tell when all is read.
+ * a process that runs: the sums confirm the right place when all is read.
  */
 static bool is_list(const struct search *search, uint64_t head)
 {
@@ -216,7 +216,7 @@ static bool map_holds(const struct reading *reading)
 	return false;
 }
 
-/* Lists for each length of spans follow each other; how many, tells how large a page is. */
+/* Lists for each length of spans follow each other; their number gives the page size. */
 static void try_page_heap(struct search *search, uint64_t head)
 {
 	struct tcmalloc *place = &search->reading.place;
@@ -318,7 +318,7 @@ static bool is_cache(const struct reading *reading, uint64_t cache)
 	return true;
 }
 
-/* Which one is the first, tells one look: nothing lies before it, and it lies before the next. */
+/* The first one is recognised at once: nothing lies before it, and it lies before the next. */
 static bool is_first_cache(const struct reading *reading, uint64_t cache)
 {
 	uint64_t links[2], back;
@@ -947,7 +947,7 @@ const struct heap_reader heap_reader_tcmalloc = {
 	.name = "tcmalloc",
 	.library = "libtcmalloc",
 	.why_not = "tcmalloc's records are not where gperftools 2.8 to 2.10 have them, or it has "
-		   "not been used yet: MALLOCSTATS=2, or MallocExtension's statistics, tell more, "
+		   "not been used yet: MALLOCSTATS=2, or MallocExtension's statistics, show more, "
 		   "and so does tracking from the first allocation on",
 	.advice.retained = ": it does so by itself while it is used, the sooner the higher "
 			   "TCMALLOC_RELEASE_RATE is; MallocExtension's ReleaseFreeMemory() "

@@ -129,8 +129,8 @@ int cgroup_memory_read_in(const char *directory, bool unified, struct cgroup_fig
 	return 0;
 }
 
-/* The group in whose memory a process counts; v1 says "/" of one that is ending. NULL: it cannot be
- * told, or out of memory. The caller frees it. */
+/* The group that a process's memory counts in; v1 says "/" of one that is ending. NULL: not known,
+ * or out of memory. The caller frees it. */
 static char *cgroup_memory_path(pid_t pid, bool *unified)
 {
 	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
@@ -298,7 +298,7 @@ void cgroup_place_read(struct cgroup_place *place, pid_t pid)
 	bool unified = false;
 	_cleanup_free_ char *path = cgroup_memory_path(pid, &unified);
 
-	/* Of one that is ending v1 no longer tells. */
+	/* v1 no longer has it of one that is ending. */
 	if (path && (strcmp(path, "/") != 0 || !place->path))
 		cgroup_place_set(place, path, unified);
 }
@@ -382,7 +382,7 @@ int cgroup_memories_conclude(struct cgroup_memories *first, struct cgroup_memori
 	return 0;
 }
 
-/* What grew, and whose it is. */
+/* What grew, and which process has it. */
 
 static const char *const verdict_words[] = {
 	[CGROUP_STEADY] = "no growth to explain",

@@ -31,7 +31,7 @@ void cgroup_place_read(struct cgroup_place *place, pid_t pid);
 void cgroup_place_set(struct cgroup_place *place, const char *path, bool unified);
 void cgroup_place_free(struct cgroup_place *place);
 
-/* Counts a process in the group whose memory it is charged to. 0 or -ENOMEM. */
+/* Counts a process in the group that its memory is charged to. 0 or -ENOMEM. */
 int cgroup_memories_add(struct cgroup_memories *groups, const struct cgroup_member *member);
 
 /* When all are counted: groups inside other ones become part of them, and all are read where

@@ -170,7 +170,7 @@ static void live_say(const struct sentence *sentence)
 {
 	fprintf(sentence->out,
 		"the program holds it: a leak if this goes on. `leakmon -p %d` shows which call "
-		"stacks allocate it, `leakmon retain -p %d` who holds it",
+		"stacks allocate it, `leakmon retain -p %d` what holds it",
 		sentence->deciding->now->pid, sentence->deciding->now->pid);
 }
 
@@ -266,7 +266,7 @@ static void stacks_say(const struct sentence *sentence)
 	fprintf(sentence->out,
 		"%" PRIu64 " stacks of threads that live (%" PRIu64 " before), %" PRIu64
 		" of threads that have ended (%" PRIu64
-		"). `leakmon threads -p %d` shows who creates threads that nobody joins "
+		"). `leakmon threads -p %d` shows which code creates threads that are never joined "
 		"(pthread_join(3))",
 		now->live_stacks, before->live_stacks, now->ended_stacks, before->ended_stacks,
 		now->pid);
@@ -291,7 +291,7 @@ static void shared_say(const struct sentence *sentence)
 	      sentence->out);
 }
 
-/* Whether a Go program's figures tell of a growth of its heap. */
+/* Whether a Go program's figures show growth of its heap. */
 static bool go_is_known(const struct deciding *deciding)
 {
 	return deciding->before->go_live && deciding->now->go_live && deciding->now->go_goal &&
@@ -329,7 +329,7 @@ static void go_say(const struct sentence *sentence)
 		      sentence->out);
 	fprintf(sentence->out,
 		"the heap may reach %s before the next one ends (GOGC, GOMEMLIMIT). `leakmon "
-		"retain -p %d` shows who allocates in it",
+		"retain -p %d` shows what allocates in it",
 		units_bytes(goal, (double)now->go_goal, ""), now->pid);
 }
 
@@ -357,7 +357,7 @@ static void other_say(const struct sentence *sentence)
 	fputs("it is outside every heap that could be read", sentence->out);
 	if (now->why)
 		fprintf(sentence->out, " (%s)", now->why);
-	fprintf(sentence->out, ". `leakmon -p %d --mappings` shows who maps it", now->pid);
+	fprintf(sentence->out, ". `leakmon -p %d --mappings` shows what maps it", now->pid);
 }
 
 static void mixed_say(const struct sentence *sentence)

@@ -214,7 +214,7 @@ struct reading {
 	struct heap_shares *shares;
 };
 
-/* Whether another try may tell more: lists that a thread was at work on may stand by now. */
+/* Whether another try may find more: a list that was being changed may be whole by now. */
 static bool is_unsettled(const struct heap *heap, size_t tries)
 {
 	return heap->broken || heap->broken_caches || heap->broken_walks > heap->absent_walks ||

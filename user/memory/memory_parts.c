@@ -97,7 +97,7 @@ static enum thread_stack stack_in_page(struct peek *peek, uint64_t page, uint64_
 /*
  * Whether glibc's descriptor of a thread stands at the end of a mapping, and what it says of the
  * thread: its address twice, and its number, which is 0 after its end and -1 after a join. The main
- * thread's descriptor, whose number is main_tid, stands on no stack.
+ * thread's descriptor (number main_tid) stands on no stack.
  */
 static enum thread_stack thread_stack_at(struct peek *peek, const struct mapping *mapping,
 					 int32_t main_tid)
@@ -388,7 +388,7 @@ static int add_mapping(struct splitting *splitting, size_t i)
 	enum memory_part part = mapping_owner(&splitting->smaps, i);
 	struct memory_share share = share_of(&entry->figures);
 
-	/* Of huge pages that a mount gives, Rss has nothing: they are told apart. */
+	/* Rss has nothing of huge pages that a mount gives: they are counted apart. */
 	if (entry->figures.hugetlb)
 		return 0;
 	switch (part) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the memory of one process is: parts whose sum is what the kernel says (Rss of smaps), read
+ * Where the memory of one process is: parts that sum up to the kernel's figure (Rss of smaps), read
  * from outside, without a stop and without probes. What the parts do not explain is kept as the
  * difference, and what cannot be known is said with its reason.
  */
@@ -12,7 +12,7 @@
 #include "proc/process_memory.h"
 
 /*
- * By what /proc tells of the i-th mapping alone: MEMORY_ANONYMOUS where it tells nothing. Names are
+ * By /proc's line of the i-th mapping alone: MEMORY_ANONYMOUS where it shows nothing. Names are
  * the target's word, and decide over nothing but the words of a report.
  */
 enum memory_part mapping_owner(const struct smaps *smaps, size_t i);

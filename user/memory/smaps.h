@@ -22,9 +22,9 @@ struct smaps {
 };
 
 /*
- * `task`: whose /proc directory shows the address space (maps.task). 0; -ESRCH; -EACCES; -ENOENT:
- * this kernel has no smaps; -EBADMSG: no text that a kernel writes; -ENOMEM. *smaps is untouched on
- * error.
+ * `task`: the thread with a /proc directory that shows the address space (maps.task). 0; -ESRCH;
+ * -EACCES; -ENOENT: this kernel has no smaps; -EBADMSG: no text that a kernel writes; -ENOMEM.
+ * *smaps is untouched on error.
  */
 int smaps_read(int pid, int task, struct smaps *smaps);
 /* The same of a text. 0, -EBADMSG or -ENOMEM. */
@@ -32,7 +32,7 @@ int smaps_parse(FILE *file, struct smaps *smaps);
 void smaps_free(struct smaps *smaps);
 
 /*
- * The same of a core file, as far as it tells: pages with contents are resident, and nobody else
+ * The same of a core file, as far as it shows: pages with contents are resident, and nobody else
  * had them. `pagemap` is the core's. 0 or -ENOMEM.
  */
 int smaps_of_core(const struct maps *maps, int pagemap, struct smaps *smaps);

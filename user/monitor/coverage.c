@@ -8,7 +8,7 @@
 
 #define PAUSE_NS (COVERAGE_PAUSE_S * 1000000000ull)
 
-/* Most programs have no such runtime, which a look at the mappings tells cheaply. */
+/* Most programs have no such runtime, as the mappings show cheaply. */
 static void refresh(struct tracked *tracked)
 {
 	uint64_t now_ns = monotonic_ns();

@@ -18,7 +18,7 @@ struct schedule;
 struct output_options {
 	const char *format;
 	const char *path;	  /* file, or NULL: stdout */
-	const char *textfile_dir; /* prom: the directory whose leakmon.prom is kept up to date */
+	const char *textfile_dir; /* prom: the directory with the leakmon.prom to keep up to date */
 	struct report_options report;
 	const char *listen;	  /* [ADDRESS:]PORT to serve reports at over HTTP, or NULL */
 	struct push_options push; /* --push, --webhook */

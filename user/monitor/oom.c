@@ -16,7 +16,7 @@
 
 /* Of one report; those beyond are in the log, and not in it. */
 #define KILLS_MAX 256
-/* Names in containers; beyond, nothing more is told apart. */
+/* Names in containers; beyond, nothing more is distinguished. */
 #define TOTALS_MAX 256
 #define LABEL "oom"
 #define LABEL_MAX 160

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Targets that the kernel kills for want of memory (struct oom_kills): what they held is reported
- * before it is given up, and they are counted. Others that it kills are not told of.
+ * before it is given up, and they are counted. Others that it kills are not reported.
  */
 #ifndef LEAKMON_MONITOR_OOM_H
 #define LEAKMON_MONITOR_OOM_H
@@ -18,7 +18,7 @@ void oom_kills_note(struct oom_kills *kills, pid_t pid, const struct cgroup_plac
 /* "oom PID,PID": names a snapshot. NULL: out of memory; the caller frees it. */
 char *oom_kills_label(const struct oom_kills *kills);
 
-/* The list of such a label, as far as it tells; empty for any other, and NULL. 0 or -ENOMEM. */
+/* The list of such a label, as far as it goes; empty for any other, and NULL. 0 or -ENOMEM. */
 int oom_kills_of_label(struct oom_kills *kills, const char *label);
 
 /* Adds those on the list to the totals, by what the snapshot says of them. 0 or -ENOMEM. */
@@ -31,7 +31,7 @@ int oom_kills_count_one(struct oom_kills *kills, struct oom_kill *kill, const ch
 /* Those on the list are what the named report is made for: keeps the first call stacks of the last
  * of them, until the next kill. Out of memory: fewer. */
 void oom_kills_keep_sites(struct oom_kills *kills, const struct report *report);
-/* The same one by one, for other kinds of reports: first whose they are, then each. */
+/* The same one by one, for other kinds of reports: first their process, then each. */
 void oom_kills_keep_of(struct oom_kills *kills, const char *comm, const struct container *container,
 		       bool profiled);
 void oom_kills_keep_site(struct oom_kills *kills, uint64_t id, const struct frames *frames,

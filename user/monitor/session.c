@@ -22,7 +22,7 @@
 #include "proc/process_list.h"
 #include "symbol/process_names.h"
 
-/* What names tell of a call stack: with --mappings, what each mapping is for; and of a process that
+/* What names say of a call stack: with --mappings, what each mapping is for; and of a process that
  * compiles code while it runs, which stacks are of one call. */
 
 static void site_label(struct session *session, uint64_t pid, bool compiles, struct site *site)
@@ -201,7 +201,7 @@ static bool takes_reports(const struct session *session)
 	return session->hooks && session->hooks->take;
 }
 
-/* What came before, if reports are to show it; who takes reports gets all sites. */
+/* What came before, if reports are to show it; takers of reports get all sites. */
 static int build_report(struct session *session, const struct snapshot *snapshot,
 			struct report *report)
 {
@@ -320,7 +320,7 @@ static uint32_t find_causes(const struct target *target)
 	return causes;
 }
 
-/* Also of one that has told of no sample yet. */
+/* Also of one that has reported no sample yet. */
 static void note_samples(struct snapshot *snapshot, const struct target *target)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
@@ -388,7 +388,7 @@ int session_snapshot(struct session *session, struct session_threads *threads,
 			continue;
 		}
 		stages_refresh(&session->stages, tracked->probes.pid);
-		/* Nobody tells it any more when it is killed there. */
+		/* Its kill there is no longer reported. */
 		cgroup_place_read(&tracked->place, tracked->probes.pid);
 		if (!interrupt_check())
 			targets_attach_again(session, tracked);
@@ -431,7 +431,7 @@ int session_examine(struct session *session, struct snapshot *snapshot, struct r
 	return 0;
 }
 
-/* Of those that ended before they were in any report, /proc tells no more. */
+/* /proc has nothing more of those that ended before they were in any report. */
 static void fill_containers(const struct session *session, struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
@@ -465,7 +465,7 @@ int session_report(struct session *session, bool last)
 /* How long one file may take to come from a server. */
 #define DEBUGINFOD_DEADLINE_MS 60000
 
-/* Incarnations that one run can tell apart: targets, and what they exec. */
+/* Incarnations that one run distinguishes: targets, and what they exec. */
 #define MAX_PROCESSES 1024
 
 /* With targets that come and go; slots of those that are gone are used again. */

@@ -41,7 +41,7 @@ struct tracking_options {
 	bool combined_only;	/* per-site counters only, no ages */
 	bool by_dead_threads;	/* only blocks of threads that have ended */
 	bool mappings;		/* also mmap, munmap, mremap, brk */
-	bool no_threads;	/* leave out who created threads, and which were joined */
+	bool no_threads;	/* leave out the creators of threads, and which were joined */
 	bool no_heap;		/* nothing but threads */
 	bool trace;		/* print each event */
 	bool windowed;		/* probes are set for short times only: command/profile_run.h */
@@ -104,7 +104,7 @@ struct session {
 
 /* Opens the output, tries the kernel, loads, attaches. 0, or -errno after an error message. */
 int session_open(struct session *session, const struct session_options *options);
-/* The same beside another run, whose end an interruption brings about, not ours. */
+/* The same beside another run: an interruption ends that one, not ours. */
 int session_open_beside(struct session *session, const struct session_options *options);
 
 /* Detaches, ends what was launched and never ran, and closes everything. */
@@ -135,7 +135,7 @@ int session_examine(struct session *session, struct snapshot *snapshot, struct r
 /* Takes line numbers that were found, and what --debuginfod brought, for the next report. */
 void session_take_lines(struct session *session);
 
-/* Who is watched from now on; what ended processes held is given up. 0 or -errno. */
+/* The processes watched from now on; what ended ones held is given up. 0 or -errno. */
 int session_update_targets(struct session *session);
 
 /* Follows the loader of the launched program, which stands stopped after an exec. */

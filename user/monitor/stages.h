@@ -39,7 +39,7 @@ void stages_close(struct stages *stages);
  * process again: for the stack walk, and for names.
  */
 void stages_refresh(struct stages *stages, pid_t pid);
-/* The same of one whose mappings have just been read. */
+/* The same of one with mappings just read. */
 void stages_load(struct stages *stages, struct process *process);
 /* Loads the rows of many processes, with one wait for all of them: see unwind_store.h. */
 void stages_load_rows(struct stages *stages, const pid_t *pids, size_t count);

@@ -32,7 +32,7 @@
 /* An arrival that was seen later than this may have allocated much before. */
 #define GAP_WORTH_SAYING_NS 1000000ull
 
-/* From here on the user waits for seconds, and is told. */
+/* From here on the user waits for seconds, with a message. */
 #define MANY_PROCESSES 300
 
 static void what_is_probed(const struct session *session, const struct tracked *tracked,
@@ -346,7 +346,7 @@ void targets_recover(struct session *session)
 		    "what was forked; reports are marked inexact from now on",
 		    (unsigned long long)(lost - session->targets.events_lost));
 	session->targets.events_lost = lost;
-	/* The BPF side has entered the children where they are followed, told or not. */
+	/* The BPF side has entered the children where they are followed, reported or not. */
 	if (watched_read(&session->bpf, &watched))
 		log_error("out of memory");
 	for (size_t i = 0; i < watched.pids.count; i++)
@@ -462,7 +462,7 @@ static struct tracked *target_add(struct session *session, pid_t pid)
 	tracked->probes.pid = pid;
 	tracked->pidfd = pidfd_open(pid, 0);
 	cgroup_place_read(&tracked->place, pid);
-	/* Who ends before the first report is still known by its container. */
+	/* A process that ends before the first report is still known by its container. */
 	tracked->container = container_copy(container_find(session->containers, pid));
 	/* That it has ended is noticed elsewhere. */
 	if (!session->everywhere &&
@@ -649,7 +649,7 @@ static void tracked_end(struct session *session, struct tracked *tracked,
 	cleanup_close(&tracked->pidfd);
 	tracked->pidfd = -1;
 	tracked->ended = true;
-	/* Its descriptors are free: who got none is tried once more. */
+	/* Its descriptors are free: processes without any are tried once more. */
 	if (session->targets.starved)
 		hash_free(&session->targets.refused);
 	session->targets.starved = false;
@@ -665,7 +665,7 @@ void targets_end(struct session *session, struct tracked *tracked)
 
 /*
  * After an exec by another thread no probe is left that would come with the library that it stands
- * in; and when the exec is told, the loader has hardly begun: the C library is not mapped yet.
+ * in; and at the exec's event the loader has hardly begun: the C library is not mapped yet.
  */
 static int probe_when_loaded(struct session *session, struct tracked *tracked)
 {

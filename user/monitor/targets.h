@@ -90,7 +90,7 @@ void targets_load(struct session *session);
 /* When the next one is, in milliseconds; -1: there is none. */
 int targets_load_in_ms(const struct session *session);
 
-/* Execs and forks may have come unseen: who was forked is looked for. Cheap when none was lost. */
+/* Execs and forks may have come unseen: looks for forked processes. Cheap when none was lost. */
 void targets_recover(struct session *session);
 
 /* A process that shares the memory of a target, `owner`: what it allocates is that one's. */
@@ -126,7 +126,7 @@ int targets_probe_mapped(struct session *session, struct tracked *tracked);
 size_t targets_probed(const struct session *session, const struct tracked *tracked);
 
 /*
- * What the user is told (targets_explain.c): what is probed (`arrival` may be NULL); why nothing
+ * Messages for the user: what is probed (`arrival` may be NULL); why nothing
  * is, -ENOENT or 0 if it is a target all the same; why one is left out (`name` follows the PID, or
  * is
  * ""); to wait, if there are many.

@@ -52,11 +52,12 @@ struct watch {
 	struct session session;
 	struct events *events;
 	struct report_loop loop;
-	VEC(pid_t) new_code; /* who came to code without rows, in the latest batch of events */
+	VEC(pid_t)
+	new_code; /* processes that came to code without rows, in the latest batch of events */
 	const struct run_hooks *hooks;
 	size_t targets_waited_for;
 	bool gone;		       /* a live run knows that no target is left */
-	struct memory_reserve reserve; /* for who is killed */
+	struct memory_reserve reserve; /* for the killed */
 	uint32_t stops;		       /* how often the launched program waited to be followed */
 	uint64_t calls_lost;	       /* --trace: that were said */
 };
@@ -108,7 +109,7 @@ static void on_victim(struct watch *watch, pid_t pid)
 	const struct tracked *tracked = targets_find(&watch->session, pid);
 
 	memory_reserve_give_up(&watch->reserve);
-	/* Who is busy hears of it when it has ended. */
+	/* A busy parent hears of it when it has ended. */
 	for (size_t i = 0; i < watch->session.targets.list.count && !tracked; i++) {
 		if (watch->session.targets.list.items[i].probes.pid == pid)
 			tracked = &watch->session.targets.list.items[i];
@@ -335,7 +336,7 @@ static int wait_for(void *context, struct pollfds *fds)
 	return error;
 }
 
-/* Who is loading is looked at again in time. */
+/* A loading process is looked at again in time. */
 static int timeout_ms(void *context)
 {
 	struct watch *watch = context;
@@ -376,7 +377,7 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 
 	bool ends = any_is_ready(fds + TARGETS, watch->targets_waited_for);
 
-	/* An end is told after what led to it, which may not have waked us. */
+	/* An end follows what led to it, which may not have waked us. */
 	if (fds[EVENTS].revents || (ends && !is_busy(watch)))
 		error = take_events(watch);
 	if (!is_busy(watch))

@@ -130,7 +130,7 @@ static int folded_profile_write(FILE *out, const void *data)
 }
 
 /*
- * Who holds what as folded stacks: first the root, then the call stack, at last the kind of block,
+ * Retention as folded stacks: first the root, then the call stack, at last the kind of block,
  * and the bytes. In a flame graph each root is as wide as what its shortest paths lead to.
  */
 
@@ -147,7 +147,7 @@ static bool retained_sample_write(FILE *out, const struct retain_result *result,
 	name_write(out, holder);
 	for (size_t i = site ? site->frames.list.count : 0; i-- > 0;)
 		frame_write(out, &site->frames.list.items[i]);
-	/* What a stack allocated is told by the stack. */
+	/* The stack itself shows what it allocated. */
 	if (!site || class->kind != CLASS_SITE || class->name) {
 		fputc(';', out);
 		name_write(out, class->kind == CLASS_SITE && site ? class->name : name);

@@ -458,8 +458,8 @@ static int profile_write(FILE *out, struct profile *profile, const struct timesp
 /*
  * The four sample types of Go's heap profile, so that every tool that knows those knows these.
  *
- * A family whose bytes overlap has two sample types of its own: blocks lie in mappings, and a sum
- * over both would count such bytes twice (`pprof -sample_index=mapped_space`).
+ * A family with overlapping bytes has two sample types of its own: blocks lie in mappings, and a
+ * sum over both would count such bytes twice (`pprof -sample_index=mapped_space`).
  */
 
 #define HEAP_SAMPLE_TYPES 4
@@ -676,7 +676,7 @@ static int pprof_triage_write(FILE *out, const void *data)
 }
 
 /*
- * Who holds what as a profile: a sample for each call stack (else kind of block) and root, with the
+ * Retention as a profile: a sample for each call stack (else kind of block) and root, with the
  * root as a label, so that `go tool pprof -tagroot root` puts the roots below the stacks.
  */
 

@@ -132,7 +132,7 @@ static int stays_in_place(const char *path)
 	return !S_ISREG(status.st_mode) || is_mount_point(path);
 }
 
-/* Whether it can be written to later, as far as that can be told without opening a FIFO. */
+/* Whether it can be written to later, as far as is known without opening a FIFO. */
 static int check_in_place(const char *path)
 {
 	struct stat status;

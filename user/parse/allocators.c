@@ -21,7 +21,7 @@ const struct call_shape_info call_shapes[] = {
 			      C_FUNCTION,
 			      .usual = LM_ARGUMENTS_ANY_SIZE,
 			      .size = 2},
-	/* Its operands cannot be told. */
+	/* Its operands are unknown. */
 	[SHAPE_OUT_ALIGN_SIZE] = {.arguments = 3, C_FUNCTION, .usual = LM_ARGUMENTS_OUT_ANY_SIZE},
 	[SHAPE_RESIZE] = {.arguments = 2,
 			  C_FUNCTION,

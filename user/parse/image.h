@@ -17,7 +17,7 @@ struct image {
 	struct elf_file file; /* its fd is -1: segments and build-id only */
 	struct symbol_table table;
 	bool has_symtab;	      /* static functions are in the table too */
-	struct tls_layout tls_layout; /* of image_read_objects(); heads_at 0: it does not tell */
+	struct tls_layout tls_layout; /* of image_read_objects(); heads_at 0: unknown */
 };
 
 /* 0; -ENOEXEC, -EBADMSG: not an ELF file we can read; -EIO; -ENOMEM. *image untouched on error. */

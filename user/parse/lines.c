@@ -507,7 +507,7 @@ int lines_function(struct lines *lines, uint64_t vaddr, uint64_t *offset)
 	return 0;
 }
 
-/* Files whose line information stays open between requests. Each takes up to two descriptors. */
+/* Files with line information kept open between requests. Each takes up to two descriptors. */
 #define MAX_OPEN_LINES 32
 
 /* What does not fit any more has no line. */

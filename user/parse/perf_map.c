@@ -162,7 +162,7 @@ static void heap_pop(struct heap *heap)
 }
 
 /*
- * Code whose start lies in newer code is gone. Older code around newer one stays: the table finds
+ * Code that starts within newer code is gone. Older code around newer one stays: the table finds
  * what is inside first.
  */
 static int mark_gone(struct listing *listing)

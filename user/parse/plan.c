@@ -19,7 +19,7 @@
 struct placer {
 	const struct elf_file *file;
 	struct probe_plan *plan;
-	const struct elf_symbols *symbols; /* whose sizes bound functions without unwind rows */
+	const struct elf_symbols *symbols; /* their sizes bound functions without unwind rows */
 	struct code *code;		   /* NULL: not needed yet, or it cannot be had */
 	size_t entries;			   /* points before the results */
 	struct allocator_index names;
@@ -41,7 +41,7 @@ static int place(const struct elf_file *file, enum probe_at probe_at, struct pro
 		 */
 		.returns = shape->returns || shape->throws,
 		.null_is_trivial = shape->null_is_trivial,
-		/* The shared programs can be told any register. */
+		/* The shared programs take any register. */
 		.movable = shape->size && (shape->returns || shape->throws) &&
 			   probe_at == PROBE_AT_BEST,
 	};
@@ -90,7 +90,7 @@ static void mark(struct probe_point *point, bool *flag, const char *why, const c
 	snprintf(point->placement.reason, sizeof(point->placement.reason), "%s%.100s", why, what);
 }
 
-/* Whether the first instruction jumps away, as far as its bytes tell. */
+/* Whether the first instruction jumps away, as far as its bytes show. */
 static bool may_forward(const struct placer *placer, const struct probe_point *point)
 {
 	uint8_t first[CODE_FORWARD_BYTES];
@@ -553,7 +553,7 @@ static bool has_point(const struct probe_plan *plan, const struct wire_point *wi
 	return false;
 }
 
-/* Where the result lies: what the kernel side is told in the cookie. */
+/* Where the result lies, for the kernel side, in the cookie. */
 static bool is_result(const struct wire_point *wire)
 {
 	if (!wire->is_result)
@@ -562,7 +562,7 @@ static bool is_result(const struct wire_point *wire)
 	       !wire->placement_offset;
 }
 
-/* Only programs that are told where arguments are can take them from another place. */
+/* Only programs that get the places of arguments can take them from another place. */
 static bool are_registers(const struct wire_point *wire)
 {
 	const struct call_shape_info *shape =

@@ -5,7 +5,7 @@
  * has ended, or its value is elsewhere, or nowhere. A compiler may give such a word to a value that
  * has no name, so this makes a word doubtful, and proves nothing.
  *
- * Only functions are answered for whose frame base is the call frame's CFA, as gcc and clang
+ * Only functions with the call frame's CFA as frame base are answered for, as gcc and clang
  * without frame pointers write it; and none where a living variable is in memory in a way that is
  * not understood. A word that no variable ever had is not in the answer: nobody knows of it.
  */
@@ -26,7 +26,7 @@ struct slot_range {
 	int32_t low, high;
 };
 
-/* Of one address at most; what is beyond is not told. */
+/* Of one address at most; the rest is left out. */
 #define SLOTS_MAX 64
 
 /* Of the addresses that were asked for, in their order; each one's stand together. */

@@ -14,7 +14,7 @@
 
 #define NOTE_TYPE 3 /* sys/sdt.h, _SDT_NOTE_TYPE */
 #define OTEL_PROVIDER "otel_memory"
-/* As much code as tells what stands at a place. */
+/* As much code as shows what stands at a place. */
 #define PLACE_BYTES 16
 
 /* What a kind of probe has to pass. */
@@ -164,7 +164,7 @@ static const char *find_place(const struct elf_file *file, struct usdt_probe *pr
 }
 
 /*
- * The kernel counts there who listens. What is no counter, but data that the program uses, is left
+ * The kernel counts listeners there. What is no counter, but data that the program uses, is left
  * alone: a counter is writable, in the file, and zero there.
  */
 static const char *find_semaphore(const struct elf_file *file, uint64_t vaddr,

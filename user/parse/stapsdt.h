@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Probes that programs carry (USDT): what the notes of a file (.note.stapsdt) tell of those that
+ * Probes that programs carry (USDT): what the notes of a file (.note.stapsdt) say of those that
  * are about memory. Source of the layout: "User Space Probe Implementation" of SystemTap; of what
  * otel_memory means: OpenTelemetry's eBPF profiler, design document 00003:
  *

@@ -28,7 +28,7 @@
 #include "sandbox/parse_kind.h"
 
 /*
- * Where glibc keeps its list of threads, as it tells debuggers: since 2.34 libc.so.6 exports
+ * Where glibc keeps its list of threads, from its own description: since 2.34 libc.so.6 exports
  * descriptors (`_thread_db_*`, nptl_db/structs.def) of the structures that libthread_db reads.
  */
 
@@ -45,7 +45,7 @@ struct thread_layout {
 	uint32_t next_at, prev_at;			      /* in a list node */
 	uint32_t descriptor_size;			      /* of struct pthread */
 	/*
-	 * In struct pthread: who waits for it, itself when it is detached. No descriptor tells it:
+	 * In struct pthread: its joiner, itself when it is detached. No descriptor has it:
 	 * thread_library.c finds it in the code of pthread_detach. 0: not found.
 	 */
 	uint32_t joinid_at;

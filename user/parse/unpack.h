@@ -3,7 +3,7 @@
  * Compressed files, unpacked part by part in the sandbox: systemd-coredump keeps core files so
  * (coredump.conf(5)), and what unpacks a hostile file is no more to be trusted than the file.
  *
- * zstd (RFC 8878), lz4 frames, xz, gzip (RFC 1952); told by their first bytes.
+ * zstd (RFC 8878), lz4 frames, xz, gzip (RFC 1952); recognised by their first bytes.
  */
 #ifndef LEAKMON_PARSE_UNPACK_H
 #define LEAKMON_PARSE_UNPACK_H

@@ -34,7 +34,7 @@ int pause_guard_start(struct pause_guard *guard);
  * NULL. */
 void pause_guard_watch(struct pause_guard *guard, uint64_t until_ns);
 
-/* Ends it. True: this process had been stopped, and was continued; who stopped it still wants it
+/* Ends it. True: this process had been stopped, and was continued; its stopper still wants it
  * so. May be called of one that is zeroed. */
 bool pause_guard_end(struct pause_guard *guard);
 

@@ -53,9 +53,9 @@ struct stop {
 	VEC(struct stopped_thread) threads; /* good after stop_resume() too */
 	struct hash known;		    /* the tids that were seized */
 	/*
-	 * From the first thread that was told to stop until the last one was let go (from the first
-	 * that was seized, if a signal made one stop before it was told). CLOCK_MONOTONIC; 0: not
-	 * yet.
+	 * From the first thread's interruption until the last one was let go (from the first
+	 * that was seized, if a signal stopped one before its interruption). CLOCK_MONOTONIC; 0:
+	 * not yet.
 	 */
 	uint64_t began_ns, ended_ns;
 	uint64_t resume_ns; /* from then on, letting all go takes the rest of the pause */

@@ -97,8 +97,8 @@ static int run_errand(void *context)
 }
 
 /*
- * Sets breakpoints. Who is killed meanwhile could not take out those that stand already; this one
- * is not, when we are, and what it has set goes when it ends. Returns a descriptor or -errno.
+ * Sets breakpoints. A setter killed in between could not take out those that stand already; this
+ * one is not, when we are, and what it has set goes when it ends. Returns a descriptor or -errno.
  */
 static int set_breakpoints(struct attachments *attachments, struct errand *errand)
 {
@@ -427,7 +427,7 @@ static bool close_by_processes(struct attachments *attachments, struct leaving *
 
 	close(leaving->told[1]);
 	wait_closed(leaving->told[0]);
-	/* Each is somebody's who is about to end: this detaches nothing yet. */
+	/* Each belongs to one that is about to end: this detaches nothing yet. */
 	for (size_t i = 0; i < attachments->fds.count && all; i++)
 		close(attachments->fds.items[i]);
 	close(leaving->go[1]);

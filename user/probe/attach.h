@@ -2,10 +2,9 @@
 /*
  * Puts programs on offsets of a file, for one process.
  *
- *   ATTACH_SESSION  uprobe_multi links whose programs run at entry and at return, and may forgo the
- *                   return (6.13)
- *   ATTACH_MULTI    uprobe_multi links, entry and return apart (6.6; right from 6.10)
- *   ATTACH_PERF     a perf event per offset, entry and return apart
+ *   ATTACH_SESSION  uprobe_multi links with programs that run at entry and at return, and may forgo
+ * the return (6.13) ATTACH_MULTI    uprobe_multi links, entry and return apart (6.6; right
+ * from 6.10) ATTACH_PERF     a perf event per offset, entry and return apart
  */
 #ifndef LEAKMON_PROBE_ATTACH_H
 #define LEAKMON_PROBE_ATTACH_H
@@ -23,7 +22,7 @@
 #define LM_BPF_TRACE_UPROBE_SESSION 57
 #define LM_BPF_F_UPROBE_MULTI_RETURN 1
 
-/* Descriptors whose closing detaches: BPF links, and the perf events below them. */
+/* Descriptors that detach when closed: BPF links, and the perf events below them. */
 struct attachments {
 	VEC(int) fds;
 	uint64_t apart_ns; /* CPU time of the processes that set breakpoints and take them out */
@@ -37,7 +36,7 @@ struct attach_request {
 	int file_fd;		 /* of the file that holds the code */
 	const uint64_t *offsets; /* in the file */
 	const uint64_t *cookies;
-	/* Where in the file the kernel counts who listens at each; 0: nowhere. NULL: nowhere at
+	/* Where in the file the kernel counts listeners of each; 0: nowhere. NULL: nowhere at
 	 * all.
 	 */
 	const uint64_t *counters;
@@ -68,8 +67,8 @@ unsigned attach_type(enum attach_method method, enum attach_point point);
  * SIGKILL: processes of their own take the descriptors along and end. The kernel, when it takes
  * breakpoints out, gives up at a SIGKILL that is pending (get_user_pages(), mm/gup.c: "failed to
  * unregister, leaking uprobe"), and whoever dies while it closes them would leave them there for
- * good. Who is exiting takes no signal any more. Setting them is left to a process of its own, too:
- * one that is killed halfway takes none out.
+ * good. An exiting process takes no signal any more. Setting them is left to a process of its own,
+ * too: one that is killed halfway takes none out.
  */
 void attachments_close(struct attachments *attachments);
 

@@ -307,15 +307,15 @@ void code_explain(pid_t pid, const char *path, int error, enum code_fault fault)
 		return;
 	if (error != -EOPNOTSUPP)
 		log_error("the code of process %d cannot be compared with %s: %s; without that a "
-			  "probe may kill it, so it is left alone (is kernel.yama.ptrace_scope 3?)",
+			  "probe may kill it; skipped (is kernel.yama.ptrace_scope 3?)",
 			  pid, path, strerror(-error));
 	else if (fault == CODE_MOVED)
 		log_error("process %d has moved code of %s to other memory (huge pages?): the "
-			  "kernel can set no probe there; it is left alone",
+			  "kernel can set no probe there; skipped",
 			  pid, path);
 	else
 		log_error("process %d has changed code of %s in its memory (a hook? a hot patch?): "
-			  "a probe there would kill it, so it is left alone",
+			  "a probe there would kill it; skipped",
 			  pid, path);
 }
 
@@ -389,7 +389,7 @@ struct batch {
 	struct iovec from[IOV_MAX];
 };
 
-/* From *next on, of those whose memory is there. */
+/* From *next on, of those with memory. */
 static void batch_fill(const struct code_watch *watch, struct memory *memory, size_t *next,
 		       struct batch *batch)
 {

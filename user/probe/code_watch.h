@@ -76,7 +76,7 @@ void code_file_free(struct code_file *file);
 int code_check(const struct maps *maps, const struct code_file *file, int file_fd,
 	       enum code_fault *fault);
 
-/* Says for whom what code_check() returned is the end of it. */
+/* The processes for which the result of code_check() is final. */
 void code_explain(pid_t pid, const char *path, int error, enum code_fault fault);
 
 /* From now on code_watch_look() looks at it, too. Takes *file over. 0 or -ENOMEM. */

@@ -40,7 +40,7 @@ int feature_probe_run(struct kernel_features *features, enum attach_method metho
 void feature_probe_close(struct kernel_features *features);
 
 /*
- * Whether a thread of the process is under Syscall User Dispatch, which /proc does not tell; of a
+ * Whether a thread of the process is under Syscall User Dispatch, which /proc does not show; of a
  * kernel where that matters. 1, 0, or -errno.
  */
 int feature_probe_dispatches(const struct kernel_features *features, pid_t pid);

@@ -22,7 +22,7 @@
 
 enum { RCU = LM_KERNEL_MAX_, GROUPS };
 
-/* A group whose births or deaths cannot be seen is left out as a whole. */
+/* A group with unseen births or deaths is left out as a whole. */
 static const struct tracepoint {
 	const char *program, *name, *signature;
 	unsigned group;
@@ -72,7 +72,7 @@ static void say_what_is_missing(const bool *works)
 				    group_names[i]);
 	}
 	if (!works[RCU])
-		log_info("this kernel does not tell what kfree_rcu frees in bulk "
+		log_info("this kernel does not report what kfree_rcu frees in bulk "
 			 "(CONFIG_RCU_TRACE): "
 			 "such memory looks outstanding until its address is used again");
 }

@@ -20,7 +20,7 @@
 #include "probe/attach.h"
 #include "probe/privileges.h"
 
-/* A ring for process events; larger when every exec, and when every call is told. */
+/* A ring for process events; larger with every exec, and with every call. */
 #define EVENTS_BYTES (64 * 1024)
 #define EVENTS_MANY_BYTES (1024 * 1024)
 #define EVENTS_TRACE_BYTES (16 * 1024 * 1024)
@@ -74,7 +74,7 @@ static void set_sizes(struct leakmon_bpf *skeleton, const struct loader_config *
 }
 
 /*
- * Who shares a target's memory is watched where probes do not see it. Kernels without
+ * Processes that share a target's memory are watched where probes do not see them. Kernels without
  * sched_prepare_exec (before 6.10) do not use probes of uprobe_multi: see feature_probe.c.
  */
 static void set_sharers(struct leakmon_bpf *skeleton, const struct loader_config *config,
@@ -233,7 +233,7 @@ int loader_explain(int error, const struct loader_config *config)
 
 	if (stat("/sys/kernel/btf/vmlinux", &status)) {
 		log_error("this kernel has no type information (/sys/kernel/btf/vmlinux): leakmon "
-			  "cannot find its way in kernel structures; use a kernel built with "
+			  "cannot read kernel structures; use a kernel built with "
 			  "CONFIG_DEBUG_INFO_BTF=y, as Debian's are");
 	} else if (error == -ENOMEM || error == -E2BIG) {
 		log_error("the kernel refused memory for the maps: about %llu MiB were asked for "

@@ -21,7 +21,7 @@ enum heap_program {
 	HEAP_PROGRAM_RETURN, /* none where entry and return are one program's (ATTACH_SESSION) */
 	HEAP_PROGRAM_RESULT, /* where calls that may throw have their result */
 	HEAP_PROGRAM_FREE,
-	HEAP_PROGRAM_CALL, /* calls whose return is followed */
+	HEAP_PROGRAM_CALL, /* calls with a followed return */
 	HEAP_PROGRAM_NEW,  /* calls that may throw */
 	HEAP_PROGRAM_MAX_
 };
@@ -82,7 +82,7 @@ struct bpf_side {
 	const struct lm_process *processes;
 	const uint32_t *site_count, *process_count;
 	int targets_fd;		  /* collect/watched.h */
-	const __u64 *events_lost; /* execs and forks that user space was not told of */
+	const __u64 *events_lost; /* execs and forks that user space missed */
 	const __u64 *calls_lost;  /* the same of calls, with --trace */
 	const __u32 *launched_stops;
 	/* Giving back what ended processes had (collect/collect.c). */
@@ -94,7 +94,7 @@ struct bpf_side {
 	const __u64 *mapping_events_lost;
 	/* Without loader_config.threads the maps are empty and there are no programs. */
 	int thread_records_fd, thread_handles_fd, thread_tids_fd, thread_ledgers_fd;
-	const __u64 *threads_lost; /* what happened to threads whose process has no ledger */
+	const __u64 *threads_lost; /* events of threads of processes without a ledger */
 	int thread_fds[THREAD_PROBE_MAX_];
 	int thread_list_fd; /* an iterator's link: it lists the threads of *thread_list_tgid */
 	__u32 *thread_list_tgid;

@@ -50,7 +50,7 @@ int probe_cost_read(const struct bpf_side *bpf, struct lm_hits *hits)
 	return 0;
 }
 
-/* -------- a child that allocates when it is told to */
+/* -------- a child that allocates on request */
 
 struct trial {
 	pid_t pid;

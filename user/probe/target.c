@@ -32,7 +32,7 @@ struct probes_request {
  * The order in which shapes are attached: programs one after another, and in each link the kernel
  * keeps the order of its places. Returns and results come before all (one without a noted beginning
  * is ignored), then whatever ends a block, and only then what begins one: no block can get on the
- * ledger whose end would be missed.
+ * ledger and miss its end.
  */
 static const enum call_shape attach_order[] = {
 	SHAPE_FREE,
@@ -184,7 +184,7 @@ static size_t probes_count(const struct probe_plan *plan)
 	return count;
 }
 
-/* For `leakmon doctor`: whose allocator it is, and where each probe goes and why. */
+/* For `leakmon doctor`: the allocator, and where each probe goes and why. */
 static void probes_print(FILE *out, const struct probe_plan *plan)
 {
 	fprintf(out, "    allocator %s\n",
@@ -480,7 +480,7 @@ static void leave_out(struct target *target, const struct visited_file *file)
 {
 	target->code.faults |= 1u << CODE_MOVED;
 	log_warning("process %d has moved code of %s to other memory (huge pages?), or runs it in "
-		    "a way of its own: the kernel can set no probe there, and its calls are not "
+		    "its own way: the kernel can set no probe there, and its calls are not "
 		    "seen",
 		    target->pid, file->mapping->path);
 }
@@ -534,7 +534,7 @@ static int attach_allocator(struct attaching *attaching, const struct visited_fi
 	return error ? error : code_watch_add(&target->code, &code);
 }
 
-/* The index of a spec, which the kernel side is told of. 0; -ENOSPC: there are too many; -errno. */
+/* The index of a spec, for the kernel side. 0; -ENOSPC: there are too many; -errno. */
 static int spec_add(const struct bpf_side *bpf, const struct lm_usdt_spec *spec, uint64_t *index)
 {
 	struct usdt_specs *specs = bpf->specs;
@@ -579,7 +579,7 @@ static int list_places(const struct attaching *attaching, const struct stapsdt *
 	return error;
 }
 
-/* What ends a sample first: none can get on the ledger whose end would be missed. */
+/* What ends a sample first: none can get on the ledger and miss its end. */
 static int attach_places(const struct attaching *attaching, const struct visited_file *file)
 {
 	static const enum usdt_kind order[] = {USDT_FREE, USDT_ALLOCATE};
@@ -609,7 +609,7 @@ static void explain_places(struct target *target, const struct visited_file *fil
 	const struct stapsdt *carried = &file->plan->carried;
 
 	if (carried->refused[0])
-		log_warning("the probes that %s carries are not used: %s", file->mapping->path,
+		log_warning("the USDT probes of %s are not used: %s", file->mapping->path,
 			    carried->refused);
 	for (size_t i = 0; i < carried->probes.count; i++) {
 		const struct usdt_probe *probe = &carried->probes.items[i];
@@ -701,7 +701,7 @@ static void choose_means(struct attaching *attaching)
 
 	if (target->means == TARGET_ALLOCATOR && usdt)
 		log_info("process %d has loaded code that samples itself (otel_memory); its "
-			 "allocator goes on being tracked: attach anew to use the samples",
+			 "allocator is still tracked: attach again to use the samples",
 			 target->pid);
 	if (target->means != TARGET_UNDECIDED)
 		return;
@@ -835,7 +835,7 @@ void target_explain_nothing(const struct target *target, const struct target_con
 		  config->symbol_prefix);
 	for (size_t i = 0; i < target->files.count; i++)
 		explain_file(&target->files.items[i]);
-	log_error("an allocator under names of its own can be named with -O FILE -S PREFIX");
+	log_error("for an allocator with other names, give -O FILE -S PREFIX");
 }
 
 struct describing {
@@ -939,7 +939,7 @@ static int check_status(pid_t pid, const struct process_status *status,
 	}
 	if (status->tracer_pid) {
 		log_error("process %d is traced by process %d (a debugger, strace, ...): two sets "
-			  "of breakpoints can kill it, so it is left alone; end the tracer first",
+			  "of breakpoints can kill it; skipped: end the tracer first",
 			  pid, status->tracer_pid);
 		return -EBUSY;
 	}
@@ -978,8 +978,8 @@ static int check_dispatch(pid_t pid, const struct kernel_features *features)
 	if (!dispatches || (dispatches < 0 && access("/sys/kernel/btf/vmlinux", R_OK)))
 		return 0;
 	if (dispatches < 0) {
-		log_error("cannot tell whether process %d is under Syscall User Dispatch: %s; it "
-			  "is left alone",
+		log_error("cannot find out whether process %d is under Syscall User Dispatch: %s; "
+			  "skipped",
 			  pid, strerror(-dispatches));
 		return dispatches;
 	}

@@ -70,7 +70,7 @@ struct target {
 	size_t functions;	  /* probed in all; of TARGET_USDT: places */
 	enum target_means means;
 	bool execed;		/* of TARGET_USDT: it may be a program that has no such probes */
-	bool frees;		/* of TARGET_USDT: it also tells of what ends */
+	bool frees;		/* of TARGET_USDT: it also reports ends */
 	uint32_t gaps;		/* 1 << enum target_gap, of any moment; see target_gaps() */
 	struct code_watch code; /* what has become of the probes */
 };

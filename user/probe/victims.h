@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whom the kernel kills for want of memory, on the whole machine, as it chooses them: a BPF program
+ * OOM-killed processes of the whole machine, as the kernel chooses them: a BPF program
  * at oom:mark_victim. Costs nothing until it happens.
  */
 #ifndef LEAKMON_PROBE_VICTIMS_H
@@ -12,7 +12,7 @@
 
 struct victims;
 
-/* Of each one, as it is told: see leakmon_victim.h. Its memory is being taken from it. */
+/* Each one, as it is reported: see leakmon_victim.h. Its memory is being taken from it. */
 typedef void (*victim_handler)(const struct lm_victim *victim, void *context);
 
 /*
@@ -25,7 +25,7 @@ void victims_close(struct victims *victims); /* NULL is allowed */
 /* Readable when there is something to consume. */
 int victims_fd(const struct victims *victims);
 void victims_consume(struct victims *victims);
-/* How many could not be told since it was opened: they came too fast. */
+/* How many were missed since it was opened: they came too fast. */
 uint64_t victims_lost(const struct victims *victims);
 
 #endif

@@ -25,7 +25,7 @@ struct cgroup_paths {
 };
 
 /*
- * Parses the text of /proc/PID/cgroup, whose paths may hold colons. 0; -ENOMEM; -EBADMSG: a line
+ * Parses the text of /proc/PID/cgroup; its paths may hold colons. 0; -ENOMEM; -EBADMSG: a line
  * is malformed or names a hierarchy twice. No kernel since 3.16 lets a newline into a path (they
  * refuse the mkdir): a text that shows one is not to be trusted in any of its lines.
  */
@@ -59,9 +59,9 @@ enum cgroup_makers {
 };
 
 /*
- * Who could make a group with this name, and put processes into it: the first `length` bytes of
- * the path are the group's own. In v2, root may have given what is below the name away to the
- * container: no process from elsewhere gets in there without the right to write to the groups
+ * The user that could make a group with this name, and put processes into it: the first `length`
+ * bytes of the path are the group's own. In v2, root may have given what is below the name away to
+ * the container: no process from elsewhere gets in there without the right to write to the groups
  * above. In v1 any owner of a group can move processes of theirs into it.
  */
 enum cgroup_makers cgroup_makers_of(const struct cgroup_path *path, size_t length);

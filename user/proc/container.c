@@ -254,8 +254,8 @@ void container_name_set(char **name, const char *text, size_t length)
 struct cached {
 	struct container container;
 	/*
-	 * The cgroup, up to the id. Who may make cgroups can give one the name of a container that
-	 * is not theirs: it must not answer for the real one.
+	 * The cgroup, up to the id. A user that may make cgroups can give one the name of a
+	 * container that is not theirs: it must not answer for the real one.
 	 */
 	char *group;
 	time_t retry_at; /* CLOCK_MONOTONIC; 0: never */

@@ -380,7 +380,7 @@ static void names_from_shim(pid_t pid, struct search *search)
 	if (!shim)
 		return;
 	runtime_is_roots = root_only_process(shim);
-	/* A cgroup that we cannot look at is known by who started what is in it. */
+	/* A cgroup that we cannot look at is known by the starter of what is in it. */
 	if (search->cgroup_is_hidden)
 		search->cgroup_is_roots = runtime_is_roots;
 	snprintf(link, sizeof(link), "/proc/%d/cwd", shim);

@@ -33,7 +33,7 @@ enum maps_filter { MAPS_ALL, MAPS_EXECUTABLE, MAPS_CODE };
 struct maps {
 	VEC(struct mapping) list; /* by ascending address; paths are owned */
 	/*
-	 * Whose they are. Of a live process, the task is the pid asked for, or another live thread
+	 * Their owner. Of a live process, the task is the pid asked for, or another live thread
 	 * of it: a main thread that ended before the others shows nothing.
 	 */
 	struct memory_source source;
@@ -81,12 +81,12 @@ bool mapped_files_have(const struct mapped_files *files, const struct mapping *m
 bool mapped_files_add(struct mapped_files *files, const struct mapping *mapping);
 
 /*
- * Whether both show the same file, as far as the kernel tells. On overlayfs that is the real one:
+ * Whether both show the same file, as far as the kernel knows. On overlayfs that is the real one:
  * what lies in two containers may be one file, though fstat shows two.
  */
 bool mapping_same_file(const struct mapping *left, const struct mapping *right);
 
-/* Where a module's data ends whose mapping is the i-th: with the zeroed rest that follows it, which
+/* Where the data of the i-th mapping's module ends: with the zeroed rest that follows it, which
  * has no file behind it. */
 uint64_t maps_data_end(const struct maps *maps, size_t i);
 

@@ -28,7 +28,7 @@ bool machine_memory_read(struct machine_memory *memory);
 
 /*
  * Loading BPF programs takes this much: libbpf reads the kernel's types (11.5 MB, with the
- * parser's process, on 6.18). The kernel kills who takes it and may not, without a word.
+ * parser's process, on 6.18). The kernel silently kills a process that takes it and may not.
  */
 #define MEMORY_TO_LOAD_BYTES (13ull << 20)
 
@@ -41,7 +41,7 @@ int memory_room_check(uint64_t bytes, const char *purpose);
 
 /*
  * From here on, memory that there is no room for is refused instead (RLIMIT_DATA): a process that
- * is told so can say it, one that is killed cannot. Bytes that may be used; UINT64_MAX: no limit is
+ * knows it can say so, one that is killed cannot. Bytes that may be used; UINT64_MAX: no limit is
  * known, and nothing was changed.
  */
 uint64_t memory_room_keep(void);

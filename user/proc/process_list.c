@@ -233,7 +233,7 @@ int pid_namespace_check(void)
 {
 	if (!pid_namespace_is_own())
 		return 0;
-	log_error("leakmon runs in a PID namespace of its own and cannot tell its processes from "
+	log_error("leakmon runs in its own PID namespace and cannot distinguish its processes from "
 		  "the kernel's numbers; run it in the host's (docker: --pid=host, Kubernetes: "
 		  "hostPID: true)");
 	return -EOPNOTSUPP;

@@ -30,7 +30,7 @@ struct pid_list {
 /* 0, -ENOMEM, or -errno of opening /proc; free it in either case. */
 int pid_list_read(struct pid_list *pids);
 void pid_list_free(struct pid_list *pids);
-/* Every PID namespace has a process 1; who does not see it sees only their own (hidepid). */
+/* Every PID namespace has a process 1; a user that does not see it sees only its own (hidepid). */
 bool pid_list_is_partial(const struct pid_list *pids);
 
 struct process_list {

@@ -24,9 +24,9 @@
 
 struct core;
 
-/* Whose memory is meant. */
+/* A process's or a core's memory. */
 struct memory_source {
-	pid_t task; /* a thread whose /proc directory shows the address space; 0: of a core */
+	pid_t task; /* a thread with a /proc directory that shows the address space; 0: of a core */
 	const struct core *core; /* borrowed; NULL: the process lives */
 };
 

@@ -96,7 +96,7 @@ static void word_marks_free(struct word_marks *marks)
 		free(marks->matched[kind]);
 }
 
-/* What there is, for an operator whose word named nothing. */
+/* What there is, for a word that named nothing. */
 
 /* A message has room for about 2,000 bytes, most of them escapes if names are hostile. */
 #define SHOWN_MAX 20
@@ -219,7 +219,7 @@ static const struct {
 			      "containers here", "no process here runs in a container",
 			      add_container},
 	[SELECT_POD] = {"--pod", "no process runs in a pod of that name", "pods here",
-			"no process here runs in a pod whose name is known", add_pod},
+			"no process here runs in a pod with a known name", add_pod},
 };
 
 _Static_assert(ARRAY_SIZE(kinds) == SELECT_MAX_, "a row for every kind");
@@ -253,7 +253,7 @@ static void names_collect(enum selector_kind kind, struct names *names)
 	names_settle(names);
 }
 
-/* Says who claims the name without proof. False: nobody does. */
+/* Names those that claim the name without proof. False: none does. */
 static bool explain_claim(const struct unmatched *unmatched)
 {
 	_cleanup_(process_list_free) struct process_list processes = {0};

@@ -43,7 +43,7 @@ struct count_sums {
 };
 
 void window_sums_add(struct window_sums *sums, double length_s, double wall_s);
-/* What one window holds: `count`, from weights whose squares sum up to weights2. */
+/* What one window holds: `count`, from weights with a sum of squares of weights2. */
 void count_sums_add(struct count_sums *sums, double length_s, double count, double weights2,
 		    double weight_most);
 /* *total += *part */

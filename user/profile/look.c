@@ -138,7 +138,7 @@ struct group {
 		struct {
 			uint64_t heads[BATCH][3]; /* the size before a block, and its first words */
 			uint64_t sizes[BATCH];	  /* of the chunk behind it */
-			size_t blocks[BATCH];	  /* whose they are */
+			size_t blocks[BATCH];	  /* that have these pages */
 		};
 	};
 };
@@ -340,7 +340,7 @@ static int look_through(const struct look *look, struct pages *pages, struct gro
 
 /*
  * Of a process that is killed, memory goes page by page while it is still there (exit_mmap, and the
- * OOM reaper, which takes it from those that hang): what is not found then tells nothing.
+ * OOM reaper, which takes it from those that hang): what is not found then proves nothing.
  */
 static bool is_ending(pid_t pid)
 {

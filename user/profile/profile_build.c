@@ -144,7 +144,7 @@ static void sum_up(const struct profile_sources *sources, struct profile_report 
 	report->form = emit_form(&sources->session->options->output);
 }
 
-/* For whose turn it is next: what its sites or its memory tell, whichever is more. */
+/* For the choice of the next process: the growth of its sites or its memory, whichever is more. */
 static double growth_of(const struct profile_report_process *process)
 {
 	double growth = 0;

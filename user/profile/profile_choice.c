@@ -87,7 +87,7 @@ static void leave(struct profile_choice *choice, struct session *session, struct
 {
 	struct tracked *tracked = targets_find(session, slot->pid);
 
-	log_info("PID %d is not profiled any longer: another one grows, or is near to a memory "
+	log_info("PID %d is no longer profiled: another one grows, or is close to a memory "
 		 "limit",
 		 slot->pid);
 	if (tracked && tracked->start_ticks == slot->start_ticks)
@@ -107,7 +107,7 @@ static void say_joined(const struct profile_slot *chosen)
 	char rate[16];
 
 	if (chosen->near_limit)
-		log_info("PID %d is profiled: a memory limit is near to it", chosen->pid);
+		log_info("PID %d is profiled: it is close to a memory limit", chosen->pid);
 	else
 		log_info("PID %d is profiled: its heap grows by %s/s, at a confidence of %.2f",
 			 chosen->pid, units_bytes(rate, chosen->per_s, ""), chosen->confidence);
@@ -145,8 +145,8 @@ static int join(struct profile_choice *choice, struct session *session,
 	return error == -ENOMEM ? error : 0;
 }
 
-/* A suspect, in order of rank, or who is near to a memory limit: it goes on, or joins if there is a
- * slot. */
+/* A suspect, in order of rank, or a process near its memory limit: it goes on, or joins if there is
+ * a slot. */
 static int consider(struct profile_choice *choice, struct session *session,
 		    const struct triage_entry *entry, pid_t busy, bool near)
 {
@@ -187,7 +187,7 @@ static int choose(struct profile_choice *choice, struct session *session, pid_t 
 	profile_slots_expire(&choice->slots, triage_now(choice->triage), is_alive, choice);
 	for (size_t i = 0; i < choice->slots.list.count; i++)
 		choice->slots.list.items[i].near_limit = false;
-	/* Who is at its end soon comes first. */
+	/* The one that ends soonest comes first. */
 	for (size_t i = 0; i < report.limits.count && !error; i++)
 		error = consider(choice, session, &report.limits.items[i].entry, busy, true);
 	for (size_t i = 0; i < report.processes.count && !error; i++)

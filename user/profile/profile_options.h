@@ -15,8 +15,8 @@ struct profile_options {
 	/* Takes named reports instead of the output format; NULL: none does. 0, or -errno after a
 	 * message, which ends the run. */
 	int (*take)(void *context, const struct profile_report *report, bool last);
-	/* With targets.come_later: who chooses them, instead of a triage of the run's own, how many
-	 * at most, and what is to be done after each of its polls. */
+	/* With targets.come_later: what chooses them, instead of a triage of the run's own, how
+	 * many at most, and what is to be done after each of its polls. */
 	struct triage *triage;
 	size_t places;
 	void (*polled)(void *context);

@@ -44,7 +44,7 @@ struct profile_run {
 	struct probe_calibration calibration;
 	VEC(struct profile_target *) targets; /* owned */
 	struct profile_window_run window;
-	struct profile_target *open; /* whose window it is; NULL: nobody's */
+	struct profile_target *open; /* that has a window; NULL: none */
 	struct window_scheduler scheduler;
 	bool held_back;			/* leakmon has used up what it may: windows wait */
 	double cpu_begin_s, reported_s; /* CPU time of leakmon before the first one; for reports */
@@ -67,7 +67,7 @@ static double seconds_of(const struct profile_run *run, uint64_t ns)
 	return (double)(int64_t)(ns - run->begin_ns) / 1e9;
 }
 
-/* -------- who is profiled */
+/* -------- profiled processes */
 
 static struct profile_target *target_find(struct profile_run *run, const struct tracked *tracked)
 {
@@ -154,7 +154,7 @@ static size_t samples_of_all(const struct profile_run *run)
 	return samples;
 }
 
-/* Who has most gives half of it away. */
+/* The process with most gives half of it away. */
 static void bound_samples(struct profile_run *run)
 {
 	while (samples_of_all(run) > SAMPLES_MAX) {
@@ -321,7 +321,7 @@ static int take_births(struct profile_run *run, struct profile_target *target,
 	return error;
 }
 
-/* What was dropped would be missing among the births: such a window tells nothing. */
+/* Dropped blocks would be missing among the births: such a window does not count. */
 static bool lost_some(const struct profile_window_run *window, struct profile_target *target)
 {
 	uint64_t lost = window->after.dropped - window->before.dropped;
@@ -412,7 +412,7 @@ static double cpu_used_s(const struct profile_run *run)
 	       async_detach_cpu_s(run->window.detach);
 }
 
-/* Of those whose time has come, and if leakmon has not used its own up; NULL: none. -ENOMEM. */
+/* One of those that are due, if leakmon has not used its own budget up; NULL: none. -ENOMEM. */
 static int next_target(struct profile_run *run, struct profile_target **next)
 {
 	_cleanup_free_ struct window_candidate *candidates =
@@ -490,7 +490,7 @@ static bool is_too_dear(const struct profile_run *run)
 /*
  * What a process does by its own pace, it does less of in a window than alone, by what the hits
  * cost it: also where it waits in between, for each round takes so much longer. What it does by the
- * clock comes as ever. Nobody can tell which, so interval_rate() is given both.
+ * clock comes as ever. Which one is unknown, so interval_rate() gets both.
  */
 static double slowed_by(const struct profile_run *run)
 {

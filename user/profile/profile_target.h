@@ -13,14 +13,15 @@
 struct profile_target {
 	pid_t pid;
 	uint64_t start_ticks;
-	lm_process_key key; /* whose figures these are; 0: none yet */
+	lm_process_key key; /* that has these figures; 0: none yet */
 	char comm[16];
 	struct container *container; /* owned; NULL: none */
 	struct profiled profiled;
 	struct window_budget budget;
 	clockid_t clock;
 	bool is_due, ended;
-	double growth; /* bytes per second for sure, by the latest report: who grows comes first */
+	double growth; /* bytes per second for sure, by the latest report: growing ones come first
+			*/
 	double turn_s; /* when it had its latest window, or came */
 	double refused_until_s, refused_for_s; /* it could not be probed: not asked again before */
 	uint64_t dropped;

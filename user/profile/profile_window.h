@@ -63,12 +63,12 @@ int profile_window_begin_births(struct profile_window_run *window, struct sessio
 int profile_window_end_births(struct profile_window_run *window, struct session *session);
 
 /*
- * Reads which blocks are outstanding, and lets the probes go. 0; -ECANCELED: the window tells
+ * Reads which blocks are outstanding, and lets the probes go. 0; -ECANCELED: the window shows
  * nothing (the process was replaced, or was gone, or the probes went too soon); -errno.
  */
 int profile_window_read(struct profile_window_run *window, struct session *session);
 
-/* Lets the probes go as they are: the window tells nothing. */
+/* Lets the probes go as they are: the window does not count. */
 void profile_window_give_up(struct profile_window_run *window);
 
 /* Whether the last probe is out; then the stage is WINDOW_CLOSED. */

@@ -368,7 +368,7 @@ static void tally_sample(struct look_tally tally[SURVIVOR_MAX_], struct profile_
 	double weight = (double)sample->weight;
 	bool before[SURVIVOR_MAX_], same = is_same(sample, result);
 
-	/* What is swapped out cannot be told, and so is not counted this time. */
+	/* Swapped-out memory is unknown, and not counted this time. */
 	if (result->state == LOOK_SWAPPED && !sample->seen_dead) {
 		for (size_t i = 0; i < SURVIVOR_MAX_; i++) {
 			if (!counts_as(sample, i))
@@ -490,7 +490,7 @@ static size_t drop_dead(struct profile_sample *samples, size_t count)
 	return kept;
 }
 
-/* After a look: who is followed further. */
+/* After a look: the blocks followed further. */
 static size_t thin_site(struct profiled *profiled, const struct sample_window *window,
 			struct profile_sample *samples, size_t count)
 {

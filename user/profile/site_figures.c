@@ -87,7 +87,7 @@ static void site_follow(struct site_figures *site, const struct process_figures 
 	}
 }
 
-/* -------- what is told */
+/* -------- judgement */
 
 void process_figures_window(struct process_figures *process, const struct profile_window *window,
 			    double balance)
@@ -124,7 +124,7 @@ void process_figures_looked(struct process_figures *process, const struct profil
 
 /*
  * What is swapped out counts as those do that were looked at. Where that is nobody, it is taken for
- * alive, for nothing has touched it lately; but that tells nothing that is sure.
+ * alive, for nothing has touched it lately; but that is not certain.
  */
 static struct look_tally with_untold(const struct look_tally *tally, enum survivor survivor)
 {
@@ -371,7 +371,7 @@ static bool is_flat(const struct site_figures *site, enum survivor survivor)
 /*
  * The share of blocks that have died, by the deaths that were seen. One that a window has seen has
  * fallen into it, and so stands for as many as there are times as much time as was tracked. That
- * its address came again tells, too; so it may be too many, which is not told apart. Those that
+ * its address came again counts, too; so it may be too many, which is not distinguished. Those that
  * looks have seen stand for themselves.
  */
 static double dead_share(const struct site_figures *site, const struct process_figures *process,
@@ -411,7 +411,7 @@ static bool is_leaking(const struct site_figures *site, const struct process_fig
 	       interval_survival(cells, 0, PROFILE_AGE_SETTLED).estimate >= LEAK_SHARE;
 }
 
-/* Of blocks whose contents have all changed: dead, or in use? */
+/* Blocks with all contents changed: dead, or in use? */
 static enum profile_verdict verdict_of_changed(bool dead, size_t age,
 					       struct site_judgement *judgement)
 {

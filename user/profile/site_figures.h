@@ -7,7 +7,7 @@
  * A window is a short time in which every allocation and free is seen. The blocks that are
  * outstanding at its end are looked at again at fixed ages. Growth is the rate at which blocks come
  * that reach the settled age, in the latest third of the run, times the share of those that go on
- * to the greatest age that enough blocks have come to. So it says of what stopped growing that it
+ * to the greatest age that enough blocks have come to. So it shows that growth
  * has, and uses all of the run for how long blocks live.
  */
 #ifndef LEAKMON_PROFILE_SITE_FIGURES_H
@@ -22,7 +22,7 @@
 /* In seconds. */
 double profile_age_s(size_t age);
 
-/* Who passes for alive. */
+/* Which blocks pass for alive. */
 enum survivor {
 	SURVIVOR_UNTOUCHED, /* still there, and its contents have not changed */
 	SURVIVOR_TELLING,   /* the same of contents that no other block has: no other can have
@@ -105,7 +105,8 @@ void site_figures_looked(struct site_figures *site, const struct process_figures
 			 const struct profile_window *window, size_t age,
 			 const struct look_tally tally[SURVIVOR_MAX_]);
 
-/* Blocks that reach this age (745 s) without a loss tell a leak from what lives for minutes. */
+/* Blocks that reach this age (745 s) without a loss distinguish a leak from blocks that live for
+ * minutes. */
 #define PROFILE_AGE_LEAK 18
 /* And so many must. */
 #define PROFILE_LEAK_SAMPLES 6

@@ -71,13 +71,13 @@ struct diff {
 	size_t top;	 /* rows to print; 0: all */
 	bool same_run;	 /* both are of one run: the time between them means something */
 	bool unrelated;	 /* no site of one is in the other, and both have some */
-	bool has_owners; /* both snapshots tell which threads allocated what is there */
+	bool has_owners; /* both snapshots have the threads that allocated what is there */
 	struct text_form form;
 	size_t by_name; /* rows that are matched by the names of their functions */
 	struct diff_amount total_before, total_after; /* without mappings, which hold the rest */
 	struct diff_amount stays_before, stays_after; /* likewise, of what stays */
 	struct diff_hits hits_before, hits_after;
-	bool has_levels; /* there are snapshots around the two: what stays can be told */
+	bool has_levels;	      /* there are snapshots around the two: what stays is known */
 	struct memory_changes memory; /* where memory was; empty: neither side knows */
 	VEC(struct diff_row) rows;    /* that differ, or are in both: greatest growth first */
 	VEC(struct diff_dead) dead;   /* likewise */

@@ -11,7 +11,7 @@
 #include "report/snapshot.h"
 #include "symbol/symbolizer.h"
 
-/* What the memory of a site is for: in words, and as far as the names on its call stack tell. */
+/* What the memory of a site is for: in words, and as far as the names on its call stack show. */
 
 /* "thread stack", ...; NULL for KIND_NONE. */
 const char *kind_name(unsigned kind);
@@ -39,7 +39,7 @@ struct family {
 	const char *title; /* "Heap", on the page */
 	const char *noun;  /* what its sites do: "Top 10 stacks with outstanding NOUN" */
 	const char *unit;  /* what their counts are of */
-	const char *taken; /* "mapped": frees are not told by site; NULL: they are */
+	const char *taken; /* "mapped": frees are not known by site; NULL: they are */
 	bool overlaps;	   /* its bytes hold those of other families: no sum has both */
 	/* Sample types of its own for pprof, count and bytes; NULL: the heap's. */
 	const char *sample_types[2];

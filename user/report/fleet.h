@@ -2,7 +2,7 @@
 /*
  * A fleet by what runs on it: which build of which program grows, on how many of the hosts that run
  * it, and at which call stacks. A call stack has one number on all hosts (symbolizer_stack_id), and
- * a build is told by the build-id of its program's file.
+ * a build is known by the build-id of its program's file.
  */
 #ifndef LEAKMON_REPORT_FLEET_H
 #define LEAKMON_REPORT_FLEET_H

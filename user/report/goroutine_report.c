@@ -63,7 +63,7 @@ static struct goroutine_past *past_of(struct goroutine_history *history, uint64_
 	return past;
 }
 
-/* Counts who came to each group and who left it since the last reading. */
+/* Counts goroutines that came to each group and left it since the last reading. */
 static int compare(struct goroutine_history *history, const struct goroutine_report *report)
 {
 	const struct goroutine *old = history->members.items, *new = report->members.items;

@@ -289,7 +289,7 @@ static int history_series_add(const struct history *history, struct history_seri
 	return 0;
 }
 
-/* What is no longer there has been freed, as far as anybody can tell. */
+/* What is no longer there counts as freed. */
 static struct history_point gone_after(const struct history_series *series)
 {
 	struct history_point point = series->points.items[series->points.count - 1];
@@ -405,7 +405,7 @@ static int site_add(struct history *history, const struct snapshot_process *proc
 	site->lost = seen->lost;
 	memcpy(site->ages, seen->ages, sizeof(site->ages));
 	site->hit_bytes = seen->hit_bytes;
-	if (seen->native) /* whose process has ended has no names */
+	if (seen->native) /* of a process that has ended: no names */
 		site->native = seen->native;
 	return history_series_add(history, &site->series,
 				  (struct history_point){.bytes = seen->bytes,

@@ -158,13 +158,13 @@ size_t memory_gaps(const struct memory_process *process, struct memory_gap gaps[
 		 {"mapped-blocks", "malloc's own sum of blocks with own mappings was not found",
 		  MEMORY_GAP_UNKNOWN}},
 		{huge->checked < huge->bytes,
-		 {"huge-pages", "of huge pages, no more are read than tell the share of zeros",
+		 {"huge-pages", "of huge pages, only as many are read as give the share of zeros",
 		  huge->bytes - huge->checked}},
 		{process->difference,
 		 {"difference", "the process went on between two looks at it",
 		  (uint64_t)llabs(process->difference)}},
 		{process->core,
-		 {"kernel", "a core file tells nothing of swap, page tables and locked pages",
+		 {"kernel", "a core file has nothing of swap, page tables and locked pages",
 		  MEMORY_GAP_UNKNOWN}},
 	};
 	size_t count = 0;

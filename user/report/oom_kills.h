@@ -14,15 +14,16 @@ struct container;
 /* A process that the kernel killed for want of memory. */
 struct oom_kill {
 	pid_t pid;
-	char *cgroup; /* whose memory it counted in; untrusted; owned; NULL: not known */
+	char *cgroup; /* that its memory counted in; untrusted; owned; NULL: not known */
 	/* The least of that and of all above it; UINT64_MAX: none, or not known. And the length of
-	 * the path of the group whose it is, a part of `cgroup`; 0: the root's. */
+	 * the path of the group that has it, a part of `cgroup`; 0: the root's. */
 	uint64_t limit_bytes;
 	size_t limit_length;
 	struct container *container; /* owned; NULL: none, or not known yet */
 };
 
-/* Whose limit it is; "/": the root's. NULL: not known, or out of memory. The caller frees it. */
+/* The group with that limit; "/": the root's. NULL: not known, or out of memory. The caller frees
+ * it. */
 char *oom_kill_limit_group(const struct oom_kill *kill);
 
 /* How many there were of a name, in a container, since the monitor began. */
@@ -32,8 +33,8 @@ struct oom_total {
 	uint64_t kills;
 };
 
-/* A call stack of the last one, by who called the allocator. Texts are untrusted and owned; NULL:
- * not known. */
+/* A call stack of the last one, from the allocator's caller on. Texts are untrusted and owned;
+ * NULL: not known. */
 struct oom_site {
 	uint64_t id;
 	char *function, *module, *file;

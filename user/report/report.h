@@ -68,7 +68,7 @@ struct report {
 	 * snapshots there are for both ends together, see analyze/level.h. */
 	const struct history *around;
 	size_t around_span;
-	const struct retain_result *retained; /* who holds what, by process; or NULL; borrowed */
+	const struct retain_result *retained; /* retention, by process; or NULL; borrowed */
 	size_t retained_count;
 	/* Where memory was (report/memory_split.h), by a process' PID and key; NULL: that was not
 	 * looked at; borrowed. */

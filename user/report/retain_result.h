@@ -25,8 +25,8 @@ struct retention_total {
 enum class_kind {
 	CLASS_CXX,	 /* name: the class */
 	CLASS_CXX_ARRAY, /* likewise, of `new T[n]` */
-	CLASS_OPS,	 /* name: the table's symbol, or NULL: module and offset tell */
-	CLASS_SITE,	 /* site: where it was allocated; name: its type, if the stack tells */
+	CLASS_OPS,	 /* name: the table's symbol, or NULL: see module and offset */
+	CLASS_SITE,	 /* site: where it was allocated; name: its type, if the stack shows it */
 	CLASS_SIZE,	 /* size: as usable */
 	CLASS_RUNTIME,	 /* of a managed language; name: the class; module: the runtime's key */
 	CLASS_KIND_MAX_
@@ -242,7 +242,7 @@ struct retention_total retain_result_lost(const struct retain_result *result);
 
 /*
  * Of the held blocks, those to which only threads' stacks and registers lead: what the functions
- * that run just now work with, and whatever is left over in their frames. Nobody can tell which.
+ * that run just now work with, and whatever is left over in their frames: which is unknown.
  */
 struct retention_total retain_result_passing(const struct retain_result *result);
 

@@ -64,7 +64,7 @@ static const struct cause drops[] = {
 	[LM_DROP_BUSY] = {"busy", "the kernel refused access to a map for a moment (take the "
 				  "totals as an estimate)"},
 	[LM_DROP_UNTRACED_FREE] =
-		{"untraced_free", "an address came back whose free no tracepoint tells of "
+		{"untraced_free", "an address was reused after a free without a tracepoint "
 				  "(kfree_rcu and kmem_cache_free_bulk; nothing can be done here)"},
 };
 _Static_assert(ARRAY_SIZE(drops) == LM_DROP_MAX_, "a row for every cause");
@@ -86,8 +86,9 @@ static const struct cause walk_ends[] = {
 			     "was made at run time"},
 	[LM_WALK_NO_FDE] = {"no_fde", "code without unwind information or frame pointers"},
 	[LM_WALK_UNREADABLE] = {"unreadable", "the stack could not be read there"},
-	[LM_WALK_UNSUPPORTED] = {"unsupported", "hand-written code whose unwind rule leakmon "
-						"does not follow"},
+	[LM_WALK_UNSUPPORTED] = {"unsupported",
+				 "hand-written code with an unwind rule that leakmon "
+				 "does not follow"},
 	[LM_WALK_TOO_DEEP] = {"too_deep", "127 frames were read, and there are more"},
 };
 _Static_assert(ARRAY_SIZE(walk_ends) == LM_WALK_MAX_, "a row for every end");

@@ -34,7 +34,7 @@ struct mapping_ledger {
 };
 
 /*
- * The threads of one process at the time of a snapshot, as plain numbers: how many live, and who
+ * The threads of one process at the time of a snapshot, as plain numbers: how many live, and which
  * created those that ended and were never joined, which keep their stacks mapped.
  */
 
@@ -72,7 +72,7 @@ void thread_figures_count(struct thread_figures *threads, pid_t pid);
 void thread_figures_free(struct thread_figures *threads);
 
 /*
- * Families of events, whose sites are ranked and counted apart; report/family.h has all that is
+ * Families of events, with sites ranked and counted apart; report/family.h has all that is
  * said of them.
  */
 enum family_id { FAMILY_HEAP, FAMILY_THREADS, FAMILY_MAPPING, FAMILY_KERNEL, FAMILY_MAX_ };
@@ -134,7 +134,7 @@ struct site {
 	uint64_t oldest_ns;	       /* age of the oldest block; 0 if ages were not read (-C) */
 	uint64_t ages[SITE_AGES_MAX_]; /* blocks at least site_age_limits_ns[i] old; 0 with -C */
 	/* Of a process that samples itself, else 0: the bytes that one hit of its sampler stands
-	 * for; of one that tells of no end, of allocated_bytes. And of `count` the variance, and
+	 * for; of one that reports no end, of allocated_bytes. And of `count` the variance, and
 	 * the blocks that one hit stands for at most. See base/poisson.h. */
 	double hit_bytes, count_variance, hit_count;
 	uint64_t *addresses; /* caller of the allocator first, see LM_FRAME_EXACT; owned */
@@ -172,7 +172,7 @@ enum inexact_cause {
 	INEXACT_UNPROBED,
 	INEXACT_SHARED_MEMORY, /* vfork or clone(CLONE_VM) made one that called its allocator */
 	INEXACT_LATE_EXEC,     /* probed again only after it had replaced itself */
-	INEXACT_EVENTS_LOST,   /* forks or execs that were not told */
+	INEXACT_EVENTS_LOST,   /* missed forks or execs */
 	/* What never had a probe: see probe/target.h. */
 	INEXACT_FILE_UNREAD,
 	INEXACT_FUNCTION_UNPROBED,
@@ -191,7 +191,7 @@ struct snapshot_process {
 	bool exited;
 	uint64_t age_ns;       /* since it began; 0: not known, or it has ended */
 	bool exact;	       /* nothing of enum inexact_cause: every number below is exact */
-	uint32_t inexact;      /* 1 << enum inexact_cause; 0 if an older recording does not tell */
+	uint32_t inexact;      /* 1 << enum inexact_cause; 0 if an older recording lacks it */
 	uint32_t hidden_tasks; /* SHARED_MEMORY: how many */
 	uint32_t hidden_pid;   /* and the latest of them */
 	struct ledger ledger;
@@ -200,7 +200,7 @@ struct snapshot_process {
 	uint64_t outstanding_count;
 	/* It samples itself (otel_memory), and so its numbers are estimates. */
 	bool samples_itself;
-	bool without_free;	  /* and tells of no end: what it allocated is all that is known */
+	bool without_free;	  /* and reports no end: what it allocated is all that is known */
 	uint64_t sample_interval; /* bytes from one sample to the next; 0: there was none yet */
 	struct mapping_ledger mapping; /* with snapshot.has_mappings */
 	struct thread_figures threads;
@@ -215,7 +215,7 @@ struct snapshot {
 	bool sampled;	   /* numbers are estimates */
 	bool has_ages;	   /* false with -C */
 	bool has_owners;   /* by_dead is known of heap blocks */
-	bool only_by_dead; /* bytes and counts are of blocks whose threads have ended */
+	bool only_by_dead; /* bytes and counts are of blocks that ended threads allocated */
 	uint64_t scan_ns;  /* how long reading took */
 	struct ledger
 		ledger;	   /* sum over the processes, and what no process could be charged with */
@@ -253,7 +253,7 @@ const char *inexact_advice(unsigned cause);
 
 /*
  * What is known of a site's numbers, or of their sum, in a process that samples itself: 95 %. Of
- * one that tells of no end, the bytes are those that were allocated, and `count` is 0 and 0.
+ * one that reports no end, the bytes are those that were allocated, and `count` is 0 and 0.
  */
 struct estimate {
 	double samples; /* events that the bytes rest on */

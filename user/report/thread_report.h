@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Dead threads, by who created them, and who holds what could still join them: plain data. */
+/* Dead threads by creator, and the holders of what could still join them: plain data. */
 #ifndef LEAKMON_REPORT_THREAD_REPORT_H
 #define LEAKMON_REPORT_THREAD_REPORT_H
 
@@ -14,7 +14,7 @@
 #include "report/retain_result.h"
 #include "symbol/symbolizer.h"
 
-/* Threads of one group whose pthread_t is kept in one place: a root, or blocks of a class. */
+/* Threads of one group with their pthread_t in one place: a root, or blocks of a class. */
 struct thread_holder {
 	enum verdict verdict; /* VERDICT_LOST: nobody keeps it */
 	size_t count;	      /* threads */
@@ -24,7 +24,7 @@ struct thread_holder {
 
 struct thread_holder_list {
 	VEC(struct thread_holder) list; /* most threads first */
-	/* Threads whose stack lies in a block of the heap, or that were joined meanwhile. */
+	/* Threads with a stack in a block of the heap, or joined meanwhile. */
 	size_t unknown;
 };
 
@@ -49,7 +49,7 @@ struct dead_thread {
 /* Dead threads that were made by the same stack to run the same function. */
 struct thread_group {
 	uint32_t site;
-	bool before_attach; /* that is when they were made: nobody saw by whom */
+	bool before_attach; /* that is when they were made: their creator is unknown */
 	uint64_t start_routine;
 	size_t first, count; /* in thread_census.dead */
 	uint64_t oldest_died_ns, newest_died_ns;
@@ -73,7 +73,7 @@ struct live_wait {
 struct live_group {
 	uint64_t id;
 	size_t count;
-	bool before_attach;  /* nobody saw by whom they were made */
+	bool before_attach;  /* their creator is unknown */
 	bool main;	     /* the thread that the process began with */
 	int64_t first_count; /* at the first report, since_ns ago; negative: this is it */
 	uint64_t since_ns;

@@ -15,7 +15,7 @@ struct trend_point {
 	double value;
 };
 
-/* Processes that are younger fill caches, open files and start threads: theirs is a warm-up. */
+/* Younger processes fill caches, open files and start threads: they warm up. */
 #define TREND_WARM_UP_S 600.0
 
 /* In the order in which they concern an operator. */
@@ -69,7 +69,7 @@ struct trend {
 /* "too-early", "steady", "one-off", "plateau", "churning", "growing", "leaking". */
 const char *trend_verdict_name(enum trend_verdict verdict);
 
-/* Whether a verdict asks for somebody's attention: growing or leaking. */
+/* Whether a verdict asks for attention: growing or leaking. */
 bool trend_is_suspect(enum trend_verdict verdict);
 
 /* What can be said before there is a verdict: see early_judge(). */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What triage hands to the output: who grows, in order of rank. Plain data, all borrowed. */
+/* What triage hands to the output: growing processes, in order of rank. Plain data, all borrowed.
+ */
 #ifndef LEAKMON_REPORT_TRIAGE_REPORT_H
 #define LEAKMON_REPORT_TRIAGE_REPORT_H
 
@@ -103,7 +104,7 @@ struct triage_samples {
 	double share;	/* of that, what all samples together explain; above 1: see attribute.h */
 	uint64_t taken; /* samples, also of what is gone again */
 	uint64_t lost;	/* that found no room, of all suspects */
-	size_t missed;	/* threads whose page faults are not sampled */
+	size_t missed;	/* threads without sampled page faults */
 	/* Stacks of threads beyond those that live, now, and how many of them came in the window:
 	 * an estimate. */
 	double orphans, orphans_added;
@@ -115,7 +116,7 @@ struct triage_samples {
 
 void triage_samples_free(struct triage_samples *samples);
 
-/* Where a suspect with a garbage collector grows: filled by who reads its mappings. */
+/* Where a suspect with a garbage collector grows: filled by the reader of its mappings. */
 struct managed_growth {
 	struct runtime_label runtime;
 	double first_s, last_s; /* when it was looked at; last_s 0: never */
@@ -127,7 +128,7 @@ struct profile_report_process; /* report/profile_report.h */
 /* What the memory of a suspect has grown by since it became one, as `leakmon memory` finds out. */
 struct triage_cause {
 	const char *verdict; /* "live", "retained", "fragmentation", ...; static */
-	const char *text;    /* numbers, what they mean, what to do; owned by who looked */
+	const char *text;    /* numbers, what they mean, what to do; owned by the reader */
 	bool no_leak;	     /* the allocator or the kernel keeps it: it is not called leaking */
 	double since_s;
 	int64_t grown, live; /* bytes; of them in live blocks */
@@ -201,8 +202,8 @@ struct triage_kill {
 #define TRIAGE_LIMITS_SHOWN 10
 
 enum limit_kind {
-	LIMIT_MAX,  /* memory.max, or v1's memory.limit_in_bytes: who passes it is killed */
-	LIMIT_HIGH, /* memory.high: who passes it is slowed down */
+	LIMIT_MAX,  /* memory.max, or v1's memory.limit_in_bytes: beyond it the kernel kills */
+	LIMIT_HIGH, /* memory.high: beyond it the kernel throttles */
 	LIMIT_MACHINE,
 	LIMIT_KIND_MAX_,
 };
@@ -223,7 +224,7 @@ struct limit {
 /* A limit that is near, or will be reached soon. */
 struct triage_limit {
 	const struct limit *limit;
-	const struct container *container; /* whose limit it is; NULL: none, or not alone */
+	const struct container *container; /* that has the limit; NULL: none, or not alone */
 	/* Of its processes, the one that grows most, or is largest; pid 0: there is none. */
 	struct triage_entry entry;
 	bool listed; /* it is among the processes of the report, too */
@@ -245,7 +246,7 @@ struct triage_report {
 	struct timespec time; /* CLOCK_REALTIME */
 	double running_s, poll_interval_s;
 	struct triage_entries processes, groups;
-	VEC(struct triage_limit) limits;  /* who has least time left first */
+	VEC(struct triage_limit) limits;  /* the least time left first */
 	const struct triage_kills *kills; /* that this report is made for; NULL: none; borrowed */
 	const struct oom_kills *oom;	  /* the totals; NULL: it is not looked for; borrowed */
 	uint64_t lost_reports;		  /* of this run that could not be written so far */

@@ -23,8 +23,8 @@
  *
  * Only functions are believed that can allocate nothing else. vector<Foo>::push_back() can: what
  * Foo's constructor allocates, where that was inlined into it. So without debug information, which
- * tells of inlined functions, optimised code mostly says nothing; characters of strings and vectors
- * of pointers and numbers are told all the same.
+ * names inlined functions, optimised code mostly says nothing; characters of strings and vectors
+ * of pointers and numbers are recognised all the same.
  */
 
 /* The type that a readable function name says it allocates, or NULL; the caller frees.

@@ -219,13 +219,13 @@ int retain_open(pid_t pid, const struct heap_image_options *options,
 	struct c_library library;
 	int error = made ? 0 : -ENOMEM;
 
-	/* Only while the process stands can be told which stacks are in use. */
+	/* Which stacks are in use is known only while the process stands. */
 	if (!error && !options->no_stop) {
 		if (!data_modules_library(pid, options->core, sources->worker,
 					  &sources->processes->dsos, &library))
 			with_library.library = &library;
 		else
-			log_debug("process %d: its C library does not tell of threads that have "
+			log_debug("process %d: its C library does not list threads that have "
 				  "ended: what glibc keeps of them counts as if it were in use",
 				  pid);
 	}

@@ -221,7 +221,7 @@ static int set_type(struct builder *builder, uint32_t block, uint64_t place, uin
 	return 0;
 }
 
-/* Of an object whose runtime says what its words hold. */
+/* Of an object with words that its runtime describes. */
 static bool is_quiet(const struct heap_graph *graph, uint32_t block, uint64_t address)
 {
 	uint32_t what = heap_graph_what(graph, block);

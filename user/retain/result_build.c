@@ -55,7 +55,7 @@ int retain_rank(struct retain *retain)
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < groups; i++) {
-		/* A root whose blocks others lead to, too, may have nothing of its own. */
+		/* A root may have nothing of its own where others lead to its blocks, too. */
 		if (retain->retention.led[i].blocks)
 			error = push_number(&retain->ranked_roots, i);
 	}

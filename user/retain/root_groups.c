@@ -509,7 +509,7 @@ static int add_managed_words(struct grouper *grouper)
 
 /* Words in memory that no block is known in: grouped by the root that leads there, if one does. */
 
-/* Whose walk comes first: what people know by its name; last of all what leads everywhere. */
+/* Order of walks: first what people know by name; last of all what leads everywhere. */
 enum urgency { URGENT_NAMED, URGENT_OTHER, URGENT_THREAD_LOCAL, URGENT_ALLOCATOR };
 
 struct starts {

@@ -18,7 +18,7 @@ struct stack_frame {
 	bool has_cfa;	/* `high` is its CFA */
 };
 
-/* Words of a frame whose variables are dead: see parse/slots.h. */
+/* Words of a frame with dead variables: see parse/slots.h. */
 struct dead_slots {
 	uint64_t low, high; /* [low, high) */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Age and contents as witnesses. Of a block that only weak words lead to (a stack, a register, a
- * stale word, memory that no block is known in) reachability tells nothing: a left-over word may
- * hold it. Two looks a minute or more apart tell more: where it is the same block with the same
+ * stale word, memory that no block is known in) reachability proves nothing: a left-over word may
+ * hold it. Two looks a minute or more apart show more: where it is the same block with the same
  * contents, still weakly held, while nearly all others of its kind were freed or written to
  * meanwhile, it is probably lost. That is no proof, and is counted apart from what is unreachable.
  *
@@ -54,7 +54,7 @@ struct retain;
 void witness_look_free(struct witness_look *look);
 
 /*
- * Takes a look, puts what the comparison with *before tells into the result if that was long enough
+ * Takes a look, puts what the comparison with *before shows into the result if that was long enough
  * ago, and becomes *before itself then. 0 or -ENOMEM.
  */
 int witness_confirm_stale(const struct retain *retain, struct witness_look *before,

@@ -117,7 +117,7 @@ static void read_memory(const struct diagnose_run *run, struct subject *subject,
 	*has = !error;
 	subject->ended |= error == -ESRCH;
 	if (error && error != -ESRCH)
-		log_warning("PID %d: where its memory is cannot be read: %s", subject->pid,
+		log_warning("PID %d: cannot read its memory map: %s", subject->pid,
 			    strerror(-error));
 }
 
@@ -261,7 +261,7 @@ static int conclude_scan(const struct diagnose_run *run, struct subject *subject
 	return error ? error : retain_result_build(*retain, &wanted, result);
 }
 
-/* One more scan of its heap; `site`: the call stack whose blocks are looked up in it, or NULL. */
+/* One more scan of its heap; `site`: the call stack of the blocks to look up in it, or NULL. */
 static void scan(const struct diagnose_run *run, struct subject *subject,
 		 const struct profile_report_site *site)
 {

@@ -41,7 +41,7 @@ static int open_names(struct kernel_run *run)
 		return -ENOMEM;
 	}
 	if (kernel_symbols_hidden(run->symbols))
-		log_warning("the kernel hides where its functions are: stacks show addresses only; "
+		log_warning("the kernel hides its functions' addresses: stacks have no names; "
 			    "run with CAP_SYSLOG, and with `sysctl kernel.kptr_restrict=1` or 0");
 	return 0;
 }

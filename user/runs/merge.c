@@ -120,7 +120,7 @@ static int own_host_add(struct merge *merge, struct source *source)
 	return host_add(merge, &told, &source->host);
 }
 
-/* A fleet's hosts keep their names: they are told apart in it already. */
+/* A fleet's hosts keep their names: they are distinguished in it already. */
 static int hosts_add(struct merge *merge, struct source *source)
 {
 	size_t place;
@@ -145,10 +145,9 @@ static int source_add(struct merge *merge, const char *path)
 	if (error)
 		return error;
 	if (!source->recording->snapshots.count) {
-		log_error(
-			"%s holds no snapshots, and only those are put together: name a recording "
-			"of `leakmon record -o FILE`",
-			path);
+		log_error("%s has no snapshots, and only those are merged: name a recording "
+			  "of `leakmon record -o FILE`",
+			  path);
 		return -ENODATA;
 	}
 	return hosts_add(merge, source);

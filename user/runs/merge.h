@@ -7,7 +7,7 @@
  * its own first one that first one, after its last one the last. So the first snapshot of the fleet
  * is the sum of all first ones, and its last the sum of all last ones, whenever they were taken.
  *
- * A host is told by its name and boot id; a second one of the same name is called "NAME (BOOT)".
+ * A host is known by its name and boot id; a second one of the same name is called "NAME (BOOT)".
  */
 #ifndef LEAKMON_RUNS_MERGE_H
 #define LEAKMON_RUNS_MERGE_H

@@ -38,7 +38,7 @@ static void side_free(struct side *side)
 	free(side->path);
 }
 
-/* FILE@SEQ. A file whose very name holds an @ is that file. */
+/* FILE@SEQ. A file with an @ in its very name is that file. */
 static int side_parse(struct side *side, const char *word)
 {
 	char *at;

@@ -408,7 +408,7 @@ void go_program_close(struct go_program *program)
 const struct runtime runtime_go = {
 	.key = GO_KEY,
 	.name = "Go runtime",
-	.tool = "`leakmon retain -p %d` (or go tool pprof) shows who allocates in it, `leakmon "
+	.tool = "`leakmon retain -p %d` (or go tool pprof) shows what allocates in it, `leakmon "
 		"threads -p %d` its goroutines",
 	.collects = true,
 	.detect = detect,

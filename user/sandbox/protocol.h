@@ -33,7 +33,7 @@ struct worker_request {
 	uint8_t question[WORKER_MAX_QUESTION] __attribute__((aligned(8)));
 };
 
-/* The first one, with id 0, tells how the sandbox went: 0, and it is closed now; or -errno. */
+/* The first one, with id 0, reports how the sandbox went: 0, and it is closed now; or -errno. */
 struct worker_answer {
 	uint32_t id;	/* of the request */
 	int32_t status; /* 0 or -errno; then there is no body */

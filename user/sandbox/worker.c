@@ -55,7 +55,7 @@ struct worker {
 	struct asked asked[WORKER_LANE_MAX_];
 	struct failed_files failed;
 	struct hash accounts; /* PID -> struct account */
-	uint64_t account;     /* of those who ask now */
+	uint64_t account;     /* of the present askers */
 	uint64_t made_ns;
 	bool cut; /* a file hung when there was no time left for it */
 };

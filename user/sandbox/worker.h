@@ -43,7 +43,7 @@ struct worker *worker_new(const struct parse_kinds *kinds, const struct worker_l
 struct worker *worker_new_local(const struct parse_kinds *kinds);
 void worker_free(struct worker *worker);
 
-/* Who answers for the time that requests take from now on; 0: nobody in particular. */
+/* The account for the time that requests take from now on; 0: none in particular. */
 void worker_begin_process(struct worker *worker, pid_t pid);
 
 /* All borrowed. The first file is the one that answers for a failure. */
@@ -77,7 +77,7 @@ void worker_release(struct worker *worker, enum worker_lane lane);
 void worker_leave(struct worker *worker, enum worker_lane lane);
 void worker_end(struct worker *worker, enum worker_lane lane);
 
-/* What to tell people about a failed file, as a static string; NULL: not one of those above. */
+/* A message about a failed file, as a static string; NULL: not one of those above. */
 const char *worker_failure(int error);
 
 /* The process behind a lane, or 0: none runs now. */

@@ -4,14 +4,14 @@
  * does), without privileges. It knows no reports: it hands out files that the monitor has finished,
  * to whoever asks over HTTP (RFC 9112), one answer per connection.
  *
- * Nobody who connects is trusted. There are at most HTTP_CLIENTS_MAX at a time; when one more
- * comes, the one that has kept us waiting for its request the longest is dropped, so that those who
- * ask at once are answered, whatever others do. Requests are small, and both directions have limits
- * of time. There is no encryption and no authentication: they are a proxy's task.
+ * No client is trusted. There are at most HTTP_CLIENTS_MAX at a time; when one more
+ * comes, the one that has kept us waiting for its request the longest is dropped, so that those
+ * that ask at once are answered, whatever others do. Requests are small, and both directions have
+ * limits of time. There is no encryption and no authentication: they are a proxy's task.
  *
- * Five paths and two methods are all there is to serve, and who is dropped when has to be ours to
- * say: libmicrohttpd, which would bring GnuTLS into the static program, and libevent know how long
- * a client may be silent, but not how long all of its request may take.
+ * Five paths and two methods are all there is to serve, and which client is dropped when has to be
+ * ours to say: libmicrohttpd, which would bring GnuTLS into the static program, and libevent know
+ * how long a client may be silent, but not how long all of its request may take.
  */
 #ifndef LEAKMON_SERVE_HTTP_SERVER_H
 #define LEAKMON_SERVE_HTTP_SERVER_H

@@ -96,8 +96,8 @@ static void say_where(int fd)
 	log_info("listening on http://%s%s%s:%u/", v6 ? "[" : "", host, v6 ? "]" : "",
 		 ntohs(v6 ? address.v6.sin6_port : address.v4.sin_port));
 	if (!is_loopback(&address))
-		log_warning("whoever can reach that address can read the names of programs and "
-			    "functions: encryption and passwords are a proxy's task");
+		log_warning("any client of that address can read the names of programs and "
+			    "functions: use a proxy for encryption and passwords");
 }
 
 static int listen_at(const union address *address)
@@ -178,7 +178,7 @@ static int hand_over_somehow(struct listener *listener, const struct http_handov
 	dying_reap(&listener->dying, false);
 	if (!error || error == -ENOMEM)
 		return error;
-	log_warning("the process that serves HTTP does not answer (%s): another one is started",
+	log_warning("the HTTP process does not answer (%s): starting another one",
 		    strerror(-error));
 	child_stop(&listener->child, &listener->dying);
 	error = start(listener);

@@ -37,7 +37,7 @@ static int open_own(struct checkpointer *checkpointer)
 
 	if (!error)
 		error = database_distrust(checkpointer->database);
-	/* The log is opened by the first one who reads. */
+	/* The first reader opens the log. */
 	return error ? error
 		     : database_run(checkpointer->database,
 				    "PRAGMA synchronous=FULL; SELECT count(*) FROM sqlite_schema");
@@ -102,7 +102,7 @@ static void complain(struct checkpointer *checkpointer, int error, bool overfull
 			  checkpointer->path, checkpointer->path, strerror(-error),
 			  error == -ENOSPC ? "; make room, and it goes on" : "");
 	else if (!error && overfull && !checkpointer->overfull)
-		log_warning("%s-wal has grown to %d MB: the disk does not keep up, or somebody has "
+		log_warning("%s-wal has grown to %d MB: the disk is too slow, or somebody has "
 			    "been reading the recording for long; snapshots wait for it now",
 			    checkpointer->path, CHECKPOINT_PAGES_MAX * 4096 / 1000000);
 	checkpointer->told = error;

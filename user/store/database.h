@@ -35,7 +35,7 @@ int database_integer(sqlite3 *database, const char *sql, int64_t *value);
  */
 int database_do(sqlite3_stmt *statement, const char *types, ...);
 
-/* Binds as above, for a query whose rows database_next() brings. */
+/* Binds as above, for a query with rows from database_next(). */
 int database_bind(sqlite3_stmt *statement, const char *types, ...);
 /* 1: a row; 0: no more (the statement is ready for the next time); -errno. */
 int database_next(sqlite3_stmt *statement);

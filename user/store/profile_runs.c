@@ -52,7 +52,7 @@ struct profile_recorder {
 	char *path;
 	struct recorder_options options;
 	uint64_t count, missed;
-	uint64_t missed_told; /* of them, those that the recording tells */
+	uint64_t missed_told; /* of them, those in the recording */
 	uint64_t first_ns;    /* of the first profile, which stays */
 };
 

@@ -24,7 +24,7 @@
 
 static const char writing_sql[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;";
 
-/* Tells machines of one name apart. NULL: not known. */
+/* Distinguishes machines of one name. NULL: not known. */
 static const char *boot_id_read(char text[64])
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");

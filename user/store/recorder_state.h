@@ -83,7 +83,8 @@ struct recorded_counts {
 	uint64_t processes, modules, frames, mappings, sites, creators;
 };
 
-/* Tables whose rows hold until the next one: how they are handed on when a snapshot is forgotten.
+/* Tables with rows that hold until the next one: how they are handed on when a snapshot is
+ * forgotten.
  */
 #define HELD_TABLES_MAX (8 + FAMILY_MAX_)
 struct held_table {
@@ -110,7 +111,7 @@ struct recorder {
 	VEC(struct kept_snapshot) kept;
 	int64_t sequence; /* of the latest snapshot; in the file they are counted by the recorder */
 	uint64_t appends, missed;
-	uint64_t missed_told;	      /* of them, those that the recording tells */
+	uint64_t missed_told;	      /* of them, those in the recording */
 	uint64_t totals[FAMILY_MAX_]; /* hashes of the rows of all processes together */
 	int64_t rows;		      /* in points, of the snapshot being written */
 	uint64_t since_full;	      /* snapshots since the last full one */

@@ -293,7 +293,7 @@ static int recorder_put_site(struct recorder *recorder, int64_t process,
 	return 0;
 }
 
-/* Drops the entries whose value is beyond `last`. */
+/* Drops the entries with a value beyond `last`. */
 static int hash_cut(struct hash *hash, uint64_t last)
 {
 	_cleanup_(hash_free) struct hash cut = {0};
@@ -506,8 +506,8 @@ static int losses_write(struct recorder *recorder, int64_t process, const struct
 }
 
 /*
- * The causes, in the same table: a count of 1, or how many processes of whom the latest follows.
- * Recordings without these rows do not tell.
+ * The causes, in the same table: a count of 1, or how many processes, of which the latest follows.
+ * Recordings without these rows do not say.
  */
 static int doubts_write(struct recorder *recorder, int64_t process,
 			const struct snapshot_process *seen)
@@ -812,7 +812,7 @@ static int recorder_put_figures(struct recorder *recorder, int64_t process,
 	return error;
 }
 
-/* Creators of whose threads none is left, and the sum over all processes; at last. */
+/* Creators without threads left, and the sum over all processes; at last. */
 static int recorder_end_figures(struct recorder *recorder, const struct snapshot *snapshot)
 {
 	static const struct dead_group none;

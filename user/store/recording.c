@@ -156,7 +156,7 @@ static int recording_open_database(struct recording *recording)
 	int error = open_somehow(recording);
 
 	if (error == -EROFS) {
-		log_error("cannot read %s: snapshots that were not put into it yet are in %s-wal, "
+		log_error("cannot read %s: snapshots not yet moved into it are in %s-wal, "
 			  "and this directory cannot be written to: copy both files to one that "
 			  "can, and name that copy",
 			  recording->path, recording->path);
@@ -631,10 +631,11 @@ static int recording_load(struct recording *recording)
 	if (!error)
 		error = read_rows(recording, GET_SITES, site_row_read, "its sites");
 	if (!error && recording->version >= 2)
-		error = read_rows(recording, GET_CREATORS, creator_read, "who created its threads");
+		error = read_rows(recording, GET_CREATORS, creator_read,
+				  "the creators of its threads");
 	if (!error && recording->version >= 2)
 		error = read_rows(recording, GET_CREATOR_ADDRESSES, creator_address_read,
-				  "who created its threads");
+				  "the creators of its threads");
 	recording->host = error ? NULL : read_meta(recording, "host");
 	recording->boot_id = error ? NULL : read_meta(recording, "boot_id");
 	recording->kernel = error ? NULL : read_meta(recording, "kernel");

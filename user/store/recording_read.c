@@ -304,13 +304,13 @@ static int processes_fill(const struct recording *recording, const struct state 
 	return error;
 }
 
-/* Where nobody tells of frees, what was allocated. */
+/* Where frees are not reported, what was allocated. */
 static bool is_shown(const struct site *site)
 {
 	return site->count || site->bytes || snapshot_hits(site).sum > 0;
 }
 
-/* What a process' sites tell of how it samples itself. */
+/* What a process's sites say of how it samples itself. */
 static void note_sampler(struct snapshot_process *process, const struct site *site)
 {
 	if (!(site->hit_bytes > 0))
@@ -714,7 +714,7 @@ static int history_fill(struct recording *recording, const struct selection *sel
 {
 	const struct recording_snapshot *all = recording->snapshots.items;
 	_cleanup_(state_free) struct state state = {0};
-	size_t next = 0; /* the first whose rows are not in the state */
+	size_t next = 0; /* the first with rows not in the state */
 	int error = 0;
 
 	for (size_t i = 0; i <= selection->last && !error; i++) {

@@ -72,7 +72,7 @@ struct dead_at {
 /* The latest numbers of a site while points are read in order. */
 struct site_state {
 	struct site numbers;
-	uint64_t monotonic_ns; /* of the snapshot whose row this is */
+	uint64_t monotonic_ns; /* of the snapshot with this row */
 };
 
 /* The latest numbers of a process; row 0: of all of them. */

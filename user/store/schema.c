@@ -60,7 +60,7 @@ const char schema_estimates_sql[] =
 	"CREATE TABLE estimates("
 	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
 	" hit_bytes REAL NOT NULL,"	 /* that one hit of the sampler stands for */
-	" count_variance REAL NOT NULL," /* of points.count; 0: nobody tells of frees */
+	" count_variance REAL NOT NULL," /* of points.count; 0: frees are not reported */
 	" hit_count REAL NOT NULL,"	 /* blocks that one hit stands for at most */
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;";
 
@@ -94,10 +94,10 @@ const char schema_memory_sql[] =
 const char schema_owners_sql[] =
 	/* 1: what is in no row of by_dead was allocated by threads that live. */
 	"ALTER TABLE snapshots ADD COLUMN has_owners INTEGER NOT NULL DEFAULT 0;"
-	/* 1: the numbers of all sites are of blocks whose threads have ended (--by-dead-threads).
+	/* 1: the numbers of all sites are of blocks of ended threads (--by-dead-threads).
 	 */
 	"ALTER TABLE snapshots ADD COLUMN only_by_dead INTEGER NOT NULL DEFAULT 0;"
-	/* Of a site's outstanding blocks, those whose threads have ended; holds as in `points`. */
+	/* Of a site's outstanding blocks, those of ended threads; holds as in `points`. */
 	"CREATE TABLE by_dead("
 	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
 	" bytes INTEGER NOT NULL, count INTEGER NOT NULL,"
@@ -116,7 +116,7 @@ const char schema_threads_sql[] =
 	/* Of version 1; nothing was ever written to it. The new one is made as those of all
 	 * families are. */
 	"DROP TABLE threads;"
-	/* Who created dead threads, and to run what. */
+	/* Creators of dead threads, and what these ran. */
 	"CREATE TABLE creators("
 	" id INTEGER PRIMARY KEY,"
 	" process INTEGER NOT NULL,"

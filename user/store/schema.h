@@ -10,7 +10,7 @@
 #ifndef LEAKMON_STORE_SCHEMA_H
 #define LEAKMON_STORE_SCHEMA_H
 
-/* PRAGMA application_id: "LKMN"; what file(1) and we tell a recording by. */
+/* PRAGMA application_id: "LKMN"; how file(1) and we recognise a recording. */
 #define SCHEMA_APPLICATION_ID 0x4c4b4d4e
 /*
  * PRAGMA user_version. Readers refuse what is newer, and read what is older.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fetching debug files by build-id from the servers in $DEBUGINFOD_URLS (debuginfod(8)), for those
- * who asked for it with --debuginfod: it tells the servers what runs here.
+ * that ask for it with --debuginfod: it shows the servers what runs here.
  *
  * Each fetch is a run of debuginfod-find(1), a process of its own that has no capabilities and is
  * killed at a deadline: names, TLS and HTTP stay out of the monitor, which has them all, and
@@ -83,7 +83,7 @@ struct debug_request {
 	const char *build_id;	       /* of the stripped file; "": nothing can be found */
 	const char *link;	       /* its .gnu_debuglink; "": none */
 	const char *path;	       /* where its process maps it from; may be "" */
-	int task;		       /* whose root is searched before our own; 0: our own only */
+	int task;		       /* its root is searched before our own; 0: our own only */
 };
 
 /* A descriptor that the caller closes, and what is in it; -ENOENT; -EAGAIN: it is being fetched. */
@@ -93,7 +93,7 @@ int debug_file_fetch(const struct debug_request *request, struct debug_descripti
 
 /*
  * The same for what dwz moved out into a file shared by several (.gnu_debugaltlink), of which
- * request->build_id and request->link tell. The link may be relative to the directory of the debug
+ * request->build_id and request->link say. The link may be relative to the directory of the debug
  * file, for which the usual place is taken.
  */
 int debug_file_open_alternate(const struct debug_request *request);

@@ -26,7 +26,7 @@ static void append(const char *text, size_t length, void *opaque)
 	struct output *output = opaque;
 
 	/*
-	 * The demangler cannot be told to stop, and a hostile name of some hundred bytes makes it
+	 * The demangler cannot be stopped, and a hostile name of some hundred bytes makes it
 	 * write for years. It keeps its state on the stack, so a jump loses nothing.
 	 */
 	if (length > MAX_READABLE - output->length)

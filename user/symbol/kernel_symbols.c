@@ -150,7 +150,7 @@ static void frame_name(const struct kernel_symbols *symbols, uint64_t address, s
 	frame->function = symbols->text.items + entry->name;
 	frame->offset = address - entry->address;
 	frame->module = symbols->text.items + entry->module;
-	/* Where a module was loaded is not told: its functions are far from the kernel's. */
+	/* Load addresses of modules are unknown: their functions are far from the kernel's. */
 	frame->module_offset = entry->module ? frame->offset : address - symbols->base;
 }
 

@@ -25,8 +25,8 @@ bool kernel_symbols_hidden(const struct kernel_symbols *symbols);
 
 /*
  * Names return addresses, innermost first. Frames of the tracing machinery itself, and of the
- * allocator above its caller, are left out, so that the first frame is who asked for memory; the
- * name of the outermost of them is `*allocator` (NULL: none), owned by `symbols`.
+ * allocator above its caller, are left out, so that the first frame is the one that asked for
+ * memory; the name of the outermost of them is `*allocator` (NULL: none), owned by `symbols`.
  * *frames is overwritten; its strings live as long as `symbols`. 0 or -ENOMEM.
  */
 int kernel_symbols_name(const struct kernel_symbols *symbols, const uint64_t *addresses,

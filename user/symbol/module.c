@@ -10,7 +10,7 @@
 #include "symbol/debuginfod.h"
 #include "symbol/demangle.h"
 
-/* Modules whose debug files we keep open between two batches. */
+/* Modules with debug files kept open between two batches. */
 #define MAX_OPENED 64
 
 const struct source_lines *module_want_lines(struct module *module,

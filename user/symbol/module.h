@@ -81,12 +81,12 @@ struct modules {
 	struct debuginfod *debuginfod; /* NULL: debug files are looked for on this machine only */
 	uint64_t fetched;	       /* raised when a file that it fetched named something */
 	size_t opened_lines;	       /* how many modules' line information is open */
-	struct module *asked;	       /* whose lines are being looked for, held; or NULL */
+	struct module *asked;	       /* its lines are being looked for; held; or NULL */
 	size_t asked_count;	       /* how many: the first of those it wants */
 };
 
 struct module {
-	struct dso *dso;       /* whose facet it is */
+	struct dso *dso;       /* that has this facet */
 	bool awaits_symbols;   /* a debug file that names more may still come */
 	bool loaded;	       /* `why` and `image` are final */
 	const char *why;       /* why there is no image, or NULL */
@@ -99,7 +99,7 @@ void modules_init(struct modules *modules, struct dso_cache *dsos, struct worker
 /* Releases all modules. */
 void modules_free(struct modules *modules);
 
-/* Of a DSO whose DSO_SYMBOLS somebody holds. NULL: out of memory. */
+/* Of a DSO with held DSO_SYMBOLS. NULL: out of memory. */
 struct module *module_get(struct dso *dso);
 
 /* Reads the symbols if that was not done yet. NULL, or why there are none, as a static string. */

@@ -12,7 +12,7 @@
 #include "symbol/symbolizer.h"
 #include "target/process.h"
 
-/* Names of the code that a process compiled itself, as it tells them in its perf map. */
+/* Names of the code that a process compiled itself, from its perf map. */
 
 struct worker;
 

@@ -61,7 +61,7 @@ struct dso_cache {
 	struct hash index; /* of identities -> struct dso * */
 	struct dso_facet_type types[DSO_KIND_MAX_];
 	size_t unused[DSO_KIND_MAX_]; /* facets that nobody holds */
-	uint64_t releases;	      /* counted, to tell which is unused the longest */
+	uint64_t releases;	      /* counted, to know which is unused the longest */
 	uint32_t last_number;
 	bool keeps_files; /* to have names when the process is gone or the file was replaced */
 	size_t open_files;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Processes that are looked at: who they are, what they have mapped, and what they had before.
+ * Processes that are looked at: their identity, their mappings, and those they had before.
  *
  * Each refresh reads the mappings once, for everybody: names, stack walks and probes work on the
- * same ones, and tell by the generation whether there is anything new for them. The table owns its
+ * same ones, and know by the generation whether there is anything new for them. The table owns its
  * processes and the files that they map; pointers are borrowed, and good until a process is
  * forgotten.
  */
@@ -92,7 +92,7 @@ struct file_visitor {
 	const struct mapped_files *seen; /* those that are passed over */
 };
 
-/* Code first: whose code has been moved away is known by its data alone. 0 or -errno. */
+/* Code first: a file with its code moved away is known by its data alone. 0 or -errno. */
 int process_visit_files(struct dso_cache *dsos, const struct process *process,
 			const struct file_visitor *visitor);
 

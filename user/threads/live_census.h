@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The threads that live, by who created them, what they run and where they wait.
+ * Live threads by creator, by what they run and where they wait.
  *
  * No thread is stopped: /proc/PID/task/TID/syscall (proc(5)) names the stack pointer and the next
  * instruction of one that waits in the kernel, and its stack is copied and unwound from there. One

@@ -329,7 +329,7 @@ int thread_census_take(struct thread_census *census, const struct thread_table *
 		census->ledger = process->ledger;
 		error = take_dead(census, process->key, table, owners);
 	}
-	/* Whose they were nobody knows: they may be its own. */
+	/* Their owner is unknown: they may be its own. */
 	if (bpf->threads_lost)
 		census->ledger.dropped += __atomic_load_n(bpf->threads_lost, __ATOMIC_RELAXED);
 	if (error || !census->dead.count)

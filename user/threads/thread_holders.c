@@ -265,7 +265,7 @@ static int look(struct thread_census *census, const struct heap_image_options *o
 	return err ? err : retain_confirm(retain, &looking, &with_handles);
 }
 
-/* Who is on the ledger still, now that the memory was read. */
+/* Threads still on the ledger, now that the memory was read. */
 static int list_dead(const struct bpf_side *bpf, struct hash *dead)
 {
 	_cleanup_(thread_table_free) struct thread_table table = {0};

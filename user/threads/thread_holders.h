@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who still holds the pthread_t of a dead thread: a word with just that value, in a variable or in
+ * What still holds the pthread_t of a dead thread: a word with just that value, in a variable or in
  * a block that a variable leads to. Whoever has it can still join the thread; if nobody has,
  * its stack and descriptor stay for as long as the process.
  *
@@ -21,9 +21,9 @@ struct bpf_side;
 bool thread_holders_wanted(const struct thread_census *census);
 
 /*
- * Reads the memory of a process, and fills in census->holding and the holders of its groups; who
- * was joined meanwhile counts as not known. What keeps it from being done is told in holding->err;
- * 0 or -ENOMEM.
+ * Reads the memory of a process, and fills in census->holding and the holders of its groups; a
+ * thread joined meanwhile counts as not known. What keeps it from being done is in holding->err; 0
+ * or -ENOMEM.
  */
 int thread_holders_find(struct thread_census *census, const struct heap_image_options *options,
 			const struct bpf_side *bpf, const struct retain_sources *sources);

@@ -53,7 +53,7 @@ static const struct listed_thread *find_listed(const struct seeding *seeding, ui
 		       by_handle);
 }
 
-/* Its end is still to come; or it came before its tid was on record, and nobody told the ledger. */
+/* Its end is still to come; or it came before its tid was on record, unknown to the ledger. */
 static bool end_is_untold(const struct seeding *seeding, const struct seeded *seeded)
 {
 	lm_thread_id id;
@@ -162,7 +162,7 @@ static int read_memory(void *context, uint64_t address, void *buffer, size_t siz
 	return memory_read_exact(live_memory(*task), address, buffer, size);
 }
 
-/* A thread whose address space can be read: the main thread's is gone once it has ended. */
+/* A thread with a readable address space: the main thread's is gone once it has ended. */
 static pid_t live_task(const struct thread_tasks *tasks, pid_t pid)
 {
 	if (tasks->leader_lives)
@@ -260,7 +260,7 @@ static int put(struct seeding *seeding, const struct listed_thread *thread)
 	struct seeded *seeded;
 
 	if (thread->tid && !task)
-		return 0; /* it came or ended just now: the next walk tells */
+		return 0; /* it came or ended just now: see the next walk */
 	seeded = vec_push(&seeding->seeded);
 	if (!seeded)
 		return -ENOMEM;
@@ -273,7 +273,7 @@ static int put(struct seeding *seeding, const struct listed_thread *thread)
 
 /*
  * Puts the listed threads on the ledger that are not there yet; *fresh: how many were new, or could
- * not be told yet. 0; -E2BIG or another -errno of the maps; -ENOMEM.
+ * not be known yet. 0; -E2BIG or another -errno of the maps; -ENOMEM.
  */
 static int seeding_put_new(struct seeding *seeding, size_t *fresh)
 {
@@ -330,7 +330,7 @@ static int put_until_nothing_is_new(struct seeding *seeding)
 	return -EBUSY;
 }
 
-/* Opens the ledger; what was counted in vain until now is told. */
+/* Opens the ledger, and reports what was counted in vain until now. */
 static int open_ledgers(const struct seeding *seeding, struct thread_missed *missed)
 {
 	struct lm_thread_ledger ledger = {0};

@@ -30,7 +30,7 @@ struct thread_missed {
 	uint64_t ends, joins;
 };
 
-/* 0; -errno, and *why says what cannot be told (a literal). */
+/* 0; -errno, and *why says what is unknown (a literal). */
 int thread_seed(const struct bpf_side *bpf, const struct thread_seed *seed,
 		struct thread_missed *missed, const char **why);
 

@@ -80,7 +80,7 @@ const struct lm_task *thread_tasks_find(const struct thread_tasks *tasks, uint32
 }
 
 /*
- * Nobody tells of the threads that end with their process, so their entries stay; and a tid that is
+ * Threads that end with their process are not reported, so their entries stay; and a tid that is
  * used again must not lead to one of them.
  */
 

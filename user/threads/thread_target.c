@@ -14,7 +14,8 @@
 #include "proc/process_list.h"
 #include "proc/target_file.h"
 
-/* Who maps what is known for so long: a process that hooks its code does so when it starts. */
+/* A process's mappings are kept for so long: a process that hooks its code does so when it starts.
+ */
 #define MAPPERS_KEPT_NS 1000000000ull
 
 struct attaching {
@@ -230,7 +231,7 @@ static void find_older(const struct attaching *attaching, const struct mapping *
 		.next_id = &target->seeded,
 	};
 
-	target->why_before = library->glibc ? "its C library does not tell where its lists are"
+	target->why_before = library->glibc ? "its C library does not say where its lists are"
 					    : "its C library keeps no list of them";
 	if (!library->has_layout || !library->layout.joinid_at)
 		return;

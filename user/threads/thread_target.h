@@ -23,7 +23,7 @@ struct thread_target {
 	bool postponed;		  /* likewise, but it is tried again */
 	struct code_watch code;	  /* what has become of the probes */
 	/* Which threads there were before the attach (thread_seed.h). */
-	const char *why_before;	     /* that cannot be told, a literal; NULL: it could */
+	const char *why_before;	     /* they are unknown, a literal; NULL: they are known */
 	struct thread_missed missed; /* to be taken off lm_thread_ledger */
 	uint32_t seeded;	     /* threads that were put on the ledger */
 };

@@ -200,7 +200,7 @@ struct kills *kills_new(struct triage *triage, bool use_bpf)
 	error = use_bpf ? victims_open(&kills->victims, on_victim, kills) : -EPERM;
 	if (error)
 		log_info("OOM kills are found by the counts of control groups, at polls%s%s",
-			 use_bpf ? ": the kernel does not tell of them: " : "",
+			 use_bpf ? ": the kernel does not report them: " : "",
 			 use_bpf ? strerror(-error) : "");
 	return kills;
 }

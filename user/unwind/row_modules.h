@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The files whose unwind rows the kernel has (the facet DSO_ROWS): each version is compiled once,
+ * The files with unwind rows in the kernel (the facet DSO_ROWS): each version is compiled once,
  * for all processes that map it, and its rows stay for some time after the last of them.
  */
 #ifndef LEAKMON_UNWIND_ROW_MODULES_H
@@ -25,7 +25,7 @@ struct row_modules {
 	struct dso_cache *dsos;
 	struct worker *worker;
 	struct row_sets sets;
-	size_t failures; /* files whose .eh_frame could not be used */
+	size_t failures; /* files with an unusable .eh_frame */
 };
 
 /* Files are compiled by `worker`; `map_fd` is the BPF map `unwind_modules`. All are borrowed. */
@@ -34,8 +34,8 @@ int row_modules_init(struct row_modules *modules, int map_fd, struct worker *wor
 void row_modules_free(struct row_modules *modules);
 
 /*
- * The module of a mapping's DSO, whose DSO_ROWS the caller holds; compiled if it is new. NULL: it
- * cannot be opened, or out of memory. New rows wait for row_sets_load().
+ * The module of a mapping's DSO, with its DSO_ROWS held by the caller; compiled if it is new. NULL:
+ * it cannot be opened, or out of memory. New rows wait for row_sets_load().
  */
 const struct row_module *row_modules_get(struct row_modules *modules, struct dso *dso, int task,
 					 const struct mapping *mapping);

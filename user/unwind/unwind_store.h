@@ -26,10 +26,10 @@ struct unwind_stats {
 	size_t processes;
 	size_t modules;	 /* sets of rows that are loaded */
 	size_t rows;	 /* in all of them */
-	size_t failures; /* files whose .eh_frame could not be used */
+	size_t failures; /* files with an unusable .eh_frame */
 };
 
-/* Of processes whose files are in `dsos`; they are compiled by `worker`. NULL: out of memory. */
+/* Of processes with files in `dsos`; `worker` compiles them. NULL: out of memory. */
 struct unwind_store *unwind_store_new(const struct unwind_maps *maps, struct worker *worker,
 				      struct dso_cache *dsos);
 void unwind_store_free(struct unwind_store *store);

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 /*
- * Instructions whose effect on registers the decoder reports in full (the unit tests sample them)
+ * Instructions with effects on registers that the decoder reports in full (unit tests sample them)
  * and after which execution goes on with the next one.
  */
 static const unsigned leaves_flags[] = {

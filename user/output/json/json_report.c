@@ -16,7 +16,7 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
 
-/* When it was, whose it is, and what the ledgers say: the same in every kind of object. */
+/* Time, processes and ledgers: the same in every kind of object. */
 
 void json_container_write(struct json_writer *json, const struct container *container)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `leakmon threads`: dead threads by who created them. */
+/* `leakmon threads`: dead threads by creator. */
 #include <string.h>
 
 #include "output/json/json.h"

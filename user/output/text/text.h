@@ -101,7 +101,7 @@ void text_profile_numbers_write(FILE *out, const struct text_form *form,
 void text_profile_suspect_write(FILE *out, const struct text_form *form,
 				const struct profile_report_process *process);
 
-/* Where it runs, as shortly as it can be told: pod/container, container id, service. Untrusted.
+/* Where it runs, as shortly as possible: pod/container, container id, service. Untrusted.
  * Returns text. */
 #define TRIAGE_PLACE_SIZE 128
 char *text_triage_place(char text[TRIAGE_PLACE_SIZE], const struct triage_entry *entry);
@@ -157,7 +157,7 @@ void text_retain_step_write(FILE *out, const struct retain_result *result,
 /* The same as strings that the caller frees; NULL: out of memory. */
 char *text_retain_class(const struct retain_result *result, const struct retained_class *class);
 
-/* Who holds the blocks of a sample: a root, "[unreachable]", ... */
+/* What holds the blocks of a sample: a root, "[unreachable]", ... */
 char *text_retain_holder(const struct retain_result *result, const struct retained_sample *sample);
 
 #endif

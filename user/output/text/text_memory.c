@@ -181,7 +181,7 @@ static void kernel_write(FILE *out, const struct memory_process *process)
 {
 	char first[16], second[16], third[16];
 
-	/* What the kernel knew of it, no core file tells. */
+	/* No core file has what the kernel knew of it. */
 	if (process->core)
 		return;
 	fprintf(out, "\tpage tables: %s, locked: %s",

@@ -260,8 +260,7 @@ static void threads_write(FILE *out, const struct text_form *form,
 	uint64_t shown = 0;
 
 	if (threads->why[0]) {
-		fprintf(out,
-			"threads: %" PRIu64 " alive; cannot tell which are dead: ", threads->alive);
+		fprintf(out, "threads: %" PRIu64 " alive; dead ones unknown: ", threads->alive);
 		text_print_inert(out, threads->why);
 		fputc('\n', out);
 	}
@@ -464,7 +463,7 @@ static void samples_write(FILE *out, const struct snapshot_process *process)
 		fprintf(out, ", every %s",
 			units_bytes(interval, (double)process->sample_interval, ""));
 	if (process->without_free)
-		fputs(", and tells of no free: an allocation profile, nothing is known to be "
+		fputs(", and reports no free: an allocation profile, nothing is known to be "
 		      "outstanding",
 		      out);
 	fputs(estimate.bytes.high > 0 ? "; " : "\n", out);

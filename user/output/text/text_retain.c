@@ -134,7 +134,7 @@ void text_retain_root_write(FILE *out, const struct retained_root *root)
 		fputs(", through untracked memory", out);
 }
 
-/* Programs have allocators of their own above malloc: who called it tells more. */
+/* Programs have their own allocators above malloc: the caller says more. */
 static void write_caller_and_its(FILE *out, const struct retained_site *site,
 				 const struct frame *frame)
 {
@@ -244,7 +244,7 @@ char *text_retain_holder(const struct retain_result *result, const struct retain
 	return strdup(sample->verdict == VERDICT_LOST ? "[unreachable]" : "[not settled]");
 }
 
-/* The first lines of a retain report: of whom, how it was seen, how sure that is. */
+/* The first lines of a retain report: the process, how it was seen, how sure that is. */
 
 #define NS_PER_MS 1e6
 #define MIB (1 << 20)
@@ -281,7 +281,7 @@ static void write_source(FILE *out, const struct retain_result *result)
 	}
 	if (!numbers[NUMBER_WALKED] && !numbers[NUMBER_BROKEN] &&
 	    result->totals[VERDICT_UNTRACKED].blocks)
-		fputs("heap: what the allocator keeps for itself cannot be told from what the "
+		fputs("heap: the allocator's own memory cannot be distinguished from what the "
 		      "program holds, so hardly a block can be called unreachable; all are known "
 		      "if leakmon starts the program (leakmon retain 60 -- CMD)\n",
 		      out);

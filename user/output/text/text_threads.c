@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `leakmon threads`: dead threads by who created them. */
+/* `leakmon threads`: dead threads by creator. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
 
-/* Who holds the pthread_t. */
+/* Holders of the pthread_t. */
 
 /* Where in the root or block: offsets in a stack or a register say nothing. */
 static void offsets_write(FILE *out, const struct thread_holder *holder,
@@ -65,7 +65,7 @@ static void holders_write(FILE *out, const struct thread_census *census,
 	if (!census->holding)
 		return;
 	if (census->holding->err) {
-		fprintf(out, "\t\tcannot tell who holds the pthread_t: %s\n",
+		fprintf(out, "\t\tthe holders of the pthread_t are unknown: %s\n",
 			thread_holding_why(census->holding));
 		return;
 	}
@@ -328,7 +328,7 @@ static void losses_write(FILE *out, const struct lm_thread_ledger *ledger)
 			(uint64_t)ledger->dropped);
 	if (ledger->untracked_ends)
 		fprintf(out,
-			"\tcannot tell: %" PRIu64 " threads whose creation was not seen have "
+			"\tunknown: %" PRIu64 " threads with an unseen creation have "
 			"ended, joined or not\n",
 			(uint64_t)ledger->untracked_ends);
 }
@@ -348,9 +348,9 @@ static void native_write(FILE *out, const struct thread_report *report,
 		census->alive, census->dead.count, (uint64_t)census->ledger.created,
 		(uint64_t)census->ledger.joined, (uint64_t)census->ledger.detached);
 	if (census->why)
-		fprintf(out, "\tcannot tell: %s\n", census->why);
+		fprintf(out, "\tunknown: %s\n", census->why);
 	if (census->why_before)
-		fprintf(out, "\tcannot tell which threads there were before the attach: %s\n",
+		fprintf(out, "\tthreads from before the attach are unknown: %s\n",
 			census->why_before);
 	for (size_t i = 0; i < census->groups.count; i++)
 		group_write(out, report, census, &census->groups.items[i]);
@@ -386,7 +386,7 @@ static void everywhere_write(FILE *out, const struct thread_report *report)
 	}
 	fprintf(out, "%zu of %zu processes have dead threads", dead, report->processes.count);
 	if (untold)
-		fprintf(out, "; cannot tell for %zu", untold);
+		fprintf(out, "; unknown for %zu", untold);
 	fputc('\n', out);
 }
 
