@@ -2,7 +2,6 @@
 #include "memory/cgroup_memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,8 +15,6 @@
 #include "proc/cgroup.h"
 
 #define GROWTH_MIN (1 << 20)
-/* v1 writes "no limit" as a number beyond all memory. */
-#define LIMIT_MAX (INT64_MAX / 2)
 
 /* Lines "NAME NUMBER" of a file, by the name in either version; v1's have those of groups below. */
 struct stat_field {
@@ -116,7 +113,7 @@ int cgroup_memory_read_in(const char *directory, bool unified, struct cgroup_fig
 	}
 	if (read.current == CGROUP_NOT_KNOWN || read.anon == CGROUP_NOT_KNOWN)
 		return -ENOENT;
-	if (read.limit > LIMIT_MAX)
+	if (read.limit > CGROUP_LIMIT_MAX)
 		read.limit = CGROUP_NOT_KNOWN;
 	if (read.shmem != CGROUP_NOT_KNOWN && read.file != CGROUP_NOT_KNOWN)
 		read.file -= MIN(read.shmem, read.file);
@@ -127,28 +124,6 @@ int cgroup_memory_read_in(const char *directory, bool unified, struct cgroup_fig
 	*figures = read;
 	read_pressure(directory, pressure);
 	return 0;
-}
-
-/* The group that a process's memory counts in; v1 says "/" of one that is ending. NULL: not known,
- * or out of memory. The caller frees it. */
-static char *cgroup_memory_path(pid_t pid, bool *unified)
-{
-	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
-	const struct cgroup_path *found = NULL;
-
-	if (cgroup_paths_read(pid, &paths))
-		return NULL;
-	/* The controller belongs to one hierarchy: to v1's where there is one. */
-	for (size_t i = 0; i < paths.list.count; i++) {
-		const struct cgroup_path *path = &paths.list.items[i];
-
-		if (path->hierarchy == 0 ? !found : !strcmp(path->controllers, "memory"))
-			found = path;
-	}
-	if (!found)
-		return NULL;
-	*unified = found->hierarchy == 0;
-	return strdup(found->path);
 }
 
 static struct cgroup_memory *find(const struct cgroup_memories *groups, const char *path)
@@ -218,97 +193,6 @@ static int join(struct cgroup_memories *groups)
 	return 0;
 }
 
-/* Where hierarchies are usually mounted. */
-static const struct {
-	const char *point;
-	bool unified;
-} mounts[] = {
-	{"/sys/fs/cgroup", true},
-	{"/sys/fs/cgroup/unified", true},
-	{"/sys/fs/cgroup/memory", false},
-};
-
-/* Of the group that the first `length` bytes of the path name. CGROUP_NOT_KNOWN: none is set there;
- * -ENOENT: the file cannot be read. */
-static int limit_of(const char *point, bool unified, const char *path, size_t length,
-		    uint64_t *limit)
-{
-	char file[4096];
-	int fd, size = snprintf(file, sizeof(file), "%s%.*s/%s", point, (int)length, path,
-				unified ? "memory.max" : "memory.limit_in_bytes");
-	char text[32];
-	ssize_t got;
-
-	if (size < 0 || (size_t)size >= sizeof(file))
-		return -ENOENT;
-	fd = open(file, O_RDONLY | O_CLOEXEC);
-	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	cleanup_close(&fd);
-	if (got <= 0)
-		return -ENOENT;
-	text[got] = '\0';
-	*limit = CGROUP_NOT_KNOWN;
-	if (*text >= '0' && *text <= '9' && strtoull(text, NULL, 10) <= LIMIT_MAX)
-		*limit = strtoull(text, NULL, 10);
-	return 0;
-}
-
-/* The group's own file must be there; v2's root has none. */
-static bool read_limits(struct cgroup_place *place, const char *point)
-{
-	size_t length = strlen(place->path);
-	uint64_t limit, least;
-	size_t of = length;
-
-	if (limit_of(point, place->unified, place->path, length, &least))
-		return false;
-	while (length) {
-		do
-			length--;
-		while (length && place->path[length] != '/');
-		if (limit_of(point, place->unified, place->path, length, &limit) || limit >= least)
-			continue;
-		least = limit;
-		of = length;
-	}
-	place->limit = least;
-	place->limit_length = of;
-	place->known = true;
-	return true;
-}
-
-void cgroup_place_set(struct cgroup_place *place, const char *path, bool unified)
-{
-	if (!place->path || strcmp(place->path, path) != 0 || place->unified != unified) {
-		cgroup_place_free(place);
-		place->path = strdup(path);
-		place->unified = unified;
-	}
-	/* Out of another cgroup namespace it begins with /.. */
-	if (!place->path || strstr(place->path, "/.."))
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
-		if (mounts[i].unified == unified && read_limits(place, mounts[i].point))
-			return;
-	}
-}
-
-void cgroup_place_read(struct cgroup_place *place, pid_t pid)
-{
-	bool unified = false;
-	_cleanup_free_ char *path = cgroup_memory_path(pid, &unified);
-
-	/* v1 no longer has it of one that is ending. */
-	if (path && (strcmp(path, "/") != 0 || !place->path))
-		cgroup_place_set(place, path, unified);
-}
-
-void cgroup_place_free(struct cgroup_place *place)
-{
-	free(place->path);
-	*place = (struct cgroup_place){0};
-}
-
 /* The figures of the group at group->path, where hierarchies are usually mounted: group->known. */
 static void read_group(struct cgroup_memory *group)
 {
@@ -318,10 +202,10 @@ static void read_group(struct cgroup_memory *group)
 	clock_gettime(CLOCK_REALTIME, &now);
 	group->known = false;
 	group->time_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
+	for (size_t i = 0; i < CGROUP_MOUNTS; i++) {
 		/* Out of another cgroup namespace it begins with /.. */
-		if (mounts[i].unified != group->unified || strstr(group->path, "/..") ||
-		    (size_t)snprintf(directory, sizeof(directory), "%s%s", mounts[i].point,
+		if (cgroup_mounts[i].unified != group->unified || strstr(group->path, "/..") ||
+		    (size_t)snprintf(directory, sizeof(directory), "%s%s", cgroup_mounts[i].point,
 				     group->path) >= sizeof(directory))
 			continue;
 		if (!cgroup_memory_read_in(directory, group->unified, &group->figures,

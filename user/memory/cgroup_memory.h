@@ -11,26 +11,6 @@
 
 #include "report/cgroup_report.h"
 
-/*
- * Where a process's memory counts, and what it may come to there. Zero-initialise: not known.
- */
-struct cgroup_place {
-	char *path; /* as of cgroup_memory_path(); untrusted; owned */
-	bool unified;
-	bool known; /* whether there is a limit */
-	/* The least of the group's own and of all above it that leakmon sees; CGROUP_NOT_KNOWN:
-	 * there is none. And how much of the path names the group whose it is; 0: the root. */
-	uint64_t limit;
-	size_t limit_length;
-};
-
-/* Reads where it is now; what can no longer be read, because it ends or its group is removed, stays
- * as it was. */
-void cgroup_place_read(struct cgroup_place *place, pid_t pid);
-/* The same of a group. */
-void cgroup_place_set(struct cgroup_place *place, const char *path, bool unified);
-void cgroup_place_free(struct cgroup_place *place);
-
 /* Counts a process in the group that its memory is charged to. 0 or -ENOMEM. */
 int cgroup_memories_add(struct cgroup_memories *groups, const struct cgroup_member *member);
 

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "memory/cgroup_memory.h"
+#include "proc/cgroup.h"
 #include "proc/container.h"
 #include "symbol/site_label.h"
 

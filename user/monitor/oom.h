@@ -12,7 +12,7 @@
 struct cgroup_place;
 
 /* It is being killed, and may be gone already: notes what can still be read, and says so. `before`:
- * where it was (memory/cgroup_memory.h), or NULL. */
+ * where it was (proc/cgroup.h), or NULL. */
 void oom_kills_note(struct oom_kills *kills, pid_t pid, const struct cgroup_place *before);
 
 /* "oom PID,PID": names a snapshot. NULL: out of memory; the caller frees it. */

@@ -14,7 +14,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
-#include "memory/cgroup_memory.h"
+#include "proc/cgroup.h"
 #include "probe/target.h"
 #include "report/managed_share.h"
 #include "threads/thread_target.h"

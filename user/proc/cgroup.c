@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -296,4 +297,114 @@ char *cgroup_path_from_argument(const char *argument, const char *mountinfo)
 		line += *line == '\n';
 	}
 	return strdup(argument);
+}
+
+/* -------- where a process's memory counts */
+
+char *cgroup_memory_path(pid_t pid, bool *unified)
+{
+	_cleanup_(cgroup_paths_free) struct cgroup_paths paths = {0};
+	const struct cgroup_path *found = NULL;
+
+	if (cgroup_paths_read(pid, &paths))
+		return NULL;
+	/* The controller belongs to one hierarchy: to v1's where there is one. */
+	for (size_t i = 0; i < paths.list.count; i++) {
+		const struct cgroup_path *path = &paths.list.items[i];
+
+		if (path->hierarchy == 0 ? !found : !strcmp(path->controllers, "memory"))
+			found = path;
+	}
+	if (!found)
+		return NULL;
+	*unified = found->hierarchy == 0;
+	return strdup(found->path);
+}
+
+const struct cgroup_mount cgroup_mounts[CGROUP_MOUNTS] = {
+	{"/sys/fs/cgroup", true},
+	{"/sys/fs/cgroup/unified", true},
+	{"/sys/fs/cgroup/memory", false},
+};
+
+/* Of the group that the first `length` bytes of the path name. CGROUP_NOT_KNOWN: none is set there;
+ * -ENOENT: the file cannot be read. */
+static int limit_of(const char *point, bool unified, const char *path, size_t length,
+		    uint64_t *limit)
+{
+	char file[4096];
+	int fd, size = snprintf(file, sizeof(file), "%s%.*s/%s", point, (int)length, path,
+				unified ? "memory.max" : "memory.limit_in_bytes");
+	char text[32];
+	ssize_t got;
+
+	if (size < 0 || (size_t)size >= sizeof(file))
+		return -ENOENT;
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	cleanup_close(&fd);
+	if (got <= 0)
+		return -ENOENT;
+	text[got] = '\0';
+	*limit = CGROUP_NOT_KNOWN;
+	if (*text >= '0' && *text <= '9' && strtoull(text, NULL, 10) <= CGROUP_LIMIT_MAX)
+		*limit = strtoull(text, NULL, 10);
+	return 0;
+}
+
+/* The group's own file must be there; v2's root has none. */
+static bool read_limits(struct cgroup_place *place, const char *point)
+{
+	size_t length = strlen(place->path);
+	uint64_t limit, least;
+	size_t of = length;
+
+	if (limit_of(point, place->unified, place->path, length, &least))
+		return false;
+	while (length) {
+		do
+			length--;
+		while (length && place->path[length] != '/');
+		if (limit_of(point, place->unified, place->path, length, &limit) || limit >= least)
+			continue;
+		least = limit;
+		of = length;
+	}
+	place->limit = least;
+	place->limit_length = of;
+	place->known = true;
+	return true;
+}
+
+void cgroup_place_set(struct cgroup_place *place, const char *path, bool unified)
+{
+	if (!place->path || strcmp(place->path, path) != 0 || place->unified != unified) {
+		cgroup_place_free(place);
+		place->path = strdup(path);
+		place->unified = unified;
+	}
+	/* Out of another cgroup namespace it begins with /.. */
+	if (!place->path || strstr(place->path, "/.."))
+		return;
+	for (size_t i = 0; i < CGROUP_MOUNTS; i++) {
+		if (cgroup_mounts[i].unified == unified &&
+		    read_limits(place, cgroup_mounts[i].point))
+			return;
+	}
+}
+
+void cgroup_place_read(struct cgroup_place *place, pid_t pid)
+{
+	bool unified = false;
+	_cleanup_free_ char *path = cgroup_memory_path(pid, &unified);
+
+	/* v1 no longer has it of one that is ending. */
+	if (path && (strcmp(path, "/") != 0 || !place->path))
+		cgroup_place_set(place, path, unified);
+}
+
+void cgroup_place_free(struct cgroup_place *place)
+{
+	free(place->path);
+	*place = (struct cgroup_place){0};
 }

@@ -66,4 +66,41 @@ enum cgroup_makers {
  */
 enum cgroup_makers cgroup_makers_of(const struct cgroup_path *path, size_t length);
 
+/* Where hierarchies with a memory controller are usually mounted. */
+#define CGROUP_MOUNTS 3
+struct cgroup_mount {
+	const char *point;
+	bool unified;
+};
+extern const struct cgroup_mount cgroup_mounts[CGROUP_MOUNTS];
+
+/* The group that a process's memory counts in; v1 says "/" of one that is ending. NULL: not known,
+ * or out of memory. The caller frees it. */
+char *cgroup_memory_path(pid_t pid, bool *unified);
+
+/* A figure that no file of the group has. */
+#define CGROUP_NOT_KNOWN UINT64_MAX
+/* v1 writes "no limit" as a number beyond all memory. */
+#define CGROUP_LIMIT_MAX (INT64_MAX / 2)
+
+/*
+ * Where a process's memory counts, and what it may come to there. Zero-initialise: not known.
+ */
+struct cgroup_place {
+	char *path; /* as of cgroup_memory_path(); untrusted; owned */
+	bool unified;
+	bool known; /* whether there is a limit */
+	/* The least of the group's own and of all above it that leakmon sees; CGROUP_NOT_KNOWN:
+	 * there is none. And how much of the path names the group whose it is; 0: the root. */
+	uint64_t limit;
+	size_t limit_length;
+};
+
+/* Reads where it is now; what can no longer be read, because it ends or its group is removed, stays
+ * as it was. */
+void cgroup_place_read(struct cgroup_place *place, pid_t pid);
+/* The same of a group. */
+void cgroup_place_set(struct cgroup_place *place, const char *path, bool unified);
+void cgroup_place_free(struct cgroup_place *place);
+
 #endif

@@ -11,9 +11,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
-
-/* Not in any file of the group. */
-#define CGROUP_NOT_KNOWN UINT64_MAX
+#include "proc/cgroup.h"
 
 /* In bytes, those of groups below included. */
 struct cgroup_figures {

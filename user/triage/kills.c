@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/page.h"
-#include "memory/cgroup_memory.h"
+#include "proc/cgroup.h"
 #include "monitor/oom.h"
 #include "probe/victims.h"
 #include "proc/memory_room.h"
