@@ -15,7 +15,7 @@
 
 #include "analyze/diff_build.h"
 #include "report/diff.h"
-#include "analyze/level.h"
+#include "analyze/site_trend.h"
 #include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "series_fixture.h"

@@ -11,7 +11,7 @@
 #include "symbol/site_label.h"
 #include "report/family.h"
 #include "report/fleet.h"
-#include "analyze/level.h"
+#include "analyze/site_trend.h"
 #include "report/report.h"
 #include "base/cleanup.h"
 #include "base/hash.h"

@@ -7,8 +7,9 @@
 #define LEAKMON_COLLECT_EVENT_STREAMS_H
 
 #include "collect/collect.h"
-#include "report/snapshot.h"
+#include "leakmon_abi.h"
 #include "probe/loader.h"
+#include "report/snapshot.h"
 
 struct event_stream;
 
@@ -59,5 +60,20 @@ int event_streams_fill(const struct event_streams *streams, const struct collect
 
 /* NULL: out of memory. */
 struct event_stream *mapping_stream_new(const struct bpf_side *bpf);
+
+/* The ring buffer from the BPF side: what happens to processes, and --trace. */
+
+struct events;
+
+typedef void (*event_handler)(const struct lm_event *event, void *context);
+
+/* NULL: out of memory, or the kernel refused. */
+struct events *events_new(const struct bpf_side *bpf, event_handler handler, void *context);
+void events_free(struct events *events);
+
+/* Readable when there is something to consume. */
+int events_fd(const struct events *events);
+/* Hands every waiting event to the handler. 0 or -errno. */
+int events_consume(struct events *events);
 
 #endif

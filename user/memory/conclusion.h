@@ -6,6 +6,7 @@
 #ifndef LEAKMON_MEMORY_CONCLUSION_H
 #define LEAKMON_MEMORY_CONCLUSION_H
 
+#include "report/diff.h"
 #include "report/memory_split.h"
 
 /* Below this, and below 1 % of what there was, it is steady. */
@@ -14,5 +15,17 @@
 /* Both are of the same process. */
 void memory_conclude(const struct memory_split *before, const struct memory_split *now,
 		     struct memory_conclusion *conclusion);
+
+/* What recorded readings of memory say: each process over its run, and two sides of a difference.
+ */
+
+/* From the first to the latest reading of each process. */
+void memory_history_conclude(struct memory_history *history);
+
+/*
+ * What grew between the two sides: process by process within a run, else by name. Empty if neither
+ * recording has it. 0 or -ENOMEM; to be freed in any case.
+ */
+int memory_changes_build(const struct diff *diff, struct memory_changes *changes);
 
 #endif

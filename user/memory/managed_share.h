@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "report/managed_share.h"
+#include "report/runtime_label.h"
 
 /*
  * Of a process of any kind. It costs the kernel a walk over all resident pages. 0 or -errno, and

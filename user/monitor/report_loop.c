@@ -3,14 +3,16 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "base/pollable.h"
 #include "base/vec.h"
 
 /* The loop's own descriptors stand before those of the hooks. */
@@ -20,6 +22,42 @@ static int cannot_set_up(int error)
 {
 	log_error("cannot set up the event loop: %s", strerror(-error));
 	return error;
+}
+
+#define NS_PER_S 1000000000u
+
+/*
+ * Blocks the signals that ask a monitor for something, and gives them through a signalfd(2):
+ * SIGUSR1 (a report now), and SIGCHLD where there are `children`. Those that ask for the end:
+ * interrupt.h. SIGPIPE is ignored: a closed pipe is an error of the write. A descriptor, or -errno.
+ */
+static int pollable_signals(bool children)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	if (children)
+		sigaddset(&set, SIGCHLD);
+	signal(SIGPIPE, SIG_IGN);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/* A timerfd(2) that expires every `interval_ns`, which is not 0. A descriptor, or -errno. */
+static int pollable_interval(uint64_t interval_ns)
+{
+	struct timespec interval = {.tv_sec = (time_t)(interval_ns / NS_PER_S),
+				    .tv_nsec = (long)(interval_ns % NS_PER_S)};
+	struct itimerspec timer = {.it_value = interval, .it_interval = interval};
+	_cleanup_close_ int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd < 0 || timerfd_settime(fd, 0, &timer, NULL))
+		return -errno;
+	return TAKE_FD(fd);
 }
 
 int report_loop_open(struct report_loop *loop, const struct schedule *schedule, bool children)

@@ -15,11 +15,13 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "monitor/coverage.h"
+#include "memory/managed_share.h"
 #include "monitor/session_threads.h"
 #include "proc/container.h"
 #include "proc/memory_room.h"
 #include "proc/process_list.h"
+#include "report/family.h"
+#include "runtime/runtime.h"
 #include "symbol/process_names.h"
 
 /* What names say of a call stack: with --mappings, what each mapping is for; and of a process that
@@ -363,6 +365,39 @@ static void doubt_unprobed(const struct session *session, struct snapshot *snaps
 		note_samples(snapshot, &tracked->probes);
 		if (causes || threads)
 			doubt(snapshot, (uint32_t)tracked->probes.pid, causes, threads);
+	}
+}
+
+#define COVERAGE_PAUSE_S 30
+
+/* Most programs have no such runtime, as the mappings show cheaply. */
+static void coverage_refresh(struct tracked *tracked)
+{
+	uint64_t now_ns = monotonic_ns();
+
+	if (tracked->managed_read_ns &&
+	    now_ns - tracked->managed_read_ns < COVERAGE_PAUSE_S * 1000000000ull)
+		return;
+	tracked->managed_read_ns = now_ns;
+	if (!runtime_of_process(tracked->probes.pid) ||
+	    managed_share_read(tracked->probes.pid, &tracked->managed))
+		tracked->managed = (struct managed_share){0};
+}
+
+/* How much of each target's memory no probe on malloc can see: snapshot_process.managed. Each
+ * target is looked at every COVERAGE_PAUSE_S at most. */
+static void coverage_fill(struct session *session, struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < session->targets.list.count; i++) {
+		struct tracked *tracked = &session->targets.list.items[i];
+
+		if (!tracked->ended)
+			coverage_refresh(tracked);
+		for (size_t j = 0; tracked->managed.runtime.key && j < snapshot->processes.count;
+		     j++) {
+			if (snapshot->processes.items[j].pid == (uint32_t)tracked->probes.pid)
+				snapshot->processes.items[j].managed = tracked->managed;
+		}
 	}
 }
 

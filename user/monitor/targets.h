@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "proc/cgroup.h"
 #include "probe/target.h"
-#include "report/managed_share.h"
+#include "report/runtime_label.h"
 #include "threads/thread_target.h"
 
 struct container;

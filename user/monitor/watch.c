@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "collect/events.h"
+#include "collect/event_streams.h"
 #include "leakmon_abi.h"
 #include "parse/allocators.h"
 #include "proc/memory_room.h"

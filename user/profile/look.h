@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/siphash.h"
+#include "base/hash.h"
 
 /* So much of a block is looked at: allocators write to the beginning of what is freed. */
 #define LOOK_BYTES 64

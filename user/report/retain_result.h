@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "report/heap_profile.h"
-#include "report/managed_share.h"
+#include "report/runtime_label.h"
 #include "symbol/intern.h"
 #include "symbol/symbolizer.h"
 

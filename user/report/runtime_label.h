@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <stdint.h>
 
 struct runtime_label {
 	const char *key;  /* as it stands in JSON and recordings: "hotspot"; NULL: no runtime */
@@ -17,5 +18,13 @@ struct runtime_label {
 #define RUNTIME_TOOL_SIZE 160
 char *runtime_label_tool(const struct runtime_label *label, pid_t pid,
 			 char text[RUNTIME_TOOL_SIZE]);
+
+/* How much of a process's memory is in a heap that malloc knows nothing of. Plain data. */
+
+struct managed_share {
+	struct runtime_label runtime; /* key NULL: it has none */
+	uint64_t heap_bytes;	      /* of the runtime's heap, resident or in swap */
+	uint64_t anonymous_bytes;     /* of all anonymous memory, that heap included */
+};
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/poisson.h"
 #include "base/vec.h"
 #include "leakmon_abi.h"
-#include "report/managed_share.h"
+#include "report/runtime_label.h"
 
 struct container;
 

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "analyze/diff_build.h"
-#include "analyze/level.h"
+#include "analyze/site_trend.h"
 #include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "memory/changes.h"
+#include "memory/conclusion.h"
 #include "report/memory_split.h"
 #include "report/retain_diff.h"
 #include "report/profile_diff.h"

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/command_line.h"
-#include "memory/changes.h"
+#include "memory/conclusion.h"
 #include "report/memory_split.h"
 #include "monitor/oom.h"
 #include "report/retain_diff.h"

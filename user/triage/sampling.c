@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/page.h"
-#include "collect/events.h"
+#include "collect/event_streams.h"
 #include "monitor/stages.h"
 #include "probe/fault_events.h"
 #include "probe/privileges.h"
