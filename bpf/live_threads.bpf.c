@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The threads that live now, of traced processes: what a read of the iterator gives. A block whose
- * thread is not among them was allocated by one that has ended; so the probes need not care.
+ * The threads that live now, of traced processes: what a read of the iterator gives. A block of
+ * any other thread was allocated by one that has ended; so the probes need not care.
  */
 #include "process.bpf.h"
 #include "sharer.bpf.h"
 
 /*
- * One that was there before the attach is noted now. A process on its own heap is told from the
- * others by the mm's owner, so nobody else is given storage.
+ * One that was there before the attach is noted now. A process on its own heap is distinguished
+ * from the others by the mm's owner, so nobody else is given storage.
  */
 static __always_inline void sharer_meet(struct task_struct *task, struct task_struct *owner)
 {

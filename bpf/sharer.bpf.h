@@ -15,7 +15,7 @@
 #include "process.bpf.h"
 
 struct sharer {
-	u64 start_ticks; /* of whose memory it is: see lm_target */
+	u64 start_ticks; /* of the memory's owner: see lm_target */
 	u32 tgid;
 	bool counted;
 };

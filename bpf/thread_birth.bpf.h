@@ -72,9 +72,9 @@ static __always_inline int create_end(struct pt_regs *ctx, struct thread_call *c
 }
 
 /*
- * Whose pthread_t comes back was reaped: by a call that has not returned yet, or unseen. The call
- * may return right now on another CPU: a detach is counted by whoever marks it, a join by whoever
- * takes the record.
+ * A thread with a reused pthread_t was reaped: by a call that has not returned yet, or unseen. The
+ * call may return right now on another CPU: a detach is counted by whoever marks it, a join by
+ * whoever takes the record.
  */
 static __always_inline void count_reaped(struct lm_thread_ledger *ledger, struct lm_thread *record,
 					 lm_thread_id id)

@@ -178,13 +178,13 @@ static __always_inline u32 sample_site(struct pt_regs *ctx, struct thread *threa
 }
 
 static __always_inline void sample_account(struct pt_regs *ctx, struct thread *thread,
-					   struct lm_ledger *ledger, const struct sample *told,
+					   struct lm_ledger *ledger, const struct sample *sampled,
 					   bool without_free)
 {
-	struct lm_usdt_block sample = {.block = {.size = told->size}, .weight = told->weight};
+	struct lm_usdt_block sample = {.block = {.size = sampled->size}, .weight = sampled->weight};
 	u32 cause;
 
-	interval_note(thread, told->weight, without_free);
+	interval_note(thread, sampled->weight, without_free);
 	sample.block.born_ns = bpf_ktime_get_ns();
 	sample.block.tid = (u32)bpf_get_current_pid_tgid();
 	sample.block.site = sample_site(ctx, thread, ledger);
@@ -193,7 +193,7 @@ static __always_inline void sample_account(struct pt_regs *ctx, struct thread *t
 		return;
 	}
 	ledger_add(&ledger->allocations, 1);
-	cause = sample_insert(thread, ledger, told->address, &sample);
+	cause = sample_insert(thread, ledger, sampled->address, &sample);
 	if (cause != LM_DROP_MAX_)
 		ledger_add(&ledger->dropped[cause == LM_DROP_BUSY ? LM_DROP_BUSY
 								  : LM_DROP_BLOCKS_FULL],
@@ -209,22 +209,23 @@ int usdt_allocate(struct pt_regs *ctx)
 	const struct lm_usdt_spec *spec = spec_of(ctx);
 	struct thread *thread = spec && !empty_programs ? thread_current() : NULL;
 	struct lm_ledger *ledger = thread ? ledger_of(thread->slot) : NULL;
-	struct sample told = {};
+	struct sample sampled = {};
 
 	if (!spec || !ledger)
 		return 0;
-	if (!sample_take(ctx, spec, &told))
+	if (!sample_take(ctx, spec, &sampled))
 		ledger_drop(ledger, LM_DROP_OUT_POINTER);
-	else if (!told.address || !told.size || !told.weight || told.weight > LM_USDT_MAX_WEIGHT)
+	else if (!sampled.address || !sampled.size || !sampled.weight ||
+		 sampled.weight > LM_USDT_MAX_WEIGHT)
 		ledger_add(&ledger->failed, 1);
-	else if (told.size < min_size || told.size > max_size)
+	else if (sampled.size < min_size || sampled.size > max_size)
 		ledger_add(&ledger->filtered, 1);
 	else if (thread->slot == LM_SLOT_LOST)
 		ledger_drop(ledger, thread->slot_cause);
 	else if (block_over_share(thread))
 		ledger_drop(ledger, LM_DROP_SHARE);
 	else
-		sample_account(ctx, thread, ledger, &told, spec->without_free);
+		sample_account(ctx, thread, ledger, &sampled, spec->without_free);
 	return 0;
 }
 

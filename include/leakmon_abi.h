@@ -303,9 +303,9 @@ struct lm_process {
  *
  * How many changes may be under way is known from where they begin and end: each counts in
  * `allocations` or `begun` before it touches anything else, and in `settled` or `frees` after all
- * else is done, on the same CPU. The first two stand last, for the kernel copies in this order: who
- * sees an effect sees that it began. A realloc takes its block at its entry and settles it at its
- * return: that is a second change, which settles both.
+ * else is done, on the same CPU. The first two stand last, for the kernel copies in this order: one
+ * that sees an effect sees that it began. A realloc takes its block at its entry and settles it at
+ * its return: that is a second change, which settles both.
  */
 struct lm_ledger {
 	__u64 settled;

@@ -44,7 +44,7 @@ struct candidates {
 	size_t count, capacity;
 };
 
-/* Of the program, the kind of block, and why there is no stack. */
+/* For the program, the kind of block, and why there is no stack. */
 static uint64_t kinds_key(const char *program, enum family_id family, enum site_kind kind,
 			  enum lm_lost lost)
 {
@@ -539,7 +539,7 @@ static void amount_add(struct diff_amount *amount, const struct site *site)
 	amount->count += site->count;
 }
 
-/* Of one report: where it stands among the snapshots around it. */
+/* For one report: where it stands among the snapshots around it. */
 struct surroundings {
 	const struct history *history; /* NULL: not known */
 	struct level_window window;

@@ -6,8 +6,9 @@
 #include "report/fleet.h"
 
 /*
- * Of a named report, of a fleet or of one host (which names none), with a history for growth, since
- * and trends; without a cut, which would leave out hosts. 0 or -ENOMEM (then *fleet is untouched).
+ * For a named report, of a fleet or of one host (which names none), with a history for growth,
+ * since and trends; without a cut, which would leave out hosts. 0 or -ENOMEM (then *fleet is
+ * untouched).
  */
 int fleet_build(struct fleet *fleet, const struct report *report);
 

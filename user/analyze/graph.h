@@ -26,8 +26,8 @@ size_t graph_reach(const struct graph *graph, const uint32_t *starts, size_t cou
 		   uint32_t *parents, uint32_t *distances, uint32_t *queue);
 
 /*
- * Of blocks that nothing holds: which ones were lost themselves (direct leaks), and which only with
- * them (indirect). A lost ring counts as one direct leak: one of its blocks stands for it.
+ * For blocks that nothing holds: which ones were lost themselves (direct leaks), and which only
+ * with them (indirect). A lost ring counts as one direct leak: one of its blocks stands for it.
  *
  * `lost` are `count` nodes in ascending order; owners[node] is GRAPH_NONE for exactly these, and
  * gets the direct leak through which the node is lost: itself, if it is one. 0 or -ENOMEM.

@@ -45,7 +45,7 @@ static int site_compare_count(const void *left, const void *right)
 	return first_of(descending(a->count, b->count), site_compare_bytes(left, right));
 }
 
-/* Of the oldest block. */
+/* For the oldest block. */
 static int site_compare_age(const void *left, const void *right)
 {
 	const struct site *a = ((const struct ranked *)left)->site;
@@ -122,8 +122,8 @@ static int process_compare(const void *left, const void *right)
 	return first_of(size, descending(b->key, a->key));
 }
 
-/* malloc(0) is outstanding without a byte; a site without a block is no retainer, but where nobody
- * tells of ends, what was allocated is shown. */
+/* malloc(0) is outstanding without a byte; a site without a block is no retainer, but where
+ * ends are not reported, what was allocated is shown. */
 static bool site_is_retainer(const struct site *site)
 {
 	return site->count || site->bytes || snapshot_hits(site).sum > 0;

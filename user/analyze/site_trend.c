@@ -7,9 +7,9 @@
 #include "analyze/verdict.h"
 #include "base/cleanup.h"
 
-/* Of a longer history, evenly spaced ones: a trough between two of them is not seen. */
+/* For a longer history, evenly spaced ones: a trough between two of them is not seen. */
 #define POINTS_MAX 320
-/* Of the windows of analyze/verdict.h, as many as so few points fill. */
+/* For the windows of analyze/verdict.h, as many as so few points fill. */
 #define SITE_WINDOWS 2
 /* Less than this is noise in a search for leaks. */
 #define QUANTUM_BYTES 512
@@ -17,7 +17,7 @@
 #define KEPT_SHARE 0.5
 /* So many blocks freed per block held, and none of them is the one that was there before. */
 #define TURNOVER_MIN 1.0
-/* Of a series cut into so many parts, the low points rise from each to the next: by chance that
+/* For a series cut into so many parts, the low points rise from each to the next: by chance that
  * happens once in 40,320. */
 #define PARTS 8
 #define PART_POINTS_MIN 8

@@ -5,7 +5,7 @@
  * allocated survives (a cache that turns over holds a lot, allocates a lot and leaks nothing), how
  * old it is, and how many byte-seconds it has cost. Whether it grows is decided by
  * analyze/verdict.h, as for processes in triage; of what does not grow, every point that is kept
- * tells how it came about.
+ * shows how it came about.
  */
 #ifndef LEAKMON_ANALYZE_SITE_TREND_H
 #define LEAKMON_ANALYZE_SITE_TREND_H
@@ -24,7 +24,7 @@
  * what the process holds, for that is known only from the attach on. */
 #define SITE_LEAK_BYTES (128u << 10)
 
-/* Of what the call stacks of one call have gained together, a part worth naming. */
+/* For what the call stacks of one call have gained together, a part worth naming. */
 #define SITE_MERGED_SHARE 0.01
 
 /* About 100 microseconds for a site that moves. trend_verdict_name() puts the verdict into a word.

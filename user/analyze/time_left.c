@@ -36,7 +36,7 @@ static double value_at(const struct trend_point *points, size_t count, double ti
 	       fmin(fmax(share, 0), 1) * (points[i].value - points[i - 1].value);
 }
 
-/* Of what neighbouring points do beside the drift, as far as the walk does not explain it. */
+/* For what neighbouring points do beside the drift, as far as the walk does not explain it. */
 static double noise_of(const struct walk *walk, const struct trend_point *points, size_t count)
 {
 	double sum = 0, walked = 0;

@@ -322,7 +322,7 @@ void trend_zigzag(struct trend_zigzag *zigzag, const struct trend_point *points,
 #define STAIRS_LEVEL 0.6
 #define STAIRS_STEP 0.02
 
-/* Of so few steps, the least is no less than this share of the largest, or they say nothing yet:
+/* For so few steps, the least is no less than this share of the largest, or they say nothing yet:
  * new highs of something that varies come in fewer and smaller steps. */
 #define STAIRS_FEW 6
 #define STAIRS_EQUAL 0.4

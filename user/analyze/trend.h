@@ -35,7 +35,7 @@ struct trend_options {
 void trend_judge(struct trend *trend, const struct trend_point *points, size_t count,
 		 const struct trend_options *options);
 
-/* Of the figures that are there: see `confidence`; 0 unless the verdict is a suspect's. */
+/* For the figures that are there: see `confidence`; 0 unless the verdict is a suspect's. */
 double trend_confidence(const struct trend *trend);
 
 /* The pieces of trend.c. Counts are at most TREND_POINTS_MAX unless a comment says otherwise. */

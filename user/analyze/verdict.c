@@ -8,7 +8,8 @@
 /* Fewer steps than this know no deviation of their own. */
 #define STEPS_MIN 6
 
-/* Of the steps about the rate, whatever the pauses; from the median, so one jump does not show. */
+/* Deviation of the steps about the rate, whatever the pauses; by the median, so one jump does not
+ * show. */
 static double deviation_of(const struct trend_point *points, size_t count, double per_s)
 {
 	double steps[TREND_POINTS_MAX];

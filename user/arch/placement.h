@@ -10,14 +10,14 @@
  *   - that every call with a non-trivial argument reaches: only fall-through, and a conditional
  *     branch may be passed only where the shape says that the taken side is trivial
  *     (free: `test rdi, rdi; je` or `cbz x0` skips NULL);
- *   - up to which no argument register of the shape was written; or, where the program can be told
+ *   - up to which no argument register of the shape was written; or, where the program can learn
  *     another register (`movable`), up to which each argument is still in some register;
- *   - for functions whose return is probed too: up to which the stack pointer was not moved, and
+ *   - for functions with a probed return, too: up to which the stack pointer was not moved, and
  *     the return address is where the call put it, on the stack or in a register (effects.h);
  *   - that no jump from later code in the given bytes leads back to (a loop head, or a loop
  *     around it: one call would fire the probe more than once);
  *   - that is not a 5-byte nop: kernels that optimise it can kill a forked child.
- * Only instructions whose effects are known (a list) are passed. No proof, no move: the entry is
+ * Only instructions with known effects (a list) are passed. No proof, no move: the entry is
  * used, with the reason. An entry that must not be probed (5-byte nop) or that some kernel refuses
  * to probe (segment or lock prefix, 66 90, VEX) gives way to the first provable instruction even
  * if that one is single-stepped.
@@ -34,7 +34,7 @@ struct placement_request {
 	size_t size;	      /* never beyond the function; best all of it, for the jumps back */
 	unsigned arguments;   /* how many, from the first on, must be intact */
 	bool returns;	      /* the return is probed too */
-	bool null_is_trivial; /* a call whose first argument is 0 need not be seen */
+	bool null_is_trivial; /* a call with 0 as first argument need not be seen */
 	bool movable;	      /* an argument may have gone to another register meanwhile */
 };
 

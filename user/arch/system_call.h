@@ -15,7 +15,7 @@
 
 /*
  * Whether EINTR of this call means that nothing was done: it can be made again. Not of close(2),
- * whose descriptor is gone.
+ * with its descriptor gone.
  */
 bool system_call_can_be_repeated(uint32_t architecture, uint32_t number);
 
@@ -34,7 +34,7 @@ bool system_call_may_return(const struct machine_registers *registers, long resu
 struct seccomp_data system_call_restart(const struct machine_registers *registers,
 					uint32_t architecture);
 
-/* What is known of a call from before its thread was told to stop. */
+/* What is known of a call from before its thread's interruption. */
 struct system_call_before {
 	int number; /* -1: nothing */
 	unsigned long long arguments[6], sp, ip;

@@ -8,7 +8,7 @@
 
 /*
  * Asks for as many as are allowed (the hard limit) and returns how many that is. Programs started
- * later inherit it: who must not is to be forked before.
+ * later inherit it: fork before those that must not.
  */
 size_t descriptors_raise_limit(void);
 

@@ -13,7 +13,7 @@ struct file_identity {
 	struct timespec changed; /* of its state, names included: nobody can set it back */
 };
 
-/* Of an open file. 0 or -errno. */
+/* For an open file. 0 or -errno. */
 int file_identity_read(int fd, struct file_identity *identity);
 /* Whether it has the same contents, unless somebody has set the time of a change back. */
 bool file_identity_equal(const struct file_identity *left, const struct file_identity *right);

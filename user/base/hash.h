@@ -41,8 +41,8 @@ static inline uint64_t hash_mix(uint64_t value)
 }
 
 /*
- * SipHash-2-4: J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF" (2012). Who
- * does not know the key learns nothing of the input, and cannot choose inputs that collide.
+ * SipHash-2-4: J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF" (2012).
+ * Without the key, nothing is learned of the input, and colliding inputs cannot be chosen.
  */
 
 struct siphash_key {

@@ -99,8 +99,8 @@ static int handle(int number)
 
 	if (sigaction(number, NULL, &before))
 		return -errno;
-	/* A shell ignores SIGINT for what a script starts in the background; who sends it to us all
-	 * the same, means it. */
+	/* A shell ignores SIGINT for what a script starts in the background; a
+	 * sender of it to us means it. */
 	if (number == SIGHUP && before.sa_handler == SIG_IGN)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)

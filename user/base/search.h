@@ -31,7 +31,7 @@
 	})
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-/* Of sorted ranges from `start` to before `end`, none of which overlap: a pointer to the one that
+/* For sorted ranges from `start` to before `end`, none of which overlap: a pointer to the one that
  * holds `address`, or NULL. */
 #define RANGE_AT(items, count, address)                                                            \
 	({                                                                                         \

@@ -121,7 +121,7 @@ void collector_free(struct collector *collector)
 /* What is more or less than one process' own ledger can show may be any of theirs. */
 static void doubt_ledgers(struct snapshot *snapshot)
 {
-	bool told = ledger_agrees(snapshot, &snapshot->ledger);
+	bool explained = ledger_agrees(snapshot, &snapshot->ledger);
 
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
 		struct snapshot_process *process = &snapshot->processes.items[i];
@@ -129,9 +129,9 @@ static void doubt_ledgers(struct snapshot *snapshot)
 		if (ledger_agrees(snapshot, &process->ledger))
 			continue;
 		snapshot_mark_inexact(process, INEXACT_LEDGER);
-		told = true;
+		explained = true;
 	}
-	for (size_t i = 0; i < snapshot->processes.count && !told; i++)
+	for (size_t i = 0; i < snapshot->processes.count && !explained; i++)
 		snapshot_mark_inexact(&snapshot->processes.items[i], INEXACT_LEDGER);
 }
 

@@ -23,8 +23,8 @@ struct collect_options {
 	size_t pid_count;
 	struct container_cache
 		*containers; /* proc/container.h; NULL: none is looked up; borrowed */
-	/* Called by each collector_purge() with the keys of processes that ended, in `ended`: who
-	 * keeps something else of them gives it up. 0 or -errno. NULL: nobody does. */
+	/* Called by each collector_purge() with the keys of processes that ended, in `ended`: to
+	 * give up anything else kept of them. 0 or -errno. NULL: nothing is kept. */
 	int (*on_ended)(void *context, const struct hash *ended);
 	void *context;
 	bool keep_exited; /* a process that ended still shows its blocks (the last report) */

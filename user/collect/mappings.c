@@ -516,7 +516,7 @@ static int stream_follow(struct event_stream *base, int pid)
 
 	if (bpf_map_update_elem(stream->bpf->mapping_targets_fd, &tgid, &value, BPF_ANY))
 		return -errno;
-	/* Only now: what is mapped between the two is told of, and was there before, which is
+	/* Only now: a mapping made between the two has an event, and was there before, which is
 	 * right. */
 	mappings_watch(stream->mappings, pid);
 	return 0;

@@ -394,7 +394,7 @@ static int set_destination(void *field, const struct option_row *row, const char
 }
 
 #define URL_EXPECTED                                                                               \
-	"https://HOST[:PORT][/PATH] without a password, or @FILE whose first line is the URL"
+	"https://HOST[:PORT][/PATH] without a password, or @FILE with the URL as first line"
 static const struct option_row push_rows[] = {
 	{"push", 0, "URL", "send pprof to Pyroscope's /ingest with each report", set_destination,
 	 URL_EXPECTED, FIELD(push.to[PUSH_PROFILES].url)},

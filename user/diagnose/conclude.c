@@ -12,12 +12,13 @@
 #define OBJECTS_MIN 10
 #define COUNT_MIN 5
 #define COUNT_SHARE 20 /* and of what there was, one in so many */
-/* Of all held objects' bytes, one in so many: classes of the language alone come and go by less. */
+/* For all held objects' bytes, one in so many: classes of the language alone come and go by less.
+ */
 #define HELD_SHARE 20
 /* A call stack that surely grows by less is none to speak of: 1 MiB in four days. */
 #define SITE_BYTES_PER_S 3.0
 
-/* Of a process, in bytes per second; 0: it did not grow. */
+/* For a process, in bytes per second; 0: it did not grow. */
 static double rss_rate(const struct diagnosis *diagnosis)
 {
 	if (!diagnosis->rss.known || diagnosis->rss.now <= diagnosis->rss.before ||
@@ -93,7 +94,7 @@ static bool is_built_in(const struct retained_class *class)
 	return false;
 }
 
-/* Of the program itself, as far as its name tells: a language's own containers grow with whatever
+/* For the program itself, as far as its name shows: a language's own containers grow with whatever
  * is in them. */
 static bool is_of_program(const struct retained_class *class)
 {

@@ -91,7 +91,7 @@ struct eh_frame {
 };
 
 /*
- * One pass over the section, linear in its size. Passed over without a word: an FDE whose CIE is
+ * One pass over the section, linear in its size. Passed over in silence: an FDE with a CIE that is
  * not one of the records before it, or is of a kind we do not know, or whose range is empty, NULL
  * or wraps around. Zero-length records end the frames, but only where the section's size is not
  * exact: linkers leave terminators in the middle.

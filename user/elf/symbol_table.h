@@ -21,7 +21,7 @@ struct symbol_table {
 };
 
 /*
- * Of several symbols at one address the best name stays: global before weak before local, sized
+ * For several symbols at one address the best name stays: global before weak before local, sized
  * before unsized, fewer leading underscores. `symbols` is sorted in place, and may be freed after.
  * Names are cut at 4096 bytes; all together take at most 256 MiB (later ones are left out).
  * 0 or -ENOMEM (then *table is untouched).

@@ -145,7 +145,7 @@ static int add_candidates(struct finder *finder, uint64_t descriptor)
 /* Only those stay that fit every thread. */
 static int compare(struct finder *finder, uint64_t descriptor, bool cached)
 {
-	/* Of many threads, reading all would take long. */
+	/* For many threads, reading all would take long. */
 	bool narrowed = finder->candidates.count == 1;
 	uint32_t from = narrowed ? finder->candidates.items[0].at : 0;
 	size_t kept = 0, wanted = narrowed ? BLOCK_WORDS : finder->layout->thread_size / 8;
@@ -222,7 +222,7 @@ static int has_ended(const struct finder *finder, uint64_t descriptor, bool cach
 		error = read_half_word(finder, descriptor + finder->layout->state_at, &state);
 	if (error)
 		return error;
-	/* Of threads that ran when its parent forked, a child has the stacks, which nobody uses:
+	/* For threads that ran when its parent forked, a child has the stacks, which nobody uses:
 	 * but they have not ended, and what they held is no leak of anybody's. */
 	if (!(state & THREAD_STATE_EXITING))
 		return 0;

@@ -16,7 +16,7 @@
 #define RESEMBLANCE_BINS 8
 /* And one of the first ones of an arena does. */
 #define RESEMBLANCE_AMONG 32
-/* Of an arena that a program has damaged. */
+/* For an arena that a program has damaged. */
 #define RESEMBLANCE_ASTRAY 8
 
 static const struct malloc_layout layouts[] = {

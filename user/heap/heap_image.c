@@ -79,7 +79,7 @@ static int soft_dirty_start(pid_t pid)
 /* From here on it is worth knowing, before a stop, which pages change all the time. */
 #define MANY_PAGES 32768
 
-/* Of a process that grows, so much more is kept. */
+/* For a process that grows, so much more is kept. */
 #define KEPT_BYTES_MORE (16ull << 20)
 
 static void forget_maps(struct image_builder *builder)
@@ -293,7 +293,7 @@ static bool is_plausible(const struct heap_image *heap_image, const struct mappe
 }
 
 /*
- * Of an aligned block two headers may be left: that of the whole mapping at its front, and behind
+ * For an aligned block two headers may be left: that of the whole mapping at its front, and behind
  * it the one that counts. Both end at the same address.
  */
 static size_t last_of_mapping(const struct mapped_block *mapped, size_t count, size_t at)

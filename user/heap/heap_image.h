@@ -117,7 +117,7 @@ struct heap_image {
 };
 
 /*
- * Of a core file the heap image is that of the moment at which it was written, and nothing is done
+ * For a core file the heap image is that of the moment at which it was written, and nothing is done
  * to any process: the PID is only shown. 0; -ESRCH: the process is gone, or none; -EPERM, -EACCES:
  * it must not be read; -ENOMEM. A process that cannot be stopped is read without (see
  * why_not_stopped). *heap image is untouched on failure.

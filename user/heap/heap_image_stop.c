@@ -14,7 +14,7 @@
 
 /* What is read while the process stands: everything here keeps to the deadline of the pause. */
 
-/* Of the longest pause, for comparing pages: walking heaps that change takes about as long. */
+/* For the longest pause, for comparing pages: walking heaps that change takes about as long. */
 #define PATIENCE_PERCENT 40
 /* Where a managed heap is kept, little is left to walk. */
 #define PATIENCE_KEPT_PERCENT 75
@@ -22,8 +22,8 @@
 /* Likewise, for the stacks of threads that have ended. */
 #define ENDED_PERCENT 20
 
-/* Of a process that is not to be read yet; each time it is waited for a little longer: for 0.6 s in
- * all. */
+/* For a process that is not to be read yet; each time it is waited for a little longer: for 0.6 s
+ * in all. */
 #define STOPS_MAX 50
 #define STOP_WAIT_NS 500000
 

@@ -157,7 +157,7 @@ int filter_heaps_from_maps(const struct maps *maps, struct filter *filter)
 
 /* Copies of stacks, from which frames get their names. */
 
-/* Of a stack, what is copied at most. */
+/* For a stack, what is copied at most. */
 #define STACK_COPY_BYTES (256ull << 10)
 
 /* How much from `start` on is there, up to `end`; a stack that is not known ends before it. */
@@ -409,7 +409,7 @@ static int zones_add(struct heap_image *heap_image, enum zone_kind kind, uint64_
 }
 
 /*
- * Of a thread that was joined, glibc needs its vector only, to free the thread-locals that it has
+ * For a thread that was joined, glibc needs its vector only, to free the thread-locals that it has
  * allocated; of one that was not, what a join gives.
  */
 static int add_ended(struct heap_image *heap_image, const struct ended_stack *stack)

@@ -81,7 +81,7 @@ struct heap_reader {
 const struct heap_reader *heap_reader_at(size_t n);
 /* By a name that begins with the reader's ("jemalloc 5.3"); NULL: none. */
 const struct heap_reader *heap_reader_of(const char *name);
-/* Where nothing, or only the C library's heap was found: the text of a reader whose library is
+/* Where nothing, or only the C library's heap was found: the text of a reader with its library
  * mapped. Static; NULL: of none. */
 const char *heap_readers_why_not(const struct maps *maps);
 /* Asks all rows. */

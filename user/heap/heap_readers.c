@@ -211,7 +211,7 @@ bool heap_is_swapped(const struct peek *peek, uint64_t address)
 	return !pagemap_is_present(entry) && pagemap_is_swapped(entry);
 }
 
-/* Of one page. A core has no entry for a page of zeros, either, and not for one that it lacks. */
+/* For one page. A core has no entry for a page of zeros, either, and not for one that it lacks. */
 static int words_of_page(struct peek *peek, uint64_t address, uint64_t *words, size_t count)
 {
 	int error = peek_words(peek, address, words, count);

@@ -38,7 +38,7 @@
 #define MAX_CACHE_BINS 235
 #define MAX_CACHED 8192
 
-/* So many records of a leaf are looked at before its layout is believed; and a slab, whose own
+/* So many records of a leaf are looked at before its layout is believed; and a slab: its own
  * numbers must agree. */
 #define TRIALS 128
 /* What a process that runs changes meanwhile: one record of so many may contradict itself. */
@@ -209,7 +209,7 @@ struct node {
 	uint64_t address;
 	uint64_t entries[NODE_PAGES + 1]; /* of pagemap */
 	bool swapped;
-	/* Of the page that was looked at last: elements [from, to). */
+	/* For the page that was looked at last: elements [from, to). */
 	uint64_t elements[MEMORY_PAGE / 8];
 	uint32_t from, to;
 };

@@ -562,7 +562,7 @@ static bool delayed_hold(struct reading *reading, uint64_t owner)
 	while (block) {
 		const struct heap_run *run = heap_at(heap, block);
 
-		/* Of what is in no run, nothing is said, and it is on no second list. */
+		/* For what is in no run, nothing is said, and it is on no second list. */
 		if (!run || !heap_transfer(heap, block, run->block))
 			return false;
 		if (read_word(reading, block, &block)) {

@@ -150,7 +150,7 @@ const uint64_t *page_words(const struct page_table *table, const struct filter *
 			   const struct page *page, uint64_t room[PAGE_WORDS_ROOM], size_t *count);
 void pages_free(struct page_table *table);
 
-/* Of one page: for tests. */
+/* For one page: for tests. */
 uint64_t page_hash(const uint64_t *words);
 
 #endif

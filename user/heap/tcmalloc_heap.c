@@ -58,7 +58,7 @@ enum stat_word { STAT_SYSTEM, STAT_FREE, STAT_UNMAPPED, STAT_COMMITTED, STAT_WOR
 #define CACHE_BYTES 4160ull
 #define MAX_CACHES 65536
 
-/* Of one module, so many words are tried. */
+/* For one module, so many words are tried. */
 #define MAX_TRIES 65536
 #define MAX_LEAVES 2048
 #define MAX_BROKEN 65536
@@ -447,7 +447,7 @@ static bool release_listed(struct reading *reading, const struct chain *chain)
 	return true;
 }
 
-/* Of what is in no run, nothing is said. */
+/* For what is in no run, nothing is said. */
 static bool release_cached(struct reading *reading, const struct chain *chain)
 {
 	struct heap *heap = reading->heap;
@@ -482,7 +482,7 @@ static bool chain_holds(struct reading *reading, const struct chain *chain)
 	       (chain->kind != CHAIN_TRANSFER || chain->last == chain->expected_last);
 }
 
-/* Of a span that a thread is just changing, nothing is said. */
+/* For a span that a thread is just changing, nothing is said. */
 static void chain_end(struct reading *reading, const struct chain *chain)
 {
 	if (chain_holds(reading, chain))

@@ -26,7 +26,7 @@ struct thread_finder {
 	bool has_program; /* the program's own thread-locals were found */
 };
 
-/* Of a module, in glibc's list. */
+/* For a module, in glibc's list. */
 struct thread_slot {
 	size_t number;
 	uint64_t generation, map; /* struct link_map; 0: it is free */
@@ -35,10 +35,10 @@ struct thread_slot {
 static int thread_finder_add_threads(struct thread_finder *finder);
 static int thread_finder_add_slots(struct thread_finder *finder, const struct data_module *program);
 
-/* Of one thread; a program with more modules that have thread-locals has not been seen. */
+/* For one thread; a program with more modules that have thread-locals has not been seen. */
 #define MAX_ENTRIES 1024
 
-/* Of all: the length stands in the target, which may lie. */
+/* For all: the length stands in the target, which may lie. */
 #define MAX_ALL_ENTRIES (4u << 20)
 #define WORDS_PER_ENTRY (TLS_VECTOR_ENTRY / 8)
 

@@ -165,7 +165,7 @@ int cgroup_memories_add(struct cgroup_memories *groups, const struct cgroup_memb
 	return add_member(group, member);
 }
 
-/* Of two groups, one of which is in the other, the outer one stays: its figures are those of both.
+/* For two groups, one of which is in the other, the outer one stays: its figures are those of both.
  */
 /* 0 or -ENOMEM. */
 static int join(struct cgroup_memories *groups)
@@ -353,7 +353,7 @@ static void find_causes(const struct cgroup_memory *before, const struct cgroup_
 					     .bytes = growth(figures[i].from, figures[i].to)};
 
 		add_cause(grown, &cause);
-		/* Of v1's version nothing says what the kernel's memory is made of but sockets. */
+		/* For v1's version nothing says what the kernel's memory is made of but sockets. */
 		kernel -= i >= 2 ? cause.bytes : 0;
 	}
 	add_cause(grown, &(struct cgroup_cause){.name = "kernel-other", .bytes = kernel});

@@ -451,7 +451,7 @@ static int add_side(const struct report *report, bool same_run, bool later,
 	return error;
 }
 
-/* Of one that is on both sides. */
+/* For one that is on both sides. */
 static void conclude_change(const struct diff *diff, const struct report_process *process,
 			    struct memory_changes *changes)
 {

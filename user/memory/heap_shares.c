@@ -123,7 +123,7 @@ static void add_trims(struct summing *summing, uint64_t start, uint64_t end)
 	}
 }
 
-/* Of the heap itself: blocks with own mappings and tables lie elsewhere. */
+/* For the heap itself: blocks with own mappings and tables lie elsewhere. */
 static bool is_inside(const struct heap_run *run)
 {
 	return run->use != RUN_MAPPED && run->use != RUN_TABLES;
@@ -295,7 +295,7 @@ static int read_heaps(struct reading *reading)
 	return error;
 }
 
-/* Of several, the last one is it that replaces the C library's. */
+/* For several, the last one is it that replaces the C library's. */
 static const char *why_unknown(const struct reading *reading)
 {
 	const struct allocator_reports *reports = &reading->shares->reports;

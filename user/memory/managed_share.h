@@ -8,7 +8,7 @@
 #include "report/runtime_label.h"
 
 /*
- * Of a process of any kind. It costs the kernel a walk over all resident pages. 0 or -errno, and
+ * For a process of any kind. It costs the kernel a walk over all resident pages. 0 or -errno, and
  * *share is untouched then.
  */
 int managed_share_read(pid_t pid, struct managed_share *share);

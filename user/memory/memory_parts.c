@@ -121,7 +121,7 @@ struct splitting {
 	struct peek peek;
 	struct heap_shares shares;
 	const struct pause_options *pause; /* NULL: it must not be stopped */
-	/* Of mappings in which there are heaps. */
+	/* For mappings in which there are heaps. */
 	uint64_t heap_rss, heap_pss;
 };
 
@@ -198,7 +198,7 @@ static int add_named(struct memory_process *process, enum memory_part part, cons
 	return add_item(process, part, name, share);
 }
 
-/* Of a private mapping, what was written is the process's own. */
+/* For a private mapping, what was written is the process's own. */
 static int add_file(struct memory_process *process, const struct smaps_entry *entry)
 {
 	struct memory_share clean = share_of(&entry->figures), written = {0};
@@ -443,8 +443,8 @@ static void complete_reports(struct memory_process *process)
 	}
 }
 
-/* Go programs whose heap lies anywhere are looked for where a process was named only: their files'
- * data tell. 0 or -ENOMEM. */
+/* Go programs with a heap anywhere are looked for where a process was named only: their files'
+ * data show it. 0 or -ENOMEM. */
 static int find_go(struct splitting *splitting)
 {
 	const struct runtime *known = splitting->runtime.runtime;

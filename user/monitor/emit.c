@@ -247,9 +247,9 @@ static void complain(struct emitter *emitter, const char *path, bool in_place, b
 	const char *rest = counted ? "; the run goes on, and counts what is lost" : "";
 	char why[OUTPUT_EXPLANATION_SIZE];
 
-	if (counted && emitter->told == error)
+	if (counted && emitter->reported == error)
 		return;
-	emitter->told = error;
+	emitter->reported = error;
 	output_explain(error, why);
 	if (!path)
 		log_error("cannot write the report: %s%s", why, rest);
@@ -260,9 +260,9 @@ static void complain(struct emitter *emitter, const char *path, bool in_place, b
 
 static void recover(struct emitter *emitter)
 {
-	if (emitter->told)
+	if (emitter->reported)
 		log_info("reports are written again; %" PRIu64 " so far were not", emitter->lost);
-	emitter->told = 0;
+	emitter->reported = 0;
 }
 
 /* Nobody reads what a run in the foreground prints: it ends, as whatever stands before `head`. */

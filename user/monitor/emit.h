@@ -59,7 +59,7 @@ struct emitter {
 	bool guarded;
 	uint64_t lost;
 	uint64_t not_pushed; /* documents, known at the end */
-	int told;	     /* -errno that a message was about, until a report is written again */
+	int reported;	     /* -errno that a message was about, until a report is written again */
 };
 
 /* Opens standard output or --output's file, or sees whether a file can be replaced there. 0, or

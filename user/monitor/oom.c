@@ -14,7 +14,7 @@
 #include "proc/container.h"
 #include "symbol/site_label.h"
 
-/* Of one report; those beyond are in the log, and not in it. */
+/* For one report; those beyond are in the log, and not in it. */
 #define KILLS_MAX 256
 /* Names in containers; beyond, nothing more is distinguished. */
 #define TOTALS_MAX 256

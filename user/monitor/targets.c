@@ -426,7 +426,7 @@ void targets_consider(struct session *session, pid_t pid, const struct arrival *
 		note_missed(session, arrival);
 }
 
-/* Of descriptors: what a target takes, and what names, reports and the parser need besides. */
+/* For descriptors: what a target takes, and what names, reports and the parser need besides. */
 #define DESCRIPTORS_NEEDED 64
 
 struct tracked *targets_find(struct session *session, pid_t pid)
@@ -473,7 +473,7 @@ static struct tracked *target_add(struct session *session, pid_t pid)
 	return tracked;
 }
 
-/* Of the list only: its probes are gone already. */
+/* For the list only: its probes are gone already. */
 static void target_remove(struct session *session, size_t i)
 {
 	struct targets *targets = &session->targets;

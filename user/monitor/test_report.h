@@ -27,7 +27,7 @@ void test_report_close(struct test_report *tests);
 bool test_report_is_wanted(const struct output_options *options);
 
 /*
- * Of a report with all its sites, named: takes out what is accepted, writes the last one as JUnit
+ * For a report with all its sites, named: takes out what is accepted, writes the last one as JUnit
  * XML, cuts it to what is to be shown, and names the rules that no report of the run had any use
  * for. *accepted_bytes: of the heap, outstanding. 0, or -errno after a message.
  */

@@ -41,7 +41,7 @@ static void trace_print_lost(FILE *out, uint64_t calls)
 
 /* Reports at intervals, until interrupted or until the targets are gone. */
 
-/* Of a run without end; every verdict and every sparkline is made of fewer. */
+/* For a run without end; every verdict and every sparkline is made of fewer. */
 #define HISTORY_TIMES 120
 /* What a report of a target takes, its names included, if it is not a giant. */
 #define RESERVE_BYTES (4u << 20)

@@ -319,7 +319,7 @@ static uint64_t location(struct profile *profile, const struct frame *frames, si
 	return id;
 }
 
-/* Of the sample begun; nothing for 0 and "". */
+/* For the sample begun; nothing for 0 and "". */
 static void profile_label(struct profile *profile, const char *key, const char *text,
 			  uint64_t number)
 {
@@ -377,7 +377,7 @@ static void profile_program(struct profile *profile, const struct frame *frame)
 	module_of(profile, frame);
 }
 
-/* Of a zeroed profile: what each sample has. */
+/* For a zeroed profile: what each sample has. */
 static void profile_begin(struct profile *profile, const struct profile_value *values, size_t count)
 {
 	protobuf_bytes(&profile->out, PROFILE_STRING, "", 0);

@@ -136,7 +136,7 @@ static void dwarf_units_free(struct dwarf_units *units)
 	units->indexed = false;
 }
 
-/* Of scopes within each other; a hostile file nests them without end. */
+/* For nested scopes; a hostile file nests them without end. */
 #define MAX_DEPTH 128
 
 /* What functions are defined in: gcc keeps lambdas inside the block that they stand in. */

@@ -366,7 +366,7 @@ static bool may_throw(size_t function)
 	return call_shapes[allocator_functions[function].shape].throws;
 }
 
-/* Of names that share an address the one that asks for most care wins, then the first. */
+/* Among names that share an address the one that asks for most care wins, then the first. */
 static bool is_stronger(size_t function, enum allocator_prefix prefix,
 			const struct probe_point *than)
 {

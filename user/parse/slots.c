@@ -12,7 +12,7 @@
 #include "parse/lines.h"
 
 #define WORD 8
-/* Of scopes within each other, and of what stands in them; a hostile file has no end. */
+/* For nested scopes, and what stands in them; a hostile file has no end. */
 #define MAX_DEPTH 64
 #define MAX_DIES 20000u
 /* A variable that is larger, and a frame that has more of them, is left alone. */
@@ -40,7 +40,7 @@ static bool size_of(Dwarf_Die *variable, Dwarf_Word *size)
 	       *size > 0 && *size <= MAX_BYTES;
 }
 
-/* Of what is alive each word that it touches; of homes those that it fills. */
+/* For live variables each word that they touch; for homes those that they fill. */
 static bool add_words(struct words *words, int64_t low, uint64_t size, bool touched)
 {
 	int64_t high;

@@ -26,10 +26,10 @@ struct slot_range {
 	int32_t low, high;
 };
 
-/* Of one address at most; the rest is left out. */
+/* For one address at most; the rest is left out. */
 #define SLOTS_MAX 64
 
-/* Of the addresses that were asked for, in their order; each one's stand together. */
+/* For the addresses that were asked for, in their order; each one's stand together. */
 struct slot_answer {
 	size_t count;
 	uint32_t counts[WIRE_MAX_ADDRESSES];

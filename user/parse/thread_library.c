@@ -496,7 +496,7 @@ static int read_code_shift(struct thread_reader *reader)
 	return 0;
 }
 
-/* Without pthread_self(), as in static programs, by what gdb is told of its size. */
+/* Without pthread_self(), as in static programs, by its size as described for gdb. */
 static int add_self(struct thread_reader *reader)
 {
 	struct thread_library *library = &reader->library;

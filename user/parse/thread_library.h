@@ -9,7 +9,7 @@
  *          pthread_join_common.c; __free_tcb before 2.34). It has no name in a stripped file. It is
  *          the one function that pthread_detach calls, with its own argument still in its register;
  * so whatever calls it hands it a thread to free, and a call of it that a join function can reach
- * (arch/control_flow.h) is reached by successful joins only. Where the descriptors tell at which
+ * (arch/control_flow.h) is reached by successful joins only. Where the descriptors have the
  * offset a thread's tid is, the join must also store -1 there, as glibc does to mark a thread as
  * joined. A `call` is emulated by the kernel: one trap. musl, and a glibc where that cannot be
  * proven the entry of each join function notes the thread, and each `ret` that the function can

@@ -21,7 +21,7 @@
 #define GUARD_NAME "pause-guard"
 #define TICK_MS 5
 /*
- * Of those, as many pass before it is killed as make a second. They are counted, not timed: a
+ * For those, as many pass before it is killed as make a second. They are counted, not timed: a
  * machine that stood still, and its clock not, has not kept it from letting go.
  */
 #define TICKS_OVERDUE 200

@@ -81,7 +81,7 @@ static bool is_mended(pid_t tid, const struct machine_registers *registers, uint
 }
 
 /*
- * Of a thread that stands (ptrace(2)), with its registers. `program` has room for BPF_MAXINSNS
+ * For a thread that stands (ptrace(2)), with its registers. `program` has room for BPF_MAXINSNS
  * instructions. 1: its call will begin again; 0: nothing is to do; -errno: it could not be done.
  */
 static int interrupted_call_mend(const struct stopped_thread *thread, struct sock_filter *program)
@@ -109,7 +109,7 @@ static int interrupted_call_mend(const struct stopped_thread *thread, struct soc
 #define POLL_NS 50000
 /* Letting a thread go takes about as long; of a pause, at most half is kept for that. */
 #define RESUME_NS 5000ull
-/* How long those are waited for that have been told to stop, but have not, once all others run. */
+/* How long to wait for threads that were to stop, but have not, once all others run. */
 #define STRAGGLERS_NS 100000000ull
 
 /*
@@ -184,7 +184,7 @@ static void interrupt_all(struct stop *stop)
 	for (size_t i = 0; i < stop->threads.count; i++) {
 		struct stopped_thread *thread = &stop->threads.items[i];
 
-		/* ESRCH: it is ending. waitpid() will tell. */
+		/* ESRCH: it is ending. waitpid() will show it. */
 		if (!thread->interrupted) {
 			system_call_before(thread->tid, &thread->before);
 			ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
@@ -279,7 +279,7 @@ static int interrupt_until_stable(pid_t pid, struct deadline *deadline, uint64_t
 	return error ? error : added ? -ETIMEDOUT : 0;
 }
 
-/* Before anything is seized: one that is told to stop in such a call might fail with EINTR after
+/* Before anything is seized: one stopped in such a call might fail with EINTR after
  * it, when we have long given up. */
 static bool is_uninterruptible(pid_t pid)
 {
@@ -340,7 +340,7 @@ static void let_go(const struct stopped_thread *thread)
 }
 
 /*
- * Those that were told to stop and have not, once all others run: when they do, a call of theirs
+ * Those that were to stop and have not, once all others run: when they do, a call of theirs
  * may have to be mended. If they are in an uninterruptible one, the kernel lets go of them when our
  * thread ends.
  */

@@ -367,7 +367,7 @@ struct leaver {
 struct leaving {
 	const int *fds;
 	size_t count;
-	int told[2]; /* written by nobody: closed by each that has its share and nothing else */
+	int turn[2]; /* written by nobody: closed by each that has its share and nothing else */
 	int go[2];   /* likewise; closed when all may end */
 	char *stacks;
 	struct leaver leavers[CLOSERS];
@@ -394,7 +394,7 @@ static int leave_with(void *context)
 		if (i < leaver->first || i >= leaver->end)
 			syscall(SYS_close, leaving->fds[i]);
 	}
-	syscall(SYS_close, leaving->told[1]);
+	syscall(SYS_close, leaving->turn[1]);
 	wait_closed(leaving->go[0]);
 	return 0;
 }
@@ -425,22 +425,22 @@ static bool close_by_processes(struct attachments *attachments, struct leaving *
 {
 	bool all = start_leavers(leaving);
 
-	close(leaving->told[1]);
-	wait_closed(leaving->told[0]);
+	close(leaving->turn[1]);
+	wait_closed(leaving->turn[0]);
 	/* Each belongs to one that is about to end: this detaches nothing yet. */
 	for (size_t i = 0; i < attachments->fds.count && all; i++)
 		close(attachments->fds.items[i]);
 	close(leaving->go[1]);
 	while (leaving->started > 0)
 		wait_apart(attachments, leaving->leavers[--leaving->started].pid);
-	close(leaving->told[0]);
+	close(leaving->turn[0]);
 	close(leaving->go[0]);
 	return all;
 }
 
 static bool leaving_open(struct leaving *leaving)
 {
-	if (pipe2(leaving->told, O_CLOEXEC))
+	if (pipe2(leaving->turn, O_CLOEXEC))
 		return false;
 	if (!pipe2(leaving->go, O_CLOEXEC)) {
 		leaving->stacks = mmap(NULL, CLOSERS * APART_STACK, PROT_READ | PROT_WRITE,
@@ -450,8 +450,8 @@ static bool leaving_open(struct leaving *leaving)
 		close(leaving->go[0]);
 		close(leaving->go[1]);
 	}
-	close(leaving->told[0]);
-	close(leaving->told[1]);
+	close(leaving->turn[0]);
+	close(leaving->turn[1]);
 	return false;
 }
 

@@ -64,7 +64,7 @@ struct blocks_map {
 /* Does nothing where there is no thread to be had. */
 void blocks_map_begin(struct blocks_map *map, uint64_t max_blocks);
 /* Waits for it. A descriptor, which is the caller's; -1: there is none, and whoever makes one is
- * told why. */
+ * informed why. */
 int blocks_map_end(struct blocks_map *map);
 
 /* Where the arguments of probes are that programs carry, each once: the cookies are indices. */

@@ -302,7 +302,7 @@ static int explain_unread(struct target *target, struct target_file *file, int e
 
 	if (error == -ECHILD || error == -ENOMEM || error == -EMFILE || error == -ENFILE) {
 		log_error("%s could not be read: %s", path, failure ? failure : strerror(-error));
-		/* Of a process that is launched, -ECHILD would say that it has ended. */
+		/* For a process that is launched, -ECHILD would say that it has ended. */
 		return error == -ECHILD ? -EPERM : error;
 	}
 	if (error == -EINTR)

@@ -327,8 +327,8 @@ const struct cgroup_mount cgroup_mounts[CGROUP_MOUNTS] = {
 	{"/sys/fs/cgroup/memory", false},
 };
 
-/* Of the group that the first `length` bytes of the path name. CGROUP_NOT_KNOWN: none is set there;
- * -ENOENT: the file cannot be read. */
+/* For the group that the first `length` bytes of the path name. CGROUP_NOT_KNOWN: none is set
+ * there; -ENOENT: the file cannot be read. */
 static int limit_of(const char *point, bool unified, const char *path, size_t length,
 		    uint64_t *limit)
 {

@@ -91,7 +91,7 @@ struct cgroup_place {
 	bool unified;
 	bool known; /* whether there is a limit */
 	/* The least of the group's own and of all above it that leakmon sees; CGROUP_NOT_KNOWN:
-	 * there is none. And how much of the path names the group whose it is; 0: the root. */
+	 * there is none. And how much of the path names the group that has it; 0: the root. */
 	uint64_t limit;
 	size_t limit_length;
 };

@@ -42,7 +42,7 @@ struct container_id {
 };
 
 /*
- * Of nested containers, the innermost. False, and *id untouched: the path is of none, or of the
+ * For nested containers, the innermost. False, and *id untouched: the path is of none, or of the
  * monitor that a runtime runs beside a container (crio-conmon-…, libpod-conmon-…).
  */
 bool container_id_from_path(const char *path, struct container_id *id);
@@ -50,7 +50,7 @@ bool container_id_from_path(const char *path, struct container_id *id);
 /*
  * A container, with the names that Kubernetes gave it. The id comes from the cgroup path
  *, the names from what the runtimes leave on the machine (container_names.h);
- * whose container it is, container_cache.h tells.
+ * the cache below knows which container it is.
  */
 
 /* NULL: not known, or the container belongs to no pod. Names are untrusted text; owned. */

@@ -460,7 +460,7 @@ int core_pagemap(const struct core *core)
 
 /* Reading. */
 
-/* Of one piece: what is in the core, else what is in its file. */
+/* For one piece: what is in the core, else what is in its file. */
 static size_t read_piece(const struct core *core, const struct piece *piece, uint64_t address,
 			 void *buffer, size_t size)
 {
@@ -580,7 +580,7 @@ static void find_gaps(struct core *core)
 	for (size_t i = 0; i < core->pieces.count; i++) {
 		const struct piece *piece = &core->pieces.items[i];
 
-		/* Of a file, what is not dumped was not written to, as a rule. */
+		/* For a file, what is not dumped was not written to, as a rule. */
 		if (piece->flags & PF_W && piece->flags & PF_R && piece->file == NO_FILE)
 			core->gaps.unsaved_bytes += piece->end - piece->start - piece->dumped;
 	}

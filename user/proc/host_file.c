@@ -69,7 +69,7 @@ int small_file_read(const char *path, size_t max_bytes, char **text)
 /* A path has no more components. */
 #define DEPTH_MAX (PATH_MAX / 2)
 
-/* Of the initial user namespace, on every kernel since 3.8: PROC_USER_INIT_INO. */
+/* The inode of the initial user namespace, on every kernel since 3.8: PROC_USER_INIT_INO. */
 #define INITIAL_USER_NAMESPACE 0xEFFFFFFDu
 
 bool root_only_status(const struct stat *status)

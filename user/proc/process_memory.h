@@ -35,7 +35,7 @@ static inline struct memory_source live_memory(pid_t task)
 	return (struct memory_source){.task = task};
 }
 
-/* Of the pages that it was mapped in: those of this kernel, or of the core's. */
+/* Size of the pages that it was mapped in: this kernel's, or the core's. */
 uint64_t memory_page_size(struct memory_source source);
 
 /* Up to `size` bytes from the start on: fewer where a page is missing; or -errno if none at all. */

@@ -54,7 +54,7 @@ double student_t(double freedom)
 	return Z + (z3 + Z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * Z) / (96 * freedom * freedom);
 }
 
-/* Of the sum over windows of count - rate * length, about zero. */
+/* For the sum over windows of count - rate * length, about zero. */
 static double residual_variance(const struct count_sums *counts, const struct window_sums *windows,
 				double rate)
 {

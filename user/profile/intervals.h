@@ -25,7 +25,7 @@
 
 #include "report/profile_report.h"
 
-/* Of all windows that count. */
+/* For all windows that count. */
 struct window_sums {
 	double windows;
 	double time_s; /* what they are worth of the process's time */
@@ -33,7 +33,7 @@ struct window_sums {
 	double time2;  /* of the squares of their lengths */
 };
 
-/* Of what was counted in them, weighted; windows in which nothing was add nothing. */
+/* For what was counted in them, weighted; windows in which nothing was add nothing. */
 struct count_sums {
 	double sum;
 	double sum2;	    /* of the squares of each window's count */
@@ -74,7 +74,7 @@ double life_cell_samples(const struct life_cell *cell);
 /* The share of what was alive at look `from` that is so at look `to`: cells from+1..to. */
 struct interval interval_survival(const struct life_cell *cells, size_t from, size_t to);
 
-/* Of two estimates that do not depend on each other; no limit may be negative. */
+/* For two estimates that do not depend on each other; no limit may be negative. */
 struct interval interval_product(const struct interval *a, const struct interval *b);
 
 /* The 97.5 % point of Student's t. Infinite without a degree of freedom. */

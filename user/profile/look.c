@@ -48,7 +48,7 @@ static uint64_t page_entry(struct pages *pages, uint64_t address)
 	return entry;
 }
 
-/* Of what is in no page: unmapped, unless the mappings have it. */
+/* For what is in no page: unmapped, unless the mappings have it. */
 static enum look_state absent_state(struct pages *pages, uint64_t address)
 {
 	if (!pages->has_maps) {
@@ -339,8 +339,8 @@ static int look_through(const struct look *look, struct pages *pages, struct gro
 }
 
 /*
- * Of a process that is killed, memory goes page by page while it is still there (exit_mmap, and the
- * OOM reaper, which takes it from those that hang): what is not found then proves nothing.
+ * For a process that is killed, memory goes page by page while it is still there (exit_mmap, and
+ * the OOM reaper, which takes it from those that hang): what is not found then proves nothing.
  */
 static bool is_ending(pid_t pid)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `leakmon profile` without a target: the triage chooses the processes. Those whose
- * heap grows for sure, the most urgent first, and no more of them than there are slots. One leaves
+ * `leakmon profile` without a target: the triage chooses the processes: those with
+ * certain heap growth, the most urgent first, and no more of them than there are slots. One leaves
  * when it ends, or when it has not been such a suspect for a while and another one waits.
  */
 #ifndef LEAKMON_PROFILE_PROFILE_CHOICE_H

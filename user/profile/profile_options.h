@@ -35,8 +35,8 @@ _Static_assert(!offsetof(struct profile_options, session), "a session's options 
 		.max_sites = 16384, .no_threads = true, .windowed = true                           \
 	}
 #define PROFILE_OVERHEAD 0.01
-/* Of a core, for one that somebody waits for: 1 % of it allows a window in a quarter of a minute,
- * if it idles. */
+/* Share of a core, for a process that somebody waits for: 1 % of it allows a window in a quarter of
+ * a minute, if it idles. */
 #define PROFILE_FLOOR 0.05
 
 #endif

@@ -32,7 +32,7 @@
  * the rest of its time. */
 #define HITS_DEARER 1.25
 #define SLOWED_MAX 0.9
-/* Of all processes: blocks that are followed, 56 bytes each, and sites, 5 KB each. */
+/* For all processes: blocks that are followed, 56 bytes each, and sites, 5 KB each. */
 #define SAMPLES_MAX 65536
 #define SITES_MAX 4096
 
@@ -170,7 +170,7 @@ static void bound_samples(struct profile_run *run)
 	}
 }
 
-/* Of the sites for which there is room, one process takes no more than half. */
+/* Among the sites for which there is room, one process takes no more than half. */
 static size_t site_room(const struct profile_run *run)
 {
 	size_t sites = 0;

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-/* Of each site and window: at its end, and from the third look on. */
+/* For each site and window: at its end, and from the third look on. */
 #define ADMIT_MOST 128
 #define ADMIT_LEAST 4
 #define YOUNG_AGE 3
@@ -15,7 +15,7 @@ static const size_t young_most[SAMPLE_DEAD] = {
 	[SAMPLE_UNTOUCHED] = 24,
 	[SAMPLE_CHANGED] = 8,
 };
-/* Of each site: those that have settled; when there are more, some are let go at each look. */
+/* For each site: those that have settled; when there are more, some are let go at each look. */
 static const size_t settled_most[SAMPLE_DEAD] = {
 	[SAMPLE_UNTOUCHED] = 64,
 	[SAMPLE_CHANGED] = 24,
@@ -432,7 +432,7 @@ static size_t sample_run(const struct sample_window *window, size_t first)
 	return run;
 }
 
-/* Of the samples in one state `wanted` go on; those that do weigh for the others. */
+/* Among the samples in one state `wanted` go on; those that do weigh for the others. */
 static size_t keep_some(struct profiled *profiled, struct profile_sample *samples, size_t count,
 			unsigned state, size_t wanted)
 {

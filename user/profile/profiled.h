@@ -62,8 +62,8 @@ struct profiled {
 	struct hash by_index;		  /* bpf_side.sites -> `sites` */
 	VEC(struct sample_window) windows;
 	size_t samples; /* in all of them */
-	/* Of the blocks that were looked at first, those that have the looks of glibc's malloc, and
-	 * the others: where most have, all of it is believed. */
+	/* Among the blocks that were looked at first, those that have the looks of glibc's malloc,
+	 * and the others: where most have, all of it is believed. */
 	uint64_t chunks, no_chunks;
 	uint64_t unfollowed; /* blocks born in windows at sites for which there was no room */
 	double due_s;	     /* when the next look is; INFINITY: none */
@@ -105,12 +105,12 @@ void profiled_free(struct profiled *profiled);
  */
 int profiled_take(struct profiled *profiled, const struct window_taken *taken);
 
-/* Of the sites that have most samples, lets half go, at random: the others weigh twice as much. A
- * site that has few keeps them. Not between the beginning and the end of a look. */
+/* Among the sites that have most samples, lets half go, at random: the others weigh twice as much.
+ * A site that has few keeps them. Not between the beginning and the end of a look. */
 void profiled_halve(struct profiled *profiled);
 
-/* The outstanding blocks of earlier windows that a later one has seen, by ascending address: who is
- * not among them, or was born at another time, has died. */
+/* The outstanding blocks of earlier windows that a later one has seen, by ascending address: one
+ * that is not among them, or was born at another time, has died. */
 struct known_block {
 	uint64_t address, born_ns;
 };

@@ -9,8 +9,8 @@
 /* Less than this of what was there a quarter of the age before is a loss. */
 #define FLAT_SHARE 0.9
 #define FLAT_LOW 0.6
-/* Of the blocks that outlive their window, so many must be among a leak's survivors: of memory that
- * is freed, a little is never used again, and looks the same for ever. */
+/* Among the blocks that outlive their window, so many must be among a leak's survivors: of memory
+ * that is freed, a little is never used again, and looks the same for ever. */
 #define LEAK_SHARE 0.002
 /* A site of which so many unchanged blocks are dead does not leak; and it takes so many deaths. */
 #define HIDDEN_DEAD_SHARE 0.5
@@ -271,7 +271,7 @@ static struct interval arrivals(const struct site_figures *site,
 }
 
 /*
- * Of blocks that have not changed since they settled, the share that are dead by some age for all
+ * For blocks that have not changed since they settled, the share that are dead by some age for all
  * that: an object that is made again where one was freed may look just like it. A window sees such
  * deaths when they fall into it, so each stands for as many as there are times as much time as was
  * tracked. One alone may be anything.

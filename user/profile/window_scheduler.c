@@ -22,7 +22,7 @@
 #define SURPRISE 3.0
 #define ALLOWANCE_MIN_S 0.02
 /* How much more CPU time a process may use under probes than it was seen to use, before the first
- * window has told. */
+ * window has shown. */
 #define FIRST_SLOWER 3.0
 /* Setting probes costs leakmon time, too: windows of a process that idles come no more often than
  * as if it lost so much of that. */
@@ -179,7 +179,7 @@ bool window_budget_step(struct window_budget *budget, double now_s, double cpu_s
 	return is_earned(budget);
 }
 
-/* Of a window that ended before births counted, only the time in probes is known. */
+/* For a window that ended before births counted, only the time in probes is known. */
 static void learn_loss(struct window_budget *budget, const struct window_cost *cost, double weight)
 {
 	double loss = cost->open_s > 0 ? cost->hits_s / cost->open_s : 0;

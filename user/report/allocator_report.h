@@ -55,7 +55,7 @@ enum allocator_figure {
 	ALLOCATOR_MAPPED,
 	ALLOCATOR_ARENAS, /* arenas, or heaps of threads */
 	ALLOCATOR_CACHES, /* caches of threads */
-	/* Of a malloc that cuts its arenas into chunks: */
+	/* For a malloc that cuts its arenas into chunks: */
 	ALLOCATOR_SYSTEM,
 	ALLOCATOR_USED, /* uordblks of mallinfo2(3) */
 	ALLOCATOR_FREE, /* fordblks */
@@ -75,7 +75,7 @@ enum allocator_figure {
 	ALLOCATOR_BROKEN_HEAPS, /* walks that ended early */
 	ALLOCATOR_BROKEN_LISTS,
 	ALLOCATOR_IDLE_ARENAS, /* arenas without a thread */
-	/* Of the process, whichever of its allocators has it: */
+	/* For the process, whichever of its allocators has it: */
 	ALLOCATOR_PROCESS_RESIDENT,
 	ALLOCATOR_PROCESS_FREE, /* resident */
 	ALLOCATOR_PROCESS_TRIMMABLE,
@@ -117,7 +117,7 @@ struct allocator_report {
 	const char *why; /* not all is certain; static; NULL: it is */
 };
 
-/* Of one process; the C library's first. */
+/* For one process; the C library's first. */
 struct allocator_reports {
 	VEC(struct allocator_report) list;
 };

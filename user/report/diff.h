@@ -29,7 +29,7 @@ struct diff_amount {
 	uint64_t bytes, count;
 };
 
-/* Of a program that samples itself: bytes held, and what came and went since the attach, as sums
+/* For a program that samples itself: bytes held, and what came and went since the attach, as sums
  * over hits. All 0: its numbers are exact. */
 struct diff_hits {
 	struct poisson_sum held, allocated, freed;
@@ -38,7 +38,7 @@ struct diff_hits {
 struct diff_row {
 	char *name;	  /* of the group, untrusted; NULL for a site; owned */
 	const char *comm; /* of the process, for a site; NULL: a group of several */
-	/* Of the group's sites the one that holds most; of the later snapshot if it is there. */
+	/* Among the group's sites the one that holds most; of the later snapshot if it is there. */
 	const struct report_site *site;
 	const struct report_site *earlier; /* the same of the earlier one; NULL: not there */
 	size_t sites;			   /* how many of both snapshots it stands for */
@@ -49,7 +49,7 @@ struct diff_row {
 	struct diff_amount stays_before, stays_after;
 	struct diff_amount low_before, high_before, low_after, high_after; /* around them */
 	bool grows;							   /* on either side */
-	/* Of these, what threads allocated that have ended; with diff.has_owners. */
+	/* For these, what threads allocated that have ended; with diff.has_owners. */
 	struct diff_amount by_dead_before, by_dead_after;
 	struct diff_hits hits_before, hits_after;
 	enum diff_state state; /* of what stays */

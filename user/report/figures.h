@@ -49,7 +49,7 @@ struct figure {
 	enum figure_type type;
 	bool unrecorded;
 	size_t size; /* of an array of characters */
-	/* Of an enum: its names, how many; an unknown one is the first, not an error. */
+	/* For an enum: its names, how many; an unknown one is the first, not an error. */
 	const char *(*name)(unsigned value);
 	unsigned names;
 	bool lenient;

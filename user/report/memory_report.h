@@ -99,7 +99,7 @@ const char *memory_verdict_name(enum memory_verdict verdict);
 const char *memory_group_name(enum memory_group group);
 const char *memory_group_words(enum memory_group group);
 enum memory_group memory_part_group(enum memory_part part);
-/* Of a process, resident bytes. */
+/* For a process, resident bytes. */
 uint64_t memory_group_resident(const struct memory_process *process, enum memory_group group);
 
 /* In bytes, resident and in swap. */
@@ -122,11 +122,11 @@ struct memory_conclusion {
 
 struct memory_share {
 	uint64_t size, resident, swapped;
-	/* Of a heap's parts: as much of them as of the whole heap. */
+	/* For a heap's parts: as much of them as of the whole heap. */
 	uint64_t pss;
 };
 
-/* Of a part by name: of a file, of a shared or named mapping. */
+/* For a part by name: of a file, of a shared or named mapping. */
 struct memory_item {
 	enum memory_part part;
 	char *name; /* untrusted; owned */

@@ -29,13 +29,13 @@ struct memory_split {
 	/* The key of its runtime, see report/runtime_label.h; NULL: none that is known. Static, or
 	 * as a recording has it: untrusted, borrowed. */
 	const char *runtime;
-	/* Of a Go program: what lived after its last collection, and how large its heap may become
+	/* For a Go program: what lived after its last collection, and how large its heap may become
 	 * before the next one ends. Not recorded; 0: not known. */
 	uint64_t go_live, go_goal, go_collections;
 	const char *why; /* not all is known of the allocator; borrowed; NULL: it is */
 };
 
-/* Of a split, as recorded: all but its parts. */
+/* For a split, as recorded: all but its parts. */
 struct figures;
 extern const struct figures memory_split_figures;
 
@@ -46,7 +46,7 @@ uint64_t memory_split_group(const struct memory_split *split, enum memory_group 
 /* Resident bytes that are free inside malloc. */
 uint64_t memory_split_free(const struct memory_split *split);
 
-/* Of one process, by time; at least one. */
+/* For one process, by time; at least one. */
 struct memory_series {
 	/* With the PID, which process: its start in ticks; of a recording, its key, which it has
 	 * from its first allocation on. Until then 0. */
@@ -72,7 +72,7 @@ int memory_history_add(struct memory_history *history, uint64_t key, const char 
 /* NULL: there is none. */
 const struct memory_series *memory_history_find(const struct memory_history *history, pid_t pid,
 						uint64_t key);
-/* Of a process of a report; NULL: that was not looked at. */
+/* For a process of a report; NULL: that was not looked at. */
 const struct memory_series *memory_series_of(const struct report *report,
 					     const struct snapshot_process *process);
 /* Forgets series for which `is_kept` says no. */

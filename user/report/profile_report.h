@@ -127,12 +127,12 @@ void profile_report_rank(struct profile_report *report, size_t top);
 void profile_report_cut(struct profile_report *report, size_t top);
 void profile_report_free(struct profile_report *report);
 
-/* Of the latest window that came to nothing; NULL: none has. Static, or strerror()'s. */
+/* For the latest window that came to nothing; NULL: none has. Static, or strerror()'s. */
 const char *profile_missed_why(const struct profile_report_process *process);
 
 /* Figures of the structs above, in the order of JSON. */
 extern const struct figures profile_report_figures, profile_process_figures, survival_figures;
-/* Of a site, before and behind its survival. */
+/* For a site, before and behind its survival. */
 extern const struct figures profile_site_figures, profile_site_verdict_figures;
 
 /* What a rate comes to in an hour, for formats with whole numbers. */

@@ -16,7 +16,7 @@
 struct python_group {
 	uint64_t id;	     /* of the stack: the same on every run of the program */
 	struct frames stack; /* innermost first; owned. Empty: outside of Python's code */
-	VEC(uint32_t) tids;  /* of some; 0: this version does not tell */
+	VEC(uint32_t) tids;  /* of some; 0: this version has none */
 };
 
 struct python_stacks {

@@ -54,7 +54,7 @@ struct report_process {
 	VEC(struct report_dead) dead; /* all of process->threads.groups, in their order */
 };
 
-/* Of a fleet. Texts are untrusted, as long-lived as the recording; NULL: not known. */
+/* For a fleet. Texts are untrusted, as long-lived as the recording; NULL: not known. */
 struct report_host {
 	const char *name, *boot_id, *kernel;
 	uint64_t snapshots;

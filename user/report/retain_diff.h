@@ -32,7 +32,7 @@ struct retain_diff {
 struct retain_report {
 	const struct retain_result *result;
 	const struct retain_diff *diff; /* to the run before; NULL: this is the first one */
-	/* Of the runs up to this one, by which classes are ordered; NULL: by bytes. */
+	/* For the runs up to this one, by which classes are ordered; NULL: by bytes. */
 	const struct class_history *history;
 	bool referrers; /* of the class that was asked for are shown */
 	size_t top;	/* rows of each list; 0: all */

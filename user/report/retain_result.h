@@ -48,7 +48,7 @@ enum root_kind {
 /* No offset: the pointer is no word of the block, or nobody knows which one. */
 #define STEP_NOWHERE ((uint64_t)INT64_MAX)
 
-/* Of so many pointers beside each other, nobody asks which one it is. */
+/* For so many pointers beside each other, nobody asks which one it is. */
 #define PATH_WIDE 16
 
 /* "class", "ops table", ... */
@@ -210,7 +210,7 @@ struct retain_result {
 	uint64_t witness_ns; /* since the look that this one was compared with; 0: there was none */
 	VEC(struct retained_probable) probable; /* not recorded */
 	VEC(struct retained_runtime) runtimes;	/* not recorded */
-	/* Of a Go program; owned; not recorded; NULL: it is none. */
+	/* For a Go program; owned; not recorded; NULL: it is none. */
 	struct heap_profile *heap_profile;
 	bool profile_only; /* it has no malloc: nothing else was looked at */
 	struct intern strings;
@@ -234,14 +234,14 @@ void retain_result_free(struct retain_result *result);
 /* All blocks. */
 struct retention_total retain_result_total(const struct retain_result *result);
 
-/* Of the untracked blocks, those that only stale words lead to. */
+/* Among the untracked blocks, those that only stale words lead to. */
 struct retention_total retain_result_stale(const struct retain_result *result);
 
 /* All that is lost, each block once: the unreachable, and those with only stale references. */
 struct retention_total retain_result_lost(const struct retain_result *result);
 
 /*
- * Of the held blocks, those to which only threads' stacks and registers lead: what the functions
+ * Among the held blocks, those to which only threads' stacks and registers lead: what the functions
  * that run just now work with, and whatever is left over in their frames: which is unknown.
  */
 struct retention_total retain_result_passing(const struct retain_result *result);

@@ -133,7 +133,7 @@ struct site {
 	uint64_t by_dead_count;
 	uint64_t oldest_ns;	       /* age of the oldest block; 0 if ages were not read (-C) */
 	uint64_t ages[SITE_AGES_MAX_]; /* blocks at least site_age_limits_ns[i] old; 0 with -C */
-	/* Of a process that samples itself, else 0: the bytes that one hit of its sampler stands
+	/* For a process that samples itself, else 0: the bytes that one hit of its sampler stands
 	 * for; of one that reports no end, of allocated_bytes. And of `count` the variance, and
 	 * the blocks that one hit stands for at most. See base/poisson.h. */
 	double hit_bytes, count_variance, hit_count;
@@ -195,7 +195,7 @@ struct snapshot_process {
 	uint32_t hidden_tasks; /* SHARED_MEMORY: how many */
 	uint32_t hidden_pid;   /* and the latest of them */
 	struct ledger ledger;
-	/* Of the blocks that passed --older; mappings are apart, for they hold the blocks. */
+	/* For the blocks that passed --older; mappings are apart, for they hold the blocks. */
 	uint64_t outstanding_bytes;
 	uint64_t outstanding_count;
 	/* It samples itself (otel_memory), and so its numbers are estimates. */
@@ -230,7 +230,7 @@ void snapshot_free(struct snapshot *snapshot);
 void ledger_add(struct ledger *total, const struct ledger *part);
 void mapping_ledger_add(struct mapping_ledger *total, const struct mapping_ledger *part);
 
-/* Of a fleet: leaves out all processes of other hosts. The ledgers are then the sums of those that
+/* For a fleet: leaves out all processes of other hosts. The ledgers are then the sums of those that
  * are left: what no process could be charged with is in none. */
 void snapshot_keep_host(struct snapshot *snapshot, const char *host);
 

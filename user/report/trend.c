@@ -90,7 +90,7 @@ static void merged_print(FILE *out, const struct merged_trend *merged)
 
 static void evidence_print(FILE *out, const struct site_trend *trend)
 {
-	const struct trend *told = trend->merged.stacks ? &trend->merged.trend : &trend->trend;
+	const struct trend *shown = trend->merged.stacks ? &trend->merged.trend : &trend->trend;
 
 	if (trend->verdict == TREND_TOO_EARLY) {
 		if (trend->early.readings && trend->early.per_s != 0) {
@@ -101,12 +101,12 @@ static void evidence_print(FILE *out, const struct site_trend *trend)
 		fprintf(out, "only %zu snapshots yet", trend->trend.points);
 		return;
 	}
-	bytes_print(out, told->slope);
+	bytes_print(out, shown->slope);
 	fputs("/s (95%: ", out);
-	bytes_print(out, told->slope_low);
+	bytes_print(out, shown->slope_low);
 	fputs(" to ", out);
-	bytes_print(out, told->slope_high);
-	fprintf(out, "), R\xc2\xb2 %.2f", told->r_squared);
+	bytes_print(out, shown->slope_high);
+	fprintf(out, "), R\xc2\xb2 %.2f", shown->r_squared);
 	merged_print(out, &trend->merged);
 	if (trend->survival >= 0)
 		fprintf(out, ", %.3g%% of the blocks it allocated since are still there",
@@ -120,7 +120,7 @@ static void evidence_print(FILE *out, const struct site_trend *trend)
 	if (trend_is_suspect(trend->verdict) && trend->blocks_grow)
 		fputs(", its blocks are replaced by larger ones", out);
 	if (trend->too_short)
-		fprintf(out, ", too short to tell (%.3g s)", told->span_s);
+		fprintf(out, ", too short to tell (%.3g s)", shown->span_s);
 	if (trend->too_small) {
 		fputs(", too little to tell (", out);
 		bytes_print(out, trend->gained);

@@ -123,7 +123,7 @@ struct site_trend {
 	bool too_short, too_small;
 	double gained;	      /* bytes, since it held least */
 	double process_age_s; /* 0: not known; it warms up below TREND_WARM_UP_S */
-	/* Of a program that samples itself: the hits of its sampler by which the site has grown
+	/* For a program that samples itself: the hits of its sampler by which the site has grown
 	 * within trend.span_s, and the limits of that in bytes, 95 %; else 0. */
 	double hits;
 	struct bounds growth_limits;

@@ -225,7 +225,7 @@ struct limit {
 struct triage_limit {
 	const struct limit *limit;
 	const struct container *container; /* that has the limit; NULL: none, or not alone */
-	/* Of its processes, the one that grows most, or is largest; pid 0: there is none. */
+	/* Among its processes, the one that grows most, or is largest; pid 0: there is none. */
 	struct triage_entry entry;
 	bool listed; /* it is among the processes of the report, too */
 };

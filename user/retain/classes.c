@@ -188,7 +188,7 @@ char *template_type_of_frames(const struct frames *frames)
 #define MAX_NAME_BYTES 1024
 #define MAX_OFFSET_TO_TOP (1 << 20)
 
-/* Of a table of functions, how many words are looked at for one. */
+/* For a table of functions, how many words are looked at for one. */
 #define OPS_WORDS 4
 
 static bool is_code(const struct heap_image *heap_image, uint64_t address)

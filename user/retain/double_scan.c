@@ -88,7 +88,7 @@ static void drop_those_that_ran(pid_t pid, struct ready_threads *ready)
 /*
  * Returns when every thread that is ready to run now has run (/proc/PID/task/TID/schedstat,
  * proc(5)), gone to sleep, or ended. False: one of them did not within two seconds, or it cannot be
- * told.
+ * reported.
  */
 static bool progress_wait(pid_t pid)
 {
@@ -108,7 +108,7 @@ static bool progress_wait(pid_t pid)
 
 #define WINDOW_BYTES (256u << 10)
 
-/* Of a block as it is now; 0: it cannot be read. */
+/* For a block as it is now; 0: it cannot be read. */
 static uint64_t hash_block(pid_t task, uint64_t start, uint64_t size, unsigned char *window)
 {
 	uint64_t hash = 1;
@@ -179,7 +179,7 @@ static int retain_agree(struct retain *retain, const struct retain *earlier)
 
 /* Blocks in pages of which nobody knows when they changed are not called lost. */
 
-/* Of a chunk: the header before it, and the next one's, in which its own state stands. */
+/* For a chunk: the header before it, and the next one's, in which its own state stands. */
 #define HEADER_BYTES 16
 
 static bool is_late(const struct heap_image *heap_image, uint64_t start, uint64_t end)

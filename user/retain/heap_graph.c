@@ -221,7 +221,7 @@ static int set_type(struct builder *builder, uint32_t block, uint64_t place, uin
 	return 0;
 }
 
-/* Of an object with words that its runtime describes. */
+/* For an object with words that its runtime describes. */
 static bool is_quiet(const struct heap_graph *graph, uint32_t block, uint64_t address)
 {
 	uint32_t what = heap_graph_what(graph, block);
@@ -236,7 +236,7 @@ static bool is_quiet(const struct heap_graph *graph, uint32_t block, uint64_t ad
 	       address - graph->starts[block] < class->quiet_end;
 }
 
-/* Of an object with the address of a native block in a field that is no reference. */
+/* For an object with the address of a native block in a field that is no reference. */
 static bool is_native(const struct heap_graph *graph, uint32_t block, uint32_t target)
 {
 	uint32_t what = heap_graph_what(graph, block);
@@ -255,7 +255,7 @@ static bool is_pointer_to(const struct heap_graph *graph, uint32_t target, uint6
 	return !tag || value == graph->starts[target] + tag;
 }
 
-/* Of a managed object with fields only its references are. */
+/* For a managed object with fields only its references are. */
 static int add_block_edge(struct builder *builder, uint32_t block, uint32_t target, uint64_t place,
 			  uint64_t value)
 {

@@ -91,7 +91,7 @@ static inline bool heap_graph_counts(const struct heap_graph *graph, uint32_t bl
 	return !node_has_class(what) || !(what & NODE_PART);
 }
 
-/* Of root_word.address. */
+/* In root_word.address. */
 const char *register_name(uint64_t number);
 
 /* The blocks of a heap image: those of its heaps, and those that were tracked, in one list. */

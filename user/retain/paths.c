@@ -17,7 +17,7 @@ static void find_in_block(const struct heap_graph *graph, uint32_t parent, struc
 	uint32_t first = graph->graph.first[parent], end = graph->graph.first[parent + 1];
 	bool found = false;
 
-	/* Of a table with thousands of pointers, nobody asks which one it is. */
+	/* For a table with thousands of pointers, nobody asks which one it is. */
 	for (uint32_t i = first; end - first < MAX_WIDTH && i < end && !step->label; i++) {
 		uint32_t place = graph->places[i];
 

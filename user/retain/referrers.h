@@ -11,7 +11,7 @@
 #include "retain/paths.h"
 
 /*
- * Of up to 2000 blocks of a class that are held, evenly spread: *tree gets rows in the order in
+ * For up to 2000 blocks of a class that are held, evenly spread: *tree gets rows in the order in
  * which they are shown, the one with most blocks first; classes and roots by the maker's numbers.
  * Small branches are left out. 0; -ENOENT: none is held; -ENOMEM; *tree is untouched on failure.
  */

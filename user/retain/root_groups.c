@@ -14,9 +14,9 @@
 #define KERNEL_WORD UINT32_MAX
 /* Likewise of what a runtime has names for: its address is the place in graph->managed.roots. */
 #define RUNTIME_WORD (UINT32_MAX - 1)
-/* Of a word: its memory is not known, so what leads there must be found first. */
+/* For a word: its memory is not known, so what leads there must be found first. */
 #define GROUP_LATER UINT32_MAX
-/* Of a word that is left over in memory that is free: it is none after all. */
+/* For a word that is left over in memory that is free: it is none after all. */
 #define GROUP_NONE (UINT32_MAX - 1)
 
 struct grouper {
@@ -360,7 +360,7 @@ static int join_stale(struct grouper *grouper, struct root_group *group, uint32_
 			 number);
 }
 
-/* Of a variable of a function that runs, by its debug information: the variable is dead. */
+/* For a variable of a function that runs, by its debug information: the variable is dead. */
 static int join_dead_slot(struct grouper *grouper, struct root_group *group, uint32_t *number)
 {
 	group->kind = ROOT_STALE;

@@ -110,7 +110,7 @@ static bool is_weak(const struct retain *retain, const uint32_t *roots, uint32_t
 	enum verdict verdict = retain->retention.verdicts[block];
 	uint32_t root = roots[block];
 
-	/* Of what a runtime manages, not every reference is known. */
+	/* For what a runtime manages, not every reference is known. */
 	if (verdict == VERDICT_LOST || root == ROOT_NONE ||
 	    heap_graph_what(&retain->graph, block) != NODE_PLAIN)
 		return false;
@@ -213,7 +213,7 @@ static void kinds_free(struct witness_kinds *kinds)
 	vec_free(&kinds->list);
 }
 
-static int tell(const struct witness_kinds *kinds, struct retain_result *result)
+static int add_probable(const struct witness_kinds *kinds, struct retain_result *result)
 {
 	for (uint32_t i = 0; i < result->classes.count; i++) {
 		const struct witness_kind wanted = {.kind = result->classes.items[i].id};
@@ -221,17 +221,17 @@ static int tell(const struct witness_kinds *kinds, struct retain_result *result)
 			kinds->list.count ? bsearch(&wanted, kinds->list.items, kinds->list.count,
 						    sizeof(wanted), by_kind)
 					  : NULL;
-		struct retained_probable *told;
+		struct retained_probable *added;
 
 		if (!kind)
 			continue;
-		told = vec_push(&result->probable);
-		if (!told)
+		added = vec_push(&result->probable);
+		if (!added)
 			return -ENOMEM;
-		*told = (struct retained_probable){.class = i,
-						   .total = kind->probable,
-						   .others = kind->others,
-						   .gone = kind->gone};
+		*added = (struct retained_probable){.class = i,
+						    .total = kind->probable,
+						    .others = kind->others,
+						    .gone = kind->gone};
 	}
 	return 0;
 }
@@ -249,7 +249,7 @@ int witness_confirm_stale(const struct retain *retain, struct witness_look *befo
 		result->witness_ns = now.time_ns - before->time_ns;
 		error = witness_compare(before, &now, &kinds);
 		if (!error)
-			error = tell(&kinds, result);
+			error = add_probable(&kinds, result);
 	}
 	SWAP(*before, now);
 	return error;

@@ -9,7 +9,7 @@
 #include "pause/stop.h"
 #include "profile/profile_options.h"
 
-/* Of more, each would have too little of the budget. */
+/* For more, each would have too little of the budget. */
 #define DIAGNOSE_PROCESSES_MAX 3
 
 struct diagnose_options {

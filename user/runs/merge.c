@@ -14,7 +14,7 @@
 #include "store/recording_state.h"
 
 #define NS_PER_S INT64_C(1000000000)
-/* Of a boot id that is shown. */
+/* For a boot id that is shown. */
 #define BOOT_DIGITS 8
 
 struct source {
@@ -28,10 +28,10 @@ struct source {
 };
 
 struct fleet_host {
-	char *name;    /* owned, as it is shown */
-	char *told;    /* owned, as the recording says */
-	char *boot_id; /* owned; "": not known */
-	char *kernel;  /* owned; or NULL */
+	char *name;	/* owned, as it is shown */
+	char *recorded; /* owned, as the recording says */
+	char *boot_id;	/* owned; "": not known */
+	char *kernel;	/* owned; or NULL */
 	uint64_t snapshots, first_ns, last_ns;
 };
 
@@ -59,46 +59,48 @@ static int out_of_memory(void)
 
 static bool is_same_host(const struct fleet_host *host, const char *name, const char *boot_id)
 {
-	return !strcmp(host->told, name) &&
+	return !strcmp(host->recorded, name) &&
 	       (!*host->boot_id || !*boot_id || !strcmp(host->boot_id, boot_id));
 }
 
 /* Its own name, unless another host has it. NULL: no memory. */
-static char *name_for(const struct merge *merge, const char *told, const char *boot_id)
+static char *name_for(const struct merge *merge, const char *recorded, const char *boot_id)
 {
 	char *name;
 
 	for (size_t i = 0; i < merge->hosts.count; i++) {
-		if (strcmp(merge->hosts.items[i].name, told) != 0)
+		if (strcmp(merge->hosts.items[i].name, recorded) != 0)
 			continue;
-		return asprintf(&name, "%s (%.*s)", told, BOOT_DIGITS, boot_id) < 0 ? NULL : name;
+		return asprintf(&name, "%s (%.*s)", recorded, BOOT_DIGITS, boot_id) < 0 ? NULL
+											: name;
 	}
-	return strdup(told);
+	return strdup(recorded);
 }
 
-static int host_add(struct merge *merge, const struct report_host *told, size_t *place)
+static int host_add(struct merge *merge, const struct report_host *recorded, size_t *place)
 {
-	const char *boot_id = told->boot_id ? told->boot_id : "";
+	const char *boot_id = recorded->boot_id ? recorded->boot_id : "";
 	struct fleet_host *host, made = {.first_ns = UINT64_MAX};
 	size_t i = 0;
 
-	while (i < merge->hosts.count && !is_same_host(&merge->hosts.items[i], told->name, boot_id))
+	while (i < merge->hosts.count &&
+	       !is_same_host(&merge->hosts.items[i], recorded->name, boot_id))
 		i++;
 	if (i == merge->hosts.count) {
-		made.name = name_for(merge, told->name, boot_id);
-		made.told = strdup(told->name);
+		made.name = name_for(merge, recorded->name, boot_id);
+		made.recorded = strdup(recorded->name);
 		made.boot_id = strdup(boot_id);
-		made.kernel = told->kernel ? strdup(told->kernel) : NULL;
+		made.kernel = recorded->kernel ? strdup(recorded->kernel) : NULL;
 		host = vec_push(&merge->hosts);
 		if (host)
 			*host = made;
-		if (!host || !made.name || !made.told || !made.boot_id)
+		if (!host || !made.name || !made.recorded || !made.boot_id)
 			return out_of_memory();
 	}
 	host = &merge->hosts.items[i];
-	host->snapshots += told->snapshots;
-	host->first_ns = MIN(host->first_ns, told->first_ns);
-	host->last_ns = MAX(host->last_ns, told->last_ns);
+	host->snapshots += recorded->snapshots;
+	host->first_ns = MIN(host->first_ns, recorded->first_ns);
+	host->last_ns = MAX(host->last_ns, recorded->last_ns);
 	*place = i;
 	return 0;
 }
@@ -108,7 +110,7 @@ static int own_host_add(struct merge *merge, struct source *source)
 	const struct recording *recording = source->recording;
 	const struct recording_snapshot *all = recording->snapshots.items;
 	size_t count = recording->snapshots.count;
-	const struct report_host told = {
+	const struct report_host recorded = {
 		.name = *recording_host(recording) ? recording_host(recording) : "(unknown host)",
 		.boot_id = recording->boot_id,
 		.kernel = recording->kernel,
@@ -117,7 +119,7 @@ static int own_host_add(struct merge *merge, struct source *source)
 		.last_ns = MAX(time_ns_of(&all[count - 1]), time_ns_of(&all[0])),
 	};
 
-	return host_add(merge, &told, &source->host);
+	return host_add(merge, &recorded, &source->host);
 }
 
 /* A fleet's hosts keep their names: they are distinguished in it already. */
@@ -234,7 +236,7 @@ void merge_free(struct merge *merge)
 	}
 	for (size_t i = 0; i < merge->hosts.count; i++) {
 		free(merge->hosts.items[i].name);
-		free(merge->hosts.items[i].told);
+		free(merge->hosts.items[i].recorded);
 		free(merge->hosts.items[i].boot_id);
 		free(merge->hosts.items[i].kernel);
 	}

@@ -14,7 +14,7 @@
 
 #include "store/recorder.h"
 
-/* Of more, evenly spaced ones are kept. */
+/* For more, evenly spaced ones are kept. */
 #define MERGE_SNAPSHOTS_MAX 240
 
 struct merge;

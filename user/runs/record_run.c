@@ -72,7 +72,7 @@ static int memory_of(struct record_run *run, const struct snapshot_process *proc
 	return error;
 }
 
-/* Of all processes, or of none: 0 or -ENOMEM. */
+/* For all processes, or for none: 0 or -ENOMEM. */
 static int read_memories(struct record_run *run, const struct report *report,
 			 struct memory_history *memory)
 {

@@ -354,7 +354,7 @@ static void read_comm(struct retain_result *result)
 		result->comm[strcspn(result->comm, "\n")] = '\0';
 }
 
-/* Of a program without malloc: there is no graph of blocks to read, so that nothing is stopped. 0,
+/* For a program without malloc: there is no graph of blocks to read, so that nothing is stopped. 0,
  * or -errno after an error message. */
 static int report_heap_profile(struct retain_run *run, pid_t pid, const struct maps *maps)
 {

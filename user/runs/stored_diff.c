@@ -142,7 +142,7 @@ static int open_both(struct comparison *comparison)
 	return error;
 }
 
-/* Of one recording, the ends share what lies between them. */
+/* For one recording, the ends share what lies between them. */
 static int look_around(struct comparison *comparison)
 {
 	struct side *before = &comparison->before, *after = &comparison->after;

@@ -90,7 +90,7 @@ static int report_profile(struct recording *recording, const char *at,
 	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_PROFILE, &report);
 }
 
-/* Of one process, from its first run to that one. */
+/* For one process, from its first run to that one. */
 static int history_read(struct recording *recording, size_t position, pid_t pid,
 			struct class_history *history)
 {
@@ -208,7 +208,7 @@ static const char *label_at(const struct recording *recording, size_t position)
 	return recording_snapshots(recording, &count)[position].label;
 }
 
-/* Of all sites: those that the report leaves out are on hosts, too. */
+/* For all sites: those that the report leaves out are on hosts, too. */
 static int fleet_read(struct source *source)
 {
 	const struct report_options all = {.sort = SORT_BYTES, .history = &source->history};
@@ -356,11 +356,11 @@ static int choose_kill(const struct recording *recording, struct show_options *s
 	const struct recording_snapshot *snapshots = recording_snapshots(recording, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		_cleanup_(oom_kills_free) struct oom_kills told = {0};
+		_cleanup_(oom_kills_free) struct oom_kills labelled = {0};
 
-		if (oom_kills_of_label(&told, snapshots[i].label))
+		if (oom_kills_of_label(&labelled, snapshots[i].label))
 			return -ENOMEM;
-		if (!told.list.count)
+		if (!labelled.list.count)
 			continue;
 		kill_print(snapshots[i].sequence, &snapshots[i].time, snapshots[i].label);
 		kills++;

@@ -149,7 +149,7 @@ static int begin(void *context, struct session *session)
 	return 0;
 }
 
-/* Of the whole machine there are too many to ask each where it waits. */
+/* For the whole machine there are too many to ask each where it waits. */
 static int find_live(struct threads_run *run, struct thread_report *report)
 {
 	struct session *session = run->session;
@@ -167,7 +167,7 @@ static int find_live(struct threads_run *run, struct thread_report *report)
 	return error;
 }
 
-/* Of the whole machine only threads are reported. */
+/* For the whole machine only threads are reported. */
 static int find_goroutines(struct threads_run *run, struct thread_report *report)
 {
 	int error = 0;

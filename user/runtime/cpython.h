@@ -22,7 +22,7 @@ enum arena_place {
 enum values_place {
 	VALUES_IN_DICT, /* in a dictionary only */
 	VALUES_BEFORE,	/* 3.11: behind a pointer before the object */
-	VALUES_TAGGED,	/* 3.12: likewise, or a dictionary: the low bit tells */
+	VALUES_TAGGED,	/* 3.12: likewise, or a dictionary: by the low bit */
 	VALUES_INLINE,	/* 3.13: in the object */
 };
 
@@ -67,7 +67,7 @@ struct cpython_layout {
 	enum arena_place arenas;
 	uint32_t arena_bytes, pool_bytes;
 	uint32_t qualname, cached_keys; /* PyHeapTypeObject */
-	uint64_t preheader_flags;	/* of types whose objects have two words more before them */
+	uint64_t preheader_flags;	/* of types with two more words before their objects */
 	bool old_keys;			/* PyDictKeysObject as before 3.11 */
 	uint32_t split_values;		/* of PyDictValues: where its values begin */
 	enum values_place values;
@@ -164,7 +164,7 @@ struct cpython {
 	VEC(struct cpython_type) types;
 	uint32_t first_class; /* of the sink: those of types that have one are numbered from it */
 	VEC(uint32_t) class_types; /* by class - first_class: place in types */
-	struct hash namespaces;	   /* dictionaries of modules whose variables are roots */
+	struct hash namespaces;	   /* dictionaries of modules with variables as roots */
 };
 
 /* The interpreter that a process has, without its memory allocator. *why is static: what is
@@ -201,7 +201,7 @@ struct cpython_type *cpython_type_of(struct cpython *python, uint64_t object);
 void cpython_type_name(struct cpython *python, const struct cpython_type *type,
 		       char name[CPYTHON_NAME_BYTES]);
 /* The text of a str, in UTF-8; false: it is none, or longer. *identifier, unless NULL: it is a name
- * in the program's code, as far as can be told, and no data. */
+ * in the program's code, as far as is known, and no data. */
 bool cpython_text(struct cpython *python, uint64_t object, char *text, size_t size,
 		  bool *identifier);
 

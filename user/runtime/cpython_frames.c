@@ -448,7 +448,7 @@ int cpython_frame_refer(struct cpython *python, struct heap_sink *sink, uint32_t
 	struct cpython_frame frame;
 	int error = 0;
 
-	/* Frames that are objects are told of themselves, others by what they are of. */
+	/* Frames that are objects are named themselves, others by what they are of. */
 	if ((kind == CPYTHON_FRAME) != objects ||
 	    (kind == CPYTHON_GENERATOR && !is_suspended(python, object)) ||
 	    !read_frame(python, at, &frame))

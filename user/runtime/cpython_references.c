@@ -136,7 +136,7 @@ static uint64_t entry_count(const struct heap_sink *sink, const struct cpython_d
 	return MIN(count, room(sink, dict->entries, dict->stride));
 }
 
-/* What a dictionary has under names is an attribute of the node; unless it is a module's, whose
+/* What a dictionary has under names is an attribute of the node; unless it is a module's: its
  * variables are roots: no other thing holds them. */
 static int refer_attributes(const struct referrer *referrer, uint64_t object)
 {
@@ -321,7 +321,7 @@ static int refer_instance(const struct referrer *referrer)
 	return refer_attributes(referrer, target_word(referrer->python->memory, place));
 }
 
-/* A str whose letters stand in another block: of a subclass, or made by an old interface. */
+/* A str with its letters in another block: of a subclass, or made by an old interface. */
 static int refer_letters(const struct referrer *referrer)
 {
 	uint64_t place = referrer->object + referrer->python->layout->compact_bytes;

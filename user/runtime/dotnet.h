@@ -158,7 +158,7 @@ struct dotnet {
 	VEC(struct dotnet_range) frozen; /* of objects that are never freed: literals, types */
 	VEC(uint64_t) queues;		 /* CFinalize of each heap */
 	VEC(struct dotnet_dependent) dependents; /* by the first one */
-	struct hash statics;			 /* classes whose statics are roots already */
+	struct hash statics;			 /* classes with statics that are roots already */
 	/* Where static fields that are roots are, by ascending address: in arrays, for which their
 	 * classes speak. */
 	VEC(uint64_t) slots;
@@ -189,7 +189,7 @@ void dotnet_type_name(struct dotnet *dotnet, uint64_t handle, char name[DOTNET_N
 /* The name of a field, by its FieldDesc; "" if it cannot be read. */
 void dotnet_field_name(struct dotnet *dotnet, uint64_t module, uint32_t token,
 		       char name[DOTNET_NAME_BYTES]);
-/* The Module in whose metadata a type is. */
+/* The Module with a type's metadata. */
 uint64_t dotnet_type_module(struct dotnet *dotnet, const struct dotnet_type *type);
 
 /* Metadata: see dotnet_metadata.c. NULL: it cannot be read, or no memory. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Handles by kind (gc/handletablepriv.h): segments of 64 KiB, whose blocks of 64 handles each are
- * of one kind. And the queue of objects whose finalisers wait (gc/gcpriv.h: CFinalize).
+ * Handles by kind (gc/handletablepriv.h): segments of 64 KiB, with blocks of 64 handles of
+ * one kind each. And the queue of objects with waiting finalisers (gc/gcpriv.h: CFinalize).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -118,7 +118,7 @@ static uint64_t segments_of(struct dotnet *dotnet, uint64_t table)
 			   table + ((uint64_t)dotnet->handle_kinds * 4 + 7) / 8 * 8);
 }
 
-/* A segment names the table that it is of, which tells how many kinds there are, too. */
+/* A segment names its table, and by that the number of kinds, too. */
 static bool is_segment_of(struct dotnet *dotnet, uint64_t segment, uint64_t table)
 {
 	return segment && !(segment & (MEMORY_PAGE - 1)) &&
@@ -219,7 +219,7 @@ static int add_listed(struct dotnet *dotnet, struct heap_sink *sink, uint64_t at
 
 /*
  * The list has parts, each as long as the next pointer says: objects by generation, then those that
- * nothing held when the heap was collected last, and whose finalisers are to run.
+ * nothing held when the heap was collected last, and that have finalisers to run.
  */
 static int add_finalisers(struct dotnet *dotnet, struct heap_sink *sink, uint64_t queue)
 {

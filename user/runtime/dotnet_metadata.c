@@ -42,7 +42,7 @@ enum coded {
 	RESOLUTION_SCOPE,
 };
 
-/* Bits of the tag, and which tables it tells apart. */
+/* Bits of the tag, and the tables that it distinguishes. */
 static const struct {
 	uint8_t bits;
 	uint64_t tables;

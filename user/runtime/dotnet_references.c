@@ -155,7 +155,7 @@ static int read_fields(struct dotnet *dotnet, struct heap_sink *sink, struct dot
 	return error;
 }
 
-/* What is to know of a type whose objects are looked into. */
+/* What to know of a type to look into its objects. */
 static int describe(struct dotnet *dotnet, struct heap_sink *sink, size_t place)
 {
 	struct dotnet_type type = dotnet->types.items[place];
@@ -258,7 +258,7 @@ static int refer_words(struct referrer *referrer, uint64_t offset, uint64_t end,
 	return error;
 }
 
-/* An array of structures, some of whose fields are references. */
+/* An array of structures with some reference fields. */
 static int refer_items(struct referrer *referrer)
 {
 	const struct dotnet_type *type = referrer->type;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What holds objects from outside the heap: static fields, handles, objects whose finalisers wait.
- * Stacks, registers and thread-locals are those of the process itself, word by word.
+ * What holds objects from outside the heap: static fields, handles, objects with waiting
+ * finalisers. Stacks, registers and thread-locals are those of the process itself, word by word.
  */
 #include <errno.h>
 #include <stdio.h>

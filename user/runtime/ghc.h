@@ -142,7 +142,7 @@ uint64_t ghc_closure_words(const struct ghc_info *info, const uint64_t *words, s
 
 /* Finds the lines of info tables. 0 or -ENOMEM. */
 int ghc_find_lines(struct ghc *ghc);
-/* "Leak.hs:38:58-91 in Main.mkSession :: Item", as the program says it; false: nothing tells. */
+/* "Leak.hs:38:58-91 in Main.mkSession :: Item", as the program says it; false: unknown. */
 bool ghc_line(const struct ghc *ghc, uint64_t code, char line[GHC_LINE_BYTES]);
 
 /* The copied words from an address on, and how many there are; NULL: it was not copied. */

@@ -3,9 +3,9 @@
  * Go: a mapping begins at 0xc000000000, where its arenas begin (runtime/malloc.go: arena hints);
  * from 1.25 on they are named.
  *
- * A program is known by its module data (symtab.go): a word that points to a table of functions,
- * whose header has a magic number, and after it where text, data and that table's parts are, which
- * must fit each other.
+ * A program is known by its module data (symtab.go): a word that points to a table of functions
+ * with a magic number in its header, and after it where text, data and that table's parts are,
+ * which must fit each other.
  */
 #include "runtime/go.h"
 
@@ -33,7 +33,7 @@
 #define MAGIC_NEW 0xfffffff1u
 #define WORD_SIZE 8
 
-/* debug/buildinfo: 16-aligned; its flags tell whether the version stands behind it. */
+/* debug/buildinfo: 16-aligned; its flags say whether the version stands behind it. */
 #define BUILD_INFO "\xff Go buildinf:"
 #define BUILD_INFO_FLAGS 15
 #define BUILD_INFO_INLINE 2

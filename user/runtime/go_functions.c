@@ -116,7 +116,7 @@ static bool next_number(struct run_reader *reader, uint32_t *number)
 }
 
 /* What a table of a function has for an address; -1: nothing (symtab.go: pcvalue, step). Addresses
- * are counted in the units that the header tells, one byte where instructions are of any length. */
+ * are counted in the units of the header, one byte where instructions are of any length. */
 static int32_t value_at(const struct go_program *program, const struct go_function *function,
 			uint32_t table, uint64_t address)
 {

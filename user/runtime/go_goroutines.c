@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Goroutines. The runtime keeps them all in one slice, allgs, and each of them has its own address
- * in it (g.sched.g), which tells the slice from all others. Those that wait are unwound from where
- * they were parked, by the sizes of frames that the table of functions has.
+ * in it (g.sched.g), which distinguishes the slice from all others. Those that wait are unwound
+ * from where they were parked, by the sizes of frames that the table of functions has.
  */
 #include "runtime/go_reader.h"
 

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "runtime/go.h"
 
-/* bucket: its stack follows, then the record, whose first cycle is the published one. */
+/* bucket: its stack follows, then the record; its first cycle is the published one. */
 #define BUCKET_NEXT 8
 #define BUCKET_TYPE 16
 #define BUCKET_HASH 24

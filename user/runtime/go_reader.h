@@ -12,7 +12,7 @@
 #include "report/heap_profile.h"
 
 /* Whether a process is a Go program, of any version: its data have the build information.
- * Where its heap lies does not tell, for 1.26 and later put it anywhere. */
+ * The place of its heap proves nothing, for 1.26 and later put it anywhere. */
 bool go_is_program(const struct maps *maps);
 
 /* Whether all its code is its own and the dynamic linker's: it has no C library, and no malloc. */
@@ -32,7 +32,7 @@ int heap_profile_read(const struct maps *maps, struct heap_profile *profile);
 int go_memory_read(const struct maps *maps, struct go_memory *memory);
 
 struct runtime_heap; /* runtime.h */
-/* The heap that an address lies in, where mappings do not tell it (1.26 and later): reserved memory
+/* The heap that an address lies in, where mappings do not show it (1.26 and later): reserved memory
  * around it. Nothing if that is no such memory. 0 or -ENOMEM; *heap is to be freed. */
 int go_heap_find(const struct maps *maps, uint64_t address, struct runtime_heap *heap);
 

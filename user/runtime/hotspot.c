@@ -48,7 +48,7 @@ static bool detect(const struct mapping *mapping)
 	return mapping_is_module(mapping, names, ARRAY_SIZE(names));
 }
 
-/* A reservation of 1 GiB whose rest is not used yet. */
+/* A reservation of 1 GiB, partly unused. */
 static void find_classes(struct survey *survey, const struct mapping *mapping)
 {
 	for (size_t i = 0; i < MIN(survey->start_count, (unsigned)STARTS); i++) {

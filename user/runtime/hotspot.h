@@ -200,7 +200,7 @@ bool hotspot_layout_read_heap(struct target_memory *memory, const struct data_mo
 
 enum hotspot_kind {
 	HOTSPOT_INSTANCE,
-	HOTSPOT_MIRROR, /* java.lang.Class, whose objects have static fields, too */
+	HOTSPOT_MIRROR, /* java.lang.Class: its objects have static fields, too */
 	HOTSPOT_OBJECT_ARRAY,
 	HOTSPOT_TYPE_ARRAY,
 };

@@ -2,7 +2,7 @@
 /*
  * What objects refer to: the maps of their classes say where the references are, and fields what
  * these are called. Soft references hold their objects, weak and phantom ones do not; an object
- * whose finaliser has not run is held by its own last. A class that may be unloaded holds what its
+ * with a pending finaliser is held by its own last. A class that may be unloaded holds what its
  * static fields have; it is held by its objects, and by what keeps its loader.
  *
  * A long may be the address of native memory, as that of a direct buffer is.
@@ -102,7 +102,7 @@ static int refer_maps(struct referrer *referrer)
 	return error;
 }
 
-/* Native memory whose address a long has. */
+/* Native memory with its address in a long. */
 static int refer_number(const struct referrer *referrer, uint64_t offset, uint32_t label)
 {
 	uint64_t value = target_word(referrer->hotspot->memory, referrer->object + offset);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What holds objects from outside the heap: static fields and constants of classes whose loader is
- * never unloaded, threads, JNI's references, the VM's own. Stacks and registers are those of the
- * process itself, word by word; references of 4 bytes in stacks are added to them.
+ * What holds objects from outside the heap: static fields and constants of classes with a loader
+ * that is never unloaded, threads, JNI's references, the VM's own. Stacks and registers are those
+ * of the process itself, word by word; references of 4 bytes in stacks are added to them.
  *
  * Not in the VM's description: where a loader has its handles (classLoaderData.hpp: 8 bytes before
  * _klasses; chunks of 32), and OopStorage (gc/shared/oopStorage.hpp: a name, then the array of its

@@ -20,7 +20,7 @@ bool mapping_is_anonymous(const struct mapping *mapping);
 /* Readable and writable, not executable. */
 bool mapping_is_data(const struct mapping *mapping);
 
-/* An arena of glibc's, by its place: without a way to tell them apart, a chunk of a runtime's here
+/* An arena of glibc's, by its place: without a way to distinguish them, a chunk of a runtime's here
  * and there is taken for one. */
 bool mapping_may_be_arena(const struct mapping *mapping);
 
@@ -29,7 +29,7 @@ struct reservation {
 	uint64_t start, end, used;
 };
 
-/* The reservation of which most is in use: told each mapping, in order, beginning with zeros. */
+/* The reservation with most in use: takes each mapping, in order, beginning with zeros. */
 struct largest_reservation {
 	struct reservation run, best;
 };

@@ -197,7 +197,7 @@ static void shape_name(unsigned tag, uint64_t size, char name[OCAML_NAME_BYTES])
 			 (unsigned long long)size);
 }
 
-/* What blocks of a tag are told apart by, rounded down where there are many fields. */
+/* What distinguishes blocks of a tag, rounded down where there are many fields. */
 static uint64_t shape_size(unsigned tag, uint64_t size)
 {
 	if (tag >= TAG_LAZY && tag != TAG_INFIX)
@@ -356,8 +356,8 @@ static bool read_block(struct walk *walk, const struct ocaml_chunk *chunk, uint6
 
 /*
  * memory.c and major_gc.c: blue ones are free, and white ones that are about to be swept. While a
- * slice is swept, those behind its beginning may have been, and are white since: nobody can tell
- * them from garbage, and they are taken for alive. The first black one was not swept, nor were
+ * slice is swept, those behind its beginning may have been, and are white since: they
+ * look like garbage, and are taken for alive. The first black one was not swept, nor were
  * those behind it.
  */
 static bool is_free(struct ocaml *ocaml, const struct ocaml_block *block)

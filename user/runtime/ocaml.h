@@ -127,7 +127,7 @@ int ocaml_add_block(struct ocaml *ocaml, struct heap_sink *sink, const struct oc
 int ocaml_add_garbage(struct ocaml *ocaml, struct heap_sink *sink, const struct ocaml_block *block,
 		      bool *added);
 
-/* What the compiler tells of functions' frames, into ocaml->frames: see ocaml_frames.c. 0 or
+/* The compiler's tables of functions' frames, into ocaml->frames: see ocaml_frames.c. 0 or
  * -ENOMEM. */
 int ocaml_read_frames(struct ocaml *ocaml);
 /*
@@ -138,7 +138,7 @@ int ocaml_read_frames(struct ocaml *ocaml);
 typedef int ocaml_visit_value(void *context, uint64_t value);
 int ocaml_visit_frames(const struct ocaml *ocaml, uint64_t pointer, uint64_t end,
 		       uint64_t registers, ocaml_visit_value *visit, void *context, uint64_t *left);
-/* "feeds.ml:24", of the first call in the function at [code, end); false: nothing tells. */
+/* "feeds.ml:24", of the first call in the function at [code, end); false: unknown. */
 bool ocaml_line(const struct ocaml *ocaml, uint64_t code, uint64_t end, char *line, size_t size);
 
 /* 5.x: the domains. 0; -ENOENT with *why: there are none, or not as known; -ENOMEM. */

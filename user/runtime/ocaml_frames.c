@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What OCaml's compiler tells of each place where a function may be left for another one: which
+ * The OCaml compiler's table of each place where a function may be left for another one: which
  * words of its frame are values, and, with -g, the line. Sources: runtime/caml/frame_descriptors.h
  * and backtrace_nat.c of 4.13 and 5.3, asmcomp/emitaux.ml.
  */

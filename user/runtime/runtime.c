@@ -248,13 +248,13 @@ int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,
 	return error;
 }
 
-/* A process whose heap can be walked, as it is now. */
+/* A process with a heap that can be walked, as it is now. */
 struct now {
 	struct heap_image image; /* only its mappings */
 	struct data_modules modules;
 	struct target_memory memory;
 	const struct heap_walker *walkers[ARRAY_SIZE(runtimes)];
-	size_t count; /* 0: there is no such heap, or it cannot be told */
+	size_t count; /* 0: there is no such heap, or it is unknown */
 };
 
 static void now_free(struct now *now)

@@ -53,15 +53,15 @@ struct runtime {
 	const char *key;  /* as it stands in JSON and recordings: "hotspot" */
 	const char *name; /* for people: "JVM" */
 	const char *tool; /* what shows the objects of its heap; %d: the PID */
-	/* Whether a process that has this mapping has the runtime; NULL: mappings do not tell. */
+	/* Whether a process that has this mapping has the runtime; NULL: not known by mappings. */
 	bool (*detect)(const struct mapping *mapping);
-	/* Whether one that has this file has it, for walks; NULL: files do not tell. */
+	/* Whether one that has this file has it, for walks; NULL: not known by files. */
 	bool (*detect_module)(const struct data_module *module);
-	/* What owns() must know of all mappings: told each, in order, beginning with zeros. */
+	/* What owns() must know of all mappings: takes each, in order, beginning with zeros. */
 	void (*survey)(void *state, const struct mapping *mapping); /* NULL: nothing */
 	size_t state_size;
-	/* Whether a mapping that has no other known owner is the runtime's heap; NULL: mappings do
-	 * not tell. */
+	/* Whether a mapping that has no other known owner is the runtime's heap; NULL: not
+	 * known by mappings. */
 	bool (*owns)(const void *state, const struct mapping *mapping);
 	/* Of a mapping that it may own, the share that is its heap, by what is present of it. It
 	 * reads single words. NULL: all of it, always. */
@@ -74,7 +74,7 @@ struct runtime {
 /* What the class of an object has after its name that stands for a thread which has ended. */
 #define RUNTIME_ENDED " (ended)"
 
-/* The heap of a process's runtime that mappings tell. */
+/* The heap of a process's runtime that mappings show. */
 struct runtime_heap {
 	const struct runtime *runtime; /* NULL: none that is known */
 	void *state;		       /* the row's own; owned */
@@ -98,8 +98,8 @@ void runtime_heap_free(struct runtime_heap *heap);
 const struct runtime *runtime_of_process(pid_t pid);
 
 /*
- * heap_image_take(), which keeps the contents of a process's memory if it has a runtime whose heap
- * can be walked. Where a collection moves objects at the stop, it is stopped again
+ * heap_image_take(), which keeps the contents of a process's memory if it has a runtime with a heap
+ * that can be walked. Where a collection moves objects at the stop, it is stopped again
  * (heap_image_options.is_ready).
  */
 int runtime_take_image(pid_t pid, const struct heap_image_options *options, struct worker *worker,

@@ -143,7 +143,7 @@ static const struct page *kept_page(struct target_memory *memory, uint64_t addre
 	return &memory->kept->pages[range->first + (address - range->start) / MEMORY_PAGE];
 }
 
-/* Whether a page can be told without asking the process; NULL in *contents: it cannot be read. */
+/* Whether a page is known without asking the process; NULL in *contents: it cannot be read. */
 static bool is_kept(struct target_memory *memory, uint64_t address, const unsigned char **contents)
 {
 	const struct page *page = kept_page(memory, address);

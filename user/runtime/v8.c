@@ -3,9 +3,9 @@
  * V8: a program or library called node, nodejs, libnode, libv8, electron or deno. Chunks of 256 KiB
  * at multiples of it, larger objects likewise.
  *
- * Objects lie one after the other in chunks. Each begins with its map, which has its size, or by
- * whose type it has a length; of a type that is not known, the object goes on to the next word that
- * is a map. Areas for objects to come are passed over.
+ * Objects lie one after the other in chunks. Each begins with its map, which has its size, or
+ * gives it a length by its type; of a type that is not known, the object goes on to the next word
+ * that is a map. Areas for objects to come are passed over.
  */
 #include "runtime/v8.h"
 

@@ -250,7 +250,7 @@ bool v8_is_module(const struct data_module *module);
 int v8_find(struct v8 *v8, char version[24], const char **why);
 /* Its chunks and the areas in them. 0; -ENOENT with *why; -ENOMEM. */
 int v8_find_chunks(struct v8 *v8, const char **why);
-/* Whether a collection of the first heap is under way; false where that cannot be told. */
+/* Whether a collection of the first heap is under way; false where that is unknown. */
 bool v8_is_collecting(struct v8 *v8, const struct data_module *module);
 /* The chunk that holds an address, or NULL. */
 const struct v8_chunk *v8_chunk_at(const struct v8 *v8, uint64_t address);

@@ -6,9 +6,10 @@
  * in its place until it is compiled (UncompiledData), to where in the script it begins. Of the
  * source only the ends of lines are looked for (src/objects/scope-info.tq, script.tq).
  *
- * A module of node's is a function that was called once, or a module's own scope: a context whose
- * outer one is the native context. The closures in it tell its script. A script with several such
- * contexts has been loaded again: its variables are no roots, for the older ones may be garbage.
+ * A module of node's is a function that was called once, or a module's own scope: a context; its
+ * outer one is the native context. The closures in it lead to its script. A script with several
+ * such contexts has been loaded again: its variables are no roots, for the older ones may be
+ * garbage.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -149,7 +150,7 @@ static int scan_chunk(struct v8_script *script, const unsigned char *bytes, uint
 	return error;
 }
 
-/* A concatenation whose parts were joined has all text in the first one. */
+/* A concatenation with joined parts has all text in the first one. */
 static int find_line_ends(struct v8 *v8, uint64_t source, struct v8_script *script)
 {
 	struct v8_text_place text;

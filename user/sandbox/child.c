@@ -69,7 +69,7 @@ static int set_files(posix_spawn_file_actions_t *actions, int socket, int served
 								 WORKER_SOCKET + 1 + (served >= 0));
 }
 
-/* Of the environment it gets only what the dynamic linker may need to start it at all. */
+/* From the environment it gets only what the dynamic linker may need to start it at all. */
 static char *library_path(void)
 {
 	char **variable = environ;

@@ -454,7 +454,7 @@ static int take_packet(struct pushing *pushing)
 		       : -EPIPE;
 }
 
-static void tell(struct pushing *pushing, bool finished)
+static void report_state(struct pushing *pushing, bool finished)
 {
 	for (size_t i = 0; i < PUSH_LANE_MAX_; i++) {
 		struct lane *lane = &pushing->lanes[i];
@@ -535,7 +535,7 @@ static int push_once(struct pushing *pushing)
 	begin_where_due(pushing);
 	pushing->curl.multi_perform(pushing->multi, &running);
 	end_where_done(pushing);
-	tell(pushing, false);
+	report_state(pushing, false);
 	if (is_done(pushing))
 		return 0;
 	pushing->curl.multi_poll(pushing->multi, &control, 1, timeout_ms(pushing), &ready);
@@ -565,7 +565,7 @@ static _Noreturn void run(void)
 			say(lane, "it has not answered", "");
 	}
 	if (is_done(pushing))
-		tell(pushing, true);
+		report_state(pushing, true);
 	_exit(0);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Documents that wait to be sent, oldest first, within bounds; and what an attempt to send the
  * first of them says about the next one. When one more does not fit, the oldest go: the latest
- * tell most.
+ * matter most.
  */
 #ifndef LEAKMON_SERVE_PUSH_QUEUE_H
 #define LEAKMON_SERVE_PUSH_QUEUE_H

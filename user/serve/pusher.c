@@ -55,7 +55,7 @@ bool pusher_is_destination(const char *text)
 	return *text == '@' ? text[1] != '\0' : push_is_url(text);
 }
 
-/* -------- what it is told */
+/* -------- its messages */
 
 /* A text file, with a NUL. 0, or -errno after a message. */
 static int read_text(const char *path, struct bytes *text)

@@ -19,7 +19,7 @@
 /* Texts are borrowed; NULL: not given. */
 struct push_options {
 	struct push_destination {
-		const char *url;     /* or "@FILE", whose first line it is */
+		const char *url;     /* or "@FILE" with it as first line */
 		const char *headers; /* file of HTTP headers, one a line */
 	} to[PUSH_LANE_MAX_];
 	const char *ca; /* file of certificates (PEM) to trust instead of the system's */

@@ -23,7 +23,7 @@ struct checkpointer {
 	bool stopping;
 	/* The writer's own. */
 	int pages;     /* in the log after the latest commit */
-	int told;      /* the error that a message was about */
+	int reported;  /* the error that a message was about */
 	bool overfull; /* so was the log */
 };
 
@@ -96,7 +96,7 @@ static int ask(struct checkpointer *checkpointer, bool waited)
 /* Once, not with every snapshot. */
 static void complain(struct checkpointer *checkpointer, int error, bool overfull)
 {
-	if (error && error != checkpointer->told)
+	if (error && error != checkpointer->reported)
 		log_error("snapshots stay in %s-wal, where they are safe, because %s cannot take "
 			  "them: %s%s",
 			  checkpointer->path, checkpointer->path, strerror(-error),
@@ -105,7 +105,7 @@ static void complain(struct checkpointer *checkpointer, int error, bool overfull
 		log_warning("%s-wal has grown to %d MB: the disk is too slow, or somebody has "
 			    "been reading the recording for long; snapshots wait for it now",
 			    checkpointer->path, CHECKPOINT_PAGES_MAX * 4096 / 1000000);
-	checkpointer->told = error;
+	checkpointer->reported = error;
 	checkpointer->overfull = overfull;
 }
 

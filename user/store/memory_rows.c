@@ -10,7 +10,7 @@
 
 /* More than any machine has, and sums of them are still numbers. */
 #define BYTES_MAX (UINT64_C(1) << 56)
-/* Of a process: as many points as a graph can show. */
+/* For a process: as many points as a graph can show. */
 #define HISTORY_SPLITS 480
 
 static const struct figure_rows rows = {

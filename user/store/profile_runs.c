@@ -52,8 +52,8 @@ struct profile_recorder {
 	char *path;
 	struct recorder_options options;
 	uint64_t count, missed;
-	uint64_t missed_told; /* of them, those in the recording */
-	uint64_t first_ns;    /* of the first profile, which stays */
+	uint64_t missed_recorded; /* of them, those in the recording */
+	uint64_t first_ns;	  /* of the first profile, which stays */
 };
 
 struct profile_writer {
@@ -199,7 +199,7 @@ static int append(struct profile_recorder *recorder, const struct profile_report
 		error = put_report(&writer, report);
 	if (!error)
 		error = keep(recorder, report);
-	if (!error && recorder->missed != recorder->missed_told)
+	if (!error && recorder->missed != recorder->missed_recorded)
 		error = put_missed(recorder);
 	sqlite3_finalize(writer.frames);
 	for (size_t i = 0; i < TABLES; i++)
@@ -209,7 +209,7 @@ static int append(struct profile_recorder *recorder, const struct profile_report
 	if (error)
 		database_run(recorder->database, "ROLLBACK");
 	else
-		recorder->missed_told = recorder->missed;
+		recorder->missed_recorded = recorder->missed;
 	return error;
 }
 

@@ -565,7 +565,7 @@ static int transaction(struct recorder *recorder, const struct report *report, c
 				    recorder->rows);
 	if (!error)
 		error = recorder_keep(recorder);
-	if (!error && recorder->missed != recorder->missed_told)
+	if (!error && recorder->missed != recorder->missed_recorded)
 		error = database_do(recorder->statements[PUT_MISSED], "i",
 				    (int64_t)recorder->missed);
 	return error ? error : database_run(recorder->database, "COMMIT");
@@ -618,7 +618,7 @@ int recorder_append(struct recorder *recorder, const struct report *report, cons
 			 recorder->appends % AGES_EVERY == 0;
 	error = transaction(recorder, report, label);
 	if (!error) {
-		recorder->missed_told = recorder->missed;
+		recorder->missed_recorded = recorder->missed;
 		recorder->committed = recorder->counts;
 		recorder->since_full = recorder->full ? 0 : recorder->since_full + 1;
 		return sites_sweep(recorder);

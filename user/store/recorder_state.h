@@ -8,7 +8,7 @@
 #include "store/figure_rows.h"
 #include "store/recorder.h"
 
-/* Of a stack: what PUT_STACK takes. */
+/* For a stack: what PUT_STACK takes. */
 #define RECORDER_FRAMES_AT_ONCE 16
 
 enum recorder_statement {
@@ -111,7 +111,7 @@ struct recorder {
 	VEC(struct kept_snapshot) kept;
 	int64_t sequence; /* of the latest snapshot; in the file they are counted by the recorder */
 	uint64_t appends, missed;
-	uint64_t missed_told;	      /* of them, those in the recording */
+	uint64_t missed_recorded;     /* of them, those in the recording */
 	uint64_t totals[FAMILY_MAX_]; /* hashes of the rows of all processes together */
 	int64_t rows;		      /* in points, of the snapshot being written */
 	uint64_t since_full;	      /* snapshots since the last full one */

@@ -154,7 +154,7 @@ static int put_frames(struct recorder *recorder, int64_t process, int64_t site,
 	return error;
 }
 
-/* Of a site, instead of what was there. */
+/* For a site, instead of what was there. */
 static int recorder_put_stack(struct recorder *recorder, int64_t process, int64_t site,
 			      const struct frames *frames)
 {
@@ -421,7 +421,7 @@ static int by_dead_write(struct recorder *recorder, int64_t row, const struct si
 			   (int64_t)site->by_dead_bytes, (int64_t)site->by_dead_count);
 }
 
-/* Of programs that sample themselves only. */
+/* For programs that sample themselves only. */
 static int estimate_write(struct recorder *recorder, int64_t row, const struct site *before,
 			  const struct site *site)
 {
@@ -679,7 +679,7 @@ static int put_figures(struct recorder *recorder, int64_t process, enum family_i
 	return error ? error : database_next(statement);
 }
 
-/* Of a process, or of all of them together. */
+/* For a process, or for all of them together. */
 static int put_families(struct recorder *recorder, int64_t row, const struct snapshot *snapshot,
 			const struct snapshot_process *process)
 {

@@ -54,7 +54,7 @@ const struct recording_snapshot *recording_snapshots(const struct recording *rec
 const char *recording_host(const struct recording *recording);
 /* How many snapshots, or profiles, could not be written into it. */
 uint64_t recording_missed(const struct recording *recording);
-/* Of a fleet (runs/merge.h), by name; none: it is of one host. Good until recording_close(). */
+/* For a fleet (runs/merge.h), by name; none: it is of one host. Good until recording_close(). */
 const struct report_host *recording_hosts(const struct recording *recording, size_t *count);
 
 /*

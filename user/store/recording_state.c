@@ -72,7 +72,7 @@ static void point_read(struct recording *recording, struct state *state, sqlite3
 	site->monotonic_ns = database_unsigned(statement, 9, error);
 }
 
-/* Of the site that a row's first column names; NULL: it has no point, and nothing of it is shown.
+/* For the site that a row's first column names; NULL: it has no point, and nothing of it is shown.
  */
 static struct site *numbers_of(struct state *state, sqlite3_stmt *statement, int *error)
 {
@@ -210,7 +210,7 @@ static void loss_read(struct recording *recording, struct state *state, sqlite3_
 	if (!position || !kind || !cause)
 		return;
 	process = &state->processes.items[*position];
-	/* Of an earlier row of its ledger. */
+	/* For an earlier row of its ledger. */
 	if (snapshot != process->snapshot)
 		return;
 	if (!strcmp(kind, LOSS_INEXACT))
@@ -234,7 +234,7 @@ static enum family_id family_of_rows(const struct recording *recording,
 	return id;
 }
 
-/* Of a process that has no ledger, nothing is shown. */
+/* For a process that has no ledger, nothing is shown. */
 static void figures_row_read(struct recording *recording, struct state *state,
 			     sqlite3_stmt *statement, int *error)
 {

@@ -49,11 +49,11 @@ const char schema_hosts_sql[] =
 	"CREATE TABLE hosts("
 	" name TEXT PRIMARY KEY,"
 	" boot_id TEXT, kernel TEXT," /* NULL: not known */
-	/* Of its own snapshots. */
+	/* For its own snapshots. */
 	" snapshots INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL"
 	") WITHOUT ROWID;";
 
-/* Of programs that sample themselves: what their numbers rest on. */
+/* For programs that sample themselves: what their numbers rest on. */
 
 const char schema_estimates_sql[] =
 	/* Holds as in `points`; zeros: its numbers are exact, or there is nothing left. */
@@ -97,7 +97,7 @@ const char schema_owners_sql[] =
 	/* 1: the numbers of all sites are of blocks of ended threads (--by-dead-threads).
 	 */
 	"ALTER TABLE snapshots ADD COLUMN only_by_dead INTEGER NOT NULL DEFAULT 0;"
-	/* Of a site's outstanding blocks, those of ended threads; holds as in `points`. */
+	/* For a site's outstanding blocks, those of ended threads; holds as in `points`. */
 	"CREATE TABLE by_dead("
 	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
 	" bytes INTEGER NOT NULL, count INTEGER NOT NULL,"
@@ -113,7 +113,7 @@ const char schema_owners_sql[] =
  */
 
 const char schema_threads_sql[] =
-	/* Of version 1; nothing was ever written to it. The new one is made as those of all
+	/* From version 1; nothing was ever written to it. The new one is made as those of all
 	 * families are. */
 	"DROP TABLE threads;"
 	/* Creators of dead threads, and what these ran. */

@@ -12,7 +12,7 @@
  */
 char *demangle(const char *name);
 
-/* Of a readable name: operator new, or a function of the C++ standard library. */
+/* For a readable name: operator new, or a function of the C++ standard library. */
 bool demangle_is_library(const char *function);
 
 #endif

@@ -77,7 +77,7 @@ static int line_add(struct kernel_symbols *symbols, const char *line)
 	return text_add(symbols, name, &symbols->list.items[symbols->list.count - 1].name);
 }
 
-/* Of several names at one address the one that stood first stays first: "T" names lead. */
+/* Among several names at one address the one that stood first stays first: "T" names lead. */
 static int entry_compare(const void *left, const void *right)
 {
 	const struct symbol_entry *a = left, *b = right;

@@ -38,7 +38,7 @@ struct source_frame {
 	uint32_t line;
 };
 
-/* Of one address: the innermost inlined function first, the function itself last. */
+/* For one address: the innermost inlined function first, the function itself last. */
 struct source_lines {
 	uint64_t vaddr;
 	struct source_frame *frames;
@@ -99,7 +99,7 @@ void modules_init(struct modules *modules, struct dso_cache *dsos, struct worker
 /* Releases all modules. */
 void modules_free(struct modules *modules);
 
-/* Of a DSO with held DSO_SYMBOLS. NULL: out of memory. */
+/* For a DSO with held DSO_SYMBOLS. NULL: out of memory. */
 struct module *module_get(struct dso *dso);
 
 /* Reads the symbols if that was not done yet. NULL, or why there are none, as a static string. */

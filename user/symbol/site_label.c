@@ -57,7 +57,7 @@ static bool is_starter(const char *function)
 	return false;
 }
 
-/* Of a readable name, the last part of its path without parameters. Returns its length. */
+/* For a readable name, the last part of its path without parameters. Returns its length. */
 static size_t last_part(const char *function, const char **begin)
 {
 	size_t length = strcspn(function, "(<");

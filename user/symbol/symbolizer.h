@@ -52,7 +52,7 @@ struct frames {
 };
 
 /*
- * Of processes with files in `dsos`. Files are read by `worker`; NULL: in this very process,
+ * For processes with files in `dsos`. Files are read by `worker`; NULL: in this very process,
  * for tests. Both must outlive the symbolizer. NULL: out of memory.
  */
 struct symbolizer *symbolizer_new(struct worker *worker, struct dso_cache *dsos);

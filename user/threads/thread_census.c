@@ -335,7 +335,7 @@ int thread_census_take(struct thread_census *census, const struct thread_table *
 	if (error || !census->dead.count)
 		return error;
 	qsort(census->dead.items, census->dead.count, sizeof(*census->dead.items), by_group);
-	/* Of a process that has ended nothing is mapped any more. */
+	/* For a process that has ended nothing is mapped any more. */
 	stack_memory_fill((pid_t)census->pid, census->dead.items, census->dead.count);
 	error = group_dead(census, bpf);
 	if (!error)

@@ -23,7 +23,7 @@ struct finding {
 	struct hash dead;    /* threads that are dead still: see key_of() */
 };
 
-/* Of a thread, which is not of any other that had its pthread_t. */
+/* For a thread, which is not of any other that had its pthread_t. */
 static uint64_t key_of(const struct lm_thread *thread)
 {
 	return hash_mix(hash_mix(thread->process ^ hash_mix(thread->handle)) ^
@@ -148,7 +148,7 @@ static struct thread_holder *holder_of(struct finding *finding, struct thread_gr
 					 .first = UINT64_MAX,
 					 .path = RESULT_NONE};
 	*slot = group->holders.list.count;
-	/* Of two scans that disagreed there is no path. */
+	/* For two scans that disagreed there is no path. */
 	if (holder->verdict != VERDICT_LOST &&
 	    !retain_add_address_path(retain, retain->graph.starts[block]))
 		holder->path = (uint32_t)retain->paths.count - 1;

@@ -7,7 +7,7 @@
  * The process's memory is searched as `leakmon retain` does (retain.h), with each pthread_t in the
  * place of a block. What is left on the stacks of dead threads holds nothing.
  *
- * In a managed language, who holds the objects of threads that have ended (!threads' XXXX).
+ * In a managed language, what holds the objects of threads that have ended (!threads' XXXX).
  */
 #ifndef LEAKMON_THREADS_THREAD_HOLDERS_H
 #define LEAKMON_THREADS_THREAD_HOLDERS_H

@@ -29,7 +29,7 @@ static column_format column_format_verdict;
 
 static column_format column_format_trend; /* a sparkline */
 
-static column_format column_format_where; /* who allocates, and on whose behalf */
+static column_format column_format_where; /* which code allocates, and on behalf of which */
 
 /* The column's number in the row; "-": it is not known. */
 static column_format column_format_number;
@@ -281,7 +281,7 @@ static void column_format_verdict(const struct top_row *row, const struct top_co
 	snprintf(text, COLUMN_TEXT_SIZE, "%s", top_row_verdict(row));
 }
 
-/* Of the heights that fall into one column, the greatest. */
+/* Among the heights that fall into one column, the greatest. */
 static unsigned char height_at(const struct top_row *row, size_t column, size_t columns)
 {
 	size_t from = column * row->spark_count / columns;

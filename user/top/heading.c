@@ -247,7 +247,7 @@ int top_heading_of_triage(struct top_heading *heading, const struct triage_repor
 	return 0;
 }
 
-/* Of the process that is profiled: what its memory does. */
+/* For the process that is profiled: what its memory does. */
 static void memory_write(FILE *out, const struct profile_report_process *process)
 {
 	const struct interval *net = &process->judgement.net_blocks_per_s;

@@ -208,7 +208,7 @@ int top_rows_of_report(const struct report *report, size_t trends, struct top_ro
 	return error;
 }
 
-/* Rows of a profile: who is profiled, and its call stacks. */
+/* Rows of a profile: profiled processes, and their call stacks. */
 
 static void put_survival(struct top_row *row, const struct site_judgement *judgement)
 {
@@ -292,7 +292,7 @@ static uint64_t text_hash(uint64_t hash, const char *text)
 	return hash;
 }
 
-/* A PID may come again: the cgroup and the name tell its bearers apart, as far as anybody sees. */
+/* A PID may come again: the cgroup and the name distinguish its bearers, as far as anybody sees. */
 static uint64_t entry_identity(const struct triage_entry *entry)
 {
 	uint64_t hash = hash_mix((uint64_t)entry->pid + 1);

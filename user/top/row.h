@@ -47,7 +47,7 @@ struct top_row {
 	unsigned char spark[TOP_SPARK_POINTS]; /* heights, 0 (nothing) to 8, oldest first */
 	size_t spark_count;
 	bool inexact;
-	/* Of a call stack; strings in frames belong to the session. */
+	/* For a call stack; strings in frames belong to the session. */
 	struct site site; /* without its addresses */
 	struct frames frames;
 	bool has_ages;

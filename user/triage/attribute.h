@@ -14,7 +14,7 @@
 /*
  * Bytes of anonymous memory at the addresses, resident or swapped out: a page, or a huge one where
  * the kernel put that (admin-guide/mm/pagemap.rst). A page that was there before and only faulted
- * again (balancing between NUMA nodes, coming back from swap, a copy after a fork) is not told
+ * again (balancing between NUMA nodes, coming back from swap, a copy after a fork) is not known
  * apart. 0; -ESRCH; -errno of opening pagemap.
  */
 int attribute_pages(struct samples *samples, pid_t pid);

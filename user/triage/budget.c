@@ -8,7 +8,7 @@ enum { STEP_MAPPINGS = 1, STEP_FILES, STEP_PAUSES };
 /* So many times too dear, and nobody waits for the end of a period. */
 #define FAR_TOO_DEAR 2
 #define ADMISSION_SHARE 0.5
-/* Of the first poll, so that there is something to show. It is owed like everything. */
+/* For the first poll, so that there is something to show. It is owed like everything. */
 #define ADMISSION_FIRST_S 0.02
 
 static void period_begin(struct budget *budget)
@@ -60,7 +60,7 @@ static void measure(struct budget *budget)
 		budget->worst = MAX(budget->worst, budget->used);
 }
 
-/* Of what a poll may cost, when its pause is as long as it is meant to be. */
+/* For what a poll may cost, when its pause is as long as it is meant to be. */
 static double poll_share(const struct budget *budget)
 {
 	double poll_s =

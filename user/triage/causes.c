@@ -9,7 +9,7 @@
 #include "memory/conclusion.h"
 #include "report/memory_split.h"
 
-/* Of so many processes at once, the most urgent ones. */
+/* For so many processes at once, the most urgent ones. */
 #define MAX_LOOKED_AT 10
 /* What has been explained is looked at again after so long. */
 #define AGAIN_S 30.0

@@ -148,7 +148,7 @@ static void attach_due(struct escalation *escalation, const struct triage_report
 	double credit_s = triage_credit_s(escalation->triage);
 	size_t limit = MIN(escalation->options->escalate, (size_t)(credit_s / SETUP_COST_S));
 
-	/* Who is near to a limit, whatever its rank: there may be no later. */
+	/* A process near a limit, whatever its rank: there may be no later. */
 	for (size_t i = 0; i < report->limits.count && escalation->count < limit; i++) {
 		struct member *member = population_find(&escalation->triage->population,
 							report->limits.items[i].entry.pid);

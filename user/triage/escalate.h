@@ -22,7 +22,7 @@ struct triage_options {
 	uint64_t escalate;		/* so many suspects at most are profiled; 0: none */
 	bool exact;			/* they are tracked instead */
 	uint64_t window_ns;		/* and for so long */
-	double near_limit;		/* who is that near to a limit is a suspect; 0: nobody */
+	double near_limit;		/* a process that near a limit is a suspect; 0: none */
 };
 
 _Static_assert(!offsetof(struct triage_options, session), "a session's options stand first");

@@ -10,7 +10,7 @@
 
 /* Descriptors that are looked at, spread over all; what they show stands for the others. */
 #define FILE_KINDS_LOOKS 1024
-/* Kinds that are told apart; what comes later is "others". */
+/* Kinds that are distinguished; what comes later is "others". */
 #define FILE_KINDS_MAX 64
 
 struct file_kind {
@@ -29,7 +29,7 @@ struct file_kinds {
 int file_kinds_read(struct file_kinds *kinds, pid_t pid, double open_files);
 void file_kinds_free(struct file_kinds *kinds);
 
-/* Of that name; 0: none. */
+/* For that name; 0: none. */
 double file_kinds_open(const struct file_kinds *kinds, const char *name);
 
 /*

@@ -13,7 +13,7 @@
 #include "proc/host_file.h"
 
 #define MOUNTINFO_MAX_BYTES (1u << 20)
-/* Who was alive when its killing was counted is found gone later; who was never met, never. */
+/* A process alive when its kill was counted is found gone later; one never met, never. */
 #define UNCLAIMED_POLLS 3
 
 struct mount_line {
@@ -322,7 +322,7 @@ static void end_group(struct groups *groups, struct group *group)
 		group_free(group);
 }
 
-/* Of those that ended, and that nobody has told of, the one that had most memory. */
+/* Among those that ended unreported, the one that had most memory. */
 static struct member *likely_victim(const struct population *population, const struct group *group)
 {
 	struct member *likely = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the kernel tells what it charges to cgroups: the mount of the memory hierarchy. */
+/* The kernel's charges to cgroups: the mount of the memory hierarchy. */
 #ifndef LEAKMON_TRIAGE_GROUPS_H
 #define LEAKMON_TRIAGE_GROUPS_H
 
@@ -41,8 +41,8 @@ struct group {
 	struct triage_split split;    /* of the latest poll, and of one 5 to 10 minutes before */
 	struct cgroup_figures next;   /* what the split is compared with after that */
 	double before_s, next_s;      /* when these were read; negative: never */
-	uint64_t oom_kills;	      /* that the kernel counts, and whose victims are found */
-	unsigned unclaimed;	      /* polls since there are more, whose victims are not */
+	uint64_t oom_kills;	      /* that the kernel counts, with known victims */
+	unsigned unclaimed;	      /* polls since there are more, with unknown victims */
 	bool charged;		      /* memory is what the kernel charges, and no sum */
 	size_t processes;	      /* of the latest poll */
 	struct quantities quantities;
@@ -51,7 +51,7 @@ struct group {
 	double born_s; /* of the oldest process in it */
 };
 
-/* Who ended while its group's count of kills rose. */
+/* A process that ended while its group's count of kills rose. */
 struct group_kill {
 	struct member *member;
 	struct group *group; /* it was in; that is in `list` or in `ended` */
@@ -69,7 +69,8 @@ struct groups {
 int groups_init(struct groups *groups);
 void groups_free(struct groups *groups);
 
-/* After population_poll(): who is where, who is gone, and a reading of every group. 0 or -ENOMEM.
+/* After population_poll(): places and ends of processes, and a reading of every group. 0 or
+ * -ENOMEM.
  */
 int groups_poll(struct groups *groups, struct population *population, double now_s);
 
@@ -83,7 +84,7 @@ uint64_t groups_parse_kills(const char *text);
 /* Bytes of anonymous memory and swap in the text of memory.stat; NAN: not there. */
 double groups_parse_stat(const char *text, bool unified);
 
-/* The parts that memory.stat tells of; CGROUP_NOT_KNOWN: not there. v1 has the kernel's memory and
+/* The parts in memory.stat; CGROUP_NOT_KNOWN: not there. v1 has the kernel's memory and
  * the sockets in files of their own. */
 void groups_parse_split(const char *text, bool unified, struct cgroup_figures *figures);
 

@@ -176,8 +176,8 @@ static void judge_early(struct growth *growth, const struct series *series, doub
 		growth->urgency = growth->early.per_s * kinds[growth->kind].bytes;
 }
 
-/* Who still starts up grows at less than this share of its average rate since it began: what comes
- * at that rate is less than four times what came otherwise. */
+/* A process that still starts up grows at less than this share of its average rate since it began:
+ * what comes at that rate is less than four times what came otherwise. */
 #define WARM_UP_PACE 0.8
 
 static double last_reading_s(const struct series *series)
@@ -189,7 +189,7 @@ static double last_reading_s(const struct series *series)
 	return level->points[(level->oldest + level->count - 1) % level->capacity].time_cs / 100.0;
 }
 
-/* Of its latest quarter, at least a minute: what startup was is no evidence of now. */
+/* For its latest quarter, at least a minute: what startup was is no evidence of now. */
 #define RECENT_SHARE 0.25
 #define RECENT_MIN_S 60.0
 #define RECENT_POINTS 3 /* that are averaged at each end */

@@ -38,7 +38,7 @@ struct series_level {
 
 struct series {
 	struct series_level levels[SERIES_LEVELS];
-	/* Of all readings ever: most series never move, and need no look at their points. */
+	/* For all readings ever: most series never move, and need no look at their points. */
 	struct quantities minimum, maximum;
 };
 

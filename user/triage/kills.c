@@ -20,7 +20,7 @@
 
 struct kills {
 	struct triage *triage;
-	struct victims *victims; /* NULL: the kernel does not tell */
+	struct victims *victims; /* NULL: the kernel does not report them */
 	struct oom_kills oom;	 /* of `list`, in its order; and the totals */
 	struct triage_kills list;
 	struct memory_reserve reserve;
@@ -133,7 +133,7 @@ static void on_victim(const struct lm_victim *victim, void *context)
 	kill_describe(kills, kill, member, member ? member->group : NULL);
 }
 
-/* Where the kernel tells, it has told of these. */
+/* Where the kernel reports kills, it has reported these. */
 static void take_counted(struct kills *kills)
 {
 	struct groups *groups = &kills->triage->groups;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whom the kernel kills for want of memory while a triage runs, and what the triage knew of them:
- * told by a BPF program as they are chosen, or, where there is none, found at a poll: a process has
- * ended, and the count of kills of its control group has risen.
+ * OOM-killed processes while a triage runs, and what the triage knew of them:
+ * reported by a BPF program as they are chosen, or, where there is none, found at a poll: a process
+ * has ended, and the count of kills of its control group has risen.
  */
 #ifndef LEAKMON_TRIAGE_KILLS_H
 #define LEAKMON_TRIAGE_KILLS_H
@@ -16,7 +16,7 @@ struct kills;
 struct kills *kills_new(struct triage *triage, bool use_bpf);
 void kills_free(struct kills *kills);
 
-/* Readable when one was told; -1: they are found at polls only. */
+/* Readable when one was reported; -1: they are found at polls only. */
 int kills_fd(const struct kills *kills);
 
 /* After a wait and before the next poll, or right after a poll: takes what is known by then. True:

@@ -172,7 +172,7 @@ static int look_at(struct limits *limits, const struct memory_mount *mount, cons
 	return 0;
 }
 
-/* Of a group and all above it. 0 or -ENOMEM. */
+/* For a group and all above it. 0 or -ENOMEM. */
 static int look_above(struct limits *limits, const struct memory_mount *mount, const char *path)
 {
 	_cleanup_free_ char *part = strdup(path);
@@ -220,7 +220,7 @@ static int look(struct limits *limits, const struct groups *groups)
 	return error;
 }
 
-/* False: its files are gone, or tell nothing. */
+/* False: its files are gone, or empty. */
 static bool limit_read(struct limit_watch *limit, bool unified)
 {
 	char text[8192];

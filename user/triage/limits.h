@@ -18,11 +18,11 @@
 /* Beyond, groups that come later are not looked at. */
 #define LIMITS_MAX 256
 #define LIMIT_POINTS 64
-/* Who will be at the limit within so long is near to it. */
+/* A group that will be at the limit within so long is near to it. */
 #define LIMIT_SOON_S 300.0
 /* What was seen for less is no trend, however often it was polled. */
 #define LIMIT_SPAN_S 30.0
-/* And is told of once in so long, between the reports of the interval. */
+/* And is reported once in so long, between the reports of the interval. */
 #define LIMIT_TOLD_S 60.0
 
 struct limit_watch {
@@ -47,7 +47,7 @@ void limits_free(struct limits *limits);
 /* After groups_poll(). 0 or -ENOMEM. */
 int limits_poll(struct limits *limits, const struct groups *groups, double now_s);
 
-/* Whose memory is to be looked at: of the processes below it, the one that grew most lately, or is
+/* The process to read: of those below it, the one that grew most lately, or is
  * largest; NULL: there is none. */
 struct member *limit_suspect(const struct limit *limit, const struct population *population);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Of triage's suspects that have a garbage collector: whether it is its heap that grows. Reading
+ * For triage's suspects that have a garbage collector: whether it is its heap that grows. Reading
  * the sizes of all mappings of a process takes milliseconds, so that is done for the first few
  * suspects, each a few times a minute, and only as the budget allows.
  */
@@ -9,7 +9,7 @@
 
 #include "triage/triage.h"
 
-/* Looks at who is due, and gives the report's entries what is known of them. */
+/* Reads the processes that are due, and gives the report's entries what is known of them. */
 void managed_look(struct triage *triage, struct triage_report *report);
 
 #endif

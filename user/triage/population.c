@@ -36,7 +36,7 @@ static void member_free(struct population *population, struct member *member)
 	free(member);
 }
 
-/* Its past is there until the next poll, for who has to say how it ended. */
+/* Its past is there until the next poll, to say how it ended. */
 static void member_end(struct population *population, struct member *member)
 {
 	struct member **slot = member ? vec_push(&population->ended) : NULL;

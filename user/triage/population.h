@@ -40,8 +40,8 @@ void population_init(struct population *population);
 void population_free(struct population *population);
 
 /*
- * One poll at `now_s`, seconds since the triage began: who is new, who is gone, and a reading of
- * everyone who has memory. 0, -ENOMEM, or -errno of reading /proc itself.
+ * One poll at `now_s`, seconds since the triage began: new and ended processes, and a reading of
+ * each that has memory. 0, -ENOMEM, or -errno of reading /proc itself.
  */
 int population_poll(struct population *population, double now_s,
 		    const struct reading_effort *effort);

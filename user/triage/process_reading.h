@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One process read again and again, for as little as possible. Measured on Linux 6.18: a kept
- * descriptor of statm 0.5 µs, opened anew 2.7; status 5.7; stat of the fd directory, whose size is
- * the number of open files since 6.2, 0.5; maps 10 and more. So statm is read every time, and what
- * it cannot tell only when it has changed, or at every REFRESH-th reading.
+ * descriptor of statm 0.5 µs, opened anew 2.7; status 5.7; stat of the fd directory (its size is
+ * the number of open files since 6.2) 0.5; maps 10 and more. So statm is read every time, and what
+ * it cannot know only when it has changed, or at every REFRESH-th reading.
  *
  * The descriptor also is the identity: it belongs to this process, not to the PID, and reads
  * nothing once the process is gone.
@@ -41,7 +41,7 @@ struct reading_effort {
 
 #define READING_REFRESH 12
 
-/* Of a PID that was just listed. 0; -ESRCH; -EACCES (hidepid); *reading is untouched on error. */
+/* For a PID that was just listed. 0; -ESRCH; -EACCES (hidepid); *reading is untouched on error. */
 int process_reading_open(struct process_reading *reading, pid_t pid);
 void process_reading_close(struct process_reading *reading);
 
@@ -58,7 +58,7 @@ void process_reading_take_status(struct process_reading *reading, const char *te
 bool process_reading_is_refresh(const struct process_reading *reading);
 
 /*
- * Threads that ended and were never joined, as far as mappings tell: each keeps its stack. An
+ * Threads that ended and were never joined, as far as mappings show: each keeps its stack. An
  * estimate, without a probe: `leakmon threads` knows.
  */
 

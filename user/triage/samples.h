@@ -46,7 +46,7 @@ struct sample_sums {
 	double units;		     /* of all */
 };
 
-/* Of `sample` the address, length, weight and site count. 0 or -ENOMEM (then it is not in). */
+/* The address, length, weight and site of `sample` count. 0 or -ENOMEM (then it is not in). */
 int samples_add(struct samples *samples, const struct sample *sample);
 
 /* After weighing: forgets what is gone. 0 or -ENOMEM (then the table is empty). */

@@ -41,7 +41,7 @@ struct sampled {
 	enum quantity kind;
 	double begin_s;
 	struct sampled_count before; /* when it began */
-	unsigned probes;	     /* LM_SAMPLE_*; 0: none, /proc tells */
+	unsigned probes;	     /* LM_SAMPLE_*; 0: none, see /proc */
 	struct fault_events faults;
 	bool followed; /* probes are in */
 	struct samples samples;
@@ -120,7 +120,7 @@ static void sampling_refresh(struct sampling *sampling, pid_t pid, bool rows)
 		symbolizer_refresh(sampling->stages.symbolizer, (uint64_t)pid, process);
 }
 
-/* Code whose unwind rows are missing. */
+/* Code without unwind rows. */
 static void on_event(const struct lm_event *event, void *context)
 {
 	struct sampling *sampling = context;
@@ -203,8 +203,8 @@ static int sampling_load(struct sampling *sampling)
 
 /* One suspect: the probes that are put in for it, and taken out again. */
 
-/* Of page faults that are not sampled, most are to be passed over by the kernel itself, which takes
- * each N-th. The last factor is left to chance: programs have rhythms. */
+/* For page faults that are not sampled, most are to be passed over by the kernel itself, which
+ * takes each N-th. The last factor is left to chance: programs have rhythms. */
 #define CHANCE_MIN 8
 
 /* Where a new period is not worth the trouble. */
@@ -220,7 +220,7 @@ static const unsigned sample_kinds[] = {
 	[QUANTITY_HEAP] = LM_SAMPLE_FAULT,
 	[QUANTITY_MAPPING] = LM_SAMPLE_MAPPING,
 	[QUANTITY_THREADS] = LM_SAMPLE_THREAD,
-	[QUANTITY_FILES] = 0,	/* nothing to probe: /proc tells */
+	[QUANTITY_FILES] = 0,	/* nothing to probe: see /proc */
 	[QUANTITY_CHARGED] = 0, /* nor of a group */
 };
 
@@ -552,7 +552,7 @@ static int sampled_examine(struct sampling *sampling, struct sampled *sampled,
 	return 0;
 }
 
-/* Who is sampled, and for how long. */
+/* The sampled processes, and for how long. */
 
 /* A process that stops growing for a moment stays. */
 #define UNSUSPECTED_REPORTS 3
@@ -581,7 +581,7 @@ static void add_suspect(struct sampling *sampling, pid_t pid, enum quantity kind
 		*slot = sampled_new(sampling, member, kind);
 }
 
-/* Of who is near to a limit: what it is suspected of, or its memory. */
+/* For a process near a limit: what it is suspected of, or its memory. */
 static enum quantity near_kind(const struct triage_limit *near)
 {
 	return growth_is_worth_probes(&near->entry.growth) ? near->entry.growth.kind

@@ -147,7 +147,7 @@ static int rank_groups(struct triage_entries *entries, const struct groups *grou
 	return 0;
 }
 
-/* Who has least time left comes first; then who is nearest. */
+/* The least time left comes first; then the nearest. */
 static int by_time_left(const void *a, const void *b)
 {
 	const struct triage_limit *one = a, *other = b;

@@ -28,7 +28,7 @@ struct triage {
 	/* CPU time so far: of ours, what went into escalation and sampling; and the estimated time
 	 * of their probes in targets. */
 	double escalation_cpu_s, probe_s, sampling_s;
-	/* Of the credit, what only call stacks of suspects may use: they are the answer. */
+	/* Part of the credit for call stacks of suspects only: they are the answer. */
 	double stacks_reserve_s;
 	uint64_t reports;
 };
@@ -67,7 +67,7 @@ void triage_entry_of(struct triage_entry *entry, const struct member *member,
  */
 int triage_report(struct triage *triage, size_t top, struct triage_report *report);
 
-/* Of a process of the report: what its growth is. The ranking stays until it is made again. */
+/* For a process of the report: what its growth is. The ranking stays until it is made again. */
 void triage_report_explain(struct triage_report *report, struct triage_entry *entry,
 			   const struct triage_cause *cause);
 void triage_report_rank(struct triage_report *report);

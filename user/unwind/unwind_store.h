@@ -29,13 +29,13 @@ struct unwind_stats {
 	size_t failures; /* files with an unusable .eh_frame */
 };
 
-/* Of processes with files in `dsos`; `worker` compiles them. NULL: out of memory. */
+/* For processes with files in `dsos`; `worker` compiles them. NULL: out of memory. */
 struct unwind_store *unwind_store_new(const struct unwind_maps *maps, struct worker *worker,
 				      struct dso_cache *dsos);
 void unwind_store_free(struct unwind_store *store);
 
 /*
- * Loads what is new in a process that has been refreshed; cheap when nothing changed. A file whose
+ * Loads what is new in a process that has been refreshed; cheap when nothing changed. A file with
  * rows cannot be had is left out (its frames are walked by frame pointer) and not tried again.
  * What a process maps anew is there for its walks before this returns: new entries in the kernel's
  * maps of maps cost an RCU grace period (5 to 30 ms) each time, but only after they took effect.

@@ -62,7 +62,7 @@ enum syscall_work_bit {
 #define NR_COMPAT_MREMAP 163
 #define NR_COMPAT_MMAP 192
 
-/* arch/arm64/include/asm/thread_info.h: a program of 32 bits, whose numbers mean other things */
+/* arch/arm64/include/asm/thread_info.h: a 32-bit program, with its own numbers */
 #define TIF_32BIT 22
 
 static __always_inline u64 syscall_number(const struct pt_regs *regs)

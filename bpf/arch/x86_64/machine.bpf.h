@@ -43,7 +43,7 @@ enum syscall_work_bit {
 #define NR_COMPAT_MREMAP 163
 #define NR_COMPAT_MMAP 192
 
-/* arch/x86/include/asm/thread_info.h: a 32-bit system call, whose numbers mean other things */
+/* arch/x86/include/asm/thread_info.h: a 32-bit system call, with its own numbers */
 #define TS_COMPAT 2
 
 static __always_inline u64 syscall_number(const struct pt_regs *regs)

@@ -6,7 +6,7 @@
 #include "leakmon_abi.h"
 
 /*
- * struct rt_sigframe at the handler's return: a siginfo of 128 bytes, then struct ucontext, whose
+ * struct rt_sigframe at the handler's return: a siginfo of 128 bytes, then struct ucontext; its
  * mcontext is aligned to 16 bytes: the fault's address, x0 to x30, sp, pc
  * (arch/arm64/kernel/signal.c, include/uapi/asm/{ucontext,sigcontext}.h).
  */

@@ -3,14 +3,14 @@
  * The HTML page: one file that needs nothing else, with a place for a JSON object. Its sources are
  * in user/html/src/; report.html, which is embedded here, is made of them by `make html-bundle`.
  *
- * What the page is told, as one JSON object; user/html/src/model.js reads it:
+ * The data of the page, as one JSON object; user/html/src/model.js reads it:
  *
  *	kind		"report" or "diff"; of other kinds the members are those of JSON
  *	families[]	their words, and which figures make the line that balances
  *	times, sequences, labels	the columns; of a diff, in before and after
  *	hosts[], builds[]	of a fleet, as in JSON
- *	processes[]	who, what is held, threads as in JSON; first, bytes, counts: a series; trend
- *	sites[]		process (its place), stack, held_*, allocated_*, freed_*, a series, trend;
+ *	processes[]	identity, what is held, threads as in JSON; first, bytes, counts: a series;
+ *trend sites[]		process (its place), stack, held_*, allocated_*, freed_*, a series, trend;
  *			of a diff before_* and trend_before instead of a series; those that hold
  *			nothing any more are there, too
  *	ledger, mappings, losses[]	the ledgers, and each cause of a loss with what to do about
@@ -561,7 +561,7 @@ static void html_site_write(struct json_writer *json, struct html_names *names,
  * well, for the page shows any time of the run.
  */
 
-/* Of each list of a retain run. */
+/* For each list of a retain run. */
 #define RETAINED_ROWS 200
 
 struct html_page {
@@ -845,7 +845,7 @@ static void diff_row_write(struct json_writer *json, struct html_names *names,
 	json_put_number(json, "before_count", row->before.count);
 	json_put_number(json, "held_bytes", row->after.bytes);
 	json_put_number(json, "held_count", row->after.count);
-	/* Of one run, the earlier trend is the beginning of the later one. */
+	/* For one run, the earlier trend is the beginning of the later one. */
 	if (!diff->same_run)
 		diff_trend_write(json, "trend_before", diff->before, row->earlier);
 	if (row->site != row->earlier)

@@ -50,7 +50,7 @@ void json_container_write(struct json_writer *json, const struct container *cont
 
 /* "lost_reports"; nothing if all were written. */
 void json_lost_reports_write(struct json_writer *json, uint64_t count);
-/* Of one, where it was: its control group, its container, and the limit there. */
+/* For one, where it was: its control group, its container, and the limit there. */
 void json_kill_place_write(struct json_writer *json, const struct oom_kill *kill);
 /* "oom_kills", if the report is made for any; NULL: nothing. */
 void json_kills_write(struct json_writer *json, const struct oom_kills *kills);
@@ -79,7 +79,7 @@ void json_stack_write(struct json_writer *json, const uint64_t *addresses, size_
 void json_process_threads_write(struct json_writer *json, const struct snapshot *snapshot,
 				const struct report_process *ranked);
 
-/* Of a fleet: "hosts" (names) and "builds"; of anything else nothing. */
+/* For a fleet: "hosts" (names) and "builds"; for anything else nothing. */
 void json_fleet_write(struct json_writer *json, const struct report *report);
 
 /* A trend as an object; that of a site as the member "trend", nothing without a history. */
@@ -91,7 +91,7 @@ void json_trend_write(struct json_writer *json, const struct report *report,
 void json_amounts_write(struct json_writer *json, const char *key, uint64_t before, uint64_t after);
 void json_diff_dead_write(struct json_writer *json, const struct diff *diff);
 
-/* Of one that a triage suspects: its "profile". */
+/* For one that a triage suspects: its "profile". */
 void json_profile_suspect_write(struct json_writer *json,
 				const struct profile_report_process *process);
 

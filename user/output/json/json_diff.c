@@ -28,7 +28,7 @@ void json_amounts_write(struct json_writer *json, const char *key, uint64_t befo
 	json_close(json, '}');
 }
 
-/* Of programs that sample themselves. */
+/* For programs that sample themselves. */
 static void estimate_write(struct json_writer *json, const struct diff *diff,
 			   const struct diff_row *row)
 {

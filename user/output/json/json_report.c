@@ -90,7 +90,7 @@ static void bounds_write(struct json_writer *json, const struct estimate *estima
 	json_put_real(json, "count_high", estimate->count.high);
 }
 
-/* Of a process that samples itself. */
+/* For a process that samples itself. */
 static void estimate_write(struct json_writer *json, const struct snapshot_process *process)
 {
 	struct estimate estimate = snapshot_estimate_process(process);

@@ -40,7 +40,7 @@ static void holders_json(struct json_writer *json, const struct thread_census *c
 	json_close(json, ']');
 }
 
-/* Of a managed language. */
+/* For a managed language. */
 static void ended_json(struct json_writer *json, const struct retain_result *result,
 		       const struct retained_path *path)
 {

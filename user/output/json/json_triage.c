@@ -31,7 +31,7 @@ static void early_write(struct json_writer *json, const struct early *early)
 	json_close(json, '}');
 }
 
-/* Only of a suspect whose memory was looked at. */
+/* Only of a suspect with memory read. */
 static void cause_write(struct json_writer *json, const struct triage_cause *cause)
 {
 	if (!cause)
@@ -72,7 +72,7 @@ static void growth_write(struct json_writer *json, const struct triage_entry *en
 	json_close(json, '}');
 }
 
-/* Of a runtime with a garbage collector: what of the growth is its heap's. */
+/* For a runtime with a garbage collector: what of the growth is its heap's. */
 static void managed_write(struct json_writer *json, const struct triage_entry *entry)
 {
 	const struct managed_growth *managed = entry->managed;
@@ -161,7 +161,7 @@ static void samples_write(struct json_writer *json, const struct triage_entry *e
 	json_close(json, '}');
 }
 
-/* Of a group: what the kernel charges to it, the part that grew most first. */
+/* For a group: what the kernel charges to it, the part that grew most first. */
 static void split_write(struct json_writer *json, const struct triage_entry *entry)
 {
 	struct triage_part parts[TRIAGE_PARTS_MAX];

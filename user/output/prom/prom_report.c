@@ -178,7 +178,7 @@ static uint64_t process_key(const struct snapshot_process *process)
 struct group {
 	const struct snapshot_process *process; /* one of them, for the labels; NULL: "other" */
 	uint64_t bytes, count, processes, warming_up;
-	/* Of the families, where it is known of any process. */
+	/* For the families, where it is known of any process. */
 	uint64_t figures[FAMILY_MAX_][FAMILY_FIGURES_MAX];
 	bool known[FAMILY_MAX_][FAMILY_FIGURES_MAX];
 };
@@ -641,11 +641,10 @@ static void counters_write(FILE *out, const struct snapshot *snapshot, enum fami
 	some_counters_write(out, family, total, true);
 }
 
-/* Every cause, too: whose they are, the other formats say. */
+/* Every cause, too: the other formats name the processes. */
 static void inexact_write(FILE *out, const struct report *report)
 {
-	prom_header(out, "process_inexact", "gauge",
-		    "Processes whose numbers are not exact, by cause.");
+	prom_header(out, "process_inexact", "gauge", "Processes with inexact numbers, by cause.");
 	for (unsigned i = 0; i < INEXACT_MAX_; i++)
 		fprintf(out, "leakmon_process_inexact{cause=\"%s\"} %zu\n", inexact_name(i),
 			snapshot_count_inexact(report->snapshot, i));

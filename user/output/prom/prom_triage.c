@@ -193,7 +193,7 @@ static double seconds_left_high(const struct limit *limit)
 	return limit->left.known ? limit->left.high : NAN;
 }
 
-/* Of the few that are near; a series that is not there is not near. */
+/* For the few that are near; a series that is not there is not near. */
 static void limits_write(FILE *out, const struct triage_report *report)
 {
 	static const struct {

@@ -24,7 +24,7 @@ int text_profile_diff_write(FILE *out, const void *data);
 int text_memory_write(FILE *out, const void *data);
 int text_diagnosis_write(FILE *out, const void *data);
 
-/* Of a Go program in `leakmon retain`; `top` sites, 0: all. */
+/* For a Go program in `leakmon retain`; `top` sites, 0: all. */
 void text_heap_profile_write(FILE *out, const struct text_form *form,
 			     const struct heap_profile *profile, size_t top);
 
@@ -97,7 +97,7 @@ void text_site_write(FILE *out, const struct report *report, const struct report
 /* A site's growth, verdict, births and survival, without its frames. */
 void text_profile_numbers_write(FILE *out, const struct text_form *form,
 				const struct profile_report_site *site);
-/* Of one that a triage suspects: below its row. */
+/* For one that a triage suspects: below its row. */
 void text_profile_suspect_write(FILE *out, const struct text_form *form,
 				const struct profile_report_process *process);
 
@@ -143,7 +143,7 @@ void text_triage_split_write(FILE *out, const struct triage_split *split, size_t
 
 /* Pieces of the two for other reports. "global cache [holder]": */
 void text_retain_root_write(FILE *out, const struct retained_root *root);
-/* To what it leads, its root, a line for each step; and who refers to that class, in lines. */
+/* To what it leads, its root, a line for each step; and what refers to that class, in lines. */
 void text_retain_path_write(FILE *out, const struct retain_result *result,
 			    const struct retained_path *path);
 void text_retain_referrers_write(FILE *out, const struct text_form *form,

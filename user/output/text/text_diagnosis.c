@@ -93,7 +93,7 @@ static void frame_write(FILE *out, const struct frame *frame, bool first)
 	}
 }
 
-/* Of the code that allocates what grows; NULL: not known. */
+/* For the code that allocates what grows; NULL: not known. */
 static const struct frames *frames_of(const struct diagnosis *diagnosis)
 {
 	if (diagnosis->part == DIAGNOSED_BLOCKS && diagnosis->site)

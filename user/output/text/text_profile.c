@@ -181,7 +181,7 @@ int text_profile_write(FILE *stream, const void *data)
 	if (report->held_back)
 		fputs("   leakmon has used as much CPU time as it may: windows wait\n", out);
 	if (report->choosing)
-		fprintf(out, "   chosen: %zu of %zu processes, whose heap grows for sure\n",
+		fprintf(out, "   chosen: %zu of %zu processes, with certain heap growth\n",
 			report->processes.count, report->watched);
 	text_kills_write(out, report->oom);
 	for (size_t i = 0; i < report->processes.count; i++)

@@ -96,7 +96,7 @@ static void kind_write(FILE *out, const struct site *site)
 	fputs("; ", out);
 }
 
-/* Of a process that samples itself. */
+/* For a process that samples itself. */
 static void estimate_write(FILE *out, const struct estimate *estimate)
 {
 	char low[16], high[16];
@@ -205,7 +205,7 @@ static void family_write(FILE *out, const struct report *report,
 
 /* The threads of one process, in a few lines: `leakmon threads` has the whole stacks. */
 
-/* Of those that created dead threads. */
+/* For those that created dead threads. */
 #define TOP_CREATORS 3
 
 void text_label_write(FILE *out, const char *function)
@@ -510,7 +510,8 @@ static void process_write(FILE *out, const struct report *report,
 	threads_write(out, &report->form, ranked);
 	text_split_write(out, memory_series_of(report, process));
 	for (size_t family = 0; family < FAMILY_MAX_; family++) {
-		/* Of a user process the heap is always there, if only to say that it holds nothing.
+		/* For a user process the heap is always there, if only to say that it holds
+		 * nothing.
 		 */
 		if (ranked->family_totals[family] || (family == FAMILY_HEAP && process->pid))
 			family_write(out, report, ranked, family);
@@ -559,7 +560,7 @@ void text_kills_write(FILE *out, const struct oom_kills *kills)
 	}
 }
 
-/* Of a fleet: by build, and of those that grow by call stack. One host's processes are shown with
+/* For a fleet: by build, and growing ones by call stack. One host's processes are shown with
  * --host. */
 
 #define FLEET_SITES 3

@@ -690,7 +690,7 @@ void text_retain_referrers_write(FILE *out, const struct text_form *form,
 	}
 }
 
-/* Of a class that was asked for. */
+/* For a class that was asked for. */
 static void write_referrers(FILE *out, const struct retain_report *report)
 {
 	const struct retained_path *path = &report->result->paths.items[0];

@@ -101,7 +101,7 @@ static void all_ended_write(FILE *out, const struct thread_report *report,
 	if (!holding)
 		return;
 	if (holding->err && !census->groups.count)
-		fprintf(out, "\tcannot tell which managed threads have ended: %s\n",
+		fprintf(out, "\tended managed threads are unknown: %s\n",
 			thread_holding_why(holding));
 	for (size_t i = 0; i < holding->result.runtimes.count; i++) {
 		const struct retained_runtime *runtime = &holding->result.runtimes.items[i];

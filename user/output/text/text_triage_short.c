@@ -16,9 +16,9 @@
 
 #define INDENT 9
 #define SPARK_WIDTH 12
-/* Of a group. */
+/* For a group. */
 #define PARTS_SHOWN 2
-/* Of a suspect's line, before the command: nothing less says anything. */
+/* For a suspect's line, before the command: nothing less says anything. */
 #define SAID_MIN 20
 
 /* The line of a suspect: where it grows, as well as that is known. */
