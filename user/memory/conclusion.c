@@ -417,11 +417,6 @@ void memory_conclude(const struct memory_split *before, const struct memory_spli
 
 /* -------- recorded readings, and two sides of a difference */
 
-static const struct memory_split *latest(const struct memory_series *series)
-{
-	return &series->splits.items[series->splits.count - 1];
-}
-
 void memory_history_conclude(struct memory_history *history)
 {
 	for (size_t i = 0; i < history->list.count; i++) {
@@ -429,7 +424,7 @@ void memory_history_conclude(struct memory_history *history)
 
 		series->has_conclusion = series->splits.count > 1;
 		if (series->has_conclusion)
-			memory_conclude(&series->splits.items[0], latest(series),
+			memory_conclude(&series->splits.items[0], memory_series_latest(series),
 					&series->conclusion);
 	}
 }
@@ -445,8 +440,8 @@ static int add_side(const struct report *report, bool same_run, bool later,
 
 		if (series && !process->exited)
 			error = memory_changes_add(changes, series->comm,
-						   same_run ? series->pid : 0, latest(series),
-						   later);
+						   same_run ? series->pid : 0,
+						   memory_series_latest(series), later);
 	}
 	return error;
 }
@@ -464,7 +459,8 @@ static void conclude_change(const struct diff *diff, const struct report_process
 		if (change->pid != after->pid || !change->processes_before || !change->processes)
 			continue;
 		change->has_conclusion = true;
-		memory_conclude(latest(before), latest(after), &change->conclusion);
+		memory_conclude(memory_series_latest(before), memory_series_latest(after),
+				&change->conclusion);
 	}
 }
 

@@ -131,6 +131,11 @@ static void thin(struct memory_series *series)
 	series->splits.count = kept;
 }
 
+const struct memory_split *memory_series_latest(const struct memory_series *series)
+{
+	return &series->splits.items[series->splits.count - 1];
+}
+
 int memory_history_add(struct memory_history *history, uint64_t key, const char *comm,
 		       const struct memory_split *split)
 {
@@ -254,15 +259,15 @@ void memory_changes_free(struct memory_changes *changes)
 
 #define SPLIT(member) offsetof(struct memory_split, member)
 static const struct figure split_figures[] = {
-	FIGURE(NULL, "time_ns", TIME, SPLIT(time)),
-	FIGURE(NULL, "rss_bytes", NUMBER, SPLIT(rss)),
-	FIGURE(NULL, "pss_bytes", NUMBER, SPLIT(pss)),
-	FIGURE(NULL, "swap_bytes", NUMBER, SPLIT(swap)),
-	FIGURE(NULL, "allocator", NOTE, SPLIT(allocator),
+	FIGURE("time", "time_ns", TIME, SPLIT(time)),
+	FIGURE("rss_bytes", NULL, NUMBER, SPLIT(rss)),
+	FIGURE("pss_bytes", NULL, NUMBER, SPLIT(pss)),
+	FIGURE("swap_bytes", NULL, NUMBER, SPLIT(swap)),
+	FIGURE("allocator", NULL, NOTE, SPLIT(allocator),
 	       .size = sizeof(((struct memory_split *)0)->allocator)),
 	FIGURE(NULL, "is_glibc", FLAG, SPLIT(is_libc)),
 	FIGURE(NULL, "runtime", TEXT, SPLIT(runtime)),
-	FIGURE(NULL, "trimmable_bytes", NUMBER, SPLIT(trimmable)),
+	FIGURE("trimmable_bytes", NULL, NUMBER, SPLIT(trimmable)),
 	FIGURE(NULL, "glibc_trimmable_bytes", NUMBER, SPLIT(libc_trimmable)),
 	FIGURE(NULL, "arenas", NUMBER, SPLIT(arenas)),
 	FIGURE(NULL, "arenas_free_bytes", NUMBER, SPLIT(arenas_free)),
@@ -270,6 +275,6 @@ static const struct figure split_figures[] = {
 	FIGURE(NULL, "ended_stacks", NUMBER, SPLIT(ended_stacks)),
 	FIGURE(NULL, "huge_bytes", NUMBER, SPLIT(huge_bytes)),
 	FIGURE(NULL, "huge_zero_bytes", NUMBER, SPLIT(huge_zero)),
-	FIGURE(NULL, "not_known", TEXT, SPLIT(why)),
+	FIGURE("not_known", NULL, TEXT, SPLIT(why)),
 };
 const struct figures memory_split_figures = FIGURES(split_figures);

@@ -35,7 +35,7 @@ struct memory_split {
 	const char *why; /* not all is known of the allocator; borrowed; NULL: it is */
 };
 
-/* For a split, as recorded: all but its parts. */
+/* All of a split but its parts: in recordings, and some in JSON. */
 struct figures;
 extern const struct figures memory_split_figures;
 
@@ -57,6 +57,8 @@ struct memory_series {
 	bool has_conclusion; /* from the first to the latest */
 	struct memory_conclusion conclusion;
 };
+
+const struct memory_split *memory_series_latest(const struct memory_series *series);
 
 struct memory_history {
 	size_t max; /* splits of a process; 0: only its first */

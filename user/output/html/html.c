@@ -9,8 +9,8 @@
  *	families[]	their words, and which figures make the line that balances
  *	times, sequences, labels	the columns; of a diff, in before and after
  *	hosts[], builds[]	of a fleet, as in JSON
- *	processes[]	identity, what is held, threads as in JSON; first, bytes, counts: a series;
- *trend sites[]		process (its place), stack, held_*, allocated_*, freed_*, a series, trend;
+ *	processes[]	id, what is held, threads as in JSON; first, bytes, counts: a series; trend
+ *	sites[]		process (its place), stack, held_*, allocated_*, freed_*, a series, trend;
  *			of a diff before_* and trend_before instead of a series; those that hold
  *			nothing any more are there, too
  *	ledger, mappings, losses[]	the ledgers, and each cause of a loss with what to do about
@@ -31,7 +31,6 @@
 #include "output/formats.h"
 #include "output/output.h"
 #include "output/json/json.h"
-#include "output/split_writers.h"
 #include "output/text/text.h"
 #include "symbol/intern.h"
 #include "symbol/site_label.h"

@@ -13,6 +13,7 @@
 #include "report/retain_diff.h"
 #include "report/triage_report.h"
 #include "report/trend.h"
+#include "report/memory_split.h"
 
 int json_diff_write(FILE *out, const void *data);
 int json_triage_write(FILE *out, const void *data);
@@ -100,5 +101,14 @@ void json_retain_object(struct json_writer *json, const struct retain_report *re
 /* "root" and the first `steps` of "steps". */
 void json_retain_way(struct json_writer *json, const struct retain_result *result,
 		     const struct retained_path *path, size_t steps);
+
+/* "memory": where memory was, as an object. NULL: nothing. */
+void json_split_write(struct json_writer *json, const struct memory_series *series);
+/* "memory" of a page: "times" and "parts", each with as many values; then as in JSON. */
+void html_split_write(struct json_writer *json, const struct memory_series *series);
+/* "conclusion"; NULL: null. */
+void json_conclusion_write(struct json_writer *json, const struct memory_conclusion *conclusion);
+/* "memory" of a difference: an array. */
+void json_split_changes_write(struct json_writer *json, const struct memory_changes *changes);
 
 #endif

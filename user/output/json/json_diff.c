@@ -6,7 +6,6 @@
 #include "output/json/json.h"
 #include "output/json/json_writer.h"
 #include "output/output.h"
-#include "output/split_writers.h"
 
 static void side_write(struct json_writer *json, const char *key, const char *name,
 		       const char *label, const struct report *report)

@@ -4,7 +4,7 @@
 #include "output/json/json.h"
 #include "output/output.h"
 #include "report/memory_report.h"
-#include "output/split_writers.h"
+#include "report/memory_split.h"
 
 static void share_json(struct json_writer *json, const struct memory_share *share)
 {
@@ -329,4 +329,115 @@ int json_memory_write(FILE *out, const void *data)
 	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);
+}
+
+/* -------- recorded readings */
+
+void json_conclusion_write(struct json_writer *json, const struct memory_conclusion *conclusion)
+{
+	if (!conclusion) {
+		json_put_null(json, "conclusion");
+		return;
+	}
+	json_open(json, "conclusion", '{');
+	json_put_string(json, "verdict", memory_verdict_name(conclusion->verdict));
+	json_put_bool(json, "no_leak", conclusion->no_leak);
+	json_put_string(json, "text", conclusion->text);
+	json_put_number(json, "since_ms", conclusion->growth.since_ms);
+	json_put_signed(json, "growth_bytes", conclusion->growth.total);
+	json_open(json, "growth", '{');
+	for (size_t i = 0; i < GROUP_MAX_; i++)
+		json_put_signed(json, memory_group_name(i), conclusion->growth.groups[i]);
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
+/* Members that a report and a page have. */
+static void latest_json(struct json_writer *json, const struct memory_series *series)
+{
+	json_figures_write(json, &memory_split_figures, memory_series_latest(series));
+	json_conclusion_write(json, series->has_conclusion ? &series->conclusion : NULL);
+}
+
+void json_split_write(struct json_writer *json, const struct memory_series *series)
+{
+	if (!series)
+		return;
+	json_open(json, "memory", '{');
+	latest_json(json, series);
+	json_open(json, "parts", '{');
+	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
+		json_open(json, memory_part_name(part), '{');
+		json_put_number(json, "resident_bytes",
+				memory_series_latest(series)->parts[part].resident);
+		json_put_number(json, "swap_bytes",
+				memory_series_latest(series)->parts[part].swapped);
+		json_close(json, '}');
+	}
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
+static bool has_part(const struct memory_series *series, enum memory_part part)
+{
+	for (size_t i = 0; i < series->splits.count; i++) {
+		if (series->splits.items[i].parts[part].resident)
+			return true;
+	}
+	return false;
+}
+
+static void part_html(struct json_writer *json, const struct memory_series *series,
+		      enum memory_part part)
+{
+	json_open(json, NULL, '{');
+	json_put_string(json, "name", memory_part_words(part));
+	json_open(json, "bytes", '[');
+	for (size_t i = 0; i < series->splits.count; i++)
+		json_put_number(json, NULL, series->splits.items[i].parts[part].resident);
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
+void html_split_write(struct json_writer *json, const struct memory_series *series)
+{
+	if (!series)
+		return;
+	json_open(json, "memory", '{');
+	latest_json(json, series);
+	json_open(json, "times", '[');
+	for (size_t i = 0; i < series->splits.count; i++)
+		json_put_signed(json, NULL,
+				(int64_t)series->splits.items[i].time.tv_sec * 1000 +
+					series->splits.items[i].time.tv_nsec / 1000000);
+	json_close(json, ']');
+	json_open(json, "parts", '[');
+	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
+		if (has_part(series, part))
+			part_html(json, series, part);
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
+void json_split_changes_write(struct json_writer *json, const struct memory_changes *changes)
+{
+	json_open(json, "memory", '[');
+	for (size_t i = 0; i < changes->list.count; i++) {
+		const struct memory_change *change = &changes->list.items[i];
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "comm", change->comm);
+		json_put_known(json, "pid", change->pid, (uint64_t)change->pid);
+		json_amounts_write(json, "processes", change->processes_before, change->processes);
+		json_amounts_write(json, "rss_bytes", change->rss_before, change->rss);
+		json_open(json, "groups", '{');
+		for (size_t group = 0; group < GROUP_MAX_; group++)
+			json_amounts_write(json, memory_group_name(group),
+					   change->groups_before[group], change->groups[group]);
+		json_close(json, '}');
+		json_conclusion_write(json, change->has_conclusion ? &change->conclusion : NULL);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
 }

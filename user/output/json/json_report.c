@@ -10,7 +10,6 @@
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "output/output.h"
-#include "output/split_writers.h"
 #include "symbol/site_label.h"
 
 #define NS_PER_MS UINT64_C(1000000)

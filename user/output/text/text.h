@@ -13,6 +13,7 @@
 #include "report/report.h"
 #include "report/retain_diff.h"
 #include "report/triage_report.h"
+#include "report/memory_split.h"
 
 int text_diff_write(FILE *out, const void *data);
 int text_triage_write(FILE *out, const void *data);
@@ -159,5 +160,9 @@ char *text_retain_class(const struct retain_result *result, const struct retaine
 
 /* What holds the blocks of a sample: a root, "[unreachable]", ... */
 char *text_retain_holder(const struct retain_result *result, const struct retained_sample *sample);
+
+/* Two lines: where memory was at the latest reading, and what grew since the first. NULL: none. */
+void text_split_write(FILE *out, const struct memory_series *series);
+void text_split_changes_write(FILE *out, const struct memory_changes *changes, size_t top);
 
 #endif

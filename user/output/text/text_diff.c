@@ -9,7 +9,6 @@
 #include "base/units.h"
 #include "output/text/text.h"
 #include "output/output.h"
-#include "output/split_writers.h"
 #include "symbol/site_label.h"
 
 static void side_write(FILE *out, const char *name, const char *label, const struct report *report)

@@ -18,7 +18,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "output/output.h"
-#include "output/split_writers.h"
 #include "proc/container.h"
 #include "symbol/site_label.h"
 
