@@ -133,7 +133,7 @@ void pythons_refresh(struct pythons *pythons, const struct process *process)
 	struct python *python;
 
 	/* What has ended is named still, as far as it is known. */
-	if (process->error)
+	if (!pythons || process->error)
 		return;
 	python = find(pythons, process->pid);
 	if (python && (python->place != place || python->start_ticks != process->start_ticks)) {

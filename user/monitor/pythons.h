@@ -22,7 +22,8 @@ struct pythons *pythons_new(const struct unwind_maps *maps, struct worker *worke
 			    struct dso_cache *dsos, struct symbolizer *symbolizer);
 void pythons_free(struct pythons *pythons);
 
-/* The process has just been refreshed; cheap where nothing is new. */
+/* The process has just been refreshed; cheap where nothing is new. NULL is nothing, here and below.
+ */
 void pythons_refresh(struct pythons *pythons, const struct process *process);
 /* It is gone. */
 void pythons_forget(struct pythons *pythons, pid_t pid);

@@ -116,8 +116,10 @@ static void sampling_refresh(struct sampling *sampling, pid_t pid, bool rows)
 
 	if (!error && rows)
 		unwind_store_refresh(sampling->stages.unwind, process);
-	if (process)
-		symbolizer_refresh(sampling->stages.symbolizer, (uint64_t)pid, process);
+	if (!process)
+		return;
+	symbolizer_refresh(sampling->stages.symbolizer, (uint64_t)pid, process);
+	pythons_refresh(sampling->stages.pythons, process);
 }
 
 /* Code without unwind rows. */
