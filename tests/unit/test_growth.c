@@ -313,6 +313,22 @@ static void what_was_held_ends_with_the_growth(void **state)
 	assert_int_equal(growth.verdict, TREND_STEADY);
 }
 
+static void a_heap_that_grows_in_steps_has_no_plateau_at_first(void **state)
+{
+	struct held_growth held = {0};
+	struct growth growth = {.verdict = TREND_ONE_OFF};
+
+	(void)state;
+	growth_hold(&held, &growth, 100 * MIB, 120);
+	assert_int_equal(growth.verdict, TREND_TOO_EARLY);
+	growth.verdict = TREND_PLATEAU;
+	growth_hold(&held, &growth, 100 * MIB, 119 + GROWTH_HOLD_S);
+	assert_int_equal(growth.verdict, TREND_TOO_EARLY);
+	growth.verdict = TREND_PLATEAU;
+	growth_hold(&held, &growth, 100 * MIB, 120 + GROWTH_HOLD_S);
+	assert_int_equal(growth.verdict, TREND_PLATEAU);
+}
+
 /* It is called so as soon as there are two minutes of it after the first ten, and from then on. */
 static void a_leak_that_began_with_the_process_is_found_when_that_is_warm(void **state)
 {
@@ -398,6 +414,7 @@ int main(void)
 		cmocka_unit_test(what_has_started_up_and_stands_still_is_not_called_leaking),
 		cmocka_unit_test(a_collected_heap_that_grows_in_steps_keeps_its_verdict),
 		cmocka_unit_test(what_was_held_ends_with_the_growth),
+		cmocka_unit_test(a_heap_that_grows_in_steps_has_no_plateau_at_first),
 		cmocka_unit_test(a_leak_that_began_with_the_process_is_found_when_that_is_warm),
 		cmocka_unit_test(a_few_files_threads_and_mappings_make_no_leak),
 		cmocka_unit_test(what_grows_ranks_before_what_does_not),

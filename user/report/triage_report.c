@@ -174,6 +174,20 @@ bool triage_entry_is_managed(const struct triage_entry *entry)
 		2 * managed->heap_grown >= managed->all_grown);
 }
 
+/* By then the budget's share of one per cent is 0.3 s. */
+#define START_S 30
+
+char *triage_cost_text(const struct triage_report *report, char text[TRIAGE_COST_SIZE])
+{
+	double share = report->running_s > 0 ? report->cpu_s / report->running_s : 0;
+
+	if (share > report->budget_limit && report->running_s < START_S)
+		snprintf(text, TRIAGE_COST_SIZE, "%.2f s of CPU time", report->cpu_s);
+	else
+		snprintf(text, TRIAGE_COST_SIZE, "%.2g %% of a core", 100 * share);
+	return text;
+}
+
 char *triage_samples_next(const struct triage_entry *entry, char text[TRIAGE_NEXT_SIZE])
 {
 	enum quantity kind = triage_samples_have_dead_threads(entry->sampled)

@@ -267,6 +267,11 @@ void triage_report_free(struct triage_report *report);
 /* Whether most of its growth is in the heap of a runtime, which no stack of the kernel's shows. */
 bool triage_entry_is_managed(const struct triage_entry *entry);
 
+/* What it has cost: "0.78 % of a core"; in its first seconds, when what a start costs is not earned
+ * yet and a share would say nothing, "0.05 s of CPU time". Returns text. */
+#define TRIAGE_COST_SIZE 48
+char *triage_cost_text(const struct triage_report *report, char text[TRIAGE_COST_SIZE]);
+
 /* What is said of an entry: a trend, or the cause of its growth if that is no leak. Static. */
 const char *triage_entry_verdict(const struct triage_entry *entry);
 

@@ -207,22 +207,12 @@ int top_heading_of_report(struct top_heading *heading, const struct report *repo
 	return 0;
 }
 
-#define START_S 30
-
 int top_heading_of_triage(struct top_heading *heading, const struct triage_report *report)
 {
 	const struct triage_entries *processes = &report->processes;
 	struct top_heading made = {0};
-	char running[16], resident[16], own[48];
-	double earned_s = report->budget_limit * report->running_s;
+	char running[16], resident[16], own[TRIAGE_COST_SIZE];
 	int length;
-
-	/* What a start costs is earned within seconds: until then, a share would say nothing. */
-	if (report->cpu_s > earned_s && report->running_s < START_S)
-		snprintf(own, sizeof(own), "%.2f s of CPU time so far", report->cpu_s);
-	else
-		snprintf(own, sizeof(own), "%.2g %% of a core",
-			 report->running_s > 0 ? 100 * report->cpu_s / report->running_s : 0);
 
 	set_clock(&made, &report->time);
 	length = asprintf(&made.lines[HEADING_TOTAL],
@@ -232,8 +222,8 @@ int top_heading_of_triage(struct top_heading *heading, const struct triage_repor
 			  processes->verdicts[TREND_TOO_EARLY]);
 	if (length >= 0)
 		length = asprintf(&made.lines[HEADING_COST],
-				  "Own cost: %s (--budget %.3g %%), %s; polled every %.3g s%s", own,
-				  100 * report->budget_limit,
+				  "Own cost: %s (--budget %.3g %%), %s; polled every %.3g s%s",
+				  triage_cost_text(report, own), 100 * report->budget_limit,
 				  units_bytes(resident, (double)report->resident_bytes, ""),
 				  report->poll_interval_s,
 				  report->shed_mappings ? "; what costs most is shed" : "");

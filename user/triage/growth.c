@@ -343,6 +343,8 @@ void growth_hold(struct held_growth *held, struct growth *growth, double value, 
 
 	if (growth->kind != QUANTITY_HEAP || own == TREND_TOO_EARLY)
 		return;
+	if (!held->first_s)
+		held->first_s = now_s;
 	if (trend_is_suspect(own)) {
 		held->growth = *growth;
 		held->suspect_s = now_s;
@@ -352,6 +354,10 @@ void growth_hold(struct held_growth *held, struct growth *growth, double value, 
 
 		*growth = held->growth;
 		growth->age_s = age_s;
+	} else if ((own == TREND_PLATEAU || own == TREND_ONE_OFF) &&
+		   now_s - held->first_s < GROWTH_HOLD_S) {
+		/* Such a heap stands still between two steps. */
+		growth->verdict = TREND_TOO_EARLY;
 	}
 	if (own == TREND_LEAKING)
 		held->leaking_s = now_s;

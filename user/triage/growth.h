@@ -76,6 +76,7 @@ void growth_of(struct growth *growth, const struct series *series, double born_s
 struct held_growth {
 	struct growth growth;	     /* of the last time that it was a suspect */
 	double suspect_s, leaking_s; /* when it was last one, or leaking, by itself; 0: never */
+	double first_s;		     /* of its first verdict; 0: none yet */
 };
 void growth_hold(struct held_growth *held, struct growth *growth, double value, double now_s);
 

@@ -445,7 +445,7 @@ static void heading_write(FILE *out, const struct triage_report *report)
 
 static void cost_write(FILE *out, const struct triage_report *report)
 {
-	double used = report->running_s > 0 ? report->cpu_s / report->running_s : 0;
+	char used[TRIAGE_COST_SIZE];
 	char resident[16], probes[48] = "";
 
 	units_bytes(resident, (double)report->resident_bytes, "");
@@ -453,9 +453,10 @@ static void cost_write(FILE *out, const struct triage_report *report)
 		snprintf(probes, sizeof(probes), ", probes %.2g %%",
 			 100 * report->probes_s / report->running_s);
 	fprintf(out,
-		"cost: %.2g %% of a core%s (--budget %.3g %%; %.2g %% now%s), %s; polled every "
+		"cost: %s%s (--budget %.3g %%; %.2g %% now%s), %s; polled every "
 		"%.3g s\n",
-		100 * used, probes, 100 * report->budget_limit, 100 * report->budget_used,
+		triage_cost_text(report, used), probes, 100 * report->budget_limit,
+		100 * report->budget_used,
 		report->budget_used > report->budget_limit ? ", saved up" : "", resident,
 		report->poll_interval_s);
 	if (report->shed_mappings)
