@@ -701,6 +701,25 @@ static int open_selector(struct session *session)
 	return 0;
 }
 
+/* Of several processes, one without an allocator (a Go program) has said so; the others are watched
+ * all the same. */
+static int attach_named(struct session *session, const struct session_options *options)
+{
+	const struct selector_config *chosen = &options->targets.chosen;
+	int error = 0, without = 0;
+
+	for (size_t i = 0; i < chosen->pids.count && !error; i++) {
+		error = interrupt_check();
+		if (!error)
+			error = targets_attach_named(session, chosen->pids.items[i]);
+		if (error == -ENOENT) {
+			without = error;
+			error = 0;
+		}
+	}
+	return error || targets_alive(session) ? error : without;
+}
+
 static int open_all(struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -727,12 +746,8 @@ static int open_all(struct session *session)
 	if (!error && options->targets.chosen.pids.count)
 		stages_load_rows(&session->stages, options->targets.chosen.pids.items,
 				 options->targets.chosen.pids.count);
-	for (size_t i = 0; i < options->targets.chosen.pids.count && !error; i++) {
-		error = interrupt_check();
-		if (!error)
-			error = targets_attach_named(session,
-						     options->targets.chosen.pids.items[i]);
-	}
+	if (!error)
+		error = attach_named(session, options);
 	if (!error && session->everywhere)
 		error = session_threads_everywhere(session);
 	if (!error && session->selector)
