@@ -38,11 +38,13 @@ struct descriptor {
 _Static_assert(sizeof(struct descriptor) == DESCRIPTOR_BYTES, "as bdescr");
 
 /* GC.h: generation; from its end on what a collection moves from. */
+#define GENERATION_WORDS 24 /* in its blocks, large objects aside, since it was collected */
 #define GENERATION_TO 120
 #define GENERATION_COLLECTIONS 128
 #define GENERATION_OLD_BLOCKS 80
 #define GENERATION_OLD_THREADS 16
 #define GENERATION_BYTES_MAX 1024
+#define WORDS_MORE (16 * GHC_BLOCK / GHC_WORD)
 #define LOOKED_AT_MEGABLOCKS 64
 /* rts/sm/Storage.h: struct nursery. */
 #define NURSERY_BYTES 16
@@ -97,8 +99,9 @@ static void forget(struct ghc *ghc)
 	ghc->spans.count = 0;
 	hash_free(&ghc->unused);
 	ghc->unused = (struct hash){0};
+	memset(ghc->words, 0, sizeof(ghc->words));
 	ghc->heap_bytes = ghc->nonsense = 0;
-	ghc->non_moving = false;
+	ghc->non_moving = ghc->unbalanced = false;
 }
 
 /* NULL: no memory. */
@@ -314,6 +317,8 @@ static int add_group(struct copying *copying, uint64_t address, const struct des
 	    group->free - group->start > bytes || hash_get(&copying->ghc->unused, address))
 		return 0;
 	used = MIN(group->free, copying->end) - group->start;
+	if (!(group->flags & (FLAG_LARGE | FLAG_COMPACT)))
+		copying->ghc->words[group->generation_number] += used / GHC_WORD;
 	return used && group->free > group->start ? add_span(copying, group, used) : 0;
 }
 
@@ -549,6 +554,22 @@ static bool find_generations(struct ghc *ghc)
 	return at != 0;
 }
 
+/*
+ * Whether an old generation has about as many words in its blocks as it counts: fewer, and blocks
+ * are missing; many more, and a collection is at work that has left no other trace. Blocks of lists
+ * of mutable objects count as well.
+ */
+static bool is_balanced(const struct ghc *ghc)
+{
+	for (size_t i = 1; i < GHC_GENERATIONS_MAX && ghc->generations[i]; i++) {
+		uint64_t words = target_word(ghc->memory, ghc->generations[i] + GENERATION_WORDS);
+
+		if (ghc->words[i] < words || ghc->words[i] - words > words / 16 + WORDS_MORE)
+			return false;
+	}
+	return true;
+}
+
 /* -EAGAIN: a collection has left its traces, or came between. */
 static int walk_all(struct ghc *ghc, struct heap_sink *sink)
 {
@@ -557,9 +578,11 @@ static int walk_all(struct ghc *ghc, struct heap_sink *sink)
 
 	if (!error)
 		error = walk_spans(ghc, sink);
+	if (!error && !ghc->non_moving && !is_balanced(ghc))
+		ghc->unbalanced = true;
 	if (error || !ghc->memory->again)
 		return error;
-	return ghc->nonsense || since != collections(ghc) ? -EAGAIN : 0;
+	return ghc->nonsense || ghc->unbalanced || since != collections(ghc) ? -EAGAIN : 0;
 }
 
 static void report_on(const struct ghc *ghc, const struct heap_sink *sink, size_t before,
@@ -576,6 +599,9 @@ static void report_on(const struct ghc *ghc, const struct heap_sink *sink, size_
 	report->nonsense = ghc->nonsense;
 	if (ghc->non_moving)
 		report->why = "objects of the non-moving collector are missing";
+	else if (ghc->unbalanced)
+		report->why = "its generations have other sizes than they count: objects may be "
+			      "missing or doubled";
 	else if (ghc->nonsense && ghc->memory->changes)
 		report->why =
 			"it was collected whenever it was read: objects may be missing or doubled";

@@ -118,8 +118,10 @@ struct ghc {
 	struct ghc_nursery nurseries[GHC_NURSERIES_MAX];
 	size_t nursery_count;
 	uint64_t generations[GHC_GENERATIONS_MAX];
+	uint64_t words[GHC_GENERATIONS_MAX]; /* in their blocks, large objects aside */
 	uint64_t heap_bytes;
 	uint64_t nonsense;
+	bool unbalanced; /* generations have other sizes than they count */
 	bool non_moving; /* there are blocks of that collector, which are not read */
 };
 
