@@ -169,6 +169,22 @@ static json_t *named(json_t *report, const char *list, const char *name)
 	return NULL;
 }
 
+/* Every object is in one generation; what lived through three collections, in the last one. */
+static void expect_generations(json_t *report, json_int_t old)
+{
+	json_t *runtime = runtime_of(report, "dotnet"), *part;
+	json_int_t objects = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(runtime, "parts"), i, part) objects +=
+		number_at(part, "objects");
+	assert_int_equal(objects, number_at(runtime, "objects"));
+	assert_true(number_at(named(runtime, "parts", "generation 2"), "objects") >= old);
+	assert_int_equal(number_at(named(runtime, "parts", "large objects"), "objects"), 1);
+	assert_true(number_at(named(runtime, "parts", "large objects"), "bytes") > 200000);
+	assert_true(number_at(named(runtime, "parts", "frozen objects"), "objects") > 0);
+}
+
 /* Objects hold native memory by its address, too. */
 static void expect_held_native(json_t *report)
 {
@@ -213,6 +229,7 @@ static void fields_retain_what_nothing_else_reaches(void **state)
 		assert_int_equal(number_at(root, "retained_blocks"), retained[i].blocks);
 	}
 	expect_held_native(report);
+	expect_generations(report, 300 * 2 + 300 * 2);
 }
 
 static void record(struct harness *harness, const char *pid, const char *path)

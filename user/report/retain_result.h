@@ -185,6 +185,7 @@ struct retained_runtime {
 	uint64_t retries;		 /* stops, or reads without one, while it collected */
 	bool all_roots; /* are known, so that objects that none leads to are garbage: */
 	uint64_t unreached, unreached_bytes;
+	struct heap_part parts[HEAP_PARTS_MAX];
 };
 
 struct retain_result {

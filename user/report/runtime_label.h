@@ -4,6 +4,7 @@
 #define LEAKMON_REPORT_RUNTIME_LABEL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <stdint.h>
 
@@ -13,6 +14,14 @@ struct runtime_label {
 	const char *tool; /* what shows the objects of its heap; %d: the PID */
 	bool collects;	  /* its heap grows in steps, between collections */
 };			  /* all are static */
+
+/* A part of a runtime's heap: a generation. In bytes. */
+#define HEAP_PARTS_MAX 6
+struct heap_part {
+	const char *name; /* static; NULL: there are no more */
+	uint64_t objects, bytes;
+	uint64_t free_bytes; /* between and behind objects */
+};
 
 /* "jcmd 1234 GC.class_histogram ..."; "" without a runtime. Returns text. */
 #define RUNTIME_TOOL_SIZE 160

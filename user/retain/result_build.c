@@ -476,6 +476,7 @@ static int add_runtimes(struct building *building)
 						   .unreached = report->unreached,
 						   .unreached_bytes = report->unreached_bytes};
 		added->version = text(building, report->version, &error);
+		memcpy(added->parts, report->parts, sizeof(added->parts));
 	}
 	return error;
 }

@@ -50,6 +50,13 @@
 
 #define STREAM_BYTES (256u << 10)
 
+/* Parts of the heap: generations, and what is never freed. */
+#define PART_FROZEN DOTNET_GENERATIONS
+static const char *const part_names[] = {"generation 0",  "generation 1",   "generation 2",
+					 "large objects", "pinned objects", "frozen objects"};
+_Static_assert(ARRAY_SIZE(part_names) == PART_FROZEN + 1, "a name for each");
+_Static_assert(ARRAY_SIZE(part_names) <= HEAP_PARTS_MAX, "there is room for all");
+
 static bool detect(const struct mapping *mapping)
 {
 	static const struct module_name names[] = {{"libcoreclr.so", true}};
@@ -255,6 +262,7 @@ struct walk {
 	uint64_t objects;
 	uint64_t signature;
 	bool only_signs;	/* and walks nothing */
+	struct heap_part *part; /* of the report */
 	uint32_t first_segment; /* in a generation */
 };
 
@@ -344,8 +352,11 @@ static int add_object(struct walk *walk, size_t place, uint64_t address, uint64_
 
 	if (walk->dotnet->types.items[place].is_free) {
 		walk->report->free_bytes += size;
+		walk->part->free_bytes += size;
 		return 0;
 	}
+	walk->part->objects++;
+	walk->part->bytes += size;
 	error = class_of(walk, place, address, &class);
 	walk->objects++;
 	walk->dotnet->last_object = MAX(walk->dotnet->last_object, address);
@@ -408,11 +419,16 @@ struct managed_heap {
 	uint64_t ephemeral, allocated;
 };
 
+static bool is_frozen(const struct walk *walk, uint64_t segment)
+{
+	return target_word(walk->dotnet->memory, segment + SEGMENT_FLAGS) & SEGMENT_IS_FROZEN;
+}
+
 static int note_frozen(struct walk *walk, uint64_t segment, uint64_t start, uint64_t end)
 {
 	struct dotnet_range *range;
 
-	if (!(target_word(walk->dotnet->memory, segment + SEGMENT_FLAGS) & SEGMENT_IS_FROZEN))
+	if (!is_frozen(walk, segment))
 		return 0;
 	range = vec_push(&walk->dotnet->frozen);
 	if (!range)
@@ -422,7 +438,8 @@ static int note_frozen(struct walk *walk, uint64_t segment, uint64_t start, uint
 }
 
 /* No word of a region holds anything but those of its objects. */
-static int walk_segment(struct walk *walk, const struct managed_heap *heap, uint64_t segment)
+static int walk_segment(struct walk *walk, const struct managed_heap *heap, uint64_t segment,
+			uint64_t generation)
 {
 	struct target_memory *memory = walk->dotnet->memory;
 	uint64_t start = target_word(memory, segment + SEGMENT_MEMORY);
@@ -439,6 +456,8 @@ static int walk_segment(struct walk *walk, const struct managed_heap *heap, uint
 	}
 	if (walk->only_signs)
 		return 0;
+	walk->part = &walk->report->parts[is_frozen(walk, segment) ? PART_FROZEN : generation];
+	walk->part->free_bytes += committed - end;
 	walk->bytes_left -= committed - start;
 	walk->report->heap_bytes += committed - start;
 	walk->report->free_bytes += committed - end;
@@ -480,7 +499,7 @@ static int walk_segments(struct walk *walk, const struct managed_heap *heap, uin
 			walk->report->nonsense++;
 			break;
 		}
-		error = walk_segment(walk, heap, segment);
+		error = walk_segment(walk, heap, segment, generation);
 		segment = target_word(walk->dotnet->memory, segment + SEGMENT_NEXT);
 	}
 	return error;
@@ -604,8 +623,11 @@ static int walk_all(struct dotnet *dotnet, struct heap_sink *sink, struct walk_r
 			    .report = report,
 			    .bytes = bytes,
 			    .bytes_left = bytes_at_most(dotnet)};
-	int error = bytes ? walk_once(&walk) : -ENOMEM;
+	int error;
 
+	for (size_t i = 0; i < ARRAY_SIZE(part_names); i++)
+		report->parts[i].name = part_names[i];
+	error = bytes ? walk_once(&walk) : -ENOMEM;
 	report->objects = walk.objects;
 	return error;
 }

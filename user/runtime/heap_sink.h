@@ -21,6 +21,7 @@
 
 #include "analyze/block_index.h"
 #include "base/vec.h"
+#include "report/runtime_label.h"
 #include "symbol/intern.h"
 
 /* What a node is: the number of its class, or one of these. */
@@ -108,6 +109,7 @@ struct walk_report {
 	uint64_t retries;	 /* what was read anew because it was just changing */
 	bool all_roots; /* were read: what none leads to is garbage, or will be known for it */
 	uint64_t unreached, unreached_bytes; /* objects that none leads to */
+	struct heap_part parts[HEAP_PARTS_MAX];
 };
 
 struct heap_sink {

@@ -39,6 +39,23 @@ static void totals_write(struct json_writer *json, const struct retain_result *r
 	json_close(json, '}');
 }
 
+/* Generations, where the runtime has some that are read. */
+static void parts_write(struct json_writer *json, const struct retained_runtime *runtime)
+{
+	if (!runtime->parts[0].name)
+		return;
+	json_open(json, "parts", '[');
+	for (size_t i = 0; i < HEAP_PARTS_MAX && runtime->parts[i].name; i++) {
+		json_open(json, NULL, '{');
+		json_put_string(json, "name", runtime->parts[i].name);
+		json_put_number(json, "objects", runtime->parts[i].objects);
+		json_put_number(json, "bytes", runtime->parts[i].bytes);
+		json_put_number(json, "free_bytes", runtime->parts[i].free_bytes);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 static void runtimes_write(struct json_writer *json, const struct retain_result *result)
 {
 	json_open(json, "runtimes", '[');
@@ -60,6 +77,7 @@ static void runtimes_write(struct json_writer *json, const struct retain_result 
 			json_put_number(json, "unreached_objects", runtime->unreached);
 			json_put_number(json, "unreached_bytes", runtime->unreached_bytes);
 		}
+		parts_write(json, runtime);
 		json_close(json, '}');
 	}
 	json_close(json, ']');

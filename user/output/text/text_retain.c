@@ -302,9 +302,40 @@ static void write_source(FILE *out, const struct retain_result *result)
 			numbers[NUMBER_BROKEN_FREE_LISTS]);
 }
 
+/* "generation 0: 12 objects with 672 B, 1.2 MiB free"; empty ones are left out. */
+static void write_parts(FILE *out, const struct retained_runtime *runtime)
+{
+	char bytes[16], unused[16];
+	bool any = false;
+
+	for (size_t i = 0; i < HEAP_PARTS_MAX && runtime->parts[i].name; i++) {
+		const struct heap_part *part = &runtime->parts[i];
+
+		if (!part->objects && !part->free_bytes)
+			continue;
+		fprintf(out, "%s%s: %" PRIu64 " objects with %s, %s free", any ? "; " : "    ",
+			part->name, part->objects, units_bytes(bytes, (double)part->bytes, ""),
+			units_bytes(unused, (double)part->free_bytes, ""));
+		any = true;
+	}
+	if (any)
+		fputc('\n', out);
+}
+
+/* CPython has one of its own for small objects only. */
+static const char *heap_text(char *text, size_t size, const struct retained_runtime *runtime)
+{
+	bool small = !strcmp(runtime->key, "cpython");
+	char bytes[16];
+
+	snprintf(text, size, small ? "the %s for small ones" : "its %s",
+		 units_bytes(bytes, (double)runtime->heap_bytes, ""));
+	return text;
+}
+
 static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 {
-	char bytes[16], heap[16], unused[16];
+	char bytes[16], heap[48], unused[16];
 
 	fputs(runtime->name, out);
 	if (runtime->version[0]) {
@@ -315,9 +346,9 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 		fprintf(out, ": %" PRIu64 " objects with %s", runtime->objects,
 			units_bytes(bytes, (double)runtime->bytes, ""));
 	if (runtime->heap_bytes)
-		fprintf(out, "; %s of the %s for small ones are free",
+		fprintf(out, "; %s of %s are free",
 			units_bytes(unused, (double)runtime->free_bytes, ""),
-			units_bytes(heap, (double)runtime->heap_bytes, ""));
+			heap_text(heap, sizeof(heap), runtime));
 	if (runtime->unread_bytes)
 		fprintf(out, "; %s could not be read",
 			units_bytes(bytes, (double)runtime->unread_bytes, ""));
@@ -333,6 +364,7 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 	if (runtime->why)
 		fprintf(out, "%s: %s", runtime->objects ? "" : ": objects not known", runtime->why);
 	fputc('\n', out);
+	write_parts(out, runtime);
 }
 
 static void write_stop(FILE *out, const struct retain_result *result)
