@@ -361,10 +361,12 @@ static int copy_megablock(struct copying *copying, uint64_t *megablocks)
 			block++;
 			continue;
 		}
-		if (group.free != UINT64_MAX)
+		/* What was free may have been more than is free now. */
+		if (group.free != UINT64_MAX) {
 			error = add_group(copying, address, &group);
-		if (block == FIRST_BLOCK)
-			*megablocks = megablocks_of(group.blocks);
+			if (block == FIRST_BLOCK)
+				*megablocks = megablocks_of(group.blocks);
+		}
 		block += group.blocks;
 	}
 	return error;
