@@ -158,6 +158,9 @@ static int find_runtime(struct dotnet *dotnet, char version[24], const char **wh
 		dotnet->layout = base_layout;
 		error = dotnet_descriptor_read(dotnet->memory, descriptor, &dotnet->layout,
 					       &dotnet->variables);
+		if (error == -EBADMSG && dotnet->memory->maps->source.core)
+			*why = "the core file lacks the runtime's own data: take one of all "
+			       "memory (createdump --full)";
 		if (error)
 			return error;
 		dotnet->module = module;
