@@ -243,6 +243,34 @@ static void a_heap_that_grows_by_garbage_is_no_leak(void **state)
 	}
 }
 
+/* Where words that are no pointers may hold garbage, a few objects more prove nothing. */
+static void few_objects_of_a_heap_with_unknown_roots_do_not_grow(void **state)
+{
+	static const struct {
+		uint64_t held;
+		bool all_roots;
+		size_t classes;
+	} cases[] = {{120, true, 1}, {120, false, 0}, {150, false, 1}};
+	static const struct planted first[] = {{"Hash", 100}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct planted last[] = {{"Hash", cases[i].held}};
+		struct retain_result scans[2] = {0};
+		struct retained_runtime *runtime = vec_push(&scans[1].runtimes);
+		struct diagnosis diagnosis;
+
+		assert_non_null(runtime);
+		*runtime = (struct retained_runtime){.key = "v8", .all_roots = cases[i].all_roots};
+		plant_of(&scans[0], "v8", first, 1);
+		plant_of(&scans[1], "v8", last, 1);
+		diagnosis = conclude((struct diagnosis_evidence){.scans = {&scans[0], &scans[1]},
+								 .scan_count = 2});
+		assert_int_equal(diagnosis.class_count, cases[i].classes);
+		free_scans(scans, ARRAY_SIZE(scans));
+	}
+}
+
 static void objects_beside_a_greater_native_leak_do_not_hide_it(void **state)
 {
 	static const struct planted first[] = {{"app.Session", 10}}, last[] = {{"app.Session", 30}};
@@ -377,6 +405,7 @@ int main(void)
 		cmocka_unit_test(a_class_that_rises_at_every_scan_grows),
 		cmocka_unit_test(classes_of_the_program_come_before_those_of_its_language),
 		cmocka_unit_test(a_heap_that_grows_by_garbage_is_no_leak),
+		cmocka_unit_test(few_objects_of_a_heap_with_unknown_roots_do_not_grow),
 		cmocka_unit_test(objects_beside_a_greater_native_leak_do_not_hide_it),
 		cmocka_unit_test(goroutines_that_only_come_grow),
 		cmocka_unit_test(a_sampled_call_stack_grows_if_its_lower_limit_does),

@@ -10,6 +10,8 @@
 
 /* Fewer new objects, threads or descriptors come and go in any program. */
 #define OBJECTS_MIN 10
+/* Likewise where not all roots are known: words that are no pointers may hold garbage. */
+#define DOUBTFUL_OBJECTS_MIN 50
 #define COUNT_MIN 5
 #define COUNT_SHARE 20 /* and of what there was, one in so many */
 /* For all held objects' bytes, one in so many: classes of the language alone come and go by less.
@@ -50,6 +52,17 @@ static struct retention_total held_of(const struct retained_class *class)
 	return class ? retained_class_live(class) : (struct retention_total){0};
 }
 
+static uint64_t least_growth(const struct retain_result *scan, const struct retained_class *class)
+{
+	for (size_t i = 0; class->module && i < scan->runtimes.count; i++) {
+		const struct retained_runtime *runtime = &scan->runtimes.items[i];
+
+		if (runtime->key && !strcmp(runtime->key, class->module) && !runtime->all_roots)
+			return DOUBTFUL_OBJECTS_MIN;
+	}
+	return OBJECTS_MIN;
+}
+
 /* More at every scan than at the one before: a collector may have run in any of the steps. */
 static bool rises(const struct diagnosis_evidence *evidence, const struct retained_class *class)
 {
@@ -61,7 +74,8 @@ static bool rises(const struct diagnosis_evidence *evidence, const struct retain
 			return false;
 		now = first;
 	}
-	return held_of(class).blocks - first >= OBJECTS_MIN;
+	return held_of(class).blocks - first >=
+	       least_growth(evidence->scans[evidence->scan_count - 1], class);
 }
 
 /* Classes of languages without packages that are not the program's. */
