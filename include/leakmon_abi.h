@@ -131,6 +131,8 @@ enum lm_return_place {
 	LM_RETURN_IN_RECORD = 1 << 4, /* a word above fp; `fp_words` counts from the CFA less its
 					 offset */
 	LM_RETURN_ALONE = 2 << 4,     /* at CFA + 8 * fp_words; fp still has the caller's value */
+	LM_RETURN_BY_CFA = 3 << 4,    /* a word above fp, too; `fp_words` counts from the CFA: the
+					 record lies above large variables */
 };
 #define LM_UNWIND_KIND_MASK 0x0fu
 

@@ -95,6 +95,10 @@ static __always_inline void lm_row_link(struct lm_unwind_row row, struct lm_call
 		caller->fp_at = caller->sp - offset + fp_offset;
 		caller->return_at = caller->fp_at + LM_WORD;
 		break;
+	case LM_RETURN_BY_CFA:
+		caller->fp_at = caller->sp + fp_offset;
+		caller->return_at = caller->fp_at + LM_WORD;
+		break;
 	case LM_RETURN_ALONE:
 		caller->return_at = caller->sp + fp_offset;
 		caller->fp_at = 0;

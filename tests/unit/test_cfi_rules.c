@@ -112,7 +112,12 @@ static const struct {
 	 {0, 8, 2, LM_UNWIND_SP | LM_RETURN_IN_RECORD}},
 	{{4112, {SAVED(-4112), {0}, SAVED(-4104)}, CFA_FP},
 	 {0, 514, 0, LM_UNWIND_FP | LM_RETURN_IN_RECORD}},
-	{{4112, {SAVED(-16), {0}, SAVED(-8)}, CFA_FP}, {.kind = UNSUPPORTED}},
+	/* A record above large variables: near to the CFA, or to nothing. */
+	{{4112, {SAVED(-16), {0}, SAVED(-8)}, CFA_FP},
+	 {0, 514, -2, LM_UNWIND_FP | LM_RETURN_BY_CFA}},
+	{{5552, {SAVED(-96), {0}, SAVED(-88)}, CFA_SP},
+	 {0, 694, -12, LM_UNWIND_SP | LM_RETURN_BY_CFA}},
+	{{5552, {SAVED(-1032), {0}, SAVED(-1024)}, CFA_SP}, {.kind = UNSUPPORTED}},
 	/* Without a frame pointer. */
 	{{16, {{0}, {0}, SAVED(-16)}, CFA_SP}, {0, 2, -2, LM_UNWIND_SP | LM_RETURN_ALONE}},
 	{{2048, {{0}, {0}, SAVED(-1032)}, CFA_SP}, {.kind = UNSUPPORTED}},

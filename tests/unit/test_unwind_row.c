@@ -95,6 +95,7 @@ static void a_linked_one_lies_where_the_function_saved_it(void **state)
 		{{0, 4, 0, LM_UNWIND_SP | LM_RETURN_IN_RECORD}, {SP + 32, SP + 8, SP}},
 		{{0, 8, 2, LM_UNWIND_SP | LM_RETURN_IN_RECORD}, {SP + 64, SP + 24, SP + 16}},
 		{{0, 514, 0, LM_UNWIND_FP | LM_RETURN_IN_RECORD}, {FP + 4112, FP + 8, FP}},
+		{{0, 694, -12, LM_UNWIND_SP | LM_RETURN_BY_CFA}, {SP + 5552, SP + 5464, SP + 5456}},
 		{{0, 2, -2, LM_UNWIND_SP | LM_RETURN_ALONE}, {SP + 16, SP, 0}},
 	};
 

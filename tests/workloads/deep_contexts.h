@@ -33,8 +33,14 @@ static void on_tick(int)
 	ticks = ticks + 1;
 }
 
+#if defined(__aarch64__)
+#define FAULT ".balign 4\nfault_at_once:\n.cfi_startproc\nudf #0\n"
+#else
+#define FAULT "fault_at_once:\n.cfi_startproc\nud2\n"
+#endif
+
 extern "C" void fault_at_once();
-__asm__(".text\n.type fault_at_once, @function\nfault_at_once:\n.cfi_startproc\nud2\n.cfi_endproc\n"
+__asm__(".text\n.type fault_at_once, @function\n" FAULT ".cfi_endproc\n"
 	".size fault_at_once, . - fault_at_once\n");
 
 static void handle(int signal, void (*handler)(int), int flags)

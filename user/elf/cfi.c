@@ -78,10 +78,15 @@ static bool link_words(const struct cfa_rules *rules, struct lm_unwind_row *row)
 	if (ra->place != SAVED_AT_CFA)
 		return false;
 	if (fp->place == SAVED_AT_CFA && fp->offset == ra->offset - WORD) {
-		row->kind |= LM_RETURN_IN_RECORD;
-		return (rules->cfa == CFA_SP || rules->cfa == CFA_FP) &&
-		       !__builtin_add_overflow(rules->cfa_offset, fp->offset, &record) &&
-		       saved_words(record, &row->fp_words);
+		if (rules->cfa != CFA_SP && rules->cfa != CFA_FP)
+			return false;
+		if (!__builtin_add_overflow(rules->cfa_offset, fp->offset, &record) &&
+		    saved_words(record, &row->fp_words)) {
+			row->kind |= LM_RETURN_IN_RECORD;
+			return true;
+		}
+		row->kind |= LM_RETURN_BY_CFA;
+		return fp->offset && saved_words(fp->offset, &row->fp_words);
 	}
 	row->kind |= LM_RETURN_ALONE;
 	return is_unsaved(fp) && saved_words(ra->offset, &row->fp_words);

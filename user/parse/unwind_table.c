@@ -316,7 +316,8 @@ static bool is_row(const struct lm_unwind_row *row)
 	if ((row->kind & LM_UNWIND_KIND_MASK) >= LM_UNWIND_MAX_)
 		return false;
 	return !place || (!machine_frame.return_words &&
-			  (place == LM_RETURN_IN_RECORD || place == LM_RETURN_ALONE));
+			  (place == LM_RETURN_IN_RECORD || place == LM_RETURN_ALONE ||
+			   place == LM_RETURN_BY_CFA));
 }
 
 static int check_rows(const struct lm_unwind_row *rows, size_t count)
