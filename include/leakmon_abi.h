@@ -100,6 +100,9 @@ enum lm_lost {
 	LM_LOST_SITES_FULL, /* --max-sites reached */
 	LM_LOST_SITE_SHARE, /* the process has its share of --max-sites, which is running short */
 	LM_LOST_BUSY,	    /* the kernel refused access to a map */
+	/* Of descriptors only, and no loss: */
+	LM_LOST_BEFORE, /* open before the attach, or before the process replaced itself */
+	LM_LOST_WORKER, /* io_uring opened it on a thread of its own */
 	LM_LOST_MAX_,
 };
 

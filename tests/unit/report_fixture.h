@@ -256,6 +256,37 @@ static inline void fixture_mapped(struct fixture *fixture)
 	report_build(&fixture->report, &fixture->snapshot, &options);
 }
 
+/* Sockets of one call stack, and files from before. */
+static inline void fixture_opened(struct fixture *fixture)
+{
+	const struct report_options options = {.sort = SORT_BYTES};
+	struct snapshot_process *process;
+	struct site *site;
+
+	*fixture = (struct fixture){.snapshot = {.sequence = 1,
+						 .has_ages = true,
+						 .has_descriptors = true,
+						 .descriptors = {.opened = 120,
+								 .before = 3,
+								 .closed = 22,
+								 .outstanding = 101}}};
+	process = fixture_process(fixture, 77, "web", NULL);
+	process->descriptors = fixture->snapshot.descriptors;
+	site = fixture_site(process, 1, 0, 98, 0);
+	site->family = FAMILY_DESCRIPTORS;
+	site->kind = KIND_SOCKET;
+	site->patterns = strdup("TCP, UNIX-\033STREAM");
+	site->allocated_count = 120;
+	site->freed_count = 22;
+	site = fixture_site(process, 2, 0, 3, 0);
+	site->family = FAMILY_DESCRIPTORS;
+	site->kind = KIND_FILE;
+	site->lost = LM_LOST_BEFORE;
+	site->depth = 0;
+	process->outstanding_bytes = process->outstanding_count = 0;
+	report_build(&fixture->report, &fixture->snapshot, &options);
+}
+
 /* Quotes, newlines, terminal escapes, bytes that are no UTF-8, text that runs backwards. */
 static inline void fixture_hostile(struct fixture *fixture)
 {

@@ -76,8 +76,8 @@ static void metrics_are_named_by_convention(void **state)
 			gauges += !total;
 		}
 	}
-	assert_int_equal(counters, 11);
-	assert_int_equal(gauges, 5);
+	assert_int_equal(counters, 15);
+	assert_int_equal(gauges, 6);
 }
 
 static void figures_are_read_where_they_lie(void **state)

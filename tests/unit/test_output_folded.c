@@ -64,6 +64,21 @@ static void the_lines_add_up_to_what_the_report_shows(void **state)
 	fixture_free(&fixture);
 }
 
+/* They have no bytes. */
+static void descriptors_are_counted(void **state)
+{
+	struct fixture fixture;
+	char *text;
+
+	(void)state;
+	fixture_opened(&fixture);
+	text = golden_render("folded", &fixture.report);
+	assert_string_equal(text, "web;[descriptors];[socket];[0x1001] 98\n"
+				  "web;[descriptors];[file];[lost: before] 3\n");
+	free(text);
+	fixture_free(&fixture);
+}
+
 static void mappings_stand_on_roots_of_their_own(void **state)
 {
 	struct fixture fixture;
@@ -85,6 +100,7 @@ int main(void)
 		cmocka_unit_test(root_comes_first_and_bytes_last),
 		cmocka_unit_test(hostile_names_end_neither_frame_nor_line),
 		cmocka_unit_test(semicolons_in_names_are_no_separators),
+		cmocka_unit_test(descriptors_are_counted),
 		cmocka_unit_test(mappings_stand_on_roots_of_their_own),
 		cmocka_unit_test(the_lines_add_up_to_what_the_report_shows),
 	};

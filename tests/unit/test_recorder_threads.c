@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Threads, dead ones by creator, and mapping ledgers: as they were, at every snapshot. */
+/* Threads, dead ones by creator, and ledgers of mappings and descriptors: as they were, at every
+ * snapshot. */
 #include <errno.h>
 #include <sqlite3.h>
 
@@ -65,6 +66,9 @@ static void set_threads(struct run *run, uint64_t tick)
 		.mapped = tick / 10 * 4096, .outstanding = tick / 10 * 4096, .ranges = tick / 10};
 	run->snapshot.mapping = process->mapping;
 	run->snapshot.mapping.events_lost = tick / 20;
+	run->snapshot.has_descriptors = true;
+	process->descriptors = (struct descriptor_ledger){.opened = tick, .foreign = tick / 7};
+	run->snapshot.descriptors = process->descriptors;
 }
 
 /* As the symbolizer names it: two frames of the stack, one of the start routine. */
@@ -153,6 +157,9 @@ static void expect_process(const struct snapshot *snapshot, uint64_t tick)
 	assert_int_equal(snapshot->processes.items[0].mapping.mapped, tick / 10 * 4096);
 	assert_int_equal(snapshot->processes.items[0].mapping.ranges, tick / 10);
 	assert_int_equal(snapshot->mapping.events_lost, tick / 20);
+	assert_true(snapshot->has_descriptors);
+	assert_int_equal(snapshot->processes.items[0].descriptors.opened, tick);
+	assert_int_equal(snapshot->descriptors.foreign, tick / 7);
 }
 
 static void expect_tick(struct recording *recording, size_t position, uint64_t tick)

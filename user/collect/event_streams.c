@@ -11,12 +11,15 @@
 
 static struct event_stream *(*const makers[FAMILY_MAX_])(const struct bpf_side *bpf) = {
 	[FAMILY_MAPPING] = mapping_stream_new,
+	[FAMILY_DESCRIPTORS] = descriptor_stream_new,
 };
 
 static int wait_for(const struct event_streams *streams, const struct event_stream *stream)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
+	if (stream->fd < 0)
+		return 0;
 	return epoll_ctl(streams->fd, EPOLL_CTL_ADD, stream->fd, &event) ? -errno : 0;
 }
 

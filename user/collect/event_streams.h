@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Families of single events, replayed here and put into snapshots: a row in
- * event_streams.c each. What counts in the kernel needs none of this.
+ * Families beside the heap that follow processes one by one, and what they put into snapshots: a
+ * row in event_streams.c each.
  */
 #ifndef LEAKMON_COLLECT_EVENT_STREAMS_H
 #define LEAKMON_COLLECT_EVENT_STREAMS_H
@@ -26,7 +26,7 @@ struct event_stream_ops {
 /* Stands first in the struct of each. */
 struct event_stream {
 	const struct event_stream_ops *ops;
-	int fd; /* readable when there is something to consume; borrowed */
+	int fd; /* readable when there is something to consume; borrowed; -1: the kernel counts */
 };
 
 /* By family; NULL: not tracked. */
@@ -60,6 +60,7 @@ int event_streams_fill(const struct event_streams *streams, const struct collect
 
 /* NULL: out of memory. */
 struct event_stream *mapping_stream_new(const struct bpf_side *bpf);
+struct event_stream *descriptor_stream_new(const struct bpf_side *bpf);
 
 /* The ring buffer from the BPF side: what happens to processes, and --trace. */
 

@@ -256,6 +256,8 @@ static const struct option_row tracking_rows[] = {
 	 .maximum = PROCESSES_LIMIT},
 	{"mappings", 0, NULL, "also track mmap, mremap and brk; slows all system calls",
 	 value_set_flag, FIELD(mappings)},
+	{"descriptors", 0, NULL, "also track what is opened and closed: files, sockets, pipes, ...",
+	 value_set_flag, FIELD(descriptors)},
 	{"by-dead-threads", 0, NULL, "only blocks allocated by threads that have ended",
 	 value_set_flag, FIELD(by_dead_threads)},
 	{"no-threads", 0, NULL, "do not follow threads: no probes on creating and joining them",

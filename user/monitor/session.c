@@ -569,6 +569,7 @@ static int load(struct session *session)
 		.usdt = session->tracks_heap && !options->probes.no_usdt &&
 			!options->tracking.trace && !options->tracking.windowed,
 		.mappings = options->tracking.mappings,
+		.descriptors = options->tracking.descriptors,
 		.threads = session->follows_threads,
 		.blocks_map = &session->blocks_map,
 		.launched_tgid = session->launch.pid > 0 ? (uint32_t)session->launch.pid : 0,
@@ -601,6 +602,7 @@ static int open_stages(struct session *session)
 {
 	const struct session_options *options = session->options;
 	bool unwind_open, streams_open;
+	uint32_t families = 0;
 
 	session->collect_options = (struct collect_options){
 		.older_ns = options->tracking.older_ns,
@@ -621,8 +623,9 @@ static int open_stages(struct session *session)
 	session->collector = collector_new(&session->bpf, &session->collect_options);
 	unwind_open = !stages_open_unwind(&session->stages, &session->bpf.unwind);
 	use_debuginfod(session);
-	streams_open = !event_streams_open(&session->streams, &session->bpf,
-					   options->tracking.mappings ? 1u << FAMILY_MAPPING : 0);
+	families |= options->tracking.mappings ? 1u << FAMILY_MAPPING : 0;
+	families |= options->tracking.descriptors ? 1u << FAMILY_DESCRIPTORS : 0;
+	streams_open = !event_streams_open(&session->streams, &session->bpf, families);
 	if (session->collector && unwind_open && streams_open)
 		return 0;
 	log_error("out of memory");

@@ -41,6 +41,7 @@ struct tracking_options {
 	bool combined_only;	/* per-site counters only, no ages */
 	bool by_dead_threads;	/* only blocks of threads that have ended */
 	bool mappings;		/* also mmap, munmap, mremap, brk */
+	bool descriptors;	/* also what is opened and closed */
 	bool no_threads;	/* leave out the creators of threads, and which were joined */
 	bool no_heap;		/* nothing but threads */
 	bool trace;		/* print each event */

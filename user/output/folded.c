@@ -77,10 +77,14 @@ static int folded_report_write(FILE *out, const void *data)
 		for (size_t j = 0; j < process->sites.count; j++) {
 			const struct report_site *site = &process->sites.items[j];
 
-			if (!site->site->bytes)
+			uint64_t weight = family_get(site->site->family)->counted[0]
+						  ? site->site->count
+						  : site->site->bytes;
+
+			if (!weight)
 				continue;
 			stack_write(out, process->process->comm, site);
-			fprintf(out, " %" PRIu64 "\n", site->site->bytes);
+			fprintf(out, " %" PRIu64 "\n", weight);
 		}
 	}
 	return output_finish(out);

@@ -489,8 +489,9 @@ static struct sample_types sample_types_of(const struct snapshot *snapshot)
 		types.of_family[id] = types.count;
 		types.items[types.count++] =
 			(struct profile_value){family->sample_types[0], "count"};
-		types.items[types.count++] =
-			(struct profile_value){family->sample_types[1], "bytes"};
+		if (family->sample_types[1])
+			types.items[types.count++] =
+				(struct profile_value){family->sample_types[1], "bytes"};
 	}
 	return types;
 }
@@ -528,7 +529,8 @@ static void sample(struct profile *profile, const struct snapshot_process *proce
 	/* A recording may have sites of a family and not its figures. */
 	if (first) {
 		values[first] = numbers->count;
-		values[first + 1] = numbers->bytes;
+		if (!own || family_get(numbers->family)->sample_types[1])
+			values[first + 1] = numbers->bytes;
 	}
 	profile_sample_begin(profile, &site->frames, "[lost]", values, types->count);
 	labels(profile, process, numbers);

@@ -2,8 +2,10 @@
 #include "probe/loader.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -97,6 +100,226 @@ static void set_mappings(struct leakmon_bpf *skeleton, const struct loader_confi
 		return;
 	bpf_map__set_max_entries(skeleton->maps.mapping_targets, config->max_processes);
 	bpf_map__set_max_entries(skeleton->maps.mapping_events, MAPPING_EVENTS_BYTES);
+}
+
+/* Open descriptors of all processes together, and numbers that were open. */
+#define MAX_DESCRIPTORS (1u << 20)
+
+static const struct {
+	const char *name, *function;
+	bool needed;   /* else it is there on some kernels only */
+	bool by_calls; /* instead, where functions cannot be watched */
+} descriptor_programs[] = {
+	{.name = "descriptor_installed", .function = "fd_install", .needed = true},
+	{.name = "descriptor_duplicated", .function = "do_dup2", .needed = true},
+	{.name = "descriptor_closed", .function = "close_fd", .needed = true},
+	{.name = "descriptor_closed_file", .function = "file_close_fd"},
+	{.name = "descriptor_closed_locked", .function = "file_close_fd_locked"},
+	{.name = "descriptor_closed_get", .function = "close_fd_get_file"},
+	{.name = "descriptor_closed_get_locked", .function = "__close_fd_get_file"},
+	{.name = "descriptor_swept",
+	 .function = "close_range",
+	 .needed = true}, /* see close_range_function() */
+	{.name = "descriptor_call_begin", .by_calls = true},
+	{.name = "descriptor_call_end", .by_calls = true},
+	{.name = "descriptor_exec"},
+	{.name = "descriptor_exit"},
+};
+
+#define CALL(name, kind) [SYS_##name] = LM_CALL_##kind
+
+/* What each system call does to the descriptor table; all others: nothing. */
+static const uint8_t descriptor_calls[LM_DESCRIPTOR_CALLS] = {
+#ifdef SYS_open
+	CALL(open, OPEN),
+	CALL(creat, OPEN),
+	CALL(dup2, DUPLICATE),
+	CALL(pipe, PAIR),
+	CALL(epoll_create, OPEN),
+	CALL(eventfd, OPEN),
+	CALL(signalfd, SIGNALFD),
+	CALL(inotify_init, OPEN),
+#endif
+	CALL(openat, OPEN),
+	CALL(openat2, OPEN),
+	CALL(open_by_handle_at, OPEN),
+	CALL(open_tree, OPEN),
+	CALL(fsopen, OPEN),
+	CALL(fspick, OPEN),
+	CALL(fsmount, OPEN),
+	CALL(dup, OPEN),
+	CALL(dup3, DUPLICATE),
+	CALL(fcntl, FCNTL),
+	CALL(pipe2, PAIR),
+	CALL(socket, OPEN),
+	CALL(socketpair, SOCKETPAIR),
+	CALL(accept, OPEN),
+	CALL(accept4, OPEN),
+	CALL(recvmsg, RECEIVE),
+	CALL(recvmmsg, RECEIVE_MANY),
+	CALL(epoll_create1, OPEN),
+	CALL(eventfd2, OPEN),
+	CALL(signalfd4, SIGNALFD),
+	CALL(timerfd_create, OPEN),
+	CALL(inotify_init1, OPEN),
+	CALL(fanotify_init, OPEN),
+	CALL(memfd_create, OPEN),
+#ifdef SYS_memfd_secret
+	CALL(memfd_secret, OPEN),
+#endif
+	CALL(userfaultfd, OPEN),
+	CALL(mq_open, OPEN),
+	CALL(perf_event_open, OPEN),
+	CALL(bpf, MAY_OPEN),
+	CALL(seccomp, MAY_OPEN),
+	CALL(ioctl, MAY_OPEN),
+	CALL(io_uring_setup, OPEN),
+#ifdef SYS_landlock_create_ruleset
+	CALL(landlock_create_ruleset, MAY_OPEN),
+#endif
+	CALL(pidfd_open, OPEN),
+	CALL(pidfd_getfd, OPEN),
+	CALL(clone, CLONE),
+	CALL(clone3, CLONE3),
+	CALL(close, CLOSE),
+	CALL(close_range, CLOSE_RANGE),
+};
+#undef CALL
+
+static struct bpf_program *descriptor_program(const struct leakmon_bpf *skeleton, size_t i)
+{
+	return bpf_object__find_program_by_name(skeleton->obj, descriptor_programs[i].name);
+}
+
+/*
+ * The function of close_range(2): __x64_sys_close_range and the like, which take the registers; a
+ * second one for 32-bit programs says so in its name. NULL: there is none.
+ */
+static const char *close_range_function(const struct btf *types)
+{
+	static const char end[] = "_sys_close_range";
+	const char *found = NULL;
+
+	for (__u32 id = 1; id < btf__type_cnt(types); id++) {
+		const struct btf_type *type = btf__type_by_id(types, id);
+		const char *name = btf__name_by_offset(types, type->name_off);
+		size_t length = name ? strlen(name) : 0;
+		const struct btf_type *prototype;
+
+		if (!btf_is_func(type) || length < sizeof(end) || strstr(name, "32") ||
+		    strcmp(name + length - (sizeof(end) - 1), end) != 0)
+			continue;
+		prototype = btf__type_by_id(types, type->type);
+		if (btf_is_func_proto(prototype) && btf_vlen(prototype) == 1)
+			found = name;
+	}
+	return found;
+}
+
+/* Puts a program on fd_install that marks `map`, and opens something. */
+static void try_function(const struct btf *types, int map)
+{
+	const struct bpf_insn mark[] = {
+		{.code = BPF_LD | BPF_DW | BPF_IMM,
+		 .dst_reg = BPF_REG_1,
+		 .src_reg = BPF_PSEUDO_MAP_VALUE,
+		 .imm = map},
+		{0},
+		{.code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_1, .imm = 1},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FEXIT);
+	_cleanup_close_ int program = -1, link = -1, opened = -1;
+	int function = btf__find_by_name_kind(types, "fd_install", BTF_KIND_FUNC);
+
+	if (function <= 0)
+		return;
+	options.attach_btf_id = (__u32)function;
+	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "leakmon_try", "GPL", mark, ARRAY_SIZE(mark),
+				&options);
+	link = program < 0 ? -1 : bpf_raw_tracepoint_open(NULL, program);
+	opened = link < 0 ? -1 : fcntl(map, F_DUPFD_CLOEXEC, 0);
+}
+
+/* Whether programs on the kernel's functions run: a security policy may forbid them, an operator
+ * switch them off, and not every processor has had them from the beginning. */
+static bool functions_can_be_watched(const struct btf *types)
+{
+	_cleanup_close_ int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "leakmon_try", sizeof(__u32),
+						 sizeof(__u64), 1, NULL);
+	__u32 key = 0;
+	__u64 marked = 0;
+
+	if (map < 0)
+		return false;
+	try_function(types, map);
+	return !bpf_map_lookup_elem(map, &key, &marked) && marked;
+}
+
+/* Functions that are watched cost nobody else anything: they are the first choice. */
+static void choose_descriptor_programs(const struct leakmon_bpf *skeleton, struct btf *types)
+{
+	const char *range = types ? close_range_function(types) : NULL;
+	bool functions = types && range && functions_can_be_watched(types);
+	bool there[ARRAY_SIZE(descriptor_programs)] = {0};
+
+	for (size_t i = 0; functions && i < ARRAY_SIZE(descriptor_programs); i++) {
+		const char *function = descriptor_programs[i].function;
+
+		there[i] = function &&
+			   btf__find_by_name_kind(
+				   types, strcmp(function, "close_range") ? function : range,
+				   BTF_KIND_FUNC) > 0;
+		functions = there[i] || !descriptor_programs[i].needed;
+	}
+	if (functions)
+		functions =
+			!bpf_program__set_attach_target(skeleton->progs.descriptor_swept, 0, range);
+	for (size_t i = 0; i < ARRAY_SIZE(descriptor_programs); i++) {
+		bool wanted = descriptor_programs[i].function	? functions && there[i]
+			      : descriptor_programs[i].by_calls ? !functions
+								: true;
+
+		bpf_program__set_autoload(descriptor_program(skeleton, i), wanted);
+	}
+	log_debug("descriptors: watching %s",
+		  functions ? "functions of the kernel"
+			    : "system calls of all processes: no program runs on functions here");
+}
+
+/* Like the mappings: without --descriptors there is nothing of it in the kernel. */
+static void set_descriptors(struct leakmon_bpf *skeleton, const struct loader_config *config)
+{
+	struct btf *types = config->descriptors ? btf__load_vmlinux_btf() : NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(descriptor_programs); i++)
+		bpf_program__set_autoload(descriptor_program(skeleton, i), false);
+	if (!config->descriptors)
+		return;
+	memcpy((void *)skeleton->rodata->descriptor_calls, descriptor_calls,
+	       sizeof(descriptor_calls));
+	bpf_map__set_max_entries(skeleton->maps.descriptor_targets, config->max_processes);
+	bpf_map__set_max_entries(skeleton->maps.descriptor_tables, config->max_processes);
+	bpf_map__set_max_entries(skeleton->maps.descriptors, MAX_DESCRIPTORS);
+	bpf_map__set_max_entries(skeleton->maps.descriptor_sites, config->max_sites);
+	choose_descriptor_programs(skeleton, types);
+	btf__free(types);
+}
+
+uint64_t loader_descriptor_misses(const struct bpf_side *bpf)
+{
+	uint64_t misses = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(descriptor_programs); i++) {
+		int fd = bpf_program__fd(descriptor_program(bpf->skeleton, i));
+		struct bpf_prog_info info = {0};
+		__u32 size = sizeof(info);
+
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
+			misses += info.recursion_misses;
+	}
+	return misses;
 }
 
 /* Room for threads that live or are dead, of all processes together. */
@@ -252,6 +475,44 @@ int loader_explain(int error, const struct loader_config *config)
 	return error;
 }
 
+static size_t array_bytes(size_t count, size_t value_size)
+{
+	return page_up(count * value_size);
+}
+
+/* Read-only; NULL with errno. */
+static const void *map_array(const struct bpf_object *object, const char *name, size_t value_size)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+	void *memory = mmap(NULL, array_bytes(bpf_map__max_entries(map), value_size), PROT_READ,
+			    MAP_SHARED, bpf_map__fd(map), 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void unmap_array(const void *array, size_t count, size_t value_size)
+{
+	if (array)
+		munmap((void *)array, array_bytes(count, value_size));
+}
+
+/* Both are shared with the kernel. 0 or -errno. */
+static int export_descriptors(struct bpf_side *bpf, const struct leakmon_bpf *skeleton)
+{
+	void *tables = mmap(NULL, array_bytes(bpf->max_processes, sizeof(*bpf->descriptor_tables)),
+			    PROT_READ | PROT_WRITE, MAP_SHARED,
+			    bpf_map__fd(skeleton->maps.descriptor_tables), 0);
+
+	if (tables == MAP_FAILED)
+		return -errno;
+	bpf->descriptor_tables = tables;
+	bpf->descriptor_sites =
+		map_array(skeleton->obj, "descriptor_sites", sizeof(*bpf->descriptor_sites));
+	bpf->descriptor_targets_fd = bpf_map__fd(skeleton->maps.descriptor_targets);
+	bpf->descriptors_fd = bpf_map__fd(skeleton->maps.descriptors);
+	return bpf->descriptor_sites ? 0 : -errno;
+}
+
 static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton,
 		       const struct loader_config *config)
 {
@@ -275,7 +536,8 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton,
 		bpf->heap_fds[i] = bpf_program__fd(heap_program(skeleton, i));
 	export_threads(bpf, skeleton);
 	bpf->skeleton = skeleton;
-	return export_usdt(bpf, skeleton, config->usdt);
+	error = config->descriptors ? export_descriptors(bpf, skeleton) : 0;
+	return error ? error : export_usdt(bpf, skeleton, config->usdt);
 }
 
 static void *make_blocks_map(void *context)
@@ -330,6 +592,7 @@ static struct leakmon_bpf *open_skeleton(const struct loader_config *config, boo
 	set_heap(skeleton, config);
 	use_blocks_map(skeleton, config);
 	set_usdt(skeleton, config);
+	set_descriptors(skeleton, config);
 	return skeleton;
 }
 
@@ -416,32 +679,15 @@ void ledger_maps_size(const struct bpf_object *object, const struct loader_confi
 					 sizes[maps[i].size]);
 }
 
-static size_t array_bytes(size_t count, size_t value_size)
-{
-	return page_up(count * value_size);
-}
-
-/* Read-only; NULL with errno. */
-static const void *map_array(const struct bpf_object *object, const char *name, size_t value_size)
-{
-	const struct bpf_map *map = bpf_object__find_map_by_name(object, name);
-	void *memory = mmap(NULL, array_bytes(bpf_map__max_entries(map), value_size), PROT_READ,
-			    MAP_SHARED, bpf_map__fd(map), 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
-static void unmap_array(const void *array, size_t count, size_t value_size)
-{
-	if (array)
-		munmap((void *)array, array_bytes(count, value_size));
-}
-
 void ledger_maps_close(struct bpf_side *bpf)
 {
 	unmap_array(bpf->sites, bpf->max_sites, sizeof(*bpf->sites));
 	unmap_array(bpf->stacks, bpf->max_sites, sizeof(*bpf->stacks));
 	unmap_array(bpf->processes, bpf->max_processes, sizeof(*bpf->processes));
+	unmap_array(bpf->descriptor_tables, bpf->max_processes, sizeof(*bpf->descriptor_tables));
+	unmap_array(bpf->descriptor_sites, bpf->max_sites, sizeof(*bpf->descriptor_sites));
+	bpf->descriptor_tables = NULL;
+	bpf->descriptor_sites = NULL;
 	bpf->sites = NULL;
 	bpf->stacks = NULL;
 	bpf->processes = NULL;

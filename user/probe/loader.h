@@ -9,6 +9,7 @@
 
 #include "base/page.h"
 #include "leakmon_abi.h"
+#include "leakmon_descriptor.h"
 #include "leakmon_usdt.h"
 #include "parse/plan.h"
 #include "parse/thread_library.h"
@@ -46,6 +47,7 @@ struct loader_config {
 	bool counts_hits; /* of the heap's probes, and their time: probe_cost.h */
 	bool usdt;	  /* of programs that sample themselves, instead of their heap */
 	bool mappings;	  /* mmap, munmap, mremap, brk */
+	bool descriptors; /* what opens and closes them */
 	bool threads;	  /* their creation, end and reaping */
 };
 
@@ -92,6 +94,11 @@ struct bpf_side {
 	__u32 *strays;				   /* enum lm_index_state */
 	int mapping_events_fd, mapping_targets_fd; /* empty without loader_config.mappings */
 	const __u64 *mapping_events_lost;
+	/* NULL without loader_config.descriptors; the counts are the kernel's, the rest may be
+	 * written (leakmon_descriptor.h). */
+	struct lm_descriptor_table *descriptor_tables;
+	const struct lm_descriptor_site *descriptor_sites;
+	int descriptor_targets_fd, descriptors_fd;
 	/* Without loader_config.threads the maps are empty and there are no programs. */
 	int thread_records_fd, thread_handles_fd, thread_tids_fd, thread_ledgers_fd;
 	const __u64 *threads_lost; /* events of threads of processes without a ledger */
@@ -108,6 +115,10 @@ struct bpf_side {
 	int usdt_fds[USDT_KIND_MAX_], usdt_specs_fd, usdt_blocks_fd;
 	struct usdt_specs *specs; /* owned */
 };
+
+/* How often the kernel left out a program of the descriptors', for it was running already on that
+ * CPU (a kernel that preempts itself). */
+uint64_t loader_descriptor_misses(const struct bpf_side *bpf);
 
 /* Keeps libbpf's own messages for -v; call it before anything is loaded. */
 void loader_quiet_libbpf(void);

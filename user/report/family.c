@@ -20,6 +20,11 @@ static const struct {
 	[KIND_CACHE] = {"slab cache", NULL},
 	[KIND_PAGES] = {"pages", NULL},
 	[KIND_SLAB_PAGES] = {"slab pages", "their objects are in the rows of kmalloc and caches"},
+	[KIND_DEVICE] = {"device", NULL},
+	[KIND_SOCKET] = {"socket", NULL},
+	[KIND_PIPE] = {"pipe", NULL},
+	[KIND_MEMFD] = {"memfd", NULL},
+	[KIND_ANONYMOUS] = {"anonymous inode", NULL},
 };
 _Static_assert(ARRAY_SIZE(kinds) == KIND_MAX_, "a row for every kind");
 
@@ -131,7 +136,7 @@ static const struct causes dropped = {
 
 static const struct causes lost_stacks = {
 	.first = LM_LOST_NONE + 1,
-	.count = LM_LOST_MAX_,
+	.count = LM_LOST_BEFORE, /* what follows is no loss */
 	.name = lost_name,
 	.advice = lost_advice,
 	.recorded = "lost_stack",
@@ -157,6 +162,7 @@ static const struct causes walk_ends = {
 
 #define LEDGER(member) offsetof(struct ledger, member)
 #define MAPPING(member) offsetof(struct mapping_ledger, member)
+#define DESCRIPTORS(member) offsetof(struct descriptor_ledger, member)
 #define THREADS(member) offsetof(struct thread_figures, member)
 
 /* `known` is 0 for what is always known. */
@@ -239,6 +245,31 @@ static const struct figure mapping_figures[] = {
 	{"healed_bytes", "healed", .offset = MAPPING(healed)},
 };
 
+static const struct figure descriptor_figures[] = {
+	{"opened", .offset = DESCRIPTORS(opened), TERM(SUM, "opened"),
+	 METRIC(COUNTER, "descriptors_opened_total", "Descriptors opened since the attach.")},
+	{"open_before", .offset = DESCRIPTORS(before), TERM(ADDED, "open before")},
+	{"closed", .offset = DESCRIPTORS(closed), TERM(FIRST, "closed"),
+	 METRIC(COUNTER, "descriptors_closed_total", "Descriptors closed since the attach.")},
+	{"outstanding", .offset = DESCRIPTORS(outstanding), TERM(PART, "outstanding"),
+	 METRIC(GAUGE, "descriptors_outstanding", "Descriptors that are open.")},
+	{"purged", .offset = DESCRIPTORS(purged), TERM(PART, "purged"),
+	 METRIC(COUNTER, "descriptors_purged_total",
+		"Descriptors that were open when their process ended.")},
+	{"dropped", .offset = DESCRIPTORS(dropped), TERM(PART, "dropped"),
+	 METRIC(COUNTER, "descriptors_dropped_total", "Descriptors that there was no room for."),
+	 .inexact = "descriptors dropped: 1048576 are open, or the kernel has no memory left"},
+	{"adopted", .offset = DESCRIPTORS(adopted),
+	 .inexact = "descriptors found open in /proc/PID/fd, never seen opened"},
+	{"given_up", .offset = DESCRIPTORS(given_up),
+	 .inexact = "descriptors gone from /proc/PID/fd, never seen closed"},
+	{"missed", .offset = DESCRIPTORS(missed),
+	 .inexact = "programs left out by the kernel while one was running on that CPU"},
+	{"foreign_calls", .offset = DESCRIPTORS(foreign),
+	 .inexact = "calls of threads with a descriptor table of their own: not counted"},
+};
+
+_Static_assert(ARRAY_SIZE(descriptor_figures) <= FAMILY_FIGURES_MAX, "room for the longest");
 _Static_assert(ARRAY_SIZE(heap_figures) <= FAMILY_FIGURES_MAX, "room for the longest");
 _Static_assert(ARRAY_SIZE(thread_figures) <= FAMILY_FIGURES_MAX, "room for the longest");
 _Static_assert(ARRAY_SIZE(mapping_figures) <= FAMILY_FIGURES_MAX, "room for the longest");
@@ -284,6 +315,22 @@ static const struct family families[] = {
 			   .title = "Kernel",
 			   .noun = "allocations",
 			   .unit = "blocks"},
+	[FAMILY_DESCRIPTORS] = {.name = "descriptors",
+				.title = "Descriptors",
+				.noun = "descriptors",
+				.unit = "descriptors",
+				.counted = {"opened", "closed"},
+				.overlaps = true, /* they are no blocks */
+				.sample_types = {"open_descriptors"},
+				.section = "descriptors",
+				.balance = "descriptors",
+				.table = "descriptor_ledgers",
+				.since = 8,
+				.of_snapshot = offsetof(struct snapshot, descriptors),
+				.present = offsetof(struct snapshot, has_descriptors),
+				.of_process = offsetof(struct snapshot_process, descriptors),
+				.size = sizeof(struct descriptor_ledger),
+				.figures = FIGURES(descriptor_figures)},
 };
 _Static_assert(ARRAY_SIZE(families) == FAMILY_MAX_, "a row for every family");
 

@@ -40,8 +40,10 @@ struct family {
 	const char *noun;  /* what its sites do: "Top 10 stacks with outstanding NOUN" */
 	const char *unit;  /* what their counts are of */
 	const char *taken; /* "mapped": frees are not known by site; NULL: they are */
-	bool overlaps;	   /* its bytes hold those of other families: no sum has both */
-	/* Sample types of its own for pprof, count and bytes; NULL: the heap's. */
+	/* What its sites count, for they hold no bytes: "opened", "closed"; NULL: bytes. */
+	const char *counted[2];
+	bool overlaps; /* its bytes hold those of other families, or it has none: no sum has both */
+	/* Sample types of its own for pprof, count and bytes; NULL: the heap's; no bytes. */
 	const char *sample_types[2];
 	/* Its figures; without any, all of these are NULL or 0. */
 	const char *section; /* the member of JSON that has them */

@@ -37,7 +37,15 @@ enum figure_type {
 };
 
 /* Where a figure stands in the line that shows that a ledger balances. */
-enum figure_term { TERM_NONE, TERM_SUM, TERM_FIRST, TERM_PART, TERM_BESIDE, TERM_UNLESS_ZERO };
+enum figure_term {
+	TERM_NONE,
+	TERM_SUM,
+	TERM_ADDED, /* to the sum */
+	TERM_FIRST,
+	TERM_PART,
+	TERM_BESIDE,
+	TERM_UNLESS_ZERO
+};
 
 /* Counters are of all processes together, gauges of each program. */
 enum figure_metric { METRIC_NONE, METRIC_COUNTER, METRIC_GAUGE };

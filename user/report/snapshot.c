@@ -76,6 +76,8 @@ static const struct cause losts[] = {
 					      "running short (raise it, or watch fewer processes)"},
 	[LM_LOST_BUSY] = {"busy", "the kernel refused access to a map for a moment (bytes and "
 				  "counts are right)"},
+	[LM_LOST_BEFORE] = {"before", "open before the attach or the exec"},
+	[LM_LOST_WORKER] = {"io_uring", "opened by the kernel for io_uring"},
 };
 _Static_assert(ARRAY_SIZE(losts) == LM_LOST_MAX_, "a row for every cause");
 
@@ -129,6 +131,10 @@ static const struct cause inexacts[] = {
 				       "a function of an allocator has no probe, since one would "
 				       "not be safe there: its calls are not seen (`leakmon doctor "
 				       "-p PID` names it)"},
+	[INEXACT_DESCRIPTORS] = {"descriptors",
+				 "descriptors were opened or closed unseen (by a process or thread "
+				 "that shares or leaves the table, or while the kernel left out "
+				 "programs): /proc/PID/fd mended the count"},
 	[INEXACT_LEDGER] = {"ledger", "the live set and the ledger do not agree: another program "
 				      "has changed leakmon's maps, or this is a bug of leakmon"},
 };
@@ -242,10 +248,16 @@ const char *walk_end_advice(unsigned end)
 	return walk_ends[end].advice;
 }
 
+static void site_free(struct site *site)
+{
+	free(site->addresses);
+	free(site->patterns);
+}
+
 static void process_free(struct snapshot_process *process)
 {
 	for (size_t i = 0; i < process->sites.count; i++)
-		free(process->sites.items[i].addresses);
+		site_free(&process->sites.items[i]);
 	vec_free(&process->sites);
 	vec_free(&process->blocks);
 	thread_figures_free(&process->threads);
@@ -284,12 +296,19 @@ void mapping_ledger_add(struct mapping_ledger *total, const struct mapping_ledge
 	words_add(total, part, sizeof(*total));
 }
 
+void descriptor_ledger_add(struct descriptor_ledger *total, const struct descriptor_ledger *part)
+{
+	_Static_assert(sizeof(*total) % sizeof(uint64_t) == 0, "numbers of 64 bits");
+	words_add(total, part, sizeof(*total));
+}
+
 void snapshot_keep_host(struct snapshot *snapshot, const char *host)
 {
 	size_t kept = 0;
 
 	snapshot->ledger = (struct ledger){0};
 	snapshot->mapping = (struct mapping_ledger){0};
+	snapshot->descriptors = (struct descriptor_ledger){0};
 	for (size_t i = 0; i < snapshot->processes.count; i++) {
 		struct snapshot_process *process = &snapshot->processes.items[i];
 
@@ -299,6 +318,7 @@ void snapshot_keep_host(struct snapshot *snapshot, const char *host)
 		}
 		ledger_add(&snapshot->ledger, &process->ledger);
 		mapping_ledger_add(&snapshot->mapping, &process->mapping);
+		descriptor_ledger_add(&snapshot->descriptors, &process->descriptors);
 		snapshot->processes.items[kept++] = *process;
 	}
 	snapshot->processes.count = kept;

@@ -33,6 +33,22 @@ struct mapping_ledger {
 	uint64_t healed;      /* found or given up when /proc/PID/maps was read to mend a loss */
 };
 
+/* The ledger of descriptors: opened + before = closed + outstanding + purged + dropped. */
+
+struct descriptor_ledger {
+	uint64_t opened; /* since the attach */
+	uint64_t before; /* open at the attach */
+	uint64_t closed; /* of both */
+	uint64_t outstanding;
+	uint64_t purged; /* open when the process exited: the kernel closed them */
+	/* Losses. Any of them breaks exactness. */
+	uint64_t dropped;  /* opened, and no room to keep them */
+	uint64_t adopted;  /* of `opened`: found in /proc/PID/fd, and never seen opened */
+	uint64_t given_up; /* of `closed`: gone from /proc/PID/fd, and never seen closed */
+	uint64_t missed;   /* programs that the kernel left out, over all processes */
+	uint64_t foreign;  /* calls of threads with a descriptor table of their own */
+};
+
 /*
  * The threads of one process at the time of a snapshot, as plain numbers: how many live, and which
  * created those that ended and were never joined, which keep their stacks mapped.
@@ -75,7 +91,14 @@ void thread_figures_free(struct thread_figures *threads);
  * Families of events, with sites ranked and counted apart; report/family.h has all that is
  * said of them.
  */
-enum family_id { FAMILY_HEAP, FAMILY_THREADS, FAMILY_MAPPING, FAMILY_KERNEL, FAMILY_MAX_ };
+enum family_id {
+	FAMILY_HEAP,
+	FAMILY_THREADS,
+	FAMILY_MAPPING,
+	FAMILY_KERNEL,
+	FAMILY_DESCRIPTORS,
+	FAMILY_MAX_
+};
 
 /* What the memory of a site is for, within its family. */
 enum site_kind {
@@ -92,6 +115,12 @@ enum site_kind {
 	KIND_CACHE,
 	KIND_PAGES,
 	KIND_SLAB_PAGES,
+	/* descriptors; of regular files and directories KIND_FILE */
+	KIND_DEVICE,
+	KIND_SOCKET,
+	KIND_PIPE,
+	KIND_MEMFD,
+	KIND_ANONYMOUS, /* an anonymous inode: eventfd, epoll, ... */
 	KIND_MAX_,
 };
 
@@ -121,6 +150,9 @@ struct ledger {
 #define SITE_AGES_MAX_ 7
 extern const uint64_t site_age_limits_ns[SITE_AGES_MAX_];
 
+/* What descriptors of one call stack and kind are of: their directories, protocols, ... */
+#define SITE_PATTERNS_SIZE 160
+
 /* One (process, user stack). Bytes and counts are of the blocks that passed --older. */
 struct site {
 	uint64_t bytes;
@@ -144,6 +176,7 @@ struct site {
 	uint32_t index;	      /* identifies the site within this monitor's run */
 	enum family_id family;
 	enum site_kind kind; /* counts are of ranges in the mapping family */
+	char *patterns;	     /* untrusted; NULL: not of descriptors; owned */
 	/* symbolizer_native_id(), if what comes of it is looked at over time; else 0. */
 	uint64_t native;
 };
@@ -176,7 +209,8 @@ enum inexact_cause {
 	/* What never had a probe: see probe/target.h. */
 	INEXACT_FILE_UNREAD,
 	INEXACT_FUNCTION_UNPROBED,
-	INEXACT_LEDGER, /* the live set holds other blocks than the ledger says */
+	INEXACT_DESCRIPTORS, /* /proc/PID/fd said otherwise, or calls were not counted */
+	INEXACT_LEDGER,	     /* the live set holds other blocks than the ledger says */
 	INEXACT_MAX_
 };
 
@@ -202,7 +236,8 @@ struct snapshot_process {
 	bool samples_itself;
 	bool without_free;	  /* and reports no end: what it allocated is all that is known */
 	uint64_t sample_interval; /* bytes from one sample to the next; 0: there was none yet */
-	struct mapping_ledger mapping; /* with snapshot.has_mappings */
+	struct mapping_ledger mapping;	      /* with snapshot.has_mappings */
+	struct descriptor_ledger descriptors; /* with snapshot.has_descriptors */
 	struct thread_figures threads;
 	VEC(struct site) sites;
 	VEC(struct block) blocks;
@@ -220,7 +255,9 @@ struct snapshot {
 	struct ledger
 		ledger;	   /* sum over the processes, and what no process could be charged with */
 	bool has_mappings; /* --mappings */
-	struct mapping_ledger mapping; /* sum over the processes, and those that are gone */
+	struct mapping_ledger mapping;	      /* sum over the processes, and those that are gone */
+	bool has_descriptors;		      /* --descriptors */
+	struct descriptor_ledger descriptors; /* likewise */
 	VEC(struct snapshot_process) processes;
 };
 
@@ -229,6 +266,7 @@ void snapshot_free(struct snapshot *snapshot);
 /* *total += *part, field by field. */
 void ledger_add(struct ledger *total, const struct ledger *part);
 void mapping_ledger_add(struct mapping_ledger *total, const struct mapping_ledger *part);
+void descriptor_ledger_add(struct descriptor_ledger *total, const struct descriptor_ledger *part);
 
 /* For a fleet: leaves out all processes of other hosts. The ledgers are then the sums of those that
  * are left: what no process could be charged with is in none. */

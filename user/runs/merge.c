@@ -332,6 +332,8 @@ static void snapshot_add(struct snapshot *sum, const struct snapshot *added, boo
 	ledger_add(&sum->ledger, &added->ledger);
 	mapping_ledger_add(&sum->mapping, &added->mapping);
 	sum->has_mappings |= added->has_mappings;
+	descriptor_ledger_add(&sum->descriptors, &added->descriptors);
+	sum->has_descriptors |= added->has_descriptors;
 	sum->sampled |= added->sampled;
 	sum->scan_ns += added->scan_ns;
 	sum->has_ages = (first || sum->has_ages) && added->has_ages;

@@ -74,7 +74,7 @@ static int add_versions(sqlite3 *database, int64_t from)
 		[1] = {schema_sql},	   [2] = {schema_retain_sql, schema_threads_sql},
 		[3] = {schema_owners_sql}, [4] = {schema_profiles_sql},
 		[5] = {schema_hosts_sql},  [6] = {schema_estimates_sql},
-		[7] = {schema_memory_sql},
+		[7] = {schema_memory_sql}, [8] = {schema_descriptors_sql},
 	};
 	char sql[FIGURES_SQL_SIZE];
 	int error = 0;
@@ -380,7 +380,7 @@ static const char *const statements[] = {
 	[PUT_MODULE] = "INSERT INTO modules VALUES(?,?,?)",
 	[PUT_MAPPING] = "INSERT OR REPLACE INTO mappings VALUES(?,?,?)",
 	[PUT_FRAME] = "INSERT INTO frames VALUES(?,nullif(?,0),?,?,?,?,nullif(?,0),?,?)",
-	[PUT_SITE] = "INSERT OR REPLACE INTO sites VALUES(?,?,?,?,?,?,?)",
+	[PUT_SITE] = "INSERT OR REPLACE INTO sites VALUES(?,?,?,?,?,?,?,?)",
 	[CLEAR_STACK] = "DELETE FROM stacks WHERE site=?",
 	[PUT_STACK] = put_stack_sql,
 	[PUT_POINT] = "INSERT OR REPLACE INTO points VALUES(?,?,?,?,?,?,?,?,?)",

@@ -270,19 +270,22 @@ static int recorder_put_site(struct recorder *recorder, int64_t process,
 			     struct recorded_site **recorded)
 {
 	struct recorded_site *place = site_of(recorder, process, owner, site->site);
+	const char *patterns = site->site->patterns;
 	uint64_t stack = recorder_stack_hash(&site->frames);
 	char id[17];
 	int error = 0;
 
 	if (!place)
 		return -ENOMEM;
+	if (patterns)
+		stack = recorder_mix(stack, intern_hash(patterns)) | 1;
 	if (place->stack != stack) {
 		snprintf(id, sizeof(id), "%016" PRIx64, site->id);
-		error = database_do(recorder->statements[PUT_SITE], "iittttt", place->row, process,
+		error = database_do(recorder->statements[PUT_SITE], "iitttttt", place->row, process,
 				    id, family_name(site->site->family),
 				    kind_name(site->site->kind),
 				    site->site->lost ? lost_name(site->site->lost) : NULL,
-				    walk_end_name(site->site->end));
+				    walk_end_name(site->site->end), site->site->patterns);
 		if (!error)
 			error = recorder_put_stack(recorder, process, place->row, &site->frames);
 	}

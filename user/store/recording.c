@@ -476,7 +476,8 @@ static const struct {
 			   6},
 	[GET_LOSSES] = {"SELECT process,kind,cause,count,snapshot FROM losses"
 			" WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot"},
-	[GET_SITES] = {"SELECT id,process,stack,lost,walk_end,family,kind FROM sites"},
+	[GET_SITES] = {"SELECT id,process,stack,lost,walk_end,family,kind,patterns FROM sites", 8,
+		       "SELECT id,process,stack,lost,walk_end,family,kind,NULL FROM sites"},
 	[GET_STACK] = {"SELECT frames.module,frames.offset,function,function_offset,file,line,"
 		       "inlined,why,path,build_id,bias FROM stacks"
 		       " JOIN frames ON frames.id=stacks.frame"

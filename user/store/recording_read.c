@@ -216,6 +216,7 @@ void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *er
 							    family_name, FAMILY_MAX_);
 	site->kind = (enum site_kind)recording_name_index(database_text(statement, 6), kind_name,
 							  KIND_MAX_);
+	site->patterns = recording_text(recording, statement, 7, error);
 	if (!*error && (site->row > UINT32_MAX || recording->sites.count > RECORDING_SITES_MAX ||
 			!hash_get(&recording->process_rows, site->process)))
 		*error = -EUCLEAN;
@@ -343,6 +344,7 @@ static int sites_fill(const struct recording *recording, const struct state *sta
 		site->lost = known->lost;
 		site->family = known->family;
 		site->kind = known->kind;
+		site->patterns = known->patterns ? strdup(known->patterns) : NULL;
 		site->end = known->end;
 		/* The row says how old the oldest block was then, and it is still there. */
 		if (site->oldest_ns && snapshot->monotonic_ns > at->monotonic_ns)

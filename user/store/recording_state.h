@@ -52,6 +52,7 @@ struct known_site {
 	enum lm_walk_end end;
 	enum family_id family;
 	enum site_kind kind;
+	const char *patterns; /* interned; or NULL */
 };
 
 /* A row of `creators`. */

@@ -89,6 +89,12 @@ const char schema_memory_sql[] =
 	" resident_bytes INTEGER NOT NULL, swap_bytes INTEGER NOT NULL,"
 	" PRIMARY KEY(snapshot, process, part)) WITHOUT ROWID;";
 
+/* Descriptors by call stack. */
+
+const char schema_descriptors_sql[] =
+	/* What they are of, when that was last written; NULL: not of descriptors. */
+	"ALTER TABLE sites ADD COLUMN patterns TEXT;";
+
 /* What threads that have ended left behind, and thread-locals as roots. */
 
 const char schema_owners_sql[] =

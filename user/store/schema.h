@@ -23,8 +23,9 @@
  *   5  hosts, processes.host; meta has the boot_id
  *   6  estimates
  *   7  memory, memory_parts
+ *   8  descriptor_ledgers; sites.patterns
  */
-#define SCHEMA_VERSION 7
+#define SCHEMA_VERSION 8
 
 /* The tables of families (figure_rows.h) come on top. */
 extern const char schema_sql[]; /* of version 1 */
@@ -41,5 +42,7 @@ extern const char schema_hosts_sql[];
 extern const char schema_estimates_sql[];
 /* What version 7 adds. */
 extern const char schema_memory_sql[];
+/* What version 8 adds. */
+extern const char schema_descriptors_sql[];
 
 #endif

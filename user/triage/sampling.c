@@ -18,7 +18,7 @@
 #include "proc/maps.h"
 #include "proc/process_list.h"
 #include "triage/attribute.h"
-#include "triage/file_kinds.h"
+#include "proc/file_kinds.h"
 #include "triage/process_reading.h"
 #include "triage/samples.h"
 

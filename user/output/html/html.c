@@ -454,8 +454,8 @@ static void html_head_write(struct json_writer *json, const char *kind)
 static void term_write(struct json_writer *json, const struct figure *figure)
 {
 	static const char *const places[] = {
-		[TERM_SUM] = "sum",	  [TERM_FIRST] = "part",	 [TERM_PART] = "part",
-		[TERM_BESIDE] = "beside", [TERM_UNLESS_ZERO] = "beside",
+		[TERM_SUM] = "sum",   [TERM_ADDED] = "added",	[TERM_FIRST] = "part",
+		[TERM_PART] = "part", [TERM_BESIDE] = "beside", [TERM_UNLESS_ZERO] = "beside",
 	};
 
 	if (!figure->term && !figure->inexact)

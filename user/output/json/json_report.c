@@ -305,6 +305,8 @@ void json_site_write(struct json_writer *json, const struct report *report,
 	json_put_string(json, "end", walk_end_name(site->end));
 	json_put_string(json, "family", family_name(site->family));
 	json_put_string(json, "kind", kind_name(site->kind));
+	if (site->patterns)
+		json_put_string(json, "patterns", site->patterns);
 	json_put_number(json, "bytes", site->bytes);
 	json_put_number(json, "count", site->count);
 	json_put_number(json, "allocated_bytes", site->allocated_bytes);

@@ -333,7 +333,9 @@ void text_stack_write(FILE *out, const struct text_form *form, const struct repo
 	const struct site *site = ranked->site;
 
 	if (site->lost)
-		fprintf(out, "\t\t[lost: %s]\n", lost_name(site->lost));
+		fprintf(out, site->lost < LM_LOST_BEFORE ? "\t\t[lost: %s]\n" : "\t\t[%s]\n",
+			site->lost < LM_LOST_BEFORE ? lost_name(site->lost)
+						    : lost_advice(site->lost));
 	text_frames_write(out, form, &ranked->frames);
 	for (size_t i = 0; !ranked->frames.list.count && i < site->depth; i++)
 		frame_write(out, form,

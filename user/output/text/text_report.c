@@ -90,6 +90,11 @@ static void kind_write(FILE *out, const struct site *site)
 	if (!kind_name(site->kind))
 		return;
 	fputs(kind_name(site->kind), out);
+	if (site->patterns) {
+		fputs(" (", out);
+		text_print_inert(out, site->patterns);
+		fputc(')', out);
+	}
 	if (kind_note(site->kind))
 		fprintf(out, " (%s)", kind_note(site->kind));
 	fputs("; ", out);
@@ -117,8 +122,10 @@ void text_site_write(FILE *out, const struct report *report, const struct report
 
 	if (report->show_allocs)
 		blocks_write(out, ranked, has_ages);
-	fprintf(out, "\t%s in %" PRIu64 " %s from stack\n\t\t",
-		text_bytes(bytes, &report->form, site->bytes), site->count, family->noun);
+	fputc('\t', out);
+	if (!family->counted[0])
+		fprintf(out, "%s in ", text_bytes(bytes, &report->form, site->bytes));
+	fprintf(out, "%" PRIu64 " %s from stack\n\t\t", site->count, family->noun);
 	kind_write(out, site);
 	if (has_ages) {
 		fputs("oldest ", out);
@@ -133,9 +140,13 @@ void text_site_write(FILE *out, const struct report *report, const struct report
 		fprintf(out, "allocated about %s in %" PRIu64 " blocks since attach\n",
 			text_bytes(bytes, &report->form, site->allocated_bytes),
 			site->allocated_count);
+	else if (site->lost && family->counted[0])
+		fputs("not opened under a call stack\n", out);
 	else
-		fprintf(out, "allocated %" PRIu64 ", freed %" PRIu64 " since attach\n",
-			site->allocated_count, site->freed_count);
+		fprintf(out, "%s %" PRIu64 ", %s %" PRIu64 " since attach\n",
+			family->counted[0] ? family->counted[0] : "allocated",
+			site->allocated_count, family->counted[1] ? family->counted[1] : "freed",
+			site->freed_count);
 	if (snapshot_hits(site).sum > 0) {
 		struct estimate estimate = snapshot_estimate_site(site);
 
@@ -292,8 +303,8 @@ void text_balance_write(FILE *out, const struct text_form *form, const struct fa
 			const void *figures, enum figure_term last)
 {
 	static const char *const before[] = {
-		[TERM_SUM] = " ",     [TERM_FIRST] = " = ",	 [TERM_PART] = " + ",
-		[TERM_BESIDE] = "; ", [TERM_UNLESS_ZERO] = ", ",
+		[TERM_SUM] = " ",    [TERM_ADDED] = " + ", [TERM_FIRST] = " = ",
+		[TERM_PART] = " + ", [TERM_BESIDE] = "; ", [TERM_UNLESS_ZERO] = ", ",
 	};
 
 	for (size_t i = 0; i < family->figures.count; i++) {

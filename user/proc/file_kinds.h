@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What kinds of files a process has open: sockets by protocol, pipes, files by directory. */
-#ifndef LEAKMON_TRIAGE_FILE_KINDS_H
-#define LEAKMON_TRIAGE_FILE_KINDS_H
+#ifndef LEAKMON_PROC_FILE_KINDS_H
+#define LEAKMON_PROC_FILE_KINDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -31,6 +32,11 @@ void file_kinds_free(struct file_kinds *kinds);
 
 /* For that name; 0: none. */
 double file_kinds_open(const struct file_kinds *kinds, const char *name);
+
+#define FILE_KIND_SIZE 256
+
+/* The kind of what the link /proc/PID/fd/N stands for. False: it is closed, or cannot be read. */
+bool file_kind_read(const char *path, char *name, size_t size);
 
 /*
  * The kind behind what /proc/PID/fd/N links to: "pipe" for pipe:[4711], and for a path the

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "triage/file_kinds.h"
+#include "proc/file_kinds.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <sys/xattr.h>
 
 #include "base/cleanup.h"
 
-#define NAME_SIZE 256
 #define DELETED " (deleted)"
 
 static bool begins(const char *text, const char *with)
@@ -83,20 +81,28 @@ static struct file_kind *kind_find(struct file_kinds *kinds, const char *name)
 	return NULL;
 }
 
+bool file_kind_read(const char *path, char *name, size_t size)
+{
+	char target[PATH_MAX];
+	ssize_t length = readlink(path, target, sizeof(target) - 1);
+
+	if (length < 0)
+		return false;
+	target[length] = '\0';
+	file_kind_name(target, name, size);
+	if (!strcmp(name, "socket"))
+		add_protocol(path, name, size);
+	return true;
+}
+
 static int look(struct file_kinds *kinds, pid_t pid, const char *descriptor, double weight)
 {
-	char path[64], target[PATH_MAX], name[NAME_SIZE];
+	char path[64], name[FILE_KIND_SIZE];
 	struct file_kind *kind;
-	ssize_t length;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, descriptor);
-	length = readlink(path, target, sizeof(target) - 1);
-	if (length < 0) /* closed meanwhile */
+	if (!file_kind_read(path, name, sizeof(name))) /* closed meanwhile */
 		return 0;
-	target[length] = '\0';
-	file_kind_name(target, name, sizeof(name));
-	if (!strcmp(name, "socket"))
-		add_protocol(path, name, sizeof(name));
 	kind = kind_find(kinds, name);
 	if (!kind)
 		return -ENOMEM;
