@@ -120,11 +120,29 @@ static void an_exec_keeps_what_it_does_not_close(void **state)
 	assert_int_equal(figure(report, "adopted") + figure(report, "given_up"), 0);
 }
 
+static void a_diagnosis_names_the_opener(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *leaks = WORKLOAD(harness, "grower", "files", "20");
+	struct child *monitor = MONITOR(harness, "diagnose", "-p", leaks->pid_text, "--for", "8s",
+					"--format", "json");
+	json_t *process, *opener;
+
+	child_end(harness, monitor);
+	assert_int_equal(monitor->code, 3);
+	process = process_of(monitor_report(harness, monitor), leaks->pid);
+	assert_string_equal(json_string_value(json_object_get(process, "part")), "descriptors");
+	opener = json_object_get(process, "opener");
+	assert_true(stands_in(opener, "one_file"));
+	assert_int_equal(number_at(opener, "open"), number_at(opener, "opened"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(every_way_to_open_and_close_is_counted_exactly),
 		e2e_test(an_exec_keeps_what_it_does_not_close),
+		e2e_test(a_diagnosis_names_the_opener),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

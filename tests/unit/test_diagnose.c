@@ -345,6 +345,29 @@ static void threads_and_descriptors_that_become_more_grow(void **state)
 	assert_int_equal(diagnosis.part, DIAGNOSED_DESCRIPTORS);
 }
 
+/* Not those from before, of which there may be more. */
+static void descriptors_that_become_more_have_an_opener(void **state)
+{
+	const struct site before = {.family = FAMILY_DESCRIPTORS,
+				    .lost = LM_LOST_BEFORE,
+				    .count = 1000},
+			  few = {.family = FAMILY_DESCRIPTORS, .count = 3},
+			  many = {.family = FAMILY_DESCRIPTORS, .count = 40},
+			  blocks = {.family = FAMILY_HEAP, .count = 5000};
+	struct report_site sites[] = {
+		{.site = &before}, {.site = &few}, {.site = &many}, {.site = &blocks}};
+	struct report_process process = {.sites = {.items = sites, .count = 4}};
+	const struct report opened = {.processes = {.items = &process, .count = 1}};
+	struct diagnosis diagnosis = conclude((struct diagnosis_evidence){
+		.conclusion = &steady, .descriptors = {true, 1000, 1050}, .opened = &opened});
+
+	(void)state;
+	assert_ptr_equal(diagnosis.opener, &sites[2]);
+	diagnosis = conclude((struct diagnosis_evidence){
+		.conclusion = &steady, .descriptors = {true, 1000, 1001}, .opened = &opened});
+	assert_null(diagnosis.opener);
+}
+
 static void other_memory_is_judged_by_its_part(void **state)
 {
 	static const struct {
@@ -410,6 +433,7 @@ int main(void)
 		cmocka_unit_test(goroutines_that_only_come_grow),
 		cmocka_unit_test(a_sampled_call_stack_grows_if_its_lower_limit_does),
 		cmocka_unit_test(threads_and_descriptors_that_become_more_grow),
+		cmocka_unit_test(descriptors_that_become_more_have_an_opener),
 		cmocka_unit_test(other_memory_is_judged_by_its_part),
 		cmocka_unit_test(the_limit_is_as_far_as_the_rate_says),
 	};

@@ -346,11 +346,31 @@ static void conclude_threads(const struct diagnosis_evidence *evidence, struct d
 		       diagnosis);
 }
 
+const struct report_site *diagnose_opener(const struct report *opened)
+{
+	const struct report_site *most = NULL;
+
+	for (size_t i = 0; opened && i < opened->processes.count; i++) {
+		const struct report_process *process = &opened->processes.items[i];
+
+		for (size_t j = 0; j < process->sites.count; j++) {
+			const struct report_site *site = &process->sites.items[j];
+
+			if (site->site->family == FAMILY_DESCRIPTORS && !site->site->lost &&
+			    (!most || site->site->count > most->site->count))
+				most = site;
+		}
+	}
+	return most;
+}
+
 static void conclude_descriptors(const struct diagnosis_evidence *evidence,
 				 struct diagnosis *diagnosis)
 {
 	conclude_count(&evidence->descriptors, DIAGNOSED_DESCRIPTORS,
 		       "descriptors are opened and not closed", diagnosis);
+	if (diagnosis->part == DIAGNOSED_DESCRIPTORS)
+		diagnosis->opener = diagnose_opener(evidence->opened);
 }
 
 static enum memory_group most_grown(const struct memory_growth *growth)
@@ -442,7 +462,7 @@ static void suggest(struct diagnosis *diagnosis)
 		[DIAGNOSED_OBJECTS] = "leakmon retain -p %d --census 60",
 		[DIAGNOSED_GOROUTINES] = "leakmon threads -p %d 10",
 		[DIAGNOSED_THREADS] = "leakmon threads -p %d 10",
-		[DIAGNOSED_DESCRIPTORS] = "ls -l /proc/%d/fd",
+		[DIAGNOSED_DESCRIPTORS] = "leakmon -p %d --descriptors 60",
 		[DIAGNOSED_MEMORY] = "leakmon memory -p %d 60",
 	};
 

@@ -20,8 +20,9 @@ struct diagnosis_evidence {
 	const struct memory_process *first, *last;
 	const struct memory_conclusion *conclusion; /* between these two */
 	struct diagnosed_count threads, descriptors;
-	const struct goroutine_report *goroutines;	   /* the last reading of a Go program */
-	const struct heap_profile *heap_profile;	   /* likewise, with growth */
+	const struct report *opened;		   /* with --descriptors, of this process alone */
+	const struct goroutine_report *goroutines; /* the last reading of a Go program */
+	const struct heap_profile *heap_profile;   /* likewise, with growth */
 	const struct profile_report_process *profile;	   /* its sites ranked */
 	const struct retain_result *scans[DIAGNOSE_SCANS]; /* in their order */
 	size_t scan_count;
@@ -36,6 +37,9 @@ void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct dia
 
 /* The call stack that surely grows most; NULL: none grows. */
 const struct profile_report_site *diagnose_site(const struct profile_report_process *profile);
+
+/* The call stack that opened most of the descriptors still open; NULL: none is known. */
+const struct report_site *diagnose_opener(const struct report *opened);
 
 /* *diagnosis borrows from the evidence. */
 void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis);

@@ -74,6 +74,9 @@ void targets_log_attached(const struct session *session, const struct tracked *t
 	uint64_t gap_ns = arrival && arrival->how ? monotonic_ns() - arrival->event_ns : 0;
 	char probed[96], gap[96] = "";
 
+	/* Nothing is probed where only descriptors are followed. */
+	if (!session->tracks_heap && !session->follows_threads)
+		return;
 	if (gap_ns > GAP_WORTH_SAYING_NS)
 		snprintf(gap, sizeof(gap), "; it %s: %s in the %.1f ms since then were missed",
 			 arrival->how, session->tracks_heap ? "allocations" : "threads",
@@ -598,7 +601,8 @@ int targets_probe(struct session *session, pid_t pid, const struct arrival *arri
 	else
 		stages_load(&session->stages, process_table_find(session->stages.processes, pid));
 	error = targets_probe_mapped(session, tracked);
-	if (!error && !targets_probed(session, tracked))
+	/* Descriptors need no probes. */
+	if (!error && !targets_probed(session, tracked) && !session->options->tracking.descriptors)
 		error = targets_explain_nothing(session, tracked);
 	if (error) {
 		target_drop_last(session);

@@ -11,6 +11,7 @@
 #include "report/heap_profile.h"
 #include "report/memory_report.h"
 #include "report/profile_report.h"
+#include "report/report.h"
 #include "report/retain_diff.h"
 
 enum diagnosis_verdict {
@@ -70,6 +71,7 @@ struct diagnosis {
 	const struct profile_report_site *site;	  /* that surely grows most */
 	const struct retain_result *retention;	  /* the last scan */
 	const struct goroutine_group *goroutines; /* that become more, and do not end */
+	const struct report_site *opener;	  /* of most descriptors that stay open */
 	const struct heap_profile_site *sampled;  /* that a Go program's own profile sees grow */
 	double sampled_s;			  /* since its first reading */
 	const struct retained_path *path;	  /* from a root to what grows */

@@ -17,6 +17,7 @@
 #include "memory/conclusion.h"
 #include "memory/memory_parts.h"
 #include "monitor/emit.h"
+#include "monitor/session.h"
 #include "monitor/stages.h"
 #include "proc/memory_room.h"
 #include "profile/profile_run.h"
@@ -32,6 +33,7 @@
 /* How often processes are read to find suspects, in seconds, and for which share of a core. */
 #define TRIAGE_S 1.0
 #define GOROUTINE_READINGS 10
+#define DESCRIPTOR_READINGS 10
 #define TRIAGE_BUDGET 0.01
 #define SUSPECT_CONFIDENCE 0.5
 
@@ -46,7 +48,8 @@ struct subject {
 	struct diagnosed_count threads, descriptors;
 	struct retain_result scans[DIAGNOSE_SCANS];
 	size_t scan_count;
-	bool unscannable; /* it was said */
+	bool unscannable;	 /* it was said */
+	struct opening *opening; /* NULL: its descriptors do not become more */
 	bool is_go;
 	struct goroutine_history goroutine_history;
 	struct goroutine_report goroutines; /* the latest */
@@ -57,6 +60,15 @@ struct subject {
 	uint64_t limit_bytes, limit_used_bytes;
 };
 
+/* Who opens its descriptors, from when they were seen to become more. */
+struct opening {
+	struct session_options options;
+	struct session session;
+	bool attached, examined;
+	struct snapshot snapshot;
+	struct report report;
+};
+
 struct diagnose_run {
 	const struct diagnose_options *options;
 	struct stages stages;
@@ -64,6 +76,7 @@ struct diagnose_run {
 	size_t count;
 	uint64_t begin_ns;
 	double goroutines_due_s;
+	double descriptors_due_s;
 	bool half, done;
 	int error;
 	bool leaks;
@@ -119,6 +132,64 @@ static void read_memory(const struct diagnose_run *run, struct subject *subject,
 	if (error && error != -ESRCH)
 		log_warning("PID %d: cannot read its memory map: %s", subject->pid,
 			    strerror(-error));
+}
+
+/* As many more as may be a beginning: conclude.h decides at the end. */
+#define OPENING_MIN 3
+
+static bool descriptors_grow(struct subject *subject)
+{
+	struct diagnosed_count threads = subject->threads;
+
+	read_counts(subject, false);
+	subject->threads = threads;
+	return subject->descriptors.known &&
+	       subject->descriptors.now >= subject->descriptors.before + OPENING_MIN;
+}
+
+static void opening_close(struct opening *opening)
+{
+	if (!opening)
+		return;
+	if (opening->examined) {
+		report_free(&opening->report);
+		snapshot_free(&opening->snapshot);
+	}
+	if (opening->attached)
+		session_close(&opening->session);
+	vec_free(&opening->options.targets.chosen.pids);
+	free(opening);
+}
+
+/* Watches who opens them; no other event of the process. Without it, only the numbers are known. */
+static void opening_begin(struct subject *subject)
+{
+	struct opening *opening = calloc(1, sizeof(*opening));
+	static const struct session_options defaults = SESSION_DEFAULTS;
+	pid_t *pid;
+
+	if (!opening)
+		return;
+	opening->options = defaults;
+	opening->options.tracking.no_heap = true;
+	opening->options.tracking.no_threads = true;
+	opening->options.tracking.descriptors = true;
+	opening->options.tracking.older_ns = 0;
+	opening->options.output.report.top = 0;
+	pid = vec_push(&opening->options.targets.chosen.pids);
+	if (pid)
+		*pid = subject->pid;
+	opening->attached = pid && !session_open_beside(&opening->session, &opening->options);
+	subject->opening = opening;
+}
+
+static const struct report *opening_examine(struct opening *opening)
+{
+	if (!opening || !opening->attached)
+		return NULL;
+	opening->examined =
+		!session_examine(&opening->session, &opening->snapshot, &opening->report);
+	return opening->examined ? &opening->report : NULL;
 }
 
 /* Without a stop, a few milliseconds of work. */
@@ -337,6 +408,7 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	evidence.goroutines = subject->is_go ? &subject->goroutines : NULL;
 	evidence.threads = subject->threads;
 	evidence.descriptors = subject->descriptors;
+	evidence.opened = opening_examine(subject->opening);
 	evidence.blocks = subject->blocks;
 	evidence.limit_bytes = subject->limit_bytes;
 	evidence.limit_used_bytes = subject->limit_used_bytes;
@@ -394,6 +466,15 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 		for (size_t i = 0; i < run->count; i++) {
 			if (run->subjects[i].is_go)
 				read_go(&run->subjects[i], false);
+		}
+	}
+	if (now_s >= run->descriptors_due_s) {
+		run->descriptors_due_s = now_s + for_s / DESCRIPTOR_READINGS;
+		for (size_t i = 0; i < run->count; i++) {
+			struct subject *subject = &run->subjects[i];
+
+			if (!subject->opening && !subject->ended && descriptors_grow(subject))
+				opening_begin(subject);
 		}
 	}
 	if (!run->half && now_s >= for_s / 2) {
@@ -535,6 +616,7 @@ static void run_free(struct diagnose_run *run)
 
 		if (subject->readable)
 			process_reading_close(&subject->reading);
+		opening_close(subject->opening);
 		goroutine_history_free(&subject->goroutine_history);
 		goroutine_report_free(&subject->goroutines);
 		heap_profile_history_free(&subject->profile_history);

@@ -6,6 +6,7 @@
 #include "output/output.h"
 #include "output/text/text.h"
 #include "report/diagnosis.h"
+#include "report/family.h"
 #include "symbol/site_label.h"
 
 static void count_write(struct json_writer *json, const char *key,
@@ -51,6 +52,23 @@ static void sampled_write(struct json_writer *json, const struct diagnosis *diag
 	json_put_real(json, "low", site->growth_limits.low);
 	json_put_real(json, "high", site->growth_limits.high);
 	json_stack_write(json, NULL, 0, &site->frames);
+	json_close(json, '}');
+}
+
+static void opener_write(struct json_writer *json, const struct report_site *opener)
+{
+	if (!opener) {
+		json_put_null(json, "opener");
+		return;
+	}
+	json_open(json, "opener", '{');
+	json_id_write(json, "id", opener->id);
+	json_put_string(json, "function", site_label_function(&opener->frames));
+	json_put_string(json, "kind", kind_name(opener->site->kind));
+	json_put_string(json, "patterns", opener->site->patterns);
+	json_put_number(json, "opened", opener->site->allocated_count);
+	json_put_number(json, "open", opener->site->count);
+	json_stack_write(json, NULL, 0, &opener->frames);
 	json_close(json, '}');
 }
 
@@ -148,6 +166,7 @@ static void diagnosis_write(struct json_writer *json, const struct diagnosis *di
 	json_put_string(json, "why", diagnosis->why);
 	code_write(json, diagnosis->site);
 	sampled_write(json, diagnosis);
+	opener_write(json, diagnosis->opener);
 	goroutines_write(json, diagnosis->goroutines);
 	classes_write(json, diagnosis);
 	holder_write(json, diagnosis);

@@ -10,6 +10,7 @@
 #include "output/output.h"
 #include "output/text/text.h"
 #include "report/diagnosis.h"
+#include "report/family.h"
 #include "symbol/site_label.h"
 
 /* Functions of a stack; all with -v. */
@@ -98,6 +99,8 @@ static const struct frames *frames_of(const struct diagnosis *diagnosis)
 {
 	if (diagnosis->part == DIAGNOSED_BLOCKS && diagnosis->site)
 		return &diagnosis->site->frames;
+	if (diagnosis->opener)
+		return &diagnosis->opener->frames;
 	if (diagnosis->part == DIAGNOSED_OBJECTS && diagnosis->sampled)
 		return &diagnosis->sampled->frames;
 	return NULL;
@@ -119,6 +122,25 @@ static void code_write(FILE *out, const struct text_style *style,
 		frame_write(out, frame, !i);
 	}
 	fputc('\n', out);
+}
+
+static void opener_write(FILE *out, const struct text_style *style,
+			 const struct diagnosis *diagnosis)
+{
+	const struct site *site = diagnosis->opener ? diagnosis->opener->site : NULL;
+
+	if (!site)
+		return;
+	label_write(out, style, "opened");
+	if (kind_name(site->kind))
+		fprintf(out, "%s", kind_name(site->kind));
+	if (site->patterns) {
+		fputs(" (", out);
+		text_print_inert(out, site->patterns);
+		fputc(')', out);
+	}
+	fprintf(out, "%s%" PRIu64 " opened there, %" PRIu64 " are still open\n",
+		kind_name(site->kind) ? ": " : "", site->allocated_count, site->count);
 }
 
 static void goroutines_write(FILE *out, const struct text_style *style,
@@ -277,6 +299,7 @@ int text_diagnosis_write(FILE *out, const void *data)
 		verdict_write(out, style, diagnosis);
 		why_write(out, style, diagnosis);
 		code_write(out, style, report, diagnosis);
+		opener_write(out, style, diagnosis);
 		goroutines_write(out, style, diagnosis);
 		classes_write(out, style, diagnosis);
 		holder_write(out, style, diagnosis);
