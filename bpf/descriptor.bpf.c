@@ -222,32 +222,31 @@ static __noinline int opened(struct birth *birth, u32 fd, u64 file)
 {
 	struct lm_descriptor_key key = {.table = birth->index, .fd = fd};
 	struct lm_descriptor_table *table = birth->table;
-	struct lm_descriptor fresh = birth->is;
 	struct lm_descriptor *slot;
 	u64 there = file_at(fd);
 
 	__sync_fetch_and_add(&table->opened, 1);
-	opener_count(fresh.site, false);
+	opener_count(birth->is.site, false);
 	/* Another thread was faster to close it than we to enter it. */
 	if (!there || (file && there != file)) {
 		__sync_fetch_and_add(&table->closed, 1);
-		opener_count(fresh.site, true);
+		opener_count(birth->is.site, true);
 		return 0;
 	}
 	if (fd > table->highest)
 		table->highest = fd;
 	slot = bpf_map_lookup_elem(&descriptors, &key);
 	if (!slot) {
-		if (!bpf_map_update_elem(&descriptors, &key, &fresh, BPF_NOEXIST))
+		if (!bpf_map_update_elem(&descriptors, &key, &birth->is, BPF_NOEXIST))
 			return 0;
 		slot = bpf_map_lookup_elem(&descriptors, &key);
 	}
 	if (slot) {
-		slot_open(table, slot, &fresh);
+		slot_open(table, slot, &birth->is);
 		return 0;
 	}
 	__sync_fetch_and_add(&table->dropped, 1);
-	opener_count(fresh.site, true);
+	opener_count(birth->is.site, true);
 	return 0;
 }
 
@@ -383,12 +382,12 @@ const volatile __u8 descriptor_calls[LM_DESCRIPTOR_CALLS] = {};
 #define RECEIPT_STEPS_MAX (1u << 17)
 
 /* As 64-bit programs have them (struct user_msghdr, mmsghdr, cmsghdr). */
-struct message {
-	u64 name, name_length, io, io_length, control, control_length, flags;
-};
 struct message_of_many {
-	struct message message;
-	u64 length;
+	u64 name, name_length, io, io_length, control, control_length, flags, length;
+};
+/* Read alone, for up to 6.1 the stack of all functions together hardly suffices. */
+struct message_controls {
+	u64 at, length;
 };
 struct control {
 	u64 length;
@@ -431,23 +430,28 @@ static __always_inline void opened_at(struct birth *birth, u64 address)
 
 /* A walk over the descriptors that came with messages, all loops in one. */
 struct receipt {
-	struct birth birth;
+	struct birth *birth;
 	u64 messages, message_count;	   /* that are left */
 	u64 control, control_end;	   /* of this message, what is left */
 	u64 descriptors, descriptor_count; /* of this control message */
 };
 
+static __always_inline bool message_controls(u64 message, struct message_controls *controls)
+{
+	return !bpf_probe_read_user(controls, sizeof(*controls),
+				    (void *)(message + offsetof(struct message_of_many, control)));
+}
+
 static __always_inline bool receipt_next_message(struct receipt *receipt)
 {
-	struct message message;
+	struct message_controls controls;
 
-	if (!receipt->message_count ||
-	    bpf_probe_read_user(&message, sizeof(message), (void *)receipt->messages))
+	if (!receipt->message_count || !message_controls(receipt->messages, &controls))
 		return false;
 	receipt->message_count--;
 	receipt->messages += sizeof(struct message_of_many);
-	receipt->control = message.control;
-	receipt->control_end = message.control + message.control_length;
+	receipt->control = controls.at;
+	receipt->control_end = controls.at + controls.length;
 	return true;
 }
 
@@ -476,7 +480,7 @@ static int receipt_step(u32 i, struct receipt *receipt)
 {
 	(void)i;
 	if (receipt->descriptor_count) {
-		opened_at(&receipt->birth, receipt->descriptors);
+		opened_at(receipt->birth, receipt->descriptors);
 		receipt->descriptor_count--;
 		receipt->descriptors += sizeof(u32);
 		return 0;
@@ -486,17 +490,24 @@ static int receipt_step(u32 i, struct receipt *receipt)
 	return !receipt_next_message(receipt);
 }
 
-static __noinline int received(u64 messages, u64 count)
+/* Most messages bring none: no call stack is walked for them. */
+static __noinline bool brings_some(u64 messages, u64 count)
 {
-	struct receipt receipt = {.messages = messages, .message_count = count};
-	struct message first;
+	struct message_controls first;
 
-	/* Most messages bring none: no call stack is walked for them. */
-	if (count == 1 && (bpf_probe_read_user(&first, sizeof(first), (void *)messages) ||
-			   first.control_length <= sizeof(struct control)))
-		return 0;
-	if (birth_begin(&receipt.birth))
-		bpf_loop(RECEIPT_STEPS_MAX, receipt_step, &receipt, 0);
+	return count > 1 ||
+	       (message_controls(messages, &first) && first.length > sizeof(struct control));
+}
+
+static __noinline int received(struct birth *birth, u64 messages, u64 count)
+{
+	struct receipt receipt = {.birth = birth, .messages = messages, .message_count = count};
+
+	/* Zeros that the verifier does not know: up to 6.6 it looks at one step only, and takes
+	 * what that step cannot come to for dead code. */
+	bpf_probe_read_kernel(&receipt.control, sizeof(receipt) - offsetof(struct receipt, control),
+			      NULL);
+	bpf_loop(RECEIPT_STEPS_MAX, receipt_step, &receipt, 0);
 	return 0;
 }
 
@@ -544,28 +555,35 @@ static __always_inline bool returns_one(const struct pt_regs *regs, u32 call, u6
 	return call == LM_CALL_OPEN;
 }
 
+/*
+ * The call stack is walked here alone: up to 6.1 the stack of all functions together hardly
+ * suffices.
+ */
 static __always_inline void call_returned(const struct pt_regs *regs, u32 call, u64 result)
 {
+	bool receives = call == LM_CALL_RECEIVE || call == LM_CALL_RECEIVE_MANY;
+	u64 place = 0, messages = PT_REGS_PARM2_SYSCALL(regs);
+	u64 count = call == LM_CALL_RECEIVE ? 1 : result;
 	struct birth birth = {};
-	u64 place;
 
-	if (call == LM_CALL_RECEIVE || call == LM_CALL_RECEIVE_MANY) {
-		received(PT_REGS_PARM2_SYSCALL(regs), call == LM_CALL_RECEIVE ? 1 : result);
-		return;
-	}
 	if (call == LM_CALL_CLOSE_RANGE) {
 		sweep(PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs), SWEEP_CLOSED);
 		return;
 	}
-	place = result_place(regs, call);
-	if (place) {
-		if (!birth_begin(&birth))
-			return;
+	if (!receives)
+		place = result_place(regs, call);
+	if (receives ? !brings_some(messages, count) : !place && !returns_one(regs, call, result))
+		return;
+	if (!birth_begin(&birth))
+		return;
+	if (receives) {
+		received(&birth, messages, count);
+	} else if (place) {
 		opened_at(&birth, place);
 		if (call == LM_CALL_PAIR || call == LM_CALL_SOCKETPAIR)
 			opened_at(&birth, place + sizeof(u32));
-	} else if (returns_one(regs, call, result)) {
-		opened_one(result, 0);
+	} else {
+		opened(&birth, result, 0);
 	}
 }
 
