@@ -121,6 +121,8 @@ static void the_objects_of_a_program_are_counted_and_their_holders_have_names(vo
 	json_t *report = RETAIN(harness, target, "--top", "0");
 
 	walked_runtime_of(report, "v8");
+	/* V8 itself has native blocks that only the headers of its chunks lead to. */
+	assert_int_equal(total_at(report, "lost", "blocks"), 0);
 	expect_planted(truth, report);
 	expect_snapshot(snapshot, report);
 	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++)

@@ -261,6 +261,17 @@ static int walk_objects(struct walk *walk)
 	return error;
 }
 
+/* The header of a chunk has its remembered set and the like, which malloc gave
+ * (MutablePageMetadata: slot_set_, typed_slot_set_). */
+static int claim(struct heap_sink *sink, const struct v8_chunk *chunk)
+{
+	int error = heap_sink_claim(sink, chunk->base, chunk->start - chunk->base, true);
+
+	return error ? error
+		     : heap_sink_claim(sink, chunk->start, chunk->base + chunk->size - chunk->start,
+				       false);
+}
+
 static int walk_chunks(struct v8 *v8, struct heap_sink *sink, struct walk_report *report)
 {
 	struct walk walk = {.v8 = v8, .sink = sink, .report = report};
@@ -272,7 +283,7 @@ static int walk_chunks(struct v8 *v8, struct heap_sink *sink, struct walk_report
 		report->free_bytes += walk.chunk->end - walk.chunk->limit;
 		error = walk_objects(&walk);
 		if (!error)
-			error = heap_sink_claim(sink, walk.chunk->base, walk.chunk->size, false);
+			error = claim(sink, walk.chunk);
 	}
 	report->objects = walk.objects;
 	return error;
@@ -396,7 +407,7 @@ static const struct heap_walker walker = {
 const struct runtime runtime_v8 = {
 	.key = V8_KEY,
 	.name = "JavaScript engine (V8)",
-	.tool = "`leakmon retain --census -p %d` counts its objects by class, if it is Node 20; "
+	.tool = "`leakmon retain --census -p %d` counts the objects of Node 18 to 24 by class, "
 		"else `node --heapsnapshot-signal=SIGUSR2`",
 	.collects = true,
 	.detect = detect,
