@@ -241,7 +241,7 @@ static void what_has_no_name_says_why(void **state)
 	assert_why(&frame, "unmapped address");
 	frame = name_one(symbolizer, 1, true);
 	assert_why(&frame, "unmapped address");
-	frame = name_one(symbolizer, INT64_MAX, true);
+	frame = name_one(symbolizer, LM_FRAME_PYTHON - 1, true);
 	assert_why(&frame, "unmapped address");
 	assert_null(frame.module);
 	munmap(code, 4096);

@@ -635,6 +635,7 @@ void cpython_close(struct cpython *python)
 static void end(void *state)
 {
 	cpython_close(state);
+	free(state);
 }
 
 static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
@@ -645,6 +646,8 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	const char *why = NULL;
 	int error;
 
+	if (!python)
+		return -ENOMEM;
 	python->first_class = (uint32_t)sink->classes.count;
 	error = find(python, memory, sink, report->version, &why);
 	if (error == -ENOENT)

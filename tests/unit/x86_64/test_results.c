@@ -179,7 +179,7 @@ static void what_cannot_be_followed_is_refused(void **state)
 		{"it runs off its end", "4889f8", NULL, "runs off the end", RESULTS_UNKNOWN},
 		{"undecodable", "06", NULL, "cannot be decoded", RESULTS_UNKNOWN},
 		{"a jump to where nothing is known", "eb6e", NULL,
-		 "in no function whose end is known", RESULTS_UNKNOWN},
+		 "in no function with a known end", RESULTS_UNKNOWN},
 		{"a return that takes arguments", "c20800", NULL, "is no plain return",
 		 RESULTS_UNKNOWN},
 	};
