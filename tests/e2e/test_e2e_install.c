@@ -35,6 +35,7 @@ static void everything_is_installed_where_it_belongs(void **state)
 			    "644 usr/share/leakmon/grafana.json\n"
 			    "644 usr/share/leakmon/schema/diagnosis.schema.json\n"
 			    "644 usr/share/leakmon/schema/diff.schema.json\n"
+			    "644 usr/share/leakmon/schema/event.schema.json\n"
 			    "644 usr/share/leakmon/schema/memory.schema.json\n"
 			    "644 usr/share/leakmon/schema/profile.schema.json\n"
 			    "644 usr/share/leakmon/schema/profile_diff.schema.json\n"

@@ -237,7 +237,7 @@ static void stacks_of_sqlite3_are_the_unwinders(void **state)
 	subject_finish(&subject, "sqlite3", 10000);
 }
 
-/* Every Python object is a block of its own. */
+/* Every Python object is a block of its own. Native frames only, as the unwinder's are. */
 static void stacks_of_python3_are_the_unwinders(void **state)
 {
 	static const char script[] =
@@ -264,7 +264,7 @@ static void stacks_of_python3_are_the_unwinders(void **state)
 	subject_start(&subject, "/usr/bin/python3", ARGUMENTS("/usr/bin/python3", "-c", script),
 		      "1");
 	setting("PYTHONMALLOC", NULL);
-	subject_watch(&subject, "auto");
+	subject_watch(&subject, "cfi");
 	record(&subject, 1);
 	subject_do(&subject, "go");
 	subject_finish(&subject, "python3", 10000);

@@ -621,7 +621,8 @@ static int open_stages(struct session *session)
 		session->collect_options.context = session;
 	}
 	session->collector = collector_new(&session->bpf, &session->collect_options);
-	unwind_open = !stages_open_unwind(&session->stages, &session->bpf.unwind);
+	unwind_open = !stages_open_unwind(&session->stages, &session->bpf.unwind,
+					  options->probes.stack_walk);
 	use_debuginfod(session);
 	families |= options->tracking.mappings ? 1u << FAMILY_MAPPING : 0;
 	families |= options->tracking.descriptors ? 1u << FAMILY_DESCRIPTORS : 0;

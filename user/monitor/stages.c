@@ -29,10 +29,13 @@ int stages_open(struct stages *stages)
 	return stages->symbolizer ? 0 : -ENOMEM;
 }
 
-int stages_open_unwind(struct stages *stages, const struct unwind_maps *maps)
+int stages_open_unwind(struct stages *stages, const struct unwind_maps *maps,
+		       enum lm_stack_walk stack_walk)
 {
 	stages->unwind = unwind_store_new(maps, stages->worker, &stages->processes->dsos);
 	stages->generation = maps->generation;
+	if (stages->unwind && stack_walk != LM_STACK_WALK_AUTO)
+		return 0;
 	stages->pythons =
 		pythons_new(maps, stages->worker, &stages->processes->dsos, stages->symbolizer);
 	return stages->unwind && stages->pythons ? 0 : -ENOMEM;

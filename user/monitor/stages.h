@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "leakmon_abi.h"
 #include "monitor/pythons.h"
 #include "sandbox/worker.h"
 #include "symbol/symbolizer.h"
@@ -29,8 +30,10 @@ struct stages {
 
 /* All but the rows. Starts no process yet. 0 or -ENOMEM; to be closed in either case. */
 int stages_open(struct stages *stages);
-/* The rows, into the kernel's maps, which outlive the stages. 0 or -ENOMEM. */
-int stages_open_unwind(struct stages *stages, const struct unwind_maps *maps);
+/* The rows, into the kernel's maps, which outlive the stages; with Python's own frames only for
+ * LM_STACK_WALK_AUTO: the other ways are those of native code. 0 or -ENOMEM. */
+int stages_open_unwind(struct stages *stages, const struct unwind_maps *maps,
+		       enum lm_stack_walk stack_walk);
 /* Zeroed, they can be closed, too. */
 void stages_close(struct stages *stages);
 

@@ -149,7 +149,8 @@ static int open_stages(struct sampling *sampling)
 	int error = stages_open(&sampling->stages);
 
 	if (!error)
-		error = stages_open_unwind(&sampling->stages, &sampling->side.bpf.unwind);
+		error = stages_open_unwind(&sampling->stages, &sampling->side.bpf.unwind,
+					   sampling->stack_walk);
 	sampling->ring = ring_buffer__new(sampling->side.samples_fd, on_sample, sampling, NULL);
 	sampling->events = events_new(&sampling->side.bpf, on_event, sampling);
 	return !error && sampling->ring && sampling->events ? 0 : -ENOMEM;
