@@ -99,6 +99,27 @@ static void without_evidence_nothing_is_known(void **state)
 	assert_int_equal(diagnosis.part, DIAGNOSED_NOTHING);
 }
 
+/* Of many call stacks some have kept a block or two: their limits are far apart. */
+static void a_block_or_two_are_chance(void **state)
+{
+	struct memory_conclusion conclusion = {.growth.groups[GROUP_LIVE] = 60000};
+	struct profile_report_process profile = {0};
+	struct memory_process last = {0};
+	struct diagnosis diagnosis;
+
+	(void)state;
+	add_site(&profile, 500, PROFILE_TOO_EARLY);
+	profile.sites.items[0].judgement.growth_bytes_per_s.estimate = 500 * 40;
+	diagnosis = conclude((struct diagnosis_evidence){
+		.last = &last, .conclusion = &conclusion, .profile = &profile});
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_NO_LEAK);
+	profile.sites.items[0].judgement.growth_bytes_per_s.estimate = 500 * 4;
+	diagnosis = conclude((struct diagnosis_evidence){
+		.last = &last, .conclusion = &conclusion, .profile = &profile});
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_GROWS);
+	vec_free(&profile.sites);
+}
+
 static void blocks_that_nothing_points_to_leak(void **state)
 {
 	static const struct {
@@ -425,6 +446,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_grow_is_no_leak),
 		cmocka_unit_test(without_evidence_nothing_is_known),
 		cmocka_unit_test(blocks_that_nothing_points_to_leak),
+		cmocka_unit_test(a_block_or_two_are_chance),
 		cmocka_unit_test(a_class_that_rises_at_every_scan_grows),
 		cmocka_unit_test(classes_of_the_program_come_before_those_of_its_language),
 		cmocka_unit_test(a_heap_that_grows_by_garbage_is_no_leak),

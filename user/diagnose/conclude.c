@@ -19,6 +19,9 @@
 #define HELD_SHARE 20
 /* A call stack that surely grows by less is none to speak of: 1 MiB in four days. */
 #define SITE_BYTES_PER_S 3.0
+/* An estimate so much above its lower limit rests on one block or two (95 % limits of a Poisson
+ * mean: 40 times for one event, 8 for two, 5 for three): among many call stacks, chance. */
+#define SITE_SPREAD 8.0
 
 /* For a process, in bytes per second; 0: it did not grow. */
 static double rss_rate(const struct diagnosis *diagnosis)
@@ -193,13 +196,16 @@ const struct profile_report_site *diagnose_site(const struct profile_report_proc
 
 /* -------- verdicts, the most certain first */
 
-/* One call stack in forty seems to grow by chance. Live blocks must have become more, too, where
- * the heap was walked. */
+/* One call stack in forty seems to grow by chance. Several of its blocks must have stayed; and live
+ * blocks must have become more, too, where the heap was walked. */
 static bool is_borne_out(const struct diagnosis_evidence *evidence,
 			 const struct profile_report_site *site)
 {
-	double grown = site->judgement.growth_bytes_per_s.low * evidence->seconds;
+	const struct interval *growth = &site->judgement.growth_bytes_per_s;
+	double grown = growth->low * evidence->seconds;
 
+	if (growth->estimate > SITE_SPREAD * growth->low)
+		return false;
 	if (!evidence->conclusion || !evidence->last || evidence->last->heap_changed)
 		return true;
 	return (double)evidence->conclusion->growth.groups[GROUP_LIVE] >= grown / 2;
