@@ -17,6 +17,7 @@ share=99.9
 directory=$(mktemp -d /tmp/leakmon-truth-XXXXXX)
 program=
 monitor=
+stack_walk=auto
 code=0
 
 clean_up() {
@@ -57,11 +58,13 @@ start() {
 	exec 9>in
 }
 
-# Attaches to the allocator below the recording library; from then on it records.
+# Attaches to the allocator below the recording library; from then on it records. $stack_walk: of a
+# program in Python only native stacks are the unwinder's.
 watch() {
 	object=$(grep -o -m 1 '/.*/libjemalloc\.so.*' "/proc/$program/maps" ||
 		grep -o -m 1 '/.*/libc\.so\.6' "/proc/$program/maps")
 	"$leakmon" -p "$program" -O "$object" -a -T 0 -o 0 --max-blocks 4000000 \
+		--stack-walk "$stack_walk" \
 		--max-sites 65536 --format json --output report.json 3600 2>messages &
 	monitor=$!
 	wait_for 'attached to PID' messages
@@ -142,6 +145,7 @@ figure_redis() {
 # Every Python object is a block of its own.
 figure_python3() {
 	export PYTHONMALLOC=malloc
+	stack_walk=cfi
 	start 5 /usr/bin/python3 -c '
 import sys, unittest, test.test_json
 print("ready", flush=True)
