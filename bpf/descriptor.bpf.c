@@ -594,8 +594,8 @@ int BPF_PROG(descriptor_call_begin, struct pt_regs *regs, long number)
 
 	if (call == LM_CALL_CLOSE)
 		return closed(PT_REGS_PARM1_SYSCALL(regs));
-	/* With flags it closes nothing, or in a table of its own. What others open meanwhile is
-	 * struck off at the end. */
+	/* With flags it closes nothing, or closes in a table of its own. Descriptors that other
+	 * threads open during the call are struck off at its end. */
 	if (call == LM_CALL_CLOSE_RANGE && !PT_REGS_PARM3_SYSCALL(regs))
 		sweep(PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs), SWEEP_ALL);
 	return 0;

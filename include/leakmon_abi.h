@@ -43,7 +43,7 @@
 enum lm_python_kind {
 	LM_PYTHON_OBJECTS, /* up to 3.10: each is called from C; instructions are counted */
 	LM_PYTHON_ENTERED, /* 3.11: the byte `owner` says whether it is */
-	LM_PYTHON_OWNED,   /* 3.12 on: one follows whose byte `owner` says that it is C's */
+	LM_PYTHON_OWNED,   /* 3.12 on: a frame with C's mark in `owner` follows */
 };
 #define LM_PYTHON_OWNED_BY_C 3
 #define LM_MAX_PYTHONS 4096 /* processes */

@@ -42,7 +42,7 @@ struct lm_descriptor_table {
 
 /* Of one call stack, in `descriptor_sites`, at its index in `sites`. */
 struct lm_descriptor_site {
-	lm_process_key process; /* whose counts these are: sites are used again */
+	lm_process_key process; /* owner of the counts: sites are used again */
 	__u64 opened;
 	__u64 closed;
 };

@@ -137,6 +137,8 @@ double real_at(json_t *object, const char *key);
 json_int_t ledger_at(json_t *report, const char *key);
 json_int_t dropped_sum(json_t *report);
 json_t *process_of(json_t *report, pid_t pid);
+/* Whether any frame of a call stack is of the function. */
+bool stack_has_function(json_t *stack, const char *function);
 /* The first site with that innermost frame: its rank (SIZE_MAX: none), and itself or NULL. */
 size_t site_rank(json_t *process, const char *function);
 json_t *site_of(json_t *process, const char *function);

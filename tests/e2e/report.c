@@ -55,6 +55,21 @@ static bool site_is_of(json_t *site, const char *function)
 	return name && strcmp(name, function) == 0;
 }
 
+bool stack_has_function(json_t *stack, const char *function)
+{
+	json_t *frame;
+	size_t i;
+
+	json_array_foreach(json_object_get(stack, "frames"), i, frame)
+	{
+		const char *name = json_string_value(json_object_get(frame, "function"));
+
+		if (name && !strcmp(name, function))
+			return true;
+	}
+	return false;
+}
+
 size_t site_rank(json_t *process, const char *function)
 {
 	json_t *site;

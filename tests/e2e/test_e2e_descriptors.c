@@ -15,21 +15,6 @@ static json_int_t figure(json_t *report, const char *key)
 	return number_at(json_object_get(report, "descriptors"), key);
 }
 
-static bool stands_in(json_t *site, const char *function)
-{
-	json_t *frame;
-	size_t i;
-
-	json_array_foreach(json_object_get(site, "frames"), i, frame)
-	{
-		const char *name = json_string_value(json_object_get(frame, "function"));
-
-		if (name && !strcmp(name, function))
-			return true;
-	}
-	return false;
-}
-
 /* Descriptors under the function, of the kind; NULL: of any. */
 static json_int_t opened_by(json_t *process, const char *function, const char *kind)
 {
@@ -43,7 +28,7 @@ static json_int_t opened_by(json_t *process, const char *function, const char *k
 		const char *is = json_string_value(json_object_get(site, "kind"));
 
 		if (!strcmp(family, "descriptors") && (!kind || (is && !strcmp(is, kind))) &&
-		    stands_in(site, function))
+		    stack_has_function(site, function))
 			count += number_at(site, "count");
 	}
 	return count;
@@ -133,7 +118,7 @@ static void a_diagnosis_names_the_opener(void **state)
 	process = process_of(monitor_report(harness, monitor), leaks->pid);
 	assert_string_equal(json_string_value(json_object_get(process, "part")), "descriptors");
 	opener = json_object_get(process, "opener");
-	assert_true(stands_in(opener, "one_file"));
+	assert_true(stack_has_function(opener, "one_file"));
 	assert_int_equal(number_at(opener, "open"), number_at(opener, "opened"));
 }
 

@@ -83,21 +83,6 @@ static void interrupt(struct harness *harness, struct child *monitor)
 	assert_int_equal(child_end(harness, monitor), 0);
 }
 
-static bool has_frame(json_t *stack, const char *function)
-{
-	json_t *frame;
-	size_t i;
-
-	json_array_foreach(json_object_get(stack, "frames"), i, frame)
-	{
-		const char *name = json_string_value(json_object_get(frame, "function"));
-
-		if (name && !strcmp(name, function))
-			return true;
-	}
-	return false;
-}
-
 /* Share of the growth explained by stacks with that function. */
 static double explained_by(json_t *sampled, const char *function)
 {
@@ -107,7 +92,7 @@ static double explained_by(json_t *sampled, const char *function)
 
 	json_array_foreach(json_object_get(sampled, "stacks"), i, stack)
 	{
-		if (has_frame(stack, function))
+		if (stack_has_function(stack, function))
 			sum += json_number_value(json_object_get(stack, "explained"));
 	}
 	return sum;
@@ -406,21 +391,6 @@ static void escalation_finds_the_sites_and_their_shares(void **state)
 	interrupt(harness, monitor);
 }
 
-static bool site_has(const json_t *site, const char *function)
-{
-	const json_t *frame;
-	size_t i;
-
-	json_array_foreach(json_object_get(site, "frames"), i, frame)
-	{
-		const char *name = json_string_value(json_object_get(frame, "function"));
-
-		if (name && !strcmp(name, function))
-			return true;
-	}
-	return false;
-}
-
 /* Without a probe most of the time; beside the suspect's row, and in the contract of a profile. */
 static void suspects_are_profiled_unless_exact_tracking_is_asked_for(void **state)
 {
@@ -442,7 +412,9 @@ static void suspects_are_profiled_unless_exact_tracking_is_asked_for(void **stat
 			json_t *sites = json_object_get(profile, "sites");
 
 			for (size_t j = 0; j < json_array_size(sites); j++)
-				seen |= (unsigned)site_has(json_array_get(sites, j), order[i]) << i;
+				seen |= (unsigned)stack_has_function(json_array_get(sites, j),
+								     order[i])
+					<< i;
 		}
 	}
 	assert_int_equal(number_at(profile, "pid"), leaker->pid);

@@ -78,7 +78,6 @@ static void references_have_the_names_of_properties_and_variables(void **state)
 	walked_free(&walked);
 }
 
-/* Keys that are no identifiers may be data. */
 /* They are held by no context: alone is what a variable holds. */
 static void variables_of_modules_are_roots(void **state)
 {

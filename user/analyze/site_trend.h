@@ -40,10 +40,10 @@ void site_trend_of_process(struct site_trend *trend, const struct history *histo
  * snapshots of a program that leaks nothing differ by whatever request they met.
  *
  * It is the least that the site held in a window of snapshots around the one in question, since
- * nothing below that was freed meanwhile. Of what only grows that would be too little: a site that
- * has never given anything back and rises in at least half of the steps holds what it holds now,
- * one that rises now and then what it has held for LEVEL_HELD snapshots. Of what comes and goes
- * above something that grows for sure, the growth since the low points is added.
+ * nothing below that was freed in that window. For steady growth the least is too little: a site
+ * that has never given anything back and rises in at least half of the steps holds what it holds
+ * now, one that rises now and then what it has held for LEVEL_HELD snapshots. Of what comes and
+ * goes above something that grows for sure, the growth since the low points is added.
  */
 
 /* A window of at most so many snapshots, and a quarter of those that there are. */

@@ -51,7 +51,7 @@ void system_call_before(pid_t tid, struct system_call_before *before);
 int system_call_begin_again(pid_t tid, const struct machine_registers *registers,
 			    const struct system_call_before *before);
 
-/* Before such a thread goes on: a signal that has come meanwhile may have to end the call. */
+/* Before such a thread goes on: a signal that came during the stop may have to end the call. */
 void system_call_let_go(pid_t tid, const struct machine_registers *registers);
 
 #endif

@@ -19,6 +19,17 @@
  */
 const char *usdt_operand_read(const char *text, size_t length, struct lm_usdt_operand *operand);
 
+/* For usdt_place_read(). Passes a number; false: there is none, or it is too large. */
+bool usdt_take_number(const char **at, int64_t *number);
+/* Why an operand cannot be read. */
+extern const char usdt_malformed[];
+
+/*
+ * The processor's part: the place behind "SIZE@", with its NUL. NULL, or why it cannot be read by a
+ * probe (static text).
+ */
+const char *usdt_place_read(const char *at, struct lm_usdt_operand *operand);
+
 /* Whether an operand may name it. */
 bool usdt_has_register(uint8_t number);
 

@@ -18,7 +18,7 @@
 #include "collect/map_walk.h"
 #include "proc/file_kinds.h"
 
-/* Descriptors whose kind is looked up for one snapshot: the others wait for the next. */
+/* The kinds of so many descriptors are looked up for one snapshot; the rest waits for the next. */
 #define LOOKS_MAX 65536
 /* Kinds of files of one process that are told apart. */
 #define PATTERNS_MAX 4096
@@ -537,7 +537,7 @@ static enum site_kind kind_of(char *name)
 	return KIND_ANONYMOUS;
 }
 
-/* NULL: it was closed meanwhile, or was not looked up yet. */
+/* NULL: already closed, or not looked up yet. */
 static const struct look *look_at(const struct descriptor_stream *stream, struct table *table,
 				  const struct open_slot *slot, size_t *budget)
 {
@@ -696,26 +696,14 @@ static char *patterns_print(const struct table *table, struct row *row)
 	return strdup(text);
 }
 
-/* The call stack, unless the site was given to another process meanwhile. */
 static int stack_copy(const struct bpf_side *bpf, const struct row *row, struct site *site)
 {
-	const struct lm_site *raw = row->site < bpf->max_sites ? &bpf->sites[row->site] : NULL;
-
 	site->lost = row->lost;
 	if (row->lost)
 		return 0;
-	site->lost = LM_LOST_SITES_FULL;
-	if (!raw || !raw->process || raw->process != bpf->descriptor_sites[row->site].process)
-		return 0;
-	site->addresses = calloc(LM_MAX_FRAMES, sizeof(*site->addresses));
-	if (!site->addresses)
-		return -ENOMEM;
-	site->lost = LM_LOST_NONE;
-	site->depth = MIN(raw->depth, LM_MAX_FRAMES);
-	site->end = raw->end < LM_WALK_MAX_ ? raw->end : LM_WALK_ROOT;
-	memcpy(site->addresses, bpf->stacks[row->site].frames,
-	       site->depth * sizeof(*site->addresses));
-	return 0;
+	return event_stack_copy(
+		bpf, row->site < bpf->max_sites ? bpf->descriptor_sites[row->site].process : 0,
+		row->site, site);
 }
 
 /* The calls of one stack are counted together, whatever it opened: by its largest row. */

@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -152,4 +153,22 @@ int events_consume(struct events *events)
 	int count = ring_buffer__consume(events->ring);
 
 	return count < 0 ? count : 0;
+}
+
+int event_stack_copy(const struct bpf_side *bpf, lm_process_key process, uint32_t index,
+		     struct site *site)
+{
+	const struct lm_site *raw = index < bpf->max_sites ? &bpf->sites[index] : NULL;
+
+	site->lost = LM_LOST_SITES_FULL;
+	if (index == LM_SITE_LOST || !raw || !process || raw->process != process)
+		return 0;
+	site->addresses = calloc(LM_MAX_FRAMES, sizeof(*site->addresses));
+	if (!site->addresses)
+		return -ENOMEM;
+	site->lost = LM_LOST_NONE;
+	site->depth = MIN(raw->depth, LM_MAX_FRAMES);
+	site->end = raw->end < LM_WALK_MAX_ ? raw->end : LM_WALK_ROOT;
+	memcpy(site->addresses, bpf->stacks[index].frames, site->depth * sizeof(*site->addresses));
+	return 0;
 }

@@ -77,4 +77,9 @@ int events_fd(const struct events *events);
 /* Hands every waiting event to the handler. 0 or -errno. */
 int events_consume(struct events *events);
 
+/* For a stream: the call stack of the site that `process` had (0: not known), or LM_LOST_SITES_FULL
+ * when the site has another process now. The addresses are the site's. 0 or -ENOMEM. */
+int event_stack_copy(const struct bpf_side *bpf, lm_process_key process, uint32_t index,
+		     struct site *site);
+
 #endif

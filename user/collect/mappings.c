@@ -190,25 +190,6 @@ static int sum_range(const struct range *range, void *context)
 	return keep_range(summing, range, age_ns);
 }
 
-/* The call stack, unless the site was given to another process meanwhile. */
-static int stack_copy(const struct bpf_side *bpf, lm_process_key process, uint32_t index,
-		      struct site *site)
-{
-	const struct lm_site *raw = index < bpf->max_sites ? &bpf->sites[index] : NULL;
-
-	site->lost = LM_LOST_SITES_FULL;
-	if (index == LM_SITE_LOST || !raw || raw->process != process)
-		return 0;
-	site->addresses = calloc(LM_MAX_FRAMES, sizeof(*site->addresses));
-	if (!site->addresses)
-		return -ENOMEM;
-	site->lost = LM_LOST_NONE;
-	site->depth = MIN(raw->depth, LM_MAX_FRAMES);
-	site->end = raw->end < LM_WALK_MAX_ ? raw->end : LM_WALK_ROOT;
-	memcpy(site->addresses, bpf->stacks[index].frames, site->depth * sizeof(*site->addresses));
-	return 0;
-}
-
 static int add_site(const struct bpf_side *bpf, const struct mapping_site *mapped,
 		    const struct sum *sum, struct snapshot_process *process)
 {
@@ -233,7 +214,7 @@ static int add_site(const struct bpf_side *bpf, const struct mapping_site *mappe
 		.freed_count = mapped->mapped_calls - MIN(sum->count, mapped->mapped_calls),
 	};
 	memcpy(site->ages, sum->ages, sizeof(site->ages));
-	return stack_copy(bpf, process->key, mapped->site, site);
+	return event_stack_copy(bpf, process->key, mapped->site, site);
 }
 
 static int fill_process(const struct mapping_view *view, const struct bpf_side *bpf,

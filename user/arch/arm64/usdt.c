@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "arch/usdt.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +9,7 @@
 #include "arch/trap.h"
 #include "base/cleanup.h"
 
-#define MAX_TEXT 96
-
-static const char unknown_register[] = "an argument is in a register that leakmon cannot read",
-		  malformed[] = "an argument is not written as arguments are";
+static const char unknown_register[] = "an argument is in a register that leakmon cannot read";
 
 /* Passes "x3", "w3" or "sp". Only 64-bit ones make an address: `wide`. -1: not known. */
 static int take_register(const char **at, bool wide)
@@ -32,22 +28,6 @@ static int take_register(const char **at, bool wide)
 		return -1;
 	*at = end;
 	return (int)number;
-}
-
-/* Passes a number; false: there is none. */
-static bool take_number(const char **at, int64_t *number)
-{
-	const char *digits = **at == '-' ? *at + 1 : *at;
-	char *end;
-
-	if (*digits < '0' || *digits > '9')
-		return false;
-	errno = 0;
-	*number = strtoll(*at, &end, 0);
-	if (errno || end == *at)
-		return false;
-	*at = end;
-	return true;
 }
 
 static void skip_blanks(const char **at)
@@ -69,8 +49,8 @@ static const char *read_shift(const char **at, struct lm_usdt_operand *operand)
 	*at += 3;
 	skip_blanks(at);
 	*at += **at == '#';
-	if (!take_number(at, &shift) || shift < 0 || shift > 3)
-		return malformed;
+	if (!usdt_take_number(at, &shift) || shift < 0 || shift > 3)
+		return usdt_malformed;
 	operand->scale = (uint8_t)(1u << shift);
 	return NULL;
 }
@@ -90,7 +70,7 @@ static const char *read_address(const char *at, struct lm_usdt_operand *operand)
 		at++;
 		skip_blanks(&at);
 		at += *at == '#';
-		if (!take_number(&at, (int64_t *)&operand->value)) {
+		if (!usdt_take_number(&at, (int64_t *)&operand->value)) {
 			number = take_register(&at, true);
 			if (number < 0 || number == A64_STACK_POINTER)
 				return unknown_register;
@@ -100,10 +80,10 @@ static const char *read_address(const char *at, struct lm_usdt_operand *operand)
 	}
 	if (why)
 		return why;
-	return strcmp(at, "]") != 0 ? malformed : NULL;
+	return strcmp(at, "]") != 0 ? usdt_malformed : NULL;
 }
 
-static const char *read_place(const char *at, struct lm_usdt_operand *operand)
+const char *usdt_place_read(const char *at, struct lm_usdt_operand *operand)
 {
 	int number;
 
@@ -114,7 +94,8 @@ static const char *read_place(const char *at, struct lm_usdt_operand *operand)
 	if (*at == '#' || *at == '-' || (*at >= '0' && *at <= '9')) {
 		at += *at == '#';
 		operand->kind = LM_USDT_CONSTANT;
-		return take_number(&at, (int64_t *)&operand->value) && !*at ? NULL : malformed;
+		return usdt_take_number(&at, (int64_t *)&operand->value) && !*at ? NULL
+										 : usdt_malformed;
 	}
 	operand->kind = LM_USDT_REGISTER;
 	number = take_register(&at, false);
@@ -122,32 +103,7 @@ static const char *read_place(const char *at, struct lm_usdt_operand *operand)
 		operand->base = (uint8_t)number;
 		return *at ? unknown_register : NULL;
 	}
-	return strchr(at, '[') || strchr(at, ']') ? malformed : unknown_register;
-}
-
-const char *usdt_operand_read(const char *text, size_t length, struct lm_usdt_operand *operand)
-{
-	struct lm_usdt_operand read = {
-		.base = LM_USDT_NO_REGISTER, .index = LM_USDT_NO_REGISTER, .scale = 1};
-	char copy[MAX_TEXT];
-	const char *at = copy, *why;
-	int64_t size;
-
-	if (length >= sizeof(copy) || memchr(text, '\0', length))
-		return malformed;
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	if (!take_number(&at, &size) || *at != '@')
-		return malformed;
-	if (size != 1 && size != 2 && size != 4 && size != 8 && size != -1 && size != -2 &&
-	    size != -4 && size != -8)
-		return "an argument has a size that no integer has";
-	read.size = (uint8_t)(size < 0 ? -size : size);
-	read.is_signed = size < 0;
-	why = read_place(at + 1, &read);
-	if (!why)
-		*operand = read;
-	return why;
+	return strchr(at, '[') || strchr(at, ']') ? usdt_malformed : unknown_register;
 }
 
 bool usdt_has_register(uint8_t number)

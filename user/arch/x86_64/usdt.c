@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "arch/usdt.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "arch/trap.h"
 #include "base/cleanup.h"
-
-#define MAX_TEXT 96
 
 /* By their numbers in instructions (Intel SDM, volume 2, table 2-2). */
 static const char *const names[16][4] = {
@@ -23,8 +20,7 @@ static const char *const names[16][4] = {
 	{"r14", "r14d", "r14w", "r14b"}, {"r15", "r15d", "r15w", "r15b"},
 };
 
-static const char unknown_register[] = "an argument is in a register that leakmon cannot read",
-		  malformed[] = "an argument is not written as arguments are";
+static const char unknown_register[] = "an argument is in a register that leakmon cannot read";
 
 /* Passes "%name". Only 64-bit ones make an address: `widths` is 1 there, else 4. -1: not known. */
 static int take_register(const char **at, size_t widths)
@@ -44,22 +40,6 @@ static int take_register(const char **at, size_t widths)
 		}
 	}
 	return -1;
-}
-
-/* Passes a number; false: there is none. */
-static bool take_number(const char **at, int64_t *number)
-{
-	const char *digits = **at == '-' ? *at + 1 : *at;
-	char *end;
-
-	if (*digits < '0' || *digits > '9')
-		return false;
-	errno = 0;
-	*number = strtoll(*at, &end, 0);
-	if (errno || end == *at)
-		return false;
-	*at = end;
-	return true;
 }
 
 /* "(base)", "(base,index,scale)", "(,index,scale)" */
@@ -85,24 +65,25 @@ static const char *read_address(const char *at, struct lm_usdt_operand *operand)
 		operand->index = (uint8_t)number;
 		if (*at == ',') {
 			at++;
-			if (!take_number(&at, &scale))
-				return malformed;
+			if (!usdt_take_number(&at, &scale))
+				return usdt_malformed;
 		}
 	}
 	if (scale != 1 && scale != 2 && scale != 4 && scale != 8)
-		return malformed;
+		return usdt_malformed;
 	operand->scale = (uint8_t)scale;
-	return strcmp(at, ")") != 0 ? malformed : NULL;
+	return strcmp(at, ")") != 0 ? usdt_malformed : NULL;
 }
 
-static const char *read_place(const char *at, struct lm_usdt_operand *operand)
+const char *usdt_place_read(const char *at, struct lm_usdt_operand *operand)
 {
 	int number;
 
 	if (*at == '$') {
 		at++;
 		operand->kind = LM_USDT_CONSTANT;
-		return take_number(&at, (int64_t *)&operand->value) && !*at ? NULL : malformed;
+		return usdt_take_number(&at, (int64_t *)&operand->value) && !*at ? NULL
+										 : usdt_malformed;
 	}
 	if (*at == '%') {
 		operand->kind = LM_USDT_REGISTER;
@@ -111,34 +92,9 @@ static const char *read_place(const char *at, struct lm_usdt_operand *operand)
 		return number < 0 || *at ? unknown_register : NULL;
 	}
 	operand->kind = LM_USDT_MEMORY;
-	if (*at != '(' && !take_number(&at, (int64_t *)&operand->value))
+	if (*at != '(' && !usdt_take_number(&at, (int64_t *)&operand->value))
 		return "an argument is a variable of the program, by its name";
-	return *at == '(' ? read_address(at, operand) : malformed;
-}
-
-const char *usdt_operand_read(const char *text, size_t length, struct lm_usdt_operand *operand)
-{
-	struct lm_usdt_operand read = {
-		.base = LM_USDT_NO_REGISTER, .index = LM_USDT_NO_REGISTER, .scale = 1};
-	char copy[MAX_TEXT];
-	const char *at = copy, *why;
-	int64_t size;
-
-	if (length >= sizeof(copy) || memchr(text, '\0', length))
-		return malformed;
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	if (!take_number(&at, &size) || *at != '@')
-		return malformed;
-	if (size != 1 && size != 2 && size != 4 && size != 8 && size != -1 && size != -2 &&
-	    size != -4 && size != -8)
-		return "an argument has a size that no integer has";
-	read.size = (uint8_t)(size < 0 ? -size : size);
-	read.is_signed = size < 0;
-	why = read_place(at + 1, &read);
-	if (!why)
-		*operand = read;
-	return why;
+	return *at == '(' ? read_address(at, operand) : usdt_malformed;
 }
 
 bool usdt_has_register(uint8_t number)
