@@ -295,6 +295,49 @@ static void a_suspect_is_one_line_with_its_function(void **state)
 				     "leakmon -p 1234\n"));
 }
 
+/* What does not end, where it waits and what made it: in every format. */
+static void goroutines_that_do_not_end_are_named_everywhere(void **state)
+{
+	static struct frame stack[] = {
+		{.function = "runtime.gopark", .file = "/go/proc.go"},
+		{.function = "main.worker", .file = "/src/w.go", .line = 31}};
+	static struct frame creator[] = {
+		{.function = "main.spawn", .file = "/src/w.go", .line = 53}};
+	struct goroutine_group group = {
+		.id = 7,
+		.state = "chan receive",
+		.count = 12000,
+		.stack.list = {stack, 2, 2},
+		.creator.list = {creator, 1, 1},
+		.growth = {.readings = 9,
+			   .span_ns = 600000000000,
+			   .first_count = 11400,
+			   .come = 600,
+			   .verdict = TREND_LEAKING},
+	};
+	_cleanup_free_ char *text = NULL, *brief = NULL, *json = NULL, *prom = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	fixture.processes[0].goroutines = &group;
+	text = render("text", &fixture.report);
+	assert_non_null(strstr(text,
+			       "12000 goroutines (+600 in 10.0 min) in chan receive at main.worker "
+			       "w.go:31, created by"));
+	json = render("json", &fixture.report);
+	assert_non_null(strstr(json, "\"goroutines\":{\"id\":\"0000000000000007\","
+				     "\"count\":12000,\"state\":\"chan receive\""));
+	prom = render("prom", &fixture.report);
+	assert_non_null(strstr(prom, "state=\"chan receive\",waits_at=\"main.worker w.go:31\","
+				     "created_by=\"main.spawn w.go:53\"} 12000\n"));
+	fixture.report.form.verbose = false;
+	brief = render("text", &fixture.report);
+	assert_non_null(
+		strstr(brief, "+600 goroutines, none ended: main.worker w.go:31 ← main.spawn"));
+	assert_non_null(strstr(brief, "leakmon threads -p 1234 10"));
+}
+
 /* A suspect's line is cut, whatever a target calls its functions. */
 static void eight_suspects_fit_a_screen(void **state)
 {
@@ -546,6 +589,7 @@ int main(void)
 		cmocka_unit_test(by_default_text_is_short),
 		cmocka_unit_test(the_page_has_every_row_with_its_evidence),
 		cmocka_unit_test(a_suspect_is_one_line_with_its_function),
+		cmocka_unit_test(goroutines_that_do_not_end_are_named_everywhere),
 		cmocka_unit_test(eight_suspects_fit_a_screen),
 		cmocka_unit_test(growth_without_a_verdict_has_its_rate_so_far),
 		cmocka_unit_test(a_profiled_suspect_shows_its_call_stacks),

@@ -290,25 +290,6 @@ static void conclude_count(const struct diagnosed_count *count, enum diagnosis_p
 	diagnosis->why = why;
 }
 
-/* Those that became more at most readings, while none ended. */
-static const struct goroutine_group *growing_goroutines(const struct goroutine_report *report)
-{
-	const struct goroutine_group *most = NULL;
-	uint64_t most_grown = OBJECTS_MIN - 1;
-
-	for (size_t i = 0; report && i < report->groups.count; i++) {
-		const struct goroutine_group *group = &report->groups.items[i];
-
-		if (!group->growth.readings || !trend_is_suspect(group->growth.verdict) ||
-		    group->count < group->growth.first_count ||
-		    group->count - group->growth.first_count <= most_grown)
-			continue;
-		most = group;
-		most_grown = group->count - group->growth.first_count;
-	}
-	return most;
-}
-
 /* The call stack of a Go program that its own heap profile surely sees grow most. */
 static const struct heap_profile_site *growing_sampled(const struct heap_profile *profile)
 {
@@ -529,7 +510,9 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 		.conclusion = evidence->conclusion,
 		.profile = evidence->profile,
 		.site = diagnose_site(evidence->profile),
-		.goroutines = growing_goroutines(evidence->goroutines),
+		.goroutines = evidence->goroutines
+				      ? goroutine_report_growing(evidence->goroutines, OBJECTS_MIN)
+				      : NULL,
 		.sampled = growing_sampled(evidence->heap_profile),
 		.sampled_s =
 			evidence->heap_profile ? (double)evidence->heap_profile->span_ns / 1e9 : 0,

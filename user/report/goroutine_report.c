@@ -39,6 +39,34 @@ const struct frame *goroutine_place(const struct frames *frames)
 	return frames->list.count ? &frames->list.items[0] : NULL;
 }
 
+static uint64_t grown_by(const struct goroutine_group *group)
+{
+	uint64_t first = group->growth.first_count;
+
+	return group->growth.readings && trend_is_suspect(group->growth.verdict) &&
+			       group->count > first
+		       ? group->count - first
+		       : 0;
+}
+
+const struct goroutine_group *goroutine_report_growing(const struct goroutine_report *report,
+						       uint64_t least)
+{
+	const struct goroutine_group *most = NULL;
+
+	for (size_t i = 0; i < report->groups.count; i++) {
+		const struct goroutine_group *group = &report->groups.items[i];
+		bool leaks = group->growth.verdict == TREND_LEAKING;
+		bool other = most && most->growth.verdict == TREND_LEAKING;
+
+		if (!grown_by(group) || grown_by(group) < least || (other && !leaks))
+			continue;
+		if (!most || leaks > other || grown_by(group) > grown_by(most))
+			most = group;
+	}
+	return most;
+}
+
 void goroutine_history_free(struct goroutine_history *history)
 {
 	vec_free(&history->members);

@@ -58,6 +58,13 @@ void goroutine_report_free(struct goroutine_report *report);
 /* The first frame that is not of the runtime; NULL: there is none. */
 const struct frame *goroutine_place(const struct frames *frames);
 
+/*
+ * The group that became larger by most goroutines since the first reading, of those that are
+ * suspect: leaking ones first. NULL: none grew by `least` or more.
+ */
+const struct goroutine_group *goroutine_report_growing(const struct goroutine_report *report,
+						       uint64_t least);
+
 /* What one program's readings are compared with. Zero-initialise. */
 struct goroutine_history {
 	uint64_t first_ns;

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "proc/container.h"
 #include "report/cgroup_report.h"
+#include "report/goroutine_report.h"
 #include "report/report.h"
 #include "report/runtime_label.h"
 #include "report/trend.h"
@@ -169,6 +170,8 @@ struct triage_entry {
 	const struct triage_samples *sampled;	       /* NULL: no suspect, or not asked for */
 	/* NULL: no suspect, or without a garbage collector */
 	const struct managed_growth *managed;
+	/* Of a Go program: those that become more, and do not end. NULL: none, or not looked at. */
+	const struct goroutine_group *goroutines;
 	const struct triage_cause *cause; /* NULL: not looked at, or nothing to explain yet */
 	const struct triage_split *split; /* of a group that the kernel charges; NULL: none */
 };

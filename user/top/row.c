@@ -340,6 +340,10 @@ static int put_texts(struct top_row *row, const struct triage_entry *entry)
 			fputs("; ", out);
 			text_triage_managed_write(out, entry);
 		}
+		if (entry->goroutines) {
+			fputs("; ", out);
+			text_goroutine_growth_write(out, entry->goroutines);
+		}
 		if (entry->cause)
 			fprintf(out, "; %s", entry->cause->text);
 		fclose(out);

@@ -66,10 +66,10 @@ static int make_report(void *context, enum report_cause cause)
 	if (overview->sampling)
 		sampling_examine(overview->sampling, false);
 	error = triage_report(&overview->triage, 0, &report);
-	if (!error && overview->causes)
-		causes_explain(overview->causes, &report);
 	if (!error)
 		managed_look(&overview->triage, &report);
+	if (!error && overview->causes)
+		causes_explain(overview->causes, &report);
 	if (!error)
 		error = top_model_take_triage(&overview->front.model, &report);
 	if (error)

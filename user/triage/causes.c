@@ -187,7 +187,8 @@ static bool look_again(struct causes *causes, struct look *look)
 
 static bool is_worth_a_look(const struct triage_entry *entry)
 {
-	return entry->pid && entry->growth.kind == QUANTITY_HEAP &&
+	/* Goroutines that do not end are the cause. */
+	return entry->pid && entry->growth.kind == QUANTITY_HEAP && !entry->goroutines &&
 	       (growth_is_early(&entry->growth) || trend_is_suspect(entry->growth.verdict));
 }
 

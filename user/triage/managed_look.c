@@ -2,6 +2,7 @@
 #include "triage/managed_look.h"
 
 #include "memory/managed_share.h"
+#include "triage/goroutine_watch.h"
 
 /* Suspects that are looked at, by rank, and the seconds between two looks at one. */
 #define SUSPECTS 10
@@ -67,5 +68,6 @@ void managed_look(struct triage *triage, struct triage_report *report)
 			look(member, now_s);
 		if (member->managed.runtime.key)
 			entry->managed = &member->managed;
+		goroutine_watch_look(triage, member, entry);
 	}
 }

@@ -12,6 +12,7 @@
 #include "base/descriptors.h"
 #include "base/search.h"
 #include "proc/process_list.h"
+#include "triage/goroutine_watch.h"
 
 /* Descriptors that are not for processes: output, cgroups, and what an escalation opens. */
 #define DESCRIPTORS_SPARED 256
@@ -33,6 +34,7 @@ static void member_free(struct population *population, struct member *member)
 	process_reading_close(&member->reading);
 	series_free(&member->series);
 	free(member->exe);
+	goroutine_watch_free(member->goroutines);
 	free(member);
 }
 
@@ -135,6 +137,8 @@ static int member_poll(struct population *population, struct member *member, dou
 	/* A new program begins a new past. */
 	if ((renamed || process_reading_is_refresh(reading)) && exe_changed(member)) {
 		series_free(&member->series);
+		goroutine_watch_free(member->goroutines);
+		member->goroutines = NULL;
 		member->born_s = now_s;
 	}
 	member->read_s = now_s;

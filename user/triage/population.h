@@ -10,6 +10,7 @@
 struct group;	     /* triage/groups.h */
 struct triage_sites; /* report/triage_report.h */
 struct triage_samples;
+struct goroutine_watch;
 
 struct member {
 	struct process_reading reading;
@@ -24,7 +25,8 @@ struct member {
 	const struct triage_sites *sites;     /* what that found; borrowed from the escalation */
 	const struct triage_samples *sampled; /* borrowed from the sampling */
 	struct managed_growth managed;
-	struct held_growth held; /* only with a garbage collector */
+	struct goroutine_watch *goroutines; /* triage/goroutine_watch.h; owned; NULL: not read */
+	struct held_growth held;	    /* only with a garbage collector */
 };
 
 struct population {

@@ -46,6 +46,20 @@ function sampledParts({ sampled }) {
   ];
 }
 
+// Where a goroutine waits in the program's own code, beyond the runtime's functions.
+function goroutinePlace({ frames }) {
+  const at = frames.findIndex(({ function: name }) => name && !/^(runtime\.|internal\/)|\.runtime_/.test(name));
+  const found = plainStack(frames)[Math.max(at, 0)];
+  return found ? [el('code', {}, found.name), found.source ? el('span', { class: 'source' }, ` ${found.source}`) : null] : ['an unknown place'];
+}
+
+function goroutineParts({ goroutines, pid }) {
+  if (!goroutines) return null;
+  const { count, first_count: first, since_ms: since, state, gone } = goroutines;
+  return el('p', {}, `${format.many(count, 'goroutine')} (${format.count(count - first, true)} in ${format.duration(since / 1000)}) in ${state} at `, ...goroutinePlace(goroutines.waits_at),
+    ', created by ', ...goroutinePlace(goroutines.created_by), gone ? `: ${format.count(gone)} of them ended` : ': none has ended', '. Next: ', el('code', {}, `leakmon threads -p ${pid} 10`));
+}
+
 function evidence(entry) {
   const { growth, managed, split } = entry;
   const parts = [
@@ -54,6 +68,7 @@ function evidence(entry) {
       growth.warming_up ? '; still warming up' : ''),
     growth.cause ? el('p', {}, growth.cause.text) : null,
     managed ? el('p', {}, `${managed.runtime} heap: ${format.bytes(managed.heap_bytes)}, ${format.bytes(managed.heap_growth_bytes, true)} of ${format.bytes(managed.growth_bytes, true)}. Next: `, el('code', {}, managed.next)) : null,
+    goroutineParts(entry),
     split ? el('p', {}, split.parts.map((part) => `${part.part} ${format.bytes(part.bytes)} (${format.bytes(part.growth_bytes ?? 0, true)})`).join(', ')) : null,
     sampledParts(entry),
     (entry.sites ?? []).map((site, i) => stackDetails(explained(entry.escalation.explained[i]), site)),

@@ -39,6 +39,11 @@ void json_figures_write(struct json_writer *json, const struct figures *figures,
 void json_figure_write(struct json_writer *json, const struct figure *figure, const void *row,
 		       bool known);
 
+struct goroutine_group;
+/* A group of goroutines, as an object: user/schema/threads.schema.json. */
+void json_goroutine_group_write(struct json_writer *json, const char *key,
+				const struct goroutine_group *group);
+
 /* As 16 hex digits. */
 void json_id_write(struct json_writer *json, const char *key, uint64_t id);
 

@@ -169,12 +169,13 @@ static void goroutine_frames_json(struct json_writer *json, const char *key,
 	json_close(json, '}');
 }
 
-static void goroutine_group_json(struct json_writer *json, const struct goroutine_group *group)
+void json_goroutine_group_write(struct json_writer *json, const char *key,
+				const struct goroutine_group *group)
 {
 	const struct goroutine_growth *growth = &group->growth;
 	bool known = growth->readings;
 
-	json_open(json, NULL, '{');
+	json_open(json, key, '{');
 	json_id_write(json, "id", group->id);
 	json_put_number(json, "count", group->count);
 	json_put_string(json, "state", group->state);
@@ -204,7 +205,7 @@ static void goroutines_json(struct json_writer *json, const struct goroutine_rep
 	json_put_number(json, "stack_bytes", report->stack_bytes);
 	json_open(json, "groups", '[');
 	for (size_t i = 0; i < report->groups.count; i++)
-		goroutine_group_json(json, &report->groups.items[i]);
+		json_goroutine_group_write(json, NULL, &report->groups.items[i]);
 	json_close(json, ']');
 	json_close(json, '}');
 }

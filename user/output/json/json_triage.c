@@ -208,6 +208,8 @@ static void entry_write(struct json_writer *json, const struct triage_entry *ent
 		split_write(json, entry);
 	if (entry->managed)
 		managed_write(json, entry);
+	if (entry->goroutines)
+		json_goroutine_group_write(json, "goroutines", entry->goroutines);
 	if (entry->sampled)
 		samples_write(json, entry);
 	if (entry->sites)

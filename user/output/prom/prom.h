@@ -25,6 +25,10 @@ void prom_build_info_write(FILE *out);
 /* function="NAME", template arguments collapsed. */
 void prom_function_label(FILE *out, const char *function);
 
+struct frame; /* symbol/symbolizer.h */
+/* ,KEY="main.worker worker.go:31"; NULL is "". 0 or -ENOMEM. */
+int prom_place_label(FILE *out, const char *key, const struct frame *frame);
+
 /* As cAdvisor names them, each after a comma; nothing for a process outside any container (NULL).
  */
 void prom_container_labels(FILE *out, const struct container *container);

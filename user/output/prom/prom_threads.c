@@ -22,8 +22,7 @@ static void process_labels(FILE *out, const char *metric, const struct thread_ce
 	fprintf(out, ",pid=\"%" PRIu32 "\"", census->pid);
 }
 
-/* "main.worker worker.go:31". 0 or -ENOMEM. */
-static int place_label(FILE *out, const char *key, const struct frame *frame)
+int prom_place_label(FILE *out, const char *key, const struct frame *frame)
 {
 	_cleanup_free_ char *text = NULL;
 	int length = 0;
@@ -46,9 +45,9 @@ static int group_write(FILE *out, const struct thread_census *census,
 
 	process_labels(out, "goroutines", census);
 	prom_label(out, "state", group->state, ",");
-	error = place_label(out, "waits_at", goroutine_place(&group->stack));
+	error = prom_place_label(out, "waits_at", goroutine_place(&group->stack));
 	if (!error)
-		error = place_label(out, "created_by", goroutine_place(&group->creator));
+		error = prom_place_label(out, "created_by", goroutine_place(&group->creator));
 	/* Groups with the same labels differ in how they came there. */
 	fprintf(out, ",group=\"%016" PRIx64 "\"} %" PRIu64 "\n", group->id, group->count);
 	return error;

@@ -5,6 +5,7 @@
  * one series: their growth is summed up, and their confidence is that of the surest.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -21,7 +22,9 @@ struct suspect {
 	const char *scope;
 	const struct triage_entry *entry; /* the first of them, for the labels */
 	double per_s, memory_per_s, confidence, memory_bytes;
-	double warming_up; /* how many of them are */
+	double warming_up;			  /* how many of them are */
+	const struct goroutine_group *goroutines; /* of the first that has any */
+	uint64_t goroutine_count;		  /* of all of them */
 };
 
 struct suspects {
@@ -83,6 +86,11 @@ static int suspects_collect(struct suspects *suspects, const char *scope,
 		suspect->memory_per_s += entry->growth.memory_per_s;
 		suspect->confidence = fmax(suspect->confidence, entry->growth.confidence);
 		suspect->warming_up += entry->growth.warms_up;
+		if (entry->goroutines) {
+			suspect->goroutine_count += entry->goroutines->count;
+			if (!suspect->goroutines)
+				suspect->goroutines = entry->goroutines;
+		}
 		if (!isnan(entry->now.values[QUANTITY_HEAP]))
 			suspect->memory_bytes += entry->now.values[QUANTITY_HEAP];
 	}
@@ -132,6 +140,34 @@ static void suspects_write(FILE *out, const struct suspects *suspects)
 			fprintf(out, "} %.10g\n", *(const double *)(const void *)field);
 		}
 	}
+}
+
+/* Of suspects that are Go programs; only if there are any. */
+static int goroutines_write(FILE *out, const struct suspects *suspects)
+{
+	bool any = false;
+	int error = 0;
+
+	for (size_t i = 0; i < suspects->count && !error; i++) {
+		const struct suspect *suspect = &suspects->items[i];
+
+		if (!suspect->goroutines)
+			continue;
+		if (!any)
+			prom_header(out, "suspect_goroutines", "gauge",
+				    "Goroutines that become more and do not end.");
+		any = true;
+		fputs("leakmon_suspect_goroutines", out);
+		suspect_labels(out, suspect);
+		prom_label(out, "state", suspect->goroutines->state, ",");
+		error = prom_place_label(out, "waits_at",
+					 goroutine_place(&suspect->goroutines->stack));
+		if (!error)
+			error = prom_place_label(out, "created_by",
+						 goroutine_place(&suspect->goroutines->creator));
+		fprintf(out, "} %" PRIu64 "\n", suspect->goroutine_count);
+	}
+	return error;
 }
 
 /* What the kernel charges to groups that are suspects, by parts. */
@@ -273,6 +309,9 @@ int prom_triage_write(FILE *out, const void *data)
 	if (!error) {
 		suspects_write(out, &suspects);
 		split_write(out, &suspects);
+		error = goroutines_write(out, &suspects);
+	}
+	if (!error) {
 		verdicts_write(out, report);
 		limits_write(out, report);
 		prom_kills_write(out, report->oom);

@@ -34,6 +34,9 @@ void text_java_threads_write(FILE *out, const struct text_form *form,
 			     const struct java_thread_report *report);
 void text_goroutines_write(FILE *out, const struct text_form *form,
 			   const struct goroutine_report *report);
+/* "12000 goroutines (+600 in 10 min) in chan receive at main.worker worker.go:31, created by
+ * main.spawn worker.go:53: none has ended" */
+void text_goroutine_growth_write(FILE *out, const struct goroutine_group *group);
 
 /* What terminals take for colours, by whether there are any: &text_styles[report->form.colour]. */
 struct text_style {

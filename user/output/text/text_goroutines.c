@@ -97,6 +97,25 @@ static void group_write(FILE *out, const struct text_form *form,
 		text_frames_write(out, form, &own);
 }
 
+void text_goroutine_growth_write(FILE *out, const struct goroutine_group *group)
+{
+	fprintf(out, "%" PRIu64 " goroutine%s (%+" PRId64 " in ", group->count,
+		group->count == 1 ? "" : "s", (int64_t)(group->count - group->growth.first_count));
+	seconds_write(out, group->growth.span_ns);
+	fputs(") in ", out);
+	text_print_inert(out, group->state);
+	fputs(" at ", out);
+	place_write(out, goroutine_place(&group->stack));
+	if (group->creator.list.count) {
+		fputs(", created by ", out);
+		place_write(out, goroutine_place(&group->creator));
+	}
+	if (group->growth.gone)
+		fprintf(out, ": %" PRIu64 " of them ended", group->growth.gone);
+	else
+		fputs(": none has ended", out);
+}
+
 static bool grows(const struct goroutine_group *group)
 {
 	return trend_is_suspect(group->growth.verdict);

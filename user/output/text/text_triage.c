@@ -349,6 +349,11 @@ void text_triage_details_write(FILE *out, const struct text_form *form,
 	}
 	if (entry->managed)
 		managed_write(out, style, entry);
+	if (entry->goroutines) {
+		fprintf(out, "         %s", style->red);
+		text_goroutine_growth_write(out, entry->goroutines);
+		fprintf(out, "%s: leakmon threads -p %d 10\n", style->plain, entry->pid);
+	}
 	if (entry->cause)
 		fprintf(out, "         %s%s%s\n", style->dim, entry->cause->text, style->plain);
 	if (entry->sampled)

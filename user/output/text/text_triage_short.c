@@ -3,6 +3,7 @@
  * Triage as it fits a screen: a row for each process, and for a suspect one line with the user's
  * function and the next command. `-v` shows the evidence instead (text_triage.c).
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,6 +135,27 @@ static void managed_print(FILE *out, const struct triage_entry *entry)
 	tool_print(out, runtime_label_tool(&managed->runtime, entry->pid, tool));
 }
 
+/* "+600 goroutines, none ended: main.worker worker.go:31 ← main.spawn" */
+static void goroutines_print(FILE *out, const struct triage_entry *entry)
+{
+	const struct goroutine_group *group = entry->goroutines;
+	const struct frame *place = goroutine_place(&group->stack);
+	const struct frame *creator = goroutine_place(&group->creator);
+
+	fprintf(out, "%+" PRId64 " goroutines, ",
+		(int64_t)(group->count - group->growth.first_count));
+	if (group->growth.gone)
+		fprintf(out, "%" PRIu64 " ended: ", group->growth.gone);
+	else
+		fputs("none ended: ", out);
+	fputs(place && place->function ? place->function : "an unknown place", out);
+	if (place && place->function && place->file)
+		fprintf(out, " %s:%u", text_path_base(place->file), place->line);
+	if (creator && creator->function)
+		fprintf(out, " ← %s", creator->function);
+	fprintf(out, "\nleakmon threads -p %d 10", entry->pid);
+}
+
 static void cause_print(FILE *out, const struct triage_entry *entry)
 {
 	const struct triage_cause *cause = entry->cause;
@@ -150,6 +172,10 @@ void text_triage_suspect_print(FILE *out, const struct triage_entry *entry)
 
 	if (entry->split) {
 		text_triage_split_write(out, entry->split, PARTS_SHOWN);
+		return;
+	}
+	if (entry->goroutines) {
+		goroutines_print(out, entry);
 		return;
 	}
 	if (entry->cause && entry->cause->no_leak) {
