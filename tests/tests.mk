@@ -37,7 +37,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static)
 
-.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers
+.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs
 
 # All is built before anything runs.
 test: deps
@@ -103,6 +103,12 @@ servers: all $(B)/servers/forget.so
 
 clean-servers: all
 	@tests/servers/servers.py clean $(SECONDS) $(SERVERS)
+
+# `diagnose` against programs with one known cause of growth each, or none, RUNS times (1):
+#   make diagnose-programs RUNS=5 JOBS=3 [BURN=1] [PROGRAMS='c redis']
+diagnose-programs: all $(B)/workloads/grower $(B)/servers/forget.so
+	@JOBS=$(or $(JOBS),2) BURN=$(BURN) tests/diagnose/sixteen.py \
+		$(if $(filter command,$(firstword $(origin RUNS))),$(RUNS),1) $(PROGRAMS)
 
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \

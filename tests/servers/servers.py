@@ -662,4 +662,5 @@ NEEDS = {
 	**{name: (name,) for name in SERVERS if name not in ('redis', 'mariadb', 'python')},
 }
 
-main()
+if __name__ == '__main__':
+	main()

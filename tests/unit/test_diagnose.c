@@ -162,6 +162,77 @@ static void blocks_that_nothing_points_to_leak(void **state)
 	}
 }
 
+/* Two scans: so many blocks of 6000 bytes that nothing points to, and of a class. */
+static void lose(struct retain_result *scan, uint64_t sized, uint64_t classed)
+{
+	struct retained_class *class = vec_push(&scan->classes);
+
+	assert_non_null(class);
+	*class = (struct retained_class){.kind = CLASS_SIZE, .size = 6000};
+	class->verdicts[VERDICT_LOST] = (struct retention_total){sized, sized * 6000};
+	class = vec_push(&scan->classes);
+	assert_non_null(class);
+	*class = (struct retained_class){.kind = CLASS_CXX, .name = "Order"};
+	class->verdicts[VERDICT_LOST] = (struct retention_total){classed, classed * 4000};
+	scan->totals[VERDICT_LOST] =
+		(struct retention_total){sized + classed, sized * 6000 + classed * 4000};
+	retain_result_identify(scan);
+}
+
+/* What is counted decides before what is estimated. */
+static void unreachable_blocks_that_become_more_leak(void **state)
+{
+	static const struct {
+		uint64_t sized, classed; /* more than at the first scan */
+		bool met;		 /* by a window of the profile */
+		enum diagnosis_verdict verdict;
+		int site;     /* -1: none */
+		int in_class; /* likewise */
+	} cases[] = {
+		{300, 10, true, DIAGNOSIS_LEAKS, 0, 0},
+		{10, 300, true, DIAGNOSIS_LEAKS, 0, 1},
+		{10, 300, false, DIAGNOSIS_LEAKS, -1, 1},
+		{9, 0, true, DIAGNOSIS_NO_LEAK, 1, -1}, /* as come and go in any program */
+		{0, 0, true, DIAGNOSIS_NO_LEAK, 1, -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct memory_conclusion conclusion = {
+			.growth.groups[GROUP_LIVE] =
+				(int64_t)(cases[i].sized * 6000 + cases[i].classed * 4000)};
+		struct memory_process last = {0};
+		struct profile_report_process profile = {0};
+		struct retain_result scans[2] = {0};
+		struct diagnosis diagnosis;
+
+		/* Which seems to grow by all of that, while its blocks are held. */
+		add_site(&profile, 0, PROFILE_CHURNING);
+		add_site(&profile, 10000, PROFILE_TOO_EARLY);
+		lose(&scans[0], 40, 40);
+		lose(&scans[1], 40 + cases[i].sized, 40 + cases[i].classed);
+		diagnosis = conclude((struct diagnosis_evidence){
+			.last = &last,
+			.conclusion = &conclusion,
+			.profile = &profile,
+			.scans = {&scans[0], &scans[1]},
+			.scan_count = 2,
+			.blocks = {8, 0, 8},
+			.lost_site = cases[i].met ? &profile.sites.items[0] : NULL,
+			.lost_site_blocks = {3, 2, 1},
+		});
+		assert_int_equal(diagnosis.verdict, cases[i].verdict);
+		assert_ptr_equal(diagnosis.site,
+				 cases[i].site < 0 ? NULL : &profile.sites.items[cases[i].site]);
+		assert_int_equal(diagnosis.has_lost_class, cases[i].in_class >= 0);
+		if (cases[i].in_class >= 0)
+			assert_int_equal(diagnosis.lost_class.class, cases[i].in_class);
+		assert_int_equal(diagnosis.counted_lost, cases[i].verdict == DIAGNOSIS_LEAKS);
+		free_scans(scans, ARRAY_SIZE(scans));
+		vec_free(&profile.sites);
+	}
+}
+
 static void a_class_that_rises_at_every_scan_grows(void **state)
 {
 	static const struct planted first[] = {
@@ -353,12 +424,14 @@ static void a_sampled_call_stack_grows_if_its_lower_limit_does(void **state)
 
 static void threads_and_descriptors_that_become_more_grow(void **state)
 {
-	struct diagnosis diagnosis = conclude(
-		(struct diagnosis_evidence){.conclusion = &steady, .threads = {true, 10, 15}});
+	const struct live_group created = {.count = 5};
+	struct diagnosis diagnosis = conclude((struct diagnosis_evidence){
+		.conclusion = &steady, .threads = {true, 10, 15}, .created = &created});
 
 	(void)state;
 	assert_int_equal(diagnosis.verdict, DIAGNOSIS_GROWS);
 	assert_int_equal(diagnosis.part, DIAGNOSED_THREADS);
+	assert_ptr_equal(diagnosis.creator, &created);
 	diagnosis = conclude((struct diagnosis_evidence){.conclusion = &steady,
 							 .threads = {true, 10, 14},
 							 .descriptors = {true, 1000, 1050}});
@@ -408,6 +481,19 @@ static void other_memory_is_judged_by_its_part(void **state)
 		{{.verdict = MEMORY_LIVE_GROWS, .growth.groups[GROUP_LIVE] = MIB},
 		 DIAGNOSIS_UNKNOWN,
 		 GROUP_LIVE},
+		/* None of them by half of it; and what all but malloc and the page cache leave. */
+		{{.verdict = MEMORY_MIXED,
+		  .growth.groups = {[GROUP_SHARED] = 2 * MIB,
+				    [GROUP_LIVE] = 2 * MIB - 1,
+				    [GROUP_FREE] = MIB}},
+		 DIAGNOSIS_UNKNOWN,
+		 GROUP_SHARED},
+		{{.verdict = MEMORY_MIXED,
+		  .growth.groups = {[GROUP_FILES] = 5 * MIB / 4,
+				    [GROUP_FREE] = MIB,
+				    [GROUP_SHARED] = MIB / 2}},
+		 DIAGNOSIS_NO_LEAK,
+		 GROUP_FILES},
 	};
 
 	(void)state;
@@ -447,6 +533,7 @@ int main(void)
 		cmocka_unit_test(without_evidence_nothing_is_known),
 		cmocka_unit_test(blocks_that_nothing_points_to_leak),
 		cmocka_unit_test(a_block_or_two_are_chance),
+		cmocka_unit_test(unreachable_blocks_that_become_more_leak),
 		cmocka_unit_test(a_class_that_rises_at_every_scan_grows),
 		cmocka_unit_test(classes_of_the_program_come_before_those_of_its_language),
 		cmocka_unit_test(a_heap_that_grows_by_garbage_is_no_leak),

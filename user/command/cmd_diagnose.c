@@ -43,6 +43,7 @@ static const struct diagnose_options defaults = {
 				},
 			.overhead = PROFILE_OVERHEAD,
 			.floor = PROFILE_FLOOR,
+			.hasty = true,
 		},
 	.for_ns = 60000000000ull,
 };

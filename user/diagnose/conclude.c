@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "memory/conclusion.h"
 
 /* Fewer new objects, threads or descriptors come and go in any program. */
 #define OBJECTS_MIN 10
@@ -17,6 +18,8 @@
 /* For all held objects' bytes, one in so many: classes of the language alone come and go by less.
  */
 #define HELD_SHARE 20
+/* Lost memory that is worth an answer without a call stack. */
+#define MEMORY_LOST_MIN (256u << 10)
 /* A call stack that surely grows by less is none to speak of: 1 MiB in four days. */
 #define SITE_BYTES_PER_S 3.0
 /* An estimate so much above its lower limit rests on one block or two (95 % limits of a Poisson
@@ -179,6 +182,34 @@ void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct dia
 	}
 }
 
+static struct retention_total lost_of(const struct retained_class *class)
+{
+	return class ? class->verdicts[VERDICT_LOST] : (struct retention_total){0};
+}
+
+/* The class of native blocks of which most are lost since the first scan. */
+static void find_lost_class(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	const struct retain_result *last;
+	uint64_t most = 0;
+
+	if (evidence->scan_count < 2)
+		return;
+	last = evidence->scans[evidence->scan_count - 1];
+	for (size_t i = 0; i < last->classes.count; i++) {
+		const struct retained_class *class = &last->classes.items[i];
+		const struct retention_total was = lost_of(class_of(evidence->scans[0], class->id));
+		const struct retention_total is = lost_of(class);
+
+		if (class->kind == CLASS_RUNTIME || is.blocks < was.blocks + OBJECTS_MIN ||
+		    is.bytes <= was.bytes + most)
+			continue;
+		most = is.bytes - was.bytes;
+		diagnosis->has_lost_class = true;
+		diagnosis->lost_class = (struct diagnosed_class){(uint32_t)i, was, is};
+	}
+}
+
 const struct profile_report_site *diagnose_site(const struct profile_report_process *profile)
 {
 	const struct profile_report_site *most = NULL;
@@ -196,26 +227,73 @@ const struct profile_report_site *diagnose_site(const struct profile_report_proc
 
 /* -------- verdicts, the most certain first */
 
+/* Unreachable blocks that became more from the first scan to the last. */
+static uint64_t lost_growth(const struct diagnosis *diagnosis)
+{
+	const struct diagnosed_count *blocks = &diagnosis->lost_blocks,
+				     *bytes = &diagnosis->lost_bytes;
+
+	return blocks->known && blocks->now >= blocks->before + OBJECTS_MIN &&
+			       bytes->now > bytes->before
+		       ? bytes->now - bytes->before
+		       : 0;
+}
+
 /* One call stack in forty seems to grow by chance. Several of its blocks must have stayed; and live
  * blocks must have become more, too, where the heap was walked. */
 static bool is_borne_out(const struct diagnosis_evidence *evidence,
-			 const struct profile_report_site *site)
+			 const struct diagnosis *diagnosis)
 {
-	const struct interval *growth = &site->judgement.growth_bytes_per_s;
+	const struct interval *growth = &diagnosis->site->judgement.growth_bytes_per_s;
 	double grown = growth->low * evidence->seconds;
 
 	if (growth->estimate > SITE_SPREAD * growth->low)
 		return false;
 	if (!evidence->conclusion || !evidence->last || evidence->last->heap_changed)
 		return true;
-	return (double)evidence->conclusion->growth.groups[GROUP_LIVE] >= grown / 2;
+	/* What was lost does not explain blocks that are held. */
+	return (double)evidence->conclusion->growth.groups[GROUP_LIVE] -
+		       (double)lost_growth(diagnosis) >=
+	       grown / 2;
+}
+
+/* Unreachable blocks are counted, a call stack's growth is estimated from a few windows: the count
+ * decides, and blocks that were followed name the call stack. */
+static bool conclude_counted(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	if (!evidence->lost_site || !lost_growth(diagnosis))
+		return false;
+	diagnosis->site = evidence->lost_site;
+	diagnosis->blocks = evidence->lost_site_blocks;
+	diagnosis->counted_lost = true;
+	diagnosis->verdict = DIAGNOSIS_LEAKS;
+	diagnosis->part = DIAGNOSED_BLOCKS;
+	diagnosis->why = "nothing points to new blocks of this call stack";
+	return true;
+}
+
+/* Most of what became more, and no window met its allocation. */
+static void conclude_nameless(const struct diagnosis_evidence *evidence,
+			      struct diagnosis *diagnosis)
+{
+	uint64_t lost = lost_growth(diagnosis);
+
+	if (!evidence->conclusion || lost < MEMORY_LOST_MIN || !diagnosis->retention ||
+	    diagnosis->retention->runtimes.count ||
+	    (double)lost * 2 < (double)evidence->conclusion->growth.groups[GROUP_LIVE])
+		return;
+	diagnosis->site = NULL;
+	diagnosis->counted_lost = true;
+	diagnosis->verdict = DIAGNOSIS_LEAKS;
+	diagnosis->part = DIAGNOSED_BLOCKS;
+	diagnosis->why = "unreachable blocks became more; no window of the profile met them";
 }
 
 static void conclude_lost(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	const struct diagnosed_blocks *blocks = &evidence->blocks;
 
-	if (!diagnosis->site)
+	if (conclude_counted(evidence, diagnosis) || !diagnosis->site)
 		return;
 	if (blocks->checked && blocks->unreachable * 2 > blocks->checked) {
 		diagnosis->verdict = DIAGNOSIS_LEAKS;
@@ -223,7 +301,7 @@ static void conclude_lost(const struct diagnosis_evidence *evidence, struct diag
 	} else if (diagnosis->site->judgement.verdict == PROFILE_LEAKING) {
 		diagnosis->verdict = DIAGNOSIS_LEAKS;
 		diagnosis->why = "blocks come, live, and nothing ever touches them";
-	} else if (is_borne_out(evidence, diagnosis->site)) {
+	} else if (is_borne_out(evidence, diagnosis)) {
 		diagnosis->verdict = DIAGNOSIS_GROWS;
 		diagnosis->why = "blocks of this call stack come and stay; a cache that still "
 				 "fills looks the same";
@@ -234,12 +312,15 @@ static void conclude_lost(const struct diagnosis_evidence *evidence, struct diag
 }
 
 /* Objects that grow beside a leak of native code are its small change. */
-static bool native_grows_more(const struct diagnosis *diagnosis)
+static bool native_grows_more(const struct diagnosis_evidence *evidence,
+			      const struct diagnosis *diagnosis)
 {
 	double objects = 0;
 
 	for (size_t i = 0; i < diagnosis->class_count; i++)
 		objects += (double)growth_bytes(diagnosis, i);
+	if (evidence->lost_site && (double)lost_growth(diagnosis) > objects)
+		return true;
 	return diagnosis->site &&
 	       diagnosis->site->judgement.growth_bytes_per_s.low * diagnosis->seconds > objects;
 }
@@ -270,7 +351,8 @@ static bool are_objects_many(const struct diagnosis *diagnosis)
 
 static void conclude_objects(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
-	if (!diagnosis->class_count || native_grows_more(diagnosis) || !are_objects_many(diagnosis))
+	if (!diagnosis->class_count || native_grows_more(evidence, diagnosis) ||
+	    !are_objects_many(diagnosis))
 		return;
 	diagnosis->verdict = DIAGNOSIS_GROWS;
 	diagnosis->part = DIAGNOSED_OBJECTS;
@@ -331,6 +413,8 @@ static void conclude_threads(const struct diagnosis_evidence *evidence, struct d
 {
 	conclude_count(&evidence->threads, DIAGNOSED_THREADS, "threads are created and do not end",
 		       diagnosis);
+	if (diagnosis->part == DIAGNOSED_THREADS)
+		diagnosis->creator = evidence->created;
 }
 
 const struct report_site *diagnose_opener(const struct report *opened)
@@ -395,6 +479,22 @@ static bool is_garbage(const struct diagnosis_evidence *evidence)
 	       held_bytes(last) <= before + before / HELD_SHARE;
 }
 
+/* Whether what malloc has free, and files' pages that were read and not written to, leave nothing
+ * to speak of for the other parts. */
+static bool is_kept(const struct diagnosis_evidence *evidence)
+{
+	const int64_t *groups = evidence->conclusion->growth.groups;
+	int64_t written = 0, kept, all = 0;
+
+	if (evidence->first && evidence->last)
+		written = (int64_t)evidence->last->parts[MEMORY_FILES_WRITTEN].resident -
+			  (int64_t)evidence->first->parts[MEMORY_FILES_WRITTEN].resident;
+	kept = MAX(groups[GROUP_FREE], 0) + MAX(groups[GROUP_FILES] - written, 0);
+	for (unsigned i = 0; i < GROUP_MAX_; i++)
+		all += groups[i];
+	return kept >= all / 2 && all - kept < MEMORY_GROWTH_MIN;
+}
+
 /* What the split of memory alone says. */
 static void conclude_memory(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
@@ -412,6 +512,12 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 	if (conclusion->no_leak) {
 		diagnosis->verdict = DIAGNOSIS_NO_LEAK;
 		diagnosis->why = "malloc, the page cache or the kernel keeps what grew";
+	} else if (is_kept(evidence)) {
+		diagnosis->verdict = DIAGNOSIS_NO_LEAK;
+		diagnosis->why = "malloc keeps it free, or it is pages of files that were read";
+	} else if (conclusion->verdict == MEMORY_MIXED) {
+		diagnosis->verdict = DIAGNOSIS_UNKNOWN;
+		diagnosis->why = "several parts of its memory grew, and none by most of it";
 	} else if (diagnosis->group == GROUP_MANAGED && is_garbage(evidence)) {
 		diagnosis->verdict = DIAGNOSIS_NO_LEAK;
 		diagnosis->why = "held objects did not become more: the heap grew by garbage";
@@ -499,7 +605,7 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 	/* A later rule yields to an earlier one. */
 	void (*const rules[])(const struct diagnosis_evidence *, struct diagnosis *) = {
 		conclude_goroutines, conclude_threads, conclude_descriptors, conclude_objects,
-		conclude_sampled,    conclude_lost,    conclude_memory};
+		conclude_sampled,    conclude_lost,    conclude_nameless,    conclude_memory};
 
 	*diagnosis = (struct diagnosis){
 		.pid = evidence->pid,
@@ -535,11 +641,12 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 		diagnosis->spent_core =
 			evidence->profile->spent * evidence->used_cpu_s / evidence->seconds;
 	diagnose_find_classes(evidence, diagnosis);
+	find_lost_class(evidence, diagnosis);
 	for (size_t i = 0; i < ARRAY_SIZE(rules) && diagnosis->verdict == DIAGNOSIS_UNKNOWN; i++)
 		rules[i](evidence, diagnosis);
 	if (diagnosis->retention && diagnosis->retention->paths.count &&
-	    (diagnosis->class_count ||
-	     (diagnosis->part == DIAGNOSED_BLOCKS && evidence->blocks.held)))
+	    ((diagnosis->part != DIAGNOSED_BLOCKS && diagnosis->class_count) ||
+	     (diagnosis->part == DIAGNOSED_BLOCKS && diagnosis->blocks.held)))
 		diagnosis->path = &diagnosis->retention->paths.items[0];
 	find_limit(evidence, diagnosis);
 	suggest(diagnosis);

@@ -21,12 +21,17 @@ struct diagnosis_evidence {
 	const struct memory_conclusion *conclusion; /* between these two */
 	struct diagnosed_count threads, descriptors;
 	const struct report *opened;		   /* with --descriptors, of this process alone */
+	const struct live_group *created;	   /* most threads since they became more */
 	const struct goroutine_report *goroutines; /* the last reading of a Go program */
 	const struct heap_profile *heap_profile;   /* likewise, with growth */
 	const struct profile_report_process *profile;	   /* its sites ranked */
 	const struct retain_result *scans[DIAGNOSE_SCANS]; /* in their order */
 	size_t scan_count;
-	struct diagnosed_blocks blocks;
+	struct diagnosed_blocks blocks; /* of diagnose_site() */
+	/* Another call stack, most of whose followed blocks nothing points to in the last scan;
+	 * NULL: none. */
+	const struct profile_report_site *lost_site;
+	struct diagnosed_blocks lost_site_blocks;
 	double used_cpu_s; /* by the process in that time; 0 and less: not known */
 	uint64_t limit_bytes, limit_used_bytes; /* of its control group; 0: none */
 };

@@ -12,6 +12,7 @@ struct profile_options {
 	struct session_options session;
 	double overhead; /* of the CPU time of each target */
 	double floor;	 /* share of a core that each counts as using at least */
+	bool hasty;	 /* windows of processes that idle come more often: the run is short */
 	/* Takes named reports instead of the output format; NULL: none does. 0, or -errno after a
 	 * message, which ends the run. */
 	int (*take)(void *context, const struct profile_report *report, bool last);

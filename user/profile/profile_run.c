@@ -105,6 +105,8 @@ static int target_add(struct profile_run *run, const struct tracked *tracked)
 	window_budget_init(&target->budget, run->options->overhead, run->calibration.attach_s,
 			   run->seed ^ 0x9e3779b97f4a7c15u);
 	target->budget.floor = run->options->floor;
+	if (run->options->hasty)
+		target->budget.idle_attach = PROFILE_IDLE_ATTACH_HASTY;
 	return 0;
 }
 

@@ -24,10 +24,7 @@
 /* How much more CPU time a process may use under probes than it was seen to use, before the first
  * window has shown. */
 #define FIRST_SLOWER 3.0
-/* Setting probes costs leakmon time, too: windows of a process that idles come no more often than
- * as if it lost so much of that. */
-#define IDLE_ATTACH 0.2
-/* But it has not worked for longer than this: an attach that took longer has waited. */
+/* For an attach leakmon has not worked longer than this: one that took longer has waited. */
 #define IDLE_ATTACH_MAX_S 0.03
 /* The first window comes so long, on average, after it is earned: somebody may wait for it. */
 #define FIRST_DELAY_S 0.5
@@ -60,6 +57,7 @@ void window_budget_init(struct window_budget *budget, double limit, double attac
 	*budget = (struct window_budget){.promised = limit,
 					 .limit = limit / UNCOUNTED,
 					 .attach_s = attach_s,
+					 .idle_attach = PROFILE_IDLE_ATTACH,
 					 .last_s = -1,
 					 .random = seed};
 	draw_next(budget);
@@ -148,7 +146,7 @@ static double windows_per_s(const struct window_budget *budget)
 {
 	double rate = budget->limit * fmax(budget->share, budget->floor) /
 		      fmax(expected_cost_s(budget),
-			   IDLE_ATTACH * fmin(budget->attach_s, IDLE_ATTACH_MAX_S));
+			   budget->idle_attach * fmin(budget->attach_s, IDLE_ATTACH_MAX_S));
 
 	return budget->windows ? rate : fmax(rate, 1 / FIRST_DELAY_S);
 }

@@ -28,6 +28,10 @@
 #define PROFILE_GRACE_SHARE 0.1
 #define PROFILE_GRACE_MIN_S 0.003
 #define PROFILE_GRACE_MAX_S 0.05
+/* Setting probes costs leakmon time, too: windows of a process that idles come no more often than
+ * as if it lost so much of that. Less where somebody waits for one answer, for a minute. */
+#define PROFILE_IDLE_ATTACH 0.2
+#define PROFILE_IDLE_ATTACH_HASTY 0.04
 
 /*
  * Windows begin at random, with exponential gaps: a Poisson process samples a program that works in
@@ -44,6 +48,8 @@ struct window_budget {
 	double limit;	 /* of it, what windows use by counted costs */
 	/* Share of a core that a process which uses less counts as using; 0 unless set. */
 	double floor;
+	/* Share of leakmon's time for an attach that delays windows of a process that idles. */
+	double idle_attach;
 	double clock_s;	     /* latest reading of its CPU clock */
 	double used_s;	     /* CPU time that it has used since the beginning */
 	double spent_s;	     /* of it, the cost of windows */

@@ -13,6 +13,7 @@
 #include "report/profile_report.h"
 #include "report/report.h"
 #include "report/retain_diff.h"
+#include "report/thread_report.h"
 
 enum diagnosis_verdict {
 	DIAGNOSIS_UNKNOWN, /* something grows, and the evidence does not say more */
@@ -52,6 +53,12 @@ struct diagnosed_blocks {
 	size_t checked, unreachable, held;
 };
 
+/* Its blocks at the first scan and at the last. */
+struct diagnosed_class {
+	uint32_t class; /* of diagnosis.retention */
+	struct retention_total was, is;
+};
+
 #define DIAGNOSIS_CLASSES_MAX 3
 #define DIAGNOSIS_NEXT_SIZE RUNTIME_TOOL_SIZE
 
@@ -68,18 +75,21 @@ struct diagnosis {
 	const struct memory_process *memory;	    /* the last reading */
 	const struct memory_conclusion *conclusion; /* from the first to the last */
 	const struct profile_report_process *profile;
-	const struct profile_report_site *site;	  /* that surely grows most */
+	const struct profile_report_site *site;	  /* that surely grows most, or loses most */
+	bool counted_lost;			  /* its blocks are among those of lost_blocks */
 	const struct retain_result *retention;	  /* the last scan */
 	const struct goroutine_group *goroutines; /* that become more, and do not end */
 	const struct report_site *opener;	  /* of most descriptors that stay open */
+	const struct live_group *creator;	  /* of most threads that stay */
 	const struct heap_profile_site *sampled;  /* that a Go program's own profile sees grow */
 	double sampled_s;			  /* since its first reading */
 	const struct retained_path *path;	  /* from a root to what grows */
-	struct {
-		uint32_t class; /* of `retention` */
-		struct retention_total was, is;
-	} classes[DIAGNOSIS_CLASSES_MAX]; /* held objects that became more at every scan */
+	struct diagnosed_class
+		classes[DIAGNOSIS_CLASSES_MAX]; /* held objects that became more at every scan */
 	size_t class_count;
+	/* Of native blocks: unreachable ones of this class became more than of any other. */
+	bool has_lost_class;
+	struct diagnosed_class lost_class;
 	struct diagnosed_blocks blocks;
 	struct diagnosed_count rss, threads, descriptors, lost_blocks, lost_bytes;
 	double spent_core;		/* share of a core that the profile has cost the process */

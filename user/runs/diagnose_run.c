@@ -18,6 +18,7 @@
 #include "memory/memory_parts.h"
 #include "monitor/emit.h"
 #include "monitor/session.h"
+#include "monitor/session_threads.h"
 #include "monitor/stages.h"
 #include "proc/memory_room.h"
 #include "profile/profile_run.h"
@@ -25,6 +26,7 @@
 #include "retain/double_scan.h"
 #include "retain/result_build.h"
 #include "runtime/go_reader.h"
+#include "threads/live_census.h"
 #include "triage/process_reading.h"
 #include "triage/triage.h"
 
@@ -33,7 +35,7 @@
 /* How often processes are read to find suspects, in seconds, and for which share of a core. */
 #define TRIAGE_S 1.0
 #define GOROUTINE_READINGS 10
-#define DESCRIPTOR_READINGS 10
+#define COUNT_READINGS 10
 #define TRIAGE_BUDGET 0.01
 #define SUSPECT_CONFIDENCE 0.5
 
@@ -48,25 +50,39 @@ struct subject {
 	struct diagnosed_count threads, descriptors;
 	struct retain_result scans[DIAGNOSE_SCANS];
 	size_t scan_count;
-	bool unscannable;	 /* it was said */
-	struct opening *opening; /* NULL: its descriptors do not become more */
+	bool unscannable;	   /* it was said */
+	struct opening *opening;   /* NULL: its descriptors do not become more */
+	struct creation *creation; /* likewise of threads */
 	bool is_go;
 	struct goroutine_history goroutine_history;
 	struct goroutine_report goroutines; /* the latest */
 	struct heap_profile_history profile_history;
 	struct heap_profile heap_profile; /* likewise */
 	double cpu_begin_s;
-	struct diagnosed_blocks blocks;
+	struct diagnosed_blocks blocks, lost_site_blocks;
+	const struct profile_report_site *lost_site; /* of the profile's last report */
 	uint64_t limit_bytes, limit_used_bytes;
 };
 
-/* Who opens its descriptors, from when they were seen to become more. */
-struct opening {
+/* A session of its own beside the profile, for one family of one process. */
+struct beside {
 	struct session_options options;
 	struct session session;
-	bool attached, examined;
+	bool attached;
+};
+
+/* The openers of its descriptors, from when they were seen to become more. */
+struct opening {
+	struct beside beside;
+	bool examined;
 	struct snapshot snapshot;
 	struct report report;
+};
+
+/* The creators of its threads, likewise. */
+struct creation {
+	struct beside beside;
+	struct thread_census census;
 };
 
 struct diagnose_run {
@@ -76,7 +92,7 @@ struct diagnose_run {
 	size_t count;
 	uint64_t begin_ns;
 	double goroutines_due_s;
-	double descriptors_due_s;
+	double counts_due_s;
 	bool half, done;
 	int error;
 	bool leaks;
@@ -137,14 +153,33 @@ static void read_memory(const struct diagnose_run *run, struct subject *subject,
 /* As many more as may be a beginning: conclude.h decides at the end. */
 #define OPENING_MIN 3
 
-static bool descriptors_grow(struct subject *subject)
+static bool becomes_more(const struct diagnosed_count *count)
 {
-	struct diagnosed_count threads = subject->threads;
+	return count->known && count->now >= count->before + OPENING_MIN;
+}
 
-	read_counts(subject, false);
-	subject->threads = threads;
-	return subject->descriptors.known &&
-	       subject->descriptors.now >= subject->descriptors.before + OPENING_MIN;
+static void beside_open(struct beside *beside, pid_t of, bool descriptors)
+{
+	static const struct session_options defaults = SESSION_DEFAULTS;
+	pid_t *pid;
+
+	beside->options = defaults;
+	beside->options.tracking.no_heap = true;
+	beside->options.tracking.no_threads = descriptors;
+	beside->options.tracking.descriptors = descriptors;
+	beside->options.tracking.older_ns = 0;
+	beside->options.output.report.top = 0;
+	pid = vec_push(&beside->options.targets.chosen.pids);
+	if (pid)
+		*pid = of;
+	beside->attached = pid && !session_open_beside(&beside->session, &beside->options);
+}
+
+static void beside_close(struct beside *beside)
+{
+	if (beside->attached)
+		session_close(&beside->session);
+	vec_free(&beside->options.targets.chosen.pids);
 }
 
 static void opening_close(struct opening *opening)
@@ -155,41 +190,96 @@ static void opening_close(struct opening *opening)
 		report_free(&opening->report);
 		snapshot_free(&opening->snapshot);
 	}
-	if (opening->attached)
-		session_close(&opening->session);
-	vec_free(&opening->options.targets.chosen.pids);
+	beside_close(&opening->beside);
 	free(opening);
-}
-
-/* Watches who opens them; no other event of the process. Without it, only the numbers are known. */
-static void opening_begin(struct subject *subject)
-{
-	struct opening *opening = calloc(1, sizeof(*opening));
-	static const struct session_options defaults = SESSION_DEFAULTS;
-	pid_t *pid;
-
-	if (!opening)
-		return;
-	opening->options = defaults;
-	opening->options.tracking.no_heap = true;
-	opening->options.tracking.no_threads = true;
-	opening->options.tracking.descriptors = true;
-	opening->options.tracking.older_ns = 0;
-	opening->options.output.report.top = 0;
-	pid = vec_push(&opening->options.targets.chosen.pids);
-	if (pid)
-		*pid = subject->pid;
-	opening->attached = pid && !session_open_beside(&opening->session, &opening->options);
-	subject->opening = opening;
 }
 
 static const struct report *opening_examine(struct opening *opening)
 {
-	if (!opening || !opening->attached)
+	if (!opening || !opening->beside.attached)
 		return NULL;
 	opening->examined =
-		!session_examine(&opening->session, &opening->snapshot, &opening->report);
+		!session_examine(&opening->beside.session, &opening->snapshot, &opening->report);
 	return opening->examined ? &opening->report : NULL;
+}
+
+static void creation_close(struct creation *creation)
+{
+	if (!creation)
+		return;
+	thread_census_free(&creation->census);
+	beside_close(&creation->beside);
+	free(creation);
+}
+
+static int name_created(struct symbolizer *symbolizer, pid_t pid, struct live_group *group)
+{
+	int error = symbolizer_name(symbolizer, (uint32_t)pid, group->addresses, group->depth,
+				    LINES_KNOWN, &group->stack);
+
+	if (!error && group->start_routine)
+		error = symbolizer_name_function(symbolizer, (uint32_t)pid, group->start_routine,
+						 LINES_KNOWN, &group->start);
+	return error;
+}
+
+static int take_created(struct creation *creation, pid_t pid)
+{
+	_cleanup_(session_threads_free) struct session_threads threads = {.keeps = true};
+	_cleanup_(snapshot_free) struct snapshot snapshot = {0};
+	_cleanup_(thread_table_free) struct thread_table table = {0};
+	struct session *session = &creation->beside.session;
+	int error = session_snapshot(session, &threads, &snapshot);
+
+	for (size_t i = 0; !error && i < threads.censuses.count; i++) {
+		if (threads.censuses.items[i].pid != (uint32_t)pid)
+			continue;
+		creation->census = threads.censuses.items[i];
+		threads.censuses.items[i] = (struct thread_census){0};
+		error = thread_table_read(&session->bpf, &table);
+		if (!error)
+			error = live_census_take(&creation->census, &table, &session->bpf,
+						 session->stages.worker);
+	}
+	return error;
+}
+
+/* The threads that were created since, and still live; NULL: none are known. */
+static const struct live_group *creation_examine(struct creation *creation, pid_t pid)
+{
+	struct live_group *most = NULL;
+	struct symbolizer *symbolizer;
+
+	if (!creation || !creation->beside.attached || take_created(creation, pid))
+		return NULL;
+	for (size_t i = 0; i < creation->census.live.count; i++) {
+		struct live_group *group = &creation->census.live.items[i];
+
+		if (!group->main && !group->before_attach && (!most || group->count > most->count))
+			most = group;
+	}
+	symbolizer = creation->beside.session.stages.symbolizer;
+	if (!most || name_created(symbolizer, pid, most))
+		return NULL;
+	symbolizer_find_lines(symbolizer, session_lines_wait_ms(true));
+	return name_created(symbolizer, pid, most) ? NULL : most;
+}
+
+/* Watches what makes them; no other event of the process. Without it, only the numbers are known.
+ */
+static void look_at_counts(struct subject *subject)
+{
+	read_counts(subject, false);
+	if (!subject->opening && !subject->ended && becomes_more(&subject->descriptors)) {
+		subject->opening = calloc(1, sizeof(*subject->opening));
+		if (subject->opening)
+			beside_open(&subject->opening->beside, subject->pid, true);
+	}
+	if (!subject->creation && !subject->ended && becomes_more(&subject->threads)) {
+		subject->creation = calloc(1, sizeof(*subject->creation));
+		if (subject->creation)
+			beside_open(&subject->creation->beside, subject->pid, false);
+	}
 }
 
 /* Without a stop, a few milliseconds of work. */
@@ -283,6 +373,51 @@ static int look_up_blocks(struct retain *retain, const struct profile_report_sit
 	return error;
 }
 
+static bool is_lost(const struct retain *retain, uint32_t block)
+{
+	return retain->retention.verdicts[block] == VERDICT_LOST;
+}
+
+/* Of a call stack's blocks that the profile followed. Returns the bytes of those that are lost. */
+static uint64_t count_lost(const struct retain *retain, const struct profile_report_site *site,
+			   struct diagnosed_blocks *blocks)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < site->example_count; i++) {
+		uint32_t block = block_index_find(&retain->graph.index, site->examples[i]);
+
+		if (block == BLOCK_NONE)
+			continue;
+		blocks->checked++;
+		blocks->held += !is_lost(retain, block);
+		blocks->unreachable += is_lost(retain, block);
+		if (is_lost(retain, block))
+			bytes += retain->graph.sizes[block];
+	}
+	return bytes;
+}
+
+/* A leak is often too slow for the windows of a profile to measure it, and yet a few of its blocks
+ * were met. */
+static void find_lost_site(const struct retain *retain,
+			   const struct profile_report_process *profile, struct subject *subject)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < profile->sites.count; i++) {
+		const struct profile_report_site *site = &profile->sites.items[i];
+		struct diagnosed_blocks blocks = {0};
+		uint64_t bytes = count_lost(retain, site, &blocks);
+
+		if (bytes <= most || blocks.unreachable * 2 <= blocks.checked)
+			continue;
+		most = bytes;
+		subject->lost_site = site;
+		subject->lost_site_blocks = blocks;
+	}
+}
+
 /* The path to the class that grew most, by what the scans so far and this one say. */
 static int add_class_path(const struct subject *subject, struct retain *retain,
 			  const struct retain_result *result)
@@ -313,15 +448,18 @@ static int add_class_path(const struct subject *subject, struct retain *retain,
 
 static int conclude_scan(const struct diagnose_run *run, struct subject *subject,
 			 struct retain **retain, const struct heap_image_options *options,
-			 const struct profile_report_site *site, struct retain_result *result)
+			 const struct profile_report_process *profile, struct retain_result *result)
 {
 	const struct retain_sources sources = {.worker = run->stages.worker,
 					       .processes = run->stages.processes,
 					       .symbolizer = run->stages.symbolizer};
 	const struct retain_result_sources wanted = {0};
+	const struct profile_report_site *site = diagnose_site(profile);
 	_cleanup_(retain_result_free) struct retain_result classes = {0};
 	int error = retain_confirm(retain, options, &sources);
 
+	if (!error && profile)
+		find_lost_site(*retain, profile, subject);
 	if (!error && site)
 		error = look_up_blocks(*retain, site, &subject->blocks);
 	if (!error && !(*retain)->paths.count) {
@@ -332,9 +470,9 @@ static int conclude_scan(const struct diagnose_run *run, struct subject *subject
 	return error ? error : retain_result_build(*retain, &wanted, result);
 }
 
-/* One more scan of its heap; `site`: the call stack of the blocks to look up in it, or NULL. */
+/* One more scan of its heap; `profile`: its blocks are looked up in it; or NULL. */
 static void scan(const struct diagnose_run *run, struct subject *subject,
-		 const struct profile_report_site *site)
+		 const struct profile_report_process *profile)
 {
 	const struct heap_image_options options = {.no_stop = run->options->pause.no_stop,
 						   .max_pause_ns =
@@ -349,7 +487,7 @@ static void scan(const struct diagnose_run *run, struct subject *subject,
 	memory_room_keep();
 	error = retain_open(subject->pid, &options, &sources, &retain);
 	if (!error)
-		error = conclude_scan(run, subject, &retain, &options, site,
+		error = conclude_scan(run, subject, &retain, &options, profile,
 				      &subject->scans[subject->scan_count]);
 	retain_close(retain);
 	subject->ended |= error == -ESRCH;
@@ -391,7 +529,7 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 		read_go(subject, true);
 	read_memory(run, subject, &subject->last, &subject->has_last);
 	read_limit(subject);
-	scan(run, subject, diagnose_site(profiled));
+	scan(run, subject, profiled);
 	if (subject->has_first && subject->has_last) {
 		const struct memory_split before = memory_split_of(&subject->first);
 		const struct memory_split now = memory_split_of(&subject->last);
@@ -409,7 +547,10 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	evidence.threads = subject->threads;
 	evidence.descriptors = subject->descriptors;
 	evidence.opened = opening_examine(subject->opening);
+	evidence.created = creation_examine(subject->creation, subject->pid);
 	evidence.blocks = subject->blocks;
+	evidence.lost_site = subject->lost_site;
+	evidence.lost_site_blocks = subject->lost_site_blocks;
 	evidence.limit_bytes = subject->limit_bytes;
 	evidence.limit_used_bytes = subject->limit_used_bytes;
 	for (size_t i = 0; i < subject->scan_count; i++)
@@ -468,14 +609,10 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 				read_go(&run->subjects[i], false);
 		}
 	}
-	if (now_s >= run->descriptors_due_s) {
-		run->descriptors_due_s = now_s + for_s / DESCRIPTOR_READINGS;
-		for (size_t i = 0; i < run->count; i++) {
-			struct subject *subject = &run->subjects[i];
-
-			if (!subject->opening && !subject->ended && descriptors_grow(subject))
-				opening_begin(subject);
-		}
+	if (now_s >= run->counts_due_s) {
+		run->counts_due_s = now_s + for_s / COUNT_READINGS;
+		for (size_t i = 0; i < run->count; i++)
+			look_at_counts(&run->subjects[i]);
 	}
 	if (!run->half && now_s >= for_s / 2) {
 		run->half = true;
@@ -617,6 +754,7 @@ static void run_free(struct diagnose_run *run)
 		if (subject->readable)
 			process_reading_close(&subject->reading);
 		opening_close(subject->opening);
+		creation_close(subject->creation);
 		goroutine_history_free(&subject->goroutine_history);
 		goroutine_report_free(&subject->goroutines);
 		heap_profile_history_free(&subject->profile_history);

@@ -39,6 +39,10 @@ let () =
     while true do
       match read_line () with
       | "truth" -> truth mode
+      | "more" ->
+        for i = 1 to 300 do subscribe i done;
+        Gc.full_major ();
+        Printf.printf "done\n%!"
       | "quit" -> raise End_of_file
       | _ -> ()
     done

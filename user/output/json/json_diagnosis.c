@@ -72,6 +72,22 @@ static void opener_write(struct json_writer *json, const struct report_site *ope
 	json_close(json, '}');
 }
 
+static void creator_write(struct json_writer *json, const struct live_group *group)
+{
+	if (!group) {
+		json_put_null(json, "creator");
+		return;
+	}
+	json_open(json, "creator", '{');
+	json_id_write(json, "id", group->id);
+	json_put_string(json, "function", site_label_function(&group->stack));
+	json_put_number(json, "count", group->count);
+	json_put_string(json, "runs",
+			group->start.list.count ? group->start.list.items[0].function : NULL);
+	json_stack_write(json, NULL, 0, &group->stack);
+	json_close(json, '}');
+}
+
 static void goroutines_write(struct json_writer *json, const struct goroutine_group *group)
 {
 	if (!group) {
@@ -90,23 +106,34 @@ static void goroutines_write(struct json_writer *json, const struct goroutine_gr
 	json_close(json, '}');
 }
 
+static void class_write(struct json_writer *json, const char *key,
+			const struct diagnosis *diagnosis, const struct diagnosed_class *found,
+			const char *blocks)
+{
+	const struct retained_class *class = &diagnosis->retention->classes.items[found->class];
+
+	json_open(json, key, '{');
+	json_put_string(json, "name", class->name);
+	json_put_string(json, class->kind == CLASS_RUNTIME ? "runtime" : "module", class->module);
+	json_amounts_write(json, blocks, found->was.blocks, found->is.blocks);
+	json_amounts_write(json, "bytes", found->was.bytes, found->is.bytes);
+	if (class->kind != CLASS_RUNTIME) {
+		json_put_string(json, "kind", class_kind_name(class->kind));
+		json_put_known(json, "size", class->kind == CLASS_SIZE, class->size);
+	}
+	json_close(json, '}');
+}
+
 static void classes_write(struct json_writer *json, const struct diagnosis *diagnosis)
 {
 	json_open(json, "classes", '[');
-	for (size_t i = 0; i < diagnosis->class_count; i++) {
-		const struct retained_class *class =
-			&diagnosis->retention->classes.items[diagnosis->classes[i].class];
-
-		json_open(json, NULL, '{');
-		json_put_string(json, "name", class->name);
-		json_put_string(json, "runtime", class->module);
-		json_amounts_write(json, "held", diagnosis->classes[i].was.blocks,
-				   diagnosis->classes[i].is.blocks);
-		json_amounts_write(json, "bytes", diagnosis->classes[i].was.bytes,
-				   diagnosis->classes[i].is.bytes);
-		json_close(json, '}');
-	}
+	for (size_t i = 0; i < diagnosis->class_count; i++)
+		class_write(json, NULL, diagnosis, &diagnosis->classes[i], "held");
 	json_close(json, ']');
+	if (diagnosis->has_lost_class)
+		class_write(json, "lost_class", diagnosis, &diagnosis->lost_class, "lost");
+	else
+		json_put_null(json, "lost_class");
 }
 
 static void holder_write(struct json_writer *json, const struct diagnosis *diagnosis)
@@ -167,6 +194,7 @@ static void diagnosis_write(struct json_writer *json, const struct diagnosis *di
 	code_write(json, diagnosis->site);
 	sampled_write(json, diagnosis);
 	opener_write(json, diagnosis->opener);
+	creator_write(json, diagnosis->creator);
 	goroutines_write(json, diagnosis->goroutines);
 	classes_write(json, diagnosis);
 	holder_write(json, diagnosis);

@@ -26,7 +26,13 @@ static void rate_write(FILE *out, const struct diagnosis *diagnosis)
 	char rate[16], low[16], high[16];
 	const struct interval *growth;
 
-	if (diagnosis->part == DIAGNOSED_BLOCKS && diagnosis->site) {
+	if (diagnosis->counted_lost) {
+		double lost =
+			(double)diagnosis->lost_bytes.now - (double)diagnosis->lost_bytes.before;
+
+		fprintf(out, ", %s/min unreachable",
+			units_bytes(rate, lost * 60 / fmax(diagnosis->seconds, 1), "+"));
+	} else if (diagnosis->part == DIAGNOSED_BLOCKS && diagnosis->site) {
 		growth = &diagnosis->site->judgement.growth_bytes_per_s;
 		fprintf(out, ", %s/min (95%%: %s to %s)",
 			units_bytes(rate, growth->estimate * 60, "+"),
@@ -101,6 +107,8 @@ static const struct frames *frames_of(const struct diagnosis *diagnosis)
 		return &diagnosis->site->frames;
 	if (diagnosis->opener)
 		return &diagnosis->opener->frames;
+	if (diagnosis->creator)
+		return &diagnosis->creator->stack;
 	if (diagnosis->part == DIAGNOSED_OBJECTS && diagnosis->sampled)
 		return &diagnosis->sampled->frames;
 	return NULL;
@@ -141,6 +149,22 @@ static void opener_write(FILE *out, const struct text_style *style,
 	}
 	fprintf(out, "%s%" PRIu64 " opened there, %" PRIu64 " are still open\n",
 		kind_name(site->kind) ? ": " : "", site->allocated_count, site->count);
+}
+
+static void creator_write(FILE *out, const struct text_style *style,
+			  const struct diagnosis *diagnosis)
+{
+	const struct live_group *group = diagnosis->creator;
+
+	if (!group)
+		return;
+	label_write(out, style, "created");
+	fprintf(out, "%zu threads of it live", group->count);
+	if (group->start.list.count) {
+		fputs(", running ", out);
+		frame_write(out, &group->start.list.items[0], true);
+	}
+	fputc('\n', out);
 }
 
 static void goroutines_write(FILE *out, const struct text_style *style,
@@ -205,14 +229,22 @@ static void lost_write(FILE *out, const struct text_style *style, const struct d
 {
 	const struct diagnosed_count *blocks = &diagnosis->lost_blocks,
 				     *bytes = &diagnosis->lost_bytes;
+	_cleanup_free_ char *name = NULL;
 	char before[16], now[16];
 
 	if (!blocks->known || (!blocks->before && !blocks->now))
 		return;
 	label_write(out, style, "lost");
-	fprintf(out, "%" PRIu64 " → %" PRIu64 " unreachable blocks, %s → %s\n", blocks->before,
+	fprintf(out, "%" PRIu64 " → %" PRIu64 " unreachable blocks, %s → %s", blocks->before,
 		blocks->now, units_bytes(before, (double)bytes->before, ""),
 		units_bytes(now, (double)bytes->now, ""));
+	if (diagnosis->has_lost_class) {
+		name = text_retain_class(
+			diagnosis->retention,
+			&diagnosis->retention->classes.items[diagnosis->lost_class.class]);
+		fprintf(out, "; most: %s", name ? name : "?");
+	}
+	fputc('\n', out);
 }
 
 static void memory_write(FILE *out, const struct text_style *style,
@@ -300,6 +332,7 @@ int text_diagnosis_write(FILE *out, const void *data)
 		why_write(out, style, diagnosis);
 		code_write(out, style, report, diagnosis);
 		opener_write(out, style, diagnosis);
+		creator_write(out, style, diagnosis);
 		goroutines_write(out, style, diagnosis);
 		classes_write(out, style, diagnosis);
 		holder_write(out, style, diagnosis);
