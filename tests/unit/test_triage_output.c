@@ -251,6 +251,75 @@ static void by_default_text_is_short(void **state)
 	assert_in_range(longest_line(text), 80, 100);
 }
 
+static char *render_short(struct fixture *fixture)
+{
+	fixture->report.form.verbose = false;
+	return render("text", &fixture->report);
+}
+
+static void stacks_of_before_have_their_age(void **state)
+{
+	_cleanup_free_ char *text = NULL, *evidence = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	fixture.sampled[0].ago_s = 40;
+	fixture.processes[0].managed = NULL;
+	fixture.processes[0].sites = NULL;
+	fixture.sampled[0].why = "--budget is used up";
+	evidence = render("text", &fixture.report);
+	assert_non_null(strstr(evidence, "not sampled now: --budget is used up\n"));
+	assert_non_null(strstr(evidence, "sampled for 62 s, until 40 s ago: survivors"));
+	text = render_short(&fixture);
+	assert_non_null(strstr(text, ", 40 s ago; leakmon -p"));
+	assert_null(strstr(text, "--budget is used up"));
+}
+
+static void a_stack_that_explains_nothing_is_not_named(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	fixture.sampled[0].stacks.items[0].share = 0.04;
+	fixture.processes[0].managed = NULL;
+	fixture.processes[0].sites = NULL;
+	text = render_short(&fixture);
+	assert_non_null(strstr(text, "sampled for 62 s: no call stack made as much as 5 %"));
+	assert_null(strstr(text, "~4 %"));
+}
+
+static struct triage_samples samples_of(enum quantity kind, size_t stacks)
+{
+	struct triage_samples samples = {.kind = kind};
+
+	for (size_t i = 0; i < stacks; i++)
+		*(struct triage_stack *)vec_push(&samples.stacks) = (struct triage_stack){0};
+	return samples;
+}
+
+static void stacks_are_kept_until_there_are_new_ones(void **state)
+{
+	struct triage_samples kept = samples_of(QUANTITY_HEAP, 2);
+	struct triage_samples none = samples_of(QUANTITY_HEAP, 0);
+	struct triage_samples more = samples_of(QUANTITY_HEAP, 1);
+	struct triage_samples other = samples_of(QUANTITY_THREADS, 0);
+
+	(void)state;
+	none.why = "--budget is used up";
+	assert_true(triage_samples_keep(&kept, &none, 12));
+	assert_int_equal(kept.stacks.count, 2);
+	assert_string_equal(kept.why, "--budget is used up");
+	assert_true(kept.ago_s > 11 && kept.ago_s < 13);
+	assert_false(triage_samples_keep(&kept, &more, 12));
+	assert_false(triage_samples_keep(&kept, &other, 12));
+	triage_samples_free(&kept);
+	assert_false(triage_samples_keep(&none, &other, 12));
+	triage_samples_free(&more);
+}
+
 /* What a target calls itself is data there; nothing in it could end the element that holds it. */
 static void the_page_has_every_row_with_its_evidence(void **state)
 {
@@ -288,6 +357,7 @@ static void a_suspect_is_one_line_with_its_function(void **state)
 	fixture.report.form.verbose = false;
 	fixture.processes[0].sites = NULL;
 	fixture.processes[0].managed = NULL;
+	fixture.processes[0].sites = NULL;
 	fixture.stacks[0].named.frames.list.items = frames;
 	fixture.stacks[0].named.frames.list.count = 3;
 	text = render("text", &fixture.report);
@@ -587,6 +657,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_written_to_the_byte),
 		cmocka_unit_test(by_default_text_is_short),
+		cmocka_unit_test(stacks_of_before_have_their_age),
+		cmocka_unit_test(a_stack_that_explains_nothing_is_not_named),
+		cmocka_unit_test(stacks_are_kept_until_there_are_new_ones),
 		cmocka_unit_test(the_page_has_every_row_with_its_evidence),
 		cmocka_unit_test(a_suspect_is_one_line_with_its_function),
 		cmocka_unit_test(goroutines_that_do_not_end_are_named_everywhere),

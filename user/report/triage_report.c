@@ -109,6 +109,19 @@ void triage_samples_free(struct triage_samples *samples)
 	vec_free(&samples->files);
 }
 
+bool triage_samples_keep(struct triage_samples *samples, struct triage_samples *now, double ago_s)
+{
+	if (now->stacks.count || now->files.count || !samples->stacks.count ||
+	    samples->kind != now->kind)
+		return false;
+	samples->ago_s = ago_s;
+	samples->why = now->why;
+	samples->orphans = now->orphans;
+	samples->orphans_added = now->orphans_added;
+	triage_samples_free(now);
+	return true;
+}
+
 void triage_report_free(struct triage_report *report)
 {
 	free(report->processes.items);

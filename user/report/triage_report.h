@@ -109,13 +109,23 @@ struct triage_samples {
 	/* Stacks of threads beyond those that live, now, and how many of them came in the window:
 	 * an estimate. */
 	double orphans, orphans_added;
-	const char *why;		    /* there is nothing (yet), or NULL */
+	double ago_s;	 /* since the stacks were last looked at; 0: they are of this report */
+	const char *why; /* nothing is sampled (yet, or now), or NULL */
 	VEC(struct triage_stack) stacks;    /* largest first; owned */
 	size_t stacks_total;		    /* before the cut */
 	VEC(struct triage_file_kind) files; /* what grew most first; owned */
 };
 
 void triage_samples_free(struct triage_samples *samples);
+
+/*
+ * Whether `samples` of `ago_s` seconds before still say more than `now`, which has no stacks: then
+ * they are kept, with the reason and the threads of `now`, which is freed.
+ */
+bool triage_samples_keep(struct triage_samples *samples, struct triage_samples *now, double ago_s);
+
+/* What of the growth one stack must explain to be called its cause. */
+#define TRIAGE_SHARE_MIN 0.05
 
 /* Where a suspect with a garbage collector grows: filled by the reader of its mappings. */
 struct managed_growth {

@@ -50,13 +50,14 @@ struct sampled {
 	double files_read_s;
 	unsigned unsuspected; /* reports in a row */
 	struct triage_samples result;
+	double result_s; /* when its stacks were last looked at */
 };
 
 struct sampling {
 	enum lm_stack_walk stack_walk;
 	struct triage *triage;
 	struct sampled *list[SAMPLING_SUSPECTS]; /* NULL: free */
-	/* Loaded for as long as somebody is followed. */
+	/* Loaded for as long as there is anyone in the list: names belong to the stages. */
 	bool loaded;
 	const char *refusal; /* why nobody can be, once it was tried */
 	struct suspect_side side;
@@ -68,8 +69,8 @@ struct sampling {
 static int sampled_count(const struct sampled *sampled, const struct member *member,
 			 struct sampled_count *count, struct maps *maps);
 
-/* The programs that sample, and what stands behind them: loaded for as long as somebody is
- * followed. */
+/* The programs that sample, and what stands behind them. They stay while all suspects wait for the
+ * budget: idle they cost nothing, and loading them is most of what it takes to go on. */
 
 /* One sample: the program with its stack walk takes 6.4 µs (kernel.bpf_stats_enabled, on a machine
  * with cold caches), and the event before it some more. */
@@ -316,6 +317,14 @@ static struct sampled *sampled_new(struct sampling *sampling, const struct membe
 	return sampled;
 }
 
+/* One with stacks to show is resumed when there is enough for others, too. */
+static double resume_cost_s(const struct sampling *sampling, const struct sampled *sampled)
+{
+	double cost_s = begin_cost_s(sampling);
+
+	return sampled->result.stacks.count ? cost_s + FOLLOW_COST_S + SAMPLES_COST_S : cost_s;
+}
+
 /* One that waits for the budget begins anew when there is enough; one that used it up waits. */
 static void sampled_resume_or_pause(struct sampling *sampling, struct sampled *sampled,
 				    const struct member *member)
@@ -326,7 +335,7 @@ static void sampled_resume_or_pause(struct sampling *sampling, struct sampled *s
 		sampled_stop(sampling, sampled);
 		sampled->result.why = "--budget is used up; it goes on when there is more";
 	} else if (!sampled->followed && sampled->probes && !sampling->refusal &&
-		   credit_s >= begin_cost_s(sampling)) {
+		   credit_s >= resume_cost_s(sampling, sampled)) {
 		sampled_begin(sampling, sampled, member);
 	}
 }
@@ -550,8 +559,11 @@ static int sampled_examine(struct sampling *sampling, struct sampled *sampled,
 		triage_samples_free(&result);
 		return error;
 	}
+	if (triage_samples_keep(&sampled->result, &result, now_s - sampled->result_s))
+		return 0;
 	triage_samples_free(&sampled->result);
 	sampled->result = result;
+	sampled->result_s = now_s;
 	return 0;
 }
 
@@ -603,7 +615,7 @@ static bool is_suspected(const struct sampled *sampled, const struct triage_repo
 		const struct triage_entry *entry = &report->processes.items[i];
 
 		if (entry->pid == sampled->pid)
-			return growth_is_worth_probes(&entry->growth) &&
+			return trend_is_suspect(entry->growth.verdict) &&
 			       !triage_entry_is_managed(entry) &&
 			       entry->growth.kind == sampled->kind;
 	}
@@ -628,6 +640,15 @@ static void review(struct sampling *sampling, const struct triage_report *report
 		sampled_free(sampling, sampled);
 		sampling->list[i] = NULL;
 	}
+}
+
+static bool sampling_has_suspects(const struct sampling *sampling)
+{
+	for (size_t i = 0; i < SAMPLING_SUSPECTS; i++) {
+		if (sampling->list[i])
+			return true;
+	}
+	return false;
 }
 
 static unsigned kinds_followed(const struct sampling *sampling)
@@ -662,7 +683,7 @@ void sampling_update(struct sampling *sampling, const struct triage_report *repo
 		    !sampling_find(sampling, entry->pid))
 			add_suspect(sampling, entry->pid, entry->growth.kind);
 	}
-	if (sampling->loaded && !kinds_followed(sampling))
+	if (sampling->loaded && !sampling_has_suspects(sampling))
 		sampling_unload(sampling);
 	else if (sampling->loaded)
 		suspect_loader_release(&sampling->side, kinds_followed(sampling));

@@ -148,6 +148,7 @@ static void samples_write(struct json_writer *json, const struct triage_entry *e
 	json_put_number(json, "samples", sampled->taken);
 	json_put_number(json, "samples_lost", sampled->lost);
 	json_put_number(json, "threads_missed", sampled->missed);
+	json_put_real(json, "ago_s", sampled->ago_s);
 	json_put_string(json, "refused", sampled->why);
 	json_put_number(json, "stacks_total", sampled->stacks_total);
 	json_open(json, "stacks", '[');

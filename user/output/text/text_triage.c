@@ -64,14 +64,14 @@ static void loss_write(FILE *out, const struct triage_samples *sampled)
 static void stacks_write(FILE *out, const struct text_form *form,
 			 const struct triage_samples *sampled)
 {
-	char added[32], units[32];
+	char added[32], units[32], ago[16];
 
 	amount_format(added, sampled->kind, sampled->added);
-	fprintf(out,
-		"         %s sampled for %.0f s: survivors explain ~%.0f %% of "
-		"%s\n",
-		triage_samples_event(sampled->kind), sampled->window_s, 100 * sampled->share,
-		added);
+	fprintf(out, "         %s sampled for %.0f s", triage_samples_event(sampled->kind),
+		sampled->window_s);
+	if (sampled->ago_s > 0)
+		fprintf(out, ", until %s ago", units_time(ago, sampled->ago_s));
+	fprintf(out, ": survivors explain ~%.0f %% of %s\n", 100 * sampled->share, added);
 	loss_write(out, sampled);
 	for (size_t i = 0; i < sampled->stacks.count; i++) {
 		const struct triage_stack *stack = &sampled->stacks.items[i];
@@ -104,9 +104,9 @@ static void triage_samples_write(FILE *out, const struct text_form *form,
 	char next[TRIAGE_NEXT_SIZE];
 
 	if (sampled->why)
-		fprintf(out, "         %s not sampled: %s\n", triage_samples_event(sampled->kind),
-			sampled->why);
-	else if (sampled->kind != QUANTITY_FILES)
+		fprintf(out, "         %s not sampled%s: %s\n", triage_samples_event(sampled->kind),
+			sampled->stacks.count ? " now" : "", sampled->why);
+	if (sampled->stacks.count || (!sampled->why && sampled->kind != QUANTITY_FILES))
 		stacks_write(out, form, sampled);
 	files_write(out, sampled);
 	if (triage_samples_have_dead_threads(sampled))

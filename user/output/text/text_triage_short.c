@@ -93,6 +93,8 @@ static void profiled_print(FILE *out, const struct profile_report_process *proce
 
 static void sampled_print(FILE *out, const struct triage_samples *sampled)
 {
+	char ago[16];
+
 	if (triage_samples_have_dead_threads(sampled)) {
 		fprintf(out, "~%+.0f threads that ended and were not joined in %.0f s",
 			sampled->orphans_added, sampled->window_s);
@@ -100,9 +102,15 @@ static void sampled_print(FILE *out, const struct triage_samples *sampled)
 		fprintf(out, "%+.0f in %.0f s: %s, %.0f open", sampled->files.items[0].added,
 			sampled->window_s, sampled->files.items[0].name,
 			sampled->files.items[0].open);
+	} else if (sampled->stacks.count && sampled->stacks.items[0].share < TRIAGE_SHARE_MIN) {
+		fprintf(out, "%s sampled for %.0f s: no call stack made as much as %.0f %%",
+			triage_samples_event(sampled->kind), sampled->window_s,
+			100 * TRIAGE_SHARE_MIN);
 	} else if (sampled->stacks.count) {
 		fprintf(out, "~%.0f %% by ", 100 * sampled->stacks.items[0].share);
 		label_print(out, &sampled->stacks.items[0].named.frames);
+		if (sampled->ago_s > 0)
+			fprintf(out, ", %s ago", units_time(ago, sampled->ago_s));
 	} else if (sampled->why) {
 		fprintf(out, "%s not sampled: %s", triage_samples_event(sampled->kind),
 			sampled->why);
