@@ -21,6 +21,10 @@ static void the_first_function_of_the_user_is_the_label(void **state)
 	} cases[] = {
 		{{{.function = "leak", .module = "/app"}, {.function = "main"}}, "leak"},
 		{{{.function = "xmalloc"}, {.function = "load"}}, "load"},
+		{{{.function = "ztrymalloc_usable_internal"},
+		  {.function = "zmalloc_usable"},
+		  {.function = "createStringObject"}},
+		 "createStringObject"},
 		{{{.function = "g_malloc0_n"}, {.function = "g_strdup"}, {.function = "load"}},
 		 "load"},
 		{{{.function = "PyMem_Malloc"}, {.function = "list_resize"}}, "list_resize"},

@@ -76,6 +76,20 @@ static bool ends_in(const char *text, size_t length, const char *word)
 	return length >= size && !strncasecmp(text + length - size, word, size);
 }
 
+/* Without what only varies a name: "g_malloc0_n", redis's "ztrymalloc_usable_internal". */
+static size_t base_length(const char *part, size_t length)
+{
+	static const char *const endings[] = {"_internal", "_usable", "_no_tcache", "_n"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
+		if (ends_in(part, length, endings[i]))
+			length -= strlen(endings[i]);
+	}
+	while (length && (isdigit((unsigned char)part[length - 1]) || part[length - 1] == '_'))
+		length--;
+	return length;
+}
+
 static bool is_wrapper(const char *function)
 {
 	static const char *const words[] = {"malloc", "calloc", "realloc", "zalloc",  "strdup",
@@ -85,11 +99,7 @@ static bool is_wrapper(const char *function)
 	const char *part;
 	size_t length = last_part(function, &part);
 
-	/* "g_malloc0_n": what only varies one. */
-	if (ends_in(part, length, "_n"))
-		length -= 2;
-	while (length && (isdigit((unsigned char)part[length - 1]) || part[length - 1] == '_'))
-		length--;
+	length = base_length(part, length);
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (ends_in(part, length, words[i]))
 			return true;
