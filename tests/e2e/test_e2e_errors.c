@@ -120,6 +120,21 @@ static void a_zombie_is_refused(void **state)
 			     workload->pid_text);
 }
 
+/* Whatever would put probes into it, stop it or read its heap. */
+static void a_32_bit_program_is_named_and_left_alone(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "narrow");
+	const char *pid = workload->pid_text, *words = "runs a 32-bit program";
+
+	monitor_expect_error(harness, MONITOR(harness, "-p", pid), 1, words);
+	monitor_expect_error(harness, MONITOR(harness, "threads", "-p", pid), 1, words);
+	monitor_expect_error(harness, MONITOR(harness, "retain", "-p", pid), 1, words);
+	monitor_expect_error(harness, MONITOR(harness, "retain", "--census", "-p", pid), 1, words);
+	assert_int_equal(waitpid(workload->pid, NULL, WNOHANG), 0);
+	child_kill(workload);
+}
+
 static void a_traced_process_is_left_alone(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -514,6 +529,7 @@ int main(void)
 		e2e_test(a_kernel_thread_is_refused),
 		e2e_test(a_zombie_is_refused),
 		e2e_test(a_traced_process_is_left_alone),
+		e2e_test(a_32_bit_program_is_named_and_left_alone),
 		e2e_test(a_target_without_an_allocator_is_named_with_its_files),
 		e2e_test(a_prefix_that_no_function_has_is_refused),
 		e2e_test(an_output_that_cannot_be_written_is_named),

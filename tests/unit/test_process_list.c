@@ -5,6 +5,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -129,6 +131,26 @@ static void a_child_is_listed_with_its_name_until_it_is_gone(void **state)
 	assert_int_equal(process_read(child, &(struct process_entry){0}), -ESRCH);
 }
 
+/* As 64-bit and 32-bit kernels of both processors begin it; the page is this machine's. */
+static void a_32_bit_process_is_told_by_the_width_of_its_auxiliary_vector(void **state)
+{
+	const uint32_t page = (uint32_t)getpagesize();
+	const uint64_t wide[] = {33,	    0x7ffd3f1c2000, 51,	       0xd30, 16,      0x1f8bfbff,
+				 AT_PAGESZ, page,	    AT_CLKTCK, 100,   AT_NULL, 0};
+	const uint32_t narrow[] = {32, 0xf7f5a560, 33, 0xf7f5a000, AT_PAGESZ, page, AT_NULL, 0};
+	const uint32_t arm[] = {AT_IGNORE, 0, AT_IGNORE, 0, 16, 0x3fb0d6, AT_PAGESZ, page, 0, 0};
+	/* Another size of pages, and one that is none: not known. */
+	const uint32_t other[] = {AT_PAGESZ, page * 2, AT_NULL, 0, page, AT_PAGESZ};
+
+	(void)state;
+	assert_false(process_auxiliary_is_32bit(wide, sizeof(wide)));
+	assert_true(process_auxiliary_is_32bit(narrow, sizeof(narrow)));
+	assert_true(process_auxiliary_is_32bit(arm, sizeof(arm)));
+	assert_false(process_auxiliary_is_32bit(other, sizeof(other)));
+	assert_false(process_auxiliary_is_32bit(narrow, 0));
+	assert_false(process_is_32bit(getpid()));
+}
+
 static void the_limit_is_kept_and_said(void **state)
 {
 	struct process_list processes = {0};
@@ -175,6 +197,7 @@ int main(void)
 		cmocka_unit_test(a_kernel_thread_is_marked_and_its_long_name_is_cut),
 		cmocka_unit_test(what_no_kernel_writes_is_refused),
 		cmocka_unit_test(a_child_is_listed_with_its_name_until_it_is_gone),
+		cmocka_unit_test(a_32_bit_process_is_told_by_the_width_of_its_auxiliary_vector),
 		cmocka_unit_test(the_limit_is_kept_and_said),
 		cmocka_unit_test(a_child_that_runs_counts_as_own_time),
 	};

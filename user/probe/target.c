@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "parse/questions.h"
 #include "probe/privileges.h"
+#include "proc/process_list.h"
 #include "proc/target_file.h"
 
 /* To put the probes of one planned file on one process. */
@@ -990,6 +991,17 @@ static int check_dispatch(pid_t pid, const struct kernel_features *features)
 	return -EOPNOTSUPP;
 }
 
+/* Its words, system calls and files are of another kind. */
+static int check_width(pid_t pid)
+{
+	if (!process_is_32bit(pid))
+		return 0;
+	log_error("process %d runs a 32-bit program: leakmon tracks 64-bit ones; skipped "
+		  "(`leakmon memory -p %d` shows where its memory goes)",
+		  pid, pid);
+	return -EOPNOTSUPP;
+}
+
 /* How many mappings hold code. 0, or -errno as maps_read(). */
 static int count_code(pid_t pid, const struct target_config *config, size_t *count)
 {
@@ -1075,5 +1087,7 @@ int target_check(pid_t pid, const struct target_config *config, bool named)
 	error = check_status(pid, &status, config, if_ended);
 	if (!error)
 		error = check_memory(pid, config, if_ended);
+	if (!error)
+		error = check_width(pid);
 	return error ? error : check_dispatch(pid, &config->features);
 }

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/page.h"
 
 /* PF_KTHREAD, include/linux/sched.h */
 #define FLAG_KERNEL_THREAD 0x00200000u
@@ -65,21 +66,59 @@ int process_read(pid_t pid, struct process_entry *entry)
 	return read_stat(path, entry);
 }
 
-uint64_t process_auxiliary(pid_t pid, uint64_t type)
+#define AUXILIARY_MAX 64
+
+/* Returns how many bytes there are; 0: it cannot be read. */
+static size_t read_auxiliary(pid_t pid, Elf64_auxv_t vector[AUXILIARY_MAX])
 {
 	_cleanup_close_ int fd = -1;
-	Elf64_auxv_t vector[64];
 	char path[64];
 	ssize_t got;
 
 	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	got = fd < 0 ? 0 : read(fd, vector, sizeof(vector));
-	for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(*vector); i++) {
+	got = fd < 0 ? 0 : read(fd, vector, AUXILIARY_MAX * sizeof(*vector));
+	return got < 0 ? 0 : (size_t)got;
+}
+
+uint64_t process_auxiliary(pid_t pid, uint64_t type)
+{
+	Elf64_auxv_t vector[AUXILIARY_MAX];
+	size_t got = read_auxiliary(pid, vector);
+
+	for (size_t i = 0; i < got / sizeof(*vector); i++) {
 		if (vector[i].a_type == type)
 			return vector[i].a_un.a_val;
 	}
 	return 0;
+}
+
+bool process_auxiliary_is_32bit(const void *bytes, size_t size)
+{
+	const uint64_t page = page_size();
+
+	for (size_t at = 0; at + sizeof(Elf64_auxv_t) <= size; at += sizeof(Elf64_auxv_t)) {
+		Elf64_auxv_t entry;
+
+		memcpy(&entry, (const char *)bytes + at, sizeof(entry));
+		if (entry.a_type == AT_PAGESZ && entry.a_un.a_val == page)
+			return false;
+	}
+	for (size_t at = 0; at + sizeof(Elf32_auxv_t) <= size; at += sizeof(Elf32_auxv_t)) {
+		Elf32_auxv_t entry;
+
+		memcpy(&entry, (const char *)bytes + at, sizeof(entry));
+		if (entry.a_type == AT_PAGESZ && entry.a_un.a_val == page)
+			return true;
+	}
+	return false;
+}
+
+bool process_is_32bit(pid_t pid)
+{
+	Elf64_auxv_t vector[AUXILIARY_MAX];
+
+	return process_auxiliary_is_32bit(vector, read_auxiliary(pid, vector));
 }
 
 static double seconds_of(const struct timeval *time)

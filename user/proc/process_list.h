@@ -56,6 +56,15 @@ char process_task_state(pid_t pid, pid_t tid);
  * or cannot be read. */
 uint64_t process_auxiliary(pid_t pid, uint64_t type);
 
+/*
+ * Whether these bytes of an auxiliary vector are a 32-bit process's, whose words are half as wide:
+ * the size of a page, which every process has, is found in that layout and not in the other.
+ */
+bool process_auxiliary_is_32bit(const void *bytes, size_t size);
+
+/* Whether a process runs a 32-bit program (CONFIG_COMPAT). False, too: it cannot be read. */
+bool process_is_32bit(pid_t pid);
+
 /* What process_read makes of the text of /proc/PID/stat. 0 or -EBADMSG. */
 int process_parse_stat(const char *text, struct process_entry *entry);
 

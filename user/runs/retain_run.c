@@ -19,6 +19,7 @@
 #include "report/retain_diff.h"
 #include "monitor/stages.h"
 #include "proc/memory_room.h"
+#include "proc/process_list.h"
 #include "report/report.h"
 #include "report/retain_result.h"
 #include "retain/classes.h"
@@ -456,6 +457,11 @@ static int look_at(struct retain_run *run, pid_t pid)
 	_cleanup_(maps_free) struct maps maps = {0};
 	struct retain *retain;
 
+	if (process_is_32bit(pid)) {
+		log_error("process %d runs a 32-bit program: leakmon reads heaps of 64-bit ones",
+			  pid);
+		return -EOPNOTSUPP;
+	}
 	if (!maps_read(pid, MAPS_ALL, &maps) && go_is_program(&maps) && go_is_alone(&maps))
 		return report_heap_profile(run, pid, &maps);
 	retain = retain_run_begin(run, pid);
