@@ -174,8 +174,10 @@ packages_of() {
 		libjansson-dev:arm64
 		libsqlite3-dev:arm64
 		libncurses-dev:arm64
+		libcurl4-openssl-dev:arm64
 		zlib1g-dev:arm64
 		libcmocka-dev:arm64
+		libstdc++6:arm64
 	END
 	arm64-vm) cat <<-END ;;
 		qemu-system-arm   tool qemu-system-aarch64

@@ -155,7 +155,8 @@ $(B)/asan/libleakmon.so: $(SAN_OBJECTS)
 $(B)/unit/%: tests/unit/%.c | $(B)/asan/libleakmon.so
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests -Itests/unit -Ibpf/arch/$(ARCH) $< -o $@ \
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -Werror=unused-function -Itests -Itests/unit -Itests/unit/$(ARCH) \
+		-Ibpf/arch/$(ARCH) $< -o $@ \
 		-L$(B)/asan -lleakmon -Wl,-rpath,$(abspath $(B)/asan) $(SAN_PATH) -Wl,-z,now -lcmocka -ljansson $(LIBS)
 
 # Everything outside user/arch/ARCH and bpf/arch/ARCH, against a processor that is made up; and what

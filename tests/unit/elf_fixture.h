@@ -10,6 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
+#include "elf/elf_abi.h"
+
 #define FIXTURE_BASE 0x10000ull
 #define FIXTURE_VADDR(member) (FIXTURE_BASE + offsetof(struct elf_fixture, member))
 #define FIXTURE_BUILD_ID "a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3"
@@ -73,7 +76,7 @@ static inline void fixture_headers(struct elf_fixture *elf)
 	elf->header = (Elf64_Ehdr){
 		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
+		.e_machine = machine_abi.machine,
 		.e_version = EV_CURRENT,
 		.e_entry = FIXTURE_VADDR(code),
 		.e_phoff = offsetof(struct elf_fixture, programs),

@@ -16,8 +16,9 @@ struct question {
 
 static void an_address_belongs_to_the_block_around_it_and_one_past_the_end_to_none(void **state)
 {
-	static const uint64_t starts[] = {0x1000, 0x1020, 0x10f8, 0x7ffff0000000},
-			      sizes[] = {24, 0, 100, 0x300000};
+	static const uint64_t starts[] = {0x1000,	  0x1020,	  0x10f8,
+					  0x7ffff0000000, 0xffffb0000000, 0xfffffffe0000},
+			      sizes[] = {24, 0, 100, 0x300000, 0x20000, 0x20000};
 	static const struct question questions[] = {
 		{0xfff, BLOCK_NONE},
 		{0x1000, 0},
@@ -35,6 +36,15 @@ static void an_address_belongs_to_the_block_around_it_and_one_past_the_end_to_no
 		{0, BLOCK_NONE},
 		{UINT64_MAX, BLOCK_NONE},
 		{1ull << 47 | 0x1000, BLOCK_NONE},
+		{1ull << 48 | 0x1000, BLOCK_NONE},
+		/* As processors with 48 bits of user space have them; the last region is no place.
+		 */
+		{0xffffafffffff, BLOCK_NONE},
+		{0xffffb0000000, 4},
+		{0xffffb001ffff, 4},
+		{0xffffb0020000, BLOCK_NONE},
+		{0xfffffffeffff, 5},
+		{0xffffffff0000, BLOCK_NONE},
 	};
 	struct block_index index;
 

@@ -8,9 +8,9 @@
 
 #include <dwarf.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "elf/cfi.h"
+#include "unit/x86_64_abi.h"
 
 #define PLT_HEAD DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and
 #define PLT_TAIL DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus
@@ -42,7 +42,7 @@ static void the_cfa_expressions_of_compilers_and_linkers_are_recognised(void **s
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct cfa_rules rules = {.cfa = CFA_SP, .cfa_offset = 77};
 
-		cfi_expression_cfa(&machine_abi.cfi, cases[i].bytes, cases[i].size, &rules);
+		cfi_expression_cfa(&x86_64_abi.cfi, cases[i].bytes, cases[i].size, &rules);
 		assert_int_equal(rules.cfa, cases[i].cfa);
 		assert_int_equal(rules.cfa_offset, cases[i].offset);
 	}
@@ -54,9 +54,9 @@ static void an_empty_expression_is_none_that_we_know(void **state)
 	static const uint8_t nothing;
 
 	(void)state;
-	cfi_expression_cfa(&machine_abi.cfi, &nothing, 0, &rules);
+	cfi_expression_cfa(&x86_64_abi.cfi, &nothing, 0, &rules);
 	assert_int_equal(rules.cfa, CFA_OTHER_EXPRESSION);
-	assert_int_equal(cfi_expression_saved(&machine_abi.cfi, &nothing, 0).place, SAVED_OTHER);
+	assert_int_equal(cfi_expression_saved(&x86_64_abi.cfi, &nothing, 0).place, SAVED_OTHER);
 }
 
 static void registers_saved_relative_to_rsp_and_rbp_are_recognised(void **state)
@@ -77,7 +77,7 @@ static void registers_saved_relative_to_rsp_and_rbp_are_recognised(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct saved_rule rule =
-			cfi_expression_saved(&machine_abi.cfi, cases[i].bytes, cases[i].size);
+			cfi_expression_saved(&x86_64_abi.cfi, cases[i].bytes, cases[i].size);
 
 		assert_int_equal(rule.place, cases[i].rule.place);
 		assert_int_equal(rule.offset, cases[i].rule.offset);

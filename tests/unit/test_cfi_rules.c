@@ -6,10 +6,10 @@
 
 #include <cmocka.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "elf/cfi.h"
 #include "elf/elf_abi.h"
+#include "unit/x86_64_abi.h"
 
 #define RA                                                                                         \
 	{                                                                                          \
@@ -79,7 +79,7 @@ static void rules_become_the_row_that_says_the_same_or_unsupported(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct lm_unwind_row row =
-			cfi_row(&machine_abi.cfi, &cases[i].rules, cases[i].signal_frame);
+			cfi_row(&x86_64_abi.cfi, &cases[i].rules, cases[i].signal_frame);
 
 		assert_int_equal(row.kind, cases[i].row.kind);
 		assert_int_equal(row.cfa_words, cases[i].row.cfa_words);

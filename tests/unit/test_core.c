@@ -14,6 +14,8 @@
 #include <sys/procfs.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_abi.h"
+#include "own_registers.h"
 #include "parse/questions.h"
 #include "proc/core.h"
 
@@ -51,10 +53,9 @@ static void add_note(struct notes *notes, uint32_t type, const void *data, size_
 static void add_thread(struct notes *notes, int tid, uint64_t sp)
 {
 	struct elf_prstatus status = {.pr_pid = tid};
-	struct user_regs_struct registers = {.rsp = sp};
-	struct user_fpregs_struct other = {.xmm_space = {(unsigned)tid}};
+	__typeof__(own_core_vectors(0)) other = own_core_vectors((unsigned)tid);
 
-	memcpy(status.pr_reg, &registers, sizeof(status.pr_reg));
+	own_core_registers(sp, status.pr_reg);
 	add_note(notes, NT_PRSTATUS, &status, sizeof(status));
 	add_note(notes, NT_FPREGSET, &other, sizeof(other));
 }
@@ -115,7 +116,7 @@ static void make_core(struct fixture *fixture)
 	header = (void *)fixture->bytes;
 	*header = (Elf64_Ehdr){.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1},
 			       .e_type = ET_CORE,
-			       .e_machine = EM_X86_64,
+			       .e_machine = machine_abi.machine,
 			       .e_phoff = sizeof(*header),
 			       .e_phentsize = sizeof(Elf64_Phdr),
 			       .e_phnum = (uint16_t)count};
@@ -250,7 +251,7 @@ static void threads_come_by_number_that_of_the_process_first(void **state)
 	assert_string_equal(layout->comm, "program");
 	assert_int_equal(layout->threads.count, 2);
 	assert_int_equal(layout->threads.items[0].tid, 70);
-	assert_int_equal(layout->threads.items[0].registers.general.rsp, STACK + 8);
+	assert_int_equal(machine_sp(&layout->threads.items[0].registers), STACK + 8);
 	assert_int_equal(layout->threads.items[1].registers.vectors[0], 71);
 }
 

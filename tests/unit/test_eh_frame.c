@@ -6,14 +6,13 @@
 
 #include <cmocka.h>
 
-#include "arch/machine.h"
 #include "elf/eh_frame.h"
 #include "unit/unwind_fixture.h"
 
 static int parse(struct unwind_fixture *elf, struct eh_frame *frame)
 {
 	struct eh_section section = {
-		.abi = &machine_abi,
+		.abi = &x86_64_abi,
 		.bytes = elf->frames,
 		.size = elf->size,
 		.address = UNWIND_FRAMES,
@@ -194,7 +193,7 @@ static void a_terminator_ends_the_frames_only_where_the_size_is_not_known(void *
 {
 	struct unwind_fixture elf;
 	struct eh_section section = {
-		.abi = &machine_abi, .bytes = elf.frames, .address = UNWIND_FRAMES};
+		.abi = &x86_64_abi, .bytes = elf.frames, .address = UNWIND_FRAMES};
 	uint32_t cie;
 
 	(void)state;

@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "arch/machine.h"
 #include "elf/eh_frame.h"
 #include "unit/unwind_fixture.h"
 
@@ -15,7 +14,7 @@ static int read_section(const struct unwind_fixture *elf, struct eh_section *sec
 	_cleanup_(elf_file_close) struct elf_file file = {0};
 	_cleanup_close_ int fd = fixture_file(elf, sizeof(*elf));
 
-	assert_int_equal(elf_file_open(fd, &machine_abi, &file), 0);
+	assert_int_equal(elf_file_open(fd, &x86_64_abi, &file), 0);
 	return eh_section_read(&file, section);
 }
 
@@ -175,7 +174,7 @@ static void more_than_the_cap_is_not_read(void **state)
 	elf.sections[UNWIND_EH_FRAME].sh_size = EH_MAX_BYTES + 1;
 	fd = fixture_file(&elf, sizeof(elf));
 	assert_int_equal(ftruncate(fd, (off_t)(2 * EH_MAX_BYTES)), 0);
-	assert_int_equal(elf_file_open(fd, &machine_abi, &file), 0);
+	assert_int_equal(elf_file_open(fd, &x86_64_abi, &file), 0);
 	assert_int_equal(eh_section_read(&file, &section), -EFBIG);
 	close(fd);
 }

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "heap/ended_stacks.h"
+#include "own_registers.h"
 #include "parse/thread_library.h"
 
 #define STACKS 6
@@ -102,7 +103,7 @@ static void add_stopped(struct scene *scene, uint64_t sp, uint64_t pointer)
 {
 	struct stopped_thread *thread = vec_push(&scene->stop.threads);
 
-	*thread = (struct stopped_thread){.registers.general = {.rsp = sp, .fs_base = pointer}};
+	*thread = (struct stopped_thread){.registers = own_registers(sp, pointer)};
 }
 
 static int setup(void **state)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "own_registers.h"
 #include "retain/heap_graph.h"
 
 #define MEMORY 0x555500000000ull /* pages of tracked blocks, and the memory between them */
@@ -265,12 +266,12 @@ static void registers_are_roots(void **state)
 	struct fixture *fixture = *state;
 	struct heap_image_thread *thread = vec_push(&fixture->heap_image.threads);
 
-	thread->registers.general.rbx = MEMORY + 0x200;
+	thread->registers.OWN_GENERAL = MEMORY + 0x200;
 	thread->registers.vectors[3] = MEMORY + 0x100;
 	assert_int_equal(build(fixture, &(struct thread_blocks){0}), 0);
 	assert_int_equal(fixture->graph.roots.count, 2);
-	assert_string_equal(register_name(fixture->graph.roots.items[0].address), "rbx");
-	assert_string_equal(register_name(fixture->graph.roots.items[1].address), "xmm1");
+	assert_string_equal(register_name(fixture->graph.roots.items[0].address), OWN_GENERAL_NAME);
+	assert_string_equal(register_name(fixture->graph.roots.items[1].address), OWN_VECTOR_NAME);
 	assert_int_equal(fixture->graph.roots.items[1].thread, 1);
 }
 

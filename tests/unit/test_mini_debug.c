@@ -13,6 +13,7 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "elf/debug_sections.h"
+#include "elf/elf_abi.h"
 #include "elf/elf_file.h"
 #include "parse/image.h"
 #include "unit/elf_fixture.h"
@@ -44,7 +45,7 @@ static int hold(const uint8_t *data, size_t size)
 	struct holder holder = {
 		.header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 			   .e_type = ET_DYN,
-			   .e_machine = EM_X86_64,
+			   .e_machine = machine_abi.machine,
 			   .e_version = EV_CURRENT,
 			   .e_shoff = offsetof(struct holder, sections),
 			   .e_shentsize = sizeof(Elf64_Shdr),

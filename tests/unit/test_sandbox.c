@@ -45,7 +45,7 @@ static int do_socket(void)
 
 static int do_fork(void)
 {
-	return syscall(SYS_fork) < 0 ? errno : 0;
+	return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) < 0 ? errno : 0;
 }
 
 static int do_exec(void)

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "elf/elf_abi.h"
 #include "heap/thread_blocks.h"
+#include "own_registers.h"
 #include "retain/root_groups.h"
 
 enum { SLOTS = 4, THREADS = 2, ENTRIES = 6, MODULES = 3 };
@@ -73,7 +74,7 @@ static void make_threads(struct scene *scene)
 		struct heap_image_thread *pictured = vec_push(&scene->heap_image.threads);
 
 		pictured->tid = 100 + (pid_t)i;
-		pictured->registers.general.fs_base = AT(*thread);
+		pictured->registers = own_registers(0, AT(*thread));
 		thread->self = AT(*thread);
 		thread->vector = AT(scene->memory->threads[i].vector[1]);
 		thread->specific[0] = AT(thread->keys);
@@ -467,7 +468,7 @@ static void the_c_library_tells_where_its_threads_keep_what(void **state)
 {
 	static __thread int errno_like;
 	_cleanup_(image_free) struct image image = {.file.fd = -1};
-	_cleanup_close_ int fd = open("/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = open(OWN_LIBC, O_RDONLY | O_CLOEXEC);
 	const struct tls_layout *layout = &image.tls_layout;
 	char *self = (char *)(uintptr_t)pthread_self();
 	uint64_t *keys;

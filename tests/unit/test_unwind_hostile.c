@@ -10,9 +10,10 @@
 
 #include "arch/machine.h"
 #include "elf/elf_file.h"
+#include "own_registers.h"
 #include "unit/unwind_fixture.h"
 
-#define VICTIM "/lib64/ld-linux-x86-64.so.2"
+#define VICTIM OWN_LOADER
 #define MUTATIONS 6000
 #define MAX_CHANGES 8
 #define DEADLINE_S 120

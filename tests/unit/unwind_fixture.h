@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "parse/unwind_table.h"
 #include "unit/elf_fixture.h"
+#include "unit/x86_64_abi.h"
 
 #define UNWIND_CODE 0x10000ull /* address of the code segment, and the base of the rows */
 #define UNWIND_CODE_SIZE 0x10000ull
@@ -150,13 +151,25 @@ static inline void unwind_put_code(struct unwind_fixture *elf, uint32_t cie, uin
 			sizeof((const uint8_t[]){__VA_ARGS__}))
 
 /* Compiles a file of these bytes, as unwind_table_compile would a mapped one. */
-static inline int unwind_compile_bytes(const void *bytes, size_t size, struct unwind_table *table)
+static inline int unwind_compile_as(const struct elf_abi *abi, const void *bytes, size_t size,
+				    struct unwind_table *table)
 {
 	_cleanup_(elf_file_close) struct elf_file file = {0};
 	_cleanup_close_ int fd = fixture_file(bytes, size);
-	int error = fd < 0 ? -EIO : elf_file_open(fd, &machine_abi, &file);
+	int error = fd < 0 ? -EIO : elf_file_open(fd, abi, &file);
 
 	return error ? error : unwind_table_compile(&file, table);
+}
+
+static inline int unwind_compile_bytes(const void *bytes, size_t size, struct unwind_table *table)
+{
+	return unwind_compile_as(&x86_64_abi, bytes, size, table);
+}
+
+/* The same by this machine's ABI. */
+static inline int unwind_compile_own(const void *bytes, size_t size, struct unwind_table *table)
+{
+	return unwind_compile_as(&machine_abi, bytes, size, table);
 }
 
 static inline int unwind_compile(const struct unwind_fixture *elf, struct unwind_table *table)

@@ -37,6 +37,7 @@ static int list_regions(const struct block_index *index, struct regions *regions
 		uint64_t last =
 			(index->starts[i] + block_reach(index->sizes[i]) - 1) >> REGION_SHIFT;
 
+		last = MIN(last, (uint64_t)UINT32_MAX - 1);
 		for (uint64_t region = first; !error && region <= last; region++)
 			error = add_region(regions, region);
 	}

@@ -12,6 +12,7 @@
 #define BLOCK_NONE UINT32_MAX
 #define REGION_SHIFT 16
 #define LINE_SHIFT 9
+#define BLOCK_ADDRESS_BITS (REGION_SHIFT + 32) /* a region's number has 32 bits */
 #define REGION_LINES (1u << (REGION_SHIFT - LINE_SHIFT))
 
 struct block_index {
@@ -24,7 +25,10 @@ struct block_index {
 	uint32_t *lines; /* blocks that start at or below the line's first byte */
 };
 
-/* 0 or -ENOMEM; then *index is untouched. Addresses are below 2^47. */
+/*
+ * 0 or -ENOMEM; then *index is untouched. Addresses are below 1 << BLOCK_ADDRESS_BITS; what lies in
+ * the last region below that is not found.
+ */
 int block_index_build(const uint64_t *starts, const uint64_t *sizes, uint32_t count,
 		      struct block_index *index);
 void block_index_free(struct block_index *index);
@@ -49,7 +53,7 @@ static inline uint32_t block_index_find(const struct block_index *index, uint64_
 {
 	uint32_t key = (uint32_t)(address >> REGION_SHIFT) + 1, slot, at;
 
-	if (!index->count || address >> 47)
+	if (!index->count || address >> BLOCK_ADDRESS_BITS || !key)
 		return BLOCK_NONE;
 	for (slot = region_slot(key, index->mask); index->keys[slot] != key;
 	     slot = (slot + 1) & index->mask) {

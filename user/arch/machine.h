@@ -5,7 +5,8 @@
  *
  *   MACHINE_RED_ZONE        bytes below the stack pointer that a leaf function may use
  *   MACHINE_USER_BITS       addresses of programs are below 1 << this
- *   MACHINE_ALLOCATOR_BITS  the same as allocators have it, which index trees by addresses
+ *   machine_untagged()      the address in a pointer: of the bits that the processor does not look
+ * at MACHINE_ALLOCATOR_BITS  the same as allocators have it, which index trees by addresses
  *   MACHINE_THREAD_SELF_AT, _TID_AT  in glibc's thread descriptor: its own address (0: it is not
  *                           there), and its number
  *   MACHINE_BREAKPOINT_BYTES, MACHINE_INSTRUCTION_MAX    of the kernel's breakpoint; of any

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/records.h"
@@ -738,7 +739,7 @@ static int add_blocks(const struct reading *reading, struct snapshot *snapshot,
 		block = vec_push(&snapshot->processes.items[positions[*slot] - 1].blocks);
 		if (!block)
 			return -ENOMEM;
-		*block = (struct block){.address = live->address,
+		*block = (struct block){.address = machine_untagged(live->address),
 					.size = live->size,
 					.age_ns = reading->sum.now_ns -
 						  MIN(live->born_ns, reading->sum.now_ns),

@@ -36,10 +36,19 @@ struct cfi_plt_formula {
 	size_t literal; /* place of the DW_OP_lit0..15 that becomes the row's offset */
 };
 
-/* Code that only a return from a signal handler runs, and that nothing describes. */
-struct cfi_signal_code {
-	const uint8_t *bytes; /* whole words of 4 bytes */
-	size_t size;	      /* 0: .eh_frame describes it */
+/* One instruction of 4 bytes, and the row that holds while it is the next one to run. */
+struct cfi_bare_word {
+	uint32_t value, mask; /* the bits of `value` in `mask`; 0, 0: any */
+	uint8_t kind;	      /* as in struct lm_unwind_row */
+	int8_t cfa_words, fp_words;
+};
+
+#define CFI_BARE_WORDS 5
+
+/* Code that nothing describes: where these words follow each other, their rows hold. */
+struct cfi_bare_code {
+	struct cfi_bare_word words[CFI_BARE_WORDS];
+	size_t count;
 };
 
 /* Call frame information (.eh_frame). Registers are DWARF numbers below 32. */
@@ -50,7 +59,8 @@ struct cfi_abi {
 	const struct lm_frame_abi *frame;
 	struct saved_rule signal_return; /* of the return address in the kernel's signal frame */
 	struct cfi_plt_formula plt;
-	struct cfi_signal_code signal_code;
+	const struct cfi_bare_code *bare; /* the longest of each kind first */
+	size_t bare_count;
 };
 
 /*

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "arch/lanes.h"
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -45,8 +46,10 @@ static size_t page_find(const struct filter *filter, const uint64_t *words, uint
 	size_t count = 0;
 
 	for (size_t i = 0; i < PAGE_WORDS; i++) {
-		if (filter_has(filter, words[i]))
-			found[count++] = found_pack(words[i], i);
+		uint64_t address = machine_untagged(words[i]);
+
+		if (filter_has(filter, address))
+			found[count++] = found_pack(address, i);
 	}
 	return count;
 }

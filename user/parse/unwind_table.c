@@ -24,14 +24,19 @@ struct ranges {
 	VEC(struct range) list;
 };
 
+/* Code whose rows are known without a function's record. */
+struct bare_range {
+	uint64_t start, end;
+	struct lm_unwind_row row;
+};
+
 struct compiler {
 	struct eh_section section;
 	struct eh_frame frame;
-	struct ranges code;	   /* executable addresses; ascending, disjoint */
-	struct cfa_rules *initial; /* by CIE */
-	bool *understood;	   /* by CIE: its initial rules are known */
-	size_t signal_size;
-	VEC(uint64_t) signals; /* where handlers return to, if nothing describes it; ascending */
+	struct ranges code;	     /* executable addresses; ascending, disjoint */
+	struct cfa_rules *initial;   /* by CIE */
+	bool *understood;	     /* by CIE: its initial rules are known */
+	VEC(struct bare_range) bare; /* what the ABI's bare code says; ascending by start */
 	struct row_builder builder;
 };
 
@@ -42,7 +47,7 @@ static void compiler_free(struct compiler *compiler)
 	vec_free(&compiler->code.list);
 	free(compiler->initial);
 	free(compiler->understood);
-	vec_free(&compiler->signals);
+	vec_free(&compiler->bare);
 	vec_free(&compiler->builder.rows);
 }
 
@@ -163,31 +168,72 @@ static int run_cies(struct compiler *compiler)
 #define CODE_CHUNK_BYTES 65536u
 #define CODE_WORD 4
 
-/* In one run of code: `chunk` holds `size` bytes of it from `vaddr` on. */
-static int find_signals_in(const struct cfi_signal_code *code, const uint8_t *chunk, size_t size,
-			   uint64_t vaddr, struct compiler *compiler)
+static bool is_bare(const struct cfi_bare_code *code, const uint8_t *bytes, size_t size)
 {
-	for (size_t at = 0; at + code->size <= size; at += CODE_WORD) {
-		uint64_t *signal;
+	if (size < code->count * CODE_WORD)
+		return false;
+	for (size_t i = 0; i < code->count; i++) {
+		uint32_t word;
 
-		if (memcmp(chunk + at, code->bytes, code->size) != 0)
-			continue;
-		signal = vec_push(&compiler->signals);
-		if (!signal)
-			return -ENOMEM;
-		*signal = vaddr + at;
+		memcpy(&word, bytes + i * CODE_WORD, sizeof(word));
+		if ((word & code->words[i].mask) != code->words[i].value)
+			return false;
+	}
+	return true;
+}
+
+/* Neighbours of one kind become one range: a linkage table has thousands of stubs. */
+static int add_bare_word(struct compiler *compiler, uint64_t vaddr,
+			 const struct cfi_bare_word *word)
+{
+	const struct lm_unwind_row row = {
+		.kind = word->kind, .cfa_words = word->cfa_words, .fp_words = word->fp_words};
+	struct bare_range *last =
+		compiler->bare.count ? &compiler->bare.items[compiler->bare.count - 1] : NULL;
+
+	if (last && last->end == vaddr && !memcmp(&last->row, &row, sizeof(row))) {
+		last->end += CODE_WORD;
+		return 0;
+	}
+	if (compiler->bare.count >= UNWIND_MAX_ROWS)
+		return -EFBIG;
+	last = vec_push(&compiler->bare);
+	if (!last)
+		return -ENOMEM;
+	*last = (struct bare_range){vaddr, vaddr + CODE_WORD, row};
+	return 0;
+}
+
+/* In one run of code: `chunk` holds `size` bytes of it from `vaddr` on. *end: of the last one. */
+static int find_bare_in(const struct cfi_abi *abi, const uint8_t *chunk, size_t size,
+			uint64_t vaddr, uint64_t *end, struct compiler *compiler)
+{
+	for (size_t at = 0; at + CODE_WORD <= size; at += CODE_WORD) {
+		for (size_t i = 0; vaddr + at >= *end && i < abi->bare_count; i++) {
+			const struct cfi_bare_code *code = &abi->bare[i];
+			int error = 0;
+
+			if (!is_bare(code, chunk + at, size - at))
+				continue;
+			for (size_t j = 0; !error && j < code->count; j++)
+				error = add_bare_word(compiler, vaddr + at + j * CODE_WORD,
+						      &code->words[j]);
+			if (error)
+				return error;
+			*end = vaddr + at + code->count * CODE_WORD;
+		}
 	}
 	return 0;
 }
 
-/* Where the ABI's code for a return from a handler stands. What cannot be read has none. */
-static int find_signals(const struct elf_file *file, struct compiler *compiler)
+/* Where the ABI's bare code stands. What cannot be read has none. */
+static int find_bare(const struct elf_file *file, struct compiler *compiler)
 {
-	const struct cfi_signal_code *code = &file->abi->cfi.signal_code;
-	_cleanup_free_ uint8_t *chunk = code->size ? malloc(CODE_CHUNK_BYTES) : NULL;
-	int error = code->size && !chunk ? -ENOMEM : 0;
+	const struct cfi_abi *abi = &file->abi->cfi;
+	_cleanup_free_ uint8_t *chunk = abi->bare_count ? malloc(CODE_CHUNK_BYTES) : NULL;
+	int error = abi->bare_count && !chunk ? -ENOMEM : 0;
+	uint64_t end = 0;
 
-	compiler->signal_size = code->size;
 	for (size_t i = 0; chunk && !error && i < compiler->code.list.count; i++) {
 		const struct range *range = &compiler->code.list.items[i];
 		uint64_t vaddr = (range->start + CODE_WORD - 1) & ~(uint64_t)(CODE_WORD - 1),
@@ -197,44 +243,42 @@ static int find_signals(const struct elf_file *file, struct compiler *compiler)
 			size_t wanted = MIN(range->end - vaddr, (uint64_t)CODE_CHUNK_BYTES);
 			ssize_t got = elf_file_read(file, offset, chunk, wanted);
 
-			if (got < (ssize_t)code->size)
+			if (got < CODE_WORD)
 				break;
-			error = find_signals_in(code, chunk, (size_t)got, vaddr, compiler);
-			vaddr += got < (ssize_t)wanted ? (size_t)got
-						       : wanted - code->size + CODE_WORD;
-			if (wanted < CODE_CHUNK_BYTES)
+			error = find_bare_in(abi, chunk, (size_t)got, vaddr, &end, compiler);
+			if (got < CODE_CHUNK_BYTES)
 				break;
+			/* What begins near the end is seen whole in the next one. */
+			vaddr += CODE_CHUNK_BYTES - (CFI_BARE_WORDS - 1) * CODE_WORD;
 		}
 	}
 	return error;
 }
 
-/* Those before `until`. A return address is looked up by the instruction before it: one more. */
-static int add_signals(struct compiler *compiler, size_t *next, uint64_t until)
+/* Those before `until`. */
+static int add_bare(struct compiler *compiler, size_t *next, uint64_t until)
 {
-	const struct lm_unwind_row row = {.kind = LM_UNWIND_SIGNAL};
 	int error = 0;
 
-	for (; !error && *next < compiler->signals.count; ++*next) {
-		uint64_t at = compiler->signals.items[*next];
+	for (; !error && *next < compiler->bare.count; ++*next) {
+		const struct bare_range *range = &compiler->bare.items[*next];
 
-		if (at >= until)
+		if (range->start >= until)
 			break;
-		error = row_builder_add(&compiler->builder, at - MIN(at, (uint64_t)CODE_WORD),
-					at + compiler->signal_size, row);
+		error = row_builder_add(&compiler->builder, range->start, range->end, range->row);
 	}
 	return error;
 }
 
 static int run_fdes(struct compiler *compiler)
 {
-	size_t signal = 0;
+	size_t bare = 0;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < compiler->frame.fdes.count; i++) {
 		const struct eh_fde *fde = &compiler->frame.fdes.items[i];
 
-		error = add_signals(compiler, &signal, fde->start);
+		error = add_bare(compiler, &bare, fde->start);
 		if (error)
 			break;
 		if (compiler->builder.rows.count && fde->end <= compiler->builder.end)
@@ -245,7 +289,7 @@ static int run_fdes(struct compiler *compiler)
 				    &compiler->builder);
 	}
 	if (!error)
-		error = add_signals(compiler, &signal, UINT64_MAX);
+		error = add_bare(compiler, &bare, UINT64_MAX);
 	return error ? error : row_builder_finish(&compiler->builder);
 }
 
@@ -260,7 +304,7 @@ static int compile(const struct elf_file *file, struct compiler *compiler)
 	if (!error)
 		error = find_code(file, compiler->builder.base, &compiler->code);
 	if (!error)
-		error = find_signals(file, compiler);
+		error = find_bare(file, compiler);
 	if (error)
 		return error;
 	sort_functions(&compiler->frame);

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/page.h"
 #include "proc/maps.h"
@@ -292,7 +293,7 @@ static int lists(struct pages *pages, struct group *group, size_t count)
 		uint64_t to = group->heads[i][1] ^ request->address >> 12;
 
 		places[i] = BATCH;
-		if (to <= CHUNK_ALIGN || to % CHUNK_ALIGN || to >> 47)
+		if (to <= CHUNK_ALIGN || to % CHUNK_ALIGN || to >> MACHINE_USER_BITS)
 			continue;
 		group->pieces[asked] = (struct piece){
 			.address = to - 8, .bytes = sizeof(next[0]), .into = next[asked]};

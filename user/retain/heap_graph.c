@@ -432,11 +432,13 @@ static int add_registers(struct builder *builder)
 		const struct heap_image_thread *thread = &builder->heap_image->threads.items[i];
 
 		for (unsigned j = 0; !error && j < MACHINE_REGISTERS; j++)
-			error = add_root(builder, j, machine_register(&thread->registers, j),
+			error = add_root(builder, j,
+					 machine_untagged(machine_register(&thread->registers, j)),
 					 (uint32_t)i + 1);
 		for (size_t j = 0; !error && j < MACHINE_VECTOR_WORDS; j++)
 			error = add_root(builder, REGISTER_VECTORS + j,
-					 thread->registers.vectors[j], (uint32_t)i + 1);
+					 machine_untagged(thread->registers.vectors[j]),
+					 (uint32_t)i + 1);
 	}
 	return error;
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "runtime/mapping_shape.h"
@@ -432,7 +433,7 @@ static struct cpython_type *type_in_block(struct cpython *python, const unsigned
 		struct cpython_type *type;
 
 		if (!is_counted(references) || address % 8 || address < MEMORY_PAGE ||
-		    address >> 47)
+		    address >> MACHINE_USER_BITS)
 			continue;
 		type = cpython_type_at(python, address);
 		if (type && type->prefix == prefix)

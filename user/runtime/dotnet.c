@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "runtime/mapping_shape.h"
@@ -189,7 +190,7 @@ static int add_context(struct dotnet *dotnet, uint64_t thread)
 	uint64_t limit = target_word(dotnet->memory, at + layout->context_limit);
 	struct dotnet_context *context;
 
-	if (!locals || !pointer || pointer > limit || limit >> 47)
+	if (!locals || !pointer || pointer > limit || limit >> MACHINE_USER_BITS)
 		return 0;
 	context = vec_push(&dotnet->contexts);
 	if (!context)
@@ -452,8 +453,9 @@ static int walk_segment(struct walk *walk, const struct managed_heap *heap, uint
 			       : target_word(memory, segment + SEGMENT_ALLOCATED);
 	int error;
 
-	if (!start || start & 7 || start > end || end > committed || committed >> 47 ||
-	    committed - start > walk->bytes_left || mapped_until(walk, start, end) != end) {
+	if (!start || start & 7 || start > end || end > committed ||
+	    committed >> MACHINE_USER_BITS || committed - start > walk->bytes_left ||
+	    mapped_until(walk, start, end) != end) {
 		walk->report->nonsense++;
 		return 0;
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "arch/machine.h"
 #include "runtime/dotnet.h"
 
 #define TYPE_IS_NONE UINT32_MAX
@@ -34,7 +35,7 @@ static uint64_t word_at(const unsigned char *bytes, size_t offset)
 
 static bool may_be_table(uint64_t address)
 {
-	return address >= MEMORY_PAGE && !(address & 7) && !(address >> 47);
+	return address >= MEMORY_PAGE && !(address & 7) && !(address >> MACHINE_USER_BITS);
 }
 
 /* The EEClass that a table or its canonical one has, which says that it is that one's; 0: none. */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "runtime/mapping_shape.h"
@@ -167,7 +168,7 @@ static int find_nursery(void *context, uint64_t address, uint64_t word)
 	struct ghc *ghc = context;
 	uint64_t blocks, current;
 
-	if (ghc->nursery_count || word % GHC_WORD || word >> 47)
+	if (ghc->nursery_count || word % GHC_WORD || word >> MACHINE_USER_BITS)
 		return 0;
 	current = target_word(ghc->memory, address + GHC_WORD);
 	if (!is_descriptor(ghc, current))
@@ -633,7 +634,7 @@ static void find_heap(struct ghc *ghc)
 
 	ghc->heap_start = GHC_HEAP;
 	ghc->heap_end = GHC_HEAP + GHC_HEAP_BYTES;
-	if (start && start % GHC_MEGABLOCK == 0 && limit > start && !(limit >> 47)) {
+	if (start && start % GHC_MEGABLOCK == 0 && limit > start && !(limit >> MACHINE_USER_BITS)) {
 		ghc->heap_start = start;
 		ghc->heap_end = limit;
 	}

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "symbol/intern.h"
@@ -283,7 +284,7 @@ bool ghc_is_code(const struct ghc *ghc, uint64_t address)
 {
 	const struct mapping *mapping;
 
-	if (address % GHC_WORD || address < MEMORY_PAGE || address >> 47)
+	if (address % GHC_WORD || address < MEMORY_PAGE || address >> MACHINE_USER_BITS)
 		return false;
 	mapping = maps_find(ghc->memory->maps, address);
 	return mapping && mapping->executable && address - mapping->start >= INFO_BYTES;
@@ -410,7 +411,7 @@ static int refer_words(const struct referring *referring, uint64_t from, uint64_
 	int error = 0;
 
 	for (uint64_t i = from; !error && i < referring->count && i - from < count; i++) {
-		if (referring->words[i] >> 47 || referring->words[i] < MEMORY_PAGE)
+		if (referring->words[i] >> MACHINE_USER_BITS || referring->words[i] < MEMORY_PAGE)
 			continue;
 		error = heap_sink_reference(referring->sink, referring->node, referring->words[i],
 					    label_index(i - from));

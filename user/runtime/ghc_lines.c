@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 
 /* IpeBufferListNode: the next one, texts, how many entries, entries. */
@@ -39,7 +40,7 @@ static bool is_readable(const struct ghc *ghc, uint64_t address)
 {
 	const struct mapping *mapping;
 
-	if (address < MEMORY_PAGE || address >> 47)
+	if (address < MEMORY_PAGE || address >> MACHINE_USER_BITS)
 		return false;
 	mapping = maps_find(ghc->memory->maps, address);
 	return mapping && mapping->readable;
@@ -105,7 +106,7 @@ static int find_table(void *context, uint64_t address, uint64_t word)
 	uint64_t node = address - NODE_TEXTS, count;
 	struct ghc_line_table table, *added;
 
-	if (word >> 47 || word < MEMORY_PAGE)
+	if (word >> MACHINE_USER_BITS || word < MEMORY_PAGE)
 		return 0;
 	count = target_word(ghc->memory, node + NODE_COUNT);
 	if (!count || count > COUNT_MAX || !is_readable(ghc, word))

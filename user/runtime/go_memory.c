@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "runtime/go.h"
@@ -66,7 +67,7 @@ static uint64_t delta_sum(const struct go_program *program, uint64_t stats, size
 
 static bool is_heap(uint64_t bytes)
 {
-	return bytes && bytes % GO_PAGE == 0 && bytes >> 47 == 0;
+	return bytes && bytes % GO_PAGE == 0 && bytes >> MACHINE_USER_BITS == 0;
 }
 
 /* Two clocks of one moment: of a core file, that both can be. */
@@ -133,7 +134,7 @@ static bool is_controller(const struct go_program *program, size_t place)
 		       HEAP_MINIMUM * (uint64_t)(int64_t)percent / 100 &&
 	       (int64_t)controller_word(program, place, CONTROLLER_LIMIT) > 0 && in_use &&
 	       in_use % GO_PAGE == 0 && released % GO_PAGE == 0 && free % GO_PAGE == 0 &&
-	       controller_word(program, place, layout->heap_marked) >> 47 == 0;
+	       controller_word(program, place, layout->heap_marked) >> MACHINE_USER_BITS == 0;
 }
 
 /* Its address; 0: not found, or two places look like it. */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -28,7 +29,7 @@
 #define FRAMES_MAX (2u << 20) /* of all of them */
 #define CYCLES 4
 #define CYCLE_BYTES_MAX 32
-#define OBJECT_BYTES_MAX (1ull << 47)
+#define OBJECT_BYTES_MAX (1ull << MACHINE_USER_BITS)
 
 #define DEFAULT_RATE (512u << 10) /* runtime.MemProfileRate */
 

@@ -7,8 +7,6 @@
 
 #include "base/cleanup.h"
 
-#define ADDRESS_BITS 47 /* as block_index.h */
-
 int heap_sink_init(struct heap_sink *sink, struct intern *strings, uint64_t *starts,
 		   uint64_t *sizes, uint32_t *sites, uint32_t count)
 {
@@ -72,7 +70,7 @@ int heap_sink_add(struct heap_sink *sink, uint64_t start, uint64_t size, uint32_
 {
 	struct sink_node *node;
 
-	if (start >> ADDRESS_BITS || size >> ADDRESS_BITS)
+	if (start >> BLOCK_ADDRESS_BITS || size >> BLOCK_ADDRESS_BITS)
 		return 0;
 	node = vec_push(&sink->added);
 	if (!node)
@@ -381,7 +379,7 @@ int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool 
 {
 	struct claimed_range *range;
 
-	if (start >> ADDRESS_BITS || size >> ADDRESS_BITS || !size)
+	if (start >> BLOCK_ADDRESS_BITS || size >> BLOCK_ADDRESS_BITS || !size)
 		return 0;
 	range = vec_push(&sink->claimed);
 	if (!range)

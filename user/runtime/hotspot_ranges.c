@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "arch/machine.h"
 #include "runtime/hotspot.h"
 
 #define REGIONS_MAX (1u << 20)
@@ -74,7 +75,8 @@ static int add_range(struct hotspot *hotspot, struct walk_report *report, uint64
 {
 	struct hotspot_range *range;
 
-	if (!start || (start | top | end) & 7 || start > top || top > end || end >> 47) {
+	if (!start || (start | top | end) & 7 || start > top || top > end ||
+	    end >> MACHINE_USER_BITS) {
 		report->nonsense++;
 		return 0;
 	}

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "arch/machine.h"
 #include "runtime/hotspot.h"
 
 #define ROOTS_MAX (1u << 24)
@@ -457,7 +458,7 @@ struct hotspot_range hotspot_stack(struct hotspot *hotspot, uint64_t thread)
 	uint64_t base = hotspot_member(hotspot, thread, HOTSPOT_THREAD_STACK);
 	uint64_t bytes = hotspot_member(hotspot, thread, HOTSPOT_THREAD_STACK_BYTES);
 
-	if (base >> 47 || bytes > base)
+	if (base >> MACHINE_USER_BITS || bytes > base)
 		return (struct hotspot_range){0};
 	return (struct hotspot_range){base - bytes, base};
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "runtime/runtime.h"
@@ -108,7 +109,7 @@ void ocaml_code_name(const struct ocaml *ocaml, uint64_t code, char name[OCAML_N
 
 bool ocaml_header(const struct ocaml *ocaml, uint64_t value, uint64_t *header)
 {
-	return value % 8 == 0 && value > MEMORY_PAGE && !(value >> 47) &&
+	return value % 8 == 0 && value > MEMORY_PAGE && !(value >> MACHINE_USER_BITS) &&
 	       !target_read(ocaml->memory, value - HEADER_BYTES, header, sizeof(*header));
 }
 

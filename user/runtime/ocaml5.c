@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "heap/heap_image.h"
@@ -101,7 +102,7 @@ static bool is_writable(const struct ocaml *ocaml, uint64_t start, uint64_t size
 {
 	const struct mapping *mapping;
 
-	if (start % 8 || start < MEMORY_PAGE || start >> 47)
+	if (start % 8 || start < MEMORY_PAGE || start >> MACHINE_USER_BITS)
 		return false;
 	mapping = maps_find(ocaml->memory->maps, start);
 	return mapping && mapping->writable && mapping->end - start >= size;

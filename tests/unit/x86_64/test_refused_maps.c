@@ -13,7 +13,7 @@
 #include "unit/bpf_host.h"
 
 #define LEAKMON_UNWIND_ELSEWHERE
-#include "../../bpf/heap.bpf.c"
+#include "../../../bpf/heap.bpf.c"
 
 #define TRAMPOLINE 0x7fffffffe000ull
 #define RETURN_ADDRESS 0x401000ull

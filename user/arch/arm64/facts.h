@@ -20,6 +20,15 @@
 /* With 52 bits, too, programs must ask for more (Documentation/arm64/memory.rst). */
 #define MACHINE_USER_BITS 48
 
+/*
+ * The processor ignores the top byte of a pointer (Documentation/arm64/tagged-pointers.rst):
+ * programs keep marks there, and memory tagging (MTE) the colour of a block in its low half.
+ */
+static inline uint64_t machine_untagged(uint64_t pointer)
+{
+	return pointer & ((1ull << 56) - 1);
+}
+
 /* jemalloc, configure.ac (LG_VADDR); gperftools, common.h (kAddressBits). */
 #define MACHINE_ALLOCATOR_BITS 48
 

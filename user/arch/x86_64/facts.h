@@ -14,6 +14,12 @@
 /* Four levels of page tables; with five, programs must ask for more (Documentation/arch/x86). */
 #define MACHINE_USER_BITS 47
 
+/* Linear address masking must be asked for (Documentation/arch/x86), and no allocator does. */
+static inline uint64_t machine_untagged(uint64_t pointer)
+{
+	return pointer;
+}
+
 /* jemalloc, configure.ac (LG_VADDR); gperftools, common.h (kAddressBits). */
 #define MACHINE_ALLOCATOR_BITS 48
 

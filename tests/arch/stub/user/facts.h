@@ -23,6 +23,11 @@
 #define MACHINE_REGISTERS 5
 #define MACHINE_VECTOR_WORDS 6
 
+static inline uint64_t machine_untagged(uint64_t pointer)
+{
+	return pointer & ((1ull << 60) - 1);
+}
+
 struct machine_registers {
 	uint64_t place, stack, frame, link, thread;
 	uint64_t vectors[MACHINE_VECTOR_WORDS];

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Puts values in the registers of the machine that the tests are built for. */
+#ifndef LEAKMON_TESTS_OWN_REGISTERS_H
+#define LEAKMON_TESTS_OWN_REGISTERS_H
+
+#include <string.h>
+#include <sys/user.h>
+
+#include "arch/machine.h"
+
+/* One of the general registers, and the vector register of words 2 and 3. */
+#define OWN_GENERAL general.rbx
+#define OWN_GENERAL_NAME "rbx"
+#define OWN_VECTOR_NAME "xmm1"
+
+#define OWN_LIBC "/lib/x86_64-linux-gnu/libc.so.6"
+#define OWN_LOADER "/lib64/ld-linux-x86-64.so.2"
+
+static inline struct machine_registers own_registers(uint64_t sp, uint64_t thread_pointer)
+{
+	return (struct machine_registers){.general = {.rsp = sp, .fs_base = thread_pointer}};
+}
+
+/* As a core file has them; the first vector register begins with `vector`. */
+static inline void own_core_registers(uint64_t sp, elf_gregset_t registers)
+{
+	struct user_regs_struct general = {.rsp = sp};
+
+	memcpy(registers, &general, sizeof(elf_gregset_t));
+}
+
+static inline struct user_fpregs_struct own_core_vectors(unsigned vector)
+{
+	return (struct user_fpregs_struct){.xmm_space = {vector}};
+}
+
+#endif
