@@ -18,6 +18,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -76,7 +77,8 @@ class Process:
 	def __init__(self, command, feed=None, every_s=1.0, **more):
 		self.stop = threading.Event()
 		more.setdefault('stdin', subprocess.PIPE if isinstance(feed, str) else subprocess.DEVNULL)
-		self.child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more)
+		self.child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+					      start_new_session=True, **more)
 		self.pid = self.child.pid
 		self.feeder = threading.Thread(target=self.feed, args=(feed, every_s), daemon=True)
 		self.after = []
@@ -96,7 +98,7 @@ class Process:
 
 	def end(self):
 		self.stop.set()
-		self.child.kill()
+		os.killpg(self.child.pid, signal.SIGKILL)
 		self.child.wait()
 		for action in self.after:
 			action()
@@ -219,11 +221,11 @@ PROGRAMS = {
 	'c': Truth(sessions('blocks'), GROWING, ('native-blocks',), r'^session_open$'),
 	'c++': Truth(cycle, GROWING, ('native-blocks',), r'place_order|Order'),
 	'redis': Truth(redis(True), GROWING, ('native-blocks',),
-		       r'sds|createStringObject|createEmbedded|dict|db|tryObjectEncoding|processMultibulk', r'"name": "server"'),
+		       r'sds|create\w*Object|dict|db|tryObjectEncoding|processMultibulk', r'"name": "server"'),
 	'nginx': Truth(nginx(True), GROWING, ('native-blocks',), r'^forget_session$'),
 	'threads': Truth(sessions('threads'), GROWING, ('threads',), r'worker_start'),
 	'descriptors': Truth(sessions('descriptors', '/etc/hostname'), GROWING, ('descriptors',), r'file_open', r'/etc/'),
-	'tmpfs': Truth(tmpfs, GROWING, ('shared', 'tmpfs', 'files'), None, r'/dev/shm/leakmon-diagnose'),
+	'tmpfs': Truth(tmpfs, GROWING, ('tmpfs',), None, r'/dev/shm/leakmon-diagnose'),
 	'malloc-kept': Truth(grower('peaks', '512'), HEALTHY, ('free',)),
 	'cpython': Truth(python(f'{ELEVEN}/sessions.py'), GROWING, ('managed-objects',), r'__main__\.Session', r'CACHE'),
 	'go': Truth(go, GROWING, ('goroutines',), r'main\.spawn', r'main\.worker'),
@@ -271,8 +273,8 @@ def holder_of(answer):
 		return names_of((answer['goroutines'] or {}).get('frames'))
 	if answer['part'] == 'descriptors':
 		return [(answer.get('opener') or {}).get('patterns') or '']
-	if answer.get('files'):
-		return [found['path'] for found in answer['files']]
+	if answer.get('file'):
+		return [answer['file']['path']]
 	holder = answer['holder']
 	if not holder:
 		return []

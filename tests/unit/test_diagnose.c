@@ -383,6 +383,30 @@ static void objects_beside_a_greater_native_leak_do_not_hide_it(void **state)
 	vec_free(&profile.sites);
 }
 
+/* Blocks of a call stack were looked up, too, before the class. */
+static void objects_are_held_by_what_leads_to_their_class(void **state)
+{
+	static const struct planted first[] = {{"app.Other", 10}, {"app.Session", 10}},
+				    last[] = {{"app.Other", 10}, {"app.Session", 300}};
+	struct retain_result scans[2] = {0};
+	struct diagnosis diagnosis;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(scans); i++)
+		plant(&scans[i], i ? last : first, 2);
+	for (uint32_t class = 0; class < 2; class ++) {
+		struct retained_path *path = vec_push(&scans[1].paths);
+
+		assert_non_null(path);
+		*path = (struct retained_path){.class = class};
+	}
+	diagnosis = conclude((struct diagnosis_evidence){
+		.scans = {&scans[0], &scans[1]}, .scan_count = 2, .blocks = {1, 0, 1}});
+	assert_int_equal(diagnosis.part, DIAGNOSED_OBJECTS);
+	assert_ptr_equal(diagnosis.path, &scans[1].paths.items[1]);
+	free_scans(scans, ARRAY_SIZE(scans));
+}
+
 static void goroutines_that_only_come_grow(void **state)
 {
 	struct goroutine_group groups[] = {
@@ -539,6 +563,7 @@ int main(void)
 		cmocka_unit_test(a_heap_that_grows_by_garbage_is_no_leak),
 		cmocka_unit_test(few_objects_of_a_heap_with_unknown_roots_do_not_grow),
 		cmocka_unit_test(objects_beside_a_greater_native_leak_do_not_hide_it),
+		cmocka_unit_test(objects_are_held_by_what_leads_to_their_class),
 		cmocka_unit_test(goroutines_that_only_come_grow),
 		cmocka_unit_test(a_sampled_call_stack_grows_if_its_lower_limit_does),
 		cmocka_unit_test(threads_and_descriptors_that_become_more_grow),

@@ -479,6 +479,25 @@ static bool is_garbage(const struct diagnosis_evidence *evidence)
 	       held_bytes(last) <= before + before / HELD_SHARE;
 }
 
+static void conclude_tmpfs(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	struct tmpfs_growth growth = {0};
+
+	if (evidence->first_files && evidence->last_files)
+		growth = tmpfs_files_grown(evidence->first_files, evidence->last_files);
+	if (!growth.file)
+		return;
+	diagnosis->file.path = growth.file->path;
+	diagnosis->file.before = growth.before;
+	diagnosis->file.now = growth.file->bytes;
+	diagnosis->file.open = growth.file->open;
+	diagnosis->verdict = DIAGNOSIS_GROWS;
+	diagnosis->part = DIAGNOSED_TMPFS;
+	diagnosis->why = growth.file->open
+				 ? "a file in memory grows that it has open for writing"
+				 : "a file in memory grew by as much as it wrote in this time";
+}
+
 /* Whether what malloc has free, and files' pages that were read and not written to, leave nothing
  * to speak of for the other parts. */
 static bool is_kept(const struct diagnosis_evidence *evidence)
@@ -531,6 +550,22 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 	}
 }
 
+/* To blocks of the call stack, which were looked up first, or to the class that grows. */
+static const struct retained_path *find_path(const struct diagnosis *diagnosis)
+{
+	const struct retain_result *scan = diagnosis->retention;
+
+	if (!scan || diagnosis->counted_lost)
+		return NULL;
+	if (diagnosis->part == DIAGNOSED_BLOCKS)
+		return diagnosis->blocks.held && scan->paths.count ? &scan->paths.items[0] : NULL;
+	for (size_t i = 0; diagnosis->class_count && i < scan->paths.count; i++) {
+		if (scan->paths.items[i].class == diagnosis->classes[0].class)
+			return &scan->paths.items[i];
+	}
+	return NULL;
+}
+
 static void find_limit(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	double rate = rss_rate(diagnosis);
@@ -556,6 +591,7 @@ static void suggest(struct diagnosis *diagnosis)
 		[DIAGNOSED_GOROUTINES] = "leakmon threads -p %d 10",
 		[DIAGNOSED_THREADS] = "leakmon threads -p %d 10",
 		[DIAGNOSED_DESCRIPTORS] = "leakmon -p %d --descriptors 60",
+		[DIAGNOSED_TMPFS] = "leakmon -p %d --descriptors 60",
 		[DIAGNOSED_MEMORY] = "leakmon memory -p %d 60",
 	};
 
@@ -604,8 +640,9 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 {
 	/* A later rule yields to an earlier one. */
 	void (*const rules[])(const struct diagnosis_evidence *, struct diagnosis *) = {
-		conclude_goroutines, conclude_threads, conclude_descriptors, conclude_objects,
-		conclude_sampled,    conclude_lost,    conclude_nameless,    conclude_memory};
+		conclude_goroutines, conclude_threads, conclude_descriptors,
+		conclude_objects,    conclude_sampled, conclude_lost,
+		conclude_nameless,   conclude_tmpfs,   conclude_memory};
 
 	*diagnosis = (struct diagnosis){
 		.pid = evidence->pid,
@@ -644,10 +681,7 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 	find_lost_class(evidence, diagnosis);
 	for (size_t i = 0; i < ARRAY_SIZE(rules) && diagnosis->verdict == DIAGNOSIS_UNKNOWN; i++)
 		rules[i](evidence, diagnosis);
-	if (diagnosis->retention && diagnosis->retention->paths.count &&
-	    ((diagnosis->part != DIAGNOSED_BLOCKS && diagnosis->class_count) ||
-	     (diagnosis->part == DIAGNOSED_BLOCKS && diagnosis->blocks.held)))
-		diagnosis->path = &diagnosis->retention->paths.items[0];
+	diagnosis->path = find_path(diagnosis);
 	find_limit(evidence, diagnosis);
 	suggest(diagnosis);
 }

@@ -6,6 +6,7 @@
 #ifndef LEAKMON_DIAGNOSE_CONCLUDE_H
 #define LEAKMON_DIAGNOSE_CONCLUDE_H
 
+#include "memory/tmpfs_files.h"
 #include "report/diagnosis.h"
 
 /* Scans of a managed heap: at the beginning, in the middle and at the end. */
@@ -32,6 +33,7 @@ struct diagnosis_evidence {
 	 * NULL: none. */
 	const struct profile_report_site *lost_site;
 	struct diagnosed_blocks lost_site_blocks;
+	const struct tmpfs_files *first_files, *last_files;
 	double used_cpu_s; /* by the process in that time; 0 and less: not known */
 	uint64_t limit_bytes, limit_used_bytes; /* of its control group; 0: none */
 };

@@ -27,6 +27,7 @@ static const struct part_row parts[] = {
 	[DIAGNOSED_GOROUTINES] = {"goroutines", "goroutines"},
 	[DIAGNOSED_THREADS] = {"threads", "threads"},
 	[DIAGNOSED_DESCRIPTORS] = {"descriptors", "open descriptors"},
+	[DIAGNOSED_TMPFS] = {"tmpfs", "a file in memory (tmpfs)"},
 	[DIAGNOSED_MEMORY] = {NULL, NULL},
 };
 _Static_assert(ARRAY_SIZE(parts) == DIAGNOSED_MAX_, "a row for each part");

@@ -30,6 +30,7 @@ enum diagnosis_part {
 	DIAGNOSED_GOROUTINES,
 	DIAGNOSED_THREADS,
 	DIAGNOSED_DESCRIPTORS,
+	DIAGNOSED_TMPFS,  /* a file in memory, of which nothing need be resident in the process */
 	DIAGNOSED_MEMORY, /* another part: diagnosis.group */
 	DIAGNOSED_MAX_
 };
@@ -81,9 +82,14 @@ struct diagnosis {
 	const struct goroutine_group *goroutines; /* that become more, and do not end */
 	const struct report_site *opener;	  /* of most descriptors that stay open */
 	const struct live_group *creator;	  /* of most threads that stay */
-	const struct heap_profile_site *sampled;  /* that a Go program's own profile sees grow */
-	double sampled_s;			  /* since its first reading */
-	const struct retained_path *path;	  /* from a root to what grows */
+	struct {
+		const char *path; /* untrusted; NULL: none */
+		uint64_t before, now;
+		bool open; /* in the process, for writing */
+	} file;
+	const struct heap_profile_site *sampled; /* that a Go program's own profile sees grow */
+	double sampled_s;			 /* since its first reading */
+	const struct retained_path *path;	 /* from a root to what grows */
 	struct diagnosed_class
 		classes[DIAGNOSIS_CLASSES_MAX]; /* held objects that became more at every scan */
 	size_t class_count;

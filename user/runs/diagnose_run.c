@@ -16,6 +16,7 @@
 #include "memory/cgroup_memory.h"
 #include "memory/conclusion.h"
 #include "memory/memory_parts.h"
+#include "memory/tmpfs_files.h"
 #include "monitor/emit.h"
 #include "monitor/session.h"
 #include "monitor/session_threads.h"
@@ -47,6 +48,8 @@ struct subject {
 	struct memory_process first, last;
 	bool has_first, has_last;
 	struct memory_conclusion conclusion;
+	struct tmpfs_files first_files, last_files;
+	bool has_files; /* both */
 	struct diagnosed_count threads, descriptors;
 	struct retain_result scans[DIAGNOSE_SCANS];
 	size_t scan_count;
@@ -462,7 +465,7 @@ static int conclude_scan(const struct diagnose_run *run, struct subject *subject
 		find_lost_site(*retain, profile, subject);
 	if (!error && site)
 		error = look_up_blocks(*retain, site, &subject->blocks);
-	if (!error && !(*retain)->paths.count) {
+	if (!error) {
 		error = retain_result_build(*retain, &wanted, &classes);
 		if (!error)
 			error = add_class_path(subject, *retain, &classes);
@@ -528,6 +531,7 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	if (subject->is_go)
 		read_go(subject, true);
 	read_memory(run, subject, &subject->last, &subject->has_last);
+	subject->has_files &= !tmpfs_files_read(subject->pid, &subject->last_files);
 	read_limit(subject);
 	scan(run, subject, profiled);
 	if (subject->has_first && subject->has_last) {
@@ -544,6 +548,8 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	evidence.last = subject->has_last ? &subject->last : NULL;
 	evidence.heap_profile = subject->is_go ? &subject->heap_profile : NULL;
 	evidence.goroutines = subject->is_go ? &subject->goroutines : NULL;
+	evidence.first_files = subject->has_files ? &subject->first_files : NULL;
+	evidence.last_files = subject->has_files ? &subject->last_files : NULL;
 	evidence.threads = subject->threads;
 	evidence.descriptors = subject->descriptors;
 	evidence.opened = opening_examine(subject->opening);
@@ -736,6 +742,7 @@ static int begin(struct diagnose_run *run)
 		read_go(subject, true);
 		read_counts(subject, true);
 		read_memory(run, subject, &subject->first, &subject->has_first);
+		subject->has_files = !tmpfs_files_read(subject->pid, &subject->first_files);
 		scan(run, subject, NULL);
 		read += subject->has_first || subject->scan_count;
 	}
@@ -759,6 +766,8 @@ static void run_free(struct diagnose_run *run)
 		goroutine_report_free(&subject->goroutines);
 		heap_profile_history_free(&subject->profile_history);
 		heap_profile_free(&subject->heap_profile);
+		tmpfs_files_free(&subject->first_files);
+		tmpfs_files_free(&subject->last_files);
 		memory_process_free(&subject->first);
 		memory_process_free(&subject->last);
 		for (size_t j = 0; j < subject->scan_count; j++)

@@ -147,6 +147,19 @@ static void holder_write(struct json_writer *json, const struct diagnosis *diagn
 	json_close(json, '}');
 }
 
+static void file_write(struct json_writer *json, const struct diagnosis *diagnosis)
+{
+	if (!diagnosis->file.path) {
+		json_put_null(json, "file");
+		return;
+	}
+	json_open(json, "file", '{');
+	json_put_string(json, "path", diagnosis->file.path);
+	json_amounts_write(json, "bytes", diagnosis->file.before, diagnosis->file.now);
+	json_put_bool(json, "open", diagnosis->file.open);
+	json_close(json, '}');
+}
+
 static void evidence_write(struct json_writer *json, const struct diagnosis *diagnosis)
 {
 	json_open(json, "blocks", '{');
@@ -198,6 +211,7 @@ static void diagnosis_write(struct json_writer *json, const struct diagnosis *di
 	goroutines_write(json, diagnosis->goroutines);
 	classes_write(json, diagnosis);
 	holder_write(json, diagnosis);
+	file_write(json, diagnosis);
 	evidence_write(json, diagnosis);
 	cost_write(json, diagnosis);
 	json_put_string(json, "next", diagnosis->next[0] ? diagnosis->next : NULL);

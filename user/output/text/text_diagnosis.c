@@ -46,6 +46,11 @@ static void rate_write(FILE *out, const struct diagnosis *diagnosis)
 			units_bytes(rate, diagnosis->sampled->growth * to_minute, "+"),
 			units_bytes(low, limits->low * to_minute, "+"),
 			units_bytes(high, limits->high * to_minute, "+"));
+	} else if (diagnosis->part == DIAGNOSED_TMPFS) {
+		double bytes = (double)(diagnosis->file.now - diagnosis->file.before);
+
+		fprintf(out, ", %s/min",
+			units_bytes(rate, bytes * 60 / fmax(diagnosis->seconds, 1), "+"));
 	} else if (diagnosis->part == DIAGNOSED_MEMORY && diagnosis->conclusion) {
 		double bytes = (double)diagnosis->conclusion->growth.groups[diagnosis->group];
 
@@ -225,6 +230,18 @@ static void holder_write(FILE *out, const struct text_style *style,
 	fputc('\n', out);
 }
 
+static void file_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
+{
+	char before[16], now[16];
+
+	if (!diagnosis->file.path)
+		return;
+	label_write(out, style, "file");
+	text_print_inert(out, diagnosis->file.path);
+	fprintf(out, ": %s → %s\n", units_bytes(before, (double)diagnosis->file.before, ""),
+		units_bytes(now, (double)diagnosis->file.now, ""));
+}
+
 static void lost_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
 {
 	const struct diagnosed_count *blocks = &diagnosis->lost_blocks,
@@ -336,6 +353,7 @@ int text_diagnosis_write(FILE *out, const void *data)
 		goroutines_write(out, style, diagnosis);
 		classes_write(out, style, diagnosis);
 		holder_write(out, style, diagnosis);
+		file_write(out, style, diagnosis);
 		lost_write(out, style, diagnosis);
 		memory_write(out, style, diagnosis);
 		counts_write(out, style, diagnosis);
