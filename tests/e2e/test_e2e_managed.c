@@ -224,7 +224,7 @@ static void a_program_without_malloc_is_handed_over(void **state)
 	monitor_expect_error(
 		harness, MONITOR(harness, "-p", target->pid_text, "1"), 1,
 		"heap of its Go runtime, and malloc is not in use; `leakmon retain -p ");
-	managed = json_object_get(report_of(harness, MONITOR(harness, "retain", "--census", "-p",
+	managed = json_object_get(report_of(harness, MONITOR(harness, "retain", "-p",
 							     target->pid_text, "--format", "json")),
 				  "managed");
 	assert_string_equal(text_at(managed, "runtime"), "go");

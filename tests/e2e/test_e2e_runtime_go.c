@@ -284,6 +284,54 @@ static void so_is_that_of_a_later_one(void **state)
 	heap_profiles_are_those_of(state, "1.24 pie");
 }
 
+/* Objects by size, sampled ones by what allocated them, and the variable that holds them. */
+static void objects_and_their_holder_are_found_in(void **state, const char *kind, bool named)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness, kind);
+	json_t *report, *one, *truth;
+	json_int_t blocks = 0, in_use;
+	bool holds = false;
+	size_t i;
+
+	tell(harness, target, "keep 400");
+	tell(harness, target, "gc");
+	truth = workload_ask(harness, target, "stats");
+	report = report_of(harness, RETAIN_GO(harness, target, "--census"));
+	/* The answer itself takes a few spans more. */
+	in_use = number_at(truth, "heap_in_use");
+	assert_in_range(number_at(walked_runtime_of(report, "go"), "heap_bytes"), in_use,
+			in_use + (256 << 10));
+	json_array_foreach(json_object_get(report, "classes"), i, one)
+	{
+		const char *name = text_at(one, "name");
+
+		if (strcmp(name, "65536-byte object without pointers") != 0 &&
+		    strncmp(name, "main.block stories.go:", 22) != 0)
+			continue;
+		blocks += number_at(one, "count");
+		assert_int_equal(number_at(json_object_get(one, "held"), "blocks"),
+				 number_at(one, "count"));
+	}
+	assert_int_equal(blocks, KEPT);
+	json_array_foreach(json_object_get(report, "roots"), i, one)
+	{
+		holds |= (!named || !strcmp(text_at(one, "name"), "main.kept")) &&
+			 number_at(one, "led_bytes") > KEPT * BLOCK / 2;
+	}
+	assert_true(holds);
+}
+
+static void objects_of_a_program_and_their_holder_are_found(void **state)
+{
+	objects_and_their_holder_are_found_in(state, "1.19 plain", true);
+}
+
+static void so_are_those_of_a_later_stripped_one(void **state)
+{
+	objects_and_their_holder_are_found_in(state, "1.24 pie", false);
+}
+
 /* pprof merges what leakmon has read with what the program writes of itself. */
 static void pprof_merges_it_with_the_programs_own(void **state)
 {
@@ -421,6 +469,8 @@ int main(void)
 		e2e_test(so_is_a_later_one_at_any_address),
 		e2e_test(the_heap_profile_is_the_programs_own),
 		e2e_test(so_is_that_of_a_later_one),
+		e2e_test(objects_of_a_program_and_their_holder_are_found),
+		e2e_test(so_are_those_of_a_later_stripped_one),
 		e2e_test(pprof_merges_it_with_the_programs_own),
 		e2e_test(memory_is_what_the_runtime_counts),
 		e2e_test(so_is_that_of_a_later_heap),

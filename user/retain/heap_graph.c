@@ -340,6 +340,15 @@ static int end_block(struct builder *builder)
 	return error;
 }
 
+/* A runtime's: Go has the thread pointer point into one. */
+static bool is_in_object(const struct builder *builder, uint64_t address)
+{
+	const struct heap_graph *graph = builder->graph;
+
+	return builder->block < graph->blocks && graph->starts[builder->block] <= address &&
+	       node_has_class(heap_graph_what(graph, builder->block));
+}
+
 /* Whether a runtime has said what there is, and it is not in an object of its own. */
 static bool is_claimed(struct builder *builder, uint64_t address, uint64_t value)
 {
@@ -351,9 +360,7 @@ static bool is_claimed(struct builder *builder, uint64_t address, uint64_t value
 		builder->claimed++;
 	if (builder->claimed == managed->claimed.count || ranges[builder->claimed].start > address)
 		return false;
-	if (builder->block < builder->graph->blocks &&
-	    builder->graph->starts[builder->block] <= address &&
-	    node_has_class(heap_graph_what(builder->graph, builder->block)))
+	if (is_in_object(builder, address))
 		return false;
 	if (!ranges[builder->claimed].blocks)
 		return true;
@@ -373,7 +380,7 @@ static int add_word(struct builder *builder, uint64_t address, uint64_t value)
 	}
 	if (is_claimed(builder, address, value))
 		return 0;
-	if (is_thread_local(builder, address))
+	if (is_thread_local(builder, address) && !is_in_object(builder, address))
 		return add_root(builder, address, value, 0);
 	if (builder->block < graph->blocks && graph->starts[builder->block] <= address)
 		return add_from_block(builder, builder->block, address, value);

@@ -465,11 +465,14 @@ static int root_join_word(struct grouper *grouper, uint64_t address, uint32_t th
 	if (block)
 		return join_local(grouper, block, address, number);
 	zone = heap_image_zone(grouper->sources->heap_image, address);
+	module = data_modules_at(grouper->sources->modules, address);
+	/* A variable, too: Go keeps its first thread's locals among them. */
+	if (zone && zone->kind == ZONE_TLS && module)
+		return join_global(grouper, module, address, number);
 	if (zone && (zone->kind == ZONE_STACK || zone->kind == ZONE_TLS))
 		return join_stack(grouper, zone, address, number);
 	if (zone && zone->kind == ZONE_ENDED)
 		return join_ended(grouper, address, number);
-	module = data_modules_at(grouper->sources->modules, address);
 	if (module)
 		return join_global(grouper, module, address, number);
 	*number = GROUP_LATER;

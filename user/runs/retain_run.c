@@ -375,7 +375,7 @@ static int report_heap_profile(struct retain_run *run, pid_t pid, const struct m
 		log_warning("PID %d: the heap profile of a Go program is not recorded", pid);
 	clock_gettime(CLOCK_REALTIME, &result.time);
 	read_comm(&result);
-	find_managed(pid, &result);
+	managed_share_read(pid, &result.managed);
 	return write_report(run, &result, NULL);
 }
 
@@ -462,7 +462,8 @@ static int look_at(struct retain_run *run, pid_t pid)
 			  pid);
 		return -EOPNOTSUPP;
 	}
-	if (!maps_read(pid, MAPS_ALL, &maps) && go_is_program(&maps) && go_is_alone(&maps))
+	if (!maps_read(pid, MAPS_ALL, &maps) && go_is_program(&maps) && go_is_alone(&maps) &&
+	    !run->options->census)
 		return report_heap_profile(run, pid, &maps);
 	retain = retain_run_begin(run, pid);
 	return retain ? retain_run_finish(run, retain, &(struct retain_tracked){0}) : -ESRCH;

@@ -24,6 +24,12 @@
 #define GO_KEY "go"
 #define GO_PAGE 8192 /* runtime._PageSize */
 
+/* mspan; the state follows the class. */
+struct go_span_layout {
+	uint8_t free_index, elements, index_size; /* both indexes have as many bytes */
+	uint8_t bits, class, element_size, specials;
+};
+
 /* Offsets that differ between versions; the others are below. */
 struct go_layout {
 	uint16_t minor; /* of 1.minor */
@@ -37,6 +43,7 @@ struct go_layout {
 	uint16_t heap_goal, heap_live, heap_marked, heap_in_use;
 	/* mstats, heapStatsDelta */
 	uint16_t last_gc, delta_size;
+	struct go_span_layout span;
 };
 
 #define G_STACK_LOW 0
@@ -123,6 +130,25 @@ bool go_function_is_top(const struct go_program *program, const struct go_functi
  */
 int go_frames_append(struct go_program *program, struct intern *strings, uint64_t address,
 		     bool innermost, struct frames *frames);
+
+/* A record of the heap profile: its call stack, innermost first. False: there is none at that
+ * address. go_profile.c. */
+struct go_site {
+	uint64_t depth;
+	uint64_t stack[1024];
+};
+bool go_site_read(const struct go_program *program, uint64_t address, struct go_site *site);
+
+/*
+ * Calls visit() with the part in use of each goroutine's stack, and where the goroutine is:
+ * "main.worker worker.go:31". 0, -ENOMEM, or what visit() returns. go_goroutines.c.
+ */
+typedef int go_stack_visit(void *context, const char *place, uint64_t start, uint64_t end);
+int go_stacks_visit(struct go_program *program, struct intern *strings, go_stack_visit *visit,
+		    void *context);
+
+/* Bytes of its spans in use, as the collector counts them; 0: not found. go_memory.c. */
+uint64_t go_heap_in_use(const struct go_program *program);
 
 /* The goroutine that runs main, which lies in the heap; 0: not found. go_goroutines.c. */
 uint64_t go_first_goroutine(const struct go_program *program);

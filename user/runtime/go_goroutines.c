@@ -7,12 +7,15 @@
 #include "runtime/go_reader.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "arch/machine.h"
 #include "base/text.h"
+#include "heap/heap_image.h"
 #include "runtime/go.h"
 
 #define GOROUTINES_MAX (4u << 20)
@@ -203,6 +206,66 @@ static void walk_stack(const struct go_program *program, const struct g *g, stru
 		pc = target_word(program->memory, sp + (uint64_t)frame);
 		sp += (uint64_t)frame + 8;
 	}
+}
+
+/* Where a goroutine is, as text. 0 or -ENOMEM. */
+static int name_place(struct go_program *program, struct intern *strings, const struct g *g,
+		      char *name, size_t size)
+{
+	struct walk walk = {0};
+	struct frames frames = {0};
+	const struct frame *frame;
+	int error = 0;
+
+	snprintf(name, size, "%s", g->state == G_RUNNING ? "running code" : "an unknown place");
+	walk_stack(program, g, &walk);
+	for (size_t i = 0; i < walk.depth && !error; i++)
+		error = go_frames_append(program, strings, walk.addresses[i], false, &frames);
+	frame = error ? NULL : goroutine_place(&frames);
+	if (frame && frame->function && frame->file)
+		snprintf(name, size, "%s %s:%" PRIu32, frame->function, text_path_base(frame->file),
+			 frame->line);
+	else if (frame && frame->function)
+		snprintf(name, size, "%s", frame->function);
+	vec_free(&frames.list);
+	return error;
+}
+
+/* Of one that runs, the stack pointer is its thread's; if that is not known, all of it counts. */
+static uint64_t stack_start(const struct go_program *program, const struct g *g)
+{
+	const struct heap_image *image = program->memory->image;
+
+	if (g->state != G_RUNNING)
+		return g->sp >= g->low && g->sp < g->high ? g->sp : g->low;
+	for (size_t i = 0; image && i < image->threads.count; i++) {
+		uint64_t sp = machine_sp(&image->threads.items[i].registers);
+
+		if (sp >= g->low && sp < g->high)
+			return sp & ~7ull;
+	}
+	return g->low;
+}
+
+int go_stacks_visit(struct go_program *program, struct intern *strings, go_stack_visit *visit,
+		    void *context)
+{
+	struct go_slice all = find_allgs(program);
+	char place[GO_NAME_BYTES + 64];
+	int error = 0;
+
+	for (uint64_t i = 0; !error && i < all.count; i++) {
+		struct g g;
+
+		if (!read_g(program, target_word(program->memory, all.start + i * 8), &g) ||
+		    g.state == G_DEAD || g.state == G_DEAD_EXTRA || g.high <= g.low ||
+		    g.high - g.low > STACK_BYTES_MAX)
+			continue;
+		error = name_place(program, strings, &g, place, sizeof(place));
+		if (!error)
+			error = visit(context, place, stack_start(program, &g), g.high);
+	}
+	return error;
 }
 
 /* Groups. */

@@ -152,6 +152,14 @@ static uint64_t find_controller(const struct go_program *program)
 	return found;
 }
 
+uint64_t go_heap_in_use(const struct go_program *program)
+{
+	uint64_t controller = find_controller(program);
+
+	return controller ? target_word(program->memory, controller + program->layout->heap_in_use)
+			  : 0;
+}
+
 /* mgcpacer.go, memoryLimitHeapGoal, less its margin for what is not counted: the memory of others
  * than the heap stays below the limit as well. */
 static void limit_goal(const struct go_program *program, uint64_t controller,

@@ -96,6 +96,17 @@ static bool read_bucket(const struct go_program *program, uint64_t address, stru
 	       read_cycles(program, address + BUCKET_BYTES + bucket->depth * 8, bucket);
 }
 
+bool go_site_read(const struct go_program *program, uint64_t address, struct go_site *site)
+{
+	_cleanup_free_ struct bucket *bucket = malloc(sizeof(*bucket));
+
+	if (!bucket || !read_bucket(program, address, bucket))
+		return false;
+	site->depth = bucket->depth;
+	memcpy(site->stack, bucket->stack, bucket->depth * 8);
+	return true;
+}
+
 /* The first one of the list that the one variable leads to; 0: none, or several do. */
 static uint64_t find_buckets(const struct go_program *program, struct bucket *bucket)
 {
