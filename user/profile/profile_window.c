@@ -52,16 +52,18 @@ static int set_probes(struct session *session, struct tracked *tracked)
 			     &session->target_config, &session->bpf);
 }
 
-/* From the first probe on the process runs into them, and nobody ends that before the last: this
- * thread, and the processes that it starts, wait for no CPU meanwhile. */
-static int set_probes_in_haste(struct session *session, struct tracked *tracked)
+/* The process runs into probes from the first one on until a deadline takes them out, and a window
+ * that is read late shows nothing. This thread sleeps for most of it, and is not to wait for a CPU
+ * when it wakes. */
+static void hurry(struct profile_window_run *window)
 {
-	int before = getpriority(PRIO_PROCESS, 0), error;
-
+	window->priority = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, FIRST_OF_ALL);
-	error = set_probes(session, tracked);
-	setpriority(PRIO_PROCESS, 0, before);
-	return error;
+}
+
+static void calm_down(const struct profile_window_run *window)
+{
+	setpriority(PRIO_PROCESS, 0, window->priority);
 }
 
 static double process_cpu_s(clockid_t clock)
@@ -105,9 +107,10 @@ int profile_window_open(struct profile_window_run *window, struct session *sessi
 	window->trap_ns = bounds->trap_ns;
 	window->cpu_s = process_cpu_s(window->clock);
 	window->grace_ns = to_ns(window_grace_s(bounds->length_s));
+	hurry(window);
 	error = probe_cost_read(&session->bpf, &window->hits_before);
 	if (!error)
-		error = set_probes_in_haste(session, tracked);
+		error = set_probes(session, tracked);
 	/* It goes as it came. */
 	window->attach_s = 2 * (probe_thread_cpu_s() - begin_s +
 				(double)tracked->probes.attachments.apart_ns / 1e9);
@@ -119,9 +122,11 @@ int profile_window_open(struct profile_window_run *window, struct session *sessi
 	window->births_from_ns = window->births_to_ns = window->open_ns;
 	window->stage = WINDOW_DETACHING;
 	if (hand_over(window, &tracked->probes.attachments, !error))
-		return -ENOMEM;
-	if (error)
+		error = -ENOMEM;
+	if (error) {
+		calm_down(window);
 		return error;
+	}
 	window->stage = WINDOW_SETTLING;
 	return 0;
 }
@@ -149,6 +154,8 @@ int profile_window_end_births(struct profile_window_run *window, struct session 
 void profile_window_give_up(struct profile_window_run *window)
 {
 	async_detach_now(window->detach);
+	if (window->stage != WINDOW_DETACHING && window->stage != WINDOW_CLOSED)
+		calm_down(window);
 	window->stage = WINDOW_DETACHING;
 }
 
@@ -163,6 +170,7 @@ int profile_window_read(struct profile_window_run *window, struct session *sessi
 		error = window_blocks_read(&session->bpf, process, &window->blocks);
 	window->read_ns = monotonic_ns();
 	in_time = async_detach_now(window->detach);
+	calm_down(window);
 	window->stage = WINDOW_DETACHING;
 	return error || (in_time && same) ? error : -ECANCELED;
 }

@@ -37,6 +37,7 @@ struct profile_window_run {
 	struct outstanding_list blocks;
 	struct lm_hits hits_before;
 	struct async_detach *detach;
+	int priority; /* of this thread before the window */
 };
 
 /* 0 or -ENOMEM. */

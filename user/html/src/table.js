@@ -104,7 +104,7 @@ export function table(model, state, view) {
   let active = 0;
 
   const head = el('tr', {}, columns.map((column) => {
-    const cell = el('th', { scope: 'col', class: column.number ? 'number' : null, 'data-key': column.key });
+    const cell = el('th', { scope: 'col', class: column.number ? 'number' : null, 'data-key': column.key, 'data-column': column.key });
     if (column.width) cell.style.width = `${column.width}px`;
     cell.append(column.value
       ? el('button', { type: 'button', title: column.hint ?? `Sort by ${column.label}`, onclick: () => sortBy(column) },
@@ -152,7 +152,7 @@ export function table(model, state, view) {
     if (known) return known;
     const open = expanded.has(row.key);
     const line = el('tr', { class: open ? 'row is-open' : 'row' }, columns.map((column, i) => {
-      const cell = el('td', { class: column.number ? 'number' : null }, i ? column.cell(row) : null);
+      const cell = el('td', { class: column.number ? 'number' : null, 'data-column': column.key }, i ? column.cell(row) : null);
       if (!i) {
         cell.append(el('button', { type: 'button', class: 'expand', 'aria-expanded': String(open), 'data-key': row.key, onclick: () => toggle(row) },
           el('span', { class: 'mark', 'aria-hidden': 'true' }), el('span', { class: 'lines' }, column.cell(row))));
