@@ -291,6 +291,27 @@ static void a_stack_that_explains_nothing_is_not_named(void **state)
 	assert_null(strstr(text, "~4 %"));
 }
 
+static void no_share_is_more_than_all(void **state)
+{
+	static const struct {
+		double share;
+		const char *text;
+	} cases[] = {{0.96, " ~96 % by "}, {1.06, " ~100 % by "}, {24.17, " >100 % by "}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_free_ char *text = NULL;
+		struct fixture fixture;
+
+		fixture_fill(&fixture);
+		fixture.sampled[0].stacks.items[0].share = cases[i].share;
+		fixture.processes[0].managed = NULL;
+		fixture.processes[0].sites = NULL;
+		text = render_short(&fixture);
+		assert_non_null(strstr(text, cases[i].text));
+	}
+}
+
 static struct triage_samples samples_of(enum quantity kind, size_t stacks)
 {
 	struct triage_samples samples = {.kind = kind};
@@ -659,6 +680,7 @@ int main(void)
 		cmocka_unit_test(by_default_text_is_short),
 		cmocka_unit_test(stacks_of_before_have_their_age),
 		cmocka_unit_test(a_stack_that_explains_nothing_is_not_named),
+		cmocka_unit_test(no_share_is_more_than_all),
 		cmocka_unit_test(stacks_are_kept_until_there_are_new_ones),
 		cmocka_unit_test(the_page_has_every_row_with_its_evidence),
 		cmocka_unit_test(a_suspect_is_one_line_with_its_function),

@@ -44,8 +44,10 @@ static bool is_due(const struct triage *triage, const struct member *member, dou
 {
 	double pause_s = member->managed.runtime.key ? PAUSE_S : NATIVE_PAUSE_S;
 
-	return (!member->managed.last_s || now_s - member->managed.last_s >= pause_s) &&
-	       triage_spare_s(triage) >= LOOK_S;
+	/* The first look decides whether call stacks are sampled there: it comes before them. */
+	if (!member->managed.last_s)
+		return triage_credit_s(triage) >= LOOK_S;
+	return now_s - member->managed.last_s >= pause_s && triage_spare_s(triage) >= LOOK_S;
 }
 
 void managed_look(struct triage *triage, struct triage_report *report)

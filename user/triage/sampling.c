@@ -64,6 +64,7 @@ struct sampling {
 	struct ring_buffer *ring;
 	struct events *events;
 	struct stages stages;
+	double charged_s; /* triage_cpu_s() up to which our own time is charged */
 };
 
 static int sampled_count(const struct sampled *sampled, const struct member *member,
@@ -75,6 +76,20 @@ static int sampled_count(const struct sampled *sampled, const struct member *mem
 /* One sample: the program with its stack walk takes 6.4 µs (kernel.bpf_stats_enabled, on a machine
  * with cold caches), and the event before it some more. */
 #define SAMPLE_COST_S 8.0e-6
+
+static void charge_begin(struct sampling *sampling)
+{
+	sampling->charged_s = triage_cpu_s();
+}
+
+/* Also between two suspects: what one has cost, the next one cannot spend. */
+static void charge(struct sampling *sampling)
+{
+	double now_s = triage_cpu_s();
+
+	sampling->triage->escalation_cpu_s += now_s - sampling->charged_s;
+	sampling->charged_s = now_s;
+}
 
 /* The one that is sampled with this pid, or NULL. */
 static struct sampled *sampling_find(struct sampling *sampling, pid_t pid)
@@ -594,6 +609,7 @@ static void add_suspect(struct sampling *sampling, pid_t pid, enum quantity kind
 		slot = sampling->list[i] ? NULL : &sampling->list[i];
 	if (member && slot)
 		*slot = sampled_new(sampling, member, kind);
+	charge(sampling);
 }
 
 /* For a process near a limit: what it is suspected of, or its memory. */
@@ -635,6 +651,7 @@ static void review(struct sampling *sampling, const struct triage_report *report
 		sampled->unsuspected = is_suspected(sampled, report) ? 0 : sampled->unsuspected + 1;
 		if (member && sampled->unsuspected < UNSUSPECTED_REPORTS) {
 			sampled_resume_or_pause(sampling, sampled, member);
+			charge(sampling);
 			continue;
 		}
 		sampled_free(sampling, sampled);
@@ -666,8 +683,7 @@ static unsigned kinds_followed(const struct sampling *sampling)
 
 void sampling_update(struct sampling *sampling, const struct triage_report *report)
 {
-	double before_s = triage_cpu_s();
-
+	charge_begin(sampling);
 	review(sampling, report);
 	/* Whatever their rank: there may be no later. */
 	for (size_t i = 0; i < report->limits.count; i++) {
@@ -687,15 +703,14 @@ void sampling_update(struct sampling *sampling, const struct triage_report *repo
 		sampling_unload(sampling);
 	else if (sampling->loaded)
 		suspect_loader_release(&sampling->side, kinds_followed(sampling));
-	sampling->triage->escalation_cpu_s += triage_cpu_s() - before_s;
+	charge(sampling);
 }
 
 void sampling_consume(struct sampling *sampling)
 {
-	double before_s = triage_cpu_s();
-
 	if (!sampling->loaded)
 		return;
+	charge_begin(sampling);
 	ring_buffer__consume(sampling->ring);
 	events_consume(sampling->events);
 	for (size_t i = 0; i < SAMPLING_SUSPECTS; i++) {
@@ -704,7 +719,7 @@ void sampling_consume(struct sampling *sampling)
 		if (sampled && sampled->followed && sampled->faults.fds.count)
 			sampled_adapt_period(sampling, sampled);
 	}
-	sampling->triage->escalation_cpu_s += triage_cpu_s() - before_s;
+	charge(sampling);
 }
 
 static void examine_all(struct sampling *sampling)
@@ -723,10 +738,8 @@ static void examine_all(struct sampling *sampling)
 
 void sampling_examine(struct sampling *sampling, bool last)
 {
-	double before_s;
-
 	sampling_consume(sampling);
-	before_s = triage_cpu_s();
+	charge_begin(sampling);
 	if (sampling->loaded)
 		symbolizer_find_lines(sampling->stages.symbolizer, 0);
 	examine_all(sampling);
@@ -737,7 +750,7 @@ void sampling_examine(struct sampling *sampling, bool last)
 	}
 	if (sampling->loaded)
 		symbolizer_release_lines(sampling->stages.symbolizer);
-	sampling->triage->escalation_cpu_s += triage_cpu_s() - before_s;
+	charge(sampling);
 }
 
 void sampling_free(struct sampling *sampling)

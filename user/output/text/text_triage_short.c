@@ -21,6 +21,8 @@
 #define PARTS_SHOWN 2
 /* For a suspect's line, before the command: nothing less says anything. */
 #define SAID_MIN 20
+/* A share of the growth is an estimate. */
+#define SHARE_NOISE 1.1
 
 /* The line of a suspect: where it grows, as well as that is known. */
 
@@ -91,6 +93,15 @@ static void profiled_print(FILE *out, const struct profile_report_process *proce
 	label_print(out, &process->sites.items[0].frames);
 }
 
+/* Pages that came while others went make more than the growth. */
+static void share_print(FILE *out, double share)
+{
+	if (share > SHARE_NOISE)
+		fputs(">100 % by ", out);
+	else
+		fprintf(out, "~%.0f %% by ", 100 * MIN(share, 1.0));
+}
+
 static void sampled_print(FILE *out, const struct triage_samples *sampled)
 {
 	char ago[16];
@@ -107,7 +118,7 @@ static void sampled_print(FILE *out, const struct triage_samples *sampled)
 			triage_samples_event(sampled->kind), sampled->window_s,
 			100 * TRIAGE_SHARE_MIN);
 	} else if (sampled->stacks.count) {
-		fprintf(out, "~%.0f %% by ", 100 * sampled->stacks.items[0].share);
+		share_print(out, sampled->stacks.items[0].share);
 		label_print(out, &sampled->stacks.items[0].named.frames);
 		if (sampled->ago_s > 0)
 			fprintf(out, ", %s ago", units_time(ago, sampled->ago_s));
@@ -133,7 +144,7 @@ static void managed_print(FILE *out, const struct triage_entry *entry)
 {
 	const struct managed_growth *managed = entry->managed;
 	char tool[RUNTIME_TOOL_SIZE], heap[16], all[16];
-	bool grown = managed->last_s > managed->first_s;
+	bool grown = managed->last_s > managed->first_s && managed->all_grown;
 
 	fprintf(out, "heap of the %s: %s of %s", managed->runtime.name,
 		units_bytes(heap, (double)(grown ? managed->heap_grown : (int64_t)managed->heap),
