@@ -38,6 +38,7 @@ static const struct profile_options defaults = {
 			.output = OUTPUT_DEFAULTS,
 		},
 	.overhead = PROFILE_OVERHEAD,
+	.floor = PROFILE_FLOOR,
 };
 
 #define PART(member) offsetof(struct profile_options, session.member)

@@ -18,8 +18,11 @@
 #include "profile/profile_target.h"
 #include "profile/profile_window.h"
 
-/* How often the loop looks: without a window, in one, and while its probes go. */
+/* How often the loop looks: without a window, in one, and while its probes go. At first it looks
+ * whether the process works in bursts: in a window, one would cost it most. */
 #define TICK_S 0.1
+#define TICK_FIRST_S 0.02
+#define FIRST_S 60.0
 #define TICK_OPEN_S 0.01
 #define TICK_DETACHING_S 0.02
 /* How often a process's memory is read. */
@@ -451,9 +454,11 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 static void account(struct profile_run *run)
 {
 	const struct profile_window_run *window = &run->window;
+	double hits_s = profile_window_hits_s(window);
 	const struct window_cost spent = {
 		.attach_s = window->attach_s,
-		.hits_s = profile_window_hits_s(window),
+		.hits_s = hits_s,
+		.used_s = fmax(hits_s, window->used_s),
 		.open_s = profile_window_open_s(window),
 		.births_s = profile_window_births_s(window),
 		.births_hits_s = run->births_hits_s,
@@ -619,9 +624,20 @@ static int tend_targets(struct profile_run *run)
 	return next ? open_window(run, next) : error;
 }
 
+static bool awaits_first_window(const struct profile_run *run)
+{
+	for (size_t i = 0; i < run->targets.count; i++) {
+		const struct profile_target *target = run->targets.items[i];
+
+		if (!target->ended && !target->budget.windows && target->budget.watched_s < FIRST_S)
+			return true;
+	}
+	return false;
+}
+
 static void set_timer(const struct profile_run *run)
 {
-	double delay_s = TICK_S;
+	double delay_s = awaits_first_window(run) ? TICK_FIRST_S : TICK_S;
 	struct itimerspec timer = {0};
 
 	if (run->window.stage == WINDOW_DETACHING) {

@@ -106,6 +106,7 @@ int profile_window_open(struct profile_window_run *window, struct session *sessi
 	window->clock = bounds->clock;
 	window->trap_ns = bounds->trap_ns;
 	window->cpu_s = process_cpu_s(window->clock);
+	window->used_s = 0;
 	window->grace_ns = to_ns(window_grace_s(bounds->length_s));
 	hurry(window);
 	error = probe_cost_read(&session->bpf, &window->hits_before);
@@ -146,6 +147,7 @@ int profile_window_end_births(struct profile_window_run *window, struct session 
 	int error = window_counts_read(&session->bpf, window->pid, &window->after);
 
 	window->births_to_ns = monotonic_ns();
+	window->used_s = process_cpu_s(window->clock) - window->cpu_s;
 	window->next_ns = window->births_to_ns + window->grace_ns;
 	window->stage = WINDOW_GRACE;
 	return error;

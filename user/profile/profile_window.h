@@ -32,6 +32,7 @@ struct profile_window_run {
 	const struct bpf_side *bpf;
 	clockid_t clock; /* CPU time of the process */
 	double trap_ns, cpu_s;
+	double used_s;	 /* CPU time of the process until births ended */
 	double attach_s; /* what setting the probes has */
 	struct window_counts before, after;
 	struct outstanding_list blocks;

@@ -13,17 +13,24 @@
 /* A window is long enough for so many births, and to track for so many times the attach's cost. */
 #define BIRTHS_WANTED 2000.0
 #define ATTACH_TIMES 2.0
-/* But hits may not cost more than this: a process may free all day and allocate nothing. */
+/* But hits may not cost more than this: a process may free all day and allocate nothing. Nor more
+ * than what the process earns in so long: the next window of one that hardly works would be minutes
+ * away. */
 #define HITS_COST_MAX_S 0.02
+#define HITS_EARNED_IN_S 10.0
 /* A window may cost so many times its counted cost: the most where the kernel packs the process and
  * one that waits for it onto one CPU (see "What it costs" in user/doc/profile.md). */
 #define UNCOUNTED 1.5
-/* A window is closed early at so many times its expected cost, and not before the minimum. */
+/* A window is closed early at so many times its expected cost, and not before the minimum. The rest
+ * of its bound is for the grace that follows. */
 #define SURPRISE 3.0
 #define ALLOWANCE_MIN_S 0.02
-/* How much more CPU time a process may use under probes than it was seen to use, before the first
- * window has shown. */
+#define ALLOWANCE_OF_BOUND 0.5
+/* How much more CPU time a process may use under probes than it was seen to use, before windows
+ * have shown: on average, and in a burst. They have when it has worked for so long in them. */
 #define FIRST_SLOWER 3.0
+#define BURST_SLOWER 5.0
+#define SHOWN_S 0.002
 /* For an attach leakmon has not worked longer than this: one that took longer has waited. */
 #define IDLE_ATTACH_MAX_S 0.03
 /* The first window comes so long, on average, after it is earned: somebody may wait for it. */
@@ -68,19 +75,55 @@ static double clamp(double value, double low, double high)
 	return fmin(fmax(value, low), high);
 }
 
+double window_budget_attach_loss_s(const struct window_budget *budget, double attach_s)
+{
+	return attach_s * fmin(budget->share, 1);
+}
+
+/* Loss of the process for an attach, or what leakmon's own part of it counts as. */
+static double attach_worth_s(const struct window_budget *budget)
+{
+	return fmax(window_budget_attach_loss_s(budget, budget->attach_s),
+		    budget->idle_attach * fmin(budget->attach_s, IDLE_ATTACH_MAX_S));
+}
+
+static double earned_per_s(const struct window_budget *budget)
+{
+	return budget->limit * fmax(budget->share, budget->floor);
+}
+
+static double hits_cost_max_s(const struct window_budget *budget)
+{
+	return fmin(HITS_COST_MAX_S, HITS_EARNED_IN_S * earned_per_s(budget));
+}
+
+/* Windows that met a program between its bursts have shown nothing. */
+static bool is_shown(const struct window_budget *budget)
+{
+	return budget->shown_s >= SHOWN_S;
+}
+
+/* Time in probes per second, on average. */
+static double expected_loss(const struct window_budget *budget)
+{
+	if (is_shown(budget))
+		return budget->loss;
+	return fmax(budget->loss, fmin(FIRST_SLOWER * budget->share, 1));
+}
+
 double window_budget_length_s(const struct window_budget *budget)
 {
-	double length = PROFILE_WINDOW_MAX_S;
+	double length = PROFILE_WINDOW_MAX_S, loss = expected_loss(budget);
 
 	if (!budget->windows)
 		return PROFILE_WINDOW_MIN_S;
 	/* Long enough for both; a window that costs next to nothing gets the maximum. */
-	if (budget->loss > 0)
-		length = fmin(length, HITS_COST_MAX_S / budget->loss);
+	if (loss > 0)
+		length = fmin(length, hits_cost_max_s(budget) / loss);
 	if (budget->births_per_s > 0)
 		length = fmin(length, BIRTHS_WANTED / budget->births_per_s);
-	if (budget->loss > 0)
-		length = fmax(length, ATTACH_TIMES * budget->attach_s / budget->loss);
+	if (loss > 0)
+		length = fmax(length, ATTACH_TIMES * attach_worth_s(budget) / loss);
 	return clamp(length, PROFILE_WINDOW_MIN_S, PROFILE_WINDOW_MAX_S);
 }
 
@@ -89,30 +132,31 @@ double window_grace_s(double length_s)
 	return clamp(length_s * PROFILE_GRACE_SHARE, PROFILE_GRACE_MIN_S, PROFILE_GRACE_MAX_S);
 }
 
-double window_budget_attach_loss_s(const struct window_budget *budget, double attach_s)
-{
-	return attach_s * fmin(budget->share, 1);
-}
-
-/* Time in probes per second while nothing else is known: on average, and where one runs into them
- * in a burst, which most windows of a process that idles do not meet. */
-static double first_loss(const struct window_budget *budget)
-{
-	return fmin(FIRST_SLOWER * budget->share, 1);
-}
-
+/* In a burst, which most windows of a process that idles do not meet. */
 static double burst_loss(const struct window_budget *budget)
 {
 	return fmin(FIRST_SLOWER * sqrt(budget->share * budget->peak), 1);
 }
 
+/* Time for which a process may run into the probes of a window. */
+static double probed_s(double length_s)
+{
+	return SETTING_S + length_s + 2 * window_grace_s(length_s);
+}
+
 static double expected_cost_s(const struct window_budget *budget)
 {
-	double length_s = window_budget_length_s(budget),
-	       loss = budget->windows ? budget->loss : first_loss(budget);
-
 	return window_budget_attach_loss_s(budget, budget->attach_s) +
-	       (SETTING_S + length_s + 2 * window_grace_s(length_s)) * loss;
+	       probed_s(window_budget_length_s(budget)) * expected_loss(budget);
+}
+
+/* The cost of a window that meets the densest burst from its beginning, where none has yet. */
+static double first_burst_s(const struct window_budget *budget)
+{
+	if (is_shown(budget))
+		return 0;
+	return fmin(BURST_SLOWER * budget->peak, 1) *
+	       (probed_s(PROFILE_WINDOW_MIN_S) + OVERRUN_FIRST_S);
 }
 
 double window_budget_base_s(const struct window_budget *budget)
@@ -120,18 +164,23 @@ double window_budget_base_s(const struct window_budget *budget)
 	return fmax(budget->used_s, budget->floor * budget->watched_s);
 }
 
-/* What the process may have lost by now, less what it has, and what it loses until probes that are
- * too dear are out. */
+/* What the process may have lost by now, less what it has. */
+static double left_s(const struct window_budget *budget)
+{
+	return budget->promised * window_budget_base_s(budget) - budget->spent_s;
+}
+
+/* Less what it loses until probes that are too dear are out. */
 double window_budget_bound_s(const struct window_budget *budget)
 {
-	return budget->promised * window_budget_base_s(budget) - budget->spent_s -
-	       (budget->windows ? OVERRUN_S : OVERRUN_FIRST_S) * burst_loss(budget);
+	return left_s(budget) -
+	       (is_shown(budget) ? OVERRUN_S : OVERRUN_FIRST_S) * burst_loss(budget);
 }
 
 double window_budget_allowance_s(const struct window_budget *budget)
 {
 	return fmin(fmax(SURPRISE * expected_cost_s(budget), ALLOWANCE_MIN_S),
-		    window_budget_bound_s(budget));
+		    ALLOWANCE_OF_BOUND * window_budget_bound_s(budget));
 }
 
 static bool is_earned(const struct window_budget *budget)
@@ -139,14 +188,13 @@ static bool is_earned(const struct window_budget *budget)
 	double expected_s = expected_cost_s(budget);
 
 	return budget->spent_s + expected_s <= budget->limit * window_budget_base_s(budget) &&
-	       UNCOUNTED * expected_s < window_budget_bound_s(budget);
+	       UNCOUNTED * expected_s < window_budget_bound_s(budget) &&
+	       first_burst_s(budget) < left_s(budget);
 }
 
 static double windows_per_s(const struct window_budget *budget)
 {
-	double rate = budget->limit * fmax(budget->share, budget->floor) /
-		      fmax(expected_cost_s(budget),
-			   budget->idle_attach * fmin(budget->attach_s, IDLE_ATTACH_MAX_S));
+	double rate = earned_per_s(budget) / fmax(expected_cost_s(budget), attach_worth_s(budget));
 
 	return budget->windows ? rate : fmax(rate, 1 / FIRST_DELAY_S);
 }
@@ -197,6 +245,7 @@ void window_budget_spend(struct window_budget *budget, const struct window_cost 
 	if (cost->open_s <= 0 && cost->births_s <= 0)
 		return;
 	budget->attach_s += (cost->attach_s - budget->attach_s) * weight;
+	budget->shown_s += cost->used_s;
 	learn_loss(budget, cost, weight);
 	if (cost->births_s <= 0 || cost->births < 0)
 		return;

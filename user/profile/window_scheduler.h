@@ -58,6 +58,7 @@ struct window_budget {
 	double peak;	     /* most of it in one step, lately */
 	double attach_s;     /* cost of opening and closing a window, lately */
 	double loss;	     /* loss per second while births count, lately */
+	double shown_s;	     /* CPU time that it has used in windows, with their hits */
 	double births_per_s; /* lately */
 	double last_s;	     /* time of the latest step; negative: none yet */
 	double hazard;	     /* of a window, accumulated since the latest one */
@@ -85,6 +86,7 @@ double window_budget_attach_loss_s(const struct window_budget *budget, double at
 struct window_cost {
 	double attach_s;      /* CPU time of setting and closing the probes */
 	double hits_s;	      /* CPU time of the process */
+	double used_s;	      /* all CPU time of the process in the window, with the hits */
 	double open_s;	      /* time for which the probes were in */
 	double births_s;      /* time for which births counted; 0: the window was not opened */
 	double births_hits_s; /* part of hits_s while births counted, without bursts before */

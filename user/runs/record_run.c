@@ -148,8 +148,10 @@ static int finish_profiles(struct profile_recorder *recorder, const struct recor
 
 static int run_profile(const struct record_options *record, const struct recorder_options *keep)
 {
-	struct profile_options profile = {
-		.session = record->session, .overhead = record->overhead, .take = take_profile};
+	struct profile_options profile = {.session = record->session,
+					  .overhead = record->overhead,
+					  .floor = PROFILE_FLOOR,
+					  .take = take_profile};
 	const struct tracking_options tracking = PROFILE_TRACKING;
 	struct profile_recorder *recorder = NULL;
 	bool made;
