@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 		interrupt_ends(true);
 	code = line.command->run(line.options);
 	interrupt_explain();
-	if (code == EXIT_ERROR && !log_had_error())
+	if (code == EXIT_ERROR && !line.command->code_is_answer && !log_had_error())
 		log_error(
 			"`leakmon %s` failed without a message, which is a bug: repeat it with -v, "
 			"and report it",

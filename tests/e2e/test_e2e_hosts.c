@@ -138,6 +138,12 @@ static void a_triage_says_that_processes_are_hidden(void **state)
 	assert_non_null(strstr(monitor->out.text, "hidden (hidepid)"));
 }
 
+static void enter_user_namespace(void)
+{
+	if (unshare(CLONE_NEWUSER))
+		_exit(99);
+}
+
 static void limit_files_for_a_few(void);
 
 /* Obstacles are reported on stdout, with the remedy, and by the exit code. */
@@ -150,6 +156,7 @@ static void doctor_says_what_the_host_lacks(void **state)
 	} cases[] = {
 		{NULL, 0, "  PID namespace            the host's\n  /proc shows              all"},
 		{enter_pid_namespace, 1, "(docker: --pid=host, Kubernetes: hostPID: true)"},
+		{enter_user_namespace, 1, "  user namespace           MISSING is the host's"},
 		{hide_others, 1, "only processes of this user (hidepid): run as root"},
 		{limit_files_for_a_few, 0, "  file descriptors         140, for about 14 "},
 	};
@@ -160,6 +167,7 @@ static void doctor_says_what_the_host_lacks(void **state)
 			monitor_start(harness, ARGUMENTS("leakmon", "doctor"), cases[i].prepare);
 
 		assert_int_equal(child_end(harness, doctor), cases[i].code);
+		assert_null(doctor->err.text);
 		if (!strstr(doctor->out.text, cases[i].words))
 			child_fail(doctor, "`%s` is not in:\n%s", cases[i].words, doctor->out.text);
 	}

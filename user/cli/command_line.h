@@ -109,6 +109,7 @@ struct command {
 	int (*check)(void *options, const struct given *given);
 	void (*free)(void *options);	 /* what options own; NULL: nothing */
 	int (*run)(const void *options); /* returns the exit code */
+	bool code_is_answer;		 /* also EXIT_ERROR, which needs no message then */
 };
 
 struct command_table {

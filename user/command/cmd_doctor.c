@@ -19,6 +19,14 @@
 /* A pidfd, and a link for each kind of function in its allocator. */
 #define DESCRIPTORS_PER_PROCESS 10
 
+static bool is_permitted(enum privilege_use use)
+{
+	char missing[128];
+
+	privileges_missing(use, missing, sizeof(missing));
+	return !missing[0] && privileges_count();
+}
+
 static int print_kernel(struct kernel_features *features, enum attach_method method)
 {
 	struct utsname name;
@@ -30,6 +38,10 @@ static int print_kernel(struct kernel_features *features, enum attach_method met
 	printf("kernel %s %s\n", name.release, name.machine);
 	printf("  type information (BTF)   %s\n",
 	       btf ? "yes" : "MISSING: use a kernel built with CONFIG_DEBUG_INFO_BTF=y");
+	if (!is_permitted(PRIVILEGES_TO_TRACK)) {
+		printf("  probes                   not tried: capabilities are missing\n");
+		return -1;
+	}
 	error = feature_probe_run(features, method);
 	if (error)
 		return error;
@@ -108,7 +120,6 @@ static int run(const void *options)
 				       .no_usdt = probes->no_usdt,
 				       .worker = worker_new(&parse_kinds, NULL),
 				       .processes = process_table_new(false)};
-	char missing[128];
 	int error = 0;
 
 	if (doctor->quiet && !freopen("/dev/null", "w", stdout))
@@ -123,8 +134,7 @@ static int run(const void *options)
 	error |= print_host();
 	printf("capabilities\n");
 	privileges_print(stdout, doctor->purpose);
-	privileges_missing(doctor->purpose, missing, sizeof(missing));
-	error |= missing[0] != '\0';
+	error |= !is_permitted(doctor->purpose);
 	error |= describe_targets(doctor, &config);
 	process_table_free(config.processes);
 	worker_free(config.worker);
@@ -187,4 +197,5 @@ const struct command command_doctor = {
 	.free = free_targets,
 	.check = check,
 	.run = run,
+	.code_is_answer = true,
 };

@@ -42,6 +42,16 @@ static uint64_t effective_capabilities(void)
 	return (uint64_t)data[1].effective << 32 | data[0].effective;
 }
 
+/* The host's maps every ID to itself; a kernel without user namespaces has no such file. */
+bool privileges_count(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/uid_map", "re");
+	unsigned first, outside, count;
+
+	return !file || (fscanf(file, "%u %u %u", &first, &outside, &count) == 3 && !first &&
+			 !outside && count == UINT32_MAX);
+}
+
 static bool has_privilege(const struct privilege *privilege)
 {
 	uint64_t effective = effective_capabilities();
@@ -88,6 +98,9 @@ void privileges_explain(void)
 
 void privileges_print(FILE *out, enum privilege_use use)
 {
+	if (!privileges_count())
+		fprintf(out, "  %-24s %s\n", "user namespace",
+			"MISSING is the host's: capabilities of another one do not count there");
 	for (size_t i = 0; i < ARRAY_SIZE(privileges); i++)
 		fprintf(out, "  %-24s %-8s %s\n", privileges[i].name,
 			has_privilege(&privileges[i])	     ? "yes"

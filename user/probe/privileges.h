@@ -13,6 +13,10 @@ enum privilege_use {
 	PRIVILEGES_TO_TRIAGE, /* accounts of all processes, without a probe */
 };
 
+/* Whether they are the host's: those of another user namespace count in that one only, and BPF asks
+ * for the host's (user_namespaces(7)). */
+bool privileges_count(void);
+
 /* Names of the missing ones, comma-separated; "" when none is missing. */
 void privileges_missing(enum privilege_use use, char *text, size_t size);
 
