@@ -489,8 +489,8 @@ static int walk(struct target_memory *memory, struct heap_sink *sink, struct wal
 	int error;
 
 	if (memory->changes) {
-		report->why = "what objects refer to changes while the program runs; without "
-			      "--no-stop they are read";
+		report->why = "references change while the program runs: a stop is needed; "
+			      "allow a longer one with --max-pause";
 		return -ENOTSUP;
 	}
 	heap = calloc(1, sizeof(*heap));
