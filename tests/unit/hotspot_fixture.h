@@ -568,6 +568,9 @@ static inline void forged_code(struct forged *forged)
 	forged_put(fp - 64, serve + 0x40 + 32 + 3);
 	forged_put(fp + 8, code + 0x10);
 	forged_put(top - 0xd8, 0x1234567);
+	/* References of serve() and accept(). */
+	forged_put(top - 0x180, forged->soft);
+	forged_put32(top - 0xe8, forged_narrow(forged->weak));
 }
 
 static inline uint64_t forged_storage(struct forged *forged, uint64_t at, const char *name,

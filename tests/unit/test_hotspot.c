@@ -3,6 +3,7 @@
 #include "unit/hotspot_fixture.h"
 
 #include "base/cleanup.h"
+#include "runtime/hotspot.h"
 #include "runtime/hotspot_reader.h"
 #include "runtime/target_memory.h"
 
@@ -62,6 +63,10 @@ static void what_holds_objects_from_outside_is_a_root(void **state)
 	expect_root(&walked.sink, "thread worker", forged->thread);
 	expect_root(&walked.sink, "JNI local of thread worker", forged->local);
 	expect_root(&walked.sink, "stack of thread worker", forged->on_stack);
+	expect_root(&walked.sink, "stack of thread worker, shop.Session.serve Shop.java:7",
+		    forged->soft);
+	expect_root(&walked.sink, "stack of thread worker, shop.Session.accept Shop.java:107",
+		    forged->weak);
 	expect_root(&walked.sink, "JNI global reference", forged->global);
 	expect_root(&walked.sink, "VM", forged->vm);
 	expect_root(&walked.sink, "object that awaits its finaliser", forged->finalised);
@@ -120,7 +125,7 @@ static void a_collector_that_is_not_read_is_named(void **state)
 	struct forged *forged = *state;
 
 	forged_put(forged->zgc, 1);
-	expect_why(&forged->memory, "ZGC: not read yet");
+	expect_why(&forged->memory, "ZGC of this version: its description lacks structures");
 }
 
 static void a_heap_that_is_being_collected_is_not_read(void **state)
@@ -233,6 +238,111 @@ static void nonsense_does_no_harm(void **state)
 	expect_no_harm_of_nonsense(&forged->memory, MUTANTS);
 }
 
+/* -------- references of ZGC */
+
+#define Z_OFFSETS ((1ull << 42) - 1)
+#define Z_BASE (1ull << 42)
+#define Z_GRANULE 0x200000ull
+#define Z_MAPS (FORGED_BASE + FORGED_OLD)
+#define Z_TABLES (Z_MAPS + 0x1000)
+#define Z_PLACE 3u /* of 5 */
+
+/* Objects at 5 words in the second granule were moved: in a generation that is `number`, to there.
+ * Their entry is in the place that the VM's hash of 5 gives, 8 long, or in one behind it. */
+static void z_move(uint32_t number, uint64_t to, uint32_t place)
+{
+	uint64_t table = Z_TABLES + number * 0x100ull;
+
+	forged_put(Z_MAPS + number * 0x100ull + 8, table);
+	forged_put(table, Z_GRANULE);
+	forged_put(table + 8, 2 * Z_GRANULE);
+	forged_put(table + 16, 3);
+	forged_put(table + 24, 8);
+	forged_put(table + 32 + place % 8 * 8ull, 5ull << 46 | to << 1 | 1);
+}
+
+static void z_make(const struct forged *forged, bool generations, struct target_memory *memory,
+		   struct hotspot *hotspot)
+{
+	uint64_t *places = hotspot->layout.places;
+
+	assert_int_equal(
+		target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, memory), 0);
+	*hotspot = (struct hotspot){.memory = memory};
+	memset(places, 0xff, sizeof(hotspot->layout.places));
+	places[HOTSPOT_Z_RANGE_START] = 0;
+	places[HOTSPOT_Z_RANGE_END] = 8;
+	places[HOTSPOT_Z_FORWARDING_RANGE] = 0;
+	places[HOTSPOT_Z_FORWARDING_SHIFT] = 16;
+	places[HOTSPOT_Z_FORWARDING_COUNT] = 24;
+	places[HOTSPOT_Z_FORWARDING_BYTES] = 32;
+	hotspot->z = (struct hotspot_z){.used = true,
+					.generations = generations,
+					.offset_mask = Z_OFFSETS,
+					.base = Z_BASE,
+					.bad = Z_BASE, /* the first colour */
+					.granules = 16,
+					.forwarding = {Z_MAPS, generations ? Z_MAPS + 0x100 : 0}};
+}
+
+static void a_reference_of_an_older_colour_leads_to_where_its_object_was_moved(void **state)
+{
+	static const struct {
+		uint64_t reference, object;
+	} expected[] = {
+		{Z_BASE << 2 | (Z_GRANULE + 40), Z_BASE | (Z_GRANULE + 40)},
+		{Z_BASE << 1 | (Z_GRANULE + 40), Z_BASE | (Z_GRANULE + 40)},
+		{Z_BASE | (Z_GRANULE + 40), Z_BASE | 0x600100},
+		{Z_BASE << 3 | Z_BASE | (Z_GRANULE + 40), Z_BASE | 0x600100},
+		{Z_BASE | (Z_GRANULE + 48), Z_BASE | (Z_GRANULE + 48)},
+		{Z_BASE << 2, Z_BASE},
+		{Z_GRANULE + 40, 0},
+		{Z_BASE << 4 | Z_BASE, 0},
+		{0, 0},
+	};
+	struct target_memory memory;
+	struct hotspot hotspot;
+
+	z_make(*state, false, &memory, &hotspot);
+	z_move(0, 0x600100, Z_PLACE);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
+		assert_int_equal(hotspot_decode(&hotspot, expected[i].reference),
+				 expected[i].object);
+	target_memory_close(&memory);
+}
+
+/* Of the four colours the first one is good; the lower bit of their number is the young
+ * generation's. */
+static void a_colour_says_in_which_generation_an_object_was_moved(void **state)
+{
+	const uint64_t address = Z_BASE | (Z_GRANULE + 40), other = Z_BASE | (4 * Z_GRANULE + 40);
+	const struct {
+		uint64_t reference, object;
+	} expected[] = {
+		{address << 13 | 0x1000, address},
+		{address << 14 | 0x2000, Z_BASE | 0x600100},
+		{address << 15 | 0x4000, Z_BASE | 0x700100},
+		{address << 16 | 0x8000, Z_BASE | 0x600100},
+		{address << 16 | 0x8030, Z_BASE | 0x700100},
+		{other << 16 | 0x8000, other},
+		{0x1000, 0},
+		{0, 0},
+	};
+	struct target_memory memory;
+	struct hotspot hotspot;
+
+	z_make(*state, true, &memory, &hotspot);
+	z_move(0, 0x600100, Z_PLACE + 1);
+	forged_put(Z_TABLES + 32 + Z_PLACE % 8 * 8ull, 9ull << 46 | 1);
+	z_move(1, 0x700100, Z_PLACE);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
+		assert_int_equal(hotspot_decode(&hotspot, expected[i].reference),
+				 expected[i].object);
+	assert_int_equal(hotspot_z_moved(&hotspot, address), Z_BASE | 0x600100);
+	assert_int_equal(hotspot_z_moved(&hotspot, other), 0);
+	target_memory_close(&memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +368,11 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_description_without_what_is_needed_is_said, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_reference_of_an_older_colour_leads_to_where_its_object_was_moved, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			a_colour_says_in_which_generation_an_object_was_moved, setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense_does_no_harm, setup, teardown),
 	};
 

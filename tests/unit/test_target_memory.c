@@ -176,10 +176,43 @@ static void without_an_image_it_is_read_as_it_is(void **state)
 	target_memory_close(&memory);
 }
 
+#define VIEW_SHIFT 28
+
+/* Only one view has the page: the kernel maps pages where they are touched. */
+static void memory_with_several_views_is_read_where_it_is_present(void **state)
+{
+	struct fixture *fixture = *state;
+	struct target_memory memory;
+	int file = memfd_create("views", 0);
+	uint64_t *views[3];
+
+	assert_int_equal(ftruncate(file, MEMORY_PAGE), 0);
+	for (size_t i = 0; i < 3; i++) {
+		/* Low memory: where sanitizers have nothing. */
+		uint64_t at = 1ull << (VIEW_SHIFT + i) | 5 * MEMORY_PAGE;
+
+		views[i] = mmap((void *)(uintptr_t)at, MEMORY_PAGE, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
+		if (views[i] == MAP_FAILED)
+			skip();
+	}
+	views[2][1] = 1234;
+	assert_int_equal(target_memory_open(&fixture->maps, NULL, NULL, &memory), 0);
+	assert_int_equal(target_word(&memory, (uintptr_t)&views[0][1]), 0);
+	memory.view_shift = VIEW_SHIFT;
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(target_word(&memory, (uintptr_t)&views[i][1]), 1234);
+	target_memory_close(&memory);
+	for (size_t i = 0; i < 3; i++)
+		munmap(views[i], MEMORY_PAGE);
+	close(file);
+}
+
 int main(void)
 {
 #define WITH_MEMORY(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		WITH_MEMORY(memory_with_several_views_is_read_where_it_is_present),
 		WITH_MEMORY(what_was_kept_is_read_as_it_was),
 		WITH_MEMORY(what_was_kept_in_one_piece_need_not_be_copied),
 		WITH_MEMORY(a_page_that_changed_too_late_makes_uncertain),

@@ -5,8 +5,8 @@
  * reservation of which most is in use. ZGC maps a memfd named java_heap.
  *
  * Objects lie one after the other in ranges that the collector has: G1's regions, the spaces of
- * Serial, Parallel and Epsilon. Each begins with its Klass, which has its size; memory that threads
- * have for objects to come is passed over.
+ * Serial, Parallel and Epsilon, pages of ZGC. Each begins with its Klass, which has its size;
+ * memory that threads have for objects to come is passed over.
  */
 #include "runtime/hotspot.h"
 
@@ -145,6 +145,8 @@ uint32_t hotspot_oop_bytes(const struct hotspot *hotspot)
 
 uint64_t hotspot_decode(const struct hotspot *hotspot, uint64_t reference)
 {
+	if (hotspot->z.used)
+		return hotspot_z_decode(hotspot, reference);
 	if (!reference || !hotspot->layout.flags[HOTSPOT_COMPRESSED_OOPS])
 		return reference;
 	return hotspot->oop_base + (reference << hotspot->oop_shift);
@@ -157,6 +159,13 @@ uint64_t hotspot_oop(struct hotspot *hotspot, uint64_t address)
 				     : target_word(hotspot->memory, address);
 
 	return hotspot_decode(hotspot, reference);
+}
+
+uint64_t hotspot_handle(const struct hotspot *hotspot, uint64_t address)
+{
+	uint64_t object = target_word(hotspot->memory, address);
+
+	return hotspot->z.used ? hotspot_z_decode(hotspot, object) : object;
 }
 
 /* After the mark word: the Klass, in 4 bytes or 8, or in the mark itself. */
@@ -189,25 +198,14 @@ uint64_t hotspot_klass_of(struct hotspot *hotspot, uint64_t object)
 
 /* Finding the VM. */
 
-static const struct {
-	enum hotspot_flag flag;
-	const char *why;
-} unread_collectors[] = {
-	{HOTSPOT_Z, "ZGC: not read yet"},
-};
-
 static const char *why_unread(const struct hotspot *hotspot)
 {
 	const uint64_t *flags = hotspot->layout.flags;
 
-	for (size_t i = 0; i < ARRAY_SIZE(unread_collectors); i++) {
-		if (flags[unread_collectors[i].flag])
-			return unread_collectors[i].why;
-	}
 	if (flags[HOTSPOT_COMPACT_HEADERS] && !hotspot_has(hotspot, HOTSPOT_MARK_KLASS_SHIFT))
 		return "compact object headers of this version: not read yet";
 	if (!flags[HOTSPOT_G1] && !flags[HOTSPOT_SERIAL] && !flags[HOTSPOT_PARALLEL] &&
-	    !flags[HOTSPOT_SHENANDOAH] && !flags[HOTSPOT_EPSILON])
+	    !flags[HOTSPOT_SHENANDOAH] && !flags[HOTSPOT_EPSILON] && !flags[HOTSPOT_Z])
 		return "its collector is not known";
 	return NULL;
 }
@@ -252,7 +250,9 @@ int hotspot_find(struct hotspot *hotspot, char version[24], const char **why)
 		if (!hotspot->heap || !hotspot->object_klass)
 			return -ENOENT;
 		*why = why_unread(hotspot);
-		return *why ? -ENOENT : 0;
+		if (*why)
+			return -ENOENT;
+		return hotspot->layout.flags[HOTSPOT_Z] ? hotspot_z_find(hotspot, why) : 0;
 	}
 	return -ENOENT;
 }
@@ -388,8 +388,9 @@ static uint64_t size_at(struct walk *walk, uint64_t address, const uint64_t word
 
 /* From `address` on until `end`; after what is none, at the next word that begins an object: memory
  * of a class that was unloaded, or of an object that is just being made. */
-static int walk_objects(struct walk *walk, uint64_t address, uint64_t end)
+static int walk_objects(struct walk *walk, const struct hotspot_range *range)
 {
+	uint64_t address = range->start, end = range->end, step = MAX(range->step, 8u);
 	int error = 0;
 
 	while (!error && address + OBJECT_BYTES_MIN <= end) {
@@ -403,17 +404,17 @@ static int walk_objects(struct walk *walk, uint64_t address, uint64_t end)
 		read_head(walk, address, end, words);
 		/* The mark alone is 0 while a thread holds the object's lock, from 21 on. */
 		if (!words[0] && !words[1]) {
-			address = skip_zeros(walk, address, end);
+			address = align_up(skip_zeros(walk, address, end), step);
 			continue;
 		}
 		size = size_at(walk, address, words, &place);
 		if (size < OBJECT_BYTES_MIN || size > end - address) {
-			walk->report->free_bytes += 8;
-			address += 8;
+			walk->report->free_bytes += step;
+			address += step;
 			continue;
 		}
 		error = add_object(walk, place, address, size);
-		address += size;
+		address += align_up(size, step);
 	}
 	return error;
 }
@@ -434,7 +435,7 @@ static int walk_ranges(struct walk *walk)
 		last = range->end;
 		walk->bytes_left -= range->end - range->start;
 		walk->at = 0;
-		error = walk_objects(walk, range->start, range->end);
+		error = walk_objects(walk, range);
 	}
 	return error;
 }

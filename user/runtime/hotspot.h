@@ -165,6 +165,33 @@ enum hotspot_place {
 	HOTSPOT_CONSTANTS_HOLDER,
 	HOTSPOT_CONSTANTS_SOURCE,
 	HOTSPOT_KLASS_SOURCE,
+	/* ZGC: see hotspot_z.c. Masks are behind pointers. */
+	HOTSPOT_Z_GLOBALS, /* static */
+	HOTSPOT_Z_OFFSET_MASK,
+	HOTSPOT_Z_WEAK_BAD_MASK, /* without generations only, as the next one */
+	HOTSPOT_Z_COLOURS,
+	HOTSPOT_Z_LOAD_GOOD_MASK, /* with generations only, as the next one */
+	HOTSPOT_Z_LOAD_SHIFT,
+	HOTSPOT_Z_HEAP,
+	HOTSPOT_Z_HEAP_BYTES,
+	HOTSPOT_Z_ALLOCATOR,
+	HOTSPOT_Z_PAGE_TABLE,
+	HOTSPOT_Z_FORWARDING_TABLE, /* without generations only */
+	HOTSPOT_Z_MAX_CAPACITY,
+	HOTSPOT_Z_PAGE_MAP,
+	HOTSPOT_Z_PAGE_ITEMS,
+	HOTSPOT_Z_FORWARDING_MAP,
+	HOTSPOT_Z_FORWARDING_ITEMS,
+	HOTSPOT_Z_PAGE_TYPE,
+	HOTSPOT_Z_PAGE_RANGE,
+	HOTSPOT_Z_PAGE_TOP,
+	HOTSPOT_Z_RANGE_START,
+	HOTSPOT_Z_RANGE_END, /* or */
+	HOTSPOT_Z_RANGE_SIZE,
+	HOTSPOT_Z_FORWARDING_RANGE,
+	HOTSPOT_Z_FORWARDING_SHIFT,
+	HOTSPOT_Z_FORWARDING_COUNT, /* an attached array's length */
+	HOTSPOT_Z_FORWARDING_BYTES,
 	HOTSPOT_PLACE_MAX_
 };
 
@@ -179,6 +206,7 @@ enum hotspot_flag {
 	HOTSPOT_SERIAL,
 	HOTSPOT_PARALLEL,
 	HOTSPOT_Z,
+	HOTSPOT_Z_GENERATIONS, /* since 24 always */
 	HOTSPOT_SHENANDOAH,
 	HOTSPOT_EPSILON,
 	HOTSPOT_ALIGNMENT, /* bytes */
@@ -254,9 +282,22 @@ struct hotspot_buffer {
 
 struct hotspot_range {
 	uint64_t start, end;
+	uint32_t step; /* objects begin at its multiples; 0: of 8 */
+};
+
+/* ZGC's state: see hotspot_z.c. */
+struct hotspot_z {
+	bool used, generations;
+	uint64_t offset_mask, bad;
+	uint64_t base; /* of the addresses of nodes */
+	uint32_t good; /* number of the colour that is good */
+	uint32_t medium_step;
+	uint64_t pages, granules;
+	uint64_t forwarding[2]; /* by generation, the young one first */
 };
 
 #define HOTSPOT_NAME_BYTES 512
+#define HOTSPOT_ROOTS_MAX (1u << 24)
 
 struct hotspot {
 	struct target_memory *memory;
@@ -265,6 +306,7 @@ struct hotspot {
 	uint64_t heap;
 	uint64_t oop_base, klass_base;
 	uint32_t oop_shift, klass_shift;
+	struct hotspot_z z;
 	uint64_t object_klass, class_klass, thread_klass;
 	uint32_t thread_pointer, thread_status, thread_holder, holder_status; /* offsets */
 	uint32_t name_offset, value_offset, coder_offset; /* Thread.name, String.value, .coder */
@@ -323,6 +365,21 @@ uint32_t hotspot_oop_bytes(const struct hotspot *hotspot);
 /* The object that a reference at an address of the heap leads to; 0: none. */
 uint64_t hotspot_oop(struct hotspot *hotspot, uint64_t address);
 uint64_t hotspot_decode(const struct hotspot *hotspot, uint64_t reference);
+/* The object that a handle outside of the heap leads to; 0: none. */
+uint64_t hotspot_handle(const struct hotspot *hotspot, uint64_t address);
+
+/* ZGC: see hotspot_z.c. */
+
+/* 0, or -ENOENT with *why. */
+int hotspot_z_find(struct hotspot *hotspot, const char **why);
+int hotspot_z_ranges(struct hotspot *hotspot, struct walk_report *report);
+/* The object that a reference with a colour leads to now; 0: none. */
+uint64_t hotspot_z_decode(const struct hotspot *hotspot, uint64_t reference);
+/* Likewise an address without a colour, as in a stack; 0: not in the heap. Others unchanged if the
+ * collector is another one. */
+uint64_t hotspot_z_address(const struct hotspot *hotspot, uint64_t address);
+/* Where the object at an address of the heap was moved to; 0: it was not. */
+uint64_t hotspot_z_moved(const struct hotspot *hotspot, uint64_t address);
 /* Bytes before an array's length, 4 bytes, and before its items. */
 uint32_t hotspot_length_offset(const struct hotspot *hotspot);
 /* The Klass of an object. */
@@ -375,6 +432,7 @@ int hotspot_each_handle(struct hotspot *hotspot, uint64_t loader,
 
 struct hotspot_frame {
 	uint64_t method;  /* Method */
+	uint64_t sp;	  /* where it begins in the stack, with those that are inlined in it */
 	int32_t bytecode; /* its place in the method; negative: not known */
 	bool inlined;	  /* in the next one */
 };
@@ -383,6 +441,12 @@ struct hotspot_frame {
 
 struct hotspot_frames {
 	VEC(struct hotspot_frame) list; /* innermost first */
+	uint64_t end;			/* of the stack that is theirs */
+};
+
+/* Where a thread that was stopped stands. */
+struct hotspot_position {
+	uint64_t sp, fp, pc;
 };
 
 /* "shop.Cart.add", "Cart.java"; "" and 0: not known. */
@@ -394,8 +458,16 @@ struct hotspot_code_place {
 /* Those of a thread; none where it is in Java just now, or the VM does not describe its code. 0 or
  * -ENOMEM. */
 int hotspot_walk_frames(struct hotspot *hotspot, uint64_t thread, struct hotspot_frames *frames);
+/* Likewise of one that is in Java: the line of the first frame is mostly not known. */
+int hotspot_walk_running(struct hotspot *hotspot, uint64_t thread,
+			 const struct hotspot_position *position, struct hotspot_frames *frames);
 void hotspot_name_frame(struct hotspot *hotspot, const struct hotspot_frame *frame,
 			struct hotspot_code_place *place);
+
+/* Objects that a thread's stack and registers hold: see hotspot_stacks.c. `called`: its name. 0 or
+ * -ENOMEM. */
+int hotspot_stack_roots(struct hotspot *hotspot, struct heap_sink *sink, uint64_t thread,
+			const char *called);
 
 /* The VM of a process: see hotspot.c. */
 

@@ -189,7 +189,7 @@ static struct hotspot_class *add_class(struct hotspot *hotspot, uint64_t klass, 
 		.kind = kind_of(hotspot, klass, layout),
 		.is_thread = derives_from(hotspot, klass, hotspot->thread_klass),
 		.is_kept = is_kept(hotspot, klass),
-		.mirror = mirror ? target_word(hotspot->memory, mirror) : 0,
+		.mirror = mirror ? hotspot_handle(hotspot, mirror) : 0,
 	};
 	return class;
 }

@@ -133,7 +133,7 @@ static int add_frame(struct walker *walker, uint64_t method, int32_t bytecode, b
 	frame = vec_push(&walker->frames->list);
 	if (!frame)
 		return -ENOMEM;
-	*frame = (struct hotspot_frame){method, bytecode, inlined};
+	*frame = (struct hotspot_frame){method, walker->sp, bytecode, inlined};
 	return 0;
 }
 
@@ -325,20 +325,43 @@ static bool can_walk(const struct hotspot *hotspot)
 	return true;
 }
 
+static int walk(struct walker *walker, bool more)
+{
+	int error = 0;
+
+	while (!error && more && walker->frames->list.count < HOTSPOT_FRAMES_MAX)
+		error = step(walker, &more);
+	walker->frames->end = walker->sp;
+	return error;
+}
+
 int hotspot_walk_frames(struct hotspot *hotspot, uint64_t thread, struct hotspot_frames *frames)
 {
 	struct walker walker = {
 		.hotspot = hotspot, .frames = frames, .stack = hotspot_stack(hotspot, thread)};
-	bool more;
-	int error = 0;
 
 	frames->list.count = 0;
-	if (!can_walk(hotspot))
-		return 0;
-	more = step_anchor(&walker, thread + hotspot_place(hotspot, HOTSPOT_THREAD_ANCHOR));
-	while (!error && more && frames->list.count < HOTSPOT_FRAMES_MAX)
-		error = step(&walker, &more);
-	return error;
+	frames->end = 0;
+	return can_walk(hotspot)
+		       ? walk(&walker,
+			      step_anchor(&walker,
+					  thread + hotspot_place(hotspot, HOTSPOT_THREAD_ANCHOR)))
+		       : 0;
+}
+
+int hotspot_walk_running(struct hotspot *hotspot, uint64_t thread,
+			 const struct hotspot_position *position, struct hotspot_frames *frames)
+{
+	struct walker walker = {.hotspot = hotspot,
+				.frames = frames,
+				.sp = position->sp,
+				.fp = position->fp,
+				.pc = position->pc,
+				.stack = hotspot_stack(hotspot, thread)};
+
+	frames->list.count = 0;
+	frames->end = 0;
+	return can_walk(hotspot) ? walk(&walker, true) : 0;
 }
 
 /* -------- names */

@@ -195,6 +195,32 @@ static const struct named_place members[] = {
 	{"ConstantPool", "_pool_holder", HOTSPOT_CONSTANTS_HOLDER},
 	{"ConstantPool", "_source_file_name_index", HOTSPOT_CONSTANTS_SOURCE},
 	{"InstanceKlass", "_source_file_name_index", HOTSPOT_KLASS_SOURCE},
+	{"ZGlobalsForVMStructs", "_instance_p", HOTSPOT_Z_GLOBALS},
+	{"ZGlobalsForVMStructs", "_ZAddressOffsetMask", HOTSPOT_Z_OFFSET_MASK},
+	{"ZGlobalsForVMStructs", "_ZAddressWeakBadMask", HOTSPOT_Z_WEAK_BAD_MASK},
+	{"ZGlobalsForVMStructs", "_ZAddressMetadataMask", HOTSPOT_Z_COLOURS},
+	{"ZGlobalsForVMStructs", "_ZPointerLoadGoodMask", HOTSPOT_Z_LOAD_GOOD_MASK},
+	{"ZGlobalsForVMStructs", "_ZPointerLoadShift", HOTSPOT_Z_LOAD_SHIFT},
+	{"ZCollectedHeap", "_heap", HOTSPOT_Z_HEAP},
+	{"ZHeap", NULL, HOTSPOT_Z_HEAP_BYTES},
+	{"ZHeap", "_page_allocator", HOTSPOT_Z_ALLOCATOR},
+	{"ZHeap", "_page_table", HOTSPOT_Z_PAGE_TABLE},
+	{"ZHeap", "_forwarding_table", HOTSPOT_Z_FORWARDING_TABLE},
+	{"ZPageAllocator", "_max_capacity", HOTSPOT_Z_MAX_CAPACITY},
+	{"ZPageTable", "_map", HOTSPOT_Z_PAGE_MAP},
+	{"ZGranuleMapForPageTable", "_map", HOTSPOT_Z_PAGE_ITEMS},
+	{"ZForwardingTable", "_map", HOTSPOT_Z_FORWARDING_MAP},
+	{"ZGranuleMapForForwarding", "_map", HOTSPOT_Z_FORWARDING_ITEMS},
+	{"ZPage", "_type", HOTSPOT_Z_PAGE_TYPE},
+	{"ZPage", "_virtual", HOTSPOT_Z_PAGE_RANGE},
+	{"ZPage", "_top", HOTSPOT_Z_PAGE_TOP},
+	{"ZVirtualMemory", "_start", HOTSPOT_Z_RANGE_START},
+	{"ZVirtualMemory", "_end", HOTSPOT_Z_RANGE_END},
+	{"ZVirtualMemory", "_size", HOTSPOT_Z_RANGE_SIZE},
+	{"ZForwarding", "_virtual", HOTSPOT_Z_FORWARDING_RANGE},
+	{"ZForwarding", "_object_alignment_shift", HOTSPOT_Z_FORWARDING_SHIFT},
+	{"ZForwarding", "_entries", HOTSPOT_Z_FORWARDING_COUNT},
+	{"ZForwarding", NULL, HOTSPOT_Z_FORWARDING_BYTES},
 };
 
 static const struct {
@@ -208,6 +234,7 @@ static const struct {
 	[HOTSPOT_SERIAL] = {"UseSerialGC", 1},
 	[HOTSPOT_PARALLEL] = {"UseParallelGC", 1},
 	[HOTSPOT_Z] = {"UseZGC", 1},
+	[HOTSPOT_Z_GENERATIONS] = {"ZGenerational", 1},
 	[HOTSPOT_SHENANDOAH] = {"UseShenandoahGC", 1},
 	[HOTSPOT_EPSILON] = {"UseEpsilonGC", 1},
 	[HOTSPOT_ALIGNMENT] = {"ObjectAlignmentInBytes", 4},
@@ -416,6 +443,7 @@ int hotspot_layout_read(struct target_memory *memory, const struct data_module *
 
 	memset(layout->places, 0xff, sizeof(layout->places));
 	memset(layout->flags, 0, sizeof(layout->flags));
+	layout->flags[HOTSPOT_Z_GENERATIONS] = 1; /* unless a flag says otherwise */
 	take_structs(&reading, module);
 	take_sizes(&reading, module);
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
@@ -433,6 +461,7 @@ bool hotspot_layout_read_heap(struct target_memory *memory, const struct data_mo
 
 	memset(layout->places, 0xff, sizeof(layout->places));
 	memset(layout->flags, 0, sizeof(layout->flags));
+	layout->flags[HOTSPOT_Z_GENERATIONS] = 1; /* unless a flag says otherwise */
 	take_structs(&reading, module);
 	take_sizes(&reading, module);
 	if (layout->places[HOTSPOT_HEAP] == HOTSPOT_UNKNOWN ||

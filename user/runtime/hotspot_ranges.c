@@ -87,7 +87,7 @@ static int add_range(struct hotspot *hotspot, struct walk_report *report, uint64
 	range = vec_push(&hotspot->ranges);
 	if (!range)
 		return -ENOMEM;
-	*range = (struct hotspot_range){start, top};
+	*range = (struct hotspot_range){.start = start, .end = top};
 	return 0;
 }
 
@@ -239,6 +239,7 @@ int hotspot_find_ranges(struct hotspot *hotspot, struct walk_report *report)
 		{HOTSPOT_PARALLEL, find_parallel},
 		{HOTSPOT_SHENANDOAH, find_shenandoah},
 		{HOTSPOT_EPSILON, find_epsilon},
+		{HOTSPOT_Z, hotspot_z_ranges},
 	};
 	int error = 0;
 

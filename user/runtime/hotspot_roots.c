@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What holds objects from outside the heap: static fields and constants of classes with a loader
- * that is never unloaded, threads, JNI's references, the VM's own. Stacks and registers are those
- * of the process itself, word by word; references of 4 bytes in stacks are added to them.
+ * that is never unloaded, threads, JNI's references, the VM's own; stacks: hotspot_stacks.c.
  *
  * Not in the VM's description: where a loader has its handles (classLoaderData.hpp: 8 bytes before
  * _klasses; chunks of 32), and OopStorage (gc/shared/oopStorage.hpp: a name, then the array of its
@@ -16,7 +15,6 @@
 #include "arch/machine.h"
 #include "runtime/hotspot.h"
 
-#define ROOTS_MAX (1u << 24)
 #define LOADERS_MAX (1u << 20)
 #define THREADS_MAX (1u << 16)
 #define STATUS_TERMINATED 2u /* JVMTI_THREAD_STATE_TERMINATED */
@@ -51,7 +49,7 @@ static uint64_t object_of_loader(struct hotspot *hotspot, uint64_t loader)
 {
 	uint64_t handle = hotspot_member(hotspot, loader, HOTSPOT_LOADER_OBJECT);
 
-	return handle ? target_word(hotspot->memory, handle) : 0;
+	return handle ? hotspot_handle(hotspot, handle) : 0;
 }
 
 /* NULL: it may be unloaded. */
@@ -80,7 +78,7 @@ static uint64_t first_mirror(struct hotspot *hotspot, uint64_t loader)
 		klass = hotspot_member(hotspot, klass, HOTSPOT_KLASS_NEXT);
 	}
 	handle = hotspot_member(hotspot, last, HOTSPOT_KLASS_MIRROR);
-	return handle ? target_word(hotspot->memory, handle) : 0;
+	return handle ? hotspot_handle(hotspot, handle) : 0;
 }
 
 static int add_loader(struct hotspot *hotspot, uint64_t address)
@@ -130,7 +128,7 @@ int hotspot_each_handle(struct hotspot *hotspot, uint64_t loader,
 		uint32_t count = hotspot_number(hotspot, chunk + CHUNK_SIZE);
 
 		for (uint32_t i = 0; !error && count <= CHUNK_HANDLES && i < count; i++) {
-			uint64_t object = target_word(hotspot->memory, chunk + i * 8ull);
+			uint64_t object = hotspot_handle(hotspot, chunk + i * 8ull);
 
 			error = object ? each(context, object) : 0;
 		}
@@ -210,8 +208,8 @@ static uint64_t reserve_bytes(struct hotspot *hotspot)
 static int add_buffer(struct hotspot *hotspot, uint64_t thread)
 {
 	uint64_t at = thread + hotspot_place(hotspot, HOTSPOT_THREAD_BUFFER);
-	uint64_t top = hotspot_member(hotspot, at, HOTSPOT_BUFFER_TOP);
-	uint64_t end = hotspot_member(hotspot, at, HOTSPOT_BUFFER_END);
+	uint64_t top = hotspot_z_address(hotspot, hotspot_member(hotspot, at, HOTSPOT_BUFFER_TOP));
+	uint64_t end = hotspot_z_address(hotspot, hotspot_member(hotspot, at, HOTSPOT_BUFFER_END));
 	struct hotspot_buffer *buffer;
 
 	if (!top || top > end || (top | end) & 7)
@@ -232,7 +230,7 @@ static uint64_t object_of_thread(struct hotspot *hotspot, uint64_t thread)
 	if (!object)
 		return 0;
 	class = hotspot_class_at(hotspot, hotspot_klass_of(hotspot, object));
-	return class && class->is_thread ? object : target_word(hotspot->memory, object);
+	return class && class->is_thread ? object : hotspot_handle(hotspot, object);
 }
 
 static int compare_buffers(const void *left_pointer, const void *right_pointer)
@@ -375,7 +373,7 @@ static int add_root(void *context, uint64_t object)
 {
 	const struct rooting *rooting = context;
 
-	if (rooting->sink->roots.count >= ROOTS_MAX)
+	if (rooting->sink->roots.count >= HOTSPOT_ROOTS_MAX)
 		return 0;
 	return rooting->passing
 		       ? heap_sink_passing_root(rooting->sink, HOTSPOT_KEY, rooting->name, object)
@@ -394,7 +392,7 @@ static int add_static(void *context, const struct hotspot_declared *field)
 	if (!object || heap_sink_node(rooting->sink, object) == BLOCK_NONE)
 		return 0;
 	snprintf(name, sizeof(name), "class %s static %s", rooting->name, field->name);
-	return rooting->sink->roots.count < ROOTS_MAX
+	return rooting->sink->roots.count < HOTSPOT_ROOTS_MAX
 		       ? heap_sink_root(rooting->sink, HOTSPOT_KEY, name, object)
 		       : 0;
 }
@@ -441,7 +439,8 @@ static int add_locals(struct rooting *rooting, uint64_t thread)
 		uint32_t count = hotspot_member32(hotspot, block, HOTSPOT_BLOCK_TOP);
 
 		for (uint32_t i = 0; !error && i < MIN(count, (uint32_t)LOCAL_HANDLES); i++) {
-			uint64_t object = target_word(hotspot->memory, block + i * 8ull);
+			uint64_t object = hotspot_z_address(
+				hotspot, target_word(hotspot->memory, block + i * 8ull));
 
 			error = object && !(object & 7) ? add_root(rooting, object) : 0;
 		}
@@ -460,34 +459,7 @@ struct hotspot_range hotspot_stack(struct hotspot *hotspot, uint64_t thread)
 
 	if (base >> MACHINE_USER_BITS || bytes > base)
 		return (struct hotspot_range){0};
-	return (struct hotspot_range){base - bytes, base};
-}
-
-/* References of 4 bytes, from where Java was left; of a thread that runs Java this is not known. */
-static int add_narrow(struct rooting *rooting, uint64_t thread)
-{
-	struct hotspot *hotspot = rooting->hotspot;
-	const struct hotspot_range stack = hotspot_stack(hotspot, thread);
-	const struct mapping *mapping;
-	uint64_t sp = 0, end;
-	int error = 0;
-
-	if (hotspot_has(hotspot, HOTSPOT_THREAD_ANCHOR))
-		sp = hotspot_member(hotspot, thread + hotspot_place(hotspot, HOTSPOT_THREAD_ANCHOR),
-				    HOTSPOT_ANCHOR_SP);
-	if (sp <= stack.start || sp >= stack.end || sp & 3 || hotspot_oop_bytes(hotspot) != 4)
-		return 0;
-	mapping = maps_find(hotspot->memory->maps, sp);
-	end = mapping ? MIN(mapping->end, stack.end) : 0;
-	for (; !error && sp + 4 <= end && hotspot_take(&hotspot->words_left); sp += 4) {
-		uint64_t object = hotspot_decode(hotspot, hotspot_number(hotspot, sp));
-		uint32_t node = object ? heap_sink_node(rooting->sink, object) : BLOCK_NONE;
-
-		if (node != BLOCK_NONE && rooting->sink->starts[node] == object &&
-		    node_has_class(rooting->sink->whats[node]))
-			error = add_root(rooting, object);
-	}
-	return error;
+	return (struct hotspot_range){.start = base - bytes, .end = base};
 }
 
 static int add_thread(const struct rooting *rooting, uint64_t thread)
@@ -510,8 +482,7 @@ static int add_thread(const struct rooting *rooting, uint64_t thread)
 	snprintf(name, sizeof(name), "JNI local of thread %s", called);
 	if (!error)
 		error = add_locals(&of_thread, thread);
-	snprintf(name, sizeof(name), "stack of thread %s", called);
-	return error ? error : add_narrow(&of_thread, thread);
+	return error ? error : hotspot_stack_roots(hotspot, rooting->sink, thread, called);
 }
 
 /* OopStorage. */
@@ -547,7 +518,7 @@ static int add_storage(struct rooting *rooting, uint64_t storage)
 
 		for (uint32_t j = 0; !error && used && j < BLOCK_HANDLES; j++) {
 			uint64_t object =
-				used >> j & 1 ? target_word(hotspot->memory, block + j * 8ull) : 0;
+				used >> j & 1 ? hotspot_handle(hotspot, block + j * 8ull) : 0;
 
 			error = object && !(object & 7) ? add_root(rooting, object) : 0;
 		}
@@ -634,7 +605,8 @@ static int add_finalisers(struct rooting *rooting)
 		place = hotspot->class_types.items[class];
 		error = hotspot_describe(hotspot, sink, place);
 		if (error || hotspot->classes.items[place].reference != HOTSPOT_REFERENCE_FINAL ||
-		    !hotspot->classes.items[place].referent || sink->roots.count >= ROOTS_MAX)
+		    !hotspot->classes.items[place].referent ||
+		    sink->roots.count >= HOTSPOT_ROOTS_MAX)
 			continue;
 		error = heap_sink_waiting_root(
 			sink, HOTSPOT_KEY, "object that awaits its finaliser",

@@ -158,8 +158,7 @@ static bool is_kept(struct target_memory *memory, uint64_t address, const unsign
 	return !memory->range->file;
 }
 
-/* The bytes from `address` on to the end of its page; NULL: it cannot be read. */
-static const unsigned char *page_at(struct target_memory *memory, uint64_t address)
+static const unsigned char *page_in_view(struct target_memory *memory, uint64_t address)
 {
 	const unsigned char *contents;
 
@@ -168,6 +167,39 @@ static const unsigned char *page_at(struct target_memory *memory, uint64_t addre
 	if (memory->kept && !maps_find(memory->maps, address))
 		return NULL;
 	return page_now(memory, address);
+}
+
+static bool has_views(const struct target_memory *memory, uint64_t address)
+{
+	uint64_t view = memory->view_shift ? address >> memory->view_shift : 0;
+
+	return view == 1 || view == 2 || view == 4;
+}
+
+/* The first view that has the page; of kept ones one that was read at the stop: only where it was
+ * written, the kernel says that it changed. */
+static const unsigned char *page_of_views(struct target_memory *memory, uint64_t address)
+{
+	uint64_t offset = address & ((1ull << memory->view_shift) - 1);
+	const unsigned char *first = NULL;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		uint64_t at = offset | 1ull << (memory->view_shift + i);
+		const unsigned char *contents = page_in_view(memory, at);
+		const struct page *page = contents ? kept_page(memory, at) : NULL;
+
+		if (contents && (!page || page->flags & (PAGE_CHANGED | PAGE_LATE)))
+			return contents;
+		first = first ? first : contents;
+	}
+	return first;
+}
+
+/* The bytes from `address` on to the end of its page; NULL: it cannot be read. */
+static const unsigned char *page_at(struct target_memory *memory, uint64_t address)
+{
+	return has_views(memory, address) ? page_of_views(memory, address)
+					  : page_in_view(memory, address);
 }
 
 int target_read(struct target_memory *memory, uint64_t address, void *buffer, size_t size)
@@ -215,9 +247,11 @@ uint64_t target_read_pages(struct target_memory *memory, uint64_t address, void 
 	unsigned char *bytes = buffer;
 	uint64_t there = 0;
 
-	for (size_t done = 0; memory->kept && done + MEMORY_PAGE <= size; done += MEMORY_PAGE)
+	bool by_page = memory->kept || has_views(memory, address);
+
+	for (size_t done = 0; by_page && done + MEMORY_PAGE <= size; done += MEMORY_PAGE)
 		there += copy_page(memory, address + done, bytes + done);
-	if (memory->kept)
+	if (by_page)
 		return there;
 	for (size_t done = 0; done < size / MEMORY_PAGE; done += PAGES_AT_ONCE) {
 		size_t pages = MIN(size / MEMORY_PAGE - done, PAGES_AT_ONCE);

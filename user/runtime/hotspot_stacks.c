@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What stacks and registers of Java's threads hold, by the Java method in which each word lies.
+ * Which words are references only the compiler knows: each one with the address of an object counts
+ * as one, of 8 bytes or of 4. From where the thread stands if it was stopped, else from where it
+ * left Java. Native frames are read by retain/, but for addresses that only ZGC knows.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "heap/heap_image.h"
+#include "runtime/hotspot.h"
+
+struct scan {
+	struct hotspot *hotspot;
+	struct heap_sink *sink;
+	const char *called;
+	struct hotspot_frames frames;
+	size_t frame; /* that the next word is in, or one before it */
+	struct hotspot_range stack;
+};
+
+/* "stack of thread worker-1, shop.Cart.add Cart.java:7"; a word in what is inlined has the method
+ * that it is inlined in. */
+static void name_word(struct scan *scan, uint64_t at, char *name, size_t size)
+{
+	struct hotspot_code_place place;
+	size_t length;
+
+	while (scan->frame + 1 < scan->frames.list.count &&
+	       scan->frames.list.items[scan->frame + 1].sp <= at)
+		scan->frame++;
+	snprintf(name, size, "stack of thread %s", scan->called);
+	if (at >= scan->frames.end || scan->frame >= scan->frames.list.count ||
+	    scan->frames.list.items[scan->frame].sp > at)
+		return;
+	hotspot_name_frame(scan->hotspot, &scan->frames.list.items[scan->frame], &place);
+	length = strlen(name);
+	if (place.function[0])
+		snprintf(name + length, size - length, ", %s", place.function);
+	length = strlen(name);
+	if (place.function[0] && place.file[0] && place.line)
+		snprintf(name + length, size - length, " %s:%u", place.file, place.line);
+}
+
+static int add_object(struct scan *scan, uint64_t at, uint64_t object)
+{
+	uint32_t node = object && !(object & 7) ? heap_sink_node(scan->sink, object) : BLOCK_NONE;
+	char name[HOTSPOT_THREAD_NAME_BYTES + sizeof(struct hotspot_code_place)];
+
+	if (node == BLOCK_NONE || scan->sink->starts[node] != object ||
+	    !node_has_class(scan->sink->whats[node]) ||
+	    scan->sink->roots.count >= HOTSPOT_ROOTS_MAX)
+		return 0;
+	name_word(scan, at, name, sizeof(name));
+	return heap_sink_passing_root(scan->sink, HOTSPOT_KEY, name, object);
+}
+
+static int add_narrow(struct scan *scan, uint64_t at, uint32_t reference)
+{
+	return hotspot_oop_bytes(scan->hotspot) == 4 && reference
+		       ? add_object(scan, at, hotspot_decode(scan->hotspot, reference))
+		       : 0;
+}
+
+/* An address in a stack may be one from before its object was moved. */
+static int add_word(struct scan *scan, uint64_t at, uint64_t word)
+{
+	uint64_t object = hotspot_z_address(scan->hotspot, word);
+	int error = add_object(scan, at, object);
+
+	if (!error && object && scan->hotspot->z.used)
+		error = add_object(scan, at, hotspot_z_moved(scan->hotspot, object));
+	if (!error)
+		error = add_narrow(scan, at, (uint32_t)word);
+	return error ? error : add_narrow(scan, at, (uint32_t)(word >> 32));
+}
+
+static int add_stack(struct scan *scan, uint64_t from)
+{
+	struct hotspot *hotspot = scan->hotspot;
+	const struct mapping *mapping = maps_find(hotspot->memory->maps, from);
+	uint64_t end = mapping ? MIN(mapping->end, scan->stack.end) : 0;
+	int error = 0;
+
+	for (uint64_t at = from & ~7ull; !error && at + 8 <= end; at += 8) {
+		if (!hotspot_take(&hotspot->words_left))
+			break;
+		error = add_word(scan, at, target_word(hotspot->memory, at));
+	}
+	/* All that these words hold of the heap is known now, and by its method. */
+	return error || from >= end ? error : heap_sink_claim(scan->sink, from, end - from, true);
+}
+
+/* The thread of the system that runs on the stack; NULL: not known. */
+static const struct heap_image_thread *find_thread(const struct scan *scan)
+{
+	const struct heap_image *image = scan->hotspot->memory->image;
+
+	for (size_t i = 0; image && image->stopped && i < image->threads.count; i++) {
+		uint64_t sp = machine_sp(&image->threads.items[i].registers);
+
+		if (sp >= scan->stack.start && sp < scan->stack.end)
+			return &image->threads.items[i];
+	}
+	return NULL;
+}
+
+static int add_registers(struct scan *scan, const struct heap_image_thread *thread)
+{
+	uint64_t words[sizeof(thread->registers.general) / 8];
+	int error = 0;
+
+	memcpy(words, &thread->registers.general, sizeof(words));
+	for (size_t i = 0; !error && i < ARRAY_SIZE(words); i++)
+		error = add_word(scan, machine_sp(&thread->registers), words[i]);
+	return error;
+}
+
+static uint64_t left_java(struct hotspot *hotspot, uint64_t thread)
+{
+	return hotspot_has(hotspot, HOTSPOT_THREAD_ANCHOR)
+		       ? hotspot_member(hotspot,
+					thread + hotspot_place(hotspot, HOTSPOT_THREAD_ANCHOR),
+					HOTSPOT_ANCHOR_SP)
+		       : 0;
+}
+
+static int scan_thread(struct scan *scan, uint64_t thread)
+{
+	const struct heap_image_thread *stopped = find_thread(scan);
+	uint64_t sp = left_java(scan->hotspot, thread);
+	int error;
+
+	if (sp <= scan->stack.start || sp >= scan->stack.end || sp & 7)
+		sp = 0;
+	if (!sp && !stopped)
+		return 0;
+	if (sp) {
+		error = hotspot_walk_frames(scan->hotspot, thread, &scan->frames);
+	} else {
+		const struct hotspot_position position = {machine_sp(&stopped->registers),
+							  machine_fp(&stopped->registers),
+							  machine_ip(&stopped->registers)};
+
+		error = hotspot_walk_running(scan->hotspot, thread, &position, &scan->frames);
+	}
+	if (!error && stopped && (!sp || scan->hotspot->z.used))
+		error = add_registers(scan, stopped);
+	if (stopped && (!sp || scan->hotspot->z.used))
+		sp = machine_sp(&stopped->registers);
+	return error ? error : add_stack(scan, sp);
+}
+
+int hotspot_stack_roots(struct hotspot *hotspot, struct heap_sink *sink, uint64_t thread,
+			const char *called)
+{
+	struct scan scan = {.hotspot = hotspot,
+			    .sink = sink,
+			    .called = called,
+			    .stack = hotspot_stack(hotspot, thread)};
+	int error = scan_thread(&scan, thread);
+
+	vec_free(&scan.frames.list);
+	return error;
+}
