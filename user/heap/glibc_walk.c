@@ -404,8 +404,9 @@ struct window {
 	uint64_t words[WINDOW_PAGES * PAGE_WORDS];
 };
 
-/* How many pages from `page` on are in memory, as far as a window reaches. */
-static size_t present_pages(const struct peek *peek, uint64_t page)
+/* How many pages from `page` on are in memory, as far as a window reaches. Whether the first of
+ * them is elsewhere, in swap or not in a core: else it went while the heap was read. */
+static size_t present_pages(const struct peek *peek, uint64_t page, bool *elsewhere)
 {
 	uint64_t entries[WINDOW_PAGES];
 	size_t count = 0;
@@ -413,6 +414,7 @@ static size_t present_pages(const struct peek *peek, uint64_t page)
 	pagemap_read(peek->source, peek->pagemap, page, entries, WINDOW_PAGES);
 	while (count < WINDOW_PAGES && pagemap_is_present(entries[count]))
 		count++;
+	*elsewhere = !count && (peek->source.core || pagemap_is_swapped(entries[0]));
 	return count;
 }
 
@@ -420,7 +422,8 @@ static int walk_window(struct heap_span *span, struct peek *peek, struct window 
 {
 	uint64_t page = span->next & ~(MEMORY_PAGE - 1), before = span->next;
 	uint64_t left = (span->end - page + MEMORY_PAGE - 1) / MEMORY_PAGE;
-	size_t count = MIN(present_pages(peek, page), left);
+	bool elsewhere;
+	size_t count = MIN(present_pages(peek, page, &elsewhere), left);
 	ssize_t got =
 		count ? memory_read(peek->source, page, window->words, count * MEMORY_PAGE) : 0;
 	int error = 0;
@@ -431,7 +434,7 @@ static int walk_window(struct heap_span *span, struct peek *peek, struct window 
 		error = heap_span_feed(span, page, window->words, (size_t)got / 8);
 	if (error || span->done || span->next != before)
 		return error;
-	span->absent = !count;
+	span->absent = elsewhere;
 	span->broken = span->done = true;
 	return 0;
 }

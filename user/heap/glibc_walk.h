@@ -36,7 +36,7 @@ struct heap_span {
 	VEC(uint32_t) chunks;
 	uint64_t next;	   /* of the walk */
 	bool done, broken; /* broken: at `next`, where no chunk can be */
-	bool absent;	   /* broken because that page is not in memory */
+	bool absent;	   /* broken because that page is in swap, or not in the core */
 };
 
 struct heap_spans {
