@@ -184,14 +184,16 @@ install: all
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon/schema user/schema/*.json
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon scripts/deploy/alerts.yml scripts/deploy/grafana.json
 
+PACKAGE := ARCH=$(ARCH) CC='$(CC)' scripts/package/package.sh
+
 # In build/dist/: sources and the static program; a Debian and an RPM package; a container image.
 dist:
-	@$(DEPS) --check build static
-	@scripts/package/package.sh dist $(VERSION)
+	@$(DEPS) --check build static $(FOREIGN)
+	@$(PACKAGE) dist $(VERSION)
 
 deb:
-	@$(DEPS) --check build deb
-	@scripts/package/package.sh deb $(VERSION)
+	@$(DEPS) --check build deb $(FOREIGN)
+	@$(PACKAGE) deb $(VERSION)
 
 rpm:
 	@$(DEPS) --check build static rpm
@@ -199,8 +201,8 @@ rpm:
 
 image: BUILDERS := image
 image image-root:
-	@$(DEPS) --check build static $(BUILDERS)
-	@scripts/package/package.sh $(@:image-root=root) $(VERSION)
+	@$(DEPS) --check build static $(BUILDERS) $(FOREIGN)
+	@$(PACKAGE) $(@:image-root=root) $(VERSION)
 
 clean:
 	rm -rf $(B)

@@ -17,3 +17,19 @@ if grep -rnE "(^|[^A-Za-z0-9_\\])($names)([^A-Za-z0-9_]|$)" user bpf include --i
 	echo "these lines belong into user/arch/ or bpf/arch/" >&2
 	exit 1
 fi
+
+# What leakmon is not built for is refused in words of its own, by the sources and by the Makefile.
+for target in i386-linux-gnu arm-linux-gnueabihf aarch64_be-linux-gnu x86_64-linux-gnux32; do
+	if ! "${CLANG:-clang}" --target="$target" -E -x c user/main.c 2>&1 >/dev/null |
+		grep -q 'error: "leakmon is built for 64-bit little-endian processors only"'; then
+		echo "user/main.c: compiles for $target" >&2
+		exit 1
+	fi
+done
+for machine in i686 armv7l aarch64_be; do
+	if make -s HOST="$machine" -n all >/dev/null 2>&1 ||
+		! make -s HOST="$machine" -n all 2>&1 | grep -q "leakmon has no user/arch/$machine: it runs on"; then
+		echo "Makefile: $machine is not refused" >&2
+		exit 1
+	fi
+done

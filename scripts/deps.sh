@@ -178,9 +178,11 @@ packages_of() {
 		zlib1g-dev:arm64
 		libcmocka-dev:arm64
 		libstdc++6:arm64
+		libbz2-dev:arm64
 	END
 	arm64-vm) cat <<-END ;;
 		qemu-system-arm   tool qemu-system-aarch64
+		systemtap-sdt-dev:arm64
 		cpio              tool cpio
 	END
 	vm) cat <<-END ;;

@@ -34,9 +34,10 @@ esac
 timeout=${VM_TIMEOUT:-$([ "$ARCH" = "$host" ] && echo 900 || echo 3600)}
 programs="$build/leakmon"
 workloads="leak allocators mixed quick execer mapper kernelmem threads older grower sharer rewriter
-waiter usdt victim dripper"
+waiter usdt victim dripper holder tagged narrow deep"
 # These kernels have Syscall User Dispatch on x86 alone.
 [ "$ARCH" != x86_64 ] || workloads="$workloads dispatcher"
+[ "$ARCH" != arm64 ] || workloads="$workloads mixed_pac allocators_pac"
 
 explain() {
 	echo "vm.sh: $*" >&2
@@ -82,6 +83,38 @@ busybox_fetch() {
 	rm -f "$work"/busybox-static_*.deb
 }
 
+# Unpacks packages for the machine into $work/NAME; what is missing leaves tests out.
+packages_fetch() { # NAME PACKAGE…
+	name=$1
+	shift
+	[ ! -d "$work/$name" ] || return 0
+	mkdir -p "$work/$name.part"
+	for package; do
+		(cd "$work/$name.part" && apt-get download -q "$package:$debian" 2>/dev/null >&2) || {
+			rm -rf "$work/$name.part"
+			echo "vm.sh: cannot download $package:$debian: left out" >&2
+			return 1
+		}
+	done
+	for package in "$work/$name.part"/*.deb; do
+		dpkg-deb -x "$package" "$work/$name.part"
+		rm -f "$package"
+	done
+	mv "$work/$name.part" "$work/$name"
+}
+
+# Copies what packages_fetch() has unpacked: programs to /bin, libraries to where loaders search.
+packages_install() { # NAME PROGRAM…
+	folder=$work/$1
+	shift
+	for program; do
+		install -D -m 755 "$folder/usr/bin/$program" "$root/bin/$program"
+	done
+	find "$folder" -name '*.so*' ! -type d | while read -r library; do
+		install -D -m 755 "$library" "$root/lib/$triplet/$(basename "$library")"
+	done
+}
+
 # Copies a program and its libraries to the same paths under a root.
 install_program() {
 	install -D -m 755 "$1" "$root/bin/$(basename "$1")"
@@ -110,6 +143,18 @@ initramfs_make() {
 	for workload in $workloads; do
 		install_program "$build/workloads/$workload"
 	done
+	install_program "$build/truth/compare"
+	mv "$root/bin/compare" "$root/bin/truth_compare"
+	install -m 755 "$build/truth/backtrace_preload.so" "$root/bin/"
+	packages_fetch sqlite3 sqlite3 libsqlite3-0 libreadline8 libtinfo6 &&
+		packages_install sqlite3 sqlite3
+	# Those that qemu's emulation of programs cannot run (tests/tests.mk).
+	for unit in ${VM_UNITS:-}; do
+		install_program "$unit"
+		mkdir -p "$root/unit"
+		mv "$root/bin/$(basename "$unit")" "$root/unit/"
+	done
+	[ ! -d "$root/unit" ] || find "$root" -name libleakmon.so -exec mv {} "$root/unit/" \;
 	(cd "$root" && find . | cpio -o -H newc --quiet -R 0:0) | gzip -1 >"$work/initrd.gz"
 }
 

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon: which code leaks, in a process that runs. The commands are in command/commands.c. */
+
+/* Words that point are 8 bytes, the lowest first, in targets as in leakmon itself. */
+#if __SIZEOF_POINTER__ != 8 || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "leakmon is built for 64-bit little-endian processors only"
+#endif
+
 #include <signal.h>
 
 #include "base/cleanup.h"

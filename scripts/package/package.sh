@@ -13,6 +13,12 @@ set -eu
 
 what=$1 version=$2
 out=$PWD/build/dist
+# ARCH, CC: of the machine that it is for (this one).
+host=$(uname -m | sed s/aarch64/arm64/)
+ARCH=${ARCH:-$host} CC=${CC:-gcc}
+machine=$(echo "$ARCH" | sed s/arm64/aarch64/)
+built=build
+[ "$ARCH" = "$host" ] || built=build/$ARCH
 name=leakmon-$version
 umask 022
 
@@ -54,10 +60,11 @@ static_program() {
 	directory=$1
 	shift
 	say "building the static program..."
-	make -C "$work/$name" -s -j"$(nproc)" all STATIC=1 LDFLAGS="-Wl,-Map=$work/link.map" \
+	make -C "$work/$name" -s -j"$(nproc)" all STATIC=1 ARCH="$ARCH" CC="$CC" \
+		LDFLAGS="-Wl,-Map=$work/link.map" \
 		CFLAGS="-O2 -g -ffile-prefix-map=$work/$name=."
 	mkdir -p "$directory"
-	strip -o "$directory/leakmon" "$work/$name/build/leakmon"
+	"$($CC -print-prog-name=strip)" -o "$directory/leakmon" "$work/$name/$built/leakmon"
 	cp LICENSE "$directory"
 	python3 scripts/package/sbom.py "$directory/leakmon" "$work/link.map" "$version" "$directory" \
 		"$@"
@@ -66,10 +73,10 @@ static_program() {
 dist() {
 	copy_sources "$work/$name"
 	pack "$out/$name.tar.gz" "$work/$name"
-	static=$name-linux-$(uname -m)
+	static=$name-linux-$machine
 	static_program "$work/$static"
-	(cd "$work/$name" && cp user/man/leakmon.8 build/gen/leakmon.bash build/gen/leakmon.fish \
-		build/gen/leakmon.zsh scripts/deploy/leakmon.service scripts/deploy/alerts.yml \
+	(cd "$work/$name" && cp user/man/leakmon.8 "$built"/gen/leakmon.bash "$built"/gen/leakmon.fish \
+		"$built"/gen/leakmon.zsh scripts/deploy/leakmon.service scripts/deploy/alerts.yml \
 		scripts/deploy/grafana.json user/doc/quickstart.md "$work/$static")
 	pack "$out/leakmon-chart-$version.tgz" "$work/$name/scripts/deploy/helm/leakmon"
 	pack "$out/$static.tar.gz" "$work/$static"
@@ -110,9 +117,12 @@ image() {
 	root
 	mkdir "$work/context"
 	cp -r "$out/root" "$work/context/root-of-image"
-	archive=$out/$name-image.tar
+	archive=$out/$name-image.tar platform=
+	[ "$ARCH" = "$host" ] || archive=$out/$name-image-$ARCH.tar
+	[ "$ARCH" = "$host" ] || platform="--platform linux/$(echo "$ARCH" | sed s/x86_64/amd64/)"
 	engine="buildah --root $work/storage --runroot $work/run --storage-driver vfs"
-	$engine build --isolation chroot --target image --timestamp "$SOURCE_DATE_EPOCH" \
+	# shellcheck disable=SC2086 # an option
+	$engine build $platform --isolation chroot --target image --timestamp "$SOURCE_DATE_EPOCH" \
 		--build-arg VERSION="$version" --build-arg REVISION="$(git rev-parse HEAD 2>/dev/null)" \
 		--build-arg CREATED="$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)" \
 		--build-context build="$work/context" --format oci -t "localhost/leakmon:$version" \
@@ -134,7 +144,11 @@ deb() {
 	sed -i "s/^Maintainer:.*/Maintainer: ${DEBFULLNAME:-Local build} <${DEBEMAIL:-leakmon@localhost.localdomain}>/" \
 		"$work/$name/debian/control"
 	say "building the package..."
-	(cd "$work/$name" && dpkg-buildpackage -b -us -uc -j"$(nproc)") > "$work/log" 2>&1 || {
+	# Build dependencies for another machine: deps.sh has checked them.
+	foreign=
+	[ "$ARCH" = "$host" ] || foreign="-a$(echo "$ARCH" | sed s/x86_64/amd64/) -d"
+	# shellcheck disable=SC2086 # options
+	(cd "$work/$name" && dpkg-buildpackage -b -us -uc -j"$(nproc)" $foreign) > "$work/log" 2>&1 || {
 		tail -n 40 "$work/log" >&2
 		exit 1
 	}

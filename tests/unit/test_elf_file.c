@@ -100,7 +100,7 @@ static void make_big_endian(struct elf_fixture *elf)
 
 static void make_aarch64(struct elf_fixture *elf)
 {
-	elf->header.e_machine = EM_AARCH64;
+	elf->header.e_machine = EM_RISCV;
 }
 
 static void make_core(struct elf_fixture *elf)

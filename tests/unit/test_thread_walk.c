@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "threads/thread_walk.h"
 
@@ -262,6 +263,9 @@ static void what_is_broken_is_named_and_nothing_is_listed(void **state)
 		struct scene scene;
 		const char *why;
 
+		/* A thread is told by its own address in it, where it has one. */
+		if (cases[i].damage == next_no_thread && !MACHINE_THREAD_SELF_AT)
+			continue;
 		scene_init(&scene);
 		cases[i].damage(&scene);
 		assert_int_equal(walk(&scene, &threads, &why), cases[i].error);

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
+#include "own_registers.h"
 #include "unit/unwind_fixture.h"
 #include "unwind/row_sets.h"
 
-#define DEBIAN "/usr/lib/x86_64-linux-gnu/"
 #define PAGE (1u << LM_UNWIND_PAGE_SHIFT)
 #define SAMPLES 200000
 
@@ -222,10 +222,10 @@ int main(void)
 	int found = dladdr(unwind_cells_build, &library);
 	const struct CMUnitTest tests[] = {
 		FILE_TEST_AS("the library under test", found ? (char *)library.dli_fname : ""),
-		FILE_TEST("/lib64/ld-linux-x86-64.so.2"),
-		FILE_TEST(DEBIAN "libc.so.6"),
-		FILE_TEST(DEBIAN "libstdc++.so.6"),
-		FILE_TEST(DEBIAN "libm.so.6"),
+		FILE_TEST(OWN_LOADER),
+		FILE_TEST(OWN_LIBRARIES "libc.so.6"),
+		FILE_TEST(OWN_LIBRARIES "libstdc++.so.6"),
+		FILE_TEST(OWN_LIBRARIES "libm.so.6"),
 		cmocka_unit_test(one_row_is_found_wherever_it_starts),
 		cmocka_unit_test(rows_that_touch_page_boundaries_are_found),
 		cmocka_unit_test(pages_without_a_row_of_their_own_belong_to_the_row_before),

@@ -73,7 +73,7 @@ static void assert_sound(const struct unwind_table *table)
 	for (size_t i = 0; i < table->count; i++) {
 		const struct lm_unwind_row *row = &table->rows[i], *next = row + 1;
 
-		assert_true(row->kind < LM_UNWIND_MAX_);
+		assert_true((row->kind & LM_UNWIND_KIND_MASK) < LM_UNWIND_MAX_);
 		if (i + 1 == table->count)
 			break;
 		assert_true(row->pc < next->pc);

@@ -42,7 +42,7 @@ static void a_file_without_frames_has_no_rows(void **state)
 
 	(void)state;
 	fixture_init(&elf);
-	assert_int_equal(unwind_compile_bytes(&elf, sizeof(elf), &table), 0);
+	assert_int_equal(unwind_compile_own(&elf, sizeof(elf), &table), 0);
 	assert_int_equal(table.count, 0);
 	assert_null(unwind_table_find(&table, 0));
 	unwind_table_free(&table);
@@ -195,8 +195,8 @@ static void the_vdso_has_rows(void **state)
 	if (!vdso)
 		skip();
 	assert_int_equal(
-		unwind_compile_bytes(
-			vdso, vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize, &table),
+		unwind_compile_own(vdso, vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize,
+				   &table),
 		0);
 	assert_int_equal(table.base, 0);
 	assert_true(table.count > 2);

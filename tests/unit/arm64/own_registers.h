@@ -14,6 +14,7 @@
 #define OWN_VECTOR_NAME "v1"
 
 #define OWN_LIBC "/lib/aarch64-linux-gnu/libc.so.6"
+#define OWN_LIBRARIES "/usr/lib/aarch64-linux-gnu/"
 #define OWN_LOADER "/lib/ld-linux-aarch64.so.1"
 
 static inline struct machine_registers own_registers(uint64_t sp, uint64_t thread_pointer)

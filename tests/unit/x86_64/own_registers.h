@@ -14,6 +14,7 @@
 #define OWN_VECTOR_NAME "xmm1"
 
 #define OWN_LIBC "/lib/x86_64-linux-gnu/libc.so.6"
+#define OWN_LIBRARIES "/usr/lib/x86_64-linux-gnu/"
 #define OWN_LOADER "/lib64/ld-linux-x86-64.so.2"
 
 static inline struct machine_registers own_registers(uint64_t sp, uint64_t thread_pointer)
