@@ -110,12 +110,11 @@ static const struct heap_image_thread *find_thread(const struct scan *scan)
 
 static int add_registers(struct scan *scan, const struct heap_image_thread *thread)
 {
-	uint64_t words[sizeof(thread->registers.general) / 8];
 	int error = 0;
 
-	memcpy(words, &thread->registers.general, sizeof(words));
-	for (size_t i = 0; !error && i < ARRAY_SIZE(words); i++)
-		error = add_word(scan, machine_sp(&thread->registers), words[i]);
+	for (unsigned i = 0; !error && i < MACHINE_REGISTERS; i++)
+		error = add_word(scan, machine_sp(&thread->registers),
+				 machine_register(&thread->registers, i));
 	return error;
 }
 

@@ -420,7 +420,10 @@ __asm__(".pushsection .rodata\n"
 	"page_bundle_end:\n"
 	".popsection\n");
 
-extern const char page_bundle[], page_bundle_end[];
+/* Hidden: for others compilers read the address from a table, where linkers of some processors put
+ * that of the whole section. */
+extern const char page_bundle[] __attribute__((visibility("hidden"))),
+	page_bundle_end[] __attribute__((visibility("hidden")));
 
 static const char *place_of_data(void)
 {
