@@ -15,12 +15,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static unsigned char *kept;
 	struct goroutine_report goroutines;
 	struct heap_profile profile;
+	struct forged_heap_walk walked;
 	struct go_memory memory;
 
 	if (!kept) {
 		kept = malloc(FORGED_BYTES);
 		if (!kept || !forged_make(&forged))
 			abort();
+		forged_heap(&forged);
 		memcpy(kept, forged.memory.bytes, FORGED_BYTES);
 	}
 	forged_memory_change(&forged.memory, kept, data, size);
@@ -31,5 +33,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    go_memory_read(&forged.memory.maps, &memory))
 		abort();
 	heap_profile_free(&profile);
+	if (forged_heap_walk(&forged, &walked))
+		abort();
+	for (uint32_t i = 1; i < walked.sink.count; i++) {
+		if (walked.sink.starts[i - 1] + walked.sink.sizes[i - 1] > walked.sink.starts[i])
+			abort();
+	}
+	forged_heap_free(&walked);
 	return 0;
 }

@@ -8,6 +8,8 @@
 
 #include "runtime/go.h"
 #include "runtime/go_reader.h"
+#include "runtime/heap_sink.h"
+#include "runtime/runtime.h"
 #include "unit/forged_memory.h"
 
 #define FORGED_BASE 0x210000000000ull
@@ -381,6 +383,97 @@ static inline bool forged_make(struct forged *forged)
 	forged_figures(forged);
 	forged_memory_find_places(&forged->memory);
 	return true;
+}
+
+/* -------- the heap: a span of small objects, a large object, and a stack. */
+
+extern const struct heap_walker go_walker;
+
+#define FORGED_ALL_SPANS 0x7400u
+#define FORGED_SPANS 0x1f000u
+#define FORGED_SMALL_SPAN 0x24000u
+#define FORGED_LARGE_SPAN 0x40000000u
+#define FORGED_BITS 0x1f800u
+#define FORGED_SPECIAL 0x1f900u
+#define FORGED_ELEMENT 128u
+
+static inline void forged_span(const struct forged *forged, size_t n, uint64_t start,
+			       uint64_t pages, uint8_t state)
+{
+	uint64_t span = forged_at(forged, FORGED_SPANS + 0x100 * (uint32_t)n);
+
+	forged_put(forged_at(forged, FORGED_SPANS + 0x400 + 8 * (uint32_t)n), span);
+	forged_put(span + 24, forged_at(forged, (uint32_t)start));
+	forged_put(span + 32, pages);
+	forged_put8(span + 99, state);
+}
+
+/* Slots 0, 1 and 3 are in use; slot 1 was sampled. A goroutine has the address of slot 0. */
+static inline void forged_heap(const struct forged *forged)
+{
+	uint64_t span = forged_at(forged, FORGED_SPANS),
+		 special = forged_at(forged, FORGED_SPECIAL);
+	uint64_t high = forged_at(forged, FORGED_STACKS + 2 * FORGED_STACK_SIZE);
+
+	forged_span(forged, 0, FORGED_SMALL_SPAN, 1, 1);
+	forged_span(forged, 1, FORGED_LARGE_SPAN, 399, 1);
+	forged_span(forged, 2, 0x26000, 1, 2);
+	forged_put(span + 48, 2 | 64 << 16);
+	forged_put(span + 64, forged_at(forged, FORGED_BITS));
+	forged_put8(forged_at(forged, FORGED_BITS), 1 << 3);
+	forged_put(span + 104, FORGED_ELEMENT);
+	forged_put(span + 128, special);
+	forged_put(special + 8, FORGED_ELEMENT);
+	forged_put8(special + 16, 3);
+	forged_put(special + 24, forged_at(forged, FORGED_PROFILE));
+	forged_put(span + 0x100 + 48, 1 | 1 << 16);
+	forged_put8(span + 0x100 + 98, 1);
+	forged_put(span + 0x100 + 104, 399 * 8192);
+	forged_slice(forged_at(forged, FORGED_ALL_SPANS), forged_at(forged, FORGED_SPANS + 0x400),
+		     3, 8);
+	forged_put(high - 16, forged_at(forged, FORGED_SMALL_SPAN + 8));
+}
+
+struct forged_heap_walk {
+	struct heap_sink sink;
+	struct intern strings;
+	struct walk_report report;
+	int error;
+};
+
+/* 0 or -ENOMEM; walked->error is the walk's. forged_heap_free() in any case. */
+static inline int forged_heap_walk(const struct forged *forged, struct forged_heap_walk *walked)
+{
+	struct target_memory memory = {.pagemap = -1};
+	void *state = NULL;
+	uint64_t nonsense;
+	int error;
+
+	*walked = (struct forged_heap_walk){0};
+	error = heap_sink_init(&walked->sink, &walked->strings, NULL, NULL, NULL, 0);
+	if (!error)
+		error = target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL,
+					   &memory);
+	if (error)
+		return error;
+	memory.changes = false; /* as if it stood */
+	walked->error = go_walker.walk(&memory, &walked->sink, &walked->report, &state);
+	if (!walked->error) {
+		error = heap_sink_settle(&walked->sink, &nonsense);
+		if (!error)
+			error = go_walker.roots(state, &walked->sink);
+		if (!error)
+			error = heap_sink_finish(&walked->sink);
+		go_walker.end(state);
+	}
+	target_memory_close(&memory);
+	return error;
+}
+
+static inline void forged_heap_free(struct forged_heap_walk *walked)
+{
+	heap_sink_free(&walked->sink);
+	intern_free(&walked->strings);
 }
 
 #endif

@@ -7,8 +7,6 @@
 
 #include <cmocka.h>
 
-#include "runtime/heap_sink.h"
-#include "runtime/runtime.h"
 #include "unit/go_fixture.h"
 
 #define MUTANTS 600
@@ -336,90 +334,9 @@ static void reading_of(struct goroutine_report *report, uint64_t first, uint64_t
 	}
 }
 
-/* The heap: a span of small objects, a large object, and a stack. */
+/* -------- objects */
 
-extern const struct heap_walker go_walker;
-
-#define ALL_SPANS 0x7400u
-#define SPANS 0x1f000u
-#define SMALL_SPAN 0x24000u
-#define LARGE_SPAN 0x40000000u
-#define BITS 0x1f800u
-#define SPECIAL 0x1f900u
-#define SMALL 128u
-
-static void forge_span(const struct forged *forged, size_t n, uint64_t start, uint64_t pages,
-		       uint8_t state)
-{
-	uint64_t span = forged_at(forged, SPANS + 0x100 * (uint32_t)n);
-
-	forged_put(forged_at(forged, SPANS + 0x400 + 8 * (uint32_t)n), span);
-	forged_put(span + 24, forged_at(forged, (uint32_t)start));
-	forged_put(span + 32, pages);
-	forged_put8(span + 99, state);
-}
-
-/* Slots 0, 1 and 3 are in use; slot 1 was sampled. A goroutine has the address of slot 0. */
-static void forge_heap(const struct forged *forged)
-{
-	uint64_t span = forged_at(forged, SPANS), special = forged_at(forged, SPECIAL);
-	uint64_t high = forged_at(forged, FORGED_STACKS + 2 * FORGED_STACK_SIZE);
-
-	forge_span(forged, 0, SMALL_SPAN, 1, 1);
-	forge_span(forged, 1, LARGE_SPAN, 399, 1);
-	forge_span(forged, 2, 0x26000, 1, 2);
-	forged_put(span + 48, 2 | 64 << 16);
-	forged_put(span + 64, forged_at(forged, BITS));
-	forged_put8(forged_at(forged, BITS), 1 << 3);
-	forged_put(span + 104, SMALL);
-	forged_put(span + 128, special);
-	forged_put(special + 8, SMALL);
-	forged_put8(special + 16, 3);
-	forged_put(special + 24, forged_at(forged, FORGED_PROFILE));
-	forged_put(span + 0x100 + 48, 1 | 1 << 16);
-	forged_put8(span + 0x100 + 98, 1);
-	forged_put(span + 0x100 + 104, 399 * 8192);
-	forged_slice(forged_at(forged, ALL_SPANS), forged_at(forged, SPANS + 0x400), 3, 8);
-	forged_put(high - 16, forged_at(forged, SMALL_SPAN + 8));
-}
-
-struct heap_walk {
-	struct heap_sink sink;
-	struct intern strings;
-	struct walk_report report;
-	int error;
-};
-
-static void walk_heap(const struct forged *forged, struct heap_walk *walked)
-{
-	struct target_memory memory;
-	void *state = NULL;
-
-	*walked = (struct heap_walk){0};
-	assert_int_equal(heap_sink_init(&walked->sink, &walked->strings, NULL, NULL, NULL, 0), 0);
-	assert_int_equal(
-		target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, &memory),
-		0);
-	memory.changes = false;
-	walked->error = go_walker.walk(&memory, &walked->sink, &walked->report, &state);
-	if (!walked->error) {
-		uint64_t nonsense;
-
-		assert_int_equal(heap_sink_settle(&walked->sink, &nonsense), 0);
-		assert_int_equal(go_walker.roots(state, &walked->sink), 0);
-		assert_int_equal(heap_sink_finish(&walked->sink), 0);
-		go_walker.end(state);
-	}
-	target_memory_close(&memory);
-}
-
-static void heap_walk_free(struct heap_walk *walked)
-{
-	heap_sink_free(&walked->sink);
-	intern_free(&walked->strings);
-}
-
-static void expect_node(const struct heap_walk *walked, uint64_t address, uint64_t size,
+static void expect_node(const struct forged_heap_walk *walked, uint64_t address, uint64_t size,
 			const char *class)
 {
 	uint32_t node = heap_sink_node(&walked->sink, address);
@@ -434,25 +351,25 @@ static void expect_node(const struct heap_walk *walked, uint64_t address, uint64
 static void objects_have_their_size_or_what_allocated_them(void **state)
 {
 	const struct forged *forged = *state;
-	uint64_t small = forged_at(forged, SMALL_SPAN);
-	struct heap_walk walked;
+	uint64_t small = forged_at(forged, FORGED_SMALL_SPAN);
+	struct forged_heap_walk walked;
 
-	forge_heap(forged);
-	walk_heap(forged, &walked);
+	forged_heap(forged);
+	assert_int_equal(forged_heap_walk(forged, &walked), 0);
 	assert_int_equal(walked.error, 0);
 	assert_int_equal(walked.report.nonsense, 0);
 	assert_int_equal(walked.report.heap_bytes, FORGED_IN_USE);
-	assert_int_equal(walked.report.free_bytes, 8192 - 3 * SMALL);
+	assert_int_equal(walked.report.free_bytes, 8192 - 3 * FORGED_ELEMENT);
 	assert_int_equal(walked.sink.count, 4);
-	expect_node(&walked, small, SMALL, "128-byte object");
-	expect_node(&walked, small + SMALL, SMALL, "main.block main.go:31");
-	expect_node(&walked, small + 3ull * SMALL, SMALL, "128-byte object");
-	expect_node(&walked, forged_at(forged, LARGE_SPAN), 399 * 8192,
+	expect_node(&walked, small, FORGED_ELEMENT, "128-byte object");
+	expect_node(&walked, small + FORGED_ELEMENT, FORGED_ELEMENT, "main.block main.go:31");
+	expect_node(&walked, small + 3ull * FORGED_ELEMENT, FORGED_ELEMENT, "128-byte object");
+	expect_node(&walked, forged_at(forged, FORGED_LARGE_SPAN), 399 * 8192,
 		    "3268608-byte object without pointers");
 	assert_int_equal(walked.sink.roots.count, 1);
 	assert_string_equal(walked.sink.roots.items[0].name, "goroutine in main.worker main.go:31");
 	assert_int_equal(walked.sink.starts[walked.sink.roots.items[0].node], small);
-	heap_walk_free(&walked);
+	forged_heap_free(&walked);
 }
 
 /* The collector counts 400 pages. */
@@ -466,15 +383,15 @@ static void spans_are_believed_if_they_sum_up(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct forged *forged = *state;
-		struct heap_walk walked;
+		struct forged_heap_walk walked;
 
-		forge_heap(forged);
-		forge_span(forged, 1, LARGE_SPAN, cases[i].pages, 1);
-		forged_put(forged_at(forged, SPANS + 0x100) + 104, cases[i].pages * 8192);
-		walk_heap(forged, &walked);
+		forged_heap(forged);
+		forged_span(forged, 1, FORGED_LARGE_SPAN, cases[i].pages, 1);
+		forged_put(forged_at(forged, FORGED_SPANS + 0x100) + 104, cases[i].pages * 8192);
+		assert_int_equal(forged_heap_walk(forged, &walked), 0);
 		assert_int_equal(walked.error, cases[i].error);
 		assert_int_equal(walked.report.nonsense, cases[i].nonsense);
-		heap_walk_free(&walked);
+		forged_heap_free(&walked);
 	}
 }
 
@@ -484,16 +401,16 @@ static void nonsense_in_spans_does_no_harm(void **state)
 
 	srand(3);
 	for (size_t i = 0; i < MUTANTS; i++) {
-		uint64_t at = forged_at(forged, SPANS + (uint32_t)rand() % 0xa00);
-		struct heap_walk walked;
+		uint64_t at = forged_at(forged, FORGED_SPANS + (uint32_t)rand() % 0xa00);
+		struct forged_heap_walk walked;
 
-		forge_heap(forged);
+		forged_heap(forged);
 		forged_put8(at, (uint8_t)rand());
-		walk_heap(forged, &walked);
+		assert_int_equal(forged_heap_walk(forged, &walked), 0);
 		for (uint32_t j = 1; j < walked.sink.count; j++)
 			assert_true(walked.sink.starts[j - 1] + walked.sink.sizes[j - 1] <=
 				    walked.sink.starts[j]);
-		heap_walk_free(&walked);
+		forged_heap_free(&walked);
 		forged_put8(at, 0);
 	}
 }
