@@ -372,6 +372,36 @@ static void objects_have_their_size_or_what_allocated_them(void **state)
 	forged_heap_free(&walked);
 }
 
+/* A processor's record: what its write barrier has kept is no reference. */
+static void the_buffer_of_a_write_barrier_holds_nothing(void **state)
+{
+	const struct forged *forged = *state;
+	uint64_t span = forged_at(forged, FORGED_SPANS);
+	uint64_t object = forged_at(forged, FORGED_SMALL_SPAN);
+	struct forged_heap_walk walked;
+	size_t within = 0;
+
+	forged_heap(forged);
+	forged_put(span + 48, 1 | 2 << 16);
+	forged_put(span + 104, 4096);
+	forged_put8(forged_at(forged, FORGED_BITS), 0);
+	forged_put(object + 16, object + 40);
+	forged_put(object + 24, object + 32 + 2048);
+	assert_int_equal(forged_heap_walk(forged, &walked), 0);
+	assert_int_equal(walked.error, 0);
+	for (size_t i = 0; i < walked.sink.claimed.count; i++) {
+		const struct claimed_range *range = &walked.sink.claimed.items[i];
+
+		if (!range->within)
+			continue;
+		assert_int_equal(range->start, object + 32);
+		assert_int_equal(range->end, object + 32 + 2048);
+		within++;
+	}
+	assert_int_equal(within, 1);
+	forged_heap_free(&walked);
+}
+
 /* The collector counts 400 pages. */
 static void spans_are_believed_if_they_sum_up(void **state)
 {
@@ -481,6 +511,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nonsense_does_no_harm, setup, teardown),
 		cmocka_unit_test_setup_teardown(objects_have_their_size_or_what_allocated_them,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(the_buffer_of_a_write_barrier_holds_nothing, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(spans_are_believed_if_they_sum_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense_in_spans_does_no_harm, setup, teardown),
 		cmocka_unit_test(growth_of_which_none_ends_is_leaking),

@@ -360,6 +360,8 @@ static bool is_claimed(struct builder *builder, uint64_t address, uint64_t value
 		builder->claimed++;
 	if (builder->claimed == managed->claimed.count || ranges[builder->claimed].start > address)
 		return false;
+	if (ranges[builder->claimed].within)
+		return true;
 	if (is_in_object(builder, address))
 		return false;
 	if (!ranges[builder->claimed].blocks)

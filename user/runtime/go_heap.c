@@ -26,6 +26,8 @@
 #define CLASSES_MAX (1u << 16)
 #define SPECIALS_MAX (1u << 20) /* of a span */
 #define STACK_STEP 4096
+#define BARRIER_BYTES_MIN 2048ull /* of wbBuf: 256 or 512 words */
+#define BARRIER_OBJECT_MAX (64u << 10)
 #define ARENA_BYTES (64ull << 20) /* heapArenaBytes: all of it is the heap's */
 
 /* mspan */
@@ -56,7 +58,8 @@ struct go_heap {
 	struct go_slice spans; /* pointers to them */
 	uint64_t low, high;    /* of all of them */
 	VEC(struct span_range) ranges;
-	struct hash sites; /* buckets of the profile -> classes, plus 1 */
+	VEC(struct go_range) quiet; /* parts of objects that hold nothing; ascending when claimed */
+	struct hash sites;	    /* buckets of the profile -> classes, plus 1 */
 	struct hash sizes; /* sizes, twice, and whether without pointers -> classes, plus 1 */
 	struct intern strings;
 	size_t classes;
@@ -305,6 +308,38 @@ static bool is_in_use(const struct span *span, const unsigned char *bits, uint64
 	return index < span->free_index || bits[index / 8] & 1u << index % 8;
 }
 
+/*
+ * mwbbuf.go: the buffer of the write barrier, in each processor's p, has the addresses of objects
+ * that were overwritten, and keeps them when it is emptied. Where it is moves; two words before it
+ * say where it is filled next, and where it ends.
+ */
+static int find_quiet(struct go_heap *heap, uint64_t address, uint64_t size)
+{
+	_cleanup_free_ uint64_t *words = NULL;
+
+	if (size < BARRIER_BYTES_MIN || size > BARRIER_OBJECT_MAX)
+		return 0;
+	words = malloc(size);
+	if (!words)
+		return -ENOMEM;
+	if (target_read(heap->program.memory, address, words, size))
+		return 0;
+	for (size_t i = 0; i + 2 < size / 8; i++) {
+		uint64_t start = address + (i + 2) * 8, end = words[i + 1];
+		struct go_range *kept;
+
+		if (words[i] < start || words[i] > end || end > address + size ||
+		    (end - start != BARRIER_BYTES_MIN && end - start != 2 * BARRIER_BYTES_MIN))
+			continue;
+		kept = vec_push(&heap->quiet);
+		if (!kept)
+			return -ENOMEM;
+		*kept = (struct go_range){start, end};
+		return 0;
+	}
+	return 0;
+}
+
 static int add_objects(struct go_heap *heap, struct heap_sink *sink, const struct span *span,
 		       struct sampled_list *sampled)
 {
@@ -334,6 +369,8 @@ static int add_objects(struct go_heap *heap, struct heap_sink *sink, const struc
 			class = sampled->items[next].class;
 		error = heap_sink_add(sink, span->start + offset, span->element_size,
 				      class | (span->without_pointers ? NODE_PRECISE : 0));
+		if (!error && !span->without_pointers)
+			error = find_quiet(heap, span->start + offset, span->element_size);
 		heap->report->free_bytes -= span->element_size;
 	}
 	return error;
@@ -379,9 +416,36 @@ static int by_start(const void *left, const void *right)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
+static int by_range(const void *left, const void *right)
+{
+	const struct go_range *a = left, *b = right;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
 static int claim(struct heap_sink *sink, uint64_t start, uint64_t end, bool blocks)
 {
 	return end > start ? heap_sink_claim(sink, start, end - start, blocks) : 0;
+}
+
+/* Without what is quiet in it, which is claimed for itself. */
+static int claim_around(struct go_heap *heap, struct heap_sink *sink, uint64_t start, uint64_t end,
+			bool blocks)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < heap->quiet.count && !error; i++) {
+		const struct go_range *quiet = &heap->quiet.items[i];
+
+		if (quiet->start < start || quiet->end > end)
+			continue;
+		error = claim(sink, start, quiet->start, blocks);
+		if (!error)
+			error = heap_sink_claim_within(sink, quiet->start,
+						       quiet->end - quiet->start);
+		start = quiet->end;
+	}
+	return error ? error : claim(sink, start, end, blocks);
 }
 
 /* What lies in no object holds none: neither free slots nor pages of spans that were given up.
@@ -394,6 +458,8 @@ static int claim_arenas(struct go_heap *heap, struct heap_sink *sink)
 	if (heap->ranges.count)
 		qsort(heap->ranges.items, heap->ranges.count, sizeof(*heap->ranges.items),
 		      by_start);
+	if (heap->quiet.count)
+		qsort(heap->quiet.items, heap->quiet.count, sizeof(*heap->quiet.items), by_range);
 	for (size_t i = 0; i < heap->ranges.count && !error; i++) {
 		const struct span_range *range = &heap->ranges.items[i];
 		uint64_t arena = range->start / ARENA_BYTES * ARENA_BYTES;
@@ -406,7 +472,7 @@ static int claim_arenas(struct go_heap *heap, struct heap_sink *sink)
 		if (!error)
 			error = claim(sink, done, start, false);
 		if (!error)
-			error = claim(sink, start, range->end, range->stacks);
+			error = claim_around(heap, sink, start, range->end, range->stacks);
 		done = MAX(done, range->end);
 	}
 	return error ? error : claim(sink, done, align_up(done, ARENA_BYTES), false);
@@ -475,6 +541,7 @@ static void end(void *state)
 		return;
 	go_program_close(&heap->program);
 	vec_free(&heap->ranges);
+	vec_free(&heap->quiet);
 	hash_free(&heap->sites);
 	hash_free(&heap->sizes);
 	intern_free(&heap->strings);

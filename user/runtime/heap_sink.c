@@ -375,17 +375,28 @@ int heap_sink_waiting_root(struct heap_sink *sink, const char *runtime, const ch
 	return add_root(sink, runtime, name, to, MANAGED_WAITING);
 }
 
-int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool blocks)
+static int add_claim(struct heap_sink *sink, struct claimed_range claimed)
 {
+	uint64_t size = claimed.end - claimed.start;
 	struct claimed_range *range;
 
-	if (start >> BLOCK_ADDRESS_BITS || size >> BLOCK_ADDRESS_BITS || !size)
+	if (claimed.start >> BLOCK_ADDRESS_BITS || size >> BLOCK_ADDRESS_BITS || !size)
 		return 0;
 	range = vec_push(&sink->claimed);
 	if (!range)
 		return -ENOMEM;
-	*range = (struct claimed_range){start, start + size, blocks};
+	*range = claimed;
 	return 0;
+}
+
+int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool blocks)
+{
+	return add_claim(sink, (struct claimed_range){start, start + size, .blocks = blocks});
+}
+
+int heap_sink_claim_within(struct heap_sink *sink, uint64_t start, uint64_t size)
+{
+	return add_claim(sink, (struct claimed_range){start, start + size, .within = true});
 }
 
 static int compare_claimed(const void *left_pointer, const void *right_pointer)

@@ -94,6 +94,7 @@ struct managed_root {
 struct claimed_range {
 	uint64_t start, end;
 	bool blocks;
+	bool within; /* a part of an object, whose words hold nothing either */
 };
 
 /* How a walk went. */
@@ -205,6 +206,8 @@ int heap_sink_waiting_root(struct heap_sink *sink, const char *runtime, const ch
 			   uint64_t to);
 /* See struct claimed_range. Until heap_sink_finish(). 0 or -ENOMEM. */
 int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool blocks);
+/* Words that hold nothing although they lie in an object. Claims must not overlap. */
+int heap_sink_claim_within(struct heap_sink *sink, uint64_t start, uint64_t size);
 
 /* When all references are known. 0 or -ENOMEM. */
 int heap_sink_finish(struct heap_sink *sink);
