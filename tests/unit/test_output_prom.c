@@ -152,6 +152,24 @@ static void mappings_have_metrics_of_their_own(void **state)
 }
 
 /* Mappings are larger than blocks, and would leave no room for them. */
+/* Nothing where nothing is pushed: the golden files have none. */
+static void what_became_of_pushed_profiles_is_exposed(void **state)
+{
+	struct fixture fixture;
+	char *text;
+
+	(void)state;
+	fixture_plain(&fixture);
+	fixture.report.pushed.profiles = (struct pushed_lane){true, 40, 3, 2};
+	text = golden_render("prom", &fixture.report);
+	expect_line(text, "\nleakmon_pushed_total{kind=\"profile\",result=\"delivered\"} 40\n");
+	expect_line(text, "\nleakmon_pushed_total{kind=\"profile\",result=\"lost\"} 3\n");
+	expect_line(text, "\nleakmon_push_queue{kind=\"profile\"} 2\n");
+	assert_null(strstr(text, "kind=\"event\""));
+	free(text);
+	fixture_free(&fixture);
+}
+
 static void the_first_sites_of_each_family_are_shown(void **state)
 {
 	const struct report_options all = {.sort = SORT_BYTES};
@@ -184,6 +202,7 @@ int main(void)
 		cmocka_unit_test(series_are_few_and_no_two_are_the_same),
 		cmocka_unit_test(every_metric_has_help_and_type_and_ends_in_a_newline),
 		cmocka_unit_test(mappings_have_metrics_of_their_own),
+		cmocka_unit_test(what_became_of_pushed_profiles_is_exposed),
 		cmocka_unit_test(the_first_sites_of_each_family_are_shown),
 	};
 

@@ -25,9 +25,8 @@ const struct command_table commands = {
 	.about = "leakmon shows which code of a running program holds memory that it does not\n"
 		 "free, what keeps that memory alive, and which processes of a machine grow.\n"
 		 "The programs need no restart and no rebuild.\n",
-	.examples = "  leakmon                         which processes leak?\n"
-		    "  leakmon diagnose -p 1234        what grows in this one, which code, what "
-		    "holds it?\n"
+	.examples = "  leakmon diagnose -p 1234        what grows, which code, what holds it?\n"
+		    "  leakmon                         which processes of this machine grow?\n"
 		    "  leakmon -p 1234                 what has it allocated and not freed?\n"
 		    "  leakmon retain -p 1234 --census what holds its memory?\n",
 	.groups = groups,

@@ -135,6 +135,11 @@ bool emitter_serves(const struct emitter *emitter)
 	return emitter->listener || emitter->push;
 }
 
+struct pushed emit_pushed(const struct emitter *emitter)
+{
+	return report_push_state(emitter->push);
+}
+
 static void push_end(struct emitter *emitter)
 {
 	emitter->not_pushed += report_push_close(TAKE_PTR(emitter->push));

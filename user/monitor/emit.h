@@ -86,6 +86,9 @@ int emitter_close(struct emitter *emitter);
 int emit(struct emitter *emitter, enum output_kind kind, const void *report, bool last);
 /* Whether all of a report is to be made, for emit_serve(). */
 bool emitter_serves(const struct emitter *emitter);
+/* What became of what was pushed so far. */
+struct pushed emit_pushed(const struct emitter *emitter);
+
 /* Serves and pushes a report before it is cut to what emit() is to write. What goes wrong is
  * logged. */
 void emit_serve(struct emitter *emitter, enum output_kind kind, const void *report);

@@ -380,6 +380,23 @@ void report_push_take(struct report_push *push, enum output_kind kind, const voi
 	pusher_tend(push->pusher);
 }
 
+static struct pushed_lane lane_state(const struct pusher *pusher, enum push_lane lane)
+{
+	const struct push_counts counts = pusher_counts(pusher, lane);
+
+	return (struct pushed_lane){pusher_has(pusher, lane), counts.delivered, counts.lost,
+				    counts.waiting};
+}
+
+struct pushed report_push_state(const struct report_push *push)
+{
+	const struct pusher *pusher = push ? push->pusher : NULL;
+
+	if (push)
+		pusher_tend(push->pusher);
+	return (struct pushed){lane_state(pusher, PUSH_PROFILES), lane_state(pusher, PUSH_EVENTS)};
+}
+
 uint64_t report_push_close(struct report_push *push)
 {
 	uint64_t lost = push ? pusher_close(push->pusher) : 0;

@@ -12,6 +12,7 @@
 
 #include "base/vec.h"
 #include "output/output.h"
+#include "report/pushed.h"
 #include "serve/pusher.h"
 
 struct report_push;
@@ -28,6 +29,8 @@ int report_push_open(struct report_push **push, const struct push_options *optio
 /* Takes a report of a kind that can be pushed, and ignores others. Failures are said. NULL is
  * allowed. */
 void report_push_take(struct report_push *push, enum output_kind kind, const void *report);
+/* What became of it so far. NULL is allowed. */
+struct pushed report_push_state(const struct report_push *push);
 /* Waits a bounded time for what is left; returns how many documents were lost. NULL is allowed. */
 uint64_t report_push_close(struct report_push *push);
 

@@ -246,6 +246,7 @@ static int write_report(struct session *session, const struct snapshot *snapshot
 	report.cost = emit_cost();
 	report.oom = &session->oom;
 	report.lost_reports = session->emitter.lost;
+	report.pushed = emit_pushed(&session->emitter);
 	if (session->options->output.fail_over != UINT64_MAX)
 		report.fail_over = session->options->output.fail_over;
 	if (!error)

@@ -180,6 +180,7 @@ static int fill(const struct profile_sources *sources, struct profile_report *re
 
 	report->oom = &sources->session->oom;
 	report->lost_reports = sources->session->emitter.lost;
+	report->pushed = emit_pushed(&sources->session->emitter);
 	for (size_t i = 0; i < sources->target_count && !error; i++) {
 		struct profile_target *target = sources->targets[i];
 

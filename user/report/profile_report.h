@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "report/pushed.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "leakmon_abi.h"
@@ -116,7 +117,8 @@ struct profile_report {
 	bool choosing; /* there is no target: the triage chooses among so many processes */
 	size_t watched;
 	struct text_form form;
-	uint64_t lost_reports;	     /* of this run that could not be written so far */
+	uint64_t lost_reports; /* of this run that could not be written so far */
+	struct pushed pushed;
 	const struct oom_kills *oom; /* report/report.h; NULL: it is not looked for; borrowed */
 	VEC(struct profile_report_process) processes; /* that grow most first */
 };

@@ -3,6 +3,7 @@
 #ifndef LEAKMON_REPORT_REPORT_H
 #define LEAKMON_REPORT_REPORT_H
 
+#include "report/pushed.h"
 #include "base/text.h"
 #include "report/oom_kills.h"
 #include "report/snapshot.h"
@@ -80,7 +81,8 @@ struct report {
 	const struct fleet *fleet; /* its builds (report/fleet.h); NULL: none; borrowed */
 	struct report_cost cost;
 	uint64_t lost_reports; /* of this run, or recording, that could not be written so far */
-	uint64_t fail_over;    /* outstanding bytes that are allowed, see --fail-over */
+	struct pushed pushed;
+	uint64_t fail_over; /* outstanding bytes that are allowed, see --fail-over */
 	bool show_allocs;
 	struct text_form form;
 	VEC(struct report_process) processes; /* most outstanding bytes first */

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "report/pushed.h"
 #include "base/vec.h"
 #include "proc/container.h"
 #include "report/cgroup_report.h"
@@ -263,7 +264,8 @@ struct triage_report {
 	const struct triage_kills *kills; /* that this report is made for; NULL: none; borrowed */
 	const struct oom_kills *oom;	  /* the totals; NULL: it is not looked for; borrowed */
 	uint64_t lost_reports;		  /* of this run that could not be written so far */
-	bool hidden;			  /* hidepid */
+	struct pushed pushed;
+	bool hidden;	/* hidepid */
 	size_t waiting; /* processes that were not looked at yet, to keep the budget */
 	struct text_form form;
 	/* What it costs, as shares of one core. */

@@ -94,6 +94,7 @@ struct diagnose_run {
 	struct subject subjects[DIAGNOSE_PROCESSES_MAX];
 	size_t count;
 	uint64_t begin_ns;
+	double closing_s; /* what the last readings and scans will take, at least */
 	double goroutines_due_s;
 	double counts_due_s;
 	bool half, done;
@@ -627,7 +628,7 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 				scan(run, &run->subjects[i], NULL);
 		}
 	}
-	if (!last && now_s < for_s)
+	if (!last && now_s + run->closing_s < for_s)
 		return 0;
 	clear_progress();
 	run->error = finish(run, profile);
@@ -746,6 +747,8 @@ static int begin(struct diagnose_run *run)
 		scan(run, subject, NULL);
 		read += subject->has_first || subject->scan_count;
 	}
+	/* On a busy machine the last ones would come late. */
+	run->closing_s = MIN(seconds_since(run->begin_ns), (double)run->options->for_ns / 1e9 / 4);
 	if (read)
 		return 0;
 	log_error("no process can be read: it has ended, or belongs to another user; run leakmon "

@@ -121,6 +121,7 @@ static int write_report(struct triage_run *run, bool last)
 		attach_profiles(run->profiles, &report.processes);
 	report.form = emit_form(output);
 	report.lost_reports = run->emitter.lost;
+	report.pushed = emit_pushed(&run->emitter);
 	error = emit(&run->emitter, OUTPUT_TRIAGE, &report, last);
 	if (!error && run->sampling && !last)
 		sampling_update(run->sampling, &report);

@@ -33,6 +33,7 @@ struct lane {
 	char *url; /* NULL: nothing is sent there */
 	struct bytes configuration;
 	uint64_t sent, delivered;  /* delivered by processes that are gone */
+	uint64_t lost;		   /* likewise, and what was not handed over */
 	struct push_status status; /* of this process */
 	bool failing, said_lost;   /* and that was said */
 	char said[PUSH_PROBLEM_SIZE];
@@ -270,6 +271,7 @@ static void settle(struct pusher *pusher)
 		struct lane *lane = &pusher->lanes[i];
 
 		lane->delivered += lane->status.delivered;
+		lane->lost += lane->status.lost + lane->status.waiting;
 		lane->status = (struct push_status){0};
 	}
 }
@@ -389,11 +391,23 @@ void pusher_send(struct pusher *pusher, enum push_lane lane, const char *query, 
 			error = send_packet(pusher, &packet, size, fileno(stream));
 	}
 	pusher->lanes[lane].sent++;
+	pusher->lanes[lane].lost += error != 0;
 	/* One that takes nothing any more is counted at the end: it was not delivered. */
 	if (error && error != -EAGAIN)
 		log_warning("--%s: a %s is lost: %s", kinds[lane].option, kinds[lane].what,
 			    strerror(-error));
 	fclose(stream);
+}
+
+struct push_counts pusher_counts(const struct pusher *pusher, enum push_lane which)
+{
+	const struct lane *lane = pusher ? &pusher->lanes[which] : NULL;
+
+	if (!lane || !lane->url)
+		return (struct push_counts){0};
+	return (struct push_counts){.delivered = lane->delivered + lane->status.delivered,
+				    .lost = lane->lost + lane->status.lost,
+				    .waiting = lane->status.waiting};
 }
 
 /* -------- the end */

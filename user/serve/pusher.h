@@ -50,6 +50,13 @@ void pusher_send(struct pusher *pusher, enum push_lane lane, const char *query, 
 /* Says how it goes, if that has changed. NULL is allowed. */
 void pusher_tend(struct pusher *pusher);
 
+/* Documents of a lane so far, as pusher_tend() heard last. */
+struct push_counts {
+	uint64_t delivered, lost, waiting;
+};
+/* All zero where nothing is sent. NULL is allowed. */
+struct push_counts pusher_counts(const struct pusher *pusher, enum push_lane lane);
+
 /* Waits for what is left, at most PUSH_LAST_MS, says what was lost, and ends the process. Returns
  * how many documents were. NULL is allowed. */
 uint64_t pusher_close(struct pusher *pusher);

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "report/pushed.h"
 #include "proc/container.h"
 
 int prom_triage_write(FILE *out, const void *data);
@@ -36,6 +37,8 @@ void prom_container_labels(FILE *out, const struct container *container);
 struct oom_kills; /* report/report.h */
 /* The counter of kills, if there was one; NULL: nothing. */
 void prom_lost_reports_write(FILE *out, uint64_t count);
+/* Nothing where nothing is pushed. */
+void prom_pushed_write(FILE *out, const struct pushed *pushed);
 void prom_kills_write(FILE *out, const struct oom_kills *kills);
 
 #endif

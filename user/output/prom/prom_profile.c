@@ -166,6 +166,7 @@ int prom_profile_write(FILE *out, const void *data)
 		verdicts_write(out, report);
 		prom_kills_write(out, report->oom);
 		prom_lost_reports_write(out, report->lost_reports);
+		prom_pushed_write(out, &report->pushed);
 		cost_write(out, report);
 		prom_build_info_write(out);
 		error = output_finish(out);

@@ -75,6 +75,35 @@ void prom_lost_reports_write(FILE *out, uint64_t count)
 	fprintf(out, "leakmon_lost_reports_total %" PRIu64 "\n", count);
 }
 
+void prom_pushed_write(FILE *out, const struct pushed *pushed)
+{
+	const struct {
+		const char *name;
+		const struct pushed_lane *lane;
+	} lanes[] = {{"profile", &pushed->profiles}, {"event", &pushed->events}};
+
+	if (!pushed->profiles.on && !pushed->events.on)
+		return;
+	prom_header(out, "pushed_total", "counter",
+		    "Profiles (--push) and events (--webhook) of this run that reached their "
+		    "server, or are lost.");
+	for (size_t i = 0; i < ARRAY_SIZE(lanes); i++) {
+		if (!lanes[i].lane->on)
+			continue;
+		fprintf(out,
+			"leakmon_pushed_total{kind=\"%s\",result=\"delivered\"} %" PRIu64 "\n"
+			"leakmon_pushed_total{kind=\"%s\",result=\"lost\"} %" PRIu64 "\n",
+			lanes[i].name, lanes[i].lane->delivered, lanes[i].name,
+			lanes[i].lane->lost);
+	}
+	prom_header(out, "push_queue", "gauge", "Profiles and events that wait for their server.");
+	for (size_t i = 0; i < ARRAY_SIZE(lanes); i++) {
+		if (lanes[i].lane->on)
+			fprintf(out, "leakmon_push_queue{kind=\"%s\"} %" PRIu64 "\n", lanes[i].name,
+				lanes[i].lane->waiting);
+	}
+}
+
 static void oom_site_write(FILE *out, const struct oom_last *last, const char *name,
 			   const struct oom_site *site, double value)
 {
@@ -692,6 +721,7 @@ static int prom_report_write(FILE *out, const void *data)
 	counters_write(out, report->snapshot, FAMILY_HEAP);
 	prom_kills_write(out, report->oom);
 	prom_lost_reports_write(out, report->lost_reports);
+	prom_pushed_write(out, &report->pushed);
 	inexact_write(out, report);
 	snapshot_write(out, report);
 	prom_build_info_write(out);

@@ -316,6 +316,7 @@ int prom_triage_write(FILE *out, const void *data)
 		limits_write(out, report);
 		prom_kills_write(out, report->oom);
 		prom_lost_reports_write(out, report->lost_reports);
+		prom_pushed_write(out, &report->pushed);
 		shed_write(out, report);
 		cost_write(out, report);
 		prom_build_info_write(out);
