@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/fatal_signal.h"
 #include "base/interrupt.h"
 
 #define NOT_ENDED 7
@@ -165,7 +166,7 @@ static void raise_with_files(void)
 {
 	interrupt_open();
 	interrupt_ends(true);
-	interrupt_calls(say_so);
+	fatal_signal_calls(say_so);
 	interrupt_removes(kept);
 	interrupt_removes(NULL);
 	interrupt_removes(litter);

@@ -153,14 +153,21 @@ static bool is_crash(int number)
 	return false;
 }
 
+void fatal_signal_act_last(void)
+{
+	void (*last_act)(void) = __atomic_load_n(&state.last_act, __ATOMIC_SEQ_CST);
+
+	if (last_act)
+		last_act();
+}
+
 static void on_fatal(int number, siginfo_t *info, void *context)
 {
 	bool was_sent = info->si_code <= 0;
 	struct line line = {0};
 
 	(void)context;
-	if (state.last_act)
-		state.last_act();
+	fatal_signal_act_last();
 	add(&line, is_crash(number) ? "leakmon: crashed by " : "leakmon: ended by ");
 	add_signal(&line, number);
 	if (was_sent) {
@@ -289,15 +296,4 @@ void fatal_signal_phase_end(const char *const *before)
 void fatal_signal_calls(void (*last_act)(void))
 {
 	__atomic_store_n(&state.last_act, last_act, __ATOMIC_SEQ_CST);
-}
-
-void fatal_signal_close(void)
-{
-	stack_t none = {.ss_flags = SS_DISABLE};
-
-	for (size_t i = 0; i < ARRAY_SIZE(fatal_signals); i++)
-		signal(fatal_signals[i].number, SIG_DFL);
-	sigaltstack(&none, NULL);
-	free(state.stack);
-	memset(&state, 0, sizeof(state));
 }

@@ -31,14 +31,13 @@ int fatal_signal_open(const char *command, const char *log_socket);
 const char *fatal_signal_phase(const char *phase); /* the one before, or NULL */
 void fatal_signal_phase_end(const char *const *before);
 
-/* Called before the line is written; must be async-signal-safe. NULL: nothing. */
+/* `last_act` is called when a signal ends the process, also one of base/interrupt.h, before any
+ * line is written; it must be async-signal-safe. NULL: nothing. */
 void fatal_signal_calls(void (*last_act)(void));
+void fatal_signal_act_last(void);
 
 /* Writes "leakmon: ended by SIGTERM from process 123". Async-signal-safe. `sender`: 0: not known.
  */
 void fatal_signal_explain(int number, pid_t sender);
-
-/* As before fatal_signal_open(): for tests. */
-void fatal_signal_close(void);
 
 #endif

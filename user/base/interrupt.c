@@ -29,7 +29,6 @@ static struct {
 	bool is_database; /* `removed` is */
 	char *removed;	  /* one of `paths`, or NULL */
 	char *spare;	  /* the other one */
-	void (*last_act)(void);
 } state = {.fd = -1};
 
 /* What SQLite puts beside a database that is open; the database itself comes last. */
@@ -54,10 +53,8 @@ static void remove_database(char *path)
 static _Noreturn void end_now(int number)
 {
 	char *path = get(removed);
-	void (*last_act)(void) = get(last_act);
 
-	if (last_act)
-		last_act();
+	fatal_signal_act_last();
 	interrupt_explain();
 	if (path && get(is_database))
 		remove_database(path);
@@ -204,11 +201,6 @@ void interrupt_removes_database(const char *path)
 {
 	interrupt_removes(path);
 	set(is_database, true);
-}
-
-void interrupt_calls(void (*last_act)(void))
-{
-	set(last_act, last_act);
 }
 
 void interrupt_close(void)

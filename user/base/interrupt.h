@@ -51,9 +51,6 @@ void interrupt_removes(const char *path);
 /* Likewise an SQLite database, with what stands beside it while it is open. */
 void interrupt_removes_database(const char *path);
 
-/* Called before the process ends at once; must be async-signal-safe. NULL: nothing. */
-void interrupt_calls(void (*last_act)(void));
-
 /* As before interrupt_open(): for tests. */
 void interrupt_close(void);
 

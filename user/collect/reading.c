@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/records.h"
+#include "proc/process_list.h"
 #include "collect/map_walk.h"
 #include "collect/watched.h"
 
@@ -468,7 +469,6 @@ static uint64_t age_of(const struct lm_process *raw)
 static void describe(struct snapshot_process *process, const struct lm_process *raw)
 {
 	char path[64], link[4096];
-	_cleanup_fclose_ FILE *comm = NULL;
 	ssize_t length;
 
 	process->key = raw->key;
@@ -486,10 +486,7 @@ static void describe(struct snapshot_process *process, const struct lm_process *
 	if (length > 0)
 		process->exe = strndup(link, (size_t)length);
 	/* A program may have renamed itself since its first allocation. */
-	snprintf(path, sizeof(path), "/proc/%u/comm", raw->tgid);
-	comm = fopen(path, "re");
-	if (comm && fgets(process->comm, sizeof(process->comm), comm))
-		process->comm[strcspn(process->comm, "\n")] = '\0';
+	process_read_comm((pid_t)raw->tgid, 0, process->comm, sizeof(process->comm));
 }
 
 static void judge(const struct reading *reading, const struct ledger *ledger,

@@ -417,7 +417,8 @@ static void conclude_threads(const struct diagnosis_evidence *evidence, struct d
 		diagnosis->creator = evidence->created;
 }
 
-const struct report_site *diagnose_opener(const struct report *opened)
+/* The call stack that opened most of the descriptors still open; NULL: none is known. */
+static const struct report_site *find_opener(const struct report *opened)
 {
 	const struct report_site *most = NULL;
 
@@ -441,7 +442,7 @@ static void conclude_descriptors(const struct diagnosis_evidence *evidence,
 	conclude_count(&evidence->descriptors, DIAGNOSED_DESCRIPTORS,
 		       "descriptors are opened and not closed", diagnosis);
 	if (diagnosis->part == DIAGNOSED_DESCRIPTORS)
-		diagnosis->opener = diagnose_opener(evidence->opened);
+		diagnosis->opener = find_opener(evidence->opened);
 }
 
 static enum memory_group most_grown(const struct memory_growth *growth)

@@ -45,9 +45,6 @@ void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct dia
 /* The call stack that surely grows most; NULL: none grows. */
 const struct profile_report_site *diagnose_site(const struct profile_report_process *profile);
 
-/* The call stack that opened most of the descriptors still open; NULL: none is known. */
-const struct report_site *diagnose_opener(const struct report *opened);
-
 /* *diagnosis borrows from the evidence. */
 void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis);
 

@@ -11,6 +11,7 @@
 #include "base/search.h"
 #include "elf/elf_abi.h"
 #include "proc/core.h"
+#include "proc/process_list.h"
 
 #define CLUSTER_GAP (1ull << 30)
 
@@ -287,17 +288,6 @@ static int add_thread_locals(struct heap_image *heap_image, size_t i, const stru
 	return zones_add(heap_image, ZONE_TLS, start, end, i);
 }
 
-static void read_comm(pid_t pid, struct heap_image_thread *thread)
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, thread->tid);
-	file = fopen(path, "re");
-	if (file && fgets(thread->comm, sizeof(thread->comm), file))
-		thread->comm[strcspn(thread->comm, "\n")] = '\0';
-}
-
 static int add_thread(struct heap_image *heap_image, const struct stopped_thread *stopped)
 {
 	struct heap_image_thread *thread = vec_push(&heap_image->threads);
@@ -389,8 +379,11 @@ void zones_name_threads(struct heap_image *heap_image)
 		       sizeof(heap_image->threads.items[i].comm));
 	if (core)
 		return;
-	for (size_t i = 0; i < heap_image->threads.count; i++)
-		read_comm(heap_image->pid, &heap_image->threads.items[i]);
+	for (size_t i = 0; i < heap_image->threads.count; i++) {
+		struct heap_image_thread *thread = &heap_image->threads.items[i];
+
+		process_read_comm(heap_image->pid, thread->tid, thread->comm, sizeof(thread->comm));
+	}
 }
 
 /* Nothing, if it is empty. 0 or -ENOMEM. */

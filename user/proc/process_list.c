@@ -175,6 +175,20 @@ char process_task_state(pid_t pid, pid_t tid)
 	return read_stat(path, &task) ? '\0' : task.state;
 }
 
+void process_read_comm(pid_t pid, pid_t tid, char *comm, size_t size)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64];
+
+	if (tid)
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	else
+		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	file = fopen(path, "re");
+	if (file && fgets(comm, (int)size, file))
+		comm[strcspn(comm, "\n")] = '\0';
+}
+
 static int by_pid(const void *a, const void *b)
 {
 	pid_t one = *(const pid_t *)a, other = *(const pid_t *)b;

@@ -65,6 +65,10 @@ bool process_auxiliary_is_32bit(const void *bytes, size_t size);
 /* Whether a process runs a 32-bit program (CONFIG_COMPAT). False, too: it cannot be read. */
 bool process_is_32bit(pid_t pid);
 
+/* The name of a process, or of its thread `tid` if that is not 0. comm is untouched if the thread
+ * is gone. */
+void process_read_comm(pid_t pid, pid_t tid, char *comm, size_t size);
+
 /* What process_read makes of the text of /proc/PID/stat. 0 or -EBADMSG. */
 int process_parse_stat(const char *text, struct process_entry *entry);
 

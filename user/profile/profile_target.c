@@ -7,18 +7,13 @@
 
 #include "base/cleanup.h"
 #include "proc/container.h"
+#include "proc/process_list.h"
 
 #define MEMORY_POINTS 256
 
 void profile_target_read_comm(struct profile_target *target)
 {
-	char path[64];
-	_cleanup_fclose_ FILE *stream = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", target->pid);
-	stream = fopen(path, "re");
-	if (stream && fgets(target->comm, sizeof(target->comm), stream))
-		target->comm[strcspn(target->comm, "\n")] = '\0';
+	process_read_comm(target->pid, 0, target->comm, sizeof(target->comm));
 }
 
 /* Anonymous memory of a process, also what is swapped out; -1: it cannot be read. */

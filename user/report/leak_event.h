@@ -17,9 +17,6 @@ enum leak_event_kind {
 	EVENT_KIND_MAX_,
 };
 
-/* "leaking", "limit-near". */
-const char *leak_event_name(enum leak_event_kind kind);
-
 struct leak_event {
 	enum leak_event_kind kind;
 	struct timespec time;

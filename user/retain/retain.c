@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "proc/core.h"
+#include "proc/process_list.h"
 #include "runtime/runtime.h"
 #include "target/process.h"
 
@@ -251,17 +252,10 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 
 static void read_comm(struct retain *retain, const struct core *core)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[64];
-
-	if (core) {
+	if (core)
 		memcpy(retain->comm, core_layout(core)->comm, sizeof(retain->comm));
-		return;
-	}
-	snprintf(path, sizeof(path), "/proc/%d/comm", retain->pid);
-	file = fopen(path, "re");
-	if (file && fgets(retain->comm, sizeof(retain->comm), file))
-		retain->comm[strcspn(retain->comm, "\n")] = '\0';
+	else
+		process_read_comm(retain->pid, 0, retain->comm, sizeof(retain->comm));
 }
 
 static void sum_up(struct retain *retain)

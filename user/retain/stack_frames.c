@@ -321,17 +321,10 @@ static int find_dead(struct unwinder *unwinder)
 
 bool stack_frames_is_dead(const struct stack_frames *frames, uint64_t address)
 {
-	size_t low = 0, high = frames->dead.count;
+	size_t count =
+		SORTED_BEFORE(range, frames->dead.items, frames->dead.count, range->low <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (frames->dead.items[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < frames->dead.items[low - 1].high;
+	return count && address < frames->dead.items[count - 1].high;
 }
 
 static void unwinder_free(struct unwinder *unwinder)

@@ -111,37 +111,20 @@ int untracked_prepare(const struct heap_image *heap_image, const struct data_mod
 
 uint32_t untracked_page(const struct untracked *untracked, uint64_t address)
 {
-	size_t low = 0, high = untracked->ranges.count;
-	const struct untracked_range *range;
+	const struct untracked_range *range = untracked->ranges.items;
 
-	if (!high || !filter_has(&untracked->filter, address))
+	if (!untracked->ranges.count || !filter_has(&untracked->filter, address))
 		return UNTRACKED_NONE;
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (untracked->ranges.items[middle].start <= address)
-			low = middle;
-		else
-			high = middle;
-	}
-	range = &untracked->ranges.items[low];
+	range +=
+		SORTED_BEFORE(next, range + 1, untracked->ranges.count - 1, next->start <= address);
 	return range->first + (uint32_t)((address - range->start) / MEMORY_PAGE);
 }
 
 uint64_t untracked_address(const struct untracked *untracked, uint32_t page)
 {
-	size_t low = 0, high = untracked->ranges.count;
-	const struct untracked_range *range;
+	const struct untracked_range *range = untracked->ranges.items;
 
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (untracked->ranges.items[middle].first <= page)
-			low = middle;
-		else
-			high = middle;
-	}
-	range = &untracked->ranges.items[low];
+	range += SORTED_BEFORE(next, range + 1, untracked->ranges.count - 1, next->first <= page);
 	return range->start + (uint64_t)(page - range->first) * MEMORY_PAGE;
 }
 

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "proc/process_list.h"
 #include "runtime/go_reader.h"
 
 struct goroutines_of {
@@ -76,17 +77,6 @@ struct run {
 	bool ended; /* all of them have */
 };
 
-static void read_comm(struct thread_census *census)
-{
-	char path[64];
-	_cleanup_fclose_ FILE *file = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%u/comm", census->pid);
-	file = fopen(path, "re");
-	if (file && fgets(census->comm, sizeof(census->comm), file))
-		census->comm[strcspn(census->comm, "\n")] = '\0';
-}
-
 static int read_process(struct run *run, pid_t pid, struct thread_report *report)
 {
 	struct thread_census census = {
@@ -96,7 +86,7 @@ static int read_process(struct run *run, pid_t pid, struct thread_report *report
 
 	if (!census.goroutines)
 		return error;
-	read_comm(&census);
+	process_read_comm((pid_t)census.pid, 0, census.comm, sizeof(census.comm));
 	kept = error ? NULL : vec_push(&report->processes);
 	if (!kept) {
 		thread_census_free(&census);

@@ -344,17 +344,6 @@ static void find_managed(pid_t pid, struct retain_result *result)
 		managed_share_read(pid, &result->managed);
 }
 
-static void read_comm(struct retain_result *result)
-{
-	char path[64];
-	_cleanup_fclose_ FILE *file = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", result->pid);
-	file = fopen(path, "re");
-	if (file && fgets(result->comm, sizeof(result->comm), file))
-		result->comm[strcspn(result->comm, "\n")] = '\0';
-}
-
 /* For a program without malloc: there is no graph of blocks to read, so that nothing is stopped. 0,
  * or -errno after an error message. */
 static int report_heap_profile(struct retain_run *run, pid_t pid, const struct maps *maps)
@@ -374,7 +363,7 @@ static int report_heap_profile(struct retain_run *run, pid_t pid, const struct m
 	if (run->options->recording)
 		log_warning("PID %d: the heap profile of a Go program is not recorded", pid);
 	clock_gettime(CLOCK_REALTIME, &result.time);
-	read_comm(&result);
+	process_read_comm(result.pid, 0, result.comm, sizeof(result.comm));
 	managed_share_read(pid, &result.managed);
 	return write_report(run, &result, NULL);
 }

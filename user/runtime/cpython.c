@@ -593,18 +593,10 @@ static bool is_in_malloc(struct cpython *python, const struct heap_sink *sink)
 	uint64_t object = target_word(python->memory,
 				      python->interpreters.items[0] + python->layout->modules);
 	uint64_t start = object - COLLECTOR_LINKS;
-	size_t low = 0, high = sink->count;
+	uint32_t node = heap_sink_first(sink, start);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (sink->starts[middle] < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return object && low < sink->count && sink->starts[low] == start &&
-	       sink->sizes[low] <= SMALL_MAX;
+	return object && node < sink->count && sink->starts[node] == start &&
+	       sink->sizes[node] <= SMALL_MAX;
 }
 
 /* 0, or an error with *why, unless it is -ENOMEM. */
@@ -649,18 +641,12 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 
 	if (!python)
 		return -ENOMEM;
+	*state = python;
 	python->first_class = (uint32_t)sink->classes.count;
 	error = find(python, memory, sink, report->version, &why);
 	if (error == -ENOENT)
 		report->why = why;
-	if (!error)
-		error = walk_all(&walk, report);
-	if (!error) {
-		*state = python;
-		return 0;
-	}
-	end(python);
-	return error;
+	return error ? error : walk_all(&walk, report);
 }
 
 static const struct heap_walker walker = {

@@ -687,19 +687,13 @@ static int walk_found(struct dotnet *dotnet, struct heap_sink *sink, struct walk
 		return error;
 	dotnet->variables.free_table = target_word(dotnet->memory, dotnet->variables.free_table);
 	report->why = NULL;
-	error = walk_all(dotnet, sink, report);
-	if (error == -EAGAIN) {
-		report->objects = 0;
-		report->why = "it collects too often to be read: look again";
-	}
-	return error;
+	return walk_all(dotnet, sink, report);
 }
 
 static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 		     struct walk_report *report, void **state)
 {
 	struct dotnet *dotnet = calloc(1, sizeof(*dotnet));
-	int error;
 
 	if (!dotnet)
 		return -ENOMEM;
@@ -710,13 +704,8 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	dotnet->ended_class = UINT32_MAX;
 	dotnet->report = (size_t)(report - sink->reports.items);
 	dotnet->first_class = (uint32_t)sink->classes.count;
-	error = walk_found(dotnet, sink, report);
-	if (!error) {
-		*state = dotnet;
-		return 0;
-	}
-	end(dotnet);
-	return error;
+	*state = dotnet;
+	return walk_found(dotnet, sink, report);
 }
 
 static const struct heap_walker walker = {.moves = moves,

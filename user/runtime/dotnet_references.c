@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "runtime/dotnet.h"
 
 #define SERIES_MAX 4096
@@ -185,17 +186,10 @@ struct referrer {
 /* The field that has the reference at an offset, itself or in its structure. */
 static uint32_t field_label(const struct dotnet_type *type, uint64_t offset)
 {
-	size_t low = 0, high = type->fields.count;
+	size_t count = SORTED_BEFORE(field, type->fields.items, type->fields.count,
+				     field->offset <= offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (type->fields.items[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? type->fields.items[low - 1].label : 0;
+	return count ? type->fields.items[count - 1].label : 0;
 }
 
 /* Whether an address, each higher than the one before, is that of a static field. */
@@ -207,22 +201,6 @@ static bool is_slot(struct referrer *referrer, uint64_t address)
 	while (referrer->slot < count && slots[referrer->slot] < address)
 		referrer->slot++;
 	return referrer->slot < count && slots[referrer->slot] == address;
-}
-
-/* The first static field at or after an address. */
-static size_t find_slot(const struct dotnet *dotnet, uint64_t address)
-{
-	size_t low = 0, high = dotnet->slots.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (dotnet->slots.items[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }
 
 /* The references at [offset, end) of the object. */
@@ -305,25 +283,17 @@ static int refer_series(struct referrer *referrer)
 static int refer_dependents(const struct referrer *referrer)
 {
 	const struct dotnet_dependent *dependents = referrer->dotnet->dependents.items;
-	size_t low = 0, high = referrer->dotnet->dependents.count;
+	size_t count = referrer->dotnet->dependents.count;
+	size_t at =
+		SORTED_BEFORE(dependent, dependents, count, dependent->first < referrer->object);
 	uint32_t label = 0;
 	int error = 0;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (dependents[middle].first < referrer->object)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; !error && low < referrer->dotnet->dependents.count &&
-	       dependents[low].first == referrer->object;
-	     low++) {
+	for (; !error && at < count && dependents[at].first == referrer->object; at++) {
 		if (!label)
 			label = heap_sink_label(referrer->sink, LABEL_ATTRIBUTE,
 						"dependent handle");
-		error = heap_sink_reference(referrer->sink, referrer->node, dependents[low].second,
+		error = heap_sink_reference(referrer->sink, referrer->node, dependents[at].second,
 					    label);
 	}
 	return error;
@@ -339,7 +309,9 @@ int dotnet_refer(void *state, struct heap_sink *sink, uint32_t node)
 				    .object = sink->starts[node],
 				    .size = sink->sizes[node],
 				    .words_left = sink->sizes[node] / 8,
-				    .slot = find_slot(dotnet, sink->starts[node])};
+				    .slot = SORTED_BEFORE(slot, dotnet->slots.items,
+							  dotnet->slots.count,
+							  *slot < sink->starts[node])};
 	int error = 0;
 
 	if (class < dotnet->first_class || class - dotnet->first_class >= dotnet->class_types.count)

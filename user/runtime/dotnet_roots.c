@@ -375,22 +375,6 @@ static int compare_slots(const void *left_pointer, const void *right_pointer)
 	return left < right ? -1 : left > right;
 }
 
-/* The first one at or after an address. */
-static uint32_t first_node(const struct heap_sink *sink, uint64_t address)
-{
-	uint32_t low = 0, high = sink->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (sink->starts[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* The arrays themselves. */
 static int add_thread_arrays(struct dotnet *dotnet, struct heap_sink *sink)
 {
@@ -410,7 +394,7 @@ static int add_frozen(struct dotnet *dotnet, struct heap_sink *sink)
 	for (size_t i = 0; i < dotnet->frozen.count; i++) {
 		const struct dotnet_range *range = &dotnet->frozen.items[i];
 
-		for (uint32_t node = first_node(sink, range->start);
+		for (uint32_t node = heap_sink_first(sink, range->start);
 		     !error && node < sink->count && sink->starts[node] < range->end &&
 		     sink->roots.count < DOTNET_ROOTS_MAX;
 		     node++)

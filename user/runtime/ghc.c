@@ -689,6 +689,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 
 	if (!ghc)
 		return -ENOMEM;
+	*state = ghc;
 	ghc->memory = memory;
 	ghc->own.file.fd = -1;
 	find_symbols(ghc);
@@ -696,14 +697,11 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	error = find_generations(ghc) ? ghc_find_lines(ghc) : -ENOENT;
 	if (!error)
 		error = walk_all(ghc, sink);
-	if (error) {
-		report->why = error == -ENOENT ? "its blocks are not as GHC has them" : NULL;
-		end(ghc);
-		return error;
-	}
-	report_on(ghc, sink, before, report);
-	*state = ghc;
-	return 0;
+	if (!error)
+		report_on(ghc, sink, before, report);
+	else if (error == -ENOENT)
+		report->why = "its blocks are not as GHC has them";
+	return error;
 }
 
 static const struct heap_walker walker = {

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "analyze/block_index.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "report/runtime_label.h"
 #include "symbol/intern.h"
@@ -181,6 +182,12 @@ int heap_sink_settle(struct heap_sink *sink, uint64_t *nonsense);
 static inline uint32_t heap_sink_node(const struct heap_sink *sink, uint64_t address)
 {
 	return block_index_find(&sink->index, address);
+}
+
+/* The first node at or after an address; the count of nodes if there is none. */
+static inline uint32_t heap_sink_first(const struct heap_sink *sink, uint64_t address)
+{
+	return (uint32_t)SORTED_BEFORE(start, sink->starts, sink->count, *start < address);
 }
 
 /* The node that holds `address` belongs to the object `owner`, so many bytes of it from its start

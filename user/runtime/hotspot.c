@@ -550,31 +550,20 @@ static int walk_found(struct hotspot *hotspot, struct heap_sink *sink, struct wa
 	if (error)
 		return error;
 	report->why = NULL;
-	error = walk_all(hotspot, sink, report);
-	if (error == -EAGAIN) {
-		report->objects = 0;
-		report->why = "it collects too often to be read: look again";
-	}
-	return error;
+	return walk_all(hotspot, sink, report);
 }
 
 static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 		     struct walk_report *report, void **state)
 {
 	struct hotspot *hotspot = hotspot_open(memory);
-	int error;
 
 	if (!hotspot)
 		return -ENOMEM;
 	hotspot->report = (size_t)(report - sink->reports.items);
 	hotspot->first_class = (uint32_t)sink->classes.count;
-	error = walk_found(hotspot, sink, report);
-	if (!error) {
-		*state = hotspot;
-		return 0;
-	}
-	end(hotspot);
-	return error;
+	*state = hotspot;
+	return walk_found(hotspot, sink, report);
 }
 
 static const struct heap_walker walker = {.moves = moves,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "runtime/hotspot.h"
 
 #define CHUNK 1024 /* bytes read at once */
@@ -36,18 +37,11 @@ static uint64_t reference_at(const struct hotspot *hotspot, const unsigned char 
 /* The field at an offset; NULL: none begins there. */
 static const struct hotspot_field *field_at(const struct hotspot_class *class, uint64_t offset)
 {
-	size_t low = 0, high = class->fields.count;
+	size_t at = SORTED_BEFORE(field, class->fields.items, class->fields.count,
+				  field->offset < offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (class->fields.items[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < class->fields.count && class->fields.items[low].offset == offset
-		       ? &class->fields.items[low]
+	return at < class->fields.count && class->fields.items[at].offset == offset
+		       ? &class->fields.items[at]
 		       : NULL;
 }
 

@@ -616,22 +616,6 @@ static int add_finalisers(struct rooting *rooting)
 	return error;
 }
 
-/* The first node at or after an address. */
-static uint32_t first_node(const struct heap_sink *sink, uint64_t address)
-{
-	uint32_t low = 0, high = sink->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (sink->starts[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static int add_archived(struct rooting *rooting)
 {
 	struct heap_sink *sink = rooting->sink;
@@ -641,7 +625,7 @@ static int add_archived(struct rooting *rooting)
 	for (size_t i = 0; i < rooting->hotspot->archived.count; i++) {
 		const struct hotspot_range *range = &rooting->hotspot->archived.items[i];
 
-		for (uint32_t node = first_node(sink, range->start);
+		for (uint32_t node = heap_sink_first(sink, range->start);
 		     !error && node < sink->count && sink->starts[node] < range->end; node++)
 			error = add_root(rooting, sink->starts[node]);
 	}

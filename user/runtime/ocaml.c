@@ -627,6 +627,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 		.ocaml = ocaml, .sink = sink, .window = {.bytes = malloc(WINDOW_BYTES)}};
 	int error = ocaml && walk.window.bytes ? 0 : -ENOMEM;
 
+	*state = ocaml;
 	if (ocaml) {
 		ocaml->memory = memory;
 		ocaml->own.file.fd = -1;
@@ -642,12 +643,6 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 					     : walk_all(&walk, report);
 	}
 	free(walk.window.bytes);
-	if (!error) {
-		*state = ocaml;
-		return 0;
-	}
-	if (ocaml)
-		end(ocaml);
 	return error;
 }
 

@@ -141,6 +141,14 @@ static int walk(struct walking *walking, struct target_memory *memory, struct he
 		memory->again = memory->changes && i < WALKS_MAX;
 		*report = (struct walk_report){.runtime = report->runtime, .retries = i};
 		error = walking->runtime->walker->walk(memory, sink, report, &walking->state);
+		if (error && walking->state) {
+			walking->runtime->walker->end(walking->state);
+			walking->state = NULL;
+		}
+	}
+	if (error == -EAGAIN) {
+		report->objects = 0;
+		report->why = "it collects too often to be read: look again";
 	}
 	return error;
 }

@@ -46,7 +46,7 @@ struct heap_walker {
 		    struct walk_report *report, void **state);
 	int (*roots)(void *state, struct heap_sink *sink);
 	int (*refer)(void *state, struct heap_sink *sink, uint32_t node);
-	void (*end)(void *state); /* only where walk() has succeeded */
+	void (*end)(void *state); /* of what walk() set, also when that failed */
 };
 
 struct runtime {
@@ -113,7 +113,7 @@ int runtime_take_image(pid_t pid, const struct heap_image_options *options, stru
 int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,
 		       const struct data_modules *modules, struct heap_sink *sink);
 
-/* The n-th row of the table; NULL: there are no more. */
+/* The n-th row of the table; NULL: there are no more. For tests of all rows. */
 const struct runtime *runtime_at(size_t n);
 /* By its key; NULL: none has that one, which may be NULL. */
 const struct runtime *runtime_find(const char *key);

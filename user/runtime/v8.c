@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "runtime/mapping_shape.h"
 #include "runtime/runtime.h"
 
@@ -48,19 +49,11 @@ struct walk {
 /* The one at an address, where objects begin: the end of an area for others if one begins there. */
 static uint64_t skip_areas(const struct v8 *v8, uint64_t address)
 {
-	size_t low = 0, high = v8->areas.count;
+	size_t at = SORTED_BEFORE(area, v8->areas.items, v8->areas.count, area->top < address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (v8->areas.items[middle].top < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == v8->areas.count || v8->areas.items[low].top != address)
+	if (at == v8->areas.count || v8->areas.items[at].top != address)
 		return address;
-	return v8->areas.items[low].limit;
+	return v8->areas.items[at].limit;
 }
 
 /* Whether an object, an area or the end of all begins there. */
@@ -372,33 +365,21 @@ static int walk_found(struct v8 *v8, struct heap_sink *sink, struct walk_report 
 	report->why = NULL;
 	find_filler(v8);
 	error = v8_is_collecting(v8, v8->module) ? -EAGAIN : walk_chunks(v8, sink, report);
-	if (!error && v8_is_collecting(v8, v8->module))
-		error = -EAGAIN;
-	if (error == -EAGAIN) {
-		report->objects = 0;
-		report->why = "it collects too often to be read: look again";
-	}
-	return error;
+	return !error && v8_is_collecting(v8, v8->module) ? -EAGAIN : error;
 }
 
 static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 		     struct walk_report *report, void **state)
 {
 	struct v8 *v8 = calloc(1, sizeof(*v8));
-	int error;
 
 	if (!v8)
 		return -ENOMEM;
 	v8->memory = memory;
 	v8->words_left = v8->names_left = v8->source_left = LOOKED_AT_MAX;
 	v8->report = (size_t)(report - sink->reports.items);
-	error = walk_found(v8, sink, report);
-	if (!error) {
-		*state = v8;
-		return 0;
-	}
-	end(v8);
-	return error;
+	*state = v8;
+	return walk_found(v8, sink, report);
 }
 
 static const struct heap_walker walker = {

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "runtime/v8.h"
 
@@ -200,17 +201,9 @@ static const struct v8_script *read_script(struct v8 *v8, uint64_t address)
 /* From 1 on; 0: not known. */
 static uint32_t line_at(const struct v8_script *script, uint32_t position)
 {
-	size_t low = 0, high = script->ends.count;
+	size_t before = SORTED_BEFORE(end, script->ends.items, script->ends.count, *end < position);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (script->ends.items[middle] < position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return script->ends.count ? (uint32_t)low + 1 : 0;
+	return script->ends.count ? (uint32_t)before + 1 : 0;
 }
 
 /* Positions. */

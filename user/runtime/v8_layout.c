@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "runtime/mapping_shape.h"
 #include "runtime/v8.h"
 
@@ -419,24 +420,10 @@ static int find_layout(struct v8 *v8, const char **why)
 	return error ? error : scan(v8, v8->layout, &owned);
 }
 
-static size_t chunk_place(const struct v8 *v8, uint64_t address)
-{
-	size_t low = 0, high = v8->chunks.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (v8->chunks.items[middle].base <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 const struct v8_chunk *v8_chunk_at(const struct v8 *v8, uint64_t address)
 {
-	size_t place = chunk_place(v8, address);
+	size_t place =
+		SORTED_BEFORE(other, v8->chunks.items, v8->chunks.count, other->base <= address);
 	const struct v8_chunk *chunk = place ? &v8->chunks.items[place - 1] : NULL;
 
 	return chunk && address - chunk->base < chunk->size ? chunk : NULL;

@@ -80,7 +80,7 @@ void worker_end(struct worker *worker, enum worker_lane lane);
 /* A message about a failed file, as a static string; NULL: not one of those above. */
 const char *worker_failure(int error);
 
-/* The process behind a lane, or 0: none runs now. */
+/* The process behind a lane, or 0: none runs now. For tests, which stop and kill it. */
 pid_t worker_pid(const struct worker *worker, enum worker_lane lane);
 
 #endif

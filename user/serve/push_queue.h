@@ -33,6 +33,7 @@ struct push_queue {
 void push_queue_add(struct push_queue *queue, struct push_document document);
 /* The first goes: it was delivered, or is lost. */
 void push_queue_remove(struct push_queue *queue, bool delivered);
+/* For tests: the pushing process owns its queue until its end. */
 void push_queue_free(struct push_queue *queue);
 
 enum push_result {

@@ -25,7 +25,8 @@ struct checkpointer;
  */
 int checkpointer_start(struct checkpointer **checkpointer, const char *path, sqlite3 *writer);
 
-/* Waits until all that was committed up to now is moved, but for what others are still reading. */
+/* Waits until all that was committed up to now is moved, but for what others are still reading: for
+ * tests. */
 void checkpointer_settle(struct checkpointer *checkpointer);
 
 /* Before `writer` is closed. NULL is allowed. */

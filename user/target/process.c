@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/interrupt.h"
+#include "base/search.h"
 #include "proc/core.h"
 #include "proc/process_list.h"
 #include "proc/target_file.h"
@@ -22,20 +23,10 @@ static bool same_mapping(const struct mapping *left, const struct mapping *right
 
 static struct code_range *find_current(const struct code_ranges *code, uint64_t address)
 {
-	size_t low = 0, high = code->count;
+	size_t at = SORTED_BEFORE(range, code->items, code->count, range->mapping.end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		struct code_range *range = &code->items[middle];
-
-		if (address < range->mapping.start)
-			high = middle;
-		else if (address >= range->mapping.end)
-			low = middle + 1;
-		else
-			return range;
-	}
-	return NULL;
+	return at < code->count && code->items[at].mapping.start <= address ? &code->items[at]
+									    : NULL;
 }
 
 static const struct code_range *find_same(const struct code_ranges *code,

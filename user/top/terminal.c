@@ -60,13 +60,11 @@ static void rescue_prepare(const struct top_terminal *terminal)
 	rescue.owner = getpid();
 	rescue.saved_stderr = terminal->messages.saved;
 	fatal_signal_calls(give_back);
-	interrupt_calls(give_back);
 }
 
 static void rescue_end(void)
 {
 	fatal_signal_calls(NULL);
-	interrupt_calls(NULL);
 	rescue.reset_size = 0;
 }
 

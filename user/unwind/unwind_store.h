@@ -56,6 +56,7 @@ int unwind_store_refresh_all(struct unwind_store *store, struct process *const *
  */
 void unwind_store_forget(struct unwind_store *store, int pid);
 
+/* For tests: nothing else shows what was freed. */
 void unwind_store_stats(const struct unwind_store *store, struct unwind_stats *stats);
 
 #endif

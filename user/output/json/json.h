@@ -111,8 +111,6 @@ void json_retain_way(struct json_writer *json, const struct retain_result *resul
 void json_split_write(struct json_writer *json, const struct memory_series *series);
 /* "memory" of a page: "times" and "parts", each with as many values; then as in JSON. */
 void html_split_write(struct json_writer *json, const struct memory_series *series);
-/* "conclusion"; NULL: null. */
-void json_conclusion_write(struct json_writer *json, const struct memory_conclusion *conclusion);
 /* "memory" of a difference: an array. */
 void json_split_changes_write(struct json_writer *json, const struct memory_changes *changes);
 

@@ -12,7 +12,7 @@
 static const char *const names[] = {[EVENT_LEAKING] = "leaking", [EVENT_LIMIT_NEAR] = "limit-near"};
 _Static_assert(ARRAY_SIZE(names) == EVENT_KIND_MAX_, "a name for every kind");
 
-const char *leak_event_name(enum leak_event_kind kind)
+static const char *leak_event_name(enum leak_event_kind kind)
 {
 	return names[kind];
 }

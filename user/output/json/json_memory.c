@@ -190,6 +190,26 @@ static void gaps_json(struct json_writer *json, const struct memory_process *pro
 	json_close(json, ']');
 }
 
+/* "conclusion"; NULL: null. */
+static void conclusion_json(struct json_writer *json, const struct memory_conclusion *conclusion)
+{
+	if (!conclusion) {
+		json_put_null(json, "conclusion");
+		return;
+	}
+	json_open(json, "conclusion", '{');
+	json_put_string(json, "verdict", memory_verdict_name(conclusion->verdict));
+	json_put_bool(json, "no_leak", conclusion->no_leak);
+	json_put_string(json, "text", conclusion->text);
+	json_put_number(json, "since_ms", conclusion->growth.since_ms);
+	json_put_signed(json, "growth_bytes", conclusion->growth.total);
+	json_open(json, "growth", '{');
+	for (size_t i = 0; i < GROUP_MAX_; i++)
+		json_put_signed(json, memory_group_name(i), conclusion->growth.groups[i]);
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
 static void process_json(struct json_writer *json, const struct memory_report *report,
 			 const struct memory_process *process)
 {
@@ -216,7 +236,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	items_json(json, report, process);
 	if (process->has_conclusion)
 		json_put_string(json, "verdict", memory_verdict_name(process->conclusion.verdict));
-	json_conclusion_write(json, process->has_conclusion ? &process->conclusion : NULL);
+	conclusion_json(json, process->has_conclusion ? &process->conclusion : NULL);
 	json_put_number(json, "read_us", process->read_ns / 1000);
 	json_put_number(json, "pause_us", process->pause_ns / 1000);
 	json_close(json, '}');
@@ -333,30 +353,11 @@ int json_memory_write(FILE *out, const void *data)
 
 /* -------- recorded readings */
 
-void json_conclusion_write(struct json_writer *json, const struct memory_conclusion *conclusion)
-{
-	if (!conclusion) {
-		json_put_null(json, "conclusion");
-		return;
-	}
-	json_open(json, "conclusion", '{');
-	json_put_string(json, "verdict", memory_verdict_name(conclusion->verdict));
-	json_put_bool(json, "no_leak", conclusion->no_leak);
-	json_put_string(json, "text", conclusion->text);
-	json_put_number(json, "since_ms", conclusion->growth.since_ms);
-	json_put_signed(json, "growth_bytes", conclusion->growth.total);
-	json_open(json, "growth", '{');
-	for (size_t i = 0; i < GROUP_MAX_; i++)
-		json_put_signed(json, memory_group_name(i), conclusion->growth.groups[i]);
-	json_close(json, '}');
-	json_close(json, '}');
-}
-
 /* Members that a report and a page have. */
 static void latest_json(struct json_writer *json, const struct memory_series *series)
 {
 	json_figures_write(json, &memory_split_figures, memory_series_latest(series));
-	json_conclusion_write(json, series->has_conclusion ? &series->conclusion : NULL);
+	conclusion_json(json, series->has_conclusion ? &series->conclusion : NULL);
 }
 
 void json_split_write(struct json_writer *json, const struct memory_series *series)
@@ -436,7 +437,7 @@ void json_split_changes_write(struct json_writer *json, const struct memory_chan
 			json_amounts_write(json, memory_group_name(group),
 					   change->groups_before[group], change->groups[group]);
 		json_close(json, '}');
-		json_conclusion_write(json, change->has_conclusion ? &change->conclusion : NULL);
+		conclusion_json(json, change->has_conclusion ? &change->conclusion : NULL);
 		json_close(json, '}');
 	}
 	json_close(json, ']');

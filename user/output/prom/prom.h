@@ -4,7 +4,9 @@
 #ifndef LEAKMON_OUTPUT_PROM_PROM_H
 #define LEAKMON_OUTPUT_PROM_PROM_H
 
+#include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "report/pushed.h"
 #include "proc/container.h"
@@ -16,6 +18,18 @@ int prom_threads_write(FILE *out, const void *data);
 
 /* HELP and TYPE of leakmon_NAME; once for each metric, before its first sample. */
 void prom_header(FILE *out, const char *name, const char *type, const char *help);
+
+/* Metrics without labels. */
+struct prom_value {
+	const char *name, *type, *help;
+	double value;
+};
+void prom_values_write(FILE *out, const struct prom_value *values, size_t count);
+
+/* The monitor's own CPU time and memory, and when that was measured. */
+void prom_monitor_write(FILE *out, double cpu_s, uint64_t rss_bytes, const struct timespec *time);
+/* When a report was measured, to the millisecond. */
+void prom_time_write(FILE *out, const struct timespec *time);
 
 /* KEY="VALUE" after `before`, the value made inert and escaped; NULL is "". */
 void prom_label(FILE *out, const char *key, const char *value, const char *before);

@@ -164,9 +164,7 @@ int prom_memory_write(FILE *out, const void *data)
 		groups_write(out, &programs);
 		sums_write(out, &programs);
 		growth_write(out, &programs);
-		prom_header(out, "snapshot_timestamp_seconds", "gauge", "When this was measured.");
-		fprintf(out, "leakmon_snapshot_timestamp_seconds %lld.%03ld\n",
-			(long long)report->time.tv_sec, report->time.tv_nsec / 1000000);
+		prom_time_write(out, &report->time);
 		prom_build_info_write(out);
 		error = output_finish(out);
 	}

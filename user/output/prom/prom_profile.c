@@ -123,10 +123,7 @@ static void verdicts_write(FILE *out, const struct profile_report *report)
 
 static void cost_write(FILE *out, const struct profile_report *report)
 {
-	const struct {
-		const char *name, *type, *help;
-		double value;
-	} rows[] = {
+	const struct prom_value rows[] = {
 		{"profile_overhead_limit_ratio", "gauge",
 		 "Share of the processes' CPU time that the profile may cost.", report->limit},
 		{"profile_overhead_spent_ratio", "gauge", "Share that it has cost.", report->spent},
@@ -134,17 +131,10 @@ static void cost_write(FILE *out, const struct profile_report *report)
 		 (double)report->windows},
 		{"profile_tracked_seconds", "gauge", "Their length in all.", report->tracked_s},
 		{"profile_samples", "gauge", "Blocks that are followed.", (double)report->samples},
-		{"cpu_seconds_total", "counter", "CPU time of the monitor itself.", report->cpu_s},
-		{"resident_memory_bytes", "gauge", "Resident memory of the monitor itself.",
-		 (double)report->rss_bytes},
-		{"snapshot_timestamp_seconds", "gauge", "When this was measured.",
-		 (double)report->time.tv_sec + (double)report->time.tv_nsec / 1e9},
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		prom_header(out, rows[i].name, rows[i].type, rows[i].help);
-		fprintf(out, "leakmon_%s %.13g\n", rows[i].name, rows[i].value);
-	}
+	prom_values_write(out, rows, ARRAY_SIZE(rows));
+	prom_monitor_write(out, report->cpu_s, report->rss_bytes, &report->time);
 }
 
 int prom_profile_write(FILE *out, const void *data)

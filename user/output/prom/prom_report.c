@@ -28,6 +28,34 @@ void prom_header(FILE *out, const char *name, const char *type, const char *help
 	fprintf(out, "# HELP leakmon_%s %s\n# TYPE leakmon_%s %s\n", name, help, name, type);
 }
 
+void prom_values_write(FILE *out, const struct prom_value *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		prom_header(out, values[i].name, values[i].type, values[i].help);
+		fprintf(out, "leakmon_%s %.13g\n", values[i].name, values[i].value);
+	}
+}
+
+void prom_monitor_write(FILE *out, double cpu_s, uint64_t rss_bytes, const struct timespec *time)
+{
+	const struct prom_value values[] = {
+		{"cpu_seconds_total", "counter", "CPU time of the monitor itself.", cpu_s},
+		{"resident_memory_bytes", "gauge", "Resident memory of the monitor itself.",
+		 (double)rss_bytes},
+		{"snapshot_timestamp_seconds", "gauge", "When this was measured.",
+		 (double)time->tv_sec + (double)time->tv_nsec / NS_PER_S},
+	};
+
+	prom_values_write(out, values, ARRAY_SIZE(values));
+}
+
+void prom_time_write(FILE *out, const struct timespec *time)
+{
+	prom_header(out, "snapshot_timestamp_seconds", "gauge", "When this was measured.");
+	fprintf(out, "leakmon_snapshot_timestamp_seconds %lld.%03ld\n", (long long)time->tv_sec,
+		time->tv_nsec / 1000000);
+}
+
 /* Inert first: no control character and no invalid UTF-8 may reach the reader. */
 void prom_label(FILE *out, const char *key, const char *value, const char *before)
 {

@@ -126,9 +126,7 @@ int prom_threads_write(FILE *out, const void *data)
 		return error;
 	totals_write(out, report);
 	dead_write(out, report);
-	prom_header(out, "snapshot_timestamp_seconds", "gauge", "When this was measured.");
-	fprintf(out, "leakmon_snapshot_timestamp_seconds %lld.%03ld\n",
-		(long long)report->time.tv_sec, report->time.tv_nsec / 1000000);
+	prom_time_write(out, &report->time);
 	prom_build_info_write(out);
 	return output_finish(out);
 }

@@ -277,25 +277,15 @@ static void shed_write(FILE *out, const struct triage_report *report)
 
 static void cost_write(FILE *out, const struct triage_report *report)
 {
-	const struct {
-		const char *name, *type, *help;
-		double value;
-	} rows[] = {
+	const struct prom_value rows[] = {
 		{"budget_limit_ratio", "gauge", "Share of one core that leakmon may use.",
 		 report->budget_limit},
 		{"budget_used_ratio", "gauge", "Share of one core that leakmon has used.",
 		 report->budget_used},
-		{"cpu_seconds_total", "counter", "CPU time of the monitor itself.", report->cpu_s},
-		{"resident_memory_bytes", "gauge", "Resident memory of the monitor itself.",
-		 (double)report->resident_bytes},
-		{"snapshot_timestamp_seconds", "gauge", "When this was measured.",
-		 (double)report->time.tv_sec + (double)report->time.tv_nsec / 1e9},
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		prom_header(out, rows[i].name, rows[i].type, rows[i].help);
-		fprintf(out, "leakmon_%s %.13g\n", rows[i].name, rows[i].value);
-	}
+	prom_values_write(out, rows, ARRAY_SIZE(rows));
+	prom_monitor_write(out, report->cpu_s, report->resident_bytes, &report->time);
 }
 
 int prom_triage_write(FILE *out, const void *data)

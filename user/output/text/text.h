@@ -5,6 +5,7 @@
 #define LEAKMON_OUTPUT_TEXT_TEXT_H
 
 #include <stdio.h>
+#include <time.h>
 
 #include "report/family.h"
 #include "report/goroutine_report.h"
@@ -54,6 +55,11 @@ void text_column_write(FILE *out, const char *text, size_t width);
 char *text_bytes(char text[TEXT_BYTES_SIZE], const struct text_form *form, uint64_t bytes);
 char *text_change(char text[TEXT_BYTES_SIZE], const struct text_form *form, int64_t bytes);
 
+/* In local time: "13:00:00"; "2026-11-20 13:00:00". Both return text. */
+#define TEXT_TIME_SIZE 32
+char *text_clock(char text[TEXT_TIME_SIZE], time_t time);
+char *text_date(char text[TEXT_TIME_SIZE], time_t time);
+
 /*
  * Unless form->verbose, what a writer writes to the stream of text_page_begin() comes to `out` in
  * lines of at most TEXT_WIDTH columns: longer ones go on below, indented by TEXT_HANGING more; a
@@ -83,7 +89,9 @@ void text_kills_write(FILE *out, const struct oom_kills *kills);
 
 /* A function's readable name, its template arguments collapsed (symbol/site_label.h). */
 void text_label_write(FILE *out, const char *function);
-/* Function, file and line of the innermost one, or the address where it has no name. */
+/* Function, file and line of a frame with a function. */
+void text_function_write(FILE *out, const struct frame *frame);
+/* The same of the innermost one, or the address where it has no name. */
 void text_place_write(FILE *out, const struct frames *frames, uint64_t address);
 
 /* " allocations = ... + N dropped": what balances in a family's figures, up to that term. Short:
@@ -121,6 +129,9 @@ char *text_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double p
 /* "~" before it: of so far; "-": it does not grow. Returns text. */
 #define TRIAGE_GROWTH_SIZE (TRIAGE_RATE_SIZE + 1)
 char *text_triage_growth(char text[TRIAGE_GROWTH_SIZE], const struct growth *growth);
+/* The columns of PID, name, place, heap and growth, these two with their widths. */
+void text_triage_columns_write(FILE *out, const struct triage_entry *entry, int place_width,
+			       int growth_width);
 /* The columns of a verdict and its confidence; a longer verdict takes more room. */
 #define TRIAGE_VERDICT_WIDTH 9
 void text_triage_verdict_write(FILE *out, const struct text_style *style,
@@ -129,10 +140,6 @@ void text_triage_verdict_write(FILE *out, const struct text_style *style,
 /* A table that fits a screen, with one line for each suspect; `first` heads its first column. */
 void text_triage_short_write(FILE *out, const struct triage_report *report,
 			     const struct triage_entries *entries, const char *first);
-
-/* All that is known of an entry, beyond its row: evidence, stacks, what to run next. */
-void text_triage_details_write(FILE *out, const struct text_form *form,
-			       const struct triage_entry *entry);
 
 /* The line of a suspect: what is known, a newline, and the command that shows more, as far as there
  * are any. Not inert: names of a target may have newlines, the command has none. */

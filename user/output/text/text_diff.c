@@ -13,11 +13,9 @@
 
 static void side_write(FILE *out, const char *name, const char *label, const struct report *report)
 {
-	struct tm local = {0};
-	char clock[32];
+	char clock[TEXT_TIME_SIZE];
 
-	localtime_r(&report->snapshot->time.tv_sec, &local);
-	strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &local);
+	text_date(clock, report->snapshot->time.tv_sec);
 	if (name) {
 		text_print_inert(out, name);
 		fputc(' ', out);

@@ -16,13 +16,7 @@ static void frame_write(FILE *out, const struct frame *frame)
 		fputs("a method that cannot be read", out);
 		return;
 	}
-	text_label_write(out, frame->function);
-	if (!frame->file)
-		return;
-	fputc(' ', out);
-	text_print_inert(out, frame->file);
-	if (frame->line)
-		fprintf(out, ":%" PRIu32, frame->line);
+	text_function_write(out, frame);
 }
 
 static void group_write(FILE *out, const struct text_form *form,

@@ -493,11 +493,9 @@ int text_memory_write(FILE *stream, const void *data)
 	const struct memory_report *report = data;
 	struct text_page page;
 	FILE *out = text_page_begin(&page, stream, &report->form);
-	struct tm local = {0};
-	char clock[16];
+	char clock[TEXT_TIME_SIZE];
 
-	localtime_r(&report->time.tv_sec, &local);
-	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	text_clock(clock, report->time.tv_sec);
 	fprintf(out, "[%s] Memory, by what it is used for:\n", clock);
 	for (size_t i = 0; i < report->groups.list.count; i++)
 		group_write(out, &report->groups.list.items[i]);

@@ -66,6 +66,24 @@ char *text_change(char text[TEXT_BYTES_SIZE], const struct text_form *form, int6
 	return text;
 }
 
+char *text_clock(char text[TEXT_TIME_SIZE], time_t time)
+{
+	struct tm local = {0};
+
+	localtime_r(&time, &local);
+	strftime(text, TEXT_TIME_SIZE, "%H:%M:%S", &local);
+	return text;
+}
+
+char *text_date(char text[TEXT_TIME_SIZE], time_t time)
+{
+	struct tm local = {0};
+
+	localtime_r(&time, &local);
+	strftime(text, TEXT_TIME_SIZE, "%Y-%m-%d %H:%M:%S", &local);
+	return text;
+}
+
 /* Lines. */
 
 /* A line that is being fitted: what of it is still to be written, and what it takes. */

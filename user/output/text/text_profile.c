@@ -166,16 +166,13 @@ int text_profile_write(FILE *stream, const void *data)
 	const struct profile_report *report = data;
 	struct text_page page;
 	FILE *out = text_page_begin(&page, stream, &report->form);
-	char clock[16] = "?";
-	struct tm local;
+	char clock[TEXT_TIME_SIZE];
 
-	if (localtime_r(&report->time.tv_sec, &local))
-		strftime(clock, sizeof(clock), "%H:%M:%S", &local);
 	fprintf(out,
 		"[%s] Profile: %zu windows, %.2f s tracked, %zu blocks followed; cost: %.2f%% of "
 		"their CPU (limit %.3g%%)\n",
-		clock, report->windows, report->tracked_s, report->samples, 100 * report->spent,
-		100 * report->limit);
+		text_clock(clock, report->time.tv_sec), report->windows, report->tracked_s,
+		report->samples, 100 * report->spent, 100 * report->limit);
 	if (!report->measured)
 		fputs("   what a trap costs could not be measured: it is a guess\n", out);
 	if (report->held_back)
@@ -228,14 +225,12 @@ int text_profile_diff_write(FILE *stream, const void *data)
 
 	fputs("Profiles compared: bytes that call stacks grow by in a second\n", out);
 	for (size_t i = 0; i < 2; i++) {
-		char clock[32] = "?";
-		struct tm local;
+		char date[TEXT_TIME_SIZE];
 
-		if (localtime_r(&sides[i]->time.tv_sec, &local))
-			strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &local);
 		fprintf(out, "   %s ", i ? "now:   " : "before:");
 		text_print_inert(out, names[i]);
-		fprintf(out, ", %s, %zu windows, %.2f s tracked\n", clock, sides[i]->windows,
+		fprintf(out, ", %s, %zu windows, %.2f s tracked\n",
+			text_date(date, sides[i]->time.tv_sec), sides[i]->windows,
 			sides[i]->tracked_s);
 	}
 	if (diff->top && shown > diff->top)

@@ -189,11 +189,9 @@ static void heading_write(FILE *out, const struct report *report, enum family_id
 			  size_t sites)
 {
 	const struct text_style *style = &text_styles[report->form.colour];
-	struct tm local = {0};
-	char clock[16];
+	char clock[TEXT_TIME_SIZE];
 
-	localtime_r(&report->snapshot->time.tv_sec, &local);
-	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	text_clock(clock, report->snapshot->time.tv_sec);
 	fprintf(out, "%s[%s] Top %zu stacks with outstanding %s:%s\n", style->bold, clock, sites,
 		family_get(family)->noun, style->plain);
 }
@@ -225,6 +223,17 @@ void text_label_write(FILE *out, const char *function)
 	text_print_inert(out, collapsed ? collapsed : function);
 }
 
+void text_function_write(FILE *out, const struct frame *frame)
+{
+	text_label_write(out, frame->function);
+	if (!frame->file)
+		return;
+	fputc(' ', out);
+	text_print_inert(out, frame->file);
+	if (frame->line)
+		fprintf(out, ":%" PRIu32, frame->line);
+}
+
 void text_place_write(FILE *out, const struct frames *frames, uint64_t address)
 {
 	const struct frame *frame = frames->list.count ? &frames->list.items[0] : NULL;
@@ -233,13 +242,7 @@ void text_place_write(FILE *out, const struct frames *frames, uint64_t address)
 		fprintf(out, "0x%" PRIx64, address);
 		return;
 	}
-	text_label_write(out, frame->function);
-	if (!frame->file)
-		return;
-	fputc(' ', out);
-	text_print_inert(out, frame->file);
-	if (frame->line)
-		fprintf(out, ":%" PRIu32, frame->line);
+	text_function_write(out, frame);
 }
 
 static void creator_write(FILE *out, const struct text_form *form, const struct report_dead *dead)
@@ -575,15 +578,11 @@ void text_kills_write(FILE *out, const struct oom_kills *kills)
 
 #define FLEET_SITES 3
 
-static void clock_write(FILE *out, uint64_t time_ns)
+static void date_write(FILE *out, uint64_t time_ns)
 {
-	time_t seconds = (time_t)(time_ns / NS_PER_S);
-	struct tm local = {0};
-	char text[32];
+	char date[TEXT_TIME_SIZE];
 
-	localtime_r(&seconds, &local);
-	strftime(text, sizeof(text), "%F %T", &local);
-	fputs(text, out);
+	fputs(text_date(date, (time_t)(time_ns / NS_PER_S)), out);
 }
 
 static void fleet_site_write(FILE *out, const struct report *report,
@@ -625,7 +624,7 @@ static void fleet_build_write(FILE *out, const struct report *report,
 		build->processes == 1 ? "" : "es");
 	if (build->since_ns) {
 		fputs("; seen since ", out);
-		clock_write(out, build->since_ns);
+		date_write(out, build->since_ns);
 	}
 	fputc('\n', out);
 	for (size_t i = 0; i < shown; i++)
@@ -636,11 +635,9 @@ static void fleet_build_write(FILE *out, const struct report *report,
 
 static void fleet_write(FILE *out, const struct report *report)
 {
-	struct tm local = {0};
-	char clock[16];
+	char clock[TEXT_TIME_SIZE];
 
-	localtime_r(&report->snapshot->time.tv_sec, &local);
-	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	text_clock(clock, report->snapshot->time.tv_sec);
 	fprintf(out, "[%s] hosts: %zu; processes: %zu; builds of programs: %zu\n", clock,
 		report->host_count, report->processes.count, report->fleet->builds.count);
 	for (size_t i = 0; i < report->fleet->builds.count; i++)

@@ -779,11 +779,9 @@ int text_retain_write(FILE *stream, const void *data)
 static void side_write(FILE *out, const char *name, int64_t number, const char *label,
 		       const struct retain_result *result)
 {
-	struct tm local = {0};
-	char clock[32];
+	char clock[TEXT_TIME_SIZE];
 
-	localtime_r(&result->time.tv_sec, &local);
-	strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &local);
+	text_date(clock, result->time.tv_sec);
 	text_print_inert(out, name);
 	fprintf(out, " retain run %" PRId64 " of process %d ", number, result->pid);
 	text_print_inert(out, result->comm);

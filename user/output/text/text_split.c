@@ -12,14 +12,12 @@
 void text_split_write(FILE *out, const struct memory_series *series)
 {
 	const struct memory_split *split = series ? memory_series_latest(series) : NULL;
-	char clock[16], bytes[16];
-	struct tm local = {0};
+	char clock[TEXT_TIME_SIZE], bytes[16];
 	const char *before = ": ";
 
 	if (!split)
 		return;
-	localtime_r(&split->time.tv_sec, &local);
-	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	text_clock(clock, split->time.tv_sec);
 	fprintf(out, "memory at %s: %s resident, ", clock,
 		units_bytes(bytes, (double)split->rss, ""));
 	fprintf(out, "%s in swap", units_bytes(bytes, (double)split->swap, ""));

@@ -405,11 +405,9 @@ int text_threads_write(FILE *stream, const void *data)
 	const struct thread_report *report = data;
 	struct text_page page;
 	FILE *out = text_page_begin(&page, stream, &report->form);
-	struct tm local = {0};
-	char clock[16];
+	char clock[TEXT_TIME_SIZE];
 
-	localtime_r(&report->time.tv_sec, &local);
-	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	text_clock(clock, report->time.tv_sec);
 	fprintf(out, "[%s] %s\n", clock,
 		is_native(report) ? "Threads: dead ones (ended, never joined) first"
 				  : "Goroutines");

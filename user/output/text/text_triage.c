@@ -335,8 +335,8 @@ void text_triage_split_write(FILE *out, const struct triage_split *split, size_t
 		fprintf(out, "; changes in %s", units_time(span, split->since_s));
 }
 
-void text_triage_details_write(FILE *out, const struct text_form *form,
-			       const struct triage_entry *entry)
+/* An entry beyond its row: evidence, stacks, the next command. */
+static void details_write(FILE *out, const struct text_form *form, const struct triage_entry *entry)
 {
 	const struct text_style *style = &text_styles[form->colour];
 
@@ -364,16 +364,13 @@ void text_triage_details_write(FILE *out, const struct text_form *form,
 		text_profile_suspect_write(out, form, entry->profiled);
 }
 
-static void entry_write(FILE *out, const struct triage_report *report,
-			const struct triage_entry *entry)
+void text_triage_columns_write(FILE *out, const struct triage_entry *entry, int place_width,
+			       int growth_width)
 {
-	const struct text_style *style = &text_styles[report->form.colour];
 	char place[TRIAGE_PLACE_SIZE], memory[16] = "-", rate[TRIAGE_GROWTH_SIZE];
 
-	text_triage_place(place, entry);
 	if (!isnan(entry->now.values[QUANTITY_HEAP]))
 		units_bytes(memory, entry->now.values[QUANTITY_HEAP], "");
-	text_triage_growth(rate, &entry->growth);
 	if (entry->pid) {
 		fprintf(out, "%7d  ", entry->pid);
 		text_column_write(out, entry->comm, 15);
@@ -382,15 +379,23 @@ static void entry_write(FILE *out, const struct triage_report *report,
 			entry->container ? "(container)" : "(cgroup)");
 	}
 	fputs("  ", out);
-	text_column_write(out, place, 20);
-	fprintf(out, " %10s %12s", memory, rate);
+	text_column_write(out, text_triage_place(place, entry), place_width);
+	fprintf(out, " %10s %*s", memory, growth_width, text_triage_growth(rate, &entry->growth));
+}
+
+static void entry_write(FILE *out, const struct triage_report *report,
+			const struct triage_entry *entry)
+{
+	const struct text_style *style = &text_styles[report->form.colour];
+
+	text_triage_columns_write(out, entry, 20, 12);
 	count_write(out, entry->now.values[QUANTITY_THREADS], 7);
 	count_write(out, entry->now.values[QUANTITY_FILES], 6);
 	count_write(out, entry->now.values[QUANTITY_MAPPING], 6);
 	text_triage_verdict_write(out, style, entry);
 	spark_write(out, entry);
 	fputc('\n', out);
-	text_triage_details_write(out, &report->form, entry);
+	details_write(out, &report->form, entry);
 }
 
 static void entries_write(FILE *out, const struct triage_report *report,
@@ -434,11 +439,9 @@ static void heading_write(FILE *out, const struct triage_report *report)
 {
 	const struct triage_entries *processes = &report->processes;
 	const struct text_style *style = &text_styles[report->form.colour];
-	struct tm local = {0};
-	char clock[16], running[16];
+	char clock[TEXT_TIME_SIZE], running[16];
 
-	localtime_r(&report->time.tv_sec, &local);
-	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	text_clock(clock, report->time.tv_sec);
 	units_time(running, report->running_s);
 	fprintf(out, "%s[%s] %zu processes for %s: %zu leaking, %zu growing%s", style->bold, clock,
 		processes->total, running, processes->verdicts[TREND_LEAKING],

@@ -267,21 +267,8 @@ static void row_write(FILE *out, const struct triage_report *report,
 		      const struct triage_entry *entry)
 {
 	const struct text_style *style = &text_styles[report->form.colour];
-	char place[TRIAGE_PLACE_SIZE], memory[16] = "-", rate[TRIAGE_GROWTH_SIZE];
 
-	if (!isnan(entry->now.values[QUANTITY_HEAP]))
-		units_bytes(memory, entry->now.values[QUANTITY_HEAP], "");
-	text_triage_growth(rate, &entry->growth);
-	if (entry->pid) {
-		fprintf(out, "%7d  ", entry->pid);
-		text_column_write(out, entry->comm, 15);
-	} else {
-		fprintf(out, "%7zu  %-15s", entry->processes,
-			entry->container ? "(container)" : "(cgroup)");
-	}
-	fputs("  ", out);
-	text_column_write(out, text_triage_place(place, entry), 17);
-	fprintf(out, " %10s %13s", memory, rate);
+	text_triage_columns_write(out, entry, 17, 13);
 	text_triage_verdict_write(out, style, entry);
 	spark_write(out, entry);
 	fputc('\n', out);
