@@ -10,13 +10,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
-#include "heap/data_modules.h"
 #include "runtime/cpython.h"
-#include "runtime/runtime.h"
 #include "unit/forged_memory.h"
 
 #define FORGED_BASE 0x200000000000ull
@@ -42,24 +37,14 @@ enum forged_symbol {
 };
 
 struct forged {
-	unsigned char *bytes; /* FORGED_BYTES of them; addresses are those of this process */
-	uint64_t base, malloc_end, pools;
+	struct forged_memory memory;
+	uint64_t pools, symbols[FORGED_SYMBOLS_];
 	uint64_t session_type, sessions, names, free_session, requested;
-	struct maps maps;
-	struct data_modules modules;
-	struct data_module module;
-	struct mapping mappings[2];
-	struct image image;
-	struct symbol symbols[FORGED_SYMBOLS_];
-	char names_text[256];
-	uint64_t blocks[64], sizes[64]; /* of malloc's */
-	uint32_t block_count;
 	struct {
 		uint64_t address;
 		uint32_t block, used;
 	} pool_of[8];
 	uint32_t pool_count;
-	struct forged_memory memory; /* the same, as fuzzers change it */
 };
 
 static inline void forged_put_at(uint64_t address, size_t offset, uint64_t word)
@@ -70,17 +55,6 @@ static inline void forged_put_at(uint64_t address, size_t offset, uint64_t word)
 static inline void forged_put_half(uint64_t address, size_t offset, uint32_t half)
 {
 	memcpy((void *)(uintptr_t)(address + offset), &half, sizeof(half));
-}
-
-/* A block of malloc's, as large as is asked for. */
-static inline uint64_t forged_malloc(struct forged *forged, uint64_t size)
-{
-	uint64_t address = (forged->malloc_end + 31) / 16 * 16;
-
-	forged->malloc_end = address + size;
-	forged->blocks[forged->block_count] = address;
-	forged->sizes[forged->block_count++] = size;
-	return address;
 }
 
 /* A block of a pool of that size class, which is begun with the first one. */
@@ -117,7 +91,7 @@ static inline uint64_t forged_object(struct forged *forged, uint64_t type, uint3
 
 static inline uint64_t forged_symbol(const struct forged *forged, enum forged_symbol symbol)
 {
-	return forged->base + forged->symbols[symbol].address;
+	return forged->symbols[symbol];
 }
 
 /* Interned, of ASCII letters. */
@@ -167,51 +141,16 @@ static inline void forged_type(const struct forged *forged, uint64_t type, const
 	forged_put_at(type, TYPE_FLAGS, flags | FLAG_READY);
 }
 
-static inline void forged_symbols(struct forged *forged)
+static inline void forged_make_symbols(struct forged *forged)
 {
 	static const char *const names[] = {
 		"_PyRuntime",	  "Py_Version",	 "PyType_Type", "PySet_Type",	"PyModule_Type",
 		"PyUnicode_Type", "PyDict_Type", "PyList_Type", "PyTuple_Type", "PyCode_Type"};
-	size_t used = 0;
 
-	for (size_t i = 0; i < FORGED_SYMBOLS_; i++) {
-		memcpy(forged->names_text + used, names[i], strlen(names[i]) + 1);
+	for (size_t i = 0; i < FORGED_SYMBOLS_; i++)
 		forged->symbols[i] =
-			(struct symbol){.address = i < 8 ? 0x1000 * (i + 1) : 0x5000 + 0x800 * i,
-					.size = 8,
-					.name = (uint32_t)used};
-		used += strlen(names[i]) + 1;
-	}
-	forged->image.table = (struct symbol_table){
-		.symbols = forged->symbols, .count = FORGED_SYMBOLS_, .names = forged->names_text};
-}
-
-/* The module's mapping, and that of the heap; paths are of constant text. */
-static inline void forged_maps(struct forged *forged)
-{
-	static char program[] = "/usr/bin/python3.11", nothing[] = "";
-
-	forged->mappings[0] = (struct mapping){.start = forged->base,
-					       .end = forged->base + FORGED_DATA,
-					       .inode = 7,
-					       .readable = true,
-					       .writable = true,
-					       .path = program};
-	forged->mappings[1] = (struct mapping){.start = forged->base + FORGED_DATA,
-					       .end = forged->base + FORGED_BYTES,
-					       .readable = true,
-					       .writable = true,
-					       .path = nothing};
-	forged->maps.list.items = forged->mappings;
-	forged->maps.list.count = 2;
-	forged->maps.source = live_memory(getpid());
-	forged->module = (struct data_module){.path = program,
-					      .start = forged->base,
-					      .end = forged->base + FORGED_DATA,
-					      .bias = forged->base,
-					      .image = &forged->image};
-	forged->modules.list.items = &forged->module;
-	forged->modules.list.count = 1;
+			forged_memory_symbol(&forged->memory, names[i],
+					     i < 8 ? 0x1000 * (i + 1) : 0x5000 + 0x800 * i, 8);
 }
 
 static inline void forged_types(struct forged *forged)
@@ -237,8 +176,8 @@ static inline void forged_types(struct forged *forged)
 
 static inline void forged_arena(struct forged *forged)
 {
-	uint64_t objects = forged_malloc(forged, 2 * 48);
-	uint64_t arena = forged->base + FORGED_ARENA;
+	uint64_t objects = forged_memory_malloc(&forged->memory, 2 * 48);
+	uint64_t arena = forged->memory.base + FORGED_ARENA;
 
 	forged->pools = (arena + FORGED_POOL - 1) / FORGED_POOL * FORGED_POOL;
 	forged_put_at(objects, 0, arena);
@@ -246,14 +185,14 @@ static inline void forged_arena(struct forged *forged)
 	forged_put_half(objects, 16, 40);
 	forged_put_half(objects, 20, forged->pools == arena ? 64 : 63);
 	/* The second one is the last unused one. The variable has no symbol. */
-	forged_put_at(forged->base, 0xf000, objects);
+	forged_put_at(forged->memory.base, 0xf000, objects);
 }
 
 /* class Session, in module app. */
 static inline void forged_session_type(struct forged *forged)
 {
 	uint64_t module[1][2] = {{forged_str(forged, "__module__"), forged_str(forged, "app")}};
-	uint64_t type = forged_malloc(forged, 16 + 904 + 64) + 16;
+	uint64_t type = forged_memory_malloc(&forged->memory, 16 + 904 + 64) + 16;
 
 	forged_type(forged, type, "Session", FLAG_COLLECTED | FLAG_HEAP_TYPE, 32, 0);
 	forged_put_at(type, TYPE_DICT, forged_dict(forged, module, 1));
@@ -273,7 +212,7 @@ static inline uint64_t forged_session(struct forged *forged)
 
 static inline void forged_sessions(struct forged *forged)
 {
-	uint64_t items = forged_malloc(forged, 600);
+	uint64_t items = forged_memory_malloc(&forged->memory, 600);
 	uint64_t freed, dead, list;
 
 	forged->names = forged_str(forged, "name");
@@ -302,7 +241,7 @@ static inline void forged_sessions(struct forged *forged)
 static inline void forged_interpreter(struct forged *forged)
 {
 	uint64_t runtime = forged_symbol(forged, FORGED_RUNTIME);
-	uint64_t interpreter = forged->base + 0xa000, thread = forged->base + 0xc000;
+	uint64_t interpreter = forged->memory.base + 0xa000, thread = forged->memory.base + 0xc000;
 	uint64_t variables[1][2] = {{forged_str(forged, "sessions"), forged->sessions}};
 	uint64_t app = forged_object(forged, forged_symbol(forged, FORGED_MODULE), 56, true);
 	uint64_t modules[1][2] = {{forged_str(forged, "app"), app}};
@@ -328,8 +267,8 @@ static inline uint64_t forged_tuple(struct forged *forged, uint64_t item)
 static inline void forged_frame(struct forged *forged)
 {
 	static const unsigned char lines[] = {0x80 | 10 << 3, 0, 0, 0x80 | 12 << 3 | 1, 0, 0};
-	uint64_t thread = forged->base + 0xc000, frame = forged->base + 0xd000;
-	uint64_t code = forged->base + 0xe000, table = code + 0x400;
+	uint64_t thread = forged->memory.base + 0xc000, frame = forged->memory.base + 0xd000;
+	uint64_t code = forged->memory.base + 0xe000, table = code + 0x400;
 
 	forged_put_at(code, OBJECT_REFCOUNT, 2);
 	forged_put_at(code, OBJECT_TYPE, forged_symbol(forged, FORGED_CODE));
@@ -351,15 +290,14 @@ static inline void forged_frame(struct forged *forged)
 /* False: no memory. */
 static inline bool forged_make(struct forged *forged)
 {
-	void *bytes = mmap(forged_memory_place(FORGED_BASE), FORGED_BYTES, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	static char path[] = "/usr/bin/python3.11";
 
-	if (bytes == MAP_FAILED)
+	*forged = (struct forged){0};
+	if (!forged_memory_make(&forged->memory, FORGED_BASE, FORGED_BYTES, FORGED_DATA,
+				FORGED_MALLOC))
 		return false;
-	*forged = (struct forged){.bytes = bytes, .base = (uintptr_t)bytes};
-	forged->malloc_end = forged->base + FORGED_MALLOC;
-	forged_symbols(forged);
-	forged_maps(forged);
+	forged_memory_name(&forged->memory, path);
+	forged_make_symbols(forged);
 	forged_types(forged);
 	forged_arena(forged);
 	forged_session_type(forged);
@@ -368,28 +306,8 @@ static inline bool forged_make(struct forged *forged)
 	forged_frame(forged);
 	for (uint32_t i = forged->pool_count; i < 8; i++)
 		forged_put_half(forged->pools + (uint64_t)i * FORGED_POOL, 36, 1);
-	forged->memory = (struct forged_memory){.bytes = forged->bytes,
-						.base = forged->base,
-						.size = FORGED_BYTES,
-						.maps = forged->maps,
-						.modules = forged->modules,
-						.block_count = forged->block_count};
-	memcpy(forged->memory.blocks, forged->blocks, sizeof(forged->blocks));
-	memcpy(forged->memory.sizes, forged->sizes, sizeof(forged->sizes));
 	forged_memory_find_places(&forged->memory);
 	return true;
-}
-
-/* Walks it; the sink is to be freed in any case, and `strings` after it. */
-static inline int forged_walk(const struct forged *forged, struct intern *strings,
-			      struct heap_sink *sink)
-{
-	return forged_memory_walk(&forged->memory, strings, sink);
-}
-
-static inline void forged_free(struct forged *forged)
-{
-	munmap(forged->bytes, FORGED_BYTES);
 }
 
 #endif

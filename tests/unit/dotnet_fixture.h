@@ -12,13 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
-#include "heap/data_modules.h"
 #include "runtime/dotnet.h"
-#include "runtime/runtime.h"
 #include "unit/forged_memory.h"
 
 #define FORGED_BASE 0x200000000000ull
@@ -70,17 +65,9 @@ enum forged_type {
 };
 
 struct forged {
-	unsigned char *bytes; /* FORGED_BYTES of them; addresses are those of this process */
-	uint64_t base, heap_end;
+	struct forged_memory memory;
+	uint64_t heap_end;
 	uint64_t sessions[FORGED_SESSIONS], array, pairs, box, finalised;
-	struct maps maps;
-	struct data_modules modules;
-	struct data_module module;
-	struct mapping mappings[2];
-	struct image image;
-	struct symbol symbols[2];
-	char names_text[64];
-	struct forged_memory memory; /* the same, as fuzzers change it */
 };
 
 static inline void forged_put_at(uint64_t address, size_t offset, uint64_t word)
@@ -100,13 +87,13 @@ static inline void forged_put_short(uint64_t address, size_t offset, uint16_t nu
 
 static inline uint64_t forged_table(const struct forged *forged, enum forged_type type)
 {
-	return forged->base + AT_TYPES + (uint64_t)type * FORGED_TYPE_BYTES + 0x100;
+	return forged->memory.base + AT_TYPES + (uint64_t)type * FORGED_TYPE_BYTES + 0x100;
 }
 
 /* Where the static fields of Session are: an array, as the runtime has it. */
 static inline uint64_t forged_statics(const struct forged *forged)
 {
-	return forged->base + FORGED_REGION + 0x20;
+	return forged->memory.base + FORGED_REGION + 0x20;
 }
 
 /* The descriptor: only what 9 does not have where leakmon expects it, and what moves. */
@@ -122,15 +109,17 @@ static inline void forged_descriptor(const struct forged *forged)
 		"\"TypeDefToMethodTableMap\":624}},"
 		"\"globals\":{\"AppDomain\":[[1],\"pointer\"],\"ThreadStore\":[[2],\"pointer\"],"
 		"\"FreeObjectMethodTable\":[[3],\"pointer\"]}}";
-	uint64_t at = forged->base + AT_DESCRIPTOR, pointers = forged->base + AT_POINTERS;
-	const uint64_t values[] = {0, forged->base + AT_DOMAIN, forged->base + AT_STORE,
+	uint64_t at = forged->memory.base + AT_DESCRIPTOR,
+		 pointers = forged->memory.base + AT_POINTERS;
+	const uint64_t values[] = {0, forged->memory.base + AT_DOMAIN,
+				   forged->memory.base + AT_STORE,
 				   forged_table(forged, FORGED_FREE)};
 
-	memcpy((void *)(uintptr_t)(forged->base + AT_TEXT), text, sizeof(text));
+	memcpy((void *)(uintptr_t)(forged->memory.base + AT_TEXT), text, sizeof(text));
 	forged_put_at(at, 0, 0x0043414443434e44ull);
 	forged_put_half(at, 8, 1);
 	forged_put_half(at, 12, sizeof(text) - 1);
-	forged_put_at(at, 16, forged->base + AT_TEXT);
+	forged_put_at(at, 16, forged->memory.base + AT_TEXT);
 	forged_put_half(at, 24, 4);
 	forged_put_at(at, 32, pointers);
 	for (size_t i = 0; i < 4; i++) {
@@ -141,23 +130,24 @@ static inline void forged_descriptor(const struct forged *forged)
 
 static inline void forged_collector(const struct forged *forged)
 {
-	uint64_t collector = forged->base + AT_COLLECTOR, values = forged->base + AT_VALUES;
+	uint64_t collector = forged->memory.base + AT_COLLECTOR,
+		 values = forged->memory.base + AT_VALUES;
 
-	forged_put_at(forged->base + AT_TABLE, 16, values + 0x1f8);
+	forged_put_at(forged->memory.base + AT_TABLE, 16, values + 0x1f8);
 	forged_put_at(values, 0x1f8, collector);
 	forged_put_at(collector, 8, 64);
 	forged_put_at(collector, 16, DOTNET_GENERATIONS);
 	for (size_t i = 0; i < 32; i++)
 		forged_put_at(collector, 24 + i * 8, values + i * 8);
-	forged_put_at(collector, 24 + COLLECTOR_TABLE * 8, forged->base + AT_GENERATIONS);
+	forged_put_at(collector, 24 + COLLECTOR_TABLE * 8, forged->memory.base + AT_GENERATIONS);
 	forged_put_at(collector, 24 + COLLECTOR_HEAP_LIST * 8, 0);
-	forged_put_at(collector, 24 + COLLECTOR_HANDLES * 8, forged->base + AT_HANDLES);
-	forged_put_at(collector, 24 + COLLECTOR_HEAP_FIELDS * 8, forged->base + AT_FIELDS);
+	forged_put_at(collector, 24 + COLLECTOR_HANDLES * 8, forged->memory.base + AT_HANDLES);
+	forged_put_at(collector, 24 + COLLECTOR_HEAP_FIELDS * 8, forged->memory.base + AT_FIELDS);
 	forged_put_at(collector, 24 + COLLECTOR_GENERATION_FIELDS * 8,
-		      forged->base + AT_FIELDS + 128);
-	forged_put_half(forged->base + AT_FIELDS, 128 + 4, 8); /* start_segment */
-	forged_put_at(values, COLLECTOR_EPHEMERAL * 8, forged->base + AT_SEGMENTS);
-	forged_put_at(values, COLLECTOR_QUEUE * 8, forged->base + AT_QUEUE);
+		      forged->memory.base + AT_FIELDS + 128);
+	forged_put_half(forged->memory.base + AT_FIELDS, 128 + 4, 8); /* start_segment */
+	forged_put_at(values, COLLECTOR_EPHEMERAL * 8, forged->memory.base + AT_SEGMENTS);
+	forged_put_at(values, COLLECTOR_QUEUE * 8, forged->memory.base + AT_QUEUE);
 }
 
 /* Its EEClass is behind it. `row`: of its name; 0: an array, whose components are of `item`. */
@@ -169,7 +159,7 @@ static inline void forged_type(const struct forged *forged, enum forged_type typ
 	forged_put_half(table, 0, flags);
 	forged_put_half(table, 4, base_size);
 	forged_put_half(table, 8, row << 8);
-	forged_put_at(table, 24, forged->base + AT_MODULE);
+	forged_put_at(table, 24, forged->memory.base + AT_MODULE);
 	forged_put_at(table, 40, class);
 	forged_put_at(table, 48, row ? 0 : forged_table(forged, item));
 	forged_put_at(class, 16, table);
@@ -256,7 +246,7 @@ static inline void forged_image(const struct forged *forged)
 	/* Names: 1, 8 System, 15, 23 Planted, 31, 37, 43, 48; fields 53, 58, 83. */
 	static const uint16_t types[][2] = {{1, 8}, {15, 23}, {31, 23}, {37, 0}, {43, 23}, {48, 8}};
 	static const uint16_t fields[] = {53, 58, 83};
-	uint64_t image = forged->base + AT_IMAGE, metadata = image + 0x400, tables, at;
+	uint64_t image = forged->memory.base + AT_IMAGE, metadata = image + 0x400, tables, at;
 
 	forged_put_short(image, 0, 0x5a4d);
 	forged_put_half(image, 60, 0x80);
@@ -293,17 +283,18 @@ static inline void forged_image(const struct forged *forged)
 /* A domain with one assembly with one module with one class that has static fields. */
 static inline void forged_module(const struct forged *forged)
 {
-	uint64_t list = forged->base + AT_DOMAIN + 0x100, module = forged->base + AT_MODULE;
+	uint64_t list = forged->memory.base + AT_DOMAIN + 0x100,
+		 module = forged->memory.base + AT_MODULE;
 
 	forged_put_half(list, 0, 1);
 	forged_put_half(list, 8 + 8, 4);
-	forged_put_at(list, 8 + 16, forged->base + AT_ASSEMBLY);
-	forged_put_at(forged->base + AT_ASSEMBLY, 24, module);
-	forged_put_at(module, 312, forged->base + AT_ASSEMBLY);
-	forged_put_at(module, 288, forged->base + AT_IMAGE);
-	forged_put_at(module, 624 + 8, forged->base + AT_MAP);
+	forged_put_at(list, 8 + 16, forged->memory.base + AT_ASSEMBLY);
+	forged_put_at(forged->memory.base + AT_ASSEMBLY, 24, module);
+	forged_put_at(module, 312, forged->memory.base + AT_ASSEMBLY);
+	forged_put_at(module, 288, forged->memory.base + AT_IMAGE);
+	forged_put_at(module, 624 + 8, forged->memory.base + AT_MAP);
 	forged_put_half(module, 624 + 16, 3);
-	forged_put_at(forged->base + AT_MAP, 16, forged_table(forged, FORGED_SESSION));
+	forged_put_at(forged->memory.base + AT_MAP, 16, forged_table(forged, FORGED_SESSION));
 }
 
 static inline uint64_t forged_object(struct forged *forged, enum forged_type type, uint32_t count)
@@ -342,8 +333,8 @@ static inline void forged_objects(struct forged *forged)
 	/* A thread's memory: anything may stand there. */
 	gap = forged->heap_end;
 	memset((void *)(uintptr_t)gap, 0x5a, FORGED_GAP);
-	forged_put_at(forged->base + AT_LOCALS, 0, gap);
-	forged_put_at(forged->base + AT_LOCALS, 8, gap + FORGED_GAP - OBJECT_BYTES_MIN);
+	forged_put_at(forged->memory.base + AT_LOCALS, 0, gap);
+	forged_put_at(forged->memory.base + AT_LOCALS, 8, gap + FORGED_GAP - OBJECT_BYTES_MIN);
 	forged->heap_end = gap + FORGED_GAP;
 	forged->box = forged_object(forged, FORGED_BOX, 0);
 	forged->pairs = forged_object(forged, FORGED_PAIRS_ARRAY, 3);
@@ -357,28 +348,29 @@ static inline void forged_objects(struct forged *forged)
 
 static inline void forged_regions(const struct forged *forged)
 {
-	uint64_t segment = forged->base + AT_SEGMENTS, region = forged->base + FORGED_REGION;
+	uint64_t segment = forged->memory.base + AT_SEGMENTS,
+		 region = forged->memory.base + FORGED_REGION;
 
-	forged_put_at(forged->base + AT_GENERATIONS, 8, segment);
+	forged_put_at(forged->memory.base + AT_GENERATIONS, 8, segment);
 	forged_put_at(segment, 0, region); /* as it was at the last collection */
 	forged_put_at(segment, 8, region + FORGED_REGION_BYTES);
 	forged_put_at(segment, 32, region);
-	forged_put_at(forged->base + AT_VALUES, COLLECTOR_ALLOCATED * 8, forged->heap_end);
+	forged_put_at(forged->memory.base + AT_VALUES, COLLECTOR_ALLOCATED * 8, forged->heap_end);
 }
 
 static inline void forged_threads(const struct forged *forged)
 {
-	uint64_t store = forged->base + AT_STORE, thread = forged->base + AT_THREAD;
+	uint64_t store = forged->memory.base + AT_STORE, thread = forged->memory.base + AT_THREAD;
 
 	forged_put_at(store, 160, thread + 112);
-	forged_put_at(thread, 32, forged->base + AT_LOCALS);
+	forged_put_at(thread, 32, forged->memory.base + AT_LOCALS);
 }
 
 /* A table with one segment: a pinned handle of the box, a weak one of the first session, and a
  * dependent one, whose second object is in the fourth block. */
 static inline void forged_handles(const struct forged *forged)
 {
-	uint64_t map = forged->base + AT_HANDLES, segment = forged->base + AT_SEGMENT;
+	uint64_t map = forged->memory.base + AT_HANDLES, segment = forged->memory.base + AT_SEGMENT;
 	uint64_t handles = segment + 4096, table = map + 0x200;
 
 	forged_put_at(map, 0, map + 0x80);
@@ -401,7 +393,7 @@ static inline void forged_handles(const struct forged *forged)
 
 static inline void forged_queue(const struct forged *forged)
 {
-	uint64_t queue = forged->base + AT_QUEUE, list = queue + 0x100;
+	uint64_t queue = forged->memory.base + AT_QUEUE, list = queue + 0x100;
 
 	/* The second session has one, too. */
 	for (size_t i = 0; i < 6; i++)
@@ -413,51 +405,18 @@ static inline void forged_queue(const struct forged *forged)
 	forged_put_at(list, 8, forged->finalised);
 }
 
-/* The module's mapping, and that of the heap; paths are of constant text. */
-static inline void forged_maps(struct forged *forged)
-{
-	static char program[] = "/usr/share/dotnet/libcoreclr.so", nothing[] = "";
-	static const char names[] = "g_dacTable\0DotNetRuntimeContractDescriptor";
-
-	memcpy(forged->names_text, names, sizeof(names));
-	forged->symbols[0] = (struct symbol){.address = AT_TABLE, .size = 8, .name = 0};
-	forged->symbols[1] = (struct symbol){.address = AT_DESCRIPTOR, .size = 8, .name = 11};
-	forged->image.table = (struct symbol_table){
-		.symbols = forged->symbols, .count = 2, .names = forged->names_text};
-	forged->mappings[0] = (struct mapping){.start = forged->base,
-					       .end = forged->base + FORGED_DATA,
-					       .inode = 7,
-					       .readable = true,
-					       .writable = true,
-					       .path = program};
-	forged->mappings[1] = (struct mapping){.start = forged->base + FORGED_DATA,
-					       .end = forged->base + FORGED_BYTES,
-					       .readable = true,
-					       .writable = true,
-					       .path = nothing};
-	forged->maps.list.items = forged->mappings;
-	forged->maps.list.count = 2;
-	forged->maps.source = live_memory(getpid());
-	forged->module = (struct data_module){.path = program,
-					      .start = forged->base,
-					      .end = forged->base + FORGED_DATA,
-					      .bias = forged->base,
-					      .image = &forged->image};
-	forged->modules.list.items = &forged->module;
-	forged->modules.list.count = 1;
-}
-
 /* False: no memory. */
 static inline bool forged_make(struct forged *forged)
 {
-	void *bytes = mmap(forged_memory_place(FORGED_BASE), FORGED_BYTES, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	static char path[] = "/usr/share/dotnet/libcoreclr.so";
 
-	if (bytes == MAP_FAILED)
+	*forged = (struct forged){0};
+	if (!forged_memory_make(&forged->memory, FORGED_BASE, FORGED_BYTES, FORGED_DATA, 0))
 		return false;
-	*forged = (struct forged){.bytes = bytes, .base = (uintptr_t)bytes};
-	forged->heap_end = forged->base + FORGED_REGION;
-	forged_maps(forged);
+	forged_memory_name(&forged->memory, path);
+	forged_memory_symbol(&forged->memory, "g_dacTable", AT_TABLE, 8);
+	forged_memory_symbol(&forged->memory, "DotNetRuntimeContractDescriptor", AT_DESCRIPTOR, 8);
+	forged->heap_end = forged->memory.base + FORGED_REGION;
 	forged_descriptor(forged);
 	forged_collector(forged);
 	forged_types(forged);
@@ -468,25 +427,8 @@ static inline bool forged_make(struct forged *forged)
 	forged_threads(forged);
 	forged_handles(forged);
 	forged_queue(forged);
-	forged->memory = (struct forged_memory){.bytes = forged->bytes,
-						.base = forged->base,
-						.size = FORGED_BYTES,
-						.maps = forged->maps,
-						.modules = forged->modules};
 	forged_memory_find_places(&forged->memory);
 	return true;
-}
-
-/* Walks it; the sink is to be freed in any case, and `strings` after it. */
-static inline int forged_walk(const struct forged *forged, struct intern *strings,
-			      struct heap_sink *sink)
-{
-	return forged_memory_walk(&forged->memory, strings, sink);
-}
-
-static inline void forged_free(struct forged *forged)
-{
-	munmap(forged->bytes, FORGED_BYTES);
 }
 
 #endif

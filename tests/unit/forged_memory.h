@@ -106,6 +106,13 @@ static inline bool forged_memory_make(struct forged_memory *memory, uint64_t bas
 	return true;
 }
 
+/* The file's path, which outlives the memory. */
+static inline void forged_memory_name(struct forged_memory *memory, char *path)
+{
+	memory->mappings[0].path = path;
+	memory->module.path = path;
+}
+
 /* From an offset on, the heap is a mapping of its own. */
 static inline void forged_memory_split(struct forged_memory *memory, uint64_t offset)
 {
@@ -250,11 +257,11 @@ static inline uint64_t forged_random(uint64_t *seed)
 	return *seed >> 16;
 }
 
-/* What may stand in a word: small, large, an address of the forged memory, or another word of it.
- */
+/* A word of nonsense: small, large, an address of the forged memory, or another word of it. */
 static inline uint64_t forged_random_word(const struct forged_memory *memory, uint64_t *seed)
 {
 	uint64_t random = forged_random(seed), place = (random >> 8) % (memory->size / 8) * 8;
+	uint32_t filled = memory->places[(random >> 8) % memory->place_count];
 
 	switch (random % 6) {
 	case 0:
@@ -266,10 +273,20 @@ static inline uint64_t forged_random_word(const struct forged_memory *memory, ui
 	case 3:
 		return memory->base + place;
 	case 4:
-		return forged_word(memory->base + place);
+		return forged_word(memory->base + filled * 8ull);
 	default:
 		return memory->base +
 		       memory->symbols[place / 8 % memory->image.table.count].address;
+	}
+}
+
+/* Nonsense in one to four of the words that matter. */
+static inline void forged_memory_scramble(struct forged_memory *memory, uint64_t *seed)
+{
+	for (uint64_t i = forged_random(seed) % 4; i < 4; i++) {
+		uint64_t place = memory->places[forged_random(seed) % memory->place_count];
+
+		forged_put(memory->base + place * 8, forged_random_word(memory, seed));
 	}
 }
 

@@ -296,12 +296,7 @@ static void nonsense_does_no_harm(void **state)
 		struct heap_profile profile;
 		struct go_memory figures;
 
-		for (uint64_t j = forged_random(&seed) % 4; j < 4; j++)
-			forged_put(
-				memory->base +
-					memory->places[forged_random(&seed) % memory->place_count] *
-						8ull,
-				forged_random_word(memory, &seed));
+		forged_memory_scramble(memory, &seed);
 		read_goroutines(forged, &report);
 		goroutine_report_free(&report);
 		read_profile(forged, &profile);

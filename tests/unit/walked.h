@@ -139,12 +139,7 @@ static inline void expect_no_harm_of_nonsense(struct forged_memory *memory, size
 	for (size_t i = 0; i < mutants; i++) {
 		struct walked walked;
 
-		for (uint64_t j = forged_random(&seed) % 4; j < 4; j++)
-			forged_put(
-				memory->base +
-					memory->places[forged_random(&seed) % memory->place_count] *
-						8ull,
-				forged_random_word(memory, &seed));
+		forged_memory_scramble(memory, &seed);
 		walk(memory, &walked);
 		walked_free(&walked);
 		if (i % 4 == 3)
