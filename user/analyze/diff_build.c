@@ -616,7 +616,7 @@ static void row_add(struct diff_row *row, const struct site *site, bool after)
 	row->sites++;
 }
 
-/* What one counter has counted more than the other; false: it is not of the same processes. */
+/* The site with most bytes represents the row, of the later snapshot where it has any. */
 static void row_represent(struct diff_row *row, const struct report_site *site, bool after)
 {
 	bool is_first = !row->site || (after && row->site == row->earlier);
@@ -656,8 +656,8 @@ static int side_add(struct builder *builder, const struct report *report, bool a
 }
 
 /*
- * What held nothing at that very moment is not in the report, but it may come and go. Groups have
- * no rows of one site each.
+ * Sites that held nothing at that very moment are not in the report, but may come and go. Groups
+ * have no rows of one site each.
  */
 static void absent_add(struct builder *builder, const struct report *report, bool after)
 {
@@ -710,7 +710,7 @@ static int compare_count(const void *left, const void *right)
 	return order ? order : compare_bytes(left, right);
 }
 
-/* What comes and goes, and stays within the bounds it had, has not changed. */
+/* A site that comes and goes within its former bounds has not changed. */
 static void row_settle(struct diff_row *row)
 {
 	const struct diff_amount *low = &row->low_before, *high = &row->high_before;

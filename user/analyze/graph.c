@@ -116,7 +116,7 @@ int leak_roots_find(const struct graph *graph, const uint32_t *lost, uint32_t co
 		if (owners[lost[i]] == GRAPH_NONE)
 			walk_from(&sorter, lost[i]);
 	}
-	/* What was left last is reached from no other ring or block that was not owned before. */
+	/* The node left last is reached from no other ring or block that was not owned before. */
 	for (uint32_t i = count; i-- > 0;) {
 		if (owners[finished[i]] == FINISHED)
 			own_from(&sorter, finished[i]);

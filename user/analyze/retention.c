@@ -175,7 +175,7 @@ static size_t find_shared(const struct computing *computing, uint32_t *groups, u
 		     group != GRAPH_NONE && i < graph->first[node + 1]; i++) {
 			uint32_t target = graph->targets[i];
 
-			/* What leads from the weak side to what is held anyway does not count. */
+			/* Paths from the weak side to blocks that are held anyway do not count. */
 			if (groups[target] == group || groups[target] == SEVERAL ||
 			    side_of(retention, target) != side_of(retention, node))
 				continue;
@@ -186,7 +186,7 @@ static size_t find_shared(const struct computing *computing, uint32_t *groups, u
 	return depth;
 }
 
-/* What is reached from shared nodes is shared. */
+/* Nodes that shared nodes lead to are shared. */
 static void spread_shared(const struct computing *computing, uint32_t *groups, uint32_t *stack,
 			  size_t depth)
 {
@@ -327,7 +327,7 @@ static uint32_t stale_root(const struct taking *taking, uint32_t block)
 		       : ROOT_NONE;
 }
 
-/* What a group retains is among what it leads to. */
+/* A group retains some of the blocks that it leads to. */
 static void leave_group(struct taking *taking, uint32_t block, uint32_t group)
 {
 	struct retention *retention = taking->retention;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What holds which blocks: verdicts, retained sizes, shortest paths. Pure computation.
+ * Holders of blocks: verdicts, retained sizes, shortest paths. Pure computation.
  *
  * Nodes 0 to blocks - 1 of the graph are blocks; the others are groups of roots, strong ones (known
  * to be in use) before weak ones (memory of which nobody knows what it is). A block that strong

@@ -58,7 +58,7 @@ static void fate_of_blocks(struct site_trend *trend, const struct history_series
 	struct history_point last = series->points.items[series->points.count - 1], first = {0};
 	double allocated, freed, held;
 
-	/* What came with the very first snapshot was allocated before the series began. */
+	/* Blocks of the very first snapshot were allocated before the series began. */
 	if (!series->first)
 		first = series->points.items[0];
 	allocated =
@@ -276,9 +276,9 @@ static bool may_be_chance(const struct hits_growth *growth, double times)
 }
 
 /*
- * What a site of a program that samples itself has grown by, and whether chance may have done it: a
- * sample that comes is half a MiB at once. Growth is what has gone on to the end, too: what was
- * held at the attach is sampled only while it is allocated anew.
+ * Growth of a site in a program that samples itself, and whether chance may have done it: a sample
+ * that comes is half a MiB at once. Growth is what has gone on to the end, too: what was held at
+ * the attach is sampled only while it is allocated anew.
  */
 static void growth_by_hits(struct site_trend *trend, const struct history *history,
 			   const struct history_series *series, double hit_bytes)
@@ -328,7 +328,7 @@ static void series_judge(struct site_trend *trend, const struct history *history
 /* nor is so small a share of what the process holds. */
 #define PROCESS_SHARE 1e-4
 
-/* What it has gained since it held least. */
+/* Growth since it held least. */
 static struct history_point gained(const struct history_site *site)
 {
 	const struct history_series *series = &site->series;

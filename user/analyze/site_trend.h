@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a series of one site (or process) says: growth with its confidence, and a verdict in a word
- * with its evidence. Adds to analyze/trend.h what only allocations have: how much of what was
+ * Judgement on a series of one site (or process): growth with its confidence, and a verdict in a
+ * word with its evidence. Adds to analyze/trend.h what only allocations have: how much of what was
  * allocated survives (a cache that turns over holds a lot, allocates a lot and leaks nothing), how
  * old it is, and how many byte-seconds it has cost. Whether it grows is decided by
  * analyze/verdict.h, as for processes in triage; of what does not grow, every point that is kept
@@ -36,8 +36,8 @@ void site_trend_of_process(struct site_trend *trend, const struct history *histo
 			   const struct history_process *process);
 
 /*
- * What stays of a site about a snapshot, as opposed to what was in flight when it was taken: two
- * snapshots of a program that leaks nothing differ by whatever request they met.
+ * The part of a site that stays around a snapshot, as opposed to what was in flight when it was
+ * taken: two snapshots of a program that leaks nothing differ by whatever request they met.
  *
  * It is the least that the site held in a window of snapshots around the one in question, since
  * nothing below that was freed in that window. For steady growth the least is too little: a site

@@ -136,8 +136,8 @@ static void solve(struct time_left *left, const struct walk *walk, double way)
 	left->high = a > 0 ? (b + root) / (2 * a) : (double)INFINITY;
 }
 
-/* What speeds up may go on doing so, and is there before; what has slowed down goes on as it does
- * now, a quarter of the drift at least, and is there later. */
+/* Growth that speeds up may go on doing so, and is there before; growth that has slowed down goes
+ * on as it does now, a quarter of the drift at least, and is there later. */
 static void bend(struct time_left *left, const struct walk *walk, double way)
 {
 	double most = walk->bend + walk->bend_error, rate;

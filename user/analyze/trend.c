@@ -311,7 +311,7 @@ void trend_zigzag(struct trend_zigzag *zigzag, const struct trend_point *points,
 		movement_add(zigzag, DOWN, from, low);
 }
 
-/* What a series is like, in numbers; trend.c judges by them. */
+/* Numbers that describe a series; trend.c judges by them. */
 
 #define PARTS 6
 
@@ -351,7 +351,7 @@ static double noise_about(const struct trend_point *points, size_t count, double
 	return 1.4826 * trend_median(deviations, count); /* of a normal distribution */
 }
 
-/* What is left beside such a line is too small to have made it, however it hangs together. */
+/* The rest beside such a line is too small to have made it, however it hangs together. */
 #define R_SQUARED_SURE 0.99
 /* Nor where every step goes up as well: 14 that do so by chance are one case in 16,384. */
 #define R_SQUARED_STEPS 0.9
@@ -541,7 +541,7 @@ static void trend_measure_course(struct trend *trend, const struct trend_point *
 #define STALL_FACTOR 2.0
 #define STALL_SPAN 0.1
 
-/* What is called leaking needs less to be called so again. */
+/* A series called leaking needs less to be called so again. */
 #define KEPT_RECENT 0.35
 #define KEPT_CONSISTENCY 0.6
 #define KEPT_STALL_FACTOR 3.0

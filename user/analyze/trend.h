@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a quantity does over time: pure statistics on (time, value) points, whatever the value is
- * (anonymous memory of a process, outstanding bytes of a site, threads, open files).
+ * The course of a quantity over time: pure statistics on (time, value) points, whatever the value
+ * is (anonymous memory of a process, outstanding bytes of a site, threads, open files).
  *
  * Everything robust: one wild point, ties and irregular intervals change no verdict.
  *   slope         median of all pairwise slopes; H. Theil (1950), P. K. Sen (1968), with Sen's

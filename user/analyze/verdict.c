@@ -65,12 +65,12 @@ void early_judge(struct early *early, const struct trend_point *points, size_t c
 /* A test at every reading meets a chance of one in a thousand sooner or later. */
 #define P_SURE 1e-4
 
-/* What is level has grown beyond it by a quantum, and by so many times its own jitter. */
+/* A level series has grown beyond its level by a quantum, and by so many times its own jitter. */
 #define LEVEL_LEFT 3.0
 
 #define POINTS_MIN 12
 
-/* What is said, and what speaks against it. */
+/* The verdict, and the evidence against it. */
 struct memory {
 	enum trend_verdict verdict;
 	unsigned contrary; /* readings in a row */

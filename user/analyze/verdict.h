@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is said of a quantity: one verdict out of windows of several lengths, the same for a process
+ * The verdict on a quantity: one verdict out of windows of several lengths, the same for a process
  * in triage and for a site that is watched.
  *
  * Verdicts do not flap. What is said depends on what would have been said at the readings before:
@@ -18,7 +18,7 @@
 #include "analyze/trend.h"
 
 /*
- * What can be said before there is a verdict: a rate so far, from the third reading on, and whether
+ * The judgement before there is a verdict: a rate so far, from the third reading on, and whether
  * it grows at all. No word on whether the growth goes on: a cache that fills grows, too.
  *
  * Whether it grows is decided by A. Wald's sequential probability ratio test (Ann. Math. Statist.

@@ -118,7 +118,7 @@ static int read_relocations(struct code *code, const struct elf_sections *sectio
 	return error;
 }
 
-/* Of slots that share an address, which only a broken file has, any will do, but always one. */
+/* Among slots that share an address, which only a broken file has, any will do, but always one. */
 static int by_address(const void *left, const void *right)
 {
 	const struct code_slot *a = left, *b = right;

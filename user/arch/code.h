@@ -43,7 +43,7 @@ void code_follow(struct code *code, uint64_t vaddr, struct code_target *target);
 bool code_forwards(struct code *code, uint64_t vaddr, uint64_t *target);
 bool code_may_forward(const uint8_t first[CODE_FORWARD_BYTES]);
 
-/* What the instruction decoded last is, and does with a function's first argument. */
+/* The kind of the instruction decoded last, and its effect on a function's first argument. */
 bool code_is_call(const struct code *code);
 bool code_writes_argument(const struct code *code);
 

@@ -112,7 +112,7 @@ static void take_call(struct follower *follower, struct step *step, bool direct)
 	step->falls = false;
 }
 
-/* What follows the decoded instruction. */
+/* The step after the decoded instruction. */
 static int take_step(struct follower *follower, struct step *step)
 {
 	bool direct = code_direct_target(follower->code, &step->target);

@@ -41,7 +41,7 @@ bool effect_pushes(const cs_insn *instruction); /* one word */
 /* The target of a direct jump, branch or call, decoded with addresses from 0 on; else false. */
 bool effect_branches(csh decoder, const cs_insn *instruction, int64_t *target);
 
-/* What it has to do with whether the first argument is NULL. */
+/* The relation to a NULL check of the first argument. */
 enum null_check {
 	NULL_NOT_TESTED,
 	NULL_TESTED,	      /* then the flags say */
@@ -57,7 +57,8 @@ enum null_check effect_null_check(const cs_insn *instruction);
  */
 const char *effect_on_return(const cs_insn *instruction, uint32_t written);
 
-/* Of a conditional branch, as struct result_site has it: when it is taken, or when it is not. */
+/* The condition of a conditional branch, as struct result_site has it: when it is taken, or when it
+ * is not. */
 uint8_t effect_condition(const cs_insn *instruction, bool taken);
 
 #endif

@@ -29,10 +29,11 @@
 #include "facts.h" /* IWYU pragma: export */
 #include "frame.h" /* IWYU pragma: export */
 
-/* What ELF files of this machine have in numbers of their own. */
+/* Numbers of this machine's own in ELF files. */
 extern const struct elf_abi machine_abi;
 
-/* Of a thread that stands (ptrace(2)). 0 or -errno; vector registers that cannot be read are 0. */
+/* The registers of a thread that stands (ptrace(2)). 0 or -errno; vector registers that cannot be
+ * read are 0. */
 int machine_registers_read(pid_t tid, struct machine_registers *registers);
 
 /* The same of a core file: NT_PRSTATUS, and the whole of NT_FPREGSET. False: it is too short. */
@@ -43,7 +44,7 @@ bool machine_vectors_take(struct machine_registers *registers, const void *note,
 void machine_note_take(struct machine_registers *registers, uint32_t type, const void *note,
 		       size_t size);
 
-/* What register `number` holds, below MACHINE_REGISTERS. */
+/* Contents of register `number`, below MACHINE_REGISTERS. */
 uint64_t machine_register(const struct machine_registers *registers, unsigned number);
 
 /* "rax"; of a word of the vector registers, by word: "xmm0". "register": there is no such one. */

@@ -131,7 +131,7 @@ static void consider(struct walk *walk, enum trap_kind trap)
 		spot_take(walk, &walk->emulated);
 }
 
-/* What the current instruction does to the arguments; why it loses one, or NULL. */
+/* Effect of the current instruction on the arguments; why it loses one, or NULL. */
 static const char *follow_arguments(struct walk *walk)
 {
 	const struct placement_request *request = walk->request;

@@ -22,7 +22,7 @@ struct search {
 	VEC(struct result_site) found; /* of one return */
 };
 
-/* What is known in front of a step: where the result is, and how far up the return address. */
+/* The knowledge in front of a step: where the result is, and how far up the return address. */
 struct trail {
 	int number;
 	int words;

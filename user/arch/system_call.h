@@ -19,34 +19,36 @@
  */
 bool system_call_can_be_repeated(uint32_t architecture, uint32_t number);
 
-/* What a dynamic loader does before it hands over: any other call is the program's own code. */
+/* Whether a dynamic loader makes this call before it hands over: any other call is the program's
+ * own code. */
 bool system_call_is_of_loader(uint64_t number);
 
 uint32_t system_call_number(const struct machine_registers *registers);
 
-/* What the call that a thread leaves returns: -EINTR, ...; 0 also: it is in none. */
+/* Result of the call that a thread leaves: -EINTR, ...; 0 also: it is in none. */
 long system_call_result(const struct machine_registers *registers, uint32_t architecture);
 
 /* Whether it may be one of those in some table: cheaper than asking for its architecture. */
 bool system_call_may_return(const struct machine_registers *registers, long result);
 
-/* What its seccomp filters would be shown of restart_syscall(2), which would go on with it. */
+/* The restart_syscall(2) that its seccomp filters would be shown, which would go on with it. */
 struct seccomp_data system_call_restart(const struct machine_registers *registers,
 					uint32_t architecture);
 
-/* What is known of a call from before its thread's interruption. */
+/* A call as it was before its thread's interruption. */
 struct system_call_before {
 	int number; /* -1: nothing */
 	unsigned long long arguments[6], sp, ip;
 };
 
-/* Of a thread that may run. Reads nothing where the kernel keeps all that is needed. */
+/* Notes the call of a thread that may run. Reads nothing where the kernel keeps all that is needed.
+ */
 void system_call_before(pid_t tid, struct system_call_before *before);
 
 /*
- * Of a thread that stands (ptrace(2)), in a call that has failed with EINTR: it makes the call
- * again when it goes on, but for a handler that runs then. 0; -ENOTSUP: too little is known of the
- * call; -errno.
+ * Prepares a thread that stands (ptrace(2)), in a call that has failed with EINTR: it makes the
+ * call again when it goes on, but for a handler that runs then. 0; -ENOTSUP: too little is known of
+ * the call; -errno.
  */
 int system_call_begin_again(pid_t tid, const struct machine_registers *registers,
 			    const struct system_call_before *before);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kernel does with an instruction that carries a uprobe breakpoint, decided on its bytes
+ * The kernel's treatment of an instruction with a uprobe breakpoint, decided on its bytes
  * as the kernel does. Where kernels since 6.1 differ, the answer is the worse one.
  *
  *            x86-64 (arch/x86/kernel/uprobes.c)    arm64 (arch/arm64/kernel/probes/decode-insn.c)

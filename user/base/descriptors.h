@@ -15,7 +15,7 @@ size_t descriptors_raise_limit(void);
 /* Whether so many more can be opened now. It opens them for a moment. */
 bool descriptors_left(size_t wanted);
 
-/* What any probing needs before there is a target. 0; -EMFILE, after a message. */
+/* The descriptors that any probing needs before there is a target. 0; -EMFILE, after a message. */
 int descriptors_check_start(void);
 
 /* Whether -errno says that there are none: in this process, or on the whole machine. */

@@ -253,7 +253,7 @@ static int handle(const struct fatal *fatal)
 	return sigaction(fatal->number, &action, NULL) ? -errno : 0;
 }
 
-/* What goes to the journal by standard error needs no second way there (systemd.exec(5)). */
+/* Lines on standard error reach the journal anyway (systemd.exec(5)). */
 static void choose_log(const char *log_socket)
 {
 	if (!log_socket || getenv("JOURNAL_STREAM") ||

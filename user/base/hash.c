@@ -60,8 +60,8 @@ uint64_t *hash_get(const struct hash *hash, uint64_t key)
 }
 
 /*
- * What follows moves up, unless it stands between its own place and the gap already (Knuth, The Art
- * of Computer Programming, volume 3, 6.4, algorithm R): no tombstones pile up.
+ * The entries behind it move up, unless it stands between its own place and the gap already (Knuth,
+ * The Art of Computer Programming, volume 3, 6.4, algorithm R): no tombstones pile up.
  */
 void hash_remove(struct hash *hash, uint64_t key)
 {

@@ -31,7 +31,7 @@ static struct {
 	char *spare;	  /* the other one */
 } state = {.fd = -1};
 
-/* What SQLite puts beside a database that is open; the database itself comes last. */
+/* Files that SQLite puts beside an open database; the database itself comes last. */
 static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
 
 static char paths[2][PATH_MAX + 16];

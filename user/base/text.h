@@ -42,7 +42,7 @@ bool text_begins(const char *text, const char *beginning);
 /* With one of these. */
 bool text_begins_with_any(const char *text, const char *const *beginnings, size_t count);
 
-/* What is behind the last slash; the whole path, if nothing is. Part of `path`. */
+/* The part behind the last slash; the whole path, if nothing is. Part of `path`. */
 const char *text_path_base(const char *path);
 
 #endif

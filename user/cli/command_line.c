@@ -36,7 +36,7 @@ struct entry {
 	bool given;
 };
 
-/* What getopt may find: the command's own options, then those of others, to be refused by name. */
+/* Options for getopt: the command's own options, then those of others, to be refused by name. */
 struct given {
 	struct entry entries[ENTRIES_MAX];
 	size_t count;
@@ -573,7 +573,7 @@ static bool is_asked_to_show(const struct general_options *general)
 	return general->help || general->version || general->completion;
 }
 
-/* What follows --help is not read, but for --all. */
+/* Only --all is read behind --help. */
 static bool has_all(int argc, char **argv)
 {
 	for (int i = optind; i < argc && strcmp(argv[i], "--") != 0; i++) {

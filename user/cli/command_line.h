@@ -100,12 +100,12 @@ struct command {
 	 */
 	const struct option_group *implied_by[IMPLYING_GROUPS_MAX];
 	bool follows_options; /* named, it still stands for the command that the options imply */
-	/* What else an option may have been meant for that the command, being implied, does not
-	 * take; and how to get it. */
+	/* Another command that takes this option, which the implied one does not; and how to get
+	 * it. */
 	const struct command *alternative;
 	const char *alternative_how;
-	/* What only all options together can violate; completes the defaults. NULL: nothing.
-	 * 0, or -EINVAL after a message. */
+	/* Checks all options together; completes the defaults. NULL: nothing. 0, or -EINVAL after a
+	 * message. */
 	int (*check)(void *options, const struct given *given);
 	void (*free)(void *options);	 /* what options own; NULL: nothing */
 	int (*run)(const void *options); /* returns the exit code */

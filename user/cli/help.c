@@ -23,7 +23,7 @@ static void print_row(FILE *out, const struct option_row *row, char letter)
 		 letter ? ", " : "  ", row->name,
 		 option_argument(row) && strncmp(option_argument(row), "[=", 2) != 0 ? " " : "",
 		 option_argument(row) ? option_argument(row) : "");
-	/* What is too long for its column has a line of its own. */
+	/* Names too long for their column have a line of their own. */
 	if (strlen(names) > NAMES_WIDTH)
 		fprintf(out, "  %s\n  %-*s %s\n", names, NAMES_WIDTH, "", row->help);
 	else
@@ -141,7 +141,7 @@ void help_print_version(FILE *out)
 
 /* -------- completion; bash: works with and without the bash-completion package */
 
-/* What depends on no table. */
+/* The part that depends on no table. */
 static const char bash_functions[] =
 	"# Adds the lines of standard input that begin with $1, quoted: they may be hostile.\n"
 	"_leakmon_add() {\n"
@@ -240,7 +240,7 @@ static void choice_print(FILE *out, const char *argument)
 		fputc(*argument == '|' ? ' ' : *argument, out);
 }
 
-/* What may be left out is given with a `=`, and is a number. */
+/* An optional value is given with a `=`, and is a number. */
 static bool takes_value(const struct option_row *row)
 {
 	return option_argument(row) && strncmp(option_argument(row), "[=", 2) != 0;
@@ -260,7 +260,7 @@ static void action_print(FILE *out, const struct option_row *row)
 	}
 }
 
-/* What stands for the commands that a line without one may mean. */
+/* Stands for the commands that a line without a command may mean. */
 #define NO_COMMAND "_"
 
 typedef void row_print(FILE *out, const char *name, const struct option_row *row, char letter);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What --help, --version and --completion print, from the tables of command_line.h. */
+/* Output of --help, --version and --completion, from the tables of command_line.h. */
 #ifndef LEAKMON_CLI_HELP_H
 #define LEAKMON_CLI_HELP_H
 

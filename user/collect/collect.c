@@ -27,7 +27,7 @@ struct places {
 	list;
 };
 
-/* What a collector remembers from one snapshot to the next. Internal to collect/. */
+/* A collector's memory from one snapshot to the next. Internal to collect/. */
 
 struct collector {
 	const struct bpf_side *bpf;
@@ -118,7 +118,7 @@ void collector_free(struct collector *collector)
 	free(collector);
 }
 
-/* What is more or less than one process' own ledger can show may be any of theirs. */
+/* A difference that one process' own ledger cannot show may be any of theirs. */
 static void doubt_ledgers(struct snapshot *snapshot)
 {
 	bool explained = ledger_agrees(snapshot, &snapshot->ledger);
@@ -297,7 +297,7 @@ static bool give_back(const struct pool *pool, uint32_t index)
 	return false;
 }
 
-/* What the queues refused before. There is hardly ever any. */
+/* Blocks that the queues refused before. There is hardly ever any. */
 static void gather_strays(const struct bpf_side *bpf)
 {
 	const struct pool sites = pool_of_sites(bpf), slots = pool_of_slots(bpf);

@@ -24,7 +24,7 @@
 #define PATTERNS_MAX 4096
 /* Named in a row. */
 #define PATTERNS_SHOWN 3
-/* What both witnesses say of a descriptor may differ while a call is under way. */
+/* The two witnesses of a descriptor may differ while a call is under way. */
 #define DOUBT_TURNS 5
 #define DOUBT_WAIT_NS 2000000
 
@@ -34,7 +34,7 @@ struct open_slot {
 	struct lm_descriptor is;
 };
 
-/* What it is of, since it was opened. */
+/* The kind of its file, since it was opened. */
 struct look {
 	uint64_t born_ns;
 	uint32_t pattern; /* place in table.patterns */
@@ -216,9 +216,9 @@ static bool fd_list_has(const struct fd_list *open, uint32_t fd)
 /* -------- from the beginning */
 
 /*
- * What was open before. The kernel has been counting since the table is followed: what was opened
- * or closed since has a slot already, and is left as it is. Of what was being closed right then,
- * a second look tells.
+ * Descriptors from before. The kernel has been counting since the table is followed: what was
+ * opened or closed since has a slot already, and is left as it is. Of what was being closed right
+ * then, a second look tells.
  */
 static int enter_before(const struct descriptor_stream *stream, struct table *table)
 {
@@ -747,7 +747,7 @@ static int site_fill(const struct descriptor_stream *stream, const struct table 
 	return stack_copy(stream->bpf, row, site);
 }
 
-/* What is open is not bytes: --show-allocs has the number as an address. */
+/* An open descriptor is not bytes: --show-allocs has the number as an address. */
 static int keep_block(struct snapshot_process *process, const struct open_slot *slot,
 		      enum site_kind kind, uint64_t age_ns)
 {
@@ -795,7 +795,7 @@ static void ledger_of(const struct descriptor_stream *stream, const struct table
 	const struct lm_descriptor_table *counts = counts_of(stream, table);
 
 	*ledger = (struct descriptor_ledger){
-		/* What is counted first is read last. */
+		/* The number counted first is read last. */
 		.closed = __atomic_load_n(&counts->closed, __ATOMIC_ACQUIRE) + table->given_up,
 		.opened = __atomic_load_n(&counts->opened, __ATOMIC_ACQUIRE) + table->adopted,
 		.before = table->before,

@@ -13,7 +13,7 @@
 
 struct event_stream;
 
-/* What one of them can do, see below. */
+/* Operations of one of them, see below. */
 struct event_stream_ops {
 	void (*free)(struct event_stream *stream);
 	int (*follow)(struct event_stream *stream, int pid);

@@ -80,7 +80,7 @@ int mapping_give_up(struct mapping_process *process, uint64_t start, uint64_t en
 	return 0;
 }
 
-/* What stands where something comes to be: the event that took it away is missing. */
+/* Ranges where something comes to be: the event that took them away is missing. */
 static int clear(struct mapping_process *process, uint64_t start, uint64_t end)
 {
 	return mapping_give_up(process, start, end, &process->ledger.missed);
@@ -91,7 +91,7 @@ static int clear_one(const struct range *range, void *context)
 	return clear(context, range->start, range->end);
 }
 
-/* What a call took stands (again, or elsewhere). */
+/* Ranges that a call took stand (again, or elsewhere). */
 static int give_back(struct mapping_process *process, struct ranges *taken)
 {
 	int error = ranges_walk(taken, clear_one, process);

@@ -14,7 +14,7 @@
 
 /* The set of ranges against /proc/PID/maps: at the beginning, and after a loss. */
 
-/* What the kernel put there, not a system call of the process. */
+/* Mapped by the kernel, not by a system call of the process. */
 static bool is_the_kernels(const struct mapping *mapping)
 {
 	static const char *const names[] = {"[stack]",	     "[vdso]",	  "[vvar]",
@@ -27,7 +27,7 @@ static bool is_the_kernels(const struct mapping *mapping)
 	return false;
 }
 
-/* What was there before the process was watched. 0 or -ENOMEM. */
+/* Mappings from before the process was watched. 0 or -ENOMEM. */
 static int mapping_process_begin(struct mapping_process *process, const struct maps *maps)
 {
 	static const struct range_tag before = {.kind = KIND_BEFORE};
@@ -267,7 +267,7 @@ static int mapping_fill(const struct mappings *mappings, const struct bpf_side *
 	return error;
 }
 
-/* What stood when the process came to be watched; its key is known with its first event only. */
+/* Mappings at the start of the watch; the process's key is known with its first event only. */
 struct beginning {
 	int pid;
 	struct maps maps; /* owned */
@@ -341,7 +341,7 @@ int mappings_watch(struct mappings *mappings, int pid)
 	return 0;
 }
 
-/* What the process had mapped before. After an exec, that is what the kernel has just put there. */
+/* Earlier mappings of the process. After an exec, that is what the kernel has just put there. */
 static int beginning_take(struct mappings *mappings, int pid, struct maps *maps)
 {
 	for (size_t i = 0; i < mappings->beginnings.count; i++) {

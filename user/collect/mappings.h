@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the processes have mapped since they are watched: the events of include/leakmon_mapping.h
+ * Mappings that processes made since they are watched: the events of include/leakmon_mapping.h
  * replayed, in their order, on one set of ranges per process. Ranges from before are known, too,
  * but not counted.
  */
@@ -44,7 +44,7 @@ typedef bool (*process_is_over)(lm_process_key process, const void *context);
 
 void mappings_purge(struct mappings *mappings, process_is_over is_over, const void *context);
 
-/* What one call stack maps for one purpose. */
+/* Mappings of one call stack for one purpose. */
 struct mapping_site {
 	uint32_t site, kind;
 	uint64_t mapped_bytes, mapped_calls;

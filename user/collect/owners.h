@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What single threads that have ended still hold on the heap: filled in by a reading. */
+/* Blocks that single threads left on the heap when they ended: filled in by a reading. */
 #ifndef LEAKMON_COLLECT_OWNERS_H
 #define LEAKMON_COLLECT_OWNERS_H
 

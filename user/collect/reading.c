@@ -269,7 +269,7 @@ static int sum_one(struct live_sum *sum, uint64_t address, struct weighed *weigh
 	uint64_t *slot = hash_get(sum->slots, weighed->process);
 	struct live_process *process = slot ? &sum->processes[*slot] : NULL;
 
-	/* What appeared after slots and sites were read is for the next snapshot. */
+	/* Sites that appeared after slots and sites were read are for the next snapshot. */
 	if (!process || block->site >= sum->site_count)
 		return 0;
 	process->scanned++;
@@ -515,7 +515,7 @@ static void note_samples(const struct lm_process *raw, struct snapshot_process *
 		snapshot_mark_inexact(process, INEXACT_SAMPLED);
 }
 
-/* What the ledger cannot show: nobody saw it happen. */
+/* Gaps that the ledger cannot show: nobody saw it happen. */
 static void note_doubts(const struct reading *reading, uint64_t start_ticks,
 			struct snapshot_process *process)
 {
@@ -548,7 +548,7 @@ static void ledger_fill(const struct reading *reading, const uint64_t *purged, s
 					    reading->sum.processes[slot].bytes);
 }
 
-/* What estimates rest on: count_spread times the interval is the variance of `count`. */
+/* The basis of estimates: count_spread times the interval is the variance of `count`. */
 static void note_hits(const struct lm_process *owner, const struct live_site *live,
 		      struct site *site)
 {

@@ -21,7 +21,7 @@ struct watched_list {
 int watched_add(const struct bpf_side *bpf, pid_t pid, uint64_t *start_ticks);
 void watched_remove(const struct bpf_side *bpf, pid_t pid, uint64_t start_ticks);
 
-/* Whoever of the targets has the PID. */
+/* Any target with that PID. */
 #define WATCHED_ANY_START 0
 
 /* False: it is not in the map. */

@@ -59,7 +59,7 @@ static int print_kernel(struct kernel_features *features, enum attach_method met
 	return btf ? 0 : -1;
 }
 
-/* What a container or another user may not have. */
+/* Host facilities that a container or another user may lack. */
 static int print_host(void)
 {
 	_cleanup_(pid_list_free) struct pid_list pids = {0};

@@ -14,7 +14,7 @@ static int run(const void *options)
 	return threads_run(options);
 }
 
-/* What would have no effect without --heap. */
+/* Options without effect unless --heap is given. */
 static int check_heap(const struct threads_options *threads, const struct given *given)
 {
 	static const char *const of_heap[] = {"max-blocks", "probe-at"};

@@ -25,7 +25,7 @@ static int set_escalate(void *field, const struct option_row *row, const char *t
 	return 0;
 }
 
-/* What probes would do has no meaning as long as none is set. */
+/* Options about probes have no meaning as long as none is set. */
 static const char *given_of(const struct given *given, const struct option_group *const groups[],
 			    size_t count)
 {

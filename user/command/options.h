@@ -60,7 +60,7 @@ extern const struct option_group usdt_group;
 extern const struct option_group probe_group;
 extern const struct option_group stack_walk_group;
 
-/* What profiling may cost: a row for a double of a command's options. */
+/* The limit on the cost of profiling: a row for a double of a command's options. */
 #define OVERHEAD_ROW(type, member)                                                                 \
 	{                                                                                          \
 		"overhead", 0, "PERCENT", "limit on what each target loses, of its CPU time (1%)", \
@@ -93,7 +93,7 @@ extern const struct option_group test_group; /* --suppress, --junit */
 extern const struct option_group color_group;
 extern const struct option_group bytes_group;
 
-/* What a command that writes reports checks: 0, or -EINVAL after a message. Completes top. */
+/* The check of every command that writes reports: 0, or -EINVAL after a message. Completes top. */
 int output_check(struct output_options *output);
 
 /* -------- a run that watches processes: struct session_options */

@@ -325,7 +325,7 @@ static bool native_grows_more(const struct diagnosis_evidence *evidence,
 	       diagnosis->site->judgement.growth_bytes_per_s.low * diagnosis->seconds > objects;
 }
 
-/* What roots hold in managed heaps. */
+/* Bytes that roots hold in managed heaps. */
 static uint64_t held_bytes(const struct retain_result *scan)
 {
 	uint64_t bytes = 0;
@@ -515,7 +515,7 @@ static bool is_kept(const struct diagnosis_evidence *evidence)
 	return kept >= all / 2 && all - kept < MEMORY_GROWTH_MIN;
 }
 
-/* What the split of memory alone says. */
+/* A conclusion from the split of memory alone. */
 static void conclude_memory(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	const struct memory_conclusion *conclusion = evidence->conclusion;

@@ -210,8 +210,8 @@ struct saved_rule cfi_expression_saved(const struct cfi_abi *abi, const uint8_t 
 }
 
 /*
- * What each call frame instruction does: DW_CFA_* of DWARF 5, 6.4.2 and 7.24, and the GNU ones of
- * LSB Core 5.0, 10.5.3.
+ * Effects of call frame instructions: DW_CFA_* of DWARF 5, 6.4.2 and 7.24, and the GNU ones of LSB
+ * Core 5.0, 10.5.3.
  */
 
 #define CFI_MAX_REMEMBERED 64

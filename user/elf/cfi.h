@@ -17,7 +17,7 @@
 #include "elf/elf_abi.h"
 #include "leakmon_abi.h"
 
-/* What the CFA is computed from. */
+/* The base of the CFA. */
 enum cfa_base {
 	CFA_UNSET,
 	CFA_SP,		    /* sp + offset */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a file has in debug sections, looked at before libdw gets to read them. */
+/* Debug sections of a file, looked at before libdw gets to read them. */
 #ifndef LEAKMON_ELF_DEBUG_SECTIONS_H
 #define LEAKMON_ELF_DEBUG_SECTIONS_H
 

@@ -180,7 +180,7 @@ static int read_frame_pointer(const struct elf_file *file, uint64_t *address)
 	return eh_pointer_read(&reader, encoding, &place, address) ? 0 : -EBADMSG;
 }
 
-/* What the file holds of the segment from `address` on. */
+/* The part of the segment from `address` on that the file has. */
 static int read_by_segment(const struct elf_file *file, struct eh_section *section)
 {
 	uint64_t address, offset;

@@ -33,7 +33,7 @@ static int count_underscores(const char *name)
 {
 	int count = 0;
 
-	/* What glibc calls its functions by itself, each also under its plain name. */
+	/* Prefix of glibc's internal names of its functions, each also under its plain name. */
 	if (!strncmp(name, "__GI_", 5))
 		return MAX_UNDERSCORES;
 	while (count < MAX_UNDERSCORES && name[count] == '_')

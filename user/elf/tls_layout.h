@@ -62,7 +62,8 @@ bool tls_layout_is_sound(const struct tls_layout *layout, const struct elf_abi *
  * itself. Many of them share one address, so they are found by name among all of a file's symbols.
  */
 
-/* What a descriptor must describe, and where its offset goes: a uint32_t in the caller's struct. */
+/* A descriptor's description to match, and where its offset goes: a uint32_t in the caller's
+ * struct. */
 struct glibc_descriptor {
 	const char *name;
 	size_t field;

@@ -76,7 +76,7 @@ void data_modules_register(struct dso_cache *dsos)
 	dso_cache_register(dsos, DSO_DATA, &(struct dso_facet_type){.release = free_image});
 }
 
-/* What a file says of its data, read once; NULL: nothing. */
+/* Data symbols of a file, read once; NULL: nothing. */
 static const struct image *read_image(struct dso *dso, struct worker *worker,
 				      struct memory_source source, const struct mapping *mapping,
 				      int fd)

@@ -79,7 +79,7 @@ static bool is_live(const struct finder *finder, uint64_t start, uint64_t end)
 	return at < finder->live.count && finder->live.items[at] < end;
 }
 
-/* What cannot be read is a contradiction like any other. */
+/* Unreadable words are a contradiction like any other. */
 static int read_words(const struct finder *finder, uint64_t address, uint64_t *words, size_t count)
 {
 	int error;

@@ -193,7 +193,7 @@ static int find_free_chunks(struct glibc *glibc, const struct heap_view *view)
 	return error;
 }
 
-/* What the heap is made of. */
+/* Parts of the heap. */
 
 /* Where its chunks end, and what ends them begins: the last one may have been broken. */
 static uint64_t chunks_end(const struct heap_span *span)
@@ -287,7 +287,7 @@ static int glibc_read(void *state, const struct heap_view *view, struct heap *he
 	return 0;
 }
 
-/* What is free: whether a chunk is in use stands in the next one; and what lists have. */
+/* Free chunks: whether a chunk is in use stands in the next one; and what lists have. */
 
 static void set_listed(struct heap *heap, const struct free_chunks *list, enum block_use use)
 {
@@ -329,7 +329,7 @@ static int glibc_settle(void *state, struct heap *heap)
 	return error;
 }
 
-/* What `memory` wants to know. */
+/* Figures for `memory`. */
 
 struct accounting {
 	struct heap *heap;
@@ -438,7 +438,7 @@ static int account_run(struct accounting *accounting, size_t i)
 /* A page is read for each chunk of the list: what is behind so many stays counted by its size. */
 #define UNSORTED_MAX 16384
 
-/* What newly freed chunks pass through: they count as unsorted, and not by their size. */
+/* Lists that newly freed chunks pass through: they count as unsorted, and not by their size. */
 static void account_unsorted(struct accounting *accounting, const struct glibc *glibc,
 			     const struct malloc_arena *arena)
 {

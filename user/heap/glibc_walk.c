@@ -570,7 +570,7 @@ int free_lists_add_fastbins(struct free_chunks *free_chunks, struct peek *peek,
 }
 
 /*
- * What the cache holds of one size; false: it contradicts itself. A thread may have stopped between
+ * Chunks of one size in the cache; false: it contradicts itself. A thread may have stopped between
  * linking a chunk and counting it: the list counts, its length may be off by one.
  */
 static bool read_cache_bin(struct free_chunks *held, struct peek *peek,

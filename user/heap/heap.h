@@ -82,8 +82,8 @@ struct heap {
 	uint8_t header, overlap; /* of packed blocks: what lies before each, and how far it
 				  * reaches into what lies before the next one */
 	uint64_t figures[ALLOCATOR_FIGURE_MAX_];
-	/* What is known of arenas one by one, and of what could be given back, besides free pages;
-	 * `uses` and `trimmable` are for others to fill. */
+	/* Arenas one by one, and of what could be given back, besides free pages; `uses` and
+	 * `trimmable` are for others to fill. */
 	VEC(struct heap_arena) arenas;
 	VEC(struct heap_trim) trims;
 	size_t broken;	      /* records that contradict themselves, or changed while being read */
@@ -92,8 +92,8 @@ struct heap {
 	size_t absent_walks;  /* of them, those that ended at a page that is not in memory */
 	uint64_t broken_at;   /* where the first of them ended */
 	const char *why;      /* not all is certain; static; NULL: it is */
-	/* What is live is, and every other block is none: all of them in runs, that is; memory that
-	 * a broken record is about is in no run. */
+	/* The live blocks are exact, and every other block is none: all of them in runs, that is;
+	 * memory that a broken record is about is in no run. */
 	bool blocks_certain;
 	/* At a stop: a walk ended where it had gone on while the process ran. */
 	bool torn;

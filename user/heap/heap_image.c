@@ -97,7 +97,7 @@ static bool runs(const struct image_builder *builder)
 	return !builder->options->no_stop && !builder->options->core;
 }
 
-/* What it has now, what it may have by the stop, and no more than leakmon may take. */
+/* Its pages now, what it may have by the stop, and no more than leakmon may take. */
 static uint64_t pages_at_most(const struct heap_image *heap_image)
 {
 	uint64_t bytes = heap_image->writable_bytes + heap_image->writable_bytes / 4;
@@ -221,7 +221,7 @@ static void forget_threads(struct heap_image *heap_image)
 	heap_image->threads.count = 0;
 }
 
-/* What a stop would have settled: what one that was too short has left is forgotten. */
+/* Settles an image without a stop: what one that was too short has left is forgotten. */
 static int read_unstopped(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
@@ -237,7 +237,7 @@ static int read_unstopped(struct image_builder *builder)
 	return error ? error : zones_add_threads_unstopped(heap_image);
 }
 
-/* What of reading the heaps could wait. */
+/* The part of reading the heaps that could wait. */
 static int settle_heaps(struct image_builder *builder)
 {
 	struct heaps *heaps = &builder->heap_image->heaps;

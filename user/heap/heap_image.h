@@ -44,7 +44,7 @@ struct heap_image_options {
 	const struct c_library *library; /* NULL: not known; borrowed */
 };
 
-/* What a thread left that has ended: see ended_stacks.h. */
+/* Leftovers of an ended thread: see ended_stacks.h. */
 struct ended_stack {
 	uint64_t start, end; /* without its guard */
 	uint64_t descriptor; /* struct pthread, in it */
@@ -59,7 +59,7 @@ struct thread_vector {
 	size_t count;	  /* 0: not known */
 };
 
-/* What a thread had on its stack, for naming its frames. */
+/* A thread's stack, for naming its frames. */
 struct heap_image_thread {
 	pid_t tid;
 	char comm[16];
@@ -81,7 +81,7 @@ enum zone_kind {
 	ZONE_HEAP,
 };
 
-/* What a stretch of memory is for. */
+/* The purpose of a stretch of memory. */
 struct zone {
 	uint64_t start, end;
 	enum zone_kind kind;
@@ -130,7 +130,7 @@ void heap_image_free(struct heap_image *heap_image);
  * library's. NULL: none. */
 const char *heap_image_allocator(const struct heap_image *heap_image);
 
-/* What lies at address, or NULL: nothing known. */
+/* The zone at address, or NULL: nothing known. */
 const struct zone *heap_image_zone(const struct heap_image *heap_image, uint64_t address);
 
 #endif

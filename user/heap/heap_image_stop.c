@@ -12,7 +12,7 @@
 #include "pause/hold.h"
 #include "proc/core.h"
 
-/* What is read while the process stands: everything here keeps to the deadline of the pause. */
+/* Reading while the process stands: everything here keeps to the deadline of the pause. */
 
 /* For the longest pause, for comparing pages: walking heaps that change takes about as long. */
 #define PATIENCE_PERCENT 40
@@ -287,7 +287,7 @@ int builder_read_core(struct image_builder *builder)
 
 /* Stopping a process for a heap image, and letting it go on in time. */
 
-/* What there was no time for while it stood. */
+/* Reads the rest, for which there was no time while it stood. */
 static int read_late(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;

@@ -320,8 +320,8 @@ int zones_add_threads(struct heap_image *heap_image, const struct stop *stop,
 	return error;
 }
 
-/* What a thread gave to the system call that it waits in (proc(5), /proc/PID/syscall).
- * Of one that runs, nothing is known. */
+/* The arguments of the system call that a thread waits in (proc(5), /proc/PID/syscall). Of one that
+ * runs, nothing is known. */
 static void read_call(pid_t pid, struct heap_image_thread *thread)
 {
 	_cleanup_fclose_ FILE *file = NULL;

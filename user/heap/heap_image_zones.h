@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What of a process's mappings is read, and which words in it are looked at. */
+/* The mappings of a process that are read, and which words in it are looked at. */
 #ifndef LEAKMON_HEAP_HEAP_IMAGE_ZONES_H
 #define LEAKMON_HEAP_HEAP_IMAGE_ZONES_H
 
@@ -16,15 +16,15 @@ bool mapping_is_memory(const struct mapping *mapping);
 int ranges_from_maps(const struct maps *maps, struct page_table *table, uint64_t *writable);
 
 /*
- * What is mapped, in a few wide ranges with some space around: what is mapped a moment later passes
- * too. 0 or -ENOMEM.
+ * The mapped addresses, in a few wide ranges with some space around: what is mapped a moment later
+ * passes too. 0 or -ENOMEM.
  */
 int filter_from_maps(const struct maps *maps, struct filter *filter);
 
 /* Exactly the anonymous writable memory. 0 or -ENOMEM. */
 int filter_heaps_from_maps(const struct maps *maps, struct filter *filter);
 
-/* What the memory of a heap image is for: stacks, thread-locals, malloc's own. */
+/* Zones of a heap image: stacks, thread-locals, malloc's own. */
 
 /* The threads that stand, with their zones. 0; -ENOMEM; -ETIMEDOUT. */
 int zones_add_threads(struct heap_image *heap_image, const struct stop *stop,
@@ -38,7 +38,7 @@ int zones_add_threads(struct heap_image *heap_image, const struct stop *stop,
 int stacks_copy(struct heap_image *heap_image, int pagemap, struct deadline *deadline,
 		size_t *missing);
 
-/* What /proc shows of threads that run: whole stacks, where they are known at all. */
+/* Running threads by /proc: whole stacks, where they are known at all. */
 int zones_add_threads_unstopped(struct heap_image *heap_image);
 
 /* When it runs again: what the threads are called. */

@@ -26,7 +26,7 @@ struct heap_view {
 	const struct page_table *pages; /* with a stop: what has changed since it ran */
 };
 
-/* What makes an allocator give back what it keeps; each text may be NULL. */
+/* Ways to make an allocator give back what it keeps; each text may be NULL. */
 struct heap_advice {
 	const char *trim;     /* the call that does: "malloc_trim(3)" */
 	const char *retained; /* behind how much that would be */
@@ -57,7 +57,7 @@ struct heap_reader {
 	 * caller. 0; -ENOENT: it is not there (any more); -ENOMEM; -ETIMEDOUT; -ESRCH.
 	 */
 	int (*read)(void *state, const struct heap_view *view, struct heap *heap);
-	/* What the state owns; NULL: nothing. */
+	/* Frees what the state owns; NULL: nothing. */
 	void (*release)(void *state);
 
 	/*
@@ -68,7 +68,7 @@ struct heap_reader {
 	int (*walk_begin)(void *state, const struct heap_view *view);
 	int (*walk_feed)(void *state, uint64_t address, const uint64_t *words, size_t count);
 	int (*walk_end)(void *state, const struct heap_view *view);
-	/* What of a read() can wait until the process runs again. 0 or -ENOMEM. */
+	/* The part of a read() that can wait until the process runs again. 0 or -ENOMEM. */
 	int (*settle)(void *state, struct heap *heap);
 	/* Figures, arenas and trims that only `memory` asks for; reads more. 0 or -ENOMEM. */
 	int (*account)(void *state, const struct heap_view *view, struct heap *heap);

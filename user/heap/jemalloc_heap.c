@@ -41,7 +41,7 @@
 /* So many records of a leaf are looked at before its layout is believed; and a slab: its own
  * numbers must agree. */
 #define TRIALS 128
-/* What a process that runs changes meanwhile: one record of so many may contradict itself. */
+/* A running process changes meanwhile: one record of so many may contradict itself. */
 #define TOLERANCE 8
 /* From here on it is no heap, or one that changes too fast. */
 #define MAX_BROKEN 65536
@@ -94,7 +94,7 @@ static uint64_t class_size(const struct jemalloc_layout *layout, uint32_t class)
 	return (4ull + place + 1) << (quantum + group - 1);
 }
 
-/* What an extent's record says. */
+/* An extent's record. */
 struct record {
 	uint64_t start, end, first, block;
 	uint32_t regions, unused; /* of a slab */
@@ -225,7 +225,7 @@ static void node_open(const struct reading *reading, uint64_t address, struct no
 		node->swapped |= pagemap_is_swapped(node->entries[i]);
 }
 
-/* What of a page's elements comes from the i-th on, into `elements`. */
+/* The part of a page's elements from the i-th on, into `elements`. */
 static void node_load(const struct reading *reading, struct node *node, uint32_t i)
 {
 	uint64_t at = node->address + i * 8ull, first = node->address & ~(MEMORY_PAGE - 1);
@@ -534,7 +534,7 @@ static int add_record(struct reading *reading, struct record *record)
 	return 0;
 }
 
-/* What the program changes while it is read may be whole a moment later. */
+/* A record that changes while it is read may be whole a moment later. */
 static int read_record_twice(struct reading *reading, uint64_t address, struct record *record)
 {
 	int error = read_record(reading, address, record);
@@ -559,7 +559,7 @@ static int walk_leaf(struct reading *reading, struct node *leaf, uint64_t number
 
 		if (error == -ETIMEDOUT)
 			return error;
-		/* What is left of an extent that has been split or joined meanwhile, too. */
+		/* An extent that has been split or joined meanwhile, too. */
 		if (error || record.start != page) {
 			if (++reading->heap->broken > MAX_BROKEN)
 				return -ENOENT;

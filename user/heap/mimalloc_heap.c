@@ -333,8 +333,8 @@ static bool page_from(const struct reading *reading, const struct segment *segme
 	       page->capacity <= page->reserved && page->used <= page->capacity;
 }
 
-/* What begins at the i-th slice, used if it has a block size, and where the next one begins; 0:
- * they do not follow each other. */
+/* The page or segment that begins at the i-th slice, used if it has a block size, and where the
+ * next one begins; 0: they do not follow each other. */
 static uint64_t next_slice(const struct reading *reading, const struct segment *segment, uint64_t i,
 			   struct page *page)
 {

@@ -18,7 +18,7 @@ struct page_window {
 	uint64_t entries[WINDOW_PAGES];
 };
 
-/* What is made of the words of one page. */
+/* Words of one page. */
 
 /*
  * Each word is multiplied, half by half, with a key that depends on where it stands, and added to
@@ -302,7 +302,7 @@ struct changed_page {
 	uint64_t hash;
 };
 
-/* What one thread finds; put together when all are done. */
+/* Findings of one thread; put together when all are done. */
 struct checker {
 	struct check *check;
 	struct page_window *window;
@@ -369,7 +369,7 @@ static size_t merge_words(const uint64_t *older, size_t older_count, const uint6
 	return all;
 }
 
-/* What it was before stays; so do its words of now. */
+/* Its former contents stay; so do its words of now. */
 static int add_late(struct page_table *table, size_t page, const uint64_t *words, size_t count)
 {
 	struct late_words *late = vec_push(&table->late);
@@ -476,7 +476,7 @@ static void drop_stale_blocks(struct page_table *table, size_t older)
 	table->mapped.count = kept;
 }
 
-/* What nobody got round to; and, of a third reading, what was all the same. */
+/* Pages that were not reached; and, of a third reading, what was all the same. */
 static void mark_window(struct check *check, const struct check_window *window)
 {
 	size_t count = (window->part.end - window->part.start) / MEMORY_PAGE;
@@ -485,7 +485,7 @@ static void mark_window(struct check *check, const struct check_window *window)
 	for (size_t i = 0; i < count; i++) {
 		if (window->done && check->scan->late)
 			pages[i].flags &= (uint16_t)~PAGE_UNCHECKED;
-		/* What was hot was looked at with the hot ones. */
+		/* Hot pages were checked with the hot ones. */
 		else if (!window->done &&
 			 (window->all || window->warmth == WINDOW_HOT ||
 			  (pages[i].flags & PAGE_WAS_READ && !(pages[i].flags & PAGE_CHANGED))))

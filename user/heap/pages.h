@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is kept of a process's memory: per page a hash of its contents and the words in it that may
+ * The kept part of a process's memory: per page a hash of its contents and the words in it that may
  * be pointers. The contents themselves are read through a window and forgotten; or they are kept,
  * for walks of managed heaps (pages_keep()), and the words are found in them.
  *

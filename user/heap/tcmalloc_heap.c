@@ -642,7 +642,7 @@ static bool span_holds(const struct reading *reading, const struct span *span, u
 	       (span->class < reading->classes && span->length == reading->spans[span->class]);
 }
 
-/* What an element of the map leads to; *next: where the span before ended. */
+/* The span behind an element of the map; *next: where the span before ended. */
 static int walk_element(struct reading *reading, uint64_t page, uint64_t element, uint64_t *next)
 {
 	struct span span;
@@ -867,7 +867,7 @@ static int add_tables(struct reading *reading)
 	return heap_add(reading->heap, &run);
 }
 
-/* What it counts itself is what was found. */
+/* Its own counts equal those found. */
 static bool sums_hold(struct reading *reading)
 {
 	const uint64_t *figures = reading->heap->figures;

@@ -12,7 +12,7 @@
 #include "proc/core.h"
 #include "proc/process_list.h"
 
-/* What the parts of thread_blocks.c share. */
+/* Shared by the parts of thread_blocks.c. */
 
 #define USER_ADDRESSES (1ull << MACHINE_USER_BITS)
 
@@ -257,7 +257,7 @@ const struct thread_block *thread_blocks_at(const struct thread_blocks *blocks, 
 	return RANGE_AT(blocks->list.items, blocks->list.count, address);
 }
 
-/* What glibc's own structures say of threads' blocks. */
+/* Threads' blocks by glibc's own structures. */
 
 /* Everything is the target's, which may lie. */
 #define MAX_SLOTS 4096

@@ -266,7 +266,7 @@ int cgroup_memories_conclude(struct cgroup_memories *first, struct cgroup_memori
 	return 0;
 }
 
-/* What grew, and which process has it. */
+/* The cause of growth, and which process has it. */
 
 static const char *const verdict_words[] = {
 	[CGROUP_STEADY] = "no growth to explain",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kernel charges to a control group, beside what its processes have: page cache, shared
- * memory, kernel memory may be no process's at all.
+ * Memory that the kernel charges to a control group, beside what its processes have: page cache,
+ * shared memory, kernel memory may be no process's at all.
  *
  * Sources: Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst, accounting/psi.rst; the
  * kubelet's working set: usage less inactive_file (cadvisor, container/libcontainer/handler.go).
@@ -18,7 +18,7 @@ int cgroup_memories_add(struct cgroup_memories *groups, const struct cgroup_memb
  * hierarchies are usually mounted. 0 or -ENOMEM. */
 int cgroup_memories_read(struct cgroup_memories *groups);
 
-/* What grew in each group that `first` has, too; others are added to `first`. 0 or -ENOMEM. */
+/* Growth of each group that `first` has, too; others are added to `first`. 0 or -ENOMEM. */
 int cgroup_memories_conclude(struct cgroup_memories *first, struct cgroup_memories *now);
 
 /* Reads the files in a group's directory. 0; -ENOENT: there are none of a memory controller. */

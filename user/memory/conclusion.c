@@ -64,7 +64,7 @@ static bool is_steady(const struct deciding *deciding)
 	return deciding->growth->total < MAX(least, MEMORY_GROWTH_MIN);
 }
 
-/* What an allocator keeps about the most that it has had. */
+/* Records of an allocator about its own maximum. */
 static bool own_records_grow(const struct deciding *deciding)
 {
 	return 2 * part_growth(deciding, MEMORY_MALLOC_OWN) >= deciding->growth->total;
@@ -151,7 +151,7 @@ static void growth_say(const struct sentence *sentence)
 	bytes_say(sentence, (double)(growth->total < 0 ? -growth->total : growth->total));
 	fprintf(sentence->out, " in %s", units_time(text, (double)growth->since_ms / 1000));
 	for (size_t i = 0; i < GROUP_MAX_; i++) {
-		/* What is not worth a word. */
+		/* Parts too small to mention. */
 		if (!growth->total || llabs(growth->groups[i]) * 100 < llabs(growth->total))
 			continue;
 		fprintf(sentence->out, "%s%s %s (%.0f %%)", follows ? ", " : ": ",
@@ -298,8 +298,8 @@ static bool go_is_known(const struct deciding *deciding)
 	       deciding->now->go_collections;
 }
 
-/* What its collections leave is hardly more than at the first reading: it grew by garbage and by
- * free room, as its target allows. Without a collection since then nobody knows. */
+/* Its collections leave hardly more than at the first reading: it grew by garbage and by free room,
+ * as its target allows. Without a collection since then nobody knows. */
 static bool go_heap_is_kept(const struct deciding *deciding)
 {
 	const struct memory_split *before = deciding->before, *now = deciding->now;
@@ -376,7 +376,7 @@ static void (*const says[])(const struct sentence *sentence) = {
 };
 _Static_assert(ARRAY_SIZE(says) == MEMORY_VERDICT_MAX_, "words for every verdict");
 
-/* What is a leak may hide behind what is none. */
+/* A leak may hide behind growth that is none. */
 static void live_besides_say(const struct sentence *sentence, enum memory_verdict verdict)
 {
 	int64_t live = sentence->deciding->growth->groups[GROUP_LIVE];

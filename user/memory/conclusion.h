@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What grew between two readings of a process, and what that means: a leak, or memory that malloc,
- * the page cache or the kernel keeps. A pure function: user/doc/memory.md has the same table.
+ * Growth between two readings of a process, and what that means: a leak, or memory that malloc, the
+ * page cache or the kernel keeps. A pure function: user/doc/memory.md has the same table.
  */
 #ifndef LEAKMON_MEMORY_CONCLUSION_H
 #define LEAKMON_MEMORY_CONCLUSION_H
@@ -16,14 +16,14 @@
 void memory_conclude(const struct memory_split *before, const struct memory_split *now,
 		     struct memory_conclusion *conclusion);
 
-/* What recorded readings of memory say: each process over its run, and two sides of a difference.
- */
+/* Conclusions from recorded readings of memory: each process over its run, and two sides of a
+ * difference. */
 
 /* From the first to the latest reading of each process. */
 void memory_history_conclude(struct memory_history *history);
 
 /*
- * What grew between the two sides: process by process within a run, else by name. Empty if neither
+ * Growth between the two sides: process by process within a run, else by name. Empty if neither
  * recording has it. 0 or -ENOMEM; to be freed in any case.
  */
 int memory_changes_build(const struct diff *diff, struct memory_changes *changes);

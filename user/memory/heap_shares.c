@@ -68,7 +68,7 @@ static void add_share(struct summing *summing, const struct heap_run *run, enum 
 	summing->pending.blocks += is_block;
 }
 
-/* What lies before, between and behind its blocks is free, too: it serves nobody. */
+/* Memory before, between and behind its blocks is free, too: it serves nobody. */
 static void add_blocks(struct summing *summing, const struct heap_run *run)
 {
 	static const enum heap_use uses[] = {
@@ -105,7 +105,7 @@ static void add_run(struct summing *summing, const struct heap_run *run)
 		add_share(summing, run, uses[run->use], run->start, run->end, run->use == RUN_TOP);
 }
 
-/* What of a stretch could be given back, page by page. */
+/* Bytes of a stretch that could be given back, page by page. */
 static void add_trims(struct summing *summing, uint64_t start, uint64_t end)
 {
 	const struct heap_trim *trims = summing->heap->trims.items;
@@ -221,7 +221,7 @@ static bool is_unsettled(const struct heap *heap, size_t tries)
 	       (heap->figures[ALLOCATOR_BROKEN_LISTS] && tries == 1);
 }
 
-/* What can wait until the records of a heap are read. */
+/* The part that can wait until the records of a heap are read. */
 static int settle_heap(struct reading *reading, void *state, struct heap *heap)
 {
 	int error = heap->reader->settle ? heap->reader->settle(state, heap) : 0;
@@ -282,7 +282,7 @@ static int read_heaps(struct reading *reading)
 {
 	int error = heap_finds_make(&reading->finds, &reading->view);
 
-	/* What was being changed is read again, as often as what changes later. */
+	/* A heap that was being changed is read again, as often as one that changes later. */
 	if (!error || error == -EAGAIN)
 		error = heap_finds_walk_begin(&reading->finds, &reading->view);
 	if (!error)
@@ -379,7 +379,8 @@ static int read_standing(void *context, const struct stop *stop, struct deadline
 	return error;
 }
 
-/* What could wait until it ran again; of a heap that took too long, all but its records. */
+/* The part that could wait until it ran again; of a heap that took too long, all but its records.
+ */
 static int add_standing(struct standing *standing, size_t i)
 {
 	struct reading *reading = standing->reading;

@@ -20,7 +20,7 @@
 #include "runtime/go_reader.h"
 #include "runtime/runtime.h"
 
-/* What tmpfs-backed mappings are called that no path leads to. */
+/* Names of tmpfs-backed mappings without a path. */
 static bool is_shared_memory(const struct mapping *mapping)
 {
 	static const char *const deleted[] = {"/memfd:", "/SYSV", "/dev/zero"};
@@ -262,7 +262,7 @@ static void add_claims(struct splitting *splitting, const struct residency *resi
 			  shares->mapped.items[block].end);
 }
 
-/* What of a mapping belongs to heaps and mapped blocks. 0 or -ENOMEM. */
+/* The part of a mapping in heaps and mapped blocks. 0 or -ENOMEM. */
 static int claim(struct splitting *splitting, const struct mapping *mapping,
 		 struct residency *residency, struct claims *claims)
 {
@@ -300,8 +300,8 @@ static bool is_managed(struct splitting *splitting, const struct mapping *mappin
 	return runtime_heap_share(&splitting->runtime, mapping, &splitting->peek) >= 0.5;
 }
 
-/* What is in a mapping beside malloc's: the kernel joins neighbours to one mapping, so that a block
- * may lie in one with a runtime's heap. */
+/* The rest of a mapping beside malloc's: the kernel joins neighbours to one mapping, so that a
+ * block may lie in one with a runtime's heap. */
 static enum memory_part rest_part(struct splitting *splitting, const struct mapping *mapping,
 				  const struct claims *claims)
 {
@@ -696,7 +696,7 @@ static int read_core_maps(struct splitting *splitting, const struct core *core)
 	return core_maps(core, MAPS_ALL, &splitting->maps);
 }
 
-/* What the kernel says; of a core, what the pages say. */
+/* The kernel's figures; of a core, what the pages say. */
 static int read_figures(struct splitting *splitting)
 {
 	struct memory_process *process = splitting->process;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kernel says of a process's memory, mapping by mapping: /proc/PID/smaps and the lines of
+ * The kernel's figures of a process's memory, mapping by mapping: /proc/PID/smaps and the lines of
  * /proc/PID/status that no mapping has (man 5 proc, Documentation/filesystems/proc.rst).
  */
 #ifndef LEAKMON_MEMORY_SMAPS_H

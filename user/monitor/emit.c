@@ -276,7 +276,7 @@ static bool is_unread(const struct output_options *options, const char *path, in
 	return error == -EPIPE && !path && !options->path;
 }
 
-/* What may be over by the next report. */
+/* Errors that may be over by the next report. */
 static bool may_pass(int error)
 {
 	static const int known[] = {ENOSPC, EDQUOT, EIO,    EPIPE,  ENXIO,  EROFS, ENOENT,

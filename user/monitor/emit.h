@@ -106,7 +106,7 @@ int emit_once(const struct output_options *options, enum emit_mode mode, enum ou
 int emitter_finish(struct emitter *emitter, const struct output_options *options, int error,
 		   uint64_t outstanding_bytes);
 
-/* What this process has cost so far. */
+/* The cost of this process so far. */
 struct report_cost emit_cost(void);
 
 #endif

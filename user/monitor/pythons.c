@@ -132,7 +132,7 @@ void pythons_refresh(struct pythons *pythons, const struct process *process)
 	uint64_t place = process->error ? 0 : place_of(process);
 	struct python *python;
 
-	/* What has ended is named still, as far as it is known. */
+	/* Ended processes are still named, as far as they are known. */
 	if (!pythons || process->error)
 		return;
 	python = find(pythons, process->pid);

@@ -44,9 +44,9 @@ struct pollfds {
 int pollfds_add(struct pollfds *fds, int fd);
 
 /*
- * What a command adds to its run. Every hook gets the context. A hook that returns int gives 0, or
- * -errno after a message, which ends the run without a last report. Each may be NULL, which means
- * what stands beside it.
+ * A command's additions to its run. Every hook gets the context. A hook that returns int gives 0,
+ * or -errno after a message, which ends the run without a last report. Each may be NULL, which
+ * means what stands beside it.
  */
 struct run_hooks {
 	void *context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What of reports is pushed (serve/pusher.h): to --push, a profile of each process, as Pyroscope's
+ * Reports that are pushed (serve/pusher.h): to --push, a profile of each process, as Pyroscope's
  * /ingest takes it; to --webhook, an event whenever something has begun to leak or a memory limit
  * has come near.
  *
@@ -17,11 +17,11 @@
 
 struct report_push;
 
-/* Of one report, the processes that hold or grow most. */
+/* In each report, the processes that hold or grow most. */
 #define PUSH_PROCESSES_MAX 64
 /* Call stacks of a process that are looked at for events. */
 #define PUSH_SITES_MAX 64
-/* What stopped leaking, or a limit that is not near any more, is no news again before that. */
+/* A leak that stopped, or a limit that is not near any more, is no news again before that. */
 #define PUSH_QUIET_S 600
 
 /* 0, or -errno after an error message; *push is NULL if nothing is to be pushed. */

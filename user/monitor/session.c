@@ -24,8 +24,8 @@
 #include "runtime/runtime.h"
 #include "symbol/process_names.h"
 
-/* What names say of a call stack: with --mappings, what each mapping is for; and of a process that
- * compiles code while it runs, which stacks are of one call. */
+/* Names of a call stack: with --mappings, what each mapping is for; and of a process that compiles
+ * code while it runs, which stacks are of one call. */
 
 static void site_label(struct session *session, uint64_t pid, bool compiles, struct site *site)
 {
@@ -203,7 +203,7 @@ static bool takes_reports(const struct session *session)
 	return session->hooks && session->hooks->take;
 }
 
-/* What came before, if reports are to show it; takers of reports get all sites. */
+/* The report before, if reports are to show it; takers of reports get all sites. */
 static int build_report(struct session *session, const struct snapshot *snapshot,
 			struct report *report)
 {
@@ -219,7 +219,7 @@ static int build_report(struct session *session, const struct snapshot *snapshot
 	return error ? error : report_build(report, snapshot, &options);
 }
 
-/* What is served is not cut. */
+/* Served reports are not cut. */
 static int emit_cut(struct session *session, struct report *report, bool last)
 {
 	if (emitter_serves(&session->emitter))
@@ -682,7 +682,7 @@ static int start_command(struct session *session)
 	return session_follow(session);
 }
 
-/* What the words of the command line choose, besides PIDs. */
+/* Processes that the command line chooses, besides PIDs. */
 static int open_selector(struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -706,8 +706,8 @@ static int open_selector(struct session *session)
 	return 0;
 }
 
-/* Of several processes, one without an allocator (a Go program) has said so; the others are watched
- * all the same. */
+/* Among several processes, one without an allocator (a Go program) has said so; the others are
+ * watched all the same. */
 static int attach_named(struct session *session, const struct session_options *options)
 {
 	const struct selector_config *chosen = &options->targets.chosen;
@@ -735,7 +735,7 @@ static int open_all(struct session *session)
 	if (!error && options->targets.command)
 		error = launch_prepare(&session->launch, options->targets.command,
 				       options->targets.silent_command);
-	/* What was launched keeps its own limit. */
+	/* A launched program keeps its own limit. */
 	descriptors_raise_limit();
 	if (!error)
 		error = open_selector(session);

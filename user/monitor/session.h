@@ -30,7 +30,7 @@ struct target_options {
 	bool silent_command; /* what it prints is not shown: the terminal is taken */
 };
 
-/* What is tracked of them. */
+/* The kinds of events that are tracked. */
 struct tracking_options {
 	uint64_t older_ns; /* leave out blocks younger than this */
 	uint64_t min_size, max_size;

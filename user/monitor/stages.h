@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What every run asks about processes and their files, assembled in one place: the parsers in the
- * sandbox, the processes with the files that they map, the names of their code, and the rows that
- * the kernel walks their stacks by.
+ * Questions of every run about processes and their files, assembled in one place: the parsers in
+ * the sandbox, the processes with the files that they map, the names of their code, and the rows
+ * that the kernel walks their stacks by.
  */
 #ifndef LEAKMON_MONITOR_STAGES_H
 #define LEAKMON_MONITOR_STAGES_H
@@ -38,8 +38,8 @@ int stages_open_unwind(struct stages *stages, const struct unwind_maps *maps,
 void stages_close(struct stages *stages);
 
 /*
- * What follows keeps the stages in step with processes, and needs the rows. Reads the mappings of a
- * process again: for the stack walk, and for names.
+ * Keeps the stages in step with processes, and needs the rows. Reads the mappings of a process
+ * again: for the stack walk, and for names.
  */
 void stages_refresh(struct stages *stages, pid_t pid);
 /* The same of one with mappings just read. */

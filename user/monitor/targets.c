@@ -27,7 +27,7 @@
 #include "runtime/runtime.h"
 #include "proc/process_list.h"
 
-/* What is said of a target that is attached to, and of one that is not. */
+/* Messages about targets that are attached to, and others. */
 
 /* An arrival that was seen later than this may have allocated much before. */
 #define GAP_WORTH_SAYING_NS 1000000ull
@@ -55,7 +55,7 @@ static void what_is_probed(const struct session *session, const struct tracked *
 		snprintf(text, 96, "%zu places in its thread library", tracked->threads.points);
 }
 
-/* What a collector runs is not malloc's: growth there shows in no report of ours. */
+/* Objects of a collector are not malloc's: their growth shows in no report of ours. */
 static void log_managed_heap(pid_t pid)
 {
 	const struct runtime *runtime = runtime_of_process(pid);
@@ -165,7 +165,7 @@ static uint64_t refusal_key(const struct process_entry *process)
 	return (uint64_t)process->pid << 32 ^ process->start_ticks;
 }
 
-/* What is forgotten is tried, and explained, once more. */
+/* Forgotten refusals are tried, and explained, once more. */
 static void remember_refusal(struct targets *targets, const struct process_entry *process)
 {
 	if (targets->refused.count >= REFUSED_MAX)
@@ -507,7 +507,8 @@ int targets_list_pids(struct session *session)
 	return 0;
 }
 
-/* What cannot be moved to *closing is closed here; the rest is the caller's to close, at once. */
+/* Descriptors that cannot be moved to *closing are closed here; the rest is the caller's to close,
+ * at once. */
 static void tracked_part(struct tracked *tracked, struct attachments *closing)
 {
 	attachments_move(closing, &tracked->probes.attachments);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What continuous integration asks of a run: leaks that are known are accepted (--suppress), and
- * the rest is a test result (--junit).
+ * Support for continuous integration: leaks that are known are accepted (--suppress), and the rest
+ * is a test result (--junit).
  */
 #ifndef LEAKMON_MONITOR_TEST_REPORT_H
 #define LEAKMON_MONITOR_TEST_REPORT_H

@@ -43,7 +43,7 @@ static void trace_print_lost(FILE *out, uint64_t calls)
 
 /* For a run without end; every verdict and every sparkline is made of fewer. */
 #define HISTORY_TIMES 120
-/* What a report of a target takes, its names included, if it is not a giant. */
+/* Memory for a report of a target, its names included, if it is not a giant. */
 #define RESERVE_BYTES (4u << 20)
 /* That all of those that were killed together get to end. */
 #define VICTIMS_WAIT_MS 1000
@@ -194,7 +194,7 @@ static void watch_close(struct watch *watch)
 	report_loop_close(&watch->loop);
 }
 
-/* What was killed is shown once more, whatever becomes of others that ended. */
+/* A killed process is shown once more, even if others have ended. */
 static int write_report(struct watch *watch, enum report_cause cause, const char *label)
 {
 	const struct run_hooks *hooks = watch->hooks;
@@ -230,7 +230,7 @@ static int make_report(void *context, enum report_cause cause)
 	/* A live run keeps what it has when all is gone, and wants nothing when it ends. */
 	if (watch->gone || (hooks->targets_gone && cause == REPORT_LAST))
 		return 0;
-	/* What came before the wish for it belongs before the report. */
+	/* Events from before the request belong before the report. */
 	error = is_busy(watch) && cause != REPORT_LAST ? 0 : take_events(watch);
 	if (error)
 		return error;
@@ -312,7 +312,7 @@ static bool is_done(void *context)
 	       (hooks->is_done && hooks->is_done(hooks->context));
 }
 
-/* What is waited for, those of the targets last. */
+/* Descriptors to wait for, those of the targets last. */
 enum { EVENTS, STREAMS, LINES, TARGETS };
 
 static int wait_for(void *context, struct pollfds *fds)
@@ -353,7 +353,7 @@ static bool any_is_ready(const struct pollfd *fds, size_t count)
 	return false;
 }
 
-/* What the hooks have to do, `fds` being their own. */
+/* The work of the hooks, `fds` being their own. */
 static int handle_hooks(struct watch *watch, const struct pollfd *fds, size_t count)
 {
 	const struct run_hooks *hooks = watch->hooks;

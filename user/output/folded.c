@@ -90,7 +90,7 @@ static int folded_report_write(FILE *out, const void *data)
 	return output_finish(out);
 }
 
-/* What grew, as a flame graph of the growth: what shrank has no place in one. */
+/* Growth as a flame graph: what shrank has no place in one. */
 static int folded_diff_write(FILE *out, const void *data)
 {
 	const struct diff *diff = data;
@@ -109,7 +109,7 @@ static int folded_diff_write(FILE *out, const void *data)
 	return output_finish(out);
 }
 
-/* What an hour adds, by a profile. */
+/* Growth in an hour, by a profile. */
 static int folded_profile_write(FILE *out, const void *data)
 {
 	const struct profile_report *report = data;

@@ -59,7 +59,7 @@ int output_finish(FILE *out);
 
 #define OUTPUT_EXPLANATION_SIZE 160
 
-/* What `error` (-errno) of writing means, and what to do about it, for a message. Returns text. */
+/* The meaning of `error` (-errno) of writing, and the remedy, for a message. Returns text. */
 const char *output_explain(int error, char text[OUTPUT_EXPLANATION_SIZE]);
 
 #endif

@@ -578,8 +578,7 @@ static int pprof_report_write(FILE *out, const void *data)
 	return profile_write(out, &profile, &report->snapshot->time, "inuse_space");
 }
 
-/* What an hour brings, and adds, by a profile of windows: rates have no place in pprof's numbers.
- */
+/* Births and growth in an hour, by a profile of windows: rates have no place in pprof's numbers. */
 static const struct profile_value hourly_types[] = {
 	{"alloc_objects", "count"},
 	{"alloc_space", "bytes"},
@@ -621,7 +620,7 @@ static int pprof_profile_write(FILE *out, const void *data)
 	return profile_write(out, &profile, &report->time, "growth_space");
 }
 
-/* What was sampled, or tracked, of suspects of a triage, in the time that was: growth by kind. */
+/* Samples or tracked sites of suspects of a triage, in that time: growth by kind. */
 static const struct profile_value grown_types[] = {
 	[QUANTITY_HEAP] = {"growth_space", "bytes"},
 	[QUANTITY_MAPPING] = {"growth_mappings", "count"},

@@ -239,7 +239,7 @@ static int write_whole(int fd, const char *text, size_t size)
 	return 0;
 }
 
-/* What a longer report left behind must not follow this one. */
+/* Bytes of a longer report before must not follow this one. */
 static int end_file(int fd, size_t size)
 {
 	struct stat status;

@@ -12,7 +12,7 @@
 
 #include "leakmon_abi.h"
 
-/* What the arguments mean; the programs of bpf/heap.bpf.c get it in the attach cookie. */
+/* Meaning of the arguments; the programs of bpf/heap.bpf.c get it in the attach cookie. */
 enum call_shape {
 	SHAPE_SIZE,	      /* (size) -> pointer */
 	SHAPE_COUNT_SIZE,     /* (n, size) -> pointer */
@@ -97,7 +97,7 @@ int allocator_index_find(const struct allocator_index *index, const char *symbol
 bool allocator_is_operator(size_t function);
 
 /*
- * What the programs get at an entry (include/leakmon_abi.h): `registers` says where the
+ * Arguments of the programs at an entry (include/leakmon_abi.h): `registers` says where the
  * arguments are, by its number in instructions; some have moved there, or none.
  */
 uint64_t allocator_cookie(size_t function, const uint8_t *registers, bool moved);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a core file says of itself: where in it which memory is, which files were mapped, how the
+ * The description in a core file: where in it which memory is, which files were mapped, how the
  * threads stood. The memory itself is not looked at (proc/core.h reads it).
  *
  * Sources: the gABI (program headers), the kernel's fs/binfmt_elf.c (elf_core_dump,

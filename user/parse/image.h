@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What naming needs of an ELF file, as plain data: made from a descriptor alone, so that a process
- * with no rights can make it.
+ * An ELF file for naming, as plain data: made from a descriptor alone, so that a process with no
+ * rights can make it.
  */
 #ifndef LEAKMON_PARSE_IMAGE_H
 #define LEAKMON_PARSE_IMAGE_H

@@ -139,7 +139,7 @@ static void dwarf_units_free(struct dwarf_units *units)
 /* For nested scopes; a hostile file nests them without end. */
 #define MAX_DEPTH 128
 
-/* What functions are defined in: gcc keeps lambdas inside the block that they stand in. */
+/* Parents of functions: gcc keeps lambdas inside the block that they stand in. */
 static bool may_hold_functions(int tag)
 {
 	static const int tags[] = {
@@ -413,7 +413,7 @@ static bool leads_elsewhere(Dwarf_Die *unit)
 	       (type == DW_UT_skeleton && !dwarf_hasattr(unit, DW_AT_comp_dir));
 }
 
-/* What the line table says. */
+/* The row of the line table. */
 static bool find_row(Dwarf_Die *unit, uint64_t vaddr, struct line_frame *frame)
 {
 	Dwarf_Line *found = dwarf_getsrc_die(unit, vaddr);
@@ -510,7 +510,7 @@ int lines_function(struct lines *lines, uint64_t vaddr, uint64_t *offset)
 /* Files with line information kept open between requests. Each takes up to two descriptors. */
 #define MAX_OPEN_LINES 32
 
-/* What does not fit any more has no line. */
+/* Lines beyond the limit are left out. */
 #define MAX_STRINGS_BYTES (1u << 20)
 
 struct open_lines {

@@ -42,7 +42,7 @@ struct line_frame {
  */
 size_t lines_find(struct lines *lines, uint64_t vaddr, struct line_frame *frames, size_t max);
 
-/* What a request for lines brought. */
+/* The answer to a request for lines. */
 
 /* The frames of the addresses that were asked for, in their order. */
 struct line_answer {

@@ -37,8 +37,7 @@ static int place(const struct elf_file *file, enum probe_at probe_at, struct pro
 	struct placement_request request = {
 		.code = code,
 		.arguments = shape->arguments,
-		/* Whoever waits for the result knows the call by the place of its return address.
-		 */
+		/* Takers of the result know the call by the place of its return address. */
 		.returns = shape->returns || shape->throws,
 		.null_is_trivial = shape->null_is_trivial,
 		/* The shared programs take any register. */

@@ -10,7 +10,7 @@
 #include "parse/stapsdt.h"
 #include "sandbox/parse_kind.h"
 
-/* What a user may choose of the probes. */
+/* Options of the user for probes. */
 
 /* The cheapest instruction that is proven to be as good, or always the first; see placement.h. */
 enum probe_at { PROBE_AT_BEST, PROBE_AT_ENTRY };

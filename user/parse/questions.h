@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the monitor asks about files of targets, each answered by a parser in the sandbox. Besides
- * what they list, all can fail as sandbox/worker.h says, and leave their outputs untouched then.
+ * Questions of the monitor about files of targets, each answered by a parser in the sandbox.
+ * Besides what they list, all can fail as sandbox/worker.h says, and leave their outputs untouched
+ * then.
  */
 #ifndef LEAKMON_PARSE_QUESTIONS_H
 #define LEAKMON_PARSE_QUESTIONS_H
@@ -38,7 +39,7 @@ enum parse_question {
 /* A row for each, for worker_new() and worker_process_enter(). */
 extern const struct parse_kinds parse_kinds;
 
-/* What a file says about itself and its debug information. Errors as debug_describe(). */
+/* A file's description of itself and its debug information. Errors as debug_describe(). */
 int parse_description(struct worker *worker, int fd, struct debug_description *description);
 /* Segments, build-id and functions. Errors as image_read(). */
 int parse_image(struct worker *worker, int fd, struct image *image);
@@ -51,7 +52,8 @@ int parse_perf_map(struct worker *worker, int fd, struct symbol_table *table);
 /* Unwind rows, and the file's segments. Errors as elf_file_open() and unwind_table_compile(). */
 int parse_unwind(struct worker *worker, int fd, struct elf_file *file, struct unwind_table *table);
 
-/* What a file says of threads; the caller frees *library. Errors as thread_library_read(). */
+/* Thread functions and lists of a file; the caller frees *library. Errors as thread_library_read().
+ */
 int parse_threads(struct worker *worker, int fd, struct thread_library *library);
 /* Where a core file has what; the caller frees *layout. Errors as core_layout_read(). */
 int parse_core(struct worker *worker, int fd, struct core_layout *layout);
@@ -81,7 +83,7 @@ int parse_lines_begin(struct worker *worker, const struct line_request *request)
 /* As worker_finish(); the caller frees *answer (line_answer_free). Errors as lines_open(). */
 int parse_lines_finish(struct worker *worker, int timeout_ms, struct line_answer *answer);
 
-/* What a file says about itself and its debug information (elf/debug_sections.h), asked for. */
+/* A file's description of itself and its debug information (elf/debug_sections.h), asked for. */
 
 extern const struct parse_kind description_kind; /* -> struct debug_description */
 

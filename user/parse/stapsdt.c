@@ -17,7 +17,7 @@
 /* As much code as shows what stands at a place. */
 #define PLACE_BYTES 16
 
-/* What a kind of probe has to pass. */
+/* Arguments that a kind of probe must have. */
 static const struct {
 	const char *name;
 	size_t arguments;
@@ -81,7 +81,7 @@ static struct usdt_listed *listed_find(struct stapsdt *notes, const struct note 
 	return NULL;
 }
 
-/* What does not fit is not listed: it is for people. */
+/* Notes beyond the limit are not listed: the list is for people. */
 static int list(struct stapsdt *notes, const struct note *note)
 {
 	struct usdt_listed *listed = listed_find(notes, note);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What one file says of threads: where to probe it, and where it keeps its list of them.
+ * Threads in one file: where to probe it, and where it keeps its list of them.
  *
  * When a join has succeeded is seen without a return probe, which a cancellation point must not
  * have (bpf/thread.bpf.c):

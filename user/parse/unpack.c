@@ -15,7 +15,7 @@
 #define XZ_MEMORY_BYTES (512ull << 20)
 #define ZLIB_GZIP_ONLY (15 + 16)
 
-/* What is left of the input, and where the output goes. */
+/* The rest of the input, and where the output goes. */
 struct step {
 	const uint8_t *in;
 	size_t in_left;

@@ -16,7 +16,7 @@
 
 #define UNPACK_PART_BYTES (8u << 20)
 
-/* What the next part is asked for with. */
+/* The request for the next part. */
 struct unpack_question {
 	uint64_t first; /* whether it is the first part of a file; else the one behind the last */
 };

@@ -94,7 +94,7 @@ static uint64_t lowest_page(const struct elf_file *file)
 	return lowest & ~(ROW_PAGE - 1);
 }
 
-/* What of the file is code that a row's 32 bits can reach. */
+/* Code of the file that a row's 32 bits can reach. */
 static int find_code(const struct elf_file *file, uint64_t base, struct ranges *ranges)
 {
 	uint64_t limit = base > UINT64_MAX - UINT32_MAX ? UINT64_MAX : base + UINT32_MAX;

@@ -33,7 +33,8 @@ int hold_process(struct hold *hold);
 /* Why a process did not stand, by that error; static. */
 const char *hold_why_not(int error);
 
-/* What the options allow for a process with so much memory that it can write to. */
+/* The longest stop that the options allow for a process with so much memory that it can write to.
+ */
 uint64_t hold_limit_ns(uint64_t given_ns, uint64_t writable_bytes);
 
 #endif

@@ -31,7 +31,7 @@ struct guard_state {
 	atomic_bool continued;
 };
 
-/* What the guard is given. */
+/* The guard's arguments. */
 struct watched {
 	struct guard_state *state;
 	int wake;	 /* readable: there is something to watch; at its end, nobody is left */
@@ -120,7 +120,7 @@ static void close_all_but(int *kept, size_t count)
 	syscall(SYS_close_range, from, UINT_MAX, 0);
 }
 
-/* What pkill(1) looks at, with -f and without. */
+/* The name that pkill(1) matches, with -f and without. */
 static void change_name(const struct watched *watched)
 {
 	prctl(PR_SET_NAME, GUARD_NAME);

@@ -10,7 +10,7 @@ struct machine {
 	const struct seccomp_data *call;
 };
 
-/* What A is loaded with; false: seccomp has no such instruction, or nothing is there. */
+/* The value that A is loaded with; false: seccomp has no such instruction, or nothing is there. */
 static bool load(const struct machine *machine, const struct sock_filter *at, uint32_t *value)
 {
 	switch (at->code) {

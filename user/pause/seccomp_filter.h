@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a seccomp filter answers to a system call (seccomp(2), Documentation/networking/filter.rst):
- * the classic BPF that seccomp allows, and nothing else. Nothing is trusted: a program comes from
- * the target.
+ * The answer of a seccomp filter to a system call (seccomp(2),
+ * Documentation/networking/filter.rst): the classic BPF that seccomp allows, and nothing else.
+ * Nothing is trusted: a program comes from the target.
  */
 #ifndef LEAKMON_PAUSE_SECCOMP_FILTER_H
 #define LEAKMON_PAUSE_SECCOMP_FILTER_H

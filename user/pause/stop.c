@@ -17,7 +17,7 @@
 #include "pause/seccomp_filter.h"
 #include "proc/process_list.h"
 
-/* What a call returns inside the kernel (include/linux/errno.h). */
+/* Values that a call returns inside the kernel (include/linux/errno.h). */
 #define ERESTART_RESTARTBLOCK 516
 
 /* Whether any filter is there, if the kernel does not show filters. True also if not known. */

@@ -19,7 +19,7 @@ struct async_detach *async_detach_new(void);
 /* Waits until everything is out. */
 void async_detach_free(struct async_detach *detach);
 
-/* What probes may cost until they must go. */
+/* The cost limit at which probes must go. */
 struct detach_guard {
 	/* CPU time that is left; from <= 0 on they are closed. Called by the thread. */
 	double (*left_s)(void *context);

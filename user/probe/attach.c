@@ -29,7 +29,7 @@
 #define CLOSERS 128
 #define CLOSERS_TIMES_LINKS 24000
 #define CLOSERS_MIN 2
-/* What a process of ours that shares our memory has for a stack. */
+/* Stack of a process of ours that shares our memory. */
 #define APART_STACK 16384
 
 /* The head of union bpf_attr for BPF_LINK_CREATE with uprobe_multi (include/uapi/linux/bpf.h). */
@@ -87,7 +87,7 @@ static int run_errand(void *context)
 	struct errand *errand = context;
 	const long *arguments = errand->arguments;
 
-	/* What ends all processes of a group need not end this one. */
+	/* A signal to all processes of a group need not end this one. */
 	syscall(SYS_setsid);
 	errand->result = syscall(errand->number, arguments[0], arguments[1], arguments[2],
 				 arguments[3], arguments[4]);

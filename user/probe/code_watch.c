@@ -71,7 +71,7 @@ void code_file_free(struct code_file *file)
 	*file = (struct code_file){0};
 }
 
-/* What is read of a process. */
+/* Memory read of a process. */
 struct memory {
 	int task;
 	int pagemap_fd; /* -1: not to be had */
@@ -168,7 +168,7 @@ static int read_file_code(const struct code_point *point, int file_fd, struct fi
 	return 0;
 }
 
-/* What one mapping has of it. 0; -EOPNOTSUPP: another thing; -errno. */
+/* Compares one mapping. 0; -EOPNOTSUPP: another thing; -errno. */
 static int compare(const struct maps *maps, struct memory *memory, const struct mapping *mapping,
 		   const struct file_code *code)
 {
@@ -408,7 +408,7 @@ static void batch_fill(const struct code_watch *watch, struct memory *memory, si
 	}
 }
 
-/* What is not to be read is not to be run either. -ESRCH, ...: there is nothing to look at. */
+/* Code that cannot be read cannot be run either. -ESRCH, ...: there is nothing to look at. */
 static int batch_read(struct code_watch *watch, const struct memory *memory,
 		      const struct batch *batch)
 {
@@ -461,7 +461,7 @@ static int open_file(const struct maps *maps, const struct code_file *file)
 	return -ENOENT;
 }
 
-/* What is missing in a file, once nothing more can be done about it. */
+/* Probes missing in a file, once nothing more can be done about it. */
 static bool has_missing(const struct code_watch *watch, uint32_t file, bool settable)
 {
 	for (size_t i = 0; i < watch->places.count; i++) {

@@ -391,7 +391,7 @@ int feature_probe_dispatches(const struct kernel_features *features, pid_t pid)
 	return error ? error : finder->skeleton->bss->dispatch_found;
 }
 
-/* What a session's trial has loaded finds dispatch, too. */
+/* A program loaded by a session's trial finds dispatch, too. */
 static struct dispatch_finder *find_dispatch(struct trials *trials, enum attach_method method)
 {
 	return finder_new(method == ATTACH_SESSION ? TAKE_PTR(trials->skeleton) : NULL);

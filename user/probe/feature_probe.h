@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What this kernel can do, found out by doing it to ourselves before a target is touched. Kernel
+ * Features of this kernel, found out by doing it to ourselves before a target is touched. Kernel
  * versions are never asked: distributions backport both features and bugs.
  */
 #ifndef LEAKMON_PROBE_FEATURE_PROBE_H
@@ -45,7 +45,7 @@ void feature_probe_close(struct kernel_features *features);
  */
 int feature_probe_dispatches(const struct kernel_features *features, pid_t pid);
 
-/* What arguments this kernel's tracepoints have, from its own type information. */
+/* Arguments of this kernel's tracepoints, from its own type information. */
 
 /*
  * Whether the tracepoint exists and its arguments begin with `signature`, one character each:

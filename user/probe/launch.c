@@ -35,7 +35,7 @@ static void __attribute__((noreturn)) child_run(const int go[2], const int resul
 
 	close(go[1]);
 	close(result[0]);
-	/* What the monitor blocks and ignores for itself is not the program's business. */
+	/* Signals that the monitor blocks and ignores are not the program's business. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);

@@ -30,7 +30,7 @@
 /* A hundred thousand calls, while a report is being written. */
 #define MAPPING_EVENTS_BYTES (16 * 1024 * 1024)
 
-/* What the hash map needs per entry beside key and value (kernel/bpf/hashtab.c, htab_elem). */
+/* Overhead of a hash map's entry beside key and value (kernel/bpf/hashtab.c, htab_elem). */
 #define HASH_ENTRY_OVERHEAD 64
 
 /* The verifier's log runs over many lines, and is the kernel's own: it is passed on as it is. */
@@ -128,7 +128,7 @@ static const struct {
 
 #define CALL(name, kind) [SYS_##name] = LM_CALL_##kind
 
-/* What each system call does to the descriptor table; all others: nothing. */
+/* Effects of system calls on the descriptor table; all others: nothing. */
 static const uint8_t descriptor_calls[LM_DESCRIPTOR_CALLS] = {
 #ifdef SYS_open
 	CALL(open, OPEN),

@@ -42,7 +42,7 @@ struct loader_config {
 	bool many; /* more than one process: they share the room, and new ones are announced */
 	enum lm_stack_walk stack_walk;
 	struct blocks_map *blocks_map; /* begun with the same max_blocks, or not at all; or NULL */
-	/* What is followed: else its programs are not loaded. */
+	/* Families that are followed: else its programs are not loaded. */
 	bool heap;
 	bool counts_hits; /* of the heap's probes, and their time: probe_cost.h */
 	bool usdt;	  /* of programs that sample themselves, instead of their heap */
@@ -143,7 +143,7 @@ void ledger_maps_size(const struct bpf_object *object, const struct loader_confi
 /* After it: descriptors, and the arrays memory-mapped. 0 or -errno; ledger_maps_close in either
  * case. */
 int ledger_maps_export(struct bpf_side *bpf, const struct bpf_object *object);
-/* What is mapped keeps a map in the kernel, whoever else lets go of it. */
+/* A mapping keeps its map in the kernel, whoever else lets go of it. */
 void ledger_maps_close(struct bpf_side *bpf);
 
 /* Variables have places of their own in each skeleton. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* What they are for. */
+/* Uses of privileges. */
 enum privilege_use {
 	PRIVILEGES_TO_TRACK,  /* probes on processes */
 	PRIVILEGES_TO_TRIAGE, /* accounts of all processes, without a probe */

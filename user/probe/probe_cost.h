@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What probes cost the processes that run into them: the time in our programs, which they count
+ * Costs of probes to the processes that run into them: the time in our programs, which they count
  * themselves (loader_config.counts_hits), and that of the traps around them, which is measured
  * once, on a child of our own.
  */

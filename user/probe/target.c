@@ -293,8 +293,8 @@ static int plan_file(const struct target_config *config, struct dso *dso, int fd
 }
 
 /*
- * What is no ELF file is no allocator, any other makes a gap; -errno, after a message, when no file
- * could be read.
+ * A file that is no ELF file is no allocator, any other makes a gap; -errno, after a message, when
+ * no file could be read.
  */
 static int explain_unread(struct target *target, struct target_file *file, int error)
 {
@@ -580,7 +580,7 @@ static int list_places(const struct attaching *attaching, const struct stapsdt *
 	return error;
 }
 
-/* What ends a sample first: none can get on the ledger and miss its end. */
+/* The probe that ends a sample comes first: none can get on the ledger and miss its end. */
 static int attach_places(const struct attaching *attaching, const struct visited_file *file)
 {
 	static const enum usdt_kind order[] = {USDT_FREE, USDT_ALLOCATE};
@@ -604,7 +604,7 @@ static int attach_places(const struct attaching *attaching, const struct visited
 	return explain_attach(attaching->target, file->mapping->path, error);
 }
 
-/* What of the probes that a file carries is not used. */
+/* Probes of a file that are not used. */
 static void explain_places(struct target *target, const struct visited_file *file)
 {
 	const struct stapsdt *carried = &file->plan->carried;
@@ -719,7 +719,7 @@ void target_note_exec(struct target *target)
 	target->execed = target->means == TARGET_USDT;
 }
 
-/* What follows from an exec, all files of the new program having been looked at. */
+/* Consequences of an exec, all files of the new program having been looked at. */
 static void end_means(struct attaching *attaching)
 {
 	struct target *target = attaching->target;
@@ -1052,7 +1052,7 @@ bool target_is_ending(pid_t pid, const struct target_config *config)
 	size_t count;
 	int error = count_code(pid, config, &count);
 
-	/* What may not be read is for target_check() to explain. */
+	/* Unreadable processes are for target_check() to explain. */
 	return error ? error == -ESRCH : !count;
 }
 

@@ -43,7 +43,7 @@ struct target_config {
 	struct process_table *processes; /* borrowed; plans are facets of their files */
 };
 
-/* What makes its numbers inexact, whatever becomes of the probes. */
+/* Causes of inexact numbers, whatever becomes of the probes. */
 enum target_gap {
 	TARGET_GAP_FILE,     /* a file that may be an allocator could not be read, or not in time */
 	TARGET_GAP_FUNCTION, /* a function of an allocator has no probe, and should */

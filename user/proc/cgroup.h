@@ -46,7 +46,7 @@ void cgroup_paths_free(struct cgroup_paths *paths);
 bool cgroup_is_within(const char *path, const char *group);
 
 /*
- * What an operator wrote, as a path of /proc/PID/cgroup: a directory below a mounted hierarchy
+ * An operator's argument as a path of /proc/PID/cgroup: a directory below a mounted hierarchy
  * (/sys/fs/cgroup/memory/web) loses the mount point; anything else stays. NULL: out of memory. The
  * caller frees it. `mountinfo` is the text of /proc/self/mountinfo.
  */

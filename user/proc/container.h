@@ -83,7 +83,7 @@ struct container {
 /* The first of the paths that is a container's, and its id; NULL: none is. */
 const struct cgroup_path *container_path(const struct cgroup_paths *paths, struct container_id *id);
 
-/* What is known of a container that is in doubt: takes the names of `claimed`, drops its own. With
+/* Settles the names of a container in doubt: takes the names of `claimed`, drops its own. With
  * CONTAINER_PROVEN it keeps its own, and drops claims. */
 void container_claim(struct container *container, enum container_doubt doubt,
 		     struct container *claimed);
@@ -108,7 +108,7 @@ struct container *container_copy(const struct container *container);
 /* NULL is allowed. */
 void container_free(struct container *container);
 
-/* What a name may have: a DNS subdomain name (RFC 1123). */
+/* Limit of a name: a DNS subdomain name (RFC 1123). */
 #define CONTAINER_NAME_MAX 253
 
 /* Sets *name to a copy, unless it is set already or the text is empty or too long. */

@@ -19,7 +19,7 @@ static void cleanup_json(json_t *const *value)
 
 #define _cleanup_json_ _cleanup_(cleanup_json)
 
-/* What containerd and CRI-O annotate. */
+/* Annotations of containerd and CRI-O. */
 static const struct {
 	const char *key;
 	size_t offset;
@@ -331,8 +331,7 @@ static pid_t find_shim(pid_t pid, const char *id)
 }
 
 /*
- * What is found goes to where it belongs: root's word to the container, anything else to what is
- * merely claimed.
+ * Sorts findings: root's word to the container, anything else to what is merely claimed.
  */
 struct search {
 	struct container *container;
@@ -489,7 +488,7 @@ static void settle(struct search *search)
 			claimed);
 }
 
-/* What generates ids: shims, Docker, Podman, the kubelet. */
+/* Sources of generated ids: shims, Docker, Podman, the kubelet. */
 static void names_by_generated_id(pid_t pid, struct search *search)
 {
 	const struct container *container = search->container;

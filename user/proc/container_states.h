@@ -11,7 +11,7 @@
 
 #include "proc/container.h"
 
-/* What was read of the states; read again when containers came or went. */
+/* States as they were read; read again when containers came or went. */
 struct container_states;
 
 /* NULL: out of memory. */

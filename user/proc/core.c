@@ -21,8 +21,8 @@
 #define WINDOW_BYTES (WINDOW_PAGES * MEMORY_PAGE)
 #define PRESENT (1ull << 63)
 #define OF_A_FILE (1ull << 61)
-/* What the kernel puts between a program and its heap at most (arch_randomize_brk: 32 MiB for
- * programs at fixed addresses, 1 GiB for others). */
+/* The kernel's largest gap between a program and its heap (arch_randomize_brk: 32 MiB for programs
+ * at fixed addresses, 1 GiB for others). */
 #define HEAP_GAP (1ull << 30)
 
 /* A stretch that is one mapping. */
@@ -226,7 +226,7 @@ static int make_pieces(struct core *core)
 	return error;
 }
 
-/* What of a mapping neither is nor has a header that was dumped is no part of a program, if others'
+/* A mapping of which neither a part nor a header was dumped is no part of a program, if others'
  * were. */
 static bool may_hold_code(const struct core *core, const struct piece *piece)
 {
@@ -674,7 +674,7 @@ static int write_all(int fd, uint64_t offset, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-/* What was never touched stays a hole; *room gets less by what is written. */
+/* Untouched memory stays a hole; *room gets less by what is written. */
 static int write_part(int fd, uint64_t offset, const struct bytes *part, uint64_t *room)
 {
 	int error = 0;

@@ -63,7 +63,7 @@ uint64_t core_entry(const struct core *core);
 /* A power of two, from 4 to 64 KiB. */
 uint64_t core_page_size(const struct core *core);
 
-/* What is missing: nothing that depends on its contents is certain. */
+/* The missing parts: nothing that depends on its contents is certain. */
 struct core_gaps {
 	uint64_t cut_bytes;	/* of a file that is cut off */
 	bool cut_packed;	/* the same of a compressed one, as the file says itself */

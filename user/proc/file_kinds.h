@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What kinds of files a process has open: sockets by protocol, pipes, files by directory. */
+/* Kinds of files that a process has open: sockets by protocol, pipes, files by directory. */
 #ifndef LEAKMON_PROC_FILE_KINDS_H
 #define LEAKMON_PROC_FILE_KINDS_H
 

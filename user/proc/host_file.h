@@ -31,7 +31,7 @@ bool root_only_status(const struct stat *status);
 /* An open directory (O_PATH will do) and all above it. */
 bool root_only_directory(int fd);
 
-/* What an absolute path below `root` leads to, and whatever it passes, symbolic links included. */
+/* The target of an absolute path below `root`, and whatever it passes, symbolic links included. */
 bool root_only_path(int root, const char *path);
 
 /* A process with no other user's identity, in the initial user namespace, that runs a program of

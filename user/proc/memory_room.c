@@ -188,7 +188,7 @@ int memory_room_check(uint64_t bytes, const char *purpose)
 	return -ENOMEM;
 }
 
-/* What RLIMIT_DATA counts, in bytes. */
+/* Memory that RLIMIT_DATA counts, in bytes. */
 static uint64_t data_bytes(void)
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/self/status", "re");

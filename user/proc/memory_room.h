@@ -13,7 +13,8 @@
 /* Bytes; UINT64_MAX: no limit is known. */
 uint64_t memory_room(void);
 
-/* What the machine has for anyone, without swap (proc(5): MemAvailable); UINT64_MAX: not known. */
+/* Memory that the machine has for anyone, without swap (proc(5): MemAvailable); UINT64_MAX: not
+ * known. */
 uint64_t memory_available(void);
 
 /* Memory of the machine (proc(5), /proc/meminfo), and how much of the last 10 s tasks waited for it

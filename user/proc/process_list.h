@@ -49,7 +49,7 @@ int process_read(pid_t pid, struct process_entry *entry);
  * run included: /proc/PID/stat counts these in their own files. */
 double process_own_cpu_s(void);
 
-/* Of one thread, as process_entry.state; 0: it is gone, or cannot be read. */
+/* The state of one thread, as process_entry.state; 0: it is gone, or cannot be read. */
 char process_task_state(pid_t pid, pid_t tid);
 
 /* From the auxiliary vector of a 64-bit process (getauxval(3)), AT_ENTRY say; 0: it is not there,
@@ -69,7 +69,7 @@ bool process_is_32bit(pid_t pid);
  * is gone. */
 void process_read_comm(pid_t pid, pid_t tid, char *comm, size_t size);
 
-/* What process_read makes of the text of /proc/PID/stat. 0 or -EBADMSG. */
+/* The parser of process_read() for the text of /proc/PID/stat. 0 or -EBADMSG. */
 int process_parse_stat(const char *text, struct process_entry *entry);
 
 /*

@@ -17,8 +17,8 @@
 #include "base/clock.h"
 
 /*
- * What memory is read and counted in: it divides the pages of every kernel (base/page.h) and of
- * every core file, so that nothing above asks for their size.
+ * The unit in which memory is read and counted: it divides the pages of every kernel (base/page.h)
+ * and of every core file, so that nothing above asks for their size.
  */
 #define MEMORY_PAGE 4096ull
 

@@ -96,7 +96,7 @@ static void word_marks_free(struct word_marks *marks)
 		free(marks->matched[kind]);
 }
 
-/* What there is, for a word that named nothing. */
+/* The words that exist, for a word that named nothing. */
 
 /* A message has room for about 2,000 bytes, most of them escapes if names are hostile. */
 #define SHOWN_MAX 20
@@ -450,7 +450,7 @@ static bool match_words(struct selector *selector, const struct word_subject *su
 	return any;
 }
 
-/* What is read of a process depends on what is asked for. */
+/* Details of a process are read only where they are asked for. */
 static bool match_process(struct selector *selector, const struct process_entry *entry,
 			  struct word_marks *marks)
 {

@@ -29,7 +29,7 @@ struct selector_words {
 	size_t count, capacity;
 };
 
-/* What an operator names. */
+/* An operator's selection. */
 struct selector_config {
 	VEC(int) pids;
 	struct selector_words words[SELECT_MAX_];
@@ -93,14 +93,14 @@ int selection_explain(const struct selection *selection);
  * nothing; to be freed in either case. */
 int selection_take(const struct selector_config *config, struct selection *selection);
 
-/* What a single word of a selector means. Internal to proc/. */
+/* The meaning of a single word of a selector. Internal to proc/. */
 
 struct word_list {
 	char **items; /* owned, as are the words */
 	size_t count, capacity;
 };
 
-/* What is known of a process. */
+/* A process, as far as it is known. */
 struct word_subject {
 	const char *comm;
 	const struct cgroup_paths *paths;

@@ -79,7 +79,7 @@ static int open_same_inode(int root, const char *path, const struct mapping *map
 	_cleanup_close_ int place = -1;
 	struct stat status;
 
-	/* What maps shows is a path without links: whoever put one there wants to mislead us. */
+	/* Paths in maps are without links: whoever put one there wants to mislead us. */
 	place = open_beneath(root, path,
 			     RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 	if (place < 0)

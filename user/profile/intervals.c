@@ -64,8 +64,8 @@ static double residual_variance(const struct count_sums *counts, const struct wi
 }
 
 /*
- * What a process does by its own pace comes more slowly while probes slow it, what it does by the
- * clock does not. So a rate is at most what the windows' worth says, at least what the clock says.
+ * Work of a process at its own pace comes more slowly while probes slow it, work by the clock does
+ * not. So a rate is at most what the windows' worth says, at least what the clock says.
  */
 static double clock_share(const struct window_sums *windows)
 {

@@ -43,7 +43,7 @@ struct count_sums {
 };
 
 void window_sums_add(struct window_sums *sums, double length_s, double wall_s);
-/* What one window holds: `count`, from weights with a sum of squares of weights2. */
+/* The contents of one window: `count`, from weights with a sum of squares of weights2. */
 void count_sums_add(struct count_sums *sums, double length_s, double count, double weights2,
 		    double weight_most);
 /* *total += *part */
@@ -61,7 +61,7 @@ struct interval interval_balance(const struct count_sums *counts,
 /* A share of `samples` (which need not be whole), 0..1. Without samples: from 0 to 1. */
 struct interval interval_share(double share, double samples);
 
-/* What is known of blocks between one look and the next. */
+/* Blocks between one look and the next. */
 struct life_cell {
 	float at_risk;	/* that were alive at the look before, weighted, and were looked at again */
 	float alive;	/* and those still alive then */

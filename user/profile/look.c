@@ -213,7 +213,7 @@ static int heads_read(struct pages *pages, struct group *group, size_t *found)
 	return pieces_read(pages, group->pieces, count);
 }
 
-/* What is not what it was: those blocks are gone. The others stay in the group. */
+/* Changed heads: those blocks are gone. The others stay in the group. */
 static size_t heads_take(struct group *group, size_t count)
 {
 	size_t left = 0;

@@ -48,7 +48,7 @@ static void add_examples(const struct profile_target *target,
 	}
 }
 
-/* What its memory does in the latest third of the run. */
+/* Judges memory in the latest third of the run. */
 static void judge_memory(const struct profile_target *target, double now_s,
 			 struct profile_report_process *process)
 {

@@ -38,7 +38,7 @@ static int open_own(struct profile_choice *choice)
 	return 0;
 }
 
-/* What others have charged meanwhile is in it. */
+/* The charges of others meanwhile are in it. */
 static void note_charged(struct profile_choice *choice)
 {
 	choice->charged_s = triage_cpu_s();
@@ -67,7 +67,7 @@ struct profile_choice *profile_choice_new(const struct profile_options *options)
 		free(choice);
 		return NULL;
 	}
-	/* What loading took is not the triage's. */
+	/* Time spent on loading is not the triage's. */
 	choice->triage->escalation_cpu_s = triage_cpu_s();
 	note_charged(choice);
 	return choice;

@@ -185,7 +185,7 @@ static size_t site_room(const struct profile_run *run)
 	return sites < SITES_MAX ? (SITES_MAX - sites) / 2 : 0;
 }
 
-/* What the window counted, site by site. 0 or -ENOMEM. */
+/* Counts of the window, site by site. 0 or -ENOMEM. */
 struct births {
 	VEC(struct window_births) list;
 	VEC(struct window_block) blocks;
@@ -260,7 +260,7 @@ static bool is_followed(const struct outstanding *block, void *context)
 	return profile_index_has(context, block->address, block->born_ns);
 }
 
-/* What is not followed any more is out of the live set: the next window has room. */
+/* Sites that are not followed any more leave the live set: the next window has room. */
 static int forget_others(struct profile_run *run, const struct profile_target *target)
 {
 	struct profile_index index = {0};
@@ -470,7 +470,7 @@ static void account(struct profile_run *run)
 		  run->open->pid, spent.births_s * 1000, fmax(spent.births, 0),
 		  spent.attach_s * 1000, spent.hits_s * 1000);
 	window_budget_spend(&run->open->budget, &spent);
-	/* What was wanted meanwhile was so by what was known before. */
+	/* A window that was wanted meanwhile was wanted on old knowledge. */
 	run->open->is_due = false;
 	run->open = NULL;
 }
@@ -495,9 +495,9 @@ static bool is_too_dear(const struct profile_run *run)
 }
 
 /*
- * What a process does by its own pace, it does less of in a window than alone, by what the hits
- * cost it: also where it waits in between, for each round takes so much longer. What it does by the
- * clock comes as ever. Which one is unknown, so interval_rate() gets both.
+ * Work of a process at its own pace becomes less in a window, by what the hits cost it: also where
+ * it waits in between, for each round takes so much longer. What it does by the clock comes as
+ * ever. Which one is unknown, so interval_rate() gets both.
  */
 static double slowed_by(const struct profile_run *run)
 {

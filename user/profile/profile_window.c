@@ -38,7 +38,7 @@ void profile_window_free(struct profile_window_run *window)
 	window->detach = NULL;
 }
 
-/* What the target was found to be before may no longer hold: all of it is looked at anew. */
+/* Earlier findings about the target may no longer hold: all of it is looked at anew. */
 static int set_probes(struct session *session, struct tracked *tracked)
 {
 	pid_t pid = tracked->probes.pid;

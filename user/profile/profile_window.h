@@ -45,7 +45,7 @@ struct profile_window_run {
 int profile_window_init(struct profile_window_run *window);
 void profile_window_free(struct profile_window_run *window);
 
-/* What a window may cost the process, in CPU time, and how that is counted. */
+/* The cost limit of a window for the process, in CPU time, and how that is counted. */
 struct window_bounds {
 	double length_s, allowance_s, bound_s;
 	double attach_share; /* of the CPU time of attach and detach, what it costs the process */
@@ -80,7 +80,7 @@ bool profile_window_is_detached(struct profile_window_run *window);
 double profile_window_open_s(const struct profile_window_run *window);
 double profile_window_births_s(const struct profile_window_run *window);
 
-/* What its hits have cost the process so far. No more than it has used: time in our programs is
+/* The cost of its hits to the process so far. No more than it has used: time in our programs is
  * counted by the clock, also while a thread waits for a CPU there. */
 double profile_window_hits_s(const struct profile_window_run *window);
 

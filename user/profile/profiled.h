@@ -71,7 +71,7 @@ struct profiled {
 	uint64_t *contents; /* hashes by their low bits; owned, NULL until the first window */
 };
 
-/* What a window has seen of one site. */
+/* Blocks of one site in a window. */
 struct window_births {
 	uint32_t site; /* of bpf_side.sites */
 	uint64_t blocks, bytes;

@@ -123,7 +123,7 @@ void process_figures_looked(struct process_figures *process, const struct profil
 }
 
 /*
- * What is swapped out counts as those do that were looked at. Where that is nobody, it is taken for
+ * Swapped-out blocks count as those do that were looked at. Where that is nobody, it is taken for
  * alive, for nothing has touched it lately; but that is not certain.
  */
 static struct look_tally with_untold(const struct look_tally *tally, enum survivor survivor)
@@ -364,7 +364,7 @@ static bool is_flat(const struct site_figures *site, enum survivor survivor)
 	share = interval_survival(cells, from, age);
 	if (share.estimate < FLAT_SHARE || share.low < FLAT_LOW)
 		return false;
-	/* What few have come to is no proof, but may speak against it. */
+	/* A few blocks prove nothing, but may speak against it. */
 	return last == age || interval_survival(cells, age, last).high >= FLAT_LOW;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What windows and looks say of one process and of its sites: births per second, how long blocks
+ * Figures of one process and its sites from windows and looks: births per second, how long blocks
  * live, how fast each site grows, and a verdict. Pure: times are handed in, in seconds since the
  * run began, and nothing is read.
  *
@@ -85,7 +85,7 @@ void process_figures_window(struct process_figures *process, const struct profil
 void site_figures_births(struct site_figures *site, const struct process_figures *process,
 			 const struct profile_window *window, double blocks, double bytes);
 
-/* What one look at the blocks of one window and one site came to. */
+/* The result of one look at the blocks of one window and one site. */
 struct look_tally {
 	double at_risk, risk2; /* weights of those alive at the look before, and their squares */
 	double alive, alive2;  /* the same of those that are still */

@@ -39,8 +39,8 @@
  * reached, until they are out. */
 #define SETTING_S 0.01
 #define OVERRUN_S 0.01
-/* Of the first window, which shows whether it works in bursts: a busy machine takes so long to take
- * probes out. */
+/* Overrun of the first window, which shows whether it works in bursts: a busy machine takes so long
+ * to take probes out. */
 #define OVERRUN_FIRST_S 0.03
 
 /* splitmix64 (Sebastiano Vigna, public domain). */

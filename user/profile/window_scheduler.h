@@ -80,7 +80,7 @@ double window_grace_s(double length_s);
 double window_budget_allowance_s(const struct window_budget *budget);
 /* The cost at which its probes go at once, whatever becomes of the window. */
 double window_budget_bound_s(const struct window_budget *budget);
-/* What an attach, or an attach and a detach, of so much CPU time costs the process. */
+/* Cost to the process of an attach, or an attach and a detach, of so much CPU time. */
 double window_budget_attach_loss_s(const struct window_budget *budget, double attach_s);
 
 struct window_cost {
@@ -96,7 +96,7 @@ struct window_cost {
 /* After a window. */
 void window_budget_spend(struct window_budget *budget, const struct window_cost *cost);
 
-/* What its cost is a share of: the CPU time that it has used, or would have by the floor. */
+/* The base of its cost's share: the CPU time that it has used, or would have by the floor. */
 double window_budget_base_s(const struct window_budget *budget);
 
 /* Share of that which windows have cost so far. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the heap of one allocator comes to: where its bytes are, and its own figures. Outputs loop
- * over the tables of figures, one for the C library's own malloc and one for those that replace it.
+ * Sums of one allocator's heap: where its bytes are, and its own figures. Outputs loop over the
+ * tables of figures, one for the C library's own malloc and one for those that replace it.
  */
 #ifndef LEAKMON_REPORT_ALLOCATOR_REPORT_H
 #define LEAKMON_REPORT_ALLOCATOR_REPORT_H

@@ -39,8 +39,8 @@ enum cgroup_verdict {
 	CGROUP_VERDICT_MAX_
 };
 
-/* What a group grew by: "slab", "sock", "page-cache", "tmpfs", ..., or "process": anonymous memory
- * of one of those that were read. */
+/* Causes of a group's growth: "slab", "sock", "page-cache", "tmpfs", ..., or "process": anonymous
+ * memory of one of those that were read. */
 struct cgroup_cause {
 	const char *name; /* static */
 	pid_t pid;	  /* of a process; else 0 */

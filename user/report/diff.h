@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What changed between two snapshots, of one run or of two: the sites of both, matched by what is
+ * The difference between two snapshots, of one run or of two: the sites of both, matched by what is
  * the same on every run and host, and their difference: of what stays, as far as the reports have
  * the snapshots around them (report.around), with what was there at the very moments beside it.
  */
@@ -10,8 +10,7 @@
 #include "report/memory_split.h"
 #include "report/report.h"
 
-/* What makes two sites one row. Function, module and file: of the frame that called the allocator.
- */
+/* The identity of a row. Function, module and file: of the frame that called the allocator. */
 enum diff_group {
 	DIFF_BY_SITE,
 	DIFF_BY_FUNCTION,
@@ -44,8 +43,8 @@ struct diff_row {
 	size_t sites;			   /* how many of both snapshots it stands for */
 	bool by_name; /* of two builds: the names of their functions say that they are the same */
 	struct diff_amount before, after; /* when the snapshots were taken */
-	/* What stays of that (analyze/level.h). Both are what it was before where it comes and goes
-	 * as much as it did. */
+	/* The part of it that stays (analyze/level.h). Both are what it was before where it comes
+	 * and goes as much as it did. */
 	struct diff_amount stays_before, stays_after;
 	struct diff_amount low_before, high_before, low_after, high_after; /* around them */
 	bool grows;							   /* on either side */

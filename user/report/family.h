@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What outputs, recordings and `top` need to know of each family of events: its words, and its
+ * The description of each family of events for outputs, recordings and `top`: its words, and its
  * figures with all of their names. They loop over these tables. A new family is a value of enum
  * family_id, a struct of figures in the snapshot, and a row here.
  */
@@ -11,7 +11,7 @@
 #include "report/snapshot.h"
 #include "symbol/symbolizer.h"
 
-/* What the memory of a site is for: in words, and as far as the names on its call stack show. */
+/* The purpose of a site's memory: in words, and as far as the names on its call stack show. */
 
 /* "thread stack", ...; NULL for KIND_NONE. */
 const char *kind_name(unsigned kind);
@@ -40,7 +40,7 @@ struct family {
 	const char *noun;  /* what its sites do: "Top 10 stacks with outstanding NOUN" */
 	const char *unit;  /* what their counts are of */
 	const char *taken; /* "mapped": frees are not known by site; NULL: they are */
-	/* What its sites count, for they hold no bytes: "opened", "closed"; NULL: bytes. */
+	/* The unit of its sites, for they hold no bytes: "opened", "closed"; NULL: bytes. */
 	const char *counted[2];
 	bool overlaps; /* its bytes hold those of other families, or it has none: no sum has both */
 	/* Sample types of its own for pprof, count and bytes; NULL: the heap's; no bytes. */

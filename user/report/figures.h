@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is reported, figure by figure: for each member of a struct one row with all of its names.
+ * Reported figures, figure by figure: for each member of a struct one row with all of its names.
  * Recordings, JSON and Prometheus loop over these rows.
  */
 #ifndef LEAKMON_REPORT_FIGURES_H

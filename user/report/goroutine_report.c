@@ -20,7 +20,7 @@ void goroutine_report_free(struct goroutine_report *report)
 	intern_free(&report->strings);
 }
 
-/* What the program called, not what the runtime and its locks do below that. */
+/* Whether a frame is the program's own, not what the runtime and its locks do below that. */
 static bool is_own(const struct frame *frame)
 {
 	static const char *const runtimes[] = {"runtime.", "internal/"};

@@ -65,7 +65,7 @@ const struct frame *goroutine_place(const struct frames *frames);
 const struct goroutine_group *goroutine_report_growing(const struct goroutine_report *report,
 						       uint64_t least);
 
-/* What one program's readings are compared with. Zero-initialise. */
+/* Earlier readings of one program, for comparison. Zero-initialise. */
 struct goroutine_history {
 	uint64_t first_ns;
 	size_t readings;

@@ -22,7 +22,7 @@ static double weight_of(const struct heap_profile *profile, uint64_t size)
 	return 1 / -expm1(-(double)size / (double)profile->rate);
 }
 
-/* What so many sampled objects of a site stand for, in bytes. */
+/* Bytes that so many sampled objects of a site stand for. */
 static struct poisson_sum sum_of(const struct heap_profile *profile,
 				 const struct heap_profile_site *site, uint64_t objects)
 {

@@ -54,7 +54,7 @@ void heap_profile_free(struct heap_profile *profile);
 /* Scales what was sampled, sums it up and sorts it. */
 void heap_profile_estimate(struct heap_profile *profile);
 
-/* What one program's readings are compared with. Zero-initialise. */
+/* Earlier readings of one program, for comparison. Zero-initialise. */
 struct heap_profile_history {
 	uint64_t first_ns, readings;
 	VEC(struct heap_profile_past) sites;

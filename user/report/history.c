@@ -6,7 +6,7 @@
 #include "report/family.h"
 #include "base/cleanup.h"
 
-/* What a history may hold: what is gone gives way to what comes. */
+/* Limits of a history: what is gone gives way to what comes. */
 
 #define DEFAULT_MAX_SITES 4096
 
@@ -289,7 +289,7 @@ static int history_series_add(const struct history *history, struct history_seri
 	return 0;
 }
 
-/* What is no longer there counts as freed. */
+/* Sites that are no longer there count as freed. */
 static struct history_point gone_after(const struct history_series *series)
 {
 	struct history_point point = series->points.items[series->points.count - 1];

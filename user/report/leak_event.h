@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What --webhook sends: something has begun to leak, or a memory limit is near. All borrowed. */
+/* Events of --webhook: something has begun to leak, or a memory limit is near. All borrowed. */
 #ifndef LEAKMON_REPORT_LEAK_EVENT_H
 #define LEAKMON_REPORT_LEAK_EVENT_H
 

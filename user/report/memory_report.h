@@ -170,7 +170,7 @@ struct memory_process {
 
 void memory_process_free(struct memory_process *process);
 
-/* What could not be read, or not all of it. */
+/* Memory that could not be read, or not all of it. */
 struct memory_gap {
 	const char *what; /* "heap", "huge-pages", ...; static */
 	const char *why;  /* static */
@@ -186,7 +186,7 @@ size_t memory_gaps(const struct memory_process *process, struct memory_gap gaps[
 /* Free inside malloc: resident bytes, and those of them that malloc_trim(3) would not give back. */
 uint64_t memory_free_resident(const struct memory_process *process);
 uint64_t memory_heap_resident(const struct memory_process *process);
-/* What could be given back: see ALLOCATOR_TRIMMABLE. */
+/* Bytes that could be given back: see ALLOCATOR_TRIMMABLE. */
 uint64_t memory_trimmable(const struct memory_process *process);
 /* Free resident bytes that cannot be given back, of all resident bytes of the arenas: 0 to 1. */
 double memory_fragmentation(const struct memory_process *process);
@@ -197,7 +197,7 @@ struct memory_report {
 	struct timespec time;
 	uint64_t sequence;
 	VEC(struct memory_process) processes;
-	/* What was read of them before, and this; borrowed; NULL: not kept. */
+	/* Readings of them before, and this one; borrowed; NULL: not kept. */
 	const struct memory_history *history;
 	struct cgroup_memories groups; /* those that hold them, if groups were asked for */
 	size_t unreadable;	       /* others that may not be read */

@@ -43,7 +43,7 @@ static const struct allocator_report *keeper(const struct memory_process *proces
 	return most;
 }
 
-/* What was read stands for all huge pages. */
+/* The part that was read stands for all huge pages. */
 static uint64_t huge_zero(const struct memory_huge *huge)
 {
 	return huge->checked ? (uint64_t)((double)huge->zero / (double)huge->checked *

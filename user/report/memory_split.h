@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a reading of a process comes to: plain numbers that can be kept, recorded, and compared with
- * later ones; and a series of them.
+ * A reading of a process: plain numbers that can be kept, recorded, and compared with later ones;
+ * and a series of them.
  */
 #ifndef LEAKMON_REPORT_MEMORY_SPLIT_H
 #define LEAKMON_REPORT_MEMORY_SPLIT_H
@@ -18,7 +18,8 @@ struct memory_split {
 	pid_t pid;
 	uint64_t rss, pss, swap;
 	struct memory_amount parts[MEMORY_PART_MAX_];
-	/* What keeps most of what is free inside malloc: "jemalloc 5.3"; "": not known. */
+	/* The allocator that keeps most of what is free inside malloc: "jemalloc 5.3"; "": not
+	 * known. */
 	char allocator[48];
 	bool is_libc;			    /* the C library's own malloc */
 	uint64_t trimmable, libc_trimmable; /* see memory_trimmable(); of that malloc alone */

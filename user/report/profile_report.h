@@ -137,7 +137,7 @@ extern const struct figures profile_report_figures, profile_process_figures, sur
 /* For a site, before and behind its survival. */
 extern const struct figures profile_site_figures, profile_site_verdict_figures;
 
-/* What a rate comes to in an hour, for formats with whole numbers. */
+/* A rate per hour, for formats with whole numbers. */
 static inline uint64_t profile_hourly(double per_s)
 {
 	return per_s > 0 ? (uint64_t)(per_s * 3600 + 0.5) : 0;

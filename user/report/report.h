@@ -24,7 +24,7 @@ struct suppression {
 	bool used;	 /* by any report */
 };
 
-/* What the monitor itself has cost so far; all zero: not known. */
+/* Cost of the monitor itself so far; all zero: not known. */
 struct report_cost {
 	double cpu_s;
 	uint64_t rss_bytes;
@@ -93,7 +93,7 @@ void report_free(struct report *report);
 /* Keeps the first `top` sites of each family; 0: all. */
 void report_cut(struct report *report, size_t top);
 
-/* What was taken out of a process's part of a report. */
+/* Sites taken out of a process's part of a report. */
 struct suppressed_total {
 	uint64_t bytes, blocks;
 };

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 
-/* What of a class or of a root is compared. */
+/* The compared part of a class or a root. */
 struct subject {
 	uint64_t id;
 	struct retention_total total;

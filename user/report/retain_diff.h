@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What changed between two runs of `leakmon retain`, of one process or of two: class by class. */
+/* Changes between two runs of `leakmon retain`, of one process or of two: class by class. */
 #ifndef LEAKMON_REPORT_RETAIN_DIFF_H
 #define LEAKMON_REPORT_RETAIN_DIFF_H
 
@@ -39,7 +39,7 @@ struct retain_report {
 	struct text_form form;
 };
 
-/* What changed from one run to another, of one recording or of two. */
+/* Changes from one run to another, of one recording or of two. */
 struct retain_diff_report {
 	const struct retain_diff *diff;
 	const char *before_name, *after_name;	/* of the recordings, untrusted */

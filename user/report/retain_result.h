@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What `leakmon retain` found out about a process, as plain rows: this is printed, recorded and
+ * Findings of `leakmon retain` about a process, as plain rows: this is printed, recorded and
  * compared. It needs neither the process nor its heap image any more, and owns all it points to.
  * Names in it came from the target, or from a recording that somebody else made: untrusted.
  */
@@ -118,7 +118,7 @@ struct retained_root {
 	struct retention_total retained;
 };
 
-/* What growth is judged by: of a managed class the objects that roots hold, for between two
+/* The basis for judging growth: of a managed class the objects that roots hold, for between two
  * collections there is garbage, too; of any other all blocks, unreachable ones are the leak. */
 struct retention_total retained_class_live(const struct retained_class *class);
 
@@ -135,7 +135,7 @@ struct retained_step {
 	const char *label;		 /* ".items", "[3]"; NULL: none is known. Not recorded */
 };
 
-/* What refers to the blocks of a class: an element of its tree, in the order shown. */
+/* Referrers to the blocks of a class: an element of its tree, in the order shown. */
 #define REFERRER_PERIOD_MAX 4
 struct retained_referrer {
 	uint32_t depth;				       /* 0: the class itself */
@@ -221,7 +221,7 @@ struct retain_result {
 const struct retained_site *retained_site(const struct retain_result *result, uint32_t site);
 
 /*
- * What came from the call stack of a leak's direct blocks and is held all the same: by a proper
+ * Blocks from the call stack of a leak's direct blocks that are held all the same: by a proper
  * owner, or by a word left over in memory that is used again. False: their call stack is not known,
  * or some of them have a class that says more.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the maps held at one time: the struct that collect hands on. It holds addresses, no names;
+ * Contents of the maps at one time: the struct that collect hands on. It holds addresses, no names;
  * nothing in it refers to BPF. Snapshots own everything they point to.
  */
 #ifndef LEAKMON_REPORT_SNAPSHOT_H
@@ -100,7 +100,7 @@ enum family_id {
 	FAMILY_MAX_
 };
 
-/* What the memory of a site is for, within its family. */
+/* The purpose of a site's memory, within its family. */
 enum site_kind {
 	KIND_NONE, /* the heap has no kinds */
 	/* mapping: KIND_MAPPING + enum lm_mapping_kind */
@@ -150,7 +150,7 @@ struct ledger {
 #define SITE_AGES_MAX_ 7
 extern const uint64_t site_age_limits_ns[SITE_AGES_MAX_];
 
-/* What descriptors of one call stack and kind are of: their directories, protocols, ... */
+/* Files of the descriptors of one call stack and kind: their directories, protocols, ... */
 #define SITE_PATTERNS_SIZE 160
 
 /* One (process, user stack). Bytes and counts are of the blocks that passed --older. */
@@ -198,7 +198,7 @@ enum inexact_cause {
 	INEXACT_SAMPLED,
 	INEXACT_MAPPINGS, /* events of mappings were lost */
 	INEXACT_MISSED,	  /* the kernel did not run a program */
-	/* What became of the code that was probed: see probe/code_watch.h. */
+	/* Changes to probed code: see probe/code_watch.h. */
 	INEXACT_CODE_CHANGED,
 	INEXACT_CODE_MOVED,
 	INEXACT_CODE_WRITABLE,
@@ -206,7 +206,7 @@ enum inexact_cause {
 	INEXACT_SHARED_MEMORY, /* vfork or clone(CLONE_VM) made one that called its allocator */
 	INEXACT_LATE_EXEC,     /* probed again only after it had replaced itself */
 	INEXACT_EVENTS_LOST,   /* missed forks or execs */
-	/* What never had a probe: see probe/target.h. */
+	/* Code without probes: see probe/target.h. */
 	INEXACT_FILE_UNREAD,
 	INEXACT_FUNCTION_UNPROBED,
 	INEXACT_DESCRIPTORS, /* /proc/PID/fd said otherwise, or calls were not counted */
@@ -286,12 +286,12 @@ size_t snapshot_count_inexact(const struct snapshot *snapshot, enum inexact_caus
 
 /* As it stands in JSON: "dropped", "code_moved", ... */
 const char *inexact_name(unsigned cause);
-/* What happened and what the operator can do about it; NULL: the ledger says it, with numbers. */
+/* The event, and the operator's remedy; NULL: the ledger says it, with numbers. */
 const char *inexact_advice(unsigned cause);
 
 /*
- * What is known of a site's numbers, or of their sum, in a process that samples itself: 95 %. Of
- * one that reports no end, the bytes are those that were allocated, and `count` is 0 and 0.
+ * Bounds of a site's numbers, or of their sum, in a process that samples itself: 95 %. Of one that
+ * reports no end, the bytes are those that were allocated, and `count` is 0 and 0.
  */
 struct estimate {
 	double samples; /* events that the bytes rest on */
@@ -307,7 +307,7 @@ struct estimate snapshot_estimate_process(const struct snapshot_process *process
 const char *drop_name(unsigned cause);
 const char *lost_name(unsigned cause);
 const char *walk_end_name(unsigned end);
-/* What happened and what the operator can do about it, to follow "N allocations dropped: ". */
+/* The event, and the operator's remedy, to follow "N allocations dropped: ". */
 const char *drop_advice(unsigned cause);
 const char *lost_advice(unsigned cause);
 const char *walk_end_advice(unsigned end);

@@ -28,7 +28,7 @@ struct thread_holder_list {
 	size_t unknown;
 };
 
-/* What the paths of a process's holders are about. */
+/* Subjects of the paths of a process's holders. */
 struct thread_holding {
 	int err;		     /* 0; else nothing was found out, and why */
 	struct retain_result result; /* of the paths */

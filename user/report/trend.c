@@ -30,7 +30,7 @@ bool site_trend_is_young(const struct site_trend *trend)
 
 double site_trend_growth(const struct site_trend *trend)
 {
-	/* Whoever shrinks or churns comes behind whoever grows, however little. */
+	/* Shrinking and churning ones come behind growing ones, however little these grow. */
 	if (!trend_is_suspect(trend->verdict))
 		return 0;
 	return MAX(trend->merged.stacks ? trend->merged.per_s : trend->trend.slope, 0);

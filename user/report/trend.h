@@ -72,7 +72,7 @@ const char *trend_verdict_name(enum trend_verdict verdict);
 /* Whether a verdict asks for attention: growing or leaking. */
 bool trend_is_suspect(enum trend_verdict verdict);
 
-/* What can be said before there is a verdict: see early_judge(). */
+/* A judgement before there is a verdict: see early_judge(). */
 struct early {
 	size_t readings; /* 0: too few, and nothing else is known */
 	double span_s;
@@ -89,8 +89,8 @@ struct time_left {
 	size_t points; /* that it stands on: the latest ones, in which the rate did not change */
 };
 
-/* What several call stacks hold that differ only in code that was compiled while the process ran.
- */
+/* Bytes held by several call stacks that differ only in code that was compiled while the process
+ * ran. */
 struct merged_trend {
 	size_t stacks; /* 0: the verdict is the site's own */
 	uint64_t native;
@@ -142,8 +142,8 @@ struct site_trend {
 /* Its process warms up. */
 bool site_trend_is_young(const struct site_trend *trend);
 
-/* What a site is ranked by with --sort growth: bytes per second, and only if it is real; of what
- * was judged together, its part. */
+/* The key of --sort growth: bytes per second, and only if it is real; of what was judged together,
+ * its part. */
 double site_trend_growth(const struct site_trend *trend);
 
 /*

@@ -130,7 +130,7 @@ void triage_report_free(struct triage_report *report)
 	*report = (struct triage_report){0};
 }
 
-/* What was not asked about is tracked as well. */
+/* Sites that were not asked for are tracked as well. */
 bool triage_site_counts(const struct triage_sites *sites, const struct site *site)
 {
 	return site->family == (sites->kind == QUANTITY_MAPPING ? FAMILY_MAPPING : FAMILY_HEAP);

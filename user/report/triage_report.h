@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What triage hands to the output: growing processes, in order of rank. Plain data, all borrowed.
- */
+/* Triage's result for the output: growing processes, in order of rank. Plain data, all borrowed. */
 #ifndef LEAKMON_REPORT_TRIAGE_REPORT_H
 #define LEAKMON_REPORT_TRIAGE_REPORT_H
 
@@ -67,7 +66,7 @@ const char *growth_kind_name(enum quantity kind);
 
 #define TRIAGE_SPARK_POINTS 16
 
-/* What tracking for a while found out about one process. */
+/* Findings of tracking one process for a while. */
 struct triage_sites {
 	enum quantity kind;  /* what was tracked: heap or mapping */
 	double window_s;     /* how long it lasted */
@@ -98,7 +97,7 @@ struct triage_file_kind {
 	double open, added; /* now; since the window began */
 };
 
-/* What sampling has shown of one suspect. */
+/* Findings of sampling one suspect. */
 struct triage_samples {
 	enum quantity kind;
 	double window_s;
@@ -137,7 +136,7 @@ struct managed_growth {
 };
 
 struct profile_report_process; /* report/profile_report.h */
-/* What the memory of a suspect has grown by since it became one, as `leakmon memory` finds out. */
+/* Growth of a suspect's memory since it became one, as `leakmon memory` finds out. */
 struct triage_cause {
 	const char *verdict; /* "live", "retained", "fragmentation", ...; static */
 	const char *text;    /* numbers, what they mean, what to do; owned by the reader */
@@ -146,7 +145,7 @@ struct triage_cause {
 	int64_t grown, live; /* bytes; of them in live blocks */
 };
 
-/* What the kernel charges to a control group, by parts, and what it was some minutes before. */
+/* Charges of the kernel to a control group, by parts, and what it was some minutes before. */
 struct triage_split {
 	struct cgroup_figures now, before;
 	double since_s; /* between them */
@@ -181,13 +180,14 @@ struct triage_entry {
 	const struct triage_samples *sampled;	       /* NULL: no suspect, or not asked for */
 	/* NULL: no suspect, or without a garbage collector */
 	const struct managed_growth *managed;
-	/* Of a Go program: those that become more, and do not end. NULL: none, or not looked at. */
+	/* Goroutines of a Go program that become more, and do not end. NULL: none, or not looked
+	 * at. */
 	const struct goroutine_group *goroutines;
 	const struct triage_cause *cause; /* NULL: not looked at, or nothing to explain yet */
 	const struct triage_split *split; /* of a group that the kernel charges; NULL: none */
 };
 
-/* What is sampled for a kind: "page faults"; and the unit of its amounts: "threads", NULL: bytes.
+/* The sampled event of a kind: "page faults"; and the unit of its amounts: "threads", NULL: bytes.
  */
 const char *triage_samples_event(enum quantity kind);
 const char *triage_samples_unit(enum quantity kind);
@@ -197,7 +197,7 @@ bool triage_samples_have_dead_threads(const struct triage_samples *sampled);
 #define TRIAGE_NEXT_SIZE 64
 char *triage_samples_next(const struct triage_entry *entry, char text[TRIAGE_NEXT_SIZE]);
 
-/* What the kernel counted of a process's memory when it chose it, in bytes. */
+/* The kernel's count of a process's memory when it chose it, in bytes. */
 struct triage_kill_memory {
 	bool known;
 	uint64_t anonymous, file, shared, swap;
@@ -268,7 +268,7 @@ struct triage_report {
 	bool hidden;	/* hidepid */
 	size_t waiting; /* processes that were not looked at yet, to keep the budget */
 	struct text_form form;
-	/* What it costs, as shares of one core. */
+	/* Its cost, as shares of one core. */
 	double budget_limit, budget_used;
 	bool shed_mappings, shed_files;
 	unsigned stretch;	 /* 1: polls as often as asked for */
@@ -282,12 +282,12 @@ void triage_report_free(struct triage_report *report);
 /* Whether most of its growth is in the heap of a runtime, which no stack of the kernel's shows. */
 bool triage_entry_is_managed(const struct triage_entry *entry);
 
-/* What it has cost: "0.78 % of a core"; in its first seconds, when what a start costs is not earned
- * yet and a share would say nothing, "0.05 s of CPU time". Returns text. */
+/* Its cost: "0.78 % of a core"; in its first seconds, when what a start costs is not earned yet and
+ * a share would say nothing, "0.05 s of CPU time". Returns text. */
 #define TRIAGE_COST_SIZE 48
 char *triage_cost_text(const struct triage_report *report, char text[TRIAGE_COST_SIZE]);
 
-/* What is said of an entry: a trend, or the cause of its growth if that is no leak. Static. */
+/* The word for an entry: a trend, or the cause of its growth if that is no leak. Static. */
 const char *triage_entry_verdict(const struct triage_entry *entry);
 
 #endif

@@ -46,7 +46,7 @@ static const struct {
 	{"std::make_unique_for_overwrite<", "", TRUST_INLINES, NULL},
 };
 
-/* What hands the size on as it is. */
+/* Functions that hand the size on as it is. */
 static bool is_transparent(const char *function)
 {
 	return text_begins(function, "operator new") ||
@@ -183,7 +183,7 @@ char *template_type_of_frames(const struct frames *frames)
 	return NULL;
 }
 
-/* What a word that may point to a vtable or a table of functions says about its object's type. */
+/* The type of an object by a word that may point to a vtable or a table of functions. */
 
 #define MAX_NAME_BYTES 1024
 #define MAX_OFFSET_TO_TOP (1 << 20)

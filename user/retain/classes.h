@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What kind of thing a block is, as far as it shows: a C++ object by its vtable and the type
- * information beside it (Itanium C++ ABI, 2.5 and 2.9), a C object by the table of functions that
- * its first word points to; else where it was allocated, where that is known; else only its size.
- * Objects of managed languages have the class that their runtime says. Memory that belongs to such
- * an object is of its class, but counts as no block of it.
+ * The kind of a block, as far as it shows: a C++ object by its vtable and the type information
+ * beside it (Itanium C++ ABI, 2.5 and 2.9), a C object by the table of functions that its first
+ * word points to; else where it was allocated, where that is known; else only its size. Objects of
+ * managed languages have the class that their runtime says. Memory that belongs to such an object
+ * is of its class, but counts as no block of it.
  */
 #ifndef LEAKMON_RETAIN_CLASSES_H
 #define LEAKMON_RETAIN_CLASSES_H
@@ -18,7 +18,7 @@
 #include "symbol/symbolizer.h"
 
 /*
- * What a block's call stack says of its type: the C++ library allocates through templates, and
+ * A block's type by its call stack: the C++ library allocates through templates, and
  * std::__new_allocator<Foo>::allocate() allocates Foo and nothing else.
  *
  * Only functions are believed that can allocate nothing else. vector<Foo>::push_back() can: what

@@ -239,7 +239,7 @@ int retain_open(pid_t pid, const struct heap_image_options *options,
 	return error;
 }
 
-/* What is said of the heap image is said of both. */
+/* Properties of the heap image are properties of both. */
 static void inherit(struct retain *retain, const struct retain *earlier)
 {
 	retain->heap_image.why_not_stopped = earlier->heap_image.why_not_stopped;

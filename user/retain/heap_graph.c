@@ -466,7 +466,8 @@ static int prepare(struct builder *builder)
 	return 0;
 }
 
-/* What is needed only once: references have become edges, and most nodes have no class at all. */
+/* Frees what is needed only once: references have become edges, and most nodes have no class at
+ * all. */
 static void drop_managed(struct heap_sink *managed)
 {
 	free(managed->first);

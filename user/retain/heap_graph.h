@@ -24,7 +24,7 @@ struct tracked_block {
 	uint32_t site; /* the caller's numbering, from 1; 0: not known */
 };
 
-/* What the first word of a block (second: of those with an array's length before it) points to. */
+/* The target of a block's first word (of the second where an array's length stands before). */
 struct type_word {
 	uint64_t address;
 	bool second;
@@ -60,7 +60,7 @@ struct heap_graph {
 	size_t unwalked_blocks;		      /* tracked ones that no heap has */
 };
 
-/* What a graph is built from; all borrowed. */
+/* Sources of a graph; all borrowed. */
 struct graph_sources {
 	const struct heap_image *heap_image;
 	const struct data_modules *modules;
@@ -77,7 +77,7 @@ struct graph_sources {
 int heap_graph_build(const struct graph_sources *sources, struct heap_graph *graph);
 void heap_graph_free(struct heap_graph *graph);
 
-/* What a node is to a runtime: a class, NODE_OWN or NODE_PLAIN. */
+/* A node's class to a runtime: a class, NODE_OWN or NODE_PLAIN. */
 static inline uint32_t heap_graph_what(const struct heap_graph *graph, uint32_t block)
 {
 	return graph->managed.whats ? graph->managed.whats[block] : NODE_PLAIN;

@@ -22,7 +22,7 @@ struct kernel_roots {
 	VEC(struct kernel_word) list;
 };
 
-/* What can be read; the rest is left out. 0 or -ENOMEM. */
+/* Reads them as far as it may. 0 or -ENOMEM. */
 int kernel_roots_read(pid_t pid, struct kernel_roots *held);
 void kernel_roots_free(struct kernel_roots *held);
 

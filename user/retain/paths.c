@@ -117,7 +117,7 @@ int path_find(const struct path_maker *maker, uint32_t block, struct path *path)
 	return 0;
 }
 
-/* What of a step's place is the same for the whole pattern. */
+/* The part of a step's place that is the same for the whole pattern. */
 static uint64_t field_of(const struct path_step *step)
 {
 	if (label_kind(step->label) == LABEL_ATTRIBUTE)

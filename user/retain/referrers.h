@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What refers to the blocks of a class, and what to that, up to the roots, as a tree with counts:
+ * Referrers of the blocks of a class, and what to that, up to the roots, as a tree with counts:
  * PerfView's "Referred-From". Each block is followed along its shortest path. Where a few classes
  * repeat in turn they are one element with its length: a chain, which grows if that does.
  */

@@ -311,7 +311,7 @@ static int add_leaks(struct building *building)
 	return 0;
 }
 
-/* What a runtime calls a reference. */
+/* A runtime's name of a reference. */
 static const char *step_label(struct building *building, uint32_t label, int *error)
 {
 	const char *name = heap_sink_label_name(&building->retain->graph.managed, label);

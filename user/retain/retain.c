@@ -118,7 +118,7 @@ static int name_roots(struct retain *retain, const struct retain_sources *source
 		     : root_groups_add(&roots, &retain->intern, &retain->graph, &retain->groups);
 }
 
-/* What resolves pointers is needed no more, and is large. */
+/* The large tables that resolve pointers are needed no more. */
 static void drop_words(struct retain *retain)
 {
 	free(retain->heap_image.pages.found.items);

@@ -347,7 +347,7 @@ static bool is_below_stack(const struct heap_image_thread *thread, uint64_t addr
 }
 
 /*
- * What a thread that waits in a system call has below its stack pointer was left by functions that
+ * Words below the stack pointer of a thread that waits in a system call were left by functions that
  * have returned, and its vector registers are those of callers that have let them go (psABI: no
  * call preserves them). But a function may have made the system call itself, so neither is known
  * to be unused.
@@ -367,7 +367,7 @@ static int join_dead_slot(struct grouper *grouper, struct root_group *group, uin
 	return root_join(grouper, root_key(group->kind, (uintptr_t)group->name, 4), group, number);
 }
 
-/* What the C library keeps of threads that have ended. */
+/* Records of the C library about ended threads. */
 static int join_ended(struct grouper *grouper, uint64_t address, uint32_t *number)
 {
 	struct root_group group = {.kind = ROOT_THREAD_LOCAL,
@@ -555,7 +555,7 @@ static int add_start(const struct grouper *grouper, uint32_t group, uint32_t nod
 {
 	struct untracked_start *start;
 
-	/* What a stale word leads to, it does not hold for that. */
+	/* A stale word does not hold what it leads to. */
 	if (group == GROUP_LATER || grouper->groups->list.items[group].kind == ROOT_STALE)
 		return 0;
 	start = vec_push(&starts->list);

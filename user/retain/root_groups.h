@@ -50,7 +50,7 @@ struct root_groups {
 	uint32_t *word_groups;				       /* of graph->roots, in their order */
 };
 
-/* What names roots; all borrowed. */
+/* Sources of roots' names; all borrowed. */
 struct root_sources {
 	const struct heap_image *heap_image;
 	const struct data_modules *modules;

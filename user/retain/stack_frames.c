@@ -235,7 +235,7 @@ static int add_dead(struct stack_frames *frames, const struct stack_frame *frame
 		uint64_t low = frame->high + (uint64_t)(int64_t)ranges[i].low;
 		struct dead_slots *dead;
 
-		/* What lies below has been given to the function that it has called. */
+		/* Words below belong to the function that it has called. */
 		if (low < frame->low || low >= frame->high)
 			continue;
 		dead = vec_push(&frames->dead);

@@ -25,7 +25,7 @@ static int add_range(struct untracked *untracked, uint64_t start, uint64_t end)
 	return filter_add(&untracked->filter, start, end);
 }
 
-/* What is known in a process's memory besides blocks, by ascending address. */
+/* Known memory of a process besides blocks, by ascending address. */
 struct known {
 	VEC(struct filter_range) list;
 	size_t at;

@@ -302,7 +302,7 @@ static void read_goroutines(struct subject *subject, const struct maps *maps)
 	subject->goroutines = report;
 }
 
-/* What its own heap profile says; likewise without a stop. */
+/* Its own heap profile; likewise without a stop. */
 static void read_heap_profile(struct subject *subject, const struct maps *maps)
 {
 	struct heap_profile profile = {0};
@@ -318,7 +318,7 @@ static void read_heap_profile(struct subject *subject, const struct maps *maps)
 	subject->heap_profile = profile;
 }
 
-/* What the runtime of a Go program says of itself; its heap profile at both ends alone. */
+/* The runtime's own figures of a Go program; its heap profile at both ends alone. */
 static void read_go(struct subject *subject, bool profile)
 {
 	_cleanup_(maps_free) struct maps maps = {0};

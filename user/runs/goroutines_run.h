@@ -9,7 +9,7 @@
 #include "report/thread_report.h"
 #include "runs/threads_run.h"
 
-/* What each program's readings are compared with. Zero-initialise. */
+/* Earlier readings of each program, for comparison. Zero-initialise. */
 struct goroutine_histories {
 	VEC(struct goroutines_of) list;
 };

@@ -300,7 +300,7 @@ int memory_run(const struct memory_options *options)
 	container_cache_free(run.containers);
 	if (emitter_close(&run.emitter))
 		error = -EIO;
-	/* What is written once stays: cron(8) may come again. */
+	/* A report written once stays: cron(8) may come again. */
 	if (options->schedule.repeat)
 		return emitter_finish(&run.emitter, &options->output, error, 0);
 	return error ? EXIT_ERROR : EXIT_OK;

@@ -52,7 +52,7 @@ static bool is_too_big(struct record_run *run, pid_t pid)
 	return true;
 }
 
-/* What cannot be read is left out. 0 or -ENOMEM. */
+/* Processes that cannot be read are left out. 0 or -ENOMEM. */
 static int memory_of(struct record_run *run, const struct snapshot_process *process,
 		     struct memory_history *memory)
 {

@@ -49,7 +49,7 @@ struct retain_run {
 	uint64_t runs;
 };
 
-/* What was tracked of one process; all zero: nothing. */
+/* The tracked part of one process; all zero: nothing. */
 struct retain_tracked {
 	struct tracked_block *blocks; /* by address */
 	size_t count;
@@ -201,7 +201,7 @@ static bool is_allocated_below(const struct retain_tracked *tracked,
 	return false;
 }
 
-/* What is called just so comes before what has it in its name. */
+/* A class of exactly that name comes before one that contains it. */
 static int add_named_class(struct retain *retain, const struct retain_tracked *tracked,
 			   const char *wanted)
 {
@@ -368,7 +368,7 @@ static int report_heap_profile(struct retain_run *run, pid_t pid, const struct m
 	return write_report(run, &result, NULL);
 }
 
-/* What the graph says. 0 or -ENOMEM; *result is to be freed in any case. */
+/* Concludes from the graph. 0 or -ENOMEM; *result is to be freed in any case. */
 static int conclude(struct retain_run *run, struct retain **retain,
 		    const struct retain_tracked *tracked, struct retain_result *result)
 {

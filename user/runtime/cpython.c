@@ -403,7 +403,7 @@ static uint64_t inline_bytes(const struct cpython *python, const struct cpython_
 	return INLINE_VALUES + capacity * 8 + (capacity + 7) / 8 * 8;
 }
 
-/* What an object takes, of which there are so many bytes in its block. */
+/* Bytes of an object, of which there are so many bytes in its block. */
 static uint64_t object_bytes(const struct cpython *python, const struct cpython_type *type,
 			     const unsigned char *object, size_t bytes)
 {

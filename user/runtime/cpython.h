@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the CPython walker share. Sources: Include/cpython/object.h,
- * Objects/obmalloc.c and Objects/dictobject.c of each version; offsets from DWARF of 3.9.18,
- * 3.10.13, 3.11.7, 3.12.1 and 3.13.0.
+ * Shared by the parts of the CPython walker. Sources: Include/cpython/object.h, Objects/obmalloc.c
+ * and Objects/dictobject.c of each version; offsets from DWARF of 3.9.18, 3.10.13, 3.11.7, 3.12.1
+ * and 3.13.0.
  */
 #ifndef LEAKMON_RUNTIME_CPYTHON_H
 #define LEAKMON_RUNTIME_CPYTHON_H
@@ -33,7 +33,7 @@ enum frame_kind {
 	FRAMES_OWNED,	/* from 3.12 on: followed by one that C owns */
 };
 
-/* What line tables look like (Objects/locations.md, lnotab_notes.txt of each version). */
+/* Kinds of line tables (Objects/locations.md, lnotab_notes.txt of each version). */
 enum line_kind {
 	LINES_STEPS,	 /* up to 3.9 */
 	LINES_RANGES,	 /* 3.10: PEP 626 */
@@ -59,7 +59,7 @@ struct cpython_frames {
 };
 #define NO_CFRAME UINT32_MAX
 
-/* What differs between versions. All offsets in bytes. */
+/* Differences between versions. All offsets in bytes. */
 struct cpython_layout {
 	unsigned version; /* 0x030b: 3.11 */
 	/* _PyRuntimeState; PyInterpreterState. */
@@ -77,8 +77,7 @@ struct cpython_layout {
 	struct cpython_frames frames;
 };
 
-/* Of an anonymous mapping, the share that is pools of obmalloc's; *state: their size, a uint32_t.
- */
+/* The share of an anonymous mapping that is pools of obmalloc's; *state: their size, a uint32_t. */
 double cpython_pools_share(const void *state, const struct mapping *mapping, struct peek *peek);
 
 /* PyObject, PyVarObject, PyTypeObject: the same in all of them. */
@@ -174,8 +173,8 @@ int cpython_open(struct target_memory *memory, struct cpython *python, char vers
 		 const char **why);
 void cpython_close(struct cpython *python);
 
-/* What the interpreter's memory allocator has: see cpython_arenas.c. 0; -ENOENT: its arenas are
- * not found; -ENOMEM. */
+/* Finds the interpreter's arenas: see cpython_arenas.c. 0; -ENOENT: its arenas are not found;
+ * -ENOMEM. */
 int cpython_find_arenas(struct cpython *python);
 
 /* Sees every block of an arena that is in use, with `size` bytes of its contents. 0 or an error. */

@@ -182,7 +182,7 @@ static int take(struct cpython *python, const struct arenas *arenas)
 	return 0;
 }
 
-/* Of an array that nothing else leads to, the one variable with most arenas behind it counts:
+/* For an array that nothing else leads to, the one variable with most arenas behind it counts:
  * `best` gets them. */
 static int try_pointer(const struct cpython *python, uint64_t objects, struct arenas *best)
 {

@@ -386,7 +386,7 @@ static int add_frame(struct frame_roots *roots, const struct cpython_frame *fram
 	return error;
 }
 
-/* What is not in its frames any more holds nothing. */
+/* Words outside its frames hold nothing. */
 static int claim_chunks(struct frame_roots *roots, const struct cpython_thread *thread)
 {
 	uint32_t place = roots->python->layout->frames.chunk;

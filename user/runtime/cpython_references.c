@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What objects refer to: lists, tuples, dictionaries, sets, weak references, and attributes of
+ * References of objects: lists, tuples, dictionaries, sets, weak references, and attributes of
  * instances, classes and modules. Of other objects their own words speak.
  *
  * The arrays that an object has beside itself belong to it. How many entries of one are looked at,
@@ -124,7 +124,7 @@ uint32_t cpython_name_label(struct cpython *python, struct heap_sink *sink, uint
 	return heap_sink_label(sink, LABEL_ATTRIBUTE, name);
 }
 
-/* Of a dictionary's entries those that are in the block, which the process may have changed. */
+/* Entries of a dictionary in the block, which the process may have changed. */
 static uint64_t entry_count(const struct heap_sink *sink, const struct cpython_dict *dict)
 {
 	uint64_t count = dict->count;
@@ -136,7 +136,7 @@ static uint64_t entry_count(const struct heap_sink *sink, const struct cpython_d
 	return MIN(count, room(sink, dict->entries, dict->stride));
 }
 
-/* What a dictionary has under names is an attribute of the node; unless it is a module's: its
+/* Values under names in a dictionary are attributes of the node; unless it is a module's: its
  * variables are roots: no other thing holds them. */
 static int refer_attributes(const struct referrer *referrer, uint64_t object)
 {
@@ -342,7 +342,7 @@ static int refer_weakly(const struct referrer *referrer)
 			0);
 }
 
-/* What a block has outside of the deque's ends was there once. */
+/* Words of a block outside of the deque's ends are stale. */
 static int refer_deque_block(const struct referrer *referrer, uint64_t block, uint64_t begin,
 			     uint64_t count, uint64_t number)
 {

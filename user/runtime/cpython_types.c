@@ -72,7 +72,7 @@ static bool derives(struct cpython *python, uint64_t type, uint64_t from)
 
 static bool c_string(struct cpython *python, uint64_t address, char *text, size_t size);
 
-/* Of collections.deque no variable tells. */
+/* Whether it is collections.deque, which no variable leads to. */
 static bool is_deque(struct cpython *python, uint64_t type)
 {
 	char name[sizeof("collections.deque") + 1];

@@ -81,7 +81,7 @@ static bool owns(const void *state, const struct mapping *mapping)
 
 /* Finding the runtime and its collector. */
 
-/* What 9 and 10 have in common, and their descriptors may not say. */
+/* Common to 9 and 10, where their descriptors may say nothing. */
 static const struct dotnet_layout base_layout = {
 	.table_flags = 0,
 	.table_base_size = 4,
@@ -119,7 +119,7 @@ static uint32_t collector_number(struct dotnet *dotnet, enum collector_variable 
 	return (uint32_t)dotnet_collector_word(dotnet, variable);
 }
 
-/* Of all that the debuggers' table leads to, GcDacVars says that there are five generations. */
+/* Finds the collector by the debuggers' table; GcDacVars says that there are five generations. */
 static bool find_collector(struct dotnet *dotnet, const struct data_module *module)
 {
 	uint64_t table = target_variable(module, "g_dacTable");
@@ -486,7 +486,7 @@ static void sign(struct walk *walk, uint64_t generation, uint64_t segment)
 		hash_mix(walk->signature ^ target_word(memory, segment + SEGMENT_ALLOCATED));
 }
 
-/* Of one generation: a list that ends. */
+/* Walks one generation: a list that ends. */
 static int walk_segments(struct walk *walk, const struct managed_heap *heap, uint64_t generation)
 {
 	uint64_t segment = target_word(walk->dotnet->memory,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the .NET walker share. Sources: src/coreclr/vm/methodtable.h, class.h,
- * field.h, gc/gcinterface.dac.h and gc/handletablepriv.h of each version; ECMA-335 II.24 for
- * metadata.
+ * Shared by the parts of the .NET walker. Sources: src/coreclr/vm/methodtable.h, class.h, field.h,
+ * gc/gcinterface.dac.h and gc/handletablepriv.h of each version; ECMA-335 II.24 for metadata.
  */
 #ifndef LEAKMON_RUNTIME_DOTNET_H
 #define LEAKMON_RUNTIME_DOTNET_H
@@ -63,7 +62,7 @@ struct dotnet_series {
 	uint32_t start;
 	int64_t size; /* plus the object's */
 };
-/* Of an array's components: so many references, then so many bytes of other things. */
+/* Components of an array: so many references, then so many bytes of other things. */
 struct dotnet_item {
 	uint32_t references, skip;
 };
@@ -162,7 +161,7 @@ struct dotnet {
 	/* Where static fields that are roots are, by ascending address: in arrays, for which their
 	 * classes speak. */
 	VEC(uint64_t) slots;
-	/* What all types together may still have, whatever they say. */
+	/* Limits for all types together, whatever they say. */
 	uint32_t fields_left, series_left, tables_left, names_left, listed_left;
 };
 

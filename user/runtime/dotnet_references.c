@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What objects refer to, as the collector sees it: series of references before a MethodTable
+ * References of objects, as the collector sees it: series of references before a MethodTable
  * (CGCDesc, src/coreclr/gc/gcdesc.h). Names are those of the fields; the second object of a
  * dependent handle is held by the first one.
  */
@@ -27,7 +27,7 @@
 #define ELEMENT_STRUCTURE 0x11
 #define ELEMENT_CLASS 0x12
 
-/* Of an array of structures: as CGCDesc has it, a count below 0. */
+/* For an array of structures: as CGCDesc has it, a count below 0. */
 static int read_items(struct dotnet *dotnet, struct dotnet_type *type, uint64_t count)
 {
 	uint64_t start = target_word(dotnet->memory, type->address - 16);
@@ -130,7 +130,7 @@ static int compare_fields(const void *left_pointer, const void *right_pointer)
 	return left->offset < right->offset ? -1 : left->offset > right->offset;
 }
 
-/* Of a class and those that it derives from. */
+/* The fields of a class and its base classes. */
 static int read_fields(struct dotnet *dotnet, struct heap_sink *sink, struct dotnet_type *type)
 {
 	const struct dotnet_layout *layout = &dotnet->layout;
@@ -156,7 +156,7 @@ static int read_fields(struct dotnet *dotnet, struct heap_sink *sink, struct dot
 	return error;
 }
 
-/* What to know of a type to look into its objects. */
+/* Knowledge of a type to look into its objects. */
 static int describe(struct dotnet *dotnet, struct heap_sink *sink, size_t place)
 {
 	struct dotnet_type type = dotnet->types.items[place];
@@ -279,7 +279,7 @@ static int refer_series(struct referrer *referrer)
 	return error;
 }
 
-/* What dependent handles add: entries of a ConditionalWeakTable. */
+/* References by dependent handles: entries of a ConditionalWeakTable. */
 static int refer_dependents(const struct referrer *referrer)
 {
 	const struct dotnet_dependent *dependents = referrer->dotnet->dependents.items;

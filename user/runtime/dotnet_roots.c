@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What holds objects from outside the heap: static fields, handles, objects with waiting
- * finalisers. Stacks, registers and thread-locals are those of the process itself, word by word.
+ * Roots outside the heap: static fields, handles, objects with waiting finalisers. Stacks,
+ * registers and thread-locals are those of the process itself, word by word.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -196,7 +196,7 @@ static int add_static(struct dotnet *dotnet, struct heap_sink *sink, const struc
 	return heap_sink_root(sink, KEY, root, value);
 }
 
-/* Of every thread. */
+/* One field in every thread. */
 static int add_thread_static(struct dotnet *dotnet, struct heap_sink *sink,
 			     const struct dotnet_type *type, uint64_t field)
 {
@@ -222,7 +222,7 @@ static int add_thread_static(struct dotnet *dotnet, struct heap_sink *sink,
 	return error;
 }
 
-/* Of a class that is initialised. */
+/* A field of an initialised class. */
 static int add_field(struct dotnet *dotnet, struct heap_sink *sink, const struct dotnet_type *type,
 		     uint64_t field)
 {
@@ -293,7 +293,7 @@ static int add_module_statics(struct dotnet *dotnet, struct heap_sink *sink, uin
 	return error;
 }
 
-/* Of the types in a hash table of a module's. */
+/* Static fields of the types in a module's hash table. */
 static int add_hashed_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t table)
 {
 	struct target_memory *memory = dotnet->memory;

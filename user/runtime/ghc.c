@@ -242,7 +242,7 @@ static bool is_generation(struct ghc *ghc, const struct descriptor *group)
 	return true;
 }
 
-/* Of bytes that are one array, the beginning is enough. */
+/* The beginning of a byte array is enough. */
 static uint64_t wanted_bytes(struct copying *copying, const struct descriptor *group, uint64_t used)
 {
 	uint32_t type;
@@ -260,7 +260,7 @@ static uint64_t wanted_bytes(struct copying *copying, const struct descriptor *g
 	return used;
 }
 
-/* What was read beyond one megablock counts if it is there. */
+/* Words read beyond one megablock count if they are there. */
 static void copy_large(struct copying *copying, uint64_t start, unsigned char *bytes, uint64_t size)
 {
 	copying->budget += target_read_pages(copying->ghc->memory, start, bytes, size);
@@ -362,7 +362,7 @@ static int copy_megablock(struct copying *copying, uint64_t *megablocks)
 			block++;
 			continue;
 		}
-		/* What was free may have been more than is free now. */
+		/* More may have been free than now. */
 		if (group.free != UINT64_MAX) {
 			error = add_group(copying, address, &group);
 			if (block == FIRST_BLOCK)
@@ -442,7 +442,7 @@ static int add_bytes(struct ghc *ghc, struct heap_sink *sink, const struct ghc_s
 			     ((uint32_t)*place - 1) | NODE_PRECISE);
 }
 
-/* What may have been larger before, or is in other versions. */
+/* Closures that may have been larger before, or are in other versions. */
 static bool leaves_slop(const struct ghc_info *info)
 {
 	return info->shape == SHAPE_INDIRECTION || info->shape == SHAPE_BYTES ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the GHC walker share: programs of Haskell, 64-bit, not built for profiling.
- * Sources: rts/include/rts/storage/{Block,ClosureTypes,Closures,InfoTables,TSO}.h and rts/Heap.c of
- * 9.0 and 9.6.
+ * Shared by the parts of the GHC walker: programs of Haskell, 64-bit, not built for profiling.
+ * Sources: rts/include/rts/storage/{Block,ClosureTypes,Closures,InfoTables,TSO}.h and rts/Heap.c
+ * of 9.0 and 9.6.
  */
 #ifndef LEAKMON_RUNTIME_GHC_H
 #define LEAKMON_RUNTIME_GHC_H
@@ -70,7 +70,7 @@ enum ghc_shape {
 	SHAPE_MAX_
 };
 
-/* What an info table says: the same for all closures that point to it. */
+/* An info table: the same for all closures that point to it. */
 struct ghc_info {
 	uint64_t address;
 	uint32_t class;

@@ -311,7 +311,8 @@ static int read_info(struct ghc *ghc, struct heap_sink *sink, uint64_t address,
 	return info->shape == SHAPE_NONE ? 0 : find_class(ghc, sink, info);
 }
 
-/* What is no info table is kept as one without a type: words of code are asked for again. */
+/* An address without an info table is kept as one without a type: words of code are asked for
+ * again. */
 int ghc_info_at(struct ghc *ghc, struct heap_sink *sink, uint64_t address,
 		const struct ghc_info **info)
 {

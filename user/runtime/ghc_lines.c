@@ -46,7 +46,7 @@ static bool is_readable(const struct ghc *ghc, uint64_t address)
 	return mapping && mapping->readable;
 }
 
-/* What cannot be shown ends it. False: it is none, or empty. */
+/* Characters that cannot be shown end it. False: it is none, or empty. */
 static bool read_text(const struct ghc *ghc, const struct ghc_line_table *table, uint64_t entry,
 		      size_t field, char *text, size_t size)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What holds Haskell's closures: constant expressions that were evaluated (CAFs), stable pointers,
+ * Roots of Haskell's closures: constant expressions that were evaluated (CAFs), stable pointers,
  * threads, weak pointers. Variables of C come last. What the collector itself keeps holds none.
  */
 #include "runtime/ghc.h"

@@ -312,13 +312,13 @@ int go_heap_find(const struct maps *maps, uint64_t address, struct runtime_heap 
 	return 0;
 }
 
-/* What stands in one mapping of data: module data, the version. */
+/* Findings in one mapping of data: module data, the version. */
 struct search {
 	struct go_program *program;
 	size_t modules; /* how many are there */
 };
 
-/* Of several, plugins' among them, none is chosen. 0 or -ENOMEM. */
+/* Among several, plugins' among them, none is chosen. 0 or -ENOMEM. */
 static int search_words(struct search *search, const struct mapping *mapping, const uint64_t *words,
 			size_t count)
 {
@@ -357,7 +357,7 @@ static int search_mapping(struct search *search, const struct mapping *mapping)
 	return search_words(search, mapping, words, size / WORD_SIZE);
 }
 
-/* Of a file at fixed addresses it is 0 (ELF: e_type), else where its first mapping begins. */
+/* In a file at fixed addresses it is 0 (ELF: e_type), else where its first mapping begins. */
 static uint64_t bias_of(const struct go_program *program)
 {
 	const struct maps *maps = program->memory->maps;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the Go reader share. Sources: src/runtime of 1.19 and 1.21 to 1.27, symtab.go,
+ * Shared by the parts of the Go reader. Sources: src/runtime of 1.19 and 1.21 to 1.27, symtab.go,
  * runtime2.go, mprof.go, mheap.go, mgcpacer.go, mstats.go; offsets of structs from the DWARF of
  * each.
  *

@@ -21,7 +21,7 @@
 #define FUNCTION_VALUES 28 /* how many tables of values follow it */
 #define FUNCTION_UNIT 32
 #define FLAG_TOP 1
-/* Of the tables of values, and of the data that follow those. */
+/* Sizes of the tables of values, and of the data that follow those. */
 #define VALUES_INLINED 2
 #define DATA_INLINED 3
 
@@ -115,7 +115,7 @@ static bool next_number(struct run_reader *reader, uint32_t *number)
 	return false;
 }
 
-/* What a table of a function has for an address; -1: nothing (symtab.go: pcvalue, step). Addresses
+/* The value in a function's table for an address; -1: nothing (symtab.go: pcvalue, step). Addresses
  * are counted in the units of the header, one byte where instructions are of any length. */
 static int32_t value_at(const struct go_program *program, const struct go_function *function,
 			uint32_t table, uint64_t address)

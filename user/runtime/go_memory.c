@@ -54,7 +54,7 @@ static uint64_t wall_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* What the three deltas sum up to. */
+/* Sum of the three deltas. */
 static uint64_t delta_sum(const struct go_program *program, uint64_t stats, size_t offset)
 {
 	uint64_t sum = 0;

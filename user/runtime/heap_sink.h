@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a walk over a runtime's heap finds, handed to retain/: objects with their classes, memory
+ * Findings of a walk over a runtime's heap, handed to retain/: objects with their classes, memory
  * that belongs to an object, references with labels, roots with names.
  *
  * A walk comes in two parts. First it adds every object and every stretch of memory that it manages
@@ -25,7 +25,7 @@
 #include "report/runtime_label.h"
 #include "symbol/intern.h"
 
-/* What a node is: the number of its class, or one of these. */
+/* The kind of a node: the number of its class, or one of these. */
 #define NODE_PLAIN UINT32_MAX	  /* a block of malloc's, of no class */
 #define NODE_OWN (UINT32_MAX - 1) /* likewise one of the runtime's own */
 #define NODE_CLASS_BITS 28
@@ -76,7 +76,7 @@ static inline uint32_t label_index(uint64_t number)
 	       (uint32_t)(number < LABEL_VALUE ? number : LABEL_VALUE);
 }
 
-/* Of what several roots hold, a path begins at one of the first rank among them. */
+/* A path to nodes that several roots hold begins at one of the first rank among them. */
 enum managed_rank {
 	MANAGED_NAMED,	 /* a variable, or another name of the program's */
 	MANAGED_PASSING, /* may be gone in a moment: a stack */
@@ -122,7 +122,8 @@ struct heap_sink {
 	uint32_t count;
 	struct block_index index;
 	VEC(struct managed_class) classes;
-	/* Of node i those from first[i] to before first[i + 1]; NULL: no node has any. */
+	/* References of node i: those from first[i] to before first[i + 1]; NULL: no node has any.
+	 */
 	uint32_t *first;
 	struct {
 		uint32_t *targets, *labels;

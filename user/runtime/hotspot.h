@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the HotSpot walker share. The VM describes its structures to debuggers
+ * Shared by the parts of the HotSpot walker. The VM describes its structures to debuggers
  * (src/hotspot/share/runtime/vmStructs.cpp); what that lacks has its source beside it.
  */
 #ifndef LEAKMON_RUNTIME_HOTSPOT_H
@@ -233,7 +233,7 @@ enum hotspot_kind {
 	HOTSPOT_TYPE_ARRAY,
 };
 
-/* What java.lang.ref.Reference a class is. */
+/* The kind of java.lang.ref.Reference that a class is. */
 enum hotspot_reference {
 	HOTSPOT_REFERENCE_NONE,
 	HOTSPOT_REFERENCE_SOFT,
@@ -325,7 +325,7 @@ struct hotspot {
 	struct hash loader_index;	    /* ClassLoaderData -> place in loaders plus 1 */
 	struct hash owner_index;	    /* likewise by owner */
 	VEC(struct hotspot_loader) loaders;
-	/* What is still read, whatever the VM says. */
+	/* Limits for further reading, whatever the VM says. */
 	uint32_t names_left, fields_left, klasses_left, handles_left, words_left;
 };
 
@@ -423,7 +423,7 @@ struct hotspot_thread {
 };
 /* False: it has no object (yet, or any more). */
 bool hotspot_read_thread(struct hotspot *hotspot, uint64_t thread, struct hotspot_thread *found);
-/* Of a thread; empty: not known. */
+/* The stack of a thread; empty: not known. */
 struct hotspot_range hotspot_stack(struct hotspot *hotspot, uint64_t thread);
 /* The handles of a loader, each told to `each`. */
 int hotspot_each_handle(struct hotspot *hotspot, uint64_t loader,

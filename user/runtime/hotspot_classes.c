@@ -92,7 +92,7 @@ static void write_java_name(char *name)
 	}
 }
 
-/* Of the symbol of an array: "[[Ljava/lang/String;". */
+/* Class name by the symbol of an array: "[[Ljava/lang/String;". */
 static void write_array_name(const char *symbol, char name[HOTSPOT_NAME_BYTES])
 {
 	size_t dimensions = strspn(symbol, "["), length;
@@ -163,7 +163,7 @@ static enum hotspot_kind kind_of(const struct hotspot *hotspot, uint64_t klass, 
 	return klass == hotspot->class_klass ? HOTSPOT_MIRROR : HOTSPOT_INSTANCE;
 }
 
-/* Of a loader that is never unloaded: see hotspot_read_loaders(). */
+/* Whether a class's loader is never unloaded: see hotspot_read_loaders(). */
 static bool is_kept(struct hotspot *hotspot, uint64_t klass)
 {
 	uint64_t loader = hotspot_member(hotspot, klass, HOTSPOT_KLASS_LOADER);
@@ -213,7 +213,7 @@ struct hotspot_class *hotspot_class_at(struct hotspot *hotspot, uint64_t address
 
 /* Fields. */
 
-/* What a class declares, as it is read. */
+/* The fields that a class declares, as they are read. */
 struct declarer {
 	struct hotspot *hotspot;
 	uint64_t constants;
@@ -360,7 +360,7 @@ uint32_t hotspot_field_offset(struct hotspot *hotspot, uint64_t klass, const cha
 	return wanted.offset;
 }
 
-/* What objects of a class hold. */
+/* The contents of a class's objects. */
 
 struct description {
 	struct heap_sink *sink;
@@ -418,7 +418,7 @@ static int read_maps(struct hotspot *hotspot, struct hotspot_class *class)
 	return 0;
 }
 
-/* What a class is by the name of one above it. */
+/* Kinds of classes by the name of one above. */
 static const struct {
 	const char *name;
 	enum hotspot_reference reference;

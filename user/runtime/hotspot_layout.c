@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the VM says of its own structures: lists that end with an entry without a name, at
+ * The VM's description of its own structures: lists that end with an entry without a name, at
  * gHotSpotVM* (src/hotspot/share/runtime/vmStructs.hpp). Strings are in the library's constants.
  */
 #include <errno.h>
@@ -21,7 +21,7 @@ struct named_place {
 
 #define HEAP_MEMBERS 14 /* the first ones */
 
-/* Of several rows for one place a VM has one. */
+/* Alternative rows for a place: a VM has one. */
 static const struct named_place members[] = {
 	{"Universe", "_collectedHeap", HOTSPOT_HEAP},
 	{"CollectedHeap", "_is_gc_active", HOTSPOT_HEAP_ACTIVE},
@@ -269,7 +269,7 @@ static uint64_t describe(struct target_memory *memory, const struct data_module 
 	return place ? target_word(memory, place) : 0;
 }
 
-/* What is read of the VM's lists. */
+/* State of reading the VM's lists. */
 struct reading {
 	struct target_memory *memory;
 	struct hotspot_layout *layout;
@@ -387,7 +387,7 @@ static void take_flags(struct target_memory *memory, struct hotspot_layout *layo
 		take_flag(memory, first + i * bytes, layout);
 }
 
-/* What is read whatever the collector is. */
+/* Places read whatever the collector is. */
 static const enum hotspot_place needed[] = {
 	HOTSPOT_HEAP,
 	HOTSPOT_HEAP_ACTIVE,

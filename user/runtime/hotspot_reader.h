@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What can be read of a JVM from outside while it runs, without stopping it. */
+/* Readings of a JVM from outside while it runs, without stopping it. */
 #ifndef LEAKMON_RUNTIME_HOTSPOT_READER_H
 #define LEAKMON_RUNTIME_HOTSPOT_READER_H
 

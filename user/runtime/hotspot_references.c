@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What objects refer to: the maps of their classes say where the references are, and fields what
+ * References of objects: the maps of their classes say where the references are, and fields what
  * these are called. Soft references hold their objects, weak and phantom ones do not; an object
  * with a pending finaliser is held by its own last. A class that may be unloaded holds what its
  * static fields have; it is held by its objects, and by what keeps its loader.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What holds objects from outside the heap: static fields and constants of classes with a loader
+ * Roots outside the heap: static fields and constants of classes with a loader
  * that is never unloaded, threads, JNI's references, the VM's own; stacks: hotspot_stacks.c.
  *
  * Not in the VM's description: where a loader has its handles (classLoaderData.hpp: 8 bytes before
@@ -154,7 +154,7 @@ static void read_offsets(struct hotspot *hotspot)
 	hotspot->daemon_offset = hotspot_field_offset(hotspot, thread, "daemon");
 }
 
-/* What has the status of a thread: it, or from 19 on its `holder`; 0: nothing known. */
+/* The object with a thread's status: it, or from 19 on its `holder`; 0: nothing known. */
 static uint64_t holder_of(struct hotspot *hotspot, uint64_t object)
 {
 	uint64_t holder;
@@ -192,7 +192,8 @@ bool hotspot_thread_ended(struct hotspot *hotspot, uint64_t object)
 	return status_of(hotspot, object) & STATUS_TERMINATED;
 }
 
-/* What the thread does not use for objects: CollectedHeap::lab_alignment_reserve(), in words. */
+/* Bytes that a thread does not use for objects: CollectedHeap::lab_alignment_reserve(), in words.
+ */
 static uint64_t reserve_bytes(struct hotspot *hotspot)
 {
 	uint64_t words = hotspot_static(hotspot, HOTSPOT_BUFFER_RESERVE), prefetch;

@@ -103,7 +103,7 @@ static int add_frame(struct reading *reading, const struct hotspot_frame *frame,
 											  : 0;
 }
 
-/* Of a thread in this group, the first one. */
+/* Fills a group from its first thread. */
 static int fill_group(struct reading *reading, const struct hotspot_thread *thread,
 		      struct java_thread_group *group)
 {

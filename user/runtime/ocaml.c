@@ -132,7 +132,8 @@ bool ocaml_text(const struct ocaml *ocaml, uint64_t value, char *text, size_t si
 
 enum class_key { KEY_CLOSURE = 1, KEY_PARTIAL, KEY_CUSTOM, KEY_SHAPE };
 
-/* Of a closure that awaits more arguments: the function that they are for makes the class. */
+/* The class of a closure that awaits more arguments: the function that they are for makes the
+ * class. */
 #define CLASS_PARTIAL UINT64_MAX
 
 static uint64_t class_key(enum class_key kind, uint64_t value)
@@ -198,7 +199,7 @@ static void shape_name(unsigned tag, uint64_t size, char name[OCAML_NAME_BYTES])
 			 (unsigned long long)size);
 }
 
-/* What distinguishes blocks of a tag, rounded down where there are many fields. */
+/* The size that distinguishes blocks of a tag, rounded down where there are many fields. */
 static uint64_t shape_size(unsigned tag, uint64_t size)
 {
 	if (tag >= TAG_LAZY && tag != TAG_INFIX)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the OCaml walker share: native code, 4.10 to 4.14, 5.2, 5.3. Sources:
+ * Shared by the parts of the OCaml walker: native code, 4.10 to 4.14, 5.2, 5.3. Sources:
  * runtime/caml/mlvalues.h, major_gc.h, domain_state.tbl and finalise.c of 4.13;
  * runtime/shared_heap.c, domain.c and caml/fiber.h of 5.3.
  */
@@ -58,7 +58,7 @@ struct ocaml_block {
 	size_t count; /* of the fields */
 };
 
-/* Of 5.x: a heap of its own, and a minor one. */
+/* A domain of 5.x: a heap of its own, and a minor one. */
 struct ocaml_domain {
 	uint64_t state, heap;
 	struct ocaml_chunk young;
@@ -145,7 +145,7 @@ bool ocaml_line(const struct ocaml *ocaml, uint64_t code, uint64_t end, char *li
 int ocaml5_find(struct ocaml *ocaml, const char **why);
 /* Their blocks; when it has succeeded, the report is complete. 0 or -ENOMEM. */
 int ocaml5_walk(struct ocaml *ocaml, struct heap_sink *sink, struct walk_report *report);
-/* What holds them, beside modules. 0 or -ENOMEM. */
+/* Roots beside modules. 0 or -ENOMEM. */
 int ocaml5_roots(struct ocaml *ocaml, struct heap_sink *sink);
 /* From a stack or a continuation. *done: it is one. */
 int ocaml5_refer(struct ocaml *ocaml, struct heap_sink *sink, uint32_t node, bool *done);

@@ -474,8 +474,8 @@ static int add_young(struct walk5 *walk, uint64_t start, const uint64_t *words, 
 	return error;
 }
 
-/* What was allocated last is at its start. If it is not whole, each of its words may hold a block.
- */
+/* The blocks allocated last are at its start. If it is not whole, each of its words may hold a
+ * block. */
 static int walk_young(struct walk5 *walk, struct ocaml_domain *domain, bool *whole)
 {
 	uint64_t pointer = word_of(walk->ocaml, domain->state, DOMAIN_YOUNG_POINTER);
@@ -574,7 +574,7 @@ struct stack {
 	bool suspended;	    /* no thread runs on it */
 };
 
-/* Of the domain that it is the current one of; NULL: of none. */
+/* The domain that has it as its current one; NULL: of none. */
 static const struct ocaml_domain *domain_of_stack(const struct ocaml *ocaml, uint64_t start)
 {
 	for (size_t i = 0; i < ocaml->domains.count; i++) {
@@ -736,7 +736,7 @@ static int find_ephemerons(struct ocaml *ocaml, uint64_t lists)
 	return error ? error : ocaml_find_ephemerons(ocaml, target_word(ocaml->memory, lists + 8));
 }
 
-/* What is kept for reuse, each leading to the next one: it holds nothing. */
+/* Stacks kept for reuse, each leading to the next one: they hold nothing. */
 static int add_kept(const struct ocaml *ocaml, struct heap_sink *sink, const char *name,
 		    uint64_t first, size_t next)
 {
@@ -822,8 +822,8 @@ static int claim_left_over(const struct ocaml *ocaml, struct heap_sink *sink,
 	return error;
 }
 
-/* What the collector keeps. minor_gc.h, struct caml_minor_tables: three tables of seven words that
- * begin with a pointer to what they have; major_gc.c, struct mark_stack, likewise. */
+/* Claims memory of the collector. minor_gc.h, struct caml_minor_tables: three tables of seven words
+ * that begin with a pointer to what they have; major_gc.c, struct mark_stack, likewise. */
 static int claim_domain(const struct ocaml *ocaml, struct heap_sink *sink,
 			const struct ocaml_domain *domain)
 {

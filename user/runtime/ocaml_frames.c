@@ -174,7 +174,7 @@ int ocaml_visit_frames(const struct ocaml *ocaml, uint64_t pointer, uint64_t end
 
 /* Lines. */
 
-/* Of what was inlined, the last one is the function's own. */
+/* Among inlined frames, the last one is the function's own. */
 static uint64_t outermost(const struct ocaml *ocaml, uint64_t debug)
 {
 	for (unsigned i = 0; i < INLINED_MAX; i++) {

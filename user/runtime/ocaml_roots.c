@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What holds OCaml's blocks: fields of modules, finalisers, the exception that was raised last.
+ * Roots of OCaml's blocks: fields of modules, finalisers, the exception that was raised last.
  * Stacks and variables of C are read as those of any program are. What the collector itself keeps
  * of blocks holds none of them.
  */
@@ -301,7 +301,7 @@ static int add_finalisable_by_shape(struct ocaml *ocaml, struct heap_sink *sink)
 	return error;
 }
 
-/* What the collector keeps for itself. */
+/* Claims a block of the collector's own. */
 
 int ocaml_claim_block(struct heap_sink *sink, uint64_t address)
 {
@@ -471,7 +471,7 @@ static bool is_untouched(const struct ocaml *ocaml, uint64_t start, uint64_t byt
 	return true;
 }
 
-/* Of `count` nodes those that are untouched; how many. */
+/* Keeps the untouched ones of `count` nodes; returns how many. */
 static uint32_t keep_untouched(const struct ocaml *ocaml, const struct heap_sink *sink,
 			       uint32_t *nodes, uint32_t count)
 {

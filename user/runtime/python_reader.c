@@ -141,14 +141,14 @@ int python_name(struct python_process *process, uint64_t noted, struct intern *s
 		units == LM_PYTHON_NO_OFFSET ? CPYTHON_NO_OFFSET : (uint32_t)units * CODE_UNIT;
 	struct cpython_place place;
 
-	/* What was read before may have been other code. */
+	/* The code read before may have been another. */
 	target_memory_forget(&process->memory);
 	if (!cpython_place_of(&process->python, code, offset, &place))
 		return -ENOENT;
 	return make_frame(strings, code, &place, frame) ? 0 : -ENOMEM;
 }
 
-/* What the kernel side must know. */
+/* The layout for the kernel side. */
 
 /* Around the thread pointer: variables of threads below, keys of pthread_setspecific() above. */
 #define THREAD_BELOW 4096

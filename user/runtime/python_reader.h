@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What can be read of a Python program from outside, while it runs, without stopping it: where its
- * threads are, and the functions and lines of code that the kernel side has met (LM_FRAME_PYTHON).
+ * Readings of a Python program from outside, while it runs, without stopping it: where its threads
+ * are, and the functions and lines of code that the kernel side has met (LM_FRAME_PYTHON).
  */
 #ifndef LEAKMON_RUNTIME_PYTHON_READER_H
 #define LEAKMON_RUNTIME_PYTHON_READER_H
@@ -31,8 +31,8 @@ void python_close(struct python_process *process); /* NULL is nothing */
 /* Whether a mapping is of such a file. */
 bool python_is_file(const struct mapping *mapping);
 
-/* What the kernel side must know of it. 0; -ENOENT: no thread's state is found by its thread
- * pointer (not glibc). */
+/* The layout for the kernel side. 0; -ENOENT: no thread's state is found by its thread pointer (not
+ * glibc). */
 int python_layout(struct python_process *process, struct lm_python *layout);
 
 /* A frame that the kernel side has noted, as it is now; its strings are interned. 0; -ENOENT: its

@@ -126,7 +126,7 @@ static void wait_a_moment(void)
 	nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
 }
 
-/* Of a process that runs: until no collection comes between. */
+/* Walks a running process: until no collection comes between. */
 static int walk(struct walking *walking, struct target_memory *memory, struct heap_sink *sink,
 		struct walk_report *report)
 {
@@ -173,7 +173,7 @@ static int begin(struct walking *walking, struct target_memory *memory, struct h
 	return error == -ENOMEM ? error : 0;
 }
 
-/* Of an object, which its own runtime knows. */
+/* Asks the runtime of an object for its references. */
 static int refer(const struct walking *walking, size_t count, struct heap_sink *sink, uint32_t node)
 {
 	uint32_t class = sink->whats[node] & NODE_CLASS;

@@ -57,21 +57,21 @@ struct runtime {
 	bool (*detect)(const struct mapping *mapping);
 	/* Whether one that has this file has it, for walks; NULL: not known by files. */
 	bool (*detect_module)(const struct data_module *module);
-	/* What owns() must know of all mappings: takes each, in order, beginning with zeros. */
+	/* Surveys all mappings for owns(): takes each, in order, beginning with zeros. */
 	void (*survey)(void *state, const struct mapping *mapping); /* NULL: nothing */
 	size_t state_size;
 	/* Whether a mapping that has no other known owner is the runtime's heap; NULL: not
 	 * known by mappings. */
 	bool (*owns)(const void *state, const struct mapping *mapping);
-	/* Of a mapping that it may own, the share that is its heap, by what is present of it. It
-	 * reads single words. NULL: all of it, always. */
+	/* The heap's share of a mapping that it may own, by what is present of it. It reads single
+	 * words. NULL: all of it, always. */
 	double (*share)(const void *state, const struct mapping *mapping, struct peek *peek);
 	bool collects;			  /* its heap grows in steps, between collections */
 	const struct heap_walker *walker; /* NULL: its objects are not read yet */
 	bool has_threads;		  /* the walker knows them: see RUNTIME_ENDED */
 };
 
-/* What the class of an object has after its name that stands for a thread which has ended. */
+/* Ends the class name of an object that stands for an ended thread. */
 #define RUNTIME_ENDED " (ended)"
 
 /* The heap of a process's runtime that mappings show. */
@@ -87,8 +87,8 @@ struct runtime_heap {
  */
 int runtime_heap_find(const struct mapping *first, size_t count, size_t stride,
 		      struct runtime_heap *heap);
-/* Of a mapping that has no other known owner: 0 to 1, the share that is the runtime's heap. peek
- * reads the process's memory. */
+/* The heap's share of a mapping without another known owner: 0 to 1, the share that is the
+ * runtime's heap. peek reads the process's memory. */
 double runtime_heap_share(const struct runtime_heap *heap, const struct mapping *mapping,
 			  struct peek *peek);
 void runtime_heap_free(struct runtime_heap *heap);
@@ -122,7 +122,7 @@ const char *runtime_name(const char *key);
 
 /* For a report; NULL: none. */
 struct runtime_label runtime_label_of(const struct runtime *runtime);
-/* What shows the objects of that heap: "jcmd 1234 GC.class_histogram ..."; "" if the key is not
+/* The tool for the objects of that heap: "jcmd 1234 GC.class_histogram ..."; "" if the key is not
  * known. Returns text. */
 char *runtime_tool(const char *key, pid_t pid, char text[RUNTIME_TOOL_SIZE]);
 

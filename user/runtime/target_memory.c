@@ -93,7 +93,7 @@ static size_t slot_of(uint64_t window)
 	return hash_mix(window / WINDOW) % WINDOWS;
 }
 
-/* Of a file's page that nobody wrote the file has the contents. */
+/* A file's page that nobody wrote has the file's contents. */
 static void find_files(const struct target_memory *memory, uint64_t address, uint64_t *entries,
 		       size_t pages)
 {
@@ -128,7 +128,7 @@ static const unsigned char *page_now(struct target_memory *memory, uint64_t addr
 	return slot->present[page] ? slot->bytes + (address - window) : NULL;
 }
 
-/* What a heap image says of a page. */
+/* A page of the heap image. */
 static const struct page *kept_page(struct target_memory *memory, uint64_t address)
 {
 	const struct page_range *range = memory->range;
@@ -227,7 +227,7 @@ uint64_t target_word(struct target_memory *memory, uint64_t address)
 	return target_read(memory, address, &word, sizeof(word)) ? 0 : word;
 }
 
-/* Of what was kept. */
+/* Copies a kept page. */
 static uint64_t copy_page(struct target_memory *memory, uint64_t address, unsigned char *bytes)
 {
 	const struct page *page = kept_page(memory, address);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What walks read from: the memory of a process as a heap image has kept it; or as it is now, or
- * left a core file, through a cache of what was read lately. Pages that are absent or swapped out
- * stay so.
+ * The memory that walks read: the memory of a process as a heap image has kept it; or as it is now,
+ * or left a core file, through a cache of what was read lately. Pages that are absent or swapped
+ * out stay so.
  *
  * What a heap image has kept is of one moment, and everything that can be written is in it: only
  * what nobody has written is read from the process then (code, metadata of a file). Without one,
@@ -44,7 +44,7 @@ int target_memory_open(const struct maps *maps, const struct data_modules *modul
 		       const struct page_table *kept, struct target_memory *memory);
 void target_memory_close(struct target_memory *memory);
 
-/* What was read is read again from now on. */
+/* Forgets all that was read. */
 void target_memory_forget(struct target_memory *memory);
 
 /* All `size` bytes, or -EFAULT. */

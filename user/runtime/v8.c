@@ -292,8 +292,8 @@ static void note_filler(struct v8 *v8, uint16_t type)
 		*behind = (struct v8_type){.kind = V8_FREE_WORDS, .known = true};
 }
 
-/* What fills gaps of one word is of a type that nothing else has 8 bytes of. The next one is that
- * of larger gaps, in the order of the alphabet. */
+/* Objects that fill gaps of one word are of a type that nothing else has 8 bytes of. The next one
+ * is that of larger gaps, in the order of the alphabet. */
 static void find_filler(struct v8 *v8)
 {
 	for (size_t i = 0; i < v8->chunks.count && !v8->filler; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the V8 walker share. V8 exports offsets and the numbers of its instance types
- * to post-mortem debuggers, as variables named v8dbg_* (tools/gen-postmortem-metadata.py).
+ * Shared by the parts of the V8 walker. V8 exports offsets and the numbers of its instance types to
+ * post-mortem debuggers, as variables named v8dbg_* (tools/gen-postmortem-metadata.py).
  */
 #ifndef LEAKMON_RUNTIME_V8_H
 #define LEAKMON_RUNTIME_V8_H
@@ -167,7 +167,7 @@ struct v8_area {
 
 #define V8_NAME_BYTES 256
 
-/* Of scopeinfo_idx_first_vars: a function's position stands before its variables. */
+/* With this scopeinfo_idx_first_vars, a function's position stands before its variables. */
 #define SCOPE_FIRST_WITH_POSITION 5
 
 /* Functions that one place in the source has made, or calls of it that have not returned. */
@@ -212,7 +212,7 @@ struct v8 {
 	struct hash place_index, script_index;	/* address -> place plus 1 */
 	struct hash module_index, module_names; /* context, name -> likewise */
 	struct hash events_index; /* tagged objects that have listeners by the name of the event */
-	/* What is still read, whatever the heap says. */
+	/* Limits for further reading, whatever the heap says. */
 	uint32_t words_left, names_left, source_left;
 };
 
@@ -275,13 +275,13 @@ struct v8_text_place {
 	uint32_t length, width; /* in characters, of so many bytes */
 };
 bool v8_text_place(struct v8 *v8, uint64_t string, struct v8_text_place *place);
-/* Of a function, by what its closures have in common; "" if it has none. */
+/* Name of a function, by what its closures have in common; "" if it has none. */
 void v8_shared_name(struct v8 *v8, uint64_t shared, char name[V8_NAME_BYTES]);
 /* The first word of a ScopeInfo behind its variables. */
 uint64_t v8_scope_tail(struct v8 *v8, uint64_t scope);
 /* The name of the n-th variable of a ScopeInfo. */
 bool v8_variable_name(struct v8 *v8, uint64_t scope, uint64_t n, char name[V8_NAME_BYTES]);
-/* Of objects with a map. */
+/* Class name of objects with a map. */
 void v8_class_name(struct v8 *v8, const struct v8_map *map, char name[V8_NAME_BYTES]);
 /* Reads the names and places of its properties. 0 or -ENOMEM. */
 int v8_describe(struct v8 *v8, struct heap_sink *sink, size_t place);

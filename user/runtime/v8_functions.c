@@ -238,7 +238,7 @@ static bool scope_position(struct v8 *v8, uint64_t scope, uint32_t *position)
 	return false;
 }
 
-/* What is not compiled yet, or no more. */
+/* The position of a function that is not compiled yet, or no more. */
 static bool uncompiled_position(struct v8 *v8, uint64_t shared, uint32_t *position)
 {
 	for (uint64_t at = 8; v8_place(v8, V8_UNCOMPILED_START) && at < 64; at += 8) {

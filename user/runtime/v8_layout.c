@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What V8 says of itself, and where its heap is.
+ * V8's description of itself, and where its heap is.
  *
  * A chunk of the heap begins with where its objects lie, the heap, and the space that owns it,
  * which leads back to the heap (src/heap/basic-memory-chunk.h, base-space.h). Areas for objects to
@@ -469,7 +469,7 @@ static int compare_areas(const void *left_pointer, const void *right_pointer)
 	return left->top < right->top ? -1 : left->top > right->top;
 }
 
-/* Of all heaps and spaces, each once. */
+/* The areas of all heaps and spaces, each once. */
 static int find_areas(struct v8 *v8)
 {
 	_cleanup_(hash_free) struct hash seen = {0};

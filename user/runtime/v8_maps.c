@@ -416,7 +416,7 @@ static bool is_named(struct v8 *v8, uint64_t string, const char *name)
 	return v8_identifier(v8, string, text) && !strcmp(text, name);
 }
 
-/* Of a dictionary, the word behind the key. */
+/* The value in a dictionary, the word behind the key. */
 static uint64_t find_in_dictionary(struct v8 *v8, uint64_t object, const char *name)
 {
 	uint64_t table = v8_field(v8, object, v8_place(v8, V8_OBJECT_PROPERTIES));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What objects refer to: every tagged word of theirs, but weak ones and those of weak collections.
+ * References of objects: every tagged word of theirs, but weak ones and those of weak collections.
  * The arrays that an object has its properties and elements in, and the table of a Map or Set,
  * belong to it.
  *
@@ -137,7 +137,7 @@ static void find_parts(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 	}
 }
 
-/* What an EventEmitter has under `_events`. */
+/* The value under an EventEmitter's `_events`. */
 static int find_events(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 {
 	uint64_t object = sink->starts[node] | V8_TAG;
@@ -297,7 +297,7 @@ static int refer_properties(const struct referrer *referrer, uint64_t object, ui
 	return error;
 }
 
-/* Of a dictionary of listeners: behind each name is what listens. */
+/* Listeners in a dictionary: behind each name is what listens. */
 static int refer_listeners(const struct referrer *referrer)
 {
 	struct v8 *v8 = referrer->v8;

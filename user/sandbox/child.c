@@ -45,7 +45,7 @@ static int set_signals(posix_spawnattr_t *attributes)
 	return -error;
 }
 
-/* What becomes of a process: its argument, a number behind it, and one more descriptor, or -1. */
+/* A process to be made: its argument, a number behind it, and one more descriptor, or -1. */
 struct birth {
 	const char *argument;
 	uint64_t number;

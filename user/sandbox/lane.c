@@ -176,7 +176,8 @@ static int take_body(struct lane *lane, struct bytes *body)
 
 	if (status) {
 		end_request(lane);
-		/* What it could not get is its own limit; a fresh one starts without its litter. */
+		/* Memory that it could not get is its own limit; a fresh one starts without its
+		 * litter. */
 		if (status != -ENOMEM || lane->local)
 			return status;
 		lane_stop(lane);

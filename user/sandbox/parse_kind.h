@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parser process can be asked. The sandbox knows no kinds of files: whoever starts a
- * worker hands it a table of these, the same one in the monitor and in the parser process.
+ * Requests to the parser process. The sandbox knows no kinds of files: whoever starts a worker
+ * hands it a table of these, the same one in the monitor and in the parser process.
  */
 #ifndef LEAKMON_SANDBOX_PARSE_KIND_H
 #define LEAKMON_SANDBOX_PARSE_KIND_H
@@ -34,7 +34,7 @@ struct parse_input {
 	void **state; /* of this kind: NULL at first, kept between requests, see `release` */
 };
 
-/* What the answer must fit. */
+/* The request that an answer must fit. */
 struct parse_origin {
 	uint64_t file_size;
 	size_t question_size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What crosses the socket between the monitor and its parser process.
+ * Messages between the monitor and its parser process.
  *
  * The monitor sends one packet per request, with descriptors (unix(7), SCM_RIGHTS); one request at
  * a time. The parser answers with a struct worker_answer in a packet of its own, then its body in

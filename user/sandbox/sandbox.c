@@ -68,7 +68,7 @@ static const struct rule allowed[] = {
 	{CALL(exit_group), {{0}}},
 };
 
-/* What libraries try without needing it: files named in a target's file, our own name. */
+/* Calls that libraries try without needing them: files named in a target's file, our own name. */
 static const int refused[] = {
 	CALL(open),  CALL(openat), CALL(openat2), CALL(readlink),  CALL(readlinkat), CALL(stat),
 	CALL(lstat), CALL(statx),  CALL(access),  CALL(faccessat), CALL(faccessat2), CALL(getcwd),
@@ -111,7 +111,7 @@ static int allow_socket(scmp_filter_ctx filter, int socket)
 {
 	const struct rule rules[] = {
 		{CALL(recvmsg), {{0, EXACTLY_INT, (uint32_t)socket}}},
-		/* What glibc makes of send(): no address. */
+		/* send() as glibc makes it: no address. */
 		{CALL(sendto), {{0, EXACTLY_INT, (uint32_t)socket}, {4, EXACTLY, 0}}},
 	};
 

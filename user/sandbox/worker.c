@@ -17,7 +17,7 @@
 #define DEFAULT_BACKGROUND_DEADLINE_MS 5000
 
 /*
- * What the files of a process may take in sum: the first may use up the whole deadline, each other
+ * The time limit of a process's files in sum: the first may use up the whole deadline, each other
  * one half of what is left of twice the deadline, and then each a small part of it, which is ten
  * times what most files need. So what hangs leaves something to all others.
  */
@@ -29,12 +29,12 @@
 /* How much of the time that goes by a process gets back. */
 #define REFILL_EVERY 50
 #define MAX_PROCESSES 4096
-/* What is done in the background is for no process in particular. */
+/* Background work is for no process in particular. */
 #define BACKGROUND_ACCOUNT UINT64_MAX
 
 #define NS_PER_MS 1000000u
 
-/* What was asked, for when the answer comes or does not. */
+/* A request, for when its answer comes or does not. */
 struct asked {
 	struct file_identity identity;
 	uint32_t kind;
@@ -206,7 +206,7 @@ static void settle(struct worker *worker, enum worker_lane lane, int error)
 		took_ms /= QUICK_COSTS_LESS;
 	charge(worker, asked->account, worker->lanes[lane].limits.deadline_ms,
 	       (uint32_t)MIN(took_ms, UINT32_MAX));
-	/* What a report needs was waited for; the rest is left at once, hung or not. */
+	/* Requests that a report needs were waited for; the rest is left at once, hung or not. */
 	if (error == -EINTR && worker->kinds->rows[asked->kind]->haste == LANE_FOR_A_REPORT)
 		worker->cut = true;
 }
@@ -217,7 +217,7 @@ static int mark(struct worker *worker, enum worker_lane lane, int error)
 	struct failed_file file = {
 		.identity = asked->identity, .kind = asked->kind, .error = error};
 
-	/* What answers nonsense may be the hostile file's own program by now. */
+	/* A nonsensical answer may be that of the hostile file's own program. */
 	if (error == -EPROTO)
 		lane_stop(&worker->lanes[lane]);
 	if (is_marking(error))

@@ -9,7 +9,7 @@
 
 struct parser;
 
-/* What the parser process does with a request. Also run by tests, without any process. */
+/* The parser process, request by request. Also run by tests, without any process. */
 
 struct parser *parser_new(const struct parse_kinds *kinds); /* NULL: out of memory */
 void parser_free(struct parser *parser);

@@ -15,8 +15,8 @@
 /* A stream to write a document to; NULL with errno. */
 FILE *handover_stream(void);
 
-/* What is in it, that nobody can change any more: its size, or -errno. `error` is that of writing,
- * 0 for none. The stream stays to be closed. */
+/* Seals the document: its size, or -errno. `error` is that of writing, 0 for none. The stream stays
+ * to be closed. */
 int64_t handover_seal(FILE *stream, int error);
 
 /* One packet with, unless it is -1, one descriptor. Does not block. 0 or -errno. */

@@ -52,8 +52,8 @@ struct http_request {
 };
 
 /*
- * What `head`, all up to the empty line, asks for. 0, or the status of the answer that it gets:
- * 400, 404, 405, 505; then *request is untouched but for head_only.
+ * Parses `head`, all up to the empty line. 0, or the status of the answer that it gets: 400, 404,
+ * 405, 505; then *request is untouched but for head_only.
  */
 int http_request_parse(const char *head, size_t size, struct http_request *request);
 

@@ -81,7 +81,8 @@ static int curl_load(struct curl_library *curl)
 	CURL_FUNCTIONS(CURL_FIND)
 	if (!complete || curl->global_init(CURL_GLOBAL_ALL))
 		return PUSH_NO_LIBRARY;
-	/* What older C libraries load at the first look-up, when nothing can be loaded any more. */
+	/* Library that older C libraries load at the first look-up, when nothing can be loaded any
+	 * more. */
 	dlopen("libnss_files.so.2", RTLD_NOW);
 	dlopen("libnss_dns.so.2", RTLD_NOW);
 	return 0;
@@ -257,7 +258,7 @@ static void set_retry(struct pushing *pushing, struct lane *lane, uint64_t at_le
 	lane->changed = true;
 }
 
-/* What never changes between attempts. */
+/* Options that never change between attempts. */
 static const struct {
 	CURLoption option;
 	long value;

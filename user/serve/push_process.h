@@ -19,12 +19,12 @@
 #define PUSH_ARGUMENT "--push-process"
 #define PUSH_CONTROL 3 /* SOCK_SEQPACKET: packets here, struct push_status back */
 
-/* What the process answers first, if it cannot load libcurl, or this libcurl is too old. */
+/* The first answer of the process, if it cannot load libcurl, or this libcurl is too old. */
 #define PUSH_NO_LIBRARY (-1000)
 /* The program is static: a library cannot be loaded into it. */
 #define PUSH_STATIC (-1001)
 
-/* Of what the parts of a profile's form are separated by: no gzip stream has it by chance. */
+/* Separates the parts of a profile's form: no gzip stream has it by chance. */
 #define PUSH_BOUNDARY "leakmon-5d1c5a3f0b9e4f3c8a71"
 
 #define PUSH_ATTEMPT_MS 30000 /* for all of a request */

@@ -42,7 +42,7 @@ enum push_result {
 	PUSH_REFUSED, /* the same again would be answered the same way: it is lost */
 };
 
-/* Of an HTTP status, 0: there was no answer. RFC 9110, 15; 429: RFC 6585. */
+/* The result by an HTTP status, 0: there was no answer. RFC 9110, 15; 429: RFC 6585. */
 enum push_result push_result_of(long status);
 
 /* How long to wait after so many failures in a row, from 1: twice as long each time, up to 30 s,

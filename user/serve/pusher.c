@@ -264,7 +264,7 @@ static int start(struct pusher *pusher)
 	return error;
 }
 
-/* What it had taken and not delivered is lost with it. */
+/* Documents taken and not delivered are lost with it. */
 static void settle(struct pusher *pusher)
 {
 	for (size_t i = 0; i < PUSH_LANE_MAX_; i++) {

@@ -33,7 +33,7 @@ int database_errno(int code)
 	return -EIO;
 }
 
-/* Whoever made the file made its schema too: none of it may run. */
+/* The maker of the file made its schema too: none of it may run. */
 int database_distrust(sqlite3 *database)
 {
 	static const int switches[][2] = {

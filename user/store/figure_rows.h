@@ -57,7 +57,7 @@ uint64_t figures_hash(const struct family *family, const void *figures);
 #define LOSS_INEXACT "inexact"
 #define LOSS_INEXACT_PID "inexact_pid"
 
-/* What stands in `ledgers` before the figures. */
+/* Columns of `ledgers` before the figures. */
 #define LEDGER_COLUMNS ",state,exact,shown_bytes,shown_count"
 enum process_state { PROCESS_ALIVE, PROCESS_EXITED, PROCESS_GONE };
 

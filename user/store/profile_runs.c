@@ -16,7 +16,7 @@
 #define PROCESSES_MAX (1u << 16)
 #define SITES_MAX (1u << 16)
 
-/* What stands in `exited`: readers before this took whatever is not 0 for an end. */
+/* Values in `exited`: readers before this took whatever is not 0 for an end. */
 enum { ALIVE, EXITED, OOM_KILLED };
 
 enum table { HEAD, PROCESSES, SITES, POINTS, TABLES };
@@ -156,7 +156,8 @@ static bool is_too_big(const struct profile_recorder *recorder)
 	return (uint64_t)((pages - unused) * size) > recorder->options.keep_bytes;
 }
 
-/* What --keep allows no longer: two at a time, so that the file shrinks below its limit at last. */
+/* Deletes profiles beyond --keep: two at a time, so that the file shrinks below its limit at last.
+ */
 static int keep(struct profile_recorder *recorder, const struct profile_report *report)
 {
 	int64_t oldest, time_ns, since_ns = time_ns_of(report);

@@ -67,7 +67,7 @@ static int prepare_to_write(sqlite3 *database)
 	return error ? error : set_number(database, "wal_autocheckpoint", CHECKPOINT_PAGES);
 }
 
-/* What each version of the schema from that one on has brought. */
+/* Adds each version of the schema from that one on. */
 static int add_versions(sqlite3 *database, int64_t from)
 {
 	static const char *const added[SCHEMA_VERSION + 1][2] = {
@@ -369,7 +369,7 @@ static const char put_stack_sql[] = "INSERT OR IGNORE INTO stacks VALUES(?1,?2,?
 
 _Static_assert(RECORDER_FRAMES_AT_ONCE == 16, "a row for every place");
 
-/* What has ended does not say any more which file it ran. */
+/* An ended process does not show any more which file it ran. */
 static const char put_process_sql[] =
 	"INSERT OR REPLACE INTO processes VALUES(?1,?2,?3,?4,"
 	"ifnull(?5,(SELECT exe FROM processes WHERE id=?1)),?6,?7,?8,?9,?10)";

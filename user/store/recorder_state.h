@@ -41,7 +41,7 @@ enum recorder_statement {
 	RECORDER_STATEMENTS,
 };
 
-/* What was written last of a process: it is written again when it differs. */
+/* The row written last of a process: it is written again when it differs. */
 struct recorded_process {
 	lm_process_key key;
 	uint32_t pid;

@@ -180,11 +180,11 @@ int recording_verify(const char *path)
 	return error;
 }
 
-/* What --at and @ may say. */
+/* Moments for --at and @. */
 
 #define NS_PER_S INT64_C(1000000000)
 
-/* What is found: snapshots, or runs of `leakmon retain`. */
+/* Kinds of moments: snapshots, or runs of `leakmon retain`. */
 struct moment {
 	uint64_t number;
 	struct timespec time;

@@ -81,8 +81,8 @@ int recording_read_profile(struct recording *recording, size_t position,
 			   struct profile_report *report);
 
 /*
- * What was held at that snapshot. site.index is a number of the recording, sites have no
- * addresses. 0, or -errno after a message. Free with snapshot_free().
+ * The snapshot at that moment. site.index is a number of the recording, sites have no addresses. 0,
+ * or -errno after a message. Free with snapshot_free().
  */
 int recording_read(struct recording *recording, size_t position, struct snapshot *snapshot);
 

@@ -21,7 +21,7 @@ static int dead_fill(const struct recording *recording, const struct state *stat
 static int recording_read_frame(struct recording *recording, sqlite3_stmt *statement,
 				struct frames *frames);
 
-/* What SQLite says of it, if it is SQLite that complains. */
+/* SQLite's words on an error, if it is SQLite that complains. */
 static const char *detail(const struct recording *recording)
 {
 	int code = sqlite3_errcode(recording->database) & 0xff;
@@ -264,7 +264,7 @@ static int process_fill(struct snapshot_process *process, const struct known_pro
 	return error;
 }
 
-/* What is summed up has the figures of all processes. */
+/* A sum has the figures of all processes. */
 static void totals_fill(struct snapshot *snapshot, const struct snapshot_process *all)
 {
 	snapshot->ledger = all->ledger;
@@ -311,7 +311,7 @@ static bool is_shown(const struct site *site)
 	return site->count || site->bytes || snapshot_hits(site).sum > 0;
 }
 
-/* What a process's sites say of how it samples itself. */
+/* Facts about self-sampling in a process's sites. */
 static void note_sampler(struct snapshot_process *process, const struct site *site)
 {
 	if (!(site->hit_bytes > 0))

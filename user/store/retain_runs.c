@@ -55,7 +55,7 @@ _Static_assert(ARRAY_SIZE(tables) == TABLES, "every table");
 static const int keys[] = {[HEAD] = 1,	[ROOTS] = 2, [CLASSES] = 3, [LEAKS] = 3,
 			   [PATHS] = 2, [STEPS] = 3, [SAMPLES] = 4};
 
-/* What version 3 brought. */
+/* Columns of version 3. */
 static const char *const absent_from_2[TABLES] = {[HEAD] = "dropped", [ROOTS] = "threads"};
 
 struct retain_reader {

@@ -25,7 +25,7 @@ const char schema_profiles_sql[] =
 	" net_blocks_high REAL, memory_bytes REAL, memory_growth REAL, explained REAL,"
 	" chosen_growth REAL, chosen_confidence REAL,"
 	" PRIMARY KEY(profile, process)) WITHOUT ROWID;"
-	/* What grows most for sure comes first. */
+	/* Surest growth first. */
 	"CREATE TABLE profile_sites("
 	" profile INTEGER NOT NULL, process INTEGER NOT NULL, site INTEGER NOT NULL,"
 	" stack TEXT NOT NULL, walk_end TEXT NOT NULL, verdict TEXT NOT NULL, why TEXT,"
@@ -83,7 +83,7 @@ const char schema_memory_sql[] =
 	" huge_bytes INTEGER NOT NULL, huge_zero_bytes INTEGER NOT NULL,"
 	" not_known TEXT," /* why not all is */
 	" PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
-	/* What is not zero. */
+	/* Parts that are not zero. */
 	"CREATE TABLE memory_parts("
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL, part TEXT NOT NULL,"
 	" resident_bytes INTEGER NOT NULL, swap_bytes INTEGER NOT NULL,"
@@ -92,10 +92,10 @@ const char schema_memory_sql[] =
 /* Descriptors by call stack. */
 
 const char schema_descriptors_sql[] =
-	/* What they are of, when that was last written; NULL: not of descriptors. */
+	/* Files of its descriptors, when that was last written; NULL: not of descriptors. */
 	"ALTER TABLE sites ADD COLUMN patterns TEXT;";
 
-/* What threads that have ended left behind, and thread-locals as roots. */
+/* Blocks of ended threads, and thread-locals as roots. */
 
 const char schema_owners_sql[] =
 	/* 1: what is in no row of by_dead was allocated by threads that live. */
@@ -169,7 +169,7 @@ const char schema_retain_sql[] =
 	" direct_blocks INTEGER NOT NULL, direct_bytes INTEGER NOT NULL,"
 	" indirect_blocks INTEGER NOT NULL, indirect_bytes INTEGER NOT NULL,"
 	" through_blocks INTEGER NOT NULL, through_bytes INTEGER NOT NULL);"
-	/* What leads to most comes first. */
+	/* Roots in the order of bytes reached. */
 	"CREATE TABLE retain_roots("
 	" retain INTEGER NOT NULL, root INTEGER NOT NULL,"
 	" kind TEXT NOT NULL, name TEXT, module TEXT,"

@@ -29,20 +29,20 @@
 
 /* The tables of families (figure_rows.h) come on top. */
 extern const char schema_sql[]; /* of version 1 */
-/* What version 2 adds. */
+/* Added by version 2. */
 extern const char schema_retain_sql[];
 extern const char schema_threads_sql[];
-/* What version 3 adds. */
+/* Added by version 3. */
 extern const char schema_owners_sql[];
-/* What version 4 adds. */
+/* Added by version 4. */
 extern const char schema_profiles_sql[];
-/* What version 5 adds. */
+/* Added by version 5. */
 extern const char schema_hosts_sql[];
-/* What version 6 adds. */
+/* Added by version 6. */
 extern const char schema_estimates_sql[];
-/* What version 7 adds. */
+/* Added by version 7. */
 extern const char schema_memory_sql[];
-/* What version 8 adds. */
+/* Added by version 8. */
 extern const char schema_descriptors_sql[];
 
 #endif

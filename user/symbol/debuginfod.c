@@ -500,7 +500,7 @@ bool debuginfod_progress(const struct debuginfod *debuginfod, struct fetch_progr
 
 #define DEBUG_ROOT "/usr/lib/debug"
 
-/* Whoever made it or sent it: another file's lines would be lies. */
+/* Checks the build-id: another file's lines would be lies. */
 static bool is_the_one(const struct debug_request *request, int fd, struct debug_description *found)
 {
 	return !parse_description(request->worker, fd, found) &&

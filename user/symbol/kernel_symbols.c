@@ -162,7 +162,7 @@ static bool is_tracing(const char *function)
 	return text_begins_with_any(function, prefixes, ARRAY_SIZE(prefixes));
 }
 
-/* What stands between the tracepoint and the caller: mm/slub.c, mm/slab_common.c, mm/page_alloc.c,
+/* Functions between the tracepoint and the caller: mm/slub.c, mm/slab_common.c, mm/page_alloc.c,
  * mm/mempolicy.c, mm/util.c. */
 static bool is_allocator(const char *function)
 {

@@ -327,7 +327,7 @@ int module_open(const struct modules *modules, const struct module *module,
 	return dso_open(modules->dsos, module->dso, place->task, place->mapping);
 }
 
-/* What a separate debug file names, if that is more. Takes the descriptor over. */
+/* Names of a separate debug file, if that is more. Takes the descriptor over. */
 static bool take_debug_file(struct modules *modules, struct module *module, int fd)
 {
 	_cleanup_(image_free) struct image debug = {.file.fd = -1};

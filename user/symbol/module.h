@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a mapped file says of names (its facet DSO_SYMBOLS), however many processes map it: its
- * symbols, read at the first question, and the names and lines that were asked for, kept so that
- * asking again costs a hash lookup.
+ * Names in a mapped file (its facet DSO_SYMBOLS), however many processes map it: its symbols, read
+ * at the first question, and the names and lines that were asked for, kept so that asking again
+ * costs a hash lookup.
  */
 #ifndef LEAKMON_SYMBOL_MODULE_H
 #define LEAKMON_SYMBOL_MODULE_H

@@ -322,7 +322,7 @@ static int name_function(struct modules *modules, struct intern *intern, uint64_
 	return 0;
 }
 
-/* What no file names may be in the list that its compiler keeps. */
+/* Code outside files may be in the list that its compiler keeps. */
 static int name_compiled(struct process_names *names, struct worker *worker, struct intern *intern,
 			 uint64_t lookup, struct frame *frame)
 {

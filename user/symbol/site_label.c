@@ -116,7 +116,7 @@ static bool is_python(const struct frame *frame)
 	return frame->module && !strcmp(frame->module, FRAME_PYTHON);
 }
 
-/* What comes with Python itself: "<frozen importlib._bootstrap>", "/usr/lib/python3.11/json/…". */
+/* Files of Python itself: "<frozen importlib._bootstrap>", "/usr/lib/python3.11/json/…". */
 static bool is_of_python_library(const struct frame *frame)
 {
 	const char *file = frame->file ? frame->file : "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a site is called wherever there is room for one function: the first that is the user's. The
- * same rule for every output, so that a name seen in one is found in the others.
+ * The label of a site where there is room for one function: the first that is the user's. The same
+ * rule for every output, so that a name seen in one is found in the others.
  */
 #ifndef LEAKMON_SYMBOL_SITE_LABEL_H
 #define LEAKMON_SYMBOL_SITE_LABEL_H

@@ -330,7 +330,8 @@ int symbolizer_lines_fd(const struct symbolizer *symbolizer)
 	const struct modules *modules = &symbolizer->modules;
 	int fd = worker_fd(modules->worker, WORKER_LANE_BACKGROUND);
 
-	/* What comes while the worker is busy is taken after its answer, which has a deadline. */
+	/* Requests made while the worker is busy are taken after its answer, which has a deadline.
+	 */
 	return fd < 0 && modules->debuginfod ? debuginfod_fd(modules->debuginfod) : fd;
 }
 

@@ -121,7 +121,7 @@ int symbolizer_find_lines(struct symbolizer *symbolizer, int timeout_ms);
 const char *symbolizer_use_debuginfod(struct symbolizer *symbolizer, uint32_t deadline_ms);
 /* Waits for the files that are being fetched, at most timeout_ms (-1: until done). 0 or -EAGAIN. */
 int symbolizer_wait_for_files(struct symbolizer *symbolizer, int timeout_ms);
-/* What is being fetched, on one line of a terminal; "": nothing is. */
+/* Downloads in progress, on one line of a terminal; "": nothing is. */
 void symbolizer_progress(const struct symbolizer *symbolizer, char *text, size_t size);
 
 /* Becomes readable when symbolizer_find_lines() has something to take, and once a second while

@@ -48,7 +48,7 @@ struct dso {
 	struct dso_facet facets[DSO_KIND_MAX_];
 };
 
-/* What becomes of a facet's value, which is not NULL. */
+/* The fate of a facet's value, which is not NULL. */
 struct dso_facet_type {
 	void (*release)(void *value, void *context);
 	void (*idle)(void *value, void *context); /* nobody holds it any more; or NULL */

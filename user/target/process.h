@@ -16,7 +16,7 @@
 
 /* Why code in no file has no names. */
 #define CODE_ANONYMOUS "anonymous code"
-/* What the paths of such code begin with that is mapped twice, to be written at another address. */
+/* Path prefix of code that is mapped twice, to be written at another address. */
 #define CODE_MEMFD "/memfd:"
 
 /* Executable memory. */

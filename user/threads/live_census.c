@@ -15,7 +15,7 @@
 #include "proc/maps.h"
 #include "retain/stack_frames.h"
 
-/* What is copied of a stack: the frames of a thread that waits are short. */
+/* Copied part of a stack: the frames of a thread that waits are short. */
 #define STACK_WORDS 1024
 /* Among the first so many is one that waits alike, or none is sought. */
 #define LIKES_LOOKED_AT ((size_t)2 * LIVE_UNWOUND_MAX)
@@ -78,7 +78,7 @@ static int list_threads(struct live_threads *threads)
 	return 0;
 }
 
-/* What the ledger knows of them. */
+/* Adds the ledger's knowledge of them. */
 static int join_table(struct live_threads *threads, lm_process_key process,
 		      const struct thread_table *table)
 {
@@ -198,7 +198,8 @@ static int by_creator(const struct live_thread *a, const struct live_thread *b)
 	return (a->start_routine > b->start_routine) - (a->start_routine < b->start_routine);
 }
 
-/* What was not unwound waits as one of its kind does that stands at the same instruction. */
+/* A thread that was not unwound waits as one of its kind does that stands at the same instruction.
+ */
 static void take_for_others(struct live_threads *threads)
 {
 	const struct live_thread *like = NULL;
@@ -382,7 +383,7 @@ int live_census_take(struct thread_census *census, const struct thread_table *ta
 
 /* -------- growth */
 
-/* What grew most comes first. */
+/* Greatest growth first. */
 static int by_growth(const void *left, const void *right)
 {
 	const struct live_group *a = left, *b = right;

@@ -26,7 +26,7 @@ struct worker;
 int live_census_take(struct thread_census *census, const struct thread_table *table,
 		     const struct bpf_side *bpf, struct worker *worker);
 
-/* What the groups of a process held at earlier reports, by their identity. */
+/* Groups of a process at earlier reports, by their identity. */
 struct live_past {
 	uint32_t pid;
 	uint64_t id;

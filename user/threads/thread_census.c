@@ -10,7 +10,7 @@
 #include "base/search.h"
 #include "proc/maps.h"
 
-/* What dead threads keep mapped: man 5 proc, /proc/PID/maps and /proc/PID/pagemap. */
+/* Memory that dead threads keep mapped: man 5 proc, /proc/PID/maps and /proc/PID/pagemap. */
 
 #define PAGE_PRESENT (1ull << 63)
 #define PAGES_AT_ONCE 4096
@@ -165,7 +165,7 @@ int thread_table_owners(const struct thread_table *table, struct owners *owners)
 		const struct lm_thread *thread = &table->threads.items[i];
 		struct owner *owner;
 
-		/* What it did before the attach was not seen. */
+		/* Its actions before the attach were not seen. */
 		if (!thread->died_ns)
 			continue;
 		owner = vec_push(&owners->list);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What still holds the pthread_t of a dead thread: a word with just that value, in a variable or in
+ * Holders of a dead thread's pthread_t: a word with just that value, in a variable or in
  * a block that a variable leads to. Whoever has it can still join the thread; if nobody has,
  * its stack and descriptor stay for as long as the process.
  *

@@ -12,9 +12,9 @@
 #include "threads/thread_table.h"
 #include "threads/thread_walk.h"
 
-/* What thread_seed() keeps while it runs. Internal to thread_seed*.c. */
+/* State of thread_seed() while it runs. Internal to thread_seed*.c. */
 
-/* What was put on the ledger. */
+/* A thread on the ledger. */
 struct seeded {
 	lm_thread_id id;
 	uint64_t handle;
@@ -33,7 +33,7 @@ struct seeding {
 	const char *why;
 };
 
-/* What the probes and the lists say of a thread that was put on the ledger, set right. */
+/* Corrects a thread on the ledger by the probes and the lists. */
 
 /* Looks that may not find a thread listed as it was. */
 #define MAX_ABSENCES 4
@@ -153,7 +153,7 @@ static bool seeding_check(struct seeding *seeding)
 	return again;
 }
 
-/* What the lists of threads say, and its way onto the ledger. */
+/* Threads by the lists, and their way onto the ledger. */
 
 static int read_memory(void *context, uint64_t address, void *buffer, size_t size)
 {

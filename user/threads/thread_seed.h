@@ -24,8 +24,7 @@ struct thread_seed {
 	uint32_t *next_id; /* of this process; kept between calls */
 };
 
-/* What the ledger have as untracked from the time until they were complete: it was looked at here.
- */
+/* Threads that the ledger has as untracked until it was complete: it was looked at here. */
 struct thread_missed {
 	uint64_t ends, joins;
 };

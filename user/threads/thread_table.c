@@ -179,7 +179,7 @@ int thread_table_purge(const struct bpf_side *bpf, const struct hash *ended)
 	struct thread_purge purge = {.ended = ended};
 	int error = find(bpf, &purge);
 
-	/* What leads to a record goes before it. */
+	/* Entries that lead to a record go before it. */
 	for (size_t i = 0; i < purge.tids.count && !error; i++)
 		delete_tid(bpf, &purge, purge.tids.items[i]);
 	for (size_t i = 0; i < purge.handles.count && !error; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the threads family's maps hold at one time. */
+/* Contents of the threads family's maps at one time. */
 #ifndef LEAKMON_THREADS_THREAD_TABLE_H
 #define LEAKMON_THREADS_THREAD_TABLE_H
 

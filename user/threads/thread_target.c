@@ -298,7 +298,7 @@ void thread_libraries_register(struct dso_cache *dsos)
 	dso_cache_register(dsos, DSO_THREADS, &(struct dso_facet_type){.release = library_release});
 }
 
-/* What a file says of threads, read once; *library belongs to the DSO. 0 or -errno. */
+/* Threads in a file's description, read once; *library belongs to the DSO. 0 or -errno. */
 static int library_get(const struct thread_config *config, struct dso *dso, int fd,
 		       const struct thread_library **library)
 {
@@ -315,7 +315,7 @@ static int library_get(const struct thread_config *config, struct dso *dso, int 
 	worker_leave(config->worker, WORKER_LANE_PER_FILE);
 	error = parse_threads(config->worker, fd, read);
 	read->unread = worker_failure(error);
-	/* What cannot be read now cannot be read later, unless it was not even tried. */
+	/* A file that cannot be read now cannot be read later, unless it was not even tried. */
 	if (error == -ENOMEM || error == -ECHILD || error == -ETIME || error == -EINTR) {
 		library_release(read, NULL);
 		return error;

@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 
-/* Of its report: classes and roots that are shown, and what it may say. */
+/* Limits of its report: classes and roots that are shown, and what it may say. */
 #define CLASSES_SHOWN "6"
 #define SAID_MAX (16u << 20)
 
@@ -180,7 +180,7 @@ static void root_write(FILE *out, const json_t *report)
 				    ""));
 }
 
-/* Of a Go program: the code that allocated what lives. */
+/* The code that allocated a Go program's live bytes. */
 static void profile_write(FILE *out, const json_t *profile)
 {
 	const json_t *site;

@@ -37,7 +37,7 @@ int class_count_start(struct class_count *count, pid_t pid);
 bool class_count_take(struct class_count *count);
 void class_count_free(struct class_count *count);
 
-/* What is shown of the words of such a leakmon: its messages, and one line of JSON. Owned by the
+/* The shown part of such a leakmon's words: its messages, and one line of JSON. Owned by the
  * caller; NULL: out of memory. */
 char *class_count_text(const char *said);
 

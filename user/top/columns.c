@@ -16,9 +16,9 @@
 #include "output/text/text.h"
 #include "symbol/site_label.h"
 
-/* What stands in one cell of a list: one function per kind of column. */
+/* Contents of a cell in a list: one function per kind of column. */
 
-/* What the row says of itself. */
+/* Fields of the row itself. */
 static column_format column_format_pid;
 
 static column_format column_format_name;
@@ -462,7 +462,7 @@ const struct top_list top_lists[TOP_LISTS_] = {
 		},
 };
 
-/* What the shown columns need, with blanks between them. */
+/* Width of the shown columns, with blanks between them. */
 static size_t width_of(const struct top_list *list, const size_t widths[COLUMNS_MAX])
 {
 	size_t sum = 0;
@@ -485,7 +485,7 @@ static size_t least_of(const struct top_list *list, const size_t widths[COLUMNS_
 	return least;
 }
 
-/* What is left goes to the column that takes it, or is taken from the last ones. */
+/* Left-over width goes to the column that takes it, or is taken from the last ones. */
 static void settle(const struct top_list *list, size_t width, size_t widths[COLUMNS_MAX])
 {
 	size_t needed = width_of(list, widths);

@@ -260,7 +260,7 @@ static void draw_menu(const struct layout *layout, const struct top_model *model
 	}
 }
 
-/* What was said; else what is typed; else why the selected row has its verdict. */
+/* A message; else what is typed; else why the selected row has its verdict. */
 static void draw_message(const struct layout *layout, const struct top_model *model)
 {
 	const struct top_row *row = top_model_selected(model);

@@ -86,7 +86,7 @@ static void type(char text[TOP_WORDS_SIZE], uint32_t code)
 	text[length + more] = '\0';
 }
 
-/* What is typed takes effect at once. */
+/* Typed text takes effect at once. */
 static void apply_typed(struct top_model *model)
 {
 	if (model->mode == TOP_FILTERING) {
@@ -133,7 +133,7 @@ enum top_action top_model_key(struct top_model *model, int key)
 	}
 }
 
-/* What each key does to a list or a call stack. */
+/* Effects of keys on a list or a call stack. */
 
 static enum top_action key_up(struct top_model *model)
 {

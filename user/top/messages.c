@@ -39,7 +39,7 @@ static const char *tail(const char *text, size_t size, size_t lines)
 	return at;
 }
 
-/* What does not fit is forgotten from its beginning, by whole lines. */
+/* Forgets the beginning of a text that does not fit, by whole lines. */
 static void forget(struct messages *messages, size_t excess)
 {
 	const char *from = messages->text + excess;

@@ -96,7 +96,7 @@ struct sorting {
 	int sign;
 };
 
-/* What is not known comes last, whichever way it is sorted. */
+/* Unknown values come last, whichever way it is sorted. */
 static int compare(const void *left, const void *right, void *context)
 {
 	const struct sorting *sorting = context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What `leakmon top` shows and how keys change it, without a terminal: rows, order, filter,
+ * Contents of `leakmon top` and the effects of keys, without a terminal: rows, order, filter,
  * selection, pages of text.
  *
  *	top_model_take_report(&model, &report);	 new numbers; nothing while it is paused
@@ -99,7 +99,7 @@ const struct top_row *top_model_first_call(const struct top_model *model,
 /* Keeps selection and scroll position within what there is; after model.height has changed. */
 void top_model_scroll(struct top_model *model);
 
-/* What model.c and keys.c share. */
+/* Shared by model.c and keys.c. */
 
 /* Filters and sorts a list anew. 0 or -ENOMEM. */
 int top_model_arrange(struct top_model *model, enum top_screen list);

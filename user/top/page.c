@@ -175,7 +175,7 @@ static void stack_write(FILE *out, const struct top_row *row, const struct top_r
 	text_stack_write(out, &(const struct text_form){.verbose = true}, &site);
 }
 
-/* Of a process of the machine. */
+/* Details of a process of the machine. */
 static void details_write(FILE *out, const struct top_row *row, const char *classes)
 {
 	if (row->details && *row->details != '\n')
@@ -221,7 +221,7 @@ static void preview_write(FILE *out, const struct top_row *row, const struct top
 		details_write(out, row, classes);
 }
 
-/* What output writes begins its lines with tabs. */
+/* Lines of output begin with tabs. */
 static void tabs_replace(char *text)
 {
 	for (; *text; text++) {

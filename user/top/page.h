@@ -18,8 +18,8 @@ void top_page_free(struct top_page *page);
 void top_page_stack(struct top_page *page, const struct top_row *row,
 		    const struct top_row *process);
 void top_page_help(struct top_page *page);
-/* What there is room for below a list: the frames of a call stack, or the evidence of a row, and
- * its classes if they were counted (NULL: they were not). */
+/* The page below a list: the frames of a call stack, or the evidence of a row, and its classes if
+ * they were counted (NULL: they were not). */
 void top_page_preview(struct top_page *page, const struct top_row *row,
 		      const struct top_row *process, const char *classes);
 /* Raw text, such as messages. */

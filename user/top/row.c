@@ -302,7 +302,7 @@ static uint64_t entry_identity(const struct triage_entry *entry)
 	return text_hash(text_hash(hash, container ? container : entry->cgroup), entry->comm);
 }
 
-/* What a triage knows of where it grows, and the first of its call stacks. */
+/* The place of growth as far as a triage knows it, and the first of its call stacks. */
 static char *details_text(const struct triage_entry *entry)
 {
 	const struct triage_samples *sampled = entry->sampled;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the lists of `leakmon top` are made of: copies of what a report says, so that the screen can
- * stand still while reports go on. Text is as the target has it: whoever shows it makes it inert.
+ * Rows of the lists of `leakmon top`: copies of what a report says, so that the screen can stand
+ * still while reports go on. Text is as the target has it: whoever shows it makes it inert.
  */
 #ifndef LEAKMON_TOP_ROW_H
 #define LEAKMON_TOP_ROW_H
@@ -11,7 +11,7 @@
 #include "report/profile_report.h"
 #include "report/triage_report.h"
 
-/* What a row can be sorted by, and what columns show. A field that is not known is NAN. */
+/* Keys for sorting, and fields of columns. A field that is not known is NAN. */
 enum top_field {
 	TOP_URGENCY,  /* as the triage ranks: the first has most */
 	TOP_BYTES,    /* outstanding; of a triage: anonymous memory */
@@ -62,7 +62,7 @@ struct top_rows {
 
 void top_rows_free(struct top_rows *rows);
 
-/* What is said of it. Static. */
+/* Its verdict. Static. */
 const char *top_row_verdict(const struct top_row *row);
 
 /* Looks for an identity. NULL: there is none. */

@@ -21,8 +21,8 @@
 #define ESCAPE_DELAY_MS 25
 
 /*
- * What a signal handler needs to give the terminal back. Handlers get no context: this is the one
- * state of the program, beside the log level, that is global.
+ * The state that a signal handler needs to give the terminal back. Handlers get no context: this is
+ * the one state of the program, beside the log level, that is global.
  */
 static struct {
 	struct termios modes;

@@ -85,7 +85,7 @@ static void take_profile_snapshot(struct track *track, const struct profile_repo
 			 track->recording, track->recording);
 }
 
-/* What has been taken is shown; `error` is what came of it. */
+/* Shows the report that has been taken; `error` is what came of it. */
 static int show(struct track *track, int error)
 {
 	if (error)
@@ -133,8 +133,7 @@ static int wait_for(void *context, struct pollfds *fds)
 	return top_front_wait_for(&track->front, fds);
 }
 
-/* What has been seen stays on the screen, but there is nothing more to write down. REPORT_AGAIN or
- * 0. */
+/* The report stays on the screen, but there is nothing more to write down. REPORT_AGAIN or 0. */
 static int ask_for_report(struct track *track, bool snapshot)
 {
 	bool ended = track->front.model.ended;
@@ -210,7 +209,7 @@ static void targets_gone(void *context)
 	top_front_draw(&track->front);
 }
 
-/* What is watched, as the command line names it. */
+/* The target, as the command line names it. */
 static int make_title(struct track *track)
 {
 	const struct target_options *targets = &track->options->session.targets;

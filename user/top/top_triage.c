@@ -231,7 +231,7 @@ static int track(struct overview *overview)
 		code = top_profile(&options, overview->front.terminal, &overview->triage, &end);
 	if (overview->exact || end == TOP_TRACK)
 		code = top_track(&options, overview->front.terminal, &overview->triage, &end);
-	/* What could not be tracked has said why: the overview shows it. */
+	/* A failed tracking has explained itself: the overview shows it. */
 	return end == TOP_LEAVE || code == EXIT_ERROR ? -1 : code;
 }
 

@@ -25,7 +25,7 @@ int attribute_mappings(struct samples *samples, const struct maps *maps);
 /* 1 for a thread that lives. */
 void attribute_threads(struct samples *samples, pid_t pid);
 
-/* What attribute_pages makes of a page: exposed for the tests. */
+/* Results of attribute_pages() for a page: exposed for the tests. */
 #define PAGE_ABSENT 0.0
 struct page_state {
 	uint64_t pagemap; /* its entry in /proc/PID/pagemap */

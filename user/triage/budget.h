@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the triage may cost, and what it does without to stay below that. Shares are of one core:
+ * Limits of the triage's cost, and its savings to stay below them. Shares are of one core:
  * 0.01 is 10 ms of CPU time in a second. The clock and the CPU time are handed in.
  *
  * What was spent is earned before more is: a poll that was dearer than the time since the one
@@ -40,7 +40,7 @@ struct budget {
 	double begin_wall_s, last_wall_s;
 	struct budget_cost begin_cost, last_cost;
 	double debt_s; /* CPU time that polling has had in advance */
-	/* What an escalation may spend: what was not spent so far, at most of CREDIT_SPAN. */
+	/* Credit of an escalation: what was not spent so far, at most of CREDIT_SPAN. */
 	double credit_s;
 };
 

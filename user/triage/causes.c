@@ -11,11 +11,11 @@
 
 /* For so many processes at once, the most urgent ones. */
 #define MAX_LOOKED_AT 10
-/* What has been explained is looked at again after so long. */
+/* Explained growth is looked at again after so long. */
 #define AGAIN_S 30.0
 /*
- * What a program has at work when it is looked at is live, too: so many looks, at least so far
- * apart, must agree before it is believed that nothing else grows. The least live one counts.
+ * Blocks at work during a look are live, too: so many looks, at least so far apart, must agree
+ * before it is believed that nothing else grows. The least live one counts.
  */
 #define LIVE_LOOKS 3
 #define LIVE_LOOK_S 1.0

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the growth of the triage's suspects is: live blocks, or what an allocator or the kernel
- * keeps. The memory of a process that grows is read once it is listed, and again when it is a
- * suspect: what came in between is its growth. The CPU time comes out of the budget; when nothing
- * is saved up, nothing is read.
+ * The cause of suspects' growth: live blocks, or what an allocator or the kernel keeps. The memory
+ * of a process that grows is read once it is listed, and again when it is a suspect: what came in
+ * between is its growth. The CPU time comes out of the budget; when nothing is saved up, nothing is
+ * read.
  */
 #ifndef LEAKMON_TRIAGE_CAUSES_H
 #define LEAKMON_TRIAGE_CAUSES_H

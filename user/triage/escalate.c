@@ -9,8 +9,8 @@
 #include "collect/reading.h"
 #include "monitor/session.h"
 
-/* What one call costs its program, probes and stack walk: an estimate on the safe side of what
- * `make bench` measures for a pair. */
+/* Cost of one call to its program: an estimate on the safe side of what `make bench` measures for a
+ * pair. */
 #define ALLOCATION_COST_S 2.0e-6
 #define FREE_COST_S 0.7e-6
 /* A shorter one, cut by the end of the run, says nothing. */
@@ -185,7 +185,7 @@ void escalation_begin(struct escalation *escalation, const struct triage_report 
 			 (double)escalation->options->window_ns / 1e9);
 }
 
-/* What the probes have cost the suspect so far. */
+/* Cost of the probes to the suspect so far. */
 static double suspect_cost_s(const struct suspect *suspect)
 {
 	struct ledgers ledgers = {0};

@@ -88,8 +88,8 @@ double groups_parse_stat(const char *text, bool unified);
  * the sockets in files of their own. */
 void groups_parse_split(const char *text, bool unified, struct cgroup_figures *figures);
 
-/* What of these is no process's and stays (QUANTITY_CHARGED), without slab that the kernel takes
- * back; NAN: not known. */
+/* The part of these that is no process's and stays (QUANTITY_CHARGED), without slab that the kernel
+ * takes back; NAN: not known. */
 double groups_charged(const struct cgroup_figures *figures, uint64_t reclaimable_slab);
 
 #endif

@@ -244,9 +244,9 @@ static bool leaks_when_warm(const struct growth *growth, const struct series *se
 }
 
 /*
- * What starts up slows down. While it is young, it warms up unless it grows lately as fast as it
- * has on average since it began; later, as long as the window that decided reaches back into that
- * time, it does unless the rest of the window says the same.
+ * A starting program slows down. While it is young, it warms up unless it grows lately as fast as
+ * it has on average since it began; later, as long as the window that decided reaches back into
+ * that time, it does unless the rest of the window says the same.
  */
 static bool is_warming_up(const struct growth *growth, const struct series *series,
 			  const struct trend_options *options, double born_s)
@@ -263,7 +263,7 @@ static bool is_warming_up(const struct growth *growth, const struct series *seri
 	return began_s < warm_s && slows && !leaks_when_warm(growth, series, options, warm_s);
 }
 
-/* What is too little, or too soon, to be called leaking. */
+/* Growth that is too little, or too soon, to be called leaking. */
 static void judge_floors(struct growth *growth, const struct series *series,
 			 const struct trend_options *options, double range, double born_s)
 {

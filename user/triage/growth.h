@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What triage follows of a process or a container. */
+/* Triage's history of a process or a container. */
 #ifndef LEAKMON_TRIAGE_GROWTH_H
 #define LEAKMON_TRIAGE_GROWTH_H
 
@@ -45,7 +45,7 @@ struct series {
 /* Times must not descend. 0 or -ENOMEM, then the series lacks this reading. */
 int series_add(struct series *series, double time_s, const struct quantities *quantities);
 
-/* What is known of a quantity on one level, oldest first; returns how many points. */
+/* The points of a quantity on one level, oldest first; returns how many points. */
 size_t series_points(const struct series *series, size_t level, enum quantity quantity,
 		     struct trend_point points[SERIES_POINTS]);
 
@@ -53,7 +53,7 @@ size_t series_points(const struct series *series, size_t level, enum quantity qu
 void series_free(struct series *series);
 
 /*
- * What of a process grows, how fast and how surely: the trends of its series on every resolution
+ * Growth of a process, its speed and its certainty: the trends of its series on every resolution
  * and of every quantity, weighed against each other.
  */
 

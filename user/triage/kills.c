@@ -15,7 +15,7 @@
 #include "probe/victims.h"
 #include "proc/memory_room.h"
 
-/* What a report takes. */
+/* Memory for a report. */
 #define RESERVE_BYTES (2u << 20)
 
 struct kills {

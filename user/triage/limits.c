@@ -11,7 +11,7 @@
 
 /* Limits are looked for anew at each so many-th poll, and when groups came. */
 #define LOOK_EVERY 12
-/* What was near stays so until it is this much below, or has this much longer. */
+/* A limit that was near stays so until it is this much further, or has this much longer. */
 #define STAYS_SHARE 0.02
 #define STAYS_TIMES 1.5
 /* v1 writes "no limit" as a number beyond all memory. */

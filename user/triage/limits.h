@@ -20,7 +20,7 @@
 #define LIMIT_POINTS 64
 /* A group that will be at the limit within so long is near to it. */
 #define LIMIT_SOON_S 300.0
-/* What was seen for less is no trend, however often it was polled. */
+/* A shorter observation is no trend, however often it was polled. */
 #define LIMIT_SPAN_S 30.0
 /* And is reported once in so long, between the reports of the interval. */
 #define LIMIT_TOLD_S 60.0
@@ -51,7 +51,7 @@ int limits_poll(struct limits *limits, const struct groups *groups, double now_s
  * largest; NULL: there is none. */
 struct member *limit_suspect(const struct limit *limit, const struct population *population);
 
-/* What of usage can be dropped, by the text of memory.stat. Exposed for the tests. */
+/* Part of usage that can be dropped, by the text of memory.stat. Exposed for the tests. */
 double limits_parse_cache(const char *text, bool unified);
 /* Used bytes and what there is, by the text of /proc/meminfo; false: it does not say. */
 bool limits_parse_machine(const char *text, double *used, double *bytes);

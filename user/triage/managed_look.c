@@ -10,7 +10,7 @@
 /* One without a runtime gets none later, mostly. */
 #define NATIVE_PAUSE_S 60.0
 
-/* What one look may cost: it is left out where the budget has not saved up as much. */
+/* Cost of one look: it is left out where the budget has not saved up as much. */
 #define LOOK_S 0.005
 
 static void first_look(struct managed_growth *managed, double now_s)

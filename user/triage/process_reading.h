@@ -51,7 +51,7 @@ void process_reading_close(struct process_reading *reading);
  */
 int process_reading_update(struct process_reading *reading, const struct reading_effort *effort);
 
-/* What it makes of the text of /proc/PID/status: name, threads, anonymous and swapped memory. */
+/* Parses the text of /proc/PID/status: name, threads, anonymous and swapped memory. */
 void process_reading_take_status(struct process_reading *reading, const char *text);
 
 /* Whether this reading was one of those that look at everything. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was sampled of one suspect: pages that were touched, mappings, threads, each with the site
+ * Samples of one suspect: pages that were touched, mappings, threads, each with the site
  * that brought it. One that comes again at the same address replaces what was there.
  *
  * Bounded: when the table is full, each second one is dropped by chance, and the others count for

@@ -22,14 +22,14 @@
 #include "triage/process_reading.h"
 #include "triage/samples.h"
 
-/* What sampling keeps, for its parts. Internal to sampling*.c. */
+/* State of sampling, for its parts. Internal to sampling*.c. */
 
 /* Suspects that are sampled at once: the first ones of the ranking. */
 #define SAMPLING_SUSPECTS 10
 
 struct ring_buffer;
 
-/* What is there of a suspect at one moment. */
+/* A suspect's amounts at one moment. */
 struct sampled_count {
 	double value;	/* of the quantity that it grows by; NAN: not to be had */
 	double orphans; /* stacks of threads beyond those that live; NAN: nor of use for its kind */
@@ -501,7 +501,7 @@ static int fill_files(struct triage_samples *result, struct sampled *sampled, do
 	if (result->files.count)
 		qsort(result->files.items, result->files.count, sizeof(*result->files.items),
 		      by_added);
-	/* What grew; if nothing did yet, what there is most of. */
+	/* Files that became more; if none did yet, the most frequent. */
 	while (result->files.count > FILE_KINDS_SHOWN ||
 	       (result->files.count > 1 && result->files.items[0].added > 0 &&
 		result->files.items[result->files.count - 1].added <= 0))
@@ -544,7 +544,7 @@ static void fill_orphans(struct triage_samples *result, const struct sampled *sa
 	result->orphans_added = now->orphans - sampled->before.orphans;
 }
 
-/* What the samples of one suspect say now, into its result. 0 or -errno. */
+/* Turns the samples of one suspect into its result. 0 or -errno. */
 static int sampled_examine(struct sampling *sampling, struct sampled *sampled,
 			   const struct member *member)
 {

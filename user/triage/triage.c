@@ -65,7 +65,7 @@ static void entry_of_group(struct triage_entry *entry, const struct group *group
 	fill_spark(entry, &group->series);
 }
 
-/* What grows first; then what is large. The PID keeps the order of equals. */
+/* Growth first; then size. The PID keeps the order of equals. */
 static int by_rank(const void *a, const void *b)
 {
 	const struct triage_entry *one = a, *other = b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What grows on this machine: polls /proc and the cgroups, remembers, judges and ranks. No BPF, no
+ * Growth on this machine: polls /proc and the cgroups, remembers, judges and ranks. No BPF, no
  * printing. The caller owns the clock: it polls and reports when it wants.
  */
 #ifndef LEAKMON_TRIAGE_TRIAGE_H
@@ -57,7 +57,7 @@ double triage_spare_s(const struct triage *triage);
 /* 0 or -errno after an error message. Says when something is shed, or taken up again. */
 int triage_poll(struct triage *triage);
 
-/* What is known of one process, in a group or NULL; the entry borrows from both. */
+/* An entry for one process, in a group or NULL; the entry borrows from both. */
 void triage_entry_of(struct triage_entry *entry, const struct member *member,
 		     const struct group *group, double now_s);
 

@@ -7,7 +7,7 @@
 #include "base/interrupt.h"
 #include "sandbox/worker.h"
 
-/* What the mappings come to. */
+/* The ranges of the mappings. */
 struct listed {
 	VEC(struct lm_range) ranges;
 	VEC(struct dso *) held;

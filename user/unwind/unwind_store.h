@@ -14,7 +14,7 @@ struct process;
 struct unwind_store;
 struct worker;
 
-/* What the kernel side reads. Borrowed from whoever loaded it. */
+/* Read by the kernel side. Borrowed from whoever loaded it. */
 struct unwind_maps {
 	int modules_fd, ranges_fd; /* maps of maps: `unwind_modules`, `unwind_ranges` */
 	uint32_t *generation;	   /* raised when they changed */

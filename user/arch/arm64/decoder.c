@@ -4,7 +4,7 @@
 #include "arch/arm64/instruction.h"
 #include "arch/machine.h"
 
-/* What the disassembler does not know still has four bytes, and an encoding. */
+/* An instruction unknown to the disassembler still has four bytes, and an encoding. */
 int decoder_open(csh *decoder)
 {
 	int error = cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, decoder);
@@ -22,7 +22,7 @@ static uint32_t word_of(const struct code *code)
 	return a64_word(code->instruction->bytes);
 }
 
-/* Of br and blr, and of their signed kin. */
+/* Kinds of br and blr, and of their signed kin. */
 static enum step_kind indirect_kind(uint32_t word)
 {
 	return word & 1u << 21 ? STEP_CALL : STEP_JUMP;
@@ -150,7 +150,7 @@ bool code_is_exchange(const struct code *code)
 	       is_exchange_word(words[at + 3]);
 }
 
-/* What has made a register, looking back from `count` on; false: not known. */
+/* The instruction that has made a register, looking back from `count` on; false: not known. */
 static bool find_made(const uint32_t *words, size_t count, uint32_t number, struct a64 *made)
 {
 	while (count--) {

@@ -12,8 +12,8 @@
 #include "base/cleanup.h"
 
 /*
- * What fails with EINTR after a stop (signal(7)); read(2) and write(2): of inotify, and of sockets
- * with a time limit. Whatever has moved a part returns how much, not EINTR.
+ * Calls that fail with EINTR after a stop (signal(7)); read(2) and write(2): of inotify, and of
+ * sockets with a time limit. Whatever has moved a part returns how much, not EINTR.
  */
 static const uint32_t calls[] = {
 	SYS_read,
@@ -98,7 +98,7 @@ uint32_t system_call_number(const struct machine_registers *registers)
 	return (uint32_t)registers->call;
 }
 
-/* What a call returns inside the kernel (include/linux/errno.h). */
+/* Values that a call returns inside the kernel (include/linux/errno.h). */
 #define ERESTART_RESTARTBLOCK 516l
 
 /* Those that go on by restart_syscall(2). */
@@ -147,7 +147,7 @@ void system_call_before(pid_t tid, struct system_call_before *before)
 	before->number = -1;
 	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
 	file = fopen(path, "re");
-	/* Of one that runs, nothing is known. */
+	/* Nothing is known of a running thread. */
 	if (!file || fscanf(file, "%d %llx %llx %llx %llx %llx %llx %llx %llx", &before->number,
 			    &before->arguments[0], &before->arguments[1], &before->arguments[2],
 			    &before->arguments[3], &before->arguments[4], &before->arguments[5],

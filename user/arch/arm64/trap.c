@@ -29,7 +29,7 @@ static enum trap_kind classify_hint(uint32_t hint)
 	return TRAP_REFUSED;
 }
 
-/* Of the system instructions that are neither: barriers and cache maintenance are stepped. */
+/* Other system instructions: barriers and cache maintenance are stepped. */
 static enum trap_kind classify_system(uint32_t word)
 {
 	bool is_barrier = (word & 0xfffff000u) == 0xd5033000u,

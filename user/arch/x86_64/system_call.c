@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 
-/* What a call returns inside the kernel (include/linux/errno.h). */
+/* Values that a call returns inside the kernel (include/linux/errno.h). */
 #define ERESTARTNOHAND 514l
 
 #define X32_BIT 0x40000000u
@@ -17,8 +17,8 @@
 #define NR_RESTART_SYSCALL_32 0
 
 /*
- * What fails with EINTR after a stop (signal(7)); read(2) and write(2): of inotify, and of sockets
- * with a time limit. Whatever has moved a part returns how much, not EINTR.
+ * Calls that fail with EINTR after a stop (signal(7)); read(2) and write(2): of inotify, and of
+ * sockets with a time limit. Whatever has moved a part returns how much, not EINTR.
  */
 static const uint32_t calls_64[] = {
 	SYS_read,

@@ -641,7 +641,7 @@ static void processes_write(struct html_page *page)
 	for (size_t i = 0; report->history && i < report->history->processes.count; i++) {
 		const struct history_process *process = &report->history->processes.items[i];
 
-		/* What had not allocated yet has no key, and came again with one. */
+		/* A process that had not allocated yet has no key, and came again with one. */
 		if (page->process_numbers[i] == SIZE_MAX && process->key)
 			past_process_write(page, process);
 	}

@@ -26,7 +26,7 @@ int json_memory_write(FILE *out, const void *data);
 int json_diagnosis_write(FILE *out, const void *data);
 
 struct leak_event;
-/* What --webhook sends: user/schema/event.schema.json. */
+/* The events of --webhook: user/schema/event.schema.json. */
 int json_event_write(FILE *out, const struct leak_event *event);
 
 /* All of these reports but the schema's number, as members: pages have them, too. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What changed, as one object on one line: see user/schema/diff.schema.json. */
+/* Changes, as one object on one line: see user/schema/diff.schema.json. */
 
 #include "report/family.h"
 #include "base/cleanup.h"

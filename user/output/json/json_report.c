@@ -233,7 +233,7 @@ static void frame_write(struct json_writer *json, const struct frame *frame)
 	json_close(json, '}');
 }
 
-/* What every output calls the site by, and which frame that is of; no label if it has no name. */
+/* The name of the site in every output, and its frame; no label if it has no name. */
 static void label_write(struct json_writer *json, const struct frames *frames)
 {
 	const struct frame *frame = site_label_frame(frames);

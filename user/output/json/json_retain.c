@@ -185,7 +185,7 @@ static void change_write(struct json_writer *json, const struct retain_report *r
 	json_close(json, '}');
 }
 
-/* What it held at each of the runs. */
+/* The sizes at each of the runs. */
 static void evolution_write(struct json_writer *json, const struct class_history *history,
 			    const struct retained_class *class)
 {
@@ -405,7 +405,7 @@ int json_retain_write(FILE *out, const void *data)
 	return output_finish(out);
 }
 
-/* What changed between two runs: classes, and what roots retain. */
+/* Changes between two runs: classes, and what roots retain. */
 
 static void side_json(struct json_writer *json, const char *key, const char *name, int64_t number,
 		      const char *label, const struct retain_result *result)

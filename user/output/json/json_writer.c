@@ -99,7 +99,7 @@ static void escape_code(FILE *out, uint32_t code)
 	fprintf(out, "\\u%04x\\u%04x", 0xd800 | code >> 10, 0xdc00 | (code & 0x3ff));
 }
 
-/* What is read back is the escape itself. */
+/* The text read back is the escape itself. */
 static void show_code(FILE *out, uint32_t code)
 {
 	fprintf(out, code < 0x100 ? "\\\\x%02x" : "\\\\u{%04x}", code);

@@ -226,7 +226,7 @@ static uint64_t process_key(const struct snapshot_process *process)
 	return container ? hash_mix(key) ^ intern_hash(container) : key;
 }
 
-/* What programs hold, by name and container. */
+/* Bytes held by programs, by name and container. */
 
 /* Beyond these, programs share the label comm="other". */
 #define TOP_GROUPS 20
@@ -533,7 +533,7 @@ static void build_labels(FILE *out, const struct fleet_build *build)
 	prom_label(out, "build_id", build->build_id, ",");
 }
 
-/* What leaks first, then what holds much. */
+/* Leaking ones first, then what holds much. */
 static int build_compare(const void *left, const void *right)
 {
 	const struct fleet_build *a = left, *b = right;
@@ -686,7 +686,7 @@ static void some_counters_write(FILE *out, const struct family *family, const vo
 	}
 }
 
-/* What is by cause comes last. */
+/* Counters by cause come last. */
 static void counters_write(FILE *out, const struct snapshot *snapshot, enum family_id id)
 {
 	const struct family *family = family_get(id);

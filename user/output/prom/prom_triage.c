@@ -142,7 +142,7 @@ static void suspects_write(FILE *out, const struct suspects *suspects)
 	}
 }
 
-/* Of suspects that are Go programs; only if there are any. */
+/* Goroutines of suspects that are Go programs; only if there are any. */
 static int goroutines_write(FILE *out, const struct suspects *suspects)
 {
 	bool any = false;
@@ -170,7 +170,7 @@ static int goroutines_write(FILE *out, const struct suspects *suspects)
 	return error;
 }
 
-/* What the kernel charges to groups that are suspects, by parts. */
+/* Charges of the kernel to groups that are suspects, by parts. */
 static void split_write(FILE *out, const struct suspects *suspects)
 {
 	prom_header(out, "suspect_group_bytes", "gauge",

@@ -30,7 +30,7 @@ int text_diagnosis_write(FILE *out, const void *data);
 void text_heap_profile_write(FILE *out, const struct text_form *form,
 			     const struct heap_profile *profile, size_t top);
 
-/* Of a process in `leakmon threads`. */
+/* Java threads of a process in `leakmon threads`. */
 void text_java_threads_write(FILE *out, const struct text_form *form,
 			     const struct java_thread_report *report);
 void text_goroutines_write(FILE *out, const struct text_form *form,
@@ -39,7 +39,7 @@ void text_goroutines_write(FILE *out, const struct text_form *form,
  * main.spawn worker.go:53: none has ended" */
 void text_goroutine_growth_write(FILE *out, const struct goroutine_group *group);
 
-/* What terminals take for colours, by whether there are any: &text_styles[report->form.colour]. */
+/* Terminal codes of colours, by whether there are any: &text_styles[report->form.colour]. */
 struct text_style {
 	const char *bold, *dim, *red, *green, *yellow, *plain;
 };
@@ -168,7 +168,7 @@ void text_retain_step_write(FILE *out, const struct retain_result *result,
 /* The same as strings that the caller frees; NULL: out of memory. */
 char *text_retain_class(const struct retain_result *result, const struct retained_class *class);
 
-/* What holds the blocks of a sample: a root, "[unreachable]", ... */
+/* The holder of the blocks of a sample: a root, "[unreachable]", ... */
 char *text_retain_holder(const struct retain_result *result, const struct retained_sample *sample);
 
 /* Two lines: where memory was at the latest reading, and what grew since the first. NULL: none. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What changed, for people: one row per site or group, the greatest growth first. */
+/* Changes, for people: one row per site or group, the greatest growth first. */
 #include <inttypes.h>
 #include <math.h>
 #include <time.h>
@@ -151,7 +151,7 @@ static void row_write(FILE *out, const struct diff *diff, const struct diff_row 
 	text_stack_write(out, &diff->form, row->site);
 }
 
-/* What came and went, and was met by a snapshot: one line each. */
+/* Bursts that a snapshot met: one line each. */
 static void burst_write(FILE *out, const struct diff *diff, const struct diff_row *row)
 {
 	const char *function = row->site ? site_label_function(&row->site->frames) : NULL;

@@ -341,7 +341,7 @@ struct group_part {
 	int64_t grown;
 };
 
-/* What grew most comes first, then what is most. */
+/* The greatest growth first, then the largest. */
 static int by_growth(const void *left, const void *right)
 {
 	const struct group_part *a = left, *b = right;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What all text has in common: colours, columns, lines that fit a terminal, sizes, short stacks. */
+/* Shared by all text: colours, columns, lines that fit a terminal, sizes, short stacks. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -93,7 +93,7 @@ static void windows_write(FILE *out, const struct profile_report_process *proces
 		      out);
 }
 
-/* What there was no room for, then its call stacks. */
+/* Bytes that there was no room for, then the call stacks. */
 static void sites_write(FILE *out, const struct text_form *form,
 			const struct profile_report_process *process)
 {

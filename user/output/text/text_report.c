@@ -300,7 +300,7 @@ static void threads_write(FILE *out, const struct text_form *form,
 			threads->dead - shown, ranked->dead.count - TOP_CREATORS);
 }
 
-/* What the ledgers say below a report, and what it lacks. */
+/* The balance of the ledgers below a report, and the report's gaps. */
 
 void text_balance_write(FILE *out, const struct text_form *form, const struct family *family,
 			const void *figures, enum figure_term last)
@@ -449,7 +449,7 @@ static void inexact_write(FILE *out, const struct snapshot_process *process)
 	}
 }
 
-/* What --suppress accepts is counted above, and not listed. */
+/* Accepted sites (--suppress) are counted above, and not listed. */
 static void suppressed_write(FILE *out, const struct text_form *form,
 			     const struct report_process *ranked)
 {

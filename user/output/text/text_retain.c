@@ -14,7 +14,7 @@
 #include "report/retain_result.h"
 #include "symbol/site_label.h"
 
-/* What roots and classes are called. */
+/* Names of roots and classes. */
 
 static void write_thread(FILE *out, const struct retained_root *root)
 {
@@ -774,7 +774,7 @@ int text_retain_write(FILE *stream, const void *data)
 	return text_page_end(&page);
 }
 
-/* What changed between two runs: classes, and what roots retain. */
+/* Changes between two runs: classes, and what roots retain. */
 
 static void side_write(FILE *out, const char *name, int64_t number, const char *label,
 		       const struct retain_result *result)

@@ -11,9 +11,9 @@
 #include "output/text/text.h"
 #include "output/output.h"
 
-/* What the sites of an escalation explain. */
+/* Sites of an escalation. */
 
-/* What an escalation found, below its process. */
+/* Findings of an escalation, below its process. */
 static void sites_write(FILE *out, const struct triage_sites *sites)
 {
 	const struct report_process *process = sites->process;
