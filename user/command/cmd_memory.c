@@ -42,10 +42,10 @@ const struct command command_memory = {
 	.about =
 		"Shows where the memory of processes is: live blocks, what malloc keeps and\n"
 		"what malloc_trim would give back, stacks, files, shared memory. The parts add\n"
-		"up to what the kernel counts. Without probes. A heap that changes too fast to be\n"
-		"read is read at a short stop, unless --no-stop is given. With an INTERVAL, what\n"
-		"has grown since the start, and whether that is a leak. Without a target, a line\n"
-		"for every process, and no stop.\n",
+		"up to what the kernel counts. It sets no probes, and stops a process only if its\n"
+		"heap changes too fast to be read (never with --no-stop). With an INTERVAL it\n"
+		"also shows what has grown since the start, and whether that is a leak; without\n"
+		"a target, a line for every process, and it stops none.\n",
 	.examples = "  leakmon memory                        of all processes, a line each\n"
 		    "  leakmon memory -p 1234                is it live, or free inside malloc?\n"
 		    "  leakmon memory -p 1234 60             every minute, with what has grown and "

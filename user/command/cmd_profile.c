@@ -59,7 +59,7 @@ const struct command command_profile = {
 		"                                        cheaper, with slower verdicts\n"
 		"  leakmon profile -n worker --format prom --textfile-dir /var/lib/node-exporter "
 		"60\n"
-		"                                        metrics of all that are called worker\n",
+		"                                        metrics of all processes named worker\n",
 	.options_size = sizeof(defaults),
 	.defaults = &defaults,
 	.uses = {{&profile_group, 0},
