@@ -150,3 +150,12 @@ int siphash_key_make(struct siphash_key *key)
 {
 	return getrandom(key, sizeof(*key), 0) == sizeof(*key) ? 0 : -EIO;
 }
+
+uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+	const unsigned char *byte = bytes;
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ byte[i]) * 0x100000001b3ull;
+	return hash;
+}

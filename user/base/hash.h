@@ -40,6 +40,11 @@ static inline uint64_t hash_mix(uint64_t value)
 	return value ^ (value >> 33);
 }
 
+/* FNV-1a (Fowler, Noll and Vo), going on from the hash of the bytes before: colliding inputs can be
+ * chosen, so equal hashes need a second look. */
+#define HASH_BYTES_BEGIN 0xcbf29ce484222325ull
+uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size);
+
 /*
  * SipHash-2-4: J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF" (2012).
  * Without the key, nothing is learned of the input, and colliding inputs cannot be chosen.

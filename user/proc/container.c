@@ -123,52 +123,55 @@ bool container_id_from_path(const char *path, struct container_id *id)
 	return true;
 }
 
-static void claims_clear(struct container_claims *claims)
+/* The texts that a container owns: its own names, then the claimed ones. */
+#define OWN_TEXTS 3
+#define TEXTS 6
+struct texts {
+	char **of[TEXTS];
+};
+
+static struct texts texts_of(struct container *container)
 {
-	free(claims->namespace);
-	free(claims->pod);
-	free(claims->name);
-	*claims = (struct container_claims){0};
+	return (struct texts){{&container->namespace, &container->pod, &container->name,
+			       &container->claims.namespace, &container->claims.pod,
+			       &container->claims.name}};
 }
 
-/* Frees the names only. */
-static void container_clear(struct container *container)
+static void texts_clear(struct container *container, size_t first)
 {
-	free(container->namespace);
-	free(container->pod);
-	free(container->name);
-	container->namespace = container->pod = container->name = NULL;
-	claims_clear(&container->claims);
+	struct texts texts = texts_of(container);
+
+	for (size_t i = first; i < TEXTS; i++) {
+		free(*texts.of[i]);
+		*texts.of[i] = NULL;
+	}
 }
 
 void container_free(struct container *container)
 {
 	if (!container)
 		return;
-	container_clear(container);
+	texts_clear(container, 0);
 	free(container);
-}
-
-static bool copy_text(char **copy, const char *text)
-{
-	*copy = text ? strdup(text) : NULL;
-	return *copy || !text;
 }
 
 struct container *container_copy(const struct container *container)
 {
 	struct container *copy = container ? malloc(sizeof(*copy)) : NULL;
+	struct texts texts;
+	bool failed = false;
 
 	if (!copy)
 		return NULL;
 	*copy = *container;
-	copy->namespace = copy->pod = copy->name = NULL;
-	copy->claims = (struct container_claims){0};
-	if (copy_text(&copy->namespace, container->namespace) &&
-	    copy_text(&copy->pod, container->pod) && copy_text(&copy->name, container->name) &&
-	    copy_text(&copy->claims.namespace, container->claims.namespace) &&
-	    copy_text(&copy->claims.pod, container->claims.pod) &&
-	    copy_text(&copy->claims.name, container->claims.name))
+	texts = texts_of(copy);
+	for (size_t i = 0; i < TEXTS; i++) {
+		const char *text = *texts.of[i];
+
+		*texts.of[i] = text ? strdup(text) : NULL;
+		failed |= text && !*texts.of[i];
+	}
+	if (!failed)
 		return copy;
 	container_free(copy);
 	return NULL;
@@ -186,15 +189,13 @@ const struct cgroup_path *container_path(const struct cgroup_paths *paths, struc
 void container_claim(struct container *container, enum container_doubt doubt,
 		     struct container *claimed)
 {
-	claims_clear(&container->claims);
+	texts_clear(container, doubt ? 0 : OWN_TEXTS);
 	container->doubt = doubt;
-	if (doubt) {
-		container_clear(container);
-		container->claims.namespace = TAKE_PTR(claimed->namespace);
-		container->claims.pod = TAKE_PTR(claimed->pod);
-		container->claims.name = TAKE_PTR(claimed->name);
-	}
-	container_clear(claimed);
+	if (doubt)
+		container->claims =
+			(struct container_claims){TAKE_PTR(claimed->namespace),
+						  TAKE_PTR(claimed->pod), TAKE_PTR(claimed->name)};
+	texts_clear(claimed, 0);
 }
 
 const char *container_proven_id(const struct container *container)
@@ -271,7 +272,7 @@ static void cached_free(struct cached *cached)
 {
 	if (!cached)
 		return;
-	container_clear(&cached->container);
+	texts_clear(&cached->container, 0);
 	free(cached->group);
 	free(cached);
 }
@@ -314,23 +315,14 @@ static time_t now_seconds(void)
 	return now.tv_sec;
 }
 
-/* FNV-1a */
-static uint64_t key_of(const char *text)
-{
-	uint64_t key = 0xcbf29ce484222325;
-
-	for (; *text; text++)
-		key = (key ^ (uint8_t)*text) * 0x100000001b3;
-	return key;
-}
-
 /* Hashes may collide: the next keys are tried then. */
 static struct cached *cache_get(const struct container_cache *cache, const char *group,
 				uint64_t *key)
 {
 	uint64_t *place;
 
-	for (*key = key_of(group); (place = hash_get(&cache->places, *key)); (*key)++) {
+	for (*key = hash_bytes(HASH_BYTES_BEGIN, group, strlen(group));
+	     (place = hash_get(&cache->places, *key)); (*key)++) {
 		struct cached *cached = cache->list.items[*place - 1];
 
 		if (!strcmp(cached->group, group))

@@ -20,6 +20,8 @@
 #define USERS_MAX 1024
 #define MOUNTINFO_MAX_BYTES (4u << 20)
 
+#define ROOTS 3
+
 struct state {
 	char id[CONTAINER_ID_LENGTH + 1];
 	char *group; /* as in /proc/PID/cgroup */
@@ -29,17 +31,14 @@ struct state {
 struct container_states {
 	VEC(struct state) list;
 	bool read, settled; /* all directories had a state that could be read */
-	struct timespec changed[2];
+	struct timespec changed[ROOTS];
 	time_t read_at; /* CLOCK_MONOTONIC */
 	char *mountinfo;
 };
 
-static const char *const roots[] = {"/run/runc", "/run/crun"};
+/* containerd's default namespace: `ctr run` lets an operator choose the id as well. */
+static const char *const roots[ROOTS] = {"/run/runc", "/run/crun", "/run/containerd/runc/default"};
 static const char *const files[] = {"state.json", "status"};
-/* containerd's namespaces: `ctr run` lets an operator choose the id as well. */
-static const char *const others[] = {"/run/containerd/runc/default"};
-_Static_assert(ARRAY_SIZE(roots) == ARRAY_SIZE(((struct container_states *)0)->changed),
-	       "a time for every directory");
 
 static void states_clear(struct container_states *states)
 {
@@ -209,8 +208,6 @@ static void states_refresh(struct container_states *states)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++)
 		root_read(states, roots[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		root_read(states, others[i]);
 	users_read(states);
 }
 

@@ -118,8 +118,7 @@ static uint64_t hash_block(pid_t task, uint64_t start, uint64_t size, unsigned c
 
 		if (memory_read_exact(live_memory(task), start + done, window, part))
 			return 0;
-		for (uint64_t i = 0; i < part; i++)
-			hash = (hash ^ window[i]) * 0x100000001b3ull;
+		hash = hash_bytes(hash, window, part);
 		done += part;
 	}
 	return hash ? hash : 1;

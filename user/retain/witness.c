@@ -149,14 +149,13 @@ static bool *classes_with_weak(const struct retain *retain, const uint32_t *root
 static uint64_t hash_contents(pid_t task, const struct witness_block *block, uint64_t *room,
 			      unsigned char *window)
 {
-	uint64_t hash = 1;
+	uint64_t hash;
 
 	if (block->size > BLOCK_MAX || block->size > *room ||
 	    memory_read_exact(live_memory(task), block->address, window, block->size))
 		return 0;
 	*room -= block->size;
-	for (uint64_t i = 0; i < block->size; i++)
-		hash = (hash ^ window[i]) * 0x100000001b3ull;
+	hash = hash_bytes(1, window, block->size);
 	return hash ? hash : 1;
 }
 

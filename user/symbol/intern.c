@@ -3,13 +3,7 @@
 
 uint64_t intern_hash(const char *text)
 {
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	for (; *text; text++) {
-		hash ^= (unsigned char)*text;
-		hash *= 0x100000001b3ULL;
-	}
-	return hash;
+	return hash_bytes(HASH_BYTES_BEGIN, text, strlen(text));
 }
 
 const char *intern_string(struct intern *intern, const char *text)
