@@ -20,7 +20,8 @@ fi
 
 # What leakmon is not built for is refused in words of its own, by the sources and by the Makefile.
 for target in i386-linux-gnu arm-linux-gnueabihf aarch64_be-linux-gnu x86_64-linux-gnux32; do
-	if ! "${CLANG:-clang}" --target="$target" -E -x c user/main.c 2>&1 >/dev/null |
+	# shellcheck disable=SC2086 # a compiler, perhaps behind another program
+	if ! ${CLANG:-clang} --target="$target" -E -x c user/main.c 2>&1 >/dev/null |
 		grep -q 'error: "leakmon is built for 64-bit little-endian processors only"'; then
 		echo "user/main.c: compiles for $target" >&2
 		exit 1
