@@ -188,14 +188,17 @@ static int add_bare_word(struct compiler *compiler, uint64_t vaddr,
 {
 	const struct lm_unwind_row row = {
 		.kind = word->kind, .cfa_words = word->cfa_words, .fp_words = word->fp_words};
-	struct bare_range *last =
-		compiler->bare.count ? &compiler->bare.items[compiler->bare.count - 1] : NULL;
+	size_t count = compiler->bare.count;
+	struct bare_range *last;
 
-	if (last && last->end == vaddr && !memcmp(&last->row, &row, sizeof(row))) {
-		last->end += CODE_WORD;
-		return 0;
+	if (count) {
+		last = &compiler->bare.items[count - 1];
+		if (last->end == vaddr && !memcmp(&last->row, &row, sizeof(row))) {
+			last->end += CODE_WORD;
+			return 0;
+		}
 	}
-	if (compiler->bare.count >= UNWIND_MAX_ROWS)
+	if (count >= UNWIND_MAX_ROWS)
 		return -EFBIG;
 	last = vec_push(&compiler->bare);
 	if (!last)
