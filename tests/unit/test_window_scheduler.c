@@ -277,6 +277,24 @@ static void one_that_came_to_nothing_is_paid_and_tells_nothing_of_births(void **
 	assert_true(fabs(window_budget_length_s(&budget) - 0.06) < 1e-9);
 }
 
+/* A report may come as the last probe is set: the hits so far are not those of no time at all. */
+static void one_that_ends_as_it_opens_makes_the_next_ones_no_dearer(void **state)
+{
+	static const struct window_cost given_up = {
+		.attach_s = 0.002, .hits_s = 0.013, .used_s = 0.013, .open_s = 1e-5};
+	struct window_budget budget;
+	unsigned windows = 0;
+
+	(void)state;
+	window_budget_init(&budget, 0.2, 0.002, 1);
+	budget.share = 0.3;
+	spend(&budget, 0.002, 0.004, 0.01, 1000);
+	window_budget_spend(&budget, &given_up);
+	for (double now_s = 0; now_s < 10; now_s += TICK_S)
+		windows += window_budget_step(&budget, now_s, 0.3 * now_s);
+	assert_true(windows > 0);
+}
+
 /* -------- many processes under one limit */
 
 #define PROCESSES 50
@@ -701,6 +719,7 @@ int main(void)
 		cmocka_unit_test(windows_are_as_long_as_their_births_and_their_attach_ask),
 		cmocka_unit_test(a_burst_beside_the_births_makes_no_window_dear),
 		cmocka_unit_test(one_that_came_to_nothing_is_paid_and_tells_nothing_of_births),
+		cmocka_unit_test(one_that_ends_as_it_opens_makes_the_next_ones_no_dearer),
 		cmocka_unit_test(nobody_loses_more_than_the_limit_and_leakmon_uses_no_more),
 		cmocka_unit_test(who_grows_has_most_windows_who_sleeps_none_and_others_their_turns),
 		cmocka_unit_test(everybody_is_looked_at_before_growth_decides),

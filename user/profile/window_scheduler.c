@@ -225,10 +225,11 @@ bool window_budget_step(struct window_budget *budget, double now_s, double cpu_s
 	return is_earned(budget);
 }
 
-/* For a window that ended before births counted, only the time in probes is known. */
+/* For a window that ended before births counted, only the time in probes is known, and some of the
+ * hits came while they were being set. */
 static void learn_loss(struct window_budget *budget, const struct window_cost *cost, double weight)
 {
-	double loss = cost->open_s > 0 ? cost->hits_s / cost->open_s : 0;
+	double loss = cost->hits_s / (SETTING_S + cost->open_s);
 
 	if (cost->births_s > 0)
 		loss = cost->births_hits_s / cost->births_s;
