@@ -351,6 +351,10 @@ uint64_t hotspot_static(struct hotspot *hotspot, enum hotspot_place place);
 uint32_t hotspot_member32(struct hotspot *hotspot, uint64_t structure, enum hotspot_place place);
 uint32_t hotspot_number(struct hotspot *hotspot, uint64_t address);
 
+/* Adds the used part of a space or a page of `bytes`, which may be empty. 0 or -ENOMEM. */
+int hotspot_range_add(struct hotspot *hotspot, struct walk_report *report,
+		      const struct hotspot_range *range, uint64_t bytes);
+
 /* Collectors: see hotspot_ranges.c. */
 
 /* Whether objects are moved just now. */

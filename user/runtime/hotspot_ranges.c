@@ -70,25 +70,33 @@ bool hotspot_is_collecting(struct hotspot *hotspot)
 
 /* Spaces. */
 
+int hotspot_range_add(struct hotspot *hotspot, struct walk_report *report,
+		      const struct hotspot_range *range, uint64_t bytes)
+{
+	uint64_t used = range->end - range->start;
+	struct hotspot_range *added;
+
+	report->heap_bytes += bytes;
+	report->free_bytes += bytes - used;
+	if (!used)
+		return 0;
+	added = vec_push(&hotspot->ranges);
+	if (!added)
+		return -ENOMEM;
+	*added = *range;
+	return 0;
+}
+
 static int add_range(struct hotspot *hotspot, struct walk_report *report, uint64_t start,
 		     uint64_t top, uint64_t end)
 {
-	struct hotspot_range *range;
-
 	if (!start || (start | top | end) & 7 || start > top || top > end ||
 	    end >> MACHINE_USER_BITS) {
 		report->nonsense++;
 		return 0;
 	}
-	report->heap_bytes += end - start;
-	report->free_bytes += end - top;
-	if (start == top)
-		return 0;
-	range = vec_push(&hotspot->ranges);
-	if (!range)
-		return -ENOMEM;
-	*range = (struct hotspot_range){.start = start, .end = top};
-	return 0;
+	return hotspot_range_add(hotspot, report,
+				 &(struct hotspot_range){.start = start, .end = top}, end - start);
 }
 
 /* MutableSpace and ContiguousSpace, by where these have the same three. */

@@ -340,24 +340,18 @@ static int add_page(struct hotspot *hotspot, struct walk_report *report, uint64_
 	uint64_t end = range_end(hotspot, range);
 	uint64_t top = hotspot_member(hotspot, page, HOTSPOT_Z_PAGE_TOP);
 	uint8_t type = (uint8_t)hotspot_member(hotspot, page, HOTSPOT_Z_PAGE_TYPE);
-	struct hotspot_range *added;
 
 	if (start != granule << GRANULE_SHIFT || start >= end || top < start || top > end ||
 	    (end | top) & 7 || end > hotspot->z.offset_mask + 1) {
 		report->nonsense++;
 		return 0;
 	}
-	report->heap_bytes += end - start;
-	report->free_bytes += end - top;
-	if (start == top)
-		return 0;
-	added = vec_push(&hotspot->ranges);
-	if (!added)
-		return -ENOMEM;
-	*added = (struct hotspot_range){.start = hotspot->z.base + start,
+	return hotspot_range_add(
+		hotspot, report,
+		&(struct hotspot_range){.start = hotspot->z.base + start,
 					.end = hotspot->z.base + top,
-					.step = type == PAGE_MEDIUM ? hotspot->z.medium_step : 8};
-	return 0;
+					.step = type == PAGE_MEDIUM ? hotspot->z.medium_step : 8},
+		end - start);
 }
 
 /* A page has an entry for each of its granules. Memory of the table that nobody has touched has
