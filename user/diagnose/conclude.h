@@ -29,7 +29,7 @@ struct diagnosis_evidence {
 	const struct retain_result *scans[DIAGNOSE_SCANS]; /* in their order */
 	size_t scan_count;
 	struct diagnosed_blocks blocks; /* of diagnose_site() */
-	/* Another call stack, most of whose followed blocks nothing points to in the last scan;
+	/* Another call stack: in the last scan nothing points to most of its followed blocks.
 	 * NULL: none. */
 	const struct profile_report_site *lost_site;
 	struct diagnosed_blocks lost_site_blocks;

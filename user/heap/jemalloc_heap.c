@@ -41,7 +41,7 @@
 /* So many records of a leaf are looked at before its layout is believed; and a slab: its own
  * numbers must agree. */
 #define TRIALS 128
-/* A running process changes meanwhile: one record of so many may contradict itself. */
+/* The process runs while it is read: one record of so many may contradict itself. */
 #define TOLERANCE 8
 /* From here on it is no heap, or one that changes too fast. */
 #define MAX_BROKEN 65536
@@ -559,7 +559,7 @@ static int walk_leaf(struct reading *reading, struct node *leaf, uint64_t number
 
 		if (error == -ETIMEDOUT)
 			return error;
-		/* An extent that has been split or joined meanwhile, too. */
+		/* Also an extent that was split or joined during the read. */
 		if (error || record.start != page) {
 			if (++reading->heap->broken > MAX_BROKEN)
 				return -ENOENT;

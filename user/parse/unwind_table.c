@@ -24,7 +24,7 @@ struct ranges {
 	VEC(struct range) list;
 };
 
-/* Code whose rows are known without a function's record. */
+/* Code with known rows, but without a function's record. */
 struct bare_range {
 	uint64_t start, end;
 	struct lm_unwind_row row;

@@ -57,7 +57,7 @@ char process_task_state(pid_t pid, pid_t tid);
 uint64_t process_auxiliary(pid_t pid, uint64_t type);
 
 /*
- * Whether these bytes of an auxiliary vector are a 32-bit process's, whose words are half as wide:
+ * Whether these bytes of an auxiliary vector are a 32-bit process's. Its words are half as wide:
  * the size of a page, which every process has, is found in that layout and not in the other.
  */
 bool process_auxiliary_is_32bit(const void *bytes, size_t size);

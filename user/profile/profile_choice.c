@@ -38,7 +38,7 @@ static int open_own(struct profile_choice *choice)
 	return 0;
 }
 
-/* The charges of others meanwhile are in it. */
+/* Includes what others were charged since the last call. */
 static void note_charged(struct profile_choice *choice)
 {
 	choice->charged_s = triage_cpu_s();

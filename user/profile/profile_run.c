@@ -260,7 +260,7 @@ static bool is_followed(const struct outstanding *block, void *context)
 	return profile_index_has(context, block->address, block->born_ns);
 }
 
-/* Sites that are not followed any more leave the live set: the next window has room. */
+/* Blocks that are not followed any more leave the live set: the next window has room. */
 static int forget_others(struct profile_run *run, const struct profile_target *target)
 {
 	struct profile_index index = {0};
@@ -470,7 +470,7 @@ static void account(struct profile_run *run)
 		  run->open->pid, spent.births_s * 1000, fmax(spent.births, 0),
 		  spent.attach_s * 1000, spent.hits_s * 1000);
 	window_budget_spend(&run->open->budget, &spent);
-	/* A window that was wanted meanwhile was wanted on old knowledge. */
+	/* A window that fell due since it opened did so by an older cost. */
 	run->open->is_due = false;
 	run->open = NULL;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Go's heap, object by object. mheap_.allspans is the one slice of spans whose pages in use sum up
- * to what gcController counts (mheap.go, mgcpacer.go). Slots below freeindex are in use, those from
+ * Go's heap, object by object. mheap_.allspans is the only slice of spans with as many pages in use
+ * as gcController counts (mheap.go, mgcpacer.go). Slots below freeindex are in use, those from
  * there on if allocBits say so (mbitmap.go).
  *
  * Objects have no types; those that the heap profile has sampled have a record of what allocated

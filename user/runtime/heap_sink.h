@@ -95,7 +95,7 @@ struct managed_root {
 struct claimed_range {
 	uint64_t start, end;
 	bool blocks;
-	bool within; /* a part of an object, whose words hold nothing either */
+	bool within; /* a part of an object; its words hold nothing either */
 };
 
 /* How a walk went. */

@@ -31,8 +31,8 @@ struct target_memory {
 	const struct page_range *range;	    /* of them, in which was read last */
 	uint64_t unread_bytes;		    /* of what was asked for: swapped out, or gone */
 	bool uncertain; /* something was read that is not surely of the moment of the rest */
-	/* The same memory is mapped more than once: at addresses whose bits from this one on are 1,
-	 * 2 or 4, as ZGC's is until 17. It is read wherever it is present. 0: it is not. */
+	/* The same memory is mapped more than once: at addresses with 1, 2 or 4 in the bits from
+	 * this one on, as ZGC's is until 17. It is read wherever it is present. 0: it is not. */
 	uint32_t view_shift;
 	/* It may change while it is read; and it will be read again if it has. */
 	bool changes, again;
