@@ -11,8 +11,6 @@
 #define POINTS_MAX 320
 /* For the windows of analyze/verdict.h, as many as so few points fill. */
 #define SITE_WINDOWS 2
-/* Less than this is noise in a search for leaks. */
-#define QUANTUM_BYTES 512
 /* A site keeps no block if its oldest is younger than this share of the time it has held some. */
 #define KEPT_SHARE 0.5
 /* So many blocks freed per block held, and none of them is the one that was there before. */
@@ -21,8 +19,6 @@
  * happens once in 40,320. */
 #define PARTS 8
 #define PART_POINTS_MIN 8
-/* The default of trend_options.points_min. */
-#define LEVEL_POINTS_MIN 12
 /* By so many times 95 % limits must growth be more than chance, as verdicts are looked at again and
  * again: 99.9 %; and so many, 67 %, in the latter half of its time. */
 #define HITS_SURE (3.29 / 1.96)
@@ -148,7 +144,7 @@ static bool low_points_rise(const struct trend_point *points, size_t count)
 			first = low;
 		before = low;
 	}
-	return low - first >= QUANTUM_BYTES;
+	return low - first >= verdict_limits(SUBJECT_SITE)->quantum;
 }
 
 static enum trend_verdict verdict_of(const struct site_trend *trend, const struct history *history,
@@ -168,28 +164,6 @@ static enum trend_verdict verdict_of(const struct site_trend *trend, const struc
 	if (verdict == TREND_STEADY && trend->turnover >= TURNOVER_MIN)
 		return TREND_CHURNING;
 	return verdict;
-}
-
-/* Most sites of a long run never move, and need no statistics. */
-static bool judge_level(struct trend *trend, const struct trend_point *points, size_t count)
-{
-	if (!count)
-		return false;
-	for (size_t i = 1; i < count; i++) {
-		if (points[i].value != points[0].value)
-			return false;
-	}
-	*trend = (struct trend){
-		.verdict = count < LEVEL_POINTS_MIN ? TREND_TOO_EARLY : TREND_STEADY,
-		.points = count,
-		.span_s = points[count - 1].time_s - points[0].time_s,
-		.first = points[0].value,
-		.last = points[0].value,
-		.minimum = points[0].value,
-		.maximum = points[0].value,
-		.p = 0.5,
-	};
-	return true;
 }
 
 /* The latest points, and all of them in groups: what is left over is behind the last full group. */
@@ -212,23 +186,22 @@ static void windows_fill(struct verdict_window windows[SITE_WINDOWS],
 	}
 }
 
-static void judge_moving(struct trend *trend, const struct trend_point *points, size_t count,
-			 double quantum)
+/* Where nothing grows, all points as they are show best how it came about; most sites of a long run
+ * never move, and need no more. */
+static void judge_bytes(struct trend *trend, const struct trend_point *points, size_t count,
+			const struct trend_options *options)
 {
-	const struct trend_options options = {.quantum = quantum};
 	struct verdict_window windows[SITE_WINDOWS];
 	struct judgement judgement;
-	struct trend whole;
 
-	windows_fill(windows, points, count);
-	verdict_judge(&judgement, windows, SITE_WINDOWS, &options);
-	*trend = judgement.evidence;
-	/* Nothing grows. How it came about shows best in the points as they are. */
-	if (trend_is_suspect(trend->verdict) || trend->verdict == TREND_TOO_EARLY)
+	trend_judge(trend, points, count, options);
+	if (trend->maximum - trend->minimum < options->quantum)
 		return;
-	trend_judge(&whole, points, count, &options);
-	if (!trend_is_suspect(whole.verdict))
-		*trend = whole;
+	windows_fill(windows, points, count);
+	verdict_judge(&judgement, windows, SITE_WINDOWS, options);
+	if (trend_is_suspect(trend->verdict) || trend_is_suspect(judgement.evidence.verdict) ||
+	    judgement.evidence.verdict == TREND_TOO_EARLY)
+		*trend = judgement.evidence;
 }
 
 static struct poisson_sum hits_of(double bytes, double hit_bytes)
@@ -300,18 +273,18 @@ static void growth_by_hits(struct site_trend *trend, const struct history *histo
 static void series_judge(struct site_trend *trend, const struct history *history,
 			 const struct history_series *series, size_t from, double hit_bytes)
 {
-	double quantum = MAX(hit_bytes, QUANTUM_BYTES);
+	struct trend_options options = verdict_options(SUBJECT_SITE, 0);
 	struct trend_point points[POINTS_MAX];
 	size_t count;
 
 	*trend = (struct site_trend){.survival = -1, .integral_byte_s = series->integral_byte_s};
 	if (!series->points.count)
 		return;
+	options.quantum = MAX(options.quantum, hit_bytes);
 	count = points_pick(history, series, from, points);
-	if (!judge_level(&trend->trend, points, count))
-		judge_moving(&trend->trend, points, count, quantum);
+	judge_bytes(&trend->trend, points, count, &options);
 	if (trend->trend.verdict == TREND_TOO_EARLY && trend->trend.minimum < trend->trend.maximum)
-		early_judge(&trend->early, points, MIN(count, TREND_POINTS_MAX), quantum);
+		early_judge(&trend->early, points, MIN(count, TREND_POINTS_MAX), options.quantum);
 	fate_of_blocks(trend, series);
 	trend->low_points_rise = low_points_rise(points, count);
 	trend->blocks_grow = trend->turnover >= TURNOVER_MIN && blocks_grow(series);
@@ -376,13 +349,14 @@ static void doubt_growth(struct site_trend *trend, const struct history *history
 
 static void doubt_leak(struct site_trend *trend, const struct history_site *site)
 {
+	const struct verdict_limits *limits = verdict_limits(SUBJECT_SITE);
 	bool leaking = trend->verdict == TREND_LEAKING;
 
 	trend->gained = (double)gained(site).bytes;
-	trend->too_short =
-		leaking && trend->trend.span_s <
-				   (site_trend_is_young(trend) ? SITE_LEAK_YOUNG_S : SITE_LEAK_S);
-	trend->too_small = leaking && trend->gained < SITE_LEAK_BYTES;
+	trend->too_short = leaking && trend->trend.span_s < (site_trend_is_young(trend)
+								     ? limits->leaking_young_s
+								     : limits->leaking_s);
+	trend->too_small = leaking && trend->gained < limits->leaking;
 	if (trend->too_short || trend->too_small)
 		trend->verdict = TREND_GROWING;
 }

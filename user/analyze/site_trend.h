@@ -14,16 +14,6 @@
 #include "analyze/trend.h"
 #include "analyze/verdict.h"
 
-/* Nothing is called leaking that has been seen for less, however many snapshots there are; in a
- * process that warms up (TREND_WARM_UP_S), for less than that. */
-#define SITE_LEAK_S 10.0
-#define SITE_LEAK_YOUNG_S 20.0
-
-/* Nor what has gained less: tables fill for minutes, such as that of the methods that a JVM has
- * compiled, up to 96 KB of them in a small server. Until then it is growing. Not a share of
- * what the process holds, for that is known only from the attach on. */
-#define SITE_LEAK_BYTES (128u << 10)
-
 /* For what the call stacks of one call have gained together, a part worth naming. */
 #define SITE_MERGED_SHARE 0.01
 

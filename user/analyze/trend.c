@@ -327,7 +327,7 @@ void trend_zigzag(struct trend_zigzag *zigzag, const struct trend_point *points,
 #define STAIRS_FEW 6
 #define STAIRS_EQUAL 0.4
 
-/* Range, span and integral; of any number of points but none. */
+/* Range and span; of any number of points but none. */
 static void trend_measure_range(struct trend *trend, const struct trend_point *points, size_t count)
 {
 	trend->points = count;
@@ -337,8 +337,6 @@ static void trend_measure_range(struct trend *trend, const struct trend_point *p
 	for (size_t i = 1; i < count; i++) {
 		trend->minimum = MIN(trend->minimum, points[i].value);
 		trend->maximum = MAX(trend->maximum, points[i].value);
-		trend->integral += (points[i].value + points[i - 1].value) / 2 *
-				   (points[i].time_s - points[i - 1].time_s);
 	}
 }
 
@@ -514,8 +512,6 @@ static void trend_measure_course(struct trend *trend, const struct trend_point *
 	if (trend->growth > 0)
 		measure_stalls(trend, points, count);
 }
-
-#define POINTS_MIN 12
 
 /* One-sided; strict, since a node has thousands of series and each is judged again and again. */
 #define P_LEAKING 1e-4
@@ -700,7 +696,7 @@ double trend_confidence(const struct trend *trend)
 void trend_judge(struct trend *trend, const struct trend_point *points, size_t count,
 		 const struct trend_options *options)
 {
-	size_t needed = options->points_min ? options->points_min : POINTS_MIN;
+	size_t needed = options->points_min ? options->points_min : TREND_POINTS_MIN;
 	struct trend_point thinned[TREND_POINTS_MAX];
 	struct trend_zigzag zigzag;
 	size_t kept;

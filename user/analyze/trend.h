@@ -26,9 +26,12 @@
 /* More points than this are averaged in groups before slopes are taken; others see all of them. */
 #define TREND_POINTS_MAX 128
 
+/* Fewer have no verdict, unless options say otherwise. */
+#define TREND_POINTS_MIN 12
+
 struct trend_options {
 	double quantum;	   /* least growth that matters, in the unit of the values; > 0 */
-	size_t points_min; /* 0: 12 */
+	size_t points_min; /* 0: TREND_POINTS_MIN */
 };
 
 /* Fills *trend. Allocates nothing; `count` may be 0. About 100 µs for 128 points. */

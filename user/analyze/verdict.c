@@ -5,6 +5,48 @@
 
 #include "base/cleanup.h"
 
+#define KIB 1024.0
+
+/*
+ * A site: less than its quantum is noise in a search for leaks. Tables fill for minutes, such as
+ * that of the methods that a JVM has compiled, up to 96 KB of them in a small server: until it has
+ * gained more, it is growing. Not a share of what the process holds, for that is known only from
+ * the attach on.
+ *
+ * A process, by polls: /proc may lag by 32 pages per CPU (percpu counters since Linux 6.2), glibc
+ * takes memory in steps of 132 KiB, and what wanders by hundreds of KiB rises for minutes now and
+ * then. Slower leaks show in longer windows. Servers open files and start threads as work comes,
+ * one by one.
+ */
+#define POLLED(amount, least)                                                                      \
+	{                                                                                          \
+		amount, 0.002, GROWTH_READINGS_MIN, least, 0, 0                                    \
+	}
+
+static const struct verdict_limits all_limits[] = {
+	[SUBJECT_SITE] = {512, 0, TREND_POINTS_MIN, 128 * KIB, 10, 20},
+	[SUBJECT_RESIDENT] = {64 * KIB, 0, 6, 0, 0, 0},
+	[SUBJECT_QUANTITY + QUANTITY_HEAP] = POLLED(1024 * KIB, 1024 * KIB),
+	[SUBJECT_QUANTITY + QUANTITY_MAPPING] = POLLED(16, 32),
+	[SUBJECT_QUANTITY + QUANTITY_THREADS] = POLLED(4, 8),
+	[SUBJECT_QUANTITY + QUANTITY_FILES] = POLLED(16, 32),
+	[SUBJECT_QUANTITY + QUANTITY_CHARGED] = POLLED(1024 * KIB, 1024 * KIB),
+};
+_Static_assert(ARRAY_SIZE(all_limits) == SUBJECT_MAX_, "limits for every subject");
+
+const struct verdict_limits *verdict_limits(enum verdict_subject subject)
+{
+	return &all_limits[subject];
+}
+
+struct trend_options verdict_options(enum verdict_subject subject, double held)
+{
+	const struct verdict_limits *limits = &all_limits[subject];
+
+	return (struct trend_options){fmax(limits->quantum, limits->quantum_share * held),
+				      limits->readings_min};
+}
+
 /* Fewer steps than this know no deviation of their own. */
 #define STEPS_MIN 6
 
@@ -67,8 +109,6 @@ void early_judge(struct early *early, const struct trend_point *points, size_t c
 
 /* A level series has grown beyond its level by a quantum, and by so many times its own jitter. */
 #define LEVEL_LEFT 3.0
-
-#define POINTS_MIN 12
 
 /* The verdict, and the evidence against it. */
 struct memory {
@@ -164,7 +204,7 @@ static bool is_settled(const struct trend *trend, const struct trend_point *poin
 static void verdict_of_window(struct trend *trend, const struct trend_point *points, size_t count,
 			      const struct trend_options *options)
 {
-	size_t needed = options->points_min ? options->points_min : POINTS_MIN, back;
+	size_t needed = options->points_min ? options->points_min : TREND_POINTS_MIN, back;
 	struct memory memory = {.verdict = TREND_TOO_EARLY};
 	bool first = count <= needed + READINGS_BACK;
 

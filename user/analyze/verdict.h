@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The verdict on a quantity: one verdict out of windows of several lengths, the same for a process
- * in triage and for a site that is watched.
+ * in triage and for a site that is watched, and the limits that each subject has.
  *
  * Verdicts do not flap. What is said depends on what would have been said at the readings before:
  * leaking stays leaking until it is clearly over (it takes less to stay than to become so), and
  * what is level stays level until it has grown beyond what it was then (a cache that is full). That
  * is found out by judging earlier ends of the same window, so it is a function of the course alone:
  * live, from a recording, and however often somebody asks, the same course has the same verdict.
+ *
+ * Callers add what only their subject has: site_trend.h the fate of its blocks, triage/growth.h
+ * startup and the steps of collected heaps. Four verdicts are none on the course of a quantity and
+ * share no rule with this one: profile/site_figures.h estimates survival from samples of blocks,
+ * which have ages but no course; report/goroutine_report.h counts which goroutines came and went,
+ * by number, so that it needs no statistics; memory/conclusion.h finds the part that makes up a
+ * growth between two readings; analyze/retention.h says what is reachable.
  */
 #ifndef LEAKMON_ANALYZE_VERDICT_H
 #define LEAKMON_ANALYZE_VERDICT_H
@@ -16,6 +23,33 @@
 #include <stddef.h>
 
 #include "analyze/trend.h"
+#include "report/triage_report.h"
+
+/* Subjects of verdicts, each with limits of its own. */
+enum verdict_subject {
+	SUBJECT_SITE,	  /* bytes held by a call stack */
+	SUBJECT_RESIDENT, /* memory of a profiled process, in bytes: to be explained by its sites */
+	SUBJECT_QUANTITY, /* of a process in triage: plus an enum quantity */
+	SUBJECT_MAX_ = SUBJECT_QUANTITY + QUANTITY_MAX_,
+};
+
+/*
+ * How much growth, for how long. How sure it must be is the same for all: trend.c has it for one
+ * window, verdict.c for its earlier ends.
+ */
+struct verdict_limits {
+	double quantum;	      /* growth within one window that matters, in the subject's unit */
+	double quantum_share; /* of what was held at least: less does not matter either */
+	size_t readings_min;  /* of the finest window; fewer: too early */
+	double leaking;	      /* growth in all; less is not called leaking, however steady */
+	/* A shorter window is not, either, however many readings it has; young: its process warms
+	 * up (TREND_WARM_UP_S). */
+	double leaking_s, leaking_young_s;
+};
+const struct verdict_limits *verdict_limits(enum verdict_subject subject);
+
+/* For a subject that held at least so much. */
+struct trend_options verdict_options(enum verdict_subject subject, double held);
 
 /*
  * The judgement before there is a verdict: a rate so far, from the third reading on, and whether

@@ -12,9 +12,8 @@
 
 #include "base/cleanup.h"
 #include "base/units.h"
+#include "memory/conclusion.h"
 #include "proc/cgroup.h"
-
-#define GROWTH_MIN (1 << 20)
 
 /* Lines "NAME NUMBER" of a file, by the name in either version; v1's have those of groups below. */
 struct stat_field {
@@ -289,15 +288,13 @@ static int64_t growth(uint64_t before, uint64_t now)
 static enum cgroup_verdict decide(const struct cgroup_memory *before,
 				  const struct cgroup_conclusion *grown)
 {
-	if (grown->total < MAX((int64_t)(before->figures.current / 100), GROWTH_MIN))
+	static const enum cgroup_verdict verdicts[] = {CGROUP_PROCESSES, CGROUP_PAGE_CACHE,
+						       CGROUP_SHARED, CGROUP_KERNEL, CGROUP_MIXED};
+	const int64_t parts[] = {grown->anon, grown->file, grown->shmem, grown->kernel};
+
+	if (memory_is_steady(grown->total, before->figures.current))
 		return CGROUP_STEADY;
-	if (2 * grown->anon >= grown->total)
-		return CGROUP_PROCESSES;
-	if (2 * grown->file >= grown->total)
-		return CGROUP_PAGE_CACHE;
-	if (2 * grown->shmem >= grown->total)
-		return CGROUP_SHARED;
-	return 2 * grown->kernel >= grown->total ? CGROUP_KERNEL : CGROUP_MIXED;
+	return verdicts[memory_main_part(grown->total, parts, ARRAY_SIZE(parts))];
 }
 
 /* Below this it is no cause. */

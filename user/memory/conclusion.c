@@ -57,11 +57,18 @@ static enum memory_verdict decide_free(const struct deciding *deciding)
 	return 2 * trimmable >= grown ? MEMORY_RETAINED : MEMORY_FRAGMENTATION;
 }
 
-static bool is_steady(const struct deciding *deciding)
+bool memory_is_steady(int64_t total, uint64_t before)
 {
-	int64_t least = (int64_t)((deciding->before->rss + deciding->before->swap) / 100);
+	return total < MAX((int64_t)(before / 100), MEMORY_GROWTH_MIN);
+}
 
-	return deciding->growth->total < MAX(least, MEMORY_GROWTH_MIN);
+size_t memory_main_part(int64_t total, const int64_t *parts, size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && 2 * parts[i] < total)
+		i++;
+	return i;
 }
 
 /* Records of an allocator about its own maximum. */
@@ -81,18 +88,18 @@ static enum memory_verdict decide(const struct deciding *deciding)
 	_Static_assert(ARRAY_SIZE(verdicts) == GROUP_MAX_, "a verdict for every group");
 	const struct memory_growth *growth = deciding->growth;
 	int64_t zero = (int64_t)deciding->now->huge_zero - (int64_t)deciding->before->huge_zero;
+	size_t group;
 
-	if (is_steady(deciding))
+	if (memory_is_steady(growth->total, deciding->before->rss + deciding->before->swap))
 		return MEMORY_STEADY;
 	if (2 * zero >= growth->total)
 		return MEMORY_HUGE_PAGES;
 	if (own_records_grow(deciding))
 		return MEMORY_RETAINED;
-	for (size_t i = 0; i < GROUP_MAX_; i++) {
-		if (2 * growth->groups[i] >= growth->total)
-			return i == GROUP_FREE ? decide_free(deciding) : verdicts[i];
-	}
-	return MEMORY_MIXED;
+	group = memory_main_part(growth->total, growth->groups, GROUP_MAX_);
+	if (group == GROUP_MAX_)
+		return MEMORY_MIXED;
+	return group == GROUP_FREE ? decide_free(deciding) : verdicts[group];
 }
 
 /* Private copies of a file's pages are the process's own, unlike its page cache. */

@@ -9,8 +9,14 @@
 #include "report/diff.h"
 #include "report/memory_split.h"
 
-/* Below this, and below 1 % of what there was, it is steady. */
+/* Less comes and goes in any program; nor does growth below 1 % of what there was matter. */
 #define MEMORY_GROWTH_MIN (1 << 20)
+
+/* Growth by `total`, of something that was `before`, that needs no cause. */
+bool memory_is_steady(int64_t total, uint64_t before);
+
+/* The first part that makes up half of a growth; `count`: none does. */
+size_t memory_main_part(int64_t total, const int64_t *parts, size_t count);
 
 /* Both are of the same process. */
 void memory_conclude(const struct memory_split *before, const struct memory_split *now,

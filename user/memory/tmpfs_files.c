@@ -16,12 +16,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "memory/conclusion.h"
 
 /* Names in all directories, or descriptors: beyond them a reading is partial. */
 #define NAMES_MAX 4096
 #define DEPTH_MAX 6
-/* Less comes and goes in any program. */
-#define GROWTH_MIN (1u << 20)
 
 struct reading {
 	pid_t pid;
@@ -289,7 +288,7 @@ struct tmpfs_growth tmpfs_files_grown(const struct tmpfs_files *before,
 				      const struct tmpfs_files *now)
 {
 	struct tmpfs_growth most = {0};
-	uint64_t most_grown = GROWTH_MIN - 1;
+	uint64_t most_grown = MEMORY_GROWTH_MIN - 1;
 
 	for (size_t i = 0; i < now->list.count; i++) {
 		const struct tmpfs_file *file = &now->list.items[i];

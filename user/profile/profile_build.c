@@ -7,14 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/verdict.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "collect/window.h"
 #include "monitor/emit.h"
 #include "monitor/oom.h"
-
-/* Memory that grows by less does not have to be explained. */
-#define MEMORY_QUANTUM 65536.0
 
 static int add_site(const struct profile_sources *sources, const struct profile_target *target,
 		    struct profile_site *known, struct profile_report_process *process)
@@ -52,7 +50,7 @@ static void add_examples(const struct profile_target *target,
 static void judge_memory(const struct profile_target *target, double now_s,
 			 struct profile_report_process *process)
 {
-	struct trend_options options = {.quantum = MEMORY_QUANTUM, .points_min = 6};
+	struct trend_options options = verdict_options(SUBJECT_RESIDENT, 0);
 	struct trend trend;
 	size_t from = 0;
 	double since_s = now_s - fmax(now_s / 3, 60);

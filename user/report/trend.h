@@ -62,7 +62,6 @@ struct trend {
 	double rise, fall;	/* sums of the movements that stand out */
 	size_t falls;		/* how many of them went down */
 	bool by_troughs;	/* the growth is that of the lower turning points */
-	double integral;	/* of value over time (trapezoid), e.g. byte-seconds of residency */
 	bool keeps_leaking;	/* good enough to go on being called leaking, see verdict.h */
 };
 

@@ -118,29 +118,16 @@ void series_free(struct series *series)
 #define KIB 1024.0
 
 /*
- * quantum   growth within one window that is worth a word. /proc may lag by 32 pages per CPU
- *           (percpu counters since Linux 6.2), glibc takes memory in steps of 132 KiB, and
- *           what wanders by hundreds of KiB rises for minutes now and then. Slower leaks show in
- *           longer windows.
- * leaking   growth over all readings below which nothing is called leaking, however steady: servers
- *           open files and start threads as work comes, one by one.
- * bytes     what one of it is worth when kinds are compared. Leaked threads and mappings hold
- *           memory too: a thread must outweigh its own touched stack and its two mappings, so that
- *           the cause is named and not its effect; a leaked block of 128 KiB or more is a mapping
- *           of its own, and there the memory outweighs it.
+ * Bytes that one of it is worth when kinds are compared. Leaked threads and mappings hold memory
+ * too: a thread must outweigh its own touched stack and its two mappings, so that the cause is
+ * named and not its effect; a leaked block of 128 KiB or more is a mapping of its own, and there
+ * the memory outweighs it.
  */
-static const struct {
-	double quantum, leaking, bytes;
-} kinds[] = {
-	[QUANTITY_HEAP] = {1024 * KIB, 1024 * KIB, 1},	  [QUANTITY_MAPPING] = {16, 32, 16 * KIB},
-	[QUANTITY_THREADS] = {4, 8, 256 * KIB},		  [QUANTITY_FILES] = {16, 32, 32 * KIB},
-	[QUANTITY_CHARGED] = {1024 * KIB, 1024 * KIB, 1},
+static const double worth_bytes[] = {
+	[QUANTITY_HEAP] = 1,	     [QUANTITY_MAPPING] = 16 * KIB, [QUANTITY_THREADS] = 256 * KIB,
+	[QUANTITY_FILES] = 32 * KIB, [QUANTITY_CHARGED] = 1,
 };
-
-_Static_assert(ARRAY_SIZE(kinds) == QUANTITY_MAX_, "a row for every quantity");
-
-/* And growth below this share of what is there is no growth worth a word either. */
-#define QUANTUM_SHARE 0.002
+_Static_assert(ARRAY_SIZE(worth_bytes) == QUANTITY_MAX_, "a row for every quantity");
 
 static void judge_levels(struct growth *growth, const struct series *series,
 			 const struct trend_options *options)
@@ -173,7 +160,7 @@ static void judge_early(struct growth *growth, const struct series *series, doub
 
 	early_judge(&growth->early, points, count, quantum);
 	if (growth->early.grows)
-		growth->urgency = growth->early.per_s * kinds[growth->kind].bytes;
+		growth->urgency = growth->early.per_s * worth_bytes[growth->kind];
 }
 
 /* A process that still starts up grows at less than this share of its average rate since it began:
@@ -272,7 +259,7 @@ static void judge_floors(struct growth *growth, const struct series *series,
 		return;
 	growth->warms_up = is_warming_up(growth, series, options, born_s);
 	if (growth->verdict == TREND_LEAKING &&
-	    (growth->warms_up || range < kinds[growth->kind].leaking))
+	    (growth->warms_up || range < verdict_limits(SUBJECT_QUANTITY + growth->kind)->leaking))
 		growth->verdict = TREND_GROWING;
 }
 
@@ -280,11 +267,8 @@ static void judge_floors(struct growth *growth, const struct series *series,
 static void judge(struct growth *growth, const struct series *series, enum quantity quantity,
 		  double born_s)
 {
-	struct trend_options options = {
-		.quantum = fmax(kinds[quantity].quantum,
-				QUANTUM_SHARE * series->minimum.values[quantity]),
-		.points_min = GROWTH_READINGS_MIN,
-	};
+	struct trend_options options =
+		verdict_options(SUBJECT_QUANTITY + quantity, series->minimum.values[quantity]);
 	double range = series->maximum.values[quantity] - series->minimum.values[quantity];
 
 	*growth = (struct growth){.kind = quantity};
@@ -298,7 +282,7 @@ static void judge(struct growth *growth, const struct series *series, enum quant
 	growth->low_per_s = growth->evidence.slope_low;
 	growth->high_per_s = growth->evidence.slope_high;
 	judge_floors(growth, series, &options, range, born_s);
-	growth->urgency = growth->per_s * kinds[quantity].bytes * growth->confidence;
+	growth->urgency = growth->per_s * worth_bytes[quantity] * growth->confidence;
 	if (growth->verdict == TREND_TOO_EARLY)
 		judge_early(growth, series, options.quantum);
 }
