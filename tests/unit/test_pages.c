@@ -285,6 +285,54 @@ static void a_deadline_that_has_passed_leaves_what_is_known(void **state)
 	expect_words(&fixture->table, first, (uint64_t[]){0x555500000010}, 1);
 }
 
+/* The header of a block of two pages, as a page that has this address in its first word has it. */
+static bool find_block(uint64_t at, const uint64_t *words, uint64_t end, struct mapped_block *block)
+{
+	*block = (struct mapped_block){.page = at, .start = at, .end = at + 2 * MEMORY_PAGE};
+	return words[0] == at && end >= block->end;
+}
+
+static void put_header(const struct fixture *fixture, size_t number)
+{
+	page(fixture, number)[0] = (uintptr_t)page(fixture, number);
+}
+
+static void expect_blocks(const struct fixture *fixture, const size_t *numbers, size_t count)
+{
+	assert_int_equal(fixture->table.mapped.count, count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(fixture->table.mapped.items[i].page,
+				 (uintptr_t)page(fixture, numbers[i]));
+}
+
+static void a_block_is_known_as_long_as_its_header_is_in_the_last_reading(void **state)
+{
+	struct fixture *fixture = *state;
+	struct page_scan scan = scan_of(fixture);
+	struct page_table *table = &fixture->table;
+	size_t checked;
+
+	scan.find_mapped = find_block;
+	scan.threads = 1;
+	table->ranges.items[0].reach = table->ranges.items[0].end;
+	for (size_t i = 0; i < 4; i++)
+		put_header(fixture, 10 * i);
+	assert_int_equal(pages_read(table, &scan), 0);
+	expect_blocks(fixture, (size_t[]){0, 10, 20, 30}, 4);
+
+	/* Changed beside its header; freed; given back. */
+	page(fixture, 10)[5] = 1;
+	page(fixture, 20)[0] = 0;
+	assert_int_equal(madvise(page(fixture, 30), MEMORY_PAGE, MADV_DONTNEED), 0);
+	put_header(fixture, 40);
+	assert_int_equal(pages_check(table, &scan, &checked), 0);
+	expect_blocks(fixture, (size_t[]){0, 10, 40}, 3);
+
+	/* Nothing has changed since. */
+	assert_int_equal(pages_check(table, &scan, &checked), 0);
+	expect_blocks(fixture, (size_t[]){0, 10, 40}, 3);
+}
+
 static void a_hash_changes_with_any_bit(void **state)
 {
 	uint64_t words[PAGE_WORDS] = {0}, before = page_hash(words);
@@ -373,6 +421,7 @@ int main(void)
 		WITH_MEMORY(contents_are_kept_as_they_were_at_the_second_reading),
 		WITH_MEMORY(
 			contents_of_a_page_that_changed_too_late_are_those_of_before_with_both_words),
+		WITH_MEMORY(a_block_is_known_as_long_as_its_header_is_in_the_last_reading),
 		WITH_MEMORY(a_deadline_that_has_passed_leaves_what_is_known),
 		cmocka_unit_test(a_hash_changes_with_any_bit),
 		cmocka_unit_test(a_filter_passes_exactly_its_ranges),

@@ -71,6 +71,7 @@ struct mapped_block {
 	uint64_t page;	     /* that the header begins in */
 	uint64_t start, end; /* with the header */
 	uint64_t address;    /* as the program has it */
+	uint64_t page_hash;  /* of the contents in which the header was found */
 	const struct heap_reader *reader;
 };
 

@@ -186,6 +186,7 @@ static int take_page(struct page_table *table, const struct page_scan *scan,
 	if (!kept)
 		return -ENOMEM;
 	*kept = block;
+	kept->page_hash = page->hash;
 	return 0;
 }
 
@@ -460,8 +461,8 @@ static int merge(struct page_table *table, const struct checker *checker, uint64
 	return 0;
 }
 
-/* Those of the `older` first ones with a page that has changed since. */
-static void drop_stale_blocks(struct page_table *table, size_t older)
+/* Those that were found in what is no more: a page may also have changed before they were. */
+static void drop_stale_blocks(struct page_table *table)
 {
 	size_t kept = 0;
 
@@ -469,9 +470,8 @@ static void drop_stale_blocks(struct page_table *table, size_t older)
 		const struct mapped_block block = table->mapped.items[i];
 		const struct page *page = pages_find(table, block.page);
 
-		if (i < older && (!page || page->flags & PAGE_CHANGED))
-			continue;
-		table->mapped.items[kept++] = block;
+		if (page && page->flags & PAGE_WAS_READ && page->hash == block.page_hash)
+			table->mapped.items[kept++] = block;
 	}
 	table->mapped.count = kept;
 }
@@ -498,7 +498,6 @@ static int page_checkers_collect(struct check *check, struct checker *checkers, 
 				 size_t *checked)
 {
 	struct page_table *table = check->table;
-	size_t older = table->mapped.count;
 	int error = 0;
 
 	/* Nothing else makes a difference, and there is no time. */
@@ -520,7 +519,7 @@ static int page_checkers_collect(struct check *check, struct checker *checkers, 
 	for (size_t i = 0; i < check->windows.count; i++)
 		mark_window(check, &check->windows.items[i]);
 	if (!check->scan->late)
-		drop_stale_blocks(table, older);
+		drop_stale_blocks(table);
 	if (table->late.count)
 		qsort(table->late.items, table->late.count, sizeof(*table->late.items),
 		      compare_late);
@@ -571,6 +570,7 @@ static int take_changed(struct checker *checker, const struct page_range *part, 
 	if (!kept)
 		return -ENOMEM;
 	*kept = block;
+	kept->page_hash = hash;
 	return 0;
 }
 
