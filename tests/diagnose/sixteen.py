@@ -311,7 +311,7 @@ class Result:
 		self.accused = bool(answer) and accused(truth, answer)
 		cost = answer['cost'] if answer else {}
 		self.spent, self.core = cost.get('spent', 0), cost.get('core', 0)
-		self.stop_ms = cost.get('longest_stop_ns', 0) / 1e6
+		self.stops, self.stop_ms = cost.get('stops', 0), cost.get('longest_stop_ns', 0) / 1e6
 		if not self.wrong and elapsed_s > ELAPSED_MAX_S:
 			self.wrong = f'{elapsed_s:.0f} s'
 
@@ -345,7 +345,7 @@ def say(result, run):
 	print(f'{result.name:14} run {run}: {"right" if not result.wrong else "WRONG (" + result.wrong + ")"}: '
 	      f'{answer["verdict"]}, {answer["part"]}, {" ".join(code_of(answer))[:50] or "-"}, '
 	      f'{"; ".join(holder_of(answer)[:1])[:70] or "-"}; {result.elapsed_s:.0f} s, '
-	      f'{result.spent:.2%} of its CPU ({result.core:.2%} of a core), stop {result.stop_ms:.0f} ms', flush=True)
+	      f'{result.spent:.2%} of its CPU ({result.core:.2%} of a core), {result.stops} stops of {result.stop_ms:.0f} ms', flush=True)
 
 
 def table(results, runs):

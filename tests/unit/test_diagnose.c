@@ -147,6 +147,7 @@ static void blocks_that_nothing_points_to_leak(void **state)
 		add_site(&profile, 500, PROFILE_CHURNING);
 		add_site(&profile, 1000, cases[i].profiled);
 		diagnosis = conclude((struct diagnosis_evidence){
+			.first = &last,
 			.last = &last,
 			.conclusion = &conclusion,
 			.profile = &profile,
@@ -212,6 +213,7 @@ static void unreachable_blocks_that_become_more_leak(void **state)
 		lose(&scans[0], 40, 40);
 		lose(&scans[1], 40 + cases[i].sized, 40 + cases[i].classed);
 		diagnosis = conclude((struct diagnosis_evidence){
+			.first = &last,
 			.last = &last,
 			.conclusion = &conclusion,
 			.profile = &profile,
@@ -231,6 +233,71 @@ static void unreachable_blocks_that_become_more_leak(void **state)
 		free_scans(scans, ARRAY_SIZE(scans));
 		vec_free(&profile.sites);
 	}
+}
+
+/* A heap that changed whenever it was read counts nothing: the scans do, or what is resident. */
+static void a_call_stack_is_borne_out_by_what_counted_the_heap(void **state)
+{
+	static const struct {
+		bool scanned;
+		uint64_t blocks_more, rss_more;
+		enum diagnosis_verdict verdict;
+	} cases[] = {
+		{true, 0, 1 << 20, DIAGNOSIS_NO_LEAK},
+		{true, 20, 0, DIAGNOSIS_GROWS}, /* in memory that was free before */
+		{false, 0, 0, DIAGNOSIS_NO_LEAK},
+		{false, 0, 1 << 20, DIAGNOSIS_GROWS},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct memory_conclusion conclusion = {.verdict = MEMORY_STEADY};
+		struct memory_process first = {.heap_changed = true, .sum.rss = 50 << 20},
+				      last = {.heap_changed = true,
+					      .sum.rss = (50 << 20) + cases[i].rss_more};
+		struct retained_class *class;
+		struct profile_report_process profile = {0};
+		struct retain_result scans[2] = {0};
+		struct diagnosis diagnosis;
+
+		add_site(&profile, 1000, PROFILE_TOO_EARLY);
+		for (size_t j = 0; j < 2; j++) {
+			class = vec_push(&scans[j].classes);
+			assert_non_null(class);
+			*class = (struct retained_class){.kind = CLASS_SIZE, .size = 6000};
+			class->total.blocks = 100 + (j ? cases[i].blocks_more : 0);
+			class->total.bytes = class->total.blocks * 6000;
+			scans[j].allocator = "jemalloc";
+			scans[j].stopped = true;
+			retain_result_identify(&scans[j]);
+		}
+		diagnosis = conclude((struct diagnosis_evidence){
+			.first = &first,
+			.last = &last,
+			.conclusion = &conclusion,
+			.profile = &profile,
+			.scans = {&scans[0], &scans[1]},
+			.scan_count = cases[i].scanned ? 2 : 0,
+		});
+		assert_int_equal(diagnosis.verdict, cases[i].verdict);
+		free_scans(scans, ARRAY_SIZE(scans));
+		vec_free(&profile.sites);
+	}
+}
+
+static void stops_are_counted(void **state)
+{
+	struct retain_result scans[2] = {0};
+	struct memory_process first = {.pause_ns = 3000000}, last = {0};
+	struct diagnosis diagnosis;
+
+	(void)state;
+	scans[0].numbers[NUMBER_STOPS] = 4; /* at three of them it collected */
+	scans[0].numbers[NUMBER_PAUSE_NS] = 9000000;
+	diagnosis = conclude((struct diagnosis_evidence){
+		.first = &first, .last = &last, .scans = {&scans[0], &scans[1]}, .scan_count = 2});
+	assert_int_equal(diagnosis.stops, 5);
+	assert_int_equal(diagnosis.longest_stop_ns, 9000000);
 }
 
 static void a_class_that_rises_at_every_scan_grows(void **state)
@@ -558,6 +625,8 @@ int main(void)
 		cmocka_unit_test(blocks_that_nothing_points_to_leak),
 		cmocka_unit_test(a_block_or_two_are_chance),
 		cmocka_unit_test(unreachable_blocks_that_become_more_leak),
+		cmocka_unit_test(a_call_stack_is_borne_out_by_what_counted_the_heap),
+		cmocka_unit_test(stops_are_counted),
 		cmocka_unit_test(a_class_that_rises_at_every_scan_grows),
 		cmocka_unit_test(classes_of_the_program_come_before_those_of_its_language),
 		cmocka_unit_test(a_heap_that_grows_by_garbage_is_no_leak),

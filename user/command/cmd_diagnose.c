@@ -28,6 +28,19 @@ static const struct option_row diagnose_rows[] = {
 static const struct option_group diagnose_group = {"Diagnosis", diagnose_rows,
 						   ARRAY_SIZE(diagnose_rows)};
 
+/* Unlike a single scan's, its stops keep to one limit whatever the size of the process. */
+#define MAX_PAUSE_NS 100000000ull
+#define PAUSE(name) .offset = offsetof(struct diagnose_options, pause.name)
+static const struct option_row stop_rows[] = {
+	{"no-stop", 0, NULL, "never stop the process", value_set_flag, PAUSE(no_stop)},
+	{"max-pause", 0, "MS", "no stop lasts longer than MS milliseconds (100)",
+	 value_set_milliseconds, "whole milliseconds, e.g. 50", PAUSE(max_pause_ns), .minimum = 1,
+	 .maximum = 60000},
+};
+#undef PAUSE
+static const struct option_group stop_group = {"Stopping the process", stop_rows,
+					       ARRAY_SIZE(stop_rows)};
+
 static const struct option_row format_rows[] = {FORMAT_ROW(OUTPUT_DIAGNOSIS)};
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 
@@ -45,6 +58,7 @@ static const struct diagnose_options defaults = {
 			.floor = PROFILE_FLOOR,
 			.hasty = true,
 		},
+	.pause = {.max_pause_ns = MAX_PAUSE_NS},
 	.for_ns = 60000000000ull,
 };
 
@@ -56,9 +70,9 @@ const struct command command_diagnose = {
 	.about = "Watches a process for a minute and gives one answer: which part of its memory\n"
 		 "grows (or its threads, or its descriptors), which code allocates it, what holds\n"
 		 "it, how sure that is, and the next command. It costs 1% of the process's CPU\n"
-		 "time, and short stops to scan its heap. Without a target it first takes half a\n"
-		 "minute to find up to three processes that grow. Exit code 3: one leaks, or\n"
-		 "grows.\n",
+		 "time, and two or three stops of at most 100 ms to scan its heap. Without a\n"
+		 "target it first takes half a minute to find up to three processes that grow.\n"
+		 "Exit code 3: one leaks, or grows.\n",
 	.examples = "  leakmon diagnose                      of what grows on this machine\n"
 		    "  leakmon diagnose -p 1234              after a minute\n"
 		    "  leakmon diagnose -p 1234 --for 10m    slower leaks, surer answers\n"
@@ -67,7 +81,7 @@ const struct command command_diagnose = {
 	.defaults = &defaults,
 	.uses = {{&diagnose_group, 0},
 		 {&target_group, PART(targets.chosen)},
-		 {&pause_group, offsetof(struct diagnose_options, pause)},
+		 {&stop_group, 0},
 		 {&allocator_group, PART(probes)},
 		 {&probe_group, PART(probes)},
 		 {&stack_walk_group, PART(probes)},

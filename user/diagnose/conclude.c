@@ -2,6 +2,7 @@
 #include "diagnose/conclude.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -239,8 +240,43 @@ static uint64_t lost_growth(const struct diagnosis *diagnosis)
 		       : 0;
 }
 
+static bool is_heap_counted(const struct memory_process *memory)
+{
+	return memory && !memory->heap_changed;
+}
+
+/* For blocks of malloc; false: its heap could not be walked at one moment. */
+static bool native_bytes(const struct retain_result *scan, uint64_t *bytes)
+{
+	*bytes = 0;
+	if (!scan->allocator || scan->why_not_walked || !scan->stopped)
+		return false;
+	for (size_t i = 0; i < scan->classes.count; i++) {
+		if (scan->classes.items[i].kind != CLASS_RUNTIME)
+			*bytes += held_of(&scan->classes.items[i]).bytes;
+	}
+	return true;
+}
+
+/* By how much live blocks became more, from what counted them; else at most: by what the process
+ * has resident. */
+static double live_growth(const struct diagnosis_evidence *evidence,
+			  const struct diagnosis *diagnosis)
+{
+	uint64_t before, now;
+
+	if (evidence->scan_count > 1 && native_bytes(evidence->scans[0], &before) &&
+	    native_bytes(evidence->scans[evidence->scan_count - 1], &now))
+		return (double)now - (double)before;
+	if (evidence->conclusion && is_heap_counted(evidence->first) &&
+	    is_heap_counted(evidence->last))
+		return (double)evidence->conclusion->growth.groups[GROUP_LIVE];
+	return diagnosis->rss.known ? (double)diagnosis->rss.now - (double)diagnosis->rss.before
+				    : HUGE_VAL;
+}
+
 /* One call stack in forty seems to grow by chance. Several of its blocks must have stayed; and live
- * blocks must have become more, too, where the heap was walked. */
+ * blocks must have become more, too. */
 static bool is_borne_out(const struct diagnosis_evidence *evidence,
 			 const struct diagnosis *diagnosis)
 {
@@ -249,12 +285,8 @@ static bool is_borne_out(const struct diagnosis_evidence *evidence,
 
 	if (growth->estimate > SITE_SPREAD * growth->low)
 		return false;
-	if (!evidence->conclusion || !evidence->last || evidence->last->heap_changed)
-		return true;
 	/* What was lost does not explain blocks that are held. */
-	return (double)evidence->conclusion->growth.groups[GROUP_LIVE] -
-		       (double)lost_growth(diagnosis) >=
-	       grown / 2;
+	return live_growth(evidence, diagnosis) - (double)lost_growth(diagnosis) >= grown / 2;
 }
 
 /* Unreachable blocks are counted, a call stack's growth is estimated from a few windows: the count
@@ -624,17 +656,23 @@ static struct diagnosed_count lost(const struct diagnosis_evidence *evidence, bo
 					.now = bytes ? now.bytes : now.blocks};
 }
 
-static uint64_t longest_stop(const struct diagnosis_evidence *evidence)
+static void add_stops(struct diagnosis *diagnosis, uint64_t count, uint64_t pause_ns)
 {
-	uint64_t longest = 0;
+	diagnosis->stops += (unsigned)count;
+	diagnosis->longest_stop_ns = MAX(diagnosis->longest_stop_ns, pause_ns);
+}
 
-	for (size_t i = 0; i < evidence->scan_count; i++)
-		longest = MAX(longest, evidence->scans[i]->numbers[NUMBER_PAUSE_NS]);
+static void count_stops(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	for (size_t i = 0; i < evidence->scan_count; i++) {
+		const uint64_t *numbers = evidence->scans[i]->numbers;
+
+		add_stops(diagnosis, numbers[NUMBER_STOPS], numbers[NUMBER_PAUSE_NS]);
+	}
 	if (evidence->first)
-		longest = MAX(longest, evidence->first->pause_ns);
+		add_stops(diagnosis, evidence->first->pause_ns != 0, evidence->first->pause_ns);
 	if (evidence->last)
-		longest = MAX(longest, evidence->last->pause_ns);
-	return longest;
+		add_stops(diagnosis, evidence->last->pause_ns != 0, evidence->last->pause_ns);
 }
 
 void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
@@ -668,8 +706,8 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 		.lost_blocks = lost(evidence, false),
 		.lost_bytes = lost(evidence, true),
 		.scans = (unsigned)evidence->scan_count,
-		.longest_stop_ns = longest_stop(evidence),
 	};
+	count_stops(evidence, diagnosis);
 	snprintf(diagnosis->comm, sizeof(diagnosis->comm), "%s", evidence->comm);
 	if (evidence->first && evidence->last)
 		diagnosis->rss = (struct diagnosed_count){.known = true,

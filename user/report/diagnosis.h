@@ -98,9 +98,10 @@ struct diagnosis {
 	struct diagnosed_class lost_class;
 	struct diagnosed_blocks blocks;
 	struct diagnosed_count rss, threads, descriptors, lost_blocks, lost_bytes;
-	double spent_core;		/* share of a core that the profile has cost the process */
-	unsigned scans;			/* of the heap */
-	uint64_t longest_stop_ns;	/* of them and of readings */
+	double spent_core; /* share of a core that the profile has cost the process */
+	unsigned scans;	   /* of the heap */
+	unsigned stops;	   /* for them and for readings of memory */
+	uint64_t longest_stop_ns;
 	uint64_t limit_bytes;		/* of its control group; 0: none is known */
 	double limit_in_s;		/* at this rate; negative: not known */
 	char next[DIAGNOSIS_NEXT_SIZE]; /* the one command that says more; "": none */

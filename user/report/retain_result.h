@@ -63,6 +63,7 @@ enum retained_number {
 	/* of the heap image */
 	NUMBER_PAUSE_NS,
 	NUMBER_MAX_PAUSE_NS,
+	NUMBER_STOPS,
 	NUMBER_READ_NS,
 	NUMBER_TOTAL_NS,
 	NUMBER_OWN_PEAK_BYTES,

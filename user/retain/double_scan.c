@@ -243,6 +243,7 @@ static void inherit(struct retain *retain, const struct retain *earlier)
 {
 	retain->heap_image.why_not_stopped = earlier->heap_image.why_not_stopped;
 	retain->heap_image.pause_ns = earlier->heap_image.pause_ns;
+	retain->heap_image.stops_repeated = earlier->heap_image.stops_repeated;
 	retain->heap_image.max_pause_ns = earlier->heap_image.max_pause_ns;
 	retain->total_ns += earlier->total_ns;
 }

@@ -393,6 +393,7 @@ static void set_numbers(const struct retain *retain, uint64_t numbers[RETAINED_N
 
 	numbers[NUMBER_PAUSE_NS] = heap_image->pause_ns;
 	numbers[NUMBER_MAX_PAUSE_NS] = heap_image->max_pause_ns;
+	numbers[NUMBER_STOPS] = heap_image->pause_ns ? heap_image->stops_repeated + 1 : 0;
 	numbers[NUMBER_READ_NS] = heap_image->read_ns;
 	numbers[NUMBER_TOTAL_NS] = retain->total_ns;
 	numbers[NUMBER_OWN_PEAK_BYTES] = retain->rss_bytes;

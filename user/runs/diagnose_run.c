@@ -33,6 +33,10 @@
 
 /* How often the profile reports: progress, and when it is half time. */
 #define STEP_NS 1000000000ull
+/* A later look takes longer than an earlier one: there is more to read, and the machine may have
+ * become busier. The last one begins so much earlier, but after this share of the time. */
+#define LOOK_MARGIN 1.5
+#define CLOSING_SHARE 0.5
 /* How often processes are read to find suspects, in seconds, and for which share of a core. */
 #define TRIAGE_S 1.0
 #define GOROUTINE_READINGS 10
@@ -94,7 +98,9 @@ struct diagnose_run {
 	struct subject subjects[DIAGNOSE_PROCESSES_MAX];
 	size_t count;
 	uint64_t begin_ns;
-	double closing_s; /* what the last readings and scans will take, at least */
+	/* Looks are readings and scans of all: how long the first one took, and the longest so far.
+	 */
+	double first_look_s, look_s;
 	double goroutines_due_s;
 	double counts_due_s;
 	bool half, done;
@@ -600,6 +606,32 @@ static void clear_progress(void)
 		fputs("\r\033[K", stderr);
 }
 
+/* When the last look begins, so that the answer comes in time. */
+static double closing_at_s(const struct diagnose_run *run)
+{
+	double for_s = (double)run->options->for_ns / 1e9;
+
+	return for_s - MIN(run->look_s * LOOK_MARGIN, for_s * CLOSING_SHARE);
+}
+
+/* Managed heaps have a look in the middle, if there is time for one between the first and the last.
+ */
+static void look_at_half_time(struct diagnose_run *run)
+{
+	double begun_s = seconds_since(run->begin_ns), closing_s = closing_at_s(run);
+
+	if (run->half || begun_s < (closing_s + run->first_look_s - run->look_s) / 2)
+		return;
+	run->half = true;
+	if (begun_s + run->look_s * LOOK_MARGIN > closing_s)
+		return;
+	for (size_t i = 0; i < run->count; i++) {
+		if (has_managed_objects(&run->subjects[i]))
+			scan(run, &run->subjects[i], NULL);
+	}
+	run->look_s = MAX(run->look_s, seconds_since(run->begin_ns) - begun_s);
+}
+
 /* Every second of the profile. */
 static int take_profile(void *context, const struct profile_report *profile, bool last)
 {
@@ -621,14 +653,8 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 		for (size_t i = 0; i < run->count; i++)
 			look_at_counts(&run->subjects[i]);
 	}
-	if (!run->half && now_s >= for_s / 2) {
-		run->half = true;
-		for (size_t i = 0; i < run->count; i++) {
-			if (has_managed_objects(&run->subjects[i]))
-				scan(run, &run->subjects[i], NULL);
-		}
-	}
-	if (!last && now_s + run->closing_s < for_s)
+	look_at_half_time(run);
+	if (!last && seconds_since(run->begin_ns) < closing_at_s(run))
 		return 0;
 	clear_progress();
 	run->error = finish(run, profile);
@@ -747,8 +773,7 @@ static int begin(struct diagnose_run *run)
 		scan(run, subject, NULL);
 		read += subject->has_first || subject->scan_count;
 	}
-	/* On a busy machine the last ones would come late. */
-	run->closing_s = MIN(seconds_since(run->begin_ns), (double)run->options->for_ns / 1e9 / 4);
+	run->first_look_s = run->look_s = seconds_since(run->begin_ns);
 	if (read)
 		return 0;
 	log_error("no process can be read: it has ended, or belongs to another user; run leakmon "

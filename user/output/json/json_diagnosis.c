@@ -190,6 +190,7 @@ static void cost_write(struct json_writer *json, const struct diagnosis *diagnos
 	json_put_number(json, "windows",
 			diagnosis->profile ? diagnosis->profile->judgement.windows : 0);
 	json_put_number(json, "scans", diagnosis->scans);
+	json_put_number(json, "stops", diagnosis->stops);
 	json_put_number(json, "longest_stop_ns", diagnosis->longest_stop_ns);
 	json_close(json, '}');
 }

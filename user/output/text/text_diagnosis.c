@@ -323,8 +323,12 @@ static void cost_write(FILE *out, const struct text_style *style, const struct d
 		fprintf(out, "%.2f%% of a core in %zu window%s; ", 100 * diagnosis->spent_core,
 			diagnosis->profile->judgement.windows,
 			diagnosis->profile->judgement.windows == 1 ? "" : "s");
-	fprintf(out, "%u heap scan%s, the longest stop %.0f ms\n", diagnosis->scans,
-		diagnosis->scans == 1 ? "" : "s", (double)diagnosis->longest_stop_ns / 1e6);
+	fprintf(out, "%u heap scan%s, ", diagnosis->scans, diagnosis->scans == 1 ? "" : "s");
+	if (diagnosis->stops)
+		fprintf(out, "%u stop%s of at most %.0f ms\n", diagnosis->stops,
+			diagnosis->stops == 1 ? "" : "s", (double)diagnosis->longest_stop_ns / 1e6);
+	else
+		fputs("no stop\n", out);
 }
 
 static void next_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
