@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "parse/questions.h"
 #include "proc/core.h"
+#include "unit/decode_answers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "parse/questions.h"
+#include "unit/decode_answers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

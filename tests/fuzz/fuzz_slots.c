@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "parse/slots.h"
+#include "unit/decode_answers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,6 +16,7 @@
 #include "fuzz/worker_answer.h"
 #include "parse/questions.h"
 #include "sandbox/child.h"
+#include "unit/decode_answers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -18,6 +18,7 @@
 #include "own_registers.h"
 #include "parse/questions.h"
 #include "proc/core.h"
+#include "unit/decode_answers.h"
 
 #define PAGE 4096u
 #define PROGRAM 0x400000ull

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "parse/questions.h"
 #include "sandbox/worker_process.h"
+#include "unit/decode_answers.h"
 
 enum { TABLE_SYMBOLS = 3 };
 

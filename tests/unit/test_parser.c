@@ -13,6 +13,7 @@
 #include "parse/questions.h"
 #include "sandbox/worker_process.h"
 #include "unit/elf_fixture.h"
+#include "unit/decode_answers.h"
 
 static struct worker_request lines_request(uint64_t key, size_t addresses)
 {

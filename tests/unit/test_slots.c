@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "parse/slots.h"
+#include "unit/decode_answers.h"
 
 struct told {
 	uint32_t counts[2];

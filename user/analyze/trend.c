@@ -43,8 +43,9 @@ static void partition(double *values, double pivot, size_t *low, size_t *high)
 	}
 }
 
-/* Hoare's selection, in three parts, since slopes of equal values are equal. */
-double trend_select(double *values, size_t count, size_t k)
+/* The k-th smallest of any count; reorders the values. Hoare's selection, in three parts, since
+ * slopes of equal values are equal. */
+static double select_kth(double *values, size_t count, size_t k)
 {
 	size_t low = 0, high = count - 1;
 
@@ -68,8 +69,8 @@ double trend_median(double *values, size_t count)
 
 	if (!count)
 		return 0;
-	upper = trend_select(values, count, count / 2);
-	return count % 2 ? upper : (upper + trend_select(values, count, count / 2 - 1)) / 2;
+	upper = select_kth(values, count, count / 2);
+	return count % 2 ? upper : (upper + select_kth(values, count, count / 2 - 1)) / 2;
 }
 
 static double trend_median_of(const struct trend_point *points, size_t count)
@@ -108,13 +109,14 @@ struct trend_slope trend_theil_sen(const struct trend_point *points, size_t coun
 		return result;
 	below = centre > half ? (size_t)(centre - half) : 0;
 	above = MIN((size_t)(centre + half), pairs - 1);
-	result.low = trend_select(slopes, pairs, below);
-	result.high = trend_select(slopes, pairs, above);
+	result.low = select_kth(slopes, pairs, below);
+	result.high = select_kth(slopes, pairs, above);
 	result.slope = trend_median(slopes, pairs);
 	return result;
 }
 
-double trend_intercept(const struct trend_point *points, size_t count, double slope)
+/* Median of value - slope * time. */
+static double intercept_of(const struct trend_point *points, size_t count, double slope)
 {
 	double values[TREND_POINTS_MAX] = {0};
 
@@ -342,7 +344,7 @@ static void trend_measure_range(struct trend *trend, const struct trend_point *p
 
 static double noise_about(const struct trend_point *points, size_t count, double slope)
 {
-	double intercept = trend_intercept(points, count, slope), deviations[TREND_POINTS_MAX];
+	double intercept = intercept_of(points, count, slope), deviations[TREND_POINTS_MAX];
 
 	for (size_t i = 0; i < count; i++)
 		deviations[i] = fabs(points[i].value - intercept - slope * points[i].time_s);

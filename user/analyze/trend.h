@@ -43,9 +43,6 @@ double trend_confidence(const struct trend *trend);
 
 /* The pieces of trend.c. Counts are at most TREND_POINTS_MAX unless a comment says otherwise. */
 
-/* The k-th smallest, k < count, of any count; reorders the values. */
-double trend_select(double *values, size_t count, size_t k);
-
 /* 0 for an empty array. Reorders. */
 double trend_median(double *values, size_t count);
 
@@ -56,9 +53,6 @@ struct trend_slope {
 /* `deviation` is the standard deviation of S, for the confidence interval. */
 struct trend_slope trend_theil_sen(const struct trend_point *points, size_t count,
 				   double deviation);
-
-/* Median of value - slope * time. */
-double trend_intercept(const struct trend_point *points, size_t count, double slope);
 
 struct trend_rank_test {
 	double s, deviation; /* of S, corrected for ties and autocorrelation */

@@ -603,8 +603,9 @@ static int take_lists(struct cursor *cursor, const struct wire_core *wire,
 	return cursor->left ? -EPROTO : 0;
 }
 
-int decode_core_layout(const struct bytes *body, uint64_t file_size, struct core_layout *layout)
+static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
 {
+	struct core_layout *layout = out;
 	_cleanup_(core_layout_free) struct core_layout read = {0};
 	struct cursor cursor = {body->data, body->size};
 	struct wire_core wire;
@@ -615,8 +616,8 @@ int decode_core_layout(const struct bytes *body, uint64_t file_size, struct core
 	if (error)
 		return error;
 	if (wire.pid < 0 || wire.pid > INT32_MAX || !is_page_size(wire.page_bytes) ||
-	    !is_terminated(wire.comm, sizeof(wire.comm)) || !are_segments(&read, file_size) ||
-	    !are_files(&read) || !are_threads(&read))
+	    !is_terminated(wire.comm, sizeof(wire.comm)) ||
+	    !are_segments(&read, origin->file_size) || !are_files(&read) || !are_threads(&read))
 		return -EPROTO;
 	read.pid = (pid_t)wire.pid;
 	memcpy(read.comm, wire.comm, sizeof(read.comm));
@@ -636,11 +637,6 @@ static int parse(const struct parse_input *input, struct bytes *body)
 	int error = core_layout_read(input->files[0], &layout);
 
 	return error ? error : encode_core_layout(&layout, body);
-}
-
-static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
-{
-	return decode_core_layout(body, origin->file_size, out);
 }
 
 const struct parse_kind core_layout_kind = {

@@ -60,7 +60,6 @@ void core_layout_free(struct core_layout *layout);
 
 int encode_core_layout(const struct core_layout *layout, struct bytes *body);
 /* As parse_kind.decode. */
-int decode_core_layout(const struct bytes *body, uint64_t file_size, struct core_layout *layout);
 
 extern const struct parse_kind core_layout_kind; /* -> struct core_layout */
 

@@ -658,8 +658,15 @@ static int decode_ranges(const void *counts, const struct wire_lines *wire,
 	return first == wire->frame_count ? 0 : -EPROTO;
 }
 
-int decode_lines(const struct bytes *body, size_t addresses, struct line_answer *answer)
+static size_t addresses_in(size_t question_size)
 {
+	return (question_size - offsetof(struct wire_lines_question, addresses)) / sizeof(uint64_t);
+}
+
+static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
+{
+	size_t addresses = addresses_in(origin->question_size);
+	struct line_answer *answer = out;
 	_cleanup_(line_answer_free) struct line_answer read = {0};
 	struct cursor cursor = {body->data, body->size};
 	const void *counts, *frames;
@@ -729,11 +736,6 @@ static int find_or_open_lines(struct kept_lines *kept, const struct parse_input 
 	return 0;
 }
 
-static size_t addresses_in(size_t question_size)
-{
-	return (question_size - offsetof(struct wire_lines_question, addresses)) / sizeof(uint64_t);
-}
-
 static int parse(const struct parse_input *input, struct bytes *body)
 {
 	_cleanup_(line_encoder_free) struct line_encoder encoder = {0};
@@ -752,11 +754,6 @@ static int parse(const struct parse_input *input, struct bytes *body)
 		error = line_encoder_add(&encoder, frames, count);
 	}
 	return error ? error : line_encoder_finish(&encoder, body);
-}
-
-static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
-{
-	return decode_lines(body, addresses_in(origin->question_size), out);
 }
 
 const struct parse_kind lines_kind = {

@@ -70,6 +70,5 @@ struct line_encoder {
 int line_encoder_add(struct line_encoder *encoder, const struct line_frame *frames, size_t count);
 int line_encoder_finish(const struct line_encoder *encoder, struct bytes *body);
 void line_encoder_free(struct line_encoder *encoder);
-int decode_lines(const struct bytes *body, size_t addresses, struct line_answer *answer);
 
 #endif

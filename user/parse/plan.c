@@ -628,8 +628,13 @@ static int add_point(const struct wire_point *wire, uint64_t file_size, struct p
 	return 0;
 }
 
-int decode_plan(const struct bytes *body, uint64_t file_size, struct probe_plan *plan)
+/*
+ * Points of known functions, inside the file, near the function they belong to.
+ * Whether an instruction begins there, only the parser knows: see worker_leave().
+ */
+static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
 {
+	struct probe_plan *plan = out;
 	_cleanup_(probe_plan_free) struct probe_plan read = {0};
 	struct cursor cursor = {body->data, body->size};
 	struct wire_plan wire;
@@ -644,10 +649,10 @@ int decode_plan(const struct bytes *body, uint64_t file_size, struct probe_plan 
 
 		error = cursor_take_one(&cursor, &point, sizeof(point));
 		if (!error)
-			error = add_point(&point, file_size, &read);
+			error = add_point(&point, origin->file_size, &read);
 	}
 	if (!error)
-		error = decode_stapsdt(&cursor, file_size, &read.carried);
+		error = decode_stapsdt(&cursor, origin->file_size, &read.carried);
 	if (error || cursor.left)
 		return error ? error : -EPROTO;
 	memcpy(read.build_id, wire.build_id, sizeof(read.build_id));
@@ -671,11 +676,6 @@ static int parse(const struct parse_input *input, struct bytes *body)
 	error = probe_plan_file(input->files[0], question->symbol_prefix, question->probe_at,
 				&plan);
 	return error ? error : encode_plan(&plan, body);
-}
-
-static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
-{
-	return decode_plan(body, origin->file_size, out);
 }
 
 const struct parse_kind plan_kind = {

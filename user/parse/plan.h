@@ -64,10 +64,5 @@ static inline bool plan_is_used(const struct probe_point *point)
 extern const struct parse_kind plan_kind; /* struct wire_plan_question -> struct probe_plan */
 
 int encode_plan(const struct probe_plan *plan, struct bytes *body);
-/*
- * Points of known functions, inside a file of `file_size` bytes, near the function they belong to.
- * Whether an instruction begins there, only the parser knows: see worker_leave().
- */
-int decode_plan(const struct bytes *body, uint64_t file_size, struct probe_plan *plan);
 
 #endif

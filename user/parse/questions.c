@@ -12,6 +12,8 @@
 
 _Static_assert(sizeof(struct wire_lines_question) <= WORKER_MAX_QUESTION, "it fits");
 
+static const struct parse_kind description_kind;
+
 static const struct parse_kind *const kinds[] = {
 	[PARSE_DESCRIPTION] = &description_kind,
 	[PARSE_IMAGE] = &image_kind,
@@ -143,11 +145,13 @@ static bool is_error(int status)
 	return status <= 0 && status > -4096;
 }
 
-int decode_description(const struct bytes *body, struct debug_description *description)
+static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
 {
+	struct debug_description *description = out;
 	struct cursor cursor = {body->data, body->size};
 	struct debug_description read;
 
+	(void)origin;
 	if (cursor_take_one(&cursor, &read, sizeof(read)) || cursor.left ||
 	    !is_hex(read.build_id, sizeof(read.build_id)) ||
 	    !is_terminated(read.link, sizeof(read.link)) || strchr(read.link, '/') ||
@@ -166,13 +170,7 @@ static int parse(const struct parse_input *input, struct bytes *body)
 	return error ? error : encode_description(&description, body);
 }
 
-static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
-{
-	(void)origin;
-	return decode_description(body, out);
-}
-
-const struct parse_kind description_kind = {
+static const struct parse_kind description_kind = {
 	.name = "description",
 	.lane = WORKER_LANE_AWAITED,
 	.max_files = 1,

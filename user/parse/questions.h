@@ -83,11 +83,7 @@ int parse_lines_begin(struct worker *worker, const struct line_request *request)
 /* As worker_finish(); the caller frees *answer (line_answer_free). Errors as lines_open(). */
 int parse_lines_finish(struct worker *worker, int timeout_ms, struct line_answer *answer);
 
-/* A file's description of itself and its debug information (elf/debug_sections.h), asked for. */
-
-extern const struct parse_kind description_kind; /* -> struct debug_description */
-
+/* The answer to PARSE_DESCRIPTION. */
 int encode_description(const struct debug_description *description, struct bytes *body);
-int decode_description(const struct bytes *body, struct debug_description *description);
 
 #endif

@@ -306,8 +306,10 @@ static bool is_sound(const struct slot_range *ranges, uint32_t count)
 	return true;
 }
 
-int decode_slots(const struct bytes *body, size_t addresses, struct slot_answer *answer)
+static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
 {
+	size_t addresses = addresses_in(origin->question_size);
+	struct slot_answer *answer = out;
 	_cleanup_(slot_answer_free) struct slot_answer read = {.count = addresses};
 	struct cursor cursor = {body->data, body->size};
 	const void *counts = cursor_take(&cursor, addresses, sizeof(uint32_t));
@@ -336,11 +338,6 @@ int decode_slots(const struct bytes *body, size_t addresses, struct slot_answer 
 	*answer = read;
 	read.ranges = NULL;
 	return 0;
-}
-
-static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
-{
-	return decode_slots(body, addresses_in(origin->question_size), out);
 }
 
 const struct parse_kind slots_kind = {

@@ -41,6 +41,4 @@ void slot_answer_free(struct slot_answer *answer);
 /* struct wire_slots_question -> struct slot_answer; the second file is what dwz moved out. */
 extern const struct parse_kind slots_kind;
 
-int decode_slots(const struct bytes *body, size_t addresses, struct slot_answer *answer);
-
 #endif

@@ -90,7 +90,8 @@ static bool find_heads(struct reading *reading)
 	return true;
 }
 
-bool thread_layout_is_sound(const struct thread_layout *layout)
+/* Whether every field lies where it can: for a layout that comes from elsewhere. */
+static bool is_sound(const struct thread_layout *layout)
 {
 	uint32_t size = layout->descriptor_size;
 
@@ -119,7 +120,7 @@ static int thread_layout_read(const struct elf_file *file, struct thread_layout 
 		error = take_object(&reading, &objects.list.items[i]);
 	if (error)
 		return error;
-	if (!find_heads(&reading) || !thread_layout_is_sound(&reading.layout))
+	if (!find_heads(&reading) || !is_sound(&reading.layout))
 		return -ENOENT;
 	*layout = reading.layout;
 	return 0;
@@ -632,7 +633,7 @@ static int take_header(const struct wire_threads *wire, struct thread_library *l
 	library->layout.heads_at = wire->heads_at;
 	memcpy(&library->layout.indirect, wire->layout, sizeof(wire->layout));
 	memcpy(library->why, wire->why, sizeof(library->why));
-	return library->has_layout && !thread_layout_is_sound(&library->layout) ? -EPROTO : 0;
+	return library->has_layout && !is_sound(&library->layout) ? -EPROTO : 0;
 }
 
 /* Points of known kinds, in their order, inside a file of `file_size` bytes; a sound layout. */

@@ -58,9 +58,6 @@ struct thread_layout {
 /* No field of a descriptor lies further away: glibc 2.36's is 2304 bytes, _rtld_global 4336. */
 #define THREAD_LAYOUT_MAX 65536
 
-/* Whether every field lies where it can: for a layout that comes from elsewhere. */
-bool thread_layout_is_sound(const struct thread_layout *layout);
-
 /* The programs that follow threads (bpf/thread.bpf.c), by where they are put. */
 
 enum thread_probe {

@@ -376,8 +376,9 @@ static int check_rows(const struct lm_unwind_row *rows, size_t count)
 	return 0;
 }
 
-int decode_unwind(const struct bytes *body, struct elf_file *file, struct unwind_table *table)
+static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
 {
+	struct unwind_answer *answer = out;
 	_cleanup_(elf_file_close) struct elf_file read_file = {.fd = -1};
 	_cleanup_(unwind_table_free) struct unwind_table read = {0};
 	struct cursor cursor = {body->data, body->size};
@@ -385,6 +386,7 @@ int decode_unwind(const struct bytes *body, struct elf_file *file, struct unwind
 	struct wire_image header;
 	int error = decode_file(&cursor, &header, &read_file);
 
+	(void)origin;
 	if (!error)
 		error = cursor_take_one(&cursor, &wire, sizeof(wire));
 	if (!error)
@@ -396,8 +398,8 @@ int decode_unwind(const struct bytes *body, struct elf_file *file, struct unwind
 		return -EPROTO;
 	read.base = wire.base;
 	read.count = wire.count;
-	*table = read;
-	*file = read_file;
+	*answer->table = read;
+	*answer->file = read_file;
 	memset(&read, 0, sizeof(read));
 	memset(&read_file.segments, 0, sizeof(read_file.segments));
 	return 0;
@@ -412,14 +414,6 @@ static int parse(const struct parse_input *input, struct bytes *body)
 	if (!error)
 		error = unwind_table_compile(&file, &table);
 	return error ? error : encode_unwind(&file, &table, body);
-}
-
-static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
-{
-	struct unwind_answer *answer = out;
-
-	(void)origin;
-	return decode_unwind(body, answer->file, answer->table);
 }
 
 const struct parse_kind unwind_kind = {

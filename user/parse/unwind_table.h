@@ -44,6 +44,5 @@ extern const struct parse_kind unwind_kind; /* -> struct unwind_answer */
 
 int encode_unwind(const struct elf_file *file, const struct unwind_table *table,
 		  struct bytes *body);
-int decode_unwind(const struct bytes *body, struct elf_file *file, struct unwind_table *table);
 
 #endif

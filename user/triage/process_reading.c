@@ -11,6 +11,13 @@
 #include "base/cleanup.h"
 #include "proc/process_list.h"
 
+/*
+ * Mappings that look like stacks of threads: anonymous memory right above a guard, which is
+ * anonymous memory without access and smaller than this (pthread_attr_setguardsize(3); an arena of
+ * the allocator has what it does not use yet above itself, and more of it).
+ */
+#define THREAD_GUARD_MAX (1u << 20)
+
 static bool is_guard(const struct mapping *mapping)
 {
 	return !mapping->inode && !*mapping->path && !mapping->readable && !mapping->writable &&
@@ -22,7 +29,7 @@ static bool is_stack(const struct mapping *mapping)
 	return !mapping->inode && mapping->readable && mapping->writable && !mapping->shared;
 }
 
-size_t thread_stacks_count(const struct maps *maps)
+static size_t stacks_count(const struct maps *maps)
 {
 	size_t count = 0;
 
@@ -39,7 +46,7 @@ double thread_stacks_orphaned(const struct maps *maps, double threads)
 {
 	double living = isnan(threads) ? 0 : fmax(threads - 1, 0);
 
-	return fmax((double)thread_stacks_count(maps) - living, 0);
+	return fmax((double)stacks_count(maps) - living, 0);
 }
 
 #define PATH_SIZE 40

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "parse/plan.h"
 #include "unit/elf_fixture.h"
+#include "unit/decode_answers.h"
 
 #define DATA_SHIFT 0x2000
 

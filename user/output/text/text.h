@@ -126,9 +126,6 @@ size_t text_triage_heights(const struct triage_entry *entry,
 /* "+2.32 MiB", "+1.5 threads": what comes in a minute. Returns text. */
 #define TRIAGE_RATE_SIZE 32
 char *text_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double per_s);
-/* "~" before it: of so far; "-": it does not grow. Returns text. */
-#define TRIAGE_GROWTH_SIZE (TRIAGE_RATE_SIZE + 1)
-char *text_triage_growth(char text[TRIAGE_GROWTH_SIZE], const struct growth *growth);
 /* The columns of PID, name, place, heap and growth, these two with their widths. */
 void text_triage_columns_write(FILE *out, const struct triage_entry *entry, int place_width,
 			       int growth_width);

@@ -197,7 +197,9 @@ char *text_triage_rate(char text[TRIAGE_RATE_SIZE], enum quantity kind, double p
 	return text;
 }
 
-char *text_triage_growth(char text[TRIAGE_GROWTH_SIZE], const struct growth *growth)
+/* "~" before it: of so far; "-": it does not grow. Returns text. */
+#define TRIAGE_GROWTH_SIZE (TRIAGE_RATE_SIZE + 1)
+static char *growth_text(char text[TRIAGE_GROWTH_SIZE], const struct growth *growth)
 {
 	text[0] = '-';
 	text[1] = '\0';
@@ -380,7 +382,7 @@ void text_triage_columns_write(FILE *out, const struct triage_entry *entry, int 
 	}
 	fputs("  ", out);
 	text_column_write(out, text_triage_place(place, entry), place_width);
-	fprintf(out, " %10s %*s", memory, growth_width, text_triage_growth(rate, &entry->growth));
+	fprintf(out, " %10s %*s", memory, growth_width, growth_text(rate, &entry->growth));
 }
 
 static void entry_write(FILE *out, const struct triage_report *report,
