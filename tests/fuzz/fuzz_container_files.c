@@ -32,8 +32,9 @@ static void check_name(const char *name)
 
 static int read_file(uint8_t reader, const char *text, size_t length, struct container *container)
 {
-	_cleanup_free_ char *bundle = NULL;
+	_cleanup_free_ char *bundle = NULL, *record = docker_find_config(text, length, ID);
 
+	check(!record || *record == '/');
 	if (reader & 8)
 		return storage_read_containers(text, length, container);
 	switch (reader % 4) {

@@ -168,10 +168,55 @@ static void the_part_that_makes_up_half_is_named(void **state)
 		now.figures.kernel = cases[i].kernel;
 		now.figures.current =
 			cases[i].anon + cases[i].file + cases[i].shmem + cases[i].kernel;
+		now.time_ms = 3600000;
 		cgroup_conclude(&before, &now);
 		assert_int_equal(now.conclusion.verdict, cases[i].verdict);
 		assert_non_null(strstr(now.conclusion.text, cases[i].words));
 	}
+}
+
+/* So much less counts in so much less time, but no less than charges come in. */
+static void a_short_time_needs_less_growth(void **state)
+{
+	static const struct {
+		uint64_t before, grown;
+		int64_t within_ms;
+		enum cgroup_verdict verdict;
+	} cases[] = {
+		{0, MIB / 4, 5000, CGROUP_SHARED},
+		{0, MIB / 4, 10000, CGROUP_STEADY},
+		{0, MIB / 8 - 1, 1, CGROUP_STEADY},
+		{0, MIB - 1, 3600000, CGROUP_STEADY},
+		{200 * MIB, MIB / 3, 1000, CGROUP_SHARED},
+		{300 * MIB, MIB / 3, 1000, CGROUP_STEADY},
+		{200 * MIB, MIB, 30000, CGROUP_STEADY},
+		{200 * MIB, 2 * MIB, 30000, CGROUP_SHARED},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cgroup_memory before = {.path = (char *)"/a"}, now = before;
+
+		before.figures.current = cases[i].before;
+		now.figures.current = cases[i].before + cases[i].grown;
+		now.figures.shmem = cases[i].grown;
+		now.time_ms = cases[i].within_ms;
+		cgroup_conclude(&before, &now);
+		assert_int_equal(now.conclusion.verdict, cases[i].verdict);
+	}
+}
+
+/* Charges come in batches, of which no part knows yet. */
+static void growth_that_no_part_has_is_none(void **state)
+{
+	struct cgroup_memory before = {.path = (char *)"/a"}, now = before;
+
+	(void)state;
+	now.time_ms = 1000;
+	now.figures.current = MIB / 2;
+	now.figures.anon = 4096;
+	cgroup_conclude(&before, &now);
+	assert_int_equal(now.conclusion.verdict, CGROUP_STEADY);
 }
 
 static void expect_cause(const struct cgroup_cause *cause, const char *name, pid_t pid,
@@ -243,6 +288,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_a_memory_controller_nothing_is_known, setup,
 						teardown),
 		cmocka_unit_test(the_part_that_makes_up_half_is_named),
+		cmocka_unit_test(a_short_time_needs_less_growth),
+		cmocka_unit_test(growth_that_no_part_has_is_none),
 		cmocka_unit_test(what_it_grew_by_is_told_the_greatest_first),
 		cmocka_unit_test(of_many_causes_the_greatest_are_kept),
 	};

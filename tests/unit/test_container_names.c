@@ -254,6 +254,41 @@ static void a_record_of_another_container_or_of_none_is_not_taken(void **state)
 	}
 }
 
+/* As dockerd 20.10 writes it with --data-root, shortened. */
+#define DOCKER_BUNDLE(source)                                                                      \
+	"{\"ociVersion\":\"1.0.2\",\"root\":{\"path\":\"/srv/d/vfs/dir/9972\"},\"mounts\":["       \
+	"{\"destination\":\"/proc\",\"type\":\"proc\",\"source\":\"proc\"},{\"destination\":"      \
+	"\"/etc/hostname\",\"type\":\"bind\",\"source\":" source "}],\"linux\":{\"cgroupsPath\":"  \
+	"\"/docker/" ID "\"}}"
+
+static void the_mounts_of_a_bundle_of_dockers_show_where_its_record_is(void **state)
+{
+	static const struct {
+		const char *text, *path;
+	} cases[] = {
+		{DOCKER_BUNDLE("\"/srv/d/containers/" ID "/hostname\""),
+		 "/srv/d/containers/" ID "/config.v2.json"},
+		{DOCKER_BUNDLE("\"/containers/" ID "/hostname\""), NULL},
+		{DOCKER_BUNDLE("\"d/containers/" ID "/hostname\""), NULL},
+		{DOCKER_BUNDLE("\"/srv/d/containers/1" ID "/hostname\""), NULL},
+		{DOCKER_BUNDLE("\"/srv/d/containers/" ID "/hostname2\""), NULL},
+		{DOCKER_BUNDLE("[]"), NULL},
+		{"{\"mounts\":{}}", NULL},
+		{"[]", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *text = cases[i].text;
+		_cleanup_free_ char *path = docker_find_config(text, strlen(text), ID);
+
+		if (cases[i].path)
+			assert_string_equal(path, cases[i].path);
+		else
+			assert_null(path);
+	}
+}
+
 /* As podman 4.3 writes it. */
 static void podmans_list_names_a_container_by_its_id(void **state)
 {
@@ -368,6 +403,7 @@ int main(void)
 		cmocka_unit_test(
 			a_container_of_the_kubelet_upon_docker_has_the_names_of_its_labels),
 		cmocka_unit_test(a_record_of_another_container_or_of_none_is_not_taken),
+		cmocka_unit_test(the_mounts_of_a_bundle_of_dockers_show_where_its_record_is),
 		cmocka_unit_test(podmans_list_names_a_container_by_its_id),
 		cmocka_unit_test(a_log_link_names_everything_by_id),
 		cmocka_unit_test(a_log_directory_names_the_pod_by_uid),

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,11 @@
 #include "base/units.h"
 #include "memory/conclusion.h"
 #include "proc/cgroup.h"
+
+/* Growth needs a cause by the rule for processes if it took so long; in less time, so much less
+ * does, down to the last share: the kernel charges up to 64 pages at once for each CPU. */
+#define GROWTH_SPAN_MS 30000.0
+#define GROWTH_SHARE_MIN (1.0 / 8)
 
 /* Lines "NAME NUMBER" of a file, by the name in either version; v1's have those of groups below. */
 struct stat_field {
@@ -231,6 +237,7 @@ static int keep(const struct cgroup_memory *group, struct cgroup_memory *kept)
 	int error = 0;
 
 	copy.path = strdup(group->path);
+	copy.container = NULL;
 	memset(&copy.members, 0, sizeof(copy.members));
 	copy.processes_pss = copy.processes_anon = 0;
 	for (size_t i = 0; i < group->members.count && !error; i++)
@@ -285,14 +292,29 @@ static int64_t growth(uint64_t before, uint64_t now)
 	return before == CGROUP_NOT_KNOWN || now == CGROUP_NOT_KNOWN ? 0 : (int64_t)(now - before);
 }
 
+static bool is_steady(const struct cgroup_memory *before, const struct cgroup_memory *now)
+{
+	const struct cgroup_conclusion *grown = &now->conclusion;
+	const int64_t parts[] = {grown->anon, grown->file, grown->shmem, grown->kernel};
+	double share = (double)(now->time_ms - before->time_ms) / GROWTH_SPAN_MS;
+	int64_t most = 0;
+
+	share = fmin(fmax(share, GROWTH_SHARE_MIN), 1);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		most = MAX(most, parts[i]);
+	return memory_is_steady((int64_t)((double)MIN(grown->total, 2 * most) / share),
+				before->figures.current);
+}
+
 static enum cgroup_verdict decide(const struct cgroup_memory *before,
-				  const struct cgroup_conclusion *grown)
+				  const struct cgroup_memory *now)
 {
 	static const enum cgroup_verdict verdicts[] = {CGROUP_PROCESSES, CGROUP_PAGE_CACHE,
 						       CGROUP_SHARED, CGROUP_KERNEL, CGROUP_MIXED};
+	const struct cgroup_conclusion *grown = &now->conclusion;
 	const int64_t parts[] = {grown->anon, grown->file, grown->shmem, grown->kernel};
 
-	if (memory_is_steady(grown->total, before->figures.current))
+	if (is_steady(before, now))
 		return CGROUP_STEADY;
 	return verdicts[memory_main_part(grown->total, parts, ARRAY_SIZE(parts))];
 }
@@ -392,7 +414,7 @@ void cgroup_conclude(const struct cgroup_memory *before, struct cgroup_memory *n
 	grown->shmem = growth(from->shmem, to->shmem);
 	grown->kernel = growth(from->kernel, to->kernel);
 	grown->total = growth(from->current, to->current);
-	grown->verdict = decide(before, grown);
+	grown->verdict = decide(before, now);
 	now->has_conclusion = true;
 	snprintf(grown->text, sizeof(grown->text),
 		 "the group changed by %s in %s: anonymous %s, page cache %s, shared memory %s, "

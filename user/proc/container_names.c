@@ -131,6 +131,16 @@ int oci_read_state(const char *text, size_t length, struct container *container,
 	return 0;
 }
 
+/* The part of name before `end`, which it must end with; 0: it does not. */
+static size_t length_before(const char *name, const char *end)
+{
+	size_t length = strlen(name), end_length = strlen(end);
+
+	if (length <= end_length || strcmp(name + length - end_length, end) != 0)
+		return 0;
+	return length - end_length;
+}
+
 int docker_read_config(const char *text, size_t length, struct container *container)
 {
 	_cleanup_json_ json_t *root = load_object(text, length);
@@ -147,6 +157,29 @@ int docker_read_config(const char *text, size_t length, struct container *contai
 	if (name)
 		container_name_set(&container->name, name, strlen(name));
 	return 0;
+}
+
+char *docker_find_config(const char *text, size_t length, const char *id)
+{
+	_cleanup_json_ json_t *root = load_object(text, length);
+	char end[CONTAINER_ID_LENGTH + 32];
+	json_t *mount;
+	size_t i;
+
+	snprintf(end, sizeof(end), "/containers/%s/hostname", id);
+	json_array_foreach(json_object_get(root, "mounts"), i, mount)
+	{
+		const char *source = json_string_value(json_object_get(mount, "source"));
+		size_t before = source ? length_before(source, end) : 0;
+		char *path;
+
+		if (before && *source == '/')
+			return asprintf(&path, "%.*s/containers/%s/config.v2.json", (int)before,
+					source, id) < 0
+				       ? NULL
+				       : path;
+	}
+	return NULL;
 }
 
 /* The first of its names: the others are aliases. */
@@ -183,16 +216,6 @@ int storage_read_containers(const char *text, size_t length, struct container *c
 #define ENTRIES_MAX 16384
 #define LINKS "/var/log/containers"
 #define PODS "/var/log/pods"
-
-/* The part of name before `end`, which it must end with; 0: it does not. */
-static size_t length_before(const char *name, const char *end)
-{
-	size_t length = strlen(name), end_length = strlen(end);
-
-	if (length <= end_length || strcmp(name + length - end_length, end) != 0)
-		return 0;
-	return length - end_length;
-}
 
 bool container_logs_take_link(const char *name, struct container *container)
 {
@@ -345,6 +368,30 @@ static struct container *place_for(struct search *search, bool root_only)
 	return root_only && search->cgroup_is_roots ? search->container : &search->claimed;
 }
 
+/* Docker has no pods: more than a name there is only where the kubelet runs upon it. */
+static void read_docker_record(struct search *search, const char *path, bool trusted)
+{
+	_cleanup_free_ char *text = NULL;
+	bool root_only;
+	size_t length;
+
+	if (!host_file_read(path, OCI_FILE_MAX_BYTES, &text, &length, &root_only))
+		docker_read_config(text, length, place_for(search, root_only && trusted));
+}
+
+/* A bundle of Docker's has no names in it, but the place of the record that has. */
+static void take_bundle(struct search *search, const char *text, size_t length, bool named,
+			bool trusted)
+{
+	_cleanup_free_ char *record = NULL;
+
+	if (oci_read_config(text, length, named, place_for(search, trusted)))
+		return;
+	record = docker_find_config(text, length, search->container->id);
+	if (record)
+		read_docker_record(search, record, trusted);
+}
+
 static void read_bundle_at(struct search *search, int directory, const char *path, bool named,
 			   bool runtime_is_roots)
 {
@@ -353,8 +400,7 @@ static void read_bundle_at(struct search *search, int directory, const char *pat
 	size_t length;
 
 	if (!host_file_read_at(directory, path, OCI_FILE_MAX_BYTES, &text, &length, &root_only))
-		oci_read_config(text, length, named,
-				place_for(search, root_only && runtime_is_roots));
+		take_bundle(search, text, length, named, root_only && runtime_is_roots);
 }
 
 /* Whether the last component of a directory's path is the id. */
@@ -405,8 +451,7 @@ static void read_bundle(const char *bundle, bool root_only, struct search *searc
 		return;
 	}
 	if (!host_file_read(path, OCI_FILE_MAX_BYTES, &text, &length, &bundle_is_roots))
-		oci_read_config(text, length, true,
-				place_for(search, root_only && bundle_is_roots));
+		take_bundle(search, text, length, true, root_only && bundle_is_roots);
 }
 
 static void read_state(const char *path, struct search *search)
@@ -436,18 +481,13 @@ static void names_from_state(struct search *search)
 	}
 }
 
-/* Docker has no pods: more than a name there is only where the kubelet runs upon it. */
 static void names_from_docker(struct search *search)
 {
-	_cleanup_free_ char *text = NULL;
-	bool root_only;
 	char path[128];
-	size_t length;
 
 	snprintf(path, sizeof(path), "/var/lib/docker/containers/%s/config.v2.json",
 		 search->container->id);
-	if (!host_file_read(path, OCI_FILE_MAX_BYTES, &text, &length, &root_only))
-		docker_read_config(text, length, place_for(search, root_only));
+	read_docker_record(search, path, true);
 }
 
 /* Containers that are to be removed when they end are in the volatile list. */

@@ -5,7 +5,8 @@
  *  1. the annotations in the OCI bundle (config.json, OCI runtime specification) that the runtime's
  *     shim has as its working directory, or beside it: a shim serves all containers of a pod;
  *  2. the state that runc and crun keep by container id, which names the bundle;
- *  3. Docker's record of the container, by its id;
+ *  3. Docker's record of the container, by its id: below the data root that the bundle's mounts
+ *     have (dockerd --data-root), or else the usual one;
  *  4. the log files that the kubelet names after pod and container;
  *  5. podman's list of containers, by the id.
  *
@@ -59,6 +60,13 @@ int oci_read_state(const char *text, size_t length, struct container *container,
  * 0; -EINVAL: no JSON object; -ENOENT: it is another container's.
  */
 int docker_read_config(const char *text, size_t length, struct container *container);
+
+/*
+ * The path of that record, from config.json of the container's bundle: Docker mounts the file
+ * "hostname" beside it into each container. NULL: the bundle is not Docker's, or there is no
+ * memory. For the caller to free; no more to be trusted than the bundle is.
+ */
+char *docker_find_config(const char *text, size_t length, const char *id);
 
 /*
  * The list of containers that podman and CRI-O keep (containers/storage): the name by the id.

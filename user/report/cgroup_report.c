@@ -20,6 +20,7 @@ const char *cgroup_verdict_name(enum cgroup_verdict verdict)
 void cgroup_memory_free(struct cgroup_memory *group)
 {
 	free(group->path);
+	container_free(group->container);
 	vec_free(&group->members);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/vec.h"
 #include "proc/cgroup.h"
+#include "proc/container.h"
 
 /* In bytes, those of groups below included. */
 struct cgroup_figures {
@@ -67,10 +68,11 @@ struct cgroup_member {
 };
 
 struct cgroup_memory {
-	char *path;	 /* untrusted; owned */
-	bool unified;	 /* v2 */
-	int64_t time_ms; /* of the reading; since 1970 */
-	bool known;	 /* its files could be read */
+	char *path;		     /* untrusted; owned */
+	struct container *container; /* of its processes; NULL: none, or not asked for; owned */
+	bool unified;		     /* v2 */
+	int64_t time_ms;	     /* of the reading; since 1970 */
+	bool known;		     /* its files could be read */
 	struct cgroup_figures figures;
 	struct cgroup_pressure pressure;
 	VEC(struct cgroup_member) members;	/* among the processes that were read */

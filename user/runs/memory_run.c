@@ -29,7 +29,7 @@ struct memory_run {
 	struct memory_history history;
 	struct cgroup_memories first_groups; /* of each group, the first reading */
 	struct core *core;		     /* NULL: processes that run */
-	struct container_cache *containers;  /* NULL: no format asks for them */
+	struct container_cache *containers;  /* NULL: nothing asks for them */
 };
 
 static void explain(pid_t pid, int error)
@@ -130,6 +130,12 @@ static int read_groups(struct memory_run *run, struct memory_report *report)
 	}
 	if (!error)
 		error = cgroup_memories_read(&report->groups);
+	for (size_t i = 0; i < report->groups.list.count && run->containers; i++) {
+		struct cgroup_memory *group = &report->groups.list.items[i];
+
+		group->container = container_copy(
+			container_find(run->containers, group->members.items[0].pid));
+	}
 	return error ? error : cgroup_memories_conclude(&run->first_groups, &report->groups);
 }
 
@@ -287,7 +293,7 @@ int memory_run(const struct memory_options *options)
 		run.history.max =
 			selector_config_is_empty(&options->targets) ? SPLITS_OF_ALL : SPLITS;
 	error = open_core(&run);
-	if (run.emitter.format->single)
+	if (run.emitter.format->single || wants_groups(&options->targets))
 		run.containers = container_cache_new();
 	if (!error && options->schedule.repeat) {
 		error = run_repeatedly(&run);

@@ -304,6 +304,7 @@ static void group_json(struct json_writer *json, const struct cgroup_memory *gro
 
 	json_open(json, NULL, '{');
 	json_put_string(json, "path", group->path);
+	json_container_write(json, group->container);
 	json_put_number(json, "version", group->unified ? 2 : 1);
 	group_figures_json(json, group);
 	pressure_json(json, &group->pressure);

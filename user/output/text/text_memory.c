@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* `leakmon memory` as text: a bar for every part, then what is known of the allocator. */
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -341,13 +342,18 @@ struct group_part {
 	int64_t grown;
 };
 
+/* Less comes and goes. */
+#define GROUP_GROWTH_MIN (64 << 10)
+
 /* The greatest growth first, then the largest. */
 static int by_growth(const void *left, const void *right)
 {
 	const struct group_part *a = left, *b = right;
+	int64_t one = a->grown < GROUP_GROWTH_MIN ? 0 : a->grown;
+	int64_t other = b->grown < GROUP_GROWTH_MIN ? 0 : b->grown;
 
-	if (a->grown != b->grown)
-		return a->grown < b->grown ? 1 : -1;
+	if (one != other)
+		return one < other ? 1 : -1;
 	return (a->value < b->value) - (a->value > b->value);
 }
 
@@ -375,19 +381,41 @@ static void figures_write(FILE *out, const struct cgroup_memory *group)
 		{"kernel: stacks", figures->kernel_stack, grown_by(group, "kernel-stacks")},
 	};
 
-	if (group->has_conclusion && grown->verdict != CGROUP_STEADY)
+	if (group->has_conclusion)
 		qsort(parts, ARRAY_SIZE(parts), sizeof(*parts), by_growth);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		figure_write(out, group, parts[i].words, parts[i].value,
 			     group->has_conclusion ? parts[i].grown : 0);
 }
 
-static void group_write(FILE *out, const struct cgroup_memory *group)
+/* The path's last component may be 64 digits, which the name stands for. */
+static void group_name_write(FILE *out, const struct cgroup_memory *group, bool verbose)
+{
+	_cleanup_free_ char *name = NULL;
+	size_t size;
+	FILE *text = group->container ? open_memstream(&name, &size) : NULL;
+
+	if (text) {
+		container_print_name(text, group->container);
+		fclose(text);
+	}
+	if (name) {
+		fputs("container ", out);
+		text_print_inert(out, name);
+		if (strncmp(name, group->container->id, 12) != 0)
+			fprintf(out, " (%.12s)", group->container->id);
+	}
+	if (name && !verbose)
+		return;
+	fputs(name ? ", control group " : "control group ", out);
+	text_print_inert(out, group->path);
+}
+
+static void group_write(FILE *out, const struct cgroup_memory *group, bool verbose)
 {
 	char pss[16], anon[16];
 
-	fputs("control group ", out);
-	text_print_inert(out, group->path);
+	group_name_write(out, group, verbose);
 	if (!group->known) {
 		fputs(": not known: its files are not below /sys/fs/cgroup here\n", out);
 		return;
@@ -396,9 +424,9 @@ static void group_write(FILE *out, const struct cgroup_memory *group)
 	if (group->has_conclusion)
 		fprintf(out, "\t%s\n", group->conclusion.text);
 	figures_write(out, group);
-	fprintf(out, "\t%zu processes have %s of it, proportionally; %s of that is anonymous\n",
-		group->members.count, bytes_text(pss, group->processes_pss),
-		bytes_text(anon, group->processes_anon));
+	fprintf(out, "\t%zu process%s %s of it, proportionally; %s of that is anonymous\n",
+		group->members.count, group->members.count == 1 ? " has" : "es have",
+		bytes_text(pss, group->processes_pss), bytes_text(anon, group->processes_anon));
 	if (group->pressure.known)
 		fprintf(out,
 			"\tpressure: some tasks waited for memory %.1f %% of the last minute, all "
@@ -498,7 +526,7 @@ int text_memory_write(FILE *stream, const void *data)
 	text_clock(clock, report->time.tv_sec);
 	fprintf(out, "[%s] Memory, by what it is used for:\n", clock);
 	for (size_t i = 0; i < report->groups.list.count; i++)
-		group_write(out, &report->groups.list.items[i]);
+		group_write(out, &report->groups.list.items[i], report->form.verbose);
 	if (report->everywhere)
 		table_write(out, report);
 	else
