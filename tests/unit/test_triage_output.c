@@ -432,7 +432,7 @@ static void goroutines_that_do_not_end_are_named_everywhere(void **state)
 /* A suspect's line is cut, whatever a target calls its functions. */
 static void eight_suspects_fit_a_screen(void **state)
 {
-	static struct triage_entry entries[8];
+	static struct triage_entry entries[8], groups[8];
 	_cleanup_free_ char *text = NULL;
 	struct fixture fixture;
 	char name[400];
@@ -445,15 +445,28 @@ static void eight_suspects_fit_a_screen(void **state)
 		entries[i] = fixture.processes[0];
 		entries[i].sites = NULL;
 		entries[i].managed = NULL;
+		groups[i] = fixture.groups[0];
 	}
+	/* Each figure at its widest. */
+	fixture.report.running_s = 20;
+	fixture.report.cpu_s = 12.34;
+	fixture.report.probes_s = 20 * 0.000037;
+	fixture.report.budget_limit = 0.0025;
+	fixture.report.budget_used = 0.0036;
+	fixture.report.resident_bytes = 999 << 20;
+	fixture.report.poll_interval_s = 22.5;
 	named_frames[0].function = name;
 	fixture.report.form.verbose = false;
 	fixture.report.processes =
 		(struct triage_entries){.items = entries, .count = 8, .total = 203};
+	fixture.report.groups = (struct triage_entries){.items = groups, .count = 8, .total = 8};
 	text = render("text", &fixture.report);
 	named_frames[0].function = hostile_comm;
 	assert_in_range(longest_line(text), 80, 100);
 	assert_in_range(line_count(text), 16, 40);
+	assert_non_null(strstr(
+		text, "\ncost: 12.34 s of CPU time, probes 0.0037 % (--budget 0.25 %; 0.36 % now, "
+		      "saved up), 999.0 MiB\n"));
 }
 
 /* A rate and no more; Prometheus, with alerts for people, gets nothing yet. */

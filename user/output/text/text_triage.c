@@ -462,13 +462,14 @@ static void cost_write(FILE *out, const struct triage_report *report)
 	if (report->probes_s > 0 && report->running_s > 0)
 		snprintf(probes, sizeof(probes), ", probes %.2g %%",
 			 100 * report->probes_s / report->running_s);
-	fprintf(out,
-		"cost: %s%s (--budget %.3g %%; %.2g %% now%s), %s; polled every "
-		"%.3g s\n",
+	fprintf(out, "cost: %s%s (--budget %.3g %%; %.2g %% now%s), %s",
 		triage_cost_text(report, used), probes, 100 * report->budget_limit,
 		100 * report->budget_used,
-		report->budget_used > report->budget_limit ? ", saved up" : "", resident,
-		report->poll_interval_s);
+		report->budget_used > report->budget_limit ? ", saved up" : "", resident);
+	/* One line of TEXT_WIDTH columns holds no more. */
+	if (report->form.verbose)
+		fprintf(out, "; polled every %.3g s", report->poll_interval_s);
+	fputc('\n', out);
 	if (report->shed_mappings)
 		fprintf(out, "shed to keep --budget: mappings are not counted%s\n",
 			report->shed_files ? ", nor open files" : "");
