@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Containers of runc and crun: exact inside, named outside, selected by all their names. */
 #include "containers.h"
+#include "shell.h"
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -282,6 +283,95 @@ static void docker_names_a_container_that_no_annotation_names(void **state)
 	assert_true(json_is_null(json_object_get(named, "pod")));
 }
 
+/* A daemon of the test's own, which has its data where the test has its own: "up", or why it is
+ * not. */
+static const char docker_daemon[] =
+	"cd $1; command -v dockerd containerd docker >out || { echo 'no Docker (docker.io)'; exit; "
+	"}\n"
+	"dockerd --iptables=false --ip6tables=false --bridge=none --storage-driver=vfs --data-root "
+	"$1/data --exec-root $1/exec --pidfile $1/pid -H unix://$1/sock >log 2>&1 &\n"
+	"until docker -H unix://$1/sock info >out 2>&1; do\n"
+	"  kill -0 $! || { echo \"dockerd does not start here: $(tail -n 1 log)\"; exit; }\n"
+	"  sleep 0.1\n"
+	"done\n"
+	"echo up; wait\n";
+
+/* The image is the directory. */
+static const char docker_run[] =
+	"tar -C $1/image -c . | docker -H unix://$1/sock import - leakmon-test >/dev/null &&\n"
+	"exec docker -H unix://$1/sock run -i --name $2 --network none leakmon-test /bin/leak";
+
+static void docker_daemon_start(struct harness *harness)
+{
+	struct child *daemon =
+		child_start(harness, "/bin/sh",
+			    ARGUMENTS("sh", "-c", docker_daemon, "sh", harness->directory), NULL);
+	char *line = child_line(harness, daemon, &daemon->out);
+	bool up = !strncmp(line, "up", 2);
+
+	if (!up)
+		print_message("SKIPPED: %s\n", line);
+	free(line);
+	if (!up)
+		skip();
+}
+
+static int docker_teardown(void **state)
+{
+	const struct harness *harness = *state;
+	char command[512];
+
+	snprintf(command, sizeof(command),
+		 "cd %s && { timeout 30 docker -H unix://$PWD/sock ps -aq | timeout 30 xargs -r "
+		 "docker -H unix://$PWD/sock rm -f; kill $(cat pid); while test -e pid; do sleep "
+		 "0.1; done; grep -o \"$PWD/[^ ]*\" /proc/mounts | xargs -r umount -l; } "
+		 ">/dev/null 2>&1",
+		 harness->directory);
+	assert_true(system(command) >= 0);
+	return containers_teardown(state);
+}
+
+static void docker_names_its_containers_by_name_and_by_id(void **state)
+{
+	struct harness *harness = containers_bpf(state);
+	char path[128], name[32];
+	char *ready, *inspected;
+	struct running container = {0};
+	struct child *monitor;
+	json_t *report, *named;
+
+	snprintf(name, sizeof(name), "web-%d", (int)getpid());
+	snprintf(path, sizeof(path), "%s/image", harness->directory);
+	docker_daemon_start(harness);
+	image_make(path, IMAGE_STATIC);
+	container.child = child_start(
+		harness, "/bin/sh",
+		ARGUMENTS("sh", "-c", docker_run, "sh", harness->directory, name), NULL);
+	ready = child_line(harness, container.child, &container.child->out);
+	assert_int_equal(strncmp(ready, "ready", 5), 0);
+	free(ready);
+	inspected =
+		shell(harness, 0, "docker -H unix://%s/sock inspect -f '{{.State.Pid}} {{.Id}}' %s",
+		      harness->directory, name);
+	assert_int_equal(sscanf(inspected, "%d %64s", &container.pid, container.id), 2);
+	free(inspected);
+	for (int by_id = 0; by_id < 2; by_id++) {
+		char id[13];
+
+		snprintf(id, sizeof(id), "%.12s", container.id);
+		monitor = MONITOR(harness, "--container", by_id ? id : name, NAMED);
+		monitor_wait_attached(harness, monitor, container.pid);
+		workload_do(harness, container.child, "go");
+		report = monitor_stop(harness, monitor);
+		expect_leaks(process_of(report, container.pid));
+		named = json_object_get(process_of(report, container.pid), "container");
+		assert_string_equal(text_at(named, "id"), container.id);
+		assert_string_equal(text_at(named, "name"), name);
+		assert_null(json_object_get(named, "proven"));
+	}
+	monitor_expect_error(harness, MONITOR(harness, "--container", "web-", NAMED), 1, name);
+}
+
 /* The kernel holds mapped files: nothing is opened by its name. */
 static void a_root_that_is_read_only_or_gone_changes_nothing(void **state)
 {
@@ -503,6 +593,8 @@ int main(void)
 		container_test(a_pod_that_is_not_there_lists_those_that_are),
 		container_test(an_unreadable_bundle_leaves_the_id),
 		container_test(docker_names_a_container_that_no_annotation_names),
+		cmocka_unit_test_setup_teardown(docker_names_its_containers_by_name_and_by_id,
+						containers_setup, docker_teardown),
 		container_test(a_root_that_is_read_only_or_gone_changes_nothing),
 		container_test(a_container_that_dies_keeps_its_name),
 	};
