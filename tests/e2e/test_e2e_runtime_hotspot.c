@@ -284,11 +284,120 @@ static void what_holds_an_object_has_a_name(void **state)
 		expect_holder(harness, target, &held[i]);
 }
 
+/* Bytes that the VM's own tracking has mapped for something: "Code (reserved=…" is followed by
+ * "(mmap: reserved=247688KB, committed=7548KB)". */
+static json_int_t tracked(const char *text, const char *what)
+{
+	const char *at = strstr(text, what), *committed;
+
+	assert_non_null(at);
+	at = strstr(at, "(mmap: reserved=");
+	assert_non_null(at);
+	committed = strstr(at, "committed=");
+	assert_non_null(committed);
+	return strtol(committed + strlen("committed="), NULL, 10) * 1024;
+}
+
+static char *track(struct harness *harness, const struct child *target)
+{
+	return shell(harness, 0,
+		     "jcmd -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 %s VM.native_memory",
+		     target->pid_text);
+}
+
+static json_t *java_of(struct harness *harness, const struct child *target)
+{
+	json_t *report = monitor_report(
+		harness, MONITOR(harness, "memory", "-p", target->pid_text, "--format", "json"));
+
+	return json_object_get(json_array_get(json_object_get(report, "processes"), 0), "java");
+}
+
+static void expect_buffers(json_t *java, const char *name, json_t *truth, const char *pool)
+{
+	json_t *buffers = json_object_get(java, name), *expected = json_object_get(truth, pool);
+
+	assert_true(number_at(expected, "count") > 0);
+	assert_int_equal(number_at(buffers, "count"), number_at(expected, "count"));
+	assert_int_equal(number_at(buffers, "bytes"), number_at(expected, "bytes"));
+}
+
+static void expect_loader(json_t *java, const char *name, json_int_t count)
+{
+	json_t *loaders;
+	size_t i;
+
+	json_array_foreach(json_object_get(java, "loaders"), i, loaders)
+	{
+		if (strcmp(text_at(loaders, "name"), name) != 0)
+			continue;
+		assert_int_equal(number_at(loaders, "loaders"), count);
+		assert_int_equal(number_at(loaders, "classes"), count);
+		assert_true(number_at(loaders, "metaspace_bytes") > 0);
+		return;
+	}
+	fail_msg("no loader %s", name);
+}
+
+/* The VM tracks its memory only if it is started so; what leakmon reads needs no such switch. */
+static void memory_off_the_heap_is_what_the_vm_tracks(void **state)
+{
+	static const struct {
+		const char *java, *options[3];
+		bool counts;
+	} runs[] = {
+		{JAVA, {"-XX:NativeMemoryTracking=summary", "-XX:+UseG1GC"}, true},
+		{JAVA, {"-XX:NativeMemoryTracking=summary", "-XX:+UseShenandoahGC"}, false},
+		{JAVA, {"-XX:NativeMemoryTracking=summary", "-XX:+UseZGC"}, true},
+		{JAVA_25, {"-XX:NativeMemoryTracking=summary", "-XX:+UseParallelGC"}, true},
+	};
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct child *target;
+		char *before, *after;
+		json_t *java, *truth;
+		json_int_t collections;
+
+		if (access(runs[i].java, X_OK))
+			continue;
+		target = start(harness, runs[i].java, runs[i].options);
+		workload_do(harness, target, "map");
+		truth = workload_ask(harness, target, "buffers");
+		before = track(harness, target);
+		java = java_of(harness, target);
+		after = track(harness, target);
+		/* What jcmd loads is there the second time. */
+		assert_in_range(number_at(java, "metaspace_bytes"),
+				tracked(before, " Metaspace (") + tracked(before, " Class ("),
+				tracked(after, " Metaspace (") + tracked(after, " Class ("));
+		assert_in_range(number_at(java, "class_space_bytes"), tracked(before, " Class ("),
+				tracked(after, " Class ("));
+		assert_in_range(number_at(java, "code_cache_bytes"), tracked(before, " Code ("),
+				tracked(after, " Code ("));
+		assert_int_equal(number_at(java, "limit_bytes"), 128 << 20);
+		expect_buffers(java, "direct_buffers", truth, "direct");
+		expect_buffers(java, "mapped_buffers", truth, "mapped");
+		expect_loader(java, "java.net.URLClassLoader", 3);
+		if (runs[i].counts) {
+			collections = number_at(java, "full_collections");
+			workload_do(harness, target, "collect");
+			java = java_of(harness, target);
+			assert_int_equal(number_at(java, "full_collections"), collections + 1);
+		}
+		free(before);
+		free(after);
+		child_signal(target, SIGKILL);
+		child_end(harness, target);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(the_objects_of_every_collector_are_counted_as_the_vm_counts_them),
 		e2e_test(what_holds_an_object_has_a_name),
+		e2e_test(memory_off_the_heap_is_what_the_vm_tracks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

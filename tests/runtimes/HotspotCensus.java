@@ -182,6 +182,29 @@ public class HotspotCensus {
 			+ "\"HotspotCensus$Worker (ended)\":%1$d,\"HotspotCensus$Plugin\":3}}", count);
 	}
 
+	/** Memory off the heap: {"direct":{"count":1,"bytes":1048576},...}. */
+	static String buffers() {
+		StringBuilder text = new StringBuilder("{");
+
+		for (java.lang.management.BufferPoolMXBean pool : java.lang.management.ManagementFactory
+				.getPlatformMXBeans(java.lang.management.BufferPoolMXBean.class))
+			text.append(String.format("%s\"%s\":{\"count\":%d,\"bytes\":%d}",
+				text.length() > 1 ? "," : "", pool.getName(), pool.getCount(),
+				pool.getMemoryUsed()));
+		return text.append("}").toString();
+	}
+
+	/** A page of a file that is mapped, for as long as the program runs. */
+	static void map() throws Exception {
+		java.nio.file.Path path = java.nio.file.Files.createTempFile("census", "");
+
+		java.nio.file.Files.write(path, new byte[4096]);
+		try (java.nio.channels.FileChannel file = java.nio.channels.FileChannel.open(path)) {
+			kept.add(file.map(java.nio.channels.FileChannel.MapMode.READ_ONLY, 0, 4096));
+		}
+		java.nio.file.Files.delete(path);
+	}
+
 	public static void main(String[] arguments) throws Exception {
 		BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
 		int count = Integer.parseInt(arguments[0]);
@@ -198,8 +221,14 @@ public class HotspotCensus {
 				System.out.println(truth(count));
 				continue;
 			}
+			if (line.equals("buffers")) {
+				System.out.println(buffers());
+				continue;
+			}
 			if (line.equals("collect"))
 				System.gc();
+			else if (line.equals("map"))
+				map();
 			else if (line.equals("busy"))
 				work();
 			else if (line.equals("rest"))

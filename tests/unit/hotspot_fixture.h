@@ -25,6 +25,7 @@
 #define FORGED_CODE 0x1a000u /* interpreted, then compiled */
 #define FORGED_SEGMENTS 0x1b000u
 #define FORGED_METHODS 0x1ba00u
+#define FORGED_METASPACE 0x1bd00u
 #define FORGED_OLD 0x20000u
 #define FORGED_EDEN 0x24000u
 #define FORGED_SPACE_BYTES 0x2000u
@@ -54,6 +55,7 @@ struct forged {
 	uint64_t structs, types, texts, statics; /* where the next one comes */
 	uint64_t symbol, object;
 	uint64_t collecting, zgc; /* of flags, 1 byte each */
+	uint64_t metaspace;
 	uint64_t mirrors[FORGED_KLASS_MAX_];
 	uint64_t klass_lists[2]; /* of the loaders */
 	/* Objects. */
@@ -180,7 +182,7 @@ static inline void forged_members(struct forged *forged)
 		{"Symbol", "_length", 4},
 		{"Symbol", "_body", 6},
 		{"ClassLoaderData", "_class_loader", 0},
-		{"ClassLoaderData", "_next", 8},
+		{"ClassLoaderData", "_next", 40},
 		{"ClassLoaderData", "_klasses", 24},
 		{"ClassLoaderData", "_has_class_mirror_holder", 32},
 		{"ThreadsList", "_length", 4},
@@ -450,7 +452,7 @@ static inline void forged_loaders(struct forged *forged)
 {
 	uint64_t boot = FORGED_BASE + FORGED_VM, other = boot + 0x200, chunk = boot + 0x400;
 
-	forged_put(boot + 8, other);
+	forged_put(boot + 40, other);
 	forged_put(boot + 24, forged->klass_lists[0]);
 	forged_put(boot + 16, chunk);
 	forged_put(chunk, forged->mirrors[FORGED_OBJECT]);
@@ -462,6 +464,33 @@ static inline void forged_loaders(struct forged *forged)
 	forged_put(chunk + 0x140, forged->mirrors[FORGED_PLUGIN]);
 	forged_put32(chunk + 0x140 + 256, 1);
 	forged_static(forged, "ClassLoaderDataGraph", "_head", boot);
+}
+
+/* Two chunks of the first loader, and one of the other one: of 4 KiB, 1 KiB in use each. */
+static inline void forged_metaspace(struct forged *forged)
+{
+	uint64_t at = FORGED_BASE + FORGED_METASPACE, chunk = at + 0x100, list = at + 0xa0;
+
+	forged_put(list + 40, 0x10000);
+	forged_put(list + 48, 0x4000);
+	forged_put(at + 0x98, list);
+	for (uint64_t i = 0; i < 3; i++, chunk += 64) {
+		forged_put(chunk, FORGED_BASE + FORGED_EDEN + i * 4096);
+		forged_put(chunk + 8, 128);
+		forged_put(chunk + 16, 512);
+		forged_put(chunk + 24, 0x10c);
+		forged_put(chunk + 48, i == 1 ? chunk - 64 : 0);
+	}
+	for (uint64_t i = 0; i < 2; i++) {
+		uint64_t metaspace = at + i * 0x20, arena = at + 0x40 + i * 0x28;
+
+		forged_put(FORGED_BASE + FORGED_VM + i * 0x200 + 8, metaspace);
+		forged_put(metaspace + 16, arena);
+		forged_put(arena + 8, at + 0x98);
+		forged_put(arena + 24, at + (i ? 0x180 : 0x140));
+		forged_put(arena + 32, i ? 1 : 2);
+	}
+	forged->metaspace = at;
 }
 
 static inline void forged_thread(struct forged *forged)
@@ -677,6 +706,7 @@ static inline bool forged_make(struct forged *forged)
 	forged_klasses(forged);
 	forged_objects(forged);
 	forged_loaders(forged);
+	forged_metaspace(forged);
 	forged_thread(forged);
 	forged_code(forged);
 	forged_storages(forged);

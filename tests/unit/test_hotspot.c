@@ -207,8 +207,69 @@ static void threads_without_a_list_are_linked(void **state)
 	java_thread_report_free(&report);
 }
 
+static int read_memory(const struct forged_memory *forged, struct java_memory *java)
+{
+	struct target_memory memory = {.pagemap = -1};
+	int error = target_memory_open(&forged->maps, &forged->modules, NULL, &memory);
+
+	*java = (struct java_memory){0};
+	if (!error)
+		error = java_memory_of(&memory, java);
+	target_memory_close(&memory);
+	return error;
+}
+
+static void what_a_vm_has_off_its_heap_is_counted(void **state)
+{
+	struct forged *forged = *state;
+	struct java_memory java;
+
+	assert_int_equal(read_memory(&forged->memory, &java), 0);
+	assert_null(java.why);
+	assert_string_equal(java.collector, "Serial");
+	assert_int_equal(java.committed, 4 * FORGED_SPACE_BYTES);
+	assert_int_equal(java.used, forged->object - (FORGED_BASE + FORGED_EDEN));
+	assert_int_equal(java.kept, 0);
+	assert_int_equal(java.threads, 1);
+	assert_int_equal(java.thread_stacks, FORGED_STACK_BYTES);
+	assert_int_equal(java.classes, FORGED_KLASS_MAX_);
+	assert_true(java.has_metaspace);
+	assert_int_equal(java.metaspace, 0x4000 * 8);
+	assert_int_equal(java.metaspace_used, 3 * 1024);
+	assert_int_equal(java.loaders.count, 2);
+	assert_non_null(java.loaders.items);
+	assert_string_equal(java.loaders.items[0].name, "class loader bootstrap");
+	assert_int_equal(java.loaders.items[0].committed, 2 * 4096);
+	assert_string_equal(java.loaders.items[1].name, "shop.Loader");
+	assert_int_equal(java.loaders.items[1].used, 1024);
+	assert_int_equal(java.loaders.items[1].classes, 1);
+	java_memory_free(&java);
+}
+
+/* A chunk more than its arena counts, or one of another size. */
+static void metaspace_that_contradicts_itself_is_not_known(void **state)
+{
+	static const struct {
+		uint64_t place, word;
+	} wrong[] = {{0x60, 1}, {0x108, 600}, {0x118, 0x30c}, {0x100, 0x10}, {0xd0, 0x20000}};
+	struct forged *forged = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		uint64_t at = forged->metaspace + wrong[i].place, kept = forged_word(at);
+		struct java_memory java;
+
+		forged_put(at, wrong[i].word);
+		assert_int_equal(read_memory(&forged->memory, &java), 0);
+		assert_null(java.why);
+		assert_false(java.has_metaspace);
+		assert_int_equal(java.classes, FORGED_KLASS_MAX_);
+		java_memory_free(&java);
+		forged_put(at, kept);
+	}
+}
+
 /* Under sanitizers, as expect_no_harm_of_nonsense(). */
-static void threads_of_nonsense_do_no_harm(void **state)
+static void threads_and_memory_of_nonsense_do_no_harm(void **state)
 {
 	struct forged *forged = *state;
 	_cleanup_free_ unsigned char *kept = malloc(FORGED_BYTES);
@@ -218,6 +279,7 @@ static void threads_of_nonsense_do_no_harm(void **state)
 	memcpy(kept, forged->memory.bytes, FORGED_BYTES);
 	for (size_t i = 0; i < MUTANTS; i++) {
 		struct java_thread_report report;
+		struct java_memory java;
 
 		for (uint32_t j = 0; j < 1 + i % 8; j++) {
 			uint64_t place = forged_random(&seed) % forged->memory.place_count;
@@ -227,6 +289,8 @@ static void threads_of_nonsense_do_no_harm(void **state)
 		}
 		assert_int_equal(read_threads(&forged->memory, &report), 0);
 		java_thread_report_free(&report);
+		assert_int_equal(read_memory(&forged->memory, &java), 0);
+		java_memory_free(&java);
 		memcpy(forged->memory.bytes, kept, FORGED_BYTES);
 	}
 }
@@ -350,7 +414,12 @@ int main(void)
 			threads_have_names_and_the_methods_and_lines_that_they_are_in, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(threads_without_a_list_are_linked, setup, teardown),
-		cmocka_unit_test_setup_teardown(threads_of_nonsense_do_no_harm, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_a_vm_has_off_its_heap_is_counted, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(metaspace_that_contradicts_itself_is_not_known,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(threads_and_memory_of_nonsense_do_no_harm, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(objects_have_their_classes_as_java_writes_them,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(what_holds_objects_from_outside_is_a_root, setup,

@@ -6,12 +6,15 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "heap/pages.h"
+#include "runtime/loaded_symbols.h"
 #include "runtime/target_memory.h"
 
 #define PAGES 8
@@ -208,6 +211,39 @@ static void memory_with_several_views_is_read_where_it_is_present(void **state)
 	close(file);
 }
 
+/* Of the C library of this process. */
+static void a_loaded_file_has_the_variables_that_it_exports(void **state)
+{
+	static const char *const names[] = {"stdin", "no_such_variable", "environ"};
+	struct loaded_module module;
+	struct target_memory memory;
+	struct maps maps;
+	const struct mapping *library = NULL;
+
+	(void)state;
+	assert_int_equal(maps_read(getpid(), MAPS_ALL, &maps), 0);
+	for (size_t i = 0; !library && i < maps.list.count; i++) {
+		if (strstr(maps.list.items[i].path, "/libc.so.6"))
+			library = &maps.list.items[i];
+	}
+	assert_non_null(library);
+	assert_int_equal(target_memory_open(&maps, NULL, NULL, &memory), 0);
+	assert_int_equal(loaded_module_read(&memory, library, names, ARRAY_SIZE(names), &module),
+			 0);
+	assert_int_equal(module.image.table.count, 2);
+	assert_int_equal(target_variable(&module.module, "stdin"),
+			 (uintptr_t)dlsym(RTLD_NEXT, "stdin"));
+	assert_int_equal(target_variable(&module.module, "environ"),
+			 (uintptr_t)dlsym(RTLD_NEXT, "environ"));
+	assert_int_equal(target_variable(&module.module, "no_such_variable"), 0);
+	/* Memory that is no file. */
+	assert_int_equal(loaded_module_read(&memory, &maps.list.items[maps.list.count - 1], names,
+					    ARRAY_SIZE(names), &module),
+			 -ENOENT);
+	target_memory_close(&memory);
+	maps_free(&maps);
+}
+
 int main(void)
 {
 #define WITH_MEMORY(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -217,6 +253,7 @@ int main(void)
 		WITH_MEMORY(what_was_kept_in_one_piece_need_not_be_copied),
 		WITH_MEMORY(a_page_that_changed_too_late_makes_uncertain),
 		WITH_MEMORY(without_an_image_it_is_read_as_it_is),
+		cmocka_unit_test(a_loaded_file_has_the_variables_that_it_exports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

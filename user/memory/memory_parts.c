@@ -18,6 +18,7 @@
 #include "proc/process_list.h"
 #include "proc/process_memory.h"
 #include "runtime/go_reader.h"
+#include "runtime/hotspot_reader.h"
 #include "runtime/runtime.h"
 
 /* Names of tmpfs-backed mappings without a path. */
@@ -459,6 +460,19 @@ static int find_go(struct splitting *splitting)
 	return error;
 }
 
+/* 0 or -ENOMEM. */
+static int find_java(struct splitting *splitting)
+{
+	const struct runtime *known = splitting->runtime.runtime;
+	bool is_java = known && !strcmp(known->key, "hotspot");
+	struct java_memory *java = is_java ? malloc(sizeof(*java)) : NULL;
+
+	splitting->process->java = java;
+	if (java)
+		return java_memory_read(&splitting->maps, java);
+	return is_java ? -ENOMEM : 0;
+}
+
 static int find_runtime(struct splitting *splitting)
 {
 	const struct smaps_entry *entries = splitting->smaps.list.items;
@@ -469,6 +483,8 @@ static int find_runtime(struct splitting *splitting)
 
 	if (!error)
 		error = find_go(splitting);
+	if (!error)
+		error = find_java(splitting);
 	splitting->process->runtime = runtime_label_of(splitting->runtime.runtime);
 	return error;
 }

@@ -121,6 +121,14 @@ const char *memory_verdict_name(enum memory_verdict verdict)
 	return names[verdict];
 }
 
+void java_memory_free(struct java_memory *java)
+{
+	for (size_t i = 0; i < java->loaders.count; i++)
+		free(java->loaders.items[i].name);
+	vec_free(&java->loaders);
+	*java = (struct java_memory){0};
+}
+
 void memory_process_free(struct memory_process *process)
 {
 	for (size_t i = 0; i < process->items.count; i++)
@@ -129,6 +137,9 @@ void memory_process_free(struct memory_process *process)
 	allocator_reports_free(&process->allocators);
 	container_free(process->container);
 	free(process->go);
+	if (process->java)
+		java_memory_free(process->java);
+	free(process->java);
 }
 
 static bool has_unknown_blocks(const struct allocator_reports *reports)

@@ -165,6 +165,9 @@ enum hotspot_place {
 	HOTSPOT_CONSTANTS_HOLDER,
 	HOTSPOT_CONSTANTS_SOURCE,
 	HOTSPOT_KLASS_SOURCE,
+	/* PerfMemory: the VM's counters */
+	HOTSPOT_COUNTERS_START, /* statics */
+	HOTSPOT_COUNTERS_TOP,
 	/* ZGC: see hotspot_z.c. Masks are behind pointers. */
 	HOTSPOT_Z_GLOBALS, /* static */
 	HOTSPOT_Z_OFFSET_MASK,
@@ -197,7 +200,7 @@ enum hotspot_place {
 
 #define HOTSPOT_UNKNOWN UINT64_MAX
 
-/* Flags that say how the heap is made. */
+/* Flags that say how the heap is made, and how large it and others may become. */
 enum hotspot_flag {
 	HOTSPOT_COMPRESSED_OOPS,
 	HOTSPOT_COMPRESSED_KLASSES,
@@ -209,7 +212,9 @@ enum hotspot_flag {
 	HOTSPOT_Z_GENERATIONS, /* since 24 always */
 	HOTSPOT_SHENANDOAH,
 	HOTSPOT_EPSILON,
-	HOTSPOT_ALIGNMENT, /* bytes */
+	HOTSPOT_ALIGNMENT, /* bytes, as the next ones */
+	HOTSPOT_MAX_HEAP,
+	HOTSPOT_CODE_LIMIT,
 	HOTSPOT_FLAG_MAX_
 };
 
@@ -318,6 +323,7 @@ struct hotspot {
 	uint32_t first_class;		    /* of the sink */
 	VEC(uint32_t) class_types;	    /* by class - first_class: place in classes */
 	VEC(struct hotspot_range) ranges;   /* of objects, by ascending address */
+	uint64_t eden_bytes;		    /* of their bytes, where new objects are made */
 	VEC(struct hotspot_range) archived; /* of objects that are never freed */
 	VEC(struct hotspot_buffer) buffers; /* by ascending address */
 	VEC(uint64_t) threads;		    /* JavaThread */
@@ -415,6 +421,9 @@ int hotspot_each_field(struct hotspot *hotspot, uint64_t klass,
 
 /* Loaders and threads: see hotspot_roots.c. */
 int hotspot_read_loaders(struct hotspot *hotspot);
+/* The class of the loader of a ClassLoaderData, "class loader app" of one that is never unloaded,
+ * or "hidden classes". */
+void hotspot_loader_name(struct hotspot *hotspot, uint64_t loader, char name[HOTSPOT_NAME_BYTES]);
 int hotspot_read_threads(struct hotspot *hotspot);
 /* Whether a thread's object is that of one that has ended. */
 bool hotspot_thread_ended(struct hotspot *hotspot, uint64_t object);

@@ -195,6 +195,8 @@ static const struct named_place members[] = {
 	{"ConstantPool", "_pool_holder", HOTSPOT_CONSTANTS_HOLDER},
 	{"ConstantPool", "_source_file_name_index", HOTSPOT_CONSTANTS_SOURCE},
 	{"InstanceKlass", "_source_file_name_index", HOTSPOT_KLASS_SOURCE},
+	{"PerfMemory", "_start", HOTSPOT_COUNTERS_START},
+	{"PerfMemory", "_top", HOTSPOT_COUNTERS_TOP},
 	{"ZGlobalsForVMStructs", "_instance_p", HOTSPOT_Z_GLOBALS},
 	{"ZGlobalsForVMStructs", "_ZAddressOffsetMask", HOTSPOT_Z_OFFSET_MASK},
 	{"ZGlobalsForVMStructs", "_ZAddressWeakBadMask", HOTSPOT_Z_WEAK_BAD_MASK},
@@ -238,6 +240,8 @@ static const struct {
 	[HOTSPOT_SHENANDOAH] = {"UseShenandoahGC", 1},
 	[HOTSPOT_EPSILON] = {"UseEpsilonGC", 1},
 	[HOTSPOT_ALIGNMENT] = {"ObjectAlignmentInBytes", 4},
+	[HOTSPOT_MAX_HEAP] = {"MaxHeapSize", 8},
+	[HOTSPOT_CODE_LIMIT] = {"ReservedCodeCacheSize", 8},
 };
 
 /* A list: where its entries have what. */

@@ -99,6 +99,15 @@ static int add_range(struct hotspot *hotspot, struct walk_report *report, uint64
 				 &(struct hotspot_range){.start = start, .end = top}, end - start);
 }
 
+/* Bytes of it that have objects, of a space without a proof 0. */
+static uint64_t used_bytes(struct hotspot *hotspot, uint64_t space, enum hotspot_place bottom)
+{
+	uint64_t start = hotspot_member(hotspot, space, bottom);
+	uint64_t top = hotspot_member(hotspot, space, bottom + 1);
+
+	return start <= top && top <= hotspot_member(hotspot, space, bottom + 2) ? top - start : 0;
+}
+
 /* MutableSpace and ContiguousSpace, by where these have the same three. */
 static int add_space(struct hotspot *hotspot, struct walk_report *report, uint64_t space,
 		     enum hotspot_place bottom)
@@ -114,9 +123,11 @@ static int find_parallel(struct hotspot *hotspot, struct walk_report *report)
 						    HOTSPOT_PS_TO};
 	uint64_t young = hotspot_static(hotspot, HOTSPOT_PARALLEL_YOUNG);
 	uint64_t old = hotspot_static(hotspot, HOTSPOT_PARALLEL_OLD);
+	uint64_t eden = hotspot_member(hotspot, young, HOTSPOT_PS_EDEN);
 	int error = add_space(hotspot, report, hotspot_member(hotspot, old, HOTSPOT_PS_OLD),
 			      HOTSPOT_MUTABLE_BOTTOM);
 
+	hotspot->eden_bytes = used_bytes(hotspot, eden, HOTSPOT_MUTABLE_BOTTOM);
 	for (size_t i = 0; !error && i < ARRAY_SIZE(spaces); i++)
 		error = add_space(hotspot, report, hotspot_member(hotspot, young, spaces[i]),
 				  HOTSPOT_MUTABLE_BOTTOM);
@@ -129,9 +140,11 @@ static int find_serial(struct hotspot *hotspot, struct walk_report *report)
 						    HOTSPOT_DEFNEW_TO};
 	uint64_t young = hotspot_member(hotspot, hotspot->heap, HOTSPOT_SERIAL_YOUNG);
 	uint64_t old = hotspot_member(hotspot, hotspot->heap, HOTSPOT_SERIAL_OLD);
+	uint64_t eden = hotspot_member(hotspot, young, HOTSPOT_DEFNEW_EDEN);
 	int error = add_space(hotspot, report, hotspot_member(hotspot, old, HOTSPOT_TENURED_SPACE),
 			      HOTSPOT_SPACE_BOTTOM);
 
+	hotspot->eden_bytes = used_bytes(hotspot, eden, HOTSPOT_SPACE_BOTTOM);
 	for (size_t i = 0; !error && i < ARRAY_SIZE(spaces); i++)
 		error = add_space(hotspot, report, hotspot_member(hotspot, young, spaces[i]),
 				  HOTSPOT_SPACE_BOTTOM);
@@ -145,8 +158,9 @@ static int find_epsilon(struct hotspot *hotspot, struct walk_report *report)
 			 HOTSPOT_SPACE_BOTTOM);
 }
 
-/* HeapRegionType: a humongous object begins in one region, and goes on in those behind it. Until
- * 17, regions of the archive of shared classes are never collected. */
+/* HeapRegionType: objects are made in Eden's; a humongous one begins in one region, and goes on in
+ * those behind it. Until 17, regions of the archive of shared classes are never collected. */
+#define TAG_EDEN 2u
 #define TAG_HUMONGOUS 4u
 #define TAG_CONTINUES 1u
 #define TAG_ARCHIVE 32u
@@ -179,11 +193,14 @@ static int add_region(struct hotspot *hotspot, struct walk_report *report, uint6
 {
 	uint64_t type = region + hotspot_place(hotspot, HOTSPOT_REGION_TYPE);
 	uint32_t tag = hotspot_member32(hotspot, type, HOTSPOT_TYPE_TAG);
+	enum hotspot_place bottom = hotspot_has(hotspot, HOTSPOT_REGION_BOTTOM)
+					    ? HOTSPOT_REGION_BOTTOM
+					    : HOTSPOT_OLD_REGION_BOTTOM;
 	size_t count = hotspot->ranges.count;
-	int error =
-		add_space(hotspot, report, region,
-			  hotspot_has(hotspot, HOTSPOT_REGION_BOTTOM) ? HOTSPOT_REGION_BOTTOM
-								      : HOTSPOT_OLD_REGION_BOTTOM);
+	int error = add_space(hotspot, report, region, bottom);
+
+	if (tag == TAG_EDEN)
+		hotspot->eden_bytes += used_bytes(hotspot, region, bottom);
 
 	if (error || hotspot->ranges.count == count)
 		return error;
@@ -252,6 +269,7 @@ int hotspot_find_ranges(struct hotspot *hotspot, struct walk_report *report)
 	int error = 0;
 
 	hotspot->ranges.count = hotspot->archived.count = 0;
+	hotspot->eden_bytes = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(collectors); i++) {
 		if (hotspot->layout.flags[collectors[i].flag]) {
 			error = collectors[i].find(hotspot, report);

@@ -5,6 +5,8 @@
 
 #include <sys/types.h>
 
+#include "proc/maps.h"
+#include "report/java_memory.h"
 #include "report/java_threads.h"
 
 struct dso_cache;
@@ -20,5 +22,14 @@ int java_threads_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 
 /* Likewise of memory that is open. */
 int java_threads_of(struct target_memory *memory, struct java_thread_report *report);
+
+/*
+ * Where its memory goes, in the heap and outside; java->why says why that is not known. No file is
+ * read, and it may be any process with libjvm.so. 0 or -ENOMEM; java_memory_free() in any case.
+ */
+int java_memory_read(const struct maps *maps, struct java_memory *java);
+
+/* Likewise of memory that is open, with its modules. */
+int java_memory_of(struct target_memory *memory, struct java_memory *java);
 
 #endif

@@ -67,6 +67,19 @@ static const char *kept_name(struct hotspot *hotspot, uint64_t object)
 	return NULL;
 }
 
+void hotspot_loader_name(struct hotspot *hotspot, uint64_t loader, char name[HOTSPOT_NAME_BYTES])
+{
+	uint64_t object = object_of_loader(hotspot, loader);
+	const char *kept = kept_name(hotspot, object);
+
+	if ((uint8_t)hotspot_member(hotspot, loader, HOTSPOT_LOADER_IS_OF_MIRROR))
+		snprintf(name, HOTSPOT_NAME_BYTES, "hidden classes");
+	else if (kept)
+		snprintf(name, HOTSPOT_NAME_BYTES, "%s", kept);
+	else
+		hotspot_class_name(hotspot, hotspot_klass_of(hotspot, object), name);
+}
+
 /* The first class of a loader, which is the last one in its list: that of a hidden class, which is
  * kept by that class. */
 static uint64_t first_mirror(struct hotspot *hotspot, uint64_t loader)

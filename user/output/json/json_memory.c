@@ -174,6 +174,67 @@ static void go_json(struct json_writer *json, const struct go_memory *go)
 	json_close(json, '}');
 }
 
+static void java_buffers_json(struct json_writer *json, const char *name,
+			      const struct java_buffers *buffers)
+{
+	if (!buffers->known) {
+		json_put_null(json, name);
+		return;
+	}
+	json_open(json, name, '{');
+	json_put_number(json, "count", buffers->count);
+	json_put_number(json, "bytes", buffers->bytes);
+	json_close(json, '}');
+}
+
+static void java_loaders_json(struct json_writer *json, const struct java_memory *java)
+{
+	json_open(json, "loaders", '[');
+	for (size_t i = 0; i < java->loaders.count; i++) {
+		const struct java_loaders *loaders = &java->loaders.items[i];
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "name", loaders->name);
+		json_put_number(json, "loaders", loaders->loaders);
+		json_put_number(json, "classes", loaders->classes);
+		json_put_known(json, "metaspace_bytes", java->has_metaspace, loaders->committed);
+		json_put_known(json, "metaspace_used_bytes", java->has_metaspace, loaders->used);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static void java_json(struct json_writer *json, const struct java_memory *java)
+{
+	bool known = java && !java->why;
+
+	if (!java)
+		return;
+	json_open(json, "java", '{');
+	json_put_string(json, "version", java->version[0] ? java->version : NULL);
+	json_put_string(json, "cannot_tell", java->why);
+	json_put_string(json, "collector", java->collector);
+	json_put_known(json, "used_bytes", known, java->used);
+	json_put_known(json, "committed_bytes", known, java->committed);
+	json_put_known(json, "limit_bytes", known && java->maximum, java->maximum);
+	json_put_known(json, "kept_bytes", known, java->kept);
+	json_put_known(json, "collections", java->has_counts, java->collections);
+	json_put_known(json, "full_collections", java->has_counts, java->full_collections);
+	json_put_known(json, "metaspace_bytes", java->has_metaspace, java->metaspace);
+	json_put_known(json, "metaspace_used_bytes", java->has_metaspace, java->metaspace_used);
+	json_put_known(json, "class_space_bytes", java->has_metaspace, java->class_space);
+	json_put_known(json, "classes", known, java->classes);
+	java_loaders_json(json, java);
+	json_put_known(json, "code_cache_bytes", known && java->code, java->code);
+	json_put_known(json, "code_cache_limit_bytes", known && java->code_limit, java->code_limit);
+	json_put_known(json, "threads", known, java->threads);
+	json_put_known(json, "thread_stack_bytes", known, java->thread_stacks);
+	java_buffers_json(json, "direct_buffers", &java->direct);
+	json_put_known(json, "direct_buffers_limit_bytes", java->direct_limit, java->direct_limit);
+	java_buffers_json(json, "mapped_buffers", &java->mapped);
+	json_close(json, '}');
+}
+
 static void gaps_json(struct json_writer *json, const struct memory_process *process)
 {
 	struct memory_gap gaps[MEMORY_GAPS_MAX];
@@ -228,6 +289,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 		allocator_json(json, process, kind);
 	managed_json(json, process);
 	go_json(json, process->go);
+	java_json(json, process->java);
 	json_put_string(json, "not_known", process->why);
 	gaps_json(json, process);
 	stacks_json(json, process);

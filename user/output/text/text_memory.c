@@ -257,6 +257,75 @@ static void go_write(FILE *out, const struct go_memory *go)
 	go_target_write(out, go);
 }
 
+#define JAVA_LOADERS_SHOWN 5
+
+static void java_loaders_write(FILE *out, const struct java_memory *java)
+{
+	size_t shown = MIN(java->loaders.count, (size_t)JAVA_LOADERS_SHOWN);
+
+	for (size_t i = 0; i < shown; i++) {
+		const struct java_loaders *loaders = &java->loaders.items[i];
+		char text[16];
+
+		if (!loaders->committed)
+			break;
+		fprintf(out,
+			"\t    %10s in %" PRIu64 " classes: ", bytes_text(text, loaders->committed),
+			loaders->classes);
+		text_print_inert(out, loaders->name);
+		if (loaders->loaders > 1)
+			fprintf(out, " × %" PRIu64, loaders->loaders);
+		fputc('\n', out);
+	}
+}
+
+static void java_buffers_write(FILE *out, const char *what, const struct java_buffers *buffers,
+			       uint64_t limit)
+{
+	char text[16];
+
+	if (!buffers->known)
+		return;
+	fprintf(out, "%s: %s in %" PRIu64, what, bytes_text(text, buffers->bytes), buffers->count);
+	if (limit)
+		fprintf(out, " (limit %s)", bytes_text(text, limit));
+}
+
+static void java_write(FILE *out, const struct java_memory *java)
+{
+	char used[16], committed[16], maximum[16], kept[16];
+
+	fputs("\tJVM ", out);
+	text_print_inert(out, java->version);
+	if (java->why) {
+		fprintf(out, ": where its memory goes is not known: %s\n", java->why);
+		return;
+	}
+	fprintf(out, ", %s: %s used, %s committed (limit %s)", java->collector,
+		bytes_text(used, java->used), bytes_text(committed, java->committed),
+		bytes_text(maximum, java->maximum));
+	if (java->has_counts)
+		fprintf(out,
+			"; collections: %" PRIu64 ", %" PRIu64 " of them of the whole heap; "
+			"outside Eden: %s",
+			java->collections, java->full_collections, bytes_text(kept, java->kept));
+	fputc('\n', out);
+	fprintf(out,
+		"\toff its heap: code cache: %s (limit %s), %" PRIu64 " threads with %s for "
+		"stacks",
+		bytes_text(used, java->code), bytes_text(maximum, java->code_limit), java->threads,
+		bytes_text(committed, java->thread_stacks));
+	java_buffers_write(out, ", direct buffers", &java->direct, java->direct_limit);
+	java_buffers_write(out, ", mapped buffers", &java->mapped, 0);
+	fputc('\n', out);
+	if (!java->has_metaspace)
+		return;
+	fprintf(out, "\tmetaspace: %s, %s of it used, for %" PRIu64 " classes\n",
+		bytes_text(committed, java->metaspace), bytes_text(used, java->metaspace_used),
+		java->classes);
+	java_loaders_write(out, java);
+}
+
 static void managed_write(FILE *out, const struct memory_process *process)
 {
 	char tool[RUNTIME_TOOL_SIZE];
@@ -266,6 +335,8 @@ static void managed_write(FILE *out, const struct memory_process *process)
 			runtime_label_tool(&process->runtime, process->pid, tool));
 	if (process->go)
 		go_write(out, process->go);
+	if (process->java)
+		java_write(out, process->java);
 }
 
 static void process_write(FILE *out, const struct memory_report *report,
