@@ -255,62 +255,6 @@ bool container_logs_take_pod(const char *name, struct container *container)
 	return true;
 }
 
-/* The one entry that `take` takes; a copy for the caller to free, or NULL. */
-static char *find_entry(const char *path, bool (*take)(const char *, struct container *),
-			struct container *proven, struct container *claimed)
-{
-	bool root_only = false;
-	_cleanup_closedir_ DIR *directory = host_directory_open(path, &root_only);
-	struct container *container = root_only ? proven : claimed;
-	struct dirent *entry;
-
-	for (size_t i = 0; directory && i < ENTRIES_MAX && (entry = readdir(directory)); i++) {
-		if (take(entry->d_name, container))
-			return strdup(entry->d_name);
-	}
-	return NULL;
-}
-
-/* With several containers in a pod, nothing here says which of them is ours. */
-static void take_only_container(const char *pod, struct container *container,
-				struct container *claimed)
-{
-	_cleanup_closedir_ DIR *directory = NULL;
-	char path[PATH_MAX], only[NAME_MAX + 1] = "";
-	struct dirent *entry;
-	size_t count = 0;
-	bool root_only = false;
-
-	snprintf(path, sizeof(path), PODS "/%s", pod);
-	directory = host_directory_open(path, &root_only);
-	if (!root_only)
-		container = claimed;
-	while (directory && count < 2 && (entry = readdir(directory))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		count++;
-		snprintf(only, sizeof(only), "%s", entry->d_name);
-	}
-	if (count == 1)
-		container_name_set(&container->name, only, strlen(only));
-}
-
-/*
- * Fills the names that are still unknown, by the container's id, then by its pod's UID: those of
- * `container` from directories that only root writes to, those of `claimed` from others.
- */
-static void container_logs_find(struct container *container, struct container *claimed)
-{
-	_cleanup_free_ char *link = find_entry(LINKS, container_logs_take_link, container, claimed);
-	_cleanup_free_ char *pod = NULL;
-
-	if (link)
-		return;
-	pod = find_entry(PODS, container_logs_take_pod, container, claimed);
-	if (pod)
-		take_only_container(pod, container, claimed);
-}
-
 /* From a process up to the runtime that started its container. */
 #define ANCESTORS_MAX 64
 
@@ -323,8 +267,6 @@ static const char *const state_roots[] = {
 	"/run/containerd/runc/moby",
 	"/run/containerd/runc/default",
 };
-
-static const char *const state_files[] = {"state.json", "status"};
 
 static bool is_complete(const struct container *container)
 {
@@ -368,39 +310,39 @@ static struct container *place_for(struct search *search, bool root_only)
 	return root_only && search->cgroup_is_roots ? search->container : &search->claimed;
 }
 
-/* Docker has no pods: more than a name there is only where the kubelet runs upon it. */
-static void read_docker_record(struct search *search, const char *path, bool trusted)
+/* `trusted`: what says where the record is. */
+static void read_record(struct search *search, const char *path, bool trusted,
+			int (*read)(const char *, size_t, struct container *))
 {
 	_cleanup_free_ char *text = NULL;
 	bool root_only;
 	size_t length;
 
 	if (!host_file_read(path, OCI_FILE_MAX_BYTES, &text, &length, &root_only))
-		docker_read_config(text, length, place_for(search, root_only && trusted));
+		read(text, length, place_for(search, root_only && trusted));
 }
 
-/* A bundle of Docker's has no names in it, but the place of the record that has. */
-static void take_bundle(struct search *search, const char *text, size_t length, bool named,
-			bool trusted)
+/*
+ * `namer_is_roots`: what says where the bundle is. `directory`: -1 for an absolute path. A bundle
+ * of Docker's has no names in it, but the place of the record that has.
+ */
+static void read_bundle(struct search *search, int directory, const char *path, bool named,
+			bool namer_is_roots)
 {
-	_cleanup_free_ char *record = NULL;
+	_cleanup_free_ char *text = NULL, *record = NULL;
+	bool root_only;
+	size_t length;
+	int error = directory < 0
+			    ? host_file_read(path, OCI_FILE_MAX_BYTES, &text, &length, &root_only)
+			    : host_file_read_at(directory, path, OCI_FILE_MAX_BYTES, &text, &length,
+						&root_only);
+	bool trusted = !error && root_only && namer_is_roots;
 
-	if (oci_read_config(text, length, named, place_for(search, trusted)))
+	if (error || oci_read_config(text, length, named, place_for(search, trusted)))
 		return;
 	record = docker_find_config(text, length, search->container->id);
 	if (record)
-		read_docker_record(search, record, trusted);
-}
-
-static void read_bundle_at(struct search *search, int directory, const char *path, bool named,
-			   bool runtime_is_roots)
-{
-	_cleanup_free_ char *text = NULL;
-	bool root_only;
-	size_t length;
-
-	if (!host_file_read_at(directory, path, OCI_FILE_MAX_BYTES, &text, &length, &root_only))
-		take_bundle(search, text, length, named, root_only && runtime_is_roots);
+		read_record(search, record, trusted, docker_read_config);
 }
 
 /* Whether the last component of a directory's path is the id. */
@@ -432,62 +374,53 @@ static void names_from_shim(pid_t pid, struct search *search)
 	directory = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0)
 		return;
-	read_bundle_at(search, directory, "config.json", is_named(link, container->id),
-		       runtime_is_roots);
+	read_bundle(search, directory, "config.json", is_named(link, container->id),
+		    runtime_is_roots);
 	snprintf(sibling, sizeof(sibling), "../%s/config.json", container->id);
 	if (!is_complete(container))
-		read_bundle_at(search, directory, sibling, true, runtime_is_roots);
+		read_bundle(search, directory, sibling, true, runtime_is_roots);
 }
 
-/* `root_only`: what named the bundle is. */
-static void read_bundle(const char *bundle, bool root_only, struct search *search)
+int oci_state_load(const char *root, const char *id, char **text, size_t *length, bool *root_only)
 {
-	_cleanup_free_ char *path = NULL, *text = NULL;
-	bool bundle_is_roots;
-	size_t length;
+	static const char *const files[] = {"state.json", "status"};
+	char path[PATH_MAX];
+	int error = -ENOENT;
 
-	if (asprintf(&path, "%s/config.json", bundle) < 0) {
-		path = NULL;
-		return;
+	for (size_t i = 0; error && i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), "%s/%s/%s", root, id, files[i]);
+		error = host_file_read(path, OCI_FILE_MAX_BYTES, text, length, root_only);
 	}
-	if (!host_file_read(path, OCI_FILE_MAX_BYTES, &text, &length, &bundle_is_roots))
-		take_bundle(search, text, length, true, root_only && bundle_is_roots);
-}
-
-static void read_state(const char *path, struct search *search)
-{
-	_cleanup_free_ char *text = NULL, *bundle = NULL;
-	bool root_only;
-	size_t length;
-
-	if (host_file_read(path, OCI_FILE_MAX_BYTES, &text, &length, &root_only) ||
-	    oci_read_state(text, length, place_for(search, root_only), &bundle))
-		return;
-	if (bundle && *bundle == '/' && !is_complete(search->container))
-		read_bundle(bundle, root_only, search);
+	return error;
 }
 
 static void names_from_state(struct search *search)
 {
 	const struct container *container = search->container;
-	size_t count = ARRAY_SIZE(state_roots) * ARRAY_SIZE(state_files);
 
-	for (size_t i = 0; i < count && !is_complete(container); i++) {
-		char path[256];
+	for (size_t i = 0; i < ARRAY_SIZE(state_roots) && !is_complete(container); i++) {
+		_cleanup_free_ char *text = NULL, *bundle = NULL;
+		char path[PATH_MAX];
+		bool root_only;
+		size_t length;
 
-		snprintf(path, sizeof(path), "%s/%s/%s", state_roots[i / ARRAY_SIZE(state_files)],
-			 container->id, state_files[i % ARRAY_SIZE(state_files)]);
-		read_state(path, search);
+		if (oci_state_load(state_roots[i], container->id, &text, &length, &root_only) ||
+		    oci_read_state(text, length, place_for(search, root_only), &bundle) ||
+		    !bundle || *bundle != '/' || is_complete(container))
+			continue;
+		if (snprintf(path, sizeof(path), "%s/config.json", bundle) < (int)sizeof(path))
+			read_bundle(search, -1, path, true, root_only);
 	}
 }
 
+/* Docker has no pods: more than a name there is only where the kubelet runs upon it. */
 static void names_from_docker(struct search *search)
 {
 	char path[128];
 
 	snprintf(path, sizeof(path), "/var/lib/docker/containers/%s/config.v2.json",
 		 search->container->id);
-	read_docker_record(search, path, true);
+	read_record(search, path, true, docker_read_config);
 }
 
 /* Containers that are to be removed when they end are in the volatile list. */
@@ -499,19 +432,55 @@ static void names_from_storage(struct search *search)
 		"/var/lib/containers/storage/vfs-containers/containers.json",
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(lists) && !search->container->name; i++) {
-		_cleanup_free_ char *text = NULL;
-		bool root_only;
-		size_t length;
-
-		if (!host_file_read(lists[i], OCI_FILE_MAX_BYTES, &text, &length, &root_only))
-			storage_read_containers(text, length, place_for(search, root_only));
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(lists) && !search->container->name; i++)
+		read_record(search, lists[i], true, storage_read_containers);
 }
 
+/* The one entry that `take` takes; a copy for the caller to free, or NULL. */
+static char *find_entry(struct search *search, const char *path,
+			bool (*take)(const char *, struct container *))
+{
+	bool root_only = false;
+	_cleanup_closedir_ DIR *directory = host_directory_open(path, &root_only);
+	struct container *container = place_for(search, root_only);
+	struct dirent *entry;
+
+	for (size_t i = 0; directory && i < ENTRIES_MAX && (entry = readdir(directory)); i++) {
+		if (take(entry->d_name, container))
+			return strdup(entry->d_name);
+	}
+	return NULL;
+}
+
+/* With several containers in a pod, nothing here says which of them is ours. */
+static void take_only_container(struct search *search, const char *pod)
+{
+	_cleanup_closedir_ DIR *directory = NULL;
+	char path[PATH_MAX], only[NAME_MAX + 1] = "";
+	struct dirent *entry;
+	size_t count = 0;
+	bool root_only = false;
+
+	snprintf(path, sizeof(path), PODS "/%s", pod);
+	directory = host_directory_open(path, &root_only);
+	while (directory && count < 2 && (entry = readdir(directory))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		count++;
+		snprintf(only, sizeof(only), "%s", entry->d_name);
+	}
+	if (count == 1)
+		container_name_set(&place_for(search, root_only)->name, only, strlen(only));
+}
+
+/* By the container's id, then by its pod's UID. */
 static void names_from_logs(struct search *search)
 {
-	container_logs_find(place_for(search, true), &search->claimed);
+	_cleanup_free_ char *link = find_entry(search, LINKS, container_logs_take_link);
+	_cleanup_free_ char *pod = link ? NULL : find_entry(search, PODS, container_logs_take_pod);
+
+	if (pod)
+		take_only_container(search, pod);
 }
 
 /* Names that are proven stand alone: what somebody claims beside them is of no interest. */

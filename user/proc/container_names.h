@@ -47,6 +47,10 @@ void container_names_find(pid_t pid, const struct cgroup_path *path, const struc
  */
 int oci_read_config(const char *text, size_t length, bool trusted, struct container *container);
 
+/* The state that runc or crun keeps of a container in `root`. Arguments and errors as those of
+ * host_file_read(). */
+int oci_state_load(const char *root, const char *id, char **text, size_t *length, bool *root_only);
+
 /*
  * The state of a container: runc's state.json, which repeats the annotations, or crun's status.
  * Takes the names, and the path of the bundle in *bundle, for the caller to free: NULL if it has

@@ -38,7 +38,6 @@ struct container_states {
 
 /* containerd's default namespace: `ctr run` lets an operator choose the id as well. */
 static const char *const roots[ROOTS] = {"/run/runc", "/run/crun", "/run/containerd/runc/default"};
-static const char *const files[] = {"state.json", "status"};
 
 static void states_clear(struct container_states *states)
 {
@@ -131,17 +130,12 @@ static void take_group(void *context, const char *text, bool mounted)
 /* False: there is no state yet. */
 static bool state_read(struct container_states *states, const char *root, const char *id)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		struct taking taking = {.states = states, .id = id};
-		_cleanup_free_ char *text = NULL;
-		char path[PATH_MAX];
-		size_t length;
+	struct taking taking = {.states = states, .id = id};
+	_cleanup_free_ char *text = NULL;
+	size_t length;
 
-		snprintf(path, sizeof(path), "%s/%s/%s", root, id, files[i]);
-		if (!host_file_read(path, OCI_FILE_MAX_BYTES, &text, &length, &taking.root_only))
-			return !container_state_read(text, length, take_group, &taking);
-	}
-	return false;
+	return !oci_state_load(root, id, &text, &length, &taking.root_only) &&
+	       !container_state_read(text, length, take_group, &taking);
 }
 
 static void root_read(struct container_states *states, const char *root)
