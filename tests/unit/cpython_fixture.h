@@ -39,6 +39,7 @@ enum forged_symbol {
 struct forged {
 	struct forged_memory memory;
 	uint64_t pools, symbols[FORGED_SYMBOLS_];
+	uint64_t last_listed; /* by the collector; 0: none yet */
 	uint64_t session_type, sessions, names, free_session, requested;
 	struct {
 		uint64_t address;
@@ -78,11 +79,26 @@ static inline uint64_t forged_block(struct forged *forged, uint32_t size)
 	return address;
 }
 
+/* Into the one list of the collector's. */
+static inline void forged_list(struct forged *forged, uint64_t links)
+{
+	uint64_t head = forged->memory.base + 0xf100;
+
+	forged->last_listed = forged->last_listed ? forged->last_listed : head;
+	forged_put_at(forged->last_listed, 0, links);
+	forged_put_at(links, 0, head);
+	forged_put_at(links, 8, forged->last_listed);
+	forged_put_at(head, 8, links);
+	forged->last_listed = links;
+}
+
 static inline uint64_t forged_object(struct forged *forged, uint64_t type, uint32_t size,
 				     bool collected)
 {
 	uint64_t address = forged_block(forged, size + (collected ? 16 : 0));
 
+	if (collected)
+		forged_list(forged, address);
 	address += collected ? 16 : 0;
 	forged_put_at(address, OBJECT_REFCOUNT, 2);
 	forged_put_at(address, OBJECT_TYPE, type);
@@ -194,6 +210,7 @@ static inline void forged_session_type(struct forged *forged)
 	uint64_t module[1][2] = {{forged_str(forged, "__module__"), forged_str(forged, "app")}};
 	uint64_t type = forged_memory_malloc(&forged->memory, 16 + 904 + 64) + 16;
 
+	forged_list(forged, type - 16);
 	forged_type(forged, type, "Session", FLAG_COLLECTED | FLAG_HEAP_TYPE, 32, 0);
 	forged_put_at(type, TYPE_DICT, forged_dict(forged, module, 1));
 	forged_put_at(type, TYPE_DICTOFFSET, 24);

@@ -72,6 +72,37 @@ static void attributes_and_memory_that_belongs_to_an_object_are_its_own(void **s
 	walked_free(&walked);
 }
 
+/* A table with the hash of a type and the type: as if an object of it began there. */
+static void what_the_collector_does_not_list_is_no_instance(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	uint64_t table = forged_block(forged, 48);
+
+	forged_put_at(table, 16, 7);
+	forged_put_at(table, 24, forged->session_type);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "app.Session"), FORGED_SESSIONS);
+	assert_int_equal(walked.sink.whats[heap_sink_node(&walked.sink, table)], NODE_OWN);
+	walked_free(&walked);
+}
+
+static void what_is_listed_belongs_to_no_other_object(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	uint64_t session = *(uint64_t *)(uintptr_t)forged->memory.blocks[2];
+	uint32_t node;
+
+	/* The list has it for its items. */
+	forged_put_at(forged->sessions, 24, session);
+	walk(&forged->memory, &walked);
+	node = heap_sink_node(&walked.sink, session);
+	assert_string_equal(class_at(&walked.sink, node), "app.Session");
+	assert_int_equal(walked.sink.whats[node] & (NODE_CERTAIN | NODE_PART), NODE_CERTAIN);
+	walked_free(&walked);
+}
+
 static void what_is_no_name_in_the_code_has_no_label(void **state)
 {
 	struct forged *forged = *state;
@@ -163,6 +194,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FORGED(objects_have_their_classes_names_and_references),
 		FORGED(attributes_and_memory_that_belongs_to_an_object_are_its_own),
+		FORGED(what_the_collector_does_not_list_is_no_instance),
+		FORGED(what_is_listed_belongs_to_no_other_object),
 		FORGED(what_is_no_name_in_the_code_has_no_label),
 		FORGED(code_is_in_the_line_that_its_table_says),
 		FORGED(what_contradicts_itself_is_not_read),

@@ -17,6 +17,7 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "heap/heap_image.h"
 #include "runtime/mapping_shape.h"
 #include "runtime/runtime.h"
 
@@ -423,20 +424,92 @@ static bool is_counted(uint64_t references)
 	return (references && references < 1u << 31) || references == UINT32_MAX;
 }
 
+/* PyGC_Head: the next object in a list of the collector's, and the one before. Low bits are flags;
+ * while it collects, an object may have something else in place of the one before. */
+#define LINK_FLAGS 3ull
+#define LINK_COLLECTING 2ull
+#define LINK_PREVIOUS 8
+
+enum listing {
+	LISTED,
+	UNLISTED,
+	MISLISTED, /* no neighbour knows of it: these words are no links */
+	LISTING_UNKNOWN,
+};
+
+/* Whether what is read there and here is surely of one moment. */
+static bool is_of_one_moment(const struct target_memory *memory)
+{
+	return memory->image && memory->image->stopped && !memory->uncertain;
+}
+
+static bool is_unread(struct target_memory *memory, uint64_t address, uint64_t *word)
+{
+	return target_read(memory, address, word, sizeof(*word)) &&
+	       maps_find(memory->maps, address);
+}
+
+/* `head` has the links at `place`. An object that just joins a list, or leaves it, is known to one
+ * neighbour. */
+static enum listing listing_of(struct cpython *python, uint64_t place, const unsigned char *head)
+{
+	struct target_memory *memory = python->memory;
+	uint64_t next = word_at(head, 0) & ~LINK_FLAGS, back = 0, forth = 0;
+	uint64_t previous = word_at(head, LINK_PREVIOUS) & ~LINK_FLAGS;
+	bool was_uncertain = memory->uncertain, unknown;
+
+	if (!next)
+		return UNLISTED;
+	memory->uncertain = false;
+	unknown = is_unread(memory, next + LINK_PREVIOUS, &back);
+	if ((back & ~LINK_FLAGS) != place)
+		unknown |= is_unread(memory, previous, &forth) || back & LINK_COLLECTING;
+	unknown |= !is_of_one_moment(memory);
+	memory->uncertain |= was_uncertain;
+	if ((back & ~LINK_FLAGS) == place || (forth & ~LINK_FLAGS) == place)
+		return LISTED;
+	return unknown ? LISTING_UNKNOWN : MISLISTED;
+}
+
+/* Objects that the collector lists from their beginning to their end. Tuples and dictionaries may
+ * be taken off its lists; what other types of C do is not known. */
+static bool is_always_listed(const struct cpython_type *type)
+{
+	return type->kind == CPYTHON_LIST || type->kind == CPYTHON_SET ||
+	       type->prefix > COLLECTOR_LINKS || (type->flags & FLAG_HEAP_TYPE && type->dictoffset);
+}
+
+/* Whether an object of a type can be at a place in a block, by the collector's lists; *certain: it
+ * is. */
+static bool can_be_listed(struct cpython *python, const struct cpython_type *type,
+			  const unsigned char *head, uint64_t address, bool *certain)
+{
+	uint32_t links = type->prefix - COLLECTOR_LINKS;
+	enum listing listing;
+
+	*certain = false;
+	if (!(type->flags & FLAG_COLLECTED))
+		return true;
+	listing = listing_of(python, address + links, head + links);
+	*certain = listing == LISTED;
+	return listing == UNLISTED ? !is_always_listed(type) : listing != MISLISTED;
+}
+
 /* The type of the object in a block of which `head` has the first bytes. */
 static struct cpython_type *type_in_block(struct cpython *python, const unsigned char *head,
-					  size_t bytes)
+					  size_t bytes, uint64_t address, bool *certain)
 {
 	for (uint32_t prefix = 0; prefix <= PREFIX_MAX && prefix + 16 <= bytes; prefix += 16) {
 		uint64_t references = word_at(head, prefix + OBJECT_REFCOUNT);
-		uint64_t address = word_at(head, prefix + OBJECT_TYPE);
+		uint64_t place = word_at(head, prefix + OBJECT_TYPE);
 		struct cpython_type *type;
 
-		if (!is_counted(references) || address % 8 || address < MEMORY_PAGE ||
-		    address >> MACHINE_USER_BITS)
+		if (!is_counted(references) || place % 8 || place < MEMORY_PAGE ||
+		    place >> MACHINE_USER_BITS)
 			continue;
-		type = cpython_type_at(python, address);
-		if (type && type->prefix == prefix)
+		type = cpython_type_at(python, place);
+		if (type && type->prefix == prefix &&
+		    can_be_listed(python, type, head, address, certain))
 			return type;
 	}
 	return NULL;
@@ -467,13 +540,14 @@ static int give_class(struct walk *walk, struct cpython_type *type)
 	return 0;
 }
 
-/* The object in a block: its class, and its size. NODE_OWN: there is none. */
+/* The object in a block of *size bytes: its class, and its size. NODE_OWN: there is none. */
 static int object_in_block(struct walk *walk, const unsigned char *head, size_t bytes,
-			   uint64_t block, uint64_t *size, uint32_t *what)
+			   uint64_t address, uint64_t *size, uint32_t *what)
 {
 	struct cpython *python = walk->python;
-	struct cpython_type *type = type_in_block(python, head, bytes);
-	uint64_t needed;
+	bool certain = false;
+	struct cpython_type *type = type_in_block(python, head, bytes, address, &certain);
+	uint64_t needed, block = *size;
 	size_t place;
 	int error;
 
@@ -489,7 +563,7 @@ static int object_in_block(struct walk *walk, const unsigned char *head, size_t 
 	error = type->class == UINT32_MAX ? give_class(walk, type) : 0;
 	if (error)
 		return error;
-	*what = python->types.items[place].class;
+	*what = python->types.items[place].class | (certain ? NODE_CERTAIN : 0);
 	*size = needed;
 	walk->objects++;
 	return 0;
@@ -500,7 +574,7 @@ static int visit(void *context, uint64_t address, const unsigned char *bytes, si
 	struct walk *walk = context;
 	uint64_t size = block;
 	uint32_t what;
-	int error = object_in_block(walk, bytes, block, block, &size, &what);
+	int error = object_in_block(walk, bytes, block, address, &size, &what);
 
 	walk->blocks++;
 	return error ? error : heap_sink_add(walk->sink, address, size, what);
@@ -539,7 +613,7 @@ static int walk_blocks(struct walk *walk)
 		    node_has_class(sink->whats[i]) ||
 		    target_read(walk->python->memory, sink->starts[i], head, bytes))
 			continue;
-		error = object_in_block(walk, head, bytes, size, &size, &what);
+		error = object_in_block(walk, head, bytes, sink->starts[i], &size, &what);
 		if (!error && node_has_class(what))
 			heap_sink_set(sink, i, size, what);
 	}

@@ -257,7 +257,7 @@ bool heap_sink_part(struct heap_sink *sink, uint32_t owner, uint64_t address, ui
 	if (node == BLOCK_NONE || node == owner)
 		return false;
 	what = &sink->whats[node];
-	if (node_has_class(*what) && *what & NODE_PART)
+	if (node_has_class(*what) && *what & (NODE_PART | NODE_CERTAIN))
 		return false;
 	*what = (sink->whats[owner] & NODE_CLASS) | NODE_PART | (precise ? NODE_PRECISE : 0);
 	if (size)

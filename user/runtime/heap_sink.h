@@ -35,6 +35,7 @@
 /* Its words hold blocks of malloc's, but no objects: fields may have addresses of native memory. */
 #define NODE_NATIVE (1u << 29)
 #define NODE_OBJECT (NODE_PRECISE | NODE_NATIVE)
+#define NODE_CERTAIN (1u << 28) /* an object beyond doubt: it belongs to no other one */
 
 static inline bool node_has_class(uint32_t what)
 {
@@ -192,7 +193,7 @@ static inline uint32_t heap_sink_first(const struct heap_sink *sink, uint64_t ad
 }
 
 /* The node that holds `address` belongs to the object `owner`, so many bytes of it from its start
- * on, 0: all. False: there is none, or it belongs to another one. */
+ * on, 0: all. False: there is none, it belongs to another one, or is NODE_CERTAIN. */
 bool heap_sink_part(struct heap_sink *sink, uint32_t owner, uint64_t address, uint64_t size,
 		    bool precise);
 
