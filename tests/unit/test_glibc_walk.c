@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -149,6 +150,60 @@ static void a_broken_heap_ends_the_walk_at_the_broken_chunk(void **state)
 		assert_int_equal(fixture->span.next, broken);
 		vec_free(&fixture->span.chunks);
 	}
+}
+
+/* It is not in swap, where nobody could read it: the next reading finds another heap. */
+static void a_page_given_back_under_the_walk_does_not_count_as_swapped_out(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t given_back = 0;
+
+	fixture->peek.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	assert_true(fixture->peek.pagemap >= 0);
+	for (int i = 0; i < 16; i++) {
+		uint64_t chunk = add_chunk(fixture, 2 * MEMORY_PAGE, true);
+
+		given_back = i == 8 ? chunk : given_back;
+	}
+	finish(fixture);
+	assert_int_equal(madvise(word(fixture, given_back), MEMORY_PAGE, MADV_DONTNEED), 0);
+	assert_int_equal(heap_span_walk(&fixture->span, &fixture->peek), 0);
+	assert_true(fixture->span.broken);
+	assert_false(fixture->span.absent);
+	assert_int_equal(fixture->span.next, given_back);
+	assert_int_equal(fixture->span.chunks.count, 8);
+	/* As malloc uses it again. */
+	word(fixture, given_back)[1] = 2 * MEMORY_PAGE | 1;
+	heap_span_resume(&fixture->span);
+	assert_int_equal(heap_span_walk(&fixture->span, &fixture->peek), 0);
+	assert_true(fixture->span.done);
+	assert_false(fixture->span.broken);
+	assert_int_equal(fixture->span.chunks.count, 16 + 1);
+	close(fixture->peek.pagemap);
+	fixture->peek.pagemap = -1;
+}
+
+static void a_page_in_swap_ends_the_walk_for_good(void **state)
+{
+	const uint64_t present = 1ull << 63, swapped = 1ull << 62;
+	struct fixture *fixture = *state;
+	uint64_t entries[16];
+	off_t offset = (off_t)(fixture->start / MEMORY_PAGE * sizeof(uint64_t));
+
+	for (int i = 0; i < 16; i++) {
+		add_chunk(fixture, MEMORY_PAGE, true);
+		entries[i] = i == 5 ? swapped : present;
+	}
+	finish(fixture);
+	fixture->peek.pagemap = memfd_create("pagemap", MFD_CLOEXEC);
+	assert_int_equal(pwrite(fixture->peek.pagemap, entries, sizeof(entries), offset),
+			 sizeof(entries));
+	assert_int_equal(heap_span_walk(&fixture->span, &fixture->peek), 0);
+	assert_true(fixture->span.broken);
+	assert_true(fixture->span.absent);
+	assert_int_equal(fixture->span.chunks.count, 5);
+	close(fixture->peek.pagemap);
+	fixture->peek.pagemap = -1;
 }
 
 static void fence_posts_end_a_heap_that_is_used_no_more(void **state)
@@ -335,6 +390,8 @@ int main(void)
 		WITH_HEAP(free_chunks_of_a_threads_heap_are_not_marked_as_one),
 		WITH_HEAP(a_walk_fed_in_windows_is_the_same_walk),
 		WITH_HEAP(a_broken_heap_ends_the_walk_at_the_broken_chunk),
+		WITH_HEAP(a_page_given_back_under_the_walk_does_not_count_as_swapped_out),
+		WITH_HEAP(a_page_in_swap_ends_the_walk_for_good),
 		WITH_HEAP(fence_posts_end_a_heap_that_is_used_no_more),
 		WITH_HEAP(fast_bins_are_followed_mangled_or_not),
 		WITH_HEAP(a_fast_bin_that_leads_nowhere_is_counted_as_broken),

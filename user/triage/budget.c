@@ -11,6 +11,24 @@ enum { STEP_MAPPINGS = 1, STEP_FILES, STEP_PAUSES };
 /* For the first poll, so that there is something to show. It is owed like everything. */
 #define ADMISSION_FIRST_S 0.02
 
+/* Loading the programs, and the unwind rows of a first suspect, of ours; and those of another. */
+#define SETUP_COST_S 0.25
+#define FOLLOW_COST_S 0.1
+/* And then samples, with the names of their stacks, until more is saved up. */
+#define SAMPLES_COST_S 0.1
+
+double budget_stacks_reserve_s(void)
+{
+	return SETUP_COST_S + SAMPLES_COST_S;
+}
+
+double budget_stacks_cost_s(bool loaded, bool has_stacks)
+{
+	double cost_s = loaded ? FOLLOW_COST_S : SETUP_COST_S;
+
+	return has_stacks ? cost_s + FOLLOW_COST_S + SAMPLES_COST_S : cost_s;
+}
+
 static void period_begin(struct budget *budget)
 {
 	budget->begin_wall_s = budget->last_wall_s;

@@ -46,6 +46,15 @@ struct budget {
 
 #define BUDGET_CREDIT_SPAN_S 600.0
 
+/* Before there is a suspect, so much of the credit is for call stacks only. */
+double budget_stacks_reserve_s(void);
+
+/*
+ * What must be saved up to sample call stacks of one more suspect: more where the programs are not
+ * loaded. One that has call stacks to show goes on when there is enough for a new one as well.
+ */
+double budget_stacks_cost_s(bool loaded, bool has_stacks);
+
 /*
  * Before the first poll. What was spent by then (starting) is owed, but says nothing about polls.
  */

@@ -229,12 +229,6 @@ static int sampling_load(struct sampling *sampling)
 /* Where a new period is not worth the trouble. */
 #define PERIOD_SLACK 4
 
-/* Loading the programs, and the unwind rows of a first suspect, of ours; and those of another. */
-#define SETUP_COST_S 0.25
-#define FOLLOW_COST_S 0.1
-/* And then samples, with the names of their stacks, until more is saved up. */
-#define SAMPLES_COST_S 0.1
-
 static const unsigned sample_kinds[] = {
 	[QUANTITY_HEAP] = LM_SAMPLE_FAULT,
 	[QUANTITY_MAPPING] = LM_SAMPLE_MAPPING,
@@ -269,11 +263,6 @@ static void sampled_free(struct sampling *sampling, struct sampled *sampled)
 	free(sampled);
 }
 
-static double begin_cost_s(const struct sampling *sampling)
-{
-	return sampling->loaded ? FOLLOW_COST_S : SETUP_COST_S;
-}
-
 /* NULL, or why it cannot be followed. */
 static const char *follow(struct sampling *sampling, struct sampled *sampled)
 {
@@ -282,7 +271,7 @@ static const char *follow(struct sampling *sampling, struct sampled *sampled)
 
 	if (!suspect.kind)
 		return NULL;
-	if (triage_credit_s(sampling->triage) < begin_cost_s(sampling))
+	if (triage_credit_s(sampling->triage) < budget_stacks_cost_s(sampling->loaded, false))
 		return "--budget has to save up for it";
 	if (sampling_load(sampling))
 		return sampling->refusal;
@@ -332,14 +321,6 @@ static struct sampled *sampled_new(struct sampling *sampling, const struct membe
 	return sampled;
 }
 
-/* One with stacks to show is resumed when there is enough for others, too. */
-static double resume_cost_s(const struct sampling *sampling, const struct sampled *sampled)
-{
-	double cost_s = begin_cost_s(sampling);
-
-	return sampled->result.stacks.count ? cost_s + FOLLOW_COST_S + SAMPLES_COST_S : cost_s;
-}
-
 /* One that waits for the budget begins anew when there is enough; one that used it up waits. */
 static void sampled_resume_or_pause(struct sampling *sampling, struct sampled *sampled,
 				    const struct member *member)
@@ -350,7 +331,8 @@ static void sampled_resume_or_pause(struct sampling *sampling, struct sampled *s
 		sampled_stop(sampling, sampled);
 		sampled->result.why = "--budget is used up; it goes on when there is more";
 	} else if (!sampled->followed && sampled->probes && !sampling->refusal &&
-		   credit_s >= resume_cost_s(sampling, sampled)) {
+		   credit_s >= budget_stacks_cost_s(sampling->loaded,
+						    sampled->result.stacks.count > 0)) {
 		sampled_begin(sampling, sampled, member);
 	}
 }
@@ -596,7 +578,7 @@ struct sampling *sampling_new(enum lm_stack_walk stack_walk, struct triage *tria
 		return NULL;
 	sampling->stack_walk = stack_walk;
 	sampling->triage = triage;
-	triage->stacks_reserve_s = SETUP_COST_S + SAMPLES_COST_S;
+	triage->stacks_reserve_s = budget_stacks_reserve_s();
 	return sampling;
 }
 
