@@ -80,6 +80,8 @@ static void a_leak_is_answered_by_what_grows(void **state)
 	assert_string_equal(text_at(process, "verdict"), "leaks");
 	assert_string_equal(text_at(process, "part"), "native-blocks");
 	assert_string_equal(text_at(json_object_get(process, "code"), "function"), "drip");
+	class = json_object_get(process, "lost_class");
+	assert_int_equal(number_at(class, "size"), 104);
 
 	process = process_of(report, keeps->pid);
 	assert_string_equal(text_at(process, "verdict"), "grows");
@@ -93,6 +95,86 @@ static void a_leak_is_answered_by_what_grows(void **state)
 	process = process_of(report, threads->pid);
 	assert_string_equal(text_at(process, "verdict"), "grows");
 	assert_string_equal(text_at(process, "part"), "threads");
+	assert_true(stack_has_function(json_object_get(process, "creator"), "one_thread"));
+}
+
+static void a_file_in_memory_is_named(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *writes = WORKLOAD(harness, "grower", "shared", "2048");
+	struct child *monitor = MONITOR(harness, "diagnose", "-p", writes->pid_text, "--for", "8s",
+					"--format", "json");
+	json_t *process, *file;
+
+	child_end(harness, monitor);
+	assert_int_equal(monitor->code, 3);
+	process = process_of(monitor_report(harness, monitor), writes->pid);
+	assert_string_equal(text_at(process, "part"), "tmpfs");
+	file = json_object_get(process, "file");
+	assert_int_equal(strncmp(text_at(file, "path"), "/memfd:", strlen("/memfd:")), 0);
+}
+
+static const char *monitor_path(void)
+{
+	const char *path = getenv("LEAKMON_PROGRAM");
+
+	return path ? path : "build/leakmon";
+}
+
+/* Output of a program on the answers in the recording. */
+static char *of_recording(struct harness *harness, const char *path, const char *program)
+{
+	return shell(harness, 0,
+		     "%s report %s --format json | python3 -c 'import json, sys; d = "
+		     "json.load(sys.stdin)[\"diagnoses\"]; %s'",
+		     monitor_path(), path, program);
+}
+
+static void a_recording_gets_the_answer(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *drips = dripper(harness, "2000"), *monitor;
+	char path[64], *text;
+
+	snprintf(path, sizeof(path), "%s/drip.lkm", harness->directory);
+	monitor = MONITOR(harness, "record", "--diagnose", "-p", drips->pid_text, "-o", path, "1");
+	child_wait_text(harness, monitor, &monitor->err, "because it began to leak");
+	child_wait_text(harness, monitor, &monitor->err, "its diagnosis is in");
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	text = of_recording(harness, path,
+			    "print(len(d), d[0][\"reason\"], d[0][\"answer\"][\"verdict\"], "
+			    "d[0][\"answer\"][\"code\"][\"function\"])");
+	assert_string_equal(text, "1 leaking leaks drip\n");
+	free(text);
+	text = shell(harness, 0, "%s report %s", monitor_path(), path);
+	assert_non_null(strstr(text, "because it began to leak:\nPID "));
+	assert_non_null(strstr(text, "\n  code     drip "));
+	free(text);
+	text = shell(harness, 0, "%s report %s --format html", monitor_path(), path);
+	assert_non_null(strstr(text, "\"because\":\"it began to leak\""));
+	free(text);
+	free(shell(harness, 0,
+		   "%s report %s --format json > %s.json && python3 -W ignore -m jsonschema -i "
+		   "%s.json user/schema/report.schema.json",
+		   monitor_path(), path, path, path));
+}
+
+/* One that is still loading its probes has no answer yet; any other one has. */
+static void the_end_of_a_recording_ends_a_diagnosis(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *drips = dripper(harness, "2000"), *monitor;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/drip.lkm", harness->directory);
+	monitor = MONITOR(harness, "record", "--diagnose", "-p", drips->pid_text, "-o", path, "1");
+	child_wait_text(harness, monitor, &monitor->err, "because it began to leak");
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	assert_non_null(strstr(monitor->err.text, "its diagnosis is in")
+				?: strstr(monitor->err.text, "its diagnosis has no answer"));
+	free(shell(harness, 1, "pgrep -f '[d]iagnose -p %s '", drips->pid_text));
 }
 
 static void a_program_without_a_leak_is_not_accused(void **state)
@@ -113,6 +195,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_leak_is_answered_by_what_grows),
+		e2e_test(a_file_in_memory_is_named),
+		e2e_test(a_recording_gets_the_answer),
+		e2e_test(the_end_of_a_recording_ends_a_diagnosis),
 		e2e_test(a_program_without_a_leak_is_not_accused),
 	};
 

@@ -85,6 +85,8 @@ static const struct option_row record_rows[] = {
 	{"profile", 0, NULL, "record profiles, as `leakmon profile` makes them, not snapshots",
 	 value_set_flag, .offset = offsetof(struct record_options, profile)},
 	OVERHEAD_ROW(struct record_options, overhead),
+	{"diagnose", 0, NULL, "diagnose what begins to leak, or nears its memory limit",
+	 value_set_flag, .offset = offsetof(struct record_options, diagnose)},
 };
 static const struct option_group record_group = {"Recording", record_rows, ARRAY_SIZE(record_rows)};
 
@@ -108,6 +110,8 @@ const struct command command_record = {
 		    "                                        a week, by the minute\n"
 		    "  leakmon record --profile -p 1234 -o web.lkm 60\n"
 		    "                                        at 1% of its speed, for weeks\n"
+		    "  leakmon record --profile --diagnose -n web -o web.lkm 60\n"
+		    "                                        with an answer when it leaks\n"
 		    "  leakmon record -o run.lkm -- ./server start it\n"
 		    "  kill -USR1 $(pidof leakmon)           one snapshot now\n",
 	.options_size = sizeof(defaults),

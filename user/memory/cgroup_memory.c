@@ -432,3 +432,22 @@ void cgroup_conclude(const struct cgroup_memory *before, struct cgroup_memory *n
 	find_causes(before, now, grown);
 	say_first_cause(grown);
 }
+
+bool cgroup_memory_limit(pid_t pid, uint64_t *limit, uint64_t *used)
+{
+	_cleanup_(cgroup_memories_free) struct cgroup_memories groups = {0};
+	const struct cgroup_member member = {.pid = pid};
+	struct cgroup_place place = {0};
+	bool known;
+
+	cgroup_place_read(&place, pid);
+	known = place.known && place.limit != CGROUP_NOT_KNOWN &&
+		!cgroup_memories_add(&groups, &member) && !cgroup_memories_read(&groups) &&
+		groups.list.count && groups.list.items[0].known;
+	if (known) {
+		*limit = place.limit;
+		*used = groups.list.items[0].figures.working_set;
+	}
+	cgroup_place_free(&place);
+	return known;
+}

@@ -25,6 +25,10 @@ int cgroup_memories_conclude(struct cgroup_memories *first, struct cgroup_memori
 int cgroup_memory_read_in(const char *directory, bool unified, struct cgroup_figures *figures,
 			  struct cgroup_pressure *pressure);
 
+/* The limit that a process's memory counts under, and the working set of its own group. False, and
+ * untouched: there is none, or it cannot be read. */
+bool cgroup_memory_limit(pid_t pid, uint64_t *limit, uint64_t *used);
+
 void cgroup_conclude(const struct cgroup_memory *before, struct cgroup_memory *now);
 
 #endif

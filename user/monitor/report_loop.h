@@ -85,9 +85,10 @@ struct run_hooks {
 	 * has no last one. NULL: the run ends with its targets.
 	 */
 	void (*targets_gone)(void *context);
-	const char *label; /* of snapshots that are asked for by signal; NULL: none */
-	bool takes_kills;  /* a report is made at once of what was OOM-killed */
-	bool keeps_ended;  /* reports show what has ended by figures of the hooks' own */
+	const char *label;  /* of snapshots that are asked for by signal; NULL: none */
+	bool needs_history; /* reports that take() gets have their history */
+	bool takes_kills;   /* a report is made at once of what was OOM-killed */
+	bool keeps_ended;   /* reports show what has ended by figures of the hooks' own */
 };
 
 struct report_loop {

@@ -170,7 +170,8 @@ static int watch_open(struct watch *watch, const struct session_options *options
 	watch->stops = watch->session.launch.pid > 0; /* at its start: session_open has followed */
 	/* One report has no history. */
 	watch->session.keeps_history =
-		(!hooks->take || hooks->targets_gone || options->output.push.to[PUSH_EVENTS].url) &&
+		(!hooks->take || hooks->targets_gone || hooks->needs_history ||
+		 options->output.push.to[PUSH_EVENTS].url) &&
 		options->schedule.count != 1;
 	watch->session.history.limits.max_times = HISTORY_TIMES;
 	watch->events = events_new(&watch->session.bpf, on_event, watch);

@@ -103,6 +103,8 @@ struct profile_report_process {
 	bool chosen_near; /* for a memory limit that is near */
 };
 
+struct stored_diagnoses;
+
 struct profile_report {
 	struct timespec time; /* CLOCK_REALTIME */
 	uint64_t sequence;
@@ -119,6 +121,7 @@ struct profile_report {
 	struct text_form form;
 	uint64_t lost_reports; /* of this run that could not be written so far */
 	struct pushed pushed;
+	const struct stored_diagnoses *diagnoses; /* of a recording; or NULL; borrowed */
 	const struct oom_kills *oom; /* report/report.h; NULL: it is not looked for; borrowed */
 	VEC(struct profile_report_process) processes; /* that grow most first */
 };

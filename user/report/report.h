@@ -62,6 +62,8 @@ struct report_host {
 	uint64_t first_ns, last_ns; /* its own, since 1970 */
 };
 
+struct stored_diagnoses;
+
 struct report {
 	const struct snapshot *snapshot; /* borrowed, must outlive the report */
 	const struct history *history;	 /* borrowed: what came before, with it; or NULL */
@@ -74,8 +76,9 @@ struct report {
 	/* Where memory was (report/memory_split.h), by a process' PID and key; NULL: that was not
 	 * looked at; borrowed. */
 	const struct memory_history *memory;
-	const struct oom_kills *oom; /* NULL: it is not looked for; borrowed */
-	const char *host;	     /* where it was taken, untrusted; NULL: not known; borrowed */
+	const struct stored_diagnoses *diagnoses; /* of a recording; or NULL; borrowed */
+	const struct oom_kills *oom;		  /* NULL: it is not looked for; borrowed */
+	const char *host; /* where it was taken, untrusted; NULL: not known; borrowed */
 	const struct report_host *hosts; /* of a fleet; or NULL; borrowed */
 	size_t host_count;
 	const struct fleet *fleet; /* its builds (report/fleet.h); NULL: none; borrowed */

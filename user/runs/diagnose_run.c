@@ -339,22 +339,6 @@ static void read_go(struct subject *subject, bool profile)
 		read_heap_profile(subject, &maps);
 }
 
-static void read_limit(struct subject *subject)
-{
-	_cleanup_(cgroup_memories_free) struct cgroup_memories groups = {0};
-	struct cgroup_member member = {.pid = subject->pid};
-	struct cgroup_place place = {0};
-
-	cgroup_place_read(&place, subject->pid);
-	if (place.known && place.limit != CGROUP_NOT_KNOWN &&
-	    !cgroup_memories_add(&groups, &member) && !cgroup_memories_read(&groups) &&
-	    groups.list.count && groups.list.items[0].known) {
-		subject->limit_bytes = place.limit;
-		subject->limit_used_bytes = groups.list.items[0].figures.working_set;
-	}
-	cgroup_place_free(&place);
-}
-
 /* -------- scans of the heap */
 
 static bool has_managed_objects(const struct subject *subject)
@@ -539,7 +523,7 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 		read_go(subject, true);
 	read_memory(run, subject, &subject->last, &subject->has_last);
 	subject->has_files &= !tmpfs_files_read(subject->pid, &subject->last_files);
-	read_limit(subject);
+	cgroup_memory_limit(subject->pid, &subject->limit_bytes, &subject->limit_used_bytes);
 	scan(run, subject, profiled);
 	if (subject->has_first && subject->has_last) {
 		const struct memory_split before = memory_split_of(&subject->first);

@@ -13,6 +13,7 @@
 #include "report/memory_split.h"
 #include "monitor/watch.h"
 #include "profile/profile_run.h"
+#include "runs/record_diagnose.h"
 #include "store/profile_runs.h"
 #include "store/recorder.h"
 
@@ -23,6 +24,7 @@
 
 struct record_run {
 	struct recorder *recorder;
+	struct record_diagnose diagnose;
 	uint64_t memory_due_ns; /* on the monotonic clock */
 	bool said_too_big;
 };
@@ -102,6 +104,7 @@ static int take(void *context, const struct report *report, const char *label, b
 	if (!error && label)
 		log_info("snapshot %llu is recorded as `%s`",
 			 (unsigned long long)report->snapshot->sequence, label);
+	record_diagnose_report(&run->diagnose, report);
 	return error == -ENOMEM ? error : 0;
 }
 
@@ -124,11 +127,21 @@ static int finish(struct recorder *recorder, const struct record_options *option
 /* Call stacks of a process that are kept, those that grow most. */
 #define PROFILE_SITES 50
 
+struct profile_recording {
+	struct profile_recorder *recorder;
+	struct record_diagnose diagnose;
+};
+
 static int take_profile(void *context, const struct profile_report *report, bool last)
 {
+	struct profile_recording *run = context;
+	int error;
+
 	(void)last;
 	interrupt_removes(NULL); /* from now on it is worth something */
-	return profile_recorder_append(context, report) == -ENOMEM ? -ENOMEM : 0;
+	error = profile_recorder_append(run->recorder, report);
+	record_diagnose_profile(&run->diagnose, report);
+	return error == -ENOMEM ? -ENOMEM : 0;
 }
 
 static int finish_profiles(struct profile_recorder *recorder, const struct record_options *record,
@@ -153,23 +166,25 @@ static int run_profile(const struct record_options *record, const struct recorde
 					  .floor = PROFILE_FLOOR,
 					  .take = take_profile};
 	const struct tracking_options tracking = PROFILE_TRACKING;
-	struct profile_recorder *recorder = NULL;
+	struct profile_recording run = {
+		.diagnose = {.path = record->diagnose ? record->path : NULL, .keep = *keep}};
 	bool made;
 	int code;
 
 	profile.session.tracking = tracking;
 	profile.session.tracking.debuginfod = record->session.tracking.debuginfod;
 	profile.session.output.report.top = PROFILE_SITES;
-	if (profile_recorder_open(&recorder, record->path, keep))
+	if (profile_recorder_open(&run.recorder, record->path, keep))
 		return EXIT_ERROR;
-	profile.context = recorder;
+	profile.context = &run;
 	interrupt_removes_database(record->path);
 	code = profile_run(&profile);
 	interrupt_removes(NULL);
-	made = profile_recorder_count(recorder) || profile_recorder_missed(recorder);
+	record_diagnose_finish(&run.diagnose);
+	made = profile_recorder_count(run.recorder) || profile_recorder_missed(run.recorder);
 	if (made)
-		code = finish_profiles(recorder, record, code);
-	profile_recorder_close(recorder);
+		code = finish_profiles(run.recorder, record, code);
+	profile_recorder_close(run.recorder);
 	/* A run that never began leaves no file. */
 	if (!made)
 		remove(record->path);
@@ -180,9 +195,13 @@ int record_run(const struct record_options *options)
 {
 	const struct recorder_options keep = {.keep_bytes = options->keep_bytes,
 					      .keep_ns = options->keep_ns};
-	struct record_run run = {0};
-	const struct run_hooks hooks = {
-		.context = &run, .take = take, .label = options->label, .takes_kills = true};
+	struct record_run run = {
+		.diagnose = {.path = options->diagnose ? options->path : NULL, .keep = keep}};
+	const struct run_hooks hooks = {.context = &run,
+					.take = take,
+					.label = options->label,
+					.needs_history = options->diagnose,
+					.takes_kills = true};
 	struct recorder *recorder;
 	int code;
 
@@ -194,6 +213,7 @@ int record_run(const struct record_options *options)
 	interrupt_removes_database(options->path);
 	code = watch_run(&options->session, &hooks);
 	interrupt_removes(NULL);
+	record_diagnose_finish(&run.diagnose);
 	/* A run that never began leaves no file. */
 	if (!recorder_snapshots(recorder) && !recorder_missed(recorder)) {
 		recorder_close(recorder);

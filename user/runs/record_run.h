@@ -12,6 +12,7 @@ struct record_options {
 	const char *label;	      /* of snapshots on SIGUSR1, or NULL */
 	bool profile;		      /* windows instead of exact tracking */
 	double overhead;	      /* then; see struct profile_options */
+	bool diagnose;		      /* see record_diagnose.h */
 };
 
 _Static_assert(!offsetof(struct record_options, session), "a session's options stand first");

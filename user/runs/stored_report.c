@@ -18,6 +18,7 @@
 #include "report/fleet.h"
 #include "report/history.h"
 #include "report/profile_report.h"
+#include "report/stored_diagnosis.h"
 
 bool stored_profiles_only(const struct recording *recording)
 {
@@ -77,13 +78,17 @@ static int report_profile(struct recording *recording, const char *at,
 			  const struct output_options *output)
 {
 	_cleanup_(profile_report_free) struct profile_report report = {0};
+	_cleanup_(stored_diagnoses_free) struct stored_diagnoses diagnoses = {0};
 	const struct output_format *format = output_find(output->format);
 	int error = stored_check_format(output->format, OUTPUT_PROFILE);
 
 	if (!error)
 		error = stored_profile_read(recording, at, &report);
+	if (!error)
+		error = recording_diagnoses(recording, at ? &report.time : NULL, &diagnoses);
 	if (error)
 		return error;
+	report.diagnoses = &diagnoses;
 	report.lost_reports = recording_missed(recording);
 	report.form = emit_form(output);
 	profile_report_cut(&report, output->top_given ? output->report.top : format->default_top);
@@ -183,6 +188,7 @@ struct source {
 	struct memory_history memory;
 	struct retentions retained;
 	struct oom_kills oom;
+	struct stored_diagnoses diagnoses;
 	size_t hosts;	     /* of a fleet; 0: it is none */
 	struct report whole; /* of a fleet: nothing of it is cut */
 	struct fleet fleet;
@@ -198,6 +204,7 @@ static void source_free(struct source *source)
 	snapshot_free(&source->snapshot);
 	history_free(&source->history);
 	oom_kills_free(&source->oom);
+	stored_diagnoses_free(&source->diagnoses);
 	recording_close(source->recording);
 }
 
@@ -286,6 +293,11 @@ static int source_read(struct source *source, const struct show_options *options
 		log_error("out of memory");
 	source->report.memory = &source->memory;
 	source->report.oom = &source->oom;
+	if (!error)
+		error = recording_diagnoses(source->recording,
+					    options->at ? &source->snapshot.time : NULL,
+					    &source->diagnoses);
+	source->report.diagnoses = &source->diagnoses;
 	if (!error)
 		error = recording_name(source->recording, &source->report);
 	return error || options->host ? error : fleet_read(source);

@@ -71,10 +71,11 @@ static int prepare_to_write(sqlite3 *database)
 static int add_versions(sqlite3 *database, int64_t from)
 {
 	static const char *const added[SCHEMA_VERSION + 1][2] = {
-		[1] = {schema_sql},	   [2] = {schema_retain_sql, schema_threads_sql},
-		[3] = {schema_owners_sql}, [4] = {schema_profiles_sql},
-		[5] = {schema_hosts_sql},  [6] = {schema_estimates_sql},
-		[7] = {schema_memory_sql}, [8] = {schema_descriptors_sql},
+		[1] = {schema_sql},	      [2] = {schema_retain_sql, schema_threads_sql},
+		[3] = {schema_owners_sql},    [4] = {schema_profiles_sql},
+		[5] = {schema_hosts_sql},     [6] = {schema_estimates_sql},
+		[7] = {schema_memory_sql},    [8] = {schema_descriptors_sql},
+		[9] = {schema_diagnoses_sql},
 	};
 	char sql[FIGURES_SQL_SIZE];
 	int error = 0;

@@ -17,6 +17,7 @@ struct recording;
 struct memory_history;
 struct profile_report;
 struct retain_result;
+struct stored_diagnoses;
 
 struct recording_snapshot {
 	uint64_t sequence; /* ascending, not without gaps */
@@ -95,6 +96,13 @@ int recording_memory(struct recording *recording, size_t position, struct memory
 
 /* Fills ids and frames of a report on such a snapshot; strings live as long as the recording. */
 int recording_name(struct recording *recording, struct report *report);
+
+/*
+ * Answers of `record --diagnose` up to that time; NULL: all. 0, or -errno after a message; texts
+ * are the recording's. Free with stored_diagnoses_free().
+ */
+int recording_diagnoses(struct recording *recording, const struct timespec *until,
+			struct stored_diagnoses *diagnoses);
 
 /*
  * The series up to and with that snapshot, named. Of a long recording, full snapshots only: that

@@ -95,6 +95,16 @@ const char schema_descriptors_sql[] =
 	/* Files of its descriptors, when that was last written; NULL: not of descriptors. */
 	"ALTER TABLE sites ADD COLUMN patterns TEXT;";
 
+/* Answers of `leakmon diagnose` (record --diagnose). */
+
+const char schema_diagnoses_sql[] =
+	"CREATE TABLE diagnoses("
+	" id INTEGER PRIMARY KEY,"
+	" time_ns INTEGER NOT NULL," /* since 1970 */
+	" pid INTEGER NOT NULL, comm TEXT NOT NULL,"
+	" reason TEXT NOT NULL,"   /* leaking, limit-near */
+	" answer TEXT NOT NULL);"; /* JSON: user/schema/diagnosis.schema.json, "processes" */
+
 /* Blocks of ended threads, and thread-locals as roots. */
 
 const char schema_owners_sql[] =

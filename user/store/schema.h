@@ -24,8 +24,9 @@
  *   6  estimates
  *   7  memory, memory_parts
  *   8  descriptor_ledgers; sites.patterns
+ *   9  diagnoses
  */
-#define SCHEMA_VERSION 8
+#define SCHEMA_VERSION 9
 
 /* The tables of families (figure_rows.h) come on top. */
 extern const char schema_sql[]; /* of version 1 */
@@ -44,5 +45,7 @@ extern const char schema_estimates_sql[];
 extern const char schema_memory_sql[];
 /* Added by version 8. */
 extern const char schema_descriptors_sql[];
+/* Added by version 9. */
+extern const char schema_diagnoses_sql[];
 
 #endif

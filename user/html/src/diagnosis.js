@@ -21,6 +21,13 @@ function process(found) {
   return el('section', {}, el('div', { class: 'title' }, el('h2', {}, found.comm, el('span', { class: 'dim' }, ` PID ${found.pid}`))), parts.flat(2));
 }
 
+// Answers that a recording has (record --diagnose), the latest first.
+export function storedAnswers(data) {
+  return [...data.diagnoses ?? []].reverse().map((one) => el('section', { class: 'stored' },
+    el('p', { class: 'help' }, `Diagnosis of ${one.comm} (PID ${one.pid}), ${format.dateTime(Date.parse(one.time) / 1000)}, because ${one.because}:`),
+    el('pre', { class: one.text[0]?.includes(': leaks:') || one.text[0]?.includes(': grows:') ? 'answer' : 'answer is-calm' }, one.text.join('\n'))));
+}
+
 export function diagnosis(data) {
   const title = data.processes.length === 1 ? data.processes[0].comm : format.many(data.processes.length, 'process').replace('processs', 'processes');
   const calm = data.processes.every(({ verdict }) => CALM.includes(verdict));

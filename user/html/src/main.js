@@ -5,7 +5,7 @@ import { comparison, evolution } from './chart.js';
 import { fleet } from './fleet.js';
 import { flame } from './flame.js';
 import { calls } from './calls.js';
-import { diagnosis } from './diagnosis.js';
+import { diagnosis, storedAnswers } from './diagnosis.js';
 import { diffHeader, reportHeader } from './header.js';
 import { changedMemory, memoryHeader, memorySection } from './memory.js';
 import { decode } from './model.js';
@@ -62,6 +62,7 @@ function sections(model) {
   const view = makeView(model, state);
   return [
     diff ? diffHeader(model) : reportHeader(model),
+    ...storedAnswers(data),
     diff ? null : fleet(data),
     toolbar(model, state),
     model.evolves ? evolution(model, state, view) : diff ? comparison(model, state) : null,
@@ -75,7 +76,7 @@ const data = JSON.parse(document.getElementById('data').textContent);
 const PAGES = {
   retention: () => [retentionHeader(data), retention(data)],
   triage: () => home(data),
-  profile: () => profile(data),
+  profile: () => { const [header, ...rest] = profile(data); return [header, ...storedAnswers(data), ...rest]; },
   diagnosis: () => diagnosis(data),
   memory: () => [memoryHeader(data), memorySection(data)],
 };

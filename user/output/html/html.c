@@ -13,6 +13,7 @@
  *	sites[]		process (its place), stack, held_*, allocated_*, freed_*, a series, trend;
  *			of a diff before_* and trend_before instead of a series; those that hold
  *			nothing any more are there, too
+ *	diagnoses[]	of a recording, their text
  *	ledger, mappings, losses[]	the ledgers, and each cause of a loss with what to do about
  *it frames[], strings[]	each once: a stack is numbers of frames, a frame numbers of strings
  */
@@ -747,6 +748,7 @@ static void data_write(struct html_page *page)
 	html_snapshot_write(json, page->report);
 	html_ledgers_write(json, page->report->snapshot);
 	cost_write(json, &page->report->cost);
+	json_stored_diagnoses_write(json, page->report->diagnoses);
 	html_columns_write(json, &page->columns);
 	json_fleet_write(json, page->report);
 	processes_write(page);

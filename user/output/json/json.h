@@ -25,6 +25,11 @@ int json_profile_diff_write(FILE *out, const void *data);
 int json_memory_write(FILE *out, const void *data);
 int json_diagnosis_write(FILE *out, const void *data);
 
+struct stored_diagnoses;
+/* "diagnoses" of a recording; nothing without any. */
+void json_stored_diagnoses_write(struct json_writer *json,
+				 const struct stored_diagnoses *diagnoses);
+
 struct leak_event;
 /* The events of --webhook: user/schema/event.schema.json. */
 int json_event_write(FILE *out, const struct leak_event *event);

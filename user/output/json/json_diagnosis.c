@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <math.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "output/json/json.h"
@@ -7,6 +8,7 @@
 #include "output/text/text.h"
 #include "report/diagnosis.h"
 #include "report/family.h"
+#include "report/stored_diagnosis.h"
 #include "symbol/site_label.h"
 
 static void count_write(struct json_writer *json, const char *key,
@@ -195,6 +197,56 @@ static void cost_write(struct json_writer *json, const struct diagnosis *diagnos
 	json_close(json, '}');
 }
 
+/* The answer of text, line by line. */
+static void text_write(struct json_writer *json, const struct diagnosis *diagnosis)
+{
+	const struct diagnosis_report alone = {.items = diagnosis, .count = 1};
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	char *rest, *line;
+
+	if (out) {
+		text_diagnosis_write(out, &alone);
+		fclose(out);
+	}
+	rest = text;
+	json_open(json, "text", '[');
+	while ((line = strsep(&rest, "\n"))) {
+		if (*line)
+			json_put_string(json, NULL, line);
+	}
+	json_close(json, ']');
+}
+
+/* In pages the answers' text alone, as there is nothing that draws more of them. */
+void json_stored_diagnoses_write(struct json_writer *json, const struct stored_diagnoses *diagnoses)
+{
+	if (!diagnoses || !diagnoses->list.count)
+		return;
+	json_open(json, "diagnoses", '[');
+	for (size_t i = 0; i < diagnoses->list.count; i++) {
+		const struct stored_diagnosis *diagnosis = &diagnoses->list.items[i];
+
+		json_open(json, NULL, '{');
+		json_time_write(json, "time", &diagnosis->time);
+		json_put_number(json, "pid", (uint64_t)diagnosis->pid);
+		json_put_string(json, "comm", diagnosis->comm);
+		json_put_string(json, "reason", diagnosis->reason);
+		if (json->embedded) {
+			json_put_string(json, "because", stored_diagnosis_reason(diagnosis));
+			json_open(json, "text", '[');
+			for (size_t j = 0; j < diagnosis->lines.count; j++)
+				json_put_string(json, NULL, diagnosis->lines.items[j]);
+			json_close(json, ']');
+		} else {
+			json_put_verbatim(json, "answer", diagnosis->answer);
+		}
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 static void diagnosis_write(struct json_writer *json, const struct diagnosis *diagnosis)
 {
 	json_open(json, NULL, '{');
@@ -216,6 +268,8 @@ static void diagnosis_write(struct json_writer *json, const struct diagnosis *di
 	evidence_write(json, diagnosis);
 	cost_write(json, diagnosis);
 	json_put_string(json, "next", diagnosis->next[0] ? diagnosis->next : NULL);
+	if (!json->embedded)
+		text_write(json, diagnosis);
 	json_close(json, '}');
 }
 

@@ -51,6 +51,7 @@ void json_profile_members(struct json_writer *json, const void *data)
 	json_put_bool(json, "profile", true);
 	json_figures_write(json, &profile_report_figures, report);
 	json_kills_write(json, report->oom);
+	json_stored_diagnoses_write(json, report->diagnoses);
 	json_lost_reports_write(json, report->lost_reports);
 	json_open(json, "processes", '[');
 	for (size_t i = 0; i < report->processes.count; i++)

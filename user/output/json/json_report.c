@@ -530,6 +530,7 @@ static int json_report_write(FILE *out, const void *data)
 	json_put_bool(&json, "sampled", snapshot->sampled);
 	json_ledgers_write(&json, snapshot, NULL);
 	json_kills_write(&json, report->oom);
+	json_stored_diagnoses_write(&json, report->diagnoses);
 	json_lost_reports_write(&json, report->lost_reports);
 	json_fleet_write(&json, report);
 	json_open(&json, "processes", '[');

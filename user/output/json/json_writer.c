@@ -52,6 +52,12 @@ void json_put_number(struct json_writer *json, const char *key, uint64_t value)
 	put(json, first, (size_t)(digits + sizeof(digits) - first));
 }
 
+void json_put_verbatim(struct json_writer *json, const char *key, const char *value)
+{
+	json_begin(json, key);
+	put(json, value, strlen(value));
+}
+
 void json_put_real(struct json_writer *json, const char *key, double value)
 {
 	if (!isfinite(value)) {

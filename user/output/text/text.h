@@ -26,6 +26,9 @@ int text_profile_diff_write(FILE *out, const void *data);
 int text_memory_write(FILE *out, const void *data);
 int text_diagnosis_write(FILE *out, const void *data);
 
+/* Those that a recording has; NULL: nothing. */
+void text_stored_diagnoses_write(FILE *out, const struct stored_diagnoses *diagnoses);
+
 /* For a Go program in `leakmon retain`; `top` sites, 0: all. */
 void text_heap_profile_write(FILE *out, const struct text_form *form,
 			     const struct heap_profile *profile, size_t top);

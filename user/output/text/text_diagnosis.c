@@ -11,6 +11,7 @@
 #include "output/text/text.h"
 #include "report/diagnosis.h"
 #include "report/family.h"
+#include "report/stored_diagnosis.h"
 #include "symbol/site_label.h"
 
 /* Functions of a stack; all with -v. */
@@ -337,6 +338,24 @@ static void next_write(FILE *out, const struct text_style *style, const struct d
 		return;
 	label_write(out, style, "next");
 	fprintf(out, "%s\n", diagnosis->next);
+}
+
+void text_stored_diagnoses_write(FILE *out, const struct stored_diagnoses *diagnoses)
+{
+	for (size_t i = 0; diagnoses && i < diagnoses->list.count; i++) {
+		const struct stored_diagnosis *diagnosis = &diagnoses->list.items[i];
+		char date[TEXT_TIME_SIZE];
+
+		fprintf(out, "Diagnosis of PID %d (", (int)diagnosis->pid);
+		text_print_inert(out, diagnosis->comm);
+		fprintf(out, "), %s, because ", text_date(date, diagnosis->time.tv_sec));
+		text_print_inert(out, stored_diagnosis_reason(diagnosis));
+		fputs(":\n", out);
+		for (size_t j = 0; j < diagnosis->lines.count; j++) {
+			text_print_inert(out, diagnosis->lines.items[j]);
+			fputc('\n', out);
+		}
+	}
 }
 
 int text_diagnosis_write(FILE *out, const void *data)

@@ -183,6 +183,7 @@ int text_profile_write(FILE *stream, const void *data)
 	text_kills_write(out, report->oom);
 	for (size_t i = 0; i < report->processes.count; i++)
 		process_write(out, report, &report->processes.items[i]);
+	text_stored_diagnoses_write(out, report->diagnoses);
 	text_lost_reports_write(out, report->lost_reports);
 	return text_page_end(&page);
 }

@@ -658,6 +658,7 @@ static int text_report_write(FILE *stream, const void *data)
 	if (!report->fleet && !report->processes.count)
 		heading_write(out, report, FAMILY_HEAP, 0);
 	ledgers_write(out, &report->form, report->snapshot);
+	text_stored_diagnoses_write(out, report->diagnoses);
 	text_lost_reports_write(out, report->lost_reports);
 	fputc('\n', out);
 	return text_page_end(&page);
