@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -127,6 +128,14 @@ static void differ(struct comparison *comparison, const struct pair *pair, enum 
 	kind_add(comparison, pair, how, common);
 }
 
+/* After a signal in a probed function: the kernel keeps the return address, the stack has its own. */
+static bool ends_at_trampoline(const struct comparison *comparison, struct stack_view truth,
+			       size_t common)
+{
+	return truth.depth == common + 1 && truth.frames[common] >= comparison->trampoline &&
+	       truth.frames[common] < comparison->trampoline_end;
+}
+
 static void compare_stacks(struct comparison *comparison, const struct pair *pair, bool full)
 {
 	size_t common = common_frames(pair->leakmon, pair->truth);
@@ -136,6 +145,8 @@ static void compare_stacks(struct comparison *comparison, const struct pair *pai
 	} else if (common == pair->leakmon.depth && full) {
 		comparison->equal++;
 		comparison->cut++;
+	} else if (ends_at_trampoline(comparison, pair->truth, common)) {
+		comparison->probed++;
 	} else if (common == pair->leakmon.depth) {
 		differ(comparison, pair, DIFFERENCE_LEAKMON_ENDS, common);
 	} else if (common == pair->truth.depth) {
@@ -194,6 +205,25 @@ static void count_missing(struct comparison *comparison, const struct truth_file
 	}
 }
 
+static void find_trampoline(struct comparison *comparison, uint32_t pid)
+{
+	char path[64], line[512];
+	uint64_t start, end;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, "[uprobes]") ||
+		    sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) != 2)
+			continue;
+		comparison->trampoline = start;
+		comparison->trampoline_end = end;
+	}
+	if (maps)
+		fclose(maps);
+}
+
 int compare(json_t *report, const struct truth_file *truth, struct comparison *comparison)
 {
 	bool *seen = calloc(TRUTH_BLOCKS, sizeof(*seen));
@@ -203,6 +233,7 @@ int compare(json_t *report, const struct truth_file *truth, struct comparison *c
 	if (!seen)
 		return -ENOMEM;
 	*comparison = (struct comparison){.lost = truth->header.lost};
+	find_trampoline(comparison, truth->header.pid);
 	json_array_foreach(json_object_get(report, "processes"), i, process)
 	{
 		if (json_integer_value(json_object_get(process, "pid")) != truth->header.pid)

@@ -42,7 +42,9 @@ struct comparison {
 	uint64_t equal, different;
 	uint64_t missing; /* blocks that leakmon does not have */
 	uint64_t cut;	  /* among the equal ones: leakmon's stack is full, and equal so far */
+	uint64_t probed;  /* the unwinder's stack ends at a return probe's trampoline, equal so far */
 	uint64_t lost;	  /* allocations for which the truth file had no room */
+	uint64_t trampoline, trampoline_end; /* of return probes (`[uprobes]`); 0: none */
 	size_t kind_count;
 	struct difference_kind kinds[COMPARE_KINDS];
 };
@@ -52,7 +54,7 @@ struct truth_file *truth_map(const char *path);
 void truth_unmap(struct truth_file *truth);
 
 /* `report` is one report with blocks (-a -T 0 -o 0). *comparison is filled from zero.
- * 0 or -ENOMEM. */
+ * The process must live: its trampoline is in /proc/PID/maps. 0 or -ENOMEM. */
 int compare(json_t *report, const struct truth_file *truth, struct comparison *comparison);
 
 /* One line of figures, then the first kinds of differences with both stacks. Addresses are named

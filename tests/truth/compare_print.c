@@ -80,11 +80,12 @@ void comparison_print(FILE *out, const char *name, const struct comparison *comp
 	fprintf(out,
 		"%s: %" PRIu64 " of %" PRIu64 " stacks equal (%.4f%%), %" PRIu64
 		" different in %zu ways, %" PRIu64 " missing, %" PRIu64
-		" cut at %d frames, %" PRIu64 " not recorded; %" PRIu32 " different stacks\n",
+		" cut at %d frames, %" PRIu64 " cut by the unwinder at a return probe, %" PRIu64
+		" not recorded; %" PRIu32 " different stacks\n",
 		name, comparison->equal, compared,
 		compared ? 100.0 * (double)comparison->equal / (double)compared : 0.0,
 		comparison->different, comparison->kind_count, comparison->missing, comparison->cut,
-		LM_MAX_FRAMES, comparison->lost, truth->header.stacks_used);
+		LM_MAX_FRAMES, comparison->probed, comparison->lost, truth->header.stacks_used);
 	for (size_t i = 0; i < comparison->kind_count && i < KINDS_SHOWN; i++)
 		kind_print(out, &comparison->kinds[i], truth->header.pid);
 }
