@@ -42,6 +42,24 @@ static void the_heaps_of_threads_are_known_to_the_byte_too(void **state)
 	assert_int_equal(number_at(root, "retained_bytes"), number_at(truth, "kept_bytes"));
 }
 
+/* The kernel joins a block's mapping with that of a stack below it (with glibc's, before
+ * Linux 6.7). */
+static void a_block_right_behind_the_stack_of_a_thread_is_known(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "tagged");
+	json_t *truth, *report;
+
+	workload_do(harness, target, "go");
+	truth = workload_ask(harness, target, "truth");
+	report = RETAIN(harness, target, "--max-pause", "20000");
+	assert_int_equal(total_at(report, "unreachable", "blocks"),
+			 number_at(truth, "lost_blocks"));
+	assert_int_equal(total_at(report, "unreachable", "bytes"), number_at(truth, "lost_bytes"));
+	/* By two globals, a thread-local, a value of a key, and struct pthread. */
+	assert_int_equal(total_at(report, "held", "blocks"), 6);
+}
+
 static void without_a_stop_two_scans_say_the_same(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -575,6 +593,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_heap_that_was_never_watched_is_known_to_the_byte),
 		e2e_test(the_heaps_of_threads_are_known_to_the_byte_too),
+		e2e_test(a_block_right_behind_the_stack_of_a_thread_is_known),
 		e2e_test(without_a_stop_two_scans_say_the_same),
 		e2e_test(a_process_that_job_control_stopped_stays_stopped),
 		e2e_test(a_busy_process_loses_nothing_and_nothing_of_it_seems_lost),

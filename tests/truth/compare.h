@@ -42,8 +42,9 @@ struct comparison {
 	uint64_t equal, different;
 	uint64_t missing; /* blocks that leakmon does not have */
 	uint64_t cut;	  /* among the equal ones: leakmon's stack is full, and equal so far */
-	uint64_t probed;  /* the unwinder's stack ends at a return probe's trampoline, equal so far */
-	uint64_t lost;	  /* allocations for which the truth file had no room */
+	uint64_t
+		probed; /* the unwinder's stack ends at a return probe's trampoline, equal so far */
+	uint64_t lost;	/* allocations for which the truth file had no room */
 	uint64_t trampoline, trampoline_end; /* of return probes (`[uprobes]`); 0: none */
 	size_t kind_count;
 	struct difference_kind kinds[COMPARE_KINDS];

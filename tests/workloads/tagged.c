@@ -5,12 +5,13 @@
  *   by a tagged pointer   in a global; tagged only where the processor ignores the top byte
  *   by mapped memory      blocks so large that malloc maps each: a global holds one, that the other
  *   by a thread           its thread-local, and its value of a key (pthread_setspecific(3))
- *   by nothing            mapped, too
+ *   by nothing            mapped, too: the kernel joins its mapping with the stack of the thread
  */
 #include "workload.h"
 
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #if defined(__aarch64__)
@@ -19,9 +20,12 @@
 #define TAG 0
 #endif
 
-static uint64_t tagged;
-static char **mapped;
-static __thread char *local;
+#define STACK_BYTES (256u << 10)
+
+/* volatile: a variable that nothing reads is none. */
+static volatile uint64_t tagged;
+static char **volatile mapped;
+static __thread char *volatile local;
 static pthread_key_t key;
 static uint64_t lost_bytes;
 static int started[2];
@@ -67,14 +71,28 @@ static void *run(void *nothing)
 	return nothing;
 }
 
+/* As glibc maps stacks before Linux 6.7: without a mark that would keep the kernel from joining
+ * them. */
+static int start_below_lost(void)
+{
+	void *stack =
+		mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	if (stack == MAP_FAILED || pthread_attr_init(&attributes) ||
+	    pthread_attr_setstack(&attributes, stack, STACK_BYTES))
+		return -1;
+	return pthread_create(&thread, &attributes, run, NULL);
+}
+
 static void go(void)
 {
-	pthread_t thread;
 	char byte;
 
 	hold();
 	lose();
-	if (pthread_create(&thread, NULL, run, NULL) || read(started[0], &byte, 1) != 1)
+	if (start_below_lost() || read(started[0], &byte, 1) != 1)
 		exit(1);
 	wipe();
 }

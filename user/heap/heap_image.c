@@ -285,7 +285,8 @@ static bool is_plausible(const struct heap_image *heap_image, const struct mappe
 	uint64_t size = block->end - block->start;
 
 	/* The kernel joins mappings: thread-locals may have been given neighbours. */
-	if ((zone && zone->kind != ZONE_TLS) || !range)
+	if (!range ||
+	    (zone && zone->kind != ZONE_TLS && !zone_may_end_at(heap_image, zone, block->page)))
 		return false;
 	return size <= range->end - block->start ||
 	       (size <= range->reach - MIN(range->reach, block->start) &&
@@ -332,8 +333,10 @@ static int add_mapped(struct heap_image *heap_image)
 			continue;
 		i = last_of_mapping(mapped, count, i);
 		end = mapped[i].end;
-		if (!heap_overlaps(heap, mapped[i].page, end))
-			mapped[kept++] = mapped[i];
+		if (heap_overlaps(heap, mapped[i].page, end))
+			continue;
+		zones_end_at(heap_image, mapped[i].page);
+		mapped[kept++] = mapped[i];
 	}
 	heap_image->pages.mapped.count = kept;
 	for (size_t i = 0; i < kept; i++) {

@@ -499,6 +499,24 @@ int zones_finish(struct heap_image *heap_image)
 	return error;
 }
 
+bool zone_may_end_at(const struct heap_image *heap_image, const struct zone *zone, uint64_t page)
+{
+	uint64_t pointer;
+
+	if (zone->kind != ZONE_STACK)
+		return false;
+	pointer = machine_thread_pointer(&heap_image->threads.items[zone->thread].registers);
+	return pointer >= zone->start && pointer < page;
+}
+
+void zones_end_at(struct heap_image *heap_image, uint64_t page)
+{
+	struct zone *zone = RANGE_AT(heap_image->zones.items, heap_image->zones.count, page);
+
+	if (zone && zone->kind == ZONE_STACK && zone->start < page)
+		zone->end = page;
+}
+
 const struct zone *heap_image_zone(const struct heap_image *heap_image, uint64_t address)
 {
 	return RANGE_AT(heap_image->zones.items, heap_image->zones.count, address);

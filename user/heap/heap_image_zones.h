@@ -50,4 +50,13 @@ int zones_add_idle(struct heap_image *heap_image, const struct heap_image_option
 /* Adds malloc's own, sorts, and cuts what overlaps. 0 or -ENOMEM. */
 int zones_finish(struct heap_image *heap_image);
 
+/*
+ * Where a thread's own structures end is not known, and the zone of a stack is rather too long than
+ * too short. The kernel joins mappings: a block may begin there, on a page behind the structures.
+ */
+bool zone_may_end_at(const struct heap_image *heap_image, const struct zone *zone, uint64_t page);
+
+/* Ends the zone of a stack where such a block has been found. */
+void zones_end_at(struct heap_image *heap_image, uint64_t page);
+
 #endif
