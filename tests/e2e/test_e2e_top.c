@@ -159,6 +159,9 @@ static void a_process_of_the_machine_is_tracked_exactly_with_x(void **state)
 	screen_press(&screen, filter);
 	screen_expect_no(&screen, " bash ");
 	screen_expect(&screen, " leak ");
+	/* The machine's meter, and what a process that is no suspect has keys for. */
+	screen_expect(&screen, "Memory [");
+	screen_expect(&screen, "Enter profiles it");
 	screen_press(&screen, "C");
 	screen_expect(&screen, "Its objects by class");
 	screen_press(&screen, "x");

@@ -8,6 +8,8 @@
 #include "golden.h"
 #include "output/formats.h"
 #include "output/text/text.h"
+#include "proc/container.h"
+#include "report/memory_report.h"
 #include "report_fixture.h"
 
 static const struct output_format *const formats[] = {OUTPUT_FORMATS(OUTPUT_FORMAT_ROW)};
@@ -65,6 +67,37 @@ static void short_text_has_the_users_frames_and_fits_100_columns(void **state)
 	hostile = golden_render("text", &fixture.report);
 	expect_narrow(hostile);
 	fixture_free(&fixture);
+}
+
+/* After seconds, too: the part that grows comes first, and a container has its name. */
+static void a_groups_part_that_grows_comes_first(void **state)
+{
+	struct container container = {.id = "6d9b84996a7c3c4e356bfa44ae2f353a",
+				      .name = (char *)"web"};
+	struct cgroup_memory group = {.path = (char *)"/docker/6d9b84996a7c3c4e356bfa44ae2f353a",
+				      .container = &container,
+				      .known = true,
+				      .has_conclusion = true};
+	struct memory_report report = {.groups.list = {&group, 1, 1}};
+	_cleanup_free_ char *text = NULL;
+	const char *first, *second;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	memset(&group.figures, 0xff, sizeof(group.figures)); /* CGROUP_NOT_KNOWN */
+	group.figures.current = 400 << 20;
+	group.figures.anon = 300 << 20;
+	group.figures.shmem = 100 << 20;
+	group.conclusion.anon = 60 << 10; /* that comes and goes */
+	group.conclusion.shmem = 512 << 10;
+	assert_int_equal(output_find("text")->write[OUTPUT_MEMORY](out, &report), 0);
+	fclose(out);
+	assert_non_null(strstr(text, "\ncontainer web (6d9b84996a7c): 400.0 MiB charged"));
+	assert_null(strstr(text, "/docker/"));
+	first = strstr(text, "tmpfs and shared memory, +512.0 KiB\n");
+	second = strstr(text, "anonymous, +60.0 KiB\n");
+	assert_true(first && second && first < second);
 }
 
 #define NINETY                                                                                     \
@@ -291,6 +324,7 @@ static void formats_are_found_by_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_groups_part_that_grows_comes_first),
 		cmocka_unit_test(an_ordinary_report_is_written_to_the_byte),
 		cmocka_unit_test(short_text_has_the_users_frames_and_fits_100_columns),
 		cmocka_unit_test(a_long_line_goes_on_below),

@@ -213,7 +213,9 @@ static void make_preview(const struct layout *layout, const struct top_model *mo
 		return;
 	classes = row->pid && row->pid == model->classes.pid ? model->classes.text : NULL;
 	first = model->screen == TOP_TARGETS ? top_model_first_call(model, row) : NULL;
-	if (!first && !row->frames.list.count && !row->evidence && !classes)
+	/* A process of the machine that shows nothing else has keys at least. */
+	if (!first && !row->frames.list.count && !row->evidence && !classes &&
+	    !(model->triage && row->pid))
 		return;
 	top_page_preview(page, first ? first : row, first ? row : NULL, classes);
 	if (page->text)
