@@ -443,6 +443,24 @@ static void a_process_that_is_not_dumpable_is_read_by_root_alone(void **state)
 			 0);
 }
 
+/* Process 1 is such a one where leakmon runs beside it in a sandbox. */
+static void maps_that_root_may_not_read_are_not_blamed_on_lockdown(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	FILE *maps = fopen("/proc/1/maps", "re");
+
+	if (maps && fgetc(maps) != EOF) {
+		fclose(maps);
+		print_message("SKIPPED: root may read the maps of process 1 here\n");
+		skip();
+	}
+	if (maps)
+		fclose(maps);
+	monitor_expect_error(harness, MONITOR(harness, "-p", "1", "1", "1"), 1,
+			     "the process is in another user namespace, or a security module or "
+			     "sandbox protects it");
+}
+
 static void a_size_that_the_kernel_refuses_is_said(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -543,6 +561,7 @@ int main(void)
 		e2e_test(a_stdout_that_was_never_open_is_an_error),
 		e2e_test(a_missing_capability_is_named),
 		e2e_test(a_process_that_is_not_dumpable_is_read_by_root_alone),
+		e2e_test(maps_that_root_may_not_read_are_not_blamed_on_lockdown),
 		e2e_test(a_size_that_the_kernel_refuses_is_said),
 		e2e_test(a_memory_cgroup_that_is_too_small_is_named),
 		e2e_test(a_kernel_without_type_information_is_told_apart),

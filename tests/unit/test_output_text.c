@@ -100,6 +100,40 @@ static void a_groups_part_that_grows_comes_first(void **state)
 	assert_true(first && second && first < second);
 }
 
+/* The first frame that is the user's, with template arguments collapsed. */
+static void every_format_calls_a_site_by_one_name(void **state)
+{
+	static const struct {
+		const char *format, *label;
+	} cases[] = {
+		{"text", "\t\tshop::Cart<>::add"},
+		{"json", "\"label\":\"shop::Cart<>::add\""},
+		{"prom", "function=\"shop::Cart<>::add\""},
+		{"html", "shop::Cart\\u003c>::add\""},
+	};
+	struct report_process *process;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_plain(&fixture);
+	process = &fixture.report.processes.items[0];
+	for (size_t i = 0; i < process->sites.count; i++) {
+		struct frames *frames = &process->sites.items[i].frames;
+
+		if (frames->list.count < 2)
+			continue;
+		frames->list.items[0].function = "xmalloc";
+		frames->list.items[1].function = "shop::Cart<std::map<int, int> >::add";
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_free_ char *text = golden_render(cases[i].format, &fixture.report);
+
+		if (!strstr(text, cases[i].label))
+			fail_msg("%s has no %s:\n%s", cases[i].format, cases[i].label, text);
+	}
+	fixture_free(&fixture);
+}
+
 #define NINETY                                                                                     \
 	"123456789 123456789 123456789 123456789 123456789 123456789 123456789 123456789 "         \
 	"123456789"
@@ -324,6 +358,7 @@ static void formats_are_found_by_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_format_calls_a_site_by_one_name),
 		cmocka_unit_test(a_groups_part_that_grows_comes_first),
 		cmocka_unit_test(an_ordinary_report_is_written_to_the_byte),
 		cmocka_unit_test(short_text_has_the_users_frames_and_fits_100_columns),
