@@ -474,7 +474,7 @@ def a_served_page_follows_and_stays_where_it_is(driver, path):
     page.wait(lambda: page.run('return scrollY') == 300, 'the place')
     expect_in('another host', page.text('header'))
     expect(page.run('return document.querySelector("#search").value'), 'leak')
-    expect(page.run('return document.activeElement.id'), 'search')
+    page.wait(lambda: page.run('return document.activeElement.id') == 'search', 'the focus')
     expect(page.run('return [...document.querySelectorAll("tr.row.is-open .function")].map((one) => one.textContent)'), [name])
     # The last report stays when leakmon is gone.
     server.shutdown()
@@ -493,14 +493,16 @@ def entry(number):
 
 
 def home_has_thousands_of_rows_that_open(driver, path):
-    data = {'schema': 1, 'kind': 'triage', 'version': '0', 'time': '2026-11-25T18:00:00.000Z', 'budget': {'limit': 0.01, 'used': 0.001}, 'hidden': False,
-            'limits': [], 'processes_total': 2000, 'processes': [entry(i) for i in range(1, 2001)], 'groups_total': 0, 'groups': []}
+    data = {'schema': 1, 'kind': 'triage', 'version': '0', 'time': '2026-11-25T18:00:00.000Z', 'budget': {'limit': 0.01, 'used': 0.02, 'cpu_s': 3.2, 'running_s': 400},
+            'hidden': False, 'limits': [], 'processes_total': 2000, 'processes': [entry(i) for i in range(1, 2001)], 'groups_total': 0, 'groups': []}
     home, _ = with_other_data(path, lambda _: data)
     since = time.monotonic()
     driver.get(f'file://{home}')
     run = driver.execute_script
     expect(run('return document.querySelectorAll("details.entry").length'), 2000)
     opened = time.monotonic() - since
+    # Since the start; what was saved up may be spent at once.
+    expect('0.8 %of a core; limit 1.0 %; 2.0 % now, saved up' in run('return document.querySelector("dl.figures").textContent'), True)
     run('const field = document.getElementById("search"); field.value = "server1999"; field.dispatchEvent(new Event("input"))')
     expect(run('return [...document.querySelectorAll("details.entry:not([hidden]) strong")].map((one) => one.textContent)'), ['server1999'])
     driver.find_element(By.CSS_SELECTOR, 'details.entry:not([hidden]) summary').click()

@@ -127,6 +127,13 @@ function search() {
   return el('div', { class: 'toolbar', role: 'search' }, el('div', { class: 'search' }, field));
 }
 
+// Since the start, as the text has it: what was saved up may be spent at once.
+function cost({ cpu_s: cpu, running_s: running, used, limit }) {
+  const share = running > 0 ? cpu / running : 0;
+  const words = `limit ${format.percent(limit)}; ${format.percent(used)} now${used > limit ? ', saved up' : ''}`;
+  return share > limit && running < 30 ? figure('Cost', `${cpu.toFixed(2)} s`, `of CPU time; ${words}`) : figure('Cost', format.percent(share), `of a core; ${words}`);
+}
+
 export function home(data) {
   const verdicts = (name) => data.processes.filter(({ verdict }) => verdict === name).length;
   const at = Date.parse(data.time) / 1000;
@@ -138,7 +145,7 @@ export function home(data) {
         ? ['First to look at: ', el('code', {}, worst.comm), ` (PID ${worst.pid}), ${worst.verdict}, ${growthWords(worst)}`]
         : 'Nothing that is shown grows for sure.'),
       el('dl', { class: 'figures' }, figure('Processes', format.count(data.processes_total)), figure('Leaking', format.count(verdicts('leaking')), 'of those shown'),
-        figure('Growing', format.count(verdicts('growing')), 'of those shown'), figure('Cost', format.percent(data.budget.used), `of a core; limit ${format.percent(data.budget.limit)}`)),
+        figure('Growing', format.count(verdicts('growing')), 'of those shown'), cost(data.budget)),
       data.hidden ? el('p', { class: 'help' }, 'Processes of other users are hidden (hidepid) and not judged.') : null),
     search(), limits(data),
     list('Processes', 'processes', data.processes, data.processes_total, 'PID'),
