@@ -42,7 +42,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static)
 
-.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs
+.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs python-edges
 
 # All is built before anything runs.
 test: deps
@@ -135,6 +135,16 @@ clean-servers: all
 diagnose-programs: all $(B)/workloads/grower $(B)/servers/forget.so
 	@JOBS=$(or $(JOBS),2) BURN=$(BURN) tests/diagnose/sixteen.py \
 		$(if $(filter command,$(firstword $(origin RUNS))),$(RUNS),1) $(PROGRAMS)
+
+# What a runtime's own view is compared with (tests/runtimes/cpython_edges.py).
+$(B)/runtimes/graph: tests/runtimes/graph.c $(filter-out $(B)/user/main.o,$(OBJECTS))
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter-out %.h,$^) -o $@ $(LIBS)
+
+PYTHONS ?= /usr/bin/python3
+python-edges: $(B)/runtimes/graph
+	@tests/runtimes/cpython_edges.py $< $(PYTHONS)
 
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \

@@ -301,6 +301,7 @@ static inline void forged_frame(struct forged *forged)
 	forged_put_at(frame + 0x200, 8, frame);
 	forged_put_at(frame, 32, code);
 	forged_put_at(frame, 56, code + 184 + 2);
+	forged_put_half(frame, 64, UINT32_MAX); /* it runs */
 	forged_put_at(frame, 72, forged->requested);
 }
 

@@ -194,8 +194,11 @@ static void thread_locals_in_a_block_are_roots(void **state)
 static int walk(const struct maps *maps, const struct heap_image *kept,
 		const struct data_modules *modules, struct heap_sink *sink)
 {
-	const struct managed_class linked = {
-		.name = "app.Linked", .runtime = "test", .quiet_start = 0, .quiet_end = 16};
+	const struct managed_class linked = {.name = "app.Linked",
+					     .runtime = "test",
+					     .quiet_start = 0,
+					     .quiet_end = 16,
+					     .weak_word = 4};
 	const struct managed_class plain = {.name = "app.Plain", .runtime = "test"};
 	uint32_t first, second;
 	uint64_t nonsense = 0;
@@ -228,6 +231,7 @@ static void objects_of_a_runtime_are_nodes_with_its_references(void **state)
 		{MEMORY + 0x100, PART + 0x10},	 /* malloc's block leads to them */
 		{OBJECT, MEMORY + 0x100},	 /* a link of the list */
 		{OBJECT + 0x10, MEMORY + 0x200}, /* a field */
+		{OBJECT + 0x18, MEMORY + 0x100}, /* refers to it weakly */
 		{PRECISE + 8, MEMORY + 0x100},	 /* left over */
 		{PART, MEMORY + 0x100},		 /* likewise */
 		{PART + 0x18, MEMORY + 0x100},	 /* behind it */

@@ -232,8 +232,9 @@ static bool is_quiet(const struct heap_graph *graph, uint32_t block, uint64_t ad
 	if (what & (NODE_PRECISE | NODE_PART))
 		return what & NODE_PRECISE;
 	class = &graph->managed.classes.items[what & NODE_CLASS];
-	return address - graph->starts[block] >= class->quiet_start &&
-	       address - graph->starts[block] < class->quiet_end;
+	return (address - graph->starts[block] >= class->quiet_start &&
+		address - graph->starts[block] < class->quiet_end) ||
+	       (address - graph->starts[block]) / 8 + 1 == class->weak_word;
 }
 
 /* For an object with the address of a native block in a field that is no reference. */

@@ -114,6 +114,7 @@ static const struct cpython_layout layouts[] = {
 	 .compact_bytes = 72,
 	 .frames = {.kind = FRAMES_ENTERED,
 		    .line_kind = LINES_LOCATIONS,
+		    .globals = 8,
 		    .frame = 56,
 		    .current = 8,
 		    .handle = 152,
@@ -155,6 +156,7 @@ static const struct cpython_layout layouts[] = {
 	 .frames_inside = true,
 	 .frames = {.kind = FRAMES_OWNED,
 		    .line_kind = LINES_LOCATIONS,
+		    .globals = 24,
 		    .frame = 56,
 		    .current = 0,
 		    .handle = 136,
@@ -197,6 +199,7 @@ static const struct cpython_layout layouts[] = {
 	 .frames_inside = true,
 	 .frames = {.kind = FRAMES_OWNED,
 		    .line_kind = LINES_LOCATIONS,
+		    .globals = 24,
 		    .frame = 72,
 		    .current = NO_CFRAME,
 		    .handle = 152,
@@ -305,8 +308,12 @@ static bool find_module(struct cpython *python)
 		python->module = module;
 		python->set_type = target_variable(module, "PySet_Type");
 		python->frozenset_type = target_variable(module, "PyFrozenSet_Type");
+		python->bytearray_type = target_variable(module, "PyByteArray_Type");
+		python->memoryview_type = target_variable(module, "PyMemoryView_Type");
 		python->module_type = target_variable(module, "PyModule_Type");
 		python->weakref_type = target_variable(module, "_PyWeakref_RefType");
+		python->weakref_bytes =
+			target_word(python->memory, python->weakref_type + TYPE_BASICSIZE);
 		python->code_type = target_variable(module, "PyCode_Type");
 		for (size_t j = 0; j < ARRAY_SIZE(frames); j++)
 			python->frame_types[j] = target_variable(module, frames[j]);
@@ -415,7 +422,11 @@ static uint64_t object_bytes(const struct cpython *python, const struct cpython_
 	if (!type->itemsize || bytes < OBJECT_SIZE + 8)
 		return type->basicsize + inline_bytes(python, type, object, bytes);
 	count = item_count(python, type, word_at(object, OBJECT_SIZE));
-	return count >> 40 ? UINT64_MAX >> 1 : type->basicsize + count * type->itemsize;
+	if (count >> 40)
+		return UINT64_MAX >> 1;
+	count = type->basicsize + count * type->itemsize;
+	/* Its dictionary is the last word. */
+	return type->dictoffset < 0 ? (count + 7) & ~7ull : count;
 }
 
 /* Alive, as far as its count of references says; 0 is in a list of free ones. */
@@ -515,6 +526,17 @@ static struct cpython_type *type_in_block(struct cpython *python, const unsigned
 	return NULL;
 }
 
+/* PyTypeObject.tp_weaklistoffset; from 3.12 on the word may stand before the object. */
+static uint16_t weak_word(const struct cpython_type *type)
+{
+	int64_t place = (int64_t)type->prefix + type->weaklistoffset;
+
+	if (!type->weaklistoffset || place < 0 || place % 8 ||
+	    place >= (int64_t)(type->prefix + MIN(type->basicsize, 1u << 16)))
+		return 0;
+	return (uint16_t)(place / 8 + 1);
+}
+
 static int give_class(struct walk *walk, struct cpython_type *type)
 {
 	struct cpython *python = walk->python;
@@ -527,6 +549,7 @@ static int give_class(struct walk *walk, struct cpython_type *type)
 		class.quiet_start = (uint16_t)(type->prefix - COLLECTOR_LINKS);
 		class.quiet_end = (uint16_t)type->prefix;
 	}
+	class.weak_word = weak_word(type);
 	/* The type may move: its name leads to others. */
 	cpython_type_name(python,
 			  &(struct cpython_type){.address = type->address, .flags = type->flags},

@@ -44,6 +44,8 @@ enum line_kind {
 struct cpython_frames {
 	enum frame_kind kind;
 	enum line_kind line_kind;
+	/* _PyInterpreterFrame: globals and built-ins, which its function holds, from 3.11 on */
+	uint32_t globals;
 	/* PyThreadState; `frame` leads to a CFrame, which has the frame at `current`, unless that
 	 * is NO_CFRAME. */
 	uint32_t frame, current, handle, native, chunk;
@@ -88,6 +90,8 @@ double cpython_pools_share(const void *state, const struct mapping *mapping, str
 #define TYPE_BASICSIZE 32
 #define TYPE_ITEMSIZE 40
 #define TYPE_FLAGS 168
+#define TYPE_DOC 176
+#define TYPE_WEAKLISTOFFSET 208
 #define TYPE_BASE 256
 #define TYPE_DICT 264
 #define TYPE_DICTOFFSET 288
@@ -100,6 +104,7 @@ double cpython_pools_share(const void *state, const struct mapping *mapping, str
 #define FLAG_INT (1ull << 24)
 #define FLAG_LIST (1ull << 25)
 #define FLAG_TUPLE (1ull << 26)
+#define FLAG_BYTES (1ull << 27)
 #define FLAG_STR (1ull << 28)
 #define FLAG_DICT (1ull << 29)
 #define FLAG_TYPE (1ull << 31)
@@ -124,6 +129,13 @@ enum cpython_kind {
 	CPYTHON_WEAKREF,
 	CPYTHON_CODE,
 	CPYTHON_DEQUE,
+	CPYTHON_LOCK,
+	CPYTHON_ARRAY,
+	CPYTHON_TEE,
+	CPYTHON_BYTEARRAY,
+	CPYTHON_MEMORYVIEW,
+	CPYTHON_DECIMAL,
+	CPYTHON_DATA, /* an int, or bytes: refers to nothing */
 	CPYTHON_FRAME,
 	CPYTHON_GENERATOR, /* coroutines, too */
 };
@@ -132,7 +144,7 @@ enum cpython_kind {
 struct cpython_type {
 	uint64_t address, flags;
 	uint64_t basicsize, itemsize;
-	int64_t dictoffset;
+	int64_t dictoffset, weaklistoffset;
 	uint32_t prefix; /* bytes before an object, in its block */
 	uint32_t class;	 /* of the sink; UINT32_MAX: none yet */
 	enum cpython_kind kind;
@@ -155,6 +167,8 @@ struct cpython {
 	const struct data_module *module; /* the program or libpython */
 	uint64_t runtime;		  /* _PyRuntime */
 	uint64_t type_type, set_type, frozenset_type, module_type, weakref_type, code_type;
+	uint64_t bytearray_type, memoryview_type;
+	uint64_t weakref_bytes;	 /* of a weak reference, without what subclasses add */
 	uint64_t frame_types[4]; /* of generators and the like, and frames */
 	VEC(uint64_t) interpreters;
 	VEC(struct cpython_arena) arenas; /* by ascending address */

@@ -286,17 +286,41 @@ static bool is_owned_by_c(struct cpython *python, uint64_t frame)
 	       owner == OWNED_BY_C;
 }
 
-/* While it runs, where its stack ends is in a register: all of it may be in use. */
-static uint32_t used_words(struct cpython *python, const unsigned char *bytes, uint64_t code,
-			   uint32_t locals)
+/* PyFrameObject.f_executing of 3.9. */
+#define FRAME_EXECUTING 116
+
+/* Words of variables and of the stack; -1: it runs, and where its stack ends is in a register. */
+static int64_t words_in_use(struct cpython *python, const unsigned char *bytes, uint64_t address,
+			    uint32_t locals)
 {
 	const struct cpython_frames *layout = &python->layout->frames;
-	uint64_t all = locals + (uint64_t)(uint32_t)target_half(python, code + layout->stack_size);
-	int32_t top = layout->line_kind == LINES_STEPS ? 0 : half_at(bytes, layout->stack_top);
+	unsigned char executes = 1;
+	uint64_t top;
 
-	if (layout->kind == FRAMES_OBJECTS && top > 0)
-		top += (int32_t)locals;
-	return (uint32_t)MIN(top > 0 && (uint32_t)top < all ? (uint64_t)top : all,
+	if (layout->kind != FRAMES_OBJECTS)
+		return half_at(bytes, layout->stack_top);
+	if (layout->line_kind != LINES_STEPS)
+		return half_at(bytes, layout->stack_top) < 0
+			       ? -1
+			       : (int64_t)locals + half_at(bytes, layout->stack_top);
+	top = word_at(bytes, layout->stack_top);
+	if (top)
+		return top >= address + layout->locals
+			       ? (int64_t)(top - address - layout->locals) / 8
+			       : -1;
+	target_read(python->memory, address + FRAME_EXECUTING, &executes, sizeof(executes));
+	return executes ? -1 : (int64_t)locals;
+}
+
+/* While it runs, all of its stack may be in use. */
+static uint32_t used_words(struct cpython *python, const unsigned char *bytes, uint64_t address,
+			   uint64_t code, uint32_t locals)
+{
+	uint64_t all = locals + (uint64_t)(uint32_t)target_half(
+					python, code + python->layout->frames.stack_size);
+	int64_t used = words_in_use(python, bytes, address, locals);
+
+	return (uint32_t)MIN(used >= 0 && (uint64_t)used < all ? (uint64_t)used : all,
 			     (uint64_t)FRAME_VALUES_MAX);
 }
 
@@ -317,7 +341,7 @@ static bool read_frame(struct cpython *python, uint64_t address, struct cpython_
 					.offset = instruction_of(python, bytes, code),
 					.locals = address + layout->locals,
 					.local_count = local_count(python, code)};
-	frame->used = used_words(python, bytes, code, frame->local_count);
+	frame->used = used_words(python, bytes, address, code, frame->local_count);
 	frame->entered = layout->kind == FRAMES_OBJECTS ||
 			 (layout->kind == FRAMES_ENTERED && bytes[layout->owner]) ||
 			 is_owned_by_c(python, frame->previous);
@@ -430,29 +454,76 @@ int cpython_frame_roots(struct cpython *python, struct heap_sink *sink, uint64_t
 	return cpython_threads(python, interpreter, add_thread, &roots);
 }
 
-static bool is_suspended(struct cpython *python, uint64_t generator)
-{
-	int8_t state = 1;
+/* PyGenObject.gi_frame_state: its frame is no more (FRAME_CLEARED). */
+#define GENERATOR_ENDED 4
+/* PyGenObject.gi_running of 3.9 */
+#define GENERATOR_RUNNING 24
+/* PyFrameObject.f_frame, from 3.11 on */
+#define OBJECT_FRAME 24
 
-	return !target_read(python->memory, generator + python->layout->frames.generator_state,
-			    &state, sizeof(state)) &&
-	       state <= 0;
+static int8_t state_of(struct cpython *python, uint64_t generator)
+{
+	int8_t state = GENERATOR_ENDED;
+
+	target_read(python->memory, generator + python->layout->frames.generator_state, &state,
+		    sizeof(state));
+	return state;
+}
+
+/* Words of an object from there on hold nothing. */
+static int claim_rest(struct heap_sink *sink, uint32_t node, uint64_t from)
+{
+	uint64_t end = sink->starts[node] + sink->sizes[node];
+
+	return from < end ? heap_sink_claim_within(sink, from, end - from) : 0;
+}
+
+/* The frame in an object; 0: it has none. */
+static uint64_t frame_in(struct cpython *python, uint64_t object, enum cpython_kind kind)
+{
+	/* Up to 3.10 a generator's is another object. */
+	if (python->layout->frames.kind == FRAMES_OBJECTS)
+		return kind == CPYTHON_FRAME ? object : 0;
+	return kind == CPYTHON_FRAME ? target_word(python->memory, object + OBJECT_FRAME)
+				     : object + python->layout->frames.generator;
+}
+
+/* What is not a variable: what its function holds, or its generator and blocks; and what is left
+ * above its stack. */
+static int claim_others(const struct cpython *python, struct heap_sink *sink, uint32_t node,
+			const struct cpython_frame *frame)
+{
+	const struct cpython_frames *layout = &python->layout->frames;
+	uint32_t from = layout->globals, bytes = 16;
+	int error;
+
+	/* PyFrameObject.f_gen is followed by numbers, up to its variables. */
+	if (layout->kind == FRAMES_OBJECTS) {
+		from = layout->instruction - 8;
+		bytes = layout->locals - from;
+	}
+	error = heap_sink_claim_within(sink, frame->address + from, bytes);
+	return error ? error : claim_rest(sink, node, frame->locals + frame->used * 8ull);
 }
 
 int cpython_frame_refer(struct cpython *python, struct heap_sink *sink, uint32_t node,
 			uint64_t object, enum cpython_kind kind)
 {
-	bool objects = python->layout->frames.kind == FRAMES_OBJECTS;
-	uint64_t at =
-		kind == CPYTHON_GENERATOR ? object + python->layout->frames.generator : object;
+	uint64_t at = frame_in(python, object, kind);
 	struct cpython_frame frame;
-	int error = 0;
+	int error;
 
-	/* Frames that are objects are named themselves, others by what they are of. */
-	if ((kind == CPYTHON_FRAME) != objects ||
-	    (kind == CPYTHON_GENERATOR && !is_suspended(python, object)) ||
-	    !read_frame(python, at, &frame))
+	/* A flag, and bytes that nobody has written. */
+	if (kind == CPYTHON_GENERATOR && python->layout->frames.line_kind == LINES_STEPS)
+		return heap_sink_claim_within(sink, object + GENERATOR_RUNNING, 8);
+	/* One that runs is elsewhere. */
+	if (heap_sink_node(sink, at) != node)
 		return 0;
+	if (kind == CPYTHON_GENERATOR && state_of(python, object) >= GENERATOR_ENDED)
+		return claim_rest(sink, node, at);
+	if (!read_frame(python, at, &frame))
+		return 0;
+	error = claim_others(python, sink, node, &frame);
 	for (uint32_t i = 0; !error && i < frame.local_count; i++) {
 		uint64_t place = frame.locals + i * 8ull;
 		uint64_t value = heap_sink_node(sink, place) == node

@@ -23,6 +23,7 @@
 #define SET_MASK 32
 #define SET_TABLE 40
 #define SET_SMALL_TABLE 64
+#define SET_SMALL_ENTRIES 8
 #define SET_ENTRY 16
 #define MODULE_DICT 16
 #define WEAKREF_CALLBACK 24
@@ -31,6 +32,23 @@
 #define DEQUE_ITEMS 64
 #define DEQUE_DATA 8
 #define DEQUE_RIGHT 520
+/* From 3.11 on: spare blocks, and how many. */
+#define DEQUE_SPARE_COUNT 72
+#define DEQUE_SPARE 80
+#define DEQUE_SPARE_MAX 16
+
+/* Modules/_threadmodule.c: lockobject, rlockobject */
+#define LOCK_NATIVE 16
+/* Modules/arraymodule.c: arrayobject; PyByteArrayObject */
+#define ARRAY_ITEMS 24
+#define BYTEARRAY_ALLOCATED 24
+#define BYTEARRAY_BYTES 32
+/* Modules/itertoolsmodule.c: teedataobject */
+#define TEE_COUNT 24
+/* Modules/_decimal/_decimal.c: PyDecObject.dec.data; and digits of its own. */
+#define DECIMAL_DATA 64
+#define TEE_ITEMS 40
+#define TEE_ITEMS_MAX 57
 
 /* Before an object with FLAG_MANAGED_DICT. */
 #define MANAGED_DICT (-24)
@@ -90,12 +108,33 @@ static int refer_list(const struct referrer *referrer)
 	return refer_items(referrer, words[1], words[0]);
 }
 
+static uint64_t dict_place(const struct referrer *referrer);
+
+/* For an object whose own words are not looked at: its class, and its dictionary. */
+static int refer_own(const struct referrer *referrer)
+{
+	const struct cpython_type *type = referrer->type;
+	bool is_managed = type->flags & FLAG_MANAGED_DICT && type->prefix > COLLECTOR_LINKS;
+	uint64_t place = is_managed	    ? referrer->object + (uint64_t)MANAGED_DICT
+			 : type->dictoffset ? dict_place(referrer)
+					    : 0;
+	int error = type->flags & FLAG_HEAP_TYPE ? refer_to(referrer, type->address, 0) : 0;
+
+	if (error || heap_sink_node(referrer->sink, place) != referrer->node)
+		return error;
+	/* An odd one leads to values. */
+	place = target_word(referrer->python->memory, place);
+	return place & 1 ? 0 : refer_to(referrer, place, 0);
+}
+
 static int refer_tuple(const struct referrer *referrer)
 {
 	uint64_t count = target_word(referrer->python->memory, referrer->object + OBJECT_SIZE);
+	int error;
 
 	referrer->sink->whats[referrer->node] |= NODE_PRECISE;
-	return refer_items(referrer, referrer->object + TUPLE_ITEMS, count);
+	error = refer_items(referrer, referrer->object + TUPLE_ITEMS, count);
+	return error ? error : refer_own(referrer);
 }
 
 static int refer_set(const struct referrer *referrer)
@@ -106,8 +145,12 @@ static int refer_set(const struct referrer *referrer)
 	uint64_t count = mask < UINT32_MAX ? mask + 1 : 0;
 	int error = 0;
 
-	if (table != referrer->object + SET_SMALL_TABLE)
+	if (table != referrer->object + SET_SMALL_TABLE) {
 		heap_sink_part(referrer->sink, referrer->node, table, count * SET_ENTRY, true);
+		/* What it had when it was small. */
+		error = heap_sink_claim_within(referrer->sink, referrer->object + SET_SMALL_TABLE,
+					       SET_SMALL_ENTRIES * SET_ENTRY);
+	}
 	count = MIN(count, room(referrer->sink, table, SET_ENTRY));
 	for (uint64_t i = 0; !error && i < count; i++)
 		error = refer_to(referrer, target_word(memory, table + i * SET_ENTRY), 0);
@@ -334,12 +377,18 @@ static int refer_letters(const struct referrer *referrer)
 	return 0;
 }
 
+/* Of a subclass also what that adds. */
 static int refer_weakly(const struct referrer *referrer)
 {
+	uint64_t more = referrer->python->weakref_bytes;
+	int error;
+
 	referrer->sink->whats[referrer->node] |= NODE_PRECISE;
-	return refer_to(referrer,
-			target_word(referrer->python->memory, referrer->object + WEAKREF_CALLBACK),
-			0);
+	error = refer_items(referrer, referrer->object + WEAKREF_CALLBACK, 1);
+	if (!error && more && referrer->type->basicsize > more)
+		error = refer_items(referrer, referrer->object + more,
+				    (referrer->type->basicsize - more) / 8);
+	return error ? error : refer_own(referrer);
 }
 
 /* Words of a block outside of the deque's ends are stale. */
@@ -356,6 +405,19 @@ static int refer_deque_block(const struct referrer *referrer, uint64_t block, ui
 	return error;
 }
 
+static void take_spare_blocks(const struct referrer *referrer)
+{
+	struct target_memory *memory = referrer->python->memory;
+	uint64_t count = target_word(memory, referrer->object + DEQUE_SPARE_COUNT);
+
+	if (referrer->type->basicsize < DEQUE_SPARE + DEQUE_SPARE_MAX * 8)
+		return;
+	for (uint64_t i = 0; i < MIN(count, (uint64_t)DEQUE_SPARE_MAX); i++)
+		heap_sink_part(referrer->sink, referrer->node,
+			       target_word(memory, referrer->object + DEQUE_SPARE + i * 8), 0,
+			       true);
+}
+
 static int refer_deque(const struct referrer *referrer)
 {
 	struct target_memory *memory = referrer->python->memory;
@@ -366,6 +428,7 @@ static int refer_deque(const struct referrer *referrer)
 	if (target_read(memory, referrer->object + OBJECT_SIZE, words, sizeof(words)) ||
 	    words[3] >= DEQUE_ITEMS)
 		return 0;
+	take_spare_blocks(referrer);
 	block = words[1];
 	begin = words[3];
 	/* An empty one has a block, too. */
@@ -379,6 +442,53 @@ static int refer_deque(const struct referrer *referrer)
 		done += count;
 		begin = 0;
 		block = target_word(memory, block + DEQUE_RIGHT);
+	}
+	return error;
+}
+
+/* A block of C's that belongs to an object, and has no pointers. */
+static int take_block(const struct referrer *referrer, uint32_t place, uint64_t size)
+{
+	uint64_t block = target_word(referrer->python->memory, referrer->object + place);
+
+	heap_sink_part(referrer->sink, referrer->node, block, size, true);
+	return 0;
+}
+
+/* Of the iterator's results, those that it has. */
+static int refer_tee(const struct referrer *referrer)
+{
+	uint64_t word = target_word(referrer->python->memory, referrer->object + TEE_COUNT);
+	uint64_t count = MIN((uint32_t)word, TEE_ITEMS_MAX);
+
+	if (count == TEE_ITEMS_MAX)
+		return 0;
+	return heap_sink_claim_within(referrer->sink, referrer->object + TEE_ITEMS + count * 8,
+				      (TEE_ITEMS_MAX - count) * 8);
+}
+
+/* Names that its instances share; text of its own. */
+static int refer_type(const struct referrer *referrer)
+{
+	struct cpython *python = referrer->python;
+	struct cpython_dict keys;
+	struct cpython_entry entry;
+	uint64_t count;
+	int error = refer_attributes(referrer,
+				     target_word(python->memory, referrer->object + TYPE_DICT));
+
+	take_block(referrer, TYPE_DOC, 0);
+	if (error ||
+	    !cpython_keys_open(
+		    python,
+		    target_word(python->memory, referrer->object + python->layout->cached_keys),
+		    &keys) ||
+	    !heap_sink_part(referrer->sink, referrer->node, keys.keys, keys.keys_bytes, true))
+		return error;
+	count = MIN(entry_count(referrer->sink, &keys), (uint64_t)STATIC_ENTRIES_MAX);
+	for (uint64_t i = 0; !error && i < count; i++) {
+		if (cpython_dict_entry(python, &keys, i, &entry))
+			error = refer_to(referrer, entry.key, 0);
 	}
 	return error;
 }
@@ -409,8 +519,7 @@ static int refer_contents(const struct referrer *referrer)
 	case CPYTHON_SET:
 		return refer_set(referrer);
 	case CPYTHON_TYPE:
-		return refer_attributes(referrer,
-					target_word(memory, referrer->object + TYPE_DICT));
+		return refer_type(referrer);
 	case CPYTHON_MODULE:
 		return refer_attributes(referrer,
 					target_word(memory, referrer->object + MODULE_DICT));
@@ -422,6 +531,28 @@ static int refer_contents(const struct referrer *referrer)
 		return refer_code(referrer);
 	case CPYTHON_DEQUE:
 		return refer_deque(referrer);
+	case CPYTHON_LOCK:
+		return take_block(referrer, LOCK_NATIVE, 0);
+	case CPYTHON_ARRAY:
+		return take_block(referrer, ARRAY_ITEMS, 0);
+	case CPYTHON_BYTEARRAY:
+		return take_block(referrer, BYTEARRAY_BYTES,
+				  target_word(memory, referrer->object + BYTEARRAY_ALLOCATED));
+	case CPYTHON_DECIMAL:
+		referrer->sink->whats[referrer->node] |=
+			referrer->type->dictoffset ? 0 : NODE_PRECISE;
+		take_block(referrer, DECIMAL_DATA, 0);
+		return refer_own(referrer);
+	case CPYTHON_DATA:
+		referrer->sink->whats[referrer->node] |= NODE_PRECISE;
+		return 0;
+	case CPYTHON_MEMORYVIEW: /* sizes stand behind its basic size */
+		return heap_sink_claim_within(
+			referrer->sink, referrer->object + referrer->type->basicsize,
+			referrer->sink->sizes[referrer->node] - referrer->type->prefix -
+				referrer->type->basicsize);
+	case CPYTHON_TEE:
+		return refer_tee(referrer);
 	case CPYTHON_FRAME:
 	case CPYTHON_GENERATOR:
 		return cpython_frame_refer(referrer->python, referrer->sink, referrer->node,

@@ -72,19 +72,29 @@ static bool derives(struct cpython *python, uint64_t type, uint64_t from)
 
 static bool c_string(struct cpython *python, uint64_t address, char *text, size_t size);
 
-/* Whether it is collections.deque, which no variable leads to. */
-static bool is_deque(struct cpython *python, uint64_t type)
+/* Types of C modules that no variable leads to, by what they call themselves. */
+static enum cpython_kind kind_by_name(struct cpython *python, uint64_t type)
 {
-	char name[sizeof("collections.deque") + 1];
+	static const struct {
+		const char *name;
+		enum cpython_kind kind;
+	} named[] = {
+		{"collections.deque", CPYTHON_DEQUE}, {"_thread.lock", CPYTHON_LOCK},
+		{"_thread.RLock", CPYTHON_LOCK},      {"array.array", CPYTHON_ARRAY},
+		{"decimal.Decimal", CPYTHON_DECIMAL}, {"itertools._tee_dataobject", CPYTHON_TEE}};
+	char name[sizeof("itertools._tee_dataobject") + 1];
 
 	for (size_t i = 0; type && i < BASES_MAX; i++) {
-		if (c_string(python, target_word(python->memory, type + TYPE_NAME), name,
-			     sizeof(name)) &&
-		    !strcmp(name, "collections.deque"))
-			return true;
+		bool is_text = c_string(python, target_word(python->memory, type + TYPE_NAME), name,
+					sizeof(name));
+
+		for (size_t j = 0; is_text && j < ARRAY_SIZE(named); j++) {
+			if (!strcmp(name, named[j].name))
+				return named[j].kind;
+		}
 		type = target_word(python->memory, type + TYPE_BASE);
 	}
-	return false;
+	return CPYTHON_OTHER;
 }
 
 static enum cpython_kind kind_of(struct cpython *python, uint64_t address, uint64_t flags)
@@ -102,6 +112,9 @@ static enum cpython_kind kind_of(struct cpython *python, uint64_t address, uint6
 		if (flags & flagged[i].flag)
 			return flagged[i].kind;
 	}
+	/* Subclasses have attributes. */
+	if (flags & (FLAG_INT | FLAG_BYTES) && !(flags & FLAG_HEAP_TYPE))
+		return CPYTHON_DATA;
 	if (derives(python, address, python->set_type) ||
 	    derives(python, address, python->frozenset_type))
 		return CPYTHON_SET;
@@ -116,13 +129,18 @@ static enum cpython_kind kind_of(struct cpython *python, uint64_t address, uint6
 		return CPYTHON_CODE;
 	if (derives(python, address, python->weakref_type))
 		return CPYTHON_WEAKREF;
-	return is_deque(python, address) ? CPYTHON_DEQUE : CPYTHON_OTHER;
+	if (derives(python, address, python->bytearray_type))
+		return CPYTHON_BYTEARRAY;
+	if (address == python->memoryview_type)
+		return CPYTHON_MEMORYVIEW;
+	return kind_by_name(python, address);
 }
 
 static void describe(struct cpython *python, uint64_t address, const struct type_head *head,
 		     struct cpython_type *type)
 {
 	uint64_t dictoffset = target_word(python->memory, address + TYPE_DICTOFFSET);
+	uint64_t weaklistoffset = target_word(python->memory, address + TYPE_WEAKLISTOFFSET);
 
 	*type = (struct cpython_type){
 		.address = address,
@@ -130,6 +148,7 @@ static void describe(struct cpython *python, uint64_t address, const struct type
 		.basicsize = head->basicsize,
 		.itemsize = head->itemsize,
 		.dictoffset = (int64_t)dictoffset,
+		.weaklistoffset = (int64_t)weaklistoffset,
 		.prefix = head->flags & FLAG_COLLECTED ? COLLECTOR_LINKS : 0,
 		.class = UINT32_MAX,
 		.kind = kind_of(python, address, head->flags),

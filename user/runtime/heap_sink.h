@@ -47,6 +47,10 @@ struct managed_class {
 	const char *runtime; /* the key of its runtime */
 	/* Bytes of each object that hold nothing: links of the collector's lists. */
 	uint16_t quiet_start, quiet_end;
+	/* One more such word, counted from 1: it leads to what refers to the object weakly. 0:
+	 * none.
+	 */
+	uint16_t weak_word;
 	/* Pointers to its objects are so much more than the address, and lead to no inside; 0: any
 	 * address in an object leads to it. */
 	uint8_t tag;
