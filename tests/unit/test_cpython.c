@@ -166,6 +166,23 @@ static void what_contradicts_itself_is_not_read(void **state)
 	expect_why(&forged->memory, "interpreter is not");
 }
 
+static void a_free_threaded_build_is_named(void **state)
+{
+	static char by_name[] = "/usr/local/lib/libpython3.13t.so.1.0";
+	struct forged *forged = *state;
+	uint64_t runtime = forged_symbol(forged, FORGED_RUNTIME);
+
+	forged_put_half(forged_symbol(forged, FORGED_VERSION), 0, 0x030d05f0);
+	memcpy((void *)(uintptr_t)runtime, "xdebugpy", 8);
+	forged_put_at(runtime, 16, 0);
+	expect_why(&forged->memory, "interpreter is not");
+	forged_put_at(runtime, 16, 1);
+	expect_why(&forged->memory, "free-threaded");
+	forged_put_at(runtime, 16, 0);
+	forged_memory_name(&forged->memory, by_name);
+	expect_why(&forged->memory, "free-threaded");
+}
+
 static void a_pool_that_contradicts_itself_is_left_out(void **state)
 {
 	struct forged *forged = *state;
@@ -199,6 +216,7 @@ int main(void)
 		FORGED(what_is_no_name_in_the_code_has_no_label),
 		FORGED(code_is_in_the_line_that_its_table_says),
 		FORGED(what_contradicts_itself_is_not_read),
+		FORGED(a_free_threaded_build_is_named),
 		FORGED(a_pool_that_contradicts_itself_is_left_out),
 		FORGED(nonsense_anywhere_does_no_harm),
 	};

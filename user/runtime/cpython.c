@@ -657,11 +657,20 @@ static int walk_all(struct walk *walk, struct walk_report *report)
 	return error;
 }
 
+/* From 3.13 on _PyRuntime begins with _Py_DebugOffsets, which says so; in any case the name does.
+ */
 static bool is_free_threaded(const struct cpython *python)
 {
 	const char *name = text_path_base(python->module->path);
 	const char *minor = strstr(name, "python3.");
+	struct {
+		char cookie[8];
+		uint64_t version, free_threaded;
+	} offsets;
 
+	if (!target_read(python->memory, python->runtime, &offsets, sizeof(offsets)) &&
+	    !memcmp(offsets.cookie, "xdebugpy", sizeof(offsets.cookie)) && offsets.free_threaded)
+		return true;
 	return minor && minor[8 + strspn(minor + 8, "0123456789")] == 't';
 }
 
