@@ -5,6 +5,7 @@
 #   make bench-profile-first [FIRST='--runs 20']          time until a profile ranks a leak first: an hour
 #   make bench-profile-steady [STEADY='--seconds 1800']   its false leaks: half an hour
 #   make bench-profile-crowd [CROWD='--seconds 3600']     its own cost with 50 processes: an hour
+#   make bench-python [OBJECTS='1000000 10000000']        census of Python's objects: two minutes
 #
 # Included by tests/tests.mk. Installs nothing: lists what is missing. MEMLEAK_SOURCE is a source
 # tree of bcc: its memleak is built there and measured, too; default: an installed one.
@@ -79,6 +80,10 @@ bench-speed:
 bench-profile-first:
 	@$(MAKE) --no-print-directory all $(B)/workloads/dripper $(B)/workloads/dripper_musl
 	@tests/bench/profile_first.py --results $(B)/bench-profile-first.jsonl $(FIRST)
+
+.PHONY: bench-python
+bench-python: all
+	@tests/bench/python_census.py $(B)/leakmon 3 $(or $(OBJECTS),1000000 10000000)
 
 .PHONY: bench-profile-steady bench-profile-crowd
 bench-profile-steady bench-profile-crowd:
