@@ -262,6 +262,20 @@ static __always_inline bool block_over_share(struct thread *thread)
 	return process && over_share(blocks_used, process->blocks, max_blocks);
 }
 
+/* What a deletion off the live set returned, after the change of the ledger has begun. */
+static __always_inline bool block_removed(struct thread *thread, struct lm_ledger *ledger,
+					  long error)
+{
+	if (!error) {
+		block_share(thread, -1);
+		return true;
+	}
+	ledger_add(&ledger->settled, 1);
+	if (error != -ENOENT)
+		ledger_drop(ledger, LM_DROP_BUSY);
+	return false;
+}
+
 /*
  * Takes the block at `address` off the live set into *block. The value is copied before the entry
  * goes; of two threads that free at once only one delete succeeds and returns true, and has
@@ -273,21 +287,12 @@ static __always_inline bool block_remove(struct thread *thread, struct lm_ledger
 {
 	struct lm_block_key key = {.address = address, .process = thread->process};
 	struct lm_block *found = bpf_map_lookup_elem(&blocks, &key);
-	int error;
 
 	if (!found)
 		return false;
 	*block = *found;
 	ledger_add(&ledger->begun, 1);
-	error = bpf_map_delete_elem(&blocks, &key);
-	if (!error) {
-		block_share(thread, -1);
-		return true;
-	}
-	ledger_add(&ledger->settled, 1);
-	if (error != -ENOENT)
-		ledger_drop(ledger, LM_DROP_BUSY);
-	return false;
+	return block_removed(thread, ledger, bpf_map_delete_elem(&blocks, &key));
 }
 
 /*

@@ -105,21 +105,12 @@ static __noinline bool sample_remove(struct thread *thread, struct lm_ledger *le
 {
 	struct lm_block_key key = *at;
 	struct lm_usdt_block *found = bpf_map_lookup_elem(&usdt_blocks, &key);
-	int error;
 
 	if (!found)
 		return false;
 	*sample = *found;
 	ledger_add(&ledger->begun, 1);
-	error = bpf_map_delete_elem(&usdt_blocks, &key);
-	if (!error) {
-		block_share(thread, -1);
-		return true;
-	}
-	ledger_add(&ledger->settled, 1);
-	if (error != -ENOENT)
-		ledger_drop(ledger, LM_DROP_BUSY);
-	return false;
+	return block_removed(thread, ledger, bpf_map_delete_elem(&usdt_blocks, &key));
 }
 
 /* As block_insert(). */

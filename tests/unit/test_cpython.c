@@ -2,9 +2,8 @@
 /* The heap of a small Python made by hand; then the same with nonsense in it. */
 #include "unit/cpython_fixture.h"
 
-#include "unit/walked.h"
-
 #define MUTANTS 400
+#include "unit/walked.h"
 
 static bool refers_as(const struct heap_sink *sink, uint32_t from, uint32_t to, const char *label)
 {
@@ -198,16 +197,8 @@ static void a_pool_that_contradicts_itself_is_left_out(void **state)
 	walked_free(&walked);
 }
 
-static void nonsense_anywhere_does_no_harm(void **state)
-{
-	struct forged *forged = *state;
-
-	expect_no_harm_of_nonsense(&forged->memory, MUTANTS);
-}
-
 int main(void)
 {
-#define FORGED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		FORGED(objects_have_their_classes_names_and_references),
 		FORGED(attributes_and_memory_that_belongs_to_an_object_are_its_own),

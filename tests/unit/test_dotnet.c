@@ -2,9 +2,8 @@
 /* The heap of a small .NET program made by hand; then the same with nonsense in it. */
 #include "unit/dotnet_fixture.h"
 
-#include "unit/walked.h"
-
 #define MUTANTS 1000
+#include "unit/walked.h"
 
 /* How the object at `from` refers to the one at `to`: ".Next", "[2]", "" without a label; NULL: it
  * does not. */
@@ -185,16 +184,8 @@ static void after_nonsense_the_next_object_is_found(void **state)
 	walked_free(&walked);
 }
 
-static void nonsense_anywhere_does_no_harm(void **state)
-{
-	struct forged *forged = *state;
-
-	expect_no_harm_of_nonsense(&forged->memory, MUTANTS);
-}
-
 int main(void)
 {
-#define FORGED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		FORGED(every_object_has_its_class),
 		FORGED(references_have_the_names_of_fields),

@@ -2,9 +2,8 @@
 /* The heap of a small Haskell program made by hand; then the same with nonsense in it. */
 #include "unit/ghc_fixture.h"
 
-#include "unit/walked.h"
-
 #define MUTANTS 100
+#include "unit/walked.h"
 
 static void closures_have_constructors_types_and_functions(void **state)
 {
@@ -221,16 +220,8 @@ static void groups_end_where_their_megablock_does(void **state)
 	walked_free(&walked);
 }
 
-static void nonsense_anywhere_does_no_harm(void **state)
-{
-	struct forged *forged = *state;
-
-	expect_no_harm_of_nonsense(&forged->memory, MUTANTS);
-}
-
 int main(void)
 {
-#define FORGED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		FORGED(closures_have_constructors_types_and_functions),
 		FORGED(constant_expressions_stable_pointers_and_threads_are_roots),

@@ -4,9 +4,8 @@
 
 #include <sys/auxv.h>
 
-#include "unit/walked.h"
-
 #define MUTANTS 600
+#include "unit/walked.h"
 
 static void blocks_have_the_kinds_of_their_values(void **state)
 {
@@ -285,16 +284,8 @@ static void programs_for_older_libraries_have_smaller_stacks_for_signals(void **
 	walked_free(&walked);
 }
 
-static void nonsense_anywhere_does_no_harm(void **state)
-{
-	struct forged *forged = *state;
-
-	expect_no_harm_of_nonsense(&forged->memory, MUTANTS);
-}
-
 int main(void)
 {
-#define FORGED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		FORGED(blocks_have_the_kinds_of_their_values),
 		FORGED(modules_and_finalisers_are_roots),

@@ -2,9 +2,8 @@
 /* The heap of a small OCaml 5 program made by hand; then the same with nonsense in it. */
 #include "unit/ocaml5_fixture.h"
 
-#include "unit/walked.h"
-
 #define MUTANTS 600
+#include "unit/walked.h"
 
 static void blocks_of_pools_and_large_and_young_ones_are_counted(void **state)
 {
@@ -205,16 +204,8 @@ static void a_minor_heap_that_is_collected_is_left_out(void **state)
 	walked_free(&walked);
 }
 
-static void nonsense_anywhere_does_no_harm(void **state)
-{
-	struct forged *forged = *state;
-
-	expect_no_harm_of_nonsense(&forged->memory, MUTANTS);
-}
-
 int main(void)
 {
-#define FORGED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		FORGED(blocks_of_pools_and_large_and_young_ones_are_counted),
 		FORGED(modules_finalisers_and_stacks_are_roots),

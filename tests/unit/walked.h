@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Assertions about a walk over forged memory. Included after a fixture, which has `struct forged`,
- * with its `memory`, and forged_make().
+ * with its `memory`, and forged_make(), and after MUTANTS: how many scrambled memories to walk.
  */
 #ifndef LEAKMON_UNIT_WALKED_H
 #define LEAKMON_UNIT_WALKED_H
@@ -147,5 +147,14 @@ static inline void expect_no_harm_of_nonsense(struct forged_memory *memory, size
 	}
 	free(kept);
 }
+
+static inline void nonsense_anywhere_does_no_harm(void **state)
+{
+	struct forged *forged = *state;
+
+	expect_no_harm_of_nonsense(&forged->memory, MUTANTS);
+}
+
+#define FORGED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 #endif

@@ -17,6 +17,7 @@
 #include "collect/event_streams.h"
 #include "collect/map_walk.h"
 #include "proc/file_kinds.h"
+#include "proc/process_list.h"
 
 /* The kinds of so many descriptors are looked up for one snapshot; the rest waits for the next. */
 #define LOOKS_MAX 65536
@@ -189,20 +190,18 @@ static int fd_list_add(struct fd_list *open, const char *path)
 static int fd_list_read(pid_t pid, struct fd_list *open)
 {
 	_cleanup_closedir_ DIR *tasks = NULL;
-	const struct dirent *entry;
 	char path[64];
+	pid_t tid;
 	int error;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	error = fd_list_add(open, path);
 	if (error || open->list.count)
 		return error;
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && !open->list.count && (entry = readdir(tasks))) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/fd", pid, entry->d_name);
-		if (entry->d_name[0] != '.')
-			fd_list_add(open, path);
+	tasks = process_tasks_open(pid);
+	while (!open->list.count && (tid = process_tasks_next(tasks))) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", pid, tid);
+		fd_list_add(open, path);
 	}
 	return 0;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "heap/heap_image_zones.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -355,17 +354,12 @@ static int add_running(struct heap_image *heap_image, pid_t tid)
 
 int zones_add_threads_unstopped(struct heap_image *heap_image)
 {
-	_cleanup_closedir_ DIR *tasks = NULL;
-	struct dirent *entry;
-	char path[64];
+	_cleanup_closedir_ DIR *tasks = process_tasks_open(heap_image->pid);
 	int error = 0;
+	pid_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", heap_image->pid);
-	tasks = opendir(path);
-	while (tasks && !error && (entry = readdir(tasks))) {
-		if (isdigit((unsigned char)entry->d_name[0]))
-			error = add_running(heap_image, atoi(entry->d_name));
-	}
+	while (!error && (tid = process_tasks_next(tasks)))
+		error = add_running(heap_image, tid);
 	return error;
 }
 

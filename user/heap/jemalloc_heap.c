@@ -467,7 +467,7 @@ static int jemalloc_find(void *state, const struct heap_view *view, uint64_t sta
 				  .end = end,
 				  .found = found};
 	if (!visit_words(search, try_leaf))
-		return view->peek->deadline && view->peek->deadline->passed ? -ETIMEDOUT : -ENOENT;
+		return peek_result(view->peek, -ENOENT);
 	search->reading.layout = found->layout;
 	visit_words(search, try_arenas);
 	return 0;
@@ -800,7 +800,7 @@ static int jemalloc_read(void *state, const struct heap_view *view, struct heap 
 	heap->why = why_uncertain(&reading, found->arenas);
 	heap->blocks_certain =
 		found->arenas && !heap->broken_caches && reading.internal == figures[ALLOCATOR_OWN];
-	return view->peek->deadline && view->peek->deadline->passed ? -ETIMEDOUT : 0;
+	return peek_result(view->peek, 0);
 }
 
 const struct heap_reader heap_reader_jemalloc = {

@@ -280,7 +280,7 @@ static int mimalloc_find(void *state, const struct heap_view *view, uint64_t sta
 		return -ENOENT;
 	if (!heap_data_visit(peek, start, end, visit_page, &search) ||
 	    !find_layout(&search.reading))
-		return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : -ENOENT;
+		return peek_result(peek, -ENOENT);
 	*(struct mimalloc *)state = (struct mimalloc){search.reading.layout, search.reading.main};
 	return 0;
 }
@@ -535,8 +535,8 @@ static int walk_segments(struct reading *reading)
 		error = add_segment(reading, &segment);
 		if (!error && reading->heap->broken > MAX_BROKEN)
 			return -ENOENT;
-		if (!error && reading->peek->deadline && reading->peek->deadline->passed)
-			return -ETIMEDOUT;
+		if (!error)
+			error = peek_result(reading->peek, 0);
 	}
 	if (error == -E2BIG)
 		reading->heap->why = "there is more memory than can be searched for its segments";
@@ -674,7 +674,7 @@ static int mimalloc_read(void *state, const struct heap_view *view, struct heap 
 	snprintf(heap->name, sizeof(heap->name), "%s", found->layout->name);
 	heap->blocks_certain = !heap->why && !heap->broken_caches;
 	heap->why = why_uncertain(&reading);
-	return view->peek->deadline && view->peek->deadline->passed ? -ETIMEDOUT : 0;
+	return peek_result(view->peek, 0);
 }
 
 const struct heap_reader heap_reader_mimalloc = {

@@ -190,20 +190,24 @@ static int take_page(struct page_table *table, const struct page_scan *scan,
 	return 0;
 }
 
+/* *count: how many there are, then how many could be read: none where they are unmapped meanwhile.
+ */
+static int read_pages(struct memory_source source, uint64_t address, struct page_window *window,
+		      size_t *count)
+{
+	ssize_t got = memory_read(source, address, window->words, *count * MEMORY_PAGE);
+
+	*count = got < 0 ? 0 : (size_t)got / MEMORY_PAGE;
+	return got < 0 && got != -EFAULT ? (int)got : 0;
+}
+
 /* A run of present pages: as far as it can be read. */
 static int read_run(struct page_table *table, const struct page_scan *scan,
 		    const struct page_range *range, uint64_t address, struct page_window *window,
 		    size_t count)
 {
-	ssize_t got = memory_read(scan->source, address, window->words, count * MEMORY_PAGE);
-	int error = 0;
+	int error = read_pages(scan->source, address, window, &count);
 
-	/* Unmapped meanwhile. */
-	if (got == -EFAULT)
-		return 0;
-	if (got < 0)
-		return (int)got;
-	count = (size_t)got / MEMORY_PAGE;
 	for (size_t i = 0; !error && i < count; i++)
 		error = take_page(table, scan, range, address + i * MEMORY_PAGE,
 				  window->words + i * PAGE_WORDS);
@@ -578,15 +582,9 @@ static int check_run(struct checker *checker, const struct page_range *part, siz
 		     size_t count)
 {
 	const struct page *pages = checker->check->table->pages + part->first + place;
-	ssize_t got = memory_read(checker->check->scan->source, part->start + place * MEMORY_PAGE,
-				  checker->window->words, count * MEMORY_PAGE);
-	int error = 0;
+	int error = read_pages(checker->check->scan->source, part->start + place * MEMORY_PAGE,
+			       checker->window, &count);
 
-	if (got == -EFAULT)
-		return 0;
-	if (got < 0)
-		return (int)got;
-	count = (size_t)got / MEMORY_PAGE;
 	for (size_t i = 0; !error && i < count; i++) {
 		const uint64_t *words = checker->window->words + i * PAGE_WORDS;
 		uint64_t hash = page_hash(words);

@@ -389,7 +389,7 @@ static int tcmalloc_find(void *state, const struct heap_view *view, uint64_t sta
 	}
 	if (!found.map || !found.central || !found.sizes ||
 	    read_sizes(&search.reading, found.sizes, found.page_shift))
-		return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : -ENOENT;
+		return peek_result(peek, -ENOENT);
 	search.tries = MAX_TRIES;
 	heap_data_visit(peek, start, end, visit_caches, &search);
 	*(struct tcmalloc *)state = found;
@@ -940,7 +940,7 @@ static int tcmalloc_read(void *state, const struct heap_view *view, struct heap 
 	snprintf(heap->name, sizeof(heap->name), "tcmalloc 2.8 to 2.10");
 	heap->why = why_uncertain(&reading, sums);
 	heap->blocks_certain = sums && figures[ALLOCATOR_CACHES] && !heap->broken_caches;
-	return view->peek->deadline && view->peek->deadline->passed ? -ETIMEDOUT : 0;
+	return peek_result(view->peek, 0);
 }
 
 const struct heap_reader heap_reader_tcmalloc = {

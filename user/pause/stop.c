@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "pause/stop.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <signal.h>
@@ -156,24 +155,15 @@ static int seize(pid_t pid, pid_t tid, struct stop *stop)
 /* *added: how many threads were not known before. */
 static int seize_listed(pid_t pid, struct deadline *deadline, struct stop *stop, size_t *added)
 {
-	_cleanup_closedir_ DIR *tasks = NULL;
+	_cleanup_closedir_ DIR *tasks = process_tasks_open(pid);
 	size_t before = stop->threads.count;
-	struct dirent *entry;
-	char path[64];
 	int error = 0;
+	pid_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
 	if (!tasks)
 		return errno == ENOENT ? -ESRCH : -errno;
-	while (!error && (entry = readdir(tasks))) {
-		pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
-
-		if (deadline_has_passed(deadline))
-			error = -ETIMEDOUT;
-		else if (tid)
-			error = seize(pid, tid, stop);
-	}
+	while (!error && (tid = process_tasks_next(tasks)))
+		error = deadline_has_passed(deadline) ? -ETIMEDOUT : seize(pid, tid, stop);
 	*added = stop->threads.count - before;
 	return error;
 }
@@ -284,21 +274,15 @@ static int interrupt_until_stable(pid_t pid, struct deadline *deadline, uint64_t
 static bool is_uninterruptible(pid_t pid)
 {
 	const struct timespec pause = {.tv_nsec = STATE_STEP_NS};
-	_cleanup_closedir_ DIR *tasks = NULL;
+	_cleanup_closedir_ DIR *tasks = process_tasks_open(pid);
 	size_t looked = 0, steps = 0;
-	struct dirent *entry;
-	char path[64];
+	pid_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && looked < STATES_MAX && (entry = readdir(tasks))) {
-		pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
-
-		for (; tid && process_task_state(pid, tid) == 'D'; nanosleep(&pause, NULL)) {
+	while (looked++ < STATES_MAX && (tid = process_tasks_next(tasks))) {
+		for (; process_task_state(pid, tid) == 'D'; nanosleep(&pause, NULL)) {
 			if (steps++ == STATE_STEPS)
 				return true;
 		}
-		looked += tid != 0;
 	}
 	return false;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "proc/process_list.h"
 
 static int event_open(pid_t tid, int program_fd, unsigned period)
 {
@@ -52,14 +53,13 @@ static int add_thread(struct fault_events *events, pid_t tid, int program_fd, un
 }
 
 /* 0, or why the last thread that is missed is. */
-static int add_threads(struct fault_events *events, DIR *directory, int program_fd, unsigned period)
+static int add_threads(struct fault_events *events, DIR *tasks, int program_fd, unsigned period)
 {
-	const struct dirent *entry;
 	int error = 0;
+	pid_t tid;
 
-	while ((entry = readdir(directory))) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		int failed = tid > 0 ? add_thread(events, tid, program_fd, period) : 0;
+	while ((tid = process_tasks_next(tasks))) {
+		int failed = add_thread(events, tid, program_fd, period);
 
 		if (!failed || failed == -ESRCH) /* it has ended */
 			continue;
@@ -71,18 +71,15 @@ static int add_threads(struct fault_events *events, DIR *directory, int program_
 
 int fault_events_open(struct fault_events *events, pid_t pid, int program_fd, unsigned period)
 {
-	_cleanup_closedir_ DIR *directory = NULL;
+	_cleanup_closedir_ DIR *tasks = process_tasks_open(pid);
 	struct fault_events opened = {.period = period};
-	char path[32];
 	int error;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	directory = opendir(path);
-	if (!directory)
+	if (!tasks)
 		return -errno;
 	/* One listing: what is created after its creator has its event inherits it, and would have
 	 * two if it were met again. */
-	error = add_threads(&opened, directory, program_fd, period);
+	error = add_threads(&opened, tasks, program_fd, period);
 	if (opened.fds.count) {
 		*events = opened;
 		return 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "proc/maps.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "proc/process_list.h"
 
 /* A path is at most PATH_MAX bytes, of which each may be written as four. */
 #define BUFFER_BYTES 65536
@@ -223,18 +223,12 @@ static int read_task(int task, const struct reading *reading, struct maps *maps)
 
 static int read_other_threads(int pid, const struct reading *reading, struct maps *maps)
 {
-	_cleanup_closedir_ DIR *tasks = NULL;
-	struct dirent *entry;
-	char path[64];
+	_cleanup_closedir_ DIR *tasks = process_tasks_open(pid);
+	pid_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks))) {
-		int error;
+	while ((tid = process_tasks_next(tasks))) {
+		int error = read_task(tid, reading, maps);
 
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		error = read_task(atoi(entry->d_name), reading, maps);
 		if (error != -ESRCH)
 			return error;
 	}

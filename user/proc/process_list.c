@@ -201,22 +201,39 @@ void pid_list_free(struct pid_list *pids)
 	vec_free(&pids->list);
 }
 
+DIR *process_tasks_open(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return opendir(path);
+}
+
+/* Whatever is no number is no thread, and in /proc no process. */
+pid_t process_tasks_next(DIR *tasks)
+{
+	struct dirent *entry;
+
+	while (tasks && (entry = readdir(tasks))) {
+		if (isdigit((unsigned char)entry->d_name[0]))
+			return (pid_t)strtol(entry->d_name, NULL, 10);
+	}
+	return 0;
+}
+
 int pid_list_read(struct pid_list *pids)
 {
 	_cleanup_closedir_ DIR *directory = opendir("/proc");
-	struct dirent *entry;
+	pid_t pid;
 
 	if (!directory)
 		return -errno;
-	while ((entry = readdir(directory))) {
-		pid_t *pid;
+	while ((pid = process_tasks_next(directory))) {
+		pid_t *slot = vec_push(&pids->list);
 
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		pid = vec_push(&pids->list);
-		if (!pid)
+		if (!slot)
 			return -ENOMEM;
-		*pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		*slot = pid;
 	}
 	if (pids->list.count)
 		qsort(pids->list.items, pids->list.count, sizeof(*pids->list.items), by_pid);

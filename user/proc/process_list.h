@@ -6,6 +6,7 @@
 #ifndef LEAKMON_PROC_PROCESS_LIST_H
 #define LEAKMON_PROC_PROCESS_LIST_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -48,6 +49,11 @@ int process_read(pid_t pid, struct process_entry *entry);
 /* CPU seconds of this process and its children, those that the first thread started and that still
  * run included: /proc/PID/stat counts these in their own files. */
 double process_own_cpu_s(void);
+
+/* The threads of a process, for closedir(); NULL: errno of opendir(), ENOENT: it has ended. */
+DIR *process_tasks_open(pid_t pid);
+/* The TID of the next one; 0: there is no other, or `tasks` is NULL. */
+pid_t process_tasks_next(DIR *tasks);
 
 /* The state of one thread, as process_entry.state; 0: it is gone, or cannot be read. */
 char process_task_state(pid_t pid, pid_t tid);

@@ -9,6 +9,7 @@
 #ifndef LEAKMON_PROC_PROCESS_MEMORY_H
 #define LEAKMON_PROC_PROCESS_MEMORY_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -90,6 +91,12 @@ struct peek {
 	uint64_t addresses[PEEK_PAGES];
 	uint64_t absent[PEEK_PAGES]; /* a page that was not there, + 1; 0: none */
 };
+
+/* -ETIMEDOUT once the deadline has passed, else `otherwise`. */
+static inline int peek_result(const struct peek *peek, int otherwise)
+{
+	return peek->deadline && peek->deadline->passed ? -ETIMEDOUT : otherwise;
+}
 
 /* `count` words at an 8-aligned address. 0; -EFAULT: not there, or not present; -ENOMEM;
  * -ETIMEDOUT: the deadline has passed, as for every later call. */

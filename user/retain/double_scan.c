@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "retain/double_scan.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -50,18 +48,13 @@ static uint64_t run_time(pid_t pid, pid_t tid)
 /* False: out of memory, or they cannot be listed. */
 static bool list_ready(pid_t pid, struct ready_threads *ready)
 {
-	_cleanup_closedir_ DIR *tasks = NULL;
-	struct dirent *entry;
-	char path[64];
+	_cleanup_closedir_ DIR *tasks = process_tasks_open(pid);
+	pid_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks))) {
-		pid_t tid = atoi(entry->d_name);
+	while ((tid = process_tasks_next(tasks))) {
 		struct ready_thread *thread;
 
-		if (!isdigit((unsigned char)entry->d_name[0]) ||
-		    process_task_state(pid, tid) != 'R')
+		if (process_task_state(pid, tid) != 'R')
 			continue;
 		thread = vec_push(&ready->list);
 		if (!thread)

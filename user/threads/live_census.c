@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "threads/live_census.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,6 +11,7 @@
 #include "base/hash.h"
 #include "heap/heap_image.h"
 #include "proc/maps.h"
+#include "proc/process_list.h"
 #include "retain/stack_frames.h"
 
 /* Copied part of a stack: the frames of a thread that waits are short. */
@@ -56,22 +55,15 @@ static void read_wait(uint32_t pid, struct live_thread *thread)
 
 static int list_threads(struct live_threads *threads)
 {
-	_cleanup_closedir_ DIR *tasks = NULL;
-	struct dirent *entry;
-	char path[64];
+	_cleanup_closedir_ DIR *tasks = process_tasks_open((pid_t)threads->pid);
+	pid_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%u/task", threads->pid);
-	tasks = opendir(path);
-	while (tasks && threads->list.count < LIVE_THREADS_MAX && (entry = readdir(tasks))) {
-		struct live_thread *thread;
+	while (threads->list.count < LIVE_THREADS_MAX && (tid = process_tasks_next(tasks))) {
+		struct live_thread *thread = vec_push(&threads->list);
 
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		thread = vec_push(&threads->list);
 		if (!thread)
 			return -ENOMEM;
-		*thread = (struct live_thread){.tid = (uint32_t)strtoul(entry->d_name, NULL, 10),
-					       .unwound = UINT32_MAX};
+		*thread = (struct live_thread){.tid = (uint32_t)tid, .unwound = UINT32_MAX};
 		thread->main = thread->tid == threads->pid;
 		read_wait(threads->pid, thread);
 	}
