@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a call was given: where the cookie of its probe says. */
+/* Arguments of a call, at the places that the cookie of its probe has. */
 #ifndef LEAKMON_BPF_ARGUMENTS_H
 #define LEAKMON_BPF_ARGUMENTS_H
 
@@ -25,7 +25,7 @@ static __always_inline u64 operand_at(struct pt_regs *ctx, u64 cookie, u32 shift
 	return operand ? register_at(ctx, operand - 1) : 0;
 }
 
-/* What the cookie says is asked for: a size, or so many of it. */
+/* The requested bytes: a size, or a count times a size, as the cookie has it. */
 static __always_inline u64 cookie_size(struct pt_regs *ctx, u64 cookie)
 {
 	u64 size = operand_at(ctx, cookie, LM_COOKIE_SIZE_SHIFT);

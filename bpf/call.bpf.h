@@ -100,7 +100,7 @@ static __always_inline struct call *inner_slot(struct pt_regs *ctx, struct threa
 
 /*
  * Whether a call without a followed return goes on to this function by a tail call: they are
- * one. Deeper ones look like later ones, for nothing says that the first has returned:
+ * one. Deeper ones look like later ones, for nothing shows that the first has returned:
  * they are counted, too.
  */
 static __always_inline bool is_unfollowed(struct pt_regs *ctx, struct thread *thread)

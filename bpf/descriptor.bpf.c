@@ -11,10 +11,10 @@
  * used again is entered after it was struck off. Each looks at the table itself: close(2) of a
  * number that is only reserved (a bug that programs have) fails, and takes nothing off the ledger.
  *
- * Not all functions are on all kernels, and some kernels let nobody watch any. Then the same is
- * told by system calls (sys_enter, sys_exit of the whole machine): a death when close is entered, a
- * birth when a call returns. What io_uring opens and closes is not told there, nor the calls of
- * 32-bit programs: /proc/PID/fd mends the count. User space chooses (loader.c).
+ * Not all functions are on all kernels, and some kernels permit no probes on any. System calls
+ * (sys_enter, sys_exit of the whole machine) replace them: a death when close is entered, a birth
+ * when a call returns. Calls of io_uring and of 32-bit programs are missing there: /proc/PID/fd
+ * mends the count. User space chooses (loader.c).
  */
 #define LEAKMON_UNWIND_ELSEWHERE
 #define LEAKMON_SITES_ELSEWHERE

@@ -2,7 +2,7 @@
 /*
  * The heap family: one program for the calls of C functions, and their returns where it is attached
  * to both; one for returns elsewhere, one for frees, two for functions that may throw. The attach
- * cookie says which function is meant, and which of its arguments is what
+ * cookie has the function and the meaning of its arguments
  * (user/parse/allocators.c). The kernel checks each program by itself, and most of what there is to
  * be checked is the stack walk: so there are as few as can be.
  *

@@ -118,7 +118,7 @@ static __always_inline void brk_begin(struct thread *thread, u64 asked)
 			   page_up(now) - page_up(asked));
 }
 
-/* Where the break stands says more than what brk answers: that it did not move is no error. */
+/* The break itself, not the result of brk: an unmoved break is no error. */
 static __always_inline int begin_compat(u64 number)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

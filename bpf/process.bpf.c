@@ -104,7 +104,7 @@ static __always_inline bool stop_launched(struct task_struct *task)
 	return true;
 }
 
-/* What the target's counters say of the program before is over with it. */
+/* The target's counters were those of the program before. */
 static __always_inline void target_execed(struct lm_target *target, bool by_thread, bool stopped)
 {
 	target->hidden_tasks = 0;

@@ -84,7 +84,7 @@ static __always_inline int row_search(void *cells, u32 pc, struct lm_unwind_row 
 	return UNWIND_ROW_FOUND;
 }
 
-/* What a module with rows says nothing about is code without unwind information. */
+/* Code outside all rows of a module that has some is without unwind information. */
 static __always_inline int row_find(u32 module, u32 pc, struct lm_unwind_row *row)
 {
 	void *cells = bpf_map_lookup_elem(&unwind_modules, &module);

@@ -91,7 +91,7 @@ static __always_inline bool frame_read_near(struct thread *thread, const struct 
 	return true;
 }
 
-/* In the order of what is mostly there. `fp_words` says where both were, or nothing does. */
+/* In the order of frequency. Without `fp_words` the places of both are unknown. */
 static __always_inline int frame_read(struct thread *thread, const struct lm_caller *caller,
 				      struct frame_words *read)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Probes that programs carry: otel_memory:alloc(ptr, size, weight), where the program has sampled
- * an allocation, and otel_memory:free(ptr), where one that was sampled ends. Where the arguments
- * are, the spec says that the attach cookie names (user/parse/stapsdt.c).
+ * an allocation, and otel_memory:free(ptr), where one that was sampled ends. The attach cookie
+ * names the spec with the places of the arguments (user/parse/stapsdt.c).
  *
  * Samples have a live set of their own, with their weights; sites, ledgers and processes are those
  * of the heap family. A process is followed in one way or the other, never in both.
@@ -33,7 +33,7 @@ static __noinline u64 operand_register(struct pt_regs *ctx, u32 number)
 	return number == STACK_POINTER ? PT_REGS_SP(ctx) : register_at(ctx, number);
 }
 
-/* As wide as the program says. */
+/* Cut to the width that the spec declares. */
 static __always_inline u64 operand_fit(u64 value, u32 size, bool is_signed)
 {
 	u32 shift = (64 - 8 * size) & 63;

@@ -42,7 +42,7 @@
 #define LM_PYTHON_FRAME_BYTES 128
 enum lm_python_kind {
 	LM_PYTHON_OBJECTS, /* up to 3.10: each is called from C; instructions are counted */
-	LM_PYTHON_ENTERED, /* 3.11: the byte `owner` says whether it is */
+	LM_PYTHON_ENTERED, /* 3.11: the byte `owner` shows whether it is */
 	LM_PYTHON_OWNED,   /* 3.12 on: a frame with C's mark in `owner` follows */
 };
 #define LM_PYTHON_OWNED_BY_C 3
@@ -107,7 +107,7 @@ enum lm_lost {
 };
 
 /*
- * Unwind rows: what .eh_frame says, reduced to what a walk in the kernel needs. One row holds from
+ * Unwind rows: .eh_frame, reduced to what a walk in the kernel needs. One row holds from
  * its `pc` up to the next row's. The return address is where a call puts it, if the kind has no
  * enum lm_return_place. How a row is applied: leakmon_unwind.h.
  */
@@ -121,7 +121,7 @@ enum lm_unwind_kind {
 	LM_UNWIND_PLT,	       /* CFA = sp + 8 + ((ip & 15) >= cfa_words ? 8 : 0) */
 	LM_UNWIND_SIGNAL,      /* a signal frame: the registers are saved above sp
 				*/
-	LM_UNWIND_UNSUPPORTED, /* a rule that rows cannot express: the walk ends, and says so */
+	LM_UNWIND_UNSUPPORTED, /* a rule that rows cannot express: the walk ends, and reports it */
 	LM_UNWIND_MAX_,
 };
 
@@ -171,7 +171,7 @@ struct lm_frame_abi {
 #define LM_UNWIND_PAGE_SHIFT 12
 
 /*
- * One executable mapping of a process. `start` of cell 0 of its array says where the others are
+ * One executable mapping of a process. `start` of cell 0 of its array is the place of the others
  * (LM_RANGES_AT): they ascend. The array has room for two sets: a new one is written beside the one
  * that walks may be searching, and then announced by one store.
  */
@@ -365,7 +365,7 @@ struct lm_event {
  * common shapes need no more.
  */
 enum lm_arguments {
-	LM_ARGUMENTS_TOLD, /* the cookie says which register has what */
+	LM_ARGUMENTS_NAMED, /* by the cookie, register by register */
 	LM_ARGUMENTS_SIZE,
 	LM_ARGUMENTS_COUNT_SIZE,
 	LM_ARGUMENTS_ANY_SIZE, /* alignment, or heap */

@@ -5,8 +5,7 @@
  *
  * A table is that of a process' main thread, and its ledger goes on over an exec: what an exec does
  * not close stays open. Slots are kept when a descriptor is closed, and used again with its number:
- * a slot that is there and closed says that the number was in use, and was closed, since the
- * process is followed.
+ * a closed slot means that the number was in use, and was closed, since the process is followed.
  */
 #ifndef LEAKMON_DESCRIPTOR_H
 #define LEAKMON_DESCRIPTOR_H

@@ -3,7 +3,7 @@
  * How a frame is left: by the unwind row that covers it, by its frame pointer, or out of a signal
  * handler. The kernel side and the user side walk stacks by the same rules.
  *
- * An includer first says how the target's memory is read:
+ * An includer first defines how to read the target's memory:
  *
  *   LM_UNWIND_MEMORY                                  the type of what `memory` points to
  *   LM_UNWIND_READ(memory, to, size, address)         0, or an error
@@ -126,7 +126,7 @@ lm_row_apply(const struct lm_frame_abi *abi, struct lm_unwind_row row, const str
 	caller->sp = cfa;
 	caller->return_at = cfa + (__u64)((__s64)abi->return_words * (__s64)LM_WORD);
 	caller->fp_at = row.fp_words ? cfa + (__u64)((__s64)row.fp_words * (__s64)LM_WORD) : 0;
-	/* A function that realigned its stack: what gcc emits for it says so (elf/cfi.h). */
+	/* A function that realigned its stack, by what gcc emits for it (elf/cfi.h). */
 	if (kind == LM_UNWIND_FP_DEREF && !row.fp_words)
 		caller->fp_at = frame->fp;
 	if (!abi->return_words)

@@ -53,7 +53,7 @@ static inline json_t *walked_runtime_of(json_t *report, const char *key)
 	return runtime;
 }
 
-/* Whether a report of a runtime that collects all the time says that it is exact. */
+/* Whether the report of a runtime that collects all the time is exact by its own account. */
 static inline bool is_exact(json_t *report, const char *key)
 {
 	json_t *runtime = runtime_of(report, key);
@@ -61,7 +61,7 @@ static inline bool is_exact(json_t *report, const char *key)
 	return !*text_at(runtime, "why_not_walked") && !number_at(runtime, "nonsense");
 }
 
-/* A program that prints "ready" when all that it tells of itself is there. */
+/* A program that prints "ready" when its own record is complete. */
 static inline struct child *start_ready(struct harness *harness, const char *path,
 					const char *const *argv, void (*prepare)(void))
 {

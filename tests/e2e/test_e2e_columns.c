@@ -23,7 +23,7 @@ static void expect_narrow(struct harness *harness, const char *command, const ch
 	free(wide);
 }
 
-/* Of a program whose names are long: containers of containers. */
+/* A program with long names: containers of containers. */
 static void the_default_output_of_every_command_fits_100_columns(void **state)
 {
 	struct harness *harness = harness_bpf(state);

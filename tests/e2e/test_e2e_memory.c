@@ -302,7 +302,7 @@ static void what_grows_in_a_group_may_be_no_processs(void **state)
 		expect_group_cause(harness, &groups[i].cause, groups[i].first);
 }
 
-/* Ten readings, by a program whose arena leaves the mappings before both are read. */
+/* Ten readings; the arena leaves the mappings before both are read. */
 static void a_heap_that_never_stands_still_is_read_every_time(void **state)
 {
 	struct harness *harness = harness_any(state);

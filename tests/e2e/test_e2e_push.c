@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * --push and --webhook against servers that take everything, half, nothing, or nothing in time, and
- * that nobody vouches for: what arrives, what is lost, and what is said of it.
+ * without a trusted certificate: what arrives, what is lost, and what is reported.
  */
 #include <signal.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Objects of Python programs, against what their own interpreter says of them
- * (tests/runtimes/cpython_census.py). Every CPython that is installed is asked: Debian's, and those
+ * Objects of Python programs, compared with figures of their own interpreter
+ * (tests/runtimes/cpython_census.py). Every installed CPython is tested: Debian's, and those
  * below pyenv's directory.
  */
 #include "retain_json.h"

@@ -286,7 +286,7 @@ static void expect_chain(json_t *path, json_int_t times, const char *first)
 	fail_msg("no chain");
 }
 
-/* The story: a loop each of whose turns awaits the one before. */
+/* The story: a loop; each turn awaits the one before. */
 static void a_chain_of_continuations_grows_with_its_messages(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -350,7 +350,7 @@ static json_t *retain_container(struct harness *harness, const struct running *w
 					  "--format", "json", "--top", "0", "--class", class));
 }
 
-/* The tree of who refers to a class ends with a root for so many of it. */
+/* The tree of references to a class ends with a root for so many of it. */
 static void expect_referred_from(json_t *path, const char *root, json_int_t blocks)
 {
 	json_t *rows = json_object_get(json_object_get(path, "referrers"), "rows"), *row;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Go programs from outside, against what the programs' own runtime says of them
+ * Go programs from outside, compared with figures of their own runtime
  * (tests/runtimes/go): runtime.Stack, runtime.MemProfile, runtime.MemStats. They are compiled by
  * tests/runtimes/go.sh; versions that are not there are skipped. No BPF is needed.
  */
@@ -32,7 +32,7 @@ static struct child *start(struct harness *harness, const char *kind)
 	return start_as(harness, kind, NULL);
 }
 
-static void tell(struct harness *harness, struct child *target, const char *command)
+static void send(struct harness *harness, struct child *target, const char *command)
 {
 	char *line;
 
@@ -94,7 +94,7 @@ static bool is_group(json_t *group, json_t *truth)
 	       has_frame(json_object_get(group, "waits_at"), text_at(truth, "where"));
 }
 
-/* All but the one that tells. */
+/* All but the one that reports. */
 static void expect_goroutines(json_t *found, json_t *truth)
 {
 	json_t *expected, *group;
@@ -126,22 +126,22 @@ static json_t *first_group(json_t *found)
 #define THREADS(harness, target, ...)                                                              \
 	MONITOR(harness, "threads", "-p", (target)->pid_text, "--format", "json", ##__VA_ARGS__)
 
-/* Of a program that stands still but for what the test tells it. */
+/* A program that stands still but for the commands of the test. */
 static void goroutines_are_those_of(void **state, const char *kind)
 {
 	struct harness *harness = harness_any(state);
 	struct child *target = start(harness, kind), *monitor;
 	json_t *truth, *group;
 
-	tell(harness, target, "spawn 300");
-	tell(harness, target, "gc");
+	send(harness, target, "spawn 300");
+	send(harness, target, "gc");
 	truth = workload_ask(harness, target, "truth");
 	monitor = THREADS(harness, target, "3600");
 	child_wait_text(harness, monitor, &monitor->err, "goroutines are read");
 	expect_goroutines(goroutines_of(monitor_snapshot(harness, monitor)), truth);
 	/* Four readings, with new ones each time, then one at which some end. */
 	for (int i = 0; i < 3; i++) {
-		tell(harness, target, "spawn 2");
+		send(harness, target, "spawn 2");
 		group = first_group(goroutines_of(monitor_snapshot(harness, monitor)));
 	}
 	assert_int_equal(number_at(group, "count"), WAITING + 6);
@@ -150,7 +150,7 @@ static void goroutines_are_those_of(void **state, const char *kind)
 	assert_int_equal(number_at(group, "gone"), 0);
 	assert_string_equal(text_at(group, "verdict"), "leaking");
 	assert_true(number_at(group, "longest_wait_ms") >= number_at(group, "shortest_wait_ms"));
-	tell(harness, target, "end 100");
+	send(harness, target, "end 100");
 	group = first_group(goroutines_of(monitor_stop(harness, monitor)));
 	assert_int_equal(number_at(group, "count"), WAITING + 6 - 100);
 	assert_int_equal(number_at(group, "gone"), 100);
@@ -253,10 +253,10 @@ static void heap_profiles_are_those_of(void **state, const char *kind)
 	json_t *truth, *profile, *site, *limits;
 
 	/* None was collected yet: all that was sampled is in use. */
-	tell(harness, target, "keep 400");
+	send(harness, target, "keep 400");
 	profile = profile_of(report_of(harness, RETAIN_GO(harness, target)));
 	assert_int_equal(number_at(site_in(profile, "main.block "), "size"), BLOCK);
-	tell(harness, target, "gc");
+	send(harness, target, "gc");
 	truth = workload_ask(harness, target, "truth");
 	monitor = RETAIN_GO(harness, target, "1", "3");
 	profile = profile_of(monitor_report(harness, monitor));
@@ -266,8 +266,8 @@ static void heap_profiles_are_those_of(void **state, const char *kind)
 	limits = json_object_get(site_in(profile, "main.keep "), "bytes_limits");
 	assert_true(json_number_value(json_array_get(limits, 0)) < 2.0 * KEPT * BLOCK);
 	assert_true(json_number_value(json_array_get(limits, 1)) > 0.5 * KEPT * BLOCK);
-	tell(harness, target, "keep 400");
-	tell(harness, target, "gc");
+	send(harness, target, "keep 400");
+	send(harness, target, "gc");
 	monitor_report(harness, monitor);
 	site = site_in(profile_of(monitor_report(harness, monitor)), "main.keep ");
 	assert_true(real_at(site, "growth") > 0);
@@ -294,8 +294,8 @@ static void objects_and_their_holder_are_found_in(void **state, const char *kind
 	bool holds = false;
 	size_t i;
 
-	tell(harness, target, "keep 400");
-	tell(harness, target, "gc");
+	send(harness, target, "keep 400");
+	send(harness, target, "gc");
 	truth = workload_ask(harness, target, "stats");
 	report = report_of(harness, RETAIN_GO(harness, target, "--census"));
 	/* The answer itself takes a few spans more. */
@@ -346,14 +346,14 @@ static void pprof_merges_it_with_the_programs_own(void **state)
 		skip();
 	}
 	target = start(harness, "1.19 plain");
-	tell(harness, target, "keep 400");
-	tell(harness, target, "gc");
+	send(harness, target, "keep 400");
+	send(harness, target, "gc");
 	snprintf(path, sizeof(path), "%s/read", harness->directory);
 	monitor = MONITOR(harness, "retain", "-p", target->pid_text, "--format", "pprof",
 			  "--output", path);
 	assert_int_equal(child_end(harness, monitor), 0);
 	snprintf(path, sizeof(path), "write %s/own", harness->directory);
-	tell(harness, target, path);
+	send(harness, target, path);
 	text = shell(harness, 0,
 		     "cd %s && HOME=$PWD %s tool pprof -top -inuse_objects -unit=1 "
 		     "-base own read 2>/dev/null | grep -c main.keep; "
@@ -391,8 +391,8 @@ static void figures_are_those_of(void **state, const char *kind)
 	struct child *target = start(harness, kind);
 	json_t *truth, *found;
 
-	tell(harness, target, "keep 400");
-	tell(harness, target, "gc");
+	send(harness, target, "keep 400");
+	send(harness, target, "gc");
 	workload_ask(harness, target, "stats");
 	truth = workload_ask(harness, target, "stats");
 	found = go_in(report_of(
@@ -441,22 +441,22 @@ static void a_heap_within_its_target_is_no_leak(void **state)
 	struct child *target = start_as(harness, "1.19 stripped", collect_seldom), *monitor;
 	json_t *found;
 
-	tell(harness, target, "keep 400");
-	tell(harness, target, "gc");
+	send(harness, target, "keep 400");
+	send(harness, target, "gc");
 	monitor = MONITOR(harness, "memory", "-p", target->pid_text, "--format", "json", "3600");
 	child_wait_text(harness, monitor, &monitor->err, "what has grown since");
-	tell(harness, target, "churn 1200");
+	send(harness, target, "churn 1200");
 	found = conclusion_of(monitor_snapshot(harness, monitor));
 	assert_null(strstr(text_at(found, "text"), "not a leak"));
 	assert_non_null(strstr(text_at(found, "text"), "No garbage collection has run since"));
 	/* Until a collection has run: the harness limits how long. */
 	do {
-		tell(harness, target, "churn 4000");
+		send(harness, target, "churn 4000");
 		found = conclusion_of(monitor_snapshot(harness, monitor));
 	} while (!strstr(text_at(found, "text"), "not a leak; the heap is as large as its "
 						 "target allows"));
-	tell(harness, target, "keep 1200");
-	tell(harness, target, "gc");
+	send(harness, target, "keep 1200");
+	send(harness, target, "gc");
 	found = conclusion_of(monitor_stop(harness, monitor));
 	assert_null(strstr(text_at(found, "text"), "not a leak"));
 }

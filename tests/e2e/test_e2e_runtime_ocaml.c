@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Blocks of OCaml programs, against what the programs' own runtime says of them (Gc.stat,
+ * Blocks of OCaml programs, compared with figures of their own runtime (Gc.stat,
  * Obj.reachable_words: tests/runtimes/ocaml). They are compiled here by Debian 12's OCaml 4, and in
  * Debian 13's tree (scripts/deps.sh trixie) by its OCaml 5; without either there is nothing to
  * test. No BPF is needed.

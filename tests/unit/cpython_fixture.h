@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The memory of a small Python 3.11, made by hand in this process: an interpreter with a module
- * `app`, whose variable `sessions` is a list of objects of app.Session. Used by a unit test and a
- * fuzzer, so it asserts nothing.
+ * `app`, which has a variable `sessions`, a list of objects of app.Session. Used by a unit test and
+ * a fuzzer, so it asserts nothing.
  */
 #ifndef LEAKMON_UNIT_CPYTHON_FIXTURE_H
 #define LEAKMON_UNIT_CPYTHON_FIXTURE_H

@@ -150,7 +150,7 @@ static inline void forged_collector(const struct forged *forged)
 	forged_put_at(values, COLLECTOR_QUEUE * 8, forged->memory.base + AT_QUEUE);
 }
 
-/* Its EEClass is behind it. `row`: of its name; 0: an array, whose components are of `item`. */
+/* Its EEClass is behind it. `row`: of its name; 0: an array of components of `item`. */
 static inline void forged_type(const struct forged *forged, enum forged_type type, uint32_t row,
 			       uint32_t flags, uint32_t base_size, enum forged_type item)
 {
@@ -367,7 +367,7 @@ static inline void forged_threads(const struct forged *forged)
 }
 
 /* A table with one segment: a pinned handle of the box, a weak one of the first session, and a
- * dependent one, whose second object is in the fourth block. */
+ * dependent one, with its second object in the fourth block. */
 static inline void forged_handles(const struct forged *forged)
 {
 	uint64_t map = forged->memory.base + AT_HANDLES, segment = forged->memory.base + AT_SEGMENT;

@@ -196,8 +196,8 @@ static inline bool forged_walk_is_sound(const struct heap_sink *sink)
 }
 
 /*
- * One run of a fuzzer: `kept` is how the memory was, `data` says how it changes. A change is the
- * place, of those that matter, how many words behind it, how the word is meant, and the word.
+ * One run of a fuzzer: `kept` is the memory as it was, `data` the changes. A change is the place,
+ * of those that matter, the number of words behind it, the meaning of the word, and the word.
  */
 struct forged_change {
 	uint16_t place;

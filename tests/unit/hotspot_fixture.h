@@ -2,7 +2,7 @@
 /*
  * The memory of a small JVM made by hand: its description of its structures, two loaders with a few
  * classes, a heap of Serial's with compressed references, a thread, and two storages of handles.
- * Offsets are the fixture's own: the description says them.
+ * Offsets are the fixture's own, as in the description.
  */
 #ifndef LEAKMON_UNIT_HOTSPOT_FIXTURE_H
 #define LEAKMON_UNIT_HOTSPOT_FIXTURE_H
@@ -114,7 +114,7 @@ static inline void forged_size(struct forged *forged, const char *type, uint64_t
 	forged->types += 16;
 }
 
-/* What gHotSpotVM* say of the lists. */
+/* The lists, as gHotSpotVM* describe them. */
 static inline void forged_lists(struct forged *forged)
 {
 	static const struct {

@@ -148,7 +148,7 @@ static void the_cookie_says_where_each_operand_is(void **state)
 	assert_int_equal(cookie & (LM_COOKIE_OR_FREE | LM_COOKIE_IN_PLACE), LM_COOKIE_IN_PLACE);
 	row = allocator_find("realloc", "", &prefix);
 	assert_int_equal(arguments_of((size_t)row, registers, false), LM_ARGUMENTS_POINTER_SIZE);
-	assert_int_equal(arguments_of((size_t)row, registers, true), LM_ARGUMENTS_TOLD);
+	assert_int_equal(arguments_of((size_t)row, registers, true), LM_ARGUMENTS_NAMED);
 }
 
 static void functions_that_never_return_are_known(void **state)

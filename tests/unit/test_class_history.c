@@ -95,7 +95,7 @@ static void the_greatest_integral_comes_first(void **state)
 	class_history_free(&history);
 }
 
-/* Runs of one recording whose clock was set back. */
+/* Runs of one recording, with the clock set back. */
 static void time_that_goes_back_adds_nothing(void **state)
 {
 	struct class_history history = history_of(steady_and_late, 2);

@@ -224,7 +224,7 @@ static int walk(const struct maps *maps, const struct heap_image *kept,
 	return heap_sink_finish(sink);
 }
 
-/* Their own words count but where the runtime says what they hold. */
+/* Their own words count, except where the runtime has their references. */
 static void objects_of_a_runtime_are_nodes_with_its_references(void **state)
 {
 	static const struct word words[] = {

@@ -228,7 +228,7 @@ static void a_table_of_finalisers_ends_where_its_block_does(void **state)
 	walked_free(&walked);
 }
 
-/* Each of many modules says that it has as many fields as there can be. */
+/* Each of many modules claims as many fields as there can be. */
 static void modules_of_endless_fields_are_bounded(void **state)
 {
 	struct forged *forged = *state;

@@ -84,7 +84,7 @@ static void large_garbage_is_the_runtimes_own(void **state)
 	walked_free(&walked);
 }
 
-/* The frame says which of its words is a value; where it is not known, all are. */
+/* A known frame marks its values; of an unknown one, all words are values. */
 static void a_suspended_stack_holds_what_its_frames_use(void **state)
 {
 	struct forged *forged = *state;

@@ -24,7 +24,7 @@ static void add(struct oom_kills *kills, pid_t pid)
 
 static void a_label_says_who_was_killed(void **state)
 {
-	_cleanup_(oom_kills_free) struct oom_kills kills = {0}, told = {0};
+	_cleanup_(oom_kills_free) struct oom_kills kills = {0}, read_back = {0};
 	_cleanup_free_ char *label = NULL;
 
 	(void)state;
@@ -32,26 +32,26 @@ static void a_label_says_who_was_killed(void **state)
 	add(&kills, 7);
 	label = oom_kills_label(&kills);
 	assert_string_equal(label, "oom 1234,7");
-	assert_int_equal(oom_kills_of_label(&told, label), 0);
-	assert_int_equal(told.list.count, 2);
-	assert_int_equal(told.list.items[0].pid, 1234);
-	assert_int_equal(told.list.items[1].pid, 7);
+	assert_int_equal(oom_kills_of_label(&read_back, label), 0);
+	assert_int_equal(read_back.list.count, 2);
+	assert_int_equal(read_back.list.items[0].pid, 1234);
+	assert_int_equal(read_back.list.items[1].pid, 7);
 }
 
 /* Thousands of victims do not fit; no reported one is truncated. */
 static void a_label_is_cut_between_numbers(void **state)
 {
-	_cleanup_(oom_kills_free) struct oom_kills kills = {0}, told = {0};
+	_cleanup_(oom_kills_free) struct oom_kills kills = {0}, read_back = {0};
 	_cleanup_free_ char *label = NULL;
 
 	(void)state;
 	for (pid_t i = 0; i < 200; i++)
 		add(&kills, 4000000 + i);
 	label = oom_kills_label(&kills);
-	assert_int_equal(oom_kills_of_label(&told, label), 0);
-	assert_in_range(told.list.count, 10, 199);
-	for (size_t i = 0; i < told.list.count; i++)
-		assert_int_equal(told.list.items[i].pid, 4000000 + i);
+	assert_int_equal(oom_kills_of_label(&read_back, label), 0);
+	assert_in_range(read_back.list.count, 10, 199);
+	for (size_t i = 0; i < read_back.list.count; i++)
+		assert_int_equal(read_back.list.items[i].pid, 4000000 + i);
 }
 
 /* A recording is a file that anybody may have made. */
@@ -65,10 +65,10 @@ static void other_labels_tell_of_no_kill(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(labels); i++) {
-		_cleanup_(oom_kills_free) struct oom_kills told = {0};
+		_cleanup_(oom_kills_free) struct oom_kills read_back = {0};
 
-		assert_int_equal(oom_kills_of_label(&told, labels[i]), 0);
-		assert_int_equal(told.list.count, 0);
+		assert_int_equal(oom_kills_of_label(&read_back, labels[i]), 0);
+		assert_int_equal(read_back.list.count, 0);
 	}
 }
 

@@ -100,14 +100,14 @@ static void who_is_late_is_killed(void **state)
 	assert_true(monotonic_ns() - began_ns < 20 * SECOND_NS);
 }
 
-static int told[2];
+static int pid_pipe[2];
 
 static int be_killed(void)
 {
 	struct pause_guard guard = {0};
 
 	if (pause_guard_start(&guard) ||
-	    write(told[1], &guard.pid, sizeof(guard.pid)) != sizeof(guard.pid))
+	    write(pid_pipe[1], &guard.pid, sizeof(guard.pid)) != sizeof(guard.pid))
 		return 1;
 	kill(getpid(), SIGKILL);
 	return 2;
@@ -119,10 +119,10 @@ static void it_ends_with_whom_it_guards(void **state)
 	pid_t guard;
 
 	(void)state;
-	assert_int_equal(pipe(told), 0);
+	assert_int_equal(pipe(pid_pipe), 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	assert_int_equal(run(be_killed), 128 + SIGKILL);
-	assert_int_equal(read(told[0], &guard, sizeof(guard)), sizeof(guard));
+	assert_int_equal(read(pid_pipe[0], &guard, sizeof(guard)), sizeof(guard));
 	assert_int_equal(waitpid(guard, &status, 0), guard);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }

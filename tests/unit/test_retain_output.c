@@ -102,7 +102,7 @@ static void a_difference_is_written_as_a_difference(void **state)
 	assert_string_equal(text, diff_text);
 }
 
-/* Classes lists what is in the heap; what a collector would free says nothing of a leak. */
+/* Classes lists what is in the heap; what a collector would free is no leak. */
 static void garbage_of_a_class_is_named_where_all_roots_are_known(void **state)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};

@@ -212,7 +212,7 @@ static void nothing_but_parsing_is_possible(void **state)
 	}
 }
 
-/* Landlock says EACCES to what it knows; a kernel without it lets everybody's files be read. */
+/* Landlock denies what it knows with EACCES; a kernel without it lets everybody's files be read. */
 static void who_pushes_connects_and_reads_names_and_nothing_else(void **state)
 {
 	static const struct landlock_ruleset_attr *const none;

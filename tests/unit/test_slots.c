@@ -15,39 +15,39 @@
 #include "parse/slots.h"
 #include "unit/decode_answers.h"
 
-struct told {
+struct sent {
 	uint32_t counts[2];
 	struct slot_range ranges[4];
 	size_t range_count;
 };
 
-static int decode(const struct told *told, size_t cut, struct slot_answer *answer)
+static int decode(const struct sent *sent, size_t cut, struct slot_answer *answer)
 {
 	_cleanup_(bytes_free) struct bytes body = {0};
 
-	bytes_append(&body, told->counts, sizeof(told->counts));
-	bytes_append(&body, told->ranges, told->range_count * sizeof(told->ranges[0]));
+	bytes_append(&body, sent->counts, sizeof(sent->counts));
+	bytes_append(&body, sent->ranges, sent->range_count * sizeof(sent->ranges[0]));
 	body.size -= cut;
 	return decode_slots(&body, 2, answer);
 }
 
 static void each_address_has_its_own(void **state)
 {
-	static const struct told told = {{1, 2}, {{-24, -16}, {-64, -48}, {-32, -8}}, 3};
+	static const struct sent sent = {{1, 2}, {{-24, -16}, {-64, -48}, {-32, -8}}, 3};
 	_cleanup_(slot_answer_free) struct slot_answer answer = {0};
 
 	(void)state;
-	assert_int_equal(decode(&told, 0, &answer), 0);
+	assert_int_equal(decode(&sent, 0, &answer), 0);
 	assert_int_equal(answer.count, 2);
 	assert_int_equal(answer.counts[0], 1);
 	assert_int_equal(answer.counts[1], 2);
-	assert_memory_equal(answer.ranges, told.ranges, 3 * sizeof(told.ranges[0]));
+	assert_memory_equal(answer.ranges, sent.ranges, 3 * sizeof(sent.ranges[0]));
 }
 
 static void what_no_honest_parser_says_is_refused(void **state)
 {
 	static const struct {
-		struct told told;
+		struct sent sent;
 		size_t cut;
 	} cases[] = {
 		{{{1, 0}, {{-16, -16}}, 1}, 0},		    /* nothing */
@@ -69,7 +69,7 @@ static void what_no_honest_parser_says_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct slot_answer answer = {.count = 77};
 
-		assert_int_equal(decode(&cases[i].told, cases[i].cut, &answer), -EPROTO);
+		assert_int_equal(decode(&cases[i].sent, cases[i].cut, &answer), -EPROTO);
 		assert_int_equal(answer.count, 77);
 	}
 }

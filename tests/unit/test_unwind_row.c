@@ -32,7 +32,7 @@ static int memory_read(const struct memory *memory, void *to, size_t size, uint6
 #define SP 0x1000ull
 #define FP 0x1040ull
 
-/* The psABI's; and AAPCS64's, whose calls leave the return address in a register. */
+/* The psABI's; and AAPCS64's: its calls leave the return address in a register. */
 static const struct lm_frame_abi pushing = {
 	.code_mask = ~0ull, .return_words = -1, .signal_fp = 8, .signal_sp = 32};
 static const struct lm_frame_abi linking = {

@@ -400,7 +400,7 @@ static inline void forged_globals(struct forged *forged)
 	forged_set(cell, 24, forged->cache);
 	forged_item(dictionary, 3, cell);
 	forged_set(global, 8, dictionary);
-	/* One word longer than it says, behind maps. */
+	/* One word longer than its size, behind maps. */
 	forged->native_context = forged_array(forged, context_map, 4);
 	forged_item(forged->native_context, 2, context_map);
 	forged_item(forged->native_context, 3, forged->context);
@@ -426,7 +426,7 @@ static inline void forged_functions(struct forged *forged, uint64_t script, uint
 	}
 }
 
-/* A script of three lines, whose variable `kept` its functions use: compiled ones of the second
+/* A script of three lines. Its variable `kept` is used by functions: compiled ones of the second
  * line, and others of the third. */
 static inline void forged_script(struct forged *forged)
 {

@@ -22,7 +22,7 @@
 
 static void flush(void);
 static void purge(void);
-static void tell(void);
+static void print_truth(void);
 /* In one of the threads, when it holds all that it will hold; and before `cross` frees a block. */
 static void thread_filled(void);
 static void crossed(void *block);
@@ -139,7 +139,7 @@ int main(void)
 		{.name = "flush", .run = flush},
 		{.name = "purge", .run = purge},
 		{.name = "lose", .run = lose},
-		{.name = "truth", .run = tell, .silent = true},
+		{.name = "truth", .run = print_truth, .silent = true},
 	};
 
 	static const struct truth truth = {0};

@@ -60,7 +60,7 @@ static void go(void)
 	usleep(50000);
 }
 
-static void tell(void)
+static void print_truth(void)
 {
 	static const char *const names[] = {"first_local", "second_local"};
 
@@ -77,7 +77,7 @@ int main(void)
 {
 	static const struct command commands[] = {
 		{"go", go, false},
-		{"truth", tell, true},
+		{"truth", print_truth, true},
 	};
 	static const struct truth truth = {0};
 

@@ -84,7 +84,7 @@ static void go(void)
 	pthread_barrier_wait(&filled);
 }
 
-static void tell(void)
+static void print_truth(void)
 {
 	say("{\"kept_blocks\":%lu,\"kept_bytes\":%lu,\"lost_blocks\":%lu,\"lost_bytes\":%lu}\n",
 	    kept_blocks, kept_bytes, lost_blocks, lost_bytes);
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
 {
 	static const struct command commands[] = {
 		{.name = "go", .run = go},
-		{.name = "truth", .run = tell, .silent = true},
+		{.name = "truth", .run = print_truth, .silent = true},
 	};
 	static const struct truth truth = {0};
 

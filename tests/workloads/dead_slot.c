@@ -2,10 +2,10 @@
 /*
  * A word of a dead variable in the frame of a running function.
  *
- *   serve() waits in read(2), and has spilled two pointers. One it will not use any more: the list
- *   of LINKS blocks of 1000 bytes that it leads to is held by nothing else. The other it will: 1
- *   block of 2008 bytes. A third stands where a block has ended whose variables they were: 1 block
- *   of 3016 bytes.
+ *   serve() waits in read(2), and has spilled two pointers. It does not use the first one again:
+ * nothing else holds the list of LINKS blocks of 1000 bytes behind it. It does use the second: 1
+ * block of 2008 bytes. A third is a variable of a program block that has ended: 1 block of 3016
+ * bytes.
  *
  * The pointers stand nowhere else: they are kept inverted until serve() takes them.
  */

@@ -136,7 +136,7 @@ static void go()
 	wipe();
 }
 
-static void tell()
+static void print_truth()
 {
 	say("{\"keep_in_array\":%d,\"keep_in_list\":%d,\"keep_in_lost_list\":%d,"
 	    "\"keep_in_vector\":%d,\"lose\":%d,\"keep_on_stack\":%d}\n",
@@ -147,7 +147,7 @@ int main()
 {
 	static const struct command commands[] = {
 		{"go", go, false},
-		{"truth", tell, true},
+		{"truth", print_truth, true},
 	};
 	static const struct truth truth = {};
 

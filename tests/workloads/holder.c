@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * holder [ENTRIES [LOST]]: a cache behind a global that is never trimmed, and a list whose only
- * pointer was overwritten. `ledger` prints the truth on its own heap.
+ * holder [ENTRIES [LOST]]: a cache behind a global that is never trimmed, and a list with its
+ * only pointer overwritten. `ledger` prints the truth on its own heap.
  *
  *   cache        global, holds a table of ENTRIES pointers; each entry holds a value of its own
  *   lost list    LOST nodes, the first without a pointer to it
@@ -128,7 +128,7 @@ static void corrupt(void)
 	say("{\"corrupt\":%lu}\n", (uint64_t)block - 16);
 }
 
-static void tell(void)
+static void print_truth(void)
 {
 	say("{\"cache_blocks\":%zu,\"cache_bytes\":%lu,\"lost_blocks\":%zu,\"lost_bytes\":%lu,"
 	    "\"ring_blocks\":10,\"ring_bytes\":%lu}\n",
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 	static const struct command commands[] = {
 		{.name = "go", .run = go},
 		{.name = "chain", .run = chain},
-		{.name = "truth", .run = tell, .silent = true},
+		{.name = "truth", .run = print_truth, .silent = true},
 		{.name = "corrupt", .run = corrupt, .silent = true},
 	};
 	static const struct truth truth = {0};

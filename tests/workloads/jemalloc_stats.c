@@ -25,7 +25,7 @@ static size_t figure(const char *name)
 	return value;
 }
 
-static void tell(void)
+static void print_truth(void)
 {
 	uint64_t epoch = 1;
 

@@ -173,7 +173,7 @@ static void go()
 	usleep(50000);
 }
 
-static void tell()
+static void print_truth()
 {
 	say("{\"locals\":[");
 	for (size_t i = 0; i < expectation_count; i++) {
@@ -190,7 +190,7 @@ int main(int argc, char **argv)
 {
 	static const struct command commands[] = {
 		{"go", go, false},
-		{"truth", tell, true},
+		{"truth", print_truth, true},
 	};
 	static const struct truth truth = {};
 

@@ -107,7 +107,7 @@ static unsigned long anonymous(void)
 	return at ? strtoul(at + 11, NULL, 10) * 1024 : 0;
 }
 
-static void tell(void)
+static void print_truth(void)
 {
 	struct mallinfo2 info = mallinfo2();
 
@@ -127,7 +127,7 @@ int main(void)
 		{.name = "mapped", .run = map},
 		{.name = "drop", .run = drop},
 		{.name = "trim", .run = trim},
-		{.name = "truth", .run = tell, .silent = true},
+		{.name = "truth", .run = print_truth, .silent = true},
 	};
 	static const struct truth truth = {0};
 

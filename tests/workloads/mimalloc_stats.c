@@ -62,7 +62,7 @@ static void purge(void)
 	mi_collect(true);
 }
 
-static void tell(void)
+static void print_truth(void)
 {
 	struct sum sum = visit();
 	size_t commit = 0;

@@ -99,7 +99,7 @@ static void nops(void)
 	}
 }
 
-static void tell(void)
+static void print_truth(void)
 {
 	say("{\"ring\": %d}\n", offered);
 }
@@ -109,7 +109,7 @@ int main(void)
 	static const struct command commands[] = {
 		{.name = "go", .run = go},
 		{.name = "nops", .run = nops},
-		{.name = "ring", .run = tell, .silent = true},
+		{.name = "ring", .run = print_truth, .silent = true},
 	};
 
 	offered = ring_open();

@@ -481,7 +481,7 @@ static void go()
 	wipe();
 }
 
-static void tell()
+static void print_truth()
 {
 	say("{\"shapes\":[");
 	for (size_t i = 0; i < expectation_count; i++) {
@@ -499,7 +499,7 @@ int main(int argc, char **argv)
 {
 	static const struct command commands[] = {
 		{"go", go, false},
-		{"truth", tell, true},
+		{"truth", print_truth, true},
 	};
 	static const struct truth truth = {};
 

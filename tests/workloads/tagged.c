@@ -97,7 +97,7 @@ static void go(void)
 	wipe();
 }
 
-static void tell(void)
+static void print_truth(void)
 {
 	say("{\"lost_blocks\":1,\"lost_bytes\":%lu,\"held_by_tag\":%d}\n", lost_bytes, TAG != 0);
 }
@@ -106,7 +106,7 @@ int main(void)
 {
 	static const struct command commands[] = {
 		{.name = "go", .run = go},
-		{.name = "truth", .run = tell, .silent = true},
+		{.name = "truth", .run = print_truth, .silent = true},
 	};
 	static const struct truth truth = {0};
 

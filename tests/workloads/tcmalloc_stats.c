@@ -23,7 +23,7 @@ static size_t property(const char *name)
 	return value;
 }
 
-static void tell(void)
+static void print_truth(void)
 {
 	say("{\"allocated\":%zu,\"heap\":%zu,\"free\":%zu,\"unmapped\":%zu,\"threads\":%zu,"
 	    "\"central\":%zu,\"transfer\":%zu}\n",

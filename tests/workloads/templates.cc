@@ -61,7 +61,7 @@ static SITE void fill()
 		strings.emplace_back(100, 'x');
 }
 
-static void tell()
+static void print_truth()
 {
 	static const struct {
 		const char *type;
@@ -89,7 +89,7 @@ int main()
 {
 	static const struct command commands[] = {
 		{"go", fill, false},
-		{"truth", tell, true},
+		{"truth", print_truth, true},
 	};
 	static const struct truth truth = {};
 

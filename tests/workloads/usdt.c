@@ -10,7 +10,7 @@
  *   samples     numbers of reported samples and frees, and of frees of its parent's
  *   semaphores  where they are
  *   load, part  loads usdt_part.so, which has probes of its own; uses it
- *   fork        from now on a child answers; at its end the parent says `done`
+ *   fork        from now on a child answers; at its end the parent prints `done`
  *   exec        becomes PROGRAM, or itself, anew
  *
  * WITHOUT_FREE: it has no otel_memory:free.

@@ -804,7 +804,7 @@ static void sleep_a_second(void)
 	say("{\"ms\": %lu, \"error\": %ld}\n", (unsigned long)(now_ms() - begin), error);
 }
 
-static void tell(void)
+static void print_truth(void)
 {
 	char line[8000] = "";
 	int size = 0;
@@ -878,7 +878,7 @@ int main(int argc, char **argv)
 		{.name = "more", .run = more},
 		{.name = "vfork", .run = wait_uninterruptibly},
 		{.name = "sleep", .run = sleep_a_second, .silent = true},
-		{.name = "truth", .run = tell, .silent = true},
+		{.name = "truth", .run = print_truth, .silent = true},
 	};
 	static const struct truth nothing = {0};
 

@@ -44,7 +44,7 @@ struct call_shape_info {
 	bool returns;	      /* its return is probed too */
 	bool throws;	      /* plain probes only, at the entry and where the result is known */
 	bool null_is_trivial; /* a call with a NULL first argument does nothing */
-	/* As long as no argument has moved; LM_ARGUMENTS_TOLD: as in any case. */
+	/* As long as no argument has moved; LM_ARGUMENTS_NAMED: as in any case. */
 	enum lm_arguments usual;
 	/* Which argument is what, from 1; 0: there is none. */
 	unsigned size, count, pointer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All that the kernel side knows of arm64; kernel.h says what is promised. Sources: AAPCS64, and
+ * All that the kernel side knows of arm64; kernel.h has the contract. Sources: AAPCS64, and
  * the kernel's arch/arm64.
  */
 #ifndef LEAKMON_BPF_ARCH_ARM64_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All that the kernel side knows of x86-64; kernel.h says what is promised. Sources: psABI x86-64
+ * All that the kernel side knows of x86-64; kernel.h has the contract. Sources: psABI x86-64
  * 1.0, Intel's manual, and the kernel's arch/x86.
  */
 #ifndef LEAKMON_BPF_ARCH_X86_64_H
