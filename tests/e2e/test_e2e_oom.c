@@ -464,19 +464,24 @@ static void a_kill_is_recorded_and_counted(void **state)
 	group_remove(place);
 }
 
+/* It takes the rest at once. */
+static void victim_fill(const struct victim *victim)
+{
+	uint64_t fill = 1;
+	int fd = open(victim->account, O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(pwrite(fd, &fill, sizeof(fill), offsetof(struct account, fill)),
+			 sizeof(fill));
+	close(fd);
+}
+
 /* However few windows a busy machine allows: its end comes after `windows` of them. */
 static void end_after_windows(struct harness *harness, struct child *monitor,
 			      const struct victim *victim, pid_t pid, json_int_t windows)
 {
-	uint64_t fill = 1;
-	int fd;
-
 	while (number_at(process_of(monitor_report(harness, monitor), pid), "windows") < windows)
 		;
-	fd = open(victim->account, O_WRONLY | O_CLOEXEC);
-	assert_int_equal(pwrite(fd, &fill, sizeof(fill), offsetof(struct account, fill)),
-			 sizeof(fill));
-	close(fd);
+	victim_fill(victim);
 }
 
 /* A profile has no account of every block: the sites that it knows. */
@@ -608,6 +613,9 @@ static void the_triage_says_that_a_limit_is_near_and_whose_growth_it_is(void **s
 		    json_number_value(json_object_get(limit, "seconds_left")));
 	assert_true(json_number_value(json_object_get(limit, "seconds_left_high")) >=
 		    json_number_value(json_object_get(limit, "seconds_left")));
+	/* What it has been killed at is near no more. */
+	victim_fill(&victim);
+	assert_null(limit_of(report_of_kill(harness, monitor, pid), "/leakmon_oom"));
 	child_kill(monitor);
 	child_kill(victim.child);
 	group_remove(place);

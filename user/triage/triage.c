@@ -166,14 +166,16 @@ static int list_limits(const struct triage *triage, struct triage_report *report
 	for (size_t i = 0; i < triage->limits.list.count; i++) {
 		const struct limit_watch *watch = triage->limits.list.items[i];
 		const struct limit *limit = &watch->facts;
-		struct triage_limit *near = watch->near ? vec_push(&report->limits) : NULL;
-		const struct member *suspect;
+		const struct member *suspect =
+			watch->near ? limit_suspect(limit, &triage->population) : NULL;
+		struct triage_limit *near;
 
-		if (!watch->near)
+		/* What was read of it was before the kernel killed that process. */
+		if (!watch->near || (suspect && suspect->oom_told))
 			continue;
+		near = vec_push(&report->limits);
 		if (!near)
 			return -ENOMEM;
-		suspect = limit_suspect(limit, &triage->population);
 		*near = (struct triage_limit){
 			.limit = limit,
 			.container = suspect && suspect->group && *limit->path &&
