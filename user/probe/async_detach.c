@@ -4,17 +4,15 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/urgency.h"
 
 /* A guard is asked no more often. */
 #define LOOK_MIN_NS 1000000u
-/* The nice value. */
-#define FIRST_OF_ALL (-20)
 
 enum detach_state { DETACH_IDLE, DETACH_WAITS, DETACH_RUNS };
 
@@ -67,9 +65,10 @@ static void wait_for_work(struct async_detach *detach)
 static void *run(void *context)
 {
 	struct async_detach *detach = context;
+	struct urgency urgency;
 
 	/* A target that runs into probes waits for this thread; others do so for a moment. */
-	setpriority(PRIO_PROCESS, (id_t)gettid(), FIRST_OF_ALL);
+	urgency_begin(&urgency);
 	pthread_mutex_lock(&detach->mutex);
 	for (;;) {
 		struct attachments attachments;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -15,8 +14,6 @@
 /* Probes go by themselves when the loop is held up for so long beyond the window's end. Reading the
  * live set takes 6 ms of CPU time, which on a machine that is busy are 100 ms. */
 #define DEADLINE_SLACK_NS 300000000ull
-/* The nice value. */
-#define FIRST_OF_ALL (-20)
 
 static uint64_t to_ns(double seconds)
 {
@@ -57,13 +54,12 @@ static int set_probes(struct session *session, struct tracked *tracked)
  * when it wakes. */
 static void hurry(struct profile_window_run *window)
 {
-	window->priority = getpriority(PRIO_PROCESS, 0);
-	setpriority(PRIO_PROCESS, 0, FIRST_OF_ALL);
+	urgency_begin(&window->urgency);
 }
 
 static void calm_down(const struct profile_window_run *window)
 {
-	setpriority(PRIO_PROCESS, 0, window->priority);
+	urgency_end(&window->urgency);
 }
 
 static double process_cpu_s(clockid_t clock)

@@ -7,6 +7,7 @@
 #ifndef LEAKMON_PROFILE_PROFILE_WINDOW_H
 #define LEAKMON_PROFILE_PROFILE_WINDOW_H
 
+#include "base/urgency.h"
 #include "collect/window.h"
 #include "monitor/session.h"
 #include "probe/async_detach.h"
@@ -38,7 +39,7 @@ struct profile_window_run {
 	struct outstanding_list blocks;
 	struct lm_hits hits_before;
 	struct async_detach *detach;
-	int priority; /* of this thread before the window */
+	struct urgency urgency; /* of this thread before the window */
 };
 
 /* 0 or -ENOMEM. */
