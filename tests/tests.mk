@@ -58,12 +58,12 @@ UNIT_OF_KERNEL := cpython dotnet dso ended_stacks ghc glibc_arenas glibc_heap go
 #   openat2(2), and files of /proc that show the emulator's: maps, smaps, stat, exe, children
 UNIT_OF_KERNEL += debuginfod jit_names maps perf_map process process_list root_only target_file
 #   ptrace(2), registers in signals, inlined lines by the process's own mappings
-UNIT_OF_KERNEL += fatal_signal lines pause pause_guard worker
+UNIT_OF_KERNEL += fatal_signal lines pause pause_guard urgency worker
 #   minutes under the emulator: hours of simulated windows
 UNIT_OF_KERNEL += profile_sites window_scheduler
 # These fail on a kernel of that machine as well, for causes that are not all known: fixtures with
 # x86-64's code, numbers of calls or thread-locals, or files that the virtual machine lacks. Run in neither.
-UNIT_UNPORTED := code_watch decode glibc_walk jemalloc_heap module_lines ocaml population sandbox \
+UNIT_UNPORTED := code_watch decode glibc_walk jemalloc_heap managed_look module_lines ocaml population sandbox \
 	seccomp_filter symbolizer tcmalloc_heap
 # Thousands of damaged files: minutes under an emulator, and on an emulated kernel.
 UNIT_UNPORTED += unwind_hostile
