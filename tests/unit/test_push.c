@@ -97,7 +97,7 @@ static void waits_double_up_to_half_a_minute(void **state)
 {
 	(void)state;
 	for (unsigned failures = 1; failures < 100; failures++) {
-		double middle = fmin(500 * pow(2, failures - 1), 30000);
+		double middle = fmin(20 * pow(2, failures - 1), 30000);
 
 		for (uint32_t random = 0; random < 100000; random += 997) {
 			uint64_t wait = push_backoff_ms(failures, random);

@@ -253,7 +253,7 @@ static void set_retry(struct pushing *pushing, struct lane *lane, uint64_t at_le
 		random = lane->failures;
 	wait_ms = MAX(push_backoff_ms(lane->failures, random), at_least_ms);
 	if (pushing->deadline_ns)
-		wait_ms = BACKOFF_LAST_MS;
+		wait_ms = MIN(wait_ms, BACKOFF_LAST_MS);
 	lane->retry_ns = monotonic_ns() + wait_ms * NS_PER_MS;
 	lane->changed = true;
 }
