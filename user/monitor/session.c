@@ -569,8 +569,7 @@ static int load(struct session *session)
 		/* --trace shows every call, and a window has a beginning: samples do not help. */
 		.usdt = session->tracks_heap && !options->probes.no_usdt &&
 			!options->tracking.trace && !options->tracking.windowed,
-		.mappings = options->tracking.mappings,
-		.descriptors = options->tracking.descriptors,
+		.families = options->tracking.families,
 		.threads = session->follows_threads,
 		.blocks_map = &session->blocks_map,
 		.launched_tgid = session->launch.pid > 0 ? (uint32_t)session->launch.pid : 0,
@@ -625,8 +624,8 @@ static int open_stages(struct session *session)
 	unwind_open = !stages_open_unwind(&session->stages, &session->bpf.unwind,
 					  options->probes.stack_walk);
 	use_debuginfod(session);
-	families |= options->tracking.mappings ? 1u << FAMILY_MAPPING : 0;
-	families |= options->tracking.descriptors ? 1u << FAMILY_DESCRIPTORS : 0;
+	for (size_t id = 0; id < FAMILY_MAX_; id++)
+		families |= (uint32_t)options->tracking.families[id] << id;
 	streams_open = !event_streams_open(&session->streams, &session->bpf, families);
 	if (session->collector && unwind_open && streams_open)
 		return 0;

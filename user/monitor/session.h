@@ -37,17 +37,16 @@ struct tracking_options {
 	uint64_t sample_rate;  /* each allocation with probability 1/N; 1: all */
 	uint64_t sample_bytes; /* Poisson by bytes with this mean; 0: off */
 	uint64_t max_blocks, max_sites;
-	uint64_t max_processes; /* 0: as many as the targets ask for */
-	bool combined_only;	/* per-site counters only, no ages */
-	bool by_dead_threads;	/* only blocks of threads that have ended */
-	bool mappings;		/* also mmap, munmap, mremap, brk */
-	bool descriptors;	/* also what is opened and closed */
-	bool no_threads;	/* leave out the creators of threads, and which were joined */
-	bool no_heap;		/* nothing but threads */
-	bool trace;		/* print each event */
-	bool windowed;		/* probes are set for short times only: command/profile_run.h */
-	bool debuginfod;	/* fetch missing debug files from $DEBUGINFOD_URLS */
-	bool empty_programs;	/* benchmark: probes that do nothing */
+	uint64_t max_processes;	    /* 0: as many as the targets ask for */
+	bool combined_only;	    /* per-site counters only, no ages */
+	bool by_dead_threads;	    /* only blocks of threads that have ended */
+	bool families[FAMILY_MAX_]; /* that are tracked besides heap and threads */
+	bool no_threads;	    /* leave out the creators of threads, and which were joined */
+	bool no_heap;		    /* nothing but threads */
+	bool trace;		    /* print each event */
+	bool windowed;		    /* probes are set for short times only: command/profile_run.h */
+	bool debuginfod;	    /* fetch missing debug files from $DEBUGINFOD_URLS */
+	bool empty_programs;	    /* benchmark: probes that do nothing */
 };
 
 #define TRACKING_DEFAULTS                                                                          \

@@ -22,6 +22,7 @@
 #include "leakmon.skel.h"
 #include "probe/attach.h"
 #include "probe/privileges.h"
+#include "report/snapshot.h"
 
 /* A ring for process events; larger with every exec, and with every call. */
 #define EVENTS_BYTES (64 * 1024)
@@ -89,14 +90,21 @@ static void set_sharers(struct leakmon_bpf *skeleton, const struct loader_config
 	bpf_program__set_autoload(skeleton->progs.process_prepare_exec, wanted && prepares_exec);
 }
 
+static bool is_followed(const struct loader_config *config, enum family_id family)
+{
+	return config->families && config->families[family];
+}
+
 /* Without --mappings their programs stay out of the kernel, and their maps are as small as can be.
  */
 static void set_mappings(struct leakmon_bpf *skeleton, const struct loader_config *config)
 {
-	bpf_program__set_autoload(skeleton->progs.mapping_begin, config->mappings);
-	bpf_program__set_autoload(skeleton->progs.mapping_end, config->mappings);
-	bpf_program__set_autoload(skeleton->progs.mapping_exit, config->mappings);
-	if (!config->mappings)
+	bpf_program__set_autoload(skeleton->progs.mapping_begin,
+				  is_followed(config, FAMILY_MAPPING));
+	bpf_program__set_autoload(skeleton->progs.mapping_end, is_followed(config, FAMILY_MAPPING));
+	bpf_program__set_autoload(skeleton->progs.mapping_exit,
+				  is_followed(config, FAMILY_MAPPING));
+	if (!is_followed(config, FAMILY_MAPPING))
 		return;
 	bpf_map__set_max_entries(skeleton->maps.mapping_targets, config->max_processes);
 	bpf_map__set_max_entries(skeleton->maps.mapping_events, MAPPING_EVENTS_BYTES);
@@ -291,11 +299,12 @@ static void choose_descriptor_programs(const struct leakmon_bpf *skeleton, struc
 /* Like the mappings: without --descriptors there is nothing of it in the kernel. */
 static void set_descriptors(struct leakmon_bpf *skeleton, const struct loader_config *config)
 {
-	struct btf *types = config->descriptors ? btf__load_vmlinux_btf() : NULL;
+	struct btf *types =
+		is_followed(config, FAMILY_DESCRIPTORS) ? btf__load_vmlinux_btf() : NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(descriptor_programs); i++)
 		bpf_program__set_autoload(descriptor_program(skeleton, i), false);
-	if (!config->descriptors)
+	if (!is_followed(config, FAMILY_DESCRIPTORS))
 		return;
 	memcpy((void *)skeleton->rodata->descriptor_calls, descriptor_calls,
 	       sizeof(descriptor_calls));
@@ -536,7 +545,7 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton,
 		bpf->heap_fds[i] = bpf_program__fd(heap_program(skeleton, i));
 	export_threads(bpf, skeleton);
 	bpf->skeleton = skeleton;
-	error = config->descriptors ? export_descriptors(bpf, skeleton) : 0;
+	error = is_followed(config, FAMILY_DESCRIPTORS) ? export_descriptors(bpf, skeleton) : 0;
 	return error ? error : export_usdt(bpf, skeleton, config->usdt);
 }
 

@@ -46,9 +46,9 @@ struct loader_config {
 	bool heap;
 	bool counts_hits; /* of the heap's probes, and their time: probe_cost.h */
 	bool usdt;	  /* of programs that sample themselves, instead of their heap */
-	bool mappings;	  /* mmap, munmap, mremap, brk */
-	bool descriptors; /* what opens and closes them */
 	bool threads;	  /* their creation, end and reaping */
+	/* FAMILY_MAX_ of them, of which those of events count; NULL: none. Borrowed. */
+	const bool *families;
 };
 
 /*
@@ -94,7 +94,7 @@ struct bpf_side {
 	__u32 *strays;				   /* enum lm_index_state */
 	int mapping_events_fd, mapping_targets_fd; /* empty without loader_config.mappings */
 	const __u64 *mapping_events_lost;
-	/* NULL without loader_config.descriptors; the counts are the kernel's, the rest may be
+	/* NULL without loader_config.families; the counts are the kernel's, the rest may be
 	 * written (leakmon_descriptor.h). */
 	struct lm_descriptor_table *descriptor_tables;
 	const struct lm_descriptor_site *descriptor_sites;

@@ -302,6 +302,15 @@ void descriptor_ledger_add(struct descriptor_ledger *total, const struct descrip
 	words_add(total, part, sizeof(*total));
 }
 
+void snapshot_add_ledgers(struct snapshot *sum, const struct snapshot *added)
+{
+	ledger_add(&sum->ledger, &added->ledger);
+	mapping_ledger_add(&sum->mapping, &added->mapping);
+	descriptor_ledger_add(&sum->descriptors, &added->descriptors);
+	sum->has_mappings |= added->has_mappings;
+	sum->has_descriptors |= added->has_descriptors;
+}
+
 void snapshot_keep_host(struct snapshot *snapshot, const char *host)
 {
 	size_t kept = 0;

@@ -267,6 +267,8 @@ void snapshot_free(struct snapshot *snapshot);
 void ledger_add(struct ledger *total, const struct ledger *part);
 void mapping_ledger_add(struct mapping_ledger *total, const struct mapping_ledger *part);
 void descriptor_ledger_add(struct descriptor_ledger *total, const struct descriptor_ledger *part);
+/* All of those of a snapshot, and which it has. */
+void snapshot_add_ledgers(struct snapshot *sum, const struct snapshot *added);
 
 /* For a fleet: leaves out all processes of other hosts. The ledgers are then the sums of those that
  * are left: what no process could be charged with is in none. */

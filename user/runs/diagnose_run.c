@@ -176,7 +176,7 @@ static void beside_open(struct beside *beside, pid_t of, bool descriptors)
 	beside->options = defaults;
 	beside->options.tracking.no_heap = true;
 	beside->options.tracking.no_threads = descriptors;
-	beside->options.tracking.descriptors = descriptors;
+	beside->options.tracking.families[FAMILY_DESCRIPTORS] = descriptors;
 	beside->options.tracking.older_ns = 0;
 	beside->options.output.report.top = 0;
 	pid = vec_push(&beside->options.targets.chosen.pids);

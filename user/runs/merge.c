@@ -329,11 +329,7 @@ static int load(struct merge *merge, struct source *source, uint64_t time_ns)
 
 static void snapshot_add(struct snapshot *sum, const struct snapshot *added, bool first)
 {
-	ledger_add(&sum->ledger, &added->ledger);
-	mapping_ledger_add(&sum->mapping, &added->mapping);
-	sum->has_mappings |= added->has_mappings;
-	descriptor_ledger_add(&sum->descriptors, &added->descriptors);
-	sum->has_descriptors |= added->has_descriptors;
+	snapshot_add_ledgers(sum, added);
 	sum->sampled |= added->sampled;
 	sum->scan_ns += added->scan_ns;
 	sum->has_ages = (first || sum->has_ages) && added->has_ages;

@@ -95,7 +95,7 @@ static void suspect_options(struct suspect *suspect, const struct triage_options
 	memset(&suspect->options.targets.chosen.pids, 0,
 	       sizeof(suspect->options.targets.chosen.pids));
 	suspect->options.output.path = NULL; /* ours to write */
-	suspect->options.tracking.mappings = suspect->kind == QUANTITY_MAPPING;
+	suspect->options.tracking.families[FAMILY_MAPPING] = suspect->kind == QUANTITY_MAPPING;
 	suspect->options.tracking.older_ns = (uint64_t)((double)options->window_ns * YOUNG_SHARE);
 	suspect->options.output.report.top = SITES_SHOWN;
 }
