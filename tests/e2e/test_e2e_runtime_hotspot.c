@@ -257,6 +257,18 @@ static void expect_garbage(json_t *report)
 	assert_int_equal(count_of(report, CENSUS "Worker (ended)", true), PLANTED);
 }
 
+/* The classes keep their names. */
+static void expect_copies(json_t *report)
+{
+	json_t *runtime = runtime_of(report, "hotspot"), *copies;
+
+	assert_int_equal(number_at(runtime, "copied_classes"), 1);
+	copies = json_array_get(json_object_get(runtime, "class_copies"), 0);
+	assert_string_equal(text_at(copies, "class"), CENSUS "Plugin");
+	assert_string_equal(text_at(copies, "loader"), "java.net.URLClassLoader");
+	assert_int_equal(number_at(copies, "copies"), 3);
+}
+
 static void what_holds_an_object_has_a_name(void **state)
 {
 	static const struct holder held[] = {
@@ -280,6 +292,7 @@ static void what_holds_an_object_has_a_name(void **state)
 	struct child *target = start(harness, JAVA, options);
 
 	expect_garbage(RETAIN(harness, target, "--top", "0"));
+	expect_copies(RETAIN(harness, target, "--top", "0"));
 	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++)
 		expect_holder(harness, target, &held[i]);
 }
@@ -392,12 +405,63 @@ static void memory_off_the_heap_is_what_the_vm_tracks(void **state)
 	}
 }
 
+static bool has_verdict(json_t *process, const char *verdict)
+{
+	return process && !strcmp(text_at(json_object_get(process, "growth"), "verdict"), verdict);
+}
+
+static struct child *start_shape(struct harness *harness, const char *shape, const char *young,
+				 const char *collect)
+{
+	char classes[256];
+
+	snprintf(classes, sizeof(classes), "%s/classes", harness->directory);
+	if (access(classes, R_OK))
+		free(shell(harness, 0, "javac -d %s tests/runtimes/HeapShapes.java", classes));
+	return start_ready(harness, JAVA,
+			   (const char *[]){"java", "-XX:+UseSerialGC", "-Xmx2g", young, collect,
+					    "-cp", classes, "HeapShapes", shape, NULL},
+			   NULL);
+}
+
+/* Both grow alike, as the kernel sees it. */
+static void a_jvm_leaks_only_if_its_collections_leave_more(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *leak, *garbage, *monitor;
+	bool leaks = false, grows = false;
+
+	if (access("/usr/bin/javac", X_OK))
+		skip();
+	leak = start_shape(harness, "leak", "-Xmn16m", "-XX:-DisableExplicitGC");
+	garbage = start_shape(harness, "garbage", "-Xmn1900m", "-XX:+DisableExplicitGC");
+	monitor = MONITOR(harness, "triage", "--budget", "50%", "--top", "0", "--format", "json",
+			  "2");
+	for (int reports = 0; !leaks || !grows; reports++) {
+		json_t *report = monitor_report(harness, monitor), *process;
+
+		assert_true(reports < 150);
+		process = process_of(report, leak->pid);
+		leaks |= has_verdict(process, "leaking") &&
+			 json_is_false(
+				 json_object_get(json_object_get(process, "managed"), "unproven"));
+		process = process_of(report, garbage->pid);
+		grows |= has_verdict(process, "growing") &&
+			 json_is_true(
+				 json_object_get(json_object_get(process, "managed"), "unproven"));
+		assert_false(has_verdict(process, "leaking"));
+	}
+	child_signal(monitor, SIGINT);
+	child_end(harness, monitor);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(the_objects_of_every_collector_are_counted_as_the_vm_counts_them),
 		e2e_test(what_holds_an_object_has_a_name),
 		e2e_test(memory_off_the_heap_is_what_the_vm_tracks),
+		e2e_test(a_jvm_leaks_only_if_its_collections_leave_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

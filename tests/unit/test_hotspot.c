@@ -103,6 +103,27 @@ static void a_class_that_may_be_unloaded_is_held_by_its_loader_and_objects(void 
 	walked_free(&walked);
 }
 
+static void classes_that_several_loaders_have_are_named(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->copied_classes, 0);
+	assert_null(REPORT(&walked)->copies[0].name);
+	walked_free(&walked);
+	/* The plugin's class gets the name of another loader's. */
+	forged_put(forged_klass(FORGED_PLUGIN) + 16,
+		   forged_word(forged_klass(FORGED_SESSION) + 16));
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->copied_classes, 1);
+	assert_string_equal(REPORT(&walked)->copies[0].name, "shop.Session");
+	assert_string_equal(REPORT(&walked)->copies[0].loader, "shop.Loader");
+	assert_int_equal(REPORT(&walked)->copies[0].copies, 2);
+	assert_null(REPORT(&walked)->copies[1].name);
+	walked_free(&walked);
+}
+
 static void a_long_holds_the_native_block_whose_address_it_is(void **state)
 {
 	struct forged *forged = *state;
@@ -421,6 +442,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_class_that_may_be_unloaded_is_held_by_its_loader_and_objects, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(classes_that_several_loaders_have_are_named, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_long_holds_the_native_block_whose_address_it_is,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_collector_that_is_not_read_is_named, setup,

@@ -243,11 +243,81 @@ static void growth_that_the_target_of_go_allows_is_no_leak(void **state)
 	}
 }
 
+/* A JVM's readings, each later one with 10 MiB more of heap: what is outside Eden, and how often
+ * all was collected; and what the last one then says. */
+static void a_jvm_leaks_only_by_what_its_collections_leave(void **state)
+{
+	static const struct {
+		const char *words;
+		bool no_leak, unproven;
+		struct {
+			uint64_t kept, full;
+		} readings[5];
+	} runs[] = {
+		{"No collection of the whole heap", false, true, {{20, 1}, {30, 1}, {40, 1}}},
+		/* Garbage of before is no measure: the first collection gives one. */
+		{"left 12.0 MiB outside Eden, -8.00 MiB since the first reading",
+		 false,
+		 true,
+		 {{20, 1}, {30, 1}, {12, 2}}},
+		{"left 40.0 MiB outside Eden, +20.0 MiB since the first reading",
+		 false,
+		 false,
+		 {{20, 1}, {30, 1}, {40, 2}}},
+		{"left 12.0 MiB outside Eden, +0 B since the first one",
+		 true,
+		 false,
+		 {{20, 1}, {30, 1}, {12, 2}, {40, 2}, {12, 3}}},
+		{"left 17.0 MiB outside Eden, +5.00 MiB since the first one",
+		 true,
+		 false,
+		 {{20, 1}, {30, 1}, {12, 2}, {14, 3}, {17, 4}}},
+		{"left 30.0 MiB outside Eden, +18.0 MiB since the first one",
+		 false,
+		 false,
+		 {{20, 1}, {30, 1}, {12, 2}, {20, 3}, {30, 4}}},
+		/* What was held at the first reading cannot be more than what there was. */
+		{"left 60.0 MiB outside Eden, +40.0 MiB since the first one",
+		 false,
+		 false,
+		 {{20, 1}, {30, 1}, {40, 2}, {50, 3}, {60, 4}}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+		struct memory_history history = {0};
+		struct memory_conclusion conclusion = {0};
+
+		for (size_t j = 0; j < ARRAY_SIZE(runs[i].readings) && runs[i].readings[j].full;
+		     j++) {
+			struct java_memory java = {.kept = runs[i].readings[j].kept * MIB,
+						   .full_collections = runs[i].readings[j].full,
+						   .maximum = 512 * MIB};
+			struct memory_process process = {.pid = 7, .java = &java};
+			struct memory_split split;
+
+			give(&process, MEMORY_MANAGED, 100 * MIB + j * 10 * MIB);
+			split = memory_split_of(&process);
+			if (j)
+				memory_conclude(&history.list.items[0].splits.items[0], &split,
+						&conclusion);
+			assert_int_equal(memory_history_add(&history, 1, "java", &split), 0);
+		}
+		assert_int_equal(conclusion.verdict, MEMORY_MANAGED_GROWS);
+		if (!strstr(conclusion.text, runs[i].words))
+			fail_msg("run %zu: %s", i, conclusion.text);
+		assert_int_equal(conclusion.no_leak, runs[i].no_leak);
+		assert_int_equal(conclusion.unproven, runs[i].unproven);
+		memory_history_free(&history);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_part_that_makes_up_half_decides),
 		cmocka_unit_test(growth_that_the_target_of_go_allows_is_no_leak),
+		cmocka_unit_test(a_jvm_leaks_only_by_what_its_collections_leave),
 		cmocka_unit_test(no_report_calls_a_growth_a_leak_and_none),
 		cmocka_unit_test(three_parts_of_a_third_each_are_mixed),
 		cmocka_unit_test(growth_below_a_hundredth_is_steady),

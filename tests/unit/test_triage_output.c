@@ -686,6 +686,39 @@ static void a_kill_is_told_with_what_was_known(void **state)
 	assert_non_null(strstr(prom, "leakmon_oom_kills_total{comm=\"shop\"} 2\n"));
 }
 
+/* By what is outside Eden after how many collections of all: at the first look, and now. The heap
+ * has grown by 10 MiB, and native memory by nothing. */
+static void growth_of_a_jvm_is_unproven_until_its_collections_leave_more(void **state)
+{
+	static const struct {
+		struct java_floor first, now;
+		bool unproven;
+	} looks[] = {
+		{{true, false, 20 << 20, 1}, {true, false, 30 << 20, 1}, true},
+		{{true, false, 20 << 20, 1}, {true, false, 21 << 20, 2}, true},
+		{{true, false, 20 << 20, 1}, {true, false, 22 << 20, 2}, false},
+		{{true, true, 20 << 20, 2}, {true, false, (22 << 20) - 1, 3}, true},
+		{{true, true, 20 << 20, 2}, {true, false, 22 << 20, 3}, false},
+		{{false, false, 0, 0}, {true, false, 20 << 20, 1}, false},
+		{{true, false, 20 << 20, 1}, {false, false, 0, 0}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		const struct managed_growth managed = {.runtime = {.key = "hotspot", .name = "JVM"},
+						       .first_s = 1,
+						       .last_s = 20,
+						       .heap_grown = 10 << 20,
+						       .all_grown = 10 << 20,
+						       .first = looks[i].first,
+						       .now = looks[i].now};
+		const struct triage_entry entry = {.managed = &managed};
+
+		if (triage_entry_is_unproven(&entry) != looks[i].unproven)
+			fail_msg("look %zu", i);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -710,6 +743,7 @@ int main(void)
 		cmocka_unit_test(a_full_disk_is_an_error),
 		cmocka_unit_test(a_kill_is_told_with_what_was_known),
 		cmocka_unit_test(a_share_is_of_the_growth_in_the_window),
+		cmocka_unit_test(growth_of_a_jvm_is_unproven_until_its_collections_leave_more),
 	};
 
 	setenv("TZ", "UTC", 1);

@@ -563,7 +563,9 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 	diagnosis->group = most_grown(&conclusion->growth);
 	if (conclusion->no_leak) {
 		diagnosis->verdict = DIAGNOSIS_NO_LEAK;
-		diagnosis->why = "malloc, the page cache or the kernel keeps what grew";
+		diagnosis->why = diagnosis->group == GROUP_MANAGED
+					 ? "collections leave hardly more: the heap grew by garbage"
+					 : "malloc, the page cache or the kernel keeps what grew";
 	} else if (is_kept(evidence)) {
 		diagnosis->verdict = DIAGNOSIS_NO_LEAK;
 		diagnosis->why = "malloc keeps it free, or it is pages of files that were read";

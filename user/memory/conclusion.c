@@ -340,6 +340,37 @@ static void go_say(const struct sentence *sentence)
 		units_bytes(goal, (double)now->go_goal, ""), now->pid);
 }
 
+/* Whether a JVM's figures show growth of its heap. */
+static bool java_is_known(const struct deciding *deciding)
+{
+	return deciding->before->java.known && deciding->now->java.known;
+}
+
+static enum java_proof java_proof(const struct deciding *deciding)
+{
+	return java_floor_compare(&deciding->before->java, &deciding->now->java,
+				  deciding->growth->groups[GROUP_MANAGED]);
+}
+
+static void java_say(const struct sentence *sentence)
+{
+	const struct java_floor *before = &sentence->deciding->before->java;
+	const struct java_floor *now = &sentence->deciding->now->java;
+	char kept[16], grown[16];
+
+	if (now->full > before->full)
+		fprintf(sentence->out, ". Its collections have left %s outside Eden, %s since %s; ",
+			units_bytes(kept, (double)now->kept, ""),
+			units_bytes(grown, (double)(int64_t)(now->kept - before->kept), "+"),
+			before->is_base ? "the first one" : "the first reading");
+	else
+		fputs(". No collection of the whole heap has run since then, so it may be "
+		      "garbage; ",
+		      sentence->out);
+	fprintf(sentence->out, "it may become %s (-Xmx)",
+		units_bytes(kept, (double)sentence->deciding->now->java_limit, ""));
+}
+
 static void managed_say(const struct sentence *sentence)
 {
 	const struct memory_split *now = sentence->deciding->now;
@@ -355,6 +386,8 @@ static void managed_say(const struct sentence *sentence)
 		"a leak there are objects that something still refers to. All else changed by %s",
 		runtime_name(now->runtime), runtime_tool(now->runtime, now->pid, tool),
 		units_bytes(text, (double)(growth->total - growth->groups[GROUP_MANAGED]), "+"));
+	if (java_is_known(sentence->deciding))
+		java_say(sentence);
 }
 
 static void other_say(const struct sentence *sentence)
@@ -402,12 +435,16 @@ void memory_conclude(const struct memory_split *before, const struct memory_spli
 	const struct deciding deciding = {before, now, &conclusion->growth};
 	FILE *out = fmemopen(conclusion->text, sizeof(conclusion->text), "w");
 	const struct sentence sentence = {&deciding, out};
-	bool is_kept;
+	bool is_managed, is_java, is_kept;
 
 	measure(before, now, &conclusion->growth);
 	conclusion->verdict = decide(&deciding);
+	is_managed = conclusion->verdict == MEMORY_MANAGED_GROWS;
+	is_java = is_managed && java_is_known(&deciding);
 	is_kept = most_is_kept(&deciding, conclusion->verdict) ||
-		  (conclusion->verdict == MEMORY_MANAGED_GROWS && go_heap_is_kept(&deciding));
+		  (is_managed && go_heap_is_kept(&deciding)) ||
+		  (is_java && java_proof(&deciding) == JAVA_KEEPS_AS_MUCH);
+	conclusion->unproven = is_java && java_proof(&deciding) == JAVA_UNPROVEN;
 	conclusion->no_leak = is_kept && !live_may_leak(&conclusion->growth);
 	conclusion->text[0] = '\0';
 	if (!out)

@@ -121,6 +121,37 @@ const char *memory_verdict_name(enum memory_verdict verdict)
 	return names[verdict];
 }
 
+/* What is kept changes a little with each collection. */
+#define JAVA_GROWTH_MIN (1 << 20)
+
+struct java_floor java_floor_of(const struct java_memory *java)
+{
+	if (!java || java->why)
+		return (struct java_floor){0};
+	return (struct java_floor){
+		.known = true, .kept = java->kept, .full = java->full_collections};
+}
+
+void java_floor_rebase(struct java_floor *first, const struct java_floor *now)
+{
+	if (!first->known || !now->known || now->full <= first->full)
+		return;
+	first->kept = MIN(first->kept, now->kept);
+	if (!first->is_base)
+		first->full = now->full;
+	first->is_base = true;
+}
+
+enum java_proof java_floor_compare(const struct java_floor *first, const struct java_floor *now,
+				   int64_t grown)
+{
+	if (now->full <= first->full)
+		return JAVA_UNPROVEN;
+	if ((int64_t)(now->kept - first->kept) >= MAX(grown, JAVA_GROWTH_MIN) / 5)
+		return JAVA_KEEPS_MORE;
+	return first->is_base ? JAVA_KEEPS_AS_MUCH : JAVA_UNPROVEN;
+}
+
 void java_memory_free(struct java_memory *java)
 {
 	for (size_t i = 0; i < java->loaders.count; i++)

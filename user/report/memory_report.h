@@ -117,6 +117,9 @@ struct memory_conclusion {
 	 * is never said to be none.
 	 */
 	bool no_leak;
+	/* It may be garbage: the collector has not freed old objects since the first reading.
+	 * Nothing else may call it a leak yet. */
+	bool unproven;
 	struct memory_growth growth;
 	char text[1024]; /* numbers, what they mean, what to do */
 };

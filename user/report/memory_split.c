@@ -75,6 +75,8 @@ struct memory_split memory_split_of(const struct memory_process *process)
 		.go_live = process->go && !process->go->why ? process->go->live : 0,
 		.go_collections = process->go ? process->go->collections : 0,
 		.go_goal = process->go && !process->go->why ? process->go->goal : 0,
+		.java = java_floor_of(process->java),
+		.java_limit = process->java ? process->java->maximum : 0,
 		.why = process->why,
 	};
 
@@ -143,8 +145,10 @@ int memory_history_add(struct memory_history *history, uint64_t key, const char 
 		find(history, split->pid, key) ?: find(history, split->pid, 0);
 	struct memory_split *added;
 
-	if (series)
+	if (series) {
 		series->key = key;
+		java_floor_rebase(&series->splits.items[0].java, &split->java);
+	}
 	if (series && !history->max)
 		return 0;
 	if (!series) {

@@ -33,6 +33,9 @@ struct memory_split {
 	/* For a Go program: what lived after its last collection, and how large its heap may become
 	 * before the next one ends. Not recorded; 0: not known. */
 	uint64_t go_live, go_goal, go_collections;
+	/* For a JVM, likewise. */
+	struct java_floor java;
+	uint64_t java_limit;
 	const char *why; /* not all is known of the allocator; borrowed; NULL: it is */
 };
 

@@ -13,6 +13,7 @@ struct runtime_label {
 	const char *name; /* for people: "JVM" */
 	const char *tool; /* what shows the objects of its heap; %d: the PID */
 	bool collects;	  /* its heap grows in steps, between collections */
+	bool proves;	  /* `leakmon memory` has what its collections leave */
 };			  /* all are static */
 
 /* A part of a runtime's heap: a generation. In bytes. */
@@ -21,6 +22,15 @@ struct heap_part {
 	const char *name; /* static; NULL: there are no more */
 	uint64_t objects, bytes;
 	uint64_t free_bytes; /* between and behind objects */
+};
+
+/* A class that several class loaders have loaded, each for itself: what is left of a plugin that
+ * was loaded anew. */
+#define CLASS_COPIES_MAX 8
+struct class_copies {
+	const char *name;   /* of the class; NULL: there are no more; interned */
+	const char *loader; /* the class of the loaders that have most of them; interned */
+	uint32_t copies;
 };
 
 /* "jcmd 1234 GC.class_histogram ..."; "" without a runtime. Returns text. */

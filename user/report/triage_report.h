@@ -13,6 +13,7 @@
 #include "proc/container.h"
 #include "report/cgroup_report.h"
 #include "report/goroutine_report.h"
+#include "report/java_memory.h"
 #include "report/report.h"
 #include "report/runtime_label.h"
 #include "report/trend.h"
@@ -133,6 +134,7 @@ struct managed_growth {
 	double first_s, last_s; /* when it was looked at; last_s 0: never */
 	uint64_t heap, all;	/* at last: bytes of the collector's heap, and all anonymous */
 	int64_t heap_grown, all_grown; /* since first_s */
+	struct java_floor first, now;  /* of a JVM: what its collections leave */
 };
 
 struct profile_report_process; /* report/profile_report.h */
@@ -141,6 +143,7 @@ struct triage_cause {
 	const char *verdict; /* "live", "retained", "fragmentation", ...; static */
 	const char *text;    /* numbers, what they mean, what to do; owned by the reader */
 	bool no_leak;	     /* the allocator or the kernel keeps it: it is not called leaking */
+	bool unproven;	     /* it may be garbage: neither is it, until a collection */
 	double since_s;
 	int64_t grown, live; /* bytes; of them in live blocks */
 };
@@ -281,6 +284,8 @@ void triage_report_free(struct triage_report *report);
 
 /* Whether most of its growth is in the heap of a runtime, which no stack of the kernel's shows. */
 bool triage_entry_is_managed(const struct triage_entry *entry);
+/* Whether that may be garbage, by what its collections leave; false also if they do not tell. */
+bool triage_entry_is_unproven(const struct triage_entry *entry);
 
 /* Its cost: "0.78 % of a core"; in its first seconds, when what a start costs is not earned yet and
  * a share would say nothing, "0.05 s of CPU time". Returns text. */

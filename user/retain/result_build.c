@@ -451,6 +451,17 @@ static const char *why_not_exact(const struct retain *retain, const struct walk_
 	return "it was read while it ran: objects may be missing or doubled";
 }
 
+static void add_copies(struct building *building, const struct walk_report *report,
+		       struct retained_runtime *added, int *error)
+{
+	added->copied_classes = report->copied_classes;
+	for (size_t i = 0; i < CLASS_COPIES_MAX && report->copies[i].name; i++)
+		added->copies[i] = (struct class_copies){
+			.name = text(building, report->copies[i].name, error),
+			.loader = text(building, report->copies[i].loader, error),
+			.copies = report->copies[i].copies};
+}
+
 static int add_runtimes(struct building *building)
 {
 	const struct heap_sink *managed = &building->retain->graph.managed;
@@ -478,6 +489,7 @@ static int add_runtimes(struct building *building)
 						   .unreached_bytes = report->unreached_bytes};
 		added->version = text(building, report->version, &error);
 		memcpy(added->parts, report->parts, sizeof(added->parts));
+		add_copies(building, report, added, &error);
 	}
 	return error;
 }

@@ -472,6 +472,8 @@ static int walk_all(struct hotspot *hotspot, struct heap_sink *sink, struct walk
 	if (!error)
 		error = hotspot_read_loaders(hotspot);
 	if (!error)
+		error = hotspot_find_copies(hotspot, sink, report);
+	if (!error)
 		error = hotspot_find_ranges(hotspot, report);
 	if (!error)
 		error = walk_ranges(&walk);
@@ -578,6 +580,7 @@ const struct runtime runtime_hotspot = {
 	.tool = "`leakmon retain --census -p %d` counts its objects by class, `jcmd %d "
 		"GC.heap_dump FILE` keeps them",
 	.collects = true,
+	.proves = true,
 	.detect = detect,
 	.survey = survey_add,
 	.state_size = sizeof(struct survey),

@@ -403,6 +403,8 @@ struct hotspot_class *hotspot_class_at(struct hotspot *hotspot, uint64_t address
 void hotspot_symbol(struct hotspot *hotspot, uint64_t symbol, char *text, size_t size);
 /* "java.lang.String[]"; "" if it cannot be read. */
 void hotspot_class_name(struct hotspot *hotspot, uint64_t klass, char name[HOTSPOT_NAME_BYTES]);
+/* Likewise by its Symbol. */
+void hotspot_symbol_name(struct hotspot *hotspot, uint64_t symbol, char name[HOTSPOT_NAME_BYTES]);
 /* Reads its references and fields. 0 or -ENOMEM. */
 int hotspot_describe(struct hotspot *hotspot, struct heap_sink *sink, size_t place);
 /* The offset of the field with that name in objects of a class, or one above it; 0: none. */
@@ -425,6 +427,10 @@ int hotspot_read_loaders(struct hotspot *hotspot);
  * or "hidden classes". */
 void hotspot_loader_name(struct hotspot *hotspot, uint64_t loader, char name[HOTSPOT_NAME_BYTES]);
 int hotspot_read_threads(struct hotspot *hotspot);
+/* Classes that several loaders have, to the report; of loaders that were read: see
+ * hotspot_copies.c. 0 or -ENOMEM. */
+int hotspot_find_copies(struct hotspot *hotspot, struct heap_sink *sink,
+			struct walk_report *report);
 /* Whether a thread's object is that of one that has ended. */
 bool hotspot_thread_ended(struct hotspot *hotspot, uint64_t object);
 /* A live one; group "": not known. */

@@ -109,18 +109,22 @@ static void write_array_name(const char *symbol, char name[HOTSPOT_NAME_BYTES])
 	}
 }
 
-void hotspot_class_name(struct hotspot *hotspot, uint64_t klass, char name[HOTSPOT_NAME_BYTES])
+void hotspot_symbol_name(struct hotspot *hotspot, uint64_t address, char name[HOTSPOT_NAME_BYTES])
 {
 	char symbol[HOTSPOT_NAME_BYTES];
 
-	hotspot_symbol(hotspot, hotspot_member(hotspot, klass, HOTSPOT_KLASS_NAME), symbol,
-		       sizeof(symbol));
+	hotspot_symbol(hotspot, address, symbol, sizeof(symbol));
 	if (symbol[0] == '[') {
 		write_array_name(symbol, name);
 		return;
 	}
 	memcpy(name, symbol, HOTSPOT_NAME_BYTES);
 	write_java_name(name);
+}
+
+void hotspot_class_name(struct hotspot *hotspot, uint64_t klass, char name[HOTSPOT_NAME_BYTES])
+{
+	hotspot_symbol_name(hotspot, hotspot_member(hotspot, klass, HOTSPOT_KLASS_NAME), name);
 }
 
 /* Finding classes. */

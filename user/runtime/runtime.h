@@ -67,6 +67,7 @@ struct runtime {
 	 * words. NULL: all of it, always. */
 	double (*share)(const void *state, const struct mapping *mapping, struct peek *peek);
 	bool collects;			  /* its heap grows in steps, between collections */
+	bool proves;			  /* what these leave is read without a stop */
 	const struct heap_walker *walker; /* NULL: its objects are not read yet */
 	bool has_threads;		  /* the walker knows them: see RUNTIME_ENDED */
 };

@@ -2,6 +2,7 @@
 #include "triage/causes.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -124,7 +125,10 @@ static struct look *look_new(struct causes *causes, pid_t pid)
 
 static void look_first(struct causes *causes, struct look *look, const struct triage_entry *entry)
 {
-	double guess_s = LOOK_COST_S + GIB_COST_S * entry->now.values[QUANTITY_HEAP] / (1 << 30);
+	/* A runtime's heap is not walked. */
+	double heap = entry->now.values[QUANTITY_HEAP] -
+		      (entry->managed ? (double)entry->managed->heap : 0);
+	double guess_s = LOOK_COST_S + GIB_COST_S * fmax(heap, 0) / (1 << 30);
 	struct memory_process now;
 
 	if (look_at(causes, look, MAX(guess_s, look->cost_s), &now))
@@ -150,6 +154,7 @@ static void conclude(struct look *look, const struct memory_split *now)
 		.verdict = memory_verdict_name(look->conclusion.verdict),
 		.text = look->conclusion.text,
 		.no_leak = look->conclusion.no_leak,
+		.unproven = look->conclusion.unproven,
 		.since_s = (double)growth->since_ms / 1000,
 		.grown = growth->total,
 		.live = growth->groups[GROUP_LIVE],
@@ -180,6 +185,7 @@ static bool look_again(struct causes *causes, struct look *look)
 		const struct memory_split split = memory_split_of(&now);
 
 		conclude(look, &split);
+		java_floor_rebase(&look->first.java, &split.java);
 	}
 	memory_process_free(&now);
 	return same;

@@ -2,6 +2,7 @@
 #include "triage/managed_look.h"
 
 #include "memory/managed_share.h"
+#include "runtime/hotspot_reader.h"
 #include "triage/goroutine_watch.h"
 
 /* Suspects that are looked at, by rank, and the seconds between two looks at one. */
@@ -17,6 +18,29 @@ static void first_look(struct managed_growth *managed, double now_s)
 {
 	managed->first_s = now_s;
 	managed->heap_grown = managed->all_grown = 0;
+	managed->first = (struct java_floor){0};
+}
+
+/* What collections of a JVM leave; it costs about as much as the rest. */
+static void look_at_floor(struct managed_growth *managed, pid_t pid)
+{
+	struct java_memory java = {0};
+	struct java_floor now = {0};
+	struct maps maps;
+
+	if (!managed->runtime.proves || maps_read(pid, MAPS_ALL, &maps))
+		return;
+	if (!java_memory_read(&maps, &java))
+		now = java_floor_of(&java);
+	java_memory_free(&java);
+	maps_free(&maps);
+	/* What is not read once, because it collects, proves nothing. */
+	if (!now.known)
+		return;
+	managed->now = now;
+	if (!managed->first.known)
+		managed->first = managed->now;
+	java_floor_rebase(&managed->first, &managed->now);
 }
 
 static int look(struct member *member, double now_s)
@@ -37,6 +61,7 @@ static int look(struct member *member, double now_s)
 	managed->heap = share.heap_bytes;
 	managed->all = share.anonymous_bytes;
 	managed->last_s = now_s;
+	look_at_floor(managed, member->reading.pid);
 	return 0;
 }
 
@@ -70,6 +95,8 @@ void managed_look(struct triage *triage, struct triage_report *report)
 			look(member, now_s);
 		if (member->managed.runtime.key)
 			entry->managed = &member->managed;
+		if (triage_entry_is_unproven(entry))
+			triage_report_doubt(report, entry);
 		goroutine_watch_look(triage, member, entry);
 	}
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * For triage's suspects that have a garbage collector: whether it is its heap that grows. Reading
- * the sizes of all mappings of a process takes milliseconds, so that is done for the first few
- * suspects, each a few times a minute, and only as the budget allows.
+ * For triage's suspects that have a garbage collector: whether it is its heap that grows, and of a
+ * JVM whether its collections leave more. Reading the sizes of all mappings of a process takes
+ * milliseconds, so that is done for the first few suspects, each a few times a minute, and only as
+ * the budget allows.
  */
 #ifndef LEAKMON_TRIAGE_MANAGED_LOOK_H
 #define LEAKMON_TRIAGE_MANAGED_LOOK_H

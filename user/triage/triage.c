@@ -86,7 +86,13 @@ void triage_report_explain(struct triage_report *report, struct triage_entry *en
 			   const struct triage_cause *cause)
 {
 	entry->cause = cause;
-	if (!cause->no_leak || entry->growth.verdict != TREND_LEAKING)
+	if (cause->no_leak || cause->unproven)
+		triage_report_doubt(report, entry);
+}
+
+void triage_report_doubt(struct triage_report *report, struct triage_entry *entry)
+{
+	if (entry->growth.verdict != TREND_LEAKING)
 		return;
 	report->processes.verdicts[TREND_LEAKING]--;
 	report->processes.verdicts[TREND_GROWING]++;

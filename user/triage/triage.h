@@ -70,6 +70,8 @@ int triage_report(struct triage *triage, size_t top, struct triage_report *repor
 /* For a process of the report: what its growth is. The ranking stays until it is made again. */
 void triage_report_explain(struct triage_report *report, struct triage_entry *entry,
 			   const struct triage_cause *cause);
+/* Nothing proves (yet) that what grows is no garbage: it is not called leaking. */
+void triage_report_doubt(struct triage_report *report, struct triage_entry *entry);
 void triage_report_rank(struct triage_report *report);
 
 #endif

@@ -261,6 +261,7 @@ static void conclusion_json(struct json_writer *json, const struct memory_conclu
 	json_open(json, "conclusion", '{');
 	json_put_string(json, "verdict", memory_verdict_name(conclusion->verdict));
 	json_put_bool(json, "no_leak", conclusion->no_leak);
+	json_put_bool(json, "unproven", conclusion->unproven);
 	json_put_string(json, "text", conclusion->text);
 	json_put_number(json, "since_ms", conclusion->growth.since_ms);
 	json_put_signed(json, "growth_bytes", conclusion->growth.total);

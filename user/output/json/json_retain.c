@@ -56,6 +56,23 @@ static void parts_write(struct json_writer *json, const struct retained_runtime 
 	json_close(json, ']');
 }
 
+/* Classes that several class loaders have; of a runtime with such only. */
+static void copies_write(struct json_writer *json, const struct retained_runtime *runtime)
+{
+	if (!runtime->copied_classes)
+		return;
+	json_put_number(json, "copied_classes", runtime->copied_classes);
+	json_open(json, "class_copies", '[');
+	for (size_t i = 0; i < CLASS_COPIES_MAX && runtime->copies[i].name; i++) {
+		json_open(json, NULL, '{');
+		json_put_string(json, "class", runtime->copies[i].name);
+		json_put_string(json, "loader", runtime->copies[i].loader);
+		json_put_number(json, "copies", runtime->copies[i].copies);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 static void runtimes_write(struct json_writer *json, const struct retain_result *result)
 {
 	json_open(json, "runtimes", '[');
@@ -78,6 +95,7 @@ static void runtimes_write(struct json_writer *json, const struct retain_result 
 			json_put_number(json, "unreached_bytes", runtime->unreached_bytes);
 		}
 		parts_write(json, runtime);
+		copies_write(json, runtime);
 		json_close(json, '}');
 	}
 	json_close(json, ']');

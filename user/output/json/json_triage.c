@@ -39,6 +39,7 @@ static void cause_write(struct json_writer *json, const struct triage_cause *cau
 	json_open(json, "cause", '{');
 	json_put_string(json, "verdict", cause->verdict);
 	json_put_bool(json, "no_leak", cause->no_leak);
+	json_put_bool(json, "unproven", cause->unproven);
 	json_put_string(json, "text", cause->text);
 	json_put_real(json, "since_s", cause->since_s);
 	json_put_signed(json, "growth_bytes", cause->grown);
@@ -85,6 +86,12 @@ static void managed_write(struct json_writer *json, const struct triage_entry *e
 	json_put_real(json, "since_s", managed->last_s - managed->first_s);
 	json_put_signed(json, "heap_growth_bytes", managed->heap_grown);
 	json_put_signed(json, "growth_bytes", managed->all_grown);
+	if (managed->first.known && managed->now.known) {
+		json_put_number(json, "kept_bytes", managed->now.kept);
+		json_put_signed(json, "kept_growth_bytes",
+				(int64_t)(managed->now.kept - managed->first.kept));
+		json_put_bool(json, "unproven", triage_entry_is_unproven(entry));
+	}
 	json_put_string(json, "next", runtime_label_tool(&managed->runtime, entry->pid, tool));
 	json_close(json, '}');
 }

@@ -322,6 +322,26 @@ static void write_parts(FILE *out, const struct retained_runtime *runtime)
 		fputc('\n', out);
 }
 
+/* "copies by class loaders: com.shop.Plugin × 3 (of java.net.URLClassLoader)". */
+static void write_copies(FILE *out, const struct retained_runtime *runtime)
+{
+	size_t count = 0;
+
+	for (; count < CLASS_COPIES_MAX && runtime->copies[count].name; count++) {
+		const struct class_copies *copies = &runtime->copies[count];
+
+		fputs(count ? ", " : "    copies of a class by class loaders: ", out);
+		text_print_inert(out, copies->name);
+		fprintf(out, " × %" PRIu32 " (", copies->copies);
+		text_print_inert(out, copies->loader);
+		fputc(')', out);
+	}
+	if (runtime->copied_classes > count)
+		fprintf(out, " and %" PRIu64 " more", runtime->copied_classes - count);
+	if (count)
+		fputc('\n', out);
+}
+
 /* CPython has one of its own for small objects only. */
 static const char *heap_text(char *text, size_t size, const struct retained_runtime *runtime)
 {
@@ -365,6 +385,7 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 		fprintf(out, "%s: %s", runtime->objects ? "" : ": objects not known", runtime->why);
 	fputc('\n', out);
 	write_parts(out, runtime);
+	write_copies(out, runtime);
 }
 
 static void write_stop(FILE *out, const struct retain_result *result)

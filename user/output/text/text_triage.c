@@ -310,6 +310,11 @@ void text_triage_managed_write(FILE *out, const struct triage_entry *entry)
 		fprintf(out, "has %s of %s in its garbage-collected heap",
 			units_bytes(heap, (double)managed->heap, ""),
 			units_bytes(all, (double)managed->all, ""));
+	if (triage_entry_is_unproven(entry))
+		fputs(managed->now.full > managed->first.full
+			      ? ", perhaps garbage: its collections do not leave more yet"
+			      : ", perhaps garbage: no collection of the whole heap so far",
+		      out);
 	fprintf(out, ": %s", runtime_label_tool(&managed->runtime, entry->pid, tool));
 }
 
