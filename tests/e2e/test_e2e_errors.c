@@ -295,7 +295,7 @@ static void small_disk(void)
 		_exit(99);
 }
 
-static void a_full_disk_below_textfile_dir_is_said(void **state)
+static void a_full_disk_below_textfile_dir_is_reported(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak");
@@ -319,7 +319,7 @@ static void small_files(void)
 		_exit(99);
 }
 
-static void a_limit_on_file_sizes_is_said(void **state)
+static void a_limit_on_file_sizes_is_reported(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak");
@@ -461,7 +461,7 @@ static void maps_that_root_may_not_read_are_not_blamed_on_lockdown(void **state)
 			     "sandbox protects it");
 }
 
-static void a_size_that_the_kernel_refuses_is_said(void **state)
+static void a_size_that_the_kernel_refuses_is_reported(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak");
@@ -526,7 +526,7 @@ static void hide_btf(void)
 		_exit(99);
 }
 
-static void a_kernel_without_type_information_is_told_apart(void **state)
+static void a_kernel_without_type_information_is_distinguished(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak");
@@ -554,17 +554,17 @@ int main(void)
 		e2e_test(a_full_disk_is_an_error),
 		e2e_test(a_device_that_reports_go_to_stays_a_device),
 		e2e_test(a_report_goes_on_where_standard_output_stands),
-		e2e_test(a_full_disk_below_textfile_dir_is_said),
-		e2e_test(a_limit_on_file_sizes_is_said),
+		e2e_test(a_full_disk_below_textfile_dir_is_reported),
+		e2e_test(a_limit_on_file_sizes_is_reported),
 		e2e_test(a_link_below_textfile_dir_is_refused),
 		e2e_test(a_closed_pipe_ends_the_monitor),
 		e2e_test(a_stdout_that_was_never_open_is_an_error),
 		e2e_test(a_missing_capability_is_named),
 		e2e_test(a_process_that_is_not_dumpable_is_read_by_root_alone),
 		e2e_test(maps_that_root_may_not_read_are_not_blamed_on_lockdown),
-		e2e_test(a_size_that_the_kernel_refuses_is_said),
+		e2e_test(a_size_that_the_kernel_refuses_is_reported),
 		e2e_test(a_memory_cgroup_that_is_too_small_is_named),
-		e2e_test(a_kernel_without_type_information_is_told_apart),
+		e2e_test(a_kernel_without_type_information_is_distinguished),
 	};
 
 	return cmocka_run_group_tests_name("e2e_errors", tests, NULL, NULL);

@@ -129,7 +129,7 @@ static void a_child_that_vfork_made_is_followed_from_its_exec_on(void **state)
 	expect_exact(process_of(monitor_stop(harness, monitor), brood->pid), true);
 }
 
-static void children_whose_forks_were_lost_are_found_and_the_loss_is_said(void **state)
+static void children_of_lost_forks_are_found_and_the_loss_is_reported(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *brood = WORKLOAD(harness, "brood");
@@ -194,7 +194,7 @@ static void expect_ready(struct harness *harness, struct child *child)
 	free(line);
 }
 
-static void an_exec_by_another_thread_is_probed_again_and_the_gap_is_said(void **state)
+static void an_exec_by_another_thread_is_probed_again_and_the_gap_is_reported(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "execer");
@@ -337,9 +337,9 @@ int main(void)
 		e2e_test(a_stranger_with_the_pid_of_a_target_is_not_counted),
 		e2e_test(children_of_a_parent_that_never_allocated_are_all_followed),
 		e2e_test(a_child_that_vfork_made_is_followed_from_its_exec_on),
-		e2e_test(children_whose_forks_were_lost_are_found_and_the_loss_is_said),
+		e2e_test(children_of_lost_forks_are_found_and_the_loss_is_reported),
 		e2e_test(lost_lines_of_a_trace_are_counted_in_it),
-		e2e_test(an_exec_by_another_thread_is_probed_again_and_the_gap_is_said),
+		e2e_test(an_exec_by_another_thread_is_probed_again_and_the_gap_is_reported),
 		e2e_test(an_exec_by_another_thread_of_the_launched_program_is_exact),
 		e2e_test(a_setuid_program_that_a_child_becomes_is_followed),
 		e2e_test(a_setuid_program_is_found_by_its_name),

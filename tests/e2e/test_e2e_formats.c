@@ -133,7 +133,7 @@ static const char *live(struct harness *harness, char path[96], const char *form
 	return path;
 }
 
-static void mappings_are_told_from_blocks_in_every_format(void **state)
+static void mappings_are_distinguished_from_blocks_in_every_format(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	char path[96];
@@ -361,7 +361,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(pprof_shows_and_subtracts_our_profiles),
 		e2e_test(pprof_serves_our_profile_in_its_web_view),
-		e2e_test(mappings_are_told_from_blocks_in_every_format),
+		e2e_test(mappings_are_distinguished_from_blocks_in_every_format),
 		e2e_test(the_kernel_has_every_format_too),
 		e2e_test(promtool_finds_no_fault),
 		e2e_test(node_exporter_serves_the_file_while_it_is_rewritten),

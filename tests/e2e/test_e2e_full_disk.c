@@ -141,7 +141,7 @@ static void a_file_that_cannot_be_replaced_stays(void **state)
 }
 
 /* The recording has the number of missed snapshots. */
-static void a_recording_tells_what_it_misses(void **state)
+static void a_recording_lists_what_it_misses(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak");
@@ -216,7 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_full_disk_does_not_end_a_run),
 		e2e_test(a_file_that_cannot_be_replaced_stays),
-		e2e_test(a_recording_tells_what_it_misses),
+		e2e_test(a_recording_lists_what_it_misses),
 		e2e_test(a_run_that_nobody_reads_ends_without_a_word),
 		e2e_test(a_fifo_may_change_its_reader),
 	};

@@ -114,7 +114,7 @@ static void hide_others(void)
 		_exit(99);
 }
 
-static void a_process_that_proc_hides_is_told_from_one_that_is_not_there(void **state)
+static void a_process_that_proc_hides_is_distinguished_from_one_that_is_not_there(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak");
@@ -249,7 +249,7 @@ static bool says(const struct child *monitor, const char *before, const char *pi
 }
 
 /* Some of twelve are watched, exactly; the others are named; each goes on as if nothing was. */
-static void out_of_descriptors_says_who_is_not_traced(void **state)
+static void without_descriptors_the_untraced_processes_are_named(void **state)
 {
 	enum { PROCESSES = 12 };
 	struct harness *harness = harness_bpf(state);
@@ -441,12 +441,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_pid_namespace_of_its_own_is_refused),
-		e2e_test(a_process_that_proc_hides_is_told_from_one_that_is_not_there),
+		e2e_test(a_process_that_proc_hides_is_distinguished_from_one_that_is_not_there),
 		e2e_test(a_triage_says_that_processes_are_hidden),
 		e2e_test(doctor_says_what_the_host_lacks),
 		e2e_test(a_quiet_doctor_says_it_by_its_exit_code),
 		e2e_test(without_descriptors_to_start_with_the_limit_is_named),
-		e2e_test(out_of_descriptors_says_who_is_not_traced),
+		e2e_test(without_descriptors_the_untraced_processes_are_named),
 		e2e_test(replaced_and_removed_files_are_traced_as_they_are_mapped),
 		e2e_test(a_process_that_ends_between_choice_and_attach_is_passed_over),
 		e2e_test(a_cgroup_path_longer_than_4096_bytes_hides_nothing_else),

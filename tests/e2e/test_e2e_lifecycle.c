@@ -143,7 +143,7 @@ static void the_main_thread_may_leave_first(void **state)
 }
 
 /* The kernel keeps no address space for such a main thread: probes cannot be bound to it. */
-static void a_process_whose_main_thread_has_left_is_refused_with_the_reason(void **state)
+static void a_process_without_its_main_thread_is_refused_with_the_reason(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leader_exit");
@@ -194,7 +194,7 @@ int main(void)
 		e2e_test(one_of_two_targets_may_end),
 		e2e_test(an_exec_purges_the_old_program_and_follows_the_new_one),
 		e2e_test(the_main_thread_may_leave_first),
-		e2e_test(a_process_whose_main_thread_has_left_is_refused_with_the_reason),
+		e2e_test(a_process_without_its_main_thread_is_refused_with_the_reason),
 		e2e_test(a_fork_does_not_touch_the_parents_ledger),
 		e2e_test(a_pid_that_ends_between_reports_ends_the_monitor),
 	};

@@ -200,7 +200,7 @@ static void triage_and_profile_serve_what_they_have(void **state)
 	}
 }
 
-static void a_port_that_is_taken_is_said(void **state)
+static void a_port_that_is_taken_is_reported(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct served served = serve(harness);
@@ -224,7 +224,7 @@ int main(void)
 		e2e_test(a_server_that_was_killed_is_replaced),
 		e2e_test(a_killed_monitor_leaves_no_server),
 		e2e_test(triage_and_profile_serve_what_they_have),
-		e2e_test(a_port_that_is_taken_is_said),
+		e2e_test(a_port_that_is_taken_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -233,7 +233,7 @@ static void a_program_without_malloc_is_handed_over(void **state)
 }
 
 /* With an interval: the place of the growth, and the tool for it. */
-static void growth_is_said_to_be_the_collectors(void **state)
+static void growth_is_reported_as_the_collectors(void **state)
 {
 	static const struct managed_case jvm = {
 		"hotspot",
@@ -285,7 +285,7 @@ int main(void)
 		e2e_test(the_heap_of_node_is_what_v8_says),
 		e2e_test(the_heap_of_go_is_what_it_says_to_the_arena),
 		e2e_test(a_program_without_malloc_is_handed_over),
-		e2e_test(growth_is_said_to_be_the_collectors),
+		e2e_test(growth_is_reported_as_the_collectors),
 		e2e_test(a_watch_says_that_it_shows_native_memory_only),
 	};
 

@@ -183,7 +183,7 @@ static void a_loss_is_confessed_and_mended_to_the_byte(void **state)
 	assert_true(json_is_false(json_object_get(process, "exact")));
 }
 
-static void each_purpose_is_told_from_the_others(void **state)
+static void each_purpose_is_distinguished_from_the_others(void **state)
 {
 	static const struct {
 		const char *command, *function, *kind;
@@ -329,7 +329,7 @@ int main(void)
 		e2e_test(hundred_thousand_random_calls_of_four_threads_are_exact),
 		e2e_test(every_range_is_listed_and_stands_in_proc_maps),
 		e2e_test(a_loss_is_confessed_and_mended_to_the_byte),
-		e2e_test(each_purpose_is_told_from_the_others),
+		e2e_test(each_purpose_is_distinguished_from_the_others),
 		e2e_test(a_child_in_the_same_address_space_maps_for_its_parent),
 		e2e_test(thirty_two_bit_calls_are_counted_and_mended),
 		e2e_test(a_forked_child_changes_nothing_of_its_parent),

@@ -326,7 +326,7 @@ static void a_monitor_in_a_full_group_writes_its_last_snapshot(void **state)
 }
 
 /* The group of a pod or a service limits what is in a group below it, which has no limit. */
-static void a_limit_above_is_the_one_that_is_told(void **state)
+static void a_limit_above_is_the_one_that_is_reported(void **state)
 {
 	static const char *const kinds[] = {"watch", "profile", "triage"};
 	struct harness *harness = harness_bpf(state);
@@ -382,7 +382,7 @@ static void a_victim_may_have_many_threads(void **state)
 }
 
 /* Those that are chosen by a word, and not kept when they end. */
-static void every_victim_of_a_burst_is_told(void **state)
+static void every_victim_of_a_burst_is_reported(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	const struct place *place = group_make(MAX_VICTIMS / 2 * LIMIT_BYTES);
@@ -537,7 +537,7 @@ static void expect_history(json_t *kill, const char *noticed)
 }
 
 /* Reported at the kill, for any process: it is not tracked. */
-static void the_triage_tells_what_it_knew_of_a_victim(void **state)
+static void the_triage_reports_what_it_knew_of_a_victim(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	const struct place *place = group_make(LIMIT_BYTES);
@@ -593,7 +593,7 @@ static json_t *limit_of(json_t *report, const char *cgroup)
 }
 
 /* By its trend, long before its share of the limit. */
-static void the_triage_says_that_a_limit_is_near_and_whose_growth_it_is(void **state)
+static void the_triage_reports_a_near_limit_and_the_process_that_grows(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	const struct place *place = group_make(8 * LIMIT_BYTES);
@@ -707,7 +707,7 @@ static bool profile_agrees(json_t *process, const struct victim *victim)
 }
 
 /* For whatever else: from then on that is why it has its place. */
-static void a_profile_without_a_target_takes_who_is_near_to_its_limit(void **state)
+static void a_profile_without_a_target_takes_processes_near_their_limit(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	const struct place *place = group_make(8 * LIMIT_BYTES);
@@ -766,20 +766,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(the_last_snapshot_of_a_victim_is_its_own_account),
-		e2e_test(a_limit_above_is_the_one_that_is_told),
+		e2e_test(a_limit_above_is_the_one_that_is_reported),
 		e2e_test(a_victim_may_have_many_threads),
 		e2e_test(leakmon_lives_in_the_group_of_its_victim),
 		e2e_test(a_monitor_that_gets_no_more_memory_writes_its_last_snapshot),
 		e2e_test(a_monitor_in_a_full_group_writes_its_last_snapshot),
-		e2e_test(every_victim_of_a_burst_is_told),
+		e2e_test(every_victim_of_a_burst_is_reported),
 		e2e_test(a_kill_is_recorded_and_counted),
 		e2e_test(a_profile_shows_the_sites_of_a_victim),
-		e2e_test(the_triage_tells_what_it_knew_of_a_victim),
+		e2e_test(the_triage_reports_what_it_knew_of_a_victim),
 		e2e_test(without_bpf_a_kill_is_found_at_a_poll),
 		container_test(a_container_at_its_limit_is_named),
 		container_test(a_profile_of_a_container_agrees_with_its_own_account),
-		e2e_test(a_profile_without_a_target_takes_who_is_near_to_its_limit),
-		e2e_test(the_triage_says_that_a_limit_is_near_and_whose_growth_it_is),
+		e2e_test(a_profile_without_a_target_takes_processes_near_their_limit),
+		e2e_test(the_triage_reports_a_near_limit_and_the_process_that_grows),
 	};
 
 	/* LEAKMON_OOM_TESTS='*limit*': these only. */

@@ -47,7 +47,7 @@ static void expect_growth(json_t *process, const char *function, double bytes_pe
 			 real_at(site, "high"), bytes_per_s);
 }
 
-static void what_grows_is_told_from_what_seems_to(void **state)
+static void what_grows_is_distinguished_from_what_seems_to(void **state)
 {
 	static const char *const others[] = {"same_place", "first_of_two", "second_of_two",
 					     "zeros",	   "mapped",	   "quiet"};
@@ -262,7 +262,7 @@ static void looks_leave_what_is_swapped_out_where_it_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		e2e_test(what_grows_is_told_from_what_seems_to),
+		e2e_test(what_grows_is_distinguished_from_what_seems_to),
 		cmocka_unit_test_setup_teardown(looks_leave_what_is_swapped_out_where_it_is,
 						harness_setup, swap_teardown),
 	};

@@ -232,7 +232,7 @@ static void a_limit_that_is_near_is_an_event(void **state)
 		   server.kept));
 }
 
-static void what_cannot_be_pushed_to_is_said_at_once(void **state)
+static void what_cannot_be_pushed_to_is_reported_at_once(void **state)
 {
 	struct harness *harness = harness_any(state);
 	char headers[64];
@@ -257,7 +257,7 @@ int main(void)
 		e2e_test(memory_is_bounded_when_a_server_never_answers),
 		e2e_test(an_untrusted_certificate_is_refused),
 		e2e_test(a_limit_that_is_near_is_an_event),
-		e2e_test(what_cannot_be_pushed_to_is_said_at_once),
+		e2e_test(what_cannot_be_pushed_to_is_reported_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

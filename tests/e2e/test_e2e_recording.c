@@ -236,7 +236,7 @@ static void sqlite3_answers_the_documented_queries(void **state)
 	assert_int_equal(child_end(harness, shell), 0);
 }
 
-static void what_cannot_be_read_or_made_is_said(void **state)
+static void what_cannot_be_read_or_made_is_reported(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak");
@@ -353,7 +353,7 @@ int main(void)
 		e2e_test(a_killed_monitor_leaves_what_it_committed),
 		e2e_test(it_can_be_read_while_it_is_recorded),
 		e2e_test(sqlite3_answers_the_documented_queries),
-		e2e_test(what_cannot_be_read_or_made_is_said),
+		e2e_test(what_cannot_be_read_or_made_is_reported),
 		e2e_test(a_clock_that_jumps_changes_no_number),
 	};
 

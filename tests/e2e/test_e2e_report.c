@@ -68,7 +68,7 @@ static void every_site_has_its_functions_and_lines(void **state)
 	}
 }
 
-static void counters_of_a_site_tell_what_was_freed(void **state)
+static void counters_of_a_site_show_what_was_freed(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "blocks", "50", "24");
@@ -189,7 +189,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(every_site_has_its_functions_and_lines),
-		e2e_test(counters_of_a_site_tell_what_was_freed),
+		e2e_test(counters_of_a_site_show_what_was_freed),
 		e2e_test(text_has_the_two_lines_of_memleak_and_the_leaking_line),
 		e2e_test(show_allocs_lists_every_block),
 		e2e_test(top_cuts_the_list_and_not_the_sums),

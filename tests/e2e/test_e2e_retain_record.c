@@ -182,7 +182,7 @@ static void pprof_shows_bytes_by_root(void **state)
 	free(text);
 }
 
-static void the_page_shows_who_holds_it(void **state)
+static void the_page_shows_its_holders(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *target = WORKLOAD(harness, "holder", "300", "30"), *monitor;
@@ -234,7 +234,7 @@ int main(void)
 		e2e_test(it_is_what_the_schemas_say),
 		e2e_test(folded_stacks_begin_with_the_root_and_sum_up),
 		e2e_test(pprof_shows_bytes_by_root),
-		e2e_test(the_page_shows_who_holds_it),
+		e2e_test(the_page_shows_its_holders),
 		e2e_test(errors_say_what_to_do),
 	};
 

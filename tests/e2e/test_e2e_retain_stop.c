@@ -164,7 +164,7 @@ static void a_time_limit_is_kept(void **state)
 }
 
 /* The others would stand in vain. */
-static void who_cannot_be_stopped_is_not_made_to_stand(void **state)
+static void a_process_that_cannot_be_stopped_is_not_stopped(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct child *target = WORKLOAD(harness, "waiter");
@@ -284,7 +284,7 @@ static void fill_stderr(void)
 }
 
 /* As with an idle pager. */
-static void who_does_not_read_what_it_says_holds_nothing_up(void **state)
+static void an_unread_output_holds_nothing_up(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct child *target = large_target(harness), *monitor;
@@ -309,10 +309,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(no_call_is_disturbed),
 		e2e_test(a_time_limit_is_kept),
-		e2e_test(who_cannot_be_stopped_is_not_made_to_stand),
+		e2e_test(a_process_that_cannot_be_stopped_is_not_stopped),
 		e2e_test(stopped_itself_it_holds_nothing),
 		e2e_test(ended_in_a_pause_it_holds_nothing),
-		e2e_test(who_does_not_read_what_it_says_holds_nothing_up),
+		e2e_test(an_unread_output_holds_nothing_up),
 	};
 
 	return cmocka_run_group_tests_name("e2e_retain_stop", tests, NULL, NULL);

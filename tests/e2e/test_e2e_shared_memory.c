@@ -26,7 +26,7 @@ static void expect_unseen(json_t *process, json_int_t tasks)
 	assert_int_equal(number_at(json_object_get(process, "shared_memory"), "count"), tasks);
 }
 
-static void who_spawns_programs_stays_exact(void **state)
+static void a_process_that_spawns_programs_stays_exact(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "sharer");
@@ -148,7 +148,7 @@ static void a_child_from_before_the_attach_is_found_once_it_allocates(void **sta
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		e2e_test(who_spawns_programs_stays_exact),
+		e2e_test(a_process_that_spawns_programs_stays_exact),
 		e2e_test(a_vfork_child_that_allocates_is_not_passed_over),
 		e2e_test(probes_that_ask_for_the_memory_see_a_vfork_child),
 		e2e_test(a_child_that_stays_is_followed_and_counted_with_its_parent),

@@ -170,7 +170,7 @@ static void expect_place(json_t *threads, json_t *truth, size_t i)
 	assert_int_equal(number_at(holder, "last_offset"), places[i].last);
 }
 
-static void who_keeps_a_pthread_t_is_named(void **state)
+static void holders_of_a_pthread_t_are_named(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "handles");
@@ -220,7 +220,7 @@ static bool has_function(json_t *frames, const char *function)
 }
 
 /* 40 threads a second, which all wait for ever: by creator, with where they wait, and growth. */
-static void live_threads_are_grouped_by_who_created_them(void **state)
+static void live_threads_are_grouped_by_their_creators(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "grower", "threads", "40");
@@ -248,8 +248,8 @@ int main(void)
 		e2e_test(every_dead_thread_is_counted_and_none_else),
 		e2e_test(so_it_is_without_session_probes),
 		e2e_test(show_threads_lists_each),
-		e2e_test(live_threads_are_grouped_by_who_created_them),
-		e2e_test(who_keeps_a_pthread_t_is_named),
+		e2e_test(live_threads_are_grouped_by_their_creators),
+		e2e_test(holders_of_a_pthread_t_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -222,7 +222,7 @@ static void expect_sampled_files(struct harness *harness, struct child *monitor,
 }
 
 /* Unjoined threads grow as mappings do; their stacks identify them. */
-static void a_process_whose_dead_threads_grow_is_named_with_who_makes_them(void **state)
+static void dead_threads_that_grow_are_named_with_their_creators(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *grower = WORKLOAD(harness, "grower", "forgotten", "10");
@@ -242,7 +242,7 @@ static void a_process_whose_dead_threads_grow_is_named_with_who_makes_them(void 
 	interrupt(harness, monitor);
 }
 
-static void every_kind_of_growth_is_named_with_who_does_it(void **state)
+static void every_kind_of_growth_is_named_with_its_cause(void **state)
 {
 	static const char *const courses[][2] = {
 		{"threads", "threads"}, {"files", "files"}, {"maps", "mapping"}};
@@ -325,7 +325,7 @@ static void top_cuts_and_sigusr1_reports_now(void **state)
 }
 
 /* One part in a million of a core: everything must go, and the user must know. */
-static void what_the_budget_does_not_cover_is_shed_and_said(void **state)
+static void what_the_budget_does_not_cover_is_shed_and_reported(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct child *monitor = MONITOR(harness, "--budget", "0.001", "0.05", "60");
@@ -427,7 +427,7 @@ static void suspects_are_profiled_unless_exact_tracking_is_asked_for(void **stat
 }
 
 /* Two mappings each time: the half that was made writable, and the rest. */
-static void escalation_finds_who_maps(void **state)
+static void escalation_finds_the_stacks_that_map(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *mapper = WORKLOAD(harness, "grower", "maps", "50");
@@ -464,16 +464,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_leak_is_the_first_of_all_with_its_rate_and_stacks),
 		e2e_test(what_malloc_keeps_is_not_called_leaking),
-		e2e_test(a_process_whose_dead_threads_grow_is_named_with_who_makes_them),
-		e2e_test(every_kind_of_growth_is_named_with_who_does_it),
+		e2e_test(dead_threads_that_grow_are_named_with_their_creators),
+		e2e_test(every_kind_of_growth_is_named_with_its_cause),
 		e2e_test(what_has_settled_is_not_accused),
 		e2e_test(count_and_contract_are_those_of_every_report),
 		e2e_test(top_cuts_and_sigusr1_reports_now),
-		e2e_test(what_the_budget_does_not_cover_is_shed_and_said),
+		e2e_test(what_the_budget_does_not_cover_is_shed_and_reported),
 		e2e_test(tmpfs_that_grows_makes_its_group_a_suspect),
 		e2e_test(escalation_finds_the_sites_and_their_shares),
 		e2e_test(suspects_are_profiled_unless_exact_tracking_is_asked_for),
-		e2e_test(escalation_finds_who_maps),
+		e2e_test(escalation_finds_the_stacks_that_map),
 		e2e_test(a_suspect_that_is_traced_is_reported_and_left_alone),
 	};
 

@@ -228,7 +228,7 @@ static void expect_cause(const struct cgroup_cause *cause, const char *name, pid
 }
 
 /* A process is another one under its number, if it began at another time. */
-static void what_it_grew_by_is_told_the_greatest_first(void **state)
+static void causes_of_growth_are_listed_the_greatest_first(void **state)
 {
 	struct cgroup_member was[] = {{.pid = 7, .start_ticks = 1, .anon = MIB},
 				      {.pid = 9, .start_ticks = 1, .anon = 9 * MIB}};
@@ -290,7 +290,7 @@ int main(void)
 		cmocka_unit_test(the_part_that_makes_up_half_is_named),
 		cmocka_unit_test(a_short_time_needs_less_growth),
 		cmocka_unit_test(growth_that_no_part_has_is_none),
-		cmocka_unit_test(what_it_grew_by_is_told_the_greatest_first),
+		cmocka_unit_test(causes_of_growth_are_listed_the_greatest_first),
 		cmocka_unit_test(of_many_causes_the_greatest_are_kept),
 	};
 

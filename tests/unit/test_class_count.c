@@ -44,7 +44,7 @@ static void a_go_program_has_its_own_profile(void **state)
 	       "    4.00 KiB  main.login\n");
 }
 
-static void what_cannot_be_counted_is_said(void **state)
+static void what_cannot_be_counted_is_reported(void **state)
 {
 	(void)state;
 	expect("leakmon: process 7 has ended\n",
@@ -58,7 +58,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(classes_come_with_their_bytes_and_what_holds_most),
 		cmocka_unit_test(a_go_program_has_its_own_profile),
-		cmocka_unit_test(what_cannot_be_counted_is_said),
+		cmocka_unit_test(what_cannot_be_counted_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,7 +190,7 @@ static void each_of_two_loads_has_its_own_code(void **state)
 }
 
 /* As readers of debug information do. */
-static void who_maps_a_file_to_read_it_has_not_loaded_it(void **state)
+static void a_file_that_is_mapped_to_be_read_is_not_loaded(void **state)
 {
 	struct library *library = *state;
 	void *read = mmap(NULL, 4 * PAGE, PROT_READ, MAP_PRIVATE, library->fd, 0);
@@ -245,7 +245,7 @@ int main(void)
 		TEST(a_page_that_was_dropped_is_the_files_again),
 		TEST(code_without_a_mapping_of_the_file_has_moved),
 		TEST(each_of_two_loads_has_its_own_code),
-		TEST(who_maps_a_file_to_read_it_has_not_loaded_it),
+		TEST(a_file_that_is_mapped_to_be_read_is_not_loaded),
 		TEST(what_is_not_probed_is_a_fault_for_good),
 	};
 

@@ -317,7 +317,7 @@ static void side_set_owners(struct side *side)
 	site->by_dead_count = site->count / 2;
 }
 
-static void what_ended_threads_left_is_told_if_both_sides_tell_it(void **state)
+static void what_ended_threads_left_is_shown_if_both_sides_have_it(void **state)
 {
 	static const char *const line =
 		"in server from stack\n\t\t+1500 bytes, +15 blocks of it "
@@ -352,7 +352,7 @@ static void what_ended_threads_left_is_told_if_both_sides_tell_it(void **state)
 	}
 }
 
-static void snapshots_that_count_other_blocks_are_told_apart(void **state)
+static void snapshots_that_count_other_blocks_are_distinguished(void **state)
 {
 	(void)state;
 	for (int only = 0; only < 4; only++) {
@@ -490,8 +490,8 @@ int main(void)
 		cmocka_unit_test(sites_that_cannot_be_told_apart_are_one_row),
 		cmocka_unit_test(two_programs_are_unrelated),
 		cmocka_unit_test(text_names_what_changed_and_leaves_out_the_same),
-		cmocka_unit_test(what_ended_threads_left_is_told_if_both_sides_tell_it),
-		cmocka_unit_test(snapshots_that_count_other_blocks_are_told_apart),
+		cmocka_unit_test(what_ended_threads_left_is_shown_if_both_sides_have_it),
+		cmocka_unit_test(snapshots_that_count_other_blocks_are_distinguished),
 		cmocka_unit_test(json_and_folded_carry_the_same_numbers),
 		cmocka_unit_test(a_difference_of_samples_says_whether_it_is_chance),
 		cmocka_unit_test(what_is_exact_has_no_limits),

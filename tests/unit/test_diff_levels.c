@@ -206,7 +206,7 @@ static struct level level_after(const uint64_t *bytes, size_t count, size_t at)
 	return level;
 }
 
-static void what_stays_is_told_from_what_is_in_flight(void **state)
+static void what_stays_is_distinguished_from_what_is_in_flight(void **state)
 {
 	static const struct {
 		const char *what;
@@ -260,7 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_hundred_pairs_of_runs_have_no_wrong_headline),
-		cmocka_unit_test(what_stays_is_told_from_what_is_in_flight),
+		cmocka_unit_test(what_stays_is_distinguished_from_what_is_in_flight),
 		cmocka_unit_test(without_snapshots_around_the_instants_are_compared),
 	};
 

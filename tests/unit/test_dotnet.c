@@ -127,7 +127,7 @@ static void without_static_fields_objects_refer_all_the_same(void **state)
 	walked_free(&walked);
 }
 
-static void what_cannot_be_read_is_said(void **state)
+static void what_cannot_be_read_is_reported(void **state)
 {
 	struct forged *forged = *state;
 	uint64_t invalid = forged->memory.base + AT_VALUES + COLLECTOR_INVALID * 8;
@@ -191,7 +191,7 @@ int main(void)
 		FORGED(references_have_the_names_of_fields),
 		FORGED(what_holds_objects_has_a_name),
 		FORGED(without_static_fields_objects_refer_all_the_same),
-		FORGED(what_cannot_be_read_is_said),
+		FORGED(what_cannot_be_read_is_reported),
 		FORGED(memory_for_objects_to_come_ends_where_memory_does),
 		FORGED(lists_that_do_not_end_are_left),
 		FORGED(after_nonsense_the_next_object_is_found),

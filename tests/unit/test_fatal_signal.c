@@ -150,7 +150,7 @@ static void fill_the_pipe_and_abort(void)
 	abort();
 }
 
-static void nobody_who_reads_is_no_reason_to_hang(void **state)
+static void a_pipe_without_a_reader_is_no_reason_to_hang(void **state)
 {
 	struct ending ending = end_of(fill_the_pipe_and_abort);
 
@@ -196,7 +196,7 @@ int main(void)
 		cmocka_unit_test(a_stack_overflow_leaves_a_line_as_well),
 		cmocka_unit_test(a_stray_signal_names_its_sender),
 		cmocka_unit_test(an_abort_stays_an_abort),
-		cmocka_unit_test(nobody_who_reads_is_no_reason_to_hang),
+		cmocka_unit_test(a_pipe_without_a_reader_is_no_reason_to_hang),
 		cmocka_unit_test(the_system_log_gets_the_line),
 		cmocka_unit_test(phases_nest),
 	};

@@ -184,7 +184,7 @@ static void heaps_of_an_arena_are_followed_from_its_top_back(void **state)
 }
 
 /* Between the two pointers of a bin, a thread can be stopped. */
-static void an_arena_whose_bin_is_being_filled_is_one(void **state)
+static void an_arena_with_a_bin_being_filled_is_one(void **state)
 {
 	struct fixture *fixture = *state;
 	struct malloc_arenas arenas = {0};
@@ -253,7 +253,7 @@ int main(void)
 		WITH_MEMORY(a_ring_of_arenas_is_found_through_the_one_in_the_data),
 		WITH_MEMORY(what_contradicts_itself_anywhere_is_no_arena),
 		WITH_MEMORY(heaps_of_an_arena_are_followed_from_its_top_back),
-		WITH_MEMORY(an_arena_whose_bin_is_being_filled_is_one),
+		WITH_MEMORY(an_arena_with_a_bin_being_filled_is_one),
 		WITH_MEMORY(data_without_an_arena_is_looked_at_once),
 		WITH_MEMORY(a_table_of_empty_lists_is_no_arena_at_work),
 		WITH_MEMORY(where_the_heap_begins_is_found_by_what_stands_around_it),

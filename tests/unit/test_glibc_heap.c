@@ -241,7 +241,7 @@ static void a_broken_chunk_ends_the_heap_and_what_lies_behind_is_unknown(void **
 }
 
 /* A mapping of its own, as malloc makes it: at the front, or behind an aligned address. */
-static void headers_of_mapped_chunks_are_told_from_other_words(void **state)
+static void headers_of_mapped_chunks_are_distinguished_from_other_words(void **state)
 {
 	static const struct {
 		uint64_t distance, previous, size_word;
@@ -287,7 +287,7 @@ int main(void)
 		WITH_HEAP(live_chunks_are_the_blocks_of_an_image),
 		WITH_HEAP(figures_and_trims_follow_mallinfo_and_malloc_trim),
 		WITH_HEAP(a_broken_chunk_ends_the_heap_and_what_lies_behind_is_unknown),
-		cmocka_unit_test(headers_of_mapped_chunks_are_told_from_other_words),
+		cmocka_unit_test(headers_of_mapped_chunks_are_distinguished_from_other_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,7 @@ static struct growth growth_after(const struct plan *plans, size_t count)
 	growth_after((const struct plan[]){__VA_ARGS__},                                           \
 		     sizeof((const struct plan[]){__VA_ARGS__}) / sizeof(struct plan))
 
-static void nothing_is_said_before_two_minutes(void **state)
+static void nothing_is_reported_before_two_minutes(void **state)
 {
 	struct growth growth = AFTER({0, 115, {100 * MIB, 50, 4, 9}, {60 * MIB, 100, 100, 100}});
 
@@ -401,7 +401,7 @@ static void kinds_are_called_as_in_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_said_before_two_minutes),
+		cmocka_unit_test(nothing_is_reported_before_two_minutes),
 		cmocka_unit_test(a_leak_has_its_rate),
 		cmocka_unit_test(the_kind_that_grows_is_named),
 		cmocka_unit_test(a_slow_leak_shows_in_a_longer_window),

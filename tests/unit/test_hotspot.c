@@ -124,7 +124,7 @@ static void classes_that_several_loaders_have_are_named(void **state)
 	walked_free(&walked);
 }
 
-static void a_long_holds_the_native_block_whose_address_it_is(void **state)
+static void a_long_holds_the_native_block_at_its_address(void **state)
 {
 	struct forged *forged = *state;
 	struct walked walked;
@@ -156,7 +156,7 @@ static void a_heap_that_is_being_collected_is_not_read(void **state)
 	expect_why(&forged->memory, "it collects too often");
 }
 
-static void a_description_without_what_is_needed_is_said(void **state)
+static void a_description_without_what_is_needed_is_reported(void **state)
 {
 	struct forged *forged = *state;
 
@@ -444,14 +444,14 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(classes_that_several_loaders_have_are_named, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(a_long_holds_the_native_block_whose_address_it_is,
-						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_long_holds_the_native_block_at_its_address, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_collector_that_is_not_read_is_named, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_heap_that_is_being_collected_is_not_read, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(a_description_without_what_is_needed_is_said, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(a_description_without_what_is_needed_is_reported,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_reference_of_an_older_colour_leads_to_where_its_object_was_moved, setup,
 			teardown),

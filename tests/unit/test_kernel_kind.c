@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 
-static void pages_that_objects_are_cut_from_are_told_from_the_others(void **state)
+static void pages_that_objects_are_cut_from_are_distinguished_from_the_others(void **state)
 {
 	static const struct {
 		const char *allocator, *functions[5];
@@ -39,7 +39,7 @@ static void pages_that_objects_are_cut_from_are_told_from_the_others(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pages_that_objects_are_cut_from_are_told_from_the_others),
+		cmocka_unit_test(pages_that_objects_are_cut_from_are_distinguished_from_the_others),
 	};
 
 	return cmocka_run_group_tests_name("kernel_kind", tests, NULL, NULL);

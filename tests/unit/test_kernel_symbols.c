@@ -92,7 +92,7 @@ static void an_address_belongs_to_the_function_before_it(void **state)
 	kernel_symbols_free(symbols);
 }
 
-static void a_stack_begins_with_who_asked_for_memory(void **state)
+static void a_stack_begins_with_the_caller_of_the_allocator(void **state)
 {
 	static const uint64_t addresses[] = {
 		0xffffffffc0009999, /* leakmon's own program, loaded after the names were read */
@@ -170,7 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_address_belongs_to_the_function_before_it),
-		cmocka_unit_test(a_stack_begins_with_who_asked_for_memory),
+		cmocka_unit_test(a_stack_begins_with_the_caller_of_the_allocator),
 		cmocka_unit_test(a_stack_of_nothing_but_the_allocator_keeps_its_last_frame),
 		cmocka_unit_test(hidden_addresses_are_recognised),
 		cmocka_unit_test(a_place_in_the_kernel_is_the_same_after_a_reboot),

@@ -20,7 +20,7 @@ static enum site_kind purpose_of(const char *const *functions, size_t count, enu
 	return mapping_purpose(&frames, kind);
 }
 
-static void names_on_the_stack_tell_what_a_mapping_is_for(void **state)
+static void names_on_the_stack_show_what_a_mapping_is_for(void **state)
 {
 	static const struct {
 		const char *functions[4];
@@ -55,7 +55,7 @@ static void a_stack_without_frames_says_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_on_the_stack_tell_what_a_mapping_is_for),
+		cmocka_unit_test(names_on_the_stack_show_what_a_mapping_is_for),
 		cmocka_unit_test(a_stack_without_frames_says_nothing),
 	};
 

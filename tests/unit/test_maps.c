@@ -215,7 +215,7 @@ static void run_without_main_thread(void)
 	pthread_exit(NULL);
 }
 
-static void a_process_whose_main_thread_ended_is_read_through_another(void **state)
+static void a_process_without_its_main_thread_is_read_through_another(void **state)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
 	pid_t child = fork();
@@ -244,7 +244,7 @@ int main(void)
 		cmocka_unit_test(a_path_with_a_newline_is_one_mapping),
 		cmocka_unit_test(a_mapping_that_grows_while_it_is_read_is_listed_once),
 		cmocka_unit_test(no_process_and_no_user_memory_are_esrch),
-		cmocka_unit_test(a_process_whose_main_thread_ended_is_read_through_another),
+		cmocka_unit_test(a_process_without_its_main_thread_is_read_through_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,7 +160,7 @@ static void pools_that_no_domain_has_are_found_by_their_statistics(void **state)
 	walked_free(&walked);
 }
 
-static void what_does_not_balance_is_said(void **state)
+static void what_does_not_balance_is_reported(void **state)
 {
 	struct forged *forged = *state;
 	struct walked walked;
@@ -215,7 +215,7 @@ int main(void)
 		FORGED(domains_of_a_stripped_program_are_found_by_their_shape),
 		FORGED(domains_of_the_version_before_are_read),
 		FORGED(pools_that_no_domain_has_are_found_by_their_statistics),
-		FORGED(what_does_not_balance_is_said),
+		FORGED(what_does_not_balance_is_reported),
 		FORGED(a_circle_of_pools_or_large_blocks_ends),
 		FORGED(a_minor_heap_that_is_collected_is_left_out),
 		FORGED(nonsense_anywhere_does_no_harm),

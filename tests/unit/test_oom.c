@@ -22,7 +22,7 @@ static void add(struct oom_kills *kills, pid_t pid)
 	*kill = (struct oom_kill){.pid = pid, .limit_bytes = UINT64_MAX};
 }
 
-static void a_label_says_who_was_killed(void **state)
+static void a_label_names_the_killed_process(void **state)
 {
 	_cleanup_(oom_kills_free) struct oom_kills kills = {0}, read_back = {0};
 	_cleanup_free_ char *label = NULL;
@@ -55,7 +55,7 @@ static void a_label_is_cut_between_numbers(void **state)
 }
 
 /* A recording is a file that anybody may have made. */
-static void other_labels_tell_of_no_kill(void **state)
+static void other_labels_report_no_kill(void **state)
 {
 	static const char *const labels[] = {
 		NULL,	  "",	    "oom",	"oom ",	  "oom x",  "oomph 1",
@@ -132,9 +132,9 @@ static void the_last_ones_sites_are_kept_until_the_next_kill(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_label_says_who_was_killed),
+		cmocka_unit_test(a_label_names_the_killed_process),
 		cmocka_unit_test(a_label_is_cut_between_numbers),
-		cmocka_unit_test(other_labels_tell_of_no_kill),
+		cmocka_unit_test(other_labels_report_no_kill),
 		cmocka_unit_test(kills_are_counted_by_name_and_container),
 		cmocka_unit_test(the_last_ones_sites_are_kept_until_the_next_kill),
 	};

@@ -331,7 +331,7 @@ static void every_cause_of_loss_has_a_line_of_its_own(void **state)
 	assert_int_equal(lines, LM_DROP_MAX_ + LM_LOST_BEFORE - 1);
 }
 
-static void a_full_disk_is_said(void **state)
+static void a_full_disk_is_reported(void **state)
 {
 	struct snapshot snapshot = {0};
 	const struct report report = {.snapshot = &snapshot};
@@ -370,7 +370,7 @@ int main(void)
 		cmocka_unit_test(a_quiet_report_is_two_lines_and_an_empty_one),
 		cmocka_unit_test(descriptors_have_kinds_and_no_bytes),
 		cmocka_unit_test(every_cause_of_loss_has_a_line_of_its_own),
-		cmocka_unit_test(a_full_disk_is_said),
+		cmocka_unit_test(a_full_disk_is_reported),
 		cmocka_unit_test(formats_are_found_by_name),
 	};
 

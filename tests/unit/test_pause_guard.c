@@ -46,7 +46,7 @@ static int be_stopped(void)
 	return pause_guard_end(&guard) ? 42 : 2;
 }
 
-static void who_is_stopped_goes_on(void **state)
+static void a_stopped_monitor_goes_on(void **state)
 {
 	(void)state;
 	assert_int_equal(run(be_stopped), 42);
@@ -71,7 +71,7 @@ static int be_in_time(void)
 	return 42;
 }
 
-static void who_is_in_time_or_a_little_late_notices_nothing(void **state)
+static void a_monitor_in_time_or_a_little_late_notices_nothing(void **state)
 {
 	(void)state;
 	assert_int_equal(run(be_in_time), 42);
@@ -90,7 +90,7 @@ static int be_late(void)
 	return 2;
 }
 
-static void who_is_late_is_killed(void **state)
+static void a_late_monitor_is_killed(void **state)
 {
 	uint64_t began_ns = monotonic_ns();
 
@@ -163,9 +163,9 @@ static void it_has_a_name_and_a_session_of_its_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_is_stopped_goes_on),
-		cmocka_unit_test(who_is_in_time_or_a_little_late_notices_nothing),
-		cmocka_unit_test(who_is_late_is_killed),
+		cmocka_unit_test(a_stopped_monitor_goes_on),
+		cmocka_unit_test(a_monitor_in_time_or_a_little_late_notices_nothing),
+		cmocka_unit_test(a_late_monitor_is_killed),
 		cmocka_unit_test(it_ends_with_whom_it_guards),
 		cmocka_unit_test(it_has_a_name_and_a_session_of_its_own),
 	};

@@ -164,7 +164,7 @@ static void readings_follow_the_process(void **state)
 	population_free(&population);
 }
 
-static void who_has_ended_is_forgotten(void **state)
+static void ended_processes_are_forgotten(void **state)
 {
 	struct population population;
 	struct child child = child_start();
@@ -256,7 +256,7 @@ static void what_is_shed_keeps_its_last_value(void **state)
 	population_free(&population);
 }
 
-static void who_is_new_waits_when_there_is_no_time(void **state)
+static void new_processes_wait_when_there_is_no_time(void **state)
 {
 	struct reading_effort none = {.files = true, .mappings = true};
 	struct population population;
@@ -318,11 +318,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(readings_follow_the_process),
-		cmocka_unit_test(who_has_ended_is_forgotten),
+		cmocka_unit_test(ended_processes_are_forgotten),
 		cmocka_unit_test(a_new_program_begins_a_new_past),
 		cmocka_unit_test(it_works_without_descriptors_of_its_own),
 		cmocka_unit_test(what_is_shed_keeps_its_last_value),
-		cmocka_unit_test(who_is_new_waits_when_there_is_no_time),
+		cmocka_unit_test(new_processes_wait_when_there_is_no_time),
 		cmocka_unit_test(we_and_our_children_are_left_out),
 		cmocka_unit_test(a_kernel_thread_has_no_memory),
 	};

@@ -80,7 +80,7 @@ static void a_process_is_its_pid_and_its_start(void **state)
 	assert_null(process_table_find(*state, getppid()));
 }
 
-static void the_generation_tells_whether_code_came_or_went(void **state)
+static void the_generation_shows_whether_code_came_or_went(void **state)
 {
 	struct process *process = refresh(*state, getpid());
 	uint64_t generation = process->generation;
@@ -205,7 +205,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PROCESS_TEST(the_mappings_are_read_once_per_refresh_whoever_uses_them),
 		PROCESS_TEST(a_process_is_its_pid_and_its_start),
-		PROCESS_TEST(the_generation_tells_whether_code_came_or_went),
+		PROCESS_TEST(the_generation_shows_whether_code_came_or_went),
 		PROCESS_TEST(a_file_that_two_processes_map_is_one_dso),
 		PROCESS_TEST(files_are_visited_code_first_as_they_are_now_unless_they_were_seen),
 		PROCESS_TEST(

@@ -151,7 +151,7 @@ static void a_32_bit_process_is_told_by_the_width_of_its_auxiliary_vector(void *
 	assert_false(process_is_32bit(getpid()));
 }
 
-static void the_limit_is_kept_and_said(void **state)
+static void the_limit_is_kept_and_reported(void **state)
 {
 	struct process_list processes = {0};
 
@@ -198,7 +198,7 @@ int main(void)
 		cmocka_unit_test(what_no_kernel_writes_is_refused),
 		cmocka_unit_test(a_child_is_listed_with_its_name_until_it_is_gone),
 		cmocka_unit_test(a_32_bit_process_is_told_by_the_width_of_its_auxiliary_vector),
-		cmocka_unit_test(the_limit_is_kept_and_said),
+		cmocka_unit_test(the_limit_is_kept_and_reported),
 		cmocka_unit_test(a_child_that_runs_counts_as_own_time),
 	};
 

@@ -179,7 +179,7 @@ static void a_process_that_is_gone_is_gone(void **state)
 }
 
 /* Its blocks are not dead, the process is: without a wait, it is still there. */
-static void a_process_that_is_killed_tells_nothing_more(void **state)
+static void a_process_that_is_killed_yields_nothing_more(void **state)
 {
 	unsigned char *page = map_pages(1);
 	struct look_request request = {.address = (uint64_t)(uintptr_t)page, .size = 8};
@@ -410,7 +410,7 @@ int main(void)
 		cmocka_unit_test(absent_pages_stay_absent),
 		cmocka_unit_test(holes_among_many_blocks_are_found),
 		cmocka_unit_test(a_process_that_is_gone_is_gone),
-		cmocka_unit_test(a_process_that_is_killed_tells_nothing_more),
+		cmocka_unit_test(a_process_that_is_killed_yields_nothing_more),
 		cmocka_unit_test(chunks_are_known_by_the_size_before_them),
 		cmocka_unit_test(blocks_in_use_are_not_free),
 		cmocka_unit_test(a_free_block_that_stays_as_it_was_is_told),

@@ -185,7 +185,7 @@ static void prometheus_has_bounds_and_every_verdict(void **state)
 }
 
 /* Each format reports a killed process; without a kill it reports nothing. */
-static void a_kill_is_told(void **state)
+static void a_kill_is_reported(void **state)
 {
 	struct oom_kill kill = {.pid = 8, .cgroup = (char *)"/" HOSTILE, .limit_bytes = 1 << 20};
 	struct oom_total total = {.comm = "other", .kills = 2};
@@ -221,7 +221,7 @@ static void a_kill_is_told(void **state)
 }
 
 /* A process without windows has a reason. */
-static void windows_that_came_to_nothing_are_said(void **state)
+static void windows_that_came_to_nothing_are_reported(void **state)
 {
 	_cleanup_free_ char *text = written(text_profile_write, 0);
 	_cleanup_free_ char *json = written(json_profile_write, 0);
@@ -251,8 +251,8 @@ int main(void)
 		cmocka_unit_test(text_says_how_much_how_surely_and_when_there_is_more),
 		cmocka_unit_test(the_page_has_survival_and_nothing_that_a_name_could_start),
 		cmocka_unit_test(prometheus_has_bounds_and_every_verdict),
-		cmocka_unit_test(a_kill_is_told),
-		cmocka_unit_test(windows_that_came_to_nothing_are_said),
+		cmocka_unit_test(a_kill_is_reported),
+		cmocka_unit_test(windows_that_came_to_nothing_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,7 +182,7 @@ static void series_have_the_proven_labels(void **state)
 	expect_series(&(struct push_series){"x", "h", 7, &container}, "x%7Bpid%3D7%2Chost%3Dh%7D");
 }
 
-static void what_goes_on_is_said_once(void **state)
+static void what_goes_on_is_reported_once(void **state)
 {
 	struct news news = {0};
 
@@ -273,7 +273,7 @@ int main(void)
 		cmocka_unit_test(waits_double_up_to_half_a_minute),
 		cmocka_unit_test(urls_have_a_host_and_no_password),
 		cmocka_unit_test(series_have_the_proven_labels),
-		cmocka_unit_test(what_goes_on_is_said_once),
+		cmocka_unit_test(what_goes_on_is_reported_once),
 		cmocka_unit_test(events_say_what_and_where_in_a_sentence),
 	};
 

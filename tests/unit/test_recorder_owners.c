@@ -94,7 +94,7 @@ static void what_keep_leaves_is_still_right(void **state)
 	read_expect(run->path, 21, expect_sites, true);
 }
 
-static void only_theirs_is_told_from_all(void **state)
+static void only_theirs_is_distinguished_from_all(void **state)
 {
 	_cleanup_(recording_cleanup) struct recording *recording = NULL;
 	struct run *run = *state;
@@ -144,7 +144,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		store_test(what_ended_threads_left_is_read_as_it_was_at_every_snapshot),
 		store_test(what_keep_leaves_is_still_right),
-		store_test(only_theirs_is_told_from_all),
+		store_test(only_theirs_is_distinguished_from_all),
 		store_test(in_an_old_recording_nobody_knows),
 		store_test(forged_values_are_refused),
 	};

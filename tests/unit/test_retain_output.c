@@ -252,7 +252,7 @@ static void nothing_in_a_name_ends_the_script_of_the_page(void **state)
 	assert_non_null(strstr(data, "\"retention\":[{\"schema\":1"));
 }
 
-static void a_full_disk_is_told(void **state)
+static void a_full_disk_is_reported(void **state)
 {
 	static const char *const formats[] = {"text", "json", "folded", "pprof", "html"};
 	_cleanup_(retain_result_free) struct retain_result result = {0};
@@ -286,7 +286,7 @@ int main(void)
 		cmocka_unit_test(nothing_in_a_name_ends_a_folded_line_or_frame),
 		cmocka_unit_test(a_profile_is_a_gzip_file),
 		cmocka_unit_test(nothing_in_a_name_ends_the_script_of_the_page),
-		cmocka_unit_test(a_full_disk_is_told),
+		cmocka_unit_test(a_full_disk_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -390,7 +390,7 @@ static uint32_t root_by_climbing(const struct retention *retention, uint32_t blo
 	return node < retention->blocks ? ROOT_NONE : node - retention->blocks;
 }
 
-static void every_block_is_told_the_root_of_its_path(void **state)
+static void every_block_has_the_root_of_its_path(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < GRAPHS; i++) {
@@ -414,7 +414,7 @@ int main(void)
 		cmocka_unit_test(retained_size_is_what_would_be_lost_without_the_root),
 		cmocka_unit_test(verdicts_and_leaks_are_those_of_the_definition),
 		cmocka_unit_test(paths_are_the_shortest),
-		cmocka_unit_test(every_block_is_told_the_root_of_its_path),
+		cmocka_unit_test(every_block_has_the_root_of_its_path),
 		cmocka_unit_test(a_list_of_a_million_blocks_needs_no_stack),
 		cmocka_unit_test(doubtful_blocks_take_back_what_is_lost_with_them),
 		cmocka_unit_test(doubtful_blocks_are_taken_from_stale_groups_with_what_is_below),

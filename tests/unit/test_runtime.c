@@ -126,7 +126,7 @@ static void expect_heap(const struct layout *layout)
 	}
 }
 
-static void the_heap_of_every_runtime_is_told_from_the_rest(void **state)
+static void the_heap_of_every_runtime_is_distinguished_from_the_rest(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
@@ -214,7 +214,7 @@ static void a_key_that_is_not_known_is_a_runtime_all_the_same(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_heap_of_every_runtime_is_told_from_the_rest),
+		cmocka_unit_test(the_heap_of_every_runtime_is_distinguished_from_the_rest),
 		cmocka_unit_test(pythons_heap_is_told_by_its_pools),
 		cmocka_unit_test(every_runtime_has_a_tool),
 		cmocka_unit_test(a_key_that_is_not_known_is_a_runtime_all_the_same),

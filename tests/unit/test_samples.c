@@ -47,7 +47,7 @@ static void sums_are_by_site_and_largest_first(void **state)
 	samples_free(&samples);
 }
 
-static void what_comes_again_belongs_to_who_brought_it_last(void **state)
+static void what_comes_again_belongs_to_its_last_stack(void **state)
 {
 	struct samples samples = {0};
 
@@ -87,7 +87,7 @@ static void what_is_gone_is_forgotten_and_can_come_again(void **state)
 }
 
 /* Three sites of a half, a third and a sixth, a hundred times as many as there is room for. */
-static void a_full_table_still_tells_the_shares(void **state)
+static void a_full_table_still_has_the_shares(void **state)
 {
 	static const uint32_t sites[] = {1, 1, 1, 2, 2, 3};
 	const size_t count = 100 * SAMPLES_MAX;
@@ -117,9 +117,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sums_are_by_site_and_largest_first),
-		cmocka_unit_test(what_comes_again_belongs_to_who_brought_it_last),
+		cmocka_unit_test(what_comes_again_belongs_to_its_last_stack),
 		cmocka_unit_test(what_is_gone_is_forgotten_and_can_come_again),
-		cmocka_unit_test(a_full_table_still_tells_the_shares),
+		cmocka_unit_test(a_full_table_still_has_the_shares),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,7 +213,7 @@ static void nothing_but_parsing_is_possible(void **state)
 }
 
 /* Landlock denies what it knows with EACCES; a kernel without it lets everybody's files be read. */
-static void who_pushes_connects_and_reads_names_and_nothing_else(void **state)
+static void the_pusher_connects_and_reads_names_and_nothing_else(void **state)
 {
 	static const struct landlock_ruleset_attr *const none;
 	bool landlocked =
@@ -261,7 +261,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_but_parsing_is_possible),
-		cmocka_unit_test(who_pushes_connects_and_reads_names_and_nothing_else),
+		cmocka_unit_test(the_pusher_connects_and_reads_names_and_nothing_else),
 		cmocka_unit_test(what_parsing_needs_is_possible),
 		cmocka_unit_test(computing_without_end_is_ended),
 	};

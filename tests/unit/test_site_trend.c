@@ -544,7 +544,7 @@ static double build_leaks_per_s(const struct history *history, const struct snap
 	return per_s;
 }
 
-static void a_leak_whose_code_moves_is_one_leak(void **state)
+static void a_leak_by_code_that_moves_is_one_leak(void **state)
 {
 	static const struct moving_case cases[] = {
 		{4, {9, 9}, COMPILED_STACKS},
@@ -727,7 +727,7 @@ int main(void)
 		cmocka_unit_test(what_has_gained_little_is_growing_and_not_called_leaking),
 		cmocka_unit_test(
 			a_process_that_comes_late_is_judged_as_if_it_had_been_watched_alone),
-		cmocka_unit_test(a_leak_whose_code_moves_is_one_leak),
+		cmocka_unit_test(a_leak_by_code_that_moves_is_one_leak),
 		cmocka_unit_test(what_fills_until_a_runtime_has_warmed_up_is_never_called_leaking),
 		cmocka_unit_test(a_slow_leak_of_small_blocks_is_called_leaking_within_minutes),
 		cmocka_unit_test(no_cache_is_called_a_leak_and_no_leak_is_overlooked),

@@ -519,7 +519,7 @@ static void a_profiled_suspect_shows_its_call_stacks(void **state)
 	assert_non_null(strstr(json, "\"growth_bytes_per_s\":500,\"low\":300,\"high\":1000,"));
 }
 
-static void what_was_shed_is_said(void **state)
+static void what_was_shed_is_reported(void **state)
 {
 	_cleanup_free_ char *text = NULL;
 	struct fixture fixture;
@@ -649,7 +649,7 @@ static void a_share_is_of_the_growth_in_the_window(void **state)
 }
 
 /* Its known data is included; without a kill there is no report. */
-static void a_kill_is_told_with_what_was_known(void **state)
+static void a_kill_is_reported_with_what_was_known(void **state)
 {
 	struct fixture fixture;
 	struct oom_kill where = {.pid = 8, .cgroup = (char *)"/x\033", .limit_bytes = 1 << 20};
@@ -734,14 +734,14 @@ int main(void)
 		cmocka_unit_test(eight_suspects_fit_a_screen),
 		cmocka_unit_test(growth_without_a_verdict_has_its_rate_so_far),
 		cmocka_unit_test(a_profiled_suspect_shows_its_call_stacks),
-		cmocka_unit_test(what_was_shed_is_said),
+		cmocka_unit_test(what_was_shed_is_reported),
 		cmocka_unit_test(text_has_no_control_characters_of_a_target),
 		cmocka_unit_test(json_is_written_to_the_byte),
 		cmocka_unit_test(prom_is_written_to_the_byte),
 		cmocka_unit_test(suspects_of_one_name_and_place_are_one_series),
 		cmocka_unit_test(json_keeps_the_contract),
 		cmocka_unit_test(a_full_disk_is_an_error),
-		cmocka_unit_test(a_kill_is_told_with_what_was_known),
+		cmocka_unit_test(a_kill_is_reported_with_what_was_known),
 		cmocka_unit_test(a_share_is_of_the_growth_in_the_window),
 		cmocka_unit_test(growth_of_a_jvm_is_unproven_until_its_collections_leave_more),
 	};

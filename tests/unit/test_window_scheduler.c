@@ -262,7 +262,7 @@ static void a_burst_beside_the_births_makes_no_window_dear(void **state)
 }
 
 /* On a busy machine it may be read too late: the next one must not last a second for that. */
-static void one_that_came_to_nothing_is_paid_and_tells_nothing_of_births(void **state)
+static void a_window_without_result_is_paid_and_adds_no_births(void **state)
 {
 	struct window_budget budget;
 
@@ -406,7 +406,7 @@ static void nobody_loses_more_than_the_limit_and_leakmon_uses_no_more(void **sta
 	}
 }
 
-static void who_grows_has_most_windows_who_sleeps_none_and_others_their_turns(void **state)
+static void growing_processes_get_most_windows_sleeping_ones_none_and_others_turns(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -610,7 +610,7 @@ static void sixteen_have_places_and_no_more(void **state)
 	assert_int_equal(slots.list.count, 16);
 }
 
-static void who_has_been_no_suspect_for_a_quarter_of_an_hour_gives_way(void **state)
+static void a_process_that_was_no_suspect_for_a_quarter_of_an_hour_gives_way(void **state)
 {
 	_cleanup_slots_ struct profile_slots slots = {.limit = PROFILE_SLOTS};
 
@@ -631,7 +631,7 @@ static void who_has_been_no_suspect_for_a_quarter_of_an_hour_gives_way(void **st
 }
 
 /* Without a waiting process, none leaves. */
-static void who_is_no_suspect_any_more_stays_while_there_is_room(void **state)
+static void a_former_suspect_stays_while_there_is_room(void **state)
 {
 	_cleanup_slots_ struct profile_slots slots = {.limit = PROFILE_SLOTS};
 	struct profile_slot *evicted;
@@ -645,7 +645,7 @@ static void who_is_no_suspect_any_more_stays_while_there_is_room(void **state)
 }
 
 /* The slowest-growing one that is not near a limit itself. */
-static void to_who_is_near_to_a_memory_limit_another_one_gives_way(void **state)
+static void to_a_process_near_its_memory_limit_another_one_gives_way(void **state)
 {
 	_cleanup_slots_ struct profile_slots slots = {.limit = PROFILE_SLOTS};
 	struct profile_slot *evicted;
@@ -672,7 +672,7 @@ static bool is_even(const struct profile_slot *slot, void *context)
 	return slot->pid % 2 == 0;
 }
 
-static void who_has_ended_is_forgotten_and_another_of_its_pid_is_another(void **state)
+static void an_ended_process_is_forgotten_and_another_with_its_pid_is_another(void **state)
 {
 	_cleanup_slots_ struct profile_slots slots = {.limit = PROFILE_SLOTS};
 	int asked = 0;
@@ -687,7 +687,7 @@ static void who_has_ended_is_forgotten_and_another_of_its_pid_is_another(void **
 		assert_int_equal(profile_slots_find(&slots, pid, 5) != NULL, pid % 2 == 0);
 }
 
-static void who_was_refused_keeps_no_place_and_is_asked_again_later(void **state)
+static void a_refused_process_keeps_no_place_and_is_tried_again_later(void **state)
 {
 	_cleanup_slots_ struct profile_slots slots = {.limit = PROFILE_SLOTS};
 	int asked = 0;
@@ -718,20 +718,21 @@ int main(void)
 		cmocka_unit_test(windows_open_as_often_in_busy_times_as_these_are),
 		cmocka_unit_test(windows_are_as_long_as_their_births_and_their_attach_ask),
 		cmocka_unit_test(a_burst_beside_the_births_makes_no_window_dear),
-		cmocka_unit_test(one_that_came_to_nothing_is_paid_and_tells_nothing_of_births),
+		cmocka_unit_test(a_window_without_result_is_paid_and_adds_no_births),
 		cmocka_unit_test(one_that_ends_as_it_opens_makes_the_next_ones_no_dearer),
 		cmocka_unit_test(nobody_loses_more_than_the_limit_and_leakmon_uses_no_more),
-		cmocka_unit_test(who_grows_has_most_windows_who_sleeps_none_and_others_their_turns),
+		cmocka_unit_test(
+			growing_processes_get_most_windows_sleeping_ones_none_and_others_turns),
 		cmocka_unit_test(everybody_is_looked_at_before_growth_decides),
 		cmocka_unit_test(whoever_waits_and_has_fewest_windows_is_first),
 		cmocka_unit_test(what_idle_processes_leave_goes_to_the_busy_ones_by_growth),
 		cmocka_unit_test(dear_reports_leave_half_of_the_limit_to_windows),
 		cmocka_unit_test(sixteen_have_places_and_no_more),
-		cmocka_unit_test(who_has_been_no_suspect_for_a_quarter_of_an_hour_gives_way),
-		cmocka_unit_test(who_is_no_suspect_any_more_stays_while_there_is_room),
-		cmocka_unit_test(to_who_is_near_to_a_memory_limit_another_one_gives_way),
-		cmocka_unit_test(who_has_ended_is_forgotten_and_another_of_its_pid_is_another),
-		cmocka_unit_test(who_was_refused_keeps_no_place_and_is_asked_again_later),
+		cmocka_unit_test(a_process_that_was_no_suspect_for_a_quarter_of_an_hour_gives_way),
+		cmocka_unit_test(a_former_suspect_stays_while_there_is_room),
+		cmocka_unit_test(to_a_process_near_its_memory_limit_another_one_gives_way),
+		cmocka_unit_test(an_ended_process_is_forgotten_and_another_with_its_pid_is_another),
+		cmocka_unit_test(a_refused_process_keeps_no_place_and_is_tried_again_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

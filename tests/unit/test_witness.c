@@ -60,7 +60,7 @@ static void what_stays_while_its_like_goes_is_probably_lost(void **state)
 	assert_int_equal(kind.gone, 18);
 }
 
-static void where_others_stay_or_are_few_nothing_is_said(void **state)
+static void where_others_stay_or_are_few_nothing_is_reported(void **state)
 {
 	(void)state;
 	assert_int_equal(say(20, 17, NULL).probable.blocks, 0);
@@ -124,7 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_stays_while_its_like_goes_is_probably_lost),
-		cmocka_unit_test(where_others_stay_or_are_few_nothing_is_said),
+		cmocka_unit_test(where_others_stay_or_are_few_nothing_is_reported),
 		cmocka_unit_test(another_block_or_another_holder_is_no_witness),
 	};
 
