@@ -25,7 +25,8 @@ ifneq ($(V),1)
 Q := @
 say = @$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,printf '  %-6s %s\n' $(1) $@)
 endif
-# Another make of ours, as wide as this machine unless this one was told how wide.
+# Another make of ours, as wide as this machine unless -j says otherwise; "+" hands it the job server,
+# which make itself does only where a recipe has $(MAKE) in its own text.
 PARALLEL = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # The folder in user/arch/ and in bpf/arch/; and libbpf's name for it. For another machine:
@@ -134,7 +135,7 @@ deps:
 
 demo:
 	@$(DEPS) build
-	@$(PARALLEL) all $(B)/workloads/demo_server
+	+@$(PARALLEL) all $(B)/workloads/demo_server
 	@scripts/demo.sh
 
 demo-threads: all $(B)/workloads/thread_server
@@ -168,7 +169,7 @@ check:
 	@scripts/check_links.sh
 	@$(MAKE) --no-print-directory check-arch
 	@clang-format --dry-run --Werror $(C_FILES)
-	@$(PARALLEL) -k all $(TIDY)
+	+@$(PARALLEL) -k all $(TIDY)
 	@! grep . $(OBJECTS:.o=.warnings)
 	@echo 'check: formatted, linted, layered, without warnings or dead links'
 

@@ -46,7 +46,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 
 # All is built before anything runs.
 test: deps
-	@$(PARALLEL) $(UNIT_TESTS) e2e-programs fuzz-programs
+	+@$(PARALLEL) $(UNIT_TESTS) e2e-programs fuzz-programs
 	@$(MAKE) --no-print-directory unit e2e fuzz
 	@! $(DEPS) --check arm64 2>/dev/null || $(MAKE) --no-print-directory unit-arm64
 
@@ -75,11 +75,11 @@ UNIT_HERE   := $(if $(FOREIGN),$(filter-out $(UNIT_OF_KERNEL) $(UNIT_UNPORTED),$
 OWN_UNIT    := $(filter $(B)/unit/$(ARCH)/%,$(UNIT_TESTS))
 
 unit: $(B)/has-unit
-	@$(PARALLEL) $(UNIT_TESTS)
+	+@$(PARALLEL) $(UNIT_TESTS)
 	@$(EMULATED) scripts/run_tests.sh $(UNIT_HERE)
 
 own-unit: $(B)/has-unit
-	@$(PARALLEL) $(OWN_UNIT)
+	+@$(PARALLEL) $(OWN_UNIT)
 	@$(EMULATED) scripts/run_tests.sh $(OWN_UNIT)
 
 # All that an emulator can run, with that machine's compiler and libraries (deps group arm64).
@@ -96,7 +96,7 @@ e2e-programs: $(B)/has-test all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS
 	$(B)/truth/backtrace_preload.so $(B)/truth/counting_preload.so
 
 e2e: $(B)/has-test
-	@$(PARALLEL) e2e-programs
+	+@$(PARALLEL) e2e-programs
 	@scripts/run_tests.sh $(E2E_LONG) $(filter-out $(E2E_LONG) $(E2E_ALONE),$(E2E_TESTS)) -- $(E2E_ALONE)
 
 # Other projects' suites, from their source trees:

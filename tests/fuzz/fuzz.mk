@@ -33,5 +33,5 @@ fuzz-programs: $(FUZZERS) $(B)/fuzz/seed_worker_answer
 
 fuzz:
 	@$(DEPS) --check build fuzz
-	@$(PARALLEL) fuzz-programs
+	+@$(PARALLEL) fuzz-programs
 	@scripts/fuzz.sh $(B)/fuzz $(TIME) $(FUZZERS)

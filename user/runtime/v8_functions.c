@@ -23,7 +23,6 @@
 #define CLOSURES_MIN 10 /* of one place: fewer are called Function alone */
 #define PLACES_MAX (1u << 20)
 #define MODULES_MAX (1u << 16)
-#define SOURCE_BYTES_MAX (64u << 20)
 #define CHUNK_BYTES 4096u
 #define SCOPE_TAIL_WORDS 10
 #define CALL_FUNCTION 24 /* JSGeneratorObject::function, behind the header of an object */
