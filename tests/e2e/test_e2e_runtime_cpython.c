@@ -328,6 +328,48 @@ static void the_objects_of_every_version_are_counted_as_it_counts_them(void **st
 	pythons_free(&pythons);
 }
 
+/* What it allocates to answer is in its own count, and may be alone in an arena. */
+#define ANSWER_BYTES (64 << 10)
+
+static void expect_arenas(const char *path, json_t *python, json_t *truth)
+{
+	json_t *pin = json_array_get(json_object_get(python, "pins"), 0);
+	json_int_t arenas = number_at(truth, "arenas");
+	json_int_t off = number_at(python, "used_bytes") - number_at(truth, "used");
+
+	assert_true(json_is_null(json_object_get(python, "cannot_tell")));
+	if (llabs(number_at(python, "arenas") - arenas) > 1 || off > ANSWER_BYTES ||
+	    off < -ANSWER_BYTES)
+		fail_msg("%s: %s, not %s", path, json_dumps(python, JSON_COMPACT),
+			 json_dumps(truth, JSON_COMPACT));
+	assert_true(number_at(python, "used_bytes") + number_at(python, "pool_free_bytes") +
+			    number_at(python, "free_bytes") <=
+		    number_at(python, "arena_bytes"));
+	assert_true(number_at(python, "sparse_arenas") * 2 >= arenas);
+	assert_string_equal(text_at(pin, "class"), "__main__.Pin");
+	assert_true(number_at(pin, "arenas") * 2 >= arenas);
+}
+
+static void arenas_that_are_not_given_back_have_the_class_that_keeps_them(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct pythons pythons = {0};
+
+	add_all(&pythons);
+	if (!pythons.count)
+		skip();
+	for (size_t i = 0; i < pythons.count; i++) {
+		struct child *target = start(harness, pythons.paths[i], NULL);
+		json_t *truth = workload_ask(harness, target, "spread");
+		json_t *report = report_of(harness, MONITOR(harness, "memory", "-p",
+							    target->pid_text, "--format", "json"));
+
+		expect_arenas(pythons.paths[i],
+			      json_object_get(process_of(report, target->pid), "python"), truth);
+	}
+	pythons_free(&pythons);
+}
+
 /* What the variable alone holds: 300 sessions with their ten items each, keys and lists. */
 static void a_variable_retains_what_only_it_leads_to(void **state)
 {
@@ -445,6 +487,7 @@ int main(void)
 		e2e_test(the_objects_of_every_version_are_counted_as_it_counts_them),
 		e2e_test(threads_stand_where_the_interpreter_says),
 		e2e_test(stacks_of_allocations_have_the_functions_that_called_the_interpreter),
+		e2e_test(arenas_that_are_not_given_back_have_the_class_that_keeps_them),
 		e2e_test(a_variable_retains_what_only_it_leads_to),
 		e2e_test(attributes_are_called_by_their_names),
 		e2e_test(hooks_of_a_debugger_are_named),

@@ -10,7 +10,9 @@ import collections
 import gc
 import json
 import os
+import re
 import sys
+import tempfile
 import threading
 import weakref
 
@@ -218,6 +220,40 @@ def churn():
     return Grower().grow() and grown[-1][1]
 
 
+class Pin:
+    __slots__ = ("one", "two", "three")
+
+
+pins = []
+
+
+def spread():
+    """Of each arena that was filled with tuples an object of another class stays."""
+    many = []
+    for i in range(400000):
+        many.append((i, i, i))
+        if i % 4000 == 0:
+            pins.append(Pin())
+    del many
+    gc.collect()
+    return arenas()
+
+
+def arenas():
+    """As the interpreter itself counts them."""
+    with tempfile.TemporaryFile() as file:
+        stderr = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        sys._debugmallocstats()
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        file.seek(0)
+        text = file.read().decode()
+    figures = {"arenas": "arenas allocated current", "used": "bytes in allocated blocks"}
+    return {key: int(re.search(r"# %s *= *([0-9,]+)" % words, text).group(1).replace(",", ""))
+            for key, words in figures.items()}
+
+
 def main():
     gc.collect()
     answer = json.dumps(truth())
@@ -229,6 +265,8 @@ def main():
             print(json.dumps(frames(sys._current_frames()[keeper.ident])), flush=True)
         elif line.strip() == "churn":
             print(json.dumps(churn()), flush=True)
+        elif line.strip() == "spread":
+            print(json.dumps(spread()), flush=True)
         elif line.strip() == "quit":
             return
 

@@ -2,6 +2,8 @@
 /* The heap of a small Python made by hand; then the same with nonsense in it. */
 #include "unit/cpython_fixture.h"
 
+#include "runtime/python_reader.h"
+
 #define MUTANTS 400
 #include "unit/walked.h"
 
@@ -197,6 +199,39 @@ static void a_pool_that_contradicts_itself_is_left_out(void **state)
 	walked_free(&walked);
 }
 
+/* Eight pools, of which some have no block. */
+static void an_arena_that_is_hardly_used_has_the_classes_that_keep_it(void **state)
+{
+	struct forged *forged = *state;
+	struct target_memory memory;
+	struct python_memory python = {0};
+	uint64_t used = 0, sessions = 0;
+
+	for (uint32_t i = 0; i < forged->pool_count; i++)
+		used += (uint64_t)forged->pool_of[i].block * (uint64_t) *
+			(uint32_t *)(uintptr_t)forged->pool_of[i].address;
+	assert_int_equal(
+		target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, &memory),
+		0);
+	assert_int_equal(python_memory_of(&memory, &python), 0);
+	assert_null(python.why);
+	assert_string_equal(python.version, "3.11.2");
+	assert_int_equal(python.arenas, 1);
+	assert_int_equal(python.bytes, FORGED_ARENA);
+	assert_int_equal(python.used, used);
+	assert_int_equal(python.free, FORGED_ARENA - forged->pool_count * FORGED_POOL);
+	assert_int_equal(python.sparse, 1);
+	assert_int_equal(python.sparse_free, python.free + python.pool_free);
+	for (size_t i = 0; i < python.pins.count; i++) {
+		assert_int_equal(python.pins.items[i].arenas, 1);
+		if (python.pins.items[i].name && !strcmp(python.pins.items[i].name, "app.Session"))
+			sessions = python.pins.items[i].objects;
+	}
+	assert_int_equal(sessions, FORGED_SESSIONS);
+	python_memory_free(&python);
+	target_memory_close(&memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +244,7 @@ int main(void)
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_free_threaded_build_is_named),
 		FORGED(a_pool_that_contradicts_itself_is_left_out),
+		FORGED(an_arena_that_is_hardly_used_has_the_classes_that_keep_it),
 		FORGED(nonsense_anywhere_does_no_harm),
 	};
 

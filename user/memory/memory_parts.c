@@ -19,6 +19,7 @@
 #include "proc/process_memory.h"
 #include "runtime/go_reader.h"
 #include "runtime/hotspot_reader.h"
+#include "runtime/python_reader.h"
 #include "runtime/runtime.h"
 
 /* Names of tmpfs-backed mappings without a path. */
@@ -473,6 +474,19 @@ static int find_java(struct splitting *splitting)
 	return is_java ? -ENOMEM : 0;
 }
 
+/* Of a process that was named: all that it has for objects is read. 0 or -ENOMEM. */
+static int find_python(struct splitting *splitting)
+{
+	bool named = splitting->pause || splitting->process->core;
+	bool is_python = named && python_is_program(&splitting->maps);
+	struct python_memory *python = is_python ? malloc(sizeof(*python)) : NULL;
+
+	splitting->process->python = python;
+	if (python)
+		return python_memory_read(&splitting->maps, python);
+	return is_python ? -ENOMEM : 0;
+}
+
 static int find_runtime(struct splitting *splitting)
 {
 	const struct smaps_entry *entries = splitting->smaps.list.items;
@@ -485,6 +499,8 @@ static int find_runtime(struct splitting *splitting)
 		error = find_go(splitting);
 	if (!error)
 		error = find_java(splitting);
+	if (!error)
+		error = find_python(splitting);
 	splitting->process->runtime = runtime_label_of(splitting->runtime.runtime);
 	return error;
 }

@@ -152,6 +152,14 @@ enum java_proof java_floor_compare(const struct java_floor *first, const struct 
 	return first->is_base ? JAVA_KEEPS_AS_MUCH : JAVA_UNPROVEN;
 }
 
+void python_memory_free(struct python_memory *python)
+{
+	for (size_t i = 0; i < python->pins.count; i++)
+		free(python->pins.items[i].name);
+	vec_free(&python->pins);
+	*python = (struct python_memory){0};
+}
+
 void java_memory_free(struct java_memory *java)
 {
 	for (size_t i = 0; i < java->loaders.count; i++)
@@ -171,6 +179,9 @@ void memory_process_free(struct memory_process *process)
 	if (process->java)
 		java_memory_free(process->java);
 	free(process->java);
+	if (process->python)
+		python_memory_free(process->python);
+	free(process->python);
 }
 
 static bool has_unknown_blocks(const struct allocator_reports *reports)

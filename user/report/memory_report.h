@@ -15,6 +15,7 @@
 #include "report/cgroup_report.h"
 #include "report/go_memory.h"
 #include "report/java_memory.h"
+#include "report/python_memory.h"
 #include "report/runtime_label.h"
 
 /* In bytes. A field that a kernel does not have is 0. */
@@ -157,6 +158,7 @@ struct memory_process {
 	struct runtime_label runtime;  /* that it has */
 	struct go_memory *go;	       /* of a Go program; owned; NULL: it is none */
 	struct java_memory *java;      /* likewise of a JVM */
+	struct python_memory *python;  /* likewise of Python, if the process was named */
 	struct allocator_reports allocators;
 	bool heap_changed; /* whenever it was read */
 	/* For so long it stood, because its heap changed whenever it was read; 0: not at all. */

@@ -506,10 +506,10 @@ static bool can_be_listed(struct cpython *python, const struct cpython_type *typ
 	return listing == UNLISTED ? !is_always_listed(type) : listing != MISLISTED;
 }
 
-/* The type of the object in a block of which `head` has the first bytes. */
-static struct cpython_type *type_in_block(struct cpython *python, const unsigned char *head,
-					  size_t bytes, uint64_t address, bool *certain)
+struct cpython_type *cpython_type_in_block(struct cpython *python, const unsigned char *head,
+					   size_t bytes, uint64_t address, bool *certain)
 {
+	*certain = false;
 	for (uint32_t prefix = 0; prefix <= PREFIX_MAX && prefix + 16 <= bytes; prefix += 16) {
 		uint64_t references = word_at(head, prefix + OBJECT_REFCOUNT);
 		uint64_t place = word_at(head, prefix + OBJECT_TYPE);
@@ -569,7 +569,7 @@ static int object_in_block(struct walk *walk, const unsigned char *head, size_t 
 {
 	struct cpython *python = walk->python;
 	bool certain = false;
-	struct cpython_type *type = type_in_block(python, head, bytes, address, &certain);
+	struct cpython_type *type = cpython_type_in_block(python, head, bytes, address, &certain);
 	uint64_t needed, block = *size;
 	size_t place;
 	int error;

@@ -195,6 +195,7 @@ int cpython_find_arenas(struct cpython *python);
 typedef int cpython_visit(void *context, uint64_t address, const unsigned char *bytes, size_t size);
 struct arena_figures {
 	uint64_t free_bytes;
+	uint64_t free_pool_bytes; /* of them in pools that are not in use */
 	uint64_t blocks;
 	uint64_t nonsense; /* pools that contradict themselves, or changed while they were read */
 };
@@ -202,6 +203,11 @@ struct arena_figures {
 int cpython_walk_arena(const struct cpython *python, const struct cpython_arena *arena,
 		       unsigned char *buffer, cpython_visit *visit, void *context,
 		       struct arena_figures *figures);
+
+/* The type of the object in a block of which `head` has the first bytes, or NULL: there is none.
+ * *certain: it is in a list of the collector's. Good until the next type is looked for. */
+struct cpython_type *cpython_type_in_block(struct cpython *python, const unsigned char *head,
+					   size_t bytes, uint64_t address, bool *certain);
 
 /* Types and names: see cpython_types.c. */
 

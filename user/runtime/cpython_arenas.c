@@ -372,6 +372,7 @@ static int walk_pool(const struct cpython *python, const struct cpython_arena *a
 	/* One that is free keeps what it had before. */
 	if (!half(pool->bytes, POOL_REF)) {
 		figures->free_bytes += python->layout->pool_bytes;
+		figures->free_pool_bytes += python->layout->pool_bytes;
 		return 0;
 	}
 	if (!open_pool(python, arena, pool) || !read_free(pool)) {
@@ -403,5 +404,6 @@ int cpython_walk_arena(const struct cpython *python, const struct cpython_arena 
 		error = walk_pool(python, arena, &pool, visit, context, figures);
 	}
 	figures->free_bytes += end - pools_end;
+	figures->free_pool_bytes += end - pools_end;
 	return error;
 }

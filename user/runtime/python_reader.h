@@ -10,10 +10,12 @@
 
 #include "leakmon_abi.h"
 #include "proc/maps.h"
+#include "report/python_memory.h"
 #include "report/python_stacks.h"
 
 struct dso_cache;
 struct python_process;
+struct target_memory;
 struct worker;
 
 /* Whether a process maps a program or library of CPython's: python3.*, libpython3.*. */
@@ -47,5 +49,15 @@ const char *python_version(const struct python_process *process);
  * says why nothing is known; 0 or -ENOMEM. python_stacks_free() in any case. */
 int python_stacks_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 		       struct python_stacks *stacks);
+
+/*
+ * Where the memory for small objects goes; python->why says why that is not known. No file is read,
+ * and it may be any process that python_is_program() or a core of one. 0 or -ENOMEM;
+ * python_memory_free() in any case.
+ */
+int python_memory_read(const struct maps *maps, struct python_memory *python);
+
+/* Likewise of memory that is open, with its modules; *python is zeros before. */
+int python_memory_of(struct target_memory *memory, struct python_memory *python);
 
 #endif

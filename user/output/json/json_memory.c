@@ -174,6 +174,38 @@ static void go_json(struct json_writer *json, const struct go_memory *go)
 	json_close(json, '}');
 }
 
+static void python_json(struct json_writer *json, const struct python_memory *python)
+{
+	bool known = python && !python->why;
+
+	if (!python)
+		return;
+	json_open(json, "python", '{');
+	json_put_string(json, "version", python->version[0] ? python->version : NULL);
+	json_put_string(json, "cannot_tell", python->why);
+	json_put_known(json, "arenas", known, python->arenas);
+	json_put_known(json, "arena_bytes", known, python->bytes);
+	json_put_known(json, "used_bytes", known, python->used);
+	json_put_known(json, "pool_free_bytes", known, python->pool_free);
+	json_put_known(json, "free_bytes", known, python->free);
+	json_put_known(json, "changed_pools", known, python->nonsense);
+	json_put_known(json, "sparse_arenas", known, python->sparse);
+	json_put_known(json, "sparse_free_bytes", known, python->sparse_free);
+	json_open(json, "pins", '[');
+	for (size_t i = 0; i < python->pins.count; i++) {
+		const struct python_pin *pin = &python->pins.items[i];
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "class", pin->name);
+		json_put_number(json, "objects", pin->objects);
+		json_put_number(json, "bytes", pin->bytes);
+		json_put_number(json, "arenas", pin->arenas);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
 static void java_buffers_json(struct json_writer *json, const char *name,
 			      const struct java_buffers *buffers)
 {
@@ -290,6 +322,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 		allocator_json(json, process, kind);
 	managed_json(json, process);
 	go_json(json, process->go);
+	python_json(json, process->python);
 	java_json(json, process->java);
 	json_put_string(json, "not_known", process->why);
 	gaps_json(json, process);

@@ -326,6 +326,50 @@ static void java_write(FILE *out, const struct java_memory *java)
 	java_loaders_write(out, java);
 }
 
+#define PYTHON_PINS_SHOWN 5
+
+static void python_pins_write(FILE *out, const struct python_memory *python)
+{
+	size_t shown = MIN(python->pins.count, (size_t)PYTHON_PINS_SHOWN);
+	char text[16];
+
+	fprintf(out,
+		"\tnot given back: %" PRIu64
+		" arenas of which at most a quarter is in use; free in "
+		"them: %s; kept by:\n",
+		python->sparse, bytes_text(text, python->sparse_free));
+	for (size_t i = 0; i < shown; i++) {
+		const struct python_pin *pin = &python->pins.items[i];
+
+		fprintf(out, "\t    %10s in %" PRIu64 " blocks, %" PRIu64 " arenas: ",
+			bytes_text(text, pin->bytes), pin->objects, pin->arenas);
+		text_print_inert(out, pin->name ? pin->name : "tables and letters of objects");
+		fputc('\n', out);
+	}
+}
+
+static void python_write(FILE *out, const struct python_memory *python)
+{
+	char bytes[16], used[16], pools[16], free[16];
+
+	fputs("\tPython ", out);
+	text_print_inert(out, python->version);
+	if (python->why) {
+		fprintf(out, ": its arenas are not known: %s\n", python->why);
+		return;
+	}
+	fprintf(out,
+		": %s in %" PRIu64 " arenas for small objects: %s in use, %s free in pools for one "
+		"size, %s free for any size",
+		bytes_text(bytes, python->bytes), python->arenas, bytes_text(used, python->used),
+		bytes_text(pools, python->pool_free), bytes_text(free, python->free));
+	if (python->nonsense)
+		fprintf(out, " (%" PRIu64 " pools changed while they were read)", python->nonsense);
+	fputc('\n', out);
+	if (python->sparse)
+		python_pins_write(out, python);
+}
+
 static void managed_write(FILE *out, const struct memory_process *process)
 {
 	char tool[RUNTIME_TOOL_SIZE];
@@ -337,6 +381,8 @@ static void managed_write(FILE *out, const struct memory_process *process)
 		go_write(out, process->go);
 	if (process->java)
 		java_write(out, process->java);
+	if (process->python)
+		python_write(out, process->python);
 }
 
 static void process_write(FILE *out, const struct memory_report *report,
