@@ -53,18 +53,18 @@ test: deps
 # What qemu's emulation of programs (7.2) does not have. These are built, too, and run on a kernel of
 # their machine: make test-vm.
 #   process_vm_readv(2) and pagemap: whatever reads the memory of a process
-UNIT_OF_KERNEL := cpython dotnet dso ended_stacks ghc glibc_arenas glibc_heap go hotspot \
-	mimalloc_heap ocaml5 pages process_memory profile_look runtime target_memory v8
+UNIT_OF_KERNEL := code_watch cpython dotnet dso ended_stacks ghc glibc_arenas glibc_heap glibc_walk go \
+	hotspot jemalloc_heap mimalloc_heap ocaml ocaml5 pages process_memory profile_look runtime \
+	target_memory tcmalloc_heap v8
 #   openat2(2), and files of /proc that show the emulator's: maps, smaps, stat, exe, children
 UNIT_OF_KERNEL += debuginfod jit_names maps perf_map process process_list root_only target_file
-#   ptrace(2), registers in signals, inlined lines by the process's own mappings
-UNIT_OF_KERNEL += fatal_signal lines pause pause_guard urgency worker
+#   ptrace(2), registers in signals, filters of system calls, inlined lines by the process's own mappings
+UNIT_OF_KERNEL += fatal_signal lines module_lines pause pause_guard seccomp_filter urgency worker
 #   minutes under the emulator: hours of simulated windows
 UNIT_OF_KERNEL += profile_sites window_scheduler
-# These fail on a kernel of that machine as well, for causes that are not all known: fixtures with
-# x86-64's code, numbers of calls or thread-locals, or files that the virtual machine lacks. Run in neither.
-UNIT_UNPORTED := code_watch decode glibc_walk jemalloc_heap managed_look module_lines ocaml population sandbox \
-	seccomp_filter symbolizer tcmalloc_heap
+# The virtual machine lacks what these start: a compiler's tools, programs of their own, files of /etc. Run
+# in neither.
+UNIT_UNPORTED := managed_look population sandbox symbolizer
 # Thousands of damaged files: minutes under an emulator, and on an emulated kernel.
 UNIT_UNPORTED += unwind_hostile
 UNIT_UNPORTED := $(UNIT_UNPORTED:%=$(B)/unit/test_%)

@@ -32,11 +32,11 @@ static inline uint64_t *at(uint64_t address)
 	return (uint64_t *)(uintptr_t)address;
 }
 
-/* Zeros. */
-static inline void made_map(struct made_memory *memory, const char *reader, uint64_t data_bytes,
-			    uint64_t bytes)
+/* Zeros; there, if that is free, or anywhere. */
+static inline void made_map_at(struct made_memory *memory, const char *reader, uint64_t hint,
+			       uint64_t data_bytes, uint64_t bytes)
 {
-	void *mapped = mmap(NULL, data_bytes + bytes, PROT_READ | PROT_WRITE,
+	void *mapped = mmap(at(hint), data_bytes + bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert_ptr_not_equal(mapped, MAP_FAILED);
@@ -47,6 +47,12 @@ static inline void made_map(struct made_memory *memory, const char *reader, uint
 		.peek = {.source = live_memory(getpid()), .pagemap = -1},
 		.reader = heap_reader_of(reader),
 	};
+}
+
+static inline void made_map(struct made_memory *memory, const char *reader, uint64_t data_bytes,
+			    uint64_t bytes)
+{
+	made_map_at(memory, reader, 0, data_bytes, bytes);
 }
 
 /* Finds heaps: 0 or -ENOMEM. */

@@ -12,12 +12,14 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "own_code.h"
 #include "probe/code_watch.h"
 
 #define PAGE ((size_t)4096)
 /* In the file: a page of code, the second, which a function straddles into the third; then data. */
 #define ENTRY (2 * PAGE - 8)
 #define POINT (2 * PAGE + 4)
+#define POINT_BYTES (sizeof(OWN_INSTRUCTION) - 1)
 
 /* A "library": mapped by ourselves, for we are a process, too. */
 struct library {
@@ -30,7 +32,7 @@ static void fill(unsigned char *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
 		bytes[i] = (unsigned char)(i * 7 + 1);
-	bytes[POINT] = 0x55; /* push %rbp */
+	memcpy(&bytes[POINT], OWN_INSTRUCTION, POINT_BYTES);
 	memcpy(&bytes[POINT - 6], (unsigned char[]){0x0f, 0x1f, 0x44, 0x00, 0x00}, 5);
 }
 
@@ -109,6 +111,12 @@ static char change(struct library *library, size_t offset, char byte)
 	return before;
 }
 
+static void set_breakpoint(struct library *library, size_t offset)
+{
+	for (size_t i = 0; i < sizeof(OWN_BREAKPOINT) - 1; i++)
+		change(library, offset + i, OWN_BREAKPOINT[i]);
+}
+
 static void code_that_was_never_touched_is_the_files(void **state)
 {
 	expect_same(*state);
@@ -119,8 +127,14 @@ static void a_byte_counts_from_the_entry_to_the_end_of_the_instruction(void **st
 	static const struct {
 		size_t offset;
 		bool counts;
-	} cases[] = {{ENTRY - 1, false}, {ENTRY, true}, {2 * PAGE - 1, true}, {2 * PAGE, true},
-		     {POINT - 1, true},	 {POINT, true}, {POINT + 1, false}};
+	} cases[] = {{ENTRY - 1, false},
+		     {ENTRY, true},
+		     {2 * PAGE - 1, true},
+		     {2 * PAGE, true},
+		     {POINT - 1, true},
+		     {POINT, true},
+		     {POINT + POINT_BYTES - 1, true},
+		     {POINT + POINT_BYTES, false}};
 	struct library *library = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -138,8 +152,8 @@ static void a_breakpoint_is_no_change(void **state)
 {
 	struct library *library = *state;
 
-	change(library, POINT, (char)0xcc);
-	change(library, ENTRY, (char)0xcc);
+	set_breakpoint(library, POINT);
+	set_breakpoint(library, ENTRY);
 	expect_same(library);
 }
 
@@ -209,7 +223,7 @@ static void what_is_not_probed_is_a_fault_for_good(void **state)
 	struct code_watch watch = {.pid = getpid()};
 	char before;
 
-	change(library, POINT, (char)0xcc);
+	set_breakpoint(library, POINT);
 	assert_int_equal(code_watch_add(&watch, &library->file), 0);
 	code_watch_look(&watch, ATTACH_MULTI, NULL); /* no address yet: it is set later */
 	assert_int_equal(watch.faults, 0);
@@ -228,7 +242,7 @@ static void what_is_not_probed_is_a_fault_for_good(void **state)
 	code_watch_look(&watch, ATTACH_MULTI, NULL);
 	assert_int_equal(watch.faults, 1u << CODE_CHANGED);
 	mprotect(library->code, 2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC);
-	library->code[POINT - PAGE] = 0x55;
+	memcpy(&library->code[POINT - PAGE], OWN_INSTRUCTION, POINT_BYTES);
 	code_watch_look(&watch, ATTACH_MULTI, NULL);
 	assert_int_equal(watch.faults, 1u << CODE_CHANGED | 1u << CODE_WRITABLE);
 	code_watch_free(&watch);

@@ -16,7 +16,7 @@
 #include "sandbox/worker_process.h"
 #include "unit/decode_answers.h"
 
-enum { TABLE_SYMBOLS = 3 };
+enum { TABLE_SYMBOLS = 3, THREAD_SIZE = 2368 };
 
 static struct image small_image(void)
 {
@@ -28,18 +28,20 @@ static struct image small_image(void)
 	*segment = (struct elf_segment){0x1000, 0x2000, 0x300, 0x400, true, false};
 	strcpy(image.file.build_id, "0123456789abcdef");
 	image.file.thread_locals = (struct elf_thread_locals){0x2000, 48, 16};
-	image.tls_layout = (struct tls_layout){.heads_at = 0x2100,
-					       .slots_at = 4208,
-					       .vector_at = machine_abi.tls.vector_at,
-					       .thread_size = 2368,
-					       .keys_at = 1296,
-					       .key_value_at = 8,
-					       .used_at = 4256,
-					       .user_at = 4272,
-					       .prev_at = 8,
-					       .node_at = 704,
-					       .tid_at = 720,
-					       .state_at = 776};
+	image.tls_layout =
+		(struct tls_layout){.heads_at = 0x2100,
+				    .slots_at = 4208,
+				    .vector_at = machine_abi.tls.vector_at +
+						 (machine_abi.tls.is_variant_1 ? THREAD_SIZE : 0),
+				    .thread_size = THREAD_SIZE,
+				    .keys_at = 1296,
+				    .key_value_at = 8,
+				    .used_at = 4256,
+				    .user_at = 4272,
+				    .prev_at = 8,
+				    .node_at = 704,
+				    .tid_at = 720,
+				    .state_at = 776};
 	image.has_symtab = true;
 	image.table.count = TABLE_SYMBOLS;
 	image.table.symbols = memcpy(malloc(sizeof(symbols)), symbols, sizeof(symbols));

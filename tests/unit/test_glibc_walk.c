@@ -10,7 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
+#include "elf/elf_abi.h"
 #include "heap/glibc_walk.h"
 
 #define HEAP_BYTES (256ull << 10)
@@ -310,6 +312,10 @@ static void a_cache_is_found(struct fixture *fixture, bool first, uint64_t size)
 {
 	struct free_chunks by_thread = {0}, by_looks = {0};
 	uint64_t thread_locals[4] = {0}, cache, chunks[3];
+	/* Thread-locals are on one side of it. */
+	uint64_t pointer = machine_abi.tls.is_variant_1
+				   ? (uintptr_t)thread_locals - machine_abi.tls.head_bytes
+				   : (uintptr_t)&thread_locals[4];
 
 	if (!first)
 		add_chunk(fixture, 0x40, true);
@@ -323,8 +329,7 @@ static void a_cache_is_found(struct fixture *fixture, bool first, uint64_t size)
 	fill_cache(fixture, cache, chunks);
 	thread_locals[1] = cache + 16;
 	peek_forget(&fixture->peek);
-	assert_int_equal(free_lists_add_cache(&by_thread, &fixture->peek,
-					      (uintptr_t)&thread_locals[4], &fixture->spans),
+	assert_int_equal(free_lists_add_cache(&by_thread, &fixture->peek, pointer, &fixture->spans),
 			 0);
 	assert_int_equal(free_lists_add_all_caches(&by_looks, &fixture->peek, &fixture->spans), 0);
 	expect_cache(&by_thread, cache, chunks);

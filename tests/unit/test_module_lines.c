@@ -170,7 +170,7 @@ static void many_lines_are_found_in_several_requests(void **state)
 	struct stage stage = set_stage(0);
 	uint64_t addresses[3 * WIRE_MAX_ADDRESSES + 7];
 	struct frames frames = {0};
-	size_t found = 0;
+	size_t found = 0, named = 0;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
@@ -178,11 +178,14 @@ static void many_lines_are_found_in_several_requests(void **state)
 	assert_int_equal(symbolizer_name(stage.symbolizer, PROCESS, addresses,
 					 ARRAY_SIZE(addresses), LINES_WAIT, &frames),
 			 0);
-	assert_int_equal(frames.list.count, ARRAY_SIZE(addresses));
 	for (size_t i = 0; i < frames.list.count; i++) {
-		assert_int_equal(frames.list.items[i].address, addresses[i]);
 		found += frames.list.items[i].file != NULL;
+		if (frames.list.items[i].inlined)
+			continue;
+		assert_true(named < ARRAY_SIZE(addresses));
+		assert_int_equal(frames.list.items[i].address, addresses[named++]);
 	}
+	assert_int_equal(named, ARRAY_SIZE(addresses));
 	assert_true(found > WIRE_MAX_ADDRESSES);
 	vec_free(&frames.list);
 	clear_stage(&stage);

@@ -2,7 +2,9 @@
 /* The heap of a small OCaml program made by hand; then the same with nonsense in it. */
 #include "unit/ocaml_fixture.h"
 
-#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "arch/machine.h"
 
 #define MUTANTS 600
 #include "unit/walked.h"
@@ -250,7 +252,7 @@ static void the_stack_for_signals_is_the_kernels(void **state)
 {
 	struct forged *forged = *state;
 	struct walked walked;
-	uint64_t bytes = MAX(getauxval(AT_MINSIGSTKSZ) * 4, 8192);
+	uint64_t bytes = (uint64_t)sysconf(_SC_SIGSTKSZ);
 	uint64_t other = forged_memory_malloc(&forged->memory, bytes - 8);
 	uint64_t stack = forged_memory_malloc(&forged->memory, bytes + 8);
 
@@ -275,8 +277,8 @@ static void programs_for_older_libraries_have_smaller_stacks_for_signals(void **
 {
 	struct forged *forged = *state;
 	struct walked walked;
-	uint64_t buffer = forged_memory_malloc(&forged->memory, 8200);
-	uint64_t stack = forged_memory_malloc(&forged->memory, 8200);
+	uint64_t buffer = forged_memory_malloc(&forged->memory, MACHINE_SIGNAL_STACK + 8);
+	uint64_t stack = forged_memory_malloc(&forged->memory, MACHINE_SIGNAL_STACK + 8);
 
 	forged_put(buffer, 1);
 	walk(&forged->memory, &walked);

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 #include <errno.h>
-#include <linux/audit.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "own_registers.h"
 #include "pause/seccomp_filter.h"
 
 #define PROGRAMS 400
@@ -23,7 +23,7 @@
 
 static const struct seccomp_data call = {
 	.nr = SYS_getppid,
-	.arch = AUDIT_ARCH_X86_64,
+	.arch = OWN_CALLS,
 	.args = {1, 0x200000003, 0, 40, UINT32_MAX, 7},
 };
 

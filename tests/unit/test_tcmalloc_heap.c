@@ -116,7 +116,8 @@ static int setup(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	uint64_t start;
 
-	made_map(&fixture->memory, "tcmalloc", DATA_BYTES, 2 * HEAP_BYTES);
+	/* Not at the upper end, where the tree has no more leaves. */
+	made_map_at(&fixture->memory, "tcmalloc", 1ull << 46, DATA_BYTES, 2 * HEAP_BYTES);
 	start = fixture->memory.start;
 	fixture->map = start + 0x1238;
 	fixture->lists = fixture->map + ROOT_BYTES + 8 + 96;

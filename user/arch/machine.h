@@ -7,6 +7,8 @@
  *   MACHINE_USER_BITS       addresses of programs are below 1 << this
  *   machine_untagged()      the address in a pointer: of the bits that the processor does not look
  * at MACHINE_ALLOCATOR_BITS  the same as allocators have it, which index trees by addresses
+ *   MACHINE_SIGNAL_STACK_MIN, MACHINE_SIGNAL_STACK    bytes of a stack for signals: the least one;
+ *                           one as programs had it while it was a constant
  *   MACHINE_THREAD_SELF_AT, _TID_AT  in glibc's thread descriptor: its own address (0: it is not
  *                           there), and its number
  *   MACHINE_BREAKPOINT_BYTES, MACHINE_INSTRUCTION_MAX    of the kernel's breakpoint; of any

@@ -190,7 +190,7 @@ static int read_record(const struct reading *reading, uint64_t address, struct r
 
 static uint64_t element_record(const struct jemalloc_layout *layout, uint64_t element)
 {
-	return (uint64_t)((int64_t)(element << 16) >> 16) & ~layout->element_flags;
+	return element & ((1ull << MACHINE_ALLOCATOR_BITS) - 1) & ~layout->element_flags;
 }
 
 /* The page that the i-th element of a leaf is about, if the record is about it; else 0. */

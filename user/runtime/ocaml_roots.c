@@ -20,7 +20,6 @@
 #define FIELDS_MAX 65536 /* of one block */
 #define FIELDS_MAX_IN_ALL (1u << 22)
 #define PAGE_TABLE_ENTRIES 32 /* memory.h: struct page_table */
-#define SIGNAL_STACK_MIN 8192 /* SIGSTKSZ before it was a function */
 #define SIGNAL_STACKS_MAX 64
 #define MALLOC_SLACK 16 /* glibc's blocks are up to so many bytes larger than asked for */
 
@@ -444,13 +443,13 @@ static int add_exceptions(const struct ocaml *ocaml, struct heap_sink *sink)
 /* Stacks for signals: signals_nat.c, caml_setup_stack_overflow_detection. */
 
 /* As sysconf(3), _SC_SIGSTKSZ: the kernel of a core is taken to be like this one. Programs that
- * were compiled where SIGSTKSZ is a constant have stacks of SIGNAL_STACK_MIN. */
+ * were compiled where SIGSTKSZ is a constant have stacks of MACHINE_SIGNAL_STACK. */
 static uint64_t signal_stack_bytes(const struct memory_source *source)
 {
 	uint64_t minimum = source->core ? getauxval(AT_MINSIGSTKSZ)
 					: process_auxiliary(source->task, AT_MINSIGSTKSZ);
 
-	return MAX(minimum * 4, SIGNAL_STACK_MIN);
+	return MAX(minimum, MACHINE_SIGNAL_STACK_MIN) * 4;
 }
 
 static uint32_t threads_of(const struct memory_source *source)
@@ -511,9 +510,9 @@ static int add_all_signal_stacks(const struct ocaml *ocaml, struct heap_sink *si
 	uint64_t bytes = signal_stack_bytes(&ocaml->memory->maps->source);
 	int error = add_signal_stacks(ocaml, sink, bytes);
 
-	return error || bytes == SIGNAL_STACK_MIN
+	return error || bytes == MACHINE_SIGNAL_STACK
 		       ? error
-		       : add_signal_stacks(ocaml, sink, SIGNAL_STACK_MIN);
+		       : add_signal_stacks(ocaml, sink, MACHINE_SIGNAL_STACK);
 }
 
 static int ocaml4_roots(struct ocaml *ocaml, struct heap_sink *sink)

@@ -3,6 +3,7 @@
 #ifndef LEAKMON_TESTS_OWN_REGISTERS_H
 #define LEAKMON_TESTS_OWN_REGISTERS_H
 
+#include <linux/audit.h>
 #include <string.h>
 #include <sys/user.h>
 
@@ -12,6 +13,9 @@
 #define OWN_GENERAL general.regs[19]
 #define OWN_GENERAL_NAME "x19"
 #define OWN_VECTOR_NAME "v1"
+
+/* The table of system calls. */
+#define OWN_CALLS AUDIT_ARCH_AARCH64
 
 #define OWN_LIBC "/lib/aarch64-linux-gnu/libc.so.6"
 #define OWN_LIBRARIES "/usr/lib/aarch64-linux-gnu/"

@@ -3,6 +3,7 @@
 #ifndef LEAKMON_TESTS_OWN_REGISTERS_H
 #define LEAKMON_TESTS_OWN_REGISTERS_H
 
+#include <linux/audit.h>
 #include <string.h>
 #include <sys/user.h>
 
@@ -12,6 +13,9 @@
 #define OWN_GENERAL general.rbx
 #define OWN_GENERAL_NAME "rbx"
 #define OWN_VECTOR_NAME "xmm1"
+
+/* The table of system calls. */
+#define OWN_CALLS AUDIT_ARCH_X86_64
 
 #define OWN_LIBC "/lib/x86_64-linux-gnu/libc.so.6"
 #define OWN_LIBRARIES "/usr/lib/x86_64-linux-gnu/"

@@ -29,6 +29,10 @@ static inline uint64_t machine_untagged(uint64_t pointer)
 	return pointer & ((1ull << 56) - 1);
 }
 
+/* glibc, sysdeps/unix/sysv/linux/aarch64/bits/sigstack.h: MINSIGSTKSZ, and SIGSTKSZ before 2.34. */
+#define MACHINE_SIGNAL_STACK_MIN 5120
+#define MACHINE_SIGNAL_STACK 16384
+
 /* jemalloc, configure.ac (LG_VADDR); gperftools, common.h (kAddressBits). */
 #define MACHINE_ALLOCATOR_BITS 48
 

@@ -20,6 +20,10 @@ static inline uint64_t machine_untagged(uint64_t pointer)
 	return pointer;
 }
 
+/* glibc, sysdeps/unix/sysv/linux/bits/sigstack.h: MINSIGSTKSZ, and SIGSTKSZ before 2.34. */
+#define MACHINE_SIGNAL_STACK_MIN 2048
+#define MACHINE_SIGNAL_STACK 8192
+
 /* jemalloc, configure.ac (LG_VADDR); gperftools, common.h (kAddressBits). */
 #define MACHINE_ALLOCATOR_BITS 48
 
