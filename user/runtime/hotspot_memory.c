@@ -9,8 +9,8 @@
  * ClassLoaderData has behind its loader a ClassLoaderMetaspace {lock, type, arena, arena of
  * classes}; an arena {lock, manager, policy, first chunk, chunks, free blocks}; a chunk {base, used
  * words, committed words, level, state, node, previous, next}; a manager begins with its list
- * {…, words reserved, words committed}. All is proved: chunks lie below 16 MiB, in writable memory,
- * and are as many as the arena counts.
+ * {…, words reserved, words committed}. All is proved: chunks have at most 16 MiB, are of no file,
+ * and as many as the arena counts; what contradicts itself may just change, and is read again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #include "runtime/loaded_symbols.h"
 #include "runtime/mapping_shape.h"
 
-#define TRIES 4 /* while it collects */
+#define TRIES 4 /* while it collects, or loads classes */
 #define LOADERS_SHOWN 32
 #define LOADERS_MAX (1u << 20)
 #define CODE_HEAPS_MAX 16
@@ -281,11 +281,12 @@ static void take_class(struct hotspot *hotspot, uint64_t klass, struct java_memo
 
 /* -------- class loaders and their metaspace */
 
-static bool is_writable(const struct hotspot *hotspot, uint64_t start, uint64_t size)
+/* It may have been reserved only when the mappings were read. */
+static bool is_memory(const struct hotspot *hotspot, uint64_t address)
 {
-	const struct mapping *mapping = maps_find(hotspot->memory->maps, start);
+	const struct mapping *mapping = maps_find(hotspot->memory->maps, address);
 
-	return mapping && mapping->writable && size <= mapping->end - start;
+	return mapping && !mapping->inode;
 }
 
 /* False: it is none. */
@@ -297,8 +298,7 @@ static bool add_chunk(struct reading *reading, const uint64_t chunk[CHUNK_WORDS]
 
 	if (!base || base & 7 || level >= CHUNK_LEVELS ||
 	    (chunk[CHUNK_LEVEL] >> 8 & 0xff) != CHUNK_IN_USE || used > committed ||
-	    committed > (CHUNK_BYTES_MAX >> level) / 8 ||
-	    (committed && !is_writable(reading->hotspot, base, committed * 8)))
+	    committed > (CHUNK_BYTES_MAX >> level) / 8 || !is_memory(reading->hotspot, base))
 		return false;
 	loaders->used += used * 8;
 	loaders->committed += committed * 8;
@@ -452,12 +452,12 @@ static int read_loaders(struct hotspot *hotspot, struct java_memory *java)
 	}
 	finish_metaspace(&reading);
 	hash_free(&reading.index);
-	return error;
+	return !error && reading.contradicts ? -EAGAIN : error;
 }
 
 /* -------- all */
 
-/* -EAGAIN: it collected meanwhile. */
+/* -EAGAIN: it collected meanwhile, or metaspace is not as it should be; the rest is known then. */
 static int read_once(struct target_memory *memory, struct java_memory *java)
 {
 	struct hotspot *hotspot = hotspot_open(memory);
@@ -469,11 +469,12 @@ static int read_once(struct target_memory *memory, struct java_memory *java)
 		error = hotspot_is_collecting(hotspot) ? -EAGAIN : read_heap(hotspot, java);
 	}
 	if (!error)
+		read_code(hotspot, java);
+	if (!error)
 		error = read_threads(hotspot, java);
 	if (!error)
 		error = read_loaders(hotspot, java);
 	if (!error) {
-		read_code(hotspot, java);
 		target_memory_forget(memory);
 		read_collections(hotspot, &again);
 		if (again.collections != java->collections || hotspot_is_collecting(hotspot))
