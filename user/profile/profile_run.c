@@ -725,6 +725,7 @@ static int build(struct profile_run *run, struct profile_report *report, bool la
 	};
 
 	report->sequence = ++run->sequence;
+	report->probes_set = !async_detach_is_done(run->window.detach);
 	return profile_build(&sources, report, last);
 }
 

@@ -116,7 +116,8 @@ struct profile_report {
 	double cpu_s;	/* of leakmon itself so far */
 	bool held_back; /* by its own limit: windows wait until it is below that again */
 	uint64_t rss_bytes;
-	bool choosing; /* there is no target: the triage chooses among so many processes */
+	bool probes_set; /* now, or they are just being taken out */
+	bool choosing;	 /* there is no target: the triage chooses among so many processes */
 	size_t watched;
 	struct text_form form;
 	uint64_t lost_reports; /* of this run that could not be written so far */

@@ -103,6 +103,7 @@ struct diagnose_run {
 	double first_look_s, look_s;
 	double goroutines_due_s;
 	double counts_due_s;
+	unsigned put_off; /* looks, for probes that were just being taken out */
 	bool half, done;
 	int error;
 	bool leaks;
@@ -616,6 +617,17 @@ static void look_at_half_time(struct diagnose_run *run)
 	run->look_s = MAX(run->look_s, seconds_since(run->begin_ns) - begun_s);
 }
 
+/* While probes are taken out of a process, its memory map is locked: one that stood meanwhile would
+ * have to stand until they are out. They soon are. */
+#define PUT_OFF_MAX 5
+static bool is_bad_moment(struct diagnose_run *run, const struct profile_report *profile)
+{
+	if (profile && profile->probes_set)
+		return run->put_off++ < PUT_OFF_MAX;
+	run->put_off = 0;
+	return false;
+}
+
 /* Every second of the profile. */
 static int take_profile(void *context, const struct profile_report *profile, bool last)
 {
@@ -637,6 +649,8 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 		for (size_t i = 0; i < run->count; i++)
 			look_at_counts(&run->subjects[i]);
 	}
+	if (!last && is_bad_moment(run, profile))
+		return 0;
 	look_at_half_time(run);
 	if (!last && seconds_since(run->begin_ns) < closing_at_s(run))
 		return 0;
