@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 
@@ -678,13 +679,71 @@ static void *checker_run(void *argument)
 	return NULL;
 }
 
-/* Helpers of a thread do not inherit its priority: they take the same nice value. */
-static void *checker_start(void *argument)
-{
-	struct checker *checker = argument;
+/*
+ * A thread that helps. On a busy machine it may get a CPU only long after all is done, and the
+ * process must not stand until then: nobody waits for one that has not begun. The last one of the
+ * two frees this.
+ */
+struct helper {
+	struct checker *checker;
+	int nice; /* helpers of a thread do not inherit its priority: they take the same */
+	atomic_int state;
+	sem_t done;
+};
+enum { HELPER_IDLE, HELPER_AT_WORK, HELPER_UNWANTED };
 
-	setpriority(PRIO_PROCESS, 0, checker->check->nice);
-	return checker_run(checker);
+static bool helper_becomes(struct helper *helper, int state)
+{
+	int idle = HELPER_IDLE;
+
+	return atomic_compare_exchange_strong(&helper->state, &idle, state);
+}
+
+static void helper_free(struct helper *helper)
+{
+	sem_destroy(&helper->done);
+	free(helper);
+}
+
+static void *helper_run(void *argument)
+{
+	struct helper *helper = argument;
+
+	if (!helper_becomes(helper, HELPER_AT_WORK)) {
+		helper_free(helper);
+		return NULL;
+	}
+	setpriority(PRIO_PROCESS, 0, helper->nice);
+	checker_run(helper->checker);
+	sem_post(&helper->done);
+	return NULL;
+}
+
+/* NULL: there is none. */
+static struct helper *helper_start(struct checker *checker, const pthread_attr_t *attributes)
+{
+	struct helper *helper = calloc(1, sizeof(*helper));
+	pthread_t thread;
+
+	if (!helper)
+		return NULL;
+	helper->checker = checker;
+	helper->nice = checker->check->nice;
+	sem_init(&helper->done, 0, 0);
+	if (!pthread_create(&thread, attributes, helper_run, helper))
+		return helper;
+	helper_free(helper);
+	return NULL;
+}
+
+/* Waits for what it has begun. */
+static void helper_end(struct helper *helper)
+{
+	if (!helper || helper_becomes(helper, HELPER_UNWANTED))
+		return;
+	while (sem_wait(&helper->done))
+		;
+	helper_free(helper);
 }
 
 #define WARM_BYTES (4ull << 20)
@@ -785,20 +844,18 @@ static int split(struct check *check)
 
 static void run_all(struct checker *checkers, size_t count)
 {
-	pthread_t threads[CHECK_MAX_THREADS];
-	bool started[CHECK_MAX_THREADS] = {0};
+	struct helper *helpers[CHECK_MAX_THREADS] = {0};
 	pthread_attr_t attributes;
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	for (size_t i = 1; i < count; i++)
-		started[i] = !pthread_create(&threads[i], &attributes, checker_start, &checkers[i]);
+		helpers[i] = helper_start(&checkers[i], &attributes);
 	pthread_attr_destroy(&attributes);
 	checker_run(&checkers[0]);
-	for (size_t i = 1; i < count; i++) {
-		if (started[i])
-			pthread_join(threads[i], NULL);
-	}
+	for (size_t i = 1; i < count; i++)
+		helper_end(helpers[i]);
 }
 
 int pages_check(struct page_table *table, const struct page_scan *scan, size_t *checked)
