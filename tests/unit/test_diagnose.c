@@ -430,6 +430,25 @@ static void few_objects_of_a_heap_with_unknown_roots_do_not_grow(void **state)
 	}
 }
 
+/* An Express server that had just begun to serve. */
+static void code_that_an_engine_compiles_is_no_leak(void **state)
+{
+	static const struct planted first[] = {{"(DescriptorArray)", 282},
+					       {"(InstructionStream)", 117}};
+	static const struct planted last[] = {{"(DescriptorArray)", 1246},
+					      {"(InstructionStream)", 459}};
+	struct retain_result scans[2] = {0};
+	struct diagnosis diagnosis;
+
+	(void)state;
+	plant_of(&scans[0], "v8", first, ARRAY_SIZE(first));
+	plant_of(&scans[1], "v8", last, ARRAY_SIZE(last));
+	diagnosis = conclude(
+		(struct diagnosis_evidence){.scans = {&scans[0], &scans[1]}, .scan_count = 2});
+	assert_int_equal(diagnosis.class_count, 0);
+	free_scans(scans, ARRAY_SIZE(scans));
+}
+
 static void objects_beside_a_greater_native_leak_do_not_hide_it(void **state)
 {
 	static const struct planted first[] = {{"app.Session", 10}}, last[] = {{"app.Session", 30}};
@@ -630,6 +649,7 @@ int main(void)
 		cmocka_unit_test(a_class_that_rises_at_every_scan_grows),
 		cmocka_unit_test(classes_of_the_program_come_before_those_of_its_language),
 		cmocka_unit_test(a_heap_that_grows_by_garbage_is_no_leak),
+		cmocka_unit_test(code_that_an_engine_compiles_is_no_leak),
 		cmocka_unit_test(few_objects_of_a_heap_with_unknown_roots_do_not_grow),
 		cmocka_unit_test(objects_beside_a_greater_native_leak_do_not_hide_it),
 		cmocka_unit_test(objects_are_held_by_what_leads_to_their_class),

@@ -133,6 +133,40 @@ static bool is_of_program(const struct retained_class *class)
 					    !is_built_in(class));
 }
 
+/* What V8 makes of code that runs often, and of the shapes of its objects: more of it comes while a
+ * program warms up, and none of it is an object of the program's. */
+static bool is_of_code(const struct retained_class *class)
+{
+	static const char *const names[] = {
+		"(AllocationSite)",
+		"(ByteArray)",
+		"(BytecodeArray)",
+		"(Code)",
+		"(CodeDataContainer)",
+		"(DescriptorArray)",
+		"(FeedbackCell)",
+		"(FeedbackMetadata)",
+		"(FeedbackVector)",
+		"(InstructionStream)",
+		"(LoadHandler)",
+		"(Map)",
+		"(PropertyCell)",
+		"(PrototypeInfo)",
+		"(ScopeInfo)",
+		"(StoreHandler)",
+		"(StrongDescriptorArray)",
+		"(TransitionArray)",
+	};
+
+	if (!class->name || !class->module || strcmp(class->module, "v8") != 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(class->name, names[i]))
+			return true;
+	}
+	return false;
+}
+
 static uint64_t growth_bytes(const struct diagnosis *diagnosis, size_t i)
 {
 	return diagnosis->classes[i].is.bytes - diagnosis->classes[i].was.bytes;
@@ -178,7 +212,8 @@ void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct dia
 		const struct retention_total was = held_of(class_of(evidence->scans[0], class->id));
 		const struct retention_total is = held_of(class);
 
-		if (class->kind == CLASS_RUNTIME && rises(evidence, class) && is.bytes > was.bytes)
+		if (class->kind == CLASS_RUNTIME && !is_of_code(class) && rises(evidence, class) &&
+		    is.bytes > was.bytes)
 			add_class(diagnosis, last, (uint32_t)i, &was, &is);
 	}
 }
