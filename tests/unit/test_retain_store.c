@@ -155,6 +155,7 @@ static void make_old(struct run *run)
 		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
 		  "DROP TABLE memory; DROP TABLE memory_parts; "
 		  "DROP TABLE descriptor_ledgers; ALTER TABLE sites DROP COLUMN patterns;"
+		  "DROP TABLE diagnoses;"
 		  "PRAGMA user_version=1");
 }
 
@@ -192,6 +193,7 @@ static void runs_of_the_second_schema_are_read_and_added_to(void **state)
 		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
 		  "DROP TABLE memory; DROP TABLE memory_parts; "
 		  "DROP TABLE descriptor_ledgers; ALTER TABLE sites DROP COLUMN patterns;"
+		  "DROP TABLE diagnoses;"
 		  "PRAGMA user_version=2");
 	assert_int_equal(recording_open(&recording, run->path), 0);
 	assert_int_equal(recording_read_retain(recording, 0, &result), 0);
