@@ -293,16 +293,25 @@ static bool native_bytes(const struct retain_result *scan, uint64_t *bytes)
 	return true;
 }
 
-/* By how much live blocks became more, from what counted them; else at most: by what the process
- * has resident. */
-static double live_growth(const struct diagnosis_evidence *evidence,
-			  const struct diagnosis *diagnosis)
+/* By how much live blocks became more between the first scan and the last; NAN: not known. */
+static double scanned_growth(const struct diagnosis_evidence *evidence)
 {
 	uint64_t before, now;
 
-	if (evidence->scan_count > 1 && native_bytes(evidence->scans[0], &before) &&
-	    native_bytes(evidence->scans[evidence->scan_count - 1], &now))
-		return (double)now - (double)before;
+	if (evidence->scan_count < 2 || !native_bytes(evidence->scans[0], &before) ||
+	    !native_bytes(evidence->scans[evidence->scan_count - 1], &now))
+		return NAN;
+	return (double)now - (double)before;
+}
+
+/* The same, from what counted them; else at most: by what the process has resident. */
+static double live_growth(const struct diagnosis_evidence *evidence,
+			  const struct diagnosis *diagnosis)
+{
+	double scanned = scanned_growth(evidence);
+
+	if (!isnan(scanned))
+		return scanned;
 	if (evidence->conclusion && is_heap_counted(evidence->first) &&
 	    is_heap_counted(evidence->last))
 		return (double)evidence->conclusion->growth.groups[GROUP_LIVE];
@@ -318,7 +327,9 @@ static bool is_borne_out(const struct diagnosis_evidence *evidence,
 	const struct interval *growth = &diagnosis->site->judgement.growth_bytes_per_s;
 	double grown = growth->low * evidence->seconds;
 
-	if (growth->estimate > SITE_SPREAD * growth->low)
+	/* Where live blocks surely became more, the question is only which call stack it is. */
+	if (growth->estimate > SITE_SPREAD * growth->low &&
+	    !(scanned_growth(evidence) - (double)lost_growth(diagnosis) >= MEMORY_GROWTH_MIN))
 		return false;
 	/* What was lost does not explain blocks that are held. */
 	return live_growth(evidence, diagnosis) - (double)lost_growth(diagnosis) >= grown / 2;
