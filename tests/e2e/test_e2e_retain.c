@@ -53,9 +53,9 @@ static void a_block_right_behind_the_stack_of_a_thread_is_known(void **state)
 	workload_do(harness, target, "go");
 	truth = workload_ask(harness, target, "truth");
 	report = RETAIN(harness, target, "--max-pause", "20000");
-	assert_int_equal(total_at(report, "unreachable", "blocks"),
-			 number_at(truth, "lost_blocks"));
-	assert_int_equal(total_at(report, "unreachable", "bytes"), number_at(truth, "lost_bytes"));
+	/* A register may have been left with its address. */
+	assert_int_equal(total_at(report, "lost", "blocks"), number_at(truth, "lost_blocks"));
+	assert_int_equal(total_at(report, "lost", "bytes"), number_at(truth, "lost_bytes"));
 	/* By two globals, a thread-local, a value of a key, and struct pthread. */
 	assert_int_equal(total_at(report, "held", "blocks"), 6);
 }

@@ -21,6 +21,7 @@
 #endif
 
 #define STACK_BYTES (256u << 10)
+#define GUARD_BYTES (64u << 10) /* a page of any machine */
 
 /* volatile: a variable that nothing reads is none. */
 static volatile uint64_t tagged;
@@ -71,17 +72,20 @@ static void *run(void *nothing)
 	return nothing;
 }
 
-/* As glibc maps stacks before Linux 6.7: without a mark that would keep the kernel from joining
- * them. */
+/*
+ * As glibc maps stacks before Linux 6.7: without a mark that would keep the kernel from joining
+ * them. The guard below says that nothing under the stack pointer is in use.
+ */
 static int start_below_lost(void)
 {
-	void *stack =
-		mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stack = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_attr_t attributes;
 	pthread_t thread;
 
-	if (stack == MAP_FAILED || pthread_attr_init(&attributes) ||
-	    pthread_attr_setstack(&attributes, stack, STACK_BYTES))
+	if (stack == MAP_FAILED || mprotect(stack, GUARD_BYTES, PROT_NONE) ||
+	    pthread_attr_init(&attributes) ||
+	    pthread_attr_setstack(&attributes, stack + GUARD_BYTES, STACK_BYTES))
 		return -1;
 	return pthread_create(&thread, &attributes, run, NULL);
 }
