@@ -51,11 +51,32 @@ static void what_it_starts_goes_first_too(void **state)
 	assert_int_equal(WEXITSTATUS(status), policy);
 }
 
+/* A parser that must be started in a window parses a target's files for seconds. */
+static void longer_work_of_what_it_starts_goes_first_no_more(void **state)
+{
+	struct urgency before;
+	int status;
+	pid_t child;
+
+	(void)state;
+	urgency_begin(&before);
+	child = fork();
+	if (!child) {
+		urgency_renounce();
+		_exit(sched_getscheduler(0) == SCHED_RR || getpriority(PRIO_PROCESS, 0) < 0);
+	}
+	urgency_end(&before);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_thread_goes_first_and_is_what_it_was_again),
 		cmocka_unit_test(what_it_starts_goes_first_too),
+		cmocka_unit_test(longer_work_of_what_it_starts_goes_first_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

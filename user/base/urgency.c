@@ -18,6 +18,16 @@ void urgency_begin(struct urgency *before)
 		sched_setscheduler(0, SCHED_RR, &lowest);
 }
 
+void urgency_renounce(void)
+{
+	const struct sched_param none = {0};
+
+	if (sched_getscheduler(0) == SCHED_RR)
+		sched_setscheduler(0, SCHED_OTHER, &none);
+	if (getpriority(PRIO_PROCESS, 0) < 0)
+		setpriority(PRIO_PROCESS, 0, 0);
+}
+
 void urgency_end(const struct urgency *before)
 {
 	sched_setscheduler(0, before->policy, &before->param);

@@ -19,4 +19,7 @@ struct urgency {
 void urgency_begin(struct urgency *before);
 void urgency_end(const struct urgency *before);
 
+/* For a process of longer work, which may have been started meanwhile: it is like any other one. */
+void urgency_renounce(void);
+
 #endif

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/urgency.h"
 
 #define CALL(name) SCMP_SYS(name)
 #define MAX_CONDITIONS 2
@@ -361,6 +362,7 @@ static int enter(const char *name, int socket, int listening, uint64_t memory_by
 
 	prctl(PR_SET_NAME, name);
 	volunteer_for_oom();
+	urgency_renounce();
 	error = drop_privileges(listening == PUSHES);
 	if (!error)
 		error = set_limits(memory_bytes);
