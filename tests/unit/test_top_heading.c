@@ -70,8 +70,8 @@ static void an_exact_ledger_states_what_malloc_knows_nothing_of(void **state)
 
 	(void)state;
 	snapshot_make(&snapshot);
-	snapshot.processes.items[0].managed =
-		(struct managed_share){{"go", "Go runtime", ""}, 297ull << 20, 300ull << 20};
+	snapshot.processes.items[0].managed = (struct managed_share){
+		{.key = "go", .name = "Go runtime", .tool = ""}, 297ull << 20, 300ull << 20};
 	expect_ledger(&snapshot,
 		      LEDGER "; exact for native memory only: 297.0 MiB of 300.0 MiB are the heap "
 			     "of the Go runtime",

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <stdint.h>
 
 struct runtime_label {
 	const char *key;  /* as it stands in JSON and recordings: "hotspot"; NULL: no runtime */
