@@ -40,6 +40,8 @@ static int setup(void **state)
 
 	fixture->memory = mmap(NULL, PAGES * MEMORY_PAGE, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* What nobody touched is not there, also where the kernel gives huge pages. */
+	madvise(fixture->memory, PAGES * MEMORY_PAGE, MADV_NOHUGEPAGE);
 	fixture->start = (uintptr_t)fixture->memory;
 	fixture->pagemap = pagemap_open(live_memory(getpid()));
 	add_range(&fixture->table, fixture->start, PAGES);
