@@ -14,13 +14,15 @@
 
 /* In thread->trail.window, which a walk needs no more: a frame, and what was noted of all. */
 #define PYTHON_NOTES (LM_PYTHON_FRAME_BYTES / 8)
+/* How many: in memory, for the verifier would follow each value of a variable on its own. */
+#define PYTHON_DEPTH (PYTHON_NOTES + LM_PYTHON_FRAMES)
 /* From 3.11 on, all that matters of a frame stands in its first bytes. */
 #define PYTHON_NEAR_BYTES 80
 #define PYTHON_NOTES_MASK 63u
 #define PYTHON_FIELD_MASK (LM_PYTHON_FRAME_BYTES - 8)
 
 _Static_assert(LM_PYTHON_FRAMES == PYTHON_NOTES_MASK + 1, "a mask");
-_Static_assert(PYTHON_NOTES + LM_PYTHON_FRAMES <= UNWIND_WINDOW_WORDS, "room for all");
+_Static_assert(PYTHON_DEPTH < UNWIND_WINDOW_WORDS, "room for all");
 
 #ifndef LEAKMON_SITES_ELSEWHERE
 struct python_walk {
@@ -28,7 +30,6 @@ struct python_walk {
 	const struct lm_python *python;
 	u64 frame;
 	u64 hash;
-	u32 depth;
 };
 
 static __always_inline u64 python_word(const struct thread *thread, u32 field)
@@ -86,8 +87,7 @@ static int python_step(u32 i, struct python_walk *walk)
 {
 	const struct lm_python *python = walk->python;
 	struct thread *thread = walk->thread;
-	u32 depth = walk->depth;
-	u64 code, note;
+	u64 depth = thread->trail.window[PYTHON_DEPTH], code, note;
 
 	(void)i;
 	if (!walk->frame || !python_frame_read(walk))
@@ -105,13 +105,14 @@ static int python_step(u32 i, struct python_walk *walk)
 	if (!code || code & 15 || code >> 47)
 		return 1;
 	if (depth >= LM_PYTHON_FRAMES) {
-		walk->depth = LM_PYTHON_FRAMES + 1;
+		thread->trail.window[PYTHON_DEPTH] = LM_PYTHON_FRAMES + 1;
 		return 1;
 	}
 	note = python_note(thread, python, code);
+	barrier_var(depth); /* or clang drops the mask, and older verifiers lose the bound */
 	thread->trail.window[PYTHON_NOTES + (depth & PYTHON_NOTES_MASK)] = note;
 	walk->hash = unwind_hash(walk->hash, note);
-	walk->depth = depth + 1;
+	thread->trail.window[PYTHON_DEPTH] = depth + 1;
 	return 0;
 }
 
@@ -149,9 +150,10 @@ __noinline u32 python_walk(struct thread *thread)
 	if (walk.python->indirect && walk.frame)
 		walk.frame = python_read(walk.frame + walk.python->current);
 	walk.hash = thread->walk.hash;
+	thread->trail.window[PYTHON_DEPTH] = 0;
 	bpf_loop(2 * LM_PYTHON_FRAMES + 2, python_step, &walk, 0);
 	thread->walk.hash = walk.hash;
-	return walk.depth;
+	return thread->trail.window[PYTHON_DEPTH];
 }
 #endif
 
