@@ -102,7 +102,7 @@ static int python_step(u32 i, struct python_walk *walk)
 		return 0;
 	}
 	code = python_word(thread, python->code);
-	if (!code || code & 15 || code >> 47)
+	if (!code || code & ~(LM_PYTHON_CODE_MASK << LM_PYTHON_CODE_SHIFT))
 		return 1;
 	if (depth >= LM_PYTHON_FRAMES) {
 		thread->trail.window[PYTHON_DEPTH] = LM_PYTHON_FRAMES + 1;

@@ -33,8 +33,8 @@
 #define LM_FRAME_IS_PYTHON(frame) ((frame) >> 62 == 1)
 #define LM_PYTHON_FROM_C (1ull << 61)
 #define LM_PYTHON_CODE_SHIFT 4
-#define LM_PYTHON_CODE_MASK ((1ull << 43) - 1)
-#define LM_PYTHON_OFFSET_SHIFT 43
+#define LM_PYTHON_CODE_MASK ((1ull << 44) - 1)
+#define LM_PYTHON_OFFSET_SHIFT 44
 #define LM_PYTHON_NO_OFFSET 0xffffull
 #define LM_PYTHON_FRAMES 64 /* of one stack; a power of two */
 
