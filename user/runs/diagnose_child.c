@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/spawn.h"
 
 #define SAID_MAX (16u << 20)
 /* A heap of some GiB takes so long to be scanned once more. */
@@ -23,29 +22,11 @@
 
 extern char **environ;
 
-/* Signals as whoever starts a program from a shell leaves them, and a group of its own: Ctrl-C is
- * ours to pass on. */
-static int set_attributes(posix_spawnattr_t *attributes)
-{
-	sigset_t none, all;
-	int error;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	error = posix_spawnattr_setsigmask(attributes, &none);
-	if (!error)
-		error = posix_spawnattr_setsigdefault(attributes, &all);
-	if (!error)
-		error = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK |
-								     POSIX_SPAWN_SETSIGDEF |
-								     POSIX_SPAWN_SETPGROUP);
-	return error;
-}
-
 static int spawn(struct diagnose_child *child, pid_t pid, int out)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
+	sigset_t none;
 	char number[16];
 	char *arguments[] = {"leakmon", "diagnose", "-p", number, "--format", "json", NULL};
 	int error;
@@ -56,15 +37,16 @@ static int spawn(struct diagnose_child *child, pid_t pid, int out)
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	error = set_attributes(&attributes);
+	sigemptyset(&none);
+	error = spawn_signals_set(&attributes, &none);
 	if (!error)
-		error = posix_spawn(&child->child, "/proc/self/exe", &actions, &attributes,
-				    arguments, environ);
+		error = -posix_spawn(&child->child, "/proc/self/exe", &actions, &attributes,
+				     arguments, environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	if (error)
 		child->child = 0;
-	return -error;
+	return error;
 }
 
 int diagnose_child_start(struct diagnose_child *child, pid_t pid, const char *reason)

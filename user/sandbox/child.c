@@ -4,13 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "base/interrupt.h"
+#include "base/spawn.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/worker_process.h"
 
@@ -26,23 +25,6 @@ static void fatal_only(sigset_t *blocked)
 	sigfillset(blocked);
 	for (size_t i = 0; i < ARRAY_SIZE(let_through); i++)
 		sigdelset(blocked, let_through[i]);
-}
-
-static int set_signals(posix_spawnattr_t *attributes)
-{
-	sigset_t blocked, all;
-	int error;
-
-	fatal_only(&blocked);
-	sigfillset(&all);
-	error = posix_spawnattr_setsigmask(attributes, &blocked);
-	if (!error)
-		error = posix_spawnattr_setsigdefault(attributes, &all);
-	if (!error)
-		error = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK |
-								     POSIX_SPAWN_SETSIGDEF |
-								     POSIX_SPAWN_SETPGROUP);
-	return -error;
 }
 
 /* A process to be made: its argument, a number behind it, and one more descriptor, or -1. */
@@ -85,6 +67,7 @@ static int spawn(struct child *child, int socket, int served, const struct birth
 	char *environment[] = {library_path(), NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
+	sigset_t blocked;
 	char number[24];
 	char *arguments[] = {name, (char *)birth->argument, number, NULL};
 	int error;
@@ -92,9 +75,10 @@ static int spawn(struct child *child, int socket, int served, const struct birth
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)birth->number);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
+	fatal_only(&blocked);
 	error = set_files(&actions, socket, served);
 	if (!error)
-		error = set_signals(&attributes);
+		error = spawn_signals_set(&attributes, &blocked);
 	if (!error)
 		error = -posix_spawn(&child->pid, "/proc/self/exe", &actions, &attributes,
 				     arguments, environment);
