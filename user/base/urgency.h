@@ -2,7 +2,8 @@
 /*
  * A thread that goes first while a target waits for it: real-time, for nice orders a control
  * group's own threads only (sched(7), autogroup and cpu.shares), and what keeps the machine busy is
- * in others. Threads and helpers that it starts meanwhile go first, too. For work of milliseconds.
+ * in others. Threads and helpers that it starts before the end go first, too. For work of
+ * milliseconds.
  */
 #ifndef LEAKMON_BASE_URGENCY_H
 #define LEAKMON_BASE_URGENCY_H
@@ -19,7 +20,7 @@ struct urgency {
 void urgency_begin(struct urgency *before);
 void urgency_end(const struct urgency *before);
 
-/* For a process of longer work, which may have been started meanwhile: it is like any other one. */
+/* The calling process no longer goes first: for longer work, in a child of such a thread. */
 void urgency_renounce(void);
 
 #endif

@@ -191,8 +191,7 @@ static int take_page(struct page_table *table, const struct page_scan *scan,
 	return 0;
 }
 
-/* *count: how many there are, then how many could be read: none where they are unmapped meanwhile.
- */
+/* *count: the number of pages there; then of those read, 0 if they have been unmapped since. */
 static int read_pages(struct memory_source source, uint64_t address, struct page_window *window,
 		      size_t *count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * `leakmon diagnose` of one process, by another leakmon that runs beside this one for a minute:
- * recording goes on meanwhile, and an answer that fails takes nothing with it.
+ * the recording continues, and a failed answer leaves it intact.
  *
  *	diagnose_child_start(&child, pid, reason);	one at a time
  *	if (diagnose_child_take(&child, &answer))	now and then: it never waits

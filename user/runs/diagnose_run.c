@@ -617,8 +617,8 @@ static void look_at_half_time(struct diagnose_run *run)
 	run->look_s = MAX(run->look_s, seconds_since(run->begin_ns) - begun_s);
 }
 
-/* While probes are taken out of a process, its memory map is locked: one that stood meanwhile would
- * have to stand until they are out. They soon are. */
+/* While probes are removed from a process, its memory map is locked: a stop would last until the
+ * end of that, which is soon. */
 #define PUT_OFF_MAX 5
 static bool is_bad_moment(struct diagnose_run *run, const struct profile_report *profile)
 {

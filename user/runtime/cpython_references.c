@@ -110,7 +110,7 @@ static int refer_list(const struct referrer *referrer)
 
 static uint64_t dict_place(const struct referrer *referrer);
 
-/* For an object whose own words are not looked at: its class, and its dictionary. */
+/* References of an object whose own words are not read: its class and its dictionary. */
 static int refer_own(const struct referrer *referrer)
 {
 	const struct cpython_type *type = referrer->type;

@@ -457,7 +457,7 @@ static int read_loaders(struct hotspot *hotspot, struct java_memory *java)
 
 /* -------- all */
 
-/* -EAGAIN: it collected meanwhile, or metaspace is not as it should be; the rest is known then. */
+/* -EAGAIN: a collection ran during the reading, or metaspace is inconsistent; the rest is known. */
 static int read_once(struct target_memory *memory, struct java_memory *java)
 {
 	struct hotspot *hotspot = hotspot_open(memory);
