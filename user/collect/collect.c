@@ -8,10 +8,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "collect/map_walk.h"
 #include "collect/reading.h"
-#include "report/snapshot.h"
+#include "probe/map_walk.h"
 #include "proc/container.h"
+#include "report/snapshot.h"
 
 /*
  * In which container each process of a snapshot runs. A process that has ended can no longer be

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "collect/event_streams.h"
-#include "collect/map_walk.h"
+#include "probe/map_walk.h"
 #include "proc/file_kinds.h"
 #include "proc/process_list.h"
 

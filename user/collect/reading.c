@@ -13,9 +13,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/records.h"
+#include "probe/map_walk.h"
+#include "probe/watched.h"
 #include "proc/process_list.h"
-#include "collect/map_walk.h"
-#include "collect/watched.h"
 
 /* struct lm_ledger is counters only, so that it can be summed as an array of them. */
 #define LEDGER_COUNTERS (sizeof(struct lm_ledger) / sizeof(uint64_t))

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "collect/map_walk.h"
 #include "collect/reading.h"
+#include "probe/map_walk.h"
 
 /* The slot of a PID's process that lives; 0: it has none. */
 static uint32_t slot_of(const struct bpf_side *bpf, pid_t pid)

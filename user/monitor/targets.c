@@ -19,13 +19,13 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "collect/watched.h"
 #include "memory/managed_share.h"
 #include "monitor/session.h"
 #include "monitor/session_threads.h"
+#include "probe/watched.h"
 #include "proc/container.h"
-#include "runtime/runtime.h"
 #include "proc/process_list.h"
+#include "runtime/runtime.h"
 
 /* Messages about targets that are attached to, and others. */
 

@@ -32,7 +32,7 @@ struct tracked {
 	struct managed_share managed; /* see coverage.h */
 	uint64_t managed_read_ns;     /* 0: never */
 	struct container *container;  /* it joined in, or NULL; owned */
-	uint64_t start_ticks;	      /* of the process: see collect/watched.h */
+	uint64_t start_ticks;	      /* of the process: see probe/watched.h */
 	uint32_t thread_execs;	      /* lm_target.thread_execs, as the probes were set */
 	bool ended; /* its probes are gone; what it held is in the reports until it is purged */
 };

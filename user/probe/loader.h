@@ -83,7 +83,7 @@ struct bpf_side {
 	const struct lm_stack *stacks;
 	const struct lm_process *processes;
 	const uint32_t *site_count, *process_count;
-	int targets_fd;		  /* collect/watched.h */
+	int targets_fd;		  /* probe/watched.h */
 	const __u64 *events_lost; /* execs and forks that user space missed */
 	const __u64 *calls_lost;  /* the same of calls, with --trace */
 	const __u32 *launched_stops;

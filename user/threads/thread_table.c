@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/records.h"
-#include "collect/map_walk.h"
+#include "probe/map_walk.h"
 
 static int by_inner_tid(const void *left, const void *right)
 {

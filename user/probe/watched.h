@@ -3,8 +3,8 @@
  * The map of the targets (struct lm_target): what the BPF side must know of them, and what it found
  * out that makes their numbers inexact. A target is a PID and a start time, never a PID alone.
  */
-#ifndef LEAKMON_COLLECT_WATCHED_H
-#define LEAKMON_COLLECT_WATCHED_H
+#ifndef LEAKMON_PROBE_WATCHED_H
+#define LEAKMON_PROBE_WATCHED_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "collect/map_walk.h"
+#include "probe/map_walk.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

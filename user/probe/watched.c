@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "collect/watched.h"
+#include "probe/watched.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "collect/map_walk.h"
+#include "probe/map_walk.h"
 #include "proc/process_list.h"
 
 bool watched_get(const struct bpf_side *bpf, pid_t pid, uint64_t start_ticks,

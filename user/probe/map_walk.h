@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Walks a BPF hash map in batches. */
-#ifndef LEAKMON_COLLECT_MAP_WALK_H
-#define LEAKMON_COLLECT_MAP_WALK_H
+#ifndef LEAKMON_PROBE_MAP_WALK_H
+#define LEAKMON_PROBE_MAP_WALK_H
 
 #include <stddef.h>
 
