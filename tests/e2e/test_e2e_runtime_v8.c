@@ -129,10 +129,48 @@ static void the_objects_of_a_program_are_counted_and_their_holders_have_names(vo
 		expect_holder(harness, target, &held[i]);
 }
 
+static json_int_t bytes_of(json_t *report, const char *name)
+{
+	json_int_t bytes = 0;
+	json_t *class;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (!strcmp(text_at(class, "name"), name))
+			bytes += number_at(class, "bytes");
+	}
+	return bytes;
+}
+
+static void memory_outside_the_heap_is_counted_and_its_holder_has_a_name(void **state)
+{
+	static const struct holder holder = {
+		"ArrayBuffer",
+		"global appGlobal",
+		{{"", "Object"}, {".buffers", "Array"}, {"", "Buffer"}, {"", "ArrayBuffer"}}};
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness);
+	json_t *truth = workload_ask(harness, target, "external");
+	json_t *memory = report_of(
+		harness, MONITOR(harness, "memory", "-p", target->pid_text, "--format", "json"));
+	json_t *report = RETAIN(harness, target, "--top", "0"), *part;
+
+	memory = json_object_get(json_array_get(json_object_get(memory, "processes"), 0), "v8");
+	assert_int_equal(number_at(memory, "heaps"), 1);
+	assert_int_equal(number_at(memory, "external_bytes"), number_at(truth, "external"));
+	assert_int_equal(number_at(memory, "array_buffer_bytes"), number_at(truth, "arrayBuffers"));
+	part = json_array_get(json_object_get(walked_runtime_of(report, "v8"), "parts"), 0);
+	assert_int_equal(number_at(part, "bytes"), number_at(truth, "arrayBuffers"));
+	assert_true(bytes_of(report, "ArrayBuffer") > 5 << 20);
+	expect_holder(harness, target, &holder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(the_objects_of_a_program_are_counted_and_their_holders_have_names),
+		e2e_test(memory_outside_the_heap_is_counted_and_its_holder_has_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

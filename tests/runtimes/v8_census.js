@@ -88,7 +88,7 @@ global.appGlobal = {
 	old: times(77, i => new PlantedOldStyle(i)),
 	closures: times(50, () => capture(new PlantedCaptured())),
 	wide: times(20, widen),
-	buffer: Buffer.alloc(1 << 20),
+	buffers: times(5, () => Buffer.alloc(1 << 20)),
 	weak: new WeakRef(new PlantedWeak()),
 };
 let chain = null;
@@ -122,6 +122,12 @@ const commands = {
 	truth() {
 		gc();
 		return JSON.stringify(truth);
+	},
+	// Of the main thread; what is asked first makes objects of its own.
+	external() {
+		gc();
+		process.memoryUsage();
+		return JSON.stringify(process.memoryUsage());
 	},
 	snapshot() {
 		return JSON.stringify(snapshot());

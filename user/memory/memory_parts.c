@@ -21,6 +21,7 @@
 #include "runtime/hotspot_reader.h"
 #include "runtime/python_reader.h"
 #include "runtime/runtime.h"
+#include "runtime/v8_reader.h"
 
 /* Names of tmpfs-backed mappings without a path. */
 static bool is_shared_memory(const struct mapping *mapping)
@@ -474,6 +475,19 @@ static int find_java(struct splitting *splitting)
 	return is_java ? -ENOMEM : 0;
 }
 
+/* 0 or -ENOMEM. */
+static int find_js(struct splitting *splitting)
+{
+	const struct runtime *known = splitting->runtime.runtime;
+	bool is_js = known && !strcmp(known->key, "v8");
+	struct js_memory *js = is_js ? malloc(sizeof(*js)) : NULL;
+
+	splitting->process->js = js;
+	if (js)
+		return js_memory_read(&splitting->maps, js);
+	return is_js ? -ENOMEM : 0;
+}
+
 /* Of a process that was named: all that it has for objects is read. 0 or -ENOMEM. */
 static int find_python(struct splitting *splitting)
 {
@@ -499,6 +513,8 @@ static int find_runtime(struct splitting *splitting)
 		error = find_go(splitting);
 	if (!error)
 		error = find_java(splitting);
+	if (!error)
+		error = find_js(splitting);
 	if (!error)
 		error = find_python(splitting);
 	splitting->process->runtime = runtime_label_of(splitting->runtime.runtime);

@@ -179,6 +179,7 @@ void memory_process_free(struct memory_process *process)
 	if (process->java)
 		java_memory_free(process->java);
 	free(process->java);
+	free(process->js);
 	if (process->python)
 		python_memory_free(process->python);
 	free(process->python);

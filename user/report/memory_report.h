@@ -15,6 +15,7 @@
 #include "report/cgroup_report.h"
 #include "report/go_memory.h"
 #include "report/java_memory.h"
+#include "report/js_memory.h"
 #include "report/python_memory.h"
 #include "report/runtime_label.h"
 
@@ -158,6 +159,7 @@ struct memory_process {
 	struct runtime_label runtime;  /* that it has */
 	struct go_memory *go;	       /* of a Go program; owned; NULL: it is none */
 	struct java_memory *java;      /* likewise of a JVM */
+	struct js_memory *js;	       /* likewise of V8 */
 	struct python_memory *python;  /* likewise of Python, if the process was named */
 	struct allocator_reports allocators;
 	bool heap_changed; /* whenever it was read */

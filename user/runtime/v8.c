@@ -20,7 +20,7 @@
 #define LOOKED_AT_MAX (1u << 26)
 #define OBJECT_BYTES_MIN 8
 
-static bool detect(const struct mapping *mapping)
+bool v8_is_mapped(const struct mapping *mapping)
 {
 	static const struct module_name names[] = {{"node", true},	  {"nodejs", true},
 						   {"libnode.so", false}, {"libv8.so", false},
@@ -312,10 +312,8 @@ static void find_filler(struct v8 *v8)
 	}
 }
 
-static void end(void *state)
+void v8_close(struct v8 *v8)
 {
-	struct v8 *v8 = state;
-
 	for (size_t i = 0; i < v8->maps.count; i++)
 		vec_free(&v8->maps.items[i].properties);
 	vec_free(&v8->maps);
@@ -336,6 +334,11 @@ static void end(void *state)
 	free(v8);
 }
 
+static void end(void *state)
+{
+	v8_close(state);
+}
+
 /* Nothing is believed of what a collection has begun to change. */
 static bool moves(struct target_memory *memory)
 {
@@ -350,7 +353,7 @@ static bool moves(struct target_memory *memory)
 		if (v8_is_module(&modules->list.items[i]))
 			collecting = v8_is_collecting(v8, &modules->list.items[i]);
 	}
-	end(v8);
+	v8_close(v8);
 	return collecting;
 }
 
@@ -391,7 +394,7 @@ const struct runtime runtime_v8 = {
 	.tool = "`leakmon retain --census -p %d` counts the objects of Node 18 to 24 by class, "
 		"else `node --heapsnapshot-signal=SIGUSR2`",
 	.collects = true,
-	.detect = detect,
+	.detect = v8_is_mapped,
 	.detect_module = v8_is_module,
 	.owns = owns,
 	.walker = &walker,

@@ -49,6 +49,9 @@ enum v8_place {
 	V8_TYPE_WEAK_REF,
 	V8_TYPE_WEAK_CELL,
 	V8_TYPE_PROPERTY_ARRAY,
+	V8_TYPE_BUFFER, /* 0: not known, as its members */
+	V8_BUFFER_BYTES,
+	V8_BUFFER_STORE,
 	/* Bits of them that strings have. */
 	V8_REPRESENTATION_MASK,
 	V8_ENCODING_MASK,
@@ -248,10 +251,31 @@ static inline bool v8_take(uint32_t *left)
 bool v8_is_module(const struct data_module *module);
 /* Finds the one with V8 in it. 0, or -ENOENT with *why. */
 int v8_find(struct v8 *v8, char version[24], const char **why);
-/* Its chunks and the areas in them. 0; -ENOENT with *why; -ENOMEM. */
+/* Its chunks alone, as they are. 0; -ENOENT with *why; -ENOMEM. */
+int v8_find_layout(struct v8 *v8, const char **why);
+/* Likewise, and the areas in them. */
 int v8_find_chunks(struct v8 *v8, const char **why);
+/* The heap of the first chunk that proves itself; 0: there is none. */
+uint64_t v8_first_heap(struct v8 *v8);
+/* "11.3.244.8"; unchanged: it is not known. */
+void v8_read_version(struct v8 *v8, const struct data_module *module, char version[24]);
+bool v8_read_versions(struct v8 *v8, const struct data_module *module, int32_t *major,
+		      int32_t *minor);
+bool v8_is_compressed(struct v8 *v8, const struct data_module *module);
+/* What these three read. */
+#define V8_VERSION_SYMBOLS 5
+extern const char *const v8_version_symbols[V8_VERSION_SYMBOLS];
+
+/* What heaps say of themselves: see v8_memory.c. */
+
 /* Whether a collection of the first heap is under way; false where that is unknown. */
 bool v8_is_collecting(struct v8 *v8, const struct data_module *module);
+
+/* See v8.c. */
+
+/* Whether a mapping is of a file that usually has V8. */
+bool v8_is_mapped(const struct mapping *mapping);
+void v8_close(struct v8 *v8);
 /* The chunk that holds an address, or NULL. */
 const struct v8_chunk *v8_chunk_at(const struct v8 *v8, uint64_t address);
 
@@ -298,6 +322,13 @@ int v8_name_functions(struct v8 *v8, struct heap_sink *sink);
 int v8_find_module(struct v8 *v8, struct heap_sink *sink, uint64_t function);
 /* NULL: the context is that of no module, or one that was loaded again. */
 const struct v8_module *v8_module_of(const struct v8 *v8, uint64_t context);
+
+/* Array buffers: see v8_external.c. 0 or -ENOMEM. */
+
+/* Their bytes outside the heap become theirs, and are summed up in the report. */
+int v8_find_external(struct v8 *v8, struct heap_sink *sink);
+/* From a node to these. */
+int v8_refer_store(struct v8 *v8, struct heap_sink *sink, uint32_t node);
 
 /* References and roots: see v8_references.c. As struct heap_walker. */
 bool v8_is_native_context(struct v8 *v8, uint64_t object);

@@ -72,6 +72,9 @@ static const struct {
 	[V8_TYPE_WEAK_REF] = {"type_JSWeakRef__JS_WEAK_REF_TYPE", true},
 	[V8_TYPE_WEAK_CELL] = {"type_WeakCell__WEAK_CELL_TYPE", true},
 	[V8_TYPE_PROPERTY_ARRAY] = {"type_PropertyArray__PROPERTY_ARRAY_TYPE", true},
+	[V8_TYPE_BUFFER] = {"type_JSArrayBuffer__JS_ARRAY_BUFFER_TYPE", false, 0},
+	[V8_BUFFER_BYTES] = {"class_JSArrayBuffer__byte_length__", false, 0},
+	[V8_BUFFER_STORE] = {"class_JSArrayBuffer__backing_store__", false, 0},
 	[V8_REPRESENTATION_MASK] = {"StringRepresentationMask", true},
 	[V8_ENCODING_MASK] = {"StringEncodingMask", true},
 	[V8_REPRESENTATION_CONS] = {"ConsStringTag", true},
@@ -233,22 +236,50 @@ static bool read_constants(struct v8 *v8, const struct data_module *module)
 	return v8->first_receiver < V8_TYPES;
 }
 
-static void read_version(struct v8 *v8, const struct data_module *module, char version[24])
-{
-	static const char *const parts[] = {
-		"_ZN2v88internal7Version6major_E", "_ZN2v88internal7Version6minor_E",
-		"_ZN2v88internal7Version6build_E", "_ZN2v88internal7Version6patch_E"};
-	int32_t numbers[ARRAY_SIZE(parts)];
+#define TAGGED_SIZE "v8dbg_TaggedSize"
 
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		uint64_t address = target_variable(module, parts[i]);
+const char *const v8_version_symbols[V8_VERSION_SYMBOLS] = {
+	"_ZN2v88internal7Version6major_E", "_ZN2v88internal7Version6minor_E",
+	"_ZN2v88internal7Version6build_E", "_ZN2v88internal7Version6patch_E", TAGGED_SIZE};
+
+static bool read_numbers(struct v8 *v8, const struct data_module *module, int32_t numbers[4])
+{
+	for (size_t i = 0; i < 4; i++) {
+		uint64_t address = target_variable(module, v8_version_symbols[i]);
 
 		if (!address)
-			return;
+			return false;
 		numbers[i] = constant_at(v8, address);
 	}
-	snprintf(version, 24, "%d.%d.%d.%d", numbers[0] % 1000, numbers[1] % 1000,
-		 numbers[2] % 10000, numbers[3] % 1000);
+	return true;
+}
+
+void v8_read_version(struct v8 *v8, const struct data_module *module, char version[24])
+{
+	int32_t numbers[4];
+
+	if (read_numbers(v8, module, numbers))
+		snprintf(version, 24, "%d.%d.%d.%d", numbers[0] % 1000, numbers[1] % 1000,
+			 numbers[2] % 10000, numbers[3] % 1000);
+}
+
+bool v8_read_versions(struct v8 *v8, const struct data_module *module, int32_t *major,
+		      int32_t *minor)
+{
+	int32_t numbers[4];
+
+	if (!read_numbers(v8, module, numbers))
+		return false;
+	*major = numbers[0];
+	*minor = numbers[1];
+	return true;
+}
+
+bool v8_is_compressed(struct v8 *v8, const struct data_module *module)
+{
+	uint64_t tagged = target_variable(module, TAGGED_SIZE);
+
+	return tagged && constant_at(v8, tagged) != 8;
 }
 
 bool v8_is_module(const struct data_module *module)
@@ -263,14 +294,12 @@ int v8_find(struct v8 *v8, char version[24], const char **why)
 	*why = "no program or library with the constants v8dbg_* is mapped";
 	for (size_t i = 0; i < modules->list.count; i++) {
 		const struct data_module *module = &modules->list.items[i];
-		uint64_t tagged;
 
 		if (!v8_is_module(module))
 			continue;
-		read_version(v8, module, version);
-		tagged = target_variable(module, PREFIX "TaggedSize");
+		v8_read_version(v8, module, version);
 		*why = "pointers are compressed: not read yet";
-		if (tagged && constant_at(v8, tagged) != 8)
+		if (v8_is_compressed(v8, module))
 			return -ENOENT;
 		*why = "its constants v8dbg_* lack some that are needed: another version";
 		if (!read_constants(v8, module))
@@ -402,7 +431,7 @@ static int scan(struct v8 *v8, const struct v8_chunk_layout *layout, size_t *own
 }
 
 /* Exactly one layout proves itself. */
-static int find_layout(struct v8 *v8, const char **why)
+int v8_find_layout(struct v8 *v8, const char **why)
 {
 	size_t owned, matching = 0;
 	int error = 0;
@@ -547,7 +576,7 @@ static void close_unused(struct v8 *v8)
 
 int v8_find_chunks(struct v8 *v8, const char **why)
 {
-	int error = find_layout(v8, why);
+	int error = v8_find_layout(v8, why);
 
 	if (!error)
 		error = find_areas(v8);
@@ -556,32 +585,7 @@ int v8_find_chunks(struct v8 *v8, const char **why)
 	return error;
 }
 
-/* Collections. */
-
-/* Where in the heap a number is that is 0 unless it is being collected: V8 describes it nowhere;
- * measured. */
-static const struct {
-	int32_t major, minor;
-	uint16_t collecting;
-} states[] = {{10, 2, 0x240}, {11, 3, 0x228}, {12, 4, 0x198}, {13, 6, 0x220}};
-
-#define STATE_MAX 4 /* Heap::HeapState */
-
-static uint64_t state_offset(struct v8 *v8, const struct data_module *module)
-{
-	uint64_t major = target_variable(module, "_ZN2v88internal7Version6major_E");
-	uint64_t minor = target_variable(module, "_ZN2v88internal7Version6minor_E");
-
-	for (size_t i = 0; major && minor && i < ARRAY_SIZE(states); i++) {
-		if (constant_at(v8, major) == states[i].major &&
-		    constant_at(v8, minor) == states[i].minor)
-			return states[i].collecting;
-	}
-	return 0;
-}
-
-/* The heap of the first chunk that proves itself; 0: there is none. */
-static uint64_t first_heap(struct v8 *v8)
+uint64_t v8_first_heap(struct v8 *v8)
 {
 	const struct maps *maps = v8->memory->maps;
 
@@ -599,14 +603,4 @@ static uint64_t first_heap(struct v8 *v8)
 		}
 	}
 	return 0;
-}
-
-bool v8_is_collecting(struct v8 *v8, const struct data_module *module)
-{
-	uint64_t offset = state_offset(v8, module), heap = offset ? first_heap(v8) : 0;
-	uint32_t number = 0;
-
-	if (!heap || target_read_now(v8->memory, heap + offset, &number, sizeof(number)))
-		return false;
-	return number && number <= STATE_MAX;
 }

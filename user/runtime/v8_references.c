@@ -258,6 +258,8 @@ int v8_roots(void *state, struct heap_sink *sink)
 		if (is_mine(v8, sink, i))
 			find_parts(v8, sink, i);
 	}
+	if (!error)
+		error = v8_find_external(v8, sink);
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		if (is_mine(v8, sink, i) && !(sink->whats[i] & NODE_PART))
 			error = find_events(v8, sink, i);
@@ -369,6 +371,8 @@ static int refer_receiver(const struct referrer *referrer)
 		error = refer_part(referrer, elements, has_indexes(referrer), false);
 	if (!error && has_table(v8, map))
 		error = refer_part(referrer, COLLECTION_TABLE, false, false);
+	if (!error)
+		error = v8_refer_store(v8, referrer->sink, referrer->node);
 	if (v8_is_type(v8, map, V8_TYPE_WEAK_REF))
 		first = WEAK_REF_TARGET + 8;
 	return error ? error

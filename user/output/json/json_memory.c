@@ -236,6 +236,19 @@ static void java_loaders_json(struct json_writer *json, const struct java_memory
 	json_close(json, ']');
 }
 
+static void js_json(struct json_writer *json, const struct js_memory *js)
+{
+	if (!js)
+		return;
+	json_open(json, "v8", '{');
+	json_put_string(json, "version", js->version[0] ? js->version : NULL);
+	json_put_string(json, "cannot_tell", js->why);
+	json_put_known(json, "heaps", !js->why, js->heaps);
+	json_put_known(json, "external_bytes", !js->why, js->external);
+	json_put_known(json, "array_buffer_bytes", !js->why && js->has_buffers, js->array_buffers);
+	json_close(json, '}');
+}
+
 static void java_json(struct json_writer *json, const struct java_memory *java)
 {
 	bool known = java && !java->why;
@@ -324,6 +337,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	go_json(json, process->go);
 	python_json(json, process->python);
 	java_json(json, process->java);
+	js_json(json, process->js);
 	json_put_string(json, "not_known", process->why);
 	gaps_json(json, process);
 	stacks_json(json, process);

@@ -326,6 +326,26 @@ static void java_write(FILE *out, const struct java_memory *java)
 	java_loaders_write(out, java);
 }
 
+static void js_write(FILE *out, const struct js_memory *js)
+{
+	char external[16], buffers[16];
+
+	fputs("\tV8 ", out);
+	text_print_inert(out, js->version);
+	if (js->why) {
+		fprintf(out, ": its external memory is not known: %s\n", js->why);
+		return;
+	}
+	fprintf(out, ": external memory of JavaScript: %s", bytes_text(external, js->external));
+	if (js->has_buffers)
+		fprintf(out, ", %s of it for array buffers",
+			bytes_text(buffers, js->array_buffers));
+	if (js->heaps > 1)
+		fprintf(out, "; in %" PRIu64 " heaps, that of the main thread and of workers",
+			js->heaps);
+	fputc('\n', out);
+}
+
 #define PYTHON_PINS_SHOWN 5
 
 static void python_pins_write(FILE *out, const struct python_memory *python)
@@ -381,6 +401,8 @@ static void managed_write(FILE *out, const struct memory_process *process)
 		go_write(out, process->go);
 	if (process->java)
 		java_write(out, process->java);
+	if (process->js)
+		js_write(out, process->js);
 	if (process->python)
 		python_write(out, process->python);
 }

@@ -313,9 +313,11 @@ static void write_parts(FILE *out, const struct retained_runtime *runtime)
 
 		if (!part->objects && !part->free_bytes)
 			continue;
-		fprintf(out, "%s%s: %" PRIu64 " objects with %s, %s free", any ? "; " : "    ",
-			part->name, part->objects, units_bytes(bytes, (double)part->bytes, ""),
-			units_bytes(unused, (double)part->free_bytes, ""));
+		fprintf(out, "%s%s: %" PRIu64 " objects with %s", any ? "; " : "    ", part->name,
+			part->objects, units_bytes(bytes, (double)part->bytes, ""));
+		if (part->free_bytes)
+			fprintf(out, ", %s free",
+				units_bytes(unused, (double)part->free_bytes, ""));
 		any = true;
 	}
 	if (any)

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Memory that objects of JavaScript have outside V8's heap, as V8 and node count it: plain data,
+ * made by runtime/v8_memory.c. In bytes. */
+#ifndef LEAKMON_REPORT_JS_MEMORY_H
+#define LEAKMON_REPORT_JS_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct js_memory {
+	char version[24]; /* of V8: "11.3.244.8"; "": not known */
+	const char *why;  /* nothing is known; static; NULL: it is */
+	uint64_t heaps;	  /* of the main thread and of workers; the figures are their sums */
+	/* process.memoryUsage().external: array buffers, and texts outside the heap. */
+	uint64_t external;
+	/* Of it process.memoryUsage().arrayBuffers, which Buffers are part of. */
+	bool has_buffers;
+	uint64_t array_buffers;
+};
+
+#endif

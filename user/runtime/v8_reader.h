@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Readings of V8 from outside while it runs, without stopping it. */
+#ifndef LEAKMON_RUNTIME_V8_READER_H
+#define LEAKMON_RUNTIME_V8_READER_H
+
+#include "proc/maps.h"
+#include "report/js_memory.h"
+
+/* Memory outside its heaps; js->why says why that is not known. No file is read, and it may be any
+ * process with V8. 0 or -ENOMEM. */
+int js_memory_read(const struct maps *maps, struct js_memory *js);
+
+#endif
