@@ -7,6 +7,7 @@
 #   make fuzz       TIME=S  every reader of hostile input   make test-vm  other kernels, under qemu
 #   make demo-threads demo-retain demo-report               make dist   sources, static program
 #   make image      a container image, from scratch         make deb    a Debian package
+#   make images     one archive of those for several machines
 #   make clean                                              make rpm    an RPM package
 #
 # Only `deps`, `demo` and `test` install packages, and list them first. V=1 shows the commands.
@@ -75,7 +76,7 @@ DEPS     := CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' scripts/deps.sh
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: FORCE all deps demo demo-retain demo-threads demo-report html-bundle check install dist deb rpm \
-	image image-root clean
+	image image-root images clean
 
 COMPLETIONS := $(patsubst %,$(B)/gen/leakmon.%,bash fish zsh)
 all: $(B)/leakmon $(COMPLETIONS)
@@ -204,6 +205,10 @@ image: BUILDERS := image
 image image-root:
 	@$(DEPS) --check build static $(BUILDERS) $(FOREIGN)
 	@$(PACKAGE) $(@:image-root=root) $(VERSION)
+
+# Of the images that `make image` has made: this machine's, and those of others (ARCH, CC).
+images:
+	@$(PACKAGE) images $(VERSION)
 
 clean:
 	rm -rf $(B)

@@ -6,6 +6,7 @@
 # package.sh rpm VERSION     build/dist/: an RPM package, of the static program
 # package.sh image VERSION   build/dist/: a container image (OCI archive): the static program and licences
 # package.sh root VERSION    build/dist/root/: the contents of that image
+# package.sh images VERSION  build/dist/: one archive of the images made so far, each for its machine
 #
 # The same sources give the same bytes: the date is that of the last commit, or SOURCE_DATE_EPOCH.
 # `make dist` and `make deb` call it from the top of the tree.
@@ -135,6 +136,12 @@ image() {
 	tar -C "$work/oci" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --mode=u=rwX,go=rX \
 		--numeric-owner --format=gnu -cf "$archive" .
 	say "$(ls -l "$archive")"
+}
+
+images() {
+	scripts/package/image_index.py "$out/$name-images.tar" "localhost/leakmon:$version" \
+		"$SOURCE_DATE_EPOCH" "$out/$name-image.tar" "$out/$name"-image-*.tar
+	say "$(ls -l "$out/$name-images.tar")"
 }
 
 deb() {
