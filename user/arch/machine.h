@@ -5,8 +5,8 @@
  *
  *   MACHINE_RED_ZONE        bytes below the stack pointer that a leaf function may use
  *   MACHINE_USER_BITS       addresses of programs are below 1 << this
- *   machine_untagged()      the address in a pointer: of the bits that the processor does not look
- * at MACHINE_ALLOCATOR_BITS  the same as allocators have it, which index trees by addresses
+ *   MACHINE_ALLOCATOR_BITS  the same as allocators have it, which index trees by addresses
+ *   machine_untagged()      the address in a pointer, without bits that the processor ignores
  *   MACHINE_SIGNAL_STACK_MIN, MACHINE_SIGNAL_STACK    bytes of a stack for signals: the least one;
  *                           one as programs had it while it was a constant
  *   MACHINE_THREAD_SELF_AT, _TID_AT  in glibc's thread descriptor: its own address (0: it is not

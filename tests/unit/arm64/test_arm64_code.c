@@ -81,6 +81,8 @@ static void each_instruction_is_classified_as_kernels_do(void **state)
 		{"stlr", 0xc89ffc20, TRAP_REFUSED},
 		{"cas", 0xc8a07c41, TRAP_REFUSED},
 		{"ldadd", 0xf8200041, TRAP_STEPPED},
+		{"setp", 0x19c20420, TRAP_REFUSED},
+		{"cpyfp", 0x19010440, TRAP_REFUSED},
 		{"svc", 0xd4000001, TRAP_REFUSED},
 		{"brk #5", 0xd42000a0, TRAP_REFUSED},
 		{"brk #1", 0xd4200020, TRAP_REFUSED},

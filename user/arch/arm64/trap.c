@@ -9,6 +9,9 @@
 
 /* brk #5 (UPROBES_BRK_IMM) */
 #define BREAKPOINT 0xd42000a0u
+/* cpyp to setge (FEAT_MOPS). On another processor the kernel begins the three of them again, which
+ * must stand side by side; with that, since 6.12, it refuses them (aarch64_insn_is_mops()). */
+#define MEMORY_COPY_AND_SET 0x19000400u
 
 /* aarch64_insn_is_steppable_hint(): those that kernels since 6.1 step. Of nop, newer ones know that
  * it does nothing (6.13). autiasp and its kin are refused: they may fault. */
@@ -70,6 +73,8 @@ enum trap_kind trap_classify(const uint8_t *code, size_t length)
 	case A64_EXCEPTION:
 		return classify_system(word);
 	default:
+		if ((word & 0x3b200c00u) == MEMORY_COPY_AND_SET)
+			return TRAP_REFUSED;
 		/* adr, adrp */
 		return (word & 0x1f000000u) == 0x10000000u ? TRAP_EMULATED : TRAP_STEPPED;
 	}
