@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What a heap of V8 says of itself, at places that V8 describes nowhere: measured for each version,
- * on x86-64. Of Heap: its state, and backing_store_bytes_; of the isolate behind it: the allocator
- * of array buffers, of which node's counts what it has given (NodeArrayBufferAllocator::
- * total_mem_usage_). An allocator begins with the address of a table of functions in a file's data.
+ * on one kind of machine. Of Heap: its state, and backing_store_bytes_; of the isolate behind it:
+ * the allocator of array buffers, of which node's counts what it has given
+ * (NodeArrayBufferAllocator:: total_mem_usage_). An allocator begins with the address of a table of
+ * functions in a file's data.
  */
 #include <errno.h>
 #include <stdlib.h>
