@@ -66,6 +66,19 @@ static void expect_snapshot(json_t *snapshot, json_t *report)
 	}
 }
 
+static void expect_listeners(json_t *report)
+{
+	json_t *runtime = walked_runtime_of(report, "v8"), *crowd;
+
+	assert_int_equal(number_at(runtime, "crowded_events"), 1);
+	crowd = json_array_get(json_object_get(runtime, "listeners"), 0);
+	assert_string_equal(text_at(crowd, "emitter"), "EventEmitter");
+	assert_string_equal(text_at(crowd, "event"), "data");
+	assert_int_equal(number_at(crowd, "listeners"), 60);
+	assert_int_equal(number_at(crowd, "of_handler"), 60);
+	assert_non_null(strstr(text_at(crowd, "handler"), "onData v8_census.js:"));
+}
+
 struct holder {
 	const char *class, *root;
 	struct {
@@ -107,6 +120,10 @@ static void the_objects_of_a_program_are_counted_and_their_holders_have_names(vo
 		 {{"", "EventEmitter"},
 		  {"._events", "Object"},
 		  {".<listeners on 'data'>", "Array"}}},
+		{"PlantedExported", "module v8_exported.mjs exported", {{"", "Array"}}},
+		{"PlantedRequired",
+		 "require.cache",
+		 {{"", "Object"}, {".<module v8_required.js>", "Module"}, {".exports", "Object"}}},
 		{"PlantedOfWide",
 		 "global appGlobal",
 		 {{"", "Object"},
@@ -120,7 +137,7 @@ static void the_objects_of_a_program_are_counted_and_their_holders_have_names(vo
 	json_t *truth = workload_ask(harness, target, "truth");
 	json_t *report = RETAIN(harness, target, "--top", "0");
 
-	walked_runtime_of(report, "v8");
+	expect_listeners(report);
 	/* V8 itself has native blocks that only the headers of its chunks lead to. */
 	assert_int_equal(total_at(report, "lost", "blocks"), 0);
 	expect_planted(truth, report);

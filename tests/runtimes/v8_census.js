@@ -39,7 +39,8 @@ class PlantedOfWeakMap {}
 
 const truth = {PlantedSession: 300, PlantedSpecial: 123, PlantedOldStyle: 77, PlantedLink: 22000,
 	PlantedInModule: 456, PlantedCaptured: 50, PlantedWide: 20, PlantedOfWide: 20,
-	PlantedOfWeakMap: 10};
+	PlantedOfWeakMap: 10, PlantedExported: 70, PlantedRequired: 80};
+const LISTENERS = 60;
 
 function times(count, make) {
 	return Array.from({length: count}, (_, i) => make(i));
@@ -72,14 +73,28 @@ function place(text) {
 const waiting = [];
 const emitter = new EventEmitter();
 emitter.setMaxListeners(0);
-for (let i = 0; i < 40; i++) {
+for (let i = 0; i < LISTENERS; i++) {
 	emitter.on('data', function onData() {
 		return i;
 	});
-	waitForever(i);
+}
+const pending = [];
+for (let i = 0; i < 40; i++) {
+	pending.push(waitForever(i));
+	pending.push(new Promise(resolve => waiting.push(resolve)));
+	pending.at(-1).then(function onceDone() {
+		return i;
+	});
+	setTimeout(function onTimer() {
+		return i;
+	}, 1 << 30);
 }
 truth[`Function ${place('return () => ' + 'held')}`] = 50;
-truth[`Function onData ${place('function ' + 'onData()')}`] = 40;
+truth[`Function onData ${place('function ' + 'onData()')}`] = LISTENERS;
+truth[`Timeout of onTimer ${place('function ' + 'onTimer()')}`] = 40;
+truth[`Promise with then onceDone ${place('function ' + 'onceDone()')}`] = 40;
+for (const what of ['of', 'awaited in'])
+	truth[`Promise ${what} async function waitForever ${place('function ' + 'waitForever(')}`] = 40;
 truth[`async function waitForever ${place('function ' + 'waitForever(')}`] = 40;
 
 global.appGlobal = {
@@ -91,6 +106,7 @@ global.appGlobal = {
 	buffers: times(5, () => Buffer.alloc(1 << 20)),
 	weak: new WeakRef(new PlantedWeak()),
 };
+require('./v8_required.js');
 let chain = null;
 for (let i = 0; i < 22000; i++)
 	chain = new PlantedLink(chain);
@@ -123,8 +139,10 @@ const commands = {
 		gc();
 		return JSON.stringify(truth);
 	},
-	// Of the main thread; what is asked first makes objects of its own.
+	// Of the main thread; what is asked first makes objects of its own. The second collection waits
+	// until what the first one found is freed.
 	external() {
+		gc();
 		gc();
 		process.memoryUsage();
 		return JSON.stringify(process.memoryUsage());
@@ -154,7 +172,8 @@ const commands = {
 readline.createInterface({input: process.stdin}).on('line', line => {
 	console.log(commands[line]());
 	// What the program still uses.
-	if (!chain || !inModule.length || !weakMap || !keys.length || !waiting.length || !emitter)
+	if (!chain || !inModule.length || !weakMap || !keys.length || !waiting.length || !emitter ||
+		!pending.length)
 		console.log('nothing');
 });
-console.log('ready');
+import('./v8_exported.mjs').then(() => console.log('ready'));

@@ -187,8 +187,10 @@ struct retained_runtime {
 	bool all_roots; /* are known, so that objects that none leads to are garbage: */
 	uint64_t unreached, unreached_bytes;
 	struct heap_part parts[HEAP_PARTS_MAX];
-	struct class_copies copies[CLASS_COPIES_MAX]; /* most copies first */
-	uint64_t copied_classes;		      /* of which these are the first ones */
+	struct class_copies copies[CLASS_COPIES_MAX];	   /* most copies first */
+	uint64_t copied_classes;			   /* of which these are the first ones */
+	struct listener_crowd crowds[LISTENER_CROWDS_MAX]; /* most listeners first */
+	uint64_t crowded_events;			   /* likewise */
 };
 
 struct retain_result {

@@ -32,6 +32,15 @@ struct class_copies {
 	uint32_t copies;
 };
 
+/* Listeners for one event of one emitter of events. */
+#define LISTENER_CROWDS_MAX 8
+struct listener_crowd {
+	const char *event;	  /* "": its name is not shown; NULL: there are no more; interned */
+	const char *emitter;	  /* its class; interned */
+	const char *handler;	  /* "onData server.js:17": what most of them are; "": not known */
+	uint32_t listeners, same; /* so many are that handler */
+};
+
 /* "jcmd 1234 GC.class_histogram ..."; "" without a runtime. Returns text. */
 #define RUNTIME_TOOL_SIZE 160
 char *runtime_label_tool(const struct runtime_label *label, pid_t pid,

@@ -462,6 +462,18 @@ static void add_copies(struct building *building, const struct walk_report *repo
 			.copies = report->copies[i].copies};
 }
 
+static void add_crowds(struct building *building, const struct walk_report *report,
+		       struct retained_runtime *added, int *error)
+{
+	added->crowded_events = report->crowded_events;
+	for (size_t i = 0; i < LISTENER_CROWDS_MAX && report->crowds[i].event; i++) {
+		added->crowds[i] = report->crowds[i];
+		added->crowds[i].event = text(building, report->crowds[i].event, error);
+		added->crowds[i].emitter = text(building, report->crowds[i].emitter, error);
+		added->crowds[i].handler = text(building, report->crowds[i].handler, error);
+	}
+}
+
 static int add_runtimes(struct building *building)
 {
 	const struct heap_sink *managed = &building->retain->graph.managed;
@@ -490,6 +502,7 @@ static int add_runtimes(struct building *building)
 		added->version = text(building, report->version, &error);
 		memcpy(added->parts, report->parts, sizeof(added->parts));
 		add_copies(building, report, added, &error);
+		add_crowds(building, report, added, &error);
 	}
 	return error;
 }

@@ -117,8 +117,10 @@ struct walk_report {
 	bool all_roots; /* were read: what none leads to is garbage, or will be known for it */
 	uint64_t unreached, unreached_bytes; /* objects that none leads to */
 	struct heap_part parts[HEAP_PARTS_MAX];
-	struct class_copies copies[CLASS_COPIES_MAX]; /* most copies first */
-	uint64_t copied_classes;		      /* of which these are the first ones */
+	struct class_copies copies[CLASS_COPIES_MAX];	   /* most copies first */
+	uint64_t copied_classes;			   /* of which these are the first ones */
+	struct listener_crowd crowds[LISTENER_CROWDS_MAX]; /* most listeners first */
+	uint64_t crowded_events;			   /* likewise */
 };
 
 struct heap_sink {

@@ -218,6 +218,8 @@ static int add_object(struct walk *walk, struct v8_map *map, uint64_t address, u
 		error = give_class(walk, map, &number);
 	if (!error)
 		error = v8_note_function(walk->v8, walk->sink, address | V8_TAG, &number);
+	if (!error)
+		error = v8_note_pending(walk->v8, walk->sink, address | V8_TAG, &number);
 	walk->objects++;
 	return error ? error : heap_sink_add(walk->sink, address, size, number | NODE_OBJECT);
 }
@@ -279,7 +281,7 @@ static int walk_chunks(struct v8 *v8, struct heap_sink *sink, struct walk_report
 			error = claim(sink, walk.chunk);
 	}
 	report->objects = walk.objects;
-	return error;
+	return error ? error : v8_place_promises(v8, sink);
 }
 
 static void note_filler(struct v8 *v8, uint16_t type)
@@ -323,6 +325,8 @@ void v8_close(struct v8 *v8)
 		vec_free(&v8->scripts.items[i].ends);
 	vec_free(&v8->scripts);
 	vec_free(&v8->code_places);
+	vec_free(&v8->promises);
+	hash_free(&v8->makers);
 	vec_free(&v8->modules);
 	hash_free(&v8->place_index);
 	hash_free(&v8->script_index);

@@ -106,6 +106,10 @@ enum v8_place {
 	V8_SCRIPT_LINES,
 	V8_UNCOMPILED_START,
 	V8_TYPE_SCRIPT,
+	V8_TYPE_ES_MODULE,
+	V8_TYPE_CELL,
+	V8_TYPE_PROMISE,
+	V8_TYPE_REACTION,	/* of a promise */
 	V8_TYPE_CALL,		/* of an async function */
 	V8_TYPE_GENERATOR_CALL, /* of an async generator */
 	V8_PLACE_MAX_
@@ -148,6 +152,8 @@ struct v8_map {
 	bool is_function;
 	bool is_prototype, is_dictionary;
 	bool described;
+	bool is_timer;	 /* when it is described: its objects are */
+	bool has_cache;	 /* likewise: a property with that of modules */
 	uint32_t number; /* of the sink; UINT32_MAX: none yet */
 	VEC(struct v8_property) properties;
 };
@@ -169,16 +175,33 @@ struct v8_area {
 };
 
 #define V8_NAME_BYTES 256
+#define V8_PLACE_BYTES (2 * V8_NAME_BYTES + 32)
 
 /* With this scopeinfo_idx_first_vars, a function's position stands before its variables. */
 #define SCOPE_FIRST_WITH_POSITION 5
 
-/* Functions that one place in the source has made, or calls of it that have not returned. */
+/* What one function in the source is to objects. */
+enum v8_code_kind {
+	V8_OF_FUNCTION, /* it has made them */
+	V8_OF_CALL,	/* calls of it that have not returned */
+	V8_OF_TIMER,	/* timers that will call it */
+	V8_OF_PROMISE,	/* pending ones that calls of it have returned */
+	V8_OF_AWAITED,	/* pending ones that calls of it await */
+	V8_OF_THEN,	/* pending ones that will call it */
+};
+
 struct v8_code_place {
 	uint64_t shared; /* its SharedFunctionInfo, tagged */
 	uint32_t number; /* of the sink; until names are known */
-	uint32_t base;	 /* that of all functions */
-	bool is_call;
+	uint32_t base;	 /* that of all functions, timers or promises */
+	enum v8_code_kind kind;
+};
+
+/* A pending promise. */
+struct v8_promise {
+	uint64_t object; /* tagged */
+	uint32_t base;	 /* the number of all promises */
+	uint32_t number; /* that it gets */
 };
 
 struct v8_script {
@@ -210,10 +233,13 @@ struct v8 {
 	VEC(struct v8_map) maps;
 	struct hash class_index; /* name, interned -> number plus 1 */
 	VEC(struct v8_code_place) code_places;
+	VEC(struct v8_promise) promises;
+	struct hash makers; /* tagged promise -> SharedFunctionInfo of the call that returned it */
 	VEC(struct v8_script) scripts;
 	VEC(struct v8_module) modules;
 	struct hash place_index, script_index;	/* address -> place plus 1 */
 	struct hash module_index, module_names; /* context, name -> likewise */
+	uint64_t cache;				/* require.cache, tagged */
 	struct hash events_index; /* tagged objects that have listeners by the name of the event */
 	/* Limits for further reading, whatever the heap says. */
 	uint32_t words_left, names_left, source_left;
@@ -309,19 +335,52 @@ bool v8_variable_name(struct v8 *v8, uint64_t scope, uint64_t n, char name[V8_NA
 void v8_class_name(struct v8 *v8, const struct v8_map *map, char name[V8_NAME_BYTES]);
 /* Reads the names and places of its properties. 0 or -ENOMEM. */
 int v8_describe(struct v8 *v8, struct heap_sink *sink, size_t place);
+/* The value of one that v8_describe() has found. */
+uint64_t v8_property_at(struct v8 *v8, uint64_t object, const struct v8_property *property);
+/* A property of an object's own, by its name; 0: there is none. */
+uint64_t v8_property(struct v8 *v8, uint64_t object, const char *name);
 enum v8_kind v8_kind_of(const struct v8 *v8, const struct v8_map *map);
 
-/* Functions and modules: see v8_functions.c. */
+/* Functions: see v8_functions.c. */
 
 /* An object that is a function, or a call of one: *number, that of its map, becomes one of the
  * place that made it. 0 or -ENOMEM. */
 int v8_note_function(struct v8 *v8, struct heap_sink *sink, uint64_t object, uint32_t *number);
+/* Likewise for any object: *number, if there is no room for more. */
+int v8_add_place(struct v8 *v8, struct heap_sink *sink, const struct v8_code_place *place,
+		 uint32_t *number);
+/* The SharedFunctionInfo of a function, or of a call of an async one; 0: it is none. */
+uint64_t v8_shared_of(struct v8 *v8, uint64_t function);
+uint64_t v8_call_shared(struct v8 *v8, uint64_t object);
+/* "onData server.js:17"; false: its script is not known. */
+bool v8_place_text(struct v8 *v8, uint64_t shared, char text[V8_PLACE_BYTES]);
 /* When all are noted: places with many get names, all others become functions. 0 or -ENOMEM. */
 int v8_name_functions(struct v8 *v8, struct heap_sink *sink);
-/* Notes the module that a function is of, if it is right in one. 0 or -ENOMEM. */
+/* "server.js", "node:internal/timers": the script of a function; false: it has none. */
+bool v8_script_name(struct v8 *v8, uint64_t shared, char name[V8_NAME_BYTES]);
+
+/* Modules: see v8_modules.c. 0 or -ENOMEM. */
+
+/* Notes the module that a function is of, if it is right in one. */
 int v8_find_module(struct v8 *v8, struct heap_sink *sink, uint64_t function);
 /* NULL: the context is that of no module, or one that was loaded again. */
 const struct v8_module *v8_module_of(const struct v8 *v8, uint64_t context);
+/* What an ES module exports, by name. */
+int v8_add_exports(struct v8 *v8, struct heap_sink *sink, uint32_t node);
+/* A function that may be the one with require.cache. */
+int v8_find_cache(struct v8 *v8, struct heap_sink *sink, uint64_t function);
+
+/* Timers and promises: see v8_pending.c. 0 or -ENOMEM. */
+
+/* An object that is one, as v8_note_function(). */
+int v8_note_pending(struct v8 *v8, struct heap_sink *sink, uint64_t object, uint32_t *number);
+/* When all are noted: promises get places. */
+int v8_place_promises(struct v8 *v8, struct heap_sink *sink);
+/* When the sink has settled. */
+void v8_settle_promises(const struct v8 *v8, struct heap_sink *sink);
+
+/* Listeners: see v8_listeners.c. Notes an emitter's. 0 or -ENOMEM. */
+int v8_find_events(struct v8 *v8, struct heap_sink *sink, uint32_t node);
 
 /* Array buffers: see v8_external.c. 0 or -ENOMEM. */
 

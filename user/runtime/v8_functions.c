@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions by the place in the source that made them, and variables of modules.
+ * Functions by the place in the source that made them.
  *
  * A closure leads to a SharedFunctionInfo, that to its script and, by a ScopeInfo or by what stands
  * in its place until it is compiled (UncompiledData), to where in the script it begins. Of the
  * source only the ends of lines are looked for (src/objects/scope-info.tq, script.tq).
- *
- * A module of node's is a function that was called once, or a module's own scope: a context; its
- * outer one is the native context. The closures in it lead to its script. A script with several
- * such contexts has been loaded again: its variables are no roots, for the older ones may be
- * garbage.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,17 +17,21 @@
 
 #define CLOSURES_MIN 10 /* of one place: fewer are called Function alone */
 #define PLACES_MAX (1u << 20)
-#define MODULES_MAX (1u << 16)
 #define CHUNK_BYTES 4096u
 #define SCOPE_TAIL_WORDS 10
+#define KIND_SHIFT 60	 /* above any address */
 #define CALL_FUNCTION 24 /* JSGeneratorObject::function, behind the header of an object */
 
 /* Places. */
 
-static uint64_t shared_of(struct v8 *v8, uint64_t function)
+uint64_t v8_shared_of(struct v8 *v8, uint64_t function)
 {
-	uint64_t shared = v8_field(v8, function, v8_place(v8, V8_FUNCTION_SHARED));
+	const struct v8_map *map = v8_map_of(v8, function);
+	uint64_t shared;
 
+	if (!map || !map->is_function)
+		return 0;
+	shared = v8_field(v8, function, v8_place(v8, V8_FUNCTION_SHARED));
 	return v8_is_type(v8, v8_map_of(v8, shared), V8_TYPE_SHARED) ? shared : 0;
 }
 
@@ -41,6 +40,13 @@ static bool is_call(const struct v8 *v8, const struct v8_map *map)
 	return (v8_place(v8, V8_TYPE_CALL) && v8_is_type(v8, map, V8_TYPE_CALL)) ||
 	       (v8_place(v8, V8_TYPE_GENERATOR_CALL) &&
 		v8_is_type(v8, map, V8_TYPE_GENERATOR_CALL));
+}
+
+uint64_t v8_call_shared(struct v8 *v8, uint64_t object)
+{
+	const struct v8_map *map = v8_map_of(v8, object);
+
+	return map && is_call(v8, map) ? v8_shared_of(v8, v8_field(v8, object, CALL_FUNCTION)) : 0;
 }
 
 static int add_place(struct v8 *v8, struct heap_sink *sink, const struct v8_code_place *place,
@@ -56,27 +62,38 @@ static int add_place(struct v8 *v8, struct heap_sink *sink, const struct v8_code
 	return heap_sink_class(sink, &class, &added->number);
 }
 
-int v8_note_function(struct v8 *v8, struct heap_sink *sink, uint64_t object, uint32_t *number)
+int v8_add_place(struct v8 *v8, struct heap_sink *sink, const struct v8_code_place *place,
+		 uint32_t *number)
 {
-	const struct v8_map *map = v8_map_of(v8, object);
-	bool call = map && is_call(v8, map);
-	struct v8_code_place place = {.base = *number, .is_call = call};
 	uint64_t *slot;
 	int error = 0;
 
-	if (!map || (!call && !map->is_function) || !v8_place(v8, V8_SHARED_SCRIPT))
+	if (v8->code_places.count >= PLACES_MAX)
 		return 0;
-	place.shared = shared_of(v8, call ? v8_field(v8, object, CALL_FUNCTION) : object);
-	if (!place.shared || v8->code_places.count >= PLACES_MAX)
-		return 0;
-	slot = hash_put(&v8->place_index, place.shared + (call ? 2 : 0), NULL);
+	slot = hash_put(&v8->place_index, place->shared | (uint64_t)place->kind << KIND_SHIFT,
+			NULL);
 	if (!slot)
 		return -ENOMEM;
 	if (!*slot)
-		error = add_place(v8, sink, &place, slot);
+		error = add_place(v8, sink, place, slot);
 	if (!error)
 		*number = v8->code_places.items[*slot - 1].number;
 	return error;
+}
+
+int v8_note_function(struct v8 *v8, struct heap_sink *sink, uint64_t object, uint32_t *number)
+{
+	const struct v8_map *map = v8_map_of(v8, object);
+	struct v8_code_place place = {.base = *number, .kind = V8_OF_FUNCTION};
+
+	if (!map || !v8_place(v8, V8_SHARED_SCRIPT))
+		return 0;
+	place.shared = v8_call_shared(v8, object);
+	if (place.shared)
+		place.kind = V8_OF_CALL;
+	else
+		place.shared = v8_shared_of(v8, object);
+	return place.shared ? v8_add_place(v8, sink, &place, number) : 0;
 }
 
 /* Scripts. */
@@ -266,24 +283,46 @@ static uint32_t line_of(struct v8 *v8, uint64_t shared, uint64_t script)
 	return !read->length || position < read->length ? line_at(read, position) : 0;
 }
 
-/* "Function onData server.js:17"; false: its script is not known. */
-static bool place_name(struct v8 *v8, const struct v8_code_place *place,
-		       char name[2 * V8_NAME_BYTES + 64])
+bool v8_script_name(struct v8 *v8, uint64_t shared, char name[V8_NAME_BYTES])
 {
-	uint64_t script = script_of(v8, place->shared);
+	return script_name(v8, script_of(v8, shared), name);
+}
+
+bool v8_place_text(struct v8 *v8, uint64_t shared, char text[V8_PLACE_BYTES])
+{
+	uint64_t script = script_of(v8, shared);
 	char function[V8_NAME_BYTES], file[V8_NAME_BYTES];
 	uint32_t line;
 	int length;
 
+	text[0] = '\0';
 	if (!script_name(v8, script, file))
 		return false;
-	v8_shared_name(v8, place->shared, function);
-	line = line_of(v8, place->shared, script);
-	length = snprintf(name, 2 * V8_NAME_BYTES + 64, "%s%s%s %s",
-			  place->is_call ? "async function" : "Function", function[0] ? " " : "",
-			  function, file);
+	v8_shared_name(v8, shared, function);
+	line = line_of(v8, shared, script);
+	length = snprintf(text, V8_PLACE_BYTES, "%s%s%s", function, function[0] ? " " : "", file);
 	if (line)
-		snprintf(name + length, 16, ":%u", line);
+		snprintf(text + length, 16, ":%u", line);
+	return true;
+}
+
+/* "Function onData server.js:17"; false: its script is not known. */
+static bool place_name(struct v8 *v8, const struct v8_code_place *place,
+		       char name[V8_PLACE_BYTES + 64])
+{
+	static const char *const kinds[] = {
+		[V8_OF_FUNCTION] = "Function",
+		[V8_OF_CALL] = "async function",
+		[V8_OF_TIMER] = "Timeout of",
+		[V8_OF_PROMISE] = "Promise of async function",
+		[V8_OF_AWAITED] = "Promise awaited in async function",
+		[V8_OF_THEN] = "Promise with then",
+	};
+	char text[V8_PLACE_BYTES];
+
+	if (!v8_place_text(v8, place->shared, text))
+		return false;
+	snprintf(name, V8_PLACE_BYTES + 64, "%s %s", kinds[place->kind], text);
 	return true;
 }
 
@@ -292,7 +331,7 @@ static bool place_name(struct v8 *v8, const struct v8_code_place *place,
 static int settle_place(struct v8 *v8, struct heap_sink *sink, const struct v8_code_place *place,
 			uint32_t *number)
 {
-	char name[2 * V8_NAME_BYTES + 64];
+	char name[V8_PLACE_BYTES + 64];
 	const char *interned;
 	uint64_t *known;
 
@@ -348,62 +387,4 @@ int v8_name_functions(struct v8 *v8, struct heap_sink *sink)
 	if (!error)
 		renumber(sink, numbers);
 	return error;
-}
-
-/* Modules. */
-
-/* A context right in the native one; 0: it is none. */
-static uint64_t module_context(struct v8 *v8, uint64_t function)
-{
-	uint64_t context = v8_field(v8, function, v8_place(v8, V8_FUNCTION_CONTEXT));
-	uint64_t outer;
-
-	if (!v8_map_of(v8, context) || !v8_is_context(v8, v8_map_of(v8, context)) ||
-	    v8_is_native_context(v8, context))
-		return 0;
-	outer = v8_field(v8, context,
-			 v8_place(v8, V8_ARRAY_DATA) + 8 * v8_place(v8, V8_CONTEXT_PREVIOUS));
-	return v8_is_native_context(v8, outer) ? context : 0;
-}
-
-static int note_module(struct v8 *v8, struct heap_sink *sink, uint64_t context, uint64_t shared)
-{
-	char name[V8_NAME_BYTES];
-	const char *interned;
-	uint64_t *named, *slot;
-	struct v8_module *module;
-
-	if (hash_get(&v8->module_index, context) || v8->modules.count >= MODULES_MAX ||
-	    !script_name(v8, script_of(v8, shared), name))
-		return 0;
-	interned = intern_string(sink->strings, name);
-	named = interned ? hash_put(&v8->module_names, (uint64_t)(uintptr_t)interned, NULL) : NULL;
-	slot = hash_put(&v8->module_index, context, NULL);
-	module = vec_push(&v8->modules);
-	if (!named || !slot || !module)
-		return -ENOMEM;
-	*slot = v8->modules.count;
-	*module = (struct v8_module){.context = context, .name = interned, .again = *named != 0};
-	if (*named)
-		v8->modules.items[*named - 1].again = true;
-	else
-		*named = v8->modules.count;
-	return 0;
-}
-
-int v8_find_module(struct v8 *v8, struct heap_sink *sink, uint64_t function)
-{
-	uint64_t context = v8_place(v8, V8_FUNCTION_CONTEXT) && v8_place(v8, V8_SHARED_SCRIPT)
-				   ? module_context(v8, function)
-				   : 0;
-	uint64_t shared = context ? shared_of(v8, function) : 0;
-
-	return shared ? note_module(v8, sink, context, shared) : 0;
-}
-
-const struct v8_module *v8_module_of(const struct v8 *v8, uint64_t context)
-{
-	const uint64_t *slot = hash_get(&v8->module_index, context);
-
-	return slot && !v8->modules.items[*slot - 1].again ? &v8->modules.items[*slot - 1] : NULL;
 }

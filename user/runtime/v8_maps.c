@@ -396,6 +396,13 @@ static struct v8_property place_property(const struct v8 *v8, const struct v8_ma
 				    .outside = true};
 }
 
+uint64_t v8_property_at(struct v8 *v8, uint64_t object, const struct v8_property *property)
+{
+	if (property->outside)
+		object = v8_field(v8, object, v8_place(v8, V8_OBJECT_PROPERTIES));
+	return v8_field(v8, object, property->place * 8ull);
+}
+
 static uint64_t property_value(struct v8 *v8, uint64_t object, const struct v8_map *map,
 			       const struct descriptor *descriptor)
 {
@@ -404,9 +411,7 @@ static uint64_t property_value(struct v8 *v8, uint64_t object, const struct v8_m
 	if (!descriptor->in_object)
 		return descriptor->value;
 	property = place_property(v8, map, descriptor->index);
-	if (property.outside)
-		object = v8_field(v8, object, v8_place(v8, V8_OBJECT_PROPERTIES));
-	return v8_field(v8, object, property.place * 8ull);
+	return v8_property_at(v8, object, &property);
 }
 
 static bool is_named(struct v8 *v8, uint64_t string, const char *name)
@@ -431,8 +436,7 @@ static uint64_t find_in_dictionary(struct v8 *v8, uint64_t object, const char *n
 	return 0;
 }
 
-/* A property of the object's own; 0: there is none. */
-static uint64_t find_property(struct v8 *v8, uint64_t object, const char *name)
+uint64_t v8_property(struct v8 *v8, uint64_t object, const char *name)
 {
 	const struct v8_map *found = v8_map_of(v8, object);
 	struct v8_map map;
@@ -469,6 +473,8 @@ static int add_property(struct v8 *v8, struct heap_sink *sink, struct v8_map *ma
 		return -ENOMEM;
 	*property = place_property(v8, map, descriptor->index);
 	property->label = heap_sink_label(sink, LABEL_ATTRIBUTE, name);
+	map->has_cache |= !strcmp(name, "_cache");
+	map->is_timer |= !strcmp(name, "_onTimeout") || !strcmp(name, "_onImmediate");
 	return 0;
 }
 
@@ -511,9 +517,9 @@ static void receiver_name(struct v8 *v8, const struct v8_map *map, char name[V8_
 	bool is_base = map_byte(v8, address, V8_MAP_BITS2) & TARGET_IS_BASE;
 
 	if (!is_base || !constructor) {
-		own = find_property(
-			v8, target_word(v8->memory, address + v8_place(v8, V8_MAP_PROTOTYPE)),
-			"constructor");
+		own = v8_property(v8,
+				  target_word(v8->memory, address + v8_place(v8, V8_MAP_PROTOTYPE)),
+				  "constructor");
 		constructor = is_function(v8, own) ? own : constructor;
 	}
 	if (constructor)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "runtime/v8.h"
 
 #define CHUNK_WORDS 64
@@ -137,34 +138,6 @@ static void find_parts(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 	}
 }
 
-/* The value under an EventEmitter's `_events`. */
-static int find_events(struct v8 *v8, struct heap_sink *sink, uint32_t node)
-{
-	uint64_t object = sink->starts[node] | V8_TAG;
-	const struct v8_map *found = v8_map_of(v8, object);
-	struct v8_map map;
-	int error;
-
-	if (!found || !found->is_receiver)
-		return 0;
-	error = v8_describe(v8, sink, (size_t)(found - v8->maps.items));
-	map = *v8_map_of(v8, object);
-	for (size_t i = 0; !error && i < map.properties.count; i++) {
-		const struct v8_property *property = &map.properties.items[i];
-		const char *name = heap_sink_label_name(sink, property->label);
-		uint64_t holder = object;
-
-		if (!name || strcmp(name, "_events") != 0)
-			continue;
-		if (property->outside)
-			holder = v8_field(v8, object, v8_place(v8, V8_OBJECT_PROPERTIES));
-		if (!hash_put(&v8->events_index, v8_field(v8, holder, property->place * 8ull),
-			      NULL))
-			error = -ENOMEM;
-	}
-	return error;
-}
-
 /* Roots. */
 
 static int refer_variable(struct v8 *v8, struct heap_sink *sink, uint64_t cell)
@@ -201,6 +174,18 @@ bool v8_is_native_context(struct v8 *v8, uint64_t object)
 	       target_word(v8->memory, map->address + v8_place(v8, V8_MAP_CONSTRUCTOR)) == object;
 }
 
+static int find_function_roots(struct v8 *v8, struct heap_sink *sink, uint64_t function)
+{
+	const struct v8_map *map = v8_map_of(v8, function);
+	size_t place = (size_t)(map - v8->maps.items);
+	int error = v8_describe(v8, sink, place);
+
+	map = &v8->maps.items[place];
+	if (!error && !v8->cache && (map->has_cache || map->is_dictionary))
+		error = v8_find_cache(v8, sink, function);
+	return error ? error : v8_find_module(v8, sink, function);
+}
+
 static int find_roots(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 {
 	uint64_t object = sink->starts[node] | V8_TAG;
@@ -210,8 +195,10 @@ static int find_roots(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 		return refer_globals(v8, sink, node);
 	if (v8_is_native_context(v8, object))
 		return heap_sink_root(sink, V8_KEY, "native context", sink->starts[node]);
+	if (map && v8_place(v8, V8_TYPE_ES_MODULE) && v8_is_type(v8, map, V8_TYPE_ES_MODULE))
+		return v8_add_exports(v8, sink, node);
 	if (map && map->is_function)
-		return v8_find_module(v8, sink, object);
+		return find_function_roots(v8, sink, object);
 	return 0;
 }
 
@@ -222,7 +209,12 @@ static bool context_variable(struct v8 *v8, uint64_t context, uint64_t offset,
 	uint64_t data = v8_place(v8, V8_ARRAY_DATA), slots = v8_place(v8, V8_CONTEXT_SLOTS);
 	uint64_t scope = v8_field(v8, context, data + 8 * v8_place(v8, V8_CONTEXT_SCOPE));
 	uint64_t slot = (offset - data) / 8;
+	uint64_t extension = v8_field(v8, context, data + 8 * slots);
 
+	/* The scope of an ES module has the module itself before its variables. */
+	if (v8_place(v8, V8_TYPE_ES_MODULE) &&
+	    v8_is_type(v8, v8_map_of(v8, extension), V8_TYPE_ES_MODULE))
+		slots++;
 	return slot >= slots && v8_variable_name(v8, scope, slot - slots, name);
 }
 
@@ -252,7 +244,10 @@ static bool is_mine(const struct v8 *v8, const struct heap_sink *sink, uint32_t 
 int v8_roots(void *state, struct heap_sink *sink)
 {
 	struct v8 *v8 = state;
-	int error = v8_name_functions(v8, sink);
+	int error;
+
+	v8_settle_promises(v8, sink);
+	error = v8_name_functions(v8, sink);
 
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		if (is_mine(v8, sink, i))
@@ -262,7 +257,7 @@ int v8_roots(void *state, struct heap_sink *sink)
 		error = v8_find_external(v8, sink);
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		if (is_mine(v8, sink, i) && !(sink->whats[i] & NODE_PART))
-			error = find_events(v8, sink, i);
+			error = v8_find_events(v8, sink, i);
 	}
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		if (is_mine(v8, sink, i) && !(sink->whats[i] & NODE_PART))
@@ -299,8 +294,21 @@ static int refer_properties(const struct referrer *referrer, uint64_t object, ui
 	return error;
 }
 
-/* Listeners in a dictionary: behind each name is what listens. */
-static int refer_listeners(const struct referrer *referrer)
+/* What an entry of a dictionary is called by its key; 0: nothing. */
+static uint32_t entry_label(const struct referrer *referrer, uint64_t key)
+{
+	bool is_cache = referrer->object == referrer->v8->cache;
+	char name[V8_NAME_BYTES], text[V8_NAME_BYTES + 24];
+
+	if (is_cache ? !v8_text(referrer->v8, key, name) : !v8_identifier(referrer->v8, key, name))
+		return 0;
+	snprintf(text, sizeof(text), is_cache ? "<module %s>" : "<listeners on '%s'>",
+		 is_cache ? text_path_base(name) : name);
+	return heap_sink_label(referrer->sink, LABEL_ATTRIBUTE, text);
+}
+
+/* A dictionary of listeners, or of modules: behind each name stands one. */
+static int refer_entries(const struct referrer *referrer)
 {
 	struct v8 *v8 = referrer->v8;
 	uint64_t table = v8_field(v8, referrer->object, v8_place(v8, V8_OBJECT_PROPERTIES));
@@ -310,14 +318,9 @@ static int refer_listeners(const struct referrer *referrer)
 
 	for (uint64_t at = v8_place(v8, V8_ARRAY_DATA); !error && at + 8 <= size; at += 8) {
 		uint64_t word = v8_field(v8, table, at);
-		char name[V8_NAME_BYTES], text[V8_NAME_BYTES + 24];
 
 		error = refer_to(referrer, word, label);
-		label = 0;
-		if (!v8_identifier(v8, word, name))
-			continue;
-		snprintf(text, sizeof(text), "<listeners on '%s'>", name);
-		label = heap_sink_label(referrer->sink, LABEL_ATTRIBUTE, text);
+		label = entry_label(referrer, word);
 	}
 	return error;
 }
@@ -363,8 +366,9 @@ static int refer_receiver(const struct referrer *referrer)
 		return refer_to(referrer,
 				v8_field(v8, referrer->object, v8_place(v8, V8_OBJECT_PROPERTIES)),
 				0);
-	error = map->is_dictionary && hash_get(&v8->events_index, referrer->object)
-			? refer_listeners(referrer)
+	error = map->is_dictionary && (hash_get(&v8->events_index, referrer->object) ||
+				       referrer->object == v8->cache)
+			? refer_entries(referrer)
 			: refer_part(referrer, v8_place(v8, V8_OBJECT_PROPERTIES), false,
 				     !map->is_dictionary);
 	if (!error)

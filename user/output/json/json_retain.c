@@ -73,6 +73,27 @@ static void copies_write(struct json_writer *json, const struct retained_runtime
 	json_close(json, ']');
 }
 
+/* Emitters of events with many listeners; of a runtime with such only. */
+static void crowds_write(struct json_writer *json, const struct retained_runtime *runtime)
+{
+	if (!runtime->crowded_events)
+		return;
+	json_put_number(json, "crowded_events", runtime->crowded_events);
+	json_open(json, "listeners", '[');
+	for (size_t i = 0; i < LISTENER_CROWDS_MAX && runtime->crowds[i].event; i++) {
+		const struct listener_crowd *crowd = &runtime->crowds[i];
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "emitter", crowd->emitter);
+		json_put_string(json, "event", crowd->event[0] ? crowd->event : NULL);
+		json_put_number(json, "listeners", crowd->listeners);
+		json_put_string(json, "handler", crowd->handler[0] ? crowd->handler : NULL);
+		json_put_number(json, "of_handler", crowd->same);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 static void runtimes_write(struct json_writer *json, const struct retain_result *result)
 {
 	json_open(json, "runtimes", '[');
@@ -96,6 +117,7 @@ static void runtimes_write(struct json_writer *json, const struct retain_result 
 		}
 		parts_write(json, runtime);
 		copies_write(json, runtime);
+		crowds_write(json, runtime);
 		json_close(json, '}');
 	}
 	json_close(json, ']');

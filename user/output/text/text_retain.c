@@ -344,6 +344,31 @@ static void write_copies(FILE *out, const struct retained_runtime *runtime)
 		fputc('\n', out);
 }
 
+/* "EventEmitter on 'data' has 1204 listeners of handler onData server.js:17". */
+static void write_crowds(FILE *out, const struct retained_runtime *runtime)
+{
+	size_t count = 0;
+
+	for (; count < LISTENER_CROWDS_MAX && runtime->crowds[count].event; count++) {
+		const struct listener_crowd *crowd = &runtime->crowds[count];
+
+		fputs("    ", out);
+		text_print_inert(out, crowd->emitter);
+		fputs(crowd->event[0] ? " on '" : " on one event", out);
+		text_print_inert(out, crowd->event);
+		fprintf(out, "%s has %" PRIu32 " listeners", crowd->event[0] ? "'" : "",
+			crowd->listeners);
+		if (crowd->same < crowd->listeners && crowd->handler[0])
+			fprintf(out, ", %" PRIu32 " of them", crowd->same);
+		if (crowd->handler[0])
+			fputs(" of handler ", out);
+		text_print_inert(out, crowd->handler);
+		fputc('\n', out);
+	}
+	if (runtime->crowded_events > count)
+		fprintf(out, "    and so have %" PRIu64 " more\n", runtime->crowded_events - count);
+}
+
 /* CPython has one of its own for small objects only. */
 static const char *heap_text(char *text, size_t size, const struct retained_runtime *runtime)
 {
@@ -388,6 +413,7 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 	fputc('\n', out);
 	write_parts(out, runtime);
 	write_copies(out, runtime);
+	write_crowds(out, runtime);
 }
 
 static void write_stop(FILE *out, const struct retain_result *result)
