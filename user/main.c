@@ -14,6 +14,8 @@
 #include "base/log.h"
 #include "command/command.h"
 #include "parse/questions.h"
+#include "proc/file_opener.h"
+#include "proc/target_file.h"
 #include "sandbox/worker_process.h"
 #include "serve/http_server.h"
 #include "serve/push_process.h"
@@ -26,6 +28,8 @@ int main(int argc, char **argv)
 	worker_process_enter(argc, argv, &parse_kinds);
 	http_server_enter(argc, argv);
 	push_process_enter(argc, argv);
+	target_file_opener_enter(argc, argv);
+	file_opener_use();
 	/* A limit on file sizes is an error of the write, to be explained, and no death. */
 	signal(SIGXFSZ, SIG_IGN);
 	code = command_line_parse(&line, &commands, argc, argv);

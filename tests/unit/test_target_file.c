@@ -8,10 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "proc/file_opener.h"
 #include "proc/target_file.h"
 
 /* A directory with one file of one page, which is mapped. */
@@ -175,7 +177,63 @@ static void a_path_is_opened_as_the_process_sees_it(void **state)
 
 #define SCENE_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
-int main(void)
+static int open_beside(void **state)
+{
+	file_opener_use();
+	return set_up(state);
+}
+
+static int stop_beside(void **state)
+{
+	file_opener_stop();
+	return tear_down(state);
+}
+
+static void a_process_beside_that_was_killed_is_replaced(void **state)
+{
+	const struct scene *scene = *state;
+	pid_t before;
+
+	assert_int_equal(first_byte(target_file_open_path(0, scene->path)), 'A');
+	before = file_opener_pid();
+	assert_int_not_equal(before, 0);
+	assert_int_equal(kill(before, SIGKILL), 0);
+	assert_int_equal(first_byte(target_file_open_path(0, scene->path)), 'A');
+	assert_int_not_equal(file_opener_pid(), before);
+}
+
+static void a_process_beside_that_hangs_costs_one_file_system_for_a_minute(void **state)
+{
+	const struct scene *scene = *state;
+	pid_t before;
+
+	assert_int_equal(first_byte(target_file_open_path(0, scene->path)), 'A');
+	before = file_opener_pid();
+	assert_int_equal(kill(before, SIGSTOP), 0);
+	assert_int_equal(target_file_open_path(0, scene->path), -ETIMEDOUT);
+	assert_int_equal(target_file_open_path(0, scene->path), -ETIMEDOUT);
+	assert_int_equal(file_opener_pid(), 0);
+	/* Another one is opened by another process. */
+	assert_int_equal(target_file_open_path(0x7fffffff, scene->path), -ENOENT);
+	assert_int_not_equal(file_opener_pid(), 0);
+}
+
+static void a_path_or_directory_that_is_too_long_is_refused(void **state)
+{
+	static char path[PATH_MAX + 1];
+
+	(void)state;
+	memset(path, '/', PATH_MAX);
+	assert_int_equal(target_file_open_path(0, path), -ENAMETOOLONG);
+}
+
+#define SCENE_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define BESIDE_TEST(function)                                                                      \
+	{                                                                                          \
+		"beside: " #function, function, open_beside, stop_beside, NULL                     \
+	}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		SCENE_TEST(a_mapped_file_is_opened),
@@ -184,7 +242,16 @@ int main(void)
 		SCENE_TEST(a_link_at_the_mapped_path_is_not_followed),
 		SCENE_TEST(nothing_but_a_regular_file_is_opened),
 		SCENE_TEST(a_path_is_opened_as_the_process_sees_it),
+		SCENE_TEST(a_path_or_directory_that_is_too_long_is_refused),
+		BESIDE_TEST(a_mapped_file_is_opened),
+		BESIDE_TEST(a_deleted_or_replaced_file_is_opened_through_map_files),
+		BESIDE_TEST(the_path_serves_only_if_it_leads_to_the_same_inode),
+		BESIDE_TEST(nothing_but_a_regular_file_is_opened),
+		BESIDE_TEST(a_path_is_opened_as_the_process_sees_it),
+		BESIDE_TEST(a_process_beside_that_was_killed_is_replaced),
+		BESIDE_TEST(a_process_beside_that_hangs_costs_one_file_system_for_a_minute),
 	};
 
+	target_file_opener_enter(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,20 +2,35 @@
 #include "base/file_identity.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+static struct timespec time_of(const struct statx_timestamp *time)
+{
+	return (struct timespec){.tv_sec = time->tv_sec, .tv_nsec = time->tv_nsec};
+}
+
+int file_status_read(int fd, struct statx *status)
+{
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, status) < 0
+		       ? -errno
+		       : 0;
+}
 
 int file_identity_read(int fd, struct file_identity *identity)
 {
-	struct stat status;
+	struct statx status;
+	int error = file_status_read(fd, &status);
 
-	if (fstat(fd, &status) < 0)
-		return -errno;
+	if (error)
+		return error;
 	*identity = (struct file_identity){
-		.device = status.st_dev,
-		.inode = status.st_ino,
-		.size = (uint64_t)status.st_size,
-		.modified = status.st_mtim,
-		.changed = status.st_ctim,
+		.device = makedev(status.stx_dev_major, status.stx_dev_minor),
+		.inode = status.stx_ino,
+		.size = status.stx_size,
+		.modified = time_of(&status.stx_mtime),
+		.changed = time_of(&status.stx_ctime),
 	};
 	return 0;
 }

@@ -13,7 +13,15 @@ struct file_identity {
 	struct timespec changed; /* of its state, names included: nobody can set it back */
 };
 
-/* For an open file. 0 or -errno. */
+struct statx;
+
+/*
+ * STATX_BASIC_STATS of an open file as the kernel has them, without asking the server of its file
+ * system (statx(2), AT_STATX_DONT_SYNC), which may not answer. 0 or -errno.
+ */
+int file_status_read(int fd, struct statx *status);
+
+/* Likewise. 0 or -errno. */
 int file_identity_read(int fd, struct file_identity *identity);
 /* Whether it has the same contents, unless somebody has set the time of a change back. */
 bool file_identity_equal(const struct file_identity *left, const struct file_identity *right);

@@ -12,11 +12,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "memory/conclusion.h"
+#include "proc/mounts.h"
 
 /* Names in all directories, or descriptors: beyond them a reading is partial. */
 #define NAMES_MAX 4096
@@ -26,6 +28,7 @@ struct reading {
 	pid_t pid;
 	int root; /* of the process */
 	size_t names;
+	VEC(uint64_t) others; /* devices of mounts that are no tmpfs: a server may never answer */
 	struct tmpfs_files *files;
 };
 
@@ -76,6 +79,21 @@ static bool is_for_writing(pid_t pid, const char *fd)
 	return (flags & O_ACCMODE) != O_RDONLY;
 }
 
+/* Without asking the server of its file system. */
+static bool may_be_tmpfs(const struct reading *reading, const char *path)
+{
+	struct statx status;
+
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &status) ||
+	    !S_ISREG(status.stx_mode))
+		return false;
+	for (size_t i = 0; i < reading->others.count; i++) {
+		if (reading->others.items[i] == makedev(status.stx_dev_major, status.stx_dev_minor))
+			return false;
+	}
+	return true;
+}
+
 static int add_descriptor(struct reading *reading, const char *fd)
 {
 	char path[64], target[512];
@@ -84,8 +102,8 @@ static int add_descriptor(struct reading *reading, const char *fd)
 	ssize_t length;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%.10s", reading->pid, fd);
-	if (stat(path, &status) || !S_ISREG(status.st_mode) || statfs(path, &system) ||
-	    system.f_type != TMPFS_MAGIC)
+	if (!may_be_tmpfs(reading, path) || stat(path, &status) || !S_ISREG(status.st_mode) ||
+	    statfs(path, &system) || system.f_type != TMPFS_MAGIC)
 		return 0;
 	length = readlink(path, target, sizeof(target) - 1);
 	if (length <= 0)
@@ -169,36 +187,36 @@ static int read_directory(struct reading *reading, int fd, const char *path, uns
 	return error;
 }
 
-/* As proc(5) has it: "\040" is a space. In place. */
-static void unescape(char *text)
+/*
+ * Only along directories that the kernel has at hand, as it has those above a mount: others may lie
+ * on a file system that does not answer. -EAGAIN: not so, or they changed meanwhile.
+ */
+static int open_mount(int root, const char *point)
 {
-	char *out = text;
+	struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
+	int fd = -1;
 
-	while (*text) {
-		unsigned code;
-
-		if (text[0] == '\\' && sscanf(text + 1, "%3o", &code) == 1 &&
-		    strnlen(text, 4) == 4) {
-			*out++ = (char)code;
-			text += 4;
-		} else {
-			*out++ = *text++;
-		}
+	for (int turn = 0; turn < 3 && fd < 0; turn++) {
+		fd = (int)syscall(SYS_openat2, root, point, &how, sizeof(how));
+		if (fd < 0 && errno == EINVAL) /* before Linux 5.12 */
+			how.resolve &= ~(uint64_t)RESOLVE_CACHED;
+		else if (fd < 0 && errno != EAGAIN)
+			break;
 	}
-	*out = '\0';
+	return fd < 0 ? -errno : fd;
 }
 
-static int read_mount(struct reading *reading, char *point)
+static int read_mount(struct reading *reading, const char *point)
 {
-	const struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-				     .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	struct statfs system;
 	int fd;
 
-	unescape(point);
-	fd = (int)syscall(SYS_openat2, reading->root, point, &how, sizeof(how));
-	if (fd < 0)
+	fd = open_mount(reading->root, point);
+	if (fd < 0) {
+		reading->files->partial |= fd == -EAGAIN;
 		return 0;
+	}
 	/* Another file system may be mounted above it. */
 	if (fstatfs(fd, &system) || system.f_type != TMPFS_MAGIC) {
 		close(fd);
@@ -207,29 +225,23 @@ static int read_mount(struct reading *reading, char *point)
 	return read_directory(reading, fd, point, 0);
 }
 
-static int read_mounts(struct reading *reading)
+static int note_other(void *context, const struct mount *mount)
 {
-	_cleanup_free_ char *line = NULL;
-	_cleanup_fclose_ FILE *mounts = NULL;
-	char path[64];
-	size_t size = 0;
-	int error = 0;
+	struct reading *reading = context;
+	uint64_t *place;
 
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", reading->pid);
-	mounts = fopen(path, "re");
-	while (!error && mounts && getline(&line, &size, mounts) > 0) {
-		const char *type = strstr(line, " - ");
-		int begin = 0, end = 0;
+	if (!strcmp(mount->type, "tmpfs"))
+		return 0;
+	place = vec_push(&reading->others);
+	if (!place)
+		return -ENOMEM;
+	*place = mount->device;
+	return 0;
+}
 
-		if (!type || strncmp(type + 3, "tmpfs ", 6) != 0)
-			continue;
-		sscanf(line, "%*u %*u %*s %*s %n%*s%n", &begin, &end);
-		if (end <= begin)
-			continue;
-		line[end] = '\0';
-		error = read_mount(reading, line + begin);
-	}
-	return error;
+static int read_tmpfs(void *context, const struct mount *mount)
+{
+	return strcmp(mount->type, "tmpfs") ? 0 : read_mount(context, mount->point);
 }
 
 /* -------- what the process wrote */
@@ -263,8 +275,14 @@ int tmpfs_files_read(pid_t pid, struct tmpfs_files *files)
 	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	reading.root = root;
 	read_written(pid, files);
-	error = read_descriptors(&reading);
-	return error || root < 0 ? error : read_mounts(&reading);
+	/* Without mounts it has ended. */
+	error = mounts_visit(pid, note_other, &reading);
+	if (error != -ENOMEM)
+		error = read_descriptors(&reading);
+	if (!error && root >= 0 && mounts_visit(pid, read_tmpfs, &reading) == -ENOMEM)
+		error = -ENOMEM;
+	vec_free(&reading.others);
+	return error;
 }
 
 void tmpfs_files_free(struct tmpfs_files *files)

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "parse/questions.h"
 #include "probe/privileges.h"
+#include "proc/file_opener.h"
 #include "proc/process_list.h"
 #include "proc/target_file.h"
 
@@ -510,13 +511,28 @@ static int attach_probes(const struct attaching *attaching, const struct visited
 	return explain_attach(attaching->target, request.path, error);
 }
 
+/* Its server could hold up every fork(2) of this machine: proc/file_opener.h. */
+static int refuse_copy(struct target *target, const struct visited_file *file)
+{
+	if (!file_opener_made(file->fd))
+		return 0;
+	target->gaps |= 1u << TARGET_GAP_FUNCTION;
+	log_error("%s is on a FUSE file system, which can hold up every fork of this machine while "
+		  "a probe is set: process %d gets none there. `leakmon memory` and `leakmon "
+		  "retain --census` need none",
+		  file->mapping->path, target->pid);
+	return -EOPNOTSUPP;
+}
+
 static int attach_allocator(struct attaching *attaching, const struct visited_file *file)
 {
 	_cleanup_(code_file_free) struct code_file code = {0};
 	struct target *target = attaching->target;
 	bool left_out;
-	int error;
+	int error = refuse_copy(target, file);
 
+	if (error)
+		return error;
 	if (!file->mapping->executable) {
 		leave_out(target, file);
 		return 0;
@@ -586,7 +602,7 @@ static int attach_places(const struct attaching *attaching, const struct visited
 	static const enum usdt_kind order[] = {USDT_FREE, USDT_ALLOCATE};
 	_cleanup_free_ struct usdt_places *places = calloc(1, sizeof(*places));
 	struct attach_request request = {.file_fd = file->fd, .pid = attaching->target->pid};
-	int error = places ? 0 : -ENOMEM;
+	int error = places ? refuse_copy(attaching->target, file) : -ENOMEM;
 
 	_Static_assert(ARRAY_SIZE(order) == USDT_KIND_MAX_, "every kind is attached");
 	for (size_t i = 0; i < ARRAY_SIZE(order) && !error; i++) {

@@ -185,6 +185,7 @@ static bool has_roots_identity(pid_t pid)
 bool root_only_process(pid_t pid)
 {
 	struct stat status;
+	struct statx program;
 	char path[64];
 
 	if (!has_roots_identity(pid))
@@ -193,7 +194,12 @@ bool root_only_process(pid_t pid)
 	if (stat(path, &status) || status.st_ino != INITIAL_USER_NAMESPACE)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return !stat(path, &status) && root_only_status(&status);
+	/* Its file system need not answer. */
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &program))
+		return false;
+	status.st_uid = program.stx_uid;
+	status.st_mode = program.stx_mode;
+	return root_only_status(&status);
 }
 
 /* target_file_open_path: 0 is our own root. */

@@ -9,7 +9,9 @@
 #include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
+#include "base/file_identity.h"
 #include "proc/core.h"
+#include "proc/file_opener.h"
 
 static int open_beneath(int directory, const char *path, uint64_t resolve)
 {
@@ -22,13 +24,13 @@ static int open_beneath(int directory, const char *path, uint64_t resolve)
 /* From a mere place (O_PATH) to a descriptor to read from, now that it is known to be harmless. */
 static int open_regular(int place)
 {
-	struct stat status;
+	struct statx status;
 	char path[64];
-	int fd;
+	int fd = file_status_read(place, &status);
 
-	if (fstat(place, &status) < 0)
-		return -errno;
-	if (!S_ISREG(status.st_mode))
+	if (fd < 0)
+		return fd;
+	if (!S_ISREG(status.stx_mode))
 		return -EINVAL;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -77,20 +79,22 @@ static void decode_newlines(char *path)
 static int open_same_inode(int root, const char *path, const struct mapping *mapping)
 {
 	_cleanup_close_ int place = -1;
-	struct stat status;
+	struct statx status;
+	int error;
 
 	/* Paths in maps are without links: whoever put one there wants to mislead us. */
 	place = open_beneath(root, path,
 			     RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 	if (place < 0)
 		return place == -ELOOP ? -ESTALE : place;
-	if (fstat(place, &status) < 0)
-		return -errno;
+	error = file_status_read(place, &status);
+	if (error)
+		return error;
 	/*
 	 * Only the inode: overlayfs and btrfs show another device in maps than in stat (the
 	 * underlying one, and the subvolume's), so a differing device says nothing.
 	 */
-	if (status.st_ino != mapping->inode)
+	if (status.stx_ino != mapping->inode)
 		return -ESTALE;
 	return open_regular(place);
 }
@@ -113,19 +117,81 @@ static int open_by_path(int task, const struct mapping *mapping)
 	return open_same_inode(root, decoded, mapping);
 }
 
-int target_file_open_mapping(struct memory_source source, const struct mapping *mapping)
+static int open_mapping(int task, const struct mapping *mapping)
 {
-	int fd;
+	int fd = open_map_file(task, mapping);
 
-	if (source.core)
-		return core_open_file(source.core, mapping);
-	if (!mapping->inode)
-		return -ENOENT;
-	fd = open_map_file(source.task, mapping);
 	/* -EINVAL is a final answer; the rest may be a lack of rights, or a mapping just split. */
 	if (fd >= 0 || fd == -EINVAL || mapping->path[0] != '/')
 		return fd;
-	return open_by_path(source.task, mapping);
+	return open_by_path(task, mapping);
+}
+
+static int open_below(int root, const char *path, uint64_t links)
+{
+	_cleanup_close_ int place = open_beneath(root, path, RESOLVE_IN_ROOT | links);
+
+	return place < 0 ? place : open_regular(place);
+}
+
+static int open_path(int task, const char *path, uint64_t links)
+{
+	_cleanup_close_ int root = open_root(task);
+
+	return root < 0 ? root : open_below(root, path, links);
+}
+
+static int open_requested(const struct open_request *request, int directory)
+{
+	struct mapping mapping = {.start = request->start,
+				  .end = request->end,
+				  .inode = request->inode,
+				  .major = request->major,
+				  .minor = request->minor,
+				  .path = (char *)request->path};
+
+	switch ((enum open_kind)request->kind) {
+	case OPEN_MAPPING:
+		return open_mapping(request->task, &mapping);
+	case OPEN_PATH:
+		return open_path(request->task, request->path, RESOLVE_NO_MAGICLINKS);
+	case OPEN_PLAIN:
+		return open_path(request->task, request->path,
+				 RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	case OPEN_BELOW:
+		return open_below(directory, request->path, RESOLVE_NO_MAGICLINKS);
+	}
+	return -EINVAL;
+}
+
+/* In this process, or in the one beside it. */
+static int open_there(struct open_request *request, const char *path, int directory)
+{
+	if (strlen(path) >= sizeof(request->path))
+		return -ENAMETOOLONG;
+	strcpy(request->path, path);
+	return file_opener_is_used() ? file_opener_ask(request, directory)
+				     : open_requested(request, directory);
+}
+
+void target_file_opener_enter(int argc, char **argv)
+{
+	file_opener_enter(argc, argv, open_requested);
+}
+
+int target_file_open_mapping(struct memory_source source, const struct mapping *mapping)
+{
+	struct open_request request = {.kind = OPEN_MAPPING,
+				       .task = source.task,
+				       .start = mapping->start,
+				       .end = mapping->end,
+				       .inode = mapping->inode,
+				       .major = mapping->major,
+				       .minor = mapping->minor};
+
+	if (source.core)
+		return core_open_file(source.core, mapping);
+	return mapping->inode ? open_there(&request, mapping->path, -1) : -ENOENT;
 }
 
 bool target_file_is_missing(int task, const struct mapping *mapping, int error)
@@ -146,15 +212,21 @@ bool target_file_is_missing(int task, const struct mapping *mapping, int error)
 
 int target_file_open_below(int root, const char *path)
 {
-	_cleanup_close_ int place =
-		open_beneath(root, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	struct open_request request = {.kind = OPEN_BELOW};
 
-	return place < 0 ? place : open_regular(place);
+	return open_there(&request, path, root);
 }
 
 int target_file_open_path(int task, const char *path)
 {
-	_cleanup_close_ int root = open_root(task);
+	struct open_request request = {.kind = OPEN_PATH, .task = task};
 
-	return root < 0 ? root : target_file_open_below(root, path);
+	return open_there(&request, path, -1);
+}
+
+int target_file_open_plain(int task, const char *path)
+{
+	struct open_request request = {.kind = OPEN_PLAIN, .task = task};
+
+	return open_there(&request, path, -1);
 }

@@ -2,12 +2,17 @@
 /*
  * Opening files of a process, for reading, without being led astray by it: a container's path is
  * resolved inside the container, nothing but a regular file is ever opened (a FIFO would block us,
- * a device may have side effects), and the result is known to be the mapped file.
+ * a device may have side effects), and the result is known to be the mapped file. In the monitor a
+ * process beside it does that (file_opener.h), so that no file system can hold it up; so all of
+ * these may also fail with -ETIMEDOUT.
  */
 #ifndef LEAKMON_PROC_TARGET_FILE_H
 #define LEAKMON_PROC_TARGET_FILE_H
 
 #include "proc/maps.h"
+
+/* main() calls this first: file_opener_enter(). */
+void target_file_opener_enter(int argc, char **argv);
 
 /*
  * Opens the file behind a mapping (of maps.source): of a live process through /proc/TASK/map_files,
@@ -31,7 +36,10 @@ bool target_file_is_missing(int task, const struct mapping *mapping, int error);
  * leaving its root. task 0: our own root. A descriptor that the caller closes, or -errno as above.
  */
 int target_file_open_path(int task, const char *path);
-/* Likewise below a directory, of which this is a descriptor (O_PATH will do). */
+/* Likewise, if no part of the path is a symbolic link. */
+int target_file_open_plain(int task, const char *path);
+/* Likewise as target_file_open_path() below a directory, of which this is a descriptor (O_PATH will
+ * do). */
 int target_file_open_below(int root, const char *path);
 
 #endif

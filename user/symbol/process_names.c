@@ -2,12 +2,9 @@
 #include "symbol/process_names.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -15,6 +12,8 @@
 #include "leakmon_abi.h"
 #include "parse/perf_map.h"
 #include "parse/questions.h"
+#include "proc/file_opener.h"
+#include "proc/target_file.h"
 
 struct task_status {
 	uint32_t user;	/* the effective one */
@@ -63,48 +62,26 @@ static int read_status(int task, struct task_status *status)
 	return 0;
 }
 
-static int open_place(int task, uint32_t number)
-{
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-	_cleanup_close_ int root = -1;
-	char path[64];
-	long fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/root", task);
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return -errno;
-	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", number);
-	fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
-	return fd < 0 ? -errno : (int)fd;
-}
-
 int perf_map_open(int task)
 {
-	_cleanup_close_ int place = -1;
+	_cleanup_close_ int fd = -1;
 	struct task_status status = {0};
 	struct stat found;
 	char path[64];
-	int err = read_status(task, &status), fd;
+	int err = read_status(task, &status);
 
 	if (err)
 		return err;
-	/* First only a place: opening a FIFO or a device to read from it has effects. */
-	place = open_place(task, status.group);
-	if (place < 0)
-		return TAKE_FD(place);
-	if (fstat(place, &found) < 0)
-		return -errno;
-	if (!S_ISREG(found.st_mode))
-		return -EINVAL;
-	if (found.st_uid && found.st_uid != status.user)
+	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", status.group);
+	fd = target_file_open_plain(task, path);
+	if (fd < 0)
+		return TAKE_FD(fd);
+	/* A copy does not show its owner. */
+	if (file_opener_made(fd))
 		return -EACCES;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
+	if (fstat(fd, &found) < 0)
+		return -errno;
+	return found.st_uid && found.st_uid != status.user ? -EACCES : TAKE_FD(fd);
 }
 
 /* The kernel's own pages are in no file either, but nobody compiled them. */

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Programs on a file system the server of which may never answer: leakmon ends in time all the
+ * same. */
+#include "retain_json.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "shell.h"
+
+struct served {
+	struct child *workload;
+	pid_t server;
+};
+
+/* A workload, started from a FUSE file system. */
+static struct served serve(struct harness *harness, const char *name)
+{
+	struct served served;
+	char program[256], directory[64], pid_file[64];
+	FILE *file;
+	int pid;
+
+	if (access("/dev/fuse", R_OK | W_OK)) {
+		fprintf(stderr, "SKIPPED, nothing was tested: there is no FUSE here\n");
+		skip();
+	}
+	const char *programs = getenv("LEAKMON_WORKLOADS");
+
+	snprintf(program, sizeof(program), "%s/%s", programs ? programs : "build/workloads", name);
+	snprintf(directory, sizeof(directory), "%s/mount", harness->directory);
+	snprintf(pid_file, sizeof(pid_file), "%s/server", harness->directory);
+	assert_int_equal(mkdir(directory, 0755), 0);
+	served.workload = WORKLOAD(harness, "silent_fs", directory, pid_file, program);
+	file = fopen(pid_file, "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%d", &pid), 1);
+	fclose(file);
+	served.server = pid;
+	return served;
+}
+
+static void end(struct harness *harness, struct served *served)
+{
+	kill(served->server, SIGCONT);
+	workload_do(harness, served->workload, "go");
+	workload_send(served->workload, "quit");
+	assert_int_equal(child_end(harness, served->workload), 0);
+}
+
+static void a_program_on_fuse_is_exact_and_its_stacks_have_names_and_lines(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct served served = serve(harness, "leak");
+	json_t *report = WATCH(harness, served.workload, "go");
+
+	expect_truth(report, workload_ask(harness, served.workload, "ledger"));
+	end(harness, &served);
+}
+
+/* The kernel reads the code while all forks wait: no probe may depend on that server. */
+static void an_allocator_on_fuse_gets_no_probes_and_the_reason_is_named(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct served served = serve(harness, "portable_static");
+	struct child *monitor =
+		MONITOR(harness, "-p", served.workload->pid_text, "--format", "json", "1", "1");
+
+	assert_int_equal(child_end(harness, monitor), 1);
+	assert_non_null(strstr(monitor->err.text, "is on a FUSE file system"));
+	kill(served.workload->pid, SIGKILL);
+	child_end(harness, served.workload);
+}
+
+static void expect_end_with_a_reason(struct harness *harness, const char *const *argv)
+{
+	struct child *monitor = monitor_start(harness, argv, NULL);
+
+	child_end(harness, monitor);
+	assert_true(monitor->code == 0 || monitor->code == 1);
+	assert_non_null(strstr(monitor->err.text, "the file system did not answer within"));
+}
+
+static void a_file_system_that_never_answers_holds_nothing_up(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct served served = serve(harness, "leak");
+	const char *pid = served.workload->pid_text;
+	struct child *monitor;
+
+	assert_int_equal(kill(served.server, SIGSTOP), 0);
+	expect_end_with_a_reason(harness, ARGUMENTS("leakmon", "-p", pid, "1", "1"));
+	expect_end_with_a_reason(harness, ARGUMENTS("leakmon", "retain", "-p", pid, "--census"));
+	expect_end_with_a_reason(harness, ARGUMENTS("leakmon", "threads", "-p", pid, "1", "1"));
+	expect_end_with_a_reason(harness, ARGUMENTS("leakmon", "doctor", "-p", pid));
+	monitor = MONITOR(harness, "memory", "-p", pid, "1", "1");
+	assert_int_equal(child_end(harness, monitor), 0);
+	end(harness, &served);
+}
+
+/* It is watched when it stops answering, and once more when it answers again. */
+static void a_file_system_that_stops_answering_loses_nothing_that_was_counted(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct served served = serve(harness, "leak");
+	struct child *monitor = MONITOR_ATTACHED(harness, "-p", served.workload->pid_text, "-o",
+						 "0", "--format", "json", "3600");
+
+	workload_do(harness, served.workload, "go");
+	assert_int_equal(kill(served.server, SIGSTOP), 0);
+	expect_truth(monitor_stop(harness, monitor),
+		     workload_ask(harness, served.workload, "ledger"));
+	end(harness, &served);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(a_program_on_fuse_is_exact_and_its_stacks_have_names_and_lines),
+		e2e_test(an_allocator_on_fuse_gets_no_probes_and_the_reason_is_named),
+		e2e_test(a_file_system_that_never_answers_holds_nothing_up),
+		e2e_test(a_file_system_that_stops_answering_loses_nothing_that_was_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
