@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -69,6 +70,71 @@ static void what_is_not_there_is_not_brought_in(void **state)
 }
 
 /* Presence and absence are both as of the first reading. */
+static size_t present_pages(const void *address, size_t pages)
+{
+	uint64_t entries[8];
+	int fd = pagemap_open(live_memory(getpid()));
+	size_t present = 0;
+
+	assert_true(fd >= 0 && pages <= ARRAY_SIZE(entries));
+	pagemap_read(live_memory(getpid()), fd, (uintptr_t)address, entries, pages);
+	for (size_t i = 0; i < pages; i++)
+		present += pagemap_is_present(entries[i]);
+	close(fd);
+	return present;
+}
+
+static void absent_memory_reads_as_zeros_and_stays_absent(void **state)
+{
+	struct scene scene = make_scene();
+	uint64_t read[2 * MEMORY_PAGE / 8];
+
+	(void)state;
+	memset(read, 0xff, sizeof(read));
+	assert_int_equal(memory_read_exact(live_memory(getpid()), (uintptr_t)scene.words, read,
+					   sizeof(read)),
+			 0);
+	assert_int_equal(read[0], 0x1234);
+	for (size_t i = 1; i < ARRAY_SIZE(read); i++)
+		assert_int_equal(read[i], 0);
+	assert_int_equal(present_pages(scene.words, 2), 1);
+	free_scene(&scene);
+}
+
+static void an_absent_page_that_may_not_be_read_is_no_zeros(void **state)
+{
+	void *closed = mmap(NULL, 64 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t word;
+
+	(void)state;
+	assert_ptr_not_equal(closed, MAP_FAILED);
+	assert_int_equal(memory_read_exact(live_memory(getpid()), (uintptr_t)closed, &word, 8),
+			 -EFAULT);
+	munmap(closed, 64 << 20);
+}
+
+static void absent_pages_of_a_file_and_of_shared_memory_are_read(void **state)
+{
+	int files[] = {memfd_create("shared", MFD_CLOEXEC), fileno(tmpfile())};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		uint64_t word = 0x77, read = 0;
+		void *mapped;
+
+		assert_int_equal(pwrite(files[i], &word, sizeof(word), MEMORY_PAGE), 8);
+		mapped = mmap(NULL, 2 * MEMORY_PAGE, PROT_READ, MAP_SHARED, files[i], 0);
+		assert_ptr_not_equal(mapped, MAP_FAILED);
+		assert_int_equal(present_pages(mapped, 2), 0);
+		assert_int_equal(memory_read_exact(live_memory(getpid()),
+						   (uintptr_t)mapped + MEMORY_PAGE, &read, 8),
+				 0);
+		assert_int_equal(read, 0x77);
+		munmap(mapped, 2 * MEMORY_PAGE);
+		close(files[i]);
+	}
+}
+
 static void what_was_seen_holds_until_it_is_forgotten(void **state)
 {
 	struct scene scene = make_scene();
@@ -177,6 +243,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_there_is_not_brought_in),
+		cmocka_unit_test(absent_memory_reads_as_zeros_and_stays_absent),
+		cmocka_unit_test(an_absent_page_that_may_not_be_read_is_no_zeros),
+		cmocka_unit_test(absent_pages_of_a_file_and_of_shared_memory_are_read),
 		cmocka_unit_test(parts_of_a_larger_page_are_as_the_page_is),
 		cmocka_unit_test(what_was_seen_holds_until_it_is_forgotten),
 		cmocka_unit_test(an_odd_address_is_no_word),

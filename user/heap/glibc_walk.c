@@ -425,7 +425,8 @@ static int walk_window(struct heap_span *span, struct peek *peek, struct window 
 	bool elsewhere;
 	size_t count = MIN(present_pages(peek, page, &elsewhere), left);
 	ssize_t got =
-		count ? memory_read(peek->source, page, window->words, count * MEMORY_PAGE) : 0;
+		count ? memory_read_present(peek->source, page, window->words, count * MEMORY_PAGE)
+		      : 0;
 	int error = 0;
 
 	if (got == -ESRCH) /* it has ended: nothing else can be read either */

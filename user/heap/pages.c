@@ -195,7 +195,7 @@ static int take_page(struct page_table *table, const struct page_scan *scan,
 static int read_pages(struct memory_source source, uint64_t address, struct page_window *window,
 		      size_t *count)
 {
-	ssize_t got = memory_read(source, address, window->words, *count * MEMORY_PAGE);
+	ssize_t got = memory_read_present(source, address, window->words, *count * MEMORY_PAGE);
 
 	*count = got < 0 ? 0 : (size_t)got / MEMORY_PAGE;
 	return got < 0 && got != -EFAULT ? (int)got : 0;

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/page.h"
+#include "proc/absent_pages.h"
 #include "proc/core.h"
 
 /* Present, and nothing else known. */
@@ -30,6 +31,34 @@ uint64_t memory_page_size(struct memory_source source)
 	return source.core ? core_page_size(source.core) : page_size();
 }
 
+/* One bad page can fail the whole: up to the end of the next page alone, then. */
+static ssize_t read_some(pid_t task, uint64_t address, void *buffer, size_t size)
+{
+	ssize_t got = read_once(task, address, buffer, size);
+
+	if (got == -EFAULT && size > MEMORY_PAGE - address % MEMORY_PAGE)
+		got = read_once(task, address, buffer, MEMORY_PAGE - address % MEMORY_PAGE);
+	return got;
+}
+
+ssize_t memory_read_present(struct memory_source source, uint64_t address, void *buffer,
+			    size_t size)
+{
+	size_t done = 0;
+
+	if (source.core)
+		return core_read(source.core, address, buffer, size);
+	while (done < size) {
+		ssize_t got =
+			read_some(source.task, address + done, (char *)buffer + done, size - done);
+
+		if (got <= 0)
+			return done ? (ssize_t)done : got ? got : -EFAULT;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
 ssize_t memory_read(struct memory_source source, uint64_t address, void *buffer, size_t size)
 {
 	size_t done = 0;
@@ -37,14 +66,12 @@ ssize_t memory_read(struct memory_source source, uint64_t address, void *buffer,
 	if (source.core)
 		return core_read(source.core, address, buffer, size);
 	while (done < size) {
-		size_t wanted = size - done;
-		ssize_t got = read_once(source.task, address + done, (char *)buffer + done, wanted);
+		size_t wanted = absent_bytes_begin(source.task, address + done, size - done);
+		ssize_t got = wanted ? read_some(source.task, address + done, (char *)buffer + done,
+						 wanted)
+				     : absent_read(source.task, address + done,
+						   (char *)buffer + done, size - done);
 
-		/* One bad page can fail the whole: up to the end of the next page alone, then. */
-		if (got == -EFAULT && wanted > MEMORY_PAGE - (address + done) % MEMORY_PAGE) {
-			wanted = MEMORY_PAGE - (address + done) % MEMORY_PAGE;
-			got = read_once(source.task, address + done, (char *)buffer + done, wanted);
-		}
 		if (got <= 0)
 			return done ? (ssize_t)done : got ? got : -EFAULT;
 		done += (size_t)got;
@@ -158,8 +185,8 @@ static const uint64_t *peek_page(struct peek *peek, uint64_t page)
 	if (!peek->pages[slot])
 		peek->pages[slot] = malloc(MEMORY_PAGE);
 	peek->addresses[slot] = UINT64_MAX;
-	if (!peek->pages[slot] ||
-	    memory_read_exact(peek->source, page, peek->pages[slot], MEMORY_PAGE))
+	if (!peek->pages[slot] || memory_read_present(peek->source, page, peek->pages[slot],
+						      MEMORY_PAGE) != (ssize_t)MEMORY_PAGE)
 		return NULL;
 	peek->addresses[slot] = page;
 	return peek->pages[slot];

@@ -39,8 +39,14 @@ static inline struct memory_source live_memory(pid_t task)
 /* Size of the pages that it was mapped in: this kernel's, or the core's. */
 uint64_t memory_page_size(struct memory_source source);
 
-/* Up to `size` bytes from the start on: fewer where a page is missing; or -errno if none at all. */
+/*
+ * Up to `size` bytes from the start on: fewer where a page is missing; or -errno if none at all.
+ * What is not in memory: absent_pages.h.
+ */
 ssize_t memory_read(struct memory_source source, uint64_t address, void *buffer, size_t size);
+/* Likewise of pages that pagemap_read() has just shown to be present. */
+ssize_t memory_read_present(struct memory_source source, uint64_t address, void *buffer,
+			    size_t size);
 /* All of them: 0; -EFAULT, -ESRCH, -EPERM. */
 int memory_read_exact(struct memory_source source, uint64_t address, void *buffer, size_t size);
 

@@ -61,8 +61,8 @@ void target_memory_forget(struct target_memory *memory)
 static size_t read_run(const struct target_memory *memory, uint64_t address, unsigned char *bytes,
 		       size_t pages)
 {
-	ssize_t got =
-		memory_read(memory->maps->source, address, bytes, pages * (size_t)MEMORY_PAGE);
+	ssize_t got = memory_read_present(memory->maps->source, address, bytes,
+					  pages * (size_t)MEMORY_PAGE);
 
 	return got > 0 ? (size_t)got / MEMORY_PAGE : 0;
 }
