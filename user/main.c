@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "base/fatal_signal.h"
 #include "base/interrupt.h"
 #include "base/log.h"
@@ -25,6 +26,7 @@ int main(int argc, char **argv)
 	struct command_line line;
 	int code;
 
+	descriptors_reserve_standard();
 	worker_process_enter(argc, argv, &parse_kinds);
 	http_server_enter(argc, argv);
 	push_process_enter(argc, argv);

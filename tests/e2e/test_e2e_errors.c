@@ -379,8 +379,34 @@ static void a_stdout_that_was_never_open_is_an_error(void **state)
 	struct child *monitor = monitor_start(
 		harness, ARGUMENTS("leakmon", "-p", workload->pid_text, "0.05"), close_stdout);
 
-	assert_int_equal(child_end(harness, monitor), 1);
-	assert_true(monitor->err.size > 0);
+	monitor_expect_error(harness, monitor, 1, "cannot write the report: Bad file descriptor");
+	workload_do(harness, workload, "go");
+}
+
+static void close_standard_files(void)
+{
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	close(STDERR_FILENO);
+}
+
+/* What is said of the run would stand between the lines of the file, or in a socket. */
+static void a_file_takes_no_number_of_a_standard_one_that_was_never_open(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak"), *monitor;
+	char path[64];
+	json_t *report;
+
+	snprintf(path, sizeof(path), "%s/report.json", harness->directory);
+	monitor = monitor_start(harness,
+				ARGUMENTS("leakmon", "-v", "-p", workload->pid_text, "--format",
+					  "json", "--output", path, "0.05", "1"),
+				close_standard_files);
+	assert_int_equal(child_end(harness, monitor), 0);
+	report = json_load_file(path, 0, NULL);
+	assert_non_null(report);
+	json_decref(report);
 	workload_do(harness, workload, "go");
 }
 
@@ -559,6 +585,7 @@ int main(void)
 		e2e_test(a_link_below_textfile_dir_is_refused),
 		e2e_test(a_closed_pipe_ends_the_monitor),
 		e2e_test(a_stdout_that_was_never_open_is_an_error),
+		e2e_test(a_file_takes_no_number_of_a_standard_one_that_was_never_open),
 		e2e_test(a_missing_capability_is_named),
 		e2e_test(a_process_that_is_not_dumpable_is_read_by_root_alone),
 		e2e_test(maps_that_root_may_not_read_are_not_blamed_on_lockdown),

@@ -12,6 +12,13 @@
  */
 size_t descriptors_raise_limit(void);
 
+/*
+ * Those of standard input, output and error that nobody opened for us are opened the wrong way
+ * round: use of them fails, and no file or map that is opened later takes their number, and then
+ * what is written to standard output. main() calls it first.
+ */
+void descriptors_reserve_standard(void);
+
 /* Whether so many more can be opened now. It opens them for a moment. */
 bool descriptors_left(size_t wanted);
 
