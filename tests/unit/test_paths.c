@@ -102,6 +102,52 @@ static void what_only_may_be_held_is_no_sample_of_a_pattern(void **state)
 	expect_table(&path, 1, 0);
 }
 
+/* Blocks 4 to 0 are a list; the path ends at its second one, that of the greatest address among
+ * those that are held alike. */
+static void expect_chain(uint32_t *ends, uint32_t *list, uint64_t length, bool exact)
+{
+	static const struct retention_nodes nodes = {.blocks = 5, .strong = 1, .lasting = 1};
+	uint32_t of_list[5] = {1, 1, 1, 1, 1}, places_in_list[7] = {1, 1, 1, 1, 1, 0, 0};
+	uint64_t sizes_in_list[5] = {24, 24, 24, 24, 24};
+	struct scene scene = {
+		.graph = {.blocks = 5, .sizes = sizes_in_list, .places = places_in_list},
+		.groups = {.list = {group_list, 1, 1}, .word_groups = word_groups},
+		.classes = {.list = {class_list, 2, 2}, .of_blocks = of_list}};
+	_cleanup_(path_free) struct path path = {0};
+
+	memset(class_list, 0, sizeof(class_list));
+	class_list[1].count = 5;
+	scene.graph.graph = (struct graph){7, ends, list};
+	scene.maker =
+		(struct path_maker){&scene.graph, &scene.groups, &scene.classes, &scene.retention};
+	assert_int_equal(
+		retention_compute(&scene.graph.graph, sizes_in_list, &nodes, &scene.retention), 0);
+	assert_int_equal(classes_count(&scene.classes, &scene.graph, &scene.retention), 0);
+	assert_int_equal(path_find_typical(&scene.maker, 1, &path), 0);
+	retention_free(&scene.retention);
+	assert_int_equal(path.steps.items[path.steps.count - 1].block, 3);
+	assert_int_equal(path.chain, length);
+	assert_int_equal(path.chain_exact, exact);
+}
+
+static void a_chain_is_followed_beyond_the_end_of_a_path(void **state)
+{
+	uint32_t straight[] = {0, 0, 1, 2, 3, 4, 5, 6}, list[] = {0, 1, 2, 3, 4, 5};
+
+	(void)state;
+	expect_chain(straight, list, 5, true);
+}
+
+static void a_chain_that_branches_or_is_a_ring_is_not_exact(void **state)
+{
+	uint32_t branching[] = {0, 0, 0, 1, 3, 4, 5, 6}, list[] = {0, 2, 1, 3, 4, 5};
+	uint32_t round[] = {0, 1, 2, 3, 4, 5, 6, 7}, ring[] = {4, 0, 1, 2, 3, 4, 5};
+
+	(void)state;
+	expect_chain(branching, list, 4, false);
+	expect_chain(round, ring, 5, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +155,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(what_only_may_be_held_is_no_sample_of_a_pattern,
 						setup, teardown),
+		cmocka_unit_test(a_chain_is_followed_beyond_the_end_of_a_path),
+		cmocka_unit_test(a_chain_that_branches_or_is_a_ring_is_not_exact),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -343,12 +343,21 @@ static const struct figure leak_figures[] = {
 };
 const struct figures retained_leak_figures = FIGURES(leak_figures);
 
+static bool ends_in_chain(const void *figures)
+{
+	return ((const struct retained_path *)figures)->chain != 0;
+}
+
 #define PATH(member) offsetof(struct retained_path, member)
 static const struct figure path_figures[] = {
 	FIGURE(NULL, "class", INDEX, PATH(class)),
 	FIGURE(NULL, "root", INDEX, PATH(root)),
 	FIGURE("sharing", NULL, NUMBER, PATH(sharing)),
 	FIGURE("sampled", NULL, NUMBER, PATH(sampled)),
+	FIGURE("chain", NULL, NUMBER, PATH(chain), .unrecorded = true, .shown = ends_in_chain,
+	       .left_out = true),
+	FIGURE("chain_exact", NULL, FLAG, PATH(chain_exact), .unrecorded = true,
+	       .shown = ends_in_chain, .left_out = true),
 };
 const struct figures retained_path_figures = FIGURES(path_figures);
 

@@ -154,6 +154,8 @@ struct referrer_tree {
 struct retained_path {
 	uint32_t class, root;
 	uint64_t sharing, sampled;
+	uint64_t chain; /* see struct path; not recorded */
+	bool chain_exact;
 	VEC(struct retained_step) steps;
 	struct referrer_tree referrers; /* not recorded; empty: of one block's path */
 };

@@ -186,6 +186,53 @@ static int count_patterns(const struct path_maker *maker, const uint32_t *sample
 	return 0;
 }
 
+/* The next one of a run: what a block leads to by a pointer like that of the step, whatever else
+ * leads there. *count: how many there are; GRAPH_NONE: none. */
+static uint32_t next_in_chain(const struct path_maker *maker, const struct path_step *step,
+			      uint32_t block, size_t *count)
+{
+	const struct graph *graph = &maker->graph->graph;
+	uint32_t first = graph->first[block], end = graph->first[block + 1], next = GRAPH_NONE;
+
+	*count = 0;
+	for (uint32_t i = first; i < end && end - first < MAX_WIDTH; i++) {
+		uint32_t target = graph->targets[i];
+		struct path_step found = {.block = target};
+
+		if (target == next || target >= maker->retention->blocks ||
+		    maker->classes->of_blocks[target] != step->class)
+			continue;
+		find_in_block(maker->graph, block, &found);
+		if (found.offset != step->offset || found.label != step->label)
+			continue;
+		next = next == GRAPH_NONE ? target : next;
+		++*count;
+	}
+	return next;
+}
+
+/* A ring has as many as its class at most. */
+static void measure_chain(const struct path_maker *maker, struct path *path)
+{
+	size_t count = path->steps.count;
+	const struct path_step *last = &path->steps.items[count - 1];
+	/* The first one is held by something else, most likely at another place. */
+	bool first = count > 1 && last[-1].class == last->class;
+	uint64_t most = maker->classes->list.items[last->class].count;
+	uint32_t block = last->block;
+
+	if (last->repeated < 2 && !first)
+		return;
+	path->chain = last->repeated + first;
+	path->chain_exact = true;
+	while ((block = next_in_chain(maker, last, block, &count)) != GRAPH_NONE) {
+		path->chain_exact &= count == 1 && path->chain < most;
+		if (path->chain == most)
+			return;
+		path->chain++;
+	}
+}
+
 int path_find_typical(const struct path_maker *maker, uint32_t class, struct path *path)
 {
 	uint32_t samples[MAX_SAMPLES];
@@ -200,6 +247,7 @@ int path_find_typical(const struct path_maker *maker, uint32_t class, struct pat
 		return error;
 	path->sharing = tally.best_count;
 	path->sampled = tally.sampled;
+	measure_chain(maker, path);
 	return 0;
 }
 

@@ -25,6 +25,10 @@ struct path {
 	VEC(struct path_step) steps;
 	struct referrer_tree referrers; /* of a class: see referrers.h */
 	uint64_t sharing, sampled; /* so many of the blocks looked at share it; 1, 1: one block's */
+	/* Where it ends in a run of one class: the length of that run, beyond the block, too. Not
+	 * exact: it branches there, and one branch was followed, or it is a ring. 0: no run. */
+	uint64_t chain;
+	bool chain_exact;
 };
 
 struct path_maker {

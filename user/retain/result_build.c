@@ -361,6 +361,8 @@ static int add_path(struct building *building, const struct retain_path *shown)
 	added->root = building->root_places[path->group];
 	added->sharing = path->sharing;
 	added->sampled = path->sampled;
+	added->chain = path->chain;
+	added->chain_exact = path->chain_exact;
 	for (size_t i = 0; i < path->steps.count; i++) {
 		const struct path_step *step = &path->steps.items[i];
 		struct retained_step *copy = vec_push(&added->steps);

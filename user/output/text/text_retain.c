@@ -725,6 +725,9 @@ void text_retain_path_write(FILE *out, const struct retain_result *result,
 	for (size_t i = 0; i < path->steps.count; i++) {
 		fputs("\t ", out);
 		text_retain_step_write(out, result, &path->steps.items[i]);
+		if (i + 1 == path->steps.count && path->chain > last->repeated)
+			fprintf(out, "%s of %s%" PRIu64, last->repeated > 1 ? "" : ", chain",
+				path->chain_exact ? "" : "at least ", path->chain);
 		fputc('\n', out);
 	}
 }
