@@ -4,14 +4,15 @@
 # deps.sh [GROUP…]          lists the missing Debian packages, then installs them
 # deps.sh --check [GROUP…]  installs nothing: lists what is missing, and fails if anything is
 #
-# Groups: build static vm package kubernetes dotnet runtimes trixie arm64 arm64-vm test, and the parts
-# of test: unit fuzz check bench. Default: build and test. Silent when nothing is missing.
+# Groups: build static vm package kubernetes dotnet runtimes trixie bullseye arm64 arm64-vm test, and
+# the parts of test: unit fuzz check bench. Default: build and test. Silent when nothing is missing.
 # runtimes are compilers of up to 760 MB, one of them unpacked into LEAKMON_RUNTIMES; without them,
 # tests that need one are skipped.
 # dotnet also fetches programs that bring .NET along, with npm, into LEAKMON_RUNTIMES
 # (~/.cache/leakmon/runtimes); without them, tests that need one are skipped.
 # trixie makes a tree of Debian 13 in LEAKMON_RUNTIMES, with newer compilers than this system's:
-# 330 MB fetched, 2 GB, about 3 minutes. Without it, tests that need one are skipped.
+# 330 MB fetched, 2 GB, about 3 minutes; bullseye one of Debian 11, with older ones. Without them, tests
+# that need one are skipped.
 # arm64 builds and tests leakmon for that machine on another one; without it, `make test` leaves that
 # out. Debian must know of its packages first: dpkg --add-architecture arm64 && apt-get update.
 # CC, CLANG and BPFTOOL replace Debian's tools of these names.
@@ -153,8 +154,13 @@ packages_of() {
 	END
 	trixie) cat <<-END ;;
 		debootstrap       tool debootstrap
-		ocaml-nox         tree ocamlopt
-		ghc               tree ghc
+		ocaml-nox         tree trixie/ocamlopt
+		ghc               tree trixie/ghc
+	END
+	bullseye) cat <<-END ;;
+		debootstrap       tool debootstrap
+		ocaml-nox         tree bullseye/ocamlopt
+		ghc               tree bullseye/ghc
 	END
 	arm64) cat <<-END ;;
 		gcc-aarch64-linux-gnu     tool aarch64-linux-gnu-gcc
@@ -192,7 +198,7 @@ packages_of() {
 	END
 	*)
 		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, deb, rpm," \
-			"image, package, kubernetes, dotnet, runtimes, trixie, arm64, arm64-vm, test, vm)" >&2
+			"image, package, kubernetes, dotnet, runtimes, trixie, bullseye, arm64, arm64-vm, test, vm)" >&2
 		return 2
 		;;
 	esac
@@ -203,7 +209,7 @@ is_there() {
 	package=$1 kind=${2:-} what=${3:-}
 	case $kind in
 	npm | deb) [ -d "$runtimes/$what" ] ;;
-	tree) [ -x "$runtimes/trixie/usr/bin/$what" ] ;;
+	tree) [ -x "$runtimes/${what%/*}/usr/bin/${what#*/}" ] ;;
 	tool) command -v "${what%% *}" >/dev/null || [ -x "/usr/sbin/$what" ] ;;
 	header) printf '#include <%s>\n' "$what" | ${CC:-gcc} -E - >/dev/null 2>&1 ;;
 	archive) case $(${CC:-gcc} -print-file-name="$what" 2>/dev/null) in /*) ;; *) return 1 ;; esac ;;
@@ -216,22 +222,23 @@ is_there() {
 
 runtimes=${LEAKMON_RUNTIMES:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/leakmon/runtimes}
 
-# A tree of Debian 13, in which only what is compiled for tests is run.
+# A tree of another release, in which only what is compiled for tests is run. RELEASE PACKAGE…
 grow_tree() {
-	tree=$runtimes/trixie
+	release=$1 tree=$runtimes/$1
+	shift
 	if ! [ -x "$tree/usr/bin/apt-get" ]; then
-		echo 'leakmon: making a tree of Debian 13' >&2
+		echo "leakmon: making a tree of Debian's $release" >&2
 		rm -rf "$tree.new"
 		mkdir -p "$runtimes"
-		debootstrap --variant=minbase trixie "$tree.new" >"$runtimes/trixie.log" 2>&1
+		debootstrap --variant=minbase "$release" "$tree.new" >"$tree.log" 2>&1
 		mv "$tree.new" "$tree"
 	fi
-	echo "leakmon: installing in it:$grown" >&2
+	echo "leakmon: installing in it: $*" >&2
 	# In a namespace of its own, in which ghc finds its libraries by /proc.
 	unshare -m sh -c "mount -t proc proc '$tree/proc' && exec chroot '$tree' sh -c \"\$1\"" sh \
 		"export DEBIAN_FRONTEND=noninteractive
-		apt-get install -y -q --no-install-recommends $grown && apt-get clean" \
-		>>"$runtimes/trixie.log" 2>&1
+		apt-get install -y -q --no-install-recommends $* && apt-get clean" \
+		>>"$tree.log" 2>&1
 }
 
 # Into the current directory.
@@ -261,7 +268,11 @@ fetch_deb() {
 
 # Packages are unpacked, each into its folder; nothing in them is run.
 fetch_missing() {
-	[ -z "$grown" ] || grow_tree
+	for release in trixie bullseye; do
+		packages=$(printf %s "$grown" | tr ' ' '\n' | sed -n "s/^$release://p")
+		# shellcheck disable=SC2086 # a list of words
+		[ -z "$packages" ] || grow_tree "$release" $packages
+	done
 	for pair in $fetched; do
 		folder=$runtimes/${pair##*=}
 		from=${pair%=*}
@@ -291,8 +302,8 @@ for group in $groups; do
 			continue
 			;;
 		tree)
-			grown="$grown $package"
-			needed="$needed$(printf '\n    %-24s Debian 13: %s' "$what" "$package")"
+			grown="$grown ${what%/*}:$package"
+			needed="$needed$(printf '\n    %-24s Debian: %s' "$what" "$package")"
 			continue
 			;;
 		esac

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Blocks of OCaml programs, compared with figures of their own runtime (Gc.stat,
- * Obj.reachable_words: tests/runtimes/ocaml). They are compiled here by Debian 12's OCaml 4, and in
- * Debian 13's tree (scripts/deps.sh trixie) by its OCaml 5; without either there is nothing to
- * test. No BPF is needed.
+ * Obj.reachable_words: tests/runtimes/ocaml). They are compiled here by Debian 12's OCaml
+ * 4.13, and in trees of Debian 13 and 11 (scripts/deps.sh trixie bullseye) by their 5.3 and 4.11;
+ * without any there is nothing to test. No BPF is needed.
  */
 #include "retain_json.h"
 #include "shell.h"
-#include "trixie.h"
+#include "tree.h"
 
 #include <unistd.h>
 
@@ -31,6 +31,7 @@ struct place {
 	struct harness *harness;
 	char root[256];
 	char directory[256]; /* as seen by its programs */
+	bool fibres;	     /* its OCaml has them */
 };
 
 static void compile(struct place *place, const char *modules, const char *program)
@@ -65,6 +66,7 @@ static struct child *start(const struct place *place, const char *program, const
 /* Runs a story for each version that is there; skips it when none is. */
 static void on_each(void **state, void (*story)(struct place *place))
 {
+	static const char *const releases[] = {"trixie", "bullseye"};
 	struct place place = {.harness = harness_any(state)};
 	bool any = false;
 
@@ -75,13 +77,17 @@ static void on_each(void **state, void (*story)(struct place *place))
 	} else {
 		fprintf(stderr, "SKIPPED for OCaml 4: there is no %s (ocaml-nox)\n", OCAMLOPT);
 	}
-	if (trixie_has(OCAMLOPT, place.root, sizeof(place.root))) {
-		trixie_directory(place.harness, place.root, "ocaml", place.directory,
-				 sizeof(place.directory));
+	for (size_t i = 0; i < sizeof(releases) / sizeof(releases[0]); i++) {
+		if (!tree_has(releases[i], OCAMLOPT, place.root, sizeof(place.root))) {
+			fprintf(stderr, "SKIPPED for Debian's %s (scripts/deps.sh %s)\n",
+				releases[i], releases[i]);
+			continue;
+		}
+		place.fibres = i == 0;
+		tree_directory(place.harness, place.root, "ocaml", place.directory,
+			       sizeof(place.directory));
 		story(&place);
 		any = true;
-	} else {
-		fprintf(stderr, "SKIPPED for OCaml 5: no Debian 13 (scripts/deps.sh trixie)\n");
 	}
 	if (!any)
 		skip();
@@ -221,7 +227,7 @@ static void suspended_tasks_and_domains_hold_their_blocks(struct place *place)
 	struct harness *harness = place->harness;
 	json_t *report, *path;
 
-	if (!place->root[0])
+	if (!place->fibres)
 		return;
 	compile(place, "fibres.ml", "fibres");
 	for (int stripped = 0; stripped < 2; stripped++) {

@@ -599,6 +599,8 @@ static int find(struct ocaml *ocaml, struct walk_report *report)
 	    target_read(ocaml->memory, phase, &ocaml->phase, sizeof(ocaml->phase)))
 		return -ENOENT;
 	ocaml->sweep_at = target_word(ocaml->memory, sweep_at);
+	/* What is there before them is of bytecode. */
+	ocaml->gray = !ocaml_state_word(ocaml, STATE_MARK_STACK);
 	report->why = "the chunks of its heap are not as OCaml 4 has them";
 	snprintf(report->version, sizeof(report->version), "4");
 	return find_chunks(ocaml);

@@ -36,7 +36,8 @@ enum ocaml_tag {
 	TAG_CUSTOM = 255,
 };
 
-/* Caml_state: words that are where they are in all of these versions. */
+/* Caml_state, in words. 4.10 and 4.11 have no mark stack in it, and what is behind that one place
+ * before. */
 #define STATE_BYTES (64 * 8)
 #define STATE_YOUNG_START 6
 #define STATE_YOUNG_END 7
@@ -76,6 +77,7 @@ struct ocaml {
 	struct image own;
 	const struct symbol_table *symbols; /* of the program */
 	uint64_t state;			    /* *Caml_state */
+	bool gray;			    /* no mark stack is in it: 4.10 and 4.11 */
 	VEC(struct ocaml_chunk) chunks;	    /* of the major heap; by ascending address */
 	struct ocaml_chunk young;
 	int32_t phase;	   /* of the major collector */
@@ -83,7 +85,8 @@ struct ocaml {
 	bool unswept;	   /* blocks from here on are not swept: white ones are free */
 	VEC(struct ocaml_domain) domains; /* of 5.x, which has neither chunks nor a young here */
 	struct hash pools;		  /* of 5.x: those that were read */
-	uint32_t shift, guesses;	  /* see ocaml5.c */
+	int8_t shift;			  /* see ocaml5.c */
+	uint32_t guesses;		  /* likewise */
 	uint64_t garbage;		  /* colour of what is free in 5.x */
 	VEC(uint64_t) doomed;		  /* see ocaml_add_garbage() */
 	VEC(struct ocaml_frame) frames;	  /* by ascending address */

@@ -6,7 +6,8 @@
  * domains of a stripped program are the one table of its data that leads to such a domain.
  *
  * Layouts are those of 5.3: runtime/shared_heap.c, domain.c, caml/domain_state.tbl, caml/fiber.h.
- * In 5.2 the table of domains itself is in the program's data, and its words of state are fewer.
+ * In 5.1 and 5.2 the table of domains itself is in the program's data, and its words of state are
+ * fewer; in 5.4 they are more.
  */
 #include "runtime/ocaml.h"
 
@@ -20,7 +21,10 @@
 #include "base/search.h"
 #include "heap/heap_image.h"
 
-/* caml_domain_state, in words. In 5.2 those from DOMAIN_SHIFTED on are one place before. */
+/* caml_domain_state, in words of 5.3. Those from DOMAIN_SHIFTED on are elsewhere in other versions.
+ */
+#define SHIFT_5_2 (-1)
+#define SHIFT_5_4 4
 #define DOMAIN_BYTES (64 * 8)
 #define DOMAIN_YOUNG_POINTER 1
 #define DOMAIN_YOUNG_START 2
@@ -75,9 +79,9 @@
 #define LARGE_MAX (1u << 26)
 #define YOUNG_MAX (1ull << 32)
 
-/* struct dom_internal begins with a number and the domain, and ends with where its minor heap may
- * be. */
-#define INTERNAL_STATE 8
+/* struct dom_internal begins with a number, in 5.4 a status, and the domain, and ends with where
+ * its minor heap may be. */
+#define INTERNAL_STATE(ocaml) ((ocaml)->shift == SHIFT_5_4 ? 16 : 8)
 #define INTERNAL_MAX 512
 
 /* struct stack_info, in words; struct stack_handler is at the stack's end. */
@@ -111,7 +115,8 @@ static bool is_writable(const struct ocaml *ocaml, uint64_t start, uint64_t size
 /* A word of a domain's state. */
 static uint64_t domain_word(const struct ocaml *ocaml, uint64_t state, size_t place)
 {
-	return word_of(ocaml, state, place < DOMAIN_SHIFTED ? place : place - ocaml->shift);
+	return word_of(ocaml, state,
+		       place < DOMAIN_SHIFTED ? place : place + (size_t)(ptrdiff_t)ocaml->shift);
 }
 
 /* Domains. */
@@ -166,7 +171,7 @@ static int read_domains(struct ocaml *ocaml, uint64_t table)
 	ocaml->domains.count = 0;
 	for (size_t i = 0; size && i < OCAML_DOMAINS_MAX; i++) {
 		uint64_t entry = table + i * size;
-		uint64_t state = target_word(ocaml->memory, entry + INTERNAL_STATE);
+		uint64_t state = target_word(ocaml->memory, entry + INTERNAL_STATE(ocaml));
 		struct ocaml_domain domain, *added;
 
 		if (target_word(ocaml->memory, entry + size - 8) <=
@@ -189,7 +194,8 @@ static bool is_table(const struct ocaml *ocaml, uint64_t word)
 
 	return is_writable(ocaml, word, INTERNAL_MAX) &&
 	       !(uint32_t)target_word(ocaml->memory, word) && /* its number */
-	       read_domain(ocaml, target_word(ocaml->memory, word + INTERNAL_STATE), &domain) &&
+	       read_domain(ocaml, target_word(ocaml->memory, word + INTERNAL_STATE(ocaml)),
+			   &domain) &&
 	       entry_bytes(ocaml, word);
 }
 
@@ -219,7 +225,8 @@ static uint64_t find_in_data(struct ocaml *ocaml, bool (*fits)(struct ocaml *oca
 /* 5.3: a word leads to a table; 5.2: it is the domain in the first entry of one. */
 static uint64_t table_by(const struct ocaml *ocaml, uint64_t place)
 {
-	return ocaml->shift ? place - INTERNAL_STATE : target_word(ocaml->memory, place);
+	return ocaml->shift == SHIFT_5_2 ? place - INTERNAL_STATE(ocaml)
+					 : target_word(ocaml->memory, place);
 }
 
 static bool is_table_at(struct ocaml *ocaml, uint64_t place)
@@ -232,8 +239,8 @@ static uint64_t find_table(struct ocaml *ocaml)
 {
 	uint64_t place = ocaml_symbol(ocaml, "all_domains");
 
-	if (place && ocaml->shift)
-		place += INTERNAL_STATE;
+	if (place && ocaml->shift == SHIFT_5_2)
+		place += INTERNAL_STATE(ocaml);
 	if (!place || !is_table_at(ocaml, place))
 		place = find_in_data(ocaml, is_table_at);
 	return place ? table_by(ocaml, place) : 0;
@@ -241,19 +248,19 @@ static uint64_t find_table(struct ocaml *ocaml)
 
 int ocaml5_find(struct ocaml *ocaml, const char **why)
 {
-	uint64_t state = ocaml_symbol(ocaml, "caml_global_heap_state"), table;
+	static const int8_t shifts[] = {0, SHIFT_5_2, SHIFT_5_4};
+	uint64_t state = ocaml_symbol(ocaml, "caml_global_heap_state"), table = 0;
 
 	if (!ocaml_symbol(ocaml, "caml_globals")) {
 		*why = "OCaml 5's bytecode is not read";
 		return -ENOENT;
 	}
-	table = find_table(ocaml);
-	if (!table) {
-		ocaml->shift = 1;
+	for (size_t i = 0; !table && i < ARRAY_SIZE(shifts); i++) {
+		ocaml->shift = shifts[i];
 		table = find_table(ocaml);
 	}
 	ocaml->garbage = word_of(ocaml, state, 2);
-	*why = "its domains are not as OCaml 5.2 and 5.3 have them";
+	*why = "its domains are not as OCaml 5.1 to 5.4 have them";
 	if (!table || ocaml->garbage & ~(uint64_t)0x300)
 		return -ENOENT;
 	return read_domains(ocaml, table);
@@ -806,11 +813,11 @@ static int add_domain(struct ocaml *ocaml, struct heap_sink *sink,
 static int claim_left_over(const struct ocaml *ocaml, struct heap_sink *sink,
 			   const struct ocaml_domain *domain)
 {
-	uint64_t writer = word_of(ocaml, domain->state, DOMAIN_EXTERN);
-	uint64_t reader = word_of(ocaml, domain->state, DOMAIN_INTERN);
+	uint64_t writer = domain_word(ocaml, domain->state, DOMAIN_EXTERN);
+	uint64_t reader = domain_word(ocaml, domain->state, DOMAIN_INTERN);
 	int error = 0;
 
-	if (ocaml->shift) /* where they are in 5.2 is not known */
+	if (ocaml->shift == SHIFT_5_2) /* where they are there is not known */
 		return 0;
 
 	if (writer)

@@ -171,6 +171,19 @@ static uint64_t function_code(const struct ocaml *ocaml, uint64_t closure)
 	return ocaml_closure_code(fields, count);
 }
 
+/* In its block of malloc's; where malloc's are not known, in one mapping. */
+static bool table_fits(const struct ocaml *ocaml, const struct heap_sink *sink, uint64_t table,
+		       uint64_t entries)
+{
+	uint32_t node = heap_sink_node(sink, table);
+	const struct mapping *mapping;
+
+	if (node != BLOCK_NONE)
+		return entries <= sink->sizes[node] / FINAL_BYTES;
+	mapping = table % 8 ? NULL : maps_find(ocaml->memory->maps, table);
+	return mapping && mapping->writable && entries <= (mapping->end - table) / FINAL_BYTES;
+}
+
 static int read_finalisers(struct ocaml *ocaml, struct heap_sink *sink, uint64_t finalisable,
 			   struct finalisers *finalisers)
 {
@@ -178,9 +191,8 @@ static int read_finalisers(struct ocaml *ocaml, struct heap_sink *sink, uint64_t
 	uint64_t table = target_word(memory, finalisable + FINALISABLE_TABLE);
 	uint64_t used = target_word(memory, finalisable + FINALISABLE_USED);
 	uint64_t size = target_word(memory, finalisable + FINALISABLE_SIZE);
-	uint32_t node = heap_sink_node(sink, table);
 
-	if (node == BLOCK_NONE || used > size || size > sink->sizes[node] / FINAL_BYTES) {
+	if (used > size || !table_fits(ocaml, sink, table, size)) {
 		ocaml->nonsense += table != 0;
 		return 0;
 	}
@@ -197,7 +209,7 @@ static int read_finalisers(struct ocaml *ocaml, struct heap_sink *sink, uint64_t
 			return -ENOMEM;
 		++*count;
 	}
-	return heap_sink_claim(sink, sink->starts[node], sink->sizes[node], true);
+	return ocaml_claim_block(sink, table);
 }
 
 /* Functions hold what they need; the values only wait, and not even that if they are to be lost
@@ -311,19 +323,65 @@ int ocaml_claim_block(struct heap_sink *sink, uint64_t address)
 	return heap_sink_claim(sink, sink->starts[node], sink->sizes[node], true);
 }
 
+/* major_gc.c of 4.11: gray_vals, gray_vals_cur and gray_vals_end, of which the second one moves
+ * within a block of 2^n words. In a stripped program they are found by that. */
+#define GRAY_BYTES_MIN 16384
+#define GRAY_WORDS 4 /* they lie so near to each other */
+
+static bool is_gray_values(const struct ocaml *ocaml, const struct heap_sink *sink, uint64_t at)
+{
+	uint64_t values = target_word(ocaml->memory, at), end;
+	uint32_t node = values % 16 ? BLOCK_NONE : heap_sink_node(sink, values);
+
+	if (node == BLOCK_NONE || sink->starts[node] != values || sink->whats[node] != NODE_PLAIN ||
+	    sink->sizes[node] < GRAY_BYTES_MIN)
+		return false;
+	end = values + (1ull << (63 - __builtin_clzll(sink->sizes[node])));
+	for (uint64_t i = 1; i <= GRAY_WORDS; i++) {
+		if (target_word(ocaml->memory, at + i * 8) == end ||
+		    target_word(ocaml->memory, at - i * 8) == end)
+			return true;
+	}
+	return false;
+}
+
+/* 0: it is not found. */
+static uint64_t find_gray_values(const struct ocaml *ocaml, const struct heap_sink *sink)
+{
+	const struct maps *maps = ocaml->memory->maps;
+	uint64_t named = ocaml_symbol(ocaml, "gray_vals");
+
+	for (size_t i = 0; !named && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+		uint64_t end = MIN(mapping->end, ocaml->module->end);
+
+		if (!mapping->writable || mapping->start < ocaml->module->start)
+			continue;
+		for (uint64_t at = mapping->start; !named && at + 8 <= end; at += 8) {
+			if (is_gray_values(ocaml, sink, at))
+				named = at;
+		}
+	}
+	return named;
+}
+
 /* minor_gc.h, struct caml_ref_table, and major_gc.c, struct mark_stack: they begin with a pointer
  * to what they have. */
 static int claim_tables(const struct ocaml *ocaml, struct heap_sink *sink)
 {
 	int error = heap_sink_claim(sink, ocaml->state, STATE_BYTES, true);
 
-	for (size_t i = STATE_REMEMBERED; !error && i <= STATE_MARK_STACK; i++)
+	for (size_t i = STATE_REMEMBERED; !error && i + ocaml->gray <= STATE_MARK_STACK; i++)
 		error = ocaml_claim_block(sink,
 					  target_word(ocaml->memory, ocaml_state_word(ocaml, i)));
+	if (!error && ocaml->gray)
+		error = ocaml_claim_block(
+			sink, target_word(ocaml->memory, find_gray_values(ocaml, sink)));
 	return error;
 }
 
-/* The collector's own variables, and what is left over in those of extern.c and intern.c. */
+/* The collector's own variables, and what is left over in those of extern.c, intern.c and obj.c. A
+ * function's own has a number behind its name. */
 static bool is_left_out(const char *name)
 {
 	static const char *const names[] = {
@@ -332,10 +390,13 @@ static bool is_left_out(const char *name)
 		"caml_ephe_list_head", "ephes_checked_if_pure",
 		"ephes_to_check",      "pos_table_entries_init",
 		"extern_stack_init",   "intern_stack_init",
+		"first_chunk",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (!strcmp(name, names[i]))
+		size_t length = strlen(names[i]);
+
+		if (!strncmp(name, names[i], length) && (!name[length] || name[length] == '.'))
 			return true;
 	}
 	return false;
@@ -433,11 +494,11 @@ int ocaml_refer(void *state, struct heap_sink *sink, uint32_t node)
 static int add_exceptions(const struct ocaml *ocaml, struct heap_sink *sink)
 {
 	int error = heap_sink_root(sink, OCAML_KEY, "exception being raised",
-				   ocaml_state_word(ocaml, STATE_EXCEPTION));
+				   ocaml_state_word(ocaml, STATE_EXCEPTION - ocaml->gray));
 
 	return error ? error
 		     : heap_sink_root(sink, OCAML_KEY, "last exception (backtrace)",
-				      ocaml_state_word(ocaml, STATE_LAST_EXCEPTION));
+				      ocaml_state_word(ocaml, STATE_LAST_EXCEPTION - ocaml->gray));
 }
 
 /* Stacks for signals: signals_nat.c, caml_setup_stack_overflow_detection. */
