@@ -6,7 +6,7 @@
  */
 #include "retain_json.h"
 #include "shell.h"
-#include "trixie.h"
+#include "tree.h"
 
 #include <unistd.h>
 
@@ -17,6 +17,7 @@
 #define ITEMS 21000
 #define ADDED 30000
 #define PINNED 7
+#define SUMMED 100000 /* Sum.hs */
 /* The bytes of a type that is not one of a few young closures: the census comes before they do, and
  * before a thunk or two are evaluated. */
 #define LARGE_BAND 4096
@@ -152,22 +153,13 @@ static void constant_expressions_and_stable_pointers_are_roots(void **state)
 	assert_true(number_at(named(report, "roots", "stable pointers"), "words") >= PINNED);
 }
 
-/* The longest run of one class on the path to a thunk. */
-static json_int_t longest_run(json_t *report)
+/* The chain that the path to a class ends in, with what is behind the shown block. */
+static json_int_t chain_of(json_t *report)
 {
-	json_t *path, *step;
-	json_int_t longest = 0;
-	size_t i, j;
+	json_t *path = json_array_get(json_object_get(report, "paths"), 0);
 
-	json_array_foreach(json_object_get(report, "paths"), i, path)
-	{
-		json_array_foreach(json_object_get(path, "steps"), j, step)
-		{
-			if (number_at(step, "repeated") > longest)
-				longest = number_at(step, "repeated");
-		}
-	}
-	return longest;
+	assert_true(json_is_true(json_object_get(path, "chain_exact")));
+	return number_at(path, "chain");
 }
 
 /* The story of a large thunk, and its fix. */
@@ -180,7 +172,7 @@ static void a_sum_that_nobody_looks_at_is_a_chain_of_thunks(void **state)
 	compile(harness);
 	report = RETAIN(harness, start(harness, "leaking"), "--top", "0", "--class", "THUNK_2_0");
 	assert_true(bytes_of(report, "THUNK_2_0") >= ADDED * 32);
-	assert_true(longest_run(report) > ADDED / 10);
+	assert_int_equal(chain_of(report), ADDED);
 	root = named(report, "roots", "CAF Main.total");
 	assert_non_null(root);
 	held = number_at(root, "retained_bytes");
@@ -189,6 +181,29 @@ static void a_sum_that_nobody_looks_at_is_a_chain_of_thunks(void **state)
 	assert_true(bytes_of(report, "THUNK_2_0") < YOUNG_BYTES);
 	root = named(report, "roots", "CAF Main.total");
 	assert_true(!root || number_at(root, "retained_bytes") < YOUNG_BYTES);
+}
+
+/* Constant expressions that are dead lead to memory in which other things are by now, and the weak
+ * pointer to a thread holds nothing that the thread does not. */
+static void what_a_thread_holds_is_its_alone(void **state)
+{
+	struct harness *harness = harness_any(state);
+	json_t *report, *root;
+
+	compile(harness);
+	free(shell(harness, 0, "cp tests/runtimes/ghc/Sum.hs %s && cd %s && %s -v0 Sum.hs -o sum",
+		   harness->directory, harness->directory, GHC));
+	report = RETAIN(harness,
+			start_ready(harness, "/bin/sh",
+				    ARGUMENTS("sh", "-c", "exec \"$0\"/sum", harness->directory),
+				    NULL),
+			"--top", "0", "--class", "THUNK_2_0");
+	root = json_object_get(json_array_get(json_object_get(report, "paths"), 0), "root");
+	assert_string_equal(text_at(root, "name"), "thread 1");
+	assert_int_equal(chain_of(report), SUMMED);
+	root = named(report, "roots", "thread 1");
+	assert_true(number_at(root, "retained_bytes") >= SUMMED * (32 + 16 + 16));
+	assert_null(named(report, "roots", "CAF Main.main"));
 }
 
 /* Constructors have their names in memory; constant expressions lose theirs. */
@@ -239,12 +254,12 @@ static void compile_with_lines(struct harness *harness, char root[256])
 {
 	char directory[256];
 
-	if (!trixie_has(GHC, root, 256)) {
+	if (!tree_has("trixie", GHC, root, 256)) {
 		fprintf(stderr, "SKIPPED, nothing was tested: no Debian 13 (scripts/deps.sh "
 				"trixie)\n");
 		skip();
 	}
-	trixie_directory(harness, root, "ghc", directory, sizeof(directory));
+	tree_directory(harness, root, "ghc", directory, sizeof(directory));
 	free(shell(harness, 0,
 		   "cp %s %s%s && unshare -m sh -c 'mount -t proc proc %s/proc && exec chroot %s "
 		   "sh -c \"cd %s && %s -v0 -rtsopts -finfo-table-map "
@@ -398,6 +413,7 @@ int main(void)
 		e2e_test(closures_are_counted_as_the_runtime_counts_them),
 		e2e_test(constant_expressions_and_stable_pointers_are_roots),
 		e2e_test(a_sum_that_nobody_looks_at_is_a_chain_of_thunks),
+		e2e_test(what_a_thread_holds_is_its_alone),
 		e2e_test(a_stripped_program_is_read_as_well),
 		e2e_test(a_busy_program_is_read_at_most_of_its_stops),
 		e2e_test(closures_have_the_lines_of_the_program),

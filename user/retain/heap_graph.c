@@ -250,10 +250,11 @@ static bool is_native(const struct heap_graph *graph, uint32_t block, uint32_t t
 static bool is_pointer_to(const struct heap_graph *graph, uint32_t target, uint64_t value)
 {
 	uint32_t what = heap_graph_what(graph, target);
-	uint8_t tag =
-		node_has_class(what) ? graph->managed.classes.items[what & NODE_CLASS].tag : 0;
+	const struct managed_class *class =
+		node_has_class(what) ? &graph->managed.classes.items[what & NODE_CLASS] : NULL;
+	uint64_t inside = value - graph->starts[target];
 
-	return !tag || value == graph->starts[target] + tag;
+	return !class || ((!class->tag || inside == class->tag) && (!class->exact || inside < 8));
 }
 
 /* For a managed object with fields only its references are. */

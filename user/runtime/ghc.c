@@ -99,7 +99,8 @@ static void forget(struct ghc *ghc)
 	ghc->copies.count = 0;
 	ghc->spans.count = 0;
 	hash_free(&ghc->unused);
-	ghc->unused = (struct hash){0};
+	hash_free(&ghc->listed);
+	ghc->unused = ghc->listed = (struct hash){0};
 	memset(ghc->words, 0, sizeof(ghc->words));
 	ghc->heap_bytes = ghc->nonsense = 0;
 	ghc->non_moving = ghc->unbalanced = false;
@@ -305,6 +306,34 @@ static int add_span(struct copying *copying, const struct descriptor *group, uin
 	return 0;
 }
 
+int ghc_add_listed(struct ghc *ghc, uint64_t word)
+{
+	if (word % GHC_WORD || word < MEMORY_PAGE || word >> MACHINE_USER_BITS ||
+	    (word >= ghc->heap_start && word < ghc->heap_end) ||
+	    !data_modules_at(ghc->memory->modules, word))
+		return 0;
+	return hash_put(&ghc->listed, word, NULL) ? 0 : -ENOMEM;
+}
+
+/* Storage.c, newCAF: what a program has just evaluated is in such a list until the next collection
+ * of all. */
+static int add_list(struct copying *copying, const struct descriptor *group)
+{
+	uint64_t offset = group->start % GHC_MEGABLOCK;
+	int error = 0;
+
+	if (group->generation || group->flags || group->blocks != 1 || group->free < group->start ||
+	    group->free - group->start > GHC_BLOCK)
+		return 0;
+	for (uint64_t at = 0; !error && at < group->free - group->start; at += GHC_WORD) {
+		uint64_t word;
+
+		memcpy(&word, copying->megablock + offset + at, sizeof(word));
+		error = ghc_add_listed(copying->ghc, word);
+	}
+	return error;
+}
+
 /* A group in use. */
 static int add_group(struct copying *copying, uint64_t address, const struct descriptor *group)
 {
@@ -314,6 +343,8 @@ static int add_group(struct copying *copying, uint64_t address, const struct des
 		copying->ghc->non_moving = true;
 		return 0;
 	}
+	if (!group->generation)
+		return add_list(copying, group);
 	if (!is_generation(copying->ghc, group) || group->free < group->start ||
 	    group->free - group->start > bytes || hash_get(&copying->ghc->unused, address))
 		return 0;
@@ -474,7 +505,7 @@ static int walk_span(struct ghc *ghc, struct heap_sink *sink, const struct ghc_s
 			ghc->nonsense +=
 				(!slop && words[at] && at) || (!at && was_moved(ghc, *words));
 			slop = true;
-			error = 0;
+			error = ghc_add_listed(ghc, words[at]);
 			at++;
 			continue;
 		}
@@ -676,6 +707,8 @@ static void end(void *state)
 	hash_free(&ghc->classes);
 	vec_free(&ghc->line_tables);
 	hash_free(&ghc->lines);
+	vec_free(&ghc->weaks);
+	hash_free(&ghc->weak_keys);
 	image_free(&ghc->own);
 	free(ghc);
 }

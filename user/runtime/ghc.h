@@ -90,6 +90,12 @@ struct ghc_nursery {
 	uint64_t current; /* of the one that is being filled; 0: not known */
 };
 
+/* The value of a weak pointer, which its key holds. */
+struct ghc_weak {
+	uint64_t value;
+	size_t next; /* of the same key: its place in the list plus 1; 0: none */
+};
+
 /* Lines of one module's info tables. */
 struct ghc_line_table {
 	uint64_t entries, count, texts;
@@ -115,6 +121,9 @@ struct ghc {
 		lines; /* code of an info table -> the number of its table, and its place there */
 	size_t line_count;
 	struct hash unused; /* descriptors of blocks of nurseries that nothing is in */
+	struct hash listed; /* words of lists of mutable objects that lead to programs' data */
+	VEC(struct ghc_weak) weaks;
+	struct hash weak_keys; /* nodes that are keys -> the first one's place plus 1 */
 	struct ghc_nursery nurseries[GHC_NURSERIES_MAX];
 	size_t nursery_count;
 	uint64_t generations[GHC_GENERATIONS_MAX];
@@ -150,9 +159,17 @@ bool ghc_line(const struct ghc *ghc, uint64_t code, char line[GHC_LINE_BYTES]);
 /* The copied words from an address on, and how many there are; NULL: it was not copied. */
 const uint64_t *ghc_copied(const struct ghc *ghc, uint64_t address, size_t *count);
 
+/* The node of a weak pointer's key, by the words of its closure; BLOCK_NONE: it lives for ever. */
+uint32_t ghc_weak_key(const struct heap_sink *sink, const uint64_t *words, size_t count);
+#define GHC_WEAK_KEY 2
+#define GHC_WEAK_VALUE 3
+
 /* As struct heap_walker has them. */
 int ghc_roots(void *state, struct heap_sink *sink);
 int ghc_refer(void *state, struct heap_sink *sink, uint32_t node);
+
+/* A word of a block without closures: it may be in a list of mutable objects. 0 or -ENOMEM. */
+int ghc_add_listed(struct ghc *ghc, uint64_t word);
 
 /* Sees each aligned word of the programs' data that is not 0. 0 or an error. */
 typedef int ghc_visit_word(void *context, uint64_t address, uint64_t word);

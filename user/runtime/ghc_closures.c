@@ -22,6 +22,7 @@
 #define INFO_CONSTRUCTOR (-24) /* relative to the code: "main:Main.Item" */
 #define INFO_BYTES 24
 #define TSO_WORDS 15
+#define NO_TAG 7 /* that no pointer to a thread or a stack has */
 #define RECORD_WORDS 51
 #define STACK_HEAD 3 /* before the stack proper */
 #define PAYLOAD_MAX (1u << 16)
@@ -259,12 +260,15 @@ static void class_name(const struct ghc *ghc, const struct ghc_info *info,
 static int find_class(struct ghc *ghc, struct heap_sink *sink, struct ghc_info *info)
 {
 	char name[CLASS_NAME_BYTES];
-	struct managed_class made = {.runtime = GHC_KEY};
+	/* C may have the address of bytes. */
+	struct managed_class made = {.runtime = GHC_KEY, .exact = info->shape != SHAPE_BYTES};
 	uint64_t *place;
 	int error;
 
 	class_name(ghc, info, name);
 	made.name = intern_string(sink->strings, name);
+	/* Threads are roots, and lead to their stacks; so do C's structures and registers. */
+	made.tag = info->shape == SHAPE_TSO || info->shape == SHAPE_STACK ? NO_TAG : 0;
 	place = made.name ? hash_put(&ghc->classes, (uint64_t)(uintptr_t)made.name, NULL) : NULL;
 	if (!place)
 		return -ENOMEM;
@@ -395,7 +399,6 @@ uint64_t ghc_closure_words(const struct ghc_info *info, const uint64_t *words, s
 #define TSO_TRANSACTION 10
 #define TSO_QUEUES 11 /* and the next one; from 9.6 on a label is before them */
 #define WEAK_FINALIZERS 1
-#define WEAK_VALUE 3
 #define WEAK_FINALIZER 4
 #define STACK_POINTER 2
 
@@ -506,10 +509,39 @@ static int refer_stack(struct ghc *ghc, const struct referring *referring)
 	return error || known ? error : refer_words(referring, at, UINT64_MAX);
 }
 
+uint32_t ghc_weak_key(const struct heap_sink *sink, const uint64_t *words, size_t count)
+{
+	return count > GHC_WEAK_VALUE ? heap_sink_node(sink, words[GHC_WEAK_KEY]) : BLOCK_NONE;
+}
+
+/* Weak.c: what a key is to keep alive while it is. */
+static int refer_weak_values(const struct ghc *ghc, struct heap_sink *sink, uint32_t node)
+{
+	const uint64_t *place = ghc->weaks.count ? hash_get(&ghc->weak_keys, node) : NULL;
+	int error = 0;
+
+	for (size_t i = place ? *place : 0; !error && i; i = ghc->weaks.items[i - 1].next)
+		error = heap_sink_reference(
+			sink, node, ghc->weaks.items[i - 1].value,
+			heap_sink_label(sink, LABEL_ATTRIBUTE, "<weak pointer's value>"));
+	return error;
+}
+
+/* The value is its key's, if that may die. */
+static int refer_weak(const struct referring *referring)
+{
+	static const uint8_t finalizers[] = {WEAK_FINALIZERS, WEAK_FINALIZER};
+	int error = refer_each(referring, finalizers, ARRAY_SIZE(finalizers));
+
+	if (!error &&
+	    ghc_weak_key(referring->sink, referring->words, referring->count) == BLOCK_NONE)
+		error = refer_words(referring, GHC_WEAK_VALUE, 1);
+	return error;
+}
+
 static int refer_shape(struct ghc *ghc, const struct referring *referring,
 		       const struct ghc_info *info)
 {
-	static const uint8_t weak[] = {WEAK_FINALIZERS, WEAK_VALUE, WEAK_FINALIZER};
 	static const uint8_t thread[] = {TSO_LINK,	  TSO_STACK,  TSO_BLOCKED_ON,
 					 TSO_TRANSACTION, TSO_QUEUES, TSO_QUEUES + 1,
 					 TSO_QUEUES + 2};
@@ -533,7 +565,7 @@ static int refer_shape(struct ghc *ghc, const struct referring *referring,
 	case SHAPE_SMALL_ARRAY:
 		return refer_words(referring, 2, referring->words[1]);
 	case SHAPE_WEAK:
-		return refer_each(referring, weak, ARRAY_SIZE(weak));
+		return refer_weak(referring);
 	case SHAPE_TSO:
 		return refer_each(referring, thread, ARRAY_SIZE(thread));
 	case SHAPE_STACK:
@@ -555,8 +587,10 @@ int ghc_refer(void *state, struct heap_sink *sink, uint32_t node)
 	struct ghc *ghc = state;
 	struct referring referring = {.sink = sink, .node = node};
 	const struct ghc_info *info;
-	int error;
+	int error = refer_weak_values(ghc, sink, node);
 
+	if (error)
+		return error;
 	referring.words = ghc_copied(ghc, sink->starts[node], &referring.count);
 	if (!referring.words || referring.count < 2)
 		return 0;

@@ -69,11 +69,14 @@ struct visit {
 			  known */
 };
 
-/* Storage.c, Note [STATIC_LINK fields]: new ones have no flag, and 3 stands for all. */
+/* Storage.c, Note [STATIC_LINK fields]: new ones have no flag, and 3 stands for all. One without a
+ * flag that no list has was dead at the last collection, and what it leads to is anything. */
 static bool caf_lives(const struct visit *visit, uint64_t caf)
 {
 	uint64_t flag = target_word(visit->ghc->memory, caf + CAF_LINK) & 3;
 
+	if (!flag && visit->ghc->memory->image)
+		return hash_get(&visit->ghc->listed, caf) != NULL;
 	return !visit->flag || !flag || flag == 3 || flag == visit->flag;
 }
 
@@ -162,6 +165,24 @@ static int add_thread(struct heap_sink *sink, uint64_t address, const uint64_t *
 	return heap_sink_root(sink, GHC_KEY, name, address);
 }
 
+/* Its finalizers wait for the key to die. */
+static int add_weak(struct ghc *ghc, struct heap_sink *sink, uint64_t address,
+		    const uint64_t *words, size_t count)
+{
+	uint32_t key = ghc_weak_key(sink, words, count);
+
+	if (key != BLOCK_NONE && sink->starts[key] != address) {
+		uint64_t *place = hash_put(&ghc->weak_keys, key, NULL);
+		struct ghc_weak *added = place ? vec_push(&ghc->weaks) : NULL;
+
+		if (!added)
+			return -ENOMEM;
+		*added = (struct ghc_weak){words[GHC_WEAK_VALUE], *place};
+		*place = ghc->weaks.count;
+	}
+	return heap_sink_waiting_root(sink, GHC_KEY, "weak pointers", address);
+}
+
 static int add_closures(struct ghc *ghc, struct heap_sink *sink)
 {
 	int error = 0;
@@ -180,8 +201,7 @@ static int add_closures(struct ghc *ghc, struct heap_sink *sink)
 		if (!error && info->shape == SHAPE_TSO)
 			error = add_thread(sink, sink->starts[i], words, count);
 		else if (!error && info->shape == SHAPE_WEAK)
-			error = heap_sink_waiting_root(sink, GHC_KEY, "weak pointers",
-						       sink->starts[i]);
+			error = add_weak(ghc, sink, sink->starts[i], words, count);
 		if (error == -ENOENT)
 			error = 0;
 	}

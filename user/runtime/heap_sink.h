@@ -54,6 +54,8 @@ struct managed_class {
 	/* Pointers to its objects are so much more than the address, and lead to no inside; 0: any
 	 * address in an object leads to it. */
 	uint8_t tag;
+	/* Pointers to its objects are the address, or up to 7 more; none leads inside. */
+	bool exact;
 	/* Its references are multiples of 8: other words are numbers. After a header of one word,
 	 * they are called by their places. */
 	bool fields;
