@@ -89,6 +89,10 @@ struct cgroup_memories {
 /* "page-cache". Static. */
 const char *cgroup_verdict_name(enum cgroup_verdict verdict);
 
+/* Of the structs of these names. */
+struct figures;
+extern const struct figures cgroup_memory_figures, cgroup_conclusion_figures, cgroup_cause_figures;
+
 void cgroup_memory_free(struct cgroup_memory *group);
 void cgroup_memories_free(struct cgroup_memories *groups);
 

@@ -195,7 +195,7 @@ static const struct figure heap_figures[] = {
 	 METRIC(COUNTER, "lost_stacks_total", "Allocations kept without a stack, by cause.")},
 	{"walk_ends", .offset = LEDGER(walk_ends), .causes = &walk_ends,
 	 METRIC(COUNTER, "short_stacks_total", "Stacks that end before the root, by cause.")},
-	{"scanned", .offset = LEDGER(scanned), .needs_ages = true}, /* else nothing was scanned */
+	{"scanned", .offset = LEDGER(scanned), .conditional = true}, /* else nothing was scanned */
 	{"moved", .offset = LEDGER(moved)},
 };
 

@@ -10,6 +10,18 @@ bool figure_is_known(const struct figure *figure, const void *figures)
 	return !figure->known || *((const bool *)figures + figure->known);
 }
 
+bool figure_is_shown(const struct figure *figure, const void *figures)
+{
+	return figure_is_known(figure, figures) && (!figure->shown || figure->shown(figures));
+}
+
+double figure_real(const struct figure *figure, const void *figures)
+{
+	const char *at = (const char *)figures + figure->offset;
+
+	return figure->real ? figure->real(figures) : *(const double *)(const void *)at;
+}
+
 uint64_t figure_number(const void *figures, size_t offset)
 {
 	const char *at = (const char *)figures + offset;
@@ -35,6 +47,9 @@ uint64_t figure_value(const struct figure *figure, const void *figures)
 	case FIGURE_NAME:
 		return *(const uint32_t *)at;
 	case FIGURE_NUMBER:
+	case FIGURE_SOME:
+	case FIGURE_KNOWN:
+	case FIGURE_SIGNED:
 	case FIGURE_ID:
 		break;
 	default:
@@ -49,7 +64,8 @@ uint64_t figure_value(const struct figure *figure, const void *figures)
 
 const char *figure_column(const struct figure *figure)
 {
-	if (figure->causes || figure->unrecorded || figure->type == FIGURE_CALL)
+	if (figure->causes || figure->unrecorded || figure->type == FIGURE_CALL ||
+	    figure->type == FIGURE_MADE)
 		return NULL;
 	return figure->column ? figure->column : figure->json;
 }

@@ -23,10 +23,14 @@ struct causes {
 /* The member, and what stands for nothing where that is not zero. */
 enum figure_type {
 	FIGURE_NUMBER, /* uint64_t, size_t */
+	FIGURE_SOME,   /* uint64_t, 0; in JSON null */
+	FIGURE_KNOWN,  /* uint64_t, UINT64_MAX; in JSON null */
+	FIGURE_SIGNED, /* int64_t */
 	FIGURE_PID,    /* pid_t, uint32_t */
 	FIGURE_INDEX,  /* uint32_t, UINT32_MAX excluded */
 	FIGURE_FLAG,   /* bool */
 	FIGURE_REAL,   /* double, NaN; in JSON null */
+	FIGURE_WHOLE,  /* likewise, without a fraction in JSON */
 	FIGURE_CHARS,  /* char[size] */
 	FIGURE_NOTE,   /* char[size], "": null */
 	FIGURE_TEXT,   /* const char *, NULL */
@@ -34,6 +38,7 @@ enum figure_type {
 	FIGURE_NAME,   /* an enum; recorded and written by its name */
 	FIGURE_ID,     /* uint64_t; recorded and written as 16 hex digits */
 	FIGURE_CALL,   /* no member: a text that `text` makes of the others; not recorded */
+	FIGURE_MADE,   /* no member: a number that `real` makes of the others; NaN; not recorded */
 };
 
 /* Where a figure stands in the line that shows that a ledger balances. */
@@ -62,14 +67,16 @@ struct figure {
 	unsigned names;
 	bool lenient;
 	const char *(*text)(const void *figures);
+	double (*real)(const void *figures);
+	uint64_t per;		     /* in JSON, one for so many: 1000000 of ns for ms; 0: 1 */
 	const struct causes *causes; /* it is a uint64_t for each of them */
 	size_t known;		     /* offset of a bool: whether it is known; 0: always */
 	/* The object in JSON that it stands in, with the figures beside it; NULL: the struct's. */
 	const char *section;
 	/* Whether JSON has it, or all of the section that begins with it: else that is null. */
 	bool (*shown)(const void *figures);
-	bool needs_ages; /* known when snapshot.has_ages */
-	bool left_out;	 /* of JSON when it is not known or shown; else it is null */
+	bool conditional; /* known when its report says so: snapshot.has_ages, thread_report.heap */
+	bool left_out;	  /* of JSON when it is not known or shown; else it is null */
 	enum figure_term term;
 	const char *label; /* of the term */
 	enum figure_metric metric;
@@ -95,9 +102,13 @@ struct figures {
 	}
 
 bool figure_is_known(const struct figure *figure, const void *figures);
+/* Known, and to be shown. */
+bool figure_is_shown(const struct figure *figure, const void *figures);
 /* A number, a flag, an enum, the sum over causes; 0 for anything else. */
 uint64_t figure_value(const struct figure *figure, const void *figures);
 uint64_t figure_by_cause(const struct figure *figure, const void *figures, unsigned cause);
+/* Of a REAL, WHOLE, MADE one. */
+double figure_real(const struct figure *figure, const void *figures);
 /* The number at an offset of the figures. */
 uint64_t figure_number(const void *figures, size_t offset);
 /* NULL: it has none; what is counted by cause stands in `losses`. */

@@ -18,7 +18,7 @@ struct go_memory {
 	uint64_t free;	    /* spans without objects; not given back */
 	uint64_t released;  /* given back to the kernel */
 	uint64_t goal;	    /* at which the next collection ends; 0: not known */
-	int32_t percent;    /* GOGC; negative: off */
+	int64_t percent;    /* GOGC; negative: off */
 	int64_t limit;	    /* GOMEMLIMIT; GO_NO_LIMIT: none */
 	bool has_stats;	    /* what follows is known; not before the first collection */
 	uint64_t stacks;    /* of goroutines */
@@ -27,6 +27,9 @@ struct go_memory {
 	uint64_t collections;
 	uint64_t collected_ns; /* since the last one; 0: not known */
 };
+
+struct figures;
+extern const struct figures go_memory_figures;
 
 /* Whether it is no larger than its target lets it become, and most of it did not live at the last
  * collection: it came since then, or is free. */

@@ -6,7 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "report/figures.h"
 
+#define NS_PER_MS 1000000
 #define READINGS_MIN 3 /* before there is a verdict */
 
 void goroutine_report_free(struct goroutine_report *report)
@@ -189,3 +191,58 @@ int goroutine_history_add(struct goroutine_history *history, struct goroutine_re
 	history->readings++;
 	return 0;
 }
+
+/* -------- figures */
+
+static bool is_known(const void *report)
+{
+	return !((const struct goroutine_report *)report)->why;
+}
+
+#define REPORT(member) offsetof(struct goroutine_report, member)
+static const struct figure report_figures[] = {
+	FIGURE("version", NULL, NOTE, REPORT(version)),
+	FIGURE("cannot_tell", NULL, TEXT, REPORT(why)),
+	FIGURE("count", NULL, NUMBER, REPORT(count)),
+	FIGURE("system", NULL, NUMBER, REPORT(system)),
+	FIGURE("unread", NULL, NUMBER, REPORT(unread)),
+	FIGURE("stack_bytes", NULL, NUMBER, REPORT(stack_bytes)),
+	FIGURE(NULL, NULL, NUMBER, REPORT(count), .shown = is_known, .metric = METRIC_GAUGE,
+	       .metric_name = "process_goroutines",
+	       .help = "All goroutines but the runtime's own."),
+};
+const struct figures goroutine_report_figures = FIGURES(report_figures);
+
+static bool has_waits(const void *group)
+{
+	return ((const struct goroutine_group *)group)->waits_known;
+}
+
+static bool has_growth(const void *group)
+{
+	return ((const struct goroutine_group *)group)->growth.readings;
+}
+
+static const char *verdict_name(unsigned verdict)
+{
+	return trend_verdict_name((enum trend_verdict)verdict);
+}
+
+#define GROUP(member) offsetof(struct goroutine_group, member)
+static const struct figure group_figures[] = {
+	FIGURE("id", NULL, ID, GROUP(id)),
+	FIGURE("count", NULL, NUMBER, GROUP(count)),
+	FIGURE("state", NULL, TEXT, GROUP(state)),
+	FIGURE("longest_wait_ms", NULL, NUMBER, GROUP(longest_ns), .per = NS_PER_MS,
+	       .shown = has_waits),
+	FIGURE("shortest_wait_ms", NULL, NUMBER, GROUP(shortest_ns), .per = NS_PER_MS,
+	       .shown = has_waits),
+	FIGURE("first_count", NULL, NUMBER, GROUP(growth.first_count), .shown = has_growth),
+	FIGURE("since_ms", NULL, NUMBER, GROUP(growth.span_ns), .per = NS_PER_MS,
+	       .shown = has_growth),
+	FIGURE("come", NULL, NUMBER, GROUP(growth.come), .shown = has_growth),
+	FIGURE("gone", NULL, NUMBER, GROUP(growth.gone), .shown = has_growth),
+	FIGURE("verdict", NULL, NAME, GROUP(growth.verdict), .name = verdict_name,
+	       .names = TREND_MAX_, .shown = has_growth),
+};
+const struct figures goroutine_group_figures = FIGURES(group_figures);

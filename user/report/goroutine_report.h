@@ -53,6 +53,9 @@ struct goroutine_report {
 	struct intern strings;
 };
 
+struct figures;
+extern const struct figures goroutine_report_figures, goroutine_group_figures;
+
 void goroutine_report_free(struct goroutine_report *report);
 
 /* The first frame that is not of the runtime; NULL: there is none. */

@@ -68,6 +68,11 @@ enum java_proof {
 enum java_proof java_floor_compare(const struct java_floor *first, const struct java_floor *now,
 				   int64_t grown);
 
+/* Of a struct java_memory, before and after its loaders; and theirs: those of metaspace are known
+ * if java_memory.has_metaspace. */
+struct figures;
+extern const struct figures java_memory_figures, java_outside_figures, java_loaders_figures;
+
 void java_memory_free(struct java_memory *java);
 
 #endif

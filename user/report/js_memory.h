@@ -18,4 +18,7 @@ struct js_memory {
 	uint64_t array_buffers;
 };
 
+struct figures;
+extern const struct figures js_memory_figures;
+
 #endif

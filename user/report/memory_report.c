@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "report/figures.h"
 
 static const struct {
 	const char *name, *words;
@@ -121,53 +122,6 @@ const char *memory_verdict_name(enum memory_verdict verdict)
 	return names[verdict];
 }
 
-/* What is kept changes a little with each collection. */
-#define JAVA_GROWTH_MIN (1 << 20)
-
-struct java_floor java_floor_of(const struct java_memory *java)
-{
-	if (!java || java->why)
-		return (struct java_floor){0};
-	return (struct java_floor){
-		.known = true, .kept = java->kept, .full = java->full_collections};
-}
-
-void java_floor_rebase(struct java_floor *first, const struct java_floor *now)
-{
-	if (!first->known || !now->known || now->full <= first->full)
-		return;
-	first->kept = MIN(first->kept, now->kept);
-	if (!first->is_base)
-		first->full = now->full;
-	first->is_base = true;
-}
-
-enum java_proof java_floor_compare(const struct java_floor *first, const struct java_floor *now,
-				   int64_t grown)
-{
-	if (now->full <= first->full)
-		return JAVA_UNPROVEN;
-	if ((int64_t)(now->kept - first->kept) >= MAX(grown, JAVA_GROWTH_MIN) / 5)
-		return JAVA_KEEPS_MORE;
-	return first->is_base ? JAVA_KEEPS_AS_MUCH : JAVA_UNPROVEN;
-}
-
-void python_memory_free(struct python_memory *python)
-{
-	for (size_t i = 0; i < python->pins.count; i++)
-		free(python->pins.items[i].name);
-	vec_free(&python->pins);
-	*python = (struct python_memory){0};
-}
-
-void java_memory_free(struct java_memory *java)
-{
-	for (size_t i = 0; i < java->loaders.count; i++)
-		free(java->loaders.items[i].name);
-	vec_free(&java->loaders);
-	*java = (struct java_memory){0};
-}
-
 void memory_process_free(struct memory_process *process)
 {
 	for (size_t i = 0; i < process->items.count; i++)
@@ -274,3 +228,46 @@ void memory_report_free(struct memory_report *report)
 	vec_free(&report->processes);
 	cgroup_memories_free(&report->groups);
 }
+
+/* -------- figures */
+
+#define PROCESS(member) offsetof(struct memory_process, member)
+static const struct figure process_figures[] = {
+	FIGURE("pid", NULL, PID, PROCESS(pid)),
+	FIGURE("comm", NULL, CHARS, PROCESS(comm)),
+	FIGURE("core", NULL, TEXT, PROCESS(core)),
+	FIGURE("rss_bytes", NULL, NUMBER, PROCESS(sum.rss)),
+	FIGURE("pss_bytes", NULL, NUMBER, PROCESS(sum.pss)),
+	FIGURE("swap_bytes", NULL, NUMBER, PROCESS(sum.swap)),
+	FIGURE("locked_bytes", NULL, NUMBER, PROCESS(status.locked)),
+	FIGURE("page_table_bytes", NULL, NUMBER, PROCESS(status.page_tables)),
+	FIGURE("hugetlb_bytes", NULL, NUMBER, PROCESS(sum.hugetlb)),
+};
+const struct figures memory_process_figures = FIGURES(process_figures);
+
+#define STACKS .section = "stacks"
+#define FILES .section = "files"
+#define HUGE .section = "huge_pages"
+static const struct figure detail_figures[] = {
+	FIGURE("live", NULL, NUMBER, PROCESS(live_stacks), STACKS),
+	FIGURE("ended", NULL, NUMBER, PROCESS(ended_stacks), STACKS),
+	FIGURE("joined", NULL, NUMBER, PROCESS(joined_stacks), STACKS),
+	FIGURE("live_resident_bytes", NULL, NUMBER, PROCESS(parts[MEMORY_STACKS].resident), STACKS),
+	FIGURE("ended_resident_bytes", NULL, NUMBER, PROCESS(parts[MEMORY_ENDED_STACKS].resident),
+	       STACKS),
+	FIGURE("resident_bytes", NULL, NUMBER, PROCESS(parts[MEMORY_FILES].resident), FILES),
+	FIGURE("written_bytes", NULL, NUMBER, PROCESS(parts[MEMORY_FILES_WRITTEN].resident), FILES),
+	FIGURE("bytes", NULL, NUMBER, PROCESS(huge.bytes), HUGE),
+	FIGURE("checked_bytes", NULL, NUMBER, PROCESS(huge.checked), HUGE),
+	FIGURE("zero_bytes", NULL, NUMBER, PROCESS(huge.zero), HUGE),
+};
+const struct figures memory_detail_figures = FIGURES(detail_figures);
+
+#define SHARE(member) offsetof(struct memory_share, member)
+static const struct figure share_figures[] = {
+	FIGURE("size_bytes", NULL, NUMBER, SHARE(size)),
+	FIGURE("resident_bytes", NULL, NUMBER, SHARE(resident)),
+	FIGURE("pss_bytes", NULL, NUMBER, SHARE(pss)),
+	FIGURE("swap_bytes", NULL, NUMBER, SHARE(swapped)),
+};
+const struct figures memory_share_figures = FIGURES(share_figures);

@@ -217,4 +217,9 @@ struct memory_report {
 
 void memory_report_free(struct memory_report *report);
 
+/* Of a struct memory_process, as JSON has them before its parts and after; of a struct
+ * memory_share. */
+struct figures;
+extern const struct figures memory_process_figures, memory_detail_figures, memory_share_figures;
+
 #endif

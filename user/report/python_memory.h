@@ -29,6 +29,9 @@ struct python_memory {
 };
 #define PYTHON_SPARSE_PART 4
 
+struct figures;
+extern const struct figures python_memory_figures, python_pin_figures;
+
 void python_memory_free(struct python_memory *python);
 
 #endif

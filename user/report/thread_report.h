@@ -115,6 +115,12 @@ struct thread_report {
 	VEC(struct thread_census) processes;
 };
 
+/* Of a struct thread_census, and of its ledger; of groups; heap_bytes and heap_count are known if
+ * thread_report.heap. */
+struct figures;
+extern const struct figures thread_count_figures, thread_ledger_figures, thread_group_figures,
+	live_group_figures;
+
 void thread_census_free(struct thread_census *census);
 void thread_report_free(struct thread_report *report);
 

@@ -295,4 +295,15 @@ char *triage_cost_text(const struct triage_report *report, char text[TRIAGE_COST
 /* The word for an entry: a trend, or the cause of its growth if that is no leak. Static. */
 const char *triage_entry_verdict(const struct triage_entry *entry);
 
+/*
+ * Of a struct triage_entry: what is known without a probe, its growth, and for a group its charges;
+ * of a struct triage_report, its cost; of the other structs by their names. Those of samples stand
+ * in JSON before their stacks and after.
+ */
+struct figures;
+extern const struct figures triage_entry_figures, triage_growth_figures, triage_charge_figures,
+	triage_cost_figures, triage_cause_figures, triage_managed_figures, triage_sites_figures,
+	triage_samples_figures, triage_orphan_figures, triage_stack_figures, triage_file_figures,
+	triage_part_figures, triage_limit_figures, triage_kill_figures;
+
 #endif

@@ -41,6 +41,9 @@ void json_diagnosis_members(struct json_writer *json, const void *report);
 
 /* The figures of a struct that JSON has, as members; one of them. */
 void json_figures_write(struct json_writer *json, const struct figures *figures, const void *row);
+/* Whether those that are conditional are known: else they are null. */
+void json_figures_write_if(struct json_writer *json, const struct figures *figures, const void *row,
+			   bool known);
 void json_figure_write(struct json_writer *json, const struct figure *figure, const void *row,
 		       bool known);
 

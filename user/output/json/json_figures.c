@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Members of JSON from the descriptors of report/figures.h. */
+#include <math.h>
 #include <string.h>
 
 #include "output/json/json.h"
@@ -16,10 +17,19 @@ static void causes_write(struct json_writer *json, const struct figure *figure, 
 	json_close(json, '}');
 }
 
+static void whole_write(struct json_writer *json, const char *key, double value)
+{
+	if (isnan(value))
+		json_put_null(json, key);
+	else
+		json_put_number(json, key, (uint64_t)value);
+}
+
 static void value_write(struct json_writer *json, const struct figure *figure, const void *row)
 {
 	const void *at = (const char *)row + figure->offset;
 	uint64_t value = figure_value(figure, row);
+	uint64_t per = figure->per ? figure->per : 1;
 	const char *key = figure->json, *text = at;
 
 	switch (figure->type) {
@@ -27,7 +37,20 @@ static void value_write(struct json_writer *json, const struct figure *figure, c
 		json_put_bool(json, key, value);
 		break;
 	case FIGURE_REAL:
-		json_put_real(json, key, *(const double *)at);
+	case FIGURE_MADE:
+		json_put_real(json, key, figure_real(figure, row));
+		break;
+	case FIGURE_WHOLE:
+		whole_write(json, key, figure_real(figure, row));
+		break;
+	case FIGURE_SIGNED:
+		json_put_signed(json, key, (int64_t)value);
+		break;
+	case FIGURE_SOME:
+		json_put_known(json, key, value, value / per);
+		break;
+	case FIGURE_KNOWN:
+		json_put_known(json, key, value != UINT64_MAX, value / per);
 		break;
 	case FIGURE_CHARS:
 		json_put_string(json, key, text);
@@ -51,7 +74,7 @@ static void value_write(struct json_writer *json, const struct figure *figure, c
 		json_id_write(json, key, value);
 		break;
 	default:
-		json_put_number(json, key, value);
+		json_put_number(json, key, value / per);
 	}
 }
 
@@ -66,27 +89,28 @@ void json_figure_write(struct json_writer *json, const struct figure *figure, co
 		json_put_null(json, figure->json);
 }
 
-static bool is_shown(const struct figure *figure, const void *row)
+static bool is_shown(const struct figure *figure, const void *row, bool known)
 {
-	return figure_is_known(figure, row) && (!figure->shown || figure->shown(row));
+	return figure_is_shown(figure, row) && (known || !figure->conditional);
 }
 
 /* Returns the last figure of the section that begins at `i`. */
 static size_t section_write(struct json_writer *json, const struct figures *figures, size_t i,
-			    const void *row)
+			    const void *row, bool known)
 {
-	const char *section = figures->items[i].section;
-	bool shown = is_shown(&figures->items[i], row);
+	const struct figure *first = &figures->items[i];
+	const char *section = first->section;
+	bool shown = is_shown(first, row, known);
 
 	if (shown)
 		json_open(json, section, '{');
-	else
+	else if (!first->left_out)
 		json_put_null(json, section);
 	for (;; i++) {
 		const struct figure *figure = &figures->items[i];
 
 		if (shown)
-			json_figure_write(json, figure, row, is_shown(figure, row));
+			json_figure_write(json, figure, row, is_shown(figure, row, known));
 		if (i + 1 == figures->count || !figure[1].section ||
 		    strcmp(figure[1].section, section) != 0)
 			break;
@@ -96,7 +120,8 @@ static size_t section_write(struct json_writer *json, const struct figures *figu
 	return i;
 }
 
-void json_figures_write(struct json_writer *json, const struct figures *figures, const void *row)
+void json_figures_write_if(struct json_writer *json, const struct figures *figures, const void *row,
+			   bool known)
 {
 	for (size_t i = 0; i < figures->count; i++) {
 		const struct figure *figure = &figures->items[i];
@@ -104,8 +129,13 @@ void json_figures_write(struct json_writer *json, const struct figures *figures,
 		if (!figure->json)
 			continue;
 		if (figure->section)
-			i = section_write(json, figures, i, row);
+			i = section_write(json, figures, i, row, known);
 		else
-			json_figure_write(json, figure, row, is_shown(figure, row));
+			json_figure_write(json, figure, row, is_shown(figure, row, known));
 	}
+}
+
+void json_figures_write(struct json_writer *json, const struct figures *figures, const void *row)
+{
+	json_figures_write_if(json, figures, row, true);
 }

@@ -6,14 +6,6 @@
 #include "report/memory_report.h"
 #include "report/memory_split.h"
 
-static void share_json(struct json_writer *json, const struct memory_share *share)
-{
-	json_put_number(json, "size_bytes", share->size);
-	json_put_number(json, "resident_bytes", share->resident);
-	json_put_number(json, "pss_bytes", share->pss);
-	json_put_number(json, "swap_bytes", share->swapped);
-}
-
 static void arena_json(struct json_writer *json, const struct heap_arena *arena)
 {
 	json_open(json, NULL, '{');
@@ -85,7 +77,7 @@ static void items_json(struct json_writer *json, const struct memory_report *rep
 		json_open(json, NULL, '{');
 		json_put_string(json, "part", memory_part_name(item->part));
 		json_put_string(json, "name", item->name);
-		share_json(json, &item->share);
+		json_figures_write(json, &memory_share_figures, &item->share);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -96,39 +88,11 @@ static void parts_json(struct json_writer *json, const struct memory_process *pr
 	json_open(json, "parts", '{');
 	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
 		json_open(json, memory_part_name(part), '{');
-		share_json(json, &process->parts[part]);
+		json_figures_write(json, &memory_share_figures, &process->parts[part]);
 		json_close(json, '}');
 	}
 	json_close(json, '}');
 	json_put_signed(json, "difference_bytes", process->difference);
-}
-
-static void stacks_json(struct json_writer *json, const struct memory_process *process)
-{
-	json_open(json, "stacks", '{');
-	json_put_number(json, "live", process->live_stacks);
-	json_put_number(json, "ended", process->ended_stacks);
-	json_put_number(json, "joined", process->joined_stacks);
-	json_put_number(json, "live_resident_bytes", process->parts[MEMORY_STACKS].resident);
-	json_put_number(json, "ended_resident_bytes", process->parts[MEMORY_ENDED_STACKS].resident);
-	json_close(json, '}');
-}
-
-static void files_json(struct json_writer *json, const struct memory_process *process)
-{
-	json_open(json, "files", '{');
-	json_put_number(json, "resident_bytes", process->parts[MEMORY_FILES].resident);
-	json_put_number(json, "written_bytes", process->parts[MEMORY_FILES_WRITTEN].resident);
-	json_close(json, '}');
-}
-
-static void huge_json(struct json_writer *json, const struct memory_huge *huge)
-{
-	json_open(json, "huge_pages", '{');
-	json_put_number(json, "bytes", huge->bytes);
-	json_put_number(json, "checked_bytes", huge->checked);
-	json_put_number(json, "zero_bytes", huge->zero);
-	json_close(json, '}');
 }
 
 static void managed_json(struct json_writer *json, const struct memory_process *process)
@@ -147,93 +111,28 @@ static void managed_json(struct json_writer *json, const struct memory_process *
 
 static void go_json(struct json_writer *json, const struct go_memory *go)
 {
-	bool known = go && !go->why;
-
 	if (!go)
 		return;
 	json_open(json, "go", '{');
-	json_put_string(json, "version", go->version[0] ? go->version : NULL);
-	json_put_string(json, "cannot_tell", go->why);
-	json_put_known(json, "live_bytes", known, go->live);
-	json_put_known(json, "allocated_since_bytes", known, go->allocated);
-	json_put_known(json, "in_use_bytes", known, go->in_use);
-	json_put_known(json, "free_bytes", known, go->free);
-	json_put_known(json, "released_bytes", known, go->released);
-	json_put_known(json, "stack_bytes", known && go->has_stats, go->stacks);
-	json_put_known(json, "own_bytes", known && go->has_stats, go->own);
-	json_put_known(json, "goal_bytes", known && go->goal, go->goal);
-	if (known)
-		json_put_signed(json, "gogc", go->percent);
-	else
-		json_put_null(json, "gogc");
-	json_put_known(json, "gomemlimit_bytes", known && go->limit != GO_NO_LIMIT,
-		       (uint64_t)go->limit);
-	json_put_known(json, "collections", go->collections, go->collections);
-	json_put_known(json, "collected_ms", go->collected_ns, go->collected_ns / 1000000);
+	json_figures_write(json, &go_memory_figures, go);
 	json_put_bool(json, "within_goal", go_memory_is_within_goal(go));
 	json_close(json, '}');
 }
 
 static void python_json(struct json_writer *json, const struct python_memory *python)
 {
-	bool known = python && !python->why;
-
 	if (!python)
 		return;
 	json_open(json, "python", '{');
-	json_put_string(json, "version", python->version[0] ? python->version : NULL);
-	json_put_string(json, "cannot_tell", python->why);
-	json_put_known(json, "arenas", known, python->arenas);
-	json_put_known(json, "arena_bytes", known, python->bytes);
-	json_put_known(json, "used_bytes", known, python->used);
-	json_put_known(json, "pool_free_bytes", known, python->pool_free);
-	json_put_known(json, "free_bytes", known, python->free);
-	json_put_known(json, "changed_pools", known, python->nonsense);
-	json_put_known(json, "sparse_arenas", known, python->sparse);
-	json_put_known(json, "sparse_free_bytes", known, python->sparse_free);
+	json_figures_write(json, &python_memory_figures, python);
 	json_open(json, "pins", '[');
 	for (size_t i = 0; i < python->pins.count; i++) {
-		const struct python_pin *pin = &python->pins.items[i];
-
 		json_open(json, NULL, '{');
-		json_put_string(json, "class", pin->name);
-		json_put_number(json, "objects", pin->objects);
-		json_put_number(json, "bytes", pin->bytes);
-		json_put_number(json, "arenas", pin->arenas);
+		json_figures_write(json, &python_pin_figures, &python->pins.items[i]);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
 	json_close(json, '}');
-}
-
-static void java_buffers_json(struct json_writer *json, const char *name,
-			      const struct java_buffers *buffers)
-{
-	if (!buffers->known) {
-		json_put_null(json, name);
-		return;
-	}
-	json_open(json, name, '{');
-	json_put_number(json, "count", buffers->count);
-	json_put_number(json, "bytes", buffers->bytes);
-	json_close(json, '}');
-}
-
-static void java_loaders_json(struct json_writer *json, const struct java_memory *java)
-{
-	json_open(json, "loaders", '[');
-	for (size_t i = 0; i < java->loaders.count; i++) {
-		const struct java_loaders *loaders = &java->loaders.items[i];
-
-		json_open(json, NULL, '{');
-		json_put_string(json, "name", loaders->name);
-		json_put_number(json, "loaders", loaders->loaders);
-		json_put_number(json, "classes", loaders->classes);
-		json_put_known(json, "metaspace_bytes", java->has_metaspace, loaders->committed);
-		json_put_known(json, "metaspace_used_bytes", java->has_metaspace, loaders->used);
-		json_close(json, '}');
-	}
-	json_close(json, ']');
 }
 
 static void js_json(struct json_writer *json, const struct js_memory *js)
@@ -241,42 +140,25 @@ static void js_json(struct json_writer *json, const struct js_memory *js)
 	if (!js)
 		return;
 	json_open(json, "v8", '{');
-	json_put_string(json, "version", js->version[0] ? js->version : NULL);
-	json_put_string(json, "cannot_tell", js->why);
-	json_put_known(json, "heaps", !js->why, js->heaps);
-	json_put_known(json, "external_bytes", !js->why, js->external);
-	json_put_known(json, "array_buffer_bytes", !js->why && js->has_buffers, js->array_buffers);
+	json_figures_write(json, &js_memory_figures, js);
 	json_close(json, '}');
 }
 
 static void java_json(struct json_writer *json, const struct java_memory *java)
 {
-	bool known = java && !java->why;
-
 	if (!java)
 		return;
 	json_open(json, "java", '{');
-	json_put_string(json, "version", java->version[0] ? java->version : NULL);
-	json_put_string(json, "cannot_tell", java->why);
-	json_put_string(json, "collector", java->collector);
-	json_put_known(json, "used_bytes", known, java->used);
-	json_put_known(json, "committed_bytes", known, java->committed);
-	json_put_known(json, "limit_bytes", known && java->maximum, java->maximum);
-	json_put_known(json, "kept_bytes", known, java->kept);
-	json_put_known(json, "collections", java->has_counts, java->collections);
-	json_put_known(json, "full_collections", java->has_counts, java->full_collections);
-	json_put_known(json, "metaspace_bytes", java->has_metaspace, java->metaspace);
-	json_put_known(json, "metaspace_used_bytes", java->has_metaspace, java->metaspace_used);
-	json_put_known(json, "class_space_bytes", java->has_metaspace, java->class_space);
-	json_put_known(json, "classes", known, java->classes);
-	java_loaders_json(json, java);
-	json_put_known(json, "code_cache_bytes", known && java->code, java->code);
-	json_put_known(json, "code_cache_limit_bytes", known && java->code_limit, java->code_limit);
-	json_put_known(json, "threads", known, java->threads);
-	json_put_known(json, "thread_stack_bytes", known, java->thread_stacks);
-	java_buffers_json(json, "direct_buffers", &java->direct);
-	json_put_known(json, "direct_buffers_limit_bytes", java->direct_limit, java->direct_limit);
-	java_buffers_json(json, "mapped_buffers", &java->mapped);
+	json_figures_write(json, &java_memory_figures, java);
+	json_open(json, "loaders", '[');
+	for (size_t i = 0; i < java->loaders.count; i++) {
+		json_open(json, NULL, '{');
+		json_figures_write_if(json, &java_loaders_figures, &java->loaders.items[i],
+				      java->has_metaspace);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_figures_write(json, &java_outside_figures, java);
 	json_close(json, '}');
 }
 
@@ -321,15 +203,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 			 const struct memory_process *process)
 {
 	json_open(json, NULL, '{');
-	json_put_number(json, "pid", (uint64_t)process->pid);
-	json_put_string(json, "comm", process->comm);
-	json_put_string(json, "core", process->core);
-	json_put_number(json, "rss_bytes", process->sum.rss);
-	json_put_number(json, "pss_bytes", process->sum.pss);
-	json_put_number(json, "swap_bytes", process->sum.swap);
-	json_put_number(json, "locked_bytes", process->status.locked);
-	json_put_number(json, "page_table_bytes", process->status.page_tables);
-	json_put_number(json, "hugetlb_bytes", process->sum.hugetlb);
+	json_figures_write(json, &memory_process_figures, process);
 	parts_json(json, process);
 	for (enum allocator_kind kind = 0; kind < ALLOCATOR_KIND_MAX_; kind++)
 		allocator_json(json, process, kind);
@@ -340,9 +214,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	js_json(json, process->js);
 	json_put_string(json, "not_known", process->why);
 	gaps_json(json, process);
-	stacks_json(json, process);
-	files_json(json, process);
-	huge_json(json, &process->huge);
+	json_figures_write(json, &memory_detail_figures, process);
 	items_json(json, report, process);
 	if (process->has_conclusion)
 		json_put_string(json, "verdict", memory_verdict_name(process->conclusion.verdict));
@@ -352,57 +224,12 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	json_close(json, '}');
 }
 
-static void figure_json(struct json_writer *json, const char *key,
-			const struct cgroup_memory *group, uint64_t value)
-{
-	json_put_known(json, key, group->known && value != CGROUP_NOT_KNOWN, value);
-}
-
-static void group_figures_json(struct json_writer *json, const struct cgroup_memory *group)
-{
-	const struct cgroup_figures *figures = &group->figures;
-
-	figure_json(json, "current_bytes", group, figures->current);
-	figure_json(json, "limit_bytes", group, figures->limit);
-	figure_json(json, "swap_bytes", group, figures->swap);
-	figure_json(json, "working_set_bytes", group, figures->working_set);
-	figure_json(json, "anon_bytes", group, figures->anon);
-	figure_json(json, "file_bytes", group, figures->file);
-	figure_json(json, "inactive_file_bytes", group, figures->inactive_file);
-	figure_json(json, "shmem_bytes", group, figures->shmem);
-	figure_json(json, "kernel_bytes", group, figures->kernel);
-	figure_json(json, "slab_bytes", group, figures->slab);
-	figure_json(json, "sock_bytes", group, figures->sock);
-	figure_json(json, "page_table_bytes", group, figures->page_tables);
-	figure_json(json, "kernel_stack_bytes", group, figures->kernel_stack);
-	figure_json(json, "oom_kills", group, figures->oom_kills);
-}
-
-static void pressure_json(struct json_writer *json, const struct cgroup_pressure *pressure)
-{
-	if (!pressure->known) {
-		json_put_null(json, "pressure");
-		return;
-	}
-	json_open(json, "pressure", '{');
-	json_put_real(json, "some_10s", pressure->some_10s);
-	json_put_real(json, "some_60s", pressure->some_60s);
-	json_put_real(json, "full_10s", pressure->full_10s);
-	json_put_real(json, "full_60s", pressure->full_60s);
-	json_close(json, '}');
-}
-
 static void causes_json(struct json_writer *json, const struct cgroup_conclusion *conclusion)
 {
 	json_open(json, "causes", '[');
 	for (size_t i = 0; i < conclusion->cause_count; i++) {
-		const struct cgroup_cause *cause = &conclusion->causes[i];
-
 		json_open(json, NULL, '{');
-		json_put_string(json, "cause", cause->name);
-		json_put_known(json, "pid", cause->pid, (uint64_t)cause->pid);
-		json_put_string(json, "comm", cause->pid ? cause->comm : NULL);
-		json_put_signed(json, "growth_bytes", cause->bytes);
+		json_figures_write(json, &cgroup_cause_figures, &conclusion->causes[i]);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -416,20 +243,10 @@ static void group_json(struct json_writer *json, const struct cgroup_memory *gro
 	json_put_string(json, "path", group->path);
 	json_container_write(json, group->container);
 	json_put_number(json, "version", group->unified ? 2 : 1);
-	group_figures_json(json, group);
-	pressure_json(json, &group->pressure);
-	json_put_number(json, "processes", group->members.count);
-	json_put_number(json, "processes_pss_bytes", group->processes_pss);
-	json_put_number(json, "processes_anon_bytes", group->processes_anon);
+	json_figures_write(json, &cgroup_memory_figures, group);
 	if (group->has_conclusion) {
 		json_open(json, "conclusion", '{');
-		json_put_string(json, "verdict", cgroup_verdict_name(conclusion->verdict));
-		json_put_string(json, "text", conclusion->text);
-		json_put_signed(json, "growth_bytes", conclusion->total);
-		json_put_signed(json, "anon_growth_bytes", conclusion->anon);
-		json_put_signed(json, "file_growth_bytes", conclusion->file);
-		json_put_signed(json, "shmem_growth_bytes", conclusion->shmem);
-		json_put_signed(json, "kernel_growth_bytes", conclusion->kernel);
+		json_figures_write(json, &cgroup_conclusion_figures, conclusion);
 		causes_json(json, conclusion);
 		json_close(json, '}');
 	} else {

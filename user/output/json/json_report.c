@@ -126,7 +126,7 @@ static void family_figures_write(struct json_writer *json, const struct snapshot
 
 		json_figure_write(json, figure, figures,
 				  figure_is_known(figure, figures) &&
-					  (!figure->needs_ages || snapshot->has_ages));
+					  (!figure->conditional || snapshot->has_ages));
 	}
 }
 

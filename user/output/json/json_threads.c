@@ -114,10 +114,7 @@ static void group_json(struct json_writer *json, const struct thread_report *rep
 	json_put_bool(json, "before_attach", group->before_attach);
 	age_json(json, "oldest_ms", report->now_ns, group->oldest_died_ns);
 	age_json(json, "newest_ms", report->now_ns, group->newest_died_ns);
-	json_put_number(json, "stack_bytes", group->stack_bytes);
-	json_put_number(json, "resident_bytes", group->resident_bytes);
-	json_put_known(json, "heap_bytes", report->heap, group->heap_bytes);
-	json_put_known(json, "heap_count", report->heap, group->heap_count);
+	json_figures_write_if(json, &thread_group_figures, group, report->heap);
 	json_open(json, "start_routine", '{');
 	json_stack_write(json, &group->start_routine, 1, &group->start);
 	json_close(json, '}');
@@ -134,15 +131,8 @@ static void group_json(struct json_writer *json, const struct thread_report *rep
 
 static void live_json(struct json_writer *json, const struct live_group *group)
 {
-	bool known = group->first_count >= 0;
-
 	json_open(json, NULL, '{');
-	json_id_write(json, "id", group->id);
-	json_put_number(json, "count", group->count);
-	json_put_known(json, "first_count", known, known ? (uint64_t)group->first_count : 0);
-	json_put_known(json, "since_ms", known, group->since_ns / NS_PER_MS);
-	json_put_bool(json, "main", group->main);
-	json_put_bool(json, "before_attach", group->before_attach);
+	json_figures_write(json, &live_group_figures, group);
 	json_open(json, "start_routine", '{');
 	json_stack_write(json, &group->start_routine, group->start_routine ? 1 : 0, &group->start);
 	json_close(json, '}');
@@ -172,21 +162,8 @@ static void goroutine_frames_json(struct json_writer *json, const char *key,
 void json_goroutine_group_write(struct json_writer *json, const char *key,
 				const struct goroutine_group *group)
 {
-	const struct goroutine_growth *growth = &group->growth;
-	bool known = growth->readings;
-
 	json_open(json, key, '{');
-	json_id_write(json, "id", group->id);
-	json_put_number(json, "count", group->count);
-	json_put_string(json, "state", group->state);
-	json_put_known(json, "longest_wait_ms", group->waits_known, group->longest_ns / NS_PER_MS);
-	json_put_known(json, "shortest_wait_ms", group->waits_known,
-		       group->shortest_ns / NS_PER_MS);
-	json_put_known(json, "first_count", known, growth->first_count);
-	json_put_known(json, "since_ms", known, growth->span_ns / NS_PER_MS);
-	json_put_known(json, "come", known, growth->come);
-	json_put_known(json, "gone", known, growth->gone);
-	json_put_string(json, "verdict", known ? trend_verdict_name(growth->verdict) : NULL);
+	json_figures_write(json, &goroutine_group_figures, group);
 	goroutine_frames_json(json, "waits_at", &group->stack);
 	goroutine_frames_json(json, "created_by", &group->creator);
 	json_close(json, '}');
@@ -197,12 +174,7 @@ static void goroutines_json(struct json_writer *json, const struct goroutine_rep
 	if (!report)
 		return;
 	json_open(json, "goroutines", '{');
-	json_put_string(json, "version", report->version[0] ? report->version : NULL);
-	json_put_string(json, "cannot_tell", report->why);
-	json_put_number(json, "count", report->count);
-	json_put_number(json, "system", report->system);
-	json_put_number(json, "unread", report->unread);
-	json_put_number(json, "stack_bytes", report->stack_bytes);
+	json_figures_write(json, &goroutine_report_figures, report);
 	json_open(json, "groups", '[');
 	for (size_t i = 0; i < report->groups.count; i++)
 		json_goroutine_group_write(json, NULL, &report->groups.items[i]);
@@ -268,28 +240,12 @@ static void java_threads_json(struct json_writer *json, const struct java_thread
 static void census_json(struct json_writer *json, const struct thread_report *report,
 			const struct thread_census *census)
 {
-	const struct lm_thread_ledger *ledger = &census->ledger;
-
 	json_open(json, NULL, '{');
 	json_put_number(json, "pid", census->pid);
 	json_put_string(json, "comm", census->comm);
 	json_open(json, "threads", '{');
-	json_put_number(json, "alive", census->alive);
-	json_put_number(json, "dead", census->dead.count);
-	json_put_number(json, "dead_before_attach", census->dead_before);
-	json_put_number(json, "dead_stack_bytes", census->stack_bytes);
-	json_put_number(json, "dead_resident_bytes", census->resident_bytes);
-	json_put_known(json, "dead_heap_bytes", report->heap, census->heap_bytes);
-	json_put_known(json, "dead_heap_count", report->heap, census->heap_count);
-	json_put_number(json, "created", ledger->created);
-	json_put_number(json, "ended", ledger->ended);
-	json_put_number(json, "joined", ledger->joined);
-	json_put_number(json, "detached", ledger->detached);
-	json_put_number(json, "failed", ledger->failed);
-	json_put_number(json, "reaped_unseen", ledger->reaped_unseen);
-	json_put_number(json, "dropped", ledger->dropped);
-	json_put_number(json, "untracked_joins", ledger->untracked_joins);
-	json_put_number(json, "untracked_ends", ledger->untracked_ends);
+	json_figures_write_if(json, &thread_count_figures, census, report->heap);
+	json_figures_write(json, &thread_ledger_figures, &census->ledger);
 	json_put_string(json, "cannot_tell", census->why);
 	json_put_string(json, "cannot_tell_before_attach", census->why_before);
 	json_open(json, "groups", '[');

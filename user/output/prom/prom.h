@@ -26,6 +26,19 @@ struct prom_value {
 };
 void prom_values_write(FILE *out, const struct prom_value *values, size_t count);
 
+struct figures;
+/* Those of the figures that are gauges, without labels. */
+void prom_figures_write(FILE *out, const struct figures *figures, const void *row);
+/* The same of many rows: row() has the figures of one, NULL where it has none; labels() is from "{"
+ * to before "}". What is not known has no series. */
+struct prom_series {
+	size_t count;
+	const void *(*row)(const void *report, size_t i);
+	void (*labels)(FILE *out, const void *report, size_t i);
+};
+void prom_series_write(FILE *out, const struct figures *figures, const struct prom_series *series,
+		       const void *report);
+
 /* The monitor's own CPU time and memory, and when that was measured. */
 void prom_monitor_write(FILE *out, double cpu_s, uint64_t rss_bytes, const struct timespec *time);
 /* When a report was measured, to the millisecond. */

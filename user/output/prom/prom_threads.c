@@ -11,15 +11,21 @@
 #include "base/text.h"
 #include "output/output.h"
 #include "output/prom/prom.h"
+#include "report/figures.h"
 #include "report/thread_report.h"
 
 #define TOP_GROUPS 10
 
+static void labels_write(FILE *out, const struct thread_census *census)
+{
+	prom_label(out, "comm", census->comm, "{");
+	fprintf(out, ",pid=\"%" PRIu32 "\"", census->pid);
+}
+
 static void process_labels(FILE *out, const char *metric, const struct thread_census *census)
 {
 	fprintf(out, "leakmon_%s", metric);
-	prom_label(out, "comm", census->comm, "{");
-	fprintf(out, ",pid=\"%" PRIu32 "\"", census->pid);
+	labels_write(out, census);
 }
 
 int prom_place_label(FILE *out, const char *key, const struct frame *frame)
@@ -75,17 +81,23 @@ static int groups_write(FILE *out, const struct thread_report *report)
 	return error;
 }
 
-static void totals_write(FILE *out, const struct thread_report *report)
+static const void *goroutines_row(const void *report, size_t i)
 {
-	prom_header(out, "process_goroutines", "gauge", "All goroutines but the runtime's own.");
-	for (size_t i = 0; i < report->processes.count; i++) {
-		const struct thread_census *census = &report->processes.items[i];
+	return ((const struct thread_report *)report)->processes.items[i].goroutines;
+}
 
-		if (!census->goroutines || census->goroutines->why)
-			continue;
-		process_labels(out, "process_goroutines", census);
-		fprintf(out, "} %" PRIu64 "\n", census->goroutines->count);
-	}
+static const void *census_row(const void *report, size_t i)
+{
+	return &((const struct thread_report *)report)->processes.items[i];
+}
+
+static void series_labels(FILE *out, const void *report, size_t i)
+{
+	labels_write(out, census_row(report, i));
+}
+
+static void leaking_write(FILE *out, const struct thread_report *report)
+{
 	prom_header(out, "goroutines_leaking", "gauge",
 		    "Goroutines in groups that grow all the time and of which none has ended.");
 	for (size_t i = 0; i < report->processes.count; i++) {
@@ -104,28 +116,19 @@ static void totals_write(FILE *out, const struct thread_report *report)
 	}
 }
 
-static void dead_write(FILE *out, const struct thread_report *report)
-{
-	prom_header(out, "dead_threads", "gauge", "Threads that ended and were never joined.");
-	for (size_t i = 0; i < report->processes.count; i++) {
-		const struct thread_census *census = &report->processes.items[i];
-
-		if (census->why)
-			continue;
-		process_labels(out, "dead_threads", census);
-		fprintf(out, "} %zu\n", census->dead.count);
-	}
-}
-
 int prom_threads_write(FILE *out, const void *data)
 {
 	const struct thread_report *report = data;
+	const struct prom_series goroutines = {report->processes.count, goroutines_row,
+					       series_labels};
+	const struct prom_series censuses = {report->processes.count, census_row, series_labels};
 	int error = groups_write(out, report);
 
 	if (error)
 		return error;
-	totals_write(out, report);
-	dead_write(out, report);
+	prom_series_write(out, &goroutine_report_figures, &goroutines, report);
+	leaking_write(out, report);
+	prom_series_write(out, &thread_count_figures, &censuses, report);
 	prom_time_write(out, &report->time);
 	prom_build_info_write(out);
 	return output_finish(out);

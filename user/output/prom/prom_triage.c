@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "output/output.h"
 #include "output/prom/prom.h"
+#include "report/figures.h"
 #include "report/triage_report.h"
 
 /* Suspects by scope; the most urgent come first. */
@@ -209,54 +210,26 @@ static void verdicts_write(FILE *out, const struct triage_report *report)
 	}
 }
 
-static double used_ratio(const struct limit *limit)
+static const void *limit_row(const void *report, size_t i)
 {
-	return limit->used / limit->bytes;
+	return ((const struct triage_report *)report)->limits.items[i].limit;
 }
 
-static double seconds_left(const struct limit *limit)
+static void limit_labels(FILE *out, const void *report, size_t i)
 {
-	return limit->left.known ? limit->left.seconds : NAN;
-}
+	const struct triage_limit *near = &((const struct triage_report *)report)->limits.items[i];
 
-static double seconds_left_low(const struct limit *limit)
-{
-	return limit->left.known ? limit->left.low : NAN;
-}
-
-static double seconds_left_high(const struct limit *limit)
-{
-	return limit->left.known ? limit->left.high : NAN;
+	prom_label(out, "kind", limit_kind_name(near->limit->kind), "{");
+	prom_label(out, "cgroup", near->limit->path, ",");
+	prom_container_labels(out, near->container);
 }
 
 /* For the few that are near; a series that is not there is not near. */
 static void limits_write(FILE *out, const struct triage_report *report)
 {
-	static const struct {
-		const char *name, *help;
-		double (*value)(const struct limit *limit);
-	} metrics[] = {
-		{"limit_used_ratio", "Memory in use, of a limit that is near.", used_ratio},
-		{"limit_seconds_left", "Until it is reached at this rate.", seconds_left},
-		{"limit_seconds_left_low", "Its lower limit, of 95 %.", seconds_left_low},
-		{"limit_seconds_left_high", "Its upper limit, of 95 %.", seconds_left_high},
-	};
+	const struct prom_series series = {report->limits.count, limit_row, limit_labels};
 
-	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
-		prom_header(out, metrics[i].name, "gauge", metrics[i].help);
-		for (size_t j = 0; j < report->limits.count; j++) {
-			const struct triage_limit *near = &report->limits.items[j];
-			double value = metrics[i].value(near->limit);
-
-			if (isnan(value))
-				continue;
-			fprintf(out, "leakmon_%s", metrics[i].name);
-			prom_label(out, "kind", limit_kind_name(near->limit->kind), "{");
-			prom_label(out, "cgroup", near->limit->path, ",");
-			prom_container_labels(out, near->container);
-			fprintf(out, "} %.10g\n", value);
-		}
-	}
+	prom_series_write(out, &triage_limit_figures, &series, report);
 }
 
 static void shed_write(FILE *out, const struct triage_report *report)
@@ -277,14 +250,7 @@ static void shed_write(FILE *out, const struct triage_report *report)
 
 static void cost_write(FILE *out, const struct triage_report *report)
 {
-	const struct prom_value rows[] = {
-		{"budget_limit_ratio", "gauge", "Share of one core that leakmon may use.",
-		 report->budget_limit},
-		{"budget_used_ratio", "gauge", "Share of one core that leakmon has used.",
-		 report->budget_used},
-	};
-
-	prom_values_write(out, rows, ARRAY_SIZE(rows));
+	prom_figures_write(out, &triage_cost_figures, report);
 	prom_monitor_write(out, report->cpu_s, report->resident_bytes, &report->time);
 }
 

@@ -226,7 +226,7 @@ static void go_target_write(FILE *out, const struct go_memory *go)
 	if (go->percent < 0)
 		fputs("off", out);
 	else
-		fprintf(out, "%d", go->percent);
+		fprintf(out, "%" PRId64, go->percent);
 	if (go->limit != GO_NO_LIMIT)
 		fprintf(out, ", GOMEMLIMIT=%s", bytes_text(text, (uint64_t)go->limit));
 	fputc(')', out);
