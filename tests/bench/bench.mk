@@ -6,6 +6,7 @@
 #   make bench-profile-steady [STEADY='--seconds 1800']   its false leaks: half an hour
 #   make bench-profile-crowd [CROWD='--seconds 3600']     its own cost with 50 processes: an hour
 #   make bench-python [OBJECTS='1000000 10000000']        census of Python's objects: two minutes
+#   make bench-java, make bench-node [OBJECTS=1000000]    stop, memory and time beside the runtimes' own tools
 #
 # Included by tests/tests.mk. Installs nothing: lists what is missing. MEMLEAK_SOURCE is a source
 # tree of bcc: its memleak is built there and measured, too; default: an installed one.
@@ -84,6 +85,10 @@ bench-profile-first:
 .PHONY: bench-python
 bench-python: all
 	@tests/bench/python_census.py $(B)/leakmon 3 $(or $(OBJECTS),1000000 10000000)
+
+.PHONY: bench-java bench-node
+bench-java bench-node: all
+	@tests/bench/managed_census.py $(@:bench-%=%) $(B)/leakmon $(or $(RUNS),7) $(or $(OBJECTS),1000000)
 
 .PHONY: bench-profile-steady bench-profile-crowd
 bench-profile-steady bench-profile-crowd:

@@ -4,6 +4,7 @@
  * against V8's own heap snapshot, constructor by constructor. No BPF is needed.
  */
 #include "retain_json.h"
+#include "shell.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -183,11 +184,64 @@ static void memory_outside_the_heap_is_counted_and_its_holder_has_a_name(void **
 	expect_holder(harness, target, &holder);
 }
 
+/* Stacks are read word by word, and may have a few. */
+static void a_weak_handle_holds_nothing(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness);
+	json_int_t count = 0, held = 0;
+	json_t *report, *class;
+	size_t i;
+
+	workload_ask(harness, target, "truth");
+	assert_int_equal(number_at(workload_ask(harness, target, "wrapped"), "Hash"), 200);
+	report = RETAIN(harness, target, "--top", "0");
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (strcmp(text_at(class, "name"), "Hash") != 0)
+			continue;
+		count += number_at(class, "count");
+		held += number_at(json_object_get(class, "held"), "blocks");
+	}
+	assert_true(count >= 200);
+	assert_in_range(held, 0, 20);
+}
+
+/* A shell in their place: they are known by their names. */
+static void other_programs_with_v8_are_refused_by_name(void **state)
+{
+	static const struct {
+		const char *program, *why;
+	} cases[] = {{"deno", "Deno's V8"}, {"electron", "Electron's V8"}};
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const argv[] = {cases[i].program, "-c", "echo ready; read line", NULL};
+		char path[256];
+		struct child *target;
+		json_t *report, *memory;
+
+		snprintf(path, sizeof(path), "%s/%s", harness->directory, cases[i].program);
+		free(shell(harness, 0, "cp /bin/sh %s", path));
+		target = start_ready(harness, path, argv, NULL);
+		report = RETAIN(harness, target);
+		assert_non_null(
+			strstr(text_at(runtime_of(report, "v8"), "why_not_walked"), cases[i].why));
+		memory = report_of(harness, MONITOR(harness, "memory", "-p", target->pid_text,
+						    "--format", "json"));
+		memory = json_array_get(json_object_get(memory, "processes"), 0);
+		assert_non_null(strstr(text_at(json_object_get(memory, "v8"), "cannot_tell"),
+				       cases[i].why));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(the_objects_of_a_program_are_counted_and_their_holders_have_names),
 		e2e_test(memory_outside_the_heap_is_counted_and_its_holder_has_a_name),
+		e2e_test(a_weak_handle_holds_nothing),
+		e2e_test(other_programs_with_v8_are_refused_by_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 // answers with "done" or with JSON. Run with --expose-gc.
 'use strict';
 
+const crypto = require('crypto');
 const EventEmitter = require('events');
 const fs = require('fs');
 const os = require('os');
@@ -149,6 +150,10 @@ const commands = {
 	},
 	snapshot() {
 		return JSON.stringify(snapshot());
+	},
+	// Objects that native code has weak handles of, and nothing else.
+	wrapped() {
+		return JSON.stringify({Hash: times(200, () => crypto.createHash('md5')).length});
 	},
 	collect() {
 		gc();

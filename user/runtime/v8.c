@@ -29,6 +29,27 @@ bool v8_is_mapped(const struct mapping *mapping)
 	return mapping_is_module(mapping, names, ARRAY_SIZE(names));
 }
 
+const char *v8_named_why(const struct maps *maps)
+{
+	static const struct {
+		struct module_name name;
+		const char *why;
+	} programs[] = {
+		{{"deno", true}, "Deno's V8 does not describe its structures: not read"},
+		{{"electron", true},
+		 "Electron's V8 does not describe its structures, and its pointers are "
+		 "compressed: not read"},
+	};
+
+	for (size_t i = 0; i < maps->list.count; i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(programs); j++) {
+			if (mapping_is_module(&maps->list.items[i], &programs[j].name, 1))
+				return programs[j].why;
+		}
+	}
+	return NULL;
+}
+
 static bool owns(const void *state, const struct mapping *mapping)
 {
 	(void)state;
@@ -363,8 +384,11 @@ static bool moves(struct target_memory *memory)
 
 static int walk_found(struct v8 *v8, struct heap_sink *sink, struct walk_report *report)
 {
+	const char *named = v8_named_why(v8->memory->maps);
 	int error = v8_find(v8, report->version, &report->why);
 
+	if (error == -ENOENT && named)
+		report->why = named;
 	if (!error)
 		error = v8_find_chunks(v8, &report->why);
 	if (error)

@@ -301,6 +301,8 @@ bool v8_is_collecting(struct v8 *v8, const struct data_module *module);
 
 /* Whether a mapping is of a file that usually has V8. */
 bool v8_is_mapped(const struct mapping *mapping);
+/* Why that of a program other than node is not read; NULL: it is no such program. */
+const char *v8_named_why(const struct maps *maps);
 void v8_close(struct v8 *v8);
 /* The chunk that holds an address, or NULL. */
 const struct v8_chunk *v8_chunk_at(const struct v8 *v8, uint64_t address);
@@ -388,6 +390,9 @@ int v8_find_events(struct v8 *v8, struct heap_sink *sink, uint32_t node);
 int v8_find_external(struct v8 *v8, struct heap_sink *sink);
 /* From a node to these. */
 int v8_refer_store(struct v8 *v8, struct heap_sink *sink, uint32_t node);
+
+/* Handles of native code: see v8_handles.c. Weak ones hold nothing. 0 or -ENOMEM. */
+int v8_claim_handles(struct v8 *v8, struct heap_sink *sink);
 
 /* References and roots: see v8_references.c. As struct heap_walker. */
 bool v8_is_native_context(struct v8 *v8, uint64_t object);

@@ -144,6 +144,8 @@ int js_memory_read(const struct maps *maps, struct js_memory *js)
 			v8->memory = &memory;
 			error = read_memory(v8, &module->module, js);
 		}
+		if (js->why && v8_named_why(maps))
+			js->why = v8_named_why(maps);
 		target_memory_close(&memory);
 	}
 	free(module);

@@ -255,6 +255,8 @@ int v8_roots(void *state, struct heap_sink *sink)
 	}
 	if (!error)
 		error = v8_find_external(v8, sink);
+	if (!error)
+		error = v8_claim_handles(v8, sink);
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		if (is_mine(v8, sink, i) && !(sink->whats[i] & NODE_PART))
 			error = v8_find_events(v8, sink, i);
