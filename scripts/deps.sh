@@ -145,7 +145,9 @@ packages_of() {
 	dotnet) cat <<-END ;;
 		mono-mcs          tool mcs
 		npm               tool npm
+		@microsoft/sarif-multitool-linux@5.7.0 npm dotnet-8
 		@azure/mcp-linux-x64@0.0.8 npm dotnet-9
+		@microsoft/fabric-mcp-linux-x64@1.0.0 npm dotnet-10
 	END
 	runtimes) cat <<-END ;;
 		ghc               tool ghc

@@ -9,13 +9,13 @@
 
 #include <unistd.h>
 
-static const char *const versions[] = {"9"};
+/* The one that is tested just now. */
+static const char *version;
 
 #define STOPS 3
-#define VERSIONS (sizeof(versions) / sizeof(versions[0]))
 
 /* The path of the program for that version; NULL: it is not there. */
-static char *find_program(const char *version)
+static char *find_program(void)
 {
 	char command[64], path[512] = "";
 	FILE *script;
@@ -36,7 +36,7 @@ static void choose_culture(void)
 	setenv("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1", 1);
 }
 
-static void say_skipped(const char *version)
+static void say_skipped(void)
 {
 	fprintf(stderr,
 		"SKIPPED, nothing was tested: there is no .NET %s (scripts/deps.sh dotnet)\n",
@@ -44,24 +44,23 @@ static void say_skipped(const char *version)
 }
 
 /* NULL: that runtime is not there. */
-static struct child *start(struct harness *harness, const char *version, const char *story,
-			   const char *count)
+static struct child *start(struct harness *harness, const char *story, const char *count)
 {
-	char *path = find_program(version);
+	char *path = find_program();
 	struct child *child;
 
 	if (!path) {
-		say_skipped(version);
+		say_skipped();
 		return NULL;
 	}
-	child = start_ready(harness, path, ARGUMENTS("azmcp", story, count), choose_culture);
+	child = start_ready(harness, path, ARGUMENTS("stories", story, count), choose_culture);
 	free(path);
 	return child;
 }
 
 static struct child *start_or_skip(struct harness *harness, const char *story, const char *count)
 {
-	struct child *child = start(harness, "9", story, count);
+	struct child *child = start(harness, story, count);
 
 	if (!child)
 		skip();
@@ -84,7 +83,7 @@ static json_int_t count_of(json_t *report, const char *name)
 	return count;
 }
 
-static void expect_classes(const char *version, json_t *truth, json_t *report)
+static void expect_classes(json_t *truth, json_t *report)
 {
 	json_t *runtime = runtime_of(report, "dotnet"), *count;
 	const char *name;
@@ -115,26 +114,112 @@ static void expect_root(json_t *report, const char *kind, const char *name)
 	assert_string_equal(text_at(root, "kind"), kind);
 }
 
-static void the_objects_of_every_version_are_counted_as_it_counts_them(void **state)
+static void objects_are_counted_as_the_program_counts_them(void **state)
 {
 	struct harness *harness = harness_any(state);
-	size_t found = 0;
+	struct child *target = start_or_skip(harness, "census", "300");
+	json_t *report = RETAIN(harness, target, "--top", "0", "--class", "Planted.Subscriber");
 
-	for (size_t i = 0; i < VERSIONS; i++) {
-		struct child *target = start(harness, versions[i], "census", "300");
-		json_t *truth, *report;
+	expect_classes(workload_ask(harness, target, "truth"), report);
+	assert_int_equal(number_at(path_of(report), "sharing"), 300);
+	expect_root(report, "managed", "static Planted.Publisher.Changed");
+}
 
-		if (!target)
-			continue;
-		found++;
-		truth = workload_ask(harness, target, "truth");
-		report = RETAIN(harness, target, "--top", "0", "--class", "Planted.Subscriber");
-		expect_classes(versions[i], truth, report);
-		assert_int_equal(number_at(path_of(report), "sharing"), 300);
-		expect_root(report, "managed", "static Planted.Publisher.Changed");
+/* Objects that are held, of all classes. */
+static json_int_t held_objects(json_t *report)
+{
+	json_int_t held = 0;
+	json_t *class;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (!strcmp(text_at(class, "kind"), "managed class"))
+			held += number_at(json_object_get(class, "held"), "blocks");
 	}
-	if (!found)
+	return held;
+}
+
+/* Against the runtime's own graph of what lives, after a collection: so many of a thousand may
+ * differ. */
+static void expect_held_as_in_graph(struct harness *harness, struct child *target, json_int_t held,
+				    json_int_t thousandths)
+{
+	char *text =
+		shell(harness, 0, "python3 tests/runtimes/dotnet_graph.py %s", target->pid_text);
+	json_t *graph = json_loads(text, 0, NULL);
+
+	free(text);
+	assert_non_null(graph);
+	assert_int_equal(number_at(graph, "references"), number_at(graph, "declared"));
+	if (llabs(held - number_at(graph, "objects")) >
+	    number_at(graph, "objects") * thousandths / 1000)
+		fail_msg("%lld objects are held, not %lld", (long long)held,
+			 (long long)number_at(graph, "objects"));
+	json_decref(graph);
+}
+
+static void held_objects_are_as_many_as_in_the_graph_of_the_runtime(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = start_or_skip(harness, "census", "300");
+
+	expect_held_as_in_graph(harness, target,
+				held_objects(RETAIN(harness, target, "--top", "0")), 1);
+}
+
+#define SETTLED_TRIES 60
+#define STARTED 10000 /* objects */
+
+/* A server that waits for requests on its input, of .NET 10; it has no line that says it is ready.
+ */
+static void objects_of_a_foreign_program_are_those_of_its_graph(void **state)
+{
+	struct harness *harness = harness_any(state);
+	char *path = find_program();
+	json_int_t held = 0, before;
+	struct child *target;
+	json_t *report, *runtime;
+
+	if (!path) {
+		say_skipped();
 		skip();
+	}
+	target = child_start(harness, path, ARGUMENTS("fabmcp", "server", "start"), choose_culture);
+	free(path);
+	for (int i = 0; i < SETTLED_TRIES; i++) {
+		sleep(1);
+		/* The first session itself makes objects that stay. */
+		if (i == SETTLED_TRIES / 10)
+			free(shell(harness, 0, "python3 tests/runtimes/dotnet_graph.py %s",
+				   target->pid_text));
+		before = held;
+		report = RETAIN(harness, target, "--top", "0");
+		held = is_exact(report, "dotnet") ? held_objects(report) : 0;
+		if (i > SETTLED_TRIES / 10 && held > STARTED && held == before)
+			break;
+	}
+	runtime = runtime_of(report, "dotnet");
+	assert_string_equal(text_at(runtime, "version"), version);
+	assert_int_equal(number_at(runtime, "nonsense"), 0);
+	/* Its threads come and go in between. */
+	expect_held_as_in_graph(harness, target, held, 5);
+}
+
+/* However small, beside stacks of threads. */
+static void memory_has_the_heap(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = start_or_skip(harness, "census", "300");
+	json_t *runtime = runtime_of(RETAIN(harness, target, "--top", "0"), "dotnet"), *parts;
+
+	parts = json_object_get(
+		process_of(report_of(harness, MONITOR(harness, "memory", "-p", target->pid_text,
+						      "--format", "json")),
+			   target->pid),
+		"parts");
+	assert_true(number_at(json_object_get(parts, "managed_heap"), "resident_bytes") >=
+		    number_at(runtime, "bytes"));
 }
 
 static void what_holds_an_object_has_a_name(void **state)
@@ -194,7 +279,9 @@ static void expect_held_native(json_t *report)
 
 	json_array_foreach(json_object_get(report, "classes"), i, class)
 	{
-		if (strcmp(text_at(class, "kind"), "size") || number_at(class, "size") != 4328)
+		/* malloc adds a rest that is too small for a block. */
+		if (strcmp(text_at(class, "kind"), "size") || number_at(class, "size") < 4328 ||
+		    number_at(class, "size") > 4344)
 			continue;
 		held += number_at(json_object_get(class, "held"), "blocks");
 		assert_int_equal(number_at(json_object_get(class, "unreachable"), "blocks"), 0);
@@ -311,20 +398,21 @@ static void a_chain_of_continuations_grows_with_its_messages(void **state)
 /* An image with the program and the libraries of this system that it needs, in app/. */
 static void make_image(struct harness *harness, char path[64])
 {
-	char *program = find_program("9");
+	char *program = find_program();
 
 	if (!program) {
-		say_skipped("9");
+		say_skipped();
 		skip();
 	}
 	snprintf(path, 64, "%s/image", harness->directory);
 	free(shell(harness, 0,
 		   "mkdir -p %s/proc %s/dev %s/tmp && d=$(dirname %s) && "
 		   "{ cp -al $d %s/app 2>/dev/null || cp -a $d %s/app; } && "
-		   "for l in $(ldd %s $d/libcoreclr.so $d/libSystem.Native.so | "
+		   "ln -s $(basename %s) %s/app/stories && "
+		   "for l in $(ldd %s $(ls $d/libcoreclr.so $d/libSystem.Native.so 2>/dev/null) | "
 		   "grep -v ':$' | grep -o '/[^ ]*' | sort -u); "
 		   "do mkdir -p %s$(dirname $l) && cp -L $l %s$l || exit; done",
-		   path, path, path, program, path, path, program, path, path));
+		   path, path, path, program, path, path, program, path, program, path, path));
 	free(program);
 }
 
@@ -335,7 +423,7 @@ static struct running *start_worker(struct harness *harness, const char *image, 
 		.runtime = runtime,
 		.pod = "worker-0",
 		.lower = image,
-		.path = "/app/azmcp",
+		.path = "/app/stories",
 		.argument = story,
 		.variable = "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1",
 	};
@@ -484,7 +572,9 @@ static void a_busy_program_is_counted_exactly_or_said_not_to_be(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		e2e_test(the_objects_of_every_version_are_counted_as_it_counts_them),
+		e2e_test(objects_are_counted_as_the_program_counts_them),
+		e2e_test(held_objects_are_as_many_as_in_the_graph_of_the_runtime),
+		e2e_test(memory_has_the_heap),
 		e2e_test(what_holds_an_object_has_a_name),
 		e2e_test(fields_retain_what_nothing_else_reaches),
 		e2e_test(a_chain_of_continuations_grows_with_its_messages),
@@ -495,5 +585,16 @@ int main(void)
 		e2e_test(a_busy_program_is_counted_exactly_or_said_not_to_be),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	const struct CMUnitTest foreign[] = {
+		e2e_test(objects_of_a_foreign_program_are_those_of_its_graph),
+	};
+	static const char *const versions[] = {"8", "9"};
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		version = versions[i];
+		failed |= cmocka_run_group_tests_name(version, tests, NULL, NULL);
+	}
+	version = "10";
+	return failed | cmocka_run_group_tests_name(version, foreign, NULL, NULL);
 }

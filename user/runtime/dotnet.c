@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * .NET 9 and 10 (CoreCLR): libcoreclr.so, or a single-file program, which the file of its code
- * mappings betrays. What is garbage-collected is the reservation of which most is in use.
+ * .NET 8 to 10 (CoreCLR): libcoreclr.so, or a single-file program, which the file of its code
+ * mappings betrays. The heap is in the widest reservation: all regions, or twice the limit.
  *
  * Objects lie one after the other in regions; each begins with its MethodTable's address, which
  * gives its size. Structures of the collector are where GcDacVars says, which the runtime's table
@@ -68,7 +68,7 @@ static bool detect(const struct mapping *mapping)
 
 static void survey(void *state, const struct mapping *mapping)
 {
-	largest_reservation_add(state, mapping);
+	widest_reservation_add(state, mapping);
 }
 
 static bool owns(const void *state, const struct mapping *mapping)
@@ -80,27 +80,6 @@ static bool owns(const void *state, const struct mapping *mapping)
 }
 
 /* Finding the runtime and its collector. */
-
-/* Common to 9 and 10, where their descriptors may say nothing. */
-static const struct dotnet_layout base_layout = {
-	.table_flags = 0,
-	.table_base_size = 4,
-	.table_flags2 = 8,
-	.table_parent = 16,
-	.table_module = 24,
-	.table_auxiliary = 32,
-	.table_class = 40,
-	.table_instance = 48,
-	.class_table = 16,
-	.class_fields = 24,
-	.class_instance_fields = 50,
-	.class_static_fields = 54,
-	.class_rank = 72,
-	.map_table = 8,
-	.map_count = 16,
-	.context_limit = 8,
-	.dynamic_data = 4,
-};
 
 /* The value of a variable that GcDacVars has the address of. */
 uint64_t dotnet_collector_place(struct dotnet *dotnet, enum collector_variable variable)
@@ -120,7 +99,7 @@ static uint32_t collector_number(struct dotnet *dotnet, enum collector_variable 
 }
 
 /* Finds the collector by the debuggers' table; GcDacVars says that there are five generations. */
-static bool find_collector(struct dotnet *dotnet, const struct data_module *module)
+static uint64_t find_collector(struct dotnet *dotnet, const struct data_module *module)
 {
 	uint64_t table = target_variable(module, "g_dacTable");
 
@@ -135,41 +114,58 @@ static bool find_collector(struct dotnet *dotnet, const struct data_module *modu
 			continue;
 		dotnet->collector = collector;
 		dotnet->generation_size = size;
-		return true;
+		return table + i * 8ull;
 	}
-	return false;
+	return 0;
+}
+
+/* As the module with the runtime says, or as it is in its version. -ESRCH: another module may do
+ * so. */
+static int read_layout(struct dotnet *dotnet, const char **why)
+{
+	uint64_t descriptor = target_variable(dotnet->module, "DotNetRuntimeContractDescriptor");
+	uint64_t place = find_collector(dotnet, dotnet->module);
+	int error = 0;
+
+	*why = "its collector is not found, or has not started";
+	if (descriptor) {
+		dotnet->layout = dotnet_layout_base();
+		error = dotnet_descriptor_read(dotnet->memory, descriptor, &dotnet->layout,
+					       &dotnet->variables);
+		if (error == -EBADMSG && dotnet->memory->maps->source.core)
+			*why = "the core file lacks the runtime's own data: take one of all "
+			       "memory (createdump --full)";
+		if (dotnet->layout.context_inner)
+			dotnet->layout.version = 10;
+		return error || place ? error : -ENOENT;
+	}
+	if (place && dotnet_layout_find(dotnet->memory, place, &dotnet->layout, &dotnet->variables))
+		return 0;
+	if (place || !dotnet->memory->maps->source.core)
+		*why = "it is not .NET 8, nor describes its structures as 9 and 10 do";
+	return -ESRCH;
 }
 
 /* 0, or an error with *why. */
 static int find_runtime(struct dotnet *dotnet, char version[24], const char **why)
 {
 	const struct data_modules *modules = dotnet->memory->modules;
-	int error;
+	int error = -ENOENT;
 
 	*why = "no program or library with the variable g_dacTable is mapped";
 	for (size_t i = 0; i < modules->list.count; i++) {
 		const struct data_module *module = &modules->list.items[i];
-		uint64_t descriptor = target_variable(module, "DotNetRuntimeContractDescriptor");
 
 		if (!target_variable(module, "g_dacTable"))
 			continue;
-		*why = "it does not describe its structures: only .NET 9 and 10 do";
-		if (!descriptor)
-			continue;
-		dotnet->layout = base_layout;
-		error = dotnet_descriptor_read(dotnet->memory, descriptor, &dotnet->layout,
-					       &dotnet->variables);
-		if (error == -EBADMSG && dotnet->memory->maps->source.core)
-			*why = "the core file lacks the runtime's own data: take one of all "
-			       "memory (createdump --full)";
-		if (error)
-			return error;
 		dotnet->module = module;
-		*why = "its collector is not found, or has not started";
-		snprintf(version, 24, "%s", dotnet->layout.context_inner ? "10" : "9");
-		return find_collector(dotnet, module) ? 0 : -ENOENT;
+		error = read_layout(dotnet, why);
+		if (!error)
+			snprintf(version, 24, "%u", dotnet->layout.version);
+		if (error != -ESRCH)
+			break;
 	}
-	return -ENOENT;
+	return error;
 }
 
 /* Memory that threads have for objects to come. */
@@ -184,7 +180,9 @@ static int compare_contexts(const void *left_pointer, const void *right_pointer)
 static int add_context(struct dotnet *dotnet, uint64_t thread)
 {
 	const struct dotnet_layout *layout = &dotnet->layout;
-	uint64_t locals = target_word(dotnet->memory, thread + layout->thread_locals);
+	uint64_t locals = layout->version == 8
+				  ? thread
+				  : target_word(dotnet->memory, thread + layout->thread_locals);
 	uint64_t at = locals + layout->locals_context + layout->context_inner;
 	uint64_t pointer = target_word(dotnet->memory, at + layout->context_pointer);
 	uint64_t limit = target_word(dotnet->memory, at + layout->context_limit);
@@ -659,6 +657,7 @@ static void free_all(struct dotnet *dotnet)
 	hash_free(&dotnet->metadata_index);
 	hash_free(&dotnet->module_index);
 	hash_free(&dotnet->statics);
+	hash_free(&dotnet->instances);
 }
 
 /* Nothing is believed of what a collection has begun to change. */
@@ -717,8 +716,8 @@ static const struct heap_walker walker = {.moves = moves,
 const struct runtime runtime_dotnet = {
 	.key = KEY,
 	.name = ".NET runtime",
-	.tool = "`leakmon retain --census -p %d` counts its objects by class, if it is .NET 9 or "
-		"10",
+	.tool = "`leakmon retain --census -p %d` counts its objects by class, if it is .NET 8 "
+		"to 10",
 	.collects = true,
 	.detect = detect,
 	.survey = survey,

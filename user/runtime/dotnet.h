@@ -10,11 +10,18 @@
 #include "runtime/heap_sink.h"
 #include "runtime/target_memory.h"
 
+/* Variables of the runtime, by address; 0: not known. */
+struct dotnet_variables {
+	uint64_t free_table; /* of the pointer to the MethodTable of free memory */
+	uint64_t thread_store, domain;
+};
+
 /*
  * Where the runtime's structures have what is read of them, in bytes. The runtime's own descriptor
- * says most of it; the rest, and that of runtimes without one, is the same from 8 to 10.
+ * says most of it, where it has one.
  */
 struct dotnet_layout {
+	uint32_t version; /* 8, 9 or 10 */
 	/* MethodTable: what an object begins with the address of. */
 	uint32_t table_flags, table_base_size, table_flags2, table_parent, table_module,
 		table_auxiliary, table_class, table_instance;
@@ -24,19 +31,22 @@ struct dotnet_layout {
 	uint32_t module_base, module_dynamic, module_assembly, module_types;
 	uint32_t map_table, map_count; /* LookupMapBase */
 	/* ThreadStore, Thread */
-	uint32_t store_first, store_threads, store_dead;
-	uint32_t thread_next, thread_locals, thread_id, thread_system_id, thread_state,
-		thread_object;
+	uint32_t store_first, store_threads;
+	uint32_t thread_next, thread_locals, thread_state, thread_object;
 	uint32_t locals_context, context_inner; /* RuntimeThreadLocals, EEAllocContext */
 	uint32_t context_pointer, context_limit;
 	uint32_t dynamic_size, dynamic_data; /* DynamicMetadata */
 };
 
-/* Variables of the runtime, by address; 0: not known. */
-struct dotnet_variables {
-	uint64_t free_table; /* of the pointer to the MethodTable of free memory */
-	uint64_t thread_store, domain;
-};
+/* Of a runtime without descriptor: see dotnet_layouts.c. `place` is where the debuggers' table has
+ * the collector: its neighbours are known. False: this is no version that is known. */
+bool dotnet_layout_find(struct target_memory *memory, uint64_t place, struct dotnet_layout *layout,
+			struct dotnet_variables *variables);
+/* What no descriptor says. */
+struct dotnet_layout dotnet_layout_base(void);
+/* Where a module's image is; 0: it has none. */
+uint64_t dotnet_image(struct target_memory *memory, const struct dotnet_layout *layout,
+		      uint64_t module);
 
 /*
  * Reads DotNetRuntimeContractDescriptor, which is at `address`: *layout and *variables keep what it
@@ -52,6 +62,17 @@ int dotnet_descriptor_read(struct target_memory *memory, uint64_t address,
 #define TABLE_ARRAY 0x00080000u
 #define TABLE_VECTOR 0x00020000u /* an array of one dimension that begins with 0 */
 #define TABLE_GENERICS 0x00000030u
+
+/* FieldDesc: its second word */
+#define FIELD_BYTES 16
+#define FIELD_TOKEN(word) ((uint32_t)(word)&0xffffff)
+#define FIELD_IS_STATIC(word) ((word) >> 24 & 1)
+#define FIELD_IS_OF_THREAD(word) ((word) >> 25 & 1)
+#define FIELD_IS_IN_IMAGE(word) ((word) >> 26 & 1)
+#define FIELD_OFFSET(word) ((uint32_t)((word) >> 32) & 0x7ffffff)
+#define FIELD_TYPE(word) ((word) >> 59)
+#define ELEMENT_STRUCTURE 0x11
+#define ELEMENT_CLASS 0x12
 
 #define OBJECT_FIELDS 8 /* fields of other objects begin there */
 #define OBJECT_BYTES_MIN 24
@@ -158,6 +179,7 @@ struct dotnet {
 	VEC(uint64_t) queues;		 /* CFinalize of each heap */
 	VEC(struct dotnet_dependent) dependents; /* by the first one */
 	struct hash statics;			 /* classes with statics that are roots already */
+	struct hash instances; /* .NET 8: classes with statics of their own, to those */
 	/* Where static fields that are roots are, by ascending address: in arrays, for which their
 	 * classes speak. */
 	VEC(uint64_t) slots;
@@ -185,11 +207,22 @@ struct dotnet_type *dotnet_type_at(struct dotnet *dotnet, uint64_t address);
 #define DOTNET_NAME_BYTES 512
 /* "Namespace.Class<Argument>[]" of a TypeHandle. */
 void dotnet_type_name(struct dotnet *dotnet, uint64_t handle, char name[DOTNET_NAME_BYTES]);
-/* The name of a field, by its FieldDesc; "" if it cannot be read. */
-void dotnet_field_name(struct dotnet *dotnet, uint64_t module, uint32_t token,
+/* The name of a field, by the second word of its FieldDesc; "" if it cannot be read. */
+void dotnet_field_name(struct dotnet *dotnet, uint64_t module, uint64_t field,
 		       char name[DOTNET_NAME_BYTES]);
-/* The Module with a type's metadata. */
-uint64_t dotnet_type_module(struct dotnet *dotnet, const struct dotnet_type *type);
+/* The Module with the metadata of a type, by its MethodTable. */
+uint64_t dotnet_type_module(struct dotnet *dotnet, uint64_t table);
+
+/* .NET 8: see dotnet_8.c. Where a module's image is, the module of a MethodTable, its row number,
+ * that of a field; 0: none. Statics of all classes, once modules are known; a class's own array. */
+uint64_t dotnet_8_image(struct target_memory *memory, uint64_t module);
+uint32_t dotnet_8_fields(struct target_memory *memory, uint64_t class, bool statics);
+uint64_t dotnet_8_module(struct dotnet *dotnet, uint64_t table);
+uint32_t dotnet_8_token(uint64_t flags2);
+uint32_t dotnet_8_field_token(uint64_t word);
+int dotnet_8_read_instances(struct dotnet *dotnet);
+uint64_t dotnet_8_statics(struct dotnet *dotnet, uint64_t table);
+uint64_t dotnet_8_thread_statics(struct dotnet *dotnet, uint64_t thread, uint64_t table);
 
 /* Metadata: see dotnet_metadata.c. NULL: it cannot be read, or no memory. */
 const struct dotnet_metadata *dotnet_metadata_of(struct dotnet *dotnet, uint64_t module);
@@ -203,6 +236,8 @@ bool dotnet_metadata_type(struct dotnet *dotnet, const struct dotnet_metadata *m
 bool dotnet_metadata_field(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
 			   uint32_t row, char name[DOTNET_NAME_BYTES]);
 
+/* How many fields objects of an EEClass have, or how many static ones it has. */
+uint32_t dotnet_fields(struct dotnet *dotnet, uint64_t class, bool statics);
 /* How many fields a class adds to those of the one that it derives from, statics aside. */
 uint32_t dotnet_own_fields(struct dotnet *dotnet, const struct dotnet_type *type);
 

@@ -53,11 +53,8 @@ static const struct {
 	FIELD("ModuleLookupMap", "Count", map_count),
 	FIELD("ThreadStore", "FirstThreadLink", store_first),
 	FIELD("ThreadStore", "ThreadCount", store_threads),
-	FIELD("ThreadStore", "DeadCount", store_dead),
 	FIELD("Thread", "LinkNext", thread_next),
 	FIELD("Thread", "RuntimeThreadLocals", thread_locals),
-	FIELD("Thread", "Id", thread_id),
-	FIELD("Thread", "OSId", thread_system_id),
 	FIELD("Thread", "State", thread_state),
 	FIELD("Thread", "GCHandle", thread_object), /* 9 */
 	FIELD("Thread", "ExposedObject", thread_object),

@@ -247,7 +247,7 @@ static void read_streams(struct dotnet *dotnet, uint64_t start, struct dotnet_me
 
 static void read_metadata(struct dotnet *dotnet, uint64_t module, struct dotnet_metadata *metadata)
 {
-	uint64_t base = target_word(dotnet->memory, module + dotnet->layout.module_base);
+	uint64_t base = dotnet_image(dotnet->memory, &dotnet->layout, module);
 	uint64_t dynamic =
 		dotnet->layout.module_dynamic
 			? target_word(dotnet->memory, module + dotnet->layout.module_dynamic)

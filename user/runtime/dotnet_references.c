@@ -18,15 +18,6 @@
 #define PARENTS_MAX 64
 #define CHUNK 128 /* words read at once */
 
-/* FieldDesc */
-#define FIELD_BYTES 16
-#define FIELD_TOKEN(word) ((uint32_t)(word)&0xffffff)
-#define FIELD_IS_STATIC(word) ((word) >> 24 & 1)
-#define FIELD_OFFSET(word) ((uint32_t)((word) >> 32) & 0x7ffffff)
-#define FIELD_TYPE(word) ((word) >> 59)
-#define ELEMENT_STRUCTURE 0x11
-#define ELEMENT_CLASS 0x12
-
 /* For an array of structures: as CGCDesc has it, a count below 0. */
 static int read_items(struct dotnet *dotnet, struct dotnet_type *type, uint64_t count)
 {
@@ -81,11 +72,19 @@ static uint64_t class_of(struct dotnet *dotnet, uint64_t table)
 	return type ? type->class_address : 0;
 }
 
+uint32_t dotnet_fields(struct dotnet *dotnet, uint64_t class, bool statics)
+{
+	const struct dotnet_layout *layout = &dotnet->layout;
+
+	if (!class || layout->version == 8)
+		return class ? dotnet_8_fields(dotnet->memory, class, statics) : 0;
+	class += statics ? layout->class_static_fields : layout->class_instance_fields;
+	return target_word(dotnet->memory, class) & 0xffff;
+}
+
 static uint32_t count_fields(struct dotnet *dotnet, uint64_t class)
 {
-	uint64_t place = class + dotnet->layout.class_instance_fields;
-
-	return class ? target_word(dotnet->memory, place) & 0xffff : 0;
+	return dotnet_fields(dotnet, class, false);
 }
 
 uint32_t dotnet_own_fields(struct dotnet *dotnet, const struct dotnet_type *type)
@@ -112,7 +111,7 @@ static int read_own_fields(struct dotnet *dotnet, struct heap_sink *sink, uint64
 			continue;
 		name[0] = '\0';
 		if (dotnet_take(&dotnet->names_left))
-			dotnet_field_name(dotnet, module, FIELD_TOKEN(word), name);
+			dotnet_field_name(dotnet, module, word, name);
 		field = vec_push(&type->fields);
 		if (!field)
 			return -ENOMEM;
@@ -140,7 +139,7 @@ static int read_fields(struct dotnet *dotnet, struct heap_sink *sink, struct dot
 
 	for (uint32_t i = 0; !error && class && i < PARENTS_MAX; i++) {
 		uint64_t parent = target_word(dotnet->memory, table + layout->table_parent);
-		uint64_t module = target_word(dotnet->memory, table + layout->table_module);
+		uint64_t module = dotnet_type_module(dotnet, table);
 		uint64_t parent_class = class_of(dotnet, parent);
 		uint32_t inherited = MIN(count_fields(dotnet, parent_class), count);
 

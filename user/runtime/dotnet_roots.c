@@ -51,17 +51,6 @@
 #define ENTRY_NEXT 8
 #define ENTRY_TAGS 3ull
 
-/* FieldDesc */
-#define FIELD_BYTES 16
-#define FIELD_TOKEN(word) ((uint32_t)(word)&0xffffff)
-#define FIELD_IS_STATIC(word) ((word) >> 24 & 1)
-#define FIELD_IS_OF_THREAD(word) ((word) >> 25 & 1)
-#define FIELD_IS_IN_IMAGE(word) ((word) >> 26 & 1)
-#define FIELD_OFFSET(word) ((uint32_t)((word) >> 32) & 0x7ffffff)
-#define FIELD_TYPE(word) ((word) >> 59)
-#define ELEMENT_STRUCTURE 0x11
-#define ELEMENT_CLASS 0x12
-
 /* Modules. */
 
 /* The module of an assembly, which says that it is of that one; 0: this is no assembly. */
@@ -151,8 +140,7 @@ static int find_modules(struct dotnet *dotnet)
 	}
 	/* Those of classes that have objects, if the list is not found. */
 	for (size_t i = 0; !error && i < dotnet->types.count; i++) {
-		struct dotnet_type type = dotnet->types.items[i];
-		uint64_t module = dotnet_type_module(dotnet, &type);
+		uint64_t module = dotnet_type_module(dotnet, dotnet->types.items[i].address);
 
 		if (module)
 			error = add_module(dotnet, module);
@@ -164,7 +152,11 @@ static int find_modules(struct dotnet *dotnet)
 
 static bool has_statics(struct dotnet *dotnet, uint64_t table)
 {
-	uint64_t auxiliary = target_word(dotnet->memory, table + dotnet->layout.table_auxiliary);
+	uint64_t auxiliary;
+
+	if (dotnet->layout.version == 8)
+		return true;
+	auxiliary = target_word(dotnet->memory, table + dotnet->layout.table_auxiliary);
 
 	return auxiliary && target_word(dotnet->memory, auxiliary - STATICS_TABLE) == table;
 }
@@ -172,7 +164,11 @@ static bool has_statics(struct dotnet *dotnet, uint64_t table)
 /* Where those of a class are that are references; 0: it has none, or is not initialised. */
 static uint64_t find_statics(struct dotnet *dotnet, uint64_t table)
 {
-	uint64_t auxiliary = target_word(dotnet->memory, table + dotnet->layout.table_auxiliary);
+	uint64_t auxiliary;
+
+	if (dotnet->layout.version == 8)
+		return dotnet_8_statics(dotnet, table);
+	auxiliary = target_word(dotnet->memory, table + dotnet->layout.table_auxiliary);
 
 	return target_word(dotnet->memory, auxiliary - STATICS_REFERENCES) & ~STATICS_TAG;
 }
@@ -191,30 +187,39 @@ static int add_static(struct dotnet *dotnet, struct heap_sink *sink, const struc
 		return -ENOMEM;
 	*slot = address;
 	dotnet_type_name(dotnet, type->address, class);
-	dotnet_field_name(dotnet, dotnet_type_module(dotnet, type), FIELD_TOKEN(field), name);
+	dotnet_field_name(dotnet, dotnet_type_module(dotnet, type->address), field, name);
 	snprintf(root, sizeof(root), "%s %s.%s", kind, class, name[0] ? name : "?");
 	return heap_sink_root(sink, KEY, root, value);
+}
+
+/* Where a thread has the references of a class; 0: it has none. */
+static uint64_t find_thread_statics(struct dotnet *dotnet, const struct dotnet_thread *thread,
+				    uint64_t table)
+{
+	uint64_t auxiliary;
+	uint32_t index;
+
+	if (dotnet->layout.version == 8)
+		return dotnet_8_thread_statics(dotnet, thread->address, table);
+	auxiliary = target_word(dotnet->memory, table + dotnet->layout.table_auxiliary);
+	index = (uint32_t)target_word(dotnet->memory, auxiliary - STATICS_INDEX);
+	if (INDEX_KIND(index) || INDEX_PLACE(index) >= thread->classes)
+		return 0;
+	return target_word(dotnet->memory,
+			   thread->statics + ARRAY_ITEMS + INDEX_PLACE(index) * 8ull);
 }
 
 /* One field in every thread. */
 static int add_thread_static(struct dotnet *dotnet, struct heap_sink *sink,
 			     const struct dotnet_type *type, uint64_t field)
 {
-	uint64_t auxiliary =
-		target_word(dotnet->memory, type->address + dotnet->layout.table_auxiliary);
-	uint32_t index = (uint32_t)target_word(dotnet->memory, auxiliary - STATICS_INDEX);
 	int error = 0;
 
-	if (INDEX_KIND(index))
-		return 0;
 	for (size_t i = 0; !error && i < dotnet->threads.count && dotnet_take(&dotnet->fields_left);
 	     i++) {
-		const struct dotnet_thread *thread = &dotnet->threads.items[i];
-		uint64_t statics = 0;
+		uint64_t statics =
+			find_thread_statics(dotnet, &dotnet->threads.items[i], type->address);
 
-		if (INDEX_PLACE(index) < thread->classes)
-			statics = target_word(dotnet->memory, thread->statics + ARRAY_ITEMS +
-								      INDEX_PLACE(index) * 8ull);
 		if (statics)
 			error = add_static(dotnet, sink, type, "thread static",
 					   statics + FIELD_OFFSET(field), field);
@@ -253,8 +258,7 @@ static int add_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t t
 	if (!found || !found->class_address || !hash_put(&dotnet->statics, table, &fresh) || !fresh)
 		return 0;
 	type = *found;
-	fields = target_word(dotnet->memory, type.class_address + layout->class_static_fields) &
-		 0xffff;
+	fields = dotnet_fields(dotnet, type.class_address, true);
 	list = target_word(dotnet->memory, type.class_address + layout->class_fields);
 	if (!has_statics(dotnet, table) || !fields || !list)
 		return 0;
@@ -333,9 +337,9 @@ static int add_generic_statics(struct dotnet *dotnet, struct heap_sink *sink, ui
 }
 
 /* Where threads have their static fields. */
-static void find_thread_statics(struct dotnet *dotnet)
+static void find_thread_arrays(struct dotnet *dotnet)
 {
-	for (size_t i = 0; i < dotnet->threads.count; i++) {
+	for (size_t i = 0; dotnet->layout.version != 8 && i < dotnet->threads.count; i++) {
 		struct dotnet_thread *thread = &dotnet->threads.items[i];
 
 		for (uint64_t j = 0; j < THREAD_WORDS; j++) {
@@ -357,7 +361,9 @@ static int add_all_statics(struct dotnet *dotnet, struct heap_sink *sink)
 	size_t types = dotnet->types.count;
 	int error = find_modules(dotnet);
 
-	find_thread_statics(dotnet);
+	find_thread_arrays(dotnet);
+	if (!error && dotnet->layout.version == 8)
+		error = dotnet_8_read_instances(dotnet);
 	for (size_t i = 0; !error && i < dotnet->modules.count; i++)
 		error = add_module_statics(dotnet, sink, dotnet->modules.items[i]);
 	for (size_t i = 0; !error && i < dotnet->modules.count; i++)

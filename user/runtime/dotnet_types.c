@@ -97,9 +97,11 @@ struct dotnet_type *dotnet_type_at(struct dotnet *dotnet, uint64_t address)
 	return *place == TYPE_IS_NONE ? NULL : &dotnet->types.items[*place - 1];
 }
 
-uint64_t dotnet_type_module(struct dotnet *dotnet, const struct dotnet_type *type)
+uint64_t dotnet_type_module(struct dotnet *dotnet, uint64_t table)
 {
-	return target_word(dotnet->memory, type->address + dotnet->layout.table_module);
+	return dotnet->layout.version == 8
+		       ? dotnet_8_module(dotnet, table)
+		       : target_word(dotnet->memory, table + dotnet->layout.table_module);
 }
 
 /* Text of which what does not fit is cut. */
@@ -191,14 +193,13 @@ static void put_table(struct writer *writer, const struct dotnet_type *type)
 {
 	struct dotnet *dotnet = writer->dotnet;
 	const struct dotnet_metadata *metadata =
-		dotnet_metadata_of(dotnet, dotnet_type_module(dotnet, type));
+		dotnet_metadata_of(dotnet, dotnet_type_module(dotnet, type->address));
 	uint64_t arguments[ARGUMENTS_MAX];
 	uint32_t count = read_arguments(dotnet, type, arguments), token;
 	size_t before = writer->length;
+	uint64_t flags2 = target_word(dotnet->memory, type->address + dotnet->layout.table_flags2);
 
-	token = (uint32_t)target_word(dotnet->memory,
-				      type->address + dotnet->layout.table_flags2) >>
-		8;
+	token = dotnet->layout.version == 8 ? dotnet_8_token(flags2) : (uint32_t)flags2 >> 8;
 	if (metadata)
 		put_nested(writer, metadata, token, arguments, count);
 	if (writer->length == before)
@@ -272,10 +273,12 @@ void dotnet_type_name(struct dotnet *dotnet, uint64_t handle, char name[DOTNET_N
 }
 
 /* "<Name>k__BackingField" is the field of a property. */
-void dotnet_field_name(struct dotnet *dotnet, uint64_t module, uint32_t token,
+void dotnet_field_name(struct dotnet *dotnet, uint64_t module, uint64_t field,
 		       char name[DOTNET_NAME_BYTES])
 {
 	const struct dotnet_metadata *metadata = dotnet_metadata_of(dotnet, module);
+	uint32_t token =
+		dotnet->layout.version == 8 ? dotnet_8_field_token(field) : FIELD_TOKEN(field);
 	char *end;
 
 	name[0] = '\0';

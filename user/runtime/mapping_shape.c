@@ -38,20 +38,41 @@ bool mapping_may_be_arena(const struct mapping *mapping)
 	       mapping->end - mapping->start < MALLOC_HEAP_MAX;
 }
 
-void largest_reservation_add(struct largest_reservation *largest, const struct mapping *mapping)
+/* False: the mapping is in none. */
+static bool extend_run(struct reservation *run, const struct mapping *mapping)
 {
-	struct reservation *run = &largest->run;
+	uint64_t bytes = mapping->end - mapping->start;
 
 	if (!mapping_is_anonymous(mapping) || mapping->executable)
-		return;
+		return false;
 	if (mapping->start != run->end)
 		*run = (struct reservation){.start = mapping->start};
 	run->end = mapping->end;
-	run->used += mapping_is_data(mapping) ? mapping->end - mapping->start : 0;
-	if (run->used > largest->best.used)
-		largest->best = *run;
-	else if (run->start == largest->best.start)
-		largest->best.end = run->end;
+	run->used += mapping_is_data(mapping) ? bytes : 0;
+	if (!mapping->readable && !mapping->writable && bytes > run->reserved)
+		run->reserved = bytes;
+	return true;
+}
+
+static void choose_run(struct largest_reservation *largest, bool better)
+{
+	if (better)
+		largest->best = largest->run;
+	else if (largest->run.start == largest->best.start)
+		largest->best.end = largest->run.end;
+}
+
+void largest_reservation_add(struct largest_reservation *largest, const struct mapping *mapping)
+{
+	if (extend_run(&largest->run, mapping))
+		choose_run(largest, largest->run.used > largest->best.used);
+}
+
+void widest_reservation_add(struct largest_reservation *widest, const struct mapping *mapping)
+{
+	if (extend_run(&widest->run, mapping))
+		choose_run(widest,
+			   widest->run.used && widest->run.reserved > widest->best.reserved);
 }
 
 bool reservation_has(const struct reservation *reservation, const struct mapping *mapping)

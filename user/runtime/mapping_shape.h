@@ -24,9 +24,10 @@ bool mapping_is_data(const struct mapping *mapping);
  * and there is taken for one. */
 bool mapping_may_be_arena(const struct mapping *mapping);
 
-/* Anonymous memory side by side, whatever its protections, and how much of it is in use. */
+/* Anonymous memory side by side, whatever its protections, how much of it is in use, and the
+ * largest mapping in it that is merely reserved. */
 struct reservation {
-	uint64_t start, end, used;
+	uint64_t start, end, used, reserved;
 };
 
 /* The reservation with most in use: takes each mapping, in order, beginning with zeros. */
@@ -34,6 +35,8 @@ struct largest_reservation {
 	struct reservation run, best;
 };
 void largest_reservation_add(struct largest_reservation *largest, const struct mapping *mapping);
+/* Likewise the one with most ahead of it, of those that are in use at all. */
+void widest_reservation_add(struct largest_reservation *widest, const struct mapping *mapping);
 bool reservation_has(const struct reservation *reservation, const struct mapping *mapping);
 
 #endif
