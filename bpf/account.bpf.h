@@ -170,26 +170,34 @@ static __always_inline void count_walk_end(struct lm_ledger *ledger, u32 end)
 /* With the stack walk, in one object only. */
 extern u32 site_walk(struct thread *thread, struct lm_ledger *ledger);
 #else
-/* Python's frames follow the native ones, the outermost of which make room if need be. */
+/*
+ * Python's frames follow the native ones, the outermost of which make room if need be. The walk's
+ * result goes through memory, of which the verifier knows nothing: it would follow each way in
+ * which a walk ends through everything that comes after.
+ */
 static __always_inline void walk_add_python(struct thread *thread, struct stack_walk *walk)
 {
+	struct unwind_state *state = &thread->walk;
 	u32 count;
 
-	walk->native = walk->depth;
-	thread->walk.hash = walk->hash;
+	state->hash = walk->hash;
+	state->end = walk->end;
+	state->native = walk->depth;
 	count = python_walk(thread);
-	if (!count)
-		return;
 	if (count > LM_PYTHON_FRAMES) {
 		count = LM_PYTHON_FRAMES;
-		walk->end = LM_WALK_TOO_DEEP;
+		state->end = LM_WALK_TOO_DEEP;
 	}
-	walk->hash = thread->walk.hash;
-	if (walk->native > LM_MAX_FRAMES - count) {
-		walk->native = LM_MAX_FRAMES - count;
-		walk->end = LM_WALK_TOO_DEEP;
+	if (state->native > LM_MAX_FRAMES - count) {
+		state->native = LM_MAX_FRAMES - count;
+		state->end = LM_WALK_TOO_DEEP;
 	}
-	walk->depth = walk->native + count;
+	state->depth = state->native + count;
+	barrier();
+	walk->hash = state->hash;
+	walk->end = state->end;
+	walk->native = state->native;
+	walk->depth = state->depth;
 }
 
 /*

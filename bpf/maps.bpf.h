@@ -216,6 +216,7 @@ struct unwind_state {
 	u64 missing_pages[UNWIND_MISSING_PAGES]; /* reported to user space as without rows */
 	u32 end;				 /* enum lm_walk_end, once the walk has ended */
 	u32 depth;				 /* frames so far, and their hash */
+	u32 native;				 /* of `depth`, at the end: see struct stack_walk */
 	u64 hash;
 	s32 fp_words;  /* where the latest step found fp: see struct unwind_step */
 	bool exact_ip; /* ip is where the frame stands (a signal interrupted it), not a return

@@ -126,8 +126,8 @@ static __always_inline u64 python_read(u64 address)
 
 /*
  * How many frames were noted, from PYTHON_NOTES on, innermost first; LM_PYTHON_FRAMES + 1: there
- * are more than that. The walk's hash takes them in. A global function: the verifier checks it
- * once.
+ * are more than that. The walk's hash takes them in, if there are any. A global function: the
+ * verifier checks it once.
  */
 __noinline u32 python_walk(struct thread *thread)
 {
@@ -152,7 +152,8 @@ __noinline u32 python_walk(struct thread *thread)
 	walk.hash = thread->walk.hash;
 	thread->trail.window[PYTHON_DEPTH] = 0;
 	bpf_loop(2 * LM_PYTHON_FRAMES + 2, python_step, &walk, 0);
-	thread->walk.hash = walk.hash;
+	if (thread->trail.window[PYTHON_DEPTH])
+		thread->walk.hash = walk.hash;
 	return thread->trail.window[PYTHON_DEPTH];
 }
 #endif
