@@ -81,6 +81,24 @@ static __always_inline void site_give_back(struct lm_site *site, u32 index)
 	__sync_fetch_and_add(&strays, 1);
 }
 
+/*
+ * Makes a new site known by the hash of its stack. Its index, or that of another one that was
+ * first; LM_SITE_LOST: there is no room, *cause says what of.
+ */
+static __always_inline u32 site_publish(struct lm_site *site, u32 index, u64 hash, u32 *cause)
+{
+	int error = bpf_map_update_elem(&site_index, &hash, &index, BPF_NOEXIST);
+	u32 *winner;
+
+	if (!error)
+		return index;
+	winner = bpf_map_lookup_elem(&site_index, &hash);
+	if (!map_is_full(error))
+		*cause = LM_LOST_BUSY;
+	site_give_back(site, index); /* mostly another thread was first */
+	return winner ? *winner : LM_SITE_LOST;
+}
+
 struct stack_copy {
 	const struct unwind_trail *trail;
 	struct lm_stack *stack;
@@ -103,7 +121,7 @@ static int frame_copy(u32 i, struct stack_copy *copy)
 static __always_inline u32 site_open(struct thread *thread, struct lm_process *process,
 				     const struct stack_walk *walk, u32 *cause)
 {
-	u32 index = site_take(), depth = walk->depth;
+	u32 index = site_take(), depth = walk->depth, published;
 	u64 hash = walk->hash; /* on the stack: older verifiers take keys from nowhere else */
 	struct stack_copy copy = {.trail = &thread->trail,
 				  .first = walk->first,
@@ -111,7 +129,6 @@ static __always_inline u32 site_open(struct thread *thread, struct lm_process *p
 				  .depth = depth};
 	struct lm_stack *stack;
 	struct lm_site *site;
-	int error;
 
 	stack = bpf_map_lookup_elem(&stacks, &index);
 	site = bpf_map_lookup_elem(&sites, &index);
@@ -123,17 +140,10 @@ static __always_inline u32 site_open(struct thread *thread, struct lm_process *p
 	site->depth = depth;
 	site->end = walk->end;
 	site->process = thread->process;
-	error = bpf_map_update_elem(&site_index, &hash, &index, BPF_NOEXIST);
-	if (error) {
-		u32 *winner = bpf_map_lookup_elem(&site_index, &hash);
-
-		if (!map_is_full(error))
-			*cause = LM_LOST_BUSY;
-		site_give_back(site, index); /* mostly another thread was first */
-		return winner ? *winner : LM_SITE_LOST;
-	}
-	share_add(&sites_used, &process->sites, 1);
-	return index;
+	published = site_publish(site, index, hash, cause);
+	if (published == index)
+		share_add(&sites_used, &process->sites, 1);
+	return published;
 }
 
 /* The index of a stack that was not met before; *cause says why there is none. */

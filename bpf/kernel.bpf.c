@@ -84,11 +84,10 @@ static __always_inline void level_leave(void)
 		*level -= 1;
 }
 
-/* Gives a new stack its index, like site_open. */
+/* Gives a new stack its index. */
 static __noinline u32 kernel_site_open(struct kernel_stack *from, u64 hash, u32 depth, u32 kind,
 				       u32 *cause)
 {
-	int error;
 	u32 index = site_take();
 	struct lm_stack *stack = bpf_map_lookup_elem(&stacks, &index);
 	struct lm_site *site = bpf_map_lookup_elem(&sites, &index);
@@ -102,16 +101,7 @@ static __noinline u32 kernel_site_open(struct kernel_stack *from, u64 hash, u32 
 	site->end = LM_WALK_ROOT;
 	site->kind = kind;
 	site->process = LM_KERNEL_KEY;
-	error = bpf_map_update_elem(&site_index, &hash, &index, BPF_NOEXIST);
-	if (error) {
-		u32 *winner = bpf_map_lookup_elem(&site_index, &hash);
-
-		if (!map_is_full(error))
-			*cause = LM_LOST_BUSY;
-		site_give_back(site, index); /* mostly another CPU was first */
-		return winner ? *winner : LM_SITE_LOST;
-	}
-	return index;
+	return site_publish(site, index, hash, cause);
 }
 
 static __always_inline u32 kernel_site(void *ctx, struct lm_ledger *ledger, u32 kind)
