@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the share of a process's memory that is its runtime's heap (report/managed_share.h). */
+/* Reads the share of a process's memory that is its runtime's heap (report/runtime_label.h). */
 #ifndef LEAKMON_MEMORY_MANAGED_SHARE_H
 #define LEAKMON_MEMORY_MANAGED_SHARE_H
 

@@ -44,7 +44,7 @@ struct tracking_options {
 	bool no_threads;	    /* leave out the creators of threads, and which were joined */
 	bool no_heap;		    /* nothing but threads */
 	bool trace;		    /* print each event */
-	bool windowed;		    /* probes are set for short times only: command/profile_run.h */
+	bool windowed;		    /* probes are set for short times only: profile/profile_run.h */
 	bool debuginfod;	    /* fetch missing debug files from $DEBUGINFOD_URLS */
 	bool empty_programs;	    /* benchmark: probes that do nothing */
 };

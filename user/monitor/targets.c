@@ -564,7 +564,7 @@ int targets_probe_mapped(struct session *session, struct tracked *tracked)
 
 	if (!process)
 		return -ENOMEM;
-	/* Probes come with a window: see command/profile_window.h. */
+	/* Probes come with a window: see profile/profile_window.h. */
 	if (session->options->tracking.windowed)
 		return tracked->probes.functions
 			       ? 0

@@ -29,7 +29,7 @@ struct tracked {
 	bool named;		      /* by -p or -c */
 	bool shares;		      /* the memory of another target: no heap of its own */
 	struct cgroup_place place; /* its memory counts there, as of the latest snapshot; owned */
-	struct managed_share managed; /* see coverage.h */
+	struct managed_share managed; /* of its runtime: the last reading */
 	uint64_t managed_read_ns;     /* 0: never */
 	struct container *container;  /* it joined in, or NULL; owned */
 	uint64_t start_ticks;	      /* of the process: see probe/watched.h */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The goroutines of a Go program, by where they wait and what created them: plain data, made by
- * runtime/go_goroutines.h, compared over time here. All strings are untrusted, and the report's
+ * runtime/go_reader.h, compared over time here. All strings are untrusted, and the report's
  * own.
  */
 #ifndef LEAKMON_REPORT_GOROUTINE_REPORT_H

@@ -68,7 +68,7 @@ struct report {
 	const struct snapshot *snapshot; /* borrowed, must outlive the report */
 	const struct history *history;	 /* borrowed: what came before, with it; or NULL */
 	/* For a difference: what came before, with it, and after; or NULL; borrowed. And how many
-	 * snapshots there are for both ends together, see analyze/level.h. */
+	 * snapshots there are for both ends together, see analyze/site_trend.h. */
 	const struct history *around;
 	size_t around_span;
 	const struct retain_result *retained; /* retention, by process; or NULL; borrowed */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One object on one line per run: "schema" 1, as in json.c; fields may be added. */
+/* One object on one line per run: "schema" 1, as in json_report.c; fields may be added. */
 
 #include "base/cleanup.h"
 #include "output/json/json_writer.h"

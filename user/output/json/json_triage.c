@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Triage in the schema of json.c: the same top-level object, its processes in order of rank, each
- * with what is known without a probe and its "growth". The ledger is all zeros: nothing is traced.
+ * Triage in the schema of json_report.c: the same top-level object, its processes in order of rank,
+ * each with what is known without a probe and its "growth". The ledger is all zeros: nothing is
+ * traced.
  */
 #include "base/cleanup.h"
 #include "output/json/json.h"
