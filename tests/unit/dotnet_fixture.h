@@ -49,6 +49,7 @@ enum {
 	AT_SEGMENT = 0x20000, /* of handles */
 };
 #define FORGED_TYPE_BYTES 0x400
+#define FORGED_ENTRY 8 /* of the collector, in g_dacTable */
 
 enum forged_type {
 	FORGED_FREE,
@@ -96,6 +97,25 @@ static inline uint64_t forged_statics(const struct forged *forged)
 	return forged->memory.base + FORGED_REGION + 0x20;
 }
 
+/* Variables that the debuggers' table has around the collector's. */
+static inline void forged_neighbours(const struct forged *forged)
+{
+	static const struct {
+		int entry;
+		uint32_t pointer; /* of those that the descriptor has */
+	} neighbours[] = {{-4, 2}, {1, 1}, {37, 3}};
+	uint64_t table = forged->memory.base + AT_TABLE + FORGED_ENTRY * 8,
+		 pointers = forged->memory.base + AT_POINTERS;
+
+	for (size_t i = 0; i < ARRAY_SIZE(neighbours); i++)
+		forged_put_at(table + (uint64_t)(int64_t)neighbours[i].entry * 8, 0,
+			      pointers + 64 + neighbours[i].pointer * 8);
+	/* System.Object */
+	forged_put_at(pointers, 64 + 4 * 8, forged_table(forged, FORGED_OBJECT));
+	forged_put_at(table, 23 * 8ul, pointers + 64 + 4 * 8);
+	forged_put_at(forged_table(forged, FORGED_FREE), 40, 0);
+}
+
 /* The descriptor: only what 9 does not have where leakmon expects it, and what moves. */
 static inline void forged_descriptor(const struct forged *forged)
 {
@@ -133,7 +153,7 @@ static inline void forged_collector(const struct forged *forged)
 	uint64_t collector = forged->memory.base + AT_COLLECTOR,
 		 values = forged->memory.base + AT_VALUES;
 
-	forged_put_at(forged->memory.base + AT_TABLE, 16, values + 0x1f8);
+	forged_put_at(forged->memory.base + AT_TABLE, FORGED_ENTRY * 8, values + 0x1f8);
 	forged_put_at(values, 0x1f8, collector);
 	forged_put_at(collector, 8, 64);
 	forged_put_at(collector, 16, DOTNET_GENERATIONS);
@@ -363,6 +383,7 @@ static inline void forged_threads(const struct forged *forged)
 	uint64_t store = forged->memory.base + AT_STORE, thread = forged->memory.base + AT_THREAD;
 
 	forged_put_at(store, 160, thread + 112);
+	forged_put_half(store, 184, 1);
 	forged_put_at(thread, 32, forged->memory.base + AT_LOCALS);
 }
 
@@ -420,6 +441,7 @@ static inline bool forged_make(struct forged *forged)
 	forged_descriptor(forged);
 	forged_collector(forged);
 	forged_types(forged);
+	forged_neighbours(forged);
 	forged_image(forged);
 	forged_module(forged);
 	forged_objects(forged);
@@ -429,6 +451,40 @@ static inline bool forged_make(struct forged *forged)
 	forged_queue(forged);
 	forged_memory_find_places(&forged->memory);
 	return true;
+}
+
+/* It becomes a .NET 8, which has no descriptor, and other structures in part. */
+static inline void forged_become_8(struct forged *forged)
+{
+	uint64_t base = forged->memory.base, module = base + AT_MODULE, thread = base + AT_THREAD;
+	uint64_t table = base + AT_TABLE + FORGED_ENTRY * 8, file = module + 0x600, class;
+
+	forged->memory.image.table.count = 1;
+	forged_put_at(table, 20 * 8ul, base + AT_POINTERS + 64 + 4 * 8);
+	forged_put_at(table, 23 * 8ul, 0);
+	forged_put_at(base + AT_STORE, 160, thread + 0xe8);
+	memcpy((void *)(uintptr_t)(thread + 0x58), (void *)(uintptr_t)(base + AT_LOCALS), 16);
+	forged_put_at(module, 0x128, base + AT_ASSEMBLY);
+	forged_put_at(module, 0x110, file);
+	forged_put_at(file, 8, file + 0x20);	      /* image */
+	forged_put_at(file + 0x20, 120, file + 0xb0); /* as it is loaded */
+	forged_put_at(file + 0xb0, 8, base + AT_IMAGE);
+	forged_put_at(module, 0x2f0 + 8, base + AT_MAP);
+	forged_put_half(module, 0x2f0 + 16, 3);
+	forged_put_at(module, 0x4c8, file + 0xc0);
+	forged_put_at(file + 0xc0, 32, forged_statics(forged));
+	for (int i = FORGED_OBJECT; i < FORGED_TYPES_; i++) {
+		uint32_t row;
+
+		table = forged_table(forged, (enum forged_type)i);
+		memcpy(&row, (void *)(uintptr_t)(table + 8), sizeof(row));
+		forged_put_half(table, 8, row << 8);
+		forged_put_half(table + 0x100, 48, 0x380012);
+	}
+	class = forged_table(forged, FORGED_SESSION) + 0x100;
+	forged_put_half(class, 0x38, 2);
+	forged_put_half(class, 0x38 + 8, 1);
+	forged_put_half(forged_table(forged, FORGED_BYTES_ARRAY) + 0x100, 56, 3);
 }
 
 #endif
