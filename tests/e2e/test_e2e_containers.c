@@ -506,7 +506,7 @@ static void expect_claims(json_t *process)
 	assert_string_equal(text_at(claims, "name"), "app");
 }
 
-static void a_user_who_claims_to_be_a_pod_is_not_believed(void **state)
+static void a_claim_to_be_a_pod_is_not_believed(void **state)
 {
 	struct harness *harness = containers_bpf(state);
 
@@ -537,7 +537,7 @@ static void a_user_who_claims_to_be_a_pod_is_not_believed(void **state)
 }
 
 /* The cgroup has the victim's id, and every file names its owner: all of them are root's. */
-static void a_user_who_takes_the_id_of_a_container_is_not_taken_for_it(void **state)
+static void a_copied_container_id_is_not_believed(void **state)
 {
 	struct harness *harness = containers_bpf(state);
 	const struct container_spec spec = {
@@ -586,8 +586,8 @@ int main(void)
 		container_test(a_program_that_samples_itself_is_followed_inside),
 		container_test(a_container_is_found_by_pid_by_id_by_name_and_by_cgroup),
 		container_test(a_container_with_a_chosen_id_is_found_by_that),
-		container_test(a_user_who_claims_to_be_a_pod_is_not_believed),
-		container_test(a_user_who_takes_the_id_of_a_container_is_not_taken_for_it),
+		container_test(a_claim_to_be_a_pod_is_not_believed),
+		container_test(a_copied_container_id_is_not_believed),
 		container_test(names_that_a_user_wrote_are_no_names),
 		container_test(two_containers_over_one_layer_are_counted_once_each),
 		container_test(a_pod_that_is_not_there_lists_those_that_are),

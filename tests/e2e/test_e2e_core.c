@@ -206,7 +206,7 @@ static void of_other_allocators_too(void **state)
 	}
 }
 
-static void a_file_that_is_cut_off_says_so_and_settles_nothing(void **state)
+static void a_truncated_file_is_reported_and_settles_nothing(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct child *target, *monitor;
@@ -266,7 +266,7 @@ static void without_its_files_the_blocks_are_the_same(void **state)
 }
 
 /* As systemd-coredump keeps them. */
-static void a_compressed_file_says_the_same(void **state)
+static void a_compressed_file_gives_the_same_report(void **state)
 {
 	static const char *const packers[] = {"zstd -q", "xz -0", "lz4 -q", "gzip -1"};
 	struct harness *harness = harness_any(state);
@@ -309,9 +309,9 @@ int main(void)
 		e2e_test(of_sixty_four_arenas_too),
 		e2e_test(of_programs_of_others_too),
 		e2e_test(of_other_allocators_too),
-		e2e_test(a_file_that_is_cut_off_says_so_and_settles_nothing),
+		e2e_test(a_truncated_file_is_reported_and_settles_nothing),
 		e2e_test(without_its_files_the_blocks_are_the_same),
-		e2e_test(a_compressed_file_says_the_same),
+		e2e_test(a_compressed_file_gives_the_same_report),
 		e2e_test(what_is_no_core_file_is_refused),
 	};
 

@@ -319,7 +319,7 @@ static void a_server_that_lies_gives_no_names_and_keeps_no_report_waiting(void *
 	clean_up(harness);
 }
 
-static void without_servers_it_says_what_to_do(void **state)
+static void without_servers_it_names_the_remedy(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak"), *monitor;
@@ -337,7 +337,7 @@ int main(void)
 		e2e_test(a_stripped_program_has_names_and_lines_from_the_server),
 		e2e_test(a_server_that_never_answers_keeps_no_report_waiting),
 		e2e_test(a_server_that_lies_gives_no_names_and_keeps_no_report_waiting),
-		e2e_test(without_servers_it_says_what_to_do),
+		e2e_test(without_servers_it_names_the_remedy),
 	};
 
 	return cmocka_run_group_tests_name("e2e_debuginfod", tests, NULL, NULL);

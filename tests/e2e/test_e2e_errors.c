@@ -20,7 +20,7 @@ struct usage_case {
 };
 
 /* Exit code 2, before anything is attached; no root needed. */
-static void a_usage_error_exits_with_2_and_says_what_is_wrong(void **state)
+static void a_usage_error_exits_with_2_and_names_its_cause(void **state)
 {
 	static const struct usage_case cases[] = {
 		{"abc", {"leakmon", "-p", "abc"}},
@@ -566,7 +566,7 @@ static void a_kernel_without_type_information_is_distinguished(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		e2e_test(a_usage_error_exits_with_2_and_says_what_is_wrong),
+		e2e_test(a_usage_error_exits_with_2_and_names_its_cause),
 		e2e_test(help_and_version_go_to_stdout),
 		e2e_test(help_of_a_command_is_the_same_both_ways),
 		e2e_test(a_pid_that_is_not_there_is_named),

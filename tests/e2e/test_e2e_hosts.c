@@ -128,7 +128,7 @@ static void a_process_that_proc_hides_is_distinguished_from_one_that_is_not_ther
 		1, "there is no process");
 }
 
-static void a_triage_says_that_processes_are_hidden(void **state)
+static void a_triage_reports_that_processes_are_hidden(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *monitor =
@@ -147,7 +147,7 @@ static void enter_user_namespace(void)
 static void limit_files_for_a_few(void);
 
 /* Obstacles are reported on stdout, with the remedy, and by the exit code. */
-static void doctor_says_what_the_host_lacks(void **state)
+static void doctor_reports_what_the_host_lacks(void **state)
 {
 	static const struct {
 		before_exec prepare;
@@ -184,7 +184,7 @@ static void keep_triage_capabilities(void)
 	}
 }
 
-static void a_quiet_doctor_says_it_by_its_exit_code(void **state)
+static void a_quiet_doctor_reports_by_its_exit_code(void **state)
 {
 	static const struct {
 		before_exec prepare;
@@ -442,9 +442,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_pid_namespace_of_its_own_is_refused),
 		e2e_test(a_process_that_proc_hides_is_distinguished_from_one_that_is_not_there),
-		e2e_test(a_triage_says_that_processes_are_hidden),
-		e2e_test(doctor_says_what_the_host_lacks),
-		e2e_test(a_quiet_doctor_says_it_by_its_exit_code),
+		e2e_test(a_triage_reports_that_processes_are_hidden),
+		e2e_test(doctor_reports_what_the_host_lacks),
+		e2e_test(a_quiet_doctor_reports_by_its_exit_code),
 		e2e_test(without_descriptors_to_start_with_the_limit_is_named),
 		e2e_test(without_descriptors_the_untraced_processes_are_named),
 		e2e_test(replaced_and_removed_files_are_traced_as_they_are_mapped),

@@ -37,7 +37,7 @@ static void perf_uprobes_count_the_same(void **state)
 	expect_exact(harness, workload, WATCH(harness, workload, "go", "--attach", "perf"));
 }
 
-static void counters_without_ages_say_the_same(void **state)
+static void counters_without_ages_agree(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "allocators");
@@ -344,7 +344,7 @@ int main(void)
 		e2e_test(every_allocator_function_is_counted_exactly),
 		e2e_test(probes_at_the_entry_count_the_same),
 		e2e_test(perf_uprobes_count_the_same),
-		e2e_test(counters_without_ages_say_the_same),
+		e2e_test(counters_without_ages_agree),
 		e2e_test(five_million_mixed_calls_balance_to_the_last_byte),
 		e2e_test(an_address_that_bounces_between_threads_is_never_lost),
 		e2e_test(ten_thousand_stacks_are_ten_thousand_sites),

@@ -111,7 +111,7 @@ static json_t *grow(struct harness *harness, const struct managed_case *one, str
 	return after;
 }
 
-static void the_heap_of_a_jvm_is_what_it_says_to_the_byte(void **state)
+static void the_heap_of_a_jvm_is_its_own_figure_to_the_byte(void **state)
 {
 	static const struct managed_case jvm = {
 		"hotspot",
@@ -172,7 +172,7 @@ static void a_block_beside_the_heap_leaves_the_rest_to_it(void **state)
 }
 
 /* A chunk more or less is mapped but not counted: its own records, and a heap that is read-only. */
-static void the_heap_of_node_is_what_v8_says(void **state)
+static void the_heap_of_node_is_v8s_own_figure(void **state)
 {
 	static const struct managed_case node = {
 		"v8", "heapsnapshot", "/usr/bin/node", {"node", SOURCES "grow.js"}};
@@ -202,7 +202,7 @@ static struct child *start_go(struct harness *harness)
 	return start(harness, &api);
 }
 
-static void the_heap_of_go_is_what_it_says_to_the_arena(void **state)
+static void the_heap_of_go_is_its_own_figure_to_the_arena(void **state)
 {
 	static const struct managed_case api = {"go", "pprof", NULL, {"grow"}};
 	struct harness *harness = harness_any(state);
@@ -262,7 +262,7 @@ static void growth_is_reported_as_the_collectors(void **state)
 	child_end(harness, monitor);
 }
 
-static void a_watch_says_that_it_shows_native_memory_only(void **state)
+static void a_watch_reports_that_it_shows_native_memory_only(void **state)
 {
 	static const struct managed_case node = {
 		"v8", "heapsnapshot", "/usr/bin/node", {"node", SOURCES "grow.js"}};
@@ -279,14 +279,14 @@ static void a_watch_says_that_it_shows_native_memory_only(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		e2e_test(the_heap_of_a_jvm_is_what_it_says_to_the_byte),
+		e2e_test(the_heap_of_a_jvm_is_its_own_figure_to_the_byte),
 		e2e_test(without_compressed_pointers_it_is_found_as_well),
 		e2e_test(a_block_beside_the_heap_leaves_the_rest_to_it),
-		e2e_test(the_heap_of_node_is_what_v8_says),
-		e2e_test(the_heap_of_go_is_what_it_says_to_the_arena),
+		e2e_test(the_heap_of_node_is_v8s_own_figure),
+		e2e_test(the_heap_of_go_is_its_own_figure_to_the_arena),
 		e2e_test(a_program_without_malloc_is_handed_over),
 		e2e_test(growth_is_reported_as_the_collectors),
-		e2e_test(a_watch_says_that_it_shows_native_memory_only),
+		e2e_test(a_watch_reports_that_it_shows_native_memory_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -313,7 +313,7 @@ static void a_launched_command_is_followed_from_the_start(void **state)
 		    mapped_by(process, "_dl_map_object_from_fd", "file").bytes > PAGE);
 }
 
-static void without_the_option_nothing_is_said_of_mappings(void **state)
+static void without_the_option_mappings_are_not_reported(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "mapkinds");
@@ -335,7 +335,7 @@ int main(void)
 		e2e_test(a_forked_child_changes_nothing_of_its_parent),
 		e2e_test(what_exec_replaces_is_purged),
 		e2e_test(a_launched_command_is_followed_from_the_start),
-		e2e_test(without_the_option_nothing_is_said_of_mappings),
+		e2e_test(without_the_option_mappings_are_not_reported),
 	};
 
 	return cmocka_run_group_tests_name("e2e_mappings", tests, NULL, NULL);

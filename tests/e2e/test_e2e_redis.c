@@ -179,7 +179,7 @@ static void expect_same_counts(json_t *report, const struct counts *counts)
 	expect_balance(report);
 }
 
-static void redis_holds_exactly_what_a_counting_library_says(void **state)
+static void redis_holds_exactly_what_a_counting_library_counts(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct redis redis = {0};
@@ -221,7 +221,7 @@ static void redis_holds_exactly_what_a_counting_library_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		e2e_test(redis_holds_exactly_what_a_counting_library_says),
+		e2e_test(redis_holds_exactly_what_a_counting_library_counts),
 	};
 
 	return cmocka_run_group_tests_name("e2e_redis", tests, NULL, NULL);

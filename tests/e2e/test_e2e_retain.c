@@ -60,7 +60,7 @@ static void a_block_right_behind_the_stack_of_a_thread_is_known(void **state)
 	assert_int_equal(total_at(report, "held", "blocks"), 6);
 }
 
-static void without_a_stop_two_scans_say_the_same(void **state)
+static void two_scans_without_a_stop_agree(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct child *target;
@@ -594,7 +594,7 @@ int main(void)
 		e2e_test(a_heap_that_was_never_watched_is_known_to_the_byte),
 		e2e_test(the_heaps_of_threads_are_known_to_the_byte_too),
 		e2e_test(a_block_right_behind_the_stack_of_a_thread_is_known),
-		e2e_test(without_a_stop_two_scans_say_the_same),
+		e2e_test(two_scans_without_a_stop_agree),
 		e2e_test(a_process_that_job_control_stopped_stays_stopped),
 		e2e_test(a_busy_process_loses_nothing_and_nothing_of_it_seems_lost),
 		e2e_test(a_killed_monitor_leaves_the_process_running),

@@ -146,7 +146,7 @@ static void a_process_in_other_namespaces_is_named_by_its_own_files(void **state
 			    "/program");
 }
 
-static void without_the_right_to_look_it_says_what_is_missing(void **state)
+static void a_missing_capability_is_named(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct child *target, *monitor;
@@ -265,7 +265,7 @@ int main(void)
 		e2e_test(a_process_may_be_replaced_at_any_moment),
 		e2e_test(what_has_no_memory_is_refused_with_a_reason),
 		e2e_test(a_process_in_other_namespaces_is_named_by_its_own_files),
-		e2e_test(without_the_right_to_look_it_says_what_is_missing),
+		e2e_test(a_missing_capability_is_named),
 		e2e_test(a_limit_of_our_own_memory_ends_the_run_with_a_reason),
 		e2e_test(a_pause_that_is_too_short_is_given_up_and_costs_the_process_nothing),
 		e2e_test(tens_of_thousands_of_mappings_are_no_trouble),

@@ -97,7 +97,7 @@ static void a_difference_of_two_runs_is_what_the_program_did(void **state)
 	assert_int_equal(json_array_size(json_object_get(diff, "roots")), 0);
 }
 
-static void it_is_what_the_schemas_say(void **state)
+static void it_conforms_to_the_schemas(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct child *target = holder_start(harness, "50", "30");
@@ -199,7 +199,7 @@ static void the_page_shows_its_holders(void **state)
 	free(shell(harness, 0, "grep -q '\"retention\":\\[{\"schema\":1' %s.html", path));
 }
 
-static void errors_say_what_to_do(void **state)
+static void errors_name_their_remedy(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct child *target = holder_start(harness, "50", "30");
@@ -231,11 +231,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_run_is_reported_from_its_recording_as_it_was),
 		e2e_test(a_difference_of_two_runs_is_what_the_program_did),
-		e2e_test(it_is_what_the_schemas_say),
+		e2e_test(it_conforms_to_the_schemas),
 		e2e_test(folded_stacks_begin_with_the_root_and_sum_up),
 		e2e_test(pprof_shows_bytes_by_root),
 		e2e_test(the_page_shows_its_holders),
-		e2e_test(errors_say_what_to_do),
+		e2e_test(errors_name_their_remedy),
 	};
 
 	return cmocka_run_group_tests_name("e2e_retain_record", tests, NULL, NULL);

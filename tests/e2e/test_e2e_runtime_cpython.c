@@ -214,7 +214,7 @@ static void start_all(struct harness *harness, struct together *together)
 	pythons_free(&pythons);
 }
 
-static void threads_stand_where_the_interpreter_says(void **state)
+static void threads_stand_where_the_interpreter_has_them(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct together together = {0};
@@ -485,7 +485,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(the_objects_of_every_version_are_counted_as_it_counts_them),
-		e2e_test(threads_stand_where_the_interpreter_says),
+		e2e_test(threads_stand_where_the_interpreter_has_them),
 		e2e_test(stacks_of_allocations_have_the_functions_that_called_the_interpreter),
 		e2e_test(arenas_that_are_not_given_back_have_the_class_that_keeps_them),
 		e2e_test(a_variable_retains_what_only_it_leads_to),

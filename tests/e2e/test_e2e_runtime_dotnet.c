@@ -552,7 +552,7 @@ static void threads_has_those_that_have_ended_with_their_holders(void **state)
 }
 
 /* Two threads allocate without a pause. */
-static void a_busy_program_is_counted_exactly_or_said_not_to_be(void **state)
+static void a_busy_program_is_counted_exactly_or_marked_inexact(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct child *target = start_or_skip(harness, "busy", "300");
@@ -582,7 +582,7 @@ int main(void)
 		container_test(the_fixed_cache_of_a_container_holds_nothing),
 		e2e_test(threads_that_have_ended_are_counted_with_what_holds_them),
 		e2e_test(threads_has_those_that_have_ended_with_their_holders),
-		e2e_test(a_busy_program_is_counted_exactly_or_said_not_to_be),
+		e2e_test(a_busy_program_is_counted_exactly_or_marked_inexact),
 	};
 
 	const struct CMUnitTest foreign[] = {

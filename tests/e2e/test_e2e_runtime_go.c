@@ -157,7 +157,7 @@ static void goroutines_are_those_of(void **state, const char *kind)
 	assert_string_equal(text_at(group, "verdict"), "steady");
 }
 
-static void goroutines_wait_where_the_program_says(void **state)
+static void goroutines_wait_where_the_program_reports(void **state)
 {
 	goroutines_are_those_of(state, "1.19 plain");
 }
@@ -464,7 +464,7 @@ static void a_heap_within_its_target_is_no_leak(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		e2e_test(goroutines_wait_where_the_program_says),
+		e2e_test(goroutines_wait_where_the_program_reports),
 		e2e_test(a_stripped_program_is_read_as_well),
 		e2e_test(so_is_a_later_one_at_any_address),
 		e2e_test(the_heap_profile_is_the_programs_own),

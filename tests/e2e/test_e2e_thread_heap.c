@@ -265,7 +265,7 @@ static void expect_dead(json_t *process, json_t *truth, bool heap)
 	assert_int_equal(sum.bytes, heap ? forgotten.bytes : 0);
 }
 
-static void threads_says_what_each_left_on_the_heap(void **state)
+static void threads_reports_what_each_left_on_the_heap(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "thread_heap");
@@ -316,7 +316,7 @@ int main(void)
 		e2e_test(the_filter_leaves_only_them),
 		e2e_test(a_tid_that_is_used_again_is_another_thread),
 		e2e_test(without_thread_probes_only_the_living_are_counted),
-		e2e_test(threads_says_what_each_left_on_the_heap),
+		e2e_test(threads_reports_what_each_left_on_the_heap),
 		e2e_test(threads_of_the_whole_machine_are_followed),
 	};
 

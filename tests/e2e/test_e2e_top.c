@@ -252,7 +252,7 @@ static void names_from_a_process_are_inert_on_the_terminal(void **state)
 	screen_expect_left(&screen, 0);
 }
 
-static void without_a_terminal_it_says_what_to_use(void **state)
+static void without_a_terminal_it_names_the_alternative(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct screen screen;
@@ -346,7 +346,7 @@ int main(void)
 		e2e_test(a_process_of_the_machine_is_profiled_on_enter),
 		e2e_test(the_terminal_is_left_clean_by_every_signal),
 		e2e_test(names_from_a_process_are_inert_on_the_terminal),
-		e2e_test(without_a_terminal_it_says_what_to_use),
+		e2e_test(without_a_terminal_it_names_the_alternative),
 		e2e_test(a_memory_cgroup_is_named_or_enough),
 	};
 

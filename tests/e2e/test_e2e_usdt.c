@@ -170,7 +170,7 @@ static void expect_marks(struct harness *harness, const char *path)
 			   path, formats[i].format, formats[i].command, formats[i].mark));
 }
 
-static void recordings_keep_the_limits_and_diffs_say_what_is_chance(void **state)
+static void recordings_keep_the_limits_and_diffs_mark_chance(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "usdt"), *monitor;
@@ -410,7 +410,7 @@ static void a_program_is_followed_into_another_one_that_samples_itself(void **st
 	expect_semaphores(harness, workload, false);
 }
 
-static void a_program_is_followed_into_one_that_tells_of_nothing(void **state)
+static void a_program_is_followed_into_one_without_probe_points(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload, *monitor;
@@ -545,14 +545,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(estimates_are_within_their_limits),
-		e2e_test(recordings_keep_the_limits_and_diffs_say_what_is_chance),
+		e2e_test(recordings_keep_the_limits_and_diffs_mark_chance),
 		e2e_test(semaphores_are_raised_while_leakmon_listens),
 		e2e_test(semaphores_go_back_to_zero_when_leakmon_is_killed),
 		e2e_test(a_library_that_is_loaded_later_is_followed_too),
 		e2e_test(children_are_followed_by_their_own_samples),
 		e2e_test(a_child_that_is_not_followed_is_left_as_it_was),
 		e2e_test(a_program_is_followed_into_another_one_that_samples_itself),
-		e2e_test(a_program_is_followed_into_one_that_tells_of_nothing),
+		e2e_test(a_program_is_followed_into_one_without_probe_points),
 		e2e_test(processes_that_sample_themselves_and_others_are_followed_in_one_run),
 		e2e_test(without_free_what_was_allocated_is_shown_and_nothing_is_outstanding),
 		e2e_test(the_allocator_is_tracked_where_that_is_preferred),
