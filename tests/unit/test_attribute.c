@@ -7,8 +7,10 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "triage/attribute.h"
@@ -125,6 +127,16 @@ static void *tell_tid(void *tid)
 	return NULL;
 }
 
+/* pthread_join() returns when the kernel clears the thread's number, before it is out of /proc. */
+static void wait_until_gone(pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d", tid);
+	while (!access(path, F_OK))
+		usleep(1000);
+}
+
 static void threads_weigh_while_they_live(void **state)
 {
 	struct samples samples = {0};
@@ -134,6 +146,7 @@ static void threads_weigh_while_they_live(void **state)
 	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, tell_tid, &ended), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
+	wait_until_gone(ended);
 	add(&samples, (uint64_t)getpid(), 0, 1);
 	add(&samples, (uint64_t)ended, 0, 1);
 	attribute_threads(&samples, getpid());
