@@ -191,6 +191,11 @@ packages_of() {
 	arm64-vm) cat <<-END ;;
 		qemu-system-arm   tool qemu-system-aarch64
 		systemtap-sdt-dev:arm64
+		libjemalloc-dev           header jemalloc/jemalloc.h
+		libjemalloc2:arm64
+		libgoogle-perftools-dev:arm64
+		libmimalloc-dev:arm64
+		golang-1.19-go
 		cpio              tool cpio
 	END
 	vm) cat <<-END ;;

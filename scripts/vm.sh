@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # vm.sh [PATTERN…]: a short end-to-end test on other kernels. For each pattern of a Debian kernel
-# package (by default the newest 6.1 and 6.12 cloud kernels) it fetches the package into build/vm/,
-# boots the kernel under qemu with an initramfs of busybox, leakmon and workloads, and runs
-# tests/vm/init there. It needs no KVM; times measured there are meaningless.
+# package (by default the newest 6.1 and 6.12 cloud kernels; of arm64 also one with pages of 16 KiB)
+# it fetches the package into build/vm/, boots the kernel under qemu with an initramfs of busybox,
+# leakmon and workloads, and runs tests/vm/init there. It needs no KVM; times measured there are
+# meaningless.
 #
 # It installs only the packages of `deps.sh vm`. ARCH: of the kernels and programs (this machine's);
 # the other one's programs are cross-built (`make ARCH=arm64 ...`), and its busybox is fetched.
-# VM_TIMEOUT: seconds per kernel (900; 3600 for another machine's). VM_TESTS: only these functions
-# of tests/vm/init.
+# VM_TIMEOUT: seconds per kernel (900; 7200 for another machine's). VM_TESTS: only tests of
+# tests/vm/init with one of these words in their names or arguments.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -23,22 +24,25 @@ CC=${CC:-gcc}
 case $ARCH in
 x86_64)
 	debian=amd64 console=ttyS0 emulator=qemu-x86_64-static
-	machine='qemu-system-x86_64 -accel tcg -cpu max'
+	machine='qemu-system-x86_64 -accel tcg -cpu max -m 1024'
 	;;
 arm64)
 	debian=arm64 console=ttyAMA0 emulator=qemu-aarch64-static
 	# With the widest vectors a signal takes more of a stack than tests provide.
 	machine='qemu-system-aarch64 -M virt -accel tcg -cpu max,pauth-impdef=on,sme=off,sve-max-vq=4'
+	machine="$machine -m 2048"
 	;;
 esac
 [ "$ARCH" != "$host" ] || emulator=
-timeout=${VM_TIMEOUT:-$([ "$ARCH" = "$host" ] && echo 900 || echo 3600)}
+timeout=${VM_TIMEOUT:-$([ "$ARCH" = "$host" ] && echo 900 || echo 7200)}
 programs="$build/leakmon"
 workloads="leak allocators mixed quick execer mapper kernelmem threads older grower sharer rewriter
 waiter usdt victim dripper holder tagged narrow deep"
 # These kernels have Syscall User Dispatch on x86 alone.
 [ "$ARCH" != x86_64 ] || workloads="$workloads dispatcher"
-[ "$ARCH" != arm64 ] || workloads="$workloads mixed_pac allocators_pac"
+signed="mixed_pac allocators_pac deep_pac cancel_pac thrower_pac private_heap_pac"
+[ "$ARCH" = arm64 ] || signed=
+workloads="$workloads holder_lsan $signed"
 
 explain() {
 	echo "vm.sh: $*" >&2
@@ -84,19 +88,40 @@ busybox_fetch() {
 	rm -f "$work"/busybox-static_*.deb
 }
 
-# Unpacks packages for the machine into $work/NAME; what is missing leaves tests out.
-packages_fetch() { # NAME PACKAGE…
-	name=$1
-	shift
+# Options of apt-get for the machine's packages of another release, with package lists of their own.
+release_options() {
+	lists=$PWD/$work/apt-$1
+	options="-q -o APT::Architecture=$debian -o APT::Architectures=$debian -o Dir::State=$lists
+		-o Dir::State::status=$lists/status -o Dir::Cache=$lists -o Dir::Etc::sourcelist=$lists/sources
+		-o Dir::Etc::sourceparts=/dev/null -o APT::Sandbox::User=root"
+	if [ ! -e "$lists/sources" ]; then
+		mkdir -p "$lists/lists/partial" "$lists/archives/partial"
+		: >"$lists/status"
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
+			"http://deb.debian.org/debian $1 main" >"$lists/sources.new"
+		mv "$lists/sources.new" "$lists/sources"
+		# shellcheck disable=SC2086 # options
+		apt-get $options update >/dev/null 2>&1 || rm -f "$lists/sources"
+	fi
+	echo "$options"
+}
+
+# Unpacks packages for the machine into $work/NAME, of RELEASE (of this system's, if it is empty);
+# what is missing leaves tests out.
+packages_fetch() { # NAME RELEASE PACKAGE…
+	name=$1 release=$2
+	shift 2
 	[ ! -d "$work/$name" ] || return 0
+	rm -rf "$work/$name.part"
 	mkdir -p "$work/$name.part"
-	for package; do
-		(cd "$work/$name.part" && apt-get download -q "$package:$debian" 2>/dev/null >&2) || {
-			rm -rf "$work/$name.part"
-			echo "vm.sh: cannot download $package:$debian: left out" >&2
-			return 1
-		}
-	done
+	options=
+	[ -z "$release" ] || options=$(release_options "$release")
+	# shellcheck disable=SC2086 # options
+	(cd "$work/$name.part" && apt-get $options download -q "$@" 2>/dev/null >&2) || {
+		rm -rf "$work/$name.part"
+		echo "vm.sh: cannot download $*: left out" >&2
+		return 1
+	}
 	for package in "$work/$name.part"/*.deb; do
 		dpkg-deb -x "$package" "$work/$name.part"
 		rm -f "$package"
@@ -104,16 +129,15 @@ packages_fetch() { # NAME PACKAGE…
 	mv "$work/$name.part" "$work/$name"
 }
 
-# Copies what packages_fetch() has unpacked: programs to /bin, libraries to where loaders search.
-packages_install() { # NAME PROGRAM…
-	folder=$work/$1
-	shift
-	for program; do
-		install -D -m 755 "$folder/usr/bin/$program" "$root/bin/$program"
+# Copies what packages_fetch() has unpacked, without its papers, to a folder that has /bin and /lib.
+packages_install() { # NAME FOLDER
+	mkdir -p "$2/usr/bin" "$2/usr/lib"
+	for name in bin lib; do
+		[ -e "$2/$name" ] || ln -s "usr/$name" "$2/$name"
 	done
-	find "$folder" -name '*.so*' ! -type d | while read -r library; do
-		install -D -m 755 "$library" "$root/lib/$triplet/$(basename "$library")"
-	done
+	[ ! -d "$work/$1/lib" ] || cp -a "$work/$1/lib/." "$2/usr/lib"
+	(cd "$work/$1" && find . \( -path ./lib -o -path ./usr/share/doc -o -path ./usr/share/man -o \
+		-path ./usr/share/locale \) -prune -o ! -type d -print | cpio -pdmu --quiet "$2")
 }
 
 # Copies a program and its libraries to the same paths under a root.
@@ -124,13 +148,76 @@ install_program() {
 	done
 }
 
+# Debian 13, whose libraries sign return addresses; and the programs of /bin that do, too.
+signed_install() {
+	packages_fetch signed trixie libc6 libgcc-s1 libstdc++6 sqlite3 libsqlite3-0 libreadline8t64 \
+		libtinfo6 zlib1g || return 0
+	packages_install signed "$root/signed"
+	mkdir "$root/signed/tmp"
+	for program in $signed; do
+		cp "$build/workloads/$program" "$root/signed/bin/"
+	done
+	cp "$build/truth/backtrace_preload.so" "$root/signed/bin/"
+}
+
+# Unit tests that qemu's emulation of programs cannot run (tests/tests.mk), and what they start.
+units_install() {
+	mkdir -p "$root/unit" "$root/etc"
+	echo '127.0.0.1 localhost' >"$root/etc/hosts"
+	for unit in $VM_UNITS; do
+		install_program "$unit"
+		mv "$root/bin/$(basename "$unit")" "$root/unit/"
+	done
+	find "$root" -name libleakmon.so -exec mv {} "$root/unit/" \;
+	packages_fetch binutils "" "binutils-$(echo "$triplet" | tr _ -):$debian" "libbinutils:$debian" || return 0
+	cp "$work/binutils/usr/bin/$triplet-objcopy" "$root/bin/objcopy"
+	cp "$work/binutils/usr/lib/$triplet"/libbfd*.so "$work/binutils/usr/lib/$triplet"/libsframe.so.0 \
+		"$root/lib/$triplet/"
+}
+
+# End-to-end tests that run there as they do here, from the folder that they expect.
+e2e_install() {
+	mkdir -p "$root/build" "$root/tests" "$root/e2e"
+	ln -s ../bin/leakmon "$root/build/leakmon"
+	ln -s ../bin "$root/build/workloads"
+	ln -s ../bin "$root/build/truth"
+	cp -a tests/runtimes "$root/tests/"
+	for test in $VM_E2E; do
+		install_program "$test"
+		mv "$root/bin/$(basename "$test")" "$root/e2e/"
+	done
+	for workload in ${VM_E2E_WORKLOADS:-}; do
+		install_program "$workload"
+	done
+	packages_fetch python "" "libpython3.11-minimal:$debian" "libpython3.11-stdlib:$debian" \
+		"python3.11-minimal:$debian" "python3-minimal:$debian" "libexpat1:$debian" "zlib1g:$debian" &&
+		packages_install python "$root"
+	packages_fetch node "" "nodejs:$debian" "libnode108:$debian" "libbrotli1:$debian" \
+		"libc-ares2:$debian" "libicu72:$debian" "libnghttp2-14:$debian" "libssl3:$debian" \
+		"libuv1:$debian" "libstdc++6:$debian" "libgcc-s1:$debian" "zlib1g:$debian" node-acorn \
+		node-cjs-module-lexer node-undici && packages_install node "$root"
+	cache=$PWD/$work/runtimes
+	mkdir -p "$cache/go-stories"
+	ln -sfn "${LEAKMON_RUNTIMES:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/leakmon/runtimes}/go-1.24" \
+		"$cache/go-1.24"
+	for kind in '1.19 plain' '1.19 stripped' '1.24 plain' '1.24 stripped' '1.24 pie'; do
+		# shellcheck disable=SC2086 # two words
+		GOARCH=$debian CGO_ENABLED=0 LEAKMON_RUNTIMES=$cache tests/runtimes/go.sh $kind >/dev/null || true
+	done
+	mkdir -p "$root/runtimes/go-stories"
+	find "$cache/go-stories" -name '1.*' -exec cp -a {} "$root/runtimes/go-stories/" \;
+}
+
 initramfs_make() {
-	root=$work/root
+	root=$PWD/$work/root
 	rm -rf "$root"
-	mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev" "$root/tmp"
+	mkdir -p "$root/usr/bin" "$root/usr/lib" "$root/proc" "$root/sys" "$root/dev" "$root/tmp" "$root/vm"
+	ln -s usr/bin "$root/bin"
+	ln -s usr/lib "$root/lib"
 	install -m 755 tests/vm/init "$root/init"
+	cp tests/vm/*.sh "$root/vm/"
 	install -m 755 "$busybox" "$root/bin/busybox"
-	echo "${VM_TESTS:-}" >"$root/tests"
+	echo "${VM_TESTS:-}" >"$root/only"
 	ln -s busybox "$root/bin/sh"
 	for program in $programs; do
 		install_program "$program"
@@ -138,6 +225,8 @@ initramfs_make() {
 	# glibc loads it when a thread is cancelled or calls pthread_exit.
 	triplet=$($CC -print-multiarch)
 	install -D -m 755 "$($CC -print-file-name=libgcc_s.so.1)" "$root/lib/$triplet/libgcc_s.so.1"
+	# Of a program for another machine its loader does not find this one by itself (holder_lsan).
+	install -D -m 755 "$($CC -print-file-name=liblsan.so)" "$root/lib/$triplet/liblsan.so.0"
 	# A second C library (dlmopen) searches for its loader among the libraries.
 	loader=$(readelf -l "$build/leakmon" | sed -n 's/.*interpreter: \(.*\)]/\1/p')
 	install -D -m 755 "$loader" "$root/lib/$triplet/$(basename "$loader")"
@@ -147,15 +236,11 @@ initramfs_make() {
 	install_program "$build/truth/compare"
 	mv "$root/bin/compare" "$root/bin/truth_compare"
 	install -m 755 "$build/truth/backtrace_preload.so" "$root/bin/"
-	packages_fetch sqlite3 sqlite3 libsqlite3-0 libreadline8 libtinfo6 &&
-		packages_install sqlite3 sqlite3
-	# Those that qemu's emulation of programs cannot run (tests/tests.mk).
-	for unit in ${VM_UNITS:-}; do
-		install_program "$unit"
-		mkdir -p "$root/unit"
-		mv "$root/bin/$(basename "$unit")" "$root/unit/"
-	done
-	[ ! -d "$root/unit" ] || find "$root" -name libleakmon.so -exec mv {} "$root/unit/" \;
+	packages_fetch sqlite3 "" "sqlite3:$debian" "libsqlite3-0:$debian" "libreadline8:$debian" \
+		"libtinfo6:$debian" && packages_install sqlite3 "$root"
+	[ -z "${VM_UNITS:-}" ] || units_install
+	[ -z "$signed" ] || signed_install
+	[ -z "${VM_E2E:-}" ] || e2e_install
 	(cd "$root" && find . | cpio -o -H newc --quiet -R 0:0) | gzip -1 >"$work/initrd.gz"
 }
 
@@ -163,10 +248,10 @@ initramfs_make() {
 # on a busy host a guest that goes by the host's clock starves, and its waits end before its work.
 boot() {
 	# shellcheck disable=SC2086 # a command and its options
-	timeout "$timeout" $machine ${VM_OPTIONS:-} -m 1024 -smp 1 -nodefaults \
+	timeout "$timeout" $machine ${VM_OPTIONS:-} -smp 1 -nodefaults \
 		-icount shift=1,align=off,sleep=off -display none -serial stdio -no-reboot \
 		-kernel "$vmlinuz" -initrd "$work/initrd.gz" \
-		-append "console=$console quiet panic=-1" </dev/null >"$1" 2>&1
+		-append "console=$console quiet panic=-1 cryptomgr.notests" </dev/null >"$1" 2>&1
 }
 
 # Runs one kernel: prints its result lines, fails unless every check passed.
@@ -194,7 +279,8 @@ busybox_fetch
 initramfs_make
 
 [ $# -gt 0 ] || set -- "^linux-image-6\\.1\\.0-[0-9]+-cloud-$debian\$" \
-	"^linux-image-6\\.12\\..*\\+deb12-cloud-$debian\$"
+	"^linux-image-6\\.12\\..*\\+deb12-cloud-$debian\$" \
+	$([ "$ARCH" != arm64 ] || echo '^linux-image-6\.12\..*\+deb12-arm64-16k$')
 passed= failed=
 for pattern; do
 	package=$(kernel_package "$pattern")

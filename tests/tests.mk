@@ -5,7 +5,7 @@
 #   make unit       cmocka tests, without root     make e2e   real programs on the real kernel, as root
 #   make truth      stacks and counts against libgcc's unwinder and a preloaded counter
 #   make fleet      SEEDS=N  the rules over a fleet: 200 simulated hosts, the real Prometheus
-#   make test-vm    Debian's 6.1 and 6.12 kernels under qemu
+#   make test-vm    Debian's 6.1 and 6.12 kernels under qemu; VM_KERNELS, VM_TESTS: scripts/vm.sh
 #   make unit-arm64, make test-vm ARCH=arm64 CC=aarch64-linux-gnu-gcc    for that machine, on another
 #   make test-packages  every package: built twice, installed, tried, removed
 #   make test-image test-cri    the container image, with the capabilities of the Kubernetes overlays;
@@ -62,16 +62,13 @@ UNIT_OF_KERNEL += debuginfod jit_names maps perf_map process process_list root_o
 UNIT_OF_KERNEL += fatal_signal lines module_lines pause pause_guard seccomp_filter urgency worker
 #   minutes under the emulator: hours of simulated windows
 UNIT_OF_KERNEL += profile_sites window_scheduler
-# The virtual machine lacks what these start: a compiler's tools, programs of their own, files of /etc. Run
-# in neither.
-UNIT_UNPORTED := managed_look population sandbox symbolizer
-# Thousands of damaged files: minutes under an emulator, and on an emulated kernel.
-UNIT_UNPORTED += unwind_hostile
-UNIT_UNPORTED := $(UNIT_UNPORTED:%=$(B)/unit/test_%)
+#   the memory and the names of processes that they start, as triage reads them; filters; objcopy of their
+#   own machine
+UNIT_OF_KERNEL += managed_look population sandbox symbolizer
 UNIT_OF_KERNEL := $(UNIT_OF_KERNEL:%=$(B)/unit/test_%)
 
 EMULATED    := $(if $(FOREIGN),EMULATOR=$(EMULATOR))
-UNIT_HERE   := $(if $(FOREIGN),$(filter-out $(UNIT_OF_KERNEL) $(UNIT_UNPORTED),$(UNIT_TESTS)),$(UNIT_TESTS))
+UNIT_HERE   := $(if $(FOREIGN),$(filter-out $(UNIT_OF_KERNEL),$(UNIT_TESTS)),$(UNIT_TESTS))
 OWN_UNIT    := $(filter $(B)/unit/$(ARCH)/%,$(UNIT_TESTS))
 
 unit: $(B)/has-unit
@@ -148,15 +145,21 @@ python-edges: $(B)/runtimes/graph
 
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
-	kernelmem threads older grower sharer victim dripper holder tagged narrow deep \
+	kernelmem threads older grower sharer victim dripper holder holder_lsan tagged narrow deep \
 	rewriter waiter usdt $(if $(filter x86_64,$(ARCH)),dispatcher) \
-	$(if $(filter arm64,$(ARCH)),mixed_pac allocators_pac)) \
+	$(if $(filter arm64,$(ARCH)),$(addsuffix _pac,mixed allocators deep cancel thrower private_heap))) \
 	$(B)/truth/backtrace_preload.so $(B)/truth/compare
 VM_UNITS    := $(if $(FOREIGN),$(UNIT_OF_KERNEL))
+# End-to-end tests, as they are, and the workloads of theirs.
+VM_E2E      := $(if $(FOREIGN),$(addprefix $(B)/e2e/test_e2e_,no_harm retain_allocators \
+	memory_allocators runtime_cpython runtime_go runtime_v8))
+VM_E2E_WORKLOADS := $(if $(FOREIGN),$(addprefix $(B)/workloads/,crasher cancel thrower forker jumper \
+	dispatcher jemalloc_stats tcmalloc_stats tcmalloc_stats_static mimalloc_stats))
 test-vm:
 	@$(DEPS) --check $(if $(FOREIGN),$(FOREIGN)-vm,vm)
-	@$(MAKE) --no-print-directory all $(VM_WORKLOADS) $(VM_UNITS)
-	@ARCH=$(ARCH) CC='$(CC)' VM_UNITS='$(VM_UNITS)' scripts/vm.sh
+	@$(MAKE) --no-print-directory all $(VM_WORKLOADS) $(VM_UNITS) $(VM_E2E) $(VM_E2E_WORKLOADS)
+	@ARCH=$(ARCH) CC='$(CC)' VM_UNITS='$(VM_UNITS)' VM_E2E='$(VM_E2E)' \
+		VM_E2E_WORKLOADS='$(VM_E2E_WORKLOADS)' scripts/vm.sh $(VM_KERNELS)
 
 # Renders a chart as helm does, from Debian's packages.
 $(B)/kubernetes/render: tests/kubernetes/render.go
@@ -174,6 +177,7 @@ test-image:
 	@$(DEPS) --check kubernetes
 	@$(MAKE) --no-print-directory image
 	@tests/kubernetes/test_image.py $(B)/dist/leakmon-$(VERSION)-image.tar
+	@tests/packages/test_images.py $(wildcard $(B)/dist/leakmon-$(VERSION)-images.tar)
 
 test-cri: $(B)/consumers/packages $(B)/workloads/dripper
 	@$(DEPS) --check kubernetes
@@ -266,8 +270,14 @@ $(B)/workloads/%_pac: tests/workloads/%.c $(wildcard tests/workloads/*.h)
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fomit-frame-pointer -mbranch-protection=standard $< -o $@
 
-# Each allocator, linked in the ways of real programs.
-$(B)/workloads/jemalloc_api $(B)/workloads/jemalloc_stats: WORKLOAD_LIBS := -ljemalloc
+$(B)/workloads/%_pac: tests/workloads/%.cc $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -O2 -g -fomit-frame-pointer -mbranch-protection=standard -pthread -Wall -Wextra $< -o $@ -ldl
+
+# Each allocator, linked in the ways of real programs; jemalloc's development files cannot be there for
+# two machines.
+$(B)/workloads/jemalloc_api $(B)/workloads/jemalloc_stats: WORKLOAD_LIBS := -l$(if $(FOREIGN),:libjemalloc.so.2,jemalloc)
 $(B)/workloads/tcmalloc_api $(B)/workloads/tcmalloc_stats: WORKLOAD_LIBS := -ltcmalloc_minimal
 $(B)/workloads/mimalloc_api $(B)/workloads/mimalloc_stats: WORKLOAD_LIBS := -lmimalloc
 $(B)/workloads/tcmalloc_stats_static: tests/workloads/tcmalloc_stats.c $(wildcard tests/workloads/*.h)
@@ -362,7 +372,7 @@ $(B)/workloads/fixed/shop: tests/workloads/shop.c
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) -DFIXED $< -o $@
 
-# The second opinion of `make demo-retain`.
+# The second opinion of `make demo-retain`, and in virtual machines.
 $(B)/workloads/holder_lsan: tests/workloads/holder.c tests/workloads/workload.h
 	@mkdir -p $(@D)
 	$(call say,LD)

@@ -4,6 +4,7 @@
 #include "harness.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 static void after_a_detach_the_code_is_the_files(void **state)
@@ -125,6 +126,18 @@ static void a_forked_child_lives(void **state)
 	free(line);
 }
 
+/* Kernels have it on x86 first. */
+static struct harness *harness_dispatching(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+
+	if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0)) {
+		fprintf(stderr, "SKIP: this kernel has no Syscall User Dispatch: %m\n");
+		skip();
+	}
+	return harness;
+}
+
 /* True: it lives, and 253 calls are reported as dropped. */
 static bool dispatching_later_survives(struct harness *harness)
 {
@@ -163,7 +176,7 @@ static bool dispatching_later_survives(struct harness *harness)
  */
 static void a_process_that_dispatches_later_survives_a_session(void **state)
 {
-	struct harness *harness = harness_bpf(state);
+	struct harness *harness = harness_dispatching(state);
 	const struct timespec pause = {.tv_nsec = 500000000};
 	bool survived = dispatching_later_survives(harness);
 
@@ -181,7 +194,7 @@ static void a_process_that_dispatches_later_survives_a_session(void **state)
  */
 static void a_process_that_dispatches_later_survives_plain_thread_probes(void **state)
 {
-	struct harness *harness = harness_bpf(state);
+	struct harness *harness = harness_dispatching(state);
 	const struct timespec pause = {.tv_nsec = 500000000};
 	int code = -1;
 
@@ -205,7 +218,7 @@ static void a_process_that_dispatches_later_survives_plain_thread_probes(void **
 static void a_process_that_dispatches_is_left_alone(void **state)
 {
 	static const char *const methods[] = {"auto", "multi", "perf"};
-	struct harness *harness = harness_bpf(state);
+	struct harness *harness = harness_dispatching(state);
 
 	for (size_t i = 0; i < 3; i++) {
 		struct child *workload = WORKLOAD(harness, "dispatcher");

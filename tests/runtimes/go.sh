@@ -13,11 +13,6 @@ cache=${LEAKMON_RUNTIMES:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/leakmon/runti
 go=/usr/lib/go-$version/bin/go
 program=$cache/go-stories/$version-$kind
 
-[ -x "$go" ] || go=$cache/go-$version/usr/lib/go-$version/bin/go
-if [ ! -x "$go" ]; then
-	echo "go.sh: Go $version is not there: run scripts/deps.sh runtimes" >&2
-	exit 77
-fi
 case $kind in
 stripped) set -- '-ldflags=-s -w' ;;
 pie) set -- '-ldflags=-s -w' -buildmode=pie ;;
@@ -28,6 +23,11 @@ mkdir -p "$cache/go-stories"
 exec 9>"$cache/go-stories/.lock"
 flock 9
 if [ ! -x "$program" ] || [ -n "$(find "$here/go/stories.go" -newer "$program")" ]; then
+	[ -x "$go" ] || go=$cache/go-$version/usr/lib/go-$version/bin/go
+	if [ ! -x "$go" ]; then
+		echo "go.sh: Go $version is not there: run scripts/deps.sh runtimes" >&2
+		exit 77
+	fi
 	GO111MODULE=off GOTOOLCHAIN=local GOFLAGS='' GOCACHE=$cache/go-stories/cache \
 		"$go" build "$@" -o "$program" "$here/go/stories.go" >&2
 fi
