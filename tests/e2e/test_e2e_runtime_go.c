@@ -7,6 +7,7 @@
 #include "retain_json.h"
 #include "shell.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #define WAITING 300
@@ -172,6 +173,53 @@ static void so_is_a_later_one_at_any_address(void **state)
 	goroutines_are_those_of(state, "1.24 pie");
 }
 
+static json_t *stored(struct harness *harness, const char *command, const char *path,
+		      const char *at)
+{
+	return report_of(harness, MONITOR(harness, command, path, "--format", "json",
+					  at ? "--at" : NULL, at));
+}
+
+/* What a recording of a program without malloc has, and its first reading beside its last. */
+static void a_recording_has_its_goroutines(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness, "1.19 plain"), *monitor;
+	char path[96], page[96], text[64];
+	json_t *group;
+
+	snprintf(path, sizeof(path), "%s/go.lkm", harness->directory);
+	snprintf(page, sizeof(page), "%s/go.html", harness->directory);
+	send(harness, target, "spawn 300");
+	monitor = MONITOR(harness, "record", "-p", target->pid_text, "-o", path, "3600");
+	child_wait_text(harness, monitor, &monitor->err, "goroutines are recorded");
+	for (int i = 2; i <= 5; i++) {
+		send(harness, target, "spawn 2");
+		snprintf(text, sizeof(text), "reading %d of goroutines is recorded", i);
+		child_signal(monitor, SIGUSR1);
+		child_wait_text(harness, monitor, &monitor->err, text);
+	}
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	group = first_group(goroutines_of(stored(harness, "report", path, "5")));
+	assert_int_equal(number_at(group, "count"), WAITING + 8);
+	assert_int_equal(number_at(group, "first_count"), WAITING);
+	assert_int_equal(number_at(group, "come"), 8);
+	assert_int_equal(number_at(group, "gone"), 0);
+	assert_string_equal(text_at(group, "verdict"), "leaking");
+	assert_true(has_frame(json_object_get(group, "waits_at"), "main.worker stories.go:"));
+	assert_true(has_frame(json_object_get(group, "created_by"), "main.spawn stories.go:"));
+	group = first_group(goroutines_of(stored(harness, "report", path, "first")));
+	assert_int_equal(number_at(group, "count"), WAITING);
+	group = first_group(goroutines_of(stored(harness, "diff", path, NULL)));
+	assert_int_equal(number_at(group, "first_count"), WAITING);
+	assert_int_equal(number_at(group, "come"), 8);
+	assert_int_equal(child_end(harness, MONITOR(harness, "report", path, "--format", "html",
+						    "--output", page)),
+			 0);
+	free(shell(harness, 0, "grep -q '\"evolution\":\\[300,302,304,306,308' %s", page));
+}
+
 /* -------- the heap profile */
 
 static json_t *profile_of(json_t *report)
@@ -284,6 +332,33 @@ static void so_is_that_of_a_later_one(void **state)
 	heap_profiles_are_those_of(state, "1.24 pie");
 }
 
+/* Two runs of `retain -o`: what was recorded is what was shown, and the growth between. */
+static void a_recording_has_heap_profiles(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness, "1.24 stripped");
+	json_t *shown, *kept, *first;
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/heap.lkm", harness->directory);
+	send(harness, target, "keep 400");
+	send(harness, target, "gc");
+	first = profile_of(report_of(harness, RETAIN_GO(harness, target, "-o", path)));
+	send(harness, target, "keep 800");
+	send(harness, target, "gc");
+	shown = profile_of(report_of(harness, RETAIN_GO(harness, target, "-o", path)));
+	kept = profile_of(report_of(harness, MONITOR(harness, "report", path, "--format", "json")));
+	assert_true(real_at(kept, "bytes") == real_at(shown, "bytes"));
+	assert_int_equal(json_array_size(json_object_get(kept, "sites")),
+			 json_array_size(json_object_get(shown, "sites")));
+	assert_true(real_at(site_in(kept, "main.keep "), "growth") > 0);
+	kept = profile_of(report_of(
+		harness, MONITOR(harness, "report", path, "--format", "json", "--at", "first")));
+	assert_true(real_at(kept, "bytes") == real_at(first, "bytes"));
+	kept = profile_of(report_of(harness, MONITOR(harness, "diff", path, "--format", "json")));
+	assert_true(real_at(site_in(kept, "main.keep "), "growth") > 0);
+}
+
 /* Objects by size, sampled ones by what allocated them, and the variable that holds them. */
 static void objects_and_their_holder_are_found_in(void **state, const char *kind, bool named)
 {
@@ -330,6 +405,12 @@ static void objects_of_a_program_and_their_holder_are_found(void **state)
 static void so_are_those_of_a_later_stripped_one(void **state)
 {
 	objects_and_their_holder_are_found_in(state, "1.24 pie", false);
+}
+
+/* From 1.26 on a heap begins anywhere. */
+static void so_are_those_of_a_heap_at_any_address(void **state)
+{
+	objects_and_their_holder_are_found_in(state, "1.26 stripped", false);
 }
 
 /* pprof merges what leakmon has read with what the program writes of itself. */
@@ -467,10 +548,13 @@ int main(void)
 		e2e_test(goroutines_wait_where_the_program_reports),
 		e2e_test(a_stripped_program_is_read_as_well),
 		e2e_test(so_is_a_later_one_at_any_address),
+		e2e_test(a_recording_has_its_goroutines),
 		e2e_test(the_heap_profile_is_the_programs_own),
 		e2e_test(so_is_that_of_a_later_one),
+		e2e_test(a_recording_has_heap_profiles),
 		e2e_test(objects_of_a_program_and_their_holder_are_found),
 		e2e_test(so_are_those_of_a_later_stripped_one),
+		e2e_test(so_are_those_of_a_heap_at_any_address),
 		e2e_test(pprof_merges_it_with_the_programs_own),
 		e2e_test(memory_is_what_the_runtime_counts),
 		e2e_test(so_is_that_of_a_later_heap),

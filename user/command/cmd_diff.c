@@ -25,6 +25,8 @@ static int check(void *options, const struct given *given)
 	}
 	if (diff->retain_runs && stored_check_format(diff->output.format, OUTPUT_RETAIN_DIFF))
 		return -EINVAL;
+	if (diff->goroutines && stored_check_format(diff->output.format, OUTPUT_THREADS))
+		return -EINVAL;
 	return output_check(&diff->output);
 }
 
@@ -35,6 +37,8 @@ static const struct option_row diff_rows[] = {
 	 .offset = offsetof(struct diff_options, retain_runs)},
 	{"profile", 0, NULL, "compare profiles of `leakmon record --profile`", value_set_flag,
 	 .offset = offsetof(struct diff_options, profiles)},
+	{"goroutines", 0, NULL, "compare the goroutines of Go programs", value_set_flag,
+	 .offset = offsetof(struct diff_options, goroutines)},
 };
 static const struct option_group diff_group = {"What is compared", diff_rows,
 					       ARRAY_SIZE(diff_rows)};

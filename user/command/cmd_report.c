@@ -24,6 +24,8 @@ static int check(void *options, const struct given *given)
 	}
 	if (show->retain_runs && stored_check_format(show->output.format, OUTPUT_RETAIN))
 		return -EINVAL;
+	if (show->goroutines && stored_check_format(show->output.format, OUTPUT_THREADS))
+		return -EINVAL;
 	return output_check(&show->output);
 }
 
@@ -39,6 +41,8 @@ static const struct option_row report_rows[] = {
 	 .offset = offsetof(struct show_options, retain_runs)},
 	{"profile", 0, NULL, "show profiles of `leakmon record --profile` in it", value_set_flag,
 	 .offset = offsetof(struct show_options, profiles)},
+	{"goroutines", 0, NULL, "show the goroutines of a Go program in it", value_set_flag,
+	 .offset = offsetof(struct show_options, goroutines)},
 };
 static const struct option_group report_group = {"What is shown", report_rows,
 						 ARRAY_SIZE(report_rows)};

@@ -2,6 +2,8 @@
 #include "report/goroutine_report.h"
 
 #include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -192,6 +194,81 @@ int goroutine_history_add(struct goroutine_history *history, struct goroutine_re
 	return 0;
 }
 
+static const struct goroutine_group *group_in(const struct goroutine_report *report, uint64_t id)
+{
+	for (size_t i = 0; i < report->groups.count; i++) {
+		if (report->groups.items[i].id == id)
+			return &report->groups.items[i];
+	}
+	return NULL;
+}
+
+/* `was` NULL: it is new. */
+static void compare_group(const struct goroutine_group *was, struct goroutine_group *is,
+			  uint64_t span_ns, bool same_process)
+{
+	struct goroutine_growth *growth = &is->growth;
+
+	growth->readings = MAX(growth->readings, 1);
+	growth->span_ns = span_ns;
+	growth->first_count = was ? was->count : 0;
+	growth->only_counts = !same_process;
+	if (!same_process) {
+		growth->come = growth->gone = 0;
+		growth->verdict = TREND_TOO_EARLY;
+	} else if (was) {
+		growth->come -= MIN(was->growth.come, growth->come);
+		growth->gone -= MIN(was->growth.gone, growth->gone);
+	}
+}
+
+/* A group of the earlier reading that is not there any more. */
+static int add_gone(const struct goroutine_group *was, struct goroutine_report *after,
+		    uint64_t span_ns, bool same_process)
+{
+	struct goroutine_group *gone = vec_push(&after->groups);
+	struct frames *stacks[2];
+	const struct frames *from[] = {&was->stack, &was->creator};
+
+	if (!gone)
+		return -ENOMEM;
+	*gone = (struct goroutine_group){.id = was->id, .state = was->state};
+	stacks[0] = &gone->stack;
+	stacks[1] = &gone->creator;
+	for (size_t i = 0; i < ARRAY_SIZE(stacks); i++) {
+		for (size_t j = 0; j < from[i]->list.count; j++) {
+			struct frame *frame = vec_push(&stacks[i]->list);
+
+			if (!frame)
+				return -ENOMEM;
+			*frame = from[i]->list.items[j];
+		}
+	}
+	compare_group(was, gone, span_ns, same_process);
+	gone->growth.gone = same_process ? was->count : 0;
+	return 0;
+}
+
+int goroutine_report_compare(const struct goroutine_report *before, struct goroutine_report *after,
+			     uint64_t span_ns, bool same_process)
+{
+	size_t count = after->groups.count;
+	int error = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct goroutine_group *is = &after->groups.items[i];
+
+		compare_group(group_in(before, is->id), is, span_ns, same_process);
+	}
+	for (size_t i = 0; i < before->groups.count && !error; i++) {
+		const struct goroutine_group *was = &before->groups.items[i];
+
+		if (was->count && !group_in(after, was->id))
+			error = add_gone(was, after, span_ns, same_process);
+	}
+	return error;
+}
+
 /* -------- figures */
 
 static bool is_known(const void *report)
@@ -223,6 +300,12 @@ static bool has_growth(const void *group)
 	return ((const struct goroutine_group *)group)->growth.readings;
 }
 
+/* Of two processes, nobody knows these. */
+static bool has_counts(const void *group)
+{
+	return has_growth(group) && !((const struct goroutine_group *)group)->growth.only_counts;
+}
+
 static const char *verdict_name(unsigned verdict)
 {
 	return trend_verdict_name((enum trend_verdict)verdict);
@@ -240,9 +323,79 @@ static const struct figure group_figures[] = {
 	FIGURE("first_count", NULL, NUMBER, GROUP(growth.first_count), .shown = has_growth),
 	FIGURE("since_ms", NULL, NUMBER, GROUP(growth.span_ns), .per = NS_PER_MS,
 	       .shown = has_growth),
-	FIGURE("come", NULL, NUMBER, GROUP(growth.come), .shown = has_growth),
-	FIGURE("gone", NULL, NUMBER, GROUP(growth.gone), .shown = has_growth),
+	FIGURE("come", NULL, NUMBER, GROUP(growth.come), .shown = has_counts),
+	FIGURE("gone", NULL, NUMBER, GROUP(growth.gone), .shown = has_counts),
 	FIGURE("verdict", NULL, NAME, GROUP(growth.verdict), .name = verdict_name,
-	       .names = TREND_MAX_, .shown = has_growth),
+	       .names = TREND_MAX_, .shown = has_counts),
 };
 const struct figures goroutine_group_figures = FIGURES(group_figures);
+
+/* What recordings have: all that reports are made of. */
+static const struct figure report_records[] = {
+	FIGURE("version", NULL, CHARS, REPORT(version),
+	       .size = sizeof(((struct goroutine_report *)0)->version)),
+	FIGURE("count", NULL, NUMBER, REPORT(count)),
+	FIGURE("system", NULL, NUMBER, REPORT(system)),
+	FIGURE("ended", NULL, NUMBER, REPORT(ended)),
+	FIGURE("unread", NULL, NUMBER, REPORT(unread)),
+	FIGURE("left_groups", NULL, NUMBER, REPORT(left_groups)),
+	FIGURE("left_count", NULL, NUMBER, REPORT(left_count)),
+	FIGURE("stack_bytes", NULL, NUMBER, REPORT(stack_bytes)),
+	FIGURE("monotonic_ns", NULL, NUMBER, REPORT(time_ns)),
+};
+const struct figures goroutine_report_records = FIGURES(report_records);
+
+static const struct figure group_records[] = {
+	FIGURE("id", "group_id", ID, GROUP(id)),
+	FIGURE("state", NULL, TEXT, GROUP(state)),
+	FIGURE("count", NULL, NUMBER, GROUP(count)),
+	FIGURE("waits_known", NULL, NUMBER, GROUP(waits_known)),
+	FIGURE("longest_ns", NULL, NUMBER, GROUP(longest_ns)),
+	FIGURE("shortest_ns", NULL, NUMBER, GROUP(shortest_ns)),
+	FIGURE("readings", NULL, NUMBER, GROUP(growth.readings)),
+	FIGURE("span_ns", NULL, NUMBER, GROUP(growth.span_ns)),
+	FIGURE("first_count", NULL, NUMBER, GROUP(growth.first_count)),
+	FIGURE("come", NULL, NUMBER, GROUP(growth.come)),
+	FIGURE("gone", NULL, NUMBER, GROUP(growth.gone)),
+	FIGURE("verdict", NULL, NAME, GROUP(growth.verdict), .name = verdict_name,
+	       .names = TREND_MAX_),
+};
+const struct figures goroutine_group_records = FIGURES(group_records);
+
+int goroutine_series_put(struct goroutine_series *series, uint64_t id, size_t time, uint64_t count)
+{
+	uint64_t *place = hash_put(&series->index, id, NULL);
+	struct goroutine_counts *group;
+
+	if (!place)
+		return -ENOMEM;
+	if (!*place) {
+		group = vec_push(&series->groups);
+		if (!group)
+			return -ENOMEM;
+		group->id = id;
+		*place = series->groups.count;
+		group->counts = calloc(series->times.count, sizeof(*group->counts));
+	}
+	group = &series->groups.items[*place - 1];
+	if (!group->counts)
+		return -ENOMEM;
+	group->counts[time] = count;
+	return 0;
+}
+
+const uint64_t *goroutine_series_find(const struct goroutine_series *series, uint64_t id)
+{
+	const uint64_t *place = hash_get(&series->index, id);
+
+	return place && *place ? series->groups.items[*place - 1].counts : NULL;
+}
+
+void goroutine_series_free(struct goroutine_series *series)
+{
+	for (size_t i = 0; i < series->groups.count; i++)
+		free(series->groups.items[i].counts);
+	vec_free(&series->groups);
+	vec_free(&series->times);
+	hash_free(&series->index);
+}

@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <sys/types.h>
+#include <time.h>
+
 #include "base/hash.h"
 #include "report/trend.h"
 #include "symbol/intern.h"
@@ -21,6 +24,7 @@ struct goroutine_growth {
 	uint64_t span_ns;
 	uint64_t first_count;
 	uint64_t come, gone; /* gone: ended, or wait elsewhere */
+	bool only_counts;    /* of two processes: nobody knows these, nor a verdict */
 	enum trend_verdict verdict;
 };
 
@@ -46,8 +50,10 @@ struct goroutine_report {
 	uint64_t count;		/* without the runtime's own */
 	uint64_t system, ended; /* those; and what is kept for reuse */
 	uint64_t unread;	/* were just changing, or make no sense, and are in no group */
-	uint64_t time_ns;	/* CLOCK_MONOTONIC */
-	uint64_t stack_bytes;	/* of all of them */
+	/* A recording leaves these small groups out; they are in `count`. */
+	uint64_t left_groups, left_count;
+	uint64_t time_ns;		    /* CLOCK_MONOTONIC */
+	uint64_t stack_bytes;		    /* of all of them */
 	VEC(struct goroutine_group) groups; /* most goroutines first */
 	VEC(struct goroutine) members;	    /* by ascending number */
 	struct intern strings;
@@ -58,6 +64,26 @@ extern const struct figures goroutine_report_figures, goroutine_group_figures;
 
 void goroutine_report_free(struct goroutine_report *report);
 
+/* What recordings have of them. */
+extern const struct figures goroutine_report_records, goroutine_group_records;
+
+/* Of one process at one time; the report of a recorded one has no members. */
+struct goroutine_reading {
+	struct timespec time;
+	pid_t pid;
+	uint64_t start_ticks; /* with the PID: one process */
+	char comm[16];
+	struct goroutine_report report;
+};
+
+/*
+ * Compares a later reading with an earlier one: growth is since that one, and groups that are gone
+ * are added with a count of 0 and the earlier one's frames and texts. `same_process`: both count
+ * what came and left since the same first reading. 0 or -ENOMEM.
+ */
+int goroutine_report_compare(const struct goroutine_report *before, struct goroutine_report *after,
+			     uint64_t span_ns, bool same_process);
+
 /* The first frame that is not of the runtime; NULL: there is none. */
 const struct frame *goroutine_place(const struct frames *frames);
 
@@ -67,6 +93,23 @@ const struct frame *goroutine_place(const struct frames *frames);
  */
 const struct goroutine_group *goroutine_report_growing(const struct goroutine_report *report,
 						       uint64_t least);
+
+/* The counts of groups over time, of a recording. Zero-initialise. */
+struct goroutine_counts {
+	uint64_t id;
+	uint64_t *counts; /* for each time; owned */
+};
+struct goroutine_series {
+	VEC(struct timespec) times;
+	VEC(struct goroutine_counts) groups;
+	struct hash index; /* ids -> places in groups, plus 1 */
+};
+
+/* All times are known before the first one. 0 or -ENOMEM. */
+int goroutine_series_put(struct goroutine_series *series, uint64_t id, size_t time, uint64_t count);
+/* As many as there are times; NULL: that group has none. */
+const uint64_t *goroutine_series_find(const struct goroutine_series *series, uint64_t id);
+void goroutine_series_free(struct goroutine_series *series);
 
 /* Earlier readings of one program, for comparison. Zero-initialise. */
 struct goroutine_history {

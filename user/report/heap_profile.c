@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 
 #include "base/cleanup.h"
+#include "report/figures.h"
 
 void heap_profile_free(struct heap_profile *profile)
 {
@@ -128,3 +130,26 @@ int heap_profile_history_add(struct heap_profile_history *history, struct heap_p
 		history->first_ns = profile->time_ns;
 	return 0;
 }
+
+#define PROFILE(member) offsetof(struct heap_profile, member)
+static const struct figure profile_figures[] = {
+	FIGURE("version", NULL, CHARS, PROFILE(version),
+	       .size = sizeof(((struct heap_profile *)0)->version)),
+	FIGURE("rate", NULL, NUMBER, PROFILE(rate)),
+	FIGURE("collected", NULL, FLAG, PROFILE(collected)),
+	FIGURE("collections", NULL, NUMBER, PROFILE(collections)),
+	FIGURE("collected_ns", NULL, NUMBER, PROFILE(collected_ns)),
+	FIGURE("monotonic_ns", NULL, NUMBER, PROFILE(time_ns)),
+};
+const struct figures heap_profile_figures = FIGURES(profile_figures);
+
+#define SITE(member) offsetof(struct heap_profile_site, member)
+static const struct figure site_figures[] = {
+	FIGURE("id", "stack", ID, SITE(id)),
+	FIGURE("size", NULL, NUMBER, SITE(size)),
+	FIGURE("allocated_objects", NULL, NUMBER, SITE(allocated.objects)),
+	FIGURE("allocated_bytes", NULL, NUMBER, SITE(allocated.bytes)),
+	FIGURE("freed_objects", NULL, NUMBER, SITE(freed.objects)),
+	FIGURE("freed_bytes", NULL, NUMBER, SITE(freed.bytes)),
+};
+const struct figures heap_profile_site_figures = FIGURES(site_figures);

@@ -49,7 +49,12 @@ struct heap_profile {
 	struct intern strings;
 };
 
+struct figures;
+
 void heap_profile_free(struct heap_profile *profile);
+
+/* What recordings have of it; estimates are made of these anew. */
+extern const struct figures heap_profile_figures, heap_profile_site_figures;
 
 /* Scales what was sampled, sums it up and sorts it. */
 void heap_profile_estimate(struct heap_profile *profile);

@@ -218,7 +218,7 @@ struct retain_result {
 	uint64_t witness_ns; /* since the look that this one was compared with; 0: there was none */
 	VEC(struct retained_probable) probable; /* not recorded */
 	VEC(struct retained_runtime) runtimes;	/* not recorded */
-	/* For a Go program; owned; not recorded; NULL: it is none. */
+	/* For a Go program; owned; NULL: it is none. */
 	struct heap_profile *heap_profile;
 	bool profile_only; /* it has no malloc: nothing else was looked at */
 	struct intern strings;

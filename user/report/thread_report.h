@@ -100,9 +100,11 @@ struct thread_census {
 	VEC(struct live_group) live;	     /* most threads first; empty: not asked for */
 	bool no_library;		     /* of threads: its native ones are not followed */
 	struct goroutine_report *goroutines; /* of a Go program; owned; NULL: it is none */
-	struct python_stacks *python;	     /* of a Python program; likewise */
-	struct java_thread_report *java;     /* of a JVM; likewise */
-	struct thread_holding *holding;	     /* who has their pthread_ts; NULL: not asked */
+	/* Of a recording, over time; borrowed; NULL: not known. */
+	const struct goroutine_series *goroutine_series;
+	struct python_stacks *python;	 /* of a Python program; likewise */
+	struct java_thread_report *java; /* of a JVM; likewise */
+	struct thread_holding *holding;	 /* who has their pthread_ts; NULL: not asked */
 };
 
 struct thread_report {
@@ -110,8 +112,10 @@ struct thread_report {
 	uint64_t sequence, now_ns; /* CLOCK_MONOTONIC */
 	bool show_threads;
 	struct text_form form;
-	bool everywhere; /* all processes: those without dead threads are only counted */
-	bool heap;	 /* heap_bytes and heap_count are known */
+	bool stored;	   /* goroutines of a recording, and nothing else */
+	const char *since; /* what they are compared with, "a.lkm #3"; NULL: their first reading */
+	bool everywhere;   /* all processes: those without dead threads are only counted */
+	bool heap;	   /* heap_bytes and heap_count are known */
 	VEC(struct thread_census) processes;
 };
 

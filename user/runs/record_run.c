@@ -13,6 +13,7 @@
 #include "report/memory_split.h"
 #include "monitor/watch.h"
 #include "profile/profile_run.h"
+#include "runs/goroutines_record.h"
 #include "runs/record_diagnose.h"
 #include "store/profile_runs.h"
 #include "store/recorder.h"
@@ -25,6 +26,7 @@
 struct record_run {
 	struct recorder *recorder;
 	struct record_diagnose diagnose;
+	struct goroutines_record goroutines;
 	uint64_t memory_due_ns; /* on the monotonic clock */
 	bool said_too_big;
 };
@@ -104,6 +106,8 @@ static int take(void *context, const struct report *report, const char *label, b
 	if (!error && label)
 		log_info("snapshot %llu is recorded as `%s`",
 			 (unsigned long long)report->snapshot->sequence, label);
+	if (error != -ENOMEM)
+		error = goroutines_record_report(&run->goroutines, report, last || label);
 	record_diagnose_report(&run->diagnose, report);
 	return error == -ENOMEM ? error : 0;
 }
@@ -196,7 +200,8 @@ int record_run(const struct record_options *options)
 	const struct recorder_options keep = {.keep_bytes = options->keep_bytes,
 					      .keep_ns = options->keep_ns};
 	struct record_run run = {
-		.diagnose = {.path = options->diagnose ? options->path : NULL, .keep = keep}};
+		.diagnose = {.path = options->diagnose ? options->path : NULL, .keep = keep},
+		.goroutines = {.path = options->path, .keep = keep}};
 	const struct run_hooks hooks = {.context = &run,
 					.take = take,
 					.label = options->label,
@@ -205,6 +210,8 @@ int record_run(const struct record_options *options)
 	struct recorder *recorder;
 	int code;
 
+	if (go_programs_only(&options->session.targets.chosen))
+		return goroutines_record_run(options);
 	if (options->profile)
 		return run_profile(options, &keep);
 	if (recorder_open(&run.recorder, options->path, &keep))
@@ -214,6 +221,7 @@ int record_run(const struct record_options *options)
 	code = watch_run(&options->session, &hooks);
 	interrupt_removes(NULL);
 	record_diagnose_finish(&run.diagnose);
+	goroutines_record_close(&run.goroutines);
 	/* A run that never began leaves no file. */
 	if (!recorder_snapshots(recorder) && !recorder_missed(recorder)) {
 		recorder_close(recorder);

@@ -360,12 +360,15 @@ static int report_heap_profile(struct retain_run *run, pid_t pid, const struct m
 		explain(pid, error);
 		return error;
 	}
-	if (run->options->recording)
-		log_warning("PID %d: the heap profile of a Go program is not recorded", pid);
 	clock_gettime(CLOCK_REALTIME, &result.time);
 	process_read_comm(result.pid, 0, result.comm, sizeof(result.comm));
 	managed_share_read(pid, &result.managed);
-	return write_report(run, &result, NULL);
+	error = write_report(run, &result, NULL);
+	if (!error && run->options->recording && result.heap_profile->why)
+		log_warning("PID %d: its heap profile is not known, and not recorded", pid);
+	else if (!error)
+		error = record(run->options, &result);
+	return error;
 }
 
 /* Concludes from the graph. 0 or -ENOMEM; *result is to be freed in any case. */

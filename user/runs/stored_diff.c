@@ -244,6 +244,26 @@ static void describe_retentions(struct retain_diff_report *report, const struct 
 	report->after_label = is->label;
 }
 
+/* Of Go programs without malloc: the later profile, with its growth. */
+static int compare_profiles_of(struct retain_result *was, struct retain_result *is,
+			       const struct output_options *output, int64_t *growth)
+{
+	_cleanup_(heap_profile_history_free) struct heap_profile_history history = {0};
+	const struct output_format *format = output_find(output->format);
+	struct retain_report report = {.result = is,
+				       .top = output->top_given ? output->report.top
+								: format->retain_top,
+				       .form = emit_form(output)};
+
+	if (heap_profile_history_add(&history, was->heap_profile) ||
+	    heap_profile_history_add(&history, is->heap_profile)) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	*growth = (int64_t)(is->heap_profile->bytes - was->heap_profile->bytes);
+	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_RETAIN, &report);
+}
+
 static int compare_retentions(const struct side *before, const struct side *after,
 			      const struct output_options *output, int64_t *growth)
 {
@@ -261,6 +281,8 @@ static int compare_retentions(const struct side *before, const struct side *afte
 		error = stored_retention_read(after->recording, after->at, &after_position, &is);
 	if (error)
 		return error;
+	if (was.profile_only && is.profile_only)
+		return compare_profiles_of(&was, &is, output, growth);
 	if (retain_diff_build(&was, &is, &diff)) {
 		log_error("out of memory");
 		return -ENOMEM;
@@ -306,6 +328,43 @@ static int compare_profiles(const struct side *before, const struct side *after,
 	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_PROFILE_DIFF, &diff);
 }
 
+/* -------- goroutines */
+
+/* The earlier one of two readings of one process; of two processes the time between them. */
+static int compare_goroutines(const struct side *before, const struct side *after,
+			      const struct output_options *output)
+{
+	_cleanup_(thread_report_free) struct thread_report was = {0}, is = {0};
+	const struct recording_goroutines *first, *second;
+	_cleanup_free_ char *since = NULL;
+	size_t positions[2], count;
+	int64_t span_ns;
+	bool same;
+	int error =
+		stored_goroutines_read(before->recording, before->at, output, &positions[0], &was);
+
+	if (!error)
+		error = stored_goroutines_read(after->recording, after->at, output, &positions[1],
+					       &is);
+	if (error)
+		return error;
+	first = &recording_goroutines(before->recording, &count)[positions[0]];
+	second = &recording_goroutines(after->recording, &count)[positions[1]];
+	same = before->recording == after->recording && first->pid == second->pid &&
+	       first->start_ticks == second->start_ticks && positions[0] <= positions[1];
+	span_ns = (second->time.tv_sec - first->time.tv_sec) * INT64_C(1000000000) +
+		  (second->time.tv_nsec - first->time.tv_nsec);
+	if (asprintf(&since, "%s #%lld", before->path, (long long)first->number) < 0 ||
+	    goroutine_report_compare(was.processes.items[0].goroutines,
+				     is.processes.items[0].goroutines, (uint64_t)MAX(span_ns, 0),
+				     same)) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	is.since = since;
+	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_THREADS, &is);
+}
+
 /* -------- which of them */
 
 int stored_diff(const struct diff_options *options)
@@ -317,6 +376,12 @@ int stored_diff(const struct diff_options *options)
 		error = open_both(&comparison);
 	if (error)
 		return EXIT_ERROR;
+	if (options->goroutines || (!options->retain_runs && !options->profiles &&
+				    stored_goroutines_only(comparison.before.recording) &&
+				    stored_goroutines_only(comparison.after.recording)))
+		return compare_goroutines(&comparison.before, &comparison.after, &options->output)
+			       ? EXIT_ERROR
+			       : EXIT_OK;
 	if (options->profiles ||
 	    (!options->retain_runs && stored_profiles_only(comparison.before.recording) &&
 	     stored_profiles_only(comparison.after.recording)))

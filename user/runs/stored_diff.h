@@ -9,7 +9,7 @@
 struct diff_options {
 	const char *before, *after; /* each perhaps with @SEQ; after NULL: the end of `before` */
 	enum diff_group by;
-	bool retain_runs, profiles; /* compare these, not snapshots */
+	bool retain_runs, profiles, goroutines; /* compare these, not snapshots */
 	struct output_options output;
 };
 

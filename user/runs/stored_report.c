@@ -38,6 +38,17 @@ bool stored_retentions_only(const struct recording *recording)
 	return !snapshots && runs;
 }
 
+bool stored_goroutines_only(const struct recording *recording)
+{
+	size_t snapshots, runs, profiles, goroutines;
+
+	recording_snapshots(recording, &snapshots);
+	recording_retains(recording, &runs);
+	recording_profiles(recording, &profiles);
+	recording_goroutines(recording, &goroutines);
+	return !snapshots && !runs && !profiles && goroutines;
+}
+
 int stored_check_format(const char *name, enum output_kind kind)
 {
 	static const char *const nouns[OUTPUT_KIND_MAX_] = {
@@ -45,6 +56,7 @@ int stored_check_format(const char *name, enum output_kind kind)
 		[OUTPUT_PROFILE_DIFF] = "the difference of profiles",
 		[OUTPUT_RETAIN] = "runs of `leakmon retain`",
 		[OUTPUT_RETAIN_DIFF] = "runs of `leakmon retain`",
+		[OUTPUT_THREADS] = "goroutines",
 	};
 	const struct output_format *format = output_find(name);
 	char phrase[CHOICES_PHRASE_SIZE];
@@ -72,7 +84,39 @@ int stored_retention_read(struct recording *recording, const char *at, size_t *p
 	return error ? error : recording_read_retain(recording, *position, result);
 }
 
-/* -------- profiles and retentions */
+int stored_goroutines_read(struct recording *recording, const char *at,
+			   const struct output_options *output, size_t *position,
+			   struct thread_report *report)
+{
+	const struct recording_goroutines *all;
+	struct thread_census *census;
+	size_t count;
+	int error = stored_check_format(output->format, OUTPUT_THREADS);
+
+	if (!error)
+		error = recording_find_goroutines(recording, at, position);
+	if (error)
+		return error;
+	all = recording_goroutines(recording, &count);
+	census = vec_push(&report->processes);
+	if (census)
+		census->goroutines = calloc(1, sizeof(*census->goroutines));
+	if (!census || !census->goroutines) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	report->time = all[*position].time;
+	report->sequence = (uint64_t)all[*position].number;
+	report->form = emit_form(output);
+	report->stored = true;
+	census->pid = (uint32_t)all[*position].pid;
+	census->no_library = true;
+	census->why = "only goroutines were recorded";
+	memcpy(census->comm, all[*position].comm, sizeof(census->comm));
+	return recording_read_goroutines(recording, *position, census->goroutines);
+}
+
+/* -------- profiles, retentions and goroutines */
 
 static int report_profile(struct recording *recording, const char *at,
 			  const struct output_options *output)
@@ -117,6 +161,30 @@ static int history_read(struct recording *recording, size_t position, pid_t pid,
 	return error;
 }
 
+/* Since the first run of its process that has one. */
+static int heap_growth_read(struct recording *recording, size_t position,
+			    struct retain_result *result)
+{
+	_cleanup_(heap_profile_history_free) struct heap_profile_history history = {0};
+	size_t count;
+	const struct recording_retain *runs = recording_retains(recording, &count);
+	int error = 0;
+
+	for (size_t i = 0; !error && i < position && !history.readings && result->heap_profile;
+	     i++) {
+		_cleanup_(retain_result_free) struct retain_result first = {0};
+
+		if (runs[i].pid != result->pid)
+			continue;
+		error = recording_read_retain(recording, i, &first);
+		if (!error && first.heap_profile)
+			error = heap_profile_history_add(&history, first.heap_profile);
+	}
+	if (!error && history.readings)
+		error = heap_profile_history_add(&history, result->heap_profile);
+	return error;
+}
+
 static int report_retention(struct recording *recording, const char *at,
 			    const struct output_options *output)
 {
@@ -131,12 +199,31 @@ static int report_retention(struct recording *recording, const char *at,
 		error = stored_retention_read(recording, at, &position, &result);
 	if (!error && (output->report.sort == SORT_INTEGRAL || format->wants_history))
 		error = history_read(recording, position, result.pid, &history);
+	if (!error)
+		error = heap_growth_read(recording, position, &result);
 	if (error)
 		return error;
 	if (history.times.count > 1)
 		report.history = &history;
 	report.top = output->top_given ? output->report.top : format->retain_top;
 	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_RETAIN, &report);
+}
+
+static int report_goroutines(struct recording *recording, const char *at,
+			     const struct output_options *output)
+{
+	_cleanup_(thread_report_free) struct thread_report report = {0};
+	_cleanup_(goroutine_series_free) struct goroutine_series series = {0};
+	size_t position;
+	int error = stored_goroutines_read(recording, at, output, &position, &report);
+
+	if (!error && output_find(output->format)->wants_history)
+		error = recording_goroutine_series(recording, position, &series);
+	if (error)
+		return error;
+	if (series.times.count > 1)
+		report.processes.items[0].goroutine_series = &series;
+	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_THREADS, &report);
 }
 
 /* The latest retention of each process, in the order of their first ones. */
@@ -393,14 +480,17 @@ int stored_report(const struct show_options *options)
 	bool profiles;
 	char at[24];
 
-	profiles = !error && (show->profiles ||
-			      (!show->retain_runs && stored_profiles_only(source.recording)));
+	profiles = !error && (show->profiles || (!show->retain_runs && !show->goroutines &&
+						 stored_profiles_only(source.recording)));
 	if (!error && show->oom)
 		error = profiles ? choose_kill_of_profiles(source.recording, &own, at)
 				 : choose_kill(source.recording, &own);
 	if (error)
 		return EXIT_ERROR;
-	if (profiles)
+	if (show->goroutines ||
+	    (!profiles && !show->retain_runs && stored_goroutines_only(source.recording)))
+		error = report_goroutines(source.recording, show->at, &show->output);
+	else if (profiles)
 		error = report_profile(source.recording, show->at, &show->output);
 	else if (show->retain_runs || stored_retentions_only(source.recording))
 		error = report_retention(source.recording, show->at, &show->output);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Go: a mapping begins at 0xc000000000, where its arenas begin (runtime/malloc.go: arena hints);
- * from 1.25 on they are named.
+ * from 1.25 on they are named. From 1.26 on they lie anywhere: then the program's build information
+ * shows it.
  *
  * A program is known by its module data (symtab.go): a word that points to a table of functions
  * with a magic number in its header, and after it where text, data and that table's parts are,
@@ -421,6 +422,7 @@ const struct runtime runtime_go = {
 		"threads -p %d` its goroutines",
 	.collects = true,
 	.detect = detect,
+	.detect_memory = go_is_program,
 	.owns = owns,
 	.walker = &go_walker,
 };

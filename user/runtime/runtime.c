@@ -226,7 +226,8 @@ static bool can_be_walked(const struct runtime *runtime, const struct maps *maps
 {
 	return runtime->walker && (is_detected(runtime, maps->list.items, maps->list.count,
 					       sizeof(*maps->list.items)) ||
-				   is_detected_in(runtime, modules));
+				   is_detected_in(runtime, modules) ||
+				   (runtime->detect_memory && runtime->detect_memory(maps)));
 }
 
 int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,

@@ -57,6 +57,8 @@ struct runtime {
 	bool (*detect)(const struct mapping *mapping);
 	/* Whether one that has this file has it, for walks; NULL: not known by files. */
 	bool (*detect_module)(const struct data_module *module);
+	/* Whether a process has it by what stands in its memory, for walks; NULL: not known so. */
+	bool (*detect_memory)(const struct maps *maps);
 	/* Surveys all mappings for owns(): takes each, in order, beginning with zeros. */
 	void (*survey)(void *state, const struct mapping *mapping); /* NULL: nothing */
 	size_t state_size;

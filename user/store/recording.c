@@ -423,6 +423,29 @@ int recording_find_profile(const struct recording *recording, const char *at, si
 	return error;
 }
 
+int recording_find_goroutines(const struct recording *recording, const char *at, size_t *position)
+{
+	struct moments moments = {
+		.path = recording->path, .what = "reading of goroutines", .thinned = true};
+	int error = 0;
+
+	if (!recording->goroutines.count) {
+		log_error("%s holds no goroutines: `leakmon record -p PID -o FILE` of a Go program "
+			  "makes some",
+			  recording->path);
+		return -ENOENT;
+	}
+	for (size_t i = 0; i < recording->goroutines.count && !error; i++) {
+		const struct recording_goroutines *run = &recording->goroutines.items[i];
+
+		error = add(&moments, &(struct moment){(uint64_t)run->number, run->time, NULL, 0});
+	}
+	if (!error)
+		error = find(&moments, at, position);
+	vec_free(&moments.list);
+	return error;
+}
+
 int recording_find_retain(const struct recording *recording, const char *at, size_t *position)
 {
 	struct moments moments = {.path = recording->path, .what = "retain run"};
@@ -578,7 +601,8 @@ static int list_snapshots(struct recording *recording)
 		return recording_fail(recording, error, "its snapshots");
 	if (recording->snapshots.count && !recording->snapshots.items[0].full)
 		return recording_fail(recording, -EUCLEAN, "its first snapshot is not whole");
-	if (recording->snapshots.count || recording->retains.count || recording->profiles.count)
+	if (recording->snapshots.count || recording->retains.count || recording->profiles.count ||
+	    recording->goroutines.count)
 		return 0;
 	log_error("%s holds no snapshot: the monitor ended before its first one", recording->path);
 	return -ENODATA;
@@ -623,6 +647,8 @@ static int recording_load(struct recording *recording)
 		error = recording_list_retains(recording);
 	if (!error)
 		error = recording_list_profiles(recording);
+	if (!error)
+		error = recording_list_goroutines(recording);
 	if (!error)
 		error = list_snapshots(recording);
 	if (!error)
@@ -706,6 +732,7 @@ void recording_close(struct recording *recording)
 	vec_free(&recording->snapshots);
 	vec_free(&recording->retains);
 	vec_free(&recording->profiles);
+	vec_free(&recording->goroutines);
 	vec_free(&recording->processes);
 	vec_free(&recording->sites);
 	hash_free(&recording->process_rows);

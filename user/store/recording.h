@@ -14,6 +14,8 @@
 #include "report/report.h"
 
 struct recording;
+struct goroutine_report;
+struct goroutine_series;
 struct memory_history;
 struct profile_report;
 struct retain_result;
@@ -42,6 +44,16 @@ struct recording_profile {
 	int64_t number;
 	struct timespec time;
 	size_t oom_kills; /* of its processes, those that were killed for want of memory */
+};
+
+/* The goroutines of a Go program at one time. */
+struct recording_goroutines {
+	int64_t number;
+	struct timespec time;
+	pid_t pid;
+	uint64_t start_ticks; /* with the PID: one process */
+	char comm[16];
+	uint64_t count;
 };
 
 /* Opens and checks. 0, or -errno after a message that says what is wrong with the file. */
@@ -80,6 +92,17 @@ const struct recording_profile *recording_profiles(const struct recording *recor
 int recording_find_profile(const struct recording *recording, const char *at, size_t *position);
 int recording_read_profile(struct recording *recording, size_t position,
 			   struct profile_report *report);
+
+/* Readings of goroutines, in order; perhaps none. As above; free with goroutine_report_free(),
+ * before the recording is closed: texts are the recording's. */
+const struct recording_goroutines *recording_goroutines(const struct recording *recording,
+							size_t *count);
+int recording_find_goroutines(const struct recording *recording, const char *at, size_t *position);
+int recording_read_goroutines(struct recording *recording, size_t position,
+			      struct goroutine_report *report);
+/* How many there were of each of its groups, up to it. Free with goroutine_series_free(). */
+int recording_goroutine_series(struct recording *recording, size_t position,
+			       struct goroutine_series *series);
 
 /*
  * The snapshot at that moment. site.index is a number of the recording, sites have no addresses. 0,

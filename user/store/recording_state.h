@@ -106,6 +106,7 @@ struct recording {
 	VEC(struct recording_snapshot) snapshots;
 	VEC(struct recording_retain) retains;
 	VEC(struct recording_profile) profiles;
+	VEC(struct recording_goroutines) goroutines;
 	VEC(struct known_process) processes;
 	struct hash process_rows; /* row id -> position in processes */
 	VEC(struct known_site) sites;
@@ -145,6 +146,8 @@ int stored_stack_read(struct intern *strings, sqlite3_stmt *statement, uint64_t 
 int recording_list_retains(struct recording *recording);
 /* profile_runs.c */
 int recording_list_profiles(struct recording *recording);
+/* goroutine_runs.c */
+int recording_list_goroutines(struct recording *recording);
 
 /* recording_state.c: brings a state from the snapshots before `from` to that of `to`. */
 int state_advance(struct recording *recording, struct state *state, uint64_t from, uint64_t to);

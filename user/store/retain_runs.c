@@ -10,6 +10,7 @@
 #include "report/retain_result.h"
 #include "store/database.h"
 #include "store/figure_rows.h"
+#include "store/heap_profile_rows.h"
 #include "store/recorder_state.h"
 #include "store/recording_state.h"
 
@@ -264,6 +265,13 @@ static int check_paths(const struct retain_reader *reader)
 	return 0;
 }
 
+static int read_heap_profile(const struct retain_reader *reader, int64_t run)
+{
+	int error = heap_profile_rows_read(reader->recording, run, reader->result);
+
+	return error ? recording_fail(reader->recording, error, "its heap profile") : 0;
+}
+
 int recording_read_retain(struct recording *recording, size_t position,
 			  struct retain_result *result)
 {
@@ -277,6 +285,8 @@ int recording_read_retain(struct recording *recording, size_t position,
 		error = read_stacks(&reader);
 	if (!error)
 		error = check_paths(&reader);
+	if (!error)
+		error = read_heap_profile(&reader, recording->retains.items[position].number);
 	hash_free(&reader.sites);
 	retain_result_identify(&made);
 	if (error)
@@ -473,6 +483,8 @@ static int put_all(struct writer *writer, const char *label)
 	writer->number = sqlite3_last_insert_rowid(writer->database);
 	for (size_t i = 0; i < ARRAY_SIZE(writers) && !error; i++)
 		error = put_rows(writer, i);
+	if (!error)
+		error = heap_profile_rows_put(writer->database, writer->number, writer->result);
 	return error;
 }
 

@@ -105,6 +105,49 @@ const char schema_diagnoses_sql[] =
 	" reason TEXT NOT NULL,"   /* leaking, limit-near */
 	" answer TEXT NOT NULL);"; /* JSON: user/schema/diagnosis.schema.json, "processes" */
 
+/*
+ * Goroutines of Go programs, independent of snapshots; their heap profiles. `stack` and `creator`
+ * are numbers of retain_stacks, as for runs of `leakmon retain`.
+ */
+
+const char schema_goroutines_sql[] =
+	"CREATE TABLE IF NOT EXISTS goroutines(" /* a reading of a process */
+	" id INTEGER PRIMARY KEY,"
+	" time_ns INTEGER NOT NULL," /* since 1970 */
+	" pid INTEGER NOT NULL, start_ticks INTEGER NOT NULL, comm TEXT NOT NULL,"
+	" version TEXT NOT NULL,"  /* of Go */
+	" count INTEGER NOT NULL," /* without the runtime's own */
+	" system INTEGER NOT NULL, ended INTEGER NOT NULL, unread INTEGER NOT NULL,"
+	" left_groups INTEGER NOT NULL, left_count INTEGER NOT NULL," /* too small for a row */
+	" stack_bytes INTEGER NOT NULL, monotonic_ns INTEGER NOT NULL);"
+	/* By state, place and creator; most goroutines first. */
+	"CREATE TABLE IF NOT EXISTS goroutine_groups("
+	" reading INTEGER NOT NULL, position INTEGER NOT NULL,"
+	" stack TEXT, creator TEXT," /* NULL: not known */
+	" group_id TEXT NOT NULL,"   /* the same on every run of the program */
+	" state TEXT, count INTEGER NOT NULL,"
+	/* Those of which it is known since when they wait. */
+	" waits_known INTEGER NOT NULL, longest_ns INTEGER NOT NULL, shortest_ns INTEGER NOT NULL,"
+	/* Since the first reading: `readings` before this one, 0: it is the first. */
+	" readings INTEGER NOT NULL, span_ns INTEGER NOT NULL, first_count INTEGER NOT NULL,"
+	" come INTEGER NOT NULL, gone INTEGER NOT NULL, verdict TEXT NOT NULL,"
+	" PRIMARY KEY(reading, position)) WITHOUT ROWID;"
+	/* A Go program's own heap profile, of a run of `leakmon retain`. */
+	"CREATE TABLE IF NOT EXISTS heap_profiles("
+	" retain INTEGER PRIMARY KEY,"
+	" alone INTEGER NOT NULL," /* 1: it has no malloc, the run has nothing else */
+	" version TEXT NOT NULL,"
+	" rate INTEGER NOT NULL," /* bytes for each sample; 0: not known */
+	" collected INTEGER NOT NULL, collections INTEGER NOT NULL,"
+	" collected_ns INTEGER NOT NULL, monotonic_ns INTEGER NOT NULL);"
+	/* What was sampled since the program began. */
+	"CREATE TABLE IF NOT EXISTS heap_profile_sites("
+	" retain INTEGER NOT NULL, position INTEGER NOT NULL,"
+	" stack TEXT NOT NULL, size INTEGER NOT NULL," /* of an object */
+	" allocated_objects INTEGER NOT NULL, allocated_bytes INTEGER NOT NULL,"
+	" freed_objects INTEGER NOT NULL, freed_bytes INTEGER NOT NULL,"
+	" PRIMARY KEY(retain, position)) WITHOUT ROWID;";
+
 /* Blocks of ended threads, and thread-locals as roots. */
 
 const char schema_owners_sql[] =

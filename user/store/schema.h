@@ -25,8 +25,9 @@
  *   7  memory, memory_parts
  *   8  descriptor_ledgers; sites.patterns
  *   9  diagnoses
+ *  10  goroutines, goroutine_groups, heap_profiles, heap_profile_sites
  */
-#define SCHEMA_VERSION 9
+#define SCHEMA_VERSION 10
 
 /* The tables of families (figure_rows.h) come on top. */
 extern const char schema_sql[]; /* of version 1 */
@@ -47,5 +48,7 @@ extern const char schema_memory_sql[];
 extern const char schema_descriptors_sql[];
 /* Added by version 9. */
 extern const char schema_diagnoses_sql[];
+/* Added by version 10. */
+extern const char schema_goroutines_sql[];
 
 #endif

@@ -9,6 +9,7 @@ import { diagnosis, storedAnswers } from './diagnosis.js';
 import { diffHeader, reportHeader } from './header.js';
 import { changedMemory, memoryHeader, memorySection } from './memory.js';
 import { decode } from './model.js';
+import { goroutines } from './goroutines.js';
 import { home } from './home.js';
 import { follow, keep, keptOf, restore } from './live.js';
 import { profile } from './profile.js';
@@ -78,6 +79,7 @@ const PAGES = {
   triage: () => home(data),
   profile: () => { const [header, ...rest] = profile(data); return [header, ...storedAnswers(data), ...rest]; },
   diagnosis: () => diagnosis(data),
+  goroutines: () => goroutines(data),
   memory: () => [memoryHeader(data), memorySection(data)],
 };
 const parts = (PAGES[data.kind] ?? (() => sections(decode(data))))();

@@ -972,6 +972,11 @@ static int html_profile_write(FILE *out, const void *report)
 	return members_page_write(out, "profile", json_profile_members, report, NULL);
 }
 
+static int html_threads_write(FILE *out, const void *report)
+{
+	return members_page_write(out, "goroutines", json_threads_members, report, NULL);
+}
+
 /* The answer is that of text, line by line. */
 static int html_diagnosis_write(FILE *out, const void *data)
 {
@@ -998,6 +1003,7 @@ const struct output_format output_html = {
 		  [OUTPUT_RETAIN] = html_retain_write,
 		  [OUTPUT_PROFILE] = html_profile_write,
 		  [OUTPUT_MEMORY] = html_memory_write,
+		  [OUTPUT_THREADS] = html_threads_write,
 		  [OUTPUT_DIAGNOSIS] = html_diagnosis_write},
 	.single = true,
 	.wants_history = true,

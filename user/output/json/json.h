@@ -35,6 +35,7 @@ struct leak_event;
 int json_event_write(FILE *out, const struct leak_event *event);
 
 /* All of these reports but the schema's number, as members: pages have them, too. */
+void json_threads_members(struct json_writer *json, const void *report);
 void json_triage_members(struct json_writer *json, const void *report);
 void json_profile_members(struct json_writer *json, const void *report);
 void json_diagnosis_members(struct json_writer *json, const void *report);

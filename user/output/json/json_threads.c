@@ -159,25 +159,60 @@ static void goroutine_frames_json(struct json_writer *json, const char *key,
 	json_close(json, '}');
 }
 
+static void group_members(struct json_writer *json, const struct goroutine_group *group)
+{
+	json_figures_write(json, &goroutine_group_figures, group);
+	goroutine_frames_json(json, "waits_at", &group->stack);
+	goroutine_frames_json(json, "created_by", &group->creator);
+}
+
 void json_goroutine_group_write(struct json_writer *json, const char *key,
 				const struct goroutine_group *group)
 {
 	json_open(json, key, '{');
-	json_figures_write(json, &goroutine_group_figures, group);
-	goroutine_frames_json(json, "waits_at", &group->stack);
-	goroutine_frames_json(json, "created_by", &group->creator);
+	group_members(json, group);
 	json_close(json, '}');
 }
 
-static void goroutines_json(struct json_writer *json, const struct goroutine_report *report)
+static void evolution_json(struct json_writer *json, const struct goroutine_series *series,
+			   uint64_t id)
 {
+	const uint64_t *counts = series ? goroutine_series_find(series, id) : NULL;
+
+	if (!counts)
+		return;
+	json_open(json, "evolution", '[');
+	for (size_t i = 0; i < series->times.count; i++)
+		json_put_number(json, NULL, counts[i]);
+	json_close(json, ']');
+}
+
+static void goroutines_json(struct json_writer *json, const struct thread_census *census)
+{
+	const struct goroutine_report *report = census->goroutines;
+	const struct goroutine_series *series = census->goroutine_series;
+
 	if (!report)
 		return;
 	json_open(json, "goroutines", '{');
 	json_figures_write(json, &goroutine_report_figures, report);
+	if (report->left_groups) {
+		json_put_number(json, "left_groups", report->left_groups);
+		json_put_number(json, "left_count", report->left_count);
+	}
+	if (series) {
+		json_open(json, "times", '[');
+		for (size_t i = 0; i < series->times.count; i++)
+			json_time_write(json, NULL, &series->times.items[i]);
+		json_close(json, ']');
+	}
 	json_open(json, "groups", '[');
-	for (size_t i = 0; i < report->groups.count; i++)
-		json_goroutine_group_write(json, NULL, &report->groups.items[i]);
+	for (size_t i = 0; i < report->groups.count; i++) {
+		json_open(json, NULL, '{');
+		group_members(json, &report->groups.items[i]);
+		evolution_json(json, series, report->groups.items[i].id);
+		json_close(json, '}');
+	}
 	json_close(json, ']');
 	json_close(json, '}');
 }
@@ -258,25 +293,33 @@ static void census_json(struct json_writer *json, const struct thread_report *re
 	json_close(json, ']');
 	all_ended_json(json, census->holding);
 	json_close(json, '}');
-	goroutines_json(json, census->goroutines);
+	goroutines_json(json, census);
 	python_json(json, census->python);
 	java_threads_json(json, census->java);
 	json_close(json, '}');
 }
 
-int json_threads_write(FILE *out, const void *data)
+void json_threads_members(struct json_writer *json, const void *data)
 {
 	const struct thread_report *report = data;
+
+	json_put_number(json, "schema", 1);
+	json_time_write(json, "time", &report->time);
+	json_put_number(json, "sequence", report->sequence);
+	if (report->since)
+		json_put_string(json, "since", report->since);
+	json_open(json, "processes", '[');
+	for (size_t i = 0; i < report->processes.count; i++)
+		census_json(json, report, &report->processes.items[i]);
+	json_close(json, ']');
+}
+
+int json_threads_write(FILE *out, const void *data)
+{
 	struct json_writer json = {.out = out};
 
 	json_open(&json, NULL, '{');
-	json_put_number(&json, "schema", 1);
-	json_time_write(&json, "time", &report->time);
-	json_put_number(&json, "sequence", report->sequence);
-	json_open(&json, "processes", '[');
-	for (size_t i = 0; i < report->processes.count; i++)
-		census_json(&json, report, &report->processes.items[i]);
-	json_close(&json, ']');
+	json_threads_members(&json, data);
 	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);

@@ -55,11 +55,17 @@ static void growth_write(FILE *out, const struct text_form *form,
 	const struct text_style *style = &text_styles[form->colour];
 	bool leaks = growth->verdict == TREND_LEAKING;
 
-	if (!growth->readings || (!growth->come && !growth->gone))
+	if (!growth->readings || (!growth->come && !growth->gone &&
+				  (!growth->only_counts || growth->first_count == group->count)))
 		return;
 	fprintf(out, "\t\t%s%+" PRId64 " in ", leaks ? style->red : "",
 		(int64_t)(group->count - growth->first_count));
 	seconds_write(out, growth->span_ns);
+	if (growth->only_counts) {
+		fprintf(out, " (%" PRIu64 " -> %" PRIu64 ")%s\n", growth->first_count, group->count,
+			leaks ? style->plain : "");
+		return;
+	}
 	if (growth->gone)
 		fprintf(out, ": %" PRIu64 " came, %" PRIu64 " left", growth->come, growth->gone);
 	else
@@ -116,9 +122,21 @@ void text_goroutine_growth_write(FILE *out, const struct goroutine_group *group)
 		fputs(": none has ended", out);
 }
 
+/* Of two processes, nobody knows more than that there are more of them. */
 static bool grows(const struct goroutine_group *group)
 {
-	return trend_is_suspect(group->growth.verdict);
+	return trend_is_suspect(group->growth.verdict) ||
+	       (group->growth.only_counts && group->count > group->growth.first_count);
+}
+
+/* Of a comparison, some are gone. */
+static size_t present(const struct goroutine_report *report)
+{
+	size_t count = report->left_groups;
+
+	for (size_t i = 0; i < report->groups.count; i++)
+		count += report->groups.items[i].count > 0;
+	return count;
 }
 
 void text_goroutines_write(FILE *out, const struct text_form *form,
@@ -137,14 +155,18 @@ void text_goroutines_write(FILE *out, const struct text_form *form,
 		fputc('\n', out);
 		return;
 	}
-	fprintf(out, "\t%" PRIu64 " goroutines in %zu groups (Go ", report->count,
-		report->groups.count);
+	fprintf(out, "\t%" PRIu64 " goroutines in %zu groups (Go ", report->count, present(report));
 	text_print_inert(out, report->version);
 	fprintf(out, "); %" PRIu64 " of the runtime's own; their stacks: %s\n", report->system,
 		units_bytes(bytes, (double)report->stack_bytes, ""));
 	if (report->unread)
 		fprintf(out, "\tinexact: %" PRIu64 " goroutines could not be read\n",
 			report->unread);
+	if (report->left_groups)
+		fprintf(out,
+			"\tnot in the recording: %" PRIu64 " goroutines in %" PRIu64
+			" small groups\n",
+			report->left_count, report->left_groups);
 	for (size_t i = 0; i < report->groups.count; i++) {
 		if (grows(&report->groups.items[i]))
 			group_write(out, form, &report->groups.items[i]);

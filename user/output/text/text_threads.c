@@ -411,6 +411,11 @@ int text_threads_write(FILE *stream, const void *data)
 	fprintf(out, "[%s] %s\n", clock,
 		is_native(report) ? "Threads: dead ones (ended, never joined) first"
 				  : "Goroutines");
+	if (report->since) {
+		fputs("since ", out);
+		text_print_inert(out, report->since);
+		fputc('\n', out);
+	}
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct thread_census *census = &report->processes.items[i];
 
