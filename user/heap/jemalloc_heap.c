@@ -16,6 +16,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "heap/heap_reader.h"
 
 #define PAGE_SHIFT 12
@@ -207,6 +208,7 @@ static uint64_t page_of(const struct record *record, uint32_t i)
 
 struct node {
 	uint64_t address;
+	bool has_entries;
 	uint64_t entries[NODE_PAGES + 1]; /* of pagemap */
 	bool swapped;
 	/* For the page that was looked at last: elements [from, to). */
@@ -214,18 +216,31 @@ struct node {
 	uint32_t from, to;
 };
 
-static void node_open(const struct reading *reading, uint64_t address, struct node *node)
+/* Before any of its pages is looked at. */
+static void node_begin(uint64_t address, struct node *node)
 {
 	node->address = address;
-	node->swapped = false;
+	node->has_entries = node->swapped = false;
 	node->from = node->to = 0;
-	pagemap_read(reading->peek->source, reading->peek->pagemap, address & ~(MEMORY_PAGE - 1),
-		     node->entries, ARRAY_SIZE(node->entries));
+}
+
+static void node_know_pages(const struct reading *reading, struct node *node)
+{
+	node->has_entries = true;
+	pagemap_read(reading->peek->source, reading->peek->pagemap,
+		     node->address & ~(MEMORY_PAGE - 1), node->entries, ARRAY_SIZE(node->entries));
 	for (size_t i = 0; i < ARRAY_SIZE(node->entries); i++)
 		node->swapped |= pagemap_is_swapped(node->entries[i]);
 }
 
-/* The part of a page's elements from the i-th on, into `elements`. */
+static void node_open(const struct reading *reading, uint64_t address, struct node *node)
+{
+	node_begin(address, node);
+	node_know_pages(reading, node);
+}
+
+/* The part of a page's elements from the i-th on, into `elements`. Of most words that are tried,
+ * the first page shows that they lead to no node, and no other page is asked for. */
 static void node_load(const struct reading *reading, struct node *node, uint32_t i)
 {
 	uint64_t at = node->address + i * 8ull, first = node->address & ~(MEMORY_PAGE - 1);
@@ -234,7 +249,9 @@ static void node_load(const struct reading *reading, struct node *node, uint32_t
 
 	node->from = i;
 	node->to = i + count;
-	if (!pagemap_is_present(node->entries[(at - first) / MEMORY_PAGE]) ||
+	if (!node->has_entries && at - first >= MEMORY_PAGE)
+		node_know_pages(reading, node);
+	if ((node->has_entries && !pagemap_is_present(node->entries[(at - first) / MEMORY_PAGE])) ||
 	    peek_words(reading->peek, at, node->elements, count))
 		memset(node->elements, 0, sizeof(node->elements));
 }
@@ -305,6 +322,7 @@ struct search {
 	uint64_t start, end; /* of a module's data */
 	size_t arenas;	     /* of found->arenas */
 	struct node node;
+	struct hash tried; /* words that lead to no node: a module's data repeats them */
 	struct jemalloc *found;
 };
 
@@ -312,15 +330,17 @@ struct search {
 static bool try_leaf(struct search *search, uint64_t at, uint64_t leaf)
 {
 	uint64_t number, root;
+	bool holds = false;
 
-	if (!may_be_node(search->reading.heaps, leaf))
+	if (!may_be_node(search->reading.heaps, leaf) || hash_get(&search->tried, leaf))
 		return false;
-	node_open(&search->reading, leaf, &search->node);
+	node_begin(leaf, &search->node);
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
 		search->reading.layout = &layouts[i];
 		search->node.from = search->node.to = 0;
 		if (!leaf_holds(&search->reading, &search->node, &number))
 			continue;
+		holds = true;
 		root = at - number * 8;
 		if (root < search->start || root > at || root + NODE_BYTES > search->end)
 			continue;
@@ -328,6 +348,9 @@ static bool try_leaf(struct search *search, uint64_t at, uint64_t leaf)
 		search->found->layout = &layouts[i];
 		return true;
 	}
+	/* Without memory for that, it is tried again. */
+	if (!holds)
+		hash_put(&search->tried, leaf, NULL);
 	return false;
 }
 
@@ -452,10 +475,20 @@ static bool try_arenas(struct search *search, uint64_t at, uint64_t arena)
 	return false;
 }
 
+static int find_tree(struct search *search)
+{
+	if (!visit_words(search, try_leaf))
+		return peek_result(search->reading.peek, -ENOENT);
+	search->reading.layout = search->found->layout;
+	visit_words(search, try_arenas);
+	return 0;
+}
+
 static int jemalloc_find(void *state, const struct heap_view *view, uint64_t start, uint64_t end)
 {
 	_cleanup_free_ struct search *search = NULL;
 	struct jemalloc *found = state;
+	int error;
 
 	if (end < start || end - start < NODE_BYTES)
 		return -ENOENT;
@@ -466,11 +499,9 @@ static int jemalloc_find(void *state, const struct heap_view *view, uint64_t sta
 				  .start = start,
 				  .end = end,
 				  .found = found};
-	if (!visit_words(search, try_leaf))
-		return peek_result(view->peek, -ENOENT);
-	search->reading.layout = found->layout;
-	visit_words(search, try_arenas);
-	return 0;
+	error = find_tree(search);
+	hash_free(&search->tried);
+	return error;
 }
 
 /* Reading. */
