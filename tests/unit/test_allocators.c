@@ -122,7 +122,7 @@ static unsigned arguments_of(size_t row, const uint8_t *registers, bool moved)
 	return (unsigned)(cookie >> LM_COOKIE_ARGUMENTS_SHIFT & LM_COOKIE_ARGUMENTS_MASK);
 }
 
-static void the_cookie_says_where_each_operand_is(void **state)
+static void the_cookie_has_the_place_of_each_operand(void **state)
 {
 	static const uint8_t registers[] = {7, 6, 2, 15};
 	enum allocator_prefix prefix;
@@ -189,7 +189,7 @@ int main(void)
 		cmocka_unit_test(no_name_stands_twice_behind_one_prefix),
 		cmocka_unit_test(every_row_is_found_by_its_name),
 		cmocka_unit_test(what_throws_carries_no_return_probe),
-		cmocka_unit_test(the_cookie_says_where_each_operand_is),
+		cmocka_unit_test(the_cookie_has_the_place_of_each_operand),
 		cmocka_unit_test(functions_that_never_return_are_known),
 	};
 

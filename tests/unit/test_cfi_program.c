@@ -118,7 +118,7 @@ static void assert_row(const char *name, const struct lm_unwind_row *row,
 			 row->fp_words);
 }
 
-static void every_instruction_does_what_dwarf_says(void **state)
+static void every_instruction_follows_the_dwarf_standard(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
@@ -212,7 +212,7 @@ static void code_alignments_that_overflow_are_unsupported(void **state)
 }
 
 /* DW_CFA_AARCH64_negate_ra_state is one: it marks the return address as signed. */
-static void an_opcode_that_the_abi_says_moves_nothing_does_not(void **state)
+static void an_opcode_moves_nothing_where_the_abi_excludes_it(void **state)
 {
 	static const uint8_t bytes[] = {0x2d, ADVANCE(4), FRAME(16), DW_CFA_offset | 30, 2};
 	static const struct lm_frame_abi frame = {.return_words = 0};
@@ -240,12 +240,12 @@ static void an_opcode_that_the_abi_says_moves_nothing_does_not(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_instruction_does_what_dwarf_says),
+		cmocka_unit_test(every_instruction_follows_the_dwarf_standard),
 		cmocka_unit_test(the_alignments_of_the_cie_scale_advances_and_offsets),
 		cmocka_unit_test(functions_of_a_broken_cie_are_unsupported),
 		cmocka_unit_test(states_are_remembered_64_deep),
 		cmocka_unit_test(code_alignments_that_overflow_are_unsupported),
-		cmocka_unit_test(an_opcode_that_the_abi_says_moves_nothing_does_not),
+		cmocka_unit_test(an_opcode_moves_nothing_where_the_abi_excludes_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

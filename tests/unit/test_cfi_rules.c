@@ -74,7 +74,7 @@ static const struct {
 	 {.kind = UNSUPPORTED}},
 };
 
-static void rules_become_the_row_that_says_the_same_or_unsupported(void **state)
+static void rules_become_an_equivalent_row_or_unsupported(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -127,7 +127,7 @@ static const struct {
 	{{0, {{0}, {0}, {0, SAVED_UNDEFINED}}, CFA_SP}, {.kind = LM_UNWIND_END}},
 };
 
-static void rows_say_where_a_link_register_was_saved(void **state)
+static void rows_have_the_place_of_a_saved_link_register(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(link_cases); i++) {
@@ -142,8 +142,8 @@ static void rows_say_where_a_link_register_was_saved(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_say_where_a_link_register_was_saved),
-		cmocka_unit_test(rules_become_the_row_that_says_the_same_or_unsupported),
+		cmocka_unit_test(rows_have_the_place_of_a_saved_link_register),
+		cmocka_unit_test(rules_become_an_equivalent_row_or_unsupported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

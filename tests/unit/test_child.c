@@ -168,7 +168,7 @@ static void descriptors_that_a_parser_sends_are_not_taken(void **state)
 	close_ends(&ends);
 }
 
-static void asking_one_that_has_ended_says_so(void **state)
+static void a_call_to_an_ended_child_reports_its_end(void **state)
 {
 	struct worker_request request = {.id = ID};
 	struct ends ends = open_ends();
@@ -189,7 +189,7 @@ int main(void)
 		cmocka_unit_test(packets_of_the_wrong_size_are_refused),
 		cmocka_unit_test(memory_grows_with_what_arrives_only),
 		cmocka_unit_test(descriptors_that_a_parser_sends_are_not_taken),
-		cmocka_unit_test(asking_one_that_has_ended_says_so),
+		cmocka_unit_test(a_call_to_an_ended_child_reports_its_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,7 +186,7 @@ static const struct mapping *mapping_at(const struct maps *maps, uint64_t addres
 	return mapping;
 }
 
-static void mappings_have_the_names_and_rights_that_can_be_told(void **state)
+static void mappings_have_the_names_and_rights_that_a_core_has(void **state)
 {
 	struct fixture *fixture = *state;
 	_cleanup_(maps_free) struct maps maps = {0};
@@ -317,7 +317,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(mappings_have_the_names_and_rights_that_can_be_told),
+		TEST(mappings_have_the_names_and_rights_that_a_core_has),
 		TEST(memory_is_read_up_to_what_is_not_there),
 		TEST(pages_of_zeros_count_as_absent),
 		TEST(threads_come_by_number_that_of_the_process_first),

@@ -122,7 +122,7 @@ static void what_is_no_name_in_the_code_has_no_label(void **state)
 }
 
 /* Objects/locations.md: an instruction of line 30, and two of line 32. */
-static void code_is_in_the_line_that_its_table_says(void **state)
+static void code_is_in_the_line_of_its_table(void **state)
 {
 	struct forged *forged = *state;
 	const uint64_t code = forged->memory.base + 0xe000;
@@ -240,7 +240,7 @@ int main(void)
 		FORGED(what_the_collector_does_not_list_is_no_instance),
 		FORGED(what_is_listed_belongs_to_no_other_object),
 		FORGED(what_is_no_name_in_the_code_has_no_label),
-		FORGED(code_is_in_the_line_that_its_table_says),
+		FORGED(code_is_in_the_line_of_its_table),
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_free_threaded_build_is_named),
 		FORGED(a_pool_that_contradicts_itself_is_left_out),

@@ -623,7 +623,7 @@ static void other_memory_is_judged_by_its_part(void **state)
 	}
 }
 
-static void the_limit_is_as_far_as_the_rate_says(void **state)
+static void the_time_to_the_limit_follows_from_the_rate(void **state)
 {
 	struct memory_process first = {.sum.rss = 100 * MIB}, last = {.sum.rss = 106 * MIB};
 	struct memory_conclusion grows = {.verdict = MEMORY_SHARED_GROWS,
@@ -664,7 +664,7 @@ int main(void)
 		cmocka_unit_test(threads_and_descriptors_that_become_more_grow),
 		cmocka_unit_test(descriptors_that_become_more_have_an_opener),
 		cmocka_unit_test(other_memory_is_judged_by_its_part),
-		cmocka_unit_test(the_limit_is_as_far_as_the_rate_says),
+		cmocka_unit_test(the_time_to_the_limit_follows_from_the_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

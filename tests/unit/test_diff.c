@@ -254,7 +254,7 @@ static void a_renamed_build_of_one_program_matches(void **state)
 }
 
 /* A call was taken out of parse(): which one cannot be known. */
-static void sites_that_cannot_be_told_apart_are_one_row(void **state)
+static void indistinguishable_sites_are_one_row(void **state)
 {
 	static const struct row one_less[] = {{2, "server", "parse", "a.c", 1, 2000, 20},
 					      {2, "server", "idle", "c.c", 5, 64, 1},
@@ -422,7 +422,7 @@ static void sample(struct side *side, const struct sampled *sampled)
 }
 
 /* The limits are those of what came and went, or of what is held, whichever is known better. */
-static void a_difference_of_samples_says_whether_it_is_chance(void **state)
+static void a_difference_of_samples_is_marked_if_it_may_be_chance(void **state)
 {
 	static const struct row row[] = {{10, "server", "parse", "a.c", 1, 1000, 10}, {0}};
 	static const struct {
@@ -487,13 +487,13 @@ int main(void)
 		cmocka_unit_test(groups_add_up_their_sites),
 		cmocka_unit_test(sites_of_two_builds_match_by_name_and_order),
 		cmocka_unit_test(a_renamed_build_of_one_program_matches),
-		cmocka_unit_test(sites_that_cannot_be_told_apart_are_one_row),
+		cmocka_unit_test(indistinguishable_sites_are_one_row),
 		cmocka_unit_test(two_programs_are_unrelated),
 		cmocka_unit_test(text_names_what_changed_and_leaves_out_the_same),
 		cmocka_unit_test(what_ended_threads_left_is_shown_if_both_sides_have_it),
 		cmocka_unit_test(snapshots_that_count_other_blocks_are_distinguished),
 		cmocka_unit_test(json_and_folded_carry_the_same_numbers),
-		cmocka_unit_test(a_difference_of_samples_says_whether_it_is_chance),
+		cmocka_unit_test(a_difference_of_samples_is_marked_if_it_may_be_chance),
 		cmocka_unit_test(what_is_exact_has_no_limits),
 	};
 

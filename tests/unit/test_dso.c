@@ -214,7 +214,7 @@ static void all_facets_of_a_file_are_released_once_when_their_last_users_have_go
 		assert_int_equal(counts[kind].released, 1);
 }
 
-static void who_fills_facets_takes_them_along(void **state)
+static void a_room_that_fills_facets_releases_them(void **state)
 {
 	struct dso_cache cache = new_cache();
 	struct facet_counts counts = {0};
@@ -319,7 +319,7 @@ int main(void)
 		cmocka_unit_test(of_files_that_come_and_go_only_the_latest_64_are_kept),
 		cmocka_unit_test(
 			all_facets_of_a_file_are_released_once_when_their_last_users_have_gone),
-		cmocka_unit_test(who_fills_facets_takes_them_along),
+		cmocka_unit_test(a_room_that_fills_facets_releases_them),
 		cmocka_unit_test(the_vdso_is_one_dso_and_can_be_opened),
 		cmocka_unit_test(
 			a_forgotten_process_leaves_no_descriptors_and_its_frames_stay_good),

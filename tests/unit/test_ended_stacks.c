@@ -294,7 +294,7 @@ static void a_list_of_threads_that_lies_costs_its_own_only(void **state)
 }
 
 /* Without a cache, the dead must agree. */
-static void the_dead_alone_tell_where_their_stacks_are(void **state)
+static void stacks_are_found_from_ended_threads_alone(void **state)
 {
 	struct scene *scene = *state;
 
@@ -356,7 +356,7 @@ int main(void)
 		IN_SCENE(lists_may_be_empty),
 		IN_SCENE(whatever_contradicts_itself_is_not_believed),
 		IN_SCENE(a_list_of_threads_that_lies_costs_its_own_only),
-		IN_SCENE(the_dead_alone_tell_where_their_stacks_are),
+		IN_SCENE(stacks_are_found_from_ended_threads_alone),
 		IN_SCENE(what_is_ambiguous_is_not_believed),
 		IN_SCENE(a_stack_that_lies_in_other_memory_is_left_out),
 		IN_SCENE(without_time_none_is_known),

@@ -390,7 +390,7 @@ static void a_reference_of_an_older_colour_leads_to_where_its_object_was_moved(v
 
 /* Of the four colours the first one is good; the lower bit of their number is the young
  * generation's. */
-static void a_colour_says_in_which_generation_an_object_was_moved(void **state)
+static void a_colour_has_the_generation_in_which_an_object_was_moved(void **state)
 {
 	const uint64_t address = Z_BASE | (Z_GRANULE + 40), other = Z_BASE | (4 * Z_GRANULE + 40);
 	const struct {
@@ -456,7 +456,7 @@ int main(void)
 			a_reference_of_an_older_colour_leads_to_where_its_object_was_moved, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(
-			a_colour_says_in_which_generation_an_object_was_moved, setup, teardown),
+			a_colour_has_the_generation_in_which_an_object_was_moved, setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense_anywhere_does_no_harm, setup, teardown),
 	};
 

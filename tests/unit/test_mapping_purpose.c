@@ -46,7 +46,7 @@ static void names_on_the_stack_show_what_a_mapping_is_for(void **state)
 				 cases[i].expected);
 }
 
-static void a_stack_without_frames_says_nothing(void **state)
+static void a_stack_without_frames_keeps_the_given_kind(void **state)
 {
 	(void)state;
 	assert_int_equal(purpose_of(NULL, 0, KIND_BRK), KIND_BRK);
@@ -56,7 +56,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_on_the_stack_show_what_a_mapping_is_for),
-		cmocka_unit_test(a_stack_without_frames_says_nothing),
+		cmocka_unit_test(a_stack_without_frames_keeps_the_given_kind),
 	};
 
 	return cmocka_run_group_tests_name("mapping_purpose", tests, NULL, NULL);

@@ -394,7 +394,7 @@ static void a_loss_is_mended_from_proc_and_confessed(void **state)
 }
 
 /* Only for the calling process; and once, until its next call. */
-static void a_call_that_events_do_not_tell_is_mended_from_proc_and_confessed(void **state)
+static void a_call_missed_by_events_is_mended_from_proc_and_reported(void **state)
 {
 	static const struct area after[] = {{.start = 2, .end = 7}};
 	struct mappings *mappings = mappings_on(NULL, 0);
@@ -494,7 +494,7 @@ int main(void)
 		cmocka_unit_test(an_event_older_than_the_first_reading_is_no_loss),
 		cmocka_unit_test(a_range_that_comes_back_without_having_gone_is_confessed),
 		cmocka_unit_test(a_loss_is_mended_from_proc_and_confessed),
-		cmocka_unit_test(a_call_that_events_do_not_tell_is_mended_from_proc_and_confessed),
+		cmocka_unit_test(a_call_missed_by_events_is_mended_from_proc_and_reported),
 		cmocka_unit_test(a_call_in_progress_at_a_loss_gives_nothing_back),
 		cmocka_unit_test(a_process_that_is_over_is_purged_to_the_last_byte),
 		cmocka_unit_test(an_event_that_no_kernel_sends_changes_nothing),

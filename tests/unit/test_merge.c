@@ -147,7 +147,7 @@ static void a_fleet_is_the_sum_of_its_hosts(void **state)
 	paths_free(paths);
 }
 
-static void hosts_are_told_by_name_and_boot(void **state)
+static void hosts_are_distinguished_by_name_and_boot(void **state)
 {
 	static const char *const names[] = {"web-1", "web-1 (dddddddd)", "web-2", "web-3"};
 	_cleanup_(view_free) struct view view = {0};
@@ -167,7 +167,7 @@ static void hosts_are_told_by_name_and_boot(void **state)
 }
 
 /* One row of modules, frames and stacks serves all hosts; sites are rows of their processes. */
-static void a_build_says_on_how_many_of_its_hosts_it_grows(void **state)
+static void a_build_has_the_number_of_hosts_on_which_it_grows(void **state)
 {
 	_cleanup_(view_free) struct view view = {0};
 	struct run *run = *state;
@@ -332,8 +332,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		store_test(a_fleet_is_the_sum_of_its_hosts),
-		store_test(hosts_are_told_by_name_and_boot),
-		store_test(a_build_says_on_how_many_of_its_hosts_it_grows),
+		store_test(hosts_are_distinguished_by_name_and_boot),
+		store_test(a_build_has_the_number_of_hosts_on_which_it_grows),
 		store_test(what_was_recorded_at_another_time_is_judged_by_it),
 		store_test(nothing_counts_twice),
 		store_test(a_difference_goes_by_host_and_by_build),

@@ -393,7 +393,7 @@ static void one_name_or_letter_takes_a_value_in_all_commands_or_in_none(void **s
 	vec_free(&rows.list);
 }
 
-static void every_command_says_what_it_is_and_can_be_run(void **state)
+static void every_command_has_a_summary_and_can_be_run(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < commands.count; i++) {
@@ -455,7 +455,7 @@ int main(void)
 		cmocka_unit_test(all_is_taken_before_and_after_help),
 		cmocka_unit_test(names_and_letters_are_unique_and_every_value_has_advice),
 		cmocka_unit_test(one_name_or_letter_takes_a_value_in_all_commands_or_in_none),
-		cmocka_unit_test(every_command_says_what_it_is_and_can_be_run),
+		cmocka_unit_test(every_command_has_a_summary_and_can_be_run),
 		cmocka_unit_test(formats_are_offered_where_they_can_be_written),
 	};
 

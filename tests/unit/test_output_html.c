@@ -94,7 +94,7 @@ static void the_bundle_is_that_of_its_sources(void **state)
 	fixture_free(&fixture);
 }
 
-static void one_snapshot_is_told_with_all_its_numbers(void **state)
+static void one_snapshot_is_shown_with_all_its_numbers(void **state)
 {
 	_cleanup_free_ char *page = NULL;
 	struct fixture fixture;
@@ -401,7 +401,7 @@ static const char *verdict_of(json_t *site, const char *key)
 }
 
 /* Two runs: the leak of the first one, and its course in the second. */
-static void two_runs_are_told_with_both_verdicts(void **state)
+static void two_runs_are_shown_with_both_verdicts(void **state)
 {
 	_cleanup_(run_free) struct run before = {0}, after = {0};
 	_cleanup_(diff_free) struct diff diff = {0};
@@ -432,14 +432,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_bundle_is_that_of_its_sources),
-		cmocka_unit_test(one_snapshot_is_told_with_all_its_numbers),
+		cmocka_unit_test(one_snapshot_is_shown_with_all_its_numbers),
 		cmocka_unit_test(frames_and_strings_are_written_once),
 		cmocka_unit_test(hostile_names_are_inert),
 		cmocka_unit_test(a_series_holds_every_snapshot),
 		cmocka_unit_test(a_long_series_keeps_its_peaks_and_its_ends),
 		cmocka_unit_test(a_clock_that_was_set_back_leaves_times_in_order),
 		cmocka_unit_test(a_difference_has_both_sides_by_stack),
-		cmocka_unit_test(two_runs_are_told_with_both_verdicts),
+		cmocka_unit_test(two_runs_are_shown_with_both_verdicts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,7 @@ static void more_files_than_stay_open_can_be_asked_about(void **state)
 	parser_free(parser);
 }
 
-static void a_file_without_lines_says_so(void **state)
+static void a_file_without_lines_is_reported_as_such(void **state)
 {
 	struct worker_request request = lines_request(0, 0);
 	struct parser *parser = parser_new(&parse_kinds);
@@ -144,7 +144,7 @@ int main(void)
 		cmocka_unit_test(requests_that_make_no_sense_are_refused),
 		cmocka_unit_test(a_prefix_without_an_end_is_refused),
 		cmocka_unit_test(more_files_than_stay_open_can_be_asked_about),
-		cmocka_unit_test(a_file_without_lines_says_so),
+		cmocka_unit_test(a_file_without_lines_is_reported_as_such),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,7 +132,7 @@ static void a_child_is_listed_with_its_name_until_it_is_gone(void **state)
 }
 
 /* As 64-bit and 32-bit kernels of both processors begin it; the page is this machine's. */
-static void a_32_bit_process_is_told_by_the_width_of_its_auxiliary_vector(void **state)
+static void a_32_bit_process_is_detected_by_the_width_of_its_auxiliary_vector(void **state)
 {
 	const uint32_t page = (uint32_t)getpagesize();
 	const uint64_t wide[] = {33,	    0x7ffd3f1c2000, 51,	       0xd30, 16,      0x1f8bfbff,
@@ -197,7 +197,7 @@ int main(void)
 		cmocka_unit_test(a_kernel_thread_is_marked_and_its_long_name_is_cut),
 		cmocka_unit_test(what_no_kernel_writes_is_refused),
 		cmocka_unit_test(a_child_is_listed_with_its_name_until_it_is_gone),
-		cmocka_unit_test(a_32_bit_process_is_told_by_the_width_of_its_auxiliary_vector),
+		cmocka_unit_test(a_32_bit_process_is_detected_by_the_width_of_its_auxiliary_vector),
 		cmocka_unit_test(the_limit_is_kept_and_reported),
 		cmocka_unit_test(a_child_that_runs_counts_as_own_time),
 	};

@@ -178,7 +178,7 @@ static void students_quantiles_are_those_of_the_tables(void **state)
 }
 
 /* 1,000 births in windows of 10 s by the clock, worth 4 s of the process's time. */
-static void a_rate_is_between_what_the_clock_and_what_the_process_says(void **state)
+static void a_rate_is_between_that_of_the_clock_and_that_of_the_process(void **state)
 {
 	struct window_sums windows = {0};
 	struct count_sums births = {0}, balance = {0};
@@ -201,7 +201,7 @@ static void a_rate_is_between_what_the_clock_and_what_the_process_says(void **st
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_rate_is_between_what_the_clock_and_what_the_process_says),
+		cmocka_unit_test(a_rate_is_between_that_of_the_clock_and_that_of_the_process),
 		cmocka_unit_test(rates_are_covered_from_rare_to_frequent_and_in_bursts),
 		cmocka_unit_test(what_was_never_seen_may_be_there_but_is_rare),
 		cmocka_unit_test(a_balance_may_be_negative_and_is_covered),

@@ -81,7 +81,7 @@ static void another_run_has_another_key(void **state)
 		    look_once(&other, contents, sizeof(contents)).hash);
 }
 
-static void blocks_of_equal_bytes_are_told(void **state)
+static void blocks_of_equal_bytes_are_detected(void **state)
 {
 	unsigned char *page = map_pages(1);
 	struct look look;
@@ -285,7 +285,7 @@ static void blocks_in_use_are_not_free(void **state)
 }
 
 /* Merged with a free chunk before it, a block is unchanged; only the next chunk shows it. */
-static void a_free_block_that_stays_as_it_was_is_told(void **state)
+static void a_free_block_that_stays_as_it_was_is_detected(void **state)
 {
 	struct look_result before, after;
 	struct heap heap;
@@ -379,7 +379,7 @@ static void pointers_in_blocks_are_no_lists(void **state)
 }
 
 /* The headers around a block that is alone in its page are in no page. */
-static void neighbours_that_are_absent_tell_nothing_and_stay_absent(void **state)
+static void absent_neighbours_prove_nothing_and_stay_absent(void **state)
 {
 	unsigned char *pages = map_pages(3), present[3];
 	struct look_request request = {.address = (uint64_t)(uintptr_t)pages + PAGE,
@@ -405,7 +405,7 @@ int main(void)
 		cmocka_unit_test(siphash_gives_the_papers_value),
 		cmocka_unit_test(what_changes_is_seen_and_what_does_not_is_the_same),
 		cmocka_unit_test(another_run_has_another_key),
-		cmocka_unit_test(blocks_of_equal_bytes_are_told),
+		cmocka_unit_test(blocks_of_equal_bytes_are_detected),
 		cmocka_unit_test(blocks_may_lie_across_pages),
 		cmocka_unit_test(absent_pages_stay_absent),
 		cmocka_unit_test(holes_among_many_blocks_are_found),
@@ -413,12 +413,12 @@ int main(void)
 		cmocka_unit_test(a_process_that_is_killed_yields_nothing_more),
 		cmocka_unit_test(chunks_are_known_by_the_size_before_them),
 		cmocka_unit_test(blocks_in_use_are_not_free),
-		cmocka_unit_test(a_free_block_that_stays_as_it_was_is_told),
+		cmocka_unit_test(a_free_block_that_stays_as_it_was_is_detected),
 		cmocka_unit_test(memory_that_is_cut_in_another_way_held_another_block),
 		cmocka_unit_test(blocks_in_a_threads_cache_are_free),
 		cmocka_unit_test(blocks_in_a_fast_bin_are_free),
 		cmocka_unit_test(pointers_in_blocks_are_no_lists),
-		cmocka_unit_test(neighbours_that_are_absent_tell_nothing_and_stay_absent),
+		cmocka_unit_test(absent_neighbours_prove_nothing_and_stay_absent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

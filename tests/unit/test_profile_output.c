@@ -129,7 +129,7 @@ static void folded_stacks_are_of_an_hours_growth(void **state)
 	assert_null(strstr(text, "unsure"));
 }
 
-static void text_says_how_much_how_surely_and_when_there_is_more(void **state)
+static void text_has_amounts_bounds_and_a_note_of_omitted_rows(void **state)
 {
 	_cleanup_free_ char *text = written(text_profile_write, 2);
 
@@ -248,7 +248,7 @@ int main(void)
 		cmocka_unit_test(json_has_limits_survival_and_nulls_for_what_is_not_known),
 		cmocka_unit_test(no_format_lets_a_name_through_as_it_is),
 		cmocka_unit_test(folded_stacks_are_of_an_hours_growth),
-		cmocka_unit_test(text_says_how_much_how_surely_and_when_there_is_more),
+		cmocka_unit_test(text_has_amounts_bounds_and_a_note_of_omitted_rows),
 		cmocka_unit_test(the_page_has_survival_and_nothing_that_a_name_could_start),
 		cmocka_unit_test(prometheus_has_bounds_and_every_verdict),
 		cmocka_unit_test(a_kill_is_reported),

@@ -220,7 +220,7 @@ static void expect_text(json_t *object, const char *text)
 	assert_string_equal(json_string_value(json_object_get(object, "text")), text);
 }
 
-static void events_say_what_and_where_in_a_sentence(void **state)
+static void events_have_a_sentence_with_cause_and_place(void **state)
 {
 	struct container container = {
 		.id = "0123", .namespace = "shop", .pod = "web-0", .name = "web"};
@@ -274,7 +274,7 @@ int main(void)
 		cmocka_unit_test(urls_have_a_host_and_no_password),
 		cmocka_unit_test(series_have_the_proven_labels),
 		cmocka_unit_test(what_goes_on_is_reported_once),
-		cmocka_unit_test(events_say_what_and_where_in_a_sentence),
+		cmocka_unit_test(events_have_a_sentence_with_cause_and_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

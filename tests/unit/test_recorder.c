@@ -114,7 +114,7 @@ static void the_causes_of_inexactness_come_back(void **state)
 }
 
 /* Data missing from an older recording is not invented. */
-static void a_recording_without_causes_says_no_more_than_inexact(void **state)
+static void a_recording_without_causes_is_only_marked_inexact(void **state)
 {
 	_cleanup_(back_free) struct back back = {0};
 	struct run *run = *state;
@@ -498,7 +498,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		store_test(what_was_recorded_comes_back),
 		store_test(the_causes_of_inexactness_come_back),
-		store_test(a_recording_without_causes_says_no_more_than_inexact),
+		store_test(a_recording_without_causes_is_only_marked_inexact),
 		store_test(frames_and_stack_numbers_come_back_whole),
 		store_test(every_snapshot_of_a_long_run_reads_as_it_was),
 		store_test(keep_forgets_what_is_older_and_changes_nothing_else),

@@ -85,7 +85,7 @@ static void a_newer_schema_is_refused(void **state)
 	assert_int_equal(read_everything(run->path), -EPROTO);
 }
 
-static void a_recording_without_a_snapshot_says_so(void **state)
+static void a_recording_without_a_snapshot_is_reported_as_such(void **state)
 {
 	struct run *run = *state;
 
@@ -324,7 +324,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		store_test(what_is_no_recording_is_refused),
 		store_test(a_newer_schema_is_refused),
-		store_test(a_recording_without_a_snapshot_says_so),
+		store_test(a_recording_without_a_snapshot_is_reported_as_such),
 		store_test(forged_values_are_refused_or_harmless),
 		store_test(a_truncated_file_is_refused_wherever_it_ends),
 		store_test(flipped_bits_do_no_harm),

@@ -134,7 +134,7 @@ static void garbage_of_a_class_is_named_where_all_roots_are_known(void **state)
 }
 
 /* Left-over words hide some of what a call stack lost: they are named beside the others. */
-static void what_a_leaking_place_made_and_something_holds_is_said_beside_its_leak(void **state)
+static void held_blocks_of_a_leaking_site_are_reported_beside_its_leak(void **state)
 {
 	_cleanup_(retain_result_free) struct retain_result result = {0};
 	_cleanup_free_ char *text = NULL;
@@ -280,8 +280,7 @@ int main(void)
 		cmocka_unit_test(the_roots_of_threads_with_one_name_are_one_change),
 		cmocka_unit_test(a_difference_is_written_as_a_difference),
 		cmocka_unit_test(garbage_of_a_class_is_named_where_all_roots_are_known),
-		cmocka_unit_test(
-			what_a_leaking_place_made_and_something_holds_is_said_beside_its_leak),
+		cmocka_unit_test(held_blocks_of_a_leaking_site_are_reported_beside_its_leak),
 		cmocka_unit_test(what_is_lost_comes_first_and_is_counted_once),
 		cmocka_unit_test(nothing_in_a_name_ends_a_folded_line_or_frame),
 		cmocka_unit_test(a_profile_is_a_gzip_file),

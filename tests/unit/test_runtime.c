@@ -166,7 +166,7 @@ static double python_share(const struct runtime_heap *heap, const unsigned char 
 	return share;
 }
 
-static void pythons_heap_is_told_by_its_pools(void **state)
+static void pythons_heap_is_detected_by_its_pools(void **state)
 {
 	_cleanup_(runtime_heap_free) struct runtime_heap heap = {0};
 	unsigned char *region = aligned_alloc(POOL_BYTES, (size_t)POOLS * POOL_BYTES);
@@ -221,7 +221,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_heap_of_every_runtime_is_distinguished_from_the_rest),
-		cmocka_unit_test(pythons_heap_is_told_by_its_pools),
+		cmocka_unit_test(pythons_heap_is_detected_by_its_pools),
 		cmocka_unit_test(every_runtime_has_a_tool),
 		cmocka_unit_test(a_key_that_is_not_known_is_a_runtime_all_the_same),
 	};

@@ -21,7 +21,7 @@ static size_t up_to(uint64_t key, size_t count)
 	return SORTED_BEFORE(number, numbers, count, *number <= key);
 }
 
-static void as_many_lie_before_a_key_as_counting_says(void **state)
+static void the_rank_of_a_key_is_what_counting_gives(void **state)
 {
 	(void)state;
 	for (size_t count = 0; count <= ARRAY_SIZE(numbers); count++) {
@@ -58,7 +58,7 @@ static void a_range_holds_its_start_and_not_its_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_many_lie_before_a_key_as_counting_says),
+		cmocka_unit_test(the_rank_of_a_key_is_what_counting_gives),
 		cmocka_unit_test(a_range_holds_its_start_and_not_its_end),
 	};
 

@@ -193,7 +193,7 @@ static void pids_alone_match_nothing_else(void **state)
 	selector_free(selector);
 }
 
-static void a_word_means_what_its_option_says(void **state)
+static void a_word_is_parsed_by_its_option(void **state)
 {
 	char namespace[] = "shop", pod[] = "web-0", name[] = "app";
 	struct container container = {.id = ID, .namespace = namespace, .pod = pod, .name = name};
@@ -264,7 +264,7 @@ static int matched_by_name(const char *comm, enum selector_kind kind, const char
 	return matched;
 }
 
-static void a_name_alone_tells_whether_one_that_ended_was_chosen(void **state)
+static void an_ended_process_is_selected_by_its_name_alone(void **state)
 {
 	(void)state;
 	assert_int_equal(matched_by_name("redis", SELECT_COMM, "redis"), 1);
@@ -281,8 +281,8 @@ int main(void)
 		cmocka_unit_test(we_and_our_children_and_the_dead_are_never_selected),
 		cmocka_unit_test(given_pids_are_listed_once_and_as_they_are),
 		cmocka_unit_test(pids_alone_match_nothing_else),
-		cmocka_unit_test(a_word_means_what_its_option_says),
-		cmocka_unit_test(a_name_alone_tells_whether_one_that_ended_was_chosen),
+		cmocka_unit_test(a_word_is_parsed_by_its_option),
+		cmocka_unit_test(an_ended_process_is_selected_by_its_name_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

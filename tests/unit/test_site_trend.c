@@ -186,7 +186,7 @@ static void too_few_snapshots_give_no_verdict(void **state)
 }
 
 /* Thirty snapshots in 2.9 s, in 19.7 s, and in 20.3 s. */
-static void nothing_leaks_at_once_and_a_young_process_says_so(void **state)
+static void nothing_leaks_at_once_and_a_young_process_is_marked(void **state)
 {
 	static const struct {
 		uint64_t tick_ns;
@@ -736,7 +736,7 @@ int main(void)
 		cmocka_unit_test(growth_ranks_only_what_grows_for_sure),
 		cmocka_unit_test(a_steady_leak_is_measured_to_the_byte_per_second),
 		cmocka_unit_test(too_few_snapshots_give_no_verdict),
-		cmocka_unit_test(nothing_leaks_at_once_and_a_young_process_says_so),
+		cmocka_unit_test(nothing_leaks_at_once_and_a_young_process_is_marked),
 		cmocka_unit_test(what_chance_may_have_done_is_no_growth_and_leaks_are_found),
 		cmocka_unit_test(evidence_counts_samples_and_not_the_blocks_that_they_stand_for),
 	};

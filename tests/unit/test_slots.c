@@ -44,7 +44,7 @@ static void each_address_has_its_own(void **state)
 	assert_memory_equal(answer.ranges, sent.ranges, 3 * sizeof(sent.ranges[0]));
 }
 
-static void what_no_honest_parser_says_is_refused(void **state)
+static void answers_that_no_honest_parser_gives_are_refused(void **state)
 {
 	static const struct {
 		struct sent sent;
@@ -78,7 +78,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_address_has_its_own),
-		cmocka_unit_test(what_no_honest_parser_says_is_refused),
+		cmocka_unit_test(answers_that_no_honest_parser_gives_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,7 +138,7 @@ static void an_owner_is_known_by_what_the_kernel_calls_it(void **state)
 	}
 }
 
-static void a_status_says_what_no_mapping_has(void **state)
+static void a_status_has_the_figures_that_no_mapping_has(void **state)
 {
 	static const char text[] =
 		"Name:\tx\nNSpid:\t4711\t12\nVmPTE:\t      84 kB\nVmLck:\t 4 kB\n";
@@ -160,7 +160,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_smaps_is_refused),
 		cmocka_unit_test(sizes_beyond_64_bits_count_as_nothing),
 		cmocka_unit_test(an_owner_is_known_by_what_the_kernel_calls_it),
-		cmocka_unit_test(a_status_says_what_no_mapping_has),
+		cmocka_unit_test(a_status_has_the_figures_that_no_mapping_has),
 	};
 
 	return cmocka_run_group_tests_name("smaps", tests, NULL, NULL);

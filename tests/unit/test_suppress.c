@@ -88,7 +88,7 @@ static void a_hostile_name_is_matched_in_bounded_time(void **state)
 	assert_false(accepts("a*a*a*a*a*a*a*a*a*a*a*a*a*b", (struct frame){.function = name}));
 }
 
-static void comments_and_empty_lines_say_nothing(void **state)
+static void comments_and_empty_lines_are_ignored(void **state)
 {
 	struct suppressions rules;
 
@@ -147,7 +147,7 @@ static void what_is_accepted_leaves_the_report(void **state)
 	fixture_free(&fixture);
 }
 
-static void text_and_json_say_how_much_was_accepted(void **state)
+static void text_and_json_report_how_much_was_accepted(void **state)
 {
 	struct fixture fixture;
 	struct suppressions rules;
@@ -192,10 +192,10 @@ int main(void)
 		cmocka_unit_test(patterns_are_those_of_leak_sanitizer),
 		cmocka_unit_test(functions_files_and_modules_are_looked_at),
 		cmocka_unit_test(a_hostile_name_is_matched_in_bounded_time),
-		cmocka_unit_test(comments_and_empty_lines_say_nothing),
+		cmocka_unit_test(comments_and_empty_lines_are_ignored),
 		cmocka_unit_test(what_is_no_rule_is_refused_with_its_line),
 		cmocka_unit_test(what_is_accepted_leaves_the_report),
-		cmocka_unit_test(text_and_json_say_how_much_was_accepted),
+		cmocka_unit_test(text_and_json_report_how_much_was_accepted),
 		cmocka_unit_test(a_cut_keeps_the_first_of_each_family),
 	};
 

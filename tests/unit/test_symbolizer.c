@@ -217,7 +217,7 @@ static void libc_functions_have_their_public_names(void **state)
 	naming_free(symbolizer);
 }
 
-static void what_has_no_name_says_why(void **state)
+static void an_unnamed_frame_has_its_reason(void **state)
 {
 	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int fd = memfd_create("text", MFD_CLOEXEC);
@@ -626,7 +626,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(frames_of_an_unknown_process_show_plain_addresses),
 		cmocka_unit_test(mangled_names_are_readable),
 		cmocka_unit_test(libc_functions_have_their_public_names),
-		cmocka_unit_test(what_has_no_name_says_why),
+		cmocka_unit_test(an_unnamed_frame_has_its_reason),
 		cmocka_unit_test(a_process_that_is_gone_or_forgotten_names_nothing),
 		cmocka_unit_test(strings_outlive_a_refresh_and_the_release_of_lines),
 		cmocka_unit_test(

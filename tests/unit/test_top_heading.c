@@ -79,7 +79,7 @@ static void an_exact_ledger_states_what_malloc_knows_nothing_of(void **state)
 }
 
 /* As a live run marks its processes, and as a recording without causes reads. */
-static void a_ledger_that_does_not_agree_says_so(void **state)
+static void a_ledger_that_does_not_balance_is_marked(void **state)
 {
 	_cleanup_(snapshot_free) struct snapshot snapshot;
 	char line[512];
@@ -131,7 +131,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_ledger_that_agrees_is_exact),
 		cmocka_unit_test(an_exact_ledger_states_what_malloc_knows_nothing_of),
-		cmocka_unit_test(a_ledger_that_does_not_agree_says_so),
+		cmocka_unit_test(a_ledger_that_does_not_balance_is_marked),
 		cmocka_unit_test(the_cause_stands_in_the_line),
 	};
 

@@ -91,7 +91,7 @@ static void intervals_may_differ_and_times_may_be_equal(void **state)
 }
 
 /* By hand: one of the 10 pairs of (1 2 2 3 5) is tied; 9 rise. Var = (5*4*15 - 2*1*9) / 18. */
-static void ties_lower_the_variance_as_kendall_says(void **state)
+static void ties_lower_the_variance_by_kendalls_formula(void **state)
 {
 	size_t count = FILL(1, 2, 2, 3, 5);
 	struct trend_rank_test test = trend_mann_kendall(points, count, 0.875);
@@ -363,7 +363,7 @@ int main(void)
 		cmocka_unit_test(the_median_is_the_middle_of_a_sorted_array),
 		cmocka_unit_test(the_slope_is_that_of_the_many),
 		cmocka_unit_test(intervals_may_differ_and_times_may_be_equal),
-		cmocka_unit_test(ties_lower_the_variance_as_kendall_says),
+		cmocka_unit_test(ties_lower_the_variance_by_kendalls_formula),
 		cmocka_unit_test(a_line_is_as_significant_as_its_points_allow),
 		cmocka_unit_test(autocorrelation_costs_significance),
 		cmocka_unit_test(movements_count_from_the_threshold_on),

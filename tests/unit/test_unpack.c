@@ -112,7 +112,7 @@ static int unpack(struct fixture *fixture)
 	return error;
 }
 
-static void each_kind_is_told_and_comes_out_as_it_went_in(void **state)
+static void each_kind_is_detected_and_comes_out_as_it_went_in(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -174,7 +174,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(each_kind_is_told_and_comes_out_as_it_went_in),
+		TEST(each_kind_is_detected_and_comes_out_as_it_went_in),
 		TEST(one_behind_the_other_come_out_as_one),
 		TEST(what_is_cut_off_gives_what_there_is),
 		TEST(what_contradicts_itself_is_refused),

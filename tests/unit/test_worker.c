@@ -146,7 +146,7 @@ static void the_sandbox_reads_what_this_process_reads(void **state)
 	worker_free(local);
 }
 
-static void the_parser_that_plans_is_replaced_when_told(void **state)
+static void the_parser_of_plans_is_replaced_on_request(void **state)
 {
 	_cleanup_(probe_plan_free) struct probe_plan plan = {0}, again = {0}, entry = {0};
 	struct worker *worker = new_worker(0);
@@ -477,7 +477,7 @@ static void signals_for_the_monitor_do_not_end_the_parser(void **state)
 	worker_free(worker);
 }
 
-static void what_is_no_elf_file_says_so(void **state)
+static void a_file_that_is_not_elf_is_reported_as_such(void **state)
 {
 	struct worker *worker = new_worker(0);
 	int fd = memfd_create("text", MFD_CLOEXEC);
@@ -652,7 +652,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_sandbox_reads_what_this_process_reads),
-		cmocka_unit_test(the_parser_that_plans_is_replaced_when_told),
+		cmocka_unit_test(the_parser_of_plans_is_replaced_on_request),
 		cmocka_unit_test(a_prefix_that_no_request_holds_is_refused),
 		cmocka_unit_test(lines_are_found_also_after_a_release),
 		cmocka_unit_test(lines_need_not_be_waited_for),
@@ -662,7 +662,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_file_that_crashes_the_parser_costs_that_file),
 		cmocka_unit_test(a_parser_that_dies_between_two_files_costs_none),
 		cmocka_unit_test(signals_for_the_monitor_do_not_end_the_parser),
-		cmocka_unit_test(what_is_no_elf_file_says_so),
+		cmocka_unit_test(a_file_that_is_not_elf_is_reported_as_such),
 		cmocka_unit_test(the_parser_has_no_rights),
 		cmocka_unit_test(the_parser_ends_with_the_monitor),
 		cmocka_unit_test(a_thousand_files_leave_no_descriptor_behind),
