@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The heap of a small Haskell program made by hand; then the same with nonsense in it. */
+#include <zstd.h>
+
 #include "unit/ghc_fixture.h"
 
 #define MUTANTS 100
@@ -83,7 +85,9 @@ static void only_pointers_of_closures_refer(void **state)
 	assert_int_equal(count_references(sink, forged->stack), 1);
 	assert_true(refers(sink, forged->stack, forged->waited));
 	assert_true(refers(sink, forged->thread, forged->stack));
-	assert_int_equal(count_references(sink, forged->weak), 1);
+	assert_int_equal(count_references(sink, forged->weak), 0);
+	/* What the key is to keep alive: the closure before it. */
+	assert_true(refers(sink, forged->key, forged->key - 16));
 	assert_false(refers(sink, forged->weak, forged->key));
 	assert_int_equal(count_references(sink, forged->array), 1);
 	assert_true(refers(sink, forged->array, forged->pinned));
@@ -152,6 +156,57 @@ static void closures_have_lines_where_the_program_knows_them(void **state)
 	assert_int_equal(count_class(&walked.sink, "FUN_1_0 Main.$wfun"), 2);
 	walked_free(&walked);
 	forged_put(node + 64 + 24, 10 | 15ull << 32 | 1ull << 31); /* no text is there */
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "Main.Item"), FORGED_ITEMS + 1);
+	walked_free(&walked);
+}
+
+/* Likewise from 9.10 on. */
+static void forge_lines(struct forged *forged, bool compressed)
+{
+	static const char names[] = "\0Int\0wait\0Main\0src/Leak.hs\0\0\0\00038:58-91";
+	static const uint64_t entries[] = {0, 1 | 5ull << 32,  15 | 30ull << 32, 0,
+					   0, 15 | 30ull << 32};
+	uint64_t base = forged->memory.base, node = base + 0x2000;
+	unsigned char *bytes = forged->memory.bytes;
+
+	forged_put(node + 8, compressed);
+	forged_put(node + 16, 2);
+	forged_put(node + 24, base + 0x2100);
+	forged_put(node + 32, base + 0x2200);
+	forged_put(node + 40, sizeof(entries));
+	forged_put(node + 48, base + 0x3000);
+	forged_put(node + 56, sizeof(names));
+	forged_put(node + 64, 10ull << 32); /* module */
+	forged_put(base + 0x2100, forged->infos[FORGED_THUNK]);
+	forged_put(base + 0x2108, forged->infos[FORGED_ITEM]);
+	if (compressed) {
+		assert_false(ZSTD_isError(
+			ZSTD_compress(bytes + 0x2200, 0x400, entries, sizeof(entries), 1)));
+		assert_false(ZSTD_isError(
+			ZSTD_compress(bytes + 0x3000, 0x400, names, sizeof(names), 1)));
+	} else {
+		memcpy(bytes + 0x2200, entries, sizeof(entries));
+		memcpy(bytes + 0x3000, names, sizeof(names));
+	}
+}
+
+static void lines_of_newer_programs_are_read_compressed_or_not(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	for (int compressed = 0; compressed < 2; compressed++) {
+		forge_lines(forged, compressed);
+		walk(&forged->memory, &walked);
+		assert_int_equal(
+			count_class(&walked.sink, "THUNK_2_0 Leak.hs:38:58-91 in Main.wait :: Int"),
+			1 + 2 * FORGED_YOUNG);
+		assert_int_equal(count_class(&walked.sink, "Main.Item Leak.hs:38:58-91 in Main"),
+				 FORGED_ITEMS + 1);
+		walked_free(&walked);
+	}
+	forged_put(forged->memory.base + 0x3000, 0); /* nothing that can be unpacked */
 	walk(&forged->memory, &walked);
 	assert_int_equal(count_class(&walked.sink, "Main.Item"), FORGED_ITEMS + 1);
 	walked_free(&walked);
@@ -229,6 +284,7 @@ int main(void)
 		FORGED(only_pointers_of_closures_refer),
 		FORGED(stacks_hold_what_their_frames_use),
 		FORGED(closures_have_lines_where_the_program_knows_them),
+		FORGED(lines_of_newer_programs_are_read_compressed_or_not),
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_nursery_that_contradicts_itself_is_none),
 		FORGED(while_closures_move_they_are_read_again),

@@ -631,6 +631,7 @@ static void report_on(const struct ghc *ghc, const struct heap_sink *sink, size_
 	report->heap_bytes = ghc->heap_bytes;
 	report->free_bytes = ghc->heap_bytes - MIN(used, ghc->heap_bytes);
 	report->nonsense = ghc->nonsense;
+	report->all_roots = !ghc->non_moving && !ghc->unbalanced && ghc->memory->image;
 	if (ghc->non_moving)
 		report->why = "objects of the non-moving collector are missing";
 	else if (ghc->unbalanced)
@@ -705,8 +706,7 @@ static void end(void *state)
 	vec_free(&ghc->infos);
 	hash_free(&ghc->info_index);
 	hash_free(&ghc->classes);
-	vec_free(&ghc->line_tables);
-	hash_free(&ghc->lines);
+	ghc_forget_lines(ghc);
 	vec_free(&ghc->weaks);
 	hash_free(&ghc->weak_keys);
 	image_free(&ghc->own);

@@ -2,7 +2,7 @@
 /*
  * Shared by the parts of the GHC walker: programs of Haskell, 64-bit, not built for profiling.
  * Sources: rts/include/rts/storage/{Block,ClosureTypes,Closures,InfoTables,TSO}.h and rts/Heap.c
- * of 9.0 and 9.6.
+ * of 8.8 to 9.10.
  */
 #ifndef LEAKMON_RUNTIME_GHC_H
 #define LEAKMON_RUNTIME_GHC_H
@@ -96,9 +96,18 @@ struct ghc_weak {
 	size_t next; /* of the same key: its place in the list plus 1; 0: none */
 };
 
+/* Entries or texts of it. */
+struct ghc_line_part {
+	uint64_t start, size;	 /* size: of what is not compressed */
+	unsigned char *unpacked; /* owned; NULL: it was not compressed */
+};
+
 /* Lines of one module's info tables. */
 struct ghc_line_table {
-	uint64_t entries, count, texts;
+	const struct ghc_line_layout *layout;
+	uint64_t codes, count; /* of info tables */
+	struct ghc_line_part entries, texts;
+	uint32_t module; /* a place of texts, where all entries have the same */
 };
 #define GHC_LINE_BYTES 640
 
@@ -117,6 +126,7 @@ struct ghc {
 	struct hash info_index; /* address of an info table -> its place in infos plus 1 */
 	struct hash classes;	/* name -> class plus 1 */
 	VEC(struct ghc_line_table) line_tables;
+	uint64_t unpacked; /* bytes of theirs */
 	struct hash
 		lines; /* code of an info table -> the number of its table, and its place there */
 	size_t line_count;
@@ -143,6 +153,11 @@ uint64_t ghc_symbol(const struct ghc *ghc, const char *name);
  * the address; else of the code that comes next. */
 bool ghc_name_at(const struct ghc *ghc, uint64_t address, char name[GHC_NAME_BYTES], bool *exact);
 
+/* Likewise of a variable of any module, such as a library with the program's code. */
+bool ghc_variable_at(const struct ghc *ghc, uint64_t address, char name[GHC_NAME_BYTES]);
+/* "libHSbase.so+0x1230", which is the same in every run; the address, if it is in no file. */
+void ghc_place_name(const struct ghc *ghc, uint64_t address, char name[GHC_NAME_BYTES]);
+
 /* The info table at an address, with its class. 0; -ENOENT: there is none of a closure; -ENOMEM. */
 int ghc_info_at(struct ghc *ghc, struct heap_sink *sink, uint64_t address,
 		const struct ghc_info **info);
@@ -153,11 +168,18 @@ uint64_t ghc_closure_words(const struct ghc_info *info, const uint64_t *words, s
 
 /* Finds the lines of info tables. 0 or -ENOMEM. */
 int ghc_find_lines(struct ghc *ghc);
+void ghc_forget_lines(struct ghc *ghc);
 /* "Leak.hs:38:58-91 in Main.mkSession :: Item", as the program says it; false: unknown. */
 bool ghc_line(const struct ghc *ghc, uint64_t code, char line[GHC_LINE_BYTES]);
 
 /* The copied words from an address on, and how many there are; NULL: it was not copied. */
 const uint64_t *ghc_copied(const struct ghc *ghc, uint64_t address, size_t *count);
+
+/* StgTSO, in words. From 9.10 on what is behind the state is one place later. */
+#define GHC_TSO_STATE 4 /* the lower quarter */
+#define GHC_TSO_ID 6
+/* By how many places. */
+size_t ghc_thread_shift(const struct ghc *ghc, const uint64_t *words, size_t count);
 
 /* The node of a weak pointer's key, by the words of its closure; BLOCK_NONE: it lives for ever. */
 uint32_t ghc_weak_key(const struct heap_sink *sink, const uint64_t *words, size_t count);

@@ -200,6 +200,31 @@ bool ghc_name_at(const struct ghc *ghc, uint64_t address, char name[GHC_NAME_BYT
 	return true;
 }
 
+bool ghc_variable_at(const struct ghc *ghc, uint64_t address, char name[GHC_NAME_BYTES])
+{
+	const struct data_module *module = data_modules_at(ghc->memory->modules, address);
+	const struct symbol *symbol;
+	uint64_t distance;
+
+	symbol = module ? data_module_object(module, address, &distance) : NULL;
+	if (!symbol || distance)
+		return false;
+	demangle_symbol(module->image->table.names + symbol->name, name);
+	return true;
+}
+
+void ghc_place_name(const struct ghc *ghc, uint64_t address, char name[GHC_NAME_BYTES])
+{
+	const struct data_module *module = data_modules_at(ghc->memory->modules, address);
+	const char *file = module && module->path ? strrchr(module->path, '/') : NULL;
+
+	if (file)
+		snprintf(name, GHC_NAME_BYTES, "%.*s+0x%llx", GHC_NAME_BYTES - 24, file + 1,
+			 (unsigned long long)(address - module->bias));
+	else
+		snprintf(name, GHC_NAME_BYTES, "0x%llx", (unsigned long long)address);
+}
+
 /* "main:Main.Item" without the package; an operator may be a colon itself. */
 static bool constructor_name(const struct ghc *ghc, uint64_t code, char name[GHC_NAME_BYTES])
 {
@@ -250,11 +275,12 @@ static void class_name(const struct ghc *ghc, const struct ghc_info *info,
 		snprintf(name, CLASS_NAME_BYTES, "%s %s", type, line);
 	else if (!is_of_the_program(info))
 		snprintf(name, CLASS_NAME_BYTES, "%s", type);
-	else if (ghc_name_at(ghc, info->address, symbol, &exact))
+	else if (ghc_name_at(ghc, info->address, symbol, &exact)) {
 		snprintf(name, CLASS_NAME_BYTES, "%s %s%s", type, exact ? "" : "in ", symbol);
-	else
-		snprintf(name, CLASS_NAME_BYTES, "%s 0x%llx", type,
-			 (unsigned long long)info->address);
+	} else {
+		ghc_place_name(ghc, info->address, symbol);
+		snprintf(name, CLASS_NAME_BYTES, "%s %s", type, symbol);
+	}
 }
 
 static int find_class(struct ghc *ghc, struct heap_sink *sink, struct ghc_info *info)
@@ -396,6 +422,7 @@ uint64_t ghc_closure_words(const struct ghc_info *info, const uint64_t *words, s
 #define TSO_LINK 1 /* the next word links all threads, and holds none */
 #define TSO_STACK 3
 #define TSO_BLOCKED_ON 5
+#define TSO_CAPABILITY 9
 #define TSO_TRANSACTION 10
 #define TSO_QUEUES 11 /* and the next one; from 9.6 on a label is before them */
 #define WEAK_FINALIZERS 1
@@ -539,13 +566,30 @@ static int refer_weak(const struct referring *referring)
 	return error;
 }
 
+/* A capability begins with the address of code, what is bound to the thread does not. */
+size_t ghc_thread_shift(const struct ghc *ghc, const uint64_t *words, size_t count)
+{
+	return count > TSO_CAPABILITY + 1 &&
+	       !ghc_is_code(ghc, target_word(ghc->memory, words[TSO_CAPABILITY])) &&
+	       ghc_is_code(ghc, target_word(ghc->memory, words[TSO_CAPABILITY + 1]));
+}
+
+static int refer_thread(const struct ghc *ghc, const struct referring *referring)
+{
+	static const uint8_t fixed[] = {TSO_LINK, TSO_STACK};
+	static const uint8_t others[] = {TSO_BLOCKED_ON, TSO_TRANSACTION, TSO_QUEUES,
+					 TSO_QUEUES + 1, TSO_QUEUES + 2};
+	size_t shift = ghc_thread_shift(ghc, referring->words, referring->count);
+	int error = refer_each(referring, fixed, ARRAY_SIZE(fixed));
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(others); i++)
+		error = refer_words(referring, others[i] + shift, 1);
+	return error;
+}
+
 static int refer_shape(struct ghc *ghc, const struct referring *referring,
 		       const struct ghc_info *info)
 {
-	static const uint8_t thread[] = {TSO_LINK,	  TSO_STACK,  TSO_BLOCKED_ON,
-					 TSO_TRANSACTION, TSO_QUEUES, TSO_QUEUES + 1,
-					 TSO_QUEUES + 2};
-
 	switch ((enum ghc_shape)info->shape) {
 	case SHAPE_PAYLOAD:
 		return refer_words(referring, 1, info->pointers);
@@ -567,7 +611,7 @@ static int refer_shape(struct ghc *ghc, const struct referring *referring,
 	case SHAPE_WEAK:
 		return refer_weak(referring);
 	case SHAPE_TSO:
-		return refer_each(referring, thread, ARRAY_SIZE(thread));
+		return refer_thread(ghc, referring);
 	case SHAPE_STACK:
 		return refer_stack(ghc, referring);
 	case SHAPE_BCO:

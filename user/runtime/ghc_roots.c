@@ -20,9 +20,6 @@
 #define CAF_LINK 16
 #define CAF_CODE 24
 #define CAF_BYTES 32
-/* StgTSO, in words. */
-#define TSO_STATE 4 /* the lower half */
-#define TSO_ID 6
 #define STATE_KILLED 3
 #define STATE_COMPLETE 4
 
@@ -86,14 +83,16 @@ static void caf_name(const struct ghc *ghc, uint64_t caf, char root[ROOT_BYTES])
 	char name[GHC_NAME_BYTES], line[GHC_LINE_BYTES];
 	bool exact = false;
 
-	if (ghc_name_at(ghc, caf, name, &exact) && exact)
+	if ((ghc_name_at(ghc, caf, name, &exact) && exact) || ghc_variable_at(ghc, caf, name))
 		snprintf(root, ROOT_BYTES, "CAF %s", name);
 	else if (ghc_line(ghc, target_word(ghc->memory, caf + CAF_CODE), line))
 		snprintf(root, ROOT_BYTES, "CAF %s", line);
 	else if (ghc_name_at(ghc, target_word(ghc->memory, caf + CAF_CODE), name, &exact))
 		snprintf(root, ROOT_BYTES, "CAF in %s", name);
-	else
-		snprintf(root, ROOT_BYTES, "CAF 0x%llx", (unsigned long long)caf);
+	else {
+		ghc_place_name(ghc, caf, name);
+		snprintf(root, ROOT_BYTES, "CAF %s", name);
+	}
 }
 
 static int add_caf(void *context, uint64_t address, uint64_t word)
@@ -151,17 +150,20 @@ static int add_stable_pointers(struct ghc *ghc, struct heap_sink *sink)
 
 /* Threads and weak pointers, which are closures. */
 
-static int add_thread(struct heap_sink *sink, uint64_t address, const uint64_t *words, size_t count)
+/* In 8.8 the number has 32 bits, and an error's is behind it. */
+static int add_thread(const struct ghc *ghc, struct heap_sink *sink, uint64_t address,
+		      const uint64_t *words, size_t count)
 {
+	size_t id = GHC_TSO_ID + ghc_thread_shift(ghc, words, count);
 	char name[40];
 	uint64_t state;
 
-	if (count <= TSO_ID)
+	if (count <= id)
 		return 0;
-	state = words[TSO_STATE] & 0xffff;
+	state = words[GHC_TSO_STATE] & 0xffff;
 	if (state == STATE_KILLED || state == STATE_COMPLETE)
 		return 0;
-	snprintf(name, sizeof(name), "thread %llu", (unsigned long long)words[TSO_ID]);
+	snprintf(name, sizeof(name), "thread %llu", (unsigned long long)(words[id] & UINT32_MAX));
 	return heap_sink_root(sink, GHC_KEY, name, address);
 }
 
@@ -199,7 +201,7 @@ static int add_closures(struct ghc *ghc, struct heap_sink *sink)
 			continue;
 		error = ghc_info_at(ghc, sink, words[0], &info);
 		if (!error && info->shape == SHAPE_TSO)
-			error = add_thread(sink, sink->starts[i], words, count);
+			error = add_thread(ghc, sink, sink->starts[i], words, count);
 		else if (!error && info->shape == SHAPE_WEAK)
 			error = add_weak(ghc, sink, sink->starts[i], words, count);
 		if (error == -ENOENT)

@@ -646,6 +646,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 					     : walk_all(&walk, report);
 	}
 	free(walk.window.bytes);
+	report->all_roots = !error && !report->why && memory->image;
 	return error;
 }
 

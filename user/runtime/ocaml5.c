@@ -6,7 +6,7 @@
  * domains of a stripped program are the one table of its data that leads to such a domain.
  *
  * Layouts are those of 5.3: runtime/shared_heap.c, domain.c, caml/domain_state.tbl, caml/fiber.h.
- * In 5.1 and 5.2 the table of domains itself is in the program's data, and its words of state are
+ * In 5.2 the table of domains itself is in the program's data, and its words of state are
  * fewer; in 5.4 they are more.
  */
 #include "runtime/ocaml.h"
@@ -260,7 +260,7 @@ int ocaml5_find(struct ocaml *ocaml, const char **why)
 		table = find_table(ocaml);
 	}
 	ocaml->garbage = word_of(ocaml, state, 2);
-	*why = "its domains are not as OCaml 5.1 to 5.4 have them";
+	*why = "its domains are not as OCaml 5.2 to 5.4 have them";
 	if (!table || ocaml->garbage & ~(uint64_t)0x300)
 		return -ENOENT;
 	return read_domains(ocaml, table);

@@ -513,14 +513,6 @@ static uint64_t signal_stack_bytes(const struct memory_source *source)
 	return MAX(minimum, MACHINE_SIGNAL_STACK_MIN) * 4;
 }
 
-static uint32_t threads_of(const struct memory_source *source)
-{
-	struct process_entry entry = {0};
-
-	return source->core || process_read(source->task, &entry) || !entry.threads ? 1
-										    : entry.threads;
-}
-
 /* No signal came on it, or nothing was ever there. */
 static bool is_untouched(const struct ocaml *ocaml, uint64_t start, uint64_t bytes)
 {
@@ -545,24 +537,22 @@ static uint32_t keep_untouched(const struct ocaml *ocaml, const struct heap_sink
 }
 
 /* Each thread gets one from malloc, and then only the kernel has its address: a block of that size
- * is one unless there are more of them than threads. */
+ * that nothing leads to may be one. If there are very many, untouched ones only. */
 static int add_signal_stacks(const struct ocaml *ocaml, struct heap_sink *sink, uint64_t bytes)
 {
-	uint32_t stacks[SIGNAL_STACKS_MAX], count = 0;
-	uint32_t threads = threads_of(&ocaml->memory->maps->source);
+	uint32_t stacks[SIGNAL_STACKS_MAX + 1], count = 0;
 	int error = 0;
 
-	for (uint32_t i = 0; i < sink->count && count < SIGNAL_STACKS_MAX; i++) {
+	for (uint32_t i = 0; i < sink->count && count < ARRAY_SIZE(stacks); i++) {
 		if (sink->whats[i] == NODE_PLAIN && sink->sizes[i] >= bytes &&
 		    sink->sizes[i] < bytes + MALLOC_SLACK)
 			stacks[count++] = i;
 	}
-	if (count > threads)
+	if (count > SIGNAL_STACKS_MAX)
 		count = keep_untouched(ocaml, sink, stacks, count);
-	if (count > threads)
-		return 0;
 	for (uint32_t i = 0; !error && i < count; i++)
-		error = heap_sink_root(sink, OCAML_KEY, "signal stack", sink->starts[stacks[i]]);
+		error = heap_sink_waiting_root(sink, OCAML_KEY, "signal stack",
+					       sink->starts[stacks[i]]);
 	return error;
 }
 
