@@ -12,6 +12,8 @@
 #include "base/cleanup.h"
 #include "output/json/json.h"
 #include "output/prom/prom.h"
+#include "report/goroutine_report.h"
+#include "report/heap_profile.h"
 #include "report/profile_report.h"
 #include "store/database.h"
 #include "store/schema.h"
@@ -20,9 +22,15 @@ static const struct {
 	const char *table;
 	const struct figures *figures;
 } tables[] = {
-	{"profiles", &profile_report_figures},	  {"profile_processes", &profile_process_figures},
-	{"profile_sites", &profile_site_figures}, {"profile_sites", &profile_site_verdict_figures},
+	{"profiles", &profile_report_figures},
+	{"profile_processes", &profile_process_figures},
+	{"profile_sites", &profile_site_figures},
+	{"profile_sites", &profile_site_verdict_figures},
 	{"profile_survival", &survival_figures},
+	{"goroutines", &goroutine_report_records},
+	{"goroutine_groups", &goroutine_group_records},
+	{"heap_profiles", &heap_profile_figures},
+	{"heap_profile_sites", &heap_profile_site_figures},
 };
 
 static void assert_column(sqlite3 *database, const char *table, const char *column)
@@ -39,8 +47,9 @@ static void assert_column(sqlite3 *database, const char *table, const char *colu
 static void every_figure_has_its_column_in_the_schema(void **state)
 {
 	const char *const schemas[] = {
-		schema_sql,	     schema_retain_sql, schema_threads_sql,   schema_owners_sql,
-		schema_profiles_sql, schema_hosts_sql,	schema_estimates_sql, schema_memory_sql,
+		schema_sql,	      schema_retain_sql,   schema_threads_sql,
+		schema_owners_sql,    schema_profiles_sql, schema_hosts_sql,
+		schema_estimates_sql, schema_memory_sql,   schema_goroutines_sql,
 	};
 	_cleanup_database_ sqlite3 *database = NULL;
 

@@ -155,7 +155,8 @@ static void make_old(struct run *run)
 		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
 		  "DROP TABLE memory; DROP TABLE memory_parts; "
 		  "DROP TABLE descriptor_ledgers; ALTER TABLE sites DROP COLUMN patterns;"
-		  "DROP TABLE diagnoses;"
+		  "DROP TABLE diagnoses; DROP TABLE goroutines; DROP TABLE goroutine_groups;"
+		  "DROP TABLE heap_profiles; DROP TABLE heap_profile_sites;"
 		  "PRAGMA user_version=1");
 }
 
@@ -193,7 +194,8 @@ static void runs_of_the_second_schema_are_read_and_added_to(void **state)
 		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
 		  "DROP TABLE memory; DROP TABLE memory_parts; "
 		  "DROP TABLE descriptor_ledgers; ALTER TABLE sites DROP COLUMN patterns;"
-		  "DROP TABLE diagnoses;"
+		  "DROP TABLE diagnoses; DROP TABLE goroutines; DROP TABLE goroutine_groups;"
+		  "DROP TABLE heap_profiles; DROP TABLE heap_profile_sites;"
 		  "PRAGMA user_version=2");
 	assert_int_equal(recording_open(&recording, run->path), 0);
 	assert_int_equal(recording_read_retain(recording, 0, &result), 0);
