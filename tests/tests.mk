@@ -18,7 +18,7 @@
 # may define a function in place of the library's.
 # Without the sanitizers for another machine: under an emulator they cost 5 to 20 s a program, and find
 # what they find on this one.
-SAN         := -O1 -Wno-maybe-uninitialized -Wno-format-truncation -fno-omit-frame-pointer -fPIC \
+SAN         := -Og -g1 -Wno-maybe-uninitialized -Wno-format-truncation -fno-omit-frame-pointer -fPIC \
 	-fno-semantic-interposition $(if $(FOREIGN),,-fsanitize=address,undefined)
 # The C++ compiler of the same machine.
 ifeq ($(origin CXX),default)
