@@ -222,7 +222,13 @@ is_there() {
 	archive) case $(${CC:-gcc} -print-file-name="$what" 2>/dev/null) in /*) ;; *) return 1 ;; esac ;;
 	*)
 		command -v dpkg-query >/dev/null || return 0
-		[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ]
+		# One line for each architecture that it is installed for.
+		case $package in
+		*:*) machine=${package#*:} ;;
+		*) machine=$(dpkg --print-architecture) ;;
+		esac
+		dpkg-query -W -f '${db:Status-Status} ${Architecture}\n' "$package" 2>/dev/null |
+			grep -qxE "installed ($machine|all)"
 		;;
 	esac
 }
