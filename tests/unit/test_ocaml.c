@@ -248,6 +248,20 @@ static void modules_of_endless_fields_are_bounded(void **state)
 	walked_free(&walked);
 }
 
+/* How many there are, all of which only wait for something that leads to them. */
+static size_t signal_stacks(const struct heap_sink *sink)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < sink->roots.count; i++) {
+		if (strcmp(sink->roots.items[i].name, "signal stack") != 0)
+			continue;
+		assert_int_equal(sink->roots.items[i].rank, MANAGED_WAITING);
+		count++;
+	}
+	return count;
+}
+
 static void the_stack_for_signals_is_the_kernels(void **state)
 {
 	struct forged *forged = *state;
@@ -261,14 +275,11 @@ static void the_stack_for_signals_is_the_kernels(void **state)
 	for (size_t i = 0; i < walked.sink.roots.count; i++)
 		assert_true(walked.sink.roots.items[i].node != heap_sink_node(&walked.sink, other));
 	walked_free(&walked);
-	/* This process has one thread: one of them is something else. */
+	/* Any of that size may be one, whatever is in it. */
 	other = forged_memory_malloc(&forged->memory, bytes);
-	walk(&forged->memory, &walked);
-	assert_null(root_named(&walked.sink, "signal stack"));
-	walked_free(&walked);
 	forged_put(other + 64, 1);
 	walk(&forged->memory, &walked);
-	expect_root(&walked.sink, "signal stack", stack);
+	assert_int_equal(signal_stacks(&walked.sink), 2);
 	walked_free(&walked);
 }
 
@@ -277,12 +288,11 @@ static void programs_for_older_libraries_have_smaller_stacks_for_signals(void **
 {
 	struct forged *forged = *state;
 	struct walked walked;
-	uint64_t buffer = forged_memory_malloc(&forged->memory, MACHINE_SIGNAL_STACK + 8);
 	uint64_t stack = forged_memory_malloc(&forged->memory, MACHINE_SIGNAL_STACK + 8);
 
-	forged_put(buffer, 1);
 	walk(&forged->memory, &walked);
 	expect_root(&walked.sink, "signal stack", stack);
+	assert_int_equal(signal_stacks(&walked.sink), 1);
 	walked_free(&walked);
 }
 
