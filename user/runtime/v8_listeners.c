@@ -113,7 +113,8 @@ static int count_in_table(struct v8 *v8, struct heap_sink *sink, uint64_t events
 			  const char *emitter)
 {
 	uint64_t table = v8_field(v8, events, v8_place(v8, V8_OBJECT_PROPERTIES));
-	uint64_t words = v8_number(v8_field(v8, table, v8_place(v8, V8_ARRAY_LENGTH)));
+	uint32_t node = v8_is_object(table) ? heap_sink_node(sink, table - V8_TAG) : BLOCK_NONE;
+	uint64_t words = node == BLOCK_NONE ? 0 : sink->sizes[node] / 8;
 	char name[V8_NAME_BYTES] = "";
 	int error = 0;
 

@@ -106,7 +106,8 @@ static uint64_t module_shared(struct v8 *v8, uint64_t module, uint64_t size)
 static int add_cells(struct v8 *v8, struct heap_sink *sink, uint64_t table, const char *module,
 		     bool *any)
 {
-	uint64_t words = v8_number(v8_field(v8, table, v8_place(v8, V8_ARRAY_LENGTH)));
+	uint32_t node = v8_is_object(table) ? heap_sink_node(sink, table - V8_TAG) : BLOCK_NONE;
+	uint64_t words = node == BLOCK_NONE ? 0 : sink->sizes[node] / 8;
 	int error = 0;
 
 	for (uint64_t i = 0; !error && i + 1 < MIN(words, (uint64_t)TABLE_WORDS_MAX); i++) {
