@@ -28,7 +28,7 @@ static const char *label_of(const struct heap_sink *sink, uint64_t from, uint64_
 	return NULL;
 }
 
-static void every_object_has_its_class(void **state)
+static void expect_classes(const struct forged *forged, const char *version)
 {
 	static const struct {
 		const char *name;
@@ -42,7 +42,6 @@ static void every_object_has_its_class(void **state)
 		{"Planted.Pair[]", 1},
 		{"System.Object", 1},
 	};
-	struct forged *forged = *state;
 	struct walked walked;
 	const struct heap_sink *sink = &walked.sink;
 	const struct walk_report *report;
@@ -51,7 +50,7 @@ static void every_object_has_its_class(void **state)
 	walk(&forged->memory, &walked);
 	report = &sink->reports.items[0];
 	assert_null(report->why);
-	assert_string_equal(report->version, "9");
+	assert_string_equal(report->version, version);
 	assert_int_equal(report->nonsense, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
 		if (count_class(sink, classes[i].name) != classes[i].count)
@@ -63,6 +62,11 @@ static void every_object_has_its_class(void **state)
 	assert_int_equal(report->heap_bytes, FORGED_REGION_BYTES);
 	assert_int_equal(report->bytes + report->free_bytes + FORGED_GAP, FORGED_REGION_BYTES);
 	walked_free(&walked);
+}
+
+static void every_object_has_its_class(void **state)
+{
+	expect_classes(*state, "9");
 }
 
 static void references_have_the_names_of_fields(void **state)
@@ -184,10 +188,35 @@ static void after_nonsense_the_next_object_is_found(void **state)
 	walked_free(&walked);
 }
 
+/* By what is known of its version, of which all leads back. */
+static void without_a_descriptor_objects_have_their_classes_too(void **state)
+{
+	struct forged *forged = *state;
+
+	forged->memory.image.table.count = 1;
+	expect_classes(forged, "9");
+	forged_become_8(forged);
+	expect_classes(forged, "8");
+	references_have_the_names_of_fields(state);
+	what_holds_objects_has_a_name(state);
+}
+
+/* More threads than their store counts. */
+static void a_version_that_is_not_known_is_not_read(void **state)
+{
+	struct forged *forged = *state;
+
+	forged->memory.image.table.count = 1;
+	forged_put_half(forged->memory.base + AT_STORE, 184, 3);
+	expect_why(&forged->memory, "9 and 10");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FORGED(every_object_has_its_class),
+		FORGED(without_a_descriptor_objects_have_their_classes_too),
+		FORGED(a_version_that_is_not_known_is_not_read),
 		FORGED(references_have_the_names_of_fields),
 		FORGED(what_holds_objects_has_a_name),
 		FORGED(without_static_fields_objects_refer_all_the_same),
