@@ -88,7 +88,7 @@ static inline void retain_fixture(struct retain_result *result)
 	*result = (struct retain_result){.time = {.tv_sec = 1795179600, .tv_nsec = 5000000},
 					 .pid = 1234,
 					 .comm = "ser\n;ver",
-					 .allocator = "glibc 2.27 to 2.41",
+					 .allocator = "glibc 2.27 to 2.42",
 					 .settled = true,
 					 .stopped = true,
 					 .pagemap = true};

@@ -223,6 +223,72 @@ static void a_table_of_empty_lists_is_no_arena_at_work(void **state)
 	assert_int_equal(find(fixture, &arenas), 0);
 }
 
+/* glibc 2.43: without fast bins, and so with all fields elsewhere. */
+#define TOP_243 8
+#define BINS_243 24
+#define NEXT_243 2072
+#define SYSTEM_MEM_243 2096
+#define STATE_BYTES_243 2112
+
+static void make_state_243(uint64_t address, uint64_t top, uint64_t next)
+{
+	for (uint64_t i = 0; i < MALLOC_BINS - 1; i++) {
+		*at(address + BINS_243 + i * 16) = address + BINS_243 + i * 16 - 16;
+		*at(address + BINS_243 + i * 16 + 8) = address + BINS_243 + i * 16 - 16;
+	}
+	*at(address + TOP_243) = top;
+	*at(address + NEXT_243) = next;
+	*at(address + SYSTEM_MEM_243) = 0x21000;
+	*at(address + SYSTEM_MEM_243 + 8) = 0x22000;
+}
+
+static void arenas_without_fast_bins_are_found_up_to_the_end_of_the_data(void **state)
+{
+	struct fixture *fixture = *state;
+	struct malloc_arenas arenas = {0};
+	struct heap_spans spans = {0};
+	struct maps maps = {0};
+	uint64_t main_arena = data_start(fixture) + sizeof(fixture->data) - STATE_BYTES_243;
+	uint64_t first = heap_start(fixture), other = first + HEAP_INFO_BYTES;
+
+	make_state_243(main_arena, main_arena + TOP_243, other);
+	*at(main_arena + SYSTEM_MEM_243) = 0;
+	make_state_243(other, first + 0x2000, main_arena);
+	memcpy(at(first), (uint64_t[]){other, 0, 0x21000}, 24);
+	assert_int_equal(find(fixture, &arenas), 2);
+	assert_string_equal(arenas.list.items[0].layout->versions, "glibc 2.43");
+	assert_int_equal(arenas.list.items[0].address, main_arena);
+	assert_int_equal(arenas.list.items[1].address, other);
+	assert_int_equal(arenas.list.items[1].top, first + 0x2000);
+	assert_int_equal(arenas.list.items[1].system_mem, 0x21000);
+	for (size_t i = 0; i < MALLOC_FASTBINS; i++)
+		assert_int_equal(arenas.list.items[1].fastbins[i], 0);
+	assert_int_equal(heap_spans_find(&fixture->peek, &arenas, &maps, 0, &spans), 0);
+	assert_int_equal(spans.list.count, 1);
+	assert_int_equal(spans.list.items[0].start, other + STATE_BYTES_243);
+	assert_true(spans.list.items[0].caches_are_late);
+	heap_spans_free(&spans);
+	*at(other + NEXT_243) = other;
+	peek_forget(&fixture->peek);
+	assert_int_equal(malloc_arenas_refresh(&fixture->peek, &fixture->filter, &arenas),
+			 -EBADMSG);
+	vec_free(&arenas.list);
+}
+
+/* From its top on, an arena with empty fast bins is one without them, but for the ring. */
+static void an_arena_with_fast_bins_is_not_one_without_88_bytes_into_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct malloc_arenas arenas = {0};
+	uint64_t arena = data_start(fixture) + 800;
+
+	make_state(arena, heap_start(fixture) + 0x1000, arena);
+	assert_int_equal(find(fixture, &arenas), 1);
+	assert_int_equal(arenas.list.items[0].address, arena);
+	assert_string_equal(arenas.list.items[0].layout->versions, "glibc 2.27 to 2.42");
+	vec_free(&arenas.list);
+}
+
 /* struct malloc_par from mmapped_mem on. */
 static void where_the_heap_begins_is_found_by_what_stands_around_it(void **state)
 {
@@ -235,6 +301,12 @@ static void where_the_heap_begins_is_found_by_what_stands_around_it(void **state
 	assert_int_equal(malloc_par_find(&fixture->peek, &fixture->filter, start, end, &tail), 0);
 	assert_int_equal(tail.heap_start, heap);
 	assert_int_equal(tail.mapped_bytes, 0x63000);
+	/* As 2.43 has them: mremap(2) has left 16 bytes behind. */
+	memcpy(par, (uint64_t[]){0x63010, 0x90000, heap, 64, 1041, 16}, 48);
+	peek_forget(&fixture->peek);
+	assert_int_equal(malloc_par_find(&fixture->peek, &fixture->filter, start, end, &tail), 0);
+	assert_int_equal(tail.mapped_bytes, 0x63010);
+	assert_int_equal(tail.cache_count, 16);
 	par[0] = 0x91000;
 	peek_forget(&fixture->peek);
 	assert_int_equal(malloc_par_find(&fixture->peek, &fixture->filter, start, end, &tail),
@@ -256,6 +328,8 @@ int main(void)
 		WITH_MEMORY(an_arena_with_a_bin_being_filled_is_one),
 		WITH_MEMORY(data_without_an_arena_is_looked_at_once),
 		WITH_MEMORY(a_table_of_empty_lists_is_no_arena_at_work),
+		WITH_MEMORY(arenas_without_fast_bins_are_found_up_to_the_end_of_the_data),
+		WITH_MEMORY(an_arena_with_fast_bins_is_not_one_without_88_bytes_into_it),
 		WITH_MEMORY(where_the_heap_begins_is_found_by_what_stands_around_it),
 	};
 

@@ -4,7 +4,7 @@
 
 #include "retain/heap_graph.h"
 
-/* struct malloc_state of glibc 2.27 to 2.41. */
+/* struct malloc_state of glibc 2.27 to 2.42. */
 #define FASTBINS 16
 #define TOP 96
 #define BINS 112
@@ -110,7 +110,7 @@ static void read_heap(struct fixture *fixture, struct heap *heap)
 	assert_int_equal(reader->read(fixture->memory.state, &view, heap), 0);
 	assert_int_equal(reader->settle(fixture->memory.state, heap), 0);
 	assert_true(heap->blocks_certain);
-	assert_string_equal(heap->name, "glibc 2.27 to 2.41");
+	assert_string_equal(heap->name, "glibc 2.27 to 2.42");
 }
 
 static void expect_block(const struct heap *heap, uint64_t chunk, uint64_t size, enum block_use use)
@@ -245,18 +245,26 @@ static void headers_of_mapped_chunks_are_distinguished_from_other_words(void **s
 {
 	static const struct {
 		uint64_t distance, previous, size_word;
-		bool is;
+		uint64_t end; /* of the block; 0: there is none */
 	} cases[] = {
-		{0, 0, 0x21000 | 2, true},
-		{0, 0, 0x21000 | 3, false},  /* in an arena */
-		{0, 0, 0x21010 | 2, false},  /* not whole pages */
-		{0, 0, 0x100000 | 2, false}, /* longer than the mapping */
-		{0, 16, 0x21000 | 2, false}, /* nothing before it to be 16 bytes long */
-		{48, 48, 0x20fd0 | 2, true}, /* aligned to 64 */
-		{48, 32, 0x20fd0 | 2, false},
-		{4080, 4080, 0x20010 | 2, true}, /* aligned to a page */
-		{4080, 8176, 0x20010 | 2, true}, /* or more */
-		{0, 0, 0, false},
+		{0, 0, 0x21000 | 2, 0x21000},
+		/* From glibc 2.43 on. */
+		{0, 0, 0x20ff0 | 2, 0x20ff8},
+		{0, 1, 0x20ff0 | 2, 0x20ff8}, /* huge pages */
+		{0, 1, 0x21000 | 2, 0},
+		{0, 0, 0x20fe0 | 2, 0},
+		{0, 0, 0xfffffffffffffff0 | 2, 0},
+		{48, 49, 0x20fc0 | 2, 0x20ff8},
+		{4080, 8176, 0x20000 | 2, 0x20ff8},
+		{0, 0, 0x21000 | 3, 0},		/* in an arena */
+		{0, 0, 0x21010 | 2, 0},		/* not whole pages */
+		{0, 0, 0x100000 | 2, 0},	/* longer than the mapping */
+		{0, 16, 0x21000 | 2, 0},	/* nothing before it to be 16 bytes long */
+		{48, 48, 0x20fd0 | 2, 0x21000}, /* aligned to 64 */
+		{48, 32, 0x20fd0 | 2, 0},
+		{4080, 4080, 0x20010 | 2, 0x21000}, /* aligned to a page */
+		{4080, 8176, 0x20010 | 2, 0x21000}, /* or more */
+		{0, 0, 0, 0},
 	};
 	uint64_t words[PAGE_WORDS];
 	struct mapped_block block;
@@ -268,13 +276,13 @@ static void headers_of_mapped_chunks_are_distinguished_from_other_words(void **s
 		words[cases[i].distance / 8 + 1] = cases[i].size_word;
 		assert_int_equal(
 			heap_readers_find_mapped(0x7f0000000000, words, 0x7f0000022000, &block),
-			cases[i].is);
-		if (!cases[i].is)
+			cases[i].end != 0);
+		if (!cases[i].end)
 			continue;
 		assert_int_equal(block.page, 0x7f0000000000);
 		assert_int_equal(block.start, block.page + cases[i].distance);
 		assert_int_equal(block.address, block.start + 16);
-		assert_int_equal(block.end, block.page + 0x21000);
+		assert_int_equal(block.end, block.page + cases[i].end);
 		assert_ptr_equal(block.reader, heap_reader_of("glibc"));
 	}
 }

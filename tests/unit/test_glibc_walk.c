@@ -388,6 +388,180 @@ static void a_block_of_the_same_size_as_a_cache_stays_a_block(void **state)
 	free_lists_free(&free_chunks);
 }
 
+/* glibc 2.42 and 2.43: free slots, then entries; 76 bins, of which 12 for ranges of sizes. */
+#define SLOT_BINS 76
+#define SLOTS 16
+
+static uint16_t *slots_of(struct fixture *fixture, uint64_t cache)
+{
+	return (uint16_t *)word(fixture, cache + 16);
+}
+
+static uint64_t *entries_of(struct fixture *fixture, uint64_t cache)
+{
+	return word(fixture, cache + 16 + 2 * SLOT_BINS);
+}
+
+static void make_slots(struct fixture *fixture, uint64_t cache)
+{
+	for (size_t i = 0; i < SLOT_BINS; i++)
+		slots_of(fixture, cache)[i] = SLOTS;
+}
+
+/* The chunk becomes the first of its bin. */
+static void cache_chunk(struct fixture *fixture, uint64_t cache, size_t bin, uint64_t chunk)
+{
+	uint64_t *entry = &entries_of(fixture, cache)[bin];
+
+	link_mangled(fixture, chunk + 16, *entry);
+	*entry = chunk + 16;
+	slots_of(fixture, cache)[bin]--;
+}
+
+static void find_caches(struct fixture *fixture, struct free_chunks *free_chunks)
+{
+	peek_forget(&fixture->peek);
+	assert_int_equal(free_lists_add_all_caches(free_chunks, &fixture->peek, &fixture->spans),
+			 0);
+}
+
+static void a_cache_that_counts_free_slots_is_found(struct fixture *fixture, uint64_t size)
+{
+	struct free_chunks free_chunks = {0};
+	uint64_t cache, chunks[5];
+
+	add_chunk(fixture, 0x40, true);
+	cache = add_chunk(fixture, size, true);
+	chunks[0] = add_chunk(fixture, 0x20, true);
+	chunks[1] = add_chunk(fixture, 0x410, true);
+	chunks[2] = add_chunk(fixture, 0x410, true);
+	chunks[3] = add_chunk(fixture, 0x430, true);
+	chunks[4] = add_chunk(fixture, 0x7f0, true);
+	add_chunk(fixture, 0x7f0, true);
+	finish(fixture);
+	walk(fixture);
+	make_slots(fixture, cache);
+	cache_chunk(fixture, cache, 0, chunks[0]);
+	cache_chunk(fixture, cache, 63, chunks[1]);
+	cache_chunk(fixture, cache, 63, chunks[2]);
+	cache_chunk(fixture, cache, 64, chunks[4]);
+	cache_chunk(fixture, cache, 64, chunks[3]);
+	find_caches(fixture, &free_chunks);
+	assert_int_equal(free_chunks.list.count, 6);
+	assert_int_equal(free_chunks.broken, 0);
+	assert_true(has(&free_chunks, cache));
+	for (size_t i = 0; i < 5; i++)
+		assert_true(has(&free_chunks, chunks[i]));
+	free_lists_free(&free_chunks);
+}
+
+static void a_cache_of_free_slots_is_found_and_so_are_its_chunks(void **state)
+{
+	a_cache_that_counts_free_slots_is_found(*state, 0x300);
+}
+
+/* 2.43 rounds its size twice; and no chunk is split for 16 bytes. */
+static void a_cache_of_free_slots_may_be_32_bytes_larger(void **state)
+{
+	a_cache_that_counts_free_slots_is_found(*state, 0x320);
+}
+
+static void an_empty_cache_of_free_slots_is_known_by_them(void **state)
+{
+	struct fixture *fixture = *state;
+	struct free_chunks free_chunks = {0};
+	uint64_t cache;
+
+	add_chunk(fixture, 0x300, true);
+	cache = add_chunk(fixture, 0x300, true);
+	finish(fixture);
+	walk(fixture);
+	make_slots(fixture, cache);
+	find_caches(fixture, &free_chunks);
+	assert_int_equal(free_chunks.list.count, 1);
+	assert_true(has(&free_chunks, cache));
+	free_lists_free(&free_chunks);
+}
+
+static void a_cache_of_free_slots_caught_between_linking_and_counting_is_read(void **state)
+{
+	struct fixture *fixture = *state;
+	struct free_chunks free_chunks = {0};
+	uint64_t cache = add_chunk(fixture, 0x300, true), chunk = add_chunk(fixture, 0x20, true);
+
+	finish(fixture);
+	walk(fixture);
+	make_slots(fixture, cache);
+	cache_chunk(fixture, cache, 0, chunk);
+	slots_of(fixture, cache)[0] = SLOTS;
+	find_caches(fixture, &free_chunks);
+	assert_int_equal(free_chunks.list.count, 2);
+	free_lists_free(&free_chunks);
+	/* But not so far apart. */
+	slots_of(fixture, cache)[0] = SLOTS + 1;
+	find_caches(fixture, &free_chunks);
+	assert_int_equal(free_chunks.list.count, 0);
+}
+
+static void a_ring_in_a_cache_of_free_slots_ends(void **state)
+{
+	struct fixture *fixture = *state;
+	struct free_chunks free_chunks = {0};
+	uint64_t cache = add_chunk(fixture, 0x300, true), chunk = add_chunk(fixture, 0x20, true);
+
+	finish(fixture);
+	walk(fixture);
+	make_slots(fixture, cache);
+	cache_chunk(fixture, cache, 0, chunk);
+	link_mangled(fixture, chunk + 16, chunk + 16);
+	find_caches(fixture, &free_chunks);
+	assert_int_equal(free_chunks.list.count, 0);
+}
+
+/* It was made at the first free(): a zeroed block can come before it. */
+static void a_zeroed_first_block_is_no_cache_where_caches_are_late(void **state)
+{
+	struct fixture *fixture = *state;
+	struct free_chunks free_chunks = {0};
+
+	add_chunk(fixture, 0x290, true);
+	add_chunk(fixture, 0x40, true);
+	finish(fixture);
+	walk(fixture);
+	find_caches(fixture, &free_chunks);
+	assert_int_equal(free_chunks.list.count, 1);
+	free_lists_free(&free_chunks);
+	fixture->spans.list.items[0].caches_are_late = true;
+	find_caches(fixture, &free_chunks);
+	assert_int_equal(free_chunks.list.count, 0);
+}
+
+/* glibc.malloc.tcache_max of 2.43 can be above the size from which on blocks are mapped. */
+static void a_cached_block_with_a_mapping_of_its_own_counts_as_not_known(void **state)
+{
+	static uint64_t mapped[4] __attribute__((aligned(16)));
+	struct fixture *fixture = *state;
+	struct free_chunks free_chunks = {0};
+	uint64_t cache = add_chunk(fixture, 0x300, true), chunk = add_chunk(fixture, 0x20, true);
+	size_t bin = 64 + 7; /* 128 to 256 KiB */
+
+	finish(fixture);
+	walk(fixture);
+	make_slots(fixture, cache);
+	cache_chunk(fixture, cache, 0, chunk);
+	mapped[1] = 0x21ff0 | 2;
+	mapped[2] = (uintptr_t)&mapped[2] >> 12;
+	entries_of(fixture, cache)[bin] = (uintptr_t)&mapped[2];
+	slots_of(fixture, cache)[bin]--;
+	find_caches(fixture, &free_chunks);
+	assert_int_equal(free_chunks.list.count, 2);
+	assert_int_equal(free_chunks.broken, 1);
+	free_lists_free(&free_chunks);
+	mapped[1] = 0x11ff0 | 2;
+	find_caches(fixture, &free_chunks);
+	assert_int_equal(free_chunks.list.count, 0);
+}
+
 int main(void)
 {
 #define WITH_HEAP(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -404,6 +578,13 @@ int main(void)
 		WITH_HEAP(a_thread_cache_in_a_chunk_that_was_free_before_is_found),
 		WITH_HEAP(a_cache_caught_between_linking_and_counting_is_still_read),
 		WITH_HEAP(a_block_of_the_same_size_as_a_cache_stays_a_block),
+		WITH_HEAP(a_cache_of_free_slots_is_found_and_so_are_its_chunks),
+		WITH_HEAP(a_cache_of_free_slots_may_be_32_bytes_larger),
+		WITH_HEAP(an_empty_cache_of_free_slots_is_known_by_them),
+		WITH_HEAP(a_cache_of_free_slots_caught_between_linking_and_counting_is_read),
+		WITH_HEAP(a_ring_in_a_cache_of_free_slots_ends),
+		WITH_HEAP(a_zeroed_first_block_is_no_cache_where_caches_are_late),
+		WITH_HEAP(a_cached_block_with_a_mapping_of_its_own_counts_as_not_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -239,6 +239,29 @@ static void parts_of_a_larger_page_are_as_the_page_is(void **state)
 	}
 }
 
+#define MADV_GUARD_INSTALL_ 102 /* since Linux 6.13 */
+
+static void a_guard_page_is_not_swapped_out(void **state)
+{
+	const uint64_t swapped = 1ull << 62, guard = 1ull << 58;
+	_cleanup_close_ int pagemap = pagemap_open(live_memory(getpid()));
+	void *page =
+		mmap(NULL, MEMORY_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t entry;
+
+	(void)state;
+	assert_true(pagemap_is_swapped(swapped));
+	assert_false(pagemap_is_swapped(swapped | guard));
+	assert_true(page != MAP_FAILED);
+	if (!madvise(page, MEMORY_PAGE, MADV_GUARD_INSTALL_)) {
+		pagemap_read(live_memory(getpid()), pagemap, (uintptr_t)page, &entry, 1);
+		assert_false(pagemap_is_present(entry));
+		/* Before Linux 6.15 nothing distinguishes it. */
+		assert_true(!pagemap_is_swapped(entry) || !(entry & guard));
+	}
+	munmap(page, MEMORY_PAGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +273,7 @@ int main(void)
 		cmocka_unit_test(what_was_seen_holds_until_it_is_forgotten),
 		cmocka_unit_test(an_odd_address_is_no_word),
 		cmocka_unit_test(the_shared_page_of_zeros_is_not_there),
+		cmocka_unit_test(a_guard_page_is_not_swapped_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 
-/* Before the oldest layout's last field. */
+/* Of the largest layout. */
 #define STATE_MAX_WORDS (2200 / 8)
 #define CHUNK_ALIGN 16
 /* 0: free; 1: taken; 2: others wait (nptl/lowlevellock.h). */
@@ -19,8 +19,10 @@
 /* For an arena that a program has damaged. */
 #define RESEMBLANCE_ASTRAY 8
 
+/* The smallest first. */
 static const struct malloc_layout layouts[] = {
-	{"glibc 2.27 to 2.41", .fastbins = 16, .top = 96, .bins = 112, .next = 2160,
+	{"glibc 2.43", .top = 8, .bins = 24, .next = 2072, .system_mem = 2096, .size = 2112},
+	{"glibc 2.27 to 2.42", .fastbins = 16, .top = 96, .bins = 112, .next = 2160,
 	 .system_mem = 2184, .size = 2200},
 	{"glibc 2.26 and before", .fastbins = 8, .top = 88, .bins = 104, .next = 2152,
 	 .system_mem = 2176, .size = 2192},
@@ -116,7 +118,8 @@ static int malloc_arena_read(struct peek *peek, const struct filter *heaps, uint
 		.next = word_at(state, layout->next),
 		.layout = layout,
 	};
-	memcpy(arena->fastbins, state + layout->fastbins / 8, sizeof(arena->fastbins));
+	if (layout->fastbins)
+		memcpy(arena->fastbins, state + layout->fastbins / 8, sizeof(arena->fastbins));
 	return 0;
 }
 
@@ -202,10 +205,14 @@ static int try_arena(const uint64_t *words, struct peek *peek, const struct filt
 static int try_page(const struct window *window, struct peek *peek, const struct filter *heaps,
 		    uint64_t page, uint64_t end, struct malloc_arenas *arenas, bool *again)
 {
-	for (size_t i = 0; i < PAGE_WORDS && page + 8 * i + layouts[0].size <= end; i++) {
+	for (size_t i = 0; i < PAGE_WORDS; i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(layouts); j++) {
-			int error = try_arena(window->words + i, peek, heaps, page + 8 * i,
-					      &layouts[j], arenas);
+			int error;
+
+			if (page + 8 * i + layouts[j].size > end)
+				continue;
+			error = try_arena(window->words + i, peek, heaps, page + 8 * i, &layouts[j],
+					  arenas);
 
 			if (error == -ENOMEM)
 				return error;
@@ -264,13 +271,15 @@ int malloc_arenas_refresh(struct peek *peek, const struct filter *heaps,
 }
 
 #define CACHE_BINS 64
-#define CACHE_MAX_BYTES (CACHE_BINS * 16 + 8)
+/* From 2.42 on, glibc.malloc.tcache_max can be as much. */
+#define CACHE_MAX_BYTES (4u << 20)
 
+/* Whole pages up to 2.42; 2.43 leaves out a header whenever mremap(2) moves a block. */
 static bool par_holds(const struct malloc_par_tail *tail, const struct filter *heaps)
 {
 	return tail->cache_max_bytes <= CACHE_MAX_BYTES && tail->cache_count <= UINT16_MAX &&
 	       tail->mapped_bytes <= tail->mapped_bytes_most &&
-	       tail->mapped_bytes % MEMORY_PAGE == 0 && is_chunk(heaps, tail->heap_start);
+	       tail->mapped_bytes % CHUNK_ALIGN == 0 && is_chunk(heaps, tail->heap_start);
 }
 
 int malloc_par_find(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,

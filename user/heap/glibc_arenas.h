@@ -4,7 +4,7 @@
  * bins point at themselves, filled ones at heap memory, and all arenas form a ring. Nothing is
  * taken for an arena unless all of that holds.
  *
- * Source of the layouts: glibc 2.26 to 2.41, malloc/malloc.c (struct malloc_state, malloc_par) and
+ * Source of the layouts: glibc 2.26 to 2.43, malloc/malloc.c (struct malloc_state, malloc_par) and
  * malloc/arena.c (heap_info).
  */
 #ifndef LEAKMON_HEAP_GLIBC_ARENAS_H
@@ -24,7 +24,7 @@
 /* HEAP_MAX_SIZE: heaps of other arenas than the main one start at multiples of it. */
 #define MALLOC_HEAP_BYTES (64ull << 20)
 
-/* Where fields are in struct malloc_state. */
+/* Where fields are in struct malloc_state. No fast bins (2.43): `fastbins` is 0. */
 struct malloc_layout {
 	const char *versions;
 	uint32_t fastbins, top, bins, next, system_mem, size;

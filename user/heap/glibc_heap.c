@@ -4,7 +4,7 @@
  * a gap (glibc_walk.h). A walk from one chunk to the next takes longer than a process may stand, so
  * it is done while the process runs, and mended at the stop where pages have changed.
  *
- * Source: glibc 2.26 to 2.41, malloc/malloc.c (mallinfo2, mtrim, systrim), malloc/arena.c.
+ * Source: glibc 2.26 to 2.43, malloc/malloc.c (mallinfo2, mtrim, systrim), malloc/arena.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +23,8 @@
 #define THREADS_BEFORE_SYSTEM_MEM 8
 #define CHUNK_FLAGS 7ull
 #define CHUNK_IS_MAPPED 2ull
+/* In prev_size of a mapped chunk (malloc.c, MMAP_HP). */
+#define MAPPED_HUGE 1ull
 #define CHUNK_HEADER 16
 /* The last word of a chunk in use lies in the next one's header. */
 #define CHUNK_OVERLAP 8
@@ -504,14 +506,28 @@ static void account_sums(struct glibc *glibc, const struct heap_view *view, stru
 
 /* Blocks with mappings of their own: each mapping's chunks lie one behind the other. */
 
-/* prev_size of such a chunk is how far behind the start of its mapping it lies (memalign). */
-static bool is_mapped_header(uint64_t distance, const uint64_t *header, uint64_t room)
+/*
+ * prev_size of such a chunk is how far behind the start of its mapping it lies (memalign). Up to
+ * 2.42 the chunk reaches to the mapping's end. From 2.43 on it ends one header before, its block
+ * reaches into that as into a next chunk, and the lowest bit of prev_size stands for huge pages.
+ * *offset and *size get its place in the mapping, and its bytes with the header; `room`: from the
+ * chunk to where its mapping ends at the latest.
+ */
+static bool is_mapped_header(uint64_t distance, const uint64_t *header, uint64_t room,
+			     uint64_t *offset, uint64_t *size)
 {
-	uint64_t size = header[1] & ~CHUNK_FLAGS;
+	uint64_t chunk = header[1] & ~CHUNK_FLAGS, total = chunk;
 
-	return (header[1] & CHUNK_FLAGS) == CHUNK_IS_MAPPED &&
-	       header[0] % MEMORY_PAGE == distance && size >= MEMORY_PAGE - distance &&
-	       size <= room && (header[0] + size) % MEMORY_PAGE == 0;
+	*offset = header[0];
+	*size = chunk;
+	if ((header[0] + chunk) % MEMORY_PAGE) {
+		*offset &= ~MAPPED_HUGE;
+		*size += CHUNK_OVERLAP;
+		total += CHUNK_HEADER;
+	}
+	return (header[1] & CHUNK_FLAGS) == CHUNK_IS_MAPPED && *offset % MEMORY_PAGE == distance &&
+	       total >= MEMORY_PAGE - distance && total <= room && total >= chunk &&
+	       (*offset + total) % MEMORY_PAGE == 0;
 }
 
 static bool glibc_find_mapped(uint64_t page, const uint64_t *words, uint64_t end,
@@ -522,15 +538,15 @@ static bool glibc_find_mapped(uint64_t page, const uint64_t *words, uint64_t end
 	 * stayed there too, so the last one is asked first.
 	 */
 	for (uint64_t align = MEMORY_PAGE; align >= 16; align /= 2) {
-		uint64_t distance = align - 16, start = page + distance;
-		const uint64_t *header = words + distance / 8;
+		uint64_t distance = align - 16, start = page + distance, offset, size;
 
-		if (!is_mapped_header(distance, header, end - start) ||
-		    (distance != MEMORY_PAGE - 16 && header[0] != distance))
+		if (!is_mapped_header(distance, words + distance / 8, end - start, &offset,
+				      &size) ||
+		    (distance != MEMORY_PAGE - 16 && offset != distance))
 			continue;
 		*block = (struct mapped_block){.page = page,
 					       .start = start,
-					       .end = start + (header[1] & ~CHUNK_FLAGS),
+					       .end = start + size,
 					       .address = start + CHUNK_HEADER};
 		return true;
 	}

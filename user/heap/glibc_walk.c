@@ -119,9 +119,12 @@ int heap_spans_find(struct peek *peek, const struct malloc_arenas *arenas, const
 
 	for (size_t i = 0; !error && i < arenas->list.count; i++) {
 		const struct malloc_arena *arena = &arenas->list.items[i];
+		size_t before = spans->list.count;
 
 		error = arena->main ? add_main(arena, (uint32_t)i, maps, heap_start, spans)
 				    : add_heaps(peek, arena, (uint32_t)i, spans);
+		for (size_t j = before; j < spans->list.count; j++)
+			spans->list.items[j].caches_are_late = !arena->layout->fastbins;
 	}
 	if (spans->list.count)
 		qsort(spans->list.items, spans->list.count, sizeof(*spans->list.items),
@@ -476,25 +479,38 @@ int heap_span_finish(struct heap_span *span, struct peek *peek)
 }
 
 #define CHUNK_FLAGS 7ull
-#define CACHE_BINS 64
+#define SMALL_BINS 64
+/* For chunks of 1056 to 2047 bytes, and of twice as many each. */
+#define LARGE_BINS 12
+#define LARGE_LEAST 1056
+#define CACHE_BINS (SMALL_BINS + LARGE_BINS)
 /* How far from the thread pointer libc's own thread-locals can lie. */
 #define TLS_SEARCH_BYTES (64ull << 10)
 #define MAX_LIST (1u << 26)
 
 /* struct tcache_perthread_struct: counts, then entries. */
 static const struct cache_shape {
-	uint64_t chunk_size;
-	size_t count_bytes;
+	uint64_t chunk_size, chunk_most;
+	size_t bins, count_bytes;
+	bool counts_slots; /* that are left: those of a bin and its chunks are as many in all bins
+			    */
 } shapes[] = {
-	{0x290, 2}, /* from 2.30 */
-	{0x250, 1}, /* from 2.26 */
+	/* From 2.42. 2.43 asks for the size of a chunk where it means that of a block. */
+	{0x300, 0x320, CACHE_BINS, 2, true},
+	{0x290, 0x2a0, SMALL_BINS, 2, false}, /* from 2.30 */
+	{0x250, 0x260, SMALL_BINS, 1, false}, /* from 2.26 */
 };
 
 /* A free chunk may have been 16 bytes too large for it, and too small to be split. */
 static bool may_be_shape(const struct cache_shape *shape, uint64_t size)
 {
-	return size == shape->chunk_size || size == shape->chunk_size + CHUNK_MIN / 2;
+	return size >= shape->chunk_size && size <= shape->chunk_most;
 }
+
+/* Of the chunks in one list. */
+struct chunk_sizes {
+	uint64_t least, most;
+};
 
 static bool chunk_size(struct peek *peek, const struct heap_spans *spans, uint64_t chunk,
 		       uint64_t *size)
@@ -507,6 +523,15 @@ static bool chunk_size(struct peek *peek, const struct heap_spans *spans, uint64
 	return true;
 }
 
+static bool has_size(struct peek *peek, const struct heap_spans *spans, uint64_t chunk,
+		     const struct chunk_sizes *wanted)
+{
+	uint64_t size;
+
+	return chunk_size(peek, spans, chunk, &size) && size >= wanted->least &&
+	       size <= wanted->most;
+}
+
 static int add(struct free_chunks *free_chunks, uint64_t chunk)
 {
 	uint64_t *slot = vec_push(&free_chunks->list);
@@ -517,14 +542,28 @@ static int add(struct free_chunks *free_chunks, uint64_t chunk)
 	return 0;
 }
 
+/* From 2.43 on a cache can hold blocks with mappings of their own (glibc.malloc.tcache_max). */
+static bool is_mapped_chunk(struct peek *peek, const struct heap_spans *spans, uint64_t chunk,
+			    const struct chunk_sizes *wanted)
+{
+	uint64_t header[2], size;
+
+	if (wanted->least < LARGE_LEAST || chunk % 16 || heap_spans_at(spans, chunk) ||
+	    peek_words(peek, chunk, header, 2))
+		return false;
+	size = header[1] & ~CHUNK_FLAGS;
+	return (header[1] & CHUNK_FLAGS) == CHUNK_IS_MAPPED && size >= wanted->least &&
+	       size <= wanted->most;
+}
+
 /*
  * The pointer stored at `place`, mangled with its place from 2.32 on. `bias`: from a chunk to what
  * the pointer points to. *chunk gets 0 at the end of the list.
  */
 static bool follow(struct peek *peek, const struct heap_spans *spans, uint64_t place, uint64_t bias,
-		   uint64_t wanted_size, uint64_t *chunk)
+		   const struct chunk_sizes *wanted, uint64_t *chunk)
 {
-	uint64_t stored, size;
+	uint64_t stored;
 
 	if (peek_words(peek, place, &stored, 1))
 		return false;
@@ -532,23 +571,24 @@ static bool follow(struct peek *peek, const struct heap_spans *spans, uint64_t p
 		uint64_t next = mangled ? stored ^ place >> 12 : stored;
 
 		*chunk = next ? next - bias : 0;
-		if (!next || (chunk_size(peek, spans, *chunk, &size) && size == wanted_size))
+		if (!next || has_size(peek, spans, *chunk, wanted) ||
+		    is_mapped_chunk(peek, spans, *chunk, wanted))
 			return true;
 	}
 	return false;
 }
 
 static int add_fastbin(struct free_chunks *free_chunks, struct peek *peek,
-		       const struct heap_spans *spans, uint64_t chunk, uint64_t wanted_size)
+		       const struct heap_spans *spans, uint64_t chunk, uint64_t size)
 {
-	uint64_t size;
+	const struct chunk_sizes wanted = {size, size};
 
 	for (size_t i = 0; chunk && i < MAX_LIST; i++) {
-		if (i == 0 && (!chunk_size(peek, spans, chunk, &size) || size != wanted_size))
+		if (i == 0 && !has_size(peek, spans, chunk, &wanted))
 			break;
 		if (add(free_chunks, chunk))
 			return -ENOMEM;
-		if (!follow(peek, spans, chunk + 16, 0, wanted_size, &chunk))
+		if (!follow(peek, spans, chunk + 16, 0, &wanted, &chunk))
 			break;
 	}
 	free_chunks->broken += chunk != 0;
@@ -570,41 +610,88 @@ int free_lists_add_fastbins(struct free_chunks *free_chunks, struct peek *peek,
 	return error;
 }
 
-/*
- * Chunks of one size in the cache; false: it contradicts itself. A thread may have stopped between
- * linking a chunk and counting it: the list counts, its length may be off by one.
- */
-static bool read_cache_bin(struct free_chunks *held, struct peek *peek,
-			   const struct heap_spans *spans, uint64_t entry, uint64_t count,
-			   uint64_t wanted_size)
+static struct chunk_sizes sizes_of_bin(size_t bin)
 {
-	uint64_t chunk = entry ? entry - 16 : 0, length = 0, size;
+	uint64_t size = (bin + 2) * 16;
 
-	if (chunk && (!chunk_size(peek, spans, chunk, &size) || size != wanted_size))
+	if (bin < SMALL_BINS)
+		return (struct chunk_sizes){size, size};
+	size = 1024ull << (bin - SMALL_BINS);
+	return (struct chunk_sizes){MAX(size, LARGE_LEAST), 2 * size - 1};
+}
+
+/* The chunks of a bin; those with mappings of their own stay live, and are counted as broken.
+ * false: it contradicts itself, or is longer than `most`. */
+static bool read_cache_bin(struct free_chunks *held, struct peek *peek,
+			   const struct heap_spans *spans, uint64_t entry, size_t bin,
+			   uint64_t most, uint64_t *length)
+{
+	const struct chunk_sizes wanted = sizes_of_bin(bin);
+	uint64_t chunk = entry ? entry - 16 : 0;
+
+	*length = 0;
+	if (chunk && !has_size(peek, spans, chunk, &wanted) &&
+	    !is_mapped_chunk(peek, spans, chunk, &wanted))
 		return false;
-	for (; chunk && length <= count; length++) {
-		if (add(held, chunk) || !follow(peek, spans, chunk + 16, 16, wanted_size, &chunk))
+	for (; chunk && *length < most; ++*length) {
+		bool mapped = !heap_spans_at(spans, chunk);
+
+		held->broken += mapped;
+		if ((!mapped && add(held, chunk)) ||
+		    !follow(peek, spans, chunk + 16, 16, &wanted, &chunk))
 			return false;
 	}
-	return !chunk && length + 1 >= count;
+	return !chunk;
+}
+
+/* Over all bins: how many chunks there is room for in one of them. */
+struct capacity {
+	uint64_t least, most;
+};
+
+/*
+ * A thread may have stopped between linking a chunk and counting it: the list counts, its length
+ * may be off by one.
+ */
+static bool count_holds(const struct cache_shape *shape, uint64_t count, uint64_t length,
+			struct capacity *capacity)
+{
+	if (!shape->counts_slots)
+		return length + 1 >= count;
+	capacity->least = MIN(capacity->least, count + length);
+	capacity->most = MAX(capacity->most, count + length);
+	return capacity->most && capacity->most - capacity->least <= 1;
 }
 
 static bool read_cache(struct free_chunks *held, struct peek *peek, const struct heap_spans *spans,
 		       uint64_t chunk, const struct cache_shape *shape)
 {
 	uint64_t words[CACHE_BINS * 2 / 8 + CACHE_BINS];
-	size_t count_words = CACHE_BINS * shape->count_bytes / 8;
+	size_t count_words = shape->bins * shape->count_bytes / 8;
+	struct capacity capacity = {.least = UINT16_MAX};
 
-	if (peek_words(peek, chunk + 16, words, count_words + CACHE_BINS))
+	if (peek_words(peek, chunk + 16, words, count_words + shape->bins))
 		return false;
-	for (size_t i = 0; i < CACHE_BINS; i++) {
-		uint64_t count = 0;
+	for (size_t i = 0; i < shape->bins; i++) {
+		uint64_t count = 0, length, most;
 
 		memcpy(&count, (char *)words + i * shape->count_bytes, shape->count_bytes);
-		if (!read_cache_bin(held, peek, spans, words[count_words + i], count, (i + 2) * 16))
+		most = (shape->counts_slots ? capacity.least - MIN(count, capacity.least) : count) +
+		       1;
+		if (!read_cache_bin(held, peek, spans, words[count_words + i], i, most, &length) ||
+		    !count_holds(shape, count, length, &capacity))
 			return false;
 	}
 	return true;
+}
+
+/* Up to 2.41, an empty cache looks like any zeroed block, unless it is the first chunk. */
+static bool may_be_empty(const struct heap_spans *spans, uint64_t chunk,
+			 const struct cache_shape *shape)
+{
+	const struct heap_span *span = heap_spans_at(spans, chunk);
+
+	return shape->counts_slots || (span && span->start == chunk && !span->caches_are_late);
 }
 
 /* Whether there is a cache at `chunk`; *held what it holds, freed by the caller in any case. */
@@ -616,33 +703,28 @@ static bool is_cache(struct peek *peek, const struct heap_spans *spans, uint64_t
 	if (!chunk_size(peek, spans, chunk, &size))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
-		held->list.count = 0;
+		held->list.count = held->broken = 0;
 		if (may_be_shape(&shapes[i], size) &&
-		    read_cache(held, peek, spans, chunk, &shapes[i]))
+		    read_cache(held, peek, spans, chunk, &shapes[i]) &&
+		    (held->list.count || may_be_empty(spans, chunk, &shapes[i])))
 			return true;
 	}
 	return false;
 }
 
-static bool is_first(const struct heap_spans *spans, uint64_t chunk)
-{
-	const struct heap_span *span = heap_spans_at(spans, chunk);
-
-	return span && span->start == chunk;
-}
-
-/* *found: it was one. An empty cache looks like any zeroed block, unless it is the first chunk. */
+/* *found: it was one. */
 static int add_cache(struct free_chunks *free_chunks, struct peek *peek,
 		     const struct heap_spans *spans, uint64_t chunk, bool *found)
 {
 	_cleanup_(free_lists_free) struct free_chunks held = {0};
 	int error = 0;
 
-	*found = is_cache(peek, spans, chunk, &held) && (held.list.count || is_first(spans, chunk));
+	*found = is_cache(peek, spans, chunk, &held);
 	if (!*found)
 		return 0;
 	for (size_t i = 0; !error && i < held.list.count; i++)
 		error = add(free_chunks, held.list.items[i]);
+	free_chunks->broken += held.broken;
 	return error ? error : add(free_chunks, chunk);
 }
 
@@ -665,6 +747,15 @@ int free_lists_add_cache(struct free_chunks *free_chunks, struct peek *peek,
 	return error;
 }
 
+static bool may_be_cache(uint64_t size)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
+		if (may_be_shape(&shapes[i], size))
+			return true;
+	}
+	return false;
+}
+
 int free_lists_add_all_caches(struct free_chunks *free_chunks, struct peek *peek,
 			      const struct heap_spans *spans)
 {
@@ -678,7 +769,7 @@ int free_lists_add_all_caches(struct free_chunks *free_chunks, struct peek *peek
 			uint64_t size = chunk_distance(chunk[1]) - chunk_distance(chunk[0]);
 			bool found;
 
-			if (may_be_shape(&shapes[0], size) || may_be_shape(&shapes[1], size))
+			if (may_be_cache(size))
 				error = add_cache(free_chunks, peek, spans,
 						  span->start + chunk_distance(*chunk), &found);
 		}

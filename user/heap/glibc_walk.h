@@ -31,6 +31,8 @@ struct heap_span {
 	uint64_t top;	     /* the chunk that ends it, or 0: the last one is a fence post */
 	uint64_t top_size;   /* known when the walk is done */
 	bool main;	     /* of the main arena */
+	/* A thread's cache is made at its first free() (2.43): the first chunk is no empty one. */
+	bool caches_are_late;
 	uint32_t arena;
 	/* The last one is no block but what ends the span. */
 	VEC(uint32_t) chunks;
@@ -78,7 +80,7 @@ struct heap_span *heap_spans_at(const struct heap_spans *spans, uint64_t address
  * Chunks of glibc's malloc that look as if they were in use, and are not: those in fast bins and in
  * the threads' caches, and the caches themselves.
  *
- * Source: glibc 2.26 to 2.41, malloc/malloc.c (tcache_perthread_struct, PROTECT_PTR).
+ * Source: glibc 2.26 to 2.43, malloc/malloc.c (tcache_perthread_struct, PROTECT_PTR).
  */
 
 struct free_chunks {

@@ -68,9 +68,11 @@ static inline bool pagemap_is_present(uint64_t entry)
 	return entry >> 63;
 }
 
+/* A guard page (MADV_GUARD_INSTALL: thread stacks of glibc from 2.42 on) has the bit of swap, too,
+ * and from Linux 6.15 on one of its own; it holds nothing (admin-guide/mm/pagemap.rst). */
 static inline bool pagemap_is_swapped(uint64_t entry)
 {
-	return entry >> 62 & 1;
+	return (entry >> 62 & 1) && !(entry >> 58 & 1);
 }
 
 /* Part of a file or of shared memory: of a private mapping, a page that was never written. */

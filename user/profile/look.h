@@ -8,7 +8,7 @@
  * flag in the next chunk that says whether this one is in use, and whether it stands in a list of
  * free chunks. So a death is seen also where the contents stay (what is joined with the free chunk
  * before it, or with the top, is not written to), and distinguished from a write to what is alive.
- * Source: glibc 2.26 to 2.41, malloc/malloc.c (struct malloc_chunk, tcache_entry, PROTECT_PTR).
+ * Source: glibc 2.26 to 2.43, malloc/malloc.c (struct malloc_chunk, tcache_entry, PROTECT_PTR).
  */
 #ifndef LEAKMON_PROFILE_LOOK_H
 #define LEAKMON_PROFILE_LOOK_H
