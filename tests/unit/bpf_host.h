@@ -34,6 +34,7 @@
 #define __noinline __attribute__((noinline, unused))
 #define __weak __attribute__((weak))
 #define __ksym
+#define barrier() __asm__ volatile("" : : : "memory")
 #define barrier_var(variable) __asm__ volatile("" : "+r"(variable))
 
 #define PT_REGS_PARM1(context) ((context)->rdi)
