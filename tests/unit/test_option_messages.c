@@ -131,8 +131,8 @@ static void bad_usage_is_refused_with_what_why_and_what_to_do(void **state)
 		{"leakmon threads -f", "no target, and --follow-forks needs one"},
 		{"leakmon threads -p 1 --max-blocks 5",
 		 "--max-blocks applies to the heap: add --heap"},
-		{"leakmon threads -p 1 --format html",
-		 "--format `html`: expected text, json or prom"},
+		{"leakmon threads -p 1 --format pprof",
+		 "--format `pprof`: expected text, json, prom or html"},
 		{"leakmon top --format json", "--format is not supported by `leakmon top`, only by "
 					      "triage, diagnose, watch, profile, report, diff"},
 		{"leakmon --format yaml", "--format `yaml`: expected text, json, "},
