@@ -247,6 +247,19 @@ static void expect_holder(struct harness *harness, struct child *target, const s
 	}
 }
 
+/* When a collection has cleared their entries, values of ThreadLocals that are gone are called so.
+ */
+static void expect_gone_locals(struct harness *harness, struct child *target)
+{
+	json_t *steps, *report, *last;
+
+	workload_ask(harness, target, "truth");
+	report = RETAIN(harness, target, "--class", CENSUS "OfGoneLocal");
+	steps = json_object_get(path_of(report), "steps");
+	last = json_array_get(steps, json_array_size(steps) - 1);
+	assert_string_equal(text_at(last, "label"), ".<value of a ThreadLocal that is gone>");
+}
+
 /* What nothing holds is counted, and is no leak. */
 static void expect_garbage(json_t *report)
 {
@@ -282,7 +295,7 @@ static void what_holds_an_object_has_a_name(void **state)
 		 {"java.util.ArrayList"}},
 		{CENSUS "OfStack",
 		 "stack of thread holder of stack, HotspotCensus.lambda$hold$2 "
-		 "HotspotCensus.java:147",
+		 "HotspotCensus.java:151",
 		 {CENSUS "OfStack[]"}},
 		{CENSUS "OfThreadLocal", "thread holder of stack", {"java.lang.Thread"}},
 		{CENSUS "Plugin", "class HotspotCensus static kept", {"java.util.ArrayList"}},
@@ -295,6 +308,7 @@ static void what_holds_an_object_has_a_name(void **state)
 	expect_copies(RETAIN(harness, target, "--top", "0"));
 	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++)
 		expect_holder(harness, target, &held[i]);
+	expect_gone_locals(harness, target);
 }
 
 /* Bytes that the VM's own tracking has mapped for something: "Code (reserved=…" is followed by

@@ -38,6 +38,8 @@ public class HotspotCensus {
 	}
 	static class OfThreadLocal {
 	}
+	static class OfGoneLocal {
+	}
 	static class OfSoft {
 	}
 	static class OfWeak {
@@ -133,6 +135,8 @@ public class HotspotCensus {
 		for (int i = 0; i < count; i++)
 			locals[i] = new OfThreadLocal();
 		local.set(locals);
+		for (int i = 0; i < count; i++)
+			new ThreadLocal<Object>().set(new OfGoneLocal());
 	}
 
 	static void hold(String name, int count, CountDownLatch ready) {
@@ -176,6 +180,7 @@ public class HotspotCensus {
 	static String truth(int count) {
 		return String.format("{\"classes\":{\"HotspotCensus$Session\":%1$d,"
 			+ "\"HotspotCensus$OfStack\":%1$d,\"HotspotCensus$OfThreadLocal\":%1$d,"
+			+ "\"HotspotCensus$OfGoneLocal\":%1$d,"
 			+ "\"HotspotCensus$OfLambda\":%1$d,"
 			+ "\"HotspotCensus$Link\":%1$d,\"HotspotCensus$OfStack[]\":1,"
 			+ "\"java.lang.Object[][]\":1,\"HotspotCensus$Finalised\":%1$d,"

@@ -399,7 +399,8 @@ static void a_heap_that_grows_by_garbage_is_no_leak(void **state)
 			struct retained_runtime *runtime = vec_push(&scans[j].runtimes);
 
 			assert_non_null(runtime);
-			*runtime = (struct retained_runtime){.key = "hotspot", .why = cases[i].why};
+			*runtime = (struct retained_runtime){
+				.key = "hotspot", .all_roots = true, .why = cases[i].why};
 		}
 		diagnosis = conclude((struct diagnosis_evidence){
 			.conclusion = &grows, .scans = {&scans[0], &scans[1]}, .scan_count = 2});
@@ -453,6 +454,37 @@ static void code_that_an_engine_compiles_is_no_leak(void **state)
 		(struct diagnosis_evidence){.scans = {&scans[0], &scans[1]}, .scan_count = 2});
 	assert_int_equal(diagnosis.class_count, 0);
 	free_scans(scans, ARRAY_SIZE(scans));
+}
+
+/* Sources of scripts, at a load that left no time for a third scan. */
+static void texts_in_two_scans_of_an_engine_are_no_leak(void **state)
+{
+	static const struct planted held[][1] = {{{"(SeqOneByteString)", 4074}},
+						 {{"(SeqOneByteString)", 5221}},
+						 {{"(SeqOneByteString)", 6300}}};
+	static const struct memory_conclusion managed = {.verdict = MEMORY_MANAGED_GROWS};
+
+	(void)state;
+	for (size_t count = 2; count <= 3; count++) {
+		struct retain_result scans[3] = {0};
+		struct diagnosis_evidence evidence = {.conclusion = &managed, .scan_count = count};
+		struct diagnosis diagnosis;
+
+		for (size_t i = 0; i < count; i++) {
+			struct retained_runtime *runtime = vec_push(&scans[i].runtimes);
+
+			assert_non_null(runtime);
+			*runtime = (struct retained_runtime){.key = "v8"};
+			plant_of(&scans[i], "v8", held[i], 1);
+			evidence.scans[i] = &scans[i];
+		}
+		diagnosis = conclude(evidence);
+		assert_int_equal(diagnosis.class_count, 1);
+		assert_int_equal(diagnosis.verdict == DIAGNOSIS_GROWS &&
+					 diagnosis.part == DIAGNOSED_OBJECTS,
+				 count == 3);
+		free_scans(scans, ARRAY_SIZE(scans));
+	}
 }
 
 static void objects_beside_a_greater_native_leak_do_not_hide_it(void **state)
@@ -656,6 +688,7 @@ int main(void)
 		cmocka_unit_test(classes_of_the_program_come_before_those_of_its_language),
 		cmocka_unit_test(a_heap_that_grows_by_garbage_is_no_leak),
 		cmocka_unit_test(code_that_an_engine_compiles_is_no_leak),
+		cmocka_unit_test(texts_in_two_scans_of_an_engine_are_no_leak),
 		cmocka_unit_test(few_objects_of_a_heap_with_unknown_roots_do_not_grow),
 		cmocka_unit_test(objects_beside_a_greater_native_leak_do_not_hide_it),
 		cmocka_unit_test(objects_are_held_by_what_leads_to_their_class),

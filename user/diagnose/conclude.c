@@ -59,15 +59,20 @@ static struct retention_total held_of(const struct retained_class *class)
 	return class ? retained_class_live(class) : (struct retention_total){0};
 }
 
-static uint64_t least_growth(const struct retain_result *scan, const struct retained_class *class)
+static bool is_doubtful(const struct retain_result *scan, const struct retained_class *class)
 {
 	for (size_t i = 0; class->module && i < scan->runtimes.count; i++) {
 		const struct retained_runtime *runtime = &scan->runtimes.items[i];
 
 		if (runtime->key && !strcmp(runtime->key, class->module) && !runtime->all_roots)
-			return DOUBTFUL_OBJECTS_MIN;
+			return true;
 	}
-	return OBJECTS_MIN;
+	return false;
+}
+
+static uint64_t least_growth(const struct retain_result *scan, const struct retained_class *class)
+{
+	return is_doubtful(scan, class) ? DOUBTFUL_OBJECTS_MIN : OBJECTS_MIN;
 }
 
 /* More at every scan than at the one before: a collector may have run in any of the steps. */
@@ -416,12 +421,18 @@ static uint64_t held_bytes(const struct retain_result *scan)
 }
 
 /* Caches of the language's own fill while a program warms up. */
-static bool are_objects_many(const struct diagnosis *diagnosis)
+static bool are_objects_many(const struct diagnosis_evidence *evidence,
+			     const struct diagnosis *diagnosis)
 {
+	const struct retained_class *class =
+		&diagnosis->retention->classes.items[diagnosis->classes[0].class];
 	uint64_t grown = 0;
 
-	if (is_of_program(&diagnosis->retention->classes.items[diagnosis->classes[0].class]))
+	if (is_of_program(class))
 		return true;
+	/* Where garbage may count as held, it may in one scan of two. */
+	if (evidence->scan_count < 3 && is_doubtful(diagnosis->retention, class))
+		return false;
 	for (size_t i = 0; i < diagnosis->class_count; i++)
 		grown += growth_bytes(diagnosis, i);
 	return grown >= held_bytes(diagnosis->retention) / HELD_SHARE;
@@ -430,7 +441,7 @@ static bool are_objects_many(const struct diagnosis *diagnosis)
 static void conclude_objects(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	if (!diagnosis->class_count || native_grows_more(evidence, diagnosis) ||
-	    !are_objects_many(diagnosis))
+	    !are_objects_many(evidence, diagnosis))
 		return;
 	diagnosis->verdict = DIAGNOSIS_GROWS;
 	diagnosis->part = DIAGNOSED_OBJECTS;

@@ -23,6 +23,7 @@ struct referrer {
 	const struct hotspot_class *class;
 	uint32_t node;
 	uint64_t object, size;
+	bool is_of_gone;     /* an entry of a ThreadLocal that is gone */
 	uint64_t bytes_left; /* maps may overlap: no more than the object has */
 };
 
@@ -45,6 +46,13 @@ static const struct hotspot_field *field_at(const struct hotspot_class *class, u
 		       : NULL;
 }
 
+static bool is_label(const struct heap_sink *sink, uint32_t label, const char *name)
+{
+	const char *found = heap_sink_label_name(sink, label);
+
+	return found && !strcmp(found, name);
+}
+
 static uint32_t label_at(const struct referrer *referrer, uint64_t offset, uint64_t first)
 {
 	const struct hotspot_field *field;
@@ -52,6 +60,9 @@ static uint32_t label_at(const struct referrer *referrer, uint64_t offset, uint6
 	if (referrer->class->kind == HOTSPOT_OBJECT_ARRAY)
 		return label_index((offset - first) / hotspot_oop_bytes(referrer->hotspot));
 	field = field_at(referrer->class, offset);
+	if (field && referrer->is_of_gone && is_label(referrer->sink, field->label, "value"))
+		return heap_sink_label(referrer->sink, LABEL_ATTRIBUTE,
+				       "<value of a ThreadLocal that is gone>");
 	return field ? field->label : 0;
 }
 
@@ -219,9 +230,26 @@ static int refer_array(struct referrer *referrer)
 		MIN(first + length * hotspot_oop_bytes(referrer->hotspot), referrer->size));
 }
 
+/* The entry is a weak reference to its ThreadLocal. When a collection has cleared it, the thread
+ * still holds the value, until it happens to look there (java/lang/ThreadLocal.java). */
+static bool is_of_gone_local(const struct referrer *referrer)
+{
+	const struct hotspot_class *class = referrer->class;
+	const struct managed_class *classes = referrer->sink->classes.items;
+
+	return class->reference == HOTSPOT_REFERENCE_WEAK && class->referent &&
+	       class->referent + 8ull <= referrer->size &&
+	       !strcmp(classes[referrer->sink->whats[referrer->node] & NODE_CLASS].name,
+		       "java.lang.ThreadLocal$ThreadLocalMap$Entry") &&
+	       !hotspot_oop(referrer->hotspot, referrer->object + class->referent);
+}
+
 static int refer_instance(struct referrer *referrer)
 {
-	int error = refer_maps(referrer);
+	int error;
+
+	referrer->is_of_gone = is_of_gone_local(referrer);
+	error = refer_maps(referrer);
 
 	if (!error)
 		error = refer_numbers(referrer);
