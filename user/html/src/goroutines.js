@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Goroutines of a recording: in the shape of user/schema/threads.schema.json.
+// Goroutines and threads: in the shape of user/schema/threads.schema.json.
 import { el } from './dom.js';
 import { stackList } from './detail.js';
 import * as format from './format.js';
 import { brand } from './header.js';
 import { sparkline } from './spark.js';
-import { plainStack } from './threads.js';
+import { liveThreads, plainStack, threads } from './threads.js';
 
 const SUSPECT = ['leaking', 'growing'];
 const own = (frames) => frames.findIndex(({ function: name }) => name && !/^(runtime\.|internal\/)|\.runtime_/.test(name));
@@ -52,7 +52,8 @@ function process({ pid, comm, goroutines: found }) {
 }
 
 export function goroutines(data) {
-  return [el('header', {}, brand(), el('h1', {}, 'Goroutines'),
+  const found = data.processes.filter((one) => one.goroutines);
+  return [el('header', {}, brand(), el('h1', {}, found.length ? 'Goroutines' : 'Threads'),
     el('p', { class: 'where' }, format.dateTime(Date.parse(data.time) / 1000), data.since ? `, since ${data.since}` : '')),
-  ...data.processes.filter((one) => one.goroutines).map(process)];
+  ...found.map(process), threads(data), liveThreads(data)];
 }

@@ -68,3 +68,27 @@ export function threads(data) {
   return el('section', { id: 'threads', 'aria-labelledby': 'threads-title' },
     el('div', { class: 'title' }, el('h2', { id: 'threads-title' }, 'Dead threads')), followed.map(process));
 }
+
+function liveGroup(found) {
+  const [start] = plainStack(found.start_routine?.frames);
+  const waits = found.waits?.[0];
+  return el('details', {},
+    el('summary', {}, el('strong', {}, found.main ? 'The main thread' : format.many(found.count, 'thread')),
+      found.main ? null : [' that run ', el('code', {}, start?.name ?? 'an unknown function')],
+      typeof found.first_count === 'number' && found.first_count !== found.count
+        ? el('strong', { class: found.count > found.first_count ? 'more' : 'less' }, ` ${format.count(found.count - found.first_count, true)}`) : null,
+      el('span', { class: 'dim' }, waits?.label ? ` \u00b7 ${format.count(waits.count)} in ${waits.label}` : '',
+        found.before_attach ? ' \u00b7 from before the attach' : '')),
+    found.frames?.length ? [el('p', { class: 'help' }, 'Created by'), stackList(plainStack(found.frames))] : null,
+    waits?.frames?.length ? [el('p', { class: 'help' }, 'Waits at'), stackList(plainStack(waits.frames))] : null);
+}
+
+// Of `leakmon threads`: user/schema/threads.schema.json.
+export function liveThreads(data) {
+  const found = (data.processes ?? []).filter((one) => one.threads?.live?.length);
+  if (!found.length) return null;
+  return el('section', { id: 'live-threads', 'aria-labelledby': 'live-threads-title' },
+    el('div', { class: 'title' }, el('h2', { id: 'live-threads-title' }, 'Live threads')),
+    found.map(({ pid, comm, threads: { live } }) => el('div', {},
+      el('h3', {}, `${comm} `, el('span', { class: 'dim' }, `PID ${pid}`)), live.map(liveGroup))));
+}
