@@ -64,12 +64,29 @@ const leakRow = (leak) => {
   return [held(leak.direct), held(leak.indirect), leak.held?.blocks ? held(leak.held) : '', stack.length ? el('details', {}, el('summary', {}, className(leak.class)), stackList(stack)) : className(leak.class)];
 };
 
+// From so many pointers on it matters less which one it was: as in text.
+const WIDE = 16;
+
+function edge(step, many) {
+  if (step.label && (step.label[0] === '.' || step.width < WIDE)) return step.label;
+  if (step.width >= WIDE) return `${many} of ${format.count(step.width)}`;
+  return step.label === null ? '' : `+0x${step.offset.toString(16)}`;
+}
+
+// The run of one class that a step stands for; the last one's goes on beyond the block shown.
+function inARow(found, step, i) {
+  const whole = i === found.steps.length - 1 && found.chain > step.repeated ? found.chain : 0;
+  if (!whole) return step.repeated > 1 ? `${format.count(step.repeated)} in a row` : '';
+  const all = `${found.chain_exact ? '' : 'at least '}${format.count(whole)}`;
+  return `${step.repeated > 1 ? `${format.count(step.repeated)} of ` : ''}${all} in a row`;
+}
+
 function path(found) {
   return el('details', {}, el('summary', {}, `to ${className(found.class)}, from ${rootName(found.root)}`,
     el('span', { class: 'dim' }, ` \u00b7 ${found.sharing} of ${found.sampled} looked at are held so`)),
-  el('ol', { class: 'stack' }, el('li', { class: 'is-title' }, rootName(found.root)), found.steps.map((step) => el('li', {},
-    el('span', { class: 'edge' }, `\u2192 ${step.width > 1 ? `one of ${format.count(step.width)} pointers` : `+0x${step.offset.toString(16)}`}`),
-    className(step.class), step.repeated > 1 ? el('span', { class: 'note' }, `${format.count(step.repeated)} in a row`) : null,
+  el('ol', { class: 'stack' }, el('li', { class: 'is-title' }, rootName(found.root)), found.steps.map((step, i) => el('li', {},
+    el('span', { class: 'edge' }, `\u2192 ${edge(step, 'one')}${step.width >= WIDE && step.label?.[0] !== '.' ? ' pointers' : ''}`),
+    className(step.class), inARow(found, step, i) ? el('span', { class: 'note' }, inARow(found, step, i)) : null,
     el('span', { class: 'source' }, format.bytes(step.size))))));
 }
 
@@ -92,10 +109,10 @@ function referrers(found) {
 export function drawn(found, classesOf) {
   const steps = found.steps.map((step, i) => {
     const total = i === found.steps.length - 1 ? classesOf.find((one) => className(one) === className(step.class)) : null;
-    const repeated = step.repeated > 1 ? `${format.count(step.repeated)} in a row` : '';
+    const repeated = inARow(found, step, i);
     return {
       name: className(step.class),
-      edge: step.width > 1 ? `1 of ${format.count(step.width)}` : `+0x${step.offset.toString(16)}`,
+      edge: edge(step, '1'),
       second: total ? held({ bytes: total.bytes, blocks: total.count }) : repeated || format.bytes(step.size),
     };
   });
