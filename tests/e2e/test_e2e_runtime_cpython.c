@@ -391,6 +391,37 @@ static void a_variable_retains_what_only_it_leads_to(void **state)
 	assert_int_equal(found, 1);
 }
 
+static json_int_t unreached(json_t *report)
+{
+	return number_at(json_array_get(json_object_get(report, "runtimes"), 0),
+			 "unreached_objects");
+}
+
+/* What the collector itself finds afterwards; dead words on the stack may still hold some. */
+static void what_only_the_collector_can_free_is_counted_as_it_counts_it(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct pythons pythons = {0};
+
+	add_all(&pythons);
+	if (!pythons.count)
+		skip();
+	for (size_t i = 0; i < pythons.count; i++) {
+		struct child *target = start(harness, pythons.paths[i], NULL);
+		json_int_t found, collected;
+
+		assert_true(json_is_true(
+			json_object_get(workload_ask(harness, target, "rings"), "off")));
+		found = unreached(RETAIN(harness, target));
+		collected = number_at(workload_ask(harness, target, "collect"), "collected");
+		if (found > collected + collected / 100 || found < collected - collected / 20)
+			child_fail(target, "%s: %lld are garbage, the collector found %lld",
+				   pythons.paths[i], (long long)found, (long long)collected);
+		assert_true(unreached(RETAIN(harness, target)) < 50);
+	}
+	pythons_free(&pythons);
+}
+
 static void attributes_are_called_by_their_names(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -489,6 +520,7 @@ int main(void)
 		e2e_test(stacks_of_allocations_have_the_functions_that_called_the_interpreter),
 		e2e_test(arenas_that_are_not_given_back_have_the_class_that_keeps_them),
 		e2e_test(a_variable_retains_what_only_it_leads_to),
+		e2e_test(what_only_the_collector_can_free_is_counted_as_it_counts_it),
 		e2e_test(attributes_are_called_by_their_names),
 		e2e_test(hooks_of_a_debugger_are_named),
 		e2e_test(objects_in_blocks_of_malloc_are_counted_alike),

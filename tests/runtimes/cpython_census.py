@@ -239,6 +239,29 @@ def spread():
     return arenas()
 
 
+class Ring:
+    def __init__(self):
+        self.other = None
+
+
+class Final(Ring):
+    def __del__(self):
+        pass
+
+
+def rings():
+    """Objects that only the collector can free, which is off."""
+    gc.collect()
+    gc.disable()
+    for _ in range(1000):
+        ring = Ring()
+        ring.other = Ring()
+        ring.other.other = ring
+        final = Final()
+        final.other = final
+    return {"off": not gc.isenabled()}
+
+
 def arenas():
     """As the interpreter itself counts them."""
     with tempfile.TemporaryFile() as file:
@@ -267,6 +290,10 @@ def main():
             print(json.dumps(churn()), flush=True)
         elif line.strip() == "spread":
             print(json.dumps(spread()), flush=True)
+        elif line.strip() == "rings":
+            print(json.dumps(rings()), flush=True)
+        elif line.strip() == "collect":
+            print(json.dumps({"collected": gc.collect()}), flush=True)
         elif line.strip() == "quit":
             return
 

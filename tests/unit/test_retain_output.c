@@ -116,7 +116,7 @@ static void garbage_of_a_class_is_named_where_all_roots_are_known(void **state)
 	class = &result.classes.items[0];
 	class->kind = CLASS_RUNTIME;
 	class->module = "hotspot";
-	class->verdicts[VERDICT_UNTRACKED].blocks = 40;
+	class->garbage = 40;
 	for (int all = 0; all < 2; all++) {
 		_cleanup_free_ char *text = NULL;
 		size_t size;

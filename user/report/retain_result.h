@@ -102,6 +102,7 @@ struct retained_class {
 	uint32_t site;		   /* of CLASS_SITE */
 	uint32_t distance; /* the longest shortest path from a root to one of them; 0: none */
 	struct retention_total total, verdicts[VERDICT_MAX_];
+	uint64_t garbage; /* objects, if all roots of the runtime are known. Not recorded */
 };
 
 struct retained_root {
@@ -187,6 +188,7 @@ struct retained_runtime {
 	uint64_t nonsense;		 /* what cannot be, and was left out */
 	uint64_t retries;		 /* stops, or reads without one, while it collected */
 	bool all_roots; /* are known, so that objects that none leads to are garbage: */
+	bool counted;	/* or not all, but counts of references distinguish them */
 	uint64_t unreached, unreached_bytes;
 	struct heap_part parts[HEAP_PARTS_MAX];
 	struct class_copies copies[CLASS_COPIES_MAX];	   /* most copies first */

@@ -500,14 +500,20 @@ int classes_find(const struct heap_image *heap_image, const struct data_modules 
 int classes_count(struct classes *classes, const struct heap_graph *graph,
 		  const struct retention *retention)
 {
-	for (size_t i = 0; i < classes->list.count; i++)
+	const uint32_t *counts = graph->managed.counts;
+
+	for (size_t i = 0; i < classes->list.count; i++) {
 		memset(classes->list.items[i].verdicts, 0, sizeof(classes->list.items[i].verdicts));
+		classes->list.items[i].garbage = 0;
+	}
 	for (uint32_t i = 0; i < graph->blocks; i++) {
 		struct block_class *class = &classes->list.items[classes->of_blocks[i]];
 		struct retention_total *total = &class->verdicts[retention->verdicts[i]];
 
 		total->blocks += heap_graph_counts(graph, i);
 		total->bytes += graph->sizes[i];
+		if (retention->verdicts[i] == VERDICT_UNTRACKED && heap_graph_counts(graph, i))
+			class->garbage += !counts || counts[i] == COUNT_OF_GARBAGE;
 		class->distance = MAX(class->distance, retention->distances[i]);
 	}
 	return 0;

@@ -46,6 +46,7 @@ struct block_class {
 	uint64_t count, bytes;
 	struct retention_total verdicts[VERDICT_MAX_]; /* once classes_count() has run */
 	uint32_t distance; /* the longest shortest path from a root to one of them; 0: none */
+	uint64_t garbage;  /* objects, if all roots of the runtime are known */
 };
 
 struct classes {

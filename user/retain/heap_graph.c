@@ -156,6 +156,7 @@ struct builder {
 	size_t local;	/* the first one that ends behind the word looked at */
 	uint32_t block; /* the first one that ends behind the word looked at */
 	size_t claimed; /* likewise of what runtimes have claimed */
+	size_t idle;	/* and of what is idle */
 	uint32_t edges, capacity;
 };
 
@@ -372,6 +373,17 @@ static bool is_claimed(struct builder *builder, uint64_t address, uint64_t value
 	return target != BLOCK_NONE && node_has_class(heap_graph_what(builder->graph, target));
 }
 
+static bool is_idle(struct builder *builder, uint64_t address)
+{
+	const struct heap_sink *managed = &builder->graph->managed;
+
+	while (builder->idle < managed->idle.count &&
+	       managed->idle.items[builder->idle].end <= address)
+		builder->idle++;
+	return builder->idle < managed->idle.count &&
+	       managed->idle.items[builder->idle].start <= address;
+}
+
 /* Words come by ascending address: so do the blocks they lie in. */
 static int add_word(struct builder *builder, uint64_t address, uint64_t value)
 {
@@ -388,7 +400,9 @@ static int add_word(struct builder *builder, uint64_t address, uint64_t value)
 		return add_root(builder, address, value, 0);
 	if (builder->block < graph->blocks && graph->starts[builder->block] <= address)
 		return add_from_block(builder, builder->block, address, value);
-	return holds_nothing(builder, address) ? 0 : add_root(builder, address, value, 0);
+	return is_idle(builder, address) || holds_nothing(builder, address)
+		       ? 0
+		       : add_root(builder, address, value, 0);
 }
 
 static int add_page(struct builder *builder, uint64_t address, const struct page *page)
@@ -477,6 +491,7 @@ static void drop_managed(struct heap_sink *managed)
 	free(managed->references.labels);
 	managed->first = NULL;
 	vec_free(&managed->claimed);
+	vec_free(&managed->idle);
 	memset(&managed->references, 0, sizeof(managed->references));
 	if (!managed->reports.count) {
 		free(managed->whats);

@@ -228,6 +228,7 @@ static int add_class(struct building *building, const struct block_class *class)
 	added->distance = class->distance;
 	added->total = (struct retention_total){class->count, class->bytes};
 	memcpy(added->verdicts, class->verdicts, sizeof(added->verdicts));
+	added->garbage = class->garbage;
 	return error;
 }
 
@@ -499,6 +500,7 @@ static int add_runtimes(struct building *building)
 						   .nonsense = report->nonsense,
 						   .retries = report->retries + repeated,
 						   .all_roots = report->all_roots,
+						   .counted = report->counted,
 						   .unreached = report->unreached,
 						   .unreached_bytes = report->unreached_bytes};
 		added->version = text(building, report->version, &error);

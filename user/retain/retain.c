@@ -182,6 +182,79 @@ static bool is_partly_read(const struct heap_sink *managed)
 	return false;
 }
 
+/* The walk over nodes of which nothing that leads to them is known. */
+struct counted {
+	const struct heap_graph *graph;
+	const uint8_t *verdicts;
+	uint32_t *met;	 /* references from such nodes */
+	uint32_t *alive; /* a queue; nodes that are in it have UINT32_MAX in `met` */
+	uint32_t count;
+};
+
+static bool is_lost(const struct counted *counted, uint32_t node)
+{
+	return counted->verdicts[node] == VERDICT_LOST;
+}
+
+static void keep(struct counted *counted, uint32_t node)
+{
+	if (is_lost(counted, node) && counted->met[node] != UINT32_MAX) {
+		counted->met[node] = UINT32_MAX;
+		counted->alive[counted->count++] = node;
+	}
+}
+
+/*
+ * Where references are counted, an object that has more of them than other unreached ones have to
+ * it is held by what is not known, and so is what it leads to: as CPython's own collector finds
+ * garbage (Modules/gcmodule.c, subtract_refs() and move_unreachable()).
+ */
+static void keep_counted(struct counted *counted)
+{
+	const struct graph *edges = &counted->graph->graph;
+	const uint32_t *counts = counted->graph->managed.counts;
+	uint32_t blocks = counted->graph->blocks;
+
+	for (uint32_t i = 0; i < blocks; i++) {
+		for (uint32_t j = edges->first[i]; is_lost(counted, i) && j < edges->first[i + 1];
+		     j++)
+			counted->met[edges->targets[j]]++;
+	}
+	for (uint32_t i = 0; i < blocks; i++) {
+		if (counts[i] > counted->met[i])
+			keep(counted, i);
+	}
+	for (uint32_t done = 0; done < counted->count; done++) {
+		uint32_t from = counted->alive[done];
+
+		for (uint32_t j = edges->first[from]; j < edges->first[from + 1]; j++)
+			keep(counted, edges->targets[j]);
+	}
+}
+
+/* Of the nodes that nothing known leads to, those that are garbage. 0 or -ENOMEM. */
+static int count_garbage(struct retain *retain)
+{
+	struct heap_graph *graph = &retain->graph;
+	bool has_counts = graph->managed.counts;
+	_cleanup_free_ uint32_t *met = calloc(graph->blocks + 1, sizeof(*met));
+	_cleanup_free_ uint32_t *alive = calloc(has_counts ? graph->blocks + 1 : 1, sizeof(*alive));
+	struct counted counted = {graph, retain->retention.verdicts, met, alive, 0};
+
+	if (!met || !alive)
+		return -ENOMEM;
+	if (has_counts)
+		keep_counted(&counted);
+	for (uint32_t i = 0; i < graph->blocks; i++) {
+		if (!is_lost(&counted, i) || met[i] == UINT32_MAX)
+			continue;
+		count_unreached(graph, i);
+		if (has_counts)
+			graph->managed.counts[i] = COUNT_OF_GARBAGE;
+	}
+	return 0;
+}
+
 /*
  * Not every word that can refer to an object of a runtime is known: that nothing leads to one, or
  * only a stale word does, proves nothing.
@@ -196,14 +269,12 @@ static int take_back_managed(struct retain *retain)
 	if (!graph->managed.whats)
 		return 0;
 	doubtful = malloc(((size_t)graph->blocks + 1) * sizeof(*doubtful));
-	if (!doubtful)
+	if (!doubtful || count_garbage(retain))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < graph->blocks; i++) {
 		if ((heap_graph_what(graph, i) == NODE_PLAIN && !partly) ||
 		    retain->retention.verdicts[i] == VERDICT_HELD)
 			continue;
-		if (retain->retention.verdicts[i] == VERDICT_LOST)
-			count_unreached(graph, i);
 		doubtful[count++] = i;
 	}
 	return retention_take_back(&graph->graph, graph->sizes, doubtful, count,

@@ -548,6 +548,8 @@ static int give_class(struct walk *walk, struct cpython_type *type)
 	if (type->flags & FLAG_COLLECTED) {
 		class.quiet_start = (uint16_t)(type->prefix - COLLECTOR_LINKS);
 		class.quiet_end = (uint16_t)type->prefix;
+		/* Neither links of the collector's lists nor places inside hold it. */
+		class.tag = (uint8_t)type->prefix;
 	}
 	class.weak_word = weak_word(type);
 	/* The type may move: its name leads to others. */
@@ -610,9 +612,16 @@ static int walk_arenas(struct walk *walk, struct walk_report *report)
 	struct arena_figures figures = {0};
 	int error = buffer ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !error && i < python->arenas.count; i++)
+	for (size_t i = 0; !error && i < python->arenas.count; i++) {
+		uint64_t nonsense = figures.nonsense;
+
 		error = cpython_walk_arena(python, &python->arenas.items[i], buffer, visit, walk,
 					   &figures);
+		/* What is free in it may still have addresses of objects. */
+		if (!error && figures.nonsense == nonsense)
+			error = heap_sink_idle(walk->sink, python->arenas.items[i].address,
+					       python->layout->arena_bytes);
+	}
 	free(buffer);
 	report->heap_bytes = python->arenas.count * (uint64_t)python->layout->arena_bytes;
 	report->free_bytes = figures.free_bytes;
@@ -752,7 +761,10 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	error = find(python, memory, sink, report->version, &why);
 	if (error == -ENOENT)
 		report->why = why;
-	return error ? error : walk_all(&walk, report);
+	if (!error)
+		error = walk_all(&walk, report);
+	report->counted = !error && !report->why && memory->image;
+	return error;
 }
 
 static const struct heap_walker walker = {

@@ -64,6 +64,10 @@ struct referrer {
 
 static int refer_to(const struct referrer *referrer, uint64_t to, uint32_t label)
 {
+	uint32_t *counts = referrer->sink->counts;
+
+	if (to == referrer->object && counts && counts[referrer->node])
+		counts[referrer->node]--;
 	return to ? heap_sink_reference(referrer->sink, referrer->node, to, label) : 0;
 }
 
@@ -563,6 +567,16 @@ static int refer_contents(const struct referrer *referrer)
 	return 0;
 }
 
+/* ob_refcnt; objects that live for ever have one that is negative as an int (from 3.12 on). */
+static int note_count(const struct referrer *referrer)
+{
+	uint32_t references =
+		(uint32_t)target_word(referrer->python->memory, referrer->object + OBJECT_REFCOUNT);
+
+	return heap_sink_counted(referrer->sink, referrer->node,
+				 references > INT32_MAX ? UINT32_MAX : references);
+}
+
 int cpython_refer(void *state, struct heap_sink *sink, uint32_t node)
 {
 	struct cpython *python = state;
@@ -575,7 +589,9 @@ int cpython_refer(void *state, struct heap_sink *sink, uint32_t node)
 	place = python->class_types.items[class - python->first_class];
 	referrer.type = &python->types.items[place];
 	referrer.object = sink->starts[node] + referrer.type->prefix;
-	error = refer_contents(&referrer);
+	error = note_count(&referrer);
+	if (!error)
+		error = refer_contents(&referrer);
 	/* Types may have been found meanwhile. */
 	referrer.type = &python->types.items[place];
 	return error ? error : refer_instance(&referrer);

@@ -27,6 +27,7 @@ void heap_sink_free(struct heap_sink *sink)
 	free(sink->sizes);
 	free(sink->whats);
 	free(sink->sites);
+	free(sink->counts);
 	free(sink->first);
 	free(sink->references.targets);
 	free(sink->references.labels);
@@ -34,11 +35,22 @@ void heap_sink_free(struct heap_sink *sink)
 	vec_free(&sink->classes);
 	vec_free(&sink->roots);
 	vec_free(&sink->claimed);
+	vec_free(&sink->idle);
 	vec_free(&sink->names);
 	vec_free(&sink->reports);
 	vec_free(&sink->added);
 	hash_free(&sink->name_index);
 	*sink = (struct heap_sink){0};
+}
+
+int heap_sink_counted(struct heap_sink *sink, uint32_t node, uint32_t references)
+{
+	if (!sink->counts)
+		sink->counts = calloc(sink->count, sizeof(*sink->counts));
+	if (!sink->counts)
+		return -ENOMEM;
+	sink->counts[node] = references;
+	return 0;
 }
 
 struct walk_report *heap_sink_report(struct heap_sink *sink, const char *runtime)
@@ -84,13 +96,15 @@ int heap_sink_add(struct heap_sink *sink, uint64_t start, uint64_t size, uint32_
 
 struct heap_sink_mark heap_sink_mark(const struct heap_sink *sink)
 {
-	return (struct heap_sink_mark){sink->added.count, sink->claimed.count, sink->classes.count};
+	return (struct heap_sink_mark){sink->added.count, sink->claimed.count, sink->idle.count,
+				       sink->classes.count};
 }
 
 void heap_sink_rewind(struct heap_sink *sink, struct heap_sink_mark mark)
 {
 	sink->added.count = mark.nodes;
 	sink->claimed.count = mark.ranges;
+	sink->idle.count = mark.idle;
 	sink->classes.count = mark.classes;
 }
 
@@ -399,6 +413,16 @@ int heap_sink_claim_within(struct heap_sink *sink, uint64_t start, uint64_t size
 	return add_claim(sink, (struct claimed_range){start, start + size, .within = true});
 }
 
+int heap_sink_idle(struct heap_sink *sink, uint64_t start, uint64_t size)
+{
+	struct claimed_range *range = vec_push(&sink->idle);
+
+	if (!range)
+		return -ENOMEM;
+	*range = (struct claimed_range){.start = start, .end = start + size};
+	return 0;
+}
+
 static int compare_claimed(const void *left_pointer, const void *right_pointer)
 {
 	const struct claimed_range *left = left_pointer, *right = right_pointer;
@@ -426,5 +450,8 @@ static void sort_claimed(struct heap_sink *sink)
 int heap_sink_finish(struct heap_sink *sink)
 {
 	sort_claimed(sink);
+	if (sink->idle.count)
+		qsort(sink->idle.items, sink->idle.count, sizeof(*sink->idle.items),
+		      compare_claimed);
 	return sink->first ? begin_node(sink, sink->count) : 0;
 }

@@ -11,7 +11,7 @@
  * overlaps another one is left out and counted. Names are untrusted, of the language's own things
  * only: classes, modules, variables, attributes; contents never come here.
  *
- * 20 bytes a node, 8 a reference and 4 a node that has any.
+ * 20 bytes a node, 4 more where references are counted, 8 a reference and 4 a node that has any.
  */
 #ifndef LEAKMON_RUNTIME_HEAP_SINK_H
 #define LEAKMON_RUNTIME_HEAP_SINK_H
@@ -41,6 +41,8 @@ static inline bool node_has_class(uint32_t what)
 {
 	return what < NODE_OWN;
 }
+
+#define COUNT_OF_GARBAGE (UINT32_MAX - 1)
 
 struct managed_class {
 	const char *name;    /* interned */
@@ -117,6 +119,7 @@ struct walk_report {
 	uint64_t nonsense;	 /* nodes and references that cannot be, and were left out */
 	uint64_t retries;	 /* what was read anew because it was just changing */
 	bool all_roots; /* were read: what none leads to is garbage, or will be known for it */
+	bool counted; /* not so, but counts of references (struct heap_sink) distinguish garbage */
 	uint64_t unreached, unreached_bytes; /* objects that none leads to */
 	struct heap_part parts[HEAP_PARTS_MAX];
 	struct class_copies copies[CLASS_COPIES_MAX];	   /* most copies first */
@@ -130,6 +133,9 @@ struct heap_sink {
 	uint64_t *starts, *sizes;
 	uint32_t *whats;
 	uint32_t *sites; /* of malloc's blocks that were tracked; NULL: none was */
+	/* Of runtimes that count references: what a node has of them, without its own to itself;
+	 * 0: it is not counted; COUNT_OF_GARBAGE, once that is known. NULL: none is. */
+	uint32_t *counts;
 	uint32_t count;
 	struct block_index index;
 	VEC(struct managed_class) classes;
@@ -142,6 +148,7 @@ struct heap_sink {
 	} references;
 	VEC(struct managed_root) roots;
 	VEC(struct claimed_range) claimed; /* settled: by ascending address */
+	VEC(struct claimed_range) idle;	   /* likewise: words outside of nodes hold nothing */
 	VEC(const char *) names;	   /* of labels */
 	VEC(struct walk_report) reports;
 	struct intern *strings; /* borrowed */
@@ -177,7 +184,7 @@ int heap_sink_class(struct heap_sink *sink, const struct managed_class *class, u
 int heap_sink_add(struct heap_sink *sink, uint64_t start, uint64_t size, uint32_t what);
 /* Forgets what was added since, classes too: a walk begins again. */
 struct heap_sink_mark {
-	size_t nodes, ranges, classes;
+	size_t nodes, ranges, idle, classes;
 };
 struct heap_sink_mark heap_sink_mark(const struct heap_sink *sink);
 void heap_sink_rewind(struct heap_sink *sink, struct heap_sink_mark mark);
@@ -215,6 +222,8 @@ const char *heap_sink_label_name(const struct heap_sink *sink, uint32_t label);
 /* From a node on, of which all before it are complete, to the one that holds an address; if none
  * does, or it is the same, this is no reference. 0 or -ENOMEM. */
 int heap_sink_reference(struct heap_sink *sink, uint32_t from, uint64_t to, uint32_t label);
+/* The references that a settled node says that it has. 0 or -ENOMEM. */
+int heap_sink_counted(struct heap_sink *sink, uint32_t node, uint32_t references);
 /* 0 or -ENOMEM. */
 int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to);
 int heap_sink_passing_root(struct heap_sink *sink, const char *runtime, const char *name,
@@ -227,6 +236,10 @@ int heap_sink_waiting_root(struct heap_sink *sink, const char *runtime, const ch
 int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool blocks);
 /* Words that hold nothing although they lie in an object. Claims must not overlap. */
 int heap_sink_claim_within(struct heap_sink *sink, uint64_t start, uint64_t size);
+
+/* Memory of which every part in use is a node: what is left in the others holds nothing. These must
+ * not overlap each other. Until heap_sink_finish(). 0 or -ENOMEM. */
+int heap_sink_idle(struct heap_sink *sink, uint64_t start, uint64_t size);
 
 /* When all references are known. 0 or -ENOMEM. */
 int heap_sink_finish(struct heap_sink *sink);

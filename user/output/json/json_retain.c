@@ -111,7 +111,7 @@ static void runtimes_write(struct json_writer *json, const struct retain_result 
 		json_put_number(json, "unread_bytes", runtime->unread_bytes);
 		json_put_number(json, "nonsense", runtime->nonsense);
 		json_put_number(json, "retries", runtime->retries);
-		if (runtime->all_roots) {
+		if (runtime->all_roots || runtime->counted) {
 			json_put_number(json, "unreached_objects", runtime->unreached);
 			json_put_number(json, "unreached_bytes", runtime->unreached_bytes);
 		}

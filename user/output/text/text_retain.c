@@ -404,7 +404,7 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 	if (runtime->retries)
 		fprintf(out, "; stopped or read again while it collected: %" PRIu64,
 			runtime->retries);
-	if (runtime->all_roots && runtime->unreached)
+	if ((runtime->all_roots || runtime->counted) && runtime->unreached)
 		fprintf(out, "; %" PRIu64 " objects with %s are garbage, not collected yet",
 			runtime->unreached,
 			units_bytes(bytes, (double)runtime->unreached_bytes, ""));
@@ -677,8 +677,9 @@ static uint64_t garbage_of(const struct retain_result *result, const struct reta
 	for (size_t i = 0; class->kind == CLASS_RUNTIME && i < result->runtimes.count; i++) {
 		const struct retained_runtime *runtime = &result->runtimes.items[i];
 
-		if (runtime->all_roots && class->module && !strcmp(class->module, runtime->key))
-			return class->verdicts[VERDICT_UNTRACKED].blocks;
+		if ((runtime->all_roots || runtime->counted) && class->module &&
+		    !strcmp(class->module, runtime->key))
+			return class->garbage;
 	}
 	return 0;
 }
