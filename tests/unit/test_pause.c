@@ -384,7 +384,7 @@ static int add_threads(struct peek *peek)
 	int error;
 
 	((struct stopped_thread *)vec_push(&stop.threads))->tid = getpid();
-	error = zones_add_threads(&heap_image, &stop, peek->deadline);
+	error = zones_add_threads(&heap_image, &stop, peek, peek->deadline);
 	assert_int_equal(heap_image.threads.count, 0);
 	stop_free(&stop);
 	heap_image_free(&heap_image);

@@ -199,7 +199,7 @@ static int read_ended(struct image_builder *builder, const struct stop *stop)
 static int read_threads(struct image_builder *builder, const struct stop *stop)
 {
 	struct heap_image *heap_image = builder->heap_image;
-	int error = zones_add_threads(heap_image, stop, &builder->deadline);
+	int error = zones_add_threads(heap_image, stop, &builder->peek, &builder->deadline);
 
 	if (!error)
 		error = thread_vectors_read(heap_image, &builder->peek);

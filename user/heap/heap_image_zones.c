@@ -246,14 +246,54 @@ static bool has_guard(const struct maps *maps, const struct mapping *mapping)
 		!below->writable);
 }
 
+/*
+ * Where a stack of glibc's begins, behind its guard; 0: not known. From 2.42 on a guard is no
+ * mapping of its own, and stacks lie one behind the other in one. In struct pthread three words
+ * follow each other: where the stack's memory begins, its size and that of the guard
+ * (nptl/descr.h, stackblock). No symbol says where; but the size must lead from the first word to
+ * behind the thread pointer.
+ */
+static uint64_t stack_bottom(struct peek *peek, const struct mapping *mapping, uint64_t sp,
+			     uint64_t pointer)
+{
+	bool below = machine_abi.tls.is_variant_1;
+	uint64_t from = pointer, words[3];
+	uint64_t room = MIN(THREAD_STRUCT_BYTES, mapping->end - pointer);
+	uint64_t rest = below ? MAIN_TLS_BYTES : THREAD_STRUCT_BYTES + MEMORY_PAGE;
+
+	if (below) {
+		room = MIN(THREAD_STRUCT_BYTES, pointer - mapping->start);
+		from -= room;
+	}
+	if (pointer % 8)
+		return 0;
+	/* Behind it, the next one's guard cannot be read. */
+	for (uint64_t at = from; at + sizeof(words) <= from + room; at += 8) {
+		uint64_t start, size, guard;
+
+		if (peek_words(peek, at, words, ARRAY_SIZE(words)))
+			return 0;
+		start = words[0];
+		size = words[1];
+		guard = words[2];
+		if ((start | size | guard) % MEMORY_PAGE == 0 && start && guard < size &&
+		    start <= sp && sp - start >= guard && size > pointer - start &&
+		    size - (pointer - start) <= rest)
+			return MAX(start + guard, mapping->start);
+	}
+	return 0;
+}
+
 /* The stack that a thread is on. */
-static int add_stack(struct heap_image *heap_image, size_t i, const struct mapping *mapping)
+static int add_stack(struct heap_image *heap_image, size_t i, const struct mapping *mapping,
+		     struct peek *peek)
 {
 	struct heap_image_thread *thread = &heap_image->threads.items[i];
 	uint64_t sp = machine_sp(&thread->registers) & ~7ull;
 	uint64_t start = MAX(sp - MACHINE_RED_ZONE, mapping->start);
 	uint64_t pointer = machine_thread_pointer(&thread->registers);
 	bool own = is_main_stack(mapping) || (pointer > sp && pointer < mapping->end);
+	uint64_t bottom = 0;
 	int error = 0;
 
 	thread->stack_start = sp;
@@ -261,8 +301,12 @@ static int add_stack(struct heap_image *heap_image, size_t i, const struct mappi
 	/* On an alternate stack, or a fibre's: nothing says where it begins. */
 	if (!own)
 		return zones_add(heap_image, ZONE_STACK, mapping->start, mapping->end, i);
-	if (has_guard(&heap_image->maps, mapping))
-		error = zones_add(heap_image, ZONE_NOTHING, mapping->start, start, i);
+	if (!is_main_stack(mapping))
+		bottom = stack_bottom(peek, mapping, sp, pointer);
+	if (!bottom && has_guard(&heap_image->maps, mapping))
+		bottom = mapping->start;
+	if (bottom)
+		error = zones_add(heap_image, ZONE_NOTHING, bottom, start, i);
 	return error ? error : zones_add(heap_image, ZONE_STACK, start, thread->stack_end, i);
 }
 
@@ -287,7 +331,8 @@ static int add_thread_locals(struct heap_image *heap_image, size_t i, const stru
 	return zones_add(heap_image, ZONE_TLS, start, end, i);
 }
 
-static int add_thread(struct heap_image *heap_image, const struct stopped_thread *stopped)
+static int add_thread(struct heap_image *heap_image, const struct stopped_thread *stopped,
+		      struct peek *peek)
 {
 	struct heap_image_thread *thread = vec_push(&heap_image->threads);
 	uint64_t sp = machine_sp(&stopped->registers);
@@ -304,18 +349,19 @@ static int add_thread(struct heap_image *heap_image, const struct stopped_thread
 	if (mapping && (!mapping->writable || mapping->inode || is_in_heap(heap_image, sp)))
 		mapping = NULL;
 	if (mapping)
-		error = add_stack(heap_image, i, mapping);
+		error = add_stack(heap_image, i, mapping, peek);
 	return error ? error : add_thread_locals(heap_image, i, mapping);
 }
 
-int zones_add_threads(struct heap_image *heap_image, const struct stop *stop,
+int zones_add_threads(struct heap_image *heap_image, const struct stop *stop, struct peek *peek,
 		      struct deadline *deadline)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < stop->threads.count; i++)
-		error = deadline_step(deadline) ? -ETIMEDOUT
-						: add_thread(heap_image, &stop->threads.items[i]);
+		error = deadline_step(deadline)
+				? -ETIMEDOUT
+				: add_thread(heap_image, &stop->threads.items[i], peek);
 	return error;
 }
 

@@ -27,7 +27,7 @@ int filter_heaps_from_maps(const struct maps *maps, struct filter *filter);
 /* Zones of a heap image: stacks, thread-locals, malloc's own. */
 
 /* The threads that stand, with their zones. 0; -ENOMEM; -ETIMEDOUT. */
-int zones_add_threads(struct heap_image *heap_image, const struct stop *stop,
+int zones_add_threads(struct heap_image *heap_image, const struct stop *stop, struct peek *peek,
 		      struct deadline *deadline);
 
 /*
