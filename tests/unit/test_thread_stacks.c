@@ -1,104 +1,134 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Stacks of threads made by hand, one behind the other in a mapping, as glibc 2.42 has them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <math.h>
-#include <pthread.h>
-#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "triage/process_reading.h"
+#include "memory/thread_stacks.h"
 
-static double count_in(const char *text)
+#define STACKS 4
+#define STACK_BYTES (8 * MEMORY_PAGE)
+#define THREAD_BYTES 0x900
+#define BLOCK_AT 0x690
+#define MAIN_TID 500
+
+struct fixture {
+	struct mapping mapping;
+	struct peek peek;
+	struct thread_stacks stacks;
+};
+
+static int setup(void **state)
 {
-	_cleanup_(maps_free) struct maps maps = {0};
-	_cleanup_free_ char *copy = strdup(text);
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	void *memory = mmap(NULL, STACKS * STACK_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	for (char *line = strtok(copy, "\n"); line; line = strtok(NULL, "\n")) {
-		struct mapping *mapping = vec_push(&maps.list);
-
-		assert_int_equal(maps_parse_line(line, mapping), 0);
-		mapping->path = strdup(mapping->path);
-	}
-	return thread_stacks_orphaned(&maps, NAN);
+	fixture->mapping = (struct mapping){.start = (uintptr_t)memory,
+					    .end = (uintptr_t)memory + STACKS * STACK_BYTES};
+	fixture->peek = (struct peek){.source = live_memory(getpid()), .pagemap = -1};
+	*state = fixture;
+	return memory == MAP_FAILED;
 }
 
-static void a_stack_lies_right_above_its_guard(void **state)
+static int teardown(void **state)
 {
-	static const struct {
-		const char *maps;
-		double stacks;
-	} cases[] = {
-		{"1000-2000 ---p 00000000 00:00 0 \n2000-12000 rw-p 00000000 00:00 0 \n", 1},
-		/* Two, one above the other. */
-		{"1000-2000 ---p 00000000 00:00 0 \n2000-12000 rw-p 00000000 00:00 0 \n"
-		 "12000-13000 ---p 00000000 00:00 0 \n13000-23000 rw-p 00000000 00:00 0 \n",
-		 2},
-		/* Not right above. */
-		{"1000-2000 ---p 00000000 00:00 0 \n3000-12000 rw-p 00000000 00:00 0 \n", 0},
-		/* The unused part of an arena, and the next arena. */
-		{"21000-4000000 ---p 00000000 00:00 0 \n4000000-4021000 rw-p 00000000 00:00 0 \n",
-		 0},
-		/* The hole in a library, and its data. */
-		{"1000-2000 ---p 00001000 08:01 77 /lib/x.so\n2000-3000 rw-p 00002000 08:01 77 "
-		 "/lib/x.so\n",
-		 0},
-		{"1000-2000 ---p 00000000 00:00 0 \n2000-12000 rw-s 00000000 00:00 0 \n", 0},
-		{"", 0},
-	};
+	struct fixture *fixture = *state;
 
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_float_equal(count_in(cases[i].maps), cases[i].stacks, 0);
+	peek_free(&fixture->peek);
+	vec_free(&fixture->stacks.ranges);
+	munmap((void *)(uintptr_t)fixture->mapping.start, STACKS * STACK_BYTES);
+	free(fixture);
+	return 0;
 }
 
-static void *end_at_once(void *argument)
+static uint64_t stack_start(const struct fixture *fixture, size_t i)
 {
-	return argument;
+	return fixture->mapping.start + i * STACK_BYTES;
 }
 
-/* The real thing: forty unjoined threads, until they are joined. */
-static void threads_that_were_not_joined_keep_their_stacks(void **state)
+static uint64_t *descriptor(const struct fixture *fixture, size_t i)
 {
-	_cleanup_(maps_free) struct maps before = {0}, after = {0};
-	pthread_t threads[40];
-	double added;
-
-	(void)state;
-	assert_int_equal(maps_read(getpid(), MAPS_ALL, &before), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, end_at_once, NULL), 0);
-	assert_int_equal(maps_read(getpid(), MAPS_ALL, &after), 0);
-	added = thread_stacks_orphaned(&after, 1) - thread_stacks_orphaned(&before, 1);
-	assert_float_equal(added, ARRAY_SIZE(threads), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	return (uint64_t *)(uintptr_t)(stack_start(fixture, i + 1) - THREAD_BYTES);
 }
 
-static void living_threads_have_theirs(void **state)
+static void make_thread(struct fixture *fixture, size_t i, int32_t tid)
 {
-	struct mapping list[] = {
-		{.start = 0x1000, .end = 0x2000, .path = ""},
-		{.start = 0x2000, .end = 0x9000, .readable = true, .writable = true, .path = ""}};
-	const struct maps maps = {.list = {.items = list, .count = ARRAY_SIZE(list)}};
+	uint64_t *words = descriptor(fixture, i);
 
-	(void)state;
-	assert_float_equal(thread_stacks_orphaned(&maps, 1), 1, 0);
-	assert_float_equal(thread_stacks_orphaned(&maps, 2), 0, 0);
-	assert_float_equal(thread_stacks_orphaned(&maps, 9), 0, 0);
-	assert_float_equal(thread_stacks_orphaned(&maps, (double)NAN), 1, 0);
+	words[0] = words[MACHINE_THREAD_SELF_AT / 8] = (uintptr_t)words;
+	*(int32_t *)((char *)words + MACHINE_THREAD_TID_AT) = tid;
+	words[BLOCK_AT / 8] = stack_start(fixture, i);
+	words[BLOCK_AT / 8 + 1] = STACK_BYTES;
+	words[BLOCK_AT / 8 + 2] = MEMORY_PAGE;
+}
+
+static void find(struct fixture *fixture)
+{
+	vec_free(&fixture->stacks.ranges);
+	fixture->stacks = (struct thread_stacks){0};
+	peek_forget(&fixture->peek);
+	assert_int_equal(
+		thread_stacks_find(&fixture->peek, &fixture->mapping, MAIN_TID, &fixture->stacks),
+		0);
+}
+
+static void all_stacks_of_a_mapping_are_found_from_its_end_on(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct thread_stacks *stacks = &fixture->stacks;
+
+	if (!MACHINE_THREAD_SELF_AT)
+		skip();
+	make_thread(fixture, 0, -1);
+	make_thread(fixture, 1, 501);
+	make_thread(fixture, 2, 0);
+	make_thread(fixture, 3, 502);
+	find(fixture);
+	assert_int_equal(stacks->live, 2);
+	assert_int_equal(stacks->ended, 1);
+	assert_int_equal(stacks->joined, 1);
+	assert_int_equal(stacks->ranges.count, 2);
+	assert_int_equal(stacks->ranges.items[0].start, stack_start(fixture, 2));
+	assert_int_equal(stacks->ranges.items[0].end, stack_start(fixture, 3));
+	assert_int_equal(stacks->ranges.items[1].start, stack_start(fixture, 0));
+	assert_int_equal(stacks->ranges.items[1].end, stack_start(fixture, 1));
+}
+
+static void what_describes_no_stack_ends_the_search(void **state)
+{
+	struct fixture *fixture = *state;
+
+	if (!MACHINE_THREAD_SELF_AT)
+		skip();
+	make_thread(fixture, 1, 501);
+	make_thread(fixture, 2, MAIN_TID);
+	make_thread(fixture, 3, 502);
+	find(fixture);
+	assert_int_equal(fixture->stacks.live, 1);
+	/* A stack of which the bounds are not known is the rest of its mapping. */
+	make_thread(fixture, 2, 0);
+	descriptor(fixture, 2)[BLOCK_AT / 8 + 1] = 0;
+	find(fixture);
+	assert_int_equal(fixture->stacks.live, 1);
+	assert_int_equal(fixture->stacks.ended, 1);
+	assert_int_equal(fixture->stacks.ranges.items[0].start, fixture->mapping.start);
+	assert_int_equal(fixture->stacks.ranges.items[0].end, stack_start(fixture, 3));
 }
 
 int main(void)
 {
+#define WITH_STACKS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stack_lies_right_above_its_guard),
-		cmocka_unit_test(threads_that_were_not_joined_keep_their_stacks),
-		cmocka_unit_test(living_threads_have_theirs),
+		WITH_STACKS(all_stacks_of_a_mapping_are_found_from_its_end_on),
+		WITH_STACKS(what_describes_no_stack_ends_the_search),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "elf/elf_abi.h"
+#include "heap/stack_block.h"
 #include "proc/core.h"
 #include "proc/process_list.h"
 
@@ -208,10 +209,6 @@ int stacks_copy(struct heap_image *heap_image, int pagemap, struct deadline *dea
 
 /* Where threads have their stacks and thread-locals. */
 
-/* glibc puts struct pthread at the thread pointer, or below it (struct tls_abi); it is smaller than
- * this. */
-#define THREAD_STRUCT_BYTES MEMORY_PAGE
-
 /* Thread-locals that ld.so set up for the main thread, with what else it keeps beside them. */
 #define MAIN_TLS_BYTES (1ull << 20)
 
@@ -246,42 +243,17 @@ static bool has_guard(const struct maps *maps, const struct mapping *mapping)
 		!below->writable);
 }
 
-/*
- * Where a stack of glibc's begins, behind its guard; 0: not known. From 2.42 on a guard is no
- * mapping of its own, and stacks lie one behind the other in one. In struct pthread three words
- * follow each other: where the stack's memory begins, its size and that of the guard
- * (nptl/descr.h, stackblock). No symbol says where; but the size must lead from the first word to
- * behind the thread pointer.
- */
-static uint64_t stack_bottom(struct peek *peek, const struct mapping *mapping, uint64_t sp,
-			     uint64_t pointer)
+/* Where the stack that a thread is on begins, behind its guard; 0: not known. */
+static uint64_t stack_bottom(struct peek *peek, const struct maps *maps,
+			     const struct mapping *mapping, uint64_t sp, uint64_t pointer)
 {
-	bool below = machine_abi.tls.is_variant_1;
-	uint64_t from = pointer, words[3];
-	uint64_t room = MIN(THREAD_STRUCT_BYTES, mapping->end - pointer);
-	uint64_t rest = below ? MAIN_TLS_BYTES : THREAD_STRUCT_BYTES + MEMORY_PAGE;
+	struct stack_block block;
 
-	if (below) {
-		room = MIN(THREAD_STRUCT_BYTES, pointer - mapping->start);
-		from -= room;
-	}
-	if (pointer % 8)
-		return 0;
-	/* Behind it, the next one's guard cannot be read. */
-	for (uint64_t at = from; at + sizeof(words) <= from + room; at += 8) {
-		uint64_t start, size, guard;
-
-		if (peek_words(peek, at, words, ARRAY_SIZE(words)))
-			return 0;
-		start = words[0];
-		size = words[1];
-		guard = words[2];
-		if ((start | size | guard) % MEMORY_PAGE == 0 && start && guard < size &&
-		    start <= sp && sp - start >= guard && size > pointer - start &&
-		    size - (pointer - start) <= rest)
-			return MAX(start + guard, mapping->start);
-	}
-	return 0;
+	if (!is_main_stack(mapping) && stack_block_find(peek, mapping, pointer, &block))
+		return sp >= block.start + block.guard
+			       ? MAX(block.start + block.guard, mapping->start)
+			       : 0;
+	return has_guard(maps, mapping) ? mapping->start : 0;
 }
 
 /* The stack that a thread is on. */
@@ -293,7 +265,7 @@ static int add_stack(struct heap_image *heap_image, size_t i, const struct mappi
 	uint64_t start = MAX(sp - MACHINE_RED_ZONE, mapping->start);
 	uint64_t pointer = machine_thread_pointer(&thread->registers);
 	bool own = is_main_stack(mapping) || (pointer > sp && pointer < mapping->end);
-	uint64_t bottom = 0;
+	uint64_t bottom;
 	int error = 0;
 
 	thread->stack_start = sp;
@@ -301,10 +273,7 @@ static int add_stack(struct heap_image *heap_image, size_t i, const struct mappi
 	/* On an alternate stack, or a fibre's: nothing says where it begins. */
 	if (!own)
 		return zones_add(heap_image, ZONE_STACK, mapping->start, mapping->end, i);
-	if (!is_main_stack(mapping))
-		bottom = stack_bottom(peek, mapping, sp, pointer);
-	if (!bottom && has_guard(&heap_image->maps, mapping))
-		bottom = mapping->start;
+	bottom = stack_bottom(peek, &heap_image->maps, mapping, sp, pointer);
 	if (bottom)
 		error = zones_add(heap_image, ZONE_NOTHING, bottom, start, i);
 	return error ? error : zones_add(heap_image, ZONE_STACK, start, thread->stack_end, i);

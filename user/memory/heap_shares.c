@@ -179,7 +179,9 @@ static int add_runs(struct summing *summing, const struct peek *peek, struct hea
 		if (is_inside(run))
 			error = add_stretch(summing, i, next, peek, shares);
 		else if (run->use == RUN_MAPPED)
-			error = ADD_EXTENT(&shares->mapped, run->start, run->end);
+			/* The last page's rest is malloc's own (glibc 2.43). */
+			error = ADD_EXTENT(&shares->mapped, run->start,
+					   align_up(run->end, MEMORY_PAGE));
 	}
 	return error;
 }

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "memory/heap_shares.h"
 #include "memory/residency.h"
+#include "memory/thread_stacks.h"
 #include "pause/hold.h"
 #include "proc/core.h"
 #include "proc/process_list.h"
@@ -66,53 +67,6 @@ enum memory_part mapping_owner(const struct smaps *smaps, size_t i)
 	if (mapping->executable)
 		return MEMORY_CODE;
 	return is_module_data(smaps, i) ? MEMORY_MODULE_DATA : MEMORY_ANONYMOUS;
-}
-
-enum thread_stack { STACK_NONE, STACK_LIVE, STACK_ENDED, STACK_JOINED };
-
-static enum thread_stack stack_by_tid(int32_t tid, int32_t main_tid)
-{
-	if (tid > 0)
-		return tid == main_tid ? STACK_NONE : STACK_LIVE;
-	return tid == 0 ? STACK_ENDED : tid == -1 ? STACK_JOINED : STACK_NONE;
-}
-
-/* Where a descriptor may begin, seen from the end: the last two pages, for it is aligned. */
-#define SEARCH_PAGES 2
-
-static enum thread_stack stack_in_page(struct peek *peek, uint64_t page, uint64_t end,
-				       int32_t main_tid)
-{
-	if (!MACHINE_THREAD_SELF_AT)
-		return STACK_NONE;
-	for (uint64_t at = page; at < page + MEMORY_PAGE && at + MACHINE_THREAD_TID_AT + 8 <= end;
-	     at += 16) {
-		uint64_t own, self, tid;
-
-		if (peek_words(peek, at, &own, 1))
-			return STACK_NONE;
-		if (own == at && !peek_words(peek, at + MACHINE_THREAD_SELF_AT, &self, 1) &&
-		    self == at && !peek_words(peek, at + MACHINE_THREAD_TID_AT, &tid, 1))
-			return stack_by_tid((int32_t)tid, main_tid);
-	}
-	return STACK_NONE;
-}
-
-/*
- * Whether glibc's descriptor of a thread stands at the end of a mapping, and what it says of the
- * thread: its address twice, and its number, which is 0 after its end and -1 after a join. The main
- * thread's descriptor (number main_tid) stands on no stack.
- */
-static enum thread_stack thread_stack_at(struct peek *peek, const struct mapping *mapping,
-					 int32_t main_tid)
-{
-	enum thread_stack stack = STACK_NONE;
-
-	for (uint64_t i = 1; stack == STACK_NONE && i <= SEARCH_PAGES &&
-			     mapping->end - mapping->start >= i * MEMORY_PAGE;
-	     i++)
-		stack = stack_in_page(peek, mapping->end - i * MEMORY_PAGE, mapping->end, main_tid);
-	return stack;
 }
 
 struct splitting {
@@ -335,23 +289,53 @@ static void add_claimed(struct splitting *splitting, const struct smaps_entry *e
 	}
 }
 
-static enum memory_part stack_part(struct splitting *splitting, const struct mapping *mapping)
+/* Stacks of threads that live, and of those that have ended, by residency if both are there. */
+static int add_stacks(struct splitting *splitting, const struct smaps_entry *entry,
+		      const struct thread_stacks *stacks)
+{
+	_cleanup_(residency_free) struct residency residency = {0};
+	struct memory_share *parts = splitting->process->parts;
+	struct memory_share live = share_of(&entry->figures), ended = {0};
+
+	if (!stacks->live) {
+		add_share(&parts[MEMORY_ENDED_STACKS], &live);
+		return 0;
+	}
+	if (stacks->ranges.count &&
+	    residency_read(&residency, splitting->maps.source, splitting->pagemap,
+			   entry->mapping.start, entry->mapping.end))
+		return -ENOMEM;
+	for (size_t i = 0; i < stacks->ranges.count; i++)
+		add_claim(&ended, &residency, stacks->ranges.items[i].start,
+			  stacks->ranges.items[i].end);
+	ended.resident = MIN(ended.resident, live.resident);
+	ended.swapped = MIN(ended.swapped, live.swapped);
+	ended.pss = part_of_pss(ended.resident, live.resident, live.pss);
+	live.size -= MIN(ended.size, live.size);
+	live.resident -= ended.resident;
+	live.swapped -= ended.swapped;
+	live.pss -= MIN(ended.pss, live.pss);
+	add_share(&parts[MEMORY_STACKS], &live);
+	add_share(&parts[MEMORY_ENDED_STACKS], &ended);
+	return 0;
+}
+
+/* 1: it is one of thread stacks, and has been added; 0; -ENOMEM. */
+static int try_stacks(struct splitting *splitting, const struct smaps_entry *entry)
 {
 	struct memory_process *process = splitting->process;
+	struct thread_stacks stacks = {0};
+	int error = thread_stacks_find(&splitting->peek, &entry->mapping, process->status.own_pid,
+				       &stacks);
+	bool found = stacks.live || stacks.ranges.count;
 
-	switch (thread_stack_at(&splitting->peek, mapping, process->status.own_pid)) {
-	case STACK_LIVE:
-		process->live_stacks++;
-		return MEMORY_STACKS;
-	case STACK_ENDED:
-		process->ended_stacks++;
-		return MEMORY_ENDED_STACKS;
-	case STACK_JOINED:
-		process->joined_stacks++;
-		return MEMORY_ENDED_STACKS;
-	default:
-		return MEMORY_ANONYMOUS;
-	}
+	if (!error && found)
+		error = add_stacks(splitting, entry, &stacks);
+	vec_free(&stacks.ranges);
+	process->live_stacks += stacks.live;
+	process->ended_stacks += stacks.ended;
+	process->joined_stacks += stacks.joined;
+	return error ? error : found;
 }
 
 static int add_anonymous(struct splitting *splitting, size_t i, enum memory_part part)
@@ -373,9 +357,9 @@ static int add_anonymous(struct splitting *splitting, size_t i, enum memory_part
 		return 0;
 	}
 	if (splitting->pagemap >= 0 && entry->mapping.writable && part != MEMORY_MODULE_DATA) {
-		enum memory_part stack = stack_part(splitting, &entry->mapping);
-
-		part = stack == MEMORY_ANONYMOUS ? part : stack;
+		error = try_stacks(splitting, entry);
+		if (error)
+			return MIN(error, 0);
 	}
 	if ((part == MEMORY_ANONYMOUS || part == MEMORY_NAMED) &&
 	    is_managed(splitting, &entry->mapping))
