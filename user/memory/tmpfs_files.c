@@ -28,7 +28,8 @@ struct reading {
 	pid_t pid;
 	int root; /* of the process */
 	size_t names;
-	VEC(uint64_t) others; /* devices of mounts that are no tmpfs: a server may never answer */
+	VEC(uint64_t) others; /* devices of mounts that are no tmpfs */
+	bool served;	      /* by a process or a server, which may never answer: one of them */
 	struct tmpfs_files *files;
 };
 
@@ -188,17 +189,18 @@ static int read_directory(struct reading *reading, int fd, const char *path, uns
 }
 
 /*
- * Only along directories that the kernel has at hand, as it has those above a mount: others may lie
- * on a file system that does not answer. -EAGAIN: not so, or they changed meanwhile.
+ * Where a server may not answer, only along directories that the kernel has at hand, as it mostly
+ * has those above a mount. -EAGAIN: not so, or they changed meanwhile.
  */
-static int open_mount(int root, const char *point)
+static int open_mount(const struct reading *reading, const char *point)
 {
 	struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS |
+					  (reading->served ? RESOLVE_CACHED : 0)};
 	int fd = -1;
 
 	for (int turn = 0; turn < 3 && fd < 0; turn++) {
-		fd = (int)syscall(SYS_openat2, root, point, &how, sizeof(how));
+		fd = (int)syscall(SYS_openat2, reading->root, point, &how, sizeof(how));
 		if (fd < 0 && errno == EINVAL) /* before Linux 5.12 */
 			how.resolve &= ~(uint64_t)RESOLVE_CACHED;
 		else if (fd < 0 && errno != EAGAIN)
@@ -212,7 +214,7 @@ static int read_mount(struct reading *reading, const char *point)
 	struct statfs system;
 	int fd;
 
-	fd = open_mount(reading->root, point);
+	fd = open_mount(reading, point);
 	if (fd < 0) {
 		reading->files->partial |= fd == -EAGAIN;
 		return 0;
@@ -230,8 +232,11 @@ static int note_other(void *context, const struct mount *mount)
 	struct reading *reading = context;
 	uint64_t *place;
 
-	if (!strcmp(mount->type, "tmpfs"))
+	/* The last two are made of it (mm/shmem.c, init/do_mounts.c), and the first may be. */
+	if (!strcmp(mount->type, "rootfs") || !strcmp(mount->type, "tmpfs") ||
+	    !strcmp(mount->type, "devtmpfs"))
 		return 0;
+	reading->served |= mount_is_served(mount);
 	place = vec_push(&reading->others);
 	if (!place)
 		return -ENOMEM;

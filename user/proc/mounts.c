@@ -70,3 +70,15 @@ bool mount_is_fuse(const struct mount *mount)
 	return !strcmp(mount->type, "fuse") || !strcmp(mount->type, "fuseblk") ||
 	       !strncmp(mount->type, "fuse.", 5);
 }
+
+bool mount_is_served(const struct mount *mount)
+{
+	static const char *const types[] = {"nfs",  "nfs4", "cifs",   "smb3",	  "9p",
+					    "ceph", "afs",  "lustre", "virtiofs", "coda"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (!strcmp(mount->type, types[i]))
+			return true;
+	}
+	return mount_is_fuse(mount);
+}

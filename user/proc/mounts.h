@@ -18,5 +18,7 @@ int mounts_visit(pid_t pid, int (*visit)(void *context, const struct mount *moun
 
 /* "fuse", "fuse.sshfs", "fuseblk": a process serves it, which need not answer. */
 bool mount_is_fuse(const struct mount *mount);
+/* Likewise, or a server elsewhere: NFS and the like. */
+bool mount_is_served(const struct mount *mount);
 
 #endif
