@@ -475,7 +475,7 @@ int loader_explain(int error, const struct loader_config *config)
 			  (unsigned long long)config->max_blocks, config->max_sites);
 	} else if (error == -EPERM) {
 		privileges_explain();
-	} else {
+	} else if (!privileges_explain_lockdown()) {
 		log_error(
 			"this kernel refused leakmon's BPF programs (%s); -v shows its own words: "
 			"please report them, with `uname -r`",

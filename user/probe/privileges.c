@@ -80,6 +80,26 @@ void privileges_missing(enum privilege_use use, char *text, size_t size)
 	}
 }
 
+/* Whether the kernel is locked down so far that BPF may not read its memory (kernel_lockdown(7)).
+ */
+static bool is_confidential(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/sys/kernel/security/lockdown", "re");
+	char line[128];
+
+	return file && fgets(line, sizeof(line), file) && strstr(line, "[confidentiality]");
+}
+
+bool privileges_explain_lockdown(void)
+{
+	if (!is_confidential())
+		return false;
+	log_error("kernel lockdown (confidentiality) lets no BPF program read kernel memory, which "
+		  "leakmon's must: boot with lockdown=integrity or none. `memory`, `retain "
+		  "--census` and `triage --no-stacks` need no BPF");
+	return true;
+}
+
 void privileges_explain(void)
 {
 	char missing[128];

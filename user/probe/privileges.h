@@ -20,6 +20,8 @@ bool privileges_count(void);
 /* Names of the missing ones, comma-separated; "" when none is missing. */
 void privileges_missing(enum privilege_use use, char *text, size_t size);
 
+/* An error message, if kernel lockdown is why BPF programs were refused; false: it is not. */
+bool privileges_explain_lockdown(void);
 /* Logs an error that names them and says how to get them. */
 void privileges_explain(void);
 

@@ -99,7 +99,8 @@ static void explain(pid_t pid, int error)
 			  pid);
 	else if (error == -EPERM || error == -EACCES)
 		log_error("PID %d: permission to read its memory denied (another user's, or not "
-			  "dumpable); run leakmon as root, or with CAP_SYS_PTRACE",
+			  "dumpable); run leakmon as root, or with CAP_SYS_PTRACE (with "
+			  "kernel.yama.ptrace_scope 3 nobody may)",
 			  pid);
 	else if (error == -ENOMEM)
 		log_error("PID %d: out of memory; leakmon needs about 70 bytes for each of its "
