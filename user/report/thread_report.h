@@ -104,7 +104,7 @@ struct thread_census {
 	const struct goroutine_series *goroutine_series;
 	struct python_stacks *python;	 /* of a Python program; likewise */
 	struct java_thread_report *java; /* of a JVM; likewise */
-	struct thread_holding *holding;	 /* who has their pthread_ts; NULL: not asked */
+	struct thread_holding *holding;	 /* holders of their pthread_t; NULL: not asked for */
 };
 
 struct thread_report {

@@ -33,7 +33,7 @@ static int put(struct goroutines_record *record, const struct thread_census *cen
 	struct process_entry process;
 
 	if (process_read(reading.pid, &process))
-		return 0; /* it has ended meanwhile */
+		return 0; /* the process has ended */
 	reading.start_ticks = process.start_ticks;
 	memcpy(reading.comm, process.comm, sizeof(reading.comm));
 	clock_gettime(CLOCK_REALTIME, &reading.time);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where .NET 8, 9 and 10 have their structures: those that do not describe them, as 8 and the
- * single files of early releases of 9 and 10, are the same as others of their version. Only the one
- * version counts whose structures lead back to each other. Sources: src/coreclr/vm/{threads,
- * methodtable,class,ceeload}.h and src/coreclr/inc/dacvars.h of each.
+ * Layouts of .NET 8, 9 and 10, for runtimes that do not describe their own structures: 8, and
+ * single files of early releases of 9 and 10. A layout is used if it alone finds as many threads as
+ * their store counts, and a module of System.Object whose assembly leads back to it. Sources:
+ * src/coreclr/vm/{threads,methodtable,class,ceeload}.h and src/coreclr/inc/dacvars.h of each.
  */
 #include "base/cleanup.h"
 #include "runtime/dotnet.h"
