@@ -11,11 +11,20 @@ static struct timespec time_of(const struct statx_timestamp *time)
 	return (struct timespec){.tv_sec = time->tv_sec, .tv_nsec = time->tv_nsec};
 }
 
+static int read_status(int at, const char *path, int flags, struct statx *status)
+{
+	return statx(at, path, flags | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, status) < 0 ? -errno
+											  : 0;
+}
+
 int file_status_read(int fd, struct statx *status)
 {
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, status) < 0
-		       ? -errno
-		       : 0;
+	return read_status(fd, "", AT_EMPTY_PATH, status);
+}
+
+int file_status_read_path(const char *path, struct statx *status)
+{
+	return read_status(AT_FDCWD, path, 0, status);
 }
 
 int file_identity_read(int fd, struct file_identity *identity)

@@ -20,6 +20,8 @@ struct statx;
  * system (statx(2), AT_STATX_DONT_SYNC), which may not answer. 0 or -errno.
  */
 int file_status_read(int fd, struct statx *status);
+/* Likewise of what a path leads to, the last link included. */
+int file_status_read_path(const char *path, struct statx *status);
 
 /* Likewise. 0 or -errno. */
 int file_identity_read(int fd, struct file_identity *identity);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file_identity.h"
 #include "memory/conclusion.h"
 #include "proc/mounts.h"
 
@@ -85,8 +86,7 @@ static bool may_be_tmpfs(const struct reading *reading, const char *path)
 {
 	struct statx status;
 
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &status) ||
-	    !S_ISREG(status.stx_mode))
+	if (file_status_read_path(path, &status) || !S_ISREG(status.stx_mode))
 		return false;
 	for (size_t i = 0; i < reading->others.count; i++) {
 		if (reading->others.items[i] == makedev(status.stx_dev_major, status.stx_dev_minor))
@@ -189,8 +189,8 @@ static int read_directory(struct reading *reading, int fd, const char *path, uns
 }
 
 /*
- * Where a server may not answer, only along directories that the kernel has at hand, as it mostly
- * has those above a mount. -EAGAIN: not so, or they changed meanwhile.
+ * If a server may not answer, the path is resolved from cached directories alone, which those above
+ * a mount mostly are. -EAGAIN: they are not cached, or were just changing.
  */
 static int open_mount(const struct reading *reading, const char *point)
 {

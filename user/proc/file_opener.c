@@ -122,22 +122,22 @@ static bool is_served_by_a_process(int fd)
 	return fstatfs(fd, &system) || system.f_type == FUSE_SUPER_MAGIC;
 }
 
-static bool receive_request(struct open_request *request, int *directory)
+/* One packet of exactly `size` bytes; *fd is what came with it, or -1. */
+static bool receive_with_descriptor(int socket, void *data, size_t size, int flags, int *fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-	struct iovec vector = {request, sizeof(*request)};
+	struct iovec vector = {data, size};
 	struct msghdr message = {.msg_iov = &vector,
 				 .msg_iovlen = 1,
 				 .msg_control = control,
 				 .msg_controllen = sizeof(control)};
-	ssize_t got = recvmsg(WORKER_SOCKET, &message, MSG_CMSG_CLOEXEC);
+	ssize_t got = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
 
-	*directory = -1;
+	*fd = -1;
 	if (header && header->cmsg_type == SCM_RIGHTS)
-		memcpy(directory, CMSG_DATA(header), sizeof(*directory));
-	request->path[sizeof(request->path) - 1] = '\0';
-	return got == (ssize_t)sizeof(*request);
+		memcpy(fd, CMSG_DATA(header), sizeof(*fd));
+	return got == (ssize_t)size;
 }
 
 static bool send_with_descriptor(int socket, const void *data, size_t size, int fd)
@@ -161,19 +161,21 @@ static bool serve_one(struct copies *copies,
 		      int (*open)(const struct open_request *request, int directory))
 {
 	static struct open_request request;
-	_cleanup_close_ int fd = -1;
-	int directory, result;
-	bool sent;
+	_cleanup_close_ int directory = -1, fd = -1;
+	int result;
 
-	if (!receive_request(&request, &directory))
+	if (!receive_with_descriptor(WORKER_SOCKET, &request, sizeof(request), 0, &directory))
 		return false;
-	fd = open(&request, directory);
-	cleanup_close(&directory);
-	result = fd >= 0 && is_served_by_a_process(fd) ? copies_get(copies, fd) : fd;
-	sent = send_with_descriptor(WORKER_SOCKET,
+	request.path[sizeof(request.path) - 1] = '\0';
+	result = fd = open(&request, directory);
+	if (fd >= 0 && is_served_by_a_process(fd)) {
+		result = copies_get(copies, fd);
+		/* Before the answer: a server that lets this wait must not cost the next file. */
+		close(TAKE_FD(fd));
+	}
+	return send_with_descriptor(WORKER_SOCKET,
 				    &(struct open_answer){request.id, result < 0 ? result : 0},
 				    sizeof(struct open_answer), result);
-	return sent;
 }
 
 void file_opener_enter(int argc, char **argv,
@@ -226,7 +228,7 @@ static struct silent silent_of(const struct open_request *request, int directory
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", directory);
 	else if (request->task)
 		snprintf(path, sizeof(path), "/proc/%d/root", request->task);
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &status))
+	if (file_status_read_path(path, &status))
 		return (struct silent){0};
 	return (struct silent){.major = status.stx_dev_major, .minor = status.stx_dev_minor};
 }
@@ -290,20 +292,11 @@ static int await(uint64_t until_ns)
 
 static int receive_answer(uint32_t id)
 {
-	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	struct open_answer answer;
-	struct iovec vector = {&answer, sizeof(answer)};
-	struct msghdr message = {.msg_iov = &vector,
-				 .msg_iovlen = 1,
-				 .msg_control = control,
-				 .msg_controllen = sizeof(control)};
-	ssize_t got = recvmsg(opener.child.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
 	_cleanup_close_ int fd = -1;
 
-	if (header && header->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-	if (got != (ssize_t)sizeof(answer) || answer.id != id)
+	if (!receive_with_descriptor(opener.child.fd, &answer, sizeof(answer), MSG_DONTWAIT, &fd) ||
+	    answer.id != id)
 		return -ECHILD;
 	if (answer.error < 0)
 		return answer.error;

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
+#include "base/file_identity.h"
 #include "proc/target_file.h"
 
 #define FIRST_BYTES 4096
@@ -195,7 +196,7 @@ bool root_only_process(pid_t pid)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	/* Its file system need not answer. */
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &program))
+	if (file_status_read_path(path, &program))
 		return false;
 	status.st_uid = program.stx_uid;
 	status.st_mode = program.stx_mode;
