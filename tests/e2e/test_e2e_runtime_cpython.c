@@ -305,27 +305,37 @@ static void stacks_of_allocations_have_the_functions_that_called_the_interpreter
 		expect_site(process_of(report, together.targets[i]->pid), truths[i]);
 }
 
-static void the_objects_of_every_version_are_counted_as_it_counts_them(void **state)
+/* With a program of each Python that is here, one after the other; skips the test without any. */
+static void with_each(struct harness *harness,
+		      void (*check)(struct harness *harness, struct child *target,
+				    const char *path))
 {
-	struct harness *harness = harness_any(state);
 	struct pythons pythons = {0};
 
 	add_all(&pythons);
 	if (!pythons.count)
 		skip();
-	for (size_t i = 0; i < pythons.count; i++) {
-		struct child *target = start(harness, pythons.paths[i], NULL);
-		json_t *truth = workload_ask(harness, target, "truth");
-		json_t *report =
-			RETAIN(harness, target, "--top", "0", "--class", "__main__.Session");
-
-		expect_classes(truth, report);
-		expect_path(report);
-		expect_variables(harness, target,
-				 strncmp(text_at(truth, "version"), "3.9.", 4) != 0 &&
-					 strncmp(text_at(truth, "version"), "3.10.", 5) != 0);
-	}
+	for (size_t i = 0; i < pythons.count; i++)
+		check(harness, start(harness, pythons.paths[i], NULL), pythons.paths[i]);
 	pythons_free(&pythons);
+}
+
+static void expect_objects(struct harness *harness, struct child *target, const char *path)
+{
+	json_t *truth = workload_ask(harness, target, "truth");
+	json_t *report = RETAIN(harness, target, "--top", "0", "--class", "__main__.Session");
+
+	(void)path;
+	expect_classes(truth, report);
+	expect_path(report);
+	expect_variables(harness, target,
+			 strncmp(text_at(truth, "version"), "3.9.", 4) != 0 &&
+				 strncmp(text_at(truth, "version"), "3.10.", 5) != 0);
+}
+
+static void the_objects_of_every_version_are_counted_as_it_counts_them(void **state)
+{
+	with_each(harness_any(state), expect_objects);
 }
 
 /* What it allocates to answer is in its own count, and may be alone in an arena. */
@@ -350,24 +360,18 @@ static void expect_arenas(const char *path, json_t *python, json_t *truth)
 	assert_true(number_at(pin, "arenas") * 2 >= arenas);
 }
 
+static void expect_pins(struct harness *harness, struct child *target, const char *path)
+{
+	json_t *truth = workload_ask(harness, target, "spread");
+	json_t *report = report_of(
+		harness, MONITOR(harness, "memory", "-p", target->pid_text, "--format", "json"));
+
+	expect_arenas(path, json_object_get(process_of(report, target->pid), "python"), truth);
+}
+
 static void arenas_that_are_not_given_back_have_the_class_that_keeps_them(void **state)
 {
-	struct harness *harness = harness_any(state);
-	struct pythons pythons = {0};
-
-	add_all(&pythons);
-	if (!pythons.count)
-		skip();
-	for (size_t i = 0; i < pythons.count; i++) {
-		struct child *target = start(harness, pythons.paths[i], NULL);
-		json_t *truth = workload_ask(harness, target, "spread");
-		json_t *report = report_of(harness, MONITOR(harness, "memory", "-p",
-							    target->pid_text, "--format", "json"));
-
-		expect_arenas(pythons.paths[i],
-			      json_object_get(process_of(report, target->pid), "python"), truth);
-	}
-	pythons_free(&pythons);
+	with_each(harness_any(state), expect_pins);
 }
 
 /* What the variable alone holds: 300 sessions with their ten items each, keys and lists. */
@@ -398,28 +402,22 @@ static json_int_t unreached(json_t *report)
 }
 
 /* What the collector itself finds afterwards; dead words on the stack may still hold some. */
+static void expect_garbage(struct harness *harness, struct child *target, const char *path)
+{
+	json_int_t found, collected;
+
+	assert_true(json_is_true(json_object_get(workload_ask(harness, target, "rings"), "off")));
+	found = unreached(RETAIN(harness, target));
+	collected = number_at(workload_ask(harness, target, "collect"), "collected");
+	if (found > collected + collected / 100 || found < collected - collected / 20)
+		child_fail(target, "%s: %lld are garbage, the collector found %lld", path,
+			   (long long)found, (long long)collected);
+	assert_true(unreached(RETAIN(harness, target)) < 50);
+}
+
 static void what_only_the_collector_can_free_is_counted_as_it_counts_it(void **state)
 {
-	struct harness *harness = harness_any(state);
-	struct pythons pythons = {0};
-
-	add_all(&pythons);
-	if (!pythons.count)
-		skip();
-	for (size_t i = 0; i < pythons.count; i++) {
-		struct child *target = start(harness, pythons.paths[i], NULL);
-		json_int_t found, collected;
-
-		assert_true(json_is_true(
-			json_object_get(workload_ask(harness, target, "rings"), "off")));
-		found = unreached(RETAIN(harness, target));
-		collected = number_at(workload_ask(harness, target, "collect"), "collected");
-		if (found > collected + collected / 100 || found < collected - collected / 20)
-			child_fail(target, "%s: %lld are garbage, the collector found %lld",
-				   pythons.paths[i], (long long)found, (long long)collected);
-		assert_true(unreached(RETAIN(harness, target)) < 50);
-	}
-	pythons_free(&pythons);
+	with_each(harness_any(state), expect_garbage);
 }
 
 static void attributes_are_called_by_their_names(void **state)
