@@ -408,6 +408,14 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 		fprintf(out, "; %" PRIu64 " objects with %s are garbage, not collected yet",
 			runtime->unreached,
 			units_bytes(bytes, (double)runtime->unreached_bytes, ""));
+	if (runtime->finalizable)
+		fprintf(out, "; %" PRIu64 " objects have a finalizer", runtime->finalizable);
+	if (runtime->collector_off)
+		fputs("; the program has switched the collector off: cycles stay", out);
+	if (runtime->frozen)
+		fprintf(out,
+			"; %" PRIu64 " objects with %s are frozen: the collector leaves them alone",
+			runtime->frozen, units_bytes(bytes, (double)runtime->frozen_bytes, ""));
 	if (runtime->why)
 		fprintf(out, "%s: %s", runtime->objects ? "" : ": objects not known", runtime->why);
 	fputc('\n', out);
