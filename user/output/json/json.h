@@ -56,6 +56,9 @@ void json_goroutine_group_write(struct json_writer *json, const char *key,
 /* As 16 hex digits. */
 void json_id_write(struct json_writer *json, const char *key, uint64_t id);
 
+/* "address". Readers refuse numbers from 2^63 on: one in the kernel loses its highest bit. */
+void json_address_write(struct json_writer *json, uint64_t address);
+
 /* UTC, to the millisecond. */
 void json_time_write(struct json_writer *json, const char *key, const struct timespec *time);
 

@@ -224,6 +224,35 @@ static void location_print(FILE *out, const struct frame *frame, bool full)
 		fprintf(out, ":%" PRIu32, frame->line);
 }
 
+void text_label_write(FILE *out, const char *function)
+{
+	_cleanup_free_ char *collapsed = site_label_collapse(function);
+
+	text_print_inert(out, collapsed ? collapsed : function);
+}
+
+void text_function_write(FILE *out, const struct frame *frame)
+{
+	text_label_write(out, frame->function);
+	if (!frame->file)
+		return;
+	fputc(' ', out);
+	text_print_inert(out, frame->file);
+	if (frame->line)
+		fprintf(out, ":%" PRIu32, frame->line);
+}
+
+void text_place_write(FILE *out, const struct frames *frames, uint64_t address)
+{
+	const struct frame *frame = frames->list.count ? &frames->list.items[0] : NULL;
+
+	if (!frame || !frame->function) {
+		fprintf(out, "0x%" PRIx64, address);
+		return;
+	}
+	text_function_write(out, frame);
+}
+
 static void module_write(FILE *out, const struct text_style *style, const struct frame *frame)
 {
 	if (!frame->module)
