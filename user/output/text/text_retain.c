@@ -641,7 +641,7 @@ static void write_change(FILE *out, const struct text_form *form,
 	if (change_blocks(change) || change_bytes(change))
 		fprintf(out, "  (%+" PRId64 " blocks, %s)", change_blocks(change),
 			text_change(bytes, form, change_bytes(change)));
-	if (change->farther)
+	if (retained_change_lengthens(change))
 		fprintf(out, "  GROWING CHAIN: %" PRIu32 " steps longer than before",
 			change->farther);
 }
@@ -890,7 +890,7 @@ static void class_write(FILE *out, const struct retain_diff *diff,
 	const struct retain_result *result = retained_change_side(diff, change);
 
 	text_retain_class_write(out, result, &result->classes.items[retained_change_place(change)]);
-	if (change->farther)
+	if (retained_change_lengthens(change))
 		fprintf(out, "  GROWING CHAIN: %" PRIu32 " steps longer than before",
 			change->farther);
 }
