@@ -37,7 +37,7 @@ test_retain() { # KEYS COMMAND…
 
 # The same program with LeakSanitizer, which sums what was asked for, leakmon what it became.
 test_sanitizer() {
-	printf 'go\nquit\n' | timeout 120 holder_lsan >out 2>err
+	printf 'go\nquit\n' | timeout -s KILL 60 holder_lsan >out 2>err
 	leaked=$(grep -o 'leaked in [0-9]* alloc' err | grep -o '[0-9]*')
 	census holder
 	if [ $status = 0 ] && [ -n "$leaked" ] && grep -q "\"lost\":{\"blocks\":$leaked," json; then
