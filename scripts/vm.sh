@@ -149,10 +149,10 @@ install_program() {
 # Debian 13, whose libraries sign return addresses; and the programs of /bin that do, too.
 signed_install() {
 	packages_fetch signed trixie libc6 libgcc-s1 libstdc++6 sqlite3 libsqlite3-0 libreadline8t64 \
-		libtinfo6 zlib1g || return 0
+		libtinfo6 zlib1g liblsan0 || return 0
 	packages_install signed "$root/signed"
-	mkdir "$root/signed/tmp"
-	for program in $signed; do
+	mkdir "$root/signed/tmp" "$root/signed/proc"
+	for program in $signed holder_lsan; do
 		cp "$build/workloads/$program" "$root/signed/bin/"
 	done
 	cp "$build/truth/backtrace_preload.so" "$root/signed/bin/"
