@@ -49,7 +49,7 @@ void thread_census_free(struct thread_census *census)
 	}
 	thread_holding_free(census->holding);
 	if (census->goroutines)
-		goroutine_report_free(census->goroutines);
+		task_report_free(census->goroutines);
 	free(census->goroutines);
 	if (census->python)
 		python_stacks_free(census->python);

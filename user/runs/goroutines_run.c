@@ -14,17 +14,17 @@
 
 struct goroutines_of {
 	uint32_t pid;
-	struct goroutine_history history;
+	struct task_history history;
 };
 
 void goroutine_histories_free(struct goroutine_histories *histories)
 {
 	for (size_t i = 0; i < histories->list.count; i++)
-		goroutine_history_free(&histories->list.items[i].history);
+		task_history_free(&histories->list.items[i].history);
 	vec_free(&histories->list);
 }
 
-static struct goroutine_history *history_of(struct goroutine_histories *histories, uint32_t pid)
+static struct task_history *history_of(struct goroutine_histories *histories, uint32_t pid)
 {
 	struct goroutines_of *made;
 
@@ -42,7 +42,7 @@ static struct goroutine_history *history_of(struct goroutine_histories *historie
 int goroutines_add(struct goroutine_histories *histories, struct thread_census *census)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
-	struct goroutine_history *history;
+	struct task_history *history;
 	int error = maps_read((int)census->pid, MAPS_ALL, &maps);
 
 	if (error || !go_is_program(&maps))
@@ -53,7 +53,7 @@ int goroutines_add(struct goroutine_histories *histories, struct thread_census *
 		return -ENOMEM;
 	error = goroutines_read(&maps, census->goroutines);
 	if (!error && !census->goroutines->why)
-		error = goroutine_history_add(history, census->goroutines);
+		error = task_history_add(history, census->goroutines);
 	return error;
 }
 

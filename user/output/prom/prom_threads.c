@@ -45,7 +45,7 @@ int prom_place_label(FILE *out, const char *key, const struct frame *frame)
 }
 
 static int group_write(FILE *out, const struct thread_census *census,
-		       const struct goroutine_group *group)
+		       const struct task_group *group)
 {
 	int error;
 
@@ -59,7 +59,7 @@ static int group_write(FILE *out, const struct thread_census *census,
 	return error;
 }
 
-static bool is_shown(const struct goroutine_report *report, size_t group)
+static bool is_shown(const struct task_report *report, size_t group)
 {
 	return group < TOP_GROUPS || trend_is_suspect(report->groups.items[group].growth.verdict);
 }
@@ -71,7 +71,7 @@ static int groups_write(FILE *out, const struct thread_report *report)
 	prom_header(out, "goroutines", "gauge", "Goroutines by where they wait.");
 	for (size_t i = 0; i < report->processes.count; i++) {
 		const struct thread_census *census = &report->processes.items[i];
-		const struct goroutine_report *found = census->goroutines;
+		const struct task_report *found = census->goroutines;
 
 		for (size_t j = 0; !error && found && j < found->groups.count; j++) {
 			if (is_shown(found, j))
@@ -107,7 +107,7 @@ static void leaking_write(FILE *out, const struct thread_report *report)
 		if (!census->goroutines || census->goroutines->why)
 			continue;
 		for (size_t j = 0; j < census->goroutines->groups.count; j++) {
-			const struct goroutine_group *group = &census->goroutines->groups.items[j];
+			const struct task_group *group = &census->goroutines->groups.items[j];
 
 			sum += group->growth.verdict == TREND_LEAKING ? group->count : 0;
 		}
@@ -126,7 +126,7 @@ int prom_threads_write(FILE *out, const void *data)
 
 	if (error)
 		return error;
-	prom_series_write(out, &goroutine_report_figures, &goroutines, report);
+	prom_series_write(out, &task_report_figures, &goroutines, report);
 	leaking_write(out, report);
 	prom_series_write(out, &thread_count_figures, &censuses, report);
 	prom_time_write(out, &report->time);

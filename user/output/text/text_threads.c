@@ -364,7 +364,7 @@ static void process_write(FILE *out, const struct thread_report *report,
 {
 	native_write(out, report, census);
 	if (census->goroutines)
-		text_goroutines_write(out, &report->form, census->goroutines);
+		text_tasks_write(out, &report->form, &task_goroutines, census->goroutines);
 	if (census->python)
 		python_write(out, report, census->python);
 	if (census->java)
