@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/figures.h"
+#include "report/java_threads.h"
 
 #define NS_PER_MS 1000000
 #define READINGS_MIN 3 /* before there is a verdict */
@@ -43,8 +44,9 @@ const struct frame *goroutine_place(const struct frames *frames)
 	return frames->list.count ? &frames->list.items[0] : NULL;
 }
 
-const struct task_kind task_goroutines = {"goroutine", "goroutines", "Goroutines", "Go",
-					  goroutine_place};
+const struct task_kind task_goroutines = {"goroutine", "goroutines", "Go", true, goroutine_place};
+const struct task_kind task_virtual_threads = {"virtual thread", "virtual threads", "JVM", false,
+					       java_thread_place};
 
 static uint64_t grown_by(const struct task_group *group)
 {
@@ -284,13 +286,22 @@ static const struct figure report_figures[] = {
 	FIGURE("cannot_tell", NULL, TEXT, REPORT(why)),
 	FIGURE("count", NULL, NUMBER, REPORT(count)),
 	FIGURE("system", NULL, NUMBER, REPORT(system)),
+	FIGURE("ended", NULL, NUMBER, REPORT(ended)),
 	FIGURE("unread", NULL, NUMBER, REPORT(unread)),
+	FIGURE("moved", NULL, FLAG, REPORT(moved)),
 	FIGURE("stack_bytes", NULL, NUMBER, REPORT(stack_bytes)),
 	FIGURE(NULL, NULL, NUMBER, REPORT(count), .shown = is_known, .metric = METRIC_GAUGE,
 	       .metric_name = "process_goroutines",
 	       .help = "All goroutines but the runtime's own."),
 };
 const struct figures task_report_figures = FIGURES(report_figures);
+
+static const struct figure virtual_metrics[] = {
+	FIGURE(NULL, NULL, NUMBER, REPORT(count), .shown = is_known, .metric = METRIC_GAUGE,
+	       .metric_name = "process_virtual_threads",
+	       .help = "All virtual threads of a JVM that have not ended."),
+};
+const struct figures task_virtual_metrics = FIGURES(virtual_metrics);
 
 static bool has_waits(const void *group)
 {

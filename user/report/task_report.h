@@ -51,6 +51,7 @@ struct task_report {
 	uint64_t count;		/* without the runtime's own */
 	uint64_t system, ended; /* those; and what is kept for reuse */
 	uint64_t unread;	/* were just changing, or make no sense, and are in no group */
+	bool moved;		/* a collection came between: some may be missing */
 	/* A recording leaves these small groups out; they are in `count`. */
 	uint64_t left_groups, left_count;
 	uint64_t time_ns;	       /* CLOCK_MONOTONIC */
@@ -62,6 +63,8 @@ struct task_report {
 
 struct figures;
 extern const struct figures task_report_figures, task_group_figures;
+/* Only metrics, of virtual threads. */
+extern const struct figures task_virtual_metrics;
 
 void task_report_free(struct task_report *report);
 
@@ -90,12 +93,13 @@ const struct frame *goroutine_place(const struct frames *frames);
 
 /* What reports call them. */
 struct task_kind {
-	const char *one, *many, *capital; /* "goroutine", "goroutines", "Goroutines" */
-	const char *runtime;		  /* "Go" */
+	const char *one, *many; /* "goroutine", "goroutines" */
+	const char *runtime;	/* "Go" */
+	bool has_offsets;	/* of frames in their functions */
 	/* The frame of the program's own where one waits; NULL: there is none. */
 	const struct frame *(*place)(const struct frames *frames);
 };
-extern const struct task_kind task_goroutines;
+extern const struct task_kind task_goroutines, task_virtual_threads;
 
 /*
  * The group that became larger by most goroutines since the first reading, of those that are

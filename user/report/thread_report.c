@@ -57,6 +57,9 @@ void thread_census_free(struct thread_census *census)
 	if (census->java)
 		java_thread_report_free(census->java);
 	free(census->java);
+	if (census->virtual_threads)
+		task_report_free(census->virtual_threads);
+	free(census->virtual_threads);
 	vec_free(&census->groups);
 	vec_free(&census->dead);
 }

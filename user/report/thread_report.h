@@ -102,9 +102,10 @@ struct thread_census {
 	struct task_report *goroutines;	 /* of a Go program; owned; NULL: it is none */
 	/* Of a recording, over time; borrowed; NULL: not known. */
 	const struct task_series *goroutine_series;
-	struct python_stacks *python;	 /* of a Python program; likewise */
-	struct java_thread_report *java; /* of a JVM; likewise */
-	struct thread_holding *holding;	 /* holders of their pthread_t; NULL: not asked for */
+	struct python_stacks *python;	     /* of a Python program; likewise */
+	struct java_thread_report *java;     /* of a JVM; likewise */
+	struct task_report *virtual_threads; /* of one that uses any; likewise */
+	struct thread_holding *holding;	     /* holders of their pthread_t; NULL: not asked for */
 };
 
 struct thread_report {

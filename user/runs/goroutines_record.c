@@ -76,7 +76,7 @@ int goroutines_record_report(struct goroutines_record *record, const struct repo
 void goroutines_record_close(struct goroutines_record *record)
 {
 	goroutine_recorder_close(record->recorder);
-	goroutine_histories_free(&record->histories);
+	task_histories_free(&record->histories);
 }
 
 /* -------- of programs without probes */

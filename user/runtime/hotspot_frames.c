@@ -22,6 +22,7 @@
 #define SCOPES_MAX 64 /* calls that are inlined in each other */
 #define PCS_MAX 65536
 #define LINES_BYTES_MAX 65536
+#define CODES_MAX (1u << 18)
 
 /* Words from the frame pointer of interpreted code. */
 #define INTERPRETED_SENDER (-1)
@@ -33,6 +34,8 @@ struct walker {
 	struct hotspot *hotspot;
 	struct hotspot_frames *frames;
 	uint64_t sp, fp, pc;
+	uint64_t fp_at; /* where fp was saved, of a chunk */
+	bool in_chunk;	/* places in interpreted frames are words from where they stand, or fp */
 	struct hotspot_range stack;
 };
 
@@ -124,19 +127,6 @@ static int32_t next_signed(struct hotspot *hotspot, uint64_t *at)
 
 /* -------- scopes of compiled code */
 
-static int add_frame(struct walker *walker, uint64_t method, int32_t bytecode, bool inlined)
-{
-	struct hotspot_frame *frame;
-
-	if (!method || method & 7)
-		return 0;
-	frame = vec_push(&walker->frames->list);
-	if (!frame)
-		return -ENOMEM;
-	*frame = (struct hotspot_frame){method, walker->sp, bytecode, inlined};
-	return 0;
-}
-
 struct compiled {
 	uint64_t pcs, scopes, metadata;
 };
@@ -179,21 +169,35 @@ static uint32_t find_scope(struct hotspot *hotspot, const struct compiled *compi
 	return 0;
 }
 
-/* A scope: that of the caller, the method's number from 1 on, the bytecode plus 1. */
-static int add_scopes(struct walker *walker, uint64_t blob)
+static int add_scope(struct hotspot *hotspot, struct hotspot_code *code, uint64_t method,
+		     int32_t bytecode, bool inlined)
 {
-	struct hotspot *hotspot = walker->hotspot;
+	struct hotspot_scope *scope;
+
+	if (!method || method & 7)
+		return 0;
+	scope = vec_push(&hotspot->scopes);
+	if (!scope)
+		return -ENOMEM;
+	*scope = (struct hotspot_scope){method, bytecode, inlined};
+	code->scopes++;
+	return 0;
+}
+
+/* A scope: that of the caller, the method's number from 1 on, the bytecode plus 1. */
+static int read_scopes(struct hotspot *hotspot, uint64_t blob, uint64_t pc,
+		       struct hotspot_code *code)
+{
 	const struct compiled compiled = describe(hotspot, blob);
-	uint32_t scope = find_scope(hotspot, &compiled, walker->pc - code_of(hotspot, blob)),
-		 added = 0;
+	uint32_t scope = find_scope(hotspot, &compiled, pc - code_of(hotspot, blob)), read = 0;
 	int error = 0;
 
-	for (; !error && scope && compiled.metadata && added < SCOPES_MAX; added++) {
+	for (; !error && scope && compiled.metadata && read < SCOPES_MAX; read++) {
 		uint64_t at = compiled.scopes + scope;
 		uint32_t sender = next_number(hotspot, &at), number = next_number(hotspot, &at);
 		int32_t bytecode = (int32_t)next_number(hotspot, &at) - 1;
 
-		error = number ? add_frame(walker,
+		error = number ? add_scope(hotspot, code,
 					   target_word(hotspot->memory,
 						       compiled.metadata + (number - 1) * 8ull),
 					   bytecode, sender != 0)
@@ -203,28 +207,96 @@ static int add_scopes(struct walker *walker, uint64_t blob)
 		scope = sender;
 	}
 	/* A native method's wrapper has none. */
-	return error || added
-		       ? error
-		       : add_frame(walker, hotspot_member(hotspot, blob, HOTSPOT_COMPILED_METHOD),
-				   -1, false);
+	return error || read ? error
+			     : add_scope(hotspot, code,
+					 hotspot_member(hotspot, blob, HOTSPOT_COMPILED_METHOD), -1,
+					 false);
 }
-
-/* -------- frames */
 
 static bool is_named(const struct blob *blob, const char *name)
 {
 	return strstr(blob->name, name) != NULL;
 }
 
-static bool step_fixed(struct walker *walker, uint64_t blob)
+static int read_code(struct hotspot *hotspot, uint64_t pc, struct hotspot_code *code)
 {
-	uint64_t words = hotspot_member32(walker->hotspot, blob, HOTSPOT_BLOB_FRAME);
+	struct blob blob;
 
+	*code = (struct hotspot_code){.first_scope = (uint32_t)hotspot->scopes.count};
+	if (!find_blob(hotspot, pc, &blob))
+		return 0;
+	code->kind = is_named(&blob, "Interpreter") ? HOTSPOT_CODE_INTERPRETED : HOTSPOT_CODE_FIXED;
+	code->words = hotspot_member32(hotspot, blob.address, HOTSPOT_BLOB_FRAME);
+	return is_named(&blob, "nmethod") ? read_scopes(hotspot, blob.address, pc, code) : 0;
+}
+
+/* What is known of the code at an address: many frames have the same. */
+static int find_code(struct hotspot *hotspot, uint64_t pc, struct hotspot_code *code)
+{
+	uint64_t *place = hash_get(&hotspot->code_index, pc);
+	struct hotspot_code *kept;
+	int error;
+
+	if (place) {
+		*code = hotspot->codes.items[*place];
+		return 0;
+	}
+	if (hotspot->codes.count >= CODES_MAX) {
+		hash_free(&hotspot->code_index);
+		hotspot->code_index = (struct hash){0};
+		hotspot->codes.count = hotspot->scopes.count = 0;
+	}
+	error = read_code(hotspot, pc, code);
+	place = error ? NULL : hash_put(&hotspot->code_index, pc, NULL);
+	kept = place ? vec_push(&hotspot->codes) : NULL;
+	if (!kept)
+		return error ? error : -ENOMEM;
+	*kept = *code;
+	*place = hotspot->codes.count - 1;
+	return 0;
+}
+
+/* -------- frames */
+
+static int add_frame(struct walker *walker, uint64_t method, int32_t bytecode, bool inlined)
+{
+	struct hotspot_frame *frame;
+
+	if (!method || method & 7)
+		return 0;
+	frame = vec_push(&walker->frames->list);
+	if (!frame)
+		return -ENOMEM;
+	*frame = (struct hotspot_frame){method, walker->sp, bytecode, inlined};
+	return 0;
+}
+
+static int add_scopes(struct walker *walker, const struct hotspot_code *code)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < code->scopes; i++) {
+		const struct hotspot_scope *scope =
+			&walker->hotspot->scopes.items[code->first_scope + i];
+
+		error = add_frame(walker, scope->method, scope->bytecode, scope->inlined);
+	}
+	return error;
+}
+
+static void load_fp(struct walker *walker, uint64_t at)
+{
+	walker->fp_at = at;
+	walker->fp = word(walker, at);
+}
+
+static bool step_fixed(struct walker *walker, uint64_t words)
+{
 	if (!words || words > FRAME_WORDS_MAX)
 		return false;
 	walker->sp += words * 8;
 	walker->pc = word(walker, walker->sp - 8);
-	walker->fp = word(walker, walker->sp - 16);
+	load_fp(walker, walker->sp - 16);
 	return walker->pc != 0;
 }
 
@@ -238,7 +310,8 @@ static uint64_t code_start(struct hotspot *hotspot, uint64_t method)
 static int step_interpreted(struct walker *walker, bool *more)
 {
 	struct hotspot *hotspot = walker->hotspot;
-	uint64_t fp = walker->fp, method = word(walker, fp + INTERPRETED_METHOD * 8ull);
+	uint64_t fp = walker->in_chunk ? walker->fp_at + walker->fp * 8 : walker->fp;
+	uint64_t method = word(walker, fp + INTERPRETED_METHOD * 8ull);
 	uint64_t at = word(walker, fp + INTERPRETED_BYTECODE * 8ull);
 	uint64_t start = code_start(hotspot, method), sp;
 	uint32_t size =
@@ -250,8 +323,10 @@ static int step_interpreted(struct walker *walker, bool *more)
 		start && at >= start && at - start < size ? (int32_t)(at - start) : -1, false);
 
 	sp = word(walker, fp + INTERPRETED_SENDER * 8ull);
+	if (walker->in_chunk)
+		sp = fp + sp * 8;
 	walker->pc = word(walker, fp + 8);
-	walker->fp = word(walker, fp);
+	load_fp(walker, fp);
 	*more = start && sp > walker->sp && walker->pc;
 	walker->sp = sp;
 	return error;
@@ -286,21 +361,21 @@ static int step(struct walker *walker, bool *more)
 {
 	struct hotspot *hotspot = walker->hotspot;
 	uint64_t sp = walker->sp;
-	struct blob blob;
-	int error = 0;
+	struct hotspot_code code;
+	int error;
 
 	*more = false;
 	if (walker->pc == hotspot_static(hotspot, HOTSPOT_CALL_STUB)) {
 		*more = step_stub(walker);
 		return 0;
 	}
-	if (!find_blob(hotspot, walker->pc, &blob))
-		return 0;
-	if (is_named(&blob, "Interpreter"))
+	error = find_code(hotspot, walker->pc, &code);
+	if (error || code.kind == HOTSPOT_CODE_UNKNOWN)
+		return error;
+	if (code.kind == HOTSPOT_CODE_INTERPRETED)
 		return step_interpreted(walker, more);
-	if (is_named(&blob, "nmethod"))
-		error = add_scopes(walker, blob.address);
-	*more = step_fixed(walker, blob.address) && walker->sp > sp;
+	error = add_scopes(walker, &code);
+	*more = step_fixed(walker, code.words) && walker->sp > sp;
 	return error;
 }
 
@@ -329,7 +404,8 @@ static int walk(struct walker *walker, bool more)
 {
 	int error = 0;
 
-	while (!error && more && walker->frames->list.count < HOTSPOT_FRAMES_MAX)
+	while (!error && more && walker->frames->list.count < HOTSPOT_FRAMES_MAX &&
+	       hotspot_take(&walker->hotspot->steps_left))
 		error = step(walker, &more);
 	walker->frames->end = walker->sp;
 	return error;
@@ -362,6 +438,20 @@ int hotspot_walk_running(struct hotspot *hotspot, uint64_t thread,
 	frames->list.count = 0;
 	frames->end = 0;
 	return can_walk(hotspot) ? walk(&walker, true) : 0;
+}
+
+int hotspot_walk_chunk(struct hotspot *hotspot, const struct hotspot_chunk *chunk,
+		       struct hotspot_frames *frames)
+{
+	struct walker walker = {.hotspot = hotspot,
+				.frames = frames,
+				.sp = chunk->sp,
+				.in_chunk = true,
+				.stack = chunk->stack};
+
+	walker.pc = word(&walker, chunk->sp - 8);
+	load_fp(&walker, chunk->sp - 16);
+	return can_walk(hotspot) ? walk(&walker, walker.pc != 0) : 0;
 }
 
 /* -------- names */

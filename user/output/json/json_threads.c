@@ -265,6 +265,19 @@ static void java_threads_json(struct json_writer *json, const struct java_thread
 		json_close(json, '}');
 	}
 	json_close(json, ']');
+	json_put_number(json, "gone_local_values", report->gone_count);
+	json_open(json, "gone_locals", '[');
+	for (size_t i = 0; i < report->gone.count; i++) {
+		const struct java_gone_local *local = &report->gone.items[i];
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "class", local->class);
+		json_put_string(json, "thread", local->is_virtual ? NULL : local->thread);
+		json_put_bool(json, "virtual", local->is_virtual);
+		json_put_number(json, "count", local->count);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
 	json_close(json, '}');
 }
 
@@ -292,6 +305,7 @@ static void census_json(struct json_writer *json, const struct thread_report *re
 	tasks_json(json, "goroutines", census->goroutines, census->goroutine_series);
 	python_json(json, census->python);
 	java_threads_json(json, census->java);
+	tasks_json(json, "virtual_threads", census->virtual_threads, NULL);
 	json_close(json, '}');
 }
 

@@ -25,7 +25,7 @@ static void place_write(FILE *out, const struct frame *frame)
 		return;
 	}
 	text_label_write(out, frame->function);
-	if (!frame->file)
+	if (!frame->file || !frame->line)
 		return;
 	fputc(' ', out);
 	text_print_inert(out, text_path_base(frame->file));
@@ -99,8 +99,15 @@ static void group_write(FILE *out, const struct text_form *form, const struct ta
 	skipped = place ? (size_t)(place - own.list.items) : 0;
 	own.list.items += skipped;
 	own.list.count -= skipped;
-	if (form->verbose)
+	if (!form->verbose)
+		return;
+	if (kind->has_offsets)
 		text_frames_write(out, form, &own);
+	for (size_t i = 0; !kind->has_offsets && i < own.list.count; i++) {
+		fputs("\t\t", out);
+		place_write(out, &own.list.items[i]);
+		fputc('\n', out);
+	}
 }
 
 void text_goroutine_growth_write(FILE *out, const struct task_group *group)
@@ -150,6 +157,11 @@ static void head_write(FILE *out, const struct task_kind *kind, const struct tas
 	if (report->system)
 		fprintf(out, "%" PRIu64 " of the runtime's own; ", report->system);
 	fprintf(out, "their stacks: %s\n", units_bytes(bytes, (double)report->stack_bytes, ""));
+	if (report->moved)
+		fprintf(out,
+			"\tinexact: a garbage collection moved %s while they were read; some may "
+			"be missing\n",
+			kind->many);
 	if (report->unread)
 		fprintf(out, "\tinexact: %" PRIu64 " %s could not be read\n", report->unread,
 			kind->many);

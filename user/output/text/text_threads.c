@@ -369,6 +369,9 @@ static void process_write(FILE *out, const struct thread_report *report,
 		python_write(out, report, census->python);
 	if (census->java)
 		text_java_threads_write(out, &report->form, census->java);
+	if (census->virtual_threads)
+		text_tasks_write(out, &report->form, &task_virtual_threads,
+				 census->virtual_threads);
 }
 
 static bool has_ended(const struct thread_census *census)
