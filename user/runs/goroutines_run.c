@@ -12,21 +12,21 @@
 #include "proc/process_list.h"
 #include "runtime/go_reader.h"
 
-struct tasks_of {
+struct goroutines_of {
 	uint32_t pid;
-	struct task_history history;
+	struct goroutine_history history;
 };
 
-void task_histories_free(struct task_histories *histories)
+void goroutine_histories_free(struct goroutine_histories *histories)
 {
 	for (size_t i = 0; i < histories->list.count; i++)
-		task_history_free(&histories->list.items[i].history);
+		goroutine_history_free(&histories->list.items[i].history);
 	vec_free(&histories->list);
 }
 
-static struct task_history *history_of(struct task_histories *histories, uint32_t pid)
+static struct goroutine_history *history_of(struct goroutine_histories *histories, uint32_t pid)
 {
-	struct tasks_of *made;
+	struct goroutines_of *made;
 
 	for (size_t i = 0; i < histories->list.count; i++) {
 		if (histories->list.items[i].pid == pid)
@@ -39,27 +39,22 @@ static struct task_history *history_of(struct task_histories *histories, uint32_
 	return &made->history;
 }
 
-int task_histories_add(struct task_histories *histories, uint32_t pid, struct task_report *report)
-{
-	struct task_history *history = history_of(histories, pid);
-
-	if (!history)
-		return -ENOMEM;
-	return report->why ? 0 : task_history_add(history, report);
-}
-
-int goroutines_add(struct task_histories *histories, struct thread_census *census)
+int goroutines_add(struct goroutine_histories *histories, struct thread_census *census)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
+	struct goroutine_history *history;
 	int error = maps_read((int)census->pid, MAPS_ALL, &maps);
 
 	if (error || !go_is_program(&maps))
 		return error == -ENOMEM ? error : 0;
 	census->goroutines = calloc(1, sizeof(*census->goroutines));
-	if (!census->goroutines)
+	history = history_of(histories, census->pid);
+	if (!census->goroutines || !history)
 		return -ENOMEM;
 	error = goroutines_read(&maps, census->goroutines);
-	return error ? error : task_histories_add(histories, census->pid, census->goroutines);
+	if (!error && !census->goroutines->why)
+		error = goroutine_history_add(history, census->goroutines);
+	return error;
 }
 
 bool go_programs_only(const struct selector_config *chosen)
@@ -77,7 +72,7 @@ bool go_programs_only(const struct selector_config *chosen)
 struct run {
 	const struct threads_options *options;
 	struct emitter emitter;
-	struct task_histories histories;
+	struct goroutine_histories histories;
 	uint64_t reports;
 	bool ended; /* all of them have */
 };
@@ -152,7 +147,7 @@ int goroutines_run(const struct threads_options *options)
 	if (!error)
 		error = report_loop_run(&loop, &hooks);
 	report_loop_close(&loop);
-	task_histories_free(&run.histories);
+	goroutine_histories_free(&run.histories);
 	error = emitter_finish(&run.emitter, &options->session.output, error, 0);
 	emitter_close(&run.emitter);
 	return error;
