@@ -158,6 +158,7 @@ packages_of() {
 		debootstrap       tool debootstrap
 		ocaml-nox         tree trixie/ocamlopt
 		ghc               tree trixie/ghc
+		openjdk-21-jdk-headless tree trixie/../lib/jvm/openjdk-21
 	END
 	bullseye) cat <<-END ;;
 		debootstrap       tool debootstrap
@@ -216,7 +217,7 @@ is_there() {
 	package=$1 kind=${2:-} what=${3:-}
 	case $kind in
 	npm | deb) [ -d "$runtimes/$what" ] ;;
-	tree) [ -x "$runtimes/${what%/*}/usr/bin/${what#*/}" ] ;;
+	tree) [ -x "$runtimes/${what%%/*}/usr/bin/${what#*/}" ] ;;
 	tool) command -v "${what%% *}" >/dev/null || [ -x "/usr/sbin/$what" ] ;;
 	header) printf '#include <%s>\n' "$what" | ${CC:-gcc} -E - >/dev/null 2>&1 ;;
 	archive) case $(${CC:-gcc} -print-file-name="$what" 2>/dev/null) in /*) ;; *) return 1 ;; esac ;;
@@ -315,7 +316,7 @@ for group in $groups; do
 			continue
 			;;
 		tree)
-			grown="$grown ${what%/*}:$package"
+			grown="$grown ${what%%/*}:$package"
 			needed="$needed$(printf '\n    %-24s Debian: %s' "$what" "$package")"
 			continue
 			;;

@@ -37,9 +37,7 @@ esac
 timeout=${VM_TIMEOUT:-$([ "$ARCH" = "$host" ] && echo 900 || echo 7200)}
 programs="$build/leakmon"
 workloads="leak allocators mixed quick execer mapper kernelmem threads older grower sharer rewriter
-waiter usdt victim dripper holder tagged narrow deep"
-# These kernels have Syscall User Dispatch on x86 alone.
-[ "$ARCH" != x86_64 ] || workloads="$workloads dispatcher"
+waiter usdt victim dripper holder tagged narrow deep dispatcher"
 signed="mixed_pac allocators_pac deep_pac cancel_pac thrower_pac private_heap_pac"
 [ "$ARCH" = arm64 ] || signed=
 workloads="$workloads holder_lsan $signed"
@@ -151,10 +149,10 @@ install_program() {
 # Debian 13, whose libraries sign return addresses; and the programs of /bin that do, too.
 signed_install() {
 	packages_fetch signed trixie libc6 libgcc-s1 libstdc++6 sqlite3 libsqlite3-0 libreadline8t64 \
-		libtinfo6 zlib1g || return 0
+		libtinfo6 zlib1g liblsan0 || return 0
 	packages_install signed "$root/signed"
-	mkdir "$root/signed/tmp"
-	for program in $signed; do
+	mkdir "$root/signed/tmp" "$root/signed/proc"
+	for program in $signed holder_lsan; do
 		cp "$build/workloads/$program" "$root/signed/bin/"
 	done
 	cp "$build/truth/backtrace_preload.so" "$root/signed/bin/"

@@ -146,7 +146,7 @@ python-edges: $(B)/runtimes/graph
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
 	kernelmem threads older grower sharer victim dripper holder holder_lsan tagged narrow deep \
-	rewriter waiter usdt $(if $(filter x86_64,$(ARCH)),dispatcher) \
+	rewriter waiter usdt dispatcher \
 	$(if $(filter arm64,$(ARCH)),$(addsuffix _pac,mixed allocators deep cancel thrower private_heap))) \
 	$(B)/truth/backtrace_preload.so $(B)/truth/compare
 VM_UNITS    := $(if $(FOREIGN),$(UNIT_OF_KERNEL))
@@ -154,7 +154,7 @@ VM_UNITS    := $(if $(FOREIGN),$(UNIT_OF_KERNEL))
 VM_E2E      := $(if $(FOREIGN),$(addprefix $(B)/e2e/test_e2e_,no_harm retain_allocators \
 	memory_allocators runtime_cpython runtime_go runtime_v8))
 VM_E2E_WORKLOADS := $(if $(FOREIGN),$(addprefix $(B)/workloads/,crasher cancel thrower forker jumper \
-	dispatcher jemalloc_stats tcmalloc_stats tcmalloc_stats_static mimalloc_stats))
+	jemalloc_stats tcmalloc_stats tcmalloc_stats_static mimalloc_stats))
 test-vm:
 	@$(DEPS) --check $(if $(FOREIGN),$(FOREIGN)-vm,vm)
 	@$(MAKE) --no-print-directory all $(VM_WORKLOADS) $(VM_UNITS) $(VM_E2E) $(VM_E2E_WORKLOADS)

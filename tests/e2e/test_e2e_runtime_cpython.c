@@ -395,10 +395,14 @@ static void a_variable_retains_what_only_it_leads_to(void **state)
 	assert_int_equal(found, 1);
 }
 
+static json_t *python_of(json_t *report)
+{
+	return json_array_get(json_object_get(report, "runtimes"), 0);
+}
+
 static json_int_t unreached(json_t *report)
 {
-	return number_at(json_array_get(json_object_get(report, "runtimes"), 0),
-			 "unreached_objects");
+	return number_at(python_of(report), "unreached_objects");
 }
 
 /* What the collector itself finds afterwards; dead words on the stack may still hold some. */
@@ -418,6 +422,37 @@ static void expect_garbage(struct harness *harness, struct child *target, const 
 static void what_only_the_collector_can_free_is_counted_as_it_counts_it(void **state)
 {
 	with_each(harness_any(state), expect_garbage);
+}
+
+static void expect_frozen(struct harness *harness, struct child *target, const char *path,
+			  const char *command)
+{
+	json_int_t frozen = number_at(workload_ask(harness, target, command), "frozen");
+	json_t *found = json_object_get(python_of(RETAIN(harness, target)), "frozen_objects");
+
+	if (json_integer_value(found) != frozen)
+		child_fail(target, "%s: %lld are frozen, it says %lld", path,
+			   (long long)json_integer_value(found), (long long)frozen);
+}
+
+/* 1,000 more objects have a __del__(). */
+static void expect_collector(struct harness *harness, struct child *target, const char *path)
+{
+	json_t *python = python_of(RETAIN(harness, target));
+	json_int_t others = json_integer_value(json_object_get(python, "finalizable_objects"));
+
+	assert_null(json_object_get(python, "collector_off"));
+	expect_frozen(harness, target, path, "frozen");
+	workload_ask(harness, target, "rings");
+	python = python_of(RETAIN(harness, target));
+	assert_true(json_is_true(json_object_get(python, "collector_off")));
+	assert_int_equal(number_at(python, "finalizable_objects"), others + 1000);
+	expect_frozen(harness, target, path, "freeze");
+}
+
+static void what_keeps_the_collector_from_objects_is_reported(void **state)
+{
+	with_each(harness_any(state), expect_collector);
 }
 
 static void attributes_are_called_by_their_names(void **state)
@@ -519,6 +554,7 @@ int main(void)
 		e2e_test(arenas_that_are_not_given_back_have_the_class_that_keeps_them),
 		e2e_test(a_variable_retains_what_only_it_leads_to),
 		e2e_test(what_only_the_collector_can_free_is_counted_as_it_counts_it),
+		e2e_test(what_keeps_the_collector_from_objects_is_reported),
 		e2e_test(attributes_are_called_by_their_names),
 		e2e_test(hooks_of_a_debugger_are_named),
 		e2e_test(objects_in_blocks_of_malloc_are_counted_alike),

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct forged forged;
 	static unsigned char *kept;
-	struct goroutine_report goroutines;
+	struct task_report goroutines;
 	struct heap_profile profile;
 	struct forged_heap_walk walked;
 	struct go_memory memory;
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	forged_memory_change(&forged.memory, kept, data, size);
 	if (goroutines_read(&forged.memory.maps, &goroutines))
 		abort();
-	goroutine_report_free(&goroutines);
+	task_report_free(&goroutines);
 	if (heap_profile_read(&forged.memory.maps, &profile) ||
 	    go_memory_read(&forged.memory.maps, &memory))
 		abort();

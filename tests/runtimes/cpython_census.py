@@ -262,6 +262,16 @@ def rings():
     return {"off": not gc.isenabled()}
 
 
+def frozen():
+    """3.12 freezes some when it begins."""
+    return {"frozen": gc.get_freeze_count()}
+
+
+def freeze():
+    gc.freeze()
+    return frozen()
+
+
 def arenas():
     """As the interpreter itself counts them."""
     with tempfile.TemporaryFile() as file:
@@ -294,6 +304,10 @@ def main():
             print(json.dumps(rings()), flush=True)
         elif line.strip() == "collect":
             print(json.dumps({"collected": gc.collect()}), flush=True)
+        elif line.strip() == "frozen":
+            print(json.dumps(frozen()), flush=True)
+        elif line.strip() == "freeze":
+            print(json.dumps(freeze()), flush=True)
         elif line.strip() == "quit":
             return
 

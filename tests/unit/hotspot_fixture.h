@@ -47,6 +47,11 @@ enum forged_klass {
 	FORGED_LAMBDA,
 	FORGED_LOADER,
 	FORGED_PLUGIN,
+	FORGED_CHUNK,
+	FORGED_CONTINUATION,
+	FORGED_VIRTUAL,
+	FORGED_LOCALS,
+	FORGED_ENTRY,
 	FORGED_KLASS_MAX_
 };
 
@@ -61,6 +66,8 @@ struct forged {
 	/* Objects. */
 	uint64_t sessions, soft, weak, of_soft, of_weak, finalised, loader, plugin, thread, ended;
 	uint64_t local, global, vm, on_stack, plugin_static, garbage;
+	uint64_t chunk, in_chunk[2];	/* whole and narrow references */
+	uint64_t virtual, continuation; /* the first one of its threads */
 };
 
 static inline void forged_put32(uint64_t address, uint32_t number)
@@ -208,10 +215,6 @@ static inline void forged_members(struct forged *forged)
 		{"CodeHeap", "_log2_segment_size", 32},
 		{"VirtualSpace", "_low", 0},
 		{"VirtualSpace", "_high", 8},
-		{"VirtualSpace", "_high_boundary", 8},
-		{"HeapBlock", "_header", 0},
-		{"HeapBlock::Header", "_length", 0},
-		{"HeapBlock::Header", "_used", 8},
 		{"CodeBlob", "_name", 8},
 		{"CodeBlob", "_frame_size", 16},
 		{"CodeBlob", "_code_begin", 24},
@@ -289,6 +292,39 @@ static inline void forged_map(enum forged_klass klass, uint32_t offset, uint32_t
 	forged_put32(at + 100, count);
 }
 
+static inline void forged_virtual_fields(struct forged *forged)
+{
+	static const struct {
+		enum forged_klass klass;
+		const char *name, *type;
+		uint32_t offset;
+		bool is_static;
+	} fields[] = {
+		{FORGED_CHUNK, "size", "I", 12, false},
+		{FORGED_CHUNK, "sp", "I", 16, false},
+		{FORGED_CHUNK, "argsize", "I", 20, false},
+		{FORGED_CHUNK, "parent", "Ljdk/internal/vm/StackChunk;", 24, false},
+		{FORGED_CONTINUATION, "tail", "Ljdk/internal/vm/StackChunk;", 12, false},
+		{FORGED_VIRTUAL, "state", "I", 40, false},
+		{FORGED_VIRTUAL, "cont", "Ljdk/internal/vm/Continuation;", 44, false},
+		{FORGED_VIRTUAL, "carrierThread", "Ljava/lang/Thread;", 48, false},
+		{FORGED_VIRTUAL, "SCHEDULER", "Ljava/lang/Object;", 32, true},
+		{FORGED_VIRTUAL, "PARKED", "I", 36, true},
+		{FORGED_VIRTUAL, "TERMINATED", "I", 40, true},
+		{FORGED_VIRTUAL, "RUNNING", "I", 44, true},
+		{FORGED_LOCALS, "table", "[Ljava/lang/Object;", 12, false},
+		{FORGED_ENTRY, "value", "Ljava/lang/Object;", 20, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		forged_field(forged, fields[i].klass, fields[i].name, fields[i].type,
+			     fields[i].offset, fields[i].is_static);
+	forged_map(FORGED_CONTINUATION, 12, 1);
+	forged_map(FORGED_VIRTUAL, 44, 2);
+	forged_map(FORGED_LOCALS, 12, 1);
+	forged_map(FORGED_ENTRY, 20, 1);
+}
+
 static inline void forged_klasses(struct forged *forged)
 {
 	static const struct {
@@ -299,7 +335,7 @@ static inline void forged_klasses(struct forged *forged)
 	} klasses[FORGED_KLASS_MAX_] = {
 		[FORGED_OBJECT] = {"java/lang/Object", FORGED_OBJECT, 16, 0},
 		[FORGED_CLASS] = {"java/lang/Class", FORGED_OBJECT, 32 | 1, 0},
-		[FORGED_THREAD] = {"java/lang/Thread", FORGED_OBJECT, 32, 0},
+		[FORGED_THREAD] = {"java/lang/Thread", FORGED_OBJECT, 40, 0},
 		[FORGED_STRING] = {"java/lang/String", FORGED_OBJECT, 24, 0},
 		[FORGED_BYTES_ARRAY] = {"[B", FORGED_OBJECT, 0xc0100800, 0},
 		[FORGED_OBJECT_ARRAY] = {"[[Ljava/lang/Object;", FORGED_OBJECT, 0x80100c02, 0},
@@ -311,6 +347,11 @@ static inline void forged_klasses(struct forged *forged)
 		[FORGED_LAMBDA] = {"shop/Main$$Lambda$1+0x0000000800c03000", FORGED_OBJECT, 16, 0},
 		[FORGED_LOADER] = {"shop/Loader", FORGED_OBJECT, 16, 0},
 		[FORGED_PLUGIN] = {"shop/Plugin", FORGED_OBJECT, 16, 1},
+		[FORGED_CHUNK] = {"jdk/internal/vm/StackChunk", FORGED_OBJECT, 32 | 1, 0},
+		[FORGED_CONTINUATION] = {"jdk/internal/vm/Continuation", FORGED_OBJECT, 16, 0},
+		[FORGED_VIRTUAL] = {"java/lang/VirtualThread", FORGED_THREAD, 56, 0},
+		[FORGED_LOCALS] = {"java/lang/ThreadLocal$ThreadLocalMap", FORGED_OBJECT, 16, 0},
+		[FORGED_ENTRY] = {"java/lang/ThreadLocal$ThreadLocalMap$Entry", FORGED_WEAK, 24, 0},
 	};
 
 	for (size_t i = 0; i < FORGED_KLASS_MAX_; i++) {
@@ -330,7 +371,9 @@ static inline void forged_klasses(struct forged *forged)
 	forged_field(forged, FORGED_THREAD, "eetop", "J", 16, false);
 	forged_field(forged, FORGED_THREAD, "threadStatus", "I", 12, false);
 	forged_field(forged, FORGED_THREAD, "name", "Ljava/lang/String;", 24, false);
-	forged_map(FORGED_THREAD, 24, 1);
+	forged_field(forged, FORGED_THREAD, "threadLocals", "Ljava/lang/Object;", 28, false);
+	forged_field(forged, FORGED_THREAD, "tid", "J", 32, false);
+	forged_map(FORGED_THREAD, 24, 2);
 	forged_field(forged, FORGED_STRING, "value", "[B", 12, false);
 	forged_field(forged, FORGED_STRING, "coder", "B", 16, false);
 	forged_map(FORGED_STRING, 12, 1);
@@ -341,6 +384,7 @@ static inline void forged_klasses(struct forged *forged)
 	forged_field(forged, FORGED_SESSION, "all", "Lshop/Session;", 32, true);
 	forged_map(FORGED_SESSION, 12, 1);
 	forged_field(forged, FORGED_PLUGIN, "cache", "[B", 32, true);
+	forged_virtual_fields(forged);
 }
 
 /* Objects. */
@@ -374,14 +418,14 @@ static inline uint64_t forged_array(struct forged *forged, enum forged_klass kla
 	return at;
 }
 
-/* java.lang.Class: its Klass at 16, its size in words at 12, static fields from 32 on. */
+/* java.lang.Class: its Klass at 16, its size in words at 12, static fields from 32 to 48. */
 static inline void forged_mirrors(struct forged *forged)
 {
 	for (size_t i = 0; i < FORGED_KLASS_MAX_; i++) {
-		uint64_t mirror = forged_new(forged, FORGED_CLASS, 40);
+		uint64_t mirror = forged_new(forged, FORGED_CLASS, 48);
 		uint64_t handle = FORGED_BASE + FORGED_VM + 0x1000 + i * 8;
 
-		forged_put32(mirror + 12, 5);
+		forged_put32(mirror + 12, 6);
 		forged_put(mirror + 16, forged_klass(i));
 		forged_put(handle, mirror);
 		forged_put(forged_klass(i) + 40, handle);
@@ -407,6 +451,56 @@ static inline uint64_t forged_reference(struct forged *forged, enum forged_klass
 
 	forged_refer(at, 12, referent);
 	return at;
+}
+
+#define FORGED_CHUNK_WORDS 28 /* of its stack */
+
+/* Two that wait with one stack, and one that has ended. */
+static inline void forged_virtual(struct forged *forged)
+{
+	static const uint32_t states[] = {5, 5, 99};
+	uint64_t mirror = forged->mirrors[FORGED_VIRTUAL];
+
+	for (size_t i = 0; i < 2; i++)
+		forged->in_chunk[i] = forged_new(forged, FORGED_OBJECT, 16);
+	forged->chunk = forged_new(forged, FORGED_CHUNK, 32 + FORGED_CHUNK_WORDS * 8 + 8);
+	forged_put32(forged->chunk + 12, FORGED_CHUNK_WORDS);
+	forged_put32(forged->chunk + 16, 8);
+	forged_put32(forged->chunk + 20, 1);
+	forged->continuation = forged_new(forged, FORGED_CONTINUATION, 16);
+	forged_refer(forged->continuation, 12, forged->chunk);
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
+		uint64_t thread = forged_new(forged, FORGED_VIRTUAL, 56);
+
+		forged_put(thread + 32, 7 + i);
+		forged_put32(thread + 40, states[i]);
+		if (i < 2)
+			forged_refer(thread, 44, forged->continuation);
+		if (!i)
+			forged->virtual = thread;
+	}
+	forged_refer(mirror, 32, forged->of_soft);
+	forged_put32(mirror + 36, 5);
+	forged_put32(mirror + 40, 99);
+	forged_put32(mirror + 44, 3);
+}
+
+/* The first thread has a value of a ThreadLocal that is gone, and one of another. */
+static inline void forged_locals(struct forged *forged)
+{
+	uint64_t table = forged_array(forged, FORGED_OBJECT_ARRAY, 4, 16);
+	uint64_t map = forged_new(forged, FORGED_LOCALS, 16);
+
+	for (uint32_t i = 0; i < 2; i++) {
+		uint64_t entry = forged_new(forged, FORGED_ENTRY, 24);
+
+		if (i)
+			forged_refer(entry, 12, forged->of_soft);
+		forged_refer(entry, 20, forged->sessions);
+		forged_refer(table, 16 + 8 * i, entry);
+	}
+	forged_refer(map, 12, table);
+	forged_refer(forged->thread, 28, map);
 }
 
 static inline void forged_objects(struct forged *forged)
@@ -441,13 +535,15 @@ static inline void forged_objects(struct forged *forged)
 	forged->plugin = forged_new(forged, FORGED_PLUGIN, 16);
 	forged->plugin_static = forged_array(forged, FORGED_BYTES_ARRAY, 3, 3);
 	forged_refer(forged->mirrors[FORGED_PLUGIN], 32, forged->plugin_static);
-	forged->thread = forged_new(forged, FORGED_THREAD, 32);
+	forged->thread = forged_new(forged, FORGED_THREAD, 40);
 	forged_put(forged->thread + 16, 1);
 	forged_put32(forged->thread + 12, 5);
 	forged_refer(forged->thread, 24, forged_string(forged, "worker"));
-	forged->ended = forged_new(forged, FORGED_THREAD, 32);
+	forged->ended = forged_new(forged, FORGED_THREAD, 40);
 	forged_put32(forged->ended + 12, 2);
 	forged->garbage = forged_array(forged, FORGED_BYTES_ARRAY, 9, 9);
+	forged_virtual(forged);
+	forged_locals(forged);
 }
 
 /* The VM. */
@@ -550,10 +646,25 @@ static inline uint64_t forged_blob(struct forged *forged, const char *name, uint
 
 	for (uint32_t i = 0; i < segments; i++)
 		map[i] = (unsigned char)i;
-	forged_put(blob - 16, segments);
-	forged_put(blob - 8, 1);
 	forged_put(blob + 8, forged_text(forged, name));
 	return blob;
+}
+
+/* The same frames in a chunk: places in the interpreted one are words from where they stand. */
+static inline void forged_freeze(struct forged *forged, uint64_t interpreter, uint64_t serve,
+				 uint64_t code)
+{
+	uint64_t stack = forged->chunk + 32;
+
+	forged_put(stack + 6 * 8, 14); /* to 20 */
+	forged_put(stack + 7 * 8, interpreter + 0x20);
+	forged_put(stack + 10 * 8, forged->in_chunk[0]);
+	forged_put(stack + 12 * 8, serve + 0x40 + 32 + 3);
+	forged_put(stack + 17 * 8, serve);
+	forged_put(stack + 19 * 8, 2); /* to 22 */
+	forged_put(stack + 21 * 8, code + 0x10);
+	forged_put32(stack + 23 * 8 + 4, forged_narrow(forged->in_chunk[1]));
+	forged_put(stack + 25 * 8, 0x7654321);
 }
 
 /* serve() is interpreted; accept(), in which serve() is inlined, called it, and is compiled. */
@@ -603,6 +714,7 @@ static inline void forged_code(struct forged *forged)
 	forged_put(fp - 64, serve + 0x40 + 32 + 3);
 	forged_put(fp + 8, code + 0x10);
 	forged_put(top - 0xd8, 0x1234567);
+	forged_freeze(forged, interpreter, serve, code);
 	/* References of serve() and accept(). */
 	forged_put(top - 0x180, forged->soft);
 	forged_put32(top - 0xe8, forged_narrow(forged->weak));

@@ -10,9 +10,9 @@
 #include "unit/forged_memory.h"
 
 #define FORGED_BASE 0x200000000000ull
-#define FORGED_BYTES 0x30000u
-#define FORGED_DATA 0x10000u /* of the program: the rest is heap */
-#define FORGED_MALLOC 0x10000u
+#define FORGED_BYTES 0xb0000u
+#define FORGED_DATA 0x10000u   /* of the program: the rest is heap */
+#define FORGED_MALLOC 0x30000u /* stacks for signals, too: 47 KiB each where there is AMX */
 #define FORGED_CHUNK 0x20000u
 #define FORGED_CHUNK_BYTES 0x2000u
 #define FORGED_OTHER_CHUNK 0x24000u

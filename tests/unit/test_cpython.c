@@ -50,6 +50,48 @@ static void objects_have_their_classes_names_and_references(void **state)
 	walked_free(&walked);
 }
 
+/* A ring of two sessions; `back` is where the second one's link back leads. */
+static void freeze(struct forged *forged, uint64_t back)
+{
+	uint64_t collector = forged->memory.base + 0xa000 + 648, ring = collector + 104;
+	uint64_t items = forged->memory.blocks[2];
+	uint64_t one = ((uint64_t *)(uintptr_t)items)[0] - COLLECTOR_LINKS;
+	uint64_t two = ((uint64_t *)(uintptr_t)items)[1] - COLLECTOR_LINKS;
+
+	forged_put_at(collector, 96, collector + 24);
+	forged_put_at(ring, 0, one);
+	forged_put_at(one, 0, two);
+	forged_put_at(one, 8, ring);
+	forged_put_at(two, 0, ring);
+	forged_put_at(two, 8, back ? back : one);
+	forged_put_at(ring, 8, two);
+}
+
+static void a_collector_that_is_off_and_what_is_frozen_are_reported(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	freeze(forged, 0);
+	walk(&forged->memory, &walked);
+	assert_true(REPORT(&walked)->collector_off);
+	assert_int_equal(REPORT(&walked)->frozen, 2);
+	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	walked_free(&walked);
+}
+
+static void a_list_of_the_collectors_that_contradicts_itself_ends_there(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	freeze(forged, forged->memory.base);
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->frozen, 1);
+	assert_int_equal(REPORT(&walked)->nonsense, 1);
+	walked_free(&walked);
+}
+
 static void attributes_and_memory_that_belongs_to_an_object_are_its_own(void **state)
 {
 	struct forged *forged = *state;
@@ -236,6 +278,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FORGED(objects_have_their_classes_names_and_references),
+		FORGED(a_collector_that_is_off_and_what_is_frozen_are_reported),
+		FORGED(a_list_of_the_collectors_that_contradicts_itself_ends_there),
 		FORGED(attributes_and_memory_that_belongs_to_an_object_are_its_own),
 		FORGED(what_the_collector_does_not_list_is_no_instance),
 		FORGED(what_is_listed_belongs_to_no_other_object),

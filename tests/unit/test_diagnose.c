@@ -533,12 +533,12 @@ static void objects_are_held_by_what_leads_to_their_class(void **state)
 
 static void goroutines_that_only_come_grow(void **state)
 {
-	struct goroutine_group groups[] = {
+	struct task_group groups[] = {
 		{.count = 900, .growth = {5, 1, 880, 20, 0, false, TREND_STEADY}},
 		{.count = 60, .growth = {5, 1, 20, 40, 0, false, TREND_LEAKING}},
 		{.count = 15, .growth = {5, 1, 6, 9, 0, false, TREND_LEAKING}},
 	};
-	struct goroutine_report report = {.groups = {groups, ARRAY_SIZE(groups), 0}};
+	struct task_report report = {.groups = {groups, ARRAY_SIZE(groups), 0}};
 	struct diagnosis diagnosis = conclude((struct diagnosis_evidence){
 		.conclusion = &steady, .goroutines = &report, .threads = {true, 10, 60}});
 

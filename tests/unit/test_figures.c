@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "output/json/json.h"
 #include "output/prom/prom.h"
-#include "report/goroutine_report.h"
+#include "report/task_report.h"
 #include "report/heap_profile.h"
 #include "report/profile_report.h"
 #include "store/database.h"
@@ -27,8 +27,8 @@ static const struct {
 	{"profile_sites", &profile_site_figures},
 	{"profile_sites", &profile_site_verdict_figures},
 	{"profile_survival", &survival_figures},
-	{"goroutines", &goroutine_report_records},
-	{"goroutine_groups", &goroutine_group_records},
+	{"goroutines", &task_report_records},
+	{"goroutine_groups", &task_group_records},
 	{"heap_profiles", &heap_profile_figures},
 	{"heap_profile_sites", &heap_profile_site_figures},
 };

@@ -28,13 +28,12 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void read_goroutines(const struct forged *forged, struct goroutine_report *report)
+static void read_goroutines(const struct forged *forged, struct task_report *report)
 {
 	assert_int_equal(goroutines_read(&forged->memory.maps, report), 0);
 }
 
-static const struct goroutine_group *group_in(const struct goroutine_report *report,
-					      const char *function)
+static const struct task_group *group_in(const struct task_report *report, const char *function)
 {
 	for (size_t i = 0; i < report->groups.count; i++) {
 		const struct frame *place = goroutine_place(&report->groups.items[i].stack);
@@ -60,8 +59,8 @@ static void expect_frame(const struct frames *frames, size_t n, const char *func
 static void goroutines_are_grouped_by_place_and_creator(void **state)
 {
 	struct forged *forged = *state;
-	struct goroutine_report report;
-	const struct goroutine_group *workers;
+	struct task_report report;
+	const struct task_group *workers;
 
 	read_goroutines(forged, &report);
 	assert_null(report.why);
@@ -79,7 +78,7 @@ static void goroutines_are_grouped_by_place_and_creator(void **state)
 	expect_frame(&workers->stack, 1, "main.worker", false);
 	assert_int_equal(workers->waits_known, FORGED_WORKERS);
 	assert_int_equal(workers->longest_ns, report.time_ns - FORGED_SINCE);
-	goroutine_report_free(&report);
+	task_report_free(&report);
 }
 
 /* main.spawn inlines main.block into its second half, where nothing was called; and then where the
@@ -87,12 +86,12 @@ static void goroutines_are_grouped_by_place_and_creator(void **state)
 static void inlined_calls_have_frames_of_their_own(void **state)
 {
 	struct forged *forged = *state;
-	struct goroutine_report report;
+	struct task_report report;
 
 	read_goroutines(forged, &report);
 	assert_int_equal(group_in(&report, "main.worker")->creator.list.count, 1);
 	expect_frame(&group_in(&report, "main.worker")->creator, 0, "main.spawn", false);
-	goroutine_report_free(&report);
+	task_report_free(&report);
 	for (size_t i = 0; i < forged->goroutines; i++)
 		forged_put(forged_at(forged, FORGED_G + FORGED_G_SIZE * i + 288),
 			   forged_code(forged, FORGED_SPAWN) + FORGED_CODE / 2 + 0x10);
@@ -100,18 +99,18 @@ static void inlined_calls_have_frames_of_their_own(void **state)
 	assert_int_equal(group_in(&report, "main.worker")->creator.list.count, 2);
 	expect_frame(&group_in(&report, "main.worker")->creator, 0, "main.block", true);
 	expect_frame(&group_in(&report, "main.worker")->creator, 1, "main.spawn", false);
-	goroutine_report_free(&report);
+	task_report_free(&report);
 }
 
 static void expect_unknown(const struct forged *forged, const char *version, const char *why)
 {
-	struct goroutine_report report;
+	struct task_report report;
 
 	read_goroutines(forged, &report);
 	assert_string_equal(report.why, why);
 	assert_string_equal(report.version, version);
 	assert_int_equal(report.groups.count, 0);
-	goroutine_report_free(&report);
+	task_report_free(&report);
 }
 
 static void other_versions_are_named_and_not_read(void **state)
@@ -292,13 +291,13 @@ static void nonsense_does_no_harm(void **state)
 	assert_non_null(kept);
 	memcpy(kept, memory->bytes, memory->size);
 	for (size_t i = 0; i < MUTANTS; i++) {
-		struct goroutine_report report;
+		struct task_report report;
 		struct heap_profile profile;
 		struct go_memory figures;
 
 		forged_memory_scramble(memory, &seed);
 		read_goroutines(forged, &report);
-		goroutine_report_free(&report);
+		task_report_free(&report);
 		read_profile(forged, &profile);
 		heap_profile_free(&profile);
 		assert_int_equal(go_memory_read(&memory->maps, &figures), 0);
@@ -311,21 +310,20 @@ static void nonsense_does_no_harm(void **state)
 /* -------- readings over time */
 
 /* One group of these goroutines, numbered from `first` on. */
-static void reading_of(struct goroutine_report *report, uint64_t first, uint64_t count,
-		       uint64_t time_ns)
+static void reading_of(struct task_report *report, uint64_t first, uint64_t count, uint64_t time_ns)
 {
-	struct goroutine_group *group;
+	struct task_group *group;
 
-	*report = (struct goroutine_report){.time_ns = time_ns, .count = count};
+	*report = (struct task_report){.time_ns = time_ns, .count = count};
 	group = vec_push(&report->groups);
 	assert_non_null(group);
 	group->id = 7;
 	group->count = count;
 	for (uint64_t i = 0; i < count; i++) {
-		struct goroutine *member = vec_push(&report->members);
+		struct task *member = vec_push(&report->members);
 
 		assert_non_null(member);
-		*member = (struct goroutine){first + i, 7};
+		*member = (struct task){first + i, 7};
 	}
 }
 
@@ -456,14 +454,14 @@ static void growth_of_which_none_ends_is_leaking(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(courses); i++) {
-		struct goroutine_history history = {0};
+		struct task_history history = {0};
 
 		for (size_t j = 0; j < 5; j++) {
-			struct goroutine_report report;
-			const struct goroutine_growth *growth;
+			struct task_report report;
+			const struct task_growth *growth;
 
 			reading_of(&report, courses[i].first[j], courses[i].count[j], j * 1000);
-			assert_int_equal(goroutine_history_add(&history, &report), 0);
+			assert_int_equal(task_history_add(&history, &report), 0);
 			growth = &report.groups.items[0].growth;
 			assert_int_equal(growth->readings, j);
 			if (j && j < 3)
@@ -475,9 +473,9 @@ static void growth_of_which_none_ends_is_leaking(void **state)
 				assert_int_equal(growth->first_count, 10);
 				assert_int_equal(growth->span_ns, 4000);
 			}
-			goroutine_report_free(&report);
+			task_report_free(&report);
 		}
-		goroutine_history_free(&history);
+		task_history_free(&history);
 	}
 }
 

@@ -18,28 +18,28 @@ static void add_frames(struct frames *frames, uint32_t index)
 
 /* `workers` wait, of which none has ended since the first reading; `handlers` come and go; `small`
  * groups of one. */
-static void report_make(struct goroutine_report *report, uint64_t workers, uint64_t handlers,
+static void report_make(struct task_report *report, uint64_t workers, uint64_t handlers,
 			uint64_t small)
 {
-	*report = (struct goroutine_report){.version = "1.24.4",
-					    .count = workers + handlers + small,
-					    .system = 5,
-					    .ended = 2,
-					    .unread = 1,
-					    .time_ns = 99 * SECOND,
-					    .stack_bytes = 1 << 20};
+	*report = (struct task_report){.version = "1.24.4",
+				       .count = workers + handlers + small,
+				       .system = 5,
+				       .ended = 2,
+				       .unread = 1,
+				       .time_ns = 99 * SECOND,
+				       .stack_bytes = 1 << 20};
 	for (uint64_t i = 0; i < 2 + small; i++) {
-		struct goroutine_group *group = vec_push(&report->groups);
+		struct task_group *group = vec_push(&report->groups);
 
 		group->id = 100 + i;
 		group->state = i ? "select" : "chan receive";
 		group->count = i > 1 ? 1 : i ? handlers : workers;
 		add_frames(&group->stack, (uint32_t)i);
-		group->growth = (struct goroutine_growth){.readings = 4,
-							  .span_ns = 20 * SECOND,
-							  .first_count = 1,
-							  .come = group->count - 1,
-							  .verdict = TREND_STEADY};
+		group->growth = (struct task_growth){.readings = 4,
+						     .span_ns = 20 * SECOND,
+						     .first_count = 1,
+						     .come = group->count - 1,
+						     .verdict = TREND_STEADY};
 	}
 	add_frames(&report->groups.items[0].creator, 9);
 	report->groups.items[0].waits_known = workers;
@@ -50,17 +50,16 @@ static void report_make(struct goroutine_report *report, uint64_t workers, uint6
 	report->groups.items[1].growth.gone = 10;
 }
 
-static void append(struct goroutine_recorder *recorder, struct goroutine_report *report,
-		   time_t after_s)
+static void append(struct goroutine_recorder *recorder, struct task_report *report, time_t after_s)
 {
-	struct goroutine_reading reading = {.time = {.tv_sec = 1795179600 + after_s},
-					    .pid = PID,
-					    .start_ticks = START,
-					    .comm = "server",
-					    .report = *report};
+	struct task_reading reading = {.time = {.tv_sec = 1795179600 + after_s},
+				       .pid = PID,
+				       .start_ticks = START,
+				       .comm = "server",
+				       .report = *report};
 
 	assert_int_equal(goroutine_recorder_append(recorder, &reading), 0);
-	goroutine_report_free(report);
+	task_report_free(report);
 }
 
 /* Readings with ever more workers. */
@@ -71,7 +70,7 @@ static void record(struct run *run, unsigned readings, uint64_t small,
 
 	assert_int_equal(goroutine_recorder_open(&recorder, run->path, keep), 0);
 	for (unsigned i = 0; i < readings; i++) {
-		struct goroutine_report report;
+		struct task_report report;
 
 		report_make(&report, 10 + i, 7, small);
 		append(recorder, &report, (time_t)i * 5);
@@ -81,10 +80,10 @@ static void record(struct run *run, unsigned readings, uint64_t small,
 	goroutine_recorder_close(recorder);
 }
 
-static char *written(const struct goroutine_report *goroutines, const char *since,
+static char *written(const struct task_report *goroutines, const char *since,
 		     int (*write)(FILE *, const void *))
 {
-	struct goroutine_report borrowed = *goroutines;
+	struct task_report borrowed = *goroutines;
 	struct thread_report report = {.sequence = 1, .since = since, .form = {.verbose = true}};
 	struct thread_census *census = vec_push(&report.processes);
 	char *text = NULL;
@@ -112,7 +111,7 @@ static void a_recording_has_goroutines_as_they_were(void **state)
 {
 	struct run *run = *state;
 	_cleanup_(recording_cleanup) struct recording *recording = NULL;
-	_cleanup_(goroutine_report_free) struct goroutine_report was = {0}, is = {0};
+	_cleanup_(task_report_free) struct task_report was = {0}, is = {0};
 	const struct recording_goroutines *all;
 	int (*const writers[])(FILE *, const void *) = {text_threads_write, json_threads_write};
 	size_t count, position;
@@ -143,7 +142,7 @@ static void groups_have_their_counts_over_time(void **state)
 {
 	struct run *run = *state;
 	_cleanup_(recording_cleanup) struct recording *recording = NULL;
-	_cleanup_(goroutine_series_free) struct goroutine_series series = {0};
+	_cleanup_(task_series_free) struct task_series series = {0};
 	const uint64_t *counts;
 
 	record(run, 4, 0, &(struct recorder_options){0});
@@ -151,13 +150,13 @@ static void groups_have_their_counts_over_time(void **state)
 	assert_int_equal(recording_open(&recording, run->path), 0);
 	assert_int_equal(recording_goroutine_series(recording, 2, &series), 0);
 	assert_int_equal(series.times.count, 3);
-	counts = goroutine_series_find(&series, 100);
+	counts = task_series_find(&series, 100);
 	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(counts[i], 10 + i);
-	counts = goroutine_series_find(&series, 101);
+	counts = task_series_find(&series, 101);
 	assert_int_equal(counts[0], 7);
 	assert_int_equal(counts[1], 0);
-	assert_null(goroutine_series_find(&series, 5));
+	assert_null(task_series_find(&series, 5));
 }
 
 /* Small groups are left out and counted, but for those that grow. */
@@ -165,7 +164,7 @@ static void the_largest_groups_are_kept(void **state)
 {
 	struct run *run = *state;
 	_cleanup_(recording_cleanup) struct recording *recording = NULL;
-	_cleanup_(goroutine_report_free) struct goroutine_report made = {0}, is = {0};
+	_cleanup_(task_report_free) struct task_report made = {0}, is = {0};
 	struct goroutine_recorder *recorder;
 	_cleanup_free_ char *text = NULL;
 
@@ -174,7 +173,7 @@ static void the_largest_groups_are_kept(void **state)
 	assert_int_equal(
 		goroutine_recorder_open(&recorder, run->path, &(struct recorder_options){0}), 0);
 	append(recorder, &made, 0);
-	made = (struct goroutine_report){0};
+	made = (struct task_report){0};
 	goroutine_recorder_close(recorder);
 	assert_int_equal(recording_open(&recording, run->path), 0);
 	assert_int_equal(recording_read_goroutines(recording, 0, &is), 0);
@@ -231,7 +230,7 @@ static void what_is_no_reading_is_refused(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(forgeries); i++) {
 		_cleanup_(recording_cleanup) struct recording *recording = NULL;
-		struct goroutine_report report = {0};
+		struct task_report report = {0};
 		int error;
 
 		unlink(run->path);
@@ -273,13 +272,13 @@ static void an_older_recording_has_none_and_gets_them(void **state)
 
 static void a_comparison_counts_what_came_since(void **state)
 {
-	_cleanup_(goroutine_report_free) struct goroutine_report before = {0}, after = {0};
+	_cleanup_(task_report_free) struct task_report before = {0}, after = {0};
 	_cleanup_free_ char *text = NULL;
 
 	(void)state;
 	report_make(&before, 10, 7, 1);
 	report_make(&after, 25, 7, 0);
-	assert_int_equal(goroutine_report_compare(&before, &after, 60 * SECOND, true), 0);
+	assert_int_equal(task_report_compare(&before, &after, 60 * SECOND, true), 0);
 	assert_int_equal(after.groups.count, 3);
 	assert_int_equal(after.groups.items[0].growth.first_count, 10);
 	assert_int_equal(after.groups.items[0].growth.come, 15);
@@ -296,13 +295,13 @@ static void a_comparison_counts_what_came_since(void **state)
 /* Of two runs of a program nobody knows whether any has ended. */
 static void of_two_processes_only_counts_are_compared(void **state)
 {
-	_cleanup_(goroutine_report_free) struct goroutine_report before = {0}, after = {0};
+	_cleanup_(task_report_free) struct task_report before = {0}, after = {0};
 	_cleanup_free_ char *text = NULL, *json = NULL;
 
 	(void)state;
 	report_make(&before, 10, 7, 0);
 	report_make(&after, 25, 7, 0);
-	assert_int_equal(goroutine_report_compare(&before, &after, 60 * SECOND, false), 0);
+	assert_int_equal(task_report_compare(&before, &after, 60 * SECOND, false), 0);
 	text = written(&after, NULL, text_threads_write);
 	assert_non_null(strstr(text, "+15 in 60 s (10 -> 25)\n"));
 	assert_null(strstr(text, "leaking"));

@@ -17,13 +17,13 @@ static void objects_have_their_classes_as_java_writes_them(void **state)
 		const char *class;
 		size_t count;
 	} expected[] = {
-		{"java.lang.Object", 5},
+		{"java.lang.Object", 7},
 		{"java.lang.Class", FORGED_KLASS_MAX_},
 		{"java.lang.Thread", 1},
 		{"java.lang.Thread (ended)", 1},
 		{"java.lang.String", 1},
 		{"byte[]", 3},
-		{"java.lang.Object[][]", 1},
+		{"java.lang.Object[][]", 2},
 		{"java.lang.ref.SoftReference", 1},
 		{"java.lang.ref.WeakReference", 1},
 		{"java.lang.ref.FinalReference", 1},
@@ -31,6 +31,12 @@ static void objects_have_their_classes_as_java_writes_them(void **state)
 		{"shop.Main$$Lambda$1", 1},
 		{"shop.Loader", 1},
 		{"shop.Plugin", 1},
+		{"jdk.internal.vm.StackChunk", 1},
+		{"jdk.internal.vm.Continuation", 1},
+		{"java.lang.VirtualThread", 2},
+		{"java.lang.VirtualThread (ended)", 1},
+		{"java.lang.ThreadLocal$ThreadLocalMap", 1},
+		{"java.lang.ThreadLocal$ThreadLocalMap$Entry", 2},
 	};
 	struct forged *forged = *state;
 	struct walked walked;
@@ -86,6 +92,53 @@ static void soft_references_hold_and_weak_ones_do_not(void **state)
 	assert_true(refers(&walked.sink, forged->soft, forged->of_soft));
 	assert_int_equal(count_references(&walked.sink, forged->weak), 0);
 	walked_free(&walked);
+}
+
+static const char *label_of(const struct walked *walked, uint64_t from, uint64_t to)
+{
+	const struct heap_sink *sink = &walked->sink;
+	uint32_t node = heap_sink_node(sink, from), target = heap_sink_node(sink, to);
+
+	for (uint32_t i = sink->first[node]; i < sink->first[node + 1]; i++) {
+		if (sink->references.targets[i] == target)
+			return heap_sink_label_name(sink, sink->references.labels[i]);
+	}
+	return NULL;
+}
+
+static void the_stack_of_a_virtual_thread_holds_what_its_frames_refer_to(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_true(refers(&walked.sink, forged->virtual, forged->continuation));
+	assert_true(refers(&walked.sink, forged->continuation, forged->chunk));
+	assert_string_equal(label_of(&walked, forged->chunk, forged->in_chunk[0]),
+			    "<stack, shop.Session.serve Shop.java:7>");
+	assert_string_equal(label_of(&walked, forged->chunk, forged->in_chunk[1]),
+			    "<stack, shop.Session.accept Shop.java:107>");
+	walked_free(&walked);
+}
+
+/* Of a size that cannot be, it is no object. */
+static void a_stack_that_contradicts_itself_holds_nothing(void **state)
+{
+	static const uint32_t wrong[][2] = {
+		{12, 0xfffffff}, {12, 7}, {16, 28}, {20, 29}, {20, 0xfffffff}};
+	struct forged *forged = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		uint64_t at = forged->chunk + wrong[i][0], kept = forged_word(at);
+		struct walked walked;
+
+		forged_put32(at, wrong[i][1]);
+		walk(&forged->memory, &walked);
+		if (heap_sink_node(&walked.sink, forged->chunk) != BLOCK_NONE)
+			assert_false(refers(&walked.sink, forged->chunk, forged->in_chunk[0]));
+		walked_free(&walked);
+		forged_put(at, kept);
+	}
 }
 
 static void a_class_that_may_be_unloaded_is_held_by_its_loader_and_objects(void **state)
@@ -164,15 +217,26 @@ static void a_description_without_what_is_needed_is_reported(void **state)
 	expect_why(&forged->memory, "its description lacks structures");
 }
 
-static int read_threads(const struct forged_memory *forged, struct java_thread_report *report)
+static int read_all_threads(const struct forged_memory *forged, struct java_thread_report *report,
+			    struct task_report *virtual)
 {
 	struct target_memory memory = {.pagemap = -1};
 	int error = target_memory_open(&forged->maps, &forged->modules, NULL, &memory);
 
 	*report = (struct java_thread_report){0};
+	*virtual = (struct task_report){0};
 	if (!error)
-		error = java_threads_of(&memory, report);
+		error = java_threads_of(&memory, report, virtual);
 	target_memory_close(&memory);
+	return error;
+}
+
+static int read_threads(const struct forged_memory *forged, struct java_thread_report *report)
+{
+	struct task_report virtual;
+	int error = read_all_threads(forged, report, &virtual);
+
+	task_report_free(&virtual);
 	return error;
 }
 
@@ -206,6 +270,106 @@ static void threads_have_names_and_the_methods_and_lines_that_they_are_in(void *
 		assert_int_equal(frame->line, expected[i].line);
 		assert_int_equal(frame->inlined, expected[i].inlined);
 	}
+	java_thread_report_free(&report);
+}
+
+static void virtual_threads_are_counted_by_where_they_wait(void **state)
+{
+	struct forged *forged = *state;
+	const struct task_group *group;
+	struct java_thread_report report;
+	struct task_report virtual;
+
+	assert_int_equal(read_all_threads(&forged->memory, &report, &virtual), 0);
+	assert_null(virtual.why);
+	assert_string_equal(virtual.version, "17.0.15");
+	assert_int_equal(virtual.count, 2);
+	assert_int_equal(virtual.ended, 1);
+	assert_int_equal(virtual.unread, 0);
+	assert_false(virtual.moved);
+	assert_int_equal(virtual.members.count, 2);
+	assert_int_equal(virtual.groups.count, 1);
+	assert_non_null(virtual.groups.items);
+	assert_non_null(virtual.members.items);
+	group = &virtual.groups.items[0];
+	assert_int_equal(group->count, 2);
+	assert_string_equal(group->state, "parked");
+	assert_int_equal(virtual.members.items[0].number, 7);
+	assert_int_equal(virtual.members.items[1].number, 8);
+	assert_int_equal(virtual.members.items[1].group, group->id);
+	assert_int_equal(group->stack.list.count, 3);
+	assert_string_equal(group->stack.list.items[0].function, "shop.Session.serve");
+	assert_int_equal(group->stack.list.items[0].line, 7);
+	assert_string_equal(group->stack.list.items[2].function, "shop.Session.accept");
+	java_thread_report_free(&report);
+	task_report_free(&virtual);
+}
+
+/* It has the frames of the thread that carries it, and those of another state are apart. */
+static void a_virtual_thread_that_is_mounted_is_where_its_carrier_is(void **state)
+{
+	struct forged *forged = *state;
+	struct java_thread_report report;
+	struct task_report virtual;
+
+	forged_put32(forged->virtual + 40, 3);
+	forged_refer(forged->virtual, 48, forged->thread);
+	forged_put(forged->thread + 16, FORGED_BASE + FORGED_VM + 0x840);
+	forged_put32(forged->chunk + 16, 27);
+	assert_int_equal(read_all_threads(&forged->memory, &report, &virtual), 0);
+	assert_int_equal(virtual.groups.count, 2);
+	assert_non_null(virtual.groups.items);
+	for (size_t i = 0; i < 2; i++) {
+		bool runs = !strcmp(virtual.groups.items[i].state, "running");
+
+		assert_int_equal(virtual.groups.items[i].stack.list.count, runs ? 3 : 0);
+	}
+	java_thread_report_free(&report);
+	task_report_free(&virtual);
+}
+
+static void a_program_without_virtual_threads_has_no_report_of_them(void **state)
+{
+	struct forged *forged = *state;
+	struct java_thread_report report;
+	struct task_report virtual;
+
+	forged_refer(forged->mirrors[FORGED_VIRTUAL], 32, 0);
+	assert_int_equal(read_all_threads(&forged->memory, &report, &virtual), 0);
+	assert_int_equal(report.count, 1);
+	assert_string_equal(virtual.version, "");
+	assert_null(virtual.why);
+	java_thread_report_free(&report);
+	task_report_free(&virtual);
+}
+
+static void a_state_that_the_class_has_not_is_in_no_group(void **state)
+{
+	struct forged *forged = *state;
+	struct java_thread_report report;
+	struct task_report virtual;
+
+	forged_put32(forged->virtual + 40, 77);
+	assert_int_equal(read_all_threads(&forged->memory, &report, &virtual), 0);
+	assert_int_equal(virtual.count, 1);
+	assert_int_equal(virtual.unread, 1);
+	java_thread_report_free(&report);
+	task_report_free(&virtual);
+}
+
+static void values_of_thread_locals_that_are_gone_are_counted(void **state)
+{
+	struct forged *forged = *state;
+	struct java_thread_report report;
+
+	assert_int_equal(read_threads(&forged->memory, &report), 0);
+	assert_int_equal(report.gone_count, 1);
+	assert_int_equal(report.gone.count, 1);
+	assert_non_null(report.gone.items);
+	assert_string_equal(report.gone.items[0].class, "shop.Session");
+	assert_string_equal(report.gone.items[0].thread, "worker");
+	assert_false(report.gone.items[0].is_virtual);
+	assert_int_equal(report.gone.items[0].count, 1);
 	java_thread_report_free(&report);
 }
 
@@ -427,6 +591,21 @@ int main(void)
 			threads_have_names_and_the_methods_and_lines_that_they_are_in, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(threads_without_a_list_are_linked, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			the_stack_of_a_virtual_thread_holds_what_its_frames_refer_to, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(a_stack_that_contradicts_itself_holds_nothing,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(virtual_threads_are_counted_by_where_they_wait,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_virtual_thread_that_is_mounted_is_where_its_carrier_is, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_program_without_virtual_threads_has_no_report_of_them, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_state_that_the_class_has_not_is_in_no_group,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(values_of_thread_locals_that_are_gone_are_counted,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(what_a_vm_has_off_its_heap_is_counted, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(metaspace_that_contradicts_itself_is_not_known,

@@ -394,7 +394,7 @@ static void goroutines_that_do_not_end_are_named_everywhere(void **state)
 		{.function = "main.worker", .file = "/src/w.go", .line = 31}};
 	static struct frame creator[] = {
 		{.function = "main.spawn", .file = "/src/w.go", .line = 53}};
-	struct goroutine_group group = {
+	struct task_group group = {
 		.id = 7,
 		.state = "chan receive",
 		.count = 12000,

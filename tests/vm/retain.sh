@@ -35,9 +35,20 @@ test_retain() { # KEYS COMMAND…
 	fi
 }
 
+# LeakSanitizer of GCC 14 where it is there: that of GCC 12 never ends on arm64.
+sanitized() {
+	if [ -x /signed/bin/holder_lsan ]; then
+		mount --bind /proc /signed/proc
+		timeout -s KILL 60 chroot /signed holder_lsan
+		umount /signed/proc
+	else
+		timeout -s KILL 60 holder_lsan
+	fi
+}
+
 # The same program with LeakSanitizer, which sums what was asked for, leakmon what it became.
 test_sanitizer() {
-	printf 'go\nquit\n' | timeout 120 holder_lsan >out 2>err
+	printf 'go\nquit\n' | sanitized >out 2>err
 	leaked=$(grep -o 'leaked in [0-9]* alloc' err | grep -o '[0-9]*')
 	census holder
 	if [ $status = 0 ] && [ -n "$leaked" ] && grep -q "\"lost\":{\"blocks\":$leaked," json; then

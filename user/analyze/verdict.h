@@ -12,7 +12,7 @@
  * Callers add what only their subject has: site_trend.h the fate of its blocks, triage/growth.h
  * startup and the steps of collected heaps. Four verdicts are none on the course of a quantity and
  * share no rule with this one: profile/site_figures.h estimates survival from samples of blocks,
- * which have ages but no course; report/goroutine_report.h counts which goroutines came and went,
+ * which have ages but no course; report/task_report.h counts which goroutines came and went,
  * by number, so that it needs no statistics; memory/conclusion.h finds the part that makes up a
  * growth between two readings; analyze/retention.h says what is reachable.
  */

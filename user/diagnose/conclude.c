@@ -752,7 +752,7 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 		.profile = evidence->profile,
 		.site = diagnose_site(evidence->profile),
 		.goroutines = evidence->goroutines
-				      ? goroutine_report_growing(evidence->goroutines, OBJECTS_MIN)
+				      ? task_report_growing(evidence->goroutines, OBJECTS_MIN)
 				      : NULL,
 		.sampled = growing_sampled(evidence->heap_profile),
 		.sampled_s =

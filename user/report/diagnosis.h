@@ -7,7 +7,7 @@
 #define LEAKMON_REPORT_DIAGNOSIS_H
 
 #include "base/text.h"
-#include "report/goroutine_report.h"
+#include "report/task_report.h"
 #include "report/heap_profile.h"
 #include "report/memory_report.h"
 #include "report/profile_report.h"
@@ -76,12 +76,12 @@ struct diagnosis {
 	const struct memory_process *memory;	    /* the last reading */
 	const struct memory_conclusion *conclusion; /* from the first to the last */
 	const struct profile_report_process *profile;
-	const struct profile_report_site *site;	  /* that surely grows most, or loses most */
-	bool counted_lost;			  /* its blocks are among those of lost_blocks */
-	const struct retain_result *retention;	  /* the last scan */
-	const struct goroutine_group *goroutines; /* that become more, and do not end */
-	const struct report_site *opener;	  /* of most descriptors that stay open */
-	const struct live_group *creator;	  /* of most threads that stay */
+	const struct profile_report_site *site; /* that surely grows most, or loses most */
+	bool counted_lost;			/* its blocks are among those of lost_blocks */
+	const struct retain_result *retention;	/* the last scan */
+	const struct task_group *goroutines;	/* that become more, and do not end */
+	const struct report_site *opener;	/* of most descriptors that stay open */
+	const struct live_group *creator;	/* of most threads that stay */
 	struct {
 		const char *path; /* untrusted; NULL: none */
 		uint64_t before, now;

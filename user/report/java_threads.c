@@ -9,6 +9,7 @@ void java_thread_report_free(struct java_thread_report *report)
 	for (size_t i = 0; i < report->groups.count; i++)
 		vec_free(&report->groups.items[i].stack.list);
 	vec_free(&report->groups);
+	vec_free(&report->gone);
 	intern_free(&report->strings);
 }
 

@@ -22,11 +22,22 @@ struct java_thread_group {
 	struct frames stack; /* innermost first; owned. Empty: in Java, or not known */
 };
 
+/* Values that a thread keeps of ThreadLocals that are gone: nobody can get them any more. */
+#define JAVA_GONE_LOCALS_MAX 256
+struct java_gone_local {
+	const char *class;  /* of the values */
+	const char *thread; /* as in java_thread_group; of virtual ones "" */
+	bool is_virtual;
+	uint64_t count;
+};
+
 struct java_thread_report {
 	char version[24];		      /* of the JVM; "": not known */
 	const char *why;		      /* they are not known; static; NULL: they are */
 	uint64_t count, daemons;	      /* daemons: of them */
 	VEC(struct java_thread_group) groups; /* most threads first */
+	VEC(struct java_gone_local) gone;     /* most values first */
+	uint64_t gone_count;		      /* of all values */
 	struct intern strings;
 };
 

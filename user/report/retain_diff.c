@@ -63,6 +63,11 @@ static int add_side(struct retained_changes *changes, struct hash *index,
 	return 0;
 }
 
+bool retained_change_lengthens(const struct retained_change *change)
+{
+	return change->farther && change_blocks(change) >= change->farther;
+}
+
 static int compare(const void *left_pointer, const void *right_pointer)
 {
 	const struct retained_change *left = left_pointer, *right = right_pointer;

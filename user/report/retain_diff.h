@@ -18,6 +18,10 @@ struct retained_change {
 	uint32_t farther;
 };
 
+/* Whether a chain of them may have got longer: it has that many links more. Else what leads to them
+ * has only moved. */
+bool retained_change_lengthens(const struct retained_change *change);
+
 struct retained_changes {
 	VEC(struct retained_change) list; /* the greatest growth in bytes first */
 };

@@ -190,6 +190,9 @@ struct retained_runtime {
 	bool all_roots; /* are known, so that objects that none leads to are garbage: */
 	bool counted;	/* or not all, but counts of references distinguish them */
 	uint64_t unreached, unreached_bytes;
+	bool collector_off;	       /* the program has switched it off */
+	uint64_t frozen, frozen_bytes; /* objects that it leaves alone for good */
+	uint64_t finalizable;	       /* that have a finalizer written in the language */
 	struct heap_part parts[HEAP_PARTS_MAX];
 	struct class_copies copies[CLASS_COPIES_MAX];	   /* most copies first */
 	uint64_t copied_classes;			   /* of which these are the first ones */

@@ -49,7 +49,7 @@ void thread_census_free(struct thread_census *census)
 	}
 	thread_holding_free(census->holding);
 	if (census->goroutines)
-		goroutine_report_free(census->goroutines);
+		task_report_free(census->goroutines);
 	free(census->goroutines);
 	if (census->python)
 		python_stacks_free(census->python);
@@ -57,6 +57,9 @@ void thread_census_free(struct thread_census *census)
 	if (census->java)
 		java_thread_report_free(census->java);
 	free(census->java);
+	if (census->virtual_threads)
+		task_report_free(census->virtual_threads);
+	free(census->virtual_threads);
 	vec_free(&census->groups);
 	vec_free(&census->dead);
 }

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "leakmon_thread.h"
-#include "report/goroutine_report.h"
+#include "report/task_report.h"
 #include "report/java_threads.h"
 #include "report/python_stacks.h"
 #include "report/retain_result.h"
@@ -95,16 +95,17 @@ struct thread_census {
 	struct lm_thread_ledger ledger;
 	uint64_t stack_bytes, resident_bytes; /* of dead threads */
 	uint64_t heap_bytes, heap_count;
-	VEC(struct dead_thread) dead;	     /* by group, then by age */
-	VEC(struct thread_group) groups;     /* most threads first */
-	VEC(struct live_group) live;	     /* most threads first; empty: not asked for */
-	bool no_library;		     /* of threads: its native ones are not followed */
-	struct goroutine_report *goroutines; /* of a Go program; owned; NULL: it is none */
+	VEC(struct dead_thread) dead;	 /* by group, then by age */
+	VEC(struct thread_group) groups; /* most threads first */
+	VEC(struct live_group) live;	 /* most threads first; empty: not asked for */
+	bool no_library;		 /* of threads: its native ones are not followed */
+	struct task_report *goroutines;	 /* of a Go program; owned; NULL: it is none */
 	/* Of a recording, over time; borrowed; NULL: not known. */
-	const struct goroutine_series *goroutine_series;
-	struct python_stacks *python;	 /* of a Python program; likewise */
-	struct java_thread_report *java; /* of a JVM; likewise */
-	struct thread_holding *holding;	 /* holders of their pthread_t; NULL: not asked for */
+	const struct task_series *goroutine_series;
+	struct python_stacks *python;	     /* of a Python program; likewise */
+	struct java_thread_report *java;     /* of a JVM; likewise */
+	struct task_report *virtual_threads; /* of one that uses any; likewise */
+	struct thread_holding *holding;	     /* holders of their pthread_t; NULL: not asked for */
 };
 
 struct thread_report {

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "proc/container.h"
 #include "report/cgroup_report.h"
-#include "report/goroutine_report.h"
+#include "report/task_report.h"
 #include "report/java_memory.h"
 #include "report/report.h"
 #include "report/runtime_label.h"
@@ -185,7 +185,7 @@ struct triage_entry {
 	const struct managed_growth *managed;
 	/* Goroutines of a Go program that become more, and do not end. NULL: none, or not looked
 	 * at. */
-	const struct goroutine_group *goroutines;
+	const struct task_group *goroutines;
 	const struct triage_cause *cause; /* NULL: not looked at, or nothing to explain yet */
 	const struct triage_split *split; /* of a group that the kernel charges; NULL: none */
 };

@@ -502,7 +502,11 @@ static int add_runtimes(struct building *building)
 						   .all_roots = report->all_roots,
 						   .counted = report->counted,
 						   .unreached = report->unreached,
-						   .unreached_bytes = report->unreached_bytes};
+						   .unreached_bytes = report->unreached_bytes,
+						   .collector_off = report->collector_off,
+						   .frozen = report->frozen,
+						   .frozen_bytes = report->frozen_bytes,
+						   .finalizable = report->finalizable};
 		added->version = text(building, report->version, &error);
 		memcpy(added->parts, report->parts, sizeof(added->parts));
 		add_copies(building, report, added, &error);

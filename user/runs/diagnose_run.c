@@ -61,8 +61,8 @@ struct subject {
 	struct opening *opening;   /* NULL: its descriptors do not become more */
 	struct creation *creation; /* likewise of threads */
 	bool is_go;
-	struct goroutine_history goroutine_history;
-	struct goroutine_report goroutines; /* the latest */
+	struct task_history task_history;
+	struct task_report goroutines; /* the latest */
 	struct heap_profile_history profile_history;
 	struct heap_profile heap_profile; /* likewise */
 	double cpu_begin_s;
@@ -296,16 +296,16 @@ static void look_at_counts(struct subject *subject)
 /* Without a stop, a few milliseconds of work. */
 static void read_goroutines(struct subject *subject, const struct maps *maps)
 {
-	struct goroutine_report report = {0};
+	struct task_report report = {0};
 	int error = goroutines_read(maps, &report);
 
 	if (!error && !report.why)
-		error = goroutine_history_add(&subject->goroutine_history, &report);
+		error = task_history_add(&subject->task_history, &report);
 	if (error || report.why) {
-		goroutine_report_free(&report);
+		task_report_free(&report);
 		return;
 	}
-	goroutine_report_free(&subject->goroutines);
+	task_report_free(&subject->goroutines);
 	subject->goroutines = report;
 }
 
@@ -788,8 +788,8 @@ static void run_free(struct diagnose_run *run)
 			process_reading_close(&subject->reading);
 		opening_close(subject->opening);
 		creation_close(subject->creation);
-		goroutine_history_free(&subject->goroutine_history);
-		goroutine_report_free(&subject->goroutines);
+		task_history_free(&subject->task_history);
+		task_report_free(&subject->goroutines);
 		heap_profile_history_free(&subject->profile_history);
 		heap_profile_free(&subject->heap_profile);
 		tmpfs_files_free(&subject->first_files);

@@ -28,8 +28,7 @@ static uint64_t cpu_ns(void)
 /* Borrows the report from the census. What is not written was said, and is missed. 0 or -ENOMEM. */
 static int put(struct goroutines_record *record, const struct thread_census *census)
 {
-	struct goroutine_reading reading = {.pid = (pid_t)census->pid,
-					    .report = *census->goroutines};
+	struct task_reading reading = {.pid = (pid_t)census->pid, .report = *census->goroutines};
 	struct process_entry process;
 
 	if (process_read(reading.pid, &process))
@@ -77,7 +76,7 @@ int goroutines_record_report(struct goroutines_record *record, const struct repo
 void goroutines_record_close(struct goroutines_record *record)
 {
 	goroutine_recorder_close(record->recorder);
-	goroutine_histories_free(&record->histories);
+	task_histories_free(&record->histories);
 }
 
 /* -------- of programs without probes */

@@ -16,7 +16,7 @@ struct goroutines_record {
 	const char *path; /* of the recording */
 	struct recorder_options keep;
 	struct goroutine_recorder *recorder; /* NULL until there are some */
-	struct goroutine_histories histories;
+	struct task_histories histories;
 	uint64_t due_ns; /* when reading them again is worth its cost, on the monotonic clock */
 };
 

@@ -12,21 +12,21 @@
 #include "proc/process_list.h"
 #include "runtime/go_reader.h"
 
-struct goroutines_of {
+struct tasks_of {
 	uint32_t pid;
-	struct goroutine_history history;
+	struct task_history history;
 };
 
-void goroutine_histories_free(struct goroutine_histories *histories)
+void task_histories_free(struct task_histories *histories)
 {
 	for (size_t i = 0; i < histories->list.count; i++)
-		goroutine_history_free(&histories->list.items[i].history);
+		task_history_free(&histories->list.items[i].history);
 	vec_free(&histories->list);
 }
 
-static struct goroutine_history *history_of(struct goroutine_histories *histories, uint32_t pid)
+static struct task_history *history_of(struct task_histories *histories, uint32_t pid)
 {
-	struct goroutines_of *made;
+	struct tasks_of *made;
 
 	for (size_t i = 0; i < histories->list.count; i++) {
 		if (histories->list.items[i].pid == pid)
@@ -39,22 +39,27 @@ static struct goroutine_history *history_of(struct goroutine_histories *historie
 	return &made->history;
 }
 
-int goroutines_add(struct goroutine_histories *histories, struct thread_census *census)
+int task_histories_add(struct task_histories *histories, uint32_t pid, struct task_report *report)
+{
+	struct task_history *history = history_of(histories, pid);
+
+	if (!history)
+		return -ENOMEM;
+	return report->why ? 0 : task_history_add(history, report);
+}
+
+int goroutines_add(struct task_histories *histories, struct thread_census *census)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
-	struct goroutine_history *history;
 	int error = maps_read((int)census->pid, MAPS_ALL, &maps);
 
 	if (error || !go_is_program(&maps))
 		return error == -ENOMEM ? error : 0;
 	census->goroutines = calloc(1, sizeof(*census->goroutines));
-	history = history_of(histories, census->pid);
-	if (!census->goroutines || !history)
+	if (!census->goroutines)
 		return -ENOMEM;
 	error = goroutines_read(&maps, census->goroutines);
-	if (!error && !census->goroutines->why)
-		error = goroutine_history_add(history, census->goroutines);
-	return error;
+	return error ? error : task_histories_add(histories, census->pid, census->goroutines);
 }
 
 bool go_programs_only(const struct selector_config *chosen)
@@ -72,7 +77,7 @@ bool go_programs_only(const struct selector_config *chosen)
 struct run {
 	const struct threads_options *options;
 	struct emitter emitter;
-	struct goroutine_histories histories;
+	struct task_histories histories;
 	uint64_t reports;
 	bool ended; /* all of them have */
 };
@@ -147,7 +152,7 @@ int goroutines_run(const struct threads_options *options)
 	if (!error)
 		error = report_loop_run(&loop, &hooks);
 	report_loop_close(&loop);
-	goroutine_histories_free(&run.histories);
+	task_histories_free(&run.histories);
 	error = emitter_finish(&run.emitter, &options->session.output, error, 0);
 	emitter_close(&run.emitter);
 	return error;

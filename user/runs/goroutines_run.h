@@ -10,13 +10,16 @@
 #include "runs/threads_run.h"
 
 /* Earlier readings of each program, for comparison. Zero-initialise. */
-struct goroutine_histories {
-	VEC(struct goroutines_of) list;
+struct task_histories {
+	VEC(struct tasks_of) list;
 };
 
+/* Compares a reading of that process with those before, unless it has failed. 0 or -ENOMEM. */
+int task_histories_add(struct task_histories *histories, uint32_t pid, struct task_report *report);
+
 /* Reads the goroutines of a census's process, if it is a Go program. 0 or -ENOMEM. */
-int goroutines_add(struct goroutine_histories *histories, struct thread_census *census);
-void goroutine_histories_free(struct goroutine_histories *histories);
+int goroutines_add(struct task_histories *histories, struct thread_census *census);
+void task_histories_free(struct task_histories *histories);
 
 /* Whether the targets are Go programs without a C library: without threads of its own, and malloc.
  */

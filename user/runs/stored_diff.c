@@ -355,9 +355,8 @@ static int compare_goroutines(const struct side *before, const struct side *afte
 	span_ns = (second->time.tv_sec - first->time.tv_sec) * INT64_C(1000000000) +
 		  (second->time.tv_nsec - first->time.tv_nsec);
 	if (asprintf(&since, "%s #%lld", before->path, (long long)first->number) < 0 ||
-	    goroutine_report_compare(was.processes.items[0].goroutines,
-				     is.processes.items[0].goroutines, (uint64_t)MAX(span_ns, 0),
-				     same)) {
+	    task_report_compare(was.processes.items[0].goroutines, is.processes.items[0].goroutines,
+				(uint64_t)MAX(span_ns, 0), same)) {
 		log_error("out of memory");
 		return -ENOMEM;
 	}

@@ -213,7 +213,7 @@ static int report_goroutines(struct recording *recording, const char *at,
 			     const struct output_options *output)
 {
 	_cleanup_(thread_report_free) struct thread_report report = {0};
-	_cleanup_(goroutine_series_free) struct goroutine_series series = {0};
+	_cleanup_(task_series_free) struct task_series series = {0};
 	size_t position;
 	int error = stored_goroutines_read(recording, at, output, &position, &report);
 

@@ -139,7 +139,7 @@ static int name_report(struct session *session, struct thread_report *report, bo
 struct threads_run {
 	const struct threads_options *options;
 	struct session *session;
-	struct goroutine_histories goroutines;
+	struct task_histories goroutines, virtual_threads;
 	struct live_pasts live;
 };
 
@@ -204,21 +204,37 @@ static bool is_jvm(pid_t pid)
 	return runtime && runtime == runtime_find("hotspot");
 }
 
+static int read_java(struct threads_run *run, struct thread_census *census)
+{
+	const struct stages *stages = &run->session->stages;
+	struct task_report *virtual = calloc(1, sizeof(*virtual));
+	int error;
+
+	census->virtual_threads = virtual;
+	census->java = calloc(1, sizeof(*census->java));
+	if (!virtual || !census->java)
+		return -ENOMEM;
+	error = java_threads_read((pid_t)census->pid, stages->worker, &stages->processes->dsos,
+				  census->java, virtual);
+	if (error || virtual->version[0])
+		return error ? error
+			     : task_histories_add(&run->virtual_threads, census->pid, virtual);
+	task_report_free(virtual);
+	free(virtual);
+	census->virtual_threads = NULL;
+	return 0;
+}
+
 /* Java threads have native ones, and names and frames besides. */
-static int find_java(const struct session *session, struct thread_report *report)
+static int find_java(struct threads_run *run, struct thread_report *report)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && !report->everywhere && i < report->processes.count; i++) {
 		struct thread_census *census = &report->processes.items[i];
 
-		if (!is_jvm((pid_t)census->pid))
-			continue;
-		census->java = calloc(1, sizeof(*census->java));
-		error = census->java
-				? java_threads_read((pid_t)census->pid, session->stages.worker,
-						    &session->stages.processes->dsos, census->java)
-				: -ENOMEM;
+		if (is_jvm((pid_t)census->pid))
+			error = read_java(run, census);
 	}
 	return error;
 }
@@ -246,7 +262,7 @@ static int make_report(void *context, enum report_cause cause)
 	if (!error)
 		error = find_python(session, &report);
 	if (!error)
-		error = find_java(session, &report);
+		error = find_java(run, &report);
 	if (!error)
 		error = find_holders(session, threads, &report);
 	if (!error)
@@ -270,7 +286,8 @@ int threads_run(const struct threads_options *options)
 	if (go_programs_only(&options->session.targets.chosen))
 		return goroutines_run(options);
 	code = watch_run(&threads.options->session, &hooks);
-	goroutine_histories_free(&threads.goroutines);
+	task_histories_free(&threads.goroutines);
+	task_histories_free(&threads.virtual_threads);
 	live_pasts_free(&threads.live);
 	return code;
 }

@@ -26,6 +26,7 @@
 #define SMALL_MAX 512 /* SMALL_REQUEST_THRESHOLD */
 #define PREFIX_MAX 32
 #define HEAD_BYTES SMALL_MAX
+#define BASES_MAX 64
 
 /* Where types name another thread state's interpreter: PyThreadState.interp */
 #define THREAD_INTERPRETER 16
@@ -41,6 +42,7 @@ static const struct cpython_layout layouts[] = {
 	 .next = 0,
 	 .threads = 8,
 	 .modules = 856,
+	 .collector = 616,
 	 .arenas = ARENAS_IN_VARIABLE,
 	 .arena_bytes = ARENA_SMALL,
 	 .pool_bytes = POOL_SMALL,
@@ -72,6 +74,7 @@ static const struct cpython_layout layouts[] = {
 	 .next = 0,
 	 .threads = 8,
 	 .modules = 856,
+	 .collector = 616,
 	 .arenas = ARENAS_IN_VARIABLE,
 	 .arena_bytes = ARENA_LARGE,
 	 .pool_bytes = POOL_LARGE,
@@ -102,6 +105,7 @@ static const struct cpython_layout layouts[] = {
 	 .next = 0,
 	 .threads = 16,
 	 .modules = 888,
+	 .collector = 648,
 	 .arenas = ARENAS_IN_VARIABLE,
 	 .arena_bytes = ARENA_LARGE,
 	 .pool_bytes = POOL_LARGE,
@@ -142,6 +146,7 @@ static const struct cpython_layout layouts[] = {
 	 .next = 0,
 	 .threads = 72,
 	 .modules = 944,
+	 .collector = 112,
 	 .obmalloc = 3960,
 	 .arenas = ARENAS_IN_INTERPRETER,
 	 .arena_bytes = ARENA_LARGE,
@@ -184,6 +189,7 @@ static const struct cpython_layout layouts[] = {
 	 .next = 7264,
 	 .threads = 7344,
 	 .modules = 7656,
+	 .collector = 7400,
 	 .obmalloc = 10800,
 	 .arenas = ARENAS_BY_INTERPRETER,
 	 .arena_bytes = ARENA_LARGE,
@@ -355,7 +361,7 @@ static int find_interpreters(struct cpython *python)
 struct walk {
 	struct cpython *python;
 	struct heap_sink *sink;
-	uint64_t objects, blocks;
+	uint64_t objects, blocks, finalizable;
 };
 
 static uint64_t word_at(const unsigned char *bytes, size_t offset)
@@ -537,6 +543,21 @@ static uint16_t weak_word(const struct cpython_type *type)
 	return (uint16_t)(place / 8 + 1);
 }
 
+/* A __del__() of a class written in Python: it is no type of C's that has brought this tp_finalize.
+ */
+static bool has_finalizer(struct cpython *python, const struct cpython_type *type)
+{
+	uint64_t finalize = target_word(python->memory, type->address + TYPE_FINALIZE);
+	uint64_t base = type->address, flags = type->flags;
+
+	for (int i = 0; finalize && base && flags & FLAG_HEAP_TYPE && i < BASES_MAX; i++) {
+		base = target_word(python->memory, base + TYPE_BASE);
+		flags = base ? target_word(python->memory, base + TYPE_FLAGS) : 0;
+	}
+	return finalize && base && !(flags & FLAG_HEAP_TYPE) &&
+	       target_word(python->memory, base + TYPE_FINALIZE) != finalize;
+}
+
 static int give_class(struct walk *walk, struct cpython_type *type)
 {
 	struct cpython *python = walk->python;
@@ -552,6 +573,7 @@ static int give_class(struct walk *walk, struct cpython_type *type)
 		class.tag = (uint8_t)type->prefix;
 	}
 	class.weak_word = weak_word(type);
+	type->finalizable = has_finalizer(python, type);
 	/* The type may move: its name leads to others. */
 	cpython_type_name(python,
 			  &(struct cpython_type){.address = type->address, .flags = type->flags},
@@ -591,6 +613,7 @@ static int object_in_block(struct walk *walk, const unsigned char *head, size_t 
 	*what = python->types.items[place].class | (certain ? NODE_CERTAIN : 0);
 	*size = needed;
 	walk->objects++;
+	walk->finalizable += python->types.items[place].finalizable;
 	return 0;
 }
 
@@ -659,6 +682,7 @@ static int walk_all(struct walk *walk, struct walk_report *report)
 	if (!error)
 		error = walk_blocks(walk);
 	report->objects = walk->objects;
+	report->finalizable = walk->finalizable;
 	/* Debug hooks stand before each object. */
 	if (!error && walk->objects < walk->blocks / 8)
 		report->why = "hardly a block of its heap is an object: a debug build, or "
@@ -757,6 +781,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	if (!python)
 		return -ENOMEM;
 	*state = python;
+	python->report = (uint32_t)sink->reports.count - 1;
 	python->first_class = (uint32_t)sink->classes.count;
 	error = find(python, memory, sink, report->version, &why);
 	if (error == -ENOENT)

@@ -65,7 +65,7 @@ struct cpython_frames {
 struct cpython_layout {
 	unsigned version; /* 0x030b: 3.11 */
 	/* _PyRuntimeState; PyInterpreterState. */
-	uint32_t interpreters, next, threads, modules, obmalloc;
+	uint32_t interpreters, next, threads, modules, obmalloc, collector;
 	enum arena_place arenas;
 	uint32_t arena_bytes, pool_bytes;
 	uint32_t qualname, cached_keys; /* PyHeapTypeObject */
@@ -95,6 +95,7 @@ double cpython_pools_share(const void *state, const struct mapping *mapping, str
 #define TYPE_BASE 256
 #define TYPE_DICT 264
 #define TYPE_DICTOFFSET 288
+#define TYPE_FINALIZE 392
 
 #define FLAG_INLINE_VALUES (1ull << 2) /* from 3.13 on */
 #define FLAG_MANAGED_DICT (1ull << 4)  /* from 3.11 on */
@@ -153,6 +154,7 @@ struct cpython_type {
 	uint32_t label_count;
 	bool labels_read;
 	bool whole_block; /* its objects do not say how large they are */
+	bool finalizable; /* they have a __del__() */
 };
 
 struct cpython_arena {
@@ -175,6 +177,7 @@ struct cpython {
 	bool in_malloc;		/* there are none: small objects are malloc's blocks, too */
 	struct hash type_index; /* address -> place in types plus 1; TYPE_IS_NONE: it is no type */
 	VEC(struct cpython_type) types;
+	uint32_t report;      /* of the sink */
 	uint32_t first_class; /* of the sink: those of types that have one are numbered from it */
 	VEC(uint32_t) class_types; /* by class - first_class: place in types */
 	struct hash namespaces;	   /* dictionaries of modules with variables as roots */
@@ -250,6 +253,11 @@ uint32_t cpython_name_label(struct cpython *python, struct heap_sink *sink, uint
 /* References and roots: see cpython_references.c. As struct heap_walker has them. */
 int cpython_refer(void *state, struct heap_sink *sink, uint32_t node);
 int cpython_roots(void *state, struct heap_sink *sink);
+
+/* Adds to the report what its collectors leave alone, and whether one is off. The sink has settled.
+ */
+void cpython_collectors(struct cpython *python, const struct heap_sink *sink,
+			struct walk_report *report);
 
 /* Threads and their frames: see cpython_frames.c. */
 

@@ -665,6 +665,7 @@ int cpython_roots(void *state, struct heap_sink *sink)
 	struct cpython *python = state;
 	int error = 0;
 
+	cpython_collectors(python, sink, &sink->reports.items[python->report]);
 	for (size_t i = 0; !error && i < python->interpreters.count; i++)
 		error = add_modules(python, sink,
 				    target_word(python->memory, python->interpreters.items[i] +

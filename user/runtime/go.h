@@ -16,7 +16,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
-#include "report/goroutine_report.h"
+#include "report/task_report.h"
 #include "symbol/intern.h"
 #include "symbol/symbolizer.h"
 #include "runtime/target_memory.h"

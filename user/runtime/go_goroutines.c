@@ -272,7 +272,7 @@ int go_stacks_visit(struct go_program *program, struct intern *strings, go_stack
 
 struct reading {
 	struct go_program *program;
-	struct goroutine_report *report;
+	struct task_report *report;
 	struct hash groups; /* keys -> places in report->groups, plus 1 */
 	size_t frames;	    /* that were named */
 	struct hash starts; /* entries of functions -> 1: the program's, 2: the runtime's */
@@ -306,7 +306,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 }
 
 static int name_group(struct reading *reading, const struct walk *walk, uint64_t creator,
-		      struct goroutine_group *group)
+		      struct task_group *group)
 {
 	struct intern *strings = &reading->report->strings;
 	int error = 0;
@@ -326,7 +326,7 @@ static uint32_t group_of(struct reading *reading, const struct g *g, const struc
 {
 	const char *state = state_words(reading->program, &reading->report->strings, g);
 	uint64_t bias = reading->program->bias, id, *place;
-	struct goroutine_group *group;
+	struct task_group *group;
 
 	if (!state)
 		return 0;
@@ -347,8 +347,7 @@ static uint32_t group_of(struct reading *reading, const struct g *g, const struc
 	return (uint32_t)*place;
 }
 
-static void add_wait(const struct goroutine_report *report, const struct g *g,
-		     struct goroutine_group *group)
+static void add_wait(const struct task_report *report, const struct g *g, struct task_group *group)
 {
 	uint64_t ns;
 
@@ -361,9 +360,9 @@ static void add_wait(const struct goroutine_report *report, const struct g *g,
 
 static int count(struct reading *reading, const struct g *g)
 {
-	struct goroutine_report *report = reading->report;
-	struct goroutine_group *group;
-	struct goroutine *member;
+	struct task_report *report = reading->report;
+	struct task_group *group;
+	struct task *member;
 
 	report->stack_bytes +=
 		g->high > g->low && g->high - g->low <= STACK_BYTES_MAX ? g->high - g->low : 0;
@@ -375,7 +374,7 @@ static int count(struct reading *reading, const struct g *g)
 	if (!member)
 		return -ENOMEM;
 	group = &report->groups.items[g->group - 1];
-	*member = (struct goroutine){g->goid, group->id};
+	*member = (struct task){g->goid, group->id};
 	report->count++;
 	group->count++;
 	add_wait(report, g, group);
@@ -459,12 +458,12 @@ static int read_rounds(struct reading *reading, struct g_list *list)
 }
 
 /* Groups of which every goroutine has left in a later round. */
-static void drop_empty(struct goroutine_report *report)
+static void drop_empty(struct task_report *report)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < report->groups.count; i++) {
-		struct goroutine_group *group = &report->groups.items[i];
+		struct task_group *group = &report->groups.items[i];
 
 		if (group->count) {
 			report->groups.items[kept++] = *group;
@@ -478,7 +477,7 @@ static void drop_empty(struct goroutine_report *report)
 
 static int by_count(const void *left, const void *right)
 {
-	const struct goroutine_group *a = left, *b = right;
+	const struct task_group *a = left, *b = right;
 
 	if (a->count != b->count)
 		return a->count > b->count ? -1 : 1;
@@ -487,12 +486,12 @@ static int by_count(const void *left, const void *right)
 
 static int by_number(const void *left, const void *right)
 {
-	const struct goroutine *a = left, *b = right;
+	const struct task *a = left, *b = right;
 
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-static void sort(struct goroutine_report *report)
+static void sort(struct task_report *report)
 {
 	if (report->groups.count)
 		qsort(report->groups.items, report->groups.count, sizeof(*report->groups.items),
@@ -528,14 +527,14 @@ static int read_all(struct reading *reading)
 	return error;
 }
 
-int goroutines_read(const struct maps *maps, struct goroutine_report *report)
+int goroutines_read(const struct maps *maps, struct task_report *report)
 {
 	struct target_memory memory;
 	struct go_program program;
 	struct reading reading = {.program = &program, .report = report};
 	int error = target_memory_open(maps, NULL, NULL, &memory);
 
-	*report = (struct goroutine_report){0};
+	*report = (struct task_report){0};
 	if (error)
 		return error;
 	error = go_program_open(&memory, &program, &report->why);

@@ -8,7 +8,7 @@
 
 #include "proc/maps.h"
 #include "report/go_memory.h"
-#include "report/goroutine_report.h"
+#include "report/task_report.h"
 #include "report/heap_profile.h"
 
 /* Whether a process is a Go program, of any version: its data have the build information.
@@ -20,10 +20,10 @@ bool go_is_alone(const struct maps *maps);
 
 /*
  * Goroutines that run on meanwhile are read again, and where that does not help counted without
- * their place. report->why says why nothing is known; 0 or -ENOMEM. goroutine_report_free() in any
+ * their place. report->why says why nothing is known; 0 or -ENOMEM. task_report_free() in any
  * case.
  */
-int goroutines_read(const struct maps *maps, struct goroutine_report *report);
+int goroutines_read(const struct maps *maps, struct task_report *report);
 
 /* Likewise the heap profile, and heap_profile_free(). */
 int heap_profile_read(const struct maps *maps, struct heap_profile *profile);

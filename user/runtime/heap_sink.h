@@ -121,6 +121,9 @@ struct walk_report {
 	bool all_roots; /* were read: what none leads to is garbage, or will be known for it */
 	bool counted; /* not so, but counts of references (struct heap_sink) distinguish garbage */
 	uint64_t unreached, unreached_bytes; /* objects that none leads to */
+	bool collector_off;		     /* the program has switched it off */
+	uint64_t frozen, frozen_bytes;	     /* objects that it leaves alone for good */
+	uint64_t finalizable;		     /* that have a finalizer written in the language */
 	struct heap_part parts[HEAP_PARTS_MAX];
 	struct class_copies copies[CLASS_COPIES_MAX];	   /* most copies first */
 	uint64_t copied_classes;			   /* of which these are the first ones */

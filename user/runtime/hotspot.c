@@ -30,6 +30,7 @@
 #define GROWTH_MAX (1ull << 30)
 #define LOOKED_AT_MAX (1u << 24)
 #define LISTED_MAX (1u << 21)
+#define STEPS_MAX (1u << 27)
 #define STREAM_BYTES (256u << 10)
 #define OBJECT_BYTES_MIN 8
 
@@ -257,7 +258,7 @@ int hotspot_find(struct hotspot *hotspot, char version[24], const char **why)
 	return -ENOENT;
 }
 
-static uint32_t count_collections(struct hotspot *hotspot)
+uint32_t hotspot_collections(struct hotspot *hotspot)
 {
 	uint32_t count = 0;
 
@@ -267,16 +268,21 @@ static uint32_t count_collections(struct hotspot *hotspot)
 	return count;
 }
 
+bool hotspot_has_moved(struct hotspot *hotspot, uint32_t collections)
+{
+	return hotspot_is_collecting(hotspot) || hotspot_collections(hotspot) != collections;
+}
+
 /* Objects in ranges. */
 
 struct walk {
 	struct hotspot *hotspot;
-	struct heap_sink *sink;
 	struct walk_report *report;
+	int (*each)(void *context, size_t place, uint64_t object, uint64_t size);
+	void *context;
 	unsigned char *bytes; /* STREAM_BYTES, whole pages, from `at` on */
 	uint64_t at;	      /* 0: nothing was read */
 	uint64_t bytes_left;  /* no more of the target is read */
-	uint64_t objects;
 };
 
 /* The first words of what may be an object. */
@@ -341,38 +347,6 @@ static uint64_t mirror_bytes(struct hotspot *hotspot, uint64_t object)
 	return (uint64_t)hotspot_number(hotspot, object + offset) * 8;
 }
 
-static int give_class(struct walk *walk, size_t place, const char *more, uint32_t *number)
-{
-	struct hotspot *hotspot = walk->hotspot;
-	char name[HOTSPOT_NAME_BYTES + 16];
-	struct managed_class class = {.name = name, .runtime = HOTSPOT_KEY};
-	uint32_t *added;
-	int error;
-
-	hotspot_class_name(hotspot, hotspot->classes.items[place].address, name);
-	strcat(name, more);
-	error = heap_sink_class(walk->sink, &class, number);
-	added = error ? NULL : vec_push(&hotspot->class_types);
-	if (!added)
-		return error ? error : -ENOMEM;
-	*added = (uint32_t)place;
-	return 0;
-}
-
-static int add_object(struct walk *walk, size_t place, uint64_t address, uint64_t size)
-{
-	struct hotspot *hotspot = walk->hotspot;
-	struct hotspot_class *class = &hotspot->classes.items[place];
-	bool ended = class->is_thread && hotspot_thread_ended(hotspot, address);
-	uint32_t *number = ended ? &class->ended_number : &class->number;
-	int error = 0;
-
-	if (*number == UINT32_MAX)
-		error = give_class(walk, place, ended ? RUNTIME_ENDED : "", number);
-	walk->objects++;
-	return error ? error : heap_sink_add(walk->sink, address, size, *number | NODE_OBJECT);
-}
-
 /* 0: no object begins there. */
 static uint64_t size_at(struct walk *walk, uint64_t address, const uint64_t words[3], size_t *place)
 {
@@ -382,8 +356,14 @@ static uint64_t size_at(struct walk *walk, uint64_t address, const uint64_t word
 	if (!class)
 		return 0;
 	*place = (size_t)(class - hotspot->classes.items);
-	return class->kind == HOTSPOT_MIRROR ? mirror_bytes(hotspot, address)
-					     : object_bytes(hotspot, class, words);
+	switch (class->kind) {
+	case HOTSPOT_MIRROR:
+		return mirror_bytes(hotspot, address);
+	case HOTSPOT_CHUNK:
+		return hotspot_chunk_bytes(hotspot, class, address);
+	default:
+		return object_bytes(hotspot, class, words);
+	}
 }
 
 /* From `address` on until `end`; after what is none, at the next word that begins an object: memory
@@ -413,7 +393,7 @@ static int walk_objects(struct walk *walk, const struct hotspot_range *range)
 			address += step;
 			continue;
 		}
-		error = add_object(walk, place, address, size);
+		error = walk->each(walk->context, place, address, size);
 		address += align_up(size, step);
 	}
 	return error;
@@ -453,19 +433,67 @@ static uint64_t bytes_at_most(const struct hotspot *hotspot)
 	return bytes;
 }
 
-static int walk_all(struct hotspot *hotspot, struct heap_sink *sink, struct walk_report *report)
+int hotspot_each_object(struct hotspot *hotspot, struct walk_report *report,
+			int (*each)(void *context, size_t place, uint64_t object, uint64_t size),
+			void *context)
 {
 	_cleanup_free_ unsigned char *bytes = malloc(STREAM_BYTES);
 	struct walk walk = {.hotspot = hotspot,
-			    .sink = sink,
 			    .report = report,
+			    .each = each,
+			    .context = context,
 			    .bytes = bytes,
 			    .bytes_left = bytes_at_most(hotspot)};
-	uint32_t collections = count_collections(hotspot);
+
+	return bytes ? walk_ranges(&walk) : -ENOMEM;
+}
+
+struct adding {
+	struct hotspot *hotspot;
+	struct heap_sink *sink;
+	uint64_t objects;
+};
+
+static int give_class(struct adding *adding, size_t place, const char *more, uint32_t *number)
+{
+	struct hotspot *hotspot = adding->hotspot;
+	char name[HOTSPOT_NAME_BYTES + 16];
+	struct managed_class class = {.name = name, .runtime = HOTSPOT_KEY};
+	uint32_t *added;
 	int error;
 
-	if (!bytes)
-		return -ENOMEM;
+	hotspot_class_name(hotspot, hotspot->classes.items[place].address, name);
+	strcat(name, more);
+	error = heap_sink_class(adding->sink, &class, number);
+	added = error ? NULL : vec_push(&hotspot->class_types);
+	if (!added)
+		return error ? error : -ENOMEM;
+	*added = (uint32_t)place;
+	return 0;
+}
+
+static int add_object(void *context, size_t place, uint64_t address, uint64_t size)
+{
+	struct adding *adding = context;
+	struct hotspot *hotspot = adding->hotspot;
+	struct hotspot_class *class = &hotspot->classes.items[place];
+	bool ended = class->is_virtual ? hotspot_virtual_ended(hotspot, address)
+				       : class->is_thread && hotspot_thread_ended(hotspot, address);
+	uint32_t *number = ended ? &class->ended_number : &class->number;
+	int error = 0;
+
+	if (*number == UINT32_MAX)
+		error = give_class(adding, place, ended ? RUNTIME_ENDED : "", number);
+	adding->objects++;
+	return error ? error : heap_sink_add(adding->sink, address, size, *number | NODE_OBJECT);
+}
+
+static int walk_all(struct hotspot *hotspot, struct heap_sink *sink, struct walk_report *report)
+{
+	struct adding adding = {.hotspot = hotspot, .sink = sink};
+	uint32_t collections = hotspot_collections(hotspot);
+	int error;
+
 	if (hotspot_is_collecting(hotspot))
 		return -EAGAIN;
 	error = hotspot_read_threads(hotspot);
@@ -476,12 +504,9 @@ static int walk_all(struct hotspot *hotspot, struct heap_sink *sink, struct walk
 	if (!error)
 		error = hotspot_find_ranges(hotspot, report);
 	if (!error)
-		error = walk_ranges(&walk);
-	report->objects = walk.objects;
-	return !error && (hotspot_is_collecting(hotspot) ||
-			  count_collections(hotspot) != collections)
-		       ? -EAGAIN
-		       : error;
+		error = hotspot_each_object(hotspot, report, add_object, &adding);
+	report->objects = adding.objects;
+	return !error && hotspot_has_moved(hotspot, collections) ? -EAGAIN : error;
 }
 
 static void free_all(struct hotspot *hotspot)
@@ -501,6 +526,10 @@ static void free_all(struct hotspot *hotspot)
 	hash_free(&hotspot->live_threads);
 	hash_free(&hotspot->loader_index);
 	hash_free(&hotspot->owner_index);
+	hash_free(&hotspot->chunk_labels);
+	hash_free(&hotspot->code_index);
+	vec_free(&hotspot->codes);
+	vec_free(&hotspot->scopes);
 }
 
 /* Nothing is believed of what a collection has begun to change. */
@@ -522,12 +551,6 @@ static bool moves(struct target_memory *memory)
 	return false;
 }
 
-void hotspot_refill(struct hotspot *hotspot)
-{
-	hotspot->names_left = hotspot->fields_left = hotspot->words_left = LOOKED_AT_MAX;
-	hotspot->klasses_left = hotspot->handles_left = LISTED_MAX;
-}
-
 struct hotspot *hotspot_open(struct target_memory *memory)
 {
 	struct hotspot *hotspot = calloc(1, sizeof(*hotspot));
@@ -535,7 +558,9 @@ struct hotspot *hotspot_open(struct target_memory *memory)
 	if (!hotspot)
 		return NULL;
 	hotspot->memory = memory;
-	hotspot_refill(hotspot);
+	hotspot->names_left = hotspot->fields_left = hotspot->words_left = LOOKED_AT_MAX;
+	hotspot->klasses_left = hotspot->handles_left = hotspot->locals_left = LISTED_MAX;
+	hotspot->steps_left = STEPS_MAX;
 	return hotspot;
 }
 
@@ -591,6 +616,5 @@ const struct runtime runtime_hotspot = {
 	.state_size = sizeof(struct survey),
 	.owns = owns,
 	.walker = &walker,
-	.code = &hotspot_code_reader,
 	.has_threads = true,
 };

@@ -8,6 +8,8 @@
 
 #include "base/hash.h"
 #include "heap/data_modules.h"
+#include "report/java_threads.h"
+#include "report/task_report.h"
 #include "runtime/heap_sink.h"
 #include "runtime/target_memory.h"
 
@@ -142,12 +144,8 @@ enum hotspot_place {
 	HOTSPOT_CODE_SEGMENTS,
 	HOTSPOT_CODE_SHIFT,
 	HOTSPOT_CODE_BLOCK_BYTES,
-	HOTSPOT_BLOCK_HEADER,
-	HOTSPOT_HEADER_LENGTH,
-	HOTSPOT_HEADER_USED,
 	HOTSPOT_SPACE_LOW,
 	HOTSPOT_SPACE_HIGH,
-	HOTSPOT_SPACE_LIMIT,
 	HOTSPOT_BLOB_NAME,
 	HOTSPOT_BLOB_FRAME,
 	HOTSPOT_BLOB_CODE,	  /* an address; or */
@@ -238,6 +236,7 @@ bool hotspot_layout_read_heap(struct target_memory *memory, const struct data_mo
 enum hotspot_kind {
 	HOTSPOT_INSTANCE,
 	HOTSPOT_MIRROR, /* java.lang.Class: its objects have static fields, too */
+	HOTSPOT_CHUNK,	/* jdk.internal.vm.StackChunk: has a stack behind its fields */
 	HOTSPOT_OBJECT_ARRAY,
 	HOTSPOT_TYPE_ARRAY,
 };
@@ -271,7 +270,8 @@ struct hotspot_class {
 	bool rooted;	/* its static fields were looked at */
 	bool described; /* what follows was read */
 	bool is_thread;
-	bool is_kept; /* by its loader, which is never unloaded */
+	bool is_virtual; /* java.lang.VirtualThread */
+	bool is_kept;	 /* by its loader, which is never unloaded */
 	enum hotspot_reference reference;
 	uint32_t referent, discovered; /* offsets; 0: none */
 	uint64_t mirror;
@@ -305,6 +305,51 @@ struct hotspot_z {
 	uint64_t forwarding[2]; /* by generation, the young one first */
 };
 
+/* Offsets in a StackChunk; 0: it has none. */
+struct hotspot_chunk_fields {
+	uint32_t size, sp, parent;
+	uint32_t bottom, arguments; /* where its stack ends, in words; or those behind its end */
+};
+
+#define HOTSPOT_STATES_MAX 24
+
+/* Of java.lang.VirtualThread; 0: it has none. */
+struct hotspot_virtual_fields {
+	bool used; /* the class was initialised: a program may have some */
+	uint32_t state, continuation, carrier, number;
+	uint32_t chunk; /* in its continuation */
+	struct {
+		uint32_t number;
+		const char *name;
+	} states[HOTSPOT_STATES_MAX];
+	uint32_t state_count, terminated;
+};
+
+/* Offsets in threads and the maps of their ThreadLocals; 0: there is none, or not read yet. */
+struct hotspot_local_fields {
+	bool read;
+	uint32_t maps[2]; /* in a thread */
+	uint32_t table, referent, value;
+	uint64_t entry_klass;
+};
+
+/* Code at an address that a frame returns to: see hotspot_frames.c. */
+enum hotspot_code_kind {
+	HOTSPOT_CODE_UNKNOWN,
+	HOTSPOT_CODE_INTERPRETED,
+	HOTSPOT_CODE_FIXED, /* its frames are of one size */
+};
+struct hotspot_code {
+	enum hotspot_code_kind kind;
+	uint32_t words;		      /* of a frame */
+	uint32_t first_scope, scopes; /* methods that it is of, innermost first */
+};
+struct hotspot_scope {
+	uint64_t method;
+	int32_t bytecode;
+	bool inlined;
+};
+
 #define HOTSPOT_NAME_BYTES 512
 #define HOTSPOT_ROOTS_MAX (1u << 24)
 
@@ -321,8 +366,15 @@ struct hotspot {
 	uint32_t name_offset, value_offset, coder_offset; /* Thread.name, String.value, .coder */
 	uint32_t group_offset, daemon_offset;		  /* Thread's, or its holder's */
 	bool offsets_read;
-	size_t report;		 /* place in sink->reports */
-	struct hash class_index; /* Klass -> place in classes plus 1; UINT64_MAX: it is none */
+	struct hotspot_chunk_fields chunk_fields;
+	struct hotspot_virtual_fields virtual_fields;
+	struct hotspot_local_fields local_fields;
+	VEC(struct hotspot_code) codes;
+	VEC(struct hotspot_scope) scopes;
+	struct hash code_index;	  /* an address -> its place in codes */
+	struct hash chunk_labels; /* a method and a bytecode -> the label of its frames plus 1 */
+	size_t report;		  /* place in sink->reports */
+	struct hash class_index;  /* Klass -> place in classes plus 1; UINT64_MAX: it is none */
 	VEC(struct hotspot_class) classes;
 	uint32_t first_class;		    /* of the sink */
 	VEC(uint32_t) class_types;	    /* by class - first_class: place in classes */
@@ -337,6 +389,7 @@ struct hotspot {
 	VEC(struct hotspot_loader) loaders;
 	/* Limits for further reading, whatever the VM says. */
 	uint32_t names_left, fields_left, klasses_left, handles_left, words_left;
+	uint32_t locals_left, steps_left;
 };
 
 static inline uint64_t hotspot_place(const struct hotspot *hotspot, enum hotspot_place place)
@@ -399,6 +452,16 @@ uint32_t hotspot_length_offset(const struct hotspot *hotspot);
 /* The Klass of an object. */
 uint64_t hotspot_klass_of(struct hotspot *hotspot, uint64_t object);
 
+/* Each object of the heap, by ascending address, until `each` returns an error; `place` of its
+ * class. Ranges and buffers are to be read before. */
+int hotspot_each_object(struct hotspot *hotspot, struct walk_report *report,
+			int (*each)(void *context, size_t place, uint64_t object, uint64_t size),
+			void *context);
+/* How many collections there were; while it runs, too. */
+uint32_t hotspot_collections(struct hotspot *hotspot);
+/* Whether objects are moved just now, or were since there were so many. */
+bool hotspot_has_moved(struct hotspot *hotspot, uint32_t collections);
+
 /* Classes: see hotspot_classes.c. */
 
 /* The class at an address; NULL: there is none, or no memory. Good until the next call. */
@@ -437,10 +500,13 @@ int hotspot_find_copies(struct hotspot *hotspot, struct heap_sink *sink,
 			struct walk_report *report);
 /* Whether a thread's object is that of one that has ended. */
 bool hotspot_thread_ended(struct hotspot *hotspot, uint64_t object);
+/* The JavaThread that runs such an object's thread; 0: none does. */
+uint64_t hotspot_thread_of(struct hotspot *hotspot, uint64_t object);
 /* A live one; group "": not known. */
 #define HOTSPOT_THREAD_NAME_BYTES 128
 struct hotspot_thread {
 	char name[HOTSPOT_THREAD_NAME_BYTES], group[HOTSPOT_THREAD_NAME_BYTES];
+	uint64_t object;
 	uint32_t status; /* JVMTI_THREAD_STATE_* */
 	bool daemon;
 };
@@ -487,31 +553,50 @@ int hotspot_walk_running(struct hotspot *hotspot, uint64_t thread,
 void hotspot_name_frame(struct hotspot *hotspot, const struct hotspot_frame *frame,
 			struct hotspot_code_place *place);
 
-/* Whether the VM describes its code and frames. */
-bool hotspot_can_walk(const struct hotspot *hotspot);
+/* Stacks of virtual threads that are not mounted: see hotspot_chunks.c. */
 
-#define HOTSPOT_BLOB_NAME_BYTES 64
-/* A piece of the code cache. */
-struct hotspot_blob {
-	uint64_t address; /* CodeBlob */
-	char name[HOTSPOT_BLOB_NAME_BYTES];
+struct hotspot_chunk {
+	struct hotspot_range stack; /* from its first word on to the bottom */
+	uint64_t sp;
+	uint64_t parent; /* the chunk with frames that called these; 0: none */
 };
-/* The one that has an address. */
-bool hotspot_blob_at(struct hotspot *hotspot, uint64_t pc, struct hotspot_blob *blob);
-/* The text at an address, cut where it is too long. */
-bool hotspot_blob_name(struct hotspot *hotspot, uint64_t address,
-		       char name[HOTSPOT_BLOB_NAME_BYTES]);
-/* Whether it is of a method, compiled. */
-bool hotspot_blob_is_method(const struct hotspot_blob *blob);
-/* Frames of the method that a call from a blob returns to at `pc`, what is inlined there first.
- * 0 or -ENOMEM. */
-int hotspot_scopes(struct hotspot *hotspot, const struct hotspot_blob *blob, uint64_t pc,
-		   struct hotspot_frames *frames);
-/* Where the bytecodes of a method begin, and how many bytes they are; 0: it is none. */
-uint64_t hotspot_bytecodes(struct hotspot *hotspot, uint64_t method, uint32_t *size);
 
-/* Code as it is unwound and named: see hotspot_code.c. */
-extern const struct code_reader hotspot_code_reader;
+/* Offsets in objects of its class. */
+void hotspot_describe_chunks(struct hotspot *hotspot, uint64_t klass);
+/* Bytes of such an object; 0: it cannot be one. */
+uint64_t hotspot_chunk_bytes(struct hotspot *hotspot, const struct hotspot_class *class,
+			     uint64_t object);
+/* False: it is none, or empty. */
+bool hotspot_chunk_read(struct hotspot *hotspot, uint64_t object, struct hotspot_chunk *chunk);
+/* What its frames hold, by the method in which each word lies. 0 or -ENOMEM. */
+int hotspot_refer_chunk(struct hotspot *hotspot, struct heap_sink *sink, uint32_t node);
+/* Frames of one chunk are added. 0 or -ENOMEM. */
+int hotspot_walk_chunk(struct hotspot *hotspot, const struct hotspot_chunk *chunk,
+		       struct hotspot_frames *frames);
+
+/* Virtual threads: see hotspot_virtual.c. */
+
+/* Offsets in objects of the class, and its states. */
+void hotspot_describe_virtual(struct hotspot *hotspot, const struct hotspot_class *class);
+bool hotspot_virtual_ended(struct hotspot *hotspot, uint64_t object);
+/* All that the heap has, while the program runs; report->version is "" if it uses none. What they
+ * keep of ThreadLocals goes to `java`, which has the VM's version. 0 or -ENOMEM. */
+int hotspot_read_virtual(struct hotspot *hotspot, struct java_thread_report *java,
+			 struct task_report *report);
+
+/* Values of ThreadLocals that are gone, which a thread's object keeps: see hotspot_locals.c.
+ * `called`: its name; NULL: it is a virtual one. 0 or -ENOMEM. */
+int hotspot_gone_locals(struct hotspot *hotspot, uint64_t thread, const char *called,
+			struct java_thread_report *report);
+/* Before they are read again. */
+void hotspot_forget_locals(struct java_thread_report *report, bool is_virtual);
+
+/* Frames for a report: see hotspot_threads.c. */
+struct frames;
+int java_frame_add(struct hotspot *hotspot, struct intern *strings,
+		   const struct hotspot_frame *frame, struct frames *stack);
+/* Those of the live thread with that object, if it stands meanwhile; else none. 0 or -ENOMEM. */
+int hotspot_walk_carrier(struct hotspot *hotspot, uint64_t object, struct hotspot_frames *frames);
 
 /* Objects that a thread's stack and registers hold: see hotspot_stacks.c. `called`: its name. 0 or
  * -ENOMEM. */
@@ -523,8 +608,6 @@ int hotspot_stack_roots(struct hotspot *hotspot, struct heap_sink *sink, uint64_
 /* NULL: no memory. */
 struct hotspot *hotspot_open(struct target_memory *memory);
 void hotspot_close(struct hotspot *hotspot);
-/* A new question: its limits for reading are those of the first one. */
-void hotspot_refill(struct hotspot *hotspot);
 /* 0, or -ENOENT with *why. */
 int hotspot_find(struct hotspot *hotspot, char version[24], const char **why);
 

@@ -23,6 +23,8 @@
 
 /* Klass::_layout_helper, from the highest bit on. */
 #define LAYOUT_TYPE_ARRAY 3u
+/* Of an instance: its class gives its size. */
+#define LAYOUT_OWN_SIZE 1
 
 /* A field before 21, in numbers of two bytes: FieldInfo. The offset has a tag of two bits. */
 #define FIELD_NUMBERS 6
@@ -159,12 +161,24 @@ static bool is_class(struct hotspot *hotspot, uint64_t klass, int32_t *layout)
 	return symbol[0] != '\0';
 }
 
-static enum hotspot_kind kind_of(const struct hotspot *hotspot, uint64_t klass, int32_t layout)
+static bool is_named(struct hotspot *hotspot, uint64_t klass, const char *wanted)
+{
+	char name[HOTSPOT_NAME_BYTES];
+
+	hotspot_class_name(hotspot, klass, name);
+	return !strcmp(name, wanted);
+}
+
+static enum hotspot_kind kind_of(struct hotspot *hotspot, uint64_t klass, int32_t layout)
 {
 	if (layout < 0)
 		return (uint32_t)layout >> 30 == LAYOUT_TYPE_ARRAY ? HOTSPOT_TYPE_ARRAY
 								   : HOTSPOT_OBJECT_ARRAY;
-	return klass == hotspot->class_klass ? HOTSPOT_MIRROR : HOTSPOT_INSTANCE;
+	if (klass == hotspot->class_klass)
+		return HOTSPOT_MIRROR;
+	return layout & LAYOUT_OWN_SIZE && is_named(hotspot, klass, "jdk.internal.vm.StackChunk")
+		       ? HOTSPOT_CHUNK
+		       : HOTSPOT_INSTANCE;
 }
 
 /* Whether a class's loader is never unloaded: see hotspot_read_loaders(). */
@@ -195,6 +209,11 @@ static struct hotspot_class *add_class(struct hotspot *hotspot, uint64_t klass, 
 		.is_kept = is_kept(hotspot, klass),
 		.mirror = mirror ? hotspot_handle(hotspot, mirror) : 0,
 	};
+	class->is_virtual = class->is_thread && is_named(hotspot, klass, "java.lang.VirtualThread");
+	if (class->kind == HOTSPOT_CHUNK)
+		hotspot_describe_chunks(hotspot, klass);
+	if (class->is_virtual)
+		hotspot_describe_virtual(hotspot, class);
 	return class;
 }
 
@@ -468,7 +487,7 @@ int hotspot_describe(struct hotspot *hotspot, struct heap_sink *sink, size_t pla
 	if (class.described)
 		return 0;
 	class.described = true;
-	if (class.kind == HOTSPOT_INSTANCE || class.kind == HOTSPOT_MIRROR)
+	if (class.kind != HOTSPOT_OBJECT_ARRAY && class.kind != HOTSPOT_TYPE_ARRAY)
 		error = describe_instance(hotspot, sink, &class);
 	/* Others may have been added meanwhile. */
 	hotspot->classes.items[place] = class;

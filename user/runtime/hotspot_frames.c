@@ -17,10 +17,12 @@
 
 #define HEAPS_MAX 16
 #define SEGMENTS_BACK 65536
+#define BLOB_NAME_BYTES 16
 #define FRAME_WORDS_MAX 65536
 #define SCOPES_MAX 64 /* calls that are inlined in each other */
 #define PCS_MAX 65536
 #define LINES_BYTES_MAX 65536
+#define CODES_MAX (1u << 18)
 
 /* Words from the frame pointer of interpreted code. */
 #define INTERPRETED_SENDER (-1)
@@ -32,6 +34,8 @@ struct walker {
 	struct hotspot *hotspot;
 	struct hotspot_frames *frames;
 	uint64_t sp, fp, pc;
+	uint64_t fp_at; /* where fp was saved, of a chunk */
+	bool in_chunk;	/* places in interpreted frames are words from where they stand, or fp */
 	struct hotspot_range stack;
 };
 
@@ -43,6 +47,11 @@ static uint64_t word(const struct walker *walker, uint64_t address)
 }
 
 /* -------- code */
+
+struct blob {
+	uint64_t address;
+	char name[BLOB_NAME_BYTES];
+};
 
 /* Each segment says how far back its block begins; 255: it is free. */
 static uint64_t block_at(struct hotspot *hotspot, uint64_t heap, uint64_t pc)
@@ -68,31 +77,19 @@ static uint64_t block_at(struct hotspot *hotspot, uint64_t heap, uint64_t pc)
 		    : low + (segment << shift) + hotspot_place(hotspot, HOTSPOT_CODE_BLOCK_BYTES);
 }
 
-bool hotspot_blob_name(struct hotspot *hotspot, uint64_t address,
-		       char name[HOTSPOT_BLOB_NAME_BYTES])
-{
-	size_t all = HOTSPOT_BLOB_NAME_BYTES - 1;
-	size_t size = MIN(all, (size_t)(MEMORY_PAGE - address % MEMORY_PAGE));
-
-	memset(name, 0, HOTSPOT_BLOB_NAME_BYTES);
-	if (!address || target_read(hotspot->memory, address, name, size))
-		return false;
-	return memchr(name, 0, size) || size == all ||
-	       !target_read(hotspot->memory, address + size, name + size, all - size);
-}
-
-bool hotspot_blob_at(struct hotspot *hotspot, uint64_t pc, struct hotspot_blob *blob)
+static bool find_blob(struct hotspot *hotspot, uint64_t pc, struct blob *blob)
 {
 	uint64_t heaps = hotspot_static(hotspot, HOTSPOT_CODE_HEAPS);
 	uint32_t count = hotspot_member32(hotspot, heaps, HOTSPOT_ARRAY_LENGTH);
-	uint64_t items = hotspot_member(hotspot, heaps, HOTSPOT_ARRAY_DATA);
+	uint64_t items = hotspot_member(hotspot, heaps, HOTSPOT_ARRAY_DATA), name;
 
 	blob->address = 0;
 	for (uint32_t i = 0; !blob->address && i < MIN(count, (uint32_t)HEAPS_MAX); i++)
 		blob->address =
 			block_at(hotspot, target_word(hotspot->memory, items + i * 8ull), pc);
-	return hotspot_blob_name(hotspot, hotspot_member(hotspot, blob->address, HOTSPOT_BLOB_NAME),
-				 blob->name);
+	name = hotspot_member(hotspot, blob->address, HOTSPOT_BLOB_NAME);
+	memset(blob->name, 0, sizeof(blob->name));
+	return name && !target_read(hotspot->memory, name, blob->name, sizeof(blob->name) - 1);
 }
 
 static uint64_t code_of(struct hotspot *hotspot, uint64_t blob)
@@ -129,19 +126,6 @@ static int32_t next_signed(struct hotspot *hotspot, uint64_t *at)
 }
 
 /* -------- scopes of compiled code */
-
-static int add_frame(struct walker *walker, uint64_t method, int32_t bytecode, bool inlined)
-{
-	struct hotspot_frame *frame;
-
-	if (!method || method & 7)
-		return 0;
-	frame = vec_push(&walker->frames->list);
-	if (!frame)
-		return -ENOMEM;
-	*frame = (struct hotspot_frame){method, walker->sp, bytecode, inlined};
-	return 0;
-}
 
 struct compiled {
 	uint64_t pcs, scopes, metadata;
@@ -185,21 +169,35 @@ static uint32_t find_scope(struct hotspot *hotspot, const struct compiled *compi
 	return 0;
 }
 
-/* A scope: that of the caller, the method's number from 1 on, the bytecode plus 1. */
-static int add_scopes(struct walker *walker, uint64_t blob)
+static int add_scope(struct hotspot *hotspot, struct hotspot_code *code, uint64_t method,
+		     int32_t bytecode, bool inlined)
 {
-	struct hotspot *hotspot = walker->hotspot;
+	struct hotspot_scope *scope;
+
+	if (!method || method & 7)
+		return 0;
+	scope = vec_push(&hotspot->scopes);
+	if (!scope)
+		return -ENOMEM;
+	*scope = (struct hotspot_scope){method, bytecode, inlined};
+	code->scopes++;
+	return 0;
+}
+
+/* A scope: that of the caller, the method's number from 1 on, the bytecode plus 1. */
+static int read_scopes(struct hotspot *hotspot, uint64_t blob, uint64_t pc,
+		       struct hotspot_code *code)
+{
 	const struct compiled compiled = describe(hotspot, blob);
-	uint32_t scope = find_scope(hotspot, &compiled, walker->pc - code_of(hotspot, blob)),
-		 added = 0;
+	uint32_t scope = find_scope(hotspot, &compiled, pc - code_of(hotspot, blob)), read = 0;
 	int error = 0;
 
-	for (; !error && scope && compiled.metadata && added < SCOPES_MAX; added++) {
+	for (; !error && scope && compiled.metadata && read < SCOPES_MAX; read++) {
 		uint64_t at = compiled.scopes + scope;
 		uint32_t sender = next_number(hotspot, &at), number = next_number(hotspot, &at);
 		int32_t bytecode = (int32_t)next_number(hotspot, &at) - 1;
 
-		error = number ? add_frame(walker,
+		error = number ? add_scope(hotspot, code,
 					   target_word(hotspot->memory,
 						       compiled.metadata + (number - 1) * 8ull),
 					   bytecode, sender != 0)
@@ -209,67 +207,126 @@ static int add_scopes(struct walker *walker, uint64_t blob)
 		scope = sender;
 	}
 	/* A native method's wrapper has none. */
-	return error || added
-		       ? error
-		       : add_frame(walker, hotspot_member(hotspot, blob, HOTSPOT_COMPILED_METHOD),
-				   -1, false);
+	return error || read ? error
+			     : add_scope(hotspot, code,
+					 hotspot_member(hotspot, blob, HOTSPOT_COMPILED_METHOD), -1,
+					 false);
 }
 
-/* -------- frames */
-
-static bool is_named(const struct hotspot_blob *blob, const char *name)
+static bool is_named(const struct blob *blob, const char *name)
 {
 	return strstr(blob->name, name) != NULL;
 }
 
-bool hotspot_blob_is_method(const struct hotspot_blob *blob)
+static int read_code(struct hotspot *hotspot, uint64_t pc, struct hotspot_code *code)
 {
-	return is_named(blob, "nmethod");
+	struct blob blob;
+
+	*code = (struct hotspot_code){.first_scope = (uint32_t)hotspot->scopes.count};
+	if (!find_blob(hotspot, pc, &blob))
+		return 0;
+	code->kind = is_named(&blob, "Interpreter") ? HOTSPOT_CODE_INTERPRETED : HOTSPOT_CODE_FIXED;
+	code->words = hotspot_member32(hotspot, blob.address, HOTSPOT_BLOB_FRAME);
+	return is_named(&blob, "nmethod") ? read_scopes(hotspot, blob.address, pc, code) : 0;
 }
 
-int hotspot_scopes(struct hotspot *hotspot, const struct hotspot_blob *blob, uint64_t pc,
-		   struct hotspot_frames *frames)
+/* What is known of the code at an address: many frames have the same. */
+static int find_code(struct hotspot *hotspot, uint64_t pc, struct hotspot_code *code)
 {
-	struct walker walker = {.hotspot = hotspot, .frames = frames, .pc = pc};
+	uint64_t *place = hash_get(&hotspot->code_index, pc);
+	struct hotspot_code *kept;
+	int error;
 
-	frames->list.count = 0;
-	return add_scopes(&walker, blob->address);
+	if (place) {
+		*code = hotspot->codes.items[*place];
+		return 0;
+	}
+	if (hotspot->codes.count >= CODES_MAX) {
+		hash_free(&hotspot->code_index);
+		hotspot->code_index = (struct hash){0};
+		hotspot->codes.count = hotspot->scopes.count = 0;
+	}
+	error = read_code(hotspot, pc, code);
+	place = error ? NULL : hash_put(&hotspot->code_index, pc, NULL);
+	kept = place ? vec_push(&hotspot->codes) : NULL;
+	if (!kept)
+		return error ? error : -ENOMEM;
+	*kept = *code;
+	*place = hotspot->codes.count - 1;
+	return 0;
 }
 
-static bool step_fixed(struct walker *walker, uint64_t blob)
-{
-	uint64_t words = hotspot_member32(walker->hotspot, blob, HOTSPOT_BLOB_FRAME);
+/* -------- frames */
 
+static int add_frame(struct walker *walker, uint64_t method, int32_t bytecode, bool inlined)
+{
+	struct hotspot_frame *frame;
+
+	if (!method || method & 7)
+		return 0;
+	frame = vec_push(&walker->frames->list);
+	if (!frame)
+		return -ENOMEM;
+	*frame = (struct hotspot_frame){method, walker->sp, bytecode, inlined};
+	return 0;
+}
+
+static int add_scopes(struct walker *walker, const struct hotspot_code *code)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < code->scopes; i++) {
+		const struct hotspot_scope *scope =
+			&walker->hotspot->scopes.items[code->first_scope + i];
+
+		error = add_frame(walker, scope->method, scope->bytecode, scope->inlined);
+	}
+	return error;
+}
+
+static void load_fp(struct walker *walker, uint64_t at)
+{
+	walker->fp_at = at;
+	walker->fp = word(walker, at);
+}
+
+static bool step_fixed(struct walker *walker, uint64_t words)
+{
 	if (!words || words > FRAME_WORDS_MAX)
 		return false;
 	walker->sp += words * 8;
 	walker->pc = word(walker, walker->sp - 8);
-	walker->fp = word(walker, walker->sp - 16);
+	load_fp(walker, walker->sp - 16);
 	return walker->pc != 0;
 }
 
-uint64_t hotspot_bytecodes(struct hotspot *hotspot, uint64_t method, uint32_t *size)
+static uint64_t code_start(struct hotspot *hotspot, uint64_t method)
 {
 	uint64_t constant = hotspot_member(hotspot, method, HOTSPOT_METHOD_CONST);
 
-	*size = hotspot_member32(hotspot, constant, HOTSPOT_CONST_CODE_SIZE) & 0xffff;
 	return constant ? constant + hotspot_place(hotspot, HOTSPOT_CONST_BYTES) : 0;
 }
 
 static int step_interpreted(struct walker *walker, bool *more)
 {
 	struct hotspot *hotspot = walker->hotspot;
-	uint64_t fp = walker->fp, method = word(walker, fp + INTERPRETED_METHOD * 8ull);
+	uint64_t fp = walker->in_chunk ? walker->fp_at + walker->fp * 8 : walker->fp;
+	uint64_t method = word(walker, fp + INTERPRETED_METHOD * 8ull);
 	uint64_t at = word(walker, fp + INTERPRETED_BYTECODE * 8ull);
-	uint32_t size;
-	uint64_t start = hotspot_bytecodes(hotspot, method, &size), sp;
+	uint64_t start = code_start(hotspot, method), sp;
+	uint32_t size =
+		hotspot_member32(hotspot, hotspot_member(hotspot, method, HOTSPOT_METHOD_CONST),
+				 HOTSPOT_CONST_CODE_SIZE) &
+		0xffff;
 	int error = add_frame(
 		walker, method,
 		start && at >= start && at - start < size ? (int32_t)(at - start) : -1, false);
 
 	sp = word(walker, fp + INTERPRETED_SENDER * 8ull);
+	if (walker->in_chunk)
+		sp = fp + sp * 8;
 	walker->pc = word(walker, fp + 8);
-	walker->fp = word(walker, fp);
+	load_fp(walker, fp);
 	*more = start && sp > walker->sp && walker->pc;
 	walker->sp = sp;
 	return error;
@@ -304,25 +361,25 @@ static int step(struct walker *walker, bool *more)
 {
 	struct hotspot *hotspot = walker->hotspot;
 	uint64_t sp = walker->sp;
-	struct hotspot_blob blob;
-	int error = 0;
+	struct hotspot_code code;
+	int error;
 
 	*more = false;
 	if (walker->pc == hotspot_static(hotspot, HOTSPOT_CALL_STUB)) {
 		*more = step_stub(walker);
 		return 0;
 	}
-	if (!hotspot_blob_at(hotspot, walker->pc, &blob))
-		return 0;
-	if (is_named(&blob, "Interpreter"))
+	error = find_code(hotspot, walker->pc, &code);
+	if (error || code.kind == HOTSPOT_CODE_UNKNOWN)
+		return error;
+	if (code.kind == HOTSPOT_CODE_INTERPRETED)
 		return step_interpreted(walker, more);
-	if (hotspot_blob_is_method(&blob))
-		error = add_scopes(walker, blob.address);
-	*more = step_fixed(walker, blob.address) && walker->sp > sp;
+	error = add_scopes(walker, &code);
+	*more = step_fixed(walker, code.words) && walker->sp > sp;
 	return error;
 }
 
-bool hotspot_can_walk(const struct hotspot *hotspot)
+static bool can_walk(const struct hotspot *hotspot)
 {
 	static const enum hotspot_place needed[] = {
 		HOTSPOT_THREAD_ANCHOR,	  HOTSPOT_ANCHOR_SP,	   HOTSPOT_ANCHOR_FP,
@@ -347,7 +404,8 @@ static int walk(struct walker *walker, bool more)
 {
 	int error = 0;
 
-	while (!error && more && walker->frames->list.count < HOTSPOT_FRAMES_MAX)
+	while (!error && more && walker->frames->list.count < HOTSPOT_FRAMES_MAX &&
+	       hotspot_take(&walker->hotspot->steps_left))
 		error = step(walker, &more);
 	walker->frames->end = walker->sp;
 	return error;
@@ -360,7 +418,7 @@ int hotspot_walk_frames(struct hotspot *hotspot, uint64_t thread, struct hotspot
 
 	frames->list.count = 0;
 	frames->end = 0;
-	return hotspot_can_walk(hotspot)
+	return can_walk(hotspot)
 		       ? walk(&walker,
 			      step_anchor(&walker,
 					  thread + hotspot_place(hotspot, HOTSPOT_THREAD_ANCHOR)))
@@ -379,7 +437,21 @@ int hotspot_walk_running(struct hotspot *hotspot, uint64_t thread,
 
 	frames->list.count = 0;
 	frames->end = 0;
-	return hotspot_can_walk(hotspot) ? walk(&walker, true) : 0;
+	return can_walk(hotspot) ? walk(&walker, true) : 0;
+}
+
+int hotspot_walk_chunk(struct hotspot *hotspot, const struct hotspot_chunk *chunk,
+		       struct hotspot_frames *frames)
+{
+	struct walker walker = {.hotspot = hotspot,
+				.frames = frames,
+				.sp = chunk->sp,
+				.in_chunk = true,
+				.stack = chunk->stack};
+
+	walker.pc = word(&walker, chunk->sp - 8);
+	load_fp(&walker, chunk->sp - 16);
+	return can_walk(hotspot) ? walk(&walker, walker.pc != 0) : 0;
 }
 
 /* -------- names */
@@ -388,8 +460,8 @@ int hotspot_walk_running(struct hotspot *hotspot, uint64_t thread,
 static uint32_t line_of(struct hotspot *hotspot, uint64_t method, int32_t bytecode)
 {
 	uint64_t constant = hotspot_member(hotspot, method, HOTSPOT_METHOD_CONST);
-	uint32_t size;
-	uint64_t at = hotspot_bytecodes(hotspot, method, &size) + size;
+	uint64_t at = code_start(hotspot, method) +
+		      (hotspot_member32(hotspot, constant, HOTSPOT_CONST_CODE_SIZE) & 0xffff);
 	uint64_t end = at + LINES_BYTES_MAX;
 	int32_t where = 0, line = 0, found = 0;
 

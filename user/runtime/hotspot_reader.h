@@ -8,20 +8,23 @@
 #include "proc/maps.h"
 #include "report/java_memory.h"
 #include "report/java_threads.h"
+#include "report/task_report.h"
 
 struct dso_cache;
 struct target_memory;
 struct worker;
 
 /*
- * Its threads; report->why says why they are not known. Files are read by `worker`. 0 or -ENOMEM;
- * java_thread_report_free() in any case.
+ * Its threads; report->why says why they are not known. And its virtual threads, with nothing at
+ * all if it uses none. Files are read by `worker`. 0 or -ENOMEM; java_thread_report_free() and
+ * task_report_free() in any case.
  */
 int java_threads_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
-		      struct java_thread_report *report);
+		      struct java_thread_report *report, struct task_report *virtual);
 
 /* Likewise of memory that is open. */
-int java_threads_of(struct target_memory *memory, struct java_thread_report *report);
+int java_threads_of(struct target_memory *memory, struct java_thread_report *report,
+		    struct task_report *virtual);
 
 /*
  * Where its memory goes, in the heap and outside; java->why says why that is not known. No file is

@@ -283,5 +283,7 @@ int hotspot_refer(void *state, struct heap_sink *sink, uint32_t node)
 		error = refer_instance(&referrer);
 	if (!error && described.kind == HOTSPOT_MIRROR)
 		error = refer_statics(&referrer);
+	if (!error && described.kind == HOTSPOT_CHUNK)
+		error = hotspot_refer_chunk(hotspot, sink, node);
 	return error ? error : refer_classes(&referrer);
 }

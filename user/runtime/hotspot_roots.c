@@ -205,6 +205,14 @@ bool hotspot_thread_ended(struct hotspot *hotspot, uint64_t object)
 	return status_of(hotspot, object) & STATUS_TERMINATED;
 }
 
+uint64_t hotspot_thread_of(struct hotspot *hotspot, uint64_t object)
+{
+	read_offsets(hotspot);
+	return object && hotspot->thread_pointer
+		       ? target_word(hotspot->memory, object + hotspot->thread_pointer)
+		       : 0;
+}
+
 /* Bytes that a thread does not use for objects: CollectedHeap::lab_alignment_reserve(), in words.
  */
 static uint64_t reserve_bytes(struct hotspot *hotspot)
@@ -356,6 +364,7 @@ bool hotspot_read_thread(struct hotspot *hotspot, uint64_t thread, struct hotspo
 	memset(found, 0, sizeof(*found));
 	if (!object)
 		return false;
+	found->object = object;
 	read_offsets(hotspot);
 	read_field(hotspot, object, hotspot->name_offset, found->name);
 	holder = holder_of(hotspot, object);

@@ -13,7 +13,7 @@
 #include "runtime/hotspot.h"
 #include "runtime/hotspot_reader.h"
 
-#define NAME_BYTES 128
+#define ATTEMPTS 4
 
 /* JVMTI_THREAD_STATE_*: of several the first one. */
 static const struct {
@@ -65,30 +65,40 @@ static void read_anchor(struct hotspot *hotspot, uint64_t thread, uint64_t words
 			words, 3 * sizeof(*words));
 }
 
-static int walk_frames(struct reading *reading, uint64_t thread)
+static int walk_frames(struct hotspot *hotspot, uint64_t thread, struct hotspot_frames *frames)
 {
 	uint64_t before[3], after[3];
 	int error;
 
-	reading->frames.list.count = 0;
-	if (!hotspot_has(reading->hotspot, HOTSPOT_THREAD_ANCHOR))
+	frames->list.count = 0;
+	if (!hotspot_has(hotspot, HOTSPOT_THREAD_ANCHOR))
 		return 0;
-	read_anchor(reading->hotspot, thread, before);
-	error = hotspot_walk_frames(reading->hotspot, thread, &reading->frames);
-	read_anchor(reading->hotspot, thread, after);
+	read_anchor(hotspot, thread, before);
+	error = hotspot_walk_frames(hotspot, thread, frames);
+	read_anchor(hotspot, thread, after);
 	if (memcmp(before, after, sizeof(before)) != 0)
-		reading->frames.list.count = 0;
+		frames->list.count = 0;
 	return error;
 }
 
-static int add_frame(struct reading *reading, const struct hotspot_frame *frame,
-		     struct frames *stack)
+int hotspot_walk_carrier(struct hotspot *hotspot, uint64_t object, struct hotspot_frames *frames)
 {
-	struct intern *strings = &reading->report->strings;
+	uint64_t thread = hotspot_thread_of(hotspot, object);
+
+	for (size_t i = 0; thread && i < hotspot->threads.count; i++) {
+		if (hotspot->threads.items[i] == thread)
+			return walk_frames(hotspot, thread, frames);
+	}
+	return 0;
+}
+
+int java_frame_add(struct hotspot *hotspot, struct intern *strings,
+		   const struct hotspot_frame *frame, struct frames *stack)
+{
 	struct hotspot_code_place place;
 	struct frame *added;
 
-	hotspot_name_frame(reading->hotspot, frame, &place);
+	hotspot_name_frame(hotspot, frame, &place);
 	added = vec_push(&stack->list);
 	if (!added)
 		return -ENOMEM;
@@ -117,7 +127,8 @@ static int fill_group(struct reading *reading, const struct hotspot_thread *thre
 	if (!group->name || !group->of)
 		return -ENOMEM;
 	for (size_t i = 0; !error && i < reading->frames.list.count; i++)
-		error = add_frame(reading, &reading->frames.list.items[i], &group->stack);
+		error = java_frame_add(reading->hotspot, strings, &reading->frames.list.items[i],
+				       &group->stack);
 	return error;
 }
 
@@ -142,7 +153,7 @@ static int add_thread(struct reading *reading, uint64_t address)
 	if (!hotspot_read_thread(reading->hotspot, address, &thread))
 		return 0;
 	collapse(thread.name);
-	error = walk_frames(reading, address);
+	error = walk_frames(reading->hotspot, address, &reading->frames);
 	slot = error ? NULL : hash_put(&reading->index, identify(reading, &thread), NULL);
 	if (!slot)
 		return -ENOMEM;
@@ -158,6 +169,51 @@ static int add_thread(struct reading *reading, uint64_t address)
 	*group = (struct java_thread_group){.count = 1};
 	*slot = reading->report->groups.count;
 	return fill_group(reading, &thread, group);
+}
+
+/* Those of threads that went on meanwhile may be incomplete, no others. */
+static int read_locals(struct hotspot *hotspot, struct java_thread_report *report)
+{
+	uint32_t collections = hotspot_collections(hotspot);
+	int error = 0;
+
+	for (size_t i = 0; !error && i < hotspot->threads.count; i++) {
+		uint64_t address = hotspot->threads.items[i];
+		struct hotspot_thread thread;
+
+		if (!hotspot_read_thread(hotspot, address, &thread))
+			continue;
+		collapse(thread.name);
+		error = hotspot_gone_locals(hotspot, thread.object, thread.name, report);
+	}
+	return error || !hotspot_has_moved(hotspot, collections) ? error : -EAGAIN;
+}
+
+/* A collection moves them. */
+static int read_gone(struct hotspot *hotspot, struct java_thread_report *report)
+{
+	int error = -EAGAIN;
+
+	for (unsigned i = 0; error == -EAGAIN && i < ATTEMPTS; i++) {
+		hotspot_forget_locals(report, false);
+		error = read_locals(hotspot, report);
+		if (error == -EAGAIN)
+			target_memory_forget(hotspot->memory);
+	}
+	if (error == -EAGAIN)
+		hotspot_forget_locals(report, false);
+	return error == -ENOMEM ? error : 0;
+}
+
+static int by_values(const void *left_pointer, const void *right_pointer)
+{
+	const struct java_gone_local *left = left_pointer, *right = right_pointer;
+	int named;
+
+	if (left->count != right->count)
+		return left->count > right->count ? -1 : 1;
+	named = strcmp(left->class, right->class);
+	return named ? named : strcmp(left->thread, right->thread);
 }
 
 static int by_count(const void *left_pointer, const void *right_pointer)
@@ -186,7 +242,8 @@ static int read_all(struct hotspot *hotspot, struct java_thread_report *report)
 	return error;
 }
 
-int java_threads_of(struct target_memory *memory, struct java_thread_report *report)
+int java_threads_of(struct target_memory *memory, struct java_thread_report *report,
+		    struct task_report *virtual)
 {
 	struct hotspot *hotspot = hotspot_open(memory);
 	int error;
@@ -197,13 +254,20 @@ int java_threads_of(struct target_memory *memory, struct java_thread_report *rep
 	if (!error) {
 		report->why = NULL;
 		error = read_all(hotspot, report);
+		if (!error)
+			error = read_gone(hotspot, report);
+		if (!error)
+			error = hotspot_read_virtual(hotspot, report, virtual);
+		if (report->gone.count)
+			qsort(report->gone.items, report->gone.count, sizeof(*report->gone.items),
+			      by_values);
 	}
 	hotspot_close(hotspot);
 	return error == -ENOMEM ? error : 0;
 }
 
 int java_threads_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
-		      struct java_thread_report *report)
+		      struct java_thread_report *report, struct task_report *virtual)
 {
 	struct heap_image image = {.pid = pid}; /* only its mappings */
 	struct data_modules modules = {0};
@@ -217,7 +281,7 @@ int java_threads_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 	if (error)
 		report->why = "its memory cannot be read";
 	else
-		error = java_threads_of(&memory, report);
+		error = java_threads_of(&memory, report, virtual);
 	target_memory_close(&memory);
 	data_modules_free(&modules);
 	maps_free(&image.maps);

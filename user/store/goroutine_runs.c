@@ -21,11 +21,14 @@
 /* As many points as a graph can show. */
 #define SERIES_TIMES 480
 
-static const struct figure_rows head_rows = {"goroutines", "id,time_ns,pid,start_ticks,comm", "id",
-					     "id",	   {&goroutine_report_records},	      NULL};
-static const struct figure_rows group_rows = {
-	"goroutine_groups", "reading,position,stack,creator", "reading",
-	"position",	    {&goroutine_group_records},	      NULL};
+static const struct figure_rows head_rows = {
+	"goroutines", "id,time_ns,pid,start_ticks,comm", "id", "id", {&task_report_records}, NULL};
+static const struct figure_rows group_rows = {"goroutine_groups",
+					      "reading,position,stack,creator",
+					      "reading",
+					      "position",
+					      {&task_group_records},
+					      NULL};
 #define HEAD_KEYS 5
 #define GROUP_KEYS 4
 
@@ -55,7 +58,7 @@ static int put_stack(struct goroutine_recorder *recorder, const struct frames *f
 }
 
 static int put_group(struct goroutine_recorder *recorder, int64_t reading, int64_t position,
-		     const struct goroutine_group *group)
+		     const struct task_group *group)
 {
 	char texts[2][17];
 	const char *stack, *creator = NULL;
@@ -70,14 +73,14 @@ static int put_group(struct goroutine_recorder *recorder, int64_t reading, int64
 	return error ? error : database_next(recorder->group);
 }
 
-static bool is_kept(const struct goroutine_report *report, size_t i)
+static bool is_kept(const struct task_report *report, size_t i)
 {
 	return i < GOROUTINE_GROUPS_KEPT / 2 ||
 	       trend_is_suspect(report->groups.items[i].growth.verdict);
 }
 
 static int put_groups(struct goroutine_recorder *recorder, int64_t reading,
-		      const struct goroutine_report *report, struct goroutine_report *head)
+		      const struct task_report *report, struct task_report *head)
 {
 	int64_t position = 0;
 	int error = 0;
@@ -94,14 +97,14 @@ static int put_groups(struct goroutine_recorder *recorder, int64_t reading,
 	return error;
 }
 
-static int64_t time_ns_of(const struct goroutine_reading *reading)
+static int64_t time_ns_of(const struct task_reading *reading)
 {
 	return (int64_t)reading->time.tv_sec * NS_PER_S + reading->time.tv_nsec;
 }
 
-static int put(struct goroutine_recorder *recorder, const struct goroutine_reading *reading)
+static int put(struct goroutine_recorder *recorder, const struct task_reading *reading)
 {
-	struct goroutine_report head = reading->report; /* borrowed */
+	struct task_report head = reading->report; /* borrowed */
 	int64_t id;
 	int error = database_integer(recorder->database,
 				     "SELECT ifnull(max(id),0)+1 FROM goroutines", &id);
@@ -142,7 +145,7 @@ static int forget(struct goroutine_recorder *recorder, const char *which)
 }
 
 /* Forgets what --keep no longer allows. */
-static int keep(struct goroutine_recorder *recorder, const struct goroutine_reading *reading)
+static int keep(struct goroutine_recorder *recorder, const struct task_reading *reading)
 {
 	uint64_t room = recorder->options.keep_bytes / GOROUTINES_SHARE / GROUP_BYTES;
 	int error = 0;
@@ -166,7 +169,7 @@ static int keep(struct goroutine_recorder *recorder, const struct goroutine_read
 }
 
 int goroutine_recorder_append(struct goroutine_recorder *recorder,
-			      const struct goroutine_reading *reading)
+			      const struct task_reading *reading)
 {
 	uint64_t rows = recorder->rows;
 	int error = database_run(recorder->database, "BEGIN IMMEDIATE");
@@ -259,7 +262,7 @@ void goroutine_recorder_close(struct goroutine_recorder *recorder)
 
 struct reader {
 	struct recording *recording;
-	struct goroutine_report *report;
+	struct task_report *report;
 	sqlite3_stmt *frames;
 	int error;
 };
@@ -275,7 +278,7 @@ static void read_stack(struct reader *reader, sqlite3_stmt *row, int column, str
 
 static void read_group(struct reader *reader, sqlite3_stmt *row)
 {
-	struct goroutine_group *group;
+	struct task_group *group;
 
 	if (database_unsigned(row, 1, &reader->error) != reader->report->groups.count ||
 	    reader->report->groups.count >= GROUPS_MAX)
@@ -316,9 +319,9 @@ static int read_rows(struct reader *reader, const struct figure_rows *rows, int6
 }
 
 int recording_read_goroutines(struct recording *recording, size_t position,
-			      struct goroutine_report *report)
+			      struct task_report *report)
 {
-	struct goroutine_report made = {0};
+	struct task_report made = {0};
 	struct reader reader = {.recording = recording, .report = &made};
 	int64_t number = recording->goroutines.items[position].number;
 	int error = stored_stacks_prepare(recording, &reader.frames);
@@ -329,7 +332,7 @@ int recording_read_goroutines(struct recording *recording, size_t position,
 		error = read_rows(&reader, &group_rows, number, read_group);
 	sqlite3_finalize(reader.frames);
 	if (error) {
-		goroutine_report_free(&made);
+		task_report_free(&made);
 		return recording_fail(recording, error, "its goroutines");
 	}
 	*report = made;
@@ -392,7 +395,7 @@ static bool is_same_process(const struct recording_goroutines *one,
 
 /* Times that a graph can show, the last one among them; `places`: readings -> times, plus 1. */
 static int series_times(const struct recording *recording, size_t position,
-			struct goroutine_series *series, struct hash *places)
+			struct task_series *series, struct hash *places)
 {
 	const struct recording_goroutines *all = recording->goroutines.items;
 	size_t count = 0, step, left;
@@ -418,7 +421,7 @@ static int series_times(const struct recording *recording, size_t position,
 	return 0;
 }
 
-static int count_read(sqlite3_stmt *row, const struct hash *places, struct goroutine_series *series)
+static int count_read(sqlite3_stmt *row, const struct hash *places, struct task_series *series)
 {
 	const char *id = database_text(row, 1);
 	int error = id ? 0 : -EUCLEAN;
@@ -427,11 +430,11 @@ static int count_read(sqlite3_stmt *row, const struct hash *places, struct gorou
 
 	if (error || !id || !place)
 		return error;
-	return goroutine_series_put(series, strtoull(id, NULL, 16), *place - 1, count);
+	return task_series_put(series, strtoull(id, NULL, 16), *place - 1, count);
 }
 
 static int series_counts(const struct recording *recording, int64_t number,
-			 const struct hash *places, struct goroutine_series *series)
+			 const struct hash *places, struct task_series *series)
 {
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
 	int more = 0, error;
@@ -449,9 +452,9 @@ static int series_counts(const struct recording *recording, int64_t number,
 }
 
 int recording_goroutine_series(struct recording *recording, size_t position,
-			       struct goroutine_series *series)
+			       struct task_series *series)
 {
-	struct goroutine_series made = {0};
+	struct task_series made = {0};
 	struct hash places = {0};
 	int error = series_times(recording, position, &made, &places);
 
@@ -460,7 +463,7 @@ int recording_goroutine_series(struct recording *recording, size_t position,
 				      &places, &made);
 	hash_free(&places);
 	if (error) {
-		goroutine_series_free(&made);
+		task_series_free(&made);
 		return recording_fail(recording, error, "its goroutines");
 	}
 	*series = made;

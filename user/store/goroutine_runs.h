@@ -6,7 +6,7 @@
 #ifndef LEAKMON_STORE_GOROUTINE_RUNS_H
 #define LEAKMON_STORE_GOROUTINE_RUNS_H
 
-#include "report/goroutine_report.h"
+#include "report/task_report.h"
 #include "store/recorder.h"
 
 /* Groups of a reading that are kept: the largest, and those that grow. */
@@ -26,7 +26,7 @@ int goroutine_recorder_open(struct goroutine_recorder **recorder, const char *pa
  * as it was before, and the next call may succeed.
  */
 int goroutine_recorder_append(struct goroutine_recorder *recorder,
-			      const struct goroutine_reading *reading);
+			      const struct task_reading *reading);
 
 /* What was appended; what could not be. NULL is allowed. */
 uint64_t goroutine_recorder_count(const struct goroutine_recorder *recorder);

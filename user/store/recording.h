@@ -14,8 +14,8 @@
 #include "report/report.h"
 
 struct recording;
-struct goroutine_report;
-struct goroutine_series;
+struct task_report;
+struct task_series;
 struct memory_history;
 struct profile_report;
 struct retain_result;
@@ -93,16 +93,16 @@ int recording_find_profile(const struct recording *recording, const char *at, si
 int recording_read_profile(struct recording *recording, size_t position,
 			   struct profile_report *report);
 
-/* Readings of goroutines, in order; perhaps none. As above; free with goroutine_report_free(),
+/* Readings of goroutines, in order; perhaps none. As above; free with task_report_free(),
  * before the recording is closed: texts are the recording's. */
 const struct recording_goroutines *recording_goroutines(const struct recording *recording,
 							size_t *count);
 int recording_find_goroutines(const struct recording *recording, const char *at, size_t *position);
 int recording_read_goroutines(struct recording *recording, size_t position,
-			      struct goroutine_report *report);
-/* How many there were of each of its groups, up to it. Free with goroutine_series_free(). */
+			      struct task_report *report);
+/* How many there were of each of its groups, up to it. Free with task_series_free(). */
 int recording_goroutine_series(struct recording *recording, size_t position,
-			       struct goroutine_series *series);
+			       struct task_series *series);
 
 /*
  * The snapshot at that moment. site.index is a number of the recording, sites have no addresses. 0,

@@ -15,23 +15,23 @@
 struct goroutine_watch {
 	bool is_other; /* it is no Go program */
 	double looked_s, cost_s;
-	struct goroutine_history history;
-	struct goroutine_report report; /* the latest */
+	struct task_history history;
+	struct task_report report; /* the latest */
 };
 
 void goroutine_watch_free(struct goroutine_watch *watch)
 {
 	if (!watch)
 		return;
-	goroutine_history_free(&watch->history);
-	goroutine_report_free(&watch->report);
+	task_history_free(&watch->history);
+	task_report_free(&watch->report);
 	free(watch);
 }
 
 static void read_now(struct goroutine_watch *watch, pid_t pid)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
-	struct goroutine_report report = {0};
+	struct task_report report = {0};
 
 	if (maps_read(pid, MAPS_ALL, &maps))
 		return;
@@ -39,11 +39,11 @@ static void read_now(struct goroutine_watch *watch, pid_t pid)
 	if (watch->is_other)
 		return;
 	if (goroutines_read(&maps, &report) || report.why ||
-	    goroutine_history_add(&watch->history, &report)) {
-		goroutine_report_free(&report);
+	    task_history_add(&watch->history, &report)) {
+		task_report_free(&report);
 		return;
 	}
-	goroutine_report_free(&watch->report);
+	task_report_free(&watch->report);
 	watch->report = report;
 }
 
@@ -70,5 +70,5 @@ void goroutine_watch_look(struct triage *triage, struct member *member, struct t
 		triage->escalation_cpu_s += watch->cost_s;
 	}
 	if (watch)
-		entry->goroutines = goroutine_report_growing(&watch->report, GROWN_MIN);
+		entry->goroutines = task_report_growing(&watch->report, GROWN_MIN);
 }

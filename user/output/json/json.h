@@ -48,13 +48,16 @@ void json_figures_write_if(struct json_writer *json, const struct figures *figur
 void json_figure_write(struct json_writer *json, const struct figure *figure, const void *row,
 		       bool known);
 
-struct goroutine_group;
+struct task_group;
 /* A group of goroutines, as an object: user/schema/threads.schema.json. */
 void json_goroutine_group_write(struct json_writer *json, const char *key,
-				const struct goroutine_group *group);
+				const struct task_group *group);
 
 /* As 16 hex digits. */
 void json_id_write(struct json_writer *json, const char *key, uint64_t id);
+
+/* "address". Readers refuse numbers from 2^63 on: one in the kernel loses its highest bit. */
+void json_address_write(struct json_writer *json, uint64_t address);
 
 /* UTC, to the millisecond. */
 void json_time_write(struct json_writer *json, const char *key, const struct timespec *time);

@@ -90,7 +90,7 @@ static void creator_write(struct json_writer *json, const struct live_group *gro
 	json_close(json, '}');
 }
 
-static void goroutines_write(struct json_writer *json, const struct goroutine_group *group)
+static void goroutines_write(struct json_writer *json, const struct task_group *group)
 {
 	if (!group) {
 		json_put_null(json, "goroutines");

@@ -18,15 +18,6 @@ static void side_write(struct json_writer *json, const char *key, const char *na
 	json_close(json, '}');
 }
 
-void json_amounts_write(struct json_writer *json, const char *key, uint64_t before, uint64_t after)
-{
-	json_open(json, key, '{');
-	json_put_number(json, "before", before);
-	json_put_number(json, "after", after);
-	json_put_signed(json, "difference", (int64_t)(after - before));
-	json_close(json, '}');
-}
-
 /* For programs that sample themselves. */
 static void estimate_write(struct json_writer *json, const struct diff *diff,
 			   const struct diff_row *row)

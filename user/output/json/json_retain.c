@@ -115,6 +115,14 @@ static void runtimes_write(struct json_writer *json, const struct retain_result 
 			json_put_number(json, "unreached_objects", runtime->unreached);
 			json_put_number(json, "unreached_bytes", runtime->unreached_bytes);
 		}
+		if (runtime->collector_off)
+			json_put_bool(json, "collector_off", true);
+		if (runtime->frozen) {
+			json_put_number(json, "frozen_objects", runtime->frozen);
+			json_put_number(json, "frozen_bytes", runtime->frozen_bytes);
+		}
+		if (runtime->finalizable)
+			json_put_number(json, "finalizable_objects", runtime->finalizable);
 		parts_write(json, runtime);
 		copies_write(json, runtime);
 		crowds_write(json, runtime);

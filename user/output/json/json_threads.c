@@ -151,33 +151,31 @@ static void live_json(struct json_writer *json, const struct live_group *group)
 	json_close(json, '}');
 }
 
-static void goroutine_frames_json(struct json_writer *json, const char *key,
-				  const struct frames *frames)
+static void task_frames_json(struct json_writer *json, const char *key, const struct frames *frames)
 {
 	json_open(json, key, '{');
 	json_stack_write(json, NULL, 0, frames);
 	json_close(json, '}');
 }
 
-static void group_members(struct json_writer *json, const struct goroutine_group *group)
+static void group_members(struct json_writer *json, const struct task_group *group)
 {
-	json_figures_write(json, &goroutine_group_figures, group);
-	goroutine_frames_json(json, "waits_at", &group->stack);
-	goroutine_frames_json(json, "created_by", &group->creator);
+	json_figures_write(json, &task_group_figures, group);
+	task_frames_json(json, "waits_at", &group->stack);
+	task_frames_json(json, "created_by", &group->creator);
 }
 
 void json_goroutine_group_write(struct json_writer *json, const char *key,
-				const struct goroutine_group *group)
+				const struct task_group *group)
 {
 	json_open(json, key, '{');
 	group_members(json, group);
 	json_close(json, '}');
 }
 
-static void evolution_json(struct json_writer *json, const struct goroutine_series *series,
-			   uint64_t id)
+static void evolution_json(struct json_writer *json, const struct task_series *series, uint64_t id)
 {
-	const uint64_t *counts = series ? goroutine_series_find(series, id) : NULL;
+	const uint64_t *counts = series ? task_series_find(series, id) : NULL;
 
 	if (!counts)
 		return;
@@ -187,15 +185,13 @@ static void evolution_json(struct json_writer *json, const struct goroutine_seri
 	json_close(json, ']');
 }
 
-static void goroutines_json(struct json_writer *json, const struct thread_census *census)
+static void tasks_json(struct json_writer *json, const char *key, const struct task_report *report,
+		       const struct task_series *series)
 {
-	const struct goroutine_report *report = census->goroutines;
-	const struct goroutine_series *series = census->goroutine_series;
-
 	if (!report)
 		return;
-	json_open(json, "goroutines", '{');
-	json_figures_write(json, &goroutine_report_figures, report);
+	json_open(json, key, '{');
+	json_figures_write(json, &task_report_figures, report);
 	if (report->left_groups) {
 		json_put_number(json, "left_groups", report->left_groups);
 		json_put_number(json, "left_count", report->left_count);
@@ -269,6 +265,19 @@ static void java_threads_json(struct json_writer *json, const struct java_thread
 		json_close(json, '}');
 	}
 	json_close(json, ']');
+	json_put_number(json, "gone_local_values", report->gone_count);
+	json_open(json, "gone_locals", '[');
+	for (size_t i = 0; i < report->gone.count; i++) {
+		const struct java_gone_local *local = &report->gone.items[i];
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "class", local->class);
+		json_put_string(json, "thread", local->is_virtual ? NULL : local->thread);
+		json_put_bool(json, "virtual", local->is_virtual);
+		json_put_number(json, "count", local->count);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
 	json_close(json, '}');
 }
 
@@ -293,9 +302,10 @@ static void census_json(struct json_writer *json, const struct thread_report *re
 	json_close(json, ']');
 	all_ended_json(json, census->holding);
 	json_close(json, '}');
-	goroutines_json(json, census);
+	tasks_json(json, "goroutines", census->goroutines, census->goroutine_series);
 	python_json(json, census->python);
 	java_threads_json(json, census->java);
+	tasks_json(json, "virtual_threads", census->virtual_threads, NULL);
 	json_close(json, '}');
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * `leakmon threads` for node-exporter's textfile collector: dead threads of each process, and the
- * goroutines of Go programs by where they wait: the greatest groups, and all that are suspect.
+ * goroutines of Go programs and virtual threads of JVMs by where they wait: the greatest groups,
+ * and all that are suspect.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -44,38 +46,64 @@ int prom_place_label(FILE *out, const char *key, const struct frame *frame)
 	return 0;
 }
 
-static int group_write(FILE *out, const struct thread_census *census,
-		       const struct goroutine_group *group)
+struct task_metric {
+	const char *name, *help, *leaking, *leaking_help;
+	const struct task_kind *kind;
+	size_t place; /* in a census */
+};
+
+static const struct task_metric metrics[] = {
+	{"goroutines", "Goroutines by where they wait.", "goroutines_leaking",
+	 "Goroutines in groups that grow all the time and of which none has ended.",
+	 &task_goroutines, offsetof(struct thread_census, goroutines)},
+	{"virtual_threads", "Virtual threads of a JVM by where they wait.",
+	 "virtual_threads_leaking",
+	 "Virtual threads in groups that grow all the time and of which none has ended.",
+	 &task_virtual_threads, offsetof(struct thread_census, virtual_threads)},
+};
+
+static const struct task_report *tasks_of(const struct thread_report *report, size_t process,
+					  size_t place)
+{
+	const struct task_report *found;
+
+	memcpy(&found, (const char *)&report->processes.items[process] + place, sizeof(found));
+	return found;
+}
+
+static int group_write(FILE *out, const struct task_metric *metric,
+		       const struct thread_census *census, const struct task_group *group)
 {
 	int error;
 
-	process_labels(out, "goroutines", census);
+	process_labels(out, metric->name, census);
 	prom_label(out, "state", group->state, ",");
-	error = prom_place_label(out, "waits_at", goroutine_place(&group->stack));
+	error = prom_place_label(out, "waits_at", metric->kind->place(&group->stack));
 	if (!error)
-		error = prom_place_label(out, "created_by", goroutine_place(&group->creator));
+		error = prom_place_label(out, "created_by", metric->kind->place(&group->creator));
 	/* Groups with the same labels differ in how they came there. */
 	fprintf(out, ",group=\"%016" PRIx64 "\"} %" PRIu64 "\n", group->id, group->count);
 	return error;
 }
 
-static bool is_shown(const struct goroutine_report *report, size_t group)
+static bool is_shown(const struct task_report *report, size_t group)
 {
 	return group < TOP_GROUPS || trend_is_suspect(report->groups.items[group].growth.verdict);
 }
 
-static int groups_write(FILE *out, const struct thread_report *report)
+static int groups_write(FILE *out, const struct task_metric *metric,
+			const struct thread_report *report)
 {
 	int error = 0;
 
-	prom_header(out, "goroutines", "gauge", "Goroutines by where they wait.");
+	prom_header(out, metric->name, "gauge", metric->help);
 	for (size_t i = 0; i < report->processes.count; i++) {
-		const struct thread_census *census = &report->processes.items[i];
-		const struct goroutine_report *found = census->goroutines;
+		const struct task_report *found = tasks_of(report, i, metric->place);
 
 		for (size_t j = 0; !error && found && j < found->groups.count; j++) {
 			if (is_shown(found, j))
-				error = group_write(out, census, &found->groups.items[j]);
+				error = group_write(out, metric, &report->processes.items[i],
+						    &found->groups.items[j]);
 		}
 	}
 	return error;
@@ -84,6 +112,11 @@ static int groups_write(FILE *out, const struct thread_report *report)
 static const void *goroutines_row(const void *report, size_t i)
 {
 	return ((const struct thread_report *)report)->processes.items[i].goroutines;
+}
+
+static const void *virtual_row(const void *report, size_t i)
+{
+	return ((const struct thread_report *)report)->processes.items[i].virtual_threads;
 }
 
 static const void *census_row(const void *report, size_t i)
@@ -96,22 +129,22 @@ static void series_labels(FILE *out, const void *report, size_t i)
 	labels_write(out, census_row(report, i));
 }
 
-static void leaking_write(FILE *out, const struct thread_report *report)
+static void leaking_write(FILE *out, const struct task_metric *metric,
+			  const struct thread_report *report)
 {
-	prom_header(out, "goroutines_leaking", "gauge",
-		    "Goroutines in groups that grow all the time and of which none has ended.");
+	prom_header(out, metric->leaking, "gauge", metric->leaking_help);
 	for (size_t i = 0; i < report->processes.count; i++) {
-		const struct thread_census *census = &report->processes.items[i];
+		const struct task_report *found = tasks_of(report, i, metric->place);
 		uint64_t sum = 0;
 
-		if (!census->goroutines || census->goroutines->why)
+		if (!found || found->why)
 			continue;
-		for (size_t j = 0; j < census->goroutines->groups.count; j++) {
-			const struct goroutine_group *group = &census->goroutines->groups.items[j];
+		for (size_t j = 0; j < found->groups.count; j++) {
+			const struct task_group *group = &found->groups.items[j];
 
 			sum += group->growth.verdict == TREND_LEAKING ? group->count : 0;
 		}
-		process_labels(out, "goroutines_leaking", census);
+		process_labels(out, metric->leaking, &report->processes.items[i]);
 		fprintf(out, "} %" PRIu64 "\n", sum);
 	}
 }
@@ -121,13 +154,18 @@ int prom_threads_write(FILE *out, const void *data)
 	const struct thread_report *report = data;
 	const struct prom_series goroutines = {report->processes.count, goroutines_row,
 					       series_labels};
+	const struct prom_series virtual = {report->processes.count, virtual_row, series_labels};
 	const struct prom_series censuses = {report->processes.count, census_row, series_labels};
-	int error = groups_write(out, report);
+	int error = 0;
 
+	for (size_t i = 0; !error && i < ARRAY_SIZE(metrics); i++)
+		error = groups_write(out, &metrics[i], report);
 	if (error)
 		return error;
-	prom_series_write(out, &goroutine_report_figures, &goroutines, report);
-	leaking_write(out, report);
+	prom_series_write(out, &task_report_figures, &goroutines, report);
+	prom_series_write(out, &task_virtual_metrics, &virtual, report);
+	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
+		leaking_write(out, &metrics[i], report);
 	prom_series_write(out, &thread_count_figures, &censuses, report);
 	prom_time_write(out, &report->time);
 	prom_build_info_write(out);

@@ -23,9 +23,9 @@ struct suspect {
 	const char *scope;
 	const struct triage_entry *entry; /* the first of them, for the labels */
 	double per_s, memory_per_s, confidence, memory_bytes;
-	double warming_up;			  /* how many of them are */
-	const struct goroutine_group *goroutines; /* of the first that has any */
-	uint64_t goroutine_count;		  /* of all of them */
+	double warming_up;		     /* how many of them are */
+	const struct task_group *goroutines; /* of the first that has any */
+	uint64_t goroutine_count;	     /* of all of them */
 };
 
 struct suspects {

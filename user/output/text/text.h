@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "report/family.h"
-#include "report/goroutine_report.h"
+#include "report/task_report.h"
 #include "report/java_threads.h"
 #include "report/profile_report.h"
 #include "report/report.h"
@@ -36,11 +36,11 @@ void text_heap_profile_write(FILE *out, const struct text_form *form,
 /* Java threads of a process in `leakmon threads`. */
 void text_java_threads_write(FILE *out, const struct text_form *form,
 			     const struct java_thread_report *report);
-void text_goroutines_write(FILE *out, const struct text_form *form,
-			   const struct goroutine_report *report);
+void text_tasks_write(FILE *out, const struct text_form *form, const struct task_kind *kind,
+		      const struct task_report *report);
 /* "12000 goroutines (+600 in 10 min) in chan receive at main.worker worker.go:31, created by
  * main.spawn worker.go:53: none has ended" */
-void text_goroutine_growth_write(FILE *out, const struct goroutine_group *group);
+void text_goroutine_growth_write(FILE *out, const struct task_group *group);
 
 /* Terminal codes of colours, by whether there are any: &text_styles[report->form.colour]. */
 struct text_style {

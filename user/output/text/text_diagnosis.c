@@ -176,7 +176,7 @@ static void creator_write(FILE *out, const struct text_style *style,
 static void goroutines_write(FILE *out, const struct text_style *style,
 			     const struct diagnosis *diagnosis)
 {
-	const struct goroutine_group *group = diagnosis->goroutines;
+	const struct task_group *group = diagnosis->goroutines;
 	const struct frame *place = group ? goroutine_place(&group->stack) : NULL;
 	const struct frame *creator = group ? goroutine_place(&group->creator) : NULL;
 

@@ -8,6 +8,7 @@
 
 #define GROUPS 20
 #define FRAMES 8 /* of each; all with -v */
+#define GONE_LOCALS 5
 
 /* "shop.Cart.add Cart.java:31" */
 static void frame_write(FILE *out, const struct frame *frame)
@@ -47,6 +48,39 @@ static void group_write(FILE *out, const struct text_form *form,
 		fprintf(out, "\t\t… %zu more frames (-v)\n", count - shown);
 }
 
+static void gone_write(FILE *out, const struct java_gone_local *local)
+{
+	fprintf(out, "\t\t%" PRIu64 " of class ", local->count);
+	text_label_write(out, local->class);
+	if (local->is_virtual) {
+		fputs(", of virtual threads\n", out);
+		return;
+	}
+	fputs(", of thread ", out);
+	text_label_write(out, local->thread);
+	fputc('\n', out);
+}
+
+static void all_gone_write(FILE *out, const struct text_form *form,
+			   const struct java_thread_report *report)
+{
+	size_t shown =
+		form->verbose ? report->gone.count : MIN(report->gone.count, (size_t)GONE_LOCALS);
+
+	if (!report->gone.count)
+		return;
+	fprintf(out,
+		"\t%" PRIu64
+		" values of ThreadLocals that are gone: without remove(), they live as "
+		"long as their thread\n",
+		report->gone_count);
+	for (size_t i = 0; i < shown; i++)
+		gone_write(out, &report->gone.items[i]);
+	if (report->gone.count > shown)
+		fprintf(out, "\t\tand %zu more classes and threads (-v)\n",
+			report->gone.count - shown);
+}
+
 void text_java_threads_write(FILE *out, const struct text_form *form,
 			     const struct java_thread_report *report)
 {
@@ -62,4 +96,5 @@ void text_java_threads_write(FILE *out, const struct text_form *form,
 		group_write(out, form, &report->groups.items[i]);
 	if (report->groups.count > GROUPS && !form->verbose)
 		fprintf(out, "\tand %zu smaller groups (-v)\n", report->groups.count - GROUPS);
+	all_gone_write(out, form, report);
 }

@@ -207,11 +207,9 @@ int text_page_end(struct text_page *page)
 #define FRAMES_SHORT 8
 #define FRAME_INDENT ((size_t)2 * TAB)
 
-/* Of a language with lines of its own. */
-static bool is_managed(const struct frame *frame)
+static bool is_python(const struct frame *frame)
 {
-	return frame->module &&
-	       (!strcmp(frame->module, FRAME_PYTHON) || !strcmp(frame->module, FRAME_JAVA));
+	return frame->module && !strcmp(frame->module, FRAME_PYTHON);
 }
 
 /* `full`: of Python's files, too, which have no short names. */
@@ -221,9 +219,38 @@ static void location_print(FILE *out, const struct frame *frame, bool full)
 		return;
 	fputc(' ', out);
 	text_print_inert(out,
-			 is_managed(frame) && !full ? text_path_base(frame->file) : frame->file);
+			 is_python(frame) && !full ? text_path_base(frame->file) : frame->file);
 	if (frame->line)
 		fprintf(out, ":%" PRIu32, frame->line);
+}
+
+void text_label_write(FILE *out, const char *function)
+{
+	_cleanup_free_ char *collapsed = site_label_collapse(function);
+
+	text_print_inert(out, collapsed ? collapsed : function);
+}
+
+void text_function_write(FILE *out, const struct frame *frame)
+{
+	text_label_write(out, frame->function);
+	if (!frame->file)
+		return;
+	fputc(' ', out);
+	text_print_inert(out, frame->file);
+	if (frame->line)
+		fprintf(out, ":%" PRIu32, frame->line);
+}
+
+void text_place_write(FILE *out, const struct frames *frames, uint64_t address)
+{
+	const struct frame *frame = frames->list.count ? &frames->list.items[0] : NULL;
+
+	if (!frame || !frame->function) {
+		fprintf(out, "0x%" PRIx64, address);
+		return;
+	}
+	text_function_write(out, frame);
 }
 
 static void module_write(FILE *out, const struct text_style *style, const struct frame *frame)
@@ -240,7 +267,7 @@ static void offset_write(FILE *out, const struct text_style *style, const struct
 {
 	if (frame->inlined)
 		fputs(" (inlined)", out);
-	else if (strcmp(frame->function, FRAME_SIGNAL_HANDLER) != 0 && !is_managed(frame))
+	else if (strcmp(frame->function, FRAME_SIGNAL_HANDLER) != 0 && !is_python(frame))
 		fprintf(out, "%s+0x%" PRIx64 "%s", style->dim, frame->offset, style->plain);
 }
 

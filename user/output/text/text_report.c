@@ -216,35 +216,6 @@ static void family_write(FILE *out, const struct report *report,
 /* For those that created dead threads. */
 #define TOP_CREATORS 3
 
-void text_label_write(FILE *out, const char *function)
-{
-	_cleanup_free_ char *collapsed = site_label_collapse(function);
-
-	text_print_inert(out, collapsed ? collapsed : function);
-}
-
-void text_function_write(FILE *out, const struct frame *frame)
-{
-	text_label_write(out, frame->function);
-	if (!frame->file)
-		return;
-	fputc(' ', out);
-	text_print_inert(out, frame->file);
-	if (frame->line)
-		fprintf(out, ":%" PRIu32, frame->line);
-}
-
-void text_place_write(FILE *out, const struct frames *frames, uint64_t address)
-{
-	const struct frame *frame = frames->list.count ? &frames->list.items[0] : NULL;
-
-	if (!frame || !frame->function) {
-		fprintf(out, "0x%" PRIx64, address);
-		return;
-	}
-	text_function_write(out, frame);
-}
-
 static void creator_write(FILE *out, const struct text_form *form, const struct report_dead *dead)
 {
 	char bytes[TEXT_BYTES_SIZE];
@@ -482,18 +453,6 @@ static void samples_write(FILE *out, const struct snapshot_process *process)
 	fputs(estimate.bytes.high > 0 ? "; " : "\n", out);
 	if (estimate.bytes.high > 0)
 		estimate_write(out, &estimate);
-}
-
-void text_managed_share_write(FILE *out, pid_t pid, const struct managed_share *share)
-{
-	char heap[16], all[16], tool[RUNTIME_TOOL_SIZE];
-
-	if (!share->runtime.key)
-		return;
-	fprintf(out, "native memory only; %s of %s are the heap of the %s: %s\n",
-		units_bytes(heap, (double)share->heap_bytes, ""),
-		units_bytes(all, (double)share->anonymous_bytes, ""), share->runtime.name,
-		runtime_label_tool(&share->runtime, pid, tool));
 }
 
 static void process_write(FILE *out, const struct report *report,

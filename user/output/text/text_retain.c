@@ -408,6 +408,14 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 		fprintf(out, "; %" PRIu64 " objects with %s are garbage, not collected yet",
 			runtime->unreached,
 			units_bytes(bytes, (double)runtime->unreached_bytes, ""));
+	if (runtime->finalizable)
+		fprintf(out, "; %" PRIu64 " objects have a finalizer", runtime->finalizable);
+	if (runtime->collector_off)
+		fputs("; the program has switched the collector off: cycles stay", out);
+	if (runtime->frozen)
+		fprintf(out,
+			"; %" PRIu64 " objects with %s are frozen: the collector leaves them alone",
+			runtime->frozen, units_bytes(bytes, (double)runtime->frozen_bytes, ""));
 	if (runtime->why)
 		fprintf(out, "%s: %s", runtime->objects ? "" : ": objects not known", runtime->why);
 	fputc('\n', out);
@@ -633,7 +641,7 @@ static void write_change(FILE *out, const struct text_form *form,
 	if (change_blocks(change) || change_bytes(change))
 		fprintf(out, "  (%+" PRId64 " blocks, %s)", change_blocks(change),
 			text_change(bytes, form, change_bytes(change)));
-	if (change->farther)
+	if (retained_change_lengthens(change))
 		fprintf(out, "  GROWING CHAIN: %" PRIu32 " steps longer than before",
 			change->farther);
 }
@@ -882,7 +890,7 @@ static void class_write(FILE *out, const struct retain_diff *diff,
 	const struct retain_result *result = retained_change_side(diff, change);
 
 	text_retain_class_write(out, result, &result->classes.items[retained_change_place(change)]);
-	if (change->farther)
+	if (retained_change_lengthens(change))
 		fprintf(out, "  GROWING CHAIN: %" PRIu32 " steps longer than before",
 			change->farther);
 }

@@ -80,3 +80,15 @@ void text_split_changes_write(FILE *out, const struct memory_changes *changes, s
 	if (shown < count)
 		fprintf(out, "\t\xe2\x80\xa6 and %zu more\n", count - shown);
 }
+
+void text_managed_share_write(FILE *out, pid_t pid, const struct managed_share *share)
+{
+	char heap[16], all[16], tool[RUNTIME_TOOL_SIZE];
+
+	if (!share->runtime.key)
+		return;
+	fprintf(out, "native memory only; %s of %s are the heap of the %s: %s\n",
+		units_bytes(heap, (double)share->heap_bytes, ""),
+		units_bytes(all, (double)share->anonymous_bytes, ""), share->runtime.name,
+		runtime_label_tool(&share->runtime, pid, tool));
+}

@@ -364,11 +364,14 @@ static void process_write(FILE *out, const struct thread_report *report,
 {
 	native_write(out, report, census);
 	if (census->goroutines)
-		text_goroutines_write(out, &report->form, census->goroutines);
+		text_tasks_write(out, &report->form, &task_goroutines, census->goroutines);
 	if (census->python)
 		python_write(out, report, census->python);
 	if (census->java)
 		text_java_threads_write(out, &report->form, census->java);
+	if (census->virtual_threads)
+		text_tasks_write(out, &report->form, &task_virtual_threads,
+				 census->virtual_threads);
 }
 
 static bool has_ended(const struct thread_census *census)

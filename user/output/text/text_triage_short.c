@@ -157,7 +157,7 @@ static void managed_print(FILE *out, const struct triage_entry *entry)
 /* "+600 goroutines, none ended: main.worker worker.go:31 ← main.spawn" */
 static void goroutines_print(FILE *out, const struct triage_entry *entry)
 {
-	const struct goroutine_group *group = entry->goroutines;
+	const struct task_group *group = entry->goroutines;
 	const struct frame *place = goroutine_place(&group->stack);
 	const struct frame *creator = goroutine_place(&group->creator);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Goroutines in `leakmon threads`: by where they wait and what created them. */
+/* Goroutines and virtual threads in `leakmon threads`: by where they wait and what created them. */
 #include <inttypes.h>
 
 #include "base/cleanup.h"
@@ -25,14 +25,14 @@ static void place_write(FILE *out, const struct frame *frame)
 		return;
 	}
 	text_label_write(out, frame->function);
-	if (!frame->file)
+	if (!frame->file || !frame->line)
 		return;
 	fputc(' ', out);
 	text_print_inert(out, text_path_base(frame->file));
 	fprintf(out, ":%" PRIu32, frame->line);
 }
 
-static void waits_write(FILE *out, const struct goroutine_group *group)
+static void waits_write(FILE *out, const struct task_group *group)
 {
 	if (!group->waits_known)
 		return;
@@ -48,10 +48,9 @@ static void waits_write(FILE *out, const struct goroutine_group *group)
 	fputc('\n', out);
 }
 
-static void growth_write(FILE *out, const struct text_form *form,
-			 const struct goroutine_group *group)
+static void growth_write(FILE *out, const struct text_form *form, const struct task_group *group)
 {
-	const struct goroutine_growth *growth = &group->growth;
+	const struct task_growth *growth = &group->growth;
 	const struct text_style *style = &text_styles[form->colour];
 	bool leaks = growth->verdict == TREND_LEAKING;
 
@@ -74,14 +73,15 @@ static void growth_write(FILE *out, const struct text_form *form,
 }
 
 /* Its stack is shown from the program's own call on. */
-static void group_write(FILE *out, const struct text_form *form,
-			const struct goroutine_group *group)
+static void group_write(FILE *out, const struct text_form *form, const struct task_kind *kind,
+			const struct task_group *group)
 {
-	const struct frame *place = goroutine_place(&group->stack);
+	const struct frame *place = kind->place(&group->stack);
 	struct frames own;
 	size_t skipped;
 
-	fprintf(out, "\t%" PRIu64 " goroutine%s [", group->count, group->count == 1 ? "" : "s");
+	fprintf(out, "\t%" PRIu64 " %s [", group->count,
+		group->count == 1 ? kind->one : kind->many);
 	text_print_inert(out, group->state);
 	fputc(']', out);
 	if (group->stack.list.count) {
@@ -90,7 +90,7 @@ static void group_write(FILE *out, const struct text_form *form,
 	}
 	if (group->creator.list.count) {
 		fputs(", created by ", out);
-		place_write(out, goroutine_place(&group->creator));
+		place_write(out, kind->place(&group->creator));
 	}
 	fputc('\n', out);
 	waits_write(out, group);
@@ -99,11 +99,18 @@ static void group_write(FILE *out, const struct text_form *form,
 	skipped = place ? (size_t)(place - own.list.items) : 0;
 	own.list.items += skipped;
 	own.list.count -= skipped;
-	if (form->verbose)
+	if (!form->verbose)
+		return;
+	if (kind->has_offsets)
 		text_frames_write(out, form, &own);
+	for (size_t i = 0; !kind->has_offsets && i < own.list.count; i++) {
+		fputs("\t\t", out);
+		place_write(out, &own.list.items[i]);
+		fputc('\n', out);
+	}
 }
 
-void text_goroutine_growth_write(FILE *out, const struct goroutine_group *group)
+void text_goroutine_growth_write(FILE *out, const struct task_group *group)
 {
 	fprintf(out, "%" PRIu64 " goroutine%s (%+" PRId64 " in ", group->count,
 		group->count == 1 ? "" : "s", (int64_t)(group->count - group->growth.first_count));
@@ -123,14 +130,14 @@ void text_goroutine_growth_write(FILE *out, const struct goroutine_group *group)
 }
 
 /* Of two processes, nobody knows more than that there are more of them. */
-static bool grows(const struct goroutine_group *group)
+static bool grows(const struct task_group *group)
 {
 	return trend_is_suspect(group->growth.verdict) ||
 	       (group->growth.only_counts && group->count > group->growth.first_count);
 }
 
 /* Of a comparison, some are gone. */
-static size_t present(const struct goroutine_report *report)
+static size_t present(const struct task_report *report)
 {
 	size_t count = report->left_groups;
 
@@ -139,43 +146,55 @@ static size_t present(const struct goroutine_report *report)
 	return count;
 }
 
-void text_goroutines_write(FILE *out, const struct text_form *form,
-			   const struct goroutine_report *report)
+static void head_write(FILE *out, const struct task_kind *kind, const struct task_report *report)
 {
 	char bytes[16];
+
+	fprintf(out, "\t%" PRIu64 " %s in %zu groups (%s ", report->count, kind->many,
+		present(report), kind->runtime);
+	text_print_inert(out, report->version);
+	fputs("); ", out);
+	if (report->system)
+		fprintf(out, "%" PRIu64 " of the runtime's own; ", report->system);
+	fprintf(out, "their stacks: %s\n", units_bytes(bytes, (double)report->stack_bytes, ""));
+	if (report->moved)
+		fprintf(out,
+			"\tinexact: a garbage collection moved %s while they were read; some may "
+			"be missing\n",
+			kind->many);
+	if (report->unread)
+		fprintf(out, "\tinexact: %" PRIu64 " %s could not be read\n", report->unread,
+			kind->many);
+	if (report->left_groups)
+		fprintf(out, "\tnot in the recording: %" PRIu64 " %s in %" PRIu64 " small groups\n",
+			report->left_count, kind->many, report->left_groups);
+}
+
+void text_tasks_write(FILE *out, const struct text_form *form, const struct task_kind *kind,
+		      const struct task_report *report)
+{
 	size_t left = 0;
 
 	if (report->why) {
-		fprintf(out, "\tgoroutines: not known: %s", report->why);
+		fprintf(out, "\t%s: not known: %s", kind->many, report->why);
 		if (report->version[0]) {
-			fputs(" (Go ", out);
+			fprintf(out, " (%s ", kind->runtime);
 			text_print_inert(out, report->version);
 			fputc(')', out);
 		}
 		fputc('\n', out);
 		return;
 	}
-	fprintf(out, "\t%" PRIu64 " goroutines in %zu groups (Go ", report->count, present(report));
-	text_print_inert(out, report->version);
-	fprintf(out, "); %" PRIu64 " of the runtime's own; their stacks: %s\n", report->system,
-		units_bytes(bytes, (double)report->stack_bytes, ""));
-	if (report->unread)
-		fprintf(out, "\tinexact: %" PRIu64 " goroutines could not be read\n",
-			report->unread);
-	if (report->left_groups)
-		fprintf(out,
-			"\tnot in the recording: %" PRIu64 " goroutines in %" PRIu64
-			" small groups\n",
-			report->left_count, report->left_groups);
+	head_write(out, kind, report);
 	for (size_t i = 0; i < report->groups.count; i++) {
 		if (grows(&report->groups.items[i]))
-			group_write(out, form, &report->groups.items[i]);
+			group_write(out, form, kind, &report->groups.items[i]);
 	}
 	for (size_t i = 0; i < report->groups.count; i++) {
 		if (grows(&report->groups.items[i]))
 			continue;
 		if (i < GROUPS)
-			group_write(out, form, &report->groups.items[i]);
+			group_write(out, form, kind, &report->groups.items[i]);
 		left += i >= GROUPS;
 	}
 	if (left)

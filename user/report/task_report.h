@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The goroutines of a Go program, by where they wait and what created them: plain data, made by
- * runtime/go_reader.h, compared over time here. All strings are untrusted, and the report's
+ * Tasks that a runtime schedules itself, by where they wait and what created them: goroutines of a
+ * Go program, virtual threads of a JVM. Plain data, made by runtime/go_reader.h and
+ * runtime/hotspot_reader.h, compared over time here. All strings are untrusted, and the report's
  * own.
  */
-#ifndef LEAKMON_REPORT_GOROUTINE_REPORT_H
-#define LEAKMON_REPORT_GOROUTINE_REPORT_H
+#ifndef LEAKMON_REPORT_TASK_REPORT_H
+#define LEAKMON_REPORT_TASK_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +20,7 @@
 #include "symbol/symbolizer.h"
 
 /* Since the first reading. */
-struct goroutine_growth {
+struct task_growth {
 	size_t readings; /* 0: only this one, and nothing else is known */
 	uint64_t span_ns;
 	uint64_t first_count;
@@ -28,52 +29,55 @@ struct goroutine_growth {
 	enum trend_verdict verdict;
 };
 
-/* Goroutines of one creator, in one state, at one place. */
-struct goroutine_group {
+/* Tasks of one creator, in one state, at one place. */
+struct task_group {
 	uint64_t id;	   /* the same on every run of the program */
 	const char *state; /* "chan receive", "running", ... */
 	uint64_t count;
 	/* Waiting at least so long: as its collector has seen them. Without one, not known. */
 	uint64_t waits_known, longest_ns, shortest_ns;
 	struct frames stack, creator; /* innermost first; owned. Empty: not known */
-	struct goroutine_growth growth;
+	struct task_growth growth;
 };
 
-struct goroutine {
-	uint64_t number; /* goid */
+struct task {
+	uint64_t number; /* goid, thread ID */
 	uint64_t group;	 /* its id */
 };
 
-struct goroutine_report {
-	char version[24];	/* of Go; "": not known */
+struct task_report {
+	char version[24];	/* of the runtime; "": not known */
 	const char *why;	/* they are not known; static; NULL: they are */
 	uint64_t count;		/* without the runtime's own */
 	uint64_t system, ended; /* those; and what is kept for reuse */
 	uint64_t unread;	/* were just changing, or make no sense, and are in no group */
+	bool moved;		/* a collection came between: some may be missing */
 	/* A recording leaves these small groups out; they are in `count`. */
 	uint64_t left_groups, left_count;
-	uint64_t time_ns;		    /* CLOCK_MONOTONIC */
-	uint64_t stack_bytes;		    /* of all of them */
-	VEC(struct goroutine_group) groups; /* most goroutines first */
-	VEC(struct goroutine) members;	    /* by ascending number */
+	uint64_t time_ns;	       /* CLOCK_MONOTONIC */
+	uint64_t stack_bytes;	       /* of all of them */
+	VEC(struct task_group) groups; /* most tasks first */
+	VEC(struct task) members;      /* by ascending number */
 	struct intern strings;
 };
 
 struct figures;
-extern const struct figures goroutine_report_figures, goroutine_group_figures;
+extern const struct figures task_report_figures, task_group_figures;
+/* Only metrics, of virtual threads. */
+extern const struct figures task_virtual_metrics;
 
-void goroutine_report_free(struct goroutine_report *report);
+void task_report_free(struct task_report *report);
 
 /* What recordings have of them. */
-extern const struct figures goroutine_report_records, goroutine_group_records;
+extern const struct figures task_report_records, task_group_records;
 
 /* Of one process at one time; the report of a recorded one has no members. */
-struct goroutine_reading {
+struct task_reading {
 	struct timespec time;
 	pid_t pid;
 	uint64_t start_ticks; /* with the PID: one process */
 	char comm[16];
-	struct goroutine_report report;
+	struct task_report report;
 };
 
 /*
@@ -81,46 +85,55 @@ struct goroutine_reading {
  * are added with a count of 0 and the earlier one's frames and texts. `same_process`: both count
  * what came and left since the same first reading. 0 or -ENOMEM.
  */
-int goroutine_report_compare(const struct goroutine_report *before, struct goroutine_report *after,
-			     uint64_t span_ns, bool same_process);
+int task_report_compare(const struct task_report *before, struct task_report *after,
+			uint64_t span_ns, bool same_process);
 
-/* The first frame that is not of the runtime; NULL: there is none. */
+/* The first frame that is not of Go's runtime; else the innermost one; NULL: there is none. */
 const struct frame *goroutine_place(const struct frames *frames);
+
+/* What reports call them. */
+struct task_kind {
+	const char *one, *many; /* "goroutine", "goroutines" */
+	const char *runtime;	/* "Go" */
+	bool has_offsets;	/* of frames in their functions */
+	/* The frame of the program's own where one waits; NULL: there is none. */
+	const struct frame *(*place)(const struct frames *frames);
+};
+extern const struct task_kind task_goroutines, task_virtual_threads;
 
 /*
  * The group that became larger by most goroutines since the first reading, of those that are
  * suspect: leaking ones first. NULL: none grew by `least` or more.
  */
-const struct goroutine_group *goroutine_report_growing(const struct goroutine_report *report,
-						       uint64_t least);
+const struct task_group *task_report_growing(const struct task_report *report, uint64_t least);
 
 /* The counts of groups over time, of a recording. Zero-initialise. */
-struct goroutine_counts {
+struct task_counts {
 	uint64_t id;
 	uint64_t *counts; /* for each time; owned */
 };
-struct goroutine_series {
+struct task_series {
 	VEC(struct timespec) times;
-	VEC(struct goroutine_counts) groups;
+	VEC(struct task_counts) groups;
 	struct hash index; /* ids -> places in groups, plus 1 */
 };
 
 /* All times are known before the first one. 0 or -ENOMEM. */
-int goroutine_series_put(struct goroutine_series *series, uint64_t id, size_t time, uint64_t count);
+int task_series_put(struct task_series *series, uint64_t id, size_t time, uint64_t count);
 /* As many as there are times; NULL: that group has none. */
-const uint64_t *goroutine_series_find(const struct goroutine_series *series, uint64_t id);
-void goroutine_series_free(struct goroutine_series *series);
+const uint64_t *task_series_find(const struct task_series *series, uint64_t id);
+void task_series_free(struct task_series *series);
 
 /* Earlier readings of one program, for comparison. Zero-initialise. */
-struct goroutine_history {
+struct task_history {
 	uint64_t first_ns;
 	size_t readings;
-	VEC(struct goroutine) members; /* of the last reading, by ascending number */
-	VEC(struct goroutine_past) groups;
+	VEC(struct task) members; /* of the last reading, by ascending number */
+	VEC(struct task_past) groups;
 	struct hash index; /* ids -> places in groups, plus 1 */
 };
 
-struct goroutine_past {
+struct task_past {
 	uint64_t id, first_count, last_count, come, gone;
 	size_t grown;	   /* readings at which there were more */
 	uint64_t grown_ns; /* the last of them */
@@ -132,7 +145,7 @@ struct goroutine_past {
  * went on at three of four readings or more, up to the last one, and not one goroutine left. 0 or
  * -ENOMEM.
  */
-int goroutine_history_add(struct goroutine_history *history, struct goroutine_report *report);
-void goroutine_history_free(struct goroutine_history *history);
+int task_history_add(struct task_history *history, struct task_report *report);
+void task_history_free(struct task_history *history);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "report/goroutine_report.h"
+#include "report/task_report.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -9,11 +9,12 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/figures.h"
+#include "report/java_threads.h"
 
 #define NS_PER_MS 1000000
 #define READINGS_MIN 3 /* before there is a verdict */
 
-void goroutine_report_free(struct goroutine_report *report)
+void task_report_free(struct task_report *report)
 {
 	for (size_t i = 0; i < report->groups.count; i++) {
 		vec_free(&report->groups.items[i].stack.list);
@@ -43,7 +44,11 @@ const struct frame *goroutine_place(const struct frames *frames)
 	return frames->list.count ? &frames->list.items[0] : NULL;
 }
 
-static uint64_t grown_by(const struct goroutine_group *group)
+const struct task_kind task_goroutines = {"goroutine", "goroutines", "Go", true, goroutine_place};
+const struct task_kind task_virtual_threads = {"virtual thread", "virtual threads", "JVM", false,
+					       java_thread_place};
+
+static uint64_t grown_by(const struct task_group *group)
 {
 	uint64_t first = group->growth.first_count;
 
@@ -53,13 +58,12 @@ static uint64_t grown_by(const struct goroutine_group *group)
 		       : 0;
 }
 
-const struct goroutine_group *goroutine_report_growing(const struct goroutine_report *report,
-						       uint64_t least)
+const struct task_group *task_report_growing(const struct task_report *report, uint64_t least)
 {
-	const struct goroutine_group *most = NULL;
+	const struct task_group *most = NULL;
 
 	for (size_t i = 0; i < report->groups.count; i++) {
-		const struct goroutine_group *group = &report->groups.items[i];
+		const struct task_group *group = &report->groups.items[i];
 		bool leaks = group->growth.verdict == TREND_LEAKING;
 		bool other = most && most->growth.verdict == TREND_LEAKING;
 
@@ -71,17 +75,17 @@ const struct goroutine_group *goroutine_report_growing(const struct goroutine_re
 	return most;
 }
 
-void goroutine_history_free(struct goroutine_history *history)
+void task_history_free(struct task_history *history)
 {
 	vec_free(&history->members);
 	vec_free(&history->groups);
 	hash_free(&history->index);
 }
 
-static struct goroutine_past *past_of(struct goroutine_history *history, uint64_t id)
+static struct task_past *past_of(struct task_history *history, uint64_t id)
 {
 	uint64_t *place = hash_put(&history->index, id, NULL);
-	struct goroutine_past *past;
+	struct task_past *past;
 
 	if (!place)
 		return NULL;
@@ -95,18 +99,18 @@ static struct goroutine_past *past_of(struct goroutine_history *history, uint64_
 	return past;
 }
 
-/* Counts goroutines that came to each group and left it since the last reading. */
-static int compare(struct goroutine_history *history, const struct goroutine_report *report)
+/* Counts tasks that came to each group and left it since the last reading. */
+static int compare(struct task_history *history, const struct task_report *report)
 {
-	const struct goroutine *old = history->members.items, *new = report->members.items;
+	const struct task *old = history->members.items, *new = report->members.items;
 	size_t olds = history->members.count, news = report->members.count, i = 0, j = 0;
 
 	while (i < olds || j < news) {
 		bool left = j == news || (i < olds && old[i].number < new[j].number);
 		bool came = i == olds || (j < news && new[j].number < old[i].number);
 		bool moved = !left && !came && old[i].group != new[j].group;
-		struct goroutine_past *from = left || moved ? past_of(history, old[i].group) : NULL;
-		struct goroutine_past *to;
+		struct task_past *from = left || moved ? past_of(history, old[i].group) : NULL;
+		struct task_past *to;
 
 		if ((left || moved) && !from)
 			return -ENOMEM;
@@ -123,8 +127,8 @@ static int compare(struct goroutine_history *history, const struct goroutine_rep
 	return 0;
 }
 
-static enum trend_verdict judge(const struct goroutine_history *history,
-				const struct goroutine_past *past, uint64_t now_ns)
+static enum trend_verdict judge(const struct task_history *history, const struct task_past *past,
+				uint64_t now_ns)
 {
 	if (history->readings < READINGS_MIN)
 		return TREND_TOO_EARLY;
@@ -135,10 +139,10 @@ static enum trend_verdict judge(const struct goroutine_history *history,
 	return past->gone * 2 > past->come ? TREND_CHURNING : TREND_GROWING;
 }
 
-static int take_group(struct goroutine_history *history, const struct goroutine_report *report,
-		      struct goroutine_group *group)
+static int take_group(struct task_history *history, const struct task_report *report,
+		      struct task_group *group)
 {
-	struct goroutine_past *past = past_of(history, group->id);
+	struct task_past *past = past_of(history, group->id);
 
 	if (!past)
 		return -ENOMEM;
@@ -151,7 +155,7 @@ static int take_group(struct goroutine_history *history, const struct goroutine_
 	past->last_count = group->count;
 	past->seen_ns = report->time_ns;
 	if (history->readings)
-		group->growth = (struct goroutine_growth){
+		group->growth = (struct task_growth){
 			.readings = history->readings,
 			.span_ns = report->time_ns - history->first_ns,
 			.first_count = past->first_count,
@@ -163,7 +167,7 @@ static int take_group(struct goroutine_history *history, const struct goroutine_
 }
 
 /* Those that are not there now count as none. */
-static void drop_counts(struct goroutine_history *history, uint64_t now_ns)
+static void drop_counts(struct task_history *history, uint64_t now_ns)
 {
 	for (size_t i = 0; i < history->groups.count; i++) {
 		if (history->groups.items[i].seen_ns != now_ns)
@@ -171,7 +175,7 @@ static void drop_counts(struct goroutine_history *history, uint64_t now_ns)
 	}
 }
 
-int goroutine_history_add(struct goroutine_history *history, struct goroutine_report *report)
+int task_history_add(struct task_history *history, struct task_report *report)
 {
 	int error = history->readings ? compare(history, report) : 0;
 
@@ -184,7 +188,7 @@ int goroutine_history_add(struct goroutine_history *history, struct goroutine_re
 	drop_counts(history, report->time_ns);
 	history->members.count = 0;
 	for (size_t i = 0; i < report->members.count; i++) {
-		struct goroutine *kept = vec_push(&history->members);
+		struct task *kept = vec_push(&history->members);
 
 		if (!kept)
 			return -ENOMEM;
@@ -194,7 +198,7 @@ int goroutine_history_add(struct goroutine_history *history, struct goroutine_re
 	return 0;
 }
 
-static const struct goroutine_group *group_in(const struct goroutine_report *report, uint64_t id)
+static const struct task_group *group_in(const struct task_report *report, uint64_t id)
 {
 	for (size_t i = 0; i < report->groups.count; i++) {
 		if (report->groups.items[i].id == id)
@@ -204,10 +208,10 @@ static const struct goroutine_group *group_in(const struct goroutine_report *rep
 }
 
 /* `was` NULL: it is new. */
-static void compare_group(const struct goroutine_group *was, struct goroutine_group *is,
-			  uint64_t span_ns, bool same_process)
+static void compare_group(const struct task_group *was, struct task_group *is, uint64_t span_ns,
+			  bool same_process)
 {
-	struct goroutine_growth *growth = &is->growth;
+	struct task_growth *growth = &is->growth;
 
 	growth->readings = MAX(growth->readings, 1);
 	growth->span_ns = span_ns;
@@ -223,16 +227,16 @@ static void compare_group(const struct goroutine_group *was, struct goroutine_gr
 }
 
 /* A group of the earlier reading that is not there any more. */
-static int add_gone(const struct goroutine_group *was, struct goroutine_report *after,
-		    uint64_t span_ns, bool same_process)
+static int add_gone(const struct task_group *was, struct task_report *after, uint64_t span_ns,
+		    bool same_process)
 {
-	struct goroutine_group *gone = vec_push(&after->groups);
+	struct task_group *gone = vec_push(&after->groups);
 	struct frames *stacks[2];
 	const struct frames *from[] = {&was->stack, &was->creator};
 
 	if (!gone)
 		return -ENOMEM;
-	*gone = (struct goroutine_group){.id = was->id, .state = was->state};
+	*gone = (struct task_group){.id = was->id, .state = was->state};
 	stacks[0] = &gone->stack;
 	stacks[1] = &gone->creator;
 	for (size_t i = 0; i < ARRAY_SIZE(stacks); i++) {
@@ -249,19 +253,19 @@ static int add_gone(const struct goroutine_group *was, struct goroutine_report *
 	return 0;
 }
 
-int goroutine_report_compare(const struct goroutine_report *before, struct goroutine_report *after,
-			     uint64_t span_ns, bool same_process)
+int task_report_compare(const struct task_report *before, struct task_report *after,
+			uint64_t span_ns, bool same_process)
 {
 	size_t count = after->groups.count;
 	int error = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct goroutine_group *is = &after->groups.items[i];
+		struct task_group *is = &after->groups.items[i];
 
 		compare_group(group_in(before, is->id), is, span_ns, same_process);
 	}
 	for (size_t i = 0; i < before->groups.count && !error; i++) {
-		const struct goroutine_group *was = &before->groups.items[i];
+		const struct task_group *was = &before->groups.items[i];
 
 		if (was->count && !group_in(after, was->id))
 			error = add_gone(was, after, span_ns, same_process);
@@ -273,37 +277,46 @@ int goroutine_report_compare(const struct goroutine_report *before, struct gorou
 
 static bool is_known(const void *report)
 {
-	return !((const struct goroutine_report *)report)->why;
+	return !((const struct task_report *)report)->why;
 }
 
-#define REPORT(member) offsetof(struct goroutine_report, member)
+#define REPORT(member) offsetof(struct task_report, member)
 static const struct figure report_figures[] = {
 	FIGURE("version", NULL, NOTE, REPORT(version)),
 	FIGURE("cannot_tell", NULL, TEXT, REPORT(why)),
 	FIGURE("count", NULL, NUMBER, REPORT(count)),
 	FIGURE("system", NULL, NUMBER, REPORT(system)),
+	FIGURE("ended", NULL, NUMBER, REPORT(ended)),
 	FIGURE("unread", NULL, NUMBER, REPORT(unread)),
+	FIGURE("moved", NULL, FLAG, REPORT(moved)),
 	FIGURE("stack_bytes", NULL, NUMBER, REPORT(stack_bytes)),
 	FIGURE(NULL, NULL, NUMBER, REPORT(count), .shown = is_known, .metric = METRIC_GAUGE,
 	       .metric_name = "process_goroutines",
 	       .help = "All goroutines but the runtime's own."),
 };
-const struct figures goroutine_report_figures = FIGURES(report_figures);
+const struct figures task_report_figures = FIGURES(report_figures);
+
+static const struct figure virtual_metrics[] = {
+	FIGURE(NULL, NULL, NUMBER, REPORT(count), .shown = is_known, .metric = METRIC_GAUGE,
+	       .metric_name = "process_virtual_threads",
+	       .help = "All virtual threads of a JVM that have not ended."),
+};
+const struct figures task_virtual_metrics = FIGURES(virtual_metrics);
 
 static bool has_waits(const void *group)
 {
-	return ((const struct goroutine_group *)group)->waits_known;
+	return ((const struct task_group *)group)->waits_known;
 }
 
 static bool has_growth(const void *group)
 {
-	return ((const struct goroutine_group *)group)->growth.readings;
+	return ((const struct task_group *)group)->growth.readings;
 }
 
 /* Of two processes, nobody knows these. */
 static bool has_counts(const void *group)
 {
-	return has_growth(group) && !((const struct goroutine_group *)group)->growth.only_counts;
+	return has_growth(group) && !((const struct task_group *)group)->growth.only_counts;
 }
 
 static const char *verdict_name(unsigned verdict)
@@ -311,7 +324,7 @@ static const char *verdict_name(unsigned verdict)
 	return trend_verdict_name((enum trend_verdict)verdict);
 }
 
-#define GROUP(member) offsetof(struct goroutine_group, member)
+#define GROUP(member) offsetof(struct task_group, member)
 static const struct figure group_figures[] = {
 	FIGURE("id", NULL, ID, GROUP(id)),
 	FIGURE("count", NULL, NUMBER, GROUP(count)),
@@ -328,12 +341,12 @@ static const struct figure group_figures[] = {
 	FIGURE("verdict", NULL, NAME, GROUP(growth.verdict), .name = verdict_name,
 	       .names = TREND_MAX_, .shown = has_counts),
 };
-const struct figures goroutine_group_figures = FIGURES(group_figures);
+const struct figures task_group_figures = FIGURES(group_figures);
 
 /* What recordings have: all that reports are made of. */
 static const struct figure report_records[] = {
 	FIGURE("version", NULL, CHARS, REPORT(version),
-	       .size = sizeof(((struct goroutine_report *)0)->version)),
+	       .size = sizeof(((struct task_report *)0)->version)),
 	FIGURE("count", NULL, NUMBER, REPORT(count)),
 	FIGURE("system", NULL, NUMBER, REPORT(system)),
 	FIGURE("ended", NULL, NUMBER, REPORT(ended)),
@@ -343,7 +356,7 @@ static const struct figure report_records[] = {
 	FIGURE("stack_bytes", NULL, NUMBER, REPORT(stack_bytes)),
 	FIGURE("monotonic_ns", NULL, NUMBER, REPORT(time_ns)),
 };
-const struct figures goroutine_report_records = FIGURES(report_records);
+const struct figures task_report_records = FIGURES(report_records);
 
 static const struct figure group_records[] = {
 	FIGURE("id", "group_id", ID, GROUP(id)),
@@ -360,12 +373,12 @@ static const struct figure group_records[] = {
 	FIGURE("verdict", NULL, NAME, GROUP(growth.verdict), .name = verdict_name,
 	       .names = TREND_MAX_),
 };
-const struct figures goroutine_group_records = FIGURES(group_records);
+const struct figures task_group_records = FIGURES(group_records);
 
-int goroutine_series_put(struct goroutine_series *series, uint64_t id, size_t time, uint64_t count)
+int task_series_put(struct task_series *series, uint64_t id, size_t time, uint64_t count)
 {
 	uint64_t *place = hash_put(&series->index, id, NULL);
-	struct goroutine_counts *group;
+	struct task_counts *group;
 
 	if (!place)
 		return -ENOMEM;
@@ -384,14 +397,14 @@ int goroutine_series_put(struct goroutine_series *series, uint64_t id, size_t ti
 	return 0;
 }
 
-const uint64_t *goroutine_series_find(const struct goroutine_series *series, uint64_t id)
+const uint64_t *task_series_find(const struct task_series *series, uint64_t id)
 {
 	const uint64_t *place = hash_get(&series->index, id);
 
 	return place && *place ? series->groups.items[*place - 1].counts : NULL;
 }
 
-void goroutine_series_free(struct goroutine_series *series)
+void task_series_free(struct task_series *series)
 {
 	for (size_t i = 0; i < series->groups.count; i++)
 		free(series->groups.items[i].counts);
