@@ -552,6 +552,81 @@ static void threads_has_those_that_have_ended_with_their_holders(void **state)
 }
 
 /* Two threads allocate without a pause. */
+static json_t *figures_of(struct harness *harness, const struct child *target)
+{
+	json_t *report = monitor_report(
+		harness, MONITOR(harness, "memory", "-p", target->pid_text, "--format", "json"));
+	json_t *figures =
+		json_object_get(json_array_get(json_object_get(report, "processes"), 0), "dotnet");
+
+	assert_string_equal(text_at(figures, "cannot_tell"), "");
+	assert_string_equal(text_at(figures, "version"), version);
+	return figures;
+}
+
+static void expect_counts(json_t *figures, json_t *truth)
+{
+	static const char *const names[] = {"collections", "generation_1_collections",
+					    "full_collections"};
+	json_t *counts = json_object_get(truth, "counts");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(number_at(figures, names[i]),
+				 json_integer_value(json_array_get(counts, i)));
+}
+
+static json_int_t grown(json_t *after, json_t *before, const char *figure)
+{
+	return number_at(after, figure) - number_at(before, figure);
+}
+
+static void expect_collections(struct harness *harness, struct child *target, json_int_t heaps)
+{
+	json_t *first = figures_of(harness, target), *then;
+
+	expect_counts(first, workload_ask(harness, target, "collections"));
+	assert_int_equal(number_at(first, "heaps"), heaps);
+	assert_true(number_at(first, "collected_ms") > 0);
+	assert_true(number_at(first, "kept_bytes") > 0);
+	workload_do(harness, target, "young");
+	then = figures_of(harness, target);
+	expect_counts(then, workload_ask(harness, target, "collections"));
+	assert_int_equal(grown(then, first, "collections"), 1);
+	assert_int_equal(grown(then, first, "full_collections"), 0);
+}
+
+/* Small objects are made in pieces of 8 KiB that threads get. */
+static void expect_allocated(struct harness *harness, struct child *target)
+{
+	json_t *first = figures_of(harness, target), *then;
+
+	workload_do(harness, target, "small");
+	then = figures_of(harness, target);
+	assert_int_equal(grown(then, first, "collections"), 0);
+	assert_in_range(grown(then, first, "allocated_since_bytes"), 1000000, 1100000);
+	first = then;
+	workload_do(harness, target, "large");
+	then = figures_of(harness, target);
+	assert_in_range(grown(then, first, "large_allocated_since_bytes"), 1000000, 1001000);
+	assert_true(number_at(then, "large_allocated_since_bytes") <
+		    number_at(then, "large_budget_bytes"));
+}
+
+static void collections_are_those_that_the_program_counts(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = start_or_skip(harness, "census", "300");
+
+	expect_collections(harness, target, 1);
+	expect_allocated(harness, target);
+	setenv("DOTNET_gcServer", "1", 1);
+	setenv("DOTNET_GCHeapCount", "2", 1);
+	target = start(harness, "census", "300");
+	unsetenv("DOTNET_gcServer");
+	unsetenv("DOTNET_GCHeapCount");
+	expect_collections(harness, target, 2);
+}
+
 static void a_busy_program_is_counted_exactly_or_marked_inexact(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -582,6 +657,7 @@ int main(void)
 		container_test(the_fixed_cache_of_a_container_holds_nothing),
 		e2e_test(threads_that_have_ended_are_counted_with_what_holds_them),
 		e2e_test(threads_has_those_that_have_ended_with_their_holders),
+		e2e_test(collections_are_those_that_the_program_counts),
 		e2e_test(a_busy_program_is_counted_exactly_or_marked_inexact),
 	};
 

@@ -296,6 +296,8 @@ namespace Threads {
 }
 
 static class Program {
+	static object recent;
+
 	static void Collect() {
 		for (int i = 0; i < 3; i++) {
 			GC.Collect();
@@ -353,6 +355,23 @@ static class Program {
 					  story == "threads" ? Threads.Pool.Truth() :
 					  story == "cache" || story == "fixed" ?
 					  MemoryLeak.MyWorker.Truth() : Planted.Census.Truth());
+			return;
+		}
+		if (line == "collections") {
+			Console.WriteLine("{\"counts\":[" + GC.CollectionCount(0) + "," +
+					  GC.CollectionCount(1) + "," + GC.CollectionCount(2) + "]}");
+			return;
+		}
+		/* No more than a generation may have until the next collection. */
+		if (line == "small" || line == "large") {
+			for (int i = 0; i < (line == "small" ? 1000 : 1); i++)
+				recent = new byte[line == "small" ? 1000 : 1000000];
+			Console.WriteLine("done");
+			return;
+		}
+		if (line == "young") {
+			GC.Collect(0);
+			Console.WriteLine("done");
 			return;
 		}
 		if (line == "more" && story == "continuations")

@@ -45,6 +45,8 @@ enum {
 	AT_QUEUE = 0x5400,
 	AT_HANDLES = 0x5800, /* map, buckets, tables */
 	AT_TYPES = 0x8000,   /* FORGED_TYPE_BYTES each */
+	AT_BUDGETS = 0xb000, /* of generations, then the settings that these lead to */
+	AT_SETTINGS = 0xb800,
 	AT_IMAGE = 0x10000,
 	AT_SEGMENT = 0x20000, /* of handles */
 };
@@ -426,6 +428,41 @@ static inline void forged_queue(const struct forged *forged)
 	forged_put_at(list, 8, forged->finalised);
 }
 
+/* A word of what the collector knows of a generation. */
+static inline uint64_t forged_budget(const struct forged *forged, size_t generation, size_t word)
+{
+	return forged->memory.base + AT_BUDGETS + (generation * 21 + word) * 8;
+}
+
+/* Nine collections, of which two were of the whole heap. */
+static inline void forged_budgets(const struct forged *forged)
+{
+	static const struct {
+		uint64_t left, budget, kept, count, number, time, least;
+	} generations[DOTNET_GENERATIONS] = {
+		{70000, 100000, 1000, 9, 9, 3000000, 100000},
+		{5000, 5000, 200, 4, 8, 2000000, 4096},
+		{5000, 5000, 30000, 2, 5, 1000000, 4096},
+		{100, 3000, 700, 2, 0, 1000, 3000},
+		{(uint64_t)-50, 3000, 0, 2, 0, 1000, 3000},
+	};
+
+	for (size_t i = 0; i < DOTNET_GENERATIONS; i++) {
+		uint64_t at = forged_budget(forged, i, 0);
+		uint64_t settings = forged->memory.base + AT_SETTINGS + i * 56;
+
+		forged_put_at(at, 0 * 8, generations[i].left);
+		forged_put_at(at, 3 * 8, generations[i].budget);
+		forged_put_at(at, 10 * 8, generations[i].kept);
+		forged_put_at(at, 11 * 8, generations[i].count);
+		forged_put_at(at, 15 * 8, generations[i].number);
+		forged_put_at(at, 16 * 8, generations[i].time);
+		forged_put_at(at, 19 * 8, generations[i].least);
+		forged_put_at(at, 20 * 8, settings);
+		forged_put_at(settings, 0, generations[i].least);
+	}
+}
+
 /* False: no memory. */
 static inline bool forged_make(struct forged *forged)
 {
@@ -449,6 +486,7 @@ static inline bool forged_make(struct forged *forged)
 	forged_threads(forged);
 	forged_handles(forged);
 	forged_queue(forged);
+	forged_budgets(forged);
 	forged_memory_find_places(&forged->memory);
 	return true;
 }

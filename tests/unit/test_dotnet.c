@@ -2,6 +2,10 @@
 /* The heap of a small .NET program made by hand; then the same with nonsense in it. */
 #include "unit/dotnet_fixture.h"
 
+#include "base/cleanup.h"
+#include "runtime/dotnet_reader.h"
+#include "runtime/target_memory.h"
+
 #define MUTANTS 1000
 #include "unit/walked.h"
 
@@ -211,6 +215,93 @@ static void a_version_that_is_not_known_is_not_read(void **state)
 	expect_why(&forged->memory, "9 and 10");
 }
 
+/* -------- collections */
+
+static int read_memory(const struct forged *forged, struct dotnet_memory *dotnet)
+{
+	struct target_memory memory = {.pagemap = -1};
+	int error =
+		target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, &memory);
+
+	*dotnet = (struct dotnet_memory){0};
+	if (!error)
+		error = dotnet_memory_of(&memory, dotnet);
+	target_memory_close(&memory);
+	return error;
+}
+
+static void collections_and_what_may_be_allocated_until_the_next_one_are_known(void **state)
+{
+	struct forged *forged = *state;
+	struct dotnet_memory dotnet;
+
+	assert_int_equal(read_memory(forged, &dotnet), 0);
+	assert_null(dotnet.why);
+	assert_string_equal(dotnet.version, "9");
+	assert_int_equal(dotnet.heaps, 1);
+	assert_int_equal(dotnet.collections[0], 9);
+	assert_int_equal(dotnet.collections[1], 4);
+	assert_int_equal(dotnet.collections[2], 2);
+	assert_int_equal(dotnet.small.allowed, 100000);
+	assert_int_equal(dotnet.small.allocated, 30000);
+	assert_int_equal(dotnet.large.allocated, 2900);
+	assert_int_equal(dotnet.pinned.allocated, 3050);
+	assert_int_equal(dotnet.kept, 1000 + 200 + 30000 + 700);
+	assert_true(dotnet.collected_ns > 0);
+	assert_int_equal(dotnet.full_ns - dotnet.collected_ns, 2000000000);
+}
+
+/* One number elsewhere, or the same structure twice. */
+static void figures_that_contradict_each_other_are_not_known(void **state)
+{
+	static const struct {
+		size_t generation, word;
+		uint64_t value;
+	} wrong[] = {
+		{0, 11, 10}, {1, 11, 10},      {3, 11, 3},    {0, 3, 0},  {0, 0, 100001},
+		{0, 15, 8},  {1, 16, 3000001}, {2, 19, 4097}, {1, 20, 0},
+	};
+	struct forged *forged = *state;
+	struct dotnet_memory dotnet;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		uint64_t at = forged_budget(forged, wrong[i].generation, wrong[i].word);
+		uint64_t kept = forged_word(at);
+
+		forged_put_at(at, 0, wrong[i].value);
+		assert_int_equal(read_memory(forged, &dotnet), 0);
+		assert_non_null(dotnet.why);
+		forged_put_at(at, 0, kept);
+	}
+	memcpy((void *)(uintptr_t)(forged->memory.base + AT_BUDGETS + 0x400),
+	       (void *)(uintptr_t)(forged->memory.base + AT_BUDGETS), 0x348);
+	assert_int_equal(read_memory(forged, &dotnet), 0);
+	assert_non_null(dotnet.why);
+}
+
+/* Under sanitizers, as expect_no_harm_of_nonsense(). */
+static void figures_of_nonsense_do_no_harm(void **state)
+{
+	struct forged *forged = *state;
+	_cleanup_free_ unsigned char *kept = malloc(FORGED_BYTES);
+	uint64_t seed = 1;
+
+	assert_non_null(kept);
+	memcpy(kept, forged->memory.bytes, FORGED_BYTES);
+	for (size_t i = 0; i < 200; i++) {
+		struct dotnet_memory dotnet;
+
+		for (uint32_t j = 0; j < 1 + i % 8; j++) {
+			uint64_t place = forged_random(&seed) % forged->memory.place_count;
+
+			forged_put(forged->memory.base + forged->memory.places[place] * 8ull,
+				   forged_random_word(&forged->memory, &seed));
+		}
+		assert_int_equal(read_memory(forged, &dotnet), 0);
+		memcpy(forged->memory.bytes, kept, FORGED_BYTES);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +315,9 @@ int main(void)
 		FORGED(memory_for_objects_to_come_ends_where_memory_does),
 		FORGED(lists_that_do_not_end_are_left),
 		FORGED(after_nonsense_the_next_object_is_found),
+		FORGED(collections_and_what_may_be_allocated_until_the_next_one_are_known),
+		FORGED(figures_that_contradict_each_other_are_not_known),
+		FORGED(figures_of_nonsense_do_no_harm),
 		FORGED(nonsense_anywhere_does_no_harm),
 	};
 

@@ -312,12 +312,66 @@ static void a_jvm_leaks_only_by_what_its_collections_leave(void **state)
 	}
 }
 
+/* The same of .NET, whose collector has a budget instead of a limit. */
+static void a_dotnet_heap_leaks_only_by_what_its_collections_leave(void **state)
+{
+	static const struct {
+		const char *words;
+		bool no_leak, unproven;
+		uint64_t kept[3], full[3];
+	} runs[] = {
+		{"No collection of the whole heap has run since then, so it may be garbage; new "
+		 "small objects may take 80.0 MiB until the next collection",
+		 false,
+		 true,
+		 {20, 20, 20},
+		 {1, 1, 1}},
+		{"left 21.0 MiB in objects, +1.00 MiB since the first one",
+		 true,
+		 false,
+		 {20, 20, 21},
+		 {1, 2, 3}},
+		{"left 40.0 MiB in objects, +20.0 MiB since the first one",
+		 false,
+		 false,
+		 {20, 20, 40},
+		 {1, 2, 3}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+		struct memory_history history = {0};
+		struct memory_conclusion conclusion = {0};
+
+		for (size_t j = 0; j < ARRAY_SIZE(runs[i].kept); j++) {
+			struct dotnet_memory dotnet = {.kept = runs[i].kept[j] * MIB,
+						       .collections = {9, 9, runs[i].full[j]},
+						       .small = {80 * MIB, 0}};
+			struct memory_process process = {.pid = 7, .dotnet = &dotnet};
+			struct memory_split split;
+
+			give(&process, MEMORY_MANAGED, 100 * MIB + j * 10 * MIB);
+			split = memory_split_of(&process);
+			if (j)
+				memory_conclude(&history.list.items[0].splits.items[0], &split,
+						&conclusion);
+			assert_int_equal(memory_history_add(&history, 1, "app", &split), 0);
+		}
+		if (!strstr(conclusion.text, runs[i].words))
+			fail_msg("run %zu: %s", i, conclusion.text);
+		assert_int_equal(conclusion.no_leak, runs[i].no_leak);
+		assert_int_equal(conclusion.unproven, runs[i].unproven);
+		memory_history_free(&history);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_part_that_makes_up_half_decides),
 		cmocka_unit_test(growth_that_the_target_of_go_allows_is_no_leak),
 		cmocka_unit_test(a_jvm_leaks_only_by_what_its_collections_leave),
+		cmocka_unit_test(a_dotnet_heap_leaks_only_by_what_its_collections_leave),
 		cmocka_unit_test(no_report_calls_a_growth_a_leak_and_none),
 		cmocka_unit_test(three_parts_of_a_third_each_are_mixed),
 		cmocka_unit_test(growth_below_a_hundredth_is_steady),

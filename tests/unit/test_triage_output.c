@@ -691,7 +691,7 @@ static void a_kill_is_reported_with_what_was_known(void **state)
 static void growth_of_a_jvm_is_unproven_until_its_collections_leave_more(void **state)
 {
 	static const struct {
-		struct java_floor first, now;
+		struct heap_floor first, now;
 		bool unproven;
 	} looks[] = {
 		{{true, false, 20 << 20, 1}, {true, false, 30 << 20, 1}, true},

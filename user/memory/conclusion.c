@@ -340,35 +340,41 @@ static void go_say(const struct sentence *sentence)
 		units_bytes(goal, (double)now->go_goal, ""), now->pid);
 }
 
-/* Whether a JVM's figures show growth of its heap. */
-static bool java_is_known(const struct deciding *deciding)
+/* Whether figures of collections show growth of the heap. */
+static bool floor_is_known(const struct deciding *deciding)
 {
-	return deciding->before->java.known && deciding->now->java.known;
+	return deciding->before->floor.known && deciding->now->floor.known;
 }
 
-static enum java_proof java_proof(const struct deciding *deciding)
+static enum heap_proof proof_of(const struct deciding *deciding)
 {
-	return java_floor_compare(&deciding->before->java, &deciding->now->java,
+	return heap_floor_compare(&deciding->before->floor, &deciding->now->floor,
 				  deciding->growth->groups[GROUP_MANAGED]);
 }
 
-static void java_say(const struct sentence *sentence)
+static void floor_say(const struct sentence *sentence)
 {
-	const struct java_floor *before = &sentence->deciding->before->java;
-	const struct java_floor *now = &sentence->deciding->now->java;
+	const struct memory_split *split = sentence->deciding->now;
+	const struct heap_floor *before = &sentence->deciding->before->floor;
+	const struct heap_floor *now = &split->floor;
 	char kept[16], grown[16];
 
 	if (now->full > before->full)
-		fprintf(sentence->out, ". Its collections have left %s outside Eden, %s since %s; ",
+		fprintf(sentence->out, ". Its collections have left %s %s, %s since %s; ",
 			units_bytes(kept, (double)now->kept, ""),
+			split->dotnet_budget ? "in objects" : "outside Eden",
 			units_bytes(grown, (double)(int64_t)(now->kept - before->kept), "+"),
 			before->is_base ? "the first one" : "the first reading");
 	else
 		fputs(". No collection of the whole heap has run since then, so it may be "
 		      "garbage; ",
 		      sentence->out);
-	fprintf(sentence->out, "it may become %s (-Xmx)",
-		units_bytes(kept, (double)sentence->deciding->now->java_limit, ""));
+	if (split->dotnet_budget)
+		fprintf(sentence->out, "new small objects may take %s until the next collection",
+			units_bytes(kept, (double)split->dotnet_budget, ""));
+	else
+		fprintf(sentence->out, "it may become %s (-Xmx)",
+			units_bytes(kept, (double)split->java_limit, ""));
 }
 
 static void managed_say(const struct sentence *sentence)
@@ -386,8 +392,8 @@ static void managed_say(const struct sentence *sentence)
 		"a leak there are objects that something still refers to. All else changed by %s",
 		runtime_name(now->runtime), runtime_tool(now->runtime, now->pid, tool),
 		units_bytes(text, (double)(growth->total - growth->groups[GROUP_MANAGED]), "+"));
-	if (java_is_known(sentence->deciding))
-		java_say(sentence);
+	if (floor_is_known(sentence->deciding))
+		floor_say(sentence);
 }
 
 static void other_say(const struct sentence *sentence)
@@ -435,16 +441,16 @@ void memory_conclude(const struct memory_split *before, const struct memory_spli
 	const struct deciding deciding = {before, now, &conclusion->growth};
 	FILE *out = fmemopen(conclusion->text, sizeof(conclusion->text), "w");
 	const struct sentence sentence = {&deciding, out};
-	bool is_managed, is_java, is_kept;
+	bool is_managed, proves, is_kept;
 
 	measure(before, now, &conclusion->growth);
 	conclusion->verdict = decide(&deciding);
 	is_managed = conclusion->verdict == MEMORY_MANAGED_GROWS;
-	is_java = is_managed && java_is_known(&deciding);
+	proves = is_managed && floor_is_known(&deciding);
 	is_kept = most_is_kept(&deciding, conclusion->verdict) ||
 		  (is_managed && go_heap_is_kept(&deciding)) ||
-		  (is_java && java_proof(&deciding) == JAVA_KEEPS_AS_MUCH);
-	conclusion->unproven = is_java && java_proof(&deciding) == JAVA_UNPROVEN;
+		  (proves && proof_of(&deciding) == HEAP_KEEPS_AS_MUCH);
+	conclusion->unproven = proves && proof_of(&deciding) == HEAP_UNPROVEN;
 	conclusion->no_leak = is_kept && !live_may_leak(&conclusion->growth);
 	conclusion->text[0] = '\0';
 	if (!out)

@@ -18,6 +18,7 @@
 #include "proc/core.h"
 #include "proc/process_list.h"
 #include "proc/process_memory.h"
+#include "runtime/dotnet_reader.h"
 #include "runtime/go_reader.h"
 #include "runtime/hotspot_reader.h"
 #include "runtime/python_reader.h"
@@ -472,6 +473,19 @@ static int find_js(struct splitting *splitting)
 	return is_js ? -ENOMEM : 0;
 }
 
+/* 0 or -ENOMEM. */
+static int find_dotnet(struct splitting *splitting)
+{
+	const struct runtime *known = splitting->runtime.runtime;
+	bool is_dotnet = known && !strcmp(known->key, "dotnet");
+	struct dotnet_memory *dotnet = is_dotnet ? malloc(sizeof(*dotnet)) : NULL;
+
+	splitting->process->dotnet = dotnet;
+	if (dotnet)
+		return dotnet_memory_read(&splitting->maps, dotnet);
+	return is_dotnet ? -ENOMEM : 0;
+}
+
 /* Of a process that was named: all that it has for objects is read. 0 or -ENOMEM. */
 static int find_python(struct splitting *splitting)
 {
@@ -499,6 +513,8 @@ static int find_runtime(struct splitting *splitting)
 		error = find_java(splitting);
 	if (!error)
 		error = find_js(splitting);
+	if (!error)
+		error = find_dotnet(splitting);
 	if (!error)
 		error = find_python(splitting);
 	splitting->process->runtime = runtime_label_of(splitting->runtime.runtime);

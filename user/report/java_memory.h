@@ -44,30 +44,6 @@ struct java_memory {
 	uint64_t direct_limit; /* 0: not known */
 };
 
-/*
- * What collections of all of the heap leave, to be compared with later. Until the first one, old
- * garbage counts as kept: then the least that was seen since the first reading is the base of what
- * is compared, and the next such collection is the first that proves anything.
- */
-struct java_floor {
-	bool known;
-	bool is_base;
-	uint64_t kept, full; /* bytes outside Eden; collections: see struct java_memory */
-};
-
-struct java_floor java_floor_of(const struct java_memory *java);
-void java_floor_rebase(struct java_floor *first, const struct java_floor *now);
-
-enum java_proof {
-	JAVA_UNPROVEN,	   /* what the heap grew by may be garbage */
-	JAVA_KEEPS_MORE,   /* objects, by a fifth of what it grew by at least */
-	JAVA_KEEPS_AS_MUCH /* garbage, and free room */
-};
-
-/* `grown`: bytes of the heap, between the two. Both are known. */
-enum java_proof java_floor_compare(const struct java_floor *first, const struct java_floor *now,
-				   int64_t grown);
-
 /* Of a struct java_memory, before and after its loaders; and theirs: those of metaspace are known
  * if java_memory.has_metaspace. */
 struct figures;

@@ -134,6 +134,7 @@ void memory_process_free(struct memory_process *process)
 		java_memory_free(process->java);
 	free(process->java);
 	free(process->js);
+	free(process->dotnet);
 	if (process->python)
 		python_memory_free(process->python);
 	free(process->python);

@@ -13,6 +13,7 @@
 #include "proc/container.h"
 #include "report/allocator_report.h"
 #include "report/cgroup_report.h"
+#include "report/dotnet_memory.h"
 #include "report/go_memory.h"
 #include "report/java_memory.h"
 #include "report/js_memory.h"
@@ -160,6 +161,7 @@ struct memory_process {
 	struct go_memory *go;	       /* of a Go program; owned; NULL: it is none */
 	struct java_memory *java;      /* likewise of a JVM */
 	struct js_memory *js;	       /* likewise of V8 */
+	struct dotnet_memory *dotnet;  /* likewise of .NET */
 	struct python_memory *python;  /* likewise of Python, if the process was named */
 	struct allocator_reports allocators;
 	bool heap_changed; /* whenever it was read */

@@ -75,7 +75,9 @@ struct memory_split memory_split_of(const struct memory_process *process)
 		.go_live = process->go && !process->go->why ? process->go->live : 0,
 		.go_collections = process->go ? process->go->collections : 0,
 		.go_goal = process->go && !process->go->why ? process->go->goal : 0,
-		.java = java_floor_of(process->java),
+		.floor = process->dotnet ? dotnet_floor_of(process->dotnet)
+					 : java_floor_of(process->java),
+		.dotnet_budget = process->dotnet ? process->dotnet->small.allowed : 0,
 		.java_limit = process->java ? process->java->maximum : 0,
 		.why = process->why,
 	};
@@ -147,7 +149,7 @@ int memory_history_add(struct memory_history *history, uint64_t key, const char 
 
 	if (series) {
 		series->key = key;
-		java_floor_rebase(&series->splits.items[0].java, &split->java);
+		heap_floor_rebase(&series->splits.items[0].floor, &split->floor);
 	}
 	if (series && !history->max)
 		return 0;

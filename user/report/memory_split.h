@@ -6,6 +6,7 @@
 #ifndef LEAKMON_REPORT_MEMORY_SPLIT_H
 #define LEAKMON_REPORT_MEMORY_SPLIT_H
 
+#include "report/heap_floor.h"
 #include "report/memory_report.h"
 #include "report/report.h"
 
@@ -33,10 +34,11 @@ struct memory_split {
 	/* For a Go program: what lived after its last collection, and how large its heap may become
 	 * before the next one ends. Not recorded; 0: not known. */
 	uint64_t go_live, go_goal, go_collections;
-	/* For a JVM, likewise. */
-	struct java_floor java;
-	uint64_t java_limit;
-	const char *why; /* not all is known of the allocator; borrowed; NULL: it is */
+	/* For a JVM and .NET, likewise. */
+	struct heap_floor floor;
+	uint64_t java_limit;	/* -Xmx */
+	uint64_t dotnet_budget; /* of small objects, until the next collection */
+	const char *why;	/* not all is known of the allocator; borrowed; NULL: it is */
 };
 
 /* All of a split but its parts: in recordings, and some in JSON. */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The memory of managed heaps: their figures, and what collections of a JVM prove. */
+/* The memory of managed heaps: their figures, and what collections prove. */
 #include "base/cleanup.h"
+#include "report/dotnet_memory.h"
 #include "report/figures.h"
 #include "report/go_memory.h"
+#include "report/heap_floor.h"
 #include "report/java_memory.h"
 #include "report/js_memory.h"
 #include "report/python_memory.h"
@@ -106,6 +108,37 @@ static const struct figure js_figures[] = {
 };
 const struct figures js_memory_figures = FIGURES(js_figures);
 
+/* -------- .NET */
+
+static bool dotnet_is_known(const void *dotnet)
+{
+	return !((const struct dotnet_memory *)dotnet)->why;
+}
+
+#define DOTNET(member) offsetof(struct dotnet_memory, member)
+#define DOTNET_FIGURE(name, member)                                                                \
+	FIGURE(name, NULL, NUMBER, DOTNET(member), .shown = dotnet_is_known)
+static const struct figure dotnet_figures[] = {
+	FIGURE("version", NULL, NOTE, DOTNET(version)),
+	FIGURE("cannot_tell", NULL, TEXT, DOTNET(why)),
+	DOTNET_FIGURE("heaps", heaps),
+	DOTNET_FIGURE("collections", collections[0]),
+	DOTNET_FIGURE("generation_1_collections", collections[1]),
+	DOTNET_FIGURE("full_collections", collections[2]),
+	FIGURE("collected_ms", NULL, SOME, DOTNET(collected_ns), .per = NS_PER_MS,
+	       .shown = dotnet_is_known),
+	FIGURE("full_collected_ms", NULL, SOME, DOTNET(full_ns), .per = NS_PER_MS,
+	       .shown = dotnet_is_known),
+	DOTNET_FIGURE("budget_bytes", small.allowed),
+	DOTNET_FIGURE("allocated_since_bytes", small.allocated),
+	DOTNET_FIGURE("large_budget_bytes", large.allowed),
+	DOTNET_FIGURE("large_allocated_since_bytes", large.allocated),
+	DOTNET_FIGURE("pinned_budget_bytes", pinned.allowed),
+	DOTNET_FIGURE("pinned_allocated_since_bytes", pinned.allocated),
+	DOTNET_FIGURE("kept_bytes", kept),
+};
+const struct figures dotnet_memory_figures = FIGURES(dotnet_figures);
+
 /* -------- Java */
 
 static bool java_is_known(const void *java)
@@ -157,18 +190,28 @@ static const struct figure outside_figures[] = {
 };
 const struct figures java_outside_figures = FIGURES(outside_figures);
 
-/* What is kept changes a little with each collection. */
-#define JAVA_GROWTH_MIN (1 << 20)
+/* -------- floors */
 
-struct java_floor java_floor_of(const struct java_memory *java)
+/* What is kept changes a little with each collection. */
+#define GROWTH_MIN (1 << 20)
+
+struct heap_floor java_floor_of(const struct java_memory *java)
 {
 	if (!java || java->why)
-		return (struct java_floor){0};
-	return (struct java_floor){
+		return (struct heap_floor){0};
+	return (struct heap_floor){
 		.known = true, .kept = java->kept, .full = java->full_collections};
 }
 
-void java_floor_rebase(struct java_floor *first, const struct java_floor *now)
+struct heap_floor dotnet_floor_of(const struct dotnet_memory *dotnet)
+{
+	if (!dotnet || dotnet->why)
+		return (struct heap_floor){0};
+	return (struct heap_floor){
+		.known = true, .kept = dotnet->kept, .full = dotnet->collections[2]};
+}
+
+void heap_floor_rebase(struct heap_floor *first, const struct heap_floor *now)
 {
 	if (!first->known || !now->known || now->full <= first->full)
 		return;
@@ -178,14 +221,14 @@ void java_floor_rebase(struct java_floor *first, const struct java_floor *now)
 	first->is_base = true;
 }
 
-enum java_proof java_floor_compare(const struct java_floor *first, const struct java_floor *now,
+enum heap_proof heap_floor_compare(const struct heap_floor *first, const struct heap_floor *now,
 				   int64_t grown)
 {
 	if (now->full <= first->full)
-		return JAVA_UNPROVEN;
-	if ((int64_t)(now->kept - first->kept) >= MAX(grown, JAVA_GROWTH_MIN) / 5)
-		return JAVA_KEEPS_MORE;
-	return first->is_base ? JAVA_KEEPS_AS_MUCH : JAVA_UNPROVEN;
+		return HEAP_UNPROVEN;
+	if ((int64_t)(now->kept - first->kept) >= MAX(grown, GROWTH_MIN) / 5)
+		return HEAP_KEEPS_MORE;
+	return first->is_base ? HEAP_KEEPS_AS_MUCH : HEAP_UNPROVEN;
 }
 
 void java_memory_free(struct java_memory *java)

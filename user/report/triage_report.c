@@ -192,8 +192,8 @@ bool triage_entry_is_unproven(const struct triage_entry *entry)
 	const struct managed_growth *managed = entry->managed;
 
 	return triage_entry_is_managed(entry) && managed->first.known && managed->now.known &&
-	       java_floor_compare(&managed->first, &managed->now, managed->heap_grown) !=
-		       JAVA_KEEPS_MORE;
+	       heap_floor_compare(&managed->first, &managed->now, managed->heap_grown) !=
+		       HEAP_KEEPS_MORE;
 }
 
 /* By then the budget's share of one per cent is 0.3 s. */

@@ -13,7 +13,7 @@
 #include "proc/container.h"
 #include "report/cgroup_report.h"
 #include "report/task_report.h"
-#include "report/java_memory.h"
+#include "report/heap_floor.h"
 #include "report/report.h"
 #include "report/runtime_label.h"
 #include "report/trend.h"
@@ -134,7 +134,7 @@ struct managed_growth {
 	double first_s, last_s; /* when it was looked at; last_s 0: never */
 	uint64_t heap, all;	/* at last: bytes of the collector's heap, and all anonymous */
 	int64_t heap_grown, all_grown; /* since first_s */
-	struct java_floor first, now;  /* of a JVM: what its collections leave */
+	struct heap_floor first, now;  /* of a JVM or .NET: what its collections leave */
 };
 
 struct profile_report_process; /* report/profile_report.h */

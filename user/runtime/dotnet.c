@@ -146,8 +146,7 @@ static int read_layout(struct dotnet *dotnet, const char **why)
 	return -ESRCH;
 }
 
-/* 0, or an error with *why. */
-static int find_runtime(struct dotnet *dotnet, char version[24], const char **why)
+int dotnet_find(struct dotnet *dotnet, char version[24], const char **why)
 {
 	const struct data_modules *modules = dotnet->memory->modules;
 	int error = -ENOENT;
@@ -635,7 +634,7 @@ static int walk_all(struct dotnet *dotnet, struct heap_sink *sink, struct walk_r
 	return error;
 }
 
-static void free_all(struct dotnet *dotnet)
+void dotnet_free(struct dotnet *dotnet)
 {
 	for (size_t i = 0; i < dotnet->types.count; i++) {
 		vec_free(&dotnet->types.items[i].series);
@@ -665,22 +664,22 @@ static bool moves(struct target_memory *memory)
 {
 	struct walk_report report = {0};
 	struct dotnet dotnet = {.memory = memory};
-	bool moves = !find_runtime(&dotnet, report.version, &report.why) &&
+	bool moves = !dotnet_find(&dotnet, report.version, &report.why) &&
 		     collector_number(&dotnet, COLLECTOR_INVALID);
 
-	free_all(&dotnet);
+	dotnet_free(&dotnet);
 	return moves;
 }
 
 static void end(void *state)
 {
-	free_all(state);
+	dotnet_free(state);
 	free(state);
 }
 
 static int walk_found(struct dotnet *dotnet, struct heap_sink *sink, struct walk_report *report)
 {
-	int error = find_runtime(dotnet, report->version, &report->why);
+	int error = dotnet_find(dotnet, report->version, &report->why);
 
 	if (error)
 		return error;
@@ -719,6 +718,7 @@ const struct runtime runtime_dotnet = {
 	.tool = "`leakmon retain --census -p %d` counts its objects by class, if it is .NET 8 "
 		"to 10",
 	.collects = true,
+	.proves = true,
 	.detect = detect,
 	.survey = survey,
 	.state_size = sizeof(struct largest_reservation),

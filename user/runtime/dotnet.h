@@ -193,6 +193,12 @@ static inline bool dotnet_take(uint32_t *left)
 	return *left ? (--*left, true) : false;
 }
 
+/* Finds the runtime and its collector in modules with the variables g_dacTable and
+ * DotNetRuntimeContractDescriptor. 0, or an error with *why. */
+int dotnet_find(struct dotnet *dotnet, char version[24], const char **why);
+/* All that it has found. */
+void dotnet_free(struct dotnet *dotnet);
+
 /* Where a variable of the collector's is, and what it has. */
 uint64_t dotnet_collector_place(struct dotnet *dotnet, enum collector_variable variable);
 uint64_t dotnet_collector_word(struct dotnet *dotnet, enum collector_variable variable);

@@ -185,7 +185,7 @@ static bool look_again(struct causes *causes, struct look *look)
 		const struct memory_split split = memory_split_of(&now);
 
 		conclude(look, &split);
-		java_floor_rebase(&look->first.java, &split.java);
+		heap_floor_rebase(&look->first.floor, &split.floor);
 	}
 	memory_process_free(&now);
 	return same;

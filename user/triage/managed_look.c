@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "triage/managed_look.h"
 
+#include <string.h>
+
 #include "memory/managed_share.h"
+#include "runtime/dotnet_reader.h"
 #include "runtime/hotspot_reader.h"
 #include "triage/goroutine_watch.h"
 
@@ -18,21 +21,38 @@ static void first_look(struct managed_growth *managed, double now_s)
 {
 	managed->first_s = now_s;
 	managed->heap_grown = managed->all_grown = 0;
-	managed->first = (struct java_floor){0};
+	managed->first = (struct heap_floor){0};
 }
 
-/* What collections of a JVM leave; it costs about as much as the rest. */
-static void look_at_floor(struct managed_growth *managed, pid_t pid)
+static struct heap_floor java_floor(const struct maps *maps)
 {
 	struct java_memory java = {0};
-	struct java_floor now = {0};
+	struct heap_floor floor = {0};
+
+	if (!java_memory_read(maps, &java))
+		floor = java_floor_of(&java);
+	java_memory_free(&java);
+	return floor;
+}
+
+static struct heap_floor dotnet_floor(const struct maps *maps)
+{
+	struct dotnet_memory dotnet;
+
+	return dotnet_memory_read(maps, &dotnet) ? (struct heap_floor){0}
+						 : dotnet_floor_of(&dotnet);
+}
+
+/* What collections leave; it costs about as much as the rest. */
+static void look_at_floor(struct managed_growth *managed, pid_t pid)
+{
+	const char *key = managed->runtime.key;
+	struct heap_floor now;
 	struct maps maps;
 
-	if (!managed->runtime.proves || maps_read(pid, MAPS_ALL, &maps))
+	if (!key || !managed->runtime.proves || maps_read(pid, MAPS_ALL, &maps))
 		return;
-	if (!java_memory_read(&maps, &java))
-		now = java_floor_of(&java);
-	java_memory_free(&java);
+	now = strcmp(key, "dotnet") ? java_floor(&maps) : dotnet_floor(&maps);
 	maps_free(&maps);
 	/* What is not read once, because it collects, proves nothing. */
 	if (!now.known)
@@ -40,7 +60,7 @@ static void look_at_floor(struct managed_growth *managed, pid_t pid)
 	managed->now = now;
 	if (!managed->first.known)
 		managed->first = managed->now;
-	java_floor_rebase(&managed->first, &managed->now);
+	heap_floor_rebase(&managed->first, &managed->now);
 }
 
 static int look(struct member *member, double now_s)

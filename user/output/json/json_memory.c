@@ -144,6 +144,15 @@ static void js_json(struct json_writer *json, const struct js_memory *js)
 	json_close(json, '}');
 }
 
+static void dotnet_json(struct json_writer *json, const struct dotnet_memory *dotnet)
+{
+	if (!dotnet)
+		return;
+	json_open(json, "dotnet", '{');
+	json_figures_write(json, &dotnet_memory_figures, dotnet);
+	json_close(json, '}');
+}
+
 static void java_json(struct json_writer *json, const struct java_memory *java)
 {
 	if (!java)
@@ -212,6 +221,7 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	python_json(json, process->python);
 	java_json(json, process->java);
 	js_json(json, process->js);
+	dotnet_json(json, process->dotnet);
 	json_put_string(json, "not_known", process->why);
 	gaps_json(json, process);
 	json_figures_write(json, &memory_detail_figures, process);

@@ -346,6 +346,50 @@ static void js_write(FILE *out, const struct js_memory *js)
 	fputc('\n', out);
 }
 
+static void dotnet_budget_write(FILE *out, const char *name, const struct dotnet_budget *budget)
+{
+	char allocated[16], allowed[16];
+
+	fprintf(out, "%s: %s of %s", name, bytes_text(allocated, budget->allocated),
+		bytes_text(allowed, budget->allowed));
+}
+
+static void dotnet_since_write(FILE *out, const char *before, uint64_t ns)
+{
+	char text[16];
+
+	if (ns)
+		fprintf(out, "%s%s ago", before, units_time(text, (double)ns / 1e9));
+}
+
+static void dotnet_write(FILE *out, const struct dotnet_memory *dotnet)
+{
+	char kept[16];
+
+	fputs("\t.NET ", out);
+	text_print_inert(out, dotnet->version);
+	if (dotnet->why) {
+		fprintf(out, ": its collections are not known: %s\n", dotnet->why);
+		return;
+	}
+	fprintf(out, ": collections: %" PRIu64, dotnet->collections[0]);
+	dotnet_since_write(out, ", the last one ", dotnet->collected_ns);
+	fprintf(out, "; %" PRIu64 " of them of the whole heap", dotnet->collections[2]);
+	dotnet_since_write(out, ", the last one ", dotnet->full_ns);
+	if (dotnet->collections[0])
+		fprintf(out, "; they left %s in objects", bytes_text(kept, dotnet->kept));
+	if (dotnet->heaps > 1)
+		fprintf(out, "; in %" PRIu64 " heaps", dotnet->heaps);
+	dotnet_budget_write(
+		out,
+		"\n\tallocated since then, of what is allowed until the next one, garbage "
+		"or not: small objects",
+		&dotnet->small);
+	dotnet_budget_write(out, ", large ones", &dotnet->large);
+	dotnet_budget_write(out, ", pinned ones", &dotnet->pinned);
+	fputc('\n', out);
+}
+
 #define PYTHON_PINS_SHOWN 5
 
 static void python_pins_write(FILE *out, const struct python_memory *python)
@@ -403,6 +447,8 @@ static void managed_write(FILE *out, const struct memory_process *process)
 		java_write(out, process->java);
 	if (process->js)
 		js_write(out, process->js);
+	if (process->dotnet)
+		dotnet_write(out, process->dotnet);
 	if (process->python)
 		python_write(out, process->python);
 }

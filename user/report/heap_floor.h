@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What collections of all of a managed heap leave, to be compared with later. */
+#ifndef LEAKMON_REPORT_HEAP_FLOOR_H
+#define LEAKMON_REPORT_HEAP_FLOOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dotnet_memory;
+struct java_memory;
+
+/*
+ * Until the first such collection, old garbage counts as kept: then the least that was seen since
+ * the first reading is the base of what is compared, and the next one is the first that proves
+ * anything.
+ */
+struct heap_floor {
+	bool known;
+	bool is_base;
+	uint64_t kept; /* bytes: outside Eden; of .NET, of objects at the last collections */
+	uint64_t full; /* collections */
+};
+
+/* NULL: not known. */
+struct heap_floor java_floor_of(const struct java_memory *java);
+struct heap_floor dotnet_floor_of(const struct dotnet_memory *dotnet);
+
+void heap_floor_rebase(struct heap_floor *first, const struct heap_floor *now);
+
+enum heap_proof {
+	HEAP_UNPROVEN,	   /* what the heap grew by may be garbage */
+	HEAP_KEEPS_MORE,   /* objects, by a fifth of what it grew by at least */
+	HEAP_KEEPS_AS_MUCH /* garbage, and free room */
+};
+
+/* `grown`: bytes of the heap, between the two. Both are known. */
+enum heap_proof heap_floor_compare(const struct heap_floor *first, const struct heap_floor *now,
+				   int64_t grown);
+
+#endif
