@@ -218,6 +218,7 @@ struct unwind_state {
 	u32 depth;				 /* frames so far, and their hash */
 	u32 native;				 /* of `depth`, at the end: see struct stack_walk */
 	u64 hash;
+	u64 note;      /* of the interpreted frame that the latest step left; 0: it left none */
 	s32 fp_words;  /* where the latest step found fp: see struct unwind_step */
 	bool exact_ip; /* ip is where the frame stands (a signal interrupted it), not a return
 			  address */

@@ -93,6 +93,19 @@ static __always_inline void frame_count(struct unwind_state *state, u64 frame)
 	state->depth++;
 }
 
+/*
+ * What a step noted of the frame that it left. It takes the place of the address, so that no later
+ * walk takes the frame for the same: the interpreter may stand elsewhere in it.
+ */
+static __always_inline void frame_note(struct unwind_state *state, u64 *frame)
+{
+	if (!state->note)
+		return;
+	*frame = state->note;
+	state->hash = unwind_hash(state->hash, state->note);
+	state->note = 0;
+}
+
 static __always_inline void trail_keep(struct unwind_trail *trail, u32 at, u64 frame,
 				       const struct unwind_step *step)
 {
@@ -145,6 +158,7 @@ static int walk_fresh(u32 i, struct unwind_loop *loop)
 	trail->fresh = i + 1;
 	frame_count(state, frame);
 	state->ended = unwind_step(thread);
+	frame_note(state, &trail->fresh_frames[i]);
 	return state->ended;
 }
 
@@ -321,6 +335,7 @@ static __always_inline int walk_row(struct thread *thread)
 
 	state_catch_up(thread);
 	state->ended = unwind_step(thread);
+	frame_note(state, &trail->frames[trail->at & UNWIND_MASK]);
 	if (state->ended)
 		return 1;
 	frame = state_frame(state);
@@ -385,6 +400,7 @@ static __always_inline void unwind_begin(const struct unwind_start *start, struc
 	state->exact_ip = start->exact;
 	state->fp_words = UNWIND_OPAQUE;
 	state->end = LM_WALK_TOO_DEEP;
+	state->note = 0;
 	if (state->generation != unwind_generation) {
 		state->generation = unwind_generation;
 		state->epoch++;

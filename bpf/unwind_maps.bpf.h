@@ -38,4 +38,13 @@ struct {
 	__array(values, struct unwind_mappings);
 } unwind_ranges SEC(".maps");
 
+/* By tgid. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, LM_MAX_MADE_CODES);
+	__type(key, u32);
+	__type(value, struct lm_made_code);
+} made_codes SEC(".maps");
+
 #endif

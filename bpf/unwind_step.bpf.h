@@ -12,6 +12,7 @@
 
 #ifndef LEAKMON_UNWIND_ELSEWHERE
 #include "unwind_rows.bpf.h"
+#include "made_code.bpf.h"
 #endif
 
 /* The largest step between two frames that is believed of a frame pointer: more is data. */
@@ -167,6 +168,40 @@ static __always_inline int step_out_of_signal(struct unwind_state *state)
 	return state->ip < LM_UNWIND_MIN_ADDRESS ? walk_end(state, LM_WALK_ROOT) : 0;
 }
 
+static __always_inline u64 interpreted_word(const u64 *words, int place)
+{
+	return words[place - LM_INTERPRETED_WORD_AT];
+}
+
+/* Its caller's stack pointer is not that behind the frame: arguments may lie between. */
+static __always_inline int step_out_of_interpreter(struct thread *thread)
+{
+	struct unwind_state *state = &thread->walk;
+	u64 *words = thread->trail.window;
+	u64 sp, ip, method;
+
+	state->fp_words = UNWIND_OPAQUE;
+	if (state->fp & 7 ||
+	    bpf_probe_read_user(words, LM_INTERPRETED_WORDS * sizeof(u64),
+				(void *)(state->fp + LM_INTERPRETED_WORD_AT * (s64)sizeof(u64))))
+		return walk_end(state, LM_WALK_UNREADABLE);
+	method = interpreted_word(words, LM_INTERPRETED_WORD_METHOD) >> 3;
+	state->note = LM_FRAME_INTERPRETED | (method & ((1ull << LM_INTERPRETED_METHOD_BITS) - 1));
+	state->note |= (interpreted_word(words, LM_INTERPRETED_WORD_AT) & LM_INTERPRETED_AT_MASK)
+		       << LM_INTERPRETED_METHOD_BITS;
+	sp = interpreted_word(words, LM_INTERPRETED_WORD_SP);
+	ip = interpreted_word(words, LM_INTERPRETED_WORD_RETURN) & machine_frame.code_mask;
+	if (sp <= state->sp || sp - state->sp > UNWIND_MAX_STEP || ip < LM_UNWIND_MIN_ADDRESS ||
+	    ip >= USER_MAX_ADDRESS)
+		return walk_end(state, LM_WALK_UNREADABLE);
+	state->fp = interpreted_word(words, 0);
+	state->sp = sp;
+	state->ip = ip;
+	state_link(state, 0);
+	state->exact_ip = false;
+	return 0;
+}
+
 static __always_inline int step_by_row(struct thread *thread, struct lm_unwind_row row)
 {
 	struct unwind_state *state = &thread->walk;
@@ -177,6 +212,8 @@ static __always_inline int step_by_row(struct thread *thread, struct lm_unwind_r
 
 	if (row.kind == LM_UNWIND_SIGNAL)
 		return step_out_of_signal(state);
+	if (row.kind == LM_UNWIND_INTERPRETED)
+		return step_out_of_interpreter(thread);
 	end = lm_row_apply(&machine_frame, row, &frame, NULL, &caller);
 	if (end != LM_WALK_MAX_) {
 		state->closed = end == LM_WALK_ROOT;
@@ -209,6 +246,8 @@ __noinline int unwind_step(struct thread *thread)
 	if (stack_walk == LM_STACK_WALK_FP)
 		return step_by_frame_pointer(thread, LM_WALK_ROOT);
 	found = unwind_row_known(thread, state->exact_ip ? state->ip : state->ip - 1, &row);
+	if (found == UNWIND_ROW_FOUND && row.kind == LM_UNWIND_MADE)
+		found = made_row(thread, &row);
 	if (found == UNWIND_ROW_FOUND && row.kind != LM_UNWIND_NONE)
 		return step_by_row(thread, row);
 	if (found != UNWIND_ROW_FOUND)

@@ -24,6 +24,26 @@
 #define LM_FRAME_ADDRESS(frame) ((frame) >> 62 == 2 ? (frame) & ~LM_FRAME_EXACT : (frame))
 
 /*
+ * A frame of interpreted code (LM_UNWIND_INTERPRETED) begins with these four bits, unlike those of
+ * the kernel. It has no address: what the interpreter says of it stands there, in words from the
+ * frame pointer on.
+ */
+#define LM_FRAME_INTERPRETED (0xcull << 60)
+#define LM_FRAME_IS_INTERPRETED(frame) ((frame) >> 60 == 0xc)
+#define LM_INTERPRETED_METHOD_BITS 45 /* an object, in units of 8 bytes */
+#define LM_INTERPRETED_METHOD(frame) (((frame) & ((1ull << LM_INTERPRETED_METHOD_BITS) - 1)) << 3)
+#define LM_INTERPRETED_AT_MASK 0x7fffu /* the lowest bits of the address of its bytecode */
+#define LM_INTERPRETED_AT(frame)                                                                   \
+	((__u32)((frame) >> LM_INTERPRETED_METHOD_BITS) & LM_INTERPRETED_AT_MASK)
+enum lm_interpreted_word {
+	LM_INTERPRETED_WORD_AT = -8,
+	LM_INTERPRETED_WORD_METHOD = -3,
+	LM_INTERPRETED_WORD_SP = -1, /* the caller's stack pointer; its frame pointer follows */
+	LM_INTERPRETED_WORD_RETURN = 1,
+};
+#define LM_INTERPRETED_WORDS (LM_INTERPRETED_WORD_RETURN - LM_INTERPRETED_WORD_AT + 1)
+
+/*
  * A frame of Python's own code has this bit and not the one above. These frames follow a stack's
  * native ones, innermost first; LM_PYTHON_FROM_C marks those that C called, where the native stack
  * has another call of the interpreter. `code >> 4` of its code object is in the lowest bits, and
@@ -58,6 +78,24 @@ struct lm_python {
 	__u16 bytecode; /* in a code object */
 	__u16 shift;	/* of the number of an instruction in LM_PYTHON_OBJECTS */
 	__u16 padding_;
+};
+
+/*
+ * Code that a process makes while it runs, in heaps of blocks. A heap has one byte for each segment
+ * of so many bytes: how many segments before that the block begins, or another one that knows; 255:
+ * there is none. A block has the words of its code's frame, less than 2 if it keeps a frame pointer
+ * instead: the return address is the highest one, the frame pointer the next.
+ */
+#define LM_CODE_HEAPS 4
+#define LM_MAX_MADE_CODES 4096 /* processes */
+struct lm_code_heap {
+	__u64 low, high; /* high 0: there is no such heap */
+	__u64 segments;	 /* where these bytes are */
+};
+struct lm_made_code {
+	struct lm_code_heap heaps[LM_CODE_HEAPS];
+	__u32 shift; /* segments have 1 << shift bytes */
+	__u32 frame; /* from a block's start: s32 */
 };
 
 /*
@@ -122,6 +160,8 @@ enum lm_unwind_kind {
 	LM_UNWIND_SIGNAL,      /* a signal frame: the registers are saved above sp
 				*/
 	LM_UNWIND_UNSUPPORTED, /* a rule that rows cannot express: the walk ends, and reports it */
+	LM_UNWIND_INTERPRETED, /* an interpreter with frames of its own: see lm_interpreted_word */
+	LM_UNWIND_MADE,	       /* made while the process runs: see struct lm_made_code */
 	LM_UNWIND_MAX_,
 };
 
@@ -403,6 +443,7 @@ enum lm_arguments {
 #define LM_SLOT_LOST 0u
 
 _Static_assert(sizeof(struct lm_python) == 28, "ABI");
+_Static_assert(sizeof(struct lm_made_code) == 104, "ABI");
 _Static_assert(sizeof(struct lm_unwind_row) == 8, "ABI");
 _Static_assert(sizeof(struct lm_frame_abi) == 16, "ABI");
 _Static_assert(sizeof(struct lm_range) == 32, "ABI");

@@ -215,6 +215,10 @@ static inline void forged_members(struct forged *forged)
 		{"CodeHeap", "_log2_segment_size", 32},
 		{"VirtualSpace", "_low", 0},
 		{"VirtualSpace", "_high", 8},
+		{"VirtualSpace", "_high_boundary", 8},
+		{"HeapBlock", "_header", 0},
+		{"HeapBlock::Header", "_length", 0},
+		{"HeapBlock::Header", "_used", 8},
 		{"CodeBlob", "_name", 8},
 		{"CodeBlob", "_frame_size", 16},
 		{"CodeBlob", "_code_begin", 24},
@@ -646,6 +650,8 @@ static inline uint64_t forged_blob(struct forged *forged, const char *name, uint
 
 	for (uint32_t i = 0; i < segments; i++)
 		map[i] = (unsigned char)i;
+	forged_put(blob - 16, segments);
+	forged_put(blob - 8, 1);
 	forged_put(blob + 8, forged_text(forged, name));
 	return blob;
 }

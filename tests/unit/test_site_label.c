@@ -61,6 +61,19 @@ static void the_first_function_of_the_user_is_the_label(void **state)
 		   .file = "<frozen importlib._bootstrap>"}},
 		 "_load"},
 		{{{.function = "PyList_Append", .module = "/usr/bin/python3.11"}}, "PyList_Append"},
+		/* Likewise Java, with the VM's own libraries. */
+		{{{.function = "os::malloc", .module = "/usr/lib/jvm/lib/server/libjvm.so"},
+		  {.function = "java.util.zip.Deflater.init",
+		   .module = FRAME_JAVA,
+		   .file = "Deflater.java"},
+		  {.function = "shop.Cart.pack", .module = FRAME_JAVA, .file = "Cart.java"}},
+		 "shop.Cart.pack"},
+		{{{.function = "os::malloc", .module = "/usr/lib/jvm/lib/server/libjvm.so"},
+		  {.function = "java.lang.Thread.run", .module = FRAME_JAVA, .file = "Thread.java"},
+		  {.function = "call_stub", .module = FRAME_JAVA}},
+		 "java.lang.Thread.run"},
+		{{{.function = "VMThread::run", .module = "/usr/lib/jvm/lib/server/libjvm.so"}},
+		 "VMThread::run"},
 		/* Nothing else is there. */
 		{{{.function = "xmalloc"}, {.function = "std::__1::f"}}, "xmalloc"},
 		/* No name, but the user's module. */

@@ -38,12 +38,15 @@ int stages_open_unwind(struct stages *stages, const struct unwind_maps *maps,
 		return 0;
 	stages->pythons =
 		pythons_new(maps, stages->worker, &stages->processes->dsos, stages->symbolizer);
-	return stages->unwind && stages->pythons ? 0 : -ENOMEM;
+	stages->codes = made_codes_new(&(struct made_codes_stages){
+		stages->unwind, stages->worker, &stages->processes->dsos, stages->symbolizer});
+	return stages->unwind && stages->pythons && stages->codes ? 0 : -ENOMEM;
 }
 
 void stages_close(struct stages *stages)
 {
 	pythons_free(stages->pythons);
+	made_codes_free(stages->codes);
 	symbolizer_free(stages->symbolizer);
 	unwind_store_free(stages->unwind);
 	process_table_free(stages->processes);
@@ -58,6 +61,8 @@ static bool load_rows(struct stages *stages, const struct process *process)
 	int error = process->error;
 
 	/* At the end, only names are of use. */
+	if (!error && !interrupt_check())
+		made_codes_refresh(stages->codes, process);
 	if (!error && !interrupt_check())
 		error = unwind_store_refresh(stages->unwind, process);
 	if (error && error != -ESRCH && error != -EINTR)
@@ -86,6 +91,19 @@ void stages_refresh(struct stages *stages, pid_t pid)
 		stages_load(stages, process);
 }
 
+void stages_read_code(struct stages *stages)
+{
+	pid_t pid = made_codes_due(stages->codes);
+
+	if (pid)
+		stages_refresh(stages, pid);
+}
+
+int stages_read_code_in_ms(const struct stages *stages)
+{
+	return made_codes_due_in_ms(stages->codes);
+}
+
 void stages_load_rows(struct stages *stages, const pid_t *pids, size_t count)
 {
 	struct process **processes = calloc(count + 1, sizeof(*processes));
@@ -101,6 +119,7 @@ void stages_forget(struct stages *stages, pid_t pid)
 {
 	unwind_store_forget(stages->unwind, pid);
 	pythons_forget(stages->pythons, pid);
+	made_codes_forget(stages->codes, pid);
 	symbolizer_forget(stages->symbolizer, (uint64_t)pid);
 	process_table_forget(stages->processes, pid);
 }

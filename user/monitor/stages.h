@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "leakmon_abi.h"
+#include "monitor/made_codes.h"
 #include "monitor/pythons.h"
 #include "sandbox/worker.h"
 #include "symbol/symbolizer.h"
@@ -26,12 +27,13 @@ struct stages {
 	struct unwind_store *unwind; /* NULL: no kernel walks stacks for this run */
 	const uint32_t *generation;  /* of its rows */
 	struct pythons *pythons;     /* likewise */
+	struct made_codes *codes;    /* likewise */
 };
 
 /* All but the rows. Starts no process yet. 0 or -ENOMEM; to be closed in either case. */
 int stages_open(struct stages *stages);
-/* The rows, into the kernel's maps, which outlive the stages; with Python's own frames only for
- * LM_STACK_WALK_AUTO: the other ways are those of native code. 0 or -ENOMEM. */
+/* The rows, into the kernel's maps, which outlive the stages; with Python's and Java's frames only
+ * for LM_STACK_WALK_AUTO: the other ways are those of native code. 0 or -ENOMEM. */
 int stages_open_unwind(struct stages *stages, const struct unwind_maps *maps,
 		       enum lm_stack_walk stack_walk);
 /* Zeroed, they can be closed, too. */
@@ -46,6 +48,10 @@ void stages_refresh(struct stages *stages, pid_t pid);
 void stages_load(struct stages *stages, struct process *process);
 /* Loads the rows of many processes, with one wait for all of them: see unwind_store.h. */
 void stages_load_rows(struct stages *stages, const pid_t *pids, size_t count);
+/* Reads the code that a process has made, where that is due. */
+void stages_read_code(struct stages *stages);
+/* When that is, in milliseconds; -1: never. */
+int stages_read_code_in_ms(const struct stages *stages);
 /* Drops what is known of a process that is gone. */
 void stages_forget(struct stages *stages, pid_t pid);
 

@@ -337,12 +337,16 @@ static int wait_for(void *context, struct pollfds *fds)
 	return error;
 }
 
-/* A loading process is looked at again in time. */
+/* A loading process is looked at again in time, and so is code that was made. */
 static int timeout_ms(void *context)
 {
 	struct watch *watch = context;
+	int load_ms = targets_load_in_ms(&watch->session);
+	int code_ms = stages_read_code_in_ms(&watch->session.stages);
 
-	return is_busy(watch) ? -1 : targets_load_in_ms(&watch->session);
+	if (is_busy(watch))
+		return -1;
+	return load_ms < 0 || (code_ms >= 0 && code_ms < load_ms) ? code_ms : load_ms;
 }
 
 static bool any_is_ready(const struct pollfd *fds, size_t count)
@@ -381,8 +385,10 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 	/* An end follows what led to it, which may not have waked us. */
 	if (fds[EVENTS].revents || (ends && !is_busy(watch)))
 		error = take_events(watch);
-	if (!is_busy(watch))
+	if (!is_busy(watch)) {
 		targets_load(&watch->session);
+		stages_read_code(&watch->session.stages);
+	}
 	if (!error)
 		error = report_victims(watch);
 	if (ends)

@@ -536,6 +536,7 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton,
 	bpf->mapping_events_lost = &skeleton->bss->mapping_events_lost;
 	bpf->unwind.modules_fd = bpf_map__fd(skeleton->maps.unwind_modules);
 	bpf->unwind.ranges_fd = bpf_map__fd(skeleton->maps.unwind_ranges);
+	bpf->unwind.made_codes_fd = bpf_map__fd(skeleton->maps.made_codes);
 	bpf->unwind.pythons_fd = bpf_map__fd(skeleton->maps.pythons);
 	bpf->unwind.python_count = &skeleton->bss->python_count;
 	bpf->unwind.generation = &skeleton->data->unwind_generation;

@@ -551,6 +551,13 @@ static bool moves(struct target_memory *memory)
 	return false;
 }
 
+void hotspot_refill(struct hotspot *hotspot)
+{
+	hotspot->names_left = hotspot->fields_left = hotspot->words_left = LOOKED_AT_MAX;
+	hotspot->klasses_left = hotspot->handles_left = hotspot->locals_left = LISTED_MAX;
+	hotspot->steps_left = STEPS_MAX;
+}
+
 struct hotspot *hotspot_open(struct target_memory *memory)
 {
 	struct hotspot *hotspot = calloc(1, sizeof(*hotspot));
@@ -558,9 +565,7 @@ struct hotspot *hotspot_open(struct target_memory *memory)
 	if (!hotspot)
 		return NULL;
 	hotspot->memory = memory;
-	hotspot->names_left = hotspot->fields_left = hotspot->words_left = LOOKED_AT_MAX;
-	hotspot->klasses_left = hotspot->handles_left = hotspot->locals_left = LISTED_MAX;
-	hotspot->steps_left = STEPS_MAX;
+	hotspot_refill(hotspot);
 	return hotspot;
 }
 
@@ -616,5 +621,6 @@ const struct runtime runtime_hotspot = {
 	.state_size = sizeof(struct survey),
 	.owns = owns,
 	.walker = &walker,
+	.code = &hotspot_code_reader,
 	.has_threads = true,
 };

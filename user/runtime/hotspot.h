@@ -144,8 +144,12 @@ enum hotspot_place {
 	HOTSPOT_CODE_SEGMENTS,
 	HOTSPOT_CODE_SHIFT,
 	HOTSPOT_CODE_BLOCK_BYTES,
+	HOTSPOT_BLOCK_HEADER,
+	HOTSPOT_HEADER_LENGTH,
+	HOTSPOT_HEADER_USED,
 	HOTSPOT_SPACE_LOW,
 	HOTSPOT_SPACE_HIGH,
+	HOTSPOT_SPACE_LIMIT,
 	HOTSPOT_BLOB_NAME,
 	HOTSPOT_BLOB_FRAME,
 	HOTSPOT_BLOB_CODE,	  /* an address; or */
@@ -598,6 +602,32 @@ int java_frame_add(struct hotspot *hotspot, struct intern *strings,
 /* Those of the live thread with that object, if it stands meanwhile; else none. 0 or -ENOMEM. */
 int hotspot_walk_carrier(struct hotspot *hotspot, uint64_t object, struct hotspot_frames *frames);
 
+/* Whether the VM describes its code and frames. */
+bool hotspot_can_walk(const struct hotspot *hotspot);
+
+#define HOTSPOT_BLOB_NAME_BYTES 64
+/* A piece of the code cache. */
+struct hotspot_blob {
+	uint64_t address; /* CodeBlob */
+	char name[HOTSPOT_BLOB_NAME_BYTES];
+};
+/* The one that has an address. */
+bool hotspot_blob_at(struct hotspot *hotspot, uint64_t pc, struct hotspot_blob *blob);
+/* The text at an address, cut where it is too long. */
+bool hotspot_blob_name(struct hotspot *hotspot, uint64_t address,
+		       char name[HOTSPOT_BLOB_NAME_BYTES]);
+/* Whether it is of a method, compiled. */
+bool hotspot_blob_is_method(const struct hotspot_blob *blob);
+/* Frames of the method that a call from a blob returns to at `pc`, what is inlined there first.
+ * 0 or -ENOMEM. */
+int hotspot_scopes(struct hotspot *hotspot, const struct hotspot_blob *blob, uint64_t pc,
+		   struct hotspot_frames *frames);
+/* Where the bytecodes of a method begin, and how many bytes they are; 0: it is none. */
+uint64_t hotspot_bytecodes(struct hotspot *hotspot, uint64_t method, uint32_t *size);
+
+/* Code as it is unwound and named: see hotspot_code.c. */
+extern const struct code_reader hotspot_code_reader;
+
 /* Objects that a thread's stack and registers hold: see hotspot_stacks.c. `called`: its name. 0 or
  * -ENOMEM. */
 int hotspot_stack_roots(struct hotspot *hotspot, struct heap_sink *sink, uint64_t thread,
@@ -608,6 +638,8 @@ int hotspot_stack_roots(struct hotspot *hotspot, struct heap_sink *sink, uint64_
 /* NULL: no memory. */
 struct hotspot *hotspot_open(struct target_memory *memory);
 void hotspot_close(struct hotspot *hotspot);
+/* A new question: its limits for reading are those of the first one. */
+void hotspot_refill(struct hotspot *hotspot);
 /* 0, or -ENOENT with *why. */
 int hotspot_find(struct hotspot *hotspot, char version[24], const char **why);
 

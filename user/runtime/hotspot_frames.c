@@ -17,7 +17,6 @@
 
 #define HEAPS_MAX 16
 #define SEGMENTS_BACK 65536
-#define BLOB_NAME_BYTES 16
 #define FRAME_WORDS_MAX 65536
 #define SCOPES_MAX 64 /* calls that are inlined in each other */
 #define PCS_MAX 65536
@@ -48,11 +47,6 @@ static uint64_t word(const struct walker *walker, uint64_t address)
 
 /* -------- code */
 
-struct blob {
-	uint64_t address;
-	char name[BLOB_NAME_BYTES];
-};
-
 /* Each segment says how far back its block begins; 255: it is free. */
 static uint64_t block_at(struct hotspot *hotspot, uint64_t heap, uint64_t pc)
 {
@@ -77,19 +71,31 @@ static uint64_t block_at(struct hotspot *hotspot, uint64_t heap, uint64_t pc)
 		    : low + (segment << shift) + hotspot_place(hotspot, HOTSPOT_CODE_BLOCK_BYTES);
 }
 
-static bool find_blob(struct hotspot *hotspot, uint64_t pc, struct blob *blob)
+bool hotspot_blob_name(struct hotspot *hotspot, uint64_t address,
+		       char name[HOTSPOT_BLOB_NAME_BYTES])
+{
+	size_t all = HOTSPOT_BLOB_NAME_BYTES - 1;
+	size_t size = MIN(all, (size_t)(MEMORY_PAGE - address % MEMORY_PAGE));
+
+	memset(name, 0, HOTSPOT_BLOB_NAME_BYTES);
+	if (!address || target_read(hotspot->memory, address, name, size))
+		return false;
+	return memchr(name, 0, size) || size == all ||
+	       !target_read(hotspot->memory, address + size, name + size, all - size);
+}
+
+bool hotspot_blob_at(struct hotspot *hotspot, uint64_t pc, struct hotspot_blob *blob)
 {
 	uint64_t heaps = hotspot_static(hotspot, HOTSPOT_CODE_HEAPS);
 	uint32_t count = hotspot_member32(hotspot, heaps, HOTSPOT_ARRAY_LENGTH);
-	uint64_t items = hotspot_member(hotspot, heaps, HOTSPOT_ARRAY_DATA), name;
+	uint64_t items = hotspot_member(hotspot, heaps, HOTSPOT_ARRAY_DATA);
 
 	blob->address = 0;
 	for (uint32_t i = 0; !blob->address && i < MIN(count, (uint32_t)HEAPS_MAX); i++)
 		blob->address =
 			block_at(hotspot, target_word(hotspot->memory, items + i * 8ull), pc);
-	name = hotspot_member(hotspot, blob->address, HOTSPOT_BLOB_NAME);
-	memset(blob->name, 0, sizeof(blob->name));
-	return name && !target_read(hotspot->memory, name, blob->name, sizeof(blob->name) - 1);
+	return hotspot_blob_name(hotspot, hotspot_member(hotspot, blob->address, HOTSPOT_BLOB_NAME),
+				 blob->name);
 }
 
 static uint64_t code_of(struct hotspot *hotspot, uint64_t blob)
@@ -213,21 +219,26 @@ static int read_scopes(struct hotspot *hotspot, uint64_t blob, uint64_t pc,
 					 false);
 }
 
-static bool is_named(const struct blob *blob, const char *name)
+static bool is_named(const struct hotspot_blob *blob, const char *name)
 {
 	return strstr(blob->name, name) != NULL;
 }
 
+bool hotspot_blob_is_method(const struct hotspot_blob *blob)
+{
+	return is_named(blob, "nmethod");
+}
+
 static int read_code(struct hotspot *hotspot, uint64_t pc, struct hotspot_code *code)
 {
-	struct blob blob;
+	struct hotspot_blob blob;
 
 	*code = (struct hotspot_code){.first_scope = (uint32_t)hotspot->scopes.count};
-	if (!find_blob(hotspot, pc, &blob))
+	if (!hotspot_blob_at(hotspot, pc, &blob))
 		return 0;
 	code->kind = is_named(&blob, "Interpreter") ? HOTSPOT_CODE_INTERPRETED : HOTSPOT_CODE_FIXED;
 	code->words = hotspot_member32(hotspot, blob.address, HOTSPOT_BLOB_FRAME);
-	return is_named(&blob, "nmethod") ? read_scopes(hotspot, blob.address, pc, code) : 0;
+	return hotspot_blob_is_method(&blob) ? read_scopes(hotspot, blob.address, pc, code) : 0;
 }
 
 /* What is known of the code at an address: many frames have the same. */
@@ -284,6 +295,21 @@ static int add_scopes(struct walker *walker, const struct hotspot_code *code)
 	return error;
 }
 
+/* What was found goes: the code at an address may be another one by the next time. */
+int hotspot_scopes(struct hotspot *hotspot, const struct hotspot_blob *blob, uint64_t pc,
+		   struct hotspot_frames *frames)
+{
+	struct walker walker = {.hotspot = hotspot, .frames = frames, .pc = pc};
+	struct hotspot_code code = {.first_scope = (uint32_t)hotspot->scopes.count};
+	int error = read_scopes(hotspot, blob->address, pc, &code);
+
+	frames->list.count = 0;
+	if (!error)
+		error = add_scopes(&walker, &code);
+	hotspot->scopes.count = code.first_scope;
+	return error;
+}
+
 static void load_fp(struct walker *walker, uint64_t at)
 {
 	walker->fp_at = at;
@@ -300,10 +326,11 @@ static bool step_fixed(struct walker *walker, uint64_t words)
 	return walker->pc != 0;
 }
 
-static uint64_t code_start(struct hotspot *hotspot, uint64_t method)
+uint64_t hotspot_bytecodes(struct hotspot *hotspot, uint64_t method, uint32_t *size)
 {
 	uint64_t constant = hotspot_member(hotspot, method, HOTSPOT_METHOD_CONST);
 
+	*size = hotspot_member32(hotspot, constant, HOTSPOT_CONST_CODE_SIZE) & 0xffff;
 	return constant ? constant + hotspot_place(hotspot, HOTSPOT_CONST_BYTES) : 0;
 }
 
@@ -313,11 +340,8 @@ static int step_interpreted(struct walker *walker, bool *more)
 	uint64_t fp = walker->in_chunk ? walker->fp_at + walker->fp * 8 : walker->fp;
 	uint64_t method = word(walker, fp + INTERPRETED_METHOD * 8ull);
 	uint64_t at = word(walker, fp + INTERPRETED_BYTECODE * 8ull);
-	uint64_t start = code_start(hotspot, method), sp;
-	uint32_t size =
-		hotspot_member32(hotspot, hotspot_member(hotspot, method, HOTSPOT_METHOD_CONST),
-				 HOTSPOT_CONST_CODE_SIZE) &
-		0xffff;
+	uint32_t size;
+	uint64_t start = hotspot_bytecodes(hotspot, method, &size), sp;
 	int error = add_frame(
 		walker, method,
 		start && at >= start && at - start < size ? (int32_t)(at - start) : -1, false);
@@ -379,7 +403,7 @@ static int step(struct walker *walker, bool *more)
 	return error;
 }
 
-static bool can_walk(const struct hotspot *hotspot)
+bool hotspot_can_walk(const struct hotspot *hotspot)
 {
 	static const enum hotspot_place needed[] = {
 		HOTSPOT_THREAD_ANCHOR,	  HOTSPOT_ANCHOR_SP,	   HOTSPOT_ANCHOR_FP,
@@ -418,7 +442,7 @@ int hotspot_walk_frames(struct hotspot *hotspot, uint64_t thread, struct hotspot
 
 	frames->list.count = 0;
 	frames->end = 0;
-	return can_walk(hotspot)
+	return hotspot_can_walk(hotspot)
 		       ? walk(&walker,
 			      step_anchor(&walker,
 					  thread + hotspot_place(hotspot, HOTSPOT_THREAD_ANCHOR)))
@@ -437,7 +461,7 @@ int hotspot_walk_running(struct hotspot *hotspot, uint64_t thread,
 
 	frames->list.count = 0;
 	frames->end = 0;
-	return can_walk(hotspot) ? walk(&walker, true) : 0;
+	return hotspot_can_walk(hotspot) ? walk(&walker, true) : 0;
 }
 
 int hotspot_walk_chunk(struct hotspot *hotspot, const struct hotspot_chunk *chunk,
@@ -451,7 +475,7 @@ int hotspot_walk_chunk(struct hotspot *hotspot, const struct hotspot_chunk *chun
 
 	walker.pc = word(&walker, chunk->sp - 8);
 	load_fp(&walker, chunk->sp - 16);
-	return can_walk(hotspot) ? walk(&walker, walker.pc != 0) : 0;
+	return hotspot_can_walk(hotspot) ? walk(&walker, walker.pc != 0) : 0;
 }
 
 /* -------- names */
@@ -460,8 +484,8 @@ int hotspot_walk_chunk(struct hotspot *hotspot, const struct hotspot_chunk *chun
 static uint32_t line_of(struct hotspot *hotspot, uint64_t method, int32_t bytecode)
 {
 	uint64_t constant = hotspot_member(hotspot, method, HOTSPOT_METHOD_CONST);
-	uint64_t at = code_start(hotspot, method) +
-		      (hotspot_member32(hotspot, constant, HOTSPOT_CONST_CODE_SIZE) & 0xffff);
+	uint32_t size;
+	uint64_t at = hotspot_bytecodes(hotspot, method, &size) + size;
 	uint64_t end = at + LINES_BYTES_MAX;
 	int32_t where = 0, line = 0, found = 0;
 

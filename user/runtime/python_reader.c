@@ -109,12 +109,6 @@ const char *python_version(const struct python_process *process)
 
 /* Frames. */
 
-/* One that is the same wherever it is loaded: by names and the line alone. */
-static uint64_t place_id(const char *function, const char *file, uint32_t line)
-{
-	return hash_mix(hash_mix(intern_hash(function) ^ intern_hash(file)) ^ line) >> 16;
-}
-
 /* false: out of memory. */
 static bool make_frame(struct intern *strings, uint64_t code, const struct cpython_place *place,
 		       struct frame *frame)
@@ -122,13 +116,13 @@ static bool make_frame(struct intern *strings, uint64_t code, const struct cpyth
 	const char *function = intern_string(strings, place->function);
 	const char *file = place->file[0] ? intern_string(strings, place->file) : NULL;
 
-	*frame =
-		(struct frame){.address = code,
-			       .function = function,
-			       .module = FRAME_PYTHON,
-			       .module_offset = place_id(place->function, place->file, place->line),
-			       .file = file,
-			       .line = file ? place->line : 0};
+	*frame = (struct frame){
+		.address = code,
+		.function = function,
+		.module = FRAME_PYTHON,
+		.module_offset = symbolizer_place_id(place->function, place->file, place->line),
+		.file = file,
+		.line = file ? place->line : 0};
 	return function && (file || !place->file[0]);
 }
 

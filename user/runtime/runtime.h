@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "leakmon_abi.h"
 #include "proc/maps.h"
 #include "proc/process_memory.h"
 #include "report/runtime_label.h"
@@ -21,9 +22,12 @@
 struct data_module;
 struct data_modules;
 struct dso_cache;
+struct frames;
 struct heap_image;
 struct heap_image_options;
 struct heap_sink;
+struct intern;
+struct row_builder;
 struct target_memory;
 struct walk_report;
 struct worker;
@@ -49,6 +53,29 @@ struct heap_walker {
 	void (*end)(void *state); /* of what walk() set, also when that failed */
 };
 
+/*
+ * Reads the code that a runtime makes while it runs, as it is now. open() gives a state for the
+ * others, until close(); 0, -ENOENT with *why, or -ENOMEM. The memory is forgotten before each
+ * call.
+ *
+ * rows() describes how the frames of all code are left, which may lie in memory that is not mapped
+ * yet. 0; -ENOENT: there is none yet; -errno.
+ *
+ * name() appends the frames of a return address, or of an interpreted frame (LM_FRAME_INTERPRETED),
+ * innermost first. 0; -ENOENT: it is of no code that is known; -ENOMEM.
+ */
+struct code_rows {
+	struct row_builder *rows;   /* by ascending address; LM_UNWIND_MADE: by the blocks */
+	uint64_t start, end;	    /* all code is between these */
+	struct lm_made_code blocks; /* zeros at first */
+};
+struct code_reader {
+	int (*open)(struct target_memory *memory, void **state, const char **why);
+	int (*rows)(void *state, struct code_rows *rows);
+	int (*name)(void *state, uint64_t frame, struct intern *strings, struct frames *frames);
+	void (*close)(void *state);
+};
+
 struct runtime {
 	const char *key;  /* as it stands in JSON and recordings: "hotspot" */
 	const char *name; /* for people: "JVM" */
@@ -71,6 +98,7 @@ struct runtime {
 	bool collects;			  /* its heap grows in steps, between collections */
 	bool proves;			  /* what these leave is read without a stop */
 	const struct heap_walker *walker; /* NULL: its objects are not read yet */
+	const struct code_reader *code;	  /* NULL: its frames are those of native code */
 	bool has_threads;		  /* the walker knows them: see RUNTIME_ENDED */
 };
 

@@ -140,11 +140,45 @@ static bool is_of_interpreter(const struct frames *frames, const struct frame *f
 	return false;
 }
 
+static bool is_java(const struct frame *frame)
+{
+	return frame->module && !strcmp(frame->module, FRAME_JAVA);
+}
+
+/* Stubs of the VM's have no file. */
+static bool is_of_java_library(const struct frame *frame)
+{
+	static const char *const packages[] = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
+
+	return !frame->file || !frame->function ||
+	       text_begins_with_any(frame->function, packages, ARRAY_SIZE(packages));
+}
+
+/* The VM's own, where its callers are known. */
+static bool is_of_vm(const struct frames *frames, const struct frame *frame)
+{
+	static const char *const names[] = {"libjvm.so",    "libjava.so",  "libjli.so",
+					    "libzip.so",    "libnio.so",   "libnet.so",
+					    "libjimage.so", "libverify.so"};
+	const char *base = frame->module ? text_path_base(frame->module) : "";
+
+	if (!text_begins_with_any(base, names, ARRAY_SIZE(names)))
+		return false;
+	for (size_t i = 0; i < frames->list.count; i++) {
+		if (is_java(&frames->list.items[i]))
+			return true;
+	}
+	return false;
+}
+
 bool site_label_is_users(const struct frames *frames, const struct frame *frame)
 {
 	if (is_python(frame))
 		return !is_of_python_library(frame);
-	if (is_of_runtime_library(frame->module) || is_of_interpreter(frames, frame))
+	if (is_java(frame))
+		return !is_of_java_library(frame);
+	if (is_of_runtime_library(frame->module) || is_of_interpreter(frames, frame) ||
+	    is_of_vm(frames, frame))
 		return false;
 	return !frame->function ||
 	       (!demangle_is_library(frame->function) && !is_of_rust_library(frame->function) &&
@@ -154,20 +188,20 @@ bool site_label_is_users(const struct frames *frames, const struct frame *frame)
 
 const struct frame *site_label_frame(const struct frames *frames)
 {
-	const struct frame *named = NULL, *python = NULL;
+	const struct frame *named = NULL, *managed = NULL;
 
 	for (size_t i = 0; i < frames->list.count; i++) {
 		const struct frame *frame = &frames->list.items[i];
 
 		if (site_label_is_users(frames, frame))
 			return frame;
-		if (!python && is_python(frame))
-			python = frame;
+		if (!managed && (is_python(frame) || is_java(frame)))
+			managed = frame;
 		if (!named && frame->function)
 			named = frame;
 	}
-	if (python)
-		return python;
+	if (managed)
+		return managed;
 	return named || !frames->list.count ? named : frames->list.items;
 }
 

@@ -18,6 +18,7 @@ struct symbolizer {
 	struct hash processes; /* key -> struct process_names * */
 	struct worker *own_worker;
 	struct frame_namer namer;
+	struct code_namer code_namer;
 };
 
 struct symbolizer *symbolizer_new(struct worker *worker, struct dso_cache *dsos)
@@ -65,6 +66,16 @@ void symbolizer_free(struct symbolizer *symbolizer)
 void symbolizer_use_namer(struct symbolizer *symbolizer, const struct frame_namer *namer)
 {
 	symbolizer->namer = *namer;
+}
+
+void symbolizer_use_code_namer(struct symbolizer *symbolizer, const struct code_namer *namer)
+{
+	symbolizer->code_namer = *namer;
+}
+
+uint64_t symbolizer_place_id(const char *function, const char *file, uint32_t line)
+{
+	return hash_mix(hash_mix(intern_hash(function) ^ intern_hash(file)) ^ line) >> 16;
 }
 
 void symbolizer_release_lines(struct symbolizer *symbolizer)
@@ -148,6 +159,31 @@ static int append_signal_handler(const struct named *named, struct frames *frame
 	return frames_append(frames, &frame, NULL);
 }
 
+/* -ENOENT: it has no name. */
+static int append_code(struct symbolizer *symbolizer, uint64_t process, uint64_t address,
+		       struct frames *frames)
+{
+	const struct code_namer *namer = &symbolizer->code_namer;
+
+	return namer->name ? namer->name(namer->context, process, address, frames) : -ENOENT;
+}
+
+static int append_interpreted(struct symbolizer *symbolizer, uint64_t process, uint64_t address,
+			      struct frames *frames)
+{
+	const struct frame gone = {.address = LM_INTERPRETED_METHOD(address),
+				   .why = "interpreted code that is gone"};
+	int err = append_code(symbolizer, process, address, frames);
+
+	return err == -ENOENT ? frames_append(frames, &gone, NULL) : err;
+}
+
+/* Neither a file nor a perf map names it. */
+static bool is_nameless(const struct frame *frame)
+{
+	return !frame->function && frame->why && !strcmp(frame->why, CODE_ANONYMOUS);
+}
+
 static int append_address(struct symbolizer *symbolizer, struct process_names *names,
 			  uint64_t address, enum frame_lines lines, struct frames *frames)
 {
@@ -155,6 +191,12 @@ static int append_address(struct symbolizer *symbolizer, struct process_names *n
 	struct named *named;
 	int err = find_name(symbolizer, names, address, &named);
 
+	if (!err && is_nameless(&named->frame)) {
+		err = append_code(symbolizer, names->process->pid, address, frames);
+		if (err != -ENOENT)
+			return err;
+		err = 0;
+	}
 	if (!err && lines != LINES_NONE)
 		err = named_want_lines(named, &source);
 	if (err)
@@ -237,7 +279,9 @@ static int append_all(struct symbolizer *symbolizer, struct process_names *names
 		bool interrupted =
 			i + 1 < depth && LM_FRAME_ADDRESS(addresses[i + 1]) != addresses[i + 1];
 
-		if (interrupted)
+		if (LM_FRAME_IS_INTERPRETED(addresses[i]))
+			err = append_interpreted(symbolizer, python->process, addresses[i], frames);
+		else if (interrupted)
 			err = append_handler(symbolizer, names, addresses[i], frames);
 		else
 			err = append_native(symbolizer, names, addresses[i], lines, python, frames);
@@ -404,6 +448,11 @@ int frames_append(struct frames *frames, const struct frame *frame,
 	return err ? err : append(frames, frame, count ? &source->frames[count - 1] : NULL);
 }
 
+static bool is_java(const struct frame *frame)
+{
+	return frame->module && !strcmp(frame->module, FRAME_JAVA);
+}
+
 static uint64_t id_of_first(const struct frames *frames, size_t count)
 {
 	uint64_t id = 0;
@@ -416,8 +465,9 @@ static uint64_t id_of_first(const struct frames *frames, size_t count)
 		if (module && !strcmp(module, FRAME_JIT))
 			module = NULL;
 
-		/* The same stack with and without debug information is one stack. */
-		if (frame->inlined)
+		/* The same stack with and without debug information is one stack. Java's is one
+		 * with and without compilation. */
+		if (frame->inlined && !is_java(frame))
 			continue;
 		id = hash_mix(id ^ intern_hash(module ? module : ""));
 		id = hash_mix(id ^ frame->module_offset);
@@ -433,7 +483,7 @@ uint64_t symbolizer_stack_id(const struct frames *frames)
 static bool is_compiled(const struct frame *frame)
 {
 	if (frame->module)
-		return !strcmp(frame->module, FRAME_JIT) ||
+		return !strcmp(frame->module, FRAME_JIT) || is_java(frame) ||
 		       !strncmp(frame->module, CODE_MEMFD, strlen(CODE_MEMFD));
 	return frame->why && !strcmp(frame->why, CODE_ANONYMOUS);
 }

@@ -28,6 +28,9 @@ struct worker;
 /* The module of a frame of Python's own code: its `file` and `line` are known, or nothing is. */
 #define FRAME_PYTHON "python"
 
+/* The module of a frame of Java code: likewise. */
+#define FRAME_JAVA "java"
+
 /* The function of the frame through which the kernel called a signal handler; gdb's words. */
 #define FRAME_SIGNAL_HANDLER "<signal handler called>"
 
@@ -86,6 +89,19 @@ struct frame_namer {
 	int (*name)(void *context, uint64_t process, uint64_t address, struct frame *frame);
 };
 void symbolizer_use_namer(struct symbolizer *symbolizer, const struct frame_namer *namer);
+
+/*
+ * Names code that no file and no perf map has, and interpreted frames (LM_FRAME_INTERPRETED), by
+ * appending their frames. Likewise.
+ */
+struct code_namer {
+	void *context;
+	int (*name)(void *context, uint64_t process, uint64_t address, struct frames *frames);
+};
+void symbolizer_use_code_namer(struct symbolizer *symbolizer, const struct code_namer *namer);
+
+/* For frame.module_offset of code that lies elsewhere each time: its names and the line alone. */
+uint64_t symbolizer_place_id(const char *function, const char *file, uint32_t line);
 
 enum frame_lines {
 	LINES_NONE,

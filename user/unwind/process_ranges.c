@@ -32,8 +32,44 @@ void process_ranges_free(struct process_ranges *ranges, struct row_modules *modu
 {
 	release_all(modules, ranges->held.items, ranges->held.count);
 	vec_free(&ranges->held);
+	row_sets_release(&modules->sets, ranges->made.set);
+	row_sets_release(&modules->sets, ranges->next.set);
 	range_array_close(&ranges->array);
 	free(ranges);
+}
+
+int process_ranges_set_made(struct process_ranges *ranges, const struct unwind_table *table,
+			    uint64_t end, struct row_modules *modules)
+{
+	struct row_set *set = NULL;
+	int error = row_sets_hold(&modules->sets, table, "", &set);
+
+	if (error)
+		return error;
+	row_sets_release(&modules->sets, ranges->next.set);
+	ranges->next = (struct made_range){table->base, end, set};
+	return 0;
+}
+
+static bool is_made(const struct made_range *made, const struct mapping *mapping)
+{
+	return made->set && !mapping->inode && mapping->start >= made->start &&
+	       mapping->start < made->end;
+}
+
+/* All of it is one range, with what is not mapped yet: more code comes at any time. */
+static void list_made(struct listed *listed, const struct made_range *made, struct lm_range *range)
+{
+	size_t last = listed->ranges.count - 1;
+
+	if (last && listed->ranges.items[last - 1].start == made->start) {
+		listed->ranges.count = last;
+		return;
+	}
+	*range = (struct lm_range){.start = made->start,
+				   .end = made->end,
+				   .bias = made->start,
+				   .module = made->set->index};
 }
 
 /* NULL: there is none, or there is no memory to remember that it is held. */
@@ -58,7 +94,8 @@ static const struct row_module *hold_module(struct listed *listed, struct row_mo
 
 /* Code without rows gets a range all the same: the walk goes on there by frame pointer. */
 static int list_mapping(struct listed *listed, struct row_modules *modules,
-			const struct process *process, const struct mapping *mapping)
+			const struct process *process, const struct mapping *mapping,
+			const struct made_range *made)
 {
 	const struct row_module *module;
 	struct lm_range *range;
@@ -71,6 +108,10 @@ static int list_mapping(struct listed *listed, struct row_modules *modules,
 		return -ENOMEM;
 	*range = (struct lm_range){
 		.start = mapping->start, .end = mapping->end, .module = LM_MODULE_NONE};
+	if (is_made(made, mapping)) {
+		list_made(listed, made, range);
+		return 0;
+	}
 	module = hold_module(listed, modules, process, mapping);
 	if (!module || !module->set || row_module_vaddr(module, mapping, &vaddr))
 		return 0;
@@ -80,7 +121,7 @@ static int list_mapping(struct listed *listed, struct row_modules *modules,
 }
 
 static int list_code(struct listed *listed, struct row_modules *modules,
-		     const struct process *process)
+		     const struct process *process, const struct made_range *made)
 {
 	int error = 0;
 
@@ -89,7 +130,7 @@ static int list_code(struct listed *listed, struct row_modules *modules,
 
 		error = interrupt_check();
 		if (!error && mapping->executable)
-			error = list_mapping(listed, modules, process, mapping);
+			error = list_mapping(listed, modules, process, mapping, made);
 	}
 	return error;
 }
@@ -99,7 +140,8 @@ static int load(struct process_ranges *ranges, const struct process *process,
 {
 	struct listed listed = {0};
 	bool fresh = false;
-	int error = list_code(&listed, modules, process);
+	int error = list_code(&listed, modules, process,
+			      ranges->next.set ? &ranges->next : &ranges->made);
 
 	if (!error)
 		error = range_array_write(&ranges->array, listed.ranges.items,
@@ -126,10 +168,16 @@ int process_ranges_refresh(struct process_ranges *ranges, const struct process *
 
 	worker_begin_process(modules->worker, process->pid);
 	*change = RANGES_SAME;
-	if (ranges->array.fd >= 0 && ranges->generation == process->generation)
+	if (ranges->array.fd >= 0 && ranges->generation == process->generation && !ranges->next.set)
 		return 0;
 	error = load(ranges, process, modules, change);
-	if (!error)
-		ranges->generation = process->generation;
-	return error;
+	if (error)
+		return error;
+	ranges->generation = process->generation;
+	if (ranges->next.set) { /* no walk begins with the earlier ones any more */
+		row_sets_release(&modules->sets, ranges->made.set);
+		ranges->made = ranges->next;
+		ranges->next = (struct made_range){0};
+	}
+	return 0;
 }

@@ -127,6 +127,10 @@ static int load_fresh(struct unwind_store *store)
 
 static void forget(struct unwind_store *store, int pid, struct process_ranges *ranges)
 {
+	uint32_t tgid = (uint32_t)pid;
+
+	if (ranges->made.set || ranges->next.set)
+		bpf_map_delete_elem(store->maps.made_codes_fd, &tgid);
 	process_ranges_free(ranges, &store->modules);
 	hash_remove(&store->processes, (uint64_t)pid);
 }
@@ -166,6 +170,20 @@ static int commit(struct unwind_store *store)
 	store->changed = false;
 	rows_error = row_sets_load(&store->modules.sets);
 	return error ? error : rows_error;
+}
+
+int unwind_store_set_made(struct unwind_store *store, int pid, const struct unwind_made *made)
+{
+	struct process_ranges *ranges = find_or_add(store, pid);
+	uint32_t tgid = (uint32_t)pid;
+	int error =
+		ranges ? process_ranges_set_made(ranges, made->table, made->end, &store->modules)
+		       : -ENOMEM;
+
+	if (!error && bpf_map_update_elem(store->maps.made_codes_fd, &tgid, &made->blocks, BPF_ANY))
+		error = -errno;
+	/* Before the mappings lead to them: walks go on by the earlier ones meanwhile. */
+	return error ? error : row_sets_load(&store->modules.sets);
 }
 
 int unwind_store_refresh(struct unwind_store *store, const struct process *process)

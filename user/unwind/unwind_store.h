@@ -9,15 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "leakmon_abi.h"
+
 struct dso_cache;
 struct process;
 struct unwind_store;
+struct unwind_table;
 struct worker;
 
 /* Read by the kernel side. Borrowed from whoever loaded it. */
 struct unwind_maps {
 	int modules_fd, ranges_fd; /* maps of maps: `unwind_modules`, `unwind_ranges` */
 	uint32_t *generation;	   /* raised when they changed */
+	int made_codes_fd;	   /* `made_codes` */
 	int pythons_fd;		   /* `pythons` */
 	uint32_t *python_count;	   /* how many are in it */
 };
@@ -33,6 +37,15 @@ struct unwind_stats {
 struct unwind_store *unwind_store_new(const struct unwind_maps *maps, struct worker *worker,
 				      struct dso_cache *dsos);
 void unwind_store_free(struct unwind_store *store);
+
+/* Code that a process makes while it runs. */
+struct unwind_made {
+	const struct unwind_table *table; /* rows from table->base on; most are LM_UNWIND_MADE */
+	uint64_t end;			  /* of the anonymous memory that they hold for */
+	struct lm_made_code blocks;	  /* for those */
+};
+/* In place of what there was before, for the next refresh of the process. 0 or -errno. */
+int unwind_store_set_made(struct unwind_store *store, int pid, const struct unwind_made *made);
 
 /*
  * Loads what is new in a process that has been refreshed; cheap when nothing changed. A file with

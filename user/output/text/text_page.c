@@ -207,9 +207,11 @@ int text_page_end(struct text_page *page)
 #define FRAMES_SHORT 8
 #define FRAME_INDENT ((size_t)2 * TAB)
 
-static bool is_python(const struct frame *frame)
+/* Of a language with lines of its own. */
+static bool is_managed(const struct frame *frame)
 {
-	return frame->module && !strcmp(frame->module, FRAME_PYTHON);
+	return frame->module &&
+	       (!strcmp(frame->module, FRAME_PYTHON) || !strcmp(frame->module, FRAME_JAVA));
 }
 
 /* `full`: of Python's files, too, which have no short names. */
@@ -219,7 +221,7 @@ static void location_print(FILE *out, const struct frame *frame, bool full)
 		return;
 	fputc(' ', out);
 	text_print_inert(out,
-			 is_python(frame) && !full ? text_path_base(frame->file) : frame->file);
+			 is_managed(frame) && !full ? text_path_base(frame->file) : frame->file);
 	if (frame->line)
 		fprintf(out, ":%" PRIu32, frame->line);
 }
@@ -267,7 +269,7 @@ static void offset_write(FILE *out, const struct text_style *style, const struct
 {
 	if (frame->inlined)
 		fputs(" (inlined)", out);
-	else if (strcmp(frame->function, FRAME_SIGNAL_HANDLER) != 0 && !is_python(frame))
+	else if (strcmp(frame->function, FRAME_SIGNAL_HANDLER) != 0 && !is_managed(frame))
 		fprintf(out, "%s+0x%" PRIx64 "%s", style->dim, frame->offset, style->plain);
 }
 

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How a frame in code that its process makes while it runs is left: by what the process itself
+ * keeps of the block that the code is in (struct lm_made_code). It is read at the very moment of
+ * the walk, for it changes whenever code is made or dropped.
+ */
+#ifndef LEAKMON_BPF_MADE_CODE_H
+#define LEAKMON_BPF_MADE_CODE_H
+
+#include "unwind_maps.bpf.h"
+
+#define MADE_HOPS 16 /* of segments to the first one of a block */
+#define MADE_BLOCK_FREE 255
+#define MADE_FRAME_MAX 32767
+#define MADE_MISSING (-2)
+#define MADE_NO_FRAME 0
+
+static __always_inline const struct lm_code_heap *made_heap(const struct lm_made_code *code,
+							    u64 address)
+{
+	for (int i = 0; i < LM_CODE_HEAPS; i++) {
+		if (address >= code->heaps[i].low && address < code->heaps[i].high)
+			return &code->heaps[i];
+	}
+	return NULL;
+}
+
+/* The first segment of the block that has this one; 0 in *found: there is none. */
+static __always_inline u64 made_block(const struct lm_code_heap *heap, u64 segment, bool *found)
+{
+	u8 back = 0;
+
+	*found = false;
+	for (int i = 0; i < MADE_HOPS; i++) {
+		if (bpf_probe_read_user(&back, sizeof(back), (void *)(heap->segments + segment)) ||
+		    back == MADE_BLOCK_FREE || back > segment)
+			return 0;
+		if (!back) {
+			*found = true;
+			return segment;
+		}
+		segment -= back;
+	}
+	return 0;
+}
+
+/*
+ * Words of the frame that the code at the walk's ip has; fewer than 2: it has none of its own.
+ * MADE_MISSING: no code is known there. A global function: the verifier checks it once.
+ */
+__noinline int made_frame_words(struct thread *thread)
+{
+	const struct lm_made_code *code;
+	const struct lm_code_heap *heap;
+	u64 address, segment;
+	s32 words = 0;
+	u32 tgid;
+	bool found;
+
+	if (!thread)
+		return MADE_MISSING;
+	tgid = thread->walk.tgid;
+	address = thread->walk.ip - 1;
+	code = bpf_map_lookup_elem(&made_codes, &tgid);
+	heap = code ? made_heap(code, address) : NULL;
+	if (!heap)
+		return MADE_MISSING;
+	segment = made_block(heap, (address - heap->low) >> (code->shift & 31), &found);
+	if (!found || bpf_probe_read_user(
+			      &words, sizeof(words),
+			      (void *)(heap->low + (segment << (code->shift & 31)) + code->frame)))
+		return MADE_MISSING;
+	if (words > MADE_FRAME_MAX)
+		return MADE_MISSING;
+	return words < 0 ? MADE_NO_FRAME : words;
+}
+
+/* The row of such code: *row is LM_UNWIND_MADE. */
+static __always_inline int made_row(struct thread *thread, struct lm_unwind_row *row)
+{
+	int words;
+
+	/* Interrupted there, its frame may not be complete. */
+	if (thread->walk.exact_ip) {
+		row->kind = LM_UNWIND_UNSUPPORTED;
+		return UNWIND_ROW_FOUND;
+	}
+	words = made_frame_words(thread);
+	if (words == MADE_MISSING)
+		return UNWIND_ROW_MISSING;
+	row->kind = words >= 2 ? LM_UNWIND_SP : LM_UNWIND_FP;
+	if (!machine_frame.return_words)
+		row->kind |= LM_RETURN_BY_CFA;
+	row->cfa_words = words >= 2 ? words : 2;
+	row->fp_words = -2;
+	return UNWIND_ROW_FOUND;
+}
+
+#endif

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "monitor/made_codes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "runtime/made_code.h"
+
+#define NAMES_MAX (1u << 17) /* of one process: then they are read again */
+/* After a reading the code is left alone so many times as long as that took, and twice as long each
+ * time that nothing was new. */
+#define PAUSE_TIMES 50
+#define PAUSE_MIN_NS 100000000ull
+
+/* One program with such a runtime. */
+struct coded {
+	uint64_t place; /* where its runtime is mapped: another one has another place */
+	uint64_t start_ticks;
+	struct made_code *opened; /* NULL: it is not known yet */
+	struct unwind_table table;
+	struct unwind_made made; /* of that table */
+	uint64_t next_ns;	 /* not to be read before */
+	uint64_t pause_ns;
+	bool due;	   /* it was asked for before that, or there was nothing yet */
+	struct hash names; /* frames -> places in codes->named, plus 1 */
+};
+
+/* The frames of an address. */
+struct coded_name {
+	size_t first, count; /* in codes->frames */
+};
+
+struct made_codes {
+	struct made_codes_stages stages;
+	struct hash processes; /* PID -> struct coded * */
+	VEC(struct coded_name) named;
+	VEC(struct frame) frames;
+	struct intern strings;
+};
+
+static struct coded *find(const struct made_codes *codes, pid_t pid)
+{
+	const uint64_t *slot = hash_get(&codes->processes, (uint64_t)pid);
+
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	return slot ? (struct coded *)(uintptr_t)*slot : NULL;
+}
+
+static void free_coded(struct coded *coded)
+{
+	made_code_close(coded->opened);
+	unwind_table_free(&coded->table);
+	hash_free(&coded->names);
+	free(coded);
+}
+
+void made_codes_forget(struct made_codes *codes, pid_t pid)
+{
+	struct coded *coded = codes ? find(codes, pid) : NULL;
+
+	if (!coded)
+		return;
+	hash_remove(&codes->processes, (uint64_t)pid);
+	free_coded(coded);
+}
+
+static struct coded *add(struct made_codes *codes, pid_t pid)
+{
+	struct coded *coded = calloc(1, sizeof(*coded));
+	uint64_t *slot = coded ? hash_put(&codes->processes, (uint64_t)pid, NULL) : NULL;
+
+	if (!slot) {
+		free(coded);
+		return NULL;
+	}
+	*slot = (uintptr_t)coded;
+	return coded;
+}
+
+/* 0: it has none. */
+static uint64_t place_of(const struct process *process)
+{
+	for (size_t i = 0; i < process->code.count; i++) {
+		if (made_code_is_file(&process->code.items[i].mapping))
+			return process->code.items[i].mapping.start;
+	}
+	return 0;
+}
+
+/* Rows. */
+
+static bool is_same(const struct coded *coded, const struct unwind_made *made)
+{
+	const struct unwind_table *table = made->table;
+
+	return coded->made.end == made->end && coded->table.base == table->base &&
+	       coded->table.count == table->count &&
+	       !memcmp(coded->table.rows, table->rows, table->count * sizeof(*table->rows)) &&
+	       !memcmp(&coded->made.blocks, &made->blocks, sizeof(made->blocks));
+}
+
+/* 0: something is new; -EEXIST: all is as it was. */
+static int load(struct made_codes *codes, pid_t pid, struct coded *coded)
+{
+	_cleanup_(unwind_table_free) struct unwind_table table = {0};
+	struct unwind_made made;
+	int error = made_code_rows(coded->opened, &table, &made);
+
+	if (!error && is_same(coded, &made))
+		error = -EEXIST;
+	if (!error)
+		error = unwind_store_set_made(codes->stages.unwind, pid, &made);
+	if (error)
+		return error;
+	unwind_table_free(&coded->table);
+	coded->table = table;
+	coded->made = made;
+	table = (struct unwind_table){0};
+	return 0;
+}
+
+static int open_code(struct made_codes *codes, pid_t pid, struct coded *coded)
+{
+	const char *why = NULL;
+	int error =
+		made_code_open(pid, codes->stages.worker, codes->stages.dsos, &coded->opened, &why);
+
+	if (error)
+		log_debug("process %d: frames of made code are not known: %s", pid, why);
+	return error;
+}
+
+static void read_code(struct made_codes *codes, pid_t pid, struct coded *coded)
+{
+	uint64_t start_ns = monotonic_ns(), took_ns;
+	int error = coded->opened ? 0 : open_code(codes, pid, coded);
+
+	if (!error)
+		error = load(codes, pid, coded);
+	took_ns = monotonic_ns() - start_ns;
+	coded->due = !error || error == -ENOENT;
+	coded->pause_ns =
+		MAX(error ? coded->pause_ns * 2 : 0, MAX(took_ns * PAUSE_TIMES, PAUSE_MIN_NS));
+	coded->next_ns = start_ns + took_ns + coded->pause_ns;
+	log_debug("process %d: %zu rows of made code, read in %llu us%s%s", pid, coded->table.count,
+		  (unsigned long long)took_ns / 1000, error ? ": " : "",
+		  error ? strerror(-error) : "");
+}
+
+void made_codes_refresh(struct made_codes *codes, const struct process *process)
+{
+	uint64_t place = process->error ? 0 : place_of(process);
+	struct coded *coded;
+
+	/* Ended processes are still named, as far as they are known. */
+	if (!codes || process->error)
+		return;
+	coded = find(codes, process->pid);
+	if (coded && (coded->place != place || coded->start_ticks != process->start_ticks)) {
+		made_codes_forget(codes, process->pid);
+		coded = NULL;
+	}
+	if (!place)
+		return;
+	if (!coded)
+		coded = add(codes, process->pid);
+	if (!coded)
+		return;
+	coded->place = place;
+	coded->start_ticks = process->start_ticks;
+	if (monotonic_ns() >= coded->next_ns)
+		read_code(codes, process->pid, coded);
+}
+
+static const struct coded *coded_at(const struct made_codes *codes, size_t i)
+{
+	const struct hash_entry *entry = &codes->processes.entries[i];
+
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	return entry->used ? (const struct coded *)(uintptr_t)entry->value : NULL;
+}
+
+pid_t made_codes_due(const struct made_codes *codes)
+{
+	uint64_t now_ns = monotonic_ns();
+
+	for (size_t i = 0; codes && i < codes->processes.capacity; i++) {
+		const struct coded *coded = coded_at(codes, i);
+
+		if (coded && coded->due && coded->next_ns <= now_ns)
+			return (pid_t)codes->processes.entries[i].key;
+	}
+	return 0;
+}
+
+int made_codes_due_in_ms(const struct made_codes *codes)
+{
+	uint64_t now_ns = monotonic_ns(), due_ns = UINT64_MAX;
+
+	for (size_t i = 0; codes && i < codes->processes.capacity; i++) {
+		const struct coded *coded = coded_at(codes, i);
+
+		if (coded && coded->due)
+			due_ns = MIN(due_ns, coded->next_ns);
+	}
+	if (due_ns == UINT64_MAX)
+		return -1;
+	return due_ns > now_ns ? (int)((due_ns - now_ns) / 1000000 + 1) : 0;
+}
+
+/* Names. */
+
+static int keep(struct made_codes *codes, struct coded *coded, uint64_t address,
+		const struct frame *frames, size_t count)
+{
+	struct coded_name *name = vec_push(&codes->named);
+	uint64_t *slot = name ? hash_put(&coded->names, address, NULL) : NULL;
+
+	if (!slot)
+		return -ENOMEM;
+	*name = (struct coded_name){codes->frames.count, 0};
+	for (size_t i = 0; i < count; i++) {
+		struct frame *kept = vec_push(&codes->frames);
+
+		if (!kept)
+			return -ENOMEM;
+		*kept = frames[i];
+		name->count++;
+	}
+	*slot = codes->named.count;
+	return 0;
+}
+
+static int append_kept(const struct made_codes *codes, const struct coded_name *name,
+		       struct frames *frames)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < name->count; i++)
+		error = frames_append(frames, &codes->frames.items[name->first + i], NULL);
+	return error;
+}
+
+/* As struct code_namer has it. */
+static int name(void *context, uint64_t pid, uint64_t address, struct frames *frames)
+{
+	struct made_codes *codes = context;
+	struct coded *coded = find(codes, (pid_t)pid);
+	size_t before = frames->list.count;
+	const uint64_t *slot;
+	int error;
+
+	if (!coded)
+		return -ENOENT;
+	if (coded->names.count > NAMES_MAX)
+		hash_free(&coded->names);
+	slot = hash_get(&coded->names, address);
+	if (slot && *slot)
+		return append_kept(codes, &codes->named.items[*slot - 1], frames);
+	if (!coded->opened)
+		return -ENOENT;
+	error = made_code_name(coded->opened, address, &codes->strings, frames);
+	return error ? error
+		     : keep(codes, coded, address, frames->list.items + before,
+			    frames->list.count - before);
+}
+
+struct made_codes *made_codes_new(const struct made_codes_stages *stages)
+{
+	struct made_codes *codes = calloc(1, sizeof(*codes));
+
+	if (!codes)
+		return NULL;
+	codes->stages = *stages;
+	symbolizer_use_code_namer(stages->symbolizer, &(struct code_namer){codes, name});
+	return codes;
+}
+
+void made_codes_free(struct made_codes *codes)
+{
+	if (!codes)
+		return;
+	symbolizer_use_code_namer(codes->stages.symbolizer, &(struct code_namer){0});
+	for (size_t i = 0; i < codes->processes.capacity; i++) {
+		const struct hash_entry *entry = &codes->processes.entries[i];
+
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+		if (entry->used)
+			free_coded((struct coded *)(uintptr_t)entry->value);
+	}
+	hash_free(&codes->processes);
+	vec_free(&codes->named);
+	vec_free(&codes->frames);
+	intern_free(&codes->strings);
+	free(codes);
+}
