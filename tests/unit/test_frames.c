@@ -111,6 +111,26 @@ static void stacks_of_one_call_through_compiled_code_share_a_native_number(void 
 	assert_true(native_id((struct frame[]){reads, outer}, 2) == 0);
 }
 
+/* In whatever way the VM runs them just now. */
+static void a_stack_of_java_has_a_native_number_of_its_own(void **state)
+{
+	static const struct frame reads = {.module = "/lib/libnio.so", .module_offset = 0x10},
+				  pack = {.module = FRAME_JAVA, .module_offset = 7},
+				  main = {.module = FRAME_JAVA, .module_offset = 8},
+				  gone = {.why = "anonymous code"};
+	struct frame inlined = pack;
+	uint64_t id;
+
+	(void)state;
+	inlined.inlined = true;
+	id = native_id((struct frame[]){reads, pack, main, outer}, 4);
+	assert_true(id != 0);
+	assert_true(native_id((struct frame[]){reads, inlined, main, outer}, 4) == id);
+	assert_true(native_id((struct frame[]){reads, main, outer}, 3) != id);
+	assert_true(native_id((struct frame[]){reads, pack, gone, outer}, 4) ==
+		    native_id((struct frame[]){reads, pack, gone, main}, 4));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +138,7 @@ int main(void)
 		cmocka_unit_test(without_lines_there_is_one_frame),
 		cmocka_unit_test(what_is_inlined_does_not_change_the_id_of_a_stack),
 		cmocka_unit_test(stacks_of_one_call_through_compiled_code_share_a_native_number),
+		cmocka_unit_test(a_stack_of_java_has_a_native_number_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

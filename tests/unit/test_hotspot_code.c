@@ -224,6 +224,17 @@ static void a_vm_that_has_not_started_has_no_code_yet(void **state)
 	close_code(&opened);
 }
 
+static void before_its_interpreter_is_made_it_has_none_either(void **state)
+{
+	struct forged *forged = *state;
+	struct opened opened;
+
+	forged_blob(forged, "StubRoutines (1)", 0, 2);
+	assert_int_equal(open_code(forged, &opened), 0);
+	assert_int_equal(hotspot_code_reader.rows(opened.state, &opened.rows), -ENOENT);
+	close_code(&opened);
+}
+
 static void expect_ascending(const struct opened *opened)
 {
 	for (size_t i = 1; i < opened->builder.rows.count; i++)
@@ -275,6 +286,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_vm_that_has_not_started_has_no_code_yet, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(before_its_interpreter_is_made_it_has_none_either,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense_in_it_does_no_harm, setup, teardown),
 	};
 

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "child_fixture.h"
 #include "parse/questions.h"
+#include "parse/unwind_table.h"
 #include "target/process.h"
 #include "unwind/unwind_store.h"
 
@@ -57,6 +58,8 @@ static int set_up(void **state)
 	fixture->maps.modules_fd =
 		outer_map(BPF_MAP_TYPE_ARRAY_OF_MAPS, sizeof(struct lm_unwind_row), LM_MAX_MODULES);
 	fixture->maps.ranges_fd = outer_map(BPF_MAP_TYPE_HASH_OF_MAPS, sizeof(struct lm_range), 8);
+	fixture->maps.made_codes_fd =
+		bpf_map_create(BPF_MAP_TYPE_HASH, "made", 4, sizeof(struct lm_made_code), 8, NULL);
 	fixture->maps.generation = &fixture->generation;
 	fixture->worker = worker_new_local(&parse_kinds);
 	fixture->processes = process_table_new(false);
@@ -75,6 +78,7 @@ static int tear_down(void **state)
 	if (fixture->store) {
 		close(fixture->maps.modules_fd);
 		close(fixture->maps.ranges_fd);
+		close(fixture->maps.made_codes_fd);
 	}
 	free(fixture);
 	return 0;
@@ -285,6 +289,82 @@ static void rows_of_files_that_nobody_maps_stay_for_the_next_and_then_go(void **
 	assert_int_equal(stats_of(fixture).modules, base.modules + 256);
 }
 
+/* The range that walks find at an address; of none it has no end. */
+static struct lm_range range_at(const struct fixture *fixture, uint64_t address)
+{
+	uint32_t key = (uint32_t)getpid(), id = 0, cell = 0;
+	struct lm_range range = {0};
+	_cleanup_close_ int fd = -1;
+	uint64_t at;
+
+	assert_int_equal(bpf_map_lookup_elem(fixture->maps.ranges_fd, &key, &id), 0);
+	fd = bpf_map_get_fd_by_id(id);
+	assert_true(fd >= 0);
+	assert_int_equal(bpf_map_lookup_elem(fd, &cell, &range), 0);
+	at = range.start;
+	for (cell = (uint32_t)(at >> 32); cell < (at >> 32) + (uint32_t)at; cell++) {
+		assert_int_equal(bpf_map_lookup_elem(fd, &cell, &range), 0);
+		if (address >= range.start && address < range.end)
+			return range;
+	}
+	return (struct lm_range){0};
+}
+
+static bool kernel_has_blocks(const struct fixture *fixture, const struct lm_made_code *blocks)
+{
+	uint32_t key = (uint32_t)getpid();
+	struct lm_made_code found;
+
+	return !bpf_map_lookup_elem(fixture->maps.made_codes_fd, &key, &found) &&
+	       !memcmp(&found, blocks, sizeof(found));
+}
+
+#define MADE_PAGES 16
+
+/* Mapped here and there, as code is made. */
+static void code_that_a_process_makes_is_one_range_until_the_process_is_forgotten(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	struct lm_unwind_row rows[] = {{.kind = LM_UNWIND_INTERPRETED},
+				       {.pc = 4096, .kind = LM_UNWIND_MADE}};
+	unsigned char *code =
+		mmap(NULL, MADE_PAGES * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t start = (uintptr_t)code, end = start + (uint64_t)MADE_PAGES * 4096;
+	const struct unwind_table table = {.base = start, .rows = rows, .count = 2};
+	const struct unwind_made made = {
+		&table, end, {.heaps = {{start, end, start}}, .shift = 7, .frame = 32}};
+	size_t modules;
+
+	assert_ptr_not_equal(code, MAP_FAILED);
+	assert_int_equal(mprotect(code, 4096, PROT_READ | PROT_EXEC), 0);
+	assert_int_equal(mprotect(code + 3 * 4096, 4096, PROT_READ | PROT_EXEC), 0);
+	assert_int_equal(refresh(fixture, getpid()), 0);
+	modules = stats_of(fixture).modules;
+	assert_int_equal(range_at(fixture, start).module, LM_MODULE_NONE);
+	assert_int_equal(range_at(fixture, start).end, start + 4096);
+	assert_int_equal(unwind_store_set_made(fixture->store, getpid(), &made), 0);
+	assert_int_equal(refresh(fixture, getpid()), 0);
+	for (uint64_t page = 0; page < MADE_PAGES; page++) {
+		struct lm_range range = range_at(fixture, start + page * 4096);
+
+		assert_int_equal(range.start, start);
+		assert_int_equal(range.end, end);
+		assert_int_equal(range.bias, start);
+		assert_int_not_equal(range.module, LM_MODULE_NONE);
+	}
+	assert_true(kernel_has_blocks(fixture, &made.blocks));
+	assert_int_equal(stats_of(fixture).modules, modules + 1);
+	/* The same once more; then others in their place. */
+	assert_int_equal(unwind_store_set_made(fixture->store, getpid(), &made), 0);
+	rows[1].pc = 8192;
+	assert_int_equal(unwind_store_set_made(fixture->store, getpid(), &made), 0);
+	assert_int_equal(refresh(fixture, getpid()), 0);
+	assert_int_equal(stats_of(fixture).modules, modules + 1);
+	forget(fixture, getpid());
+	assert_false(kernel_has_blocks(fixture, &made.blocks));
+	munmap(code, MADE_PAGES * 4096);
+}
+
 #define STORE_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -295,6 +375,7 @@ int main(void)
 		STORE_TEST(many_processes_are_loaded_together_and_those_that_are_gone_passed_over),
 		STORE_TEST(processes_may_come_and_go_for_ever),
 		STORE_TEST(copies_of_a_file_share_their_rows),
+		STORE_TEST(code_that_a_process_makes_is_one_range_until_the_process_is_forgotten),
 		STORE_TEST(rows_of_files_that_nobody_maps_stay_for_the_next_and_then_go),
 	};
 

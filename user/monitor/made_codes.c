@@ -11,10 +11,11 @@
 #include "runtime/made_code.h"
 
 #define NAMES_MAX (1u << 17) /* of one process: then they are read again */
-/* After a reading the code is left alone so many times as long as that took, and twice as long each
- * time that nothing was new. */
+/* After a reading the code is left alone at least so many times as long as that took. */
 #define PAUSE_TIMES 50
-#define PAUSE_MIN_NS 100000000ull
+#define PAUSE_MIN_NS 20000000ull
+/* What is the same after such a pause stays so: it is read no more but with the process. */
+#define PAUSE_SURE_NS 2000000000ull
 
 /* One program with such a runtime. */
 struct coded {
@@ -134,21 +135,31 @@ static int open_code(struct made_codes *codes, pid_t pid, struct coded *coded)
 	return error;
 }
 
+/* Twice as late each time that nothing is new. */
+static void plan_next(struct coded *coded, int error, uint64_t took_ns)
+{
+	uint64_t pause_ns = MAX(took_ns * PAUSE_TIMES, PAUSE_MIN_NS);
+
+	coded->pause_ns = MAX(error ? coded->pause_ns * 2 : 0, pause_ns);
+	coded->next_ns = monotonic_ns() + coded->pause_ns;
+	coded->due =
+		!error || error == -ENOENT || (error == -EEXIST && coded->pause_ns < PAUSE_SURE_NS);
+}
+
 static void read_code(struct made_codes *codes, pid_t pid, struct coded *coded)
 {
-	uint64_t start_ns = monotonic_ns(), took_ns;
 	int error = coded->opened ? 0 : open_code(codes, pid, coded);
+	uint64_t start_ns = monotonic_ns(), took_ns;
 
 	if (!error)
 		error = load(codes, pid, coded);
 	took_ns = monotonic_ns() - start_ns;
-	coded->due = !error || error == -ENOENT;
-	coded->pause_ns =
-		MAX(error ? coded->pause_ns * 2 : 0, MAX(took_ns * PAUSE_TIMES, PAUSE_MIN_NS));
-	coded->next_ns = start_ns + took_ns + coded->pause_ns;
-	log_debug("process %d: %zu rows of made code, read in %llu us%s%s", pid, coded->table.count,
-		  (unsigned long long)took_ns / 1000, error ? ": " : "",
-		  error ? strerror(-error) : "");
+	plan_next(coded, error, took_ns);
+	log_debug("process %d: code that it makes: %s, after %llu us", pid,
+		  !error	     ? "found"
+		  : error == -EEXIST ? "as before"
+				     : strerror(-error),
+		  (unsigned long long)took_ns / 1000);
 }
 
 void made_codes_refresh(struct made_codes *codes, const struct process *process)

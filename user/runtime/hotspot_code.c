@@ -259,19 +259,31 @@ static void describe_blocks(struct hotspot *hotspot, const struct code_heap *hea
 				   hotspot_place(hotspot, HOTSPOT_BLOB_FRAME));
 }
 
+/* It is made a little later than the heaps. */
+static bool has_interpreter(const struct row_builder *rows)
+{
+	for (size_t i = 0; i < rows->rows.count; i++) {
+		if (rows->rows.items[i].kind == LM_UNWIND_INTERPRETED)
+			return true;
+	}
+	return false;
+}
+
 static int rows(void *state, struct code_rows *rows)
 {
 	struct code *code = state;
 	struct reading reading = {.code = code, .rows = rows->rows};
 	struct code_heap heaps[HEAPS_MAX];
 	size_t count = find_heaps(code->hotspot, heaps);
+	int error;
 
 	if (!count)
 		return -ENOENT;
 	rows->start = rows->rows->base = heaps[0].low;
 	rows->end = heaps[count - 1].limit;
 	describe_blocks(code->hotspot, heaps, count, &rows->blocks);
-	return read_rows(&reading, heaps, count);
+	error = read_rows(&reading, heaps, count);
+	return error || has_interpreter(rows->rows) ? error : -ENOENT;
 }
 
 /* -------- names */

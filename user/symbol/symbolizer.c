@@ -483,16 +483,22 @@ uint64_t symbolizer_stack_id(const struct frames *frames)
 static bool is_compiled(const struct frame *frame)
 {
 	if (frame->module)
-		return !strcmp(frame->module, FRAME_JIT) || is_java(frame) ||
+		return !strcmp(frame->module, FRAME_JIT) ||
 		       !strncmp(frame->module, CODE_MEMFD, strlen(CODE_MEMFD));
 	return frame->why && !strcmp(frame->why, CODE_ANONYMOUS);
 }
 
 uint64_t symbolizer_native_id(const struct frames *frames)
 {
+	bool java = false;
+
 	for (size_t i = 0; i < frames->list.count; i++) {
-		if (is_compiled(&frames->list.items[i]))
+		const struct frame *frame = &frames->list.items[i];
+
+		/* It is one place however it is compiled. */
+		java |= is_java(frame);
+		if (!is_java(frame) && is_compiled(frame))
 			return id_of_first(frames, i);
 	}
-	return 0;
+	return java ? id_of_first(frames, frames->list.count) : 0;
 }

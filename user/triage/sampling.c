@@ -130,8 +130,10 @@ static void sampling_refresh(struct sampling *sampling, pid_t pid, bool rows)
 	struct process *process;
 	int error = process_table_refresh(sampling->stages.processes, pid, &process);
 
-	if (!error && rows)
+	if (!error && rows) {
+		made_codes_refresh(sampling->stages.codes, process);
 		unwind_store_refresh(sampling->stages.unwind, process);
+	}
 	if (!process)
 		return;
 	symbolizer_refresh(sampling->stages.symbolizer, (uint64_t)pid, process);
