@@ -157,6 +157,9 @@ static void head_write(FILE *out, const struct task_kind *kind, const struct tas
 	if (report->system)
 		fprintf(out, "%" PRIu64 " of the runtime's own; ", report->system);
 	fprintf(out, "their stacks: %s\n", units_bytes(bytes, (double)report->stack_bytes, ""));
+	if (report->ended && kind == &task_virtual_threads)
+		fprintf(out, "\tbesides: %" PRIu64 " that have ended and are not freed yet\n",
+			report->ended);
 	if (report->moved)
 		fprintf(out,
 			"\tinexact: a garbage collection moved %s while they were read; some may "
