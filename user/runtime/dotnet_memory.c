@@ -44,8 +44,6 @@
 #define GENERATION_LARGE 3
 #define GENERATION_PINNED 4
 
-#define HEAP_TABLE 18 /* in the array of offsets of a heap */
-
 struct search {
 	struct dotnet *dotnet;
 	uint64_t found;
@@ -188,20 +186,32 @@ static int add_found(const struct search *searched, struct dotnet_memory *memory
 				    : -ENOENT;
 }
 
+/* As far as a heap may go: to the next one. */
+static uint64_t end_of_heap(const uint64_t *heaps, uint32_t count, uint64_t heap)
+{
+	uint64_t end = heap + HEAP_SEARCHED;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (heaps[i] > heap)
+			end = MIN(end, heaps[i]);
+	}
+	return end;
+}
+
 static int read_server(struct dotnet *dotnet, uint32_t count, struct dotnet_memory *memory)
 {
 	uint64_t list = dotnet_collector_word(dotnet, COLLECTOR_HEAP_LIST);
-	uint64_t fields = dotnet_collector_place(dotnet, COLLECTOR_HEAP_FIELDS);
-	uint32_t offsets[HEAP_TABLE + 1];
+	uint64_t heaps[HEAPS_MAX];
 	int error = 0;
 
-	if (count > HEAPS_MAX || target_read(dotnet->memory, fields, offsets, sizeof(offsets)))
+	if (count > HEAPS_MAX || target_read(dotnet->memory, list, heaps, count * sizeof(heaps[0])))
 		return -ENOENT;
 	for (uint32_t i = 0; !error && i < count; i++) {
 		struct search searched = {.dotnet = dotnet};
-		uint64_t heap = target_word(dotnet->memory, list + i * 8ull);
 
-		error = heap ? search(&searched, heap, heap + HEAP_SEARCHED) : -ENOENT;
+		error = heaps[i] && heaps[i] <= UINT64_MAX - HEAP_SEARCHED
+				? search(&searched, heaps[i], end_of_heap(heaps, count, heaps[i]))
+				: -ENOENT;
 		if (!error)
 			error = add_found(&searched, memory);
 	}
