@@ -303,7 +303,7 @@ static void fields_retain_what_nothing_else_reaches(void **state)
 		{"static Planted.Generic<Planted.Pair[]>.Kept", 3},
 		{"static Planted.Census.cache", 2 + 260 * 2},
 		{"static Planted.Census.large", 1},
-		{"thread static Planted.Census.own", 1},
+		{"thread static Planted.Census.own (thread planter #)", 1},
 	};
 	struct harness *harness = harness_any(state);
 	struct child *target = start_or_skip(harness, "census", "300");

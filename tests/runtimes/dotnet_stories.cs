@@ -128,6 +128,7 @@ namespace Planted {
 			Generic<Pair[]>.Kept.Add(new Pair[4]);
 			numbers = new Generic<int> { Value = 1 };
 			large = new byte[200000];
+			Thread.CurrentThread.Name = "planter 1";
 			own = new OfThread();
 			GCHandle.Alloc(new OfStrongHandle(), GCHandleType.Normal);
 			GCHandle.Alloc(new OfPinnedHandle(), GCHandleType.Pinned);
@@ -335,6 +336,7 @@ static class Program {
 			Console.Out.Flush();
 		}
 		GC.KeepAlive(busy);
+		GC.KeepAlive(recent);
 		Planted.Census.Keep();
 	}
 

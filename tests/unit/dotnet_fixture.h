@@ -64,6 +64,8 @@ enum forged_type {
 	FORGED_INNER,
 	FORGED_PAIR,
 	FORGED_PAIRS_ARRAY,
+	FORGED_THREAD,
+	FORGED_STRING,
 	FORGED_TYPES_
 };
 
@@ -123,7 +125,8 @@ static inline void forged_descriptor(const struct forged *forged)
 {
 	static const char text[] =
 		"{\"version\":0,\"types\":{"
-		"\"Thread\":{\"RuntimeThreadLocals\":32,\"LinkNext\":[112,\"pointer\"]},"
+		"\"Thread\":{\"RuntimeThreadLocals\":32,\"LinkNext\":[112,\"pointer\"],"
+		"\"GCHandle\":304},"
 		"\"ThreadStore\":{\"FirstThreadLink\":160,\"ThreadCount\":184},"
 		"\"RuntimeThreadLocals\":{\"AllocContext\":[0,\"AllocContext\"]},"
 		"\"GCAllocContext\":{\"Pointer\":0,\"Limit\":8},"
@@ -257,6 +260,11 @@ static inline void forged_types(const struct forged *forged)
 	forged_put_at(pairs - 16, 0, 16);
 	forged_put_at(pairs - 24, 0, 1 | 8ull << 32);
 	forged_put_at(pairs - 32, 0, 1);
+	forged_type(forged, FORGED_THREAD, 7, TABLE_POINTERS, 24, 0);
+	forged_series(forged, FORGED_THREAD, 8, 1, 24);
+	forged_field(forged, FORGED_THREAD, 0, 4, 0, false);
+	forged_put_short(forged_table(forged, FORGED_THREAD) + 0x100, 50, 1);
+	forged_type(forged, FORGED_STRING, 8, TABLE_COMPONENTS | 2, 22, 0);
 }
 
 /* An image with metadata; its row numbers are those of forged_types() and forged_field(). */
@@ -264,10 +272,11 @@ static inline void forged_image(const struct forged *forged)
 {
 	static const char strings[] =
 		"\0Object\0System\0Session\0Planted\0Box`1\0Inner\0Pair\0Byte\0"
-		"Next\0<Payload>k__BackingField\0Kept";
-	/* Names: 1, 8 System, 15, 23 Planted, 31, 37, 43, 48; fields 53, 58, 83. */
-	static const uint16_t types[][2] = {{1, 8}, {15, 23}, {31, 23}, {37, 0}, {43, 23}, {48, 8}};
-	static const uint16_t fields[] = {53, 58, 83};
+		"Next\0<Payload>k__BackingField\0Kept\0_name\0Thread\0System.Threading\0String";
+	/* Names: 1, 8 System, 15, 23 Planted, 31, 37, 43, 48; fields 53, 58, 83, 88. */
+	static const uint16_t types[][2] = {{1, 8},   {15, 23}, {31, 23},  {37, 0},
+					    {43, 23}, {48, 8},	{94, 101}, {118, 8}};
+	static const uint16_t fields[] = {53, 58, 83, 88};
 	uint64_t image = forged->memory.base + AT_IMAGE, metadata = image + 0x400, tables, at;
 
 	forged_put_short(image, 0, 0x5a4d);
@@ -334,6 +343,20 @@ static inline uint64_t forged_object(struct forged *forged, enum forged_type typ
 	return address;
 }
 
+/* The object of the thread, and its name. */
+static inline void forged_named(struct forged *forged)
+{
+	static const char name[] = "worker 12";
+	uint64_t string = forged_object(forged, FORGED_STRING, sizeof(name) - 1);
+	uint64_t handle = forged->memory.base + AT_LOCALS + 0x80;
+
+	for (size_t i = 0; i < sizeof(name) - 1; i++)
+		forged_put_short(string, 12 + i * 2, (uint16_t)name[i]);
+	forged_put_at(handle, 0, forged_object(forged, FORGED_THREAD, 0));
+	forged_put_at(forged_word(handle), 8, string);
+	forged_put_at(forged->memory.base + AT_THREAD, 304, handle);
+}
+
 /* What the statics of Session are in comes first. */
 static inline void forged_objects(struct forged *forged)
 {
@@ -366,6 +389,7 @@ static inline void forged_objects(struct forged *forged)
 	}
 	forged_put_at(forged->pairs, 16 + 16, forged->box);
 	forged->finalised = forged_object(forged, FORGED_OBJECT, 0);
+	forged_named(forged);
 }
 
 static inline void forged_regions(const struct forged *forged)
@@ -519,6 +543,8 @@ static inline void forged_become_8(struct forged *forged)
 		forged_put_half(table, 8, row << 8);
 		forged_put_half(table + 0x100, 48, 0x380012);
 	}
+	forged_put_at(thread, 0x1b0, base + AT_LOCALS + 0x80);
+	forged_put_half(forged_table(forged, FORGED_THREAD) + 0x100, 0x38, 1);
 	class = forged_table(forged, FORGED_SESSION) + 0x100;
 	forged_put_half(class, 0x38, 2);
 	forged_put_half(class, 0x38 + 8, 1);

@@ -45,6 +45,8 @@ static void expect_classes(const struct forged *forged, const char *version)
 		{"Planted.Box<Planted.Session>.Inner", 3},
 		{"Planted.Pair[]", 1},
 		{"System.Object", 1},
+		{"System.Threading.Thread", 1},
+		{"System.String", 1},
 	};
 	struct walked walked;
 	const struct heap_sink *sink = &walked.sink;
@@ -215,6 +217,45 @@ static void a_version_that_is_not_known_is_not_read(void **state)
 	expect_why(&forged->memory, "9 and 10");
 }
 
+static void name_thread(const struct forged *forged, char name[DOTNET_THREAD_NAME_BYTES])
+{
+	struct target_memory memory = {.pagemap = -1};
+	struct dotnet dotnet = {
+		.memory = &memory, .fields_left = 1000, .tables_left = 1000, .names_left = 1000};
+	const char *why;
+	char found[24];
+
+	assert_int_equal(
+		target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, &memory),
+		0);
+	assert_int_equal(dotnet_find(&dotnet, found, &why), 0);
+	dotnet_thread_name(&dotnet, forged->memory.base + AT_THREAD, name);
+	dotnet_free(&dotnet);
+	target_memory_close(&memory);
+}
+
+static void a_thread_has_the_name_that_the_program_gave_it(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t object = forged_word(forged->memory.base + AT_LOCALS + 0x80);
+	uint64_t string = forged_word(object + 8);
+	char name[DOTNET_THREAD_NAME_BYTES];
+
+	name_thread(forged, name);
+	assert_string_equal(name, "worker #");
+	/* Longer than there is memory. */
+	forged_put_half(string, 8, UINT32_MAX);
+	name_thread(forged, name);
+	assert_true(strlen(name) < DOTNET_THREAD_NAME_BYTES);
+	/* No String. */
+	forged_put_at(object, 8, forged->sessions[0]);
+	name_thread(forged, name);
+	assert_string_equal(name, "");
+	forged_put_at(object, 0, 0);
+	name_thread(forged, name);
+	assert_string_equal(name, "");
+}
+
 /* -------- collections */
 
 static int read_memory(const struct forged *forged, struct dotnet_memory *dotnet)
@@ -249,6 +290,32 @@ static void collections_and_what_may_be_allocated_until_the_next_one_are_known(v
 	assert_int_equal(dotnet.kept, 1000 + 200 + 30000 + 700);
 	assert_true(dotnet.collected_ns > 0);
 	assert_int_equal(dotnet.full_ns - dotnet.collected_ns, 2000000000);
+}
+
+/* Each heap of the server's collector has its own, as far as the next one. */
+static void budgets_of_the_heaps_of_a_server_are_summed_up(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t base = forged->memory.base, budgets = base + AT_BUDGETS;
+	uint64_t values = base + AT_VALUES, list = base + AT_SETTINGS + 0x200;
+	struct dotnet_memory dotnet;
+
+	memcpy((void *)(uintptr_t)(budgets + 0x400), (void *)(uintptr_t)budgets, 0x348);
+	forged_put_at(list, 0, budgets + 0x400);
+	forged_put_at(list, 8, budgets);
+	forged_put_at(values, COLLECTOR_HEAPS * 8, 2);
+	forged_put_at(values, COLLECTOR_HEAP_LIST * 8, list);
+	forged_put_at(base + AT_COLLECTOR, 24 + COLLECTOR_HEAP_LIST * 8,
+		      values + COLLECTOR_HEAP_LIST * 8);
+	assert_int_equal(read_memory(forged, &dotnet), 0);
+	assert_null(dotnet.why);
+	assert_int_equal(dotnet.heaps, 2);
+	assert_int_equal(dotnet.collections[0], 9);
+	assert_int_equal(dotnet.small.allowed, 200000);
+	assert_int_equal(dotnet.small.allocated, 60000);
+	forged_put_at(list, 8, 0);
+	assert_int_equal(read_memory(forged, &dotnet), 0);
+	assert_non_null(dotnet.why);
 }
 
 /* One number elsewhere, or the same structure twice. */
@@ -316,8 +383,10 @@ int main(void)
 		FORGED(lists_that_do_not_end_are_left),
 		FORGED(after_nonsense_the_next_object_is_found),
 		FORGED(collections_and_what_may_be_allocated_until_the_next_one_are_known),
+		FORGED(budgets_of_the_heaps_of_a_server_are_summed_up),
 		FORGED(figures_that_contradict_each_other_are_not_known),
 		FORGED(figures_of_nonsense_do_no_harm),
+		FORGED(a_thread_has_the_name_that_the_program_gave_it),
 		FORGED(nonsense_anywhere_does_no_harm),
 	};
 

@@ -75,6 +75,22 @@ static const struct {
 	{0xe0000, 0xe007f}, /* tag characters */
 };
 
+void text_collapse_digits(char *name)
+{
+	char *to = name;
+
+	for (const char *from = name; *from;) {
+		if (*from < '0' || *from > '9') {
+			*to++ = *from++;
+			continue;
+		}
+		while (*from >= '0' && *from <= '9')
+			from++;
+		*to++ = '#';
+	}
+	*to = '\0';
+}
+
 int text_is_printable(uint32_t code)
 {
 	/* The last two code points of every plane are noncharacters. */

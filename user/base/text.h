@@ -26,6 +26,9 @@ size_t text_decode_utf8(const char *text, uint32_t *code);
  * U+10FFFF. */
 size_t text_encode_utf8(uint32_t code, char *bytes);
 
+/* "pool-3-thread-17" -> "pool-#-thread-#", in place: names of one kind are the same then. */
+void text_collapse_digits(char *name);
+
 /* Whether a code point may reach a terminal: no C0/C1 control, no bidi or other format control. */
 int text_is_printable(uint32_t code);
 

@@ -129,11 +129,14 @@ struct dotnet_range {
 	uint64_t start, end;
 };
 
+#define DOTNET_THREAD_NAME_BYTES 64
+
 /* A thread of the runtime's. */
 struct dotnet_thread {
 	uint64_t address;
 	uint64_t statics; /* an array of arrays, by class; 0: it has none */
 	uint32_t classes;
+	char name[DOTNET_THREAD_NAME_BYTES]; /* with # for each number; "": it has none */
 };
 
 #define DOTNET_GENERATIONS 5 /* 0 to 2, large objects, pinned objects */
@@ -172,6 +175,7 @@ struct dotnet {
 	VEC(struct dotnet_context) contexts; /* by ascending address */
 	VEC(struct dotnet_thread) threads;
 	struct hash ended;	  /* the objects of threads that have ended, to the runtime's */
+	uint32_t thread_name;	  /* its place in a thread's object; 0: not known yet */
 	uint32_t ended_class;	  /* of the sink; UINT32_MAX: none yet */
 	struct hash module_index; /* those in modules */
 	VEC(uint64_t) modules;
@@ -246,6 +250,10 @@ bool dotnet_metadata_field(struct dotnet *dotnet, const struct dotnet_metadata *
 uint32_t dotnet_fields(struct dotnet *dotnet, uint64_t class, bool statics);
 /* How many fields a class adds to those of the one that it derives from, statics aside. */
 uint32_t dotnet_own_fields(struct dotnet *dotnet, const struct dotnet_type *type);
+
+/* The name of a thread: see dotnet_threads.c. */
+void dotnet_thread_name(struct dotnet *dotnet, uint64_t thread,
+			char name[DOTNET_THREAD_NAME_BYTES]);
 
 /* Handles, those that are roots; others are kept for dotnet_refer(). See dotnet_handles.c. */
 int dotnet_add_handles(struct dotnet *dotnet, struct heap_sink *sink);

@@ -173,12 +173,13 @@ static uint64_t find_statics(struct dotnet *dotnet, uint64_t table)
 	return target_word(dotnet->memory, auxiliary - STATICS_REFERENCES) & ~STATICS_TAG;
 }
 
-/* The field at `address`, of the class. */
+/* The field at `address`, of the class; `thread` NULL: for all threads. */
 static int add_static(struct dotnet *dotnet, struct heap_sink *sink, const struct dotnet_type *type,
-		      const char *kind, uint64_t address, uint64_t field)
+		      const struct dotnet_thread *thread, uint64_t address, uint64_t field)
 {
 	uint64_t value = target_word(dotnet->memory, address), *slot;
-	char class[DOTNET_NAME_BYTES], name[DOTNET_NAME_BYTES], root[2 * DOTNET_NAME_BYTES + 16];
+	char class[DOTNET_NAME_BYTES], name[DOTNET_NAME_BYTES];
+	char root[2 * DOTNET_NAME_BYTES + DOTNET_THREAD_NAME_BYTES + 32];
 
 	if (heap_sink_node(sink, value) == BLOCK_NONE || !dotnet_take(&dotnet->names_left))
 		return 0;
@@ -188,7 +189,11 @@ static int add_static(struct dotnet *dotnet, struct heap_sink *sink, const struc
 	*slot = address;
 	dotnet_type_name(dotnet, type->address, class);
 	dotnet_field_name(dotnet, dotnet_type_module(dotnet, type->address), field, name);
-	snprintf(root, sizeof(root), "%s %s.%s", kind, class, name[0] ? name : "?");
+	snprintf(root, sizeof(root), "%sstatic %s.%s", thread ? "thread " : "", class,
+		 name[0] ? name : "?");
+	if (thread && thread->name[0])
+		snprintf(root + strlen(root), sizeof(root) - strlen(root), " (thread %s)",
+			 thread->name);
 	return heap_sink_root(sink, KEY, root, value);
 }
 
@@ -217,11 +222,11 @@ static int add_thread_static(struct dotnet *dotnet, struct heap_sink *sink,
 
 	for (size_t i = 0; !error && i < dotnet->threads.count && dotnet_take(&dotnet->fields_left);
 	     i++) {
-		uint64_t statics =
-			find_thread_statics(dotnet, &dotnet->threads.items[i], type->address);
+		const struct dotnet_thread *thread = &dotnet->threads.items[i];
+		uint64_t statics = find_thread_statics(dotnet, thread, type->address);
 
 		if (statics)
-			error = add_static(dotnet, sink, type, "thread static",
+			error = add_static(dotnet, sink, type, thread,
 					   statics + FIELD_OFFSET(field), field);
 	}
 	return error;
@@ -239,8 +244,7 @@ static int add_field(struct dotnet *dotnet, struct heap_sink *sink, const struct
 	if (FIELD_IS_OF_THREAD(field))
 		return add_thread_static(dotnet, sink, type, field);
 	statics = find_statics(dotnet, type->address);
-	return statics ? add_static(dotnet, sink, type, "static", statics + FIELD_OFFSET(field),
-				    field)
+	return statics ? add_static(dotnet, sink, type, NULL, statics + FIELD_OFFSET(field), field)
 		       : 0;
 }
 
@@ -362,6 +366,9 @@ static int add_all_statics(struct dotnet *dotnet, struct heap_sink *sink)
 	int error = find_modules(dotnet);
 
 	find_thread_arrays(dotnet);
+	for (size_t i = 0; i < dotnet->threads.count; i++)
+		dotnet_thread_name(dotnet, dotnet->threads.items[i].address,
+				   dotnet->threads.items[i].name);
 	if (!error && dotnet->layout.version == 8)
 		error = dotnet_8_read_instances(dotnet);
 	for (size_t i = 0; !error && i < dotnet->modules.count; i++)

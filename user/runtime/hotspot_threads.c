@@ -3,12 +3,12 @@
  * The threads of a JVM that runs, as its list has them: name, group, state, and the Java frames of
  * those that have left Java. A thread that goes on meanwhile is counted without frames.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "heap/heap_image.h"
 #include "runtime/hotspot.h"
 #include "runtime/hotspot_reader.h"
@@ -39,23 +39,6 @@ struct reading {
 	struct hotspot_frames frames;
 	struct hash index; /* id of a group -> its place plus 1 */
 };
-
-/* "pool-3-thread-17" -> "pool-#-thread-#": threads of one pool are one group. */
-static void collapse(char *name)
-{
-	char *to = name;
-
-	for (const char *from = name; *from;) {
-		if (!isdigit((unsigned char)*from)) {
-			*to++ = *from++;
-			continue;
-		}
-		while (isdigit((unsigned char)*from))
-			from++;
-		*to++ = '#';
-	}
-	*to = '\0';
-}
 
 /* The anchor of a thread that stands is the same before and after. */
 static void read_anchor(struct hotspot *hotspot, uint64_t thread, uint64_t words[3])
@@ -152,7 +135,7 @@ static int add_thread(struct reading *reading, uint64_t address)
 
 	if (!hotspot_read_thread(reading->hotspot, address, &thread))
 		return 0;
-	collapse(thread.name);
+	text_collapse_digits(thread.name);
 	error = walk_frames(reading->hotspot, address, &reading->frames);
 	slot = error ? NULL : hash_put(&reading->index, identify(reading, &thread), NULL);
 	if (!slot)
@@ -183,7 +166,7 @@ static int read_locals(struct hotspot *hotspot, struct java_thread_report *repor
 
 		if (!hotspot_read_thread(hotspot, address, &thread))
 			continue;
-		collapse(thread.name);
+		text_collapse_digits(thread.name);
 		error = hotspot_gone_locals(hotspot, thread.object, thread.name, report);
 	}
 	return error || !hotspot_has_moved(hotspot, collections) ? error : -EAGAIN;
