@@ -213,6 +213,22 @@ static void what_is_no_method_any_more_has_no_name(void **state)
 	close_code(&opened);
 }
 
+/* Where no call returns to, or none can, other code has been. */
+static void other_code_at_an_address_by_now_does_not_lend_its_name(void **state)
+{
+	struct forged *forged = *state;
+	struct opened opened;
+
+	own_pool();
+	forged_blob(forged, "Compile::Fill_buffer", 6, 2);
+	assert_int_equal(open_code(forged, &opened), 0);
+	assert_int_equal(name(&opened, CALL), 0);
+	assert_int_equal(name(&opened, CALL + 1), -ENOENT);
+	assert_int_equal(name(&opened, HEAP + 6 * 128 + 64), -ENOENT);
+	assert_int_equal(opened.frames.list.count, 0);
+	close_code(&opened);
+}
+
 static void a_vm_that_has_not_started_has_no_code_yet(void **state)
 {
 	struct forged *forged = *state;
@@ -284,6 +300,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_method_any_more_has_no_name, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			other_code_at_an_address_by_now_does_not_lend_its_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_vm_that_has_not_started_has_no_code_yet, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(before_its_interpreter_is_made_it_has_none_either,

@@ -347,13 +347,20 @@ static int name_interpreted(struct hotspot *hotspot, uint64_t noted, struct inte
 	return append_method(hotspot, &frame, frame.method, strings, frames);
 }
 
+/* No call returns there: other code was there when the stack was noted. */
+static bool is_other(const struct hotspot_blob *blob, const struct hotspot_frames *found)
+{
+	return !found->list.count ||
+	       (found->list.items[0].bytecode < 0 && !strstr(blob->name, "native"));
+}
+
 static int name_compiled(struct hotspot *hotspot, const struct hotspot_blob *blob, uint64_t address,
 			 struct intern *strings, struct frames *frames)
 {
 	struct hotspot_frames found = {0};
 	int error = hotspot_scopes(hotspot, blob, address, &found);
 
-	if (!error && !found.list.count)
+	if (!error && is_other(blob, &found))
 		error = -ENOENT;
 	for (size_t i = 0; !error && i < found.list.count; i++)
 		error = append_method(hotspot, &found.list.items[i], address, strings, frames);
@@ -361,28 +368,40 @@ static int name_compiled(struct hotspot *hotspot, const struct hotspot_blob *blo
 	return error;
 }
 
+static int name_stub(struct hotspot *hotspot, const struct hotspot_blob *blob, uint64_t address,
+		     struct intern *strings, struct frames *frames)
+{
+	const char *called =
+		address == hotspot_static(hotspot, HOTSPOT_CALL_STUB) ? "call_stub" : blob->name;
+
+	/* Where the VM puts code together, none runs. */
+	if (strstr(blob->name, "buffer") || strstr(blob->name, "Buffer"))
+		return -ENOENT;
+	return append(strings, &(struct frame){.address = address, .function = called}, frames);
+}
+
+static int name_address(struct hotspot *hotspot, uint64_t address, struct intern *strings,
+			struct frames *frames)
+{
+	struct hotspot_blob blob;
+
+	if (!hotspot_blob_at(hotspot, address, &blob))
+		return -ENOENT;
+	return hotspot_blob_is_method(&blob)
+		       ? name_compiled(hotspot, &blob, address, strings, frames)
+		       : name_stub(hotspot, &blob, address, strings, frames);
+}
+
 static int name(void *state, uint64_t address, struct intern *strings, struct frames *frames)
 {
 	struct hotspot *hotspot = ((struct code *)state)->hotspot;
-	struct hotspot_blob blob;
 	size_t before = frames->list.count;
 	int error;
 
 	hotspot_refill(hotspot);
-	if (LM_FRAME_IS_INTERPRETED(address))
-		return name_interpreted(hotspot, address, strings, frames);
-	if (!hotspot_blob_at(hotspot, address, &blob))
-		return -ENOENT;
-	if (!hotspot_blob_is_method(&blob))
-		return append(
-			strings,
-			&(struct frame){
-				.address = address,
-				.function = address == hotspot_static(hotspot, HOTSPOT_CALL_STUB)
-						    ? "call_stub"
-						    : blob.name},
-			frames);
-	error = name_compiled(hotspot, &blob, address, strings, frames);
+	error = LM_FRAME_IS_INTERPRETED(address)
+			? name_interpreted(hotspot, address, strings, frames)
+			: name_address(hotspot, address, strings, frames);
 	if (error)
 		frames->list.count = before;
 	return error;
