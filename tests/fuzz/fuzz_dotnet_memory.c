@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Collections and budgets of .NET: a small heap made by hand, in which the input changes words.
+ * Older generations are collected no more often than younger ones.
+ *
+ * Input: changes of 12 bytes each, see forged_memory.h.
+ *
+ * Seeds: one change.
+ */
+#include "runtime/dotnet_reader.h"
+#include "runtime/target_memory.h"
+#include "unit/dotnet_fixture.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static bool is_sound(const struct dotnet_memory *dotnet)
+{
+	return dotnet->why ||
+	       (dotnet->heaps && dotnet->collections[1] <= dotnet->collections[0] &&
+		dotnet->collections[2] <= dotnet->collections[1] && dotnet->small.allowed);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct forged forged;
+	static unsigned char *kept;
+	struct dotnet_memory dotnet = {0};
+	struct target_memory memory;
+
+	if (!kept) {
+		kept = malloc(FORGED_BYTES);
+		if (!kept || !forged_make(&forged))
+			abort();
+		memcpy(kept, forged.memory.bytes, FORGED_BYTES);
+	}
+	forged_memory_change(&forged.memory, kept, data, size);
+	if (target_memory_open(&forged.memory.maps, &forged.memory.modules, NULL, &memory) ||
+	    dotnet_memory_of(&memory, &dotnet) || !is_sound(&dotnet))
+		abort();
+	target_memory_close(&memory);
+	return 0;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Threads of a JVM, virtual ones, and ThreadLocals that are gone: a small heap made by hand, in
+ * which the input changes words. Groups must have as many threads as all together.
+ *
+ * Input: changes of 12 bytes each, see forged_memory.h.
+ *
+ * Seeds: one change.
+ */
+#include "runtime/hotspot_reader.h"
+#include "runtime/target_memory.h"
+#include "unit/hotspot_fixture.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Nothing here changes: no retry needs to wait. */
+int nanosleep(const struct timespec *requested, struct timespec *left)
+{
+	(void)requested;
+	(void)left;
+	return 0;
+}
+
+static bool is_sound(const struct java_thread_report *java, const struct task_report *virtual)
+{
+	uint64_t threads = 0, tasks = 0, gone = 0;
+
+	for (size_t i = 0; i < java->groups.count; i++)
+		threads += java->groups.items[i].count;
+	for (size_t i = 0; i < virtual->groups.count; i++)
+		tasks += virtual->groups.items[i].count;
+	for (size_t i = 0; i < java->gone.count; i++)
+		gone += java->gone.items[i].count;
+	return threads == java->count && tasks == virtual->count && gone <= java->gone_count &&
+	       virtual->members.count == virtual->count;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct forged forged;
+	static unsigned char *kept;
+	struct java_thread_report java = {0};
+	struct task_report virtual = {0};
+	struct target_memory memory;
+
+	if (!kept) {
+		kept = malloc(FORGED_BYTES);
+		if (!kept || !forged_make(&forged))
+			abort();
+		memcpy(kept, forged.memory.bytes, FORGED_BYTES);
+	}
+	forged_memory_change(&forged.memory, kept, data, size);
+	if (target_memory_open(&forged.memory.maps, &forged.memory.modules, NULL, &memory) ||
+	    java_threads_of(&memory, &java, &virtual) || !is_sound(&java, &virtual))
+		abort();
+	java_thread_report_free(&java);
+	task_report_free(&virtual);
+	target_memory_close(&memory);
+	return 0;
+}
