@@ -17,6 +17,8 @@
 /* What is the same after such a pause stays so: it is read no more but with the process. */
 #define PAUSE_SURE_NS 2000000000ull
 
+#define MOMENT_NS 100000000ull
+
 /* One program with such a runtime. */
 struct coded {
 	uint64_t place; /* where its runtime is mapped: another one has another place */
@@ -28,6 +30,8 @@ struct coded {
 	uint64_t pause_ns;
 	bool due;	   /* it was asked for before that, or there was nothing yet */
 	struct hash names; /* frames -> places in codes->named, plus 1 */
+	uint64_t asked_ns; /* names asked for soon after are of the same moment */
+	struct hash gone;  /* frames that had none then */
 };
 
 /* The frames of an address. */
@@ -56,6 +60,7 @@ static void free_coded(struct coded *coded)
 	made_code_close(coded->opened);
 	unwind_table_free(&coded->table);
 	hash_free(&coded->names);
+	hash_free(&coded->gone);
 	free(coded);
 }
 
@@ -256,14 +261,41 @@ static int append_kept(const struct made_codes *codes, const struct coded_name *
 	return error;
 }
 
+/* A report asks for many at once: the process is not read anew for each. */
+static void begin_moment(struct coded *coded)
+{
+	uint64_t now_ns = monotonic_ns();
+
+	if (now_ns - coded->asked_ns < MOMENT_NS)
+		return;
+	coded->asked_ns = now_ns;
+	made_code_forget(coded->opened);
+	hash_free(&coded->gone);
+}
+
+static int read_name(struct made_codes *codes, struct coded *coded, uint64_t address,
+		     struct frames *frames)
+{
+	size_t before = frames->list.count;
+	int error;
+
+	begin_moment(coded);
+	if (hash_get(&coded->gone, address))
+		return -ENOENT;
+	error = made_code_name(coded->opened, address, &codes->strings, frames);
+	if (error == -ENOENT)
+		hash_put(&coded->gone, address, NULL);
+	return error ? error
+		     : keep(codes, coded, address, frames->list.items + before,
+			    frames->list.count - before);
+}
+
 /* As struct code_namer has it. */
 static int name(void *context, uint64_t pid, uint64_t address, struct frames *frames)
 {
 	struct made_codes *codes = context;
 	struct coded *coded = find(codes, (pid_t)pid);
-	size_t before = frames->list.count;
 	const uint64_t *slot;
-	int error;
 
 	if (!coded)
 		return -ENOENT;
@@ -272,12 +304,7 @@ static int name(void *context, uint64_t pid, uint64_t address, struct frames *fr
 	slot = hash_get(&coded->names, address);
 	if (slot && *slot)
 		return append_kept(codes, &codes->named.items[*slot - 1], frames);
-	if (!coded->opened)
-		return -ENOENT;
-	error = made_code_name(coded->opened, address, &codes->strings, frames);
-	return error ? error
-		     : keep(codes, coded, address, frames->list.items + before,
-			    frames->list.count - before);
+	return coded->opened ? read_name(codes, coded, address, frames) : -ENOENT;
 }
 
 struct made_codes *made_codes_new(const struct made_codes_stages *stages)

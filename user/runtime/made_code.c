@@ -111,14 +111,18 @@ void made_code_close(struct made_code *code)
 	free(code);
 }
 
+void made_code_forget(struct made_code *code)
+{
+	target_memory_forget(&code->memory);
+}
+
 int made_code_rows(struct made_code *code, struct unwind_table *table, struct unwind_made *made)
 {
 	struct row_builder builder = {0};
 	struct code_rows rows = {.rows = &builder};
 	int error;
 
-	/* What was read before may have changed. */
-	target_memory_forget(&code->memory);
+	made_code_forget(code);
 	error = code->reader->rows(code->state, &rows);
 	if (!error && !builder.rows.count)
 		error = -ENOENT;
@@ -131,6 +135,5 @@ int made_code_rows(struct made_code *code, struct unwind_table *table, struct un
 int made_code_name(struct made_code *code, uint64_t address, struct intern *strings,
 		   struct frames *frames)
 {
-	target_memory_forget(&code->memory);
 	return code->reader->name(code->state, address, strings, frames);
 }

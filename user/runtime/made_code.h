@@ -28,12 +28,16 @@ int made_code_open(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 		   struct made_code **opened, const char **why);
 void made_code_close(struct made_code *code); /* NULL is nothing */
 
+/* What was read before may have changed. */
+void made_code_forget(struct made_code *code);
+
 /* made->table is `table`, which is the caller's, also after an error. 0; -ENOENT: there is no code
  * yet; -errno. */
 int made_code_rows(struct made_code *code, struct unwind_table *table, struct unwind_made *made);
 
-/* Appends the frames of a return address, or of an interpreted frame, with interned strings. 0;
- * -ENOENT: it is of no code that is known; -ENOMEM. */
+/* By what was read since it was forgotten, and more. Appends the frames of a return address, or of
+ * an interpreted frame, with interned strings. 0; -ENOENT: it is of no code that is known; -ENOMEM.
+ */
 int made_code_name(struct made_code *code, uint64_t address, struct intern *strings,
 		   struct frames *frames);
 

@@ -55,8 +55,8 @@ struct heap_walker {
 
 /*
  * Reads the code that a runtime makes while it runs, as it is now. open() gives a state for the
- * others, until close(); 0, -ENOENT with *why, or -ENOMEM. The memory is forgotten before each
- * call.
+ * others, until close(); 0, -ENOENT with *why, or -ENOMEM. The memory is forgotten now and then
+ * between calls.
  *
  * rows() describes how the frames of all code are left, which may lie in memory that is not mapped
  * yet. 0; -ENOENT: there is none yet; -errno.
