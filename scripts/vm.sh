@@ -109,8 +109,8 @@ release_options() {
 packages_fetch() { # NAME RELEASE PACKAGE…
 	name=$1 release=$2
 	shift 2
-	[ ! -d "$work/$name" ] || return 0
-	rm -rf "$work/$name.part"
+	[ "$(cat "$work/$name.list" 2>/dev/null)" != "$release $*" ] || return 0
+	rm -rf "$work/$name" "$work/$name.part"
 	mkdir -p "$work/$name.part"
 	options=
 	[ -z "$release" ] || options=$(release_options "$release")
@@ -125,6 +125,7 @@ packages_fetch() { # NAME RELEASE PACKAGE…
 		rm -f "$package"
 	done
 	mv "$work/$name.part" "$work/$name"
+	echo "$release $*" >"$work/$name.list"
 }
 
 # Copies what packages_fetch() has unpacked, without its papers, to a folder that has /bin and /lib.

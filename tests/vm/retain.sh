@@ -48,7 +48,7 @@ sanitized() {
 
 # The same program with LeakSanitizer, which sums what was asked for, leakmon what it became.
 test_sanitizer() {
-	printf 'go\nquit\n' | sanitized >out 2>err
+	printf 'go\nquit\n' | sanitized >/dev/null 2>err
 	leaked=$(grep -o 'leaked in [0-9]* alloc' err | grep -o '[0-9]*')
 	census holder
 	if [ $status = 0 ] && [ -n "$leaked" ] && grep -q "\"lost\":{\"blocks\":$leaked," json; then
