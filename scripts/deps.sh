@@ -158,7 +158,7 @@ packages_of() {
 		debootstrap       tool debootstrap
 		ocaml-nox         tree trixie/ocamlopt
 		ghc               tree trixie/ghc
-		openjdk-21-jdk-headless tree trixie/../lib/jvm/openjdk-21
+		openjdk-21-jdk-headless tree trixie/../lib/jvm/java-21-openjdk-$(dpkg --print-architecture 2>/dev/null)/bin/java
 	END
 	bullseye) cat <<-END ;;
 		debootstrap       tool debootstrap
