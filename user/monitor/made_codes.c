@@ -45,6 +45,7 @@ struct made_codes {
 	VEC(struct coded_name) named;
 	VEC(struct frame) frames;
 	struct intern strings;
+	struct coded *active; /* the one that was read last: only it keeps what was read; or NULL */
 };
 
 static struct coded *find(const struct made_codes *codes, pid_t pid)
@@ -70,8 +71,17 @@ void made_codes_forget(struct made_codes *codes, pid_t pid)
 
 	if (!coded)
 		return;
+	if (codes->active == coded)
+		codes->active = NULL;
 	hash_remove(&codes->processes, (uint64_t)pid);
 	free_coded(coded);
+}
+
+static void activate(struct made_codes *codes, struct coded *coded)
+{
+	if (codes->active && codes->active != coded && codes->active->opened)
+		made_code_release(codes->active->opened);
+	codes->active = coded;
 }
 
 static struct coded *add(struct made_codes *codes, pid_t pid)
@@ -156,6 +166,7 @@ static void read_code(struct made_codes *codes, pid_t pid, struct coded *coded)
 	int error = coded->opened ? 0 : open_code(codes, pid, coded);
 	uint64_t start_ns = monotonic_ns(), took_ns;
 
+	activate(codes, coded);
 	if (!error)
 		error = load(codes, pid, coded);
 	took_ns = monotonic_ns() - start_ns;
@@ -279,6 +290,7 @@ static int read_name(struct made_codes *codes, struct coded *coded, uint64_t add
 	size_t before = frames->list.count;
 	int error;
 
+	activate(codes, coded);
 	begin_moment(coded);
 	if (hash_get(&coded->gone, address))
 		return -ENOENT;

@@ -116,6 +116,11 @@ void made_code_forget(struct made_code *code)
 	target_memory_forget(&code->memory);
 }
 
+void made_code_release(struct made_code *code)
+{
+	target_memory_release(&code->memory);
+}
+
 int made_code_rows(struct made_code *code, struct unwind_table *table, struct unwind_made *made)
 {
 	struct row_builder builder = {0};

@@ -30,6 +30,8 @@ void made_code_close(struct made_code *code); /* NULL is nothing */
 
 /* What was read before may have changed. */
 void made_code_forget(struct made_code *code);
+/* Likewise; it is not used for some time. */
+void made_code_release(struct made_code *code);
 
 /* made->table is `table`, which is the caller's, also after an error. 0; -ENOENT: there is no code
  * yet; -errno. */

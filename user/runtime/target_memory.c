@@ -57,6 +57,15 @@ void target_memory_forget(struct target_memory *memory)
 		memory->windows->slots[i].address = 0;
 }
 
+void target_memory_release(struct target_memory *memory)
+{
+	for (size_t i = 0; i < WINDOWS; i++) {
+		free(memory->windows->slots[i].bytes);
+		memory->windows->slots[i].bytes = NULL;
+		memory->windows->slots[i].address = 0;
+	}
+}
+
 /* Pages that follow each other and are all there. How many of them could be read. */
 static size_t read_run(const struct target_memory *memory, uint64_t address, unsigned char *bytes,
 		       size_t pages)

@@ -46,6 +46,8 @@ void target_memory_close(struct target_memory *memory);
 
 /* Forgets all that was read. */
 void target_memory_forget(struct target_memory *memory);
+/* Likewise, and takes no memory for it until it is used again. */
+void target_memory_release(struct target_memory *memory);
 
 /* All `size` bytes, or -EFAULT. */
 int target_read(struct target_memory *memory, uint64_t address, void *buffer, size_t size);
