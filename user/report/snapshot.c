@@ -90,7 +90,7 @@ static const struct cause walk_ends[] = {
 	[LM_WALK_UNREADABLE] = {"unreadable", "the stack could not be read there"},
 	[LM_WALK_UNSUPPORTED] = {"unsupported",
 				 "hand-written code with an unwind rule that leakmon "
-				 "does not follow"},
+				 "does not follow, or a JVM replaced the frame there"},
 	[LM_WALK_TOO_DEEP] = {"too_deep", "127 frames were read, and there are more"},
 };
 _Static_assert(ARRAY_SIZE(walk_ends) == LM_WALK_MAX_, "a row for every end");
