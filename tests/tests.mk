@@ -28,12 +28,15 @@ SAN_OBJECTS := $(patsubst %.c,$(B)/asan/%.o,$(filter-out user/main.c,$(SOURCES))
 # Those in a folder are about the code and the files of one processor.
 UNIT_TESTS  := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c tests/unit/$(ARCH)/test_*.c))
 E2E_TESTS   := $(patsubst tests/e2e/%.c,$(B)/e2e/%,$(wildcard tests/e2e/test_*.c))
-# Most tests wait most of the time: one for each CPU runs side by side, long ones first. Alone: those
-# that fill the memory or the process table, measure what their targets lose, must be the only
-# monitor of a file, choose programs by name, or count to the last thread.
-E2E_LONG    := $(addprefix $(B)/e2e/test_e2e_,profile top profile_adversary ledger)
+# End-to-end tests wait most of the time, unit tests never: two for each CPU run side by side, long ones
+# first. Alone: those that fill the memory or the process table, measure what their targets lose, must
+# be the only monitor of a file, choose programs by name, or count to the last thread.
+AT_ONCE     := $(shell echo $$((2 * $$(nproc))))
+UNIT_LONG   := $(addprefix $(B)/unit/test_,profile_sites unwind_hostile verdict)
+E2E_LONG    := $(addprefix $(B)/e2e/test_e2e_,profile diagnose runtime_hotspot top profile_adversary ledger)
 E2E_ALONE   := $(addprefix $(B)/e2e/test_e2e_,hosts html many no_harm no_harm_runs oom \
 	profile_targets profile_truth threads_before triage)
+E2E_BESIDE  := $(filter-out $(E2E_LONG) $(E2E_ALONE),$(E2E_TESTS))
 # One program, built in several ways.
 PORTABLE    := $(addprefix $(B)/workloads/portable_,static static_pie stripped musl musl_static)
 OLDER       := $(addprefix $(B)/workloads/older_,static musl)
@@ -47,7 +50,9 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 # All is built before anything runs.
 test: deps
 	+@$(PARALLEL) $(UNIT_TESTS) e2e-programs fuzz-programs
-	@$(MAKE) --no-print-directory unit e2e fuzz
+	@scripts/run_tests.sh -j $(AT_ONCE) $(E2E_LONG) $(UNIT_LONG) $(E2E_BESIDE) \
+		$(filter-out $(UNIT_LONG),$(UNIT_TESTS)) -- $(E2E_ALONE)
+	@$(MAKE) --no-print-directory fuzz
 	@! $(DEPS) --check arm64 2>/dev/null || $(MAKE) --no-print-directory unit-arm64
 
 # What qemu's emulation of programs (7.2) does not have. These are built, too, and run on a kernel of
@@ -94,7 +99,7 @@ e2e-programs: $(B)/has-test all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS
 
 e2e: $(B)/has-test
 	+@$(PARALLEL) e2e-programs
-	@scripts/run_tests.sh $(E2E_LONG) $(filter-out $(E2E_LONG) $(E2E_ALONE),$(E2E_TESTS)) -- $(E2E_ALONE)
+	@scripts/run_tests.sh -j $(AT_ONCE) $(E2E_LONG) $(E2E_BESIDE) -- $(E2E_ALONE)
 
 # Other projects' suites, from their source trees:
 #   make corpora LSAN_TESTS=…/compiler-rt/test/lsan/TestCases MEMCHECK_TESTS=…/valgrind/memcheck/tests
