@@ -169,7 +169,9 @@ units_install() {
 	done
 	find "$root" -name libleakmon.so -exec mv {} "$root/unit/" \;
 	packages_fetch binutils "" "binutils-$(echo "$triplet" | tr _ -):$debian" "libbinutils:$debian" || return 0
-	cp "$work/binutils/usr/bin/$triplet-objcopy" "$root/bin/objcopy"
+	for tool in objcopy strip; do
+		cp "$work/binutils/usr/bin/$triplet-$tool" "$root/bin/$tool"
+	done
 	cp "$work/binutils/usr/lib/$triplet"/libbfd*.so "$work/binutils/usr/lib/$triplet"/libsframe.so.0 \
 		"$root/lib/$triplet/"
 }

@@ -119,7 +119,7 @@ static struct comparison *subject_compare(struct subject *subject, const char *n
 	assert_int_equal(dropped_sum(report), 0);
 	assert_int_equal(comparison->lost, 0);
 	assert_int_equal(comparison->missing, 0);
-	assert_int_equal(comparison->equal + comparison->different,
+	assert_int_equal(comparison->equal + comparison->different + comparison->probed,
 			 subject->truth->header.recorded);
 	return comparison;
 }
