@@ -19,10 +19,9 @@ pie) set -- '-ldflags=-s -w' -buildmode=pie ;;
 *) set -- ;;
 esac
 mkdir -p "$cache/go-stories"
-# Several tests may ask at once.
-exec 9>"$cache/go-stories/.lock"
-flock 9
-if [ ! -x "$program" ] || [ -n "$(find "$here/go/stories.go" -newer "$program")" ]; then
+is_current() { [ -x "$program" ] && [ -z "$(find "$here/go/stories.go" -newer "$program")" ]; }
+
+build() {
 	[ -x "$go" ] || go=$cache/go-$version/usr/lib/go-$version/bin/go
 	if [ ! -x "$go" ]; then
 		echo "go.sh: Go $version is not there: run scripts/deps.sh runtimes" >&2
@@ -30,5 +29,12 @@ if [ ! -x "$program" ] || [ -n "$(find "$here/go/stories.go" -newer "$program")"
 	fi
 	GO111MODULE=off GOTOOLCHAIN=local GOFLAGS='' GOCACHE=$cache/go-stories/cache \
 		"$go" build "$@" -o "$program" "$here/go/stories.go" >&2
+}
+
+if ! is_current; then
+	# Several tests may ask at once.
+	exec 9>"$cache/go-stories/.lock"
+	flock 9
+	is_current || build "$@"
 fi
 echo "$program"
