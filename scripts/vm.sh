@@ -109,7 +109,7 @@ release_options() {
 packages_fetch() { # NAME RELEASE PACKAGE…
 	name=$1 release=$2
 	shift 2
-	[ "$(cat "$work/$name.list" 2>/dev/null)" != "$release $*" ] || return 0
+	[ ! -d "$work/$name" ] || [ "$(cat "$work/$name.list" 2>/dev/null)" != "$release $*" ] || return 0
 	rm -rf "$work/$name" "$work/$name.part"
 	mkdir -p "$work/$name.part"
 	options=
