@@ -16,6 +16,14 @@ const char *consumer(const char *name)
 	return NULL;
 }
 
+void need_schema_checker(void)
+{
+	if (!system("python3 -c 'import jsonschema' 2>/dev/null"))
+		return;
+	fputs("SKIPPED, nothing was tested: Python's jsonschema is not there\n", stderr);
+	skip();
+}
+
 char *shell(struct harness *harness, int code, const char *format, ...)
 {
 	struct child *child;

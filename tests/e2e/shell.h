@@ -12,4 +12,7 @@ char *shell(struct harness *harness, int code, const char *format, ...)
 /* The path of a program that scripts/consumers.sh unpacked; skips the test when it is not there. */
 const char *consumer(const char *name);
 
+/* Skips the test when Python has no jsonschema. */
+void need_schema_checker(void);
+
 #endif

@@ -217,6 +217,7 @@ static void json_is_valid_by_the_published_schema(void **state)
 	static const char *const names[] = {"jemalloc_stats", "tcmalloc_stats", "mimalloc_stats"};
 	char path[64];
 
+	need_schema_checker();
 	snprintf(path, sizeof(path), "%s/memory.json", harness->directory);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct child *target = WORKLOAD(harness, names[i]);

@@ -5,13 +5,47 @@
 #define GIB (1ull << 30)
 #define PAGE 4096ull
 
-/* jemalloc 5.3: struct arena_s, struct base_s, and how an extent's bits are packed. */
-#define ARENA_BASE 78936
-#define ARENA_CACHES 10400
-#define ARENA_INTERNAL 56
-#define BASE_BLOCKS 160
-#define BASE_COUNTS 3880
-#define SMALL_CLASSES 36
+/* jemalloc 5.3: its pages, struct arena_s and struct base_s, sizes of blocks. */
+struct built {
+	uint64_t page, span; /* that a leaf is about */
+	uint64_t arena_base, arena_caches, arena_internal, base_blocks, base_counts;
+	uint64_t record_bytes;
+	uint32_t small_classes, cached_classes, large_class;
+	uint64_t large;
+};
+
+static const struct built small_pages = {
+	.page = PAGE,
+	.span = GIB,
+	.arena_base = 78936,
+	.arena_caches = 10400,
+	.arena_internal = 56,
+	.base_blocks = 160,
+	.base_counts = 3880,
+	.record_bytes = 128,
+	.small_classes = 36,
+	.cached_classes = 36,
+	.large_class = 37,
+	.large = 20480,
+};
+
+/* As Debian's for arm64: tcache_max is 32 KiB, and small blocks have up to 224 KiB. */
+static const struct built large_pages = {
+	.page = 65536,
+	.span = 4 * GIB,
+	.arena_base = 73608,
+	.arena_caches = 9632,
+	.arena_internal = 56,
+	.base_blocks = 168,
+	.base_counts = 3888,
+	.record_bytes = 1152,
+	.small_classes = 52,
+	.cached_classes = 41,
+	.large_class = 52,
+	.large = 262144,
+};
+
+/* How an extent's bits are packed. */
 #define CLASS_8 0
 #define CLASS_48 3
 #define CLASS_20480 37
@@ -25,6 +59,7 @@
 
 struct fixture {
 	struct made_memory memory;
+	const struct built *built;
 	uint64_t root, arenas; /* of a module */
 	uint64_t leaf, records, arena, base, caches, extents;
 	uint32_t record_count;
@@ -38,20 +73,20 @@ static uint64_t bits_of(uint32_t class, uint32_t state, bool slab, uint32_t unus
 
 static void set_leaf(struct fixture *fixture, uint64_t page, uint64_t element)
 {
-	at(fixture->leaf)[page / PAGE % (1 << 18)] = element;
+	at(fixture->leaf)[page % fixture->built->span / fixture->built->page] = element;
 }
 
 /* Its record, which its first and last page lead to. */
 static uint64_t *put_extent(struct fixture *fixture, uint64_t start, uint64_t bytes, uint64_t bits)
 {
-	uint64_t record = fixture->records + fixture->record_count++ * 128ull;
+	uint64_t record = fixture->records + fixture->record_count++ * fixture->built->record_bytes;
 	uint64_t element = record | (bits >> 20 & 0xff) << 48 | (bits >> 12 & 1);
 
 	at(record)[0] = bits;
 	at(record)[1] = start;
 	at(record)[2] = bytes;
 	set_leaf(fixture, start, element);
-	set_leaf(fixture, start + bytes - PAGE, element);
+	set_leaf(fixture, start + bytes - fixture->built->page, element);
 	return at(record);
 }
 
@@ -68,28 +103,33 @@ static uint64_t *put_slab(struct fixture *fixture, uint64_t start, uint32_t clas
 /* An arena with one block of its own memory, and one cache with empty bins. */
 static void put_arena(struct fixture *fixture)
 {
-	uint64_t bins = fixture->caches + 64, stack = fixture->extents + 1 * MIB;
+	const struct built *built = fixture->built;
+	uint64_t bins = fixture->caches + 64, stack = fixture->extents + 256 * built->page;
 
 	at(fixture->arenas)[0] = fixture->arena;
-	*at(fixture->arena + ARENA_BASE) = fixture->base;
-	*at(fixture->arena + ARENA_INTERNAL) = 20480;
-	*at(fixture->arena + ARENA_CACHES) = fixture->caches;
-	*at(fixture->base + BASE_BLOCKS) = fixture->records;
-	*at(fixture->base + BASE_COUNTS) = 5000;
-	*at(fixture->base + BASE_COUNTS + 8) = 8192;
-	*at(fixture->base + BASE_COUNTS + 16) = 2 * MIB;
+	*at(fixture->arena + built->arena_base) = fixture->base;
+	*at(fixture->arena + built->arena_internal) = built->large;
+	*at(fixture->arena + built->arena_caches) = fixture->caches;
+	*at(fixture->base + built->base_blocks) = fixture->records;
+	*at(fixture->base + built->base_counts) = 5000;
+	*at(fixture->base + built->base_counts + 8) = 8192;
+	*at(fixture->base + built->base_counts + 16) = 2 * MIB;
 	at(fixture->records)[0] = 2 * MIB;
 	fixture->record_count = 1;
 	at(fixture->caches)[0] = at(fixture->caches)[1] = fixture->caches;
 	at(fixture->caches)[2] = bins;
-	for (uint64_t i = 0; i < SMALL_CLASSES; i++) {
-		uint64_t low = stack + i * 80, high = low + 80;
+	for (uint64_t i = 0; i < built->small_classes; i++) {
+		uint64_t low = stack + 8 + i * 80, high = low + 80;
 
+		/* Of blocks that are not cached. */
+		if (i >= built->cached_classes)
+			low = high = stack;
 		at(bins)[3 * i] = high;
 		at(bins)[3 * i + 2] =
 			(high & 0xffff) << 32 | (low & 0xffff) << 16 | (high & 0xffff);
 	}
-	put_extent(fixture, stack, 20480 + PAGE, bits_of(CLASS_20480, ACTIVE, false, 0));
+	put_extent(fixture, stack, built->large + built->page,
+		   bits_of(built->large_class, ACTIVE, false, 0));
 }
 
 static void cache_block(struct fixture *fixture, uint32_t class, uint64_t block)
@@ -100,17 +140,18 @@ static void cache_block(struct fixture *fixture, uint32_t class, uint64_t block)
 	*at(bin[0]) = block;
 }
 
-static int setup(void **state)
+static int setup_pages(void **state, const struct built *built)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	uint64_t start, heap;
 
 	made_map(&fixture->memory, "jemalloc", DATA_BYTES, 2 * HEAP_BYTES);
 	start = fixture->memory.start;
-	heap = start + DATA_BYTES;
+	heap = (start + DATA_BYTES + built->page - 1) / built->page * built->page;
 	/* Not across the border of two leaves. */
-	if (heap / GIB != (heap + HEAP_BYTES) / GIB)
-		heap = (heap + HEAP_BYTES) / GIB * GIB;
+	if (heap / built->span != (heap + HEAP_BYTES) / built->span)
+		heap = (heap + HEAP_BYTES) / built->span * built->span;
+	fixture->built = built;
 	fixture->leaf = heap + 0xc0;
 	fixture->records = heap + 4 * MIB;
 	fixture->arena = heap + 8 * MIB;
@@ -119,9 +160,19 @@ static int setup(void **state)
 	fixture->extents = heap + 16 * MIB;
 	fixture->root = start + 0x1238;
 	fixture->arenas = start + 3 * MIB;
-	at(fixture->root)[fixture->extents / GIB] = fixture->leaf;
+	at(fixture->root)[fixture->extents / built->span] = fixture->leaf;
 	*state = fixture;
 	return made_heap(&fixture->memory, heap, heap + HEAP_BYTES);
+}
+
+static int setup(void **state)
+{
+	return setup_pages(state, &small_pages);
+}
+
+static int setup_large_pages(void **state)
+{
+	return setup_pages(state, &large_pages);
 }
 
 static int teardown(void **state)
@@ -312,16 +363,83 @@ static void without_arenas_caches_are_not_known(void **state)
 	struct heap heap;
 
 	put_usual(fixture);
-	*at(fixture->base + BASE_COUNTS + 16) += PAGE;
+	*at(fixture->base + fixture->built->base_counts + 16) += PAGE;
 	made_read(&fixture->memory, &heap);
 	assert_non_null(strstr(heap.why, "arenas were not found"));
 	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 253 + 2);
 	heap_free(&heap);
 }
 
+/* Another variable of it leads to the first arena. */
+static void the_array_of_arenas_is_known_from_a_copy_of_its_first(void **state)
+{
+	struct fixture *fixture = *state;
+	struct heap heap;
+
+	put_usual(fixture);
+	*at(fixture->arenas - 800) = fixture->arena;
+	made_read(&fixture->memory, &heap);
+	assert_null(heap.why);
+	assert_int_equal(heap.figures[ALLOCATOR_ARENAS], 1);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHES], 1);
+	heap_free(&heap);
+}
+
+/* Slabs of 8 and of 48 bytes with free regions, dirty pages, a large block. */
+static uint64_t *put_large_pages(struct fixture *fixture)
+{
+	uint64_t page = fixture->built->page, *record;
+
+	put_arena(fixture);
+	put_slab(fixture, fixture->extents + page, CLASS_48, 3 * page, 3);
+	put_extent(fixture, fixture->extents + 16 * page, 2 * page, bits_of(NO_CLASS, DIRTY, 0, 0));
+	put_extent(fixture, fixture->extents + 64 * page, 5 * page,
+		   bits_of(fixture->built->large_class, ACTIVE, false, 0))[1] += 0xf140;
+	record = put_slab(fixture, fixture->extents, CLASS_8, page, 3000);
+	record[8 + 127] = 1ull << 63; /* instead of the 3000th */
+	record[8 + 2999 / 64] &= ~(1ull << 2999 % 64);
+	record[8 + 128] = UINT64_MAX; /* not of this level */
+	return record;
+}
+
+static void pages_of_64_kib_are_counted_as_jemalloc_does(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t page = fixture->built->page;
+	struct heap heap;
+
+	put_large_pages(fixture);
+	cache_block(fixture, CLASS_48, fixture->extents + page + 5 * 48);
+	made_read(&fixture->memory, &heap);
+	assert_null(heap.why);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 5192 + 4093 - 1 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE], 5192 * 8 + 4092 * 48 + 262144);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHED], 48);
+	assert_int_equal(heap.figures[ALLOCATOR_OWN], 262144);
+	assert_int_equal(heap.figures[ALLOCATOR_ACTIVE], (1 + 3 + 5 + 5) * page);
+	assert_int_equal(heap.figures[ALLOCATOR_DIRTY], 2 * page);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHES], 1);
+	assert_false(heap_is_live(&heap, heap_at(&heap, fixture->extents), 8191));
+	assert_true(heap_is_live(&heap, heap_at(&heap, fixture->extents), 2999));
+	heap_free(&heap);
+}
+
+static void long_bitmaps_that_contradict_themselves_are_left_out(void **state)
+{
+	struct fixture *fixture = *state;
+	struct heap heap;
+
+	put_large_pages(fixture)[8 + 100] = 1;
+	made_read(&fixture->memory, &heap);
+	assert_int_equal(heap.broken, 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 4093 + 1);
+	heap_free(&heap);
+}
+
 int main(void)
 {
 #define with_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define with_large_pages(test) cmocka_unit_test_setup_teardown(test, setup_large_pages, teardown)
 	const struct CMUnitTest tests[] = {
 		with_fixture(blocks_and_free_pages_are_counted_as_jemalloc_does),
 		with_fixture(what_a_threads_cache_keeps_is_not_live),
@@ -333,6 +451,9 @@ int main(void)
 		with_fixture(what_is_no_tree_is_not_found),
 		with_fixture(a_slab_behind_much_that_is_free_is_enough),
 		with_fixture(without_arenas_caches_are_not_known),
+		with_fixture(the_array_of_arenas_is_known_from_a_copy_of_its_first),
+		with_large_pages(pages_of_64_kib_are_counted_as_jemalloc_does),
+		with_large_pages(long_bitmaps_that_contradict_themselves_are_left_out),
 	};
 
 	return cmocka_run_group_tests_name("jemalloc_heap", tests, NULL, NULL);

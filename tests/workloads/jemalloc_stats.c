@@ -28,6 +28,7 @@ static size_t figure(const char *name)
 static void print_truth(void)
 {
 	uint64_t epoch = 1;
+	size_t page = figure("arenas.page");
 
 	/* The first one makes room for the figures. */
 	for (int i = 0; i < 2; i++)
@@ -37,7 +38,7 @@ static void print_truth(void)
 	    figure("stats.allocated"), figure("stats.active"), figure("stats.metadata"),
 	    figure("stats.mapped"), figure("stats.retained"),
 	    figure("stats.arenas.4096.tcache_bytes"), figure("stats.arenas.4096.internal"),
-	    figure("stats.arenas.4096.pdirty") * 4096, figure("stats.arenas.4096.pmuzzy") * 4096);
+	    figure("stats.arenas.4096.pdirty") * page, figure("stats.arenas.4096.pmuzzy") * page);
 }
 
 static void thread_filled(void)

@@ -9,7 +9,8 @@
  * that this leaf is about, in this layout, and so do those around it.
  *
  * Source: jemalloc 5.2.0 to 5.3.0, rtree.h, edata.h (extent_structs.h), cache_bin.h, base.h,
- * arena_structs.h, sc.c; for 4 KiB pages.
+ * arena_structs.h, bitmap.h, sc.c. jemalloc's page is fixed when it is built: 4 KiB, and 64 KiB in
+ * Debian's packages for other machines than x86, whatever the kernel's is.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,19 +20,19 @@
 #include "base/hash.h"
 #include "heap/heap_reader.h"
 
-#define PAGE_SHIFT 12
+/* What the layouts below have at most, and at least. */
+#define MIN_PAGE_SHIFT 12
+#define MAX_PAGE_SHIFT 16
 /* Both levels of the tree take as many bits of an address. */
-#define LEVEL_BITS ((MACHINE_ALLOCATOR_BITS - PAGE_SHIFT) / 2)
-#define PLACES (1u << LEVEL_BITS) /* in a leaf, and in the root */
-#define NODE_BYTES (PLACES * 8ull)
-#define NODE_PAGES (NODE_BYTES / MEMORY_PAGE)
-#define LEAF_SPAN (1ull << (PAGE_SHIFT + LEVEL_BITS)) /* of addresses */
+#define LEVEL_BITS(page_shift) ((MACHINE_ALLOCATOR_BITS - (page_shift)) / 2)
+#define NODE_BYTES(page_shift) (8ull << LEVEL_BITS(page_shift))
+#define MAX_NODE_PAGES (NODE_BYTES(MIN_PAGE_SHIFT) / MEMORY_PAGE)
+/* The smallest region has 8 bytes. */
+#define REGIONS_SHIFT(page_shift) ((page_shift)-3u)
 
-#define RECORD_WORDS 16
+#define RECORD_WORDS 16 /* to begin with: a longer bitmap goes on behind them */
 #define RECORD_BITMAP 8 /* words before it */
-#define BITMAP_WORDS 8
-#define MAX_REGIONS 512
-#define MIN_LARGE (16u << 10)
+#define MAX_BITMAP_WORDS ((1u << REGIONS_SHIFT(MAX_PAGE_SHIFT)) / 64)
 #define MAX_ARENAS 4095
 
 #define MAX_BASE_BLOCKS 65536
@@ -54,6 +55,7 @@ enum cache_shape {
 
 struct jemalloc_layout {
 	const char *versions;
+	uint8_t page_shift;    /* --with-lg-page */
 	uint8_t quantum_shift; /* --with-lg-quantum */
 	uint8_t state_shift, state_bits, class_shift, free_shift;
 	uint8_t huge_bit; /* pages of the huge page allocator; 0: there is none */
@@ -65,19 +67,58 @@ struct jemalloc_layout {
 
 #define LAYOUT_5_3                                                                                 \
 	.state_shift = 17, .state_bits = 3, .class_shift = 20, .free_shift = 28, .huge_bit = 14,   \
-	.element_flags = 127, .base_blocks = 160, .caches = CACHE_BY_HEAD
+	.element_flags = 127, .caches = CACHE_BY_HEAD
 #define LAYOUT_5_2                                                                                 \
 	.state_shift = 16, .state_bits = 2, .class_shift = 18, .free_shift = 26,                   \
-	.element_flags = 1, .base_blocks = 144, .caches = CACHE_BY_COUNT
+	.element_flags = 1, .caches = CACHE_BY_COUNT
 
+/* Those for pages of 64 KiB are of arm64, where glibc's mutex is 8 bytes longer. */
 static const struct jemalloc_layout layouts[] = {
-	{"jemalloc 5.3", .quantum_shift = 4, LAYOUT_5_3, .arena_base = 78936, .arena_caches = 10400,
-	 .arena_internal = 56, .base_allocated = 3880},
-	{"jemalloc 5.3", .quantum_shift = 3, LAYOUT_5_3, .arena_base = 78936, .arena_caches = 10400,
-	 .arena_internal = 56, .base_allocated = 3928},
-	{"jemalloc 5.2", .quantum_shift = 4, LAYOUT_5_2, .arena_base = 29480, .arena_caches = 10192,
-	 .arena_internal = 104, .base_allocated = 2008},
+	{"jemalloc 5.3", .page_shift = 12, .quantum_shift = 4, LAYOUT_5_3, .arena_base = 78936,
+	 .arena_caches = 10400, .arena_internal = 56, .base_blocks = 160, .base_allocated = 3880},
+	{"jemalloc 5.3", .page_shift = 12, .quantum_shift = 3, LAYOUT_5_3, .arena_base = 78936,
+	 .arena_caches = 10400, .arena_internal = 56, .base_blocks = 160, .base_allocated = 3928},
+	{"jemalloc 5.2", .page_shift = 12, .quantum_shift = 4, LAYOUT_5_2, .arena_base = 29480,
+	 .arena_caches = 10192, .arena_internal = 104, .base_blocks = 144, .base_allocated = 2008},
+	{"jemalloc 5.3", .page_shift = 16, .quantum_shift = 4, LAYOUT_5_3, .arena_base = 73608,
+	 .arena_caches = 9632, .arena_internal = 56, .base_blocks = 168, .base_allocated = 3888},
+	{"jemalloc 5.2", .page_shift = 16, .quantum_shift = 4, LAYOUT_5_2, .arena_base = 27784,
+	 .arena_caches = 9424, .arena_internal = 104, .base_blocks = 152, .base_allocated = 2016},
 };
+
+static uint64_t page_bytes(const struct jemalloc_layout *layout)
+{
+	return 1ull << layout->page_shift;
+}
+
+/* In a leaf, and in the root. */
+static uint32_t places(const struct jemalloc_layout *layout)
+{
+	return 1u << LEVEL_BITS(layout->page_shift);
+}
+
+static uint64_t node_bytes(const struct jemalloc_layout *layout)
+{
+	return NODE_BYTES(layout->page_shift);
+}
+
+/* How many addresses it is about. */
+static uint64_t leaf_span(const struct jemalloc_layout *layout)
+{
+	return 1ull << (layout->page_shift + LEVEL_BITS(layout->page_shift));
+}
+
+/* From here on a size has no slabs. */
+static uint64_t min_large(const struct jemalloc_layout *layout)
+{
+	return 4ull << layout->page_shift;
+}
+
+/* How many sizes are below min_large(). */
+static uint32_t small_classes(const struct jemalloc_layout *layout)
+{
+	return 4u * (layout->page_shift - layout->quantum_shift) + layout->quantum_shift;
+}
 
 /* Size classes: four to each doubling, from the quantum on (sc.c). */
 static uint64_t class_size(const struct jemalloc_layout *layout, uint32_t class)
@@ -101,7 +142,7 @@ struct record {
 	uint32_t regions, unused; /* of a slab */
 	uint32_t arena, state;
 	bool slab, huge;
-	uint64_t bitmap[BITMAP_WORDS]; /* a bit for each region that is free */
+	uint64_t bitmap[MAX_BITMAP_WORDS]; /* a bit for each region that is free */
 };
 
 struct jemalloc {
@@ -131,26 +172,36 @@ static bool bitmap_holds(const struct record *record)
 	return set == record->unused && !(record->bitmap[last] & beyond);
 }
 
-static bool slab_holds(struct record *record)
+/* A bitmap of more than 512 bits is the first level of a tree of bitmaps (BITMAP_USE_TREE). */
+static int read_slab(const struct reading *reading, uint64_t address, struct record *record)
 {
-	uint64_t bytes = record->end - record->start;
+	uint64_t bytes = record->end - record->start, words;
+	int error = 0;
 
-	if (record->block >= MIN_LARGE || bytes % record->block ||
-	    bytes / record->block > MAX_REGIONS || record->first != record->start)
-		return false;
+	if (record->block >= min_large(reading->layout) || bytes % record->block ||
+	    bytes / record->block > 1ull << REGIONS_SHIFT(reading->layout->page_shift) ||
+	    record->first != record->start)
+		return -EBADMSG;
 	record->regions = (uint32_t)(bytes / record->block);
-	return bitmap_holds(record);
+	words = RECORD_BITMAP + (record->regions + 63) / 64;
+	if (words > RECORD_WORDS)
+		error = peek_words(reading->peek, address + RECORD_WORDS * 8,
+				   record->bitmap + RECORD_WORDS - RECORD_BITMAP,
+				   words - RECORD_WORDS);
+	if (error)
+		return error;
+	return bitmap_holds(record) ? 0 : -EBADMSG;
 }
 
-static bool active_holds(const struct reading *reading, struct record *record)
+static int read_active(const struct reading *reading, uint64_t address, struct record *record)
 {
 	if (!record->block || !filter_has(reading->heaps, record->start) ||
 	    !filter_has(reading->heaps, record->end - 1))
-		return false;
+		return -EBADMSG;
 	if (record->slab)
-		return slab_holds(record);
+		return read_slab(reading, address, record);
 	record->regions = 1;
-	return record->block <= record->end - record->first;
+	return record->block <= record->end - record->first ? 0 : -EBADMSG;
 }
 
 static uint32_t field(uint64_t bits, uint32_t shift, uint32_t width)
@@ -170,23 +221,22 @@ static int read_record(const struct reading *reading, uint64_t address, struct r
 	if (error)
 		return error;
 	bits = words[0];
-	bytes = words[2] & ~(MEMORY_PAGE - 1);
-	*record = (struct record){
-		.start = words[1] & ~(MEMORY_PAGE - 1),
-		.first = words[1],
-		.arena = field(bits, 0, 12),
-		.slab = field(bits, 12, 1),
-		.huge = layout->huge_bit && field(bits, layout->huge_bit, 1),
-		.state = field(bits, layout->state_shift, layout->state_bits),
-		.unused = field(bits, layout->free_shift, 10),
-		.block = class_size(layout, field(bits, layout->class_shift, 8)),
-	};
+	bytes = words[2] & ~(page_bytes(layout) - 1);
+	record->start = words[1] & ~(page_bytes(layout) - 1);
 	record->end = record->start + bytes;
-	memcpy(record->bitmap, words + RECORD_BITMAP, sizeof(record->bitmap));
+	record->first = words[1];
+	record->arena = field(bits, 0, 12);
+	record->slab = field(bits, 12, 1);
+	record->huge = layout->huge_bit && field(bits, layout->huge_bit, 1);
+	record->state = field(bits, layout->state_shift, layout->state_bits);
+	record->unused = field(bits, layout->free_shift, REGIONS_SHIFT(layout->page_shift) + 1);
+	record->block = class_size(layout, field(bits, layout->class_shift, 8));
+	record->regions = 0;
+	memcpy(record->bitmap, words + RECORD_BITMAP, sizeof(words) - RECORD_BITMAP * 8);
 	if (!record->start || !bytes || record->start >= 1ull << MACHINE_USER_BITS ||
 	    bytes >= 1ull << MACHINE_USER_BITS || record->arena >= MAX_ARENAS)
 		return -EBADMSG;
-	return record->state == EXTENT_ACTIVE && !active_holds(reading, record) ? -EBADMSG : 0;
+	return record->state == EXTENT_ACTIVE ? read_active(reading, address, record) : 0;
 }
 
 static uint64_t element_record(const struct jemalloc_layout *layout, uint64_t element)
@@ -195,12 +245,14 @@ static uint64_t element_record(const struct jemalloc_layout *layout, uint64_t el
 }
 
 /* The page that the i-th element of a leaf is about, if the record is about it; else 0. */
-static uint64_t page_of(const struct record *record, uint32_t i)
+static uint64_t page_of(const struct jemalloc_layout *layout, const struct record *record,
+			uint32_t i)
 {
-	uint64_t page = (record->start & ~(LEAF_SPAN - 1)) | (uint64_t)i << PAGE_SHIFT;
+	uint64_t span = leaf_span(layout);
+	uint64_t page = (record->start & ~(span - 1)) | (uint64_t)i << layout->page_shift;
 
 	if (page < record->start)
-		page += LEAF_SPAN;
+		page += span;
 	return page < record->end ? page : 0;
 }
 
@@ -209,7 +261,7 @@ static uint64_t page_of(const struct record *record, uint32_t i)
 struct node {
 	uint64_t address;
 	bool has_entries;
-	uint64_t entries[NODE_PAGES + 1]; /* of pagemap */
+	uint64_t entries[MAX_NODE_PAGES + 1]; /* of pagemap */
 	bool swapped;
 	/* For the page that was looked at last: elements [from, to). */
 	uint64_t elements[MEMORY_PAGE / 8];
@@ -226,10 +278,12 @@ static void node_begin(uint64_t address, struct node *node)
 
 static void node_know_pages(const struct reading *reading, struct node *node)
 {
+	uint64_t pages = node_bytes(reading->layout) / MEMORY_PAGE + 1;
+
 	node->has_entries = true;
 	pagemap_read(reading->peek->source, reading->peek->pagemap,
 		     node->address & ~(MEMORY_PAGE - 1), node->entries, ARRAY_SIZE(node->entries));
-	for (size_t i = 0; i < ARRAY_SIZE(node->entries); i++)
+	for (size_t i = 0; i < pages; i++)
 		node->swapped |= pagemap_is_swapped(node->entries[i]);
 }
 
@@ -245,7 +299,7 @@ static void node_load(const struct reading *reading, struct node *node, uint32_t
 {
 	uint64_t at = node->address + i * 8ull, first = node->address & ~(MEMORY_PAGE - 1);
 	uint64_t left = (MEMORY_PAGE - at % MEMORY_PAGE) / 8;
-	uint32_t count = (uint32_t)MIN(left, (uint64_t)(PLACES - i));
+	uint32_t count = (uint32_t)MIN(left, (uint64_t)(places(reading->layout) - i));
 
 	node->from = i;
 	node->to = i + count;
@@ -260,7 +314,9 @@ static void node_load(const struct reading *reading, struct node *node, uint32_t
 static bool node_next(const struct reading *reading, struct node *node, uint32_t *i,
 		      uint64_t *element)
 {
-	for (; *i < PLACES; (*i)++) {
+	uint32_t end = places(reading->layout);
+
+	for (; *i < end; (*i)++) {
 		if (*i < node->from || *i >= node->to)
 			node_load(reading, node, *i);
 		*element = node->elements[*i - node->from];
@@ -290,17 +346,17 @@ static bool leaf_next(const struct reading *reading, struct node *leaf, uint32_t
 static bool leaf_holds(const struct reading *reading, struct node *leaf, uint64_t *number)
 {
 	uint32_t good = 0, bad = 0, slabs = 0, i = 0;
-	uint64_t address, found = UINT64_MAX;
+	uint64_t address, found = UINT64_MAX, span = leaf_span(reading->layout);
 
 	for (; (good + bad < TRIALS || !slabs) && leaf_next(reading, leaf, &i, &address); i++) {
 		struct record record;
 		uint64_t page = 0;
 
 		if (!read_record(reading, address, &record))
-			page = page_of(&record, i);
+			page = page_of(reading->layout, &record, i);
 		if (page && found == UINT64_MAX)
-			found = page / LEAF_SPAN;
-		if (page && page / LEAF_SPAN == found)
+			found = page / span;
+		if (page && page / span == found)
 			good++;
 		else if (++bad > good / TOLERANCE + 2)
 			return false;
@@ -311,16 +367,16 @@ static bool leaf_holds(const struct reading *reading, struct node *leaf, uint64_
 }
 
 /* A node's address is a multiple of a cache line's length (base_alloc()). */
-static bool may_be_node(const struct filter *heaps, uint64_t address)
+static bool may_be_node(const struct reading *reading, uint64_t address)
 {
-	return address && address % 64 == 0 && filter_has(heaps, address) &&
-	       filter_has(heaps, address + NODE_BYTES - 1);
+	return address && address % 64 == 0 && filter_has(reading->heaps, address) &&
+	       filter_has(reading->heaps, address + node_bytes(reading->layout) - 1);
 }
 
 struct search {
 	struct reading reading;
 	uint64_t start, end; /* of a module's data */
-	size_t arenas;	     /* of found->arenas */
+	uint64_t arenas;     /* what match_arenas() says of found->arenas */
 	struct node node;
 	struct hash tried; /* words that lead to no node: a module's data repeats them */
 	struct jemalloc *found;
@@ -332,17 +388,19 @@ static bool try_leaf(struct search *search, uint64_t at, uint64_t leaf)
 	uint64_t number, root;
 	bool holds = false;
 
-	if (!may_be_node(search->reading.heaps, leaf) || hash_get(&search->tried, leaf))
+	if (hash_get(&search->tried, leaf))
 		return false;
 	node_begin(leaf, &search->node);
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
 		search->reading.layout = &layouts[i];
 		search->node.from = search->node.to = 0;
-		if (!leaf_holds(&search->reading, &search->node, &number))
+		if (!may_be_node(&search->reading, leaf) ||
+		    !leaf_holds(&search->reading, &search->node, &number))
 			continue;
 		holds = true;
 		root = at - number * 8;
-		if (root < search->start || root > at || root + NODE_BYTES > search->end)
+		if (root < search->start || root > at ||
+		    root + node_bytes(&layouts[i]) > search->end)
 			continue;
 		search->found->root = root;
 		search->found->layout = &layouts[i];
@@ -405,12 +463,13 @@ static int read_base(const struct reading *reading, uint64_t arena, struct base 
 	return walk_base(reading, base, false);
 }
 
-/* How many arenas the array at an address has: each knows its place in it. */
-static size_t count_arenas(const struct reading *reading, uint64_t array, uint64_t end)
+/* How well an address matches the array of arenas, each of which knows its place in it: by their
+ * number, then by how far the array goes: other variables lead to the first arena too (a0). */
+static uint64_t match_arenas(const struct reading *reading, uint64_t array, uint64_t end)
 {
-	size_t count = 0;
+	uint64_t count = 0, i = 0;
 
-	for (uint64_t i = 0; i < MAX_ARENAS && array + i * 8 + 8 <= end; i++) {
+	for (; i < MAX_ARENAS && array + i * 8 + 8 <= end; i++) {
 		struct base base;
 		uint64_t arena;
 
@@ -422,7 +481,7 @@ static size_t count_arenas(const struct reading *reading, uint64_t array, uint64
 			break;
 		count++;
 	}
-	return count;
+	return count << 32 | i;
 }
 
 /* Words of a module's data that may point to heaps. */
@@ -463,13 +522,13 @@ static bool visit_words(struct search *search, bool (*visit)(struct search *, ui
 
 static bool try_arenas(struct search *search, uint64_t at, uint64_t arena)
 {
-	size_t count = 0;
+	uint64_t match = 0;
 	struct base base;
 
 	if (!read_base(&search->reading, arena, &base) && base.arena == 0)
-		count = count_arenas(&search->reading, at, search->end);
-	if (count > search->arenas) {
-		search->arenas = count;
+		match = match_arenas(&search->reading, at, search->end);
+	if (match > search->arenas) {
+		search->arenas = match;
 		search->found->arenas = at;
 	}
 	return false;
@@ -490,7 +549,7 @@ static int jemalloc_find(void *state, const struct heap_view *view, uint64_t sta
 	struct jemalloc *found = state;
 	int error;
 
-	if (end < start || end - start < NODE_BYTES)
+	if (end < start || end - start < NODE_BYTES(MAX_PAGE_SHIFT))
 		return -ENOENT;
 	search = calloc(1, sizeof(*search));
 	if (!search)
@@ -580,11 +639,13 @@ static int read_record_twice(struct reading *reading, uint64_t address, struct r
  * -ETIMEDOUT. */
 static int walk_leaf(struct reading *reading, struct node *leaf, uint64_t number, uint64_t *next)
 {
-	uint64_t address, low = number * LEAF_SPAN;
-	uint32_t i = *next > low ? (uint32_t)MIN((*next - low) >> PAGE_SHIFT, (uint64_t)PLACES) : 0;
+	uint64_t address, low = number * leaf_span(reading->layout);
+	uint64_t end = places(reading->layout);
+	uint32_t shift = reading->layout->page_shift;
+	uint32_t i = *next > low ? (uint32_t)MIN((*next - low) >> shift, end) : 0;
 
 	while (leaf_next(reading, leaf, &i, &address)) {
-		uint64_t page = low + ((uint64_t)i << PAGE_SHIFT);
+		uint64_t page = low + ((uint64_t)i << shift);
 		struct record record;
 		int error = read_record_twice(reading, address, &record);
 
@@ -600,22 +661,23 @@ static int walk_leaf(struct reading *reading, struct node *leaf, uint64_t number
 		if (add_record(reading, &record))
 			return -ENOMEM;
 		*next = record.end;
-		i = (uint32_t)MIN((record.end - low) >> PAGE_SHIFT, (uint64_t)PLACES);
+		i = (uint32_t)MIN((record.end - low) >> shift, end);
 	}
 	return 0;
 }
 
 /* Leaves do not overlap: a tree that says so would take for ever. */
-static bool leaf_is_new(const uint64_t *leaves, size_t count, uint64_t leaf)
+static bool leaf_is_new(const uint64_t *leaves, size_t count, uint64_t leaf, uint64_t bytes)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (leaf < leaves[i] + NODE_BYTES && leaves[i] < leaf + NODE_BYTES)
+		if (leaf < leaves[i] + bytes && leaves[i] < leaf + bytes)
 			return false;
 	}
 	return true;
 }
 
-/* One for each GiB of addresses that are in use: more than anybody has. */
+/* One for each GiB (of pages of 64 KiB: 4 GiB) of addresses that are in use: more than anybody has.
+ */
 #define MAX_LEAVES 16384
 
 struct tree {
@@ -632,8 +694,9 @@ static int walk_tree(struct reading *reading, uint64_t address, struct tree *tre
 
 	node_open(reading, address, &tree->root);
 	for (; !error && node_next(reading, &tree->root, &i, &leaf); i++) {
-		if (!may_be_node(reading->heaps, leaf) || tree->leaf_count == MAX_LEAVES ||
-		    !leaf_is_new(tree->leaves, tree->leaf_count, leaf)) {
+		if (!may_be_node(reading, leaf) || tree->leaf_count == MAX_LEAVES ||
+		    !leaf_is_new(tree->leaves, tree->leaf_count, leaf,
+				 node_bytes(reading->layout))) {
 			reading->heap->broken++;
 			continue;
 		}
@@ -689,20 +752,26 @@ static void add_cached(struct reading *reading, const struct cache_bin *bin, uin
 	}
 }
 
-/* Bins of one cache, each with its pointers right behind those of the one before. */
+/*
+ * Bins of one cache, each with its pointers right behind those of the one before. Bins of small
+ * blocks that are larger than tcache_max have no room.
+ */
 static uint32_t add_bins(struct reading *reading, uint64_t bins, uint32_t class, uint32_t most)
 {
 	bool by_head = reading->layout->caches == CACHE_BY_HEAD;
+	uint32_t small = small_classes(reading->layout), i = 0;
 	uint64_t before = 0;
-	uint32_t i = 0;
 
 	for (; class + i < most; i++) {
 		uint64_t words[3];
 		struct cache_bin bin;
 
 		if (peek_words(reading->peek, bins + i * 24ull, words, 3) ||
-		    !(by_head ? bin_from_head : bin_from_count)(words, &bin) ||
-		    (i && (by_head ? bin.low != before : bin.low < before)))
+		    !(by_head ? bin_from_head : bin_from_count)(words, &bin))
+			break;
+		if (by_head && i && i < small && bin.low == bin.high)
+			continue;
+		if (i && (by_head ? bin.low != before : bin.low < before))
 			break;
 		/* The pointers lie in a block that jemalloc has allocated for itself. */
 		if (!class && !i)
@@ -715,7 +784,7 @@ static uint32_t add_bins(struct reading *reading, uint64_t bins, uint32_t class,
 
 static void add_cache(struct reading *reading, uint64_t bins, uint64_t large)
 {
-	uint32_t small = (uint32_t)(reading->layout->quantum_shift == 4 ? 36 : 39);
+	uint32_t small = small_classes(reading->layout);
 	bool by_head = reading->layout->caches == CACHE_BY_HEAD;
 	uint32_t count = add_bins(reading, bins, 0, by_head ? MAX_CACHE_BINS : small);
 
