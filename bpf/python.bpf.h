@@ -144,7 +144,7 @@ __noinline u32 python_walk(struct thread *thread)
 	self = task_thread_pointer(bpf_get_current_task_btf());
 	state = python_read(self + (s64)walk.python->state);
 	/* A thread that has not come to Python yet has none. */
-	if (!state || python_read(state + walk.python->handle) != self)
+	if (!state || python_read(state + walk.python->handle) != self - walk.python->descriptor)
 		return 0;
 	walk.frame = python_read(state + walk.python->frame);
 	if (walk.python->indirect && walk.frame)

@@ -69,15 +69,15 @@ enum lm_python_kind {
 #define LM_MAX_PYTHONS 4096 /* processes */
 struct lm_python {
 	__s32 state; /* from the thread pointer: where it has its PyThreadState */
-	/* In that: the thread pointer; the innermost frame, or, `indirect`, what has it at
-	 * `current` */
+	/* In that: the thread's pthread_t, which lies `descriptor` bytes below the thread pointer;
+	 * the innermost frame, or, `indirect`, what has it at `current` */
 	__u16 handle, frame, current, indirect;
 	__u16 kind; /* enum lm_python_kind */
 	/* In a frame. */
 	__u16 code, previous, instruction, owner;
 	__u16 bytecode; /* in a code object */
 	__u16 shift;	/* of the number of an instruction in LM_PYTHON_OBJECTS */
-	__u16 padding_;
+	__u16 descriptor;
 };
 
 /*

@@ -186,9 +186,11 @@ struct walk {
 };
 
 /* Where it was parked, or called the kernel; what runs has its registers in no memory. A call
- * leaves the return address right above the frame. */
+ * leaves the return address right above the frame, or in a register, which the function that was
+ * called stores where its own frame begins (runtime/traceback.go: usesLR). */
 static void walk_stack(const struct go_program *program, const struct g *g, struct walk *walk)
 {
+	const uint64_t above = machine_frame.return_words ? 8 : 0;
 	uint64_t sp = g->sp, pc = g->pc;
 	struct go_function function;
 
@@ -203,8 +205,10 @@ static void walk_stack(const struct go_program *program, const struct g *g, stru
 		walk->addresses[walk->depth++] = pc;
 		if (frame < 0 || sp < g->low || sp >= g->high || (uint64_t)frame + 8 > g->high - sp)
 			return;
-		pc = target_word(program->memory, sp + (uint64_t)frame);
-		sp += (uint64_t)frame + 8;
+		if (!above && !frame)
+			return; /* in the register still */
+		pc = target_word(program->memory, above ? sp + (uint64_t)frame : sp);
+		sp += (uint64_t)frame + above;
 	}
 }
 

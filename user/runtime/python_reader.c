@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "heap/data_modules.h"
 #include "heap/heap_image.h"
@@ -192,6 +193,25 @@ static int find_state(const struct state_search *search, int32_t *state)
 	return -ENOENT;
 }
 
+/* A pthread_t is the address of glibc's struct pthread: below the thread pointer, or at it. */
+static int find_descriptor(const struct python_process *process, uint16_t *descriptor)
+{
+	const struct data_modules *modules = &process->modules;
+	struct c_library library;
+	int error;
+
+	*descriptor = 0;
+	if (!machine_abi.tls.is_variant_1)
+		return 0;
+	error = data_modules_library(process->image.pid, NULL, modules->worker, modules->dsos,
+				     &library);
+	if (!error && library.layout.thread_size > UINT16_MAX)
+		error = -ENOENT;
+	if (!error)
+		*descriptor = (uint16_t)library.layout.thread_size;
+	return error;
+}
+
 int python_layout(struct python_process *process, struct lm_python *layout)
 {
 	const struct cpython_frames *frames = &process->python.layout->frames;
@@ -220,6 +240,9 @@ int python_layout(struct python_process *process, struct lm_python *layout)
 	}
 	if (!error)
 		error = find_state(search, &layout->state);
+	if (!error)
+		error = find_descriptor(process, &layout->descriptor);
+	layout->state -= layout->descriptor;
 	free(search);
 	return error;
 }
