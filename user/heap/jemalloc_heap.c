@@ -9,8 +9,8 @@
  * that this leaf is about, in this layout, and so do those around it.
  *
  * Source: jemalloc 5.2.0 to 5.3.0, rtree.h, edata.h (extent_structs.h), cache_bin.h, base.h,
- * arena_structs.h, bitmap.h, sc.c. jemalloc's page is fixed when it is built: 4 KiB, and 64 KiB in
- * Debian's packages for other machines than x86, whatever the kernel's is.
+ * arena_structs.h, bitmap.h, sc.c. jemalloc's page is fixed when it is built, whatever the
+ * kernel's is: Debian's packages have 64 KiB where kernels differ in theirs, else 4 KiB.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ struct jemalloc_layout {
 	.state_shift = 16, .state_bits = 2, .class_shift = 18, .free_shift = 26,                   \
 	.element_flags = 1, .caches = CACHE_BY_COUNT
 
-/* Those for pages of 64 KiB are of arm64, where glibc's mutex is 8 bytes longer. */
+/* Machines that have those for pages of 64 KiB have a glibc with a mutex that is 8 bytes longer. */
 static const struct jemalloc_layout layouts[] = {
 	{"jemalloc 5.3", .page_shift = 12, .quantum_shift = 4, LAYOUT_5_3, .arena_base = 78936,
 	 .arena_caches = 10400, .arena_internal = 56, .base_blocks = 160, .base_allocated = 3880},
