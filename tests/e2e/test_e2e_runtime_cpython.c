@@ -248,7 +248,8 @@ static bool has_frames(json_t *site, json_t *truth)
 	return same;
 }
 
-/* sorted() stands between what it calls and what calls it. */
+/* sorted(), a native function, stands between what it calls and what calls it. Whether it has a
+ * name depends on how the interpreter was compiled. */
 static bool is_mixed(json_t *site)
 {
 	size_t i, python = 0, border = 0;
@@ -256,13 +257,14 @@ static bool is_mixed(json_t *site)
 
 	json_array_foreach(json_object_get(site, "frames"), i, frame)
 	{
-		if (!json_is_string(json_object_get(frame, "function")))
-			continue;
-		if (!strcmp(text_at(frame, "function"), "by"))
+		const char *module = json_string_value(json_object_get(frame, "module"));
+		const char *function = json_string_value(json_object_get(frame, "function"));
+
+		if (function && !strcmp(function, "by"))
 			python = i;
-		else if (python && strstr(text_at(frame, "function"), "sort"))
+		else if (python && module && strcmp(module, "python") != 0)
 			border = i;
-		else if (border && strstr(text_at(frame, "function"), "grow"))
+		else if (border && function && strstr(function, "grow"))
 			return true;
 	}
 	return false;

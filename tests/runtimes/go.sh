@@ -22,16 +22,16 @@ mkdir -p "$cache/go-stories"
 is_current() { [ -x "$program" ] && [ -z "$(find "$here/go/stories.go" -newer "$program")" ]; }
 
 build() {
-	[ -x "$go" ] || go=$cache/go-$version/usr/lib/go-$version/bin/go
-	if [ ! -x "$go" ]; then
-		echo "go.sh: Go $version is not there: run scripts/deps.sh runtimes" >&2
-		exit 77
-	fi
 	GO111MODULE=off GOTOOLCHAIN=local GOFLAGS='' GOCACHE=$cache/go-stories/cache \
 		"$go" build "$@" -o "$program" "$here/go/stories.go" >&2
 }
 
 if ! is_current; then
+	[ -x "$go" ] || go=$cache/go-$version/usr/lib/go-$version/bin/go
+	if [ ! -x "$go" ]; then
+		echo "go.sh: Go $version is not there: run scripts/deps.sh runtimes" >&2
+		exit 77
+	fi
 	# Several tests may ask at once.
 	exec 9>"$cache/go-stories/.lock"
 	flock 9
