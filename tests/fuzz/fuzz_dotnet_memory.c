@@ -3,7 +3,7 @@
  * Collections and budgets of .NET: a small heap made by hand, in which the input changes words.
  * Older generations are collected no more often than younger ones.
  *
- * Input: changes of 12 bytes each, see forged_memory.h.
+ * Input: see forged_input.h.
  *
  * Seeds: one change.
  */
@@ -11,7 +11,7 @@
 #include "runtime/target_memory.h"
 #include "unit/dotnet_fixture.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/forged_input.h"
 
 static bool is_sound(const struct dotnet_memory *dotnet)
 {
@@ -22,19 +22,11 @@ static bool is_sound(const struct dotnet_memory *dotnet)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct forged forged;
-	static unsigned char *kept;
+	const struct forged *forged = forged_input(data, size);
 	struct dotnet_memory dotnet = {0};
 	struct target_memory memory;
 
-	if (!kept) {
-		kept = malloc(FORGED_BYTES);
-		if (!kept || !forged_make(&forged))
-			abort();
-		memcpy(kept, forged.memory.bytes, FORGED_BYTES);
-	}
-	forged_memory_change(&forged.memory, kept, data, size);
-	if (target_memory_open(&forged.memory.maps, &forged.memory.modules, NULL, &memory) ||
+	if (target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, &memory) ||
 	    dotnet_memory_of(&memory, &dotnet) || !is_sound(&dotnet))
 		abort();
 	target_memory_close(&memory);

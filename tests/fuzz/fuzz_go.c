@@ -7,33 +7,33 @@
  */
 #include "unit/go_fixture.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* With a heap. */
+static inline bool forged_make_all(struct forged *forged)
+{
+	if (!forged_make(forged))
+		return false;
+	forged_heap(forged);
+	return true;
+}
+#define forged_make forged_make_all
+#include "fuzz/forged_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct forged forged;
-	static unsigned char *kept;
+	struct forged *forged = forged_input(data, size);
 	struct task_report goroutines;
 	struct heap_profile profile;
 	struct forged_heap_walk walked;
 	struct go_memory memory;
 
-	if (!kept) {
-		kept = malloc(FORGED_BYTES);
-		if (!kept || !forged_make(&forged))
-			abort();
-		forged_heap(&forged);
-		memcpy(kept, forged.memory.bytes, FORGED_BYTES);
-	}
-	forged_memory_change(&forged.memory, kept, data, size);
-	if (goroutines_read(&forged.memory.maps, &goroutines))
+	if (goroutines_read(&forged->memory.maps, &goroutines))
 		abort();
 	task_report_free(&goroutines);
-	if (heap_profile_read(&forged.memory.maps, &profile) ||
-	    go_memory_read(&forged.memory.maps, &memory))
+	if (heap_profile_read(&forged->memory.maps, &profile) ||
+	    go_memory_read(&forged->memory.maps, &memory))
 		abort();
 	heap_profile_free(&profile);
-	if (forged_heap_walk(&forged, &walked))
+	if (forged_heap_walk(forged, &walked))
 		abort();
 	for (uint32_t i = 1; i < walked.sink.count; i++) {
 		if (walked.sink.starts[i - 1] + walked.sink.sizes[i - 1] > walked.sink.starts[i])

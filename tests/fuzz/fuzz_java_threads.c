@@ -3,7 +3,7 @@
  * Threads of a JVM, virtual ones, and ThreadLocals that are gone: a small heap made by hand, in
  * which the input changes words. Groups must have as many threads as all together.
  *
- * Input: changes of 12 bytes each, see forged_memory.h.
+ * Input: see forged_input.h.
  *
  * Seeds: one change.
  */
@@ -11,15 +11,7 @@
 #include "runtime/target_memory.h"
 #include "unit/hotspot_fixture.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Nothing here changes: no retry needs to wait. */
-int nanosleep(const struct timespec *requested, struct timespec *left)
-{
-	(void)requested;
-	(void)left;
-	return 0;
-}
+#include "fuzz/forged_input.h"
 
 static bool is_sound(const struct java_thread_report *java, const struct task_report *virtual)
 {
@@ -37,20 +29,12 @@ static bool is_sound(const struct java_thread_report *java, const struct task_re
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct forged forged;
-	static unsigned char *kept;
+	const struct forged *forged = forged_input(data, size);
 	struct java_thread_report java = {0};
 	struct task_report virtual = {0};
 	struct target_memory memory;
 
-	if (!kept) {
-		kept = malloc(FORGED_BYTES);
-		if (!kept || !forged_make(&forged))
-			abort();
-		memcpy(kept, forged.memory.bytes, FORGED_BYTES);
-	}
-	forged_memory_change(&forged.memory, kept, data, size);
-	if (target_memory_open(&forged.memory.maps, &forged.memory.modules, NULL, &memory) ||
+	if (target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, &memory) ||
 	    java_threads_of(&memory, &java, &virtual) || !is_sound(&java, &virtual))
 		abort();
 	java_thread_report_free(&java);

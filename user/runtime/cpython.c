@@ -441,12 +441,6 @@ static bool is_counted(uint64_t references)
 	return (references && references < 1u << 31) || references == UINT32_MAX;
 }
 
-/* PyGC_Head: the next object in a list of the collector's, and the one before. Low bits are flags;
- * while it collects, an object may have something else in place of the one before. */
-#define LINK_FLAGS 3ull
-#define LINK_COLLECTING 2ull
-#define LINK_PREVIOUS 8
-
 enum listing {
 	LISTED,
 	UNLISTED,

@@ -110,7 +110,13 @@ double cpython_pools_share(const void *state, const struct mapping *mapping, str
 #define FLAG_DICT (1ull << 29)
 #define FLAG_TYPE (1ull << 31)
 
-#define COLLECTOR_LINKS 16 /* PyGC_Head, before an object */
+/* PyGC_Head, before an object: the next object in a list of the collector's, and the one before.
+ * Low bits are flags; while it collects, an object may have something else in place of the one
+ * before. */
+#define COLLECTOR_LINKS 16
+#define LINK_FLAGS 3ull
+#define LINK_COLLECTING 2ull
+#define LINK_PREVIOUS 8
 
 /* PyDictValues of 3.13, in the object */
 #define INLINE_CAPACITY 0

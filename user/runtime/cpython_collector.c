@@ -14,9 +14,6 @@
 #define COLLECTOR_GENERATION0 96
 #define COLLECTOR_PERMANENT 104
 
-#define LINK_FLAGS 3ull
-#define LINK_PREVIOUS 8
-
 struct collector_state {
 	unsigned char head[COLLECTOR_ENABLED];
 	int32_t enabled;
