@@ -599,7 +599,8 @@ void hotspot_forget_locals(struct java_thread_report *report, bool is_virtual);
 struct frames;
 int java_frame_add(struct hotspot *hotspot, struct intern *strings,
 		   const struct hotspot_frame *frame, struct frames *stack);
-/* Those of the live thread with that object, if it stands meanwhile; else none. 0 or -ENOMEM. */
+/* Frames of the live thread with that object, if it stands during the read; else none. 0 or
+ * -ENOMEM. */
 int hotspot_walk_carrier(struct hotspot *hotspot, uint64_t object, struct hotspot_frames *frames);
 
 /* Whether the VM describes its code and frames. */

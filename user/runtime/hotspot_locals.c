@@ -46,7 +46,7 @@ static bool is_entry(struct hotspot *hotspot, uint64_t object)
 	return true;
 }
 
-/* The value of an entry whose ThreadLocal is gone; 0: it is there, or this is none. */
+/* The value of an entry whose ThreadLocal was collected; 0: it was not, or this is no entry. */
 static uint64_t gone_value(struct hotspot *hotspot, uint64_t entry)
 {
 	const struct hotspot_local_fields *fields = &hotspot->local_fields;

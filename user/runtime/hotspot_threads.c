@@ -154,7 +154,7 @@ static int add_thread(struct reading *reading, uint64_t address)
 	return fill_group(reading, &thread, group);
 }
 
-/* Those of threads that went on meanwhile may be incomplete, no others. */
+/* ThreadLocals of threads that ran during the read may be incomplete; all others are complete. */
 static int read_locals(struct hotspot *hotspot, struct java_thread_report *report)
 {
 	uint32_t collections = hotspot_collections(hotspot);

@@ -6,7 +6,7 @@
  * releases: the class has them in static fields.
  *
  * They are read while the program runs. A collection may move them: then all are read again. A
- * thread whose state changes meanwhile is in no group.
+ * thread whose state changes during the read is in no group.
  */
 #include <errno.h>
 #include <string.h>
@@ -352,8 +352,8 @@ static int by_number(const void *left_pointer, const void *right_pointer)
 	return (left->number > right->number) - (left->number < right->number);
 }
 
-/* Ranges before buffers: what a thread gets meanwhile for objects to come lies behind the ranges.
- */
+/* Reads the ranges before the allocation buffers: a buffer that a thread gets between the two reads
+ * lies behind the ranges. */
 static int read_heap(struct hotspot *hotspot, struct java_thread_report *java,
 		     struct task_report *report)
 {

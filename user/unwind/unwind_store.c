@@ -182,7 +182,8 @@ int unwind_store_set_made(struct unwind_store *store, int pid, const struct unwi
 
 	if (!error && bpf_map_update_elem(store->maps.made_codes_fd, &tgid, &made->blocks, BPF_ANY))
 		error = -errno;
-	/* Before the mappings lead to them: walks go on by the earlier ones meanwhile. */
+	/* Rows come before the mappings that lead to them: until then walks use the earlier rows.
+	 */
 	return error ? error : row_sets_load(&store->modules.sets);
 }
 
