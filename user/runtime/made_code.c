@@ -5,77 +5,33 @@
 
 #include "base/cleanup.h"
 #include "elf/cfi.h"
-#include "heap/data_modules.h"
-#include "heap/heap_image.h"
-#include "runtime/runtime.h"
-#include "runtime/target_memory.h"
+#include "runtime/runtime_process.h"
 
 struct made_code {
+	struct runtime_process process;
 	const struct code_reader *reader;
-	struct heap_image image; /* only its mappings */
-	struct maps own;	 /* of them those of the runtime's files; paths are borrowed */
-	struct data_modules modules;
-	struct target_memory memory;
 	void *state; /* the reader's; NULL: it is not open */
 };
 
-static const struct runtime *runtime_of_file(const struct mapping *mapping)
+static bool makes_code(const struct runtime *runtime)
 {
-	const struct runtime *runtime;
-
-	for (size_t i = 0; (runtime = runtime_at(i)); i++) {
-		if (runtime->code && runtime->detect && runtime->detect(mapping))
-			return runtime;
-	}
-	return NULL;
+	return runtime->code;
 }
 
 bool made_code_is_file(const struct mapping *mapping)
 {
-	return runtime_of_file(mapping);
+	return runtime_of_file(mapping, makes_code);
 }
 
-/* Of the first such runtime; other files need not be parsed. */
-static int choose_files(struct made_code *code)
+static int open_all(struct made_code *code, pid_t pid, struct worker *worker,
+		    struct dso_cache *dsos, const char **why)
 {
-	const struct maps *maps = &code->image.maps;
+	int error = runtime_process_open(&code->process, pid, makes_code, worker, dsos);
 
-	code->own.source = maps->source;
-	for (size_t i = 0; i < maps->list.count; i++) {
-		const struct runtime *runtime = runtime_of_file(&maps->list.items[i]);
-		struct mapping *chosen;
-
-		if (!runtime || (code->reader && code->reader != runtime->code))
-			continue;
-		code->reader = runtime->code;
-		chosen = vec_push(&code->own.list);
-		if (!chosen)
-			return -ENOMEM;
-		*chosen = maps->list.items[i];
-	}
-	return code->own.list.count ? 0 : -ENOENT;
-}
-
-static int read_files(struct made_code *code, struct worker *worker, struct dso_cache *dsos)
-{
-	struct heap_image chosen = {.pid = code->image.pid};
-	int error = choose_files(code);
-
-	/* It is read for its mappings alone. */
-	chosen.maps = code->own;
-	return error ? error : data_modules_read(&chosen, worker, dsos, &code->modules);
-}
-
-static int open_all(struct made_code *code, struct worker *worker, struct dso_cache *dsos,
-		    const char **why)
-{
-	int error = maps_read(code->image.pid, MAPS_ALL, &code->image.maps);
-
-	if (!error)
-		error = read_files(code, worker, dsos);
-	if (!error)
-		error = target_memory_open(&code->image.maps, &code->modules, NULL, &code->memory);
-	return error ? error : code->reader->open(&code->memory, &code->state, why);
+	if (error)
+		return error;
+	code->reader = code->process.runtime->code;
+	return code->reader->open(&code->process.memory, &code->state, why);
 }
 
 int made_code_open(pid_t pid, struct worker *worker, struct dso_cache *dsos,
@@ -87,9 +43,7 @@ int made_code_open(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 	*why = "its memory cannot be read";
 	if (!code)
 		return -ENOMEM;
-	code->image.pid = pid;
-	code->memory.pagemap = -1;
-	error = open_all(code, worker, dsos, why);
+	error = open_all(code, pid, worker, dsos, why);
 	if (error) {
 		made_code_close(code);
 		return error;
@@ -104,21 +58,18 @@ void made_code_close(struct made_code *code)
 		return;
 	if (code->state)
 		code->reader->close(code->state);
-	target_memory_close(&code->memory);
-	data_modules_free(&code->modules);
-	vec_free(&code->own.list);
-	maps_free(&code->image.maps);
+	runtime_process_close(&code->process);
 	free(code);
 }
 
 void made_code_forget(struct made_code *code)
 {
-	target_memory_forget(&code->memory);
+	target_memory_forget(&code->process.memory);
 }
 
 void made_code_release(struct made_code *code)
 {
-	target_memory_release(&code->memory);
+	target_memory_release(&code->process.memory);
 }
 
 int made_code_rows(struct made_code *code, struct unwind_table *table, struct unwind_made *made)

@@ -9,7 +9,7 @@
 #include "heap/data_modules.h"
 #include "heap/heap_image.h"
 #include "runtime/cpython.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_process.h"
 
 extern const struct runtime runtime_cpython;
 
@@ -17,10 +17,7 @@ extern const struct runtime runtime_cpython;
 #define DEPTH_MAX 512 /* of a stack that is reported */
 
 struct python_process {
-	struct heap_image image; /* only its mappings */
-	struct maps own;	 /* of them those of CPython's files; paths are borrowed */
-	struct data_modules modules;
-	struct target_memory memory;
+	struct runtime_process process;
 	struct cpython python;
 	char version[24];
 };
@@ -39,33 +36,9 @@ bool python_is_program(const struct maps *maps)
 	return false;
 }
 
-/* Other files need not be parsed. */
-static int choose_files(struct python_process *process)
+static bool is_cpython(const struct runtime *runtime)
 {
-	const struct maps *maps = &process->image.maps;
-
-	process->own.source = maps->source;
-	for (size_t i = 0; i < maps->list.count; i++) {
-		struct mapping *chosen;
-
-		if (!runtime_cpython.detect(&maps->list.items[i]))
-			continue;
-		chosen = vec_push(&process->own.list);
-		if (!chosen)
-			return -ENOMEM;
-		*chosen = maps->list.items[i];
-	}
-	return process->own.list.count ? 0 : -ENOENT;
-}
-
-static int read_files(struct python_process *process, struct worker *worker, struct dso_cache *dsos)
-{
-	/* It is read for its mappings alone. */
-	struct heap_image chosen = {.pid = process->image.pid, .maps = process->own};
-	int error = choose_files(process);
-
-	chosen.maps = process->own;
-	return error ? error : data_modules_read(&chosen, worker, dsos, &process->modules);
+	return runtime == &runtime_cpython;
 }
 
 int python_open(pid_t pid, struct worker *worker, struct dso_cache *dsos,
@@ -78,17 +51,10 @@ int python_open(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 	*why = "its memory cannot be read";
 	if (!process)
 		return -ENOMEM;
-	process->image.pid = pid;
-	process->memory.pagemap = -1;
-	error = maps_read(pid, MAPS_ALL, &process->image.maps);
-	if (!error)
-		error = read_files(process, worker, dsos);
-	if (!error)
-		error = target_memory_open(&process->image.maps, &process->modules, NULL,
-					   &process->memory);
-	if (!error)
-		error = cpython_open(&process->memory, &process->python, process->version, why);
-	return error;
+	error = runtime_process_open(&process->process, pid, is_cpython, worker, dsos);
+	return error ? error
+		     : cpython_open(&process->process.memory, &process->python, process->version,
+				    why);
 }
 
 void python_close(struct python_process *process)
@@ -96,10 +62,7 @@ void python_close(struct python_process *process)
 	if (!process)
 		return;
 	cpython_close(&process->python);
-	target_memory_close(&process->memory);
-	data_modules_free(&process->modules);
-	vec_free(&process->own.list);
-	maps_free(&process->image.maps);
+	runtime_process_close(&process->process);
 	free(process);
 }
 
@@ -137,7 +100,7 @@ int python_name(struct python_process *process, uint64_t noted, struct intern *s
 	struct cpython_place place;
 
 	/* The code read before may have been another. */
-	target_memory_forget(&process->memory);
+	target_memory_forget(&process->process.memory);
 	if (!cpython_place_of(&process->python, code, offset, &place))
 		return -ENOENT;
 	return make_frame(strings, code, &place, frame) ? 0 : -ENOMEM;
@@ -196,14 +159,14 @@ static int find_state(const struct state_search *search, int32_t *state)
 /* A pthread_t is the address of glibc's struct pthread: below the thread pointer, or at it. */
 static int find_descriptor(const struct python_process *process, uint16_t *descriptor)
 {
-	const struct data_modules *modules = &process->modules;
+	const struct data_modules *modules = &process->process.modules;
 	struct c_library library;
 	int error;
 
 	*descriptor = 0;
 	if (!machine_abi.tls.is_variant_1)
 		return 0;
-	error = data_modules_library(process->image.pid, NULL, modules->worker, modules->dsos,
+	error = data_modules_library(process->process.pid, NULL, modules->worker, modules->dsos,
 				     &library);
 	if (!error && library.layout.thread_size > UINT16_MAX)
 		error = -ENOENT;
