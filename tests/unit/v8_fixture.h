@@ -448,6 +448,8 @@ static inline void forged_script(struct forged *forged)
 	forged_set(script, 8, forged->source);
 	forged_set(script, 16, name);
 	scope = forged_object(forged, forged->scope, 8 + 7 * 8);
+	/* Flags, which are no length: as one, they would lead behind the next scope. */
+	forged_set(scope, 8, forged_number(23));
 	forged_set(scope, 24, forged_number(1));
 	forged_set(scope, 32, kept);
 	forged->module = forged_array(forged, context_map, 3);

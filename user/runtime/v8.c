@@ -195,6 +195,8 @@ static uint64_t varying_bytes(const struct walk *walk, const struct v8_map *map,
 		return data + 8 + length * 8;
 	case V8_FEEDBACK:
 		return feedback_bytes(walk, address, (uint32_t)word);
+	case V8_SCOPED:
+		return next_boundary(walk, address + 16) - address;
 	case V8_CODE:
 		return code_bytes(walk, map->type, address);
 	default:

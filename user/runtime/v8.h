@@ -128,6 +128,7 @@ enum v8_kind {
 	V8_PROPERTIES,	/* a length of 10 bits, beside a hash */
 	V8_DESCRIPTORS, /* triples after a header */
 	V8_LIST,	/* words after a count and a capacity */
+	V8_SCOPED,	/* words without a length; none of them is a map */
 };
 
 struct v8_type {

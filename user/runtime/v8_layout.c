@@ -154,6 +154,7 @@ static enum v8_kind kind_named(const char *name, size_t length, bool *known)
 		{"InstructionStream", V8_CODE},
 		{"Code", V8_CODE},
 		{"FeedbackVector", V8_FEEDBACK},
+		{"ScopeInfo", V8_SCOPED},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
