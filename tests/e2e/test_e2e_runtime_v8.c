@@ -207,7 +207,7 @@ static void a_weak_handle_holds_nothing(void **state)
 	assert_in_range(held, 0, 20);
 }
 
-/* A shell in their place: they are known by their names. */
+/* Another program in their place: they are known by their names. */
 static void other_programs_with_v8_are_refused_by_name(void **state)
 {
 	static const struct {
@@ -216,14 +216,15 @@ static void other_programs_with_v8_are_refused_by_name(void **state)
 	struct harness *harness = harness_any(state);
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const char *const argv[] = {cases[i].program, "-c", "echo ready; read line", NULL};
+		const char *const argv[] = {cases[i].program, NULL};
 		char path[256];
 		struct child *target;
 		json_t *report, *memory;
 
 		snprintf(path, sizeof(path), "%s/%s", harness->directory, cases[i].program);
-		free(shell(harness, 0, "cp /bin/sh %s", path));
-		target = start_ready(harness, path, argv, NULL);
+		free(shell(harness, 0, "cp ${LEAKMON_WORKLOADS:-build/workloads}/holder %s", path));
+		target = child_start(harness, path, argv, NULL);
+		free(child_line(harness, target, &target->out));
 		report = RETAIN(harness, target);
 		assert_non_null(
 			strstr(text_at(runtime_of(report, "v8"), "why_not_walked"), cases[i].why));

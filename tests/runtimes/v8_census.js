@@ -115,12 +115,19 @@ const inModule = times(456, () => new PlantedInModule());
 const keys = times(10, () => ({}));
 const weakMap = new WeakMap(keys.map(key => [key, new PlantedOfWeakMap()]));
 
-// How many objects of each constructor a snapshot of V8's own has.
-function snapshot() {
+// V8's own snapshot of the heap. All modules of Node that this needs are loaded when it returns.
+function snapshotOnce() {
 	const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'leakmon-v8-')), 'snapshot');
 	v8.writeHeapSnapshot(file);
 	const heap = JSON.parse(fs.readFileSync(file, 'utf8'));
 	fs.rmSync(path.dirname(file), {recursive: true});
+	return heap;
+}
+
+// How many objects of each constructor a snapshot has.
+function snapshot() {
+	snapshotOnce();
+	const heap = snapshotOnce();
 	const meta = heap.snapshot.meta;
 	const type = meta.node_fields.indexOf('type'), name = meta.node_fields.indexOf('name');
 	const types = meta.node_types[type];

@@ -119,18 +119,24 @@ static int read_memory(struct v8 *v8, const struct data_module *module, struct j
 	return add_heaps(v8, at, js);
 }
 
-static const struct mapping *find_module(const struct maps *maps)
+/* The one with V8 in it, which can be the program or a library of its. */
+static bool read_module(struct target_memory *memory, struct loaded_module *module)
 {
+	const struct maps *maps = memory->maps;
+
 	for (size_t i = 0; i < maps->list.count; i++) {
-		if (!maps->list.items[i].offset && v8_is_mapped(&maps->list.items[i]))
-			return &maps->list.items[i];
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (!mapping->offset && v8_is_mapped(mapping) &&
+		    !loaded_module_read(memory, mapping, v8_version_symbols, V8_VERSION_SYMBOLS,
+					module))
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 int js_memory_read(const struct maps *maps, struct js_memory *js)
 {
-	const struct mapping *mapping = find_module(maps);
 	struct loaded_module *module = malloc(sizeof(*module));
 	struct v8 *v8 = calloc(1, sizeof(*v8));
 	struct target_memory memory;
@@ -138,8 +144,7 @@ int js_memory_read(const struct maps *maps, struct js_memory *js)
 
 	*js = (struct js_memory){.why = "its program does not say which version of V8 it has"};
 	if (!error) {
-		if (mapping && !loaded_module_read(&memory, mapping, v8_version_symbols,
-						   V8_VERSION_SYMBOLS, module)) {
+		if (read_module(&memory, module)) {
 			memory.modules = &module->modules;
 			v8->memory = &memory;
 			error = read_memory(v8, &module->module, js);
