@@ -4,6 +4,9 @@
 
 #include <jemalloc/jemalloc.h>
 
+/* With one processor there would be one. */
+const char *malloc_conf = "narenas:8";
+
 static void flush(void)
 {
 	if (mallctl("thread.tcache.flush", NULL, NULL, NULL, 0))

@@ -99,6 +99,10 @@ static void add_run(struct summing *summing, const struct heap_run *run)
 	};
 	_Static_assert(ARRAY_SIZE(uses) == RUN_USE_MAX_, "a use for every run");
 
+	/* Retained pages are resident where a huge page covers them: a purge passes them by. */
+	if (run->use == RUN_DIRTY || run->use == RUN_MUZZY)
+		summing->report->figures[ALLOCATOR_TRIMMABLE] +=
+			residency_bytes(&summing->residency, run->start, run->end, RESIDENT);
 	if (run->use == RUN_BLOCKS)
 		add_blocks(summing, run);
 	else
@@ -203,7 +207,6 @@ static int add_heap(struct heap *heap, const struct peek *peek, struct heap_shar
 	report->figures[ALLOCATOR_CERTAIN] = !heap->why;
 	error = add_runs(&summing, peek, shares);
 	residency_free(&summing.residency);
-	report->figures[ALLOCATOR_TRIMMABLE] += report->uses[HEAP_DIRTY].resident;
 	return error;
 }
 
