@@ -234,7 +234,8 @@ static inline void forged_reasons(struct forged *forged)
 	forged_string(forged, reasons + 16ull * (FORGED_PARKED + 1), "GC sweep wait");
 }
 
-/* A goroutine that waits in runtime.gopark, called by a function at the bottom of its stack. */
+/* A goroutine that waits in runtime.gopark, called by a function at the bottom of its stack. The
+ * return address is above a frame, or where it begins. */
 static inline uint64_t forged_goroutine(struct forged *forged, enum forged_function start,
 					enum forged_function creator, uint32_t state)
 {
@@ -242,6 +243,8 @@ static inline uint64_t forged_goroutine(struct forged *forged, enum forged_funct
 	uint64_t g = forged_at(forged, FORGED_G + FORGED_G_SIZE * n);
 	uint64_t low = forged_at(forged, FORGED_STACKS + FORGED_STACK_SIZE * n);
 	uint64_t high = low + FORGED_STACK_SIZE, sp = high - 3 * (FORGED_FRAME + 8);
+	const uint64_t above = machine_frame.return_words ? 8 : 0;
+	uint64_t returns = above ? sp + FORGED_FRAME : sp;
 
 	forged_put(forged_at(forged, FORGED_POINTERS + 8 * n), g);
 	forged_put(g, low);
@@ -255,8 +258,8 @@ static inline uint64_t forged_goroutine(struct forged *forged, enum forged_funct
 	forged_put8(g + 184, start == FORGED_SWEEP ? FORGED_PARKED + 1 : FORGED_PARKED);
 	forged_put(g + 288, forged_code(forged, creator) + 0x20);
 	forged_put(g + 304, forged_code(forged, start));
-	forged_put(sp + FORGED_FRAME, forged_code(forged, start) + 0x40);
-	forged_put(sp + 2 * FORGED_FRAME + 8, forged_code(forged, FORGED_GOEXIT) + 1);
+	forged_put(returns, forged_code(forged, start) + 0x40);
+	forged_put(returns + FORGED_FRAME + above, forged_code(forged, FORGED_GOEXIT) + 1);
 	return g;
 }
 
