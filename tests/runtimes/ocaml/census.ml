@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: GPL-2.0-or-later *)
 (* A workload (tests/workloads/workload.h) that knows its own blocks, for OCaml in native code:
-   census MODE, of "leaking" and "fixed". *)
+   census MODE, of "leaking" and "fixed"; "busy": as "leaking", and allocates until it is killed. *)
 
 let words value = Obj.reachable_words (Obj.repr value)
 
@@ -26,15 +26,23 @@ let truth mode =
     (error_words ()) (counter_words ()) (words Feeds.boxed) (words (Feeds.make 1))
     !Feeds.open_feeds
 
+(* Garbage, some of which lives until it is in the major heap. *)
+let rec churn () =
+  let kept = ref [] in
+  for i = 1 to 10000 do kept := (i, string_of_int i, ref i) :: !kept done;
+  ignore (Sys.opaque_identity !kept);
+  churn ()
+
 let () =
   let mode = Sys.argv.(1) in
-  let subscribe = if mode = "leaking" then Feeds.subscribe_leaking else Feeds.subscribe_fixed in
+  let subscribe = if mode = "fixed" then Feeds.subscribe_fixed else Feeds.subscribe_leaking in
   for i = 1 to 1001 do subscribe i done;
   for i = 1 to 30 do Feeds.keep i done;
   for i = 1 to 21 do Feeds.fail i done;
   Gc.full_major ();
   Gc.full_major ();
   Printf.printf "ready\n%!";
+  if mode = "busy" then churn ();
   try
     while true do
       match read_line () with
