@@ -34,13 +34,18 @@ static void compile(struct harness *harness)
 		   harness->directory, harness->directory, GHC));
 }
 
-static struct child *start(struct harness *harness, const char *mode)
+static struct child *start_with(struct harness *harness, const char *mode, const char *options)
 {
 	char command[512];
 
-	snprintf(command, sizeof(command), "cd %s && exec ./census %s +RTS -hT -i0",
-		 harness->directory, mode);
+	snprintf(command, sizeof(command), "cd %s && exec ./census %s +RTS %s", harness->directory,
+		 mode, options);
 	return start_ready(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
+}
+
+static struct child *start(struct harness *harness, const char *mode)
+{
+	return start_with(harness, mode, "-hT -i0");
 }
 
 static json_t *named(json_t *report, const char *list, const char *name)
@@ -228,13 +233,11 @@ static void a_stripped_program_is_read_as_well(void **state)
 static void a_busy_program_is_read_at_most_of_its_stops(void **state)
 {
 	struct harness *harness = harness_any(state);
-	char command[512];
 	struct child *target;
 	int exact = 0;
 
 	compile(harness);
-	snprintf(command, sizeof(command), "cd %s && exec ./census busy", harness->directory);
-	target = start_ready(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
+	target = start_with(harness, "busy", "");
 	for (int i = 0; i < STOPS; i++) {
 		json_t *report = RETAIN(harness, target, "--top", "0");
 
@@ -242,6 +245,23 @@ static void a_busy_program_is_read_at_most_of_its_stops(void **state)
 			 count_of(report, "Main.Item") == ITEMS;
 	}
 	assert_true(exact > 0);
+}
+
+/* Of nurseries that a collection has emptied, nothing is read but what came since. */
+static void a_program_with_several_capabilities_is_read(void **state)
+{
+	struct harness *harness = harness_any(state);
+	json_t *report;
+
+	compile(harness);
+	free(shell(harness, 0,
+		   "cd %s && %s -v0 -rtsopts -threaded -outputdir threaded Census.hs -o census",
+		   harness->directory, GHC));
+	report = RETAIN(harness, start_with(harness, "leaking", "-N2"), "--top", "0");
+	walked_runtime_of(report, "ghc");
+	assert_int_equal(count_of(report, "Main.Session"), SESSIONS);
+	assert_int_equal(count_of(report, "Main.Item"), ITEMS);
+	assert_int_equal(count_of(report, "THUNK_2_0 stg_ap_2_upd"), ADDED);
 }
 
 /* In Debian 13, with a map of lines. */
@@ -416,6 +436,7 @@ int main(void)
 		e2e_test(what_a_thread_holds_is_its_alone),
 		e2e_test(a_stripped_program_is_read_as_well),
 		e2e_test(a_busy_program_is_read_at_most_of_its_stops),
+		e2e_test(a_program_with_several_capabilities_is_read),
 		e2e_test(closures_have_the_lines_of_the_program),
 	};
 

@@ -235,6 +235,34 @@ static void a_nursery_that_contradicts_itself_is_none(void **state)
 	walked_free(&walked);
 }
 
+/* With several capabilities, none is in the program's data; the table of them may be. */
+static void nurseries_of_several_capabilities_are_found(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t capability = forged_memory_malloc(&forged->memory, 1400);
+	uint64_t table = forged_memory_malloc(&forged->memory, 16);
+	uint64_t first = forged_word(forged->capability + 904);
+	uint64_t current = forged_word(forged->capability + 912);
+	struct walked walked;
+
+	forged_put(capability, forged->infos[FORGED_FUN]);
+	forged_put(capability + 904, first);
+	forged_put(capability + 912, current);
+	forged_put(table, capability);
+	forged_put(forged->capability + 904, 0);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "THUNK_2_0 in Main.$wfun"),
+			 1 + FORGED_NURSERY_BLOCKS * FORGED_YOUNG);
+	walked_free(&walked);
+	for (int i = 0; i < 2; i++) {
+		forged_put(forged->capability + 904, i ? table : capability);
+		walk(&forged->memory, &walked);
+		assert_int_equal(count_class(&walked.sink, "THUNK_2_0 in Main.$wfun"),
+				 1 + 2 * FORGED_YOUNG);
+		walked_free(&walked);
+	}
+}
+
 /* As the collector leaves it where a closure was. */
 static void while_closures_move_they_are_read_again(void **state)
 {
@@ -287,6 +315,7 @@ int main(void)
 		FORGED(lines_of_newer_programs_are_read_compressed_or_not),
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_nursery_that_contradicts_itself_is_none),
+		FORGED(nurseries_of_several_capabilities_are_found),
 		FORGED(while_closures_move_they_are_read_again),
 		FORGED(a_closure_that_leaves_its_blocks_ends_them),
 		FORGED(groups_end_where_their_megablock_does),

@@ -21,22 +21,12 @@
 #include "runtime/runtime.h"
 
 /* Block.h: bdescr. */
-#define DESCRIPTOR_BYTES 64
-#define FIRST_BLOCK 4 /* before it are the descriptors */
 #define BLOCKS_PER_MEGABLOCK (GHC_MEGABLOCK / GHC_BLOCK)
-#define BLOCKS_MAX (1u << 28)
 #define GROUP_COPY_MAX (1ull << 30)
 #define FLAG_LARGE 2
 #define FLAG_PINNED 4
 #define FLAG_COMPACT 512
 #define FLAG_NON_MOVING 1024
-
-struct descriptor {
-	uint64_t start, free, link, back, generation;
-	uint16_t generation_number, destination, node, flags;
-	uint32_t blocks, padding[3];
-};
-_Static_assert(sizeof(struct descriptor) == DESCRIPTOR_BYTES, "as bdescr");
 
 /* GC.h: generation; from its end on what a collection moves from. */
 #define GENERATION_WORDS 24 /* in its blocks, large objects aside, since it was collected */
@@ -47,9 +37,6 @@ _Static_assert(sizeof(struct descriptor) == DESCRIPTOR_BYTES, "as bdescr");
 #define GENERATION_BYTES_MAX 1024
 #define WORDS_MORE (16 * GHC_BLOCK / GHC_WORD)
 #define LOOKED_AT_MEGABLOCKS 64
-/* rts/sm/Storage.h: struct nursery. */
-#define NURSERY_BYTES 16
-#define NURSERY_BLOCKS_MAX (1u << 24)
 
 #define HEAD_WORDS 5 /* by which every closure's size is known */
 
@@ -117,105 +104,6 @@ static void *add_copy(struct ghc *ghc, size_t size)
 	return *added;
 }
 
-/* Nurseries: of their blocks, those behind the one that is being filled have old closures. */
-
-/* Where the descriptor of a group may be: in the first blocks of a megablock. */
-static bool is_descriptor(const struct ghc *ghc, uint64_t address)
-{
-	return address >= ghc->heap_start && address < ghc->heap_end &&
-	       address % DESCRIPTOR_BYTES == 0 &&
-	       address % GHC_MEGABLOCK >= (uint64_t)FIRST_BLOCK * DESCRIPTOR_BYTES &&
-	       address % GHC_MEGABLOCK < FIRST_BLOCK * GHC_BLOCK;
-}
-
-static uint64_t described_block(uint64_t descriptor)
-{
-	return (descriptor & ~(GHC_MEGABLOCK - 1)) +
-	       descriptor % GHC_MEGABLOCK / DESCRIPTOR_BYTES * GHC_BLOCK;
-}
-
-static bool read_descriptor(const struct ghc *ghc, uint64_t address, struct descriptor *read)
-{
-	return is_descriptor(ghc, address) &&
-	       !target_read(ghc->memory, address, read, sizeof(*read)) &&
-	       read->start == described_block(address) && read->blocks && read->blocks < BLOCKS_MAX;
-}
-
-/* Whether a chain has as many blocks as is said, with `current` among them, unless that is 0. */
-static bool is_nursery(const struct ghc *ghc, uint64_t first, uint64_t blocks, uint64_t current)
-{
-	uint64_t at = first, previous = 0, sum = 0;
-	bool found = !current;
-	struct descriptor read;
-
-	if (blocks > NURSERY_BLOCKS_MAX)
-		return false;
-	while (at && sum < blocks) {
-		if (!read_descriptor(ghc, at, &read) || read.back != previous ||
-		    read.generation_number)
-			return false;
-		found |= at == current;
-		sum += read.blocks;
-		previous = at;
-		at = read.link;
-	}
-	return !at && sum == blocks && found;
-}
-
-/* Capability.h, StgRegTable: rNursery leads to the nursery, and rCurrentNursery is next. The other
- * nurseries stand behind the first one, those of other capabilities elsewhere. */
-static int find_nursery(void *context, uint64_t address, uint64_t word)
-{
-	struct ghc *ghc = context;
-	uint64_t blocks, current;
-
-	if (ghc->nursery_count || word % GHC_WORD || word >> MACHINE_USER_BITS)
-		return 0;
-	current = target_word(ghc->memory, address + GHC_WORD);
-	if (!is_descriptor(ghc, current))
-		return 0;
-	blocks = target_word(ghc->memory, word);
-	if (!is_descriptor(ghc, blocks) ||
-	    !is_nursery(ghc, blocks, target_word(ghc->memory, word + GHC_WORD), current))
-		return 0;
-	ghc->nurseries[ghc->nursery_count++] = (struct ghc_nursery){blocks, current};
-	for (uint64_t at = word + NURSERY_BYTES; ghc->nursery_count < GHC_NURSERIES_MAX;
-	     at += NURSERY_BYTES) {
-		blocks = target_word(ghc->memory, at);
-		if (!is_descriptor(ghc, blocks) ||
-		    !is_nursery(ghc, blocks, target_word(ghc->memory, at + GHC_WORD), 0))
-			break;
-		ghc->nurseries[ghc->nursery_count++] = (struct ghc_nursery){blocks, 0};
-	}
-	return 0;
-}
-
-static int mark_unused(struct ghc *ghc, const struct ghc_nursery *nursery)
-{
-	uint64_t at = nursery->blocks;
-	bool behind = false;
-	struct descriptor read;
-
-	for (uint32_t i = 0; i < NURSERY_BLOCKS_MAX && read_descriptor(ghc, at, &read); i++) {
-		if (behind && !hash_put(&ghc->unused, at, NULL))
-			return -ENOMEM;
-		behind |= at == nursery->current;
-		at = read.link;
-	}
-	return 0;
-}
-
-static int find_nurseries(struct ghc *ghc)
-{
-	int error;
-
-	ghc->nursery_count = 0;
-	error = ghc_visit_data(ghc, find_nursery, ghc);
-	for (size_t i = 0; !error && i < ghc->nursery_count; i++)
-		error = mark_unused(ghc, &ghc->nurseries[i]);
-	return error;
-}
-
 /* Groups of blocks. */
 
 struct copying {
@@ -226,7 +114,7 @@ struct copying {
 	uint64_t budget; /* bytes that are there, and were not copied yet: zeros cost nothing */
 };
 
-static bool is_generation(struct ghc *ghc, const struct descriptor *group)
+static bool is_generation(struct ghc *ghc, const struct ghc_descriptor *group)
 {
 	uint64_t *known;
 	uint32_t number;
@@ -244,7 +132,8 @@ static bool is_generation(struct ghc *ghc, const struct descriptor *group)
 }
 
 /* The beginning of a byte array is enough. */
-static uint64_t wanted_bytes(struct copying *copying, const struct descriptor *group, uint64_t used)
+static uint64_t wanted_bytes(struct copying *copying, const struct ghc_descriptor *group,
+			     uint64_t used)
 {
 	uint32_t type;
 	uint64_t code;
@@ -267,7 +156,7 @@ static void copy_large(struct copying *copying, uint64_t start, unsigned char *b
 	copying->budget += target_read_pages(copying->ghc->memory, start, bytes, size);
 }
 
-static int add_span(struct copying *copying, const struct descriptor *group, uint64_t used)
+static int add_span(struct copying *copying, const struct ghc_descriptor *group, uint64_t used)
 {
 	struct ghc *ghc = copying->ghc;
 	uint64_t wanted = wanted_bytes(copying, group, used), offset = group->start % GHC_MEGABLOCK;
@@ -317,7 +206,7 @@ int ghc_add_listed(struct ghc *ghc, uint64_t word)
 
 /* Storage.c, newCAF: what a program has just evaluated is in such a list until the next collection
  * of all. */
-static int add_list(struct copying *copying, const struct descriptor *group)
+static int add_list(struct copying *copying, const struct ghc_descriptor *group)
 {
 	uint64_t offset = group->start % GHC_MEGABLOCK;
 	int error = 0;
@@ -335,7 +224,7 @@ static int add_list(struct copying *copying, const struct descriptor *group)
 }
 
 /* A group in use. */
-static int add_group(struct copying *copying, uint64_t address, const struct descriptor *group)
+static int add_group(struct copying *copying, uint64_t address, const struct ghc_descriptor *group)
 {
 	uint64_t bytes = group->blocks * GHC_BLOCK, used;
 
@@ -357,7 +246,7 @@ static int add_group(struct copying *copying, uint64_t address, const struct des
 /* The megablocks that a group takes: only the first one has descriptors. */
 static uint64_t megablocks_of(uint64_t blocks)
 {
-	uint64_t first = BLOCKS_PER_MEGABLOCK - FIRST_BLOCK;
+	uint64_t first = BLOCKS_PER_MEGABLOCK - GHC_FIRST_BLOCK;
 
 	return blocks <= first
 		       ? 1
@@ -365,30 +254,32 @@ static uint64_t megablocks_of(uint64_t blocks)
 }
 
 /* Whether a descriptor is of a group that ends where it may. */
-static bool is_group(const struct copying *copying, uint64_t block, const struct descriptor *group)
+static bool is_group(const struct copying *copying, uint64_t block,
+		     const struct ghc_descriptor *group)
 {
 	return group->start == copying->address + block * GHC_BLOCK && group->blocks &&
-	       group->blocks <= (block == FIRST_BLOCK ? BLOCKS_MAX : BLOCKS_PER_MEGABLOCK - block);
+	       group->blocks <=
+		       (block == GHC_FIRST_BLOCK ? GHC_BLOCKS_MAX : BLOCKS_PER_MEGABLOCK - block);
 }
 
 /* *megablocks gets how many are done. */
 static int copy_megablock(struct copying *copying, uint64_t *megablocks)
 {
-	uint64_t block = FIRST_BLOCK;
+	uint64_t block = GHC_FIRST_BLOCK;
 	unsigned char peeked;
 	int error = 0;
 
 	*megablocks = 1;
-	if (target_read(copying->ghc->memory, copying->address + FIRST_BLOCK * DESCRIPTOR_BYTES,
+	if (target_read(copying->ghc->memory, copying->address + GHC_FIRST_BLOCK * GHC_DESCRIPTOR,
 			&peeked, 1))
 		return 0;
 	copying->budget += target_read_pages(copying->ghc->memory, copying->address,
 					     copying->megablock, GHC_MEGABLOCK);
 	while (!error && block < BLOCKS_PER_MEGABLOCK) {
-		uint64_t address = copying->address + block * DESCRIPTOR_BYTES;
-		struct descriptor group;
+		uint64_t address = copying->address + block * GHC_DESCRIPTOR;
+		struct ghc_descriptor group;
 
-		memcpy(&group, copying->megablock + block * DESCRIPTOR_BYTES, sizeof(group));
+		memcpy(&group, copying->megablock + block * GHC_DESCRIPTOR, sizeof(group));
 		if (!is_group(copying, block, &group)) {
 			block++;
 			continue;
@@ -396,7 +287,7 @@ static int copy_megablock(struct copying *copying, uint64_t *megablocks)
 		/* More may have been free than now. */
 		if (group.free != UINT64_MAX) {
 			error = add_group(copying, address, &group);
-			if (block == FIRST_BLOCK)
+			if (block == GHC_FIRST_BLOCK)
 				*megablocks = megablocks_of(group.blocks);
 		}
 		block += group.blocks;
@@ -430,7 +321,7 @@ static int copy_heap(struct ghc *ghc)
 {
 	const struct maps *maps = ghc->memory->maps;
 	struct copying copying = {.ghc = ghc, .megablock = malloc(GHC_MEGABLOCK)};
-	int error = copying.megablock ? find_nurseries(ghc) : -ENOMEM;
+	int error = copying.megablock ? ghc_find_nurseries(ghc) : -ENOMEM;
 
 	for (size_t i = 0; !error && i < maps->list.count; i++) {
 		const struct mapping *mapping = &maps->list.items[i];
@@ -509,7 +400,8 @@ static int walk_span(struct ghc *ghc, struct heap_sink *sink, const struct ghc_s
 			at++;
 			continue;
 		}
-		size = error ? 0 : ghc_closure_words(info, words + at, MIN(count - at, HEAD_WORDS));
+		size = error ? 0
+			     : ghc_closure_words(info, words + at, MIN(count - at, HEAD_WORDS));
 		if (error || !size || size > in_all - at) {
 			ghc->nonsense += !error;
 			break;
@@ -554,10 +446,10 @@ static uint64_t look_for_generations(struct ghc *ghc, uint64_t megablock)
 {
 	uint64_t at = 0;
 
-	for (uint64_t i = FIRST_BLOCK; !ghc->generations[0] && i < BLOCKS_PER_MEGABLOCK; i++) {
-		struct descriptor group;
+	for (uint64_t i = GHC_FIRST_BLOCK; !ghc->generations[0] && i < BLOCKS_PER_MEGABLOCK; i++) {
+		struct ghc_descriptor group;
 
-		if (read_descriptor(ghc, megablock + i * DESCRIPTOR_BYTES, &group) &&
+		if (ghc_read_descriptor(ghc, megablock + i * GHC_DESCRIPTOR, &group) &&
 		    group.free != UINT64_MAX && is_generation(ghc, &group))
 			at = group.generation;
 	}

@@ -22,6 +22,17 @@
 #define GHC_HEAP_BYTES (1ull << 40)
 #define GHC_NAME_BYTES 256
 
+/* Block.h: bdescr. Those of a megablock's blocks stand at its start. */
+#define GHC_DESCRIPTOR 64
+#define GHC_FIRST_BLOCK 4
+#define GHC_BLOCKS_MAX (1u << 28)
+struct ghc_descriptor {
+	uint64_t start, free, link, back, generation;
+	uint16_t generation_number, destination, node, flags;
+	uint32_t blocks, padding[3];
+};
+_Static_assert(sizeof(struct ghc_descriptor) == GHC_DESCRIPTOR, "as bdescr");
+
 /* ClosureTypes.h; those with a meaning of their own. */
 enum ghc_closure_type {
 	GHC_CONSTR = 1,
@@ -165,6 +176,11 @@ int ghc_info_at(struct ghc *ghc, struct heap_sink *sink, uint64_t address,
 bool ghc_is_code(const struct ghc *ghc, uint64_t address);
 /* The words of a closure of which the first `count` are known; 0: it cannot be. */
 uint64_t ghc_closure_words(const struct ghc_info *info, const uint64_t *words, size_t count);
+
+/* One of a group that is where it says. */
+bool ghc_read_descriptor(const struct ghc *ghc, uint64_t address, struct ghc_descriptor *read);
+/* Finds the nurseries, and the blocks of theirs that nothing is in. 0 or -ENOMEM. */
+int ghc_find_nurseries(struct ghc *ghc);
 
 /* Finds the lines of info tables. 0 or -ENOMEM. */
 int ghc_find_lines(struct ghc *ghc);
