@@ -247,21 +247,67 @@ static void a_busy_program_is_read_at_most_of_its_stops(void **state)
 	assert_true(exact > 0);
 }
 
+/* Its runtime has no census with that collector: the one of the copying collector is the truth. */
+static void blocks_of_the_non_moving_collector_are_counted(void **state)
+{
+	struct harness *harness = harness_any(state);
+	char *census;
+	json_t *report, *root;
+
+	compile(harness);
+	start(harness, "leaking");
+	census = shell(harness, 0, "cat %s/census.hp", harness->directory);
+	report = RETAIN(harness, start_with(harness, "leaking", "-xn"), "--top", "0", "--class",
+			"Main.Item");
+	walked_runtime_of(report, "ghc");
+	assert_int_equal(count_of(report, "Main.Session"), SESSIONS);
+	assert_int_equal(count_of(report, "Main.Item"), ITEMS);
+	assert_int_equal(count_of(report, "Main.Pinned"), PINNED);
+	assert_int_equal(compare_bands(report, census), 6);
+	free(census);
+	root = json_object_get(json_array_get(json_object_get(report, "paths"), 0), "root");
+	assert_string_equal(text_at(root, "name"), "CAF Main.sessions");
+	report = RETAIN(harness, start_with(harness, "fixed", "-xn"), "--top", "0");
+	assert_true(bytes_of(report, "THUNK_2_0") < YOUNG_BYTES);
+}
+
+/* It may be marking then. */
+static void while_the_non_moving_collector_works_its_closures_are_held(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target;
+
+	compile(harness);
+	target = start_with(harness, "busy", "-xn");
+	for (int i = 0; i < STOPS; i++) {
+		json_t *report = RETAIN(harness, target, "--top", "0");
+
+		assert_int_equal(count_of(report, "Main.Session"), SESSIONS);
+		assert_int_equal(count_of(report, "Main.Item"), ITEMS);
+		assert_non_null(named(report, "roots", "CAF Main.sessions"));
+	}
+}
+
 /* Of nurseries that a collection has emptied, nothing is read but what came since. */
 static void a_program_with_several_capabilities_is_read(void **state)
 {
+	static const char *const options[] = {"-N2", "-N2 -xn"};
 	struct harness *harness = harness_any(state);
-	json_t *report;
+	size_t i;
 
 	compile(harness);
 	free(shell(harness, 0,
 		   "cd %s && %s -v0 -rtsopts -threaded -outputdir threaded Census.hs -o census",
 		   harness->directory, GHC));
-	report = RETAIN(harness, start_with(harness, "leaking", "-N2"), "--top", "0");
-	walked_runtime_of(report, "ghc");
-	assert_int_equal(count_of(report, "Main.Session"), SESSIONS);
-	assert_int_equal(count_of(report, "Main.Item"), ITEMS);
-	assert_int_equal(count_of(report, "THUNK_2_0 stg_ap_2_upd"), ADDED);
+	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		json_t *report =
+			RETAIN(harness, start_with(harness, "leaking", options[i]), "--top", "0");
+
+		walked_runtime_of(report, "ghc");
+		assert_int_equal(count_of(report, "Main.Session"), SESSIONS);
+		assert_int_equal(count_of(report, "Main.Item"), ITEMS);
+		assert_int_equal(count_of(report, "THUNK_2_0 stg_ap_2_upd"), ADDED);
+	}
 }
 
 /* In Debian 13, with a map of lines. */
@@ -427,6 +473,24 @@ static void closures_have_the_lines_of_the_program(void **state)
 	expect_story(harness, root);
 }
 
+/* Of a program without symbols. */
+static void the_non_moving_collector_of_debian_13_is_read(void **state)
+{
+	struct harness *harness = harness_any(state);
+	char root[256], *census;
+	json_t *report;
+
+	compile_with_lines(harness, root);
+	start_there(harness, root, "stripped", "leaking", "-hT");
+	census = shell(harness, 0, "cat %s%s/stripped.hp", root, LINES_DIRECTORY);
+	report = RETAIN(harness, start_there(harness, root, "stripped", "leaking", "-xn"), "--top",
+			"0");
+	walked_runtime_of(report, "ghc");
+	assert_int_equal(compare_bands(report, census), 7);
+	free(census);
+	assert_int_equal(bytes_of(report, "Main.Item"), ITEMS * 24);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,8 +500,11 @@ int main(void)
 		e2e_test(what_a_thread_holds_is_its_alone),
 		e2e_test(a_stripped_program_is_read_as_well),
 		e2e_test(a_busy_program_is_read_at_most_of_its_stops),
+		e2e_test(blocks_of_the_non_moving_collector_are_counted),
+		e2e_test(while_the_non_moving_collector_works_its_closures_are_held),
 		e2e_test(a_program_with_several_capabilities_is_read),
 		e2e_test(closures_have_the_lines_of_the_program),
+		e2e_test(the_non_moving_collector_of_debian_13_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

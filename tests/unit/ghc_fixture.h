@@ -31,7 +31,16 @@ enum forged_block {
 	FORGED_FREE = 24,
 	FORGED_PINNED = 25,
 	FORGED_BYTES_BLOCK = 26, /* a large object of bytes */
+	FORGED_SEGMENT = 104,	 /* of the non-moving collector */
 };
+
+/* Blocks of the segment: two given out since it was swept, one that is free, one that lived. */
+#define FORGED_KEPT_BYTES 32
+#define FORGED_KEPT_BITS 5
+#define FORGED_KEPT_FIRST 1016 /* behind its head and 992 marks */
+#define FORGED_KEPT_NEXT 2
+#define FORGED_KEPT_OLD 3
+#define FORGED_KEPT 3 /* in all */
 
 enum forged_info {
 	FORGED_ITEM,
@@ -46,6 +55,7 @@ enum forged_info {
 	FORGED_STACK,
 	FORGED_WEAK,
 	FORGED_PAP,
+	FORGED_PART,
 	FORGED_INFOS_
 };
 
@@ -122,6 +132,7 @@ static inline void forged_infos(struct forged *forged)
 	forged_info_table(forged, FORGED_STACK, 53, 0, 0, NULL);
 	forged_info_table(forged, FORGED_WEAK, 49, 4, 1, NULL);
 	forged_info_table(forged, FORGED_PAP, 25, 0, 0, NULL);
+	forged_info_table(forged, FORGED_PART, 5, 1, 1, "main:Main.Part");
 }
 
 static inline void forged_symbols(struct forged *forged)
@@ -241,6 +252,24 @@ static inline void forged_large(struct forged *forged)
 		     bytes + 16 + FORGED_ARRAY_BYTES, 1, 2);
 }
 
+static inline uint64_t forged_part(const struct forged *forged, unsigned block)
+{
+	return forged_block_at(forged, FORGED_SEGMENT) + FORGED_KEPT_FIRST +
+	       (uint64_t)block * FORGED_KEPT_BYTES;
+}
+
+static inline void forged_segment(struct forged *forged)
+{
+	uint64_t segment = forged_block_at(forged, FORGED_SEGMENT);
+
+	for (unsigned i = 0; i <= FORGED_KEPT_OLD; i++)
+		forged_put(forged_part(forged, i), forged->infos[FORGED_PART]);
+	forged_put(forged_part(forged, FORGED_KEPT_OLD) + 8, forged->pinned);
+	/* Marks begin behind the number, two bytes. */
+	forged_put(segment + 16, FORGED_KEPT_NEXT | 1ull << (2 + FORGED_KEPT_OLD) * 8);
+	forged_group(forged, FORGED_SEGMENT, 8, segment | FORGED_KEPT_BITS, 1, 1024);
+}
+
 /* False: no memory. */
 static inline bool forged_make(struct forged *forged)
 {
@@ -259,6 +288,7 @@ static inline bool forged_make(struct forged *forged)
 	forged_group(forged, FORGED_OLD_BLOCK, 2, forged->next, 1, 0);
 	forged_nursery(forged);
 	forged_large(forged);
+	forged_segment(forged);
 	forged_memory_find_places(&forged->memory);
 	return true;
 }

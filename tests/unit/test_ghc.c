@@ -25,6 +25,7 @@ static void closures_have_constructors_types_and_functions(void **state)
 		{"TSO", 1},
 		{"WEAK", 1},
 		{"PAP", 1},
+		{"Main.Part", FORGED_KEPT},
 	};
 	struct forged *forged = *state;
 	struct walked walked;
@@ -263,6 +264,78 @@ static void nurseries_of_several_capabilities_are_found(void **state)
 	}
 }
 
+static void blocks_of_the_non_moving_collector_hold_what_they_refer_to(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_true(refers(&walked.sink, forged_part(forged, FORGED_KEPT_OLD), forged->pinned));
+	assert_int_equal(count_references(&walked.sink, forged_part(forged, 0)), 0);
+	walked_free(&walked);
+	/* A closure that is larger than its block, and a block of no size that there is. */
+	forged_put(forged_part(forged, 0), forged->infos[FORGED_TSO]);
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->nonsense, 1);
+	assert_int_equal(count_class(&walked.sink, "Main.Part"), FORGED_KEPT - 1);
+	walked_free(&walked);
+	forged_put(forged_descriptor(forged, FORGED_SEGMENT) + 8, 15);
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->nonsense, 1);
+	assert_int_equal(count_class(&walked.sink, "Main.Part"), 0);
+	walked_free(&walked);
+}
+
+/* As 9.8 has them: sizes of 8, 16, 24 and 32 bytes. */
+static void sizes_of_blocks_may_be_in_a_table(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t table = forged_memory_malloc(&forged->memory, 32 * 4);
+	struct walked walked;
+
+	for (uint64_t i = 0; i < 4; i++) {
+		uint64_t size = (i + 1) * 8;
+
+		forged_put(table + i * 32 + 24, size | (32768 - 24) / (size + 1) << 16);
+	}
+	forged_put(forged->capability, table);
+	forged_put(forged_descriptor(forged, FORGED_SEGMENT) + 8, 3);
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	assert_int_equal(count_class(&walked.sink, "Main.Part"), FORGED_KEPT);
+	walked_free(&walked);
+	forged_put(forged_descriptor(forged, FORGED_SEGMENT) + 8, 4);
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->nonsense, 1);
+	walked_free(&walked);
+}
+
+/* Then what was not marked yet is as what was given up. */
+static void constant_expressions_live_while_the_non_moving_collector_marks(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t heap = forged_memory_symbol(&forged->memory, "nonmovingHeap", 0x1f000, 256);
+	uint64_t allocator = forged_memory_malloc(&forged->memory, 32);
+	uint64_t segment = forged_block_at(forged, FORGED_SEGMENT);
+	struct walked walked;
+
+	forged_put(forged->static_flag, 1);
+	forged_put(forged->cache + 16, 2);
+	for (uint64_t i = 0; i < 12; i++)
+		forged_put(heap + i * 8, allocator);
+	for (int i = 0; i < 4; i++) {
+		forged_put(heap + 112, i == 1 ? segment : 0);	 /* to be swept */
+		forged_put(allocator, i == 2 ? segment : 0);	 /* full */
+		forged_put(allocator + 8, i >= 2 ? segment : 0); /* put aside */
+		walk(&forged->memory, &walked);
+		if (i == 1 || i == 3)
+			expect_root(&walked.sink, "CAF Main.cache", forged->list);
+		else
+			assert_null(root_named(&walked.sink, "CAF Main.cache"));
+		walked_free(&walked);
+	}
+}
+
 /* As the collector leaves it where a closure was. */
 static void while_closures_move_they_are_read_again(void **state)
 {
@@ -316,6 +389,9 @@ int main(void)
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_nursery_that_contradicts_itself_is_none),
 		FORGED(nurseries_of_several_capabilities_are_found),
+		FORGED(blocks_of_the_non_moving_collector_hold_what_they_refer_to),
+		FORGED(sizes_of_blocks_may_be_in_a_table),
+		FORGED(constant_expressions_live_while_the_non_moving_collector_marks),
 		FORGED(while_closures_move_they_are_read_again),
 		FORGED(a_closure_that_leaves_its_blocks_ends_them),
 		FORGED(groups_end_where_their_megablock_does),

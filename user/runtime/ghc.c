@@ -38,8 +38,6 @@
 #define WORDS_MORE (16 * GHC_BLOCK / GHC_WORD)
 #define LOOKED_AT_MEGABLOCKS 64
 
-#define HEAD_WORDS 5 /* by which every closure's size is known */
-
 static bool detect(const struct mapping *mapping)
 {
 	return mapping->start == GHC_HEAP && mapping_is_anonymous(mapping);
@@ -156,7 +154,8 @@ static void copy_large(struct copying *copying, uint64_t start, unsigned char *b
 	copying->budget += target_read_pages(copying->ghc->memory, start, bytes, size);
 }
 
-static int add_span(struct copying *copying, const struct ghc_descriptor *group, uint64_t used)
+static int add_span(struct copying *copying, const struct ghc_descriptor *group, uint64_t used,
+		    uint32_t block_bytes)
 {
 	struct ghc *ghc = copying->ghc;
 	uint64_t wanted = wanted_bytes(copying, group, used), offset = group->start % GHC_MEGABLOCK;
@@ -168,7 +167,7 @@ static int add_span(struct copying *copying, const struct ghc_descriptor *group,
 
 	if (!span)
 		return -ENOMEM;
-	*span = (struct ghc_span){group->start, group->start + used, 0, NULL};
+	*span = (struct ghc_span){group->start, group->start + used, 0, NULL, block_bytes};
 	if (!wanted)
 		return 0;
 	if (whole > GROUP_COPY_MAX || (!large && whole > copying->budget)) {
@@ -223,15 +222,34 @@ static int add_list(struct copying *copying, const struct ghc_descriptor *group)
 	return error;
 }
 
+/* Its generation counts all of it. */
+static int add_segment(struct copying *copying, const struct ghc_descriptor *group)
+{
+	struct ghc *ghc = copying->ghc;
+	uint64_t offset = group->start % GHC_MEGABLOCK, used;
+	int error = ghc_find_allocators(ghc);
+	uint32_t block_bytes = error ? 0 : ghc_segment_block_bytes(ghc, group->free);
+
+	if (error || !is_generation(ghc, group))
+		return error;
+	ghc->non_moving = true;
+	if (!block_bytes || group->blocks * GHC_BLOCK != GHC_SEGMENT || offset % GHC_SEGMENT ||
+	    group->start + GHC_SEGMENT > copying->end) {
+		ghc->nonsense++;
+		return 0;
+	}
+	ghc->words[group->generation_number] += GHC_SEGMENT / GHC_WORD;
+	used = ghc_segment_used(copying->megablock + offset, block_bytes);
+	return used ? add_span(copying, group, used, block_bytes) : 0;
+}
+
 /* A group in use. */
 static int add_group(struct copying *copying, uint64_t address, const struct ghc_descriptor *group)
 {
 	uint64_t bytes = group->blocks * GHC_BLOCK, used;
 
-	if (group->flags & FLAG_NON_MOVING) {
-		copying->ghc->non_moving = true;
-		return 0;
-	}
+	if (group->flags & FLAG_NON_MOVING && !(group->flags & (FLAG_LARGE | FLAG_COMPACT)))
+		return add_segment(copying, group);
 	if (!group->generation)
 		return add_list(copying, group);
 	if (!is_generation(copying->ghc, group) || group->free < group->start ||
@@ -240,7 +258,7 @@ static int add_group(struct copying *copying, uint64_t address, const struct ghc
 	used = MIN(group->free, copying->end) - group->start;
 	if (!(group->flags & (FLAG_LARGE | FLAG_COMPACT)))
 		copying->ghc->words[group->generation_number] += used / GHC_WORD;
-	return used && group->free > group->start ? add_span(copying, group, used) : 0;
+	return used && group->free > group->start ? add_span(copying, group, used, 0) : 0;
 }
 
 /* The megablocks that a group takes: only the first one has descriptors. */
@@ -401,7 +419,7 @@ static int walk_span(struct ghc *ghc, struct heap_sink *sink, const struct ghc_s
 			continue;
 		}
 		size = error ? 0
-			     : ghc_closure_words(info, words + at, MIN(count - at, HEAD_WORDS));
+			     : ghc_closure_words(info, words + at, MIN(count - at, GHC_HEAD_WORDS));
 		if (error || !size || size > in_all - at) {
 			ghc->nonsense += !error;
 			break;
@@ -420,7 +438,12 @@ static int walk_spans(struct ghc *ghc, struct heap_sink *sink)
 	for (size_t i = 0; !error && i < ghc->spans.count; i++) {
 		const struct ghc_span *span = &ghc->spans.items[i];
 
-		error = span->bytes ? walk_span(ghc, sink, span) : add_bytes(ghc, sink, span);
+		if (!span->bytes)
+			error = add_bytes(ghc, sink, span);
+		else if (span->block_bytes)
+			error = ghc_walk_segment(ghc, sink, span);
+		else
+			error = walk_span(ghc, sink, span);
 	}
 	return error;
 }
@@ -504,7 +527,7 @@ static int walk_all(struct ghc *ghc, struct heap_sink *sink)
 
 	if (!error)
 		error = walk_spans(ghc, sink);
-	if (!error && !ghc->non_moving && !is_balanced(ghc))
+	if (!error && !is_balanced(ghc))
 		ghc->unbalanced = true;
 	if (error || !ghc->memory->again)
 		return error;
@@ -523,10 +546,8 @@ static void report_on(const struct ghc *ghc, const struct heap_sink *sink, size_
 	report->heap_bytes = ghc->heap_bytes;
 	report->free_bytes = ghc->heap_bytes - MIN(used, ghc->heap_bytes);
 	report->nonsense = ghc->nonsense;
-	report->all_roots = !ghc->non_moving && !ghc->unbalanced && ghc->memory->image;
-	if (ghc->non_moving)
-		report->why = "objects of the non-moving collector are missing";
-	else if (ghc->unbalanced)
+	report->all_roots = !ghc->unbalanced && ghc->memory->image;
+	if (ghc->unbalanced)
 		report->why = "its generations have other sizes than they count: objects may be "
 			      "missing or doubled";
 	else if (ghc->nonsense && ghc->memory->changes)

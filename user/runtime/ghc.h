@@ -94,6 +94,7 @@ struct ghc_span {
 	uint64_t start, end;
 	uint64_t copied; /* so many bytes of it from its start on */
 	const unsigned char *bytes;
+	uint32_t block_bytes; /* of a segment; 0: closures lie one after the other */
 };
 
 struct ghc_nursery {
@@ -152,7 +153,9 @@ struct ghc {
 	uint64_t heap_bytes;
 	uint64_t nonsense;
 	bool unbalanced; /* generations have other sizes than they count */
-	bool non_moving; /* there are blocks of that collector, which are not read */
+	bool non_moving; /* there are segments of that collector */
+	bool knows_allocators;
+	uint64_t allocators; /* that have the sizes of segments' blocks; 0: their descriptors do */
 };
 
 /* Whether the heap's memory lies there. */
@@ -181,6 +184,20 @@ uint64_t ghc_closure_words(const struct ghc_info *info, const uint64_t *words, s
 bool ghc_read_descriptor(const struct ghc *ghc, uint64_t address, struct ghc_descriptor *read);
 /* Finds the nurseries, and the blocks of theirs that nothing is in. 0 or -ENOMEM. */
 int ghc_find_nurseries(struct ghc *ghc);
+
+#define GHC_HEAD_WORDS 5 /* by which every closure's size is known */
+
+/* Segments of the non-moving collector. */
+#define GHC_SEGMENT (8 * (uint32_t)GHC_BLOCK)
+/* Finds what ghc_segment_block_bytes() needs. 0 or -ENOMEM. */
+int ghc_find_allocators(struct ghc *ghc);
+/* The size of a segment's blocks by a word of its descriptor; 0: it cannot be. */
+uint32_t ghc_segment_block_bytes(const struct ghc *ghc, uint64_t said);
+/* How much of GHC_SEGMENT bytes is in use, from their start on. */
+uint64_t ghc_segment_used(const unsigned char *bytes, uint32_t block_bytes);
+/* Whether that collector has not marked yet all that lives; false if there are no symbols. */
+bool ghc_is_marking(const struct ghc *ghc);
+int ghc_walk_segment(struct ghc *ghc, struct heap_sink *sink, const struct ghc_span *span);
 
 /* Finds the lines of info tables. 0 or -ENOMEM. */
 int ghc_find_lines(struct ghc *ghc);

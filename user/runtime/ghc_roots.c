@@ -63,7 +63,7 @@ struct visit {
 	struct ghc *ghc;
 	struct heap_sink *sink;
 	uint64_t flag; /* CAFs that lived at the last collection have it in their link; 0: not
-			  known */
+			  known, or those that were not marked yet have another one */
 };
 
 /* Storage.c, Note [STATIC_LINK fields]: new ones have no flag, and 3 stands for all. One without a
@@ -124,7 +124,7 @@ static int add_cafs(struct ghc *ghc, struct heap_sink *sink)
 	struct visit visit = {ghc, sink, 0};
 	uint64_t flag = ghc_symbol(ghc, "static_flag");
 
-	if (flag)
+	if (flag && !ghc_is_marking(ghc))
 		visit.flag = target_word(ghc->memory, flag) & 3;
 	return ghc_visit_data(ghc, add_caf, &visit);
 }
