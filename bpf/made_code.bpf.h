@@ -75,6 +75,47 @@ __noinline int made_frame_words(struct thread *thread)
 	return words < 0 ? MADE_NO_FRAME : words;
 }
 
+#define JS_WORD(words, word) (words)[(word)-LM_JS_WORD_OFFSET]
+
+/* Other code of V8's in no file, and builtins, have anything where the interpreter has these. */
+static __always_inline u64 js_bytecode_offset(const struct lm_made_code *code, const u64 *words)
+{
+	u64 array = JS_WORD(words, LM_JS_WORD_BYTECODE), map;
+
+	if (!LM_JS_IS_POINTER(array) ||
+	    bpf_probe_read_user(&map, sizeof(map), (void *)(array - 1)) || map != code->bytecode)
+		return 0;
+	return JS_WORD(words, LM_JS_WORD_OFFSET) >> 32;
+}
+
+/*
+ * The function that a frame is of, if V8 has made it for one; 0: it is another frame, or there is
+ * no V8. It keeps a frame pointer, as all of V8's do, and is noted because a collection may move
+ * the function itself, while what all its closures share mostly stays.
+ */
+static __always_inline u64 js_note(struct thread *thread, bool compiled)
+{
+	const struct lm_made_code *code;
+	u64 *words = thread->trail.window;
+	u32 tgid = thread->walk.tgid;
+	u64 function, shared, at, fp = thread->walk.fp;
+
+	code = bpf_map_lookup_elem(&made_codes, &tgid);
+	if (!code || !code->shared || fp & 7 ||
+	    bpf_probe_read_user(words, LM_JS_WORDS * sizeof(u64),
+				(void *)(fp + LM_JS_WORD_OFFSET * (s64)sizeof(u64))))
+		return 0;
+	function = JS_WORD(words, LM_JS_WORD_FUNCTION);
+	if (!LM_JS_IS_POINTER(JS_WORD(words, LM_JS_WORD_CONTEXT)) || !LM_JS_IS_POINTER(function) ||
+	    bpf_probe_read_user(&shared, sizeof(shared), (void *)(function - 1 + code->shared)) ||
+	    !LM_JS_IS_POINTER(shared))
+		return 0;
+	at = compiled ? thread->walk.ip : js_bytecode_offset(code, words);
+	shared = shared >> 3 & ((1ull << LM_INTERPRETED_METHOD_BITS) - 1);
+	return LM_FRAME_INTERPRETED | (compiled ? LM_FRAME_COMPILED : 0) |
+	       (at & LM_INTERPRETED_AT_MASK) << LM_INTERPRETED_METHOD_BITS | shared;
+}
+
 /* The row of such code: *row is LM_UNWIND_MADE. */
 static __always_inline int made_row(struct thread *thread, struct lm_unwind_row *row)
 {

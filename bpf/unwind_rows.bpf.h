@@ -7,6 +7,7 @@
 
 #define UNWIND_ROW_FOUND 0
 #define UNWIND_ROW_MISSING 1
+#define UNWIND_NO_FILE 1 /* the cfa_words of a LM_UNWIND_NONE row */
 
 /* Steps of a binary search over LM_MAX_RANGES mappings; over the rows of one page (4096 bytes of
  * code have at most as many rows). */
@@ -106,6 +107,7 @@ static __always_inline int unwind_row_find(struct unwind_state *state, u64 addre
 	}
 	if (state->range.module == LM_MODULE_NONE) {
 		row->kind = LM_UNWIND_NONE;
+		row->cfa_words = UNWIND_NO_FILE;
 		return UNWIND_ROW_FOUND;
 	}
 	return row_find(state->range.module, (u32)(address - state->range.bias), row);

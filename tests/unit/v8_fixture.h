@@ -6,6 +6,7 @@
 #ifndef LEAKMON_UNIT_V8_FIXTURE_H
 #define LEAKMON_UNIT_V8_FIXTURE_H
 
+#include "leakmon_abi.h"
 #include "unit/forged_memory.h"
 
 #define FORGED_BASE 0x200000000000ull
@@ -24,6 +25,8 @@
 #define FORGED_START 0x200u /* of its objects */
 #define FORGED_SESSIONS 5
 #define FORGED_CLOSURES 10
+#define FORGED_BYTECODES 40u
+#define FORGED_BYTECODE_HEADER 53u /* of a BytecodeArray, from its tagged pointer on */
 
 /* Numbers of instance types: the fixture's own. */
 enum forged_type {
@@ -36,6 +39,7 @@ enum forged_type {
 	FORGED_EPHEMERONS = 180,
 	FORGED_HASH_MAP = 181,
 	FORGED_BYTE_ARRAY = 190,
+	FORGED_BYTECODE = 191,
 	FORGED_CONTEXT = 205,
 	FORGED_NATIVE_CONTEXT = 210,
 	FORGED_DESCRIPTOR_ARRAY = 236,
@@ -66,11 +70,12 @@ struct forged {
 	uint64_t next; /* where the next object comes */
 	/* Maps, tagged as objects are. */
 	uint64_t meta, internalized, string, fixed_array, descriptors, properties, shared, scope;
-	uint64_t function, empty_array;
+	uint64_t function, empty_array, bytecode;
 	/* Objects. */
 	uint64_t cache, table, sessions, extra, context, captured, weak_ref, of_weak_ref, weak_map;
 	uint64_t of_weak_map, key, old_garbage, native_context, native, derived, young;
 	uint64_t module, of_module, script, source, line_ends, last_function, emitter, listeners;
+	uint64_t bytecodes;
 	uint64_t version, map_type; /* addresses of constants */
 };
 
@@ -175,6 +180,11 @@ static inline void forged_constants(struct forged *forged)
 		{"v8dbg_prop_location_mask", 32},
 		{"v8dbg_prop_index_mask", 0x1ff80000},
 		{"v8dbg_prop_index_shift", 19},
+		{"v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE", FORGED_BYTECODE},
+		{"v8dbg_off_fp_context", (uint32_t)-8},
+		{"v8dbg_off_fp_function", (uint32_t)-16},
+		{"v8dbg_off_fp_bytecode_array", (uint32_t)-32},
+		{"v8dbg_off_fp_bytecode_offset", (uint32_t)-40},
 		{"_ZN2v88internal7Version5majorE", 11},
 	};
 	uint32_t at = FORGED_CONSTANTS;
@@ -315,6 +325,7 @@ static inline uint64_t forged_maps(struct forged *forged)
 	forged->fixed_array = forged_map(forged, FORGED_FIXED_ARRAY, 0, 0);
 	forged->descriptors = forged_map(forged, FORGED_DESCRIPTOR_ARRAY, 0, 0);
 	forged->properties = forged_map(forged, FORGED_PROPERTY_ARRAY, 0, 0);
+	forged->bytecode = forged_map(forged, FORGED_BYTECODE, 0, 0);
 	forged->shared = forged_map(forged, FORGED_SHARED, 7, 0);
 	forged->scope = forged_map(forged, FORGED_SCOPE_INFO, 0, 0);
 	forged->function = forged_map(forged, FORGED_FUNCTION, 8, 0);
@@ -469,6 +480,45 @@ static inline void forged_script(struct forged *forged)
 	forged_functions(forged, script, late, uncompiled);
 }
 
+static inline uint64_t forged_shared_of(uint64_t function)
+{
+	return forged_word(function - 1 + 24);
+}
+
+/* onData(), of the second line, is before what the last function shares with others. */
+static inline uint64_t forged_on_data(const struct forged *forged)
+{
+	return forged_shared_of(forged->last_function - FORGED_CLOSURES * 64 - 32 - 56);
+}
+
+/* A frame of its that V8 interprets. */
+static inline uint64_t forged_noted(uint64_t shared, uint64_t at)
+{
+	return LM_FRAME_INTERPRETED | (at & LM_INTERPRETED_AT_MASK) << LM_INTERPRETED_METHOD_BITS |
+	       shared >> 3;
+}
+
+/* The bytecode of onData(), with positions in all three lines. It lies where a walk of the heap
+ * does not look. */
+static inline void forged_bytecode(struct forged *forged)
+{
+	static const uint8_t positions[] = {
+		0x01, 2 * 2 * 15,     /* where it begins: 14, plus 1 */
+		0x16, 2 * 2 * 7,      /* a statement 11 bytes on, at 21 */
+		0x27, 2 * 2 * 20 - 1, /* an expression 19 bytes on, at 1 */
+	};
+	uint64_t bytes_map = forged_map(forged, FORGED_BYTE_ARRAY, 0, 0);
+	uint64_t array = forged_object(forged, forged->bytecode, 56 + FORGED_BYTECODES);
+	uint64_t bytes = forged_array(forged, bytes_map, 1);
+
+	forged_set(array, 8, forged_number(FORGED_BYTECODES));
+	forged_set(array, 32, bytes);
+	forged_set(bytes, 8, forged_number(sizeof(positions)));
+	memcpy(forged_memory_place(bytes - 1 + 16), positions, sizeof(positions));
+	forged_set(forged_on_data(forged), 8, array);
+	forged->bytecodes = array;
+}
+
 /* An EventEmitter: its listeners by the names of events are in an object that is a dictionary. */
 static inline void forged_emitter(struct forged *forged)
 {
@@ -537,6 +587,7 @@ static inline bool forged_make(struct forged *forged)
 	forged_odd(forged);
 	forged_close(forged, free_space, FORGED_OLD);
 	forged_young(forged);
+	forged_bytecode(forged);
 	forged_memory_find_places(&forged->memory);
 	return true;
 }

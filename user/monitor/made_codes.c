@@ -113,9 +113,10 @@ static bool is_same(const struct coded *coded, const struct unwind_made *made)
 {
 	const struct unwind_table *table = made->table;
 
-	return coded->made.end == made->end && coded->table.base == table->base &&
-	       coded->table.count == table->count &&
-	       !memcmp(coded->table.rows, table->rows, table->count * sizeof(*table->rows)) &&
+	return coded->made.table && coded->made.end == made->end &&
+	       coded->table.base == table->base && coded->table.count == table->count &&
+	       (!table->count ||
+		!memcmp(coded->table.rows, table->rows, table->count * sizeof(*table->rows))) &&
 	       !memcmp(&coded->made.blocks, &made->blocks, sizeof(made->blocks));
 }
 

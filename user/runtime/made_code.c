@@ -80,7 +80,7 @@ int made_code_rows(struct made_code *code, struct unwind_table *table, struct un
 
 	made_code_forget(code);
 	error = code->reader->rows(code->state, &rows);
-	if (!error && !builder.rows.count)
+	if (!error && !builder.rows.count && !rows.blocks.shared)
 		error = -ENOENT;
 	*table = (struct unwind_table){
 		.base = rows.start, .rows = builder.rows.items, .count = builder.rows.count};

@@ -59,13 +59,15 @@ struct heap_walker {
  * between calls.
  *
  * rows() describes how the frames of all code are left, which may lie in memory that is not mapped
- * yet. 0; -ENOENT: there is none yet; -errno.
+ * yet; without rows, what they are noted by, and all are left by their frame pointers. 0; -ENOENT:
+ * there is none yet; -errno.
  *
  * name() appends the frames of a return address, or of an interpreted frame (LM_FRAME_INTERPRETED),
  * innermost first. 0; -ENOENT: it is of no code that is known; -ENOMEM.
  */
 struct code_rows {
-	struct row_builder *rows;   /* by ascending address; LM_UNWIND_MADE: by the blocks */
+	struct row_builder *rows;   /* by ascending address; LM_UNWIND_MADE: by the blocks; or none
+				     */
 	uint64_t start, end;	    /* all code is between these */
 	struct lm_made_code blocks; /* zeros at first */
 };

@@ -53,12 +53,14 @@ void target_memory_close(struct target_memory *memory)
 
 void target_memory_forget(struct target_memory *memory)
 {
+	memory->forgotten++;
 	for (size_t i = 0; i < WINDOWS; i++)
 		memory->windows->slots[i].address = 0;
 }
 
 void target_memory_release(struct target_memory *memory)
 {
+	memory->forgotten++;
 	for (size_t i = 0; i < WINDOWS; i++) {
 		free(memory->windows->slots[i].bytes);
 		memory->windows->slots[i].bytes = NULL;

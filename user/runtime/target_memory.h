@@ -29,6 +29,7 @@ struct target_memory {
 	const struct page_table *kept;	    /* contents of its pages; NULL: none are; borrowed */
 	const struct heap_image *image;	    /* they are of, with its threads; NULL: not known */
 	const struct page_range *range;	    /* of them, in which was read last */
+	uint32_t forgotten;		    /* how often what was read lately has been */
 	uint64_t unread_bytes;		    /* of what was asked for: swapped out, or gone */
 	bool uncertain; /* something was read that is not surely of the moment of the rest */
 	/* The same memory is mapped more than once: at addresses with 1, 2 or 4 in the bits from

@@ -337,26 +337,32 @@ static void find_filler(struct v8 *v8)
 	}
 }
 
-void v8_close(struct v8 *v8)
+void v8_forget(struct v8 *v8)
 {
 	for (size_t i = 0; i < v8->maps.count; i++)
 		vec_free(&v8->maps.items[i].properties);
 	vec_free(&v8->maps);
-	vec_free(&v8->chunks);
-	vec_free(&v8->areas);
 	for (size_t i = 0; i < v8->scripts.count; i++)
 		vec_free(&v8->scripts.items[i].ends);
 	vec_free(&v8->scripts);
+	hash_free(&v8->map_index);
+	hash_free(&v8->script_index);
+	hash_free(&v8->chunk_index);
+}
+
+void v8_close(struct v8 *v8)
+{
+	v8_forget(v8);
+	vec_free(&v8->chunks);
+	vec_free(&v8->areas);
 	vec_free(&v8->code_places);
 	vec_free(&v8->promises);
 	hash_free(&v8->makers);
 	vec_free(&v8->modules);
 	hash_free(&v8->place_index);
-	hash_free(&v8->script_index);
 	hash_free(&v8->module_index);
 	hash_free(&v8->module_names);
 	hash_free(&v8->events_index);
-	hash_free(&v8->map_index);
 	hash_free(&v8->class_index);
 	free(v8);
 }
@@ -428,4 +434,5 @@ const struct runtime runtime_v8 = {
 	.detect_module = v8_is_module,
 	.owns = owns,
 	.walker = &walker,
+	.code = &v8_code_reader,
 };

@@ -80,6 +80,7 @@ enum v8_place {
 	V8_ARRAY_LENGTH,
 	V8_ARRAY_DATA,
 	V8_BYTECODE_DATA,
+	V8_BYTECODE_WRAPPER, /* 0: it has none */
 	V8_DESCRIPTORS_HEADER,
 	V8_OBJECT_PROPERTIES,
 	V8_OBJECT_ELEMENTS,
@@ -229,6 +230,8 @@ struct v8 {
 	const struct v8_chunk_layout *layout;
 	size_t report;		     /* place in sink->reports */
 	VEC(struct v8_chunk) chunks; /* by ascending address */
+	bool by_need;		     /* chunks are read when something in one is asked for */
+	struct hash chunk_index;     /* then: of each that was, whether it is one, plus 1 */
 	VEC(struct v8_area) areas;   /* likewise */
 	struct hash map_index;	     /* address -> place in maps plus 1; UINT64_MAX: it is none */
 	VEC(struct v8_map) maps;
@@ -280,6 +283,16 @@ bool v8_is_module(const struct data_module *module);
 int v8_find(struct v8 *v8, char version[24], const char **why);
 /* Its chunks alone, as they are. 0; -ENOENT with *why; -ENOMEM. */
 int v8_find_layout(struct v8 *v8, const char **why);
+/* Likewise of the first one that proves itself: others are read by need. -ENOENT with *why. */
+int v8_find_first_layout(struct v8 *v8, const char **why);
+/* Then: the map of objects of the first type of a kind, tagged; 0: there is none. */
+uint64_t v8_map_of_kind(struct v8 *v8, enum v8_kind kind);
+/* Whether an address is in a chunk. */
+bool v8_has_chunk(struct v8 *v8, uint64_t address);
+/* What was read may have changed: chunks that are read by need, maps, scripts. */
+void v8_forget(struct v8 *v8);
+/* The value of a constant; `otherwise` if there is none. */
+int32_t v8_constant(struct v8 *v8, const char *name, int32_t otherwise);
 /* Likewise, and the areas in them. */
 int v8_find_chunks(struct v8 *v8, const char **why);
 /* The heap of the first chunk that proves itself; 0: there is none. */
@@ -322,6 +335,8 @@ bool v8_identifier(struct v8 *v8, uint64_t string, char name[V8_NAME_BYTES]);
 /* ASCII of any kind; false: it is none, or longer. */
 bool v8_text(struct v8 *v8, uint64_t string, char text[V8_NAME_BYTES]);
 bool v8_is_text(struct v8 *v8, uint64_t word);
+/* Whether objects with a map are of types with names that begin so. */
+bool v8_is_named(const struct v8 *v8, const struct v8_map *map, const char *name);
 /* Where in memory the characters of a string are; false: not in one piece. */
 struct v8_text_place {
 	uint64_t address;
@@ -361,6 +376,11 @@ bool v8_place_text(struct v8 *v8, uint64_t shared, char text[V8_PLACE_BYTES]);
 int v8_name_functions(struct v8 *v8, struct heap_sink *sink);
 /* "server.js", "node:internal/timers": the script of a function; false: it has none. */
 bool v8_script_name(struct v8 *v8, uint64_t shared, char name[V8_NAME_BYTES]);
+/* "/srv/server.js": likewise, as V8 has it. */
+bool v8_script_path(struct v8 *v8, uint64_t shared, char path[V8_NAME_BYTES]);
+/* The line where a function begins, or that of a position in its script; 0: it is not known. */
+uint32_t v8_line_of(struct v8 *v8, uint64_t shared);
+uint32_t v8_line_at(struct v8 *v8, uint64_t shared, uint32_t position);
 
 /* Modules: see v8_modules.c. 0 or -ENOMEM. */
 
@@ -384,6 +404,9 @@ void v8_settle_promises(const struct v8 *v8, struct heap_sink *sink);
 
 /* Listeners: see v8_listeners.c. Notes an emitter's. 0 or -ENOMEM. */
 int v8_find_events(struct v8 *v8, struct heap_sink *sink, uint32_t node);
+
+/* Names the frames of a process while it runs: see v8_code.c. */
+extern const struct code_reader v8_code_reader;
 
 /* Array buffers: see v8_external.c. 0 or -ENOMEM. */
 

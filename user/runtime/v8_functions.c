@@ -129,7 +129,7 @@ static int add_line(struct v8_script *script, uint32_t end)
 	return 0;
 }
 
-static bool is_type_named(struct v8 *v8, const struct v8_map *map, const char *name)
+bool v8_is_named(const struct v8 *v8, const struct v8_map *map, const char *name)
 {
 	return map && map->type < V8_TYPES && v8->types[map->type].name &&
 	       !strncmp(v8->types[map->type].name, name, strlen(name));
@@ -207,7 +207,7 @@ static const struct v8_script *read_script(struct v8 *v8, uint64_t address)
 	*script = (struct v8_script){0};
 	*slot = v8->scripts.count;
 	ends = v8_field(v8, address, v8_place(v8, V8_SCRIPT_LINES));
-	if (is_type_named(v8, v8_map_of(v8, ends), "FixedArray__"))
+	if (v8_is_named(v8, v8_map_of(v8, ends), "FixedArray__"))
 		take_line_ends(v8, ends, script);
 	if (!script->ends.count)
 		find_line_ends(v8, v8_field(v8, address, v8_place(v8, V8_SCRIPT_SOURCE)), script);
@@ -260,7 +260,7 @@ static bool uncompiled_position(struct v8 *v8, uint64_t shared, uint32_t *positi
 	for (uint64_t at = 8; v8_place(v8, V8_UNCOMPILED_START) && at < 64; at += 8) {
 		uint64_t word = v8_field(v8, shared, at);
 
-		if (!is_type_named(v8, v8_map_of(v8, word), "UncompiledData"))
+		if (!v8_is_named(v8, v8_map_of(v8, word), "UncompiledData"))
 			continue;
 		return !target_read(v8->memory, word - V8_TAG + v8_place(v8, V8_UNCOMPILED_START),
 				    position, sizeof(*position));
@@ -268,19 +268,43 @@ static bool uncompiled_position(struct v8 *v8, uint64_t shared, uint32_t *positi
 	return false;
 }
 
-static uint32_t line_of(struct v8 *v8, uint64_t shared, uint64_t script)
+static bool own_position(struct v8 *v8, uint64_t shared, uint32_t *position)
 {
 	uint64_t scope = v8_field(v8, shared, v8_place(v8, V8_SHARED_NAME));
-	const struct v8_script *read = read_script(v8, script);
+
+	return v8_is_type(v8, v8_map_of(v8, scope), V8_TYPE_SCOPE_INFO)
+		       ? scope_position(v8, scope, position)
+		       : uncompiled_position(v8, shared, position);
+}
+
+uint32_t v8_line_at(struct v8 *v8, uint64_t shared, uint32_t position)
+{
+	uint64_t script = script_of(v8, shared);
+	const struct v8_script *read = script ? read_script(v8, script) : NULL;
+
+	if (!read || (read->length && position >= read->length))
+		return 0;
+	return line_at(read, position);
+}
+
+uint32_t v8_line_of(struct v8 *v8, uint64_t shared)
+{
 	uint32_t position;
 
-	if (!read || !read->ends.count)
-		return 0;
-	if (v8_is_type(v8, v8_map_of(v8, scope), V8_TYPE_SCOPE_INFO)
-		    ? !scope_position(v8, scope, &position)
-		    : !uncompiled_position(v8, shared, &position))
-		return 0;
-	return !read->length || position < read->length ? line_at(read, position) : 0;
+	return own_position(v8, shared, &position) ? v8_line_at(v8, shared, position) : 0;
+}
+
+bool v8_script_path(struct v8 *v8, uint64_t shared, char path[V8_NAME_BYTES])
+{
+	static const char scheme[] = "file://";
+	uint64_t script = script_of(v8, shared);
+
+	path[0] = '\0';
+	if (!script || !v8_text(v8, v8_field(v8, script, v8_place(v8, V8_SCRIPT_NAME)), path))
+		return false;
+	if (text_begins(path, scheme))
+		memmove(path, path + strlen(scheme), strlen(path + strlen(scheme)) + 1);
+	return path[0] != '\0';
 }
 
 bool v8_script_name(struct v8 *v8, uint64_t shared, char name[V8_NAME_BYTES])
@@ -299,7 +323,7 @@ bool v8_place_text(struct v8 *v8, uint64_t shared, char text[V8_PLACE_BYTES])
 	if (!script_name(v8, script, file))
 		return false;
 	v8_shared_name(v8, shared, function);
-	line = line_of(v8, shared, script);
+	line = v8_line_of(v8, shared);
 	length = snprintf(text, V8_PLACE_BYTES, "%s%s%s", function, function[0] ? " " : "", file);
 	if (line)
 		snprintf(text + length, 16, ":%u", line);

@@ -22,6 +22,8 @@
 
 #define CHUNKS_MAX (1u << 18)
 #define CHUNK_BYTES_MAX (1ull << 40)
+#define FIRST_CHUNKS 8 /* of a mapping, which are tried for one of a heap */
+#define READ_ONLY_BYTES_MAX (16ull << 20)
 #define AREA_OFFSET_MAX (64ull << 10)
 
 #define SPACE_HEAP 8 /* BaseSpace::heap_ */
@@ -101,6 +103,7 @@ static const struct {
 	[V8_ARRAY_LENGTH] = {"class_FixedArrayBase__length__", true},
 	[V8_ARRAY_DATA] = {"class_FixedArray__data__", true},
 	[V8_BYTECODE_DATA] = {"class_BytecodeArray__data__", true},
+	[V8_BYTECODE_WRAPPER] = {"class_BytecodeArray__wrapper_", false, 0},
 	[V8_DESCRIPTORS_HEADER] = {"class_DescriptorArray__header_size__", true},
 	[V8_OBJECT_PROPERTIES] = {"class_JSReceiver__raw_properties_or_hash__", true},
 	[V8_OBJECT_ELEMENTS] = {"class_JSObject__elements__", true},
@@ -165,6 +168,21 @@ static enum v8_kind kind_named(const char *name, size_t length, bool *known)
 	return V8_WORDS;
 }
 
+/* A constant of 0 lies in memory that was maybe never touched. */
+static int32_t constant_at(struct v8 *v8, uint64_t address)
+{
+	int32_t number;
+
+	return target_read(v8->memory, address, &number, sizeof(number)) ? 0 : number;
+}
+
+int32_t v8_constant(struct v8 *v8, const char *name, int32_t otherwise)
+{
+	uint64_t address = target_variable(v8->module, name);
+
+	return address ? constant_at(v8, address) : otherwise;
+}
+
 static bool is_receiver_name(const char *name)
 {
 	return !strncmp(name, "JS", 2);
@@ -201,14 +219,6 @@ static void note_place(struct v8 *v8, const char *name, int32_t number, bool *fo
 		v8->places[i] = number;
 		found[i] = true;
 	}
-}
-
-/* A constant of 0 lies in memory that was maybe never touched. */
-static int32_t constant_at(struct v8 *v8, uint64_t address)
-{
-	int32_t number;
-
-	return target_read(v8->memory, address, &number, sizeof(number)) ? 0 : number;
 }
 
 /* Whether all that is needed is there. */
@@ -590,22 +600,110 @@ int v8_find_chunks(struct v8 *v8, const char **why)
 	return error;
 }
 
-uint64_t v8_first_heap(struct v8 *v8)
+static const struct v8_chunk_layout *layout_at(struct v8 *v8, uint64_t base, struct v8_chunk *chunk)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+		if (read_chunk(v8, &layouts[i], base, chunk) && chunk->heap)
+			return &layouts[i];
+	}
+	return NULL;
+}
+
+/* Of a heap, near the beginning of a mapping. */
+static const struct v8_chunk_layout *find_first(struct v8 *v8, struct v8_chunk *chunk)
 {
 	const struct maps *maps = v8->memory->maps;
+	const struct v8_chunk_layout *found = NULL;
 
-	for (size_t i = 0; i < maps->list.count; i++) {
+	for (size_t i = 0; !found && i < maps->list.count; i++) {
 		const struct mapping *mapping = &maps->list.items[i];
 		uint64_t base = align_up(mapping->start, V8_PAGE);
-		struct v8_chunk chunk;
 
-		if (!mapping_is_data(mapping) || !mapping_is_anonymous(mapping) ||
-		    base >= mapping->end)
+		if (!mapping_is_data(mapping) || !mapping_is_anonymous(mapping))
 			continue;
-		for (size_t j = 0; j < ARRAY_SIZE(layouts); j++) {
-			if (read_chunk(v8, &layouts[j], base, &chunk) && chunk.heap)
-				return chunk.heap;
+		for (uint32_t j = 0; !found && j < FIRST_CHUNKS && base < mapping->end; j++) {
+			found = layout_at(v8, base, chunk);
+			base += V8_PAGE;
 		}
 	}
+	return found;
+}
+
+uint64_t v8_first_heap(struct v8 *v8)
+{
+	struct v8_chunk chunk;
+
+	return find_first(v8, &chunk) ? chunk.heap : 0;
+}
+
+int v8_find_first_layout(struct v8 *v8, const char **why)
+{
+	struct v8_chunk chunk;
+
+	*why = "it has no heap yet, or its chunks have a layout that is not known";
+	v8->layout = find_first(v8, &chunk);
+	v8->by_need = true;
+	return v8->layout ? 0 : -ENOENT;
+}
+
+/* The map with a type in a read-only chunk, tagged; 0: none. */
+static uint64_t find_map(struct v8 *v8, const struct v8_chunk *chunk, uint16_t type)
+{
+	for (uint64_t at = chunk->start; at + 8 <= chunk->end; at += 8) {
+		uint16_t found;
+
+		if (target_word(v8->memory, at) == chunk->meta &&
+		    !target_read(v8->memory, at + v8_place(v8, V8_MAP_TYPE), &found,
+				 sizeof(found)) &&
+		    found == type)
+			return at | V8_TAG;
+	}
 	return 0;
+}
+
+static uint64_t find_map_in(struct v8 *v8, const struct mapping *mapping, uint16_t type)
+{
+	uint64_t base = align_up(mapping->start, V8_PAGE), found = 0;
+	struct v8_chunk chunk;
+
+	for (uint32_t i = 0; !found && i < FIRST_CHUNKS && base < mapping->end; i++) {
+		if (read_chunk(v8, v8->layout, base, &chunk) && chunk.meta &&
+		    chunk.size <= READ_ONLY_BYTES_MAX)
+			found = find_map(v8, &chunk, type);
+		base += V8_PAGE;
+	}
+	return found;
+}
+
+uint64_t v8_map_of_kind(struct v8 *v8, enum v8_kind kind)
+{
+	const struct maps *maps = v8->memory->maps;
+	uint64_t found = 0;
+	uint16_t type = 0;
+
+	while (type < V8_TYPES && !(v8->types[type].known && v8->types[type].kind == kind))
+		type++;
+	for (size_t i = 0; type < V8_TYPES && !found && i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (mapping->readable && !mapping->shared && mapping_is_anonymous(mapping))
+			found = find_map_in(v8, mapping, type);
+	}
+	return found;
+}
+
+/* An object that is larger than a chunk begins in its first part. */
+bool v8_has_chunk(struct v8 *v8, uint64_t address)
+{
+	uint64_t base = address & ~(V8_PAGE - 1), *slot;
+	struct v8_chunk chunk;
+
+	if (!v8->by_need)
+		return v8_chunk_at(v8, address) != NULL;
+	slot = hash_put(&v8->chunk_index, base, NULL);
+	if (!slot)
+		return false;
+	if (!*slot)
+		*slot = 1u + read_chunk(v8, v8->layout, base, &chunk);
+	return *slot == 2;
 }

@@ -48,10 +48,10 @@ static bool is_map(struct v8 *v8, uint64_t address)
 {
 	uint64_t meta;
 
-	if (!v8_chunk_at(v8, address))
+	if (!v8_has_chunk(v8, address))
 		return false;
 	meta = target_word(v8->memory, address);
-	return v8_is_object(meta) && v8_chunk_at(v8, meta - V8_TAG) &&
+	return v8_is_object(meta) && v8_has_chunk(v8, meta - V8_TAG) &&
 	       type_of(v8, meta - V8_TAG) == v8_place(v8, V8_TYPE_MAP);
 }
 
@@ -131,7 +131,7 @@ struct v8_map *v8_map_at(struct v8 *v8, uint64_t word)
 
 struct v8_map *v8_map_of(struct v8 *v8, uint64_t word)
 {
-	if (!v8_is_object(word) || !v8_chunk_at(v8, word - V8_TAG))
+	if (!v8_is_object(word) || !v8_has_chunk(v8, word - V8_TAG))
 		return NULL;
 	return v8_map_at(v8, v8_field(v8, word, 0));
 }

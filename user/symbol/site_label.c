@@ -171,14 +171,43 @@ static bool is_of_vm(const struct frames *frames, const struct frame *frame)
 	return false;
 }
 
+static bool is_javascript(const struct frame *frame)
+{
+	return frame->module && !strcmp(frame->module, FRAME_JAVASCRIPT);
+}
+
+/* Scripts of Node's, and V8's builtins, which have none. */
+static bool is_of_node_library(const struct frame *frame)
+{
+	return !frame->file || text_begins(frame->file, "node:");
+}
+
+/* Node's own, where its callers are known. */
+static bool is_of_node(const struct frames *frames, const struct frame *frame)
+{
+	static const char *const names[] = {"node", "nodejs"};
+	const char *base = frame->module ? text_path_base(frame->module) : "";
+	bool is_node = text_begins(base, "libnode.so");
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		is_node |= !strcmp(base, names[i]);
+	for (size_t i = 0; is_node && i < frames->list.count; i++) {
+		if (is_javascript(&frames->list.items[i]))
+			return true;
+	}
+	return false;
+}
+
 bool site_label_is_users(const struct frames *frames, const struct frame *frame)
 {
 	if (is_python(frame))
 		return !is_of_python_library(frame);
 	if (is_java(frame))
 		return !is_of_java_library(frame);
+	if (is_javascript(frame))
+		return !is_of_node_library(frame);
 	if (is_of_runtime_library(frame->module) || is_of_interpreter(frames, frame) ||
-	    is_of_vm(frames, frame))
+	    is_of_vm(frames, frame) || is_of_node(frames, frame))
 		return false;
 	return !frame->function ||
 	       (!demangle_is_library(frame->function) && !is_of_rust_library(frame->function) &&
@@ -195,7 +224,7 @@ const struct frame *site_label_frame(const struct frames *frames)
 
 		if (site_label_is_users(frames, frame))
 			return frame;
-		if (!managed && (is_python(frame) || is_java(frame)))
+		if (!managed && (is_python(frame) || is_java(frame) || is_javascript(frame)))
 			managed = frame;
 		if (!named && frame->function)
 			named = frame;

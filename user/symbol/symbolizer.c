@@ -448,9 +448,11 @@ int frames_append(struct frames *frames, const struct frame *frame,
 	return err ? err : append(frames, frame, count ? &source->frames[count - 1] : NULL);
 }
 
-static bool is_java(const struct frame *frame)
+/* Compiled or not: its places are those of its source. */
+static bool is_managed(const struct frame *frame)
 {
-	return frame->module && !strcmp(frame->module, FRAME_JAVA);
+	return frame->module &&
+	       (!strcmp(frame->module, FRAME_JAVA) || !strcmp(frame->module, FRAME_JAVASCRIPT));
 }
 
 static uint64_t id_of_first(const struct frames *frames, size_t count)
@@ -465,9 +467,9 @@ static uint64_t id_of_first(const struct frames *frames, size_t count)
 		if (module && !strcmp(module, FRAME_JIT))
 			module = NULL;
 
-		/* The same stack with and without debug information is one stack. Java's is one
-		 * with and without compilation. */
-		if (frame->inlined && !is_java(frame))
+		/* The same stack with and without debug information is one stack. Java's and
+		 * JavaScript's are one with and without compilation. */
+		if (frame->inlined && !is_managed(frame))
 			continue;
 		id = hash_mix(id ^ intern_hash(module ? module : ""));
 		id = hash_mix(id ^ frame->module_offset);
@@ -490,15 +492,15 @@ static bool is_compiled(const struct frame *frame)
 
 uint64_t symbolizer_native_id(const struct frames *frames)
 {
-	bool java = false;
+	bool managed = false;
 
 	for (size_t i = 0; i < frames->list.count; i++) {
 		const struct frame *frame = &frames->list.items[i];
 
 		/* It is one place however it is compiled. */
-		java |= is_java(frame);
-		if (!is_java(frame) && is_compiled(frame))
+		managed |= is_managed(frame);
+		if (!is_managed(frame) && is_compiled(frame))
 			return id_of_first(frames, i);
 	}
-	return java ? id_of_first(frames, frames->list.count) : 0;
+	return managed ? id_of_first(frames, frames->list.count) : 0;
 }

@@ -31,6 +31,9 @@ struct worker;
 /* The module of a frame of Java code: likewise. */
 #define FRAME_JAVA "java"
 
+/* The module of a frame of JavaScript: likewise. Builtins have no file. */
+#define FRAME_JAVASCRIPT "javascript"
+
 /* The function of the frame through which the kernel called a signal handler; gdb's words. */
 #define FRAME_SIGNAL_HANDLER "<signal handler called>"
 

@@ -18,6 +18,7 @@ struct process_ranges {
 	VEC(struct dso *) held; /* once for each range that lies in it */
 	struct made_range made; /* as walks use it */
 	struct made_range next; /* for the next refresh; no set: none is */
+	bool describes_made;	/* the kernel has a struct lm_made_code of it */
 };
 
 struct process_ranges *process_ranges_new(void);

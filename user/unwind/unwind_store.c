@@ -129,7 +129,7 @@ static void forget(struct unwind_store *store, int pid, struct process_ranges *r
 {
 	uint32_t tgid = (uint32_t)pid;
 
-	if (ranges->made.set || ranges->next.set)
+	if (ranges->describes_made)
 		bpf_map_delete_elem(store->maps.made_codes_fd, &tgid);
 	process_ranges_free(ranges, &store->modules);
 	hash_remove(&store->processes, (uint64_t)pid);
@@ -176,15 +176,18 @@ int unwind_store_set_made(struct unwind_store *store, int pid, const struct unwi
 {
 	struct process_ranges *ranges = find_or_add(store, pid);
 	uint32_t tgid = (uint32_t)pid;
-	int error =
-		ranges ? process_ranges_set_made(ranges, made->table, made->end, &store->modules)
-		       : -ENOMEM;
+	int error = ranges ? 0 : -ENOMEM;
 
+	if (!error && made->table->count)
+		error = process_ranges_set_made(ranges, made->table, made->end, &store->modules);
 	if (!error && bpf_map_update_elem(store->maps.made_codes_fd, &tgid, &made->blocks, BPF_ANY))
 		error = -errno;
+	if (error)
+		return error;
+	ranges->describes_made = true;
 	/* Rows come before the mappings that lead to them: until then walks use the earlier rows.
 	 */
-	return error ? error : row_sets_load(&store->modules.sets);
+	return row_sets_load(&store->modules.sets);
 }
 
 int unwind_store_refresh(struct unwind_store *store, const struct process *process)

@@ -40,7 +40,8 @@ void unwind_store_free(struct unwind_store *store);
 
 /* Code that a process makes while it runs. */
 struct unwind_made {
-	const struct unwind_table *table; /* rows from table->base on; most are LM_UNWIND_MADE */
+	const struct unwind_table *table; /* rows from table->base on, if there are any; most are
+					     LM_UNWIND_MADE */
 	uint64_t end;			  /* of the anonymous memory that they hold for */
 	struct lm_made_code blocks;	  /* for those */
 };

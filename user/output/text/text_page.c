@@ -211,7 +211,8 @@ int text_page_end(struct text_page *page)
 static bool is_managed(const struct frame *frame)
 {
 	return frame->module &&
-	       (!strcmp(frame->module, FRAME_PYTHON) || !strcmp(frame->module, FRAME_JAVA));
+	       (!strcmp(frame->module, FRAME_PYTHON) || !strcmp(frame->module, FRAME_JAVA) ||
+		!strcmp(frame->module, FRAME_JAVASCRIPT));
 }
 
 /* `full`: of Python's files, too, which have no short names. */

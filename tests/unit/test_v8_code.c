@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The functions of a small V8 made by hand, as frames of stacks are named by them. */
+#include "unit/v8_fixture.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "elf/cfi.h"
+#include "runtime/runtime.h"
+#include "runtime/target_memory.h"
+#include "runtime/v8.h"
+#include "symbol/symbolizer.h"
+
+#define MUTANTS 600
+#include "unit/walked.h"
+
+/* A reading of it. */
+struct opened {
+	struct target_memory memory;
+	void *state;
+	struct row_builder builder;
+	struct code_rows rows;
+	struct intern strings;
+	struct frames frames;
+	const char *why;
+};
+
+static int open_code(const struct forged *forged, struct opened *opened)
+{
+	int error;
+
+	*opened = (struct opened){.rows.rows = &opened->builder};
+	assert_int_equal(target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL,
+					    &opened->memory),
+			 0);
+	error = v8_code_reader.open(&opened->memory, &opened->state, &opened->why);
+	assert_true(!error || opened->why);
+	return error;
+}
+
+static void close_code(struct opened *opened)
+{
+	if (opened->state)
+		v8_code_reader.close(opened->state);
+	target_memory_close(&opened->memory);
+	vec_free(&opened->builder.rows);
+	vec_free(&opened->frames.list);
+	intern_free(&opened->strings);
+}
+
+static int name(struct opened *opened, uint64_t frame)
+{
+	opened->frames.list.count = 0;
+	return v8_code_reader.name(opened->state, frame, &opened->strings, &opened->frames);
+}
+
+static uint64_t constant(const struct forged *forged, const char *name)
+{
+	const struct symbol_table *table = &forged->memory.image.table;
+
+	for (size_t i = 0; i < table->count; i++) {
+		if (!strcmp(table->names + table->symbols[i].name, name))
+			return FORGED_BASE + table->symbols[i].address;
+	}
+	fail_msg("%s", name);
+	return 0;
+}
+
+static void expect_frame(const struct opened *opened, const char *function, const char *file,
+			 uint32_t line)
+{
+	const struct frame *frame = &opened->frames.list.items[0];
+
+	assert_int_equal(opened->frames.list.count, 1);
+	assert_string_equal(frame->function, function);
+	assert_string_equal(frame->module, FRAME_JAVASCRIPT);
+	if (file)
+		assert_string_equal(frame->file, file);
+	else
+		assert_null(frame->file);
+	assert_int_equal(frame->line, line);
+	assert_false(frame->inlined);
+}
+
+static void frames_are_noted_by_what_their_functions_share(void **state)
+{
+	struct forged *forged = *state;
+	struct opened opened;
+
+	assert_int_equal(open_code(forged, &opened), 0);
+	assert_int_equal(v8_code_reader.rows(opened.state, &opened.rows), 0);
+	assert_int_equal(opened.builder.rows.count, 0);
+	assert_int_equal(opened.rows.blocks.shared, 24);
+	assert_int_equal(opened.rows.blocks.bytecode, forged->bytecode);
+	assert_int_equal(opened.rows.blocks.heaps[0].high, 0);
+	close_code(&opened);
+}
+
+static void a_function_has_its_name_script_and_first_line(void **state)
+{
+	struct forged *forged = *state;
+	struct opened opened;
+
+	assert_int_equal(open_code(forged, &opened), 0);
+	assert_int_equal(
+		name(&opened, forged_noted(forged_on_data(forged), FORGED_BYTECODE_HEADER)), 0);
+	expect_frame(&opened, "onData", "/srv/server.js", 2);
+	assert_int_equal(opened.frames.list.items[0].address, forged_on_data(forged) - 1);
+	assert_int_equal(name(&opened, forged_noted(forged_shared_of(forged->last_function),
+						    FORGED_BYTECODE_HEADER)),
+			 0);
+	expect_frame(&opened, "late", "/srv/server.js", 3);
+	close_code(&opened);
+}
+
+static void a_call_has_the_line_of_its_bytecode(void **state)
+{
+	static const struct {
+		uint64_t at;
+		uint32_t line;
+	} places[] = {{FORGED_BYTECODE_HEADER, 2},
+		      {FORGED_BYTECODE_HEADER + 9, 2},
+		      {FORGED_BYTECODE_HEADER + 10, 3},
+		      {FORGED_BYTECODE_HEADER + 28, 3},
+		      {FORGED_BYTECODE_HEADER + 29, 1},
+		      {FORGED_BYTECODE_HEADER + FORGED_BYTECODES - 1, 1},
+		      /* No bytecode of its own: its first line. */
+		      {FORGED_BYTECODE_HEADER + FORGED_BYTECODES, 2},
+		      {FORGED_BYTECODE_HEADER - 1, 2},
+		      {LM_INTERPRETED_AT_MASK, 2}};
+	struct forged *forged = *state;
+	struct opened opened;
+
+	assert_int_equal(open_code(forged, &opened), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		assert_int_equal(name(&opened, forged_noted(forged_on_data(forged), places[i].at)),
+				 0);
+		expect_frame(&opened, "onData", "/srv/server.js", places[i].line);
+	}
+	close_code(&opened);
+}
+
+/* The lowest bits of an offset in a long one may be those of many. */
+static void long_bytecode_has_the_first_line_alone(void **state)
+{
+	struct forged *forged = *state;
+	struct opened opened;
+
+	forged_set(forged->bytecodes, 8, forged_number(LM_INTERPRETED_AT_MASK));
+	assert_int_equal(open_code(forged, &opened), 0);
+	assert_int_equal(
+		name(&opened, forged_noted(forged_on_data(forged), FORGED_BYTECODE_HEADER + 10)),
+		0);
+	expect_frame(&opened, "onData", "/srv/server.js", 2);
+	close_code(&opened);
+}
+
+/* What lies at an address by now may be anything. */
+static void what_is_no_function_any_more_has_no_name(void **state)
+{
+	struct forged *forged = *state;
+	struct opened opened;
+
+	assert_int_equal(open_code(forged, &opened), 0);
+	assert_int_equal(name(&opened, forged_noted(forged->sessions, FORGED_BYTECODE_HEADER)),
+			 -ENOENT);
+	assert_int_equal(name(&opened, forged_noted(forged->meta, FORGED_BYTECODE_HEADER)),
+			 -ENOENT);
+	assert_int_equal(name(&opened, forged_noted(0x1000, FORGED_BYTECODE_HEADER)), -ENOENT);
+	assert_int_equal(name(&opened, FORGED_BASE), -ENOENT);
+	assert_int_equal(opened.frames.list.count, 0);
+	close_code(&opened);
+}
+
+/* What was read counts until it is forgotten. */
+static void names_are_those_of_the_moment(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t shared = forged_on_data(forged), kept = forged_word(shared - 1);
+	struct opened opened;
+
+	assert_int_equal(open_code(forged, &opened), 0);
+	assert_int_equal(name(&opened, forged_noted(shared, FORGED_BYTECODE_HEADER)), 0);
+	forged_set(shared, 0, forged->string);
+	target_memory_forget(&opened.memory);
+	assert_int_equal(name(&opened, forged_noted(shared, FORGED_BYTECODE_HEADER)), -ENOENT);
+	forged_set(shared, 0, kept);
+	target_memory_forget(&opened.memory);
+	assert_int_equal(name(&opened, forged_noted(shared, FORGED_BYTECODE_HEADER)), 0);
+	close_code(&opened);
+}
+
+static void a_script_by_url_is_a_file(void **state)
+{
+	struct forged *forged = *state;
+	struct opened opened;
+
+	forged_set(forged->script, 16,
+		   forged_text(forged, forged->internalized, "file:///srv/main.mjs"));
+	assert_int_equal(open_code(forged, &opened), 0);
+	assert_int_equal(
+		name(&opened, forged_noted(forged_on_data(forged), FORGED_BYTECODE_HEADER)), 0);
+	expect_frame(&opened, "onData", "/srv/main.mjs", 2);
+	close_code(&opened);
+}
+
+static void a_builtin_has_a_name_alone(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t shared = forged_on_data(forged);
+	struct opened opened;
+
+	forged_set(shared, 16, forged_text(forged, forged->internalized, "forEach"));
+	forged_set(shared, 32, 0);
+	assert_int_equal(open_code(forged, &opened), 0);
+	assert_int_equal(name(&opened, forged_noted(shared, FORGED_BYTECODE_HEADER)), 0);
+	expect_frame(&opened, "forEach", NULL, 0);
+	forged_set(shared, 16, 0);
+	target_memory_forget(&opened.memory);
+	assert_int_equal(name(&opened, forged_noted(shared, FORGED_BYTECODE_HEADER)), -ENOENT);
+	close_code(&opened);
+}
+
+static void code_at_the_top_of_a_script_has_no_name(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t shared = forged_on_data(forged);
+	struct opened opened;
+
+	forged_set(shared, 16, 0);
+	assert_int_equal(open_code(forged, &opened), 0);
+	assert_int_equal(name(&opened, forged_noted(shared, FORGED_BYTECODE_HEADER)), 0);
+	expect_frame(&opened, "(anonymous)", "/srv/server.js", 2);
+	close_code(&opened);
+}
+
+static void frames_of_another_shape_are_not_noted(void **state)
+{
+	struct forged *forged = *state;
+	struct opened opened;
+
+	forged_put32(constant(forged, "v8dbg_off_fp_function"), (uint32_t)-24);
+	assert_int_equal(open_code(forged, &opened), -ENOENT);
+	assert_non_null(strstr(opened.why, "another version"));
+	close_code(&opened);
+}
+
+static void before_there_is_a_heap_there_is_no_code(void **state)
+{
+	struct forged *forged = *state;
+	struct opened opened;
+
+	for (uint64_t chunk = FORGED_READ_ONLY; chunk < FORGED_BYTES; chunk += FORGED_CHUNK)
+		forged_put(FORGED_BASE + chunk + 80, 0);
+	assert_int_equal(open_code(forged, &opened), -ENOENT);
+	close_code(&opened);
+}
+
+static void nonsense_in_it_does_no_harm(void **state)
+{
+	struct forged *forged = *state;
+	_cleanup_free_ unsigned char *kept = malloc(FORGED_BYTES);
+	uint64_t seed = 1;
+
+	assert_non_null(kept);
+	memcpy(kept, forged->memory.bytes, FORGED_BYTES);
+	for (size_t i = 0; i < MUTANTS; i++) {
+		uint64_t shared = forged_on_data(forged);
+		struct opened opened;
+
+		forged_memory_scramble(&forged->memory, &seed);
+		if (!open_code(forged, &opened)) {
+			v8_code_reader.rows(opened.state, &opened.rows);
+			name(&opened, forged_noted(shared, FORGED_BYTECODE_HEADER + 10));
+			name(&opened,
+			     forged_noted(shared, FORGED_BYTECODE_HEADER + 10) | LM_FRAME_COMPILED);
+			name(&opened,
+			     forged_noted(FORGED_BASE + forged_random(&seed) % FORGED_BYTES, 99));
+		}
+		close_code(&opened);
+		memcpy(forged->memory.bytes, kept, FORGED_BYTES);
+	}
+}
+
+#define CODE_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CODE_TEST(frames_are_noted_by_what_their_functions_share),
+		CODE_TEST(a_function_has_its_name_script_and_first_line),
+		CODE_TEST(a_call_has_the_line_of_its_bytecode),
+		CODE_TEST(long_bytecode_has_the_first_line_alone),
+		CODE_TEST(what_is_no_function_any_more_has_no_name),
+		CODE_TEST(names_are_those_of_the_moment),
+		CODE_TEST(a_script_by_url_is_a_file),
+		CODE_TEST(a_builtin_has_a_name_alone),
+		CODE_TEST(code_at_the_top_of_a_script_has_no_name),
+		CODE_TEST(frames_of_another_shape_are_not_noted),
+		CODE_TEST(before_there_is_a_heap_there_is_no_code),
+		CODE_TEST(nonsense_in_it_does_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
