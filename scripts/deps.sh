@@ -168,6 +168,7 @@ packages_of() {
 		debootstrap       tool debootstrap
 		ocaml-nox         tree bullseye/ocamlopt
 		ghc               tree bullseye/ghc
+		openjdk-11-jdk-headless tree bullseye/../lib/jvm/java-11-openjdk-$(dpkg --print-architecture 2>/dev/null)/bin/java
 	END
 	arm64) cat <<-END ;;
 		gcc-aarch64-linux-gnu     tool aarch64-linux-gnu-gcc

@@ -3,14 +3,13 @@
  * Stacks of native allocations of Java programs, against the stacks that the VM itself has for them
  * (tests/runtimes/JavaFrames.java): interpreted, compiled by C1, by C2, and as it comes.
  */
-#include "retain_json.h"
-#include "shell.h"
+#include "java_tree.h"
 
 #include <unistd.h>
 
 #define JAVA "/usr/bin/java"
 #define JAVA_25 "/usr/lib/jvm/temurin-25-jdk-amd64/bin/java" /* is left out if it is not there */
-#define PROGRAMS_MAX 6
+#define PROGRAMS_MAX 9
 #define OPTIONS_MAX 4
 #define OWN "JavaFrames" /* classes of the program begin so */
 
@@ -21,7 +20,11 @@ static const struct program {
 	{JAVA, {"-XX:TieredStopAtLevel=1"}},
 	{JAVA, {"-XX:-TieredCompilation"}},
 	{JAVA, {"-XX:+UseParallelGC"}},
+	{JAVA, {"-XX:+UseShenandoahGC"}},
 	{JAVA_25, {"-XX:+UseZGC"}},
+	{JAVA_11, {"-XX:+UseG1GC"}},
+	{JAVA_21, {"-XX:+UseG1GC"}},
+	{JAVA_21, {"-XX:-TieredCompilation"}},
 };
 
 /* A kind of native memory: how often it is asked for, the native method that a stack of it has, and
@@ -42,19 +45,34 @@ struct together {
 	char pids[PROGRAMS_MAX * 12];
 };
 
-static void start(struct harness *harness, const struct program *program, const char *classes,
-		  struct together *together)
+/* NULL: there is no such JDK. */
+static struct child *start_program(struct harness *harness, const struct program *program,
+				   const char *classes)
 {
 	const char *argv[OPTIONS_MAX + 6] = {"java", "-Xmx128m"};
-	size_t count = 2, used = strlen(together->pids);
-	struct child *target;
+	size_t count = 2;
 
+	if (!strcmp(program->java, JAVA_11) || !strcmp(program->java, JAVA_21))
+		return start_in_java_tree(harness, program->java, "JavaFrames", program->options[0],
+					  "");
+	if (access(program->java, X_OK))
+		return NULL;
 	for (size_t i = 0; i < OPTIONS_MAX && program->options[i]; i++)
 		argv[count++] = program->options[i];
 	argv[count++] = "-cp";
 	argv[count++] = classes;
 	argv[count++] = "JavaFrames";
-	target = start_ready(harness, program->java, argv, NULL);
+	return start_ready(harness, program->java, argv, NULL);
+}
+
+static void start(struct harness *harness, const struct program *program, const char *classes,
+		  struct together *together)
+{
+	struct child *target = start_program(harness, program, classes);
+	size_t used = strlen(together->pids);
+
+	if (!target)
+		return;
 	snprintf(together->pids + used, sizeof(together->pids) - used, "%s%s", used ? "," : "",
 		 target->pid_text);
 	together->targets[together->count++] = target;
@@ -70,10 +88,8 @@ static void start_all(struct harness *harness, struct together *together)
 	snprintf(classes, sizeof(classes), "%s/frames", harness->directory);
 	free(shell(harness, 0, "javac -d %s -Xlint:-options tests/runtimes/JavaFrames.java 2>&1",
 		   classes));
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-		if (!access(programs[i].java, X_OK))
-			start(harness, &programs[i], classes, together);
-	}
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		start(harness, &programs[i], classes, together);
 }
 
 static bool is_of(json_t *site, const char *function)

@@ -4,19 +4,12 @@
  * the VM's own dump of threads; and what their stacks hold, against what it planted. With JDK 25,
  * and 21 in a tree of Debian 13. No BPF is needed but for `threads`.
  */
-#include "retain_json.h"
-#include "shell.h"
-#include "tree.h"
+#include "java_tree.h"
 
 #include <signal.h>
 #include <unistd.h>
 
 #define JDK_25 "/usr/lib/jvm/temurin-25-jdk-amd64/bin/"
-#ifdef __aarch64__
-#define JAVA_21 "/usr/lib/jvm/java-21-openjdk-arm64/bin/java"
-#else
-#define JAVA_21 "/usr/lib/jvm/java-21-openjdk-amd64/bin/java"
-#endif
 #define PROGRAM "tests/runtimes/VirtualThreads.java"
 #define WAITING 300
 #define SLEEPING 100
@@ -38,44 +31,25 @@ static const struct run runs[] = {
 	{{"-XX:+UseZGC", "-XX:+ZGenerational"}, true},
 };
 
-/* Java finds its libraries by /proc, which is there for it alone. */
-static struct child *start_in_tree(struct harness *harness, const char *options)
-{
-	char directory[256], root[256], command[1024];
-
-	if (!tree_has("trixie", JAVA_21, root, sizeof(root)))
-		return NULL;
-	tree_directory(harness, root, "virtual", directory, sizeof(directory));
-	free(shell(harness, 0,
-		   "cp " PROGRAM " %s%s && unshare -m sh -c 'mount -t proc proc %s/proc && exec "
-		   "chroot %s sh -c \"cd %s && javac -d . *.java\"'",
-		   root, directory, root, root, directory));
-	snprintf(command, sizeof(command),
-		 "mount -t proc proc %s/proc && exec chroot %s %s -Xmx256m %s -cp %s "
-		 "VirtualThreads %d %d",
-		 root, root, JAVA_21, options, directory, WAITING, SLEEPING);
-	return start_ready(harness, "/usr/bin/unshare",
-			   ARGUMENTS("unshare", "-m", "/bin/sh", "-c", command), NULL);
-}
-
 /* NULL: there is no such JDK. */
 static struct child *start(struct harness *harness, const struct run *run)
 {
-	char directory[256], options[256] = "", command[512];
+	char directory[256], options[256] = "", arguments[32], command[512];
 
 	for (size_t i = 0; i < 4 && run->options[i]; i++)
 		snprintf(options + strlen(options), sizeof(options) - strlen(options), "%s ",
 			 run->options[i]);
+	snprintf(arguments, sizeof(arguments), "%d %d", WAITING, SLEEPING);
 	if (run->in_tree)
-		return start_in_tree(harness, options);
+		return start_in_java_tree(harness, JAVA_21, "VirtualThreads", options, arguments);
 	if (access(JDK_25 "javac", X_OK))
 		return NULL;
 	snprintf(directory, sizeof(directory), "%s/virtual", harness->directory);
 	if (access(directory, R_OK))
 		free(shell(harness, 0, JDK_25 "javac -d %s " PROGRAM, directory));
 	snprintf(command, sizeof(command),
-		 "exec " JDK_25 "java -Xmx256m %s -cp %s VirtualThreads %d %d", options, directory,
-		 WAITING, SLEEPING);
+		 "exec " JDK_25 "java -Xmx256m %s -cp %s VirtualThreads %s", options, directory,
+		 arguments);
 	return start_ready(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
 }
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Programs for JDK 11 and 21 in trees of Debian 11 and 13 (scripts/deps.sh bullseye trixie). */
+#ifndef LEAKMON_E2E_JAVA_TREE_H
+#define LEAKMON_E2E_JAVA_TREE_H
+
+#include "retain_json.h"
+#include "shell.h"
+#include "tree.h"
+
+#ifdef __aarch64__
+#define JAVA_IN_TREE(version) "/usr/lib/jvm/java-" version "-openjdk-arm64/bin/java"
+#else
+#define JAVA_IN_TREE(version) "/usr/lib/jvm/java-" version "-openjdk-amd64/bin/java"
+#endif
+#define JAVA_11 JAVA_IN_TREE("11")
+#define JAVA_21 JAVA_IN_TREE("21")
+
+/* Compiles tests/runtimes/NAME.java there and starts it with JAVA_11 or _21; it has printed
+ * "ready". NULL: there is no such JDK. Java finds its libraries by /proc, which is there for it
+ * alone. */
+static inline struct child *start_in_java_tree(struct harness *harness, const char *java,
+					       const char *name, const char *options,
+					       const char *arguments)
+{
+	const char *release = strcmp(java, JAVA_11) ? "trixie" : "bullseye";
+	char directory[256], root[256], command[1024];
+
+	if (!tree_has(release, java, root, sizeof(root)))
+		return NULL;
+	tree_directory(harness, root, name, directory, sizeof(directory));
+	free(shell(harness, 0,
+		   "cp tests/runtimes/%s.java %s%s && unshare -m sh -c 'mount -t proc proc %s/proc "
+		   "&& exec chroot %s sh -c \"cd %s && javac -Xlint:-options -d . *.java\"' 2>&1",
+		   name, root, directory, root, root, directory));
+	snprintf(command, sizeof(command),
+		 "mount -t proc proc %s/proc && exec chroot %s %s -Xmx256m %s -cp %s %s %s", root,
+		 root, java, options, directory, name, arguments);
+	return start_ready(harness, "/usr/bin/unshare",
+			   ARGUMENTS("unshare", "-m", "/bin/sh", "-c", command), NULL);
+}
+
+#endif
