@@ -3,9 +3,10 @@
 """run.py LEAKMON [RUNS [KIND...]]: how often leaks in web servers are named within a minute.
 
 Each run starts a server, asks it 50 times a second for work and once a second for a leak, and asks
-`leakmon diagnose`, 50 s after which it must name what leaks: `python` and `flask` leak ten objects a
-second, `go` one goroutine. `clean` ones are only asked for work, and nothing of them may be named: "no
-leak", or for a heap that still fills "unknown". As root."""
+`leakmon diagnose`, 50 s after which it must name what leaks: `go` leaks one goroutine a second, the
+others ten objects, of which the class and the holder must be named. `clean` ones are only asked for
+work, and nothing of them may be named: "no leak", or for a heap that still fills "unknown". JOBS runs
+at once (1). As root."""
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import tempfile
 import threading
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 50
@@ -31,6 +33,13 @@ def go_server(directory):
 def commands(kind, directory):
     if kind.startswith('go'):
         return go_server(directory)
+    if kind.startswith('java'):
+        subprocess.run(['javac', '-d', directory, os.path.join(HERE, 'Server.java')], check=True)
+        return [os.environ.get('JAVA', 'java'), '-Xmx256m', '-cp', directory, 'Server',
+                kind.partition('-')[2]]
+    if kind.startswith('node'):
+        return [os.environ.get('NODE', 'node'), os.path.join(HERE, 'server.js'),
+                kind.partition('-')[2]]
     python = os.environ.get('PYTHON', '/usr/bin/python3')
     return [python, os.path.join(HERE, 'server.py'), 'flask' if 'flask' in kind else 'plain']
 
@@ -43,6 +52,18 @@ def load(port, path, per_second, ended):
             pass
 
 
+# What the report on a leak has in it: the class, and what holds it.
+NAMES = {
+    'python': ['__main__.Session', 'sessions'],
+    'flask': ['__main__.Session', 'sessions'],
+    'java-static': ['Server$Session', 'static sessions'],
+    'java-threadlocal': ['Server$Session', 'ThreadLocal'],
+    'node-listener': ['Session', "<listeners on 'data'>"],
+    'node-closure': ['Session', 'callbacks'],
+    'node-timer': ['Session', 'onTick'],
+}
+
+
 def named(kind, found):
     """What is to be named, and whether it is."""
     text = json.dumps(found)
@@ -50,8 +71,7 @@ def named(kind, found):
         return found['verdict'] in ('no-leak', 'unknown')
     if kind == 'go':
         return found['part'] == 'goroutines' and 'main.notify' in text and 'main.leak' in text
-    return found['part'] == 'managed-objects' and '__main__.Session' in text and \
-        'sessions' in text
+    return found['part'] == 'managed-objects' and all(name in text for name in NAMES[kind])
 
 
 def run(leakmon, kind, command):
@@ -82,12 +102,13 @@ def main():
     leakmon, runs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20
     kinds = sys.argv[3:] or ['go', 'python', 'flask', 'go-clean', 'python-clean']
     good = True
-    with tempfile.TemporaryDirectory() as directory:
+    jobs = int(os.environ.get('JOBS', 1))
+    with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(jobs) as pool:
         for kind in kinds:
             command = commands(kind, directory)
             hits, slowest = 0, 0
-            for i in range(runs):
-                hit, seconds, found = run(leakmon, kind, command)
+            for i, (hit, seconds, found) in enumerate(
+                    pool.map(lambda _: run(leakmon, kind, command), range(runs))):
                 hits += hit
                 slowest = max(slowest, seconds)
                 load_now = os.getloadavg()[0]
