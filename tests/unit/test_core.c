@@ -10,8 +10,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/procfs.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "elf/elf_abi.h"
@@ -24,6 +28,10 @@
 #define PROGRAM 0x400000ull
 #define HEAP 0x600000ull
 #define SHARED 0x700000ull
+#define EARLIER                                                                                    \
+	0x300000ull /* another part of the program's file; memory of no file is behind it          \
+		     */
+#define ASSEMBLY 0x800000ull
 #define STACK 0x7f0000000000ull
 
 /* A core of one process with two threads, as it stands in memory. */
@@ -35,6 +43,9 @@ struct fixture {
 	int fd;
 	struct core *core;
 };
+
+/* A file of .NET's types. */
+static char assembly[32];
 
 struct notes {
 	uint8_t bytes[4096];
@@ -63,14 +74,18 @@ static void add_thread(struct notes *notes, int tid, uint64_t sp)
 
 static void add_files(struct notes *notes)
 {
-	static const struct {
-		uint64_t count, page, places[6];
-		char paths[48];
-	} files = {2,
+	static const char paths[] = "/no/such/program\0/no/such/program\0/memfd:\t (deleted)";
+	struct {
+		uint64_t count, page, places[12];
+		char paths[96];
+	} files = {4,
 		   PAGE,
-		   {PROGRAM, PROGRAM + 2 * PAGE, 0, SHARED, SHARED + PAGE, 0},
-		   "/no/such/program\0/memfd:\t (deleted)"};
+		   {EARLIER, EARLIER + PAGE, 2, PROGRAM, PROGRAM + 2 * PAGE, 0, SHARED,
+		    SHARED + PAGE, 0, ASSEMBLY, ASSEMBLY + PAGE, 0},
+		   ""};
 
+	memcpy(files.paths, paths, sizeof(paths));
+	strcpy(files.paths + sizeof(paths), assembly);
 	add_note(notes, NT_FILE, &files, sizeof(files));
 }
 
@@ -100,6 +115,7 @@ static const struct {
 	{0xffffffffff600000ull, PAGE, PAGE, PF_R}, /* the kernel's */
 	{STACK + 8 * PAGE, PAGE, PAGE, PF_R},	   /* zeros, as gdb writes a guard */
 	{STACK + 9 * PAGE, PAGE, PAGE, PF_R | PF_W},
+	{EARLIER + 2 * PAGE, PAGE, PAGE, PF_R | PF_W},
 };
 
 static void make_core(struct fixture *fixture)
@@ -147,7 +163,13 @@ static void make_core(struct fixture *fixture)
 static int setup(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	int fd;
 
+	strcpy(assembly, "/tmp/leakmon-XXXXXX.dll");
+	fd = mkstemps(assembly, 4);
+	if (fd < 0 || write(fd, "MZ and so on", 12) != 12)
+		return 1;
+	close(fd);
 	make_core(fixture);
 	fixture->fd = memfd_create("core", MFD_CLOEXEC);
 	snprintf(fixture->path, sizeof(fixture->path), "/proc/self/fd/%d", fixture->fd);
@@ -160,6 +182,7 @@ static int teardown(void **state)
 	struct fixture *fixture = *state;
 
 	core_free(fixture->core);
+	unlink(assembly);
 	close(fixture->fd);
 	free(fixture->bytes);
 	free(fixture);
@@ -194,13 +217,14 @@ static void mappings_have_the_names_and_rights_that_a_core_has(void **state)
 	assert_int_equal(open_core(fixture), 0);
 	assert_int_equal(core_maps(fixture->core, MAPS_ALL, &maps), 0);
 	assert_ptr_equal(maps.source.core, fixture->core);
-	assert_int_equal(maps.list.count, 7);
+	assert_int_equal(maps.list.count, 10);
 	assert_string_equal(mapping_at(&maps, PROGRAM)->path, "/no/such/program");
 	assert_true(mapping_at(&maps, PROGRAM)->executable);
 	assert_int_equal(mapping_at(&maps, PROGRAM + PAGE)->offset, PAGE);
 	assert_true(
 		mapping_same_file(mapping_at(&maps, PROGRAM), mapping_at(&maps, PROGRAM + PAGE)));
 	assert_string_equal(mapping_at(&maps, HEAP)->path, "[heap]");
+	assert_string_equal(mapping_at(&maps, EARLIER + 2 * PAGE)->path, "");
 	assert_int_equal(mapping_at(&maps, HEAP)->end, HEAP + 4 * PAGE);
 	assert_string_equal(mapping_at(&maps, STACK)->path, "[stack]");
 	assert_string_equal(mapping_at(&maps, SHARED)->path, "/memfd:\t");
@@ -222,6 +246,36 @@ static void memory_is_read_up_to_what_is_not_there(void **state)
 	assert_int_equal(core_read(fixture->core, HEAP + 3 * PAGE, bytes, 8), -EFAULT);
 	assert_int_equal(core_read(fixture->core, PROGRAM + PAGE, bytes, 8), -EFAULT);
 	assert_int_equal(core_read(fixture->core, 0, bytes, 8), -EFAULT);
+}
+
+static void expect_assembly(struct fixture *fixture, bool is_read)
+{
+	char page[2 * PAGE];
+
+	memset(page, 1, sizeof(page));
+	assert_int_equal(open_core(fixture), 0);
+	assert_int_equal(core_read(fixture->core, ASSEMBLY, page, sizeof(page)),
+			 is_read ? (int)PAGE : -EFAULT);
+	/* Zeros are behind its end, as in memory. */
+	assert_true(!is_read || !strcmp(page, "MZ and so on"));
+	assert_int_equal(core_read(fixture->core, ASSEMBLY + 100, page, 8), is_read ? 8 : -EFAULT);
+	assert_true(!is_read || !page[0]);
+	core_free(fixture->core);
+	fixture->core = NULL;
+}
+
+/* Unless it has changed since, or is none. */
+static void assemblies_are_read_from_their_files(void **state)
+{
+	static const struct timespec later[] = {{.tv_sec = UINT32_MAX}, {.tv_sec = UINT32_MAX}};
+	static const struct timespec before[] = {{.tv_sec = 1}, {.tv_sec = 1}};
+
+	expect_assembly(*state, true);
+	assert_int_equal(utimensat(AT_FDCWD, assembly, later, 0), 0);
+	expect_assembly(*state, false);
+	assert_int_equal(truncate(assembly, 1), 0);
+	assert_int_equal(utimensat(AT_FDCWD, assembly, before, 0), 0);
+	expect_assembly(*state, false);
 }
 
 static void pages_of_zeros_count_as_absent(void **state)
@@ -319,6 +373,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(mappings_have_the_names_and_rights_that_a_core_has),
 		TEST(memory_is_read_up_to_what_is_not_there),
+		TEST(assemblies_are_read_from_their_files),
 		TEST(pages_of_zeros_count_as_absent),
 		TEST(threads_come_by_number_that_of_the_process_first),
 		TEST(what_is_missing_is_counted),

@@ -265,7 +265,8 @@ static void name_vdso(struct core *core)
 		core->pieces.items[piece - core->pieces.items].name = "[vdso]";
 }
 
-/* The first memory of no file behind the program, but for what is part of its data. */
+/* The first memory of no file behind the program, but for what is part of its data. A program may
+ * have mapped parts of its own file before itself, as one of .NET does. */
 static void name_heap(struct core *core)
 {
 	const struct piece *program = piece_at(core, core->layout.entry);
@@ -273,7 +274,7 @@ static void name_heap(struct core *core)
 
 	if (!program || program->file == NO_FILE)
 		return;
-	for (size_t i = 0; i < core->pieces.count; i++) {
+	for (size_t i = (size_t)(program - core->pieces.items); i < core->pieces.count; i++) {
 		struct piece *piece = &core->pieces.items[i];
 
 		if (piece->file == program->file)
@@ -329,6 +330,19 @@ static enum file_state check_file(const struct core *core, size_t number, int fd
 	return state;
 }
 
+static bool is_shared(const char *path, bool deleted)
+{
+	static const char *const of_memory[] = {"/memfd:", "/SYSV", "/dev/zero"};
+
+	if (!strncmp(path, "/dev/shm/", 9))
+		return true;
+	for (size_t i = 0; deleted && i < ARRAY_SIZE(of_memory); i++) {
+		if (!strncmp(path, of_memory[i], strlen(of_memory[i])))
+			return true;
+	}
+	return false;
+}
+
 static void open_file(struct core *core, size_t number, const struct core_options *options,
 		      int sysroot)
 {
@@ -363,7 +377,36 @@ static void count_gap(struct core *core, const struct core_file *file)
 		gaps->example = file->path;
 }
 
-/* Data files are not asked for: nothing in them says what holds a block. */
+/* .NET's files of types, which it maps like data: names of objects are in them. */
+static bool is_assembly(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && !strcmp(dot, ".dll");
+}
+
+/* Cores rarely have a page of an assembly: it may be another build if it was changed since. */
+static void open_assembly(struct core *core, size_t number, const struct core_options *options,
+			  int sysroot)
+{
+	struct core_file *file = &core->files.items[number];
+	struct timespec ended = core_time(core);
+	struct stat stat;
+	char magic[2];
+
+	open_file(core, number, options, sysroot);
+	if (file->fd < 0 || file->state == FILE_SAME ||
+	    (!fstat(file->fd, &stat) && S_ISREG(stat.st_mode) &&
+	     stat.st_mtim.tv_sec <= ended.tv_sec &&
+	     read_at(file->fd, 0, magic, sizeof(magic)) == sizeof(magic) &&
+	     !memcmp(magic, "MZ", sizeof(magic))))
+		return;
+	close(file->fd);
+	file->fd = -1;
+	file->state = FILE_OTHER;
+}
+
+/* Other data files are not asked for: nothing in them says what holds a block. */
 static int open_files(struct core *core, const struct core_options *options)
 {
 	_cleanup_close_ int sysroot =
@@ -374,11 +417,15 @@ static int open_files(struct core *core, const struct core_options *options)
 	for (size_t i = 0; i < core->pieces.count; i++) {
 		const struct piece *piece = &core->pieces.items[i];
 
-		if (piece->file != NO_FILE && may_hold_code(core, piece))
+		if (piece->file != NO_FILE && may_hold_code(core, piece) &&
+		    !is_shared(core->files.items[piece->file].path,
+			       core->files.items[piece->file].deleted))
 			core->files.items[piece->file].has_code = true;
 	}
 	for (size_t i = 0; i < core->files.count; i++) {
-		if (core->files.items[i].has_code)
+		if (is_assembly(core->files.items[i].path))
+			open_assembly(core, i, options, sysroot);
+		else if (core->files.items[i].has_code)
 			open_file(core, i, options, sysroot);
 	}
 	return 0;
@@ -460,6 +507,21 @@ int core_pagemap(const struct core *core)
 
 /* Reading. */
 
+/* A mapping has zeros from the file's end to the end of its last page. */
+static size_t read_file(int fd, uint64_t offset, uint8_t *buffer, size_t size)
+{
+	size_t got = read_at(fd, offset, buffer, size), zeros;
+	struct stat stat;
+
+	if (got == size || fstat(fd, &stat) || stat.st_size <= 0 ||
+	    offset + got < (uint64_t)stat.st_size)
+		return got;
+	zeros = align_up((uint64_t)stat.st_size, MEMORY_PAGE);
+	zeros = zeros > offset + got ? MIN(zeros - (offset + got), size - got) : 0;
+	memset(buffer + got, 0, zeros);
+	return got + zeros;
+}
+
 /* For one piece: what is in the core, else what is in its file. */
 static size_t read_piece(const struct core *core, const struct piece *piece, uint64_t address,
 			 void *buffer, size_t size)
@@ -470,7 +532,7 @@ static size_t read_piece(const struct core *core, const struct piece *piece, uin
 	size = MIN(size, piece->end - address);
 	if (at < piece->dumped)
 		return read_at(core->fd, piece->offset + at, buffer, MIN(size, piece->dumped - at));
-	return fd < 0 ? 0 : read_at(fd, piece->file_offset + at, buffer, size);
+	return fd < 0 ? 0 : read_file(fd, piece->file_offset + at, buffer, size);
 }
 
 ssize_t core_read(const struct core *core, uint64_t address, void *buffer, size_t size)
@@ -488,19 +550,6 @@ ssize_t core_read(const struct core *core, uint64_t address, void *buffer, size_
 		done += got;
 	}
 	return done ? (ssize_t)done : -EFAULT;
-}
-
-static bool is_shared(const char *path, bool deleted)
-{
-	static const char *const of_memory[] = {"/memfd:", "/SYSV", "/dev/zero"};
-
-	if (!strncmp(path, "/dev/shm/", 9))
-		return true;
-	for (size_t i = 0; deleted && i < ARRAY_SIZE(of_memory); i++) {
-		if (!strncmp(path, of_memory[i], strlen(of_memory[i])))
-			return true;
-	}
-	return false;
 }
 
 /* gdb writes what may not be touched, such as the guards of stacks, as if it could be read. */

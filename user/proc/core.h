@@ -10,7 +10,8 @@
  *   - protections and names of mappings that were not dumped: where NT_FILE alone knows one, it may
  *     hold code. The heap, [heap], is found by its place behind the program; [stack] by AT_EXECFN.
  *   - contents of files: read from the files themselves, if their first page (ELF header, program
- *     headers and, as a rule, build-id) is the one that the core has.
+ *     headers and, as a rule, build-id) is the one that the core has. Data files are not read, but
+ *     for .NET's assemblies (*.dll) that are older than the core.
  *
  * A core file is hostile: its tables are parsed in the sandbox (parse/core_layout.h), and its
  * memory is as good as that of a hostile process.
