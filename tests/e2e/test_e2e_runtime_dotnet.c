@@ -13,6 +13,7 @@
 static const char *version;
 
 #define STOPS 3
+#define GCORE "/usr/bin/gcore"
 
 /* The path of the program for that version; NULL: it is not there. */
 static char *find_program(void)
@@ -644,6 +645,65 @@ static void a_busy_program_is_counted_exactly_or_marked_inexact(void **state)
 	assert_true(exact > 0);
 }
 
+/* Counts, and what names statics have. */
+static void expect_same_classes(json_t *live, json_t *core)
+{
+	json_t *class;
+	size_t i, compared = 0;
+
+	json_array_foreach(json_object_get(live, "classes"), i, class)
+	{
+		const char *name = text_at(class, "name");
+
+		if (strcmp(text_at(class, "module"), "dotnet"))
+			continue;
+		if (count_of(core, name) != count_of(live, name))
+			fail_msg("%s: %lld in the core, not %lld", name,
+				 (long long)count_of(core, name), (long long)count_of(live, name));
+		compared++;
+	}
+	assert_true(compared > 50);
+	assert_int_equal(number_at(walked_runtime_of(core, "dotnet"), "objects"),
+			 number_at(walked_runtime_of(live, "dotnet"), "objects"));
+}
+
+static void expect_same_in_core(struct harness *harness, json_t *live)
+{
+	char core[256];
+	json_t *report;
+
+	snprintf(core, sizeof(core), "%s/core", harness->directory);
+	report = report_of(harness, MONITOR(harness, "retain", "--core", core, "--census",
+					    "--format", "json", "--top", "0"));
+	expect_same_classes(live, report);
+	assert_int_equal(count_of(report, "Planted.Subscriber"), 300);
+	unlink(core);
+}
+
+/* createdump is one of .NET 9's, and writes a process of 8 as well. gdb leaves files out, which are
+ * read from where they are. */
+static void a_core_file_has_the_same_objects(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = start_or_skip(harness, "census", "300");
+	/* However busy this machine is. */
+	json_t *live = RETAIN(harness, target, "--top", "0", "--max-pause", "5000");
+
+	free(shell(harness, 0,
+		   "cd %s && d=$(dirname \"$($OLDPWD/tests/runtimes/dotnet.sh 9)\") && "
+		   "cp $d/createdump . && chmod +x createdump && "
+		   "LD_LIBRARY_PATH=$d ./createdump --full -f core %s >/dev/null",
+		   harness->directory, target->pid_text));
+	expect_same_in_core(harness, live);
+	if (access(GCORE, X_OK)) {
+		fprintf(stderr, "SKIPPED for gdb: there is no %s\n", GCORE);
+		return;
+	}
+	free(shell(harness, 0, "cd %s && %s -o gcore %s >/dev/null 2>&1 && mv gcore.* core",
+		   harness->directory, GCORE, target->pid_text));
+	expect_same_in_core(harness, live);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -659,6 +719,7 @@ int main(void)
 		e2e_test(threads_has_those_that_have_ended_with_their_holders),
 		e2e_test(collections_are_those_that_the_program_counts),
 		e2e_test(a_busy_program_is_counted_exactly_or_marked_inexact),
+		e2e_test(a_core_file_has_the_same_objects),
 	};
 
 	const struct CMUnitTest foreign[] = {

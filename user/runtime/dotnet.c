@@ -66,6 +66,12 @@ static bool detect(const struct mapping *mapping)
 	       !strncmp(mapping->path, "/memfd:doublemapper", 19);
 }
 
+/* A program of one file, in a core file that does not name the memory of generated code. */
+static bool detect_module(const struct data_module *module)
+{
+	return target_variable(module, "g_dacTable");
+}
+
 static void survey(void *state, const struct mapping *mapping)
 {
 	widest_reservation_add(state, mapping);
@@ -720,6 +726,7 @@ const struct runtime runtime_dotnet = {
 	.collects = true,
 	.proves = true,
 	.detect = detect,
+	.detect_module = detect_module,
 	.survey = survey,
 	.state_size = sizeof(struct largest_reservation),
 	.owns = owns,
