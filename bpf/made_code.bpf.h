@@ -77,15 +77,14 @@ __noinline int made_frame_words(struct thread *thread)
 
 #define JS_WORD(words, word) (words)[(word)-LM_JS_WORD_OFFSET]
 
-/* Other code of V8's in no file, and builtins, have anything where the interpreter has these. */
-static __always_inline u64 js_bytecode_offset(const struct lm_made_code *code, const u64 *words)
+/* Optimized code and builtins have anything where others have this. */
+static __always_inline bool js_has_bytecode(const struct lm_made_code *code, const u64 *words)
 {
 	u64 array = JS_WORD(words, LM_JS_WORD_BYTECODE), map;
 
-	if (!LM_JS_IS_POINTER(array) ||
-	    bpf_probe_read_user(&map, sizeof(map), (void *)(array - 1)) || map != code->bytecode)
-		return 0;
-	return JS_WORD(words, LM_JS_WORD_OFFSET) >> 32;
+	return LM_JS_IS_POINTER(array) &&
+	       !bpf_probe_read_user(&map, sizeof(map), (void *)(array - 1)) &&
+	       map == code->bytecode;
 }
 
 /*
@@ -98,7 +97,8 @@ static __always_inline u64 js_note(struct thread *thread, bool compiled)
 	const struct lm_made_code *code;
 	u64 *words = thread->trail.window;
 	u32 tgid = thread->walk.tgid;
-	u64 function, shared, at, fp = thread->walk.fp;
+	u64 function, shared, at, fp = thread->walk.fp, note = LM_FRAME_INTERPRETED;
+	bool has_bytecode;
 
 	code = bpf_map_lookup_elem(&made_codes, &tgid);
 	if (!code || !code->shared || fp & 7 ||
@@ -110,10 +110,14 @@ static __always_inline u64 js_note(struct thread *thread, bool compiled)
 	    bpf_probe_read_user(&shared, sizeof(shared), (void *)(function - 1 + code->shared)) ||
 	    !LM_JS_IS_POINTER(shared))
 		return 0;
-	at = compiled ? thread->walk.ip : js_bytecode_offset(code, words);
+	has_bytecode = js_has_bytecode(code, words);
+	at = has_bytecode ? JS_WORD(words, LM_JS_WORD_OFFSET) >> 32 : 0;
+	if (compiled) {
+		at = thread->walk.ip;
+		note |= has_bytecode ? LM_FRAME_COMPILED : LM_FRAME_OPTIMIZED;
+	}
 	shared = shared >> 3 & ((1ull << LM_INTERPRETED_METHOD_BITS) - 1);
-	return LM_FRAME_INTERPRETED | (compiled ? LM_FRAME_COMPILED : 0) |
-	       (at & LM_INTERPRETED_AT_MASK) << LM_INTERPRETED_METHOD_BITS | shared;
+	return note | (at & LM_INTERPRETED_AT_MASK) << LM_INTERPRETED_METHOD_BITS | shared;
 }
 
 /* The row of such code: *row is LM_UNWIND_MADE. */

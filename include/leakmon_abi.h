@@ -29,12 +29,14 @@
  * frame pointer on.
  */
 #define LM_FRAME_INTERPRETED (0xcull << 60)
-#define LM_FRAME_IS_INTERPRETED(frame) ((frame) >> 61 == 0x6)
+#define LM_FRAME_IS_INTERPRETED(frame) (((frame) >> 60) - 0xc < 3)
 /*
- * Set besides where V8 has compiled it, or not: then the function's SharedFunctionInfo stands for
- * the method, and for the place its bytecode's offset or, compiled, the lowest bits of the address.
+ * Of V8, the function's SharedFunctionInfo stands for the method. One of these is set where V8 has
+ * compiled it, from its bytecode alone or optimized: then the lowest bits of the return address
+ * stand for those of the bytecode.
  */
 #define LM_FRAME_COMPILED (1ull << 60)
+#define LM_FRAME_OPTIMIZED (2ull << 60)
 #define LM_INTERPRETED_METHOD_BITS 45 /* an object, in units of 8 bytes */
 #define LM_INTERPRETED_METHOD(frame) (((frame) & ((1ull << LM_INTERPRETED_METHOD_BITS) - 1)) << 3)
 #define LM_INTERPRETED_AT_MASK 0x7fffu /* the lowest bits of the address of its bytecode */

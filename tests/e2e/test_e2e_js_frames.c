@@ -7,15 +7,15 @@
 #include "tree.h"
 
 #define NODE "/usr/bin/node"
-#define PROGRAMS_MAX 12
+#define PROGRAMS_MAX 16
 #define OPTIONS_MAX 4
 #define SCRIPT "tests/runtimes/js_frames.js"
 
 /* What of V8's stack is there. */
 enum truth {
 	WHOLE,	  /* all */
-	NO_LINES, /* the functions; lines are those where they begin */
-	OUTLINED, /* those that are not inlined */
+	OUTLINED, /* functions that are not inlined; optimized ones have the line where they begin
+		   */
 };
 
 /* `runtime`: of `scripts/deps.sh runtimes`, which is left out if it is not there; NULL: NODE. */
@@ -25,13 +25,15 @@ static const struct program {
 } programs[] = {
 	{NULL, {"--no-opt", "--no-sparkplug"}, WHOLE},
 	{NULL, {"--jitless"}, WHOLE},
-	{NULL, {"--no-opt", "--always-sparkplug"}, NO_LINES},
+	{NULL, {"--no-opt", "--always-sparkplug"}, WHOLE},
 	{NULL, {NULL}, OUTLINED},
 	{"node-18", {"--no-opt", "--no-sparkplug"}, WHOLE},
 	{"node-18", {NULL}, OUTLINED},
 	{"node-22", {"--no-opt", "--no-sparkplug", "--no-maglev"}, WHOLE},
+	{"node-22", {"--no-opt", "--always-sparkplug", "--no-maglev"}, WHOLE},
 	{"node-22", {"--maglev"}, OUTLINED},
 	{"node-24", {"--no-opt", "--no-sparkplug", "--no-maglev"}, WHOLE},
+	{"node-24", {"--no-opt", "--always-sparkplug", "--no-maglev"}, WHOLE},
 	{"node-24", {NULL}, OUTLINED},
 };
 
@@ -74,8 +76,9 @@ static bool find_node(const struct program *program, char *path, size_t size)
 
 static void start(struct harness *harness, const struct program *program, struct together *together)
 {
-	const char *argv[OPTIONS_MAX + 3] = {"node"};
-	size_t count = 1, used = strlen(together->pids);
+	/* One that is idle would compact its heap: the report comes late here. */
+	const char *argv[OPTIONS_MAX + 4] = {"node", "--no-memory-reducer"};
+	size_t count = 2, used = strlen(together->pids);
 	struct run *run = &together->runs[together->count];
 	char path[300];
 

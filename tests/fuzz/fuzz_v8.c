@@ -18,10 +18,12 @@
 static void name_frames(const struct forged *forged, void *state)
 {
 	const uint64_t shared = forged_on_data(forged);
+	const uint64_t late = forged_shared_of(forged->last_function);
 	const uint64_t frames[] = {
 		forged_noted(shared, FORGED_BYTECODE_HEADER + 10),
-		forged_noted(shared, 0x1234) | LM_FRAME_COMPILED,
-		forged_noted(forged_shared_of(forged->last_function), FORGED_BYTECODE_HEADER),
+		forged_noted(late, FORGED_INSTRUCTIONS + 40) | LM_FRAME_COMPILED,
+		forged_noted(late, FORGED_INSTRUCTIONS + 40) | LM_FRAME_OPTIMIZED,
+		forged_noted(late, FORGED_BYTECODE_HEADER),
 		forged_noted(forged->sessions, 0),
 	};
 	struct intern strings = {0};

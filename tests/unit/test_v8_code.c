@@ -106,8 +106,7 @@ static void a_function_has_its_name_script_and_first_line(void **state)
 		name(&opened, forged_noted(forged_on_data(forged), FORGED_BYTECODE_HEADER)), 0);
 	expect_frame(&opened, "onData", "/srv/server.js", 2);
 	assert_int_equal(opened.frames.list.items[0].address, forged_on_data(forged) - 1);
-	assert_int_equal(name(&opened, forged_noted(forged_shared_of(forged->last_function),
-						    FORGED_BYTECODE_HEADER)),
+	assert_int_equal(name(&opened, forged_noted(forged_shared_of(forged->last_function), 0)),
 			 0);
 	expect_frame(&opened, "late", "/srv/server.js", 3);
 	close_code(&opened);
@@ -137,6 +136,46 @@ static void a_call_has_the_line_of_its_bytecode(void **state)
 				 0);
 		expect_frame(&opened, "onData", "/srv/server.js", places[i].line);
 	}
+	close_code(&opened);
+}
+
+/* By what each bytecode has of the instructions: a call returns behind the first of them. */
+static void a_call_in_code_of_bytecode_alone_has_its_line_too(void **state)
+{
+	static const struct {
+		uint64_t at;
+		uint32_t line;
+	} places[] = {
+		{17, 2},
+		{26, 2},
+		{36, 2},
+		{37, 3},
+		{46, 3},
+		{47, 1},
+		{56, 1},
+		/* Before the first, and behind the last one: its first line. */
+		{0, 2},
+		{16, 2},
+		{57, 2},
+		{61, 2},
+	};
+	struct forged *forged = *state;
+	uint64_t shared = forged_on_data(forged);
+	struct opened opened;
+
+	forged_set(shared, 8, forged->code);
+	assert_int_equal(open_code(forged, &opened), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		uint64_t frame = forged_noted(shared, FORGED_INSTRUCTIONS + places[i].at);
+
+		assert_int_equal(name(&opened, frame | LM_FRAME_COMPILED), 0);
+		expect_frame(&opened, "onData", "/srv/server.js", places[i].line);
+		/* Nor is it of this code if it is optimized. */
+		assert_int_equal(name(&opened, frame | LM_FRAME_OPTIMIZED), 0);
+		expect_frame(&opened, "onData", "/srv/server.js", 2);
+	}
+	assert_int_equal(name(&opened, forged_noted(shared, FORGED_BYTECODE_HEADER + 10)), 0);
+	expect_frame(&opened, "onData", "/srv/server.js", 3);
 	close_code(&opened);
 }
 
@@ -263,6 +302,7 @@ static void nonsense_in_it_does_no_harm(void **state)
 	uint64_t seed = 1;
 
 	assert_non_null(kept);
+	forged_set(forged_on_data(forged), 8, forged->code);
 	memcpy(kept, forged->memory.bytes, FORGED_BYTES);
 	for (size_t i = 0; i < MUTANTS; i++) {
 		uint64_t shared = forged_on_data(forged);
@@ -273,7 +313,9 @@ static void nonsense_in_it_does_no_harm(void **state)
 			v8_code_reader.rows(opened.state, &opened.rows);
 			name(&opened, forged_noted(shared, FORGED_BYTECODE_HEADER + 10));
 			name(&opened,
-			     forged_noted(shared, FORGED_BYTECODE_HEADER + 10) | LM_FRAME_COMPILED);
+			     forged_noted(shared, FORGED_INSTRUCTIONS + 40) | LM_FRAME_COMPILED);
+			name(&opened,
+			     forged_noted(shared, FORGED_INSTRUCTIONS + 40) | LM_FRAME_OPTIMIZED);
 			name(&opened,
 			     forged_noted(FORGED_BASE + forged_random(&seed) % FORGED_BYTES, 99));
 		}
@@ -290,6 +332,7 @@ int main(void)
 		CODE_TEST(frames_are_noted_by_what_their_functions_share),
 		CODE_TEST(a_function_has_its_name_script_and_first_line),
 		CODE_TEST(a_call_has_the_line_of_its_bytecode),
+		CODE_TEST(a_call_in_code_of_bytecode_alone_has_its_line_too),
 		CODE_TEST(long_bytecode_has_the_first_line_alone),
 		CODE_TEST(what_is_no_function_any_more_has_no_name),
 		CODE_TEST(names_are_those_of_the_moment),

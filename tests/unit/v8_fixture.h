@@ -14,6 +14,7 @@
 #define FORGED_DATA FORGED_CHUNK /* of the program: the rest is heap */
 #define FORGED_BYTES (5 * FORGED_CHUNK)
 #define FORGED_CONSTANTS 0x0u
+#define FORGED_LENGTHS 0x10000u
 #define FORGED_HEAP 0x21000u /* the areas are before it */
 #define FORGED_AREAS 0x20000u
 #define FORGED_SPACES 0x22000u
@@ -27,6 +28,8 @@
 #define FORGED_CLOSURES 10
 #define FORGED_BYTECODES 40u
 #define FORGED_BYTECODE_HEADER 53u /* of a BytecodeArray, from its tagged pointer on */
+#define FORGED_BYTECODE_KINDS 8u
+#define FORGED_INSTRUCTIONS 0x7f0000001000ull /* of code that is made of it */
 
 /* Numbers of instance types: the fixture's own. */
 enum forged_type {
@@ -40,6 +43,7 @@ enum forged_type {
 	FORGED_HASH_MAP = 181,
 	FORGED_BYTE_ARRAY = 190,
 	FORGED_BYTECODE = 191,
+	FORGED_CODE = 192,
 	FORGED_CONTEXT = 205,
 	FORGED_NATIVE_CONTEXT = 210,
 	FORGED_DESCRIPTOR_ARRAY = 236,
@@ -75,7 +79,7 @@ struct forged {
 	uint64_t cache, table, sessions, extra, context, captured, weak_ref, of_weak_ref, weak_map;
 	uint64_t of_weak_map, key, old_garbage, native_context, native, derived, young;
 	uint64_t module, of_module, script, source, line_ends, last_function, emitter, listeners;
-	uint64_t bytecodes;
+	uint64_t bytecodes, code;
 	uint64_t version, map_type; /* addresses of constants */
 };
 
@@ -181,11 +185,15 @@ static inline void forged_constants(struct forged *forged)
 		{"v8dbg_prop_index_mask", 0x1ff80000},
 		{"v8dbg_prop_index_shift", 19},
 		{"v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE", FORGED_BYTECODE},
+		{"v8dbg_type_Code__CODE_TYPE", FORGED_CODE},
 		{"v8dbg_off_fp_context", (uint32_t)-8},
 		{"v8dbg_off_fp_function", (uint32_t)-16},
 		{"v8dbg_off_fp_bytecode_array", (uint32_t)-32},
 		{"v8dbg_off_fp_bytecode_offset", (uint32_t)-40},
-		{"_ZN2v88internal7Version5majorE", 11},
+		{"_ZN2v88internal7Version6major_E", 11},
+		{"_ZN2v88internal7Version6minor_E", 3},
+		{"_ZN2v88internal7Version6build_E", 244},
+		{"_ZN2v88internal7Version6patch_E", 8},
 	};
 	uint32_t at = FORGED_CONSTANTS;
 
@@ -196,6 +204,18 @@ static inline void forged_constants(struct forged *forged)
 		forged_put32(forged_memory_symbol(&forged->memory, constants[i].name, at, 4),
 			     constants[i].value);
 	}
+}
+
+/* The lengths of bytecodes, by the width of their operands. */
+static inline void forged_lengths(struct forged *forged)
+{
+	static const uint8_t lengths[3][FORGED_BYTECODE_KINDS] = {
+		{1, 1, 4, 4}, {0, 0, 5, 7}, {0, 0, 18, 9}};
+	uint64_t place = forged_memory_symbol(
+		&forged->memory, "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE",
+		FORGED_LENGTHS, sizeof(lengths));
+
+	memcpy(forged_memory_place(place), lengths, sizeof(lengths));
 }
 
 /* Returns the object's address with its tag. */
@@ -519,6 +539,29 @@ static inline void forged_bytecode(struct forged *forged)
 	forged->bytecodes = array;
 }
 
+/* Its code, with 10 bytes for each of four bytecodes, behind 16 bytes. The second and third one
+ * have long operands. */
+static inline void forged_compiled(struct forged *forged)
+{
+	static const uint8_t bytecodes[] = {2, [4] = 0, 2, [10] = 1, 2, [29] = 3, [33] = 3, 0};
+	static const uint8_t lengths[] = {16, 10, 10, 10, 10};
+	uint64_t bytes_map = forged_map(forged, FORGED_BYTE_ARRAY, 0, 0);
+	uint64_t code_map = forged_map(forged, FORGED_CODE, 0, 0);
+	uint64_t code = forged_object(forged, code_map, 64);
+	uint64_t bytes = forged_array(forged, bytes_map, 1);
+
+	memcpy(forged_memory_place(forged->bytecodes + FORGED_BYTECODE_HEADER), bytecodes,
+	       sizeof(bytecodes));
+	forged_set(bytes, 8, forged_number(sizeof(lengths)));
+	memcpy(forged_memory_place(bytes - 1 + 16), lengths, sizeof(lengths));
+	forged_set(code, 16, forged->bytecodes);
+	forged_set(code, 24, bytes);
+	forged_set(code, 40, FORGED_INSTRUCTIONS);
+	forged_set(code, 56, 60);
+	forged->code = code;
+	forged_set(forged_shared_of(forged->last_function), 24, code);
+}
+
 /* An EventEmitter: its listeners by the names of events are in an object that is a dictionary. */
 static inline void forged_emitter(struct forged *forged)
 {
@@ -574,6 +617,7 @@ static inline bool forged_make(struct forged *forged)
 	if (!forged_memory_make(&forged->memory, FORGED_BASE, FORGED_BYTES, FORGED_DATA, 0x30000))
 		return false;
 	forged_constants(forged);
+	forged_lengths(forged);
 	forged_memory_malloc(&forged->memory, 64);
 	free_space = forged_maps(forged);
 	forged_chunk(forged, FORGED_OLD, 0x4, 0);
@@ -588,6 +632,7 @@ static inline bool forged_make(struct forged *forged)
 	forged_close(forged, free_space, FORGED_OLD);
 	forged_young(forged);
 	forged_bytecode(forged);
+	forged_compiled(forged);
 	forged_memory_find_places(&forged->memory);
 	return true;
 }

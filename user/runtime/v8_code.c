@@ -25,12 +25,17 @@
 #define SHARED_END 64 /* no member of a SharedFunctionInfo that leads to code is behind it */
 #define POSITIONS 32  /* BytecodeArray::source_position_table, if it has no wrapper */
 #define POSITION_SHIFT 1
+#define SIZES_BYTES (3 * 256)
 #define POSITION_MASK 0x3fffffffu
 
 struct code {
 	struct v8 *v8;
 	uint64_t bytecode;  /* the map of a BytecodeArray, tagged */
 	uint32_t forgotten; /* of the memory, when something was read last */
+	/* Of this version; NULL: it is another one. */
+	const struct code_layout *layout;
+	uint32_t bytecodes;	    /* how many there are; 0: not known */
+	uint8_t sizes[SIZES_BYTES]; /* see BYTECODE_SIZES */
 };
 
 /* -------- lines */
@@ -82,19 +87,16 @@ static bool find_position(const uint8_t *table, size_t size, uint32_t bytecode, 
 	return found;
 }
 
-/* The bytes of an array of bytes; NULL: it is none. The caller frees them. */
-static uint8_t *read_bytes(struct v8 *v8, uint64_t array, size_t *size)
+/* What an array has behind its header; NULL: it is too long. The caller frees it. */
+static uint8_t *read_contents(struct v8 *v8, uint64_t array, uint64_t header, size_t *size)
 {
-	const struct v8_map *map = v8_map_of(v8, array);
 	uint64_t length = v8_number(v8_field(v8, array, v8_place(v8, V8_ARRAY_LENGTH)));
 	uint8_t *bytes;
 
-	if (!map || (!v8_is_named(v8, map, "ByteArray") && !v8_is_named(v8, map, "TrustedByteA")) ||
-	    !length || length > TABLE_BYTES_MAX)
+	if (!length || length > TABLE_BYTES_MAX)
 		return NULL;
 	bytes = malloc(length);
-	if (bytes &&
-	    target_read(v8->memory, array - V8_TAG + v8_place(v8, V8_ARRAY_DATA), bytes, length)) {
+	if (bytes && target_read(v8->memory, array - V8_TAG + header, bytes, length)) {
 		free(bytes);
 		return NULL;
 	}
@@ -102,11 +104,29 @@ static uint8_t *read_bytes(struct v8 *v8, uint64_t array, size_t *size)
 	return bytes;
 }
 
+/* Likewise; NULL: it is no array of bytes. */
+static uint8_t *read_bytes(struct v8 *v8, uint64_t array, size_t *size)
+{
+	const struct v8_map *map = v8_map_of(v8, array);
+
+	if (!map ||
+	    (!v8_is_named(v8, map, "ByteArray__") && !v8_is_named(v8, map, "TrustedByteArray__")))
+		return NULL;
+	return read_contents(v8, array, v8_place(v8, V8_ARRAY_DATA), size);
+}
+
 static bool is_kind(struct v8 *v8, uint64_t word, enum v8_kind kind)
 {
 	const struct v8_map *map = v8_map_of(v8, word);
 
 	return map && v8_kind_of(v8, map) == kind;
+}
+
+static uint8_t *read_bytecode(struct v8 *v8, uint64_t array, size_t *size)
+{
+	return is_kind(v8, array, V8_BYTECODE)
+		       ? read_contents(v8, array, v8_place(v8, V8_BYTECODE_DATA), size)
+		       : NULL;
 }
 
 /* The first object of a kind that one leads to by its first words; 0: none. */
@@ -156,6 +176,133 @@ static uint32_t interpreted_line(struct v8 *v8, uint64_t shared, uint32_t at)
 	return line_of_bytecode(v8, shared, array, at - (uint32_t)first);
 }
 
+/* -------- code that is made of bytecode alone */
+
+/* Where Code has what this takes. The table of bytecodes follows the bytecode, which has the place
+ * of what optimized code has to be taken back (src/objects/code.h). */
+static const struct code_layout {
+	int32_t major, minor;
+	uint8_t bytecode;
+	uint8_t start;	/* the address of the instructions; 0: they follow the header */
+	uint8_t size;	/* of them, in bytes: 32 bits */
+	uint8_t header; /* of Code, with instructions behind it */
+} code_layouts[] = {
+	{10, 2, 16, 0, 40, 128},
+	{11, 3, 16, 40, 56, 0},
+	{12, 4, 8, 40, 52, 0},
+	{13, 6, 8, 40, 56, 0},
+};
+
+/* The lengths of bytecodes: one byte for each of them, three times, for operands of one, two and
+ * four bytes. It has the prefixes for these, too. */
+#define BYTECODE_SIZES "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE"
+#define WIDTHS 3
+#define WIDE 0
+#define EXTRA_WIDE 1
+
+static void read_sizes(struct code *code)
+{
+	const struct data_module *module = code->v8->module;
+	const struct symbol_table *table = &module->image->table;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct symbol *symbol = &table->symbols[i];
+
+		if (strcmp(table->names + symbol->name, BYTECODE_SIZES) != 0)
+			continue;
+		if (symbol->size > sizeof(code->sizes) || symbol->size % WIDTHS ||
+		    target_read(code->v8->memory, module->bias + symbol->address, code->sizes,
+				symbol->size))
+			return;
+		code->bytecodes = symbol->size / WIDTHS;
+	}
+}
+
+static const struct code_layout *find_code_layout(struct v8 *v8)
+{
+	int32_t major, minor;
+
+	if (!v8_read_versions(v8, v8->module, &major, &minor))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(code_layouts); i++) {
+		if (code_layouts[i].major == major && code_layouts[i].minor == minor)
+			return &code_layouts[i];
+	}
+	return NULL;
+}
+
+/* How long the bytecode is that begins there; 0: it is none. */
+static uint32_t bytecode_size(const struct code *code, const uint8_t *bytes, size_t left)
+{
+	uint32_t width = 0, prefix = 0, size;
+
+	if (left > 1 && (bytes[0] == WIDE || bytes[0] == EXTRA_WIDE)) {
+		width = bytes[0] == WIDE ? 1 : 2;
+		prefix = 1;
+	}
+	if (left <= prefix || bytes[prefix] >= code->bytecodes)
+		return 0;
+	size = prefix + code->sizes[width * code->bytecodes + bytes[prefix]];
+	return size <= left ? size : 0;
+}
+
+/* The bytecode whose instructions have an offset, or end there, as a call that returns to it. The
+ * table has the length of the code before the first one, and then that of each. */
+static bool find_bytecode(const struct code *code, struct byte_reader *table,
+			  struct byte_reader *bytecodes, uint32_t offset, uint32_t *found)
+{
+	const uint8_t *first = bytecodes->at;
+	uint64_t end = byte_reader_uleb128(table);
+
+	while (end < offset) {
+		size_t left = byte_reader_left(bytecodes);
+		uint32_t size = bytecode_size(code, bytecodes->at, left);
+
+		if (!size || !byte_reader_left(table))
+			return false;
+		*found = (uint32_t)(bytecodes->at - first);
+		byte_reader_take(bytecodes, size);
+		end += byte_reader_uleb128(table);
+	}
+	return !table->failed && bytecodes->at != first;
+}
+
+/* An address in code, of which only the lowest bits are known; false: it is surely elsewhere. */
+static bool offset_in_code(const struct code *code, uint64_t object, uint32_t at, uint32_t *offset)
+{
+	struct v8 *v8 = code->v8;
+	const struct code_layout *layout = code->layout;
+	uint64_t start = layout->start ? v8_field(v8, object, layout->start)
+				       : object - V8_TAG + layout->header;
+	uint32_t size = (uint32_t)v8_field(v8, object, layout->size);
+
+	*offset = (at - (uint32_t)start) & LM_INTERPRETED_AT_MASK;
+	return *offset <= size && size <= LM_INTERPRETED_AT_MASK;
+}
+
+static uint32_t compiled_line(const struct code *code, uint64_t shared, uint32_t at)
+{
+	struct v8 *v8 = code->v8;
+	uint64_t object = find_member(v8, shared, V8_CODE), array;
+	_cleanup_free_ uint8_t *table = NULL, *bytecodes = NULL;
+	struct byte_reader table_reader, bytecode_reader;
+	size_t table_size, size;
+	uint32_t offset, bytecode = 0;
+
+	if (!object || !code->layout || !offset_in_code(code, object, at, &offset))
+		return 0;
+	array = v8_field(v8, object, code->layout->bytecode);
+	table = read_bytes(v8, v8_field(v8, object, code->layout->bytecode + 8), &table_size);
+	bytecodes = table ? read_bytecode(v8, array, &size) : NULL;
+	if (!bytecodes)
+		return 0;
+	table_reader = byte_reader(table, table_size);
+	bytecode_reader = byte_reader(bytecodes, size);
+	return find_bytecode(code, &table_reader, &bytecode_reader, offset, &bytecode)
+		       ? line_of_bytecode(v8, shared, array, bytecode)
+		       : 0;
+}
+
 /* -------- frames */
 
 static int append(struct intern *strings, const struct frame *frame, struct frames *frames)
@@ -173,10 +320,21 @@ static int append(struct intern *strings, const struct frame *frame, struct fram
 	return added->function && (added->file || !frame->file) ? 0 : -ENOMEM;
 }
 
+static uint32_t line_of_call(const struct code *code, uint64_t shared, uint64_t noted)
+{
+	uint32_t at = LM_INTERPRETED_AT(noted);
+
+	if (noted & LM_FRAME_OPTIMIZED)
+		return 0;
+	return noted & LM_FRAME_COMPILED ? compiled_line(code, shared, at)
+					 : interpreted_line(code->v8, shared, at);
+}
+
 /* Builtins have a name and no script; top-level code has a script and no name. */
-static int name_function(struct v8 *v8, uint64_t noted, struct intern *strings,
+static int name_function(const struct code *code, uint64_t noted, struct intern *strings,
 			 struct frames *frames)
 {
+	struct v8 *v8 = code->v8;
 	uint64_t shared = LM_INTERPRETED_METHOD(noted) | V8_TAG;
 	char function[V8_NAME_BYTES], path[V8_NAME_BYTES];
 	struct frame frame = {.address = LM_INTERPRETED_METHOD(noted), .function = function};
@@ -184,8 +342,7 @@ static int name_function(struct v8 *v8, uint64_t noted, struct intern *strings,
 	v8_shared_name(v8, shared, function);
 	if (v8_script_path(v8, shared, path)) {
 		frame.file = path;
-		if (!(noted & LM_FRAME_COMPILED))
-			frame.line = interpreted_line(v8, shared, LM_INTERPRETED_AT(noted));
+		frame.line = line_of_call(code, shared, noted);
 		if (!frame.line)
 			frame.line = v8_line_of(v8, shared);
 	}
@@ -217,7 +374,7 @@ static int name(void *state, uint64_t frame, struct intern *strings, struct fram
 	if (LM_FRAME_IS_INTERPRETED(frame) &&
 	    v8_is_type(code->v8, v8_map_of(code->v8, LM_INTERPRETED_METHOD(frame) | V8_TAG),
 		       V8_TYPE_SHARED))
-		error = name_function(code->v8, frame, strings, frames);
+		error = name_function(code, frame, strings, frames);
 	if (error)
 		frames->list.count = before;
 	return error;
@@ -297,11 +454,14 @@ static int open_code(struct target_memory *memory, void **state, const char **wh
 	code->v8->memory = memory;
 	code->forgotten = memory->forgotten - 1;
 	error = find_v8(code, why);
-	if (error)
+	if (error) {
 		close_code(code);
-	else
-		*state = code;
-	return error;
+		return error;
+	}
+	code->layout = find_code_layout(code->v8);
+	read_sizes(code);
+	*state = code;
+	return 0;
 }
 
 const struct code_reader v8_code_reader = {
