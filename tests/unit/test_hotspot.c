@@ -193,6 +193,28 @@ static void a_long_holds_the_native_block_at_its_address(void **state)
 	walked_free(&walked);
 }
 
+/* The operand is at any byte of an instruction; an address inside a block is none. */
+static void a_block_that_compiled_code_has_as_an_operand_is_held(void **state)
+{
+	static const char name[] = "compiled code";
+	struct forged *forged = *state;
+	uint64_t block = forged_memory_malloc(&forged->memory, 32);
+	uint64_t inside = forged_memory_malloc(&forged->memory, 32) + 8;
+	struct walked walked;
+
+	memcpy(forged_memory_place(FORGED_BASE + FORGED_CODE + 0xf3), &block, sizeof(block));
+	memcpy(forged_memory_place(FORGED_BASE + FORGED_CODE + 0xe5), &inside, sizeof(inside));
+	walk(&forged->memory, &walked);
+	assert_null(root_named(&walked.sink, name));
+	walked_free(&walked);
+	forged->memory.mappings[1].executable = true;
+	walk(&forged->memory, &walked);
+	assert_true(has_root(&walked.sink, name, block));
+	assert_false(has_root(&walked.sink, name, inside));
+	walked_free(&walked);
+	forged->memory.mappings[1].executable = false;
+}
+
 static void a_collector_that_is_not_read_is_named(void **state)
 {
 	struct forged *forged = *state;
@@ -625,6 +647,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_long_holds_the_native_block_at_its_address, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_block_that_compiled_code_has_as_an_operand_is_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_collector_that_is_not_read_is_named, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_heap_that_is_being_collected_is_not_read, setup,

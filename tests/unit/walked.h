@@ -95,6 +95,17 @@ static inline void expect_root(const struct heap_sink *sink, const char *name, u
 	assert_int_equal(root->node, heap_sink_node(sink, holds));
 }
 
+static inline bool has_root(const struct heap_sink *sink, const char *name, uint64_t holds)
+{
+	uint32_t node = heap_sink_node(sink, holds);
+
+	for (size_t i = 0; i < sink->roots.count; i++) {
+		if (sink->roots.items[i].node == node && !strcmp(sink->roots.items[i].name, name))
+			return true;
+	}
+	return false;
+}
+
 static inline bool refers(const struct heap_sink *sink, uint64_t from, uint64_t to)
 {
 	uint32_t node = heap_sink_node(sink, from), target = heap_sink_node(sink, to);

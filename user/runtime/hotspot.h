@@ -646,6 +646,8 @@ int hotspot_find(struct hotspot *hotspot, char version[24], const char **why);
 
 /* As struct heap_walker. */
 int hotspot_roots(void *state, struct heap_sink *sink);
+/* Roots of blocks that only instructions lead to: see hotspot_immediates.c. 0 or -ENOMEM. */
+int hotspot_immediates(const struct hotspot *hotspot, struct heap_sink *sink);
 int hotspot_refer(void *state, struct heap_sink *sink, uint32_t node);
 
 #endif

@@ -723,6 +723,8 @@ int hotspot_roots(void *state, struct heap_sink *sink)
 		error = add_archived(&rooting);
 	if (!error)
 		error = add_finalisers(&rooting);
+	if (!error)
+		error = hotspot_immediates(hotspot, sink);
 	sink->reports.items[hotspot->report].all_roots = true;
 	return error ? error : claim_native(&rooting);
 }
