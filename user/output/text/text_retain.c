@@ -155,7 +155,7 @@ static void text_retain_site_write(FILE *out, const struct retained_site *site)
 	fputs("allocated by ", out);
 	if (frame && frame->function)
 		write_caller_and_its(out, site, frame);
-	else if (site)
+	else if (site && site->id)
 		fprintf(out, "stack %016" PRIx64, site->id);
 	else
 		fputs("an unknown stack", out);
