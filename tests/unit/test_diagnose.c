@@ -18,6 +18,7 @@
 struct planted {
 	const char *name;
 	uint64_t held;
+	uint64_t passing; /* of them: only stacks lead there */
 };
 
 static void plant_of(struct retain_result *scan, const char *runtime, const struct planted *planted,
@@ -31,6 +32,8 @@ static void plant_of(struct retain_result *scan, const char *runtime, const stru
 			.kind = CLASS_RUNTIME, .name = planted[i].name, .module = runtime};
 		class->verdicts[VERDICT_HELD] =
 			(struct retention_total){planted[i].held, planted[i].held * 100};
+		class->passing =
+			(struct retention_total){planted[i].passing, planted[i].passing * 100};
 	}
 	retain_result_identify(scan);
 }
@@ -334,6 +337,32 @@ static void a_class_that_rises_at_every_scan_grows(void **state)
 	assert_int_equal(diagnosis.classes[0].was.blocks, 100);
 	assert_int_equal(diagnosis.classes[0].is.blocks, 400);
 	assert_string_equal(scans[2].classes.items[diagnosis.classes[1].class].name, "list");
+	free_scans(scans, ARRAY_SIZE(scans));
+}
+
+/* Sessions that a map keeps become more while requests have others of them. */
+static void objects_that_only_stacks_hold_hide_no_growth(void **state)
+{
+	static const struct planted first[] = {{"app.Session", 440, 400}, {"app.Chain", 3, 3}};
+	static const struct planted middle[] = {{"app.Session", 540, 200}, {"app.Chain", 53, 53}};
+	static const struct planted last[] = {{"app.Session", 590, 50}, {"app.Chain", 903, 903}};
+	struct retain_result scans[3] = {0};
+	struct diagnosis diagnosis;
+
+	(void)state;
+	plant(&scans[0], first, ARRAY_SIZE(first));
+	plant(&scans[1], middle, ARRAY_SIZE(middle));
+	plant(&scans[2], last, ARRAY_SIZE(last));
+	diagnosis = conclude((struct diagnosis_evidence){
+		.conclusion = &steady,
+		.scans = {&scans[0], &scans[1], &scans[2]},
+		.scan_count = 3,
+	});
+	assert_int_equal(diagnosis.part, DIAGNOSED_OBJECTS);
+	assert_int_equal(diagnosis.class_count, 2);
+	assert_string_equal(scans[2].classes.items[diagnosis.classes[0].class].name, "app.Session");
+	assert_int_equal(diagnosis.classes[0].was.blocks, 40);
+	assert_int_equal(diagnosis.classes[0].is.blocks, 540);
 	free_scans(scans, ARRAY_SIZE(scans));
 }
 
@@ -685,6 +714,7 @@ int main(void)
 		cmocka_unit_test(a_call_stack_is_borne_out_by_what_counted_the_heap),
 		cmocka_unit_test(stops_are_counted),
 		cmocka_unit_test(a_class_that_rises_at_every_scan_grows),
+		cmocka_unit_test(objects_that_only_stacks_hold_hide_no_growth),
 		cmocka_unit_test(classes_of_the_program_come_before_those_of_its_language),
 		cmocka_unit_test(a_heap_that_grows_by_garbage_is_no_leak),
 		cmocka_unit_test(code_that_an_engine_compiles_is_no_leak),

@@ -130,20 +130,19 @@ static void expect_chain(uint32_t *ends, uint32_t *list, uint64_t length, bool e
 	assert_int_equal(path.chain_exact, exact);
 }
 
-/* Of 500 blocks the first 200 by address hang on one variable, the others on a second one. */
-static void the_typical_path_is_of_blocks_at_all_addresses(void **state)
+/* Of 500 blocks the first ones by address hang on one variable, the others on a second one. */
+static void expect_typical(uint32_t of_first, uint32_t lasting, uint32_t group)
 {
-	enum { MANY = 500, OF_FIRST = 200 };
+	enum { MANY = 500 };
 	static const struct retention_nodes nodes = {.blocks = MANY, .strong = 2, .lasting = 2};
 	static uint32_t class_of[MANY], ends[MANY + 4], list[MANY + 2], fields[MANY + 2];
 	static uint64_t many_sizes[MANY];
 	struct root_group groups[2] = {{.kind = ROOT_STACK}, {.kind = ROOT_STACK}};
 	struct scene scene = {.graph = {.blocks = MANY, .sizes = many_sizes, .places = fields},
-			      .groups = {.list = {groups, 2, 2}},
+			      .groups = {.list = {groups, 2, 2}, .lasting = lasting, .strong = 2},
 			      .classes = {.list = {class_list, 2, 2}, .of_blocks = class_of}};
 	_cleanup_(path_free) struct path path = {0};
 
-	(void)state;
 	memset(class_list, 0, sizeof(class_list));
 	for (uint32_t i = 0; i < MANY; i++) {
 		class_of[i] = 1;
@@ -152,7 +151,7 @@ static void the_typical_path_is_of_blocks_at_all_addresses(void **state)
 	}
 	list[MANY] = MANY;
 	list[MANY + 1] = MANY + 1;
-	ends[MANY + 1] = OF_FIRST;
+	ends[MANY + 1] = of_first;
 	ends[MANY + 2] = MANY;
 	ends[MANY + 3] = MANY + 2;
 	scene.graph.graph = (struct graph){MANY + 3, ends, list};
@@ -163,8 +162,22 @@ static void the_typical_path_is_of_blocks_at_all_addresses(void **state)
 	assert_int_equal(classes_count(&scene.classes, &scene.graph, &scene.retention), 0);
 	assert_int_equal(path_find_typical(&scene.maker, 1, &path), 0);
 	retention_free(&scene.retention);
-	assert_int_equal(path.group, 1);
+	assert_int_equal(path.group, group);
 	assert_int_equal(path.sampled, MANY / 2);
+}
+
+static void the_typical_path_is_of_blocks_at_all_addresses(void **state)
+{
+	(void)state;
+	expect_typical(200, 2, 1);
+}
+
+/* The second variable is a stack. */
+static void a_variable_is_a_holder_before_a_stack(void **state)
+{
+	(void)state;
+	expect_typical(200, 1, 0);
+	expect_typical(20, 1, 1);
 }
 
 static void a_chain_is_followed_beyond_the_end_of_a_path(void **state)
@@ -191,6 +204,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_path_names_the_field_of_every_step, setup,
 						teardown),
 		cmocka_unit_test(the_typical_path_is_of_blocks_at_all_addresses),
+		cmocka_unit_test(a_variable_is_a_holder_before_a_stack),
 		cmocka_unit_test_setup_teardown(what_only_may_be_held_is_no_sample_of_a_pattern,
 						setup, teardown),
 		cmocka_unit_test(a_chain_is_followed_beyond_the_end_of_a_path),

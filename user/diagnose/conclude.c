@@ -59,6 +59,17 @@ static struct retention_total held_of(const struct retained_class *class)
 	return class ? retained_class_live(class) : (struct retention_total){0};
 }
 
+/* Without objects of requests that are under way: only stacks have these. */
+static struct retention_total lasting_of(const struct retained_class *class)
+{
+	struct retention_total held = held_of(class);
+
+	if (!class)
+		return held;
+	return (struct retention_total){held.blocks - MIN(class->passing.blocks, held.blocks),
+					held.bytes - MIN(class->passing.bytes, held.bytes)};
+}
+
 static bool is_doubtful(const struct retain_result *scan, const struct retained_class *class)
 {
 	for (size_t i = 0; class->module && i < scan->runtimes.count; i++) {
@@ -75,18 +86,21 @@ static uint64_t least_growth(const struct retain_result *scan, const struct reta
 	return is_doubtful(scan, class) ? DOUBTFUL_OBJECTS_MIN : OBJECTS_MIN;
 }
 
+typedef struct retention_total count_class(const struct retained_class *class);
+
 /* More at every scan than at the one before: a collector may have run in any of the steps. */
-static bool rises(const struct diagnosis_evidence *evidence, const struct retained_class *class)
+static bool rises(const struct diagnosis_evidence *evidence, const struct retained_class *class,
+		  count_class *count)
 {
-	uint64_t now = held_of(class).blocks, first = 0;
+	uint64_t now = count(class).blocks, first = 0;
 
 	for (size_t i = evidence->scan_count - 1; i--;) {
-		first = held_of(class_of(evidence->scans[i], class->id)).blocks;
+		first = count(class_of(evidence->scans[i], class->id)).blocks;
 		if (first >= now)
 			return false;
 		now = first;
 	}
-	return held_of(class).blocks - first >=
+	return count(class).blocks - first >=
 	       least_growth(evidence->scans[evidence->scan_count - 1], class);
 }
 
@@ -125,8 +139,9 @@ static bool is_built_in(const struct retained_class *class)
 static bool is_of_program(const struct retained_class *class)
 {
 	/* Those of V8 stand in parentheses, and its functions have the file that they are in. */
-	static const char *const libraries[] = {"System.", "Microsoft.", "java.",     "javax.",
-						"jdk.",	   "sun.",	 "ghc-prim:", "("};
+	static const char *const libraries[] = {"System.",  "Microsoft.", "java.",
+						"javax.",   "jdk.",	  "sun.",
+						"com.sun.", "ghc-prim:",  "("};
 	static const char *const without_packages[] = {"v8", "hotspot"};
 
 	if (!class->name || !class->module ||
@@ -172,36 +187,56 @@ static bool is_of_code(const struct retained_class *class)
 	return false;
 }
 
-static uint64_t growth_bytes(const struct diagnosis *diagnosis, size_t i)
+static uint64_t growth_bytes(const struct diagnosed_class *class)
 {
-	return diagnosis->classes[i].is.bytes - diagnosis->classes[i].was.bytes;
+	return class->is.bytes - class->was.bytes;
 }
 
-/* Keeps the first ones: those of the program, then by growth. */
-static void add_class(struct diagnosis *diagnosis, const struct retain_result *scan, uint32_t place,
-		      const struct retention_total *was, const struct retention_total *is)
+/* Those of the program first, and among these what more than stacks hold; then by growth. */
+static bool comes_before(const struct retain_result *scan, const struct diagnosed_class *one,
+			 const struct diagnosed_class *other)
+{
+	bool own = is_of_program(&scan->classes.items[one->class]);
+
+	if (own != is_of_program(&scan->classes.items[other->class]))
+		return own;
+	if (one->lasting != other->lasting)
+		return one->lasting;
+	return growth_bytes(one) > growth_bytes(other);
+}
+
+/* Keeps the first ones. */
+static void add_class(struct diagnosis *diagnosis, const struct retain_result *scan,
+		      const struct diagnosed_class *fresh)
 {
 	size_t at = diagnosis->class_count;
-	bool own = is_of_program(&scan->classes.items[place]);
 
-	for (; at; at--) {
-		const struct retained_class *other =
-			&scan->classes.items[diagnosis->classes[at - 1].class];
-
-		if (is_of_program(other) > own ||
-		    (is_of_program(other) == own &&
-		     growth_bytes(diagnosis, at - 1) >= is->bytes - was->bytes))
-			break;
-	}
+	while (at && comes_before(scan, fresh, &diagnosis->classes[at - 1]))
+		at--;
 	if (at == DIAGNOSIS_CLASSES_MAX)
 		return;
 	if (diagnosis->class_count < DIAGNOSIS_CLASSES_MAX)
 		diagnosis->class_count++;
 	memmove(&diagnosis->classes[at + 1], &diagnosis->classes[at],
 		(diagnosis->class_count - at - 1) * sizeof(diagnosis->classes[0]));
-	diagnosis->classes[at].class = place;
-	diagnosis->classes[at].was = *was;
-	diagnosis->classes[at].is = *is;
+	diagnosis->classes[at] = *fresh;
+}
+
+static bool find_rise(const struct diagnosis_evidence *evidence, uint32_t place,
+		      struct diagnosed_class *found)
+{
+	const struct retain_result *last = evidence->scans[evidence->scan_count - 1];
+	const struct retained_class *class = &last->classes.items[place];
+	bool lasting = rises(evidence, class, lasting_of);
+	count_class *count = lasting ? lasting_of : held_of;
+
+	if (!lasting && !rises(evidence, class, held_of))
+		return false;
+	*found = (struct diagnosed_class){.class = place,
+					  .lasting = lasting,
+					  .was = count(class_of(evidence->scans[0], class->id)),
+					  .is = count(class)};
+	return found->is.bytes > found->was.bytes;
 }
 
 void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
@@ -214,12 +249,11 @@ void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct dia
 	last = evidence->scans[evidence->scan_count - 1];
 	for (size_t i = 0; i < last->classes.count; i++) {
 		const struct retained_class *class = &last->classes.items[i];
-		const struct retention_total was = held_of(class_of(evidence->scans[0], class->id));
-		const struct retention_total is = held_of(class);
+		struct diagnosed_class found;
 
-		if (class->kind == CLASS_RUNTIME && !is_of_code(class) && rises(evidence, class) &&
-		    is.bytes > was.bytes)
-			add_class(diagnosis, last, (uint32_t)i, &was, &is);
+		if (class->kind == CLASS_RUNTIME && !is_of_code(class) &&
+		    find_rise(evidence, (uint32_t)i, &found))
+			add_class(diagnosis, last, &found);
 	}
 }
 
@@ -247,7 +281,8 @@ static void find_lost_class(const struct diagnosis_evidence *evidence, struct di
 			continue;
 		most = is.bytes - was.bytes;
 		diagnosis->has_lost_class = true;
-		diagnosis->lost_class = (struct diagnosed_class){(uint32_t)i, was, is};
+		diagnosis->lost_class =
+			(struct diagnosed_class){.class = (uint32_t)i, .was = was, .is = is};
 	}
 }
 
@@ -401,7 +436,7 @@ static bool native_grows_more(const struct diagnosis_evidence *evidence,
 	double objects = 0;
 
 	for (size_t i = 0; i < diagnosis->class_count; i++)
-		objects += (double)growth_bytes(diagnosis, i);
+		objects += (double)growth_bytes(&diagnosis->classes[i]);
 	if (evidence->lost_site && (double)lost_growth(diagnosis) > objects)
 		return true;
 	return diagnosis->site &&
@@ -434,7 +469,7 @@ static bool are_objects_many(const struct diagnosis_evidence *evidence,
 	if (evidence->scan_count < 3 && is_doubtful(diagnosis->retention, class))
 		return false;
 	for (size_t i = 0; i < diagnosis->class_count; i++)
-		grown += growth_bytes(diagnosis, i);
+		grown += growth_bytes(&diagnosis->classes[i]);
 	return grown >= held_bytes(diagnosis->retention) / HELD_SHARE;
 }
 

@@ -57,6 +57,7 @@ struct diagnosed_blocks {
 /* Its blocks at the first scan and at the last. */
 struct diagnosed_class {
 	uint32_t class; /* of diagnosis.retention */
+	bool lasting;	/* without what only stacks and registers lead to: that alone rises */
 	struct retention_total was, is;
 };
 

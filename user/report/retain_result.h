@@ -102,6 +102,8 @@ struct retained_class {
 	uint32_t site;		   /* of CLASS_SITE */
 	uint32_t distance; /* the longest shortest path from a root to one of them; 0: none */
 	struct retention_total total, verdicts[VERDICT_MAX_];
+	struct retention_total passing; /* of the live ones: only stacks and registers lead there.
+					 * Not recorded */
 	uint64_t garbage; /* objects, if all roots of the runtime are known. Not recorded */
 };
 

@@ -9,6 +9,8 @@
 #define MAX_WIDTH 4096
 /* Steps that are followed for one pattern, over all samples: lists can be millions long. */
 #define MAX_STEPS (4u << 20)
+/* If what lasts holds one in so many, it is the holder, though stacks may hold more. */
+#define LASTING_SHARE 8
 
 /* Where in its parent the pointer to a block stands, in bytes; 0 if there are very many. A name
  * that the runtime has for it says more. */
@@ -153,12 +155,29 @@ static size_t sample(const struct path_maker *maker, uint32_t class, uint32_t *s
 	return count;
 }
 
+struct best {
+	uint64_t count;
+	uint32_t example;
+};
+
 struct tally {
 	struct hash counts; /* of a pattern */
-	uint64_t best_count;
-	uint32_t example;
-	size_t sampled;
+	struct best any, lasting;
+	size_t sampled, sampled_lasting;
 };
+
+/* What only stacks lead to may be gone in a moment: requests under way have objects of any class.
+ */
+static bool is_passing(const struct path_maker *maker, const struct path *path)
+{
+	return path->group >= maker->groups->lasting && path->group < maker->groups->strong;
+}
+
+static void note_best(struct best *best, uint64_t count, uint32_t sample)
+{
+	if (count > best->count)
+		*best = (struct best){count, sample};
+}
 
 static int count_patterns(const struct path_maker *maker, const uint32_t *samples, size_t count,
 			  struct tally *tally)
@@ -178,10 +197,11 @@ static int count_patterns(const struct path_maker *maker, const uint32_t *sample
 		if (!slot)
 			return -ENOMEM;
 		tally->sampled++;
-		if (++*slot <= tally->best_count)
+		note_best(&tally->any, ++*slot, samples[i]);
+		if (is_passing(maker, &path))
 			continue;
-		tally->best_count = *slot;
-		tally->example = samples[i];
+		tally->sampled_lasting++;
+		note_best(&tally->lasting, *slot, samples[i]);
 	}
 	return 0;
 }
@@ -237,15 +257,17 @@ int path_find_typical(const struct path_maker *maker, uint32_t class, struct pat
 {
 	uint32_t samples[MAX_SAMPLES];
 	struct tally tally = {0};
+	const struct best *best;
 	size_t count = sample(maker, class, samples);
 	int error = count ? count_patterns(maker, samples, count, &tally) : -ENOENT;
 
 	hash_free(&tally.counts);
+	best = tally.sampled_lasting * LASTING_SHARE >= tally.sampled ? &tally.lasting : &tally.any;
 	if (!error)
-		error = path_find(maker, tally.example, path);
+		error = path_find(maker, best->example, path);
 	if (error)
 		return error;
-	path->sharing = tally.best_count;
+	path->sharing = best->count;
 	path->sampled = tally.sampled;
 	measure_chain(maker, path);
 	return 0;

@@ -112,6 +112,13 @@ static int compare(const void *left_pointer, const void *right_pointer)
 	return left->site < right->site ? -1 : left->site > right->site;
 }
 
+static void add_passing(const struct retain *retain, uint32_t block,
+			struct retention_total *passing)
+{
+	passing->blocks += heap_graph_counts(&retain->graph, block);
+	passing->bytes += retain->graph.sizes[block];
+}
+
 static int count_all(const struct retain *retain, const uint32_t *class_places,
 		     const uint32_t *root_places, const uint32_t *groups,
 		     struct retain_result *result)
@@ -129,6 +136,9 @@ static int count_all(const struct retain *retain, const uint32_t *class_places,
 
 		if (sample.verdict != VERDICT_LOST && groups[i] != ROOT_NONE)
 			sample.root = root_places[groups[i]];
+		if (sample.root != RESULT_NONE && groups[i] >= retain->groups.lasting &&
+		    groups[i] < retain->groups.strong)
+			add_passing(retain, i, &result->classes.items[sample.class].passing);
 		if (sample.site > result->sites.count)
 			sample.site = 0;
 		error = count_block(result, &index, &sample, retain->graph.sizes[i],

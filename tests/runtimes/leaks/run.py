@@ -7,6 +7,7 @@ Each run starts a server, asks it 50 times a second for work and once a second f
 others ten objects, of which the class and the holder must be named. `clean` ones are only asked for
 work, and nothing of them may be named: "no leak", or for a heap that still fills "unknown". JOBS runs
 at once (1). As root."""
+import http.client
 import json
 import os
 import subprocess
@@ -48,7 +49,7 @@ def load(port, path, per_second, ended):
     while not ended.wait(1 / per_second):
         try:
             urllib.request.urlopen(f'http://127.0.0.1:{port}/{path}', timeout=10).read()
-        except OSError:
+        except (OSError, http.client.HTTPException):
             pass
 
 
