@@ -123,6 +123,27 @@ static void what_was_kept_is_read_as_it_was(void **state)
 	target_memory_close(&memory);
 }
 
+/* As a guard of the runtime's before an assembly. */
+static void a_page_that_cannot_be_read_hides_no_other(void **state)
+{
+	struct fixture *fixture = *state;
+	struct target_memory memory;
+	uint64_t word;
+
+	for (size_t i = 0; i < PAGES; i++)
+		page(fixture, i)[1] = 100 + i;
+	assert_int_equal(mprotect(page(fixture, 2), MEMORY_PAGE, PROT_NONE), 0);
+	assert_int_equal(target_memory_open(&fixture->maps, NULL, NULL, &memory), 0);
+	for (size_t i = 0; i < PAGES; i++) {
+		if (i == 2)
+			assert_int_equal(target_read(&memory, address_of(fixture, i), &word, 8),
+					 -EFAULT);
+		else
+			assert_int_equal(target_word(&memory, address_of(fixture, i)), 100 + i);
+	}
+	target_memory_close(&memory);
+}
+
 static void what_was_kept_in_one_piece_need_not_be_copied(void **state)
 {
 	struct fixture *fixture = *state;
@@ -250,6 +271,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_MEMORY(memory_with_several_views_is_read_where_it_is_present),
 		WITH_MEMORY(what_was_kept_is_read_as_it_was),
+		WITH_MEMORY(a_page_that_cannot_be_read_hides_no_other),
 		WITH_MEMORY(what_was_kept_in_one_piece_need_not_be_copied),
 		WITH_MEMORY(a_page_that_changed_too_late_makes_uncertain),
 		WITH_MEMORY(without_an_image_it_is_read_as_it_is),

@@ -78,7 +78,8 @@ static size_t read_run(const struct target_memory *memory, uint64_t address, uns
 	return got > 0 ? (size_t)got / MEMORY_PAGE : 0;
 }
 
-/* Pages [address, address + pages); the others are zeros, and present[] says which ones. */
+/* Pages [address, address + pages); the others are zeros, and present[] says which ones. One that
+ * cannot be read, such as a guard, says nothing about those behind it. */
 static void read_present(const struct target_memory *memory, uint64_t address,
 			 const uint64_t *entries, unsigned char *bytes, bool *present, size_t pages)
 {
@@ -90,12 +91,13 @@ static void read_present(const struct target_memory *memory, uint64_t address,
 		got = run ? read_run(memory, address + i * MEMORY_PAGE, bytes + i * MEMORY_PAGE,
 				     run)
 			  : 0;
-		for (size_t j = 0; j < MAX(run, 1u); j++) {
-			present[i + j] = j < got;
-			if (j >= got)
-				memset(bytes + (i + j) * MEMORY_PAGE, 0, MEMORY_PAGE);
-		}
-		i += MAX(run, 1u);
+		memset(present + i, true, got);
+		i += got;
+		if (run && got == run)
+			continue;
+		present[i] = false;
+		memset(bytes + i * MEMORY_PAGE, 0, MEMORY_PAGE);
+		i++;
 	}
 }
 
