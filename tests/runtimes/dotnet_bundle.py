@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """dotnet_bundle.py PROGRAM ASSEMBLY: a single-file .NET program runs another assembly.
+dotnet_bundle.py --extract PROGRAM DIRECTORY NAME...: copies assemblies of its bundle.
 
 PROGRAM (changed in place) has its own assembly NAME.dll in its bundle (docs/design/features/
 bundler.md of the .NET SDK); ASSEMBLY, which has the same name, is appended and takes its place.
@@ -24,13 +25,8 @@ def read_name(data, at):
             return data[at : at + length].decode(), at + length
 
 
-def main():
-    program, assembly = sys.argv[1:]
-    wanted = os.path.basename(assembly)
-    with open(program, "rb") as file:
-        data = bytearray(file.read())
-    with open(assembly, "rb") as file:
-        added = file.read()
+def entries(data, program):
+    """Where the entry of each file is, and its name."""
     (at,) = struct.unpack_from("<q", data, data.index(MARK) - 8)
     major, _, count = struct.unpack_from("<III", data, at)
     if major != 6:
@@ -40,9 +36,27 @@ def main():
     for _ in range(count):
         entry = at
         name, at = read_name(data, at + 25)
-        if name == wanted:
-            break
-    else:
+        yield entry, name
+
+
+def extract(program, directory, *names):
+    with open(program, "rb") as file:
+        data = file.read()
+    for entry, name in entries(data, program):
+        offset, size, packed = struct.unpack_from("<qqq", data, entry)
+        if name in names and not packed:
+            with open(os.path.join(directory, name), "wb") as file:
+                file.write(data[offset : offset + size])
+
+
+def replace(program, assembly):
+    wanted = os.path.basename(assembly)
+    with open(program, "rb") as file:
+        data = bytearray(file.read())
+    with open(assembly, "rb") as file:
+        added = file.read()
+    entry = next((entry for entry, name in entries(data, program) if name == wanted), None)
+    if entry is None:
         sys.exit(f"{program}: there is no {wanted} in its bundle")
     data.extend(bytes(-len(data) % 4096))
     # Offset, size, and that it is not compressed.
@@ -52,4 +66,7 @@ def main():
         file.write(data)
 
 
-main()
+if sys.argv[1] == "--extract":
+    extract(*sys.argv[2:])
+else:
+    replace(*sys.argv[1:])
