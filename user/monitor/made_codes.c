@@ -17,6 +17,10 @@
 /* What is the same after such a pause stays so: it is read no more but with the process. */
 #define PAUSE_SURE_NS 2000000000ull
 
+/* A program that has just started makes its code soon. */
+#define START_NS 3000000000ull
+#define START_PAUSE_NS 50000000ull
+
 #define MOMENT_NS 100000000ull
 
 /* One program with such a runtime. */
@@ -26,6 +30,7 @@ struct coded {
 	struct made_code *opened; /* NULL: it is not known yet */
 	struct unwind_table table;
 	struct unwind_made made; /* of that table */
+	uint64_t first_ns;	 /* it was seen */
 	uint64_t next_ns;	 /* not to be read before */
 	uint64_t pause_ns;
 	bool due;	   /* it was asked for before that, or there was nothing yet */
@@ -93,6 +98,7 @@ static struct coded *add(struct made_codes *codes, pid_t pid)
 		free(coded);
 		return NULL;
 	}
+	coded->first_ns = monotonic_ns();
 	*slot = (uintptr_t)coded;
 	return coded;
 }
@@ -151,13 +157,15 @@ static int open_code(struct made_codes *codes, pid_t pid, struct coded *coded)
 	return error;
 }
 
-/* Twice as late each time that nothing is new. */
+/* Twice as late each time that nothing is new, or still nothing is there after some time. */
 static void plan_next(struct coded *coded, int error, uint64_t took_ns)
 {
-	uint64_t pause_ns = MAX(took_ns * PAUSE_TIMES, PAUSE_MIN_NS);
+	uint64_t pause_ns = MAX(took_ns * PAUSE_TIMES, PAUSE_MIN_NS), now_ns = monotonic_ns();
 
 	coded->pause_ns = MAX(error ? coded->pause_ns * 2 : 0, pause_ns);
-	coded->next_ns = monotonic_ns() + coded->pause_ns;
+	if (error == -ENOENT && now_ns - coded->first_ns < START_NS)
+		coded->pause_ns = MAX(pause_ns, START_PAUSE_NS);
+	coded->next_ns = now_ns + coded->pause_ns;
 	coded->due =
 		!error || error == -ENOENT || (error == -EEXIST && coded->pause_ns < PAUSE_SURE_NS);
 }
