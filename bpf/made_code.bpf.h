@@ -88,32 +88,31 @@ static __always_inline bool js_has_bytecode(const struct lm_made_code *code, con
 }
 
 /*
- * The function that a frame is of, if V8 has made it for one; 0: it is another frame, or there is
- * no V8. It keeps a frame pointer, as all of V8's do, and is noted because a collection may move
- * the function itself, while what all its closures share mostly stays.
+ * The function of the frame that a step by frame pointer has just left, if V8 has made it for one;
+ * 0: it is another frame, or there is no V8. The step has read its words. It is noted because a
+ * collection may move the function itself, while what all its closures share mostly stays.
+ *
+ * `ip`: of a frame that is in no file; else 0.
  */
-static __always_inline u64 js_note(struct thread *thread, bool compiled)
+static __always_inline u64 js_note(struct thread *thread, u64 ip)
 {
+	const u64 *words = thread->trail.window + UNWIND_NEAR_WORDS - 2 + LM_JS_WORD_OFFSET;
 	const struct lm_made_code *code;
-	u64 *words = thread->trail.window;
 	u32 tgid = thread->walk.tgid;
-	u64 function, shared, at, fp = thread->walk.fp, note = LM_FRAME_INTERPRETED;
+	u64 function = JS_WORD(words, LM_JS_WORD_FUNCTION), shared, at, note = LM_FRAME_INTERPRETED;
 	bool has_bytecode;
 
-	code = bpf_map_lookup_elem(&made_codes, &tgid);
-	if (!code || !code->shared || fp & 7 ||
-	    bpf_probe_read_user(words, LM_JS_WORDS * sizeof(u64),
-				(void *)(fp + LM_JS_WORD_OFFSET * (s64)sizeof(u64))))
+	if (!LM_JS_IS_POINTER(JS_WORD(words, LM_JS_WORD_CONTEXT)) || !LM_JS_IS_POINTER(function))
 		return 0;
-	function = JS_WORD(words, LM_JS_WORD_FUNCTION);
-	if (!LM_JS_IS_POINTER(JS_WORD(words, LM_JS_WORD_CONTEXT)) || !LM_JS_IS_POINTER(function) ||
+	code = bpf_map_lookup_elem(&made_codes, &tgid);
+	if (!code || !code->shared ||
 	    bpf_probe_read_user(&shared, sizeof(shared), (void *)(function - 1 + code->shared)) ||
 	    !LM_JS_IS_POINTER(shared))
 		return 0;
 	has_bytecode = js_has_bytecode(code, words);
 	at = has_bytecode ? JS_WORD(words, LM_JS_WORD_OFFSET) >> 32 : 0;
-	if (compiled) {
-		at = thread->walk.ip;
+	if (ip) {
+		at = ip;
 		note |= has_bytecode ? LM_FRAME_COMPILED : LM_FRAME_OPTIMIZED;
 	}
 	shared = shared >> 3 & ((1ull << LM_INTERPRETED_METHOD_BITS) - 1);

@@ -238,7 +238,8 @@ __noinline int unwind_step(struct thread *thread)
 {
 	struct lm_unwind_row row = {};
 	struct unwind_state *state;
-	u64 note;
+	u64 made_ip;
+	bool exact;
 	int found;
 
 	if (!thread)
@@ -253,13 +254,15 @@ __noinline int unwind_step(struct thread *thread)
 		return step_by_row(thread, row);
 	if (found != UNWIND_ROW_FOUND)
 		return walk_end(state, LM_WALK_NO_ROWS);
-	note = state->exact_ip ? 0 : js_note(thread, row.cfa_words == UNWIND_NO_FILE);
+	made_ip = row.cfa_words == UNWIND_NO_FILE ? state->ip : 0;
+	exact = state->exact_ip;
 	if (stack_walk == LM_STACK_WALK_CFI || step_by_frame_pointer(thread, LM_WALK_NO_FDE))
 		return walk_end(state, LM_WALK_NO_FDE);
 	/* It may have been data: only what leads to code is believed. */
 	if (unwind_row_known(thread, state->ip - 1, &row) != UNWIND_ROW_FOUND)
 		return walk_end(state, LM_WALK_NO_FDE);
-	state->note = note;
+	if (!exact)
+		state->note = js_note(thread, made_ip);
 	return 0;
 }
 #endif
