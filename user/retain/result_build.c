@@ -112,13 +112,6 @@ static int compare(const void *left_pointer, const void *right_pointer)
 	return left->site < right->site ? -1 : left->site > right->site;
 }
 
-static void add_passing(const struct retain *retain, uint32_t block,
-			struct retention_total *passing)
-{
-	passing->blocks += heap_graph_counts(&retain->graph, block);
-	passing->bytes += retain->graph.sizes[block];
-}
-
 static int count_all(const struct retain *retain, const uint32_t *class_places,
 		     const uint32_t *root_places, const uint32_t *groups,
 		     struct retain_result *result)
@@ -136,9 +129,6 @@ static int count_all(const struct retain *retain, const uint32_t *class_places,
 
 		if (sample.verdict != VERDICT_LOST && groups[i] != ROOT_NONE)
 			sample.root = root_places[groups[i]];
-		if (sample.root != RESULT_NONE && groups[i] >= retain->groups.lasting &&
-		    groups[i] < retain->groups.strong)
-			add_passing(retain, i, &result->classes.items[sample.class].passing);
 		if (sample.site > result->sites.count)
 			sample.site = 0;
 		error = count_block(result, &index, &sample, retain->graph.sizes[i],
@@ -161,6 +151,25 @@ static int retained_samples_add(const struct retain *retain, const uint32_t *cla
 		qsort(result->samples.items, result->samples.count, sizeof(*result->samples.items),
 		      compare);
 	return error;
+}
+
+/* What only stacks and registers lead to, by class. */
+static int count_passing(const struct retain *retain, const uint32_t *class_places,
+			 struct retain_result *result)
+{
+	_cleanup_free_ uint32_t *groups = retention_roots(&retain->retention);
+
+	for (uint32_t i = 0; groups && i < retain->graph.blocks; i++) {
+		uint32_t class = class_places[retain->classes.of_blocks[i]];
+		struct retention_total *passing = &result->classes.items[class].passing;
+
+		if (retain->retention.verdicts[i] != VERDICT_HELD ||
+		    groups[i] < retain->groups.lasting || groups[i] >= retain->groups.strong)
+			continue;
+		passing->blocks += heap_graph_counts(&retain->graph, i);
+		passing->bytes += retain->graph.sizes[i];
+	}
+	return groups ? 0 : -ENOMEM;
 }
 
 /* From a heap image and what was concluded from it to plain rows. */
@@ -535,6 +544,8 @@ static int build(struct building *building)
 		error = add_sites(building);
 	if (!error)
 		error = add_classes(building);
+	if (!error)
+		error = count_passing(building->retain, building->class_places, building->result);
 	if (!error)
 		error = add_roots(building);
 	if (!error)
