@@ -3,8 +3,7 @@
  * Objects of a Java program, against what it counts itself (tests/runtimes/HotspotCensus.java), and
  * against the VM's own histogram, class by class. No BPF is needed.
  */
-#include "retain_json.h"
-#include "shell.h"
+#include "java_tree.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -182,6 +181,34 @@ static void expect_threads(struct harness *harness, const struct child *target)
 	assert_int_equal(found, 1);
 	child_end(harness, monitor);
 	free(stacks);
+}
+
+/* JDK 11, and ZGC without generations where there is the other one, too. */
+static void objects_of_other_jdks_are_counted(void **state)
+{
+	static const struct {
+		const char *java, *options;
+	} runs[] = {{JAVA_11, "-XX:+UseG1GC"},
+		    {JAVA_11, "-XX:+UseParallelGC"},
+		    {JAVA_21, "-XX:+UseZGC"},
+		    {JAVA_21, "-XX:+UseZGC -XX:+ZGenerational"}};
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		json_t *truth, *report;
+		struct child *target = start_in_java_tree(harness, runs[i].java, "HotspotCensus",
+							  runs[i].options, "300");
+
+		if (!target) {
+			fprintf(stderr, "left out: no tree with %s\n", runs[i].java);
+			continue;
+		}
+		truth = workload_ask(harness, target, "truth");
+		report = RETAIN(harness, target, "--top", "0");
+		walked_runtime_of(report, "hotspot");
+		expect_planted(truth, report);
+		child_kill(target);
+	}
 }
 
 static void the_objects_of_every_collector_are_counted_as_the_vm_counts_them(void **state)
@@ -473,6 +500,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(the_objects_of_every_collector_are_counted_as_the_vm_counts_them),
+		e2e_test(objects_of_other_jdks_are_counted),
 		e2e_test(what_holds_an_object_has_a_name),
 		e2e_test(memory_off_the_heap_is_what_the_vm_tracks),
 		e2e_test(a_jvm_leaks_only_if_its_collections_leave_more),

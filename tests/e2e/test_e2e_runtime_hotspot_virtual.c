@@ -29,6 +29,7 @@ static const struct run runs[] = {
 	{{"-XX:+UseG1GC"}, true},
 	{{"-XX:+UseParallelGC", "-Xint", "-XX:-UseCompressedOops"}, true},
 	{{"-XX:+UseZGC", "-XX:+ZGenerational"}, true},
+	{{"-XX:+UseZGC"}, true},
 };
 
 /* NULL: there is no such JDK. */

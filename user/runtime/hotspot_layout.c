@@ -282,7 +282,18 @@ struct reading {
 	struct target_memory *memory;
 	struct hotspot_layout *layout;
 	size_t members; /* so many of them are wanted */
+	char z;		/* instead of the Z that names of ZGC begin with */
 };
+
+/* A name of the VM's as ours has it. */
+static bool is_named(const struct reading *reading, const char *wanted, const char *name)
+{
+	size_t prefix = wanted[0] == '_';
+
+	if (reading->z == 'Z' || strncmp(name, wanted, prefix) != 0 || wanted[prefix] != 'Z')
+		return !strcmp(wanted, name);
+	return name[prefix] == reading->z && !strcmp(wanted + prefix + 1, name + prefix + 1);
+}
 
 static void take_entry(const struct reading *reading, const struct list *list,
 		       const unsigned char *entry)
@@ -303,8 +314,8 @@ static void take_entry(const struct reading *reading, const struct list *list,
 		const struct named_place *member = &members[i];
 
 		if ((list->field == HOTSPOT_UNKNOWN) == !member->field &&
-		    !strcmp(member->type, type) &&
-		    (!member->field || !strcmp(member->field, field)))
+		    is_named(reading, member->type, type) &&
+		    (!member->field || is_named(reading, member->field, field)))
 			reading->layout->places[member->place] = words[2];
 	}
 }
@@ -395,6 +406,22 @@ static void take_flags(struct target_memory *memory, struct hotspot_layout *layo
 		take_flag(memory, first + i * bytes, layout);
 }
 
+/* ZGC without generations has names with X beside the other one (21 to 23: gc/x). */
+static void take_old_z(const struct reading *reading, const struct data_module *module)
+{
+	const struct reading old = {reading->memory, reading->layout, reading->members, 'X'};
+	uint64_t *places = reading->layout->places;
+
+	if (!reading->layout->flags[HOTSPOT_Z] || reading->layout->flags[HOTSPOT_Z_GENERATIONS])
+		return;
+	if (places[HOTSPOT_Z_LOAD_GOOD_MASK] == HOTSPOT_UNKNOWN)
+		return;
+	for (size_t i = HOTSPOT_Z_GLOBALS; i <= HOTSPOT_Z_FORWARDING_BYTES; i++)
+		places[i] = HOTSPOT_UNKNOWN;
+	take_structs(&old, module);
+	take_sizes(&old, module);
+}
+
 /* Places read whatever the collector is. */
 static const enum hotspot_place needed[] = {
 	HOTSPOT_HEAP,
@@ -447,7 +474,7 @@ static const enum hotspot_place needed[] = {
 int hotspot_layout_read(struct target_memory *memory, const struct data_module *module,
 			struct hotspot_layout *layout)
 {
-	const struct reading reading = {memory, layout, ARRAY_SIZE(members)};
+	const struct reading reading = {memory, layout, ARRAY_SIZE(members), 'Z'};
 
 	memset(layout->places, 0xff, sizeof(layout->places));
 	memset(layout->flags, 0, sizeof(layout->flags));
@@ -459,13 +486,14 @@ int hotspot_layout_read(struct target_memory *memory, const struct data_module *
 			return -ENOENT;
 	}
 	take_flags(memory, layout);
+	take_old_z(&reading, module);
 	return 0;
 }
 
 bool hotspot_layout_read_heap(struct target_memory *memory, const struct data_module *module,
 			      struct hotspot_layout *layout)
 {
-	const struct reading reading = {memory, layout, HEAP_MEMBERS};
+	const struct reading reading = {memory, layout, HEAP_MEMBERS, 'Z'};
 
 	memset(layout->places, 0xff, sizeof(layout->places));
 	memset(layout->flags, 0, sizeof(layout->flags));

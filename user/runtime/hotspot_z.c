@@ -183,11 +183,6 @@ int hotspot_z_find(struct hotspot *hotspot, const char **why)
 	*why = "ZGC of this version: its description lacks structures that are needed";
 	if (!is_described(hotspot))
 		return -ENOENT;
-	/* The VMs that have both describe the other one by names of its own. */
-	*why = "ZGC without generations of 21 to 23: not read yet";
-	if (hotspot_has(hotspot, HOTSPOT_Z_LOAD_GOOD_MASK) &&
-	    !hotspot->layout.flags[HOTSPOT_Z_GENERATIONS])
-		return -ENOENT;
 	*why = "ZGC: its references have colours that are not known";
 	if (find_colours(hotspot))
 		return -ENOENT;
