@@ -139,8 +139,9 @@ static void the_objects_of_a_program_are_counted_and_their_holders_have_names(vo
 	json_t *report = RETAIN(harness, target, "--top", "0");
 
 	expect_listeners(report);
-	/* V8 itself has native blocks that only the headers of its chunks lead to. */
-	assert_int_equal(total_at(report, "lost", "blocks"), 0);
+	/* V8 itself has native blocks that only the headers of its chunks lead to; OpenSSL 3.5 in
+	 * Node 24 loses one (ossl_load_builtin_compressions). */
+	assert_in_range(total_at(report, "lost", "blocks"), 0, 1);
 	expect_planted(truth, report);
 	expect_snapshot(snapshot, report);
 	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++)
@@ -179,7 +180,8 @@ static void memory_outside_the_heap_is_counted_and_its_holder_has_a_name(void **
 	assert_int_equal(number_at(memory, "external_bytes"), number_at(truth, "external"));
 	assert_int_equal(number_at(memory, "array_buffer_bytes"), number_at(truth, "arrayBuffers"));
 	part = json_array_get(json_object_get(walked_runtime_of(report, "v8"), "parts"), 0);
-	assert_int_equal(number_at(part, "bytes"), number_at(truth, "arrayBuffers"));
+	/* Not all buffers come from the allocator that node counts, nor are all of them in use. */
+	assert_true(llabs(number_at(part, "bytes") - number_at(truth, "arrayBuffers")) < 256 << 10);
 	assert_true(bytes_of(report, "ArrayBuffer") > 5 << 20);
 	expect_holder(harness, target, &holder);
 }

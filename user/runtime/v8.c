@@ -266,7 +266,8 @@ static int walk_objects(struct walk *walk)
 		map = v8_map_at(v8, target_word(v8->memory, address));
 		size = map ? map->size ? map->size : varying_bytes(walk, map, address) : 0;
 		if (size < OBJECT_BYTES_MIN || size & 7 || size > limit - address) {
-			walk->report->nonsense++;
+			/* Zeros are fresh memory, kept by a thread for objects to come. */
+			walk->report->nonsense += target_word(v8->memory, address) != 0;
 			next = next_boundary(walk, address + 8);
 			walk->report->free_bytes += next - address;
 			address = next;

@@ -71,11 +71,14 @@ static uint32_t map_bits(struct v8 *v8, uint64_t map)
 		       : bits;
 }
 
-/* Among objects of the program, functions follow JSFunction up to the next type that has a name. */
+/* Among objects of the program, functions follow JSFunction up to the next type that has a name:
+ * in V8 10 those of generators, of which the first one has none. */
 static bool is_function_type(const struct v8 *v8, uint16_t type)
 {
 	uint64_t first = v8_place(v8, V8_TYPE_FUNCTION);
 
+	if (type + 1ull == v8_place(v8, V8_TYPE_CALL))
+		return false;
 	for (uint64_t i = first; i < V8_TYPES && i <= type; i++) {
 		if (i == type)
 			return true;

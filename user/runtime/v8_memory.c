@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a heap of V8 says of itself, at places that V8 describes nowhere: measured for each version,
- * on one kind of machine. Of Heap: its state, and backing_store_bytes_; of the isolate behind it:
+ * What a heap of V8 says of itself, at places that V8 describes nowhere: measured for each version.
+ * Of Heap: its state, and backing_store_bytes_; of the isolate behind it:
  * the allocator of array buffers, of which node's counts what it has given
  * (NodeArrayBufferAllocator:: total_mem_usage_). An allocator begins with the address of a table of
- * functions in a file's data.
+ * functions in a file's data; where it has a switch (zero_fill_field_), that follows. An isolate
+ * has it at one of two places, by the processor.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,13 +22,13 @@
 static const struct offsets {
 	int32_t major, minor;
 	uint16_t collecting; /* a number that is 0 unless it is being collected */
-	uint16_t external, allocator;
+	uint16_t external, allocators[2];
 	uint16_t given; /* in the allocator */
 } offsets[] = {
-	{10, 2, 0x240, 0x128, 0x2440, 16},
-	{11, 3, 0x228, 0x128, 0x23f0, 16},
-	{12, 4, 0x198, 0x90, 0x2298, 16},
-	{13, 6, 0x220, 0x98, 0x2078, 8},
+	{10, 2, 0x240, 0x128, {0x2440, 0x2468}, 16},
+	{11, 3, 0x228, 0x128, {0x23f0, 0x2410}, 16},
+	{12, 4, 0x198, 0x90, {0x2298, 0x22c8}, 16},
+	{13, 6, 0x220, 0x98, {0x2078, 0x2078}, 8},
 };
 
 static const struct offsets *find_offsets(struct v8 *v8, const struct data_module *module)
@@ -63,14 +64,25 @@ static bool is_table(const struct v8 *v8, uint64_t address)
 	return mapping && mapping->path[0] == '/';
 }
 
+static bool is_allocator(const struct v8 *v8, const struct offsets *at, uint64_t address)
+{
+	uint64_t behind = target_word(v8->memory, address + 8);
+
+	return address && !(address & 7) && is_table(v8, target_word(v8->memory, address)) &&
+	       (at->given == 8 || (uint32_t)behind <= 1);
+}
+
 static bool read_given(struct v8 *v8, const struct offsets *at, uint64_t heap, uint64_t *bytes)
 {
-	uint64_t allocator = target_word(v8->memory, heap + at->allocator);
+	for (size_t i = 0; i < ARRAY_SIZE(at->allocators); i++) {
+		uint64_t allocator = target_word(v8->memory, heap + at->allocators[i]);
 
-	if (!allocator || allocator & 7 || !is_table(v8, target_word(v8->memory, allocator)))
-		return false;
-	*bytes = target_word(v8->memory, allocator + at->given);
-	return *bytes < EXTERNAL_BYTES_MAX;
+		if (!is_allocator(v8, at, allocator))
+			continue;
+		*bytes = target_word(v8->memory, allocator + at->given);
+		return *bytes < EXTERNAL_BYTES_MAX;
+	}
+	return false;
 }
 
 static void add_heap(struct v8 *v8, const struct offsets *at, uint64_t heap, struct js_memory *js)
