@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "runtime/hotspot.h"
 #include "runtime/hotspot_reader.h"
+#include "runtime/mapping_shape.h"
 
 #define NAME "compiled code"
 #define WINDOW (1u << 20)
