@@ -163,7 +163,7 @@ static void expect_typical(uint32_t of_first, uint32_t lasting, uint32_t group)
 	assert_int_equal(path_find_typical(&scene.maker, 1, &path), 0);
 	retention_free(&scene.retention);
 	assert_int_equal(path.group, group);
-	assert_int_equal(path.sampled, MANY / 2);
+	assert_int_equal(path.sampled, 300);
 }
 
 static void the_typical_path_is_of_blocks_at_all_addresses(void **state)

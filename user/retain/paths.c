@@ -144,12 +144,14 @@ static size_t sample(const struct path_maker *maker, uint32_t class, uint32_t *s
 	const struct block_class *wanted = &maker->classes->list.items[class];
 	uint64_t held =
 		wanted->verdicts[VERDICT_HELD].blocks + wanted->verdicts[VERDICT_UNTRACKED].blocks;
-	uint64_t every = MAX((held + MAX_SAMPLES - 1) / MAX_SAMPLES, 1), seen = 0;
+	uint64_t wanted_count = MIN(held, (uint64_t)MAX_SAMPLES), seen = 0;
 	size_t count = 0;
 
-	for (uint32_t i = 0; i < maker->graph->blocks && count < MAX_SAMPLES; i++) {
-		if (maker->classes->of_blocks[i] == class && heap_graph_counts(maker->graph, i) &&
-		    maker->retention->parents[i] != GRAPH_NONE && seen++ % every == 0)
+	for (uint32_t i = 0; i < maker->graph->blocks && count < wanted_count; i++) {
+		if (maker->classes->of_blocks[i] != class || !heap_graph_counts(maker->graph, i) ||
+		    maker->retention->parents[i] == GRAPH_NONE)
+			continue;
+		if (seen++ * wanted_count / held >= count)
 			samples[count++] = i;
 	}
 	return count;
