@@ -16,13 +16,14 @@
 
 #define NAME "compiled code"
 #define WINDOW (1u << 20)
-/* The greatest code cache (-XX:ReservedCodeCacheSize). */
+/* The greatest code cache (-XX:ReservedCodeCacheSize): so much is searched in all. */
 #define CODE_BYTES_MAX (2ull << 30)
 
 struct scan {
 	struct heap_sink *sink;
 	uint64_t low, high; /* all blocks are there */
 	struct hash seen;   /* blocks that have a root of this name */
+	uint64_t left;	    /* bytes that may still be searched */
 };
 
 static bool is_block(const struct heap_sink *sink, uint32_t node)
@@ -76,9 +77,10 @@ static int scan_bytes(struct scan *scan, const unsigned char *bytes, size_t size
 static int scan_mapping(struct scan *scan, struct target_memory *memory,
 			const struct mapping *mapping, unsigned char *window)
 {
-	uint64_t end = MIN(mapping->end, mapping->start + CODE_BYTES_MAX);
+	uint64_t end = mapping->start + MIN(mapping->end - mapping->start, scan->left);
 	int error = 0;
 
+	scan->left -= end - mapping->start;
 	for (uint64_t at = mapping->start; !error && at < end; at += WINDOW) {
 		size_t size = MIN(end - at, (uint64_t)WINDOW);
 		size_t more = MIN(end - at - size, (uint64_t)MEMORY_PAGE);
@@ -93,7 +95,7 @@ int hotspot_immediates(const struct hotspot *hotspot, struct heap_sink *sink)
 {
 	const struct maps *maps = hotspot->memory->maps;
 	_cleanup_free_ unsigned char *window = malloc(WINDOW + MEMORY_PAGE);
-	struct scan scan = {.sink = sink};
+	struct scan scan = {.sink = sink, .left = CODE_BYTES_MAX};
 	int error = window ? 0 : -ENOMEM;
 
 	find_bounds(&scan);
