@@ -246,8 +246,8 @@ static uint32_t bytecode_size(const struct code *code, const uint8_t *bytes, siz
 	return size <= left ? size : 0;
 }
 
-/* The bytecode whose instructions have an offset, or end there, as a call that returns to it. The
- * table has the length of the code before the first one, and then that of each. */
+/* Finds the bytecode with the instructions at an offset, or with their end there: a call returns to
+ * it. The table has the length of the code before the first one, and then that of each. */
 static bool find_bytecode(const struct code *code, struct byte_reader *table,
 			  struct byte_reader *bytecodes, uint32_t offset, uint32_t *found)
 {
