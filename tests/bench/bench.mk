@@ -6,7 +6,8 @@
 #   make bench-profile-steady [STEADY='--seconds 1800']   its false leaks: half an hour
 #   make bench-profile-crowd [CROWD='--seconds 3600']     its own cost with 50 processes: an hour
 #   make bench-python [OBJECTS='1000000 10000000']        census of Python's objects: two minutes
-#   make bench-java, make bench-node [OBJECTS=1000000]    stop, memory and time beside the runtimes' own tools
+#   make bench-java, -node, -dotnet, -ocaml, -ghc [OBJECTS=1000000]    stop, memory and time beside the runtimes' own
+#                         tools
 #
 # Included by tests/tests.mk. Installs nothing: lists what is missing. MEMLEAK_SOURCE is a source
 # tree of bcc: its memleak is built there and measured, too; default: an installed one.
@@ -86,8 +87,8 @@ bench-profile-first:
 bench-python: all
 	@tests/bench/python_census.py $(B)/leakmon 3 $(or $(OBJECTS),1000000 10000000)
 
-.PHONY: bench-java bench-node
-bench-java bench-node: all
+.PHONY: bench-java bench-node bench-dotnet bench-ocaml bench-ghc
+bench-java bench-node bench-dotnet bench-ocaml bench-ghc: all
 	@tests/bench/managed_census.py $(@:bench-%=%) $(B)/leakmon $(or $(RUNS),7) $(or $(OBJECTS),1000000)
 
 .PHONY: bench-profile-steady bench-profile-crowd

@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""managed_census.py java|node LEAKMON RUNS OBJECTS...: the census of a JVM or of Node, beside its own tools.
+"""managed_census.py java|node|dotnet|ocaml|ghc LEAKMON RUNS OBJECTS...: the census of a managed heap, beside
+the runtime's own tools.
 
-For each number, a program makes so many objects, and a beat of one millisecond in it notices how long it
-stood. Each run asks every tool in turn, so that all meet the same machine: `leakmon retain --census`; for a
-JVM `jcmd GC.class_histogram`, `jcmd GC.heap_dump` and `jhsdb jmap --histo`; for Node `v8.writeHeapSnapshot()`.
+For each number, a program (tests/bench/census) makes so many objects, and a beat of one millisecond in it
+notices how long it stood. Each run asks every tool in turn, so that all meet the same machine: `leakmon retain
+--census`, and for
+  java    `jcmd GC.class_histogram`, `jcmd GC.heap_dump`, `jhsdb jmap --histo`
+  node    `v8.writeHeapSnapshot()`
+  dotnet  EventPipe's graph of the heap; its answer includes two seconds of waiting for the end
+  ocaml   `Gc.stat ()`, which counts the words only
+  ghc     a census by closure type (`-hT`), with the collection that it needs
 Measured are the longest pause of the beat, how much more memory the program took at most, and the time to the
 answer. Printed are medians, and how many times leakmon's figure that is: the median of the runs' ratios, with
 the least and the greatest. `nothing` is the beat alone: pauses below it are the machine's. JAVA, NODE: other
-programs than Debian's. As root."""
+programs than Debian's; DOTNET: 8, 9. As root."""
 import os
 import shutil
 import statistics
@@ -17,62 +23,14 @@ import sys
 import tempfile
 import time
 
-JAVA_PROGRAM = r'''
-import java.util.*;
-public class Bench {
-    static final class Item { int number; Object[] list; Item(int n) { number = n; list = new Object[]{"x", this}; } }
-    static List<Item> kept = new ArrayList<>();
-    static volatile long longest;
-    public static void main(String[] arguments) throws Exception {
-        int count = Integer.parseInt(arguments[0]) / 2;
-        for (int i = 0; i < count; i++) kept.add(new Item(i));
-        Thread beat = new Thread(() -> {
-            for (long before = System.nanoTime();;) {
-                try { Thread.sleep(1); } catch (InterruptedException e) { return; }
-                long now = System.nanoTime();
-                longest = Math.max(longest, now - before);
-                before = now;
-            }
-        });
-        beat.setDaemon(true);
-        beat.start();
-        System.out.println("ready");
-        Scanner in = new Scanner(System.in);
-        while (in.hasNextLine()) {
-            in.nextLine();
-            System.out.println(longest / 1e9);
-            longest = 0;
-        }
-    }
-}
-'''
-NODE_PROGRAM = r'''
-class Item { constructor(n) { this.number = n; this.list = [n, this]; } }
-const kept = [], count = Number(process.argv[2]) / 2;
-for (let i = 0; i < count; i++) kept.push(new Item(i));
-let longest = 0, before = process.hrtime.bigint();
-setInterval(() => {
-    const now = process.hrtime.bigint();
-    longest = Math.max(longest, Number(now - before));
-    before = now;
-}, 1);
-require('readline').createInterface({input: process.stdin}).on('line', line => {
-    if (line) {
-        require('v8').writeHeapSnapshot(line);
-        require('fs').unlinkSync(line);
-        return setTimeout(() => console.log('done'), 5);
-    }
-    console.log(longest / 1e9);
-    longest = 0;
-    return kept;
-});
-console.log('ready');
-'''
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUNTIMES = os.path.join(HERE, '../runtimes')
+os.environ['DOTNET_SYSTEM_GLOBALIZATION_INVARIANT'] = '1'
 
 
 class Target:
-    def __init__(self, argv):
-        self.child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, argv, directory):
+        self.child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=directory)
         self.pid = self.child.pid
         self.line()
 
@@ -103,43 +61,66 @@ def run(argv):
         raise SystemExit(f'{argv[0]} failed: {result.stderr[-300:]}')
 
 
-def java_tools(leakmon, target, directory):
-    home = os.path.dirname(os.path.realpath(shutil.which(os.environ.get('JAVA', 'java'))))
-    pid, dump = str(target.pid), os.path.join(directory, 'dump')
+def java_home():
+    return os.path.dirname(os.path.realpath(shutil.which(os.environ.get('JAVA', 'java'))))
+
+
+def java_tools(target, directory):
+    home, pid, dump = java_home(), str(target.pid), os.path.join(directory, 'dump')
 
     def heap_dump():
         run([home + '/jcmd', pid, 'GC.heap_dump', dump])
         os.unlink(dump)
 
     return {
-        'nothing': lambda: time.sleep(1),
-        'leakmon retain --census': lambda: run([leakmon, 'retain', '--census', '-p', pid]),
         'jcmd GC.class_histogram': lambda: run([home + '/jcmd', pid, 'GC.class_histogram']),
         'jcmd GC.heap_dump': heap_dump,
         'jhsdb jmap --histo': lambda: run([home + '/jhsdb', 'jmap', '--histo', '--pid', pid]),
     }
 
 
-def node_tools(leakmon, target, directory):
-    return {
-        'nothing': lambda: time.sleep(1),
-        'leakmon retain --census': lambda: run([leakmon, 'retain', '--census', '-p', str(target.pid)]),
-        'v8.writeHeapSnapshot()': lambda: target.ask(os.path.join(directory, 'snapshot')),
-    }
+def dotnet_tools(target, _):
+    return {'EventPipe': lambda: run([sys.executable, os.path.join(RUNTIMES, 'dotnet_graph.py'),
+                                       str(target.pid)])}
 
 
-def start(kind, directory, count):
-    if kind == 'node':
-        with open(os.path.join(directory, 'bench.js'), 'w', encoding='utf-8') as file:
-            file.write(NODE_PROGRAM)
-        return Target([os.environ.get('NODE', '/usr/bin/node'), '--max-old-space-size=8192', file.name,
-                       str(count)])
-    with open(os.path.join(directory, 'Bench.java'), 'w', encoding='utf-8') as file:
-        file.write(JAVA_PROGRAM)
-    java = os.environ.get('JAVA', 'java')
-    home = os.path.dirname(os.path.realpath(shutil.which(java)))
-    run([home + '/javac', '-d', directory, file.name])
-    return Target([java, '-cp', directory, 'Bench', str(count)])
+def asked(name):
+    """The program itself, at a line that is not empty."""
+    return lambda target, directory: {name: lambda: target.ask(os.path.join(directory, 'asked'))}
+
+
+def java_command(directory):
+    run([java_home() + '/javac', '-d', directory, os.path.join(HERE, 'census/Bench.java')])
+    return [os.environ.get('JAVA', 'java'), '-cp', directory, 'Bench']
+
+
+def node_command(_):
+    return [os.environ.get('NODE', '/usr/bin/node'), '--max-old-space-size=8192',
+            os.path.join(HERE, 'census/bench.js')]
+
+
+def dotnet_command(_):
+    made = subprocess.run([os.path.join(RUNTIMES, 'dotnet.sh'), os.environ.get('DOTNET', '9'),
+                           os.path.join(HERE, 'census/Bench.cs')], stdout=subprocess.PIPE, text=True, check=True)
+    return [made.stdout.strip()]
+
+
+def compiled(source, *command):
+    def make(directory):
+        shutil.copy(os.path.join(HERE, 'census', source), directory)
+        run([*command, os.path.join(directory, source), '-o', directory + '/bench'])
+        return [directory + '/bench']
+    return make
+
+
+# How a program is made, what is added behind the number of objects, its own tools.
+KINDS = {
+    'java': (java_command, [], java_tools),
+    'node': (node_command, [], asked('v8.writeHeapSnapshot()')),
+    'dotnet': (dotnet_command, [], dotnet_tools),
+    'ocaml': (compiled('bench.ml', 'ocamlopt', '-I', '+unix', 'unix.cmxa'), [], asked('Gc.stat ()')),
+    'ghc': (compiled('Bench.hs', 'ghc', '-O', '-v0', '-rtsopts'), ['+RTS', '-hT', '-i0'], asked('+RTS -hT')),
+}
 
 
 def measure(target, tool):
@@ -160,9 +141,10 @@ def ratios(rows, base, key):
     return f'{statistics.median(found):.1f} × ({found[0]:.1f} to {found[-1]:.1f})'
 
 
-def report(count, rows):
+def report(count, resident, rows):
     base = rows['leakmon retain --census']
-    print(f'{count} objects, {len(base)} runs; times leakmon\'s: median (least to greatest)')
+    print(f'{count} objects, {resident / 1e6:.0f} MB resident, {len(base)} runs; times leakmon\'s: median (least to '
+          'greatest)')
     for name, looks in rows.items():
         stop, memory, took = (statistics.median(look[key] for look in looks)
                               for key in ('stop', 'memory', 'time'))
@@ -172,16 +154,22 @@ def report(count, rows):
 
 def main():
     kind, leakmon, runs = sys.argv[1], os.path.abspath(sys.argv[2]), int(sys.argv[3])
+    command, options, own_tools = KINDS[kind]
     for count in sys.argv[4:]:
         with tempfile.TemporaryDirectory(prefix='leakmon-bench-') as directory:
-            target = start(kind, directory, int(count))
+            target = Target([*command(directory), count, *options], directory)
             try:
-                tools = (node_tools if kind == 'node' else java_tools)(leakmon, target, directory)
+                tools = {
+                    'nothing': lambda: time.sleep(1),
+                    'leakmon retain --census': lambda: run([leakmon, 'retain', '--census', '-p',
+                                                            str(target.pid)]),
+                    **own_tools(target, directory),
+                }
                 rows = {name: [] for name in tools}
                 for _ in range(runs):
                     for name, tool in tools.items():
                         rows[name].append(measure(target, tool))
-                report(count, rows)
+                report(count, target.status('VmRSS'), rows)
             finally:
                 target.end()
 

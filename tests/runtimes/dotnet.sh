@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# dotnet.sh VERSION: prints the path of dotnet_stories.cs as a program that .NET VERSION (8: a single
-# file; 9) runs, made of a package that `scripts/deps.sh dotnet` has fetched. 10: the program of the
-# package itself, a single file; 10-trimmed: dotnet_trimmed.cs in its place, for it has too little of
-# the libraries for the other one. Exit code 77: there is none.
+# dotnet.sh VERSION [SOURCE]: prints the path of SOURCE (dotnet_stories.cs) as a program that .NET
+# VERSION (8: a single file; 9) runs, made of a package that `scripts/deps.sh dotnet` has fetched.
+# 10: the program of the package itself, a single file; 10-trimmed: dotnet_trimmed.cs in its place,
+# for it has too little of the libraries for the other one. Exit code 77: there is none.
 #
 # LEAKMON_RUNTIMES: where those packages are (~/.cache/leakmon/runtimes).
 set -eu
 version=$1
 here=$(cd "$(dirname "$0")" && pwd)
-source=$here/dotnet_stories.cs
+source=${2:-$here/dotnet_stories.cs}
 cache=${LEAKMON_RUNTIMES:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/leakmon/runtimes}
-package=$cache/dotnet-${version%-trimmed} program=$cache/dotnet-$version-stories
+package=$cache/dotnet-${version%-trimmed} program=$cache/dotnet-$version-$(basename "$source" .cs)
 
 if [ ! -d "$package" ] || ! command -v mcs >/dev/null; then
 	echo "dotnet.sh: .NET $version or mcs is not there: run scripts/deps.sh dotnet" >&2
