@@ -45,7 +45,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static)
 
-.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs python-edges
+.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs python-edges soak
 
 # All is built before anything runs.
 test: deps
@@ -137,6 +137,15 @@ clean-servers: all
 diagnose-programs: all $(B)/workloads/grower $(B)/servers/forget.so
 	@JOBS=$(or $(JOBS),2) BURN=$(BURN) tests/diagnose/sixteen.py \
 		$(if $(filter command,$(firstword $(origin RUNS))),$(RUNS),1) $(PROGRAMS)
+
+# Every monitor for HOURS (1) beside processes that come and go, OOM kills, containers, full disks:
+#   make soak HOURS=6 [LOAD=0.5] [SEED=7] [REPORT=soak.jsonl]
+SOAK_WORKLOADS := $(addprefix $(B)/workloads/,grower steady leak quick thrower execer leader_exit sharer \
+	brood victim busy crasher threads jumpy.so)
+HOURS ?= 1
+soak: all $(SOAK_WORKLOADS) $(B)/consumers/packages
+	@tests/soak/soak.py $(B)/leakmon $(HOURS) $(if $(LOAD),--load $(LOAD)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(REPORT),--report $(REPORT))
 
 # What a runtime's own view is compared with (tests/runtimes/cpython_edges.py).
 $(B)/runtimes/graph: tests/runtimes/graph.c $(filter-out $(B)/user/main.o,$(OBJECTS))
