@@ -270,7 +270,8 @@ static void every_kind_of_growth_is_named_with_its_cause(void **state)
 	interrupt(harness, monitor);
 }
 
-/* Fills 20 MiB in 3 s, then turns over; works up to 20 MiB every second and frees it. */
+/* Fills 20 MiB in 3 s, then turns over; works up to 20 MiB every second and frees it. On a busy
+ * machine the first one may fill between two readings. */
 static void what_has_settled_is_not_accused(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -279,11 +280,13 @@ static void what_has_settled_is_not_accused(void **state)
 	struct child *idle = WORKLOAD(harness, "grower", "idle");
 	struct child *monitor = MONITOR_JSON(harness, "--budget", "100%", "0.2", "60");
 	json_t *report = NULL;
+	const char *filled;
 
 	for (int i = 0; i < 60; i++)
 		report = monitor_report(harness, monitor);
 	assert_int_equal(child_end(harness, monitor), 0);
-	assert_string_equal(word_at(entry_of(report, cache->pid, NULL), "verdict"), "plateau");
+	filled = word_at(entry_of(report, cache->pid, NULL), "verdict");
+	assert_true(!strcmp(filled, "plateau") || !strcmp(filled, "one-off"));
 	assert_string_equal(word_at(entry_of(report, batch->pid, NULL), "verdict"), "churning");
 	assert_string_equal(word_at(entry_of(report, idle->pid, NULL), "verdict"), "steady");
 }
