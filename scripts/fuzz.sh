@@ -255,7 +255,7 @@ start() {
 	for input in "$directory/crashes/$name"-*; do
 		[ ! -f "$input" ] || cp "$input" "$corpus"
 	done
-	"$1" -max_total_time="$seconds" -max_len=400000 -timeout=20 -rss_limit_mb=2048 \
+	nice "$1" -max_total_time="$seconds" -max_len=400000 -timeout=20 -rss_limit_mb=2048 \
 		-report_slow_units=60 -print_final_stats=1 \
 		-artifact_prefix="$directory/crashes/$name-" "$corpus" \
 		>"$directory/$name.log" 2>&1 &

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# run_tests.sh [-j N] PROGRAM… [-- PROGRAM…]
+# run_tests.sh [-j N] PROGRAM… [-j N PROGRAM…]…
 #
-# Runs cmocka programs, N at once (default: one per CPU), then those after `--` one at a time, and
-# closes with one line for all. Each program's output is printed whole when it ends. One that takes
-# longer than $TEST_LIMIT seconds (default 1800) is killed, and has failed. Skipped tests say why
-# themselves; they are counted, so that nobody takes them for passed.
+# Runs cmocka programs, N at once (default: one per CPU); those after another -j begin when all before
+# have ended. Closes with one line for all. Each program's output is printed whole when it ends. One
+# that takes longer than $TEST_LIMIT seconds (default 1800) is killed, and has failed. Skipped tests
+# say why themselves; they are counted, so that nobody takes them for passed.
 #
 # EMULATOR: a program that runs them.
 #
@@ -104,18 +104,16 @@ wait_below() {
 }
 
 at_once=$(nproc)
-if [ "${1:-}" = -j ]; then
-	at_once=$2
-	shift 2
-fi
-for program in "$@"; do
-	if [ "$program" = -- ]; then
+while [ $# -gt 0 ]; do
+	if [ "$1" = -j ]; then
 		wait_below 1
-		at_once=1
+		at_once=$2
+		shift 2
 		continue
 	fi
 	wait_below "$at_once"
-	start "$program"
+	start "$1"
+	shift
 done
 wait_below 1
 if [ -n "${AGAIN:-}" ]; then

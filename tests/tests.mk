@@ -34,9 +34,11 @@ E2E_TESTS   := $(patsubst tests/e2e/%.c,$(B)/e2e/%,$(wildcard tests/e2e/test_*.c
 AT_ONCE     := $(shell echo $$((2 * $$(nproc))))
 UNIT_LONG   := $(addprefix $(B)/unit/test_,profile_sites unwind_hostile verdict)
 E2E_LONG    := $(addprefix $(B)/e2e/test_e2e_,profile diagnose runtime_hotspot top profile_adversary ledger)
-E2E_ALONE   := $(addprefix $(B)/e2e/test_e2e_,hosts html many no_harm no_harm_runs oom \
-	profile_targets profile_truth threads_before triage)
-E2E_BESIDE  := $(filter-out $(E2E_LONG) $(E2E_ALONE),$(E2E_TESTS))
+E2E_ALONE   := $(addprefix $(B)/e2e/test_e2e_,hosts html many no_harm no_harm_runs \
+	profile_targets profile_truth threads_before)
+# Beside each other and the fuzzers: they wait minutes for growth and for kills.
+E2E_WAITING := $(addprefix $(B)/e2e/test_e2e_,triage oom)
+E2E_BESIDE  := $(filter-out $(E2E_LONG) $(E2E_ALONE) $(E2E_WAITING),$(E2E_TESTS))
 # One program, built in several ways.
 PORTABLE    := $(addprefix $(B)/workloads/portable_,static static_pie stripped musl musl_static)
 OLDER       := $(addprefix $(B)/workloads/older_,static musl)
@@ -45,14 +47,14 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static)
 
-.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs python-edges soak
+.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-waiting e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs python-edges soak
 
 # All is built before anything runs.
 test: deps
 	+@$(PARALLEL) $(UNIT_TESTS) e2e-programs fuzz-programs
 	@scripts/run_tests.sh -j $(AT_ONCE) $(E2E_LONG) $(UNIT_LONG) $(E2E_BESIDE) \
-		$(filter-out $(UNIT_LONG),$(UNIT_TESTS)) -- $(E2E_ALONE)
-	@$(MAKE) --no-print-directory fuzz
+		$(filter-out $(UNIT_LONG),$(UNIT_TESTS)) -j 1 $(E2E_ALONE)
+	+@$(MAKE) --no-print-directory -j 2 --output-sync=target e2e-waiting fuzz
 	@! $(DEPS) --check arm64 2>/dev/null || $(MAKE) --no-print-directory unit-arm64
 
 # What qemu's emulation of programs (7.2) does not have. These are built, too, and run on a kernel of
@@ -99,7 +101,11 @@ e2e-programs: $(B)/has-test all $(B)/consumers/packages $(WORKLOADS) $(E2E_TESTS
 
 e2e: $(B)/has-test
 	+@$(PARALLEL) e2e-programs
-	@scripts/run_tests.sh -j $(AT_ONCE) $(E2E_LONG) $(E2E_BESIDE) -- $(E2E_ALONE)
+	@scripts/run_tests.sh -j $(AT_ONCE) $(E2E_LONG) $(E2E_BESIDE) -j 1 $(E2E_ALONE) \
+		-j 2 $(E2E_WAITING)
+
+e2e-waiting:
+	@scripts/run_tests.sh -j 2 $(E2E_WAITING)
 
 # Other projects' suites, from their source trees:
 #   make corpora LSAN_TESTS=…/compiler-rt/test/lsan/TestCases MEMCHECK_TESTS=…/valgrind/memcheck/tests
