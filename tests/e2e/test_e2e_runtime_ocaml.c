@@ -31,7 +31,8 @@ struct place {
 	struct harness *harness;
 	char root[256];
 	char directory[256]; /* as seen by its programs */
-	bool fibres;	     /* its OCaml has them */
+	const char *compiler;
+	bool fibres; /* its OCaml has them */
 };
 
 static void compile(struct place *place, const char *modules, const char *program)
@@ -41,8 +42,8 @@ static void compile(struct place *place, const char *modules, const char *progra
 	if (place->root[0])
 		snprintf(within, sizeof(within), "chroot %s ", place->root);
 	free(shell(place->harness, 0, "cp %s/*.ml %s%s && %ssh -c 'cd %s && %s -g %s -o %s'",
-		   SOURCES, place->root, place->directory, within, place->directory, OCAMLOPT,
-		   modules, program));
+		   SOURCES, place->root, place->directory, within, place->directory,
+		   place->compiler, modules, program));
 }
 
 /* What it makes is called "stripped". */
@@ -63,19 +64,36 @@ static struct child *start(const struct place *place, const char *program, const
 			   NULL);
 }
 
-/* Runs a story for each version that is there; skips it when none is. */
+/* That of this system, or another one. */
+static bool find_compiler(struct place *place)
+{
+	const char *chosen = getenv("OCAMLOPT");
+	char *version;
+
+	place->compiler = chosen ? chosen : OCAMLOPT;
+	if (access(place->compiler, X_OK))
+		return false;
+	version = shell(place->harness, 0, "%s -version", place->compiler);
+	place->fibres = version[0] >= '5';
+	free(version);
+	return true;
+}
+
+/* Runs a story for each version that is there; skips it when none is. OCAMLOPT: instead of this
+ * system's compiler. */
 static void on_each(void **state, void (*story)(struct place *place))
 {
 	static const char *const releases[] = {"trixie", "bullseye"};
 	struct place place = {.harness = harness_any(state)};
 	bool any = false;
 
-	if (!access(OCAMLOPT, X_OK)) {
+	if (find_compiler(&place)) {
 		snprintf(place.directory, sizeof(place.directory), "%s", place.harness->directory);
 		story(&place);
 		any = true;
 	} else {
-		fprintf(stderr, "SKIPPED for OCaml 4: there is no %s (ocaml-nox)\n", OCAMLOPT);
+		fprintf(stderr, "SKIPPED for OCaml 4: there is no %s (ocaml-nox)\n",
+			place.compiler);
 	}
 	for (size_t i = 0; i < sizeof(releases) / sizeof(releases[0]); i++) {
 		if (!tree_has(releases[i], OCAMLOPT, place.root, sizeof(place.root))) {
@@ -83,6 +101,7 @@ static void on_each(void **state, void (*story)(struct place *place))
 				releases[i], releases[i]);
 			continue;
 		}
+		place.compiler = OCAMLOPT;
 		place.fibres = i == 0;
 		tree_directory(place.harness, place.root, "ocaml", place.directory,
 			       sizeof(place.directory));

@@ -3,10 +3,10 @@
 """busy_stops.py LEAKMON RUNS [NAME...]: planted classes of OCaml and Haskell programs that allocate all
 the time.
 
-Compiles the programs of tests/runtimes/ocaml and tests/runtimes/ghc here and in the trees of
-scripts/deps.sh, and counts their objects RUNS times with `leakmon retain --census`. A NAME is a part
-of what is to be run: "ocaml", "ghc@trixie", "xn". As root. Exit code 1: a count was off by more than
-0.2 % and not marked as inexact."""
+Compiles the programs of tests/runtimes/ocaml and tests/runtimes/ghc here (with OCAMLOPT, if that is set)
+and in the trees of scripts/deps.sh, and counts their objects RUNS times with `leakmon retain --census`. A
+NAME is a part of what is to be run: "ocaml", "ghc@trixie", "xn". As root. Exit code 1: a count was off by
+more than 0.2 % and not marked as inexact."""
 import collections
 import glob
 import json
@@ -57,6 +57,8 @@ def run(leakmon, runs, root, program):
     directory = tempfile.mkdtemp(prefix='leakmon-busy-', dir=root + '/tmp')
     within = directory[len(root):]
     inside = ['chroot', root] if root else []
+    if not root:
+        command = command.replace('ocamlopt', os.environ.get('OCAMLOPT', 'ocamlopt'))
     child = None
     try:
         for source in glob.glob(os.path.join(HERE, folder, '*.*')):
@@ -96,7 +98,8 @@ def main():
         for program in PROGRAMS:
             wanted = not names or any(one in f'{program[0]}@{root}' for one in names)
             has_compiler = os.path.exists(f'{root}/usr/bin/{program[2]}')
-            fibres = program[0] != 'ocaml fibres' or glob.glob(root + EFFECTS)
+            fibres = program[0] != 'ocaml fibres' or glob.glob(root + EFFECTS) or (
+                not root and 'OCAMLOPT' in os.environ)
             if wanted and has_compiler and fibres:
                 done &= run(leakmon, runs, root, program)
     return not done

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The memory of a small program of OCaml 5.3: one domain with two pools, a large block, a minor
+ * The memory of a small program of OCaml 5.3: one domain with three pools, a large block, a minor
  * heap, a finaliser and a stack; a module App with a continuation on a stack of its own.
  */
 #ifndef LEAKMON_UNIT_OCAML5_FIXTURE_H
@@ -23,16 +23,19 @@
 #define FORGED_DOMAIN_BYTES 400
 #define FORGED_STACK_WORDS 64
 #define FORGED_POOL_WORDS (OCAML_POOL_BYTES / 8)
-/* Pools of blocks of three words, and of five: their number, and where blocks begin. */
+/* Pools of blocks of three words, of six, and of ten, in older ones nine: their size classes, and
+ * where blocks begin. */
 #define FORGED_SMALL 2
-#define FORGED_SMALL_FIRST (4 + (FORGED_POOL_WORDS - 4) % 3)
-#define FORGED_MEDIUM 4
-#define FORGED_MEDIUM_FIRST (4 + (FORGED_POOL_WORDS - 4) % 5)
+#define FORGED_SMALL_FIRST 4
+#define FORGED_MEDIUM 5
+#define FORGED_MEDIUM_FIRST 4
+#define FORGED_THIRD 8
+#define FORGED_THIRDS 100
 
 struct forged {
 	struct forged_memory memory;
 	uint64_t globals, module, table, state, heap, final, code, frames;
-	uint64_t small, medium; /* pools */
+	uint64_t small, medium, third; /* pools */
 	uint64_t large, stack, suspended, young, pairs, continuation, doomed;
 	uint64_t kept, stale; /* values that the suspended stack holds, and does not any more */
 };
@@ -90,6 +93,21 @@ static inline void forged_pool(uint64_t pool, uint64_t state, unsigned size)
 	forged_put(pool + 24, size);
 }
 
+/* Fills the third pool with blocks that begin there. */
+static inline void forged_thirds(const struct forged *forged, uint64_t first, uint64_t words)
+{
+	forged_pool(forged->third, forged->state, FORGED_THIRD);
+	for (uint64_t at = 4; at < FORGED_POOL_WORDS; at++)
+		forged_put(forged->third + at * 8, 0);
+	for (uint64_t i = 0; i < FORGED_THIRDS; i++) {
+		uint64_t block =
+			forged_block(forged->third, first, words, i, forged_header(3, 8, 1));
+
+		for (uint64_t at = 0; at < 64; at += 8)
+			forged_put(block + at, 1);
+	}
+}
+
 static inline void forged_pools(struct forged *forged)
 {
 	uint64_t last = 1;
@@ -98,6 +116,8 @@ static inline void forged_pools(struct forged *forged)
 	forged->medium = forged->small + OCAML_POOL_BYTES;
 	forged_pool(forged->small, forged->state, FORGED_SMALL);
 	forged_pool(forged->medium, forged->state, FORGED_MEDIUM);
+	forged->third = forged->medium + OCAML_POOL_BYTES;
+	forged_thirds(forged, 4 + (FORGED_POOL_WORDS - 4) % 10, 10);
 	for (uint64_t i = 0; i < FORGED_PAIRS; i++) {
 		uint64_t pair = forged_block(forged->small, FORGED_SMALL_FIRST, 3, i,
 					     forged_header(0, 2, 1));
@@ -115,9 +135,9 @@ static inline void forged_pools(struct forged *forged)
 	forged_put(forged->memory.base + 0x900, forged->memory.base + 0x940);
 	forged_put(forged->memory.base + 0x908, forged->code);
 	forged_put_text(forged->memory.base + 0x940, "_mutex");
-	forged->kept = forged_block(forged->medium, FORGED_MEDIUM_FIRST, 5, 0,
+	forged->kept = forged_block(forged->medium, FORGED_MEDIUM_FIRST, 6, 0,
 				    forged_header(TAG_STRING, 4, 2));
-	forged->stale = forged_block(forged->medium, FORGED_MEDIUM_FIRST, 5, 1,
+	forged->stale = forged_block(forged->medium, FORGED_MEDIUM_FIRST, 6, 1,
 				     forged_header(TAG_DOUBLE_ARRAY, 4, 2));
 	forged->continuation = forged_block(forged->small, FORGED_SMALL_FIRST, 3, 20,
 					    forged_header(TAG_CONTINUATION, 2, 1));
@@ -154,7 +174,7 @@ static inline void forged_stacks(struct forged *forged)
 
 static inline void forged_fields(struct forged *forged)
 {
-	uint64_t closure = forged_block(forged->medium, FORGED_MEDIUM_FIRST, 5, 2,
+	uint64_t closure = forged_block(forged->medium, FORGED_MEDIUM_FIRST, 6, 2,
 					forged_header(TAG_CLOSURE, 3, 1));
 
 	forged_put(closure, forged->code);
@@ -183,6 +203,7 @@ static inline void forged_minor_heap(struct forged *forged)
 	forged_put(forged->state + 8, forged->young);
 	forged_put(forged->state + 16, start);
 	forged_put(forged->state + 24, end);
+	forged_put(forged->state + 32, start); /* where a slice begins */
 	forged_put(forged->memory.base + 0x320, start);
 	forged_put(forged->table + 8, forged->state);
 	forged_put(forged->table + 0x90, start);
@@ -198,7 +219,8 @@ static inline void forged_domain(struct forged *forged)
 	forged_put(forged->heap + 8 * (3 * 32 + FORGED_MEDIUM), forged->medium);
 	forged_put(forged->heap + 8 * 128, forged->large);
 	forged_put(forged->heap + 8 * 131, forged->state);
-	forged_put(forged->heap + 8 * 132, 2 * FORGED_POOL_WORDS);
+	forged_put(forged->heap + 8 * FORGED_THIRD, forged->third);
+	forged_put(forged->heap + 8 * 132, 3 * FORGED_POOL_WORDS);
 	forged_put(forged->heap + 8 * (132 + 7), 1);
 	forged_put(forged->state + 8 * 35, forged->heap);
 	forged_put(forged->state + 8 * 5, forged->stack);
@@ -228,6 +250,29 @@ static inline bool forged_make(struct forged *forged)
 	forged_domain(forged);
 	forged_memory_find_places(&forged->memory);
 	return true;
+}
+
+static inline void forged_move(uint64_t from, uint64_t to)
+{
+	forged_put(to, forged_word(from));
+	forged_put(from, 0);
+}
+
+/* Makes a program of 5.1, or of 5.0, of it. */
+static inline void forged_make_older(struct forged *forged, bool first)
+{
+	uint64_t state = forged->state, table = forged->memory.base + 0x330;
+
+	for (uint64_t at = 0; at < 0xa0; at += 8)
+		forged_move(forged->table + at, table + at);
+	forged_move(state + 8 * 35, state + 8 * 34);
+	if (first)
+		forged_move(state + 8 * 5, state + 8 * 4);
+	else
+		forged_move(state + 8 * 22, state + 8 * 21);
+	forged_thirds(forged, 4, 9);
+	forged_put(forged->continuation - HEADER_BYTES, forged_header(TAG_CONTINUATION, 1, 1));
+	forged_put(forged->continuation + 8, 0);
 }
 
 #endif

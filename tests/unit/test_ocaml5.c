@@ -12,6 +12,7 @@ static void blocks_of_pools_and_large_and_young_ones_are_counted(void **state)
 		size_t count;
 	} expected[] = {
 		{"block of tag 0, 2 fields", FORGED_PAIRS},
+		{"block of tag 3, 8 fields", FORGED_THIRDS},
 		{"block of tag 7, 4 fields", FORGED_YOUNG_BLOCKS},
 		{"block of tag 9, 128 fields or more", 1},
 		{"closure App.fun_13 app.ml:7", 1},
@@ -118,25 +119,30 @@ static void domains_of_a_stripped_program_are_found_by_their_shape(void **state)
 	expect_why(&forged->memory, "domains");
 }
 
-/* OCaml 5.2: the table itself, and one word less in a domain's state. */
-static void domains_of_the_version_before_are_read(void **state)
+static void expect_older(struct forged *forged, bool first)
 {
-	struct forged *forged = *state;
-	uint64_t table = forged->memory.base + 0x5000, young = forged->memory.base + FORGED_YOUNG;
 	struct walked walked;
 
-	forged_put(forged->memory.base + 0x330, 0);
-	forged_put(table + 8, forged->state);
-	forged_put(table + 16, forged->state); /* its interrupt word */
-	forged_put(table + 0x90, young);
-	forged_put(table + 0x98, young + FORGED_YOUNG_BYTES);
-	for (uint64_t i = 17; i < 36; i++)
-		forged_put(forged->state + i * 8, forged_word(forged->state + (i + 1) * 8));
+	forged_make_older(forged, first);
 	walk(&forged->memory, &walked);
 	assert_null(REPORT(&walked)->why);
+	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	assert_int_equal(count_class(&walked.sink, "block of tag 3, 8 fields"), FORGED_THIRDS);
 	assert_int_equal(count_class(&walked.sink, "block of tag 0, 2 fields"), FORGED_PAIRS);
+	expect_root(&walked.sink, "stack", forged->stack);
 	expect_root(&walked.sink, "finaliser App.fun_13 × 1", forged_word(forged->final));
+	assert_true(refers(&walked.sink, forged->continuation, forged->suspended));
 	walked_free(&walked);
+}
+
+static void domains_and_sizes_of_5_1_are_read(void **state)
+{
+	expect_older(*state, false);
+}
+
+static void domains_and_sizes_of_5_0_are_read(void **state)
+{
+	expect_older(*state, true);
 }
 
 /* Those of a domain that has ended; the statistics lead to them in a stripped program. */
@@ -147,7 +153,7 @@ static void pools_that_no_domain_has_are_found_by_their_statistics(void **state)
 	struct walked walked;
 
 	forged_put(forged->heap + 8 * (3 * 32 + FORGED_MEDIUM), 0);
-	forged_put(forged->heap + 8 * 132, FORGED_POOL_WORDS);
+	forged_put(forged->heap + 8 * 132, 2 * FORGED_POOL_WORDS);
 	forged_put(orphans + 6 * 8, FORGED_POOL_WORDS);
 	forged_put(orphans + (6 + 8 + FORGED_MEDIUM) * 8, forged->medium);
 	walk(&forged->memory, &walked);
@@ -213,7 +219,8 @@ int main(void)
 		FORGED(large_garbage_is_the_runtimes_own),
 		FORGED(a_suspended_stack_holds_what_its_frames_use),
 		FORGED(domains_of_a_stripped_program_are_found_by_their_shape),
-		FORGED(domains_of_the_version_before_are_read),
+		FORGED(domains_and_sizes_of_5_1_are_read),
+		FORGED(domains_and_sizes_of_5_0_are_read),
 		FORGED(pools_that_no_domain_has_are_found_by_their_statistics),
 		FORGED(what_does_not_balance_is_reported),
 		FORGED(a_circle_of_pools_or_large_blocks_ends),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Shared by the parts of the OCaml walker: native code, 4.10 to 4.14, 5.2, 5.3. Sources:
+ * Shared by the parts of the OCaml walker: native code, 4.10 to 4.14, 5.0 to 5.4. Sources:
  * runtime/caml/mlvalues.h, major_gc.h, domain_state.tbl and finalise.c of 4.13;
- * runtime/shared_heap.c, domain.c and caml/fiber.h of 5.3.
+ * runtime/shared_heap.c, domain.c and caml/fiber.h of 5.0 to 5.4.
  */
 #ifndef LEAKMON_RUNTIME_OCAML_H
 #define LEAKMON_RUNTIME_OCAML_H
@@ -83,17 +83,17 @@ struct ocaml {
 	int32_t phase;	   /* of the major collector */
 	uint64_t sweep_at; /* where a slice of the phase that sweeps begins */
 	bool unswept;	   /* blocks from here on are not swept: white ones are free */
-	VEC(struct ocaml_domain) domains; /* of 5.x, which has neither chunks nor a young here */
-	struct hash pools;		  /* of 5.x: those that were read */
-	int8_t shift;			  /* see ocaml5.c */
-	uint32_t guesses;		  /* likewise */
-	uint64_t garbage;		  /* colour of what is free in 5.x */
-	VEC(uint64_t) doomed;		  /* see ocaml_add_garbage() */
-	VEC(struct ocaml_frame) frames;	  /* by ascending address */
-	uint32_t stack_class;		  /* of 5.x */
-	struct hash classes;		  /* of what makes a class -> its number plus 1 */
-	struct hash exceptions;		  /* constructors -> class of such exceptions plus 1 */
-	struct hash ephemerons;		  /* values */
+	VEC(struct ocaml_domain) domains;   /* of 5.x, which has neither chunks nor a young here */
+	struct hash pools;		    /* of 5.x: those that were read */
+	const struct ocaml5_layout *layout; /* see ocaml5.c */
+	uint32_t guesses;		    /* likewise */
+	uint64_t garbage;		    /* colour of what is free in 5.x */
+	VEC(uint64_t) doomed;		    /* see ocaml_add_garbage() */
+	VEC(struct ocaml_frame) frames;	    /* by ascending address */
+	uint32_t stack_class;		    /* of 5.x */
+	struct hash classes;		    /* of what makes a class -> its number plus 1 */
+	struct hash exceptions;		    /* constructors -> class of such exceptions plus 1 */
+	struct hash ephemerons;		    /* values */
 	uint64_t nonsense;
 };
 

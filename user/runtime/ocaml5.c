@@ -5,9 +5,8 @@
  * large blocks are as many as its statistics say; the blocks of a minor heap end where it does. The
  * domains of a stripped program are the one table of its data that leads to such a domain.
  *
- * Layouts are those of 5.3: runtime/shared_heap.c, domain.c, caml/domain_state.tbl, caml/fiber.h.
- * In 5.2 the table of domains itself is in the program's data, and its words of state are
- * fewer; in 5.4 they are more.
+ * Sources: runtime/shared_heap.c, domain.c, caml/domain_state.tbl, caml/fiber.h,
+ * caml/sizeclasses.h, of 5.0 to 5.4.
  */
 #include "runtime/ocaml.h"
 
@@ -21,29 +20,34 @@
 #include "base/search.h"
 #include "heap/heap_image.h"
 
-/* caml_domain_state, in words of 5.3. Those from DOMAIN_SHIFTED on are elsewhere in other versions.
- */
-#define SHIFT_5_2 (-1)
-#define SHIFT_5_4 4
+/* caml_domain_state, in words; what all versions have. */
 #define DOMAIN_BYTES (64 * 8)
 #define DOMAIN_YOUNG_POINTER 1
 #define DOMAIN_YOUNG_START 2
 #define DOMAIN_YOUNG_END 3
-#define DOMAIN_CURRENT_STACK 5
-#define DOMAIN_C_STACK 8
-#define DOMAIN_STACK_CACHE 9
-#define DOMAIN_FREE_REGISTERS 10
-#define DOMAIN_REGISTERS 11
-#define DOMAIN_MINOR_TABLES 12
-#define DOMAIN_MARK_STACK 13
-#define DOMAIN_SHIFTED 17
-#define DOMAIN_EPHEMERONS 21
-#define DOMAIN_FINALISERS 22
-#define DOMAIN_LAST_EXCEPTION 26
-#define DOMAIN_HEAP 35
-#define DOMAIN_LOCAL_STORAGE 38
-#define DOMAIN_EXTERN 46
-#define DOMAIN_INTERN 47
+#define DOMAIN_YOUNG_TRIGGER 4 /* since 5.1; in the minor heap */
+
+/* What differs. The words of caml_domain_state, and of the table of domains: how many bytes of an
+ * entry are before the domain, and whether the table itself is in the program's data. */
+struct ocaml5_layout {
+	uint8_t current_stack, c_stack, stack_cache, free_registers, registers, minor_tables,
+		mark_stack, ephemerons, finalisers, last_exception, heap, local_storage, writer,
+		reader;
+	uint8_t entry_head;
+	bool table_in_data, trigger;
+};
+
+/* In the order of its members. */
+static const struct ocaml5_layout layouts[] = {
+	/* 5.3 */
+	{5, 8, 9, 10, 11, 12, 13, 21, 22, 26, 35, 38, 46, 47, 8, false, true},
+	/* 5.1 and 5.2 */
+	{5, 8, 9, 10, 11, 12, 13, 20, 21, 25, 34, 37, 45, 46, 8, true, true},
+	/* 5.4 */
+	{5, 8, 9, 10, 11, 12, 13, 25, 26, 30, 39, 42, 50, 51, 16, false, true},
+	/* 5.0 */
+	{4, 7, 8, 9, 10, 11, 12, 21, 22, 26, 34, 40, 45, 46, 8, true, false},
+};
 
 /* In extern.c and intern.c, struct caml_extern_state and caml_intern_state: stacks and a table that
  * begin there, in which words are left over. */
@@ -81,7 +85,6 @@
 
 /* struct dom_internal begins with a number, in 5.4 a status, and the domain, and ends with where
  * its minor heap may be. */
-#define INTERNAL_STATE(ocaml) ((ocaml)->shift == SHIFT_5_4 ? 16 : 8)
 #define INTERNAL_MAX 512
 
 /* struct stack_info, in words; struct stack_handler is at the stack's end. */
@@ -112,29 +115,24 @@ static bool is_writable(const struct ocaml *ocaml, uint64_t start, uint64_t size
 	return mapping && mapping->writable && mapping->end - start >= size;
 }
 
-/* A word of a domain's state. */
-static uint64_t domain_word(const struct ocaml *ocaml, uint64_t state, size_t place)
-{
-	return word_of(ocaml, state,
-		       place < DOMAIN_SHIFTED ? place : place + (size_t)(ptrdiff_t)ocaml->shift);
-}
-
 /* Domains. */
 
 static bool read_domain(const struct ocaml *ocaml, uint64_t state, struct ocaml_domain *domain)
 {
-	uint64_t start, end, pointer;
+	uint64_t start, end, pointer, trigger;
 
 	if (!is_writable(ocaml, state, DOMAIN_BYTES))
 		return false;
-	*domain = (struct ocaml_domain){state, domain_word(ocaml, state, DOMAIN_HEAP), {0}};
+	*domain = (struct ocaml_domain){state, word_of(ocaml, state, ocaml->layout->heap), {0}};
 	if (!is_writable(ocaml, domain->heap, (HEAP_STATISTICS + STATISTICS) * 8) ||
 	    word_of(ocaml, domain->heap, HEAP_OWNER) != state)
 		return false;
 	start = word_of(ocaml, state, DOMAIN_YOUNG_START);
 	end = word_of(ocaml, state, DOMAIN_YOUNG_END);
 	pointer = word_of(ocaml, state, DOMAIN_YOUNG_POINTER);
-	if (start > pointer || pointer > end || end - start > YOUNG_MAX || pointer % 8)
+	trigger = word_of(ocaml, state, DOMAIN_YOUNG_TRIGGER);
+	if (start > pointer || pointer > end || end - start > YOUNG_MAX || pointer % 8 ||
+	    (start <= trigger && trigger <= end) != ocaml->layout->trigger)
 		return false;
 	domain->young = (struct ocaml_chunk){start, end};
 	return true;
@@ -171,7 +169,7 @@ static int read_domains(struct ocaml *ocaml, uint64_t table)
 	ocaml->domains.count = 0;
 	for (size_t i = 0; size && i < OCAML_DOMAINS_MAX; i++) {
 		uint64_t entry = table + i * size;
-		uint64_t state = target_word(ocaml->memory, entry + INTERNAL_STATE(ocaml));
+		uint64_t state = target_word(ocaml->memory, entry + ocaml->layout->entry_head);
 		struct ocaml_domain domain, *added;
 
 		if (target_word(ocaml->memory, entry + size - 8) <=
@@ -194,13 +192,14 @@ static bool is_table(const struct ocaml *ocaml, uint64_t word)
 
 	return is_writable(ocaml, word, INTERNAL_MAX) &&
 	       !(uint32_t)target_word(ocaml->memory, word) && /* its number */
-	       read_domain(ocaml, target_word(ocaml->memory, word + INTERNAL_STATE(ocaml)),
+	       read_domain(ocaml, target_word(ocaml->memory, word + ocaml->layout->entry_head),
 			   &domain) &&
 	       entry_bytes(ocaml, word);
 }
 
 /* Sees the words of the program's own data. */
-static uint64_t find_in_data(struct ocaml *ocaml, bool (*fits)(struct ocaml *ocaml, uint64_t place))
+static uint64_t find_in_data(struct ocaml *ocaml,
+			     bool (*is_it)(struct ocaml *ocaml, uint64_t place))
 {
 	const struct maps *maps = ocaml->memory->maps;
 	uint64_t found = 0;
@@ -212,7 +211,7 @@ static uint64_t find_in_data(struct ocaml *ocaml, bool (*fits)(struct ocaml *oca
 		if (!mapping->writable || mapping->start < ocaml->module->start)
 			continue;
 		for (uint64_t at = mapping->start; at + 8 <= end; at += 8) {
-			if (!target_word(ocaml->memory, at) || !fits(ocaml, at))
+			if (!target_word(ocaml->memory, at) || !is_it(ocaml, at))
 				continue;
 			if (found)
 				return 0;
@@ -222,11 +221,11 @@ static uint64_t find_in_data(struct ocaml *ocaml, bool (*fits)(struct ocaml *oca
 	return found;
 }
 
-/* 5.3: a word leads to a table; 5.2: it is the domain in the first entry of one. */
+/* A word leads to a table, or is the domain in the first entry of one. */
 static uint64_t table_by(const struct ocaml *ocaml, uint64_t place)
 {
-	return ocaml->shift == SHIFT_5_2 ? place - INTERNAL_STATE(ocaml)
-					 : target_word(ocaml->memory, place);
+	return ocaml->layout->table_in_data ? place - ocaml->layout->entry_head
+					    : target_word(ocaml->memory, place);
 }
 
 static bool is_table_at(struct ocaml *ocaml, uint64_t place)
@@ -239,8 +238,8 @@ static uint64_t find_table(struct ocaml *ocaml)
 {
 	uint64_t place = ocaml_symbol(ocaml, "all_domains");
 
-	if (place && ocaml->shift == SHIFT_5_2)
-		place += INTERNAL_STATE(ocaml);
+	if (place && ocaml->layout->table_in_data)
+		place += ocaml->layout->entry_head;
 	if (!place || !is_table_at(ocaml, place))
 		place = find_in_data(ocaml, is_table_at);
 	return place ? table_by(ocaml, place) : 0;
@@ -248,19 +247,18 @@ static uint64_t find_table(struct ocaml *ocaml)
 
 int ocaml5_find(struct ocaml *ocaml, const char **why)
 {
-	static const int8_t shifts[] = {0, SHIFT_5_2, SHIFT_5_4};
 	uint64_t state = ocaml_symbol(ocaml, "caml_global_heap_state"), table = 0;
 
 	if (!ocaml_symbol(ocaml, "caml_globals")) {
 		*why = "OCaml 5's bytecode is not read";
 		return -ENOENT;
 	}
-	for (size_t i = 0; !table && i < ARRAY_SIZE(shifts); i++) {
-		ocaml->shift = shifts[i];
+	for (size_t i = 0; !table && i < ARRAY_SIZE(layouts); i++) {
+		ocaml->layout = &layouts[i];
 		table = find_table(ocaml);
 	}
 	ocaml->garbage = word_of(ocaml, state, 2);
-	*why = "its domains are not as OCaml 5.2 to 5.4 have them";
+	*why = "its domains are not as OCaml 5.0 to 5.4 have them";
 	if (!table || ocaml->garbage & ~(uint64_t)0x300)
 		return -ENOENT;
 	return read_domains(ocaml, table);
@@ -268,15 +266,30 @@ int ocaml5_find(struct ocaml *ocaml, const char **why)
 
 /* Pools and large blocks. */
 
-/* runtime/caml/sizeclasses.h. */
-static const uint8_t sizes[SIZES] = {1,	 2,  3,	 4,  5,	 6,  7,	 8,   10,  12, 14,
-				     16, 17, 19, 22, 25, 28, 32, 33,  37,  42, 47,
-				     53, 59, 65, 73, 81, 89, 99, 108, 118, 128};
+/* How a pool is divided: words of a block by its size class, and whether what is left over is
+ * before the blocks. */
+struct ocaml5_pools {
+	uint8_t words[SIZES];
+	bool left_over_first;
+};
+
+static const struct ocaml5_pools pools_5_2 = {
+	{1,  2,	 3,  4,	 5,  6,	 7,  8,	 10, 12, 14, 16, 17, 19,  22,  25,
+	 28, 32, 33, 37, 42, 47, 53, 59, 65, 73, 81, 89, 99, 108, 118, 128},
+	true,
+};
+static const struct ocaml5_pools pools_5_0 = {
+	{1,  2,	 3,  4,	 5,  6,	 7,  8,	 9,  10, 12, 14, 16, 18,  20,  23,
+	 26, 29, 33, 37, 42, 47, 53, 59, 65, 73, 81, 89, 99, 108, 118, 128},
+	false,
+};
+#define POOL_BLOCK_MAX 128 /* words */
 
 struct walk5 {
 	struct ocaml *ocaml;
 	struct heap_sink *sink;
 	uint64_t *pool; /* POOL_WORDS */
+	const struct ocaml5_pools *division;
 	uint64_t heap_bytes, used_bytes, nonsense;
 	uint64_t pools, large;		   /* that were found */
 	uint64_t expected, expected_large; /* by the statistics */
@@ -314,19 +327,63 @@ static int add_block(struct walk5 *walk, uint64_t address, const uint64_t *words
 	return error;
 }
 
-/* The blocks stand at its end: what is left over is before them. */
+/* Where the first block is. */
+static uint64_t first_block(const struct ocaml5_pools *division, size_t size)
+{
+	uint64_t left_over = (POOL_WORDS - POOL_HEAD) % division->words[size];
+
+	return POOL_HEAD + (division->left_over_first ? left_over : 0);
+}
+
+/* A header of something in a block of so many words. */
+static bool fits(uint64_t header, uint64_t words)
+{
+	return HEADER_SIZE(header) && HEADER_SIZE(header) < words;
+}
+
+/* How many blocks of the pool that was read are none. */
+static uint64_t contradictions(const uint64_t *pool, const struct ocaml5_pools *division,
+			       size_t size)
+{
+	uint64_t words = division->words[size], found = 0;
+
+	for (uint64_t at = first_block(division, size); at + words <= POOL_WORDS; at += words)
+		found += pool[at] && !fits(pool[at], words);
+	return found;
+}
+
+/* By the first pool of each list: how 5.2 divides them, unless that contradicts more of them. */
+static const struct ocaml5_pools *find_division(struct walk5 *walk)
+{
+	const struct ocaml *ocaml = walk->ocaml;
+	uint64_t old = 0, new = 0;
+
+	for (size_t i = 0; i < ocaml->domains.count && old == new; i++) {
+		for (size_t j = 0; j < (size_t)HEAP_LISTS * SIZES; j++) {
+			uint64_t pool = word_of(ocaml, ocaml->domains.items[i].heap, j);
+
+			if (!is_pool(ocaml, pool, j % SIZES))
+				continue;
+			target_read_pages(ocaml->memory, pool, walk->pool, OCAML_POOL_BYTES);
+			old += contradictions(walk->pool, &pools_5_0, j % SIZES);
+			new += contradictions(walk->pool, &pools_5_2, j % SIZES);
+		}
+	}
+	return old < new ? &pools_5_0 : &pools_5_2;
+}
+
 static int walk_pool(struct walk5 *walk, uint64_t pool, size_t size)
 {
-	uint64_t words = sizes[size], left = (POOL_WORDS - POOL_HEAD) % words;
+	uint64_t words = walk->division->words[size], at = first_block(walk->division, size);
 	int error = 0;
 
 	target_read_pages(walk->ocaml->memory, pool, walk->pool, OCAML_POOL_BYTES);
-	for (uint64_t at = POOL_HEAD + left; !error && at + words <= POOL_WORDS; at += words) {
+	for (; !error && at + words <= POOL_WORDS; at += words) {
 		uint64_t header = walk->pool[at];
 
 		if (!header)
 			continue;
-		if (!HEADER_SIZE(header) || HEADER_SIZE(header) >= words)
+		if (!fits(header, words))
 			walk->nonsense++;
 		else
 			error = add_block(walk, pool + at * 8, walk->pool + at, false);
@@ -375,7 +432,7 @@ static int walk_large(struct walk5 *walk, uint64_t first)
 		bool fresh = true;
 
 		if (target_read(walk->ocaml->memory, address, words, sizeof(words)) ||
-		    HEADER_SIZE(words[0]) < sizes[SIZES - 1] ||
+		    HEADER_SIZE(words[0]) < POOL_BLOCK_MAX ||
 		    HEADER_SIZE(words[0]) >= UINT64_MAX >> 17 ||
 		    !is_writable(walk->ocaml, address, HEADER_SIZE(words[0]) * 8))
 			break;
@@ -556,8 +613,10 @@ int ocaml5_walk(struct ocaml *ocaml, struct heap_sink *sink, struct walk_report 
 	bool whole = false;
 	int error = walk.pool ? ocaml_find_exceptions(ocaml, sink) : -ENOMEM;
 
-	if (!error)
+	if (!error) {
+		walk.division = find_division(&walk);
 		error = walk_heaps(&walk, &whole);
+	}
 	for (size_t i = 0; !error && i < ocaml->domains.count; i++)
 		error = walk_young(&walk, &ocaml->domains.items[i], &whole);
 	if (!error && ocaml->memory->again && (!whole || walk.nonsense))
@@ -585,7 +644,8 @@ struct stack {
 static const struct ocaml_domain *domain_of_stack(const struct ocaml *ocaml, uint64_t start)
 {
 	for (size_t i = 0; i < ocaml->domains.count; i++) {
-		if (word_of(ocaml, ocaml->domains.items[i].state, DOMAIN_CURRENT_STACK) == start)
+		if (word_of(ocaml, ocaml->domains.items[i].state, ocaml->layout->current_stack) ==
+		    start)
 			return &ocaml->domains.items[i];
 	}
 	return NULL;
@@ -621,7 +681,7 @@ static bool read_stack(const struct ocaml *ocaml, const struct heap_sink *sink, 
 		return false;
 	used = stack->handler;
 	if (domain) {
-		stack->registers = word_of(ocaml, domain->state, DOMAIN_REGISTERS);
+		stack->registers = word_of(ocaml, domain->state, ocaml->layout->registers);
 		used = in_use(ocaml, start, stack->handler);
 	}
 	stack->suspended = used == stack->handler && stack->pointer >= low &&
@@ -670,9 +730,9 @@ int ocaml5_refer(struct ocaml *ocaml, struct heap_sink *sink, uint32_t node, boo
 		*done = true;
 		return refer_stack(ocaml, sink, node);
 	}
-	/* fiber.h: its first field is a stack's address plus 1. */
+	/* fiber.h: its first field, before 5.2 the only one, is a stack's address plus 1. */
 	if (!ocaml_header(ocaml, value, &header) || HEADER_TAG(header) != TAG_CONTINUATION ||
-	    HEADER_SIZE(header) != 2)
+	    HEADER_SIZE(header) > 2)
 		return 0;
 	*done = true;
 	sink->whats[node] |= NODE_PRECISE;
@@ -764,9 +824,10 @@ static int add_kept(const struct ocaml *ocaml, struct heap_sink *sink, const cha
 static int add_c_stack(const struct ocaml *ocaml, struct heap_sink *sink,
 		       const struct ocaml_domain *domain)
 {
-	uint64_t start = word_of(ocaml, domain->state, DOMAIN_C_STACK), end;
+	uint64_t start = word_of(ocaml, domain->state, ocaml->layout->c_stack), end;
 	const struct mapping *mapping = start % 8 ? NULL : maps_find(ocaml->memory->maps, start);
-	uint32_t node = heap_sink_node(sink, word_of(ocaml, domain->state, DOMAIN_CURRENT_STACK));
+	uint32_t node =
+		heap_sink_node(sink, word_of(ocaml, domain->state, ocaml->layout->current_stack));
 	struct stack stack;
 	int error = 0;
 
@@ -786,39 +847,39 @@ static int add_c_stack(const struct ocaml *ocaml, struct heap_sink *sink,
 static int add_domain(struct ocaml *ocaml, struct heap_sink *sink,
 		      const struct ocaml_domain *domain)
 {
-	static const struct {
+	const struct ocaml5_layout *layout = ocaml->layout;
+	const struct {
 		const char *name;
 		size_t place;
-	} roots[] = {{"stack", DOMAIN_CURRENT_STACK},
-		     {"last exception (backtrace)", DOMAIN_LAST_EXCEPTION},
-		     {"local storage", DOMAIN_LOCAL_STORAGE},
-		     {"registers", DOMAIN_REGISTERS}};
-	uint64_t state = domain->state, caches = word_of(ocaml, state, DOMAIN_STACK_CACHE);
-	int error =
-		add_kept(ocaml, sink, "registers", word_of(ocaml, state, DOMAIN_FREE_REGISTERS), 0);
+	} roots[] = {{"stack", layout->current_stack},
+		     {"last exception (backtrace)", layout->last_exception},
+		     {"local storage", layout->local_storage},
+		     {"registers", layout->registers}};
+	uint64_t state = domain->state, caches = word_of(ocaml, state, ocaml->layout->stack_cache);
+	int error = add_kept(ocaml, sink, "registers",
+			     word_of(ocaml, state, ocaml->layout->free_registers), 0);
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(roots); i++)
-		error = add_root(domain, sink, roots[i].name,
-				 domain_word(ocaml, state, roots[i].place), ocaml);
+		error = add_root(domain, sink, roots[i].name, word_of(ocaml, state, roots[i].place),
+				 ocaml);
 	if (!error)
 		error = add_c_stack(ocaml, sink, domain);
 	for (size_t i = 0; !error && i < STACK_CACHES; i++)
 		error = add_kept(ocaml, sink, "stacks kept for reuse", word_of(ocaml, caches, i),
 				 STACK_NEXT);
 	if (!error)
-		error = add_finalisers(ocaml, sink, domain_word(ocaml, state, DOMAIN_FINALISERS));
-	return error ? error : find_ephemerons(ocaml, domain_word(ocaml, state, DOMAIN_EPHEMERONS));
+		error = add_finalisers(ocaml, sink,
+				       word_of(ocaml, state, ocaml->layout->finalisers));
+	return error ? error
+		     : find_ephemerons(ocaml, word_of(ocaml, state, ocaml->layout->ephemerons));
 }
 
 static int claim_left_over(const struct ocaml *ocaml, struct heap_sink *sink,
 			   const struct ocaml_domain *domain)
 {
-	uint64_t writer = domain_word(ocaml, domain->state, DOMAIN_EXTERN);
-	uint64_t reader = domain_word(ocaml, domain->state, DOMAIN_INTERN);
+	uint64_t writer = word_of(ocaml, domain->state, ocaml->layout->writer);
+	uint64_t reader = word_of(ocaml, domain->state, ocaml->layout->reader);
 	int error = 0;
-
-	if (ocaml->shift == SHIFT_5_2) /* where they are there is not known */
-		return 0;
 
 	if (writer)
 		error = heap_sink_claim(sink, writer + EXTERN_STACK, EXTERN_STACK_BYTES, true);
@@ -835,9 +896,9 @@ static int claim_domain(const struct ocaml *ocaml, struct heap_sink *sink,
 			const struct ocaml_domain *domain)
 {
 	static const uint8_t tables[] = {0, 7, 14};
-	uint64_t minor = word_of(ocaml, domain->state, DOMAIN_MINOR_TABLES);
-	uint64_t marks = word_of(ocaml, domain->state, DOMAIN_MARK_STACK);
-	uint64_t ephemerons = domain_word(ocaml, domain->state, DOMAIN_EPHEMERONS);
+	uint64_t minor = word_of(ocaml, domain->state, ocaml->layout->minor_tables);
+	uint64_t marks = word_of(ocaml, domain->state, ocaml->layout->mark_stack);
+	uint64_t ephemerons = word_of(ocaml, domain->state, ocaml->layout->ephemerons);
 	int error = ocaml_claim_block(sink, word_of(ocaml, marks, 0));
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(tables); i++)
