@@ -47,7 +47,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static)
 
-.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-waiting e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs python-edges soak
+.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-waiting e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs python-edges soak no-harm-runtimes
 
 # All is built before anything runs.
 test: deps
@@ -162,6 +162,12 @@ $(B)/runtimes/graph: tests/runtimes/graph.c $(filter-out $(B)/user/main.o,$(OBJE
 PYTHONS ?= /usr/bin/python3
 python-edges: $(B)/runtimes/graph
 	@tests/runtimes/cpython_edges.py $< $(PYTHONS)
+
+# Managed programs under load, stopped STOPS times in all: what becomes of them, and of their beat (hours):
+#   make no-harm-runtimes STOPS=500 RUNTIMES='cpython go'
+STOPS ?= 10000
+no-harm-runtimes: all
+	@tests/runtimes/no_harm.py $(B)/leakmon $(STOPS) $(RUNTIMES)
 
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
