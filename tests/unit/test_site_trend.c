@@ -721,9 +721,69 @@ static void a_slow_leak_of_small_blocks_is_called_leaking_within_minutes(void **
 	}
 }
 
+/* Two sites and their process, at each reading: what they gain, and what happens to blocks that are
+ * not tracked. Sampled: one block in a hundred is. */
+static void what_replaces_untracked_blocks_is_not_called_leaking(void **state)
+{
+	static const struct {
+		uint64_t gained[2], untracked_frees, unsampled;
+		enum trend_verdict verdicts[2];
+	} cases[] = {
+		{{10, 0}, 10, 0, {TREND_GROWING, TREND_STEADY}},     /* a cache */
+		{{10, 10}, 20, 0, {TREND_GROWING, TREND_GROWING}},   /* entries with a value each */
+		{{10, 0}, 0, 0, {TREND_LEAKING, TREND_STEADY}},	     /* a leak */
+		{{10, 0}, 4, 0, {TREND_LEAKING, TREND_STEADY}},	     /* beside a small cache */
+		{{10, 10}, 10, 0, {TREND_LEAKING, TREND_LEAKING}},   /* beside one as large */
+		{{30, 10}, 30, 0, {TREND_GROWING, TREND_LEAKING}},   /* beside a larger one */
+		{{10, 0}, 1000, 990, {TREND_GROWING, TREND_STEADY}}, /* a cache, sampled */
+		{{10, 0}, 0, 990, {TREND_LEAKING, TREND_STEADY}},    /* a leak, sampled */
+		{{10, 0}, 99000, 99990, {TREND_LEAKING, TREND_STEADY}}, /* below churning */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(history_free) struct history history = {0};
+		struct snapshot snapshot = {0};
+		struct snapshot_process *process = vec_push(&snapshot.processes);
+
+		*process = (struct snapshot_process){.key = 77ull << 32 | 1, .pid = 77};
+		for (uint32_t j = 0; j < 2; j++)
+			*(struct site *)vec_push(&process->sites) = (struct site){.index = j + 1};
+		/* More than the history keeps: it is thinned out. */
+		for (uint64_t tick = 1; tick <= 300; tick++) {
+			snapshot.monotonic_ns += TICK_NS;
+			process->age_ns = 3600 * UINT64_C(1000000000);
+			process->ledger.untracked_frees = tick * cases[i].untracked_frees;
+			process->ledger.unsampled = tick * cases[i].unsampled;
+			process->outstanding_count = process->outstanding_bytes = 0;
+			for (size_t j = 0; j < 2; j++) {
+				struct site *site = &process->sites.items[j];
+
+				site->count = site->allocated_count = tick * cases[i].gained[j];
+				site->bytes = site->allocated_bytes = site->count * 2300;
+				process->outstanding_count += site->count;
+				process->outstanding_bytes += site->bytes;
+			}
+			assert_int_equal(history_add(&history, &snapshot, NULL), 0);
+		}
+		for (size_t j = 0; j < 2; j++) {
+			struct site_trend trend;
+			char evidence[EVIDENCE_SIZE];
+
+			site_trend_of(&trend, &history, &history.sites.items[j]);
+			assert_int_equal(trend.verdict, cases[i].verdicts[j]);
+			assert_int_equal(!!strstr(site_trend_evidence(&trend, evidence),
+						  ", as many untracked blocks were freed"),
+					 trend.verdict == TREND_GROWING);
+		}
+		snapshot_free(&snapshot);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_replaces_untracked_blocks_is_not_called_leaking),
 		cmocka_unit_test(what_has_gained_little_is_growing_and_not_called_leaking),
 		cmocka_unit_test(
 			a_process_that_comes_late_is_judged_as_if_it_had_been_watched_alone),

@@ -347,7 +347,42 @@ static void doubt_growth(struct site_trend *trend, const struct history *history
 		trend->verdict = TREND_STEADY;
 }
 
-static void doubt_leak(struct site_trend *trend, const struct history_site *site)
+/* -------- blocks that replace others */
+
+/*
+ * A cache that was full at the attach holds as much for ever, but blocks from before the attach are
+ * not tracked: what replaces them, for hours if they are seldom evicted, looks like growth. So it
+ * is if untracked blocks were freed, at least half as many as the site has gained within `span_s`,
+ * and the process holds hardly more blocks than before. A leak beside such a cache adds to those.
+ */
+static bool replaces_untracked_blocks(const struct history *history,
+				      const struct history_site *site, double span_s)
+{
+	const struct history_process *process = &history->processes.items[site->process_index];
+	struct trend_point gained[TREND_POINTS_MAX], held[TREND_POINTS_MAX];
+	size_t latest = history->times.count - 1, from = latest, count;
+	double rate, freed;
+
+	while (from && seconds_at(history, latest) - seconds_at(history, from - 1) <= span_s + 1e-3)
+		from--;
+	count = MIN(latest - from + 1, (size_t)TREND_POINTS_MAX);
+	for (size_t i = 0; i < count; i++) {
+		size_t time = from + (count > 1 ? i * (latest - from) / (count - 1) : 0);
+
+		gained[i].time_s = held[i].time_s = seconds_at(history, time);
+		gained[i].value = (double)history_point_at(&site->series, time).count;
+		held[i].value = (double)history_point_at(&process->series, time).count +
+				(double)history_untracked_at(process, time);
+	}
+	rate = trend_theil_sen(gained, count, 0).slope;
+	freed = (double)(history_untracked_at(process, from) -
+			 history_untracked_at(process, latest));
+	return rate > 0 && freed >= rate / 2 * (held[count - 1].time_s - held[0].time_s) &&
+	       trend_theil_sen(held, count, 0).slope < rate / 2;
+}
+
+static void doubt_leak(struct site_trend *trend, const struct history *history,
+		       const struct history_site *site)
 {
 	const struct verdict_limits *limits = verdict_limits(SUBJECT_SITE);
 	bool leaking = trend->verdict == TREND_LEAKING;
@@ -357,7 +392,10 @@ static void doubt_leak(struct site_trend *trend, const struct history_site *site
 								     ? limits->leaking_young_s
 								     : limits->leaking_s);
 	trend->too_small = leaking && trend->gained < limits->leaking;
-	if (trend->too_short || trend->too_small)
+	trend->replaces = leaking && site->family == FAMILY_HEAP && !trend->blocks_grow &&
+			  site->process_index < history->processes.count &&
+			  replaces_untracked_blocks(history, site, trend->trend.span_s);
+	if (trend->too_short || trend->too_small || trend->replaces)
 		trend->verdict = TREND_GROWING;
 }
 
@@ -378,7 +416,7 @@ static void judge_alone(struct site_trend *trend, const struct history *history,
 		return;
 	if (process)
 		trend->process_age_s = (double)process->age_ns / NS_PER_S;
-	doubt_leak(trend, site);
+	doubt_leak(trend, history, site);
 	doubt_growth(trend, history, site);
 	count = series->points.items[series->points.count - 1].count;
 	trend->has_ages = count && series->points.items[series->points.count - 1].oldest_ns;
@@ -399,6 +437,7 @@ static void judge_merged(struct site_trend *trend, const struct history *history
 	trend->verdict = whole.verdict;
 	trend->too_short = whole.too_short;
 	trend->too_small = whole.too_small;
+	trend->replaces = whole.replaces;
 	trend->too_little = false;
 	trend->merged = (struct merged_trend){
 		.stacks = merged->stacks,

@@ -97,6 +97,7 @@ static void process_free(struct history_process *process)
 {
 	free(process->container);
 	vec_free(&process->series.points);
+	vec_free(&process->untracked);
 }
 
 static void processes_drop_empty(struct history *history)
@@ -178,6 +179,14 @@ struct history_point history_point_at(const struct history_series *series, size_
 	return series->points.items[time - series->first];
 }
 
+int64_t history_untracked_at(const struct history_process *process, size_t time)
+{
+	if (time < process->series.first ||
+	    time - process->series.first >= process->untracked.count)
+		return 0;
+	return process->untracked.items[time - process->series.first];
+}
+
 /* Whether time `i` stays when the others make room. */
 static bool time_stays(const struct history *history, size_t i)
 {
@@ -198,6 +207,18 @@ static void series_thin(const struct history *history, struct history_series *se
 	series->points.count = kept;
 }
 
+static void process_thin(const struct history *history, struct history_process *process)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < process->untracked.count; i++) {
+		if (time_stays(history, process->series.first + i))
+			process->untracked.items[kept++] = process->untracked.items[i];
+	}
+	process->untracked.count = kept;
+	series_thin(history, &process->series);
+}
+
 /* Forgets every second time. */
 static void history_thin(struct history *history)
 {
@@ -206,7 +227,7 @@ static void history_thin(struct history *history)
 	for (size_t i = 0; i < history->sites.count; i++)
 		series_thin(history, &history->sites.items[i].series);
 	for (size_t i = 0; i < history->processes.count; i++)
-		series_thin(history, &history->processes.items[i].series);
+		process_thin(history, &history->processes.items[i]);
 	for (size_t i = 0; i < count; i++) {
 		struct history_time time = history->times.items[i];
 
@@ -337,11 +358,42 @@ static struct history_process *process_put(struct history *history,
 	return process;
 }
 
+static int64_t untracked_of(const struct ledger *ledger)
+{
+	uint64_t come = ledger->filtered + ledger->unsampled;
+
+	for (size_t i = 0; i < LM_DROP_MAX_; i++)
+		come += ledger->dropped[i];
+	return (int64_t)(come - ledger->untracked_frees);
+}
+
+static int untracked_add(struct history_process *process, int64_t blocks)
+{
+	int64_t *place = vec_push(&process->untracked);
+
+	if (!place)
+		return -ENOMEM;
+	*place = blocks;
+	return 0;
+}
+
+/* As history_series_catch_up(). */
+static int process_catch_up(const struct history *history, struct history_process *process)
+{
+	size_t count = process->untracked.count;
+	int error = history_series_catch_up(history, &process->series);
+
+	if (error || count == process->series.points.count)
+		return error;
+	return untracked_add(process, process->untracked.items[count - 1]);
+}
+
 static int process_add(struct history *history, const struct snapshot_process *seen)
 {
 	struct history_process *process = process_put(history, seen);
 	struct history_point point = {.bytes = seen->outstanding_bytes,
 				      .count = seen->outstanding_count};
+	int error;
 
 	if (!process)
 		return -ENOMEM;
@@ -359,7 +411,8 @@ static int process_add(struct history *history, const struct snapshot_process *s
 		point.freed_count += site->freed_count;
 		point.oldest_ns = MAX(point.oldest_ns, site->oldest_ns);
 	}
-	return history_series_add(history, &process->series, point);
+	error = history_series_add(history, &process->series, point);
+	return error ? error : untracked_add(process, untracked_of(&seen->ledger));
 }
 
 /* NULL: no room (counted) or out of memory (*error). */
@@ -429,7 +482,7 @@ static int all_catch_up(struct history *history)
 		error = history_series_catch_up(history, &site->series);
 	}
 	for (size_t i = 0; i < history->processes.count && !error; i++)
-		error = history_series_catch_up(history, &history->processes.items[i].series);
+		error = process_catch_up(history, &history->processes.items[i]);
 	return error;
 }
 

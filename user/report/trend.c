@@ -126,6 +126,8 @@ static void evidence_print(FILE *out, const struct site_trend *trend)
 		bytes_print(out, trend->gained);
 		fputc(')', out);
 	}
+	if (trend->replaces)
+		fputs(", as many untracked blocks were freed", out);
 	if (trend_is_suspect(trend->verdict) && site_trend_is_young(trend))
 		fprintf(out, ", warming up (started %.0f s ago)", trend->process_age_s);
 }

@@ -120,6 +120,8 @@ struct site_trend {
 				 a ten-thousandth of what its process holds */
 	/* It would be leaking, but has not been seen for long enough, or has gained too little. */
 	bool too_short, too_small;
+	/* It would be leaking, but its process freed as many blocks that are not tracked. */
+	bool replaces;
 	double gained;	      /* bytes, since it held least */
 	double process_age_s; /* 0: not known; it warms up below TREND_WARM_UP_S */
 	/* For a program that samples itself: the hits of its sampler by which the site has grown
