@@ -334,7 +334,7 @@ static struct member *likely_victim(const struct population *population, const s
 				: population->members.items[i - population->ended.count];
 		const double *values = member->reading.quantities.values;
 
-		if (member->group != group || member->oom_told ||
+		if (member->group != group || member->oom_told || member->oom_counted ||
 		    (i >= population->ended.count && member->reading.has_memory))
 			continue;
 		if (!likely ||
@@ -355,7 +355,7 @@ static int blame(struct groups *groups, const struct population *population, str
 
 		if (!kill)
 			return -ENOMEM;
-		victim->oom_told = true;
+		victim->oom_counted = true;
 		*kill = (struct group_kill){victim, group};
 		group->oom_kills++;
 		group->unclaimed = 0;

@@ -133,7 +133,7 @@ static void on_victim(const struct lm_victim *victim, void *context)
 	kill_describe(kills, kill, member, member ? member->group : NULL);
 }
 
-/* Where the kernel reports kills, it has reported these. */
+/* Where the kernel reports kills, it reports these; perhaps later: they came during the poll. */
 static void take_counted(struct kills *kills)
 {
 	struct groups *groups = &kills->triage->groups;
@@ -143,6 +143,7 @@ static void take_counted(struct kills *kills)
 		struct triage_kill *kill =
 			kill_add(kills, found->member->reading.pid, found->group);
 
+		found->member->oom_told = true;
 		if (!kill)
 			continue;
 		kill->by_counter = true;

@@ -22,6 +22,7 @@ struct member {
 	double escalated_s; /* negative: never */
 	double read_s;	    /* its latest reading */
 	bool oom_told;	    /* that the kernel kills it for want of memory: said */
+	bool oom_counted;   /* it is taken for one of the kills that its group counts */
 	const struct triage_sites *sites;     /* what that found; borrowed from the escalation */
 	const struct triage_samples *sampled; /* borrowed from the sampling */
 	struct managed_growth managed;
