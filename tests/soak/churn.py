@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The machine of the soak test: programs of every runtime, servers under load, short-lived processes, control
 groups, OOM kills, full disks."""
+import glob
+import http.client
+import json
 import os
 import random
 import shutil
@@ -10,8 +13,6 @@ import sys
 import threading
 import time
 import urllib.request
-import http.client
-import json
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, f'{TESTS}/servers')
@@ -40,7 +41,7 @@ class Groups:
 		os.mkdir(self.home)
 		if not self.first:
 			self.write('', 'cgroup.subtree_control', '+memory')
-		for name in ('clean', 'leaky', 'monitors', 'oom', 'containers'):
+		for name in ('clean', 'leaky', 'driver', 'monitors', 'oom', 'containers'):
 			os.mkdir(f'{self.home}/{name}')
 		self.write('oom', 'memory.limit_in_bytes' if self.first else 'memory.max', OOM_LIMIT)
 
@@ -57,13 +58,16 @@ class Groups:
 	def remove(self):
 		with open(f'{self.before}/cgroup.procs', 'w', encoding='ascii') as file:
 			file.write(str(os.getpid()))
+		# Containers have theirs in every hierarchy.
+		homes = [self.home] + glob.glob(f'/sys/fs/cgroup/*{self.path}')
 		for _ in range(100):
-			for home, _, _ in os.walk(self.home, topdown=False):
-				try:
-					os.rmdir(home)
-				except OSError:
-					pass
-			if not os.path.exists(self.home):
+			for home in homes:
+				for group, _, _ in os.walk(home, topdown=False):
+					try:
+						os.rmdir(group)
+					except OSError:
+						pass
+			if not any(map(os.path.exists, homes)):
 				return
 			time.sleep(0.1)
 
@@ -276,6 +280,7 @@ class Churn(threading.Thread):
 		except OSError as error:
 			self.findings.add(f'{name} cannot be started', str(error))
 			return 0
+		self.groups.join('clean', child.pid)
 		with self.lock:
 			self.running[child.pid] = child, name, statuses
 		self.started += 1
@@ -383,9 +388,9 @@ def group_like_a_container(groups, seconds, ended):
 
 
 def container(groups, directory, number, seconds):
-	"""One of crun's, of busybox: its exit status, and what the runtime said. 0 if there is no runtime."""
-	crun, busybox = shutil.which('crun'), shutil.which('busybox')
-	if not crun or not busybox:
+	"""One of runc's, of busybox: its exit status, and what runc said. 0 if it is not installed."""
+	runc, busybox = servers.which('runc'), shutil.which('busybox')
+	if not runc or not busybox:
 		return 0, ''
 	bundle = f'{directory}/bundle-{number}'
 	for name in ('bin', 'proc'):
@@ -404,12 +409,12 @@ def container(groups, directory, number, seconds):
 		json.dump(config, file)
 	name = f'leakmon-soak-{os.getpid()}-{number}'
 	try:
-		done = subprocess.run([crun, '--cgroup-manager=cgroupfs', 'run', '-b', bundle, name], stdin=subprocess.DEVNULL,
+		done = subprocess.run([runc, 'run', '-b', bundle, name], stdin=subprocess.DEVNULL,
 				      capture_output=True, timeout=seconds + 60, check=False)
 		status, said = done.returncode, done.stderr.decode(errors='replace')
 	except subprocess.TimeoutExpired:
 		status, said = 'late', ''
-	subprocess.run([crun, 'delete', '--force', name], capture_output=True, check=False)
+	subprocess.run([runc, 'delete', '--force', name], capture_output=True, check=False)
 	shutil.rmtree(bundle, ignore_errors=True)
 	return status, said
 
