@@ -403,6 +403,37 @@ def threads_and_retention_have_their_sections(driver, path, retain):
     page.nothing_went_wrong()
 
 
+def task_group(state, count, first, names):
+    return {'count': count, 'state': state, 'verdict': 'leaking' if first else None, 'first_count': first, 'since_ms': 60000, 'come': count, 'gone': 0,
+            'longest_wait_ms': None, 'shortest_wait_ms': None, 'waits_at': {'frames': frames(*names)}, 'created_by': {'frames': []}}
+
+
+# user/schema/threads.schema.json
+THREADS = {'schema': 1, 'kind': 'threads', 'version': '0', 'time': '2026-11-25T18:00:00.000Z', 'since': None, 'processes': [{
+    'pid': 7, 'comm': '<i>java', 'threads': {'dead': None, 'live': []},
+    'java_threads': {'version': '21.0.1', 'cannot_tell': None, 'count': 13, 'daemons': 1, 'gone_local_values': 60,
+                     'gone_locals': [{'class': 'shop.Session', 'thread': 'worker-#', 'virtual': False, 'count': 60}],
+                     'groups': [{'name': 'worker-#', 'group': '<i>workers', 'state': 'parked', 'daemon': False, 'count': 12,
+                                 'frames': frames('java.lang.Object.wait', 'shop.Cart.serve')},
+                                {'name': 'C# CompilerThread#', 'group': None, 'state': 'runnable', 'daemon': True, 'count': 1, 'frames': []}]},
+    'virtual_threads': {'version': '21.0.1', 'cannot_tell': None, 'count': 40, 'system': 0, 'ended': 0, 'unread': 2, 'moved': True, 'stack_bytes': 4096,
+                        'groups': [task_group('parked', 40, 4, ('java.lang.VirtualThread.park', 'shop.Feed.await'))]},
+    'python': {'version': '3.11.7', 'cannot_tell': None, 'threads': 5, 'interpreters': 1,
+               'groups': [{'id': '0' * 16, 'count': 5, 'tids': [1], 'frames': frames('wait_for_work')}]}}]}
+
+
+def threads_of_runtimes_are_grouped(driver, path):
+    driver.get(f'file://{with_other_data(path, lambda _: THREADS)[0]}')
+    run = driver.execute_script
+    shown = run('return document.getElementById("page").textContent')
+    for part in ('Java threads of <i>java', '13 threads in 2 groups, 1 of them daemons', '60 of class shop.Session, of thread worker-#',
+                 '12 threads worker-# [parked] of group <i>workers at shop.Cart.serve', '1 thread C# CompilerThread# [runnable, daemon]',
+                 'Virtual threads of <i>java', '40 virtual threads [parked] at shop.Feed.await', '+36 in 1 min', 'leaking',
+                 '2 virtual threads could not be read', 'some may be missing', '5 threads at wait_for_work'):
+        expect_in(part, shown)
+    expect(re.findall(r'\[object|undefined|NaN|null', shown), [])
+
+
 MEASURE = '''
     const [act, done] = arguments, start = performance.now();
     const actions = {
@@ -534,6 +565,8 @@ def main(report, difference, retain):
         print('ok the_difference_shows_both_sides', flush=True)
         threads_and_retention_have_their_sections(driver, report, retain)
         print('ok threads_and_retention_have_their_sections', flush=True)
+        threads_of_runtimes_are_grouped(driver, report)
+        print('ok threads_of_runtimes_are_grouped', flush=True)
         less_data_is_enough(driver, report)
         print('ok less_data_is_enough', flush=True)
         a_served_page_follows_and_stays_where_it_is(driver, report)

@@ -9,7 +9,6 @@ import { diagnosis, storedAnswers } from './diagnosis.js';
 import { diffHeader, reportHeader } from './header.js';
 import { changedMemory, memoryHeader, memorySection } from './memory.js';
 import { decode } from './model.js';
-import { goroutines } from './goroutines.js';
 import { home } from './home.js';
 import { follow, keep, keptOf, restore } from './live.js';
 import { profile } from './profile.js';
@@ -17,6 +16,7 @@ import { retention, retentionHeader } from './retention.js';
 import { makeRows, visibleSites } from './rows.js';
 import { makeState } from './state.js';
 import { table } from './table.js';
+import { threadsPage } from './tasks.js';
 import { changedThreads, threads } from './threads.js';
 import { toolbar } from './toolbar.js';
 
@@ -79,7 +79,7 @@ const PAGES = {
   triage: () => home(data),
   profile: () => { const [header, ...rest] = profile(data); return [header, ...storedAnswers(data), ...rest]; },
   diagnosis: () => diagnosis(data),
-  goroutines: () => goroutines(data),
+  threads: () => threadsPage(data),
   memory: () => [memoryHeader(data), memorySection(data)],
 };
 const parts = (PAGES[data.kind] ?? (() => sections(decode(data))))();

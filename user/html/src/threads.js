@@ -7,7 +7,7 @@ import * as format from './format.js';
 const plainFrame = (frame) => ({
   name: frame.function ?? (frame.module ? `${format.fileName(frame.module)}+0x${(frame.module_offset ?? 0).toString(16)}` : `0x${frame.address.toString(16)}`),
   named: Boolean(frame.function), why: frame.why, inlined: frame.inlined, module: frame.module,
-  moduleName: frame.module ? format.fileName(frame.module) : '', source: frame.file ? `${frame.file}:${frame.line}` : '',
+  moduleName: frame.module ? format.fileName(frame.module) : '', source: frame.file ? [frame.file, frame.line].filter(Boolean).join(':') : '',
 });
 
 export const plainStack = (frames) => (frames ?? []).map(plainFrame);

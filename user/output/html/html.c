@@ -974,7 +974,7 @@ static int html_profile_write(FILE *out, const void *report)
 
 static int html_threads_write(FILE *out, const void *report)
 {
-	return members_page_write(out, "goroutines", json_threads_members, report, NULL);
+	return members_page_write(out, "threads", json_threads_members, report, NULL);
 }
 
 /* The answer is that of text, line by line. */
