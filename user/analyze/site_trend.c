@@ -377,7 +377,8 @@ static bool replaces_untracked_blocks(const struct history *history,
 	rate = trend_theil_sen(gained, count, 0).slope;
 	freed = (double)(history_untracked_at(process, from) -
 			 history_untracked_at(process, latest));
-	return rate > 0 && freed >= rate / 2 * (held[count - 1].time_s - held[0].time_s) &&
+	return rate > 0 &&
+	       freed >= rate / 2 * (seconds_at(history, latest) - seconds_at(history, from)) &&
 	       trend_theil_sen(held, count, 0).slope < rate / 2;
 }
 
