@@ -21,6 +21,8 @@ import servers  # noqa: E402
 ELEVEN, RUNTIMES = f'{TESTS}/servers/eleven', f'{TESTS}/runtimes'
 GO = os.environ.get('GO', '/usr/lib/go-1.19/bin/go')
 OOM_LIMIT = 24 << 20
+# The machine's other work comes first; not before the driver and the monitors.
+NICE = ['nice', '-n', '10']
 servers.REQUESTS_PER_S = 8
 
 
@@ -86,7 +88,7 @@ class Program:
 		self.start()
 
 	def start(self):
-		self.child = subprocess.Popen(self.command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
+		self.child = subprocess.Popen(NICE + self.command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
 					      stdout=subprocess.PIPE if self.work else subprocess.DEVNULL,
 					      start_new_session=True, env=dict(os.environ, **(self.environment or {})))
 		self.pid = self.child.pid
@@ -135,7 +137,7 @@ class Program:
 
 
 def build(command, **more):
-	subprocess.run(command, check=True, capture_output=True, **more)
+	subprocess.run(NICE + command, check=True, capture_output=True, **more)
 
 
 def runtime_programs(directory, workloads):
@@ -203,7 +205,7 @@ def server_programs(directory, unpacked):
 
 		def make(home, port, original=original, path=path):
 			command, client = original(home, port)
-			return [path] + command[1:], client
+			return NICE + [path] + command[1:], client
 
 		servers.SERVERS[name] = make
 		server = servers.Server(name, f'{directory}/{name}', {})
@@ -275,7 +277,7 @@ class Churn(threading.Thread):
 		_, name, command, statuses = random.choices(self.kinds, [row[0] for row in self.kinds])[0]
 		seconds = str(round(random.expovariate(1 / 45) + 1, 2))
 		try:
-			child = subprocess.Popen([word.replace('SECONDS', seconds) for word in command], stdin=subprocess.DEVNULL,
+			child = subprocess.Popen(NICE + [word.replace('SECONDS', seconds) for word in command], stdin=subprocess.DEVNULL,
 						 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 		except OSError as error:
 			self.findings.add(f'{name} cannot be started', str(error))
@@ -421,6 +423,6 @@ def container(groups, directory, number, seconds):
 
 def fork_storm(workloads, children):
 	"""The exit status of a program that forks so many children, which allocate and end."""
-	done = subprocess.run([f'{workloads}/brood', str(children)], input=b'storm\nquit\n', stdout=subprocess.DEVNULL,
+	done = subprocess.run(NICE + [f'{workloads}/brood', str(children)], input=b'storm\nquit\n', stdout=subprocess.DEVNULL,
 			      stderr=subprocess.DEVNULL, timeout=300, check=False)
 	return done.returncode

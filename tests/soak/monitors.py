@@ -30,10 +30,8 @@ class Monitor:
 		self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL,
 					      stdout=subprocess.PIPE if see else self.errors, stderr=self.errors,
 					      cwd=self.home, env=dict(os.environ, **(environment or {})))
-		# Cores, and the priority that it has where it is used.
 		resource.prlimit(self.child.pid, resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-		os.setpriority(os.PRIO_PROCESS, self.child.pid, 0)
-		self.reports, self.suspended_until, self.ended = 0, 0.0, False
+		self.reports, self.continued, self.ended = 0, 0.0, False
 		self.recent = collections.deque(maxlen=3)
 		self.points = []
 		self.reader = threading.Thread(target=self.read, daemon=True)
@@ -72,17 +70,22 @@ class Monitor:
 
 	def sample(self, hour, processes):
 		"""None while it is suspended or gone."""
-		if not self.is_alive() or time.monotonic() < self.suspended_until:
+		if not self.is_alive() or self.is_suspended(-10):
 			return None
 		got = checks.sample([self.child.pid] + checks.descendants(self.child.pid, processes))
 		self.points.append((hour, got))
 		return got
 
+	def is_suspended(self, since_s):
+		"""Now, or `since_s` (negative) seconds ago or later."""
+		return time.monotonic() + since_s < self.continued
+
 	def suspend(self, seconds, ended):
-		self.suspended_until = time.monotonic() + seconds + 10
+		self.continued = float('inf')
 		os.kill(self.child.pid, signal.SIGSTOP)
 		ended.wait(seconds)
 		os.kill(self.child.pid, signal.SIGCONT)
+		self.continued = time.monotonic()
 
 	def end(self):
 		"""Ctrl-C, after which it reports, and ends with 0 or for a reason that is allowed."""

@@ -169,7 +169,6 @@ class Soak:
 
 	def begin(self):
 		ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-		os.nice(10)
 		self.groups = churn.Groups()
 		self.groups.join('driver', os.getpid())
 		self.start_programs()
@@ -315,7 +314,7 @@ class Soak:
 	def check_text_file(self):
 		"""Fresh, unless its disk was full or it was suspended."""
 		path, monitor = f'{self.disks[0].path}/leakmon.prom', self.monitors[1]
-		if self.disks[0].filled or time.monotonic() < monitor.suspended_until + 30:
+		if self.disks[0].filled or monitor.is_suspended(-30):
 			self.text_excused = time.monotonic()
 			return None
 		try:
