@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file_identity.h"
 #include "base/log.h"
+#include "base/packet.h"
 #include "base/vec.h"
 #include "sandbox/child.h"
 #include "sandbox/worker_process.h"
@@ -122,41 +123,6 @@ static bool is_served_by_a_process(int fd)
 	return fstatfs(fd, &system) || system.f_type == FUSE_SUPER_MAGIC;
 }
 
-/* One packet of exactly `size` bytes; *fd is what came with it, or -1. */
-static bool receive_with_descriptor(int socket, void *data, size_t size, int flags, int *fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-	struct iovec vector = {data, size};
-	struct msghdr message = {.msg_iov = &vector,
-				 .msg_iovlen = 1,
-				 .msg_control = control,
-				 .msg_controllen = sizeof(control)};
-	ssize_t got = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-
-	*fd = -1;
-	if (header && header->cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(header), sizeof(*fd));
-	return got == (ssize_t)size;
-}
-
-static bool send_with_descriptor(int socket, const void *data, size_t size, int fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
-	struct iovec vector = {(void *)data, size};
-	struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		struct cmsghdr *header = (struct cmsghdr *)control;
-
-		*header = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
-		memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-		message.msg_control = control;
-		message.msg_controllen = sizeof(control);
-	}
-	return sendmsg(socket, &message, MSG_NOSIGNAL) == (ssize_t)size;
-}
-
 static bool serve_one(struct copies *copies,
 		      int (*open)(const struct open_request *request, int directory))
 {
@@ -164,7 +130,7 @@ static bool serve_one(struct copies *copies,
 	_cleanup_close_ int directory = -1, fd = -1;
 	int result;
 
-	if (!receive_with_descriptor(WORKER_SOCKET, &request, sizeof(request), 0, &directory))
+	if (packet_receive(WORKER_SOCKET, &request, sizeof(request), &directory, 0))
 		return false;
 	request.path[sizeof(request.path) - 1] = '\0';
 	result = fd = open(&request, directory);
@@ -173,9 +139,9 @@ static bool serve_one(struct copies *copies,
 		/* Before the answer: a server that lets this wait must not cost the next file. */
 		close(TAKE_FD(fd));
 	}
-	return send_with_descriptor(WORKER_SOCKET,
-				    &(struct open_answer){request.id, result < 0 ? result : 0},
-				    sizeof(struct open_answer), result);
+	return !packet_send(WORKER_SOCKET,
+			    &(struct open_answer){request.id, result < 0 ? result : 0},
+			    sizeof(struct open_answer), result, 0);
 }
 
 void file_opener_enter(int argc, char **argv,
@@ -295,7 +261,7 @@ static int receive_answer(uint32_t id)
 	struct open_answer answer;
 	_cleanup_close_ int fd = -1;
 
-	if (!receive_with_descriptor(opener.child.fd, &answer, sizeof(answer), MSG_DONTWAIT, &fd) ||
+	if (packet_receive(opener.child.fd, &answer, sizeof(answer), &fd, MSG_DONTWAIT) ||
 	    answer.id != id)
 		return -ECHILD;
 	if (answer.error < 0)
@@ -312,7 +278,7 @@ static int ask_once(struct open_request *request, int directory, const struct si
 	if (result)
 		return result;
 	request->id = ++opener.last_id;
-	if (!send_with_descriptor(opener.child.fd, request, sizeof(*request), directory))
+	if (packet_send(opener.child.fd, request, sizeof(*request), directory, 0))
 		result = -ECHILD;
 	if (!result)
 		result = await(monotonic_ns() + DEADLINE_NS);

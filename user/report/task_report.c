@@ -25,6 +25,32 @@ void task_report_free(struct task_report *report)
 	intern_free(&report->strings);
 }
 
+static int by_count(const void *left_pointer, const void *right_pointer)
+{
+	const struct task_group *left = left_pointer, *right = right_pointer;
+
+	if (left->count != right->count)
+		return left->count > right->count ? -1 : 1;
+	return (left->id > right->id) - (left->id < right->id);
+}
+
+static int by_number(const void *left_pointer, const void *right_pointer)
+{
+	const struct task *left = left_pointer, *right = right_pointer;
+
+	return (left->number > right->number) - (left->number < right->number);
+}
+
+void task_report_sort(struct task_report *report)
+{
+	if (report->groups.count)
+		qsort(report->groups.items, report->groups.count, sizeof(*report->groups.items),
+		      by_count);
+	if (report->members.count)
+		qsort(report->members.items, report->members.count, sizeof(*report->members.items),
+		      by_number);
+}
+
 /* Whether a frame is the program's own, not what the runtime and its locks do below that. */
 static bool is_own(const struct frame *frame)
 {

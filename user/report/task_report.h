@@ -68,6 +68,9 @@ extern const struct figures task_virtual_metrics;
 
 void task_report_free(struct task_report *report);
 
+/* Groups by descending count, members by ascending number. */
+void task_report_sort(struct task_report *report);
+
 /* What recordings have of them. */
 extern const struct figures task_report_records, task_group_records;
 

@@ -479,32 +479,6 @@ static void drop_empty(struct task_report *report)
 	report->groups.count = kept;
 }
 
-static int by_count(const void *left, const void *right)
-{
-	const struct task_group *a = left, *b = right;
-
-	if (a->count != b->count)
-		return a->count > b->count ? -1 : 1;
-	return (a->id > b->id) - (a->id < b->id);
-}
-
-static int by_number(const void *left, const void *right)
-{
-	const struct task *a = left, *b = right;
-
-	return (a->number > b->number) - (a->number < b->number);
-}
-
-static void sort(struct task_report *report)
-{
-	if (report->groups.count)
-		qsort(report->groups.items, report->groups.count, sizeof(*report->groups.items),
-		      by_count);
-	if (report->members.count)
-		qsort(report->members.items, report->members.count, sizeof(*report->members.items),
-		      by_number);
-}
-
 static int read_all(struct reading *reading)
 {
 	struct go_program *program = reading->program;
@@ -526,7 +500,7 @@ static int read_all(struct reading *reading)
 	if (!error)
 		error = read_rounds(reading, &list);
 	drop_empty(reading->report);
-	sort(reading->report);
+	task_report_sort(reading->report);
 	vec_free(&list);
 	return error;
 }

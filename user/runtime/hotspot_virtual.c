@@ -336,22 +336,6 @@ static int read_object(void *context, size_t place, uint64_t object, uint64_t si
 	return reading->hotspot->classes.items[place].is_virtual ? read_thread(reading, object) : 0;
 }
 
-static int by_count(const void *left_pointer, const void *right_pointer)
-{
-	const struct task_group *left = left_pointer, *right = right_pointer;
-
-	if (left->count != right->count)
-		return left->count > right->count ? -1 : 1;
-	return (left->id > right->id) - (left->id < right->id);
-}
-
-static int by_number(const void *left_pointer, const void *right_pointer)
-{
-	const struct task *left = left_pointer, *right = right_pointer;
-
-	return (left->number > right->number) - (left->number < right->number);
-}
-
 /* Reads the ranges before the allocation buffers: a buffer that a thread gets between the two reads
  * lies behind the ranges. */
 static int read_heap(struct hotspot *hotspot, struct java_thread_report *java,
@@ -396,12 +380,7 @@ static int read_until_still(struct hotspot *hotspot, struct java_thread_report *
 		moved = hotspot_has_moved(hotspot, collections);
 	}
 	report->moved = moved;
-	if (report->groups.count)
-		qsort(report->groups.items, report->groups.count, sizeof(*report->groups.items),
-		      by_count);
-	if (report->members.count)
-		qsort(report->members.items, report->members.count, sizeof(*report->members.items),
-		      by_number);
+	task_report_sort(report);
 	return error;
 }
 

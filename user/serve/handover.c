@@ -37,46 +37,6 @@ int64_t handover_seal(FILE *stream, int error)
 	return size < 0 || fcntl(fileno(stream), F_ADD_SEALS, SEALS) ? -errno : size;
 }
 
-int handover_send(int socket, const void *packet, size_t size, int fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
-	struct iovec vector = {(void *)packet, size};
-	struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		struct cmsghdr *header = (struct cmsghdr *)control;
-
-		*header = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
-		memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-		message.msg_control = control;
-		message.msg_controllen = sizeof(control);
-	}
-	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
-
-int handover_receive(int socket, void *packet, size_t size, int *fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-	struct iovec vector = {packet, size};
-	struct msghdr message = {.msg_iov = &vector,
-				 .msg_iovlen = 1,
-				 .msg_control = control,
-				 .msg_controllen = sizeof(control)};
-	ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-
-	*fd = -1;
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return -EAGAIN;
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(header), sizeof(*fd));
-	if (got == (ssize_t)size)
-		return 0;
-	cleanup_close(fd);
-	*fd = -1;
-	return -EPIPE;
-}
-
 static int await_start(const struct child *child)
 {
 	struct pollfd answer = {.fd = child->fd, .events = POLLIN};

@@ -6,7 +6,6 @@
 #ifndef LEAKMON_SERVE_HANDOVER_H
 #define LEAKMON_SERVE_HANDOVER_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -18,13 +17,6 @@ FILE *handover_stream(void);
 /* Seals the document: its size, or -errno. `error` is that of writing, 0 for none. The stream stays
  * to be closed. */
 int64_t handover_seal(FILE *stream, int error);
-
-/* One packet with, unless it is -1, one descriptor. Does not block. 0 or -errno. */
-int handover_send(int socket, const void *packet, size_t size, int fd);
-
-/* One packet of exactly that size; *fd: the descriptor in it, or -1. Does not block. 0; -EAGAIN:
- * there is none; -EPIPE: the other side is gone, or not itself. */
-int handover_receive(int socket, void *packet, size_t size, int *fd);
 
 /* Starts such a process (`argument` and `served`: sandbox/child.h) and waits until it has given up
  * its rights. Its 32-bit answer; -ETIMEDOUT, -ECONNRESET or -errno: there is no process. */

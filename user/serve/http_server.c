@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/packet.h"
 #include "sandbox/sandbox.h"
 #include "serve/handover.h"
 
@@ -126,7 +127,8 @@ static bool take_document(struct server *server)
 {
 	struct http_handover handover;
 	struct document *document;
-	int fd, error = handover_receive(HTTP_CONTROL, &handover, sizeof(handover), &fd);
+	int fd, error = packet_receive(HTTP_CONTROL, &handover, sizeof(handover), &fd,
+				       MSG_DONTWAIT);
 
 	if (error || fd < 0 || handover.document >= HTTP_DOCUMENT_MAX_)
 		return error == -EAGAIN;

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/packet.h"
 #include "serve/handover.h"
 
 #define BACKLOG 128
@@ -171,9 +172,9 @@ void listener_close(struct listener *listener)
 static int hand_over_somehow(struct listener *listener, const struct http_handover *handover,
 			     int fd)
 {
-	int error = listener->child.pid
-			    ? handover_send(listener->child.fd, handover, sizeof(*handover), fd)
-			    : -EPIPE;
+	int error = listener->child.pid ? packet_send(listener->child.fd, handover,
+						      sizeof(*handover), fd, MSG_DONTWAIT)
+					: -EPIPE;
 
 	dying_reap(&listener->dying, false);
 	if (!error || error == -ENOMEM)
@@ -182,7 +183,9 @@ static int hand_over_somehow(struct listener *listener, const struct http_handov
 		    strerror(-error));
 	child_stop(&listener->child, &listener->dying);
 	error = start(listener);
-	return error ? error : handover_send(listener->child.fd, handover, sizeof(*handover), fd);
+	return error ? error
+		     : packet_send(listener->child.fd, handover, sizeof(*handover), fd,
+				   MSG_DONTWAIT);
 }
 
 void listener_publish(struct listener *listener, enum http_document document, FILE *stream,

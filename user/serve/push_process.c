@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/packet.h"
 #include "sandbox/sandbox.h"
 #include "serve/handover.h"
 
@@ -433,7 +434,7 @@ static int take_packet(struct pushing *pushing)
 {
 	struct push_packet packet;
 	uint8_t *configuration;
-	int fd, error = handover_receive(PUSH_CONTROL, &packet, sizeof(packet), &fd);
+	int fd, error = packet_receive(PUSH_CONTROL, &packet, sizeof(packet), &fd, MSG_DONTWAIT);
 	_cleanup_close_ int file = fd;
 
 	if (error || packet.lane >= PUSH_LANE_MAX_)

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/packet.h"
 #include "base/text.h"
 #include "sandbox/bytes.h"
 #include "sandbox/child.h"
@@ -226,8 +227,9 @@ static int send_packet(struct pusher *pusher, struct push_packet *packet, int64_
 	if (size < 0)
 		return (int)size;
 	packet->size = (uint64_t)size;
-	return pusher->child.pid ? handover_send(pusher->child.fd, packet, sizeof(*packet), fd)
-				 : -EPIPE;
+	return pusher->child.pid
+		       ? packet_send(pusher->child.fd, packet, sizeof(*packet), fd, MSG_DONTWAIT)
+		       : -EPIPE;
 }
 
 static int configure(struct pusher *pusher, enum push_lane lane)
@@ -354,9 +356,9 @@ static void say_status(struct lane *lane, enum push_lane which)
 static bool take_status(struct pusher *pusher)
 {
 	struct push_status status;
-	int fd, error = pusher->child.pid
-				? handover_receive(pusher->child.fd, &status, sizeof(status), &fd)
-				: -EPIPE;
+	int fd, error = pusher->child.pid ? packet_receive(pusher->child.fd, &status,
+							   sizeof(status), &fd, MSG_DONTWAIT)
+					  : -EPIPE;
 
 	if (error || fd >= 0 || status.lane >= PUSH_LANE_MAX_)
 		return false;
