@@ -16,7 +16,8 @@ static void objects_have_the_name_of_their_constructor_or_type(void **state)
 		{"Map", 1},
 		{"WeakRef", 1},
 		{"WeakMap", 1},
-		{"Function", 4},
+		{"ArrayBuffer", 4},
+		{"Function", 5},
 		{"(SeqOneByteString)", 9},
 		{"Function onData server.js:2", FORGED_CLOSURES},
 		{"Function late server.js:3", FORGED_CLOSURES},
@@ -144,6 +145,29 @@ static void native_memory_has_a_holder_and_keys_that_are_data_are_not_shown(void
 	walked_free(&walked);
 }
 
+/* A buffer may be garbage, its store freed, and its block used again for something else, of which
+ * nothing may get lost. */
+static void stores_belong_to_buffers_of_their_size_and_stay_whole(void **state)
+{
+	static const struct {
+		uint64_t size;
+		bool part;
+	} blocks[] = {{64, true}, {40, true}, {200, false}, {4096, true}};
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++) {
+		uint32_t node = heap_sink_node(&walked.sink, forged->memory.blocks[i + 1]);
+		uint32_t what = walked.sink.whats[node];
+
+		assert_int_equal(node_has_class(what) && what & NODE_PART, blocks[i].part);
+		assert_int_equal(node_has_class(what) && what & NODE_NATIVE, blocks[i].part);
+		assert_int_equal(walked.sink.sizes[node], blocks[i].size);
+	}
+	walked_free(&walked);
+}
+
 static void weak_references_hold_nothing_and_weak_maps_their_values(void **state)
 {
 	struct forged *forged = *state;
@@ -190,6 +214,7 @@ int main(void)
 		FORGED(lines_are_known_where_v8_has_them_itself),
 		FORGED(listeners_have_the_names_of_their_events),
 		FORGED(native_memory_has_a_holder_and_keys_that_are_data_are_not_shown),
+		FORGED(stores_belong_to_buffers_of_their_size_and_stay_whole),
 		FORGED(weak_references_hold_nothing_and_weak_maps_their_values),
 		FORGED(words_that_are_no_object_are_counted),
 		FORGED(a_layout_that_does_not_prove_itself_is_refused),

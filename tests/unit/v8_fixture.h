@@ -66,6 +66,7 @@ enum forged_type {
 	FORGED_WEAK_MAP = 2110,
 	FORGED_WEAK_SET = 2111,
 	FORGED_ARRAY = 2113,
+	FORGED_BUFFER = 2120,
 	FORGED_WEAK_REF = 2151,
 };
 
@@ -79,7 +80,7 @@ struct forged {
 	uint64_t cache, table, sessions, extra, context, captured, weak_ref, of_weak_ref, weak_map;
 	uint64_t of_weak_map, key, old_garbage, native_context, native, derived, young;
 	uint64_t module, of_module, script, source, line_ends, last_function, emitter, listeners;
-	uint64_t bytecodes, code;
+	uint64_t bytecodes, code, buffer_map;
 	uint64_t version, map_type; /* addresses of constants */
 };
 
@@ -122,6 +123,9 @@ static inline void forged_constants(struct forged *forged)
 		{"v8dbg_type_JSObject__JS_OBJECT_TYPE", FORGED_OBJECT},
 		{"v8dbg_type_JSSharedArray__JS_SHARED_ARRAY_TYPE", 2099},
 		{"v8dbg_type_JSArray__JS_ARRAY_TYPE", FORGED_ARRAY},
+		{"v8dbg_type_JSArrayBuffer__JS_ARRAY_BUFFER_TYPE", FORGED_BUFFER},
+		{"v8dbg_class_JSArrayBuffer__byte_length__size_t", 24},
+		{"v8dbg_class_JSArrayBuffer__backing_store__Object", 32},
 		{"v8dbg_type_JSMap__JS_MAP_TYPE", FORGED_JS_MAP},
 		{"v8dbg_type_JSSet__JS_SET_TYPE", FORGED_JS_SET},
 		{"v8dbg_type_JSWeakMap__JS_WEAK_MAP_TYPE", FORGED_WEAK_MAP},
@@ -381,6 +385,27 @@ static inline void forged_sessions(struct forged *forged)
 	forged_set(forged->derived, 24, forged->memory.blocks[0]);
 }
 
+static inline uint64_t forged_buffer(struct forged *forged, uint64_t store, uint64_t bytes)
+{
+	uint64_t buffer = forged_receiver(forged, forged->buffer_map, 5);
+
+	forged_set(buffer, 24, bytes);
+	forged_set(buffer, 32, store);
+	return buffer;
+}
+
+/* Array buffers: the block of each, and how long the buffer says that it is. */
+static inline void forged_buffers(struct forged *forged)
+{
+	static const uint64_t sizes[][2] = {{64, 60}, {40, 16}, {200, 16}, {4096, 3500}};
+
+	forged->buffer_map =
+		forged_map(forged, FORGED_BUFFER, 5, forged_constructor(forged, "ArrayBuffer"));
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		forged_buffer(forged, forged_memory_malloc(&forged->memory, sizes[i][0]),
+			      sizes[i][1]);
+}
+
 /* A function's variable `held`, in its context. */
 static inline void forged_closure(struct forged *forged)
 {
@@ -625,6 +650,7 @@ static inline bool forged_make(struct forged *forged)
 	forged->old_garbage = forged_text(forged, forged->string, "garbage");
 	forged_closure(forged);
 	forged_weak(forged);
+	forged_buffers(forged);
 	forged_globals(forged);
 	forged_script(forged);
 	forged_emitter(forged);

@@ -258,13 +258,13 @@ static bool is_pointer_to(const struct heap_graph *graph, uint32_t target, uint6
 	return !class || ((!class->tag || inside == class->tag) && (!class->exact || inside < 8));
 }
 
-/* For a managed object with fields only its references are. */
+/* For a managed object with fields only its references are. A part of it has none. */
 static int add_block_edge(struct builder *builder, uint32_t block, uint32_t target, uint64_t place,
 			  uint64_t value)
 {
 	uint32_t what = heap_graph_what(builder->graph, block);
 
-	if (!node_has_class(what) ||
+	if (!node_has_class(what) || what & NODE_PART ||
 	    !builder->graph->managed.classes.items[what & NODE_CLASS].fields)
 		return add_edge(builder, target, (uint32_t)MIN(place, EDGE_LABELLED - 1));
 	if (value % 8 || !place)

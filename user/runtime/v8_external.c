@@ -13,6 +13,9 @@
 #include "runtime/v8.h"
 
 #define STORE_BYTES_MAX (1ull << 46)
+/* For a block that malloc gave for so many bytes: it is longer by so much at most, or by a part. */
+#define SLACK_BYTES 32
+#define SLACK_SHARE 4
 #define PART_NAME "array buffers, outside the heap"
 
 struct store {
@@ -35,7 +38,8 @@ static bool is_block(const struct heap_sink *sink, const struct store *store)
 	uint32_t node = heap_sink_node(sink, store->address);
 
 	return node != BLOCK_NONE && !node_has_class(sink->whats[node]) &&
-	       sink->starts[node] == store->address && sink->sizes[node] >= store->bytes;
+	       sink->starts[node] == store->address && sink->sizes[node] >= store->bytes &&
+	       sink->sizes[node] - store->bytes <= MAX(SLACK_BYTES, store->bytes / SLACK_SHARE);
 }
 
 int v8_find_external(struct v8 *v8, struct heap_sink *sink)
@@ -57,8 +61,9 @@ int v8_find_external(struct v8 *v8, struct heap_sink *sink)
 			continue;
 		part.objects++;
 		part.bytes += store.bytes;
-		if (is_block(sink, &store) &&
-		    heap_sink_part(sink, i, store.address, store.bytes, true))
+		/* The buffer may be garbage, its store freed, and the block another one: it stays
+		 * as long as it is, and what stands in it still counts. */
+		if (is_block(sink, &store) && heap_sink_part(sink, i, store.address, 0, true))
 			sink->whats[heap_sink_node(sink, store.address)] |= NODE_NATIVE;
 	}
 	sink->reports.items[v8->report].parts[0] = part;
