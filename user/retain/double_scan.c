@@ -97,7 +97,7 @@ static bool progress_wait(pid_t pid)
 	return known;
 }
 
-/* The two-scan rule: what only one of two blurred heap images calls lost is not. */
+/* The two-scan rule: what only one of two heap images calls lost is not, if that one is blurred. */
 
 #define WINDOW_BYTES (256u << 10)
 
@@ -135,33 +135,28 @@ static int retain_remember_lost(struct retain *retain)
 	return 0;
 }
 
-/* Whether a block was there before, and lost, and has not been written since. */
-static bool was_lost(const struct retain *earlier, const struct retain *retain, uint32_t block)
+/* Whether a block is there in the other scan, and lost, and was not written in between. */
+static bool is_lost_in(const struct retain *other, const struct retain *retain, uint32_t block)
 {
 	uint64_t start = retain->graph.starts[block];
-	uint32_t before = block_index_find(&earlier->graph.index, start);
+	uint32_t there = block_index_find(&other->graph.index, start);
 
-	return before != BLOCK_NONE && earlier->graph.starts[before] == start &&
-	       earlier->graph.sizes[before] == retain->graph.sizes[block] &&
-	       earlier->retention.verdicts[before] == VERDICT_LOST &&
-	       earlier->lost_hashes[before] &&
-	       earlier->lost_hashes[before] == retain->lost_hashes[block];
+	return there != BLOCK_NONE && other->graph.starts[there] == start &&
+	       other->graph.sizes[there] == retain->graph.sizes[block] &&
+	       other->retention.verdicts[there] == VERDICT_LOST && other->lost_hashes[there] &&
+	       other->lost_hashes[there] == retain->lost_hashes[block];
 }
 
-/*
- * Blocks that were not lost in `earlier` too, with the same size and contents, are taken back:
- * nothing was stopped, so one scan alone proves nothing. 0 or -ENOMEM.
- */
-static int retain_agree(struct retain *retain, const struct retain *earlier)
+int retain_agree(struct retain *retain, const struct retain *other)
 {
 	uint32_t blocks = retain->graph.blocks, count = 0;
 	_cleanup_free_ uint32_t *doubtful = malloc(((size_t)blocks + 1) * sizeof(*doubtful));
-	int error = retain_remember_lost(retain);
+	int error;
 
-	if (error || !doubtful)
+	if (!doubtful)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < blocks; i++) {
-		if (retain->retention.verdicts[i] == VERDICT_LOST && !was_lost(earlier, retain, i))
+		if (retain->retention.verdicts[i] == VERDICT_LOST && !is_lost_in(other, retain, i))
 			doubtful[count++] = i;
 	}
 	error = retention_take_back(&retain->graph.graph, retain->graph.sizes, doubtful, count,
@@ -241,20 +236,37 @@ static void inherit(struct retain *retain, const struct retain *earlier)
 	retain->total_ns += earlier->total_ns;
 }
 
-/* A heap image without a stop proves nothing alone: a second one must agree. */
-static int look_again(struct retain **retain, const struct heap_image_options *options,
-		      const struct retain_sources *sources)
+/* One more scan, without a stop. */
+static int scan_again(const struct retain *retain, const struct heap_image_options *options,
+		      const struct retain_sources *sources, struct retain **again)
 {
 	struct heap_image_options no_stop = *options;
+	struct retain *made = NULL;
+	int error;
+
+	no_stop.no_stop = true;
+	error = retain_open(retain->pid, &no_stop, sources, &made);
+	if (!error)
+		error = retain_finish(made, sources);
+	if (!error)
+		error = retain_remember_lost(made);
+	if (error)
+		retain_close(made);
+	else
+		*again = made;
+	return error;
+}
+
+/* A heap image without a stop proves nothing alone: a second one must agree. */
+static int replace(struct retain **retain, const struct heap_image_options *options,
+		   const struct retain_sources *sources)
+{
 	struct retain *again = NULL;
 	int error = retain_remember_lost(*retain);
 	bool progress = progress_wait((*retain)->pid);
 
-	no_stop.no_stop = true;
 	if (!error)
-		error = retain_open((*retain)->pid, &no_stop, sources, &again);
-	if (!error)
-		error = retain_finish(again, sources);
+		error = scan_again(*retain, options, sources, &again);
 	if (!error)
 		error = retain_agree(again, *retain);
 	if (error) {
@@ -268,14 +280,43 @@ static int look_again(struct retain **retain, const struct heap_image_options *o
 	return 0;
 }
 
+bool retain_is_blurred(const struct retain *retain)
+{
+	return retain->heap_image.late.count && retain->retention.totals[VERDICT_LOST].blocks;
+}
+
+static int compare(struct retain *retain, const struct heap_image_options *options,
+		   const struct retain_sources *sources)
+{
+	struct retain *again = NULL;
+	int error = retain_remember_lost(retain);
+
+	progress_wait(retain->pid);
+	if (!error)
+		error = scan_again(retain, options, sources, &again);
+	if (!error)
+		error = retain_agree(retain, again);
+	if (!error)
+		retain->total_ns += again->total_ns;
+	retain_close(again);
+	if (!error || error == -ENOMEM)
+		return error;
+	/* It may have ended. */
+	retain->settled = false;
+	return 0;
+}
+
 int retain_confirm(struct retain **retain, const struct heap_image_options *options,
 		   const struct retain_sources *sources)
 {
 	int error = retain_finish(*retain, sources);
 
 	/* A core file says the same, however often it is read. */
-	return error || (*retain)->settled || options->core ? error
-							    : look_again(retain, options, sources);
+	if (error || options->core)
+		return error;
+	if (!(*retain)->settled)
+		return replace(retain, options, sources);
+	return retain_is_blurred(*retain) ? compare(*retain, options, sources) : 0;
 }
 
 void retain_close(struct retain *retain)
