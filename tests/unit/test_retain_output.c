@@ -67,7 +67,7 @@ static const char diff_text[] =
 	"\n"
 	"Classes that changed:\n"
 	"\t+5000 bytes, +50 blocks  grown (20000 bytes -> 25000 bytes, 300 -> 350 blocks): "
-	"class Cache\\u{202e} [server]  GROWING CHAIN: 6 steps longer than before\n"
+	"class Cache\\u{202e} [server]  6 steps farther from a root\n"
 	"\t+720 bytes, +10 blocks  new: blocks of 80 bytes\n"
 	"\t-720 bytes, -10 blocks  gone: blocks of 72 bytes\n"
 	"\n"
@@ -75,6 +75,29 @@ static const char diff_text[] =
 	"\t+5000 bytes, +50 blocks  grown (29000 bytes -> 34000 bytes, 390 -> 440 blocks): "
 	"global cache [server]\n"
 	"\n";
+
+/* Shortest paths of any program get a little longer and shorter. */
+static void a_chain_grows_by_many_steps_and_as_many_blocks(void **state)
+{
+	static const struct {
+		uint32_t farther;
+		uint64_t blocks;
+		bool lengthens, is_chain;
+	} cases[] = {
+		{0, 100, false, false}, {1, 1, true, false},	{20, 7404, true, false},
+		{49, 100, true, false}, {50, 49, false, false}, {50, 50, true, true},
+		{100, 100, true, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct retained_change change = {.is.blocks = cases[i].blocks,
+						 .farther = cases[i].farther};
+
+		assert_int_equal(retained_change_lengthens(&change), cases[i].lengthens);
+		assert_int_equal(retained_change_is_chain(&change), cases[i].is_chain);
+	}
+}
 
 static void a_difference_is_written_as_a_difference(void **state)
 {
@@ -278,6 +301,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_roots_of_threads_with_one_name_are_one_change),
+		cmocka_unit_test(a_chain_grows_by_many_steps_and_as_many_blocks),
 		cmocka_unit_test(a_difference_is_written_as_a_difference),
 		cmocka_unit_test(garbage_of_a_class_is_named_where_all_roots_are_known),
 		cmocka_unit_test(held_blocks_of_a_leaking_site_are_reported_beside_its_leak),

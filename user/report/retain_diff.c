@@ -5,6 +5,8 @@
 
 #include "base/cleanup.h"
 
+#define CHAIN_STEPS_MIN 50
+
 /* The compared part of a class or a root. */
 struct subject {
 	uint64_t id;
@@ -66,6 +68,11 @@ static int add_side(struct retained_changes *changes, struct hash *index,
 bool retained_change_lengthens(const struct retained_change *change)
 {
 	return change->farther && change_blocks(change) >= change->farther;
+}
+
+bool retained_change_is_chain(const struct retained_change *change)
+{
+	return retained_change_lengthens(change) && change->farther >= CHAIN_STEPS_MIN;
 }
 
 static int compare(const void *left_pointer, const void *right_pointer)

@@ -633,6 +633,15 @@ static void write_roots(FILE *out, const struct retain_report *report)
 	write_more(out, result->retaining, count);
 }
 
+static void chain_write(FILE *out, const struct retained_change *change)
+{
+	if (retained_change_is_chain(change))
+		fprintf(out, "  GROWING CHAIN: %" PRIu32 " steps longer than before",
+			change->farther);
+	else if (retained_change_lengthens(change))
+		fprintf(out, "  %" PRIu32 " steps farther from a root", change->farther);
+}
+
 static void write_change(FILE *out, const struct text_form *form,
 			 const struct retained_change *change)
 {
@@ -641,9 +650,7 @@ static void write_change(FILE *out, const struct text_form *form,
 	if (change_blocks(change) || change_bytes(change))
 		fprintf(out, "  (%+" PRId64 " blocks, %s)", change_blocks(change),
 			text_change(bytes, form, change_bytes(change)));
-	if (retained_change_lengthens(change))
-		fprintf(out, "  GROWING CHAIN: %" PRIu32 " steps longer than before",
-			change->farther);
+	chain_write(out, change);
 }
 
 /* As eventlog2html's table has them. */
@@ -890,9 +897,7 @@ static void class_write(FILE *out, const struct retain_diff *diff,
 	const struct retain_result *result = retained_change_side(diff, change);
 
 	text_retain_class_write(out, result, &result->classes.items[retained_change_place(change)]);
-	if (retained_change_lengthens(change))
-		fprintf(out, "  GROWING CHAIN: %" PRIu32 " steps longer than before",
-			change->farther);
+	chain_write(out, change);
 }
 
 static void root_change_write(FILE *out, const struct retain_diff *diff,
