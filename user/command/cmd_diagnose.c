@@ -70,7 +70,7 @@ const struct command command_diagnose = {
 	.about = "Watches a process for a minute and gives one answer: which part of its memory\n"
 		 "grows (or its threads, or its descriptors), which code allocates it, what holds\n"
 		 "it, how sure that is, and the next command. It costs 1% of the process's CPU\n"
-		 "time, and two or three stops of at most 100 ms to scan its heap. Without a\n"
+		 "time, and two to five stops of at most 100 ms to scan its heap. Without a\n"
 		 "target it first takes half a minute to find up to three processes that grow.\n"
 		 "Exit code 3: one leaks, or grows.\n",
 	.examples = "  leakmon diagnose                      of what grows on this machine\n"

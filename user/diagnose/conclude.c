@@ -14,6 +14,11 @@
 #define OBJECTS_MIN 10
 /* Likewise where not all roots are known: words that are no pointers may hold garbage. */
 #define DOUBTFUL_OBJECTS_MIN 50
+/* A program that drops its objects now and then has, at two moments, as often more as less of them;
+ * at three, one time in six more and more. */
+#define GROWTH_SCANS_MIN 3
+/* A class may fall between two scans by one in so many of what it gained in all. */
+#define FALL_SHARE 10
 #define COUNT_MIN 5
 #define COUNT_SHARE 20 /* and of what there was, one in so many */
 /* For all held objects' bytes, one in so many: classes of the language alone come and go by less.
@@ -88,20 +93,26 @@ static uint64_t least_growth(const struct retain_result *scan, const struct reta
 
 typedef struct retention_total count_class(const struct retained_class *class);
 
-/* More at every scan than at the one before: a collector may have run in any of the steps. */
+/* In both halves, and without falling back: a collector may have run in any of the steps. */
 static bool rises(const struct diagnosis_evidence *evidence, const struct retained_class *class,
 		  count_class *count)
 {
-	uint64_t now = count(class).blocks, first = 0;
+	size_t last = evidence->scan_count - 1;
+	uint64_t first = count(class_of(evidence->scans[0], class->id)).blocks;
+	uint64_t end = count(class).blocks, before = first, falls = 0;
 
-	for (size_t i = evidence->scan_count - 1; i--;) {
-		first = count(class_of(evidence->scans[i], class->id)).blocks;
-		if (first >= now)
+	if (end < first + least_growth(evidence->scans[last], class))
+		return false;
+	for (size_t i = 1; i < last; i++) {
+		uint64_t now = count(class_of(evidence->scans[i], class->id)).blocks;
+
+		if (i == 1 && (now <= first || now >= end))
 			return false;
-		now = first;
+		falls += before - MIN(before, now);
+		before = now;
 	}
-	return count(class).blocks - first >=
-	       least_growth(evidence->scans[evidence->scan_count - 1], class);
+	falls += before - MIN(before, end);
+	return falls <= (end - first) / FALL_SHARE;
 }
 
 /* Classes of languages without packages that are not the program's. */
@@ -456,8 +467,7 @@ static uint64_t held_bytes(const struct retain_result *scan)
 }
 
 /* Caches of the language's own fill while a program warms up. */
-static bool are_objects_many(const struct diagnosis_evidence *evidence,
-			     const struct diagnosis *diagnosis)
+static bool are_objects_many(const struct diagnosis *diagnosis)
 {
 	const struct retained_class *class =
 		&diagnosis->retention->classes.items[diagnosis->classes[0].class];
@@ -465,25 +475,44 @@ static bool are_objects_many(const struct diagnosis_evidence *evidence,
 
 	if (is_of_program(class))
 		return true;
-	/* Where garbage may count as held, it may in one scan of two. */
-	if (evidence->scan_count < 3 && is_doubtful(diagnosis->retention, class))
-		return false;
 	for (size_t i = 0; i < diagnosis->class_count; i++)
 		grown += growth_bytes(&diagnosis->classes[i]);
 	return grown >= held_bytes(diagnosis->retention) / HELD_SHARE;
 }
 
+bool diagnose_objects_seem_to_grow(const struct diagnosis_evidence *evidence)
+{
+	struct diagnosis diagnosis = {0};
+
+	if (evidence->scan_count < 2)
+		return false;
+	diagnosis.retention = evidence->scans[evidence->scan_count - 1];
+	diagnose_find_classes(evidence, &diagnosis);
+	return diagnosis.class_count && are_objects_many(&diagnosis);
+}
+
 static void conclude_objects(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
-	if (!diagnosis->class_count || native_grows_more(evidence, diagnosis) ||
-	    !are_objects_many(evidence, diagnosis))
+	if (evidence->scan_count < GROWTH_SCANS_MIN || !diagnosis->class_count ||
+	    native_grows_more(evidence, diagnosis) || !are_objects_many(diagnosis))
 		return;
 	diagnosis->verdict = DIAGNOSIS_GROWS;
 	diagnosis->part = DIAGNOSED_OBJECTS;
-	diagnosis->why = evidence->scan_count > 2
-				 ? "held objects of this class became more at every scan; a cache "
-				   "that still fills looks the same"
-				 : "held objects of this class became more between two scans";
+	diagnosis->why = "held objects of this class became more at every scan; a cache that still "
+			 "fills looks the same";
+}
+
+/* Where there was no time for more scans, and nothing else was found. */
+static void conclude_two_scans(const struct diagnosis_evidence *evidence,
+			       struct diagnosis *diagnosis)
+{
+	if (evidence->scan_count >= GROWTH_SCANS_MIN || !diagnosis->class_count ||
+	    !are_objects_many(diagnosis))
+		return;
+	diagnosis->verdict = DIAGNOSIS_UNKNOWN;
+	diagnosis->part = DIAGNOSED_OBJECTS;
+	diagnosis->why = "held objects of this class became more between two scans, which may be "
+			 "chance";
 }
 
 static void conclude_count(const struct diagnosed_count *count, enum diagnosis_part part,
@@ -709,6 +738,7 @@ static void find_limit(const struct diagnosis_evidence *evidence, struct diagnos
 
 static void suggest(struct diagnosis *diagnosis)
 {
+	enum diagnosis_part part = diagnosis->part;
 	const struct runtime_label *runtime =
 		diagnosis->memory ? &diagnosis->memory->runtime : NULL;
 	const char *const commands[] = {
@@ -725,6 +755,8 @@ static void suggest(struct diagnosis *diagnosis)
 	_Static_assert(ARRAY_SIZE(commands) == DIAGNOSED_MAX_, "a command for each part");
 	if (diagnosis->ended)
 		return;
+	if (diagnosis->verdict == DIAGNOSIS_UNKNOWN && diagnosis->part == DIAGNOSED_OBJECTS)
+		part = DIAGNOSED_NOTHING;
 	if (diagnosis->verdict == DIAGNOSIS_UNKNOWN && diagnosis->part == DIAGNOSED_MEMORY &&
 	    diagnosis->group == GROUP_MANAGED && runtime && runtime->key) {
 		runtime_label_tool(runtime, diagnosis->pid, diagnosis->next);
@@ -732,8 +764,7 @@ static void suggest(struct diagnosis *diagnosis)
 	}
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	snprintf(diagnosis->next, sizeof(diagnosis->next), commands[diagnosis->part],
-		 diagnosis->pid);
+	snprintf(diagnosis->next, sizeof(diagnosis->next), commands[part], diagnosis->pid);
 #pragma GCC diagnostic pop
 }
 
@@ -814,6 +845,8 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 	find_lost_class(evidence, diagnosis);
 	for (size_t i = 0; i < ARRAY_SIZE(rules) && diagnosis->verdict == DIAGNOSIS_UNKNOWN; i++)
 		rules[i](evidence, diagnosis);
+	if (diagnosis->verdict == DIAGNOSIS_UNKNOWN || diagnosis->verdict == DIAGNOSIS_NO_LEAK)
+		conclude_two_scans(evidence, diagnosis);
 	diagnosis->path = find_path(diagnosis);
 	find_limit(evidence, diagnosis);
 	suggest(diagnosis);

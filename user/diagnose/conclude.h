@@ -9,8 +9,9 @@
 #include "memory/tmpfs_files.h"
 #include "report/diagnosis.h"
 
-/* Scans of a managed heap: at the beginning, in the middle and at the end. */
-#define DIAGNOSE_SCANS 3
+/* Scans of a managed heap: at the beginning, in the middle and at the end; and two between these
+ * last where objects seem to grow. */
+#define DIAGNOSE_SCANS 5
 
 /* All borrowed. What is missing is NULL or not known. */
 struct diagnosis_evidence {
@@ -38,9 +39,13 @@ struct diagnosis_evidence {
 	uint64_t limit_bytes, limit_used_bytes; /* of its control group; 0: none */
 };
 
-/* Fills diagnosis->classes: those with more held objects at every heap scan than at the one before,
- * the program's own first, then by growth in bytes. */
+/* Fills diagnosis->classes: those with more held objects in the middle than at the first scan, and
+ * more at the last, that fell by little in between; the program's own first, then by growth in
+ * bytes. */
 void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis);
+
+/* Whether the scans so far would do for a verdict, if there were enough of them. */
+bool diagnose_objects_seem_to_grow(const struct diagnosis_evidence *evidence);
 
 /* The call stack that surely grows most; NULL: none grows. */
 const struct profile_report_site *diagnose_site(const struct profile_report_process *profile);

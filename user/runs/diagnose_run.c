@@ -31,7 +31,7 @@
 #include "triage/process_reading.h"
 #include "triage/triage.h"
 
-/* How often the profile reports: progress, and when it is half time. */
+/* How often the profile reports: progress, and when a look is due. */
 #define STEP_NS 1000000000ull
 /* A later look takes longer than an earlier one: there is more to read, and the machine may have
  * become busier. The last one begins so much earlier, but after this share of the time. */
@@ -104,7 +104,8 @@ struct diagnose_run {
 	double goroutines_due_s;
 	double counts_due_s;
 	unsigned put_off; /* looks, for probes that were just being taken out */
-	bool half, done;
+	unsigned looked;  /* looks between the first and the last that are over or left out */
+	bool done;
 	int error;
 	bool leaks;
 };
@@ -599,20 +600,37 @@ static double closing_at_s(const struct diagnose_run *run)
 	return for_s - MIN(run->look_s * LOOK_MARGIN, for_s * CLOSING_SHARE);
 }
 
-/* Managed heaps have a look in the middle, if there is time for one between the first and the last.
- */
-static void look_at_half_time(struct diagnose_run *run)
+static bool seems_to_grow(const struct subject *subject)
 {
-	double begun_s = seconds_since(run->begin_ns), closing_s = closing_at_s(run);
+	struct diagnosis_evidence evidence = {.scan_count = subject->scan_count};
 
-	if (run->half || begun_s < (closing_s + run->first_look_s - run->look_s) / 2)
+	for (size_t i = 0; i < subject->scan_count; i++)
+		evidence.scans[i] = &subject->scans[i];
+	return diagnose_objects_seem_to_grow(&evidence);
+}
+
+/* Managed heaps have a look in the middle, if there is time for one between the first and the last;
+ * then two more where objects became more until there. */
+static void look_in_between(struct diagnose_run *run)
+{
+	static const double shares[] = {1.0 / 2, 2.0 / 3, 5.0 / 6};
+	double begun_s = seconds_since(run->begin_ns), closing_s = closing_at_s(run);
+	unsigned look = run->looked;
+
+	_Static_assert(ARRAY_SIZE(shares) == DIAGNOSE_SCANS - 2,
+		       "the first and the last are apart");
+	if (look == ARRAY_SIZE(shares) ||
+	    begun_s < run->first_look_s + (closing_s - run->first_look_s) * shares[look] -
+			      run->look_s / 2)
 		return;
-	run->half = true;
+	run->looked++;
 	if (begun_s + run->look_s * LOOK_MARGIN > closing_s)
 		return;
 	for (size_t i = 0; i < run->count; i++) {
-		if (has_managed_objects(&run->subjects[i]))
-			scan(run, &run->subjects[i], NULL);
+		struct subject *subject = &run->subjects[i];
+
+		if (look ? seems_to_grow(subject) : has_managed_objects(subject))
+			scan(run, subject, NULL);
 	}
 	run->look_s = MAX(run->look_s, seconds_since(run->begin_ns) - begun_s);
 }
@@ -651,7 +669,7 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 	}
 	if (!last && is_bad_moment(run, profile))
 		return 0;
-	look_at_half_time(run);
+	look_in_between(run);
 	if (!last && seconds_since(run->begin_ns) < closing_at_s(run))
 		return 0;
 	clear_progress();
