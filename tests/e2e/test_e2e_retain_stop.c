@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "retain_json.h"
@@ -183,6 +184,72 @@ static void a_process_that_cannot_be_stopped_is_not_stopped(void **state)
 	assert_int_equal(child_end(harness, target), 0);
 }
 
+/* Takes the one CPU, and gives it away for 50 of 400 ms. */
+static pid_t hog_start(size_t cpu)
+{
+	const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_RR)};
+	cpu_set_t one;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one) || sched_setscheduler(0, SCHED_RR, &lowest))
+		_exit(1);
+	for (;;) {
+		for (uint64_t begin = now_ms(); now_ms() - begin < 350;)
+			;
+		wait_ms(50);
+	}
+}
+
+/* The first CPU for the target alone, the others for us and leakmon. False: there is only one. */
+static bool part(const struct child *target, const cpu_set_t *all, size_t *cpu)
+{
+	cpu_set_t others = *all, one;
+
+	for (*cpu = 0; !CPU_ISSET(*cpu, all);)
+		++*cpu;
+	CPU_ZERO(&one);
+	CPU_SET(*cpu, &one);
+	CPU_CLR(*cpu, &others);
+	return CPU_COUNT(&others) && !sched_setaffinity(target->pid, sizeof(one), &one) &&
+	       !sched_setaffinity(0, sizeof(others), &others);
+}
+
+/* Its threads come to their stop long after leakmon has given up: calls are mended all the same. */
+static void no_call_is_disturbed_by_a_stop_that_fails_for_want_of_cpu_time(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "waiter");
+	size_t failed = 0, cpu;
+	cpu_set_t all;
+	pid_t hog;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	if (!part(target, &all, &cpu)) {
+		print_message("SKIP: it takes two CPUs\n");
+		skip();
+	}
+	workload_do(harness, target, "start");
+	hog = hog_start(cpu);
+	for (int i = 0; i < 30 && failed < 3; i++) {
+		json_t *picture =
+			json_object_get(RETAIN(harness, target, "--max-pause", "10"), "picture");
+
+		failed += strstr(text_at(picture, "why_not_stopped"), "--max-pause") != NULL;
+	}
+	kill(hog, SIGKILL);
+	assert_int_equal(waitpid(hog, NULL, 0), hog);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	assert_int_equal(failed, 3);
+	expect_undisturbed(target, workload_ask(harness, target, "truth"));
+	workload_send(target, "quit");
+	assert_int_equal(child_end(harness, target), 0);
+}
+
 /* A process that stands for some tens of milliseconds. */
 static struct child *large_target(struct harness *harness)
 {
@@ -310,6 +377,7 @@ int main(void)
 		e2e_test(no_call_is_disturbed),
 		e2e_test(a_time_limit_is_kept),
 		e2e_test(a_process_that_cannot_be_stopped_is_not_stopped),
+		e2e_test(no_call_is_disturbed_by_a_stop_that_fails_for_want_of_cpu_time),
 		e2e_test(stopped_itself_it_holds_nothing),
 		e2e_test(ended_in_a_pause_it_holds_nothing),
 		e2e_test(an_unread_output_holds_nothing_up),

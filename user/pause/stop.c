@@ -108,8 +108,13 @@ static int interrupted_call_mend(const struct stopped_thread *thread, struct soc
 #define POLL_NS 50000
 /* Letting a thread go takes about as long; of a pause, at most half is kept for that. */
 #define RESUME_NS 5000ull
-/* How long to wait for threads that were to stop, but have not, once all others run. */
-#define STRAGGLERS_NS 100000000ull
+/*
+ * How long to wait for threads that were to stop, but have not, once all others run: for those in
+ * an uninterruptible call; for those that only lack CPU time to come to their stop.
+ */
+#define UNINTERRUPTIBLE_NS 100000000ull
+#define STARVED_NS 30000000000ull
+#define STRAGGLER_POLL_NS 500000
 
 /*
  * A thread in an uninterruptible call does not stop, and all others would stand in vain until time
@@ -323,29 +328,41 @@ static void let_go(const struct stopped_thread *thread)
 	ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
 }
 
+/* Whether it may still come to its stop. */
+static bool is_awaited(struct stop *stop, struct stopped_thread *thread, bool is_late)
+{
+	int stands;
+
+	if (!thread->interrupted || thread->stopped)
+		return false;
+	stands = look_at(stop, thread);
+	if (stands > 0)
+		let_go(thread);
+	else if (stands < 0)
+		thread->interrupted = false; /* it is gone */
+	return !stands && !(is_late && process_task_state(thread->tid, thread->tid) == 'D');
+}
+
 /*
  * Those that were to stop and have not, once all others run: when they do, a call of theirs
- * may have to be mended. If they are in an uninterruptible one, the kernel lets go of them when our
- * thread ends.
+ * may have to be mended. The kernel lets go of those in an uninterruptible one when our thread
+ * ends; any other would fail with EINTR then, if it got the CPU too late.
  */
 static void await_stragglers(struct stop *stop)
 {
-	const struct timespec pause = {.tv_nsec = POLL_NS};
-	struct deadline deadline = {.at_ns = monotonic_ns() + STRAGGLERS_NS};
+	const struct timespec pause = {.tv_nsec = STRAGGLER_POLL_NS};
+	uint64_t began_ns = monotonic_ns();
+	struct deadline late = {.at_ns = began_ns + UNINTERRUPTIBLE_NS};
+	struct deadline last = {.at_ns = began_ns + STARVED_NS};
 	size_t left = 1;
 
-	while (left && !deadline_has_passed(&deadline)) {
-		left = 0;
-		for (size_t i = 0; i < stop->threads.count; i++) {
-			struct stopped_thread *thread = &stop->threads.items[i];
+	pause_guard_watch(stop->guard, last.at_ns);
+	while (left && !deadline_has_passed(&last)) {
+		bool is_late = deadline_has_passed(&late);
 
-			if (!thread->interrupted || thread->stopped)
-				continue;
-			if (look_at(stop, thread) > 0)
-				let_go(thread);
-			else
-				left++;
-		}
+		left = 0;
+		for (size_t i = 0; i < stop->threads.count; i++)
+			left += is_awaited(stop, &stop->threads.items[i], is_late);
 		if (left)
 			nanosleep(&pause, NULL);
 	}

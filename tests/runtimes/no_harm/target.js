@@ -3,6 +3,7 @@
 'use strict';
 const {Worker, isMainThread, parentPort, workerData} = require('worker_threads');
 const net = require('net');
+const {PerformanceObserver, performance} = require('perf_hooks');
 const {writeSync} = require('fs');
 
 function byteAt(position) {
