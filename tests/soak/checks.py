@@ -243,10 +243,10 @@ class Alarms:
 		with self.lock:
 			return sum(key[1] == leaking and key[3] == kind and monitor in (None, key[0]) for key in self.known)
 
-	def found(self, monitor, name):
-		"""Whether that monitor accused the program of that name."""
+	def found(self, monitor, name, surely):
+		"""Whether that monitor called the program of that name leaking; or, less surely, growing."""
 		with self.lock:
-			return any(key[0] == monitor and key[1] and key[2] == name for key in self.known)
+			return any(key[0] == monitor and key[1] >= surely and key[2] == name for key in self.known)
 
 	def rows(self):
 		with self.lock:

@@ -29,7 +29,8 @@ class Monitor:
 		self.errors = open(os.path.join(self.home, 'stderr'), 'wb')
 		self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL,
 					      stdout=subprocess.PIPE if see else self.errors, stderr=self.errors,
-					      cwd=self.home, env=dict(os.environ, **(environment or {})))
+					      cwd=self.home, env=dict(os.environ, **(environment or {})),
+					      start_new_session=True)
 		resource.prlimit(self.child.pid, resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 		self.reports, self.continued, self.ended = 0, 0.0, False
 		self.recent = collections.deque(maxlen=3)
