@@ -104,6 +104,11 @@ class Soak:
 		path, verdict = group.get('cgroup') or '', group['growth']['verdict']
 		if verdict != 'leaking' or self.groups.path not in path:
 			return
+		# The sum over programs that have just begun grows in earnest.
+		if time.monotonic() < self.begun + WARM_UP_S:
+			self.events['groups called leaking in the warm-up'] = \
+				self.events.get('groups called leaking in the warm-up', 0) + 1
+			return
 		# The sum of all has the leaky ones in it, that of the monitors a recording that fills its tmpfs; of
 		# the driver nothing is promised.
 		charged = group['growth']['kind'] == 'charged' and path.endswith('/monitors')
