@@ -70,9 +70,53 @@ static void reads_of_managed_heaps_leave_the_share_of_call_stacks(void **state)
 	waitpid(parent, NULL, 0);
 }
 
+/* A container of a JVM that fills its young generation, and others in it. */
+static void a_group_is_not_called_leaking_for_processes_that_are_not(void **state)
+{
+	static const struct {
+		double doubted_per_s, warming_per_s, leaking_per_s;
+		const char *cgroup; /* of the processes */
+		enum trend_verdict verdict;
+	} cases[] = {
+		{100, 0, 0, "/web", TREND_GROWING},  {0, 100, 0, "/web", TREND_GROWING},
+		{30, 30, 40, "/web", TREND_GROWING}, {20, 20, 60, "/web", TREND_LEAKING},
+		{0, 0, 100, "/web", TREND_LEAKING},  {100, 0, 0, "/other", TREND_LEAKING},
+		{100, 0, 0, NULL, TREND_LEAKING},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct growth heap = {.kind = QUANTITY_HEAP, .verdict = TREND_LEAKING};
+		struct triage_entry processes[3] = {{.pid = 1}, {.pid = 2}, {.pid = 3}};
+		struct triage_entry group = {.cgroup = "/web", .growth = heap};
+		struct triage_report report = {
+			.processes = {processes, 3, 3, {[TREND_LEAKING] = 2, [TREND_GROWING] = 1}},
+			.groups = {&group, 1, 1, {[TREND_LEAKING] = 1}},
+		};
+
+		for (size_t j = 0; j < 3; j++) {
+			processes[j].cgroup = cases[i].cgroup;
+			processes[j].growth = heap;
+		}
+		group.growth.per_s = 100;
+		processes[0].growth.memory_per_s = cases[i].doubted_per_s;
+		processes[1].growth.memory_per_s = cases[i].warming_per_s;
+		processes[1].growth.warms_up = true;
+		processes[1].growth.verdict = TREND_GROWING;
+		processes[2].growth.memory_per_s = cases[i].leaking_per_s;
+		triage_report_doubt(&report, &processes[0]);
+		assert_int_equal(processes[0].growth.verdict, TREND_GROWING);
+		triage_report_doubt_groups(&report);
+		assert_int_equal(group.growth.verdict, cases[i].verdict);
+		assert_int_equal(report.groups.verdicts[cases[i].verdict], 1);
+		assert_int_equal(report.processes.verdicts[TREND_LEAKING], 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_group_is_not_called_leaking_for_processes_that_are_not),
 		cmocka_unit_test(reads_of_managed_heaps_leave_the_share_of_call_stacks),
 	};
 

@@ -117,6 +117,7 @@ static int write_report(struct triage_run *run, bool last)
 	kills_show(run->kills, &report);
 	managed_look(&run->triage, &report);
 	causes_explain(run->causes, &report);
+	triage_report_doubt_groups(&report);
 	if (run->profiles)
 		attach_profiles(run->profiles, &report.processes);
 	report.form = emit_form(output);

@@ -90,13 +90,50 @@ void triage_report_explain(struct triage_report *report, struct triage_entry *en
 		triage_report_doubt(report, entry);
 }
 
+static void lower_verdict(struct triage_entries *entries, struct triage_entry *entry)
+{
+	entries->verdicts[TREND_LEAKING]--;
+	entries->verdicts[TREND_GROWING]++;
+	entry->growth.verdict = TREND_GROWING;
+}
+
 void triage_report_doubt(struct triage_report *report, struct triage_entry *entry)
 {
 	if (entry->growth.verdict != TREND_LEAKING)
 		return;
-	report->processes.verdicts[TREND_LEAKING]--;
-	report->processes.verdicts[TREND_GROWING]++;
-	entry->growth.verdict = TREND_GROWING;
+	lower_verdict(&report->processes, entry);
+	entry->doubted = true;
+}
+
+/* Bytes a second, by which processes of the group grow that are not called leaking by rule. */
+static double unproven_per_s(const struct triage_entries *processes,
+			     const struct triage_entry *group)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		const struct triage_entry *process = &processes->items[i];
+
+		if (process->cgroup && !strcmp(process->cgroup, group->cgroup) &&
+		    (process->doubted ||
+		     (process->growth.verdict == TREND_GROWING && process->growth.warms_up)))
+			sum += process->growth.memory_per_s;
+	}
+	return sum;
+}
+
+void triage_report_doubt_groups(struct triage_report *report)
+{
+	struct triage_entries *groups = &report->groups;
+
+	for (size_t i = 0; i < groups->count; i++) {
+		struct triage_entry *group = &groups->items[i];
+
+		if (group->growth.verdict == TREND_LEAKING && group->cgroup &&
+		    group->growth.kind == QUANTITY_HEAP &&
+		    2 * unproven_per_s(&report->processes, group) >= group->growth.per_s)
+			lower_verdict(groups, group);
+	}
 }
 
 void triage_report_rank(struct triage_report *report)

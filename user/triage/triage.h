@@ -72,6 +72,9 @@ void triage_report_explain(struct triage_report *report, struct triage_entry *en
 			   const struct triage_cause *cause);
 /* Nothing proves (yet) that what grows is no garbage: it is not called leaking. */
 void triage_report_doubt(struct triage_report *report, struct triage_entry *entry);
+/* After these: a group is not called leaking for the memory of such processes, and of those that
+ * warm up. */
+void triage_report_doubt_groups(struct triage_report *report);
 void triage_report_rank(struct triage_report *report);
 
 #endif
