@@ -751,9 +751,11 @@ static void what_replaces_untracked_blocks_is_not_called_leaking(void **state)
 			*(struct site *)vec_push(&process->sites) = (struct site){.index = j + 1};
 		/* More than the history keeps: it is thinned out. */
 		for (uint64_t tick = 1; tick <= 300; tick++) {
+			uint64_t young = 6 * (300 - tick);
+
 			snapshot.monotonic_ns += TICK_NS;
 			process->age_ns = 3600 * UINT64_C(1000000000);
-			process->ledger.untracked_frees = tick * cases[i].untracked_frees;
+			process->ledger.untracked_frees = tick * cases[i].untracked_frees + young;
 			process->ledger.unsampled = tick * cases[i].unsampled;
 			process->outstanding_count = process->outstanding_bytes = 0;
 			for (size_t j = 0; j < 2; j++) {
@@ -764,6 +766,8 @@ static void what_replaces_untracked_blocks_is_not_called_leaking(void **state)
 				process->outstanding_count += site->count;
 				process->outstanding_bytes += site->bytes;
 			}
+			/* Young blocks are in the ledger alone, fewer as the process does less. */
+			process->ledger.outstanding = process->outstanding_count + young;
 			assert_int_equal(history_add(&history, &snapshot, NULL), 0);
 		}
 		for (size_t j = 0; j < 2; j++) {

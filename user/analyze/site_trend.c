@@ -349,6 +349,11 @@ static void doubt_growth(struct site_trend *trend, const struct history *history
 
 /* -------- blocks that replace others */
 
+static double tracked_blocks(const struct history_process *process, size_t time)
+{
+	return (double)history_point_at(&process->series, time).count;
+}
+
 /*
  * A cache that was full at the attach holds as much for ever, but blocks from before the attach are
  * not tracked: what replaces them, for hours if they are seldom evicted, looks like growth. So it
@@ -371,12 +376,11 @@ static bool replaces_untracked_blocks(const struct history *history,
 
 		gained[i].time_s = held[i].time_s = seconds_at(history, time);
 		gained[i].value = (double)history_point_at(&site->series, time).count;
-		held[i].value = (double)history_point_at(&process->series, time).count +
-				(double)history_untracked_at(process, time);
+		held[i].value = (double)history_live_at(process, time);
 	}
 	rate = trend_theil_sen(gained, count, 0).slope;
-	freed = (double)(history_untracked_at(process, from) -
-			 history_untracked_at(process, latest));
+	freed = tracked_blocks(process, latest) - tracked_blocks(process, from) -
+		(double)(history_live_at(process, latest) - history_live_at(process, from));
 	return rate > 0 &&
 	       freed >= rate / 2 * (seconds_at(history, latest) - seconds_at(history, from)) &&
 	       trend_theil_sen(held, count, 0).slope < rate / 2;

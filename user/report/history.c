@@ -97,7 +97,7 @@ static void process_free(struct history_process *process)
 {
 	free(process->container);
 	vec_free(&process->series.points);
-	vec_free(&process->untracked);
+	vec_free(&process->live);
 }
 
 static void processes_drop_empty(struct history *history)
@@ -179,12 +179,11 @@ struct history_point history_point_at(const struct history_series *series, size_
 	return series->points.items[time - series->first];
 }
 
-int64_t history_untracked_at(const struct history_process *process, size_t time)
+int64_t history_live_at(const struct history_process *process, size_t time)
 {
-	if (time < process->series.first ||
-	    time - process->series.first >= process->untracked.count)
+	if (time < process->series.first || time - process->series.first >= process->live.count)
 		return 0;
-	return process->untracked.items[time - process->series.first];
+	return process->live.items[time - process->series.first];
 }
 
 /* Whether time `i` stays when the others make room. */
@@ -211,11 +210,11 @@ static void process_thin(const struct history *history, struct history_process *
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < process->untracked.count; i++) {
+	for (size_t i = 0; i < process->live.count; i++) {
 		if (time_stays(history, process->series.first + i))
-			process->untracked.items[kept++] = process->untracked.items[i];
+			process->live.items[kept++] = process->live.items[i];
 	}
-	process->untracked.count = kept;
+	process->live.count = kept;
 	series_thin(history, &process->series);
 }
 
@@ -358,18 +357,18 @@ static struct history_process *process_put(struct history *history,
 	return process;
 }
 
-static int64_t untracked_of(const struct ledger *ledger)
+static int64_t live_of(const struct ledger *ledger)
 {
-	uint64_t come = ledger->filtered + ledger->unsampled;
+	uint64_t come = ledger->outstanding + ledger->filtered + ledger->unsampled;
 
 	for (size_t i = 0; i < LM_DROP_MAX_; i++)
 		come += ledger->dropped[i];
 	return (int64_t)(come - ledger->untracked_frees);
 }
 
-static int untracked_add(struct history_process *process, int64_t blocks)
+static int live_add(struct history_process *process, int64_t blocks)
 {
-	int64_t *place = vec_push(&process->untracked);
+	int64_t *place = vec_push(&process->live);
 
 	if (!place)
 		return -ENOMEM;
@@ -380,12 +379,12 @@ static int untracked_add(struct history_process *process, int64_t blocks)
 /* As history_series_catch_up(). */
 static int process_catch_up(const struct history *history, struct history_process *process)
 {
-	size_t count = process->untracked.count;
+	size_t count = process->live.count;
 	int error = history_series_catch_up(history, &process->series);
 
 	if (error || count == process->series.points.count)
 		return error;
-	return untracked_add(process, process->untracked.items[count - 1]);
+	return live_add(process, process->live.items[count - 1]);
 }
 
 static int process_add(struct history *history, const struct snapshot_process *seen)
@@ -412,7 +411,7 @@ static int process_add(struct history *history, const struct snapshot_process *s
 		point.oldest_ns = MAX(point.oldest_ns, site->oldest_ns);
 	}
 	error = history_series_add(history, &process->series, point);
-	return error ? error : untracked_add(process, untracked_of(&seen->ledger));
+	return error ? error : live_add(process, live_of(&seen->ledger));
 }
 
 /* NULL: no room (counted) or out of memory (*error). */

@@ -50,9 +50,9 @@ struct history_process {
 	bool exited;
 	uint64_t age_ns; /* of the process at the latest snapshot; 0: not known */
 	struct history_series series;
-	/* By how many there are more blocks that are not tracked (from before the attach, filtered,
-	 * not sampled, dropped) than at the attach; as dense as series.points. */
-	VEC(int64_t) untracked;
+	/* By how many there are more live blocks than at the attach, tracked or not (from before
+	 * it, filtered, not sampled, dropped), young ones included; as dense as series.points. */
+	VEC(int64_t) live;
 };
 
 struct history_site {
@@ -112,8 +112,8 @@ const struct history_process *history_process_find(const struct history *history
 /* The point at times.items[time]; all zero before the first. */
 struct history_point history_point_at(const struct history_series *series, size_t time);
 
-/* process->untracked at times.items[time]; 0 before the first. */
-int64_t history_untracked_at(const struct history_process *process, size_t time);
+/* process->live at times.items[time]; 0 before the first. */
+int64_t history_live_at(const struct history_process *process, size_t time);
 
 /*
  * Bytes held as a line of at most `width` (1 to 64) block characters, oldest first, scaled to the
