@@ -7,6 +7,7 @@
 #include "golden.h"
 #include "profile_report_fixture.h"
 #include "triage/population.h"
+#include "report/go_memory.h"
 #include "report/triage_report.h"
 #include "runtime/runtime.h"
 
@@ -719,6 +720,38 @@ static void growth_of_a_jvm_is_unproven_until_its_collections_leave_more(void **
 	}
 }
 
+/* Each collection of Go's is of all: one that leaves more proves it, unless it is the first. */
+static void growth_of_a_go_program_is_unproven_until_a_collection_leaves_more(void **state)
+{
+	static const struct {
+		uint64_t first_live, first_count, live, count;
+		bool unproven;
+	} looks[] = {
+		{20 << 20, 3, 20 << 20, 3, true},  {20 << 20, 3, 21 << 20, 4, true},
+		{20 << 20, 3, 25 << 20, 4, false}, {2 << 20, 0, 2 << 20, 0, true},
+		{2 << 20, 0, 30 << 20, 1, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		const struct go_memory first = {.live = looks[i].first_live,
+						.collections = looks[i].first_count},
+				       now = {.live = looks[i].live, .collections = looks[i].count};
+		struct managed_growth managed = {.runtime = {.key = "go", .name = "Go runtime"},
+						 .first_s = 1,
+						 .last_s = 20,
+						 .heap_grown = 10 << 20,
+						 .all_grown = 10 << 20,
+						 .first = go_floor_of(&first),
+						 .now = go_floor_of(&now)};
+		const struct triage_entry entry = {.managed = &managed};
+
+		heap_floor_rebase(&managed.first, &managed.now);
+		if (triage_entry_is_unproven(&entry) != looks[i].unproven)
+			fail_msg("look %zu", i);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -744,6 +777,7 @@ int main(void)
 		cmocka_unit_test(a_kill_is_reported_with_what_was_known),
 		cmocka_unit_test(a_share_is_of_the_growth_in_the_window),
 		cmocka_unit_test(growth_of_a_jvm_is_unproven_until_its_collections_leave_more),
+		cmocka_unit_test(growth_of_a_go_program_is_unproven_until_a_collection_leaves_more),
 	};
 
 	setenv("TZ", "UTC", 1);

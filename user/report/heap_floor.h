@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct dotnet_memory;
+struct go_memory;
 struct java_memory;
 
 /*
@@ -17,13 +18,15 @@ struct java_memory;
 struct heap_floor {
 	bool known;
 	bool is_base;
-	uint64_t kept; /* bytes: outside Eden; of .NET, of objects at the last collections */
+	uint64_t kept; /* bytes: outside Eden; of .NET and Go, of objects at the last collections */
 	uint64_t full; /* collections */
 };
 
 /* NULL: not known. */
 struct heap_floor java_floor_of(const struct java_memory *java);
 struct heap_floor dotnet_floor_of(const struct dotnet_memory *dotnet);
+/* The last collection is a base at once; before the first one anything may be garbage. */
+struct heap_floor go_floor_of(const struct go_memory *go);
 
 void heap_floor_rebase(struct heap_floor *first, const struct heap_floor *now);
 

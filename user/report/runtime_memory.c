@@ -211,6 +211,17 @@ struct heap_floor dotnet_floor_of(const struct dotnet_memory *dotnet)
 		.known = true, .kept = dotnet->kept, .full = dotnet->collections[2]};
 }
 
+/* Each of its collections is of all. */
+struct heap_floor go_floor_of(const struct go_memory *go)
+{
+	if (!go || go->why)
+		return (struct heap_floor){0};
+	return (struct heap_floor){.known = true,
+				   .is_base = go->collections > 0,
+				   .kept = go->collections ? go->live : INT64_MAX,
+				   .full = go->collections};
+}
+
 void heap_floor_rebase(struct heap_floor *first, const struct heap_floor *now)
 {
 	if (!first->known || !now->known || now->full <= first->full)

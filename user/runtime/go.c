@@ -421,6 +421,7 @@ const struct runtime runtime_go = {
 	.tool = "`leakmon retain -p %d` (or go tool pprof) shows what allocates in it, `leakmon "
 		"threads -p %d` its goroutines",
 	.collects = true,
+	.proves = true,
 	.detect = detect,
 	.detect_memory = go_is_program,
 	.owns = owns,

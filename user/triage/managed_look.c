@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "memory/managed_share.h"
 #include "runtime/dotnet_reader.h"
+#include "runtime/go_reader.h"
 #include "runtime/hotspot_reader.h"
 #include "triage/goroutine_watch.h"
 
@@ -43,6 +45,27 @@ static struct heap_floor dotnet_floor(const struct maps *maps)
 						 : dotnet_floor_of(&dotnet);
 }
 
+static struct heap_floor go_floor(const struct maps *maps)
+{
+	struct go_memory go;
+
+	return go_memory_read(maps, &go) ? (struct heap_floor){0} : go_floor_of(&go);
+}
+
+static struct heap_floor read_floor(const char *key, const struct maps *maps)
+{
+	static const struct {
+		const char *key;
+		struct heap_floor (*read)(const struct maps *maps);
+	} floors[] = {{"hotspot", java_floor}, {"dotnet", dotnet_floor}, {"go", go_floor}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(floors); i++) {
+		if (!strcmp(key, floors[i].key))
+			return floors[i].read(maps);
+	}
+	return (struct heap_floor){0};
+}
+
 /* What collections leave; it costs about as much as the rest. */
 static void look_at_floor(struct managed_growth *managed, pid_t pid)
 {
@@ -52,7 +75,7 @@ static void look_at_floor(struct managed_growth *managed, pid_t pid)
 
 	if (!key || !managed->runtime.proves || maps_read(pid, MAPS_ALL, &maps))
 		return;
-	now = strcmp(key, "dotnet") ? java_floor(&maps) : dotnet_floor(&maps);
+	now = read_floor(key, &maps);
 	maps_free(&maps);
 	/* What is not read once, because it collects, proves nothing. */
 	if (!now.known)
