@@ -12,7 +12,6 @@ struct runtime_label {
 	const char *name; /* for people: "JVM" */
 	const char *tool; /* what shows the objects of its heap; %d: the PID */
 	bool collects;	  /* its heap grows in steps, between collections */
-	bool proves;	  /* `leakmon memory` has what its collections leave */
 };			  /* all are static */
 
 /* A part of a runtime's heap: a generation. In bytes. */

@@ -16,6 +16,7 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "runtime/dotnet_reader.h"
 #include "runtime/mapping_shape.h"
 #include "runtime/runtime.h"
 
@@ -718,13 +719,21 @@ static const struct heap_walker walker = {.moves = moves,
 					  .roots = dotnet_roots,
 					  .end = end};
 
+static struct heap_floor dotnet_floor(const struct maps *maps)
+{
+	struct dotnet_memory dotnet;
+
+	return dotnet_memory_read(maps, &dotnet) ? (struct heap_floor){0}
+						 : dotnet_floor_of(&dotnet);
+}
+
 const struct runtime runtime_dotnet = {
 	.key = KEY,
 	.name = ".NET runtime",
 	.tool = "`leakmon retain --census -p %d` counts its objects by class, if it is .NET 8 "
 		"to 10",
 	.collects = true,
-	.proves = true,
+	.floor = dotnet_floor,
 	.detect = detect,
 	.detect_module = detect_module,
 	.survey = survey,

@@ -415,13 +415,20 @@ void go_program_close(struct go_program *program)
 	*program = (struct go_program){0};
 }
 
+static struct heap_floor go_floor(const struct maps *maps)
+{
+	struct go_memory go;
+
+	return go_memory_read(maps, &go) ? (struct heap_floor){0} : go_floor_of(&go);
+}
+
 const struct runtime runtime_go = {
 	.key = GO_KEY,
 	.name = "Go runtime",
 	.tool = "`leakmon retain -p %d` (or go tool pprof) shows what allocates in it, `leakmon "
 		"threads -p %d` its goroutines",
 	.collects = true,
-	.proves = true,
+	.floor = go_floor,
 	.detect = detect,
 	.detect_memory = go_is_program,
 	.owns = owns,

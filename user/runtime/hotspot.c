@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "runtime/hotspot_reader.h"
 #include "runtime/mapping_shape.h"
 #include "runtime/runtime.h"
 
@@ -609,13 +610,24 @@ static const struct heap_walker walker = {.moves = moves,
 					  .roots = hotspot_roots,
 					  .end = end};
 
+static struct heap_floor java_floor(const struct maps *maps)
+{
+	struct java_memory java = {0};
+	struct heap_floor floor = {0};
+
+	if (!java_memory_read(maps, &java))
+		floor = java_floor_of(&java);
+	java_memory_free(&java);
+	return floor;
+}
+
 const struct runtime runtime_hotspot = {
 	.key = "hotspot",
 	.name = "JVM",
 	.tool = "`leakmon retain --census -p %d` counts its objects by class, `jcmd %d "
 		"GC.heap_dump FILE` keeps them",
 	.collects = true,
-	.proves = true,
+	.floor = java_floor,
 	.detect = detect,
 	.survey = survey_add,
 	.state_size = sizeof(struct survey),

@@ -328,8 +328,8 @@ struct runtime_label runtime_label_of(const struct runtime *runtime)
 {
 	if (!runtime)
 		return (struct runtime_label){0};
-	return (struct runtime_label){runtime->key, runtime->name, runtime->tool, runtime->collects,
-				      runtime->proves};
+	return (struct runtime_label){runtime->key, runtime->name, runtime->tool,
+				      runtime->collects};
 }
 
 char *runtime_tool(const char *key, pid_t pid, char text[RUNTIME_TOOL_SIZE])

@@ -17,6 +17,7 @@
 #include "leakmon_abi.h"
 #include "proc/maps.h"
 #include "proc/process_memory.h"
+#include "report/heap_floor.h"
 #include "report/runtime_label.h"
 
 struct data_module;
@@ -97,8 +98,9 @@ struct runtime {
 	/* The heap's share of a mapping that it may own, by what is present of it. It reads single
 	 * words. NULL: all of it, always. */
 	double (*share)(const void *state, const struct mapping *mapping, struct peek *peek);
-	bool collects;			  /* its heap grows in steps, between collections */
-	bool proves;			  /* what these leave is read without a stop */
+	bool collects; /* its heap grows in steps, between collections */
+	/* What these leave, read without a stop; NULL: not known. */
+	struct heap_floor (*floor)(const struct maps *maps);
 	const struct heap_walker *walker; /* NULL: its objects are not read yet */
 	const struct code_reader *code;	  /* NULL: its frames are those of native code */
 	bool has_threads;		  /* the walker knows them: see RUNTIME_ENDED */

@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/packet.h"
 #include "sandbox/sandbox.h"
-#include "serve/handover.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)

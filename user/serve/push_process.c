@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "base/packet.h"
 #include "sandbox/sandbox.h"
-#include "serve/handover.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define MEMORY_BYTES (UINT64_C(256) << 20)

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "triage/managed_look.h"
 
-#include <string.h>
-
-#include "base/cleanup.h"
 #include "memory/managed_share.h"
-#include "runtime/dotnet_reader.h"
-#include "runtime/go_reader.h"
-#include "runtime/hotspot_reader.h"
+#include "runtime/runtime.h"
 #include "triage/goroutine_watch.h"
 
 /* Suspects that are looked at, by rank, and the seconds between two looks at one. */
@@ -26,56 +21,17 @@ static void first_look(struct managed_growth *managed, double now_s)
 	managed->first = (struct heap_floor){0};
 }
 
-static struct heap_floor java_floor(const struct maps *maps)
-{
-	struct java_memory java = {0};
-	struct heap_floor floor = {0};
-
-	if (!java_memory_read(maps, &java))
-		floor = java_floor_of(&java);
-	java_memory_free(&java);
-	return floor;
-}
-
-static struct heap_floor dotnet_floor(const struct maps *maps)
-{
-	struct dotnet_memory dotnet;
-
-	return dotnet_memory_read(maps, &dotnet) ? (struct heap_floor){0}
-						 : dotnet_floor_of(&dotnet);
-}
-
-static struct heap_floor go_floor(const struct maps *maps)
-{
-	struct go_memory go;
-
-	return go_memory_read(maps, &go) ? (struct heap_floor){0} : go_floor_of(&go);
-}
-
-static struct heap_floor read_floor(const char *key, const struct maps *maps)
-{
-	static const struct {
-		const char *key;
-		struct heap_floor (*read)(const struct maps *maps);
-	} floors[] = {{"hotspot", java_floor}, {"dotnet", dotnet_floor}, {"go", go_floor}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(floors); i++) {
-		if (!strcmp(key, floors[i].key))
-			return floors[i].read(maps);
-	}
-	return (struct heap_floor){0};
-}
-
 /* What collections leave; it costs about as much as the rest. */
 static void look_at_floor(struct managed_growth *managed, pid_t pid)
 {
 	const char *key = managed->runtime.key;
+	const struct runtime *runtime = key ? runtime_find(key) : NULL;
 	struct heap_floor now;
 	struct maps maps;
 
-	if (!key || !managed->runtime.proves || maps_read(pid, MAPS_ALL, &maps))
+	if (!runtime || !runtime->floor || maps_read(pid, MAPS_ALL, &maps))
 		return;
-	now = read_floor(key, &maps);
+	now = runtime->floor(&maps);
 	maps_free(&maps);
 	/* What is not read once, because it collects, proves nothing. */
 	if (!now.known)
