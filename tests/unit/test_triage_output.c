@@ -695,13 +695,13 @@ static void growth_of_a_jvm_is_unproven_until_its_collections_leave_more(void **
 		struct heap_floor first, now;
 		bool unproven;
 	} looks[] = {
-		{{true, false, 20 << 20, 1}, {true, false, 30 << 20, 1}, true},
-		{{true, false, 20 << 20, 1}, {true, false, 21 << 20, 2}, true},
-		{{true, false, 20 << 20, 1}, {true, false, 22 << 20, 2}, false},
-		{{true, true, 20 << 20, 2}, {true, false, (22 << 20) - 1, 3}, true},
-		{{true, true, 20 << 20, 2}, {true, false, 22 << 20, 3}, false},
-		{{false, false, 0, 0}, {true, false, 20 << 20, 1}, false},
-		{{true, false, 20 << 20, 1}, {false, false, 0, 0}, false},
+		{{true, false, 20 << 20, 1, false}, {true, false, 30 << 20, 1, false}, true},
+		{{true, false, 20 << 20, 1, false}, {true, false, 21 << 20, 2, false}, true},
+		{{true, false, 20 << 20, 1, false}, {true, false, 22 << 20, 2, false}, false},
+		{{true, true, 20 << 20, 2, false}, {true, false, (22 << 20) - 1, 3, false}, true},
+		{{true, true, 20 << 20, 2, false}, {true, false, 22 << 20, 3, false}, false},
+		{{false, false, 0, 0, false}, {true, false, 20 << 20, 1, false}, false},
+		{{true, false, 20 << 20, 1, false}, {false, false, 0, 0, false}, false},
 	};
 
 	(void)state;
@@ -747,6 +747,8 @@ static void growth_of_a_go_program_is_unproven_until_a_collection_leaves_more(vo
 		const struct triage_entry entry = {.managed = &managed};
 
 		heap_floor_rebase(&managed.first, &managed.now);
+		assert_int_equal(managed.now.kept, looks[i].count ? looks[i].live : 0);
+		assert_true(managed.first.kept <= managed.now.kept);
 		if (triage_entry_is_unproven(&entry) != looks[i].unproven)
 			fail_msg("look %zu", i);
 	}

@@ -20,6 +20,7 @@ struct heap_floor {
 	bool is_base;
 	uint64_t kept; /* bytes: outside Eden; of .NET and Go, of objects at the last collections */
 	uint64_t full; /* collections */
+	bool none_yet; /* no collection so far, so kept is 0 */
 };
 
 /* NULL: not known. */

@@ -218,15 +218,17 @@ struct heap_floor go_floor_of(const struct go_memory *go)
 		return (struct heap_floor){0};
 	return (struct heap_floor){.known = true,
 				   .is_base = go->collections > 0,
-				   .kept = go->collections ? go->live : INT64_MAX,
-				   .full = go->collections};
+				   .kept = go->collections ? go->live : 0,
+				   .full = go->collections,
+				   .none_yet = !go->collections};
 }
 
 void heap_floor_rebase(struct heap_floor *first, const struct heap_floor *now)
 {
 	if (!first->known || !now->known || now->full <= first->full)
 		return;
-	first->kept = MIN(first->kept, now->kept);
+	first->kept = first->none_yet ? now->kept : MIN(first->kept, now->kept);
+	first->none_yet = false;
 	if (!first->is_base)
 		first->full = now->full;
 	first->is_base = true;
