@@ -227,6 +227,21 @@ make_process_seeds() {
 		>"$1/large"
 }
 
+# Of 12 bytes each (tests/unit/forged_words.h): one, and several, since libFuzzer begins with inputs as long
+# as the longest.
+make_change_seeds() {
+	printf '\7\0\0\3\1\0\0\0\0\0\0\0' >"$1/change"
+	for what in 0 1 2 3 4 5 6 7; do
+		printf "\\$what\1\\$what\\$what\2\3\0\0\0\0\0\0"
+	done >"$1/changes"
+}
+
+make_request_seeds() {
+	printf 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n' >"$1/metrics"
+	printf 'HEAD /debug/pprof/heap?x=1 HTTP/1.0\n\n' >"$1/head"
+	printf 'POST /healthz HTTP/2\r\n\r\n' >"$1/post"
+}
+
 # One line per harness: the source of its seeds.
 make_seeds() {
 	case $1 in
@@ -240,9 +255,11 @@ make_seeds() {
 	fuzz_container_files) make_container_seeds "$2" ;;
 	fuzz_cgroup) make_cgroup_seeds "$2" ;;
 	fuzz_process_text) make_process_seeds "$2" ;;
-	fuzz_cpython* | fuzz_dotnet* | fuzz_ghc | fuzz_go | fuzz_hotspot | fuzz_java_threads | fuzz_ocaml | fuzz_ocaml5 | fuzz_v8)
-		printf '\7\0\0\3\1\0\0\0\0\0\0\0' >"$2/change"
+	fuzz_cpython* | fuzz_dotnet* | fuzz_ghc | fuzz_glibc | fuzz_go | fuzz_hotspot | fuzz_java_threads | \
+		fuzz_jemalloc | fuzz_mimalloc | fuzz_ocaml | fuzz_ocaml5 | fuzz_recording | fuzz_tcmalloc | fuzz_v8)
+		make_change_seeds "$2"
 		;;
+	fuzz_http_request) make_request_seeds "$2" ;;
 	fuzz_worker_answer) "$directory/seed_worker_answer" "$2" "$seeds"/*.elf ;;
 	*) cp "$seeds"/*.elf "$2" ;;
 	esac

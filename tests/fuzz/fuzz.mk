@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 #   make fuzz TIME=SECONDS   libFuzzer under ASan and UBSan on every reader of hostile input
+#   make fuzz-coverage       lines of these readers that the inputs found so far have reached
 #
 # Included by tests/tests.mk. A harness is one file tests/fuzz/fuzz_NAME.c; scripts/fuzz.sh has its
 # seeds.
 FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_CFLAGS  := -O1 -g -fno-omit-frame-pointer -std=gnu11 $(WARNINGS) -MMD -MP $(FUZZ_SAN)
 # The rooms with readers of hostile input, and what these readers need of others.
-FUZZ_ROOMS   := arch base elf heap parse pause proc report runtime sandbox symbol target
-FUZZ_SOURCES := $(filter $(FUZZ_ROOMS:%=user/%/%),$(SOURCES)) user/analyze/block_index.c \
-	user/triage/process_reading.c
+FUZZ_ROOMS   := analyze arch base elf heap parse pause proc report runtime sandbox serve store symbol target
+FUZZ_SOURCES := $(filter $(FUZZ_ROOMS:%=user/%/%),$(SOURCES)) user/triage/process_reading.c
 FUZZ_OBJECTS := $(FUZZ_SOURCES:%.c=$(B)/fuzz/%.o)
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 TIME         ?= 5
@@ -22,16 +22,35 @@ $(B)/fuzz/user/%.o: user/%.c | $(SKELETONS)
 $(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJECTS)
 	$(call say,LD)
 	$(Q)$(CLANG) $(CPPFLAGS) $(FUZZ_CFLAGS) -fsanitize=fuzzer -Itests $< $(FUZZ_OBJECTS) -o $@ \
-		$(LIBS)
+		$(LIBS) -lcmocka
 
 $(B)/fuzz/seed_worker_answer: tests/fuzz/seed_worker_answer.c $(FUZZ_OBJECTS)
 	$(call say,LD)
 	$(Q)$(CLANG) $(CPPFLAGS) $(FUZZ_CFLAGS) -Itests $< $(FUZZ_OBJECTS) -o $@ $(LIBS)
 
-.PHONY: fuzz fuzz-programs
+# Without sanitizers: only what is reached counts.
+COVERAGE_CFLAGS := -O1 -g -std=gnu11 $(WARNINGS) -MMD -MP -fprofile-instr-generate -fcoverage-mapping
+COVERED      := $(FUZZERS:$(B)/fuzz/%=$(B)/coverage/%)
+COVERAGE_OBJECTS := $(FUZZ_SOURCES:%.c=$(B)/coverage/%.o)
+
+$(B)/coverage/user/%.o: user/%.c | $(SKELETONS)
+	@mkdir -p $(@D)
+	$(call say,CLANG)
+	$(Q)$(CLANG) $(CPPFLAGS) $(COVERAGE_CFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
+
+$(B)/coverage/fuzz_%: tests/fuzz/fuzz_%.c $(COVERAGE_OBJECTS)
+	$(call say,LD)
+	$(Q)$(CLANG) $(CPPFLAGS) $(COVERAGE_CFLAGS) -fsanitize=fuzzer -Itests $< $(COVERAGE_OBJECTS) -o $@ \
+		$(LIBS) -lcmocka
+
+.PHONY: fuzz fuzz-coverage fuzz-programs
 fuzz-programs: $(FUZZERS) $(B)/fuzz/seed_worker_answer
 
 fuzz:
-	@$(DEPS) --check build fuzz
+	@$(DEPS) --check build unit fuzz
 	+@$(PARALLEL) fuzz-programs
 	@scripts/fuzz.sh $(B)/fuzz $(TIME) $(FUZZERS)
+
+fuzz-coverage: fuzz
+	+@$(PARALLEL) $(COVERED)
+	@scripts/fuzz_coverage.sh $(B) $(COVERED)

@@ -17,6 +17,7 @@
 #include "heap/data_modules.h"
 #include "runtime/heap_sink.h"
 #include "runtime/runtime.h"
+#include "unit/forged_words.h"
 
 #define FORGED_SYMBOLS_MAX 96
 #define FORGED_BLOCKS_MAX 64
@@ -39,25 +40,6 @@ struct forged_memory {
 	uint32_t places[FORGED_PLACES_MAX]; /* of words that are not 0 */
 	uint32_t place_count;
 };
-
-/* At an address that is the same on every run, as the inputs of a fuzzer need it. */
-static inline void *forged_memory_place(uint64_t base)
-{
-	return (void *)(uintptr_t)base; /* NOLINT(performance-no-int-to-ptr) */
-}
-
-static inline void forged_put(uint64_t address, uint64_t word)
-{
-	memcpy(forged_memory_place(address), &word, sizeof(word));
-}
-
-static inline uint64_t forged_word(uint64_t address)
-{
-	uint64_t word;
-
-	memcpy(&word, forged_memory_place(address), sizeof(word));
-	return word;
-}
 
 /* Text with its NUL. */
 static inline void forged_put_text(uint64_t address, const char *text)
@@ -195,46 +177,17 @@ static inline bool forged_walk_is_sound(const struct heap_sink *sink)
 	return true;
 }
 
-/*
- * One run of a fuzzer: `kept` is the memory as it was, `data` the changes. A change is the place,
- * of those that matter, the number of words behind it, the meaning of the word, and the word.
- */
-struct forged_change {
-	uint16_t place;
-	uint8_t behind, meaning;
-	uint64_t word;
-} __attribute__((packed));
-
-static inline uint64_t forged_changed_word(const struct forged_memory *memory,
-					   const struct forged_change *change)
-{
-	switch (change->meaning % 4) {
-	case 1:
-		return memory->base + change->word % memory->size;
-	case 2: /* another word */
-		return forged_word(memory->base +
-				   memory->places[change->word % memory->place_count] * 8ull);
-	case 3:
-		return memory->base + memory->places[change->word % memory->place_count] * 8ull;
-	default:
-		return change->word;
-	}
-}
-
+/* One run of a fuzzer: `kept` is the memory as it was, `data` the changes. */
 static inline void forged_memory_change(const struct forged_memory *memory,
 					const unsigned char *kept, const uint8_t *data, size_t size)
 {
-	struct forged_change change;
+	const struct forged_words words = {.base = memory->base,
+					   .size = memory->size,
+					   .places = memory->places,
+					   .place_count = memory->place_count};
 
 	memcpy(memory->bytes, kept, memory->size);
-	for (size_t i = 0; i + sizeof(change) <= size; i += sizeof(change)) {
-		uint64_t place;
-
-		memcpy(&change, data + i, sizeof(change));
-		place = memory->places[change.place % memory->place_count] + change.behind % 8;
-		forged_put(memory->base + place % (memory->size / 8) * 8,
-			   forged_changed_word(memory, &change));
-	}
+	forged_words_change(&words, data, size);
 }
 
 static inline void forged_memory_fuzz(const struct forged_memory *memory)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For tests of readers of heaps: memory of this process in which such a heap is made by hand. */
+/* For tests and fuzzers of readers of heaps: memory of this process in which such a heap is made by
+ * hand. */
 #ifndef LEAKMON_UNIT_HEAP_FIXTURE_H
 #define LEAKMON_UNIT_HEAP_FIXTURE_H
 
@@ -22,6 +23,7 @@
 struct made_memory {
 	uint64_t start, bytes, data_bytes;
 	struct filter heaps;
+	struct maps maps; /* borrowed; for those that ask for them */
 	struct peek peek;
 	const struct heap_reader *reader;
 	void *state; /* of its last find */
@@ -32,14 +34,18 @@ static inline uint64_t *at(uint64_t address)
 	return (uint64_t *)(uintptr_t)address;
 }
 
-/* Zeros; there, if that is free, or anywhere. */
-static inline void made_map_at(struct made_memory *memory, const char *reader, uint64_t hint,
-			       uint64_t data_bytes, uint64_t bytes)
+/* The same on every run; not at the upper end, where tcmalloc's tree has no more leaves. */
+#define MADE_AT (1ull << 46)
+
+/* Zeros. */
+static inline void made_map(struct made_memory *memory, const char *reader, uint64_t data_bytes,
+			    uint64_t bytes)
 {
-	void *mapped = mmap(at(hint), data_bytes + bytes, PROT_READ | PROT_WRITE,
+	void *mapped = mmap(at(MADE_AT), data_bytes + bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	assert_ptr_not_equal(mapped, MAP_FAILED);
+	if (mapped == MAP_FAILED)
+		abort();
 	*memory = (struct made_memory){
 		.start = (uintptr_t)mapped,
 		.bytes = data_bytes + bytes,
@@ -47,12 +53,6 @@ static inline void made_map_at(struct made_memory *memory, const char *reader, u
 		.peek = {.source = live_memory(getpid()), .pagemap = -1},
 		.reader = heap_reader_of(reader),
 	};
-}
-
-static inline void made_map(struct made_memory *memory, const char *reader, uint64_t data_bytes,
-			    uint64_t bytes)
-{
-	made_map_at(memory, reader, 0, data_bytes, bytes);
 }
 
 /* Finds heaps: 0 or -ENOMEM. */
@@ -63,21 +63,35 @@ static inline int made_heap(struct made_memory *memory, uint64_t start, uint64_t
 	return error ? error : filter_finish(&memory->heaps);
 }
 
+static inline struct heap_view made_view(struct made_memory *memory)
+{
+	return (struct heap_view){
+		.peek = &memory->peek, .heaps = &memory->heaps, .maps = &memory->maps};
+}
+
+static inline void made_forget(struct made_memory *memory)
+{
+	if (memory->state && memory->reader->release)
+		memory->reader->release(memory->state);
+	free(memory->state);
+	memory->state = NULL;
+}
+
 static inline void made_free(struct made_memory *memory)
 {
 	peek_free(&memory->peek);
 	filter_free(&memory->heaps);
-	free(memory->state);
+	made_forget(memory);
 	munmap(at(memory->start), memory->bytes);
 }
 
 /* Both as it is now. */
 static inline int made_find(struct made_memory *memory)
 {
-	const struct heap_view view = {.peek = &memory->peek, .heaps = &memory->heaps};
+	const struct heap_view view = made_view(memory);
 
 	peek_forget(&memory->peek);
-	free(memory->state);
+	made_forget(memory);
 	memory->state = calloc(1, memory->reader->state_size);
 	return memory->reader->find(memory->state, &view, memory->start,
 				    memory->start + memory->data_bytes);
@@ -85,7 +99,7 @@ static inline int made_find(struct made_memory *memory)
 
 static inline void made_read_again(struct made_memory *memory, struct heap *heap)
 {
-	const struct heap_view view = {.peek = &memory->peek, .heaps = &memory->heaps};
+	const struct heap_view view = made_view(memory);
 
 	peek_forget(&memory->peek);
 	*heap = (struct heap){.reader = memory->reader};

@@ -1,107 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A heap of glibc's made by hand in this process: what becomes of it for every use of a block. */
-#include "unit/heap_fixture.h"
+#include "unit/glibc_fixture.h"
 
 #include "retain/heap_graph.h"
-
-/* struct malloc_state of glibc 2.27 to 2.42. */
-#define FASTBINS 16
-#define TOP 96
-#define BINS 112
-#define BIN_COUNT 126
-#define NEXT 2160
-#define ATTACHED 2176
-#define SYSTEM_MEM 2184
-
-#define DATA_BYTES 16384
-#define HEAP_BYTES (256ull << 10)
-#define MAPPED_BYTES 0x21000
-
-/* A module's data with the main arena; its heap, at the end of which a mapped block lies. */
-struct fixture {
-	struct made_memory memory;
-	struct mapping mappings[2];
-	struct maps maps;
-	uint64_t arena, heap, at; /* where the next chunk goes */
-	bool previous_in_use;
-};
-
-static int setup(void **state)
-{
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	uint64_t start;
-
-	made_map(&fixture->memory, "glibc", DATA_BYTES, HEAP_BYTES + MAPPED_BYTES);
-	start = fixture->memory.start;
-	fixture->arena = start + 800;
-	fixture->heap = fixture->at = start + DATA_BYTES;
-	fixture->previous_in_use = true;
-	fixture->mappings[0] = (struct mapping){.start = fixture->heap,
-						.end = fixture->heap + HEAP_BYTES,
-						.path = "",
-						.readable = true,
-						.writable = true};
-	fixture->mappings[1] = (struct mapping){.start = fixture->heap + HEAP_BYTES,
-						.end = fixture->heap + HEAP_BYTES + MAPPED_BYTES,
-						.path = "",
-						.readable = true,
-						.writable = true};
-	fixture->maps.source = live_memory(getpid());
-	fixture->maps.list.items = fixture->mappings;
-	fixture->maps.list.count = ARRAY_SIZE(fixture->mappings);
-	*state = fixture;
-	return made_heap(&fixture->memory, fixture->heap,
-			 fixture->heap + HEAP_BYTES + MAPPED_BYTES);
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-
-	fixture->memory.reader->release(fixture->memory.state);
-	made_free(&fixture->memory);
-	free(fixture);
-	return 0;
-}
-
-/* The address of the chunk. */
-static uint64_t add_chunk(struct fixture *fixture, uint64_t size, bool in_use)
-{
-	uint64_t chunk = fixture->at;
-
-	at(chunk)[1] = size | fixture->previous_in_use;
-	fixture->previous_in_use = in_use;
-	fixture->at += size;
-	return chunk;
-}
-
-/* The top, and the arena that leads to it. */
-static void finish(struct fixture *fixture)
-{
-	uint64_t arena = fixture->arena;
-
-	for (uint64_t i = 0; i < BIN_COUNT; i++) {
-		at(arena + BINS)[2 * i] = arena + BINS + i * 16 - 16;
-		at(arena + BINS)[2 * i + 1] = arena + BINS + i * 16 - 16;
-	}
-	at(fixture->at)[1] = (fixture->heap + HEAP_BYTES - fixture->at) | fixture->previous_in_use;
-	*at(arena + TOP) = fixture->at;
-	*at(arena + NEXT) = arena;
-	*at(arena + ATTACHED) = 1;
-	*at(arena + SYSTEM_MEM) = *at(arena + SYSTEM_MEM + 8) = HEAP_BYTES;
-}
-
-static struct heap_view view_of(struct fixture *fixture)
-{
-	return (struct heap_view){.peek = &fixture->memory.peek,
-				  .heaps = &fixture->memory.heaps,
-				  .maps = &fixture->maps};
-}
 
 static void read_heap(struct fixture *fixture, struct heap *heap)
 {
 	const struct heap_reader *reader = fixture->memory.reader;
-	struct heap_view view = view_of(fixture);
+	struct heap_view view = made_view(&fixture->memory);
 
 	assert_int_equal(made_find(&fixture->memory), 0);
 	assert_int_equal(reader->walk_begin(fixture->memory.state, &view), 0);
@@ -130,27 +36,16 @@ static void expect_block(const struct heap *heap, uint64_t chunk, uint64_t size,
 static void chunks_are_live_free_fast_or_cached(void **state)
 {
 	struct fixture *fixture = *state;
-	uint64_t cache, cached, live, unused, fast;
+	const struct usual usual = put_usual(fixture);
 	const struct heap_run *top;
 	struct heap heap;
 
-	cache = add_chunk(fixture, 0x290, true);
-	cached = add_chunk(fixture, 0x20, true);
-	live = add_chunk(fixture, 0x40, true);
-	unused = add_chunk(fixture, 0x110, false);
-	fast = add_chunk(fixture, 0x30, true);
-	finish(fixture);
-	*(uint16_t *)at(cache + 16) = 1;
-	*at(cache + 16 + 128) = cached + 16;
-	*at(cached + 16) = (cached + 16) >> 12;
-	at(fixture->arena + FASTBINS)[1] = fast;
-	*at(fast + 16) = (fast + 16) >> 12;
 	read_heap(fixture, &heap);
-	expect_block(&heap, cache, 0x290, BLOCK_CACHED);
-	expect_block(&heap, cached, 0x20, BLOCK_CACHED);
-	expect_block(&heap, live, 0x40, BLOCK_LIVE);
-	expect_block(&heap, unused, 0x110, BLOCK_FREE);
-	expect_block(&heap, fast, 0x30, BLOCK_FAST);
+	expect_block(&heap, usual.cache, 0x290, BLOCK_CACHED);
+	expect_block(&heap, usual.cached, 0x20, BLOCK_CACHED);
+	expect_block(&heap, usual.live, 0x40, BLOCK_LIVE);
+	expect_block(&heap, usual.unused, 0x110, BLOCK_FREE);
+	expect_block(&heap, usual.fast, 0x30, BLOCK_FAST);
 	top = heap_at(&heap, fixture->at);
 	assert_int_equal(top->use, RUN_TOP);
 	assert_int_equal(top->end, fixture->heap + HEAP_BYTES);
@@ -187,7 +82,7 @@ static void figures_and_trims_follow_mallinfo_and_malloc_trim(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t unused, start = fixture->heap + HEAP_BYTES;
-	struct heap_view view = view_of(fixture);
+	struct heap_view view = made_view(&fixture->memory);
 	struct heap heap;
 
 	add_chunk(fixture, 0x20, true);
@@ -196,7 +91,7 @@ static void figures_and_trims_follow_mallinfo_and_malloc_trim(void **state)
 	add_chunk(fixture, 0x210, false);
 	add_chunk(fixture, 0x20, true);
 	finish(fixture);
-	memcpy(at(start), (uint64_t[]){0, MAPPED_BYTES | 2}, 16);
+	put_mapped(fixture);
 	read_heap(fixture, &heap);
 	assert_int_equal(heap.reader->account(fixture->memory.state, &view, &heap), 0);
 	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 3);

@@ -5,8 +5,7 @@
 #include <math.h>
 #include <sqlite3.h>
 
-#include "analyze/report_build.h"
-#include "analyze/site_trend.h"
+#include "unit/recording_reader.h"
 #include "unit/site_kinds.h"
 #include "unit/store_fixture.h"
 
@@ -22,38 +21,6 @@ static void run_record(struct run *run, size_t ticks)
 	run_end(run);
 }
 
-/* Opens it and reads all that any command would. 0, or the error. */
-static int read_everything(const char *path)
-{
-	_cleanup_(recording_cleanup) struct recording *recording = NULL;
-	_cleanup_(history_free) struct history history = {0};
-	int error = recording_open(&recording, path);
-	size_t count = 0;
-
-	if (error)
-		return error;
-	recording_snapshots(recording, &count);
-	for (size_t i = 0; i < count && !error; i++) {
-		_cleanup_(snapshot_free) struct snapshot snapshot = {0};
-		_cleanup_(report_free) struct report report = {0};
-		const struct report_options all = {.sort = SORT_BYTES};
-
-		error = recording_read(recording, i, &snapshot);
-		if (!error)
-			error = report_build(&report, &snapshot, &all);
-		if (!error)
-			error = recording_name(recording, &report);
-	}
-	if (!error)
-		error = recording_history(recording, count - 1, &history);
-	for (size_t i = 0; !error && i < history.sites.count; i++) {
-		struct site_trend trend;
-
-		site_trend_of(&trend, &history, &history.sites.items[i]);
-	}
-	return error;
-}
-
 static void what_is_no_recording_is_refused(void **state)
 {
 	struct run *run = *state;
@@ -61,16 +28,16 @@ static void what_is_no_recording_is_refused(void **state)
 
 	fputs("This is a text of more than sixteen bytes, and no database.\n", file);
 	fclose(file);
-	assert_int_equal(read_everything(run->path), -EINVAL);
+	assert_int_equal(recording_read_everything(run->path), -EINVAL);
 	file = fopen(run->path, "w"); /* empty */
 	fclose(file);
-	assert_int_equal(read_everything(run->path), -EINVAL);
-	assert_int_equal(read_everything(run->directory), -ENOENT);
-	assert_int_equal(read_everything("/nowhere/x.lkm"), -ENOENT);
-	assert_int_equal(read_everything("/dev/zero"), -ENOENT);
+	assert_int_equal(recording_read_everything(run->path), -EINVAL);
+	assert_int_equal(recording_read_everything(run->directory), -ENOENT);
+	assert_int_equal(recording_read_everything("/nowhere/x.lkm"), -ENOENT);
+	assert_int_equal(recording_read_everything("/dev/zero"), -ENOENT);
 	unlink(run->path);
 	store_sql(run->path, "CREATE TABLE snapshots(sequence INTEGER PRIMARY KEY)");
-	assert_int_equal(read_everything(run->path), -EINVAL);
+	assert_int_equal(recording_read_everything(run->path), -EINVAL);
 }
 
 static void a_newer_schema_is_refused(void **state)
@@ -78,11 +45,11 @@ static void a_newer_schema_is_refused(void **state)
 	struct run *run = *state;
 
 	run_record(run, 2);
-	assert_int_equal(read_everything(run->path), 0);
+	assert_int_equal(recording_read_everything(run->path), 0);
 	store_sql(run->path, "PRAGMA user_version=99");
-	assert_int_equal(read_everything(run->path), -EPROTO);
+	assert_int_equal(recording_read_everything(run->path), -EPROTO);
 	store_sql(run->path, "PRAGMA user_version=0");
-	assert_int_equal(read_everything(run->path), -EPROTO);
+	assert_int_equal(recording_read_everything(run->path), -EPROTO);
 }
 
 static void a_recording_without_a_snapshot_is_reported_as_such(void **state)
@@ -91,7 +58,7 @@ static void a_recording_without_a_snapshot_is_reported_as_such(void **state)
 
 	assert_int_equal(recorder_open(&run->recorder, run->path, &run->options), 0);
 	run_end(run);
-	assert_int_equal(read_everything(run->path), -ENODATA);
+	assert_int_equal(recording_read_everything(run->path), -ENODATA);
 }
 
 /* Possible damage to a good file. */
@@ -144,7 +111,7 @@ static void forged_values_are_refused_or_harmless(void **state)
 		/* generate_series is not in every build, and NOT NULL holds for some. */
 		if (code)
 			continue;
-		error = read_everything(run->path);
+		error = recording_read_everything(run->path);
 		if (forgeries[i].error != -1 && error != forgeries[i].error)
 			fail_msg("%s: %d, must be %d", forgeries[i].sql, error, forgeries[i].error);
 	}
@@ -177,10 +144,10 @@ static void a_truncated_file_is_refused_wherever_it_ends(void **state)
 	snprintf(part, sizeof(part), "%s/part.lkm", run->directory);
 	for (off_t size = 0; size < status.st_size; size += 4096 + 977) {
 		copy_bytes(run->path, part, size);
-		assert_true(read_everything(part) < 0);
+		assert_true(recording_read_everything(part) < 0);
 	}
 	copy_bytes(run->path, part, status.st_size);
-	assert_int_equal(read_everything(part), 0);
+	assert_int_equal(recording_read_everything(part), 0);
 }
 
 /* Under the sanitizers: an error or numbers, never a crash. */
@@ -202,7 +169,7 @@ static void flipped_bits_do_no_harm(void **state)
 		assert_int_equal(pread(fd, &byte, 1, at), 1);
 		byte ^= bit;
 		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
-		error = read_everything(run->path);
+		error = recording_read_everything(run->path);
 		*(error ? &refused : &read) += 1;
 		byte ^= bit;
 		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
@@ -214,7 +181,7 @@ static void flipped_bits_do_no_harm(void **state)
 	print_message("400 flipped bits: %llu refused, %llu read\n", (unsigned long long)refused,
 		      (unsigned long long)read);
 	assert_true(refused > 20);
-	assert_int_equal(read_everything(run->path), 0);
+	assert_int_equal(recording_read_everything(run->path), 0);
 }
 
 static void snapshots_are_found_by_number_label_and_time(void **state)

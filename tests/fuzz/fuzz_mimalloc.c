@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The reader of mimalloc's heaps. */
+#include "unit/mimalloc_fixture.h"
+
+static struct made_memory *forged_make(void)
+{
+	void *state;
+	struct fixture *fixture;
+
+	if (setup(&state))
+		abort();
+	fixture = state;
+	put_usual(fixture);
+	return &fixture->memory;
+}
+
+#include "fuzz/forged_blocks.h"

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * libFuzzer harness of the reading of recordings: a good one, in which the input changes values,
+ * and to which it adds rows of every table. Whatever is in it, it is read or refused.
+ *
+ * Input: changes of 12 bytes each: what is done, the table, a column, a row, and a value. Seeds:
+ * none are needed. (SQLite's own reading of damaged files is fuzzed by SQLite.)
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/database.h"
+#include "unit/recording_reader.h"
+#include "unit/store_fixture.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define TABLES_MAX 96
+#define COLUMNS_MAX 64
+#define NAME_MAX_BYTES 48
+
+struct table {
+	char name[NAME_MAX_BYTES];
+	char columns[COLUMNS_MAX][NAME_MAX_BYTES];
+	size_t column_count;
+};
+
+static struct {
+	struct run *run;
+	char good[80], changed[80];
+	struct table tables[TABLES_MAX];
+	size_t table_count;
+} fuzzed;
+
+struct change {
+	uint8_t what, table, column, row;
+	uint64_t value;
+} __attribute__((packed));
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void record(struct run *run)
+{
+	struct snapshot_process *process = run_process(run, 1234, "server");
+
+	for (size_t tick = 1; tick <= 3; tick++) {
+		for (uint32_t index = 1; index <= 4; index++)
+			run_site(process, index, tick * index, 64);
+		check(!run_append(run, tick == 2 ? "deploy" : NULL, false));
+	}
+	run_end(run);
+}
+
+static void copy_name(char *to, const char *from)
+{
+	check(strlen(from) < NAME_MAX_BYTES);
+	strcpy(to, from);
+}
+
+static void list_columns(sqlite3 *database, struct table *table)
+{
+	_cleanup_statement_ sqlite3_stmt *rows = NULL;
+
+	check(!sqlite3_prepare_v2(database, "SELECT name FROM pragma_table_info(?)", -1, &rows,
+				  NULL));
+	check(!database_bind(rows, "t", table->name));
+	while (database_next(rows) == 1) {
+		check(table->column_count < COLUMNS_MAX);
+		copy_name(table->columns[table->column_count++], database_text(rows, 0));
+	}
+}
+
+static void list_tables(sqlite3 *database)
+{
+	_cleanup_statement_ sqlite3_stmt *rows = NULL;
+
+	check(!sqlite3_prepare_v2(database,
+				  "SELECT name FROM sqlite_schema WHERE type='table' ORDER BY name",
+				  -1, &rows, NULL));
+	while (database_next(rows) == 1) {
+		struct table *table = &fuzzed.tables[fuzzed.table_count++];
+
+		check(fuzzed.table_count <= TABLES_MAX);
+		copy_name(table->name, database_text(rows, 0));
+		list_columns(database, table);
+	}
+}
+
+static void remove_files(void)
+{
+	void *state = fuzzed.run;
+
+	run_teardown(&state);
+}
+
+static void make(void)
+{
+	_cleanup_database_ sqlite3 *database = NULL;
+	void *state;
+
+	stderr = fopen("/dev/null", "we"); /* a message for every damaged value */
+	check(!run_setup(&state));
+	fuzzed.run = state;
+	atexit(remove_files);
+	record(fuzzed.run);
+	snprintf(fuzzed.good, sizeof(fuzzed.good), "%s", fuzzed.run->path);
+	snprintf(fuzzed.changed, sizeof(fuzzed.changed), "%s/changed.lkm", fuzzed.run->directory);
+	check(!sqlite3_open(fuzzed.good, &database));
+	check(!database_run(database, "PRAGMA journal_mode=DELETE"));
+	list_tables(database);
+}
+
+static void copy(void)
+{
+	_cleanup_fclose_ FILE *from = fopen(fuzzed.good, "re"), *to = fopen(fuzzed.changed, "we");
+	char buffer[65536];
+	size_t got;
+
+	while ((got = fread(buffer, 1, sizeof(buffer), from)))
+		check(fwrite(buffer, 1, got, to) == got);
+}
+
+/* A small number, any number, what is not a number, a text that names something, or any text. */
+static void print_value(char *text, size_t size, uint64_t value)
+{
+	static const char *const words[] = {"malloc", "thread", "leaking",
+					    "global", "java",	"0,1,2"};
+
+	switch (value % 8) {
+	case 0:
+		snprintf(text, size, "%d", (int)(value >> 3 & 31));
+		break;
+	case 1:
+		snprintf(text, size, "%lld", (long long)value);
+		break;
+	case 2:
+		snprintf(text, size, "NULL");
+		break;
+	case 3:
+		snprintf(text, size, "'%s'", words[(value >> 3) % ARRAY_SIZE(words)]);
+		break;
+	case 4:
+		snprintf(text, size, "CAST(x'%016llx' AS TEXT)", (unsigned long long)value);
+		break;
+	case 5:
+		snprintf(text, size, "x'%016llx'", (unsigned long long)value);
+		break;
+	case 6:
+		snprintf(text, size, "hex(zeroblob(%u))", (unsigned int)(value >> 3 & 0xfff));
+		break;
+	default:
+		snprintf(text, size, "%d.5e%d", (int)(value >> 3 & 7), (int)(value >> 6 & 511));
+	}
+}
+
+static void insert(sqlite3 *database, const struct table *table, uint64_t value)
+{
+	char sql[4096], text[64];
+	size_t used = (size_t)snprintf(sql, sizeof(sql), "INSERT OR REPLACE INTO \"%s\" VALUES(",
+				       table->name);
+
+	for (size_t i = 0; i < table->column_count; i++) {
+		/* Mostly small numbers: those of other rows. */
+		uint64_t bits = value >> i % 56;
+
+		print_value(text, sizeof(text), bits % 4 ? bits >> 2 << 3 : bits >> 2);
+		used += (size_t)snprintf(sql + used, sizeof(sql) - used, "%s%s", i ? "," : "",
+					 text);
+		check(used < sizeof(sql) - 2);
+	}
+	strcpy(sql + used, ")");
+	sqlite3_exec(database, sql, NULL, NULL, NULL);
+}
+
+static void change(sqlite3 *database, const struct change *change)
+{
+	const struct table *table = &fuzzed.tables[change->table % fuzzed.table_count];
+	const char *column = table->columns[change->column % table->column_count];
+	char sql[512], text[64];
+
+	print_value(text, sizeof(text), change->value);
+	switch (change->what % 4) {
+	case 0:
+		insert(database, table, change->value);
+		return;
+	case 1:
+		snprintf(sql, sizeof(sql), "UPDATE OR IGNORE \"%s\" SET \"%s\"=%s", table->name,
+			 column, text);
+		break;
+	case 2:
+		snprintf(sql, sizeof(sql), "DELETE FROM \"%s\" WHERE \"%s\"=%s", table->name,
+			 column, text);
+		break;
+	default:
+		snprintf(sql, sizeof(sql),
+			 "UPDATE OR IGNORE \"%s\" SET \"%s\"=%s WHERE \"%s\"="
+			 "(SELECT \"%s\" FROM \"%s\" LIMIT 1 OFFSET %d)",
+			 table->name, column, text, column, column, table->name, change->row % 16);
+	}
+	sqlite3_exec(database, sql, NULL, NULL, NULL);
+}
+
+static void change_all(const uint8_t *data, size_t size)
+{
+	_cleanup_database_ sqlite3 *database = NULL;
+	struct change next;
+
+	check(!sqlite3_open(fuzzed.changed, &database));
+	check(!database_run(database, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN"));
+	for (size_t i = 0; i + sizeof(next) <= size; i += sizeof(next)) {
+		memcpy(&next, data + i, sizeof(next));
+		change(database, &next);
+	}
+	check(!database_run(database, "COMMIT"));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!fuzzed.table_count)
+		make();
+	copy();
+	change_all(data, size);
+	recording_read_everything(fuzzed.changed);
+	return 0;
+}
