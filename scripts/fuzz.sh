@@ -255,7 +255,7 @@ make_seeds() {
 	fuzz_container_files) make_container_seeds "$2" ;;
 	fuzz_cgroup) make_cgroup_seeds "$2" ;;
 	fuzz_process_text) make_process_seeds "$2" ;;
-	fuzz_cpython* | fuzz_dotnet* | fuzz_ghc | fuzz_glibc | fuzz_go | fuzz_hotspot | fuzz_java_threads | \
+	fuzz_cpython* | fuzz_dotnet* | fuzz_ghc | fuzz_glibc | fuzz_go | fuzz_hotspot* | fuzz_java_threads | \
 		fuzz_jemalloc | fuzz_mimalloc | fuzz_ocaml | fuzz_ocaml5 | fuzz_recording | fuzz_tcmalloc | fuzz_v8)
 		make_change_seeds "$2"
 		;;
