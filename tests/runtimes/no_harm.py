@@ -12,7 +12,8 @@ Programs read lines: `alone` and `looked` say what the next beats of a milliseco
 a line of JSON: counts, all of which must go on rising; what was wrong, by name; and beats by their length in
 steps of 10 µs. They write `ready`, and `s` for each signal, which is awaited before the next is sent, so none
 can merge. Printed is a line for each runtime. Exit code 1: one died, was left stopped, or found anything wrong;
-what it was is printed. As root."""
+what it was is printed. Calls that a SIGKILL of leakmon made fail with EINTR (user/doc/retain.md, Pauses) are counted
+apart. As root."""
 import collections
 import contextlib
 import json
@@ -157,6 +158,7 @@ class Looks:
         self.leakmon, self.target, self.number = leakmon, target, 0
         self.stops = self.longest_ns = 0
         self.seen, self.wrong = collections.Counter(), collections.Counter()
+        self.failed, self.by_kills = collections.Counter(), collections.Counter()
 
     def argv(self):
         pid = str(self.target.pid)
@@ -209,7 +211,14 @@ class Looks:
         return [*helpers, child.pid]
 
     def after(self, killed):
-        """The program runs, and nothing of leakmon is left."""
+        """The program runs, and nothing of leakmon is left. A call may have failed where leakmon was killed."""
+        if self.target.child.poll() is None:
+            with contextlib.suppress(queue.Empty, TypeError, json.JSONDecodeError):
+                failed = collections.Counter(self.target.truth()['wrong'])
+                new, self.failed = failed - self.failed, failed
+                for name, count in new.items():
+                    if killed and 'EINTR' in name:
+                        self.by_kills[name] += count
         if self.target.child.poll() is None and not becomes(self.target.is_free, 5 if killed else 0.5):
             self.wrong['left stopped or traced'] += 1
         if not becomes(lambda: not any(os.path.exists(f'/proc/{pid}') for pid in killed), 5):
@@ -258,12 +267,12 @@ def verdict(name, target, looks):
     except (queue.Empty, TypeError):
         code = target.child.poll()
         looks.wrong['no answer' if code is None else f'died: exit code {code}'] += 1
-    looks.wrong.update(truth['wrong'])
+    looks.wrong.update(collections.Counter(truth['wrong']) - looks.by_kills)
     complaints = target.complaints()
     if complaints:
         looks.wrong['stderr: ' + complaints] += 1
     print(f'{name}: {looks.stops} stops, the longest {looks.longest_ns / 1e6:.1f} ms; wrong: '
-          f'{dict(looks.wrong) or "nothing"}; signals {truth["counts"].get("signals")} of {target.sent}; '
+          f'{dict(looks.wrong) or "nothing"}; by kills of leakmon: {dict(looks.by_kills) or "nothing"}; signals {truth["counts"].get("signals")} of {target.sent}; '
           f'latency p50/p99/max alone {latency(truth["alone"])} ms, looked at {latency(truth["looked"])} ms; '
           f'{dict(looks.seen)}; {truth["counts"]}', flush=True)
 
