@@ -37,6 +37,7 @@ struct glibc {
 	struct malloc_arenas arenas;
 	struct malloc_par_tail par;
 	bool has_par;
+	size_t libraries; /* with arenas of their own */
 	struct {
 		uint64_t start, end;
 	} data;			  /* of the module that leads to arenas */
@@ -56,6 +57,7 @@ static int find_in(struct glibc *glibc, const struct heap_view *view, uint64_t s
 	glibc->left = error == -EAGAIN;
 	if (!glibc->left && (error || glibc->arenas.list.count == before))
 		return error ? error : -ENOENT;
+	glibc->libraries += start != glibc->data.start;
 	glibc->data.start = start;
 	glibc->data.end = end;
 	if (glibc->left)
@@ -260,6 +262,18 @@ static size_t count_broken(const struct heap_spans *spans)
 	return count;
 }
 
+/* How much is mapped for single blocks; of several libraries, none knows it all. */
+static void read_mapped_bytes(const struct glibc *glibc, const struct heap_view *view,
+			      struct heap *heap)
+{
+	struct malloc_par_tail par;
+
+	heap->mapped_known =
+		glibc->libraries == 1 &&
+		!malloc_par_find(view->peek, view->heaps, glibc->data.start, glibc->data.end, &par);
+	heap->mapped_bytes = heap->mapped_known ? par.mapped_bytes : 0;
+}
+
 static int glibc_read(void *state, const struct heap_view *view, struct heap *heap)
 {
 	struct glibc *glibc = state;
@@ -277,6 +291,7 @@ static int glibc_read(void *state, const struct heap_view *view, struct heap *he
 		error = add_runs(glibc, heap);
 	if (error)
 		return error;
+	read_mapped_bytes(glibc, view, heap);
 	heap->torn = view->stop && count_broken(&glibc->spans) > count_broken(&glibc->walked);
 	heap->figures[ALLOCATOR_BROKEN_LISTS] = glibc->fast.broken + glibc->cached.broken;
 	heap->figures[ALLOCATOR_ARENAS] = glibc->arenas.list.count;

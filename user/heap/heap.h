@@ -72,6 +72,7 @@ struct mapped_block {
 	uint64_t start, end; /* with the header */
 	uint64_t address;    /* as the program has it */
 	uint64_t page_hash;  /* of the contents in which the header was found */
+	bool sure;	     /* its place shows that it is no other data */
 	const struct heap_reader *reader;
 };
 
@@ -98,6 +99,9 @@ struct heap {
 	bool blocks_certain;
 	/* At a stop: a walk ended where it had gone on while the process ran. */
 	bool torn;
+	/* What is mapped for single blocks, where the allocator counts it. */
+	bool mapped_known;
+	uint64_t mapped_bytes;
 };
 
 struct heaps {

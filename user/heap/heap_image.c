@@ -317,14 +317,16 @@ static struct heap *heap_of(struct heaps *heaps, const struct heap_reader *reade
 	return NULL;
 }
 
-static int add_mapped(struct heap_image *heap_image)
-{
-	struct mapped_block *mapped = heap_image->pages.mapped.items;
-	size_t count = heap_image->pages.mapped.count, kept = 0;
-	uint64_t end = 0;
+/* Candidates that cannot be blocks hide others: this often those are looked for. */
+#define CHOICES_MAX 8
 
-	if (count)
-		qsort(mapped, count, sizeof(*mapped), compare_mapped);
+/* *chosen has room for `count`. The number of blocks that do not overlap. */
+static size_t choose_mapped(struct heap_image *heap_image, const struct mapped_block *mapped,
+			    size_t count, struct mapped_block *chosen)
+{
+	uint64_t end = 0;
+	size_t kept = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		struct heap *heap = heap_of(&heap_image->heaps, mapped[i].reader);
 
@@ -333,16 +335,125 @@ static int add_mapped(struct heap_image *heap_image)
 			continue;
 		i = last_of_mapping(mapped, count, i);
 		end = mapped[i].end;
-		if (heap_overlaps(heap, mapped[i].page, end))
-			continue;
-		zones_end_at(heap_image, mapped[i].page);
-		mapped[kept++] = mapped[i];
+		if (!heap_overlaps(heap, mapped[i].page, end))
+			chosen[kept++] = mapped[i];
 	}
-	heap_image->pages.mapped.count = kept;
-	for (size_t i = 0; i < kept; i++) {
-		if (heap_add_mapped(heap_of(&heap_image->heaps, mapped[i].reader), &mapped[i]))
+	return kept;
+}
+
+static bool begins_range(const struct heap_image *heap_image, const struct mapped_block *block)
+{
+	const struct page_range *range = pages_range_of(&heap_image->pages, block->page);
+
+	return range && range->start == block->page;
+}
+
+static bool ends_range(const struct heap_image *heap_image, uint64_t end)
+{
+	const struct page_range *range = pages_range_of(&heap_image->pages, end - 1);
+
+	return range && range->end == end;
+}
+
+/* With its neighbours it fills a mapping from the start, or to the end. The kernel joins mappings,
+ * so others may be blocks as well. */
+static void mark_sure(const struct heap_image *heap_image, struct mapped_block *blocks,
+		      size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		blocks[i].sure = begins_range(heap_image, &blocks[i]) ||
+				 (i && blocks[i - 1].sure &&
+				  align_up(blocks[i - 1].end, MEMORY_PAGE) == blocks[i].page);
+	for (size_t i = count; i-- > 0;) {
+		uint64_t end = align_up(blocks[i].end, MEMORY_PAGE);
+
+		blocks[i].sure |=
+			ends_range(heap_image, end) ||
+			(i + 1 < count && blocks[i + 1].sure && blocks[i + 1].page == end);
+	}
+}
+
+/* Whether blocks of the reader have more bytes than the allocator counts: then some are none. The
+ * count of glibc 2.43 lacks a header for each block that mremap(2) has moved. */
+static bool are_too_many(struct heap_image *heap_image, const struct mapped_block *blocks,
+			 size_t count, const struct heap_reader *reader)
+{
+	const struct heap *heap = heap_of(&heap_image->heaps, reader);
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += blocks[i].reader == reader ? blocks[i].end - blocks[i].start : 0;
+	return heap->mapped_known && bytes > heap->mapped_bytes + MEMORY_PAGE;
+}
+
+/* Of `mapped`, both ascending: what is among the blocks and not sure. The number that is left. */
+static size_t drop_unsure(struct mapped_block *mapped, size_t count,
+			  const struct mapped_block *blocks, size_t blocks_count,
+			  const struct heap_reader *reader)
+{
+	size_t kept = 0, at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		while (at < blocks_count && blocks[at].start < mapped[i].start)
+			at++;
+		if (at == blocks_count || blocks[at].start != mapped[i].start || blocks[at].sure ||
+		    blocks[at].reader != reader)
+			mapped[kept++] = mapped[i];
+	}
+	return kept;
+}
+
+/* The first reader of which there are too many, or NULL. */
+static const struct heap_reader *contradicted(struct heap_image *heap_image,
+					      const struct mapped_block *blocks, size_t count)
+{
+	for (size_t i = 0; i < heap_image->heaps.list.count; i++) {
+		const struct heap_reader *reader = heap_image->heaps.list.items[i].reader;
+
+		if (are_too_many(heap_image, blocks, count, reader))
+			return reader;
+	}
+	return NULL;
+}
+
+/* Data that looks like a header is common: HotSpot's profiles of methods are full of it. */
+static size_t find_mapped_blocks(struct heap_image *heap_image, struct mapped_block *mapped,
+				 size_t count, struct mapped_block *blocks)
+{
+	for (size_t i = 0;; i++) {
+		size_t kept = choose_mapped(heap_image, mapped, count, blocks), left;
+		const struct heap_reader *reader = contradicted(heap_image, blocks, kept);
+
+		if (!reader)
+			return kept;
+		mark_sure(heap_image, blocks, kept);
+		if (i == CHOICES_MAX)
+			return drop_unsure(blocks, kept, blocks, kept, reader);
+		left = drop_unsure(mapped, count, blocks, kept, reader);
+		if (left == count)
+			return kept;
+		count = left;
+	}
+}
+
+int heap_image_add_mapped(struct heap_image *heap_image)
+{
+	struct mapped_block *mapped = heap_image->pages.mapped.items;
+	size_t count = heap_image->pages.mapped.count;
+	_cleanup_free_ struct mapped_block *blocks = malloc((count + 1) * sizeof(*blocks));
+
+	if (!blocks)
+		return -ENOMEM;
+	if (count)
+		qsort(mapped, count, sizeof(*mapped), compare_mapped);
+	count = find_mapped_blocks(heap_image, mapped, count, blocks);
+	for (size_t i = 0; i < count; i++) {
+		zones_end_at(heap_image, blocks[i].page);
+		mapped[i] = blocks[i];
+		if (heap_add_mapped(heap_of(&heap_image->heaps, blocks[i].reader), &blocks[i]))
 			return -ENOMEM;
 	}
+	heap_image->pages.mapped.count = count;
 	for (size_t i = 0; i < heap_image->heaps.list.count; i++)
 		heap_sort(&heap_image->heaps.list.items[i]);
 	return 0;
@@ -413,7 +524,7 @@ static int take(struct image_builder *builder)
 	if (!error)
 		error = zones_finish(builder->heap_image);
 	if (!error)
-		error = add_mapped(builder->heap_image);
+		error = heap_image_add_mapped(builder->heap_image);
 	if (!error)
 		error = list_late(builder->heap_image);
 	if (!error)

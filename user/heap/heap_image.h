@@ -126,6 +126,13 @@ int heap_image_take(pid_t pid, const struct heap_image_options *options,
 		    struct heap_image *heap_image);
 void heap_image_free(struct heap_image *heap_image);
 
+/*
+ * A part of heap_image_take(): adds blocks with mappings of their own to the heaps, of those that
+ * pages.mapped has by what looks like their headers. Where these are more than the allocator
+ * counts, only those stay that fill a mapping from its start, or to its end. 0 or -ENOMEM.
+ */
+int heap_image_add_mapped(struct heap_image *heap_image);
+
 /* The name of the allocator with known blocks; of several, of the one that is not the C
  * library's. NULL: none. */
 const char *heap_image_allocator(const struct heap_image *heap_image);
