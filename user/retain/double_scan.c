@@ -18,19 +18,20 @@
 
 /*
  * Letting the threads of a running process get on. What a thread holds in a register only is not
- * seen without a stop; one that waits for a CPU may hold it so for two scans.
+ * seen without a stop; one that waits for a CPU, or in an uninterruptible call, may hold it so for
+ * two scans.
  */
 
 #define STEP_NS 2000000
 #define STEPS_MAX 1000
 
-struct ready_thread {
+struct held_thread {
 	pid_t tid;
 	uint64_t run_ns; /* CPU time it has had */
 };
 
-struct ready_threads {
-	VEC(struct ready_thread) list;
+struct held_threads {
+	VEC(struct held_thread) list;
 };
 
 /* 0: not known. */
@@ -45,55 +46,61 @@ static uint64_t run_time(pid_t pid, pid_t tid)
 	return file && fscanf(file, "%" SCNu64, &run_ns) == 1 ? run_ns : 0;
 }
 
+static bool is_held_up(pid_t pid, pid_t tid)
+{
+	char state = process_task_state(pid, tid);
+
+	return state == 'R' || state == 'D';
+}
+
 /* False: out of memory, or they cannot be listed. */
-static bool list_ready(pid_t pid, struct ready_threads *ready)
+static bool list_held_up(pid_t pid, struct held_threads *held)
 {
 	_cleanup_closedir_ DIR *tasks = process_tasks_open(pid);
 	pid_t tid;
 
 	while ((tid = process_tasks_next(tasks))) {
-		struct ready_thread *thread;
+		struct held_thread *thread;
 
-		if (process_task_state(pid, tid) != 'R')
+		if (!is_held_up(pid, tid))
 			continue;
-		thread = vec_push(&ready->list);
+		thread = vec_push(&held->list);
 		if (!thread)
 			return false;
-		*thread = (struct ready_thread){tid, run_time(pid, tid)};
+		*thread = (struct held_thread){tid, run_time(pid, tid)};
 	}
 	return tasks;
 }
 
-static void drop_those_that_ran(pid_t pid, struct ready_threads *ready)
+static void drop_those_that_ran(pid_t pid, struct held_threads *held)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < ready->list.count; i++) {
-		struct ready_thread thread = ready->list.items[i];
+	for (size_t i = 0; i < held->list.count; i++) {
+		struct held_thread thread = held->list.items[i];
 
-		if (process_task_state(pid, thread.tid) == 'R' &&
-		    run_time(pid, thread.tid) == thread.run_ns)
-			ready->list.items[kept++] = thread;
+		if (is_held_up(pid, thread.tid) && run_time(pid, thread.tid) == thread.run_ns)
+			held->list.items[kept++] = thread;
 	}
-	ready->list.count = kept;
+	held->list.count = kept;
 }
 
 /*
- * Returns when every thread that is ready to run now has run (/proc/PID/task/TID/schedstat,
- * proc(5)), gone to sleep, or ended. False: one of them did not within two seconds, or it cannot be
- * reported.
+ * Returns when every thread that is now ready to run, or in an uninterruptible call, has run
+ * (/proc/PID/task/TID/schedstat, proc(5)), gone to sleep, or ended. False: one of them did not
+ * within two seconds, or it cannot be reported.
  */
 static bool progress_wait(pid_t pid)
 {
-	struct ready_threads ready = {0};
-	bool known = list_ready(pid, &ready);
+	struct held_threads held = {0};
+	bool known = list_held_up(pid, &held);
 
-	for (size_t i = 0; known && ready.list.count && i < STEPS_MAX; i++) {
+	for (size_t i = 0; known && held.list.count && i < STEPS_MAX; i++) {
 		nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
-		drop_those_that_ran(pid, &ready);
+		drop_those_that_ran(pid, &held);
 	}
-	known = known && !ready.list.count;
-	vec_free(&ready.list);
+	known = known && !held.list.count;
+	vec_free(&held.list);
 	return known;
 }
 
