@@ -144,6 +144,47 @@ static void enter_user_namespace(void)
 		_exit(99);
 }
 
+#define NOBODY 65534
+
+/* A plain user, with a user namespace of its own: as unshare -r and rootless containers are. */
+static void enter_user_namespace_as_nobody(void)
+{
+	if (setgid(NOBODY) || setuid(NOBODY) || unshare(CLONE_NEWUSER))
+		_exit(99);
+}
+
+static void be_nobody(void)
+{
+	if (setgid(NOBODY) || setuid(NOBODY))
+		_exit(99);
+}
+
+/* Its own process is open to it, the kernel is not. */
+static void what_capabilities_do_not_permit_is_said(void **state)
+{
+	static const struct {
+		before_exec prepare;
+		const char *words;
+	} cases[] = {
+		{enter_user_namespace_as_nobody,
+		 "not permitted: capabilities outside this user namespace missing; run leakmon as "
+		 "root outside of it"},
+		{be_nobody,
+		 "not permitted: CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE missing; run as root"},
+	};
+	struct harness *harness = harness_bpf(state);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct child *own = child_start(harness, "/bin/sleep", ARGUMENTS("sleep", "60"),
+						cases[i].prepare);
+		struct child *monitor = monitor_start(
+			harness, ARGUMENTS("leakmon", "-p", own->pid_text), cases[i].prepare);
+
+		monitor_expect_error(harness, monitor, 1, cases[i].words);
+		kill(own->pid, SIGKILL);
+	}
+}
+
 static void limit_files_for_a_few(void);
 
 /* Obstacles are reported on stdout, with the remedy, and by the exit code. */
@@ -443,6 +484,7 @@ int main(void)
 		e2e_test(a_pid_namespace_of_its_own_is_refused),
 		e2e_test(a_process_that_proc_hides_is_distinguished_from_one_that_is_not_there),
 		e2e_test(a_triage_reports_that_processes_are_hidden),
+		e2e_test(what_capabilities_do_not_permit_is_said),
 		e2e_test(doctor_reports_what_the_host_lacks),
 		e2e_test(a_quiet_doctor_reports_by_its_exit_code),
 		e2e_test(without_descriptors_to_start_with_the_limit_is_named),

@@ -26,7 +26,8 @@ static const struct privilege privileges[] = {
 	{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "read other users' /proc/PID/maps and files",
 	 TO_TRACK | TO_TRIAGE},
 	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
-	 "read other users' /proc/PID/mem and directories closed to others", TO_TRIAGE},
+	 "read other users' /proc/PID/mem and pagemap (`memory`), and closed directories",
+	 TO_TRIAGE},
 	{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE",
 	 "open deleted or replaced files through /proc/PID/map_files", 0},
 	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "attach on kernels without uprobe_multi (before 6.6)", 0},
@@ -70,6 +71,10 @@ void privileges_missing(enum privilege_use use, char *text, size_t size)
 {
 	size_t used = 0;
 
+	if (!privileges_count()) {
+		snprintf(text, size, "capabilities outside this user namespace");
+		return;
+	}
 	text[0] = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(privileges); i++) {
 		if (!(privileges[i].required & 1u << use) || has_privilege(&privileges[i]) ||
@@ -78,6 +83,11 @@ void privileges_missing(enum privilege_use use, char *text, size_t size)
 		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
 					 privileges[i].name);
 	}
+}
+
+const char *privileges_remedy(void)
+{
+	return privileges_count() ? "run leakmon as root" : "run leakmon as root outside of it";
 }
 
 /* Whether the kernel is locked down so far that BPF may not read its memory (kernel_lockdown(7)).
@@ -105,7 +115,11 @@ void privileges_explain(void)
 	char missing[128];
 
 	privileges_missing(PRIVILEGES_TO_TRACK, missing, sizeof(missing));
-	if (missing[0])
+	if (!privileges_count())
+		log_error("not permitted: %s missing; %s (`retain --census` and `memory` need no "
+			  "BPF)",
+			  missing, privileges_remedy());
+	else if (missing[0])
 		log_error("not permitted: %s missing; run as root, or give the binary the "
 			  "capabilities (setcap cap_bpf,cap_perfmon,cap_sys_ptrace,"
 			  "cap_checkpoint_restore+ep)",

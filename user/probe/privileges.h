@@ -17,8 +17,12 @@ enum privilege_use {
  * for the host's (user_namespaces(7)). */
 bool privileges_count(void);
 
-/* Names of the missing ones, comma-separated; "" when none is missing. */
+/* Names of the missing ones, comma-separated, or that those of another user namespace do not count;
+ * "" when none is missing. */
 void privileges_missing(enum privilege_use use, char *text, size_t size);
+
+/* How to get them: "run leakmon as ...". */
+const char *privileges_remedy(void);
 
 /* An error message, if kernel lockdown is why BPF programs were refused; false: it is not. */
 bool privileges_explain_lockdown(void);

@@ -988,12 +988,17 @@ static int check_dispatch(pid_t pid, const struct kernel_features *features)
 {
 	int dispatches;
 
-	if (features->dispatch_safe)
+	/* Without privileges nothing was tried, and nothing will be probed. */
+	if (features->dispatch_safe || features->method == ATTACH_AUTO)
 		return 0;
 	dispatches = feature_probe_dispatches(features, pid);
 	/* Without type information nothing can be loaded: the loader explains that. */
 	if (!dispatches || (dispatches < 0 && access("/sys/kernel/btf/vmlinux", R_OK)))
 		return 0;
+	if (dispatches == -EPERM) {
+		privileges_explain();
+		return dispatches;
+	}
 	if (dispatches < 0) {
 		log_error("cannot find out whether process %d is under Syscall User Dispatch: %s; "
 			  "skipped",

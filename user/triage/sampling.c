@@ -183,9 +183,9 @@ static const char *explain(int error)
 	if (error == -ENOMEM)
 		return "out of memory";
 	if (error == -EPERM || *missing) {
-		log_warning("call stacks of suspects are not sampled: missing %s; run leakmon as "
-			    "root, or give --no-stacks",
-			    *missing ? missing : "privileges");
+		log_warning("call stacks of suspects are not sampled: missing %s; %s, or give "
+			    "--no-stacks",
+			    *missing ? missing : "privileges", privileges_remedy());
 		return "leakmon lacks the privileges";
 	}
 	log_warning("call stacks of suspects are not sampled: the kernel refused the programs "
