@@ -693,6 +693,35 @@ static void descriptors_that_become_more_have_an_opener(void **state)
 	assert_null(diagnosis.opener);
 }
 
+/* Without /proc/PID/pagemap, say, malloc's blocks are among the memory of unknown owner. */
+static void memory_of_an_unread_heap_is_not_foreign_to_malloc(void **state)
+{
+	const struct memory_conclusion conclusion = {.verdict = MEMORY_OTHER_GROWS,
+						     .growth.groups[GROUP_OTHER] = 6 * MIB};
+	struct memory_process last = {.why = "not permitted"};
+	struct diagnosis_evidence evidence = {.last = &last, .conclusion = &conclusion};
+
+	(void)state;
+	assert_int_equal(conclude(evidence).verdict, DIAGNOSIS_UNKNOWN);
+	last.why = NULL;
+	assert_int_equal(conclude(evidence).verdict, DIAGNOSIS_GROWS);
+}
+
+static void a_heap_that_was_not_walked_has_not_lost_its_blocks(void **state)
+{
+	struct retain_result scans[2] = {0};
+	struct diagnosis_evidence evidence = {.scans = {&scans[0], &scans[1]}, .scan_count = 2};
+
+	(void)state;
+	lose(&scans[0], 1000, 10);
+	lose(&scans[1], 0, 0);
+	assert_true(conclude(evidence).lost_blocks.known);
+	scans[1].why_not_walked = "changed whenever it was read";
+	assert_false(conclude(evidence).lost_blocks.known);
+	assert_false(conclude(evidence).lost_bytes.known);
+	free_scans(scans, ARRAY_SIZE(scans));
+}
+
 static void other_memory_is_judged_by_its_part(void **state)
 {
 	static const struct {
@@ -781,6 +810,8 @@ int main(void)
 		cmocka_unit_test(a_sampled_call_stack_grows_if_its_lower_limit_does),
 		cmocka_unit_test(threads_and_descriptors_that_become_more_grow),
 		cmocka_unit_test(descriptors_that_become_more_have_an_opener),
+		cmocka_unit_test(memory_of_an_unread_heap_is_not_foreign_to_malloc),
+		cmocka_unit_test(a_heap_that_was_not_walked_has_not_lost_its_blocks),
 		cmocka_unit_test(other_memory_is_judged_by_its_part),
 		cmocka_unit_test(the_time_to_the_limit_follows_from_the_rate),
 	};

@@ -700,6 +700,10 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 		   diagnosis->group == GROUP_FREE || diagnosis->group == GROUP_MALLOC) {
 		diagnosis->verdict = DIAGNOSIS_UNKNOWN;
 		diagnosis->why = "memory grew, but no call stack and no class surely did";
+	} else if (diagnosis->group == GROUP_OTHER && evidence->last && evidence->last->why) {
+		diagnosis->verdict = DIAGNOSIS_UNKNOWN;
+		diagnosis->why = "this part of its memory grew, and may be malloc's, whose heap "
+				 "could not be read";
 	} else {
 		diagnosis->verdict = DIAGNOSIS_GROWS;
 		diagnosis->why = "this part of its memory grew, and malloc knows nothing of it";
@@ -772,7 +776,9 @@ static struct diagnosed_count lost(const struct diagnosis_evidence *evidence, bo
 {
 	struct retention_total before, now;
 
-	if (evidence->scan_count < 2)
+	/* Of a heap that could not be walked none is lost. */
+	if (evidence->scan_count < 2 || evidence->scans[0]->why_not_walked ||
+	    evidence->scans[evidence->scan_count - 1]->why_not_walked)
 		return (struct diagnosed_count){0};
 	before = retain_result_lost(evidence->scans[0]);
 	now = retain_result_lost(evidence->scans[evidence->scan_count - 1]);

@@ -698,8 +698,8 @@ static int read_heaps(struct splitting *splitting)
 	int error = 0;
 
 	if (splitting->pagemap < 0) {
-		process->why = "/proc/PID/pagemap cannot be read, and without it pages that are "
-			       "absent or in swap would be brought in";
+		process->why = "/proc/PID/pagemap cannot be read (CAP_DAC_READ_SEARCH), and "
+			       "without it pages that are absent or in swap would be brought in";
 		return 0;
 	}
 	for (int tries = 1;; tries++) {

@@ -459,8 +459,8 @@ static void write_heap_image(FILE *out, const struct retain_result *result)
 			"only they hold seems lost\n",
 			numbers[NUMBER_SWAPPED_BYTES] / MIB);
 	if (!result->pagemap)
-		fputs("heap image: /proc/PID/pagemap could not be read, so absent pages were "
-		      "touched\n",
+		fputs("heap image: /proc/PID/pagemap could not be read (CAP_DAC_READ_SEARCH), so "
+		      "absent pages were touched\n",
 		      out);
 }
 
