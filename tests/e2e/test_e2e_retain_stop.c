@@ -11,6 +11,7 @@
 
 /* Stops per kind of filter; LEAKMON_STOPS overrides it. */
 #define STOPS 8
+#define KILLS 20
 
 static char state_of(pid_t pid)
 {
@@ -290,7 +291,34 @@ static void expect_let_go(const struct child *target, const struct child *monito
 	child_fail(monitor, "PID %s still stands", target->pid_text);
 }
 
-/* It stops after the process has resumed, not before; and continues on SIGCONT. */
+/* While its threads come to their stop, and while they stand: calls are mended without it. */
+static void no_call_is_disturbed_by_a_kill(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "waiter");
+
+	workload_do(harness, target, "start");
+	workload_do(harness, target, "more");
+	go_first();
+	for (size_t i = 0; i < KILLS; i++) {
+		struct child *monitor = MONITOR(harness, "retain", "-p", target->pid_text,
+						"--census", "--format", "json", "0.001");
+
+		/* The main thread is the first one. */
+		if (!comes_to(target->pid, "t", true, 10000))
+			child_fail(monitor, "the target was not stopped");
+		usleep((useconds_t)i % 5 * 100);
+		child_signal(monitor, SIGKILL);
+		child_end(harness, monitor);
+		assert_true(comes_to(target->pid, "t", false, 5000));
+	}
+	expect_undisturbed(target, workload_ask(harness, target, "truth"));
+	expect_interruptions(harness, target);
+	workload_send(target, "quit");
+	assert_int_equal(child_end(harness, target), 0);
+}
+
+/* It stops at once, and the process goes on; so does leakmon on SIGCONT, without that stop. */
 static void stopped_itself_it_holds_nothing(void **state)
 {
 	static const int signals[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGSTOP};
@@ -305,14 +333,15 @@ static void stopped_itself_it_holds_nothing(void **state)
 		child_signal(monitor, signals[i % 4]);
 		expect_let_go(target, monitor);
 		assert_true(comes_to(monitor->pid, "T", true, 5000));
-		/* For good. */
 		wait_ms(30);
 		assert_int_equal(state_of(monitor->pid), 'T');
 		assert_int_not_equal(state_of(target->pid), 't');
 		child_signal(monitor, SIGCONT);
 		assert_int_equal(child_end(harness, monitor), 0);
 		picture = json_object_get(monitor_report(harness, monitor), "picture");
-		assert_true(json_is_true(json_object_get(picture, "stopped")));
+		assert_true(json_is_false(json_object_get(picture, "stopped")));
+		assert_string_equal(text_at(picture, "why_not_stopped"),
+				    "leakmon itself was stopped meanwhile");
 	}
 	workload_ask(harness, target, "truth");
 }
@@ -381,6 +410,7 @@ int main(void)
 		e2e_test(a_time_limit_is_kept),
 		e2e_test(a_process_that_cannot_be_stopped_is_not_stopped),
 		e2e_test(no_call_is_disturbed_by_a_stop_that_fails_for_want_of_cpu_time),
+		e2e_test(no_call_is_disturbed_by_a_kill),
 		e2e_test(stopped_itself_it_holds_nothing),
 		e2e_test(ended_in_a_pause_it_holds_nothing),
 		e2e_test(an_unread_output_holds_nothing_up),

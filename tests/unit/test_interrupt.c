@@ -97,28 +97,6 @@ static void the_second_ends_at_once_and_the_first_where_it_may(void **state)
 	assert_int_equal(outcome(allow_it_afterwards), 128 + SIGTERM);
 }
 
-static void raise_while_held(void)
-{
-	interrupt_open();
-	interrupt_ends(true);
-	interrupt_hold();
-	interrupt_hold();
-	raise(SIGINT);
-	usleep(LATER_US);
-	raise(SIGINT);
-	interrupt_release();
-	if (interrupt_check() != -EINTR)
-		_exit(1);
-	interrupt_release();
-	_exit(2);
-}
-
-static void nothing_ends_while_it_is_held(void **state)
-{
-	(void)state;
-	assert_int_equal(outcome(raise_while_held), 128 + SIGINT);
-}
-
 static void raise_when_ignored(void)
 {
 	signal(SIGHUP, SIG_IGN);
@@ -223,7 +201,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_is_noted),
 		cmocka_unit_test(the_second_ends_at_once_and_the_first_where_it_may),
-		cmocka_unit_test(nothing_ends_while_it_is_held),
 		cmocka_unit_test(whom_it_does_not_concern_goes_on),
 		cmocka_unit_test(what_was_begun_is_removed),
 		cmocka_unit_test(a_database_goes_with_what_stands_beside_it),

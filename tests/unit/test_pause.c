@@ -192,7 +192,7 @@ static void *hold(void *argument)
 	struct holding *holding = argument;
 	struct stop stop;
 
-	holding->error = stop_process(holding->fixture->child, holding->max_pause_ns, NULL, &stop);
+	holding->error = stop_process(holding->fixture->child, holding->max_pause_ns, &stop);
 	holding->threads = stop.threads.count;
 	holding->before = turns(holding->fixture);
 	if (!holding->error)

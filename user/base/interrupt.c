@@ -23,7 +23,6 @@ static struct {
 	pid_t sender; /* of that one; 0: not a process, or not known */
 	uint64_t at_ns;
 	bool ends;
-	int holds;
 	int fd;
 	pid_t owner;	  /* a forked child has no say */
 	bool is_database; /* `removed` is */
@@ -81,7 +80,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	} else if (now_ns - get(at_ns) > SAME_WISH_NS) {
 		set(ends, true);
 	}
-	if (get(ends) && !get(holds))
+	if (get(ends))
 		end_now(get(number));
 	errno = saved;
 }
@@ -161,23 +160,7 @@ void interrupt_ends(bool ends)
 
 	set(ends, ends);
 	number = get(number);
-	if (ends && number && !get(holds))
-		end_now(number);
-}
-
-void interrupt_hold(void)
-{
-	__atomic_add_fetch(&state.holds, 1, __ATOMIC_SEQ_CST);
-}
-
-void interrupt_release(void)
-{
-	int number;
-
-	if (__atomic_sub_fetch(&state.holds, 1, __ATOMIC_SEQ_CST))
-		return;
-	number = get(number);
-	if (number && get(ends))
+	if (ends && number)
 		end_now(number);
 }
 

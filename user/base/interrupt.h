@@ -41,11 +41,6 @@ void interrupt_explain(void);
  * ends it now. */
 void interrupt_ends(bool ends);
 
-/* In between nothing ends the process but SIGKILL: another one stands stopped. May be nested; for
- * any thread. */
-void interrupt_hold(void);
-void interrupt_release(void);
-
 /* A file that must not be left behind, if the process ends at once; NULL: none. One at a time. */
 void interrupt_removes(const char *path);
 /* Likewise an SQLite database, with what stands beside it while it is open. */

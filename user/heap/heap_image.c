@@ -506,7 +506,7 @@ static int take(struct image_builder *builder)
 
 	/* While little memory is in use; without one, builder_stop() refuses. */
 	if (runs(builder))
-		pause_guard_start(&builder->guard);
+		tracer_start(&builder->tracer);
 	error = builder_read_running(builder);
 	if (error)
 		return error;
@@ -545,7 +545,7 @@ int heap_image_take(pid_t pid, const struct heap_image_options *options,
 			.heap_image = &made, .options = options, .pagemap = -1};
 		builder->peek.deadline = &builder->deadline;
 		error = take(builder);
-		pause_guard_end(&builder->guard);
+		tracer_end(&builder->tracer);
 		peek_free(&builder->peek);
 		filter_free(&builder->filter);
 		filter_free(&builder->heaps);

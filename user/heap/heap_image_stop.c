@@ -337,6 +337,8 @@ static int finish(struct image_builder *builder, int error)
 
 	if (error == -ETIMEDOUT)
 		return refuse(builder, "reading it took longer than --max-pause allows");
+	if (error == -ECANCELED || error == -EAGAIN)
+		return refuse(builder, hold_why_not(error));
 	if (!error)
 		error = read_late(builder);
 	/* A chunk's header changed after the second reading, and was not looked at again. */
@@ -363,12 +365,12 @@ static int stop_once(struct image_builder *builder)
 	struct heap_image *heap_image = builder->heap_image;
 	struct hold hold = {.pid = heap_image->pid,
 			    .max_pause_ns = heap_image->max_pause_ns,
-			    .guard = &builder->guard,
+			    .tracer = &builder->tracer,
 			    .read = read_stopped,
 			    .context = builder};
 	int error;
 
-	if (!builder->guard.pid)
+	if (!builder->tracer.pid)
 		return refuse(builder, hold_why_not(-EAGAIN));
 	error = hold_process(&hold);
 	heap_image->pause_ns = MAX(heap_image->pause_ns, hold.stop.ended_ns - hold.stop.began_ns);
@@ -397,7 +399,7 @@ int builder_stop(struct image_builder *builder)
 		heap_image->stops_repeated = i + 1;
 		builder->insists = i + 1 == STOPS_MAX;
 		nanosleep(&(struct timespec){.tv_nsec = (long)(i + 1) * STOP_WAIT_NS}, NULL);
-		pause_guard_start(&builder->guard);
+		tracer_start(&builder->tracer);
 	}
 	if (heap_image->pages.copies)
 		page_copies_trim(heap_image->pages.copies);

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "heap/heap_image.h"
 #include "heap/heap_reader.h"
-#include "pause/pause_guard.h"
+#include "pause/tracer.h"
 
 /* When what was done while the process stood was done; logged when it runs again. */
 struct pause_times {
@@ -24,8 +24,8 @@ struct image_builder {
 	struct deadline deadline; /* of everything that is done while the process stands */
 	struct peek peek;	  /* keeps to that deadline */
 	struct heap_finds finds;
-	const char *why_not;	  /* no allocator was found but the C library's; static; or NULL */
-	struct pause_guard guard; /* if it can be stopped at all */
+	const char *why_not;  /* no allocator was found but the C library's; static; or NULL */
+	struct tracer tracer; /* if it can be stopped at all */
 	struct pause_times times;
 	int pagemap;
 	bool insists; /* it is read, whether it is a good moment or not */

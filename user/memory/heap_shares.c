@@ -434,10 +434,10 @@ int heap_shares_read_stopped(pid_t pid, struct maps *maps, int pagemap, uint64_t
 	struct reading reading = {.view = {.peek = &peek, .heaps = &heaps, .maps = maps},
 				  .shares = shares};
 	struct standing standing = {.pid = pid, .reading = &reading, .maps = maps, .heaps = &heaps};
-	struct pause_guard guard = {0};
+	struct tracer tracer = {0};
 	struct hold hold = {.pid = pid,
 			    .max_pause_ns = hold_limit_ns(max_pause_ns, writable_bytes(maps)),
-			    .guard = &guard,
+			    .tracer = &tracer,
 			    .read = read_standing,
 			    .context = &standing};
 	int error = filter_heaps_from_maps(maps, &heaps);
@@ -446,7 +446,7 @@ int heap_shares_read_stopped(pid_t pid, struct maps *maps, int pagemap, uint64_t
 	if (!error)
 		error = heap_finds_make(&reading.finds, &reading.view);
 	if (!error || error == -EAGAIN)
-		error = pause_guard_start(&guard) ? -EAGAIN : hold_process(&hold);
+		error = tracer_start(&tracer) ? -EAGAIN : hold_process(&hold);
 	if (hold.stood)
 		shares->pause_ns = hold.stop.ended_ns - hold.stop.began_ns;
 	if (hold.stood && (!error || error == -ETIMEDOUT)) {

@@ -10,13 +10,14 @@
 
 #include "base/cleanup.h"
 #include "base/fatal_signal.h"
-#include "base/interrupt.h"
 #include "proc/maps.h"
 
 #define NS_PER_MS 1000000ull
 #define PAUSE_NS_PER_GIB (100 * NS_PER_MS)
 #define PAUSE_MIN_NS (100 * NS_PER_MS)
 #define HOLDER_STACK_BYTES (1u << 20)
+/* What is read must be there before the tracer lets go. */
+#define READ_EARLIER_NS (2 * NS_PER_MS)
 
 /* Linux 5.14; older headers do not have it. */
 #ifndef MADV_POPULATE_READ
@@ -25,7 +26,6 @@
 
 struct holder {
 	struct hold *hold;
-	sigset_t signals; /* that stay blocked while the process stands */
 	int error;
 };
 
@@ -61,52 +61,28 @@ static void load_own_files(void)
 	}
 }
 
-static void add_stop_signals(sigset_t *set)
-{
-	sigaddset(set, SIGTSTP);
-	sigaddset(set, SIGTTIN);
-	sigaddset(set, SIGTTOU);
-}
-
-/* All but faults: signals that ask us to end, or to stop. */
-static void block_signals(sigset_t *before)
-{
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-	sigset_t blocked;
-
-	sigfillset(&blocked);
-	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
-		sigdelset(&blocked, faults[i]);
-	pthread_sigmask(SIG_SETMASK, &blocked, before);
-}
-
 /*
- * A thread of its own, so that its end lets go of every thread of the process, also of one that
- * comes out of an uninterruptible call much later. While it stops them, no signal ends us: a thread
- * on the way to its stop might have a call that must be mended.
- *
- * Nothing here may wait for others: no output (what is to be said is said later), nothing that
- * job control could stop.
+ * By a thread of its own, which goes first. Nothing here may wait for others: no output (what is to
+ * be said is said later).
  */
 static void *hold_and_read(void *argument)
 {
 	struct holder *holder = argument;
 	struct hold *hold = holder->hold;
 	struct deadline deadline;
+	int error;
 
 	go_first();
-	interrupt_hold();
-	holder->error = stop_process(hold->pid, hold->max_pause_ns, hold->guard, &hold->stop);
+	holder->error = tracer_stop(hold->tracer, hold->pid, hold->max_pause_ns, &hold->stop);
 	hold->stood = !holder->error;
-	if (holder->error) {
-		interrupt_release();
+	if (holder->error)
 		return NULL;
-	}
-	pthread_sigmask(SIG_SETMASK, &holder->signals, NULL);
-	deadline = (struct deadline){.at_ns = hold->stop.resume_ns};
+	deadline = (struct deadline){.at_ns = hold->stop.resume_ns -
+					      MIN(hold->max_pause_ns / 20, READ_EARLIER_NS)};
 	holder->error = hold->read(hold->context, &hold->stop, &deadline);
-	stop_resume(&hold->stop);
-	interrupt_release();
+	error = tracer_resume(hold->tracer, &hold->stop);
+	if (error && (!holder->error || error != -ETIMEDOUT))
+		holder->error = error;
 	return NULL;
 }
 
@@ -116,26 +92,19 @@ int hold_process(struct hold *hold)
 	struct holder holder = {.hold = hold};
 	pthread_attr_t attributes;
 	pthread_t thread;
-	sigset_t before;
 	int error;
 
 	hold->stood = false;
-	if (!hold->guard->pid)
+	if (!hold->tracer->pid)
 		return -EAGAIN;
 	load_own_files();
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, HOLDER_STACK_BYTES);
-	block_signals(&before);
-	holder.signals = before;
-	add_stop_signals(&holder.signals);
 	error = pthread_create(&thread, &attributes, hold_and_read, &holder);
 	pthread_attr_destroy(&attributes);
 	if (!error)
 		pthread_join(thread, NULL);
-	/* A stop signal came when it had to wait: now it need not. */
-	if (pause_guard_end(hold->guard))
-		raise(SIGSTOP);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	tracer_end(hold->tracer);
 	return error ? -EAGAIN : holder.error;
 }
 
@@ -147,8 +116,10 @@ const char *hold_why_not(int error)
 		return "a thread is in an uninterruptible call, or stopping all took longer than "
 		       "--max-pause allows";
 	if (error == -EAGAIN)
-		return "there can be no process beside leakmon that would let it go on if leakmon "
-		       "could not";
+		return "there can be no process beside leakmon that stops it, or that process is "
+		       "gone";
+	if (error == -ECANCELED)
+		return "leakmon itself was stopped meanwhile";
 	return "stopping it failed";
 }
 

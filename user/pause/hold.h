@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads something of a process while all its threads stand (stop.h). They go on in time even if
- * leakmon is killed or stopped meanwhile (pause_guard.h).
+ * Reads something of a process while all its threads stand. They go on in time even if leakmon is
+ * killed or stopped meanwhile (tracer.h).
  */
 #ifndef LEAKMON_PAUSE_HOLD_H
 #define LEAKMON_PAUSE_HOLD_H
 
 #include "base/clock.h"
-#include "pause/pause_guard.h"
 #include "pause/stop.h"
+#include "pause/tracer.h"
 
 struct hold {
 	pid_t pid;
 	uint64_t max_pause_ns;
-	struct pause_guard *guard; /* started; hold_process() ends it */
+	struct tracer *tracer; /* started; hold_process() ends it */
 	/*
 	 * Called while it stands, by another thread: it must keep to the deadline, and wait for
 	 * nothing (no output). 0 or -errno.
@@ -26,8 +26,11 @@ struct hold {
 	bool stood;	  /* read() was called */
 };
 
-/* The result of read(); without a call of it: errors of stop_process(), or -EAGAIN: there can be no
- * thread, or no guard. */
+/*
+ * The result of read(); without a call of it: errors of stop_process(), or -EAGAIN: there can be no
+ * thread, or no tracer. After a call of it also -ETIMEDOUT, -ECANCELED or -EAGAIN
+ * (tracer_resume()): what was read may not be of one moment.
+ */
 int hold_process(struct hold *hold);
 
 /* Why a process did not stand, by that error; static. */

@@ -12,7 +12,6 @@
 #include "arch/system_call.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "pause/pause_guard.h"
 #include "pause/seccomp_filter.h"
 #include "proc/process_list.h"
 
@@ -195,7 +194,7 @@ static void drop(struct stop *stop, size_t i)
 
 /*
  * 1: it stands; -ESRCH: it is gone; 0: not yet. What we interrupted is mended here, and not when it
- * goes on, since nobody asks us then if we are killed.
+ * goes on: nobody asks us then, if we are killed.
  */
 static int look_at(struct stop *stop, struct stopped_thread *thread)
 {
@@ -292,13 +291,13 @@ static bool is_uninterruptible(pid_t pid)
 	return false;
 }
 
-int stop_process(pid_t pid, uint64_t max_pause_ns, struct pause_guard *guard, struct stop *stop)
+int stop_process(pid_t pid, uint64_t max_pause_ns, struct stop *stop)
 {
 	struct deadline deadline;
 	uint64_t seized_ns;
 	int error;
 
-	*stop = (struct stop){.guard = guard};
+	*stop = (struct stop){0};
 	if (is_uninterruptible(pid))
 		return -ETIMEDOUT;
 	stop->program = calloc(BPF_MAXINSNS, sizeof(*stop->program));
@@ -306,11 +305,9 @@ int stop_process(pid_t pid, uint64_t max_pause_ns, struct pause_guard *guard, st
 		return -ENOMEM;
 	seized_ns = monotonic_ns();
 	deadline = (struct deadline){.at_ns = seized_ns + max_pause_ns};
-	pause_guard_watch(guard, deadline.at_ns);
 	error = seize_all(pid, &deadline, stop);
 	if (!error) {
 		stop->began_ns = monotonic_ns();
-		pause_guard_watch(guard, stop->began_ns + max_pause_ns);
 		stop->resume_ns = stop->began_ns + max_pause_ns -
 				  MIN(stop->threads.count * RESUME_NS, max_pause_ns / 2);
 		deadline = (struct deadline){.at_ns = stop->resume_ns};
@@ -356,7 +353,6 @@ static void await_stragglers(struct stop *stop)
 	struct deadline last = {.at_ns = began_ns + STARVED_NS};
 	size_t left = 1;
 
-	pause_guard_watch(stop->guard, last.at_ns);
 	while (left && !deadline_has_passed(&last)) {
 		bool is_late = deadline_has_passed(&late);
 
@@ -385,7 +381,6 @@ void stop_resume(struct stop *stop)
 		stop->ended_ns = monotonic_ns();
 	if (!all)
 		await_stragglers(stop);
-	pause_guard_watch(stop->guard, 0);
 }
 
 void stop_free(struct stop *stop)

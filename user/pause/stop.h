@@ -6,8 +6,9 @@
  * without: see below. A signal that arrives meanwhile is delivered when it goes on,
  * and a process that job control had stopped stays stopped.
  *
- * To be called, from begin to end, by one thread of ours that ends soon after: the kernel lets go
- * of whatever a thread still traces when it ends, also of threads that have not come to a stop yet.
+ * To be called, from begin to end, by one thread that ends soon after (tracer.h): the kernel lets
+ * go of whatever a thread still traces when it ends, also of threads that have not come to a stop
+ * yet.
  */
 #ifndef LEAKMON_PAUSE_STOP_H
 #define LEAKMON_PAUSE_STOP_H
@@ -21,8 +22,6 @@
 #include "arch/system_call.h"
 #include "base/hash.h"
 #include "base/vec.h"
-
-struct pause_guard;
 
 /* Whether a process may be stopped, and for how long. */
 struct pause_options {
@@ -61,7 +60,6 @@ struct stop {
 	uint64_t resume_ns; /* from then on, letting all go takes the rest of the pause */
 	size_t repeated;    /* system calls that begin again */
 	struct sock_filter *program;
-	struct pause_guard *guard;
 };
 
 /*
@@ -70,11 +68,8 @@ struct stop {
  * uninterruptible call), or there are too many; -ESRCH: it ended; -ENOMEM. On failure all that
  * stopped go on, and began_ns and ended_ns say how long they stood. *stop is zeroed before, and
  * freed by the caller in any case.
- *
- * guard, which may be NULL, watches from the first thread that is seized until the last one has
- * been let go; it is borrowed until stop_resume() has returned.
  */
-int stop_process(pid_t pid, uint64_t max_pause_ns, struct pause_guard *guard, struct stop *stop);
+int stop_process(pid_t pid, uint64_t max_pause_ns, struct stop *stop);
 
 /* Lets all of them go on. May be called twice. */
 void stop_resume(struct stop *stop);
