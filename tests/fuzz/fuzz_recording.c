@@ -23,6 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct table {
 	char name[NAME_MAX_BYTES];
 	char columns[COLUMNS_MAX][NAME_MAX_BYTES];
+	bool texts[COLUMNS_MAX];
 	size_t column_count;
 };
 
@@ -66,11 +67,12 @@ static void list_columns(sqlite3 *database, struct table *table)
 {
 	_cleanup_statement_ sqlite3_stmt *rows = NULL;
 
-	check(!sqlite3_prepare_v2(database, "SELECT name FROM pragma_table_info(?)", -1, &rows,
-				  NULL));
+	check(!sqlite3_prepare_v2(database, "SELECT name, type FROM pragma_table_info(?)", -1,
+				  &rows, NULL));
 	check(!database_bind(rows, "t", table->name));
 	while (database_next(rows) == 1) {
 		check(table->column_count < COLUMNS_MAX);
+		table->texts[table->column_count] = !strcmp(database_text(rows, 1), "TEXT");
 		copy_name(table->columns[table->column_count++], database_text(rows, 0));
 	}
 }
@@ -89,6 +91,26 @@ static void list_tables(sqlite3 *database)
 		copy_name(table->name, database_text(rows, 0));
 		list_columns(database, table);
 	}
+}
+
+/* What the run did not record: one row, all of whose numbers are 1. */
+static void fill(sqlite3 *database, const struct table *table)
+{
+	char sql[4096];
+	int64_t count = 0;
+	size_t used;
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM \"%s\"", table->name);
+	check(!database_integer(database, sql, &count));
+	if (count)
+		return;
+	used = (size_t)snprintf(sql, sizeof(sql), "INSERT INTO \"%s\" VALUES(", table->name);
+	for (size_t i = 0; i < table->column_count; i++)
+		used += (size_t)snprintf(sql + used, sizeof(sql) - used, "%s%s", i ? "," : "",
+					 table->texts[i] ? "'malloc'" : "1");
+	check(used < sizeof(sql) - 1);
+	strcpy(sql + used, ")");
+	sqlite3_exec(database, sql, NULL, NULL, NULL);
 }
 
 static void remove_files(void)
@@ -113,6 +135,8 @@ static void make(void)
 	check(!sqlite3_open(fuzzed.good, &database));
 	check(!database_run(database, "PRAGMA journal_mode=DELETE"));
 	list_tables(database);
+	for (size_t i = 0; i < fuzzed.table_count; i++)
+		fill(database, &fuzzed.tables[i]);
 }
 
 static void copy(void)
