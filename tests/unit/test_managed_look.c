@@ -6,11 +6,13 @@
 
 #include <cmocka.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "memory/managed_share.h"
 #include "triage/managed_look.h"
 
 /* A triage passes over its own children: this one is a child's, and ends with it. */
@@ -70,6 +72,23 @@ static void reads_of_managed_heaps_leave_the_share_of_call_stacks(void **state)
 	waitpid(parent, NULL, 0);
 }
 
+static void code_that_was_made_while_it_ran_is_counted(void **state)
+{
+	const size_t size = 64 * 4096;
+	struct managed_share before, after;
+	void *code;
+
+	(void)state;
+	assert_int_equal(managed_share_read(getpid(), &before), 0);
+	code = mmap(NULL, size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	assert_ptr_not_equal(code, MAP_FAILED);
+	memset(code, 0xcc, size);
+	assert_int_equal(managed_share_read(getpid(), &after), 0);
+	assert_int_equal(after.code_bytes - before.code_bytes, size);
+	munmap(code, size);
+}
+
 /* A container of a JVM that fills its young generation, and others in it. */
 static void a_group_is_not_called_leaking_for_processes_that_are_not(void **state)
 {
@@ -117,6 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_group_is_not_called_leaking_for_processes_that_are_not),
+		cmocka_unit_test(code_that_was_made_while_it_ran_is_counted),
 		cmocka_unit_test(reads_of_managed_heaps_leave_the_share_of_call_stacks),
 	};
 

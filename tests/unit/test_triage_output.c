@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "golden.h"
+#include "output/text/text.h"
 #include "profile_report_fixture.h"
 #include "triage/population.h"
 #include "report/go_memory.h"
@@ -720,6 +721,58 @@ static void growth_of_a_jvm_is_unproven_until_its_collections_leave_more(void **
 	}
 }
 
+/* A Tomcat of twenty minutes, under light load: nothing else comes, and its collections leave no
+ * more. KiB of the last minutes, and of those before them. */
+static void growth_of_compiled_code_is_unproven(void **state)
+{
+	static const struct {
+		struct managed_span recent[2];
+		double last_s;
+		uint64_t kept;
+		bool compiles, unproven;
+	} looks[] = {
+		{{{500, 0, 204, 223}, {350, 0, 180, 200}}, 600, 20 << 20, true, true},
+		{{{500, 0, 80, 223}, {350, 0, 100, 200}}, 600, 20 << 20, false, false},
+		{{{500, 100, 80, 223}, {350, 100, 100, 300}}, 600, 20 << 20, false, true},
+		/* More of its heap is new. */
+		{{{500, 492, 40, 652}, {0, 0, 0, 0}}, 600, 20 << 20, false, true},
+		/* Native memory grows, while a collection gives back. */
+		{{{500, -7000, 100, -900}, {350, 0, 0, 0}}, 600, 20 << 20, false, false},
+		/* Objects leak besides. */
+		{{{500, 100, 100, 200}, {350, 100, 100, 200}}, 600, 30 << 20, true, false},
+		/* Too early to know. */
+		{{{500, 0, 0, 8}, {0, 0, 0, 0}}, 559, 20 << 20, false, true},
+		{{{500, 0, 0, 8}, {0, 0, 0, 0}}, 560, 20 << 20, false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		const struct managed_growth managed = {
+			.runtime = {.key = "hotspot", .name = "JVM", .tool = "jcmd %d"},
+			.first_s = 1,
+			.last_s = looks[i].last_s,
+			.code = 20 << 20,
+			.heap_grown = 10 << 10,
+			.all_grown = 3 << 20,
+			.recent = {looks[i].recent[0], looks[i].recent[1]},
+			.first = {true, false, 20 << 20, 1, false},
+			.now = {true, false, looks[i].kept, 2, false}};
+		const struct triage_entry entry = {.managed = &managed};
+		_cleanup_free_ char *text = NULL;
+		size_t size = 0;
+		FILE *out = open_memstream(&text, &size);
+
+		assert_non_null(out);
+		text_triage_managed_write(out, &entry);
+		fclose(out);
+		if (triage_entry_compiles(&entry) != looks[i].compiles ||
+		    triage_entry_is_unproven(&entry) != looks[i].unproven ||
+		    (strstr(text, "lately most of it in code that it compiles") != NULL) !=
+			    looks[i].compiles)
+			fail_msg("look %zu: %s", i, text);
+	}
+}
+
 /* Each collection of Go's is of all: one that leaves more proves it, unless it is the first. */
 static void growth_of_a_go_program_is_unproven_until_a_collection_leaves_more(void **state)
 {
@@ -778,6 +831,7 @@ int main(void)
 		cmocka_unit_test(a_full_disk_is_an_error),
 		cmocka_unit_test(a_kill_is_reported_with_what_was_known),
 		cmocka_unit_test(a_share_is_of_the_growth_in_the_window),
+		cmocka_unit_test(growth_of_compiled_code_is_unproven),
 		cmocka_unit_test(growth_of_a_jvm_is_unproven_until_its_collections_leave_more),
 		cmocka_unit_test(growth_of_a_go_program_is_unproven_until_a_collection_leaves_more),
 	};

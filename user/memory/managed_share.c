@@ -17,6 +17,12 @@ static uint64_t owned_bytes(const struct smaps_entry *entry)
 	       entry->figures.swap;
 }
 
+/* As `memory` has it: generated code. */
+static uint64_t code_bytes(const struct smaps_entry *entry)
+{
+	return entry->mapping.executable && !entry->mapping.inode ? anonymous_bytes(entry) : 0;
+}
+
 int managed_share_read(pid_t pid, struct managed_share *share)
 {
 	_cleanup_(smaps_free) struct smaps smaps = {0};
@@ -41,6 +47,7 @@ int managed_share_read(pid_t pid, struct managed_share *share)
 
 		made.heap_bytes += (uint64_t)(part * (double)owned_bytes(entry));
 		made.anonymous_bytes += anonymous_bytes(entry);
+		made.code_bytes += (uint64_t)((1 - part) * (double)code_bytes(entry));
 	}
 	peek_free(&peek);
 	*share = made;

@@ -51,6 +51,7 @@ struct managed_share {
 	struct runtime_label runtime; /* key NULL: it has none */
 	uint64_t heap_bytes;	      /* of the runtime's heap, resident or in swap */
 	uint64_t anonymous_bytes;     /* of all anonymous memory, that heap included */
+	uint64_t code_bytes; /* of it, code that was made while it ran, outside that heap */
 };
 
 #endif

@@ -187,11 +187,53 @@ bool triage_entry_is_managed(const struct triage_entry *entry)
 		2 * managed->heap_grown >= managed->all_grown);
 }
 
+static struct managed_span recent_of(const struct managed_growth *managed)
+{
+	const struct managed_span *last = &managed->recent[0], *before = &managed->recent[1];
+
+	return (struct managed_span){
+		.began_s = before->began_s ? before->began_s : last->began_s,
+		.heap = last->heap + before->heap,
+		.code = last->code + before->code,
+		.all = last->all + before->all,
+	};
+}
+
+bool triage_entry_compiles(const struct triage_entry *entry)
+{
+	const struct managed_growth *managed = entry->managed;
+	struct managed_span recent;
+
+	if (!managed || entry->growth.kind != QUANTITY_HEAP)
+		return false;
+	recent = recent_of(managed);
+	return recent.code > 0 && recent.code >= recent.heap &&
+	       recent.code >= recent.all - recent.heap - recent.code;
+}
+
+/* Too short to know what comes beside the code. */
+#define RECENT_MIN_S 60
+
+/* Whether what comes beside its heap and code is less than they are, or not known. */
+static bool grows_by_itself(const struct managed_growth *managed)
+{
+	struct managed_span recent = recent_of(managed);
+
+	if (managed->last_s - recent.began_s < RECENT_MIN_S)
+		return managed->code;
+	return recent.code > 0 &&
+	       recent.code + MAX(recent.heap, 0) >= recent.all - recent.heap - recent.code;
+}
+
 bool triage_entry_is_unproven(const struct triage_entry *entry)
 {
 	const struct managed_growth *managed = entry->managed;
 
-	return triage_entry_is_managed(entry) && managed->first.known && managed->now.known &&
+	if (!managed || entry->growth.kind != QUANTITY_HEAP)
+		return false;
+	if (!managed->first.known || !managed->now.known)
+		return triage_entry_compiles(entry);
+	return (triage_entry_is_managed(entry) || grows_by_itself(managed)) &&
 	       heap_floor_compare(&managed->first, &managed->now, managed->heap_grown) !=
 		       HEAP_KEEPS_MORE;
 }

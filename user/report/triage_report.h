@@ -128,12 +128,20 @@ bool triage_samples_keep(struct triage_samples *samples, struct triage_samples *
 /* What of the growth one stack must explain to be called its cause. */
 #define TRIAGE_SHARE_MIN 0.05
 
+/* What came in a time. */
+struct managed_span {
+	double began_s;
+	int64_t heap, code, all; /* bytes */
+};
+
 /* Where a suspect with a garbage collector grows: filled by the reader of its mappings. */
 struct managed_growth {
 	struct runtime_label runtime;
 	double first_s, last_s; /* when it was looked at; last_s 0: never */
 	uint64_t heap, all;	/* at last: bytes of the collector's heap, and all anonymous */
+	uint64_t code;		/* likewise: code that it has compiled, outside that heap */
 	int64_t heap_grown, all_grown; /* since first_s */
+	struct managed_span recent[2]; /* some minutes: the last ones, and those before them */
 	struct heap_floor first, now;  /* of a JVM or .NET: what its collections leave */
 };
 
@@ -285,7 +293,11 @@ void triage_report_free(struct triage_report *report);
 
 /* Whether most of its growth is in the heap of a runtime, which no stack of the kernel's shows. */
 bool triage_entry_is_managed(const struct triage_entry *entry);
-/* Whether that may be garbage, by what its collections leave; false also if they do not tell. */
+/* Whether most of what came lately is code that it compiled, as it does for hours, ever less, and
+ * within a limit. */
+bool triage_entry_compiles(const struct triage_entry *entry);
+/* Whether its growth may be garbage, by what its collections leave, or is compiled code; false also
+ * if neither is known. */
 bool triage_entry_is_unproven(const struct triage_entry *entry);
 
 /* Its cost: "0.78 % of a core"; in its first seconds, when what a start costs is not earned yet and

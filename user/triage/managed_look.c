@@ -11,6 +11,9 @@
 /* One without a runtime gets none later, mostly. */
 #define NATIVE_PAUSE_S 60.0
 
+/* What came lately is kept for so long, and once more. */
+#define RECENT_S 150.0
+
 /* Cost of one look: it is left out where the budget has not saved up as much. */
 #define LOOK_S 0.005
 
@@ -18,7 +21,28 @@ static void first_look(struct managed_growth *managed, double now_s)
 {
 	managed->first_s = now_s;
 	managed->heap_grown = managed->all_grown = 0;
+	managed->recent[0] = (struct managed_span){.began_s = now_s};
+	managed->recent[1] = (struct managed_span){0};
 	managed->first = (struct heap_floor){0};
+}
+
+/* Since the last look. */
+static void add_growth(struct managed_growth *managed, const struct managed_share *share,
+		       double now_s)
+{
+	struct managed_span *recent = managed->recent;
+	int64_t heap = (int64_t)(share->heap_bytes - managed->heap);
+	int64_t all = (int64_t)(share->anonymous_bytes - managed->all);
+
+	managed->heap_grown += heap;
+	managed->all_grown += all;
+	if (now_s - recent[0].began_s >= RECENT_S) {
+		recent[1] = recent[0];
+		recent[0] = (struct managed_span){.began_s = managed->last_s};
+	}
+	recent[0].heap += heap;
+	recent[0].code += (int64_t)(share->code_bytes - managed->code);
+	recent[0].all += all;
 }
 
 /* What collections leave; it costs about as much as the rest. */
@@ -53,11 +77,11 @@ static int look(struct member *member, double now_s)
 	if (!managed->last_s || managed->runtime.key != share.runtime.key) {
 		first_look(managed, now_s);
 	} else {
-		managed->heap_grown += (int64_t)(share.heap_bytes - managed->heap);
-		managed->all_grown += (int64_t)(share.anonymous_bytes - managed->all);
+		add_growth(managed, &share, now_s);
 	}
 	managed->runtime = share.runtime;
 	managed->heap = share.heap_bytes;
+	managed->code = share.code_bytes;
 	managed->all = share.anonymous_bytes;
 	managed->last_s = now_s;
 	look_at_floor(managed, member->reading.pid);

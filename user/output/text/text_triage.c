@@ -188,7 +188,9 @@ void text_triage_managed_write(FILE *out, const struct triage_entry *entry)
 		fprintf(out, "has %s of %s in its garbage-collected heap",
 			units_bytes(heap, (double)managed->heap, ""),
 			units_bytes(all, (double)managed->all, ""));
-	if (triage_entry_is_unproven(entry))
+	if (triage_entry_compiles(entry))
+		fputs(", lately most of it in code that it compiles", out);
+	else if (triage_entry_is_unproven(entry) && triage_entry_is_managed(entry))
 		fputs(managed->now.full > managed->first.full
 			      ? ", perhaps garbage: its collections do not leave more yet"
 			      : ", perhaps garbage: no collection of the whole heap so far",
