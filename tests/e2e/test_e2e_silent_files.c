@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Programs on a file system the server of which may never answer: leakmon ends in time all the
- * same. */
+/* Programs on a file system, and with memory, the server of which may never answer: leakmon ends in
+ * time all the same. */
 #include "retain_json.h"
 
 #include <fcntl.h>
@@ -114,6 +114,24 @@ static void a_file_system_that_stops_answering_loses_nothing_that_was_counted(vo
 	end(harness, &served);
 }
 
+/* Memory that nobody serves holds the stack of a thread: no page of it is there to be read. */
+static void a_stack_that_is_never_there_holds_nothing_up(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "silent_stack");
+	const json_t *process;
+	json_t *report;
+
+	workload_do(harness, workload, "start");
+	report = report_of(harness, MONITOR(harness, "threads", "-p", workload->pid_text,
+					    "--format", "json", "1", "1"));
+	process = json_array_get(json_object_get(report, "processes"), 0);
+	process = json_object_get(process, "threads");
+	assert_int_equal(json_integer_value(json_object_get(process, "alive")), 2);
+	workload_send(workload, "quit");
+	assert_int_equal(child_end(harness, workload), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +139,7 @@ int main(void)
 		e2e_test(an_allocator_on_fuse_gets_no_probes_and_the_reason_is_named),
 		e2e_test(a_file_system_that_never_answers_holds_nothing_up),
 		e2e_test(a_file_system_that_stops_answering_loses_nothing_that_was_counted),
+		e2e_test(a_stack_that_is_never_there_holds_nothing_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,17 +49,22 @@ static void remove_database(char *path)
 	*end = '\0';
 }
 
-static _Noreturn void end_now(int number)
+void interrupt_end(int code)
 {
 	char *path = get(removed);
 
-	fatal_signal_act_last();
-	interrupt_explain();
 	if (path && get(is_database))
 		remove_database(path);
 	if (path)
 		unlink(path);
-	_exit(128 + number);
+	_exit(code);
+}
+
+static _Noreturn void end_now(int number)
+{
+	fatal_signal_act_last();
+	interrupt_explain();
+	interrupt_end(128 + number);
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)

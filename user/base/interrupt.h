@@ -46,6 +46,10 @@ void interrupt_removes(const char *path);
 /* Likewise an SQLite database, with what stands beside it while it is open. */
 void interrupt_removes_database(const char *path);
 
+/* Ends the process at once with that exit code, for another cause: no file of those above is left
+ * behind. Async-signal-safe. */
+_Noreturn void interrupt_end(int code);
+
 /* As before interrupt_open(): for tests. */
 void interrupt_close(void);
 

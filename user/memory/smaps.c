@@ -2,9 +2,11 @@
 #include "memory/smaps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 
 #include "base/cleanup.h"
+#include "proc/stuck_read.h"
 
 #define KIB 1024
 
@@ -118,14 +120,32 @@ int smaps_parse(FILE *file, struct smaps *smaps)
 	return error;
 }
 
+struct smaps_file {
+	int fd, pid;
+};
+
+static ssize_t read_some(void *cookie, char *buffer, size_t size)
+{
+	struct smaps_file *file = cookie;
+	STUCK_READ(file->pid);
+
+	return read(file->fd, buffer, size);
+}
+
 int smaps_read(int pid, int task, struct smaps *smaps)
 {
-	_cleanup_fclose_ FILE *file = NULL;
+	_cleanup_fclose_ FILE *stream = NULL;
+	_cleanup_close_ int fd = -1;
+	struct smaps_file file;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/smaps", pid, task);
-	file = fopen(path, "re");
-	return file ? smaps_parse(file, smaps) : -errno;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	file = (struct smaps_file){fd, pid};
+	stream = fopencookie(&file, "r", (cookie_io_functions_t){.read = read_some});
+	return stream ? smaps_parse(stream, smaps) : -ENOMEM;
 }
 
 #define WINDOW 512

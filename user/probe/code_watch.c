@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "arch/machine.h"
@@ -16,6 +15,7 @@
 #include "base/page.h"
 #include "parse/plan.h"
 #include "probe/attach.h"
+#include "proc/process_memory.h"
 #include "proc/target_file.h"
 
 /* From the beginning of a function, as far as it is decoded, to the end of an instruction. */
@@ -104,9 +104,8 @@ static bool is_present(struct memory *memory, uint64_t address)
 		return memory->present;
 	memory->page = page + 1;
 	/* Documentation/admin-guide/mm/pagemap.rst: bit 63 in memory, bit 62 swapped out */
-	memory->present = pread(memory->pagemap_fd, &entry, sizeof(entry),
-				(off_t)(page * sizeof(entry))) != sizeof(entry) ||
-			  entry >> 62;
+	memory->present =
+		!pagemap_pread(memory->task, memory->pagemap_fd, page, &entry, 1) || entry >> 62;
 	return memory->present;
 }
 
@@ -115,11 +114,11 @@ static int read_code(const struct memory *memory, uint64_t address, void *bytes,
 {
 	struct iovec to = {bytes, size};
 	struct iovec from = {(void *)(uintptr_t)address, size}; // NOLINT(performance-no-int-to-ptr)
-	ssize_t got = process_vm_readv(memory->task, &to, 1, &from, 1, 0);
+	ssize_t got = memory_read_pieces(memory->task, &to, 1, &from, 1);
 
 	if (got == (ssize_t)size)
 		return 0;
-	return got < 0 && errno != EFAULT ? -errno : -EOPNOTSUPP;
+	return got < 0 && got != -EFAULT ? (int)got : -EOPNOTSUPP;
 }
 
 /* A page that kernels map for probes which they have made into calls. */
@@ -417,12 +416,12 @@ static int batch_read(struct code_watch *watch, const struct memory *memory,
 
 	while (done < batch->count) {
 		struct iovec to = {bytes, (batch->count - done) * sizeof(bytes[0])};
-		ssize_t got = process_vm_readv(memory->task, &to, 1, batch->from + done,
-					       batch->count - done, 0);
+		ssize_t got = memory_read_pieces(memory->task, &to, 1, batch->from + done,
+						 batch->count - done);
 		size_t whole;
 
-		if (got < 0 && errno != EFAULT)
-			return -errno;
+		if (got < 0 && got != -EFAULT)
+			return (int)got;
 		whole = got < 0 ? 0 : (size_t)got / sizeof(bytes[0]);
 		for (size_t i = 0; i < whole; i++)
 			watch->places.items[batch->places[done + i]].probed =

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/uio.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -55,18 +54,15 @@ static bool is_there(uint64_t entry)
 static size_t count_there(pid_t task, uint64_t page, size_t count)
 {
 	uint64_t entries[ENTRIES];
-	size_t i = 0;
-	ssize_t got;
+	size_t i = 0, got;
 
 	pthread_mutex_lock(&known.lock);
 	know_pagemap(task);
-	got = known.pagemap < 0 ? -1
-				: pread(known.pagemap, entries, count * sizeof(*entries),
-					(off_t)(page * sizeof(*entries)));
+	got = pagemap_pread(task, known.pagemap, page, entries, count);
 	pthread_mutex_unlock(&known.lock);
-	if (got < (ssize_t)sizeof(*entries))
+	if (!got)
 		return count;
-	while (i < (size_t)got / sizeof(*entries) && is_there(entries[i]))
+	while (i < got && is_there(entries[i]))
 		i++;
 	return i;
 }
@@ -183,8 +179,6 @@ ssize_t absent_read(pid_t task, uint64_t address, void *buffer, size_t size)
 	uint64_t page_bytes = memory_page_size(live_memory(task));
 	bool zeros;
 	size_t bytes = MIN(look_up(task, address, &zeros), page_bytes - address % page_bytes);
-	struct iovec local, remote;
-	ssize_t got;
 
 	bytes = MIN(bytes, size);
 	if (!bytes)
@@ -193,8 +187,5 @@ ssize_t absent_read(pid_t task, uint64_t address, void *buffer, size_t size)
 		memset(buffer, 0, bytes);
 		return (ssize_t)bytes;
 	}
-	local = (struct iovec){buffer, bytes};
-	remote = (struct iovec){(void *)(uintptr_t)address, bytes};
-	got = process_vm_readv(task, &local, 1, &remote, 1, 0);
-	return got < 0 ? -errno : got;
+	return memory_read_present(live_memory(task), address, buffer, bytes);
 }

@@ -8,7 +8,8 @@
  *   shared memory, and a file   is read, but not from FUSE
  *
  * A page that is swapped out is there. One that vanishes between the look and the reading is
- * brought in all the same. For any thread; what is known of a process is kept for a moment.
+ * brought in all the same (stuck_read.h). For any thread; what is known of a process is kept for a
+ * moment.
  */
 #ifndef LEAKMON_PROC_ABSENT_PAGES_H
 #define LEAKMON_PROC_ABSENT_PAGES_H

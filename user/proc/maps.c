@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "proc/process_list.h"
+#include "proc/stuck_read.h"
 
 /* A path is at most PATH_MAX bytes, of which each may be written as four. */
 #define BUFFER_BYTES 65536
@@ -171,6 +172,13 @@ struct reading {
 	struct deadline *deadline; /* NULL: none */
 };
 
+static ssize_t read_some(int task, int fd, char *buffer, size_t size)
+{
+	STUCK_READ(task);
+
+	return read(fd, buffer, size);
+}
+
 /* *empty: the task shows no mappings at all. */
 static int read_stream(int fd, const struct reading *reading, struct maps *maps, bool *empty)
 {
@@ -185,7 +193,7 @@ static int read_stream(int fd, const struct reading *reading, struct maps *maps,
 	while (!error) {
 		if (deadline_has_passed(reading->deadline))
 			return -ETIMEDOUT;
-		got = read(fd, buffer + filled, BUFFER_BYTES - filled);
+		got = read_some(maps->source.task, fd, buffer + filled, BUFFER_BYTES - filled);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)

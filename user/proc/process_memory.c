@@ -13,17 +13,26 @@
 #include "base/page.h"
 #include "proc/absent_pages.h"
 #include "proc/core.h"
+#include "proc/stuck_read.h"
 
 /* Present, and nothing else known. */
 #define ENTRY_UNKNOWN (1ull << 63)
 #define ENTRY_FRAME ((1ull << 55) - 1)
 
+ssize_t memory_read_pieces(pid_t task, const struct iovec *local, size_t local_count,
+			   const struct iovec *remote, size_t remote_count)
+{
+	STUCK_READ(task);
+	ssize_t got = process_vm_readv(task, local, local_count, remote, remote_count, 0);
+
+	return got < 0 ? -errno : got;
+}
+
 static ssize_t read_once(pid_t task, uint64_t address, void *buffer, size_t size)
 {
 	struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
-	ssize_t got = process_vm_readv(task, &local, 1, &remote, 1, 0);
 
-	return got < 0 ? -errno : got;
+	return memory_read_pieces(task, &local, 1, &remote, 1);
 }
 
 uint64_t memory_page_size(struct memory_source source)
@@ -126,18 +135,28 @@ int pagemap_open(struct memory_source source)
 	return fd < 0 ? -errno : fd;
 }
 
+size_t pagemap_pread(pid_t task, int fd, uint64_t page, uint64_t *entries, size_t count)
+{
+	STUCK_READ(task);
+	ssize_t got =
+		pread(fd, entries, count * sizeof(*entries), (off_t)(page * sizeof(*entries)));
+
+	return got < 0 ? 0 : (size_t)got / sizeof(*entries);
+}
+
 /* One entry per page, from that number on. */
-static void read_entries(int fd, uint64_t page, uint64_t *entries, size_t count)
+static void read_entries(struct memory_source source, int fd, uint64_t page, uint64_t *entries,
+			 size_t count)
 {
 	size_t done = 0;
-	ssize_t got;
 
 	while (fd >= 0 && done < count) {
-		got = pread(fd, entries + done, (count - done) * sizeof(*entries),
-			    (off_t)((page + done) * sizeof(*entries)));
-		if (got < (ssize_t)sizeof(*entries))
+		size_t got =
+			pagemap_pread(source.task, fd, page + done, entries + done, count - done);
+
+		if (!got)
 			break;
-		done += (size_t)got / sizeof(*entries);
+		done += got;
 	}
 	for (size_t i = 0; i < done && zero_frame; i++)
 		if (pagemap_is_present(entries[i]) && (entries[i] & ENTRY_FRAME) == zero_frame)
@@ -161,7 +180,8 @@ void pagemap_read(struct memory_source source, int fd, uint64_t address, uint64_
 
 	if (!count)
 		return;
-	read_entries(fd, first / parts, entries, (first + count - 1) / parts - first / parts + 1);
+	read_entries(source, fd, first / parts, entries,
+		     (first + count - 1) / parts - first / parts + 1);
 	if (parts > 1)
 		pagemap_spread(entries, count, first, parts);
 }
@@ -231,7 +251,7 @@ void peek_ahead(struct peek *peek, const uint64_t *pages, size_t count)
 		slots[used++] = slot;
 	}
 	got = peek->source.core ? 0
-				: process_vm_readv(peek->source.task, local, used, remote, used, 0);
+				: memory_read_pieces(peek->source.task, local, used, remote, used);
 	for (size_t i = 0; i < used; i++)
 		peek->addresses[slots[i]] = got >= (ssize_t)((i + 1) * MEMORY_PAGE)
 						    ? (uint64_t)(uintptr_t)remote[i].iov_base
@@ -309,7 +329,7 @@ void peek_scattered(struct peek *peek, const uint64_t *addresses, uint64_t *word
 	}
 	bytes = peek->source.core || deadline_step(peek->deadline)
 			? 0
-			: process_vm_readv(peek->source.task, local, used, remote, used, 0);
+			: memory_read_pieces(peek->source.task, local, used, remote, used);
 	if (bytes == (ssize_t)(used * sizeof(*words)))
 		return;
 	for (size_t i = 0; i < count; i++)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "base/clock.h"
 
@@ -47,11 +48,17 @@ ssize_t memory_read(struct memory_source source, uint64_t address, void *buffer,
 /* Likewise of pages that pagemap_read() has just shown to be present. */
 ssize_t memory_read_present(struct memory_source source, uint64_t address, void *buffer,
 			    size_t size);
+/* process_vm_readv(2) of a live process, of pages that are there: bytes, or -errno. */
+ssize_t memory_read_pieces(pid_t task, const struct iovec *local, size_t local_count,
+			   const struct iovec *remote, size_t remote_count);
 /* All of them: 0; -EFAULT, -ESRCH, -EPERM. */
 int memory_read_exact(struct memory_source source, uint64_t address, void *buffer, size_t size);
 
 /* A descriptor that the caller closes, or -errno: then every page must be taken for present. */
 int pagemap_open(struct memory_source source);
+/* How many entries of a live process's file there are, from that page on: of the kernel's own
+ * pages, as they stand there; 0: none can be read. */
+size_t pagemap_pread(pid_t task, int fd, uint64_t page, uint64_t *entries, size_t count);
 /* One entry per MEMORY_PAGE; fd -1 or what cannot be read: present. The shared page of zeros is
  * not, where frames are shown (CAP_SYS_ADMIN). */
 void pagemap_read(struct memory_source source, int fd, uint64_t address, uint64_t *entries,

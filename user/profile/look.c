@@ -6,13 +6,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/page.h"
 #include "proc/maps.h"
+#include "proc/process_memory.h"
 
 /* Read at once; the kernel takes up to 1024 (UIO_MAXIOV). */
 #define BATCH 512
@@ -40,8 +40,7 @@ static uint64_t page_entry(struct pages *pages, uint64_t address)
 
 	if (pages->known && pages->page == page)
 		return pages->entry;
-	if (pread(pages->pagemap, &entry, sizeof(entry), (off_t)(page * sizeof(entry))) !=
-	    sizeof(entry))
+	if (!pagemap_pread(pages->pid, pages->pagemap, page, &entry, 1))
 		entry = 0;
 	pages->page = page;
 	pages->entry = entry;
@@ -103,11 +102,11 @@ static int pieces_read(struct pages *pages, struct piece *pieces, size_t count)
 		there[found++] = &pieces[i];
 	}
 	while (first < found) {
-		ssize_t got = process_vm_readv(pages->pid, local + first, found - first,
-					       remote + first, found - first, 0);
+		ssize_t got = memory_read_pieces(pages->pid, local + first, found - first,
+						 remote + first, found - first);
 
-		if (got < 0 && errno != EFAULT)
-			return -errno;
+		if (got < 0 && got != -EFAULT)
+			return (int)got;
 		got = got < 0 ? 0 : got;
 		while (first < found && (size_t)got >= local[first].iov_len)
 			got -= (ssize_t)local[first++].iov_len;

@@ -5,13 +5,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "heap/heap_image.h"
 #include "proc/maps.h"
 #include "proc/process_list.h"
+#include "proc/process_memory.h"
 #include "retain/stack_frames.h"
 
 /* Copied part of a stack: the frames of a thread that waits are short. */
@@ -111,16 +111,12 @@ static size_t copy_stack(uint32_t pid, const struct maps *maps, uint64_t sp, uin
 {
 	const struct mapping *mapping = maps_find(maps, sp);
 	size_t size = STACK_WORDS * sizeof(*words);
-	struct iovec local, remote;
 	ssize_t got;
 
 	if (!mapping || sp % sizeof(*words))
 		return 0;
 	size = MIN(size, (size_t)(mapping->end - sp));
-	local.iov_base = words;
-	remote.iov_base = (void *)(uintptr_t)sp; /* NOLINT(performance-no-int-to-ptr) */
-	local.iov_len = remote.iov_len = size;
-	got = process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0);
+	got = memory_read(live_memory((pid_t)pid), sp, words, size);
 	return got < 0 ? 0 : (size_t)got / sizeof(*words);
 }
 

@@ -9,6 +9,7 @@
 #include "base/page.h"
 #include "base/search.h"
 #include "proc/maps.h"
+#include "proc/process_memory.h"
 
 /* Memory that dead threads keep mapped: man 5 proc, /proc/PID/maps and /proc/PID/pagemap. */
 
@@ -18,20 +19,19 @@
 /* A thread stack of more is not believed. */
 #define STACK_MAX_BYTES (1ull << 36)
 
-static uint64_t count_present(int pagemap, uint64_t start, uint64_t end)
+static uint64_t count_present(pid_t task, int pagemap, uint64_t start, uint64_t end)
 {
 	uint64_t entries[PAGES_AT_ONCE], present = 0;
 
 	while (start < end) {
 		size_t pages = MIN((end - start) / page_size(), PAGES_AT_ONCE);
-		ssize_t got = pread(pagemap, entries, pages * sizeof(*entries),
-				    (off_t)(start / page_size() * sizeof(*entries)));
+		size_t got = pagemap_pread(task, pagemap, start / page_size(), entries, pages);
 
-		if (got < (ssize_t)sizeof(*entries))
+		if (!got)
 			break;
-		for (size_t i = 0; i < (size_t)got / sizeof(*entries); i++)
+		for (size_t i = 0; i < got; i++)
 			present += (entries[i] & PAGE_PRESENT) != 0;
-		start += (uint64_t)got / sizeof(*entries) * page_size();
+		start += got * page_size();
 	}
 	return present * page_size();
 }
@@ -87,8 +87,8 @@ static int stack_memory_fill(pid_t pid, struct dead_thread *dead, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		find_stack(&dead[i], &maps, handles, count);
 		if (pagemap >= 0)
-			dead[i].resident_bytes =
-				count_present(pagemap, dead[i].stack_start, dead[i].stack_end);
+			dead[i].resident_bytes = count_present(
+				maps.source.task, pagemap, dead[i].stack_start, dead[i].stack_end);
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/page.h"
 #include "base/search.h"
+#include "proc/process_memory.h"
 
 /* Documentation/admin-guide/mm/pagemap.rst */
 #define PM_FRAME ((1ull << 55) - 1)
@@ -57,17 +58,16 @@ static int count_neighbours(const struct samples *samples, struct hash *neighbou
 	return 0;
 }
 
-static void attribute_each(struct samples *samples, const struct hash *neighbours, int pagemap_fd,
-			   int flags_fd)
+static void attribute_each(struct samples *samples, pid_t pid, const struct hash *neighbours,
+			   int pagemap_fd, int flags_fd)
 {
 	for (size_t i = 0; i < samples->list.count; i++) {
 		struct sample *sample = &samples->list.items[i];
 		struct page_state state = {
 			.alone = *hash_get(neighbours, sample->address / page_huge_size()) == 1};
-		off_t offset = (off_t)(sample->address / page_size()) * (off_t)sizeof(uint64_t);
 
-		if (pread(pagemap_fd, &state.pagemap, sizeof(state.pagemap), offset) !=
-		    sizeof(state.pagemap))
+		if (!pagemap_pread(pid, pagemap_fd, sample->address / page_size(), &state.pagemap,
+				   1))
 			state.pagemap = 0;
 		state.flags = flags_read(flags_fd, state.pagemap);
 		sample->units = attribute_page(&state);
@@ -88,7 +88,7 @@ int attribute_pages(struct samples *samples, pid_t pid)
 		return errno == ENOENT ? -ESRCH : -errno;
 	error = count_neighbours(samples, &neighbours);
 	if (!error)
-		attribute_each(samples, &neighbours, pagemap_fd, flags_fd);
+		attribute_each(samples, pid, &neighbours, pagemap_fd, flags_fd);
 	return error;
 }
 
