@@ -132,6 +132,22 @@ static void a_child_is_listed_with_its_name_until_it_is_gone(void **state)
 }
 
 /* As 64-bit and 32-bit kernels of both processors begin it; the page is this machine's. */
+static void a_name_is_read_whole_whatever_it_holds(void **state)
+{
+	static const char *const names[] = {"\nleak", "sshd\nfifteen by", "", "\n", "plain"};
+	char before[16] = "", comm[16];
+
+	(void)state;
+	prctl(PR_GET_NAME, before);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		strcpy(comm, "untouched");
+		assert_int_equal(prctl(PR_SET_NAME, names[i]), 0);
+		process_read_comm(getpid(), 0, comm, sizeof(comm));
+		assert_string_equal(comm, names[i]);
+	}
+	prctl(PR_SET_NAME, before);
+}
+
 static void a_32_bit_process_is_detected_by_the_width_of_its_auxiliary_vector(void **state)
 {
 	const uint32_t page = (uint32_t)getpagesize();
@@ -197,6 +213,7 @@ int main(void)
 		cmocka_unit_test(a_kernel_thread_is_marked_and_its_long_name_is_cut),
 		cmocka_unit_test(what_no_kernel_writes_is_refused),
 		cmocka_unit_test(a_child_is_listed_with_its_name_until_it_is_gone),
+		cmocka_unit_test(a_name_is_read_whole_whatever_it_holds),
 		cmocka_unit_test(a_32_bit_process_is_detected_by_the_width_of_its_auxiliary_vector),
 		cmocka_unit_test(the_limit_is_kept_and_reported),
 		cmocka_unit_test(a_child_that_runs_counts_as_own_time),

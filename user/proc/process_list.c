@@ -178,15 +178,18 @@ char process_task_state(pid_t pid, pid_t tid)
 void process_read_comm(pid_t pid, pid_t tid, char *comm, size_t size)
 {
 	_cleanup_fclose_ FILE *file = NULL;
-	char path[64];
+	char path[64], text[64];
+	size_t length;
 
 	if (tid)
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
 	else
 		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	file = fopen(path, "re");
-	if (file && fgets(comm, (int)size, file))
-		comm[strcspn(comm, "\n")] = '\0';
+	length = file ? fread(text, 1, sizeof(text), file) : 0;
+	/* The last newline is the kernel's own; the name may hold others. */
+	if (length)
+		snprintf(comm, size, "%.*s", (int)length - 1, text);
 }
 
 static int by_pid(const void *a, const void *b)
