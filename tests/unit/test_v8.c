@@ -78,6 +78,124 @@ static void references_have_the_names_of_properties_and_variables(void **state)
 	walked_free(&walked);
 }
 
+/* Whether what a block leads to is held by it no more. */
+static bool is_claimed(const struct heap_sink *sink, uint64_t block, uint64_t size)
+{
+	for (size_t i = 0; i < sink->claimed.count; i++) {
+		const struct claimed_range *range = &sink->claimed.items[i];
+
+		if (range->start <= block && range->end >= block + size)
+			return range->blocks && !range->within;
+	}
+	return false;
+}
+
+/* The first of malloc's blocks. */
+static uint64_t add_block(struct forged_memory *memory, uint64_t address, uint64_t size)
+{
+	for (uint32_t i = memory->block_count++; i > 0; i--) {
+		memory->blocks[i] = memory->blocks[i - 1];
+		memory->sizes[i] = memory->sizes[i - 1];
+	}
+	memory->blocks[0] = address;
+	memory->sizes[0] = size;
+	return address;
+}
+
+/* A block of handles for longer: each bears its index. */
+static void put_handles(uint64_t block, uint8_t first)
+{
+	for (uint32_t i = 0; i < 256; i++)
+		*(uint8_t *)forged_memory_place(block + i * 32 + 10) = (uint8_t)(first + i);
+}
+
+/* V8 moves objects: native code has handles of them, and no addresses. */
+static void native_memory_holds_objects_by_handles_alone(void **state)
+{
+	static const struct {
+		uint64_t start, size;
+		bool proved, claimed;
+	} cases[] = {
+		{FORGED_LENGTHS + 0x800, 24, true, true},
+		{FORGED_LENGTHS + 0x800, 24, false, false},
+		{FORGED_LENGTHS + 0x800, 3048, true, true},
+		{FORGED_LENGTHS + 0x800, 2056, true, false}, /* handles that are never freed */
+		{FORGED_LENGTHS + 0x800, 8184, true, false}, /* of functions that run */
+		{FORGED_LENGTHS + 0x800, 8200, true, true},
+		{FORGED_HEAP - 0x100, 0x5000, true, false}, /* the isolate */
+		{FORGED_HEAP + 0x100, 0x5000, true, true},
+	};
+	struct forged *forged = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t handles = FORGED_BASE + FORGED_LENGTHS + 0x4000;
+		uint64_t start = FORGED_BASE + cases[i].start;
+		bool is_first = start < handles;
+		struct forged_memory memory;
+		struct walked walked;
+
+		put_handles(handles, !cases[i].proved);
+		memory = forged->memory;
+		add_block(&memory, is_first ? handles : start, is_first ? 8248 : cases[i].size);
+		add_block(&memory, is_first ? start : handles, is_first ? cases[i].size : 8248);
+		walk(&memory, &walked);
+		if (is_claimed(&walked.sink, start, cases[i].size) != cases[i].claimed)
+			fail_msg("case %zu", i);
+		walked_free(&walked);
+	}
+}
+
+/* The next free place among the handles of functions, and how far they may go. */
+static void handles_behind_the_next_free_one_are_none(void **state)
+{
+	static const struct {
+		uint64_t next, limit; /* in the block */
+		uint64_t levels;
+		bool claimed;
+	} cases[] = {
+		{112, 8176, 0x100000002, true}, {0, 8176, 1, true},
+		{32, 32, 0x200000002, true},	{8176, 8176, 1, false},
+		{112, 8184, 1, false},		{112, 104, 1, false},
+		{116, 8176, 1, false},		{112, 8176, 0x7f0912345678, false},
+	};
+	struct forged *forged = *state;
+	uint64_t isolate = add_block(&forged->memory, FORGED_BASE + FORGED_HEAP - 0x100, 0x800);
+	uint64_t handles = add_block(&forged->memory, FORGED_BASE + FORGED_LENGTHS + 0x800, 8184);
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct walked walked;
+		bool claimed = false;
+
+		forged_put(isolate + 0x40, handles + cases[i].next);
+		forged_put(isolate + 0x48, handles + cases[i].limit);
+		forged_put(isolate + 0x50, cases[i].levels);
+		walk(&forged->memory, &walked);
+		for (size_t j = 0; j < walked.sink.claimed.count; j++) {
+			const struct claimed_range *range = &walked.sink.claimed.items[j];
+
+			claimed |= range->within && range->start == handles + cases[i].next &&
+				   range->end == handles + 8176;
+		}
+		if (claimed != cases[i].claimed)
+			fail_msg("case %zu", i);
+		walked_free(&walked);
+	}
+}
+
+static void characters_are_no_addresses(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	uint32_t text, session;
+
+	walk(&forged->memory, &walked);
+	text = walked.sink.whats[heap_sink_node(&walked.sink, forged->captured - 1)];
+	session = walked.sink.whats[heap_sink_node(&walked.sink, forged->sessions - 1)];
+	assert_int_equal(text & (NODE_PRECISE | NODE_NATIVE), NODE_PRECISE);
+	assert_int_equal(session & (NODE_PRECISE | NODE_NATIVE), NODE_PRECISE | NODE_NATIVE);
+	walked_free(&walked);
+}
+
 /* They are held by no context: alone is what a variable holds. */
 static void variables_of_modules_are_roots(void **state)
 {
@@ -209,6 +327,9 @@ int main(void)
 		FORGED(objects_have_the_name_of_their_constructor_or_type),
 		FORGED(variables_of_the_global_object_are_roots),
 		FORGED(references_have_the_names_of_properties_and_variables),
+		FORGED(native_memory_holds_objects_by_handles_alone),
+		FORGED(handles_behind_the_next_free_one_are_none),
+		FORGED(characters_are_no_addresses),
 		FORGED(variables_of_modules_are_roots),
 		FORGED(variables_of_a_script_that_was_loaded_again_are_no_roots),
 		FORGED(lines_are_known_where_v8_has_them_itself),

@@ -230,7 +230,9 @@ static int give_class(struct walk *walk, struct v8_map *map, uint32_t *number)
 
 static int add_object(struct walk *walk, struct v8_map *map, uint64_t address, uint64_t size)
 {
-	uint32_t number = map->number;
+	/* Four letters are an address in the heap of a program that is not position-independent. */
+	uint32_t number = map->number,
+		 flags = v8_has_characters(walk->v8, map) ? NODE_PRECISE : NODE_OBJECT;
 	int error = 0;
 
 	if (v8_is_free(v8_kind_of(walk->v8, map))) {
@@ -244,7 +246,7 @@ static int add_object(struct walk *walk, struct v8_map *map, uint64_t address, u
 	if (!error)
 		error = v8_note_pending(walk->v8, walk->sink, address | V8_TAG, &number);
 	walk->objects++;
-	return error ? error : heap_sink_add(walk->sink, address, size, number | NODE_OBJECT);
+	return error ? error : heap_sink_add(walk->sink, address, size, number | flags);
 }
 
 /* From `address` on until the chunk's limit; after what is none, at the next word that is a map. */

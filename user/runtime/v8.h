@@ -259,6 +259,13 @@ static inline bool v8_is_type(const struct v8 *v8, const struct v8_map *map, enu
 	return map && map->type == v8_place(v8, type);
 }
 
+/* A string with its characters in it. */
+static inline bool v8_has_characters(const struct v8 *v8, const struct v8_map *map)
+{
+	return map->type < v8_place(v8, V8_FIRST_NONSTRING) &&
+	       !(map->type & v8_place(v8, V8_REPRESENTATION_MASK));
+}
+
 static inline bool v8_is_context(const struct v8 *v8, const struct v8_map *map)
 {
 	return map->type >= v8_place(v8, V8_FIRST_CONTEXT) &&
@@ -415,8 +422,9 @@ int v8_find_external(struct v8 *v8, struct heap_sink *sink);
 /* From a node to these. */
 int v8_refer_store(struct v8 *v8, struct heap_sink *sink, uint32_t node);
 
-/* Handles of native code: see v8_handles.c. Weak ones hold nothing. 0 or -ENOMEM. */
-int v8_claim_handles(struct v8 *v8, struct heap_sink *sink);
+/* Native memory that does not hold the objects it leads to, as weak handles: see v8_handles.c. 0 or
+ * -ENOMEM. */
+int v8_claim_native(struct v8 *v8, struct heap_sink *sink);
 
 /* References and roots: see v8_references.c. As struct heap_walker. */
 bool v8_is_native_context(struct v8 *v8, uint64_t object);

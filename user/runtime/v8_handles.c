@@ -7,10 +7,20 @@
  * node's that wrap an object of its own.
  *
  * That a block is one is proved by its 256 indexes.
+ *
+ * V8 moves objects, so that other native memory does not refer to them: what looks like a pointer
+ * there was in the memory before (nodes of tables, zones, objects of C++), or holds nothing, as the
+ * tables by which V8 finds the code for an access (src/ic/stub-cache.h), which each collection of
+ * the whole heap empties. But for the isolate itself, and two other kinds of blocks, by their
+ * sizes: of handles of functions that run, and of those that are never freed (EternalHandles). Of
+ * the former the isolate has the next free place and how far it may go (src/handles/handles.h:
+ * HandleScopeData): what lies behind that place is left over.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/vec.h"
 #include "runtime/v8.h"
 
 #define NODES 256u
@@ -30,6 +40,31 @@ static bool is_block(const unsigned char *bytes)
 	return true;
 }
 
+/* 8 KiB less two words (src/handles/handles.h: kHandleBlockSize). */
+#define SCOPE_BYTES (1022u * 8u)
+#define LEVELS_MAX 65535u
+#define ETERNAL_BYTES (256u * 8u)
+/* malloc rounds up. */
+#define SLACK_BYTES 16
+/* A heap is a part of its isolate. */
+#define ISOLATE_BYTES_MIN (16u << 10)
+#define ISOLATE_BYTES_MAX (1u << 20)
+
+static bool is_isolate(const struct v8 *v8, uint64_t start, uint64_t size)
+{
+	for (size_t i = 0; size >= ISOLATE_BYTES_MIN && i < v8->chunks.count; i++) {
+		if (v8->chunks.items[i].heap - start < size)
+			return true;
+	}
+	return false;
+}
+
+static bool may_hold(const struct v8 *v8, uint64_t start, uint64_t size)
+{
+	return size - SCOPE_BYTES <= SLACK_BYTES || size - ETERNAL_BYTES <= SLACK_BYTES ||
+	       is_isolate(v8, start, size);
+}
+
 static int claim_weak(struct heap_sink *sink, uint64_t address, const unsigned char *bytes)
 {
 	int error = 0;
@@ -41,18 +76,112 @@ static int claim_weak(struct heap_sink *sink, uint64_t address, const unsigned c
 	return error;
 }
 
-int v8_claim_handles(struct v8 *v8, struct heap_sink *sink)
+/* The block of handles that an address lies in, or that ends there; BLOCK_NONE: there is none. */
+static uint32_t scope_block(const struct heap_sink *sink, uint64_t address)
+{
+	uint32_t node = heap_sink_node(sink, address);
+
+	return node != BLOCK_NONE && sink->whats[node] == NODE_PLAIN && address % 8 == 0 &&
+			       sink->sizes[node] - SCOPE_BYTES <= SLACK_BYTES
+		       ? node
+		       : BLOCK_NONE;
+}
+
+/* Numbers of scopes, and of those that are sealed: two of 32 bits. */
+static bool are_levels(uint64_t word)
+{
+	return (word & UINT32_MAX) <= LEVELS_MAX && word >> 32 <= LEVELS_MAX;
+}
+
+/* A sealed scope has the next place as its limit. */
+static int claim_scope(struct v8 *v8, struct heap_sink *sink, uint32_t isolate)
+{
+	uint64_t size = MIN(sink->sizes[isolate], ISOLATE_BYTES_MAX);
+
+	for (uint64_t at = 0; at + 24 <= size; at += 8) {
+		uint64_t next = target_word(v8->memory, sink->starts[isolate] + at), limit, end;
+		uint32_t block = scope_block(sink, next);
+
+		if (block == BLOCK_NONE)
+			continue;
+		limit = target_word(v8->memory, sink->starts[isolate] + at + 8);
+		end = sink->starts[block] + SCOPE_BYTES;
+		if (next <= limit && limit <= end && limit % 8 == 0 && next < end &&
+		    are_levels(target_word(v8->memory, sink->starts[isolate] + at + 16)))
+			return heap_sink_claim_within(sink, next, end - next);
+	}
+	return 0;
+}
+
+static int claim_scopes(struct v8 *v8, struct heap_sink *sink)
+{
+	uint64_t last = 0;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < v8->chunks.count; i++) {
+		uint64_t heap = v8->chunks.items[i].heap;
+		uint32_t isolate = heap_sink_node(sink, heap);
+
+		/* Those of a heap mostly stand together. */
+		if (!heap || heap == last || isolate == BLOCK_NONE ||
+		    sink->whats[isolate] != NODE_PLAIN)
+			continue;
+		error = claim_scope(v8, sink, isolate);
+		last = heap;
+	}
+	return error;
+}
+
+/* *proved: whether they are handles. */
+static int claim_handles(struct v8 *v8, struct heap_sink *sink, uint32_t node, bool *proved)
 {
 	unsigned char bytes[NODES * NODE_BYTES];
+
+	*proved = sink->sizes[node] >= sizeof(bytes) && sink->sizes[node] <= BLOCK_BYTES_MAX &&
+		  !target_read(v8->memory, sink->starts[node], bytes, sizeof(bytes)) &&
+		  is_block(bytes);
+	return *proved ? claim_weak(sink, sink->starts[node], bytes) : 0;
+}
+
+/* The words of blocks lead to no objects, but to blocks. `handles` are none of them: nodes,
+ * ascending. */
+static int claim_others(struct v8 *v8, struct heap_sink *sink, const uint32_t *handles,
+			size_t count)
+{
+	size_t at = 0;
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
-		if (node_has_class(sink->whats[i]) || sink->sizes[i] < sizeof(bytes) ||
-		    sink->sizes[i] > BLOCK_BYTES_MAX ||
-		    target_read(v8->memory, sink->starts[i], bytes, sizeof(bytes)))
-			continue;
-		if (is_block(bytes))
-			error = claim_weak(sink, sink->starts[i], bytes);
+		bool is_handles = at < count && handles[at] == i;
+
+		at += is_handles;
+		if (!is_handles && sink->whats[i] == NODE_PLAIN &&
+		    !may_hold(v8, sink->starts[i], sink->sizes[i]))
+			error = heap_sink_claim(sink, sink->starts[i], sink->sizes[i], true);
 	}
 	return error;
+}
+
+int v8_claim_native(struct v8 *v8, struct heap_sink *sink)
+{
+	VEC(uint32_t) handles = {0};
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < sink->count; i++) {
+		bool proved = false;
+		uint32_t *kept;
+
+		if (sink->whats[i] == NODE_PLAIN)
+			error = claim_handles(v8, sink, i, &proved);
+		kept = proved && !error ? vec_push(&handles) : NULL;
+		if (kept)
+			*kept = i;
+		else if (proved)
+			error = -ENOMEM;
+	}
+	/* Else those of this version look otherwise. */
+	if (!error && handles.count)
+		error = claim_others(v8, sink, handles.items, handles.count);
+	vec_free(&handles);
+	return error ? error : claim_scopes(v8, sink);
 }

@@ -256,7 +256,7 @@ int v8_roots(void *state, struct heap_sink *sink)
 	if (!error)
 		error = v8_find_external(v8, sink);
 	if (!error)
-		error = v8_claim_handles(v8, sink);
+		error = v8_claim_native(v8, sink);
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		if (is_mine(v8, sink, i) && !(sink->whats[i] & NODE_PART))
 			error = v8_find_events(v8, sink, i);
@@ -427,8 +427,7 @@ static bool is_data(const struct v8 *v8, const struct v8_map *map)
 	enum v8_kind kind = v8_kind_of(v8, map);
 
 	return kind == V8_BYTES || kind == V8_DOUBLES || v8_is_free(kind) ||
-	       (map->type < v8_place(v8, V8_FIRST_NONSTRING) &&
-		!(map->type & v8_place(v8, V8_REPRESENTATION_MASK)));
+	       v8_has_characters(v8, map);
 }
 
 static int refer_other(const struct referrer *referrer)
