@@ -102,42 +102,6 @@ static void growth_of_a_managed_class_is_that_of_held_objects(void **state)
 	}
 }
 
-/* Some blocks of a size lie behind a list that got longer, but are not what it consists of. */
-static void blocks_of_a_size_are_a_chain_only_if_they_are_its_links(void **state)
-{
-	static const struct {
-		enum class_kind kind;
-		bool is_chain;
-	} cases[] = {{CLASS_SIZE, false}, {CLASS_CXX, true}};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		_cleanup_(retain_result_free) struct retain_result before = {0}, after = {0};
-		_cleanup_(retain_diff_free) struct retain_diff diff = {0};
-		struct retained_class *was = vec_push(&before.classes);
-		struct retained_class *is = vec_push(&after.classes);
-
-		assert_non_null(was);
-		assert_non_null(is);
-		*was = (struct retained_class){
-			.kind = cases[i].kind,
-			.name = cases[i].kind == CLASS_CXX ? "Task" : NULL,
-			.size = 56,
-			.total = {6141, 343896},
-			.distance = 140,
-		};
-		*is = *was;
-		is->total = (struct retention_total){7122, 398832};
-		is->distance = 191;
-		retain_result_identify(&before);
-		retain_result_identify(&after);
-		assert_int_equal(retain_diff_build(&before, &after, &diff), 0);
-		assert_int_equal(diff.classes.list.items[0].farther, 51);
-		assert_int_equal(retained_change_is_chain(&diff.classes.list.items[0]),
-				 cases[i].is_chain);
-	}
-}
-
 typedef int report_writer(FILE *out, const void *report);
 
 static char *written(report_writer *write)
@@ -206,7 +170,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(growth_of_a_managed_class_is_that_of_held_objects),
-		cmocka_unit_test(blocks_of_a_size_are_a_chain_only_if_they_are_its_links),
 		cmocka_unit_test(
 			text_names_leaks_roots_and_changes_and_lets_no_control_character_through),
 		cmocka_unit_test(json_is_one_line_with_the_same_numbers),

@@ -73,7 +73,7 @@ bool retained_change_lengthens(const struct retained_change *change)
 bool retained_change_is_chain(const struct retained_change *change)
 {
 	return retained_change_lengthens(change) && change->farther >= CHAIN_STEPS_MIN &&
-	       (!change->any_of_size || change_blocks(change) <= 2 * (int64_t)change->farther);
+	       change_blocks(change) <= 2 * (int64_t)change->farther;
 }
 
 static int compare(const void *left_pointer, const void *right_pointer)
@@ -122,7 +122,6 @@ static int build_classes(struct retain_diff *diff)
 		was = diff->before->classes.items[change->before].distance;
 		is = diff->after->classes.items[change->after].distance;
 		change->farther = is > was ? is - was : 0;
-		change->any_of_size = diff->after->classes.items[change->after].kind == CLASS_SIZE;
 	}
 	return error;
 }

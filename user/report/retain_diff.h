@@ -16,7 +16,6 @@ struct retained_change {
 	 * gets longer shows here. 0 where it did not grow.
 	 */
 	uint32_t farther;
-	bool any_of_size; /* the blocks have but their size in common */
 };
 
 /* Whether a chain of them may have got longer: it has that many links more. Else what leads to them
@@ -25,8 +24,8 @@ bool retained_change_lengthens(const struct retained_change *change);
 
 /*
  * Whether it has by more than the shortest paths of any program wander: by up to 20 steps between
- * runs of Tomcat and of Express. Blocks of one size may lie behind a list of others, as that of
- * HotSpot's class loaders: of what came of theirs, half must be links.
+ * runs of Tomcat and of Express. Blocks may lie behind a list of others, as that of HotSpot's class
+ * loaders: of those that came, half must be links.
  */
 bool retained_change_is_chain(const struct retained_change *change);
 
