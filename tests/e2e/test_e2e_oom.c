@@ -559,6 +559,31 @@ static void the_triage_reports_what_it_knew_of_a_victim(void **state)
 	group_remove(place);
 }
 
+/* The run that profiles it leaves that to the triage. */
+static void the_kill_of_a_profiled_suspect_is_reported_once(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	const struct place *place = group_make(8 * LIMIT_BYTES);
+	struct victim victim = victim_start(harness, place, 0, "0");
+	struct child *monitor =
+		MONITOR(harness, "--escalate", "--format", "json", "--budget", "20%", "3600");
+	pid_t pid = victim.child->pid;
+	const char *said;
+	char profiled[64];
+
+	snprintf(profiled, sizeof(profiled), "PID %d is profiled", pid);
+	workload_send(victim.child, "stroll");
+	child_wait_text(harness, monitor, &monitor->err, profiled);
+	victim_fill(&victim);
+	report_of_kill(harness, monitor, pid);
+	monitor_stop(harness, monitor);
+	said = strstr(monitor->err.text, "was OOM-killed");
+	assert_non_null(said);
+	assert_null(strstr(said + 1, "was OOM-killed"));
+	child_kill(victim.child);
+	group_remove(place);
+}
+
 /* By its end and the count of its group. */
 static void without_bpf_a_kill_is_found_at_a_poll(void **state)
 {
@@ -775,6 +800,7 @@ int main(void)
 		e2e_test(a_kill_is_recorded_and_counted),
 		e2e_test(a_profile_shows_the_sites_of_a_victim),
 		e2e_test(the_triage_reports_what_it_knew_of_a_victim),
+		e2e_test(the_kill_of_a_profiled_suspect_is_reported_once),
 		e2e_test(without_bpf_a_kill_is_found_at_a_poll),
 		container_test(a_container_at_its_limit_is_named),
 		container_test(a_profile_of_a_container_agrees_with_its_own_account),

@@ -88,6 +88,7 @@ struct run_hooks {
 	const char *label;  /* of snapshots that are asked for by signal; NULL: none */
 	bool needs_history; /* reports that take() gets have their history */
 	bool takes_kills;   /* a report is made at once of what was OOM-killed */
+	bool leaves_kills;  /* another run reports them: they are not noted here */
 	bool keeps_ended;   /* reports show what has ended by figures of the hooks' own */
 };
 

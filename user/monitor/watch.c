@@ -108,6 +108,8 @@ static void on_victim(struct watch *watch, pid_t pid)
 {
 	const struct tracked *tracked = targets_find(&watch->session, pid);
 
+	if (watch->hooks->leaves_kills)
+		return;
 	memory_reserve_give_up(&watch->reserve);
 	/* A busy parent hears of it when it has ended. */
 	for (size_t i = 0; i < watch->session.targets.list.count && !tracked; i++) {

@@ -17,10 +17,12 @@ struct profile_options {
 	 * message, which ends the run. */
 	int (*take)(void *context, const struct profile_report *report, bool last);
 	/* With targets.come_later: what chooses them, instead of a triage of the run's own, how
-	 * many at most, and what is to be done after each of its polls. */
+	 * many at most, and what is to be done after each of its polls, and ten times a second.
+	 * OOM kills are its own to report. */
 	struct triage *triage;
 	size_t places;
 	void (*polled)(void *context);
+	void (*tended)(void *context);
 	/* A screen, which waits for keys and says when the run ends (its targets_gone is there);
 	 * or NULL. */
 	const struct run_hooks *screen;

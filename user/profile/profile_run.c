@@ -659,6 +659,8 @@ static int tend(struct profile_run *run)
 	part(run);
 	if (!error && !is_busy(run))
 		error = tend_targets(run);
+	if (!error && !is_busy(run) && run->options->tended)
+		run->options->tended(run->options->context);
 	set_timer(run);
 	if (error)
 		log_error("the profile ends: %s", strerror(-error));
@@ -855,7 +857,8 @@ int profile_run(const struct profile_options *options)
 					.is_busy = is_busy,
 					.targets_gone = options->screen ? targets_gone : NULL,
 					.end = end,
-					.takes_kills = true,
+					.takes_kills = !options->triage,
+					.leaves_kills = options->triage != NULL,
 					.keeps_ended = true};
 
 	return watch_run(&options->session, &hooks);

@@ -241,6 +241,15 @@ static void polled(void *context)
 		log_error("cannot report OOM kills, or processes close to a memory limit");
 }
 
+/* A kill is reported at once. */
+static void tended(void *context)
+{
+	struct triage_run *run = context;
+
+	if (kills_take(run->kills) && write_report(run, false))
+		log_error("cannot report OOM kills");
+}
+
 /* Returns the exit code. */
 static int profile_suspects(struct triage_run *run)
 {
@@ -254,6 +263,7 @@ static int profile_suspects(struct triage_run *run)
 		.triage = &run->triage,
 		.places = options->escalate,
 		.polled = polled,
+		.tended = tended,
 		.context = run,
 	};
 
