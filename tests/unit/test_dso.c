@@ -178,6 +178,56 @@ static void count_idle(void *value, void *context)
 	counts->idle++;
 }
 
+static size_t six_mib(const void *value)
+{
+	(void)value;
+	return 6u << 20;
+}
+
+static size_t forty_mib(const void *value)
+{
+	(void)value;
+	return 40u << 20;
+}
+
+static void large_facets_that_nobody_holds_are_kept_up_to_16_mib_or_one(void **state)
+{
+	static const struct {
+		size_t (*bytes)(const void *value);
+		size_t kept;
+	} cases[] = {{six_mib, 2}, {forty_mib, 1}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct dso_cache cache = new_cache();
+		struct facet_counts counts = {0};
+		struct dso *first;
+
+		dso_cache_register(
+			&cache, DSO_SYMBOLS,
+			&(struct dso_facet_type){count_release, NULL, &counts, cases[i].bytes});
+		for (int file = 0; file < 10; file++) {
+			struct dso *dso = dso_add(&cache, open_file(file), DSO_SYMBOLS);
+
+			dso->facets[DSO_SYMBOLS].value = &counts;
+			dso_release(&cache, dso, DSO_SYMBOLS);
+		}
+		assert_int_equal(cache.unused[DSO_SYMBOLS], cases[i].kept);
+		assert_int_equal(cache.list.count, cases[i].kept);
+		assert_int_equal(counts.released, 10 - (int)cases[i].kept);
+		/* One that is used again has not the size of one that is not. */
+		first = cache.list.items[0];
+		dso_hold(&cache, first, DSO_SYMBOLS);
+		assert_int_equal(cache.unused_bytes[DSO_SYMBOLS],
+				 (cases[i].kept - 1) * cases[i].bytes(NULL));
+		dso_release(&cache, first, DSO_SYMBOLS);
+		assert_int_equal(cache.unused_bytes[DSO_SYMBOLS],
+				 cases[i].kept * cases[i].bytes(NULL));
+		dso_cache_free(&cache);
+		assert_int_equal(counts.released, 10);
+	}
+}
+
 /* Each without a reference, after that many later ones; the file goes with the last one. */
 static void all_facets_of_a_file_are_released_once_when_their_last_users_have_gone(void **state)
 {
@@ -189,7 +239,7 @@ static void all_facets_of_a_file_are_released_once_when_their_last_users_have_go
 	for (enum dso_kind kind = 0; kind < DSO_KIND_MAX_; kind++) {
 		dso_cache_register(
 			&cache, kind,
-			&(struct dso_facet_type){count_release, count_idle, &counts[kind]});
+			&(struct dso_facet_type){count_release, count_idle, &counts[kind], NULL});
 		dso->facets[kind].value = &counts[kind];
 		if (kind != DSO_SYMBOLS)
 			dso_hold(&cache, dso, kind);
@@ -222,7 +272,7 @@ static void a_room_that_fills_facets_releases_them(void **state)
 
 	(void)state;
 	dso_cache_register(&cache, DSO_ROWS,
-			   &(struct dso_facet_type){count_release, NULL, &counts});
+			   &(struct dso_facet_type){count_release, NULL, &counts, NULL});
 	dso->facets[DSO_ROWS].value = &counts;
 	dso_cache_unregister(&cache, DSO_ROWS);
 	assert_int_equal(counts.released, 1);
@@ -317,6 +367,7 @@ int main(void)
 		cmocka_unit_test(
 			the_file_of_what_nobody_holds_is_closed_and_opened_again_for_the_next),
 		cmocka_unit_test(of_files_that_come_and_go_only_the_latest_64_are_kept),
+		cmocka_unit_test(large_facets_that_nobody_holds_are_kept_up_to_16_mib_or_one),
 		cmocka_unit_test(
 			all_facets_of_a_file_are_released_once_when_their_last_users_have_gone),
 		cmocka_unit_test(a_room_that_fills_facets_releases_them),

@@ -71,9 +71,15 @@ static void free_image(void *value, void *context)
 	free(value);
 }
 
+static size_t bytes_of(const void *value)
+{
+	return image_bytes(value);
+}
+
 void data_modules_register(struct dso_cache *dsos)
 {
-	dso_cache_register(dsos, DSO_DATA, &(struct dso_facet_type){.release = free_image});
+	dso_cache_register(dsos, DSO_DATA,
+			   &(struct dso_facet_type){.release = free_image, .bytes = bytes_of});
 }
 
 /* Data symbols of a file, read once; NULL: nothing. */

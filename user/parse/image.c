@@ -2,6 +2,7 @@
 #include "parse/image.h"
 
 #include <errno.h>
+#include <malloc.h>
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
@@ -105,6 +106,12 @@ void image_free(struct image *image)
 	elf_file_close(&image->file);
 	symbol_table_free(&image->table);
 	image->has_symtab = false;
+}
+
+size_t image_bytes(const struct image *image)
+{
+	return image->table.count * sizeof(*image->table.symbols) +
+	       malloc_usable_size(image->table.names);
 }
 
 /* As elf_file.c and symbol_table.c have them. */

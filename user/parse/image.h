@@ -36,6 +36,8 @@ int image_read_all_symbols(int fd, struct image *image);
 void image_take_debug_symbols(struct image *image, struct image *debug);
 
 void image_free(struct image *image);
+/* What its tables take. */
+size_t image_bytes(const struct image *image);
 
 extern const struct parse_kind image_kind;   /* -> struct image */
 extern const struct parse_kind objects_kind; /* -> struct image */

@@ -287,6 +287,14 @@ static void free_module(void *value, void *context)
 	free(module);
 }
 
+static size_t bytes_of(const void *value)
+{
+	const struct module *module = value;
+
+	return image_bytes(&module->image) +
+	       module->lines.list.count * sizeof(*module->lines.list.items);
+}
+
 static void abandon_lines(void *value, void *context)
 {
 	modules_abandon_lines(context, value);
@@ -296,7 +304,7 @@ void modules_init(struct modules *modules, struct dso_cache *dsos, struct worker
 {
 	*modules = (struct modules){.dsos = dsos, .worker = worker};
 	dso_cache_register(dsos, DSO_SYMBOLS,
-			   &(struct dso_facet_type){free_module, abandon_lines, modules});
+			   &(struct dso_facet_type){free_module, abandon_lines, modules, bytes_of});
 }
 
 void modules_free(struct modules *modules)

@@ -18,12 +18,15 @@
 
 /* So many facets that nobody holds are kept for the next process that maps the file. */
 static const size_t max_unused[] = {
-	[DSO_SYMBOLS] = 64,   /* tables of symbols are large */
+	[DSO_SYMBOLS] = 64,
 	[DSO_ROWS] = 256,     /* in kernel memory; a program that is started again finds its rows */
 	[DSO_PLAN] = 4096,    /* most are empty: the file is no allocator, */
 	[DSO_THREADS] = 4096, /* and no thread library */
 	[DSO_DATA] = 64,
 };
+
+/* And so many bytes of each kind, or the latest one alone: node's table of symbols has 8 MB. */
+#define MAX_UNUSED_BYTES (16u << 20)
 
 _Static_assert(sizeof(max_unused) / sizeof(max_unused[0]) == DSO_KIND_MAX_, "a bound for each");
 
@@ -135,11 +138,19 @@ struct dso *dso_add(struct dso_cache *cache, int fd, enum dso_kind kind)
 	return dso;
 }
 
+static void end_idleness(struct dso_cache *cache, struct dso_facet *facet, enum dso_kind kind)
+{
+	cache->unused[kind]--;
+	cache->unused_bytes[kind] -= facet->unused_bytes;
+	facet->unused_bytes = 0;
+}
+
 void dso_hold(struct dso_cache *cache, struct dso *dso, enum dso_kind kind)
 {
 	struct dso_facet *facet = &dso->facets[kind];
 
-	cache->unused[kind] -= facet->kept && !facet->users;
+	if (facet->kept && !facet->users)
+		end_idleness(cache, facet, kind);
 	facet->kept = true;
 	facet->users++;
 }
@@ -167,7 +178,7 @@ static void drop_oldest(struct dso_cache *cache, enum dso_kind kind)
 	}
 	if (!oldest)
 		return;
-	cache->unused[kind]--;
+	end_idleness(cache, &oldest->facets[kind], kind);
 	release_value(cache, oldest, kind);
 	oldest->facets[kind].kept = false;
 	if (!is_kept(oldest))
@@ -186,7 +197,12 @@ void dso_release(struct dso_cache *cache, struct dso *dso, enum dso_kind kind)
 		close_file(cache, dso);
 	if (facet->value && type->idle)
 		type->idle(facet->value, type->context);
-	if (++cache->unused[kind] > max_unused[kind])
+	if (facet->value && type->bytes)
+		facet->unused_bytes = type->bytes(facet->value);
+	cache->unused[kind]++;
+	cache->unused_bytes[kind] += facet->unused_bytes;
+	while (cache->unused[kind] > max_unused[kind] ||
+	       (cache->unused[kind] > 1 && cache->unused_bytes[kind] > MAX_UNUSED_BYTES))
 		drop_oldest(cache, kind);
 }
 

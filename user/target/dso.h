@@ -35,7 +35,8 @@ enum dso_kind {
 struct dso_facet {
 	void *value;	       /* NULL: not filled (yet) */
 	size_t users;	       /* how often it is held */
-	uint64_t unused_since; /* while it is not: dso_cache.releases then */
+	uint64_t unused_since; /* while it is not: dso_cache.releases then, */
+	size_t unused_bytes;   /* and the size of the value */
 	bool kept;	       /* it is held, or was and has not been dropped since */
 };
 
@@ -53,6 +54,7 @@ struct dso_facet_type {
 	void (*release)(void *value, void *context);
 	void (*idle)(void *value, void *context); /* nobody holds it any more; or NULL */
 	void *context;
+	size_t (*bytes)(const void *value); /* where values may be large; or NULL */
 };
 
 /* Zero-initialise it, except for vdso_fd: -1. */
@@ -61,7 +63,8 @@ struct dso_cache {
 	struct hash index; /* of identities -> struct dso * */
 	struct dso_facet_type types[DSO_KIND_MAX_];
 	size_t unused[DSO_KIND_MAX_]; /* facets that nobody holds */
-	uint64_t releases;	      /* counted, to know which is unused the longest */
+	size_t unused_bytes[DSO_KIND_MAX_];
+	uint64_t releases; /* counted, to know which is unused the longest */
 	uint32_t last_number;
 	bool keeps_files; /* to have names when the process is gone or the file was replaced */
 	size_t open_files;

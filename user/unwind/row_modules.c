@@ -23,7 +23,8 @@ int row_modules_init(struct row_modules *modules, int map_fd, struct worker *wor
 		     struct dso_cache *dsos)
 {
 	*modules = (struct row_modules){.dsos = dsos, .worker = worker};
-	dso_cache_register(dsos, DSO_ROWS, &(struct dso_facet_type){free_module, NULL, modules});
+	dso_cache_register(dsos, DSO_ROWS,
+			   &(struct dso_facet_type){free_module, NULL, modules, NULL});
 	return row_sets_init(&modules->sets, map_fd);
 }
 
