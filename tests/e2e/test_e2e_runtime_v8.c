@@ -5,6 +5,7 @@
  */
 #include "retain_json.h"
 #include "shell.h"
+#include "tree.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -186,6 +187,54 @@ static void memory_outside_the_heap_is_counted_and_its_holder_has_a_name(void **
 	expect_holder(harness, target, &holder);
 }
 
+static json_t *heap_of(struct harness *harness, struct child *target)
+{
+	json_t *report = report_of(
+		harness, MONITOR(harness, "memory", "-p", target->pid_text, "--format", "json"));
+
+	return json_object_get(json_array_get(json_object_get(report, "processes"), 0), "v8");
+}
+
+/* In each version that is installed. One that is idle would collect by itself. */
+static void collections_of_the_whole_heap_are_counted_with_what_they_leave(void **state)
+{
+	static const char *const trees[] = {NULL, "node-18", "node-22", "node-24"};
+	static const char *const argv[] = {"node", "--expose-gc", "--no-memory-reducer",
+					   "tests/runtimes/v8_census.js", NULL};
+	struct harness *harness = harness_any(state);
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++) {
+		char root[256], path[300] = NODE;
+		struct child *target;
+		json_t *before, *after;
+		json_int_t bytes;
+
+		if (trees[i] && !tree_has(trees[i], "/bin/node", root, sizeof(root)))
+			continue;
+		if (trees[i])
+			snprintf(path, sizeof(path), "%s/bin/node", root);
+		if (access(path, X_OK))
+			continue;
+		count++;
+		print_message("%s\n", path);
+		target = start_ready(harness, path, argv, NULL);
+		workload_ask(harness, target, "collected");
+		before = heap_of(harness, target);
+		bytes = number_at(workload_ask(harness, target, "collected"), "bytes");
+		after = heap_of(harness, target);
+		assert_int_equal(number_at(after, "full_collections"),
+				 number_at(before, "full_collections") + 1);
+		assert_true(number_at(after, "collections") > number_at(before, "collections"));
+		assert_in_range(number_at(after, "kept_bytes"), bytes - bytes / 20,
+				bytes + bytes / 20);
+		assert_true(number_at(after, "committed_bytes") > bytes);
+		child_kill(target);
+	}
+	if (!count)
+		skip();
+}
+
 /* Stacks are read word by word, and may have a few. */
 static void a_weak_handle_holds_nothing(void **state)
 {
@@ -243,6 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(the_objects_of_a_program_are_counted_and_their_holders_have_names),
 		e2e_test(memory_outside_the_heap_is_counted_and_its_holder_has_a_name),
+		e2e_test(collections_of_the_whole_heap_are_counted_with_what_they_leave),
 		e2e_test(a_weak_handle_holds_nothing),
 		e2e_test(other_programs_with_v8_are_refused_by_name),
 	};

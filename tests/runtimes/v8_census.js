@@ -155,6 +155,13 @@ const commands = {
 		process.memoryUsage();
 		return JSON.stringify(process.memoryUsage());
 	},
+	// What a collection of the whole heap leaves in the old generation.
+	collected() {
+		gc();
+		const spaces = v8.getHeapSpaceStatistics().filter(
+			space => !/^new|^read_only/.test(space.space_name));
+		return JSON.stringify({bytes: spaces.reduce((sum, space) => sum + space.space_used_size, 0)});
+	},
 	snapshot() {
 		return JSON.stringify(snapshot());
 	},

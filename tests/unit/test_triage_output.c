@@ -9,6 +9,7 @@
 #include "profile_report_fixture.h"
 #include "triage/population.h"
 #include "report/go_memory.h"
+#include "report/js_memory.h"
 #include "report/triage_report.h"
 #include "runtime/runtime.h"
 
@@ -696,13 +697,23 @@ static void growth_of_a_jvm_is_unproven_until_its_collections_leave_more(void **
 		struct heap_floor first, now;
 		bool unproven;
 	} looks[] = {
-		{{true, false, 20 << 20, 1, false}, {true, false, 30 << 20, 1, false}, true},
-		{{true, false, 20 << 20, 1, false}, {true, false, 21 << 20, 2, false}, true},
-		{{true, false, 20 << 20, 1, false}, {true, false, 22 << 20, 2, false}, false},
-		{{true, true, 20 << 20, 2, false}, {true, false, (22 << 20) - 1, 3, false}, true},
-		{{true, true, 20 << 20, 2, false}, {true, false, 22 << 20, 3, false}, false},
-		{{false, false, 0, 0, false}, {true, false, 20 << 20, 1, false}, false},
-		{{true, false, 20 << 20, 1, false}, {false, false, 0, 0, false}, false},
+		{{true, false, 20 << 20, 1, false, 0, 0},
+		 {true, false, 30 << 20, 1, false, 0, 0},
+		 true},
+		{{true, false, 20 << 20, 1, false, 0, 0},
+		 {true, false, 21 << 20, 2, false, 0, 0},
+		 true},
+		{{true, false, 20 << 20, 1, false, 0, 0},
+		 {true, false, 22 << 20, 2, false, 0, 0},
+		 false},
+		{{true, true, 20 << 20, 2, false, 0, 0},
+		 {true, false, (22 << 20) - 1, 3, false, 0, 0},
+		 true},
+		{{true, true, 20 << 20, 2, false, 0, 0},
+		 {true, false, 22 << 20, 3, false, 0, 0},
+		 false},
+		{{false, false, 0, 0, false, 0, 0}, {true, false, 20 << 20, 1, false, 0, 0}, false},
+		{{true, false, 20 << 20, 1, false, 0, 0}, {false, false, 0, 0, false, 0, 0}, false},
 	};
 
 	(void)state;
@@ -807,6 +818,61 @@ static void growth_of_a_go_program_is_unproven_until_a_collection_leaves_more(vo
 	}
 }
 
+/* What one collection of all leaves is more than the heap had before the first, at most; or not.
+ * `uncollected`: the size of heaps that had none. The heap has grown by 40 MiB. */
+static void growth_of_node_is_unproven_until_a_collection_of_all_leaves_more(void **state)
+{
+	static const struct {
+		struct js_memory first, now;
+		bool unproven;
+	} looks[] = {
+		/* Nothing was collected, or only the young generation. */
+		{{.uncollected = 8 << 20}, {.uncollected = 48 << 20}, true},
+		{{.uncollected = 8 << 20}, {.uncollected = 48 << 20, .collections = 20}, true},
+		/* The first one leaves as much, or more. */
+		{{.uncollected = 8 << 20}, {.full_collections = 1, .kept = 9 << 20}, true},
+		{{.uncollected = 8 << 20}, {.full_collections = 1, .kept = 40 << 20}, false},
+		/* It was collected before. */
+		{{.full_collections = 1, .kept = 9 << 20},
+		 {.full_collections = 1, .kept = 9 << 20},
+		 true},
+		{{.full_collections = 1, .kept = 9 << 20},
+		 {.full_collections = 2, .kept = 10 << 20},
+		 true},
+		{{.full_collections = 1, .kept = 9 << 20},
+		 {.full_collections = 2, .kept = 30 << 20},
+		 false},
+		/* A worker's heap: its first collection leaves no more than it had. */
+		{{.full_collections = 1, .kept = 9 << 20, .uncollected = 6 << 20},
+		 {.full_collections = 2, .kept = 14 << 20},
+		 true},
+		{{.full_collections = 1, .kept = 9 << 20, .uncollected = 6 << 20},
+		 {.full_collections = 2, .kept = 40 << 20},
+		 false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		struct js_memory first = looks[i].first, now = looks[i].now;
+		struct managed_growth managed = {.runtime = {.key = "v8", .name = "V8"},
+						 .first_s = 1,
+						 .last_s = 20,
+						 .heap_grown = 40 << 20,
+						 .all_grown = 40 << 20};
+		const struct triage_entry entry = {.managed = &managed};
+
+		first.has_collections = now.has_collections = true;
+		managed.first = js_floor_of(&first);
+		managed.now = js_floor_of(&now);
+		heap_floor_rebase(&managed.first, &managed.now);
+		if (triage_entry_is_unproven(&entry) != looks[i].unproven)
+			fail_msg("look %zu", i);
+	}
+	/* Versions that are not read. */
+	assert_false(js_floor_of(&(struct js_memory){.why = "another version"}).known);
+	assert_false(js_floor_of(&(struct js_memory){.kept = 1}).known);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -834,6 +900,7 @@ int main(void)
 		cmocka_unit_test(growth_of_compiled_code_is_unproven),
 		cmocka_unit_test(growth_of_a_jvm_is_unproven_until_its_collections_leave_more),
 		cmocka_unit_test(growth_of_a_go_program_is_unproven_until_a_collection_leaves_more),
+		cmocka_unit_test(growth_of_node_is_unproven_until_a_collection_of_all_leaves_more),
 	};
 
 	setenv("TZ", "UTC", 1);

@@ -9,6 +9,7 @@
 struct dotnet_memory;
 struct go_memory;
 struct java_memory;
+struct js_memory;
 
 /*
  * Until the first such collection, old garbage counts as kept: then the least that was seen since
@@ -18,9 +19,13 @@ struct java_memory;
 struct heap_floor {
 	bool known;
 	bool is_base;
-	uint64_t kept; /* bytes: outside Eden; of .NET and Go, of objects at the last collections */
+	/* Bytes: outside Eden; of .NET, Go and V8, of objects at the last collections. */
+	uint64_t kept;
 	uint64_t full; /* collections */
-	bool none_yet; /* no collection so far, so kept is 0 */
+	bool none_yet; /* no collection so far, so kept is 0; or of V8: of one of its heaps */
+	/* Of V8: the size of heaps with none yet. No more can be live there. */
+	uint64_t uncollected;
+	uint64_t key; /* another one: these are other heaps, and nothing can be compared */
 };
 
 /* NULL: not known. */
@@ -28,6 +33,8 @@ struct heap_floor java_floor_of(const struct java_memory *java);
 struct heap_floor dotnet_floor_of(const struct dotnet_memory *dotnet);
 /* The last collection is a base at once; before the first one anything may be garbage. */
 struct heap_floor go_floor_of(const struct go_memory *go);
+/* Likewise, but what stands in for it before the first one is the size of the heap. */
+struct heap_floor js_floor_of(const struct js_memory *js);
 
 void heap_floor_rebase(struct heap_floor *first, const struct heap_floor *now);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory that objects of JavaScript have outside V8's heap, as V8 and node count it: plain data,
- * made by runtime/v8_memory.c. In bytes. */
+/* What V8 counts of its heaps, and of the memory that objects of JavaScript have outside them, as
+ * node does, too: plain data, made by runtime/v8_memory.c. In bytes. */
 #ifndef LEAKMON_REPORT_JS_MEMORY_H
 #define LEAKMON_REPORT_JS_MEMORY_H
 
@@ -16,6 +16,12 @@ struct js_memory {
 	/* Of it process.memoryUsage().arrayBuffers, which Buffers are part of. */
 	bool has_buffers;
 	uint64_t array_buffers;
+	bool has_collections;
+	uint64_t collections, full_collections; /* the latter are of the old generation, too */
+	uint64_t kept;	      /* what the last full one of each heap left in its old generation */
+	uint64_t committed;   /* chunks of the heaps, */
+	uint64_t uncollected; /* and of those among them without a full collection so far */
+	uint64_t heaps_key;   /* another one: these are other heaps */
 };
 
 struct figures;

@@ -98,13 +98,23 @@ static bool js_has_buffers(const void *js)
 	return js_is_known(js) && ((const struct js_memory *)js)->has_buffers;
 }
 
+static bool js_has_counts(const void *js)
+{
+	return js_is_known(js) && ((const struct js_memory *)js)->has_collections;
+}
+
 #define JS(member) offsetof(struct js_memory, member)
+#define HAS_COUNTS .shown = js_has_counts
 static const struct figure js_figures[] = {
 	FIGURE("version", NULL, NOTE, JS(version)),
 	FIGURE("cannot_tell", NULL, TEXT, JS(why)),
 	FIGURE("heaps", NULL, NUMBER, JS(heaps), .shown = js_is_known),
 	FIGURE("external_bytes", NULL, NUMBER, JS(external), .shown = js_is_known),
 	FIGURE("array_buffer_bytes", NULL, NUMBER, JS(array_buffers), .shown = js_has_buffers),
+	FIGURE("committed_bytes", NULL, NUMBER, JS(committed), .shown = js_is_known),
+	FIGURE("collections", NULL, NUMBER, JS(collections), HAS_COUNTS),
+	FIGURE("full_collections", NULL, NUMBER, JS(full_collections), HAS_COUNTS),
+	FIGURE("kept_bytes", NULL, NUMBER, JS(kept), HAS_COUNTS),
 };
 const struct figures js_memory_figures = FIGURES(js_figures);
 
@@ -223,12 +233,35 @@ struct heap_floor go_floor_of(const struct go_memory *go)
 				   .none_yet = !go->collections};
 }
 
+struct heap_floor js_floor_of(const struct js_memory *js)
+{
+	if (!js || js->why || !js->has_collections)
+		return (struct heap_floor){0};
+	return (struct heap_floor){.known = true,
+				   .is_base = true,
+				   .kept = js->kept,
+				   .full = js->full_collections,
+				   .none_yet = js->uncollected > 0,
+				   .uncollected = js->uncollected,
+				   .key = js->heaps_key};
+}
+
+/* Before a first collection all of a heap may be kept; if its size is unknown, that is what this
+ * collection has left. */
+static uint64_t most_kept(const struct heap_floor *first, const struct heap_floor *now)
+{
+	if (first->none_yet && !first->uncollected)
+		return now->kept;
+	return MIN(first->kept + first->uncollected, now->kept);
+}
+
 void heap_floor_rebase(struct heap_floor *first, const struct heap_floor *now)
 {
 	if (!first->known || !now->known || now->full <= first->full)
 		return;
-	first->kept = first->none_yet ? now->kept : MIN(first->kept, now->kept);
+	first->kept = most_kept(first, now);
 	first->none_yet = false;
+	first->uncollected = 0;
 	if (!first->is_base)
 		first->full = now->full;
 	first->is_base = true;

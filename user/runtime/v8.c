@@ -16,6 +16,7 @@
 #include "base/search.h"
 #include "runtime/mapping_shape.h"
 #include "runtime/runtime.h"
+#include "runtime/v8_reader.h"
 
 #define LOOKED_AT_MAX (1u << 26)
 #define OBJECT_BYTES_MIN 8
@@ -427,12 +428,20 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 static const struct heap_walker walker = {
 	.moves = moves, .walk = walk_heap, .refer = v8_refer, .roots = v8_roots, .end = end};
 
+static struct heap_floor js_floor(const struct maps *maps)
+{
+	struct js_memory js;
+
+	return js_collections_read(maps, &js) ? (struct heap_floor){0} : js_floor_of(&js);
+}
+
 const struct runtime runtime_v8 = {
 	.key = V8_KEY,
 	.name = "JavaScript engine (V8)",
 	.tool = "`leakmon retain --census -p %d` counts the objects of Node 18 to 24 by class, "
 		"else `node --heapsnapshot-signal=SIGUSR2`",
 	.collects = true,
+	.floor = js_floor,
 	.detect = v8_is_mapped,
 	.detect_module = v8_is_module,
 	.owns = owns,

@@ -290,6 +290,9 @@ bool v8_is_module(const struct data_module *module);
 int v8_find(struct v8 *v8, char version[24], const char **why);
 /* Its chunks alone, as they are. 0; -ENOENT with *why; -ENOMEM. */
 int v8_find_layout(struct v8 *v8, const char **why);
+/* Likewise, but one in so many only where there are many: *step bytes from one to the next, V8_PAGE
+ * if all are there; and by the layout of the first one that proves itself. */
+int v8_sample_chunks(struct v8 *v8, uint64_t *step, const char **why);
 /* Likewise of the first one that proves itself: others are read by need. -ENOENT with *why. */
 int v8_find_first_layout(struct v8 *v8, const char **why);
 /* Then: the map of objects of the first type of a kind, tagged; 0: there is none. */

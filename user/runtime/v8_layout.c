@@ -404,8 +404,9 @@ static bool read_chunk(struct v8 *v8, const struct v8_chunk_layout *layout, uint
 	return is_chunk(chunk) && (is_owned(v8, layout, chunk, &header) || is_read_only(v8, chunk));
 }
 
+/* `step`: between two places where one may begin. */
 static int scan_mapping(struct v8 *v8, const struct v8_chunk_layout *layout,
-			const struct mapping *mapping)
+			const struct mapping *mapping, uint64_t step)
 {
 	uint64_t base = align_up(mapping->start, V8_PAGE);
 
@@ -413,7 +414,7 @@ static int scan_mapping(struct v8 *v8, const struct v8_chunk_layout *layout,
 		struct v8_chunk chunk, *added;
 
 		if (!read_chunk(v8, layout, base, &chunk)) {
-			base += V8_PAGE;
+			base += step;
 			continue;
 		}
 		if (v8->chunks.count >= CHUNKS_MAX)
@@ -422,24 +423,35 @@ static int scan_mapping(struct v8 *v8, const struct v8_chunk_layout *layout,
 		if (!added)
 			return -ENOMEM;
 		*added = chunk;
-		base += align_up(chunk.size, V8_PAGE);
+		base += MAX(align_up(chunk.size, V8_PAGE), step);
 	}
 	return 0;
+}
+
+static bool may_have_chunks(const struct mapping *mapping)
+{
+	return mapping->readable && !mapping->shared && mapping_is_anonymous(mapping);
+}
+
+static int scan_all(struct v8 *v8, const struct v8_chunk_layout *layout, uint64_t step)
+{
+	const struct maps *maps = v8->memory->maps;
+	int error = 0;
+
+	v8->chunks.count = 0;
+	for (size_t i = 0; !error && i < maps->list.count; i++) {
+		if (may_have_chunks(&maps->list.items[i]))
+			error = scan_mapping(v8, layout, &maps->list.items[i], step);
+	}
+	return error;
 }
 
 /* Chunks that are so by a layout; 0: it is not that of this heap. */
 static int scan(struct v8 *v8, const struct v8_chunk_layout *layout, size_t *owned)
 {
-	const struct maps *maps = v8->memory->maps;
-	int error = 0;
+	int error = scan_all(v8, layout, V8_PAGE);
 
-	v8->chunks.count = *owned = 0;
-	for (size_t i = 0; !error && i < maps->list.count; i++) {
-		const struct mapping *mapping = &maps->list.items[i];
-
-		if (mapping->readable && !mapping->shared && mapping_is_anonymous(mapping))
-			error = scan_mapping(v8, layout, mapping);
-	}
+	*owned = 0;
 	for (size_t i = 0; i < v8->chunks.count; i++)
 		*owned += v8->chunks.items[i].owner != 0;
 	return error;
@@ -644,6 +656,27 @@ int v8_find_first_layout(struct v8 *v8, const char **why)
 	v8->layout = find_first(v8, &chunk);
 	v8->by_need = true;
 	return v8->layout ? 0 : -ENOENT;
+}
+
+/* A heap of a gigabyte has 4,000 chunks, each of which takes two to four system calls. */
+#define SAMPLED_CHUNKS 512
+
+int v8_sample_chunks(struct v8 *v8, uint64_t *step, const char **why)
+{
+	const struct maps *maps = v8->memory->maps;
+	uint64_t candidates = 0;
+	int error = v8_find_first_layout(v8, why);
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (may_have_chunks(mapping))
+			candidates += (mapping->end - mapping->start) / V8_PAGE;
+	}
+	*step = (candidates / SAMPLED_CHUNKS + 1) * V8_PAGE;
+	return scan_all(v8, v8->layout, *step);
 }
 
 /* The map with a type in a read-only chunk, tagged; 0: none. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What a heap of V8 says of itself, at places that V8 describes nowhere: measured for each version.
- * Of Heap: its state, and backing_store_bytes_; of the isolate behind it:
+ * Of Heap: its state, backing_store_bytes_, ms_count_ with gc_count_ behind it, and
+ * old_generation_size_at_last_gc_; of the isolate behind it:
  * the allocator of array buffers, of which node's counts what it has given
  * (NodeArrayBufferAllocator:: total_mem_usage_). An allocator begins with the address of a table of
  * functions in a file's data; where it has a switch (zero_fill_field_), that follows. An isolate
@@ -18,17 +19,19 @@
 
 #define STATE_MAX 4 /* Heap::HeapState */
 #define EXTERNAL_BYTES_MAX (1ull << 46)
+#define HEAP_BYTES_MAX (1ull << 46)
 
 static const struct offsets {
 	int32_t major, minor;
-	uint16_t collecting; /* a number that is 0 unless it is being collected */
+	uint16_t collecting;   /* a number that is 0 unless it is being collected */
+	uint16_t counts, kept; /* collections, of all of it first; what the last such one left */
 	uint16_t external, allocators[2];
 	uint16_t given; /* in the allocator */
 } offsets[] = {
-	{10, 2, 0x240, 0x128, {0x2440, 0x2468}, 16},
-	{11, 3, 0x228, 0x128, {0x23f0, 0x2410}, 16},
-	{12, 4, 0x198, 0x90, {0x2298, 0x22c8}, 16},
-	{13, 6, 0x220, 0x98, {0x2078, 0x2078}, 8},
+	{10, 2, 0x240, 0x268, 0xa18, 0x128, {0x2440, 0x2468}, 16},
+	{11, 3, 0x228, 0x240, 0x9f0, 0x128, {0x23f0, 0x2410}, 16},
+	{12, 4, 0x198, 0x1b0, 0x810, 0x90, {0x2298, 0x22c8}, 16},
+	{13, 6, 0x220, 0x238, 0x850, 0x98, {0x2078, 0x2078}, 8},
 };
 
 static const struct offsets *find_offsets(struct v8 *v8, const struct data_module *module)
@@ -85,6 +88,38 @@ static bool read_given(struct v8 *v8, const struct offsets *at, uint64_t heap, u
 	return false;
 }
 
+/* 0: of all heaps together. */
+static uint64_t chunk_bytes(const struct v8 *v8, uint64_t heap)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < v8->chunks.count; i++) {
+		const struct v8_chunk *chunk = &v8->chunks.items[i];
+
+		if (chunk->heap && (!heap || chunk->heap == heap))
+			bytes += chunk->size;
+	}
+	return bytes;
+}
+
+/* What one collection of all has left is known if, and only if, there was one. */
+static void add_collections(struct v8 *v8, const struct offsets *at, uint64_t heap,
+			    struct js_memory *js)
+{
+	uint64_t kept = target_word(v8->memory, heap + at->kept), bytes = chunk_bytes(v8, heap);
+	uint32_t counts[2] = {0};
+
+	js->has_collections &=
+		!target_read(v8->memory, heap + at->counts, counts, sizeof(counts)) &&
+		counts[0] <= counts[1] && !counts[0] == !kept && kept < HEAP_BYTES_MAX;
+	js->full_collections += counts[0];
+	js->collections += counts[1];
+	js->kept += kept;
+	js->committed += bytes;
+	js->uncollected += counts[0] ? 0 : bytes;
+	js->heaps_key ^= heap;
+}
+
 static void add_heap(struct v8 *v8, const struct offsets *at, uint64_t heap, struct js_memory *js)
 {
 	uint64_t external = target_word(v8->memory, heap + at->external), given;
@@ -93,14 +128,18 @@ static void add_heap(struct v8 *v8, const struct offsets *at, uint64_t heap, str
 	js->external += external < EXTERNAL_BYTES_MAX ? external : 0;
 	js->has_buffers &= read_given(v8, at, heap, &given);
 	js->array_buffers += js->has_buffers ? given : 0;
+	add_collections(v8, at, heap, js);
 	js->heaps++;
 }
 
-static int add_heaps(struct v8 *v8, const struct offsets *at, struct js_memory *js)
+/* `add` for each heap. 0 or -ENOMEM. */
+static int for_heaps(struct v8 *v8, const struct offsets *at, struct js_memory *js,
+		     void (*add)(struct v8 *v8, const struct offsets *at, uint64_t heap,
+				 struct js_memory *js))
 {
 	_cleanup_(hash_free) struct hash seen = {0};
 
-	js->has_buffers = true;
+	js->has_buffers = js->has_collections = true;
 	for (size_t i = 0; i < v8->chunks.count; i++) {
 		uint64_t heap = v8->chunks.items[i].heap;
 		bool fresh = false;
@@ -108,15 +147,48 @@ static int add_heaps(struct v8 *v8, const struct offsets *at, struct js_memory *
 		if (heap && !hash_put(&seen, heap, &fresh))
 			return -ENOMEM;
 		if (fresh)
-			add_heap(v8, at, heap, js);
+			add(v8, at, heap, js);
 	}
 	return 0;
 }
 
-static int read_memory(struct v8 *v8, const struct data_module *module, struct js_memory *js)
+/* Workers that come and go beside a heap that grows do not count: the heaps are the same ones. */
+#define COUNTING_SHARE 8
+
+static void add_large(struct v8 *v8, const struct offsets *at, uint64_t heap, struct js_memory *js)
+{
+	if (chunk_bytes(v8, heap) * COUNTING_SHARE >= chunk_bytes(v8, 0))
+		add_collections(v8, at, heap, js);
+}
+
+/* Before a first collection nothing of a heap that is known by samples may be left out. */
+static int read_collections(struct v8 *v8, const struct offsets *at, struct js_memory *js)
+{
+	uint64_t step;
+	int error = v8_sample_chunks(v8, &step, &js->why);
+
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	js->why = NULL;
+	error = for_heaps(v8, at, js, add_large);
+	js->uncollected *= step / V8_PAGE;
+	return error;
+}
+
+static int read_all(struct v8 *v8, const struct offsets *at, struct js_memory *js)
+{
+	int error = v8_find_layout(v8, &js->why);
+
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	js->why = NULL;
+	return for_heaps(v8, at, js, add_heap);
+}
+
+static int read_memory(struct v8 *v8, const struct data_module *module, bool collections,
+		       struct js_memory *js)
 {
 	const struct offsets *at = find_offsets(v8, module);
-	int error;
 
 	v8_read_version(v8, module, js->version);
 	js->why = "another version of V8 than Node 18, 20, 22 or 24 has";
@@ -124,11 +196,7 @@ static int read_memory(struct v8 *v8, const struct data_module *module, struct j
 		js->why = "pointers are compressed: not read yet";
 	if (!at || v8_is_compressed(v8, module))
 		return 0;
-	error = v8_find_layout(v8, &js->why);
-	if (error)
-		return error == -ENOMEM ? error : 0;
-	js->why = NULL;
-	return add_heaps(v8, at, js);
+	return collections ? read_collections(v8, at, js) : read_all(v8, at, js);
 }
 
 /* The one with V8 in it, which can be the program or a library of its. */
@@ -147,7 +215,7 @@ static bool read_module(struct target_memory *memory, struct loaded_module *modu
 	return false;
 }
 
-int js_memory_read(const struct maps *maps, struct js_memory *js)
+static int read_process(const struct maps *maps, bool collections, struct js_memory *js)
 {
 	struct loaded_module *module = malloc(sizeof(*module));
 	struct v8 *v8 = calloc(1, sizeof(*v8));
@@ -159,7 +227,7 @@ int js_memory_read(const struct maps *maps, struct js_memory *js)
 		if (read_module(&memory, module)) {
 			memory.modules = &module->modules;
 			v8->memory = &memory;
-			error = read_memory(v8, &module->module, js);
+			error = read_memory(v8, &module->module, collections, js);
 		}
 		if (js->why && v8_named_why(maps))
 			js->why = v8_named_why(maps);
@@ -169,4 +237,14 @@ int js_memory_read(const struct maps *maps, struct js_memory *js)
 	if (v8)
 		v8_close(v8);
 	return error;
+}
+
+int js_memory_read(const struct maps *maps, struct js_memory *js)
+{
+	return read_process(maps, false, js);
+}
+
+int js_collections_read(const struct maps *maps, struct js_memory *js)
+{
+	return read_process(maps, true, js);
 }

@@ -6,8 +6,10 @@
 #include "proc/maps.h"
 #include "report/js_memory.h"
 
-/* Memory outside its heaps; js->why says why that is not known. No file is read, and it may be any
- * process with V8. 0 or -ENOMEM. */
+/* Its heaps, and memory outside them; js->why says why that is not known. No file is read, and it
+ * may be any process with V8. 0 or -ENOMEM. */
 int js_memory_read(const struct maps *maps, struct js_memory *js);
+/* Only what js_floor_of() needs, at a cost that does not grow with the heap. */
+int js_collections_read(const struct maps *maps, struct js_memory *js);
 
 #endif

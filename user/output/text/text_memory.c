@@ -328,7 +328,7 @@ static void java_write(FILE *out, const struct java_memory *java)
 
 static void js_write(FILE *out, const struct js_memory *js)
 {
-	char external[16], buffers[16];
+	char external[16], buffers[16], kept[16];
 
 	fputs("\tV8 ", out);
 	text_print_inert(out, js->version);
@@ -340,6 +340,12 @@ static void js_write(FILE *out, const struct js_memory *js)
 	if (js->has_buffers)
 		fprintf(out, ", %s of it for array buffers",
 			bytes_text(buffers, js->array_buffers));
+	if (js->has_collections)
+		fprintf(out,
+			"; collections: %" PRIu64 ", %" PRIu64 " of them of the whole heap%s%s",
+			js->collections, js->full_collections,
+			js->full_collections ? ", which left " : "",
+			js->full_collections ? bytes_text(kept, js->kept) : "");
 	if (js->heaps > 1)
 		fprintf(out, "; in %" PRIu64 " heaps, that of the main thread and of workers",
 			js->heaps);
