@@ -89,6 +89,84 @@ static void code_that_was_made_while_it_ran_is_counted(void **state)
 	munmap(code, size);
 }
 
+static enum trend_verdict judged(struct triage *triage, struct triage_report *report)
+{
+	report->processes.items->growth.verdict = TREND_LEAKING;
+	report->processes.verdicts[TREND_LEAKING] = 1;
+	managed_look(triage, report);
+	return report->processes.items->growth.verdict;
+}
+
+/* One of them is looked at each time that some seconds have passed, with nothing saved up. */
+static void what_was_not_looked_at_is_not_called_leaking(void **state)
+{
+	struct triage_entry entry = {.growth = {.kind = QUANTITY_HEAP}};
+	struct triage_report report = {.processes = {&entry, 1, 1}};
+	struct member *member;
+	struct triage triage;
+	pid_t parent;
+
+	(void)state;
+	entry.pid = start_another(&parent);
+	assert_int_equal(triage_open(&triage, 5, 1), 0);
+	assert_int_equal(triage_poll(&triage), 0);
+	triage.budget.credit_s = 0;
+	triage.owed_look_s = triage_now(&triage);
+	member = population_find(&triage.population, entry.pid);
+	assert_non_null(member);
+	assert_int_equal(judged(&triage, &report), TREND_GROWING);
+	assert_true(member->managed.last_s == 0);
+	triage.owed_look_s = -10;
+	assert_int_equal(judged(&triage, &report), TREND_LEAKING);
+	assert_true(member->managed.last_s > 0);
+	assert_true(triage.owed_look_s > 0);
+	/* Its memory will never be read. */
+	member->managed = (struct managed_growth){.unreadable = true};
+	assert_int_equal(judged(&triage, &report), TREND_LEAKING);
+	/* What is far down the list was looked at, too. */
+	member->managed = (struct managed_growth){
+		.runtime = {.key = "hotspot", .name = "JVM", .collects = true},
+		.first_s = 1,
+		.last_s = triage_now(&triage),
+	};
+	assert_int_equal(judged(&triage, &report), TREND_GROWING);
+	assert_ptr_equal(entry.managed, &member->managed);
+	triage_close(&triage);
+	kill(parent, SIGKILL);
+	waitpid(parent, NULL, 0);
+}
+
+static void
+a_heap_that_is_collected_is_looked_at_twice_and_grows_by_1_mib_before_a_verdict(void **state)
+{
+	static const struct {
+		struct managed_growth growth;
+		bool undecided;
+	} cases[] = {
+		{{.last_s = 0}, true},
+		{{.unreadable = true}, false},
+		{{.first_s = 5, .last_s = 5}, false},
+		{{.runtime = {.key = "python"}, .first_s = 5, .last_s = 5}, false},
+		{{.runtime = {.key = "v8", .collects = true}, .first_s = 5, .last_s = 5}, true},
+		{{.runtime = {.key = "v8", .collects = true},
+		  .first_s = 5,
+		  .last_s = 65,
+		  .all_grown = (1 << 20) - 1},
+		 true},
+		{{.runtime = {.key = "v8", .collects = true},
+		  .first_s = 5,
+		  .last_s = 65,
+		  .all_grown = 1 << 20},
+		 false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		if (managed_growth_is_undecided(&cases[i].growth) != cases[i].undecided)
+			fail_msg("case %zu", i);
+	}
+}
+
 /* A container of a JVM that fills its young generation, and others in it. */
 static void a_group_is_not_called_leaking_for_processes_that_are_not(void **state)
 {
@@ -138,6 +216,9 @@ int main(void)
 		cmocka_unit_test(a_group_is_not_called_leaking_for_processes_that_are_not),
 		cmocka_unit_test(code_that_was_made_while_it_ran_is_counted),
 		cmocka_unit_test(reads_of_managed_heaps_leave_the_share_of_call_stacks),
+		cmocka_unit_test(what_was_not_looked_at_is_not_called_leaking),
+		cmocka_unit_test(
+			a_heap_that_is_collected_is_looked_at_twice_and_grows_by_1_mib_before_a_verdict),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

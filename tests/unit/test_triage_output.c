@@ -766,8 +766,8 @@ static void growth_of_compiled_code_is_unproven(void **state)
 			.heap_grown = 10 << 10,
 			.all_grown = 3 << 20,
 			.recent = {looks[i].recent[0], looks[i].recent[1]},
-			.first = {true, false, 20 << 20, 1, false},
-			.now = {true, false, looks[i].kept, 2, false}};
+			.first = {true, false, 20 << 20, 1, false, 0, 0},
+			.now = {true, false, looks[i].kept, 2, false, 0, 0}};
 		const struct triage_entry entry = {.managed = &managed};
 		_cleanup_free_ char *text = NULL;
 		size_t size = 0;

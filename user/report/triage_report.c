@@ -225,6 +225,18 @@ static bool grows_by_itself(const struct managed_growth *managed)
 	       recent.code + MAX(recent.heap, 0) >= recent.all - recent.heap - recent.code;
 }
 
+/* Of a program with a collector; less is what its compiler and its threads take by the way. */
+#define DECIDING_BYTES (1 << 20)
+
+bool managed_growth_is_undecided(const struct managed_growth *managed)
+{
+	if (managed->unreadable)
+		return false;
+	return !managed->last_s ||
+	       (managed->runtime.collects &&
+		(managed->last_s <= managed->first_s || managed->all_grown < DECIDING_BYTES));
+}
+
 bool triage_entry_is_unproven(const struct triage_entry *entry)
 {
 	const struct managed_growth *managed = entry->managed;

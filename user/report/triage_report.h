@@ -142,8 +142,11 @@ struct managed_growth {
 	uint64_t code;		/* likewise: code that it has compiled, outside that heap */
 	int64_t heap_grown, all_grown; /* since first_s */
 	struct managed_span recent[2]; /* some minutes: the last ones, and those before them */
-	struct heap_floor first, now;  /* of a JVM or .NET: what its collections leave */
+	struct heap_floor first, now;  /* of a JVM, .NET, Go or V8: what its collections leave */
+	bool unreadable;	       /* its mappings: nothing of this will ever be known */
 };
+/* Whether it is not known yet what grows: a heap that is collected, or all else. */
+bool managed_growth_is_undecided(const struct managed_growth *managed);
 
 struct profile_report_process; /* report/profile_report.h */
 /* Growth of a suspect's memory since it became one, as `leakmon memory` finds out. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "triage/managed_look.h"
 
+#include <errno.h>
+
 #include "memory/managed_share.h"
 #include "runtime/runtime.h"
 #include "triage/goroutine_watch.h"
@@ -10,6 +12,8 @@
 #define PAUSE_S 10.0
 /* One without a runtime gets none later, mostly. */
 #define NATIVE_PAUSE_S 60.0
+/* Where the budget has nothing saved up. */
+#define OWED_PAUSE_S 60.0
 
 /* What came lately is kept for so long, and once more. */
 #define RECENT_S 150.0
@@ -61,7 +65,7 @@ static void look_at_floor(struct managed_growth *managed, pid_t pid)
 	if (!now.known)
 		return;
 	managed->now = now;
-	if (!managed->first.known)
+	if (!managed->first.known || now.key != managed->first.key)
 		managed->first = managed->now;
 	heap_floor_rebase(&managed->first, &managed->now);
 }
@@ -72,6 +76,7 @@ static int look(struct member *member, double now_s)
 	struct managed_share share;
 	int error = managed_share_read(member->reading.pid, &share);
 
+	managed->unreadable = error == -EACCES || error == -EPERM;
 	if (error)
 		return error;
 	if (!managed->last_s || managed->runtime.key != share.runtime.key) {
@@ -98,27 +103,52 @@ static bool is_due(const struct triage *triage, const struct member *member, dou
 	return now_s - member->managed.last_s >= pause_s && triage_spare_s(triage) >= LOOK_S;
 }
 
+/*
+ * One at a time is looked at whatever is saved up, for without that it is not called leaking: the
+ * next poll waits the longer.
+ */
+static bool is_owed(struct triage *triage, const struct member *member,
+		    const struct triage_entry *entry, double now_s)
+{
+	const struct managed_growth *managed = &member->managed;
+
+	if (entry->growth.verdict != TREND_LEAKING || managed->unreadable ||
+	    now_s - triage->owed_look_s < PAUSE_S)
+		return false;
+	if (managed->last_s &&
+	    (!managed->runtime.collects || now_s - managed->last_s < OWED_PAUSE_S))
+		return false;
+	triage->owed_look_s = now_s;
+	return true;
+}
+
+static bool is_looked_for(const struct triage_entry *entry)
+{
+	return entry->growth.kind == QUANTITY_HEAP &&
+	       (trend_is_suspect(entry->growth.verdict) || growth_is_early(&entry->growth));
+}
+
 void managed_look(struct triage *triage, struct triage_report *report)
 {
 	double now_s = triage_now(triage);
 	size_t suspects = 0;
 
-	for (size_t i = 0; i < report->processes.count && suspects < SUSPECTS; i++) {
+	for (size_t i = 0; i < report->processes.count; i++) {
 		struct triage_entry *entry = &report->processes.items[i];
 		struct member *member;
 
-		if (entry->growth.kind != QUANTITY_HEAP ||
-		    (!trend_is_suspect(entry->growth.verdict) && !growth_is_early(&entry->growth)))
+		if (!is_looked_for(entry))
 			continue;
 		member = population_find(&triage->population, entry->pid);
 		if (!member)
 			continue;
-		suspects++;
-		if (is_due(triage, member, now_s))
+		if ((suspects++ < SUSPECTS && is_due(triage, member, now_s)) ||
+		    is_owed(triage, member, entry, now_s))
 			look(member, now_s);
 		if (member->managed.runtime.key)
 			entry->managed = &member->managed;
-		if (triage_entry_is_unproven(entry))
+		if (triage_entry_is_unproven(entry) ||
+		    managed_growth_is_undecided(&member->managed))
 			triage_report_doubt(report, entry);
 		goroutine_watch_look(triage, member, entry);
 	}

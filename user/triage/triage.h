@@ -30,6 +30,7 @@ struct triage {
 	double escalation_cpu_s, probe_s, sampling_s;
 	/* Part of the credit for call stacks of suspects only: they are the answer. */
 	double stacks_reserve_s;
+	double owed_look_s; /* when managed_look() last read more than the credit allows */
 	uint64_t reports;
 };
 
