@@ -23,7 +23,7 @@ SEC("uprobe")
 int feature_probe_session(struct pt_regs *ctx)
 {
 	__sync_fetch_and_add(
-		bpf_session_is_return() ? &feature_probe_returns : &feature_probe_entries, 1);
+		session_run_is_return() ? &feature_probe_returns : &feature_probe_entries, 1);
 	return 0;
 }
 

@@ -254,10 +254,10 @@ int heap_return(struct pt_regs *ctx)
 /* A session program also runs at the return; the others have heap_return there. */
 static __always_inline bool at_return(void)
 {
-	return session && bpf_session_is_return();
+	return session && session_run_is_return();
 }
 
-/* For the other families: the linker takes a kernel function from one object only. */
+/* For the other families. */
 __noinline int session_is_return(void)
 {
 	return at_return();

@@ -63,6 +63,13 @@ struct return_instance {
 
 struct completion;
 
+struct bpf_run_ctx;
+
+/* Begins with the bpf_run_ctx of a session program that runs; since 6.13. */
+struct bpf_session_run_ctx {
+	bool is_return;
+};
+
 struct uprobe_task {
 	unsigned int depth; /* return probes pending */
 	struct return_instance *return_instances;
@@ -80,6 +87,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct signal_struct *signal;
 	struct uprobe_task *utask;     /* NULL before its first breakpoint */
+	struct bpf_run_ctx *bpf_ctx;   /* of the BPF program that runs */
 	struct completion *vfork_done; /* not NULL: the parent waits for its exec or its end */
 	unsigned long sas_ss_sp;
 	unsigned long sas_ss_size;
@@ -147,7 +155,14 @@ struct bpf_iter__task {
  */
 #include "machine.bpf.h"
 
-/* Since 6.13, and only in session programs, which run at a function's entry and at its return. */
-extern bool bpf_session_is_return(void) __weak __ksym;
+/* Only in session programs, which run at a function's entry and at its return. What
+ * bpf_session_is_return() reads: that has no argument before 7.0 and one since, and libbpf refuses
+ * an object that declares the other one. */
+static __always_inline bool session_run_is_return(void)
+{
+	const struct bpf_session_run_ctx *run = (void *)bpf_get_current_task_btf()->bpf_ctx;
+
+	return BPF_CORE_READ(run, is_return);
+}
 
 #endif
