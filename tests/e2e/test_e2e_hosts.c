@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -153,9 +155,14 @@ static void enter_user_namespace_as_nobody(void)
 		_exit(99);
 }
 
+/* Under a seccomp filter, as containers are; one that permits all. */
 static void be_nobody(void)
 {
-	if (setgid(NOBODY) || setuid(NOBODY))
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog program = {.len = 1, .filter = &allow};
+
+	if (setgid(NOBODY) || setuid(NOBODY) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		_exit(99);
 }
 
@@ -181,6 +188,14 @@ static void what_capabilities_do_not_permit_is_said(void **state)
 			harness, ARGUMENTS("leakmon", "-p", own->pid_text), cases[i].prepare);
 
 		monitor_expect_error(harness, monitor, 1, cases[i].words);
+		/* What was not tried is not reported as deadly. */
+		monitor =
+			monitor_start(harness, ARGUMENTS("leakmon", "doctor", "-p", own->pid_text),
+				      cases[i].prepare);
+		assert_int_equal(child_end(harness, monitor), 1);
+		assert_non_null(strstr(monitor->out.text, "not tried: capabilities are missing"));
+		if (monitor->err.text && strstr(monitor->err.text, "on this kernel"))
+			child_fail(monitor, "accuses the kernel: %s", monitor->err.text);
 		kill(own->pid, SIGKILL);
 	}
 }

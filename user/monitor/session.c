@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "memory/managed_share.h"
 #include "monitor/session_threads.h"
+#include "probe/privileges.h"
 #include "proc/container.h"
 #include "proc/memory_room.h"
 #include "proc/process_list.h"
@@ -729,6 +730,10 @@ static int open_all(struct session *session)
 	const struct session_options *options = session->options;
 	int error = open_output(session);
 
+	if (!error && !privileges_count()) {
+		privileges_explain();
+		error = -EPERM;
+	}
 	if (!error)
 		error = pid_namespace_check();
 	if (!error && options->targets.command)

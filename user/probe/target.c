@@ -938,6 +938,22 @@ static int status_read(pid_t pid, struct process_status *status)
 	return 0;
 }
 
+static bool lacks_privileges(void)
+{
+	char missing[128];
+
+	privileges_missing(PRIVILEGES_TO_TRACK, missing, sizeof(missing));
+	return missing[0];
+}
+
+/* Also where the trial was not permitted. */
+static bool is_refused_by_trial(const struct process_status *status,
+				const struct kernel_features *features)
+{
+	return (status->seccomp && !features->seccomp_safe) ||
+	       (status->shadow_stack && !features->shadow_stack_safe);
+}
+
 static int check_status(pid_t pid, const struct process_status *status,
 			const struct target_config *config, enum log_level if_ended)
 {
@@ -959,6 +975,13 @@ static int check_status(pid_t pid, const struct process_status *status,
 			  "of breakpoints can kill it; skipped: end the tracer first",
 			  pid, status->tracer_pid);
 		return -EBUSY;
+	}
+	/* Without privileges nothing was tried, and nothing will be probed. */
+	if (config->features.method == ATTACH_AUTO)
+		return 0;
+	if (is_refused_by_trial(status, &config->features) && lacks_privileges()) {
+		privileges_explain();
+		return -EPERM;
 	}
 	if (status->seccomp && !config->features.seccomp_safe) {
 		log_error(
@@ -988,7 +1011,6 @@ static int check_dispatch(pid_t pid, const struct kernel_features *features)
 {
 	int dispatches;
 
-	/* Without privileges nothing was tried, and nothing will be probed. */
 	if (features->dispatch_safe || features->method == ATTACH_AUTO)
 		return 0;
 	dispatches = feature_probe_dispatches(features, pid);
@@ -1036,10 +1058,7 @@ static int count_code(pid_t pid, const struct target_config *config, size_t *cou
 /* Nothing that leakmon lacks in general: this process is closed to it. */
 static void explain_hidden(pid_t pid, int error)
 {
-	char missing[128];
-
-	privileges_missing(PRIVILEGES_TO_TRACK, missing, sizeof(missing));
-	if (missing[0])
+	if (lacks_privileges())
 		privileges_explain();
 	else
 		log_error("/proc/%d/maps: %s; the process is in another user namespace, or a "
