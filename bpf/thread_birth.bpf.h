@@ -43,8 +43,10 @@ static __always_inline int create_begin(struct pt_regs *ctx)
 	call = bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), 0,
 				    BPF_LOCAL_STORAGE_GET_F_CREATE);
 	thread = thread_current();
-	if (!call || !thread)
+	if (!call || !thread) {
+		count(&threads_lost);
 		return session ? 1 : 0;
+	}
 	call->process = thread->process;
 	call->id = 0;
 	call->sp = caller_sp(ctx, 0);

@@ -24,8 +24,10 @@ static __always_inline struct thread_call *call_note(struct pt_regs *ctx, u32 ki
 	struct thread_call *call;
 
 	call = bpf_task_storage_get(&thread_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!call)
+	if (!call) {
+		count(&threads_lost);
 		return NULL;
+	}
 	/* musl detaches a thread that has ended by a jump to pthread_join: it remains a detach. */
 	if (kind == THREAD_CALL_JOIN && call->kind == THREAD_CALL_DETACH &&
 	    call->sp == caller_sp(ctx, 0) && call->id)

@@ -316,19 +316,28 @@ static void set_descriptors(struct leakmon_bpf *skeleton, const struct loader_co
 	btf__free(types);
 }
 
+static uint64_t program_misses(const struct bpf_program *program)
+{
+	int fd = bpf_program__fd(program);
+	struct bpf_prog_info info = {0};
+	__u32 size = sizeof(info);
+
+	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size) ? info.recursion_misses : 0;
+}
+
 uint64_t loader_descriptor_misses(const struct bpf_side *bpf)
 {
 	uint64_t misses = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(descriptor_programs); i++) {
-		int fd = bpf_program__fd(descriptor_program(bpf->skeleton, i));
-		struct bpf_prog_info info = {0};
-		__u32 size = sizeof(info);
-
-		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
-			misses += info.recursion_misses;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(descriptor_programs); i++)
+		misses += program_misses(descriptor_program(bpf->skeleton, i));
 	return misses;
+}
+
+uint64_t loader_thread_misses(const struct bpf_side *bpf)
+{
+	return program_misses(bpf->skeleton->progs.thread_fork) +
+	       program_misses(bpf->skeleton->progs.thread_exit);
 }
 
 /* Room for threads that live or are dead, of all processes together. */

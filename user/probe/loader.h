@@ -119,6 +119,8 @@ struct bpf_side {
 /* How often the kernel left out a program of the descriptors', for it was running already on that
  * CPU (a kernel that preempts itself). */
 uint64_t loader_descriptor_misses(const struct bpf_side *bpf);
+/* The same of the births and ends of threads; 0 without loader_config.threads. */
+uint64_t loader_thread_misses(const struct bpf_side *bpf);
 
 /* Keeps libbpf's own messages for -v; call it before anything is loaded. */
 void loader_quiet_libbpf(void);

@@ -331,7 +331,8 @@ int thread_census_take(struct thread_census *census, const struct thread_table *
 	}
 	/* Their owner is unknown: they may be its own. */
 	if (bpf->threads_lost)
-		census->ledger.dropped += __atomic_load_n(bpf->threads_lost, __ATOMIC_RELAXED);
+		census->ledger.dropped += __atomic_load_n(bpf->threads_lost, __ATOMIC_RELAXED) +
+					  loader_thread_misses(bpf);
 	if (error || !census->dead.count)
 		return error;
 	qsort(census->dead.items, census->dead.count, sizeof(*census->dead.items), by_group);

@@ -324,7 +324,9 @@ static void losses_write(FILE *out, const struct lm_thread_ledger *ledger)
 		fprintf(out, "\tinexact: %" PRIu64 " threads were reaped unseen\n",
 			(uint64_t)ledger->reaped_unseen);
 	if (ledger->dropped)
-		fprintf(out, "\tinexact: %" PRIu64 " threads are not counted: no room\n",
+		fprintf(out,
+			"\tinexact: up to %" PRIu64 " threads are not counted: no room, or the "
+			"kernel skipped leakmon's program\n",
 			(uint64_t)ledger->dropped);
 	if (ledger->untracked_ends)
 		fprintf(out,
