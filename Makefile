@@ -184,7 +184,8 @@ install: all
 	install -D -m 0644 $(B)/gen/leakmon.zsh \
 		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_leakmon
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon/schema user/schema/*.json
-	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon scripts/deploy/alerts.yml scripts/deploy/grafana.json
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon scripts/deploy/alerts.yml scripts/deploy/grafana.json \
+		scripts/deploy/leakmon.apparmor
 
 PACKAGE := ARCH=$(ARCH) CC='$(CC)' scripts/package/package.sh
 

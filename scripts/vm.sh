@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# vm.sh [PATTERN…]: a short end-to-end test on other kernels. For each pattern of a Debian kernel
-# package (by default the newest 6.1 and 6.12 cloud kernels; of arm64 also one with pages of 16 KiB)
-# it fetches the package into build/vm/, boots the kernel under qemu with an initramfs of busybox,
-# leakmon and workloads, and runs tests/vm/init there. It needs no KVM; times measured there are
-# meaningless.
+# vm.sh [KERNEL…]: a short end-to-end test on other kernels. A KERNEL is a name of the table below, or
+# a pattern of this system's kernel packages (by default 6.1 and 6.12; of arm64 also one with pages of
+# 16 KiB). It fetches the newest package into build/vm/, boots the kernel under qemu with an initramfs
+# of busybox, leakmon and workloads, and runs tests/vm/init there. It needs no KVM; times measured there
+# are meaningless.
 #
 # It installs only the packages of `deps.sh vm`. ARCH: of the kernels and programs (this machine's);
 # the other one's programs are cross-built (`make ARCH=arm64 ...`), and its busybox is fetched.
@@ -47,24 +47,50 @@ explain() {
 	exit 1
 }
 
-# The newest package that matches a pattern.
-kernel_package() {
-	apt-cache search --names-only "$1" | cut -d' ' -f1 | sort -V | tail -n 1
+# Kernels by name: the release that has them (-: this system's) and the pattern of their packages.
+kernel_rows() {
+	cat <<-END
+		6.1      -        ^linux-image-6\\.1\\.0-[0-9]+-cloud-$debian\$
+		6.12     -        ^linux-image-6\\.12\\..*\\+deb12-cloud-$debian\$
+		6.12-16k -        ^linux-image-6\\.12\\..*\\+deb12-arm64-16k\$
+		6.1-rt   -        ^linux-image-6\\.1\\.0-[0-9]+-rt-$debian\$
+		6.12-rt  -        ^linux-image-6\\.12\\..*\\+deb12-rt-$debian\$
+		5.10     bullseye ^linux-image-5\\.10\\.0-[0-9]+-cloud-$debian\$
+		5.15     jammy    ^linux-image-unsigned-5\\.15\\.0-[0-9]+-generic\$
+		newest   sid      ^linux-binary-[0-9.]+\\+deb[0-9]+-cloud-$debian\$
+	END
+}
+
+# The release and the pattern of a kernel.
+kernel_row() {
+	kernel_rows | while read -r name release pattern; do
+		[ "$name" != "$1" ] || echo "$release $pattern"
+	done | grep . || echo "- $1"
+}
+
+# The newest package of a release that matches a pattern.
+kernel_package() { # OPTIONS PATTERN
+	# shellcheck disable=SC2086 # options
+	apt-cache $1 search --names-only "$2" | cut -d' ' -f1 | sort -V | tail -n 1
 }
 
 # Fetches and unpacks a kernel once; sets $vmlinuz.
-kernel_fetch() {
-	vmlinuz=$(ls "$work/$1"/boot/vmlinuz-* 2>/dev/null | head -n 1) || true
+kernel_fetch() { # OPTIONS PACKAGE
+	options=$1
+	shift
+	vmlinuz=$(find "$work/$1" -name 'vmlinuz*' 2>/dev/null | head -n 1)
 	[ -z "$vmlinuz" ] || return 0
 	echo "vm.sh: fetching $1" >&2
-	(cd "$work" && apt-get download -q "$1" 2>/dev/null >&2) ||
+	# shellcheck disable=SC2086 # options
+	(cd "$work" && apt-get $options download -q "$1" 2>/dev/null >&2) ||
 		explain "cannot download $1; try \`apt-get update\`"
 	dpkg-deb -x "$work/$1"_*.deb "$work/$1.part"
 	rm -f "$work/$1"_*.deb
-	# Only the kernel itself: its modules are large.
-	rm -rf "$work/$1.part/lib" "$work/$1.part/usr" "$work/$1"
-	mv "$work/$1.part" "$work/$1"
-	vmlinuz=$(ls "$work/$1"/boot/vmlinuz-*)
+	# Only the kernel itself, wherever its package has it: its modules are large.
+	mkdir -p "$work/$1"
+	find "$work/$1.part" -type f -name 'vmlinuz*' -exec mv {} "$work/$1/" \;
+	rm -rf "$work/$1.part"
+	vmlinuz=$(find "$work/$1" -name 'vmlinuz*')
 }
 
 # By the program's own loader, as ldd does.
@@ -86,6 +112,19 @@ busybox_fetch() {
 	rm -f "$work"/busybox-static_*.deb
 }
 
+# Where a release is, and which keys sign it.
+release_source() {
+	keys=/usr/share/keyrings
+	case $1 in
+	jammy)
+		(packages_fetch keys-ubuntu trixie ubuntu-keyring) >&2 || true
+		echo "deb [signed-by=$PWD/$work/keys-ubuntu$keys/ubuntu-archive-keyring.gpg]" \
+			"http://archive.ubuntu.com/ubuntu $1-updates main"
+		;;
+	*) echo "deb [signed-by=$keys/debian-archive-keyring.gpg] http://deb.debian.org/debian $1 main" ;;
+	esac
+}
+
 # Options of apt-get for the machine's packages of another release, with package lists of their own.
 release_options() {
 	lists=$PWD/$work/apt-$1
@@ -95,8 +134,7 @@ release_options() {
 	if [ ! -e "$lists/sources" ]; then
 		mkdir -p "$lists/lists/partial" "$lists/archives/partial"
 		: >"$lists/status"
-		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
-			"http://deb.debian.org/debian $1 main" >"$lists/sources.new"
+		release_source "$1" >"$lists/sources.new"
 		mv "$lists/sources.new" "$lists/sources"
 		# shellcheck disable=SC2086 # options
 		apt-get $options update >/dev/null 2>&1 || rm -f "$lists/sources"
@@ -223,6 +261,10 @@ initramfs_make() {
 	for program in $programs; do
 		install_program "$program"
 	done
+	# Tests of privileges, where this machine has the tools.
+	[ "$ARCH" != "$host" ] || [ ! -x /usr/bin/setpriv ] || install_program /usr/bin/setpriv
+	PATH=$PATH:/usr/sbin apparmor_parser -QKS --features-file /etc/apparmor.d/abi/3.0 \
+		scripts/deploy/leakmon.apparmor >"$root/apparmor.bin" 2>/dev/null || rm -f "$root/apparmor.bin"
 	# glibc loads it when a thread is cancelled or calls pthread_exit.
 	triplet=$($CC -print-multiarch)
 	install -D -m 755 "$($CC -print-file-name=libgcc_s.so.1)" "$root/lib/$triplet/libgcc_s.so.1"
@@ -279,18 +321,19 @@ mkdir -p "$work"
 busybox_fetch
 initramfs_make
 
-[ $# -gt 0 ] || set -- "^linux-image-6\\.1\\.0-[0-9]+-cloud-$debian\$" \
-	"^linux-image-6\\.12\\..*\\+deb12-cloud-$debian\$" \
-	$([ "$ARCH" != arm64 ] || echo '^linux-image-6\.12\..*\+deb12-arm64-16k$')
+[ $# -gt 0 ] || set -- 6.1 6.12 $([ "$ARCH" != arm64 ] || echo 6.12-16k)
 passed= failed=
-for pattern; do
-	package=$(kernel_package "$pattern")
+for kernel; do
+	row=$(kernel_row "$kernel")
+	options=
+	[ "${row%% *}" = - ] || options=$(release_options "${row%% *}")
+	package=$(kernel_package "$options" "${row#* }")
 	if [ -z "$package" ]; then
-		echo "vm.sh: no package matches $pattern; try \`apt-get update\`" >&2
-		failed="$failed $pattern"
+		echo "vm.sh: no package matches $kernel; try \`apt-get update\`" >&2
+		failed="$failed $kernel"
 		continue
 	fi
-	kernel_fetch "$package"
+	kernel_fetch "$options" "$package"
 	if kernel_test "$package"; then
 		passed="$passed $package"
 	else

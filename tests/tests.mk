@@ -5,7 +5,7 @@
 #   make unit       cmocka tests, without root     make e2e   real programs on the real kernel, as root
 #   make truth      stacks and counts against libgcc's unwinder and a preloaded counter
 #   make fleet      SEEDS=N  the rules over a fleet: 200 simulated hosts, the real Prometheus
-#   make test-vm    Debian's 6.1 and 6.12 kernels under qemu; VM_KERNELS, VM_TESTS: scripts/vm.sh
+#   make test-vm    Debian's 6.1 and 6.12 kernels under qemu; VM_KERNELS='newest 5.15', VM_TESTS: scripts/vm.sh
 #   make unit-arm64, make test-vm ARCH=arm64 CC=aarch64-linux-gnu-gcc    for that machine, on another
 #   make test-packages  every package: built twice, installed, tried, removed
 #   make test-image test-cri    the container image, with the capabilities of the Kubernetes overlays;

@@ -33,6 +33,7 @@ static void everything_is_installed_where_it_belongs(void **state)
 			    "644 usr/share/fish/vendor_completions.d/leakmon.fish\n"
 			    "644 usr/share/leakmon/alerts.yml\n"
 			    "644 usr/share/leakmon/grafana.json\n"
+			    "644 usr/share/leakmon/leakmon.apparmor\n"
 			    "644 usr/share/leakmon/schema/diagnosis.schema.json\n"
 			    "644 usr/share/leakmon/schema/diff.schema.json\n"
 			    "644 usr/share/leakmon/schema/event.schema.json\n"

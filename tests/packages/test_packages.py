@@ -78,7 +78,8 @@ class Packages(unittest.TestCase):
         self.expect_works(top / "leakmon")
         self.expect_list_of(top / "leakmon", top)
         for beside in ("leakmon.8", "leakmon.bash", "leakmon.fish", "leakmon.zsh",
-                       "leakmon.service", "alerts.yml", "grafana.json", "quickstart.md"):
+                       "leakmon.service", "alerts.yml", "grafana.json", "leakmon.apparmor",
+                       "quickstart.md"):
             self.assertTrue((top / beside).stat().st_size, beside)
         run("tar", "-C", self.work, "-xf", chart)
         self.assertTrue((self.work / "leakmon/Chart.yaml").exists())
@@ -104,6 +105,7 @@ class Packages(unittest.TestCase):
         self.assertIn("lib/systemd/system/leakmon.service", files)
         self.assertIn("usr/share/leakmon/alerts.yml", files)
         self.assertIn("usr/share/leakmon/grafana.json", files)
+        self.assertIn("usr/share/leakmon/leakmon.apparmor", files)
         self.assertFalse([path for path in files if ".wants/" in path])
         self.expect_works(self.root / "usr/sbin/leakmon")
         run(*dpkg, "-P", "leakmon")
