@@ -31,6 +31,7 @@ static int print_kernel(struct kernel_features *features, enum attach_method met
 {
 	struct utsname name;
 	struct stat status;
+	const char *missing;
 	bool btf = !stat("/sys/kernel/btf/vmlinux", &status);
 	int error;
 
@@ -40,6 +41,14 @@ static int print_kernel(struct kernel_features *features, enum attach_method met
 	       btf ? "yes" : "MISSING: use a kernel built with CONFIG_DEBUG_INFO_BTF=y");
 	if (!is_permitted(PRIVILEGES_TO_TRACK)) {
 		printf("  probes                   not tried: capabilities are missing\n");
+		return -1;
+	}
+	missing = feature_probe_missing();
+	if (missing) {
+		printf("  BPF functions            MISSING: %s\n", missing);
+		printf("  without them             `memory`, `retain --census`, `triage "
+		       "--no-stacks` "
+		       "and, without call stacks, `diagnose`\n");
 		return -1;
 	}
 	error = feature_probe_run(features, method);

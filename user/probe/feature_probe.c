@@ -474,6 +474,27 @@ int feature_probe_run(struct kernel_features *features, enum attach_method metho
 	return error;
 }
 
+const char *feature_probe_missing(void)
+{
+	static const struct {
+		enum bpf_func_id function;
+		const char *name;
+	} needed[] = {
+		{BPF_FUNC_get_current_task_btf, "bpf_get_current_task_btf (since Linux 5.11)"},
+		{BPF_FUNC_task_storage_get, "bpf_task_storage_get (since Linux 5.11)"},
+		{BPF_FUNC_get_attach_cookie, "bpf_get_attach_cookie (since Linux 5.15)"},
+		{BPF_FUNC_loop, "bpf_loop (since Linux 5.17)"},
+	};
+
+	loader_quiet_libbpf();
+	/* The newest one first: kernels have the older ones, too. */
+	for (size_t i = ARRAY_SIZE(needed); i-- > 0;) {
+		if (!libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, needed[i].function, NULL))
+			return needed[i].name;
+	}
+	return NULL;
+}
+
 /* The function type behind btf_trace_NAME, a pointer to what a probe of it must look like. */
 static const struct btf_type *probe_type(const struct btf *btf, const char *tracepoint)
 {

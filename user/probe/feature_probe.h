@@ -39,6 +39,10 @@ const char *attach_method_name(enum attach_method method);
 int feature_probe_run(struct kernel_features *features, enum attach_method method);
 void feature_probe_close(struct kernel_features *features);
 
+/* A function of the kernel for BPF programs that all tracking needs and that is not there, with the
+ * version that has it; NULL: none. Static. */
+const char *feature_probe_missing(void);
+
 /*
  * Whether a thread of the process is under Syscall User Dispatch, which /proc does not show; of a
  * kernel where that matters. 1, 0, or -errno.
