@@ -240,6 +240,37 @@ static void keep_triage_capabilities(void)
 	}
 }
 
+static void keep_three_capabilities(void)
+{
+	for (int capability = 0; capability <= CAP_LAST_CAP; capability++) {
+		if (capability != CAP_BPF && capability != CAP_PERFMON &&
+		    capability != CAP_SYS_PTRACE &&
+		    prctl(PR_CAPBSET_READ, capability, 0, 0, 0) == 1 &&
+		    prctl(PR_CAPBSET_DROP, capability, 0, 0, 0))
+			_exit(99);
+	}
+}
+
+/* As all kernels before uprobe_multi do. */
+static void perf_asks_for_a_capability_by_name(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	struct child *doctor =
+		monitor_start(harness, ARGUMENTS("leakmon", "doctor", "--attach", "perf"),
+			      keep_three_capabilities);
+
+	monitor_expect_error(
+		harness,
+		monitor_start(harness,
+			      ARGUMENTS("leakmon", "-p", workload->pid_text, "--attach", "perf"),
+			      keep_three_capabilities),
+		1, "need CAP_SYS_ADMIN");
+	child_end(harness, doctor);
+	assert_non_null(strstr(doctor->out.text, "perf; probes through perf"));
+	workload_do(harness, workload, "go");
+}
+
 static void a_quiet_doctor_reports_by_its_exit_code(void **state)
 {
 	static const struct {
@@ -501,6 +532,7 @@ int main(void)
 		e2e_test(a_triage_reports_that_processes_are_hidden),
 		e2e_test(what_capabilities_do_not_permit_is_said),
 		e2e_test(doctor_reports_what_the_host_lacks),
+		e2e_test(perf_asks_for_a_capability_by_name),
 		e2e_test(a_quiet_doctor_reports_by_its_exit_code),
 		e2e_test(without_descriptors_to_start_with_the_limit_is_named),
 		e2e_test(without_descriptors_the_untraced_processes_are_named),

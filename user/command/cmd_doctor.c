@@ -54,7 +54,8 @@ static int print_kernel(struct kernel_features *features, enum attach_method met
 	error = feature_probe_run(features, method);
 	if (error)
 		return error;
-	printf("  probes attach through    %s\n", attach_method_name(features->method));
+	printf("  probes attach through    %s%s\n", attach_method_name(features->method),
+	       features->method == ATTACH_PERF ? privileges_perf_hint(-EPERM) : "");
 	printf("  return probes and seccomp %s\n",
 	       features->seccomp_safe
 		       ? "yes: a filtered process survives them"

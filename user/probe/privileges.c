@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probe/privileges.h"
 
+#include <errno.h>
 #include <linux/capability.h>
 #include <stdint.h>
 #include <string.h>
@@ -83,6 +84,14 @@ void privileges_missing(enum privilege_use use, char *text, size_t size)
 		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
 					 privileges[i].name);
 	}
+}
+
+const char *privileges_perf_hint(int error)
+{
+	if ((error != -EACCES && error != -EPERM) ||
+	    effective_capabilities() & 1ull << CAP_SYS_ADMIN)
+		return "";
+	return "; probes through perf (all before Linux 6.6) need CAP_SYS_ADMIN";
 }
 
 const char *privileges_remedy(void)

@@ -24,6 +24,10 @@ void privileges_missing(enum privilege_use use, char *text, size_t size);
 /* How to get them: "run leakmon as ...". */
 const char *privileges_remedy(void);
 
+/* What a kernel that attaches through perf lacks, for the end of a message about `error`; "": it is
+ * not that (CVE-2025-38466). */
+const char *privileges_perf_hint(int error);
+
 /* An error message, if kernel lockdown is why BPF programs were refused; false: it is not. */
 bool privileges_explain_lockdown(void);
 /* Logs an error that names them and says how to get them. */

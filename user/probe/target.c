@@ -493,7 +493,8 @@ static int explain_attach(struct target *target, const char *path, int error)
 	if (error)
 		target->gaps |= 1u << TARGET_GAP_FUNCTION;
 	if (error && error != -ESRCH && error != -EINTR)
-		log_error("the kernel refused the probes on %s: %s", path, strerror(-error));
+		log_error("the kernel refused the probes on %s: %s%s", path, strerror(-error),
+			  privileges_perf_hint(error));
 	return error;
 }
 
