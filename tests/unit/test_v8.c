@@ -182,6 +182,50 @@ static void handles_behind_the_next_free_one_are_none(void **state)
 	}
 }
 
+/* Of the blocks of handles one is in use. The isolate leads to what has them. */
+static void spare_blocks_of_handles_hold_nothing(void **state)
+{
+	static const struct {
+		uint64_t capacity, count, second; /* of the vector; an entry of it */
+		bool claimed;
+	} cases[] = {
+		{4, 1, 1, true},  {4, 2, 1, false}, {4, 0, 1, false},
+		{1, 1, 1, false}, {4, 1, 0, false}, {1ull << 40, 1, 1, false},
+	};
+	struct forged *forged = *state;
+	struct forged_memory *memory = &forged->memory;
+	uint64_t isolate = add_block(memory, FORGED_BASE + FORGED_HEAP - 0x100, 0x800), structure;
+	uint64_t used = FORGED_BASE + FORGED_LENGTHS + 0x800, spare = used + 0x2000, vector;
+
+	add_block(memory, spare, 8184);
+	add_block(memory, used, 8184);
+	vector = add_block(memory, used - 0x40, 40);
+	structure = add_block(memory, used - 0x100, 0x98);
+	forged_put(isolate + 0x20, structure);
+	forged_put(isolate + 0x40, used + 112);
+	forged_put(isolate + 0x48, used + 8176);
+	forged_put(isolate + 0x50, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct walked walked;
+		bool claimed = false;
+
+		forged_put(structure + 8, vector);
+		forged_put(structure + 16, cases[i].capacity);
+		forged_put(structure + 24, cases[i].count);
+		forged_put(vector, used);
+		/* Twice: it counts once. */
+		forged_put(vector + 8, cases[i].second * spare);
+		forged_put(vector + 16, cases[i].second * spare);
+		walk(memory, &walked);
+		for (size_t j = 0; j < walked.sink.claimed.count; j++)
+			claimed |= walked.sink.claimed.items[j].within &&
+				   walked.sink.claimed.items[j].start == spare;
+		if (claimed != cases[i].claimed)
+			fail_msg("case %zu", i);
+		walked_free(&walked);
+	}
+}
+
 static void characters_are_no_addresses(void **state)
 {
 	struct forged *forged = *state;
@@ -329,6 +373,7 @@ int main(void)
 		FORGED(references_have_the_names_of_properties_and_variables),
 		FORGED(native_memory_holds_objects_by_handles_alone),
 		FORGED(handles_behind_the_next_free_one_are_none),
+		FORGED(spare_blocks_of_handles_hold_nothing),
 		FORGED(characters_are_no_addresses),
 		FORGED(variables_of_modules_are_roots),
 		FORGED(variables_of_a_script_that_was_loaded_again_are_no_roots),

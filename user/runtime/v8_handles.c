@@ -14,7 +14,11 @@
  * the whole heap empties. But for the isolate itself, and two other kinds of blocks, by their
  * sizes: of handles of functions that run, and of those that are never freed (EternalHandles). Of
  * the former the isolate has the next free place and how far it may go (src/handles/handles.h:
- * HandleScopeData): what lies behind that place is left over.
+ * HandleScopeData): what lies behind that place is left over. So is all of a block that is spare
+ * (src/api/api.h: HandleScopeImplementer): the isolate leads to a structure with a vector of those
+ * in use (src/utils/detachable-vector.h: where it is, for how many, how many there are), of which
+ * the last one has the next free place. Spare are those behind them, and one of the structure's
+ * own.
  */
 #include <errno.h>
 #include <string.h>
@@ -43,6 +47,10 @@ static bool is_block(const unsigned char *bytes)
 /* 8 KiB less two words (src/handles/handles.h: kHandleBlockSize). */
 #define SCOPE_BYTES (1022u * 8u)
 #define LEVELS_MAX 65535u
+#define SPARES_MAX 64u
+/* Of the structure that has them, and of its vector. */
+#define IMPLEMENTER_BYTES_MAX 512u
+#define ENTRIES_MAX 512u
 #define ETERNAL_BYTES (256u * 8u)
 /* malloc rounds up. */
 #define SLACK_BYTES 16
@@ -93,8 +101,8 @@ static bool are_levels(uint64_t word)
 	return (word & UINT32_MAX) <= LEVELS_MAX && word >> 32 <= LEVELS_MAX;
 }
 
-/* A sealed scope has the next place as its limit. */
-static int claim_scope(struct v8 *v8, struct heap_sink *sink, uint32_t isolate)
+/* A sealed scope has the next place as its limit. *last: the block that it is in. */
+static int claim_scope(struct v8 *v8, struct heap_sink *sink, uint32_t isolate, uint64_t *last)
 {
 	uint64_t size = MIN(sink->sizes[isolate], ISOLATE_BYTES_MAX);
 
@@ -107,10 +115,102 @@ static int claim_scope(struct v8 *v8, struct heap_sink *sink, uint32_t isolate)
 		limit = target_word(v8->memory, sink->starts[isolate] + at + 8);
 		end = sink->starts[block] + SCOPE_BYTES;
 		if (next <= limit && limit <= end && limit % 8 == 0 && next < end &&
-		    are_levels(target_word(v8->memory, sink->starts[isolate] + at + 16)))
+		    are_levels(target_word(v8->memory, sink->starts[isolate] + at + 16))) {
+			*last = sink->starts[block];
 			return heap_sink_claim_within(sink, next, end - next);
+		}
 	}
 	return 0;
+}
+
+/* Of spare blocks: where they begin, each once. */
+struct spares {
+	uint64_t starts[SPARES_MAX];
+	size_t count;
+};
+
+static uint64_t scope_start(const struct heap_sink *sink, uint64_t address)
+{
+	uint32_t block = scope_block(sink, address);
+
+	return block != BLOCK_NONE && sink->starts[block] == address ? address : 0;
+}
+
+static void add_spare(const struct heap_sink *sink, uint64_t address, const uint64_t *used,
+		      size_t used_count, struct spares *spares)
+{
+	if (!scope_start(sink, address))
+		return;
+	for (size_t i = 0; i < used_count; i++) {
+		if (used[i] == address)
+			return;
+	}
+	for (size_t i = 0; i < spares->count; i++) {
+		if (spares->starts[i] == address)
+			return;
+	}
+	if (spares->count < SPARES_MAX)
+		spares->starts[spares->count++] = address;
+}
+
+/* Whether three words describe the vector of the blocks in use, the last one of which is `last`. */
+static bool read_vector(struct v8 *v8, const struct heap_sink *sink, const uint64_t *words,
+			uint64_t last, uint64_t *entries)
+{
+	uint32_t vector = heap_sink_node(sink, words[0]);
+
+	if (!words[2] || words[2] > words[1] || words[1] > ENTRIES_MAX || vector == BLOCK_NONE ||
+	    sink->whats[vector] != NODE_PLAIN || sink->starts[vector] != words[0] ||
+	    words[1] > sink->sizes[vector] / 8 ||
+	    target_read(v8->memory, words[0], entries, words[1] * 8) ||
+	    entries[words[2] - 1] != last)
+		return false;
+	for (size_t i = 0; i < words[2]; i++) {
+		if (!scope_start(sink, entries[i]))
+			return false;
+	}
+	return true;
+}
+
+/* True: it is the structure. */
+static bool find_spares(struct v8 *v8, const struct heap_sink *sink, uint32_t node, uint64_t last,
+			struct spares *spares)
+{
+	uint64_t words[IMPLEMENTER_BYTES_MAX / 8], entries[ENTRIES_MAX];
+	size_t count = sink->sizes[node] / 8;
+
+	if (count < 3 || count > ARRAY_SIZE(words) ||
+	    target_read(v8->memory, sink->starts[node], words, count * 8))
+		return false;
+	for (size_t i = 0; i + 3 <= count; i++) {
+		if (!read_vector(v8, sink, words + i, last, entries))
+			continue;
+		for (size_t j = words[i + 2]; j < words[i + 1]; j++)
+			add_spare(sink, entries[j], entries, words[i + 2], spares);
+		for (size_t j = 0; j < count; j++)
+			add_spare(sink, words[j], entries, words[i + 2], spares);
+		return true;
+	}
+	return false;
+}
+
+static int claim_spares(struct v8 *v8, struct heap_sink *sink, uint32_t isolate, uint64_t last)
+{
+	uint64_t size = MIN(sink->sizes[isolate], ISOLATE_BYTES_MAX);
+	struct spares spares = {0};
+	int error = 0;
+
+	for (uint64_t at = 0; at + 8 <= size; at += 8) {
+		uint64_t word = target_word(v8->memory, sink->starts[isolate] + at);
+		uint32_t node = heap_sink_node(sink, word);
+
+		if (node != BLOCK_NONE && sink->whats[node] == NODE_PLAIN &&
+		    sink->starts[node] == word && find_spares(v8, sink, node, last, &spares))
+			break;
+	}
+	for (size_t i = 0; !error && i < spares.count; i++)
+		error = heap_sink_claim_within(sink, spares.starts[i], SCOPE_BYTES);
+	return error;
 }
 
 static int claim_scopes(struct v8 *v8, struct heap_sink *sink)
@@ -119,14 +219,16 @@ static int claim_scopes(struct v8 *v8, struct heap_sink *sink)
 	int error = 0;
 
 	for (size_t i = 0; !error && i < v8->chunks.count; i++) {
-		uint64_t heap = v8->chunks.items[i].heap;
+		uint64_t heap = v8->chunks.items[i].heap, block = 0;
 		uint32_t isolate = heap_sink_node(sink, heap);
 
 		/* Those of a heap mostly stand together. */
 		if (!heap || heap == last || isolate == BLOCK_NONE ||
 		    sink->whats[isolate] != NODE_PLAIN)
 			continue;
-		error = claim_scope(v8, sink, isolate);
+		error = claim_scope(v8, sink, isolate, &block);
+		if (!error && block)
+			error = claim_spares(v8, sink, isolate, block);
 		last = heap;
 	}
 	return error;
