@@ -444,6 +444,38 @@ static int choose_method(struct trials *trials, enum attach_method method,
 	return 0;
 }
 
+const char *feature_probe_missing(void)
+{
+	static const struct {
+		enum bpf_func_id function;
+		const char *name;
+	} needed[] = {
+		{BPF_FUNC_get_current_task_btf, "bpf_get_current_task_btf (since Linux 5.11)"},
+		{BPF_FUNC_task_storage_get, "bpf_task_storage_get (since Linux 5.11)"},
+		{BPF_FUNC_get_attach_cookie, "bpf_get_attach_cookie (since Linux 5.15)"},
+		{BPF_FUNC_loop, "bpf_loop (since Linux 5.17)"},
+	};
+
+	loader_quiet_libbpf();
+	/* The newest one first: kernels have the older ones, too. */
+	for (size_t i = ARRAY_SIZE(needed); i-- > 0;) {
+		if (!libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, needed[i].function, NULL))
+			return needed[i].name;
+	}
+	return NULL;
+}
+
+bool feature_probe_explain_missing(void)
+{
+	const char *missing = feature_probe_missing();
+
+	if (missing)
+		log_error("this kernel has no %s, which tracking needs; `memory`, `retain "
+			  "--census` and `triage --no-stacks` do without",
+			  missing);
+	return missing;
+}
+
 int feature_probe_run(struct kernel_features *features, enum attach_method method)
 {
 	_cleanup_close_ int self_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -468,31 +500,12 @@ int feature_probe_run(struct kernel_features *features, enum attach_method metho
 		return error;
 	}
 	error = choose_method(&trials, method, &features->method);
+	if (!error && !trials.skeleton && feature_probe_explain_missing())
+		error = -EOPNOTSUPP;
 	if (!error)
 		try_restrictions(&trials, features);
 	end_trials(&trials, features);
 	return error;
-}
-
-const char *feature_probe_missing(void)
-{
-	static const struct {
-		enum bpf_func_id function;
-		const char *name;
-	} needed[] = {
-		{BPF_FUNC_get_current_task_btf, "bpf_get_current_task_btf (since Linux 5.11)"},
-		{BPF_FUNC_task_storage_get, "bpf_task_storage_get (since Linux 5.11)"},
-		{BPF_FUNC_get_attach_cookie, "bpf_get_attach_cookie (since Linux 5.15)"},
-		{BPF_FUNC_loop, "bpf_loop (since Linux 5.17)"},
-	};
-
-	loader_quiet_libbpf();
-	/* The newest one first: kernels have the older ones, too. */
-	for (size_t i = ARRAY_SIZE(needed); i-- > 0;) {
-		if (!libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, needed[i].function, NULL))
-			return needed[i].name;
-	}
-	return NULL;
 }
 
 /* The function type behind btf_trace_NAME, a pointer to what a probe of it must look like. */

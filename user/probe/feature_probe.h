@@ -42,6 +42,8 @@ void feature_probe_close(struct kernel_features *features);
 /* A function of the kernel for BPF programs that all tracking needs and that is not there, with the
  * version that has it; NULL: none. Static. */
 const char *feature_probe_missing(void);
+/* An error message that names it; false: none is missing. */
+bool feature_probe_explain_missing(void);
 
 /*
  * Whether a thread of the process is under Syscall User Dispatch, which /proc does not show; of a

@@ -471,14 +471,11 @@ static uint64_t memory_asked(const struct loader_config *config)
 
 int loader_explain(int error, const struct loader_config *config)
 {
-	const char *missing = feature_probe_missing();
 	struct stat status;
 
-	if (missing) {
-		log_error("this kernel has no %s, which tracking needs; `memory`, `retain "
-			  "--census` and `triage --no-stacks` do without",
-			  missing);
-	} else if (stat("/sys/kernel/btf/vmlinux", &status)) {
+	if (feature_probe_explain_missing())
+		return error;
+	if (stat("/sys/kernel/btf/vmlinux", &status)) {
 		log_error("this kernel has no type information (/sys/kernel/btf/vmlinux): leakmon "
 			  "cannot read kernel structures; use a kernel built with "
 			  "CONFIG_DEBUG_INFO_BTF=y, as Debian's are");
