@@ -66,7 +66,7 @@ static bool is_known(json_t *report)
 	return true;
 }
 
-/* Where the machine has no time for enough scans, longer. */
+/* Longer, if the machine had no time for enough scans. */
 static json_t *diagnose(struct harness *harness, const char *const pids[3], int code)
 {
 	static const char *const times[] = {"15s", "45s", "75s"};

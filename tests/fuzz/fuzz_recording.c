@@ -93,7 +93,7 @@ static void list_tables(sqlite3 *database)
 	}
 }
 
-/* What the run did not record: one row, all of whose numbers are 1. */
+/* One row in a table that the run has left empty; its numbers are 1. */
 static void fill(sqlite3 *database, const struct table *table)
 {
 	char sql[4096];

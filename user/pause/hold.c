@@ -16,7 +16,7 @@
 #define PAUSE_NS_PER_GIB (100 * NS_PER_MS)
 #define PAUSE_MIN_NS (100 * NS_PER_MS)
 #define HOLDER_STACK_BYTES (1u << 20)
-/* What is read must be there before the tracer lets go. */
+/* Reading ends so long before the tracer lets go. */
 #define READ_EARLIER_NS (2 * NS_PER_MS)
 
 /* Linux 5.14; older headers do not have it. */

@@ -21,7 +21,7 @@
 #define TRACER_NAME "pause-tracer"
 /* So often it looks whether its monitor is stopped. */
 #define TICK_NS 5000000ull
-/* Of more threads, letting go takes longer than any pause is. */
+/* Letting more threads go takes longer than any pause. */
 #define THREADS_MAX 65536
 
 /* Threads that stand. Only memory of those that are there is used. */
@@ -77,7 +77,8 @@ static bool is_asked(const struct served *served, const struct timespec *wait)
 	return ppoll(polled, ARRAY_SIZE(polled), wait, NULL) > 0;
 }
 
-/* What it asks for; ends with it. Some other child of it may have its end of the socket, too. */
+/* The next request; the tracer ends with its monitor, another child of which may have the same end
+ * of the socket. */
 static void await_request(const struct served *served, void *request, size_t size)
 {
 	is_asked(served, NULL);
@@ -137,7 +138,7 @@ static _Noreturn void serve(const struct served *served, const struct request *r
 			stop_resume(&stop);
 	}
 	answer = answer_of(&stop, error);
-	/* Whether anybody is there to get it, hold_until() sees. */
+	/* hold_until() notices if nobody receives it. */
 	(void)!send(served->socket, &answer, sizeof(answer), MSG_NOSIGNAL);
 	if (error)
 		_exit(0);

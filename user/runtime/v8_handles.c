@@ -48,7 +48,7 @@ static bool is_block(const unsigned char *bytes)
 #define SCOPE_BYTES (1022u * 8u)
 #define LEVELS_MAX 65535u
 #define SPARES_MAX 64u
-/* Of the structure that has them, and of its vector. */
+/* Limits of the structure that has them, and of its vector. */
 #define IMPLEMENTER_BYTES_MAX 512u
 #define ENTRIES_MAX 512u
 #define ETERNAL_BYTES (256u * 8u)
@@ -123,7 +123,7 @@ static int claim_scope(struct v8 *v8, struct heap_sink *sink, uint32_t isolate, 
 	return 0;
 }
 
-/* Of spare blocks: where they begin, each once. */
+/* Starts of spare blocks, each once. */
 struct spares {
 	uint64_t starts[SPARES_MAX];
 	size_t count;
