@@ -27,8 +27,7 @@ static const struct privilege privileges[] = {
 	{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "read other users' /proc/PID/maps and files",
 	 TO_TRACK | TO_TRIAGE},
 	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
-	 "read other users' /proc/PID/mem and pagemap (`memory`), and closed directories",
-	 TO_TRIAGE},
+	 "read other users' pagemap (`memory`) and closed directories", TO_TRIAGE},
 	{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE",
 	 "open deleted or replaced files through /proc/PID/map_files", 0},
 	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "attach on kernels without uprobe_multi (before 6.6)", 0},
@@ -134,9 +133,12 @@ void privileges_explain(void)
 			  "cap_checkpoint_restore+ep)",
 			  missing);
 	else
-		log_error("not permitted, although no required capability is missing: a security "
+		log_error("not permitted, although no required capability is missing: %sa security "
 			  "module, a seccomp profile or kernel lockdown refuses BPF; -v shows the "
-			  "kernel's own words");
+			  "kernel's own words",
+			  effective_capabilities() & 1ull << CAP_SYS_ADMIN
+				  ? ""
+				  : "a kernel before 6.6 also asks for CAP_SYS_ADMIN; or ");
 }
 
 void privileges_print(FILE *out, enum privilege_use use)
