@@ -96,6 +96,25 @@ static void no_recording_is_left_of_an_attach_that_was_interrupted(void **state)
 	assert_int_equal(child_end(harness, workload), 0);
 }
 
+/* As soon as the file is there. */
+static void no_recording_is_left_of_its_first_moment(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "leak");
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/recording", harness->directory);
+	for (int i = 0; i < 3; i++) {
+		struct child *monitor =
+			MONITOR(harness, "record", "-p", workload->pid_text, "-o", path, "3600");
+
+		while (access(path, F_OK))
+			wait_ms(1);
+		assert_int_equal(interrupt(harness, monitor, SIGTERM), 128 + SIGTERM);
+		assert_int_equal(access(path, F_OK), -1);
+	}
+}
+
 /* Attached, it makes its last report, and all is well. */
 static void a_signal_after_the_attach_brings_the_last_report(void **state)
 {
@@ -214,6 +233,7 @@ int main(void)
 		e2e_test(hostile_files_neither_stall_the_attach_nor_hide_the_rest),
 		e2e_test(a_signal_ends_the_attach),
 		e2e_test(no_recording_is_left_of_an_attach_that_was_interrupted),
+		e2e_test(no_recording_is_left_of_its_first_moment),
 		e2e_test(an_interrupted_census_leaves_the_process_running_and_no_half_file),
 		e2e_test(a_signal_after_the_attach_brings_the_last_report),
 		e2e_test(a_signal_ends_every_command_soon),

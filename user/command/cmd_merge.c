@@ -19,11 +19,15 @@ static int write_fleet(struct merge *merge, const struct merge_options *options)
 {
 	static const struct recorder_options all = {0};
 	struct recorder *recorder = NULL;
-	int error = recorder_open(&recorder, options->fleet, &all);
+	int error;
 
+	interrupt_ends(false); /* until it is known what an end must remove */
+	error = recorder_open(&recorder, options->fleet, &all);
+	if (!error)
+		interrupt_removes_database(options->fleet);
+	interrupt_ends(true);
 	if (error)
 		return error;
-	interrupt_removes_database(options->fleet);
 	error = merge_write(merge, recorder);
 	if (!error)
 		log_info("%s holds %llu snapshots of %zu hosts", options->fleet,

@@ -172,16 +172,20 @@ static int run_profile(const struct record_options *record, const struct recorde
 	const struct tracking_options tracking = PROFILE_TRACKING;
 	struct profile_recording run = {
 		.diagnose = {.path = record->diagnose ? record->path : NULL, .keep = *keep}};
+	int error, code;
 	bool made;
-	int code;
 
 	profile.session.tracking = tracking;
 	profile.session.tracking.debuginfod = record->session.tracking.debuginfod;
 	profile.session.output.report.top = PROFILE_SITES;
-	if (profile_recorder_open(&run.recorder, record->path, keep))
+	interrupt_ends(false); /* until it is known what an end must remove */
+	error = profile_recorder_open(&run.recorder, record->path, keep);
+	if (!error)
+		interrupt_removes_database(record->path);
+	interrupt_ends(true);
+	if (error)
 		return EXIT_ERROR;
 	profile.context = &run;
-	interrupt_removes_database(record->path);
 	code = profile_run(&profile);
 	interrupt_removes(NULL);
 	record_diagnose_finish(&run.diagnose);
@@ -208,16 +212,20 @@ int record_run(const struct record_options *options)
 					.needs_history = options->diagnose,
 					.takes_kills = true};
 	struct recorder *recorder;
-	int code;
+	int error, code;
 
 	if (go_programs_only(&options->session.targets.chosen))
 		return goroutines_record_run(options);
 	if (options->profile)
 		return run_profile(options, &keep);
-	if (recorder_open(&run.recorder, options->path, &keep))
+	interrupt_ends(false); /* until it is known what an end must remove */
+	error = recorder_open(&run.recorder, options->path, &keep);
+	if (!error)
+		interrupt_removes_database(options->path);
+	interrupt_ends(true);
+	if (error)
 		return EXIT_ERROR;
 	recorder = run.recorder;
-	interrupt_removes_database(options->path);
 	code = watch_run(&options->session, &hooks);
 	interrupt_removes(NULL);
 	record_diagnose_finish(&run.diagnose);
