@@ -17,9 +17,10 @@ static inline json_t *report_of(struct harness *harness, struct child *monitor)
 	return monitor_report(harness, monitor);
 }
 
+/* With time enough for a stop on a busy machine, unless the arguments have a --max-pause. */
 #define RETAIN(harness, target, ...)                                                               \
 	report_of(harness, MONITOR(harness, "retain", "-p", (target)->pid_text, "--census",        \
-				   "--format", "json", ##__VA_ARGS__))
+				   "--max-pause", "5000", "--format", "json", ##__VA_ARGS__))
 
 static inline json_int_t total_at(json_t *report, const char *verdict, const char *what)
 {
