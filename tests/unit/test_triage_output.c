@@ -749,6 +749,9 @@ static void growth_of_compiled_code_is_unproven(void **state)
 		{{{500, 492, 40, 652}, {0, 0, 0, 0}}, 600, 20 << 20, false, true},
 		/* Native memory grows, while a collection gives back. */
 		{{{500, -7000, 100, -900}, {350, 0, 0, 0}}, 600, 20 << 20, false, false},
+		/* It fills again what a collection has left; more comes beside it. */
+		{{{500, 1060, 0, 1440}, {350, 0, 0, 0}}, 600, 20 << 20, false, true},
+		{{{500, 1060, 0, 2440}, {350, 0, 0, 0}}, 600, 20 << 20, false, false},
 		/* Objects leak besides. */
 		{{{500, 100, 100, 200}, {350, 100, 100, 200}}, 600, 30 << 20, true, false},
 		/* Too early to know. */

@@ -214,14 +214,15 @@ bool triage_entry_compiles(const struct triage_entry *entry)
 /* Too short to know what comes beside the code. */
 #define RECENT_MIN_S 60
 
-/* Whether what comes beside its heap and code is less than they are, or not known. */
+/* Whether less comes beside its heap and code than they are, or that is not known. A heap that a
+ * collection has made smaller since the first look may fill again. */
 static bool grows_by_itself(const struct managed_growth *managed)
 {
 	struct managed_span recent = recent_of(managed);
 
 	if (managed->last_s - recent.began_s < RECENT_MIN_S)
 		return managed->code;
-	return recent.code > 0 &&
+	return (recent.code > 0 || recent.heap > 0) &&
 	       recent.code + MAX(recent.heap, 0) >= recent.all - recent.heap - recent.code;
 }
 
