@@ -34,7 +34,7 @@ void child_fail(const struct child *child, const char *format, ...)
 }
 
 static void child_exec(const char *path, const char *const *argv, before_exec prepare, int in,
-		       int out, int err)
+		       int out, int err, const sigset_t *mask)
 {
 	/* The program is opened first: `prepare` may take away the right to reach it. */
 	int program = open(path, O_RDONLY | O_CLOEXEC);
@@ -46,6 +46,8 @@ static void child_exec(const char *path, const char *const *argv, before_exec pr
 	signal(SIGHUP, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
 	setpgid(0, 0);
 	/* A killed test program leaves no process behind. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -62,15 +64,20 @@ struct child *child_start(struct harness *harness, const char *path, const char 
 {
 	struct child *child = &harness->children[harness->count];
 	int in[2], out[2], err[2];
+	sigset_t all, mask;
 
 	assert_true(harness->count < MAX_CHILDREN);
 	assert_false(pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC));
 	*child = (struct child){.in = in[1], .out = {.fd = out[0]}, .err = {.fd = err[0]}};
 	harness->count++;
+	/* A signal for it that comes before its exec is not for our handlers. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &mask);
 	child->pid = fork();
-	assert_true(child->pid >= 0);
 	if (child->pid == 0)
-		child_exec(path, argv, prepare, in[0], out[1], err[1]);
+		child_exec(path, argv, prepare, in[0], out[1], err[1], &mask);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	assert_true(child->pid >= 0);
 	/* Here too: whichever of us comes first. After the exec it is refused, and done. */
 	setpgid(child->pid, child->pid);
 	child->group = child->pid;

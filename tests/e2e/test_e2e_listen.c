@@ -186,14 +186,15 @@ static void triage_and_profile_serve_what_they_have(void **state)
 			"%s %s --listen 127.0.0.1:0 --format prom 1 >/dev/null 2>%s/err & pid=$!; "
 			"until port=$(sed -n 's/.*127.0.0.1:\\([0-9]*\\).*/\\1/p' %s/err | grep "
 			".); "
-			"do sleep 0.05; done; "
-			"until curl -sf http://127.0.0.1:$port/metrics >/dev/null; do sleep 0.05; "
-			"done; "
+			"do kill -0 $pid || { cat %s/err >&2; exit 9; }; sleep 0.05; done; "
+			"until curl -sf http://127.0.0.1:$port/metrics >/dev/null; "
+			"do kill -0 $pid || { cat %s/err >&2; exit 9; }; sleep 0.05; done; "
 			"for path in metrics profile ''; do curl -s -o /dev/null -w '%%{http_code} "
 			"' "
 			"http://127.0.0.1:$port/$path; done; kill -INT $pid; wait $pid",
 			getenv("LEAKMON_PROGRAM") ?: "build/leakmon", runs[i].command,
-			harness->directory, harness->directory);
+			harness->directory, harness->directory, harness->directory,
+			harness->directory);
 
 		assert_string_equal(text, runs[i].codes);
 		free(text);
