@@ -40,6 +40,7 @@ static struct outcome outcome(void (*run)(const void *), const void *argument)
 {
 	struct outcome outcome = {0};
 	int ends[2], status;
+	size_t used = 0;
 	ssize_t got;
 	pid_t pid;
 
@@ -52,8 +53,11 @@ static struct outcome outcome(void (*run)(const void *), const void *argument)
 		_exit(NOT_ENDED);
 	}
 	close(ends[1]);
-	got = read(ends[0], outcome.message, sizeof(outcome.message) - 1);
-	assert_true(got >= 0);
+	/* It is written in pieces. */
+	while ((got = read(ends[0], outcome.message + used, sizeof(outcome.message) - 1 - used)) >
+	       0)
+		used += (size_t)got;
+	assert_int_equal(got, 0);
 	close(ends[0]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
