@@ -16,13 +16,12 @@
 
 #define REPORT(walked) (&(walked)->sink.reports.items[0])
 
-/* Nothing here changes: no retry needs to wait. The watcher of reads that never end (stuck_read.c)
- * does, for longer. */
+/* Nothing here changes: no retry needs to wait. (stuck_read.c sleeps by clock_nanosleep().) */
 int nanosleep(const struct timespec *requested, struct timespec *left)
 {
-	return requested->tv_sec || requested->tv_nsec >= 100000000
-		       ? clock_nanosleep(CLOCK_MONOTONIC, 0, requested, left)
-		       : 0;
+	(void)requested;
+	(void)left;
+	return 0;
 }
 
 static inline int setup(void **state)

@@ -71,7 +71,7 @@ static void *watch(void *unused)
 {
 	(void)unused;
 	for (;;) {
-		nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = TICK_NS}, NULL);
 		if (look_at_slots())
 			continue;
 		/* A read that begins from here on wakes it. */
