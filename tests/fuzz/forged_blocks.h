@@ -2,7 +2,7 @@
 /*
  * libFuzzer harness of a reader of an allocator's heap: a small heap made by hand, in which the
  * input changes words. What is found must be sound. A fuzzer includes the reader's fixture
- * (tests/unit/NAME_fixture.h), then this, and has forged_make().
+ * (tests/unit/NAME_fixture.h), has put_forged(), which makes the heap, and includes this.
  *
  * Input: changes of 12 bytes each, see forged_words.h. Seeds: none are needed.
  */
@@ -30,6 +30,18 @@ struct forged_heap {
 	VEC(uint32_t) places;
 	uint64_t *kept;
 };
+
+static struct made_memory *forged_make(void)
+{
+	struct fixture *fixture;
+	void *state;
+
+	if (setup(&state))
+		abort();
+	fixture = state;
+	put_forged(fixture);
+	return &fixture->memory;
+}
 
 static void forged_keep(struct forged_heap *forged)
 {

@@ -2,17 +2,10 @@
 /* The reader of jemalloc's heaps. */
 #include "unit/jemalloc_fixture.h"
 
-static struct made_memory *forged_make(void)
+static void put_forged(struct fixture *fixture)
 {
-	void *state;
-	struct fixture *fixture;
-
-	if (setup(&state))
-		abort();
-	fixture = state;
 	put_usual(fixture);
 	cache_block(fixture, CLASS_48, fixture->extents + 5 * 48);
-	return &fixture->memory;
 }
 
 #include "fuzz/forged_blocks.h"

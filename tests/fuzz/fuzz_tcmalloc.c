@@ -2,17 +2,10 @@
 /* The reader of tcmalloc's heaps. */
 #include "unit/tcmalloc_fixture.h"
 
-static struct made_memory *forged_make(void)
+static void put_forged(struct fixture *fixture)
 {
-	void *state;
-	struct fixture *fixture;
-
-	if (setup(&state))
-		abort();
-	fixture = state;
 	put_usual(fixture);
 	cache_block(put_cache(fixture), CLASS_48, BLOCK_48(fixture, 7));
-	return &fixture->memory;
 }
 
 #include "fuzz/forged_blocks.h"
