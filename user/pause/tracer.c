@@ -350,7 +350,8 @@ void tracer_end(struct tracer *tracer)
 {
 	if (!tracer->pid)
 		return;
-	/* It never ends before it has let all go. */
+	/* It never ends before it has let all go. Another child of ours may have this end, too. */
+	shutdown(tracer->socket, SHUT_RDWR);
 	close(tracer->socket);
 	while (waitpid(tracer->pid, NULL, 0) < 0 && errno == EINTR)
 		;
