@@ -341,7 +341,7 @@ static void stopped_itself_it_holds_nothing(void **state)
 		picture = json_object_get(monitor_report(harness, monitor), "picture");
 		assert_true(json_is_false(json_object_get(picture, "stopped")));
 		assert_string_equal(text_at(picture, "why_not_stopped"),
-				    "leakmon itself was stopped meanwhile");
+				    "leakmon was stopped (Ctrl-Z, SIGSTOP) during the pause");
 	}
 	workload_ask(harness, target, "truth");
 }

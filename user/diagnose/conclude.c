@@ -702,7 +702,7 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 		diagnosis->why = "memory grew, but no call stack and no class surely did";
 	} else if (diagnosis->group == GROUP_OTHER && evidence->last && evidence->last->why) {
 		diagnosis->verdict = DIAGNOSIS_UNKNOWN;
-		diagnosis->why = "this part of its memory grew, and may be malloc's, whose heap "
+		diagnosis->why = "this part of its memory grew, and may belong to malloc: its heap "
 				 "could not be read";
 	} else {
 		diagnosis->verdict = DIAGNOSIS_GROWS;

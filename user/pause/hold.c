@@ -119,7 +119,7 @@ const char *hold_why_not(int error)
 		return "there can be no process beside leakmon that stops it, or that process is "
 		       "gone";
 	if (error == -ECANCELED)
-		return "leakmon itself was stopped meanwhile";
+		return "leakmon was stopped (Ctrl-Z, SIGSTOP) during the pause";
 	return "stopping it failed";
 }
 

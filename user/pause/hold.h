@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads something of a process while all its threads stand. They go on in time even if leakmon is
- * killed or stopped meanwhile (tracer.h).
+ * Reads something of a process while all its threads stand. The process resumes in time even if
+ * leakmon is killed or stopped during the pause (tracer.h).
  */
 #ifndef LEAKMON_PAUSE_HOLD_H
 #define LEAKMON_PAUSE_HOLD_H
