@@ -17,11 +17,11 @@ static void objects_have_the_name_of_their_constructor_or_type(void **state)
 		{"WeakRef", 1},
 		{"WeakMap", 1},
 		{"ArrayBuffer", 4},
-		{"Function", 5},
+		{"Function", 7},
 		{"(SeqOneByteString)", 9},
 		{"Function onData server.js:2", FORGED_CLOSURES},
-		{"Function late server.js:3", FORGED_CLOSURES},
-		{"(Context)", 3},
+		{"Function late server.js:3", FORGED_CLOSURES + 1},
+		{"(Context)", 4},
 		{"(ScopeInfo)", 3},
 		{"(PropertyArray)", 0},
 		{"(type 181)", 0},
@@ -33,6 +33,31 @@ static void objects_have_the_name_of_their_constructor_or_type(void **state)
 	walk(&forged->memory, &walked);
 	assert_null(REPORT(&walked)->why);
 	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		if (count_class(&walked.sink, expected[i].class) != expected[i].count)
+			fail_msg("%s: %zu", expected[i].class,
+				 count_class(&walked.sink, expected[i].class));
+	}
+	walked_free(&walked);
+}
+
+static void timers_and_pending_promises_have_the_name_of_their_function(void **state)
+{
+	static const struct {
+		const char *class;
+		size_t count;
+	} expected[] = {
+		{"Promise of async function onData server.js:2", FORGED_PENDING},
+		{"Promise awaited in async function onData server.js:2", FORGED_PENDING},
+		{"Promise with then late server.js:3", FORGED_PENDING},
+		{"Promise", 1},
+		{"async function onData server.js:2", FORGED_PENDING + 1},
+		{"Timeout of late server.js:3", FORGED_PENDING},
+	};
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
 		if (count_class(&walked.sink, expected[i].class) != expected[i].count)
 			fail_msg("%s: %zu", expected[i].class,
@@ -369,6 +394,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FORGED(objects_have_the_name_of_their_constructor_or_type),
+		FORGED(timers_and_pending_promises_have_the_name_of_their_function),
 		FORGED(variables_of_the_global_object_are_roots),
 		FORGED(references_have_the_names_of_properties_and_variables),
 		FORGED(native_memory_holds_objects_by_handles_alone),

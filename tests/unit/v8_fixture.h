@@ -26,6 +26,7 @@
 #define FORGED_START 0x200u /* of its objects */
 #define FORGED_SESSIONS 5
 #define FORGED_CLOSURES 10
+#define FORGED_PENDING 10 /* promises of each kind, and timers */
 #define FORGED_BYTECODES 40u
 #define FORGED_BYTECODE_HEADER 53u /* of a BytecodeArray, from its tagged pointer on */
 #define FORGED_BYTECODE_KINDS 8u
@@ -56,6 +57,7 @@ enum forged_type {
 	FORGED_SHARED = 262,
 	FORGED_SCRIPT = 263,
 	FORGED_UNCOMPILED = 264,
+	FORGED_REACTION = 270,
 	FORGED_WEAK_CELL = 275,
 	FORGED_PROXY = 278,
 	FORGED_GLOBAL = 279,
@@ -67,6 +69,8 @@ enum forged_type {
 	FORGED_WEAK_SET = 2111,
 	FORGED_ARRAY = 2113,
 	FORGED_BUFFER = 2120,
+	FORGED_CALL = 2122, /* of an async function */
+	FORGED_PROMISE = 2125,
 	FORGED_WEAK_REF = 2151,
 };
 
@@ -131,6 +135,9 @@ static inline void forged_constants(struct forged *forged)
 		{"v8dbg_type_JSWeakMap__JS_WEAK_MAP_TYPE", FORGED_WEAK_MAP},
 		{"v8dbg_type_JSWeakSet__JS_WEAK_SET_TYPE", FORGED_WEAK_SET},
 		{"v8dbg_type_JSWeakRef__JS_WEAK_REF_TYPE", FORGED_WEAK_REF},
+		{"v8dbg_type_JSPromise__JS_PROMISE_TYPE", FORGED_PROMISE},
+		{"v8dbg_type_PromiseReaction__PROMISE_REACTION_TYPE", FORGED_REACTION},
+		{"v8dbg_type_JSAsyncFunctionObject__JS_ASYNC_FUNCTION_OBJECT_TYPE", FORGED_CALL},
 		{"v8dbg_type_WeakCell__WEAK_CELL_TYPE", FORGED_WEAK_CELL},
 		{"v8dbg_type_PropertyArray__PROPERTY_ARRAY_TYPE", FORGED_PROPERTY_ARRAY},
 		{"v8dbg_type_FixedArray__FIXED_ARRAY_TYPE", FORGED_FIXED_ARRAY},
@@ -530,10 +537,15 @@ static inline uint64_t forged_shared_of(uint64_t function)
 	return forged_word(function - 1 + 24);
 }
 
-/* onData(), of the second line, is before what the last function shares with others. */
+/* The last one of onData(), of the second line, is before what late() needs. */
+static inline uint64_t forged_on_data_function(const struct forged *forged)
+{
+	return forged->last_function - FORGED_CLOSURES * 64 - 32 - 56;
+}
+
 static inline uint64_t forged_on_data(const struct forged *forged)
 {
-	return forged_shared_of(forged->last_function - FORGED_CLOSURES * 64 - 32 - 56);
+	return forged_shared_of(forged_on_data_function(forged));
 }
 
 /* A frame of its that V8 interprets. */
@@ -606,6 +618,59 @@ static inline void forged_emitter(struct forged *forged)
 	forged_set(forged->emitter, 24, events);
 }
 
+/* Of onData(), which awaits something; it returned the promise. */
+static inline uint64_t forged_call(struct forged *forged, uint64_t map, uint64_t promise)
+{
+	uint64_t call = forged_receiver(forged, map, 11);
+
+	forged_set(call, 24, forged_on_data_function(forged));
+	forged_set(call, 80, promise);
+	return call;
+}
+
+/* late() is called when the promise is resolved, or the call goes on. */
+static inline uint64_t forged_reaction(struct forged *forged, uint64_t map, uint64_t call)
+{
+	uint64_t function = forged->last_function, reaction;
+
+	if (call) {
+		uint64_t context =
+			forged_array(forged, forged_map(forged, FORGED_CONTEXT, 0, 0), 3);
+
+		forged_item(context, 2, call);
+		function = forged_object(forged, forged->function, 64);
+		forged_set(function, 24, forged_shared_of(forged->last_function));
+		forged_set(function, 32, context);
+	}
+	reaction = forged_object(forged, map, 48);
+	forged_set(reaction, 24, function);
+	return reaction;
+}
+
+/* Promises that an async function returned, that one awaits, that have a then(), and one that is
+ * resolved; timers. */
+static inline void forged_pending(struct forged *forged)
+{
+	uint64_t map = forged_map(forged, FORGED_PROMISE, 5, forged_constructor(forged, "Promise"));
+	uint64_t call_map = forged_map(forged, FORGED_CALL, 11, 0), call, settled;
+	uint64_t reaction_map = forged_map(forged, FORGED_REACTION, 6, 0), then, awaits;
+	uint64_t timer_map =
+		forged_map(forged, FORGED_OBJECT, 4, forged_constructor(forged, "Timeout"));
+
+	forged_property(forged, timer_map, "_onTimeout", 0);
+	call = forged_call(forged, call_map, 0);
+	awaits = forged_reaction(forged, reaction_map, call);
+	then = forged_reaction(forged, reaction_map, 0);
+	for (uint64_t i = 0; i < FORGED_PENDING; i++) {
+		forged_call(forged, call_map, forged_receiver(forged, map, 5));
+		forged_set(forged_receiver(forged, map, 5), 24, awaits);
+		forged_set(forged_receiver(forged, map, 5), 24, then);
+		forged_set(forged_receiver(forged, timer_map, 4), 24, forged->last_function);
+	}
+	settled = forged_receiver(forged, map, 5);
+	forged_set(settled, 32, forged_number(1));
+}
+
 /* Of a type that has no name and no length: up to the next object. */
 static inline void forged_odd(struct forged *forged)
 {
@@ -654,6 +719,7 @@ static inline bool forged_make(struct forged *forged)
 	forged_globals(forged);
 	forged_script(forged);
 	forged_emitter(forged);
+	forged_pending(forged);
 	forged_odd(forged);
 	forged_close(forged, free_space, FORGED_OLD);
 	forged_young(forged);
