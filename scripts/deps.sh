@@ -88,6 +88,7 @@ packages_of() {
 	fuzz) cat <<-END ;;
 		llvm              tool llvm-symbolizer
 		libclang-rt-14-dev
+		xz-utils          tool xz
 	END
 	check) cat <<-END ;;
 		clang-format      tool clang-format
@@ -117,7 +118,6 @@ packages_of() {
 		openssl           tool openssl
 		zstd              tool zstd
 		lz4               tool lz4
-		xz-utils          tool xz
 		procps            tool pgrep
 		golang-1.19-go
 		golang-github-masterminds-sprig-dev

@@ -3,7 +3,8 @@
 #
 # fuzz.sh DIRECTORY SECONDS PROGRAM…: runs libFuzzer programs, two at a time, each for SECONDS.
 #
-# DIRECTORY/corpus/NAME   seeds from real files, and what libFuzzer adds; kept for the next run
+# DIRECTORY/corpus/NAME   seeds from real files, those of tests/fuzz/corpus (`make fuzz-corpus`), and
+#                         what libFuzzer adds; kept for the next run
 # DIRECTORY/crashes       former findings, run first every time
 # DIRECTORY/NAME.log      output of the program
 set -eu
@@ -269,6 +270,8 @@ start() {
 	name=${1##*/} corpus=$directory/corpus/${1##*/}
 	mkdir -p "$corpus"
 	make_seeds "$name" "$corpus"
+	[ ! -f "tests/fuzz/corpus/$name.tar.xz" ] ||
+		tar -xJf "tests/fuzz/corpus/$name.tar.xz" -C "$corpus"
 	for input in "$directory/crashes/$name"-*; do
 		[ ! -f "$input" ] || cp "$input" "$corpus"
 	done

@@ -2,6 +2,7 @@
 #
 #   make fuzz TIME=SECONDS   libFuzzer under ASan and UBSan on every reader of hostile input
 #   make fuzz-coverage       lines of these readers that the inputs found so far have reached
+#   make fuzz-corpus         keeps the best of these inputs in tests/fuzz/corpus, for the repository
 #
 # Included by tests/tests.mk. A harness is one file tests/fuzz/fuzz_NAME.c; scripts/fuzz.sh has its
 # seeds.
@@ -43,7 +44,7 @@ $(B)/coverage/fuzz_%: tests/fuzz/fuzz_%.c $(COVERAGE_OBJECTS)
 	$(Q)$(CLANG) $(CPPFLAGS) $(COVERAGE_CFLAGS) -fsanitize=fuzzer -Itests $< $(COVERAGE_OBJECTS) -o $@ \
 		$(LIBS) -lcmocka
 
-.PHONY: fuzz fuzz-coverage fuzz-programs
+.PHONY: fuzz fuzz-corpus fuzz-coverage fuzz-programs
 fuzz-programs: $(FUZZERS) $(B)/fuzz/seed_worker_answer
 
 fuzz:
@@ -54,3 +55,6 @@ fuzz:
 fuzz-coverage: fuzz
 	+@$(PARALLEL) $(COVERED)
 	@scripts/fuzz_coverage.sh $(B) $(COVERED)
+
+fuzz-corpus: fuzz-programs
+	@scripts/fuzz_corpus.sh $(B)/fuzz tests/fuzz/corpus $(FUZZERS)
