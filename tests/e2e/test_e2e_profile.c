@@ -113,11 +113,24 @@ static void traps_count_without_cap_sys_admin(void **state)
 			      ARGUMENTS("leakmon", "profile", "-v", "-p", workload->pid_text,
 					"--overhead", "20%", "--format", "json", "2"),
 			      drop_sys_admin);
+	double births = 0, traps_ms = 0;
 
-	after_windows(harness, monitor, 5);
+	/* A window without many of them may cost less than it says. */
+	while (births < 100) {
+		char *line = child_line(harness, monitor, &monitor->err);
+		const char *window = strstr(line, "a window of ");
+		double in_window, window_ms;
+
+		if (window &&
+		    sscanf(window, "a window of %*f ms, %lf births: %*f ms for the attach, %lf",
+			   &in_window, &window_ms) == 2) {
+			births += in_window;
+			traps_ms += window_ms;
+		}
+		free(line);
+	}
+	assert_true(traps_ms > 0);
 	monitor_stop(harness, monitor);
-	assert_non_null(strstr(monitor->err.text, " ms for traps"));
-	assert_null(strstr(monitor->err.text, " 0.00 ms for traps"));
 	rate_of(harness, workload);
 }
 
