@@ -697,23 +697,27 @@ static void growth_of_a_jvm_is_unproven_until_its_collections_leave_more(void **
 		struct heap_floor first, now;
 		bool unproven;
 	} looks[] = {
-		{{true, false, 20 << 20, 1, false, 0, 0},
-		 {true, false, 30 << 20, 1, false, 0, 0},
+		{{true, false, 20 << 20, 1, false, 0, 0, 0},
+		 {true, false, 30 << 20, 1, false, 0, 0, 0},
 		 true},
-		{{true, false, 20 << 20, 1, false, 0, 0},
-		 {true, false, 21 << 20, 2, false, 0, 0},
+		{{true, false, 20 << 20, 1, false, 0, 0, 0},
+		 {true, false, 21 << 20, 2, false, 0, 0, 0},
 		 true},
-		{{true, false, 20 << 20, 1, false, 0, 0},
-		 {true, false, 22 << 20, 2, false, 0, 0},
+		{{true, false, 20 << 20, 1, false, 0, 0, 0},
+		 {true, false, 22 << 20, 2, false, 0, 0, 0},
 		 false},
-		{{true, true, 20 << 20, 2, false, 0, 0},
-		 {true, false, (22 << 20) - 1, 3, false, 0, 0},
+		{{true, true, 20 << 20, 2, false, 0, 0, 0},
+		 {true, false, (22 << 20) - 1, 3, false, 0, 0, 0},
 		 true},
-		{{true, true, 20 << 20, 2, false, 0, 0},
-		 {true, false, 22 << 20, 3, false, 0, 0},
+		{{true, true, 20 << 20, 2, false, 0, 0, 0},
+		 {true, false, 22 << 20, 3, false, 0, 0, 0},
 		 false},
-		{{false, false, 0, 0, false, 0, 0}, {true, false, 20 << 20, 1, false, 0, 0}, false},
-		{{true, false, 20 << 20, 1, false, 0, 0}, {false, false, 0, 0, false, 0, 0}, false},
+		{{false, false, 0, 0, false, 0, 0, 0},
+		 {true, false, 20 << 20, 1, false, 0, 0, 0},
+		 false},
+		{{true, false, 20 << 20, 1, false, 0, 0, 0},
+		 {false, false, 0, 0, false, 0, 0, 0},
+		 false},
 	};
 
 	(void)state;
@@ -769,8 +773,8 @@ static void growth_of_compiled_code_is_unproven(void **state)
 			.heap_grown = 10 << 10,
 			.all_grown = 3 << 20,
 			.recent = {looks[i].recent[0], looks[i].recent[1]},
-			.first = {true, false, 20 << 20, 1, false, 0, 0},
-			.now = {true, false, looks[i].kept, 2, false, 0, 0}};
+			.first = {true, false, 20 << 20, 1, false, 0, 0, 0},
+			.now = {true, false, looks[i].kept, 2, false, 0, 0, 0}};
 		const struct triage_entry entry = {.managed = &managed};
 		_cleanup_free_ char *text = NULL;
 		size_t size = 0;
@@ -876,6 +880,57 @@ static void growth_of_node_is_unproven_until_a_collection_of_all_leaves_more(voi
 	assert_false(js_floor_of(&(struct js_memory){.kept = 1}).known);
 }
 
+/* An idle server collects all of its heap twice an hour; meanwhile garbage holds buffers. */
+static void growth_outside_the_heap_of_node_is_unproven_until_collections_leave_it(void **state)
+{
+	static const struct {
+		uint32_t full;	 /* collections */
+		int64_t outside; /* KiB */
+		bool unproven;
+	} looks[] = {
+		{1, 10000, true},
+		{1, 18000, true},
+		/* The first collection since is the base. */
+		{2, 16000, true},
+		{2, 20000, true},
+		{3, 16300, true},
+		{3, 21000, true},
+		/* A leak of native memory. */
+		{4, 19000, false},
+		{4, 22000, false},
+		{4, 22001, true},
+		/* Too much to wait for. */
+		{4, 19000 + (64 << 10), true},
+		{4, 19001 + (64 << 10), false},
+	};
+	struct managed_growth managed = {.runtime = {.key = "v8", .name = "V8"},
+					 .first_s = 1,
+					 .last_s = 600,
+					 .all_grown = 40 << 20,
+					 .recent = {{500, 0, 0, 4 << 20}},
+					 .heap = 10 << 20,
+					 .code = 1 << 20};
+	const struct triage_entry entry = {.managed = &managed};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		const struct js_memory js = {.has_collections = true,
+					     .full_collections = looks[i].full,
+					     .kept = 9 << 20};
+
+		managed.now = js_floor_of(&js);
+		if (!i)
+			managed.first = managed.now;
+		managed.all = managed.heap + managed.code + (uint64_t)looks[i].outside * 1024;
+		heap_outside_look(&managed.outside, &managed.now, managed_growth_outside(&managed));
+		if (triage_entry_is_unproven(&entry) != looks[i].unproven)
+			fail_msg("look %zu", i);
+	}
+	/* Nothing is known of what garbage of others holds. */
+	managed.now.outside_limit = 0;
+	assert_false(triage_entry_is_unproven(&entry));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -904,6 +959,8 @@ int main(void)
 		cmocka_unit_test(growth_of_a_jvm_is_unproven_until_its_collections_leave_more),
 		cmocka_unit_test(growth_of_a_go_program_is_unproven_until_a_collection_leaves_more),
 		cmocka_unit_test(growth_of_node_is_unproven_until_a_collection_of_all_leaves_more),
+		cmocka_unit_test(
+			growth_outside_the_heap_of_node_is_unproven_until_collections_leave_it),
 	};
 
 	setenv("TZ", "UTC", 1);

@@ -26,6 +26,9 @@ struct heap_floor {
 	/* Of V8: the size of heaps with none yet. No more can be live there. */
 	uint64_t uncollected;
 	uint64_t key; /* another one: these are other heaps, and nothing can be compared */
+	/* Bytes outside the heap that garbage may hold before it is collected because of them: of
+	 * V8 kExternalAllocationSoftLimit (include/v8-internal.h). 0: not known. */
+	uint64_t outside_limit;
 };
 
 /* NULL: not known. */
@@ -47,5 +50,23 @@ enum heap_proof {
 /* `grown`: bytes of the heap, between the two. Both are known. */
 enum heap_proof heap_floor_compare(const struct heap_floor *first, const struct heap_floor *now,
 				   int64_t grown);
+
+/*
+ * Memory outside a heap, which garbage in that may hold: buffers, sockets, parsers. Bytes, at the
+ * first look or when the first collection of all since then had just been seen; and when the last
+ * one had.
+ */
+struct heap_outside {
+	bool known, is_base;
+	int64_t first, last;
+	uint64_t full, key; /* as heap_floor has them */
+};
+
+/* Of what `now` is the floor; it has so many bytes outside. */
+void heap_outside_look(struct heap_outside *outside, const struct heap_floor *now, int64_t bytes);
+/* Whether half of the growth outside at least, and 1 MiB, is held by what lives. Also where it is
+ * not known what garbage may hold. */
+bool heap_outside_is_proven(const struct heap_outside *outside, const struct heap_floor *now,
+			    int64_t bytes);
 
 #endif

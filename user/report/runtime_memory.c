@@ -204,6 +204,7 @@ const struct figures java_outside_figures = FIGURES(outside_figures);
 
 /* What is kept changes a little with each collection. */
 #define GROWTH_MIN (1 << 20)
+#define V8_OUTSIDE_LIMIT (64u << 20)
 
 struct heap_floor java_floor_of(const struct java_memory *java)
 {
@@ -243,7 +244,8 @@ struct heap_floor js_floor_of(const struct js_memory *js)
 				   .full = js->full_collections,
 				   .none_yet = js->uncollected > 0,
 				   .uncollected = js->uncollected,
-				   .key = js->heaps_key};
+				   .key = js->heaps_key,
+				   .outside_limit = V8_OUTSIDE_LIMIT};
 }
 
 /* Before a first collection all of a heap may be kept; if its size is unknown, that is what this
@@ -275,6 +277,37 @@ enum heap_proof heap_floor_compare(const struct heap_floor *first, const struct 
 	if ((int64_t)(now->kept - first->kept) >= MAX(grown, GROWTH_MIN) / 5)
 		return HEAP_KEEPS_MORE;
 	return first->is_base ? HEAP_KEEPS_AS_MUCH : HEAP_UNPROVEN;
+}
+
+void heap_outside_look(struct heap_outside *outside, const struct heap_floor *now, int64_t bytes)
+{
+	if (!now->known)
+		return;
+	if (!outside->known || outside->key != now->key) {
+		*outside = (struct heap_outside){.known = true,
+						 .first = bytes,
+						 .last = bytes,
+						 .full = now->full,
+						 .key = now->key};
+		return;
+	}
+	if (now->full <= outside->full)
+		return;
+	/* What was there at the first look may have been garbage's. */
+	if (!outside->is_base)
+		outside->first = bytes;
+	outside->is_base = true;
+	outside->last = bytes;
+	outside->full = now->full;
+}
+
+bool heap_outside_is_proven(const struct heap_outside *outside, const struct heap_floor *now,
+			    int64_t bytes)
+{
+	if (!outside->known || !now->outside_limit ||
+	    bytes - outside->last > (int64_t)now->outside_limit)
+		return true;
+	return outside->last - outside->first >= MAX((bytes - outside->first) / 2, GROWTH_MIN);
 }
 
 void java_memory_free(struct java_memory *java)

@@ -238,6 +238,20 @@ bool managed_growth_is_undecided(const struct managed_growth *managed)
 		(managed->last_s <= managed->first_s || managed->all_grown < DECIDING_BYTES));
 }
 
+int64_t managed_growth_outside(const struct managed_growth *managed)
+{
+	return (int64_t)(managed->all - managed->heap - managed->code);
+}
+
+bool triage_entry_may_be_held_by_garbage(const struct triage_entry *entry)
+{
+	const struct managed_growth *managed = entry->managed;
+
+	return managed && entry->growth.kind == QUANTITY_HEAP && !triage_entry_is_managed(entry) &&
+	       !heap_outside_is_proven(&managed->outside, &managed->now,
+				       managed_growth_outside(managed));
+}
+
 bool triage_entry_is_unproven(const struct triage_entry *entry)
 {
 	const struct managed_growth *managed = entry->managed;
@@ -246,9 +260,11 @@ bool triage_entry_is_unproven(const struct triage_entry *entry)
 		return false;
 	if (!managed->first.known || !managed->now.known)
 		return triage_entry_compiles(entry);
-	return (triage_entry_is_managed(entry) || grows_by_itself(managed)) &&
-	       heap_floor_compare(&managed->first, &managed->now, managed->heap_grown) !=
-		       HEAP_KEEPS_MORE;
+	if ((triage_entry_is_managed(entry) || grows_by_itself(managed)) &&
+	    heap_floor_compare(&managed->first, &managed->now, managed->heap_grown) !=
+		    HEAP_KEEPS_MORE)
+		return true;
+	return triage_entry_may_be_held_by_garbage(entry);
 }
 
 /* By then the budget's share of one per cent is 0.3 s. */

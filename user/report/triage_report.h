@@ -143,8 +143,11 @@ struct managed_growth {
 	int64_t heap_grown, all_grown; /* since first_s */
 	struct managed_span recent[2]; /* some minutes: the last ones, and those before them */
 	struct heap_floor first, now;  /* of a JVM, .NET, Go or V8: what its collections leave */
+	struct heap_outside outside;   /* what they leave of memory outside, code excepted */
 	bool unreadable;	       /* its mappings: nothing of this will ever be known */
 };
+/* Bytes at last, outside its heap and its code. */
+int64_t managed_growth_outside(const struct managed_growth *managed);
 /* Whether it is not known yet what grows: a heap that is collected, or all else. */
 bool managed_growth_is_undecided(const struct managed_growth *managed);
 
@@ -299,6 +302,8 @@ bool triage_entry_is_managed(const struct triage_entry *entry);
 /* Whether most of what came lately is code that it compiled, as it does for hours, ever less, and
  * within a limit. */
 bool triage_entry_compiles(const struct triage_entry *entry);
+/* Whether most of its growth is outside its heap, and may go with garbage in that. */
+bool triage_entry_may_be_held_by_garbage(const struct triage_entry *entry);
 /* Whether its growth may be garbage, by what its collections leave, or is compiled code; false also
  * if neither is known. */
 bool triage_entry_is_unproven(const struct triage_entry *entry);

@@ -28,6 +28,7 @@ static void first_look(struct managed_growth *managed, double now_s)
 	managed->recent[0] = (struct managed_span){.began_s = now_s};
 	managed->recent[1] = (struct managed_span){0};
 	managed->first = (struct heap_floor){0};
+	managed->outside = (struct heap_outside){0};
 }
 
 /* Since the last look. */
@@ -68,6 +69,7 @@ static void look_at_floor(struct managed_growth *managed, pid_t pid)
 	if (!managed->first.known || now.key != managed->first.key)
 		managed->first = managed->now;
 	heap_floor_rebase(&managed->first, &managed->now);
+	heap_outside_look(&managed->outside, &managed->now, managed_growth_outside(managed));
 }
 
 static int look(struct member *member, double now_s)

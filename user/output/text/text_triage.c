@@ -195,6 +195,9 @@ void text_triage_managed_write(FILE *out, const struct triage_entry *entry)
 			      ? ", perhaps garbage: its collections do not leave more yet"
 			      : ", perhaps garbage: no collection of the whole heap so far",
 		      out);
+	else if (triage_entry_may_be_held_by_garbage(entry))
+		fputs(", perhaps buffers of garbage: a collection of the whole heap will tell",
+		      out);
 	fprintf(out, ": %s", runtime_label_tool(&managed->runtime, entry->pid, tool));
 }
 
