@@ -140,6 +140,34 @@ static void inert_text_is_readable_and_harmless(void **state)
 	}
 }
 
+static void nested_classes_are_found_as_their_source_has_them(void **state)
+{
+	static const struct {
+		const char *name, *wanted;
+		int place; /* -1: none */
+	} cases[] = {
+		{"com.shop.Server$Session", "Server.Session", 9},
+		{"Shop.Server+Session<int>", "Server.Session", 5},
+		{"com.shop.Server$Session", "Server$Session", 9},
+		{"com.shop.Server", "shop.Server", 4},
+		{"com.shop.Server", "shop$Server", -1},
+		{"com.shop.Server", "Server.Session", -1},
+		{"a.a.b", "a.b", 2},
+		{"Server", "", 0},
+		{"", "", 0},
+		{"", ".", -1},
+		{"Server", "Server.", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *found = text_find_class(cases[i].name, cases[i].wanted);
+
+		if ((found ? found - cases[i].name : -1) != cases[i].place)
+			fail_msg("case %zu", i);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +176,7 @@ int main(void)
 		cmocka_unit_test(controls_and_invisible_code_points_are_not_printable),
 		cmocka_unit_test(letters_of_every_script_are_printable),
 		cmocka_unit_test(inert_text_is_readable_and_harmless),
+		cmocka_unit_test(nested_classes_are_found_as_their_source_has_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

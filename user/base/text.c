@@ -167,6 +167,27 @@ bool text_begins_with_any(const char *text, const char *const *beginnings, size_
 	return false;
 }
 
+/* How long the same beginning is. */
+static size_t same_class(const char *name, const char *wanted)
+{
+	size_t length = 0;
+
+	while (wanted[length] && name[length] &&
+	       (name[length] == wanted[length] ||
+		(wanted[length] == '.' && strchr("$+", name[length]))))
+		length++;
+	return length;
+}
+
+const char *text_find_class(const char *name, const char *wanted)
+{
+	do {
+		if (!wanted[same_class(name, wanted)])
+			return name;
+	} while (*name++);
+	return NULL;
+}
+
 const char *text_path_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');

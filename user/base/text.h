@@ -45,6 +45,10 @@ bool text_begins(const char *text, const char *beginning);
 /* With one of these. */
 bool text_begins_with_any(const char *text, const char *const *beginnings, size_t count);
 
+/* Where `wanted` is in the name of a class, or NULL. Its dots also stand for the signs before a
+ * nested class: Outer$Inner (JVM), Outer+Inner (.NET). */
+const char *text_find_class(const char *name, const char *wanted);
+
 /* The part behind the last slash; the whole path, if nothing is. Part of `path`. */
 const char *text_path_base(const char *path);
 

@@ -174,7 +174,7 @@ static bool is_named(const struct retain_tracked *tracked, const struct block_cl
 	(void)tracked;
 	if (class->kind == CLASS_SIZE)
 		return is_of_size(class, wanted);
-	return class->name && strstr(class->name, wanted);
+	return class->name && text_find_class(class->name, wanted);
 }
 
 /* A managed class by its whole name: `app.Entry`, not `app.Entry[]`. */
@@ -182,7 +182,8 @@ static bool is_called(const struct retain_tracked *tracked, const struct block_c
 		      const char *wanted)
 {
 	(void)tracked;
-	return class->kind != CLASS_SIZE && class->name && !strcmp(class->name, wanted);
+	return class->kind != CLASS_SIZE && class->name && strlen(class->name) == strlen(wanted) &&
+	       text_find_class(class->name, wanted);
 }
 
 static bool is_allocated_below(const struct retain_tracked *tracked,
