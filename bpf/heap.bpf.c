@@ -13,6 +13,7 @@
 #include "account.bpf.h"
 #include "arguments.bpf.h"
 #include "call.bpf.h"
+#include "own_stack.bpf.h"
 #include "throwing.bpf.h"
 
 /* What an entry program answers: with a session, whether the return is of interest. */
@@ -248,6 +249,7 @@ int heap_return(struct pt_regs *ctx)
 {
 	u64 begin_ns = hit_begin();
 
+	keep_own_stack(ctx);
 	return hit_end(begin_ns, call_end(ctx));
 }
 
@@ -312,12 +314,11 @@ static __always_inline void asked_read(struct pt_regs *ctx, struct asked *asked)
 	}
 }
 
-static __always_inline int call_hit(struct pt_regs *ctx)
+/* A function of its own, as call_end() is: of their stack only one is in use. */
+static __noinline int call_enter(struct pt_regs *ctx)
 {
 	struct asked asked;
 
-	if (at_return())
-		return call_end(ctx);
 	if (empty_programs)
 		return WANT_RETURN;
 	asked_read(ctx, &asked);
@@ -329,7 +330,8 @@ int heap_call(struct pt_regs *ctx)
 {
 	u64 begin_ns = hit_begin();
 
-	return hit_end(begin_ns, call_hit(ctx));
+	keep_own_stack(ctx);
+	return hit_end(begin_ns, at_return() ? call_end(ctx) : call_enter(ctx));
 }
 
 SEC("uprobe")
@@ -337,6 +339,7 @@ int heap_new(struct pt_regs *ctx)
 {
 	u64 begin_ns = hit_begin();
 
+	keep_own_stack(ctx);
 	return hit_end(begin_ns, throwing_begin(ctx));
 }
 
@@ -345,6 +348,7 @@ int heap_result(struct pt_regs *ctx)
 {
 	u64 begin_ns = hit_begin();
 
+	keep_own_stack(ctx);
 	return hit_end(begin_ns, throwing_end(ctx));
 }
 
@@ -390,6 +394,7 @@ int heap_free(struct pt_regs *ctx)
 {
 	u64 begin_ns = hit_begin();
 
+	keep_own_stack(ctx);
 	return hit_end(begin_ns, free_hit(ctx));
 }
 

@@ -17,6 +17,7 @@
  */
 #define LEAKMON_UNWIND_ELSEWHERE
 #define LEAKMON_SITES_ELSEWHERE
+#include "own_stack.bpf.h"
 #include "thread_birth.bpf.h"
 #include "thread_reap.bpf.h"
 
@@ -87,6 +88,7 @@ int thread_freed(struct pt_regs *ctx)
 	lm_process_key process = process_of(bpf_get_current_task_btf());
 	struct lm_thread_handle key = {.handle = PT_REGS_PARM1(ctx), .process = process};
 
+	keep_own_stack(ctx);
 	reap(process, id_of(process, key.handle));
 	/* Nobody can be given this pthread_t before we are through. */
 	bpf_map_delete_elem(&thread_handles, &key);
@@ -96,6 +98,7 @@ int thread_freed(struct pt_regs *ctx)
 SEC("uprobe")
 int thread_join(struct pt_regs *ctx)
 {
+	keep_own_stack(ctx);
 	call_note(ctx, THREAD_CALL_JOIN, LM_THREAD_JOINING);
 	return 0;
 }
@@ -107,6 +110,7 @@ int thread_joined(struct pt_regs *ctx)
 	struct thread_call *call =
 		bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), 0, 0);
 
+	keep_own_stack(ctx);
 	if (!call || call->kind != THREAD_CALL_JOIN || call->sp != caller_sp(ctx, 0))
 		return 0;
 	call->kind = THREAD_CALL_NONE;
@@ -135,12 +139,14 @@ extern int session_is_return(void);
 SEC("uprobe")
 int thread_return(struct pt_regs *ctx)
 {
+	keep_own_stack(ctx);
 	return call_end(ctx);
 }
 
 SEC("uprobe")
 int thread_create(struct pt_regs *ctx)
 {
+	keep_own_stack(ctx);
 	return session_is_return() ? call_end(ctx) : create_begin(ctx);
 }
 
@@ -149,6 +155,7 @@ int thread_detach(struct pt_regs *ctx)
 {
 	struct thread_call *call;
 
+	keep_own_stack(ctx);
 	if (session_is_return())
 		return call_end(ctx);
 	call = call_note(ctx, THREAD_CALL_DETACH, LM_THREAD_DETACHING);

@@ -11,6 +11,7 @@
 #define LEAKMON_SITES_ELSEWHERE
 #include "account.bpf.h"
 #include "leakmon_usdt.h"
+#include "own_stack.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -202,6 +203,7 @@ int usdt_allocate(struct pt_regs *ctx)
 	struct lm_ledger *ledger = thread ? ledger_of(thread->slot) : NULL;
 	struct sample sampled = {};
 
+	keep_own_stack(ctx);
 	if (!spec || !ledger)
 		return 0;
 	if (!sample_take(ctx, spec, &sampled))
@@ -229,6 +231,7 @@ int usdt_free(struct pt_regs *ctx)
 	struct lm_usdt_block sample;
 	struct lm_block_key key = {};
 
+	keep_own_stack(ctx);
 	if (!spec || !ledger || !operand_take(ctx, &spec->arguments[0], &key.address) ||
 	    !key.address)
 		return 0;
