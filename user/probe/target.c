@@ -1015,8 +1015,10 @@ static int check_dispatch(pid_t pid, const struct kernel_features *features)
 	if (features->dispatch_safe || features->method == ATTACH_AUTO)
 		return 0;
 	dispatches = feature_probe_dispatches(features, pid);
-	/* Without type information nothing can be loaded: the loader explains that. */
-	if (!dispatches || (dispatches < 0 && access("/sys/kernel/btf/vmlinux", R_OK)))
+	/* Without type information or a function nothing can be loaded: the loader explains that.
+	 */
+	if (!dispatches || (dispatches < 0 &&
+			    (access("/sys/kernel/btf/vmlinux", R_OK) || feature_probe_missing())))
 		return 0;
 	if (dispatches == -EPERM) {
 		privileges_explain();
