@@ -365,6 +365,77 @@ static void a_dotnet_heap_leaks_only_by_what_its_collections_leave(void **state)
 	}
 }
 
+/* A Node's heap, and buffers that objects hold outside it. */
+static void a_node_leaks_only_by_what_its_collections_leave(void **state)
+{
+	static const struct {
+		const char *words;
+		bool no_leak, unproven;
+		enum memory_part part; /* that grows */
+		uint64_t kept[3], grown;
+		uint32_t full[3];
+	} runs[] = {
+		{"No collection of the whole heap has run since then, so it may be garbage",
+		 false,
+		 true,
+		 MEMORY_MANAGED,
+		 {20, 20, 20},
+		 10,
+		 {1, 1, 1}},
+		{"left 40.0 MiB in objects, +20.0 MiB since the first one",
+		 false,
+		 false,
+		 MEMORY_MANAGED,
+		 {20, 20, 40},
+		 10,
+		 {1, 2, 3}},
+		{"left 21.0 MiB in objects, +1.00 MiB since the first one",
+		 true,
+		 false,
+		 MEMORY_MANAGED,
+		 {20, 20, 21},
+		 10,
+		 {1, 2, 3}},
+		{"holds it, or garbage in its heap, where no collection of all has run since then: "
+		 "a leak if",
+		 false,
+		 true,
+		 MEMORY_LIVE,
+		 {20, 20, 20},
+		 10,
+		 {1, 1, 1}},
+		{"holds it: a leak if", false, false, MEMORY_LIVE, {20, 20, 20}, 10, {1, 2, 3}},
+		/* Garbage that holds as much would have been collected. */
+		{"holds it: a leak if", false, false, MEMORY_LIVE, {20, 20, 20}, 40, {1, 1, 1}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+		struct memory_history history = {0};
+		struct memory_conclusion conclusion = {0};
+
+		for (size_t j = 0; j < ARRAY_SIZE(runs[i].kept); j++) {
+			struct js_memory js = {.kept = runs[i].kept[j] * MIB,
+					       .has_collections = true,
+					       .full_collections = runs[i].full[j]};
+			struct memory_process process = {.pid = 7, .js = &js};
+			struct memory_split split;
+
+			give(&process, runs[i].part, (100 + j * runs[i].grown) * MIB);
+			split = memory_split_of(&process);
+			if (j)
+				memory_conclude(&history.list.items[0].splits.items[0], &split,
+						&conclusion);
+			assert_int_equal(memory_history_add(&history, 1, "node", &split), 0);
+		}
+		if (!strstr(conclusion.text, runs[i].words))
+			fail_msg("run %zu: %s", i, conclusion.text);
+		assert_int_equal(conclusion.no_leak, runs[i].no_leak);
+		assert_int_equal(conclusion.unproven, runs[i].unproven);
+		memory_history_free(&history);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +443,7 @@ int main(void)
 		cmocka_unit_test(growth_that_the_target_of_go_allows_is_no_leak),
 		cmocka_unit_test(a_jvm_leaks_only_by_what_its_collections_leave),
 		cmocka_unit_test(a_dotnet_heap_leaks_only_by_what_its_collections_leave),
+		cmocka_unit_test(a_node_leaks_only_by_what_its_collections_leave),
 		cmocka_unit_test(no_report_calls_a_growth_a_leak_and_none),
 		cmocka_unit_test(three_parts_of_a_third_each_are_mixed),
 		cmocka_unit_test(growth_below_a_hundredth_is_steady),

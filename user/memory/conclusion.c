@@ -173,11 +173,23 @@ static void steady_say(const struct sentence *sentence)
 	fputs("no growth to explain", sentence->out);
 }
 
+/* Whether garbage may hold as much outside its heap: no collection of all has come in between. */
+static bool garbage_may_hold(const struct deciding *deciding)
+{
+	const struct heap_floor *before = &deciding->before->floor, *now = &deciding->now->floor;
+
+	return before->known && now->known && now->full <= before->full &&
+	       deciding->growth->groups[GROUP_LIVE] <= (int64_t)now->outside_limit;
+}
+
 static void live_say(const struct sentence *sentence)
 {
 	fprintf(sentence->out,
-		"the program holds it: a leak if this goes on. `leakmon -p %d` shows which call "
+		"the program holds it%s: a leak if this goes on. `leakmon -p %d` shows which call "
 		"stacks allocate it, `leakmon retain -p %d` what holds it",
+		garbage_may_hold(sentence->deciding)
+			? ", or garbage in its heap, where no collection of all has run since then"
+			: "",
 		sentence->deciding->now->pid, sentence->deciding->now->pid);
 }
 
@@ -360,20 +372,19 @@ static void floor_say(const struct sentence *sentence)
 	char kept[16], grown[16];
 
 	if (now->full > before->full)
-		fprintf(sentence->out, ". Its collections have left %s %s, %s since %s; ",
+		fprintf(sentence->out, ". Its collections have left %s %s, %s since %s",
 			units_bytes(kept, (double)now->kept, ""),
-			split->dotnet_budget ? "in objects" : "outside Eden",
+			split->java_limit ? "outside Eden" : "in objects",
 			units_bytes(grown, (double)(int64_t)(now->kept - before->kept), "+"),
 			before->is_base ? "the first one" : "the first reading");
 	else
-		fputs(". No collection of the whole heap has run since then, so it may be "
-		      "garbage; ",
+		fputs(". No collection of the whole heap has run since then, so it may be garbage",
 		      sentence->out);
 	if (split->dotnet_budget)
-		fprintf(sentence->out, "new small objects may take %s until the next collection",
+		fprintf(sentence->out, "; new small objects may take %s until the next collection",
 			units_bytes(kept, (double)split->dotnet_budget, ""));
-	else
-		fprintf(sentence->out, "it may become %s (-Xmx)",
+	else if (split->java_limit)
+		fprintf(sentence->out, "; it may become %s (-Xmx)",
 			units_bytes(kept, (double)split->java_limit, ""));
 }
 
@@ -450,7 +461,9 @@ void memory_conclude(const struct memory_split *before, const struct memory_spli
 	is_kept = most_is_kept(&deciding, conclusion->verdict) ||
 		  (is_managed && go_heap_is_kept(&deciding)) ||
 		  (proves && proof_of(&deciding) == HEAP_KEEPS_AS_MUCH);
-	conclusion->unproven = proves && proof_of(&deciding) == HEAP_UNPROVEN;
+	conclusion->unproven =
+		(proves && proof_of(&deciding) == HEAP_UNPROVEN) ||
+		(conclusion->verdict == MEMORY_LIVE_GROWS && garbage_may_hold(&deciding));
 	conclusion->no_leak = is_kept && !live_may_leak(&conclusion->growth);
 	conclusion->text[0] = '\0';
 	if (!out)

@@ -51,6 +51,13 @@ static uint64_t huge_zero(const struct memory_huge *huge)
 			     : 0;
 }
 
+static struct heap_floor floor_of(const struct memory_process *process)
+{
+	if (process->dotnet)
+		return dotnet_floor_of(process->dotnet);
+	return process->js ? js_floor_of(process->js) : java_floor_of(process->java);
+}
+
 struct memory_split memory_split_of(const struct memory_process *process)
 {
 	const struct allocator_report *most = keeper(process);
@@ -75,8 +82,7 @@ struct memory_split memory_split_of(const struct memory_process *process)
 		.go_live = process->go && !process->go->why ? process->go->live : 0,
 		.go_collections = process->go ? process->go->collections : 0,
 		.go_goal = process->go && !process->go->why ? process->go->goal : 0,
-		.floor = process->dotnet ? dotnet_floor_of(process->dotnet)
-					 : java_floor_of(process->java),
+		.floor = floor_of(process),
 		.dotnet_budget = process->dotnet ? process->dotnet->small.allowed : 0,
 		.java_limit = process->java ? process->java->maximum : 0,
 		.why = process->why,

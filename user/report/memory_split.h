@@ -34,7 +34,7 @@ struct memory_split {
 	/* For a Go program: what lived after its last collection, and how large its heap may become
 	 * before the next one ends. Not recorded; 0: not known. */
 	uint64_t go_live, go_goal, go_collections;
-	/* For a JVM and .NET, likewise. */
+	/* For a JVM, .NET and V8, likewise. */
 	struct heap_floor floor;
 	uint64_t java_limit;	/* -Xmx */
 	uint64_t dotnet_budget; /* of small objects, until the next collection */
