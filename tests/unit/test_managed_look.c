@@ -38,38 +38,60 @@ static pid_t start_another(pid_t *parent)
 	return started;
 }
 
+/* A triage of one suspect. */
+struct suspect {
+	struct triage_entry entry;
+	struct triage_report report;
+	struct triage triage;
+	struct member *member;
+	pid_t parent;
+};
+
+static void open_suspect(struct suspect *suspect)
+{
+	*suspect = (struct suspect){
+		.entry = {.growth = {.kind = QUANTITY_HEAP, .verdict = TREND_LEAKING}},
+		.report = {.processes = {&suspect->entry, 1, 1}},
+	};
+	suspect->entry.pid = start_another(&suspect->parent);
+	assert_int_equal(triage_open(&suspect->triage, 5, 1), 0);
+	assert_int_equal(triage_poll(&suspect->triage), 0);
+	suspect->member = population_find(&suspect->triage.population, suspect->entry.pid);
+	assert_non_null(suspect->member);
+	suspect->triage.budget.credit_s = 0;
+}
+
+static void close_suspect(struct suspect *suspect)
+{
+	triage_close(&suspect->triage);
+	kill(suspect->parent, SIGKILL);
+	waitpid(suspect->parent, NULL, 0);
+}
+
 /* A first look decides whether call stacks are sampled; further ones leave their share alone. */
 static void reads_of_managed_heaps_leave_the_share_of_call_stacks(void **state)
 {
-	struct triage_entry entry = {.growth = {.kind = QUANTITY_HEAP, .verdict = TREND_LEAKING}};
-	struct triage_report report = {.processes = {&entry, 1, 1}};
-	struct member *member;
-	struct triage triage;
-	pid_t parent;
+	struct suspect suspect;
+	struct triage *triage = &suspect.triage;
+	struct managed_growth *managed;
 
 	(void)state;
-	entry.pid = start_another(&parent);
-	assert_int_equal(triage_open(&triage, 5, 1), 0);
-	assert_int_equal(triage_poll(&triage), 0);
-	triage.stacks_reserve_s = budget_stacks_reserve_s();
-	triage.budget.last_cost.escalation_s = 0;
-	member = population_find(&triage.population, entry.pid);
-	assert_non_null(member);
-	triage.budget.credit_s = 0;
-	managed_look(&triage, &report);
-	assert_true(member->managed.last_s == 0);
-	triage.budget.credit_s = budget_stacks_reserve_s();
-	managed_look(&triage, &report);
-	assert_true(member->managed.last_s > 0);
-	member->managed.last_s = -3600;
-	managed_look(&triage, &report);
-	assert_true(member->managed.last_s == -3600);
-	triage.budget.credit_s = 2 * budget_stacks_reserve_s();
-	managed_look(&triage, &report);
-	assert_true(member->managed.last_s > 0);
-	triage_close(&triage);
-	kill(parent, SIGKILL);
-	waitpid(parent, NULL, 0);
+	open_suspect(&suspect);
+	managed = &suspect.member->managed;
+	triage->stacks_reserve_s = budget_stacks_reserve_s();
+	triage->budget.last_cost.escalation_s = 0;
+	managed_look(triage, &suspect.report);
+	assert_true(managed->last_s == 0);
+	triage->budget.credit_s = budget_stacks_reserve_s();
+	managed_look(triage, &suspect.report);
+	assert_true(managed->last_s > 0);
+	managed->last_s = -3600;
+	managed_look(triage, &suspect.report);
+	assert_true(managed->last_s == -3600);
+	triage->budget.credit_s = 2 * budget_stacks_reserve_s();
+	managed_look(triage, &suspect.report);
+	assert_true(managed->last_s > 0);
+	close_suspect(&suspect);
 }
 
 static void code_that_was_made_while_it_ran_is_counted(void **state)
@@ -89,51 +111,42 @@ static void code_that_was_made_while_it_ran_is_counted(void **state)
 	munmap(code, size);
 }
 
-static enum trend_verdict judged(struct triage *triage, struct triage_report *report)
+static enum trend_verdict judged(struct suspect *suspect)
 {
-	report->processes.items->growth.verdict = TREND_LEAKING;
-	report->processes.verdicts[TREND_LEAKING] = 1;
-	managed_look(triage, report);
-	return report->processes.items->growth.verdict;
+	suspect->entry.growth.verdict = TREND_LEAKING;
+	suspect->report.processes.verdicts[TREND_LEAKING] = 1;
+	managed_look(&suspect->triage, &suspect->report);
+	return suspect->entry.growth.verdict;
 }
 
 /* One of them is looked at each time that some seconds have passed, with nothing saved up. */
 static void what_was_not_looked_at_is_not_called_leaking(void **state)
 {
-	struct triage_entry entry = {.growth = {.kind = QUANTITY_HEAP}};
-	struct triage_report report = {.processes = {&entry, 1, 1}};
-	struct member *member;
-	struct triage triage;
-	pid_t parent;
+	struct suspect suspect;
+	struct managed_growth *managed;
 
 	(void)state;
-	entry.pid = start_another(&parent);
-	assert_int_equal(triage_open(&triage, 5, 1), 0);
-	assert_int_equal(triage_poll(&triage), 0);
-	triage.budget.credit_s = 0;
-	triage.owed_look_s = triage_now(&triage);
-	member = population_find(&triage.population, entry.pid);
-	assert_non_null(member);
-	assert_int_equal(judged(&triage, &report), TREND_GROWING);
-	assert_true(member->managed.last_s == 0);
-	triage.owed_look_s = -10;
-	assert_int_equal(judged(&triage, &report), TREND_LEAKING);
-	assert_true(member->managed.last_s > 0);
-	assert_true(triage.owed_look_s > 0);
+	open_suspect(&suspect);
+	managed = &suspect.member->managed;
+	suspect.triage.owed_look_s = triage_now(&suspect.triage);
+	assert_int_equal(judged(&suspect), TREND_GROWING);
+	assert_true(managed->last_s == 0);
+	suspect.triage.owed_look_s = -10;
+	assert_int_equal(judged(&suspect), TREND_LEAKING);
+	assert_true(managed->last_s > 0);
+	assert_true(suspect.triage.owed_look_s > 0);
 	/* Its memory will never be read. */
-	member->managed = (struct managed_growth){.unreadable = true};
-	assert_int_equal(judged(&triage, &report), TREND_LEAKING);
+	*managed = (struct managed_growth){.unreadable = true};
+	assert_int_equal(judged(&suspect), TREND_LEAKING);
 	/* What is far down the list was looked at, too. */
-	member->managed = (struct managed_growth){
+	*managed = (struct managed_growth){
 		.runtime = {.key = "hotspot", .name = "JVM", .collects = true},
 		.first_s = 1,
-		.last_s = triage_now(&triage),
+		.last_s = triage_now(&suspect.triage),
 	};
-	assert_int_equal(judged(&triage, &report), TREND_GROWING);
-	assert_ptr_equal(entry.managed, &member->managed);
-	triage_close(&triage);
-	kill(parent, SIGKILL);
-	waitpid(parent, NULL, 0);
+	assert_int_equal(judged(&suspect), TREND_GROWING);
+	assert_ptr_equal(suspect.entry.managed, managed);
+	close_suspect(&suspect);
 }
 
 static void

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #define RESERVED (1ul << 30)
 #define IN_USE (64ul << 20)
@@ -29,6 +30,7 @@ int main(int argc, char **argv)
 	int file = argc == 2 ? open(argv[1], O_RDONLY) : -1;
 	char *block, *heap;
 
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* resident is what was touched */
 	mallopt(M_MMAP_THRESHOLD, BLOCK);
 	block = malloc(BLOCK);
 	if (file < 0 || !block || mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0) == MAP_FAILED)
