@@ -5,7 +5,7 @@
  * Since 6.13 a program of their type has one stack for each processor, if it needs 64 bytes of it
  * (bpf_enable_priv_stack(), kernel/bpf/verifier.c): right for kprobes, where nothing comes between.
  * But a uprobe's program is preempted where the kernel is (PREEMPT_LAZY, the default from 7.0 on;
- * preempt=full): then that of another thread goes on with the same stack, and sizes and addresses
+ * preempt=full): then that of another thread goes on with the same stack, and numbers and pointers
  * of the two get mixed up. A program with a tail call has none; the verifier takes out this one,
  * which is never made.
  */
