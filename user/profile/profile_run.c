@@ -35,7 +35,8 @@
  * the rest of its time. */
 #define HITS_DEARER 1.25
 #define SLOWED_MAX 0.9
-/* For all processes: blocks that are followed, 56 bytes each, and sites, 5 KB each. */
+/* For all processes: blocks that are followed, 56 bytes each, and sites, 0.7 KB each, and 4.1 KB
+ * more where blocks have outlived a window. */
 #define SAMPLES_MAX 65536
 #define SITES_MAX 4096
 

@@ -45,8 +45,10 @@ void profiled_init(struct profiled *profiled, uint64_t seed)
 
 void profiled_free(struct profiled *profiled)
 {
-	for (size_t i = 0; i < profiled->sites.count; i++)
+	for (size_t i = 0; i < profiled->sites.count; i++) {
+		site_figures_free(&profiled->sites.items[i]->figures);
 		free(profiled->sites.items[i]);
+	}
 	for (size_t i = 0; i < profiled->windows.count; i++)
 		vec_free(&profiled->windows.items[i].samples);
 	vec_free(&profiled->sites);
@@ -146,6 +148,8 @@ static int admit(struct profiled *profiled, struct sample_window *window,
 
 	if (site_find(profiled, blocks->site, &site))
 		return 0;
+	if (left && site_figures_follow(&profiled->sites.items[site]->figures))
+		return -ENOMEM;
 	for (size_t i = 0; i < count && left; i++) {
 		struct profile_sample *sample;
 

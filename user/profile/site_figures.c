@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "profile/site_figures.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -52,9 +54,13 @@ static void site_epoch_join(struct site_epoch *epoch, const struct site_epoch *n
 {
 	count_sums_join(&epoch->births, &next->births);
 	epoch->birth_bytes += next->birth_bytes;
+}
+
+static void settled_join(struct settled_epoch *epoch, const struct settled_epoch *next)
+{
 	for (size_t i = 0; i < SURVIVOR_MAX_; i++)
-		count_sums_join(&epoch->settled[i], &next->settled[i]);
-	epoch->settled_bytes += next->settled_bytes;
+		count_sums_join(&epoch->blocks[i], &next->blocks[i]);
+	epoch->bytes += next->bytes;
 }
 
 static void process_make_room(struct process_figures *process, double at_s)
@@ -72,10 +78,24 @@ static void process_make_room(struct process_figures *process, double at_s)
 	}
 }
 
+static void looks_merge(struct site_looks *looks)
+{
+	for (size_t i = 0; i < PROFILE_EPOCHS / 2; i++) {
+		struct settled_epoch joined = looks->settled[2 * i];
+
+		settled_join(&joined, &looks->settled[2 * i + 1]);
+		looks->settled[i] = joined;
+	}
+	memset(&looks->settled[PROFILE_EPOCHS / 2], 0,
+	       PROFILE_EPOCHS / 2 * sizeof(looks->settled[0]));
+}
+
 /* As often as the process was since. */
-static void site_follow(struct site_figures *site, const struct process_figures *process)
+static void site_merge(struct site_figures *site, const struct process_figures *process)
 {
 	for (; site->merges < process->merges; site->merges++) {
+		if (site->looks)
+			looks_merge(site->looks);
 		for (size_t i = 0; i < PROFILE_EPOCHS / 2; i++) {
 			struct site_epoch joined = site->epochs[2 * i];
 
@@ -87,7 +107,20 @@ static void site_follow(struct site_figures *site, const struct process_figures 
 	}
 }
 
-/* -------- judgement */
+/* -------- counting */
+
+int site_figures_follow(struct site_figures *site)
+{
+	if (!site->looks)
+		site->looks = calloc(1, sizeof(*site->looks));
+	return site->looks ? 0 : -ENOMEM;
+}
+
+void site_figures_free(struct site_figures *site)
+{
+	free(site->looks);
+	site->looks = NULL;
+}
 
 void process_figures_window(struct process_figures *process, const struct profile_window *window,
 			    double balance)
@@ -107,7 +140,7 @@ void site_figures_births(struct site_figures *site, const struct process_figures
 {
 	struct site_epoch *epoch;
 
-	site_follow(site, process);
+	site_merge(site, process);
 	epoch = &site->epochs[epoch_of(site->merges, window->at_s)];
 	count_sums_add(&epoch->births, window->length_s, blocks, blocks, 1);
 	epoch->birth_bytes += bytes;
@@ -153,22 +186,23 @@ void site_figures_looked(struct site_figures *site, const struct process_figures
 {
 	const struct look_tally untouched =
 		with_untold(&tally[SURVIVOR_UNTOUCHED], SURVIVOR_UNTOUCHED);
-	struct site_epoch *epoch;
+	struct site_looks *looks = site->looks;
+	struct settled_epoch *settled;
 
-	site_follow(site, process);
-	epoch = &site->epochs[epoch_of(site->merges, window->at_s)];
+	site_merge(site, process);
+	settled = &looks->settled[epoch_of(site->merges, window->at_s)];
 	for (size_t i = 0; i < SURVIVOR_MAX_; i++) {
 		const struct look_tally all = with_untold(&tally[i], i);
-		struct life_cell *cell = &site->cells[i][age];
+		struct life_cell *cell = &looks->cells[i][age];
 
 		cell->at_risk += (float)tally[i].at_risk;
 		cell->alive += (float)tally[i].alive;
 		cell->weights2 += (float)tally[i].risk2;
 		if (age <= PROFILE_AGE_SETTLED)
-			count_sums_add(&site->early[age].alive[i], window->length_s, all.alive,
+			count_sums_add(&looks->early[age].alive[i], window->length_s, all.alive,
 				       all.alive2, all.weight_most);
 		if (age == PROFILE_AGE_SETTLED)
-			count_sums_add(&epoch->settled[i], window->length_s, all.alive, all.alive2,
+			count_sums_add(&settled->blocks[i], window->length_s, all.alive, all.alive2,
 				       all.weight_most);
 	}
 	site->deaths += tally[SURVIVOR_UNDEAD].at_risk - tally[SURVIVOR_UNDEAD].alive;
@@ -180,12 +214,19 @@ void site_figures_looked(struct site_figures *site, const struct process_figures
 		site->burials += tally[SURVIVOR_TELLING].burials;
 	}
 	if (age <= PROFILE_AGE_SETTLED)
-		site->early[age].bytes += untouched.bytes;
+		looks->early[age].bytes += untouched.bytes;
 	if (age == PROFILE_AGE_SETTLED)
-		epoch->settled_bytes += untouched.bytes;
+		settled->bytes += untouched.bytes;
 }
 
 /* -------- what it says */
+
+static const struct site_looks *looks_of(const struct site_figures *site)
+{
+	static const struct site_looks none;
+
+	return site->looks ? site->looks : &none;
+}
 
 /* One past the last epoch that has a window. */
 static size_t epochs_used(const struct process_figures *process, bool settled)
@@ -237,7 +278,7 @@ static size_t oldest_age(const struct site_figures *site, enum survivor survivor
 	size_t age = 0;
 
 	while (age + 1 < PROFILE_AGES &&
-	       life_cell_samples(&site->cells[survivor][age + 1]) >= samples)
+	       life_cell_samples(&looks_of(site)->cells[survivor][age + 1]) >= samples)
 		age++;
 	return age;
 }
@@ -247,6 +288,7 @@ static struct interval arrivals(const struct site_figures *site,
 				const struct process_figures *process, enum survivor survivor,
 				size_t *age, double *mean_bytes)
 {
+	const struct site_looks *looks = looks_of(site);
 	struct window_sums windows = {0};
 	struct count_sums counts = {0};
 	double bytes = 0;
@@ -257,13 +299,13 @@ static struct interval arrivals(const struct site_figures *site,
 	if (*age == PROFILE_AGE_SETTLED) {
 		for (size_t i = recent_from(process, true); i < PROFILE_EPOCHS; i++) {
 			window_sums_join(&windows, &process->epochs[i].settled);
-			count_sums_join(&counts, &site->epochs[i].settled[survivor]);
-			bytes += site->epochs[i].settled_bytes;
+			count_sums_join(&counts, &looks->settled[i].blocks[survivor]);
+			bytes += looks->settled[i].bytes;
 		}
 	} else {
 		windows = process->looked[*age];
-		counts = site->early[*age].alive[survivor];
-		bytes = site->early[*age].bytes;
+		counts = looks->early[*age].alive[survivor];
+		bytes = looks->early[*age].bytes;
 	}
 	if (mean_bytes)
 		*mean_bytes = counts.sum > 0 ? bytes / counts.sum : 0;
@@ -299,7 +341,7 @@ static struct interval growth_of(const struct site_figures *site,
 	to = oldest_age(site, survivor, PROFILE_LEAK_SAMPLES);
 	if (to <= from)
 		return come;
-	stay = interval_survival(site->cells[survivor], from, to);
+	stay = interval_survival(looks_of(site)->cells[survivor], from, to);
 	return interval_product(&come, &stay);
 }
 
@@ -326,7 +368,7 @@ static void judge_growth(const struct site_figures *site, const struct process_f
 
 static void judge_survival(const struct site_figures *site, struct site_judgement *judgement)
 {
-	const struct life_cell *cells = site->cells[SURVIVOR_UNTOUCHED];
+	const struct life_cell *cells = looks_of(site)->cells[SURVIVOR_UNTOUCHED];
 	size_t last = oldest_age(site, SURVIVOR_UNDEAD, 1e-9);
 
 	judgement->points = 0;
@@ -336,7 +378,7 @@ static void judge_survival(const struct site_figures *site, struct site_judgemen
 			.untouched = cells[age].at_risk > 0
 					     ? interval_survival(cells, 0, age)
 					     : interval_share(0, life_cell_samples(&cells[1])),
-			.undead = interval_survival(site->cells[SURVIVOR_UNDEAD], 0, age),
+			.undead = interval_survival(looks_of(site)->cells[SURVIVOR_UNDEAD], 0, age),
 			.samples = life_cell_samples(&cells[age]),
 		};
 }
@@ -354,7 +396,7 @@ static size_t quarter_age(size_t age)
 /* Nothing was lost between a quarter of the greatest age and that age. */
 static bool is_flat(const struct site_figures *site, enum survivor survivor)
 {
-	const struct life_cell *cells = site->cells[survivor];
+	const struct life_cell *cells = looks_of(site)->cells[survivor];
 	size_t age = oldest_age(site, survivor, PROFILE_LEAK_SAMPLES);
 	size_t last = oldest_age(site, survivor, 1e-9), from = quarter_age(age);
 	struct interval share;
@@ -377,7 +419,8 @@ static bool is_flat(const struct site_figures *site, enum survivor survivor)
 static double dead_share(const struct site_figures *site, const struct process_figures *process,
 			 size_t age)
 {
-	double seen = 1 - interval_survival(site->cells[SURVIVOR_UNDEAD], 0, age).estimate;
+	double seen =
+		1 - interval_survival(looks_of(site)->cells[SURVIVOR_UNDEAD], 0, age).estimate;
 	double by_window = site->deaths > 0 ? seen * site->window_deaths / site->deaths : 0;
 
 	if (process->last_s <= 0)
@@ -393,7 +436,7 @@ static double dead_share(const struct site_figures *site, const struct process_f
  */
 static double soon_dead_share(const struct site_figures *site)
 {
-	double births = 0, left = (double)site->cells[SURVIVOR_UNDEAD][0].alive;
+	double births = 0, left = (double)looks_of(site)->cells[SURVIVOR_UNDEAD][0].alive;
 
 	for (size_t i = 0; i < PROFILE_EPOCHS; i++)
 		births += site->epochs[i].births.sum;
@@ -403,7 +446,7 @@ static double soon_dead_share(const struct site_figures *site)
 static bool is_leaking(const struct site_figures *site, const struct process_figures *process,
 		       const struct site_judgement *judgement)
 {
-	const struct life_cell *cells = site->cells[SURVIVOR_UNTOUCHED];
+	const struct life_cell *cells = looks_of(site)->cells[SURVIVOR_UNTOUCHED];
 	size_t age = oldest_age(site, SURVIVOR_TELLING, PROFILE_LEAK_SAMPLES);
 
 	return hidden_dead_share(site, process, age) < HIDDEN_DEAD_SHARE &&
@@ -430,7 +473,7 @@ static enum profile_verdict verdict_of(const struct site_figures *site,
 				       const struct process_figures *process,
 				       struct site_judgement *judgement)
 {
-	const struct life_cell *untouched = site->cells[SURVIVOR_UNTOUCHED];
+	const struct life_cell *untouched = looks_of(site)->cells[SURVIVOR_UNTOUCHED];
 	size_t oldest = oldest_age(site, SURVIVOR_UNTOUCHED, 1e-9);
 	size_t undead = oldest_age(site, SURVIVOR_UNDEAD, 1e-9);
 
@@ -472,7 +515,7 @@ void site_figures_judge(struct site_figures *site, const struct process_figures 
 			struct site_judgement *judgement)
 {
 	memset(judgement, 0, sizeof(*judgement));
-	site_follow(site, process);
+	site_merge(site, process);
 	judge_births(site, process, judgement);
 	judge_growth(site, process, judgement);
 	judge_survival(site, judgement);

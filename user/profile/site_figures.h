@@ -52,8 +52,11 @@ struct process_figures {
 struct site_epoch {
 	struct count_sums births;
 	double birth_bytes;
-	struct count_sums settled[SURVIVOR_MAX_];
-	double settled_bytes; /* of those that are untouched */
+};
+
+struct settled_epoch {
+	struct count_sums blocks[SURVIVOR_MAX_];
+	double bytes; /* of those that are untouched */
 };
 
 struct site_early {
@@ -61,12 +64,19 @@ struct site_early {
 	double bytes;
 };
 
+/* What looks have found. */
+struct site_looks {
+	struct settled_epoch settled[PROFILE_EPOCHS];
+	struct site_early early[PROFILE_AGE_SETTLED + 1]; /* of the whole run */
+	struct life_cell cells[SURVIVOR_MAX_][PROFILE_AGES];
+};
+
 /* Zero-initialise. */
 struct site_figures {
 	unsigned merges;
 	struct site_epoch epochs[PROFILE_EPOCHS];
-	struct site_early early[PROFILE_AGE_SETTLED + 1]; /* of the whole run */
-	struct life_cell cells[SURVIVOR_MAX_][PROFILE_AGES];
+	struct site_looks *looks;     /* owned; NULL, and most are: all of its blocks have died in
+				       * the windows that they were born in */
 	double deaths, window_deaths; /* that were seen at all, and those that a window has seen */
 	double unchanged_s; /* block-seconds of those that are telling, beyond the settled age */
 	double buried; /* of them, blocks that a window has seen die, unchanged; and how many */
@@ -97,6 +107,10 @@ struct look_tally {
 	double buried; /* a later window has seen their deaths, and they look as before; how many */
 	unsigned burials;
 };
+
+/* Before the first look at one of its blocks. 0 or -ENOMEM. */
+int site_figures_follow(struct site_figures *site);
+void site_figures_free(struct site_figures *site);
 
 /* Each look at a window once; then each site that has blocks in it. At age 0 all are alive. */
 void process_figures_looked(struct process_figures *process, const struct profile_window *window,
