@@ -6,7 +6,10 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
+#include "profile/profile_target.h"
 #include "profile_fixture.h"
 
 #define ROOM 600
@@ -100,11 +103,49 @@ static void sites_beyond_the_room_are_counted_and_not_followed(void **state)
 	profiled_free(&profiled);
 }
 
+/* A leak's blocks have outlived a collection by the time that they are called so. */
+static void blocks_that_garbage_may_hold_are_doubted_until_a_collection(void **state)
+{
+	static const struct {
+		double now_s;
+		uint64_t full;
+		bool known, doubted;
+	} looks[] = {
+		/* Collections of before say nothing: nobody knows when they were. */
+		{30, 4, true, true},
+		{800, 4, true, true},
+		{900, 5, true, false},
+		{1600, 5, true, false},
+		{1700, 5, true, true},
+		/* It collects just now: nothing is read. */
+		{1730, 0, false, true},
+		{1760, 7, true, false},
+	};
+	struct garbage_watch watch = {0}, native = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		const struct heap_floor floor = {
+			.known = looks[i].known, .full = looks[i].full, .outside_limit = 1};
+
+		garbage_watch_note(&watch, &floor, looks[i].now_s);
+		if (garbage_watch_doubts(&watch, looks[i].now_s) != looks[i].doubted)
+			fail_msg("look %zu", i);
+	}
+	/* One without a heap like that. */
+	garbage_watch_look(&native, getpid(), 30);
+	assert_int_equal(native.looks, 1);
+	assert_false(garbage_watch_doubts(&native, 30));
+	garbage_watch_note(&native, &(struct heap_floor){.known = true, .full = 3}, 60);
+	assert_false(garbage_watch_doubts(&native, 60));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(halved_samples_stay_below_a_bound_and_keep_the_figures_right),
 		cmocka_unit_test(sites_beyond_the_room_are_counted_and_not_followed),
+		cmocka_unit_test(blocks_that_garbage_may_hold_are_doubted_until_a_collection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

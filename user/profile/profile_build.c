@@ -28,6 +28,21 @@ static int add_site(const struct profile_sources *sources, const struct profile_
 	return 0;
 }
 
+/* No block has outlived a collection: garbage of the heap may hold it (buffers, pages' records). */
+static void doubt_garbage(struct profile_report_process *process)
+{
+	for (size_t i = 0; i < process->sites.count; i++) {
+		struct site_judgement *judgement = &process->sites.items[i].judgement;
+
+		if (judgement->verdict != PROFILE_LEAKING)
+			continue;
+		judgement->verdict = PROFILE_RETAINED;
+		judgement->why =
+			"garbage may hold its blocks: its runtime has not collected all of "
+			"its heap since they came";
+	}
+}
+
 /* Blocks of each site to look up in the heap; its sites stand in the order of the target's. */
 static void add_examples(const struct profile_target *target,
 			 struct profile_report_process *process)
@@ -99,6 +114,7 @@ static int add_process(const struct profile_sources *sources, struct profile_tar
 	if (!target->ended) {
 		profile_target_read_comm(target);
 		process->exe = read_exe(target->pid);
+		garbage_watch_look(&target->garbage, target->pid, sources->now_s);
 	}
 	memcpy(process->comm, target->comm, sizeof(process->comm));
 	process->spent = window_budget_spent_share(&target->budget);
@@ -115,6 +131,8 @@ static int add_process(const struct profile_sources *sources, struct profile_tar
 		error = add_site(sources, target, target->profiled.sites.items[i], process);
 	if (!error)
 		add_examples(target, process);
+	if (garbage_watch_doubts(&target->garbage, sources->now_s))
+		doubt_garbage(process);
 	judge_explained(process);
 	report->windows += process->judgement.windows;
 	report->tracked_s += process->judgement.tracked_s;

@@ -8,8 +8,45 @@
 #include "base/cleanup.h"
 #include "proc/container.h"
 #include "proc/process_list.h"
+#include "runtime/runtime.h"
 
 #define MEMORY_POINTS 256
+
+/* A program without a runtime by then has none. */
+#define RUNTIME_LOOKS 3
+
+void garbage_watch_note(struct garbage_watch *watch, const struct heap_floor *floor, double now_s)
+{
+	watch->looks++;
+	if (!floor->known || !floor->outside_limit)
+		return;
+	if (watch->holds && floor->full > watch->full)
+		watch->collected_s = now_s;
+	watch->holds = true;
+	watch->full = floor->full;
+}
+
+void garbage_watch_look(struct garbage_watch *watch, pid_t pid, double now_s)
+{
+	struct heap_floor floor = {0};
+	const struct runtime *runtime;
+	struct maps maps;
+
+	if (!watch->holds && watch->looks >= RUNTIME_LOOKS)
+		return;
+	runtime = runtime_of_process(pid);
+	if (runtime && runtime->floor && !maps_read(pid, MAPS_ALL, &maps)) {
+		floor = runtime->floor(&maps);
+		maps_free(&maps);
+	}
+	garbage_watch_note(watch, &floor, now_s);
+}
+
+bool garbage_watch_doubts(const struct garbage_watch *watch, double now_s)
+{
+	return watch->holds && (watch->collected_s <= 0 ||
+				now_s - watch->collected_s > profile_age_s(PROFILE_AGE_LEAK));
+}
 
 void profile_target_read_comm(struct profile_target *target)
 {
@@ -65,6 +102,7 @@ void profile_target_restart(struct profile_target *target, uint64_t seed, lm_pro
 	profiled_free(&target->profiled);
 	profiled_init(&target->profiled, seed);
 	target->memory.count = 0;
+	target->garbage = (struct garbage_watch){0};
 	target->key = key;
 }
 

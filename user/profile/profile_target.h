@@ -9,6 +9,22 @@
 #include "leakmon_abi.h"
 #include "profile/profiled.h"
 #include "profile/window_scheduler.h"
+#include "report/heap_floor.h"
+
+/* Whether garbage in a runtime's heap may hold blocks of malloc, by collections of all of it. */
+struct garbage_watch {
+	unsigned looks;
+	bool holds;	    /* it may: a runtime of which that is known */
+	uint64_t full;	    /* collections so far */
+	double collected_s; /* when the last one was noticed; 0: none was yet */
+};
+
+/* A look at the process `pid`, while there is something to look for. */
+void garbage_watch_look(struct garbage_watch *watch, pid_t pid, double now_s);
+/* What such a look has found. */
+void garbage_watch_note(struct garbage_watch *watch, const struct heap_floor *floor, double now_s);
+/* Whether blocks that have lived for PROFILE_AGE_LEAK may be garbage's. */
+bool garbage_watch_doubts(const struct garbage_watch *watch, double now_s);
 
 struct profile_target {
 	pid_t pid;
@@ -17,6 +33,7 @@ struct profile_target {
 	char comm[16];
 	struct container *container; /* owned; NULL: none */
 	struct profiled profiled;
+	struct garbage_watch garbage;
 	struct window_budget budget;
 	clockid_t clock;
 	bool is_due, ended;
