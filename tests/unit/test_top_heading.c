@@ -71,7 +71,10 @@ static void an_exact_ledger_states_what_malloc_knows_nothing_of(void **state)
 	(void)state;
 	snapshot_make(&snapshot);
 	snapshot.processes.items[0].managed = (struct managed_share){
-		{.key = "go", .name = "Go runtime", .tool = ""}, 297ull << 20, 300ull << 20};
+		.runtime = {.key = "go", .name = "Go runtime", .tool = ""},
+		.heap_bytes = 297ull << 20,
+		.anonymous_bytes = 300ull << 20,
+	};
 	expect_ledger(&snapshot,
 		      LEDGER "; exact for native memory only: 297.0 MiB of 300.0 MiB are the heap "
 			     "of the Go runtime",
