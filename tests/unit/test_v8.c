@@ -5,13 +5,25 @@
 #define MUTANTS 600
 #include "unit/walked.h"
 
+struct class_count {
+	const char *class;
+	size_t count;
+};
+
+static void expect_counts(const struct walked *walked, const struct class_count *expected,
+			  size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (count_class(&walked->sink, expected[i].class) != expected[i].count)
+			fail_msg("%s: %zu", expected[i].class,
+				 count_class(&walked->sink, expected[i].class));
+	}
+}
+
 /* What lies behind the top of an area, and in the half that is not in use, are no objects. */
 static void objects_have_the_name_of_their_constructor_or_type(void **state)
 {
-	static const struct {
-		const char *class;
-		size_t count;
-	} expected[] = {
+	static const struct class_count expected[] = {
 		{"Session", FORGED_SESSIONS + 1}, /* one of them by a map derived from another */
 		{"Map", 1},
 		{"WeakRef", 1},
@@ -33,20 +45,13 @@ static void objects_have_the_name_of_their_constructor_or_type(void **state)
 	walk(&forged->memory, &walked);
 	assert_null(REPORT(&walked)->why);
 	assert_int_equal(REPORT(&walked)->nonsense, 0);
-	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
-		if (count_class(&walked.sink, expected[i].class) != expected[i].count)
-			fail_msg("%s: %zu", expected[i].class,
-				 count_class(&walked.sink, expected[i].class));
-	}
+	expect_counts(&walked, expected, ARRAY_SIZE(expected));
 	walked_free(&walked);
 }
 
 static void timers_and_pending_promises_have_the_name_of_their_function(void **state)
 {
-	static const struct {
-		const char *class;
-		size_t count;
-	} expected[] = {
+	static const struct class_count expected[] = {
 		{"Promise of async function onData server.js:2", FORGED_PENDING},
 		{"Promise awaited in async function onData server.js:2", FORGED_PENDING},
 		{"Promise with then late server.js:3", FORGED_PENDING},
@@ -58,11 +63,7 @@ static void timers_and_pending_promises_have_the_name_of_their_function(void **s
 	struct walked walked;
 
 	walk(&forged->memory, &walked);
-	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
-		if (count_class(&walked.sink, expected[i].class) != expected[i].count)
-			fail_msg("%s: %zu", expected[i].class,
-				 count_class(&walked.sink, expected[i].class));
-	}
+	expect_counts(&walked, expected, ARRAY_SIZE(expected));
 	walked_free(&walked);
 }
 

@@ -28,17 +28,13 @@ void garbage_watch_note(struct garbage_watch *watch, const struct heap_floor *fl
 
 void garbage_watch_look(struct garbage_watch *watch, pid_t pid, double now_s)
 {
-	struct heap_floor floor = {0};
-	const struct runtime *runtime;
-	struct maps maps;
+	struct heap_floor floor;
 
 	if (!watch->holds && watch->looks >= RUNTIME_LOOKS)
 		return;
-	runtime = runtime_of_process(pid);
-	if (runtime && runtime->floor && !maps_read(pid, MAPS_ALL, &maps)) {
-		floor = runtime->floor(&maps);
-		maps_free(&maps);
-	}
+	if (!watch->holds)
+		watch->runtime = runtime_of_process(pid);
+	floor = runtime_floor_read(watch->runtime, pid);
 	garbage_watch_note(watch, &floor, now_s);
 }
 

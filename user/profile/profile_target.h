@@ -11,9 +11,12 @@
 #include "profile/window_scheduler.h"
 #include "report/heap_floor.h"
 
+struct runtime;
+
 /* Whether garbage in a runtime's heap may hold blocks of malloc, by collections of all of it. */
 struct garbage_watch {
 	unsigned looks;
+	const struct runtime *runtime;
 	bool holds;	    /* it may: a runtime of which that is known */
 	uint64_t full;	    /* collections so far */
 	double collected_s; /* when the last one was noticed; 0: none was yet */

@@ -63,31 +63,25 @@ static void settled_join(struct settled_epoch *epoch, const struct settled_epoch
 	epoch->bytes += next->bytes;
 }
 
+/* Neighbours become one; the second half is free then. */
+#define EPOCHS_MERGE(epochs, join)                                                                 \
+	do {                                                                                       \
+		for (size_t i_ = 0; i_ < PROFILE_EPOCHS / 2; i_++) {                               \
+			typeof((epochs)[0]) joined_ = (epochs)[2 * i_];                            \
+                                                                                                   \
+			join(&joined_, &(epochs)[2 * i_ + 1]);                                     \
+			(epochs)[i_] = joined_;                                                    \
+		}                                                                                  \
+		memset(&(epochs)[PROFILE_EPOCHS / 2], 0,                                           \
+		       PROFILE_EPOCHS / 2 * sizeof((epochs)[0]));                                  \
+	} while (0)
+
 static void process_make_room(struct process_figures *process, double at_s)
 {
 	while (at_s >= epoch_length_s(process->merges) * PROFILE_EPOCHS) {
-		for (size_t i = 0; i < PROFILE_EPOCHS / 2; i++) {
-			struct process_epoch joined = process->epochs[2 * i];
-
-			process_epoch_join(&joined, &process->epochs[2 * i + 1]);
-			process->epochs[i] = joined;
-		}
-		memset(&process->epochs[PROFILE_EPOCHS / 2], 0,
-		       PROFILE_EPOCHS / 2 * sizeof(process->epochs[0]));
+		EPOCHS_MERGE(process->epochs, process_epoch_join);
 		process->merges++;
 	}
-}
-
-static void looks_merge(struct site_looks *looks)
-{
-	for (size_t i = 0; i < PROFILE_EPOCHS / 2; i++) {
-		struct settled_epoch joined = looks->settled[2 * i];
-
-		settled_join(&joined, &looks->settled[2 * i + 1]);
-		looks->settled[i] = joined;
-	}
-	memset(&looks->settled[PROFILE_EPOCHS / 2], 0,
-	       PROFILE_EPOCHS / 2 * sizeof(looks->settled[0]));
 }
 
 /* As often as the process was since. */
@@ -95,15 +89,8 @@ static void site_merge(struct site_figures *site, const struct process_figures *
 {
 	for (; site->merges < process->merges; site->merges++) {
 		if (site->looks)
-			looks_merge(site->looks);
-		for (size_t i = 0; i < PROFILE_EPOCHS / 2; i++) {
-			struct site_epoch joined = site->epochs[2 * i];
-
-			site_epoch_join(&joined, &site->epochs[2 * i + 1]);
-			site->epochs[i] = joined;
-		}
-		memset(&site->epochs[PROFILE_EPOCHS / 2], 0,
-		       PROFILE_EPOCHS / 2 * sizeof(site->epochs[0]));
+			EPOCHS_MERGE(site->looks->settled, settled_join);
+		EPOCHS_MERGE(site->epochs, site_epoch_join);
 	}
 }
 

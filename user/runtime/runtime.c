@@ -105,6 +105,15 @@ const struct runtime *runtime_of_process(pid_t pid)
 	return detect(maps.list.items, maps.list.count, sizeof(*maps.list.items));
 }
 
+struct heap_floor runtime_floor_read(const struct runtime *runtime, pid_t pid)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+
+	if (!runtime || !runtime->floor || maps_read(pid, MAPS_ALL, &maps))
+		return (struct heap_floor){0};
+	return runtime->floor(&maps);
+}
+
 static bool is_detected_in(const struct runtime *runtime, const struct data_modules *modules)
 {
 	for (size_t i = 0; runtime->detect_module && i < modules->list.count; i++) {

@@ -148,6 +148,10 @@ int runtime_take_image(pid_t pid, const struct heap_image_options *options, stru
 int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,
 		       const struct data_modules *modules, struct heap_sink *sink);
 
+/* What its collections have left in a process; not known also if it has none to tell, or is NULL.
+ */
+struct heap_floor runtime_floor_read(const struct runtime *runtime, pid_t pid);
+
 /* The n-th row of the table; NULL: there are no more. For tests of all rows. */
 const struct runtime *runtime_at(size_t n);
 /* By its key; NULL: none has that one, which may be NULL. */

@@ -53,15 +53,8 @@ static void add_growth(struct managed_growth *managed, const struct managed_shar
 /* What collections leave; it costs about as much as the rest. */
 static void look_at_floor(struct managed_growth *managed, pid_t pid)
 {
-	const char *key = managed->runtime.key;
-	const struct runtime *runtime = key ? runtime_find(key) : NULL;
-	struct heap_floor now;
-	struct maps maps;
+	struct heap_floor now = runtime_floor_read(runtime_find(managed->runtime.key), pid);
 
-	if (!runtime || !runtime->floor || maps_read(pid, MAPS_ALL, &maps))
-		return;
-	now = runtime->floor(&maps);
-	maps_free(&maps);
 	/* What is not read once, because it collects, proves nothing. */
 	if (!now.known)
 		return;
