@@ -59,10 +59,10 @@ test: deps
 
 # What qemu's emulation of programs (7.2) does not have. These are built, too, and run on a kernel of
 # their machine: make test-vm.
-#   process_vm_readv(2) and pagemap: whatever reads the memory of a process
+#   process_vm_readv(2), pagemap, userfaultfd(2): whatever reads the memory of a process
 UNIT_OF_KERNEL := code_watch cpython dotnet dso ended_stacks ghc glibc_arenas glibc_heap glibc_walk go \
 	hotspot hotspot_code jemalloc_heap mimalloc_heap ocaml ocaml5 pages process_memory profile_look runtime \
-	stack_zones target_memory tcmalloc_heap v8 v8_code
+	stack_zones stuck_read target_memory tcmalloc_heap v8 v8_code
 #   openat2(2), and files of /proc that show the emulator's: maps, smaps, stat, exe, children
 UNIT_OF_KERNEL += core debuginfod jit_names maps perf_map process process_list root_only target_file
 #   ptrace(2), registers in signals, filters of system calls, inlined lines by the process's own mappings

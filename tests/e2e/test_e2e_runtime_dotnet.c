@@ -540,7 +540,8 @@ static void threads_has_those_that_have_ended_with_their_holders(void **state)
 		json_object_get(
 			process_of(report_of(harness,
 					     MONITOR(harness, "threads", "-p", target->pid_text,
-						     "--holders", "--format", "json", "1", "1")),
+						     "--holders", "--max-pause", "5000", "--format",
+						     "json", "1", "1")),
 				   target->pid),
 			"threads"),
 		"managed");
