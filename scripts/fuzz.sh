@@ -83,6 +83,19 @@ pthread_key_data_data 64 1 8
 END
 }
 
+# Functions in functions, of two files: one line table, calls at several lines.
+write_inlines() {
+	cat <<'END'
+#define INLINED static inline __attribute__((always_inline))
+INLINED int innermost(int x) { return x * 3 + (x >> 2); }
+INLINED int inner(int x) { int sum = 0; while (x-- > 0) sum += innermost(x); return sum; }
+int outer(int x) { return x > 7 ? inner(x) - inner(x + 1) : innermost(x); }
+#line 70 "other.h"
+INLINED int elsewhere(int x) { return outer(x) ^ innermost(x); }
+int last(int x) { return elsewhere(x) + elsewhere(x * 2); }
+END
+}
+
 # Notes as sys/sdt.h writes them, without it.
 write_notes() {
 	cat <<'END'
@@ -131,6 +144,10 @@ make_elf_seeds() {
 	$cc -O0 -mstackrealign -Wl,-z,now -o "$seeds/frames.elf" "$seeds/source.c"
 	write_locals >"$seeds/locals.c"
 	$cc -O2 -o "$seeds/locals.elf" "$seeds/locals.c"
+	write_inlines >"$seeds/inlines.c"
+	for version in 4 5; do
+		$cc -O2 -g -gdwarf-$version -ffunction-sections -o "$seeds/inlines$version.elf" "$seeds/inlines.c"
+	done
 	write_notes >"$seeds/notes.c"
 	$cc -O2 -fvisibility=hidden -o "$seeds/notes.elf" "$seeds/notes.c"
 	strip -o "$seeds/stripped.elf" "$seeds/debug.elf"

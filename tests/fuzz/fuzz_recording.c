@@ -11,7 +11,12 @@
 #include <string.h>
 
 #include "store/database.h"
+#include "store/diagnosis_rows.h"
+#include "store/profile_runs.h"
+#include "unit/goroutine_fixture.h"
+#include "unit/profile_report_fixture.h"
 #include "unit/recording_reader.h"
+#include "unit/retain_fixture.h"
 #include "unit/store_fixture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -45,16 +50,86 @@ static void check(bool holds)
 		abort();
 }
 
-static void record(struct run *run)
+static void record_snapshots(struct run *run)
 {
 	struct snapshot_process *process = run_process(run, 1234, "server");
 
 	for (size_t tick = 1; tick <= 3; tick++) {
+		_cleanup_(memory_history_free) struct memory_history memory = {0};
+		struct memory_split split = {.pid = 1234, .rss = tick << 20, .arenas = 1};
+
 		for (uint32_t index = 1; index <= 4; index++)
 			run_site(process, index, tick * index, 64);
+		check(!memory_history_add(&memory, process->key, "server", &split));
+		run->memory = &memory;
 		check(!run_append(run, tick == 2 ? "deploy" : NULL, false));
+		run->memory = NULL;
 	}
 	run_end(run);
+}
+
+static void record_retention(const char *path)
+{
+	_cleanup_(retain_result_free) struct retain_result blocks = {0}, profile = {0};
+	int64_t number;
+
+	retain_fixture(&blocks);
+	check(!retain_writer_append(path, &blocks, "before", &number));
+	heap_profile_make(&profile, 40);
+	check(!retain_writer_append(path, &profile, NULL, &number));
+}
+
+/* These two want a file of their own. */
+static void record_profile(const char *path)
+{
+	_cleanup_(profile_report_free) struct profile_report report = {0};
+	struct profile_recorder *recorder;
+
+	profile_report_fill(&report);
+	profile_report_rank(&report, 0);
+	check(!profile_recorder_open(&recorder, path, &(struct recorder_options){0}));
+	check(!profile_recorder_append(recorder, &report));
+	profile_recorder_close(recorder);
+}
+
+static void record_goroutines(const char *path)
+{
+	struct goroutine_recorder *recorder;
+
+	check(!goroutine_recorder_open(&recorder, path, &(struct recorder_options){0}));
+	for (uint64_t i = 0; i < 3; i++) {
+		struct task_report report;
+
+		goroutines_make(&report, 10 + i, 7, 2);
+		goroutines_append(recorder, &report, (time_t)i * 5);
+	}
+	goroutine_recorder_close(recorder);
+}
+
+static void record_diagnosis(const char *path)
+{
+	const struct stored_diagnosis diagnosis = {
+		.time = {.tv_sec = 1795179600},
+		.pid = 1234,
+		.comm = "server",
+		.reason = DIAGNOSED_FOR_LEAK,
+		.answer = "{\"pid\":1234,\"verdict\":\"leaks\",\"text\":[\"PID 1234\"]}",
+	};
+
+	check(!diagnosis_rows_append(path, &diagnosis, &(struct recorder_options){0}));
+}
+
+static void record(struct run *run)
+{
+	char path[80];
+
+	record_snapshots(run);
+	record_retention(run->path);
+	record_diagnosis(run->path);
+	snprintf(path, sizeof(path), "%s/profile.lkm", run->directory);
+	record_profile(path);
+	snprintf(path, sizeof(path), "%s/goroutines.lkm", run->directory);
+	record_goroutines(path);
 }
 
 static void copy_name(char *to, const char *from)
@@ -93,24 +168,63 @@ static void list_tables(sqlite3 *database)
 	}
 }
 
-/* One row in a table that the run has left empty; its numbers are 1. */
-static void fill(sqlite3 *database, const struct table *table)
+static void attach(sqlite3 *database, const char *name)
+{
+	char sql[160];
+
+	snprintf(sql, sizeof(sql), "ATTACH '%s/%s.lkm' AS %s", fuzzed.run->directory, name, name);
+	check(!database_run(database, sql));
+}
+
+static bool is_empty(sqlite3 *database, const struct table *table)
+{
+	char sql[80];
+	int64_t count = 0;
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM main.\"%s\"", table->name);
+	check(!database_integer(database, sql, &count));
+	return !count;
+}
+
+static void fill_from(sqlite3 *database, const struct table *table, const char *other)
+{
+	char sql[160];
+
+	snprintf(sql, sizeof(sql), "INSERT INTO main.\"%s\" SELECT * FROM %s.\"%s\"", table->name,
+		 other, table->name);
+	check(!database_run(database, sql));
+}
+
+/* One row; its numbers are 1. */
+static void fill_with_ones(sqlite3 *database, const struct table *table)
 {
 	char sql[4096];
-	int64_t count = 0;
-	size_t used;
+	size_t used =
+		(size_t)snprintf(sql, sizeof(sql), "INSERT INTO main.\"%s\" VALUES(", table->name);
 
-	snprintf(sql, sizeof(sql), "SELECT count(*) FROM \"%s\"", table->name);
-	check(!database_integer(database, sql, &count));
-	if (count)
-		return;
-	used = (size_t)snprintf(sql, sizeof(sql), "INSERT INTO \"%s\" VALUES(", table->name);
 	for (size_t i = 0; i < table->column_count; i++)
 		used += (size_t)snprintf(sql + used, sizeof(sql) - used, "%s%s", i ? "," : "",
 					 table->texts[i] ? "'malloc'" : "1");
 	check(used < sizeof(sql) - 1);
 	strcpy(sql + used, ")");
 	sqlite3_exec(database, sql, NULL, NULL, NULL);
+}
+
+/* Tables that the run has left empty get the rows of another file, or one. */
+static void fill(sqlite3 *database)
+{
+	static const char *const others[] = {"profile", "goroutines"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		attach(database, others[i]);
+	for (size_t i = 0; i < fuzzed.table_count; i++) {
+		const struct table *table = &fuzzed.tables[i];
+
+		for (size_t k = 0; k < ARRAY_SIZE(others) && is_empty(database, table); k++)
+			fill_from(database, table, others[k]);
+		if (is_empty(database, table))
+			fill_with_ones(database, table);
+	}
 }
 
 static void remove_files(void)
@@ -135,8 +249,7 @@ static void make(void)
 	check(!sqlite3_open(fuzzed.good, &database));
 	check(!database_run(database, "PRAGMA journal_mode=DELETE"));
 	list_tables(database);
-	for (size_t i = 0; i < fuzzed.table_count; i++)
-		fill(database, &fuzzed.tables[i]);
+	fill(database);
 }
 
 static void copy(void)

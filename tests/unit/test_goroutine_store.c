@@ -5,62 +5,8 @@
 #include "report/thread_report.h"
 #include "store/goroutine_runs.h"
 #include "store/retain_runs.h"
+#include "unit/goroutine_fixture.h"
 #include "unit/store_fixture.h"
-
-#define PID 71
-#define START 4711
-
-static void add_frames(struct frames *frames, uint32_t index)
-{
-	for (uint32_t depth = 1; depth < 4; depth++)
-		*(struct frame *)vec_push(&frames->list) = run_frame(index, depth);
-}
-
-/* `workers` wait, of which none has ended since the first reading; `handlers` come and go; `small`
- * groups of one. */
-static void report_make(struct task_report *report, uint64_t workers, uint64_t handlers,
-			uint64_t small)
-{
-	*report = (struct task_report){.version = "1.24.4",
-				       .count = workers + handlers + small,
-				       .system = 5,
-				       .ended = 2,
-				       .unread = 1,
-				       .time_ns = 99 * SECOND,
-				       .stack_bytes = 1 << 20};
-	for (uint64_t i = 0; i < 2 + small; i++) {
-		struct task_group *group = vec_push(&report->groups);
-
-		group->id = 100 + i;
-		group->state = i ? "select" : "chan receive";
-		group->count = i > 1 ? 1 : i ? handlers : workers;
-		add_frames(&group->stack, (uint32_t)i);
-		group->growth = (struct task_growth){.readings = 4,
-						     .span_ns = 20 * SECOND,
-						     .first_count = 1,
-						     .come = group->count - 1,
-						     .verdict = TREND_STEADY};
-	}
-	add_frames(&report->groups.items[0].creator, 9);
-	report->groups.items[0].waits_known = workers;
-	report->groups.items[0].longest_ns = 70 * SECOND;
-	report->groups.items[0].shortest_ns = 3 * SECOND;
-	report->groups.items[0].growth.verdict = TREND_LEAKING;
-	report->groups.items[1].growth.come += 10;
-	report->groups.items[1].growth.gone = 10;
-}
-
-static void append(struct goroutine_recorder *recorder, struct task_report *report, time_t after_s)
-{
-	struct task_reading reading = {.time = {.tv_sec = 1795179600 + after_s},
-				       .pid = PID,
-				       .start_ticks = START,
-				       .comm = "server",
-				       .report = *report};
-
-	assert_int_equal(goroutine_recorder_append(recorder, &reading), 0);
-	task_report_free(report);
-}
 
 /* Readings with ever more workers. */
 static void record(struct run *run, unsigned readings, uint64_t small,
@@ -72,8 +18,8 @@ static void record(struct run *run, unsigned readings, uint64_t small,
 	for (unsigned i = 0; i < readings; i++) {
 		struct task_report report;
 
-		report_make(&report, 10 + i, 7, small);
-		append(recorder, &report, (time_t)i * 5);
+		goroutines_make(&report, 10 + i, 7, small);
+		goroutines_append(recorder, &report, (time_t)i * 5);
 	}
 	assert_int_equal(goroutine_recorder_count(recorder), readings);
 	assert_int_equal(goroutine_recorder_missed(recorder), 0);
@@ -90,7 +36,8 @@ static char *written(const struct task_report *goroutines, const char *since,
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	*census = (struct thread_census){.pid = PID, .no_library = true, .goroutines = &borrowed};
+	*census = (struct thread_census){
+		.pid = GOROUTINES_PID, .no_library = true, .goroutines = &borrowed};
 	assert_int_equal(write(out, &report), 0);
 	fclose(out);
 	vec_free(&report.processes);
@@ -120,13 +67,13 @@ static void a_recording_has_goroutines_as_they_were(void **state)
 	assert_int_equal(recording_open(&recording, run->path), 0);
 	all = recording_goroutines(recording, &count);
 	assert_int_equal(count, 3);
-	assert_int_equal(all[1].pid, PID);
-	assert_int_equal(all[1].start_ticks, START);
+	assert_int_equal(all[1].pid, GOROUTINES_PID);
+	assert_int_equal(all[1].start_ticks, GOROUTINES_START);
 	assert_int_equal(all[1].count, 11 + 7 + 2);
 	assert_string_equal(all[1].comm, "server");
 	assert_int_equal(recording_find_goroutines(recording, "2", &position), 0);
 	assert_int_equal(position, 1);
-	report_make(&was, 11, 7, 2);
+	goroutines_make(&was, 11, 7, 2);
 	assert_int_equal(recording_read_goroutines(recording, 1, &is), 0);
 	assert_int_equal(is.time_ns, was.time_ns);
 	/* Addresses and build ids are kept as well. */
@@ -168,11 +115,11 @@ static void the_largest_groups_are_kept(void **state)
 	struct goroutine_recorder *recorder;
 	_cleanup_free_ char *text = NULL;
 
-	report_make(&made, 10, 7, 300);
+	goroutines_make(&made, 10, 7, 300);
 	made.groups.items[250].growth.verdict = TREND_GROWING;
 	assert_int_equal(
 		goroutine_recorder_open(&recorder, run->path, &(struct recorder_options){0}), 0);
-	append(recorder, &made, 0);
+	goroutines_append(recorder, &made, 0);
 	made = (struct task_report){0};
 	goroutine_recorder_close(recorder);
 	assert_int_equal(recording_open(&recording, run->path), 0);
@@ -276,8 +223,8 @@ static void a_comparison_counts_what_came_since(void **state)
 	_cleanup_free_ char *text = NULL;
 
 	(void)state;
-	report_make(&before, 10, 7, 1);
-	report_make(&after, 25, 7, 0);
+	goroutines_make(&before, 10, 7, 1);
+	goroutines_make(&after, 25, 7, 0);
 	assert_int_equal(task_report_compare(&before, &after, 60 * SECOND, true), 0);
 	assert_int_equal(after.groups.count, 3);
 	assert_int_equal(after.groups.items[0].growth.first_count, 10);
@@ -299,8 +246,8 @@ static void of_two_processes_only_counts_are_compared(void **state)
 	_cleanup_free_ char *text = NULL, *json = NULL;
 
 	(void)state;
-	report_make(&before, 10, 7, 0);
-	report_make(&after, 25, 7, 0);
+	goroutines_make(&before, 10, 7, 0);
+	goroutines_make(&after, 25, 7, 0);
 	assert_int_equal(task_report_compare(&before, &after, 60 * SECOND, false), 0);
 	text = written(&after, NULL, text_threads_write);
 	assert_non_null(strstr(text, "+15 in 60 s (10 -> 25)\n"));
@@ -312,32 +259,6 @@ static void of_two_processes_only_counts_are_compared(void **state)
 }
 
 /* -------- heap profiles */
-
-static void profile_make(struct retain_result *result, uint64_t objects)
-{
-	struct heap_profile *profile = calloc(1, sizeof(*profile));
-	struct heap_profile_site *site;
-
-	*result = (struct retain_result){.pid = PID,
-					 .comm = "server",
-					 .profile_only = true,
-					 .settled = true,
-					 .time = {.tv_sec = 1795179600},
-					 .heap_profile = profile};
-	*profile = (struct heap_profile){.version = "1.24.4",
-					 .rate = 512 << 10,
-					 .collected = true,
-					 .collections = 12,
-					 .collected_ns = SECOND,
-					 .time_ns = objects * SECOND};
-	site = vec_push(&profile->sites);
-	*site = (struct heap_profile_site){.id = 77,
-					   .size = 64 << 10,
-					   .allocated = {objects + 3, (objects + 3) << 16},
-					   .freed = {3, 3 << 16}};
-	add_frames(&site->frames, 2);
-	heap_profile_estimate(profile);
-}
 
 static char *profile_text(const struct retain_result *result)
 {
@@ -358,7 +279,7 @@ static void a_recording_has_heap_profiles_as_they_were(void **state)
 	_cleanup_free_ char *before = NULL, *after = NULL;
 	int64_t number;
 
-	profile_make(&was, 40);
+	heap_profile_make(&was, 40);
 	assert_int_equal(retain_writer_append(run->path, &was, NULL, &number), 0);
 	assert_int_equal(recording_open(&recording, run->path), 0);
 	assert_int_equal(recording_read_retain(recording, 0, &is), 0);
@@ -385,7 +306,7 @@ static void what_is_no_heap_profile_is_refused(void **state)
 		int64_t number;
 
 		unlink(run->path);
-		profile_make(&was, 40);
+		heap_profile_make(&was, 40);
 		assert_int_equal(retain_writer_append(run->path, &was, NULL, &number), 0);
 		store_sql(run->path, forgeries[i]);
 		assert_int_equal(recording_open(&recording, run->path), 0);

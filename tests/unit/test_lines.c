@@ -9,6 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
@@ -172,6 +176,40 @@ static void the_function_around_keeps_its_name_and_offset(void **state)
 	naming_free(symbolizer);
 }
 
+/* A copy of this program, in which the last string of a section goes on for ever. */
+static int copy_without_end(const char *name)
+{
+	_cleanup_close_ int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	_cleanup_(elf_file_close) struct elf_file file = {.fd = -1};
+	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
+	const struct elf_section *section;
+	int copy = memfd_create("copy", MFD_CLOEXEC);
+	struct stat status;
+
+	assert_int_equal(fstat(from, &status), 0);
+	assert_int_equal(sendfile(copy, from, NULL, (size_t)status.st_size), status.st_size);
+	assert_int_equal(elf_file_open(copy, &machine_abi, &file), 0);
+	assert_int_equal(elf_sections_read(&file, &sections), 0);
+	section = elf_sections_find(&sections, name);
+	assert_non_null(section);
+	assert_int_equal(pwrite(copy, "x", 1, (off_t)(section->offset + section->size - 1)), 1);
+	return copy;
+}
+
+static void a_section_of_strings_must_end_with_one(void **state)
+{
+	static const char *const names[] = {".debug_str", ".debug_line_str"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_close_ int fd = copy_without_end(names[i]);
+		struct lines *lines = NULL;
+
+		assert_int_equal(lines_open(fd, -1, &lines), -EBADMSG);
+		assert_null(lines);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +218,7 @@ int main(void)
 		cmocka_unit_test(a_plain_call_is_one_frame),
 		cmocka_unit_test(no_more_frames_than_there_is_room_for),
 		cmocka_unit_test(the_function_around_keeps_its_name_and_offset),
+		cmocka_unit_test(a_section_of_strings_must_end_with_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,9 +5,11 @@
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
@@ -330,6 +332,45 @@ static void close_handle(struct dwarf_handle *handle)
 	*handle = (struct dwarf_handle){.fd = -1};
 }
 
+static bool is_of_strings(const char *name)
+{
+	return name && (!strcmp(name, ".debug_str") || !strcmp(name, ".debug_line_str") ||
+			!strcmp(name, ".zdebug_str"));
+}
+
+static bool has_end(Elf_Scn *section, const GElf_Shdr *header)
+{
+	const Elf_Data *data;
+
+	if (header->sh_type == SHT_NOBITS)
+		return true;
+	/* As libdw does it, for which it is done then; nothing where it is not compressed. */
+	if (elf_compress(section, 0, 0) < 0)
+		elf_compress_gnu(section, 0, 0);
+	data = elf_rawdata(section, NULL);
+	return data && (!data->d_size || !((const char *)data->d_buf)[data->d_size - 1]);
+}
+
+/* libdw (0.188) follows the last string past its section unless it ends there. */
+static bool strings_end(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+
+		if (!gelf_getshdr(section, &header))
+			return false;
+		if (is_of_strings(elf_strptr(elf, names, header.sh_name)) &&
+		    !has_end(section, &header))
+			return false;
+	}
+	return true;
+}
+
 static int open_handle(int fd, struct dwarf_handle *handle)
 {
 	struct dwarf_handle opened = {.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)};
@@ -339,7 +380,7 @@ static int open_handle(int fd, struct dwarf_handle *handle)
 	elf_version(EV_CURRENT);
 	/* Read, not mapped: a file cut short while mapped would kill us with SIGBUS. */
 	opened.elf = elf_begin(opened.fd, ELF_C_READ, NULL);
-	if (opened.elf)
+	if (opened.elf && strings_end(opened.elf))
 		opened.dwarf = dwarf_begin_elf(opened.elf, DWARF_C_READ, NULL);
 	if (!opened.dwarf) {
 		close_handle(&opened);
