@@ -182,6 +182,40 @@ static void a_leak_is_called_one_after_twenty_minutes(void **state)
 	assert_true(covered >= SEEDS / 10 * 90 / 100);
 }
 
+#define FAST_SEEDS 8
+
+/* However many blocks come: the young ones take no room from the few that become old. */
+static void a_fast_leak_is_called_one_as_soon_as_a_slow_one(void **state)
+{
+	static const struct {
+		struct habit habit;
+		double length_s, gap_s;
+	} leaks[] = {
+		{{.rate = 10, .life_s = INFINITY}, 0.05, 1.5},
+		{{.rate = 24, .life_s = INFINITY}, 1, 3},
+		{{.rate = 24, .life_s = INFINITY}, 1, 20},
+		{{.rate = 1000, .life_s = INFINITY}, 0.1, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(leaks); i++) {
+		size_t leaking = 0;
+
+		for (uint64_t seed = 1; seed <= FAST_SEEDS; seed++) {
+			struct run run;
+
+			run_begin(&run, seed);
+			run_until(&run, &leaks[i].habit, 1, 1000, leaks[i].length_s,
+				  leaks[i].gap_s);
+			leaking += judge_site(&run.profiled, 1).verdict == PROFILE_LEAKING;
+			run_end(&run);
+		}
+		print_message("%g blocks/s: %zu of %d leaks called after 1000 s\n",
+			      leaks[i].habit.rate, leaking, FAST_SEEDS);
+		assert_true(leaking >= FAST_SEEDS - 1);
+	}
+}
+
 static void blocks_that_die_at_ten_minutes_are_never_called_a_leak(void **state)
 {
 	static const struct habit habit = {.rate = 20, .life_s = 600, .exact_life = true};
@@ -516,6 +550,7 @@ int main(void)
 		cmocka_unit_test(growth_of_a_leak_is_covered_after_five_minutes),
 		cmocka_unit_test(growth_of_a_leak_is_covered_where_half_of_it_is_swapped_out),
 		cmocka_unit_test(a_leak_is_called_one_after_twenty_minutes),
+		cmocka_unit_test(a_fast_leak_is_called_one_as_soon_as_a_slow_one),
 		cmocka_unit_test(blocks_that_die_at_ten_minutes_are_never_called_a_leak),
 		cmocka_unit_test(adversaries_are_not_called_leaks),
 		cmocka_unit_test(a_leak_that_is_swapped_out_for_minutes_is_called_one),

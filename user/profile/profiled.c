@@ -15,13 +15,16 @@ static const size_t young_most[SAMPLE_DEAD] = {
 	[SAMPLE_UNTOUCHED] = 24,
 	[SAMPLE_CHANGED] = 8,
 };
-/* For each site: those that have settled; when there are more, some are let go at each look. */
-static const size_t settled_most[SAMPLE_DEAD] = {
-	[SAMPLE_UNTOUCHED] = 64,
-	[SAMPLE_CHANGED] = 24,
+/*
+ * For each site, of those that have settled: when more wait for the same look, some are let go. By
+ * age, for what distinguishes a leak are the few that become old, and young ones come every second.
+ * Beyond the age that is enough for a verdict, few will do.
+ */
+static const double waiting_most[SAMPLE_DEAD] = {
+	[SAMPLE_UNTOUCHED] = 16,
+	[SAMPLE_CHANGED] = 8,
 };
-#define SETTLED_KEEP 0.8
-#define SETTLED_KEEP_FEW 0.4 /* when there are twice as many */
+#define WAITING_OLD_SHARE 0.25
 
 /* splitmix64 (Sebastiano Vigna, public domain). */
 static uint64_t random_next(struct profiled *profiled)
@@ -357,15 +360,6 @@ static void update(struct profile_sample *sample, const struct look_result *resu
 		sample->state = SAMPLE_CHANGED;
 }
 
-/* Where settled samples are counted by their states, those states have changed. */
-static void settled_move(struct profile_site *site, uint8_t from, uint8_t to)
-{
-	if (from != SAMPLE_DEAD)
-		site->settled[from]--;
-	if (to != SAMPLE_DEAD)
-		site->settled[to]++;
-}
-
 static void tally_sample(struct look_tally tally[SURVIVOR_MAX_], struct profile_sample *sample,
 			 const struct look_result *result)
 {
@@ -414,13 +408,10 @@ static void look_at_site(struct profiled *profiled, struct sample_window *window
 
 	for (size_t i = first; i < first + count; i++) {
 		struct profile_sample *sample = &window->samples.items[i];
-		uint8_t before = sample->state;
 
 		if (!window->age) /* the window's end, where all are alive */
 			note_contents(profiled, sample, &results[i]);
 		tally_sample(tally, sample, &results[i]);
-		if (window->settled)
-			settled_move(site, before, sample->state);
 	}
 	site_figures_looked(&site->figures, &profiled->figures, &window->window, window->age,
 			    tally);
@@ -460,22 +451,40 @@ static size_t keep_some(struct profiled *profiled, struct profile_sample *sample
 	return kept;
 }
 
-/* When a site has more than enough in one state, some are seen no more, and others weigh for them.
- */
-static size_t let_go(struct profiled *profiled, struct profile_site *site,
+/* Sets `waiting` of the sites that a window has samples of: samples of other windows that have been
+ * looked at at this age, and not since. */
+static void count_waiting(struct profiled *profiled, const struct sample_window *window)
+{
+	for (size_t i = 0; i < window->samples.count; i++) {
+		struct profile_site *site = profiled->sites.items[window->samples.items[i].site];
+
+		memset(site->waiting, 0, sizeof(site->waiting));
+	}
+	for (size_t i = 0; i < profiled->windows.count; i++) {
+		const struct sample_window *other = &profiled->windows.items[i];
+
+		for (size_t j = 0; j < other->samples.count && other->age == window->age + 1; j++) {
+			const struct profile_sample *sample = &other->samples.items[j];
+
+			profiled->sites.items[sample->site]->waiting[sample->state]++;
+		}
+	}
+}
+
+/* Some are not followed any further, and others weigh for them. */
+static size_t let_go(struct profiled *profiled, const struct profile_site *site, size_t age,
 		     struct profile_sample *samples, size_t count, unsigned state)
 {
-	bool enough = site->settled[state] > settled_most[state];
-	double keep =
-		site->settled[state] > 2 * settled_most[state] ? SETTLED_KEEP_FEW : SETTLED_KEEP;
-	size_t kept = 0;
+	double most = waiting_most[state] * (age < PROFILE_AGE_LEAK ? 1 : WAITING_OLD_SHARE), keep;
+	size_t all = site->waiting[state], kept = 0;
 
+	for (size_t i = 0; i < count; i++)
+		all += samples[i].state == state;
+	keep = most / (double)all;
 	for (size_t i = 0; i < count; i++) {
-		if (enough && samples[i].state == state) {
-			if (random_unit(profiled) >= keep) {
-				site->settled[state]--;
+		if (samples[i].state == state && keep < 1) {
+			if (random_unit(profiled) >= keep)
 				continue;
-			}
 			samples[i].weight /= (float)keep;
 		}
 		samples[kept++] = samples[i];
@@ -498,17 +507,14 @@ static size_t drop_dead(struct profile_sample *samples, size_t count)
 static size_t thin_site(struct profiled *profiled, const struct sample_window *window,
 			struct profile_sample *samples, size_t count)
 {
-	struct profile_site *site = profiled->sites.items[samples->site];
+	const struct profile_site *site = profiled->sites.items[samples->site];
 	size_t left = drop_dead(samples, count);
-	bool settles = window->age >= PROFILE_AGE_SETTLED && !window->settled;
 
-	for (size_t i = 0; settles && i < left; i++)
-		site->settled[samples[i].state]++;
 	for (unsigned state = 0; state < SAMPLE_DEAD; state++) {
 		if (window->age == YOUNG_AGE)
 			left = keep_some(profiled, samples, left, state, young_most[state]);
 		if (window->age >= PROFILE_AGE_SETTLED)
-			left = let_go(profiled, site, samples, left, state);
+			left = let_go(profiled, site, window->age, samples, left, state);
 	}
 	return left;
 }
@@ -518,6 +524,8 @@ static void thin(struct profiled *profiled, struct sample_window *window)
 	struct profile_sample *samples = window->samples.items;
 	size_t kept = 0, run;
 
+	if (window->age >= PROFILE_AGE_SETTLED)
+		count_waiting(profiled, window);
 	for (size_t i = 0; i < window->samples.count; i += run) {
 		size_t left;
 
@@ -527,7 +535,6 @@ static void thin(struct profiled *profiled, struct sample_window *window)
 			memmove(&samples[kept], &samples[i], left * sizeof(*samples));
 		kept += left;
 	}
-	window->settled |= window->age >= PROFILE_AGE_SETTLED;
 	profiled->samples -= window->samples.count - kept;
 	window->samples.count = kept;
 }
@@ -538,14 +545,11 @@ static size_t halve(struct profiled *profiled, const struct sample_window *windo
 	size_t kept = 0;
 
 	for (size_t i = 0; i < window->samples.count; i++) {
-		struct profile_site *site = profiled->sites.items[samples[i].site];
+		const struct profile_site *site = profiled->sites.items[samples[i].site];
 		bool many = site->samples >= most;
 
-		if (many && random_next(profiled) >> 63) {
-			if (window->settled)
-				site->settled[samples[i].state]--;
+		if (many && random_next(profiled) >> 63)
 			continue;
-		}
 		samples[i].weight *= many ? 2 : 1;
 		samples[kept++] = samples[i];
 	}
@@ -585,11 +589,6 @@ static void window_remove(struct profiled *profiled, size_t i)
 {
 	struct sample_window *window = &profiled->windows.items[i];
 
-	for (size_t j = 0; j < window->samples.count && window->settled; j++) {
-		const struct profile_sample *sample = &window->samples.items[j];
-
-		profiled->sites.items[sample->site]->settled[sample->state]--;
-	}
 	profiled->samples -= window->samples.count;
 	vec_free(&window->samples);
 	profiled->windows.items[i] = profiled->windows.items[--profiled->windows.count];

@@ -42,13 +42,12 @@ struct sample_window {
 	struct profile_window window;
 	double end_s;
 	size_t age;			    /* the next one to look at */
-	bool settled;			    /* its samples count in profile_site.settled */
 	VEC(struct profile_sample) samples; /* by site, then by address */
 };
 
 struct profile_site {
 	uint32_t index;		       /* of bpf_side.sites */
-	uint32_t settled[SAMPLE_DEAD]; /* samples that have reached the settled age, by state */
+	uint32_t waiting[SAMPLE_DEAD]; /* while a look is finished: count_waiting() */
 	uint32_t samples;	       /* profiled_halve()'s */
 	struct site_figures figures;
 };
