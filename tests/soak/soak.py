@@ -35,6 +35,8 @@ import monitors
 PR_SET_CHILD_SUBREAPER = 36
 PROCESSES = 200
 SETTLE_S, WARM_UP_S, VERDICT_S, PROFILE_S = 120, 600, 300, 1500
+# Monitors take room for each program that they meet for the first time, until they have met most.
+MEETING_S = 1500
 
 
 def evidence_of(entry):
@@ -93,6 +95,9 @@ class Soak:
 		for process in report['processes']:
 			growth = process['growth']
 			if growth['verdict'] in ('leaking', 'growing'):
+				if self.is_meeting(process['pid']):
+					self.count('monitors called suspects while they met programs')
+					continue
 				self.alarms.see('triage', growth['verdict'], process['pid'], process['comm'], growth['kind'],
 						evidence_of(process))
 		for kill in report.get('oom_kills') or []:
@@ -100,14 +105,20 @@ class Soak:
 		for group in report.get('groups') or []:
 			self.see_group(group)
 
+	def count(self, event):
+		self.events[event] = self.events.get(event, 0) + 1
+
+	def is_meeting(self, pid):
+		_, name = self.kind_of(pid)
+		return bool(name) and name.startswith('monitor') and time.monotonic() < self.begun + MEETING_S
+
 	def see_group(self, group):
 		path, verdict = group.get('cgroup') or '', group['growth']['verdict']
 		if verdict != 'leaking' or self.groups.path not in path:
 			return
 		# The sum over programs that have just begun grows in earnest.
-		if time.monotonic() < self.begun + WARM_UP_S:
-			self.events['groups called leaking in the warm-up'] = \
-				self.events.get('groups called leaking in the warm-up', 0) + 1
+		if time.monotonic() < self.begun + (MEETING_S if path.endswith('/monitors') else WARM_UP_S):
+			self.count('groups called leaking in the warm-up')
 			return
 		# The sum of all has the leaky ones in it, that of the monitors a recording that fills its tmpfs; of
 		# the driver nothing is promised.

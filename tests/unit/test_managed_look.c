@@ -188,10 +188,11 @@ static void a_group_is_not_called_leaking_for_processes_that_are_not(void **stat
 		const char *cgroup; /* of the processes */
 		enum trend_verdict verdict;
 	} cases[] = {
-		{100, 0, 0, "/web", TREND_GROWING},  {0, 100, 0, "/web", TREND_GROWING},
-		{30, 30, 40, "/web", TREND_GROWING}, {20, 20, 60, "/web", TREND_LEAKING},
-		{0, 0, 100, "/web", TREND_LEAKING},  {100, 0, 0, "/other", TREND_LEAKING},
-		{100, 0, 0, NULL, TREND_LEAKING},
+		{100, 0, 0, "/web", TREND_GROWING},   {0, 100, 0, "/web", TREND_GROWING},
+		{30, 30, 40, "/web", TREND_GROWING},  {20, 20, 60, "/web", TREND_LEAKING},
+		{0, 0, 100, "/web", TREND_LEAKING},   {0, 0, 100, "/web/a", TREND_LEAKING},
+		{0, 0, 40, "/web", TREND_GROWING},    {0, 0, 100, "/website", TREND_GROWING},
+		{0, 0, 100, "/other", TREND_GROWING}, {0, 0, 100, NULL, TREND_GROWING},
 	};
 
 	(void)state;
@@ -223,10 +224,46 @@ static void a_group_is_not_called_leaking_for_processes_that_are_not(void **stat
 	}
 }
 
+/* Processes that pile up, each as large as it was; and suspects that a short list has no room for.
+ */
+static void
+a_group_that_multiplies_is_called_leaking_and_so_is_one_with_unlisted_suspects(void **state)
+{
+	static const struct {
+		bool multiplies;
+		size_t total;
+		enum trend_verdict last, verdict;
+	} cases[] = {
+		{false, 1, TREND_STEADY, TREND_GROWING},
+		{true, 1, TREND_STEADY, TREND_LEAKING},
+		{false, 9, TREND_STEADY, TREND_GROWING},
+		{false, 9, TREND_GROWING, TREND_LEAKING},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct triage_entry process = {.pid = 1, .growth.verdict = cases[i].last};
+		struct triage_entry group = {
+			.cgroup = "/web",
+			.growth = {.kind = QUANTITY_HEAP, .verdict = TREND_LEAKING, .per_s = 100},
+			.multiplies = cases[i].multiplies,
+		};
+		struct triage_report report = {
+			.processes = {&process, 1, cases[i].total, {0}},
+			.groups = {&group, 1, 1, {[TREND_LEAKING] = 1}},
+		};
+
+		triage_report_doubt_groups(&report);
+		assert_int_equal(group.growth.verdict, cases[i].verdict);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_group_is_not_called_leaking_for_processes_that_are_not),
+		cmocka_unit_test(
+			a_group_that_multiplies_is_called_leaking_and_so_is_one_with_unlisted_suspects),
 		cmocka_unit_test(code_that_was_made_while_it_ran_is_counted),
 		cmocka_unit_test(reads_of_managed_heaps_leave_the_share_of_call_stacks),
 		cmocka_unit_test(what_was_not_looked_at_is_not_called_leaking),

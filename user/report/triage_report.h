@@ -201,7 +201,8 @@ struct triage_entry {
 	 * at. */
 	const struct task_group *goroutines;
 	const struct triage_cause *cause; /* NULL: not looked at, or nothing to explain yet */
-	bool doubted; /* it would be leaking, but nothing proves (yet) that it is no garbage */
+	bool doubted;	 /* it would be leaking, but nothing proves (yet) that it is no garbage */
+	bool multiplies; /* a leaking group: it has more and more threads, perhaps processes */
 	const struct triage_split *split; /* of a group that the kernel charges; NULL: none */
 };
 

@@ -313,6 +313,14 @@ void growth_of(struct growth *growth, const struct series *series, double born_s
 	growth->memory_per_s = memory_per_s;
 }
 
+bool growth_is_of(const struct series *series, enum quantity quantity, double born_s)
+{
+	struct growth growth;
+
+	judge(&growth, series, quantity, born_s);
+	return trend_is_suspect(growth.verdict);
+}
+
 /* Below this share of what there was, memory was given back. */
 #define HELD_SHARE 0.9
 

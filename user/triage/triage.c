@@ -62,6 +62,8 @@ static void entry_of_group(struct triage_entry *entry, const struct group *group
 	if (group->charged)
 		entry->split = &group->split;
 	growth_of(&entry->growth, &group->series, group->born_s);
+	entry->multiplies = entry->growth.verdict == TREND_LEAKING &&
+			    growth_is_of(&group->series, QUANTITY_THREADS, group->born_s);
 	fill_spark(entry, &group->series);
 }
 
@@ -105,34 +107,63 @@ void triage_report_doubt(struct triage_report *report, struct triage_entry *entr
 	entry->doubted = true;
 }
 
-/* Bytes a second, by which processes of the group grow that are not called leaking by rule. */
-static double unproven_per_s(const struct triage_entries *processes,
-			     const struct triage_entry *group)
+/* The process is in the group, or in one below it, which is charged to it as well. */
+static bool is_member(const struct triage_entry *process, const struct triage_entry *group)
 {
-	double sum = 0;
+	size_t length = strlen(group->cgroup);
+
+	return process->cgroup && !strncmp(process->cgroup, group->cgroup, length) &&
+	       (!process->cgroup[length] || process->cgroup[length] == '/');
+}
+
+/* Bytes a second by which processes of the group grow: suspects, and those that are not called
+ * leaking by rule. */
+struct member_growth {
+	double sure_per_s, unproven_per_s;
+};
+
+static struct member_growth growth_of_members(const struct triage_entries *processes,
+					      const struct triage_entry *group)
+{
+	struct member_growth sum = {0};
 
 	for (size_t i = 0; i < processes->count; i++) {
 		const struct triage_entry *process = &processes->items[i];
+		const struct growth *growth = &process->growth;
 
-		if (process->cgroup && !strcmp(process->cgroup, group->cgroup) &&
-		    (process->doubted ||
-		     (process->growth.verdict == TREND_GROWING && process->growth.warms_up)))
-			sum += process->growth.memory_per_s;
+		if (!trend_is_suspect(growth->verdict) || !is_member(process, group))
+			continue;
+		if (process->doubted || (growth->verdict == TREND_GROWING && growth->warms_up))
+			sum.unproven_per_s += growth->memory_per_s;
+		else
+			sum.sure_per_s += growth->memory_per_s;
 	}
 	return sum;
 }
 
+/* Suspects come first: if the last one is none, none was cut off. */
+static bool has_all_suspects(const struct triage_entries *processes)
+{
+	return processes->count == processes->total ||
+	       (processes->count &&
+		!trend_is_suspect(processes->items[processes->count - 1].growth.verdict));
+}
+
 void triage_report_doubt_groups(struct triage_report *report)
 {
-	struct triage_entries *groups = &report->groups;
+	bool all = has_all_suspects(&report->processes);
 
-	for (size_t i = 0; i < groups->count; i++) {
-		struct triage_entry *group = &groups->items[i];
+	for (size_t i = 0; i < report->groups.count; i++) {
+		struct triage_entry *group = &report->groups.items[i];
+		struct member_growth members;
 
-		if (group->growth.verdict == TREND_LEAKING && group->cgroup &&
-		    group->growth.kind == QUANTITY_HEAP &&
-		    2 * unproven_per_s(&report->processes, group) >= group->growth.per_s)
-			lower_verdict(groups, group);
+		if (group->growth.verdict != TREND_LEAKING || !group->cgroup ||
+		    group->growth.kind != QUANTITY_HEAP)
+			continue;
+		members = growth_of_members(&report->processes, group);
+		if (2 * members.unproven_per_s >= group->growth.per_s ||
+		    (all && !group->multiplies && 2 * members.sure_per_s < group->growth.per_s))
+			lower_verdict(&report->groups, group);
 	}
 }
 

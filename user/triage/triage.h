@@ -74,7 +74,8 @@ void triage_report_explain(struct triage_report *report, struct triage_entry *en
 /* Nothing proves (yet) that what grows is no garbage: it is not called leaking. */
 void triage_report_doubt(struct triage_report *report, struct triage_entry *entry);
 /* After these: a group is not called leaking for the memory of such processes, and of those that
- * warm up. */
+ * warm up; nor if nothing in it grows for sure, neither a process nor its number of threads: the
+ * sum over processes that come and go wanders. */
 void triage_report_doubt_groups(struct triage_report *report);
 void triage_report_rank(struct triage_report *report);
 
