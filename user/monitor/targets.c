@@ -240,7 +240,8 @@ static void attach_unnamed(struct session *session, pid_t pid, const struct arri
 		return;
 	snprintf(name, sizeof(name), "(%s)", process.comm);
 	/* Says itself what is wrong; probes that are set on files were checked at the start. */
-	error = session->everywhere ? 0 : target_check(pid, &session->target_config, !arrival->how);
+	error = session->everywhere ? 0
+				    : target_check(pid, &session->target_config, arrival->at_start);
 	if (!error) {
 		error = targets_probe(session, pid, arrival, false);
 		if (error == -ENOENT && loading_wait(&session->targets, &process, arrival))
@@ -290,7 +291,7 @@ int targets_load_in_ms(const struct session *session)
 
 static int attach_selection(struct session *session, bool first)
 {
-	static const struct arrival running;
+	const struct arrival running = {.at_start = first};
 	struct selection selection = {0};
 	int error = selector_list(session->selector, &selection);
 

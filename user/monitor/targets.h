@@ -42,6 +42,7 @@ struct arrival {
 	const char *how;   /* "was forked", "execed"; NULL: it had been running */
 	uint64_t event_ns; /* CLOCK_MONOTONIC of the event */
 	char comm[17];	   /* of what execed; else "" */
+	bool at_start;	   /* the user chose it among what runs: that it has ended is reported */
 };
 
 /* It has just execed, and its loader has not mapped an allocator yet. */
