@@ -406,11 +406,49 @@ static void devices_and_the_kernels_own_pages_are_never_read(void **state)
 		snprintf(line, sizeof(line), "%s", cases[i].line);
 		assert_int_equal(maps_parse_line(line, vec_push(&maps.list)), 0);
 		assert_int_equal(mapping_is_memory(maps.list.items), cases[i].memory);
-		assert_int_equal(ranges_from_maps(&maps, &table, &writable), 0);
+		assert_int_equal(ranges_from_maps(&maps, -1, &table, &writable), 0);
 		assert_int_equal(table.ranges.count, cases[i].read);
 		pages_free(&table);
 		vec_free(&maps.list);
 	}
+}
+
+#define RESERVED_BYTES (2ull << 40)
+
+static bool is_read(const struct page_table *table, const char *at)
+{
+	return pages_range_of(table, (uintptr_t)at) != NULL;
+}
+
+/* Two terabytes, in which two pages are used; the shadow of the address sanitizer is here, too. */
+static void of_a_reservation_only_what_is_used_is_read(void **state)
+{
+	char *reserved = mmap(NULL, RESERVED_BYTES, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const struct memory_source own = live_memory(getpid());
+	_cleanup_close_ int pagemap = pagemap_open(own);
+	_cleanup_(pages_free) struct page_table table = {0};
+	_cleanup_(maps_free) struct maps maps = {0};
+	uint64_t writable;
+	int error;
+
+	(void)state;
+	assert_ptr_not_equal(reserved, MAP_FAILED);
+	reserved[RESERVED_BYTES / 4] = reserved[RESERVED_BYTES - 1] = 1;
+	assert_int_equal(maps_read(getpid(), MAPS_ALL, &maps), 0);
+	error = ranges_from_maps(&maps, pagemap, &table, &writable);
+	if (error == -EFBIG) {
+		fprintf(stderr, "SKIPPED, nothing was tested: no PAGEMAP_SCAN before Linux 6.7\n");
+		munmap(reserved, RESERVED_BYTES);
+		skip();
+	}
+	assert_int_equal(error, 0);
+	assert_true(writable < RESERVED_BYTES / 8);
+	assert_true(is_read(&table, &reserved[RESERVED_BYTES / 4]));
+	assert_true(is_read(&table, &reserved[RESERVED_BYTES - 1]));
+	assert_false(is_read(&table, &reserved[RESERVED_BYTES / 2]));
+	assert_int_equal(pages_prepare(&table), 0);
+	munmap(reserved, RESERVED_BYTES);
 }
 
 int main(void)
@@ -428,6 +466,7 @@ int main(void)
 		cmocka_unit_test(a_hash_changes_with_any_bit),
 		cmocka_unit_test(a_filter_passes_exactly_its_ranges),
 		cmocka_unit_test(devices_and_the_kernels_own_pages_are_never_read),
+		cmocka_unit_test(of_a_reservation_only_what_is_used_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,7 +122,7 @@ static int open_maps(struct image_builder *builder)
 	builder->peek.source = heap_image->maps.source;
 	builder->peek.pagemap = builder->pagemap;
 	peek_forget(&builder->peek);
-	error = ranges_from_maps(&heap_image->maps, &heap_image->pages,
+	error = ranges_from_maps(&heap_image->maps, builder->pagemap, &heap_image->pages,
 				 &heap_image->writable_bytes);
 	if (!error)
 		error = pages_prepare(&heap_image->pages);

@@ -119,8 +119,8 @@ struct heap_image {
 /*
  * For a core file the heap image is that of the moment at which it was written, and nothing is done
  * to any process: the PID is only shown. 0; -ESRCH: the process is gone, or none; -EPERM, -EACCES:
- * it must not be read; -ENOMEM. A process that cannot be stopped is read without (see
- * why_not_stopped). *heap image is untouched on failure.
+ * it must not be read; -ENOMEM; -EFBIG: see ranges_from_maps(). A process that cannot be stopped is
+ * read without (see why_not_stopped). *heap image is untouched on failure.
  */
 int heap_image_take(pid_t pid, const struct heap_image_options *options,
 		    struct heap_image *heap_image);

@@ -69,7 +69,8 @@ static int build_view(struct image_builder *builder, struct view *view)
 	int error = maps_read_until(builder->heap_image->pid, &builder->deadline, &view->maps);
 
 	if (!error)
-		error = ranges_from_maps(&view->maps, &view->pages, &view->writable_bytes);
+		error = ranges_from_maps(&view->maps, builder->pagemap, &view->pages,
+					 &view->writable_bytes);
 	if (!error && deadline_has_passed(&builder->deadline))
 		error = -ETIMEDOUT;
 	view->same = !error && same_ranges(&view->pages, &builder->heap_image->pages);

@@ -85,29 +85,86 @@ static void find_reaches(const struct maps *maps, struct page_table *table)
 		start = mapping->start;
 		while (left && table->ranges.items[left - 1].mapping > i)
 			left--;
-		if (left && table->ranges.items[left - 1].mapping == i)
-			table->ranges.items[left - 1].reach = reach;
+		while (left && table->ranges.items[left - 1].mapping == i)
+			table->ranges.items[--left].reach = reach;
 	}
 }
 
-int ranges_from_maps(const struct maps *maps, struct page_table *table, uint64_t *writable)
+/*
+ * Reservations: the shadow of a sanitizer (16 TiB), databases. What is larger than the lesser size
+ * is read in the parts that are used; what is larger than the greater one cannot be read otherwise,
+ * for its pagemap alone takes gigabytes.
+ */
+#define SPARSE_BYTES (16ull << 30)
+#define SPARSE_MOST_BYTES (1ull << 40)
+
+static int add_range(struct page_table *table, const struct maps *maps, size_t mapping_index,
+		     uint64_t start, uint64_t end)
+{
+	const struct mapping *mapping = &maps->list.items[mapping_index];
+	struct page_range *range = vec_push(&table->ranges);
+
+	if (!range)
+		return -ENOMEM;
+	range->start = start;
+	range->end = end;
+	range->file = mapping->inode && !mapping->shared;
+	range->mapping = (uint32_t)mapping_index;
+	return 0;
+}
+
+static int add_sparse(struct page_table *table, const struct maps *maps, int pagemap, size_t index,
+		      uint64_t *bytes)
+{
+	const struct mapping *mapping = &maps->list.items[index];
+	struct stretches used = {0};
+	int error =
+		pagemap_occupied(maps->source.task, pagemap, mapping->start, mapping->end, &used);
+
+	*bytes = 0;
+	for (size_t i = 0; !error && i < used.list.count; i++) {
+		const struct stretch *stretch = &used.list.items[i];
+
+		error = add_range(table, maps, index, stretch->start, stretch->end);
+		*bytes += stretch->end - stretch->start;
+	}
+	vec_free(&used.list);
+	return error;
+}
+
+static int add_mapping(struct page_table *table, const struct maps *maps, int pagemap, size_t index,
+		       uint64_t *bytes)
+{
+	const struct mapping *mapping = &maps->list.items[index];
+	int error = -ENOTSUP;
+
+	*bytes = mapping->end - mapping->start;
+	if (*bytes > SPARSE_BYTES && !maps->source.core)
+		error = add_sparse(table, maps, pagemap, index, bytes);
+	if (error != -ENOTSUP)
+		return error;
+	*bytes = mapping->end - mapping->start;
+	if (*bytes > SPARSE_MOST_BYTES && !maps->source.core)
+		return -EFBIG;
+	return add_range(table, maps, index, mapping->start, mapping->end);
+}
+
+int ranges_from_maps(const struct maps *maps, int pagemap, struct page_table *table,
+		     uint64_t *writable)
 {
 	*writable = 0;
 	for (size_t i = 0; i < maps->list.count; i++) {
 		const struct mapping *mapping = &maps->list.items[i];
-		struct page_range *range;
+		uint64_t bytes;
+		int error;
 
 		if (!is_wanted(mapping))
 			continue;
-		range = vec_push(&table->ranges);
-		if (!range)
-			return -ENOMEM;
-		range->start = mapping->start;
-		range->end = mapping->end;
-		range->file = mapping->inode && !mapping->shared;
-		range->mapping = (uint32_t)i;
+		error = add_mapping(table, maps, pagemap, i, &bytes);
+		if (error)
+			return error;
 		if (mapping->writable)
-			*writable += mapping->end - mapping->start;
+			*writable += bytes;
 	}
 	find_reaches(maps, table);
 	return 0;

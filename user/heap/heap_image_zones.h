@@ -12,8 +12,13 @@
 /* Whether a mapping's memory may be read at all: no device, none of the kernel's own pages. */
 bool mapping_is_memory(const struct mapping *mapping);
 
-/* The ranges to be read, without room for their pages. *writable gets their bytes. 0 or -ENOMEM. */
-int ranges_from_maps(const struct maps *maps, struct page_table *table, uint64_t *writable);
+/*
+ * The ranges to be read, without room for their pages; of large mappings only the parts that have
+ * any. *writable gets their bytes. 0; -ENOMEM; -EFBIG: a mapping of terabytes, of which this kernel
+ * cannot show what is used; -ESRCH.
+ */
+int ranges_from_maps(const struct maps *maps, int pagemap, struct page_table *table,
+		     uint64_t *writable);
 
 /*
  * The mapped addresses, in a few wide ranges with some space around: what is mapped a moment later

@@ -2,14 +2,17 @@
 #include "pause/hold.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fatal_signal.h"
+#include "base/page.h"
 #include "proc/maps.h"
 
 #define NS_PER_MS 1000000ull
@@ -125,7 +128,10 @@ const char *hold_why_not(int error)
 
 uint64_t hold_limit_ns(uint64_t given_ns, uint64_t writable_bytes)
 {
-	uint64_t scaled = (uint64_t)((double)writable_bytes / (1 << 30) * PAUSE_NS_PER_GIB);
+	/* What is reserved is not there. */
+	double bytes =
+		fmin((double)writable_bytes, (double)sysconf(_SC_PHYS_PAGES) * (double)page_size());
+	uint64_t scaled = (uint64_t)(bytes / (1 << 30) * PAUSE_NS_PER_GIB);
 
 	return given_ns ? given_ns : MAX(scaled, PAUSE_MIN_NS);
 }

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 
@@ -142,6 +144,77 @@ size_t pagemap_pread(pid_t task, int fd, uint64_t page, uint64_t *entries, size_
 		pread(fd, entries, count * sizeof(*entries), (off_t)(page * sizeof(*entries)));
 
 	return got < 0 ? 0 : (size_t)got / sizeof(*entries);
+}
+
+/* include/uapi/linux/fs.h has it from Linux 6.7 on. */
+struct scan_region {
+	uint64_t start, end, categories;
+};
+
+struct scan_request {
+	uint64_t size, flags, start, end, walk_end, regions, region_count, pages_most;
+	uint64_t inverted, all_of, any_of, shown;
+};
+
+#define SCAN_PAGES _IOWR('f', 16, struct scan_request)
+#define SCAN_PRESENT (1u << 3)
+#define SCAN_SWAPPED (1u << 4)
+#define SCAN_REGIONS 512
+/* Gaps up to this are read as well. */
+#define OCCUPIED_GAP (2u << 20)
+
+static int add_region(struct stretches *occupied, const struct scan_region *region)
+{
+	struct stretch *stretch = NULL;
+
+	if (occupied->list.count)
+		stretch = &occupied->list.items[occupied->list.count - 1];
+	if (!stretch || region->start - stretch->end > OCCUPIED_GAP) {
+		stretch = vec_push(&occupied->list);
+		if (!stretch)
+			return -ENOMEM;
+		stretch->start = region->start;
+	}
+	stretch->end = region->end;
+	return 0;
+}
+
+static int scan_pages(pid_t task, int fd, struct scan_request *request)
+{
+	STUCK_READ(task);
+	int got = ioctl(fd, SCAN_PAGES, request);
+
+	if (got >= 0)
+		return got;
+	return errno == ENOTTY || errno == EINVAL ? -ENOTSUP : -errno;
+}
+
+int pagemap_occupied(pid_t task, int fd, uint64_t start, uint64_t end, struct stretches *occupied)
+{
+	struct scan_region regions[SCAN_REGIONS];
+	int error = fd < 0 ? -ENOTSUP : 0;
+
+	for (uint64_t at = start; !error && at < end;) {
+		struct scan_request request = {
+			.size = sizeof(request),
+			.start = at,
+			.end = end,
+			.regions = (uintptr_t)regions,
+			.region_count = SCAN_REGIONS,
+			.any_of = SCAN_PRESENT | SCAN_SWAPPED,
+			.shown = SCAN_PRESENT | SCAN_SWAPPED,
+		};
+		int got = scan_pages(task, fd, &request);
+
+		if (got < 0)
+			return got;
+		for (int i = 0; !error && i < got; i++)
+			error = add_region(occupied, &regions[i]);
+		if (request.walk_end <= at)
+			break;
+		at = request.walk_end;
+	}
+	return error;
 }
 
 /* One entry per page, from that number on. */

@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 
 #include "base/clock.h"
+#include "base/vec.h"
 
 /*
  * The unit in which memory is read and counted: it divides the pages of every kernel (base/page.h)
@@ -63,6 +64,20 @@ size_t pagemap_pread(pid_t task, int fd, uint64_t page, uint64_t *entries, size_
  * not, where frames are shown (CAP_SYS_ADMIN). */
 void pagemap_read(struct memory_source source, int fd, uint64_t address, uint64_t *entries,
 		  size_t count);
+
+/*
+ * Stretches between two addresses in which all pages that are present or swapped out lie,
+ * ascending; small gaps are part of them. So a mapping of terabytes of which little is used takes
+ * no longer than what is used (PAGEMAP_SCAN of Linux 6.7, admin-guide/mm/pagemap.rst). 0; -ENOTSUP:
+ * this kernel cannot; -ENOMEM; -ESRCH. Of a live process.
+ */
+struct stretch {
+	uint64_t start, end;
+};
+struct stretches {
+	VEC(struct stretch) list; /* the caller's: vec_free() */
+};
+int pagemap_occupied(pid_t task, int fd, uint64_t start, uint64_t end, struct stretches *occupied);
 
 /*
  * Gives each MEMORY_PAGE the entry of the page that it is part of, in place. `entries` begins with

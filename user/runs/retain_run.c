@@ -108,6 +108,10 @@ static void explain(pid_t pid, int error)
 			  pid,
 			  memory_room() < UINT64_MAX ? ", more than its own control group allows"
 						     : "");
+	else if (error == -EFBIG)
+		log_error("PID %d: it has a mapping of more than 1 TiB (a sanitizer's shadow, a "
+			  "database's reservation); to read what it uses of it takes Linux 6.7",
+			  pid);
 	else
 		log_error("PID %d: %s", pid, strerror(-error));
 }
