@@ -165,17 +165,17 @@ struct scan_request {
 
 static int add_region(struct stretches *occupied, const struct scan_region *region)
 {
-	struct stretch *stretch = NULL;
+	size_t count = occupied->list.count;
+	struct stretch *stretch;
 
-	if (occupied->list.count)
-		stretch = &occupied->list.items[occupied->list.count - 1];
-	if (!stretch || region->start - stretch->end > OCCUPIED_GAP) {
-		stretch = vec_push(&occupied->list);
-		if (!stretch)
-			return -ENOMEM;
-		stretch->start = region->start;
+	if (count && region->start - occupied->list.items[count - 1].end <= OCCUPIED_GAP) {
+		occupied->list.items[count - 1].end = region->end;
+		return 0;
 	}
-	stretch->end = region->end;
+	stretch = vec_push(&occupied->list);
+	if (!stretch)
+		return -ENOMEM;
+	*stretch = (struct stretch){region->start, region->end};
 	return 0;
 }
 
