@@ -11,7 +11,8 @@
 # the other one's programs are cross-built (`make ARCH=arm64 ...`), and its busybox is fetched.
 # VM_TIMEOUT: seconds per kernel (900; 7200 for another machine's). VM_TESTS: only tests of
 # tests/vm/init with one of these words in their names or arguments. VM_APPEND: more of the kernel's
-# command line (preempt=full, lockdown=integrity).
+# command line (lockdown=integrity); by default preempt=full, since a program that is preempted anywhere
+# shows what others hide.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -295,7 +296,7 @@ boot() {
 	timeout "$timeout" $machine ${VM_OPTIONS:-} -smp 1 -nodefaults \
 		-icount shift=1,align=off,sleep=off -display none -serial stdio -no-reboot \
 		-kernel "$vmlinuz" -initrd "$work/initrd.gz" \
-		-append "console=$console quiet panic=-1 cryptomgr.notests ${VM_APPEND:-}" </dev/null >"$1" 2>&1
+		-append "console=$console quiet panic=-1 cryptomgr.notests ${VM_APPEND-preempt=full}" </dev/null >"$1" 2>&1
 }
 
 # Runs one kernel: prints its result lines, fails unless every check passed.
