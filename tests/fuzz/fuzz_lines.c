@@ -1,44 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * libFuzzer harness of the reading of line information (units, inlined functions, line tables,
- * through libdw): the input is a whole ELF file, with an address in its last eight bytes; the other
- * addresses are code of small shared objects. The answer about any file must pass the monitor's
- * checks.
+ * through libdw): the input is a whole ELF file (asked_addresses.h). The answer about any file must
+ * pass the monitor's checks.
  *
  * Seeds: small shared objects with debug information, whole. -max_len must cover them.
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "fuzz/asked_addresses.h"
 #include "parse/lines.h"
 #include "unit/decode_answers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CODE_AT 0x1000u
-#define CODE_STEP 12u
-
-static void choose(const uint8_t *data, size_t size, struct wire_lines_question *question)
-{
-	question->key = 1;
-	for (size_t i = 0; i < WIRE_MAX_ADDRESSES; i++)
-		question->addresses[i] = CODE_AT + i * CODE_STEP;
-	if (size >= sizeof(question->addresses[0]))
-		memcpy(question->addresses, data + size - sizeof(question->addresses[0]),
-		       sizeof(question->addresses[0]));
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_close_ int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	_cleanup_(line_answer_free) struct line_answer answer = {0};
 	_cleanup_(bytes_free) struct bytes body = {0};
-	struct wire_lines_question question;
+	struct wire_lines_question question = {.key = 1};
 	void *state = NULL;
 	const struct parse_input input = {
 		.files = &fd,
@@ -49,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	int error;
 
-	choose(data, size, &question);
+	asked_addresses(data, size, question.addresses);
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		return 0;
 	error = lines_kind.parse(&input, &body);

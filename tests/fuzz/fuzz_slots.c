@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * libFuzzer harness of the search for dead slots (scopes and location lists, through libdw): the
- * input is a whole ELF file, with the requested address in its last eight bytes; the other
- * addresses are code of small shared objects. The answer about any file must pass the monitor's
+ * input is a whole ELF file (asked_addresses.h). The answer about any file must pass the monitor's
  * checks.
  *
  * Seeds: small shared objects with debug information, whole. -max_len must cover them.
@@ -10,27 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "fuzz/asked_addresses.h"
 #include "parse/slots.h"
 #include "unit/decode_answers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CODE_AT 0x1000u
-#define CODE_STEP 12u
-
-static void choose(const uint8_t *data, size_t size, struct wire_slots_question *question)
-{
-	for (size_t i = 0; i < WIRE_MAX_ADDRESSES; i++)
-		question->addresses[i] = CODE_AT + i * CODE_STEP;
-	if (size >= sizeof(question->addresses[0]))
-		memcpy(question->addresses, data + size - sizeof(question->addresses[0]),
-		       sizeof(question->addresses[0]));
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -45,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.question_size = sizeof(question),
 	};
 
-	choose(data, size, &question);
+	asked_addresses(data, size, question.addresses);
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size || slots_kind.parse(&input, &body))
 		return 0;
 	if (decode_slots(&body, WIRE_MAX_ADDRESSES, &answer) || answer.count != WIRE_MAX_ADDRESSES)
