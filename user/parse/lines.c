@@ -332,21 +332,17 @@ static void close_handle(struct dwarf_handle *handle)
 	*handle = (struct dwarf_handle){.fd = -1};
 }
 
-static bool is_of_strings(const char *name)
-{
-	return name && (!strcmp(name, ".debug_str") || !strcmp(name, ".debug_line_str") ||
-			!strcmp(name, ".zdebug_str"));
-}
-
-static bool has_end(Elf_Scn *section, const GElf_Shdr *header)
+/* Decompressed as libdw does it, for which that is done then. */
+static bool ends_with_string(Elf_Scn *section, const char *name)
 {
 	const Elf_Data *data;
 
-	if (header->sh_type == SHT_NOBITS)
-		return true;
-	/* As libdw does it, for which it is done then; nothing where it is not compressed. */
-	if (elf_compress(section, 0, 0) < 0)
+	if (!strcmp(name, ".zdebug_str"))
 		elf_compress_gnu(section, 0, 0);
+	else if (!strcmp(name, ".debug_str") || !strcmp(name, ".debug_line_str"))
+		elf_compress(section, 0, 0);
+	else
+		return true;
 	data = elf_rawdata(section, NULL);
 	return data && (!data->d_size || !((const char *)data->d_buf)[data->d_size - 1]);
 }
@@ -361,11 +357,12 @@ static bool strings_end(Elf *elf)
 		return false;
 	while ((section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
+		const char *name;
 
 		if (!gelf_getshdr(section, &header))
 			return false;
-		if (is_of_strings(elf_strptr(elf, names, header.sh_name)) &&
-		    !has_end(section, &header))
+		name = elf_strptr(elf, names, header.sh_name);
+		if (name && header.sh_type != SHT_NOBITS && !ends_with_string(section, name))
 			return false;
 	}
 	return true;
