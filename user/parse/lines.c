@@ -337,7 +337,7 @@ static bool ends_with_string(Elf_Scn *section, const char *name)
 {
 	const Elf_Data *data;
 
-	if (!strcmp(name, ".zdebug_str"))
+	if (!strcmp(name, ".zdebug_str") || !strcmp(name, ".zdebug_line_str"))
 		elf_compress_gnu(section, 0, 0);
 	else if (!strcmp(name, ".debug_str") || !strcmp(name, ".debug_line_str"))
 		elf_compress(section, 0, 0);
