@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/page.h"
+#include "proc/cgroup.h"
 #include "proc/process_list.h"
 
 /* From what is remembered to what is reported. */
@@ -107,15 +108,6 @@ void triage_report_doubt(struct triage_report *report, struct triage_entry *entr
 	entry->doubted = true;
 }
 
-/* The process is in the group, or in one below it, which is charged to it as well. */
-static bool is_member(const struct triage_entry *process, const struct triage_entry *group)
-{
-	size_t length = strlen(group->cgroup);
-
-	return process->cgroup && !strncmp(process->cgroup, group->cgroup, length) &&
-	       (!process->cgroup[length] || process->cgroup[length] == '/');
-}
-
 /* Bytes a second by which processes of the group grow: suspects, and those that are not called
  * leaking by rule. */
 struct member_growth {
@@ -131,7 +123,9 @@ static struct member_growth growth_of_members(const struct triage_entries *proce
 		const struct triage_entry *process = &processes->items[i];
 		const struct growth *growth = &process->growth;
 
-		if (!trend_is_suspect(growth->verdict) || !is_member(process, group))
+		/* What is in a group below it is charged to it as well. */
+		if (!trend_is_suspect(growth->verdict) || !process->cgroup ||
+		    !cgroup_is_within(process->cgroup, group->cgroup))
 			continue;
 		if (process->doubted || (growth->verdict == TREND_GROWING && growth->warms_up))
 			sum.unproven_per_s += growth->memory_per_s;
