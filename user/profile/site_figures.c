@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/verdict.h"
 #include "base/cleanup.h"
 
 /* Less than this of what was there a quarter of the age before is a loss. */
@@ -116,6 +117,8 @@ void process_figures_window(struct process_figures *process, const struct profil
 
 	process_make_room(process, window->at_s);
 	epoch = &process->epochs[epoch_of(process->merges, window->at_s)];
+	if (process->tracked_s <= 0)
+		process->first_s = window->at_s;
 	process->tracked_s += window->length_s;
 	process->last_s = fmax(process->last_s, window->at_s);
 	window_sums_add(&epoch->windows, window->length_s, window->wall_s);
@@ -259,6 +262,18 @@ static void judge_births(const struct site_figures *site, const struct process_f
 	judgement->birth_bytes_per_s = windows.time_s > 0 ? bytes / windows.time_s : 0;
 }
 
+/* From its first window to its latest. */
+static double followed_s(const struct process_figures *process)
+{
+	return process->last_s - process->first_s;
+}
+
+/* The share of the time that windows tracked. */
+static double tracked_share(const struct process_figures *process)
+{
+	return process->tracked_s / fmax(followed_s(process), process->tracked_s);
+}
+
 /* The greatest age that `samples` blocks have come to, and all ages before it. */
 static size_t oldest_age(const struct site_figures *site, enum survivor survivor, double samples)
 {
@@ -308,12 +323,11 @@ static struct interval arrivals(const struct site_figures *site,
 static double hidden_dead_share(const struct site_figures *site,
 				const struct process_figures *process, size_t age)
 {
-	double tracked = process->last_s > 0 ? process->tracked_s / process->last_s : 1;
 	double deaths_per_s;
 
 	if (site->burials < BURIALS_LEAST || age <= PROFILE_AGE_SETTLED)
 		return 0;
-	deaths_per_s = site->buried / (site->unchanged_s * fmin(tracked, 1));
+	deaths_per_s = site->buried / (site->unchanged_s * tracked_share(process));
 	return -expm1(-deaths_per_s * (profile_age_s(age) - profile_age_s(PROFILE_AGE_SETTLED)));
 }
 
@@ -410,10 +424,9 @@ static double dead_share(const struct site_figures *site, const struct process_f
 		1 - interval_survival(looks_of(site)->cells[SURVIVOR_UNDEAD], 0, age).estimate;
 	double by_window = site->deaths > 0 ? seen * site->window_deaths / site->deaths : 0;
 
-	if (process->last_s <= 0)
+	if (process->tracked_s <= 0)
 		return seen;
-	return fmin(seen - by_window + by_window / fmin(process->tracked_s / process->last_s, 1),
-		    1);
+	return fmin(seen - by_window + by_window / tracked_share(process), 1);
 }
 
 /* So many dead by the windows' ends, and they are short: the others will not live for minutes. */
@@ -441,6 +454,17 @@ static bool is_leaking(const struct site_figures *site, const struct process_fig
 	       interval_survival(cells, 0, PROFILE_AGE_SETTLED).estimate >= LEAK_SHARE;
 }
 
+/*
+ * What must still come, at this rate, before it is as much as exact tracking takes for a leak: some
+ * tables fill for hours. In bytes; 0 or less: nothing.
+ */
+static double missing_bytes(const struct process_figures *process,
+			    const struct site_judgement *judgement)
+{
+	return verdict_limits(SUBJECT_SITE)->leaking -
+	       judgement->growth_bytes_per_s.estimate * followed_s(process);
+}
+
 /* Blocks with all contents changed: dead, or in use? */
 static enum profile_verdict verdict_of_changed(bool dead, size_t age,
 					       struct site_judgement *judgement)
@@ -465,6 +489,12 @@ static enum profile_verdict verdict_of(const struct site_figures *site,
 	size_t undead = oldest_age(site, SURVIVOR_UNDEAD, 1e-9);
 
 	judgement->age = oldest;
+	if (is_leaking(site, process, judgement) && missing_bytes(process, judgement) > 0) {
+		judgement->ready_s =
+			missing_bytes(process, judgement) / judgement->growth_bytes_per_s.estimate;
+		judgement->why = "its blocks stay, but they are little in all so far";
+		return PROFILE_TOO_EARLY;
+	}
 	if (is_leaking(site, process, judgement)) {
 		judgement->why = "its blocks stay, and nothing touches them";
 		return PROFILE_LEAKING;

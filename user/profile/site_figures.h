@@ -46,7 +46,8 @@ struct process_figures {
 	unsigned merges; /* an epoch is PROFILE_EPOCH_S * 2^merges long */
 	struct process_epoch epochs[PROFILE_EPOCHS];
 	struct window_sums looked[PROFILE_AGES]; /* of the whole run, by age */
-	double tracked_s, last_s;		 /* in windows; where the latest one stood */
+	double tracked_s;			 /* in windows */
+	double first_s, last_s;			 /* where the first and the latest one stood */
 };
 
 struct site_epoch {
