@@ -389,6 +389,7 @@ $(B)/workloads/holder: $(B)/workloads/loser.so
 $(B)/workloads/cacher: $(B)/workloads/evictor.so
 $(B)/workloads/late: $(B)/workloads/maker.so
 $(B)/e2e/test_e2e_hosts: $(B)/workloads/killer.so
+$(B)/e2e/test_e2e_retain: $(B)/workloads/holder_lsan $(B)/workloads/holder_asan
 $(B)/e2e/test_e2e_memory: $(B)/workloads/bump.so
 $(B)/e2e/test_e2e_deploy: $(B)/kubernetes/render
 $(B)/e2e/test_e2e_recording: $(B)/workloads/jumpy.so
@@ -398,11 +399,13 @@ $(B)/workloads/fixed/shop: tests/workloads/shop.c
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) -DFIXED $< -o $@
 
-# The second opinion of `make demo-retain`, and in virtual machines.
-$(B)/workloads/holder_lsan: tests/workloads/holder.c tests/workloads/workload.h
+# Programs of sanitizers; and the second opinion of `make demo-retain`, and in virtual machines.
+$(B)/workloads/holder_lsan: SANITIZER := leak
+$(B)/workloads/holder_asan: SANITIZER := address
+$(B)/workloads/holder_lsan $(B)/workloads/holder_asan: tests/workloads/holder.c tests/workloads/workload.h
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fsanitize=leak $< -o $@
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fsanitize=$(SANITIZER) $< -o $@
 
 # Optimised C++ as in production: the walk has only .eh_frame.
 $(B)/workloads/deep: tests/workloads/deep.cc $(wildcard tests/workloads/*.h)
