@@ -12,13 +12,14 @@ Programs read lines: `alone` and `looked` say what the next beats of a milliseco
 a line of JSON: counts, all of which must go on rising; what was wrong, by name; and beats by their length in
 steps of 10 µs. They write `ready`, and `s` for each signal, which is awaited before the next is sent, so none
 can merge. Printed is a line for each runtime. Exit code 1: one died, was left stopped, or found anything wrong;
-what it was is printed. Calls that a SIGKILL of leakmon made fail with EINTR (user/doc/retain.md, Pauses) are counted
-apart. As root."""
+what it was is printed. Calls that a SIGKILL of the helper that stops threads made fail with EINTR (user/doc/retain.md,
+Pauses) are counted apart. As root."""
 import collections
 import contextlib
 import json
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -34,6 +35,7 @@ TREES = os.environ.get('LEAKMON_RUNTIMES') or os.path.join(
 PATIENCE_S = 60
 ALONE_S = 3
 VICTIMS = ('leakmon', 'its helpers', 'both')
+EINTR = re.compile(r'EINTR|errno 4$')
 ENVIRONMENT = {**os.environ, 'DOTNET_SYSTEM_GLOBALIZATION_INVARIANT': '1', 'DOTNET_GCgen0size': '200000',
                'GO111MODULE': 'off', 'GOFLAGS': ''}
 NOT_THERE = 77
@@ -182,7 +184,7 @@ class Looks:
                 self.count(json.loads(line))
         if not killed and child.returncode not in (0, 3):
             self.seen[f'exit code {child.returncode} of {name}: {error.strip()[-200:]}'] += 1
-        self.after(killed)
+        self.after(killed, victim != 'leakmon')
         self.number += 1
 
     def count(self, report):
@@ -210,14 +212,14 @@ class Looks:
                 os.kill(pid, signal.SIGKILL)
         return [*helpers, child.pid]
 
-    def after(self, killed):
-        """The program runs, and nothing of leakmon is left. A call may have failed where leakmon was killed."""
+    def after(self, killed, helpers):
+        """The program runs, and nothing of leakmon is left. Calls may have failed if its helpers were killed."""
         if self.target.child.poll() is None:
             with contextlib.suppress(queue.Empty, TypeError, json.JSONDecodeError):
                 failed = collections.Counter(self.target.truth()['wrong'])
                 new, self.failed = failed - self.failed, failed
                 for name, count in new.items():
-                    if killed and 'EINTR' in name:
+                    if killed and helpers and EINTR.search(name):
                         self.by_kills[name] += count
         if self.target.child.poll() is None and not becomes(self.target.is_free, 5 if killed else 0.5):
             self.wrong['left stopped or traced'] += 1
@@ -272,7 +274,7 @@ def verdict(name, target, looks):
     if complaints:
         looks.wrong['stderr: ' + complaints] += 1
     print(f'{name}: {looks.stops} stops, the longest {looks.longest_ns / 1e6:.1f} ms; wrong: '
-          f'{dict(looks.wrong) or "nothing"}; by kills of leakmon: {dict(looks.by_kills) or "nothing"}; signals {truth["counts"].get("signals")} of {target.sent}; '
+          f'{dict(looks.wrong) or "nothing"}; by kills of helpers: {dict(looks.by_kills) or "nothing"}; signals {truth["counts"].get("signals")} of {target.sent}; '
           f'latency p50/p99/max alone {latency(truth["alone"])} ms, looked at {latency(truth["looked"])} ms; '
           f'{dict(looks.seen)}; {truth["counts"]}', flush=True)
 
