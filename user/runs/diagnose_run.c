@@ -792,8 +792,8 @@ static int begin(struct diagnose_run *run)
 	run->first_look_s = run->look_s = seconds_since(run->begin_ns);
 	if (read)
 		return 0;
-	log_error("no process can be read: it has ended, or belongs to another user; run leakmon "
-		  "as root, or with CAP_SYS_PTRACE");
+	log_error("no process can be read: it has ended, or is a kernel thread, or belongs to "
+		  "another user; run leakmon as root, or with CAP_SYS_PTRACE");
 	return -ESRCH;
 }
 
