@@ -8,6 +8,11 @@
 #ifndef LEAKMON_FUZZ_FORGED_INPUT_H
 #define LEAKMON_FUZZ_FORGED_INPUT_H
 
+/* What a fuzzer adds to what its fixture makes: a function of the fixture. */
+#ifndef FORGED_MORE
+#define FORGED_MORE(forged) ((void)(forged))
+#endif
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Nothing here changes: no retry needs to wait. */
@@ -28,6 +33,8 @@ static inline struct forged *forged_input(const uint8_t *data, size_t size)
 		kept = malloc(FORGED_BYTES);
 		if (!kept || !forged_make(&forged))
 			abort();
+		FORGED_MORE(&forged);
+		forged_memory_find_places(&forged.memory);
 		memcpy(kept, forged.memory.bytes, FORGED_BYTES);
 	}
 	forged_memory_change(&forged.memory, kept, data, size);

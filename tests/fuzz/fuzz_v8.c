@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The walker of V8's heaps, and the names of frames: a small heap made by hand, in which the input
- * changes words.
+ * The walker of V8's heaps, native memory that has handles of objects, and the names of frames: a
+ * small heap made by hand, in which the input changes words.
  *
  * Input: see forged_input.h. Seeds: none are needed.
  */
@@ -13,6 +13,7 @@
 #include "runtime/v8.h"
 #include "symbol/symbolizer.h"
 
+#define FORGED_MORE forged_native
 #include "fuzz/forged_input.h"
 
 static void name_frames(const struct forged *forged, void *state)

@@ -106,6 +106,7 @@ static inline void forged_memory_split(struct forged_memory *memory, uint64_t of
 /* When all is made: where changes matter. */
 static inline void forged_memory_find_places(struct forged_memory *memory)
 {
+	memory->place_count = 0;
 	for (uint64_t i = 0; i < memory->size / 8 && memory->place_count < FORGED_PLACES_MAX; i++) {
 		if (forged_word(memory->base + i * 8))
 			memory->places[memory->place_count++] = (uint32_t)i;
@@ -138,6 +139,19 @@ static inline uint64_t forged_memory_malloc(struct forged_memory *memory, uint64
 	memory->malloc_end = address + size;
 	memory->blocks[memory->block_count] = address;
 	memory->sizes[memory->block_count++] = size;
+	return address;
+}
+
+/* Another one, below all others. */
+static inline uint64_t forged_memory_block(struct forged_memory *memory, uint64_t address,
+					   uint64_t size)
+{
+	for (uint32_t i = memory->block_count++; i > 0; i--) {
+		memory->blocks[i] = memory->blocks[i - 1];
+		memory->sizes[i] = memory->sizes[i - 1];
+	}
+	memory->blocks[0] = address;
+	memory->sizes[0] = size;
 	return address;
 }
 

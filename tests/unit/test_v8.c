@@ -3,6 +3,8 @@
 #include "unit/v8_fixture.h"
 
 #define MUTANTS 600
+#include "runtime/target_memory.h"
+#include "runtime/v8_reader.h"
 #include "unit/walked.h"
 
 struct class_count {
@@ -116,25 +118,6 @@ static bool is_claimed(const struct heap_sink *sink, uint64_t block, uint64_t si
 	return false;
 }
 
-/* The first of malloc's blocks. */
-static uint64_t add_block(struct forged_memory *memory, uint64_t address, uint64_t size)
-{
-	for (uint32_t i = memory->block_count++; i > 0; i--) {
-		memory->blocks[i] = memory->blocks[i - 1];
-		memory->sizes[i] = memory->sizes[i - 1];
-	}
-	memory->blocks[0] = address;
-	memory->sizes[0] = size;
-	return address;
-}
-
-/* A block of handles for longer: each bears its index. */
-static void put_handles(uint64_t block, uint8_t first)
-{
-	for (uint32_t i = 0; i < 256; i++)
-		*(uint8_t *)forged_memory_place(block + i * 32 + 10) = (uint8_t)(first + i);
-}
-
 /* V8 moves objects: native code has handles of them, and no addresses. */
 static void native_memory_holds_objects_by_handles_alone(void **state)
 {
@@ -160,10 +143,12 @@ static void native_memory_holds_objects_by_handles_alone(void **state)
 		struct forged_memory memory;
 		struct walked walked;
 
-		put_handles(handles, !cases[i].proved);
+		forged_handles(handles, !cases[i].proved);
 		memory = forged->memory;
-		add_block(&memory, is_first ? handles : start, is_first ? 8248 : cases[i].size);
-		add_block(&memory, is_first ? start : handles, is_first ? cases[i].size : 8248);
+		forged_memory_block(&memory, is_first ? handles : start,
+				    is_first ? 8248 : cases[i].size);
+		forged_memory_block(&memory, is_first ? start : handles,
+				    is_first ? cases[i].size : 8248);
 		walk(&memory, &walked);
 		if (is_claimed(&walked.sink, start, cases[i].size) != cases[i].claimed)
 			fail_msg("case %zu", i);
@@ -185,8 +170,10 @@ static void handles_behind_the_next_free_one_are_none(void **state)
 		{116, 8176, 1, false},		{112, 8176, 0x7f0912345678, false},
 	};
 	struct forged *forged = *state;
-	uint64_t isolate = add_block(&forged->memory, FORGED_BASE + FORGED_HEAP - 0x100, 0x800);
-	uint64_t handles = add_block(&forged->memory, FORGED_BASE + FORGED_LENGTHS + 0x800, 8184);
+	uint64_t isolate =
+		forged_memory_block(&forged->memory, FORGED_BASE + FORGED_HEAP - 0x100, 0x800);
+	uint64_t handles =
+		forged_memory_block(&forged->memory, FORGED_BASE + FORGED_LENGTHS + 0x800, 8184);
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct walked walked;
@@ -219,37 +206,57 @@ static void spare_blocks_of_handles_hold_nothing(void **state)
 		{1, 1, 1, false}, {4, 1, 0, false}, {1ull << 40, 1, 1, false},
 	};
 	struct forged *forged = *state;
-	struct forged_memory *memory = &forged->memory;
-	uint64_t isolate = add_block(memory, FORGED_BASE + FORGED_HEAP - 0x100, 0x800), structure;
-	uint64_t used = FORGED_BASE + FORGED_LENGTHS + 0x800, spare = used + 0x2000, vector;
 
-	add_block(memory, spare, 8184);
-	add_block(memory, used, 8184);
-	vector = add_block(memory, used - 0x40, 40);
-	structure = add_block(memory, used - 0x100, 0x98);
-	forged_put(isolate + 0x20, structure);
-	forged_put(isolate + 0x40, used + 112);
-	forged_put(isolate + 0x48, used + 8176);
-	forged_put(isolate + 0x50, 1);
+	forged_native(forged);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct walked walked;
 		bool claimed = false;
 
-		forged_put(structure + 8, vector);
-		forged_put(structure + 16, cases[i].capacity);
-		forged_put(structure + 24, cases[i].count);
-		forged_put(vector, used);
+		forged_put(forged->structure + 16, cases[i].capacity);
+		forged_put(forged->structure + 24, cases[i].count);
 		/* Twice: it counts once. */
-		forged_put(vector + 8, cases[i].second * spare);
-		forged_put(vector + 16, cases[i].second * spare);
-		walk(memory, &walked);
+		forged_put(forged->vector + 8, cases[i].second * forged->spare);
+		forged_put(forged->vector + 16, cases[i].second * forged->spare);
+		walk(&forged->memory, &walked);
 		for (size_t j = 0; j < walked.sink.claimed.count; j++)
 			claimed |= walked.sink.claimed.items[j].within &&
-				   walked.sink.claimed.items[j].start == spare;
+				   walked.sink.claimed.items[j].start == forged->spare;
 		if (claimed != cases[i].claimed)
 			fail_msg("case %zu", i);
 		walked_free(&walked);
 	}
+}
+
+/* By the way that reads all chunks, and by the one that reads a few. */
+static void what_a_heap_counts_is_read(void **state)
+{
+	struct forged *forged = *state;
+	struct target_memory memory;
+
+	forged_counts(forged);
+	assert_int_equal(
+		target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, &memory),
+		0);
+	for (int collections = 0; collections < 2; collections++) {
+		struct js_memory js = {0};
+
+		assert_int_equal(js_memory_of(&memory, &forged->memory.module, collections, &js),
+				 0);
+		assert_null(js.why);
+		assert_string_equal(js.version, "11.3.244.8");
+		assert_true(js.has_collections);
+		assert_int_equal(js.full_collections, 2);
+		assert_int_equal(js.collections, 5);
+		assert_int_equal(js.kept, 100000);
+		assert_int_equal(js.uncollected, 0);
+		if (collections)
+			continue;
+		assert_int_equal(js.heaps, 1);
+		assert_int_equal(js.external, 7000);
+		assert_true(js.has_buffers);
+		assert_int_equal(js.array_buffers, 5000);
+	}
+	target_memory_close(&memory);
 }
 
 static void characters_are_no_addresses(void **state)
@@ -401,6 +408,7 @@ int main(void)
 		FORGED(native_memory_holds_objects_by_handles_alone),
 		FORGED(handles_behind_the_next_free_one_are_none),
 		FORGED(spare_blocks_of_handles_hold_nothing),
+		FORGED(what_a_heap_counts_is_read),
 		FORGED(characters_are_no_addresses),
 		FORGED(variables_of_modules_are_roots),
 		FORGED(variables_of_a_script_that_was_loaded_again_are_no_roots),

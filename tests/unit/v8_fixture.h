@@ -85,7 +85,8 @@ struct forged {
 	uint64_t of_weak_map, key, old_garbage, native_context, native, derived, young;
 	uint64_t module, of_module, script, source, line_ends, last_function, emitter, listeners;
 	uint64_t bytecodes, code, buffer_map;
-	uint64_t version, map_type; /* addresses of constants */
+	uint64_t used, spare, vector, structure; /* of handles: blocks, and what has them */
+	uint64_t version, map_type;		 /* addresses of constants */
 };
 
 static inline void forged_put32(uint64_t address, uint32_t number)
@@ -696,6 +697,53 @@ static inline void forged_young(struct forged *forged)
 	forged_text(forged, forged->string, "stale");
 	forged_chunk(forged, FORGED_FROM, 0x8, 0x600);
 	forged_text(forged, forged->string, "stale");
+}
+
+/* A block of handles for longer: each bears its index. */
+static inline void forged_handles(uint64_t block, uint8_t first)
+{
+	for (uint32_t i = 0; i < 256; i++)
+		forged_put8(block + i * 32 + 10, (uint8_t)(first + i));
+}
+
+/* Native memory that has handles: the isolate around the heap, blocks of handles of functions that
+ * run, one of them spare, what has these, and a block of handles for longer. */
+static inline void forged_native(struct forged *forged)
+{
+	struct forged_memory *memory = &forged->memory;
+	uint64_t first = FORGED_BASE + FORGED_LENGTHS + 0x800;
+	uint64_t isolate = forged_memory_block(memory, FORGED_BASE + FORGED_HEAP - 0x100, 0x5000);
+
+	forged_handles(forged_memory_block(memory, first + 0x4000, 8248), 0);
+	forged->spare = forged_memory_block(memory, first + 0x2000, 8184);
+	forged->used = forged_memory_block(memory, first, 8184);
+	forged->vector = forged_memory_block(memory, first - 0x40, 40);
+	forged->structure = forged_memory_block(memory, first - 0x100, 0x98);
+	forged_put(isolate + 0x20, forged->structure);
+	forged_put(isolate + 0x40, forged->used + 112);
+	forged_put(isolate + 0x48, forged->used + 8176);
+	forged_put(isolate + 0x50, 1);
+	forged_put(forged->structure + 8, forged->vector);
+	forged_put(forged->structure + 16, 4);
+	forged_put(forged->structure + 24, 1);
+	forged_put(forged->vector, forged->used);
+	forged_put(forged->vector + 8, forged->spare);
+}
+
+/* What the heap counts: 2 of 5 collections of all of it, what the last one left, memory outside,
+ * and the part of it that an allocator has given. */
+static inline void forged_counts(const struct forged *forged)
+{
+	uint64_t heap = FORGED_BASE + FORGED_HEAP, allocator = forged->memory.blocks[0];
+
+	forged_put32(heap + 0x240, 2);
+	forged_put32(heap + 0x244, 5);
+	forged_put(heap + 0x9f0, 100000);
+	forged_put(heap + 0x128, 7000);
+	forged_put(heap + 0x23f0, allocator);
+	forged_put(allocator, FORGED_BASE + FORGED_CONSTANTS);
+	forged_put(allocator + 8, 1);
+	forged_put(allocator + 16, 5000);
 }
 
 /* False: no memory. */

@@ -36,6 +36,8 @@ bool python_is_program(const struct maps *maps)
 	return false;
 }
 
+static const char unreadable[] = "its memory cannot be read";
+
 static bool is_cpython(const struct runtime *runtime)
 {
 	return runtime == &runtime_cpython;
@@ -48,7 +50,7 @@ int python_open(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 	int error;
 
 	*opened = process;
-	*why = "its memory cannot be read";
+	*why = unreadable;
 	if (!process)
 		return -ENOMEM;
 	error = runtime_process_open(&process->process, pid, is_cpython, worker, dsos);
@@ -213,7 +215,7 @@ int python_layout(struct python_process *process, struct lm_python *layout)
 /* Stacks of threads. */
 
 struct reading {
-	struct python_process *process;
+	struct cpython *python;
 	struct python_stacks *stacks;
 	struct hash groups; /* ids -> places in stacks->groups, plus 1 */
 };
@@ -224,7 +226,7 @@ static int append_frame(struct reading *reading, const struct cpython_frame *fra
 	struct cpython_place place;
 	struct frame made, *added;
 
-	if (!cpython_place_of(&reading->process->python, frame->code, frame->offset, &place))
+	if (!cpython_place_of(reading->python, frame->code, frame->offset, &place))
 		return 0;
 	if (!make_frame(&reading->stacks->strings, frame->code, &place, &made))
 		return -ENOMEM;
@@ -238,14 +240,13 @@ static int append_frame(struct reading *reading, const struct cpython_frame *fra
 static int read_stack(struct reading *reading, const struct cpython_thread *thread,
 		      struct frames *frames)
 {
-	struct cpython *python = &reading->process->python;
 	struct cpython_frame frame;
-	bool more = cpython_frame_first(python, thread, &frame);
+	bool more = cpython_frame_first(reading->python, thread, &frame);
 	int error = 0;
 
 	for (size_t i = 0; !error && more && i < DEPTH_MAX; i++) {
 		error = append_frame(reading, &frame, frames);
-		more = cpython_frame_next(python, &frame);
+		more = cpython_frame_next(reading->python, &frame);
 	}
 	return error;
 }
@@ -299,7 +300,7 @@ static int by_count(const void *left, const void *right)
 
 static int read_threads(struct reading *reading)
 {
-	struct cpython *python = &reading->process->python;
+	struct cpython *python = reading->python;
 	struct python_stacks *stacks = reading->stacks;
 	int error = 0;
 
@@ -312,22 +313,31 @@ static int read_threads(struct reading *reading)
 	return error;
 }
 
+int python_stacks_of(struct target_memory *memory, struct python_stacks *stacks)
+{
+	struct cpython python = {0};
+	struct reading reading = {.python = &python, .stacks = stacks};
+	int error = cpython_open(memory, &python, stacks->version, &stacks->why);
+
+	if (!error) {
+		stacks->why = NULL;
+		error = read_threads(&reading);
+	}
+	hash_free(&reading.groups);
+	cpython_close(&python);
+	return error && stacks->why && error != -ENOMEM ? 0 : error;
+}
+
 int python_stacks_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 		       struct python_stacks *stacks)
 {
-	struct python_process *process;
-	struct reading reading = {.stacks = stacks};
-	const char *why;
-	int error = python_open(pid, worker, dsos, &process, &why);
+	struct runtime_process process = {0};
+	int error = runtime_process_open(&process, pid, is_cpython, worker, dsos);
 
-	reading.process = process;
-	if (process)
-		memcpy(stacks->version, process->version, sizeof(stacks->version));
 	if (!error)
-		error = read_threads(&reading);
+		error = python_stacks_of(&process.memory, stacks);
 	else if (error != -ENOMEM)
-		stacks->why = why, error = 0;
-	hash_free(&reading.groups);
-	python_close(process);
+		stacks->why = unreadable, error = 0;
+	runtime_process_close(&process);
 	return error;
 }

@@ -49,6 +49,8 @@ const char *python_version(const struct python_process *process);
  * says why nothing is known; 0 or -ENOMEM. python_stacks_free() in any case. */
 int python_stacks_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 		       struct python_stacks *stacks);
+/* Likewise of memory that is open, with its modules; *stacks is zeros before. */
+int python_stacks_of(struct target_memory *memory, struct python_stacks *stacks);
 
 /*
  * Where the memory for small objects goes; python->why says why that is not known. No file is read,

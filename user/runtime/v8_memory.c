@@ -199,6 +199,20 @@ static int read_memory(struct v8 *v8, const struct data_module *module, bool col
 	return collections ? read_collections(v8, at, js) : read_all(v8, at, js);
 }
 
+int js_memory_of(struct target_memory *memory, const struct data_module *module, bool collections,
+		 struct js_memory *js)
+{
+	struct v8 *v8 = calloc(1, sizeof(*v8));
+	int error;
+
+	if (!v8)
+		return -ENOMEM;
+	v8->memory = memory;
+	error = read_memory(v8, module, collections, js);
+	v8_close(v8);
+	return error;
+}
+
 /* The one with V8 in it, which can be the program or a library of its. */
 static bool read_module(struct target_memory *memory, struct loaded_module *module)
 {
@@ -218,24 +232,20 @@ static bool read_module(struct target_memory *memory, struct loaded_module *modu
 static int read_process(const struct maps *maps, bool collections, struct js_memory *js)
 {
 	struct loaded_module *module = malloc(sizeof(*module));
-	struct v8 *v8 = calloc(1, sizeof(*v8));
 	struct target_memory memory;
-	int error = module && v8 ? target_memory_open(maps, NULL, NULL, &memory) : -ENOMEM;
+	int error = module ? target_memory_open(maps, NULL, NULL, &memory) : -ENOMEM;
 
 	*js = (struct js_memory){.why = "its program does not say which version of V8 it has"};
 	if (!error) {
 		if (read_module(&memory, module)) {
 			memory.modules = &module->modules;
-			v8->memory = &memory;
-			error = read_memory(v8, &module->module, collections, js);
+			error = js_memory_of(&memory, &module->module, collections, js);
 		}
 		if (js->why && v8_named_why(maps))
 			js->why = v8_named_why(maps);
 		target_memory_close(&memory);
 	}
 	free(module);
-	if (v8)
-		v8_close(v8);
 	return error;
 }
 

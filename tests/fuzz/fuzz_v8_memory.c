@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What V8 counts of its heaps: a small heap made by hand, in which the input changes words. Of all
+ * collections only some are of all of a heap, and what has not been collected is part of it.
+ *
+ * Input: see forged_input.h.
+ *
+ * Seeds: one change.
+ */
+#include "runtime/target_memory.h"
+#include "runtime/v8_reader.h"
+#include "unit/v8_fixture.h"
+
+#define FORGED_MORE forged_counts
+#include "fuzz/forged_input.h"
+
+static bool is_sound(const struct js_memory *js)
+{
+	if (js->why)
+		return true;
+	return (!js->has_collections || js->full_collections <= js->collections) &&
+	       js->uncollected <= js->committed &&
+	       memchr(js->version, '\0', sizeof(js->version)) != NULL;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct forged *forged = forged_input(data, size);
+	struct target_memory memory;
+
+	if (target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, &memory))
+		abort();
+	for (int collections = 0; collections < 2; collections++) {
+		struct js_memory js = {0};
+
+		if (js_memory_of(&memory, &forged->memory.module, collections, &js) ||
+		    !is_sound(&js))
+			abort();
+	}
+	target_memory_close(&memory);
+	return 0;
+}
