@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * libFuzzer harness of a reader of an allocator's heap: a small heap made by hand, in which the
- * input changes words. What is found must be sound. A fuzzer includes the reader's fixture
+ * input changes words. What is found must be sound, also at a stop, when the second half of the
+ * changes comes behind a walk. A fuzzer includes the reader's fixture
  * (tests/unit/NAME_fixture.h), has put_forged(), which makes the heap, and includes this.
  *
  * Input: changes of 12 bytes each, see forged_words.h. Seeds: none are needed.
@@ -11,6 +12,8 @@
 
 #include <time.h>
 
+#include "heap/pages.h"
+#include "pause/stop.h"
 #include "unit/forged_words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -29,6 +32,7 @@ struct forged_heap {
 	struct forged_words words;
 	VEC(uint32_t) places;
 	uint64_t *kept;
+	struct page_table pages;
 };
 
 static struct made_memory *forged_make(void)
@@ -63,6 +67,36 @@ static void forged_keep(struct forged_heap *forged)
 					      .size = memory->bytes,
 					      .places = forged->places.items,
 					      .place_count = (uint32_t)forged->places.count};
+}
+
+/* All of it was read, and nothing has changed since. */
+static void forged_page_table(struct forged_heap *forged)
+{
+	const struct made_memory *memory = forged->memory;
+	struct page_range *range = vec_push(&forged->pages.ranges);
+
+	if (!range)
+		abort();
+	*range = (struct page_range){.start = memory->start, .end = memory->start + memory->bytes};
+	if (pages_prepare(&forged->pages))
+		abort();
+	for (size_t i = 0; i < forged->pages.count; i++)
+		forged->pages.pages[i].flags = PAGE_WAS_READ;
+}
+
+/* The pages that changes are about have changed, or have not. */
+static void forged_mark(struct forged_heap *forged, const uint8_t *data, size_t size, bool changed)
+{
+	struct forged_change change;
+	uint64_t address;
+
+	for (size_t at = 0;
+	     forged_words_next(&forged->words, data, size, &at, &change, &address);) {
+		size_t page = (address - forged->words.base) / MEMORY_PAGE;
+
+		forged->pages.pages[page].flags =
+			(uint16_t)(changed ? PAGE_WAS_READ | PAGE_CHANGED : PAGE_WAS_READ);
+	}
 }
 
 static void forged_restore(const struct forged_heap *forged, const uint8_t *data, size_t size)
@@ -124,6 +158,47 @@ static int read_forged(struct made_memory *memory, struct heap *heap)
 	return reader->account ? reader->account(memory->state, &view, heap) : 0;
 }
 
+/* A walk, then the rest of the changes, and a reading that mends it: as read_forged(). */
+static int read_stopped(struct forged_heap *forged, const uint8_t *data, size_t size,
+			struct heap *heap)
+{
+	struct made_memory *memory = forged->memory;
+	const struct heap_reader *reader = memory->reader;
+	const struct stop stop = {0};
+	struct heap_view view = made_view(memory);
+	int error = made_find(memory);
+
+	if (!error)
+		error = reader->walk_begin(memory->state, &view);
+	if (!error)
+		error = reader->walk_end(memory->state, &view);
+	if (error)
+		return error;
+	forged_words_change(&forged->words, data, size);
+	forged_mark(forged, data, size, true);
+	peek_forget(&memory->peek);
+	view.stop = &stop;
+	view.pages = &forged->pages;
+	error = reader->read(memory->state, &view, heap);
+	if (!error && reader->settle)
+		error = reader->settle(memory->state, heap);
+	forged_mark(forged, data, size, false);
+	return error;
+}
+
+static void fuzz_stopped(struct forged_heap *forged, const uint8_t *data, size_t size)
+{
+	size_t before = size / 2 - size / 2 % sizeof(struct forged_change);
+	struct heap heap = {.reader = forged->memory->reader};
+
+	forged_words_change(&forged->words, data, before);
+	if (!read_stopped(forged, data + before, size - before, &heap))
+		check_heap(&heap);
+	heap_free(&heap);
+	forged_restore(forged, data + before, size - before);
+	forged_restore(forged, data, before);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct forged_heap forged;
@@ -132,6 +207,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!forged.memory) {
 		forged.memory = forged_make();
 		forged_keep(&forged);
+		forged_page_table(&forged);
 	}
 	heap.reader = forged.memory->reader;
 	forged_words_change(&forged.words, data, size);
@@ -139,6 +215,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_heap(&heap);
 	heap_free(&heap);
 	forged_restore(&forged, data, size);
+	if (forged.memory->reader->walk_begin)
+		fuzz_stopped(&forged, data, size);
 	return 0;
 }
 

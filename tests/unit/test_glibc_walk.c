@@ -284,6 +284,30 @@ static void a_fast_bin_that_leads_nowhere_is_counted_as_broken(void **state)
 	vec_free(&arenas.list);
 }
 
+/* Of chunks that lead to each other; every bin of many arenas begins with them. */
+static void fast_bins_that_loop_end(void **state)
+{
+	struct fixture *fixture = *state;
+	struct malloc_arenas arenas = {0};
+	struct free_chunks free_chunks = {0};
+	uint64_t chunks[2] = {add_chunk(fixture, 0x20, true), add_chunk(fixture, 0x20, true)};
+
+	finish(fixture);
+	walk(fixture);
+	link_mangled(fixture, chunks[0] + 16, chunks[1]);
+	link_mangled(fixture, chunks[1] + 16, chunks[0]);
+	for (size_t i = 0; i < 100; i++)
+		((struct malloc_arena *)vec_push(&arenas.list))->fastbins[0] = chunks[i % 2];
+	peek_forget(&fixture->peek);
+	assert_int_equal(
+		free_lists_add_fastbins(&free_chunks, &fixture->peek, &arenas, &fixture->spans), 0);
+	assert_int_equal(free_chunks.broken, 100);
+	assert_true(free_chunks.list.count <= free_chunks.most + 100);
+	assert_true(free_chunks.most < 1000000);
+	free_lists_free(&free_chunks);
+	vec_free(&arenas.list);
+}
+
 /* counts, then entries, of a cache in the first chunk; one entry of 0x20 and two of 0x30 bytes. */
 static void fill_cache(struct fixture *fixture, uint64_t cache, const uint64_t *chunks)
 {
@@ -574,6 +598,7 @@ int main(void)
 		WITH_HEAP(fence_posts_end_a_heap_that_is_used_no_more),
 		WITH_HEAP(fast_bins_are_followed_mangled_or_not),
 		WITH_HEAP(a_fast_bin_that_leads_nowhere_is_counted_as_broken),
+		WITH_HEAP(fast_bins_that_loop_end),
 		WITH_HEAP(a_thread_cache_is_found_through_its_thread_and_so_are_its_chunks),
 		WITH_HEAP(a_thread_cache_in_a_chunk_that_was_free_before_is_found),
 		WITH_HEAP(a_cache_caught_between_linking_and_counting_is_still_read),

@@ -486,7 +486,10 @@ int heap_span_finish(struct heap_span *span, struct peek *peek)
 #define CACHE_BINS (SMALL_BINS + LARGE_BINS)
 /* How far from the thread pointer libc's own thread-locals can lie. */
 #define TLS_SEARCH_BYTES (64ull << 10)
-#define MAX_LIST (1u << 26)
+/* Links for each chunk, as some lists are followed twice; and for lists that only look like some,
+ * or are of chunks that the walk has not seen. */
+#define CHUNK_LINKS 4
+#define SPARE_LINKS (1u << 17)
 
 /* struct tcache_perthread_struct: counts, then entries. */
 static const struct cache_shape {
@@ -505,6 +508,14 @@ static const struct cache_shape {
 static bool may_be_shape(const struct cache_shape *shape, uint64_t size)
 {
 	return size >= shape->chunk_size && size <= shape->chunk_most;
+}
+
+/* A list that loops, or many with the same end, would take hours and all memory. */
+static void bound_links(struct free_chunks *free_chunks, const struct heap_spans *spans)
+{
+	free_chunks->most = SPARE_LINKS;
+	for (size_t i = 0; i < spans->list.count; i++)
+		free_chunks->most += CHUNK_LINKS * spans->list.items[i].chunks.count;
 }
 
 /* Of the chunks in one list. */
@@ -560,13 +571,14 @@ static bool is_mapped_chunk(struct peek *peek, const struct heap_spans *spans, u
  * The pointer stored at `place`, mangled with its place from 2.32 on. `bias`: from a chunk to what
  * the pointer points to. *chunk gets 0 at the end of the list.
  */
-static bool follow(struct peek *peek, const struct heap_spans *spans, uint64_t place, uint64_t bias,
-		   const struct chunk_sizes *wanted, uint64_t *chunk)
+static bool follow(struct free_chunks *lists, struct peek *peek, const struct heap_spans *spans,
+		   uint64_t place, uint64_t bias, const struct chunk_sizes *wanted, uint64_t *chunk)
 {
 	uint64_t stored;
 
-	if (peek_words(peek, place, &stored, 1))
+	if (lists->followed >= lists->most || peek_words(peek, place, &stored, 1))
 		return false;
+	lists->followed++;
 	for (int mangled = 1; mangled >= 0; mangled--) {
 		uint64_t next = mangled ? stored ^ place >> 12 : stored;
 
@@ -583,12 +595,14 @@ static int add_fastbin(struct free_chunks *free_chunks, struct peek *peek,
 {
 	const struct chunk_sizes wanted = {size, size};
 
-	for (size_t i = 0; chunk && i < MAX_LIST; i++) {
-		if (i == 0 && !has_size(peek, spans, chunk, &wanted))
-			break;
+	if (chunk && !has_size(peek, spans, chunk, &wanted)) {
+		free_chunks->broken++;
+		return 0;
+	}
+	while (chunk) {
 		if (add(free_chunks, chunk))
 			return -ENOMEM;
-		if (!follow(peek, spans, chunk + 16, 0, &wanted, &chunk))
+		if (!follow(free_chunks, peek, spans, chunk + 16, 0, &wanted, &chunk))
 			break;
 	}
 	free_chunks->broken += chunk != 0;
@@ -600,6 +614,7 @@ int free_lists_add_fastbins(struct free_chunks *free_chunks, struct peek *peek,
 {
 	int error = 0;
 
+	bound_links(free_chunks, spans);
 	for (size_t i = 0; !error && i < arenas->list.count; i++) {
 		const struct malloc_arena *arena = &arenas->list.items[i];
 
@@ -638,7 +653,7 @@ static bool read_cache_bin(struct free_chunks *held, struct peek *peek,
 
 		held->broken += mapped;
 		if ((!mapped && add(held, chunk)) ||
-		    !follow(peek, spans, chunk + 16, 16, &wanted, &chunk))
+		    !follow(held, peek, spans, chunk + 16, 16, &wanted, &chunk))
 			return false;
 	}
 	return !chunk;
@@ -716,10 +731,15 @@ static bool is_cache(struct peek *peek, const struct heap_spans *spans, uint64_t
 static int add_cache(struct free_chunks *free_chunks, struct peek *peek,
 		     const struct heap_spans *spans, uint64_t chunk, bool *found)
 {
-	_cleanup_(free_lists_free) struct free_chunks held = {0};
+	_cleanup_(free_lists_free) struct free_chunks held = {
+		.followed = free_chunks->followed,
+		.most = free_chunks->most,
+	};
 	int error = 0;
 
 	*found = is_cache(peek, spans, chunk, &held);
+	free_chunks->followed = held.followed;
+	free_chunks->broken += held.followed >= held.most;
 	if (!*found)
 		return 0;
 	for (size_t i = 0; !error && i < held.list.count; i++)
@@ -736,6 +756,7 @@ int free_lists_add_cache(struct free_chunks *free_chunks, struct peek *peek,
 				  : thread_pointer - sizeof(word);
 	int error = 0;
 
+	bound_links(free_chunks, spans);
 	/* The nearest are the program's own. */
 	for (size_t i = 0;
 	     thread_pointer && !error && !found && i < TLS_SEARCH_BYTES / sizeof(word); i++) {
@@ -761,6 +782,7 @@ int free_lists_add_all_caches(struct free_chunks *free_chunks, struct peek *peek
 {
 	int error = 0;
 
+	bound_links(free_chunks, spans);
 	for (size_t i = 0; i < spans->list.count; i++) {
 		const struct heap_span *span = &spans->list.items[i];
 
@@ -780,5 +802,5 @@ int free_lists_add_all_caches(struct free_chunks *free_chunks, struct peek *peek
 void free_lists_free(struct free_chunks *free_chunks)
 {
 	vec_free(&free_chunks->list);
-	free_chunks->broken = 0;
+	*free_chunks = (struct free_chunks){0};
 }

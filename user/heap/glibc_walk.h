@@ -86,6 +86,8 @@ struct heap_span *heap_spans_at(const struct heap_spans *spans, uint64_t address
 struct free_chunks {
 	VEC(uint64_t) list; /* addresses of chunks (not of what malloc returned) */
 	size_t broken;	    /* lists that contradicted themselves before their end */
+	/* Links of all lists together, and how many at most: a chunk is in one list. */
+	uint64_t followed, most;
 };
 
 /* The fast bins of all arenas. 0 or -ENOMEM. */
