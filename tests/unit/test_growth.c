@@ -32,6 +32,26 @@ static void follow(struct series *series, const struct plan *plan)
 	}
 }
 
+/* Of a machine with hundreds of processes, or triage itself seems to leak for its first hours. */
+static void the_history_of_a_process_takes_no_more_memory_after_some_minutes(void **state)
+{
+	static const struct plan minutes = {0, 700, {100 * MIB, 50, 4, 9}, {0}};
+	static const struct plan hours = {700, 20000, {100 * MIB, 50, 4, 9}, {0}};
+	const void *points[SERIES_LEVELS];
+	struct series series = {0};
+
+	(void)state;
+	follow(&series, &minutes);
+	for (size_t i = 0; i < SERIES_LEVELS; i++) {
+		assert_int_equal(series.levels[i].capacity, SERIES_POINTS);
+		points[i] = series.levels[i].points;
+	}
+	follow(&series, &hours);
+	for (size_t i = 0; i < SERIES_LEVELS; i++)
+		assert_ptr_equal(series.levels[i].points, points[i]);
+	series_free(&series);
+}
+
 static struct growth growth_since(double born_s, const struct plan *plans, size_t count)
 {
 	struct series series = {0};
@@ -401,6 +421,7 @@ static void kinds_are_called_as_in_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_history_of_a_process_takes_no_more_memory_after_some_minutes),
 		cmocka_unit_test(nothing_is_reported_before_two_minutes),
 		cmocka_unit_test(a_leak_has_its_rate),
 		cmocka_unit_test(the_kind_that_grows_is_named),

@@ -71,6 +71,21 @@ static void widen_range(struct series *series, const struct quantities *quantiti
 	}
 }
 
+/* What stays gets room for all that is known by means at once: it would come bit by bit, for hours,
+ * and look like a leak. */
+static int series_make_room(struct series *series)
+{
+	for (size_t i = 1; i < SERIES_LEVELS; i++) {
+		struct series_level *level = &series->levels[i];
+
+		level->points = calloc(SERIES_POINTS, sizeof(*level->points));
+		if (!level->points)
+			return -ENOMEM;
+		level->capacity = SERIES_POINTS;
+	}
+	return 0;
+}
+
 int series_add(struct series *series, double time_s, const struct quantities *quantities)
 {
 	struct quantities folded = *quantities;
@@ -82,6 +97,10 @@ int series_add(struct series *series, double time_s, const struct quantities *qu
 
 		error = level_add(level, time_s, &folded);
 		if (error || level->folded < SERIES_FOLD)
+			return error;
+		if (!series->levels[1].points)
+			error = series_make_room(series);
+		if (error)
 			return error;
 		time_s = level_fold(level, &folded);
 	}
