@@ -418,6 +418,26 @@ static void spans_are_believed_if_they_sum_up(void **state)
 	}
 }
 
+/* One that is sampled, and one of another kind. */
+static void specials_that_lead_to_themselves_end(void **state)
+{
+	const struct forged *forged = *state;
+	uint64_t special = forged_at(forged, FORGED_SPECIAL);
+
+	for (int sampled = 1; sampled >= 0; sampled--) {
+		struct forged_heap_walk walked;
+
+		forged_heap(forged);
+		forged_put(special, special);
+		if (!sampled)
+			forged_put(special + 24, 0);
+		assert_int_equal(forged_heap_walk(forged, &walked), 0);
+		assert_int_equal(walked.error, 0);
+		assert_int_equal(walked.report.nonsense, 1);
+		forged_heap_free(&walked);
+	}
+}
+
 static void nonsense_in_spans_does_no_harm(void **state)
 {
 	const struct forged *forged = *state;
@@ -507,6 +527,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_buffer_of_a_write_barrier_holds_nothing, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(spans_are_believed_if_they_sum_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(specials_that_lead_to_themselves_end, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(nonsense_in_spans_does_no_harm, setup, teardown),
 		cmocka_unit_test(growth_of_which_none_ends_is_leaking),
 	};

@@ -14,6 +14,7 @@
 
 /* Not to be used: stacks, page tables, what others in the group take meanwhile. */
 #define KEPT_BYTES (8ull << 20)
+#define OTHERS_SHARE 8
 
 /* Where a hierarchy is usually mounted, and what its files are called. */
 static const struct hierarchy {
@@ -202,9 +203,17 @@ static uint64_t data_bytes(void)
 	return 0;
 }
 
+/* What the machine has left, but for a part that others may need meanwhile. */
+static uint64_t machine_room(void)
+{
+	uint64_t available = memory_available();
+
+	return available == UINT64_MAX ? available : available - available / OTHERS_SHARE;
+}
+
 uint64_t memory_room_keep(void)
 {
-	uint64_t room = memory_room();
+	uint64_t room = MIN(memory_room(), machine_room());
 	struct rlimit limit;
 
 	if (room == UINT64_MAX || getrlimit(RLIMIT_DATA, &limit))

@@ -41,9 +41,10 @@ bool machine_memory_read(struct machine_memory *memory);
 int memory_room_check(uint64_t bytes, const char *purpose);
 
 /*
- * From here on, memory that there is no room for is refused instead (RLIMIT_DATA): a process that
- * knows it can say so, one that is killed cannot. Bytes that may be used; UINT64_MAX: no limit is
- * known, and nothing was changed.
+ * From here on, memory that there is no room for is refused instead (RLIMIT_DATA), in the control
+ * groups and on the machine, where it would take that of others: a process that knows it can say
+ * so, one that is killed cannot, and may not be the one that is. Bytes that may be used;
+ * UINT64_MAX: no limit is known, and nothing was changed.
  */
 uint64_t memory_room_keep(void);
 

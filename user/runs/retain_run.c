@@ -106,8 +106,9 @@ static void explain(pid_t pid, int error)
 		log_error("PID %d: out of memory; leakmon needs about 70 bytes for each of its "
 			  "blocks and 8 for each pointer%s. The process is unharmed",
 			  pid,
-			  memory_room() < UINT64_MAX ? ", more than its own control group allows"
-						     : "");
+			  memory_room() < memory_available()
+				  ? ", more than its own control group allows"
+				  : ", more than this machine has left for it");
 	else if (error == -EFBIG)
 		log_error("PID %d: it has a mapping of more than 1 TiB (a sanitizer's shadow, a "
 			  "database's reservation); to read what it uses of it takes Linux 6.7",

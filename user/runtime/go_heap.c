@@ -24,7 +24,7 @@
 #define SPAN_PAGES_MAX (1ull << 32)
 #define OBJECTS_MAX (1u << 31)
 #define CLASSES_MAX (1u << 16)
-#define SPECIALS_MAX (1u << 20) /* of a span */
+#define SPECIALS_MAX (1u << 24) /* of all spans */
 #define STACK_STEP 4096
 #define BARRIER_BYTES_MIN 2048ull /* of wbBuf: 256 or 512 words */
 #define BARRIER_OBJECT_MAX (64u << 10)
@@ -62,7 +62,7 @@ struct go_heap {
 	struct hash sites;	    /* buckets of the profile -> classes, plus 1 */
 	struct hash sizes; /* sizes, twice, and whether without pointers -> classes, plus 1 */
 	struct intern strings;
-	size_t classes;
+	size_t classes, specials; /* that were read */
 	struct walk_report *report;
 	/* While roots are visited. */
 	struct heap_sink *sink;
@@ -274,17 +274,22 @@ struct sampled_list {
 static int read_specials(struct go_heap *heap, struct heap_sink *sink, const struct span *span,
 			 struct sampled_list *list)
 {
-	uint64_t at = span->specials;
+	uint64_t at = span->specials, passed = 0;
 	int error = 0;
 
 	list->count = 0;
-	for (size_t i = 0; at && i < SPECIALS_MAX && !error; i++) {
+	for (size_t i = 0; at && !error; i++, heap->specials++) {
 		uint64_t words[4];
 		struct sampled found = {0};
 		bool sampled;
 
-		if (at % 8 || target_read(heap->program.memory, at, words, sizeof(words)))
+		/* A list that loops comes to where it was (R. P. Brent, BIT 20 (1980) 176-184). */
+		if (at == passed || heap->specials == SPECIALS_MAX || at % 8 ||
+		    target_read(heap->program.memory, at, words, sizeof(words))) {
+			heap->report->nonsense++;
 			break;
+		}
+		passed = i & (i - 1) ? passed : at;
 		found.offset = words[1];
 		sampled = class_of_bucket(heap, sink, words[3], &found.class, &error);
 		if (!sampled && !error) {
