@@ -174,6 +174,13 @@ static void heaps_of_an_arena_are_followed_from_its_top_back(void **state)
 	assert_int_equal(spans.list.items[1].top, second + 0x4000);
 	heap_spans_free(&spans);
 
+	*at(first + 8) = second;
+	peek_forget(&fixture->peek);
+	assert_int_equal(heap_spans_find(&fixture->peek, &arenas, &maps, 0, &spans), 0);
+	assert_int_equal(spans.list.count, 2);
+	assert_int_not_equal(spans.lost, 0);
+	heap_spans_free(&spans);
+
 	*at(second) = 0;
 	peek_forget(&fixture->peek);
 	assert_int_equal(heap_spans_find(&fixture->peek, &arenas, &maps, 0, &spans), 0);

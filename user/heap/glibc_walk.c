@@ -87,17 +87,21 @@ static int add_heaps(struct peek *peek, const struct malloc_arena *arena, uint32
 {
 	uint64_t first = arena->address & ~(MALLOC_HEAP_BYTES - 1);
 	uint64_t heap = arena->top & ~(MALLOC_HEAP_BYTES - 1);
-	uint64_t head = arena->address - first, start;
+	uint64_t head = arena->address - first, start, passed = 0;
 	int error = 0;
 
 	for (size_t i = 0; !error && heap; i++) {
 		uint64_t info[3];
 
-		if (i > 1 << 20 || peek_words(peek, heap, info, 3) || info[0] != arena->address ||
-		    info[2] > MALLOC_HEAP_BYTES || head > MEMORY_PAGE) {
+		/* Heaps that lead to each other come to where they were (R. P. Brent, BIT 20 (1980)
+		 * 176-184). */
+		if (heap == passed || peek_words(peek, heap, info, 3) ||
+		    info[0] != arena->address || info[2] > MALLOC_HEAP_BYTES ||
+		    head > MEMORY_PAGE) {
 			spans->lost = heap;
 			return 0;
 		}
+		passed = i & (i - 1) ? passed : heap;
 		start = heap == first ? arena->address + arena->layout->size : heap + head;
 		error = add_span(spans, start, heap + info[2], arena->top, index, false);
 		heap = info[1];
@@ -110,6 +114,22 @@ static int compare_spans(const void *left_pointer, const void *right_pointer)
 	const struct heap_span *left = left_pointer, *right = right_pointer;
 
 	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+/* Sorted ones; no memory is part of two. */
+static void drop_overlapping(struct heap_spans *spans)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < spans->list.count; i++) {
+		const struct heap_span *span = &spans->list.items[i];
+
+		if (kept && span->start < spans->list.items[kept - 1].end)
+			spans->lost = span->start;
+		else
+			spans->list.items[kept++] = *span;
+	}
+	spans->list.count = kept;
 }
 
 int heap_spans_find(struct peek *peek, const struct malloc_arenas *arenas, const struct maps *maps,
@@ -129,6 +149,7 @@ int heap_spans_find(struct peek *peek, const struct malloc_arenas *arenas, const
 	if (spans->list.count)
 		qsort(spans->list.items, spans->list.count, sizeof(*spans->list.items),
 		      compare_spans);
+	drop_overlapping(spans);
 	return error;
 }
 
