@@ -67,6 +67,8 @@ UNIT_OF_KERNEL := code_watch cpython dotnet dso ended_stacks ghc glibc_arenas gl
 UNIT_OF_KERNEL += core debuginfod jit_names maps perf_map process process_list root_only target_file
 #   ptrace(2), registers in signals, filters of system calls, inlined lines by the process's own mappings
 UNIT_OF_KERNEL += fatal_signal lines module_lines pause seccomp_filter tracer urgency worker
+#   RLIMIT_DATA: it is set, and does nothing
+UNIT_OF_KERNEL += memory_room
 #   minutes under the emulator: hours of simulated windows
 UNIT_OF_KERNEL += profile_sites window_scheduler
 #   the memory and the names of processes that they start, as triage reads them; filters; objcopy of their

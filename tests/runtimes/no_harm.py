@@ -172,10 +172,13 @@ class Looks:
 
     def look(self):
         argv = self.argv()
-        child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        victim = VICTIMS[self.number // 10 % 3] if self.number % 10 == 9 else None
-        killed = self.kill_in_a_stop(child, victim) if victim else []
-        out, error = child.communicate()
+        # Files: nobody reads while a stop is awaited.
+        with tempfile.TemporaryFile('w+') as out_file, tempfile.TemporaryFile('w+') as error_file:
+            child = subprocess.Popen(argv, stdout=out_file, stderr=error_file)
+            victim = VICTIMS[self.number // 10 % 3] if self.number % 10 == 9 else None
+            killed = self.kill_in_a_stop(child, victim) if victim else []
+            child.wait()
+            out, error = (file.seek(0) or file.read() for file in (out_file, error_file))
         name = ' '.join(argv[1:3]) if argv[2] == '--census' else argv[1]
         self.seen[f'{name}{", killed" if killed else ""}'] += 1
         self.stops += child.returncode == -signal.SIGKILL
