@@ -41,6 +41,7 @@ struct forged {
 	uint64_t pools, symbols[FORGED_SYMBOLS_];
 	uint64_t last_listed; /* by the collector; 0: none yet */
 	uint64_t session_type, sessions, names, free_session, requested;
+	uint64_t small_set, large_set, deque, tee; /* of forged_containers() */
 	struct {
 		uint64_t address;
 		uint32_t block, used;
@@ -303,6 +304,56 @@ static inline void forged_frame(struct forged *forged)
 	forged_put_at(frame, 56, code + 184 + 2);
 	forged_put_half(frame, 64, UINT32_MAX); /* it runs */
 	forged_put_at(frame, 72, forged->requested);
+}
+
+/* A deque of two blocks, with three sessions in them, the first one at the end of its block. */
+static inline void forged_deque(struct forged *forged, uint64_t type)
+{
+	const uint64_t *sessions = (const uint64_t *)(uintptr_t)forged_word(forged->sessions + 24);
+	uint64_t left = forged_memory_malloc(&forged->memory, 528);
+	uint64_t right = forged_memory_malloc(&forged->memory, 528);
+	uint64_t deque = forged_object(forged, type, 208, true);
+
+	forged_put_at(left, 8 + 63 * 8, sessions[0]);
+	forged_put_at(left, 520, right);
+	forged_put_at(right, 8, sessions[1]);
+	forged_put_at(right, 16, sessions[2]);
+	forged_put_at(right, 24, sessions[3]); /* is in it no more */
+	forged_put_at(deque, 16, 3);
+	forged_put_at(deque, 24, left);
+	forged_put_at(deque, 32, right);
+	forged_put_at(deque, 40, 63);
+	forged_put_at(deque, 48, 1);
+	forged_put_at(deque, 72, 1);
+	forged_put_at(deque, 80, forged_memory_malloc(&forged->memory, 528));
+	forged->deque = deque;
+}
+
+/* Sets with the first session in their own table, and with the second one in another; a deque; and
+ * the results of an iterator, with the third one. */
+static inline void forged_containers(struct forged *forged)
+{
+	const uint64_t *sessions = (const uint64_t *)(uintptr_t)forged_word(forged->sessions + 24);
+	uint64_t deque_type = forged->memory.base + 0xf200, tee_type = deque_type + 0x400;
+	uint64_t set_type = forged_symbol(forged, FORGED_SET);
+	uint64_t table = forged_memory_malloc(&forged->memory, 32 * 16);
+
+	forged_type(forged, deque_type, "collections.deque", FLAG_COLLECTED, 208, 0);
+	forged_type(forged, tee_type, "itertools._tee_dataobject", FLAG_COLLECTED, 496, 0);
+	forged->small_set = forged_object(forged, set_type, 200, true);
+	forged_put_at(forged->small_set, 32, 7);
+	forged_put_at(forged->small_set, 40, forged->small_set + 64);
+	forged_put_at(forged->small_set, 64 + 3 * 16, sessions[0]);
+	forged->large_set = forged_object(forged, set_type, 200, true);
+	forged_put_at(forged->large_set, 32, 31);
+	forged_put_at(forged->large_set, 40, table);
+	forged_put_at(forged->large_set, 64, sessions[0]); /* left from when it was small */
+	forged_put_at(table, 30 * 16, sessions[1]);
+	forged_deque(forged, deque_type);
+	forged->tee = forged_object(forged, tee_type, 496, true);
+	forged_put_at(forged->tee, 24, 1);
+	forged_put_at(forged->tee, 40, sessions[2]);
+	forged_put_at(forged->tee, 48, sessions[3]); /* not one of its yet */
 }
 
 /* False: no memory. */

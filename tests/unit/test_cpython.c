@@ -116,6 +116,35 @@ static void attributes_and_memory_that_belongs_to_an_object_are_its_own(void **s
 }
 
 /* A table with the hash of a type and the type: as if an object of it began there. */
+/* Their tables and blocks are theirs, and words outside of their ends hold nothing. */
+static void containers_hold_what_is_in_them(void **state)
+{
+	struct forged *forged = *state;
+	const uint64_t *sessions = (const uint64_t *)(uintptr_t)forged_word(forged->sessions + 24);
+	const struct {
+		uint64_t *container;
+		size_t first, end; /* of the sessions */
+	} cases[] = {
+		{&forged->small_set, 0, 1},
+		{&forged->large_set, 1, 2},
+		{&forged->deque, 0, 3},
+	};
+	struct walked walked;
+
+	forged_containers(forged);
+	walk(&forged->memory, &walked);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		for (size_t j = 0; j < FORGED_SESSIONS; j++) {
+			bool holds = j >= cases[i].first && j < cases[i].end;
+
+			if (refers(&walked.sink, *cases[i].container - 16, sessions[j] - 16) !=
+			    holds)
+				fail_msg("case %zu, session %zu", i, j);
+		}
+	}
+	walked_free(&walked);
+}
+
 static void what_the_collector_does_not_list_is_no_instance(void **state)
 {
 	struct forged *forged = *state;
@@ -281,6 +310,7 @@ int main(void)
 		FORGED(a_collector_that_is_off_and_what_is_frozen_are_reported),
 		FORGED(a_list_of_the_collectors_that_contradicts_itself_ends_there),
 		FORGED(attributes_and_memory_that_belongs_to_an_object_are_its_own),
+		FORGED(containers_hold_what_is_in_them),
 		FORGED(what_the_collector_does_not_list_is_no_instance),
 		FORGED(what_is_listed_belongs_to_no_other_object),
 		FORGED(what_is_no_name_in_the_code_has_no_label),
