@@ -9,12 +9,9 @@
  * Seeds: one change.
  */
 #include "arch/machine.h"
-#include "runtime/hotspot.h"
-#include "unit/forged_memory.h"
+#include "fuzz/hotspot_places.h"
 
-#define FORGED_BASE 0x200000000000ull
 #define FORGED_BYTES 0x3000u
-#define FORGED_DATA 0x1000u
 #define HEAP (FORGED_BASE + 0x1000)
 #define GENERATIONS (FORGED_BASE + 0x1200) /* of Parallel: variables, then what they lead to */
 #define TABLE (FORGED_BASE + 0x1400)
@@ -24,15 +21,8 @@
 #define REGION_BYTES 0x100000ull
 #define OBJECTS (FORGED_BASE + 0x10000000)
 
-struct forged {
-	struct forged_memory memory;
-};
-
 /* Both kinds of spaces and regions have the same three words first. */
-static const struct {
-	enum hotspot_place place;
-	uint64_t offset;
-} offsets[] = {
+static const struct forged_place offsets[] = {
 	{HOTSPOT_HEAP_ACTIVE, 8},
 	{HOTSPOT_G1_REGIONS, 0x100},
 	{HOTSPOT_G1_TABLE, 0},
@@ -101,9 +91,7 @@ static void describe(struct hotspot *hotspot, enum hotspot_flag collector, bool 
 {
 	uint64_t *places = hotspot->layout.places;
 
-	memset(places, 0xff, sizeof(hotspot->layout.places));
-	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++)
-		places[offsets[i].place] = offsets[i].offset;
+	forged_describe(hotspot, offsets, ARRAY_SIZE(offsets));
 	for (uint64_t i = 0; i < 3; i++)
 		places[(old ? HOTSPOT_OLD_REGION_BOTTOM : HOTSPOT_REGION_BOTTOM) + i] = i * 8;
 	hotspot->layout.flags[collector] = 1;

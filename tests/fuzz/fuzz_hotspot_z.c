@@ -7,12 +7,9 @@
  */
 #include <errno.h>
 
-#include "runtime/hotspot.h"
-#include "unit/forged_memory.h"
+#include "fuzz/hotspot_places.h"
 
-#define FORGED_BASE 0x200000000000ull
 #define FORGED_BYTES 0x4000u
-#define FORGED_DATA 0x1000u
 #define GLOBALS (FORGED_BASE + 0x1100)
 #define VARIABLES (FORGED_BASE + 0x1200)
 #define HEAP (FORGED_BASE + 0x1300) /* ZCollectedHeap, then ZHeap */
@@ -23,14 +20,7 @@
 #define OFFSET_BITS 42
 #define GRANULE 0x200000ull
 
-struct forged {
-	struct forged_memory memory;
-};
-
-static const struct {
-	enum hotspot_place place;
-	uint64_t offset;
-} offsets[] = {
+static const struct forged_place offsets[] = {
 	{HOTSPOT_Z_GLOBALS, FORGED_BASE + 0x1000},
 	{HOTSPOT_Z_OFFSET_MASK, 0},
 	{HOTSPOT_Z_HEAP, 0x10},
@@ -119,7 +109,6 @@ static bool forged_make(struct forged *forged)
 	forged_put(heap + 0x80 + 8, ITEMS + 0x100);
 	put_generations(heap);
 	put_pages();
-	forged_memory_find_places(&forged->memory);
 	return true;
 }
 
@@ -129,9 +118,7 @@ static void describe(struct hotspot *hotspot, bool generations)
 {
 	uint64_t *places = hotspot->layout.places;
 
-	memset(places, 0xff, sizeof(hotspot->layout.places));
-	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++)
-		places[offsets[i].place] = offsets[i].offset;
+	forged_describe(hotspot, offsets, ARRAY_SIZE(offsets));
 	if (generations) {
 		places[HOTSPOT_Z_LOAD_GOOD_MASK] = 24;
 		places[HOTSPOT_Z_LOAD_SHIFT] = 32;

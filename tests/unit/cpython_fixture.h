@@ -41,7 +41,7 @@ struct forged {
 	uint64_t pools, symbols[FORGED_SYMBOLS_];
 	uint64_t last_listed; /* by the collector; 0: none yet */
 	uint64_t session_type, sessions, names, free_session, requested;
-	uint64_t small_set, large_set, deque, tee; /* of forged_containers() */
+	uint64_t small_set, large_set, deque; /* of forged_containers() */
 	struct {
 		uint64_t address;
 		uint32_t block, used;
@@ -336,7 +336,7 @@ static inline void forged_containers(struct forged *forged)
 	const uint64_t *sessions = (const uint64_t *)(uintptr_t)forged_word(forged->sessions + 24);
 	uint64_t deque_type = forged->memory.base + 0xf200, tee_type = deque_type + 0x400;
 	uint64_t set_type = forged_symbol(forged, FORGED_SET);
-	uint64_t table = forged_memory_malloc(&forged->memory, 32 * 16);
+	uint64_t table = forged_memory_malloc(&forged->memory, 32 * 16), tee;
 
 	forged_type(forged, deque_type, "collections.deque", FLAG_COLLECTED, 208, 0);
 	forged_type(forged, tee_type, "itertools._tee_dataobject", FLAG_COLLECTED, 496, 0);
@@ -350,10 +350,10 @@ static inline void forged_containers(struct forged *forged)
 	forged_put_at(forged->large_set, 64, sessions[0]); /* left from when it was small */
 	forged_put_at(table, 30 * 16, sessions[1]);
 	forged_deque(forged, deque_type);
-	forged->tee = forged_object(forged, tee_type, 496, true);
-	forged_put_at(forged->tee, 24, 1);
-	forged_put_at(forged->tee, 40, sessions[2]);
-	forged_put_at(forged->tee, 48, sessions[3]); /* not one of its yet */
+	tee = forged_object(forged, tee_type, 496, true);
+	forged_put_at(tee, 24, 1);
+	forged_put_at(tee, 40, sessions[2]);
+	forged_put_at(tee, 48, sessions[3]); /* not one of its yet */
 }
 
 /* False: no memory. */

@@ -115,7 +115,6 @@ static void attributes_and_memory_that_belongs_to_an_object_are_its_own(void **s
 	walked_free(&walked);
 }
 
-/* A table with the hash of a type and the type: as if an object of it began there. */
 /* Their tables and blocks are theirs, and words outside of their ends hold nothing. */
 static void containers_hold_what_is_in_them(void **state)
 {
@@ -145,6 +144,7 @@ static void containers_hold_what_is_in_them(void **state)
 	walked_free(&walked);
 }
 
+/* A table with the hash of a type and the type: as if an object of it began there. */
 static void what_the_collector_does_not_list_is_no_instance(void **state)
 {
 	struct forged *forged = *state;

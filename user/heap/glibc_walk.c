@@ -6,6 +6,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "base/search.h"
 #include "elf/elf_abi.h"
 
@@ -87,21 +88,19 @@ static int add_heaps(struct peek *peek, const struct malloc_arena *arena, uint32
 {
 	uint64_t first = arena->address & ~(MALLOC_HEAP_BYTES - 1);
 	uint64_t heap = arena->top & ~(MALLOC_HEAP_BYTES - 1);
-	uint64_t head = arena->address - first, start, passed = 0;
+	uint64_t head = arena->address - first, start;
+	struct loop loop = {0};
 	int error = 0;
 
-	for (size_t i = 0; !error && heap; i++) {
+	while (!error && heap) {
 		uint64_t info[3];
 
-		/* Heaps that lead to each other come to where they were (R. P. Brent, BIT 20 (1980)
-		 * 176-184). */
-		if (heap == passed || peek_words(peek, heap, info, 3) ||
+		if (loop_found(&loop, heap) || peek_words(peek, heap, info, 3) ||
 		    info[0] != arena->address || info[2] > MALLOC_HEAP_BYTES ||
 		    head > MEMORY_PAGE) {
 			spans->lost = heap;
 			return 0;
 		}
-		passed = i & (i - 1) ? passed : heap;
 		start = heap == first ? arena->address + arena->layout->size : heap + head;
 		error = add_span(spans, start, heap + info[2], arena->top, index, false);
 		heap = info[1];

@@ -203,7 +203,7 @@ static uint64_t data_bytes(void)
 	return 0;
 }
 
-/* What the machine has left, but for a part that others may need meanwhile. */
+/* Available memory, less a share for other processes. */
 static uint64_t machine_room(void)
 {
 	uint64_t available = memory_available();

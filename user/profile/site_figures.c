@@ -454,15 +454,20 @@ static bool is_leaking(const struct site_figures *site, const struct process_fig
 	       interval_survival(cells, 0, PROFILE_AGE_SETTLED).estimate >= LEAK_SHARE;
 }
 
-/*
- * What must still come, at this rate, before it is as much as exact tracking takes for a leak: some
- * tables fill for hours. In bytes; 0 or less: nothing.
- */
-static double missing_bytes(const struct process_figures *process,
-			    const struct site_judgement *judgement)
+/* Some tables fill for hours: it takes as much as exact tracking does for a leak. */
+static enum profile_verdict verdict_of_leak(const struct process_figures *process,
+					    struct site_judgement *judgement)
 {
-	return verdict_limits(SUBJECT_SITE)->leaking -
-	       judgement->growth_bytes_per_s.estimate * followed_s(process);
+	double bytes_per_s = judgement->growth_bytes_per_s.estimate;
+	double missing = verdict_limits(SUBJECT_SITE)->leaking - bytes_per_s * followed_s(process);
+
+	if (missing > 0) {
+		judgement->ready_s = missing / bytes_per_s;
+		judgement->why = "its blocks stay, but they are little in all so far";
+		return PROFILE_TOO_EARLY;
+	}
+	judgement->why = "its blocks stay, and nothing touches them";
+	return PROFILE_LEAKING;
 }
 
 /* Blocks with all contents changed: dead, or in use? */
@@ -489,16 +494,8 @@ static enum profile_verdict verdict_of(const struct site_figures *site,
 	size_t undead = oldest_age(site, SURVIVOR_UNDEAD, 1e-9);
 
 	judgement->age = oldest;
-	if (is_leaking(site, process, judgement) && missing_bytes(process, judgement) > 0) {
-		judgement->ready_s =
-			missing_bytes(process, judgement) / judgement->growth_bytes_per_s.estimate;
-		judgement->why = "its blocks stay, but they are little in all so far";
-		return PROFILE_TOO_EARLY;
-	}
-	if (is_leaking(site, process, judgement)) {
-		judgement->why = "its blocks stay, and nothing touches them";
-		return PROFILE_LEAKING;
-	}
+	if (is_leaking(site, process, judgement))
+		return verdict_of_leak(process, judgement);
 	if (!undead && judgement->births_per_s.estimate > 0 && process->looked[1].windows >= 1 &&
 	    untouched[0].alive <= 0) {
 		judgement->why = "its blocks die within the windows";

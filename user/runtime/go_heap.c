@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "base/text.h"
 #include "runtime/heap_sink.h"
 #include "runtime/runtime.h"
@@ -274,22 +275,21 @@ struct sampled_list {
 static int read_specials(struct go_heap *heap, struct heap_sink *sink, const struct span *span,
 			 struct sampled_list *list)
 {
-	uint64_t at = span->specials, passed = 0;
+	uint64_t at = span->specials;
+	struct loop loop = {0};
 	int error = 0;
 
 	list->count = 0;
-	for (size_t i = 0; at && !error; i++, heap->specials++) {
+	for (; at && !error; heap->specials++) {
 		uint64_t words[4];
 		struct sampled found = {0};
 		bool sampled;
 
-		/* A list that loops comes to where it was (R. P. Brent, BIT 20 (1980) 176-184). */
-		if (at == passed || heap->specials == SPECIALS_MAX || at % 8 ||
+		if (loop_found(&loop, at) || heap->specials == SPECIALS_MAX || at % 8 ||
 		    target_read(heap->program.memory, at, words, sizeof(words))) {
 			heap->report->nonsense++;
 			break;
 		}
-		passed = i & (i - 1) ? passed : at;
 		found.offset = words[1];
 		sampled = class_of_bucket(heap, sink, words[3], &found.class, &error);
 		if (!sampled && !error) {

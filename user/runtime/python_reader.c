@@ -325,7 +325,7 @@ int python_stacks_of(struct target_memory *memory, struct python_stacks *stacks)
 	}
 	hash_free(&reading.groups);
 	cpython_close(&python);
-	return error && stacks->why && error != -ENOMEM ? 0 : error;
+	return stacks->why && error != -ENOMEM ? 0 : error;
 }
 
 int python_stacks_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
