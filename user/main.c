@@ -16,6 +16,7 @@
 #include "command/command.h"
 #include "parse/questions.h"
 #include "proc/file_opener.h"
+#include "proc/stuck_read.h"
 #include "proc/target_file.h"
 #include "sandbox/worker_process.h"
 #include "serve/http_server.h"
@@ -44,6 +45,8 @@ int main(int argc, char **argv)
 	/* Until a command has something to undo. */
 	if (!interrupt_open())
 		interrupt_ends(true);
+	if (line.command->is_monitor)
+		stuck_read_aside();
 	code = line.command->run(line.options);
 	interrupt_explain();
 	if (code == EXIT_ERROR && !line.command->code_is_answer && !log_had_error())

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A read that never ends ends the process, with a message; long work that consists of reads does
- * not. */
+/*
+ * A read that never ends ends the process, with a message; long work that consists of reads does
+ * not. Of a monitor it ends a process aside, and that target's memory is not read any more.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,15 +22,18 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/interrupt.h"
+#include "base/cleanup.h"
 #include "proc/process_memory.h"
 #include "proc/stuck_read.h"
 
 #define NOT_ENDED 7
 #define LIMIT_S 1
 #define READS_US 2500000
+#define TASK 4711
 
 struct outcome {
 	int code;
@@ -44,13 +49,13 @@ static struct outcome outcome(void (*run)(const void *), const void *argument)
 	ssize_t got;
 	pid_t pid;
 
-	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	pid = fork();
 	if (!pid) {
 		dup2(ends[1], STDERR_FILENO);
 		stuck_read_limit(LIMIT_S);
 		run(argument);
-		_exit(NOT_ENDED);
+		exit(NOT_ENDED);
 	}
 	close(ends[1]);
 	/* It is written in pieces. */
@@ -65,47 +70,59 @@ static struct outcome outcome(void (*run)(const void *), const void *argument)
 	return outcome;
 }
 
-static void read_for_ever(const void *task)
+/* Of a pipe that nobody writes to. */
+static long read_for_ever(pid_t task)
 {
-	STUCK_READ(*(const pid_t *)task);
+	int ends[2];
+	char byte;
+	const long arguments[6] = {pipe(ends) ? -1 : ends[0], (long)&byte, 1};
 
-	for (;;)
-		pause();
+	return stuck_read_call(task, SYS_read, arguments);
+}
+
+static long read_shortly(pid_t task, unsigned int microseconds)
+{
+	const struct timespec time = {.tv_nsec = (long)microseconds * 1000};
+	const long arguments[6] = {(long)&time};
+
+	return stuck_read_call(task, SYS_nanosleep, arguments);
+}
+
+static void get_stuck(const void *unused)
+{
+	(void)unused;
+	read_for_ever(TASK);
 }
 
 static void a_read_that_never_ends_ends_the_process_and_names_the_other(void **state)
 {
-	const pid_t task = 4711;
-	struct outcome ended = outcome(read_for_ever, &task);
+	struct outcome ended = outcome(get_stuck, NULL);
 
 	(void)state;
 	assert_int_equal(ended.code, 1);
 	assert_non_null(strstr(ended.message, "memory of process 4711 has not ended for 1 s"));
 }
 
-static void *read_for_ever_in_thread(void *task)
+static void *get_stuck_in_thread(void *unused)
 {
-	read_for_ever(task);
+	get_stuck(unused);
 	return NULL;
 }
 
 /* Others begin and end meanwhile, in other places. */
-static void read_beside_it(const void *task)
+static void get_stuck_beside_reads(const void *unused)
 {
 	pthread_t thread;
 
-	pthread_create(&thread, NULL, read_for_ever_in_thread, (void *)task);
-	for (;;) {
-		STUCK_READ(1);
-
-		usleep(1000);
-	}
+	(void)unused;
+	pthread_create(&thread, NULL, get_stuck_in_thread, NULL);
+	for (;;)
+		read_shortly(1, 1000);
 }
 
 static void reads_of_other_threads_hide_nothing(void **state)
 {
-	const pid_t task = 4711;
-	struct outcome ended = outcome(read_beside_it, &task);
+	struct outcome ended = outcome(get_stuck_beside_reads, NULL);
 
 	(void)state;
 	assert_int_equal(ended.code, 1);
@@ -115,23 +132,17 @@ static void reads_of_other_threads_hide_nothing(void **state)
 static void read_often(const void *unused)
 {
 	(void)unused;
-	for (int i = 0; i < READS_US / 10000; i++) {
-		STUCK_READ(4711);
-
-		usleep(10000);
-	}
+	for (int i = 0; i < READS_US / 10000; i++)
+		read_shortly(TASK, 10000);
 }
 
 /* The watcher sleeps before the last one. */
-static void read_rarely_and_get_stuck(const void *task)
+static void read_rarely_and_get_stuck(const void *unused)
 {
-	for (int i = 0; i < 2; i++) {
-		STUCK_READ(1);
-
-		usleep(1000);
-	}
+	for (int i = 0; i < 2; i++)
+		read_shortly(1, 1000);
 	usleep(READS_US);
-	read_for_ever(task);
+	get_stuck(unused);
 }
 
 static void many_short_reads_end_nothing(void **state)
@@ -142,18 +153,14 @@ static void many_short_reads_end_nothing(void **state)
 
 static void a_read_after_a_long_rest_is_watched(void **state)
 {
-	const pid_t task = 4711;
-
 	(void)state;
-	assert_int_equal(outcome(read_rarely_and_get_stuck, &task).code, 1);
+	assert_int_equal(outcome(read_rarely_and_get_stuck, NULL).code, 1);
 }
 
 static void get_stuck_with_a_file(const void *path)
 {
-	const pid_t task = 4711;
-
 	interrupt_removes(path);
-	read_for_ever(&task);
+	get_stuck(NULL);
 }
 
 static void no_file_is_left_behind(void **state)
@@ -167,6 +174,39 @@ static void no_file_is_left_behind(void **state)
 	assert_int_equal(outcome(get_stuck_with_a_file, path).code, 1);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(errno, ENOENT);
+}
+
+/* A page that is registered with a userfaultfd(2) that nobody reads. */
+struct silent_page {
+	int fd;
+	void *page;
+};
+
+static struct silent_page silent_page_make(void)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct silent_page silent = {
+		.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC),
+		.page = mmap(NULL, MEMORY_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			     -1, 0),
+	};
+	struct uffdio_register registered = {.range = {(uintptr_t)silent.page, MEMORY_PAGE},
+					     .mode = UFFDIO_REGISTER_MODE_MISSING};
+
+	assert_ptr_not_equal(silent.page, MAP_FAILED);
+	if (silent.fd < 0 && errno == EPERM) {
+		fprintf(stderr, "SKIPPED, nothing was tested: no userfaultfd(2) without root\n");
+		skip();
+	}
+	assert_int_equal(ioctl(silent.fd, UFFDIO_API, &api), 0);
+	assert_int_equal(ioctl(silent.fd, UFFDIO_REGISTER, &registered), 0);
+	return silent;
+}
+
+static void silent_page_free(const struct silent_page *silent)
+{
+	close(silent->fd);
+	munmap(silent->page, MEMORY_PAGE);
 }
 
 struct scene {
@@ -185,25 +225,128 @@ static void read_silent_page(const void *argument)
 /* As if the page had vanished after it was found to be there. */
 static void a_page_that_nobody_serves_is_such_a_read(void **state)
 {
-	struct uffdio_api api = {.api = UFFD_API};
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-	void *page =
-		mmap(NULL, MEMORY_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct uffdio_register registered = {.range = {(uintptr_t)page, MEMORY_PAGE},
-					     .mode = UFFDIO_REGISTER_MODE_MISSING};
-	const struct scene scene = {getpid(), (uintptr_t)page};
+	const struct silent_page silent = silent_page_make();
+	const struct scene scene = {getpid(), (uintptr_t)silent.page};
 
 	(void)state;
-	assert_ptr_not_equal(page, MAP_FAILED);
-	if (fd < 0 && errno == EPERM) {
-		fprintf(stderr, "SKIPPED, nothing was tested: no userfaultfd(2) without root\n");
-		skip();
-	}
-	assert_int_equal(ioctl(fd, UFFDIO_API, &api), 0);
-	assert_int_equal(ioctl(fd, UFFDIO_REGISTER, &registered), 0);
 	assert_int_equal(outcome(read_silent_page, &scene).code, 1);
-	close(fd);
-	munmap(page, MEMORY_PAGE);
+	silent_page_free(&silent);
+}
+
+static void expect(bool held, const char *fact)
+{
+	if (held)
+		return;
+	fprintf(stderr, "not so: %s\n", fact);
+	_exit(2);
+}
+
+/* Exits with 7 if the monitor goes on, as it should. */
+static void monitor_silent_page(const void *argument)
+{
+	const struct scene *scene = argument;
+	struct memory_source other = live_memory(getpid());
+	char byte = 0, sound = 'x';
+
+	stuck_read_aside();
+	expect(memory_read_present(live_memory(scene->pid), scene->address, &byte, 1) == -EIO,
+	       "the read ends");
+	expect(memory_read_present(live_memory(scene->pid), (uintptr_t)scene, &byte, 1) == -EIO,
+	       "no other page is read");
+	expect(memory_read_present(other, (uintptr_t)&sound, &byte, 1) == 1 && byte == 'x',
+	       "other processes are read");
+}
+
+static void a_monitor_goes_on_without_that_target(void **state)
+{
+	const struct silent_page silent = silent_page_make();
+	const struct scene scene = {getpid(), (uintptr_t)silent.page};
+	struct outcome ended = outcome(monitor_silent_page, &scene);
+	char message[64];
+
+	(void)state;
+	snprintf(message, sizeof(message), "memory of process %d has not ended for 1 s",
+		 (int)getpid());
+	assert_non_null(strstr(ended.message, message));
+	assert_non_null(strstr(ended.message, "is not read any more"));
+	assert_int_equal(ended.code, NOT_ENDED);
+	silent_page_free(&silent);
+}
+
+static void read_aside(const void *unused)
+{
+	const long arguments[6] = {-1, 0, 0};
+
+	(void)unused;
+	stuck_read_aside();
+	expect(stuck_read_call(TASK, SYS_read, arguments) == -EBADF, "errors are told");
+	read_often(NULL);
+}
+
+static void calls_aside_return_what_they_would(void **state)
+{
+	struct outcome ended = outcome(read_aside, NULL);
+
+	(void)state;
+	assert_string_equal(ended.message, "");
+	assert_int_equal(ended.code, NOT_ENDED);
+}
+
+static void *read_in_thread(void *unused)
+{
+	stuck_read_aside();
+	read_shortly(TASK, 1);
+	return unused;
+}
+
+/* Its process ends with it, and the next reader has another one. */
+static void read_in_threads_that_end(const void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 5; i++) {
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, read_in_thread, NULL);
+		pthread_join(thread, NULL);
+		expect(!read_shortly(TASK, 1), "another process takes its place");
+	}
+}
+
+static void a_reader_that_ends_takes_nothing_from_others(void **state)
+{
+	struct outcome ended = outcome(read_in_threads_that_end, NULL);
+
+	(void)state;
+	assert_string_equal(ended.message, "");
+	assert_int_equal(ended.code, NOT_ENDED);
+}
+
+/* The writing end of a pipe is open as long as anyone has the monitor's descriptors. */
+static void no_process_aside_outlives_its_monitor(void **state)
+{
+	static const int ways[] = {0, SIGKILL};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		int ends[2], status;
+		char byte;
+		pid_t pid;
+
+		assert_int_equal(pipe(ends), 0);
+		pid = fork();
+		if (!pid) {
+			stuck_read_aside();
+			read_shortly(TASK, 1);
+			if (ways[i])
+				raise(ways[i]);
+			exit(0);
+		}
+		close(ends[1]);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(WIFSIGNALED(status) ? WTERMSIG(status) : 0, ways[i]);
+		assert_int_equal(read(ends[0], &byte, 1), 0);
+		close(ends[0]);
+	}
 }
 
 int main(void)
@@ -215,6 +358,10 @@ int main(void)
 		cmocka_unit_test(a_read_after_a_long_rest_is_watched),
 		cmocka_unit_test(no_file_is_left_behind),
 		cmocka_unit_test(a_page_that_nobody_serves_is_such_a_read),
+		cmocka_unit_test(a_monitor_goes_on_without_that_target),
+		cmocka_unit_test(calls_aside_return_what_they_would),
+		cmocka_unit_test(a_reader_that_ends_takes_nothing_from_others),
+		cmocka_unit_test(no_process_aside_outlives_its_monitor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
  *   machine_frame           what frames look like (leakmon_abi.h)
  *   MACHINE_URETPROBE_CALL, MACHINE_UPROBE_CALL    system calls of the kernel's own probes; 0: none
  *   machine_enable_shadow_stack()
+ *   machine_system_call()   its result or -errno, without errno, which belongs to a thread
  *
  * struct machine_registers is a stopped thread's registers, plain data without pointers:
  *   vectors[MACHINE_VECTOR_WORDS]                  words of the vector registers

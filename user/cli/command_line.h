@@ -110,6 +110,7 @@ struct command {
 	void (*free)(void *options);	 /* what options own; NULL: nothing */
 	int (*run)(const void *options); /* returns the exit code */
 	bool code_is_answer;		 /* also EXIT_ERROR, which needs no message then */
+	bool is_monitor;		 /* runs for long, and must not end because of one target */
 };
 
 struct command_table {

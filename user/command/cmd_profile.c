@@ -82,4 +82,5 @@ const struct command command_profile = {
 	.check = check,
 	.free = session_options_free,
 	.run = run,
+	.is_monitor = true,
 };

@@ -131,4 +131,5 @@ const struct command command_record = {
 	.check = check,
 	.free = session_options_free,
 	.run = run,
+	.is_monitor = true,
 };

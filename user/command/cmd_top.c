@@ -80,4 +80,5 @@ const struct command command_top = {
 	.check = check,
 	.free = session_options_free,
 	.run = run,
+	.is_monitor = true,
 };

@@ -150,4 +150,5 @@ const struct command command_triage = {
 	.check = check,
 	.free = session_options_free,
 	.run = run,
+	.is_monitor = true,
 };

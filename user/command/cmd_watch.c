@@ -77,4 +77,5 @@ const struct command command_watch = {
 	.check = check,
 	.free = session_options_free,
 	.run = run,
+	.is_monitor = true,
 };

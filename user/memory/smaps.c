@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sys/syscall.h>
 
 #include "base/cleanup.h"
 #include "proc/stuck_read.h"
@@ -126,10 +127,14 @@ struct smaps_file {
 
 static ssize_t read_some(void *cookie, char *buffer, size_t size)
 {
-	struct smaps_file *file = cookie;
-	STUCK_READ(file->pid);
+	const struct smaps_file *file = cookie;
+	const long arguments[6] = {file->fd, (long)buffer, (long)size};
+	long got = stuck_read_call(file->pid, SYS_read, arguments);
 
-	return read(file->fd, buffer, size);
+	if (got >= 0)
+		return got;
+	errno = (int)-got;
+	return -1;
 }
 
 int smaps_read(int pid, int task, struct smaps *smaps)

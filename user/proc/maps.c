@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 
 #include "base/cleanup.h"
 #include "base/search.h"
@@ -174,9 +175,9 @@ struct reading {
 
 static ssize_t read_some(int task, int fd, char *buffer, size_t size)
 {
-	STUCK_READ(task);
+	const long arguments[6] = {fd, (long)buffer, (long)size};
 
-	return read(fd, buffer, size);
+	return stuck_read_call(task, SYS_read, arguments);
 }
 
 /* *empty: the task shows no mappings at all. */
@@ -194,10 +195,10 @@ static int read_stream(int fd, const struct reading *reading, struct maps *maps,
 		if (deadline_has_passed(reading->deadline))
 			return -ETIMEDOUT;
 		got = read_some(maps->source.task, fd, buffer + filled, BUFFER_BYTES - filled);
-		if (got < 0 && errno == EINTR)
+		if (got == -EINTR)
 			continue;
 		if (got < 0)
-			return -errno;
+			return (int)got;
 		if (got == 0)
 			return filled ? -EBADMSG : 0;
 		*empty = false;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
@@ -24,10 +25,10 @@
 ssize_t memory_read_pieces(pid_t task, const struct iovec *local, size_t local_count,
 			   const struct iovec *remote, size_t remote_count)
 {
-	STUCK_READ(task);
-	ssize_t got = process_vm_readv(task, local, local_count, remote, remote_count, 0);
+	const long arguments[6] = {task, (long)local, (long)local_count, (long)remote,
+				   (long)remote_count};
 
-	return got < 0 ? -errno : got;
+	return stuck_read_call(task, SYS_process_vm_readv, arguments);
 }
 
 static ssize_t read_once(pid_t task, uint64_t address, void *buffer, size_t size)
@@ -139,9 +140,9 @@ int pagemap_open(struct memory_source source)
 
 size_t pagemap_pread(pid_t task, int fd, uint64_t page, uint64_t *entries, size_t count)
 {
-	STUCK_READ(task);
-	ssize_t got =
-		pread(fd, entries, count * sizeof(*entries), (off_t)(page * sizeof(*entries)));
+	const long arguments[6] = {fd, (long)entries, (long)(count * sizeof(*entries)),
+				   (long)(page * sizeof(*entries))};
+	long got = stuck_read_call(task, SYS_pread64, arguments);
 
 	return got < 0 ? 0 : (size_t)got / sizeof(*entries);
 }
@@ -181,12 +182,10 @@ static int add_region(struct stretches *occupied, const struct scan_region *regi
 
 static int scan_pages(pid_t task, int fd, struct scan_request *request)
 {
-	STUCK_READ(task);
-	int got = ioctl(fd, SCAN_PAGES, request);
+	const long arguments[6] = {fd, (long)SCAN_PAGES, (long)request};
+	long got = stuck_read_call(task, SYS_ioctl, arguments);
 
-	if (got >= 0)
-		return got;
-	return errno == ENOTTY || errno == EINVAL ? -ENOTSUP : -errno;
+	return got == -ENOTTY || got == -EINVAL ? -ENOTSUP : (int)got;
 }
 
 int pagemap_occupied(pid_t task, int fd, uint64_t start, uint64_t end, struct stretches *occupied)

@@ -6,37 +6,71 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/machine.h"
 #include "base/exit_code.h"
 #include "base/fatal_signal.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "proc/aside.h"
+#include "proc/process_list.h"
 
 /* Threads that read at once; of more, some are not watched. */
 #define SLOTS 16
 #define TICK_NS 250000000
 #define TICKS_PER_SECOND 4
 #define LIMIT_SECONDS 30
+/* All else of a monitor waits meanwhile. */
+#define LIMIT_ASIDE_SECONDS 10
+/* For the kernel, to end a process aside. */
+#define GRACE_TICKS (5 * TICKS_PER_SECOND)
+/* A process aside may be ended by others: it ends with the thread that started it. */
+#define TRIES 3
 #define WATCHER_STACK_BYTES (256u << 10)
 
 struct slot {
-	atomic_int task;    /* that is read; 0: free */
-	atomic_uint reads;  /* begun so far */
-	unsigned int seen;  /* the watcher's: at its last tick */
-	unsigned int ticks; /* the watcher's: since that one began */
-	char padding_[64 - 4 * sizeof(int)];
+	atomic_int task;	     /* that is read; 0: free */
+	atomic_uint reads;	     /* begun so far */
+	struct aside *_Atomic aside; /* owned, and never freed; NULL: none so far */
+	atomic_bool expired;	     /* its process was ended since the read does not end */
+	/* The watcher's: */
+	bool ends;	    /* `expired`, of this read */
+	unsigned int seen;  /* reads at its last tick */
+	unsigned int ticks; /* since this read began */
+};
+
+/* Processes whose memory is left alone: the latest ones. */
+#define LEFT_OUT 256
+
+struct process_id {
+	pid_t task;
+	uint64_t start_ticks;
 };
 
 static struct {
 	pthread_once_t once;
-	atomic_uint is_awake; /* a futex: the watcher looks at every tick */
-	unsigned int limit_ticks;
-	_Alignas(64) struct slot slots[SLOTS];
-} state = {.once = PTHREAD_ONCE_INIT, .limit_ticks = LIMIT_SECONDS * TICKS_PER_SECOND};
+	atomic_uint is_awake;	    /* a futex: the watcher looks at every tick */
+	unsigned int limit_seconds; /* 0: as usual */
+	atomic_bool aside;
+	struct slot slots[SLOTS];
+	pthread_mutex_t lock; /* of those below */
+	struct process_id left_out[LEFT_OUT];
+	_Atomic size_t left_out_count; /* so far: the table is a ring */
+} state = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static unsigned int limit_seconds(void)
+{
+	if (state.limit_seconds)
+		return state.limit_seconds;
+	return atomic_load(&state.aside) ? LIMIT_ASIDE_SECONDS : LIMIT_SECONDS;
+}
 
 static _Noreturn void give_up(pid_t task)
 {
@@ -44,8 +78,23 @@ static _Noreturn void give_up(pid_t task)
 	fatal_signal_act_last();
 	log_error("reading the memory of process %d has not ended for %u s: its pages are on a "
 		  "userfaultfd or a FUSE file system that does not answer; leave it out, or end it",
-		  task, state.limit_ticks / TICKS_PER_SECOND);
+		  task, limit_seconds());
 	interrupt_end(EXIT_ERROR);
+}
+
+static void look_at_read(struct slot *slot, pid_t task)
+{
+	struct aside *aside = atomic_load(&slot->aside);
+	bool is_aside = aside && aside_look(aside);
+	unsigned int limit = limit_seconds() * TICKS_PER_SECOND;
+
+	if (slot->ticks <= limit || (slot->ends && !is_aside))
+		return;
+	if (!is_aside || slot->ticks > limit + GRACE_TICKS)
+		give_up(task);
+	slot->ends = true;
+	atomic_store(&slot->expired, true);
+	aside_kill(aside);
 }
 
 /* Ticks are counted, not timed: if the machine or leakmon stood still, the reader did, too. */
@@ -59,10 +108,11 @@ static bool look_at_slots(void)
 		pid_t task = atomic_load(&slot->task);
 
 		slot->ticks = task && reads == slot->seen ? slot->ticks + 1 : 0;
+		slot->ends &= slot->ticks > 0;
 		any |= task || reads != slot->seen;
 		slot->seen = reads;
-		if (slot->ticks > state.limit_ticks)
-			give_up(task);
+		if (slot->ticks)
+			look_at_read(slot, task);
 	}
 	return any;
 }
@@ -83,6 +133,25 @@ static void *watch(void *unused)
 	return NULL;
 }
 
+/* No process aside may have descriptors of ours any more when we are gone. */
+static void end_asides(void)
+{
+	for (size_t i = 0; i < SLOTS; i++) {
+		struct aside *aside = atomic_load(&state.slots[i].aside);
+
+		if (aside && !atomic_load(&state.slots[i].task))
+			aside_end(aside);
+	}
+}
+
+/* Threads and processes aside are the parent's. */
+static void forget(void)
+{
+	memset(&state, 0, sizeof(state));
+	state.once = (pthread_once_t)PTHREAD_ONCE_INIT;
+	state.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 /* Without it reads are not watched. */
 static void start_watcher(void)
 {
@@ -91,6 +160,8 @@ static void start_watcher(void)
 	pthread_t thread;
 
 	atomic_store(&state.is_awake, 1);
+	pthread_atfork(NULL, NULL, forget);
+	atexit(end_asides);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, WATCHER_STACK_BYTES);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -102,10 +173,9 @@ static void start_watcher(void)
 	pthread_attr_destroy(&attributes);
 }
 
-int stuck_read_begin(pid_t task)
+/* NULL: all are taken. */
+static struct slot *slot_take(pid_t task)
 {
-	int errno_before = errno;
-
 	pthread_once(&state.once, start_watcher);
 	for (int i = 0; i < SLOTS; i++) {
 		struct slot *slot = &state.slots[i];
@@ -117,25 +187,98 @@ int stuck_read_begin(pid_t task)
 		atomic_fetch_add(&slot->reads, 1);
 		if (!atomic_load(&state.is_awake) && !atomic_exchange(&state.is_awake, 1))
 			syscall(SYS_futex, &state.is_awake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-		errno = errno_before;
-		return i;
+		return slot;
 	}
-	return -1;
+	return NULL;
 }
 
-void stuck_read_step(int slot)
+static void slot_release(struct slot *slot)
 {
-	if (slot >= 0)
-		atomic_fetch_add(&state.slots[slot].reads, 1);
+	atomic_store_explicit(&slot->task, 0, memory_order_release);
 }
 
-void stuck_read_end(const int *slot)
+static bool is_left_out(pid_t task)
 {
-	if (*slot >= 0)
-		atomic_store_explicit(&state.slots[*slot].task, 0, memory_order_release);
+	struct process_entry entry = {0};
+	bool found = false;
+
+	if (!atomic_load(&state.left_out_count))
+		return false;
+	pthread_mutex_lock(&state.lock);
+	for (size_t i = 0; i < LEFT_OUT && !found; i++) {
+		const struct process_id *one = &state.left_out[i];
+
+		if (one->task == task && !entry.start_ticks && process_read(task, &entry))
+			break;
+		found = one->task == task && one->start_ticks == entry.start_ticks;
+	}
+	pthread_mutex_unlock(&state.lock);
+	return found;
+}
+
+static void leave_out(pid_t task)
+{
+	struct process_entry entry;
+
+	if (process_read(task, &entry))
+		return;
+	pthread_mutex_lock(&state.lock);
+	state.left_out[state.left_out_count++ % LEFT_OUT] =
+		(struct process_id){task, entry.start_ticks};
+	pthread_mutex_unlock(&state.lock);
+	log_warning("reading the memory of process %d has not ended for %u s: its pages are on a "
+		    "userfaultfd or a FUSE file system that does not answer; its memory is not "
+		    "read any more",
+		    task, limit_seconds());
+}
+
+static long call_here(long number, const long arguments[6])
+{
+	return machine_system_call(number, arguments);
+}
+
+static long call_aside(struct slot *slot, pid_t task, long number, const long arguments[6])
+{
+	struct aside *aside = atomic_load(&slot->aside);
+	int error = -ECHILD;
+	long result;
+
+	if (!aside) {
+		aside = calloc(1, sizeof(*aside));
+		atomic_store(&slot->aside, aside);
+	}
+	for (int i = 0; aside && error == -ECHILD && i < TRIES; i++) {
+		error = aside_call(aside, number, arguments, &result);
+		if (error == -ECHILD && atomic_exchange(&slot->expired, false)) {
+			leave_out(task);
+			return -EIO;
+		}
+	}
+	/* What others may not read, we may: our own children (prctl(2), PR_SET_PTRACER). */
+	return error || result == -EPERM ? call_here(number, arguments) : result;
+}
+
+long stuck_read_call(pid_t task, long number, const long arguments[6])
+{
+	struct slot *slot;
+	long result;
+
+	if (is_left_out(task))
+		return -EIO;
+	slot = slot_take(task);
+	result = slot && atomic_load(&state.aside) ? call_aside(slot, task, number, arguments)
+						   : call_here(number, arguments);
+	if (slot)
+		slot_release(slot);
+	return result;
+}
+
+void stuck_read_aside(void)
+{
+	atomic_store(&state.aside, true);
 }
 
 void stuck_read_limit(unsigned int seconds)
 {
-	state.limit_ticks = seconds * TICKS_PER_SECOND;
+	state.limit_seconds = seconds;
 }

@@ -5,8 +5,11 @@
  * A page that vanishes just before it is read is brought in by its server, that of a userfaultfd(2)
  * or of a file on FUSE, which may let the reader wait for ever; the kernel's account waits for a
  * lock (mmap_lock) that such a page's thread may hold. Only the end of the reading process ends
- * that: no signal but SIGKILL, and no other thread. So a thread beside the readers ends leakmon,
- * with a message that names the process, instead of a monitor that is silent from then on.
+ * that: no signal but SIGKILL, and no other thread.
+ *
+ * So a thread beside the readers watches them. A monitor lets a process beside it make these calls
+ * (proc/aside.h): that one is ended, and the target's memory is not read any more. Any other run
+ * ends, with a message that names the target, instead of being silent from then on.
  *
  * The state is the process's own. For any thread.
  */
@@ -15,21 +18,17 @@
 
 #include <sys/types.h>
 
-#include "base/cleanup.h"
+/*
+ * Makes a system call that reads of that task and is soon over otherwise: its result or -errno;
+ * -EIO also: an earlier one of that process never ended. Costs a few atomic instructions, the first
+ * one a thread; aside, some microseconds.
+ */
+long stuck_read_call(pid_t task, long number, const long arguments[6]);
 
-/* Around one system call or several, each of which is soon over otherwise. Costs a few atomic
- * instructions, the first one a thread. */
-int stuck_read_begin(pid_t task);
-/* That read has ended, another one begins. */
-void stuck_read_step(int slot);
-void stuck_read_end(const int *slot);
+/* From now on these calls are made aside, for a process that must not end because of one target. */
+void stuck_read_aside(void);
 
-/* Until the end of the scope. */
-#define STUCK_READ(task)                                                                           \
-	_cleanup_(stuck_read_end) const int stuck_read_slot_ __attribute__((unused)) =             \
-		stuck_read_begin(task)
-
-/* For tests: seconds until a read is stuck, instead of 30. Before the first read. */
+/* For tests: seconds until a read is stuck, instead of 30, or 10 aside. Before the first read. */
 void stuck_read_limit(unsigned int seconds);
 
 #endif

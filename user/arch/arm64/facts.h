@@ -91,4 +91,22 @@ static inline void machine_enable_shadow_stack(void)
 {
 }
 
+/* arch/arm64/kernel/syscall.c */
+static inline long machine_system_call(long number, const long arguments[6])
+{
+	register long first __asm__("x0") = arguments[0];
+	register long second __asm__("x1") = arguments[1];
+	register long third __asm__("x2") = arguments[2];
+	register long fourth __asm__("x3") = arguments[3];
+	register long fifth __asm__("x4") = arguments[4];
+	register long sixth __asm__("x5") = arguments[5];
+	register long eighth __asm__("x8") = number;
+
+	__asm__ volatile("svc 0"
+			 : "+r"(first)
+			 : "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth), "r"(eighth)
+			 : "memory");
+	return first;
+}
+
 #endif

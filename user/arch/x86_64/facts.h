@@ -87,4 +87,19 @@ static inline __attribute__((always_inline)) void machine_enable_shadow_stack(vo
 	__asm__ volatile("syscall" : "+a"(result) : "D"(0x5001), "S"(1) : "rcx", "r11", "memory");
 }
 
+/* psABI, A.2.1 */
+static inline long machine_system_call(long number, const long arguments[6])
+{
+	register long fourth __asm__("r10") = arguments[3];
+	register long fifth __asm__("r8") = arguments[4];
+	register long sixth __asm__("r9") = arguments[5];
+
+	__asm__ volatile("syscall"
+			 : "+a"(number)
+			 : "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(fourth),
+			   "r"(fifth), "r"(sixth)
+			 : "rcx", "r11", "memory");
+	return number;
+}
+
 #endif

@@ -64,4 +64,10 @@ static inline void machine_enable_shadow_stack(void)
 {
 }
 
+static inline long machine_system_call(long number, const long arguments[6])
+{
+	(void)arguments;
+	return number;
+}
+
 #endif
