@@ -30,11 +30,11 @@ UNIT_TESTS  := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_
 E2E_TESTS   := $(patsubst tests/e2e/%.c,$(B)/e2e/%,$(wildcard tests/e2e/test_*.c))
 # End-to-end tests wait most of the time, unit tests never: two for each CPU run side by side, long ones
 # first. Alone: those that fill the memory or the process table, measure what their targets lose, must
-# be the only monitor of a file, choose programs by name, or count to the last thread.
+# be the only monitor of a file, choose programs by name, count to the last thread, or keep probes out.
 AT_ONCE     := $(shell echo $$((2 * $$(nproc))))
 UNIT_LONG   := $(addprefix $(B)/unit/test_,profile_sites unwind_hostile verdict)
 E2E_LONG    := $(addprefix $(B)/e2e/test_e2e_,profile diagnose runtime_hotspot top profile_adversary ledger)
-E2E_ALONE   := $(addprefix $(B)/e2e/test_e2e_,hosts html many no_harm no_harm_runs \
+E2E_ALONE   := $(addprefix $(B)/e2e/test_e2e_,hosts html locked_memory many no_harm no_harm_runs \
 	profile_targets profile_truth threads_before)
 # Beside each other and the fuzzers: they wait minutes for growth and for kills.
 E2E_WAITING := $(addprefix $(B)/e2e/test_e2e_,triage oom)

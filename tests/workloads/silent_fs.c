@@ -2,7 +2,9 @@
 /*
  * silent_fs DIRECTORY PID_FILE PROGRAM [ARGUMENT...]: runs a program from a FUSE file system of its
  * own, the server of which is in PID_FILE. SIGSTOP to that one makes the file system one that never
- * answers. The server ends with the program, and the mount with both (mount_namespaces(7)).
+ * answers; SIGUSR1, one that fails to read once, and then never answers to reads: a page fault that
+ * begins again waits with its process's memory locked (mm/filemap.c, filemap_fault()). The server
+ * ends with the program, and the mount with both (mount_namespaces(7)).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,6 +28,15 @@ struct server {
 	int device, file;
 	struct stat status;
 };
+
+enum reads { READS_SERVED, READS_FAIL, READS_WAIT };
+static volatile sig_atomic_t reads = READS_SERVED;
+
+static void let_reads_fail(int number)
+{
+	(void)number;
+	reads = READS_FAIL;
+}
 
 static void fail(const char *what)
 {
@@ -66,6 +77,13 @@ static void answer_read(const struct server *server, uint64_t unique,
 	size_t size = wanted->size < TRANSFER ? wanted->size : TRANSFER;
 	ssize_t got = pread(server->file, data, size, (off_t)wanted->offset);
 
+	if (reads == READS_WAIT)
+		return;
+	if (reads == READS_FAIL) {
+		reads = READS_WAIT;
+		answer(server, unique, EIO, NULL, 0);
+		return;
+	}
 	answer(server, unique, got < 0 ? errno : 0, data, got < 0 ? 0 : (size_t)got);
 }
 
@@ -167,6 +185,7 @@ int main(int argc, char **argv)
 		/* The test waits for the end of the program's output, not for the server's. */
 		close(STDOUT_FILENO);
 		close(STDERR_FILENO);
+		signal(SIGUSR1, let_reads_fail);
 		run_server(&server);
 	}
 	write_pid(argv[2], pid);

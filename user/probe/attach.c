@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "probe/memory_locks.h"
 
 /*
  * Each detach waits for the kernel, and those that wait at once wait together. But one after the
@@ -103,9 +104,12 @@ static int run_errand(void *context)
 static int set_breakpoints(struct attachments *attachments, struct errand *errand)
 {
 	_Alignas(16) char stack[APART_STACK];
+	int error = memory_locks_check();
 	sigset_t before;
 	pid_t pid;
 
+	if (error)
+		return error;
 	block_signals(&before);
 	pid = clone(run_errand, stack + sizeof(stack), CLONE_VM | CLONE_FILES | CLONE_VFORK,
 		    errand);

@@ -47,7 +47,7 @@ struct attach_request {
 
 /*
  * Adds to *attachments. 0, or -errno with nothing added; -ENOENT or -EINVAL mostly mean that this
- * kernel does not know the method.
+ * kernel does not know the method. -EDEADLK: probe/memory_locks.h.
  */
 int attach(struct attachments *attachments, enum attach_method method,
 	   const struct attach_request *request);

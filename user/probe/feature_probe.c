@@ -28,6 +28,7 @@
 #include "feature_probe.skel.h"
 #include "probe/attach.h"
 #include "probe/loader.h"
+#include "probe/memory_locks.h"
 #include "probe/async_detach.h"
 #include "proc/memory_room.h"
 
@@ -490,6 +491,8 @@ int feature_probe_run(struct kernel_features *features, enum attach_method metho
 	loader_quiet_libbpf();
 	if (!error)
 		error = memory_room_check(MEMORY_TO_LOAD_BYTES, "loading the probes");
+	if (!error)
+		error = memory_locks_check();
 	if (error)
 		return error;
 	error = self_fd < 0 ? -errno : target_offset(self_fd, &offset);

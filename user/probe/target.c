@@ -492,7 +492,7 @@ static int explain_attach(struct target *target, const char *path, int error)
 	/* If it is watched all the same, for its other allocators. */
 	if (error)
 		target->gaps |= 1u << TARGET_GAP_FUNCTION;
-	if (error && error != -ESRCH && error != -EINTR)
+	if (error && error != -ESRCH && error != -EINTR && error != -EDEADLK)
 		log_error("the kernel refused the probes on %s: %s%s", path, strerror(-error),
 			  privileges_perf_hint(error));
 	return error;
