@@ -26,8 +26,11 @@ struct aside {
 	_Alignas(16) char stack[ASIDE_STACK_BYTES];
 };
 
-/* What the call returned, or its -errno. -ECHILD: its process was ended meanwhile; -errno of
- * clone(2) otherwise, if there is none to be had: nothing was called. */
+/*
+ * Makes the call, in a process that is started when there is none: 0, with what the call returned,
+ * or its -errno, in *result. -ECHILD: the process was ended meanwhile; -errno of clone(2): none
+ * could be started, and nothing was called.
+ */
 int aside_call(struct aside *aside, long number, const long arguments[6], long *result);
 
 /* Ends the process in its call; it may take the kernel a while. */
@@ -37,8 +40,8 @@ void aside_kill(struct aside *aside);
  * ended waits for this. */
 bool aside_look(struct aside *aside);
 
-/* Ends the process that is in no call, and waits for its end: descriptors that were closed are
- * closed from then on. */
+/* Ends the process, which is in no call, and waits for that: nobody else has our descriptors then.
+ */
 void aside_end(struct aside *aside);
 
 #endif
