@@ -36,10 +36,10 @@
 #define WATCHER_STACK_BYTES (256u << 10)
 
 struct slot {
-	atomic_int task;	     /* that is read; 0: free */
-	atomic_uint reads;	     /* begun so far */
-	struct aside *_Atomic aside; /* owned, and never freed; NULL: none so far */
-	atomic_bool expired;	     /* its process was ended since the read does not end */
+	_Alignas(64) atomic_int task; /* that is read; 0: free */
+	atomic_uint reads;	      /* begun so far */
+	struct aside *_Atomic aside;  /* owned, and never freed; NULL: none so far */
+	atomic_bool expired;	      /* its process was ended since the read does not end */
 	/* The watcher's: */
 	bool ends;	    /* `expired`, of this read */
 	unsigned int seen;  /* reads at its last tick */
@@ -167,8 +167,10 @@ static void start_watcher(void)
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (pthread_create(&thread, &attributes, watch, NULL))
+	if (pthread_create(&thread, &attributes, watch, NULL)) {
 		log_debug("no thread: a read that never ends would not be noticed");
+		atomic_store(&state.aside, false);
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 }
