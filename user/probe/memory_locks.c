@@ -2,17 +2,15 @@
 #include "probe/memory_locks.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "proc/process_list.h"
+#include "proc/process_memory.h"
 #include "proc/stuck_read.h"
 
 #define FRESH_NS 1000000000ull
@@ -21,14 +19,10 @@
  * (fs/proc/task_mmu.c, pagemap_read()). */
 static bool is_locked(pid_t pid)
 {
-	char path[64];
+	_cleanup_close_ int fd = pagemap_open(live_memory(pid));
 	uint64_t entry;
-	long arguments[6] = {-1, (long)&entry, sizeof(entry)};
-	_cleanup_close_ int fd = -1;
+	const long arguments[6] = {fd, (long)&entry, sizeof(entry)};
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	arguments[0] = fd;
 	return fd >= 0 && stuck_read_call(pid, SYS_pread64, arguments) == -EIO;
 }
 
@@ -62,7 +56,7 @@ int memory_locks_check(void)
 	if (locked != told)
 		log_error("the memory of process %d is locked, and stays so: while a probe is set, "
 			  "every fork of this machine would wait for it. No probe is set before it "
-			  "ends, or whoever it waits for answers",
+			  "ends, or some minutes after it goes on",
 			  locked);
 	told = locked;
 	return -EDEADLK;

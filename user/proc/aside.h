@@ -27,9 +27,9 @@ struct aside {
 };
 
 /*
- * Makes the call, in a process that is started when there is none: 0, with what the call returned,
- * or its -errno, in *result. -ECHILD: the process was ended meanwhile; -errno of clone(2): none
- * could be started, and nothing was called.
+ * Makes the call, and starts a process for it where there is none. 0: *result has what the call
+ * returned, or its -errno; -ECHILD: the process was ended meanwhile; -errno of clone(2): nothing
+ * was called.
  */
 int aside_call(struct aside *aside, long number, const long arguments[6], long *result);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "arch/machine.h"
+#include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/fatal_signal.h"
 #include "base/interrupt.h"
@@ -27,7 +28,7 @@
 #define TICK_NS 250000000
 #define TICKS_PER_SECOND 4
 #define LIMIT_SECONDS 30
-/* All else of a monitor waits meanwhile. */
+/* A monitor does nothing else meanwhile. */
 #define LIMIT_ASIDE_SECONDS 10
 /* For the kernel, to end a process aside. */
 #define GRACE_TICKS (5 * TICKS_PER_SECOND)
@@ -46,12 +47,15 @@ struct slot {
 	unsigned int ticks; /* since this read began */
 };
 
-/* Processes whose memory is left alone: the latest ones. */
+/* The latest processes that are left alone, each for some minutes: it may have had its reasons. */
 #define LEFT_OUT 256
+#define LEFT_OUT_MINUTES 10
 
-struct process_id {
+struct left_out {
 	pid_t task;
 	uint64_t start_ticks;
+	long number;	   /* of the call that did not end */
+	uint64_t until_ns; /* CLOCK_MONOTONIC */
 };
 
 static struct {
@@ -61,7 +65,7 @@ static struct {
 	atomic_bool aside;
 	struct slot slots[SLOTS];
 	pthread_mutex_t lock; /* of those below */
-	struct process_id left_out[LEFT_OUT];
+	struct left_out left_out[LEFT_OUT];
 	_Atomic size_t left_out_count; /* so far: the table is a ring */
 } state = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -199,7 +203,14 @@ static void slot_release(struct slot *slot)
 	atomic_store_explicit(&slot->task, 0, memory_order_release);
 }
 
-static bool is_left_out(pid_t task)
+/* A page that nobody serves keeps nobody from the kernel's account of a process; a lock keeps
+ * everybody from all. */
+static bool keeps_from(const struct left_out *one, long number)
+{
+	return one->number != SYS_process_vm_readv || number == SYS_process_vm_readv;
+}
+
+static bool is_left_out(pid_t task, long number)
 {
 	struct process_entry entry = {0};
 	bool found = false;
@@ -208,35 +219,36 @@ static bool is_left_out(pid_t task)
 		return false;
 	pthread_mutex_lock(&state.lock);
 	for (size_t i = 0; i < LEFT_OUT && !found; i++) {
-		const struct process_id *one = &state.left_out[i];
+		const struct left_out *one = &state.left_out[i];
 
-		if (one->task == task && !entry.start_ticks && process_read(task, &entry))
+		if (one->task != task || !keeps_from(one, number) || monotonic_ns() > one->until_ns)
+			continue;
+		if (!entry.start_ticks && process_read(task, &entry))
 			break;
-		found = one->task == task && one->start_ticks == entry.start_ticks;
+		found = one->start_ticks == entry.start_ticks;
 	}
 	pthread_mutex_unlock(&state.lock);
 	return found;
 }
 
-static void leave_out(pid_t task)
+static void leave_out(pid_t task, long number)
 {
 	struct process_entry entry;
 
 	if (process_read(task, &entry))
 		return;
 	pthread_mutex_lock(&state.lock);
-	state.left_out[state.left_out_count++ % LEFT_OUT] =
-		(struct process_id){task, entry.start_ticks};
+	state.left_out[state.left_out_count++ % LEFT_OUT] = (struct left_out){
+		.task = task,
+		.start_ticks = entry.start_ticks,
+		.number = number,
+		.until_ns = monotonic_ns() + LEFT_OUT_MINUTES * UINT64_C(60000000000),
+	};
 	pthread_mutex_unlock(&state.lock);
 	log_warning("reading the memory of process %d has not ended for %u s: its pages are on a "
 		    "userfaultfd or a FUSE file system that does not answer; its memory is not "
-		    "read any more",
-		    task, limit_seconds());
-}
-
-static long call_here(long number, const long arguments[6])
-{
-	return machine_system_call(number, arguments);
+		    "read for %d minutes",
+		    task, limit_seconds(), LEFT_OUT_MINUTES);
 }
 
 static long call_aside(struct slot *slot, pid_t task, long number, const long arguments[6])
@@ -252,12 +264,12 @@ static long call_aside(struct slot *slot, pid_t task, long number, const long ar
 	for (int i = 0; aside && error == -ECHILD && i < TRIES; i++) {
 		error = aside_call(aside, number, arguments, &result);
 		if (error == -ECHILD && atomic_exchange(&slot->expired, false)) {
-			leave_out(task);
+			leave_out(task, number);
 			return -EIO;
 		}
 	}
 	/* What others may not read, we may: our own children (prctl(2), PR_SET_PTRACER). */
-	return error || result == -EPERM ? call_here(number, arguments) : result;
+	return error || result == -EPERM ? machine_system_call(number, arguments) : result;
 }
 
 long stuck_read_call(pid_t task, long number, const long arguments[6])
@@ -265,11 +277,11 @@ long stuck_read_call(pid_t task, long number, const long arguments[6])
 	struct slot *slot;
 	long result;
 
-	if (is_left_out(task))
+	if (is_left_out(task, number))
 		return -EIO;
 	slot = slot_take(task);
 	result = slot && atomic_load(&state.aside) ? call_aside(slot, task, number, arguments)
-						   : call_here(number, arguments);
+						   : machine_system_call(number, arguments);
 	if (slot)
 		slot_release(slot);
 	return result;

@@ -8,8 +8,8 @@
  * that: no signal but SIGKILL, and no other thread.
  *
  * So a thread beside the readers watches them. A monitor lets a process beside it make these calls
- * (proc/aside.h): that one is ended, and the target's memory is not read any more. Any other run
- * ends, with a message that names the target, instead of being silent from then on.
+ * (proc/aside.h): that one is ended, and the target's memory is not read for ten minutes. Any other
+ * run ends, with a message that names the target, instead of being silent from then on.
  *
  * The state is the process's own. For any thread.
  */
@@ -20,7 +20,7 @@
 
 /*
  * Makes a system call that reads of that task and is soon over otherwise: its result or -errno;
- * -EIO also: an earlier one of that process never ended. Costs a few atomic instructions, the first
+ * -EIO also: an earlier one did not end, minutes ago. Costs a few atomic instructions, the first
  * one a thread; aside, some microseconds.
  */
 long stuck_read_call(pid_t task, long number, const long arguments[6]);
