@@ -35,6 +35,17 @@
 #define READS_US 2500000
 #define TASK 4711
 
+/* Minutes pass at once. */
+static time_t later_s;
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	int result = (int)syscall(SYS_clock_gettime, clock, time);
+
+	time->tv_sec += later_s;
+	return result;
+}
+
 struct outcome {
 	int code;
 	char message[512];
@@ -259,6 +270,12 @@ static void monitor_silent_page(const void *argument)
 	       "nothing keeps others from the kernel's account of it");
 	expect(memory_read_present(other, (uintptr_t)&sound, &byte, 1) == 1 && byte == 'x',
 	       "other processes are read");
+	later_s = 9 * 60;
+	expect(memory_read_present(live_memory(scene->pid), (uintptr_t)scene, &byte, 1) == -EIO,
+	       "nine minutes later it is not read either");
+	later_s = 11 * 60;
+	expect(memory_read_present(live_memory(scene->pid), (uintptr_t)scene, &byte, 1) == 1,
+	       "eleven minutes later it is read again");
 }
 
 static void a_monitor_goes_on_without_that_target(void **state)
