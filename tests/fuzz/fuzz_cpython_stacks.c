@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where the threads of a Python program are: a small heap made by hand, in which the input changes
- * words. Each group has threads, and each frame a function.
+ * Where the threads of a Python program are, and in which lines by each kind of line tables: a
+ * small heap made by hand, in which the input changes words. Each group has threads, and each frame
+ * a function.
  *
  * Input: see forged_input.h.
  *
@@ -28,6 +29,30 @@ static bool is_sound(const struct python_stacks *stacks)
 	return true;
 }
 
+/* The table of the one function, in which the input changes bytes, as each version reads it. */
+static void find_lines(struct target_memory *memory)
+{
+	const uint64_t code = FORGED_BASE + 0xe000;
+	static const uint32_t offsets[] = {0, 2, 3, 40, 1000, CPYTHON_NO_OFFSET};
+	struct cpython python = {0};
+	struct cpython_layout layout;
+	struct cpython_place place;
+	char version[24];
+	const char *why;
+
+	if (!cpython_open(memory, &python, version, &why)) {
+		layout = *python.layout;
+		python.layout = &layout;
+		for (size_t i = 0; i < 3 * ARRAY_SIZE(offsets); i++) {
+			layout.frames.line_kind = (enum line_kind)(i % 3);
+			if (cpython_place_of(&python, code, offsets[i / 3], &place) &&
+			    !place.function[0])
+				abort();
+		}
+	}
+	cpython_close(&python);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct forged *forged = forged_input(data, size);
@@ -38,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    python_stacks_of(&memory, &stacks) || !is_sound(&stacks))
 		abort();
 	python_stacks_free(&stacks);
+	find_lines(&memory);
 	target_memory_close(&memory);
 	return 0;
 }

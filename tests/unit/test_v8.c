@@ -31,7 +31,7 @@ static void objects_have_the_name_of_their_constructor_or_type(void **state)
 		{"WeakRef", 1},
 		{"WeakMap", 1},
 		{"ArrayBuffer", 4},
-		{"Function", 7},
+		{"Function", 9},
 		{"(SeqOneByteString)", 9},
 		{"Function onData server.js:2", FORGED_CLOSURES},
 		{"Function late server.js:3", FORGED_CLOSURES + 1},
@@ -329,6 +329,38 @@ static void listeners_have_the_names_of_their_events(void **state)
 	walked_free(&walked);
 }
 
+/* What once() adds counts as the function that was passed. */
+static void many_listeners_of_one_event_are_reported_with_their_function(void **state)
+{
+	static const char *const events[] = {"close", "error"};
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->crowded_events, ARRAY_SIZE(events));
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		const struct listener_crowd *crowd = &REPORT(&walked)->crowds[i];
+
+		assert_string_equal(crowd->event, events[i]);
+		assert_string_equal(crowd->emitter, "Server");
+		assert_string_equal(crowd->handler, "late server.js:3");
+		assert_int_equal(crowd->listeners, FORGED_CROWD);
+		assert_int_equal(crowd->same, FORGED_LATE);
+	}
+	walked_free(&walked);
+}
+
+static void what_modules_export_and_the_cache_of_require_are_roots(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "module server.js shared", forged->exported - 1);
+	expect_root(&walked.sink, "require.cache", forged->required - 1);
+	walked_free(&walked);
+}
+
 static void native_memory_has_a_holder_and_keys_that_are_data_are_not_shown(void **state)
 {
 	struct forged *forged = *state;
@@ -414,6 +446,8 @@ int main(void)
 		FORGED(variables_of_a_script_that_was_loaded_again_are_no_roots),
 		FORGED(lines_are_known_where_v8_has_them_itself),
 		FORGED(listeners_have_the_names_of_their_events),
+		FORGED(many_listeners_of_one_event_are_reported_with_their_function),
+		FORGED(what_modules_export_and_the_cache_of_require_are_roots),
 		FORGED(native_memory_has_a_holder_and_keys_that_are_data_are_not_shown),
 		FORGED(stores_belong_to_buffers_of_their_size_and_stay_whole),
 		FORGED(weak_references_hold_nothing_and_weak_maps_their_values),

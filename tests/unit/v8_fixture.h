@@ -27,6 +27,8 @@
 #define FORGED_SESSIONS 5
 #define FORGED_CLOSURES 10
 #define FORGED_PENDING 10 /* promises of each kind, and timers */
+#define FORGED_CROWD 60	  /* listeners of one event, and how many of them are of late() */
+#define FORGED_LATE 40
 #define FORGED_BYTECODES 40u
 #define FORGED_BYTECODE_HEADER 53u /* of a BytecodeArray, from its tagged pointer on */
 #define FORGED_BYTECODE_KINDS 8u
@@ -42,6 +44,7 @@ enum forged_type {
 	FORGED_GLOBAL_DICTIONARY = 179,
 	FORGED_EPHEMERONS = 180,
 	FORGED_HASH_MAP = 181,
+	FORGED_HASH_TABLE = 182,
 	FORGED_BYTE_ARRAY = 190,
 	FORGED_BYTECODE = 191,
 	FORGED_CODE = 192,
@@ -59,6 +62,8 @@ enum forged_type {
 	FORGED_UNCOMPILED = 264,
 	FORGED_REACTION = 270,
 	FORGED_WEAK_CELL = 275,
+	FORGED_CELL = 276,
+	FORGED_ES_MODULE = 277,
 	FORGED_PROXY = 278,
 	FORGED_GLOBAL = 279,
 	FORGED_OBJECT = 1057,
@@ -84,7 +89,7 @@ struct forged {
 	uint64_t cache, table, sessions, extra, context, captured, weak_ref, of_weak_ref, weak_map;
 	uint64_t of_weak_map, key, old_garbage, native_context, native, derived, young;
 	uint64_t module, of_module, script, source, line_ends, last_function, emitter, listeners;
-	uint64_t bytecodes, code, buffer_map;
+	uint64_t bytecodes, code, buffer_map, exported, required;
 	uint64_t used, spare, vector, structure; /* of handles: blocks, and what has them */
 	uint64_t version, map_type;		 /* addresses of constants */
 };
@@ -140,6 +145,8 @@ static inline void forged_constants(struct forged *forged)
 		{"v8dbg_type_PromiseReaction__PROMISE_REACTION_TYPE", FORGED_REACTION},
 		{"v8dbg_type_JSAsyncFunctionObject__JS_ASYNC_FUNCTION_OBJECT_TYPE", FORGED_CALL},
 		{"v8dbg_type_WeakCell__WEAK_CELL_TYPE", FORGED_WEAK_CELL},
+		{"v8dbg_type_Cell__CELL_TYPE", FORGED_CELL},
+		{"v8dbg_type_SourceTextModule__SOURCE_TEXT_MODULE_TYPE", FORGED_ES_MODULE},
 		{"v8dbg_type_PropertyArray__PROPERTY_ARRAY_TYPE", FORGED_PROPERTY_ARRAY},
 		{"v8dbg_type_FixedArray__FIXED_ARRAY_TYPE", FORGED_FIXED_ARRAY},
 		{"v8dbg_type_ByteArray__BYTE_ARRAY_TYPE", FORGED_BYTE_ARRAY},
@@ -301,19 +308,28 @@ static inline uint64_t forged_receiver(struct forged *forged, uint64_t map, uint
 	return object;
 }
 
-/* One property, that is the field of that number. */
+/* Properties that are the fields from that number on, the first of which is the word `start`. */
+static inline void forged_properties(struct forged *forged, uint64_t map, const char *const *names,
+				     uint32_t count, uint32_t field, uint8_t start)
+{
+	uint64_t array = forged_object(forged, forged->descriptors, 24 + count * 24ull);
+
+	forged_put16(array - 1 + 8, (uint16_t)count);
+	for (uint32_t i = 0; i < count; i++) {
+		forged_set(array, 24 + i * 24ull,
+			   forged_text(forged, forged->internalized, names[i]));
+		forged_set(array, 32 + i * 24ull, forged_number((uint64_t)(field + i) << 19));
+	}
+	forged_set(map, 40, array);
+	forged_put8(map - 1 + 9, start);
+	forged_put32(map - 1 + 16, count << 10);
+}
+
+/* One, behind the words that every object has. */
 static inline void forged_property(struct forged *forged, uint64_t map, const char *name,
 				   uint32_t field)
 {
-	uint64_t text = forged_text(forged, forged->internalized, name);
-	uint64_t array = forged_object(forged, forged->descriptors, 24 + 24);
-
-	forged_put16(array - 1 + 8, 1);
-	forged_set(array, 24, text);
-	forged_set(array, 32, forged_number((uint64_t)field << 19));
-	forged_set(map, 40, array);
-	forged_put8(map - 1 + 9, 3);
-	forged_put32(map - 1 + 16, 1 << 10);
+	forged_properties(forged, map, &name, 1, field, 3);
 }
 
 static inline void forged_chunk(struct forged *forged, uint64_t offset, uint64_t flags,
@@ -600,23 +616,89 @@ static inline void forged_compiled(struct forged *forged)
 	forged_set(forged_shared_of(forged->last_function), 24, code);
 }
 
-/* An EventEmitter: its listeners by the names of events are in an object that is a dictionary. */
+/* An array of listeners: of late(), those of once() among them, then of onData(). */
+static inline uint64_t forged_crowd(struct forged *forged)
+{
+	uint64_t array_map = forged_map(forged, FORGED_ARRAY, 4, 0);
+	uint64_t once_map = forged_map(forged, FORGED_OBJECT, 4, 0);
+	uint64_t crowd = forged_receiver(forged, array_map, 4), once;
+	uint64_t elements = forged_array(forged, forged->fixed_array, FORGED_CROWD);
+
+	forged_property(forged, once_map, "listener", 0);
+	once = forged_receiver(forged, once_map, 4);
+	forged_set(once, 24, forged->last_function);
+	forged_set(crowd, 16, elements);
+	forged_set(crowd, 24, forged_number(FORGED_CROWD));
+	for (uint64_t i = 0; i < FORGED_CROWD; i++)
+		forged_item(elements, i,
+			    i >= FORGED_LATE ? forged_on_data_function(forged)
+			    : i % 2	     ? once
+					     : forged->last_function);
+	return crowd;
+}
+
+/* EventEmitters: the listeners of the first one are by the names of events in an object that is a
+ * dictionary; those of the second one are its fields. */
 static inline void forged_emitter(struct forged *forged)
 {
-	uint64_t emitter = forged_map(forged, FORGED_OBJECT, 4, 0);
+	uint64_t emitter =
+		forged_map(forged, FORGED_OBJECT, 4, forged_constructor(forged, "Server"));
 	uint64_t events_map = forged_map(forged, FORGED_OBJECT, 3, 0), events, table;
-	uint64_t name = forged_text(forged, forged->internalized, "data");
+	uint64_t fields_map = forged_map(forged, FORGED_OBJECT, 4, 0);
+	uint64_t data = forged_text(forged, forged->internalized, "data");
+	uint64_t close = forged_text(forged, forged->internalized, "close");
 
 	forged_put32(events_map - 1 + 16, 1u << 21);
 	forged_property(forged, emitter, "_events", 0);
+	forged_property(forged, fields_map, "error", 0);
 	forged->listeners = forged_receiver(forged, events_map, 3);
 	events = forged_receiver(forged, events_map, 3);
-	table = forged_array(forged, forged->fixed_array, 4);
-	forged_item(table, 1, name);
+	table = forged_array(forged, forged->fixed_array, 6);
+	forged_item(table, 1, data);
 	forged_item(table, 2, forged->listeners);
+	forged_item(table, 3, close);
+	forged_item(table, 4, forged_crowd(forged));
 	forged_set(events, 8, table);
 	forged->emitter = forged_receiver(forged, emitter, 4);
 	forged_set(forged->emitter, 24, events);
+	events = forged_receiver(forged, fields_map, 4);
+	forged_set(events, 24, forged_crowd(forged));
+	forged_set(forged_receiver(forged, emitter, 4), 24, events);
+}
+
+/* An ES module of the script that exports `shared`, and require.cache. */
+static inline void forged_modules(struct forged *forged)
+{
+	static const char *const caches[] = {"_cache", "_pathCache"};
+	uint64_t module_map = forged_map(forged, FORGED_ES_MODULE, 4, 0);
+	uint64_t cell_map = forged_map(forged, FORGED_CELL, 2, 0);
+	uint64_t table_map = forged_map(forged, FORGED_HASH_TABLE, 0, 0);
+	uint64_t loader_map = forged_map(forged, FORGED_FUNCTION, 10, 0);
+	uint64_t paths_map = forged_map(forged, FORGED_OBJECT, 3, 0);
+	uint64_t script_map = forged_map(forged, FORGED_SCRIPT, 10, 0);
+	uint64_t name = forged_text(forged, forged->internalized, "shared");
+	uint64_t path =
+		forged_text(forged, forged->internalized, "node:internal/modules/cjs/loader");
+	uint64_t module = forged_object(forged, module_map, 32);
+	uint64_t cell = forged_object(forged, cell_map, 16);
+	uint64_t table = forged_array(forged, table_map, 4);
+	uint64_t script = forged_object(forged, script_map, 80);
+	uint64_t shared = forged_object(forged, forged->shared, 56);
+	uint64_t loader = forged_object(forged, loader_map, 80);
+
+	forged_set(module, 8, table);
+	forged_set(module, 16, forged->last_function);
+	forged_item(table, 2, name);
+	forged_item(table, 3, cell);
+	forged->exported = forged_receiver(forged, paths_map, 3);
+	forged_set(cell, 8, forged->exported);
+	forged_properties(forged, loader_map, caches, 2, 0, 8);
+	forged_set(script, 16, path);
+	forged_set(shared, 32, script);
+	forged_set(loader, 24, shared);
+	forged->required = forged_receiver(forged, paths_map, 3);
+	forged_set(loader, 64, forged->required);
+	forged_set(loader, 72, forged_receiver(forged, paths_map, 3));
 }
 
 /* Of onData(), which awaits something; it returned the promise. */
@@ -767,6 +849,7 @@ static inline bool forged_make(struct forged *forged)
 	forged_globals(forged);
 	forged_script(forged);
 	forged_emitter(forged);
+	forged_modules(forged);
 	forged_pending(forged);
 	forged_odd(forged);
 	forged_close(forged, free_space, FORGED_OLD);
