@@ -123,6 +123,35 @@ static void the_kind_that_grows_is_named(void **state)
 	}
 }
 
+/* A program that began with 300 threads seems to warm up as these grow: the verdict on its
+ * mappings, and on its heap, is the harder one. Faster than threads bring any, they have a cause of
+ * their own. */
+static void what_threads_bring_is_not_named_before_them(void **state)
+{
+	static const struct {
+		enum quantity kind;
+		double per_minute[QUANTITY_MAX_];
+	} cases[] = {
+		{QUANTITY_THREADS, {0, 120, 60, 0}},
+		{QUANTITY_THREADS, {60 * 48 * 1024, 120, 60, 0}},
+		{QUANTITY_MAPPING, {0, 240, 60, 0}},
+		{QUANTITY_HEAP, {60 * 96 * 1024, 120, 60, 0}},
+		{QUANTITY_MAPPING, {0, 120, 0, 0}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct plan plan = {0, 180, {MIB, 50, 300, 9}, {0}};
+		struct growth growth;
+
+		memcpy(plan.per_minute, cases[i].per_minute, sizeof(plan.per_minute));
+		growth = growth_since(0, &plan, 1);
+		assert_int_equal(growth.kind, cases[i].kind);
+		assert_int_equal(growth.verdict,
+				 cases[i].kind == QUANTITY_THREADS ? TREND_GROWING : TREND_LEAKING);
+	}
+}
+
 /* 1 MiB an hour does not show in five minutes, but in four hours. */
 static void a_slow_leak_shows_in_a_longer_window(void **state)
 {
@@ -425,6 +454,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_reported_before_two_minutes),
 		cmocka_unit_test(a_leak_has_its_rate),
 		cmocka_unit_test(the_kind_that_grows_is_named),
+		cmocka_unit_test(what_threads_bring_is_not_named_before_them),
 		cmocka_unit_test(a_slow_leak_shows_in_a_longer_window),
 		cmocka_unit_test(a_leak_after_a_large_start_is_found),
 		cmocka_unit_test(a_leak_that_ended_is_a_plateau),

@@ -316,20 +316,51 @@ int growth_compare(const struct growth *one, const struct growth *other)
 	return (one->urgency < other->urgency) - (one->urgency > other->urgency);
 }
 
+static double rate_of(const struct growth *growth)
+{
+	return growth->verdict == TREND_TOO_EARLY ? growth->early.per_s : growth->per_s;
+}
+
+/* At least so many per second; 0: it may be chance. */
+static double sure_rate_of(const struct growth *growth)
+{
+	if (growth->verdict == TREND_TOO_EARLY)
+		return growth->early.grows ? growth->early.per_s : 0;
+	return fmax(growth->low_per_s, 0);
+}
+
+/*
+ * What a thread brings with it at most: what it touches of its stack, that stack and its guard page
+ * (pthread_create(3)), and another mapping. Both are effects of threads that grow, also as long as
+ * the verdict on these is the milder one.
+ */
+static const double brought_by_thread[QUANTITY_MAX_] = {
+	[QUANTITY_HEAP] = 64 * KIB,
+	[QUANTITY_MAPPING] = 3,
+};
+
+static bool is_brought(const struct growth *growth, const struct growth *threads)
+{
+	double brought_per_s = brought_by_thread[growth->kind] * sure_rate_of(threads);
+
+	return brought_per_s > 0 && rate_of(growth) <= brought_per_s;
+}
+
 void growth_of(struct growth *growth, const struct series *series, double born_s)
 {
-	double memory_per_s;
+	struct growth all[QUANTITY_MAX_];
+	const struct growth *heap = &all[QUANTITY_HEAP], *threads = &all[QUANTITY_THREADS];
+	const struct growth *most;
 
-	judge(growth, series, QUANTITY_HEAP, born_s);
-	memory_per_s = growth->verdict == TREND_TOO_EARLY ? growth->early.per_s : growth->per_s;
-	for (enum quantity i = QUANTITY_HEAP + 1; i < QUANTITY_MAX_; i++) {
-		struct growth other;
-
-		judge(&other, series, i, born_s);
-		if (growth_compare(&other, growth) < 0)
-			*growth = other;
+	for (enum quantity i = 0; i < QUANTITY_MAX_; i++)
+		judge(&all[i], series, i, born_s);
+	most = is_brought(heap, threads) ? threads : heap;
+	for (enum quantity i = 0; i < QUANTITY_MAX_; i++) {
+		if (!is_brought(&all[i], threads) && growth_compare(&all[i], most) < 0)
+			most = &all[i];
 	}
-	growth->memory_per_s = memory_per_s;
+	*growth = *most;
+	growth->memory_per_s = rate_of(heap);
 }
 
 bool growth_is_of(const struct series *series, enum quantity quantity, double born_s)
