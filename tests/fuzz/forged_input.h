@@ -13,6 +13,11 @@
 #define FORGED_MORE(forged) ((void)(forged))
 #endif
 
+/* Of a fixture that makes more than one. */
+#ifndef FORGED_MAKE
+#define FORGED_MAKE(forged) forged_make(forged)
+#endif
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Nothing here changes: no retry needs to wait. */
@@ -31,7 +36,7 @@ static inline struct forged *forged_input(const uint8_t *data, size_t size)
 
 	if (!kept) {
 		kept = malloc(FORGED_BYTES);
-		if (!kept || !forged_make(&forged))
+		if (!kept || !FORGED_MAKE(&forged))
 			abort();
 		FORGED_MORE(&forged);
 		forged_memory_find_places(&forged.memory);

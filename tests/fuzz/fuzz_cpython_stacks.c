@@ -32,7 +32,6 @@ static bool is_sound(const struct python_stacks *stacks)
 /* The table of the one function, in which the input changes bytes, as each version reads it. */
 static void find_lines(struct target_memory *memory)
 {
-	const uint64_t code = FORGED_BASE + 0xe000;
 	static const uint32_t offsets[] = {0, 2, 3, 40, 1000, CPYTHON_NO_OFFSET};
 	struct cpython python = {0};
 	struct cpython_layout layout;
@@ -45,7 +44,7 @@ static void find_lines(struct target_memory *memory)
 		python.layout = &layout;
 		for (size_t i = 0; i < 3 * ARRAY_SIZE(offsets); i++) {
 			layout.frames.line_kind = (enum line_kind)(i % 3);
-			if (cpython_place_of(&python, code, offsets[i / 3], &place) &&
+			if (cpython_place_of(&python, FORGED_CODE_AT, offsets[i / 3], &place) &&
 			    !place.function[0])
 				abort();
 		}

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The memory of a small Python 3.11, made by hand in this process: an interpreter with a module
- * `app`, which has a variable `sessions`, a list of objects of app.Session. Used by a unit test and
- * a fuzzer, so it asserts nothing.
+ * The memory of a small Python of any version that is read, made by hand in this process: an
+ * interpreter with a module `app`, which has a variable `sessions`, a list of objects of
+ * app.Session. Used by a unit test and fuzzers, so it asserts nothing.
  */
 #ifndef LEAKMON_UNIT_CPYTHON_FIXTURE_H
 #define LEAKMON_UNIT_CPYTHON_FIXTURE_H
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +19,15 @@
 #define FORGED_BYTES (3u << 20)
 #define FORGED_DATA 0x10000u /* of the module: the rest is heap */
 #define FORGED_MALLOC 0x20000u
-#define FORGED_ARENA (1u << 20)
-#define FORGED_POOL (16u << 10)
+#define FORGED_ARENA (1u << 20) /* where it begins, and its size from 3.10 on */
+#define FORGED_POOLS 8
 #define FORGED_SESSIONS 5
+/* In the data of the module. */
+#define FORGED_INTERPRETER (FORGED_BASE + 0xa000)
+#define FORGED_THREAD (FORGED_BASE + 0xc000)
+#define FORGED_STATE (FORGED_BASE + 0xc400) /* of obmalloc */
+#define FORGED_FRAME (FORGED_BASE + 0xd000)
+#define FORGED_CODE_AT (FORGED_BASE + 0xe000)
 
 enum forged_symbol {
 	FORGED_RUNTIME,
@@ -33,19 +40,24 @@ enum forged_symbol {
 	FORGED_LIST,
 	FORGED_TUPLE,
 	FORGED_CODE,
+	FORGED_GENERATOR,
+	FORGED_FRAMES,
 	FORGED_SYMBOLS_
 };
 
 struct forged {
 	struct forged_memory memory;
+	const struct cpython_layout *layout;
 	uint64_t pools, symbols[FORGED_SYMBOLS_];
 	uint64_t last_listed; /* by the collector; 0: none yet */
 	uint64_t session_type, sessions, names, free_session, requested;
 	uint64_t small_set, large_set, deque; /* of forged_containers() */
+	uint64_t slim;			      /* its block */
+	uint64_t generator;
 	struct {
 		uint64_t address;
-		uint32_t block, used;
-	} pool_of[8];
+		uint32_t block, used, freed;
+	} pool_of[FORGED_POOLS];
 	uint32_t pool_count;
 };
 
@@ -67,15 +79,15 @@ static inline uint64_t forged_block(struct forged *forged, uint32_t size)
 
 	while (i < forged->pool_count && forged->pool_of[i].block != block)
 		i++;
-	pool = forged->pools + (uint64_t)i * FORGED_POOL;
+	pool = forged->pools + (uint64_t)i * forged->layout->pool_bytes;
 	if (i == forged->pool_count) {
 		forged->pool_of[forged->pool_count++].block = block;
 		forged->pool_of[i].address = pool;
 		forged_put_half(pool, 36, block / 16 - 1);
-		forged_put_half(pool, 44, FORGED_POOL - block);
+		forged_put_half(pool, 44, forged->layout->pool_bytes - block);
 	}
 	address = pool + 48 + (uint64_t)block * forged->pool_of[i].used++;
-	forged_put_half(pool, 0, forged->pool_of[i].used);
+	forged_put_half(pool, 0, forged->pool_of[i].used - forged->pool_of[i].freed);
 	forged_put_half(pool, 40, 48 + block * forged->pool_of[i].used);
 	return address;
 }
@@ -114,30 +126,46 @@ static inline uint64_t forged_symbol(const struct forged *forged, enum forged_sy
 /* Interned, of ASCII letters. */
 static inline uint64_t forged_str(struct forged *forged, const char *text)
 {
+	uint32_t head = forged->layout->ascii_bytes;
 	uint64_t address = forged_object(forged, forged_symbol(forged, FORGED_STR),
-					 (uint32_t)(48 + strlen(text) + 1), false);
+					 (uint32_t)(head + strlen(text) + 1), false);
 
 	forged_put_at(address, OBJECT_SIZE, strlen(text));
 	forged_put_half(address, 32, 1u | 1u << 2 | 1u << 5 | 1u << 6);
-	memcpy((void *)(uintptr_t)(address + 48), text, strlen(text) + 1);
+	memcpy((void *)(uintptr_t)(address + head), text, strlen(text) + 1);
 	return address;
 }
 
-/* Up to five entries, with names only. */
+/* Keys of up to five entries; returns their address, *entries that of the first one. */
+static inline uint64_t forged_keys(struct forged *forged, size_t count, uint64_t *entries)
+{
+	bool old = forged->layout->old_keys;
+	uint64_t keys = forged_block(forged, old ? 40 + 8 + 5 * 24 : 32 + 8 + 5 * 16);
+
+	forged_put_at(keys, 0, 1);
+	if (old) {
+		forged_put_at(keys, 8, 8);
+		forged_put_at(keys, 32, count);
+	} else {
+		((unsigned char *)(uintptr_t)keys)[8] = 3;
+		((unsigned char *)(uintptr_t)keys)[9] = 3;
+		((unsigned char *)(uintptr_t)keys)[10] = 1; /* names only, without hashes */
+		forged_put_at(keys, 24, count);
+	}
+	*entries = keys + (old ? 40 + 8 + 8 : 32 + 8);
+	return keys;
+}
+
 static inline uint64_t forged_dict(struct forged *forged, const uint64_t (*entries)[2],
 				   size_t count)
 {
 	uint64_t dict = forged_object(forged, forged_symbol(forged, FORGED_DICT), 48, true);
-	uint64_t keys = forged_block(forged, 32 + 8 + 5 * 16);
+	uint64_t at, keys = forged_keys(forged, count, &at);
 
-	forged_put_at(keys, 0, 1);
-	((unsigned char *)(uintptr_t)keys)[8] = 3;
-	((unsigned char *)(uintptr_t)keys)[9] = 3;
-	((unsigned char *)(uintptr_t)keys)[10] = 1;
-	forged_put_at(keys, 24, count);
 	for (size_t i = 0; i < count; i++) {
-		forged_put_at(keys, 40 + i * 16, entries[i][0]);
-		forged_put_at(keys, 48 + i * 16, entries[i][1]);
+		forged_put_at(at, 0, entries[i][0]);
+		forged_put_at(at, 8, entries[i][1]);
+		at += forged->layout->old_keys ? 24 : 16;
 	}
 	forged_put_at(dict, 16, count);
 	forged_put_at(dict, 32, keys);
@@ -160,14 +188,30 @@ static inline void forged_type(const struct forged *forged, uint64_t type, const
 
 static inline void forged_make_symbols(struct forged *forged)
 {
-	static const char *const names[] = {
-		"_PyRuntime",	  "Py_Version",	 "PyType_Type", "PySet_Type",	"PyModule_Type",
-		"PyUnicode_Type", "PyDict_Type", "PyList_Type", "PyTuple_Type", "PyCode_Type"};
+	/* Before 3.11, the name of the program says it. */
+	const char *version = forged->layout->version >= 0x030b ? "Py_Version" : "Py_No_Version";
+	const struct {
+		const char *name;
+		uint64_t offset;
+	} symbols[FORGED_SYMBOLS_] = {
+		[FORGED_RUNTIME] = {"_PyRuntime", 0x1000},
+		[FORGED_VERSION] = {version, 0x2000},
+		[FORGED_TYPE] = {"PyType_Type", 0x3000},
+		[FORGED_SET] = {"PySet_Type", 0x4000},
+		[FORGED_MODULE] = {"PyModule_Type", 0x5000},
+		[FORGED_STR] = {"PyUnicode_Type", 0x6000},
+		[FORGED_DICT] = {"PyDict_Type", 0x7000},
+		[FORGED_LIST] = {"PyList_Type", 0x8000},
+		[FORGED_TUPLE] = {"PyTuple_Type", 0x9000},
+		[FORGED_CODE] = {"PyCode_Type", 0x9800},
+		/* In what the interpreter has for others. */
+		[FORGED_GENERATOR] = {"PyGen_Type", 0xb000},
+		[FORGED_FRAMES] = {"PyFrame_Type", 0xb800},
+	};
 
 	for (size_t i = 0; i < FORGED_SYMBOLS_; i++)
-		forged->symbols[i] =
-			forged_memory_symbol(&forged->memory, names[i],
-					     i < 8 ? 0x1000 * (i + 1) : 0x5000 + 0x800 * i, 8);
+		forged->symbols[i] = forged_memory_symbol(&forged->memory, symbols[i].name,
+							  symbols[i].offset, 8);
 }
 
 static inline void forged_types(struct forged *forged)
@@ -193,16 +237,27 @@ static inline void forged_types(struct forged *forged)
 
 static inline void forged_arena(struct forged *forged)
 {
-	uint64_t objects = forged_memory_malloc(&forged->memory, 2 * 48);
-	uint64_t arena = forged->memory.base + FORGED_ARENA;
+	const struct cpython_layout *layout = forged->layout;
+	uint64_t objects = forged_memory_malloc(&forged->memory, 2 * 48), pool = layout->pool_bytes;
+	uint64_t arena = forged->memory.base + FORGED_ARENA, state;
 
-	forged->pools = (arena + FORGED_POOL - 1) / FORGED_POOL * FORGED_POOL;
+	forged->pools = (arena + pool - 1) / pool * pool;
 	forged_put_at(objects, 0, arena);
-	forged_put_at(objects, 8, forged->pools + 8 * (uint64_t)FORGED_POOL);
+	forged_put_at(objects, 8, forged->pools + FORGED_POOLS * pool);
 	forged_put_half(objects, 16, 40);
 	forged_put_half(objects, 20, forged->pools == arena ? 64 : 63);
 	/* The second one is the last unused one. The variable has no symbol. */
-	forged_put_at(forged->memory.base, 0xf000, objects);
+	if (layout->arenas == ARENAS_IN_VARIABLE) {
+		forged_put_at(forged->memory.base, 0xf000, objects);
+		return;
+	}
+	state = FORGED_INTERPRETER + layout->obmalloc;
+	if (layout->arenas == ARENAS_BY_INTERPRETER) {
+		forged_put_at(state, 0, FORGED_STATE);
+		state = FORGED_STATE;
+	}
+	forged_put_at(state, 512, objects);
+	forged_put_half(state, 520, 2);
 }
 
 /* class Session, in module app. */
@@ -215,7 +270,7 @@ static inline void forged_session_type(struct forged *forged)
 	forged_type(forged, type, "Session", FLAG_COLLECTED | FLAG_HEAP_TYPE, 32, 0);
 	forged_put_at(type, TYPE_DICT, forged_dict(forged, module, 1));
 	forged_put_at(type, TYPE_DICTOFFSET, 24);
-	forged_put_at(type, 864, forged_str(forged, "Session"));
+	forged_put_at(type, forged->layout->qualname, forged_str(forged, "Session"));
 	forged->session_type = type;
 }
 
@@ -252,24 +307,25 @@ static inline void forged_sessions(struct forged *forged)
 			continue;
 		forged_put_at(forged->pool_of[i].address, 8, freed - 16);
 		forged_put_at(freed - 16, 0, 0);
+		forged->pool_of[i].freed = 1;
 		forged_put_half(forged->pool_of[i].address, 0, forged->pool_of[i].used - 1);
 	}
 }
 
 static inline void forged_interpreter(struct forged *forged)
 {
+	const struct cpython_layout *layout = forged->layout;
 	uint64_t runtime = forged_symbol(forged, FORGED_RUNTIME);
-	uint64_t interpreter = forged->memory.base + 0xa000, thread = forged->memory.base + 0xc000;
 	uint64_t variables[1][2] = {{forged_str(forged, "sessions"), forged->sessions}};
 	uint64_t app = forged_object(forged, forged_symbol(forged, FORGED_MODULE), 56, true);
 	uint64_t modules[1][2] = {{forged_str(forged, "app"), app}};
 
 	forged_put_at(app, 16, forged_dict(forged, variables, 1));
-	forged_put_half(forged_symbol(forged, FORGED_VERSION), 0, 0x030b02f0);
-	forged_put_at(runtime, 40, interpreter);
-	forged_put_at(interpreter, 16, thread);
-	forged_put_at(interpreter, 888, forged_dict(forged, modules, 1));
-	forged_put_at(thread, 16, interpreter);
+	forged_put_half(forged_symbol(forged, FORGED_VERSION), 0, layout->version << 16 | 0x02f0);
+	forged_put_at(runtime, layout->interpreters, FORGED_INTERPRETER);
+	forged_put_at(FORGED_INTERPRETER, layout->threads, FORGED_THREAD);
+	forged_put_at(FORGED_INTERPRETER, layout->modules, forged_dict(forged, modules, 1));
+	forged_put_at(FORGED_THREAD, 16, FORGED_INTERPRETER);
 }
 
 static inline uint64_t forged_tuple(struct forged *forged, uint64_t item)
@@ -281,29 +337,85 @@ static inline uint64_t forged_tuple(struct forged *forged, uint64_t item)
 	return tuple;
 }
 
-/* A thread that runs `handle` of app.py, at its second instruction, with a session as `request`. */
-static inline void forged_frame(struct forged *forged)
+/* An instruction of line 30, and two of line 32. */
+static inline void forged_lines(uint64_t table, enum line_kind kind)
 {
-	static const unsigned char lines[] = {0x80 | 10 << 3, 0, 0, 0x80 | 12 << 3 | 1, 0, 0};
-	uint64_t thread = forged->memory.base + 0xc000, frame = forged->memory.base + 0xd000;
-	uint64_t code = forged->memory.base + 0xe000, table = code + 0x400;
+	static const struct {
+		unsigned char bytes[6];
+		uint64_t size;
+	} lines[] = {
+		[LINES_STEPS] = {{2, 2}, 2},
+		[LINES_RANGES] = {{2, 0, 4, 2}, 4},
+		[LINES_LOCATIONS] = {{0x80 | 10 << 3, 0, 0, 0x80 | 12 << 3 | 1, 0, 0}, 6},
+	};
+
+	forged_put_at(table, OBJECT_SIZE, lines[kind].size);
+	memcpy((void *)(uintptr_t)(table + 32), lines[kind].bytes, lines[kind].size);
+}
+
+/* The function `handle` of app.py, with one variable. */
+static inline void forged_code(struct forged *forged)
+{
+	const struct cpython_frames *layout = &forged->layout->frames;
+	uint64_t code = FORGED_CODE_AT, table = code + 0x400;
 
 	forged_put_at(code, OBJECT_REFCOUNT, 2);
 	forged_put_at(code, OBJECT_TYPE, forged_symbol(forged, FORGED_CODE));
-	forged_put_half(code, 72, 30);
-	forged_put_half(code, 68, 1);
-	forged_put_at(code, 112, forged_str(forged, "/srv/app.py"));
-	forged_put_at(code, 128, forged_str(forged, "Handler.get"));
-	forged_put_at(code, 96, forged_tuple(forged, forged_str(forged, "request")));
-	forged_put_at(code, 136, table);
-	forged_put_at(table, OBJECT_SIZE, sizeof(lines));
-	memcpy((void *)(uintptr_t)(table + 32), lines, sizeof(lines));
-	forged_put_at(thread, 56, frame + 0x200);
-	forged_put_at(frame + 0x200, 8, frame);
-	forged_put_at(frame, 32, code);
-	forged_put_at(frame, 56, code + 184 + 2);
-	forged_put_half(frame, 64, UINT32_MAX); /* it runs */
-	forged_put_at(frame, 72, forged->requested);
+	forged_put_half(code, layout->first_line, 30);
+	forged_put_half(code, layout->stack_size, 1);
+	forged_put_at(code, layout->file, forged_str(forged, "/srv/app.py"));
+	forged_put_at(code, layout->qualified ? layout->qualified : layout->name,
+		      forged_str(forged, "Handler.get"));
+	forged_put_at(code, layout->names[0], forged_tuple(forged, forged_str(forged, "request")));
+	forged_put_at(code, layout->lines, table);
+	forged_lines(table, layout->line_kind);
+}
+
+/* A frame of it, at its second instruction, with a session as `request`. */
+static inline void forged_put_frame(struct forged *forged, uint64_t frame)
+{
+	const struct cpython_frames *layout = &forged->layout->frames;
+
+	forged_put_at(frame, layout->code, FORGED_CODE_AT);
+	if (layout->kind == FRAMES_OBJECTS)
+		forged_put_half(frame, layout->instruction,
+				layout->line_kind == LINES_STEPS ? 2 : 1);
+	else
+		forged_put_at(frame, layout->instruction, FORGED_CODE_AT + layout->bytecode + 2);
+	/* It runs. */
+	if (layout->line_kind == LINES_STEPS)
+		((unsigned char *)(uintptr_t)frame)[116] = 1;
+	else
+		forged_put_half(frame, layout->stack_top, UINT32_MAX);
+	forged_put_at(frame, layout->locals, forged->requested);
+}
+
+/* A thread that runs it. */
+static inline void forged_frame(struct forged *forged)
+{
+	const struct cpython_frames *layout = &forged->layout->frames;
+	uint64_t frame = FORGED_FRAME, current = frame + 0x200;
+
+	forged_code(forged);
+	forged_put_at(FORGED_THREAD, layout->frame, layout->current == NO_CFRAME ? frame : current);
+	if (layout->current != NO_CFRAME)
+		forged_put_at(current, layout->current, frame);
+	forged_put_frame(forged, frame);
+}
+
+/* A generator of it, with the frame inside, or up to 3.10 the frame, an object of its own. */
+static inline void forged_generator(struct forged *forged)
+{
+	const struct cpython_frames *layout = &forged->layout->frames;
+	bool objects = layout->kind == FRAMES_OBJECTS;
+	uint64_t type = forged_symbol(forged, objects ? FORGED_FRAMES : FORGED_GENERATOR);
+	uint32_t bytes = (objects ? 0 : layout->generator) + layout->locals + 2 * 8;
+
+	forged_type(forged, type, objects ? "frame" : "generator", FLAG_COLLECTED, bytes - 16, 8);
+	forged->generator = forged_object(forged, type, bytes, true);
+	if (objects)
+		forged_put_at(forged->generator, OBJECT_SIZE, 2);
+	forged_put_frame(forged, forged->generator + (objects ? 0 : layout->generator));
 }
 
 /* A deque of two blocks, with three sessions in them, the first one at the end of its block. */
@@ -356,15 +468,87 @@ static inline void forged_containers(struct forged *forged)
 	forged_put_at(tee, 48, sessions[3]); /* not one of its yet */
 }
 
-/* False: no memory. */
-static inline bool forged_make(struct forged *forged)
+/* The class of forged_slim(), whose instances share the name `kept`. */
+static inline uint64_t forged_slim_type(struct forged *forged)
 {
-	static char path[] = "/usr/bin/python3.11";
+	const struct cpython_layout *layout = forged->layout;
+	uint64_t module[1][2] = {{forged_str(forged, "__module__"), forged_str(forged, "app")}};
+	uint64_t type = forged_memory_malloc(&forged->memory, 16 + 904 + 64) + 16, at;
+	uint64_t flags = layout->preheader_flags |
+			 (layout->values == VALUES_INLINE ? FLAG_INLINE_VALUES : 0);
 
-	*forged = (struct forged){0};
-	if (!forged_memory_make(&forged->memory, FORGED_BASE, FORGED_BYTES, FORGED_DATA,
-				FORGED_MALLOC))
+	forged_list(forged, type - 16);
+	forged_type(forged, type, "Slim", FLAG_COLLECTED | FLAG_HEAP_TYPE | flags,
+		    layout->values == VALUES_IN_DICT ? 24 : 16, 0);
+	forged_put_at(type, TYPE_DICT, forged_dict(forged, module, 1));
+	forged_put_at(type, TYPE_DICTOFFSET, layout->values == VALUES_IN_DICT ? 16 : 0);
+	forged_put_at(type, layout->qualname, forged_str(forged, "Slim"));
+	forged_put_at(type, layout->cached_keys, forged_keys(forged, 1, &at));
+	forged_put_at(at, 0, forged_str(forged, "kept"));
+	return type;
+}
+
+/* Its attributes are values without names, where this version has them. */
+static inline void forged_values(struct forged *forged, uint64_t type, uint64_t slim)
+{
+	uint64_t values = forged_memory_malloc(&forged->memory, 32), dict;
+
+	switch (forged->layout->values) {
+	case VALUES_IN_DICT:
+		dict = forged_dict(forged, NULL, 0);
+		forged_put_at(dict, 16, 1);
+		forged_put_at(dict, 32, forged_word(type + forged->layout->cached_keys));
+		forged_put_at(dict, 40, values);
+		forged_put_at(slim, 16, dict);
+		break;
+	case VALUES_BEFORE:
+		forged_put_at(slim - 32, 0, values);
+		break;
+	case VALUES_TAGGED:
+		forged_put_at(slim - 24, 0, values - 1);
+		break;
+	case VALUES_INLINE:
+		((unsigned char *)(uintptr_t)slim)[16 + INLINE_CAPACITY] = 1;
+		((unsigned char *)(uintptr_t)slim)[16 + INLINE_EMBEDDED] = 1;
+		((unsigned char *)(uintptr_t)slim)[16 + INLINE_VALID] = 1;
+		values = slim + 16 + INLINE_VALUES;
+		break;
+	}
+	forged_put_at(values, 0, forged->requested);
+}
+
+/* An instance that has a session as `kept`. */
+static inline void forged_slim(struct forged *forged)
+{
+	uint64_t type = forged_slim_type(forged), slim;
+	uint32_t before = forged->layout->preheader_flags ? 32 : 16;
+
+	slim = forged_block(forged, before + 16 + 24) + before;
+	forged_list(forged, slim - 16);
+	forged_put_at(slim, OBJECT_REFCOUNT, 2);
+	forged_put_at(slim, OBJECT_TYPE, type);
+	forged_values(forged, type, slim);
+	forged->slim = slim - before;
+}
+
+/* What fuzzers add. */
+static inline void forged_more(struct forged *forged)
+{
+	forged_containers(forged);
+	forged_slim(forged);
+	forged_generator(forged);
+}
+
+/* Of that version: 0x030b is 3.11. False: no memory. */
+static inline bool forged_make_version(struct forged *forged, unsigned version)
+{
+	static char path[32];
+
+	*forged = (struct forged){.layout = cpython_layout(version)};
+	if (!forged->layout || !forged_memory_make(&forged->memory, FORGED_BASE, FORGED_BYTES,
+						   FORGED_DATA, FORGED_MALLOC))
 		return false;
+	snprintf(path, sizeof(path), "/usr/bin/python3.%u", version & 0xff);
 	forged_memory_name(&forged->memory, path);
 	forged_make_symbols(forged);
 	forged_types(forged);
@@ -373,10 +557,15 @@ static inline bool forged_make(struct forged *forged)
 	forged_sessions(forged);
 	forged_interpreter(forged);
 	forged_frame(forged);
-	for (uint32_t i = forged->pool_count; i < 8; i++)
-		forged_put_half(forged->pools + (uint64_t)i * FORGED_POOL, 36, 1);
+	for (uint32_t i = forged->pool_count; i < FORGED_POOLS; i++)
+		forged_put_half(forged->pools + (uint64_t)i * forged->layout->pool_bytes, 36, 1);
 	forged_memory_find_places(&forged->memory);
 	return true;
+}
+
+static inline bool forged_make(struct forged *forged)
+{
+	return forged_make_version(forged, 0x030b);
 }
 
 #endif

@@ -230,8 +230,7 @@ static const struct cpython_layout layouts[] = {
 		    .generator_state = 67}},
 };
 
-/* NULL: not a version that is known. */
-static const struct cpython_layout *cpython_layout(unsigned version)
+const struct cpython_layout *cpython_layout(unsigned version)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
 		if (layouts[i].version == version)

@@ -79,6 +79,9 @@ struct cpython_layout {
 	struct cpython_frames frames;
 };
 
+/* Static; NULL: not a version that is known. */
+const struct cpython_layout *cpython_layout(unsigned version);
+
 /* The share of an anonymous mapping that is pools of obmalloc's; *state: their size, a uint32_t. */
 double cpython_pools_share(const void *state, const struct mapping *mapping, struct peek *peek);
 
