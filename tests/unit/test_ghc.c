@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The heap of a small Haskell program made by hand; then the same with nonsense in it. */
+#include <dlfcn.h>
 #include <zstd.h>
 
 #include "unit/ghc_fixture.h"
@@ -213,6 +214,56 @@ static void lines_of_newer_programs_are_read_compressed_or_not(void **state)
 	walked_free(&walked);
 }
 
+static struct work {
+	uint64_t codes, packed; /* entries that were looked at, bytes that were unpacked */
+} work;
+
+bool ghc_is_code(const struct ghc *ghc, uint64_t address)
+{
+	static bool (*real)(const struct ghc *, uint64_t);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "ghc_is_code");
+	work.codes++;
+	return real(ghc, address);
+}
+
+size_t ZSTD_findFrameCompressedSize(const void *source, size_t size)
+{
+	static size_t (*real)(const void *, size_t);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "ZSTD_findFrameCompressedSize");
+	work.packed += size;
+	return real(source, size);
+}
+
+/* Hundreds of tables with a million entries each, or with as much that cannot be unpacked. */
+static void data_that_is_all_tables_has_a_limit(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t base = forged->memory.base;
+	struct walked walked;
+
+	for (int compressed = 0; compressed < 2; compressed++) {
+		forge_lines(forged, false);
+		forged_put(base + 0x2110, forged->infos[FORGED_CONS]);
+		forged_put(base + 0x2240, 15 | 30ull << 32);
+		for (uint64_t node = base + 0x4000; node < base + FORGED_CODE; node += 128) {
+			memcpy(forged_memory_place(node), forged_memory_place(base + 0x2000), 72);
+			forged_put(node + 8, compressed);
+			forged_put(node + 16, 1u << 20);
+			forged_put(node + 40, 24ull << 20);
+		}
+		work = (struct work){0};
+		walk(&forged->memory, &walked);
+		walked_free(&walked);
+		assert_true(work.codes < 1u << 24);
+		assert_true(work.packed < 1u << 20);
+		assert_true(compressed ? work.packed > 0 : work.codes > 1u << 22);
+	}
+}
+
 static void what_contradicts_itself_is_not_read(void **state)
 {
 	struct forged *forged = *state;
@@ -386,6 +437,7 @@ int main(void)
 		FORGED(stacks_hold_what_their_frames_use),
 		FORGED(closures_have_lines_where_the_program_knows_them),
 		FORGED(lines_of_newer_programs_are_read_compressed_or_not),
+		FORGED(data_that_is_all_tables_has_a_limit),
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_nursery_that_contradicts_itself_is_none),
 		FORGED(nurseries_of_several_capabilities_are_found),

@@ -138,10 +138,9 @@ struct ghc {
 	struct hash info_index; /* address of an info table -> its place in infos plus 1 */
 	struct hash classes;	/* name -> class plus 1 */
 	VEC(struct ghc_line_table) line_tables;
-	uint64_t unpacked; /* bytes of theirs */
+	uint64_t unpacked, entries_seen; /* bytes and entries of theirs: see ghc_lines.c */
 	struct hash
 		lines; /* code of an info table -> the number of its table, and its place there */
-	size_t line_count;
 	struct hash unused; /* descriptors of blocks of nurseries that nothing is in */
 	struct hash listed; /* words of lists of mutable objects that lead to programs' data */
 	VEC(struct ghc_weak) weaks;

@@ -56,9 +56,10 @@ static const struct ghc_line_layout new_layouts[] = {
 };
 
 #define COUNT_MAX (1u << 20)
-#define ENTRIES_MAX (1u << 23)
+#define ENTRIES_MAX (1u << 23) /* of all tables */
+#define TABLE_COST 64	       /* a table counts as so many entries of them */
 #define TEXTS_MAX (1u << 28)
-#define UNPACKED_MAX (64u << 20) /* bytes of all tables */
+#define UNPACKED_MAX (64u << 20) /* bytes of all tables, and of all that seemed to be some */
 #define PROVED 3		 /* entries of each table */
 #define TEXT_BYTES 128
 #define TYPE_BYTES 64
@@ -173,16 +174,17 @@ static int add_table(struct ghc *ghc, const struct ghc_line_table *table)
 	if (!added)
 		return -ENOMEM;
 	*added = *table;
-	for (uint64_t i = 0; i < table->count && ghc->line_count < ENTRIES_MAX; i++) {
+	ghc->entries_seen += TABLE_COST;
+	for (uint64_t i = 0; i < table->count && ghc->entries_seen < ENTRIES_MAX; i++) {
 		uint64_t code = code_of(ghc, table, i), *place;
 
+		ghc->entries_seen++;
 		if (!ghc_is_code(ghc, code))
 			continue;
 		place = hash_put(&ghc->lines, code, NULL);
 		if (!place)
 			return -ENOMEM;
 		*place = (uint64_t)(ghc->line_tables.count - 1) << 32 | i;
-		ghc->line_count++;
 	}
 	return 0;
 }
@@ -195,6 +197,7 @@ static int unpack(struct ghc *ghc, struct ghc_line_part *part)
 
 	if (!part->size || part->size > UNPACKED_MAX - ghc->unpacked)
 		return -ENOENT;
+	ghc->unpacked += part->size;
 	packed = malloc(most);
 	part->unpacked = malloc(part->size);
 	if (!packed || !part->unpacked)
@@ -211,7 +214,6 @@ static int unpack(struct ghc *ghc, struct ghc_line_part *part)
 	if (ZSTD_isError(size) ||
 	    ZSTD_decompress(part->unpacked, part->size, packed, size) != part->size)
 		return -ENOENT;
-	ghc->unpacked += part->size;
 	return 0;
 }
 
@@ -281,7 +283,7 @@ static int find_table(void *context, uint64_t address, uint64_t word)
 	struct ghc *ghc = context;
 	int error;
 
-	if (word >> MACHINE_USER_BITS || word < MEMORY_PAGE || !is_readable(ghc, word))
+	if (ghc->entries_seen >= ENTRIES_MAX || !is_readable(ghc, word))
 		return 0;
 	error = find_new(ghc, address - NEW_TEXTS);
 	if (error == -ENOENT)

@@ -14,6 +14,7 @@
 #define ROOT_BYTES (GHC_LINE_BYTES + 16)
 #define ROOTS_MAX (1u << 20)
 #define WINDOW_WORDS 512
+#define DATA_MAX (1ull << 32) /* bytes of the data of all programs */
 #define STABLE_MAX (1u << 24)
 /* Closures.h: StgIndStatic. */
 #define CAF_VALUE 8
@@ -46,15 +47,19 @@ int ghc_visit_data(const struct ghc *ghc, ghc_visit_word *visit, void *context)
 {
 	const struct data_modules *modules = ghc->memory->modules;
 	const struct maps *maps = ghc->memory->maps;
+	uint64_t left = DATA_MAX;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < maps->list.count; i++) {
 		const struct mapping *mapping = &maps->list.items[i];
 		const struct data_module *module = data_modules_at(modules, mapping->start);
+		uint64_t bytes;
 
-		if (module && mapping->writable && !mapping->shared)
-			error = visit_mapping(ghc, mapping->start, MIN(mapping->end, module->end),
-					      visit, context);
+		if (!module || !mapping->writable || mapping->shared)
+			continue;
+		bytes = MIN(MIN(mapping->end, module->end) - mapping->start, left);
+		left -= bytes;
+		error = visit_mapping(ghc, mapping->start, mapping->start + bytes, visit, context);
 	}
 	return error;
 }
