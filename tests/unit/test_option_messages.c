@@ -5,7 +5,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <limits.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/vec.h"
@@ -447,9 +452,65 @@ static void formats_are_offered_where_they_can_be_written(void **state)
 	}
 }
 
+/* 601 s or more may be a process: this one has such a number, or gets one. */
+static pid_t process_with_large_pid(void)
+{
+	for (;;) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			close_range(0, UINT_MAX, 0);
+			for (;;)
+				pause();
+		}
+		assert_true(pid > 0);
+		if (pid > 600)
+			return pid;
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+}
+
+static void a_number_alone_may_be_a_process_but_not_behind_a_command_or_an_option(void **state)
+{
+	static const struct {
+		const char *before, *behind; /* its number */
+		int result;
+	} cases[] = {
+		{"", "", EXIT_USAGE},  {"-v", "", EXIT_USAGE},	   {"", "5", GO_ON},
+		{"triage", "", GO_ON}, {"--budget 2%", "", GO_ON},
+	};
+	pid_t pid = process_with_large_pid();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct capture capture;
+		struct line line;
+		char text[512], expected[64];
+		int result;
+
+		snprintf(text, sizeof(text), "leakmon %s %d %s", cases[i].before, pid,
+			 cases[i].behind);
+		snprintf(expected, sizeof(expected), "`leakmon diagnose -p %d`", pid);
+		line_split(&line, text);
+		capture_begin(&capture, stderr);
+		result = command_line_parse(&line.parsed, &commands, line.argc, line.argv);
+		capture_end(&capture, stderr, text, sizeof(text));
+		if (result != cases[i].result)
+			fail_msg("case %zu: %d: %s", i, result, text);
+		assert_int_equal(strstr(text, expected) != NULL, cases[i].result == EXIT_USAGE);
+		line_free(&line);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_number_alone_may_be_a_process_but_not_behind_a_command_or_an_option),
 		cmocka_unit_test(bad_usage_is_refused_with_what_why_and_what_to_do),
 		cmocka_unit_test(help_and_version_go_to_standard_output),
 		cmocka_unit_test(all_is_taken_before_and_after_help),

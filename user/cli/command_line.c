@@ -40,6 +40,7 @@ struct entry {
 struct given {
 	struct entry entries[ENTRIES_MAX];
 	size_t count;
+	bool has_command; /* it is named */
 };
 
 struct parser {
@@ -175,6 +176,7 @@ static void entries_add(struct given *given, const struct command *command, char
 static void entries_begin(struct parser *parser)
 {
 	parser->given.count = 0;
+	parser->given.has_command = parser->named;
 	entry_add(&parser->given, &general_group, &parser->general);
 }
 
@@ -201,6 +203,17 @@ const char *option_given_of(const struct given *given, const struct option_group
 			return given->entries[i].row->name;
 	}
 	return NULL;
+}
+
+bool given_is_bare(const struct given *given)
+{
+	if (given->has_command)
+		return false;
+	for (size_t i = 0; i < given->count; i++) {
+		if (given->entries[i].given && given->entries[i].group != &general_group)
+			return false;
+	}
+	return true;
 }
 
 struct getopt_tables {

@@ -74,6 +74,8 @@ struct given;
 bool option_is_given(const struct given *given, const char *name);
 /* The name of the first option of a group that was given; NULL: none. */
 const char *option_given_of(const struct given *given, const struct option_group *group);
+/* No command is named, and no option given but those of every command. */
+bool given_is_bare(const struct given *given);
 
 struct command;
 /* The letter by which a command knows one of its rows: the first that has it; 0: none. */

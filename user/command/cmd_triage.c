@@ -36,19 +36,22 @@ static const char *given_of(const struct given *given, const struct option_group
 	return name;
 }
 
-/* `leakmon 1234`: nobody waits an hour for the first report. Says so, after a message. */
+/* `leakmon 1234`: nobody waits an hour for the first report. Says so, after a message. Not behind a
+ * command or an option: what a service is started with must not depend on which PIDs there are. */
 #define INTERVAL_LIKELY_NS (600 * 1000000000ull)
 
-static bool is_likely_pid(const struct schedule *schedule)
+static bool is_likely_pid(const struct schedule *schedule, const struct given *given)
 {
 	uint64_t number = schedule->interval_ns / 1000000000u;
 
-	if (!schedule->repeat || schedule->count || schedule->interval_ns <= INTERVAL_LIKELY_NS ||
-	    schedule->interval_ns % 1000000000u || number > INT_MAX || kill((pid_t)number, 0))
+	if (!given_is_bare(given) || !schedule->repeat || schedule->count ||
+	    schedule->interval_ns <= INTERVAL_LIKELY_NS || schedule->interval_ns % 1000000000u ||
+	    number > INT_MAX || kill((pid_t)number, 0))
 		return false;
 	log_error("%llu is an INTERVAL here, and a running process: did you mean `leakmon diagnose "
-		  "-p %llu`? Add a COUNT to mean the interval",
-		  (unsigned long long)number, (unsigned long long)number);
+		  "-p %llu`? `leakmon triage %llu` means the interval",
+		  (unsigned long long)number, (unsigned long long)number,
+		  (unsigned long long)number);
 	return true;
 }
 
@@ -64,7 +67,7 @@ static int check(void *options, const struct given *given)
 				    : given_of(given, of_tracking, ARRAY_SIZE(of_tracking));
 	const char *probes = given_of(given, of_probes, ARRAY_SIZE(of_probes));
 
-	if (is_likely_pid(&triage->session.schedule))
+	if (is_likely_pid(&triage->session.schedule, given))
 		return -EINVAL;
 	if (!triage->escalate && triage->exact) {
 		log_error("--exact is for --escalate: add it, or leave --exact out");
