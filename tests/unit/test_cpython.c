@@ -2,7 +2,10 @@
 /* The heap of a small Python made by hand; then the same with nonsense in it. */
 #include "unit/cpython_fixture.h"
 
+#include <dlfcn.h>
+
 #include "runtime/python_reader.h"
+#include "runtime/target_memory.h"
 
 #define MUTANTS 400
 #include "unit/walked.h"
@@ -313,6 +316,42 @@ static void a_free_threaded_build_is_named(void **state)
 	expect_why(&forged->memory, "free-threaded");
 }
 
+static int64_t work_max = INT64_MAX;
+
+int target_memory_open(const struct maps *maps, const struct data_modules *modules,
+		       const struct page_table *kept, struct target_memory *memory)
+{
+	static int (*real)(const struct maps *, const struct data_modules *,
+			   const struct page_table *, struct target_memory *);
+	int error;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "target_memory_open");
+	error = real(maps, modules, kept, memory);
+	memory->work_left = MIN(memory->work_left, work_max);
+	return error;
+}
+
+/* Thousands of words of its data lead to an array of thousands of arenas, none of which is in use:
+ * each of them may be the one that counts. */
+static void memory_that_leads_to_the_same_again_is_not_read_for_ever(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t base = forged->memory.base, objects = base + (2u << 20);
+	struct walked walked;
+
+	for (uint64_t at = objects; at < base + FORGED_BYTES - 48; at += 48)
+		forged_put_at(at, 32, objects);
+	for (uint64_t at = FORGED_CODE_AT + 0x800; at < base + 0xf000; at += 8)
+		forged_put_at(at, 0, objects);
+	work_max = 1 << 20;
+	walk(&forged->memory, &walked);
+	work_max = INT64_MAX;
+	assert_non_null(strstr(REPORT(&walked)->why, "leads to the same again and again"));
+	assert_false(REPORT(&walked)->all_roots);
+	walked_free(&walked);
+}
+
 static void a_pool_that_contradicts_itself_is_left_out(void **state)
 {
 	struct forged *forged = *state;
@@ -377,6 +416,7 @@ int main(void)
 		cmocka_unit_test(every_version_is_read_by_its_layout),
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_free_threaded_build_is_named),
+		FORGED(memory_that_leads_to_the_same_again_is_not_read_for_ever),
 		FORGED(a_pool_that_contradicts_itself_is_left_out),
 		FORGED(an_arena_that_is_hardly_used_has_the_classes_that_keep_it),
 		FORGED(nonsense_anywhere_does_no_harm),

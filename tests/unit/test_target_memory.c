@@ -202,6 +202,30 @@ static void without_an_image_it_is_read_as_it_is(void **state)
 
 #define VIEW_SHIFT 28
 
+static void what_a_walk_may_cost_has_a_limit(void **state)
+{
+	struct fixture *fixture = *state;
+	struct target_memory memory;
+	uint64_t words[PAGE_WORDS];
+
+	page(fixture, 3)[1] = 103;
+	assert_int_equal(target_memory_open(&fixture->maps, NULL, NULL, &memory), 0);
+	assert_null(target_memory_overworked(&memory));
+	memory.work_left = 1000;
+	for (size_t i = 0; i < 500; i++)
+		assert_int_equal(target_word(&memory, address_of(fixture, 3)), 103);
+	for (size_t i = 0; i < 500; i++)
+		target_word(&memory, address_of(fixture, 3));
+	assert_non_null(target_memory_overworked(&memory));
+	assert_int_equal(target_word(&memory, address_of(fixture, 3)), 0);
+	words[1] = 1;
+	assert_int_equal(
+		target_read_pages(&memory, fixture->start + 3 * MEMORY_PAGE, words, sizeof(words)),
+		0);
+	assert_int_equal(words[1], 0);
+	target_memory_close(&memory);
+}
+
 /* Only one view has the page: the kernel maps pages where they are touched. */
 static void memory_with_several_views_is_read_where_it_is_present(void **state)
 {
@@ -269,6 +293,7 @@ int main(void)
 {
 #define WITH_MEMORY(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		WITH_MEMORY(what_a_walk_may_cost_has_a_limit),
 		WITH_MEMORY(memory_with_several_views_is_read_where_it_is_present),
 		WITH_MEMORY(what_was_kept_is_read_as_it_was),
 		WITH_MEMORY(a_page_that_cannot_be_read_hides_no_other),

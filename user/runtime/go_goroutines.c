@@ -521,6 +521,8 @@ int goroutines_read(const struct maps *maps, struct task_report *report)
 		error = read_all(&reading);
 	else if (error == -ENOENT || error == -ENOTSUP)
 		error = 0;
+	if (!report->why)
+		report->why = target_memory_overworked(&memory);
 	hash_free(&reading.groups);
 	hash_free(&reading.starts);
 	go_program_close(&program);

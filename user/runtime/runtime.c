@@ -142,7 +142,8 @@ static int walk(struct walking *walking, struct target_memory *memory, struct he
 	const struct heap_sink_mark mark = heap_sink_mark(sink);
 	int error = -EAGAIN;
 
-	for (unsigned i = 0; error == -EAGAIN && i <= WALKS_MAX; i++) {
+	for (unsigned i = 0;
+	     error == -EAGAIN && i <= WALKS_MAX && !target_memory_overworked(memory); i++) {
 		if (i)
 			wait_a_moment();
 		heap_sink_rewind(sink, mark);
@@ -154,6 +155,10 @@ static int walk(struct walking *walking, struct target_memory *memory, struct he
 			walking->runtime->walker->end(walking->state);
 			walking->state = NULL;
 		}
+	}
+	if (target_memory_overworked(memory)) {
+		report->why = target_memory_overworked(memory);
+		error = error == -EAGAIN ? -ENOENT : error;
 	}
 	if (error == -EAGAIN) {
 		report->objects = 0;
@@ -258,6 +263,12 @@ int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,
 	}
 	if (!error)
 		error = finish(walking, count, sink);
+	for (size_t i = 0; i < sink->reports.count && target_memory_overworked(&memory); i++) {
+		struct walk_report *report = &sink->reports.items[i];
+
+		report->all_roots = false;
+		report->why = report->why ? report->why : target_memory_overworked(&memory);
+	}
 	for (size_t i = 0; i < count; i++) {
 		if (walking[i].state)
 			walking[i].runtime->walker->end(walking[i].state);
