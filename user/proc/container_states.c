@@ -18,6 +18,8 @@
 /* More than machines have of containers without a generated id. */
 #define STATES_MAX 4096
 #define USERS_MAX 1024
+#define STATE_COST 4096u      /* bytes that each directory counts for, too */
+#define USER_BYTES (4u << 20) /* of states that are read in a user's own directory */
 #define MOUNTINFO_MAX_BYTES (4u << 20)
 
 #define ROOTS 3
@@ -30,7 +32,7 @@ struct state {
 
 struct container_states {
 	VEC(struct state) list;
-	bool read, settled; /* all directories had a state that could be read */
+	bool read, settled; /* all directories of root had a state that could be read */
 	struct timespec changed[ROOTS];
 	time_t read_at; /* CLOCK_MONOTONIC */
 	char *mountinfo;
@@ -128,26 +130,34 @@ static void take_group(void *context, const char *text, bool mounted)
 }
 
 /* False: there is no state yet. */
-static bool state_read(struct container_states *states, const char *root, const char *id)
+static bool state_read(struct container_states *states, const char *root, const char *id,
+		       size_t *length)
 {
 	struct taking taking = {.states = states, .id = id};
 	_cleanup_free_ char *text = NULL;
-	size_t length;
 
-	return !oci_state_load(root, id, &text, &length, &taking.root_only) &&
-	       !container_state_read(text, length, take_group, &taking);
+	*length = 0;
+	return !oci_state_load(root, id, &text, length, &taking.root_only) &&
+	       !container_state_read(text, *length, take_group, &taking);
 }
 
-static void root_read(struct container_states *states, const char *root)
+/* Up to so many bytes of states: a user can fill a directory. False: some are
+ * still to be written. */
+static bool root_read(struct container_states *states, const char *root, size_t bytes)
 {
-	bool root_only;
+	bool root_only, settled = true;
 	_cleanup_closedir_ DIR *directory = host_directory_open(root, &root_only);
 	struct dirent *entry;
 
-	for (size_t i = 0; directory && i < STATES_MAX && (entry = readdir(directory)); i++) {
-		if (is_chosen(entry->d_name) && !state_read(states, root, entry->d_name))
-			states->settled = false;
+	for (size_t i = 0; directory && i < STATES_MAX && bytes && (entry = readdir(directory));
+	     i++) {
+		size_t length = 0;
+
+		if (is_chosen(entry->d_name))
+			settled &= state_read(states, root, entry->d_name, &length);
+		bytes -= MIN(bytes, length + STATE_COST);
 	}
+	return settled;
 }
 
 static void users_read(struct container_states *states)
@@ -162,7 +172,7 @@ static void users_read(struct container_states *states)
 
 			snprintf(root, sizeof(root), "/run/user/%s/%s", entry->d_name,
 				 j ? "crun" : "runc");
-			root_read(states, root);
+			root_read(states, root, USER_BYTES);
 		}
 	}
 }
@@ -201,7 +211,8 @@ static void states_refresh(struct container_states *states)
 	if (!states->mountinfo)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++)
-		root_read(states, roots[i]);
+		states->settled &= root_read(states, roots[i], SIZE_MAX);
+	/* What a user leaves half done is not looked at more often than the rest. */
 	users_read(states);
 }
 
