@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -234,6 +235,59 @@ static void a_process_without_its_main_thread_is_read_through_another(void **sta
 	waitpid(child, NULL, 0);
 }
 
+/* Maps a file that no path leads to: it is too deep. */
+static void map_deep_file(const char *top, int ready)
+{
+	char name[200];
+	int fd;
+
+	memset(name, 'd', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	if (chdir(top))
+		_exit(1);
+	for (size_t i = 0; i < 2 * PATH_MAX / sizeof(name); i++) {
+		if (mkdir(name, 0700) || chdir(name))
+			_exit(2);
+	}
+	fd = open(name, O_CREAT | O_RDWR, 0600);
+	if (ftruncate(fd, 4096) || mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		_exit(3);
+	if (write(ready, "", 1) != 1)
+		_exit(4);
+	pause();
+	_exit(0);
+}
+
+static void a_path_that_is_too_long_to_be_opened_is_cut(void **state)
+{
+	char top[] = "/tmp/leakmon-deep-XXXXXX", command[64], byte;
+	struct maps maps = {0};
+	size_t longest = 0;
+	int ready[2];
+	pid_t child;
+
+	(void)state;
+	assert_non_null(mkdtemp(top));
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		map_deep_file(top, ready[1]);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(maps_read(child, MAPS_ALL, &maps), 0);
+	for (size_t i = 0; i < maps.list.count; i++)
+		longest = MAX(longest, strlen(maps.list.items[i].path));
+	assert_int_equal(longest, PATH_MAX - 1);
+	maps_free(&maps);
+	close(ready[0]);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	snprintf(command, sizeof(command), "rm -rf %s", top);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +296,7 @@ int main(void)
 		cmocka_unit_test(a_line_that_no_kernel_writes_is_refused),
 		cmocka_unit_test(our_own_code_and_stack_are_in_our_maps),
 		cmocka_unit_test(a_path_with_a_newline_is_one_mapping),
+		cmocka_unit_test(a_path_that_is_too_long_to_be_opened_is_cut),
 		cmocka_unit_test(a_mapping_that_grows_while_it_is_read_is_listed_once),
 		cmocka_unit_test(no_process_and_no_user_memory_are_esrch),
 		cmocka_unit_test(a_process_without_its_main_thread_is_read_through_another),

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
@@ -136,7 +137,9 @@ static int add_line(char *line, enum maps_filter filter, struct maps *maps)
 		return 0;
 	maps->list.count = mappings_drop_rewritten(maps->list.items, maps->list.count,
 						   sizeof(*maps->list.items), parsed.start);
-	parsed.path = strdup(parsed.path);
+	/* Of a longer one (deep directories) no file can be opened by it; many would take
+	 * gigabytes. */
+	parsed.path = strndup(parsed.path, PATH_MAX - 1);
 	if (!parsed.path)
 		return -ENOMEM;
 	mapping = vec_push(&maps->list);
