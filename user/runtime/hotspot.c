@@ -309,6 +309,9 @@ static uint64_t skip_zeros(const struct walk *walk, uint64_t address, uint64_t e
 {
 	uint64_t last = MIN(end, walk->at + STREAM_BYTES), word = 0;
 
+	/* Nothing more will come. */
+	if (target_memory_overworked(walk->hotspot->memory))
+		return end;
 	for (; !word && address + 8 <= last; address += word ? 0 : 8)
 		memcpy(&word, walk->bytes + (address - walk->at), sizeof(word));
 	return address;
