@@ -349,6 +349,16 @@ static void tables_that_cannot_be_are_refused(void **state)
 	assert_int_equal(open_core(fixture), -ENOEXEC);
 }
 
+static void segments_that_share_bytes_are_refused(void **state)
+{
+	struct fixture *fixture = *state;
+	Elf64_Phdr *shared = &fixture->headers[4];
+
+	shared->p_offset = 0;
+	shared->p_memsz = shared->p_filesz = 64 * PAGE;
+	assert_int_equal(open_core(fixture), -EBADMSG);
+}
+
 static void an_answer_about_bytes_that_the_file_has_not_got_is_refused(void **state)
 {
 	struct fixture *fixture = *state;
@@ -379,6 +389,7 @@ int main(void)
 		TEST(what_is_missing_is_counted),
 		TEST(of_a_file_that_is_cut_off_the_rest_is_read),
 		TEST(tables_that_cannot_be_are_refused),
+		TEST(segments_that_share_bytes_are_refused),
 		TEST(an_answer_about_bytes_that_the_file_has_not_got_is_refused),
 	};
 

@@ -785,6 +785,23 @@ static int unpack_if_packed(struct core *core, struct worker *worker)
 	return 0;
 }
 
+/* Bytes that pieces share would be read, and described in memory, once for each: millions of them
+ * of the same bytes are more than a machine has. No kernel writes such a file. */
+static bool shares_bytes(const struct core *core, uint64_t size)
+{
+	uint64_t left = size;
+
+	for (size_t i = 0; i < core->pieces.count; i++) {
+		const struct piece *piece = &core->pieces.items[i];
+		uint64_t bytes = MIN(piece->dumped, size - MIN(piece->offset, size));
+
+		if (bytes > left)
+			return true;
+		left -= bytes;
+	}
+	return false;
+}
+
 static int read_core(struct core *core, const struct core_options *options, struct worker *worker)
 {
 	struct stat status;
@@ -802,6 +819,10 @@ static int read_core(struct core *core, const struct core_options *options, stru
 		error = parse_core(worker, core->fd, &core->layout);
 	if (!error)
 		error = make_pieces(core);
+	/* It may have been unpacked. */
+	if (!error &&
+	    (fstat(core->fd, &status) < 0 || shares_bytes(core, (uint64_t)status.st_size)))
+		error = -EBADMSG;
 	if (error)
 		return error;
 	name_stack(core);
