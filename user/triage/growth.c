@@ -132,7 +132,7 @@ void series_free(struct series *series)
 	memset(series, 0, sizeof(*series));
 }
 
-/* Below this confidence a suspect is not worth its probes. */
+/* Below this confidence a suspect is not worth its probes, nor called leaking. */
 #define CONFIDENCE_MIN 0.5
 #define KIB 1024.0
 
@@ -278,7 +278,8 @@ static void judge_floors(struct growth *growth, const struct series *series,
 		return;
 	growth->warms_up = is_warming_up(growth, series, options, born_s);
 	if (growth->verdict == TREND_LEAKING &&
-	    (growth->warms_up || range < verdict_limits(SUBJECT_QUANTITY + growth->kind)->leaking))
+	    (growth->warms_up || growth->confidence < CONFIDENCE_MIN ||
+	     range < verdict_limits(SUBJECT_QUANTITY + growth->kind)->leaking))
 		growth->verdict = TREND_GROWING;
 }
 
