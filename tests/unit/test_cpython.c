@@ -316,6 +316,25 @@ static void a_free_threaded_build_is_named(void **state)
 	expect_why(&forged->memory, "free-threaded");
 }
 
+/* Each thread, frame and interpreter is itself the next one. */
+static void lists_that_lead_to_themselves_end(void **state)
+{
+	struct forged *forged = *state;
+	const struct cpython_layout *layout = forged->layout;
+	struct walked walked;
+	size_t roots;
+
+	walk(&forged->memory, &walked);
+	roots = walked.sink.roots.count;
+	walked_free(&walked);
+	forged_put_at(FORGED_INTERPRETER, layout->next, FORGED_INTERPRETER);
+	forged_put_at(FORGED_THREAD, 8, FORGED_THREAD);
+	forged_put_at(FORGED_FRAME, layout->frames.previous, FORGED_FRAME);
+	walk(&forged->memory, &walked);
+	assert_in_range(walked.sink.roots.count, roots, roots + 20);
+	walked_free(&walked);
+}
+
 static int64_t work_max = INT64_MAX;
 
 int target_memory_open(const struct maps *maps, const struct data_modules *modules,
@@ -416,6 +435,7 @@ int main(void)
 		cmocka_unit_test(every_version_is_read_by_its_layout),
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_free_threaded_build_is_named),
+		FORGED(lists_that_lead_to_themselves_end),
 		FORGED(memory_that_leads_to_the_same_again_is_not_read_for_ever),
 		FORGED(a_pool_that_contradicts_itself_is_left_out),
 		FORGED(an_arena_that_is_hardly_used_has_the_classes_that_keep_it),

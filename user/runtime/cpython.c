@@ -16,6 +16,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "base/text.h"
 #include "heap/heap_image.h"
 #include "runtime/mapping_shape.h"
@@ -343,8 +344,10 @@ static bool is_interpreter(struct cpython *python, uint64_t interpreter)
 static int find_interpreters(struct cpython *python)
 {
 	uint64_t at = target_word(python->memory, python->runtime + python->layout->interpreters);
+	struct loop loop = {0};
 
-	while (at && python->interpreters.count < INTERPRETERS_MAX && is_interpreter(python, at)) {
+	while (at && python->interpreters.count < INTERPRETERS_MAX && !loop_found(&loop, at) &&
+	       is_interpreter(python, at)) {
 		uint64_t *added = vec_push(&python->interpreters);
 
 		if (!added)

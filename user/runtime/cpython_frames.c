@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "runtime/cpython.h"
 
 #define THREAD_NEXT 8	      /* PyThreadState.next */
@@ -54,9 +55,10 @@ int cpython_threads(struct cpython *python, uint64_t interpreter, cpython_visit_
 {
 	const struct cpython_frames *layout = &python->layout->frames;
 	uint64_t at = target_word(python->memory, interpreter + python->layout->threads);
+	struct loop loop = {0};
 	int error = 0;
 
-	for (size_t i = 0; !error && at && i < CPYTHON_THREADS_MAX; i++) {
+	for (size_t i = 0; !error && at && i < CPYTHON_THREADS_MAX && !loop_found(&loop, at); i++) {
 		struct cpython_thread thread = {
 			.address = at, .handle = target_word(python->memory, at + layout->handle)};
 
@@ -401,7 +403,8 @@ static int add_frame(struct frame_roots *roots, const struct cpython_frame *fram
 
 	if (!function_name(roots->python, frame->code, function, sizeof(function)))
 		snprintf(function, sizeof(function), "?");
-	for (uint32_t i = 0; !error && i < frame->used; i++) {
+	for (uint32_t i = 0;
+	     !error && i < frame->used && roots->sink->roots.count < CPYTHON_ROOTS_MAX; i++) {
 		uint64_t value = target_word(roots->python->memory, frame->locals + i * 8ull);
 
 		if (heap_sink_node(roots->sink, value) != BLOCK_NONE)
@@ -415,9 +418,10 @@ static int claim_chunks(struct frame_roots *roots, const struct cpython_thread *
 {
 	uint32_t place = roots->python->layout->frames.chunk;
 	uint64_t at = place ? target_word(roots->python->memory, thread->address + place) : 0;
+	struct loop loop = {0};
 	int error = 0;
 
-	for (size_t i = 0; !error && at && i < CHUNKS_MAX; i++) {
+	for (size_t i = 0; !error && at && i < CHUNKS_MAX && !loop_found(&loop, at); i++) {
 		uint64_t words[2]; /* previous, size */
 
 		if (at % MEMORY_PAGE ||
@@ -435,9 +439,11 @@ static int add_thread(void *context, const struct cpython_thread *thread)
 	struct frame_roots *roots = context;
 	struct cpython_frame frame = {0};
 	bool more = cpython_frame_first(roots->python, thread, &frame);
+	struct loop loop = {0};
 	int error = 0;
 
-	for (size_t i = 0; !error && more && i < CPYTHON_DEPTH_MAX; i++) {
+	for (size_t i = 0;
+	     !error && more && i < CPYTHON_DEPTH_MAX && !loop_found(&loop, frame.address); i++) {
 		error = add_frame(roots, &frame);
 		more = cpython_frame_next(roots->python, &frame);
 	}

@@ -16,7 +16,6 @@
 #define CHUNK 64
 /* Entries of tables that lie in no block: those of an empty dictionary, and of static types. */
 #define STATIC_ENTRIES_MAX 4096
-#define ROOTS_MAX (1u << 20)
 
 /* PyTupleObject, PySetObject, PyModuleObject, PyWeakReference */
 #define TUPLE_ITEMS 24
@@ -633,7 +632,7 @@ static int add_module(struct cpython *python, struct heap_sink *sink, uint64_t k
 	if (!hash_put(&python->namespaces, object, NULL))
 		return -ENOMEM;
 	count = entry_count(sink, &dict);
-	for (uint64_t i = 0; !error && i < count && sink->roots.count < ROOTS_MAX; i++) {
+	for (uint64_t i = 0; !error && i < count && sink->roots.count < CPYTHON_ROOTS_MAX; i++) {
 		struct cpython_entry entry;
 
 		if (cpython_dict_entry(python, &dict, i, &entry) && entry.value &&

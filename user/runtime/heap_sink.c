@@ -360,11 +360,12 @@ static int add_root(struct heap_sink *sink, const char *runtime, const char *nam
 		    enum managed_rank rank)
 {
 	uint32_t node = heap_sink_node(sink, to);
-	const char *interned = intern_string(sink->strings, name);
 	struct managed_root *root;
+	const char *interned;
 
 	if (node == BLOCK_NONE)
 		return 0;
+	interned = intern_string(sink->strings, name);
 	root = interned ? vec_push(&sink->roots) : NULL;
 	if (!root)
 		return -ENOMEM;

@@ -17,6 +17,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "base/search.h"
 #include "heap/heap_image.h"
 
@@ -767,9 +768,10 @@ static int add_root(const struct ocaml_domain *domain, struct heap_sink *sink, c
 static int add_due(const struct ocaml *ocaml, struct heap_sink *sink, uint64_t finalisers)
 {
 	uint64_t at = target_word(ocaml->memory, finalisers + FINALISERS_DUE);
+	struct loop loop = {0};
 	int error = 0;
 
-	for (unsigned i = 0; !error && at && i < DUE_MAX; i++) {
+	for (unsigned i = 0; !error && at && i < DUE_MAX && !loop_found(&loop, at); i++) {
 		uint32_t node = heap_sink_node(sink, at);
 		uint64_t count = target_word(ocaml->memory, at + DUE_COUNT) & INT32_MAX;
 

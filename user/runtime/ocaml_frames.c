@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,10 +200,12 @@ static uint32_t line_of(const struct ocaml *ocaml, uint32_t word)
 
 static bool read_file(const struct ocaml *ocaml, uint64_t name, char *file, size_t size)
 {
+	const uint64_t end = name + PATH_MAX;
 	size_t length = 0;
 	char letter;
 
-	while (!target_read(ocaml->memory, name++, &letter, 1) && isprint((unsigned char)letter)) {
+	while (name < end && !target_read(ocaml->memory, name++, &letter, 1) &&
+	       isprint((unsigned char)letter)) {
 		if (letter == '/')
 			length = 0;
 		else if (length + 1 < size)

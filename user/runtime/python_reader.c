@@ -6,6 +6,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "heap/data_modules.h"
 #include "heap/heap_image.h"
 #include "runtime/cpython.h"
@@ -242,9 +243,11 @@ static int read_stack(struct reading *reading, const struct cpython_thread *thre
 {
 	struct cpython_frame frame;
 	bool more = cpython_frame_first(reading->python, thread, &frame);
+	struct loop loop = {0};
 	int error = 0;
 
-	for (size_t i = 0; !error && more && i < DEPTH_MAX; i++) {
+	for (size_t i = 0; !error && more && i < DEPTH_MAX && !loop_found(&loop, frame.address);
+	     i++) {
 		error = append_frame(reading, &frame, frames);
 		more = cpython_frame_next(reading->python, &frame);
 	}
