@@ -102,6 +102,49 @@ static void keys_that_come_and_go_do_not_make_it_grow(void **state)
 	assert_int_equal(hash.capacity, 64);
 }
 
+/* The number that times `odd` is 1, by Newton's iteration. */
+static uint64_t inverse(uint64_t odd)
+{
+	uint64_t found = odd;
+
+	for (int i = 0; i < 6; i++)
+		found *= 2 - odd * found;
+	return found;
+}
+
+/* hash_mix() backwards. */
+static uint64_t unmix(uint64_t value)
+{
+	value ^= value >> 33;
+	value *= inverse(0xc4ceb9fe1a85ec53u);
+	value ^= value >> 33;
+	value *= inverse(0xff51afd7ed558ccdu);
+	return value ^ value >> 33;
+}
+
+static size_t longest_run(const struct hash *hash)
+{
+	size_t run = 0, longest = 0;
+
+	for (size_t i = 0; i < hash->capacity; i++) {
+		run = hash->entries[i].used ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	return longest;
+}
+
+/* Without a secret, these would all go to one place. */
+static void chosen_keys_do_not_go_to_chosen_places(void **state)
+{
+	_cleanup_(hash_free) struct hash hash = {0};
+
+	(void)state;
+	assert_int_equal(hash_mix(unmix(42)), 42);
+	for (uint64_t i = 0; i < 20000; i++)
+		assert_non_null(hash_put(&hash, unmix(i << 24), NULL));
+	assert_in_range(longest_run(&hash), 1, 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -110,6 +153,7 @@ int main(void)
 		cmocka_unit_test(key_0_is_a_key_like_any_other),
 		cmocka_unit_test(growth_loses_no_key_and_invents_none),
 		cmocka_unit_test(what_was_taken_out_is_gone_and_all_else_is_still_found),
+		cmocka_unit_test(chosen_keys_do_not_go_to_chosen_places),
 		cmocka_unit_test(keys_that_come_and_go_do_not_make_it_grow),
 	};
 

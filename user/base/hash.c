@@ -6,9 +6,23 @@
 #include <string.h>
 #include <sys/random.h>
 
+/* Keys are words of other processes, too: who chooses them must not choose where they go. */
+static uint64_t secret;
+
+static __attribute__((constructor)) void make_secret(void)
+{
+	if (getrandom(&secret, sizeof(secret), GRND_NONBLOCK) != sizeof(secret))
+		secret = (uintptr_t)&secret;
+}
+
+static size_t place_of(const struct hash *hash, uint64_t key)
+{
+	return hash_mix(hash_mix(key) ^ secret) & (hash->capacity - 1);
+}
+
 static struct hash_entry *hash_slot(const struct hash *hash, uint64_t key)
 {
-	size_t index = hash_mix(key) & (hash->capacity - 1);
+	size_t index = place_of(hash, key);
 
 	while (hash->entries[index].used && hash->entries[index].key != key)
 		index = (index + 1) & (hash->capacity - 1);
@@ -72,7 +86,7 @@ void hash_remove(struct hash *hash, uint64_t key)
 		return;
 	empty = (size_t)(gap - hash->entries);
 	for (next = (empty + 1) & mask; hash->entries[next].used; next = (next + 1) & mask) {
-		size_t own = hash_mix(hash->entries[next].key) & mask;
+		size_t own = place_of(hash, hash->entries[next].key);
 
 		if (((next - own) & mask) < ((next - empty) & mask))
 			continue;
