@@ -270,6 +270,33 @@ static inline void forged_segment(struct forged *forged)
 	forged_group(forged, FORGED_SEGMENT, 8, segment | FORGED_KEPT_BITS, 1, 1024);
 }
 
+/* Where lines are from 9.10 on: a table, its codes, entries and texts. */
+#define FORGED_LINES (FORGED_BASE + 0x2000)
+#define FORGED_LINE_CODES (FORGED_BASE + 0x2100)
+#define FORGED_LINE_ENTRIES (FORGED_BASE + 0x2200)
+#define FORGED_LINE_TEXTS (FORGED_BASE + 0x3000)
+static const char forged_line_texts[] = "\0Int\0wait\0Main\0src/Leak.hs\0\0\0\00038:58-91";
+static const uint64_t forged_line_entries[] = {0, 1 | 5ull << 32,  15 | 30ull << 32, 0,
+					       0, 15 | 30ull << 32};
+
+/* As -finfo-table-map leaves them in the data of the program: of thunks and items. */
+static inline void forged_lines(struct forged *forged)
+{
+	forged_put(FORGED_LINES + 16, 2);
+	forged_put(FORGED_LINES + 24, FORGED_LINE_CODES);
+	forged_put(FORGED_LINES + 32, FORGED_LINE_ENTRIES);
+	forged_put(FORGED_LINES + 40, sizeof(forged_line_entries));
+	forged_put(FORGED_LINES + 48, FORGED_LINE_TEXTS);
+	forged_put(FORGED_LINES + 56, sizeof(forged_line_texts));
+	forged_put(FORGED_LINES + 64, 10ull << 32); /* module */
+	forged_put(FORGED_LINE_CODES, forged->infos[FORGED_THUNK]);
+	forged_put(FORGED_LINE_CODES + 8, forged->infos[FORGED_ITEM]);
+	memcpy(forged_memory_place(FORGED_LINE_ENTRIES), forged_line_entries,
+	       sizeof(forged_line_entries));
+	memcpy(forged_memory_place(FORGED_LINE_TEXTS), forged_line_texts,
+	       sizeof(forged_line_texts));
+}
+
 /* False: no memory. */
 static inline bool forged_make(struct forged *forged)
 {

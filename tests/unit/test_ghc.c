@@ -166,31 +166,15 @@ static void closures_have_lines_where_the_program_knows_them(void **state)
 /* Likewise from 9.10 on. */
 static void forge_lines(struct forged *forged, bool compressed)
 {
-	static const char names[] = "\0Int\0wait\0Main\0src/Leak.hs\0\0\0\00038:58-91";
-	static const uint64_t entries[] = {0, 1 | 5ull << 32,  15 | 30ull << 32, 0,
-					   0, 15 | 30ull << 32};
-	uint64_t base = forged->memory.base, node = base + 0x2000;
-	unsigned char *bytes = forged->memory.bytes;
-
-	forged_put(node + 8, compressed);
-	forged_put(node + 16, 2);
-	forged_put(node + 24, base + 0x2100);
-	forged_put(node + 32, base + 0x2200);
-	forged_put(node + 40, sizeof(entries));
-	forged_put(node + 48, base + 0x3000);
-	forged_put(node + 56, sizeof(names));
-	forged_put(node + 64, 10ull << 32); /* module */
-	forged_put(base + 0x2100, forged->infos[FORGED_THUNK]);
-	forged_put(base + 0x2108, forged->infos[FORGED_ITEM]);
-	if (compressed) {
-		assert_false(ZSTD_isError(
-			ZSTD_compress(bytes + 0x2200, 0x400, entries, sizeof(entries), 1)));
-		assert_false(ZSTD_isError(
-			ZSTD_compress(bytes + 0x3000, 0x400, names, sizeof(names), 1)));
-	} else {
-		memcpy(bytes + 0x2200, entries, sizeof(entries));
-		memcpy(bytes + 0x3000, names, sizeof(names));
-	}
+	forged_lines(forged);
+	forged_put(FORGED_LINES + 8, compressed);
+	if (!compressed)
+		return;
+	assert_false(
+		ZSTD_isError(ZSTD_compress(forged_memory_place(FORGED_LINE_ENTRIES), 0x400,
+					   forged_line_entries, sizeof(forged_line_entries), 1)));
+	assert_false(ZSTD_isError(ZSTD_compress(forged_memory_place(FORGED_LINE_TEXTS), 0x400,
+						forged_line_texts, sizeof(forged_line_texts), 1)));
 }
 
 static void lines_of_newer_programs_are_read_compressed_or_not(void **state)
