@@ -179,22 +179,25 @@ static bool ends_with(const char *text, const char *end)
 	return length >= wanted && !strcmp(text + length - wanted, end);
 }
 
+/* Symbols from an expression to its function: a few. */
+#define NAMES_AHEAD 256
+
 /* Only what a module exports has a symbol: the code of an expression comes before that of the
  * function that it stands in. */
 bool ghc_name_at(const struct ghc *ghc, uint64_t address, char name[GHC_NAME_BYTES], bool *exact)
 {
 	const struct symbol_table *table = ghc->symbols;
 	uint64_t own = ghc->module ? address - ghc->module->bias : 0;
-	size_t at;
+	size_t at, end;
 
 	if (!ghc->module || address < ghc->module->start || address >= ghc->module->end)
 		return false;
 	at = SORTED_BEFORE(symbol, table->symbols, table->count, symbol->address < own);
 	*exact = at < table->count && table->symbols[at].address == own;
-	while (!*exact && at < table->count &&
-	       !ends_with(table->names + table->symbols[at].name, "_info"))
+	end = MIN(table->count, at + NAMES_AHEAD);
+	while (!*exact && at < end && !ends_with(table->names + table->symbols[at].name, "_info"))
 		at++;
-	if (at == table->count)
+	if (at == end)
 		return false;
 	demangle_symbol(table->names + table->symbols[at].name, name);
 	return true;

@@ -86,14 +86,15 @@ struct ocaml {
 	VEC(struct ocaml_domain) domains;   /* of 5.x, which has neither chunks nor a young here */
 	struct hash pools;		    /* of 5.x: those that were read */
 	const struct ocaml5_layout *layout; /* see ocaml5.c */
-	uint32_t guesses;		    /* likewise */
-	uint64_t garbage;		    /* colour of what is free in 5.x */
-	VEC(uint64_t) doomed;		    /* see ocaml_add_garbage() */
-	VEC(struct ocaml_frame) frames;	    /* by ascending address */
-	uint32_t stack_class;		    /* of 5.x */
-	struct hash classes;		    /* of what makes a class -> its number plus 1 */
-	struct hash exceptions;		    /* constructors -> class of such exceptions plus 1 */
-	struct hash ephemerons;		    /* values */
+	uint64_t minor_heaps; /* of 5.x: the address of caml_minor_heaps_start; 0: it has none */
+	uint32_t guesses;     /* likewise */
+	uint64_t garbage;     /* colour of what is free in 5.x */
+	VEC(uint64_t) doomed; /* see ocaml_add_garbage() */
+	VEC(struct ocaml_frame) frames; /* by ascending address */
+	uint32_t stack_class;		/* of 5.x */
+	struct hash classes;		/* of what makes a class -> its number plus 1 */
+	struct hash exceptions;		/* constructors -> class of such exceptions plus 1 */
+	struct hash ephemerons;		/* values */
 	uint64_t nonsense;
 };
 

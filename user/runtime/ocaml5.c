@@ -142,7 +142,7 @@ static bool read_domain(const struct ocaml *ocaml, uint64_t state, struct ocaml_
 /* From one entry to the next, by what its last words say of the minor heaps; 0: nothing fits. */
 static uint64_t entry_bytes(const struct ocaml *ocaml, uint64_t table)
 {
-	uint64_t heaps = target_word(ocaml->memory, ocaml_symbol(ocaml, "caml_minor_heaps_start"));
+	uint64_t heaps = target_word(ocaml->memory, ocaml->minor_heaps);
 
 	for (uint64_t size = 64; heaps && size <= INTERNAL_MAX; size += 8) {
 		uint64_t end = target_word(ocaml->memory, table + size - 8);
@@ -254,6 +254,8 @@ int ocaml5_find(struct ocaml *ocaml, const char **why)
 		*why = "OCaml 5's bytecode is not read";
 		return -ENOENT;
 	}
+	/* Each word of the data may be tried: a search among millions of symbols is made once. */
+	ocaml->minor_heaps = ocaml_symbol(ocaml, "caml_minor_heaps_start");
 	for (size_t i = 0; !table && i < ARRAY_SIZE(layouts); i++) {
 		ocaml->layout = &layouts[i];
 		table = find_table(ocaml);
