@@ -347,7 +347,7 @@ int target_memory_open(const struct maps *maps, const struct data_modules *modul
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "target_memory_open");
 	error = real(maps, modules, kept, memory);
-	memory->work_left = MIN(memory->work_left, work_max);
+	memory->work_left = memory->work_most = MIN(memory->work_most, work_max);
 	return error;
 }
 

@@ -223,6 +223,8 @@ static void what_a_walk_may_cost_has_a_limit(void **state)
 		target_read_pages(&memory, fixture->start + 3 * MEMORY_PAGE, words, sizeof(words)),
 		0);
 	assert_int_equal(words[1], 0);
+	target_memory_forget(&memory);
+	assert_int_equal(target_word(&memory, address_of(fixture, 3)), 103);
 	target_memory_close(&memory);
 }
 

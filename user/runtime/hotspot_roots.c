@@ -234,7 +234,7 @@ static int add_buffer(struct hotspot *hotspot, uint64_t thread)
 	uint64_t end = hotspot_z_address(hotspot, hotspot_member(hotspot, at, HOTSPOT_BUFFER_END));
 	struct hotspot_buffer *buffer;
 
-	if (!top || top > end || (top | end) & 7)
+	if (!top || top > end || (top | end) & 7 || end >> MACHINE_USER_BITS)
 		return 0;
 	buffer = vec_push(&hotspot->buffers);
 	if (!buffer)
@@ -602,7 +602,9 @@ static int add_storages(struct rooting *rooting)
 		const struct mapping *mapping = &hotspot->memory->maps->list.items[i];
 		uint64_t from = MAX(mapping->start, start), to = MIN(mapping->end, end);
 
-		for (; mapping->writable && count >= 0 && from + 8 <= to; from += 8) {
+		for (; mapping->writable && count >= 0 && from + 8 <= to &&
+		       !target_memory_overworked(hotspot->memory);
+		     from += 8) {
 			if (target_word(hotspot->memory, from) != globals)
 				continue;
 			count = add_beside(rooting, from, -8);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -38,6 +39,14 @@ struct memory_windows {
 	} slots[WINDOWS];
 };
 
+static uint64_t machine_bytes(void)
+{
+	struct sysinfo info;
+
+	return sysinfo(&info) ? UINT64_MAX
+			      : ((uint64_t)info.totalram + info.totalswap) * info.mem_unit;
+}
+
 static uint64_t writable_bytes(const struct maps *maps)
 {
 	uint64_t bytes = 0;
@@ -50,8 +59,9 @@ static uint64_t writable_bytes(const struct maps *maps)
 	return bytes;
 }
 
-/* What a process has in memory or in swap (proc_pid_status(5)); of a core file, what can be
- * written. */
+/* What a process has in memory or in swap (proc_pid_status(5)); of a core file, or one that has
+ * ended, what can be written. Pages that are mapped often count as often: no more than the machine
+ * has. */
 static uint64_t occupied_bytes(const struct maps *maps)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -69,7 +79,7 @@ static uint64_t occupied_bytes(const struct maps *maps)
 		    sscanf(line, "HugetlbPages: %" SCNu64, &number) == 1)
 			kib += number;
 	}
-	return kib ? kib * 1024 : writable_bytes(maps);
+	return MIN(kib ? kib * 1024 : writable_bytes(maps), machine_bytes());
 }
 
 const char *target_memory_overworked(const struct target_memory *memory)
@@ -100,8 +110,9 @@ int target_memory_open(const struct maps *maps, const struct data_modules *modul
 					 .pagemap = pagemap_open(maps->source),
 					 .windows = windows};
 	memory->changes = !memory->kept && !maps->source.core;
-	memory->work_left =
+	memory->work_most =
 		WORK_MIN + (int64_t)(MIN(occupied_bytes(maps), 1ull << 48) / 8 * WORK_PER_WORD);
+	memory->work_left = memory->work_most;
 	return 0;
 }
 
@@ -118,6 +129,7 @@ void target_memory_close(struct target_memory *memory)
 void target_memory_forget(struct target_memory *memory)
 {
 	memory->forgotten++;
+	memory->work_left = memory->work_most;
 	for (size_t i = 0; i < WINDOWS; i++)
 		memory->windows->slots[i].address = 0;
 }
@@ -125,6 +137,7 @@ void target_memory_forget(struct target_memory *memory)
 void target_memory_release(struct target_memory *memory)
 {
 	memory->forgotten++;
+	memory->work_left = memory->work_most;
 	for (size_t i = 0; i < WINDOWS; i++) {
 		free(memory->windows->slots[i].bytes);
 		memory->windows->slots[i].bytes = NULL;

@@ -35,15 +35,17 @@ struct target_memory {
 	/* The same memory is mapped more than once: at addresses with 1, 2 or 4 in the bits from
 	 * this one on, as ZGC's is until 17. It is read wherever it is present. 0: it is not. */
 	uint32_t view_shift;
-	int64_t work_left; /* in reads of a word that was read lately */
+	int64_t work_left; /* in reads of a word that was read lately; private, as: */
+	int64_t work_most;
 	/* It may change while it is read; and it will be read again if it has. */
 	bool changes, again;
 };
 
 /*
- * What is read can be made to lead to the same again and again, for hours: what a walk may cost is
- * bounded by what the process has in memory. Once that is used up nothing can be read any more,
- * and this says so (static); NULL: there is still some left.
+ * What is read can be made to lead to the same again and again, for hours: what a walk may cost,
+ * from one target_memory_forget() to the next, is bounded by what the process has in memory. Once
+ * that is used up nothing can be read any more, and this says so (static); NULL: there is still
+ * some left.
  */
 const char *target_memory_overworked(const struct target_memory *memory);
 

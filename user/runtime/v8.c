@@ -89,8 +89,12 @@ static bool is_boundary(const struct walk *walk, uint64_t address)
 
 static uint64_t next_boundary(const struct walk *walk, uint64_t address)
 {
-	while (address < walk->chunk->limit && !is_boundary(walk, address))
+	while (address < walk->chunk->limit && !target_memory_overworked(walk->v8->memory) &&
+	       !is_boundary(walk, address))
 		address += 8;
+	/* Nothing more will come. */
+	if (target_memory_overworked(walk->v8->memory))
+		return walk->chunk->limit;
 	return MIN(address, walk->chunk->limit);
 }
 
@@ -328,7 +332,9 @@ static void find_filler(struct v8 *v8)
 	for (size_t i = 0; i < v8->chunks.count && !v8->filler; i++) {
 		const struct v8_chunk *chunk = &v8->chunks.items[i];
 
-		for (uint64_t at = chunk->start; chunk->meta && at + 8 <= chunk->end && !v8->filler;
+		for (uint64_t at = chunk->start;
+		     chunk->meta && at + 8 <= chunk->end && !v8->filler &&
+		     !target_memory_overworked(v8->memory);
 		     at += 8) {
 			const struct v8_map *map;
 
