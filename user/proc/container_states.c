@@ -141,8 +141,8 @@ static bool state_read(struct container_states *states, const char *root, const 
 	       !container_state_read(text, *length, take_group, &taking);
 }
 
-/* Up to so many bytes of states: a user can fill a directory. False: some are
- * still to be written. */
+/* Up to so many bytes of states: a user can fill a directory. False: some are still to be written.
+ */
 static bool root_read(struct container_states *states, const char *root, size_t bytes)
 {
 	bool root_only, settled = true;
