@@ -11,6 +11,6 @@ static inline bool forged_make_8(struct forged *forged)
 	forged_memory_find_places(&forged->memory);
 	return true;
 }
-#define forged_make forged_make_8
+#define FORGED_MAKE forged_make_8
 
 #include "fuzz/forged_heap.h"

@@ -15,7 +15,7 @@ static inline bool forged_make_all(struct forged *forged)
 	forged_heap(forged);
 	return true;
 }
-#define forged_make forged_make_all
+#define FORGED_MAKE forged_make_all
 #include "fuzz/forged_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Keys are words of other processes, too: who chooses them must not choose where they go. */
+/* A key may be a word of another process, which must not be able to choose its place as well. */
 static uint64_t secret;
 
 static __attribute__((constructor)) void make_secret(void)

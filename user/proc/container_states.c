@@ -18,7 +18,7 @@
 /* More than machines have of containers without a generated id. */
 #define STATES_MAX 4096
 #define USERS_MAX 1024
-#define STATE_COST 4096u      /* bytes that each directory counts for, too */
+#define STATE_COST 4096u      /* bytes that each one counts for, too */
 #define USER_BYTES (4u << 20) /* of states that are read in a user's own directory */
 #define MOUNTINFO_MAX_BYTES (4u << 20)
 
@@ -151,10 +151,11 @@ static bool root_read(struct container_states *states, const char *root, size_t 
 
 	for (size_t i = 0; directory && i < STATES_MAX && bytes && (entry = readdir(directory));
 	     i++) {
-		size_t length = 0;
+		size_t length;
 
-		if (is_chosen(entry->d_name))
-			settled &= state_read(states, root, entry->d_name, &length);
+		if (!is_chosen(entry->d_name))
+			continue;
+		settled &= state_read(states, root, entry->d_name, &length);
 		bytes -= MIN(bytes, length + STATE_COST);
 	}
 	return settled;

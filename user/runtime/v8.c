@@ -89,13 +89,12 @@ static bool is_boundary(const struct walk *walk, uint64_t address)
 
 static uint64_t next_boundary(const struct walk *walk, uint64_t address)
 {
-	while (address < walk->chunk->limit && !target_memory_overworked(walk->v8->memory) &&
-	       !is_boundary(walk, address))
-		address += 8;
-	/* Nothing more will come. */
-	if (target_memory_overworked(walk->v8->memory))
-		return walk->chunk->limit;
-	return MIN(address, walk->chunk->limit);
+	uint64_t limit = walk->chunk->limit;
+
+	/* Once nothing more can be read, none will come. */
+	while (address < limit && !is_boundary(walk, address))
+		address = target_memory_overworked(walk->v8->memory) ? limit : address + 8;
+	return MIN(address, limit);
 }
 
 static uint64_t string_bytes(struct v8 *v8, const struct v8_map *map, uint64_t address)
