@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <malloc.h>
 
 #include "analyze/block_index.h"
 #include "base/cleanup.h"
@@ -114,6 +115,45 @@ static void an_array_of_nothing_is_held_by_the_address_behind_its_count(void **s
 	block_index_free(&index);
 }
 
+/* Sizes are the word of whoever has the blocks. */
+static void a_block_of_any_size_takes_no_memory_for_it(void **state)
+{
+	static const uint64_t starts[] = {0x10000, 0x7f0000000000, 0x7f00ffff0000},
+			      sizes[] = {0x7e0000000000, 0x8000ffff, 0x80fd00000000};
+	struct block_index index;
+
+	(void)state;
+	assert_int_equal(block_index_build(starts, sizes, ARRAY_SIZE(starts), &index), 0);
+	assert_in_range(malloc_usable_size(index.lines), 1, 4 * REGION_LINES * sizeof(uint32_t));
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
+		assert_int_equal(block_index_find(&index, starts[i]), i);
+		assert_int_equal(block_index_find(&index, starts[i] + sizes[i] / 2), i);
+		assert_int_equal(block_index_find(&index, starts[i] + sizes[i] - 1), i);
+		assert_int_equal(block_index_find(&index, starts[i] + sizes[i]), BLOCK_NONE);
+	}
+	block_index_free(&index);
+}
+
+/* 65,536 regions apart, all would have had one place in the table. */
+static void blocks_far_from_each_other_are_found(void **state)
+{
+	static uint64_t starts[1 << 15], sizes[1 << 15];
+	struct block_index index;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
+		starts[i] = (i + 1) << 32;
+		sizes[i] = 32;
+	}
+	assert_int_equal(block_index_build(starts, sizes, ARRAY_SIZE(starts), &index), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
+		assert_int_equal(block_index_find(&index, starts[i] + 31), i);
+		assert_int_equal(block_index_find(&index, starts[i] + 32), BLOCK_NONE);
+		assert_int_equal(block_index_find(&index, starts[i] - 1), BLOCK_NONE);
+	}
+	block_index_free(&index);
+}
+
 static void no_blocks_hold_no_address(void **state)
 {
 	struct block_index index;
@@ -131,6 +171,8 @@ int main(void)
 			an_address_belongs_to_the_block_around_it_and_one_past_the_end_to_none),
 		cmocka_unit_test(any_address_is_answered_as_a_search_through_all_would),
 		cmocka_unit_test(an_array_of_nothing_is_held_by_the_address_behind_its_count),
+		cmocka_unit_test(a_block_of_any_size_takes_no_memory_for_it),
+		cmocka_unit_test(blocks_far_from_each_other_are_found),
 		cmocka_unit_test(no_blocks_hold_no_address),
 	};
 

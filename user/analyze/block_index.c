@@ -2,51 +2,39 @@
 #include "analyze/block_index.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/search.h"
 
-struct regions {
-	uint64_t *list; /* ascending */
-	size_t count, capacity;
-};
-
-static int add_region(struct regions *regions, uint64_t region)
+static uint64_t region_of(uint64_t address)
 {
-	if (regions->count && regions->list[regions->count - 1] >= region)
-		return 0;
-	if (regions->count == regions->capacity) {
-		size_t grown = regions->capacity ? regions->capacity * 2 : 1024;
-		uint64_t *moved = reallocarray(regions->list, grown, sizeof(*moved));
-
-		if (!moved)
-			return -ENOMEM;
-		regions->list = moved;
-		regions->capacity = grown;
-	}
-	regions->list[regions->count++] = region;
-	return 0;
+	return address >> REGION_SHIFT;
 }
 
-static int list_regions(const struct block_index *index, struct regions *regions)
+/* Whether a block is the first one of its region. */
+static bool is_first(const struct block_index *index, uint32_t block)
 {
-	int error = 0;
+	return !block || region_of(index->starts[block - 1]) != region_of(index->starts[block]);
+}
 
-	for (uint32_t i = 0; i < index->count; i++) {
-		uint64_t first = index->starts[i] >> REGION_SHIFT;
-		uint64_t last =
-			(index->starts[i] + block_reach(index->sizes[i]) - 1) >> REGION_SHIFT;
+/* Whether it reaches into a region in which no block starts. */
+static bool is_wide(const struct block_index *index, uint32_t block)
+{
+	uint64_t start = index->starts[block];
+	uint64_t last = region_of(start + block_reach(index->sizes[block]) - 1);
 
-		last = MIN(last, (uint64_t)UINT32_MAX - 1);
-		for (uint64_t region = first; !error && region <= last; region++)
-			error = add_region(regions, region);
-	}
-	return error;
+	if (last == region_of(start))
+		return false;
+	return last > region_of(start) + 1 || block + 1 == index->count ||
+	       region_of(index->starts[block + 1]) != last;
 }
 
 static void insert(struct block_index *index, uint64_t region, uint32_t place)
 {
-	uint32_t key = (uint32_t)region + 1, slot = region_slot(key, index->mask);
+	uint32_t key = (uint32_t)region + 1, slot = region_slot(index, key);
 
 	while (index->keys[slot])
 		slot = (slot + 1) & index->mask;
@@ -54,19 +42,31 @@ static void insert(struct block_index *index, uint64_t region, uint32_t place)
 	index->regions[slot] = place;
 }
 
-static void fill_lines(struct block_index *index, const struct regions *regions)
+static void fill_lines(struct block_index *index, uint64_t region, uint32_t *lines, uint32_t block)
 {
-	uint32_t block = 0;
+	for (uint64_t line = 0; line < REGION_LINES; line++) {
+		uint64_t start = (region << REGION_SHIFT) + (line << LINE_SHIFT);
 
-	for (size_t i = 0; i < regions->count; i++) {
-		insert(index, regions->list[i], (uint32_t)i);
-		for (uint64_t line = 0; line < REGION_LINES; line++) {
-			uint64_t start = (regions->list[i] << REGION_SHIFT) + (line << LINE_SHIFT);
+		while (block < index->count && index->starts[block] <= start)
+			block++;
+		lines[line] = block;
+	}
+}
 
-			while (block < index->count && index->starts[block] <= start)
-				block++;
-			index->lines[i * REGION_LINES + line] = block;
-		}
+static void fill(struct block_index *index)
+{
+	uint32_t place = 0, wide = 0;
+
+	for (uint32_t i = 0; i < index->count; i++) {
+		uint64_t region = region_of(index->starts[i]);
+
+		if (is_wide(index, i))
+			index->wide[wide++] = i;
+		if (!is_first(index, i) || region >= UINT32_MAX)
+			continue;
+		insert(index, region, place);
+		fill_lines(index, region, index->lines + (size_t)place * REGION_LINES, i);
+		place++;
 	}
 }
 
@@ -74,23 +74,38 @@ int block_index_build(const uint64_t *starts, const uint64_t *sizes, uint32_t co
 		      struct block_index *index)
 {
 	struct block_index built = {.starts = starts, .sizes = sizes, .count = count, .mask = 15};
-	struct regions regions = {0};
-	int error = list_regions(&built, &regions);
+	size_t regions = 0;
 
-	while (!error && built.mask < regions.count * 2)
+	for (uint32_t i = 0; i < count; i++) {
+		regions += is_first(&built, i);
+		built.wide_count += is_wide(&built, i);
+	}
+	while (built.mask < regions * 2)
 		built.mask = built.mask * 2 + 1;
+	built.shift = (uint32_t)__builtin_clzll(built.mask);
+	built.multiplier = hash_secret() | 1;
 	built.keys = calloc((size_t)built.mask + 1, sizeof(uint32_t));
 	built.regions = calloc((size_t)built.mask + 1, sizeof(uint32_t));
-	built.lines = malloc((regions.count + 1) * REGION_LINES * sizeof(uint32_t));
-	if (error || !built.keys || !built.regions || !built.lines) {
+	built.lines = malloc((regions + 1) * REGION_LINES * sizeof(uint32_t));
+	built.wide = malloc(((size_t)built.wide_count + 1) * sizeof(uint32_t));
+	if (!built.keys || !built.regions || !built.lines || !built.wide) {
 		block_index_free(&built);
-		free(regions.list);
 		return -ENOMEM;
 	}
-	fill_lines(&built, &regions);
-	free(regions.list);
+	fill(&built);
 	*index = built;
 	return 0;
+}
+
+uint32_t block_index_find_wide(const struct block_index *index, uint64_t address)
+{
+	size_t before = SORTED_BEFORE(wide, index->wide, index->wide_count,
+				      index->starts[*wide] <= address);
+	uint32_t block = before ? index->wide[before - 1] : BLOCK_NONE;
+
+	if (!before || address - index->starts[block] >= block_reach(index->sizes[block]))
+		return BLOCK_NONE;
+	return block;
 }
 
 void block_index_free(struct block_index *index)
@@ -98,5 +113,6 @@ void block_index_free(struct block_index *index)
 	free(index->keys);
 	free(index->regions);
 	free(index->lines);
+	free(index->wide);
 	*index = (struct block_index){0};
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which block holds an address, asked tens of millions of times: a table of the 64 KiB regions that
- * hold blocks, and in each the block to begin at for every 512 bytes.
+ * Which block holds an address, asked tens of millions of times: a table of the 64 KiB regions in
+ * which blocks start, and in each the block to begin at for every 512 bytes. Blocks that reach into
+ * other regions are looked for one by one: sizes may be anyone's word and take no memory.
  */
 #ifndef LEAKMON_ANALYZE_BLOCK_INDEX_H
 #define LEAKMON_ANALYZE_BLOCK_INDEX_H
@@ -21,8 +22,11 @@ struct block_index {
 	uint32_t count;
 	uint32_t *keys,
 		*regions; /* a hash table: number of a region plus 1 -> its place in lines */
-	uint32_t mask;
-	uint32_t *lines; /* blocks that start at or below the line's first byte */
+	uint32_t mask, shift;
+	uint64_t multiplier; /* a secret: regions may be chosen */
+	uint32_t *lines;     /* blocks that start at or below the line's first byte */
+	uint32_t *wide;	     /* blocks with regions in which none starts; ascending */
+	uint32_t wide_count;
 };
 
 /*
@@ -43,10 +47,15 @@ static inline uint64_t block_reach(uint64_t size)
 	return size + (size == 0 || size == 8);
 }
 
-static inline uint32_t region_slot(uint32_t key, uint32_t mask)
+/* Multiply-shift hashing (M. Dietzfelbinger and others, "A reliable randomized algorithm for the
+ * closest-pair problem", 1997). */
+static inline uint32_t region_slot(const struct block_index *index, uint32_t key)
 {
-	return (uint32_t)(key * 0x9e3779b1u) & mask;
+	return (uint32_t)(key * index->multiplier >> index->shift);
 }
+
+/* Likewise block_index_find(), of an address in a region in which no block starts. */
+uint32_t block_index_find_wide(const struct block_index *index, uint64_t address);
 
 /* The block that holds the address, as block_reach() says; or BLOCK_NONE. */
 static inline uint32_t block_index_find(const struct block_index *index, uint64_t address)
@@ -55,10 +64,10 @@ static inline uint32_t block_index_find(const struct block_index *index, uint64_
 
 	if (!index->count || address >> BLOCK_ADDRESS_BITS || !key)
 		return BLOCK_NONE;
-	for (slot = region_slot(key, index->mask); index->keys[slot] != key;
+	for (slot = region_slot(index, key); index->keys[slot] != key;
 	     slot = (slot + 1) & index->mask) {
 		if (!index->keys[slot])
-			return BLOCK_NONE;
+			return block_index_find_wide(index, address);
 	}
 	at = index->lines[(size_t)index->regions[slot] * REGION_LINES +
 			  (address >> LINE_SHIFT & (REGION_LINES - 1))];

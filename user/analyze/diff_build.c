@@ -16,7 +16,6 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "proc/container.h"
-#include "symbol/intern.h"
 
 /*
  * Which call stacks of two snapshots are the same. A stack's number is made of build-ids and
@@ -50,7 +49,7 @@ static uint64_t kinds_key(const char *program, enum family_id family, enum site_
 {
 	uint64_t kinds = (uint64_t)family << 16 | (uint64_t)kind << 8 | (uint64_t)lost;
 
-	return hash_mix(intern_hash(program) ^ hash_mix(kinds));
+	return hash_mix(hash_text(program) ^ hash_mix(kinds));
 }
 
 static uint64_t kind_key(const char *program, const struct report_site *site)
@@ -81,7 +80,7 @@ static uint64_t names_key(const char *program, const struct report_site *site)
 		const char *name = frame->function ? frame->function : frame->module;
 
 		if (!frame->inlined)
-			key = hash_mix(key ^ intern_hash(name ? name : ""));
+			key = hash_mix(key ^ hash_text(name ? name : ""));
 	}
 	return key;
 }
@@ -91,7 +90,7 @@ static uint64_t build_of(const struct frame *frame)
 {
 	const char *build = frame->build_id ? frame->build_id : frame->module;
 
-	return build ? intern_hash(build) : 0;
+	return build ? hash_text(build) : 0;
 }
 
 static int builds_add(struct hash *builds, const struct frames *frames)
@@ -316,10 +315,10 @@ static uint64_t key_of(const struct snapshot_process *process, const struct repo
 {
 	const struct frame *start = dead->start.list.count ? dead->start.list.items : NULL;
 	uint64_t ran = start ? hash_mix(start->module_offset +
-					(start->module ? intern_hash(start->module) : 0))
+					(start->module ? hash_text(start->module) : 0))
 			     : 0;
 
-	return hash_mix(hash_mix(intern_hash(process->comm) ^ dead->id) ^ ran);
+	return hash_mix(hash_mix(hash_text(process->comm) ^ dead->id) ^ ran);
 }
 
 static struct diff_dead *row_of(struct diff *diff, struct hash *index,
@@ -500,7 +499,7 @@ static uint64_t row_key(const struct builder *builder, const struct snapshot_pro
 {
 	*by_name = false;
 	if (name)
-		return hash_mix(intern_hash(name) ^ hash_mix(site->site->family));
+		return hash_mix(hash_text(name) ^ hash_mix(site->site->family));
 	return diff_match_key(&builder->match, process, site, by_name);
 }
 

@@ -8,7 +8,6 @@
 #include "analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "symbol/intern.h"
 
 struct builder {
 	struct fleet fleet;
@@ -107,7 +106,7 @@ static const struct report_host *host_of(const struct builder *builder,
 					 const struct snapshot_process *process, size_t *place)
 {
 	const uint64_t *found =
-		process->host ? hash_get(&builder->hosts, intern_hash(process->host)) : NULL;
+		process->host ? hash_get(&builder->hosts, hash_text(process->host)) : NULL;
 
 	/* Without a fleet all is of one host. */
 	*place = found ? *found + 1 : 1;
@@ -117,8 +116,8 @@ static const struct report_host *host_of(const struct builder *builder,
 static int hosts_index(struct builder *builder)
 {
 	for (size_t i = 0; i < builder->report->host_count; i++) {
-		uint64_t *place = hash_put(&builder->hosts,
-					   intern_hash(builder->report->hosts[i].name), NULL);
+		uint64_t *place =
+			hash_put(&builder->hosts, hash_text(builder->report->hosts[i].name), NULL);
 
 		if (!place)
 			return -ENOMEM;
@@ -129,8 +128,8 @@ static int hosts_index(struct builder *builder)
 
 static uint64_t build_key(const struct report_process *process, const char *build_id)
 {
-	return hash_mix(intern_hash(process->process->comm) ^
-			hash_mix(intern_hash(build_id ? build_id : "")));
+	return hash_mix(hash_text(process->process->comm) ^
+			hash_mix(hash_text(build_id ? build_id : "")));
 }
 
 static struct fleet_build *build_of(struct builder *builder, const struct report_process *process,

@@ -7,17 +7,22 @@
 #include <sys/random.h>
 
 /* A key may be a word of another process, which must not be able to choose its place as well. */
-static uint64_t secret;
+static struct siphash_key secret;
 
 static __attribute__((constructor)) void make_secret(void)
 {
 	if (getrandom(&secret, sizeof(secret), GRND_NONBLOCK) != sizeof(secret))
-		secret = (uintptr_t)&secret;
+		secret.words[0] = (uintptr_t)&secret;
+}
+
+uint64_t hash_secret(void)
+{
+	return secret.words[0];
 }
 
 static size_t place_of(const struct hash *hash, uint64_t key)
 {
-	return hash_mix(hash_mix(key) ^ secret) & (hash->capacity - 1);
+	return hash_mix(hash_mix(key) ^ secret.words[0]) & (hash->capacity - 1);
 }
 
 static struct hash_entry *hash_slot(const struct hash *hash, uint64_t key)
@@ -158,6 +163,11 @@ uint64_t siphash(const struct siphash_key *key, const void *data, size_t size)
 	state.c ^= 0xff;
 	mix(&state, 4);
 	return state.a ^ state.b ^ state.c ^ state.d;
+}
+
+uint64_t hash_text(const char *text)
+{
+	return siphash(&secret, text, strlen(text));
 }
 
 int siphash_key_make(struct siphash_key *key)

@@ -56,6 +56,12 @@ struct siphash_key {
 
 uint64_t siphash(const struct siphash_key *key, const void *data, size_t size);
 
+/* Of a string, with this run's own key: another one in each run, to be stored nowhere. Strings of
+ * one hash cannot be chosen. */
+uint64_t hash_text(const char *text);
+/* Likewise a number that nobody outside of this run knows. */
+uint64_t hash_secret(void);
+
 /* A key that nobody knows. 0 or -errno. */
 int siphash_key_make(struct siphash_key *key);
 

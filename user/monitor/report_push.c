@@ -19,7 +19,6 @@
 #include "report/report.h"
 #include "report/triage_report.h"
 #include "serve/handover.h"
-#include "symbol/intern.h"
 
 #define HOST_SIZE 65
 #define NEWS_MAX 4096
@@ -194,14 +193,14 @@ static uint64_t key_of(const struct leak_event *event)
 	uint64_t key = hash_mix(event->kind + 1);
 
 	if (event->limit)
-		return hash_mix(key ^ intern_hash(event->limit->path)) ^ event->limit->kind;
+		return hash_mix(key ^ hash_text(event->limit->path)) ^ event->limit->kind;
 	key = hash_mix(key ^ (uint64_t)event->pid);
 	if (event->comm)
-		key ^= intern_hash(event->comm);
+		key ^= hash_text(event->comm);
 	if (!event->pid && event->cgroup)
-		key ^= intern_hash(event->cgroup);
+		key ^= hash_text(event->cgroup);
 	if (event->quantity)
-		key = hash_mix(key ^ intern_hash(event->quantity));
+		key = hash_mix(key ^ hash_text(event->quantity));
 	return hash_mix(key ^ event->site);
 }
 

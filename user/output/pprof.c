@@ -19,7 +19,6 @@
 #include "report/triage_report.h"
 #include "proc/container.h"
 #include "report/profile_report.h"
-#include "symbol/intern.h"
 #include "symbol/symbolizer.h"
 
 /*
@@ -206,7 +205,7 @@ static uint64_t string(struct profile *profile, const char *text)
 
 	if (!text || !*text)
 		return 0;
-	number = number_of(profile, &profile->strings, intern_hash(text), &profile->string_count,
+	number = number_of(profile, &profile->strings, hash_text(text), &profile->string_count,
 			   &fresh);
 	if (!fresh)
 		return number;
@@ -227,7 +226,7 @@ static void value_type(struct profile *profile, unsigned field, const char *type
 
 static uint64_t function(struct profile *profile, const char *name, const char *file)
 {
-	uint64_t key = hash_mix(intern_hash(name)) ^ (file ? intern_hash(file) : 0), id;
+	uint64_t key = hash_mix(hash_text(name)) ^ (file ? hash_text(file) : 0), id;
 	bool fresh = false;
 
 	id = number_of(profile, &profile->functions, key, &profile->function_count, &fresh);
@@ -251,8 +250,8 @@ static uint64_t module_of(struct profile *profile, const struct frame *frame)
 	/* Code made at run time lies elsewhere each time: its name is all there is. */
 	if (!frame->module || !strcmp(frame->module, FRAME_JIT))
 		return 0;
-	key = hash_mix(intern_hash(frame->module)) ^
-	      (frame->build_id ? intern_hash(frame->build_id) : 0);
+	key = hash_mix(hash_text(frame->module)) ^
+	      (frame->build_id ? hash_text(frame->build_id) : 0);
 	id = number_of(profile, &profile->module_rows, key, &count, &fresh);
 	if (!fresh)
 		return id;
@@ -284,7 +283,7 @@ static uint64_t location_key(const struct frame *frames, size_t count, uint64_t 
 
 	for (size_t i = 0; i < count; i++) {
 		if (frames[i].function)
-			key = hash_mix(key ^ intern_hash(frames[i].function));
+			key = hash_mix(key ^ hash_text(frames[i].function));
 		key = hash_mix(key ^ frames[i].line);
 	}
 	return key;

@@ -321,8 +321,7 @@ static struct cached *cache_get(const struct container_cache *cache, const char 
 {
 	uint64_t *place;
 
-	for (*key = hash_bytes(HASH_BYTES_BEGIN, group, strlen(group));
-	     (place = hash_get(&cache->places, *key)); (*key)++) {
+	for (*key = hash_text(group); (place = hash_get(&cache->places, *key)); (*key)++) {
 		struct cached *cached = cache->list.items[*place - 1];
 
 		if (!strcmp(cached->group, group))

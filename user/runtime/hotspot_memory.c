@@ -370,7 +370,7 @@ static void count_classes(struct reading *reading, uint64_t loader, struct java_
 /* To those of the same class. 0 or -ENOMEM. */
 static int add_loader(struct reading *reading, const char *name, const struct java_loaders *added)
 {
-	uint64_t *slot = hash_put(&reading->index, intern_hash(name) | 1, NULL);
+	uint64_t *slot = hash_put(&reading->index, hash_text(name) | 1, NULL);
 	struct java_loaders *loaders;
 
 	if (!slot)

@@ -17,12 +17,12 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "parse/questions.h"
 #include "proc/target_file.h"
 #include "sandbox/child.h"
-#include "symbol/intern.h"
 
 /* The debug files of browsers are about half of that. */
 #define MAX_FILE_BYTES (UINT64_C(2) << 30)
@@ -367,7 +367,7 @@ static struct fetch *add(struct debuginfod *debuginfod, const char *build_id, co
 static struct fetch *find_or_add(struct debuginfod *debuginfod, const char *build_id,
 				 const char *path)
 {
-	uint64_t key = intern_hash(build_id), *slot;
+	uint64_t key = hash_text(build_id), *slot;
 	struct fetch *fetch;
 
 	for (; (slot = hash_put(&debuginfod->index, key, NULL)) && *slot; key++) {

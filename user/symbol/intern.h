@@ -17,7 +17,8 @@ struct intern {
 const char *intern_string(struct intern *intern, const char *text);
 void intern_free(struct intern *intern);
 
-/* FNV-1a, 64 bits (draft-eastlake-fnv): the same on every host and run. */
+/* FNV-1a, 64 bits (draft-eastlake-fnv): the same on every host and run, for what is stored. Strings
+ * of one hash can be chosen: in tables of a run's own, hash_text(). */
 uint64_t intern_hash(const char *text);
 
 #endif

@@ -66,7 +66,7 @@ static uint32_t string_number(struct html_names *names, const char *text)
 
 	if (!text)
 		return 0;
-	number = hash_put(&names->string_numbers, intern_hash(text), &fresh);
+	number = hash_put(&names->string_numbers, hash_text(text), &fresh);
 	/* Two texts with one hash: the second one is written again and again. */
 	if (number && !fresh && !strcmp(names->strings.items[*number - 1], text))
 		return (uint32_t)*number;

@@ -18,7 +18,6 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "output/output.h"
-#include "symbol/intern.h"
 #include "symbol/site_label.h"
 
 #define NS_PER_S 1e9
@@ -221,9 +220,9 @@ static void process_labels(FILE *out, const struct snapshot_process *process)
 static uint64_t process_key(const struct snapshot_process *process)
 {
 	const char *container = container_proven_id(process->container);
-	uint64_t key = intern_hash(process->comm);
+	uint64_t key = hash_text(process->comm);
 
-	return container ? hash_mix(key) ^ intern_hash(container) : key;
+	return container ? hash_mix(key) ^ hash_text(container) : key;
 }
 
 /* Bytes held by programs, by name and container. */
