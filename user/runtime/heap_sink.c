@@ -6,6 +6,35 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "runtime/target_memory.h"
+
+/* The smallest reference has 4; twice as many are for what few words say often, such as what each
+ * object of a class has. The least is for what lies in files. */
+#define BYTES_PER_FINDING 2
+#define FINDINGS_MIN (1ull << 22)
+#define NAME_BYTES_PER_FINDING 16
+
+/* So many findings more; false: there is no room for them. */
+static bool find(struct heap_sink *sink, uint64_t findings)
+{
+	if (!sink->memory)
+		return true;
+	sink->findings += findings;
+	if (sink->findings > FINDINGS_MIN + sink->memory->occupied / BYTES_PER_FINDING)
+		target_memory_exhaust(sink->memory);
+	return target_memory_work(sink->memory, 1);
+}
+
+/* The sink's own copy of a name, or NULL: out of memory. Only new ones are findings. */
+static const char *name_in(struct heap_sink *sink, const char *name)
+{
+	size_t known = sink->strings->strings.count;
+	const char *interned = intern_string(sink->strings, name);
+
+	if (sink->strings->strings.count > known)
+		find(sink, 1 + strlen(name) / NAME_BYTES_PER_FINDING);
+	return interned;
+}
 
 int heap_sink_init(struct heap_sink *sink, struct intern *strings, uint64_t *starts,
 		   uint64_t *sizes, uint32_t *sites, uint32_t count)
@@ -64,11 +93,12 @@ struct walk_report *heap_sink_report(struct heap_sink *sink, const char *runtime
 
 int heap_sink_class(struct heap_sink *sink, const struct managed_class *class, uint32_t *number)
 {
-	const char *name = intern_string(sink->strings, class->name);
 	struct managed_class *added;
+	const char *name;
 
-	if (sink->classes.count >= NODE_CLASS)
+	if (sink->classes.count >= NODE_CLASS || !find(sink, 1))
 		return -E2BIG;
+	name = name_in(sink, class->name);
 	added = name ? vec_push(&sink->classes) : NULL;
 	if (!added)
 		return -ENOMEM;
@@ -82,7 +112,7 @@ int heap_sink_add(struct heap_sink *sink, uint64_t start, uint64_t size, uint32_
 {
 	struct sink_node *node;
 
-	if (start >> BLOCK_ADDRESS_BITS || size >> BLOCK_ADDRESS_BITS)
+	if (start >> BLOCK_ADDRESS_BITS || size >> BLOCK_ADDRESS_BITS || !find(sink, 1))
 		return 0;
 	node = vec_push(&sink->added);
 	if (!node)
@@ -97,7 +127,7 @@ int heap_sink_add(struct heap_sink *sink, uint64_t start, uint64_t size, uint32_
 struct heap_sink_mark heap_sink_mark(const struct heap_sink *sink)
 {
 	return (struct heap_sink_mark){sink->added.count, sink->claimed.count, sink->idle.count,
-				       sink->classes.count};
+				       sink->classes.count, sink->findings};
 }
 
 void heap_sink_rewind(struct heap_sink *sink, struct heap_sink_mark mark)
@@ -106,6 +136,7 @@ void heap_sink_rewind(struct heap_sink *sink, struct heap_sink_mark mark)
 	sink->claimed.count = mark.ranges;
 	sink->idle.count = mark.idle;
 	sink->classes.count = mark.classes;
+	sink->findings = mark.findings;
 }
 
 void heap_sink_set(struct heap_sink *sink, uint32_t block, uint64_t size, uint32_t what)
@@ -281,7 +312,7 @@ bool heap_sink_part(struct heap_sink *sink, uint32_t owner, uint64_t address, ui
 
 uint32_t heap_sink_label(struct heap_sink *sink, enum label_kind kind, const char *name)
 {
-	const char *interned = intern_string(sink->strings, name);
+	const char *interned = find(sink, 0) ? name_in(sink, name) : NULL;
 	uint64_t *place =
 		interned ? hash_put(&sink->name_index, (uint64_t)(uintptr_t)interned, NULL) : NULL;
 	const char **added;
@@ -343,7 +374,7 @@ int heap_sink_reference(struct heap_sink *sink, uint32_t from, uint64_t to, uint
 {
 	uint32_t target = heap_sink_node(sink, to);
 
-	if (target == BLOCK_NONE || target == from)
+	if (target == BLOCK_NONE || target == from || !find(sink, 1))
 		return 0;
 	if (from < sink->from || from >= sink->count)
 		return -EINVAL;
@@ -363,9 +394,9 @@ static int add_root(struct heap_sink *sink, const char *runtime, const char *nam
 	struct managed_root *root;
 	const char *interned;
 
-	if (node == BLOCK_NONE)
+	if (node == BLOCK_NONE || !find(sink, 1))
 		return 0;
-	interned = intern_string(sink->strings, name);
+	interned = name_in(sink, name);
 	root = interned ? vec_push(&sink->roots) : NULL;
 	if (!root)
 		return -ENOMEM;

@@ -8,8 +8,9 @@
  * each node, by ascending address, what that refers to.
  *
  * Nothing that a walk reads is believed: sizes, counts and names are the target's word. A node that
- * overlaps another one is left out and counted. Names are untrusted, of the language's own things
- * only: classes, modules, variables, attributes; contents never come here.
+ * overlaps another one is left out and counted; what is found beyond what the target's memory has
+ * room for ends the walk (target_memory_overworked()). Names are untrusted, of the language's own
+ * things only: classes, modules, variables, attributes; contents never come here.
  *
  * 20 bytes a node, 4 more where references are counted, 8 a reference and 4 a node that has any.
  */
@@ -154,9 +155,11 @@ struct heap_sink {
 	VEC(struct claimed_range) idle;	   /* likewise: words outside of nodes hold nothing */
 	VEC(const char *) names;	   /* of labels */
 	VEC(struct walk_report) reports;
-	struct intern *strings; /* borrowed */
+	struct intern *strings;	      /* borrowed */
+	struct target_memory *memory; /* that is walked; NULL: there are no limits; borrowed */
 
 	/* Private. */
+	uint64_t findings; /* nodes, references, roots; names count by their lengths */
 	VEC(struct sink_node) added;
 	struct hash name_index;
 	uint32_t from; /* references of the nodes before it are complete */
@@ -188,6 +191,7 @@ int heap_sink_add(struct heap_sink *sink, uint64_t start, uint64_t size, uint32_
 /* Forgets what was added since, classes too: a walk begins again. */
 struct heap_sink_mark {
 	size_t nodes, ranges, idle, classes;
+	uint64_t findings;
 };
 struct heap_sink_mark heap_sink_mark(const struct heap_sink *sink);
 void heap_sink_rewind(struct heap_sink *sink, struct heap_sink_mark mark);

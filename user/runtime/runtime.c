@@ -254,7 +254,7 @@ int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,
 	int error = target_memory_open(maps, modules, kept ? &kept->pages : NULL, &memory);
 
 	memory.image = kept;
-
+	sink->memory = &memory;
 	for (size_t i = 0; !error && i < ARRAY_SIZE(runtimes); i++) {
 		if (!can_be_walked(runtimes[i], maps, modules))
 			continue;
@@ -273,6 +273,7 @@ int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,
 		if (walking[i].state)
 			walking[i].runtime->walker->end(walking[i].state);
 	}
+	sink->memory = NULL;
 	target_memory_close(&memory);
 	return error;
 }

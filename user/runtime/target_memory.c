@@ -89,12 +89,16 @@ const char *target_memory_overworked(const struct target_memory *memory)
 				     : NULL;
 }
 
-/* False: none is left. */
-static bool work(struct target_memory *memory, uint64_t units)
+bool target_memory_work(struct target_memory *memory, uint64_t units)
 {
 	if (memory->work_left >= 0)
 		memory->work_left -= (int64_t)units;
 	return memory->work_left >= 0;
+}
+
+void target_memory_exhaust(struct target_memory *memory)
+{
+	memory->work_left = -1;
 }
 
 int target_memory_open(const struct maps *maps, const struct data_modules *modules,
@@ -110,8 +114,8 @@ int target_memory_open(const struct maps *maps, const struct data_modules *modul
 					 .pagemap = pagemap_open(maps->source),
 					 .windows = windows};
 	memory->changes = !memory->kept && !maps->source.core;
-	memory->work_most =
-		WORK_MIN + (int64_t)(MIN(occupied_bytes(maps), 1ull << 48) / 8 * WORK_PER_WORD);
+	memory->occupied = MIN(occupied_bytes(maps), 1ull << 48);
+	memory->work_most = WORK_MIN + (int64_t)(memory->occupied / 8 * WORK_PER_WORD);
 	memory->work_left = memory->work_most;
 	return 0;
 }
@@ -208,7 +212,7 @@ static const unsigned char *page_now(struct target_memory *memory, uint64_t addr
 	if (slot->address != window + 1) {
 		if (!slot->bytes)
 			slot->bytes = malloc(WINDOW);
-		if (!slot->bytes || !work(memory, WINDOW_WORK))
+		if (!slot->bytes || !target_memory_work(memory, WINDOW_WORK))
 			return NULL;
 		pagemap_read(memory->maps->source, memory->pagemap, window, entries, SLOT_PAGES);
 		find_files(memory, window, entries, SLOT_PAGES);
@@ -296,7 +300,7 @@ int target_read(struct target_memory *memory, uint64_t address, void *buffer, si
 {
 	unsigned char *to = buffer;
 
-	if (!work(memory, 1 + size / BYTES_PER_WORK))
+	if (!target_memory_work(memory, 1 + size / BYTES_PER_WORK))
 		return -EFAULT;
 	while (size) {
 		size_t here = MIN(size, MEMORY_PAGE - address % MEMORY_PAGE);
@@ -340,7 +344,7 @@ uint64_t target_read_pages(struct target_memory *memory, uint64_t address, void 
 	bool by_page = memory->kept || has_views(memory, address);
 	uint64_t there = 0;
 
-	if (!work(memory, size / MEMORY_PAGE * PAGE_WORK)) {
+	if (!target_memory_work(memory, size / MEMORY_PAGE * PAGE_WORK)) {
 		memset(bytes, 0, size);
 		return 0;
 	}
@@ -383,7 +387,7 @@ int target_read_now(struct target_memory *memory, uint64_t address, void *buffer
 {
 	if (!memory->changes)
 		return target_read(memory, address, buffer, size);
-	if (!work(memory, WINDOW_WORK + size / BYTES_PER_WORK))
+	if (!target_memory_work(memory, WINDOW_WORK + size / BYTES_PER_WORK))
 		return -EFAULT;
 	return memory_read_exact(memory->maps->source, address, buffer, size) ? -EFAULT : 0;
 }

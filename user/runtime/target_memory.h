@@ -35,6 +35,7 @@ struct target_memory {
 	/* The same memory is mapped more than once: at addresses with 1, 2 or 4 in the bits from
 	 * this one on, as ZGC's is until 17. It is read wherever it is present. 0: it is not. */
 	uint32_t view_shift;
+	uint64_t occupied; /* bytes that the process has in memory or in swap */
 	int64_t work_left; /* in reads of a word that was read lately; private, as: */
 	int64_t work_most;
 	/* It may change while it is read; and it will be read again if it has. */
@@ -48,6 +49,11 @@ struct target_memory {
  * some left.
  */
 const char *target_memory_overworked(const struct target_memory *memory);
+/* What a walk does with what it has read; a unit is a read of a word that was read lately. False:
+ * none is left. */
+bool target_memory_work(struct target_memory *memory, uint64_t units);
+/* Nothing more is to be read until target_memory_forget(). */
+void target_memory_exhaust(struct target_memory *memory);
 
 /* `kept`: of a heap image of that process; NULL: it is read as it is now. 0 or -ENOMEM. All
  * pointers are borrowed until target_memory_close(). */
