@@ -531,12 +531,31 @@ static inline void forged_slim(struct forged *forged)
 	forged->slim = slim - before;
 }
 
+/* The collector is off, and has two sessions in the ring of those that it leaves alone; `back` is
+ * where the second one's link back leads. */
+static inline void forged_freeze(struct forged *forged, uint64_t back)
+{
+	uint64_t collector = FORGED_INTERPRETER + forged->layout->collector, ring = collector + 104;
+	uint64_t items = forged->memory.blocks[2];
+	uint64_t one = ((uint64_t *)(uintptr_t)items)[0] - COLLECTOR_LINKS;
+	uint64_t two = ((uint64_t *)(uintptr_t)items)[1] - COLLECTOR_LINKS;
+
+	forged_put_at(collector, 96, collector + 24);
+	forged_put_at(ring, 0, one);
+	forged_put_at(one, 0, two);
+	forged_put_at(one, 8, ring);
+	forged_put_at(two, 0, ring);
+	forged_put_at(two, 8, back ? back : one);
+	forged_put_at(ring, 8, two);
+}
+
 /* What fuzzers add. */
 static inline void forged_more(struct forged *forged)
 {
 	forged_containers(forged);
 	forged_slim(forged);
 	forged_generator(forged);
+	forged_freeze(forged, 0);
 }
 
 /* Of that version: 0x030b is 3.11. False: no memory. */

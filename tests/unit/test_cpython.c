@@ -53,29 +53,12 @@ static void objects_have_their_classes_names_and_references(void **state)
 	walked_free(&walked);
 }
 
-/* A ring of two sessions; `back` is where the second one's link back leads. */
-static void freeze(struct forged *forged, uint64_t back)
-{
-	uint64_t collector = FORGED_INTERPRETER + forged->layout->collector, ring = collector + 104;
-	uint64_t items = forged->memory.blocks[2];
-	uint64_t one = ((uint64_t *)(uintptr_t)items)[0] - COLLECTOR_LINKS;
-	uint64_t two = ((uint64_t *)(uintptr_t)items)[1] - COLLECTOR_LINKS;
-
-	forged_put_at(collector, 96, collector + 24);
-	forged_put_at(ring, 0, one);
-	forged_put_at(one, 0, two);
-	forged_put_at(one, 8, ring);
-	forged_put_at(two, 0, ring);
-	forged_put_at(two, 8, back ? back : one);
-	forged_put_at(ring, 8, two);
-}
-
 static void a_collector_that_is_off_and_what_is_frozen_are_reported(void **state)
 {
 	struct forged *forged = *state;
 	struct walked walked;
 
-	freeze(forged, 0);
+	forged_freeze(forged, 0);
 	walk(&forged->memory, &walked);
 	assert_true(REPORT(&walked)->collector_off);
 	assert_int_equal(REPORT(&walked)->frozen, 2);
@@ -88,7 +71,7 @@ static void a_list_of_the_collectors_that_contradicts_itself_ends_there(void **s
 	struct forged *forged = *state;
 	struct walked walked;
 
-	freeze(forged, forged->memory.base);
+	forged_freeze(forged, forged->memory.base);
 	walk(&forged->memory, &walked);
 	assert_int_equal(REPORT(&walked)->frozen, 1);
 	assert_int_equal(REPORT(&walked)->nonsense, 1);
