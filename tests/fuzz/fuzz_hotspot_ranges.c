@@ -97,11 +97,11 @@ static void describe(struct hotspot *hotspot, enum hotspot_flag collector, bool 
 	hotspot->layout.flags[collector] = 1;
 }
 
-static void check_ranges(const struct hotspot_range *ranges, size_t count, bool sorted)
+static void check_ranges(const struct hotspot_range *ranges, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (ranges[i].start >= ranges[i].end || ranges[i].end >> MACHINE_USER_BITS ||
-		    (sorted && i && ranges[i].start < ranges[i - 1].start))
+		    (i && ranges[i].start < ranges[i - 1].start))
 			abort();
 	}
 }
@@ -119,8 +119,8 @@ static void read_collector(const struct forged_memory *memory, enum hotspot_flag
 	hotspot_is_collecting(&hotspot);
 	if (hotspot_find_ranges(&hotspot, &report))
 		abort();
-	check_ranges(hotspot.ranges.items, hotspot.ranges.count, true);
-	check_ranges(hotspot.archived.items, hotspot.archived.count, false);
+	check_ranges(hotspot.ranges.items, hotspot.ranges.count);
+	check_ranges(hotspot.archived.items, hotspot.archived.count);
 	vec_free(&hotspot.ranges);
 	vec_free(&hotspot.archived);
 	target_memory_close(&target);

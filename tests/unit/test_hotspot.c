@@ -193,6 +193,86 @@ static void a_long_holds_the_native_block_at_its_address(void **state)
 	walked_free(&walked);
 }
 
+/* A class may be forged to have as many of each as it likes. */
+static void fields_of_one_place_are_one(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_field(forged, FORGED_SESSION, "again", "J", 16, false);
+	forged_field(forged, FORGED_SESSION, "other", "J", 16, false);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_references(&walked.sink, forged->sessions), 2);
+	walked_free(&walked);
+}
+
+static void maps_end_where_the_object_does(void **state)
+{
+	static const struct {
+		struct hotspot_map first;
+		uint32_t references;
+	} cases[] = {{{12, 0}, 2}, {{12, 4}, 1}, {{20, 2}, 1}, {{0x1000, 1}, 1}};
+	struct forged *forged = *state;
+
+	forged_put32(forged_klass(FORGED_SESSION) + 72, 2);
+	forged_put32(forged_klass(FORGED_SESSION) + 104, 12);
+	forged_put32(forged_klass(FORGED_SESSION) + 108, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct walked walked;
+
+		forged_put32(forged_klass(FORGED_SESSION) + 96, cases[i].first.offset);
+		forged_put32(forged_klass(FORGED_SESSION) + 100, cases[i].first.count);
+		walk(&forged->memory, &walked);
+		assert_int_equal(count_references(&walked.sink, forged->sessions),
+				 cases[i].references);
+		walked_free(&walked);
+	}
+}
+
+#define G1_REGIONS (FORGED_BASE + FORGED_OLD)
+#define G1_OVERLAPPING 3
+
+/* All of Eden, as regions of the archive. */
+static void make_g1(struct forged *forged)
+{
+	uint64_t table = G1_REGIONS + 0x100, region = G1_REGIONS + 0x200;
+
+	forged_struct(forged, "G1CollectedHeap", "_hrm", FORGED_OLD - (FORGED_VM + 0x680), false);
+	forged_struct(forged, "HeapRegionManager", "_regions", 0, false);
+	forged_struct(forged, "G1HeapRegionTable", "_base", 0, false);
+	forged_struct(forged, "G1HeapRegionTable", "_length", 8, false);
+	forged_struct(forged, "HeapRegion", "_bottom", 0, false);
+	forged_struct(forged, "HeapRegion", "_top", 8, false);
+	forged_struct(forged, "HeapRegion", "_end", 16, false);
+	forged_struct(forged, "HeapRegion", "_type", 24, false);
+	forged_struct(forged, "HeapRegionType", "_tag", 0, false);
+	forged_put(FORGED_BASE + FORGED_VM + 0x1d00 + 3 * 16 + 8, forged_text(forged, "UseG1GC"));
+	forged_put(forged->zgc, 1);
+	forged_put(G1_REGIONS, table);
+	forged_put(G1_REGIONS + 8, G1_OVERLAPPING);
+	for (uint64_t i = 0; i < G1_OVERLAPPING; i++)
+		forged_put(table + i * 8, region);
+	forged_put(region, FORGED_BASE + FORGED_EDEN);
+	forged_put(region + 8, forged->object);
+	forged_put(region + 16, FORGED_BASE + FORGED_EDEN + FORGED_SPACE_BYTES);
+	forged_put(region + 24, 32);
+}
+
+static void archived_regions_that_overlap_hold_each_object_once(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	size_t archived = 0;
+
+	make_g1(forged);
+	walk(&forged->memory, &walked);
+	for (size_t i = 0; i < walked.sink.roots.count; i++)
+		archived += !strcmp(walked.sink.roots.items[i].name, "archive of shared classes");
+	assert_int_equal(REPORT(&walked)->nonsense, G1_OVERLAPPING - 1);
+	assert_int_equal(archived, REPORT(&walked)->objects);
+	walked_free(&walked);
+}
+
 /* The operand is at any byte of an instruction; an address inside a block is none. */
 static void a_block_that_compiled_code_has_as_an_operand_is_held(void **state)
 {
@@ -395,6 +475,19 @@ static void values_of_thread_locals_that_are_gone_are_counted(void **state)
 	java_thread_report_free(&report);
 }
 
+static void a_thread_that_is_listed_twice_is_one(void **state)
+{
+	uint64_t list = FORGED_BASE + FORGED_VM + 0x800;
+	struct forged *forged = *state;
+	struct java_thread_report report;
+
+	forged_put32(list + 4, 2);
+	forged_put(list + 0x28, list + 0x40);
+	assert_int_equal(read_threads(&forged->memory, &report), 0);
+	assert_int_equal(report.count, 1);
+	java_thread_report_free(&report);
+}
+
 /* Until 11 each leads to the next one, and there is no list. */
 static void threads_without_a_list_are_linked(void **state)
 {
@@ -406,11 +499,15 @@ static void threads_without_a_list_are_linked(void **state)
 	name[0] = 'X';
 	forged_static(forged, "Threads", "_thread_list", FORGED_BASE + FORGED_VM + 0x840);
 	forged_struct(forged, "JavaThread", "_next", 0x80, false);
-	assert_int_equal(read_threads(&forged->memory, &report), 0);
-	assert_int_equal(report.count, 1);
-	assert_non_null(report.groups.items);
-	assert_string_equal(report.groups.items[0].name, "worker");
-	java_thread_report_free(&report);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(read_threads(&forged->memory, &report), 0);
+		assert_int_equal(report.count, 1);
+		assert_non_null(report.groups.items);
+		assert_string_equal(report.groups.items[0].name, "worker");
+		java_thread_report_free(&report);
+		/* Then it leads to itself. */
+		forged_put(FORGED_BASE + FORGED_VM + 0x840 + 0x80, FORGED_BASE + FORGED_VM + 0x840);
+	}
 }
 
 static int read_memory(const struct forged_memory *forged, struct java_memory *java)
@@ -612,7 +709,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			threads_have_names_and_the_methods_and_lines_that_they_are_in, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(a_thread_that_is_listed_twice_is_one, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(threads_without_a_list_are_linked, setup, teardown),
+		cmocka_unit_test_setup_teardown(fields_of_one_place_are_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(maps_end_where_the_object_does, setup, teardown),
+		cmocka_unit_test_setup_teardown(archived_regions_that_overlap_hold_each_object_once,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			the_stack_of_a_virtual_thread_holds_what_its_frames_refer_to, setup,
 			teardown),

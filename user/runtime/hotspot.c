@@ -527,6 +527,7 @@ static void free_all(struct hotspot *hotspot)
 	vec_free(&hotspot->threads);
 	vec_free(&hotspot->loaders);
 	hash_free(&hotspot->class_index);
+	hash_free(&hotspot->thread_index);
 	hash_free(&hotspot->live_threads);
 	hash_free(&hotspot->loader_index);
 	hash_free(&hotspot->owner_index);

@@ -279,8 +279,9 @@ struct hotspot_class {
 	enum hotspot_reference reference;
 	uint32_t referent, discovered; /* offsets; 0: none */
 	uint64_t mirror;
-	VEC(struct hotspot_map) maps;
-	VEC(struct hotspot_field) fields; /* by offset; those of the classes above it, too */
+	VEC(struct hotspot_map) maps; /* none is empty */
+	/* By offset, one at each; those of the classes above it, too. */
+	VEC(struct hotspot_field) fields;
 };
 
 /* A ClassLoaderData. */
@@ -384,9 +385,10 @@ struct hotspot {
 	VEC(uint32_t) class_types;	    /* by class - first_class: place in classes */
 	VEC(struct hotspot_range) ranges;   /* of objects, by ascending address */
 	uint64_t eden_bytes;		    /* of their bytes, where new objects are made */
-	VEC(struct hotspot_range) archived; /* of objects that are never freed */
+	VEC(struct hotspot_range) archived; /* of objects that are never freed, likewise */
 	VEC(struct hotspot_buffer) buffers; /* by ascending address */
-	VEC(uint64_t) threads;		    /* JavaThread */
+	VEC(uint64_t) threads;		    /* JavaThread, each once */
+	struct hash thread_index;	    /* those */
 	struct hash live_threads;	    /* their objects */
 	struct hash loader_index;	    /* ClassLoaderData -> place in loaders plus 1 */
 	struct hash owner_index;	    /* likewise by owner */
@@ -497,6 +499,7 @@ int hotspot_read_loaders(struct hotspot *hotspot);
 /* The class of the loader of a ClassLoaderData, "class loader app" of one that is never unloaded,
  * or "hidden classes". */
 void hotspot_loader_name(struct hotspot *hotspot, uint64_t loader, char name[HOTSPOT_NAME_BYTES]);
+/* Those that live now, and their allocation buffers. 0 or -ENOMEM. */
 int hotspot_read_threads(struct hotspot *hotspot);
 /* Classes that several loaders have, to the report; of loaders that were read: see
  * hotspot_copies.c. 0 or -ENOMEM. */

@@ -437,6 +437,7 @@ static int read_maps(struct hotspot *hotspot, struct hotspot_class *class)
 			class->maps.count--;
 			break;
 		}
+		class->maps.count -= !map->count;
 	}
 	return 0;
 }
@@ -450,6 +451,22 @@ static const struct {
 	{"java.lang.ref.FinalReference", HOTSPOT_REFERENCE_FINAL},
 	{"java.lang.ref.Reference", HOTSPOT_REFERENCE_WEAK},
 };
+
+/* One at each offset: an object has no more fields than bytes. */
+static void sort_fields(struct hotspot_class *class)
+{
+	struct hotspot_field *fields = class->fields.items;
+	size_t kept = 0;
+
+	if (!class->fields.count)
+		return;
+	qsort(fields, class->fields.count, sizeof(*fields), compare_fields);
+	for (size_t i = 1; i < class->fields.count; i++) {
+		if (fields[i].offset > fields[kept].offset)
+			fields[++kept] = fields[i];
+	}
+	class->fields.count = kept + 1;
+}
 
 static int describe_instance(struct hotspot *hotspot, struct heap_sink *sink,
 			     struct hotspot_class *class)
@@ -469,9 +486,7 @@ static int describe_instance(struct hotspot *hotspot, struct heap_sink *sink,
 		}
 		klass = hotspot_member(hotspot, klass, HOTSPOT_KLASS_SUPER);
 	}
-	if (class->fields.count)
-		qsort(class->fields.items, class->fields.count, sizeof(*class->fields.items),
-		      compare_fields);
+	sort_fields(class);
 	if (class->reference) {
 		class->referent = hotspot_field_offset(hotspot, class->address, "referent");
 		class->discovered = hotspot_field_offset(hotspot, class->address, "discovered");

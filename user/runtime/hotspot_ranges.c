@@ -253,6 +253,12 @@ static int compare_ranges(const void *left_pointer, const void *right_pointer)
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
+static void sort_ranges(struct hotspot_range *ranges, size_t count)
+{
+	if (count)
+		qsort(ranges, count, sizeof(*ranges), compare_ranges);
+}
+
 int hotspot_find_ranges(struct hotspot *hotspot, struct walk_report *report)
 {
 	static const struct {
@@ -276,8 +282,7 @@ int hotspot_find_ranges(struct hotspot *hotspot, struct walk_report *report)
 			break;
 		}
 	}
-	if (hotspot->ranges.count)
-		qsort(hotspot->ranges.items, hotspot->ranges.count, sizeof(*hotspot->ranges.items),
-		      compare_ranges);
+	sort_ranges(hotspot->ranges.items, hotspot->ranges.count);
+	sort_ranges(hotspot->archived.items, hotspot->archived.count);
 	return error;
 }

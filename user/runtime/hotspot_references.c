@@ -23,8 +23,7 @@ struct referrer {
 	const struct hotspot_class *class;
 	uint32_t node;
 	uint64_t object, size;
-	bool is_of_gone;     /* an entry of a ThreadLocal that is gone */
-	uint64_t bytes_left; /* maps may overlap: no more than the object has */
+	bool is_of_gone; /* an entry of a ThreadLocal that is gone */
 };
 
 static uint64_t reference_at(const struct hotspot *hotspot, const unsigned char *bytes)
@@ -74,9 +73,6 @@ static int refer_range(struct referrer *referrer, uint64_t offset, uint64_t end)
 	unsigned char bytes[CHUNK];
 	int error = 0;
 
-	if (offset > end || end > referrer->size || end - offset > referrer->bytes_left)
-		return 0;
-	referrer->bytes_left -= end - offset;
 	for (; !error && offset + step <= end; offset += CHUNK) {
 		size_t size = (size_t)MIN(end - offset, (uint64_t)CHUNK);
 
@@ -93,16 +89,21 @@ static int refer_range(struct referrer *referrer, uint64_t offset, uint64_t end)
 	return error;
 }
 
+/* They may overlap: no more than the object has is read. */
 static int refer_maps(struct referrer *referrer)
 {
 	uint32_t step = hotspot_oop_bytes(referrer->hotspot);
+	uint64_t bytes_left = referrer->size;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < referrer->class->maps.count; i++) {
 		const struct hotspot_map *map = &referrer->class->maps.items[i];
+		uint64_t bytes = (uint64_t)map->count * step;
 
-		error = refer_range(referrer, map->offset,
-				    map->offset + (uint64_t)map->count * step);
+		if (map->offset + bytes > referrer->size || bytes > bytes_left)
+			break;
+		bytes_left -= bytes;
+		error = refer_range(referrer, map->offset, map->offset + bytes);
 	}
 	return error;
 }
@@ -126,7 +127,9 @@ static int refer_numbers(const struct referrer *referrer)
 	for (size_t i = 0; !error && i < referrer->class->fields.count; i++) {
 		const struct hotspot_field *field = &referrer->class->fields.items[i];
 
-		if (field->is_number && field->offset + 8ull <= referrer->size)
+		if (field->offset + 8ull > referrer->size)
+			break;
+		if (field->is_number)
 			error = refer_number(referrer, field->offset, field->label);
 	}
 	return error;
@@ -266,8 +269,7 @@ int hotspot_refer(void *state, struct heap_sink *sink, uint32_t node)
 				    .class = &described,
 				    .node = node,
 				    .object = sink->starts[node],
-				    .size = sink->sizes[node],
-				    .bytes_left = sink->sizes[node]};
+				    .size = sink->sizes[node]};
 	int error;
 
 	if (class < hotspot->first_class ||

@@ -264,8 +264,14 @@ static int compare_buffers(const void *left_pointer, const void *right_pointer)
 
 static int add_live_thread(struct hotspot *hotspot, uint64_t thread)
 {
-	uint64_t *added = vec_push(&hotspot->threads), object;
+	uint64_t *added, object;
+	bool fresh;
 
+	if (!hash_put(&hotspot->thread_index, thread, &fresh))
+		return -ENOMEM;
+	if (!fresh)
+		return 0;
+	added = vec_push(&hotspot->threads);
 	if (!added)
 		return -ENOMEM;
 	*added = thread;
@@ -296,7 +302,8 @@ static int read_thread_chain(struct hotspot *hotspot)
 	uint64_t thread = hotspot_static(hotspot, HOTSPOT_THREAD_FIRST);
 	int error = 0;
 
-	while (!error && thread && hotspot->threads.count < THREADS_MAX) {
+	while (!error && thread && hotspot->threads.count < THREADS_MAX &&
+	       !hash_get(&hotspot->thread_index, thread)) {
 		error = add_live_thread(hotspot, thread);
 		thread = hotspot_member(hotspot, thread, HOTSPOT_THREAD_NEXT);
 	}
@@ -305,9 +312,13 @@ static int read_thread_chain(struct hotspot *hotspot)
 
 int hotspot_read_threads(struct hotspot *hotspot)
 {
-	int error = hotspot_has(hotspot, HOTSPOT_THREAD_LIST) ? read_thread_list(hotspot)
-							      : read_thread_chain(hotspot);
+	int error;
 
+	hotspot->threads.count = hotspot->buffers.count = 0;
+	hash_free(&hotspot->thread_index);
+	hash_free(&hotspot->live_threads);
+	error = hotspot_has(hotspot, HOTSPOT_THREAD_LIST) ? read_thread_list(hotspot)
+							  : read_thread_chain(hotspot);
 	if (hotspot->buffers.count)
 		qsort(hotspot->buffers.items, hotspot->buffers.count,
 		      sizeof(*hotspot->buffers.items), compare_buffers);
@@ -644,14 +655,15 @@ static int add_finalisers(struct rooting *rooting)
 static int add_archived(struct rooting *rooting)
 {
 	struct heap_sink *sink = rooting->sink;
+	uint32_t node = 0; /* ranges may overlap */
 	int error = 0;
 
 	rooting->name = "archive of shared classes";
 	for (size_t i = 0; i < rooting->hotspot->archived.count; i++) {
 		const struct hotspot_range *range = &rooting->hotspot->archived.items[i];
 
-		for (uint32_t node = heap_sink_first(sink, range->start);
-		     !error && node < sink->count && sink->starts[node] < range->end; node++)
+		node = MAX(node, heap_sink_first(sink, range->start));
+		for (; !error && node < sink->count && sink->starts[node] < range->end; node++)
 			error = add_root(rooting, sink->starts[node]);
 	}
 	return error;

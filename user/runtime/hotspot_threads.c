@@ -68,11 +68,9 @@ int hotspot_walk_carrier(struct hotspot *hotspot, uint64_t object, struct hotspo
 {
 	uint64_t thread = hotspot_thread_of(hotspot, object);
 
-	for (size_t i = 0; thread && i < hotspot->threads.count; i++) {
-		if (hotspot->threads.items[i] == thread)
-			return walk_frames(hotspot, thread, frames);
-	}
-	return 0;
+	return thread && hash_get(&hotspot->thread_index, thread)
+		       ? walk_frames(hotspot, thread, frames)
+		       : 0;
 }
 
 int java_frame_add(struct hotspot *hotspot, struct intern *strings,

@@ -346,9 +346,6 @@ static int read_heap(struct hotspot *hotspot, struct java_thread_report *java,
 	int error;
 
 	target_memory_forget(hotspot->memory);
-	hotspot->threads.count = hotspot->buffers.count = 0;
-	hash_free(&hotspot->live_threads);
-	hotspot->live_threads = (struct hash){0};
 	error = hotspot_find_ranges(hotspot, &walk);
 	if (!error)
 		error = hotspot_read_threads(hotspot);
