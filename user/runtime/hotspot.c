@@ -32,6 +32,7 @@
 #define LOOKED_AT_MAX (1u << 24)
 #define LISTED_MAX (1u << 21)
 #define STEPS_MAX (1u << 27)
+#define STACK_NAMES_MAX (1u << 18) /* up to a kilobyte each */
 #define STREAM_BYTES (256u << 10)
 #define OBJECT_BYTES_MIN 8
 
@@ -561,6 +562,7 @@ void hotspot_refill(struct hotspot *hotspot)
 	hotspot->names_left = hotspot->fields_left = hotspot->words_left = LOOKED_AT_MAX;
 	hotspot->klasses_left = hotspot->handles_left = hotspot->locals_left = LISTED_MAX;
 	hotspot->steps_left = STEPS_MAX;
+	hotspot->stack_names_left = STACK_NAMES_MAX;
 }
 
 struct hotspot *hotspot_open(struct target_memory *memory)

@@ -395,7 +395,7 @@ struct hotspot {
 	VEC(struct hotspot_loader) loaders;
 	/* Limits for further reading, whatever the VM says. */
 	uint32_t names_left, fields_left, klasses_left, handles_left, words_left;
-	uint32_t locals_left, steps_left;
+	uint32_t locals_left, steps_left, stack_names_left;
 };
 
 static inline uint64_t hotspot_place(const struct hotspot *hotspot, enum hotspot_place place)

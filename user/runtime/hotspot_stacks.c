@@ -20,42 +20,55 @@ struct scan {
 	struct hotspot_frames frames;
 	size_t frame; /* that the next word is in, or one before it */
 	struct hotspot_range stack;
+	size_t named; /* the frame, plus 1, of the roots to come; 0: none */
+	char name[HOTSPOT_THREAD_NAME_BYTES + sizeof(struct hotspot_code_place)];
 };
 
 /* "stack of thread worker-1, shop.Cart.add Cart.java:7"; a word in what is inlined has the method
  * that it is inlined in. */
-static void name_word(struct scan *scan, uint64_t at, char *name, size_t size)
+static void name_roots(struct scan *scan, size_t named)
 {
+	size_t size = sizeof(scan->name), length;
 	struct hotspot_code_place place;
-	size_t length;
+
+	scan->named = named;
+	snprintf(scan->name, size, "stack of thread %s", scan->called);
+	if (!named || !hotspot_take(&scan->hotspot->stack_names_left))
+		return;
+	hotspot_name_frame(scan->hotspot, &scan->frames.list.items[named - 1], &place);
+	length = strlen(scan->name);
+	if (place.function[0])
+		snprintf(scan->name + length, size - length, ", %s", place.function);
+	length = strlen(scan->name);
+	if (place.function[0] && place.file[0] && place.line)
+		snprintf(scan->name + length, size - length, " %s:%u", place.file, place.line);
+}
+
+static void name_word(struct scan *scan, uint64_t at)
+{
+	size_t named;
 
 	while (scan->frame + 1 < scan->frames.list.count &&
 	       scan->frames.list.items[scan->frame + 1].sp <= at)
 		scan->frame++;
-	snprintf(name, size, "stack of thread %s", scan->called);
-	if (at >= scan->frames.end || scan->frame >= scan->frames.list.count ||
-	    scan->frames.list.items[scan->frame].sp > at)
-		return;
-	hotspot_name_frame(scan->hotspot, &scan->frames.list.items[scan->frame], &place);
-	length = strlen(name);
-	if (place.function[0])
-		snprintf(name + length, size - length, ", %s", place.function);
-	length = strlen(name);
-	if (place.function[0] && place.file[0] && place.line)
-		snprintf(name + length, size - length, " %s:%u", place.file, place.line);
+	named = at < scan->frames.end && scan->frame < scan->frames.list.count &&
+				scan->frames.list.items[scan->frame].sp <= at
+			? scan->frame + 1
+			: 0;
+	if (!scan->name[0] || named != scan->named)
+		name_roots(scan, named);
 }
 
 static int add_object(struct scan *scan, uint64_t at, uint64_t object)
 {
 	uint32_t node = object && !(object & 7) ? heap_sink_node(scan->sink, object) : BLOCK_NONE;
-	char name[HOTSPOT_THREAD_NAME_BYTES + sizeof(struct hotspot_code_place)];
 
 	if (node == BLOCK_NONE || scan->sink->starts[node] != object ||
 	    !node_has_class(scan->sink->whats[node]) ||
 	    scan->sink->roots.count >= HOTSPOT_ROOTS_MAX)
 		return 0;
-	name_word(scan, at, name, sizeof(name));
-	return heap_sink_passing_root(scan->sink, HOTSPOT_KEY, name, object);
+	name_word(scan, at);
+	return heap_sink_passing_root(scan->sink, HOTSPOT_KEY, scan->name, object);
 }
 
 static int add_narrow(struct scan *scan, uint64_t at, uint32_t reference)
