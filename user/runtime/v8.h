@@ -146,6 +146,11 @@ struct v8_property {
 	uint32_t label;
 };
 
+static inline uint64_t v8_property_order(uint64_t place, bool outside)
+{
+	return place | (uint64_t)outside << 63;
+}
+
 struct v8_map {
 	uint64_t address;
 	uint16_t type, size; /* size in bytes; 0: it varies */
@@ -154,10 +159,11 @@ struct v8_map {
 	bool is_function;
 	bool is_prototype, is_dictionary;
 	bool described;
-	bool is_timer;	 /* when it is described: its objects are */
-	bool has_cache;	 /* likewise: a property with that of modules */
+	bool has_cache;	 /* when it is described: a property with that of modules */
 	uint32_t number; /* of the sink; UINT32_MAX: none yet */
-	VEC(struct v8_property) properties;
+	VEC(struct v8_property) properties; /* by v8_property_order(), each once */
+	/* Of them, with label 0 for none: what a timer calls, and listeners by event. */
+	struct v8_property timer, events;
 };
 
 /* A chunk of the heap: src/heap/memory-chunk-layout.h. */

@@ -165,20 +165,19 @@ static int note_events(struct v8 *v8, struct heap_sink *sink, const struct v8_ma
 int v8_find_events(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 {
 	uint64_t object = sink->starts[node] | V8_TAG;
-	const struct v8_map *found = v8_map_of(v8, object);
-	struct v8_map map;
+	const struct v8_map *map = v8_map_of(v8, object);
+	struct v8_map described;
+	size_t place;
 	int error;
 
-	if (!found || !found->is_receiver)
+	if (!map || !map->is_receiver)
 		return 0;
-	error = v8_describe(v8, sink, (size_t)(found - v8->maps.items));
-	map = *v8_map_of(v8, object);
-	for (size_t i = 0; !error && i < map.properties.count; i++) {
-		const struct v8_property *property = &map.properties.items[i];
-		const char *name = heap_sink_label_name(sink, property->label);
-
-		if (name && !strcmp(name, "_events"))
-			error = note_events(v8, sink, &map, v8_property_at(v8, object, property));
-	}
-	return error;
+	place = (size_t)(map - v8->maps.items);
+	error = v8_describe(v8, sink, place);
+	/* The list may move while others are looked up. */
+	described = v8->maps.items[place];
+	return error || !described.events.label
+		       ? error
+		       : note_events(v8, sink, &described,
+				     v8_property_at(v8, object, &described.events));
 }

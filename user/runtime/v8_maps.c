@@ -477,8 +477,35 @@ static int add_property(struct v8 *v8, struct heap_sink *sink, struct v8_map *ma
 	*property = place_property(v8, map, descriptor->index);
 	property->label = heap_sink_label(sink, LABEL_ATTRIBUTE, name);
 	map->has_cache |= !strcmp(name, "_cache");
-	map->is_timer |= !strcmp(name, "_onTimeout") || !strcmp(name, "_onImmediate");
+	if (!map->timer.label && (!strcmp(name, "_onTimeout") || !strcmp(name, "_onImmediate")))
+		map->timer = *property;
+	if (!map->events.label && !strcmp(name, "_events"))
+		map->events = *property;
 	return 0;
+}
+
+static int compare_properties(const void *left_pointer, const void *right_pointer)
+{
+	const struct v8_property *left = left_pointer, *right = right_pointer;
+	uint64_t a = v8_property_order(left->place, left->outside);
+	uint64_t b = v8_property_order(right->place, right->outside);
+
+	return a < b ? -1 : a > b;
+}
+
+static void sort_properties(struct v8_map *map)
+{
+	struct v8_property *properties = map->properties.items;
+	size_t kept = 0;
+
+	if (!map->properties.count)
+		return;
+	qsort(properties, map->properties.count, sizeof(*properties), compare_properties);
+	for (size_t i = 1; i < map->properties.count; i++) {
+		if (compare_properties(&properties[i], &properties[kept]))
+			properties[++kept] = properties[i];
+	}
+	map->properties.count = kept + 1;
 }
 
 int v8_describe(struct v8 *v8, struct heap_sink *sink, size_t place)
@@ -497,6 +524,7 @@ int v8_describe(struct v8 *v8, struct heap_sink *sink, size_t place)
 			break;
 		error = add_property(v8, sink, &map, &descriptor);
 	}
+	sort_properties(&map);
 	/* Others may have been added meanwhile. */
 	v8->maps.items[place] = map;
 	return error;

@@ -25,27 +25,15 @@
 #define CALL_PROMISE 80
 #define CONTEXT_EXTENSION 2 /* its word, from the context's first one on */
 
-static bool is_timer_name(const char *name)
-{
-	return !strcmp(name, "_onTimeout") || !strcmp(name, "_onImmediate");
-}
-
 /* The function that a timer will call; 0: it is none, or was cleared. */
 static uint64_t timer_function(struct v8 *v8, struct heap_sink *sink, uint64_t object, int *error)
 {
-	const struct v8_map *map = v8_map_of(v8, object);
-	size_t place = (size_t)(map - v8->maps.items);
+	size_t place = (size_t)(v8_map_of(v8, object) - v8->maps.items);
+	struct v8_property timer;
 
 	*error = v8_describe(v8, sink, place);
-	map = &v8->maps.items[place];
-	for (size_t i = 0; !*error && map->is_timer && i < map->properties.count; i++) {
-		struct v8_property property = map->properties.items[i];
-		const char *name = heap_sink_label_name(sink, property.label);
-
-		if (name && is_timer_name(name))
-			return v8_shared_of(v8, v8_property_at(v8, object, &property));
-	}
-	return 0;
+	timer = v8->maps.items[place].timer;
+	return timer.label ? v8_shared_of(v8, v8_property_at(v8, object, &timer)) : 0;
 }
 
 static int note_timer(struct v8 *v8, struct heap_sink *sink, uint64_t object, uint32_t *number)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "runtime/v8.h"
 
@@ -274,15 +275,18 @@ int v8_roots(void *state, struct heap_sink *sink)
 
 /* References. */
 
-/* The property with its value at a place in words; NULL: it has no name. */
+/* The name of the property with its value at a place in words; 0: it has none. */
 static uint32_t property_label(const struct v8_map *map, uint64_t place, bool outside)
 {
-	for (size_t i = 0; i < map->properties.count; i++) {
-		if (map->properties.items[i].place == place &&
-		    map->properties.items[i].outside == outside)
-			return map->properties.items[i].label;
-	}
-	return 0;
+	uint64_t order = v8_property_order(place, outside);
+	size_t at = SORTED_BEFORE(property, map->properties.items, map->properties.count,
+				  v8_property_order(property->place, property->outside) < order);
+
+	if (at == map->properties.count ||
+	    v8_property_order(map->properties.items[at].place, map->properties.items[at].outside) !=
+		    order)
+		return 0;
+	return map->properties.items[at].label;
 }
 
 static int refer_properties(const struct referrer *referrer, uint64_t object, uint64_t from,
