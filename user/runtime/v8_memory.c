@@ -88,45 +88,38 @@ static bool read_given(struct v8 *v8, const struct offsets *at, uint64_t heap, u
 	return false;
 }
 
-/* 0: of all heaps together. */
-static uint64_t chunk_bytes(const struct v8 *v8, uint64_t heap)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < v8->chunks.count; i++) {
-		const struct v8_chunk *chunk = &v8->chunks.items[i];
-
-		if (chunk->heap && (!heap || chunk->heap == heap))
-			bytes += chunk->size;
-	}
-	return bytes;
-}
+struct js_heap {
+	uint64_t address;
+	uint64_t bytes; /* of its chunks */
+	uint64_t all;	/* those of all heaps */
+};
 
 /* What one collection of all has left is known if, and only if, there was one. */
-static void add_collections(struct v8 *v8, const struct offsets *at, uint64_t heap,
+static void add_collections(struct v8 *v8, const struct offsets *at, const struct js_heap *heap,
 			    struct js_memory *js)
 {
-	uint64_t kept = target_word(v8->memory, heap + at->kept), bytes = chunk_bytes(v8, heap);
+	uint64_t kept = target_word(v8->memory, heap->address + at->kept);
 	uint32_t counts[2] = {0};
 
 	js->has_collections &=
-		!target_read(v8->memory, heap + at->counts, counts, sizeof(counts)) &&
+		!target_read(v8->memory, heap->address + at->counts, counts, sizeof(counts)) &&
 		counts[0] <= counts[1] && !counts[0] == !kept && kept < HEAP_BYTES_MAX;
 	js->full_collections += counts[0];
 	js->collections += counts[1];
 	js->kept += kept;
-	js->committed += bytes;
-	js->uncollected += counts[0] ? 0 : bytes;
-	js->heaps_key ^= heap;
+	js->committed += heap->bytes;
+	js->uncollected += counts[0] ? 0 : heap->bytes;
+	js->heaps_key ^= heap->address;
 }
 
-static void add_heap(struct v8 *v8, const struct offsets *at, uint64_t heap, struct js_memory *js)
+static void add_heap(struct v8 *v8, const struct offsets *at, const struct js_heap *heap,
+		     struct js_memory *js)
 {
-	uint64_t external = target_word(v8->memory, heap + at->external), given;
+	uint64_t external = target_word(v8->memory, heap->address + at->external), given;
 
 	/* It is changed by several threads without a lock, and may be less than none. */
 	js->external += external < EXTERNAL_BYTES_MAX ? external : 0;
-	js->has_buffers &= read_given(v8, at, heap, &given);
+	js->has_buffers &= read_given(v8, at, heap->address, &given);
 	js->array_buffers += js->has_buffers ? given : 0;
 	add_collections(v8, at, heap, js);
 	js->heaps++;
@@ -134,20 +127,33 @@ static void add_heap(struct v8 *v8, const struct offsets *at, uint64_t heap, str
 
 /* `add` for each heap. 0 or -ENOMEM. */
 static int for_heaps(struct v8 *v8, const struct offsets *at, struct js_memory *js,
-		     void (*add)(struct v8 *v8, const struct offsets *at, uint64_t heap,
-				 struct js_memory *js))
+		     void (*add)(struct v8 *v8, const struct offsets *at,
+				 const struct js_heap *heap, struct js_memory *js))
 {
-	_cleanup_(hash_free) struct hash seen = {0};
+	_cleanup_(hash_free) struct hash bytes = {0};
+	struct js_heap heap = {0};
 
 	js->has_buffers = js->has_collections = true;
 	for (size_t i = 0; i < v8->chunks.count; i++) {
-		uint64_t heap = v8->chunks.items[i].heap;
-		bool fresh = false;
+		const struct v8_chunk *chunk = &v8->chunks.items[i];
+		uint64_t *sum = chunk->heap ? hash_put(&bytes, chunk->heap, NULL) : NULL;
 
-		if (heap && !hash_put(&seen, heap, &fresh))
+		if (chunk->heap && !sum)
 			return -ENOMEM;
-		if (fresh)
-			add(v8, at, heap, js);
+		if (sum) {
+			*sum += chunk->size;
+			heap.all += chunk->size;
+		}
+	}
+	for (size_t i = 0; i < v8->chunks.count; i++) {
+		uint64_t *sum = hash_get(&bytes, v8->chunks.items[i].heap);
+
+		if (!sum || !*sum)
+			continue;
+		heap.address = v8->chunks.items[i].heap;
+		heap.bytes = *sum;
+		*sum = 0;
+		add(v8, at, &heap, js);
 	}
 	return 0;
 }
@@ -155,9 +161,10 @@ static int for_heaps(struct v8 *v8, const struct offsets *at, struct js_memory *
 /* Workers that come and go beside a heap that grows do not count: the heaps are the same ones. */
 #define COUNTING_SHARE 8
 
-static void add_large(struct v8 *v8, const struct offsets *at, uint64_t heap, struct js_memory *js)
+static void add_large(struct v8 *v8, const struct offsets *at, const struct js_heap *heap,
+		      struct js_memory *js)
 {
-	if (chunk_bytes(v8, heap) * COUNTING_SHARE >= chunk_bytes(v8, 0))
+	if (heap->bytes * COUNTING_SHARE >= heap->all)
 		add_collections(v8, at, heap, js);
 }
 
