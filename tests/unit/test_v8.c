@@ -252,11 +252,85 @@ static void what_a_heap_counts_is_read(void **state)
 		if (collections)
 			continue;
 		assert_int_equal(js.heaps, 1);
+		assert_int_equal(js.committed, 3 * FORGED_USED);
 		assert_int_equal(js.external, 7000);
 		assert_true(js.has_buffers);
 		assert_int_equal(js.array_buffers, 5000);
 	}
 	target_memory_close(&memory);
+}
+
+static void chunks_count_for_their_own_heap(void **state)
+{
+	uint64_t young = FORGED_BASE + FORGED_YOUNG, heap = FORGED_BASE + FORGED_HEAP + 0x8000;
+	struct forged *forged = *state;
+	struct target_memory memory;
+	struct js_memory js = {0};
+
+	forged_counts(forged);
+	forged_put(young + 16, heap);
+	forged_put(young + 64, heap + 0x1000);
+	forged_put(heap + 0x1008, heap);
+	assert_int_equal(
+		target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, &memory),
+		0);
+	assert_int_equal(js_memory_of(&memory, &forged->memory.module, false, &js), 0);
+	assert_int_equal(js.heaps, 2);
+	assert_int_equal(js.committed, 3 * FORGED_USED);
+	assert_int_equal(js.uncollected, FORGED_USED);
+	target_memory_close(&memory);
+}
+
+#define SHARED_WORDS 4000u
+#define SHARING 200
+
+/* What an array has is referred to as often as a few objects would have it. */
+static void an_array_that_all_have_is_bounded(void **state)
+{
+	uint64_t base = FORGED_BASE + FORGED_OLD, map, array, holder = 0;
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(base, FORGED_CHUNK);
+	forged_put(base + 32, base + FORGED_CHUNK);
+	forged->next = base + FORGED_USED;
+	map = forged_map(forged, FORGED_OBJECT, 3, forged_constructor(forged, "Holder"));
+	array = forged_array(forged, forged->fixed_array, SHARED_WORDS);
+	for (uint64_t i = 0; i < SHARED_WORDS; i++)
+		forged_item(array, i, forged->sessions);
+	for (uint64_t i = 0; i < SHARING; i++) {
+		holder = forged_receiver(forged, map, 3);
+		forged_set(holder, 16, array);
+	}
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "Holder"), SHARING);
+	assert_true(walked.sink.references.count < REPORT(&walked)->heap_bytes / 8 * 5);
+	assert_int_equal(count_references(&walked.sink, holder - 1), 2);
+	assert_true(refers(&walked.sink, holder - 1, array - 1));
+	walked_free(&walked);
+}
+
+static void properties_have_their_names_in_any_order(void **state)
+{
+	static const char *const names[] = {"b", "a"};
+	uint64_t base = FORGED_BASE + FORGED_OLD, map, object;
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(base, FORGED_CHUNK);
+	forged_put(base + 32, base + FORGED_CHUNK);
+	forged->next = base + FORGED_USED;
+	map = forged_map(forged, FORGED_OBJECT, 5, forged_constructor(forged, "Holder"));
+	forged_properties(forged, map, names, 2, 0, 3);
+	forged_set(forged_word(map - 1 + 40), 32, forged_number(1 << 19));
+	forged_set(forged_word(map - 1 + 40), 32 + 24, 0);
+	object = forged_receiver(forged, map, 5);
+	forged_set(object, 24, forged->sessions);
+	forged_set(object, 32, forged->cache);
+	walk(&forged->memory, &walked);
+	assert_string_equal(label_to(&walked, object - 1, forged->sessions - 1), "a");
+	assert_string_equal(label_to(&walked, object - 1, forged->cache - 1), "b");
+	walked_free(&walked);
 }
 
 static void characters_are_no_addresses(void **state)
@@ -441,6 +515,9 @@ int main(void)
 		FORGED(handles_behind_the_next_free_one_are_none),
 		FORGED(spare_blocks_of_handles_hold_nothing),
 		FORGED(what_a_heap_counts_is_read),
+		FORGED(chunks_count_for_their_own_heap),
+		FORGED(an_array_that_all_have_is_bounded),
+		FORGED(properties_have_their_names_in_any_order),
 		FORGED(characters_are_no_addresses),
 		FORGED(variables_of_modules_are_roots),
 		FORGED(variables_of_a_script_that_was_loaded_again_are_no_roots),

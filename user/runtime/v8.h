@@ -253,6 +253,7 @@ struct v8 {
 	struct hash events_index; /* tagged objects that have listeners by the name of the event */
 	/* Limits for further reading, whatever the heap says. */
 	uint32_t words_left, names_left, source_left;
+	uint64_t part_words_left; /* of arrays that many objects may have */
 };
 
 static inline uint64_t v8_place(const struct v8 *v8, enum v8_place place)
@@ -286,6 +287,15 @@ static inline bool v8_is_free(enum v8_kind kind)
 static inline bool v8_take(uint32_t *left)
 {
 	return *left ? (--*left, true) : false;
+}
+
+#define V8_ROOTS_MAX (1u << 24)
+
+static inline int v8_add_root(struct heap_sink *sink, const char *name, uint64_t object)
+{
+	return sink->roots.count < V8_ROOTS_MAX
+		       ? heap_sink_root(sink, V8_KEY, name, object - V8_TAG)
+		       : 0;
 }
 
 /* Layout: see v8_layout.c. */

@@ -123,7 +123,7 @@ static int add_cells(struct v8 *v8, struct heap_sink *sink, uint64_t table, cons
 		if (!v8_map_of(v8, value) || !v8_map_of(v8, value)->is_receiver)
 			continue;
 		snprintf(root, sizeof(root), "module %s %s", module, name);
-		error = heap_sink_root(sink, V8_KEY, root, value - V8_TAG);
+		error = v8_add_root(sink, root, value);
 	}
 	return error;
 }
@@ -166,5 +166,5 @@ int v8_find_cache(struct v8 *v8, struct heap_sink *sink, uint64_t function)
 	    !v8_map_of(v8, paths)->is_receiver)
 		return 0;
 	v8->cache = cache;
-	return heap_sink_root(sink, V8_KEY, "require.cache", cache - V8_TAG);
+	return v8_add_root(sink, "require.cache", cache);
 }

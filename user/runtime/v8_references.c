@@ -24,6 +24,7 @@
 #define CELL_VALUE 24
 #define ADDRESS_MIN 4096
 #define CODE_HEADER_BYTES 64ull
+#define HOLDERS 4 /* of an array, as a rule */
 
 struct referrer {
 	struct v8 *v8;
@@ -151,7 +152,7 @@ static int refer_variable(struct v8 *v8, struct heap_sink *sink, uint64_t cell)
 	    !v8_identifier(v8, v8_field(v8, cell, CELL_NAME), name))
 		return 0;
 	snprintf(root, sizeof(root), "global %s", name);
-	return heap_sink_root(sink, V8_KEY, root, value - V8_TAG);
+	return v8_add_root(sink, root, value);
 }
 
 static int refer_globals(struct v8 *v8, struct heap_sink *sink, uint32_t node)
@@ -195,7 +196,7 @@ static int find_roots(struct v8 *v8, struct heap_sink *sink, uint32_t node)
 	if (map && v8_is_type(v8, map, V8_TYPE_GLOBAL))
 		return refer_globals(v8, sink, node);
 	if (v8_is_native_context(v8, object))
-		return heap_sink_root(sink, V8_KEY, "native context", sink->starts[node]);
+		return v8_add_root(sink, "native context", object);
 	if (map && v8_place(v8, V8_TYPE_ES_MODULE) && v8_is_type(v8, map, V8_TYPE_ES_MODULE))
 		return v8_add_exports(v8, sink, node);
 	if (map && map->is_function)
@@ -232,7 +233,7 @@ static int add_variables(struct v8 *v8, struct heap_sink *sink, const struct v8_
 		    !context_variable(v8, module->context, at, name))
 			continue;
 		snprintf(root, sizeof(root), "module %s %s", module->name, name);
-		error = heap_sink_root(sink, V8_KEY, root, value - V8_TAG);
+		error = v8_add_root(sink, root, value);
 	}
 	return error;
 }
@@ -251,8 +252,10 @@ int v8_roots(void *state, struct heap_sink *sink)
 	error = v8_name_functions(v8, sink);
 
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
-		if (is_mine(v8, sink, i))
-			find_parts(v8, sink, i);
+		if (!is_mine(v8, sink, i))
+			continue;
+		find_parts(v8, sink, i);
+		v8->part_words_left += HOLDERS * sink->sizes[i] / 8;
 	}
 	if (!error)
 		error = v8_find_external(v8, sink);
@@ -331,7 +334,8 @@ static int refer_entries(const struct referrer *referrer)
 	return error;
 }
 
-/* An array that belongs to the object: itself, then what is in it. */
+/* An array that belongs to the object: itself, then what is in it. Once it turns out that objects
+ * share arrays again and again, itself is all. */
 static int refer_part(const struct referrer *referrer, uint64_t offset, bool indexed, bool named)
 {
 	struct v8 *v8 = referrer->v8;
@@ -344,8 +348,9 @@ static int refer_part(const struct referrer *referrer, uint64_t offset, bool ind
 		return 0;
 	error = refer_to(referrer, part, 0);
 	if (error || map->is_receiver || v8_kind_of(v8, map) == V8_DOUBLES ||
-	    v8_kind_of(v8, map) == V8_BYTES)
+	    v8_kind_of(v8, map) == V8_BYTES || size / 8 > v8->part_words_left)
 		return error;
+	v8->part_words_left -= size / 8;
 	return named ? refer_properties(referrer, part, data, size, true)
 		     : refer_words(referrer, part, data, size, indexed);
 }
