@@ -418,6 +418,24 @@ static void spans_are_believed_if_they_sum_up(void **state)
 	}
 }
 
+/* They would be objects without end, of which nothing is read. */
+static void spans_of_more_than_can_be_are_not_believed(void **state)
+{
+	const uint64_t pages = 200000;
+	const struct forged *forged = *state;
+	struct forged_heap_walk walked;
+
+	forged_heap(forged);
+	forged_span(forged, 1, FORGED_LARGE_SPAN, pages, 1);
+	forged_put(forged_at(forged, FORGED_CONTROLLER) + 272, (pages + 1) * 8192);
+	forged_put(forged_at(forged, FORGED_STATS) + 16, (pages + 2) * 8192);
+	assert_int_equal(forged_heap_walk(forged, &walked), 0);
+	assert_int_equal(walked.error, 0);
+	assert_int_equal(walked.report.nonsense, 1);
+	assert_int_equal(walked.report.heap_bytes, 8192);
+	forged_heap_free(&walked);
+}
+
 /* One that is sampled, and one of another kind. */
 static void specials_that_lead_to_themselves_end(void **state)
 {
@@ -527,6 +545,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_buffer_of_a_write_barrier_holds_nothing, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(spans_are_believed_if_they_sum_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(spans_of_more_than_can_be_are_not_believed, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(specials_that_lead_to_themselves_end, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(nonsense_in_spans_does_no_harm, setup, teardown),

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/loop.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "runtime/heap_sink.h"
 #include "runtime/runtime.h"
@@ -26,6 +27,8 @@
 #define OBJECTS_MAX (1u << 31)
 #define CLASSES_MAX (1u << 16)
 #define SPECIALS_MAX (1u << 24) /* of all spans */
+#define ROOTS_MAX (1u << 24)
+#define GROWTH_MAX (1ull << 30)
 #define STACK_STEP 4096
 #define BARRIER_BYTES_MIN 2048ull /* of wbBuf: 256 or 512 words */
 #define BARRIER_OBJECT_MAX (64u << 10)
@@ -64,6 +67,7 @@ struct go_heap {
 	struct hash sizes; /* sizes, twice, and whether without pointers -> classes, plus 1 */
 	struct intern strings;
 	size_t classes, specials; /* that were read */
+	uint64_t bytes_left;	  /* for spans: no two have the same */
 	struct walk_report *report;
 	/* While roots are visited. */
 	struct heap_sink *sink;
@@ -405,10 +409,11 @@ static int add_span(struct go_heap *heap, struct heap_sink *sink, uint64_t addre
 	heap->high = MAX(heap->high, kept->end);
 	if (span.state == SPAN_MANUAL)
 		return 0;
-	if (!is_sound(&span)) {
+	if (!is_sound(&span) || span.pages * GO_PAGE > heap->bytes_left) {
 		heap->report->nonsense++;
 		return 0;
 	}
+	heap->bytes_left -= span.pages * GO_PAGE;
 	heap->report->heap_bytes += span.pages * GO_PAGE;
 	heap->report->free_bytes += span.pages * GO_PAGE;
 	return add_objects(heap, sink, &span, sampled);
@@ -437,9 +442,10 @@ static int claim(struct heap_sink *sink, uint64_t start, uint64_t end, bool bloc
 static int claim_around(struct go_heap *heap, struct heap_sink *sink, uint64_t start, uint64_t end,
 			bool blocks)
 {
+	size_t i = SORTED_BEFORE(range, heap->quiet.items, heap->quiet.count, range->start < start);
 	int error = 0;
 
-	for (size_t i = 0; i < heap->quiet.count && !error; i++) {
+	for (; i < heap->quiet.count && heap->quiet.items[i].start < end && !error; i++) {
 		const struct go_range *quiet = &heap->quiet.items[i];
 
 		if (quiet->start < start || quiet->end > end)
@@ -483,12 +489,25 @@ static int claim_arenas(struct go_heap *heap, struct heap_sink *sink)
 	return error ? error : claim(sink, done, align_up(done, ARENA_BYTES), false);
 }
 
+/* No more than the process may have by now is believed. */
+static uint64_t bytes_at_most(const struct maps *maps)
+{
+	uint64_t bytes = GROWTH_MAX;
+
+	for (size_t i = 0; i < maps->list.count; i++) {
+		if (maps->list.items[i].writable)
+			bytes += maps->list.items[i].end - maps->list.items[i].start;
+	}
+	return bytes;
+}
+
 static int add_spans(struct go_heap *heap, struct heap_sink *sink)
 {
 	struct sampled_list sampled = {0};
 	int error = 0;
 
 	heap->low = UINT64_MAX;
+	heap->bytes_left = bytes_at_most(heap->program.memory->maps);
 	for (uint64_t i = 0; i < heap->spans.count && !error; i++)
 		error = add_span(heap, sink,
 				 target_word(heap->program.memory, heap->spans.start + i * 8),
@@ -513,7 +532,8 @@ static int scan_words(void *context, const char *place, uint64_t start, uint64_t
 		if (target_read(heap->program.memory, start, words, size))
 			return 0;
 		for (size_t i = 0; i < size / 8 && !error; i++) {
-			if (words[i] >= heap->low && words[i] < heap->high)
+			if (words[i] >= heap->low && words[i] < heap->high &&
+			    heap->sink->roots.count < ROOTS_MAX)
 				error = heap_sink_passing_root(heap->sink, GO_KEY, name, words[i]);
 		}
 		start += size;
