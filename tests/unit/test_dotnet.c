@@ -182,6 +182,28 @@ static void lists_that_do_not_end_are_left(void **state)
 	walked_free(&walked);
 }
 
+/* What is looked at of it counts. */
+static void a_region_that_is_not_mapped_leaves_nothing_for_others(void **state)
+{
+	struct forged *forged = *state;
+	const struct mapping *mappings = forged->memory.maps.list.items;
+	uint64_t good = forged->memory.base + AT_SEGMENTS, bad = good + 0x80;
+	uint64_t bytes = (1ull << 30) - 8, region = forged->memory.base + FORGED_REGION;
+	struct walked walked;
+
+	for (size_t i = 0; i < forged->memory.maps.list.count; i++)
+		bytes += mappings[i].end - mappings[i].start;
+	forged_put_at(forged->memory.base + AT_GENERATIONS, 8, bad);
+	forged_put_at(bad, 0, region + bytes);
+	forged_put_at(bad, 8, region + bytes);
+	forged_put_at(bad, 32, region);
+	forged_put_at(bad, 48, good);
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->nonsense, 2);
+	assert_int_equal(REPORT(&walked)->heap_bytes, 0);
+	walked_free(&walked);
+}
+
 static void after_nonsense_the_next_object_is_found(void **state)
 {
 	struct forged *forged = *state;
@@ -381,6 +403,7 @@ int main(void)
 		FORGED(what_cannot_be_read_is_reported),
 		FORGED(memory_for_objects_to_come_ends_where_memory_does),
 		FORGED(lists_that_do_not_end_are_left),
+		FORGED(a_region_that_is_not_mapped_leaves_nothing_for_others),
 		FORGED(after_nonsense_the_next_object_is_found),
 		FORGED(collections_and_what_may_be_allocated_until_the_next_one_are_known),
 		FORGED(budgets_of_the_heaps_of_a_server_are_summed_up),

@@ -266,7 +266,7 @@ struct walk {
 	unsigned char *bytes; /* STREAM_BYTES, whole pages, from `at` on */
 	uint64_t at;
 	struct hash segments; /* that were walked */
-	uint64_t bytes_left;  /* no more of the target is read */
+	uint64_t bytes_left;  /* no more of the target is believed */
 	uint64_t objects;
 	uint64_t signature;
 	bool only_signs;	/* and walks nothing */
@@ -461,16 +461,17 @@ static int walk_segment(struct walk *walk, const struct managed_heap *heap, uint
 	int error;
 
 	if (!start || start & 7 || start > end || end > committed ||
-	    committed >> MACHINE_USER_BITS || committed - start > walk->bytes_left ||
-	    mapped_until(walk, start, end) != end) {
+	    committed >> MACHINE_USER_BITS || committed - start > walk->bytes_left) {
 		walk->report->nonsense++;
 		return 0;
 	}
-	if (walk->only_signs)
+	walk->bytes_left -= committed - start;
+	if (mapped_until(walk, start, end) != end) {
+		walk->report->nonsense++;
 		return 0;
+	}
 	walk->part = &walk->report->parts[is_frozen(walk, segment) ? PART_FROZEN : generation];
 	walk->part->free_bytes += committed - end;
-	walk->bytes_left -= committed - start;
 	walk->report->heap_bytes += committed - start;
 	walk->report->free_bytes += committed - end;
 	walk->at = 0;
@@ -511,7 +512,8 @@ static int walk_segments(struct walk *walk, const struct managed_heap *heap, uin
 			walk->report->nonsense++;
 			break;
 		}
-		error = walk_segment(walk, heap, segment, generation);
+		if (!walk->only_signs)
+			error = walk_segment(walk, heap, segment, generation);
 		segment = target_word(walk->dotnet->memory, segment + SEGMENT_NEXT);
 	}
 	return error;
@@ -595,11 +597,8 @@ static uint64_t bytes_at_most(const struct dotnet *dotnet)
 static uint64_t read_signature(struct dotnet *dotnet)
 {
 	struct walk_report nothing = {0};
-	struct walk walk = {.dotnet = dotnet,
-			    .report = &nothing,
-			    .signature = 1,
-			    .bytes_left = UINT64_MAX,
-			    .only_signs = true};
+	struct walk walk = {
+		.dotnet = dotnet, .report = &nothing, .signature = 1, .only_signs = true};
 
 	target_memory_forget(dotnet->memory);
 	if (collector_number(dotnet, COLLECTOR_INVALID) || walk_heaps(&walk))

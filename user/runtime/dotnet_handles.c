@@ -70,7 +70,8 @@ static int add_handle(const struct visit *visit, uint32_t kind, uint64_t object,
 		return visit->sink->roots.count < DOTNET_ROOTS_MAX
 			       ? heap_sink_root(visit->sink, KEY, root_names[kind], object)
 			       : 0;
-	if (kind != HANDLE_DEPENDENT || !second)
+	if (kind != HANDLE_DEPENDENT || !second ||
+	    visit->dotnet->dependents.count >= DOTNET_ROOTS_MAX)
 		return 0;
 	dependent = vec_push(&visit->dotnet->dependents);
 	if (!dependent)
