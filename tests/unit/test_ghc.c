@@ -411,6 +411,39 @@ static void groups_end_where_their_megablock_does(void **state)
 	walked_free(&walked);
 }
 
+/* A reservation costs a program nothing, and a copy of it would. */
+static void groups_that_nobody_has_written_are_not_all_copied(void **state)
+{
+	static const uint64_t megablocks[] = {1, 101, 201};
+	const uint64_t bytes = 301 * GHC_MEGABLOCK, blocks = 70 * GHC_MEGABLOCK / GHC_BLOCK;
+	struct forged *forged = *state;
+	uint64_t heap = forged->memory.base + FORGED_HEAP, end = heap + GHC_MEGABLOCK;
+	struct walked walked;
+
+	assert_ptr_equal(mmap(forged_memory_place(end), bytes, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			      0),
+			 forged_memory_place(end));
+	forged->memory.mappings[2].end += bytes;
+	forged_put(forged->memory.base + 0x108, end + bytes); /* of mblock_address_space */
+	for (size_t i = 0; i < ARRAY_SIZE(megablocks); i++) {
+		uint64_t megablock = heap + megablocks[i] * GHC_MEGABLOCK;
+		uint64_t group = megablock + GHC_FIRST_BLOCK * GHC_BLOCK;
+		uint64_t descriptor = megablock + GHC_FIRST_BLOCK * GHC_DESCRIPTOR;
+
+		forged_put(descriptor, group);
+		forged_put(descriptor + 8, group + blocks * GHC_BLOCK);
+		forged_put(descriptor + 32, forged->generations);
+		forged_put(descriptor + 40, 2ull << 48);
+		forged_put(descriptor + 48, blocks);
+	}
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->nonsense, ARRAY_SIZE(megablocks) - 1);
+	assert_int_equal(count_class(&walked.sink, "Main.Item"), FORGED_ITEMS + 1);
+	walked_free(&walked);
+	munmap(forged_memory_place(end), bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -431,6 +464,7 @@ int main(void)
 		FORGED(while_closures_move_they_are_read_again),
 		FORGED(a_closure_that_leaves_its_blocks_ends_them),
 		FORGED(groups_end_where_their_megablock_does),
+		FORGED(groups_that_nobody_has_written_are_not_all_copied),
 		FORGED(nonsense_anywhere_does_no_harm),
 	};
 

@@ -23,6 +23,7 @@
 /* Block.h: bdescr. */
 #define BLOCKS_PER_MEGABLOCK (GHC_MEGABLOCK / GHC_BLOCK)
 #define GROUP_COPY_MAX (1ull << 30)
+#define ABSENT_MAX (64ull << 20) /* of groups that are larger than a megablock */
 #define FLAG_LARGE 2
 #define FLAG_PINNED 4
 #define FLAG_COMPACT 512
@@ -110,6 +111,7 @@ struct copying {
 	uint64_t address;
 	uint64_t end;	 /* of the mapping that it lies in */
 	uint64_t budget; /* bytes that are there, and were not copied yet: zeros cost nothing */
+	uint64_t absent; /* bytes that were copied, and nobody has ever written */
 };
 
 static bool is_generation(struct ghc *ghc, const struct ghc_descriptor *group)
@@ -151,7 +153,12 @@ static uint64_t wanted_bytes(struct copying *copying, const struct ghc_descripto
 /* Words read beyond one megablock count if they are there. */
 static void copy_large(struct copying *copying, uint64_t start, unsigned char *bytes, uint64_t size)
 {
-	copying->budget += target_read_pages(copying->ghc->memory, start, bytes, size);
+	struct target_memory *memory = copying->ghc->memory;
+	uint64_t unread = memory->unread_bytes;
+	uint64_t there = target_read_pages(memory, start, bytes, size);
+
+	copying->budget += there;
+	copying->absent += size - MIN(size, there + memory->unread_bytes - unread);
 }
 
 static int add_span(struct copying *copying, const struct ghc_descriptor *group, uint64_t used,
@@ -170,7 +177,8 @@ static int add_span(struct copying *copying, const struct ghc_descriptor *group,
 	*span = (struct ghc_span){group->start, group->start + used, 0, NULL, block_bytes};
 	if (!wanted)
 		return 0;
-	if (whole > GROUP_COPY_MAX || (!large && whole > copying->budget)) {
+	if (whole > GROUP_COPY_MAX ||
+	    (large ? copying->absent > ABSENT_MAX : whole > copying->budget)) {
 		ghc->spans.count--;
 		ghc->nonsense++;
 		return 0;
