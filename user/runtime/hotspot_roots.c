@@ -11,8 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "arch/machine.h"
+#include "base/cleanup.h"
+#include "base/search.h"
 #include "runtime/hotspot.h"
 
 #define LOADERS_MAX (1u << 20)
@@ -676,6 +677,23 @@ static int compare_ranges(const void *left_pointer, const void *right_pointer)
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
+/* In order, and none of them reaches into the next one. How many are left. */
+static size_t join_ranges(struct hotspot_range *ranges, size_t count)
+{
+	size_t kept = 0;
+
+	if (!count)
+		return 0;
+	qsort(ranges, count, sizeof(*ranges), compare_ranges);
+	for (size_t i = 1; i < count; i++) {
+		if (ranges[i].start > ranges[kept].end)
+			ranges[++kept] = ranges[i];
+		else
+			ranges[kept].end = MAX(ranges[kept].end, ranges[i].end);
+	}
+	return kept + 1;
+}
+
 /*
  * Native code holds objects by handles only. Other words with an object's address, outside of
  * threads' stacks, are the VM's own: cards, bitmaps, code, ends of regions.
@@ -683,12 +701,11 @@ static int compare_ranges(const void *left_pointer, const void *right_pointer)
 static int claim_mapping(struct rooting *rooting, const struct mapping *mapping,
 			 const struct hotspot_range *stacks, size_t count)
 {
+	size_t i = SORTED_BEFORE(stack, stacks, count, stack->end <= mapping->start);
 	uint64_t at = mapping->start;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < count; i++) {
-		if (stacks[i].end <= at || stacks[i].start >= mapping->end)
-			continue;
+	for (; !error && i < count && stacks[i].start < mapping->end; i++) {
 		if (stacks[i].start > at)
 			error = heap_sink_claim(rooting->sink, at, stacks[i].start - at, true);
 		at = stacks[i].end;
@@ -709,7 +726,7 @@ static int claim_native(struct rooting *rooting)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		stacks[i] = hotspot_stack(hotspot, hotspot->threads.items[i]);
-	qsort(stacks, count, sizeof(*stacks), compare_ranges);
+	count = join_ranges(stacks, count);
 	for (size_t i = 0; !error && i < hotspot->memory->maps->list.count; i++) {
 		const struct mapping *mapping = &hotspot->memory->maps->list.items[i];
 
