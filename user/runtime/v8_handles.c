@@ -58,19 +58,25 @@ static bool is_block(const unsigned char *bytes)
 #define ISOLATE_BYTES_MIN (16u << 10)
 #define ISOLATE_BYTES_MAX (1u << 20)
 
-static bool is_isolate(const struct v8 *v8, uint64_t start, uint64_t size)
+/* The nodes with a heap in them. 0 or -ENOMEM. */
+static int find_isolates(const struct v8 *v8, const struct heap_sink *sink, struct hash *isolates)
 {
-	for (size_t i = 0; size >= ISOLATE_BYTES_MIN && i < v8->chunks.count; i++) {
-		if (v8->chunks.items[i].heap - start < size)
-			return true;
+	for (size_t i = 0; i < v8->chunks.count; i++) {
+		uint32_t node = heap_sink_node(sink, v8->chunks.items[i].heap);
+
+		if (node != BLOCK_NONE && sink->sizes[node] >= ISOLATE_BYTES_MIN &&
+		    !hash_put(isolates, node, NULL))
+			return -ENOMEM;
 	}
-	return false;
+	return 0;
 }
 
-static bool may_hold(const struct v8 *v8, uint64_t start, uint64_t size)
+static bool may_hold(const struct heap_sink *sink, const struct hash *isolates, uint32_t node)
 {
+	uint64_t size = sink->sizes[node];
+
 	return size - SCOPE_BYTES <= SLACK_BYTES || size - ETERNAL_BYTES <= SLACK_BYTES ||
-	       is_isolate(v8, start, size);
+	       hash_get(isolates, node);
 }
 
 static int claim_weak(struct heap_sink *sink, uint64_t address, const unsigned char *bytes)
@@ -250,15 +256,15 @@ static int claim_handles(struct v8 *v8, struct heap_sink *sink, uint32_t node, b
 static int claim_others(struct v8 *v8, struct heap_sink *sink, const uint32_t *handles,
 			size_t count)
 {
+	_cleanup_(hash_free) struct hash isolates = {0};
 	size_t at = 0;
-	int error = 0;
+	int error = find_isolates(v8, sink, &isolates);
 
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		bool is_handles = at < count && handles[at] == i;
 
 		at += is_handles;
-		if (!is_handles && sink->whats[i] == NODE_PLAIN &&
-		    !may_hold(v8, sink->starts[i], sink->sizes[i]))
+		if (!is_handles && sink->whats[i] == NODE_PLAIN && !may_hold(sink, &isolates, i))
 			error = heap_sink_claim(sink, sink->starts[i], sink->sizes[i], true);
 	}
 	return error;
