@@ -277,6 +277,71 @@ static void a_storm_of_processes_does_not_fill_the_history(void **state)
 			 999);
 }
 
+static void processes_beyond_the_limit_are_counted_and_the_empty_ones_give_way(void **state)
+{
+	_cleanup_(course_free) struct course course = {
+		.history.limits = {.max_sites = 8, .max_processes = 3}};
+
+	(void)state;
+	for (uint32_t pid = 1; pid <= 5; pid++)
+		hold(&course, pid, 1, 10 * pid);
+	tick(&course, NULL);
+	assert_int_equal(course.history.processes.count, 3);
+	assert_int_equal(course.history.sites.count, 3);
+	assert_int_equal(course.history.untracked_sites, 2);
+	assert_null(history_process_find(&course.history, UINT64_C(5) << 32, 5));
+	hold(&course, 2, 1, 0);
+	tick(&course, NULL);
+	hold(&course, 6, 1, 60);
+	tick(&course, NULL);
+	for (uint32_t pid = 1; pid <= 6; pid++) {
+		const struct history_process *process =
+			history_process_find(&course.history, (uint64_t)pid << 32, pid);
+
+		assert_true(!process || process->pid == pid);
+		assert_true(!process == !find(&course, pid, 1));
+		if (process)
+			assert_ptr_equal(process,
+					 &course.history.processes
+						  .items[find(&course, pid, 1)->process_index]);
+	}
+	assert_int_equal(course.history.processes.count, 3);
+}
+
+/* Its ledger may say that it holds nothing: of mappings, or in a forged recording. */
+static void a_process_stays_as_long_as_one_of_its_sites_holds_something(void **state)
+{
+	_cleanup_(course_free) struct course course = {.history.limits.max_sites = 2};
+
+	(void)state;
+	for (uint32_t pid = 1; pid <= 4; pid++)
+		hold(&course, pid, 1, 10);
+	assert_int_equal(history_add(&course.history, &course.snapshot, NULL), 0);
+	assert_int_equal(course.history.processes.count, 4);
+	snapshot_free(&course.snapshot);
+	assert_int_equal(history_add(&course.history, &course.snapshot, NULL), 0);
+	assert_int_equal(course.history.processes.count, 2);
+	for (uint32_t pid = 1; pid <= 2; pid++)
+		assert_int_equal(
+			course.history.processes.items[find(&course, pid, 1)->process_index].pid,
+			pid);
+}
+
+static void targets_without_a_key_are_distinguished_by_their_pid(void **state)
+{
+	_cleanup_(course_free) struct course course = {0};
+
+	(void)state;
+	for (uint32_t pid = 1; pid <= 3; pid++)
+		process_of(&course, pid)->key = 0;
+	tick(&course, NULL);
+	tick(&course, NULL);
+	assert_int_equal(course.history.processes.count, 3);
+	assert_int_equal(history_process_find(&course.history, 0, 2)->pid, 2);
+	assert_int_equal(history_process_find(&course.history, 0, 2)->series.points.count, 2);
+	assert_null(history_process_find(&course.history, 0, 4));
+}
+
 static void a_sparkline_shows_peaks_and_never_nothing_for_something(void **state)
 {
 	_cleanup_(course_free) struct course course = {0};
@@ -353,6 +418,10 @@ int main(void)
 		cmocka_unit_test(a_history_grows_for_240_snapshots_and_no_longer),
 		cmocka_unit_test(sites_beyond_the_limit_are_counted_and_the_empty_ones_give_way),
 		cmocka_unit_test(a_storm_of_processes_does_not_fill_the_history),
+		cmocka_unit_test(
+			processes_beyond_the_limit_are_counted_and_the_empty_ones_give_way),
+		cmocka_unit_test(a_process_stays_as_long_as_one_of_its_sites_holds_something),
+		cmocka_unit_test(targets_without_a_key_are_distinguished_by_their_pid),
 		cmocka_unit_test(a_sparkline_shows_peaks_and_never_nothing_for_something),
 		cmocka_unit_test(names_are_those_of_the_latest_report),
 		cmocka_unit_test(growth_and_integral_rank_sites),

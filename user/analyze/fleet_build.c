@@ -214,7 +214,9 @@ static void note_since(const struct builder *builder, struct fleet_build *build,
 {
 	const struct history *history = builder->report->history;
 	const struct history_process *seen =
-		history ? history_process_find(history, process->process->key) : NULL;
+		history ? history_process_find(history, process->process->key,
+					       process->process->pid)
+			: NULL;
 	const struct report_host *host;
 	size_t place;
 	uint64_t since;

@@ -9,10 +9,24 @@
 /* Limits of a history: what is gone gives way to what comes. */
 
 #define DEFAULT_MAX_SITES 4096
+/* As many as a machine has at once by default (kernel.pid_max). */
+#define DEFAULT_MAX_PROCESSES 32768
 
 static size_t history_max_sites(const struct history *history)
 {
 	return history->limits.max_sites ? history->limits.max_sites : DEFAULT_MAX_SITES;
+}
+
+static size_t history_max_processes(const struct history *history)
+{
+	return history->limits.max_processes ? history->limits.max_processes
+					     : DEFAULT_MAX_PROCESSES;
+}
+
+/* Into process_positions. A target that has not allocated yet has no key. */
+static uint64_t history_process_key(lm_process_key process, uint32_t pid)
+{
+	return process ? process : ~(uint64_t)pid;
 }
 
 /* Into site_positions. Two sites may have one key. */
@@ -60,7 +74,7 @@ static void merged_free(struct history *history)
 	vec_free(&history->merged);
 }
 
-static int positions_rebuild(struct history *history)
+static int site_positions_rebuild(struct history *history)
 {
 	hash_free(&history->site_positions);
 	for (size_t i = 0; i < history->sites.count; i++) {
@@ -90,7 +104,7 @@ static int sites_drop_empty(struct history *history)
 			history->sites.items[kept++] = *site;
 	}
 	history->sites.count = kept;
-	return positions_rebuild(history);
+	return site_positions_rebuild(history);
 }
 
 static void process_free(struct history_process *process)
@@ -100,19 +114,50 @@ static void process_free(struct history_process *process)
 	vec_free(&process->live);
 }
 
-static void processes_drop_empty(struct history *history)
+static int process_positions_rebuild(struct history *history)
+{
+	hash_free(&history->process_positions);
+	for (size_t i = 0; i < history->processes.count; i++) {
+		const struct history_process *process = &history->processes.items[i];
+		uint64_t *position =
+			hash_put(&history->process_positions,
+				 history_process_key(process->key, process->pid), NULL);
+
+		if (!position)
+			return -ENOMEM;
+		*position = i;
+	}
+	return 0;
+}
+
+static int processes_drop_empty(struct history *history)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < history->processes.count; i++) {
 		struct history_process *process = &history->processes.items[i];
 
-		if (holds_nothing(&process->series))
+		if (holds_nothing(&process->series) && !process->has_sites)
 			process_free(process);
 		else
 			history->processes.items[kept++] = *process;
 	}
 	history->processes.count = kept;
+	return process_positions_rebuild(history);
+}
+
+/* A site's process is there as long as the site is. */
+static void processes_index(struct history *history)
+{
+	for (size_t i = 0; i < history->processes.count; i++)
+		history->processes.items[i].has_sites = false;
+	for (size_t i = 0; i < history->sites.count; i++) {
+		struct history_site *site = &history->sites.items[i];
+
+		site->process_index = *hash_get(&history->process_positions,
+						history_process_key(site->process, site->pid));
+		history->processes.items[site->process_index].has_sites = true;
+	}
 }
 
 static size_t new_sites(const struct history *history, const struct snapshot *snapshot)
@@ -142,10 +187,10 @@ static int history_make_room(struct history *history, const struct snapshot *sna
 	if (processes_full ||
 	    history->sites.count + new_sites(history, snapshot) > history_max_sites(history))
 		error = sites_drop_empty(history);
-	/* Their sites hold nothing either, and went first. */
-	if (processes_full)
-		processes_drop_empty(history);
-	return error;
+	if (error || !processes_full)
+		return error;
+	processes_index(history);
+	return processes_drop_empty(history);
 }
 
 void history_free(struct history *history)
@@ -161,6 +206,7 @@ void history_free(struct history *history)
 	vec_free(&history->sites);
 	merged_free(history);
 	hash_free(&history->site_positions);
+	hash_free(&history->process_positions);
 	*history = (struct history){.limits = history->limits};
 }
 
@@ -329,31 +375,38 @@ static int history_series_catch_up(const struct history *history, struct history
 }
 
 const struct history_process *history_process_find(const struct history *history,
-						   lm_process_key process)
+						   lm_process_key process, uint32_t pid)
 {
-	for (size_t i = 0; i < history->processes.count; i++) {
-		if (history->processes.items[i].key == process)
-			return &history->processes.items[i];
-	}
-	return NULL;
+	const uint64_t *position =
+		hash_get(&history->process_positions, history_process_key(process, pid));
+	const struct history_process *found =
+		position ? &history->processes.items[*position] : NULL;
+
+	/* Two processes with one place: the second one is not tracked. */
+	return found && found->key == process && found->pid == pid ? found : NULL;
 }
 
+/* NULL: no room, or out of memory (*error). */
 static struct history_process *process_put(struct history *history,
-					   const struct snapshot_process *seen)
+					   const struct snapshot_process *seen, int *error)
 {
+	uint64_t key = history_process_key(seen->key, seen->pid), *position;
 	struct history_process *process;
 
-	for (size_t i = 0; i < history->processes.count; i++) {
-		process = &history->processes.items[i];
-		/* A target that has not allocated yet has no key. */
-		if (process->key == seen->key && process->pid == seen->pid)
-			return process;
+	if (hash_get(&history->process_positions, key))
+		return (struct history_process *)history_process_find(history, seen->key,
+								      seen->pid);
+	if (history->processes.count >= history_max_processes(history))
+		return NULL;
+	position = hash_put(&history->process_positions, key, NULL);
+	process = position ? vec_push(&history->processes) : NULL;
+	if (!process) {
+		*error = -ENOMEM;
+		return NULL;
 	}
-	process = vec_push(&history->processes);
-	if (process) {
-		process->key = seen->key;
-		process->pid = seen->pid;
-	}
+	*position = history->processes.count - 1;
+	process->key = seen->key;
+	process->pid = seen->pid;
 	return process;
 }
 
@@ -387,15 +440,13 @@ static int process_catch_up(const struct history *history, struct history_proces
 	return live_add(process, process->live.items[count - 1]);
 }
 
-static int process_add(struct history *history, const struct snapshot_process *seen)
+static int process_add(struct history *history, struct history_process *process,
+		       const struct snapshot_process *seen)
 {
-	struct history_process *process = process_put(history, seen);
 	struct history_point point = {.bytes = seen->outstanding_bytes,
 				      .count = seen->outstanding_count};
 	int error;
 
-	if (!process)
-		return -ENOMEM;
 	memcpy(process->comm, seen->comm, sizeof(process->comm));
 	process->exited = seen->exited;
 	process->age_ns = seen->age_ns;
@@ -415,17 +466,18 @@ static int process_add(struct history *history, const struct snapshot_process *s
 }
 
 /* NULL: no room (counted) or out of memory (*error). */
-static struct history_site *site_put(struct history *history, lm_process_key process,
+static struct history_site *site_put(struct history *history,
+				     const struct snapshot_process *process,
 				     const struct site *seen, int *error)
 {
-	uint64_t key = history_site_key(process, seen->family, seen->index);
+	uint64_t key = history_site_key(process->key, seen->family, seen->index);
 	const uint64_t *known = hash_get(&history->site_positions, key);
 	struct history_site *site;
 	uint64_t *position;
 
 	if (known) {
 		site = &history->sites.items[*known];
-		if (history_site_is(site, process, seen))
+		if (history_site_is(site, process->key, seen))
 			return site;
 	}
 	if (known || history->sites.count >= history_max_sites(history)) {
@@ -439,7 +491,8 @@ static struct history_site *site_put(struct history *history, lm_process_key pro
 		return NULL;
 	}
 	*position = history->sites.count - 1;
-	site->process = process;
+	site->process = process->key;
+	site->pid = process->pid;
 	site->index = seen->index;
 	site->family = seen->family;
 	site->kind = seen->kind;
@@ -450,7 +503,7 @@ static int site_add(struct history *history, const struct snapshot_process *proc
 		    const struct site *seen)
 {
 	int error = 0;
-	struct history_site *site = site_put(history, process->key, seen, &error);
+	struct history_site *site = site_put(history, process, seen, &error);
 
 	if (!site)
 		return error;
@@ -483,24 +536,6 @@ static int all_catch_up(struct history *history)
 	for (size_t i = 0; i < history->processes.count && !error; i++)
 		error = process_catch_up(history, &history->processes.items[i]);
 	return error;
-}
-
-static void processes_index(struct history *history)
-{
-	size_t at = 0;
-
-	for (size_t i = 0; i < history->sites.count; i++) {
-		struct history_site *site = &history->sites.items[i];
-
-		/* Neighbours are mostly of one process. */
-		if (history->processes.items[at].key != site->process) {
-			for (at = 0; at + 1 < history->processes.count; at++) {
-				if (history->processes.items[at].key == site->process)
-					break;
-			}
-		}
-		site->process_index = at;
-	}
 }
 
 /* Sums over sites of one call. */
@@ -600,11 +635,16 @@ static int snapshot_add(struct history *history, const struct snapshot *snapshot
 	int error = 0;
 
 	for (size_t i = 0; i < snapshot->processes.count && !error; i++) {
-		const struct snapshot_process *process = &snapshot->processes.items[i];
+		const struct snapshot_process *seen = &snapshot->processes.items[i];
+		struct history_process *process = process_put(history, seen, &error);
 
-		error = process_add(history, process);
-		for (size_t j = 0; j < process->sites.count && !error; j++)
-			error = site_add(history, process, &process->sites.items[j]);
+		if (!process) {
+			history->untracked_sites += seen->sites.count;
+			continue;
+		}
+		error = process_add(history, process, seen);
+		for (size_t j = 0; j < seen->sites.count && !error; j++)
+			error = site_add(history, seen, &seen->sites.items[j]);
 	}
 	return error;
 }

@@ -8,8 +8,9 @@
  *
  * Memory is bounded: when there are `max_times` snapshots, every second one is forgotten (never the
  * first, never the latest, never one with a label), so that the whole run stays in view at half the
- * resolution; beyond `max_sites`, sites that hold nothing give way, and what finds no place is
- * counted in `untracked_sites`. Sums over time (integral_byte_s) are kept exact all the same.
+ * resolution; beyond `max_sites` and `max_processes`, what holds nothing gives way, and sites that
+ * find no place, or whose process finds none, are counted in `untracked_sites`. Sums over time
+ *(integral_byte_s) are kept exact all the same.
  *
  * Pointers to sites and processes are good until the next history_add().
  */
@@ -47,7 +48,7 @@ struct history_process {
 	uint32_t pid;
 	char comm[16];	 /* untrusted */
 	char *container; /* untrusted, or NULL: in none, or not known; owned */
-	bool exited;
+	bool exited, has_sites;
 	uint64_t age_ns; /* of the process at the latest snapshot; 0: not known */
 	struct history_series series;
 	/* By how many there are more live blocks than at the attach, tracked or not (from before
@@ -58,6 +59,7 @@ struct history_process {
 struct history_site {
 	uint64_t id; /* symbolizer_stack_id: the same on every run and host; 0: not named yet */
 	lm_process_key process;
+	uint32_t pid;
 	size_t process_index; /* into history.processes */
 	uint32_t index;	      /* site.index, within its family */
 	enum family_id family;
@@ -80,8 +82,9 @@ struct history_merged {
 };
 
 struct history_limits {
-	size_t max_times; /* at least 4; 0: 240 */
-	size_t max_sites; /* 0: 4096 */
+	size_t max_times;     /* at least 4; 0: 240 */
+	size_t max_sites;     /* 0: 4096 */
+	size_t max_processes; /* 0: 32768 */
 };
 
 struct history {
@@ -91,7 +94,7 @@ struct history {
 	VEC(struct history_site) sites;
 	VEC(struct history_merged) merged; /* made anew of `sites` by history_merge() */
 	size_t untracked_sites;		   /* of the latest snapshot */
-	struct hash site_positions;
+	struct hash site_positions, process_positions;
 };
 
 /* `label` may be NULL. 0 or -ENOMEM (then the history is good for history_free() only). */
@@ -107,7 +110,7 @@ int history_name(struct history *history, const struct report *report);
 const struct history_site *history_site_find(const struct history *history, lm_process_key process,
 					     const struct site *site);
 const struct history_process *history_process_find(const struct history *history,
-						   lm_process_key process);
+						   lm_process_key process, uint32_t pid);
 
 /* The point at times.items[time]; all zero before the first. */
 struct history_point history_point_at(const struct history_series *series, size_t time);

@@ -168,7 +168,8 @@ static int process_row(const struct report *report, const struct report_process 
 {
 	const struct snapshot_process *process = ranked->process;
 	const struct history_process *series =
-		report->history ? history_process_find(report->history, process->key) : NULL;
+		report->history ? history_process_find(report->history, process->key, process->pid)
+				: NULL;
 	struct top_row *row = row_new(rows);
 	struct site_trend trend;
 

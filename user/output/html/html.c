@@ -582,7 +582,8 @@ static const struct history_process *series_of(const struct html_page *page,
 {
 	const struct history *history = page->report->history;
 
-	return history ? history_process_find(history, process->process->key) : NULL;
+	return history ? history_process_find(history, process->process->key, process->process->pid)
+		       : NULL;
 }
 
 static void series_write(struct html_page *page, const struct history_process *process)
