@@ -115,15 +115,29 @@ uint64_t memory_split_free(const struct memory_split *split)
 
 /* -------- series */
 
+static uint64_t place_of(pid_t pid, uint64_t key)
+{
+	return hash_mix((uint64_t)pid) ^ hash_mix(~key);
+}
+
 static struct memory_series *find(const struct memory_history *history, pid_t pid, uint64_t key)
 {
-	for (size_t i = 0; i < history->list.count; i++) {
-		struct memory_series *series = &history->list.items[i];
+	const uint64_t *position = hash_get(&history->positions, place_of(pid, key));
+	struct memory_series *found = position ? &history->list.items[*position] : NULL;
 
-		if (series->pid == pid && series->key == key)
-			return series;
-	}
-	return NULL;
+	return found && found->pid == pid && found->key == key ? found : NULL;
+}
+
+/* Where find() finds it. */
+static int position_put(struct memory_history *history, const struct memory_series *series)
+{
+	uint64_t *position =
+		hash_put(&history->positions, place_of(series->pid, series->key), NULL);
+
+	if (!position)
+		return -ENOMEM;
+	*position = (uint64_t)(series - history->list.items);
+	return 0;
 }
 
 const struct memory_series *memory_history_find(const struct memory_history *history, pid_t pid,
@@ -152,13 +166,16 @@ int memory_history_add(struct memory_history *history, uint64_t key, const char 
 	struct memory_series *series =
 		find(history, split->pid, key) ?: find(history, split->pid, 0);
 	struct memory_split *added;
+	int error = 0;
 
-	if (series) {
+	if (series && series->key != key) {
 		series->key = key;
-		heap_floor_rebase(&series->splits.items[0].floor, &split->floor);
+		error = position_put(history, series);
 	}
-	if (series && !history->max)
-		return 0;
+	if (series)
+		heap_floor_rebase(&series->splits.items[0].floor, &split->floor);
+	if (error || (series && !history->max))
+		return error;
 	if (!series) {
 		series = vec_push(&history->list);
 		if (!series)
@@ -175,7 +192,7 @@ int memory_history_add(struct memory_history *history, uint64_t key, const char 
 		return -ENOMEM;
 	}
 	*added = *split;
-	return 0;
+	return position_put(history, series);
 }
 
 const struct memory_series *memory_series_of(const struct report *report,
@@ -204,6 +221,10 @@ void memory_history_keep(struct memory_history *history,
 			vec_free(&series->splits);
 	}
 	history->list.count = kept;
+	hash_free(&history->positions);
+	/* One that has no memory for its place begins anew. */
+	for (size_t i = 0; i < kept; i++)
+		position_put(history, &history->list.items[i]);
 }
 
 void memory_history_free(struct memory_history *history)
@@ -211,6 +232,7 @@ void memory_history_free(struct memory_history *history)
 	for (size_t i = 0; i < history->list.count; i++)
 		vec_free(&history->list.items[i].splits);
 	vec_free(&history->list);
+	hash_free(&history->positions);
 }
 
 /* -------- changes */

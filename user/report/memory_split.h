@@ -6,6 +6,7 @@
 #ifndef LEAKMON_REPORT_MEMORY_SPLIT_H
 #define LEAKMON_REPORT_MEMORY_SPLIT_H
 
+#include "base/hash.h"
 #include "report/heap_floor.h"
 #include "report/memory_report.h"
 #include "report/report.h"
@@ -69,6 +70,7 @@ const struct memory_split *memory_series_latest(const struct memory_series *seri
 struct memory_history {
 	size_t max; /* splits of a process; 0: only its first */
 	VEC(struct memory_series) list;
+	struct hash positions; /* of a PID and a key in `list`; private */
 };
 
 /*
