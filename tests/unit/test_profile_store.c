@@ -7,6 +7,7 @@
 #include "output/json/json.h"
 #include "report/profile_diff.h"
 #include "store/profile_runs.h"
+#include "store/recording_state.h"
 #include "unit/profile_report_fixture.h"
 
 static void make(struct profile_report *report, int64_t minute, double growth)
@@ -195,6 +196,38 @@ static void nothing_in_a_file_is_believed(void **state)
 	}
 }
 
+/* Sites of one stack each have its frames: in memory they take more than in the file. */
+static void frames_count_for_what_they_take_in_memory(void **state)
+{
+	struct run *run = *state;
+	struct recorder_options options = {0};
+	struct recording *recording = NULL;
+	struct profile_report report = {0};
+	int64_t frames = 0;
+
+	record(run, 1, &options);
+	store_sql(
+		run->path,
+		"INSERT INTO retain_stacks SELECT a.stack,1000+50*b.position+c.position,a.module,"
+		"a.build_id,a.offset,a.address,a.function,a.function_offset,a.file,a.line,"
+		"a.inlined,a.why FROM retain_stacks AS a, (SELECT row_number() OVER () AS position"
+		" FROM sqlite_schema LIMIT 20) AS b, (SELECT row_number() OVER () AS position"
+		" FROM sqlite_schema LIMIT 40) AS c WHERE a.position=0");
+	assert_int_equal(recording_open(&recording, run->path), 0);
+	assert_int_equal(recording_read_profile(recording, 0, &report), 0);
+	for (size_t i = 0; i < report.processes.count; i++) {
+		for (size_t j = 0; j < report.processes.items[i].sites.count; j++)
+			frames +=
+				(int64_t)report.processes.items[i].sites.items[j].frames.list.count;
+	}
+	assert_true(frames > 800);
+	assert_true(recording->work_most - recording->work_left > 256 * frames);
+	profile_report_free(&report);
+	recording->work_most = 256 * frames;
+	assert_int_equal(recording_read_profile(recording, 0, &report), -EUCLEAN);
+	recording_close(recording);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +236,7 @@ int main(void)
 		store_test(old_profiles_give_way),
 		store_test(a_recording_of_profiles_stays_below_its_limit),
 		store_test(nothing_in_a_file_is_believed),
+		store_test(frames_count_for_what_they_take_in_memory),
 		cmocka_unit_test(what_grows_faster_now_comes_first_and_is_sure_or_not),
 	};
 

@@ -8,6 +8,7 @@
 #include "unit/recording_reader.h"
 #include "unit/site_kinds.h"
 #include "unit/store_fixture.h"
+#include "store/recording_state.h"
 
 static void run_record(struct run *run, size_t ticks)
 {
@@ -83,6 +84,11 @@ static const struct {
 	 "1 AS oldest_ms",
 	 -EUCLEAN},
 	{"DROP TABLE stacks", -EUCLEAN},
+	{"DROP TABLE ages; CREATE VIRTUAL TABLE ages USING fts4(snapshot,site,s1,s10,min1,min10,h1,"
+	 "h6,day1)",
+	 -EUCLEAN},
+	{"ALTER TABLE frames ADD COLUMN more AS (hex(zeroblob(9000000)))", -EUCLEAN},
+	{"ALTER TABLE frames ADD COLUMN more CHECK(hex(zeroblob(9000000))<>'')", 0},
 	{"ALTER TABLE sites DROP COLUMN family", -EUCLEAN},
 	/* These mean no harm. */
 	{"UPDATE processes SET comm=char(10)||'0123456789012345678901234567890', exe=x'ff00c0'", 0},
@@ -108,13 +114,73 @@ static void forged_values_are_refused_or_harmless(void **state)
 		assert_int_equal(sqlite3_open(run->path, &database), SQLITE_OK);
 		code = sqlite3_exec(database, forgeries[i].sql, NULL, NULL, NULL);
 		sqlite3_close(database);
-		/* generate_series is not in every build, and NOT NULL holds for some. */
+		/* generate_series or fts4 is not in every build, and NOT NULL holds for some. */
 		if (code)
 			continue;
 		error = recording_read_everything(run->path);
 		if (forgeries[i].error != -1 && error != forgeries[i].error)
 			fail_msg("%s: %d, must be %d", forgeries[i].sql, error, forgeries[i].error);
 	}
+}
+
+static int64_t taken(const struct recording *recording)
+{
+	return recording->work_most - recording->work_left;
+}
+
+static void a_question_takes_steps_by_the_size_of_the_file(void **state)
+{
+	struct run *run = *state;
+	struct recording *recording = NULL;
+	struct stat status;
+	int64_t most;
+
+	run_record(run, 300);
+	assert_int_equal(stat(run->path, &status), 0);
+	assert_int_equal(recording_open(&recording, run->path), 0);
+	for (size_t i = 0, base = 0; i < recording->snapshots.count; i++) {
+		base = recording->snapshots.items[i].full ? i : base;
+		assert_int_equal(recording->snapshots.items[i].base, base);
+	}
+	/* Real ones take a small part. */
+	most = 2 * status.st_size;
+	assert_true(recording->work_most == (1 << 30) + 16 * most);
+	assert_in_range(taken(recording), 1, most);
+	assert_int_equal(read_snapshot(recording, 299), 0);
+	/* The last of what it asks: frames count for what they take in memory. */
+	assert_in_range(taken(recording), 20 * 4 * 256, most);
+	assert_int_equal(read_history(recording, 299), 0);
+	assert_in_range(taken(recording), 300 * 20 * 8, most);
+	recording->work_most = 1000;
+	assert_int_equal(read_snapshot(recording, 299), -EUCLEAN);
+	assert_int_equal(read_history(recording, 299), -EUCLEAN);
+	recording->work_most = most;
+	assert_int_equal(read_snapshot(recording, 299), 0);
+	recording_close(recording);
+}
+
+static void tables_without_an_index_are_not_searched_for_ever(void **state)
+{
+	struct run *run = *state;
+	struct recording *recording = NULL;
+	int64_t indexed;
+
+	run_record(run, 3);
+	assert_int_equal(recording_open(&recording, run->path), 0);
+	assert_int_equal(read_snapshot(recording, 2), 0);
+	indexed = taken(recording);
+	recording_close(recording);
+	store_sql(run->path,
+		  "ALTER TABLE stacks RENAME TO real; CREATE TABLE stacks(site,position,frame);"
+		  "INSERT INTO stacks SELECT * FROM real; DROP TABLE real;"
+		  "INSERT INTO stacks SELECT -1,a.position,b.site FROM stacks AS a, stacks AS b,"
+		  " stacks AS c LIMIT 20000");
+	assert_int_equal(recording_open(&recording, run->path), 0);
+	assert_int_equal(read_snapshot(recording, 2), 0);
+	assert_true(taken(recording) > indexed + 20 * 20000);
+	recording->work_most = 10 * 20000;
+	assert_int_equal(read_snapshot(recording, 2), -EUCLEAN);
+	recording_close(recording);
 }
 
 static void copy_bytes(const char *from, const char *to, off_t count)
@@ -293,6 +359,8 @@ int main(void)
 		store_test(a_newer_schema_is_refused),
 		store_test(a_recording_without_a_snapshot_is_reported_as_such),
 		store_test(forged_values_are_refused_or_harmless),
+		store_test(a_question_takes_steps_by_the_size_of_the_file),
+		store_test(tables_without_an_index_are_not_searched_for_ever),
 		store_test(a_truncated_file_is_refused_wherever_it_ends),
 		store_test(flipped_bits_do_no_harm),
 		store_test(snapshots_are_found_by_number_label_and_time),

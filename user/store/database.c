@@ -41,16 +41,20 @@ int database_distrust(sqlite3 *database)
 		{SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},  {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
 		{SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0}, {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
 	};
-	int code = SQLITE_OK;
+	/* No virtual tables. */
+	int code = sqlite3_drop_modules(database, NULL);
 
 	for (size_t i = 0; i < ARRAY_SIZE(switches) && !code; i++)
 		code = sqlite3_db_config(database, switches[i][0], switches[i][1], NULL);
-	sqlite3_limit(database, SQLITE_LIMIT_LENGTH, 16 << 20);
+	/* A diagnosis is the longest text, and a text of the schema may be a column's value. */
+	sqlite3_limit(database, SQLITE_LIMIT_LENGTH, 2 << 20);
+	sqlite3_limit(database, SQLITE_LIMIT_SQL_LENGTH, 64 << 10);
 	sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
 	sqlite3_limit(database, SQLITE_LIMIT_EXPR_DEPTH, 32);
 	sqlite3_busy_timeout(database, 2000);
 	return code ? -EIO
-		    : database_run(database, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0");
+		    : database_run(database, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;"
+					     "PRAGMA ignore_check_constraints=ON");
 }
 
 char *database_path(const char *path)

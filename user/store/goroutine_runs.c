@@ -272,8 +272,9 @@ static void read_stack(struct reader *reader, sqlite3_stmt *row, int column, str
 	const char *stack = database_text(row, column);
 
 	if (stack && !reader->error)
-		reader->error = stored_stack_read(&reader->recording->strings, reader->frames,
-						  strtoull(stack, NULL, 16), frames);
+		reader->error =
+			stored_stack_read(reader->recording, &reader->recording->strings,
+					  reader->frames, strtoull(stack, NULL, 16), frames);
 }
 
 static void read_group(struct reader *reader, sqlite3_stmt *row)
@@ -324,7 +325,10 @@ int recording_read_goroutines(struct recording *recording, size_t position,
 	struct task_report made = {0};
 	struct reader reader = {.recording = recording, .report = &made};
 	int64_t number = recording->goroutines.items[position].number;
-	int error = stored_stacks_prepare(recording, &reader.frames);
+	int error;
+
+	recording_begin(recording);
+	error = stored_stacks_prepare(recording, &reader.frames);
 
 	if (!error)
 		error = read_rows(&reader, &head_rows, number, read_head);
@@ -456,7 +460,10 @@ int recording_goroutine_series(struct recording *recording, size_t position,
 {
 	struct task_series made = {0};
 	struct hash places = {0};
-	int error = series_times(recording, position, &made, &places);
+	int error;
+
+	recording_begin(recording);
+	error = series_times(recording, position, &made, &places);
 
 	if (!error)
 		error = series_counts(recording, recording->goroutines.items[position].number,

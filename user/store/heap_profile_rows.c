@@ -71,7 +71,8 @@ static bool is_sound(const struct heap_profile_site *site)
 	       site->allocated.bytes < BYTES_MAX && site->freed.bytes < BYTES_MAX;
 }
 
-static int site_read(sqlite3_stmt *row, sqlite3_stmt *frames, struct retain_result *result)
+static int site_read(struct recording *recording, sqlite3_stmt *row, sqlite3_stmt *frames,
+		     struct retain_result *result)
 {
 	struct heap_profile *profile = result->heap_profile;
 	int error = 0;
@@ -86,11 +87,12 @@ static int site_read(sqlite3_stmt *row, sqlite3_stmt *frames, struct retain_resu
 	figure_row_read(row, KEYS, &site_rows, site, &result->strings, &error);
 	if (!error && !is_sound(site))
 		error = -EUCLEAN;
-	return error ? error : stored_stack_read(&result->strings, frames, site->id, &site->frames);
+	return error ? error
+		     : stored_stack_read(recording, &result->strings, frames, site->id,
+					 &site->frames);
 }
 
-static int sites_read(const struct recording *recording, int64_t retain,
-		      struct retain_result *result)
+static int sites_read(struct recording *recording, int64_t retain, struct retain_result *result)
 {
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
 	_cleanup_statement_ sqlite3_stmt *frames = NULL;
@@ -101,13 +103,13 @@ static int sites_read(const struct recording *recording, int64_t retain,
 	if (!error)
 		error = database_bind(statement, "i", retain);
 	while (!error && (more = database_next(statement)) != 0)
-		error = more < 0 ? more : site_read(statement, frames, result);
+		error = more < 0 ? more : site_read(recording, statement, frames, result);
 	if (!error)
 		heap_profile_estimate(result->heap_profile);
 	return error;
 }
 
-int heap_profile_rows_read(const struct recording *recording, int64_t retain,
+int heap_profile_rows_read(struct recording *recording, int64_t retain,
 			   struct retain_result *result)
 {
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;

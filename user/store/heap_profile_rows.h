@@ -14,7 +14,7 @@
 int heap_profile_rows_put(sqlite3 *database, int64_t retain, const struct retain_result *result);
 
 /* result->heap_profile, if there is one; texts are the result's. */
-int heap_profile_rows_read(const struct recording *recording, int64_t retain,
+int heap_profile_rows_read(struct recording *recording, int64_t retain,
 			   struct retain_result *result);
 
 #endif

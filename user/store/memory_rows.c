@@ -138,6 +138,7 @@ int recording_memory(struct recording *recording, size_t position, struct memory
 
 	if (recording->version < 7)
 		return 0;
+	recording_begin(recording);
 	reader.error = prepare(&reader);
 	if (!reader.error)
 		reader.error = database_bind(reader.rows, "i", sequence);

@@ -387,8 +387,8 @@ static int read_stacks(struct profile_reader *reader)
 		struct profile_report_process *process = &reader->report->processes.items[i];
 
 		for (size_t j = 0; j < process->sites.count && !error; j++)
-			error = stored_stack_read(&reader->recording->strings, statement,
-						  process->sites.items[j].id,
+			error = stored_stack_read(reader->recording, &reader->recording->strings,
+						  statement, process->sites.items[j].id,
 						  &process->sites.items[j].frames);
 	}
 	return error ? recording_fail(reader->recording, error, "its stacks") : 0;
@@ -401,6 +401,7 @@ int recording_read_profile(struct recording *recording, size_t position,
 	struct profile_reader reader = {.recording = recording, .report = &made};
 	int error = 0;
 
+	recording_begin(recording);
 	for (enum table i = 0; i < TABLES && !error; i++)
 		error = read_table(&reader, i, recording->profiles.items[position].number);
 	if (!error)

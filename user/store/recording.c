@@ -16,6 +16,8 @@
 /* Opening a recording that may come from anybody, and the checks before anything in it is read. */
 
 #define CHECKED_BYTES_MAX (32 << 20)
+/* More than a recording has, with indexes that somebody adds. */
+#define TABLES_MAX 1000
 
 /* SQLite would wait on a FIFO, and say less of a directory. */
 static int recording_check_file(const char *path)
@@ -30,11 +32,36 @@ static int recording_check_file(const char *path)
 	return -ENOENT;
 }
 
-static int distrust(sqlite3 *database)
-{
-	int error = database_distrust(database);
+/* Real recordings take less than one step for each byte, and up to 16 for the frames of stacks. */
+#define WORK_MIN (1ll << 30)
+#define WORK_PER_BYTE 32
+/* A file of holes is as long as its maker wants. */
+#define WORK_BYTES_MAX (1ll << 31)
+#define STEPS_AT_ONCE 1000
 
-	return error ? error : database_run(database, "PRAGMA query_only=ON");
+void recording_begin(struct recording *recording)
+{
+	recording->work_left = recording->work_most;
+}
+
+int recording_work(struct recording *recording, uint64_t steps)
+{
+	if (recording->work_left >= 0)
+		recording->work_left -= (int64_t)steps;
+	return recording->work_left < 0 ? -EUCLEAN : 0;
+}
+
+static int steps_taken(void *recording)
+{
+	return recording_work(recording, STEPS_AT_ONCE) != 0;
+}
+
+static int distrust(struct recording *recording)
+{
+	int error = database_distrust(recording->database);
+
+	sqlite3_progress_handler(recording->database, STEPS_AT_ONCE, steps_taken, recording);
+	return error ? error : database_run(recording->database, "PRAGMA query_only=ON");
 }
 
 /* A log beside the file that nobody may open: read-only media; then the file itself must do. */
@@ -54,7 +81,7 @@ static int open_immutable(struct recording *recording)
 	recording->database = NULL;
 	code = sqlite3_open_v2(uri, &recording->database, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
 			       NULL);
-	return code ? database_errno(code) : distrust(recording->database);
+	return code ? database_errno(code) : distrust(recording);
 }
 
 static int open_somehow(struct recording *recording)
@@ -64,7 +91,7 @@ static int open_somehow(struct recording *recording)
 		sqlite3_open_v2(recording->path, &recording->database, SQLITE_OPEN_READONLY, NULL));
 
 	if (!error)
-		error = distrust(recording->database);
+		error = distrust(recording);
 	if (!error)
 		error = database_integer(recording->database, "SELECT count(*) FROM sqlite_schema",
 					 &tables);
@@ -129,32 +156,68 @@ static int check_part(const struct recording *recording, const char *sql)
 }
 
 /*
- * The structure of all pages, or of a large file those of all tables but the two that make it
- * large: their rows are checked when they are read, and reading them all would take seconds.
+ * Of a large file, all tables but those that make it large: their rows are numbers, which are
+ * checked when they are read, and reading them all would take seconds.
  */
+static int check_small_tables(const struct recording *recording)
+{
+	_cleanup_statement_ sqlite3_stmt *names = NULL;
+	int more = 0, error = database_errno(sqlite3_prepare_v2(
+			      recording->database,
+			      "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT IN"
+			      " ('points','ages','by_dead','estimates','ledgers','losses')",
+			      -1, &names, NULL));
+
+	if (error)
+		return recording_fail(recording, error, "its tables");
+	while (!error && (more = database_next(names)) > 0) {
+		char *sql = sqlite3_mprintf("PRAGMA quick_check(%Q)", database_text(names, 0));
+
+		error = sql ? check_part(recording, sql) : recording_fail(recording, -ENOMEM, "");
+		sqlite3_free(sql);
+	}
+	return more < 0 ? recording_fail(recording, more, "its tables") : error;
+}
+
+/* The structure of pages. */
 static int check_pages(const struct recording *recording)
 {
-	static const char *const small[] = {
-		"PRAGMA quick_check('snapshots')", "PRAGMA quick_check('processes')",
-		"PRAGMA quick_check('modules')",   "PRAGMA quick_check('mappings')",
-		"PRAGMA quick_check('frames')",	   "PRAGMA quick_check('sites')",
-		"PRAGMA quick_check('stacks')",
-	};
 	struct stat status = {0};
-	int error = 0;
 
 	stat(recording->path, &status);
-	if (status.st_size <= CHECKED_BYTES_MAX)
-		return check_part(recording, "PRAGMA quick_check(1)");
-	for (size_t i = 0; i < ARRAY_SIZE(small) && !error; i++)
-		error = check_part(recording, small[i]);
-	return error;
+	return status.st_size <= CHECKED_BYTES_MAX ? check_part(recording, "PRAGMA quick_check(1)")
+						   : check_small_tables(recording);
+}
+
+/* A column may be an expression, which takes as long to compute as its maker wants. */
+static int check_schema(const struct recording *recording)
+{
+	int64_t tables = 0, computed = 0;
+	int error = database_integer(recording->database, "SELECT count(*) FROM sqlite_schema",
+				     &tables);
+
+	if (!error && tables > TABLES_MAX)
+		error = -EUCLEAN;
+	if (!error)
+		error = database_integer(recording->database,
+					 "SELECT count(*) FROM sqlite_schema AS tables,"
+					 " pragma_table_xinfo(tables.name) AS columns"
+					 " WHERE tables.type='table' AND columns.hidden",
+					 &computed);
+	if (error == -EIO || (!error && computed))
+		error = -EUCLEAN;
+	return error ? recording_fail(recording, error, "its tables") : 0;
 }
 
 static int recording_open_database(struct recording *recording)
 {
-	int error = open_somehow(recording);
+	struct stat status = {0};
+	int error;
 
+	stat(recording->path, &status);
+	recording->work_most = WORK_MIN + MIN(status.st_size, WORK_BYTES_MAX) * WORK_PER_BYTE;
+	recording_begin(recording);
+	error = open_somehow(recording);
 	if (error == -EROFS) {
 		log_error("cannot read %s: snapshots not yet moved into it are in %s-wal, "
 			  "and this directory cannot be written to: copy both files to one that "
@@ -165,6 +228,8 @@ static int recording_open_database(struct recording *recording)
 	if (error && error != -EUCLEAN)
 		return recording_fail(recording, error, "opening it");
 	error = check_version(recording);
+	if (!error)
+		error = check_schema(recording);
 	return error ? error : check_pages(recording);
 }
 
@@ -574,6 +639,9 @@ static int snapshot_add(struct recording *recording, sqlite3_stmt *statement, in
 	snapshot->monotonic_ns = database_unsigned(statement, 2, error);
 	snapshot->full = database_unsigned(statement, 4, error) != 0;
 	snapshot->rows = database_unsigned(statement, 5, error);
+	snapshot->base = recording->snapshots.count - 1;
+	if (!snapshot->full && snapshot->base)
+		snapshot->base = snapshot[-1].base;
 	if (label) {
 		snapshot->label = strndup(label, RECORDING_TEXT_MAX);
 		if (!snapshot->label)

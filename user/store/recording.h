@@ -5,7 +5,8 @@
  *
  * A recording may come from somebody else: nothing in it is believed. Numbers are checked for type
  * and range, references for existence, texts for length; what does not fit ends the reading with a
- * message. Nothing that the file's schema says is run (no triggers, no views, no functions).
+ * message. Nothing that the file's schema says is run (no triggers, no views, no functions). What a
+ * call may cost grows with the file's size, and no further.
  */
 #ifndef LEAKMON_STORE_RECORDING_H
 #define LEAKMON_STORE_RECORDING_H
@@ -27,6 +28,7 @@ struct recording_snapshot {
 	uint64_t monotonic_ns;
 	char *label; /* untrusted, or NULL; owned by the recording */
 	bool full;
+	size_t base; /* position of the full one that it builds on */
 	uint64_t rows;
 };
 

@@ -15,17 +15,23 @@
 
 /* Values of a recording, in which nothing is believed, and what is said of one that is damaged. */
 
-static int dead_fill(const struct recording *recording, const struct state *state,
+static int dead_fill(struct recording *recording, const struct state *state,
 		     struct snapshot *snapshot, const struct hash *positions);
 
 static int recording_read_frame(struct recording *recording, sqlite3_stmt *statement,
 				struct frames *frames);
+
+/* In steps of SQLite: of one more frame, and of a row that a snapshot has. */
+#define FRAME_WORK 256
+#define ROW_WORK 8
 
 /* SQLite's words on an error, if it is SQLite that complains. */
 static const char *detail(const struct recording *recording)
 {
 	int code = sqlite3_errcode(recording->database) & 0xff;
 
+	if (recording->work_left < 0)
+		return "it takes more work to read than a real one of its size";
 	return code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE
 		       ? "a value that no recording holds"
 		       : sqlite3_errmsg(recording->database);
@@ -33,6 +39,8 @@ static const char *detail(const struct recording *recording)
 
 int recording_fail(const struct recording *recording, int error, const char *what)
 {
+	if (recording->work_left < 0)
+		error = -EUCLEAN;
 	if (error == -ENOMEM)
 		log_error("out of memory");
 	else if (error == -EUCLEAN)
@@ -123,8 +131,8 @@ int stored_stacks_prepare(const struct recording *recording, sqlite3_stmt **stat
 		-1, statement, NULL));
 }
 
-int stored_stack_read(struct intern *strings, sqlite3_stmt *statement, uint64_t id,
-		      struct frames *frames)
+int stored_stack_read(struct recording *recording, struct intern *strings, sqlite3_stmt *statement,
+		      uint64_t id, struct frames *frames)
 {
 	char stack[17];
 	int more = 0, error;
@@ -138,7 +146,8 @@ int stored_stack_read(struct intern *strings, sqlite3_stmt *statement, uint64_t 
 			*frame = stored_frame(strings, statement, &error);
 		else
 			error = more < 0 ? more : -ENOMEM;
-		if (frames->list.count > RECORDING_DEPTH_MAX)
+		if (frames->list.count > RECORDING_DEPTH_MAX ||
+		    recording_work(recording, FRAME_WORK))
 			error = -EUCLEAN;
 	}
 	sqlite3_reset(statement);
@@ -354,7 +363,7 @@ static int sites_fill(const struct recording *recording, const struct state *sta
 }
 
 /* The state as a snapshot. 0 or -errno. */
-static int state_to_snapshot(const struct recording *recording, const struct state *state,
+static int state_to_snapshot(struct recording *recording, const struct state *state,
 			     size_t position, struct snapshot *snapshot)
 {
 	const struct recording_snapshot *at = &recording->snapshots.items[position];
@@ -376,6 +385,9 @@ static int state_to_snapshot(const struct recording *recording, const struct sta
 		if (family_get(id)->present && state->has_figures[id])
 			*((bool *)&built + family_get(id)->present) = true;
 	}
+	if (!error)
+		error = recording_work(recording,
+				       ROW_WORK * (state->sites.count + state->processes.count));
 	if (!error)
 		error = processes_fill(recording, state, &built, &positions);
 	if (!error)
@@ -449,7 +461,7 @@ static int copy_addresses(const struct known_creator *creator, struct dead_group
 	return 0;
 }
 
-static int fill_dead(const struct recording *recording, const struct dead_at *at,
+static int fill_dead(struct recording *recording, const struct dead_at *at,
 		     struct snapshot *snapshot, const struct hash *positions)
 {
 	const struct known_creator *creator =
@@ -459,6 +471,8 @@ static int fill_dead(const struct recording *recording, const struct dead_at *at
 
 	if (!process || !at->group.count)
 		return 0;
+	if (recording_work(recording, ROW_WORK + creator->addresses.count))
+		return -EUCLEAN;
 	group = vec_push(&process->threads.groups);
 	if (!group)
 		return -ENOMEM;
@@ -483,7 +497,7 @@ static int by_count(const void *left, const void *right)
 	return (a->site > b->site) - (a->site < b->site);
 }
 
-static int dead_fill(const struct recording *recording, const struct state *state,
+static int dead_fill(struct recording *recording, const struct state *state,
 		     struct snapshot *snapshot, const struct hash *positions)
 {
 	int error = 0;
@@ -580,20 +594,15 @@ static int recording_name_dead(struct recording *recording, struct report_dead *
 #define ROWS_MAX 1500000
 #define HISTORY_TIMES 600
 
-static size_t full_before(const struct recording *recording, size_t position)
-{
-	while (position && !recording->snapshots.items[position].full)
-		position--;
-	return position;
-}
-
 int recording_read(struct recording *recording, size_t position, struct snapshot *snapshot)
 {
 	const struct recording_snapshot *all = recording->snapshots.items;
 	_cleanup_(state_free) struct state state = {0};
-	int error = state_advance(recording, &state, all[full_before(recording, position)].sequence,
-				  all[position].sequence);
+	int error;
 
+	recording_begin(recording);
+	error = state_advance(recording, &state, all[all[position].base].sequence,
+			      all[position].sequence);
 	return error ? error : state_to_snapshot(recording, &state, position, snapshot);
 }
 
@@ -625,7 +634,7 @@ static int recording_read_frame(struct recording *recording, sqlite3_stmt *state
 
 	if (!frame)
 		return -ENOMEM;
-	if (frames->list.count > RECORDING_DEPTH_MAX)
+	if (frames->list.count > RECORDING_DEPTH_MAX || recording_work(recording, FRAME_WORK))
 		return -EUCLEAN;
 	frame_read(recording, statement, frame, &error);
 	return error;
@@ -648,6 +657,7 @@ int recording_name(struct recording *recording, struct report *report)
 {
 	int error = 0;
 
+	recording_begin(recording);
 	for (size_t i = 0; i < report->processes.count; i++) {
 		struct report_process *process = &report->processes.items[i];
 
@@ -722,8 +732,8 @@ static int history_fill(struct recording *recording, const struct selection *sel
 	for (size_t i = 0; i <= selection->last && !error; i++) {
 		if (!is_selected(recording, selection, i))
 			continue;
-		if (full_before(recording, i) >= next) {
-			next = full_before(recording, i);
+		if (all[i].base >= next) {
+			next = all[i].base;
 			state_clear(&state);
 		}
 		error = state_advance(recording, &state, all[next].sequence, all[i].sequence);
@@ -759,6 +769,7 @@ int recording_history(struct recording *recording, size_t position, struct histo
 	struct selection selection = select_snapshots(recording, position);
 	int error;
 
+	recording_begin(recording);
 	if (!history->limits.max_times)
 		history->limits.max_times = HISTORY_TIMES + 64;
 	error = history_fill(recording, &selection, history);

@@ -101,6 +101,7 @@ struct recording {
 	sqlite3_stmt *get_figures[FAMILY_MAX_]; /* rows of each family's table */
 	char *path;
 	int64_t version; /* of its schema */
+	int64_t work_left, work_most;
 	char *host, *boot_id, *kernel;
 	VEC(struct report_host) hosts; /* of a fleet; texts are in `strings` */
 	VEC(struct recording_snapshot) snapshots;
@@ -118,6 +119,14 @@ struct recording {
 
 /* All of these for a file that is to be written to. */
 int recording_verify(const char *path);
+
+/*
+ * What one question may cost, so that no table leads a query through the same rows for ever: so
+ * many of SQLite's steps (sqlite.org/opcode.html), or what takes as long.
+ */
+void recording_begin(struct recording *recording);
+/* For what a query's rows are made into. 0; -EUCLEAN: nothing is left. */
+int recording_work(struct recording *recording, uint64_t steps);
 
 /* Says what is wrong with the file, and returns the error. */
 int recording_fail(const struct recording *recording, int error, const char *what);
@@ -139,8 +148,8 @@ int stored_stacks_prepare(const struct recording *recording, sqlite3_stmt **stat
 #define STORED_STACK_INSERT                                                                        \
 	"INSERT OR REPLACE INTO retain_stacks VALUES(?,?,?,?,?,?,?,?,?,nullif(?,0),?,?)"
 int stored_stack_put(sqlite3_stmt *statement, uint64_t id, const struct frames *frames);
-int stored_stack_read(struct intern *strings, sqlite3_stmt *statement, uint64_t id,
-		      struct frames *frames);
+int stored_stack_read(struct recording *recording, struct intern *strings, sqlite3_stmt *statement,
+		      uint64_t id, struct frames *frames);
 
 /* retain_runs.c */
 int recording_list_retains(struct recording *recording);

@@ -249,7 +249,7 @@ static int read_stacks(struct retain_reader *reader)
 	int error = stored_stacks_prepare(reader->recording, &statement);
 
 	for (size_t i = 0; i < reader->result->sites.count && !error; i++)
-		error = stored_stack_read(&reader->result->strings, statement,
+		error = stored_stack_read(reader->recording, &reader->result->strings, statement,
 					  reader->result->sites.items[i].id,
 					  &reader->result->sites.items[i].frames);
 	return error ? recording_fail(reader->recording, error, "its stacks") : 0;
@@ -279,6 +279,7 @@ int recording_read_retain(struct recording *recording, size_t position,
 	struct retain_reader reader = {.recording = recording, .result = &made};
 	int error = 0;
 
+	recording_begin(recording);
 	for (enum table i = 0; i < TABLES && !error; i++)
 		error = read_table(&reader, i, recording->retains.items[position].number);
 	if (!error)
