@@ -223,6 +223,9 @@ static void mappings_have_the_names_and_rights_that_a_core_has(void **state)
 	assert_int_equal(mapping_at(&maps, PROGRAM + PAGE)->offset, PAGE);
 	assert_true(
 		mapping_same_file(mapping_at(&maps, PROGRAM), mapping_at(&maps, PROGRAM + PAGE)));
+	assert_true(mapping_same_file(mapping_at(&maps, PROGRAM), mapping_at(&maps, EARLIER)));
+	assert_false(mapping_same_file(mapping_at(&maps, PROGRAM), mapping_at(&maps, SHARED)));
+	assert_false(mapping_same_file(mapping_at(&maps, ASSEMBLY), mapping_at(&maps, SHARED)));
 	assert_string_equal(mapping_at(&maps, HEAP)->path, "[heap]");
 	assert_string_equal(mapping_at(&maps, EARLIER + 2 * PAGE)->path, "");
 	assert_int_equal(mapping_at(&maps, HEAP)->end, HEAP + 4 * PAGE);

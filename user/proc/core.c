@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/search.h"
 #include "base/text.h"
@@ -17,6 +18,7 @@
 #include "proc/target_file.h"
 
 #define NO_FILE SIZE_MAX
+#define NO_PIECE SIZE_MAX
 #define WINDOW_PAGES 256u
 #define WINDOW_BYTES (WINDOW_PAGES * MEMORY_PAGE)
 #define PRESENT (1ull << 63)
@@ -45,7 +47,8 @@ struct core_file {
 	char *path; /* without " (deleted)"; untrusted; owned */
 	bool deleted, has_code;
 	enum file_state state;
-	int fd; /* -1: not to be had */
+	int fd;	      /* -1: not to be had */
+	size_t first; /* the piece that has its first page in the core; NO_PIECE: none has */
 };
 
 struct core {
@@ -55,6 +58,8 @@ struct core {
 	struct timespec time;
 	VEC(struct piece) pieces;
 	VEC(struct core_file) files;
+	struct hash file_numbers; /* siphash of a path -> place in files */
+	struct siphash_key key;
 	bool has_headers; /* first pages of ELF files were dumped */
 	int pagemap;
 	struct core_gaps gaps;
@@ -144,29 +149,25 @@ static int add_file(struct core *core, const char *path, size_t *number)
 {
 	static const char suffix[] = " (deleted)";
 	size_t length = strlen(path), cut = sizeof(suffix) - 1;
-	bool deleted = length > cut && !strcmp(path + length - cut, suffix);
+	bool deleted = length > cut && !strcmp(path + length - cut, suffix), fresh;
+	uint64_t *known = hash_put(&core->file_numbers, siphash(&core->key, path, length), &fresh);
 	struct core_file *file;
 
-	length -= deleted ? cut : 0;
-	/* A file's mappings lie side by side. */
-	for (size_t i = core->files.count; i-- > 0;) {
-		if (core->files.items[i].deleted == deleted &&
-		    strlen(core->files.items[i].path) == length &&
-		    !strncmp(core->files.items[i].path, path, length)) {
-			*number = i;
-			return 0;
-		}
+	if (!known)
+		return -ENOMEM;
+	if (!fresh) {
+		*number = *known;
+		return 0;
 	}
+	*known = *number = core->files.count;
 	file = vec_push(&core->files);
 	if (!file)
 		return -ENOMEM;
-	*file = (struct core_file){.path = strndup(path, length), .deleted = deleted, .fd = -1};
-	if (!file->path) {
-		core->files.count--;
-		return -ENOMEM;
-	}
-	*number = core->files.count - 1;
-	return 0;
+	*file = (struct core_file){.path = strndup(path, length - (deleted ? cut : 0)),
+				   .deleted = deleted,
+				   .fd = -1,
+				   .first = NO_PIECE};
+	return file->path ? 0 : -ENOMEM;
 }
 
 static int add_piece(struct core *core, uint64_t start, uint64_t end,
@@ -196,6 +197,9 @@ static int add_piece(struct core *core, uint64_t start, uint64_t end,
 	if (!piece)
 		return -ENOMEM;
 	*piece = made;
+	if (file && !made.file_offset && made.dumped >= MEMORY_PAGE &&
+	    core->files.items[made.file].first == NO_PIECE)
+		core->files.items[made.file].first = core->pieces.count - 1;
 	return 0;
 }
 
@@ -204,8 +208,10 @@ static int make_pieces(struct core *core)
 	const struct core_layout *layout = &core->layout;
 	_cleanup_free_ uint64_t *bounds = NULL;
 	size_t count, segment = 0, file = 0;
-	int error = list_bounds(layout, &bounds, &count);
+	int error = siphash_key_make(&core->key);
 
+	if (!error)
+		error = list_bounds(layout, &bounds, &count);
 	for (size_t i = 0; !error && i + 1 < count; i++) {
 		uint64_t start = bounds[i], end = bounds[i + 1];
 		bool in_segment, in_file;
@@ -303,31 +309,18 @@ static void forget_sections(uint8_t *page)
 	memcpy(page, &header, sizeof(header));
 }
 
-static enum file_state compare_first_page(const struct core *core, const struct piece *piece,
-					  int fd)
+static enum file_state check_file(const struct core *core, const struct core_file *checked, int fd)
 {
 	uint8_t mapped[MEMORY_PAGE] = {0}, file[MEMORY_PAGE] = {0};
 
-	if (piece->dumped < MEMORY_PAGE ||
-	    read_at(core->fd, piece->offset, mapped, sizeof(mapped)) != sizeof(mapped))
+	if (checked->first == NO_PIECE ||
+	    read_at(core->fd, core->pieces.items[checked->first].offset, mapped, sizeof(mapped)) !=
+		    sizeof(mapped))
 		return FILE_UNCHECKED;
 	read_at(fd, 0, file, sizeof(file));
 	forget_sections(mapped);
 	forget_sections(file);
 	return memcmp(mapped, file, sizeof(file)) ? FILE_OTHER : FILE_SAME;
-}
-
-static enum file_state check_file(const struct core *core, size_t number, int fd)
-{
-	enum file_state state = FILE_UNCHECKED;
-
-	for (size_t i = 0; i < core->pieces.count && state == FILE_UNCHECKED; i++) {
-		const struct piece *piece = &core->pieces.items[i];
-
-		if (piece->file == number && piece->file_offset == 0)
-			state = compare_first_page(core, piece, fd);
-	}
-	return state;
 }
 
 static bool is_shared(const char *path, bool deleted)
@@ -357,7 +350,7 @@ static void open_file(struct core *core, size_t number, const struct core_option
 		fd = file->path[0] == '/' ? target_file_open_below(sysroot, file->path) : -ENOENT;
 	if (fd < 0)
 		return;
-	file->state = check_file(core, number, fd);
+	file->state = check_file(core, file, fd);
 	if (file->state == FILE_OTHER)
 		close(fd);
 	else
@@ -872,6 +865,7 @@ void core_free(struct core *core)
 		free(core->files.items[i].path);
 	}
 	vec_free(&core->files);
+	hash_free(&core->file_numbers);
 	vec_free(&core->pieces);
 	core_layout_free(&core->layout);
 	cleanup_close(&core->fd);
