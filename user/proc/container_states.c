@@ -17,6 +17,8 @@
 #define GOOD_FOR_SECONDS 5
 /* More than machines have of containers without a generated id. */
 #define STATES_MAX 4096
+/* More than there are hierarchies of control groups. */
+#define GROUPS_MAX 64
 #define USERS_MAX 1024
 #define STATE_COST 4096u      /* bytes that each one counts for, too */
 #define USER_BYTES (4u << 20) /* of states that are read in a user's own directory */
@@ -95,6 +97,7 @@ static bool is_chosen(const char *name)
 struct taking {
 	struct container_states *states;
 	const char *id;
+	size_t groups;
 	bool root_only;
 };
 
@@ -120,8 +123,9 @@ static void take_group(void *context, const char *text, bool mounted)
 	while (group && *group && group[strlen(group) - 1] == '/')
 		group[strlen(group) - 1] = '\0';
 	if (!group || *group != '/' || states->list.count == STATES_MAX ||
-	    is_known(states, taking->id, group))
+	    taking->groups == GROUPS_MAX || is_known(states, taking->id, group))
 		return;
+	taking->groups++;
 	state = vec_push(&states->list);
 	if (!state)
 		return;
@@ -195,6 +199,19 @@ static bool has_changed(struct container_states *states)
 	return changed;
 }
 
+/* The innermost of nested groups comes first, then a state of root's. */
+static int compare_states(const void *left_pointer, const void *right_pointer)
+{
+	const struct state *left = left_pointer, *right = right_pointer;
+	size_t lengths[2] = {strlen(left->group), strlen(right->group)};
+
+	if (lengths[0] != lengths[1])
+		return lengths[0] > lengths[1] ? -1 : 1;
+	if (left->root_only != right->root_only)
+		return left->root_only ? -1 : 1;
+	return strcmp(left->id, right->id);
+}
+
 static void states_refresh(struct container_states *states)
 {
 	bool changed = has_changed(states);
@@ -215,6 +232,9 @@ static void states_refresh(struct container_states *states)
 		states->settled &= root_read(states, roots[i], SIZE_MAX);
 	/* What a user leaves half done is not looked at more often than the rest. */
 	users_read(states);
+	if (states->list.count)
+		qsort(states->list.items, states->list.count, sizeof(*states->list.items),
+		      compare_states);
 }
 
 /* A user's word is for the user's own cgroups. */
@@ -223,20 +243,23 @@ static bool is_credible(const struct state *state, const struct cgroup_path *pat
 	return state->root_only || cgroup_makers_of(path, strlen(state->group)) == CGROUP_OTHERS;
 }
 
-/* The innermost of nested containers. */
+/* The innermost of nested containers. Makers of a group can make those in it: users' states are not
+ * credible once one of them is not. */
 static const struct state *innermost(const struct container_states *states,
 				     const struct cgroup_path *path)
 {
-	const struct state *found = NULL;
+	bool asked = false;
 
 	for (size_t i = 0; i < states->list.count; i++) {
 		const struct state *state = &states->list.items[i];
 
-		if (cgroup_is_within(path->path, state->group) && is_credible(state, path) &&
-		    (!found || strlen(state->group) > strlen(found->group)))
-			found = state;
+		if ((asked && !state->root_only) || !cgroup_is_within(path->path, state->group))
+			continue;
+		if (is_credible(state, path))
+			return state;
+		asked = true;
 	}
-	return found;
+	return NULL;
 }
 
 const struct cgroup_path *container_states_find(struct container_states *states,
