@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/search.h"
 #include "parse/questions.h"
 #include "proc/core.h"
@@ -143,20 +144,40 @@ static int add_module(struct memory_source source, struct worker *worker,
 			       read_image(dso, worker, source, mapping, fd), modules);
 }
 
-/* Whether a file's mappings, which stand together, include code: data files are no modules. */
-static bool has_code(const struct maps *maps, size_t first)
+/* A file's mappings, which stand together. */
+struct stand {
+	size_t end; /* what follows is so up to here */
+	bool has_code;
+};
+
+/* Whether they include code: data files are no modules. */
+static bool has_code(const struct maps *maps, size_t first, struct stand *stand)
 {
 	const struct mapping *mapping = &maps->list.items[first];
 
-	for (size_t i = first; i < maps->list.count; i++) {
-		const struct mapping *next = &maps->list.items[i];
+	if (first < stand->end)
+		return stand->has_code;
+	stand->has_code = false;
+	for (stand->end = first; stand->end < maps->list.count; stand->end++) {
+		const struct mapping *next = &maps->list.items[stand->end];
 
 		if (next->inode && !mapping_same_file(mapping, next))
-			return false;
-		if (next->inode && next->executable)
-			return true;
+			break;
+		if (next->inode && next->executable) {
+			stand->end++;
+			return stand->has_code = true;
+		}
 	}
 	return false;
+}
+
+/* Whatever else was mapped as often was made to be searched for ever. */
+static bool is_one_too_many(struct hash *loads, const struct mapping *mapping)
+{
+	uint64_t device = (uint64_t)mapping->major << 32 | mapping->minor;
+	uint64_t *count = hash_put(loads, hash_mix(mapping->inode) ^ hash_mix(~device), NULL);
+
+	return count && ++*count > DATA_MODULE_LOADS_MAX;
 }
 
 /* Whether the module that was read last has glibc's descriptors. */
@@ -170,7 +191,9 @@ static bool has_library(const struct data_modules *modules)
 static int read_modules(const struct maps *maps, bool to_library, struct worker *worker,
 			struct data_modules *modules)
 {
+	_cleanup_(hash_free) struct hash loads = {0};
 	const struct mapping *last = NULL;
+	struct stand stand = {0};
 	int error = 0;
 
 	for (size_t i = 0; !error && i < maps->list.count; i++) {
@@ -182,7 +205,7 @@ static int read_modules(const struct maps *maps, bool to_library, struct worker 
 		if (last && mapping_same_file(last, mapping) && mapping->offset > last->offset)
 			continue;
 		last = mapping;
-		if (has_code(maps, i))
+		if (has_code(maps, i, &stand) && !is_one_too_many(&loads, mapping))
 			error = add_module(maps->source, worker, mapping, modules);
 		if (to_library && has_library(modules))
 			break;

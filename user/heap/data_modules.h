@@ -18,6 +18,9 @@
 
 struct worker;
 
+/* How often a file can be loaded: glibc has so many namespaces (dlmopen(3)). */
+#define DATA_MODULE_LOADS_MAX 16
+
 /* One file, once for each place it is mapped to. */
 struct data_module {
 	const char *path; /* as mapped; untrusted; borrowed from the heap image's maps */
