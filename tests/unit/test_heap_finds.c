@@ -7,12 +7,16 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "heap/heap_image_zones.h"
 #include "heap/heap_reader.h"
+#include "proc/core.h"
 
 /* Sanitizers have an allocator of their own. */
 void *__libc_malloc(size_t size);
@@ -37,12 +41,26 @@ struct found {
 	struct heap_finds finds;
 };
 
-static int find(struct found *found)
+/* A core file with this process's memory. */
+ssize_t core_read(const struct core *core, uint64_t address, void *buffer, size_t size)
+{
+	(void)core;
+	return memory_read(live_memory(getpid()), address, buffer, size);
+}
+
+uint64_t core_page_size(const struct core *core)
+{
+	(void)core;
+	return MEMORY_PAGE;
+}
+
+static int find(struct found *found, const struct core *core)
 {
 	struct heap_view view = {
 		.peek = &found->peek, .heaps = &found->heaps, .maps = &found->maps};
 
-	*found = (struct found){.peek = {.source = live_memory(getpid()), .pagemap = -1}};
+	*found = (struct found){.peek = {.pagemap = -1}};
+	found->peek.source = core ? (struct memory_source){.core = core} : live_memory(getpid());
 	assert_int_equal(maps_read(getpid(), MAPS_ALL, &found->maps), 0);
 	assert_int_equal(filter_heaps_from_maps(&found->maps, &found->heaps), 0);
 	peek_forget(&found->peek);
@@ -64,7 +82,7 @@ static void the_c_librarys_is_found(void **state)
 	(void)state;
 	assert_non_null(__libc_malloc(100));
 	look_s = 0;
-	assert_int_equal(find(&found), 0);
+	assert_int_equal(find(&found, NULL), 0);
 	assert_non_null(found.finds.states[0]);
 	found_free(&found);
 }
@@ -72,15 +90,28 @@ static void the_c_librarys_is_found(void **state)
 /* Data that looks like an allocator's everywhere takes hours otherwise. */
 static void a_search_ends_after_minutes_with_what_it_has(void **state)
 {
-	struct found found;
+	static const char core[1]; /* its address will do */
 
 	(void)state;
 	look_s = 1000;
-	assert_int_equal(find(&found), 0);
-	for (size_t i = 0; i < HEAP_READERS_MAX; i++)
-		assert_null(found.finds.states[i]);
-	assert_null(found.peek.deadline);
-	found_free(&found);
+	for (int of_core = 0; of_core < 2; of_core++) {
+		char process[32], text[256] = "";
+		int heard = memfd_create("heard", MFD_CLOEXEC), before = dup(STDERR_FILENO);
+		struct found found;
+
+		assert_true(dup2(heard, STDERR_FILENO) >= 0);
+		assert_int_equal(find(&found, of_core ? (const void *)core : NULL), 0);
+		assert_true(dup2(before, STDERR_FILENO) >= 0);
+		for (size_t i = 0; i < HEAP_READERS_MAX; i++)
+			assert_null(found.finds.states[i]);
+		assert_null(found.peek.deadline);
+		found_free(&found);
+		snprintf(process, sizeof(process), "process %d: the search", getpid());
+		assert_true(pread(heard, text, sizeof(text) - 1, 0) > 0);
+		assert_non_null(strstr(text, of_core ? "the core file: the search" : process));
+		close(heard);
+		close(before);
+	}
 }
 
 int main(void)
