@@ -123,9 +123,12 @@ static uint64_t place_of(pid_t pid, uint64_t key)
 static struct memory_series *find(const struct memory_history *history, pid_t pid, uint64_t key)
 {
 	const uint64_t *position = hash_get(&history->positions, place_of(pid, key));
-	struct memory_series *found = position ? &history->list.items[*position] : NULL;
+	struct memory_series *found;
 
-	return found && found->pid == pid && found->key == key ? found : NULL;
+	if (!position)
+		return NULL;
+	found = &history->list.items[*position];
+	return found->pid == pid && found->key == key ? found : NULL;
 }
 
 /* Where find() finds it. */
