@@ -229,6 +229,27 @@ static void what_is_no_page_heap_is_not_found(void **state)
 	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 }
 
+/* What caches lead to outside of the spans that were read may be the same again and again. */
+static void blocks_in_no_span_are_followed_so_often_and_no_more(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t astray = fixture->heap + 52 * MIB, count = 65536;
+	struct heap heap;
+
+	put_usual(fixture);
+	set_map(fixture, fixture->heap / PAGE + 212, 8);
+	for (uint64_t i = 0; i + 1 < count; i++)
+		at(astray)[i] = astray + (i + 1) * 8;
+	for (uint64_t i = 0; i < 20; i++)
+		memcpy(at(put_cache(fixture) + CLASS_48 * 32), (uint64_t[]){astray, count}, 16);
+	made_read(&fixture->memory, &heap);
+	/* And the sum of their counts does not hold. */
+	assert_int_equal(heap.broken_caches, 20 - (1 << 20) / count + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHED], 0);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 167 + 1);
+	heap_free(&heap);
+}
+
 int main(void)
 {
 #define with_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -239,6 +260,7 @@ int main(void)
 		with_fixture(a_thread_may_be_stopped_within_malloc),
 		with_fixture(caches_that_come_later_are_found_too),
 		with_fixture(caches_that_do_not_end_end),
+		with_fixture(blocks_in_no_span_are_followed_so_often_and_no_more),
 		with_fixture(free_lists_that_contradict_their_span_are_left_out),
 		with_fixture(spans_that_contradict_themselves_are_left_out),
 		with_fixture(a_leaf_counts_once),

@@ -64,6 +64,8 @@ enum stat_word { STAT_SYSTEM, STAT_FREE, STAT_UNMAPPED, STAT_COMMITTED, STAT_WOR
 #define MAX_BROKEN 65536
 #define MAX_SPAN_BLOCKS UINT16_MAX
 #define MAX_BLOCKS (1ull << 31)
+/* Cached blocks that are in no run. */
+#define MAX_ASTRAY (1u << 20)
 
 struct span {
 	uint64_t start, length; /* in pages */
@@ -91,6 +93,7 @@ struct reading {
 	struct chain *chains;
 	size_t chain_count;
 	uint64_t uncounted;    /* blocks */
+	uint64_t astray;       /* cached ones that are in no run */
 	VEC(uint64_t) records; /* pages that records lie in */
 	bool swapped;
 };
@@ -447,7 +450,7 @@ static bool release_listed(struct reading *reading, const struct chain *chain)
 	return true;
 }
 
-/* For what is in no run, nothing is said. */
+/* For what is in no run, nothing is said: nor whether it has come before. */
 static bool release_cached(struct reading *reading, const struct chain *chain)
 {
 	struct heap *heap = reading->heap;
@@ -456,7 +459,7 @@ static bool release_cached(struct reading *reading, const struct chain *chain)
 	if (chain->kind == CHAIN_TRANSFER ? heap_transfer(heap, chain->block, size)
 					  : heap_cache(heap, chain->block, size))
 		return true;
-	return heap->broken && !heap_at(heap, chain->block);
+	return heap->broken && !heap_at(heap, chain->block) && ++reading->astray <= MAX_ASTRAY;
 }
 
 /* One step. False: the list is wrong. */
