@@ -242,12 +242,44 @@ static void long_bitmaps_that_contradict_themselves_are_left_out(void **state)
 	heap_free(&heap);
 }
 
+/* Each arena has blocks of its own: many that lead to the same ones would take hours, and all
+ * memory. */
+static void arenas_that_share_their_blocks_end(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t count = 4000, blocks = 200, chain = fixture->extents + 24 * MIB;
+	struct heap heap;
+
+	put_usual(fixture);
+	for (uint64_t i = 0; i < blocks; i++) {
+		at(chain + i * PAGE)[0] = PAGE;
+		at(chain + i * PAGE)[1] = i + 1 < blocks ? chain + (i + 1) * PAGE : 0;
+	}
+	for (uint64_t i = 1; i < count; i++) {
+		uint64_t arena = fixture->arena + i * 64, base = fixture->base + i * 64;
+
+		at(fixture->arenas)[i] = arena;
+		*at(arena + fixture->built->arena_base) = base;
+		*at(base) = i;
+		*at(base + fixture->built->base_blocks) = chain;
+		*at(base + fixture->built->base_counts + 8) = PAGE;
+		*at(base + fixture->built->base_counts + 16) = blocks * PAGE;
+	}
+	made_read(&fixture->memory, &heap);
+	/* Each is looked at twice, and becomes runs then. */
+	assert_int_equal(heap.figures[ALLOCATOR_ARENAS], 1 + ((1 << 20) - 2) / (2 * blocks));
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 253 + 1);
+	assert_non_null(heap.why);
+	heap_free(&heap);
+}
+
 int main(void)
 {
 #define with_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 #define with_large_pages(test) cmocka_unit_test_setup_teardown(test, setup_large_pages, teardown)
 	const struct CMUnitTest tests[] = {
 		with_fixture(blocks_and_free_pages_are_counted_as_jemalloc_does),
+		with_fixture(arenas_that_share_their_blocks_end),
 		with_fixture(what_a_threads_cache_keeps_is_not_live),
 		with_fixture(a_cache_that_lies_makes_it_uncertain),
 		with_fixture(a_ring_of_caches_that_does_not_close_ends),

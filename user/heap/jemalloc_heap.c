@@ -35,7 +35,8 @@
 #define MAX_BITMAP_WORDS ((1u << REGIONS_SHIFT(MAX_PAGE_SHIFT)) / 64)
 #define MAX_ARENAS 4095
 
-#define MAX_BASE_BLOCKS 65536
+/* Of all arenas together, and for all words that may lead to one. */
+#define MAX_BASE_BLOCKS (1u << 20)
 #define MAX_CACHES 65536
 #define MAX_CACHE_BINS 235
 #define MAX_CACHED 8192
@@ -157,7 +158,8 @@ struct reading {
 	const struct filter *heaps;
 	const struct jemalloc_layout *layout;
 	struct heap *heap;
-	uint64_t internal; /* bytes of blocks that the allocator has for itself */
+	uint64_t internal;    /* bytes of blocks that the allocator has for itself */
+	uint32_t base_blocks; /* that were looked at */
 	bool huge;
 };
 
@@ -420,16 +422,16 @@ struct base {
 
 /* 0: its blocks add up to what it has counted; else -EBADMSG. They become runs if `keep`; -ENOMEM.
  */
-static int walk_base(const struct reading *reading, const struct base *base, bool keep)
+static int walk_base(struct reading *reading, const struct base *base, bool keep)
 {
 	uint64_t at = base->blocks, sum = 0, words[2];
 
-	for (size_t i = 0; at && i < MAX_BASE_BLOCKS; i++) {
+	while (at) {
 		struct heap_run run = {.start = at, .use = RUN_OWN};
 
-		if (at % MEMORY_PAGE || !filter_has(reading->heaps, at) ||
-		    peek_words(reading->peek, at, words, 2) || !words[0] ||
-		    words[0] % MEMORY_PAGE || words[0] > base->mapped - sum ||
+		if (++reading->base_blocks > MAX_BASE_BLOCKS || at % MEMORY_PAGE ||
+		    !filter_has(reading->heaps, at) || peek_words(reading->peek, at, words, 2) ||
+		    !words[0] || words[0] % MEMORY_PAGE || words[0] > base->mapped - sum ||
 		    !filter_has(reading->heaps, at + words[0] - 1))
 			return -EBADMSG;
 		run.end = at + words[0];
@@ -438,11 +440,11 @@ static int walk_base(const struct reading *reading, const struct base *base, boo
 		sum += words[0];
 		at = words[1];
 	}
-	return !at && sum == base->mapped ? 0 : -EBADMSG;
+	return sum == base->mapped ? 0 : -EBADMSG;
 }
 
 /* The base of the arena at an address. 0 or -EBADMSG: there is no arena. */
-static int read_base(const struct reading *reading, uint64_t arena, struct base *base)
+static int read_base(struct reading *reading, uint64_t arena, struct base *base)
 {
 	const struct jemalloc_layout *layout = reading->layout;
 	uint64_t address, number, counts[3];
@@ -465,7 +467,7 @@ static int read_base(const struct reading *reading, uint64_t arena, struct base 
 
 /* How well an address matches the array of arenas, each of which knows its place in it: by their
  * number, then by how far the array goes: other variables lead to the first arena too (a0). */
-static uint64_t match_arenas(const struct reading *reading, uint64_t array, uint64_t end)
+static uint64_t match_arenas(struct reading *reading, uint64_t array, uint64_t end)
 {
 	uint64_t count = 0, i = 0;
 
