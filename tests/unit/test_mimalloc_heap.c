@@ -186,6 +186,24 @@ static void what_is_no_heap_is_not_found(void **state)
 	assert_int_equal(made_find(&fixture->memory), -ENOENT);
 }
 
+static void each_thread_has_as_many_segments_as_it_counts(void **state)
+{
+	struct fixture *fixture = *state;
+	struct heap heap;
+
+	put_usual(fixture);
+	put_segment(fixture->segment + SEGMENT, THREAD - 0x1000);
+	at(fixture->segment + SEGMENT + SLICES_AT + fixture->page_words * 8ull)[0] = 511;
+	made_read(&fixture->memory, &heap);
+	assert_null(heap.why);
+	assert_true(heap.blocks_certain);
+	heap_free(&heap);
+	at(fixture->segment + SEGMENT)[32] = THREAD;
+	made_read(&fixture->memory, &heap);
+	assert_int_equal(heap.broken_caches, 1);
+	heap_free(&heap);
+}
+
 int main(void)
 {
 #define with_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -197,6 +215,7 @@ int main(void)
 		with_fixture(lists_that_contradict_their_page_are_left_out),
 		with_fixture(a_delayed_list_that_lies_makes_it_uncertain),
 		with_fixture(other_segments_than_were_counted_make_it_uncertain),
+		with_fixture(each_thread_has_as_many_segments_as_it_counts),
 		with_fixture(a_segment_that_contradicts_itself_is_left_out),
 		with_fixture(what_is_no_heap_is_not_found),
 	};

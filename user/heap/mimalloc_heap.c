@@ -17,6 +17,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "heap/heap_reader.h"
 
 /* struct mi_segment_s, which has a record for each slice of 64 KiB. */
@@ -104,7 +105,7 @@ struct reading {
 	const struct mimalloc_layout *layout;
 	uint64_t main, cookie;
 	uint64_t blocks;
-	VEC(uint64_t) threads; /* that have segments: one for each */
+	VEC(uint64_t) threads; /* that have segments: one for each; sorted once all are known */
 	VEC(uint64_t) owners;  /* heaps that have pages */
 	bool swapped;
 };
@@ -578,14 +579,14 @@ static bool delayed_hold(struct reading *reading, uint64_t owner)
 static bool count_holds(const struct reading *reading, uint64_t owner, uint64_t thread_data)
 {
 	uint64_t thread, counted;
-	size_t found = 0;
+	const uint64_t *threads = reading->threads.items;
+	size_t count = reading->threads.count, before;
 
 	if (read_word(reading, owner + HEAP_THREAD, &thread) ||
 	    read_word(reading, thread_data + THREAD_SEGMENTS, &counted))
 		return false;
-	for (size_t i = 0; i < reading->threads.count; i++)
-		found += reading->threads.items[i] == thread;
-	return found == counted;
+	before = SORTED_BEFORE(other, threads, count, *other < thread);
+	return SORTED_BEFORE(other, threads, count, *other <= thread) - before == counted;
 }
 
 /* Each lies at the front of pages of its own, with what belongs to its thread. 0 or -ENOMEM. */
@@ -614,6 +615,9 @@ static int read_owners(struct reading *reading)
 	if (!owner)
 		return -ENOMEM;
 	*owner = reading->main;
+	if (reading->threads.count)
+		qsort(reading->threads.items, reading->threads.count, sizeof(uint64_t),
+		      compare_words);
 	qsort(reading->owners.items, reading->owners.count, sizeof(*owner), compare_words);
 	for (size_t i = 0; !error && i < reading->owners.count; i++) {
 		if (reading->owners.items[i] != before)
