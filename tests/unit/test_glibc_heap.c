@@ -135,6 +135,26 @@ static void a_broken_chunk_ends_the_heap_and_what_lies_behind_is_unknown(void **
 	heap_free(&heap);
 }
 
+/* By ascending address, with what lies before and behind. */
+static void a_walk_that_is_fed_is_whole(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct usual usual = put_usual(fixture);
+	const struct made_memory *memory = &fixture->memory;
+	struct heap_view view = made_view(&fixture->memory);
+	struct heap heap = {.reader = memory->reader};
+
+	assert_int_equal(made_find(&fixture->memory), 0);
+	assert_int_equal(heap.reader->walk_begin(memory->state, &view), 0);
+	for (uint64_t page = memory->start; page < memory->start + memory->bytes; page += 4096)
+		assert_int_equal(heap.reader->walk_feed(memory->state, page, at(page), 512), 0);
+	assert_int_equal(heap.reader->read(memory->state, &view, &heap), 0);
+	assert_int_equal(heap.reader->settle(memory->state, &heap), 0);
+	expect_block(&heap, usual.live, 0x40, BLOCK_LIVE);
+	assert_int_equal(heap_at(&heap, fixture->at)->use, RUN_TOP);
+	heap_free(&heap);
+}
+
 /* A mapping of its own, as malloc makes it: at the front, or behind an aligned address. */
 static void headers_of_mapped_chunks_are_distinguished_from_other_words(void **state)
 {
@@ -188,6 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_HEAP(chunks_are_live_free_fast_or_cached),
 		WITH_HEAP(live_chunks_are_the_blocks_of_an_image),
+		WITH_HEAP(a_walk_that_is_fed_is_whole),
 		WITH_HEAP(figures_and_trims_follow_mallinfo_and_malloc_trim),
 		WITH_HEAP(a_broken_chunk_ends_the_heap_and_what_lies_behind_is_unknown),
 		cmocka_unit_test(headers_of_mapped_chunks_are_distinguished_from_other_words),

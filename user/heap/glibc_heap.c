@@ -113,14 +113,12 @@ static int glibc_walk_begin(void *state, const struct heap_view *view)
 static int glibc_walk_feed(void *state, uint64_t address, const uint64_t *words, size_t count)
 {
 	struct glibc *glibc = state;
+	struct heap_span *spans = glibc->walked.list.items;
+	size_t i = SORTED_BEFORE(span, spans, glibc->walked.list.count, span->end <= address);
 	int error = 0;
 
-	for (size_t i = 0; !error && i < glibc->walked.list.count; i++) {
-		struct heap_span *span = &glibc->walked.list.items[i];
-
-		if (span->start < address + count * 8 && span->end > address)
-			error = heap_span_feed(span, address, words, count);
-	}
+	for (; !error && i < glibc->walked.list.count && spans[i].start < address + count * 8; i++)
+		error = heap_span_feed(&spans[i], address, words, count);
 	return error;
 }
 
@@ -480,9 +478,8 @@ static void account_unsorted(struct accounting *accounting, const struct glibc *
 	}
 }
 
-static int account_arena(struct accounting *accounting, const struct glibc *glibc, uint32_t i)
+static int account_arena(struct accounting *accounting, const struct malloc_arena *read)
 {
-	const struct malloc_arena *read = &glibc->arenas.list.items[i];
 	struct heap_arena *arena = vec_push(&accounting->heap->arenas);
 	uint64_t *sums = accounting->heap->figures, threads = 0;
 
@@ -497,8 +494,6 @@ static int account_arena(struct accounting *accounting, const struct glibc *glib
 		.threads = (uint32_t)MIN(threads, UINT32_MAX),
 		.system_bytes = read->system_mem,
 	};
-	for (size_t j = 0; j < glibc->spans.list.count; j++)
-		arena->heaps += glibc->spans.list.items[j].arena == i;
 	sums[ALLOCATOR_SYSTEM] += arena->system_bytes;
 	sums[ALLOCATOR_IDLE_ARENAS] += !arena->main && !arena->threads;
 	return 0;
@@ -673,7 +668,9 @@ static int glibc_account(void *state, const struct heap_view *view, struct heap 
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < glibc->arenas.list.count; i++)
-		error = account_arena(&accounting, glibc, i);
+		error = account_arena(&accounting, &glibc->arenas.list.items[i]);
+	for (size_t i = 0; !error && i < glibc->spans.list.count; i++)
+		heap->arenas.items[glibc->spans.list.items[i].arena].heaps++;
 	for (size_t i = 0; !error && i < heap->runs.count; i++)
 		error = account_run(&accounting, i);
 	if (error)
