@@ -325,6 +325,49 @@ static void where_the_heap_begins_is_found_by_what_stands_around_it(void **state
 			 -ENOENT);
 }
 
+/* In data that are made for it. */
+static size_t find_in(struct fixture *fixture, uint64_t start, uint64_t end)
+{
+	struct malloc_arenas arenas = {0};
+	size_t count;
+
+	peek_forget(&fixture->peek);
+	assert_int_equal(malloc_arenas_find(&fixture->peek, &fixture->filter, start, end, &arenas),
+			 0);
+	count = arenas.list.count;
+	vec_free(&arenas.list);
+	return count;
+}
+
+static void data_full_of_arenas_has_no_more_than_a_process_can(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t start = heap_start(fixture) + MALLOC_HEAP_BYTES, count = MALLOC_MAX_ARENAS + 10;
+
+	for (uint64_t i = 0; i < count; i++)
+		make_state(start + i * STATE_BYTES, heap_start(fixture), start + i * STATE_BYTES);
+	assert_int_equal(find_in(fixture, start, start + count * STATE_BYTES), MALLOC_MAX_ARENAS);
+}
+
+/* Each would be followed anew for as long as a ring can be. */
+static void ways_that_lead_into_another_ring_are_given_up(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t chain = heap_start(fixture), data = chain + MALLOC_HEAP_BYTES, end;
+
+	for (uint64_t i = 0; i < MALLOC_MAX_ARENAS; i++)
+		make_state(chain + i * STATE_BYTES, chain, chain + (i + 1) * STATE_BYTES);
+	make_state(data, chain, data);
+	for (uint64_t i = 1; i <= 16; i++)
+		make_state(data + i * STATE_BYTES, chain, chain);
+	end = data + 18 * STATE_BYTES;
+	make_state(end - STATE_BYTES, chain, end - STATE_BYTES);
+	assert_int_equal(find_in(fixture, data, end), 1);
+	/* Behind fewer of them, it is found. */
+	assert_int_equal(find_in(fixture, data + 2 * STATE_BYTES, end), 1);
+	assert_int_equal(find_in(fixture, data, end - 2 * STATE_BYTES), 1);
+}
+
 int main(void)
 {
 #define WITH_MEMORY(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -338,6 +381,8 @@ int main(void)
 		WITH_MEMORY(arenas_without_fast_bins_are_found_up_to_the_end_of_the_data),
 		WITH_MEMORY(an_arena_with_fast_bins_is_not_one_without_88_bytes_into_it),
 		WITH_MEMORY(where_the_heap_begins_is_found_by_what_stands_around_it),
+		WITH_MEMORY(data_full_of_arenas_has_no_more_than_a_process_can),
+		WITH_MEMORY(ways_that_lead_into_another_ring_are_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,8 @@
 #define RESEMBLANCE_AMONG 32
 /* For an arena that a program has damaged. */
 #define RESEMBLANCE_ASTRAY 8
+/* So many, each as long as one can be. */
+#define UNCLOSED_RINGS 16
 
 /* The smallest first. */
 static const struct malloc_layout layouts[] = {
@@ -143,8 +145,17 @@ static int add_ring(struct peek *peek, const struct filter *heaps, struct malloc
 		error = malloc_arena_read(peek, heaps, arena.next, first.layout, &arena);
 		arena.main = false;
 	}
+	arenas->unclosed += arenas->list.count - before;
 	arenas->list.count = before;
 	return error ? error : -EBADMSG;
+}
+
+/* Data can be full of rings, and of ways into one that do not come back: nothing new is looked for
+ * then. */
+static bool are_enough(const struct malloc_arenas *arenas)
+{
+	return arenas->list.count >= MALLOC_MAX_ARENAS ||
+	       arenas->unclosed >= UNCLOSED_RINGS * MALLOC_MAX_ARENAS;
 }
 
 static bool is_known(const struct malloc_arenas *arenas, uint64_t address)
@@ -189,7 +200,7 @@ static int try_arena(const uint64_t *words, struct peek *peek, const struct filt
 	struct malloc_arena arena;
 	int error;
 
-	if (!may_be_state(words, layout))
+	if (!may_be_state(words, layout) || are_enough(arenas))
 		return 0;
 	if (state_holds(words, layout, address, heaps) && !is_known(arenas, address)) {
 		error = malloc_arena_read(peek, heaps, address, layout, &arena);

@@ -40,6 +40,7 @@ struct malloc_arena {
 
 struct malloc_arenas {
 	VEC(struct malloc_arena) list; /* the main one of a ring first */
+	size_t unclosed;	       /* of rings that do not close */
 };
 
 /*
