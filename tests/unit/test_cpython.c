@@ -130,6 +130,132 @@ static void containers_hold_what_is_in_them(void **state)
 	walked_free(&walked);
 }
 
+/* Another object with the same words from an offset on. */
+static uint64_t twin(struct forged *forged, uint64_t object, uint32_t from, uint32_t size)
+{
+	uint64_t made = forged_object(forged, forged_word(object + OBJECT_TYPE), size, true);
+
+	for (uint32_t i = from; i < size; i += 8)
+		forged_put_at(made, i, forged_word(object + i));
+	return made - COLLECTOR_LINKS;
+}
+
+/* References of the first two objects of a kind, which have the same array, are the first one's. */
+static void expect_one_holder(struct forged *forged, uint64_t object, uint64_t other, uint32_t all)
+{
+	struct walked walked;
+	uint32_t found[2];
+
+	walk(&forged->memory, &walked);
+	found[0] = count_references(&walked.sink, object);
+	found[1] = count_references(&walked.sink, other);
+	if (found[0] + found[1] != all || (found[0] && found[1]))
+		fail_msg("%u and %u of %u", found[0], found[1], all);
+	walked_free(&walked);
+}
+
+/* A table of more names than others have: `names` of them, each with that value. */
+static uint64_t large_keys(struct forged *forged, size_t names, uint64_t value)
+{
+	uint64_t keys = forged_memory_malloc(&forged->memory, 32 + 512 + names * 16);
+
+	forged_put_at(keys, 0, 1);
+	forged_put_at(keys, 8, 9 | 9 << 8 | 1 << 16); /* places, bytes of indices, names only */
+	forged_put_at(keys, 24, names);
+	for (size_t i = 0; i < names; i++) {
+		forged_put_at(keys + 32 + 512, i * 16, forged->names);
+		forged_put_at(keys + 32 + 512, i * 16 + 8, value);
+	}
+	return keys;
+}
+
+static void an_array_of_many_objects_is_read_for_one(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t dict = forged_word(forged->requested + 24);
+
+	forged_containers(forged);
+	expect_one_holder(forged, forged->sessions, twin(forged, forged->sessions, 16, 40),
+			  FORGED_SESSIONS);
+	expect_one_holder(forged, forged->large_set, twin(forged, forged->large_set, 16, 200), 1);
+	expect_one_holder(forged, dict, twin(forged, dict, 16, 48), 2);
+}
+
+static void values_of_many_dictionaries_are_those_of_one(void **state)
+{
+	static const unsigned versions[] = {0x030a, 0x030d};
+	struct forged forged;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		uint64_t slim, dict;
+
+		assert_true(forged_make_version(&forged, versions[i]));
+		forged_slim(&forged);
+		if (versions[i] == 0x030a) {
+			dict = forged_word(forged.slim + 16 + 16);
+		} else {
+			slim = forged.slim + 32;
+			dict = forged_dict(&forged, NULL, 0);
+			forged_put_at(dict, 32,
+				      forged_word(forged_word(slim + OBJECT_TYPE) +
+						  forged.layout->cached_keys));
+			forged_put_at(dict, 40, slim + 16);
+			forged_put_at(slim - 24, 0, dict);
+		}
+		expect_one_holder(&forged, dict, twin(&forged, dict, 16, 48), 2);
+		forged_memory_free(&forged.memory);
+	}
+}
+
+static void many_attributes_are_those_of_one_object(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t dict = forged_dict(forged, NULL, 0);
+
+	forged_put_at(dict, 32, large_keys(forged, 31, forged->sessions));
+	forged_put_at(forged->requested, 24, dict);
+	expect_one_holder(forged, forged->requested, twin(forged, forged->requested, 16, 32), 31);
+}
+
+static void instances_have_no_more_values_than_a_byte_counts(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t values = forged_memory_malloc(&forged->memory, 300 * 8ull), type;
+	struct walked walked;
+
+	forged_slim(forged);
+	type = forged_word(forged->slim + 32 + OBJECT_TYPE);
+	forged_put_at(type, forged->layout->cached_keys, large_keys(forged, 300, 0));
+	forged_put_at(forged->slim, 0, values);
+	for (size_t i = 0; i < 300; i++)
+		forged_put_at(values, i * 8, forged->requested);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_references(&walked.sink, forged->slim), 254);
+	walked_free(&walked);
+}
+
+static void variables_of_modules_with_one_dictionary_are_read_once(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t place = FORGED_INTERPRETER + forged->layout->modules;
+	struct walked walked;
+	uint64_t entries, app;
+
+	entries = forged_word(forged_word(place) + 32) + 32 + 8;
+	app = forged_word(entries + 8);
+	forged_put_at(
+		place, 0,
+		forged_dict(forged,
+			    (const uint64_t[2][2]){{forged_word(entries), app},
+						   {forged->names, twin(forged, app, 16, 56) + 16}},
+			    2));
+	walk(&forged->memory, &walked);
+	assert_int_equal(walked.sink.roots.count, 2);
+	assert_string_equal(walked.sink.roots.items[0].name, "module app → sessions");
+	walked_free(&walked);
+}
+
 /* A table with the hash of a type and the type: as if an object of it began there. */
 static void what_the_collector_does_not_list_is_no_instance(void **state)
 {
@@ -414,6 +540,11 @@ int main(void)
 		FORGED(a_list_of_the_collectors_that_contradicts_itself_ends_there),
 		FORGED(attributes_and_memory_that_belongs_to_an_object_are_its_own),
 		FORGED(containers_hold_what_is_in_them),
+		FORGED(an_array_of_many_objects_is_read_for_one),
+		cmocka_unit_test(values_of_many_dictionaries_are_those_of_one),
+		FORGED(many_attributes_are_those_of_one_object),
+		FORGED(instances_have_no_more_values_than_a_byte_counts),
+		FORGED(variables_of_modules_with_one_dictionary_are_read_once),
 		FORGED(what_the_collector_does_not_list_is_no_instance),
 		FORGED(what_is_listed_belongs_to_no_other_object),
 		FORGED(what_is_no_name_in_the_code_has_no_label),

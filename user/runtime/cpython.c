@@ -758,6 +758,7 @@ void cpython_close(struct cpython *python)
 	vec_free(&python->arenas);
 	hash_free(&python->type_index);
 	hash_free(&python->namespaces);
+	hash_free(&python->attributed);
 }
 
 static void end(void *state)

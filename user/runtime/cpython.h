@@ -190,6 +190,8 @@ struct cpython {
 	uint32_t first_class; /* of the sink: those of types that have one are numbered from it */
 	VEC(uint32_t) class_types; /* by class - first_class: place in types */
 	struct hash namespaces;	   /* dictionaries of modules with variables as roots */
+	struct hash attributed;	   /* large ones of which an object has the attributes */
+	uint64_t outside;	   /* entries of dictionaries in no block that were read */
 };
 
 /* The interpreter that a process has, without its memory allocator. *why is static: what is

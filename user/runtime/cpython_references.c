@@ -3,8 +3,9 @@
  * References of objects: lists, tuples, dictionaries, sets, weak references, and attributes of
  * instances, classes and modules. Of other objects their own words speak.
  *
- * The arrays that an object has beside itself belong to it. How many entries of one are looked at,
- * the block that it lies in says, never its own count alone.
+ * The arrays that an object has beside itself belong to it: one that several objects lead to is
+ * read for the first of them, for n times m references would take all memory. How many entries of
+ * one are looked at, the block that it lies in says, never its own count alone.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +17,13 @@
 #define CHUNK 64
 /* Entries of tables that lie in no block: those of an empty dictionary, and of static types. */
 #define STATIC_ENTRIES_MAX 4096
+/* Of all of them. */
+#define OUTSIDE_MAX (1u << 24)
+/* Names that the instances of a class share; a byte counts their values (SHARED_KEYS_MAX_SIZE, from
+ * 3.11 on: 30). */
+#define SHARED_NAMES_MAX 254
+/* Attributes that are an object's even if another one has the same dictionary. */
+#define FEW_ATTRIBUTES 30
 
 /* PyTupleObject, PySetObject, PyModuleObject, PyWeakReference */
 #define TUPLE_ITEMS 24
@@ -104,10 +112,10 @@ static int refer_list(const struct referrer *referrer)
 
 	if (target_read(referrer->python->memory, referrer->object + OBJECT_SIZE, words,
 			sizeof(words)) ||
-	    !words[1])
+	    !words[1] ||
+	    !heap_sink_part(referrer->sink, referrer->node, words[1],
+			    words[2] < UINT64_MAX / 8 ? words[2] * 8 : 0, true))
 		return 0;
-	if (words[2] < UINT64_MAX / 8)
-		heap_sink_part(referrer->sink, referrer->node, words[1], words[2] * 8, true);
 	return refer_items(referrer, words[1], words[0]);
 }
 
@@ -149,7 +157,8 @@ static int refer_set(const struct referrer *referrer)
 	int error = 0;
 
 	if (table != referrer->object + SET_SMALL_TABLE) {
-		heap_sink_part(referrer->sink, referrer->node, table, count * SET_ENTRY, true);
+		if (!heap_sink_part(referrer->sink, referrer->node, table, count * SET_ENTRY, true))
+			count = 0;
 		/* What it had when it was small. */
 		error = heap_sink_claim_within(referrer->sink, referrer->object + SET_SMALL_TABLE,
 					       SET_SMALL_ENTRIES * SET_ENTRY);
@@ -171,14 +180,18 @@ uint32_t cpython_name_label(struct cpython *python, struct heap_sink *sink, uint
 }
 
 /* Entries of a dictionary in the block, which the process may have changed. */
-static uint64_t entry_count(const struct heap_sink *sink, const struct cpython_dict *dict)
+static uint64_t entry_count(struct cpython *python, const struct heap_sink *sink,
+			    const struct cpython_dict *dict)
 {
 	uint64_t count = dict->count;
 
 	if (dict->values)
 		count = MIN(count, room(sink, dict->values, 8));
-	if (heap_sink_node(sink, dict->keys) == BLOCK_NONE)
-		return MIN(count, (uint64_t)STATIC_ENTRIES_MAX);
+	if (heap_sink_node(sink, dict->keys) == BLOCK_NONE) {
+		count = MIN(count, MIN(STATIC_ENTRIES_MAX, OUTSIDE_MAX - python->outside));
+		python->outside += count;
+		return count;
+	}
 	return MIN(count, room(sink, dict->entries, dict->stride));
 }
 
@@ -193,7 +206,14 @@ static int refer_attributes(const struct referrer *referrer, uint64_t object)
 	if (hash_get(&referrer->python->namespaces, object) ||
 	    !cpython_dict_open(referrer->python, object, &dict))
 		return 0;
-	count = entry_count(referrer->sink, &dict);
+	count = entry_count(referrer->python, referrer->sink, &dict);
+	if (count > FEW_ATTRIBUTES) {
+		bool first = true;
+
+		if (!hash_put(&referrer->python->attributed, object, &first))
+			return -ENOMEM;
+		count = first ? count : 0;
+	}
 	for (uint64_t i = 0; !error && i < count; i++) {
 		struct cpython_entry entry;
 
@@ -206,7 +226,7 @@ static int refer_attributes(const struct referrer *referrer, uint64_t object)
 	return error;
 }
 
-/* Values that stand in the instance of which the dictionary is. */
+/* Values that stand in an instance. */
 static bool is_embedded(const struct referrer *referrer, uint64_t values)
 {
 	unsigned char head[INLINE_VALUES];
@@ -214,6 +234,45 @@ static bool is_embedded(const struct referrer *referrer, uint64_t values)
 	return referrer->python->layout->values == VALUES_INLINE &&
 	       (target_read(referrer->python->memory, values, head, sizeof(head)) ||
 		head[INLINE_EMBEDDED]);
+}
+
+static struct cpython_type *type_of_node(struct cpython *python, const struct heap_sink *sink,
+					 uint32_t node)
+{
+	uint32_t class = sink->whats[node] & NODE_CLASS;
+
+	if (class < python->first_class || class - python->first_class >= python->class_types.count)
+		return NULL;
+	return &python->types.items[python->class_types.items[class - python->first_class]];
+}
+
+/* Whether the instance that has the values has the dictionary, too. */
+static bool is_of_instance(const struct referrer *referrer, uint64_t values)
+{
+	const struct heap_sink *sink = referrer->sink;
+	uint32_t node = heap_sink_node(sink, values);
+	const struct cpython_type *type =
+		node == BLOCK_NONE ? NULL : type_of_node(referrer->python, sink, node);
+
+	return type && target_word(referrer->python->memory,
+				   sink->starts[node] + type->prefix + (uint64_t)MANAGED_DICT) ==
+			       referrer->object;
+}
+
+/* Whether the entries are those of this dictionary, and of no other one. */
+static bool owns_entries(const struct referrer *referrer, const struct cpython_dict *dict)
+{
+	struct heap_sink *sink = referrer->sink;
+
+	if (!dict->values)
+		return heap_sink_node(sink, dict->keys) == BLOCK_NONE ||
+		       heap_sink_part(sink, referrer->node, dict->keys, dict->keys_bytes, true);
+	/* Other keys are of a class, which its instances share. */
+	if (dict->keys_references == 1)
+		heap_sink_part(sink, referrer->node, dict->keys, dict->keys_bytes, true);
+	return is_embedded(referrer, dict->values_block)
+		       ? is_of_instance(referrer, dict->values_block)
+		       : heap_sink_part(sink, referrer->node, dict->values_block, 0, true);
 }
 
 static int refer_dict(const struct referrer *referrer)
@@ -228,12 +287,9 @@ static int refer_dict(const struct referrer *referrer)
 		heap_sink_part(referrer->sink, referrer->node, dict.keys, dict.keys_bytes, true);
 		return 0;
 	}
-	/* Other keys are of a class, which its instances share. */
-	if (dict.keys_references == 1)
-		heap_sink_part(referrer->sink, referrer->node, dict.keys, dict.keys_bytes, true);
-	if (dict.values_block && !is_embedded(referrer, dict.values_block))
-		heap_sink_part(referrer->sink, referrer->node, dict.values_block, 0, true);
-	count = entry_count(referrer->sink, &dict);
+	if (!owns_entries(referrer, &dict))
+		return 0;
+	count = entry_count(referrer->python, referrer->sink, &dict);
 	for (uint64_t i = 0; !error && i < count; i++) {
 		struct cpython_entry entry;
 
@@ -261,8 +317,7 @@ static void read_labels(const struct referrer *referrer)
 		    target_word(python->memory, type->address + python->layout->cached_keys),
 		    &keys))
 		return;
-	/* In their block, no more than instances can have. */
-	count = MIN(entry_count(referrer->sink, &keys), (uint64_t)STATIC_ENTRIES_MAX);
+	count = MIN(entry_count(python, referrer->sink, &keys), (uint64_t)SHARED_NAMES_MAX);
 	type->labels = calloc(count + 1, sizeof(*type->labels));
 	for (uint64_t i = 0; type->labels && i < count; i++) {
 		struct cpython_entry entry;
@@ -292,8 +347,9 @@ static int refer_values(const struct referrer *referrer, uint64_t values)
 /* Values in a block of their own. */
 static int refer_block(const struct referrer *referrer, uint64_t values)
 {
-	heap_sink_part(referrer->sink, referrer->node, values, 0, true);
-	return refer_values(referrer, values);
+	return heap_sink_part(referrer->sink, referrer->node, values, 0, true)
+		       ? refer_values(referrer, values)
+		       : 0;
 }
 
 static int refer_inline(const struct referrer *referrer)
@@ -488,7 +544,7 @@ static int refer_type(const struct referrer *referrer)
 		    &keys) ||
 	    !heap_sink_part(referrer->sink, referrer->node, keys.keys, keys.keys_bytes, true))
 		return error;
-	count = MIN(entry_count(referrer->sink, &keys), (uint64_t)STATIC_ENTRIES_MAX);
+	count = MIN(entry_count(python, referrer->sink, &keys), (uint64_t)STATIC_ENTRIES_MAX);
 	for (uint64_t i = 0; !error && i < count; i++) {
 		if (cpython_dict_entry(python, &keys, i, &entry))
 			error = refer_to(referrer, entry.key, 0);
@@ -579,14 +635,16 @@ static int note_count(const struct referrer *referrer)
 int cpython_refer(void *state, struct heap_sink *sink, uint32_t node)
 {
 	struct cpython *python = state;
-	uint32_t class = sink->whats[node] & NODE_CLASS, place;
-	struct referrer referrer = {.python = python, .sink = sink, .node = node};
+	struct referrer referrer = {.python = python,
+				    .sink = sink,
+				    .node = node,
+				    .type = type_of_node(python, sink, node)};
+	size_t place;
 	int error;
 
-	if (class < python->first_class || class - python->first_class >= python->class_types.count)
+	if (!referrer.type)
 		return 0;
-	place = python->class_types.items[class - python->first_class];
-	referrer.type = &python->types.items[place];
+	place = (size_t)(referrer.type - python->types.items);
 	referrer.object = sink->starts[node] + referrer.type->prefix;
 	error = note_count(&referrer);
 	if (!error)
@@ -624,14 +682,18 @@ static int add_module(struct cpython *python, struct heap_sink *sink, uint64_t k
 	uint64_t object = target_word(python->memory, module + MODULE_DICT), count;
 	char name[CPYTHON_NAME_BYTES];
 	struct cpython_dict dict;
+	bool first = true;
 	int error = 0;
 
 	if (!is_module(python, module) || !cpython_text(python, key, name, sizeof(name), NULL) ||
 	    !cpython_dict_open(python, object, &dict))
 		return 0;
-	if (!hash_put(&python->namespaces, object, NULL))
+	if (!hash_put(&python->namespaces, object, &first))
 		return -ENOMEM;
-	count = entry_count(sink, &dict);
+	/* That of another one, or of the same by another name. */
+	if (!first)
+		return 0;
+	count = entry_count(python, sink, &dict);
 	for (uint64_t i = 0; !error && i < count && sink->roots.count < CPYTHON_ROOTS_MAX; i++) {
 		struct cpython_entry entry;
 
@@ -651,7 +713,7 @@ static int add_modules(struct cpython *python, struct heap_sink *sink, uint64_t 
 
 	if (!cpython_dict_open(python, modules, &dict))
 		return 0;
-	count = entry_count(sink, &dict);
+	count = entry_count(python, sink, &dict);
 	for (uint64_t i = 0; !error && i < count; i++) {
 		if (cpython_dict_entry(python, &dict, i, &entry) && entry.value)
 			error = add_module(python, sink, entry.key, entry.value);
