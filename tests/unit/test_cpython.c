@@ -447,6 +447,63 @@ static void lists_that_lead_to_themselves_end(void **state)
 	walked_free(&walked);
 }
 
+#define MANY_THREADS 600
+#define CHAIN_FRAMES 511
+
+/* Threads that were called by the same frames, each from another line of its own. */
+static void put_threads(struct forged *forged)
+{
+	const struct cpython_frames *layout = &forged->layout->frames;
+	uint64_t chain = forged->memory.base + (2u << 20), frames = chain + CHAIN_FRAMES * 128ull;
+	uint64_t threads = frames + MANY_THREADS * 128ull, table = threads + MANY_THREADS * 512ull;
+
+	for (uint64_t i = 0; i < CHAIN_FRAMES + MANY_THREADS; i++) {
+		uint64_t frame = chain + i * 128;
+
+		forged_put_frame(forged, frame);
+		forged_put_at(frame, layout->previous,
+			      i < CHAIN_FRAMES ? (i ? frame - 128 : 0) : frames - 128);
+	}
+	for (uint64_t i = 0; i < MANY_THREADS; i++) {
+		uint64_t thread = threads + i * 512, current = thread + 480;
+
+		forged_put_at(frames + i * 128, layout->instruction,
+			      FORGED_CODE_AT + layout->bytecode + i * 2);
+		forged_put_at(thread, 8, i + 1 < MANY_THREADS ? thread + 512 : 0);
+		forged_put_at(thread, 16, FORGED_INTERPRETER);
+		forged_put_at(thread, layout->frame, current);
+		forged_put_at(current, layout->current, frames + i * 128);
+	}
+	forged_put_at(FORGED_INTERPRETER, forged->layout->threads, threads);
+	forged_put_at(FORGED_CODE_AT, layout->lines, table);
+	forged_put_at(table, OBJECT_SIZE, MANY_THREADS);
+	memset((void *)(uintptr_t)(table + 32), 0x80 | 11 << 3, MANY_THREADS);
+}
+
+static void stacks_of_threads_have_a_limit_together(void **state)
+{
+	struct forged *forged = *state;
+	struct target_memory memory = {.pagemap = -1};
+	struct python_stacks stacks = {0};
+	size_t frames = 0;
+
+	put_threads(forged);
+	assert_int_equal(
+		target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, &memory),
+		0);
+	assert_int_equal(python_stacks_of(&memory, &stacks), 0);
+	assert_null(stacks.why);
+	assert_int_equal(python_stacks_threads(&stacks), MANY_THREADS);
+	for (size_t i = 0; i < stacks.groups.count; i++)
+		frames += stacks.groups.items[i].stack.list.count;
+	assert_int_equal(frames, 1 << 18);
+	assert_int_equal(stacks.groups.count, 512 + 1);
+	assert_int_equal(stacks.groups.items[0].tids.count, MANY_THREADS - 512);
+	assert_int_equal(stacks.groups.items[0].stack.list.count, 0);
+	python_stacks_free(&stacks);
+	target_memory_close(&memory);
+}
+
 static int64_t work_max = INT64_MAX;
 
 int target_memory_open(const struct maps *maps, const struct data_modules *modules,
@@ -553,6 +610,7 @@ int main(void)
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_free_threaded_build_is_named),
 		FORGED(lists_that_lead_to_themselves_end),
+		FORGED(stacks_of_threads_have_a_limit_together),
 		FORGED(memory_that_leads_to_the_same_again_is_not_read_for_ever),
 		FORGED(a_pool_that_contradicts_itself_is_left_out),
 		FORGED(an_arena_that_is_hardly_used_has_the_classes_that_keep_it),

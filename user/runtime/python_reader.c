@@ -14,8 +14,9 @@
 
 extern const struct runtime runtime_cpython;
 
-#define CODE_UNIT 2   /* bytes of an instruction */
-#define DEPTH_MAX 512 /* of a stack that is reported */
+#define CODE_UNIT 2	      /* bytes of an instruction */
+#define DEPTH_MAX 512	      /* of a stack that is reported */
+#define FRAMES_MAX (1u << 18) /* of all stacks that differ: what follows is cut off */
 
 struct python_process {
 	struct runtime_process process;
@@ -219,6 +220,7 @@ struct reading {
 	struct cpython *python;
 	struct python_stacks *stacks;
 	struct hash groups; /* ids -> places in stacks->groups, plus 1 */
+	size_t frames;	    /* of all of them */
 };
 
 static int append_frame(struct reading *reading, const struct cpython_frame *frame,
@@ -241,13 +243,13 @@ static int append_frame(struct reading *reading, const struct cpython_frame *fra
 static int read_stack(struct reading *reading, const struct cpython_thread *thread,
 		      struct frames *frames)
 {
+	size_t most = MIN(DEPTH_MAX, FRAMES_MAX - reading->frames);
 	struct cpython_frame frame;
 	bool more = cpython_frame_first(reading->python, thread, &frame);
 	struct loop loop = {0};
 	int error = 0;
 
-	for (size_t i = 0; !error && more && i < DEPTH_MAX && !loop_found(&loop, frame.address);
-	     i++) {
+	for (size_t i = 0; !error && more && i < most && !loop_found(&loop, frame.address); i++) {
 		error = append_frame(reading, &frame, frames);
 		more = cpython_frame_next(reading->python, &frame);
 	}
@@ -269,6 +271,7 @@ static int join_group(struct reading *reading, const struct cpython_thread *thre
 		group = vec_push(&reading->stacks->groups);
 	if (group && !*place) {
 		*place = reading->stacks->groups.count;
+		reading->frames += frames->list.count;
 		*group = (struct python_group){.id = id, .stack = *frames};
 		*frames = (struct frames){0};
 	}
