@@ -194,6 +194,84 @@ static void a_circle_of_pools_or_large_blocks_ends(void **state)
 	walked_free(&walked);
 }
 
+static void pools_that_overlap_are_read_once(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	uint64_t bytes;
+
+	walk(&forged->memory, &walked);
+	bytes = REPORT(&walked)->heap_bytes;
+	walked_free(&walked);
+	forged_put(forged->medium, forged->small + MEMORY_PAGE);
+	forged_put(forged->small + MEMORY_PAGE + 24, FORGED_MEDIUM);
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(REPORT(&walked)->heap_bytes, bytes);
+	walked_free(&walked);
+}
+
+static void domains_have_a_minor_heap_each(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t second = forged_memory_malloc(&forged->memory, 64 * 8);
+	uint64_t heap = forged_memory_malloc(&forged->memory, (132 + 8) * 8);
+	struct walked walked;
+
+	memcpy(forged_memory_place(second), forged_memory_place(forged->state), 64 * 8);
+	forged_put(second + 8 * 35, heap);
+	forged_put(heap + 8 * 131, second);
+	memcpy(forged_memory_place(forged->table + 0xa0), forged_memory_place(forged->table), 0xa0);
+	forged_put(forged->table + 0xa0 + 8, second);
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	expect_root(&walked.sink, "stack", forged->stack);
+	walked_free(&walked);
+}
+
+/* A module of many blocks, which are one, and a stack of C's with as many values. */
+static void roots_have_a_limit(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t list = forged->memory.base + 0x9000, block = forged->memory.base + 0xc008;
+	uint64_t fields = 2040;
+	struct walked walked;
+
+	forged_put(forged->globals, list);
+	for (uint64_t i = 0; i <= OCAML_ROOTS_MAX / fields; i++)
+		forged_put(list + i * 8, block);
+	forged_put(block - HEADER_BYTES, forged_header(0, fields, 3));
+	for (uint64_t i = 0; i < fields; i++)
+		forged_put(block + i * 8, forged->pairs);
+	forged_put(forged->state + 8 * 8, block);
+	walk(&forged->memory, &walked);
+	assert_null(root_named(&walked.sink, "C stack"));
+	assert_null(root_named(&walked.sink, "finaliser App.fun_13 × 1"));
+	/* And what waits for the sweep, and the domain's stack. */
+	assert_int_equal(walked.sink.roots.count, OCAML_ROOTS_MAX + 2);
+	walked_free(&walked);
+}
+
+/* By its table it holds more values than it has words. */
+static void a_frame_that_holds_more_than_the_stack_is_not_known(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t table = forged->memory.base + 0xa000, live = 2000;
+	struct walked walked;
+
+	forged_put(forged->memory.base + 0x200, table);
+	forged_put(table, 1);
+	forged_put(table + 8, forged->code + 16);
+	forged_put(table + 16, 32 | live << 16);
+	for (uint64_t i = 0; i < live; i += 4)
+		forged_put(table + 20 + i * 2, 0x0010001000100010);
+	walk(&forged->memory, &walked);
+	assert_true(refers(&walked.sink, forged->suspended, forged->stale));
+	assert_int_equal(count_references(&walked.sink, forged->suspended), 2);
+	walked_free(&walked);
+}
+
 /* A collection leaves headers of nothing behind. */
 static void a_minor_heap_that_is_collected_is_left_out(void **state)
 {
@@ -224,6 +302,10 @@ int main(void)
 		FORGED(pools_that_no_domain_has_are_found_by_their_statistics),
 		FORGED(what_does_not_balance_is_reported),
 		FORGED(a_circle_of_pools_or_large_blocks_ends),
+		FORGED(pools_that_overlap_are_read_once),
+		FORGED(domains_have_a_minor_heap_each),
+		FORGED(roots_have_a_limit),
+		FORGED(a_frame_that_holds_more_than_the_stack_is_not_known),
 		FORGED(a_minor_heap_that_is_collected_is_left_out),
 		FORGED(nonsense_anywhere_does_no_harm),
 	};

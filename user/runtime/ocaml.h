@@ -69,6 +69,7 @@ struct ocaml_frame {
 	uint64_t address, descriptor;
 };
 #define OCAML_DOMAINS_MAX 4096
+#define OCAML_ROOTS_MAX (1u << 21) /* domains may lead to the same ones */
 #define OCAML_POOL_BYTES 32768ull
 
 struct ocaml {

@@ -153,13 +153,17 @@ static uint64_t entry_bytes(const struct ocaml *ocaml, uint64_t table)
 	return 0;
 }
 
-static bool is_known(const struct ocaml *ocaml, uint64_t state)
+/* Another domain, with a minor heap of its own. */
+static bool is_new(const struct ocaml *ocaml, const struct ocaml_domain *domain)
 {
 	for (size_t i = 0; i < ocaml->domains.count; i++) {
-		if (ocaml->domains.items[i].state == state)
-			return true;
+		const struct ocaml_domain *other = &ocaml->domains.items[i];
+
+		if (other->state == domain->state || (other->young.start < domain->young.end &&
+						      domain->young.start < other->young.end))
+			return false;
 	}
-	return false;
+	return true;
 }
 
 /* Those of a table; false: the first entry is none. */
@@ -176,7 +180,7 @@ static int read_domains(struct ocaml *ocaml, uint64_t table)
 		if (target_word(ocaml->memory, entry + size - 8) <=
 		    target_word(ocaml->memory, entry + size - 16))
 			break;
-		if (!state || is_known(ocaml, state) || !read_domain(ocaml, state, &domain))
+		if (!state || !read_domain(ocaml, state, &domain) || !is_new(ocaml, &domain))
 			continue;
 		added = vec_push(&ocaml->domains);
 		if (!added)
@@ -396,6 +400,17 @@ static int walk_pool(struct walk5 *walk, uint64_t pool, size_t size)
 	return error ? error : heap_sink_claim(walk->sink, pool, OCAML_POOL_BYTES, false);
 }
 
+/* No memory is part of two pools: *fresh. 0 or -ENOMEM. */
+static int take_pool(struct ocaml *ocaml, uint64_t pool, bool *fresh)
+{
+	*fresh = true;
+	for (uint64_t at = 0; *fresh && at < OCAML_POOL_BYTES; at += MEMORY_PAGE) {
+		if (!hash_put(&ocaml->pools, pool + at, fresh))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int walk_pools(struct walk5 *walk, uint64_t first, size_t size)
 {
 	struct ocaml *ocaml = walk->ocaml;
@@ -403,9 +418,9 @@ static int walk_pools(struct walk5 *walk, uint64_t first, size_t size)
 	int error = 0;
 
 	for (size_t i = 0; !error && pool && i < POOLS_MAX && is_pool(ocaml, pool, size); i++) {
-		bool fresh = true;
+		bool fresh;
 
-		if (!hash_put(&ocaml->pools, pool, &fresh))
+		if (take_pool(ocaml, pool, &fresh))
 			return -ENOMEM;
 		if (!fresh)
 			break;
@@ -780,7 +795,8 @@ static int add_due(const struct ocaml *ocaml, struct heap_sink *sink, uint64_t f
 		if (node == BLOCK_NONE || sink->starts[node] != at ||
 		    count > sink->sizes[node] / DUE_ITEM_BYTES)
 			break;
-		for (uint64_t j = 0; !error && j < count * 2; j++)
+		for (uint64_t j = 0; !error && j < count * 2 && sink->roots.count < OCAML_ROOTS_MAX;
+		     j++)
 			error = heap_sink_root(
 				sink, OCAML_KEY, "finalisers that are due",
 				target_word(ocaml->memory,
@@ -814,7 +830,8 @@ static int add_kept(const struct ocaml *ocaml, struct heap_sink *sink, const cha
 	uint64_t at = first;
 	int error = 0;
 
-	for (unsigned i = 0; !error && at && i < REGISTERS_MAX; i++) {
+	for (unsigned i = 0;
+	     !error && at && i < REGISTERS_MAX && sink->roots.count < OCAML_ROOTS_MAX; i++) {
 		error = heap_sink_root(sink, OCAML_KEY, name, at);
 		if (!error)
 			error = ocaml_claim_block(sink, at);
@@ -839,7 +856,8 @@ static int add_c_stack(const struct ocaml *ocaml, struct heap_sink *sink,
 	    (read_stack(ocaml, sink, node, &stack) && stack.suspended))
 		return 0;
 	end = MIN(mapping->end, start + C_STACK_MAX);
-	for (uint64_t at = start; !error && at < end; at += 8) {
+	for (uint64_t at = start; !error && at < end && sink->roots.count < OCAML_ROOTS_MAX;
+	     at += 8) {
 		uint64_t word = target_word(ocaml->memory, at);
 
 		if (word && heap_sink_node(sink, word) != BLOCK_NONE)

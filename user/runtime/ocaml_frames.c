@@ -146,7 +146,8 @@ static int visit_live(const struct ocaml *ocaml, uint64_t at, const struct frame
 int ocaml_visit_frames(const struct ocaml *ocaml, uint64_t pointer, uint64_t end,
 		       uint64_t registers, ocaml_visit_value *visit, void *context, uint64_t *left)
 {
-	uint64_t at = pointer + 8;
+	/* Each word of a stack holds one; what a caller passes may be the called one's, too. */
+	uint64_t at = pointer + 8, values = (end - MIN(pointer, end)) / 8 * 2 + REGISTERS;
 	int error = 0;
 
 	while (!error && at < end) {
@@ -158,12 +159,16 @@ int ocaml_visit_frames(const struct ocaml *ocaml, uint64_t pointer, uint64_t end
 			break;
 		if (head.size == FRAME_OF_C) {
 			registers = target_word(ocaml->memory, at + CHUNK_REGISTERS);
+			values += REGISTERS;
 			at += CHUNK_HEAD;
 			if (at >= end)
 				break;
 			at += 8;
 			continue;
 		}
+		if (head.live > values)
+			break;
+		values -= head.live;
 		error = visit_live(ocaml, frame->descriptor, &head, at, registers, visit, context);
 		if (!(head.size & ~FRAME_FLAGS))
 			break;

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "proc/process_list.h"
 
-#define ROOTS_MAX (1u << 20)
+#define FINALISERS_MAX (1u << 20) /* each is a root or two */
 #define MODULES_MAX 65536
 #define BLOCKS_MAX 4096	 /* of one module */
 #define FIELDS_MAX 65536 /* of one block */
@@ -125,7 +125,8 @@ static int add_fields(void *context, uint64_t block, uint64_t fields)
 
 	if (!ocaml_name_at(visit->ocaml, block, name, &distance) || distance)
 		snprintf(name, sizeof(name), "module at 0x%llx", (unsigned long long)block);
-	for (uint64_t i = 0; !error && i < fields && visit->sink->roots.count < ROOTS_MAX; i++) {
+	for (uint64_t i = 0; !error && i < fields && visit->sink->roots.count < OCAML_ROOTS_MAX;
+	     i++) {
 		uint64_t value = target_word(visit->ocaml->memory, block + i * 8);
 
 		if (value % 8 || heap_sink_node(visit->sink, value) == BLOCK_NONE)
@@ -196,7 +197,7 @@ static int read_finalisers(struct ocaml *ocaml, struct heap_sink *sink, uint64_t
 		ocaml->nonsense += table != 0;
 		return 0;
 	}
-	for (uint64_t i = 0; i < MIN(used, ROOTS_MAX); i++) {
+	for (uint64_t i = 0; i < MIN(used, FINALISERS_MAX); i++) {
 		struct finaliser *added = vec_push(&finalisers->list);
 		uint64_t place = table + i * FINAL_BYTES, *count;
 
@@ -220,7 +221,8 @@ static int add_finalisers(struct ocaml *ocaml, struct heap_sink *sink,
 	char name[OCAML_NAME_BYTES], root[OCAML_NAME_BYTES + 64];
 	int error = 0;
 
-	for (size_t i = 0; !error && i < finalisers->list.count; i++) {
+	for (size_t i = 0;
+	     !error && i < finalisers->list.count && sink->roots.count < OCAML_ROOTS_MAX; i++) {
 		const struct finaliser *finaliser = &finalisers->list.items[i];
 		uint64_t code = function_code(ocaml, finaliser->function);
 		const uint64_t *count = hash_get(&finalisers->counts, code);
