@@ -22,6 +22,8 @@
 /* Names that the instances of a class share; a byte counts their values (SHARED_KEYS_MAX_SIZE, from
  * 3.11 on: 30). */
 #define SHARED_NAMES_MAX 254
+/* Names of a module, each of which leads to its variables: os.path, posixpath. */
+#define MODULE_NAMES_MAX 16
 /* Attributes that are an object's even if another one has the same dictionary. */
 #define FEW_ATTRIBUTES 30
 
@@ -679,19 +681,18 @@ static bool is_module(struct cpython *python, uint64_t object)
 
 static int add_module(struct cpython *python, struct heap_sink *sink, uint64_t key, uint64_t module)
 {
-	uint64_t object = target_word(python->memory, module + MODULE_DICT), count;
+	uint64_t object = target_word(python->memory, module + MODULE_DICT), count, *names;
 	char name[CPYTHON_NAME_BYTES];
 	struct cpython_dict dict;
-	bool first = true;
 	int error = 0;
 
 	if (!is_module(python, module) || !cpython_text(python, key, name, sizeof(name), NULL) ||
 	    !cpython_dict_open(python, object, &dict))
 		return 0;
-	if (!hash_put(&python->namespaces, object, &first))
+	names = hash_put(&python->namespaces, object, NULL);
+	if (!names)
 		return -ENOMEM;
-	/* That of another one, or of the same by another name. */
-	if (!first)
+	if (++*names > MODULE_NAMES_MAX)
 		return 0;
 	count = entry_count(python, sink, &dict);
 	for (uint64_t i = 0; !error && i < count && sink->roots.count < CPYTHON_ROOTS_MAX; i++) {
