@@ -498,6 +498,44 @@ static void stacks_of_threads_have_a_limit_together(void **state)
 	target_memory_close(&memory);
 }
 
+static size_t claims;
+
+int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool blocks)
+{
+	static int (*real)(struct heap_sink *, uint64_t, uint64_t, bool);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "heap_sink_claim");
+	claims++;
+	return real(sink, start, size, blocks);
+}
+
+static void stacks_of_frames_are_of_one_thread_each(void **state)
+{
+	struct forged *forged = *state;
+	uint32_t place = forged->layout->frames.chunk;
+	uint64_t chunk = forged->memory.base + FORGED_BYTES - 3 * MEMORY_PAGE;
+	struct walked walked;
+	size_t before;
+
+	put_threads(forged);
+	claims = 0;
+	walk(&forged->memory, &walked);
+	walked_free(&walked);
+	before = claims;
+	for (uint64_t i = 0; i < 3; i++) {
+		forged_put_at(chunk, i * MEMORY_PAGE, i ? chunk + (i - 1) * MEMORY_PAGE : 0);
+		forged_put_at(chunk, i * MEMORY_PAGE + 8, MEMORY_PAGE);
+	}
+	for (uint64_t thread = forged_word(FORGED_INTERPRETER + forged->layout->threads); thread;
+	     thread = forged_word(thread + 8))
+		forged_put_at(thread, place, chunk + 2 * MEMORY_PAGE);
+	claims = 0;
+	walk(&forged->memory, &walked);
+	walked_free(&walked);
+	assert_int_equal(claims - before, 3);
+}
+
 static int64_t work_max = INT64_MAX;
 
 int target_memory_open(const struct maps *maps, const struct data_modules *modules,
@@ -605,6 +643,7 @@ int main(void)
 		FORGED(a_free_threaded_build_is_named),
 		FORGED(lists_that_lead_to_themselves_end),
 		FORGED(stacks_of_threads_have_a_limit_together),
+		FORGED(stacks_of_frames_are_of_one_thread_each),
 		FORGED(memory_that_leads_to_the_same_again_is_not_read_for_ever),
 		FORGED(a_pool_that_contradicts_itself_is_left_out),
 		FORGED(an_arena_that_is_hardly_used_has_the_classes_that_keep_it),

@@ -759,6 +759,7 @@ void cpython_close(struct cpython *python)
 	hash_free(&python->type_index);
 	hash_free(&python->namespaces);
 	hash_free(&python->attributed);
+	hash_free(&python->chunks);
 }
 
 static void end(void *state)

@@ -191,6 +191,7 @@ struct cpython {
 	VEC(uint32_t) class_types; /* by class - first_class: place in types */
 	struct hash namespaces;	   /* dictionaries of modules with variables as roots */
 	struct hash attributed;	   /* large ones of which an object has the attributes */
+	struct hash chunks;	   /* of threads' stacks of frames: each is one thread's */
 	uint64_t outside;	   /* entries of dictionaries in no block that were read */
 };
 

@@ -418,15 +418,19 @@ static int claim_chunks(struct frame_roots *roots, const struct cpython_thread *
 {
 	uint32_t place = roots->python->layout->frames.chunk;
 	uint64_t at = place ? target_word(roots->python->memory, thread->address + place) : 0;
-	struct loop loop = {0};
+	bool fresh = true;
 	int error = 0;
 
-	for (size_t i = 0; !error && at && i < CHUNKS_MAX && !loop_found(&loop, at); i++) {
+	for (size_t i = 0; !error && at && i < CHUNKS_MAX; i++) {
 		uint64_t words[2]; /* previous, size */
 
 		if (at % MEMORY_PAGE ||
 		    target_read(roots->python->memory, at, words, sizeof(words)) ||
 		    words[1] > CHUNK_BYTES_MAX)
+			return 0;
+		if (!hash_put(&roots->python->chunks, at, &fresh))
+			return -ENOMEM;
+		if (!fresh)
 			return 0;
 		error = heap_sink_claim(roots->sink, at, words[1], false);
 		at = words[0];
