@@ -16,7 +16,7 @@ extern const struct runtime runtime_cpython;
 
 #define CODE_UNIT 2	      /* bytes of an instruction */
 #define DEPTH_MAX 512	      /* of a stack that is reported */
-#define FRAMES_MAX (1u << 18) /* of all stacks that differ: what follows is cut off */
+#define FRAMES_MAX (1u << 18) /* of all stacks that differ */
 
 struct python_process {
 	struct runtime_process process;
@@ -223,6 +223,17 @@ struct reading {
 	size_t frames;	    /* of all of them */
 };
 
+/* Of what follows nothing is known but that it is there. */
+static int append_rest(struct frames *frames)
+{
+	struct frame *rest = vec_push(&frames->list);
+
+	if (!rest)
+		return -ENOMEM;
+	*rest = (struct frame){.why = "callers that were not read"};
+	return 0;
+}
+
 static int append_frame(struct reading *reading, const struct cpython_frame *frame,
 			struct frames *frames)
 {
@@ -243,7 +254,7 @@ static int append_frame(struct reading *reading, const struct cpython_frame *fra
 static int read_stack(struct reading *reading, const struct cpython_thread *thread,
 		      struct frames *frames)
 {
-	size_t most = MIN(DEPTH_MAX, FRAMES_MAX - reading->frames);
+	size_t most = MIN(DEPTH_MAX, FRAMES_MAX - MIN(reading->frames, FRAMES_MAX));
 	struct cpython_frame frame;
 	bool more = cpython_frame_first(reading->python, thread, &frame);
 	struct loop loop = {0};
@@ -253,7 +264,7 @@ static int read_stack(struct reading *reading, const struct cpython_thread *thre
 		error = append_frame(reading, &frame, frames);
 		more = cpython_frame_next(reading->python, &frame);
 	}
-	return error;
+	return error || !more ? error : append_rest(frames);
 }
 
 /* The group of a stack, which is its own from then on, or freed. */

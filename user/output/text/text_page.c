@@ -321,8 +321,10 @@ static void frame_write_unnamed(FILE *out, const struct text_style *style,
 		fputc('[', out);
 		text_print_inert(out, text_path_base(frame->module));
 		fprintf(out, "+0x%" PRIx64 "]", frame->module_offset);
-	} else {
+	} else if (frame->address) {
 		fprintf(out, "0x%" PRIx64, frame->address);
+	} else {
+		fputc('?', out);
 	}
 	fputs(style->plain, out);
 	if (frame->why) {
