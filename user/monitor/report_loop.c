@@ -2,6 +2,7 @@
 #include "monitor/report_loop.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -104,15 +105,30 @@ static int on_signal(struct report_loop *loop, const struct run_hooks *hooks)
 	return error;
 }
 
+/* A program that is named for the first time takes far more memory than what is kept of it, and
+ * malloc would keep the rest. */
+#define FREE_BYTES_MAX (4u << 20)
+
+static void give_memory_back(void)
+{
+	if (mallinfo2().fordblks > FREE_BYTES_MAX)
+		malloc_trim(0);
+}
+
 /* The last report of COUNT is made after the loop, as every last one. */
 static int on_timer(struct report_loop *loop, const struct run_hooks *hooks)
 {
 	uint64_t count = loop->schedule->count, expirations;
+	int error;
 
 	if (read(loop->timer_fd, &expirations, sizeof(expirations)) < 0)
 		return 0;
 	loop->finished = count && loop->reports + 1 >= count;
-	return loop->finished ? 0 : loop_report(loop, hooks, REPORT_INTERVAL);
+	if (loop->finished)
+		return 0;
+	error = loop_report(loop, hooks, REPORT_INTERVAL);
+	give_memory_back();
+	return error;
 }
 
 int pollfds_add(struct pollfds *fds, int fd)

@@ -132,8 +132,10 @@ void series_free(struct series *series)
 	memset(series, 0, sizeof(*series));
 }
 
-/* Below this confidence a suspect is not worth its probes, nor called leaking. */
+/* Below these confidences a suspect is not worth its probes, and not called leaking: a leak goes on
+ * as before all the time, where caches fill in steps, and less and less. */
 #define CONFIDENCE_MIN 0.5
+#define LEAKING_CONFIDENCE_MIN 0.85
 #define KIB 1024.0
 
 /*
@@ -278,7 +280,7 @@ static void judge_floors(struct growth *growth, const struct series *series,
 		return;
 	growth->warms_up = is_warming_up(growth, series, options, born_s);
 	if (growth->verdict == TREND_LEAKING &&
-	    (growth->warms_up || growth->confidence < CONFIDENCE_MIN ||
+	    (growth->warms_up || growth->confidence < LEAKING_CONFIDENCE_MIN ||
 	     range < verdict_limits(SUBJECT_QUANTITY + growth->kind)->leaking))
 		growth->verdict = TREND_GROWING;
 }
