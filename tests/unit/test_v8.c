@@ -281,20 +281,28 @@ static void chunks_count_for_their_own_heap(void **state)
 	target_memory_close(&memory);
 }
 
+/* A map of a class "Holder" and its objects come to a chunk of their own. */
+static uint64_t make_holders(struct forged *forged, uint32_t words)
+{
+	uint64_t chunk = FORGED_BASE + FORGED_OLD;
+
+	forged_put(chunk, FORGED_CHUNK);
+	forged_put(chunk + 32, chunk + FORGED_CHUNK);
+	forged->next = chunk + FORGED_USED;
+	return forged_map(forged, FORGED_OBJECT, words, forged_constructor(forged, "Holder"));
+}
+
 #define SHARED_WORDS 4000u
 #define SHARING 200
 
 /* What an array has is referred to as often as a few objects would have it. */
 static void an_array_that_all_have_is_bounded(void **state)
 {
-	uint64_t base = FORGED_BASE + FORGED_OLD, map, array, holder = 0;
+	uint64_t map, array, holder = 0;
 	struct forged *forged = *state;
 	struct walked walked;
 
-	forged_put(base, FORGED_CHUNK);
-	forged_put(base + 32, base + FORGED_CHUNK);
-	forged->next = base + FORGED_USED;
-	map = forged_map(forged, FORGED_OBJECT, 3, forged_constructor(forged, "Holder"));
+	map = make_holders(forged, 3);
 	array = forged_array(forged, forged->fixed_array, SHARED_WORDS);
 	for (uint64_t i = 0; i < SHARED_WORDS; i++)
 		forged_item(array, i, forged->sessions);
@@ -313,14 +321,11 @@ static void an_array_that_all_have_is_bounded(void **state)
 static void properties_have_their_names_in_any_order(void **state)
 {
 	static const char *const names[] = {"b", "a"};
-	uint64_t base = FORGED_BASE + FORGED_OLD, map, object;
+	uint64_t map, object;
 	struct forged *forged = *state;
 	struct walked walked;
 
-	forged_put(base, FORGED_CHUNK);
-	forged_put(base + 32, base + FORGED_CHUNK);
-	forged->next = base + FORGED_USED;
-	map = forged_map(forged, FORGED_OBJECT, 5, forged_constructor(forged, "Holder"));
+	map = make_holders(forged, 5);
 	forged_properties(forged, map, names, 2, 0, 3);
 	forged_set(forged_word(map - 1 + 40), 32, forged_number(1 << 19));
 	forged_set(forged_word(map - 1 + 40), 32 + 24, 0);

@@ -121,7 +121,7 @@ static int find_in_time(struct heap_finds *finds, const struct heap_view *view,
 			bool found[HEAP_READERS_MAX])
 {
 	struct deadline limit = {.at_ns = monotonic_ns() + FIND_NS}, *own = view->peek->deadline;
-	char who[32] = "the core file";
+	char target[32] = "the core file";
 	int error;
 
 	if (own && own->at_ns)
@@ -132,10 +132,10 @@ static int find_in_time(struct heap_finds *finds, const struct heap_view *view,
 	if (error != -ETIMEDOUT)
 		return error;
 	if (!view->peek->source.core)
-		snprintf(who, sizeof(who), "process %d", view->peek->source.task);
+		snprintf(target, sizeof(target), "process %d", view->peek->source.task);
 	log_warning("%s: the search for its allocators was ended after %d s, for its data "
 		    "looks like theirs everywhere: blocks of those not found by then are not known",
-		    who, (int)(FIND_NS / 1000000000));
+		    target, (int)(FIND_NS / 1000000000));
 	return 0;
 }
 

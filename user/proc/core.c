@@ -58,9 +58,8 @@ struct core {
 	struct timespec time;
 	VEC(struct piece) pieces;
 	VEC(struct core_file) files;
-	struct hash file_numbers; /* siphash of a path -> place in files */
-	struct siphash_key key;
-	bool has_headers; /* first pages of ELF files were dumped */
+	struct hash file_numbers; /* hash_text() of a path -> place in files */
+	bool has_headers;	  /* first pages of ELF files were dumped */
 	int pagemap;
 	struct core_gaps gaps;
 };
@@ -150,7 +149,7 @@ static int add_file(struct core *core, const char *path, size_t *number)
 	static const char suffix[] = " (deleted)";
 	size_t length = strlen(path), cut = sizeof(suffix) - 1;
 	bool deleted = length > cut && !strcmp(path + length - cut, suffix), fresh;
-	uint64_t *known = hash_put(&core->file_numbers, siphash(&core->key, path, length), &fresh);
+	uint64_t *known = hash_put(&core->file_numbers, hash_text(path), &fresh);
 	struct core_file *file;
 
 	if (!known)
@@ -208,10 +207,8 @@ static int make_pieces(struct core *core)
 	const struct core_layout *layout = &core->layout;
 	_cleanup_free_ uint64_t *bounds = NULL;
 	size_t count, segment = 0, file = 0;
-	int error = siphash_key_make(&core->key);
+	int error = list_bounds(layout, &bounds, &count);
 
-	if (!error)
-		error = list_bounds(layout, &bounds, &count);
 	for (size_t i = 0; !error && i + 1 < count; i++) {
 		uint64_t start = bounds[i], end = bounds[i + 1];
 		bool in_segment, in_file;

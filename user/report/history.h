@@ -8,9 +8,9 @@
  *
  * Memory is bounded: when there are `max_times` snapshots, every second one is forgotten (never the
  * first, never the latest, never one with a label), so that the whole run stays in view at half the
- * resolution; beyond `max_sites` and `max_processes`, what holds nothing gives way, and sites that
- * find no place, or whose process finds none, are counted in `untracked_sites`. Sums over time
- *(integral_byte_s) are kept exact all the same.
+ * resolution; beyond `max_sites` and `max_processes`, what holds nothing gives way, and
+ * `untracked_sites` counts the sites without a place, or without one for their process. Sums over
+ * time (integral_byte_s) are kept exact all the same.
  *
  * Pointers to sites and processes are good until the next history_add().
  */
