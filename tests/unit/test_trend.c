@@ -192,6 +192,15 @@ static void the_evidence_of_a_line_is_exact(void **state)
 	assert_float_equal(trend.consistency, 1, 0);
 	assert_true(trend.confidence > 0.999 && trend.confidence <= 1);
 	assert_int_equal(trend.points, 36);
+	assert_float_equal(trend.level_share, 0, 0);
+}
+
+static void stairs_are_level_but_at_their_steps(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 41; i++)
+		points[i] = (struct trend_point){5.0 * (double)i, 1000 + 200.0 * (double)(i / 5)};
+	assert_float_equal(judge(41, 100).level_share, 32 / 40.0, NEAR);
 }
 
 static void too_few_points_have_no_verdict(void **state)
@@ -369,6 +378,7 @@ int main(void)
 		cmocka_unit_test(movements_count_from_the_threshold_on),
 		cmocka_unit_test(troughs_are_thinned_when_there_are_many),
 		cmocka_unit_test(the_evidence_of_a_line_is_exact),
+		cmocka_unit_test(stairs_are_level_but_at_their_steps),
 		cmocka_unit_test(too_few_points_have_no_verdict),
 		cmocka_unit_test(points_of_one_moment_have_no_verdict),
 		cmocka_unit_test(growth_below_the_quantum_is_none),

@@ -502,6 +502,17 @@ static bool has_few_unequal_steps(const struct trend *trend, const struct trend_
 	       stairs.steps < STAIRS_FEW && stairs.least < STAIRS_EQUAL * stairs.largest;
 }
 
+/* A movement is more than a tenth of a step of even growth. */
+static void measure_level(struct trend *trend, const struct trend_point *points, size_t count)
+{
+	double movement = (trend->maximum - trend->minimum) / (double)(count - 1) / 10;
+	size_t level = 0;
+
+	for (size_t i = 1; i < count; i++)
+		level += fabs(points[i].value - points[i - 1].value) <= movement;
+	trend->level_share = (double)level / (double)(count - 1);
+}
+
 /* How it went: thirds, jitter, steps and stalls; growth and span_s are known. */
 static void trend_measure_course(struct trend *trend, const struct trend_point *points,
 				 size_t count)
@@ -510,6 +521,7 @@ static void trend_measure_course(struct trend *trend, const struct trend_point *
 	trend->jitter = jitter_of(points, count);
 	trend->recent = trend->growth > 0 ? trend->thirds[2] / (trend->growth / 3) : 0;
 	trend->step_share = largest_step(points, count);
+	measure_level(trend, points, count);
 	trend->few_unequal_steps = has_few_unequal_steps(trend, points, count);
 	if (trend->growth > 0)
 		measure_stalls(trend, points, count);

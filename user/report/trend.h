@@ -56,6 +56,7 @@ struct trend {
 	double recent;	    /* that of the last third over a third of `growth`; 0 without growth */
 	double consistency; /* of six parts of the window, the share of steps that went up */
 	double step_share;  /* of the net growth, what came between a point and its next but one */
+	double level_share; /* of the steps between neighbours, those without a movement */
 	bool few_unequal_steps; /* it is level but for them */
 	double stalled_s;	/* since the last new high */
 	double stall_max_s;	/* between two new highs before that */

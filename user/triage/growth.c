@@ -132,10 +132,12 @@ void series_free(struct series *series)
 	memset(series, 0, sizeof(*series));
 }
 
-/* Below these confidences a suspect is not worth its probes, and not called leaking: a leak goes on
- * as before all the time, where caches fill in steps, and less and less. */
+/* Below this confidence a suspect is not worth its probes, nor called leaking. */
 #define CONFIDENCE_MIN 0.5
-#define LEAKING_CONFIDENCE_MIN 0.85
+/* From this one on, leaking is leaking. Caches fill in steps, and less and less: below it, the
+ * finest window must say so, too, and rise at more than a few of its readings. */
+#define CONFIDENCE_SURE 0.85
+#define LEVEL_SHARE_MAX 0.85
 #define KIB 1024.0
 
 /*
@@ -150,6 +152,14 @@ static const double worth_bytes[] = {
 };
 _Static_assert(ARRAY_SIZE(worth_bytes) == QUANTITY_MAX_, "a row for every quantity");
 
+static bool is_sure(const struct trend *evidence, const struct trend *finest)
+{
+	if (evidence->confidence >= CONFIDENCE_SURE)
+		return true;
+	return evidence->confidence >= CONFIDENCE_MIN && finest->verdict == TREND_LEAKING &&
+	       finest->level_share < LEVEL_SHARE_MAX;
+}
+
 static void judge_levels(struct growth *growth, const struct series *series,
 			 const struct trend_options *options)
 {
@@ -161,6 +171,9 @@ static void judge_levels(struct growth *growth, const struct series *series,
 	verdict_judge(&judgement, windows, SERIES_LEVELS, options);
 	growth->level = judgement.window;
 	growth->evidence = judgement.evidence;
+	growth->verdict = judgement.evidence.verdict;
+	if (growth->verdict == TREND_LEAKING && !is_sure(&judgement.evidence, &windows[0].trend))
+		growth->verdict = TREND_GROWING;
 }
 
 /* Nothing has ever moved by as much as matters. */
@@ -171,6 +184,7 @@ static void judge_still(struct growth *growth, const struct series *series,
 	size_t count = series_points(series, 0, growth->kind, points);
 
 	trend_judge(&growth->evidence, points, count, options);
+	growth->verdict = growth->evidence.verdict;
 }
 
 /* Growth without a verdict ranks by its rate so far, behind all that has one. */
@@ -280,8 +294,7 @@ static void judge_floors(struct growth *growth, const struct series *series,
 		return;
 	growth->warms_up = is_warming_up(growth, series, options, born_s);
 	if (growth->verdict == TREND_LEAKING &&
-	    (growth->warms_up || growth->confidence < LEAKING_CONFIDENCE_MIN ||
-	     range < verdict_limits(SUBJECT_QUANTITY + growth->kind)->leaking))
+	    (growth->warms_up || range < verdict_limits(SUBJECT_QUANTITY + growth->kind)->leaking))
 		growth->verdict = TREND_GROWING;
 }
 
@@ -298,7 +311,6 @@ static void judge(struct growth *growth, const struct series *series, enum quant
 		judge_levels(growth, series, &options);
 	else
 		judge_still(growth, series, &options);
-	growth->verdict = growth->evidence.verdict;
 	growth->confidence = growth->evidence.confidence;
 	growth->per_s = growth->evidence.slope;
 	growth->low_per_s = growth->evidence.slope_low;
