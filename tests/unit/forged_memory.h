@@ -103,6 +103,22 @@ static inline void forged_memory_split(struct forged_memory *memory, uint64_t of
 	memory->maps.list.count = 3;
 }
 
+/* More heap, behind it: to be unmapped. 0: no memory. */
+static inline uint64_t forged_memory_more(struct forged_memory *memory, uint64_t size)
+{
+	uint64_t start = memory->base + (memory->size | 0xfffff) + 1;
+	void *bytes = mmap(forged_memory_place(start), size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (bytes == MAP_FAILED)
+		return 0;
+	memory->mappings[2] = memory->mappings[1];
+	memory->mappings[2].start = start;
+	memory->mappings[2].end = start + size;
+	memory->maps.list.count = 3;
+	return start;
+}
+
 /* When all is made: where changes matter. */
 static inline void forged_memory_find_places(struct forged_memory *memory)
 {
@@ -155,18 +171,25 @@ static inline uint64_t forged_memory_block(struct forged_memory *memory, uint64_
 	return address;
 }
 
-/* Walks it; the sink is to be freed in any case, and `strings` after it. */
-static inline int forged_memory_walk(const struct forged_memory *memory, struct intern *strings,
+/* The beginning of a walk: malloc's blocks. */
+static inline int forged_memory_sink(const struct forged_memory *memory, struct intern *strings,
 				     struct heap_sink *sink)
 {
 	uint64_t *starts = malloc(sizeof(memory->blocks)), *sizes = malloc(sizeof(memory->sizes));
-	int error;
 
 	if (starts)
 		memcpy(starts, memory->blocks, sizeof(memory->blocks));
 	if (sizes)
 		memcpy(sizes, memory->sizes, sizeof(memory->sizes));
-	error = heap_sink_init(sink, strings, starts, sizes, NULL, memory->block_count);
+	return heap_sink_init(sink, strings, starts, sizes, NULL, memory->block_count);
+}
+
+/* Walks it; the sink is to be freed in any case, and `strings` after it. */
+static inline int forged_memory_walk(const struct forged_memory *memory, struct intern *strings,
+				     struct heap_sink *sink)
+{
+	int error = forged_memory_sink(memory, strings, sink);
+
 	return error ? error : runtime_walk_heaps(&memory->maps, NULL, &memory->modules, sink);
 }
 

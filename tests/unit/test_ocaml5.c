@@ -230,27 +230,130 @@ static void domains_have_a_minor_heap_each(void **state)
 	walked_free(&walked);
 }
 
-/* A module of many blocks, which are one, and a stack of C's with as many values. */
-static void roots_have_a_limit(void **state)
+/* Two million roots: a module of many blocks, which are one. */
+static void roots_of_modules_leave_room_for_all_others(void **state)
 {
 	struct forged *forged = *state;
 	uint64_t list = forged->memory.base + 0x9000, block = forged->memory.base + 0xc008;
-	uint64_t fields = 2040;
+	uint64_t fields = 2040, blocks = (1u << 21) / fields + 1;
 	struct walked walked;
 
 	forged_put(forged->globals, list);
-	for (uint64_t i = 0; i <= OCAML_ROOTS_MAX / fields; i++)
+	for (uint64_t i = 0; i < blocks; i++)
 		forged_put(list + i * 8, block);
 	forged_put(block - HEADER_BYTES, forged_header(0, fields, 3));
 	for (uint64_t i = 0; i < fields; i++)
 		forged_put(block + i * 8, forged->pairs);
-	forged_put(forged->state + 8 * 8, block);
 	walk(&forged->memory, &walked);
-	assert_null(root_named(&walked.sink, "C stack"));
-	assert_null(root_named(&walked.sink, "finaliser App.fun_13 × 1"));
-	/* And what waits for the sweep, and the domain's stack. */
-	assert_int_equal(walked.sink.roots.count, OCAML_ROOTS_MAX + 2);
+	assert_true(walked.sink.roots.count > blocks * fields);
+	expect_root(&walked.sink, "stack", forged->stack);
+	expect_root(&walked.sink, "finaliser App.fun_13 × 1", forged_word(forged->final));
 	walked_free(&walked);
+}
+
+/* A list of modules that leads to nothing but blocks as large as memory. */
+static void modules_that_lead_to_the_same_again_and_again_end(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t list = forged->memory.base + 0x9000, block = forged->memory.base + 0xc008;
+	struct walked walked;
+
+	forged_put(forged->globals, list);
+	for (uint64_t i = 0; i < 256; i++)
+		forged_put(list + i * 8, block);
+	forged_put(block - HEADER_BYTES, forged_header(0, UINT64_MAX >> 10, 3));
+	assert_true(walk_within(&forged->memory, OCAML_KEY, 1 << 18, &walked));
+	walked_free(&walked);
+	assert_false(walk_within(&forged->memory, OCAML_KEY, 1 << 24, &walked));
+	walked_free(&walked);
+}
+
+/* More than 4096 blocks, one of more than 65536 fields. */
+static void all_fields_of_all_blocks_of_a_module_are_roots(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t blocks = 5000, fields = 70000, size = (blocks + 1 + 1 + fields) * 8;
+	uint64_t list = forged_memory_more(&forged->memory, align_up(size, MEMORY_PAGE));
+	uint64_t block = list + (blocks + 2) * 8;
+	struct walked walked;
+	char name[64];
+
+	assert_int_not_equal(list, 0);
+	forged_put(forged->globals, list);
+	for (uint64_t i = 0; i < blocks; i++)
+		forged_put(list + i * 8, i + 1 < blocks ? forged->module : block);
+	forged_put(block - HEADER_BYTES, forged_header(0, fields, 3));
+	forged_put(block + (fields - 1) * 8, forged->pairs);
+	walk(&forged->memory, &walked);
+	snprintf(name, sizeof(name), "module at 0x%llx[%llu]", (unsigned long long)block,
+		 (unsigned long long)fields - 1);
+	expect_root(&walked.sink, name, forged->pairs);
+	walked_free(&walked);
+	munmap(forged_memory_place(list), align_up(size, MEMORY_PAGE));
+}
+
+/* A server that had many fibers keeps their stacks. */
+static void stacks_kept_for_reuse_are_roots_however_many(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t links = 3000, chain = forged_memory_malloc(&forged->memory, links * 16);
+	uint64_t caches = forged_memory_malloc(&forged->memory, 5 * 8);
+	uint64_t last = forged_memory_malloc(&forged->memory, 64);
+	struct walked walked;
+
+	for (uint64_t i = 0; i < links; i++)
+		forged_put(chain + i * 16 + 8, i + 1 < links ? chain + (i + 1) * 16 : last);
+	forged_put(caches, chain);
+	forged_put(forged->state + 8 * 9, caches);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_roots(&walked.sink, "stacks kept for reuse"), links + 1);
+	assert_true(has_root(&walked.sink, "stacks kept for reuse", last));
+	walked_free(&walked);
+	forged_put(last + 8, chain); /* in a circle */
+	walk(&forged->memory, &walked);
+	assert_true(has_root(&walked.sink, "stacks kept for reuse", last));
+	walked_free(&walked);
+}
+
+/* C called C, and so on, for two megabytes before it called OCaml. */
+static void a_deep_stack_of_c_is_read_to_its_end(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t size = 2u << 20, stack = forged_memory_more(&forged->memory, size);
+	struct walked walked;
+
+	assert_int_not_equal(stack, 0);
+	forged_put(stack + size - 8, forged->kept);
+	forged_put(forged->state + 8 * 8, stack + 24);
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "C stack", forged->kept);
+	walked_free(&walked);
+	munmap(forged_memory_place(stack), size);
+}
+
+/* A server whose every connection has one. */
+static void a_million_finalisers_are_roots(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t count = (1u << 20) + 1, size = align_up(count * 24, MEMORY_PAGE);
+	uint64_t table = forged_memory_more(&forged->memory, size);
+	uint64_t finalisers = forged_word(forged->state + 8 * 22);
+	struct walked walked;
+
+	assert_int_not_equal(table, 0);
+	for (uint64_t i = 0; i < count; i++) {
+		forged_put(table + i * 24, forged_word(forged->final));
+		forged_put(table + i * 24 + 8, i + 1 < count ? forged->pairs : forged->kept);
+	}
+	forged_put(finalisers, table);
+	forged_put(finalisers + 16, count);
+	forged_put(finalisers + 24, count);
+	walk(&forged->memory, &walked);
+	assert_true(has_root(&walked.sink, "value that awaits finaliser App.fun_13 × 1048577",
+			     forged->kept));
+	assert_int_equal(count_roots(&walked.sink, "finaliser App.fun_13 × 1048577"), count);
+	walked_free(&walked);
+	munmap(forged_memory_place(table), size);
 }
 
 /* By its table it holds more values than it has words. */
@@ -304,7 +407,12 @@ int main(void)
 		FORGED(a_circle_of_pools_or_large_blocks_ends),
 		FORGED(pools_that_overlap_are_read_once),
 		FORGED(domains_have_a_minor_heap_each),
-		FORGED(roots_have_a_limit),
+		FORGED(roots_of_modules_leave_room_for_all_others),
+		FORGED(modules_that_lead_to_the_same_again_and_again_end),
+		FORGED(all_fields_of_all_blocks_of_a_module_are_roots),
+		FORGED(stacks_kept_for_reuse_are_roots_however_many),
+		FORGED(a_deep_stack_of_c_is_read_to_its_end),
+		FORGED(a_million_finalisers_are_roots),
 		FORGED(a_frame_that_holds_more_than_the_stack_is_not_known),
 		FORGED(a_minor_heap_that_is_collected_is_left_out),
 		FORGED(nonsense_anywhere_does_no_harm),

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/target_memory.h"
 #include "unit/forged_memory.h"
 
 #define REPORT(walked) (&(walked)->sink.reports.items[0])
@@ -54,6 +55,47 @@ static inline void walk(const struct forged_memory *memory, struct walked *walke
 	assert_true(forged_walk_is_sound(&walked->sink));
 }
 
+/* The parts of a walk of one runtime, as runtime_walk_heaps() has them. */
+static inline void walk_parts(const struct heap_walker *walker, struct heap_sink *sink)
+{
+	uint64_t nonsense;
+	void *found = NULL;
+	int error = walker->walk(sink->memory, sink, &sink->reports.items[0], &found);
+
+	assert_int_equal(heap_sink_settle(sink, &nonsense), 0);
+	if (!error)
+		error = walker->roots(found, sink);
+	for (uint32_t i = 0; !error && i < sink->count; i++) {
+		if (node_has_class(sink->whats[i]) && !(sink->whats[i] & NODE_PART))
+			error = walker->refer(found, sink, i);
+	}
+	assert_int_not_equal(error, -ENOMEM);
+	assert_int_equal(heap_sink_finish(sink), 0);
+	if (found)
+		walker->end(found);
+}
+
+/* Walks memory of which so little may be read. Whether that was too little for all of it. */
+static inline bool walk_within(const struct forged_memory *memory, const char *key, int64_t work,
+			       struct walked *walked)
+{
+	struct heap_sink *sink = &walked->sink;
+	struct target_memory target;
+	bool overworked;
+
+	*walked = (struct walked){0};
+	assert_int_equal(forged_memory_sink(memory, &walked->strings, sink), 0);
+	assert_int_equal(target_memory_open(&memory->maps, &memory->modules, NULL, &target), 0);
+	target.work_most = target.work_left = work;
+	sink->memory = &target;
+	assert_non_null(heap_sink_report(sink, key));
+	walk_parts(runtime_find(key)->walker, sink);
+	overworked = target_memory_overworked(&target);
+	sink->memory = NULL;
+	target_memory_close(&target);
+	return overworked;
+}
+
 static inline void walked_free(struct walked *walked)
 {
 	heap_sink_free(&walked->sink);
@@ -84,6 +126,15 @@ static inline const struct managed_root *root_named(const struct heap_sink *sink
 			return &sink->roots.items[i];
 	}
 	return NULL;
+}
+
+static inline size_t count_roots(const struct heap_sink *sink, const char *name)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < sink->roots.count; i++)
+		count += !strcmp(sink->roots.items[i].name, name);
+	return count;
 }
 
 static inline void expect_root(const struct heap_sink *sink, const char *name, uint64_t holds)

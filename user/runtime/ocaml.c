@@ -19,7 +19,6 @@
 #include "runtime/runtime.h"
 
 #define WINDOW_BYTES (1u << 20)
-#define CHUNKS_MAX (1u << 20)
 #define EXACT_SIZE_MAX 32 /* blocks of more fields are classed by powers of two */
 #define PHASE_SWEEP 2	  /* major_gc.h: Phase_sweep */
 #define NAME_MAX_SCAN 64
@@ -465,7 +464,7 @@ static int read_chunks(struct ocaml *ocaml, const struct chunk_layout *layout, u
 	uint64_t at = first, sum = 0, end = 0;
 
 	ocaml->chunks.count = 0;
-	while (at && ocaml->chunks.count < CHUNKS_MAX) {
+	while (at) {
 		uint64_t size = target_word(ocaml->memory, at - layout->size);
 		struct ocaml_chunk *chunk;
 
@@ -617,7 +616,6 @@ static void end(void *state)
 	hash_free(&ocaml->pools);
 	hash_free(&ocaml->classes);
 	hash_free(&ocaml->exceptions);
-	hash_free(&ocaml->ephemerons);
 	image_free(&ocaml->own);
 	free(ocaml);
 }
@@ -634,6 +632,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	if (ocaml) {
 		ocaml->memory = memory;
 		ocaml->own.file.fd = -1;
+		ocaml->report = (size_t)(report - sink->reports.items);
 	}
 	if (!error)
 		error = find(ocaml, report);

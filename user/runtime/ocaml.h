@@ -69,7 +69,6 @@ struct ocaml_frame {
 	uint64_t address, descriptor;
 };
 #define OCAML_DOMAINS_MAX 4096
-#define OCAML_ROOTS_MAX (1u << 21) /* domains may lead to the same ones */
 #define OCAML_POOL_BYTES 32768ull
 
 struct ocaml {
@@ -95,7 +94,9 @@ struct ocaml {
 	uint32_t stack_class;		/* of 5.x */
 	struct hash classes;		/* of what makes a class -> its number plus 1 */
 	struct hash exceptions;		/* constructors -> class of such exceptions plus 1 */
-	struct hash ephemerons;		/* values */
+	uint32_t abstract_class;	/* of ephemerons, which are precise, and others */
+	bool has_ephemerons;
+	size_t report; /* place in sink->reports */
 	uint64_t nonsense;
 };
 
@@ -158,8 +159,8 @@ int ocaml5_refer(struct ocaml *ocaml, struct heap_sink *sink, uint32_t node, boo
 /* Finalisers (finalise.h, struct finalisable); `values`: what they are for waits for them. */
 int ocaml_add_finalisable(struct ocaml *ocaml, struct heap_sink *sink, uint64_t finalisable,
 			  bool values);
-/* A list of ephemerons that begins with one. 0 or -ENOMEM. */
-int ocaml_find_ephemerons(struct ocaml *ocaml, uint64_t first);
+/* Marks the ephemerons of a list that begins with one: what is settled is precise. */
+void ocaml_find_ephemerons(struct ocaml *ocaml, struct heap_sink *sink, uint64_t first);
 /* malloc's block in which something lies holds nothing. 0 or -ENOMEM. */
 int ocaml_claim_block(struct heap_sink *sink, uint64_t address);
 

@@ -79,9 +79,7 @@ static const struct ocaml5_layout layouts[] = {
 #define POOL_SIZE 3
 #define LARGE_HEAD 16
 #define LARGE_NEXT 8
-#define POOLS_MAX (1u << 24)
 #define GUESSES_MAX (1u << 22) /* pools that are looked at to find a stripped program's */
-#define LARGE_MAX (1u << 26)
 #define YOUNG_MAX (1ull << 32)
 
 /* struct dom_internal begins with a number, in 5.4 a status, and the domain, and ends with where
@@ -96,10 +94,7 @@ static const struct ocaml5_layout layouts[] = {
 #define STACK_HEAD 7
 #define HANDLER_WORDS 4
 #define STACK_CACHES 5 /* fiber.c: NUM_STACK_SIZE_CLASSES */
-#define STACKS_MAX (1u << 20)
 #define STACK_SLACK 64
-#define REGISTERS_MAX 1024 /* buckets of them */
-#define C_STACK_MAX (1ull << 20)
 
 static uint64_t word_of(const struct ocaml *ocaml, uint64_t start, size_t place)
 {
@@ -417,7 +412,7 @@ static int walk_pools(struct walk5 *walk, uint64_t first, size_t size)
 	uint64_t pool = first;
 	int error = 0;
 
-	for (size_t i = 0; !error && pool && i < POOLS_MAX && is_pool(ocaml, pool, size); i++) {
+	while (!error && pool && is_pool(ocaml, pool, size)) {
 		bool fresh;
 
 		if (take_pool(ocaml, pool, &fresh))
@@ -445,7 +440,7 @@ static int walk_large(struct walk5 *walk, uint64_t first)
 	uint64_t at = first, words[1 + OCAML_HEAD_FIELDS];
 	int error = 0;
 
-	for (; !error && at && walk->large < LARGE_MAX; walk->large++) {
+	for (; !error && at; walk->large++) {
 		uint64_t bytes, address = at + LARGE_HEAD;
 		bool fresh = true;
 
@@ -613,14 +608,11 @@ static bool is_stack(const struct ocaml *ocaml, const struct heap_sink *sink, ui
 static int find_stacks(struct ocaml *ocaml, struct heap_sink *sink)
 {
 	struct managed_class made = {.name = "stack", .runtime = OCAML_KEY};
-	uint32_t found = 0;
 	int error = heap_sink_class(sink, &made, &ocaml->stack_class);
 
-	for (uint32_t i = 0; !error && i < sink->count && found < STACKS_MAX; i++) {
-		if (!is_stack(ocaml, sink, i))
-			continue;
-		heap_sink_set(sink, i, sink->sizes[i], ocaml->stack_class | NODE_PRECISE);
-		found++;
+	for (uint32_t i = 0; !error && i < sink->count; i++) {
+		if (is_stack(ocaml, sink, i))
+			heap_sink_set(sink, i, sink->sizes[i], ocaml->stack_class | NODE_PRECISE);
 	}
 	return error == -E2BIG ? 0 : error;
 }
@@ -780,7 +772,6 @@ static int add_root(const struct ocaml_domain *domain, struct heap_sink *sink, c
 #define DUE_COUNT 8
 #define DUE_ITEMS 16
 #define DUE_ITEM_BYTES 24
-#define DUE_MAX (1u << 16)
 
 static int add_due(const struct ocaml *ocaml, struct heap_sink *sink, uint64_t finalisers)
 {
@@ -788,15 +779,15 @@ static int add_due(const struct ocaml *ocaml, struct heap_sink *sink, uint64_t f
 	struct loop loop = {0};
 	int error = 0;
 
-	for (unsigned i = 0; !error && at && i < DUE_MAX && !loop_found(&loop, at); i++) {
+	while (!error && at && !loop_found(&loop, at)) {
 		uint32_t node = heap_sink_node(sink, at);
 		uint64_t count = target_word(ocaml->memory, at + DUE_COUNT) & INT32_MAX;
 
 		if (node == BLOCK_NONE || sink->starts[node] != at ||
 		    count > sink->sizes[node] / DUE_ITEM_BYTES)
 			break;
-		for (uint64_t j = 0; !error && j < count * 2 && sink->roots.count < OCAML_ROOTS_MAX;
-		     j++)
+		for (uint64_t j = 0;
+		     !error && j < count * 2 && !target_memory_overworked(ocaml->memory); j++)
 			error = heap_sink_root(
 				sink, OCAML_KEY, "finalisers that are due",
 				target_word(ocaml->memory,
@@ -816,22 +807,21 @@ static int add_finalisers(struct ocaml *ocaml, struct heap_sink *sink, uint64_t 
 }
 
 /* weak.h, struct caml_ephe_info: two lists. */
-static int find_ephemerons(struct ocaml *ocaml, uint64_t lists)
+static void find_ephemerons(struct ocaml *ocaml, struct heap_sink *sink, uint64_t lists)
 {
-	int error = ocaml_find_ephemerons(ocaml, target_word(ocaml->memory, lists));
-
-	return error ? error : ocaml_find_ephemerons(ocaml, target_word(ocaml->memory, lists + 8));
+	ocaml_find_ephemerons(ocaml, sink, target_word(ocaml->memory, lists));
+	ocaml_find_ephemerons(ocaml, sink, target_word(ocaml->memory, lists + 8));
 }
 
 /* Stacks kept for reuse, each leading to the next one: they hold nothing. */
 static int add_kept(const struct ocaml *ocaml, struct heap_sink *sink, const char *name,
 		    uint64_t first, size_t next)
 {
+	struct loop loop = {0};
 	uint64_t at = first;
 	int error = 0;
 
-	for (unsigned i = 0;
-	     !error && at && i < REGISTERS_MAX && sink->roots.count < OCAML_ROOTS_MAX; i++) {
+	while (!error && at && !loop_found(&loop, at)) {
 		error = heap_sink_root(sink, OCAML_KEY, name, at);
 		if (!error)
 			error = ocaml_claim_block(sink, at);
@@ -840,12 +830,26 @@ static int add_kept(const struct ocaml *ocaml, struct heap_sink *sink, const cha
 	return error;
 }
 
+/* Of one page; there may be much behind a stack that nobody has touched. */
+static int add_c_stack_page(const struct ocaml *ocaml, struct heap_sink *sink,
+			    const struct ocaml_domain *domain, uint64_t start, uint64_t end)
+{
+	uint64_t words[MEMORY_PAGE / 8], count = (end - start) / 8;
+	int error = target_read(ocaml->memory, start, words, count * 8) ? -EFAULT : 0;
+
+	for (uint64_t i = 0; !error && i < count; i++) {
+		if (words[i] && heap_sink_node(sink, words[i]) != BLOCK_NONE)
+			error = add_root(domain, sink, "C stack", words[i], ocaml);
+	}
+	return error == -EFAULT ? 0 : error;
+}
+
 /* While its thread runs on OCaml's stack, its own one, by which it came there, is in use from
  * caml_domain_state.c_stack on. */
 static int add_c_stack(const struct ocaml *ocaml, struct heap_sink *sink,
 		       const struct ocaml_domain *domain)
 {
-	uint64_t start = word_of(ocaml, domain->state, ocaml->layout->c_stack), end;
+	uint64_t start = word_of(ocaml, domain->state, ocaml->layout->c_stack);
 	const struct mapping *mapping = start % 8 ? NULL : maps_find(ocaml->memory->maps, start);
 	uint32_t node =
 		heap_sink_node(sink, word_of(ocaml, domain->state, ocaml->layout->current_stack));
@@ -855,13 +859,10 @@ static int add_c_stack(const struct ocaml *ocaml, struct heap_sink *sink,
 	if (!mapping || node == BLOCK_NONE ||
 	    (read_stack(ocaml, sink, node, &stack) && stack.suspended))
 		return 0;
-	end = MIN(mapping->end, start + C_STACK_MAX);
-	for (uint64_t at = start; !error && at < end && sink->roots.count < OCAML_ROOTS_MAX;
-	     at += 8) {
-		uint64_t word = target_word(ocaml->memory, at);
-
-		if (word && heap_sink_node(sink, word) != BLOCK_NONE)
-			error = add_root(domain, sink, "C stack", word, ocaml);
+	for (uint64_t at = start, next;
+	     !error && at < mapping->end && !target_memory_overworked(ocaml->memory); at = next) {
+		next = (at | (MEMORY_PAGE - 1)) + 1;
+		error = add_c_stack_page(ocaml, sink, domain, at, next);
 	}
 	return error;
 }
@@ -892,8 +893,8 @@ static int add_domain(struct ocaml *ocaml, struct heap_sink *sink,
 	if (!error)
 		error = add_finalisers(ocaml, sink,
 				       word_of(ocaml, state, ocaml->layout->finalisers));
-	return error ? error
-		     : find_ephemerons(ocaml, word_of(ocaml, state, ocaml->layout->ephemerons));
+	find_ephemerons(ocaml, sink, word_of(ocaml, state, ocaml->layout->ephemerons));
+	return error;
 }
 
 static int claim_left_over(const struct ocaml *ocaml, struct heap_sink *sink,

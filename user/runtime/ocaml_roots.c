@@ -12,40 +12,43 @@
 #include <sys/auxv.h>
 
 #include "base/cleanup.h"
+#include "base/loop.h"
+#include "heap/heap_image.h"
 #include "proc/process_list.h"
 
-#define FINALISERS_MAX (1u << 20) /* each is a root or two */
-#define MODULES_MAX 65536
-#define BLOCKS_MAX 4096	 /* of one module */
-#define FIELDS_MAX 65536 /* of one block */
-#define FIELDS_MAX_IN_ALL (1u << 22)
 #define PAGE_TABLE_ENTRIES 32 /* memory.h: struct page_table */
-#define SIGNAL_STACKS_MAX 64
-#define MALLOC_SLACK 16 /* glibc's blocks are up to so many bytes larger than asked for */
+#define SIGNAL_STACKS 64      /* or as many as there are threads */
+#define MALLOC_SLACK 16	      /* glibc's blocks are up to so many bytes larger than asked for */
 
 /* Sees each block of each module that has roots as its fields. 0 or an error. */
 typedef int visit_module(void *context, uint64_t block, uint64_t fields);
+
+/* It has no more fields than there is memory behind it. */
+static uint64_t fields_of(const struct ocaml *ocaml, uint64_t block, uint64_t header)
+{
+	const struct mapping *mapping = maps_find(ocaml->memory->maps, block);
+
+	return mapping ? MIN(HEADER_SIZE(header), (mapping->end - block) / 8) : 0;
+}
 
 /* startup_nat.c, caml_init_atom_table and roots_nat.c: caml_globals leads to a list of blocks of
  * each module. */
 static int visit_modules(const struct ocaml *ocaml, visit_module *visit, void *context)
 {
-	uint64_t globals = ocaml_symbol(ocaml, "caml_globals"), left = FIELDS_MAX_IN_ALL;
+	uint64_t globals = ocaml_symbol(ocaml, "caml_globals");
 	int error = 0;
 
-	for (size_t i = 0; !error && globals && i < MODULES_MAX; i++) {
+	for (size_t i = 0; !error && globals; i++) {
 		uint64_t list = target_word(ocaml->memory, globals + i * 8);
 
 		if (!list)
 			break;
-		for (size_t j = 0; !error && j < BLOCKS_MAX; j++) {
-			uint64_t block = target_word(ocaml->memory, list + j * 8), header, fields;
+		for (size_t j = 0; !error; j++) {
+			uint64_t block = target_word(ocaml->memory, list + j * 8), header;
 
-			if (!block || !left || !ocaml_header(ocaml, block, &header))
+			if (!block || !ocaml_header(ocaml, block, &header))
 				break;
-			fields = MIN(MIN(HEADER_SIZE(header), FIELDS_MAX), left);
-			left -= MIN(left, fields + 1);
-			error = visit(context, block, fields);
+			error = visit(context, block, fields_of(ocaml, block, header));
 		}
 	}
 	return error;
@@ -89,7 +92,8 @@ static int find_exceptions_in(void *context, uint64_t block, uint64_t fields)
 	struct visit *visit = context;
 	int error = 0;
 
-	for (uint64_t i = 0; !error && i < fields; i++)
+	for (uint64_t i = 0;
+	     !error && i < fields && !target_memory_overworked(visit->ocaml->memory); i++)
 		error = add_exception(visit, target_word(visit->ocaml->memory, block + i * 8));
 	return error;
 }
@@ -125,8 +129,8 @@ static int add_fields(void *context, uint64_t block, uint64_t fields)
 
 	if (!ocaml_name_at(visit->ocaml, block, name, &distance) || distance)
 		snprintf(name, sizeof(name), "module at 0x%llx", (unsigned long long)block);
-	for (uint64_t i = 0; !error && i < fields && visit->sink->roots.count < OCAML_ROOTS_MAX;
-	     i++) {
+	for (uint64_t i = 0;
+	     !error && i < fields && !target_memory_overworked(visit->ocaml->memory); i++) {
 		uint64_t value = target_word(visit->ocaml->memory, block + i * 8);
 
 		if (value % 8 || heap_sink_node(visit->sink, value) == BLOCK_NONE)
@@ -148,12 +152,8 @@ static int add_fields(void *context, uint64_t block, uint64_t fields)
 #define FINAL_FUNCTION 0
 #define FINAL_VALUE 8
 
-struct finaliser {
-	uint64_t function, value;
-};
-
 struct finalisers {
-	VEC(struct finaliser) list;
+	uint64_t table, used;
 	struct hash counts; /* code of a function -> how many there are */
 	bool values;	    /* what they are for waits for them */
 };
@@ -185,8 +185,17 @@ static bool table_fits(const struct ocaml *ocaml, const struct heap_sink *sink, 
 	return mapping && mapping->writable && entries <= (mapping->end - table) / FINAL_BYTES;
 }
 
-static int read_finalisers(struct ocaml *ocaml, struct heap_sink *sink, uint64_t finalisable,
-			   struct finalisers *finalisers)
+/* Without it, what awaits them seems to be garbage. */
+static void note_lost_table(const struct ocaml *ocaml, struct heap_sink *sink)
+{
+	struct walk_report *report = &sink->reports.items[ocaml->report];
+
+	report->nonsense++;
+	report->all_roots = false;
+}
+
+static int count_finalisers(struct ocaml *ocaml, struct heap_sink *sink, uint64_t finalisable,
+			    struct finalisers *finalisers)
 {
 	struct target_memory *memory = ocaml->memory;
 	uint64_t table = target_word(memory, finalisable + FINALISABLE_TABLE);
@@ -194,18 +203,17 @@ static int read_finalisers(struct ocaml *ocaml, struct heap_sink *sink, uint64_t
 	uint64_t size = target_word(memory, finalisable + FINALISABLE_SIZE);
 
 	if (used > size || !table_fits(ocaml, sink, table, size)) {
-		ocaml->nonsense += table != 0;
+		if (table)
+			note_lost_table(ocaml, sink);
 		return 0;
 	}
-	for (uint64_t i = 0; i < MIN(used, FINALISERS_MAX); i++) {
-		struct finaliser *added = vec_push(&finalisers->list);
-		uint64_t place = table + i * FINAL_BYTES, *count;
+	finalisers->table = table;
+	finalisers->used = used;
+	for (uint64_t i = 0; i < used && !target_memory_overworked(memory); i++) {
+		uint64_t function = target_word(memory, table + i * FINAL_BYTES + FINAL_FUNCTION);
+		uint64_t *count =
+			hash_put(&finalisers->counts, function_code(ocaml, function), NULL);
 
-		if (!added)
-			return -ENOMEM;
-		added->function = target_word(memory, place + FINAL_FUNCTION);
-		added->value = target_word(memory, place + FINAL_VALUE);
-		count = hash_put(&finalisers->counts, function_code(ocaml, added->function), NULL);
 		if (!count)
 			return -ENOMEM;
 		++*count;
@@ -213,29 +221,47 @@ static int read_finalisers(struct ocaml *ocaml, struct heap_sink *sink, uint64_t
 	return ocaml_claim_block(sink, table);
 }
 
+/* Of roots by the code of a function, which many finalisers may have. */
+struct finaliser_names {
+	uint64_t code;
+	char function[OCAML_NAME_BYTES + 64], value[OCAML_NAME_BYTES + 64]; /* "": none yet */
+};
+
+static void name_finaliser(const struct ocaml *ocaml, const struct finalisers *finalisers,
+			   uint64_t code, struct finaliser_names *names)
+{
+	const uint64_t *found = hash_get(&finalisers->counts, code);
+	unsigned long long count = found ? *found : 0;
+	char name[OCAML_NAME_BYTES];
+
+	if (names->function[0] && names->code == code)
+		return;
+	names->code = code;
+	ocaml_code_name(ocaml, code, name);
+	snprintf(names->function, sizeof(names->function), "finaliser %s × %llu", name, count);
+	snprintf(names->value, sizeof(names->value), "value that awaits finaliser %s × %llu", name,
+		 count);
+}
+
 /* Functions hold what they need; the values only wait, and not even that if they are to be lost
  * before theirs is called (Gc.finalise_last). */
 static int add_finalisers(struct ocaml *ocaml, struct heap_sink *sink,
 			  const struct finalisers *finalisers)
 {
-	char name[OCAML_NAME_BYTES], root[OCAML_NAME_BYTES + 64];
+	struct finaliser_names names = {0};
 	int error = 0;
 
-	for (size_t i = 0;
-	     !error && i < finalisers->list.count && sink->roots.count < OCAML_ROOTS_MAX; i++) {
-		const struct finaliser *finaliser = &finalisers->list.items[i];
-		uint64_t code = function_code(ocaml, finaliser->function);
-		const uint64_t *count = hash_get(&finalisers->counts, code);
+	for (uint64_t i = 0;
+	     !error && i < finalisers->used && !target_memory_overworked(ocaml->memory); i++) {
+		uint64_t place = finalisers->table + i * FINAL_BYTES;
+		uint64_t function = target_word(ocaml->memory, place + FINAL_FUNCTION);
 
-		ocaml_code_name(ocaml, code, name);
-		snprintf(root, sizeof(root), "finaliser %s × %llu", name,
-			 (unsigned long long)(count ? *count : 0));
-		error = heap_sink_root(sink, OCAML_KEY, root, finaliser->function);
+		name_finaliser(ocaml, finalisers, function_code(ocaml, function), &names);
+		error = heap_sink_root(sink, OCAML_KEY, names.function, function);
 		if (error || !finalisers->values)
 			continue;
-		snprintf(root, sizeof(root), "value that awaits finaliser %s × %llu", name,
-			 (unsigned long long)(count ? *count : 0));
-		error = heap_sink_waiting_root(sink, OCAML_KEY, root, finaliser->value);
+		error = heap_sink_waiting_root(sink, OCAML_KEY, names.value,
+					       target_word(ocaml->memory, place + FINAL_VALUE));
 	}
 	return error;
 }
@@ -247,10 +273,9 @@ int ocaml_add_finalisable(struct ocaml *ocaml, struct heap_sink *sink, uint64_t 
 	int error = 0;
 
 	if (finalisable)
-		error = read_finalisers(ocaml, sink, finalisable, &finalisers);
+		error = count_finalisers(ocaml, sink, finalisable, &finalisers);
 	if (!error)
 		error = add_finalisers(ocaml, sink, &finalisers);
-	vec_free(&finalisers.list);
 	hash_free(&finalisers.counts);
 	return error;
 }
@@ -428,7 +453,7 @@ static int claim_data(const struct ocaml *ocaml, struct heap_sink *sink)
 	uint64_t segments = ocaml_symbol(ocaml, "caml_data_segments");
 	int error = 0;
 
-	for (size_t i = 0; !error && segments && i < MODULES_MAX; i++) {
+	for (size_t i = 0; !error && segments; i++) {
 		uint64_t start = target_word(ocaml->memory, segments + i * 16);
 		uint64_t last = target_word(ocaml->memory, segments + i * 16 + 8);
 
@@ -458,23 +483,33 @@ static int claim_all(const struct ocaml *ocaml, struct heap_sink *sink)
 /* Ephemerons and weak arrays: weak.h. Their keys are weak. */
 
 #define EPHEMERON_DATA 8
-#define EPHEMERONS_MAX (16u << 20)
 
-int ocaml_find_ephemerons(struct ocaml *ocaml, uint64_t first)
+/* Other abstract blocks are not precise. */
+static bool is_ephemeron(const struct ocaml *ocaml, uint32_t what)
 {
-	uint64_t at = first, header;
-	bool fresh = true;
+	return ocaml->has_ephemerons && what & NODE_PRECISE &&
+	       (what & NODE_CLASS) == ocaml->abstract_class;
+}
 
-	for (size_t i = 0; i < EPHEMERONS_MAX && ocaml_header(ocaml, at, &header) &&
-			   HEADER_TAG(header) == TAG_ABSTRACT;
-	     i++) {
-		if (!hash_put(&ocaml->ephemerons, at, &fresh))
-			return -ENOMEM;
-		if (!fresh)
-			break;
-		at = target_word(ocaml->memory, at);
+void ocaml_find_ephemerons(struct ocaml *ocaml, struct heap_sink *sink, uint64_t first)
+{
+	struct loop loop = {0};
+
+	for (uint64_t at = first, header;
+	     !loop_found(&loop, at) && ocaml_header(ocaml, at, &header) &&
+	     HEADER_TAG(header) == TAG_ABSTRACT;
+	     at = target_word(ocaml->memory, at)) {
+		uint32_t node = heap_sink_node(sink, at);
+
+		if (node == BLOCK_NONE || sink->starts[node] + HEADER_BYTES != at ||
+		    !node_has_class(sink->whats[node]))
+			continue;
+		if (!ocaml->has_ephemerons)
+			ocaml->abstract_class = sink->whats[node] & NODE_CLASS;
+		ocaml->has_ephemerons = true;
+		if ((sink->whats[node] & NODE_CLASS) == ocaml->abstract_class)
+			sink->whats[node] |= NODE_PRECISE;
 	}
-	return 0;
 }
 
 int ocaml_refer(void *state, struct heap_sink *sink, uint32_t node)
@@ -486,9 +521,8 @@ int ocaml_refer(void *state, struct heap_sink *sink, uint32_t node)
 
 	if (error || done)
 		return error;
-	if (!ocaml->ephemerons.count || !hash_get(&ocaml->ephemerons, value))
+	if (!is_ephemeron(ocaml, sink->whats[node]))
 		return 0;
-	sink->whats[node] |= NODE_PRECISE;
 	return heap_sink_reference(sink, node, target_word(ocaml->memory, value + EPHEMERON_DATA),
 				   heap_sink_label(sink, LABEL_ATTRIBUTE, "data"));
 }
@@ -525,36 +559,32 @@ static bool is_untouched(const struct ocaml *ocaml, uint64_t start, uint64_t byt
 	return true;
 }
 
-/* Keeps the untouched ones of `count` nodes; returns how many. */
-static uint32_t keep_untouched(const struct ocaml *ocaml, const struct heap_sink *sink,
-			       uint32_t *nodes, uint32_t count)
+static bool may_be_signal_stack(const struct heap_sink *sink, uint32_t node, uint64_t bytes)
 {
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		if (is_untouched(ocaml, sink->starts[nodes[i]], sink->sizes[nodes[i]]))
-			nodes[kept++] = nodes[i];
-	}
-	return kept;
+	return sink->whats[node] == NODE_PLAIN && sink->sizes[node] >= bytes &&
+	       sink->sizes[node] < bytes + MALLOC_SLACK;
 }
 
 /* Each thread gets one from malloc, and then only the kernel has its address: a block of that size
- * that nothing leads to may be one. If there are very many, untouched ones only. */
+ * that nothing leads to may be one. If there are more, untouched ones only, and no more. */
 static int add_signal_stacks(const struct ocaml *ocaml, struct heap_sink *sink, uint64_t bytes)
 {
-	uint32_t stacks[SIGNAL_STACKS_MAX + 1], count = 0;
+	const struct heap_image *image = ocaml->memory->image;
+	uint64_t most = MAX(image ? image->threads.count : 0, (size_t)SIGNAL_STACKS), count = 0;
+	bool crowded;
 	int error = 0;
 
-	for (uint32_t i = 0; i < sink->count && count < ARRAY_SIZE(stacks); i++) {
-		if (sink->whats[i] == NODE_PLAIN && sink->sizes[i] >= bytes &&
-		    sink->sizes[i] < bytes + MALLOC_SLACK)
-			stacks[count++] = i;
+	for (uint32_t i = 0; i < sink->count && count <= most; i++)
+		count += may_be_signal_stack(sink, i, bytes);
+	crowded = count > most;
+	count = 0;
+	for (uint32_t i = 0; !error && i < sink->count && count < most; i++) {
+		if (!may_be_signal_stack(sink, i, bytes) ||
+		    (crowded && !is_untouched(ocaml, sink->starts[i], sink->sizes[i])))
+			continue;
+		count++;
+		error = heap_sink_waiting_root(sink, OCAML_KEY, "signal stack", sink->starts[i]);
 	}
-	if (count > SIGNAL_STACKS_MAX)
-		count = keep_untouched(ocaml, sink, stacks, count);
-	for (uint32_t i = 0; !error && i < count; i++)
-		error = heap_sink_waiting_root(sink, OCAML_KEY, "signal stack",
-					       sink->starts[stacks[i]]);
 	return error;
 }
 
@@ -579,10 +609,9 @@ static int ocaml4_roots(struct ocaml *ocaml, struct heap_sink *sink)
 		error = ocaml_add_finalisable(ocaml, sink, last, false);
 	if (!error)
 		error = add_exceptions(ocaml, sink);
-	if (!error)
-		error = ocaml_find_ephemerons(
-			ocaml,
-			target_word(ocaml->memory, ocaml_symbol(ocaml, "caml_ephe_list_head")));
+	ocaml_find_ephemerons(
+		ocaml, sink,
+		target_word(ocaml->memory, ocaml_symbol(ocaml, "caml_ephe_list_head")));
 	return error ? error : claim_all(ocaml, sink);
 }
 
