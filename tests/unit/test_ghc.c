@@ -60,6 +60,43 @@ static void constant_expressions_stable_pointers_and_threads_are_roots(void **st
 	walked_free(&walked);
 }
 
+/* Of what C code has taken and never freed. */
+static void a_million_stable_pointers_leave_room_for_threads(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t count = (1u << 20) + 1, table = forged->memory.base + (1ull << 32);
+	struct walked walked;
+
+	assert_ptr_equal(mmap(forged_memory_place(table), count * 8, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+			 forged_memory_place(table));
+	forged->memory.blocks[forged->memory.block_count] = table;
+	forged->memory.sizes[forged->memory.block_count++] = count * 8;
+	for (uint64_t i = 0; i < count; i++)
+		forged_put(table + i * 8, forged->pinned);
+	forged_put(forged->memory.base + 0x200, table); /* stable_ptr_table */
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_roots(&walked.sink, "stable pointers"), count);
+	expect_root(&walked.sink, "thread 7", forged->thread);
+	expect_root(&walked.sink, "weak pointers", forged->weak);
+	walked_free(&walked);
+	munmap(forged_memory_place(table), count * 8);
+}
+
+/* A table of them that has no end. */
+static void stable_pointers_beyond_what_may_be_read_end_the_walk(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t table = forged->memory.base + (1ull << 32);
+	struct walked walked;
+
+	forged->memory.blocks[forged->memory.block_count] = table;
+	forged->memory.sizes[forged->memory.block_count++] = 1ull << 44;
+	forged_put(forged->memory.base + 0x200, table); /* stable_ptr_table */
+	assert_true(walk_within(&forged->memory, GHC_KEY, 1 << 22, &walked));
+	walked_free(&walked);
+}
+
 static void constant_expressions_that_the_collector_gave_up_hold_nothing(void **state)
 {
 	struct forged *forged = *state;
@@ -299,6 +336,47 @@ static void nurseries_of_several_capabilities_are_found(void **state)
 	}
 }
 
+/* As on a machine of so many CPUs; the last one's nursery is the one that has closures. */
+static void nurseries_of_hundreds_of_capabilities_are_found(void **state)
+{
+	const uint64_t others = 300, bytes = 2 * GHC_MEGABLOCK;
+	struct forged *forged = *state;
+	uint64_t end = forged->memory.base + FORGED_HEAP + GHC_MEGABLOCK;
+	uint64_t table = forged->memory.base + 0x40000, words = table + (others + 2) * 8;
+	struct walked walked;
+
+	assert_ptr_equal(mmap(forged_memory_place(end), bytes, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+			 forged_memory_place(end));
+	forged->memory.mappings[2].end += bytes;
+	forged_put(forged->memory.base + 0x108, end + bytes); /* of mblock_address_space */
+	for (uint64_t i = 0; i <= others; i++) {
+		uint64_t capability = words + i * 1400, nursery = capability + 1384;
+		uint64_t megablock = end + i / 200 * GHC_MEGABLOCK;
+		uint64_t block = GHC_FIRST_BLOCK + i % 200;
+		uint64_t descriptor = megablock + block * GHC_DESCRIPTOR;
+
+		forged_put(table + i * 8, capability);
+		forged_put(capability, forged->infos[FORGED_FUN]);
+		if (i < others) {
+			forged_put(descriptor, megablock + block * GHC_BLOCK);
+			forged_put(descriptor + 8, UINT64_MAX);
+			forged_put(descriptor + 48, 1);
+			forged_put(nursery, descriptor);
+			forged_put(nursery + 8, 1);
+		}
+		forged_put(capability + 904, i < others ? nursery : forged->nurseries);
+		forged_put(capability + 912,
+			   i < others ? descriptor : forged_word(forged->capability + 912));
+	}
+	forged_put(forged->capability + 904, table);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_class(&walked.sink, "THUNK_2_0 in Main.$wfun"),
+			 1 + 2 * FORGED_YOUNG);
+	walked_free(&walked);
+	munmap(forged_memory_place(end), bytes);
+}
+
 static void blocks_of_the_non_moving_collector_hold_what_they_refer_to(void **state)
 {
 	struct forged *forged = *state;
@@ -449,6 +527,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FORGED(closures_have_constructors_types_and_functions),
 		FORGED(constant_expressions_stable_pointers_and_threads_are_roots),
+		FORGED(a_million_stable_pointers_leave_room_for_threads),
+		FORGED(stable_pointers_beyond_what_may_be_read_end_the_walk),
 		FORGED(constant_expressions_that_the_collector_gave_up_hold_nothing),
 		FORGED(only_pointers_of_closures_refer),
 		FORGED(stacks_hold_what_their_frames_use),
@@ -458,6 +538,7 @@ int main(void)
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_nursery_that_contradicts_itself_is_none),
 		FORGED(nurseries_of_several_capabilities_are_found),
+		FORGED(nurseries_of_hundreds_of_capabilities_are_found),
 		FORGED(blocks_of_the_non_moving_collector_hold_what_they_refer_to),
 		FORGED(sizes_of_blocks_may_be_in_a_table),
 		FORGED(constant_expressions_live_while_the_non_moving_collector_marks),

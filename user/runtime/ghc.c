@@ -22,7 +22,6 @@
 
 /* Block.h: bdescr. */
 #define BLOCKS_PER_MEGABLOCK (GHC_MEGABLOCK / GHC_BLOCK)
-#define GROUP_COPY_MAX (1ull << 30)
 #define ABSENT_MAX (64ull << 20) /* of groups that are larger than a megablock */
 #define FLAG_LARGE 2
 #define FLAG_PINNED 4
@@ -84,9 +83,9 @@ static void forget(struct ghc *ghc)
 		free(ghc->copies.items[i]);
 	ghc->copies.count = 0;
 	ghc->spans.count = 0;
+	hash_free(&ghc->nurseries);
 	hash_free(&ghc->unused);
 	hash_free(&ghc->listed);
-	ghc->unused = ghc->listed = (struct hash){0};
 	memset(ghc->words, 0, sizeof(ghc->words));
 	ghc->heap_bytes = ghc->nonsense = 0;
 	ghc->non_moving = ghc->unbalanced = false;
@@ -177,7 +176,7 @@ static int add_span(struct copying *copying, const struct ghc_descriptor *group,
 	*span = (struct ghc_span){group->start, group->start + used, 0, NULL, block_bytes};
 	if (!wanted)
 		return 0;
-	if (whole > GROUP_COPY_MAX ||
+	if (whole > ghc->memory->occupied + ABSENT_MAX ||
 	    (large ? copying->absent > ABSENT_MAX : whole > copying->budget)) {
 		ghc->spans.count--;
 		ghc->nonsense++;

@@ -97,11 +97,6 @@ struct ghc_span {
 	uint32_t block_bytes; /* of a segment; 0: closures lie one after the other */
 };
 
-struct ghc_nursery {
-	uint64_t blocks;  /* descriptor of the first one */
-	uint64_t current; /* of the one that is being filled; 0: not known */
-};
-
 /* The value of a weak pointer, which its key holds. */
 struct ghc_weak {
 	uint64_t value;
@@ -124,7 +119,6 @@ struct ghc_line_table {
 #define GHC_LINE_BYTES 640
 
 #define GHC_GENERATIONS_MAX 16
-#define GHC_NURSERIES_MAX 256
 
 struct ghc {
 	struct target_memory *memory;
@@ -145,8 +139,7 @@ struct ghc {
 	struct hash listed; /* words of lists of mutable objects that lead to programs' data */
 	VEC(struct ghc_weak) weaks;
 	struct hash weak_keys; /* nodes that are keys -> the first one's place plus 1 */
-	struct ghc_nursery nurseries[GHC_NURSERIES_MAX];
-	size_t nursery_count;
+	struct hash nurseries; /* descriptors of their first blocks */
 	uint64_t generations[GHC_GENERATIONS_MAX];
 	uint64_t words[GHC_GENERATIONS_MAX]; /* in their blocks, large objects aside */
 	uint64_t heap_bytes;

@@ -9,9 +9,6 @@
 #include "base/cleanup.h"
 #include "runtime/ghc.h"
 
-/* rts/sm/Storage.h: struct nursery. */
-#define NURSERY_BYTES 16
-#define NURSERY_BLOCKS_MAX (1u << 24)
 #define CAPABILITY_WORDS 160 /* until its nursery */
 
 /* Where the descriptor of a group may be: in the first blocks of a megablock. */
@@ -37,15 +34,13 @@ bool ghc_read_descriptor(const struct ghc *ghc, uint64_t address, struct ghc_des
 	       read->blocks < GHC_BLOCKS_MAX;
 }
 
-/* Whether a chain has as many blocks as is said, with `current` among them, unless that is 0. */
+/* Whether a chain has as many blocks as is said, with `current` among them. */
 static bool is_nursery(const struct ghc *ghc, uint64_t first, uint64_t blocks, uint64_t current)
 {
 	uint64_t at = first, previous = 0, sum = 0;
-	bool found = !current;
+	bool found = false;
 	struct ghc_descriptor read;
 
-	if (blocks > NURSERY_BLOCKS_MAX)
-		return false;
 	while (at && sum < blocks) {
 		if (!ghc_read_descriptor(ghc, at, &read) || read.back != previous ||
 		    read.generation_number)
@@ -58,14 +53,30 @@ static bool is_nursery(const struct ghc *ghc, uint64_t first, uint64_t blocks, u
 	return !at && sum == blocks && found;
 }
 
-/* Capability.h, StgRegTable: rNursery leads to the nursery, and rCurrentNursery is next. The other
- * nurseries stand behind the first one, those of other capabilities elsewhere. */
+/* Of the blocks of a nursery, those behind `current` are unused. One that was just found ends. */
+static int add_nursery(struct ghc *ghc, uint64_t blocks, uint64_t current)
+{
+	struct ghc_descriptor read;
+	bool behind = false, fresh = true;
+
+	if (!hash_put(&ghc->nurseries, blocks, NULL))
+		return -ENOMEM;
+	for (uint64_t at = blocks; fresh && ghc_read_descriptor(ghc, at, &read); at = read.link) {
+		if (behind && !hash_put(&ghc->unused, at, &fresh))
+			return -ENOMEM;
+		behind |= at == current;
+	}
+	return 0;
+}
+
+/* Capability.h, StgRegTable: rNursery leads to the nursery, and rCurrentNursery is next. Those of
+ * other capabilities stand elsewhere. */
 static int find_nursery(void *context, uint64_t address, uint64_t word)
 {
 	struct ghc *ghc = context;
 	uint64_t blocks, current;
 
-	if (ghc->nursery_count || word % GHC_WORD || word >> MACHINE_USER_BITS)
+	if (ghc->nurseries.count || word % GHC_WORD || word >> MACHINE_USER_BITS)
 		return 0;
 	current = target_word(ghc->memory, address + GHC_WORD);
 	if (!is_descriptor(ghc, current))
@@ -74,16 +85,7 @@ static int find_nursery(void *context, uint64_t address, uint64_t word)
 	if (!is_descriptor(ghc, blocks) ||
 	    !is_nursery(ghc, blocks, target_word(ghc->memory, word + GHC_WORD), current))
 		return 0;
-	ghc->nurseries[ghc->nursery_count++] = (struct ghc_nursery){blocks, current};
-	for (uint64_t at = word + NURSERY_BYTES; ghc->nursery_count < GHC_NURSERIES_MAX;
-	     at += NURSERY_BYTES) {
-		blocks = target_word(ghc->memory, at);
-		if (!is_descriptor(ghc, blocks) ||
-		    !is_nursery(ghc, blocks, target_word(ghc->memory, at + GHC_WORD), 0))
-			break;
-		ghc->nurseries[ghc->nursery_count++] = (struct ghc_nursery){blocks, 0};
-	}
-	return 0;
+	return add_nursery(ghc, blocks, current);
 }
 
 /* Whether a capability may be there, which begins with addresses of code: it is in malloc's memory.
@@ -97,21 +99,12 @@ static bool is_capability(const struct ghc *ghc, uint64_t address)
 	       ghc_is_code(ghc, target_word(ghc->memory, address));
 }
 
-static bool knows_nursery(const struct ghc *ghc, uint64_t blocks)
-{
-	for (size_t i = 0; i < ghc->nursery_count; i++) {
-		if (ghc->nurseries[i].blocks == blocks)
-			return true;
-	}
-	return false;
-}
-
 /* It has such words as find_nursery() looks for. */
-static bool add_capability(struct ghc *ghc, uint64_t address)
+static bool add_capability(struct ghc *ghc, uint64_t address, int *error)
 {
 	uint64_t words[CAPABILITY_WORDS];
 
-	if (!is_capability(ghc, address) || ghc->nursery_count == GHC_NURSERIES_MAX ||
+	if (!is_capability(ghc, address) || *error ||
 	    target_read(ghc->memory, address, words, sizeof(words)))
 		return false;
 	for (size_t i = 0; i + 1 < CAPABILITY_WORDS; i++) {
@@ -123,11 +116,11 @@ static bool add_capability(struct ghc *ghc, uint64_t address)
 		blocks = target_word(ghc->memory, nursery);
 		if (!is_descriptor(ghc, blocks))
 			continue;
-		if (knows_nursery(ghc, blocks))
+		if (hash_get(&ghc->nurseries, blocks))
 			return true;
 		if (!is_nursery(ghc, blocks, target_word(ghc->memory, nursery + GHC_WORD), current))
 			continue;
-		ghc->nurseries[ghc->nursery_count++] = (struct ghc_nursery){blocks, current};
+		*error = add_nursery(ghc, blocks, current);
 		return true;
 	}
 	return false;
@@ -138,42 +131,23 @@ static bool add_capability(struct ghc *ghc, uint64_t address)
 static int find_capabilities(void *context, uint64_t address, uint64_t word)
 {
 	struct ghc *ghc = context;
+	int error = 0;
 
 	(void)address;
 	if (word % GHC_WORD || word < MEMORY_PAGE || word >> MACHINE_USER_BITS ||
-	    add_capability(ghc, word))
-		return 0;
-	for (uint64_t i = 0; i < GHC_NURSERIES_MAX; i++) {
-		if (!add_capability(ghc, target_word(ghc->memory, word + i * GHC_WORD)))
-			break;
-	}
-	return 0;
-}
-
-static int mark_unused(struct ghc *ghc, const struct ghc_nursery *nursery)
-{
-	uint64_t at = nursery->blocks;
-	bool behind = false;
-	struct ghc_descriptor read;
-
-	for (uint32_t i = 0; i < NURSERY_BLOCKS_MAX && ghc_read_descriptor(ghc, at, &read); i++) {
-		if (behind && !hash_put(&ghc->unused, at, NULL))
-			return -ENOMEM;
-		behind |= at == nursery->current;
-		at = read.link;
-	}
-	return 0;
+	    add_capability(ghc, word, &error))
+		return error;
+	while (add_capability(ghc, target_word(ghc->memory, word), &error))
+		word += GHC_WORD;
+	return error;
 }
 
 int ghc_find_nurseries(struct ghc *ghc)
 {
 	int error;
 
-	ghc->nursery_count = 0;
 	error = ghc_visit_data(ghc, find_nursery, ghc);
-	if (!error && !ghc->nursery_count)
+	if (!error && !ghc->nurseries.count)
 		error = ghc_visit_data(ghc, find_capabilities, ghc);
-	for (size_t i = 0; !error && i < ghc->nursery_count; i++)
-		error = mark_unused(ghc, &ghc->nurseries[i]);
 	return error;
 }

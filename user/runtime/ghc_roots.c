@@ -12,10 +12,8 @@
 #include "base/cleanup.h"
 
 #define ROOT_BYTES (GHC_LINE_BYTES + 16)
-#define ROOTS_MAX (1u << 20)
 #define WINDOW_WORDS 512
 #define DATA_MAX (1ull << 32) /* bytes of the data of all programs */
-#define STABLE_MAX (1u << 24)
 /* Closures.h: StgIndStatic. */
 #define CAF_VALUE 8
 #define CAF_LINK 16
@@ -108,7 +106,7 @@ static int add_caf(void *context, uint64_t address, uint64_t word)
 	uint64_t value;
 	int error;
 
-	if (!ghc_is_code(visit->ghc, word) || visit->sink->roots.count >= ROOTS_MAX)
+	if (!ghc_is_code(visit->ghc, word))
 		return 0;
 	error = ghc_info_at(visit->ghc, visit->sink, word, &info);
 	if (error || info->type != GHC_IND_STATIC)
@@ -143,7 +141,9 @@ static int add_stable_pointers(struct ghc *ghc, struct heap_sink *sink)
 
 	if (!table || node == BLOCK_NONE || node_has_class(sink->whats[node]))
 		return 0;
-	for (uint64_t i = 0; !error && i < MIN(sink->sizes[node] / GHC_WORD, STABLE_MAX); i++) {
+	for (uint64_t i = 0;
+	     !error && i < sink->sizes[node] / GHC_WORD && !target_memory_overworked(ghc->memory);
+	     i++) {
 		uint64_t value = target_word(ghc->memory, sink->starts[node] + i * GHC_WORD);
 		uint32_t held = heap_sink_node(sink, value);
 
@@ -194,7 +194,7 @@ static int add_closures(struct ghc *ghc, struct heap_sink *sink)
 {
 	int error = 0;
 
-	for (uint32_t i = 0; !error && i < sink->count && sink->roots.count < ROOTS_MAX; i++) {
+	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		const struct ghc_info *info;
 		const uint64_t *words;
 		size_t count;
