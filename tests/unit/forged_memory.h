@@ -27,6 +27,7 @@ struct forged_memory {
 	unsigned char *bytes; /* at `base`: the addresses are those of this process */
 	uint64_t base, size;
 	uint64_t malloc_end;
+	uint64_t more_size; /* see forged_memory_more() */
 	struct maps maps;
 	struct data_modules modules;
 	struct data_module module;
@@ -103,7 +104,7 @@ static inline void forged_memory_split(struct forged_memory *memory, uint64_t of
 	memory->maps.list.count = 3;
 }
 
-/* More heap, behind it: to be unmapped. 0: no memory. */
+/* More heap, behind it. 0: no memory. */
 static inline uint64_t forged_memory_more(struct forged_memory *memory, uint64_t size)
 {
 	uint64_t start = memory->base + (memory->size | 0xfffff) + 1;
@@ -116,6 +117,7 @@ static inline uint64_t forged_memory_more(struct forged_memory *memory, uint64_t
 	memory->mappings[2].start = start;
 	memory->mappings[2].end = start + size;
 	memory->maps.list.count = 3;
+	memory->more_size = size;
 	return start;
 }
 
@@ -132,6 +134,8 @@ static inline void forged_memory_find_places(struct forged_memory *memory)
 static inline void forged_memory_free(struct forged_memory *memory)
 {
 	munmap(memory->bytes, memory->size);
+	if (memory->more_size)
+		munmap(forged_memory_place(memory->mappings[2].start), memory->more_size);
 }
 
 /* By ascending offset. Returns its address. */

@@ -242,8 +242,7 @@ static void a_version_that_is_not_known_is_not_read(void **state)
 static void name_thread(const struct forged *forged, char name[DOTNET_THREAD_NAME_BYTES])
 {
 	struct target_memory memory = {.pagemap = -1};
-	struct dotnet dotnet = {
-		.memory = &memory, .fields_left = 1000, .tables_left = 1000, .names_left = 1000};
+	struct dotnet dotnet = {.memory = &memory, .fields_left = 1000};
 	const char *why;
 	char found[24];
 
@@ -276,6 +275,256 @@ static void a_thread_has_the_name_that_the_program_gave_it(void **state)
 	forged_put_at(object, 0, 0);
 	name_thread(forged, name);
 	assert_string_equal(name, "");
+}
+
+/* -------- many of everything */
+
+/* Another class Session at an address, with static fields of its own at `statics`; 0: the same. */
+static void put_session(const struct forged *forged, uint64_t table, uint64_t statics)
+{
+	memcpy(forged_memory_place(table - 0x100),
+	       forged_memory_place(forged_table(forged, FORGED_SESSION) - 0x100),
+	       FORGED_TYPE_BYTES);
+	forged_put_at(table, 40, table + 0x100);
+	forged_put_at(table + 0x100, 16, table);
+	forged_put_at(table, 32, table + 0x2c0);
+	forged_put_at(table, 0x2c0 - 8, table);
+	if (statics)
+		forged_put_at(table, 0x2c0 - 24, statics | 1);
+}
+
+static uint64_t more(struct forged *forged, uint64_t size)
+{
+	uint64_t start = forged_memory_more(&forged->memory, align_up(size, MEMORY_PAGE));
+
+	assert_int_not_equal(start, 0);
+	return start;
+}
+
+/* The last one has memory for objects to come, in which anything may stand. */
+static void all_of_many_threads_are_read(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t count = (1u << 16) + 10, size = (count + 16) * 64, last;
+	uint64_t links = more(forged, size), store = forged->memory.base + AT_STORE;
+	struct walked walked;
+
+	last = forged_word(store + 160);
+	for (uint64_t i = 0; i < count; i++)
+		forged_put(links + 512 + i * 64, i + 1 < count ? links + 512 + (i + 1) * 64 : last);
+	forged_put_at(store, 160, links + 512);
+	forged_put_half(store, 184, (uint32_t)count + 1);
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	walked_free(&walked);
+	/* Without a descriptor. */
+	forged->memory.image.table.count = 1;
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	walked_free(&walked);
+}
+
+/* Five classes have 60,000 each. */
+static void all_of_many_static_fields_are_roots(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t classes = 5, fields = 60000, lists = fields * 16, statics = fields * 8;
+	uint64_t size = lists + statics * classes + classes * FORGED_TYPE_BYTES;
+	uint64_t list = more(forged, size), table = list + lists + statics * classes + 0x100;
+	struct walked walked;
+
+	for (uint64_t i = 0; i < fields; i++)
+		forged_put_at(list + i * 16, 8, 3 | 1ull << 24 | i * 8 << 32 | 0x12ull << 59);
+	for (uint64_t i = 0; i < classes; i++, table += FORGED_TYPE_BYTES) {
+		uint64_t values = list + lists + statics * i;
+
+		put_session(forged, table, values);
+		forged_put_at(table + 0x100, 24, list);
+		forged_put_short(table + 0x100, 50, 0);
+		forged_put_short(table + 0x100, 54, (uint16_t)fields);
+		for (uint64_t j = 0; j < fields; j++)
+			forged_put(values + j * 8, forged->sessions[2]);
+		forged_put_at(forged->memory.base + AT_MAP, 16 + i * 8, table);
+	}
+	forged_put_half(forged->memory.base + AT_MODULE, 624 + 16, 2 + (uint32_t)classes);
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_roots(&walked.sink, "static Planted.Session.Kept"),
+			 classes * fields + 1);
+	walked_free(&walked);
+}
+
+/* More classes than 256 K: the last one has a static field. */
+static void all_of_many_classes_have_static_fields(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t count = (1u << 18) + 100, size = count * (8 + 64) + 0x1000;
+	uint64_t map = more(forged, size), tables = map + count * 8, last = tables + count * 64;
+	struct walked walked;
+
+	last += 0x100;
+	for (uint64_t i = 0; i < count; i++) {
+		forged_put_half(tables + i * 64, 4, 24);
+		forged_put_at(tables + i * 64, 40, forged_table(forged, FORGED_OBJECT) | 1);
+		forged_put(map + i * 8, i + 1 < count ? tables + i * 64 : last);
+	}
+	put_session(forged, last, last + 0x2d8);
+	forged_put(last + 0x2d8, forged->sessions[2]);
+	forged_put_at(forged->memory.base + AT_MODULE, 624 + 8, map);
+	forged_put_half(forged->memory.base + AT_MODULE, 624 + 16, (uint32_t)count);
+	walk(&forged->memory, &walked);
+	assert_true(has_root(&walked.sink, "static Planted.Session.Kept", forged->sessions[2]));
+	walked_free(&walked);
+}
+
+/* Of a module to which classes are added one by one. */
+static void all_of_many_maps_of_classes_are_read(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t count = 5000, size = count * 24 + 0x1000, maps = more(forged, size);
+	uint64_t last = maps + count * 24 + 0x100;
+	struct walked walked;
+
+	forged_put_at(forged->memory.base + AT_MODULE, 624, maps);
+	for (uint64_t i = 0; i + 1 < count; i++)
+		forged_put(maps + i * 24, maps + (i + 1) * 24);
+	put_session(forged, last, last + 0x2d8);
+	forged_put(last + 0x2d8, forged->sessions[2]);
+	forged_put(last + 0x2e0, last);
+	forged_put_at(maps, (count - 1) * 24 + 8, last + 0x2e0);
+	forged_put_at(maps, (count - 1) * 24 + 16, 1);
+	walk(&forged->memory, &walked);
+	assert_true(has_root(&walked.sink, "static Planted.Session.Kept", forged->sessions[2]));
+	walked_free(&walked);
+	forged_put(maps + (count - 1) * 24, maps); /* in a circle */
+	walk(&forged->memory, &walked);
+	assert_true(has_root(&walked.sink, "static Planted.Session.Kept", forged->sessions[2]));
+	walked_free(&walked);
+}
+
+/* As a program has them that makes one for each request. */
+static void all_of_many_assemblies_are_read(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t count = (1u << 16) + 10, size = 16 + count * 8 + 0x3000;
+	uint64_t block = more(forged, size), assembly = align_up(block + 16 + count * 8, 8);
+	uint64_t module = assembly + 0x100, last = module + 0x1100, list;
+	struct walked walked;
+
+	list = forged->memory.base + AT_DOMAIN + 0x100;
+	forged_put_half(list, 0, (uint32_t)count);
+	forged_put_half(list, 8 + 8, 1);
+	forged_put_at(list, 8, block);
+	forged_put_half(block, 8, (uint32_t)count);
+	forged_put_at(block, 16 + (count - 2) * 8, assembly);
+	forged_put_at(assembly, 24, module);
+	memcpy(forged_memory_place(module), forged_memory_place(forged->memory.base + AT_MODULE),
+	       0x500);
+	forged_put_at(module, 312, assembly);
+	forged_put_at(module, 624 + 8, last + 0x2e0);
+	forged_put_half(module, 624 + 16, 1);
+	put_session(forged, last, last + 0x2d8);
+	forged_put(last + 0x2d8, forged->sessions[2]);
+	forged_put(last + 0x2e0, last);
+	walk(&forged->memory, &walked);
+	assert_true(has_root(&walked.sink, "static Planted.Session.Kept", forged->sessions[2]));
+	walked_free(&walked);
+}
+
+static void assemblies_that_never_end_do(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t list = forged->memory.base + AT_DOMAIN + 0x100;
+	struct walked walked;
+
+	forged_put_half(list, 0, UINT32_MAX);
+	forged_put_at(list, 8, list + 8);
+	assert_true(walk_within(&forged->memory, "dotnet", 1 << 18, &walked));
+	walked_free(&walked);
+	forged_put_half(list, 0, 1);
+	assert_false(walk_within(&forged->memory, "dotnet", 1 << 18, &walked));
+	walked_free(&walked);
+}
+
+/* The server's collector had more heaps before. */
+static void handles_of_heaps_that_are_gone_are_roots(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t map = forged->memory.base + AT_HANDLES, table = map + 0x300;
+	uint64_t segment = forged->memory.base + AT_SEGMENT + 0x10000;
+	struct walked walked;
+
+	memcpy(forged_memory_place(segment), forged_memory_place(segment - 0x10000), 0x10000);
+	forged_put_at(map, 0x188, table);
+	forged_put_at(table, 48, segment);
+	forged_put_at(segment, 1920 + 12 * 6 + 8, table);
+	forged_put_at(segment + 4096, 0, forged->sessions[3]);
+	walk(&forged->memory, &walked);
+	assert_true(has_root(&walked.sink, "pinned handle", forged->pairs));
+	assert_true(has_root(&walked.sink, "pinned handle", forged->sessions[3]));
+	walked_free(&walked);
+}
+
+/* A structure with an object, a number, an object, and so on. */
+static void all_of_many_references_of_a_structure_are_read(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t count = 1100, size = count * 8 + 0x1000, words = more(forged, size);
+	uint64_t table = words + count * 8 + 0x200, array = forged->heap_end;
+	struct walked walked;
+
+	memcpy(forged_memory_place(table),
+	       forged_memory_place(forged_table(forged, FORGED_PAIRS_ARRAY)), 0x200);
+	forged_put_at(table, 40, table + 0x100);
+	forged_put_at(table + 0x100, 16, table);
+	forged_put_half(table, 0, (uint32_t)(forged_word(table) & 0xffff0000) | count * 16);
+	forged_put_at(table - 8, 0, 0 - count);
+	forged_put_at(table - 16, 0, 16);
+	for (uint64_t i = 0; i < count; i++)
+		forged_put(table - 24 - i * 8, 1 | 8ull << 32);
+	forged_put(array, table);
+	forged_put_at(array, 8, 1);
+	forged_put_at(array, 16 + (count - 1) * 16, forged->sessions[2]);
+	forged_put_at(forged->memory.base + AT_VALUES, COLLECTOR_ALLOCATED * 8,
+		      array + 24 + count * 16);
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	assert_true(refers(&walked.sink, array, forged->sessions[2]));
+	walked_free(&walked);
+	/* More than it has words for. */
+	forged_put_at(table - 8, 0, 0 - (count * 2 + 1));
+	walk(&forged->memory, &walked);
+	assert_int_equal(REPORT(&walked)->nonsense, 1);
+	walked_free(&walked);
+}
+
+/* A part of it is not there: what awaits its finaliser is not known. */
+static void a_list_of_finalisers_that_contradicts_itself_is_no_list_of_all(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_true(REPORT(&walked)->all_roots);
+	walked_free(&walked);
+	forged_put_at(forged->memory.base + AT_QUEUE, 7 * 8, UINT64_MAX - 7);
+	walk(&forged->memory, &walked);
+	assert_false(REPORT(&walked)->all_roots);
+	walked_free(&walked);
+}
+
+static void all_that_was_read_too_often_is_said(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	for (int64_t work = 1000; work < 1 << 14; work += 500) {
+		bool overworked = walk_within(&forged->memory, "dotnet", work, &walked);
+
+		if (!overworked)
+			assert_int_equal(walked.sink.roots.count, 4);
+		walked_free(&walked);
+	}
 }
 
 /* -------- collections */
@@ -405,6 +654,16 @@ int main(void)
 		FORGED(lists_that_do_not_end_are_left),
 		FORGED(a_region_that_is_not_mapped_leaves_nothing_for_others),
 		FORGED(after_nonsense_the_next_object_is_found),
+		FORGED(all_of_many_threads_are_read),
+		FORGED(all_of_many_static_fields_are_roots),
+		FORGED(all_of_many_classes_have_static_fields),
+		FORGED(all_of_many_maps_of_classes_are_read),
+		FORGED(all_of_many_assemblies_are_read),
+		FORGED(assemblies_that_never_end_do),
+		FORGED(handles_of_heaps_that_are_gone_are_roots),
+		FORGED(all_of_many_references_of_a_structure_are_read),
+		FORGED(a_list_of_finalisers_that_contradicts_itself_is_no_list_of_all),
+		FORGED(all_that_was_read_too_often_is_said),
 		FORGED(collections_and_what_may_be_allocated_until_the_next_one_are_known),
 		FORGED(budgets_of_the_heaps_of_a_server_are_summed_up),
 		FORGED(figures_that_contradict_each_other_are_not_known),

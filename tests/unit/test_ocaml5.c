@@ -289,7 +289,6 @@ static void all_fields_of_all_blocks_of_a_module_are_roots(void **state)
 		 (unsigned long long)fields - 1);
 	expect_root(&walked.sink, name, forged->pairs);
 	walked_free(&walked);
-	munmap(forged_memory_place(list), align_up(size, MEMORY_PAGE));
 }
 
 /* A server that had many fibers keeps their stacks. */
@@ -328,7 +327,6 @@ static void a_deep_stack_of_c_is_read_to_its_end(void **state)
 	walk(&forged->memory, &walked);
 	expect_root(&walked.sink, "C stack", forged->kept);
 	walked_free(&walked);
-	munmap(forged_memory_place(stack), size);
 }
 
 /* A server whose every connection has one. */
@@ -353,7 +351,6 @@ static void a_million_finalisers_are_roots(void **state)
 			     forged->kept));
 	assert_int_equal(count_roots(&walked.sink, "finaliser App.fun_13 × 1048577"), count);
 	walked_free(&walked);
-	munmap(forged_memory_place(table), size);
 }
 
 /* By its table it holds more values than it has words. */

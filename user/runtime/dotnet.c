@@ -15,6 +15,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "base/search.h"
 #include "runtime/dotnet_reader.h"
 #include "runtime/mapping_shape.h"
@@ -24,12 +25,11 @@
 #define HEAPS_MAX 1024
 #define SEGMENTS_MAX (1u << 20)
 #define GROWTH_MAX (1ull << 30)
-#define THREADS_MAX (1u << 16)
+#define THREADS_MIN (1u << 16)
+#define BYTES_PER_THREAD 512 /* the runtime's own of each are more */
 #define DAC_ENTRIES 128
 #define THREAD_IS_DEAD 0x800u /* Thread::TS_Dead */
 #define LOOKED_AT_MAX (1u << 23)
-#define LISTED_MAX (1u << 26) /* objects with finalisers */
-#define NAMES_MAX (1u << 18)  /* of fields: static ones beyond it are no roots */
 
 /* GcDacVars: after versions, the size of a generation and their number, addresses of variables. */
 #define COLLECTOR_GENERATION_SIZE 8
@@ -220,17 +220,26 @@ static int note_ended(struct dotnet *dotnet, uint64_t thread)
 	return 0;
 }
 
+/* No more than there is memory for. */
+static struct dotnet_thread *add_thread(struct dotnet *dotnet)
+{
+	if (dotnet->threads.count >= THREADS_MIN + dotnet->memory->occupied / BYTES_PER_THREAD)
+		target_memory_exhaust(dotnet->memory);
+	return vec_push(&dotnet->threads);
+}
+
 static int read_threads(struct dotnet *dotnet)
 {
 	const struct dotnet_layout *layout = &dotnet->layout;
 	uint64_t store = target_word(dotnet->memory, dotnet->variables.thread_store);
 	uint64_t link = store ? target_word(dotnet->memory, store + layout->store_first) : 0;
+	struct loop loop = {0};
 	int error = 0;
 
 	dotnet->contexts.count = dotnet->threads.count = 0;
 	hash_free(&dotnet->ended);
-	for (uint32_t i = 0; !error && link && i < THREADS_MAX; i++) {
-		struct dotnet_thread *thread = vec_push(&dotnet->threads);
+	while (!error && link && !loop_found(&loop, link)) {
+		struct dotnet_thread *thread = add_thread(dotnet);
 
 		if (!thread)
 			return -ENOMEM;
@@ -600,7 +609,7 @@ static uint64_t read_signature(struct dotnet *dotnet)
 	struct walk walk = {
 		.dotnet = dotnet, .report = &nothing, .signature = 1, .only_signs = true};
 
-	target_memory_forget(dotnet->memory);
+	target_memory_read_anew(dotnet->memory);
 	if (collector_number(dotnet, COLLECTOR_INVALID) || walk_heaps(&walk))
 		return 0;
 	return walk.signature;
@@ -608,6 +617,9 @@ static uint64_t read_signature(struct dotnet *dotnet)
 
 bool dotnet_was_collected(struct dotnet *dotnet)
 {
+	/* Nothing more can be read, of which the report will speak. */
+	if (target_memory_overworked(dotnet->memory))
+		return false;
 	return read_signature(dotnet) != dotnet->signature;
 }
 
@@ -705,9 +717,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	if (!dotnet)
 		return -ENOMEM;
 	dotnet->memory = memory;
-	dotnet->names_left = NAMES_MAX;
-	dotnet->listed_left = LISTED_MAX;
-	dotnet->fields_left = dotnet->series_left = dotnet->tables_left = LOOKED_AT_MAX;
+	dotnet->fields_left = dotnet->series_left = LOOKED_AT_MAX;
 	dotnet->ended_class = UINT32_MAX;
 	dotnet->report = (size_t)(report - sink->reports.items);
 	dotnet->first_class = (uint32_t)sink->classes.count;

@@ -187,11 +187,11 @@ struct dotnet {
 	/* Where static fields that are roots are, by ascending address: in arrays, for which their
 	 * classes speak. */
 	VEC(uint64_t) slots;
-	/* Limits for all types together, whatever they say. */
-	uint32_t fields_left, series_left, tables_left, names_left, listed_left;
+	/* Limits for all types together, whatever they say: of fields with names, of series. */
+	uint32_t fields_left, series_left;
 };
 
-/* Rows of fields are looked at one by one; false: there were too many. */
+/* One more of them; false: there were too many. */
 static inline bool dotnet_take(uint32_t *left)
 {
 	return *left ? (--*left, true) : false;
@@ -257,7 +257,6 @@ void dotnet_thread_name(struct dotnet *dotnet, uint64_t thread,
 
 /* Handles, those that are roots; others are kept for dotnet_refer(). See dotnet_handles.c. */
 int dotnet_add_handles(struct dotnet *dotnet, struct heap_sink *sink);
-#define DOTNET_ROOTS_MAX (1u << 24)
 
 /* References and roots: see dotnet_references.c and dotnet_roots.c. As struct heap_walker. */
 int dotnet_refer(void *state, struct heap_sink *sink, uint32_t node);

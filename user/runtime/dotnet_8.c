@@ -116,12 +116,10 @@ int dotnet_8_read_instances(struct dotnet *dotnet)
 		uint64_t count = target_word(memory, at) & UINT32_MAX;
 		uint64_t tables = target_word(memory, at + 16);
 
-		for (uint64_t j = 0; tables && count <= INSTANCES_MAX && j < count &&
-				     dotnet_take(&dotnet->tables_left);
-		     j++) {
+		for (uint64_t j = 0; tables && count <= INSTANCES_MAX && j < count; j++) {
 			uint64_t table = target_word(memory, tables + j * 8), *place;
 
-			if (!table)
+			if (!table || !dotnet_type_at(dotnet, table))
 				continue;
 			place = hash_put(&dotnet->instances, table, NULL);
 			if (!place)

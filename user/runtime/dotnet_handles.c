@@ -12,8 +12,7 @@
 #define KEY "dotnet"
 #define MAPS_MAX 64
 #define BUCKETS 10
-#define HEAPS_MAX 1024
-#define SEGMENTS_MAX 16384 /* of all tables */
+#define TABLES_MAX 1024
 #define SEGMENT_BYTES 65536
 #define SEGMENT_HEADER 4096
 #define SEGMENT_BLOCKS 120
@@ -59,7 +58,7 @@ struct visit {
 	struct dotnet *dotnet;
 	struct heap_sink *sink;
 	unsigned char *segment; /* SEGMENT_BYTES */
-	struct hash segments;	/* that were visited */
+	struct hash pages;	/* of segments that were visited */
 };
 
 static int add_handle(const struct visit *visit, uint32_t kind, uint64_t object, uint64_t second)
@@ -67,11 +66,8 @@ static int add_handle(const struct visit *visit, uint32_t kind, uint64_t object,
 	struct dotnet_dependent *dependent;
 
 	if (root_names[kind])
-		return visit->sink->roots.count < DOTNET_ROOTS_MAX
-			       ? heap_sink_root(visit->sink, KEY, root_names[kind], object)
-			       : 0;
-	if (kind != HANDLE_DEPENDENT || !second ||
-	    visit->dotnet->dependents.count >= DOTNET_ROOTS_MAX)
+		return heap_sink_root(visit->sink, KEY, root_names[kind], object);
+	if (kind != HANDLE_DEPENDENT || !second)
 		return 0;
 	dependent = vec_push(&visit->dotnet->dependents);
 	if (!dependent)
@@ -138,21 +134,35 @@ static bool find_kinds(struct dotnet *dotnet, uint64_t table)
 	return false;
 }
 
+/* Each has a segment from the beginning on. */
+static bool is_table(struct dotnet *dotnet, uint64_t table)
+{
+	return table && (dotnet->handle_kinds || find_kinds(dotnet, table)) &&
+	       is_segment_of(dotnet, segments_of(dotnet, table), table);
+}
+
+/* No memory is part of two segments: *fresh. 0 or -ENOMEM. */
+static int take_segment(struct visit *visit, uint64_t segment, bool *fresh)
+{
+	*fresh = true;
+	for (uint64_t at = 0; *fresh && at < SEGMENT_BYTES; at += MEMORY_PAGE) {
+		if (!hash_put(&visit->pages, segment + at, fresh))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int visit_table(struct visit *visit, uint64_t table)
 {
 	struct dotnet *dotnet = visit->dotnet;
-	uint64_t segment;
-	bool fresh = true;
+	uint64_t segment = segments_of(dotnet, table);
 	int error = 0;
 
-	if (!table || (!dotnet->handle_kinds && !find_kinds(dotnet, table)))
-		return 0;
-	segment = segments_of(dotnet, table);
-	while (!error && visit->segments.count < SEGMENTS_MAX &&
-	       is_segment_of(dotnet, segment, table)) {
-		if (!hash_put(&visit->segments, segment, &fresh))
-			return -ENOMEM;
-		if (!fresh)
+	while (!error && is_segment_of(dotnet, segment, table)) {
+		bool fresh;
+
+		error = take_segment(visit, segment, &fresh);
+		if (error || !fresh)
 			break;
 		error = visit_segment(visit, segment);
 		segment = target_word(dotnet->memory,
@@ -161,15 +171,21 @@ static int visit_table(struct visit *visit, uint64_t table)
 	return error;
 }
 
-/* A bucket has a table for each heap. */
-static int visit_bucket(struct visit *visit, uint64_t bucket, uint32_t heaps)
+/* A bucket of the server's has a table for each processor (objecthandle.cpp, getNumberOfSlots),
+ * however many heaps there are by now (DATAS); a table names itself, so more is read than it has.
+ */
+static int visit_bucket(struct visit *visit, uint64_t bucket)
 {
 	struct target_memory *memory = visit->dotnet->memory;
-	uint64_t tables = target_word(memory, bucket);
+	uint64_t tables = bucket ? target_word(memory, bucket) : 0;
 	int error = 0;
 
-	for (uint32_t i = 0; bucket && tables && !error && i < MIN(heaps, (uint32_t)HEAPS_MAX); i++)
-		error = visit_table(visit, target_word(memory, tables + i * 8ull));
+	for (uint32_t i = 0; tables && !error && i < TABLES_MAX; i++) {
+		uint64_t table = target_word(memory, tables + i * 8ull);
+
+		if (is_table(visit->dotnet, table))
+			error = visit_table(visit, table);
+	}
 	return error;
 }
 
@@ -177,15 +193,14 @@ static int visit_handles(struct visit *visit)
 {
 	struct dotnet *dotnet = visit->dotnet;
 	uint64_t map = dotnet_collector_place(dotnet, COLLECTOR_HANDLES);
-	uint32_t heaps = MAX((uint32_t)dotnet_collector_word(dotnet, COLLECTOR_HEAPS), 1u);
 	int error = 0;
 
 	for (uint32_t maps = 0; !error && map && maps < MAPS_MAX; maps++) {
 		uint64_t buckets = target_word(dotnet->memory, map);
 
 		for (uint32_t i = 0; !error && buckets && i < BUCKETS; i++)
-			error = visit_bucket(visit, target_word(dotnet->memory, buckets + i * 8ull),
-					     heaps);
+			error = visit_bucket(visit,
+					     target_word(dotnet->memory, buckets + i * 8ull));
 		map = target_word(dotnet->memory, map + MAP_NEXT);
 	}
 	return error;
@@ -198,22 +213,37 @@ static int compare_dependents(const void *left_pointer, const void *right_pointe
 	return left->first < right->first ? -1 : left->first > right->first;
 }
 
+static int add_listed_object(struct heap_sink *sink, uint64_t object, bool waiting)
+{
+	return waiting ? heap_sink_waiting_root(sink, KEY, "object that awaits its finaliser",
+						object)
+		       : heap_sink_root(sink, KEY, "finaliser queue", object);
+}
+
+/* What is listed there, nobody knows. */
+static void note_unread(const struct dotnet *dotnet, struct heap_sink *sink, uint64_t bytes)
+{
+	struct walk_report *report = &sink->reports.items[dotnet->report];
+
+	report->unread_bytes += bytes;
+	report->all_roots = false;
+}
+
 /* Those in [at, end) of the list of objects with finalisers. */
 static int add_listed(struct dotnet *dotnet, struct heap_sink *sink, uint64_t at, uint64_t end,
 		      bool waiting)
 {
+	uint64_t words[MEMORY_PAGE / 8], bytes;
 	int error = 0;
 
-	for (; !error && at < end && sink->roots.count < DOTNET_ROOTS_MAX &&
-	       dotnet_take(&dotnet->listed_left);
-	     at += 8) {
-		uint64_t object = target_word(dotnet->memory, at);
-
-		if (!object)
-			break;
-		error = waiting ? heap_sink_waiting_root(sink, KEY,
-							 "object that awaits its finaliser", object)
-				: heap_sink_root(sink, KEY, "finaliser queue", object);
+	for (; !error && at < end && maps_find(dotnet->memory->maps, at); at += bytes) {
+		bytes = MIN(end - at, MEMORY_PAGE - at % MEMORY_PAGE);
+		if (target_read(dotnet->memory, at, words, bytes)) {
+			note_unread(dotnet, sink, bytes);
+			continue;
+		}
+		for (uint64_t i = 0; !error && i < bytes / 8; i++)
+			error = add_listed_object(sink, words[i], waiting);
 	}
 	return error;
 }
@@ -231,9 +261,11 @@ static int add_finalisers(struct dotnet *dotnet, struct heap_sink *sink, uint64_
 		return 0;
 	start = words[QUEUE_ARRAY];
 	for (size_t i = 0; i < QUEUE_ARRAY; i++) {
-		if (words[i] < start || words[i] > words[QUEUE_ARRAY + 1] ||
-		    (i && words[i] < words[i - 1]))
+		if (words[i] < start || words[i] > words[QUEUE_ARRAY + 1] || words[i] % 8 ||
+		    (i && words[i] < words[i - 1])) {
+			note_unread(dotnet, sink, 0);
 			return 0;
+		}
 	}
 	error = add_listed(dotnet, sink, words[QUEUE_WAITING], words[QUEUE_WAITING + 2], false);
 	return error ? error : add_listed(dotnet, sink, start, words[QUEUE_WAITING], true);
@@ -245,7 +277,7 @@ int dotnet_add_handles(struct dotnet *dotnet, struct heap_sink *sink)
 	int error = visit.segment ? visit_handles(&visit) : -ENOMEM;
 
 	free(visit.segment);
-	hash_free(&visit.segments);
+	hash_free(&visit.pages);
 	if (dotnet->dependents.count)
 		qsort(dotnet->dependents.items, dotnet->dependents.count,
 		      sizeof(*dotnet->dependents.items), compare_dependents);

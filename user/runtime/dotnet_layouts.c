@@ -6,6 +6,7 @@
  * src/coreclr/vm/{threads,methodtable,class,ceeload}.h and src/coreclr/inc/dacvars.h of each.
  */
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "runtime/dotnet.h"
 
 /* Entries of the debuggers' table, from that of the collector on. */
@@ -16,7 +17,6 @@
 #define FREE_HEAD 0x1880000001ull /* flags and size of the type of free memory */
 #define ASSEMBLY_MODULES 10	  /* one of its first words is its module */
 #define IMAGE_MAGIC 0x5a4d
-#define THREADS_MAX (1u << 16)
 
 /* In common. */
 #define TABLE                                                                                      \
@@ -127,10 +127,14 @@ static bool has_threads(struct target_memory *memory, const struct dotnet_layout
 {
 	uint32_t count = store ? (uint32_t)target_word(memory, store + layout->store_threads) : 0;
 	uint64_t link = store ? target_word(memory, store + layout->store_first) : 0;
+	struct loop loop = {0};
 	uint32_t found = 0;
 
-	for (; link && found <= count && found < THREADS_MAX; found++)
+	for (; link && found <= count; found++) {
+		if (loop_found(&loop, link))
+			return false;
 		link = target_word(memory, link);
+	}
 	return found && found == count;
 }
 

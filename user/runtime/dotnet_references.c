@@ -12,11 +12,17 @@
 #include "base/search.h"
 #include "runtime/dotnet.h"
 
-#define SERIES_MAX 4096
-#define ITEMS_MAX 1024
-#define FIELDS_MAX 4096
 #define PARENTS_MAX 64
 #define CHUNK 128 /* words read at once */
+
+/* One more series or item; false: there are more than there can be, and nothing more is read. */
+static bool take_series(struct dotnet *dotnet)
+{
+	if (dotnet_take(&dotnet->series_left))
+		return true;
+	target_memory_exhaust(dotnet->memory);
+	return false;
+}
 
 /* For an array of structures: as CGCDesc has it, a count below 0. */
 static int read_items(struct dotnet *dotnet, struct dotnet_type *type, uint64_t count)
@@ -27,8 +33,7 @@ static int read_items(struct dotnet *dotnet, struct dotnet_type *type, uint64_t 
 	if (!series)
 		return -ENOMEM;
 	series->start = (uint32_t)MIN(start, (uint64_t)UINT32_MAX);
-	for (uint64_t i = 0;
-	     i < MIN(count, (uint64_t)ITEMS_MAX) && dotnet_take(&dotnet->series_left); i++) {
+	for (uint64_t i = 0; i < count && take_series(dotnet); i++) {
 		uint64_t word = target_word(dotnet->memory, type->address - 24 - i * 8);
 		struct dotnet_item *item = vec_push(&type->items);
 
@@ -41,19 +46,29 @@ static int read_items(struct dotnet *dotnet, struct dotnet_type *type, uint64_t 
 	return 0;
 }
 
-static int read_series(struct dotnet *dotnet, struct dotnet_type *type)
+/* Each has a word at least of a component, or of an object. */
+static bool is_count(const struct dotnet_type *type, int64_t count)
+{
+	int64_t words = (count < 0 ? type->flags & 0xffff : type->base_size) / 8;
+
+	return count >= -words && count <= words;
+}
+
+static int read_series(struct dotnet *dotnet, struct heap_sink *sink, struct dotnet_type *type)
 {
 	int64_t count = (int64_t)target_word(dotnet->memory, type->address - 8);
 
+	if (!is_count(type, count)) {
+		sink->reports.items[dotnet->report].nonsense++;
+		return 0;
+	}
 	if (count < 0)
-		return count < -ITEMS_MAX ? 0 : read_items(dotnet, type, (uint64_t)-count);
-	for (uint64_t i = 0;
-	     i < (uint64_t)MIN(count, (int64_t)SERIES_MAX) && dotnet_take(&dotnet->series_left);
-	     i++) {
+		return read_items(dotnet, type, (uint64_t)-count);
+	for (int64_t i = 0; i < count && take_series(dotnet); i++) {
 		uint64_t words[2]; /* size less that of the object, start */
 		struct dotnet_series *series;
 
-		if (target_read(dotnet->memory, type->address - 24 - i * 16, words,
+		if (target_read(dotnet->memory, type->address - 24 - (uint64_t)i * 16, words,
 				sizeof(words)) ||
 		    words[1] > UINT32_MAX)
 			return 0;
@@ -109,9 +124,7 @@ static int read_own_fields(struct dotnet *dotnet, struct heap_sink *sink, uint64
 		if (FIELD_IS_STATIC(word) ||
 		    (FIELD_TYPE(word) != ELEMENT_STRUCTURE && FIELD_TYPE(word) != ELEMENT_CLASS))
 			continue;
-		name[0] = '\0';
-		if (dotnet_take(&dotnet->names_left))
-			dotnet_field_name(dotnet, module, word, name);
+		dotnet_field_name(dotnet, module, word, name);
 		field = vec_push(&type->fields);
 		if (!field)
 			return -ENOMEM;
@@ -143,12 +156,14 @@ static int read_fields(struct dotnet *dotnet, struct heap_sink *sink, struct dot
 		uint64_t parent_class = class_of(dotnet, parent);
 		uint32_t inherited = MIN(count_fields(dotnet, parent_class), count);
 
-		error = read_own_fields(dotnet, sink, class, module,
-					MIN(count - inherited, (uint32_t)FIELDS_MAX), type);
+		error = read_own_fields(dotnet, sink, class, module, count - inherited, type);
 		table = parent;
 		class = parent_class;
 		count = inherited;
 	}
+	/* Those that are known would stand for others. */
+	if (!dotnet->fields_left)
+		type->fields.count = 0;
 	if (type->fields.count)
 		qsort(type->fields.items, type->fields.count, sizeof(*type->fields.items),
 		      compare_fields);
@@ -163,7 +178,7 @@ static int describe(struct dotnet *dotnet, struct heap_sink *sink, size_t place)
 
 	type.described = true;
 	if (type.flags & TABLE_POINTERS) {
-		error = read_series(dotnet, &type);
+		error = read_series(dotnet, sink, &type);
 		if (!error && !(type.flags & TABLE_COMPONENTS))
 			error = read_fields(dotnet, sink, &type);
 	}
@@ -246,7 +261,9 @@ static int refer_items(struct referrer *referrer)
 	while (!error && stride && offset < end) {
 		uint64_t before = offset;
 
-		for (size_t i = 0; !error && i < type->items.count && offset < end; i++) {
+		for (size_t i = 0; !error && i < type->items.count && offset < end &&
+				   target_memory_work(referrer->dotnet->memory, 1);
+		     i++) {
 			uint64_t bytes = type->items.items[i].references * 8ull;
 			uint64_t last = MIN(offset + bytes, end);
 

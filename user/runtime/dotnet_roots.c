@@ -8,19 +8,16 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "runtime/dotnet.h"
 
 #define KEY "dotnet"
-#define ASSEMBLIES_MAX (1u << 16)
-#define FIELDS_MAX 4096
-#define MAPS_MAX 4096
 
 /* Where an AppDomain has its list of assemblies: found by what the list leads to. */
 #define DOMAIN_BYTES 2048
 #define LIST_NEXT 8 /* ArrayListBase: a count, then a block: the next one, its size, items */
 #define BLOCK_SIZE 8
 #define BLOCK_ITEMS 16
-#define BLOCK_ITEMS_MAX (1u << 16)
 #define ASSEMBLY_WORDS 10
 
 /* DynamicStaticsInfo, before MethodTableAuxiliaryData */
@@ -39,6 +36,8 @@
 #define LOCAL_THREAD 24
 #define ARRAY_ITEMS 16
 
+#define CHUNK 128 /* words read at once */
+
 /* Between blocks of malloc's that follow each other. */
 #define BLOCK_GAP 64
 
@@ -47,7 +46,7 @@
 #define MODULE_WORDS 160
 #define HASH_BUCKETS 16
 #define BUCKETS_FIRST 3
-#define BUCKETS_MAX (1u << 22)
+#define BUCKETS_MAX (1u << 22) /* else it is another kind of table */
 #define ENTRY_NEXT 8
 #define ENTRY_TAGS 3ull
 
@@ -107,12 +106,14 @@ static int read_assemblies(struct dotnet *dotnet, uint64_t list)
 	uint64_t block = list + LIST_NEXT;
 	int error = 0;
 
-	while (!error && block && seen < MIN(count, ASSEMBLIES_MAX)) {
+	while (!error && block && seen < count && !target_memory_overworked(memory)) {
 		uint32_t size = (uint32_t)target_word(memory, block + BLOCK_SIZE);
 
-		if (!size || size > BLOCK_ITEMS_MAX)
+		if (!size)
 			break;
-		for (uint32_t i = 0; !error && i < size && seen < count; i++, seen++) {
+		for (uint32_t i = 0;
+		     !error && i < size && seen < count && !target_memory_overworked(memory);
+		     i++, seen++) {
 			uint64_t item = target_word(memory, block + BLOCK_ITEMS + i * 8ull);
 			uint64_t module = module_of_item(dotnet, item);
 
@@ -133,7 +134,7 @@ static int find_modules(struct dotnet *dotnet)
 		uint32_t count = (uint32_t)target_word(dotnet->memory, list);
 		uint64_t first = target_word(dotnet->memory, list + LIST_NEXT + BLOCK_ITEMS);
 
-		if (count && count <= ASSEMBLIES_MAX && module_of_item(dotnet, first)) {
+		if (count && module_of_item(dotnet, first)) {
 			error = read_assemblies(dotnet, list);
 			break;
 		}
@@ -181,7 +182,7 @@ static int add_static(struct dotnet *dotnet, struct heap_sink *sink, const struc
 	char class[DOTNET_NAME_BYTES], name[DOTNET_NAME_BYTES];
 	char root[2 * DOTNET_NAME_BYTES + DOTNET_THREAD_NAME_BYTES + 32];
 
-	if (heap_sink_node(sink, value) == BLOCK_NONE || !dotnet_take(&dotnet->names_left))
+	if (heap_sink_node(sink, value) == BLOCK_NONE)
 		return 0;
 	slot = vec_push(&dotnet->slots);
 	if (!slot)
@@ -220,8 +221,7 @@ static int add_thread_static(struct dotnet *dotnet, struct heap_sink *sink,
 {
 	int error = 0;
 
-	for (size_t i = 0; !error && i < dotnet->threads.count && dotnet_take(&dotnet->fields_left);
-	     i++) {
+	for (size_t i = 0; !error && i < dotnet->threads.count; i++) {
 		const struct dotnet_thread *thread = &dotnet->threads.items[i];
 		uint64_t statics = find_thread_statics(dotnet, thread, type->address);
 
@@ -267,12 +267,29 @@ static int add_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t t
 	if (!has_statics(dotnet, table) || !fields || !list)
 		return 0;
 	own = dotnet_own_fields(dotnet, &type);
-	for (uint32_t i = own; !error && i < own + MIN(fields, (uint32_t)FIELDS_MAX) &&
-			       dotnet_take(&dotnet->fields_left);
-	     i++) {
+	for (uint32_t i = own; !error && i < own + fields; i++) {
 		uint64_t word = target_word(dotnet->memory, list + i * (uint64_t)FIELD_BYTES + 8);
 
 		error = add_field(dotnet, sink, &type, word);
+	}
+	return error;
+}
+
+/* Static fields of the types in a table, of which much may never have been touched. */
+static int add_table_statics(struct dotnet *dotnet, struct heap_sink *sink, uint64_t table,
+			     uint32_t count)
+{
+	uint64_t words[CHUNK];
+	uint32_t part;
+	int error = 0;
+
+	for (; !error && count && maps_find(dotnet->memory->maps, table); count -= part) {
+		part = MIN(count, (uint32_t)CHUNK);
+		if (target_read(dotnet->memory, table, words, part * 8ull))
+			memset(words, 0, sizeof(words));
+		table += part * 8ull;
+		for (uint32_t i = 0; !error && i < part; i++)
+			error = words[i] & ~7ull ? add_statics(dotnet, sink, words[i] & ~7ull) : 0;
 	}
 	return error;
 }
@@ -283,19 +300,15 @@ static int add_module_statics(struct dotnet *dotnet, struct heap_sink *sink, uin
 	const struct dotnet_layout *layout = &dotnet->layout;
 	struct target_memory *memory = dotnet->memory;
 	uint64_t map = module + layout->module_types;
+	struct loop loop = {0};
 	int error = 0;
 
-	for (uint32_t maps = 0; !error && map && maps < MAPS_MAX; maps++) {
+	while (!error && map && !loop_found(&loop, map)) {
 		uint64_t table = target_word(memory, map + layout->map_table);
 		uint32_t count = (uint32_t)target_word(memory, map + layout->map_count);
 
-		for (uint32_t i = 0;
-		     !error && table && i < count && dotnet_take(&dotnet->tables_left); i++) {
-			uint64_t type = target_word(memory, table + i * 8ull) & ~7ull;
-
-			if (type)
-				error = add_statics(dotnet, sink, type);
-		}
+		if (table)
+			error = add_table_statics(dotnet, sink, table, count);
 		map = target_word(memory, map);
 	}
 	return error;
@@ -309,12 +322,11 @@ static int add_hashed_statics(struct dotnet *dotnet, struct heap_sink *sink, uin
 	uint64_t count = target_word(memory, buckets);
 	int error = 0;
 
-	for (uint64_t i = 0;
-	     !error && count <= BUCKETS_MAX && i < count && dotnet_take(&dotnet->tables_left);
-	     i++) {
+	for (uint64_t i = 0; !error && count <= BUCKETS_MAX && i < count; i++) {
 		uint64_t entry = target_word(memory, buckets + (BUCKETS_FIRST + i) * 8);
+		struct loop loop = {0};
 
-		while (!error && entry && !(entry & 1) && dotnet_take(&dotnet->tables_left)) {
+		while (!error && entry && !(entry & 1) && !loop_found(&loop, entry)) {
 			uint64_t type = target_word(memory, entry);
 
 			if (!(type & 2))
@@ -331,7 +343,7 @@ static int add_generic_statics(struct dotnet *dotnet, struct heap_sink *sink, ui
 {
 	int error = 0;
 
-	for (uint64_t i = 0; !error && i < MODULE_WORDS && dotnet_take(&dotnet->tables_left); i++) {
+	for (uint64_t i = 0; !error && i < MODULE_WORDS; i++) {
 		uint64_t table = target_word(dotnet->memory, module + i * 8);
 
 		if (table && !(table & 7) && target_word(dotnet->memory, table) == module)
@@ -409,7 +421,7 @@ static int add_frozen(struct dotnet *dotnet, struct heap_sink *sink)
 
 		for (uint32_t node = heap_sink_first(sink, range->start);
 		     !error && node < sink->count && sink->starts[node] < range->end &&
-		     sink->roots.count < DOTNET_ROOTS_MAX;
+		     !target_memory_overworked(dotnet->memory);
 		     node++)
 			error = heap_sink_root(sink, KEY, "frozen object", sink->starts[node]);
 	}
@@ -444,6 +456,7 @@ int dotnet_roots(void *state, struct heap_sink *sink)
 	struct dotnet *dotnet = state;
 	int error = add_all_statics(dotnet, sink);
 
+	sink->reports.items[dotnet->report].all_roots = true;
 	if (dotnet->slots.count)
 		qsort(dotnet->slots.items, dotnet->slots.count, sizeof(*dotnet->slots.items),
 		      compare_slots);
@@ -453,6 +466,5 @@ int dotnet_roots(void *state, struct heap_sink *sink)
 		error = dotnet_add_handles(dotnet, sink);
 	if (!error)
 		error = add_frozen(dotnet, sink);
-	sink->reports.items[dotnet->report].all_roots = true;
 	return error ? error : claim_native(dotnet, sink);
 }

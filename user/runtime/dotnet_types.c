@@ -10,8 +10,9 @@
 #include "runtime/dotnet.h"
 
 #define TYPE_IS_NONE UINT32_MAX
-#define TYPES_MAX (1u << 18)
-#define WORDS_MAX (1u << 22) /* that were looked at, types or not */
+#define TYPES_MIN (1u << 18)
+#define BYTES_PER_TYPE 256   /* the runtime's own of each are more */
+#define WORDS_MAX (1u << 22) /* that are known for no types */
 #define TABLE_BYTES 56
 #define BASE_BYTES_MAX (1u << 26)
 #define CANONICAL 1ull /* tag of MethodTable.class: the table that has the class */
@@ -74,27 +75,40 @@ static bool read_type(struct dotnet *dotnet, uint64_t address, struct dotnet_typ
 	return type->class_address || type->is_free;
 }
 
+/* NULL: there is no memory for it, in the process or here. */
+static struct dotnet_type *add_type(struct dotnet *dotnet, const struct dotnet_type *type)
+{
+	struct dotnet_type *added;
+	uint64_t *place;
+
+	if (dotnet->types.count >= TYPES_MIN + dotnet->memory->occupied / BYTES_PER_TYPE) {
+		target_memory_exhaust(dotnet->memory);
+		return NULL;
+	}
+	added = vec_push(&dotnet->types);
+	place = added ? hash_put(&dotnet->type_index, type->address, NULL) : NULL;
+	if (!place)
+		return NULL;
+	*added = *type;
+	*place = dotnet->types.count;
+	return added;
+}
+
 struct dotnet_type *dotnet_type_at(struct dotnet *dotnet, uint64_t address)
 {
 	uint64_t *place = hash_get(&dotnet->type_index, address);
-	bool fresh = !place;
-	struct dotnet_type type, *added;
+	struct dotnet_type type;
 
-	if (fresh && dotnet->type_index.count < WORDS_MAX && dotnet->types.count < TYPES_MAX)
-		place = hash_put(&dotnet->type_index, address, &fresh);
-	if (!place)
-		return NULL;
-	if (fresh) {
+	if (place)
+		return *place == TYPE_IS_NONE ? NULL : &dotnet->types.items[*place - 1];
+	if (read_type(dotnet, address, &type))
+		return add_type(dotnet, &type);
+	place = dotnet->type_index.count < dotnet->types.count + WORDS_MAX
+			? hash_put(&dotnet->type_index, address, NULL)
+			: NULL;
+	if (place)
 		*place = TYPE_IS_NONE;
-		if (read_type(dotnet, address, &type)) {
-			added = vec_push(&dotnet->types);
-			if (!added)
-				return NULL;
-			*added = type;
-			*place = dotnet->types.count;
-		}
-	}
-	return *place == TYPE_IS_NONE ? NULL : &dotnet->types.items[*place - 1];
+	return NULL;
 }
 
 uint64_t dotnet_type_module(struct dotnet *dotnet, uint64_t table)

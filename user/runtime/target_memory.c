@@ -138,6 +138,14 @@ void target_memory_forget(struct target_memory *memory)
 		memory->windows->slots[i].address = 0;
 }
 
+void target_memory_read_anew(struct target_memory *memory)
+{
+	int64_t left = memory->work_left;
+
+	target_memory_forget(memory);
+	memory->work_left = left;
+}
+
 void target_memory_release(struct target_memory *memory)
 {
 	memory->forgotten++;

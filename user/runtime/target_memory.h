@@ -63,7 +63,9 @@ void target_memory_close(struct target_memory *memory);
 
 /* Forgets all that was read. */
 void target_memory_forget(struct target_memory *memory);
-/* Likewise, and takes no memory for it until it is used again. */
+/* Likewise, and what reading may cost stays as it is. */
+void target_memory_read_anew(struct target_memory *memory);
+/* As target_memory_forget(), and takes no memory for it until it is used again. */
 void target_memory_release(struct target_memory *memory);
 
 /* All `size` bytes, or -EFAULT. */
