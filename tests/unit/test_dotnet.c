@@ -2,6 +2,8 @@
 /* The heap of a small .NET program made by hand; then the same with nonsense in it. */
 #include "unit/dotnet_fixture.h"
 
+#include <elf.h>
+
 #include "base/cleanup.h"
 #include "runtime/dotnet_reader.h"
 #include "runtime/target_memory.h"
@@ -563,6 +565,72 @@ static void collections_and_what_may_be_allocated_until_the_next_one_are_known(v
 	assert_int_equal(dotnet.full_ns - dotnet.collected_ns, 2000000000);
 }
 
+static uint32_t hash_of(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return hash;
+}
+
+/* The module begins as a file of ELF's does, whose loader finds the two variables. */
+static void put_file(const struct forged *forged)
+{
+	static const struct {
+		const char *name;
+		uint64_t at;
+	} variables[] = {{"g_dacTable", AT_TABLE},
+			 {"DotNetRuntimeContractDescriptor", AT_DESCRIPTOR}};
+	unsigned char *file = forged->memory.bytes;
+	const Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64},
+				   .e_phoff = 0x100,
+				   .e_phentsize = sizeof(Elf64_Phdr),
+				   .e_phnum = 2};
+	const Elf64_Phdr segments[] = {{.p_type = PT_LOAD},
+				       {.p_type = PT_DYNAMIC, .p_vaddr = 0x200}};
+	const Elf64_Dyn dynamic[] = {
+		{DT_SYMTAB, {0x400}}, {DT_STRTAB, {0x500}}, {DT_GNU_HASH, {0x600}}, {DT_NULL, {0}}};
+	uint32_t hashes[] = {
+		1, 1, 0, 0, 1, hash_of(variables[0].name) & ~1u, hash_of(variables[1].name) | 1};
+
+	memcpy(file, &header, sizeof(header));
+	memcpy(file + 0x100, segments, sizeof(segments));
+	memcpy(file + 0x200, dynamic, sizeof(dynamic));
+	memcpy(file + 0x600, hashes, sizeof(hashes));
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+		const Elf64_Sym symbol = {
+			.st_name = (uint32_t)i * 32, .st_shndx = 1, .st_value = variables[i].at};
+
+		memcpy(file + 0x400 + (i + 1) * sizeof(symbol), &symbol, sizeof(symbol));
+		forged_put_text(forged->memory.base + 0x500 + i * 32, variables[i].name);
+	}
+}
+
+/* They are mapped below it. */
+static void the_runtime_is_found_behind_any_number_of_assemblies(void **state)
+{
+	static char path[] = "/app/Planted.dll";
+	struct forged *forged = *state;
+	struct mapping mappings[300] = {0};
+	size_t own = forged->memory.maps.list.count, others = ARRAY_SIZE(mappings) - own;
+	struct maps maps = forged->memory.maps;
+	struct dotnet_memory dotnet;
+
+	put_file(forged);
+	for (size_t i = 0; i < others; i++)
+		mappings[i] = (struct mapping){.start = (i + 1) * 0x10000,
+					       .end = (i + 1) * 0x10000 + 0x1000,
+					       .readable = true,
+					       .path = path};
+	memcpy(mappings + others, forged->memory.mappings, own * sizeof(mappings[0]));
+	maps.list.items = mappings;
+	maps.list.count = ARRAY_SIZE(mappings);
+	assert_int_equal(dotnet_memory_read(&maps, &dotnet), 0);
+	assert_null(dotnet.why);
+	assert_int_equal(dotnet.collections[0], 9);
+}
+
 /* Each heap of the server's collector has its own, as far as the next one. */
 static void budgets_of_the_heaps_of_a_server_are_summed_up(void **state)
 {
@@ -664,6 +732,7 @@ int main(void)
 		FORGED(all_of_many_references_of_a_structure_are_read),
 		FORGED(a_list_of_finalisers_that_contradicts_itself_is_no_list_of_all),
 		FORGED(all_that_was_read_too_often_is_said),
+		FORGED(the_runtime_is_found_behind_any_number_of_assemblies),
 		FORGED(collections_and_what_may_be_allocated_until_the_next_one_are_known),
 		FORGED(budgets_of_the_heaps_of_a_server_are_summed_up),
 		FORGED(figures_that_contradict_each_other_are_not_known),

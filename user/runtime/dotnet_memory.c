@@ -24,7 +24,6 @@
 #define SEARCHED_MAX (4u << 20) /* of the collector's variables */
 #define HEAP_SEARCHED (64u << 10)
 #define HEAPS_MAX 1024
-#define MODULES_TRIED 64
 #define TRIES 3
 #define NS_PER_US 1000ull
 
@@ -278,7 +277,6 @@ int dotnet_memory_read(const struct maps *maps, struct dotnet_memory *dotnet)
 	struct loaded_module *module = malloc(sizeof(*module));
 	struct target_memory memory;
 	int error = module ? target_memory_open(maps, NULL, NULL, &memory) : -ENOMEM;
-	uint32_t tried = 0;
 
 	*dotnet = (struct dotnet_memory){
 		.why = "no program or library with the variable g_dacTable is mapped"};
@@ -286,13 +284,11 @@ int dotnet_memory_read(const struct maps *maps, struct dotnet_memory *dotnet)
 		free(module);
 		return error;
 	}
-	for (size_t i = 0; !error && i < maps->list.count && tried < MODULES_TRIED; i++) {
+	for (size_t i = 0; !error && i < maps->list.count; i++) {
 		const struct mapping *mapping = &maps->list.items[i];
 
-		if (!may_have_runtime(mapping))
-			continue;
-		tried++;
-		if (loaded_module_read(&memory, mapping, exported, ARRAY_SIZE(exported), module))
+		if (!may_have_runtime(mapping) ||
+		    loaded_module_read(&memory, mapping, exported, ARRAY_SIZE(exported), module))
 			continue;
 		memory.modules = &module->modules;
 		error = dotnet_memory_of(&memory, dotnet);
