@@ -10,6 +10,7 @@
 #include "unit/go_fixture.h"
 
 #define MUTANTS 600
+#define FORGED_RECORD 0x100u /* bytes */
 
 static int setup(void **state)
 {
@@ -150,6 +151,66 @@ static void a_table_that_does_not_fit_is_none(void **state)
 	expect_unknown(forged, "1.24.4", "its table of functions is not found");
 }
 
+/* A server that had millions at its busiest keeps room for them. */
+static void goroutines_are_found_however_many_there_were(void **state)
+{
+	struct forged *forged = *state;
+	struct task_report report;
+	uint64_t count = (1ull << 61) + 1; /* the last one is the first one */
+
+	forged_slice(forged_at(forged, FORGED_ALLGS), forged_at(forged, FORGED_POINTERS),
+		     forged->goroutines, (4u << 20) + 1);
+	read_goroutines(forged, &report);
+	assert_null(report.why);
+	assert_int_equal(report.count, FORGED_WORKERS + 1);
+	task_report_free(&report);
+	/* More than memory has room for. */
+	forged_slice(forged_at(forged, FORGED_ALLGS), forged_at(forged, FORGED_POINTERS), count,
+		     count);
+	expect_unknown(forged, "1.24.4", "its goroutines are not found");
+}
+
+/* main.worker calls itself so many times. */
+static void make_deep(const struct forged *forged, uint64_t calls)
+{
+	const uint64_t above = machine_frame.return_words ? 8 : 0;
+	uint64_t g = forged_at(forged, FORGED_G + FORGED_G_SIZE), low = forged_at(forged, 0x2a000);
+	uint64_t returns = low + (above ? FORGED_FRAME : 0);
+
+	forged_put(g, low);
+	forged_put(g + 8, low + 0x2000);
+	forged_put(g + 56, low);
+	for (uint64_t i = 0; i < calls; i++)
+		forged_put(returns + i * (FORGED_FRAME + above),
+			   forged_code(forged, FORGED_WORKER) + 0x40);
+	forged_put(returns + calls * (FORGED_FRAME + above),
+		   forged_code(forged, FORGED_GOEXIT) + 1);
+}
+
+static void a_stack_that_was_cut_off_says_so(void **state)
+{
+	static const uint64_t calls[] = {127, 128, 200};
+	struct forged *forged = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		const struct frames *deepest = NULL;
+		struct task_report report;
+
+		make_deep(forged, calls[i]);
+		read_goroutines(forged, &report);
+		for (size_t j = 0; j < report.groups.count; j++) {
+			if (report.groups.items[j].stack.list.count > 100)
+				deepest = &report.groups.items[j].stack;
+		}
+		assert_non_null(deepest);
+		assert_int_equal(deepest->list.count, calls[i] == 127 ? 128 : 129);
+		if (calls[i] > 127)
+			assert_string_equal(deepest->list.items[128].why,
+					    "callers that were not read");
+		task_report_free(&report);
+	}
+}
+
 /* -------- the heap profile */
 
 static void read_profile(const struct forged *forged, struct heap_profile *profile)
@@ -235,6 +296,46 @@ static void a_record_with_another_hash_is_none(void **state)
 	assert_non_null(profile.why);
 	assert_int_equal(profile.sites.count, 0);
 	heap_profile_free(&profile);
+}
+
+/* A large program that ran for long: more than 2^18 records, here of a size of their own each. */
+static uint64_t make_records(const struct forged *forged, uint64_t count)
+{
+	uint64_t records = forged_at(forged, 1u << 30), record;
+	uint64_t first = forged_word(forged_at(forged, FORGED_BUCKETS));
+
+	assert_ptr_equal(mmap(forged_memory_place(records), count * FORGED_RECORD,
+			      PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+			 forged_memory_place(records));
+	for (uint64_t i = 0; i < count; i++) {
+		record = records + i * FORGED_RECORD;
+		memcpy(forged_memory_place(record), forged_memory_place(first), FORGED_RECORD);
+		forged_put(record + 8, i + 1 < count ? record + FORGED_RECORD : first);
+		forged_put(record + 32, 1000 + i);
+		forged_put(record + 24, forged_hash(forged_word(record + 48),
+						    forged_word(record + 56), 1000 + i));
+	}
+	return records;
+}
+
+static void free_records(uint64_t records, uint64_t count)
+{
+	munmap(forged_memory_place(records), count * FORGED_RECORD);
+}
+
+static void all_records_of_a_large_program_are_read(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t count = (1u << 18) + 1, records = make_records(forged, count);
+	struct heap_profile profile;
+
+	forged_put(forged_at(forged, FORGED_BUCKETS), records);
+	read_profile(forged, &profile);
+	assert_null(profile.why);
+	assert_int_equal(profile.sites.count, count + 2);
+	heap_profile_free(&profile);
+	free_records(records, count);
 }
 
 /* A list that leads back to itself ends. */
@@ -362,6 +463,96 @@ static void objects_have_their_size_or_what_allocated_them(void **state)
 	assert_int_equal(walked.sink.roots.count, 1);
 	assert_string_equal(walked.sink.roots.items[0].name, "goroutine in main.worker main.go:31");
 	assert_int_equal(walked.sink.starts[walked.sink.roots.items[0].node], small);
+	forged_heap_free(&walked);
+}
+
+/* Each has a class. */
+static void objects_are_known_by_all_places_that_allocate(void **state)
+{
+	const struct forged *forged = *state;
+	uint64_t count = (1u << 16) + 1, records = make_records(forged, count);
+	uint64_t specials = records + count * FORGED_RECORD + MEMORY_PAGE;
+	uint64_t bytes = align_up(count * 32, MEMORY_PAGE);
+	struct forged_heap_walk walked;
+
+	forged_heap(forged);
+	specials = align_up(specials, MEMORY_PAGE);
+	assert_ptr_equal(mmap(forged_memory_place(specials), bytes, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+			 forged_memory_place(specials));
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t special = specials + i * 32;
+
+		forged_put(special,
+			   i + 1 < count ? special + 32 : forged_at(forged, FORGED_SPECIAL));
+		forged_put(special + 24, records + i * FORGED_RECORD);
+	}
+	forged_put(forged_at(forged, FORGED_SPANS) + 128, specials);
+	assert_int_equal(forged_heap_walk(forged, &walked), 0);
+	assert_int_equal(walked.error, 0);
+	assert_int_equal(walked.report.nonsense, 0);
+	expect_node(&walked, forged_at(forged, FORGED_SMALL_SPAN + FORGED_ELEMENT), FORGED_ELEMENT,
+		    "main.block main.go:31");
+	forged_heap_free(&walked);
+	munmap(forged_memory_place(specials), bytes);
+	free_records(records, count);
+}
+
+/* A heap that had millions of spans keeps room for them. */
+static void spans_are_found_however_many_there_were(void **state)
+{
+	const struct forged *forged = *state;
+	struct forged_heap_walk walked;
+
+	forged_heap(forged);
+	forged_put(forged_at(forged, FORGED_ALL_SPANS) + 16, (16u << 20) + 1);
+	assert_int_equal(forged_heap_walk(forged, &walked), 0);
+	assert_int_equal(walked.error, 0);
+	assert_int_equal(walked.report.heap_bytes, FORGED_IN_USE);
+	forged_heap_free(&walked);
+}
+
+/* Else all that only goroutines hold would be garbage. */
+static void without_goroutines_roots_are_missing(void **state)
+{
+	const struct forged *forged = *state;
+
+	for (int found = 1; found >= 0; found--) {
+		struct forged_heap_walk walked;
+
+		forged_heap(forged);
+		if (!found)
+			forged_put(forged_at(forged, FORGED_ALLGS), 0);
+		assert_int_equal(forged_heap_walk(forged, &walked), 0);
+		assert_int_equal(walked.error, 0);
+		assert_int_equal(walked.report.all_roots, found);
+		assert_int_equal(walked.sink.roots.count, found);
+		if (!found)
+			assert_string_equal(walked.report.why,
+					    "its goroutines are not found: what only their stacks "
+					    "hold is not known");
+		forged_heap_free(&walked);
+	}
+}
+
+/* One that runs, of which the registers are not known: all of its stack counts. */
+static void parts_of_a_stack_that_were_never_used_end_nothing(void **state)
+{
+	const struct forged *forged = *state;
+	uint64_t g = forged_at(forged, FORGED_G + FORGED_G_SIZE);
+	uint64_t low = forged_at(forged, 0x2c000), high = low + 2 * MEMORY_PAGE;
+	struct forged_heap_walk walked;
+
+	forged_heap(forged);
+	forged_put32(g + 152, 2);
+	forged_put(g, low);
+	forged_put(g + 8, high);
+	forged_put(high - 16, forged_at(forged, FORGED_SMALL_SPAN));
+	assert_int_equal(madvise(forged_memory_place(low), MEMORY_PAGE, MADV_DONTNEED), 0);
+	assert_int_equal(forged_heap_walk(forged, &walked), 0);
+	assert_int_equal(walked.error, 0);
+	assert_int_equal(walked.sink.roots.count, 1);
+	assert_string_equal(walked.sink.roots.items[0].name, "goroutine in running code");
 	forged_heap_free(&walked);
 }
 
@@ -538,6 +729,19 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_record_with_another_hash_is_none, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_circle_of_records_is_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_records_of_a_large_program_are_read, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(goroutines_are_found_however_many_there_were, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_stack_that_was_cut_off_says_so, setup, teardown),
+		cmocka_unit_test_setup_teardown(objects_are_known_by_all_places_that_allocate,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(spans_are_found_however_many_there_were, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(without_goroutines_roots_are_missing, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(parts_of_a_stack_that_were_never_used_end_nothing,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(figures_must_balance, setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense_does_no_harm, setup, teardown),
 		cmocka_unit_test_setup_teardown(objects_have_their_size_or_what_allocated_them,

@@ -18,8 +18,8 @@
 #include "heap/heap_image.h"
 #include "runtime/go.h"
 
-#define GOROUTINES_MAX (4u << 20)
-#define FRAMES_MAX (2u << 20) /* of all groups: later ones have no stack */
+#define GOROUTINES_MIN (4u << 20) /* that are believed, whatever memory there is */
+#define FRAMES_MAX (2u << 20)	  /* of all groups */
 #define DEPTH_MAX 128
 #define ROUNDS 4 /* for goroutines that run on while they are read */
 #define REASONS_MAX 128
@@ -99,6 +99,7 @@ static bool is_allgs(const struct go_program *program, uint64_t start, uint64_t 
 /* The one slice of goroutines; count 0: none, or several. */
 static struct go_slice find_allgs(const struct go_program *program)
 {
+	uint64_t most = GOROUTINES_MIN + program->memory->occupied / G_BYTES;
 	struct go_slice found = {0};
 
 	for (size_t i = 0; i < go_data_words(program); i++) {
@@ -106,7 +107,7 @@ static struct go_slice find_allgs(const struct go_program *program)
 		uint64_t count = go_data_word(program, i + 1);
 		uint64_t room = go_data_word(program, i + 2);
 
-		if (!start || start % 8 || count < 2 || count > room || room > GOROUTINES_MAX ||
+		if (!start || start % 8 || count < 2 || count > room || count > most ||
 		    start == found.start || !is_allgs(program, start, count))
 			continue;
 		if (found.count)
@@ -183,6 +184,7 @@ static const char *state_words(struct go_program *program, struct intern *string
 struct walk {
 	uint64_t addresses[DEPTH_MAX];
 	size_t depth;
+	bool more; /* callers beyond them */
 };
 
 /* Where it was parked, or called the kernel; what runs has its registers in no memory. A call
@@ -194,13 +196,16 @@ static void walk_stack(const struct go_program *program, const struct g *g, stru
 	uint64_t sp = g->sp, pc = g->pc;
 	struct go_function function;
 
-	walk->depth = 0;
+	*walk = (struct walk){0};
 	if (g->state == G_RUNNING || g->state == G_IDLE)
 		return;
-	while (walk->depth < DEPTH_MAX && go_function_find(program, pc - 1, &function)) {
+	while (go_function_find(program, pc - 1, &function)) {
 		int64_t frame = go_function_frame(program, &function, pc - 1);
 
 		if (go_function_is_top(program, &function))
+			return;
+		walk->more = walk->depth == DEPTH_MAX;
+		if (walk->more)
 			return;
 		walk->addresses[walk->depth++] = pc;
 		if (frame < 0 || sp < g->low || sp >= g->high || (uint64_t)frame + 8 > g->high - sp)
@@ -258,7 +263,8 @@ int go_stacks_visit(struct go_program *program, struct intern *strings, go_stack
 	char place[GO_NAME_BYTES + 64];
 	int error = 0;
 
-	for (uint64_t i = 0; !error && i < all.count; i++) {
+	for (uint64_t i = 0; !error && i < all.count && !target_memory_overworked(program->memory);
+	     i++) {
 		struct g g;
 
 		if (!read_g(program, target_word(program->memory, all.start + i * 8), &g) ||
@@ -309,15 +315,29 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash_mix(hash ^ hash_mix(value));
 }
 
+/* Of what follows nothing is known but that it is there. */
+static int append_rest(struct frames *frames)
+{
+	struct frame *rest = vec_push(&frames->list);
+
+	if (!rest)
+		return -ENOMEM;
+	*rest = (struct frame){.why = "callers that were not read"};
+	return 0;
+}
+
 static int name_group(struct reading *reading, const struct walk *walk, uint64_t creator,
 		      struct task_group *group)
 {
 	struct intern *strings = &reading->report->strings;
+	size_t depth = reading->frames < FRAMES_MAX ? walk->depth : 0;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < walk->depth && reading->frames < FRAMES_MAX; i++)
+	for (size_t i = 0; !error && i < depth; i++)
 		error = go_frames_append(reading->program, strings, walk->addresses[i], false,
 					 &group->stack);
+	if (!error && (depth < walk->depth || walk->more))
+		error = append_rest(&group->stack);
 	if (!error && creator)
 		error = go_frames_append(reading->program, strings, creator, false,
 					 &group->creator);

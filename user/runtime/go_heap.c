@@ -22,14 +22,10 @@
 #include "runtime/heap_sink.h"
 #include "runtime/runtime.h"
 
-#define SPANS_MAX (16u << 20)
 #define SPAN_PAGES_MAX (1ull << 32)
 #define OBJECTS_MAX (1u << 31)
-#define CLASSES_MAX (1u << 16)
-#define SPECIALS_MAX (1u << 24) /* of all spans */
-#define ROOTS_MAX (1u << 24)
 #define GROWTH_MAX (1ull << 30)
-#define STACK_STEP 4096
+#define STACK_STEP MEMORY_PAGE
 #define BARRIER_BYTES_MIN 2048ull /* of wbBuf: 256 or 512 words */
 #define BARRIER_OBJECT_MAX (64u << 10)
 #define ARENA_BYTES (64ull << 20) /* heapArenaBytes: all of it is the heap's */
@@ -66,8 +62,7 @@ struct go_heap {
 	struct hash sites;	    /* buckets of the profile -> classes, plus 1 */
 	struct hash sizes; /* sizes, twice, and whether without pointers -> classes, plus 1 */
 	struct intern strings;
-	size_t classes, specials; /* that were read */
-	uint64_t bytes_left;	  /* for spans: no two have the same */
+	uint64_t bytes_left; /* for spans: no two have the same */
 	struct walk_report *report;
 	/* While roots are visited. */
 	struct heap_sink *sink;
@@ -170,8 +165,7 @@ static struct go_slice find_spans(const struct go_program *program, uint64_t in_
 		uint64_t room = go_data_word(program, i + 2), bytes;
 
 		if (!spans.start || spans.start % 8 || !spans.count || spans.count > room ||
-		    room > SPANS_MAX || spans.start == found.start ||
-		    !sum_spans(program, spans, &bytes) ||
+		    spans.start == found.start || !sum_spans(program, spans, &bytes) ||
 		    !(exactly ? bytes == in_use : is_near(bytes, in_use)))
 			continue;
 		if (found.count)
@@ -183,17 +177,15 @@ static struct go_slice find_spans(const struct go_program *program, uint64_t in_
 
 /* -------- objects */
 
-static int class_of(struct go_heap *heap, struct heap_sink *sink, const char *name, uint64_t *place)
+static int class_of(struct heap_sink *sink, const char *name, uint64_t *place)
 {
 	const struct managed_class class = {.name = name, .runtime = GO_KEY};
 	uint32_t number;
-	int error = heap->classes == CLASSES_MAX ? -E2BIG : heap_sink_class(sink, &class, &number);
+	int error = heap_sink_class(sink, &class, &number);
 
-	if (error)
-		return error;
-	heap->classes++;
-	*place = number + 1;
-	return 0;
+	if (!error)
+		*place = number + 1;
+	return error;
 }
 
 /* "48-byte object", "48-byte object without pointers". */
@@ -210,7 +202,7 @@ static int class_of_size(struct go_heap *heap, struct heap_sink *sink, const str
 	snprintf(name, sizeof(name), "%" PRIu64 "-byte object%s", span->element_size,
 		 span->without_pointers ? " without pointers" : "");
 	if (!*place)
-		error = class_of(heap, sink, name, place);
+		error = class_of(sink, name, place);
 	if (!error)
 		*class = (uint32_t)*place - 1;
 	return error;
@@ -258,7 +250,7 @@ static bool class_of_bucket(struct go_heap *heap, struct heap_sink *sink, uint64
 	if (!*error && !place)
 		*error = -ENOMEM;
 	if (!*error && !*place)
-		*error = class_of(heap, sink, name, place);
+		*error = class_of(sink, name, place);
 	if (!*error)
 		*class = (uint32_t)*place - 1;
 	return !*error;
@@ -284,12 +276,12 @@ static int read_specials(struct go_heap *heap, struct heap_sink *sink, const str
 	int error = 0;
 
 	list->count = 0;
-	for (; at && !error; heap->specials++) {
+	while (at && !error) {
 		uint64_t words[4];
 		struct sampled found = {0};
 		bool sampled;
 
-		if (loop_found(&loop, at) || heap->specials == SPECIALS_MAX || at % 8 ||
+		if (loop_found(&loop, at) || at % 8 ||
 		    target_read(heap->program.memory, at, words, sizeof(words))) {
 			heap->report->nonsense++;
 			break;
@@ -508,7 +500,9 @@ static int add_spans(struct go_heap *heap, struct heap_sink *sink)
 
 	heap->low = UINT64_MAX;
 	heap->bytes_left = bytes_at_most(heap->program.memory->maps);
-	for (uint64_t i = 0; i < heap->spans.count && !error; i++)
+	for (uint64_t i = 0;
+	     i < heap->spans.count && !error && !target_memory_overworked(heap->program.memory);
+	     i++)
 		error = add_span(heap, sink,
 				 target_word(heap->program.memory, heap->spans.start + i * 8),
 				 &sampled);
@@ -525,18 +519,20 @@ static int scan_words(void *context, const char *place, uint64_t start, uint64_t
 	int error = 0;
 
 	snprintf(name, sizeof(name), "goroutine in %s", place);
-	while (!error && start < end) {
+	for (uint64_t next;
+	     !error && start < end && !target_memory_overworked(heap->program.memory);
+	     start = next) {
 		uint64_t words[STACK_STEP / 8];
-		size_t size = MIN(end - start, sizeof(words));
+		size_t size = MIN(end - start, STACK_STEP - start % STACK_STEP);
 
+		next = start + size;
+		/* Of a stack of which all counts, parts were never used. */
 		if (target_read(heap->program.memory, start, words, size))
-			return 0;
+			continue;
 		for (size_t i = 0; i < size / 8 && !error; i++) {
-			if (words[i] >= heap->low && words[i] < heap->high &&
-			    heap->sink->roots.count < ROOTS_MAX)
+			if (words[i] >= heap->low && words[i] < heap->high)
 				error = heap_sink_passing_root(heap->sink, GO_KEY, name, words[i]);
 		}
-		start += size;
 	}
 	return error;
 }
@@ -609,7 +605,10 @@ static int walk(struct target_memory *memory, struct heap_sink *sink, struct wal
 		end(heap);
 		return error;
 	}
-	report->all_roots = true;
+	report->all_roots = go_first_goroutine(&heap->program);
+	if (!report->all_roots)
+		report->why = "its goroutines are not found: what only their stacks hold is not "
+			      "known";
 	*state = heap;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "base/text.h"
 #include "runtime/go.h"
 
@@ -25,8 +26,8 @@
 #define BUCKET_BYTES 48
 #define TYPE_MEMORY 1
 #define DEPTH_MAX 1024
-#define BUCKETS_MAX (1u << 18)
-#define FRAMES_MAX (2u << 20) /* of all of them */
+#define FRAMES_MIN (2u << 20) /* of all of them: so many are believed, whatever memory there is */
+#define BYTES_PER_FRAME 32
 #define CYCLES 4
 #define CYCLE_BYTES_MAX 32
 #define OBJECT_BYTES_MAX (1ull << MACHINE_USER_BITS)
@@ -186,8 +187,9 @@ static int add_site(struct go_program *program, const struct bucket *bucket,
 static bool is_published(struct go_program *program, uint64_t first, struct bucket *bucket)
 {
 	uint64_t at = first;
+	struct loop loop = {0};
 
-	for (size_t i = 0; i < BUCKETS_MAX && read_bucket(program, at, bucket); i++) {
+	while (!loop_found(&loop, at) && read_bucket(program, at, bucket)) {
 		if (bucket->allocated[0].objects || bucket->freed[0].objects)
 			return true;
 		at = bucket->next;
@@ -199,6 +201,8 @@ static int read_buckets(struct go_program *program, struct bucket *bucket,
 			struct heap_profile *profile)
 {
 	uint64_t at = find_buckets(program, bucket), frames = 0;
+	uint64_t most = FRAMES_MIN + program->memory->occupied / BYTES_PER_FRAME;
+	struct loop loop = {0};
 	int error = 0;
 
 	if (!at) {
@@ -207,9 +211,11 @@ static int read_buckets(struct go_program *program, struct bucket *bucket,
 		return 0;
 	}
 	profile->collected = is_published(program, at, bucket);
-	for (size_t i = 0; !error && at; i++) {
-		if (i == BUCKETS_MAX || frames > FRAMES_MAX || !read_bucket(program, at, bucket)) {
-			profile->why = "its heap profile makes no sense";
+	while (!error && at) {
+		if (loop_found(&loop, at) || frames > most || !read_bucket(program, at, bucket)) {
+			profile->why = target_memory_overworked(program->memory);
+			profile->why =
+				profile->why ? profile->why : "its heap profile makes no sense";
 			break;
 		}
 		error = add_site(program, bucket, profile, profile->collected ? 1 : CYCLES);
