@@ -315,6 +315,9 @@ static void an_array_that_all_have_is_bounded(void **state)
 	assert_true(walked.sink.references.count < REPORT(&walked)->heap_bytes / 8 * 5);
 	assert_int_equal(count_references(&walked.sink, holder - 1), 2);
 	assert_true(refers(&walked.sink, holder - 1, array - 1));
+	assert_string_equal(REPORT(&walked)->why,
+			    "its objects share arrays again and again: not all of what they hold "
+			    "by these was read");
 	walked_free(&walked);
 }
 
@@ -429,6 +432,106 @@ static void many_listeners_of_one_event_are_reported_with_their_function(void **
 	walked_free(&walked);
 }
 
+/* A chunk of so many bytes, in which objects come next; it ends behind them. */
+static uint64_t large_begin(struct forged *forged, uint64_t bytes)
+{
+	uint64_t chunk = forged_memory_more(&forged->memory, bytes);
+
+	assert_int_not_equal(chunk, 0);
+	forged_chunk(forged, chunk - FORGED_BASE, 0x4, 0);
+	forged_put(chunk, bytes);
+	return chunk;
+}
+
+static void large_walk(const struct forged *forged, uint64_t chunk, struct walked *walked)
+{
+	uint64_t bytes = forged_word(chunk);
+
+	assert_true(forged->next <= chunk + bytes);
+	forged_put(chunk + 32, forged->next);
+	walk(&forged->memory, walked);
+	munmap(forged_memory_place(chunk), bytes);
+}
+
+static void a_million_listeners_are_reported(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t count = (1u << 20) + 1, chunk = large_begin(forged, 9u << 20);
+	uint64_t events = forged_word(forged->emitter - 1 + 24);
+	uint64_t listeners = forged_word(forged_word(events - 1 + 8) - 1 + 16 + 4 * 8);
+	uint64_t elements = forged_array(forged, forged->fixed_array, count);
+	const struct listener_crowd *crowd;
+	struct walked walked;
+
+	forged_set(listeners, 16, elements);
+	forged_set(listeners, 24, forged_number(count));
+	for (uint64_t i = 0; i < count; i++)
+		forged_item(elements, i, forged->last_function);
+	large_walk(forged, chunk, &walked);
+	crowd = &REPORT(&walked)->crowds[0];
+	assert_string_equal(crowd->event, "close");
+	assert_int_equal(crowd->listeners, count);
+	assert_int_equal(crowd->same, count);
+	walked_free(&walked);
+}
+
+/* A program that was bundled into one module: tens of thousands. */
+static void all_that_a_module_exports_is_a_root(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t words = (1u << 16) + 4, chunk = large_begin(forged, 1u << 20);
+	uint64_t name = forged_text(forged, forged->internalized, "far");
+	uint64_t cell = forged_object(forged, forged_map(forged, FORGED_CELL, 2, 0), 16);
+	uint64_t module = forged_object(forged, forged_map(forged, FORGED_ES_MODULE, 4, 0), 32);
+	uint64_t table = forged_array(forged, forged_map(forged, FORGED_HASH_TABLE, 0, 0), words);
+	struct walked walked;
+
+	forged_set(module, 8, table);
+	forged_set(module, 16, forged->last_function);
+	forged_set(cell, 8, forged->required);
+	forged_item(table, words - 2, name);
+	forged_item(table, words - 1, cell);
+	large_walk(forged, chunk, &walked);
+	expect_root(&walked.sink, "module server.js far", forged->required - 1);
+	walked_free(&walked);
+}
+
+static uint64_t make_module(struct forged *forged, uint64_t shared, uint64_t words)
+{
+	uint64_t map = forged_word(forged->module - 1);
+	uint64_t context = forged_array(forged, map, words);
+	uint64_t function = forged_object(forged, forged->function, 64);
+
+	forged_item(context, 1, forged->native_context);
+	forged_set(function, 24, shared);
+	forged_set(function, 32, context);
+	return context;
+}
+
+/* A script that was loaded again for each test, and one more. */
+static void modules_are_known_however_many(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t chunk = large_begin(forged, 8u << 20), count = 1u << 16;
+	uint64_t words = forged_word(forged->module - 1 + 8) >> 32;
+	uint64_t script = forged_object(forged, forged_map(forged, FORGED_SCRIPT, 10, 0), 80);
+	uint64_t path = forged_text(forged, forged->internalized, "other.js");
+	uint64_t shared = forged_object(forged, forged->shared, 56), context;
+	struct walked walked;
+
+	forged_set(script, 16, path);
+	forged_set(shared, 32, script);
+	for (uint64_t i = 0; i < count; i++)
+		make_module(forged, forged_shared_of(forged->last_function), 3);
+	context = make_module(forged, shared, words);
+	for (uint64_t i = 0; i < words; i++)
+		forged_item(context, i, forged_word(forged->module - 1 + 16 + i * 8));
+	large_walk(forged, chunk, &walked);
+	assert_null(root_named(&walked.sink, "module server.js kept"));
+	expect_root(&walked.sink, "module other.js kept", forged->of_module - 1);
+	walked_free(&walked);
+}
+
 static void what_modules_export_and_the_cache_of_require_are_roots(void **state)
 {
 	struct forged *forged = *state;
@@ -529,7 +632,10 @@ int main(void)
 		FORGED(lines_are_known_where_v8_has_them_itself),
 		FORGED(listeners_have_the_names_of_their_events),
 		FORGED(many_listeners_of_one_event_are_reported_with_their_function),
+		FORGED(a_million_listeners_are_reported),
 		FORGED(what_modules_export_and_the_cache_of_require_are_roots),
+		FORGED(all_that_a_module_exports_is_a_root),
+		FORGED(modules_are_known_however_many),
 		FORGED(native_memory_has_a_holder_and_keys_that_are_data_are_not_shown),
 		FORGED(stores_belong_to_buffers_of_their_size_and_stay_whole),
 		FORGED(weak_references_hold_nothing_and_weak_maps_their_values),

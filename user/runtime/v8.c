@@ -424,7 +424,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	if (!v8)
 		return -ENOMEM;
 	v8->memory = memory;
-	v8->words_left = v8->names_left = v8->source_left = LOOKED_AT_MAX;
+	v8->names_left = v8->source_left = LOOKED_AT_MAX;
 	v8->report = (size_t)(report - sink->reports.items);
 	*state = v8;
 	return walk_found(v8, sink, report);

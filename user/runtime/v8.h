@@ -252,7 +252,7 @@ struct v8 {
 	uint64_t cache;				/* require.cache, tagged */
 	struct hash events_index; /* tagged objects that have listeners by the name of the event */
 	/* Limits for further reading, whatever the heap says. */
-	uint32_t words_left, names_left, source_left;
+	uint32_t names_left, source_left;
 	uint64_t part_words_left; /* of arrays that many objects may have */
 };
 
@@ -289,13 +289,9 @@ static inline bool v8_take(uint32_t *left)
 	return *left ? (--*left, true) : false;
 }
 
-#define V8_ROOTS_MAX (1u << 24)
-
 static inline int v8_add_root(struct heap_sink *sink, const char *name, uint64_t object)
 {
-	return sink->roots.count < V8_ROOTS_MAX
-		       ? heap_sink_root(sink, V8_KEY, name, object - V8_TAG)
-		       : 0;
+	return heap_sink_root(sink, V8_KEY, name, object - V8_TAG);
 }
 
 /* Layout: see v8_layout.c. */

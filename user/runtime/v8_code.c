@@ -361,7 +361,7 @@ static void renew(struct code *code)
 		return;
 	code->forgotten = v8->memory->forgotten;
 	v8_forget(v8);
-	v8->words_left = v8->names_left = v8->source_left = LOOKED_AT_MAX;
+	v8->names_left = v8->source_left = LOOKED_AT_MAX;
 }
 
 static int name(void *state, uint64_t frame, struct intern *strings, struct frames *frames)

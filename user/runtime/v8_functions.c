@@ -16,7 +16,6 @@
 #include "runtime/v8.h"
 
 #define CLOSURES_MIN 10 /* of one place: fewer are called Function alone */
-#define PLACES_MAX (1u << 20)
 #define CHUNK_BYTES 4096u
 #define SCOPE_TAIL_WORDS 10
 #define KIND_SHIFT 60	 /* above any address */
@@ -68,8 +67,6 @@ int v8_add_place(struct v8 *v8, struct heap_sink *sink, const struct v8_code_pla
 	uint64_t *slot;
 	int error = 0;
 
-	if (v8->code_places.count >= PLACES_MAX)
-		return 0;
 	slot = hash_put(&v8->place_index, place->shared | (uint64_t)place->kind << KIND_SHIFT,
 			NULL);
 	if (!slot)
@@ -142,10 +139,10 @@ static int take_line_ends(struct v8 *v8, uint64_t ends, struct v8_script *script
 	uint32_t last = 0;
 	int error = 0;
 
-	for (uint64_t i = 0; !error && i < count && v8_take(&v8->source_left); i++) {
+	for (uint64_t i = 0; !error && i < count; i++) {
 		uint64_t word = v8_field(v8, ends, v8_place(v8, V8_ARRAY_DATA) + i * 8);
 
-		if ((i && v8_number(word) <= last) || word & 1) {
+		if ((i && v8_number(word) <= last) || word & 1 || !v8_take(&v8->source_left)) {
 			script->ends.count = 0;
 			break;
 		}

@@ -20,7 +20,6 @@
 #define PREFIX "v8dbg_"
 #define TYPE_PREFIX PREFIX "type_"
 
-#define CHUNKS_MAX (1u << 18)
 #define CHUNK_BYTES_MAX (1ull << 40)
 #define FIRST_CHUNKS 8 /* of a mapping, which are tried for one of a heap */
 #define READ_ONLY_BYTES_MAX (16ull << 20)
@@ -417,8 +416,6 @@ static int scan_mapping(struct v8 *v8, const struct v8_chunk_layout *layout,
 			base += step;
 			continue;
 		}
-		if (v8->chunks.count >= CHUNKS_MAX)
-			return 0;
 		added = vec_push(&v8->chunks);
 		if (!added)
 			return -ENOMEM;

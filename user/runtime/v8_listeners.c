@@ -14,8 +14,7 @@
 #include "base/cleanup.h"
 #include "runtime/v8.h"
 
-#define CROWD_MIN 50 /* node itself warns of more than ten */
-#define LISTENERS_MAX (1u << 20)
+#define CROWD_MIN 50	      /* node itself warns of more than ten */
 #define ARRAY_OF_JS_LENGTH 24 /* JSArray::length, behind the header of an object */
 
 /* Those of one event, of one emitter. */
@@ -89,14 +88,12 @@ static int count_listeners(struct v8 *v8, struct heap_sink *sink, uint64_t liste
 	const struct v8_map *map = v8_map_of(v8, listeners);
 	int error = 0;
 
-	if (!map || !map->is_receiver || map->is_function || length < CROWD_MIN ||
-	    length > MIN(room, (uint64_t)LISTENERS_MAX))
+	if (!map || !map->is_receiver || map->is_function || length < CROWD_MIN || length > room)
 		return 0;
 	for (uint64_t i = 0; !error && i < length; i++) {
 		uint64_t word = v8_field(v8, elements, v8_place(v8, V8_ARRAY_DATA) + i * 8);
 
-		if (!v8_map_of(v8, word) || !v8_map_of(v8, word)->is_receiver ||
-		    !v8_take(&v8->words_left)) {
+		if (!v8_map_of(v8, word) || !v8_map_of(v8, word)->is_receiver) {
 			crowd.count = 0;
 			break;
 		}
@@ -118,7 +115,7 @@ static int count_in_table(struct v8 *v8, struct heap_sink *sink, uint64_t events
 	char name[V8_NAME_BYTES] = "";
 	int error = 0;
 
-	for (uint64_t i = 0; !error && i < words && v8_take(&v8->words_left); i++) {
+	for (uint64_t i = 0; !error && i < words && !target_memory_overworked(v8->memory); i++) {
 		uint64_t word = v8_field(v8, table, v8_place(v8, V8_ARRAY_DATA) + i * 8);
 
 		error = count_listeners(v8, sink, word, name, emitter);

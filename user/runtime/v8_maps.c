@@ -16,7 +16,8 @@
 #include "base/cleanup.h"
 #include "runtime/v8.h"
 
-#define MAPS_MAX (1u << 22)
+#define MAPS_MIN (1u << 22) /* that are believed, whatever memory there is */
+#define MAP_BYTES 64	    /* at least */
 #define NOT_MAPS_MAX (1u << 20)
 #define NO_MAP UINT64_MAX
 #define CHAIN_MAX 4096
@@ -113,6 +114,15 @@ static struct v8_map *add_map(struct v8 *v8, uint64_t address)
 	return map;
 }
 
+/* Maps that overlap would take more memory here than they have there. */
+static bool may_be_more(struct v8 *v8)
+{
+	if (v8->maps.count < MAPS_MIN + v8->memory->occupied / MAP_BYTES)
+		return true;
+	target_memory_exhaust(v8->memory);
+	return false;
+}
+
 struct v8_map *v8_map_at(struct v8 *v8, uint64_t word)
 {
 	uint64_t address = word - V8_TAG, *place;
@@ -122,7 +132,7 @@ struct v8_map *v8_map_at(struct v8 *v8, uint64_t word)
 	place = hash_get(&v8->map_index, address);
 	if (place)
 		return *place == NO_MAP ? NULL : &v8->maps.items[*place - 1];
-	if (v8->maps.count < MAPS_MAX && is_map(v8, address))
+	if (is_map(v8, address) && may_be_more(v8))
 		return add_map(v8, address);
 	if (v8->map_index.count < NOT_MAPS_MAX) {
 		place = hash_put(&v8->map_index, address, NULL);

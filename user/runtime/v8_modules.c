@@ -18,11 +18,9 @@
 #include "base/cleanup.h"
 #include "runtime/v8.h"
 
-#define MODULES_MAX (1u << 16)
 #define CELL_VALUE 8
 #define CALL_FUNCTION 24 /* JSGeneratorObject::function */
 #define TABLES_END 64	 /* in a module, the one of exports is among its first words */
-#define TABLE_WORDS_MAX (1u << 16)
 
 /* A context right in the native one; 0: it is none. */
 static uint64_t module_context(struct v8 *v8, uint64_t function)
@@ -45,8 +43,7 @@ static int note_module(struct v8 *v8, struct heap_sink *sink, uint64_t context, 
 	uint64_t *named, *slot;
 	struct v8_module *module;
 
-	if (hash_get(&v8->module_index, context) || v8->modules.count >= MODULES_MAX ||
-	    !v8_script_name(v8, shared, name))
+	if (hash_get(&v8->module_index, context) || !v8_script_name(v8, shared, name))
 		return 0;
 	interned = intern_string(sink->strings, name);
 	named = interned ? hash_put(&v8->module_names, (uint64_t)(uintptr_t)interned, NULL) : NULL;
@@ -110,7 +107,8 @@ static int add_cells(struct v8 *v8, struct heap_sink *sink, uint64_t table, cons
 	uint64_t words = node == BLOCK_NONE ? 0 : sink->sizes[node] / 8;
 	int error = 0;
 
-	for (uint64_t i = 0; !error && i + 1 < MIN(words, (uint64_t)TABLE_WORDS_MAX); i++) {
+	for (uint64_t i = 0; !error && i + 1 < words && !target_memory_overworked(v8->memory);
+	     i++) {
 		uint64_t at = v8_place(v8, V8_ARRAY_DATA) + i * 8;
 		uint64_t cell = v8_field(v8, table, at + 8), value;
 		char name[V8_NAME_BYTES], root[3 * V8_NAME_BYTES];

@@ -15,8 +15,6 @@
 
 #include "runtime/v8.h"
 
-#define PROMISES_MAX (1u << 24)
-
 /* Behind the header of an object. */
 #define PROMISE_REACTIONS 24
 #define PROMISE_FLAGS 32
@@ -52,8 +50,7 @@ static int note_promise(struct v8 *v8, uint64_t object, uint32_t number)
 {
 	struct v8_promise *added;
 
-	if (v8_number(v8_field(v8, object, PROMISE_FLAGS)) & PROMISE_STATUS ||
-	    v8->promises.count >= PROMISES_MAX)
+	if (v8_number(v8_field(v8, object, PROMISE_FLAGS)) & PROMISE_STATUS)
 		return 0;
 	added = vec_push(&v8->promises);
 	if (!added)

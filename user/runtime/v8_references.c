@@ -334,6 +334,15 @@ static int refer_entries(const struct referrer *referrer)
 	return error;
 }
 
+static void say_shared(const struct referrer *referrer)
+{
+	struct walk_report *report = &referrer->sink->reports.items[referrer->v8->report];
+
+	if (!report->why)
+		report->why = "its objects share arrays again and again: not all of what they hold "
+			      "by these was read";
+}
+
 /* An array that belongs to the object: itself, then what is in it. Once it turns out that objects
  * share arrays again and again, itself is all. */
 static int refer_part(const struct referrer *referrer, uint64_t offset, bool indexed, bool named)
@@ -348,8 +357,12 @@ static int refer_part(const struct referrer *referrer, uint64_t offset, bool ind
 		return 0;
 	error = refer_to(referrer, part, 0);
 	if (error || map->is_receiver || v8_kind_of(v8, map) == V8_DOUBLES ||
-	    v8_kind_of(v8, map) == V8_BYTES || size / 8 > v8->part_words_left)
+	    v8_kind_of(v8, map) == V8_BYTES)
 		return error;
+	if (size / 8 > v8->part_words_left) {
+		say_shared(referrer);
+		return 0;
+	}
 	v8->part_words_left -= size / 8;
 	return named ? refer_properties(referrer, part, data, size, true)
 		     : refer_words(referrer, part, data, size, indexed);
