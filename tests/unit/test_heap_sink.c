@@ -54,6 +54,15 @@ static int teardown(void **state)
 	return 0;
 }
 
+static void an_index_is_shown_as_it_is_or_not_at_all(void **state)
+{
+	(void)state;
+	assert_int_equal(label_kind(label_index(LABEL_VALUE)), LABEL_INDEX);
+	assert_int_equal(label_index(LABEL_VALUE) & LABEL_VALUE, LABEL_VALUE);
+	assert_int_equal(label_kind(label_index(LABEL_VALUE + 1ull)), LABEL_NONE);
+	assert_int_equal(label_index(UINT64_MAX), 0);
+}
+
 static void as_many_references_as_the_memory_has_words_are_taken(void **state)
 {
 	struct fixture *fixture = *state;
@@ -130,6 +139,7 @@ static void what_is_forgotten_takes_no_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(an_index_is_shown_as_it_is_or_not_at_all),
 		TEST(as_many_references_as_the_memory_has_words_are_taken),
 		TEST(references_beyond_that_end_the_walk),
 		TEST(roots_beyond_that_end_the_walk),

@@ -496,6 +496,27 @@ static void all_that_a_module_exports_is_a_root(void **state)
 	walked_free(&walked);
 }
 
+/* Likewise: the function has its name behind what is known of each of its variables. */
+static void a_function_of_thousands_of_variables_has_its_name(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t locals = 5000, chunk = large_begin(forged, 1u << 20);
+	uint64_t name = forged_text(forged, forged->internalized, "bundle");
+	uint64_t scope = forged_object(forged, forged->scope, 8 + (3 + 1 + locals + 4) * 8);
+	uint64_t shared = forged_object(forged, forged->shared, 56);
+	struct walked walked;
+
+	forged_set(scope, 24, forged_number(locals));
+	forged_set(scope, 8 + (3 + 1 + locals) * 8, name);
+	forged_set(shared, 16, scope);
+	forged_set(shared, 32, forged->script);
+	for (size_t i = 0; i < FORGED_CLOSURES; i++)
+		forged_set(forged_object(forged, forged->function, 64), 24, shared);
+	large_walk(forged, chunk, &walked);
+	assert_int_equal(count_class(&walked.sink, "Function bundle server.js"), FORGED_CLOSURES);
+	walked_free(&walked);
+}
+
 static uint64_t make_module(struct forged *forged, uint64_t shared, uint64_t words)
 {
 	uint64_t map = forged_word(forged->module - 1);
@@ -635,6 +656,7 @@ int main(void)
 		FORGED(a_million_listeners_are_reported),
 		FORGED(what_modules_export_and_the_cache_of_require_are_roots),
 		FORGED(all_that_a_module_exports_is_a_root),
+		FORGED(a_function_of_thousands_of_variables_has_its_name),
 		FORGED(modules_are_known_however_many),
 		FORGED(native_memory_has_a_holder_and_keys_that_are_data_are_not_shown),
 		FORGED(stores_belong_to_buffers_of_their_size_and_stay_whole),

@@ -79,11 +79,10 @@ static inline enum label_kind label_kind(uint32_t label)
 	return label >> LABEL_VALUE_BITS;
 }
 
-/* `number` is cut to what there is room for. */
+/* None where there is no room for the number. */
 static inline uint32_t label_index(uint64_t number)
 {
-	return LABEL_INDEX << LABEL_VALUE_BITS |
-	       (uint32_t)(number < LABEL_VALUE ? number : LABEL_VALUE);
+	return number <= LABEL_VALUE ? LABEL_INDEX << LABEL_VALUE_BITS | (uint32_t)number : 0;
 }
 
 /* A path to nodes that several roots hold begins at one of the first rank among them. */

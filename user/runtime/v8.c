@@ -18,7 +18,7 @@
 #include "runtime/runtime.h"
 #include "runtime/v8_reader.h"
 
-#define LOOKED_AT_MAX (1u << 26)
+#define SOURCE_MAX (1u << 26) /* characters, for lines */
 #define OBJECT_BYTES_MIN 8
 
 bool v8_is_mapped(const struct mapping *mapping)
@@ -424,7 +424,8 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	if (!v8)
 		return -ENOMEM;
 	v8->memory = memory;
-	v8->names_left = v8->source_left = LOOKED_AT_MAX;
+	v8->names_left = UINT32_MAX; /* what may be read is less */
+	v8->source_left = SOURCE_MAX;
 	v8->report = (size_t)(report - sink->reports.items);
 	*state = v8;
 	return walk_found(v8, sink, report);

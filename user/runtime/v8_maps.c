@@ -23,7 +23,6 @@
 #define CHAIN_MAX 4096
 #define CONS_DEPTH_MAX 8
 #define PROPERTIES_MAX 1024
-#define LOCALS_MAX 4096
 #define SCOPE_WORDS_MAX 16
 #define LOCALS_INLINE_MAX 75 /* ScopeInfo: kScopeInfoMaxInlinedLocalNamesSize */
 
@@ -288,9 +287,7 @@ static uint64_t scope_field(struct v8 *v8, uint64_t scope, uint64_t index)
 
 static uint64_t count_locals(struct v8 *v8, uint64_t scope)
 {
-	uint64_t count = v8_number(scope_field(v8, scope, v8_place(v8, V8_SCOPE_LOCALS)));
-
-	return count <= LOCALS_MAX ? count : 0;
+	return v8_number(scope_field(v8, scope, v8_place(v8, V8_SCOPE_LOCALS)));
 }
 
 uint64_t v8_scope_tail(struct v8 *v8, uint64_t scope)
