@@ -441,6 +441,28 @@ static void lists_that_lead_to_themselves_end(void **state)
 	walked_free(&walked);
 }
 
+#define DEEP_FRAMES 5000
+
+/* The outermost call of a deep recursion holds what its variables hold, as the innermost does. */
+static void frames_are_roots_however_deep_a_recursion_is(void **state)
+{
+	struct forged *forged = *state;
+	const struct cpython_frames *layout = &forged->layout->frames;
+	uint64_t last = FORGED_FRAME, frames = forged->memory.base + (2u << 20);
+	struct walked walked;
+
+	for (uint64_t i = 1; i < DEEP_FRAMES; i++) {
+		uint64_t frame = frames + i * 128;
+
+		forged_put_frame(forged, frame);
+		forged_put_at(last, layout->previous, frame);
+		last = frame;
+	}
+	walk(&forged->memory, &walked);
+	assert_int_equal(count_roots(&walked.sink, "frame Handler.get() → request"), DEEP_FRAMES);
+	walked_free(&walked);
+}
+
 #define MANY_THREADS 600
 #define CHAIN_FRAMES 511
 
@@ -647,6 +669,7 @@ int main(void)
 		FORGED(a_free_threaded_build_is_named),
 		FORGED(lists_that_lead_to_themselves_end),
 		FORGED(stacks_of_threads_have_a_limit_together),
+		FORGED(frames_are_roots_however_deep_a_recursion_is),
 		FORGED(stacks_of_frames_are_of_one_thread_each),
 		FORGED(memory_that_leads_to_the_same_again_is_not_read_for_ever),
 		FORGED(a_pool_that_contradicts_itself_is_left_out),

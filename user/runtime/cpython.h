@@ -294,8 +294,6 @@ struct cpython_frame {
 	uint32_t used;	      /* words from `locals` on that may hold something */
 };
 #define CPYTHON_NO_OFFSET UINT32_MAX
-#define CPYTHON_DEPTH_MAX 4096
-#define CPYTHON_ROOTS_MAX (1u << 20)
 /* The innermost frame of a thread, and the caller of a frame; false: there is none, or none that
  * can be read. */
 bool cpython_frame_first(struct cpython *python, const struct cpython_thread *thread,

@@ -14,11 +14,11 @@
 #include "base/loop.h"
 #include "runtime/cpython.h"
 
-#define THREAD_NEXT 8	      /* PyThreadState.next */
-#define FRAME_BYTES 112	      /* of a frame, in which all but its variables stand */
-#define OWNED_BY_C 3	      /* FRAME_OWNED_BY_CSTACK */
-#define FRAME_VALUES_MAX 4096 /* that are looked at */
-#define CHUNKS_MAX 4096	      /* of one thread's stack of frames */
+#define THREAD_NEXT 8		    /* PyThreadState.next */
+#define FRAME_BYTES 112		    /* of a frame, in which all but its variables stand */
+#define OWNED_BY_C 3		    /* FRAME_OWNED_BY_CSTACK */
+#define FRAME_VALUES_MAX (1u << 20) /* that are looked at */
+#define C_FRAMES_MAX 16		    /* in a row */
 #define CHUNK_BYTES_MAX (1ull << 32)
 
 #define TUPLE_ITEMS 24
@@ -353,7 +353,7 @@ static bool read_frame(struct cpython *python, uint64_t address, struct cpython_
 /* Past those that C owns. */
 static bool frame_at(struct cpython *python, uint64_t address, struct cpython_frame *frame)
 {
-	for (size_t i = 0; i < CPYTHON_DEPTH_MAX && is_owned_by_c(python, address); i++)
+	for (size_t i = 0; i < C_FRAMES_MAX && is_owned_by_c(python, address); i++)
 		address = target_word(python->memory, address + python->layout->frames.previous);
 	return read_frame(python, address, frame);
 }
@@ -403,8 +403,7 @@ static int add_frame(struct frame_roots *roots, const struct cpython_frame *fram
 
 	if (!function_name(roots->python, frame->code, function, sizeof(function)))
 		snprintf(function, sizeof(function), "?");
-	for (uint32_t i = 0;
-	     !error && i < frame->used && roots->sink->roots.count < CPYTHON_ROOTS_MAX; i++) {
+	for (uint32_t i = 0; !error && i < frame->used; i++) {
 		uint64_t value = target_word(roots->python->memory, frame->locals + i * 8ull);
 
 		if (heap_sink_node(roots->sink, value) != BLOCK_NONE)
@@ -421,7 +420,7 @@ static int claim_chunks(struct frame_roots *roots, const struct cpython_thread *
 	bool fresh = true;
 	int error = 0;
 
-	for (size_t i = 0; !error && at && i < CHUNKS_MAX; i++) {
+	while (!error && at) {
 		uint64_t words[2]; /* previous, size */
 
 		if (at % MEMORY_PAGE ||
@@ -446,8 +445,7 @@ static int add_thread(void *context, const struct cpython_thread *thread)
 	struct loop loop = {0};
 	int error = 0;
 
-	for (size_t i = 0;
-	     !error && more && i < CPYTHON_DEPTH_MAX && !loop_found(&loop, frame.address); i++) {
+	while (!error && more && !loop_found(&loop, frame.address)) {
 		error = add_frame(roots, &frame);
 		more = cpython_frame_next(roots->python, &frame);
 	}

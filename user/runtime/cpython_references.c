@@ -695,7 +695,7 @@ static int add_module(struct cpython *python, struct heap_sink *sink, uint64_t k
 	if (++*names > MODULE_NAMES_MAX)
 		return 0;
 	count = entry_count(python, sink, &dict);
-	for (uint64_t i = 0; !error && i < count && sink->roots.count < CPYTHON_ROOTS_MAX; i++) {
+	for (uint64_t i = 0; !error && i < count; i++) {
 		struct cpython_entry entry;
 
 		if (cpython_dict_entry(python, &dict, i, &entry) && entry.value &&
