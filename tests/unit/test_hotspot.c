@@ -273,6 +273,76 @@ static void archived_regions_that_overlap_hold_each_object_once(void **state)
 	walked_free(&walked);
 }
 
+#define MANY_REGIONS ((1u << 20) + 1)
+
+static void regions_have_objects_however_many_there_are(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t table = forged_memory_more(&forged->memory, MANY_REGIONS * 8ull);
+	struct walked walked;
+
+	assert_int_not_equal(table, 0);
+	make_g1(forged);
+	forged_put(G1_REGIONS, table);
+	forged_put(G1_REGIONS + 8, MANY_REGIONS);
+	forged_put(table + (MANY_REGIONS - 1) * 8ull, G1_REGIONS + 0x200);
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(count_class(&walked.sink, "shop.Session"),
+			 FORGED_SESSIONS + FORGED_GARBAGE);
+	walked_free(&walked);
+}
+
+#define MANY_CHUNKS ((1u << 21) + 1)
+
+/* Chunks of handles before the one that has some. */
+static void what_loaders_hold_is_a_root_however_many_handles_there_are(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t chunks = forged_memory_more(&forged->memory, MANY_CHUNKS * 16ull + 0x1000);
+	uint64_t boot = FORGED_BASE + FORGED_VM;
+	struct walked walked;
+
+	assert_int_not_equal(chunks, 0);
+	for (uint64_t i = 0; i < MANY_CHUNKS; i++)
+		forged_put(chunks + i * 16 + 264,
+			   i + 1 < MANY_CHUNKS ? chunks + (i + 1) * 16 : boot + 0x400);
+	forged_put(boot + 16, chunks);
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_true(REPORT(&walked)->all_roots);
+	expect_root(&walked.sink, "class loader bootstrap", forged->mirrors[FORGED_OBJECT]);
+	walked_free(&walked);
+}
+
+#define MANY_THREADS ((1u << 16) + 1)
+
+static void put_threads(struct forged *forged)
+{
+	uint64_t list = FORGED_BASE + FORGED_VM + 0x800;
+	uint64_t items = forged_memory_more(&forged->memory, MANY_THREADS * 16ull + 0x1000);
+
+	assert_int_not_equal(items, 0);
+	forged_put32(list + 4, MANY_THREADS);
+	forged_put(list + 8, items);
+	for (uint64_t i = 0; i < MANY_THREADS; i++)
+		forged_put(items + i * 8, items + (MANY_THREADS + i) * 8);
+	forged_put(items + (MANY_THREADS - 1) * 8ull, list + 0x40);
+}
+
+static void threads_hold_objects_however_many_there_are(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	put_threads(forged);
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	expect_root(&walked.sink, "thread worker", forged->thread);
+	expect_root(&walked.sink, "stack of thread worker", forged->on_stack);
+	walked_free(&walked);
+}
+
 /* The operand is at any byte of an instruction; an address inside a block is none. */
 static void a_block_that_compiled_code_has_as_an_operand_is_held(void **state)
 {
@@ -475,6 +545,59 @@ static void values_of_thread_locals_that_are_gone_are_counted(void **state)
 	java_thread_report_free(&report);
 }
 
+#define DEEP_FRAMES 200 /* two methods each */
+
+static void a_stack_of_more_frames_than_are_read_says_so(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t stack = forged_memory_more(&forged->memory, DEEP_FRAMES * 32ull + 0x1000);
+	uint64_t thread = FORGED_BASE + FORGED_VM + 0x840;
+	uint64_t pc = FORGED_BASE + FORGED_CODE + 2 * 128 + 16 + 0x80 + 0x10;
+	struct java_thread_report report;
+	const struct frames *frames;
+
+	assert_int_not_equal(stack, 0);
+	forged_put(thread + 80, stack + DEEP_FRAMES * 32ull + 0x1000);
+	forged_put(thread + 88, DEEP_FRAMES * 32ull + 0x1000);
+	forged_put(thread + 96, stack + 64);
+	forged_put(thread + 96 + 16, pc);
+	for (uint64_t i = 0; i + 1 < DEEP_FRAMES; i++)
+		forged_put(stack + 64 + i * 32 + 24, pc);
+	assert_int_equal(read_threads(&forged->memory, &report), 0);
+	assert_int_equal(report.groups.count, 1);
+	assert_non_null(report.groups.items);
+	frames = &report.groups.items[0].stack;
+	assert_int_equal(frames->list.count, HOTSPOT_FRAMES_MAX + 1);
+	assert_string_equal(frames->list.items[HOTSPOT_FRAMES_MAX - 1].function,
+			    "shop.Session.accept");
+	assert_string_equal(frames->list.items[HOTSPOT_FRAMES_MAX].why,
+			    "callers that were not read");
+	java_thread_report_free(&report);
+}
+
+#define MANY_LOCALS ((1u << 21) + 1)
+
+static void all_values_of_thread_locals_that_are_gone_are_counted(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t table = forged_memory_more(&forged->memory, 16 + MANY_LOCALS * 4ull);
+	uint64_t map = FORGED_BASE + forged_word(forged->thread + 24) / (1ull << 32) * 8;
+	uint64_t old = FORGED_BASE + (uint64_t)(uint32_t)forged_word(map + 12) * 8;
+	struct java_thread_report report;
+
+	assert_int_not_equal(table, 0);
+	memcpy(forged_memory_place(table), forged_memory_place(old), 16);
+	forged_put32(table + 12, MANY_LOCALS);
+	for (uint32_t i = 0; i < 3; i++)
+		forged_put32(table + 16 + (MANY_LOCALS - 1 - i) * 4ull,
+			     (uint32_t)forged_word(old + 16));
+	forged_refer(map, 12, table);
+	assert_int_equal(read_threads(&forged->memory, &report), 0);
+	assert_null(report.why);
+	assert_int_equal(report.gone_count, 3);
+	java_thread_report_free(&report);
+}
+
 static void a_thread_that_is_listed_twice_is_one(void **state)
 {
 	uint64_t list = FORGED_BASE + FORGED_VM + 0x800;
@@ -547,6 +670,32 @@ static void what_a_vm_has_off_its_heap_is_counted(void **state)
 	assert_int_equal(java.loaders.items[1].used, 1024);
 	assert_int_equal(java.loaders.items[1].classes, 1);
 	java_memory_free(&java);
+}
+
+/* What costs more than the process has memory is said to be unknown, and is no number. */
+static void what_cannot_be_read_to_its_end_is_not_known(void **state)
+{
+	struct forged *forged = *state;
+	struct java_thread_report report = {0};
+	struct task_report virtual = {0};
+	struct java_memory java = {0};
+	struct target_memory memory;
+
+	put_threads(forged);
+	assert_int_equal(
+		target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, &memory),
+		0);
+	memory.work_left = memory.work_most = 1 << 17;
+	assert_int_equal(java_threads_of(&memory, &report, &virtual), 0);
+	assert_non_null(strstr(report.why, "again and again"));
+	assert_non_null(strstr(virtual.why, "again and again"));
+	target_memory_forget(&memory);
+	assert_int_equal(java_memory_of(&memory, &java), 0);
+	assert_non_null(strstr(java.why, "again and again"));
+	java_memory_free(&java);
+	java_thread_report_free(&report);
+	task_report_free(&virtual);
+	target_memory_close(&memory);
 }
 
 /* A chunk more than its arena counts, or one of another size. */
@@ -709,8 +858,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			threads_have_names_and_the_methods_and_lines_that_they_are_in, setup,
 			teardown),
-		cmocka_unit_test_setup_teardown(a_thread_that_is_listed_twice_is_one, setup,
-						teardown),
+		FORGED(a_thread_that_is_listed_twice_is_one),
+		FORGED(a_stack_of_more_frames_than_are_read_says_so),
+		FORGED(all_values_of_thread_locals_that_are_gone_are_counted),
+		FORGED(what_cannot_be_read_to_its_end_is_not_known),
+		FORGED(regions_have_objects_however_many_there_are),
+		FORGED(what_loaders_hold_is_a_root_however_many_handles_there_are),
+		FORGED(threads_hold_objects_however_many_there_are),
 		cmocka_unit_test_setup_teardown(threads_without_a_list_are_linked, setup, teardown),
 		cmocka_unit_test_setup_teardown(fields_of_one_place_are_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(maps_end_where_the_object_does, setup, teardown),

@@ -29,10 +29,6 @@
 #define STARTS 16
 
 #define GROWTH_MAX (1ull << 30)
-#define LOOKED_AT_MAX (1u << 24)
-#define LISTED_MAX (1u << 21)
-#define STEPS_MAX (1u << 27)
-#define STACK_NAMES_MAX (1u << 18) /* up to a kilobyte each */
 #define STREAM_BYTES (256u << 10)
 #define OBJECT_BYTES_MIN 8
 
@@ -557,22 +553,12 @@ static bool moves(struct target_memory *memory)
 	return false;
 }
 
-void hotspot_refill(struct hotspot *hotspot)
-{
-	hotspot->names_left = hotspot->fields_left = hotspot->words_left = LOOKED_AT_MAX;
-	hotspot->klasses_left = hotspot->handles_left = hotspot->locals_left = LISTED_MAX;
-	hotspot->steps_left = STEPS_MAX;
-	hotspot->stack_names_left = STACK_NAMES_MAX;
-}
-
 struct hotspot *hotspot_open(struct target_memory *memory)
 {
 	struct hotspot *hotspot = calloc(1, sizeof(*hotspot));
 
-	if (!hotspot)
-		return NULL;
-	hotspot->memory = memory;
-	hotspot_refill(hotspot);
+	if (hotspot)
+		hotspot->memory = memory;
 	return hotspot;
 }
 

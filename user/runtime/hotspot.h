@@ -356,7 +356,6 @@ struct hotspot_scope {
 };
 
 #define HOTSPOT_NAME_BYTES 512
-#define HOTSPOT_ROOTS_MAX (1u << 24)
 
 struct hotspot {
 	struct target_memory *memory;
@@ -393,9 +392,6 @@ struct hotspot {
 	struct hash loader_index;	    /* ClassLoaderData -> place in loaders plus 1 */
 	struct hash owner_index;	    /* likewise by owner */
 	VEC(struct hotspot_loader) loaders;
-	/* Limits for further reading, whatever the VM says. */
-	uint32_t names_left, fields_left, klasses_left, handles_left, words_left;
-	uint32_t locals_left, steps_left, stack_names_left;
 };
 
 static inline uint64_t hotspot_place(const struct hotspot *hotspot, enum hotspot_place place)
@@ -408,9 +404,11 @@ static inline bool hotspot_has(const struct hotspot *hotspot, enum hotspot_place
 	return hotspot->layout.places[place] != HOTSPOT_UNKNOWN;
 }
 
-static inline bool hotspot_take(uint32_t *left)
+/* The price of what is remembered of a loader, a class or a thread: each of them has 128 bytes or
+ * more. False: the target has no room for so many. */
+static inline bool hotspot_pay(const struct hotspot *hotspot)
 {
-	return *left ? (--*left, true) : false;
+	return target_memory_work(hotspot->memory, 256);
 }
 
 /* The word at a member of a structure, or that a static has; 0: there is none. */
@@ -538,6 +536,7 @@ struct hotspot_frame {
 struct hotspot_frames {
 	VEC(struct hotspot_frame) list; /* innermost first */
 	uint64_t end;			/* of the stack that is theirs */
+	bool cut;			/* there are more callers */
 };
 
 /* Where a thread that was stopped stands. */
@@ -602,6 +601,8 @@ void hotspot_forget_locals(struct java_thread_report *report, bool is_virtual);
 struct frames;
 int java_frame_add(struct hotspot *hotspot, struct intern *strings,
 		   const struct hotspot_frame *frame, struct frames *stack);
+/* After the last one: if there are more, that they were not read. */
+int java_frames_end(const struct hotspot_frames *frames, struct frames *stack);
 /* Frames of the live thread with that object, if it stands during the read; else none. 0 or
  * -ENOMEM. */
 int hotspot_walk_carrier(struct hotspot *hotspot, uint64_t object, struct hotspot_frames *frames);
@@ -642,8 +643,6 @@ int hotspot_stack_roots(struct hotspot *hotspot, struct heap_sink *sink, uint64_
 /* NULL: no memory. */
 struct hotspot *hotspot_open(struct target_memory *memory);
 void hotspot_close(struct hotspot *hotspot);
-/* A new question: its limits for reading are those of the first one. */
-void hotspot_refill(struct hotspot *hotspot);
 /* 0, or -ENOENT with *why. */
 int hotspot_find(struct hotspot *hotspot, char version[24], const char **why);
 

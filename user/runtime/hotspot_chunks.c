@@ -16,7 +16,6 @@
 #include "runtime/hotspot.h"
 
 #define CHUNK_WORDS_MAX (1u << 24)
-#define LABELS_MAX (1u << 16)
 #define SAVED_BYTES 16 /* below sp: where the frame returns to, and the frame pointer */
 #define READ_BYTES 1024
 
@@ -112,7 +111,7 @@ static uint32_t label_of(struct referrer *referrer, const struct hotspot_frame *
 
 	if (label)
 		return (uint32_t)*label;
-	label = labels->count < LABELS_MAX ? hash_put(labels, key, NULL) : NULL;
+	label = hash_put(labels, key, NULL);
 	if (!label)
 		return 0;
 	*label = make_label(referrer, frame);
@@ -124,6 +123,9 @@ static uint32_t label_at(struct referrer *referrer, uint64_t at)
 {
 	size_t count = referrer->frames.list.count;
 
+	/* A frame that was not read. */
+	if (referrer->frames.cut && at >= referrer->frames.end)
+		return heap_sink_label(referrer->sink, LABEL_ATTRIBUTE, "<stack>");
 	while (referrer->frame + 1 < count &&
 	       referrer->frames.list.items[referrer->frame + 1].sp <= at)
 		referrer->frame++;

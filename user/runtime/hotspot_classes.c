@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "runtime/hotspot.h"
 
-#define CLASSES_MAX (1u << 20)
 #define NOT_CLASSES_MAX (1u << 20)
 #define NO_CLASS UINT64_MAX
 #define DEPTH_MAX 256
@@ -50,7 +49,7 @@ void hotspot_symbol(struct hotspot *hotspot, uint64_t symbol, char *text, size_t
 	size_t taken;
 
 	text[0] = '\0';
-	if (!symbol || symbol & 7 || !hotspot_take(&hotspot->names_left) ||
+	if (!symbol || symbol & 7 ||
 	    target_read(hotspot->memory, symbol + hotspot_place(hotspot, HOTSPOT_SYMBOL_LENGTH),
 			&length, sizeof(length)))
 		return;
@@ -224,7 +223,7 @@ struct hotspot_class *hotspot_class_at(struct hotspot *hotspot, uint64_t address
 
 	if (place)
 		return *place == NO_CLASS ? NULL : &hotspot->classes.items[*place - 1];
-	if (hotspot->classes.count < CLASSES_MAX && is_class(hotspot, address, &layout))
+	if (is_class(hotspot, address, &layout) && hotspot_pay(hotspot))
 		return add_class(hotspot, address, layout);
 	if (address && hotspot->class_index.count < NOT_CLASSES_MAX) {
 		place = hash_put(&hotspot->class_index, address, NULL);
@@ -277,7 +276,7 @@ static int declare_numbers(const struct declarer *declarer, uint64_t klass)
 	int error = 0;
 
 	count = MIN(count, length / FIELD_NUMBERS);
-	for (uint32_t i = 0; !error && i < count && hotspot_take(&hotspot->fields_left); i++) {
+	for (uint32_t i = 0; !error && i < count; i++) {
 		uint16_t numbers[FIELD_NUMBERS];
 		uint32_t offset;
 
@@ -323,9 +322,8 @@ static int declare_stream(const struct declarer *declarer, uint64_t klass)
 
 	count = next_number(&stream);
 	next_number(&stream);
-	for (uint32_t i = 0; !error && i < MIN(count, (uint32_t)FIELDS_MAX) &&
-			     stream.at < stream.end && hotspot_take(&hotspot->fields_left);
-	     i++) {
+	for (uint32_t i = 0;
+	     !error && i < MIN(count, (uint32_t)FIELDS_MAX) && stream.at < stream.end; i++) {
 		uint32_t name = next_number(&stream), type = next_number(&stream);
 		uint32_t offset = next_number(&stream), access = next_number(&stream);
 		uint32_t flags = next_number(&stream);
@@ -385,7 +383,11 @@ uint32_t hotspot_field_offset(struct hotspot *hotspot, uint64_t klass, const cha
 
 /* The contents of a class's objects. */
 
+/* Of what is remembered of a field, or of references in a row. */
+#define FIELD_WORK 16
+
 struct description {
+	struct hotspot *hotspot;
 	struct heap_sink *sink;
 	struct hotspot_class *class;
 };
@@ -400,7 +402,8 @@ static int add_field(void *context, const struct hotspot_declared *declared)
 	struct description *description = context;
 	struct hotspot_field *field;
 
-	if (declared->is_static || (!is_reference(declared->type) && declared->type != 'J'))
+	if (declared->is_static || (!is_reference(declared->type) && declared->type != 'J') ||
+	    !target_memory_work(description->hotspot->memory, FIELD_WORK))
 		return 0;
 	field = vec_push(&description->class->fields);
 	if (!field)
@@ -428,7 +431,9 @@ static int read_maps(struct hotspot *hotspot, struct hotspot_class *class)
 	uint64_t at = class->address + hotspot_place(hotspot, HOTSPOT_KLASS_BYTES) + tables * 8;
 	uint32_t count = hotspot_member32(hotspot, class->address, HOTSPOT_KLASS_MAPS);
 
-	for (uint32_t i = 0; i < MIN(count, (uint32_t)MAPS_MAX); i++) {
+	for (uint32_t i = 0;
+	     i < MIN(count, (uint32_t)MAPS_MAX) && target_memory_work(hotspot->memory, FIELD_WORK);
+	     i++) {
 		struct hotspot_map *map = vec_push(&class->maps);
 
 		if (!map)
@@ -471,7 +476,7 @@ static void sort_fields(struct hotspot_class *class)
 static int describe_instance(struct hotspot *hotspot, struct heap_sink *sink,
 			     struct hotspot_class *class)
 {
-	struct description description = {sink, class};
+	struct description description = {hotspot, sink, class};
 	uint64_t klass = class->address;
 	int error = read_maps(hotspot, class);
 

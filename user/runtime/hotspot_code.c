@@ -398,7 +398,6 @@ static int name(void *state, uint64_t address, struct intern *strings, struct fr
 	size_t before = frames->list.count;
 	int error;
 
-	hotspot_refill(hotspot);
 	error = LM_FRAME_IS_INTERPRETED(address)
 			? name_interpreted(hotspot, address, strings, frames)
 			: name_address(hotspot, address, strings, frames);

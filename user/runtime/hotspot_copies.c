@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "runtime/hotspot.h"
 
 struct copied {
@@ -35,6 +36,8 @@ static int add_class(struct copying *copying, uint64_t klass, uint64_t loader)
 	if (!slot)
 		return -ENOMEM;
 	if (!*slot) {
+		if (!hotspot_pay(hotspot))
+			return 0;
 		copied = vec_push(&copying->list);
 		if (!copied)
 			return -ENOMEM;
@@ -51,11 +54,12 @@ static int add_loader(struct copying *copying, uint64_t loader)
 {
 	struct hotspot *hotspot = copying->hotspot;
 	uint64_t klass = hotspot_member(hotspot, loader, HOTSPOT_LOADER_KLASSES);
+	struct loop loop = {0};
 	int error = 0;
 
 	if ((uint8_t)hotspot_member(hotspot, loader, HOTSPOT_LOADER_IS_OF_MIRROR))
 		return 0;
-	while (!error && klass && hotspot_take(&hotspot->klasses_left)) {
+	while (!error && klass && !loop_found(&loop, klass)) {
 		error = add_class(copying, klass, loader);
 		klass = hotspot_member(hotspot, klass, HOTSPOT_KLASS_NEXT);
 	}

@@ -428,10 +428,10 @@ static int walk(struct walker *walker, bool more)
 {
 	int error = 0;
 
-	while (!error && more && walker->frames->list.count < HOTSPOT_FRAMES_MAX &&
-	       hotspot_take(&walker->hotspot->steps_left))
+	while (!error && more && walker->frames->list.count < HOTSPOT_FRAMES_MAX)
 		error = step(walker, &more);
 	walker->frames->end = walker->sp;
+	walker->frames->cut |= more;
 	return error;
 }
 
@@ -442,6 +442,7 @@ int hotspot_walk_frames(struct hotspot *hotspot, uint64_t thread, struct hotspot
 
 	frames->list.count = 0;
 	frames->end = 0;
+	frames->cut = false;
 	return hotspot_can_walk(hotspot)
 		       ? walk(&walker,
 			      step_anchor(&walker,
@@ -461,6 +462,7 @@ int hotspot_walk_running(struct hotspot *hotspot, uint64_t thread,
 
 	frames->list.count = 0;
 	frames->end = 0;
+	frames->cut = false;
 	return hotspot_can_walk(hotspot) ? walk(&walker, true) : 0;
 }
 

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "runtime/hotspot.h"
 
-#define TABLE_MAX (1u << 20)
 #define ENTRY "java.lang.ThreadLocal$ThreadLocalMap$Entry"
 
 static void read_offsets(struct hotspot *hotspot)
@@ -111,11 +110,11 @@ static int read_map(struct hotspot *hotspot, struct java_thread_report *report, 
 		return 0;
 	first = table + ((uint32_t) class->layout >> 16 & 0xff);
 	length = hotspot_number(hotspot, table + hotspot_length_offset(hotspot));
-	for (uint32_t i = 0; !error && i < MIN(length, TABLE_MAX); i++) {
+	length = (uint32_t)(target_room(hotspot->memory, first, (uint64_t)length * step) / step);
+	for (uint32_t i = 0; !error && i < length && !target_memory_overworked(hotspot->memory);
+	     i++) {
 		uint64_t entry = hotspot_oop(hotspot, first + (uint64_t)i * step), value;
 
-		if (!hotspot_take(&hotspot->locals_left))
-			break;
 		value = entry ? gone_value(hotspot, entry) : 0;
 		error = value ? add_value(hotspot, report, value, found) : 0;
 	}

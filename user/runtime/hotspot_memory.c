@@ -19,6 +19,7 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "runtime/hotspot.h"
 #include "runtime/hotspot_reader.h"
 #include "runtime/loaded_symbols.h"
@@ -26,9 +27,7 @@
 
 #define TRIES 4 /* while it collects, or loads classes */
 #define LOADERS_SHOWN 32
-#define LOADERS_MAX (1u << 20)
 #define CODE_HEAPS_MAX 16
-#define CHUNKS_MAX (1u << 20)
 
 /* Words of ClassLoaderMetaspace, of an arena, of a chunk and of a list, 8 bytes each. */
 #define METASPACE_ARENAS 2 /* then that of classes */
@@ -334,8 +333,7 @@ static void add_arena(struct reading *reading, uint64_t arena, uint64_t *list,
 	find_list(reading, words[ARENA_MANAGER], list);
 	count = words[ARENA_COUNT] & UINT32_MAX;
 	for (at = words[ARENA_CHUNK]; at && count && !reading->contradicts; count--) {
-		if (!hotspot_take(&reading->hotspot->words_left) ||
-		    target_read(memory, at, chunk, sizeof(chunk)) ||
+		if (target_read(memory, at, chunk, sizeof(chunk)) ||
 		    !add_chunk(reading, chunk, loaders))
 			reading->contradicts = true;
 		at = chunk[CHUNK_NEXT];
@@ -359,8 +357,9 @@ static void count_classes(struct reading *reading, uint64_t loader, struct java_
 {
 	struct hotspot *hotspot = reading->hotspot;
 	uint64_t klass = hotspot_member(hotspot, loader, HOTSPOT_LOADER_KLASSES);
+	struct loop loop = {0};
 
-	while (klass && hotspot_take(&hotspot->klasses_left)) {
+	while (klass && !loop_found(&loop, klass)) {
 		take_class(hotspot, klass, reading->java);
 		loaders->classes++;
 		klass = hotspot_member(hotspot, klass, HOTSPOT_KLASS_NEXT);
@@ -444,9 +443,10 @@ static int read_loaders(struct hotspot *hotspot, struct java_memory *java)
 {
 	struct reading reading = {.hotspot = hotspot, .java = java};
 	uint64_t loader = hotspot_static(hotspot, HOTSPOT_LOADERS);
+	struct loop loop = {0};
 	int error = 0;
 
-	for (uint32_t i = 0; !error && loader && i < LOADERS_MAX; i++) {
+	while (!error && loader && !loop_found(&loop, loader)) {
 		error = read_loader(&reading, loader);
 		loader = hotspot_member(hotspot, loader, HOTSPOT_LOADER_NEXT);
 	}
@@ -474,6 +474,10 @@ static int read_once(struct target_memory *memory, struct java_memory *java)
 		error = read_threads(hotspot, java);
 	if (!error)
 		error = read_loaders(hotspot, java);
+	if (error != -ENOMEM && target_memory_overworked(memory)) {
+		java->why = target_memory_overworked(memory);
+		error = -ENOENT;
+	}
 	if (!error) {
 		target_memory_forget(memory);
 		read_collections(hotspot, &again);

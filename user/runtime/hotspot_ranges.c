@@ -9,7 +9,8 @@
 #include "arch/machine.h"
 #include "runtime/hotspot.h"
 
-#define REGIONS_MAX (1u << 20)
+/* Each has 256 KiB or more (gc/shenandoah/shenandoahHeapRegion.hpp), of G1 1 MiB. */
+#define REGIONS_MAX (1ull << (MACHINE_USER_BITS - 18))
 
 /* Collections. */
 
@@ -30,7 +31,7 @@ static uint64_t count_shenandoah(struct hotspot *hotspot)
 {
 	uint64_t count = hotspot_member(hotspot, hotspot->heap, HOTSPOT_SHENANDOAH_COUNT);
 
-	return MIN(count, (uint64_t)REGIONS_MAX);
+	return MIN(count, REGIONS_MAX);
 }
 
 /* Shenandoah moves objects while the program runs: from regions that it has chosen, until nothing
@@ -42,7 +43,7 @@ static bool is_evacuating(struct hotspot *hotspot)
 				 ? count_shenandoah(hotspot)
 				 : 0;
 
-	for (uint64_t i = 0; i < count; i++) {
+	for (uint64_t i = 0; i < count && !target_memory_overworked(hotspot->memory); i++) {
 		uint64_t region = shenandoah_region(hotspot, i);
 		uint32_t state = 0;
 
@@ -218,7 +219,9 @@ static int find_g1(struct hotspot *hotspot, struct walk_report *report)
 	uint64_t count = hotspot_member(hotspot, table, HOTSPOT_TABLE_LENGTH);
 	int error = 0;
 
-	for (uint64_t i = 0; !error && base && i < MIN(count, (uint64_t)REGIONS_MAX); i++) {
+	for (uint64_t i = 0; !error && base && i < MIN(count, REGIONS_MAX) &&
+			     !target_memory_overworked(hotspot->memory);
+	     i++) {
 		uint64_t region = target_word(hotspot->memory, base + i * 8);
 
 		if (region)
@@ -232,7 +235,8 @@ static int find_shenandoah(struct hotspot *hotspot, struct walk_report *report)
 	uint64_t regions = count_shenandoah(hotspot);
 	int error = 0;
 
-	for (uint64_t i = 0; !error && i < regions; i++) {
+	for (uint64_t i = 0; !error && i < regions && !target_memory_overworked(hotspot->memory);
+	     i++) {
 		uint64_t region = shenandoah_region(hotspot, i);
 		uint32_t state = hotspot_member32(hotspot, region, HOTSPOT_SHENANDOAH_STATE);
 		size_t count = hotspot->ranges.count;

@@ -13,11 +13,10 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "base/search.h"
 #include "runtime/hotspot.h"
 
-#define LOADERS_MAX (1u << 20)
-#define THREADS_MAX (1u << 16)
 #define STATUS_TERMINATED 2u /* JVMTI_THREAD_STATE_TERMINATED */
 
 #define CHUNK_HANDLES 32
@@ -30,7 +29,7 @@
 #define ARRAY_BLOCKS 24
 #define BLOCK_HANDLES 64
 #define BLOCK_USED 512
-#define BLOCKS_MAX (1u << 22)
+#define BLOCKS_MAX (1ull << 28)
 #define STORAGES_MAX 32
 
 #define LOCAL_HANDLES 32 /* of a JNIHandleBlock */
@@ -86,8 +85,9 @@ void hotspot_loader_name(struct hotspot *hotspot, uint64_t loader, char name[HOT
 static uint64_t first_mirror(struct hotspot *hotspot, uint64_t loader)
 {
 	uint64_t klass = hotspot_member(hotspot, loader, HOTSPOT_LOADER_KLASSES), last = 0, handle;
+	struct loop loop = {0};
 
-	while (klass && hotspot_take(&hotspot->klasses_left)) {
+	while (klass && !loop_found(&loop, klass)) {
 		last = klass;
 		klass = hotspot_member(hotspot, klass, HOTSPOT_KLASS_NEXT);
 	}
@@ -123,8 +123,8 @@ int hotspot_read_loaders(struct hotspot *hotspot)
 	uint64_t loader = hotspot_static(hotspot, HOTSPOT_LOADERS);
 	int error = 0;
 
-	while (!error && loader && hotspot->loaders.count < LOADERS_MAX &&
-	       !hash_get(&hotspot->loader_index, loader)) {
+	while (!error && loader && !hash_get(&hotspot->loader_index, loader) &&
+	       hotspot_pay(hotspot)) {
 		error = add_loader(hotspot, loader);
 		loader = hotspot_member(hotspot, loader, HOTSPOT_LOADER_NEXT);
 	}
@@ -136,9 +136,10 @@ int hotspot_each_handle(struct hotspot *hotspot, uint64_t loader,
 {
 	uint64_t chunk = target_word(hotspot->memory,
 				     loader + hotspot_place(hotspot, HOTSPOT_LOADER_KLASSES) - 8);
+	struct loop loop = {0};
 	int error = 0;
 
-	while (!error && chunk && hotspot_take(&hotspot->handles_left)) {
+	while (!error && chunk && !loop_found(&loop, chunk)) {
 		uint32_t count = hotspot_number(hotspot, chunk + CHUNK_SIZE);
 
 		for (uint32_t i = 0; !error && count <= CHUNK_HANDLES && i < count; i++) {
@@ -268,6 +269,8 @@ static int add_live_thread(struct hotspot *hotspot, uint64_t thread)
 	uint64_t *added, object;
 	bool fresh;
 
+	if (!hotspot_pay(hotspot))
+		return 0;
 	if (!hash_put(&hotspot->thread_index, thread, &fresh))
 		return -ENOMEM;
 	if (!fresh)
@@ -289,7 +292,9 @@ static int read_thread_list(struct hotspot *hotspot)
 	uint64_t items = hotspot_member(hotspot, list, HOTSPOT_THREAD_ITEMS);
 	int error = 0;
 
-	for (uint32_t i = 0; !error && items && i < MIN(count, THREADS_MAX); i++) {
+	count = (uint32_t)(target_room(hotspot->memory, items, count * 8ull) / 8);
+	for (uint32_t i = 0; !error && i < count && !target_memory_overworked(hotspot->memory);
+	     i++) {
 		uint64_t thread = target_word(hotspot->memory, items + i * 8ull);
 
 		error = thread ? add_live_thread(hotspot, thread) : 0;
@@ -303,8 +308,7 @@ static int read_thread_chain(struct hotspot *hotspot)
 	uint64_t thread = hotspot_static(hotspot, HOTSPOT_THREAD_FIRST);
 	int error = 0;
 
-	while (!error && thread && hotspot->threads.count < THREADS_MAX &&
-	       !hash_get(&hotspot->thread_index, thread)) {
+	while (!error && thread && !hash_get(&hotspot->thread_index, thread)) {
 		error = add_live_thread(hotspot, thread);
 		thread = hotspot_member(hotspot, thread, HOTSPOT_THREAD_NEXT);
 	}
@@ -408,8 +412,6 @@ static int add_root(void *context, uint64_t object)
 {
 	const struct rooting *rooting = context;
 
-	if (rooting->sink->roots.count >= HOTSPOT_ROOTS_MAX)
-		return 0;
 	return rooting->passing
 		       ? heap_sink_passing_root(rooting->sink, HOTSPOT_KEY, rooting->name, object)
 		       : heap_sink_root(rooting->sink, HOTSPOT_KEY, rooting->name, object);
@@ -427,9 +429,7 @@ static int add_static(void *context, const struct hotspot_declared *field)
 	if (!object || heap_sink_node(rooting->sink, object) == BLOCK_NONE)
 		return 0;
 	snprintf(name, sizeof(name), "class %s static %s", rooting->name, field->name);
-	return rooting->sink->roots.count < HOTSPOT_ROOTS_MAX
-		       ? heap_sink_root(rooting->sink, HOTSPOT_KEY, name, object)
-		       : 0;
+	return heap_sink_root(rooting->sink, HOTSPOT_KEY, name, object);
 }
 
 static int add_statics(const struct rooting *rooting, uint64_t klass)
@@ -452,9 +452,10 @@ static int add_loader_roots(struct rooting *rooting, const struct hotspot_loader
 {
 	struct hotspot *hotspot = rooting->hotspot;
 	uint64_t klass = hotspot_member(hotspot, loader->address, HOTSPOT_LOADER_KLASSES);
+	struct loop loop = {0};
 	int error = 0;
 
-	while (!error && klass && hotspot_take(&hotspot->klasses_left)) {
+	while (!error && klass && !loop_found(&loop, klass)) {
 		error = add_statics(rooting, klass);
 		klass = hotspot_member(hotspot, klass, HOTSPOT_KLASS_NEXT);
 	}
@@ -468,9 +469,10 @@ static int add_locals(struct rooting *rooting, uint64_t thread)
 {
 	struct hotspot *hotspot = rooting->hotspot;
 	uint64_t block = hotspot_member(hotspot, thread, HOTSPOT_THREAD_HANDLES);
+	struct loop loop = {0};
 	int error = 0;
 
-	while (!error && block && hotspot_take(&hotspot->handles_left)) {
+	while (!error && block && !loop_found(&loop, block)) {
 		uint32_t count = hotspot_member32(hotspot, block, HOTSPOT_BLOCK_TOP);
 
 		for (uint32_t i = 0; !error && i < MIN(count, (uint32_t)LOCAL_HANDLES); i++) {
@@ -544,10 +546,12 @@ static int add_storage(struct rooting *rooting, uint64_t storage)
 {
 	struct hotspot *hotspot = rooting->hotspot;
 	uint64_t array = target_word(hotspot->memory, storage + STORAGE_ARRAY);
-	uint64_t count = target_word(hotspot->memory, array + ARRAY_COUNT);
+	uint64_t count = MIN(target_word(hotspot->memory, array + ARRAY_COUNT), BLOCKS_MAX);
 	int error = 0;
 
-	for (uint64_t i = 0; !error && i < count && hotspot_take(&hotspot->handles_left); i++) {
+	count = target_room(hotspot->memory, array + ARRAY_BLOCKS, count * 8) / 8;
+	for (uint64_t i = 0; !error && i < count && !target_memory_overworked(hotspot->memory);
+	     i++) {
 		uint64_t block = target_word(hotspot->memory, array + ARRAY_BLOCKS + i * 8);
 		uint64_t used = block ? target_word(hotspot->memory, block + BLOCK_USED) : 0;
 
@@ -642,8 +646,7 @@ static int add_finalisers(struct rooting *rooting)
 		place = hotspot->class_types.items[class];
 		error = hotspot_describe(hotspot, sink, place);
 		if (error || hotspot->classes.items[place].reference != HOTSPOT_REFERENCE_FINAL ||
-		    !hotspot->classes.items[place].referent ||
-		    sink->roots.count >= HOTSPOT_ROOTS_MAX)
+		    !hotspot->classes.items[place].referent)
 			continue;
 		error = heap_sink_waiting_root(
 			sink, HOTSPOT_KEY, "object that awaits its finaliser",

@@ -33,7 +33,7 @@ static void name_roots(struct scan *scan, size_t named)
 
 	scan->named = named;
 	snprintf(scan->name, size, "stack of thread %s", scan->called);
-	if (!named || !hotspot_take(&scan->hotspot->stack_names_left))
+	if (!named)
 		return;
 	hotspot_name_frame(scan->hotspot, &scan->frames.list.items[named - 1], &place);
 	length = strlen(scan->name);
@@ -64,8 +64,7 @@ static int add_object(struct scan *scan, uint64_t at, uint64_t object)
 	uint32_t node = object && !(object & 7) ? heap_sink_node(scan->sink, object) : BLOCK_NONE;
 
 	if (node == BLOCK_NONE || scan->sink->starts[node] != object ||
-	    !node_has_class(scan->sink->whats[node]) ||
-	    scan->sink->roots.count >= HOTSPOT_ROOTS_MAX)
+	    !node_has_class(scan->sink->whats[node]))
 		return 0;
 	name_word(scan, at);
 	return heap_sink_passing_root(scan->sink, HOTSPOT_KEY, scan->name, object);
@@ -98,11 +97,9 @@ static int add_stack(struct scan *scan, uint64_t from)
 	uint64_t end = mapping ? MIN(mapping->end, scan->stack.end) : 0;
 	int error = 0;
 
-	for (uint64_t at = from & ~7ull; !error && at + 8 <= end; at += 8) {
-		if (!hotspot_take(&hotspot->words_left))
-			break;
+	for (uint64_t at = from & ~7ull;
+	     !error && at + 8 <= end && !target_memory_overworked(hotspot->memory); at += 8)
 		error = add_word(scan, at, target_word(hotspot->memory, at));
-	}
 	/* All that these words hold of the heap is known now, and by its method. */
 	return error || from >= end ? error : heap_sink_claim(scan->sink, from, end - from, true);
 }

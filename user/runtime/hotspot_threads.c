@@ -54,13 +54,16 @@ static int walk_frames(struct hotspot *hotspot, uint64_t thread, struct hotspot_
 	int error;
 
 	frames->list.count = 0;
+	frames->cut = false;
 	if (!hotspot_has(hotspot, HOTSPOT_THREAD_ANCHOR))
 		return 0;
 	read_anchor(hotspot, thread, before);
 	error = hotspot_walk_frames(hotspot, thread, frames);
 	read_anchor(hotspot, thread, after);
-	if (memcmp(before, after, sizeof(before)) != 0)
+	if (memcmp(before, after, sizeof(before)) != 0) {
 		frames->list.count = 0;
+		frames->cut = false;
+	}
 	return error;
 }
 
@@ -94,6 +97,17 @@ int java_frame_add(struct hotspot *hotspot, struct intern *strings,
 											  : 0;
 }
 
+int java_frames_end(const struct hotspot_frames *frames, struct frames *stack)
+{
+	struct frame *rest = frames->cut ? vec_push(&stack->list) : NULL;
+
+	if (frames->cut && !rest)
+		return -ENOMEM;
+	if (rest)
+		*rest = (struct frame){.why = "callers that were not read"};
+	return 0;
+}
+
 /* Fills a group from its first thread. */
 static int fill_group(struct reading *reading, const struct hotspot_thread *thread,
 		      struct java_thread_group *group)
@@ -110,7 +124,7 @@ static int fill_group(struct reading *reading, const struct hotspot_thread *thre
 	for (size_t i = 0; !error && i < reading->frames.list.count; i++)
 		error = java_frame_add(reading->hotspot, strings, &reading->frames.list.items[i],
 				       &group->stack);
-	return error;
+	return error ? error : java_frames_end(&reading->frames, &group->stack);
 }
 
 static uint64_t identify(const struct reading *reading, const struct hotspot_thread *thread)
@@ -167,6 +181,8 @@ static int read_locals(struct hotspot *hotspot, struct java_thread_report *repor
 		text_collapse_digits(thread.name);
 		error = hotspot_gone_locals(hotspot, thread.object, thread.name, report);
 	}
+	if (!report->why)
+		report->why = target_memory_overworked(hotspot->memory);
 	return error || !hotspot_has_moved(hotspot, collections) ? error : -EAGAIN;
 }
 

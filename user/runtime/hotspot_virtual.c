@@ -14,13 +14,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "base/text.h"
 #include "runtime/hotspot.h"
 #include "runtime/hotspot_reader.h"
 
 #define ATTEMPTS 4
 #define PAUSE_NS 20000000 /* after a collection that was under way */
-#define CHUNKS_MAX 64	  /* of one thread */
 #define GROUPS_MAX 16384
 
 static const struct {
@@ -111,11 +111,12 @@ static bool is_used(struct hotspot *hotspot)
 {
 	for (size_t i = 0; i < hotspot->loaders.count; i++) {
 		uint64_t loader = hotspot->loaders.items[i].address, klass;
+		struct loop loop = {0};
 
 		if (hotspot->loaders.items[i].owner)
 			continue;
 		klass = hotspot_member(hotspot, loader, HOTSPOT_LOADER_KLASSES);
-		while (klass && hotspot_take(&hotspot->klasses_left)) {
+		while (klass && !loop_found(&loop, klass)) {
 			const struct hotspot_class *class = hotspot_class_at(hotspot, klass);
 
 			if (class && class->is_virtual)
@@ -177,13 +178,14 @@ static int walk_chunks(struct reading *reading, uint64_t thread)
 	struct hotspot *hotspot = reading->hotspot;
 	uint64_t object = chunk_of(hotspot, thread);
 	struct hotspot_chunk chunk;
+	struct loop loop = {0};
 	int error = 0;
 
-	for (uint32_t i = 0; !error && i < CHUNKS_MAX; i++, object = chunk.parent) {
-		if (!hotspot_chunk_read(hotspot, object, &chunk))
-			break;
+	while (!error && object && !loop_found(&loop, object) &&
+	       hotspot_chunk_read(hotspot, object, &chunk)) {
 		reading->report->stack_bytes += chunk.stack.end - chunk.stack.start;
 		error = hotspot_walk_chunk(hotspot, &chunk, &reading->frames);
+		object = chunk.parent;
 	}
 	return error;
 }
@@ -194,6 +196,7 @@ static int walk_frames(struct reading *reading, uint64_t thread)
 	uint64_t carrier = hotspot_oop(hotspot, thread + hotspot->virtual_fields.carrier);
 
 	reading->frames.list.count = 0;
+	reading->frames.cut = false;
 	return carrier ? hotspot_walk_carrier(hotspot, carrier, &reading->frames)
 		       : walk_chunks(reading, thread);
 }
@@ -249,7 +252,7 @@ static int name_stack(struct reading *reading, struct task_group *group)
 		if (function && is_hidden(function))
 			group->stack.list.count--;
 	}
-	return error;
+	return error ? error : java_frames_end(&reading->frames, &group->stack);
 }
 
 /* The place plus 1 of the group of threads with these frames; 0: no memory. */
@@ -387,14 +390,17 @@ int hotspot_read_virtual(struct hotspot *hotspot, struct java_thread_report *jav
 	const struct hotspot_virtual_fields *fields = &hotspot->virtual_fields;
 	bool known;
 	int error = hotspot_read_loaders(hotspot);
+	bool used = !error && is_used(hotspot);
 
-	if (error || !is_used(hotspot))
+	report->why = target_memory_overworked(hotspot->memory);
+	if (error || (!used && !report->why))
 		return error;
 	known = fields->state && fields->continuation && fields->carrier && fields->number &&
 		fields->terminated;
-	if (known)
+	if (!report->why && known) {
 		error = read_until_still(hotspot, java, report);
-	else
+		report->why = target_memory_overworked(hotspot->memory);
+	} else if (!report->why)
 		report->why = "the class has not the fields that are needed: another version";
 	memcpy(report->version, java->version, sizeof(report->version));
 	return error;

@@ -324,6 +324,18 @@ int target_read(struct target_memory *memory, uint64_t address, void *buffer, si
 	return 0;
 }
 
+uint64_t target_room(struct target_memory *memory, uint64_t address, uint64_t size)
+{
+	const struct mapping *mapping = maps_find(memory->maps, address);
+	uint64_t end = address;
+
+	while (mapping && end - address < size && target_memory_work(memory, PAGE_WORK)) {
+		end = mapping->end;
+		mapping = maps_find(memory->maps, end);
+	}
+	return MIN(end - address, size);
+}
+
 uint64_t target_word(struct target_memory *memory, uint64_t address)
 {
 	uint64_t word;

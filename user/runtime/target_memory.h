@@ -70,6 +70,8 @@ void target_memory_release(struct target_memory *memory);
 
 /* All `size` bytes, or -EFAULT. */
 int target_read(struct target_memory *memory, uint64_t address, void *buffer, size_t size);
+/* How many of so many bytes from there on are in mappings: no more can be there. */
+uint64_t target_room(struct target_memory *memory, uint64_t address, uint64_t size);
 /* A word; 0 if it cannot be read. */
 uint64_t target_word(struct target_memory *memory, uint64_t address);
 
