@@ -524,6 +524,99 @@ static void stacks_of_threads_have_a_limit_together(void **state)
 	target_memory_close(&memory);
 }
 
+#define MANY_INTERPRETERS 1100
+
+/* Before the one that has modules. */
+static void modules_of_any_number_of_interpreters_are_read(void **state)
+{
+	struct forged *forged = *state;
+	const struct cpython_layout *layout = forged->layout;
+	uint64_t at = forged_memory_more(&forged->memory, MANY_INTERPRETERS * 1024ull);
+	uint64_t none = forged_dict(forged, NULL, 0);
+	struct walked walked;
+
+	assert_int_not_equal(at, 0);
+	forged_put_at(forged_symbol(forged, FORGED_RUNTIME), layout->interpreters, at);
+	for (uint64_t i = 0; i < MANY_INTERPRETERS; i++, at += 1024) {
+		forged_put_at(at, layout->next,
+			      i + 1 < MANY_INTERPRETERS ? at + 1024 : FORGED_INTERPRETER);
+		forged_put_at(at, layout->threads, at + 64);
+		forged_put_at(at + 64, 16, at);
+		forged_put_at(at, layout->modules, none);
+	}
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	expect_root(&walked.sink, "module app → sessions", forged->sessions);
+	expect_root(&walked.sink, "frame Handler.get() → request", forged->requested);
+	walked_free(&walked);
+}
+
+#define MORE_THREADS 65537
+
+static void frames_of_any_number_of_threads_are_roots(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t at = forged_memory_more(&forged->memory, MORE_THREADS * 64ull + 4096);
+	struct walked walked;
+
+	assert_int_not_equal(at, 0);
+	forged_put_at(FORGED_INTERPRETER, forged->layout->threads, at);
+	forged_put_at(at, 16, FORGED_INTERPRETER);
+	for (uint64_t i = 0; i < MORE_THREADS; i++, at += 64)
+		forged_put_at(at, 8, i + 1 < MORE_THREADS ? at + 64 : FORGED_THREAD);
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	expect_root(&walked.sink, "frame Handler.get() → request", forged->requested);
+	walked_free(&walked);
+}
+
+#define MANY_VARIABLES 5000
+
+/* The table was made before malloc's blocks were tracked. */
+static void all_variables_of_a_table_in_no_block_are_roots(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t keys = forged_memory_more(&forged->memory, 32 + (1 << 14) + MANY_VARIABLES * 16);
+	uint64_t modules = forged_word(FORGED_INTERPRETER + forged->layout->modules);
+	uint64_t app = forged_word(forged_word(modules + 32) + 32 + 8 + 8);
+	uint64_t last = keys + 32 + (1 << 14) + (MANY_VARIABLES - 1) * 16;
+	struct walked walked;
+
+	assert_int_not_equal(keys, 0);
+	forged_put_at(keys, 8, 13 | 14 << 8 | 1 << 16); /* as large_keys() */
+	forged_put_at(keys, 24, MANY_VARIABLES);
+	forged_put_at(last, 0, forged->names);
+	forged_put_at(last, 8, forged->sessions);
+	forged_put_at(forged_word(app + 16), 32, keys);
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "module app → name", forged->sessions);
+	walked_free(&walked);
+}
+
+#define MANY_ARENAS ((1u << 20) + 1)
+
+/* All but the last one are not in use. */
+static void arenas_are_read_however_many_there_are(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t objects = forged_memory_more(&forged->memory, MANY_ARENAS * 48ull);
+	uint64_t variable = forged->memory.base + 0xf000, last = MANY_ARENAS - 1;
+	struct walked walked;
+
+	assert_int_not_equal(objects, 0);
+	for (uint64_t i = 0; i < last; i++)
+		forged_put_at(objects, i * 48 + 32, objects);
+	memcpy((void *)(uintptr_t)(objects + last * 48), (void *)(uintptr_t)forged_word(variable),
+	       48);
+	for (uint32_t i = 0; i < FORGED_POOLS; i++)
+		forged_put_half(forged->pools + i * forged->layout->pool_bytes, 32, (uint32_t)last);
+	forged_put_at(variable, 0, objects);
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(count_class(&walked.sink, "app.Session"), FORGED_SESSIONS);
+	walked_free(&walked);
+}
+
 static size_t claims;
 
 int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool blocks)
@@ -598,6 +691,24 @@ static void memory_that_leads_to_the_same_again_is_not_read_for_ever(void **stat
 	walked_free(&walked);
 }
 
+static void stacks_that_cannot_be_read_to_their_end_are_not_known(void **state)
+{
+	struct forged *forged = *state;
+	struct target_memory memory = {.pagemap = -1};
+	struct python_stacks stacks = {0};
+
+	put_threads(forged);
+	work_max = 1 << 14;
+	assert_int_equal(
+		target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, &memory),
+		0);
+	work_max = INT64_MAX;
+	assert_int_equal(python_stacks_of(&memory, &stacks), 0);
+	assert_non_null(strstr(stacks.why, "leads to the same again and again"));
+	python_stacks_free(&stacks);
+	target_memory_close(&memory);
+}
+
 static void a_pool_that_contradicts_itself_is_left_out(void **state)
 {
 	struct forged *forged = *state;
@@ -670,6 +781,11 @@ int main(void)
 		FORGED(lists_that_lead_to_themselves_end),
 		FORGED(stacks_of_threads_have_a_limit_together),
 		FORGED(frames_are_roots_however_deep_a_recursion_is),
+		FORGED(modules_of_any_number_of_interpreters_are_read),
+		FORGED(frames_of_any_number_of_threads_are_roots),
+		FORGED(all_variables_of_a_table_in_no_block_are_roots),
+		FORGED(arenas_are_read_however_many_there_are),
+		FORGED(stacks_that_cannot_be_read_to_their_end_are_not_known),
 		FORGED(stacks_of_frames_are_of_one_thread_each),
 		FORGED(memory_that_leads_to_the_same_again_is_not_read_for_ever),
 		FORGED(a_pool_that_contradicts_itself_is_left_out),

@@ -23,7 +23,6 @@
 #include "runtime/runtime.h"
 
 #define KEY "cpython"
-#define INTERPRETERS_MAX 1024
 #define SMALL_MAX 512 /* SMALL_REQUEST_THRESHOLD */
 #define PREFIX_MAX 32
 #define HEAD_BYTES SMALL_MAX
@@ -346,8 +345,7 @@ static int find_interpreters(struct cpython *python)
 	uint64_t at = target_word(python->memory, python->runtime + python->layout->interpreters);
 	struct loop loop = {0};
 
-	while (at && python->interpreters.count < INTERPRETERS_MAX && !loop_found(&loop, at) &&
-	       is_interpreter(python, at)) {
+	while (at && !loop_found(&loop, at) && is_interpreter(python, at)) {
 		uint64_t *added = vec_push(&python->interpreters);
 
 		if (!added)

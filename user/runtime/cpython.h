@@ -192,7 +192,6 @@ struct cpython {
 	struct hash namespaces;	   /* dictionaries of modules with variables as roots */
 	struct hash attributed;	   /* large ones of which an object has the attributes */
 	struct hash chunks;	   /* of threads' stacks of frames: each is one thread's */
-	uint64_t outside;	   /* entries of dictionaries in no block that were read */
 };
 
 /* The interpreter that a process has, without its memory allocator. *why is static: what is
@@ -278,8 +277,7 @@ struct cpython_thread {
 	uint64_t handle;  /* pthread_t */
 	uint64_t native; /* its number in its own PID namespace; 0: this version does not keep it */
 };
-/* All of an interpreter, or CPYTHON_THREADS_MAX; an error of `visit` ends it, and is returned. */
-#define CPYTHON_THREADS_MAX (1u << 16)
+/* All of an interpreter; an error of `visit` ends it, and is returned. */
 typedef int cpython_visit_thread(void *context, const struct cpython_thread *thread);
 int cpython_threads(struct cpython *python, uint64_t interpreter, cpython_visit_thread *visit,
 		    void *context);

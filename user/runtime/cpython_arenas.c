@@ -16,7 +16,6 @@
 #define ARENA_FREE_POOLS 16
 #define ARENA_POOLS 20
 #define ARENA_NEXT 32
-#define ARENA_OBJECTS_MAX (1u << 20)
 
 /* struct pool_header */
 #define POOL_HEADER 48
@@ -153,7 +152,7 @@ static int read_array(const struct cpython *python, uint64_t objects, uint32_t c
 {
 	bool ended = false;
 
-	for (uint32_t i = 0; i < MIN(count, ARENA_OBJECTS_MAX); i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		struct cpython_arena arena, *added;
 		enum entry entry = read_entry(python, objects, i, &arena);
 
@@ -193,7 +192,7 @@ static int try_pointer(const struct cpython *python, uint64_t objects, struct ar
 	if (!objects || objects % 8 || !is_in_memory(python, objects, ARENA_OBJECT) ||
 	    read_entry(python, objects, 0, &first) == ENTRY_NONSENSE)
 		return 0;
-	error = read_array(python, objects, ARENA_OBJECTS_MAX, &arenas);
+	error = read_array(python, objects, UINT32_MAX, &arenas);
 	if (!error && arenas.list.count > best->list.count)
 		SWAP(arenas, *best);
 	vec_free(&arenas.list);

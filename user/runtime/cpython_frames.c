@@ -58,7 +58,7 @@ int cpython_threads(struct cpython *python, uint64_t interpreter, cpython_visit_
 	struct loop loop = {0};
 	int error = 0;
 
-	for (size_t i = 0; !error && at && i < CPYTHON_THREADS_MAX && !loop_found(&loop, at); i++) {
+	while (!error && at && !loop_found(&loop, at)) {
 		struct cpython_thread thread = {
 			.address = at, .handle = target_word(python->memory, at + layout->handle)};
 

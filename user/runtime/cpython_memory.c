@@ -198,8 +198,8 @@ int python_memory_of(struct target_memory *memory, struct python_memory *made)
 		error = cpython_find_arenas(&python);
 	}
 	if (!error) {
-		made->why = NULL;
 		error = count_arenas(&counting);
+		made->why = target_memory_overworked(memory);
 	}
 	if (!error)
 		error = add_pins(&counting);

@@ -15,10 +15,6 @@
 #include "runtime/cpython.h"
 
 #define CHUNK 64
-/* Entries of tables that lie in no block: those of an empty dictionary, and of static types. */
-#define STATIC_ENTRIES_MAX 4096
-/* Of all of them. */
-#define OUTSIDE_MAX (1u << 24)
 /* Names that the instances of a class share; a byte counts their values (SHARED_KEYS_MAX_SIZE, from
  * 3.11 on: 30). */
 #define SHARED_NAMES_MAX 254
@@ -181,20 +177,24 @@ uint32_t cpython_name_label(struct cpython *python, struct heap_sink *sink, uint
 	return heap_sink_label(sink, LABEL_ATTRIBUTE, name);
 }
 
-/* Entries of a dictionary in the block, which the process may have changed. */
-static uint64_t entry_count(struct cpython *python, const struct heap_sink *sink,
+/* Entries of a dictionary in the block, which the process may have changed. The table of an empty
+ * one is in none, nor is one that was made before blocks were known. */
+static uint64_t entry_count(const struct cpython *python, const struct heap_sink *sink,
 			    const struct cpython_dict *dict)
 {
 	uint64_t count = dict->count;
 
 	if (dict->values)
 		count = MIN(count, room(sink, dict->values, 8));
-	if (heap_sink_node(sink, dict->keys) == BLOCK_NONE) {
-		count = MIN(count, MIN(STATIC_ENTRIES_MAX, OUTSIDE_MAX - python->outside));
-		python->outside += count;
-		return count;
-	}
-	return MIN(count, room(sink, dict->entries, dict->stride));
+	return heap_sink_node(sink, dict->keys) == BLOCK_NONE
+		       ? target_room(python->memory, dict->entries, count * dict->stride) /
+				 dict->stride
+		       : MIN(count, room(sink, dict->entries, dict->stride));
+}
+
+static bool may_go_on(const struct cpython *python)
+{
+	return !target_memory_overworked(python->memory);
 }
 
 /* Values under names in a dictionary are attributes of the node; unless it is a module's: its
@@ -216,7 +216,7 @@ static int refer_attributes(const struct referrer *referrer, uint64_t object)
 			return -ENOMEM;
 		count = first ? count : 0;
 	}
-	for (uint64_t i = 0; !error && i < count; i++) {
+	for (uint64_t i = 0; !error && i < count && may_go_on(referrer->python); i++) {
 		struct cpython_entry entry;
 
 		if (cpython_dict_entry(referrer->python, &dict, i, &entry) && entry.value &&
@@ -292,7 +292,7 @@ static int refer_dict(const struct referrer *referrer)
 	if (!owns_entries(referrer, &dict))
 		return 0;
 	count = entry_count(referrer->python, referrer->sink, &dict);
-	for (uint64_t i = 0; !error && i < count; i++) {
+	for (uint64_t i = 0; !error && i < count && may_go_on(referrer->python); i++) {
 		struct cpython_entry entry;
 
 		if (!cpython_dict_entry(referrer->python, &dict, i, &entry))
@@ -319,7 +319,8 @@ static void read_labels(const struct referrer *referrer)
 		    target_word(python->memory, type->address + python->layout->cached_keys),
 		    &keys))
 		return;
-	count = MIN(entry_count(python, referrer->sink, &keys), (uint64_t)SHARED_NAMES_MAX);
+	count = MIN(entry_count(referrer->python, referrer->sink, &keys),
+		    (uint64_t)SHARED_NAMES_MAX);
 	type->labels = calloc(count + 1, sizeof(*type->labels));
 	for (uint64_t i = 0; type->labels && i < count; i++) {
 		struct cpython_entry entry;
@@ -546,8 +547,8 @@ static int refer_type(const struct referrer *referrer)
 		    &keys) ||
 	    !heap_sink_part(referrer->sink, referrer->node, keys.keys, keys.keys_bytes, true))
 		return error;
-	count = MIN(entry_count(python, referrer->sink, &keys), (uint64_t)STATIC_ENTRIES_MAX);
-	for (uint64_t i = 0; !error && i < count; i++) {
+	count = entry_count(referrer->python, referrer->sink, &keys);
+	for (uint64_t i = 0; !error && i < count && may_go_on(python); i++) {
 		if (cpython_dict_entry(python, &keys, i, &entry))
 			error = refer_to(referrer, entry.key, 0);
 	}
@@ -695,7 +696,7 @@ static int add_module(struct cpython *python, struct heap_sink *sink, uint64_t k
 	if (++*names > MODULE_NAMES_MAX)
 		return 0;
 	count = entry_count(python, sink, &dict);
-	for (uint64_t i = 0; !error && i < count; i++) {
+	for (uint64_t i = 0; !error && i < count && may_go_on(python); i++) {
 		struct cpython_entry entry;
 
 		if (cpython_dict_entry(python, &dict, i, &entry) && entry.value &&
@@ -715,7 +716,7 @@ static int add_modules(struct cpython *python, struct heap_sink *sink, uint64_t 
 	if (!cpython_dict_open(python, modules, &dict))
 		return 0;
 	count = entry_count(python, sink, &dict);
-	for (uint64_t i = 0; !error && i < count; i++) {
+	for (uint64_t i = 0; !error && i < count && may_go_on(python); i++) {
 		if (cpython_dict_entry(python, &dict, i, &entry) && entry.value)
 			error = add_module(python, sink, entry.key, entry.value);
 	}

@@ -337,8 +337,8 @@ int python_stacks_of(struct target_memory *memory, struct python_stacks *stacks)
 	int error = cpython_open(memory, &python, stacks->version, &stacks->why);
 
 	if (!error) {
-		stacks->why = NULL;
 		error = read_threads(&reading);
+		stacks->why = target_memory_overworked(memory);
 	}
 	hash_free(&reading.groups);
 	cpython_close(&python);
