@@ -575,6 +575,50 @@ static void a_stack_of_more_frames_than_are_read_says_so(void **state)
 	java_thread_report_free(&report);
 }
 
+/* UNSIGNED5, as until 20. */
+static uint64_t put_number(uint64_t at, uint32_t number)
+{
+	unsigned char *bytes = forged_memory_place(at);
+
+	bytes[0] = (unsigned char)(number < 192 ? number : 192 + number % 64);
+	if (number < 192)
+		return at + 1;
+	bytes[1] = (unsigned char)((number - bytes[0]) / 64);
+	return at + 2;
+}
+
+#define MANY_SCOPES 200
+
+/* As compilers of interpreters' trees inline them. */
+static void calls_that_are_inlined_in_each_other_are_all_read(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t compiled = FORGED_BASE + FORGED_CODE + 2 * 128 + 16;
+	uint64_t scopes = forged_memory_more(&forged->memory, MEMORY_PAGE), at = scopes + 1;
+	struct java_thread_report report;
+	const struct frames *frames;
+	uint32_t scope = 0;
+
+	assert_int_not_equal(scopes, 0);
+	for (uint32_t i = 0; i < MANY_SCOPES; i++) {
+		uint32_t sender = scope;
+
+		scope = (uint32_t)(at - scopes);
+		at = put_number(at, sender);
+		at = put_number(at, i ? 1 : 2);
+		at = put_number(at, 4);
+	}
+	forged_put32(compiled + 0xa4, scope);
+	forged_put(compiled + 48, scopes);
+	assert_int_equal(read_threads(&forged->memory, &report), 0);
+	assert_non_null(report.groups.items);
+	frames = &report.groups.items[0].stack;
+	assert_int_equal(frames->list.count, 1 + MANY_SCOPES);
+	assert_string_equal(frames->list.items[MANY_SCOPES].function, "shop.Session.accept");
+	assert_false(frames->list.items[MANY_SCOPES].inlined);
+	java_thread_report_free(&report);
+}
+
 #define MANY_LOCALS ((1u << 21) + 1)
 
 static void all_values_of_thread_locals_that_are_gone_are_counted(void **state)
@@ -860,6 +904,7 @@ int main(void)
 			teardown),
 		FORGED(a_thread_that_is_listed_twice_is_one),
 		FORGED(a_stack_of_more_frames_than_are_read_says_so),
+		FORGED(calls_that_are_inlined_in_each_other_are_all_read),
 		FORGED(all_values_of_thread_locals_that_are_gone_are_counted),
 		FORGED(what_cannot_be_read_to_its_end_is_not_known),
 		FORGED(regions_have_objects_however_many_there_are),

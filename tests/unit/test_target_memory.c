@@ -291,11 +291,33 @@ static void a_loaded_file_has_the_variables_that_it_exports(void **state)
 	maps_free(&maps);
 }
 
+static void room_ends_behind_the_last_mapping_that_follows(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint64_t start = fixture->start, page = MEMORY_PAGE;
+	struct mapping mappings[] = {{.start = start, .end = start + page},
+				     {.start = start + page, .end = start + 2 * page},
+				     {.start = start + 3 * page, .end = start + 4 * page}};
+	struct maps maps = {.source = live_memory(getpid())};
+	struct target_memory memory;
+
+	maps.list.items = mappings;
+	maps.list.count = ARRAY_SIZE(mappings);
+	assert_int_equal(target_memory_open(&maps, NULL, NULL, &memory), 0);
+	assert_int_equal(target_room(&memory, start + 8, 100), 100);
+	assert_int_equal(target_room(&memory, start + 8, page), page);
+	assert_int_equal(target_room(&memory, start + 8, 4 * page), 2 * page - 8);
+	assert_int_equal(target_room(&memory, start + 2 * page, 8), 0);
+	assert_int_equal(target_room(&memory, start + 3 * page, UINT64_MAX), page);
+	target_memory_close(&memory);
+}
+
 int main(void)
 {
 #define WITH_MEMORY(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		WITH_MEMORY(what_a_walk_may_cost_has_a_limit),
+		WITH_MEMORY(room_ends_behind_the_last_mapping_that_follows),
 		WITH_MEMORY(memory_with_several_views_is_read_where_it_is_present),
 		WITH_MEMORY(what_was_kept_is_read_as_it_was),
 		WITH_MEMORY(a_page_that_cannot_be_read_hides_no_other),

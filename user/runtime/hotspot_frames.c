@@ -18,10 +18,11 @@
 #define HEAPS_MAX 16
 #define SEGMENTS_BACK 65536
 #define FRAME_WORDS_MAX 65536
-#define SCOPES_MAX 64 /* calls that are inlined in each other */
+#define SCOPES_MAX HOTSPOT_FRAMES_MAX /* calls that are inlined in each other */
 #define PCS_MAX 65536
 #define LINES_BYTES_MAX 65536
-#define CODES_MAX (1u << 18)
+#define CODES_MAX (1u << 18) /* that are remembered */
+#define ALL_SCOPES_MAX (1u << 22)
 
 /* Words from the frame pointer of interpreted code. */
 #define INTERPRETED_SENDER (-1)
@@ -252,7 +253,7 @@ static int find_code(struct hotspot *hotspot, uint64_t pc, struct hotspot_code *
 		*code = hotspot->codes.items[*place];
 		return 0;
 	}
-	if (hotspot->codes.count >= CODES_MAX) {
+	if (hotspot->codes.count >= CODES_MAX || hotspot->scopes.count >= ALL_SCOPES_MAX) {
 		hash_free(&hotspot->code_index);
 		hotspot->code_index = (struct hash){0};
 		hotspot->codes.count = hotspot->scopes.count = 0;
