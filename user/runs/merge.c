@@ -8,6 +8,7 @@
 #include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/descriptors.h"
+#include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "store/recorder_state.h"
@@ -16,6 +17,7 @@
 #define NS_PER_S INT64_C(1000000000)
 /* For a boot id that is shown. */
 #define BOOT_DIGITS 8
+#define NO_HOST UINT64_MAX
 
 struct source {
 	const char *path;
@@ -28,10 +30,9 @@ struct source {
 };
 
 struct fleet_host {
-	char *name;	/* owned, as it is shown */
-	char *recorded; /* owned, as the recording says */
-	char *boot_id;	/* owned; "": not known */
-	char *kernel;	/* owned; or NULL */
+	char *name;    /* owned, as it is shown */
+	char *boot_id; /* owned; "": not known */
+	char *kernel;  /* owned; or NULL */
 	uint64_t snapshots, first_ns, last_ns;
 };
 
@@ -39,7 +40,10 @@ struct merge {
 	VEC(struct source) sources;
 	VEC(struct fleet_host) hosts;
 	VEC(uint64_t) times; /* of the fleet's snapshots, ascending */
-	struct hash owners;  /* from a process' key in the fleet to its place in sources */
+	/* Places in hosts, by the name that is shown, and by the recorded one without and with the
+	 * boot id. */
+	struct hash shown, by_name, by_boot;
+	struct hash owners; /* from a process' key in the fleet to its place in sources */
 };
 
 static uint64_t time_ns_of(const struct recording_snapshot *snapshot)
@@ -57,10 +61,19 @@ static int out_of_memory(void)
 
 /* -------- hosts */
 
-static bool is_same_host(const struct fleet_host *host, const char *name, const char *boot_id)
+static uint64_t host_key(const char *name, const char *boot_id)
 {
-	return !strcmp(host->recorded, name) &&
-	       (!*host->boot_id || !*boot_id || !strcmp(host->boot_id, boot_id));
+	return hash_mix(hash_text(name)) ^ hash_text(boot_id);
+}
+
+/* Without a boot id, on either side, the name alone counts: the first such host. NO_HOST: none. */
+static uint64_t host_find(const struct merge *merge, const char *name, const char *boot_id)
+{
+	const uint64_t *same = *boot_id ? hash_get(&merge->by_boot, host_key(name, boot_id))
+					: hash_get(&merge->by_name, hash_text(name));
+	const uint64_t *any = *boot_id ? hash_get(&merge->by_boot, host_key(name, "")) : NULL;
+
+	return MIN(same ? *same : NO_HOST, any ? *any : NO_HOST);
 }
 
 /* Its own name, unless another host has it. NULL: no memory. */
@@ -68,40 +81,59 @@ static char *name_for(const struct merge *merge, const char *recorded, const cha
 {
 	char *name;
 
-	for (size_t i = 0; i < merge->hosts.count; i++) {
-		if (strcmp(merge->hosts.items[i].name, recorded) != 0)
-			continue;
-		return asprintf(&name, "%s (%.*s)", recorded, BOOT_DIGITS, boot_id) < 0 ? NULL
-											: name;
-	}
-	return strdup(recorded);
+	if (!hash_get(&merge->shown, hash_text(recorded)))
+		return strdup(recorded);
+	return asprintf(&name, "%s (%.*s)", recorded, BOOT_DIGITS, boot_id) < 0 ? NULL : name;
+}
+
+/* The first of a key stays. False: no memory. */
+static bool place_put(struct hash *places, uint64_t key, uint64_t place)
+{
+	bool fresh;
+	uint64_t *slot = hash_put(places, key, &fresh);
+
+	if (slot && fresh)
+		*slot = place;
+	return slot;
+}
+
+static int host_make(struct merge *merge, const struct report_host *recorded, const char *boot_id)
+{
+	uint64_t place = merge->hosts.count;
+	struct fleet_host *host = vec_push(&merge->hosts);
+
+	if (!host)
+		return out_of_memory();
+	host->name = name_for(merge, recorded->name, boot_id);
+	host->boot_id = strdup(boot_id);
+	host->kernel = recorded->kernel ? strdup(recorded->kernel) : NULL;
+	host->first_ns = UINT64_MAX;
+	if (!host->name || !host->boot_id ||
+	    !place_put(&merge->shown, hash_text(host->name), place) ||
+	    !place_put(&merge->by_name, hash_text(recorded->name), place) ||
+	    !place_put(&merge->by_boot, host_key(recorded->name, boot_id), place))
+		return out_of_memory();
+	return 0;
 }
 
 static int host_add(struct merge *merge, const struct report_host *recorded, size_t *place)
 {
 	const char *boot_id = recorded->boot_id ? recorded->boot_id : "";
-	struct fleet_host *host, made = {.first_ns = UINT64_MAX};
-	size_t i = 0;
+	uint64_t found = host_find(merge, recorded->name, boot_id);
+	struct fleet_host *host;
+	int error = 0;
 
-	while (i < merge->hosts.count &&
-	       !is_same_host(&merge->hosts.items[i], recorded->name, boot_id))
-		i++;
-	if (i == merge->hosts.count) {
-		made.name = name_for(merge, recorded->name, boot_id);
-		made.recorded = strdup(recorded->name);
-		made.boot_id = strdup(boot_id);
-		made.kernel = recorded->kernel ? strdup(recorded->kernel) : NULL;
-		host = vec_push(&merge->hosts);
-		if (host)
-			*host = made;
-		if (!host || !made.name || !made.recorded || !made.boot_id)
-			return out_of_memory();
+	if (found == NO_HOST) {
+		found = merge->hosts.count;
+		error = host_make(merge, recorded, boot_id);
 	}
-	host = &merge->hosts.items[i];
+	if (error)
+		return error;
+	host = &merge->hosts.items[found];
 	host->snapshots += recorded->snapshots;
 	host->first_ns = MIN(host->first_ns, recorded->first_ns);
 	host->last_ns = MAX(host->last_ns, recorded->last_ns);
-	*place = i;
+	*place = found;
 	return 0;
 }
 
@@ -236,7 +268,6 @@ void merge_free(struct merge *merge)
 	}
 	for (size_t i = 0; i < merge->hosts.count; i++) {
 		free(merge->hosts.items[i].name);
-		free(merge->hosts.items[i].recorded);
 		free(merge->hosts.items[i].boot_id);
 		free(merge->hosts.items[i].kernel);
 	}
@@ -244,6 +275,9 @@ void merge_free(struct merge *merge)
 	vec_free(&merge->hosts);
 	vec_free(&merge->times);
 	hash_free(&merge->owners);
+	hash_free(&merge->shown);
+	hash_free(&merge->by_name);
+	hash_free(&merge->by_boot);
 	free(merge);
 }
 
