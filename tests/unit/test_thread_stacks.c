@@ -15,6 +15,7 @@
 
 #define STACKS 4
 #define STACK_BYTES (8 * MEMORY_PAGE)
+#define MANY_STACKS 65600ull
 #define THREAD_BYTES 0x900
 #define BLOCK_AT 0x690
 #define MAIN_TID 500
@@ -123,12 +124,36 @@ static void what_describes_no_stack_ends_the_search(void **state)
 	assert_int_equal(fixture->stacks.ranges.items[0].end, stack_start(fixture, 3));
 }
 
+/* Guard pages that are no mappings of their own (MADV_GUARD_INSTALL) leave them in one. */
+static void a_mapping_may_hold_any_number_of_stacks(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct mapping own = fixture->mapping;
+	uint64_t bytes = MANY_STACKS * STACK_BYTES;
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (!MACHINE_THREAD_SELF_AT)
+		skip();
+	assert_true(memory != MAP_FAILED);
+	fixture->mapping =
+		(struct mapping){.start = (uintptr_t)memory, .end = (uintptr_t)memory + bytes};
+	for (size_t i = 0; i < MANY_STACKS; i++)
+		make_thread(fixture, i, i ? 501 : 0);
+	find(fixture);
+	assert_int_equal(fixture->stacks.live, MANY_STACKS - 1);
+	assert_int_equal(fixture->stacks.ended, 1);
+	munmap(memory, bytes);
+	fixture->mapping = own;
+}
+
 int main(void)
 {
 #define WITH_STACKS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		WITH_STACKS(all_stacks_of_a_mapping_are_found_from_its_end_on),
 		WITH_STACKS(what_describes_no_stack_ends_the_search),
+		WITH_STACKS(a_mapping_may_hold_any_number_of_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

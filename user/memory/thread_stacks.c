@@ -7,8 +7,6 @@
 #include "base/cleanup.h"
 #include "heap/stack_block.h"
 
-/* Of one mapping: more only if the target lies. */
-#define STACKS_MAX 65536
 /* Where a descriptor may begin, seen from the end: the last two pages, for it is aligned. */
 #define SEARCH_PAGES 2
 
@@ -76,7 +74,7 @@ int thread_stacks_find(struct peek *peek, const struct mapping *mapping, int32_t
 	uint64_t end = mapping->end, start, descriptor = 0;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < STACKS_MAX && end > mapping->start; i++, end = start) {
+	for (; !error && end > mapping->start; end = start) {
 		enum thread_stack stack =
 			stack_at(peek, mapping->start, end, main_tid, &descriptor);
 		struct stack_block block;
