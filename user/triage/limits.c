@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/descriptors.h"
+#include "base/log.h"
 
 /* Limits are looked for anew at each so many-th poll, and when groups came. */
 #define LOOK_EVERY 12
@@ -43,6 +45,7 @@ void limits_free(struct limits *limits)
 	for (size_t i = 0; i < limits->list.count; i++)
 		limit_free(limits->list.items[i]);
 	vec_free(&limits->list);
+	hash_free(&limits->places);
 }
 
 static bool text_of(int fd, char *text, size_t size)
@@ -100,21 +103,23 @@ bool limits_parse_machine(const char *text, double *used, double *bytes)
 	return true;
 }
 
+static uint64_t limit_key(const char *path, enum limit_kind kind)
+{
+	return hash_mix(hash_text(path)) + kind;
+}
+
 static struct limit_watch *limit_find(const struct limits *limits, const char *path,
 				      enum limit_kind kind)
 {
-	for (size_t i = 0; i < limits->list.count; i++) {
-		struct limit_watch *limit = limits->list.items[i];
+	const uint64_t *place = hash_get(&limits->places, limit_key(path, kind));
 
-		if (limit->facts.kind == kind && !strcmp(limit->facts.path, path))
-			return limit;
-	}
-	return NULL;
+	return place ? limits->list.items[*place] : NULL;
 }
 
 static struct limit_watch *limit_add(struct limits *limits, const char *path, enum limit_kind kind)
 {
 	struct limit_watch *limit = calloc(1, sizeof(*limit)), **slot;
+	uint64_t *place;
 
 	if (!limit)
 		return NULL;
@@ -127,6 +132,10 @@ static struct limit_watch *limit_add(struct limits *limits, const char *path, en
 		return NULL;
 	}
 	*slot = limit;
+	place = hash_put(&limits->places, limit_key(path, kind), NULL);
+	if (!place)
+		return NULL;
+	*place = limits->list.count - 1;
 	return limit;
 }
 
@@ -136,6 +145,14 @@ static int open_in(const char *directory, const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void tell_out(struct limits *limits)
+{
+	if (!limits->told_out)
+		log_warning("out of file descriptors: memory limits of some cgroups are not "
+			    "watched; raise `ulimit -n` (its hard limit)");
+	limits->told_out = true;
 }
 
 /* If the group has one of that kind. 0 or -ENOMEM. */
@@ -151,9 +168,11 @@ static int look_at(struct limits *limits, const struct memory_mount *mount, cons
 			limit->seen = true;
 		return 0;
 	}
-	if (limits->list.count >= LIMITS_MAX || !memory_mount_directory(mount, path, directory))
+	if (!memory_mount_directory(mount, path, directory))
 		return 0;
 	fd = open_in(directory, kinds[kind].file[mount->unified]);
+	if (fd < 0 && descriptors_are_out(-errno))
+		tell_out(limits);
 	if (isnan(number_of(fd))) {
 		cleanup_close(&fd);
 		return 0;
@@ -189,10 +208,33 @@ static int look_above(struct limits *limits, const struct memory_mount *mount, c
 	return error;
 }
 
+/* 0 or -ENOMEM. */
+static int drop_unseen(struct limits *limits)
+{
+	size_t kept = 0;
+
+	hash_free(&limits->places);
+	for (size_t i = 0; i < limits->list.count; i++) {
+		struct limit_watch *limit = limits->list.items[i];
+		uint64_t *place;
+
+		if (!limit->seen) {
+			limit_free(limit);
+			continue;
+		}
+		place = hash_put(&limits->places, limit_key(limit->facts.path, limit->facts.kind),
+				 NULL);
+		if (place)
+			*place = kept;
+		limits->list.items[kept++] = limit;
+	}
+	limits->list.count = kept;
+	return limits->places.count == kept ? 0 : -ENOMEM;
+}
+
 static int look(struct limits *limits, const struct groups *groups)
 {
 	struct limit_watch *machine = limit_find(limits, "", LIMIT_MACHINE);
-	size_t kept = 0;
 	int error = 0;
 
 	for (size_t i = 0; i < limits->list.count; i++)
@@ -209,15 +251,8 @@ static int look(struct limits *limits, const struct groups *groups)
 		if (groups->list.items[i]->path[0] == '/')
 			error = look_above(limits, &groups->mount, groups->list.items[i]->path);
 	}
-	for (size_t i = 0; i < limits->list.count; i++) {
-		if (limits->list.items[i]->seen || error)
-			limits->list.items[kept++] = limits->list.items[i];
-		else
-			limit_free(limits->list.items[i]);
-	}
-	limits->list.count = kept;
 	limits->groups = groups->list.count;
-	return error;
+	return error ? error : drop_unseen(limits);
 }
 
 /* False: its files are gone, or empty. */

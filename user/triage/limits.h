@@ -11,12 +11,11 @@
 #define LEAKMON_TRIAGE_LIMITS_H
 
 #include "analyze/time_left.h"
+#include "base/hash.h"
 #include "base/vec.h"
 #include "report/triage_report.h"
 #include "triage/groups.h"
 
-/* Beyond, groups that come later are not looked at. */
-#define LIMITS_MAX 256
 #define LIMIT_POINTS 64
 /* A group that will be at the limit within so long is near to it. */
 #define LIMIT_SOON_S 300.0
@@ -36,10 +35,12 @@ struct limit_watch {
 
 struct limits {
 	VEC(struct limit_watch *) list; /* owned */
+	struct hash places;		/* of a path and a kind -> place in list */
 	double near_share; /* from so much of a limit on it is near; 0: none is looked at */
 	unsigned polls;
 	size_t groups; /* there were, when it was looked for limits */
 	bool news;     /* one has come near since this was cleared */
+	bool told_out; /* that descriptors ran out */
 };
 
 void limits_free(struct limits *limits);
