@@ -13,10 +13,10 @@
 
 #include "base/cleanup.h"
 #include "proc/host_file.h"
+#include "proc/mounts.h"
 
 /* A dozen hierarchies of v1, and v2, with a page of path each. */
 #define TEXT_MAX_BYTES (64 * 4096)
-#define MOUNTINFO_MAX_BYTES (4u << 20)
 
 static bool is_known(const struct cgroup_paths *paths, unsigned long hierarchy)
 {

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "proc/container_names.h"
 #include "proc/host_file.h"
+#include "proc/mounts.h"
 
 /* A state is written while its directory is there already, and users' directories come and go. */
 #define GOOD_FOR_SECONDS 5
@@ -22,7 +23,6 @@
 #define USERS_MAX 1024
 #define STATE_COST 4096u      /* bytes that each one counts for, too */
 #define USER_BYTES (4u << 20) /* of states that are read in a user's own directory */
-#define MOUNTINFO_MAX_BYTES (4u << 20)
 
 #define ROOTS 3
 

@@ -7,6 +7,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/*
+ * Of the text of leakmon's own mounts, or of process 1's. A line of an overlay has up to a page of
+ * options: a thousand containers are some megabytes.
+ */
+#define MOUNTINFO_MAX_BYTES (64u << 20)
+
 struct mount {
 	uint64_t device;  /* as stat(2) has it */
 	const char *type; /* untrusted in its second part: "fuse.sshfs" */

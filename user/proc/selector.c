@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "proc/host_file.h"
+#include "proc/mounts.h"
 #include "proc/process_list.h"
 
 /* TASK_COMM_LEN - 1: the kernel keeps no more of a name. */
@@ -312,8 +313,6 @@ int selection_explain(const struct selection *selection)
 	}
 	return selection->unmatched.count ? -ENOENT : 0;
 }
-
-#define MOUNTINFO_MAX_BYTES (4u << 20)
 
 struct selector {
 	VEC(int) pids;

@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "proc/host_file.h"
+#include "proc/mounts.h"
 
-#define MOUNTINFO_MAX_BYTES (1u << 20)
 /* A process alive when its kill was counted is found gone later; one never met, never. */
 #define UNCLAIMED_POLLS 3
 
