@@ -3,6 +3,7 @@
 #include "unit/hotspot_fixture.h"
 
 #include "base/cleanup.h"
+#include "output/text/text.h"
 #include "runtime/hotspot.h"
 #include "runtime/hotspot_reader.h"
 #include "runtime/target_memory.h"
@@ -575,6 +576,50 @@ static void a_stack_of_more_frames_than_are_read_says_so(void **state)
 	java_thread_report_free(&report);
 }
 
+static void what_is_not_listed_of_threads_is_said(void **state)
+{
+	const struct text_form form = {.verbose = true};
+	struct java_gone_local gone = {.class = "shop.Session", .thread = "worker", .count = 3};
+	struct frame frame = {.why = "callers that were not read"};
+	struct java_thread_group group = {.name = "worker", .of = "", .state = "parked"};
+	struct java_thread_report report = {.gone_count = 10};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	group.stack.list.items = &frame;
+	report.gone.items = &gone;
+	report.groups.items = &group;
+	group.stack.list.count = report.gone.count = report.groups.count = 1;
+	assert_non_null(out);
+	text_java_threads_write(out, &form, &report);
+	assert_int_equal(fclose(out), 0);
+	assert_non_null(strstr(text, "\t\tcallers that were not read\n"));
+	assert_non_null(strstr(text, "\t\t3 of class shop.Session, of thread worker\n"));
+	assert_non_null(
+		strstr(text, "\t\tand 7 more of classes and threads that are not listed\n"));
+	free(text);
+}
+
+/* A collection came between, and they are read again. */
+static void values_that_are_read_again_are_counted_once(void **state)
+{
+	static const uint64_t left[] = {2, 8}; /* those of virtual threads, and the others */
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(left); i++) {
+		struct java_gone_local gone = {.count = 3}; /* the others are not listed */
+		struct java_thread_report report = {.gone_count = 10, .gone_virtual = 2};
+
+		report.gone.items = &gone;
+		report.gone.count = 1;
+		hotspot_forget_locals(&report, i == 1);
+		assert_int_equal(report.gone_count, left[i]);
+		assert_int_equal(report.gone.count, i);
+	}
+}
+
 /* UNSIGNED5, as until 20. */
 static uint64_t put_number(uint64_t at, uint32_t number)
 {
@@ -742,6 +787,32 @@ static void what_cannot_be_read_to_its_end_is_not_known(void **state)
 	target_memory_close(&memory);
 }
 
+/* Classes, loaders, handles of a loader and of a thread: each is itself the next one. */
+static void lists_that_lead_to_themselves_end(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t boot = FORGED_BASE + FORGED_VM, handles = boot + 0xa00;
+	struct java_thread_report report;
+	struct java_memory java;
+	struct walked walked;
+
+	forged_put(boot + 0x200 + 40, boot);
+	forged_put(forged_klass(FORGED_OBJECT) + 56, forged->klass_lists[0]);
+	forged_put(boot + 0x400 + 264, boot + 0x400);
+	forged_put32(handles + 256, 32);
+	forged_put(handles + 264, handles);
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	expect_root(&walked.sink, "class shop.Session static all", forged->sessions);
+	walked_free(&walked);
+	assert_int_equal(read_threads(&forged->memory, &report), 0);
+	assert_null(report.why);
+	java_thread_report_free(&report);
+	assert_int_equal(read_memory(&forged->memory, &java), 0);
+	assert_null(java.why);
+	java_memory_free(&java);
+}
+
 /* A chunk more than its arena counts, or one of another size. */
 static void metaspace_that_contradicts_itself_is_not_known(void **state)
 {
@@ -905,8 +976,11 @@ int main(void)
 		FORGED(a_thread_that_is_listed_twice_is_one),
 		FORGED(a_stack_of_more_frames_than_are_read_says_so),
 		FORGED(calls_that_are_inlined_in_each_other_are_all_read),
+		cmocka_unit_test(what_is_not_listed_of_threads_is_said),
+		cmocka_unit_test(values_that_are_read_again_are_counted_once),
 		FORGED(all_values_of_thread_locals_that_are_gone_are_counted),
 		FORGED(what_cannot_be_read_to_its_end_is_not_known),
+		FORGED(lists_that_lead_to_themselves_end),
 		FORGED(regions_have_objects_however_many_there_are),
 		FORGED(what_loaders_hold_is_a_root_however_many_handles_there_are),
 		FORGED(threads_hold_objects_however_many_there_are),

@@ -37,7 +37,8 @@ struct java_thread_report {
 	uint64_t count, daemons;	      /* daemons: of them */
 	VEC(struct java_thread_group) groups; /* most threads first */
 	VEC(struct java_gone_local) gone;     /* most values first */
-	uint64_t gone_count;		      /* of all values */
+	uint64_t gone_count;		      /* of all values, listed or not */
+	uint64_t gone_virtual;		      /* of them in virtual threads */
 	struct intern strings;
 };
 

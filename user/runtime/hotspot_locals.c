@@ -61,6 +61,7 @@ static int count_value(struct java_thread_report *report, const struct java_gone
 	struct java_gone_local *local;
 
 	report->gone_count++;
+	report->gone_virtual += found->is_virtual;
 	for (size_t i = 0; i < report->gone.count; i++) {
 		local = &report->gone.items[i];
 		if (local->class == found->class && local->thread == found->thread &&
@@ -148,10 +149,11 @@ void hotspot_forget_locals(struct java_thread_report *report, bool is_virtual)
 	for (size_t i = 0; i < report->gone.count; i++) {
 		const struct java_gone_local *local = &report->gone.items[i];
 
-		if (local->is_virtual == is_virtual)
-			report->gone_count -= MIN(local->count, report->gone_count);
-		else
+		if (local->is_virtual != is_virtual)
 			report->gone.items[kept++] = *local;
 	}
 	report->gone.count = kept;
+	report->gone_count =
+		is_virtual ? report->gone_count - report->gone_virtual : report->gone_virtual;
+	report->gone_virtual = is_virtual ? 0 : report->gone_virtual;
 }

@@ -14,7 +14,7 @@
 static void frame_write(FILE *out, const struct frame *frame)
 {
 	if (!frame->function) {
-		fputs("a method that cannot be read", out);
+		fputs(frame->why ? frame->why : "a method that cannot be read", out);
 		return;
 	}
 	text_function_write(out, frame);
@@ -66,9 +66,12 @@ static void all_gone_write(FILE *out, const struct text_form *form,
 {
 	size_t shown =
 		form->verbose ? report->gone.count : MIN(report->gone.count, (size_t)GONE_LOCALS);
+	uint64_t others = report->gone_count;
 
 	if (!report->gone.count)
 		return;
+	for (size_t i = 0; i < report->gone.count; i++)
+		others -= report->gone.items[i].count;
 	fprintf(out,
 		"\t%" PRIu64
 		" values of ThreadLocals that are gone: without remove(), they live as "
@@ -79,6 +82,10 @@ static void all_gone_write(FILE *out, const struct text_form *form,
 	if (report->gone.count > shown)
 		fprintf(out, "\t\tand %zu more classes and threads (-v)\n",
 			report->gone.count - shown);
+	if (others)
+		fprintf(out,
+			"\t\tand %" PRIu64 " more of classes and threads that are not listed\n",
+			others);
 }
 
 void text_java_threads_write(FILE *out, const struct text_form *form,
