@@ -524,6 +524,22 @@ static void stacks_of_threads_have_a_limit_together(void **state)
 	target_memory_close(&memory);
 }
 
+static int64_t work_max = INT64_MAX;
+
+int target_memory_open(const struct maps *maps, const struct data_modules *modules,
+		       const struct page_table *kept, struct target_memory *memory)
+{
+	static int (*real)(const struct maps *, const struct data_modules *,
+			   const struct page_table *, struct target_memory *);
+	int error;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "target_memory_open");
+	error = real(maps, modules, kept, memory);
+	memory->work_left = memory->work_most = MIN(memory->work_most, work_max);
+	return error;
+}
+
 #define MANY_INTERPRETERS 1100
 
 /* Before the one that has modules. */
@@ -593,6 +609,29 @@ static void all_variables_of_a_table_in_no_block_are_roots(void **state)
 	walked_free(&walked);
 }
 
+/* Each has all of its entries: what they cost together ends the walk. */
+static void a_table_in_no_block_is_not_read_for_ever(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t keys = forged_memory_more(&forged->memory, 32 + (1 << 14) + MANY_VARIABLES * 16);
+	struct walked walked;
+
+	assert_int_not_equal(keys, 0);
+	forged_put_at(keys, 8, 13 | 14 << 8 | 1 << 16);
+	forged_put_at(keys, 24, MANY_VARIABLES);
+	for (uint64_t i = 0; i < MANY_VARIABLES; i++)
+		forged_put_at(keys + 32 + (1 << 14), i * 16 + 8, forged->sessions);
+	for (size_t i = 0; i < 64; i++)
+		forged_put_at(forged_dict(forged, NULL, 0), 32, keys);
+	work_max = 1 << 19;
+	walk(&forged->memory, &walked);
+	work_max = INT64_MAX;
+	assert_non_null(strstr(REPORT(&walked)->why, "leads to the same again and again"));
+	assert_false(REPORT(&walked)->all_roots);
+	assert_in_range(walked.sink.references.count, 2 * MANY_VARIABLES, 63 * MANY_VARIABLES);
+	walked_free(&walked);
+}
+
 #define MANY_ARENAS ((1u << 20) + 1)
 
 /* All but the last one are not in use. */
@@ -653,22 +692,6 @@ static void stacks_of_frames_are_of_one_thread_each(void **state)
 	walk(&forged->memory, &walked);
 	walked_free(&walked);
 	assert_int_equal(claims - before, 3);
-}
-
-static int64_t work_max = INT64_MAX;
-
-int target_memory_open(const struct maps *maps, const struct data_modules *modules,
-		       const struct page_table *kept, struct target_memory *memory)
-{
-	static int (*real)(const struct maps *, const struct data_modules *,
-			   const struct page_table *, struct target_memory *);
-	int error;
-
-	if (!real)
-		*(void **)&real = dlsym(RTLD_NEXT, "target_memory_open");
-	error = real(maps, modules, kept, memory);
-	memory->work_left = memory->work_most = MIN(memory->work_most, work_max);
-	return error;
 }
 
 /* Thousands of words of its data lead to an array of thousands of arenas, none of which is in use:
@@ -784,6 +807,7 @@ int main(void)
 		FORGED(modules_of_any_number_of_interpreters_are_read),
 		FORGED(frames_of_any_number_of_threads_are_roots),
 		FORGED(all_variables_of_a_table_in_no_block_are_roots),
+		FORGED(a_table_in_no_block_is_not_read_for_ever),
 		FORGED(arenas_are_read_however_many_there_are),
 		FORGED(stacks_that_cannot_be_read_to_their_end_are_not_known),
 		FORGED(stacks_of_frames_are_of_one_thread_each),
