@@ -294,6 +294,36 @@ static void regions_have_objects_however_many_there_are(void **state)
 	walked_free(&walked);
 }
 
+#define DEEP_WORDS ((1u << 24) + 32)
+
+/* Of a virtual thread that waits in a recursion (-Xss512m); its last word but one. */
+static void a_stack_of_a_virtual_thread_holds_objects_however_deep_it_is(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t bytes = 32 + DEEP_WORDS * 8ull + DEEP_WORDS / 4;
+	uint64_t chunk = forged_memory_more(&forged->memory, bytes);
+	struct walked walked;
+
+	assert_int_not_equal(chunk, 0);
+	make_g1(forged);
+	forged_put(G1_REGIONS + 8, 2);
+	forged_put(G1_REGIONS + 0x100 + 8, G1_REGIONS + 0x240);
+	forged_put(G1_REGIONS + 0x240, chunk);
+	forged_put(G1_REGIONS + 0x248, chunk + bytes);
+	forged_put(G1_REGIONS + 0x250, chunk + bytes);
+	forged_put(chunk, forged_word(forged->chunk));
+	forged_put(chunk + 8, forged_word(forged->chunk + 8));
+	forged_put32(chunk + 12, DEEP_WORDS);
+	forged_put32(chunk + 16, DEEP_WORDS - 8);
+	forged_put32(chunk + 20, 1);
+	forged_put(chunk + 32 + (DEEP_WORDS - 2) * 8ull, forged->in_chunk[0]);
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(count_class(&walked.sink, "jdk.internal.vm.StackChunk"), 2);
+	assert_true(refers(&walked.sink, chunk, forged->in_chunk[0]));
+	walked_free(&walked);
+}
+
 #define MANY_CHUNKS ((1u << 21) + 1)
 
 /* Chunks of handles before the one that has some. */
@@ -982,6 +1012,7 @@ int main(void)
 		FORGED(what_cannot_be_read_to_its_end_is_not_known),
 		FORGED(lists_that_lead_to_themselves_end),
 		FORGED(regions_have_objects_however_many_there_are),
+		FORGED(a_stack_of_a_virtual_thread_holds_objects_however_deep_it_is),
 		FORGED(what_loaders_hold_is_a_root_however_many_handles_there_are),
 		FORGED(threads_hold_objects_however_many_there_are),
 		cmocka_unit_test_setup_teardown(threads_without_a_list_are_linked, setup, teardown),

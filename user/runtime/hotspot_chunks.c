@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "runtime/hotspot.h"
 
-#define CHUNK_WORDS_MAX (1u << 24)
+#define CHUNK_WORDS_MAX ((uint32_t)INT32_MAX) /* Java's int */
 #define SAVED_BYTES 16 /* below sp: where the frame returns to, and the frame pointer */
 #define READ_BYTES 1024
 
