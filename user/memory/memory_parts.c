@@ -180,7 +180,7 @@ static int add_file(struct memory_process *process, const struct smaps_entry *en
 
 /* Bytes of [start, end) that belong to heaps and to mapped blocks, by residency. */
 struct claims {
-	struct memory_share heap, blocks;
+	struct memory_share all, heap, blocks;
 	bool has_heap, has_blocks;
 	bool is_block; /* the whole mapping is */
 };
@@ -201,14 +201,16 @@ static void add_claim(struct memory_share *share, const struct residency *reside
 #define FIRST_BEHIND(list, address)                                                                \
 	SORTED_BEFORE(extent_, (list)->items, (list)->count, extent_->end <= (address))
 
-/* Beyond this, which pages are resident is not asked for one by one: the mapping is not split. */
-#define SPLIT_MAX_BYTES (256ull << 30)
+/* So much of a mapping at once: a byte is kept for each page. */
+#define SPLIT_BYTES (64ull << 30)
 
-static void add_claims(struct splitting *splitting, const struct residency *residency,
-		       size_t extent, size_t block, struct claims *claims)
+static void add_claims(const struct heap_shares *shares, const struct residency *residency,
+		       struct claims *claims)
 {
-	const struct heap_shares *shares = &splitting->shares;
+	size_t extent = FIRST_BEHIND(&shares->extents, residency->start);
+	size_t block = FIRST_BEHIND(&shares->mapped, residency->start);
 
+	add_claim(&claims->all, residency, residency->start, residency->end);
 	for (;
 	     extent < shares->extents.count && shares->extents.items[extent].start < residency->end;
 	     extent++)
@@ -220,9 +222,24 @@ static void add_claims(struct splitting *splitting, const struct residency *resi
 			  shares->mapped.items[block].end);
 }
 
+/* 0 or -ENOMEM. */
+static int claim_parts(const struct splitting *splitting, const struct mapping *mapping,
+		       struct claims *claims)
+{
+	for (uint64_t start = mapping->start, end; start < mapping->end; start = end) {
+		_cleanup_(residency_free) struct residency residency = {0};
+
+		end = MIN(start + SPLIT_BYTES, mapping->end);
+		if (residency_read(&residency, splitting->maps.source, splitting->pagemap, start,
+				   end))
+			return -ENOMEM;
+		add_claims(&splitting->shares, &residency, claims);
+	}
+	return 0;
+}
+
 /* The part of a mapping in heaps and mapped blocks. 0 or -ENOMEM. */
-static int claim(struct splitting *splitting, const struct mapping *mapping,
-		 struct residency *residency, struct claims *claims)
+static int claim(struct splitting *splitting, const struct mapping *mapping, struct claims *claims)
 {
 	const struct heap_shares *shares = &splitting->shares;
 	size_t extent = FIRST_BEHIND(&shares->extents, mapping->start);
@@ -236,16 +253,11 @@ static int claim(struct splitting *splitting, const struct mapping *mapping,
 	claims->is_block = !in_extent && in_block &&
 			   shares->mapped.items[block].start == mapping->start &&
 			   shares->mapped.items[block].end >= mapping->end;
-	if (claims->is_block || (!in_extent && !in_block) ||
-	    mapping->end - mapping->start > SPLIT_MAX_BYTES)
+	if (claims->is_block || (!in_extent && !in_block))
 		return 0;
-	if (residency_read(residency, splitting->maps.source, splitting->pagemap, mapping->start,
-			   mapping->end))
-		return -ENOMEM;
-	add_claims(splitting, residency, extent, block, claims);
 	claims->has_heap = in_extent;
 	claims->has_blocks = in_block;
-	return 0;
+	return claim_parts(splitting, mapping, claims);
 }
 
 static uint64_t part_of_pss(uint64_t resident, uint64_t rss, uint64_t pss)
@@ -271,12 +283,11 @@ static enum memory_part rest_part(struct splitting *splitting, const struct mapp
 
 /* A mapping with heaps or mapped blocks in it; what is in neither is the rest. */
 static void add_claimed(struct splitting *splitting, const struct smaps_entry *entry,
-			const struct residency *residency, struct claims *claims)
+			struct claims *claims)
 {
 	const struct smaps_figures *figures = &entry->figures;
-	struct memory_share all = {0}, *parts = splitting->process->parts;
+	struct memory_share all = claims->all, *parts = splitting->process->parts;
 
-	add_claim(&all, residency, entry->mapping.start, entry->mapping.end);
 	all.size -= MIN(claims->heap.size + claims->blocks.size, all.size);
 	all.resident -= MIN(claims->heap.resident + claims->blocks.resident, all.resident);
 	all.swapped -= MIN(claims->heap.swapped + claims->blocks.swapped, all.swapped);
@@ -341,16 +352,15 @@ static int try_stacks(struct splitting *splitting, const struct smaps_entry *ent
 
 static int add_anonymous(struct splitting *splitting, size_t i, enum memory_part part)
 {
-	_cleanup_(residency_free) struct residency residency = {0};
 	const struct smaps_entry *entry = &splitting->smaps.list.items[i];
 	struct memory_share share = share_of(&entry->figures);
 	struct claims claims = {0};
-	int error = claim(splitting, &entry->mapping, &residency, &claims);
+	int error = claim(splitting, &entry->mapping, &claims);
 
 	if (error)
 		return error;
 	if (claims.has_heap || claims.has_blocks) {
-		add_claimed(splitting, entry, &residency, &claims);
+		add_claimed(splitting, entry, &claims);
 		return 0;
 	}
 	if (claims.is_block) {
