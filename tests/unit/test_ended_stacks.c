@@ -19,6 +19,7 @@
 #define STACKS 6
 #define STACK_BYTES (4 * MEMORY_PAGE)
 #define THREAD_BYTES 512
+#define MANY_THREADS 65600
 
 enum { CACHED, CACHED_TOO, DEAD, RUNNING, STARTING, CACHED_LAST };
 
@@ -336,6 +337,26 @@ static void a_stack_that_lies_in_other_memory_is_left_out(void **state)
 	assert_null(found(scene, CACHED_TOO));
 }
 
+/* Live ones, in the list of the used stacks behind those of the scene. */
+static void a_process_may_have_any_number_of_threads(void **state)
+{
+	struct scene *scene = *state;
+	uint64_t used = at(scene->heads.used), last = at(thread_of(scene, STARTING)->node);
+	struct fake_thread *threads = calloc(MANY_THREADS, sizeof(*threads));
+
+	assert_non_null(threads);
+	for (size_t i = 0; i < MANY_THREADS; i++) {
+		threads[i].self = at(&threads[i]);
+		threads[i].tid = 100 + (uint32_t)i;
+		link_nodes(last, at(threads[i].node));
+		last = at(threads[i].node);
+	}
+	link_nodes(last, used);
+	assert_int_equal(find(scene), 4);
+	assert_null(scene->heap_image.why_not_ended);
+	free(threads);
+}
+
 static void without_time_none_is_known(void **state)
 {
 	struct scene *scene = *state;
@@ -359,6 +380,7 @@ int main(void)
 		IN_SCENE(stacks_are_found_from_ended_threads_alone),
 		IN_SCENE(what_is_ambiguous_is_not_believed),
 		IN_SCENE(a_stack_that_lies_in_other_memory_is_left_out),
+		IN_SCENE(a_process_may_have_any_number_of_threads),
 		IN_SCENE(without_time_none_is_known),
 	};
 

@@ -17,8 +17,9 @@
 
 #include "heap/heap_image.h"
 
-/* The lists are longer than that only if the target lies. */
-#define ENDED_STACKS_MAX 65536
+/* The lists have live threads, too: as many as a kernel numbers (PID_MAX_LIMIT). Longer ones lie.
+ */
+#define ENDED_STACKS_MAX (4u << 20)
 
 /*
  * Fills heap_image->ended, of a process that stands: those in which no thread of `stop` has its
