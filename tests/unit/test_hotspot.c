@@ -296,10 +296,10 @@ static void regions_have_objects_however_many_there_are(void **state)
 
 #define DEEP_WORDS ((1u << 24) + 32)
 
-/* Of a virtual thread that waits in a recursion (-Xss512m); its last word but one. */
-static void a_stack_of_a_virtual_thread_holds_objects_however_deep_it_is(void **state)
+/* Of a virtual thread that waits in a recursion (-Xss512m); its last word but one. Most of its
+ * pages are not there. */
+static void expect_deep_stack(struct forged *forged, uint32_t sp)
 {
-	struct forged *forged = *state;
 	uint64_t bytes = 32 + DEEP_WORDS * 8ull + DEEP_WORDS / 4;
 	uint64_t chunk = forged_memory_more(&forged->memory, bytes);
 	struct walked walked;
@@ -314,7 +314,7 @@ static void a_stack_of_a_virtual_thread_holds_objects_however_deep_it_is(void **
 	forged_put(chunk, forged_word(forged->chunk));
 	forged_put(chunk + 8, forged_word(forged->chunk + 8));
 	forged_put32(chunk + 12, DEEP_WORDS);
-	forged_put32(chunk + 16, DEEP_WORDS - 8);
+	forged_put32(chunk + 16, sp);
 	forged_put32(chunk + 20, 1);
 	forged_put(chunk + 32 + (DEEP_WORDS - 2) * 8ull, forged->in_chunk[0]);
 	walk(&forged->memory, &walked);
@@ -322,6 +322,16 @@ static void a_stack_of_a_virtual_thread_holds_objects_however_deep_it_is(void **
 	assert_int_equal(count_class(&walked.sink, "jdk.internal.vm.StackChunk"), 2);
 	assert_true(refers(&walked.sink, chunk, forged->in_chunk[0]));
 	walked_free(&walked);
+}
+
+static void a_stack_of_a_virtual_thread_holds_objects_however_deep_it_is(void **state)
+{
+	expect_deep_stack(*state, DEEP_WORDS - 8);
+}
+
+static void a_stack_is_read_on_behind_a_page_that_is_not_there(void **state)
+{
+	expect_deep_stack(*state, DEEP_WORDS - 8192);
 }
 
 #define MANY_CHUNKS ((1u << 21) + 1)
@@ -1013,6 +1023,7 @@ int main(void)
 		FORGED(lists_that_lead_to_themselves_end),
 		FORGED(regions_have_objects_however_many_there_are),
 		FORGED(a_stack_of_a_virtual_thread_holds_objects_however_deep_it_is),
+		FORGED(a_stack_is_read_on_behind_a_page_that_is_not_there),
 		FORGED(what_loaders_hold_is_a_root_however_many_handles_there_are),
 		FORGED(threads_hold_objects_however_many_there_are),
 		cmocka_unit_test_setup_teardown(threads_without_a_list_are_linked, setup, teardown),

@@ -172,11 +172,11 @@ static int refer_words(struct referrer *referrer, uint64_t at, uint64_t end)
 	uint64_t words[READ_BYTES / 8];
 	int error = 0;
 
-	while (!error && at < end) {
+	while (!error && at < end && !target_memory_overworked(referrer->hotspot->memory)) {
 		size_t size = (size_t)MIN(end - at, (uint64_t)READ_BYTES);
 
 		if (target_read(referrer->hotspot->memory, at, words, size))
-			return 0;
+			memset(words, 0, size);
 		for (size_t i = 0; !error && i < size / 8; i++) {
 			if (words[i])
 				error = refer_word(referrer, at + i * 8, words[i]);
