@@ -117,6 +117,8 @@ static void a_ring_of_arenas_is_found_through_the_one_in_the_data(void **state)
 	vec_free(&arenas.list);
 }
 
+#define MANY_ARENAS (8 * 512 + 1)
+
 struct damage {
 	const char *what;
 	uint64_t offset, value;
@@ -349,6 +351,19 @@ static void data_full_of_arenas_has_no_more_than_a_process_can(void **state)
 	assert_int_equal(find_in(fixture, start, start + count * STATE_BYTES), MALLOC_MAX_ARENAS);
 }
 
+/* Eight for each CPU, and the main one. */
+static void the_arenas_of_512_cpus_and_more_are_found(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t others = heap_start(fixture), main_arena = others + MALLOC_HEAP_BYTES;
+
+	for (uint64_t i = 0; i < MANY_ARENAS - 1; i++)
+		make_state(others + i * STATE_BYTES, others,
+			   i + 2 == MANY_ARENAS ? main_arena : others + (i + 1) * STATE_BYTES);
+	make_state(main_arena, others, others);
+	assert_int_equal(find_in(fixture, main_arena, main_arena + STATE_BYTES), MANY_ARENAS);
+}
+
 /* Each would be followed anew for as long as a ring can be. */
 static void ways_that_lead_into_another_ring_are_given_up(void **state)
 {
@@ -382,6 +397,7 @@ int main(void)
 		WITH_MEMORY(an_arena_with_fast_bins_is_not_one_without_88_bytes_into_it),
 		WITH_MEMORY(where_the_heap_begins_is_found_by_what_stands_around_it),
 		WITH_MEMORY(data_full_of_arenas_has_no_more_than_a_process_can),
+		WITH_MEMORY(the_arenas_of_512_cpus_and_more_are_found),
 		WITH_MEMORY(ways_that_lead_into_another_ring_are_given_up),
 	};
 

@@ -20,7 +20,8 @@
 
 #define MALLOC_FASTBINS 10
 #define MALLOC_BINS 127
-#define MALLOC_MAX_ARENAS 4096
+/* Eight for each CPU, and the main one (malloc/arena.c, NARENAS_FROM_NCORES): of 1024 CPUs. */
+#define MALLOC_MAX_ARENAS (8 * 1024 + 1)
 /* HEAP_MAX_SIZE: heaps of other arenas than the main one start at multiples of it. */
 #define MALLOC_HEAP_BYTES (64ull << 20)
 
