@@ -404,7 +404,8 @@ static bool lists_hold(struct reading *reading, const struct page *page, uint32_
 	return sum == page->capacity || sum == page->capacity + 1ull;
 }
 
-/* 0; -ENOENT: it is none; -ENOMEM. Of a page that a thread is just changing, nothing is said. */
+/* 0; -E2BIG: there are too many blocks; -ENOMEM. Of a page that a thread is just changing, nothing
+ * is said. */
 static int add_page(struct reading *reading, const struct page *page)
 {
 	struct heap *heap = reading->heap;
@@ -417,7 +418,7 @@ static int add_page(struct reading *reading, const struct page *page)
 
 	reading->blocks += run.count;
 	if (reading->blocks > MAX_BLOCKS)
-		return -ENOENT;
+		return -E2BIG;
 	if (heap_add(heap, &run))
 		return -ENOMEM;
 	if (!lists_hold(reading, page, &given_back)) {
@@ -540,7 +541,8 @@ static int walk_segments(struct reading *reading)
 			error = peek_result(reading->peek, 0);
 	}
 	if (error == -E2BIG)
-		reading->heap->why = "there is more memory than can be searched for its segments";
+		reading->heap->why =
+			"there is more memory, or there are more blocks, than can be read";
 	return error == -ENOENT || error == -E2BIG ? 0 : error;
 }
 

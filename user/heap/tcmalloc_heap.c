@@ -96,6 +96,7 @@ struct reading {
 	uint64_t astray;       /* cached ones that are in no run */
 	VEC(uint64_t) records; /* pages that records lie in */
 	bool swapped;
+	bool cut; /* at MAX_BLOCKS */
 };
 
 static uint64_t span_bytes(const struct reading *reading, uint64_t pages)
@@ -591,7 +592,7 @@ static int add_small(struct reading *reading, const struct span *span)
 	run.count = (uint32_t)(bytes / run.block);
 	reading->blocks += run.count;
 	if (reading->blocks > MAX_BLOCKS)
-		return -ENOENT;
+		return -E2BIG;
 	if (heap_add(heap, &run))
 		return -ENOMEM;
 	heap->figures[ALLOCATOR_ACTIVE] += bytes;
@@ -746,6 +747,9 @@ static int walk_map(struct reading *reading)
 		}
 	}
 	follow_chains(reading);
+	reading->cut = error == -E2BIG;
+	if (reading->cut)
+		return 0;
 	return error == -EFAULT ? -ENOENT : error;
 }
 
@@ -887,6 +891,8 @@ static const char *why_uncertain(const struct reading *reading, bool sums)
 {
 	const struct heap *heap = reading->heap;
 
+	if (reading->cut)
+		return "there are more blocks than can be read";
 	if (reading->swapped)
 		return "a part of its records or of its free blocks is swapped out";
 	if (!heap->figures[ALLOCATOR_CACHES])
@@ -931,7 +937,7 @@ static int tcmalloc_read(void *state, const struct heap_view *view, struct heap 
 				  .chains = chains};
 	uint64_t *figures = heap->figures;
 	int error = read_all(&reading);
-	bool sums = !error && sums_hold(&reading);
+	bool sums = !error && !reading.cut && sums_hold(&reading);
 
 	vec_free(&reading.records);
 	if (error)
