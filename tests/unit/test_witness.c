@@ -99,15 +99,10 @@ static void rename_kind(struct witness_look *look)
 	latest(look)->kind = KIND + 1;
 }
 
-static void fail_to_read(struct witness_look *look)
-{
-	latest(look)->hash = 0;
-}
-
 static void another_block_or_another_holder_is_no_witness(void **state)
 {
-	static void (*const spoils[])(struct witness_look *) = {touch,	forget,	     hold,
-								resize, rename_kind, fail_to_read};
+	static void (*const spoils[])(struct witness_look *) = {touch, forget, hold, resize,
+								rename_kind};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(spoils); i++) {
@@ -120,12 +115,38 @@ static void another_block_or_another_holder_is_no_witness(void **state)
 	}
 }
 
+static void fail_to_read_half(struct witness_look *look)
+{
+	for (size_t i = 10; i < 20; i++)
+		look->blocks.items[i].hash = 0;
+	latest(look)->hash = 0;
+}
+
+static void fail_to_read_all(struct witness_look *look)
+{
+	for (size_t i = 0; i < look->blocks.count; i++)
+		look->blocks.items[i].hash = 0;
+}
+
+/* Of a large heap, only so many bytes are read. */
+static void a_block_that_was_not_read_is_not_gone(void **state)
+{
+	struct witness_kind kind = say(20, 20, fail_to_read_half);
+
+	(void)state;
+	assert_int_equal(kind.probable.blocks, FORGOTTEN - 1);
+	assert_int_equal(kind.others, 10);
+	assert_int_equal(kind.gone, 10);
+	assert_int_equal(say(20, 20, fail_to_read_all).probable.blocks, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_stays_while_its_like_goes_is_probably_lost),
 		cmocka_unit_test(where_others_stay_or_are_few_nothing_is_reported),
 		cmocka_unit_test(another_block_or_another_holder_is_no_witness),
+		cmocka_unit_test(a_block_that_was_not_read_is_not_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,13 @@ static bool is_untouched(const struct witness_block *before, const struct witnes
 	       now->hash == before->hash;
 }
 
+/* One of them was not read: it is too large, or there were too many before it. */
+static bool is_unknown(const struct witness_block *before, const struct witness_block *now)
+{
+	return now && now->size == before->size && now->kind == before->kind &&
+	       (!before->hash || !now->hash);
+}
+
 static struct witness_kind *kind_put(struct witness_kinds *kinds, struct hash *places,
 				     uint64_t kind)
 {
@@ -91,6 +98,8 @@ int witness_compare(const struct witness_look *first, const struct witness_look 
 
 		if (!kind)
 			return -ENOMEM;
+		if (is_unknown(before, after))
+			continue;
 		if (before->weak && untouched && after->weak) {
 			kind->probable.blocks++;
 			kind->probable.bytes += before->size;
