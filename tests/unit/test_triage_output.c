@@ -472,6 +472,22 @@ static void eight_suspects_fit_a_screen(void **state)
 		      "saved up), 999.0 MiB\n"));
 }
 
+static void limits_that_are_not_shown_are_counted(void **state)
+{
+	_cleanup_free_ char *none = NULL, *text = NULL, *json = NULL;
+	struct fixture fixture;
+
+	(void)state;
+	fixture_fill(&fixture);
+	none = render("text", &fixture.report);
+	assert_null(strstr(none, "near a limit: …"));
+	fixture.report.limits_more = 490;
+	text = render("text", &fixture.report);
+	assert_non_null(strstr(text, "near a limit: … and 490 more control groups"));
+	json = render("json", &fixture.report);
+	assert_non_null(strstr(json, "\"limits_more\":490"));
+}
+
 /* A rate and no more; Prometheus, with alerts for people, gets nothing yet. */
 static void growth_without_a_verdict_has_its_rate_so_far(void **state)
 {
@@ -934,6 +950,7 @@ static void growth_outside_the_heap_of_node_is_unproven_until_collections_leave_
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(limits_that_are_not_shown_are_counted),
 		cmocka_unit_test(text_is_written_to_the_byte),
 		cmocka_unit_test(by_default_text_is_short),
 		cmocka_unit_test(stacks_of_before_have_their_age),

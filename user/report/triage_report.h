@@ -280,6 +280,7 @@ struct triage_report {
 	double running_s, poll_interval_s;
 	struct triage_entries processes, groups;
 	VEC(struct triage_limit) limits;  /* the least time left first */
+	size_t limits_more;		  /* that something is near to, behind these */
 	const struct triage_kills *kills; /* that this report is made for; NULL: none; borrowed */
 	const struct oom_kills *oom;	  /* the totals; NULL: it is not looked for; borrowed */
 	uint64_t lost_reports;		  /* of this run that could not be written so far */

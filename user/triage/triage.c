@@ -259,7 +259,10 @@ static int list_limits(const struct triage *triage, struct triage_report *report
 	if (report->limits.count)
 		qsort(report->limits.items, report->limits.count, sizeof(*report->limits.items),
 		      by_time_left);
-	report->limits.count = MIN(report->limits.count, (size_t)TRIAGE_LIMITS_SHOWN);
+	if (report->limits.count > TRIAGE_LIMITS_SHOWN) {
+		report->limits_more = report->limits.count - TRIAGE_LIMITS_SHOWN;
+		report->limits.count = TRIAGE_LIMITS_SHOWN;
+	}
 	return 0;
 }
 

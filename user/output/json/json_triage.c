@@ -172,6 +172,8 @@ static void limits_write(struct json_writer *json, const struct triage_report *r
 	for (size_t i = 0; i < report->limits.count; i++)
 		limit_write(json, &report->limits.items[i]);
 	json_close(json, ']');
+	if (report->limits_more)
+		json_put_number(json, "limits_more", report->limits_more);
 }
 
 static void kill_write(struct json_writer *json, const struct triage_kill *kill)

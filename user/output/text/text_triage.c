@@ -439,6 +439,9 @@ int text_triage_write(FILE *stream, const void *data)
 		kill_write(out, report, &report->kills->list.items[i]);
 	for (size_t i = 0; i < report->limits.count; i++)
 		limit_write(out, report, &report->limits.items[i]);
+	if (report->limits_more)
+		fprintf(out, "near a limit: … and %zu more control groups, with more time left\n",
+			report->limits_more);
 	entries_write(out, report, &report->processes, "PID");
 	groups_write(out, report);
 	cost_write(out, report);
