@@ -103,6 +103,33 @@ static void kills_are_counted_by_name_and_container(void **state)
 	assert_string_equal(kills.totals.items[3].comm, "db");
 }
 
+#define MANY_NAMES 300
+
+/* In a loop of crashes each container is a new one. */
+static void no_kill_is_left_uncounted_however_many_names_there_are(void **state)
+{
+	struct snapshot_process process = {.pid = 1};
+	struct snapshot snapshot = {0};
+	uint64_t sum = 0, nameless = 0;
+	_cleanup_(oom_kills_free) struct oom_kills kills = {0};
+
+	(void)state;
+	snapshot.processes.items = &process;
+	snapshot.processes.count = 1;
+	for (unsigned i = 0; i < MANY_NAMES; i++) {
+		snprintf(process.comm, sizeof(process.comm), "program %u", i);
+		add(&kills, 1);
+		assert_int_equal(oom_kills_count(&kills, &snapshot), 0);
+		oom_kills_reported(&kills);
+	}
+	for (size_t i = 0; i < kills.totals.count; i++) {
+		sum += kills.totals.items[i].kills;
+		nameless += kills.totals.items[i].comm[0] ? 0 : kills.totals.items[i].kills;
+	}
+	assert_int_equal(sum, MANY_NAMES);
+	assert_in_range(nameless, 1, MANY_NAMES / 2);
+}
+
 /* Those that held most, of the latest one only. */
 static void the_last_ones_sites_are_kept_until_the_next_kill(void **state)
 {
@@ -136,6 +163,7 @@ int main(void)
 		cmocka_unit_test(a_label_is_cut_between_numbers),
 		cmocka_unit_test(other_labels_report_no_kill),
 		cmocka_unit_test(kills_are_counted_by_name_and_container),
+		cmocka_unit_test(no_kill_is_left_uncounted_however_many_names_there_are),
 		cmocka_unit_test(the_last_ones_sites_are_kept_until_the_next_kill),
 	};
 

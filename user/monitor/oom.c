@@ -16,7 +16,7 @@
 
 /* For one report; those beyond are in the log, and not in it. */
 #define KILLS_MAX 256
-/* Names in containers; beyond, nothing more is distinguished. */
+/* Names in containers; beyond, one more total has all, without a name. */
 #define TOTALS_MAX 256
 #define LABEL "oom"
 #define LABEL_MAX 160
@@ -70,6 +70,17 @@ static bool is_of(const struct oom_total *total, const char *comm, const char *c
 	       (own && container ? !strcmp(own, container) : own == container);
 }
 
+/* NULL: there is none. */
+static struct oom_total *total_find(struct oom_kills *kills, const char *comm,
+				    const char *container)
+{
+	for (size_t i = 0; i < kills->totals.count; i++) {
+		if (is_of(&kills->totals.items[i], comm, container))
+			return &kills->totals.items[i];
+	}
+	return NULL;
+}
+
 int oom_kills_count_one(struct oom_kills *kills, struct oom_kill *kill, const char *comm,
 			const struct container *container)
 {
@@ -78,15 +89,16 @@ int oom_kills_count_one(struct oom_kills *kills, struct oom_kill *kill, const ch
 	kill->container = container_copy(container);
 	if (container && !kill->container)
 		return -ENOMEM;
-	for (size_t i = 0; i < kills->totals.count; i++) {
-		total = &kills->totals.items[i];
-		if (is_of(total, comm, container_proven_id(container))) {
-			total->kills++;
-			return 0;
-		}
+	total = total_find(kills, comm, container_proven_id(container));
+	if (!total && kills->totals.count >= TOTALS_MAX) {
+		comm = "";
+		container = NULL;
+		total = total_find(kills, comm, NULL);
 	}
-	if (kills->totals.count == TOTALS_MAX)
+	if (total) {
+		total->kills++;
 		return 0;
+	}
 	total = vec_push(&kills->totals);
 	if (!total)
 		return -ENOMEM;
