@@ -97,43 +97,40 @@ static bool place_put(struct hash *places, uint64_t key, uint64_t place)
 	return slot;
 }
 
-static int host_make(struct merge *merge, const struct report_host *recorded, const char *boot_id)
+/* NULL: no memory. */
+static struct fleet_host *host_make(struct merge *merge, const struct report_host *recorded,
+				    const char *boot_id)
 {
 	uint64_t place = merge->hosts.count;
 	struct fleet_host *host = vec_push(&merge->hosts);
 
 	if (!host)
-		return out_of_memory();
+		return NULL;
 	host->name = name_for(merge, recorded->name, boot_id);
 	host->boot_id = strdup(boot_id);
 	host->kernel = recorded->kernel ? strdup(recorded->kernel) : NULL;
 	host->first_ns = UINT64_MAX;
-	if (!host->name || !host->boot_id ||
-	    !place_put(&merge->shown, hash_text(host->name), place) ||
-	    !place_put(&merge->by_name, hash_text(recorded->name), place) ||
-	    !place_put(&merge->by_boot, host_key(recorded->name, boot_id), place))
-		return out_of_memory();
-	return 0;
+	return host->name && host->boot_id &&
+			       place_put(&merge->shown, hash_text(host->name), place) &&
+			       place_put(&merge->by_name, hash_text(recorded->name), place) &&
+			       place_put(&merge->by_boot, host_key(recorded->name, boot_id), place)
+		       ? host
+		       : NULL;
 }
 
 static int host_add(struct merge *merge, const struct report_host *recorded, size_t *place)
 {
 	const char *boot_id = recorded->boot_id ? recorded->boot_id : "";
 	uint64_t found = host_find(merge, recorded->name, boot_id);
-	struct fleet_host *host;
-	int error = 0;
+	struct fleet_host *host =
+		found == NO_HOST ? host_make(merge, recorded, boot_id) : &merge->hosts.items[found];
 
-	if (found == NO_HOST) {
-		found = merge->hosts.count;
-		error = host_make(merge, recorded, boot_id);
-	}
-	if (error)
-		return error;
-	host = &merge->hosts.items[found];
+	if (!host)
+		return out_of_memory();
 	host->snapshots += recorded->snapshots;
 	host->first_ns = MIN(host->first_ns, recorded->first_ns);
 	host->last_ns = MAX(host->last_ns, recorded->last_ns);
-	*place = found;
+	*place = (size_t)(host - merge->hosts.items);
 	return 0;
 }
 
