@@ -315,17 +315,6 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash_mix(hash ^ hash_mix(value));
 }
 
-/* Of what follows nothing is known but that it is there. */
-static int append_rest(struct frames *frames)
-{
-	struct frame *rest = vec_push(&frames->list);
-
-	if (!rest)
-		return -ENOMEM;
-	*rest = (struct frame){.why = "callers that were not read"};
-	return 0;
-}
-
 static int name_group(struct reading *reading, const struct walk *walk, uint64_t creator,
 		      struct task_group *group)
 {
@@ -337,7 +326,7 @@ static int name_group(struct reading *reading, const struct walk *walk, uint64_t
 		error = go_frames_append(reading->program, strings, walk->addresses[i], false,
 					 &group->stack);
 	if (!error && (depth < walk->depth || walk->more))
-		error = append_rest(&group->stack);
+		error = frames_add_rest(&group->stack);
 	if (!error && creator)
 		error = go_frames_append(reading->program, strings, creator, false,
 					 &group->creator);

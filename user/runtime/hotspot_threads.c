@@ -99,13 +99,7 @@ int java_frame_add(struct hotspot *hotspot, struct intern *strings,
 
 int java_frames_end(const struct hotspot_frames *frames, struct frames *stack)
 {
-	struct frame *rest = frames->cut ? vec_push(&stack->list) : NULL;
-
-	if (frames->cut && !rest)
-		return -ENOMEM;
-	if (rest)
-		*rest = (struct frame){.why = "callers that were not read"};
-	return 0;
+	return frames->cut ? frames_add_rest(stack) : 0;
 }
 
 /* Fills a group from its first thread. */

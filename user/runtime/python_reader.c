@@ -223,17 +223,6 @@ struct reading {
 	size_t frames;	    /* of all of them */
 };
 
-/* Of what follows nothing is known but that it is there. */
-static int append_rest(struct frames *frames)
-{
-	struct frame *rest = vec_push(&frames->list);
-
-	if (!rest)
-		return -ENOMEM;
-	*rest = (struct frame){.why = "callers that were not read"};
-	return 0;
-}
-
 static int append_frame(struct reading *reading, const struct cpython_frame *frame,
 			struct frames *frames)
 {
@@ -264,7 +253,7 @@ static int read_stack(struct reading *reading, const struct cpython_thread *thre
 		error = append_frame(reading, &frame, frames);
 		more = cpython_frame_next(reading->python, &frame);
 	}
-	return error || !more ? error : append_rest(frames);
+	return error || !more ? error : frames_add_rest(frames);
 }
 
 /* The group of a stack, which is its own from then on, or freed. */

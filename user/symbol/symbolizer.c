@@ -21,6 +21,16 @@ struct symbolizer {
 	struct code_namer code_namer;
 };
 
+int frames_add_rest(struct frames *frames)
+{
+	struct frame *rest = vec_push(&frames->list);
+
+	if (!rest)
+		return -ENOMEM;
+	*rest = (struct frame){.why = "callers that were not read"};
+	return 0;
+}
+
 struct symbolizer *symbolizer_new(struct worker *worker, struct dso_cache *dsos)
 {
 	struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));

@@ -57,6 +57,9 @@ struct frames {
 	VEC(struct frame) list;
 };
 
+/* Callers follow, of which no more is known than that. 0 or -ENOMEM. */
+int frames_add_rest(struct frames *frames);
+
 /*
  * For processes with files in `dsos`. Files are read by `worker`; NULL: in this very process,
  * for tests. Both must outlive the symbolizer. NULL: out of memory.
