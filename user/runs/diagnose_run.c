@@ -18,16 +18,14 @@
 #include "memory/memory_parts.h"
 #include "memory/tmpfs_files.h"
 #include "monitor/emit.h"
-#include "monitor/session.h"
-#include "monitor/session_threads.h"
 #include "monitor/stages.h"
 #include "proc/memory_room.h"
 #include "profile/profile_run.h"
 #include "report/memory_split.h"
 #include "retain/double_scan.h"
 #include "retain/result_build.h"
+#include "runs/diagnose_beside.h"
 #include "runtime/go_reader.h"
-#include "threads/live_census.h"
 #include "triage/process_reading.h"
 #include "triage/triage.h"
 
@@ -57,9 +55,8 @@ struct subject {
 	struct diagnosed_count threads, descriptors;
 	struct retain_result scans[DIAGNOSE_SCANS];
 	size_t scan_count;
-	bool unscannable;	   /* it was said */
-	struct opening *opening;   /* NULL: its descriptors do not become more */
-	struct creation *creation; /* likewise of threads */
+	bool unscannable; /* it was said */
+	struct diagnose_beside beside;
 	bool is_go;
 	struct task_history task_history;
 	struct task_report goroutines; /* the latest */
@@ -69,27 +66,6 @@ struct subject {
 	struct diagnosed_blocks blocks, lost_site_blocks;
 	const struct profile_report_site *lost_site; /* of the profile's last report */
 	uint64_t limit_bytes, limit_used_bytes;
-};
-
-/* A session of its own beside the profile, for one family of one process. */
-struct beside {
-	struct session_options options;
-	struct session session;
-	bool attached;
-};
-
-/* The openers of its descriptors, from when they were seen to become more. */
-struct opening {
-	struct beside beside;
-	bool examined;
-	struct snapshot snapshot;
-	struct report report;
-};
-
-/* The creators of its threads, likewise. */
-struct creation {
-	struct beside beside;
-	struct thread_census census;
 };
 
 struct diagnose_run {
@@ -162,136 +138,14 @@ static void read_memory(const struct diagnose_run *run, struct subject *subject,
 			    strerror(-error));
 }
 
-/* As many more as may be a beginning: conclude.h decides at the end. */
-#define OPENING_MIN 3
-
-static bool becomes_more(const struct diagnosed_count *count)
-{
-	return count->known && count->now >= count->before + OPENING_MIN;
-}
-
-static void beside_open(struct beside *beside, pid_t of, bool descriptors)
-{
-	static const struct session_options defaults = SESSION_DEFAULTS;
-	pid_t *pid;
-
-	beside->options = defaults;
-	beside->options.tracking.no_heap = true;
-	beside->options.tracking.no_threads = descriptors;
-	beside->options.tracking.families[FAMILY_DESCRIPTORS] = descriptors;
-	beside->options.tracking.older_ns = 0;
-	beside->options.output.report.top = 0;
-	pid = vec_push(&beside->options.targets.chosen.pids);
-	if (pid)
-		*pid = of;
-	beside->attached = pid && !session_open_beside(&beside->session, &beside->options);
-}
-
-static void beside_close(struct beside *beside)
-{
-	if (beside->attached)
-		session_close(&beside->session);
-	vec_free(&beside->options.targets.chosen.pids);
-}
-
-static void opening_close(struct opening *opening)
-{
-	if (!opening)
-		return;
-	if (opening->examined) {
-		report_free(&opening->report);
-		snapshot_free(&opening->snapshot);
-	}
-	beside_close(&opening->beside);
-	free(opening);
-}
-
-static const struct report *opening_examine(struct opening *opening)
-{
-	if (!opening || !opening->beside.attached)
-		return NULL;
-	opening->examined =
-		!session_examine(&opening->beside.session, &opening->snapshot, &opening->report);
-	return opening->examined ? &opening->report : NULL;
-}
-
-static void creation_close(struct creation *creation)
-{
-	if (!creation)
-		return;
-	thread_census_free(&creation->census);
-	beside_close(&creation->beside);
-	free(creation);
-}
-
-static int name_created(struct symbolizer *symbolizer, pid_t pid, struct live_group *group)
-{
-	int error = symbolizer_name(symbolizer, (uint32_t)pid, group->addresses, group->depth,
-				    LINES_KNOWN, &group->stack);
-
-	if (!error && group->start_routine)
-		error = symbolizer_name_function(symbolizer, (uint32_t)pid, group->start_routine,
-						 LINES_KNOWN, &group->start);
-	return error;
-}
-
-static int take_created(struct creation *creation, pid_t pid)
-{
-	_cleanup_(session_threads_free) struct session_threads threads = {.keeps = true};
-	_cleanup_(snapshot_free) struct snapshot snapshot = {0};
-	_cleanup_(thread_table_free) struct thread_table table = {0};
-	struct session *session = &creation->beside.session;
-	int error = session_snapshot(session, &threads, &snapshot);
-
-	for (size_t i = 0; !error && i < threads.censuses.count; i++) {
-		if (threads.censuses.items[i].pid != (uint32_t)pid)
-			continue;
-		creation->census = threads.censuses.items[i];
-		threads.censuses.items[i] = (struct thread_census){0};
-		error = thread_table_read(&session->bpf, &table);
-		if (!error)
-			error = live_census_take(&creation->census, &table, &session->bpf,
-						 session->stages.worker);
-	}
-	return error;
-}
-
-/* The threads that were created since, and still live; NULL: none are known. */
-static const struct live_group *creation_examine(struct creation *creation, pid_t pid)
-{
-	struct live_group *most = NULL;
-	struct symbolizer *symbolizer;
-
-	if (!creation || !creation->beside.attached || take_created(creation, pid))
-		return NULL;
-	for (size_t i = 0; i < creation->census.live.count; i++) {
-		struct live_group *group = &creation->census.live.items[i];
-
-		if (!group->main && !group->before_attach && (!most || group->count > most->count))
-			most = group;
-	}
-	symbolizer = creation->beside.session.stages.symbolizer;
-	if (!most || name_created(symbolizer, pid, most))
-		return NULL;
-	symbolizer_find_lines(symbolizer, session_lines_wait_ms(true));
-	return name_created(symbolizer, pid, most) ? NULL : most;
-}
-
-/* Watches what makes them; no other event of the process. Without it, only the numbers are known.
- */
 static void look_at_counts(struct subject *subject)
 {
 	read_counts(subject, false);
-	if (!subject->opening && !subject->ended && becomes_more(&subject->descriptors)) {
-		subject->opening = calloc(1, sizeof(*subject->opening));
-		if (subject->opening)
-			beside_open(&subject->opening->beside, subject->pid, true);
-	}
-	if (!subject->creation && !subject->ended && becomes_more(&subject->threads)) {
-		subject->creation = calloc(1, sizeof(*subject->creation));
-		if (subject->creation)
-			beside_open(&subject->creation->beside, subject->pid, false);
-	}
+	if (subject->ended)
+		return;
+	diagnose_beside_notice(&subject->beside, subject->pid, BESIDE_DESCRIPTORS,
+			       &subject->descriptors);
+	diagnose_beside_notice(&subject->beside, subject->pid, BESIDE_THREADS, &subject->threads);
 }
 
 /* Without a stop, a few milliseconds of work. */
@@ -519,6 +373,7 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 		.profile = profiled,
 		.used_cpu_s = cpu_of(subject->pid) - subject->cpu_begin_s,
 	};
+	struct beside_evidence beside;
 
 	read_counts(subject, false);
 	if (subject->is_go)
@@ -545,8 +400,9 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	evidence.last_files = subject->has_files ? &subject->last_files : NULL;
 	evidence.threads = subject->threads;
 	evidence.descriptors = subject->descriptors;
-	evidence.opened = opening_examine(subject->opening);
-	evidence.created = creation_examine(subject->creation, subject->pid);
+	diagnose_beside_examine(&subject->beside, &beside);
+	evidence.opened = beside.opened;
+	evidence.created = beside.created;
 	evidence.blocks = subject->blocks;
 	evidence.lost_site = subject->lost_site;
 	evidence.lost_site_blocks = subject->lost_site_blocks;
@@ -804,8 +660,7 @@ static void run_free(struct diagnose_run *run)
 
 		if (subject->readable)
 			process_reading_close(&subject->reading);
-		opening_close(subject->opening);
-		creation_close(subject->creation);
+		diagnose_beside_close(&subject->beside);
 		task_history_free(&subject->task_history);
 		task_report_free(&subject->goroutines);
 		heap_profile_history_free(&subject->profile_history);

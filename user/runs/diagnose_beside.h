@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What `leakmon diagnose` watches beside the profile: sessions of their own, each for one family of
+ * events of one process, opened when a number of that family becomes more. A further family is a
+ * row of the table in diagnose_beside.c.
+ */
+#ifndef LEAKMON_RUNS_DIAGNOSE_BESIDE_H
+#define LEAKMON_RUNS_DIAGNOSE_BESIDE_H
+
+#include "report/diagnosis.h"
+
+enum beside_family { BESIDE_DESCRIPTORS, BESIDE_THREADS, BESIDE_MAX_ };
+
+struct beside_session;
+
+/* The sessions of one process. Zeroed: none is open. */
+struct diagnose_beside {
+	struct beside_session *sessions[BESIDE_MAX_]; /* owned; NULL: not opened */
+};
+
+/* What the sessions found; borrowed from them. NULL: nothing is known. */
+struct beside_evidence {
+	const struct report *opened;	  /* with --descriptors, of this process alone */
+	const struct live_group *created; /* most threads since they became more */
+};
+
+/*
+ * Opens the session of `family` once `count` became more. Without a session, because it could not
+ * be opened, only the numbers are known.
+ */
+void diagnose_beside_notice(struct diagnose_beside *beside, pid_t pid, enum beside_family family,
+			    const struct diagnosed_count *count);
+
+/* Reads all sessions for the last time. *evidence is good until diagnose_beside_close(). */
+void diagnose_beside_examine(struct diagnose_beside *beside, struct beside_evidence *evidence);
+
+/* Detaches and frees all sessions. */
+void diagnose_beside_close(struct diagnose_beside *beside);
+
+#endif
