@@ -58,6 +58,8 @@ static int list_followed(const struct profiled *profiled, struct profile_blocks 
 			block = vec_push(&blocks->list);
 			if (!block)
 				return -ENOMEM;
+			if (!blocks->since_ns || sample->born_ns < blocks->since_ns)
+				blocks->since_ns = sample->born_ns;
 			*block = (struct profile_block){
 				.address = sample->address,
 				.size = sample->size,

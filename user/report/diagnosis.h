@@ -62,6 +62,27 @@ struct diagnosed_class {
 };
 
 #define DIAGNOSIS_CLASSES_MAX 3
+#define DIAGNOSIS_FINDINGS_MAX 4
+
+/*
+ * One thing that grows, as an engine found it. Findings compete by the share of the counted growth
+ * that they explain; the first is the answer.
+ */
+struct diagnosis_finding {
+	enum diagnosis_part part;
+	enum memory_group group;	/* of DIAGNOSED_MEMORY */
+	enum diagnosis_verdict verdict; /* DIAGNOSIS_GROWS or DIAGNOSIS_LEAKS */
+	const char *why;		/* static */
+	double bytes;			/* grown; of things that are counted, what they explain */
+	bool exact;			/* all events were tracked, or counted: no estimate */
+	double share;			/* of diagnosis.grown_bytes; negative: not known */
+	const struct profile_report_site *site; /* borrowed; NULL: no call stack */
+	struct diagnosed_blocks blocks;		/* of that call stack */
+	bool counted_lost;			/* unreachable blocks that were counted */
+	bool has_class;
+	struct diagnosed_class class; /* of native blocks, where no call stack is known */
+};
+
 #define DIAGNOSIS_NEXT_SIZE RUNTIME_TOOL_SIZE
 
 struct diagnosis {
@@ -77,6 +98,12 @@ struct diagnosis {
 	const struct memory_process *memory;	    /* the last reading */
 	const struct memory_conclusion *conclusion; /* from the first to the last */
 	const struct profile_report_process *profile;
+	/* The greatest first; [0] is the answer, unless the verdict is that nothing grows, or that
+	 * what does is not known. */
+	struct diagnosis_finding findings[DIAGNOSIS_FINDINGS_MAX];
+	size_t finding_count;
+	double grown_bytes; /* counted: all that grew and may be a leak; negative: not known */
+	double explained;   /* of it, the share of the answer: of as many findings as it takes */
 	const struct profile_report_site *site; /* that surely grows most, or loses most */
 	bool counted_lost;			/* its blocks are among those of lost_blocks */
 	const struct retain_result *retention;	/* the last scan */
@@ -94,6 +121,7 @@ struct diagnosis {
 	struct diagnosed_class
 		classes[DIAGNOSIS_CLASSES_MAX]; /* held objects that became more at every scan */
 	size_t class_count;
+	uint64_t class_bytes; /* grown, by all classes of objects that became more */
 	/* Of native blocks: unreachable ones of this class became more than of any other. */
 	bool has_lost_class;
 	struct diagnosed_class lost_class;

@@ -12,7 +12,9 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "diagnose/class_growth.h"
 #include "diagnose/conclude.h"
+#include "diagnose/heap_growth.h"
 #include "memory/cgroup_memory.h"
 #include "memory/conclusion.h"
 #include "memory/memory_parts.h"
@@ -62,9 +64,10 @@ struct subject {
 	struct task_report goroutines; /* the latest */
 	struct heap_profile_history profile_history;
 	struct heap_profile heap_profile; /* likewise */
-	double cpu_begin_s;
-	struct diagnosed_blocks blocks, lost_site_blocks;
-	const struct profile_report_site *lost_site; /* of the profile's last report */
+	double readings[COUNT_READINGS + 2]; /* anonymous memory, in bytes */
+	size_t reading_count;
+	struct heap_tally *first_heap; /* of the first scan; owned; NULL: there was none */
+	struct heap_growth growth, lost_growth;
 	uint64_t limit_bytes, limit_used_bytes;
 };
 
@@ -91,17 +94,6 @@ static double seconds_since(uint64_t begin_ns)
 	return (double)(monotonic_ns() - begin_ns) / 1e9;
 }
 
-/* CPU time that it has used; 0: it has ended. */
-static double cpu_of(pid_t pid)
-{
-	struct timespec used = {0};
-	clockid_t clock;
-
-	if (!clock_getcpuclockid(pid, &clock))
-		clock_gettime(clock, &used);
-	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
-}
-
 /* -------- readings */
 
 static void read_counts(struct subject *subject, bool first)
@@ -124,6 +116,10 @@ static void read_counts(struct subject *subject, bool first)
 		counts[i]->known |= first;
 		*(first ? &counts[i]->before : &counts[i]->now) = (uint64_t)value;
 	}
+	if (subject->reading_count < ARRAY_SIZE(subject->readings) &&
+	    subject->reading.quantities.values[QUANTITY_HEAP] >= 0)
+		subject->readings[subject->reading_count++] =
+			subject->reading.quantities.values[QUANTITY_HEAP];
 }
 
 static void read_memory(const struct diagnose_run *run, struct subject *subject,
@@ -203,69 +199,66 @@ static bool has_managed_objects(const struct subject *subject)
 	       subject->scans[subject->scan_count - 1].runtimes.items[0].objects;
 }
 
-/* Where blocks of the leading call stack are now. One that is no block any more was freed. */
-static int look_up_blocks(struct retain *retain, const struct profile_report_site *site,
-			  struct diagnosed_blocks *blocks)
+/* Paths to blocks of the call stack that grew most, which are held: of so many, the oldest. */
+#define BLOCK_PATHS 8
+static int add_block_paths(struct retain *retain, const struct profile_blocks *blocks,
+			   const struct heap_growth *growth)
 {
+	size_t added = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < site->example_count && !error; i++) {
-		uint64_t address = site->examples[i];
+	if (!growth->sites.count)
+		return 0;
+	for (size_t i = 0; i < blocks->list.count && added < BLOCK_PATHS && !error; i++) {
+		const struct profile_block *block = &blocks->list.items[i];
 
-		if (block_index_find(&retain->graph.index, address) == BLOCK_NONE)
+		if (block->site != growth->sites.items[0].site || !block->untouched ||
+		    block_index_find(&retain->graph.index, block->address) == BLOCK_NONE)
 			continue;
-		blocks->checked++;
-		error = retain_add_address_path(retain, address);
-		blocks->held += !error;
-		blocks->unreachable += error == -ENOENT;
+		error = retain_add_address_path(retain, block->address);
+		added += !error;
 		error = error == -ENOENT ? 0 : error;
 	}
 	return error;
 }
 
-static bool is_lost(const struct retain *retain, uint32_t block)
+/* Who allocated what the heap gained since the first scan. */
+static int explain_growth(struct subject *subject, struct retain *retain,
+			  const struct profile_report_process *profile)
 {
-	return retain->retention.verdicts[block] == VERDICT_LOST;
+	_cleanup_free_ struct heap_tally *tally = malloc(sizeof(*tally));
+	struct survivor_list survivors = {0};
+	struct profile_blocks blocks = {0};
+	int error = tally ? 0 : -ENOMEM;
+
+	if (error || !subject->first_heap)
+		return error;
+	heap_tally_take(retain, tally);
+	/* Those of after the scan are no blocks of it, and are left out. */
+	if (profile)
+		error = profile_blocks_read(profile, &blocks);
+	if (!error)
+		error = survivors_find(retain, &blocks, monotonic_ns(), &survivors);
+	if (!error)
+		error = heap_growth_divide(subject->first_heap, tally, &survivors, false,
+					   &subject->growth);
+	if (!error)
+		error = heap_growth_divide(subject->first_heap, tally, &survivors, true,
+					   &subject->lost_growth);
+	if (!error)
+		error = add_block_paths(retain, &blocks, &subject->growth);
+	vec_free(&survivors.list);
+	vec_free(&blocks.list);
+	return error;
 }
 
-/* Of a call stack's blocks that the profile followed. Returns the bytes of those that are lost. */
-static uint64_t count_lost(const struct retain *retain, const struct profile_report_site *site,
-			   struct diagnosed_blocks *blocks)
+static int keep_first_heap(struct subject *subject, const struct retain *retain)
 {
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < site->example_count; i++) {
-		uint32_t block = block_index_find(&retain->graph.index, site->examples[i]);
-
-		if (block == BLOCK_NONE)
-			continue;
-		blocks->checked++;
-		blocks->held += !is_lost(retain, block);
-		blocks->unreachable += is_lost(retain, block);
-		if (is_lost(retain, block))
-			bytes += retain->graph.sizes[block];
-	}
-	return bytes;
-}
-
-/* A leak is often too slow for the windows of a profile to measure it, and yet a few of its blocks
- * were met. */
-static void find_lost_site(const struct retain *retain,
-			   const struct profile_report_process *profile, struct subject *subject)
-{
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < profile->sites.count; i++) {
-		const struct profile_report_site *site = &profile->sites.items[i];
-		struct diagnosed_blocks blocks = {0};
-		uint64_t bytes = count_lost(retain, site, &blocks);
-
-		if (bytes <= most || blocks.unreachable * 2 <= blocks.checked)
-			continue;
-		most = bytes;
-		subject->lost_site = site;
-		subject->lost_site_blocks = blocks;
-	}
+	subject->first_heap = malloc(sizeof(*subject->first_heap));
+	if (!subject->first_heap)
+		return -ENOMEM;
+	heap_tally_take(retain, subject->first_heap);
+	return 0;
 }
 
 /* The path to the class that grew most, by what the scans so far and this one say. */
@@ -298,20 +291,20 @@ static int add_class_path(const struct subject *subject, struct retain *retain,
 
 static int conclude_scan(const struct diagnose_run *run, struct subject *subject,
 			 struct retain **retain, const struct heap_image_options *options,
-			 const struct profile_report_process *profile, struct retain_result *result)
+			 const struct profile_report_process *profile, bool last,
+			 struct retain_result *result)
 {
 	const struct retain_sources sources = {.worker = run->stages.worker,
 					       .processes = run->stages.processes,
 					       .symbolizer = run->stages.symbolizer};
 	const struct retain_result_sources wanted = {0};
-	const struct profile_report_site *site = diagnose_site(profile);
 	_cleanup_(retain_result_free) struct retain_result classes = {0};
 	int error = retain_confirm(retain, options, &sources);
 
-	if (!error && profile)
-		find_lost_site(*retain, profile, subject);
-	if (!error && site)
-		error = look_up_blocks(*retain, site, &subject->blocks);
+	if (!error && !subject->scan_count)
+		error = keep_first_heap(subject, *retain);
+	if (!error && last)
+		error = explain_growth(subject, *retain, profile);
 	if (!error) {
 		error = retain_result_build(*retain, &wanted, &classes);
 		if (!error)
@@ -320,9 +313,9 @@ static int conclude_scan(const struct diagnose_run *run, struct subject *subject
 	return error ? error : retain_result_build(*retain, &wanted, result);
 }
 
-/* One more scan of its heap; `profile`: its blocks are looked up in it; or NULL. */
+/* One more scan of its heap; in the last one, blocks of the profile (or NULL) are looked up. */
 static void scan(const struct diagnose_run *run, struct subject *subject,
-		 const struct profile_report_process *profile)
+		 const struct profile_report_process *profile, bool last)
 {
 	const struct heap_image_options options = {.no_stop = run->options->pause.no_stop,
 						   .max_pause_ns =
@@ -337,7 +330,7 @@ static void scan(const struct diagnose_run *run, struct subject *subject,
 	memory_room_keep();
 	error = retain_open(subject->pid, &options, &sources, &retain);
 	if (!error)
-		error = conclude_scan(run, subject, &retain, &options, profile,
+		error = conclude_scan(run, subject, &retain, &options, profile, last,
 				      &subject->scans[subject->scan_count]);
 	retain_close(retain);
 	subject->ended |= error == -ESRCH;
@@ -371,7 +364,6 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 		.comm = subject->comm,
 		.seconds = seconds_since(run->begin_ns),
 		.profile = profiled,
-		.used_cpu_s = cpu_of(subject->pid) - subject->cpu_begin_s,
 	};
 	struct beside_evidence beside;
 
@@ -381,7 +373,7 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	read_memory(run, subject, &subject->last, &subject->has_last);
 	subject->has_files &= !tmpfs_files_read(subject->pid, &subject->last_files);
 	cgroup_memory_limit(subject->pid, &subject->limit_bytes, &subject->limit_used_bytes);
-	scan(run, subject, profiled);
+	scan(run, subject, profiled, true);
 	if (subject->has_first && subject->has_last) {
 		const struct memory_split before = memory_split_of(&subject->first);
 		const struct memory_split now = memory_split_of(&subject->last);
@@ -403,9 +395,10 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	diagnose_beside_examine(&subject->beside, &beside);
 	evidence.opened = beside.opened;
 	evidence.created = beside.created;
-	evidence.blocks = subject->blocks;
-	evidence.lost_site = subject->lost_site;
-	evidence.lost_site_blocks = subject->lost_site_blocks;
+	evidence.growth = &subject->growth;
+	evidence.lost_growth = &subject->lost_growth;
+	evidence.readings = subject->readings;
+	evidence.reading_count = subject->reading_count;
 	evidence.limit_bytes = subject->limit_bytes;
 	evidence.limit_used_bytes = subject->limit_used_bytes;
 	for (size_t i = 0; i < subject->scan_count; i++)
@@ -486,7 +479,7 @@ static void look_in_between(struct diagnose_run *run)
 		struct subject *subject = &run->subjects[i];
 
 		if (look ? seems_to_grow(subject) : has_managed_objects(subject))
-			scan(run, subject, NULL);
+			scan(run, subject, NULL, false);
 	}
 	run->look_s = MAX(run->look_s, seconds_since(run->begin_ns) - begun_s);
 }
@@ -637,12 +630,11 @@ static int begin(struct diagnose_run *run)
 	for (size_t i = 0; i < run->count; i++) {
 		struct subject *subject = &run->subjects[i];
 
-		subject->cpu_begin_s = cpu_of(subject->pid);
 		read_go(subject, true);
 		read_counts(subject, true);
 		read_memory(run, subject, &subject->first, &subject->has_first);
 		subject->has_files = !tmpfs_files_read(subject->pid, &subject->first_files);
-		scan(run, subject, NULL);
+		scan(run, subject, NULL, false);
 		read += subject->has_first || subject->scan_count;
 	}
 	run->first_look_s = run->look_s = seconds_since(run->begin_ns);
@@ -665,6 +657,9 @@ static void run_free(struct diagnose_run *run)
 		task_report_free(&subject->goroutines);
 		heap_profile_history_free(&subject->profile_history);
 		heap_profile_free(&subject->heap_profile);
+		free(subject->first_heap);
+		vec_free(&subject->growth.sites);
+		vec_free(&subject->lost_growth.sites);
 		tmpfs_files_free(&subject->first_files);
 		tmpfs_files_free(&subject->last_files);
 		memory_process_free(&subject->first);
