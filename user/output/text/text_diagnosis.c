@@ -12,10 +12,6 @@
 #include "report/diagnosis.h"
 #include "report/family.h"
 #include "report/stored_diagnosis.h"
-#include "symbol/site_label.h"
-
-/* Functions of a stack; all with -v. */
-#define FRAMES_SHOWN 3
 
 static void label_write(FILE *out, const struct text_style *style, const char *label)
 {
@@ -96,14 +92,18 @@ static void why_write(FILE *out, const struct text_style *style, const struct di
 	fputc('\n', out);
 }
 
-static void frame_write(FILE *out, const struct frame *frame, bool first)
+/* With its file and line. */
+static void frame_write(FILE *out, const struct frame *frame)
 {
-	text_label_write(out, frame->function ? frame->function : "?");
-	if (first && frame->file) {
-		fputc(' ', out);
-		text_print_inert(out, text_path_base(frame->file));
-		fprintf(out, ":%u", frame->line);
-	}
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *raw = open_memstream(&text, &size);
+
+	if (!raw)
+		return;
+	text_step_print(raw, &(struct label_step){.frame = frame, .placed = true});
+	if (!fclose(raw))
+		text_print_inert(out, text);
 }
 
 /* For the code that allocates what grows; NULL: not known. */
@@ -124,17 +124,11 @@ static void code_write(FILE *out, const struct text_style *style,
 		       const struct diagnosis_report *report, const struct diagnosis *diagnosis)
 {
 	const struct frames *frames = frames_of(diagnosis);
-	const struct frame *frame = frames ? site_label_frame(frames) : NULL;
-	const struct frame *end = frames ? frames->list.items + frames->list.count : NULL;
 
-	if (!frame)
+	if (!frames || !frames->list.count)
 		return;
 	label_write(out, style, "code");
-	for (size_t i = 0; frame < end && (report->form.verbose || i < FRAMES_SHOWN);
-	     i++, frame++) {
-		fputs(i ? " ← " : "", out);
-		frame_write(out, frame, !i);
-	}
+	text_code_write(out, &report->form, frames);
 	fputc('\n', out);
 }
 
@@ -168,7 +162,7 @@ static void creator_write(FILE *out, const struct text_style *style,
 	fprintf(out, "%zu threads of it live", group->count);
 	if (group->start.list.count) {
 		fputs(", running ", out);
-		frame_write(out, &group->start.list.items[0], true);
+		frame_write(out, &group->start.list.items[0]);
 	}
 	fputc('\n', out);
 }
@@ -188,11 +182,11 @@ static void goroutines_write(FILE *out, const struct text_style *style,
 	fputc(']', out);
 	if (place) {
 		fputs(" at ", out);
-		frame_write(out, place, true);
+		frame_write(out, place);
 	}
 	if (creator) {
 		fputs(", created by ", out);
-		frame_write(out, creator, true);
+		frame_write(out, creator);
 	}
 	if (!group->growth.gone)
 		fputs("; none has ended", out);
