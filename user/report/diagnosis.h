@@ -35,13 +35,10 @@ enum diagnosis_part {
 	DIAGNOSED_MAX_
 };
 
-struct diagnosis;
-
-/* "no-leak"; "native-blocks". Static. */
+/* "no-leak"; "native-blocks"; "live malloc blocks". Static. `group`: of DIAGNOSED_MEMORY. */
 const char *diagnosis_verdict_name(enum diagnosis_verdict verdict);
-const char *diagnosis_part_name(const struct diagnosis *diagnosis);
-/* "live malloc blocks". Static. */
-const char *diagnosis_part_words(const struct diagnosis *diagnosis);
+const char *diagnosis_part_name(enum diagnosis_part part, enum memory_group group);
+const char *diagnosis_part_words(enum diagnosis_part part, enum memory_group group);
 
 /* Two readings of one number. */
 struct diagnosed_count {

@@ -18,42 +18,46 @@ static void label_write(FILE *out, const struct text_style *style, const char *l
 	fprintf(out, "  %s%-9s%s", style->dim, label, style->plain);
 }
 
+/* Bytes per minute of what grows: counted, but for a Go program's samples. Negative: not known. */
+static double rate_of(const struct diagnosis *diagnosis)
+{
+	double to_minute = 60 / fmax(diagnosis->seconds, 1);
+	const struct diagnosis_finding *answer =
+		diagnosis->finding_count ? &diagnosis->findings[0] : NULL;
+
+	switch (diagnosis->part) {
+	case DIAGNOSED_BLOCKS:
+	case DIAGNOSED_OBJECTS:
+		if (diagnosis->counted_lost)
+			return ((double)diagnosis->lost_bytes.now -
+				(double)diagnosis->lost_bytes.before) *
+			       to_minute;
+		return answer ? diagnosis->grown_bytes * to_minute : -1;
+	case DIAGNOSED_TMPFS:
+		return answer ? answer->bytes * to_minute : -1;
+	case DIAGNOSED_MEMORY:
+		return diagnosis->conclusion
+			       ? (double)diagnosis->conclusion->growth.groups[diagnosis->group] *
+					 to_minute
+			       : -1;
+	default:
+		return -1;
+	}
+}
+
 static void rate_write(FILE *out, const struct diagnosis *diagnosis)
 {
-	char rate[16], low[16], high[16];
-	const struct interval *growth;
+	double rate = rate_of(diagnosis);
+	char text[16];
 
-	if (diagnosis->counted_lost) {
-		double lost =
-			(double)diagnosis->lost_bytes.now - (double)diagnosis->lost_bytes.before;
+	if (rate >= 0)
+		fprintf(out, ", %s/min%s", units_bytes(text, rate, "+"),
+			diagnosis->counted_lost ? " unreachable" : "");
+}
 
-		fprintf(out, ", %s/min unreachable",
-			units_bytes(rate, lost * 60 / fmax(diagnosis->seconds, 1), "+"));
-	} else if (diagnosis->part == DIAGNOSED_BLOCKS && diagnosis->site) {
-		growth = &diagnosis->site->judgement.growth_bytes_per_s;
-		fprintf(out, ", %s/min (95%%: %s to %s)",
-			units_bytes(rate, growth->estimate * 60, "+"),
-			units_bytes(low, growth->low * 60, "+"),
-			isfinite(growth->high) ? units_bytes(high, growth->high * 60, "+") : "?");
-	} else if (diagnosis->part == DIAGNOSED_OBJECTS && diagnosis->sampled) {
-		double to_minute = 60 / fmax(diagnosis->sampled_s, 1);
-		const struct bounds *limits = &diagnosis->sampled->growth_limits;
-
-		fprintf(out, ", %s/min (95%%: %s to %s)",
-			units_bytes(rate, diagnosis->sampled->growth * to_minute, "+"),
-			units_bytes(low, limits->low * to_minute, "+"),
-			units_bytes(high, limits->high * to_minute, "+"));
-	} else if (diagnosis->part == DIAGNOSED_TMPFS) {
-		double bytes = (double)(diagnosis->file.now - diagnosis->file.before);
-
-		fprintf(out, ", %s/min",
-			units_bytes(rate, bytes * 60 / fmax(diagnosis->seconds, 1), "+"));
-	} else if (diagnosis->part == DIAGNOSED_MEMORY && diagnosis->conclusion) {
-		double bytes = (double)diagnosis->conclusion->growth.groups[diagnosis->group];
-
-		fprintf(out, ", %s/min",
-			units_bytes(rate, bytes * 60 / fmax(diagnosis->seconds, 1), "+"));
-	}
+static bool is_news(const struct diagnosis *diagnosis)
+{
+	return diagnosis->verdict == DIAGNOSIS_GROWS || diagnosis->verdict == DIAGNOSIS_LEAKS;
 }
 
 static void verdict_write(FILE *out, const struct text_style *style,
@@ -65,16 +69,13 @@ static void verdict_write(FILE *out, const struct text_style *style,
 		[DIAGNOSIS_GROWS] = "grows",
 		[DIAGNOSIS_LEAKS] = "leaks",
 	};
-	bool is_news =
-		diagnosis->verdict == DIAGNOSIS_GROWS || diagnosis->verdict == DIAGNOSIS_LEAKS;
-
 	_Static_assert(ARRAY_SIZE(words) == DIAGNOSIS_VERDICT_MAX_, "words for each verdict");
 	fprintf(out, "%sPID %d (", style->bold, diagnosis->pid);
 	text_print_inert(out, diagnosis->comm);
 	fprintf(out, ")%s%s: %s%s%s", style->plain, diagnosis->ended ? ", which has ended" : "",
-		is_news ? style->red : style->green, words[diagnosis->verdict], style->plain);
+		is_news(diagnosis) ? style->red : style->green, words[diagnosis->verdict], style->plain);
 	if (diagnosis->part != DIAGNOSED_NOTHING) {
-		fprintf(out, ": %s", diagnosis_part_words(diagnosis));
+		fprintf(out, ": %s", diagnosis_part_words(diagnosis->part, diagnosis->group));
 		rate_write(out, diagnosis);
 	}
 	fputc('\n', out);
@@ -104,6 +105,63 @@ static void frame_write(FILE *out, const struct frame *frame)
 	text_step_print(raw, &(struct label_step){.frame = frame, .placed = true});
 	if (!fclose(raw))
 		text_print_inert(out, text);
+}
+
+/* Things that are counted by number: their bytes only rank them. */
+static bool is_number(enum diagnosis_part part)
+{
+	return part == DIAGNOSED_GOROUTINES || part == DIAGNOSED_THREADS ||
+	       part == DIAGNOSED_DESCRIPTORS;
+}
+
+/* Which share of the counted growth the answer explains, and how that is known. */
+static void share_write(FILE *out, const struct text_style *style,
+			const struct diagnosis *diagnosis)
+{
+	const struct diagnosis_finding *answer = &diagnosis->findings[0];
+	const struct profile_report_process *profile = diagnosis->profile;
+	char grown[16];
+
+	if (!is_news(diagnosis) || !diagnosis->finding_count || answer->part != diagnosis->part ||
+	    diagnosis->grown_bytes <= 0 || is_number(answer->part))
+		return;
+	label_write(out, style, "explains");
+	fprintf(out, "%s%.0f%% of %s that was counted", answer->exact ? "" : "about ",
+		100 * fmin(answer->share, 1), units_bytes(grown, diagnosis->grown_bytes, "+"));
+	if (answer->site && profile && profile->exact_s > 0)
+		fprintf(out, "; every allocation was tracked for %.0f s (%.0f calls/s)",
+			profile->exact_s, profile->hits_per_s);
+	else if (answer->site && profile)
+		fprintf(out, "; estimated from %zu windows", profile->judgement.windows);
+	fputc('\n', out);
+}
+
+/* Other causes of the same growth, and of others. */
+static void others_write(FILE *out, const struct text_style *style,
+			 const struct diagnosis_report *report, const struct diagnosis *diagnosis)
+{
+	size_t first = is_news(diagnosis) && diagnosis->finding_count &&
+				       diagnosis->findings[0].part == diagnosis->part
+			       ? 1
+			       : 0;
+
+	for (size_t i = first; i < diagnosis->finding_count; i++) {
+		const struct diagnosis_finding *finding = &diagnosis->findings[i];
+		char bytes[16];
+
+		/* Less is noise beside the answer. */
+		if (finding->share < 0.01)
+			continue;
+		label_write(out, style, i == first ? "also" : "");
+		if (!is_number(finding->part))
+			fprintf(out, "%.0f%%, %s: ", 100 * fmin(finding->share, 1),
+				units_bytes(bytes, finding->bytes, "+"));
+		if (finding->site)
+			text_code_write(out, &report->form, &finding->site->frames);
+		else
+			fputs(diagnosis_part_words(finding->part, finding->group), out);
+		fputc('\n', out);
+	}
 }
 
 /* For the code that allocates what grows; NULL: not known. */
@@ -315,9 +373,7 @@ static void cost_write(FILE *out, const struct text_style *style, const struct d
 {
 	label_write(out, style, "cost");
 	if (diagnosis->profile)
-		fprintf(out, "%.2f%% of a core in %zu window%s; ", 100 * diagnosis->spent_core,
-			diagnosis->profile->judgement.windows,
-			diagnosis->profile->judgement.windows == 1 ? "" : "s");
+		fprintf(out, "%.2f%% of a core for tracking; ", 100 * diagnosis->spent_core);
 	fprintf(out, "%u heap scan%s, ", diagnosis->scans, diagnosis->scans == 1 ? "" : "s");
 	if (diagnosis->stops)
 		fprintf(out, "%u stop%s of at most %.0f ms\n", diagnosis->stops,
@@ -364,6 +420,7 @@ int text_diagnosis_write(FILE *out, const void *data)
 
 		verdict_write(out, style, diagnosis);
 		why_write(out, style, diagnosis);
+		share_write(out, style, diagnosis);
 		code_write(out, style, report, diagnosis);
 		opener_write(out, style, diagnosis);
 		creator_write(out, style, diagnosis);
@@ -371,6 +428,7 @@ int text_diagnosis_write(FILE *out, const void *data)
 		classes_write(out, style, diagnosis);
 		holder_write(out, style, diagnosis);
 		file_write(out, style, diagnosis);
+		others_write(out, style, report, diagnosis);
 		lost_write(out, style, diagnosis);
 		memory_write(out, style, diagnosis);
 		counts_write(out, style, diagnosis);
