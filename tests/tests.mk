@@ -150,6 +150,7 @@ diagnose-programs: all $(B)/workloads/grower $(B)/servers/forget.so
 # of theirs: make deps FOR=reports
 #   make reports RUNS=3 JOBS=3 [BURN=1] [PROGRAMS='lru-method python/'] [KEEP=answers]
 reports: all
+	@tests/reports/test_truths.py -q
 	@JOBS=$(or $(JOBS),2) BURN=$(BURN) KEEP=$(KEEP) tests/reports/reports.py \
 		$(if $(filter command,$(firstword $(origin RUNS))),$(RUNS),1) $(PROGRAMS)
 

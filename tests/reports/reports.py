@@ -28,14 +28,15 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, f'{os.path.dirname(HERE)}/diagnose']
-from answers import Asked  # noqa: E402
+from answers import LEAKMON, TIMEOUT_S, Asked  # noqa: E402
 from build import BUILT, command_of  # noqa: E402
 from programs import Burners, Missing, Process, compiling  # noqa: E402
-from truths import all_truths, judge, named_by, share_of  # noqa: E402
+from truths import all_truths, judge, judge_command, named_by, share_of  # noqa: E402
 
 WARM_S = 10
 RIGHT_MIN, ACCUSED_MAX = 0.9, 0.02
 WORDS_LEAK, WORDS_HEALTHY = ('right', 'partly', 'wrong', 'unknown'), ('quiet', 'accused', 'unknown')
+WORDS_COMMAND = ('right', 'wrong')
 
 
 class Folders:
@@ -100,6 +101,8 @@ class Result:
 		self.truth, self.run, self.asked, self.growth, answer = truth, run, asked, growth, asked.answer
 		if answer:
 			self.word, self.reason = judge(truth, answer)
+		elif truth.what == 'command':
+			return
 		else:
 			self.word, self.reason = 'unknown', f'no answer, exit code {asked.exit_code}: {asked.messages[-150:]!r}'
 		expected = 3 if truth.leaks else 0
@@ -107,9 +110,42 @@ class Result:
 			self.reason += f' exit code {asked.exit_code}'
 
 
+class Said:
+	"""What another command of leakmon says, and how it ends."""
+
+	def __init__(self, words):
+		begin = time.time()
+		done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S)
+		self.elapsed_s, self.exit_code, self.output = time.time() - begin, done.returncode, done.stdout + done.stderr
+		self.answer, self.core, self.stops, self.stop_ms = None, 0, 0, 0
+
+
+def run_command(truth, run, command, environment):
+	"""Starts the processes that it asks about, and runs it."""
+	named, started, words = {'LEAKMON': [LEAKMON], 'PROGRAM': command}, [], []
+	try:
+		for name, key in (('PID', 'with'), ('ENDING', 'ending')):
+			if any(name in word for word in truth.arguments):
+				started.append(Process(command + (truth.get(key) or '').split(), env=environment))
+				named[name] = [str(started[-1].pid)]
+		time.sleep(float(truth.get('warm', WARM_S)) if started else 0)
+		for word in truth.arguments:
+			for name, value in named.items():
+				word = word.replace(name, ' '.join(value))
+			words += word.split()
+		result = Result(truth, run, Said(words), '')
+	finally:
+		for process in started:
+			process.end()
+	result.word, result.reason = judge_command(truth, result.asked.exit_code, result.asked.output)
+	return result
+
+
 def ask(truth, run):
 	with compiling:
 		command, environment = command_of(truth)
+	if truth.what == 'command':
+		return run_command(truth, run, command, environment)
 	folders = Folders(truth.name)
 	more = folders.fill_in((truth.get('env') or '').split())
 	environment.update(word.split('=', 1) for word in more)
@@ -138,9 +174,9 @@ ROW = '{:26} {:8} {:13} {:44} {:8} {:>6} {:>5} {:>7} {:>3} {:>5}  {}'
 def row_of(result):
 	answer, asked, truth = result.asked.answer or {}, result.asked, result.truth
 	names = ' '.join(name for name in named_by(answer)[:1]) if answer else ''
-	said = f'{answer.get("verdict", "none")}, {answer.get("part", "")} {names}'
+	said = f'{answer["verdict"]}, {answer["part"]} {names}' if answer else f'exit code {asked.exit_code}'
 	share = share_of(answer)
-	return ROW.format(truth.name, 'leak' if truth.leaks else 'healthy', result.growth, said[:44], result.word,
+	return ROW.format(truth.name, truth.what, result.growth, said[:44], result.word,
 			  '-' if share is None else f'{share:.0%}', f'{asked.elapsed_s:.0f}', f'{asked.core:.2%}',
 			  asked.stops, f'{asked.stop_ms:.0f}', result.reason[:120])
 
@@ -161,12 +197,13 @@ def table(results, order):
 
 def sums(results, missing):
 	"""Prints the sums; whether they keep the limits."""
-	leaks, healthy = ([r for r in results if r.truth.leaks == kind] for kind in (True, False))
+	leaks, healthy, commands = ([r for r in results if r.truth.what == what] for what in ('leak', 'healthy', 'command'))
 	found = collections.Counter(result.word for result in leaks)
 	accused = sum(result.word == 'accused' for result in healthy)
 	answered = found['right'] + found['partly'] + found['wrong']
 	print(f'\n{len(leaks)} answers on leaks: {counts(leaks, WORDS_LEAK)}')
 	print(f'{len(healthy)} answers on healthy programs: {counts(healthy, WORDS_HEALTHY)}')
+	print(f'{len(commands)} answers of other commands: {counts(commands, WORDS_COMMAND)}')
 	print(f'precision {found["right"] / max(1, answered):.0%}, recall {found["right"] / max(1, len(leaks)):.0%}')
 	if results:
 		print(f'longest answer {max(r.asked.elapsed_s for r in results):.0f} s, '
@@ -229,7 +266,7 @@ def main():
 	words, known = sys.argv[1:], all_truths()
 	if words[:1] == ['--list']:
 		for truth in known.values():
-			print(f'{truth.name:26} {"leak" if truth.leaks else "healthy":8} {truth.kind:30} '
+			print(f'{truth.name:26} {truth.what:8} {truth.kind:30} '
 			      f'{truth.get("part", "") if truth.leaks else ""}')
 		return 0
 	if words[:1] == ['--build']:

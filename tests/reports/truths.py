@@ -5,6 +5,11 @@
 	  part: REGEX               all of the answer's `part`
 	  code: REGEX               a function, file:line or class that the answer names
 	healthy NAME: ARGUMENTS     another way, which does not
+	command NAME: COMMAND       another command of leakmon, which must end and say as follows; LEAKMON,
+	  exit: STATUS              PROGRAM, PID and ENDING (a second process, which ends) are filled in
+	  says: REGEX
+	  with: ARGUMENTS           of the process PID, and
+	  ending: ARGUMENTS         of the process ENDING
 
 Also, each on a line of its own beneath those:
 
@@ -29,8 +34,8 @@ import re
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEADER = r'^[\s/*#;({-]*'
-HEADS = re.compile(LEADER + r'(leak|healthy) ([a-z0-9+-]+):(.*)$')
-KEYS = re.compile(LEADER + r'(kind|part|code|near|holder|says|lost|warm|ask|env|flags|npm|node): (.*)$')
+HEADS = re.compile(LEADER + r'(leak|healthy|command) ([a-z0-9+-]+):(.*)$')
+KEYS = re.compile(LEADER + r'(kind|part|code|near|holder|says|lost|warm|ask|env|flags|npm|node|exit|with|ending): (.*)$')
 TAIL = re.compile(r'\s*(\*/|\*\)|-\})?\s*$')
 HEAD_LINES = 40
 GROWING = ('leaks', 'grows')
@@ -38,9 +43,13 @@ OF_OTHERS = re.compile('holder|text|why|next|other|runner|findings|also|growth')
 
 
 class Truth:
-	def __init__(self, path, name, leaks, arguments, more):
-		self.path, self.name, self.leaks, self.arguments, self.more = path, name, leaks, arguments, more
+	def __init__(self, path, name, what, arguments, more):
+		self.path, self.name, self.what, self.arguments, self.more = path, name, what, arguments, more
 		self.kind = more.get('kind', '')
+
+	@property
+	def leaks(self):
+		return self.what == 'leak'
 
 	def get(self, key, default=None):
 		return self.more.get(key, default)
@@ -54,7 +63,7 @@ def truths_of(path):
 	for line in (TAIL.sub('', line) for line in lines):
 		head, key = HEADS.match(line), KEYS.match(line)
 		if head:
-			last = Truth(path, head[2], head[1] == 'leak', head[3].split(), dict(common))
+			last = Truth(path, head[2], head[1], head[3].split(), dict(common))
 			found.append(last)
 		elif key and last:
 			last.more[key[1]] = key[2].strip()
@@ -68,7 +77,7 @@ def truths_of(path):
 
 def all_truths():
 	found = {}
-	for path in sorted(glob.glob(f'{HERE}/*/*')):
+	for path in sorted(glob.glob(f'{HERE}/[a-z]*/*.*')):
 		for truth in truths_of(path) if os.path.isfile(path) else []:
 			if truth.name in found:
 				raise ValueError(f'{truth.name}: in {path} and in {found[truth.name].path}')
@@ -152,3 +161,10 @@ def judge_healthy(truth, answer):
 def judge(truth, answer):
 	"""right, partly, wrong, unknown; quiet, accused, unknown for a healthy program; and the reason."""
 	return judge_leak(truth, answer) if truth.leaks else judge_healthy(truth, answer)
+
+
+def judge_command(truth, status, output):
+	if status != int(truth.get('exit')):
+		return 'wrong', f'exit code {status}'
+	words = ' '.join(output.split())
+	return ('right', '') if agrees(truth.get('says'), [words]) else ('wrong', f'nothing of {truth.get("says")}')

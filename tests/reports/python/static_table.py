@@ -4,6 +4,10 @@
 # kind: Python objects
 # healthy static-table:
 #   warm: 15
+# command static-table-census: LEAKMON retain --census -p PID
+#   kind: other commands
+#   exit: 0
+#   says: alone ([6-9]\d|100)\.?\d*%: module __main__ → KEPT
 import time
 
 
