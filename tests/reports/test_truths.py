@@ -20,6 +20,7 @@ HEAD = '''/*
  *   holder: sessions
  * healthy fixed: fixed
  *   lost: 2
+ *   may: tmpfs
  * command ended: LEAKMON -- PROGRAM
  *   exit: 7
  *   says: blocks lost: 7
@@ -79,6 +80,8 @@ class Judged(unittest.TestCase):
 			('accused', answer(verdict='no-leak', lost_blocks={'after': 3})),
 			('unknown', answer(verdict='unknown', lost_blocks=None)),
 			('accused', answer(verdict='leaks')),
+			('quiet', answer(part='tmpfs')),
+			('accused', answer(part='tmpfs-and-more')),
 			('accused', answer(verdict='grows')),
 		):
 			self.assertEqual(judge(self.healthy, given)[0], expected, given)

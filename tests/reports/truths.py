@@ -17,6 +17,7 @@ Also, each on a line of its own beneath those:
 	near: REGEX         code that is true of the leak, and not all of it
 	holder: REGEX       the root or a step of the answer's path, its file, or the descriptors' names
 	says: REGEX         anything in the answer
+	may: REGEX          a part of a healthy program that grows to a limit: true, and no accusation
 	lost: N             at most that many unreachable blocks, or the program counts as accused
 	warm: SECONDS       from the start to the question (10)
 	ask: child          the program's first child is asked about
@@ -35,7 +36,7 @@ import re
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEADER = r'^[\s/*#;({-]*'
 HEADS = re.compile(LEADER + r'(leak|healthy|command) ([a-z0-9+-]+):(.*)$')
-KEYS = re.compile(LEADER + r'(kind|part|code|near|holder|says|lost|warm|ask|env|flags|npm|node|exit|with|ending): (.*)$')
+KEYS = re.compile(LEADER + r'(kind|part|code|near|holder|says|may|lost|warm|ask|env|flags|npm|node|exit|with|ending): (.*)$')
 TAIL = re.compile(r'\s*(\*/|\*\)|-\})?\s*$')
 HEAD_LINES = 40
 GROWING = ('leaks', 'grows')
@@ -148,14 +149,12 @@ def judge_leak(truth, answer):
 
 
 def judge_healthy(truth, answer):
-	if answer['verdict'] in GROWING:
+	if answer['verdict'] in GROWING and not re.fullmatch(truth.get('may') or '-', answer['part']):
 		return 'accused', f'{answer["verdict"]}, {answer["part"]}, {named_by(answer)[:3]}'
 	lost = (answer.get('lost_blocks') or {}).get('after', 0)
 	if truth.get('lost') is not None and lost > int(truth.get('lost')):
 		return 'accused', f'{lost} blocks lost'
-	if answer['verdict'] == 'unknown':
-		return 'unknown', answer['part']
-	return 'quiet', ''
+	return ('unknown', answer['part']) if answer['verdict'] == 'unknown' else ('quiet', '')
 
 
 def judge(truth, answer):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Report: golang/go#20135. A map keeps its buckets when its entries are gone. Without an argument a larger burst each two
-// seconds: one object grows. `steady`: one burst, and memory that stays.
+// Report: golang/go#20135. A map keeps its buckets when its entries are gone. Without an argument a larger burst each
+// two seconds: one object grows. `steady`: one burst, and memory that stays.
 //
 // kind: one block that grows
 // leak go-map-buckets:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Report: golang/go#16953, openshift/cluster-api-provider-gcp#150. A response body that is not closed keeps its connection
-// and two goroutines. `fixed`: it is closed.
+// Report: golang/go#16953, openshift/cluster-api-provider-gcp#150. A response body that is not closed keeps its
+// connection and two goroutines. `fixed`: it is closed.
 //
 // kind: Go
 // leak go-response-body: leak

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // A service. `subscribers`: goroutines that wait on a channel of a subscription that is over. `cache`: a global map by
-// request. `slice`: a short slice of a large body keeps the body. `files`: files that are not closed. `lru`: a map of the
-// latest 2,000. `churn`: garbage alone. `workers`: goroutines that end. `pool`: sync.Pool.
+// request. `slice`: a short slice of a large body keeps the body. `files`: files that are not closed. `lru`: a map of
+// the latest 2,000. `churn`: garbage alone. `workers`: goroutines that end. `pool`: sync.Pool.
 //
 // kind: Go
 // leak go-subscribers: subscribers
@@ -12,12 +12,14 @@
 // leak go-cache: cache
 //
 //	part: managed-objects
-//	code: main\.(remember|Session|main)|sessions
+//	code: main\.remember|768-byte object
+//	holder: sessions
 //
 // leak go-slice-of-body: slice
 //
 //	part: managed-objects
-//	code: main\.(token|body)|uint8
+//	code: main\.token|8192-byte object
+//	holder: tokens
 //
 // leak go-files: files
 //

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Report: hashicorp/vault#14814, golang/go#29316, go-mysql-org/go-mysql#423. time.After in a select loop: until Go 1.23 the
-// timer stays until it fires. `fixed`: NewTimer and Stop.
+// Report: hashicorp/vault#14814, golang/go#29316, go-mysql-org/go-mysql#423. time.After in a select loop: until Go 1.23
+// the timer stays until it fires. `fixed`: NewTimer and Stop.
 //
 // kind: Go
 // leak go-timeafter: leak
 //
 //	part: managed-objects|.*timer.*
 //	code: time\.(After|NewTimer|Timer)|main\.worker
+//	near: (96|80|24)-byte object
 //	holder: timer|worker|runtime
 //
 // healthy go-timer-stopped: fixed

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Memory of a JVM outside its heap. `direct`: direct buffers in a static list. `classes`: a class loader for each
 // plug-in, kept: metaspace. `threads`: an executor for each request, never shut down. `shutdown`: they are shut down.
-// `released`: direct buffers come and go.
+// `garbage`: direct buffers that wait for a collection, which a heap with room does not run. `collected`: it runs.
 //
 // kind: off-heap memory of managed objects
 // flags: -Xmx256m -XX:MaxDirectMemorySize=1g
@@ -9,6 +9,11 @@
 //   part: native-blocks|managed-objects|live
 //   code: DirectByteBuffer|keepBuffer|Unsafe
 //   holder: buffers
+// leak java-direct-garbage: garbage
+//   kind: garbage that is not collected
+//   part: native-blocks|managed.*|live
+//   code: DirectByteBuffer|Cleaner|keepBuffer
+//   says: garbage|unreachable|collect|finali|Cleaner|phantom
 // leak java-classes: classes
 //   kind: metaspace
 //   part: .*(meta|class|managed|other).*
@@ -19,7 +24,7 @@
 //   part: threads
 //   code: start|Executor|addWorker
 // healthy java-executors-shut: shutdown
-// healthy java-direct-released: released
+// healthy java-direct-collected: collected
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -66,14 +71,15 @@ public class JavaNative {
     }
 
     public static void main(String[] a) throws Exception {
-        String mode = a.length > 0 ? a[0] : "released";
-        for (;;) {
+        String mode = a.length > 0 ? a[0] : "collected";
+        for (int n = 0;; n++) {
             switch (mode) {
             case "direct": keepBuffer(true); Thread.sleep(50); break;
             case "classes": loadPlugin(); Thread.sleep(5); break;
             case "threads": compute(false); Thread.sleep(300); break;
             case "shutdown": compute(true); Thread.sleep(300); break;
-            default: keepBuffer(false); Thread.sleep(50); break;
+            case "garbage": keepBuffer(false); Thread.sleep(50); break;
+            default: keepBuffer(false); Thread.sleep(50); if (n % 100 == 0) System.gc(); break;
             }
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Report: Brooooooklyn/canvas#716, #735. encode() leaks the encoded or copied pixels, in native memory. `still`: the canvas
-// is drawn, and not encoded.
+// Report: Brooooooklyn/canvas#716, #735. encode() leaks the encoded or copied pixels, in native memory. `still`: the
+// canvas is drawn, and not encoded.
 //
 // kind: native memory of a Node module
 // npm: @napi-rs/canvas@0.1.44

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Objects of Node. `map`: a Map by request. `listeners`: an emitter that each request listens to. `closures`: callbacks
-// of timers that run for ever. `buffers`: Buffers outside the heap, in a list. `lru`: a Map of the latest 1,000. `churn`:
-// garbage alone. `once`: listeners that leave. `ring`: Buffers in a ring of 100.
+// Objects of Node. `map`: a Map by request. `listeners`: an emitter that each request listens to. `timers`: callbacks
+// of timers that run for ever. `buffers`: Buffers outside the heap, in a list. `lru`: a Map of the latest 1,000.
+// `churn`: garbage alone. `once`: listeners that leave. `ring`: Buffers in a ring of 100.
 //
 // kind: JavaScript objects
 // leak node-map: map
