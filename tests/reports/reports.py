@@ -63,20 +63,13 @@ def child_of(pid):
 	raise Missing('it starts no child')
 
 
-def segments():
-	listed = subprocess.run(['ipcs', '-m'], capture_output=True, text=True).stdout.split('\n')
-	return {line.split()[1] for line in listed if line.startswith('0x')}
-
-
-class Segments:
-	"""Removes the System V segments that came within a `with` block of a program that leaves some."""
-
-	def __enter__(self):
-		self.before = segments()
-
-	def __exit__(self, *_):
-		for left in segments() - self.before:
-			subprocess.run(['ipcrm', '-m', left], capture_output=True)
+def remove_segments(pid):
+	"""Those of shm_orphans.c, whose keys begin with the process id, and that nobody has attached."""
+	with open('/proc/sysvipc/shm') as file:
+		rows = [line.split() for line in file.read().split('\n')[1:] if line]
+	for key, segment, _, size, *_, attached in (row[:7] for row in rows):
+		if (int(key) >> 16) & 0xffff == pid & 0xffff and int(size) == 1 << 20 and attached == '0':
+			subprocess.run(['ipcrm', '-m', segment], capture_output=True)
 
 
 class Size:
@@ -163,6 +156,7 @@ def ask(truth, run):
 	finally:
 		process.end()
 		folders.remove()
+		remove_segments(process.pid)
 	return Result(truth, run, asked, growth)
 
 
@@ -187,7 +181,8 @@ def counts(results, words):
 
 
 def table(results, order):
-	print('\n' + ROW.format('program', 'truth', 'grew', 'answer', 'judged', 'share', 's', 'core', 'stops', 'ms', '').rstrip())
+	heads = ('program', 'truth', 'grew', 'answer', 'judged', 'share', 's', 'core', 'stops', 'ms', '')
+	print('\n' + ROW.format(*heads).rstrip())
 	for result in sorted(results, key=lambda result: (order.index(result.truth.name), result.run)):
 		print(row_of(result))
 	print('\nkinds of leaks')
@@ -219,8 +214,7 @@ def keep(result, folder):
 	with open(f'{path}.json', 'w') as out:
 		out.write(result.asked.output)
 	with open(f'{path}.txt', 'w') as out:
-		answer = result.asked.answer or {}
-		out.write(f'{result.word} {result.reason}\n' + '\n'.join(answer.get('text') or [answer.get('why') or '']) + '\n')
+		out.write('\n'.join([f'{result.word} {result.reason}', *(result.asked.answer or {}).get('text', [result.asked.output]), '']))
 
 
 def build_all(truths):
@@ -257,7 +251,7 @@ def run_all(truths, runs):
 			if folder:
 				keep(result, folder)
 
-	with Segments(), Burners(), concurrent.futures.ThreadPoolExecutor(int(os.environ.get('JOBS') or 2)) as pool:
+	with Burners(), concurrent.futures.ThreadPoolExecutor(int(os.environ.get('JOBS') or 2)) as pool:
 		list(pool.map(one, [(truth, run) for run in range(1, runs + 1) for truth in truths]))
 	return results, missing
 

@@ -36,7 +36,8 @@ import re
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEADER = r'^[\s/*#;({-]*'
 HEADS = re.compile(LEADER + r'(leak|healthy|command) ([a-z0-9+-]+):(.*)$')
-KEYS = re.compile(LEADER + r'(kind|part|code|near|holder|says|may|lost|warm|ask|env|flags|npm|node|exit|with|ending): (.*)$')
+WORDS = 'kind|part|code|near|holder|says|may|lost|warm|ask|env|flags|npm|node|exit|with|ending'
+KEYS = re.compile(LEADER + f'({WORDS}): (.*)$')
 TAIL = re.compile(r'\s*(\*/|\*\)|-\})?\s*$')
 HEAD_LINES = 40
 GROWING = ('leaks', 'grows')

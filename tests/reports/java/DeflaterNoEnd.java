@@ -7,7 +7,7 @@
 //   kind: garbage that is not collected
 //   part: native-blocks|managed.*|live
 //   code: Deflater
-//   says: garbage|unreachable|collect|finali|Cleaner|phantom
+//   says: garbage(?!-collected)|not collected|a collection
 // leak deflaters-held: held
 //   part: native-blocks|managed-objects|live
 //   code: Deflater

@@ -13,7 +13,7 @@
 //   kind: garbage that is not collected
 //   part: native-blocks|managed.*|live
 //   code: DirectByteBuffer|Cleaner|keepBuffer
-//   says: garbage|unreachable|collect|finali|Cleaner|phantom
+//   says: garbage(?!-collected)|not collected|a collection
 // leak java-classes: classes
 //   kind: metaspace
 //   part: .*(meta|class|managed|other).*
