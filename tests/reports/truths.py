@@ -108,9 +108,15 @@ def named_by(answer):
 	return names_in([item for key, item in answer.items() if not OF_OTHERS.search(key)])
 
 
+def words_of(place):
+	"""A root or a step without the file that it is in, whose name is the program's."""
+	found = [place.get(key) or '' for key in ('kind', 'name', 'label', 'function')]
+	return ' '.join([*found, (place.get('class') or {}).get('name') or ''])
+
+
 def holders_of(answer):
 	holder, goroutines = answer.get('holder') or {}, answer.get('goroutines') or {}
-	found = [json.dumps(holder.get('root'))] + [json.dumps(step) for step in holder.get('steps') or []]
+	found = [words_of(place) for place in (holder.get('root') or {}, *(holder.get('steps') or []))]
 	found += [(answer.get('file') or {}).get('path') or '', (answer.get('opener') or {}).get('patterns') or '']
 	return found + names_in(goroutines.get('frames'))
 
@@ -143,7 +149,7 @@ def judge_leak(truth, answer):
 		wrong = false and (share is None or share >= 0.5)
 		return 'wrong' if wrong else 'partly', f'code {names[:3]}'
 	if not agrees(truth.get('holder'), holders_of(answer)):
-		return 'partly', f'holder {holders_of(answer)[:2]}'
+		return 'partly', f'holder {[words for words in holders_of(answer)[:2] if words]}'
 	if not agrees(truth.get('says'), [json.dumps(answer, ensure_ascii=False)]):
 		return 'partly', f'nothing of {truth.get("says")}'
 	return 'right', ''

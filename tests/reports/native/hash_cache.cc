@@ -6,7 +6,7 @@
  * kind: C++ containers
  * leak url-cache: leak
  *   part: native-blocks
- *   code: cache_page|hash_cache\.cc
+ *   code: cache_page
  *   holder: pages
  * healthy url-cache-bounded: bounded
  *   warm: 45

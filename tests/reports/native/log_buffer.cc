@@ -6,7 +6,7 @@
  * kind: one block that grows
  * leak log-buffer: leak
  *   part: native-blocks
- *   code: log_line|basic_string|log_buffer\.cc
+ *   code: log_line
  * healthy log-buffer-flushed: fixed
  */
 #include <cstring>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * No leak: memory stays with malloc. `peaks`: ever larger batches, freed between small blocks that
- * stay. `threads`: threads come and go, with arenas of their own. `pool`: blocks wait in a list for
- * reuse, at a plateau. `realloc`: one buffer that changes its size up and down.
+ * No leak: memory stays with malloc. `peaks`: ever larger batches, all freed but the
+ * highest block. `threads`: threads come and go, with arenas of their own. `pool`: blocks wait in a
+ * list for reuse, at a plateau. `realloc`: one buffer that changes its size up and down.
  *
  * kind: memory that the allocator keeps
  * healthy malloc-peaks: peaks
@@ -18,7 +18,7 @@
 
 #define BATCH 20000
 
-static void *blocks[BATCH], *pool[2000];
+static void *blocks[BATCH], *pool[2000], *highest;
 static unsigned peak = 1000, pooled, random_state = 1;
 
 static unsigned random_below(unsigned limit)
@@ -31,10 +31,12 @@ static void peak_step(void)
 {
 	for (unsigned i = 0; i < peak; i++)
 		memset(blocks[i] = malloc(2000), 'p', 2000);
-	for (unsigned i = 0; i < peak; i++)
+	free(highest);
+	highest = blocks[peak - 1];
+	for (unsigned i = 0; i < peak - 1; i++)
 		free(blocks[i]);
 	if (peak < BATCH)
-		peak += 300;
+		peak += 10;
 }
 
 static void *thread_run(void *unused)

@@ -6,10 +6,12 @@
  * kind: C++ containers
  * leak order-book: equal
  *   part: native-blocks
- *   code: OrderBook::place|order_book\.cc
+ *   code: lines_fill
+ *   near: OrderBook::place
  * leak order-book-varied: varied
  *   part: native-blocks
- *   code: OrderBook::place|order_book\.cc
+ *   code: lines_fill
+ *   near: OrderBook::place
  * healthy order-book-closed: closed
  *   warm: 20
  */
@@ -25,6 +27,11 @@ struct Order {
 	std::vector<int> lines;
 };
 
+static void __attribute__((noinline)) lines_fill(Order &order, int value)
+{
+	order.lines.assign(50, value);
+}
+
 class OrderBook
 {
 	std::map<unsigned long, Order> orders_;
@@ -35,7 +42,7 @@ class OrderBook
 	{
 		Order o;
 		o.customer = customer + " of the long and winding road";
-		o.lines.assign(50, varied ? (int)next_ : 7);
+		lines_fill(o, varied ? (int)next_ : 7);
 		orders_.emplace(next_++, std::move(o));
 	}
 	void close_oldest()

@@ -7,7 +7,7 @@
  * leak server-on-stack:
  *   part: native-blocks
  *   code: entry_add
- *   holder: "server"|main|stack
+ *   holder: ^(stack|local|.*\bserver\b)
  * healthy server-expires: expires
  */
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * leak slow-client-queue:
  *   part: native-blocks
  *   code: queue_message
- *   holder: outgoing|connection
+ *   holder: outgoing|connections|global bus
  * healthy slow-client-read: read
  */
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 // kind: Rust
 // leak channel-unbounded: leak
 //   part: native-blocks
-//   code: slow_receiver::(main|make_event)|slow_receiver\.rs
+//   code: slow_receiver::(main|make_event)
 // healthy channel-bounded: fixed
 use std::sync::mpsc;
 use std::thread;

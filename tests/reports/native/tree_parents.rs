@@ -4,7 +4,7 @@
 // kind: Rust
 // leak rc-cycle: leak
 //   part: native-blocks
-//   code: tree_parents::(parse|main)|tree_parents\.rs
+//   code: tree_parents::parse
 // healthy rc-weak: fixed
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};

@@ -6,7 +6,7 @@
 // npm: @napi-rs/canvas@0.1.44
 // leak canvas-encode: encode
 //   part: native-blocks|live|other
-//   code: drawChart|canvas_encode\.js
+//   code: drawChart
 //   near: skia|canvas|napi|encode|Sk
 // healthy canvas-drawn: still
 //   warm: 20

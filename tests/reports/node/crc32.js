@@ -5,7 +5,7 @@
 // npm: @node-rs/crc32@1.5.1
 // leak crc32:
 //   part: native-blocks|live
-//   code: checksum|crc32\.js|v8impl::Reference
+//   code: checksum|v8impl::Reference
 //   near: napi|crc32|Reference
 'use strict';
 const { crc32c } = require('@node-rs/crc32');

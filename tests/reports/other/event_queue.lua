@@ -4,7 +4,7 @@
 -- kind: objects of interpreters without a reader
 -- leak lua-queue: leak
 --   part: native-blocks
---   code: l_alloc|lua|event_queue
+--   code: l_alloc|lua|push
 -- healthy lua-queue-taken: taken
 --   warm: 15
 local taken = arg[1] == 'taken'

@@ -4,7 +4,7 @@
 # kind: objects of interpreters without a reader
 # leak ruby-array: leak
 #   part: native-blocks|managed.*|other|live
-#   code: rb_|ruby|str_|ary_|heap_page|aligned_malloc|request_log
+#   code: rb_|ruby|str_|ary_|heap_page|aligned_malloc|remember
 # healthy ruby-array-bounded: bounded
 #   warm: 25
 REQUESTS = []

@@ -6,7 +6,7 @@
    flags: unix.cmxa
    leak ocaml-channels: leak
      part: native-blocks|managed-objects|live
-     code: send|unflushed_channels\.ml|channel
+     code: send
      near: caml_
    healthy ocaml-channels-closed: fixed
 *)

@@ -5,7 +5,7 @@
 # kind: Python objects
 # leak bytearrays: bytearrays
 #   part: managed-objects|native-blocks
-#   code: bytearray|PyByteArray|keep_buffer|growing_list
+#   code: bytearray|PyByteArray|keep_buffer
 # leak rows: rows
 #   part: managed-objects
 #   holder: ROWS

@@ -5,7 +5,7 @@
 # kind: native memory of a Python module
 # leak lxml-names: leak
 #   part: native-blocks
-#   code: parse_message|lxml_names\.py
+#   code: parse_message
 #   near: xmlDict|[Pp]arserDictionary
 # healthy lxml-same-names: fixed
 import itertools

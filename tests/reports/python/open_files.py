@@ -4,7 +4,8 @@
 # kind: descriptors
 # leak python-files: leak
 #   part: descriptors
-#   code: read_setting|open_files\.py|open
+#   code: read_setting|_io_open|_io_FileIO
+#   near: open
 #   holder: /etc/
 # healthy python-files-closed: fixed
 import sys

@@ -4,7 +4,7 @@
 # kind: native memory of a Python module
 # leak sqlite-rows:
 #   part: native-blocks
-#   code: store_event|sqlite_rows\.py
+#   code: store_event
 #   near: sqlite|pysqlite|pcache|fetchPayload|Fetch
 import sqlite3
 import time

@@ -4,7 +4,8 @@
 # kind: threads
 # leak python-threads: leak
 #   part: threads
-#   code: start_new_thread|start_request|thread_per_request|pthread_create|thread
+#   code: start_request|thread_PyThread_start_new_thread
+#   near: [Tt]hread
 # healthy python-pool: fixed
 import concurrent.futures
 import queue
