@@ -47,7 +47,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static)
 
-.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-waiting e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs python-edges soak no-harm-runtimes
+.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-waiting e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs reports python-edges soak no-harm-runtimes
 
 # All is built before anything runs.
 test: deps
@@ -144,6 +144,14 @@ clean-servers: all
 #   make diagnose-programs RUNS=5 JOBS=3 [BURN=1] [PROGRAMS='c redis']
 diagnose-programs: all $(B)/workloads/grower $(B)/servers/forget.so
 	@JOBS=$(or $(JOBS),2) BURN=$(BURN) tests/diagnose/sixteen.py \
+		$(if $(filter command,$(firstword $(origin RUNS))),$(RUNS),1) $(PROGRAMS)
+
+# `diagnose` against public bug reports as small programs, and their healthy variants, RUNS times (1); packages
+# of theirs: make deps FOR=reports
+#   make reports RUNS=3 JOBS=3 [BURN=1] [PROGRAMS='lru-method python/'] [KEEP=answers]
+reports: all
+	@tests/reports/test_truths.py -q
+	@JOBS=$(or $(JOBS),2) BURN=$(BURN) KEEP=$(KEEP) tests/reports/reports.py \
 		$(if $(filter command,$(firstword $(origin RUNS))),$(RUNS),1) $(PROGRAMS)
 
 # Every monitor for HOURS (1) beside processes that come and go, OOM kills, containers, full disks:
