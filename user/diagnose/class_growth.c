@@ -79,7 +79,8 @@ static bool rises(const struct diagnosis_evidence *evidence, const struct retain
 		before = now;
 	}
 	falls += before - MIN(before, end);
-	/* What stood still at the last scans has stopped growing: a ring buffer, a cache that is full.
+	/* What stood still at the last scans has stopped growing: a ring buffer, a cache that is
+	 * full.
 	 */
 	if (last >= GROWTH_SCANS_MIN &&
 	    end <= count(class_of(evidence->scans[last - 2], class->id)).blocks)
@@ -193,7 +194,8 @@ static struct retention_total lost_of(const struct retained_class *class)
 	return class ? class->verdicts[VERDICT_LOST] : (struct retention_total){0};
 }
 
-void diagnose_find_lost_class(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+void diagnose_find_lost_class(const struct diagnosis_evidence *evidence,
+			      struct diagnosis *diagnosis)
 {
 	const struct retain_result *last;
 	uint64_t most = 0;
@@ -215,7 +217,6 @@ void diagnose_find_lost_class(const struct diagnosis_evidence *evidence, struct 
 			(struct diagnosed_class){.class = (uint32_t)i, .was = was, .is = is};
 	}
 }
-
 
 static uint64_t native_growth(const struct retain_result *first, const struct retained_class *class)
 {

@@ -191,12 +191,10 @@ static bool is_garbage(const struct diagnosis_evidence *evidence)
 static bool is_kept(const struct diagnosis_evidence *evidence)
 {
 	const int64_t *groups = evidence->conclusion->growth.groups;
-	int64_t written = 0, kept, all = 0;
+	int64_t kept = MAX(groups[GROUP_FREE], 0) +
+		       MAX(groups[GROUP_FILES] - diagnose_written_growth(evidence), 0);
+	int64_t all = 0;
 
-	if (evidence->first && evidence->last)
-		written = (int64_t)evidence->last->parts[MEMORY_FILES_WRITTEN].resident -
-			  (int64_t)evidence->first->parts[MEMORY_FILES_WRITTEN].resident;
-	kept = MAX(groups[GROUP_FREE], 0) + MAX(groups[GROUP_FILES] - written, 0);
 	for (unsigned i = 0; i < GROUP_MAX_; i++)
 		all += groups[i];
 	return kept >= all / 2 && all - kept < MEMORY_GROWTH_MIN;
@@ -310,6 +308,8 @@ static void suggest(struct diagnosis *diagnosis)
 	_Static_assert(ARRAY_SIZE(commands) == DIAGNOSED_MAX_, "a command for each part");
 	if (diagnosis->ended)
 		return;
+	if (part == DIAGNOSED_MEMORY && diagnosis->group == GROUP_LIVE)
+		part = DIAGNOSED_BLOCKS;
 	if (diagnosis->verdict == DIAGNOSIS_UNKNOWN && diagnosis->part == DIAGNOSED_OBJECTS)
 		part = DIAGNOSED_NOTHING;
 	if (diagnosis->verdict == DIAGNOSIS_UNKNOWN && diagnosis->part == DIAGNOSED_MEMORY &&
@@ -360,8 +360,8 @@ static void count_stops(const struct diagnosis_evidence *evidence, struct diagno
 void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	/* A later rule yields to an earlier one. */
-	void (*const rules[])(const struct diagnosis_evidence *, struct diagnosis *) = {
-		conclude_findings, conclude_memory};
+	void (*const rules[])(const struct diagnosis_evidence *,
+			      struct diagnosis *) = {conclude_findings, conclude_memory};
 
 	*diagnosis = (struct diagnosis){
 		.pid = evidence->pid,

@@ -152,8 +152,8 @@ static bool is_mostly_lost(const struct site_growth *growth, const struct site_g
 static void add_counted_sites(const struct diagnosis_evidence *evidence,
 			      struct diagnosis *diagnosis)
 {
-	const struct heap_growth *lost = diagnose_lost_growth(diagnosis) ? evidence->lost_growth
-									 : NULL;
+	const struct heap_growth *lost =
+		diagnose_lost_growth(diagnosis) ? evidence->lost_growth : NULL;
 
 	for (size_t i = 0; lost && i < lost->sites.count; i++) {
 		const struct site_growth *site = &lost->sites.items[i];
@@ -194,8 +194,8 @@ static void add_estimated_site(const struct diagnosis_evidence *evidence,
 
 	if (!site)
 		return;
-	finding.bytes = fmin(rate->estimate * evidence->seconds,
-			     fmax(live_growth(evidence, diagnosis), 0));
+	finding.bytes =
+		fmin(rate->estimate * evidence->seconds, fmax(live_growth(evidence, diagnosis), 0));
 	finding.why = "blocks from this call stack are not freed; a cache that still fills looks "
 		      "the same";
 	if (site->judgement.verdict == PROFILE_LEAKING) {
@@ -304,8 +304,9 @@ static void add_counts(const struct diagnosis_evidence *evidence, struct diagnos
 		add_counted(diagnosis, DIAGNOSED_GOROUTINES,
 			    (double)goroutines->count - (double)goroutines->growth.first_count,
 			    "goroutines of one creator wait at one place, and become more");
-	add_counted(diagnosis, DIAGNOSED_THREADS, count_growth(&evidence->threads),
-		    "threads are created and do not end");
+	else /* a goroutine in a system call keeps a thread */
+		add_counted(diagnosis, DIAGNOSED_THREADS, count_growth(&evidence->threads),
+			    "threads are created and do not end");
 	add_counted(diagnosis, DIAGNOSED_DESCRIPTORS, count_growth(&evidence->descriptors),
 		    "descriptors are opened and not closed");
 }
@@ -333,6 +334,14 @@ static void add_tmpfs(const struct diagnosis_evidence *evidence, struct diagnosi
 	add(diagnosis, &finding);
 }
 
+int64_t diagnose_written_growth(const struct diagnosis_evidence *evidence)
+{
+	if (!evidence->first || !evidence->last)
+		return 0;
+	return (int64_t)evidence->last->parts[MEMORY_FILES_WRITTEN].resident -
+	       (int64_t)evidence->first->parts[MEMORY_FILES_WRITTEN].resident;
+}
+
 /* By which a group grew that nobody else explains, and that neither malloc, a collector nor the
  * page cache keeps. */
 static double group_growth(const struct diagnosis_evidence *evidence, enum memory_group group)
@@ -345,11 +354,8 @@ static double group_growth(const struct diagnosis_evidence *evidence, enum memor
 	/* It may be malloc's heap. */
 	if (group == GROUP_OTHER && evidence->last && evidence->last->why)
 		return 0;
-	if (group == GROUP_FILES && evidence->first && evidence->last)
-		return fmax(
-			(double)evidence->last->parts[MEMORY_FILES_WRITTEN].resident -
-				(double)evidence->first->parts[MEMORY_FILES_WRITTEN].resident,
-			0);
+	if (group == GROUP_FILES)
+		return fmax((double)diagnose_written_growth(evidence), 0);
 	return fmax((double)conclusion->growth.groups[group], 0);
 }
 
@@ -365,10 +371,10 @@ static void add_groups(const struct diagnosis_evidence *evidence, struct diagnos
 			.part = DIAGNOSED_MEMORY,
 			.group = (enum memory_group)group,
 			.verdict = DIAGNOSIS_GROWS,
-			.why = conclusion->why
-				       ? conclusion->why
-				       : "this part of its memory grew, and malloc knows nothing of "
-					 "it",
+			.why = conclusion->why ? conclusion->why
+					       : "this part of its memory grew, and malloc knows "
+						 "nothing of "
+						 "it",
 			.bytes = group_growth(evidence, (enum memory_group)group),
 			.exact = true,
 		};
@@ -424,8 +430,7 @@ void findings_collect(const struct diagnosis_evidence *evidence, struct diagnosi
 	diagnosis->grown_bytes = counted_growth(evidence);
 	/* Things that are counted explain memory that may not have grown yet. */
 	if (diagnosis->finding_count)
-		diagnosis->grown_bytes =
-			fmax(diagnosis->grown_bytes, diagnosis->findings[0].bytes);
+		diagnosis->grown_bytes = fmax(diagnosis->grown_bytes, diagnosis->findings[0].bytes);
 	for (size_t i = 0; i < diagnosis->finding_count; i++)
 		diagnosis->findings[i].share =
 			diagnosis->findings[i].bytes / diagnosis->grown_bytes;

@@ -20,4 +20,7 @@ bool findings_answer(struct diagnosis *diagnosis);
  */
 uint64_t diagnose_lost_growth(const struct diagnosis *diagnosis);
 
+/* Growth of a process's own copies of files' pages, in bytes. */
+int64_t diagnose_written_growth(const struct diagnosis_evidence *evidence);
+
 #endif

@@ -124,7 +124,8 @@ static int rows_add(const struct retain *retain, const struct profile_block *blo
 		return -ENOMEM;
 	size = retain->graph.sizes[node];
 	lost = is_lost(retain, node);
-	part = MIN((block->born_ns - MIN(blocks->since_ns, block->born_ns)) * GROWTH_PARTS / span_ns,
+	part = MIN((block->born_ns - MIN(blocks->since_ns, block->born_ns)) * GROWTH_PARTS /
+			   span_ns,
 		   GROWTH_PARTS - 1);
 	*row = (struct survivors){.site = block->site,
 				  .size_class = (uint32_t)size_class_of(size),
@@ -189,10 +190,9 @@ static void site_add(struct site_growth *site, const struct survivors *row, doub
 	/* What was allocated since and is there is the most; what others did not allocate the
 	 * least. */
 	if (exact)
-		limits = (struct interval){share,
-					   fmax(size->grown - (size->bytes - bytes), 0) /
-						   size->grown,
-					   fmin(bytes / size->grown, 1)};
+		limits = (struct interval){
+			share, fmax(size->grown - (size->bytes - bytes), 0) / size->grown,
+			fmin(bytes / size->grown, 1)};
 	site->bytes += exact ? fmin(part, bytes) : part;
 	site->low += limits.low * size->grown;
 	site->high += limits.high * size->grown;
@@ -274,7 +274,7 @@ int heap_growth_divide(const struct heap_tally *first_heap, const struct heap_ta
 		sizes[row->size_class].bytes += row_bytes(row, lost);
 		sizes[row->size_class].samples += row_samples(row, lost);
 	}
-	for (size_t class = 0; class < SIZE_CLASSES; class++) {
+	for (size_t class = 0; class < SIZE_CLASSES; class ++) {
 		struct size_share *size = &sizes[class];
 
 		size->grown = fmax(class_growth(first, last, class), 0);

@@ -38,9 +38,9 @@ struct survivors {
 	uint32_t size_class; /* in the heap, as usable */
 	size_t samples;	     /* that were looked up; of exact tracking all of them */
 	size_t lost_samples;
-	double blocks, bytes;	    /* that they stand for */
+	double blocks, bytes;		/* that they stand for */
 	double lost_blocks, lost_bytes; /* of these, unreachable ones */
-	double born[GROWTH_PARTS];  /* bytes, by when they were allocated */
+	double born[GROWTH_PARTS];	/* bytes, by when they were allocated */
 };
 
 struct survivor_list {
@@ -64,9 +64,9 @@ struct site_growth {
 
 /* Zero-initialise; vec_free() the sites. */
 struct heap_growth {
-	bool known; /* both scans counted the heap */
-	bool exact; /* all blocks allocated since the first scan were tracked */
-	double bytes; /* net growth */
+	bool known;		       /* both scans counted the heap */
+	bool exact;		       /* all blocks allocated since the first scan were tracked */
+	double bytes;		       /* net growth */
 	VEC(struct site_growth) sites; /* the greatest first */
 	double unexplained;	       /* bytes of sizes of which no survivor is known */
 };

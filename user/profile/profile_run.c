@@ -450,12 +450,11 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 	for (size_t i = 0; i < run->targets.count; i++) {
 		const struct profile_target *target = run->targets.items[i];
 
-		candidates[i] =
-			(struct window_candidate){.is_due = target->is_due && !target->ended &&
-						  !target->exact.open,
-						  .windows = target->budget.windows,
-						  .growth = target->growth,
-						  .since_s = target->turn_s};
+		candidates[i] = (struct window_candidate){
+			.is_due = target->is_due && !target->ended && !target->exact.open,
+			.windows = target->budget.windows,
+			.growth = target->growth,
+			.since_s = target->turn_s};
 	}
 	turn = window_scheduler_next(&run->scheduler, candidates, run->targets.count);
 	if (turn < run->targets.count)
@@ -596,8 +595,8 @@ static void begin_exact(struct profile_run *run, struct profile_target *target)
 	int error = exact_open(&target->exact, run->session, target->pid, target->clock,
 			       run->calibration.trap_ns, now_of(run));
 
-	target->budget.spent_s += window_budget_attach_loss_s(&target->budget,
-							      target->exact.window.attach_s);
+	target->budget.spent_s +=
+		window_budget_attach_loss_s(&target->budget, target->exact.window.attach_s);
 	if (error)
 		log_debug("PID %d: no exact tracking: %s", target->pid, strerror(-error));
 }

@@ -63,7 +63,7 @@ struct subject {
 	struct task_history task_history;
 	struct task_report goroutines; /* the latest */
 	struct heap_profile_history profile_history;
-	struct heap_profile heap_profile; /* likewise */
+	struct heap_profile heap_profile;    /* likewise */
 	double readings[COUNT_READINGS + 2]; /* anonymous memory, in bytes */
 	size_t reading_count;
 	struct heap_tally *first_heap; /* of the first scan; owned; NULL: there was none */

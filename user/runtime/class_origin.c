@@ -28,8 +28,7 @@ static bool is_built_in(const char *runtime, const char *name)
 	size_t length = strcspn(name, "[");
 
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
-		if (!strcmp(classes[i].runtime, runtime) &&
-		    strlen(classes[i].name) == length &&
+		if (!strcmp(classes[i].runtime, runtime) && strlen(classes[i].name) == length &&
 		    !strncmp(classes[i].name, name, length))
 			return true;
 	}

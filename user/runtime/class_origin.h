@@ -4,7 +4,8 @@
 #define LEAKMON_RUNTIME_CLASS_ORIGIN_H
 
 enum class_origin {
-	CLASS_OF_LANGUAGE, /* of the language or a library: its containers grow with their contents */
+	CLASS_OF_LANGUAGE, /* of the language or a library: its containers grow with their contents
+			    */
 	CLASS_OF_PROGRAM,
 	/* Code that the runtime compiles, and shapes of objects: more of it comes while a program
 	 * warms up, and none of it is an object of the program's. */

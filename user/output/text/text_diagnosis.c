@@ -73,7 +73,8 @@ static void verdict_write(FILE *out, const struct text_style *style,
 	fprintf(out, "%sPID %d (", style->bold, diagnosis->pid);
 	text_print_inert(out, diagnosis->comm);
 	fprintf(out, ")%s%s: %s%s%s", style->plain, diagnosis->ended ? ", which has ended" : "",
-		is_news(diagnosis) ? style->red : style->green, words[diagnosis->verdict], style->plain);
+		is_news(diagnosis) ? style->red : style->green, words[diagnosis->verdict],
+		style->plain);
 	if (diagnosis->part != DIAGNOSED_NOTHING) {
 		fprintf(out, ": %s", diagnosis_part_words(diagnosis->part, diagnosis->group));
 		rate_write(out, diagnosis);
