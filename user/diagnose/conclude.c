@@ -61,25 +61,6 @@ static const struct report_site *find_opener(const struct report *opened)
 	return most;
 }
 
-/* Part of its growth that memory must gain in the last third of the time, and in the first. */
-#define GOES_ON_SHARE 0.1
-
-/* Whether memory grew in the last third of the time as in the first: it is no warm-up that is over.
- */
-static bool goes_on(const struct diagnosis_evidence *evidence)
-{
-	size_t count = evidence->reading_count;
-	double grown, early, late;
-
-	if (count < 4)
-		return false;
-	grown = evidence->readings[count - 1] - evidence->readings[0];
-	early = evidence->readings[count / 3] - evidence->readings[0];
-	late = evidence->readings[count - 1] - evidence->readings[count - 1 - count / 3];
-	return grown >= MEMORY_GROWTH_MIN && early >= grown * GOES_ON_SHARE &&
-	       late >= grown * GOES_ON_SHARE;
-}
-
 /* A trend beside memory that malloc or a collector keeps, and small against that, is part of it. */
 #define TREND_SHARE 20
 static bool is_side_effect(const struct diagnosis_evidence *evidence,
@@ -117,7 +98,7 @@ static void conclude_unexplained(const struct diagnosis_evidence *evidence,
 	if (diagnosis->verdict != DIAGNOSIS_UNKNOWN || diagnosis->part != DIAGNOSED_MEMORY ||
 	    diagnosis->group == GROUP_MANAGED || diagnosis->group == GROUP_FREE)
 		return;
-	if (!goes_on(evidence))
+	if (!diagnose_goes_on(evidence))
 		return;
 	diagnosis->verdict = DIAGNOSIS_GROWS;
 	diagnosis->why = "memory grew steadily; what was found explains too little of it";
@@ -323,13 +304,19 @@ static void suggest(struct diagnosis *diagnosis)
 #pragma GCC diagnostic pop
 }
 
+static bool counts_lost(const struct retain_result *scan)
+{
+	return !scan->why_not_walked && !scan->why_not_stopped;
+}
+
 static struct diagnosed_count lost(const struct diagnosis_evidence *evidence, bool bytes)
 {
 	struct retention_total before, now;
 
-	/* Of a heap that could not be walked none is lost. */
-	if (evidence->scan_count < 2 || evidence->scans[0]->why_not_walked ||
-	    evidence->scans[evidence->scan_count - 1]->why_not_walked)
+	/* Of a heap that could not be walked none is lost; nor is what was read while it changed
+	 * and no second look confirmed. */
+	if (evidence->scan_count < 2 || !counts_lost(evidence->scans[0]) ||
+	    !counts_lost(evidence->scans[evidence->scan_count - 1]))
 		return (struct diagnosed_count){0};
 	before = retain_result_lost(evidence->scans[0]);
 	now = retain_result_lost(evidence->scans[evidence->scan_count - 1]);

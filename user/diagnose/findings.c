@@ -22,6 +22,9 @@
 #define LOST_BYTES_MIN (256u << 10)
 /* Blocks that windows met: fewer are chance. */
 #define SAMPLES_MIN 4
+/* A block that is resized is a new one each time: when fewer than this grow, their births say
+ * nothing of how long, and the readings of memory do. */
+#define FEW_BLOCKS 6
 #define COUNT_MIN 5
 #define COUNT_SHARE 20 /* and of what there was, one in so many */
 /* A call stack that surely grows by less, where no scan has counted: 1 MiB in four days. */
@@ -29,6 +32,8 @@
 /* An estimate so much above its lower limit rests on one block or two (95 % limits of a Poisson
  * mean: 40 times for one event, 8 for two, 5 for three): among many call stacks, chance. */
 #define SITE_SPREAD 8.0
+/* Part of its growth that memory must gain in the last third of the time, and in the first. */
+#define GOES_ON_SHARE 0.1
 /* An answer explains this share of the counted growth. */
 #define ANSWER_SHARE 0.5
 /* And as much of the part that it is of, where all of it is less than anybody would miss. */
@@ -67,6 +72,20 @@ uint64_t diagnose_lost_growth(const struct diagnosis *diagnosis)
 			       bytes->now > bytes->before
 		       ? bytes->now - bytes->before
 		       : 0;
+}
+
+bool diagnose_goes_on(const struct diagnosis_evidence *evidence)
+{
+	size_t count = evidence->reading_count;
+	double grown, early, late;
+
+	if (count < 4)
+		return false;
+	grown = evidence->readings[count - 1] - evidence->readings[0];
+	early = evidence->readings[count / 3] - evidence->readings[0];
+	late = evidence->readings[count - 1] - evidence->readings[count - 1 - count / 3];
+	return grown >= MEMORY_GROWTH_MIN && early >= grown * GOES_ON_SHARE &&
+	       late >= grown * GOES_ON_SHARE;
 }
 
 /* -------- blocks of malloc, by call stack */
@@ -134,8 +153,9 @@ static void add_held_site(const struct diagnosis_evidence *evidence,
 			   .unreachable = growth->lost_samples},
 	};
 
-	if (!finding.site || growth->bytes < HELD_BYTES_MIN || !site_growth_goes_on(growth) ||
-	    !is_sure(evidence->growth, growth))
+	if (!finding.site || growth->bytes < HELD_BYTES_MIN || !is_sure(evidence->growth, growth) ||
+	    !(growth->samples < FEW_BLOCKS ? diagnose_goes_on(evidence)
+					   : site_growth_goes_on(growth)))
 		return;
 	if (finding.site->judgement.verdict == PROFILE_LEAKING) {
 		finding.verdict = DIAGNOSIS_LEAKS;
@@ -284,14 +304,16 @@ static double count_growth(const struct diagnosed_count *count)
 		       : 0;
 }
 
+/* `beside`: memory of theirs that was counted. */
 static void add_counted(struct diagnosis *diagnosis, enum diagnosis_part part, double more,
-			const char *why)
+			double beside, const char *why)
 {
-	const struct diagnosis_finding finding = {.part = part,
-						  .verdict = DIAGNOSIS_GROWS,
-						  .why = why,
-						  .bytes = more * bytes_each[part],
-						  .exact = true};
+	const struct diagnosis_finding finding = {
+		.part = part,
+		.verdict = DIAGNOSIS_GROWS,
+		.why = why,
+		.bytes = more > 0 ? more * bytes_each[part] + beside : 0,
+		.exact = true};
 
 	add(diagnosis, &finding);
 }
@@ -299,15 +321,18 @@ static void add_counted(struct diagnosis *diagnosis, enum diagnosis_part part, d
 static void add_counts(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	const struct task_group *goroutines = diagnosis->goroutines;
+	double stacks = evidence->conclusion
+				? fmax((double)evidence->conclusion->growth.groups[GROUP_STACKS], 0)
+				: 0;
 
 	if (goroutines)
 		add_counted(diagnosis, DIAGNOSED_GOROUTINES,
-			    (double)goroutines->count - (double)goroutines->growth.first_count,
+			    (double)goroutines->count - (double)goroutines->growth.first_count, 0,
 			    "goroutines of one creator wait at one place, and become more");
 	else /* a goroutine in a system call keeps a thread */
-		add_counted(diagnosis, DIAGNOSED_THREADS, count_growth(&evidence->threads),
+		add_counted(diagnosis, DIAGNOSED_THREADS, count_growth(&evidence->threads), stacks,
 			    "threads are created and do not end");
-	add_counted(diagnosis, DIAGNOSED_DESCRIPTORS, count_growth(&evidence->descriptors),
+	add_counted(diagnosis, DIAGNOSED_DESCRIPTORS, count_growth(&evidence->descriptors), 0,
 		    "descriptors are opened and not closed");
 }
 
@@ -351,6 +376,9 @@ static double group_growth(const struct diagnosis_evidence *evidence, enum memor
 	if (!conclusion || group == GROUP_LIVE || group == GROUP_FREE || group == GROUP_MALLOC ||
 	    group == GROUP_MANAGED)
 		return 0;
+	/* Threads explain their stacks. */
+	if (group == GROUP_STACKS && count_growth(&evidence->threads) > 0)
+		return 0;
 	/* It may be malloc's heap. */
 	if (group == GROUP_OTHER && evidence->last && evidence->last->why)
 		return 0;
@@ -388,7 +416,7 @@ static void add_groups(const struct diagnosis_evidence *evidence, struct diagnos
 
 static double native_growth(const struct diagnosis_evidence *evidence)
 {
-	if (evidence->growth && evidence->growth->known)
+	if (evidence->growth && evidence->growth->counted)
 		return fmax(evidence->growth->bytes, 0);
 	return evidence->conclusion
 		       ? fmax((double)evidence->conclusion->growth.groups[GROUP_LIVE], 0)

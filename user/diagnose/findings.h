@@ -20,6 +20,10 @@ bool findings_answer(struct diagnosis *diagnosis);
  */
 uint64_t diagnose_lost_growth(const struct diagnosis *diagnosis);
 
+/* Whether memory grew in the last third of the time as in the first: it is no warm-up that is over.
+ */
+bool diagnose_goes_on(const struct diagnosis_evidence *evidence);
+
 /* Growth of a process's own copies of files' pages, in bytes. */
 int64_t diagnose_written_growth(const struct diagnosis_evidence *evidence);
 

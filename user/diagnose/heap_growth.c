@@ -12,7 +12,8 @@
 #define FINE_BYTES 1024u
 #define FINE_STEP 16u
 #define STEPS 16u /* to each doubling */
-/* Blocks that are younger may be requests under way; they count where nothing older is there. */
+/* Blocks that windows met and that are younger may be requests under way: their weight would be
+ * that of many. Of exact tracking, as many were under way at the first scan. */
 #define SETTLED_NS 1500000000ull
 /* Part of its growth that a call stack must have allocated in each part of the time. An even growth
  * has a third in each; a burst of one second in 60 spoils no more than one of them. */
@@ -105,15 +106,23 @@ static void rows_join(struct survivor_list *survivors)
 	survivors->list.count = kept + 1;
 }
 
+static size_t part_of(const struct profile_block *block, const struct profile_blocks *blocks,
+		      uint64_t now_ns)
+{
+	uint64_t span_ns = MAX(now_ns - blocks->since_ns, 1);
+	uint64_t age_ns = block->born_ns - MIN(blocks->since_ns, block->born_ns);
+
+	return MIN(age_ns * GROWTH_PARTS / span_ns, GROWTH_PARTS - 1);
+}
+
 static int rows_add(const struct retain *retain, const struct profile_block *block,
 		    const struct profile_blocks *blocks, uint64_t now_ns,
 		    struct survivor_list *survivors)
 {
 	uint32_t node = block_index_find(&retain->graph.index, block->address);
-	uint64_t span_ns = MAX(now_ns - blocks->since_ns, 1), size;
+	uint64_t size;
 	double weight = (double)block->weight;
 	struct survivors *row;
-	size_t part;
 	bool lost;
 
 	if (node == BLOCK_NONE || retain->graph.starts[node] != block->address ||
@@ -124,9 +133,6 @@ static int rows_add(const struct retain *retain, const struct profile_block *blo
 		return -ENOMEM;
 	size = retain->graph.sizes[node];
 	lost = is_lost(retain, node);
-	part = MIN((block->born_ns - MIN(blocks->since_ns, block->born_ns)) * GROWTH_PARTS /
-			   span_ns,
-		   GROWTH_PARTS - 1);
 	*row = (struct survivors){.site = block->site,
 				  .size_class = (uint32_t)size_class_of(size),
 				  .samples = 1,
@@ -135,7 +141,7 @@ static int rows_add(const struct retain *retain, const struct profile_block *blo
 				  .bytes = weight * (double)size,
 				  .lost_blocks = lost ? weight : 0,
 				  .lost_bytes = lost ? weight * (double)size : 0};
-	row->born[part] = row->bytes;
+	row->born[part_of(block, blocks, now_ns)] = row->bytes;
 	return 0;
 }
 
@@ -149,7 +155,8 @@ int survivors_find(const struct retain *retain, const struct profile_blocks *blo
 		const struct profile_block *block = &blocks->list.items[i];
 
 		/* A window's block that was written to may be another one by now. */
-		if (block->untouched && block->born_ns + SETTLED_NS < now_ns)
+		if (block->untouched && block->born_ns >= blocks->since_ns &&
+		    (blocks->exact || block->born_ns + SETTLED_NS < now_ns))
 			error = rows_add(retain, block, blocks, now_ns, survivors);
 	}
 	rows_join(survivors);
@@ -265,7 +272,7 @@ int heap_growth_divide(const struct heap_tally *first_heap, const struct heap_ta
 		return -ENOMEM;
 	if (!first_heap->known || !last_heap->known)
 		return 0;
-	growth->known = true;
+	growth->known = growth->counted = true;
 	growth->exact = survivors->exact;
 	growth->bytes = (double)last->sum.bytes - (double)first->sum.bytes;
 	for (size_t i = 0; i < survivors->list.count; i++) {
@@ -287,6 +294,41 @@ int heap_growth_divide(const struct heap_tally *first_heap, const struct heap_ta
 	error = divide_rows(survivors, sizes, lost, growth);
 	if (!error && risen > fmax(growth->bytes, 0))
 		scale(growth, fmax(growth->bytes, 0) / risen);
+	return error;
+}
+
+int heap_growth_track(const struct profile_blocks *blocks, uint64_t now_ns,
+		      struct heap_growth *growth)
+{
+	_cleanup_free_ struct size_share *sizes = calloc(SIZE_CLASSES, sizeof(*sizes));
+	struct survivor_list survivors = {.exact = true};
+	int error = sizes ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < blocks->list.count && !error; i++) {
+		const struct profile_block *block = &blocks->list.items[i];
+		size_t class = size_class_of(block->size);
+		struct survivors *row = vec_push(&survivors.list);
+
+		if (!row) {
+			error = -ENOMEM;
+			break;
+		}
+		*row = (struct survivors){.site = block->site,
+					  .size_class = (uint32_t) class,
+					  .samples = 1,
+					  .blocks = 1,
+					  .bytes = (double)MAX(block->size, 1)};
+		row->born[part_of(block, blocks, now_ns)] = row->bytes;
+		sizes[class].grown += row->bytes;
+		sizes[class].bytes += row->bytes;
+		sizes[class].samples++;
+		growth->bytes += row->bytes;
+	}
+	rows_join(&survivors);
+	if (!error)
+		error = divide_rows(&survivors, sizes, false, growth);
+	growth->known = growth->exact = !error;
+	vec_free(&survivors.list);
 	return error;
 }
 

@@ -64,7 +64,8 @@ struct site_growth {
 
 /* Zero-initialise; vec_free() the sites. */
 struct heap_growth {
-	bool known;		       /* both scans counted the heap */
+	bool known;		       /* by scans or by tracking */
+	bool counted;		       /* both scans counted the heap: `bytes` is its growth */
 	bool exact;		       /* all blocks allocated since the first scan were tracked */
 	double bytes;		       /* net growth */
 	VEC(struct site_growth) sites; /* the greatest first */
@@ -76,6 +77,11 @@ struct heap_growth {
 int heap_growth_divide(const struct heap_tally *first, const struct heap_tally *last,
 		       const struct survivor_list *survivors, bool lost,
 		       struct heap_growth *growth);
+
+/* The same where no scan could count the heap, of blocks that were tracked exactly: all that is
+ * outstanding is growth. 0 or -ENOMEM. */
+int heap_growth_track(const struct profile_blocks *blocks, uint64_t now_ns,
+		      struct heap_growth *growth);
 
 /* Whether a call stack still allocates what grows: in each part of the time, not least the last. */
 bool site_growth_goes_on(const struct site_growth *site);

@@ -125,6 +125,7 @@ struct diagnosis {
 	struct diagnosed_blocks blocks;
 	struct diagnosed_count rss, threads, descriptors, lost_blocks, lost_bytes;
 	double spent_core; /* share of a core that the profile has cost the process */
+	double own_cpu_s;  /* CPU time of leakmon, for all processes of the run */
 	unsigned scans;	   /* of the heap */
 	unsigned stops;	   /* for them and for readings of memory */
 	uint64_t longest_stop_ns;

@@ -67,6 +67,7 @@ struct subject {
 	double readings[COUNT_READINGS + 2]; /* anonymous memory, in bytes */
 	size_t reading_count;
 	struct heap_tally *first_heap; /* of the first scan; owned; NULL: there was none */
+	uint64_t first_heap_ns;
 	struct heap_growth growth, lost_growth;
 	uint64_t limit_bytes, limit_used_bytes;
 };
@@ -84,7 +85,7 @@ struct diagnose_run {
 	double counts_due_s;
 	unsigned put_off; /* looks, for probes that were just being taken out */
 	unsigned looked;  /* looks between the first and the last that are over or left out */
-	bool done;
+	bool begun, done;
 	int error;
 	bool leaks;
 };
@@ -237,6 +238,9 @@ static int explain_growth(struct subject *subject, struct retain *retain,
 	/* Those of after the scan are no blocks of it, and are left out. */
 	if (profile)
 		error = profile_blocks_read(profile, &blocks);
+	/* What was there at the first scan is no growth since. */
+	if (blocks.exact)
+		blocks.since_ns = MAX(blocks.since_ns, subject->first_heap_ns);
 	if (!error)
 		error = survivors_find(retain, &blocks, monotonic_ns(), &survivors);
 	if (!error)
@@ -252,12 +256,25 @@ static int explain_growth(struct subject *subject, struct retain *retain,
 	return error;
 }
 
+/* The same without a scan, if all was tracked. */
+static void explain_tracked(struct subject *subject, const struct profile_report_process *profile)
+{
+	struct profile_blocks blocks = {0};
+
+	if (subject->growth.known || !profile || profile->exact_s <= 0)
+		return;
+	if (!profile_blocks_read(profile, &blocks) && blocks.exact)
+		heap_growth_track(&blocks, monotonic_ns(), &subject->growth);
+	vec_free(&blocks.list);
+}
+
 static int keep_first_heap(struct subject *subject, const struct retain *retain)
 {
 	subject->first_heap = malloc(sizeof(*subject->first_heap));
 	if (!subject->first_heap)
 		return -ENOMEM;
 	heap_tally_take(retain, subject->first_heap);
+	subject->first_heap_ns = retain->heap_image.started_ns;
 	return 0;
 }
 
@@ -374,6 +391,7 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	subject->has_files &= !tmpfs_files_read(subject->pid, &subject->last_files);
 	cgroup_memory_limit(subject->pid, &subject->limit_bytes, &subject->limit_used_bytes);
 	scan(run, subject, profiled, true);
+	explain_tracked(subject, profiled);
 	if (subject->has_first && subject->has_last) {
 		const struct memory_split before = memory_split_of(&subject->first);
 		const struct memory_split now = memory_split_of(&subject->last);
@@ -405,6 +423,7 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 		evidence.scans[i] = &subject->scans[i];
 	evidence.scan_count = subject->scan_count;
 	diagnose_conclude(&evidence, diagnosis);
+	diagnosis->own_cpu_s = emit_cost().cpu_s;
 	run->leaks |=
 		diagnosis->verdict == DIAGNOSIS_GROWS || diagnosis->verdict == DIAGNOSIS_LEAKS;
 }
@@ -495,14 +514,45 @@ static bool is_bad_moment(struct diagnose_run *run, const struct profile_report 
 	return false;
 }
 
+/* Once probes are set: blocks that the first scan does not have were all allocated under them. */
+static int look_first(struct diagnose_run *run)
+{
+	size_t read = 0;
+
+	run->begin_ns = monotonic_ns();
+	for (size_t i = 0; i < run->count; i++) {
+		struct subject *subject = &run->subjects[i];
+
+		read_go(subject, true);
+		read_counts(subject, true);
+		read_memory(run, subject, &subject->first, &subject->has_first);
+		subject->has_files = !tmpfs_files_read(subject->pid, &subject->first_files);
+		scan(run, subject, NULL, false);
+		read += subject->has_first || subject->scan_count;
+	}
+	run->begun = true;
+	run->first_look_s = run->look_s = seconds_since(run->begin_ns);
+	if (read)
+		return 0;
+	log_error("no process can be read: it has ended, or is a kernel thread, or belongs to "
+		  "another user; run leakmon as root, or with CAP_SYS_PTRACE");
+	return -ESRCH;
+}
+
 /* Every second of the profile. */
 static int take_profile(void *context, const struct profile_report *profile, bool last)
 {
 	struct diagnose_run *run = context;
-	double now_s = seconds_since(run->begin_ns), for_s = (double)run->options->for_ns / 1e9;
+	double for_s = (double)run->options->for_ns / 1e9, now_s;
 
 	if (run->done)
 		return 0;
+	if (!run->begun) {
+		run->error = look_first(run);
+		run->done = run->error != 0;
+		return run->error;
+	}
+	now_s = seconds_since(run->begin_ns);
 	show_progress(run, profile);
 	if (now_s >= run->goroutines_due_s) {
 		run->goroutines_due_s = now_s + for_s / GOROUTINE_READINGS;
@@ -536,7 +586,7 @@ static int wait_without_profile(struct diagnose_run *run)
 		struct pollfd fd = {.fd = interrupt_fd(), .events = POLLIN};
 
 		poll(&fd, 1, 1000);
-		take_profile(run, NULL, seconds_since(run->begin_ns) >= for_s);
+		take_profile(run, NULL, run->begun && seconds_since(run->begin_ns) >= for_s);
 	}
 	return run->done ? run->error : -EINTR;
 }
@@ -622,29 +672,6 @@ static int select_subjects(struct diagnose_run *run)
 	return error;
 }
 
-static int begin(struct diagnose_run *run)
-{
-	size_t read = 0;
-
-	run->begin_ns = monotonic_ns();
-	for (size_t i = 0; i < run->count; i++) {
-		struct subject *subject = &run->subjects[i];
-
-		read_go(subject, true);
-		read_counts(subject, true);
-		read_memory(run, subject, &subject->first, &subject->has_first);
-		subject->has_files = !tmpfs_files_read(subject->pid, &subject->first_files);
-		scan(run, subject, NULL, false);
-		read += subject->has_first || subject->scan_count;
-	}
-	run->first_look_s = run->look_s = seconds_since(run->begin_ns);
-	if (read)
-		return 0;
-	log_error("no process can be read: it has ended, or is a kernel thread, or belongs to "
-		  "another user; run leakmon as root, or with CAP_SYS_PTRACE");
-	return -ESRCH;
-}
-
 static void run_free(struct diagnose_run *run)
 {
 	for (size_t i = 0; i < run->count; i++) {
@@ -709,8 +736,6 @@ int diagnose_run(const struct diagnose_options *options)
 		log_error("out of memory");
 	if (!error)
 		error = select_subjects(&run);
-	if (!error && run.count)
-		error = begin(&run);
 	if (!error && run.count)
 		error = profile_subjects(&run);
 	clear_progress();

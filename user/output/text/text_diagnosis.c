@@ -141,11 +141,13 @@ static void share_write(FILE *out, const struct text_style *style,
 static void others_write(FILE *out, const struct text_style *style,
 			 const struct diagnosis_report *report, const struct diagnosis *diagnosis)
 {
+	struct text_form form = report->form;
 	size_t first = is_news(diagnosis) && diagnosis->finding_count &&
 				       diagnosis->findings[0].part == diagnosis->part
 			       ? 1
 			       : 0;
 
+	form.verbose = false;
 	for (size_t i = first; i < diagnosis->finding_count; i++) {
 		const struct diagnosis_finding *finding = &diagnosis->findings[i];
 		char bytes[16];
@@ -158,7 +160,7 @@ static void others_write(FILE *out, const struct text_style *style,
 			fprintf(out, "%.0f%%, %s: ", 100 * fmin(finding->share, 1),
 				units_bytes(bytes, finding->bytes, "+"));
 		if (finding->site)
-			text_code_write(out, &report->form, &finding->site->frames);
+			text_code_write(out, &form, &finding->site->frames);
 		else
 			fputs(diagnosis_part_words(finding->part, finding->group), out);
 		fputc('\n', out);
@@ -377,10 +379,11 @@ static void cost_write(FILE *out, const struct text_style *style, const struct d
 		fprintf(out, "%.2f%% of a core for tracking; ", 100 * diagnosis->spent_core);
 	fprintf(out, "%u heap scan%s, ", diagnosis->scans, diagnosis->scans == 1 ? "" : "s");
 	if (diagnosis->stops)
-		fprintf(out, "%u stop%s of at most %.0f ms\n", diagnosis->stops,
+		fprintf(out, "%u stop%s of at most %.0f ms", diagnosis->stops,
 			diagnosis->stops == 1 ? "" : "s", (double)diagnosis->longest_stop_ns / 1e6);
 	else
-		fputs("no stop\n", out);
+		fputs("no stop", out);
+	fprintf(out, "; leakmon itself used %.1f s of CPU\n", diagnosis->own_cpu_s);
 }
 
 static void next_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
