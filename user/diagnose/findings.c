@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "diagnose/class_growth.h"
 #include "memory/conclusion.h"
+#include "symbol/site_label.h"
 
 /*
  * All thresholds of what counts as growth. Any program fluctuates by less: measured on servers,
@@ -47,12 +48,46 @@ static const double bytes_each[DIAGNOSED_MAX_] = {
 	[DIAGNOSED_DESCRIPTORS] = 16 << 10,
 };
 
-static void add(struct diagnosis *diagnosis, const struct diagnosis_finding *finding)
+/* Several call stacks often lead to one line of the program. */
+static bool is_same_code(const struct diagnosis_finding *one, const struct diagnosis_finding *other)
 {
-	size_t at = diagnosis->finding_count;
+	const struct frame *a = one->site ? site_label_frame(&one->site->frames) : NULL;
+	const struct frame *b = other->site ? site_label_frame(&other->site->frames) : NULL;
+
+	return a && b && one->part == other->part && one->verdict == other->verdict &&
+	       a->function && b->function && !strcmp(a->function, b->function) &&
+	       a->line == b->line;
+}
+
+static void join(struct diagnosis_finding *into, const struct diagnosis_finding *finding)
+{
+	if (finding->bytes > into->bytes)
+		into->site = finding->site;
+	into->bytes += finding->bytes;
+	into->exact &= finding->exact;
+	into->blocks.checked += finding->blocks.checked;
+	into->blocks.unreachable += finding->blocks.unreachable;
+	into->blocks.held += finding->blocks.held;
+}
+
+static void add(struct diagnosis *diagnosis, const struct diagnosis_finding *fresh)
+{
+	struct diagnosis_finding joined = *fresh;
+	const struct diagnosis_finding *finding = &joined;
+	size_t at;
 
 	if (!(finding->bytes > 0))
 		return;
+	for (size_t i = 0; i < diagnosis->finding_count; i++) {
+		struct diagnosis_finding *known = &diagnosis->findings[i];
+
+		if (!is_same_code(known, finding))
+			continue;
+		join(known, finding);
+		joined = *known;
+		memmove(known, known + 1, (--diagnosis->finding_count - i) * sizeof(*known));
+	}
+	at = diagnosis->finding_count;
 	while (at && finding->bytes > diagnosis->findings[at - 1].bytes)
 		at--;
 	if (at == DIAGNOSIS_FINDINGS_MAX)

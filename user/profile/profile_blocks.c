@@ -72,7 +72,8 @@ static int list_followed(const struct profiled *profiled, struct profile_blocks 
 	return 0;
 }
 
-int profile_blocks_read(const struct profile_report_process *process, struct profile_blocks *blocks)
+int profile_blocks_read(const struct profile_report_process *process, uint64_t since_ns,
+			struct profile_blocks *blocks)
 {
 	const struct profile_target *target = process->target;
 	int error = 0;
@@ -80,7 +81,7 @@ int profile_blocks_read(const struct profile_report_process *process, struct pro
 	*blocks = (struct profile_blocks){0};
 	if (!target)
 		return 0;
-	if (target->exact.open && target->key)
+	if (target->exact.open && target->key && target->exact.window.open_ns <= since_ns)
 		error = list_tracked(&target->exact, target->key, blocks);
 	else
 		error = list_followed(&target->profiled, blocks);

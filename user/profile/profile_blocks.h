@@ -27,10 +27,11 @@ struct profile_blocks {
 struct profile_target;
 
 /*
- * Reads them now, while the report that `process` stands in is being taken: 0 or -errno, and the
- * list is empty then. A process of a recording has none.
+ * Reads them now, while the report that `process` stands in is being taken: exactly if tracking has
+ * lasted since `since_ns` (CLOCK_MONOTONIC). 0 or -errno, and the list is empty then. A process of
+ * a recording has none.
  */
-int profile_blocks_read(const struct profile_report_process *process,
+int profile_blocks_read(const struct profile_report_process *process, uint64_t since_ns,
 			struct profile_blocks *blocks);
 
 #endif

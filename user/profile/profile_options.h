@@ -18,6 +18,9 @@ struct profile_options {
 	/* Takes named reports instead of the output format; NULL: none does. 0, or -errno after a
 	 * message, which ends the run. */
 	int (*take)(void *context, const struct profile_report *report, bool last);
+	/* Whether the next report is to have all that was tracked until then; NULL: the last one
+	 * alone. */
+	bool (*closes)(void *context);
 	/* With targets.come_later: what chooses them, instead of a triage of the run's own, how
 	 * many at most, and what is to be done after each of its polls, and ten times a second.
 	 * OOM kills are its own to report. */

@@ -790,9 +790,25 @@ static bool was_replaced(const struct bpf_side *bpf, lm_process_key key)
 	return true;
 }
 
-static void settle(struct profile_run *run)
+/* Blocks of the last moment are in the report, as filled in as they are. */
+static int close_exact(struct profile_run *run)
 {
-	if (close_window(run) || targets_follow(run))
+	int error = 0;
+
+	for (size_t i = 0; i < run->targets.count && !error; i++) {
+		struct profile_target *target = run->targets.items[i];
+
+		if (target->exact.open && target->exact.window.stage == WINDOW_BIRTHS)
+			error = end_part(run, target);
+		if (!error && target->exact.open && target->exact.window.stage == WINDOW_GRACE)
+			error = take_part(run, target);
+	}
+	return error;
+}
+
+static void settle(struct profile_run *run, bool last)
+{
+	if (close_window(run) || targets_follow(run) || (last && close_exact(run)))
 		log_error("out of memory");
 	for (size_t i = 0; i < run->targets.count; i++) {
 		struct profile_target *target = run->targets.items[i];
@@ -835,7 +851,7 @@ static int make_report(void *context, enum report_cause cause)
 	int error;
 
 	targets_notice_ends(session);
-	settle(run);
+	settle(run, last || (run->options->closes && run->options->closes(run->options->context)));
 	error = build(run, &report, last);
 	if (error)
 		log_error("out of memory");

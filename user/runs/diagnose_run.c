@@ -66,8 +66,8 @@ struct subject {
 	struct heap_profile heap_profile;    /* likewise */
 	double readings[COUNT_READINGS + 2]; /* anonymous memory, in bytes */
 	size_t reading_count;
-	struct heap_tally *first_heap; /* of the first scan; owned; NULL: there was none */
-	uint64_t first_heap_ns;
+	struct heap_tally *first_heap;	  /* of the first scan; owned; NULL: there was none */
+	uint64_t begin_ns, first_heap_ns; /* of the first look, and of the scan in it */
 	struct heap_growth growth, lost_growth;
 	uint64_t limit_bytes, limit_used_bytes;
 };
@@ -237,15 +237,27 @@ static int explain_growth(struct subject *subject, struct retain *retain,
 	heap_tally_take(retain, tally);
 	/* Those of after the scan are no blocks of it, and are left out. */
 	if (profile)
-		error = profile_blocks_read(profile, &blocks);
+		error = profile_blocks_read(profile, subject->first_heap_ns, &blocks);
 	/* What was there at the first scan is no growth since. */
 	if (blocks.exact)
 		blocks.since_ns = MAX(blocks.since_ns, subject->first_heap_ns);
 	if (!error)
 		error = survivors_find(retain, &blocks, monotonic_ns(), &survivors);
+	log_debug("PID %d: %zu blocks followed, %zu rows of survivors", subject->pid,
+		  blocks.list.count, survivors.list.count);
 	if (!error)
 		error = heap_growth_divide(subject->first_heap, tally, &survivors, false,
 					   &subject->growth);
+	for (size_t i = 0; i < subject->growth.sites.count; i++)
+		log_debug("PID %d: site %u: %.0f bytes (%.0f to %.0f), %zu samples, born %.0f %.0f "
+			  "%.0f",
+			  subject->pid, subject->growth.sites.items[i].site,
+			  subject->growth.sites.items[i].bytes, subject->growth.sites.items[i].low,
+			  subject->growth.sites.items[i].high,
+			  subject->growth.sites.items[i].samples,
+			  subject->growth.sites.items[i].born[0],
+			  subject->growth.sites.items[i].born[1],
+			  subject->growth.sites.items[i].born[2]);
 	if (!error)
 		error = heap_growth_divide(subject->first_heap, tally, &survivors, true,
 					   &subject->lost_growth);
@@ -261,9 +273,9 @@ static void explain_tracked(struct subject *subject, const struct profile_report
 {
 	struct profile_blocks blocks = {0};
 
-	if (subject->growth.known || !profile || profile->exact_s <= 0)
+	if (subject->growth.known || !profile)
 		return;
-	if (!profile_blocks_read(profile, &blocks) && blocks.exact)
+	if (!profile_blocks_read(profile, subject->begin_ns, &blocks) && blocks.exact)
 		heap_growth_track(&blocks, monotonic_ns(), &subject->growth);
 	vec_free(&blocks.list);
 }
@@ -468,6 +480,14 @@ static double closing_at_s(const struct diagnose_run *run)
 	return for_s - MIN(run->look_s * LOOK_MARGIN, for_s * CLOSING_SHARE);
 }
 
+/* Whether the next report is the last one that is used. */
+static bool closes(void *context)
+{
+	const struct diagnose_run *run = context;
+
+	return run->begun && seconds_since(run->begin_ns) >= closing_at_s(run);
+}
+
 static bool seems_to_grow(const struct subject *subject)
 {
 	struct diagnosis_evidence evidence = {.scan_count = subject->scan_count};
@@ -523,6 +543,7 @@ static int look_first(struct diagnose_run *run)
 	for (size_t i = 0; i < run->count; i++) {
 		struct subject *subject = &run->subjects[i];
 
+		subject->begin_ns = run->begin_ns;
 		read_go(subject, true);
 		read_counts(subject, true);
 		read_memory(run, subject, &subject->first, &subject->has_first);
@@ -710,6 +731,7 @@ static int profile_subjects(struct diagnose_run *run)
 	profile.session.output.report.top = 0;
 	profile.session.targets.come_later = false;
 	profile.take = take_profile;
+	profile.closes = closes;
 	profile.context = run;
 	for (size_t i = 0; options->everywhere && i < run->count && !error; i++) {
 		pid_t *pid = vec_push(&chosen->pids);
