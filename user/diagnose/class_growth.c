@@ -88,18 +88,35 @@ static bool rises(const struct diagnosis_evidence *evidence, const struct retain
 	return falls <= (end - first) / FALL_SHARE;
 }
 
-/* Objects that become larger and not more, as a table does: a doubling shows in few intervals. */
-static bool swells(const struct diagnosis_evidence *evidence, const struct retained_class *class)
+typedef uint64_t count_bytes(const struct retain_result *scan, uint64_t id);
+
+static uint64_t class_bytes(const struct retain_result *scan, uint64_t id)
+{
+	return held_of(class_of(scan, id)).bytes;
+}
+
+static uint64_t root_bytes(const struct retain_result *scan, uint64_t id)
+{
+	for (size_t i = 0; i < scan->roots.count; i++) {
+		if (scan->roots.items[i].id == id)
+			return scan->roots.items[i].led.bytes;
+	}
+	return 0;
+}
+
+/* Bytes become more, of objects that become larger and not more, too, as a table does: a doubling
+ * shows in few intervals. */
+static bool swells(const struct diagnosis_evidence *evidence, uint64_t id, count_bytes *count)
 {
 	size_t last = evidence->scan_count - 1;
-	uint64_t first = held_of(class_of(evidence->scans[0], class->id)).bytes, before = first;
-	uint64_t end = held_of(class).bytes, late = 0, falls = 0;
+	uint64_t first = count(evidence->scans[0], id), before = first;
+	uint64_t end = count(evidence->scans[last], id), late = 0, falls = 0;
 	unsigned rises = 0;
 
 	if (evidence->scan_count < GROWTH_SCANS_MIN || end < first + SWELLING_MIN)
 		return false;
 	for (size_t i = 1; i <= last; i++) {
-		uint64_t now = held_of(class_of(evidence->scans[i], class->id)).bytes;
+		uint64_t now = count(evidence->scans[i], id);
 
 		rises += now > before;
 		falls += before - MIN(before, now);
@@ -158,7 +175,8 @@ static bool find_rise(const struct diagnosis_evidence *evidence, uint32_t place,
 	bool lasting = rises(evidence, class, lasting_of);
 	count_class *count = lasting ? lasting_of : held_of;
 
-	if (!lasting && !rises(evidence, class, held_of) && !swells(evidence, class))
+	if (!lasting && !rises(evidence, class, held_of) &&
+	    !swells(evidence, class->id, class_bytes))
 		return false;
 	*found = (struct diagnosed_class){.class = place,
 					  .lasting = lasting,
@@ -216,6 +234,76 @@ void diagnose_find_lost_class(const struct diagnosis_evidence *evidence,
 		diagnosis->lost_class =
 			(struct diagnosed_class){.class = (uint32_t)i, .was = was, .is = is};
 	}
+}
+
+bool diagnose_find_root(const struct diagnosis_evidence *evidence, uint32_t *root,
+			uint64_t *was_bytes)
+{
+	const struct retain_result *last;
+	uint64_t most = 0;
+
+	if (evidence->scan_count < GROWTH_SCANS_MIN)
+		return false;
+	last = evidence->scans[evidence->scan_count - 1];
+	for (size_t i = 0; i < last->roots.count; i++) {
+		const struct retained_root *one = &last->roots.items[i];
+		uint64_t was = root_bytes(evidence->scans[0], one->id);
+
+		if (!one->name || one->kind == ROOT_STACK || one->kind == ROOT_REGISTER ||
+		    one->led.bytes <= was + most || !swells(evidence, one->id, root_bytes))
+			continue;
+		most = one->led.bytes - was;
+		*was_bytes = was;
+		*root = (uint32_t)i;
+	}
+	return most != 0;
+}
+
+/* Of runtimes whose collector is off. */
+static uint64_t garbage_bytes(const struct retain_result *scan)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < scan->runtimes.count; i++) {
+		if (scan->runtimes.items[i].collector_off)
+			bytes += scan->runtimes.items[i].unreached_bytes;
+	}
+	return bytes;
+}
+
+static struct retention_total garbage_of(const struct retained_class *class)
+{
+	uint64_t each = class && class->total.blocks ? class->total.bytes / class->total.blocks : 0;
+
+	return class ? (struct retention_total){class->garbage, class->garbage * each}
+		     : (struct retention_total){0};
+}
+
+uint64_t diagnose_find_garbage(const struct diagnosis_evidence *evidence,
+			       struct diagnosed_class *found)
+{
+	const struct retain_result *first, *last;
+	uint64_t before, now, most = 0;
+
+	if (evidence->scan_count < 2)
+		return 0;
+	first = evidence->scans[0];
+	last = evidence->scans[evidence->scan_count - 1];
+	before = garbage_bytes(first);
+	now = garbage_bytes(last);
+	for (size_t i = 0; i < last->classes.count && now > before; i++) {
+		const struct retained_class *class = &last->classes.items[i];
+		struct retention_total is = garbage_of(class);
+
+		if (class->kind != CLASS_RUNTIME || is.bytes <= most)
+			continue;
+		most = is.bytes;
+		*found = (struct diagnosed_class){.class = (uint32_t)i,
+						  .garbage = true,
+						  .was = garbage_of(class_of(first, class->id)),
+						  .is = is};
+	}
+	return most ? now - before : 0;
 }
 
 static uint64_t native_growth(const struct retain_result *first, const struct retained_class *class)

@@ -25,6 +25,18 @@ void diagnose_find_lost_class(const struct diagnosis_evidence *evidence,
 bool diagnose_find_native_class(const struct diagnosis_evidence *evidence,
 				struct diagnosed_class *found);
 
+/* The root that reaches more bytes of managed heaps at every scan, or in steps, than any other
+ * does. False: there is none. */
+bool diagnose_find_root(const struct diagnosis_evidence *evidence, uint32_t *root,
+			uint64_t *was_bytes);
+
+/*
+ * Growth of garbage in bytes, if the program has switched its collector off, and the class that has
+ * most of it. 0: there is none, or it will be collected.
+ */
+uint64_t diagnose_find_garbage(const struct diagnosis_evidence *evidence,
+			       struct diagnosed_class *found);
+
 /* Whether classes that grow are of the program, or grow by much of what is held: caches of the
  * language's own fill while a program warms up. */
 bool diagnose_are_objects_many(const struct diagnosis *diagnosis);

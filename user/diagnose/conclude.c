@@ -85,6 +85,10 @@ static void conclude_findings(const struct diagnosis_evidence *evidence,
 	diagnosis->site = first->site;
 	diagnosis->blocks = first->blocks;
 	diagnosis->counted_lost = first->counted_lost;
+	if (first->part == DIAGNOSED_OBJECTS && first->has_class) {
+		diagnosis->classes[0] = first->class;
+		diagnosis->class_count = 1;
+	}
 	if (first->part == DIAGNOSED_THREADS)
 		diagnosis->creator = evidence->created;
 	if (first->part == DIAGNOSED_DESCRIPTORS)
@@ -97,6 +101,14 @@ static void conclude_unexplained(const struct diagnosis_evidence *evidence,
 {
 	if (diagnosis->verdict != DIAGNOSIS_UNKNOWN || diagnosis->part != DIAGNOSED_MEMORY ||
 	    diagnosis->group == GROUP_MANAGED || diagnosis->group == GROUP_FREE)
+		return;
+	/* A collector's heap may lie among malloc's blocks: only blocks that were counted are not.
+	 */
+	if (diagnosis->group == GROUP_LIVE && evidence->scan_count &&
+	    evidence->scans[0]->runtimes.count &&
+	    !(evidence->growth && evidence->growth->counted &&
+	      evidence->growth->bytes * 2 >=
+		      (double)evidence->conclusion->growth.groups[GROUP_LIVE]))
 		return;
 	if (!diagnose_goes_on(evidence))
 		return;

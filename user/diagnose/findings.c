@@ -308,8 +308,49 @@ static void add_objects(const struct diagnosis_evidence *evidence, struct diagno
 		.exact = true,
 	};
 
-	if (evidence->scan_count >= GROWTH_SCANS_MIN && diagnosis->class_count &&
-	    diagnose_are_objects_many(diagnosis) && finding.bytes >= OBJECT_BYTES_MIN)
+	if (!diagnosis->class_count || !diagnose_are_objects_many(diagnosis) ||
+	    finding.bytes < OBJECT_BYTES_MIN)
+		return;
+	/* Two scans alone may be chance, unless memory grew all the time. */
+	if (evidence->scan_count >= GROWTH_SCANS_MIN ||
+	    (finding.bytes >= GROWN_MIN && diagnose_goes_on(evidence)))
+		add(diagnosis, &finding);
+}
+
+static void add_garbage(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	struct diagnosis_finding finding = {
+		.part = DIAGNOSED_OBJECTS,
+		.verdict = DIAGNOSIS_LEAKS,
+		.why = "nothing reaches these objects, and the program has switched its collector "
+		       "off",
+		.exact = true,
+		.has_class = true,
+	};
+
+	finding.bytes = (double)diagnose_find_garbage(evidence, &finding.class);
+	if (finding.bytes >= LOST_BYTES_MIN)
+		add(diagnosis, &finding);
+}
+
+/* Where objects have no class that grows: tables of one language are as many classes as sizes. */
+static void add_root(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	struct diagnosis_finding finding = {
+		.part = DIAGNOSED_OBJECTS,
+		.verdict = DIAGNOSIS_GROWS,
+		.why = "this root reaches more and more; a cache that still fills looks the same",
+		.exact = true,
+		.has_root = true,
+	};
+
+	if (!evidence->scan_count || !evidence->scans[0]->runtimes.count ||
+	    !diagnose_find_root(evidence, &finding.root, &finding.root_was_bytes))
+		return;
+	finding.bytes = (double)diagnosis->retention->roots.items[finding.root].led.bytes -
+			(double)finding.root_was_bytes;
+	/* A class of the program says more, if it explains as much as an answer must. */
+	if ((double)diagnosis->class_bytes < finding.bytes * ANSWER_SHARE)
 		add(diagnosis, &finding);
 }
 
@@ -470,7 +511,9 @@ static double managed_growth(const struct diagnosis_evidence *evidence)
 
 static double counted_growth(const struct diagnosis_evidence *evidence)
 {
-	double grown = native_growth(evidence) + managed_growth(evidence);
+	struct diagnosed_class class;
+	double grown = native_growth(evidence) + managed_growth(evidence) +
+		       (double)diagnose_find_garbage(evidence, &class);
 
 	for (unsigned group = 0; group < GROUP_MAX_; group++)
 		grown += group_growth(evidence, (enum memory_group)group);
@@ -486,6 +529,8 @@ void findings_collect(const struct diagnosis_evidence *evidence, struct diagnosi
 		add_estimated_site(evidence, diagnosis);
 	add_native_class(evidence, diagnosis);
 	add_objects(evidence, diagnosis);
+	add_garbage(evidence, diagnosis);
+	add_root(evidence, diagnosis);
 	add_sampled(diagnosis);
 	add_counts(evidence, diagnosis);
 	add_tmpfs(evidence, diagnosis);

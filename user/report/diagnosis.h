@@ -55,6 +55,8 @@ struct diagnosed_blocks {
 struct diagnosed_class {
 	uint32_t class; /* of diagnosis.retention */
 	bool lasting;	/* without what only stacks and registers lead to: that alone rises */
+	bool garbage; /* objects that nothing reaches, where no collector runs; bytes are estimated
+		       */
 	struct retention_total was, is;
 };
 
@@ -78,6 +80,9 @@ struct diagnosis_finding {
 	bool counted_lost;			/* unreachable blocks that were counted */
 	bool has_class;
 	struct diagnosed_class class; /* of native blocks, where no call stack is known */
+	bool has_root;
+	uint32_t root;		 /* of diagnosis.retention: what it reaches became more */
+	uint64_t root_was_bytes; /* that it reached at the first scan */
 };
 
 #define DIAGNOSIS_NEXT_SIZE RUNTIME_TOOL_SIZE

@@ -85,7 +85,7 @@ struct diagnose_run {
 	double counts_due_s;
 	unsigned put_off; /* looks, for probes that were just being taken out */
 	unsigned looked;  /* looks between the first and the last that are over or left out */
-	bool begun, done;
+	bool begun, closing, done;
 	int error;
 	bool leaks;
 };
@@ -483,9 +483,10 @@ static double closing_at_s(const struct diagnose_run *run)
 /* Whether the next report is the last one that is used. */
 static bool closes(void *context)
 {
-	const struct diagnose_run *run = context;
+	struct diagnose_run *run = context;
 
-	return run->begun && seconds_since(run->begin_ns) >= closing_at_s(run);
+	run->closing = run->begun && seconds_since(run->begin_ns) >= closing_at_s(run);
+	return run->closing;
 }
 
 static bool seems_to_grow(const struct subject *subject)
@@ -590,7 +591,7 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 	if (!last && is_bad_moment(run, profile))
 		return 0;
 	look_in_between(run);
-	if (!last && seconds_since(run->begin_ns) < closing_at_s(run))
+	if (!last && !run->closing)
 		return 0;
 	clear_progress();
 	run->error = finish(run, profile);
@@ -607,6 +608,7 @@ static int wait_without_profile(struct diagnose_run *run)
 		struct pollfd fd = {.fd = interrupt_fd(), .events = POLLIN};
 
 		poll(&fd, 1, 1000);
+		closes(run);
 		take_profile(run, NULL, run->begun && seconds_since(run->begin_ns) >= for_s);
 	}
 	return run->done ? run->error : -EINTR;

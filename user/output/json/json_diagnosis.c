@@ -56,6 +56,19 @@ static void class_write(struct json_writer *json, const char *key,
 	json_close(json, '}');
 }
 
+static void root_write(struct json_writer *json, const struct diagnosis *diagnosis,
+		       const struct diagnosis_finding *finding)
+{
+	const struct retained_root *root = &diagnosis->retention->roots.items[finding->root];
+
+	json_open(json, "root", '{');
+	json_put_string(json, "kind", root_kind_name(root->kind));
+	json_put_string(json, "name", root->name);
+	json_put_string(json, "module", root->module);
+	json_amounts_write(json, "bytes", finding->root_was_bytes, root->led.bytes);
+	json_close(json, '}');
+}
+
 static void findings_write(struct json_writer *json, const struct diagnosis *diagnosis)
 {
 	json_put_real(json, "grown_bytes", diagnosis->grown_bytes);
@@ -76,6 +89,8 @@ static void findings_write(struct json_writer *json, const struct diagnosis *dia
 					site_label_function(&finding->site->frames));
 			json_stack_write(json, NULL, 0, &finding->site->frames);
 		}
+		if (finding->has_root)
+			root_write(json, diagnosis, finding);
 		if (finding->has_class)
 			class_write(json, "class", diagnosis, &finding->class, "blocks");
 		json_close(json, '}');

@@ -266,8 +266,9 @@ static void classes_write(FILE *out, const struct text_style *style,
 		char bytes[16];
 
 		label_write(out, style, i ? "" : "objects");
-		fprintf(out, "%s: %" PRIu64 " → %" PRIu64 " held, %s\n", name ? name : "?",
+		fprintf(out, "%s: %" PRIu64 " → %" PRIu64 " %s, %s\n", name ? name : "?",
 			was->blocks, is->blocks,
+			diagnosis->classes[i].garbage ? "unreachable" : "held",
 			units_bytes(bytes, (double)(is->bytes - was->bytes), "+"));
 	}
 }
@@ -284,6 +285,22 @@ static void holder_write(FILE *out, const struct text_style *style,
 	for (size_t i = 0; i < path->steps.count; i++)
 		text_retain_step_write(out, diagnosis->retention, &path->steps.items[i]);
 	fputc('\n', out);
+}
+
+/* The root that reaches more and more, where no class says it. */
+static void root_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
+{
+	const struct diagnosis_finding *answer = &diagnosis->findings[0];
+	const struct retained_root *root;
+	char before[16], now[16];
+
+	if (!diagnosis->finding_count || !answer->has_root || !is_news(diagnosis))
+		return;
+	root = &diagnosis->retention->roots.items[answer->root];
+	label_write(out, style, "root");
+	text_retain_root_write(out, root);
+	fprintf(out, ": reaches %s → %s\n", units_bytes(before, (double)answer->root_was_bytes, ""),
+		units_bytes(now, (double)root->led.bytes, ""));
 }
 
 static void file_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
@@ -430,6 +447,7 @@ int text_diagnosis_write(FILE *out, const void *data)
 		creator_write(out, style, diagnosis);
 		goroutines_write(out, style, diagnosis);
 		classes_write(out, style, diagnosis);
+		root_write(out, style, diagnosis);
 		holder_write(out, style, diagnosis);
 		file_write(out, style, diagnosis);
 		others_write(out, style, report, diagnosis);
