@@ -131,7 +131,8 @@ static struct heap_growth divided(bool exact, double bytes, struct site_growth *
 		.known = true, .exact = exact, .bytes = bytes, .sites = {sites, count, 0}};
 }
 
-#define EVENLY(bytes_) .bytes = (bytes_), .born = {(bytes_) / 3, (bytes_) / 3, (bytes_) / 3}
+#define EVENLY(bytes_, samples_)                                                                   \
+	.bytes = (bytes_), .samples = (samples_), .born = {(bytes_) / 3, (bytes_) / 3, (bytes_) / 3}
 
 static void the_call_stack_that_explains_most_of_the_growth_is_the_answer(void **state)
 {
@@ -143,23 +144,47 @@ static void the_call_stack_that_explains_most_of_the_growth_is_the_answer(void *
 		int site;
 		double share;
 	} cases[] = {
-		{true, MIB, {EVENLY(900000.0)}, {EVENLY(90000.0)}, DIAGNOSIS_GROWS, 0, 0.86},
-		{true, MIB, {EVENLY(90000.0)}, {EVENLY(900000.0)}, DIAGNOSIS_GROWS, 1, 0.86},
+		{true,
+		 MIB,
+		 {EVENLY(900000.0, 100)},
+		 {EVENLY(90000.0, 100)},
+		 DIAGNOSIS_GROWS,
+		 0,
+		 0.86},
+		{true,
+		 MIB,
+		 {EVENLY(90000.0, 100)},
+		 {EVENLY(900000.0, 100)},
+		 DIAGNOSIS_GROWS,
+		 1,
+		 0.86},
 		/* Two of one part explain half of it together. */
-		{true, MIB, {EVENLY(300000.0)}, {EVENLY(290000.0)}, DIAGNOSIS_GROWS, 0, 0.28},
-		{true, 5.0 * MIB, {EVENLY(300000.0)}, {EVENLY(290000.0)}, DIAGNOSIS_UNKNOWN, -1, 0},
+		{true,
+		 MIB,
+		 {EVENLY(300000.0, 100)},
+		 {EVENLY(290000.0, 100)},
+		 DIAGNOSIS_GROWS,
+		 0,
+		 0.28},
+		{true,
+		 5.0 * MIB,
+		 {EVENLY(300000.0, 100)},
+		 {EVENLY(290000.0, 100)},
+		 DIAGNOSIS_UNKNOWN,
+		 -1,
+		 0},
 		/* It has stopped. */
 		{true,
 		 MIB,
-		 {.bytes = 900000, .born = {600000, 300000, 0}},
+		 {.bytes = 900000, .samples = 100, .born = {600000, 300000, 0}},
 		 {0},
 		 DIAGNOSIS_UNKNOWN,
 		 -1,
 		 0},
-		{true, 40000, {EVENLY(40000.0)}, {0}, DIAGNOSIS_NO_LEAK, -1, 0},
+		{true, 40000, {EVENLY(40000.0, 100)}, {0}, DIAGNOSIS_NO_LEAK, -1, 0},
 		/* Of windows a few blocks are chance. */
-		{false, MIB, {EVENLY(900000.0), .samples = 3}, {0}, DIAGNOSIS_UNKNOWN, -1, 0},
-		{false, MIB, {EVENLY(900000.0), .samples = 4}, {0}, DIAGNOSIS_GROWS, 0, 0.86},
+		{false, MIB, {EVENLY(900000.0, 3)}, {0}, DIAGNOSIS_UNKNOWN, -1, 0},
+		{false, MIB, {EVENLY(900000.0, 4)}, {0}, DIAGNOSIS_GROWS, 0, 0.86},
 	};
 
 	(void)state;
@@ -252,8 +277,7 @@ static void unreachable_blocks_that_become_more_leak(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		double grown = (double)(cases[i].sized * 6000 + cases[i].classed * 4000);
 		struct memory_conclusion conclusion = {.growth.groups[GROUP_LIVE] = (int64_t)grown};
-		struct site_growth all[] = {{EVENLY(grown), .samples = 310}},
-				   gone[] = {{EVENLY(grown), .samples = 300}};
+		struct site_growth all[] = {{EVENLY(grown, 310)}}, gone[] = {{EVENLY(grown, 300)}};
 		const struct heap_growth growth = divided(true, grown, all, cases[i].met);
 		const struct heap_growth lost = divided(true, grown, gone, cases[i].met);
 		struct profile_report_process profile = {0};

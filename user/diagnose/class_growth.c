@@ -284,6 +284,7 @@ uint64_t diagnose_find_garbage(const struct diagnosis_evidence *evidence,
 {
 	const struct retain_result *first, *last;
 	uint64_t before, now, most = 0;
+	bool own = false;
 
 	if (evidence->scan_count < 2)
 		return 0;
@@ -294,9 +295,13 @@ uint64_t diagnose_find_garbage(const struct diagnosis_evidence *evidence,
 	for (size_t i = 0; i < last->classes.count && now > before; i++) {
 		const struct retained_class *class = &last->classes.items[i];
 		struct retention_total is = garbage_of(class);
+		bool of_program = is_of_program(class) && is.blocks >= OBJECTS_MIN;
 
-		if (class->kind != CLASS_RUNTIME || is.bytes <= most)
+		/* The program's own first, as among what is held. */
+		if (class->kind != CLASS_RUNTIME || of_program < own ||
+		    (of_program == own && is.bytes <= most))
 			continue;
+		own = of_program;
 		most = is.bytes;
 		*found = (struct diagnosed_class){.class = (uint32_t)i,
 						  .garbage = true,

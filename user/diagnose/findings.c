@@ -48,46 +48,12 @@ static const double bytes_each[DIAGNOSED_MAX_] = {
 	[DIAGNOSED_DESCRIPTORS] = 16 << 10,
 };
 
-/* Several call stacks often lead to one line of the program. */
-static bool is_same_code(const struct diagnosis_finding *one, const struct diagnosis_finding *other)
+static void add(struct diagnosis *diagnosis, const struct diagnosis_finding *finding)
 {
-	const struct frame *a = one->site ? site_label_frame(&one->site->frames) : NULL;
-	const struct frame *b = other->site ? site_label_frame(&other->site->frames) : NULL;
-
-	return a && b && one->part == other->part && one->verdict == other->verdict &&
-	       a->function && b->function && !strcmp(a->function, b->function) &&
-	       a->line == b->line;
-}
-
-static void join(struct diagnosis_finding *into, const struct diagnosis_finding *finding)
-{
-	if (finding->bytes > into->bytes)
-		into->site = finding->site;
-	into->bytes += finding->bytes;
-	into->exact &= finding->exact;
-	into->blocks.checked += finding->blocks.checked;
-	into->blocks.unreachable += finding->blocks.unreachable;
-	into->blocks.held += finding->blocks.held;
-}
-
-static void add(struct diagnosis *diagnosis, const struct diagnosis_finding *fresh)
-{
-	struct diagnosis_finding joined = *fresh;
-	const struct diagnosis_finding *finding = &joined;
-	size_t at;
+	size_t at = diagnosis->finding_count;
 
 	if (!(finding->bytes > 0))
 		return;
-	for (size_t i = 0; i < diagnosis->finding_count; i++) {
-		struct diagnosis_finding *known = &diagnosis->findings[i];
-
-		if (!is_same_code(known, finding))
-			continue;
-		join(known, finding);
-		joined = *known;
-		memmove(known, known + 1, (--diagnosis->finding_count - i) * sizeof(*known));
-	}
-	at = diagnosis->finding_count;
 	while (at && finding->bytes > diagnosis->findings[at - 1].bytes)
 		at--;
 	if (at == DIAGNOSIS_FINDINGS_MAX)
@@ -135,13 +101,54 @@ static const struct profile_report_site *site_at(const struct profile_report_pro
 	return NULL;
 }
 
-static const struct site_growth *growth_at(const struct heap_growth *growth, uint32_t site)
+/* Several call stacks often lead to one line of the program, also those of its interpreter and of
+ * the code that it compiles later. */
+static bool is_same_code(const struct profile_report_site *one,
+			 const struct profile_report_site *other)
+{
+	const struct frame *a = site_label_frame(&one->frames);
+	const struct frame *b = site_label_frame(&other->frames);
+
+	return one == other || (a && b && a->function && b->function &&
+				!strcmp(a->function, b->function) && a->line == b->line);
+}
+
+/* Growth by line of the program: of all blocks, and of the unreachable ones. */
+struct code_growth {
+	const struct profile_report_site *site; /* the greatest call stack of it */
+	struct site_growth all, lost;
+};
+
+/* Of call stacks in descending order, the ones behind the first so many lines are small. */
+#define CODES_MAX 64
+struct code_list {
+	struct code_growth items[CODES_MAX];
+	size_t count;
+};
+
+static struct code_growth *code_at(struct code_list *codes, const struct profile_report_site *site)
+{
+	for (size_t i = 0; i < codes->count; i++) {
+		if (is_same_code(codes->items[i].site, site))
+			return &codes->items[i];
+	}
+	if (codes->count == CODES_MAX)
+		return NULL;
+	codes->items[codes->count] = (struct code_growth){.site = site};
+	return &codes->items[codes->count++];
+}
+
+static void list_codes(const struct diagnosis_evidence *evidence, const struct heap_growth *growth,
+		       bool lost, struct code_list *codes)
 {
 	for (size_t i = 0; growth && i < growth->sites.count; i++) {
-		if (growth->sites.items[i].site == site)
-			return &growth->sites.items[i];
+		const struct site_growth *fresh = &growth->sites.items[i];
+		const struct profile_report_site *site = site_at(evidence->profile, fresh->site);
+		struct code_growth *code = site ? code_at(codes, site) : NULL;
+
+		if (code)
+			site_growth_join(lost ? &code->lost : &code->all, fresh);
 	}
-	return NULL;
 }
 
 static bool is_sure(const struct heap_growth *growth, const struct site_growth *site)
@@ -149,32 +156,30 @@ static bool is_sure(const struct heap_growth *growth, const struct site_growth *
 	return growth->exact || site->samples >= SAMPLES_MIN;
 }
 
-/* Most of a call stack's growth is unreachable: counted, and so proven. */
-static void add_lost_site(const struct diagnosis_evidence *evidence,
-			  const struct site_growth *growth, const struct site_growth *lost,
+/* Most of its growth is unreachable: counted, and so proven. */
+static void add_lost_code(const struct diagnosis_evidence *evidence, const struct code_growth *code,
 			  struct diagnosis *diagnosis)
 {
 	struct diagnosis_finding finding = {
 		.part = DIAGNOSED_BLOCKS,
 		.verdict = DIAGNOSIS_LEAKS,
 		.why = "nothing points to new blocks of this call stack",
-		.bytes = fmax(lost->bytes, growth ? growth->bytes : 0),
+		.bytes = fmax(code->lost.bytes, code->all.bytes),
 		.exact = evidence->lost_growth->exact,
-		.site = site_at(evidence->profile, lost->site),
-		.blocks = {.checked = growth ? growth->samples : lost->samples,
-			   .unreachable = lost->samples},
+		.site = code->site,
+		.blocks = {.checked = MAX(code->all.samples, code->lost.samples),
+			   .unreachable = code->lost.samples},
 		.counted_lost = true,
 	};
 
-	finding.blocks.checked = MAX(finding.blocks.checked, finding.blocks.unreachable);
 	finding.blocks.held = finding.blocks.checked - finding.blocks.unreachable;
-	if (finding.site)
-		add(diagnosis, &finding);
+	add(diagnosis, &finding);
 }
 
-static void add_held_site(const struct diagnosis_evidence *evidence,
-			  const struct site_growth *growth, struct diagnosis *diagnosis)
+static void add_held_code(const struct diagnosis_evidence *evidence, const struct code_growth *code,
+			  struct diagnosis *diagnosis)
 {
+	const struct site_growth *growth = &code->all;
 	struct diagnosis_finding finding = {
 		.part = DIAGNOSED_BLOCKS,
 		.verdict = DIAGNOSIS_GROWS,
@@ -182,15 +187,16 @@ static void add_held_site(const struct diagnosis_evidence *evidence,
 		       "the same",
 		.bytes = growth->bytes,
 		.exact = evidence->growth->exact,
-		.site = site_at(evidence->profile, growth->site),
+		.site = code->site,
 		.blocks = {.checked = growth->samples,
 			   .held = growth->samples - growth->lost_samples,
 			   .unreachable = growth->lost_samples},
 	};
 
-	if (!finding.site || growth->bytes < HELD_BYTES_MIN || !is_sure(evidence->growth, growth) ||
-	    !(growth->samples < FEW_BLOCKS ? diagnose_goes_on(evidence)
-					   : site_growth_goes_on(growth)))
+	if (growth->bytes < HELD_BYTES_MIN || !is_sure(evidence->growth, growth) ||
+	    !(evidence->growth->exact && growth->samples < FEW_BLOCKS
+		      ? diagnose_goes_on(evidence)
+		      : site_growth_goes_on(growth)))
 		return;
 	if (finding.site->judgement.verdict == PROFILE_LEAKING) {
 		finding.verdict = DIAGNOSIS_LEAKS;
@@ -199,29 +205,21 @@ static void add_held_site(const struct diagnosis_evidence *evidence,
 	add(diagnosis, &finding);
 }
 
-static bool is_mostly_lost(const struct site_growth *growth, const struct site_growth *lost)
-{
-	return lost && lost->bytes * 2 > (growth ? growth->bytes : 0);
-}
-
 static void add_counted_sites(const struct diagnosis_evidence *evidence,
 			      struct diagnosis *diagnosis)
 {
-	const struct heap_growth *lost =
-		diagnose_lost_growth(diagnosis) ? evidence->lost_growth : NULL;
+	struct code_list codes = {.count = 0};
 
-	for (size_t i = 0; lost && i < lost->sites.count; i++) {
-		const struct site_growth *site = &lost->sites.items[i];
-		const struct site_growth *growth = growth_at(evidence->growth, site->site);
+	list_codes(evidence, evidence->growth, false, &codes);
+	if (diagnose_lost_growth(diagnosis))
+		list_codes(evidence, evidence->lost_growth, true, &codes);
+	for (size_t i = 0; i < codes.count; i++) {
+		const struct code_growth *code = &codes.items[i];
 
-		if (is_mostly_lost(growth, site))
-			add_lost_site(evidence, growth, site, diagnosis);
-	}
-	for (size_t i = 0; i < evidence->growth->sites.count; i++) {
-		const struct site_growth *site = &evidence->growth->sites.items[i];
-
-		if (!is_mostly_lost(site, growth_at(lost, site->site)))
-			add_held_site(evidence, site, diagnosis);
+		if (code->lost.bytes * 2 > code->all.bytes)
+			add_lost_code(evidence, code, diagnosis);
+		else
+			add_held_code(evidence, code, diagnosis);
 	}
 }
 
@@ -297,6 +295,16 @@ static void add_native_class(const struct diagnosis_evidence *evidence, struct d
 
 /* -------- managed heaps */
 
+/* By what roots hold; without two scans garbage cannot be told from objects. */
+static double managed_growth(const struct diagnosis_evidence *evidence)
+{
+	if (evidence->scan_count < 2)
+		return 0;
+	return fmax((double)diagnose_held_bytes(evidence->scans[evidence->scan_count - 1]) -
+			    (double)diagnose_held_bytes(evidence->scans[0]),
+		    0);
+}
+
 static void add_objects(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	const struct diagnosis_finding finding = {
@@ -347,8 +355,10 @@ static void add_root(const struct diagnosis_evidence *evidence, struct diagnosis
 	if (!evidence->scan_count || !evidence->scans[0]->runtimes.count ||
 	    !diagnose_find_root(evidence, &finding.root, &finding.root_was_bytes))
 		return;
-	finding.bytes = (double)diagnosis->retention->roots.items[finding.root].led.bytes -
-			(double)finding.root_was_bytes;
+	/* It may reach blocks of malloc, too, whose call stacks explain these. */
+	finding.bytes = fmin((double)diagnosis->retention->roots.items[finding.root].led.bytes -
+				     (double)finding.root_was_bytes,
+			     managed_growth(evidence));
 	/* A class of the program says more, if it explains as much as an answer must. */
 	if ((double)diagnosis->class_bytes < finding.bytes * ANSWER_SHARE)
 		add(diagnosis, &finding);
@@ -497,16 +507,6 @@ static double native_growth(const struct diagnosis_evidence *evidence)
 	return evidence->conclusion
 		       ? fmax((double)evidence->conclusion->growth.groups[GROUP_LIVE], 0)
 		       : 0;
-}
-
-/* By what roots hold; without two scans garbage cannot be told from objects. */
-static double managed_growth(const struct diagnosis_evidence *evidence)
-{
-	if (evidence->scan_count < 2)
-		return 0;
-	return fmax((double)diagnose_held_bytes(evidence->scans[evidence->scan_count - 1]) -
-			    (double)diagnose_held_bytes(evidence->scans[0]),
-		    0);
 }
 
 static double counted_growth(const struct diagnosis_evidence *evidence)

@@ -332,6 +332,18 @@ int heap_growth_track(const struct profile_blocks *blocks, uint64_t now_ns,
 	return error;
 }
 
+void site_growth_join(struct site_growth *into, const struct site_growth *site)
+{
+	into->bytes += site->bytes;
+	into->low += site->low;
+	into->high += site->high;
+	into->blocks += site->blocks;
+	into->samples += site->samples;
+	into->lost_samples += site->lost_samples;
+	for (size_t i = 0; i < GROWTH_PARTS; i++)
+		into->born[i] += site->born[i];
+}
+
 bool site_growth_goes_on(const struct site_growth *site)
 {
 	double all = 0;

@@ -83,6 +83,9 @@ int heap_growth_divide(const struct heap_tally *first, const struct heap_tally *
 int heap_growth_track(const struct profile_blocks *blocks, uint64_t now_ns,
 		      struct heap_growth *growth);
 
+/* Adds the growth of another call stack. */
+void site_growth_join(struct site_growth *into, const struct site_growth *site);
+
 /* Whether a call stack still allocates what grows: in each part of the time, not least the last. */
 bool site_growth_goes_on(const struct site_growth *site);
 
