@@ -140,6 +140,7 @@ struct memory_filled {
 	enum memory_part part; /* of that one */
 	uint64_t blocks_grown; /* by that much, those of them that are blocks of malloc */
 	bool shared;	       /* all of them are (mmap(2), MAP_SHARED) */
+	bool doubtful;	       /* they may be an allocator's, of which not all is known */
 };
 
 /* Two readings of one figure. */

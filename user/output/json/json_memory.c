@@ -209,6 +209,7 @@ static void filled_json(struct json_writer *json, const struct memory_filled *fi
 	json_amounts_write(json, "resident_bytes", filled->before, filled->now);
 	json_put_string(json, "part", memory_part_name(filled->part));
 	json_put_bool(json, "shared", filled->shared);
+	json_put_bool(json, "doubtful", filled->doubtful);
 	json_close(json, '}');
 }
 
