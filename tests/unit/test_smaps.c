@@ -173,7 +173,7 @@ static void pages_shared_by_fork_are_told_from_own_ones(void **state)
 static void a_status_has_the_figures_that_no_mapping_has(void **state)
 {
 	static const char text[] =
-		"Name:\tx\nNSpid:\t4711\t12\nVmPTE:\t      84 kB\nVmLck:\t 4 kB\n";
+		"Name:\tx\nUid:\t1\t33\t1\t1\nNSpid:\t4711\t12\nVmPTE:\t      84 kB\nVmLck:\t 4 kB\n";
 	_cleanup_fclose_ FILE *file = fmemopen((void *)text, strlen(text), "r");
 	struct memory_status status;
 
@@ -182,6 +182,7 @@ static void a_status_has_the_figures_that_no_mapping_has(void **state)
 	assert_int_equal(status.page_tables, 84 << 10);
 	assert_int_equal(status.locked, 4 << 10);
 	assert_int_equal(status.own_pid, 12);
+	assert_int_equal(status.uid, 33);
 }
 
 int main(void)
