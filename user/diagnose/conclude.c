@@ -684,12 +684,16 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 	diagnosis->group = most_grown(&conclusion->growth);
 	if (conclusion->no_leak) {
 		diagnosis->verdict = DIAGNOSIS_NO_LEAK;
-		diagnosis->why = diagnosis->group == GROUP_MANAGED
+		diagnosis->why = conclusion->why ? conclusion->why
+				 : diagnosis->group == GROUP_MANAGED
 					 ? "collections leave hardly more: the heap grew by garbage"
 					 : "malloc, the page cache or the kernel keeps what grew";
 	} else if (is_kept(evidence)) {
 		diagnosis->verdict = DIAGNOSIS_NO_LEAK;
 		diagnosis->why = "malloc keeps it free, or it is pages of files that were read";
+	} else if (conclusion->verdict == MEMORY_FILLS) {
+		diagnosis->verdict = DIAGNOSIS_UNKNOWN;
+		diagnosis->why = conclusion->why;
 	} else if (conclusion->verdict == MEMORY_MIXED) {
 		diagnosis->verdict = DIAGNOSIS_UNKNOWN;
 		diagnosis->why = "several parts of its memory grew, and none by most of it";
@@ -706,7 +710,10 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 				 "could not be read";
 	} else {
 		diagnosis->verdict = DIAGNOSIS_GROWS;
-		diagnosis->why = "this part of its memory grew, and malloc knows nothing of it";
+		diagnosis->why =
+			conclusion->why
+				? conclusion->why
+				: "this part of its memory grew, and malloc knows nothing of it";
 	}
 }
 
