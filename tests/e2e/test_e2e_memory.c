@@ -296,6 +296,36 @@ static void pages_that_are_copied_after_fork_are_growth(void **state)
 	expect_sums(process);
 }
 
+/* Its creator has ended: it stays, and no process has it. */
+static void a_segment_that_nobody_removed_is_listed(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "keeper");
+	struct child *monitor = memory_watch(harness, target);
+	json_t *sysv, *segment, *found = NULL;
+	size_t i;
+
+	workload_do(harness, target, "orphan");
+	sysv = json_object_get(monitor_stop(harness, monitor), "sysv_shm");
+	workload_do(harness, target, "remove");
+	assert_true(json_is_object(sysv));
+	assert_true(number_at(json_object_get(sysv, "orphans"), "bytes") >= 2 << 20);
+	json_array_foreach(json_object_get(sysv, "segments"), i, segment)
+	{
+		if (json_is_true(json_object_get(segment, "is_new")))
+			found = segment;
+	}
+	assert_non_null(found);
+	assert_int_equal(number_at(found, "size_bytes"), 2 << 20);
+	assert_int_equal(number_at(found, "resident_bytes") + number_at(found, "swap_bytes"),
+			 2 << 20);
+	assert_int_equal(number_at(found, "attached"), 0);
+	assert_true(json_is_null(json_object_get(found, "creator_comm")));
+	assert_int_equal(number_at(found, "uid"), geteuid());
+	/* Others on this machine may remove theirs meanwhile. */
+	assert_true(json_is_integer(json_object_get(sysv, "growth_bytes")));
+}
+
 static void huge_pages_of_which_a_tenth_is_used_are_no_leak(void **state)
 {
 	static const struct cause cause = {"huge", "huge-pages", "MADV_NOHUGEPAGE", NULL};
@@ -584,6 +614,7 @@ int main(void)
 		e2e_test(each_cause_of_growth_gets_its_sentence),
 		e2e_test(page_tables_are_counted_beside_rss),
 		e2e_test(pages_that_are_copied_after_fork_are_growth),
+		e2e_test(a_segment_that_nobody_removed_is_listed),
 		e2e_test(huge_pages_of_which_a_tenth_is_used_are_no_leak),
 		e2e_test(what_grows_in_a_group_may_be_no_processs),
 		e2e_test(a_heap_that_never_stands_still_is_read_every_time),

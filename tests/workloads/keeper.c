@@ -18,6 +18,8 @@
  *   map       has a mapping of 64 MiB that is shared, and 24 MiB of it in use
  *   map-own   the same of one that is private
  *   fill      uses 24 MiB more of the mapping
+ *   orphan    a child leaves a segment of System V shared memory of 2 MiB
+ *   remove    removes that
  */
 #include "workload.h"
 
@@ -25,9 +27,12 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #define MIB (1u << 20)
 #define HUGE_PAGE (2 * MIB)
@@ -261,6 +266,37 @@ static void fill(void)
 	memset(pages + 24 * MIB, 1, 24 * MIB);
 }
 
+static volatile int *segment;
+
+static void orphan(void)
+{
+	pid_t child;
+
+	segment = (volatile int *)mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (segment == MAP_FAILED)
+		abort();
+	*segment = -1;
+	child = fork();
+	if (!child) {
+		void *bytes;
+
+		*segment = shmget(IPC_PRIVATE, 2 * MIB, IPC_CREAT | 0600);
+		bytes = *segment < 0 ? (void *)-1 : shmat(*segment, NULL, 0);
+		if (bytes == (void *)-1)
+			_exit(1);
+		memset(bytes, 1, 2 * MIB);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, NULL, 0) != child || *segment < 0)
+		abort();
+}
+
+static void unmake(void)
+{
+	shmctl(*segment, IPC_RMID, NULL);
+}
+
 int main(void)
 {
 	static const struct command commands[] = {
@@ -271,6 +307,7 @@ int main(void)
 		{.name = "huge", .run = huge},	     {.name = "shared", .run = shared},
 		{.name = "tables", .run = tables},   {.name = "fork", .run = share},
 		{.name = "copy", .run = copy},	     {.name = "map", .run = map_shared},
+		{.name = "orphan", .run = orphan},   {.name = "remove", .run = unmake},
 		{.name = "map-own", .run = map_own}, {.name = "fill", .run = fill},
 	};
 	static const struct truth truth = {0};
