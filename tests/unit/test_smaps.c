@@ -172,8 +172,8 @@ static void pages_shared_by_fork_are_told_from_own_ones(void **state)
 
 static void a_status_has_the_figures_that_no_mapping_has(void **state)
 {
-	static const char text[] =
-		"Name:\tx\nUid:\t1\t33\t1\t1\nNSpid:\t4711\t12\nVmPTE:\t      84 kB\nVmLck:\t 4 kB\n";
+	static const char text[] = "Name:\tx\nUid:\t1\t33\t1\t1\nNSpid:\t4711\t12\nVmPTE:\t      "
+				   "84 kB\nVmLck:\t 4 kB\n";
 	_cleanup_fclose_ FILE *file = fmemopen((void *)text, strlen(text), "r");
 	struct memory_status status;
 
