@@ -23,13 +23,19 @@ struct percpu_counter___of_pages {
 	s64 count;
 } __attribute__((preserve_access_index));
 
-struct mm_struct___percpu {
-	struct percpu_counter___of_pages rss_stat[4];
+/* atomic_long_t. */
+struct counter___of_bytes {
+	s64 counter;
 } __attribute__((preserve_access_index));
 
-static __always_inline u64 not_negative(s64 pages)
+struct mm_struct___percpu {
+	struct percpu_counter___of_pages rss_stat[4];
+	struct counter___of_bytes pgtables_bytes;
+} __attribute__((preserve_access_index));
+
+static __always_inline u64 not_negative(s64 count)
 {
-	return pages > 0 ? pages : 0;
+	return count > 0 ? count : 0;
 }
 
 static __always_inline void victim_describe(struct lm_victim *victim, struct task_struct *task)
@@ -45,6 +51,8 @@ static __always_inline void victim_describe(struct lm_victim *victim, struct tas
 	victim->anon = not_negative(BPF_CORE_READ(mm, rss_stat[1].count));
 	victim->swap = not_negative(BPF_CORE_READ(mm, rss_stat[2].count));
 	victim->shmem = not_negative(BPF_CORE_READ(mm, rss_stat[3].count));
+	if (bpf_core_field_exists(mm->pgtables_bytes))
+		victim->page_tables = not_negative(BPF_CORE_READ(mm, pgtables_bytes.counter));
 }
 
 SEC("raw_tp/mark_victim")

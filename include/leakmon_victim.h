@@ -10,9 +10,10 @@ struct lm_victim {
 	__u32 has_task; /* the fields below are known, from 6.9 on */
 	/* Pages when it was chosen; each CPU may hold back some dozens (percpu counters). */
 	__u64 file, anon, swap, shmem;
-	char comm[16]; /* untrusted */
+	__u64 page_tables; /* in bytes, not pages */
+	char comm[16];	   /* untrusted */
 };
 
-_Static_assert(sizeof(struct lm_victim) == 56, "ABI");
+_Static_assert(sizeof(struct lm_victim) == 64, "ABI");
 
 #endif

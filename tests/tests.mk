@@ -66,7 +66,8 @@ UNIT_OF_KERNEL := code_watch cpython dotnet dso ended_stacks ghc glibc_arenas gl
 	hotspot hotspot_code jemalloc_heap mimalloc_heap ocaml ocaml5 pages process_memory profile_look runtime \
 	stack_zones stuck_read target_memory tcmalloc_heap v8 v8_code
 #   openat2(2), and files of /proc that show the emulator's: maps, smaps, stat, exe, children
-UNIT_OF_KERNEL += core debuginfod jit_names maps perf_map process process_list root_only target_file
+UNIT_OF_KERNEL += core debuginfod jit_names maps perf_map process process_list root_only sysv_segments \
+	target_file
 #   ptrace(2), registers in signals, filters of system calls, inlined lines by the process's own mappings
 UNIT_OF_KERNEL += fatal_signal lines module_lines pause seccomp_filter tracer urgency worker
 #   RLIMIT_DATA: it is set, and does nothing

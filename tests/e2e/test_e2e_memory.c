@@ -190,15 +190,21 @@ static json_t *conclusion_of(json_t *report)
 
 static const struct cause {
 	const char *command, *verdict, *words;
+	const char *first; /* before the first reading; NULL: nothing */
 } causes[] = {
-	{"leak", "live", "a leak if this goes on"},
-	{"retain", "retained", "not a leak; malloc keeps it. malloc_trim(3)"},
-	{"fragment", "fragmentation", "not a leak; fragmentation"},
-	{"arenas", "arenas", "MALLOC_ARENA_MAX=2 (mallopt(3))"},
-	{"caches", "thread-caches", "glibc.malloc.tcache_count"},
-	{"stacks", "stacks", "17 stacks of threads that live (1 before)"},
-	{"file", "files", "not a leak; pages of mapped files are page cache"},
-	{"shared", "shared-memory", "shm_unlink(3)"},
+	{"leak", "live", "a leak if this goes on", NULL},
+	{"retain", "retained", "not a leak; malloc keeps it. malloc_trim(3)", NULL},
+	{"fragment", "fragmentation", "not a leak; fragmentation", NULL},
+	{"arenas", "arenas", "MALLOC_ARENA_MAX=2 (mallopt(3))", NULL},
+	{"caches", "thread-caches", "glibc.malloc.tcache_count", NULL},
+	{"stacks", "stacks", "17 stacks of threads that live (1 before)", NULL},
+	{"file", "files", "not a leak; pages of mapped files are page cache", NULL},
+	{"shared", "shared-memory", "shm_unlink(3)", NULL},
+	{"tables", "page-tables", "a large sparse address range stays mapped", NULL},
+	{"copy", "copy-on-write", "pages shared by fork become private", "fork"},
+	{"fill", "fills", "not a leak; it fills a mapping of 64.0 MiB", "map"},
+	{"fill", "fills", "75 % full: 24.0 MiB → 48.0 MiB, bounded by that size, unless",
+	 "map-own"},
 };
 
 static void expect_conclusion(json_t *conclusion, const struct cause *cause)
@@ -214,10 +220,12 @@ static void each_cause_of_growth_gets_its_sentence(void **state)
 	struct harness *harness = harness_any(state);
 
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
-		struct child *target = WORKLOAD(harness, "keeper");
-		struct child *monitor = memory_watch(harness, target);
+		struct child *target = WORKLOAD(harness, "keeper"), *monitor;
 		json_t *conclusion;
 
+		if (causes[i].first)
+			workload_do(harness, target, causes[i].first);
+		monitor = memory_watch(harness, target);
 		assert_string_equal(
 			text_at(conclusion_of(monitor_snapshot(harness, monitor)), "verdict"),
 			"steady");
@@ -232,9 +240,95 @@ static void each_cause_of_growth_gets_its_sentence(void **state)
 	}
 }
 
+static json_int_t difference_of(json_t *conclusion, const char *figure)
+{
+	return number_at(json_object_get(conclusion, figure), "difference");
+}
+
+/* Rss stands still: 5120 tables of a page each, for 2 MiB of addresses, and what leads to them. */
+static void page_tables_are_counted_beside_rss(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "keeper");
+	struct child *monitor = memory_watch(harness, target);
+	json_t *report, *process, *conclusion;
+	json_int_t grown;
+
+	workload_do(harness, target, "tables");
+	report = monitor_stop(harness, monitor);
+	process = json_array_get(json_object_get(report, "processes"), 0);
+	expect_sums(process);
+	conclusion = conclusion_of(report);
+	grown = difference_of(conclusion, "page_table_bytes");
+	assert_in_range(grown, 5120 * 4096, 5120 * 4096 + (1 << 20));
+	assert_int_equal(number_at(json_object_get(conclusion, "growth"), "page-tables"), grown);
+	assert_true(number_at(conclusion, "growth_bytes") - grown < 1 << 20);
+	assert_true(number_at(process, "page_table_bytes") >= grown);
+	assert_false(json_is_true(json_object_get(conclusion, "no_leak")));
+}
+
+/* 24 MiB are copied, and the readings copy nothing: 8 MiB stay shared. */
+static void pages_that_are_copied_after_fork_are_growth(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "keeper"), *monitor;
+	json_t *process, *conclusion, *report;
+	json_int_t shared;
+
+	workload_do(harness, target, "fork");
+	assert_true(number_at(MEMORY(harness, target), "shared_by_fork_bytes") >= 32 << 20);
+	monitor = memory_watch(harness, target);
+	report = monitor_snapshot(harness, monitor);
+	process = json_array_get(json_object_get(report, "processes"), 0);
+	shared = number_at(process, "shared_by_fork_bytes");
+	assert_true(shared >= 32 << 20);
+	assert_int_equal(difference_of(conclusion_of(report), "private_bytes"), 0);
+	workload_do(harness, target, "copy");
+	report = monitor_stop(harness, monitor);
+	process = json_array_get(json_object_get(report, "processes"), 0);
+	conclusion = conclusion_of(report);
+	assert_in_range(number_at(json_object_get(conclusion, "growth"), "unshared"), 24 << 20,
+			(24 << 20) + (256 << 10));
+	assert_in_range(difference_of(conclusion, "private_bytes"), 24 << 20,
+			(24 << 20) + (256 << 10));
+	assert_in_range(shared - number_at(process, "shared_by_fork_bytes"), 24 << 20,
+			(24 << 20) + (256 << 10));
+	expect_sums(process);
+}
+
+/* Its creator has ended: it stays, and no process has it. */
+static void a_segment_that_nobody_removed_is_listed(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "keeper");
+	struct child *monitor = memory_watch(harness, target);
+	json_t *sysv, *segment, *found = NULL;
+	size_t i;
+
+	workload_do(harness, target, "orphan");
+	sysv = json_object_get(monitor_stop(harness, monitor), "sysv_shm");
+	workload_do(harness, target, "remove");
+	assert_true(json_is_object(sysv));
+	assert_true(number_at(json_object_get(sysv, "orphans"), "bytes") >= 2 << 20);
+	json_array_foreach(json_object_get(sysv, "segments"), i, segment)
+	{
+		if (json_is_true(json_object_get(segment, "is_new")))
+			found = segment;
+	}
+	assert_non_null(found);
+	assert_int_equal(number_at(found, "size_bytes"), 2 << 20);
+	assert_int_equal(number_at(found, "resident_bytes") + number_at(found, "swap_bytes"),
+			 2 << 20);
+	assert_int_equal(number_at(found, "attached"), 0);
+	assert_true(json_is_null(json_object_get(found, "creator_comm")));
+	assert_int_equal(number_at(found, "uid"), geteuid());
+	/* Others on this machine may remove theirs meanwhile. */
+	assert_true(json_is_integer(json_object_get(sysv, "growth_bytes")));
+}
+
 static void huge_pages_of_which_a_tenth_is_used_are_no_leak(void **state)
 {
-	static const struct cause cause = {"huge", "huge-pages", "MADV_NOHUGEPAGE"};
+	static const struct cause cause = {"huge", "huge-pages", "MADV_NOHUGEPAGE", NULL};
 	struct harness *harness = harness_any(state);
 	struct child *target = WORKLOAD(harness, "keeper");
 	struct child *monitor = memory_watch(harness, target);
@@ -292,9 +386,9 @@ static void what_grows_in_a_group_may_be_no_processs(void **state)
 		struct cause cause;
 		const char *first;
 	} groups[] = {
-		{{"leak", "processes", "anonymous memory of its processes"}, "process"},
-		{{"file", "page-cache", "no process's: page cache"}, "page-cache"},
-		{{"shared", "shared-memory", "stay until they are removed"}, "tmpfs"},
+		{{"leak", "processes", "anonymous memory of its processes", NULL}, "process"},
+		{{"file", "page-cache", "no process's: page cache", NULL}, "page-cache"},
+		{{"shared", "shared-memory", "stay until they are removed", NULL}, "tmpfs"},
 	};
 	struct harness *harness = harness_any(state);
 
@@ -406,7 +500,7 @@ static json_t *json_of(struct harness *harness, struct child *command, const cha
 
 static void a_recording_keeps_where_memory_was(void **state)
 {
-	static const struct cause cause = {"leak", "live", "a leak if this goes on"};
+	static const struct cause cause = {"leak", "live", "a leak if this goes on", NULL};
 	struct harness *harness = harness_bpf(state);
 	char path[64], out[64];
 	json_t *report, *memory, *change;
@@ -495,6 +589,11 @@ static void prometheus_gets_the_same_split(void **state)
 			 number_at(process, "rss_bytes"));
 	assert_int_equal(sample_of(text, "leakmon_memory_trimmable_bytes{comm=\"mallinfo\"} "),
 			 number_at(json_object_get(process, "allocator"), "trimmable_bytes"));
+	assert_int_equal(sample_of(text, "leakmon_memory_page_table_bytes{comm=\"mallinfo\"} "),
+			 number_at(process, "page_table_bytes"));
+	assert_int_equal(sample_of(text, "leakmon_memory_private_bytes{comm=\"mallinfo\"} "),
+			 number_at(process, "private_clean_bytes") +
+				 number_at(process, "private_dirty_bytes"));
 	assert_int_equal(sample_of(text, "leakmon_memory_processes{comm=\"mallinfo\"} "), 1);
 	free(text);
 	text = shell(harness, 0, "%s check metrics < %s 2>&1", consumer("promtool"), path);
@@ -513,6 +612,9 @@ int main(void)
 		e2e_test(of_another_c_library_the_reason_is_given),
 		e2e_test(what_malloc_trim_gives_back_is_known_before),
 		e2e_test(each_cause_of_growth_gets_its_sentence),
+		e2e_test(page_tables_are_counted_beside_rss),
+		e2e_test(pages_that_are_copied_after_fork_are_growth),
+		e2e_test(a_segment_that_nobody_removed_is_listed),
 		e2e_test(huge_pages_of_which_a_tenth_is_used_are_no_leak),
 		e2e_test(what_grows_in_a_group_may_be_no_processs),
 		e2e_test(a_heap_that_never_stands_still_is_read_every_time),

@@ -47,7 +47,11 @@ int victims_fd(const struct victims *victims)
 
 void victims_consume(struct victims *victims)
 {
-	const struct lm_victim victim = {.pid = VICTIM_PID, .has_task = 1, .comm = "victim"};
+	const struct lm_victim victim = {.pid = VICTIM_PID,
+					 .has_task = 1,
+					 .anon = 3,
+					 .page_tables = 12345,
+					 .comm = "victim"};
 
 	(void)victims;
 	for (; kernel.reported; kernel.reported--)
@@ -112,6 +116,7 @@ static void a_kill_is_reported_once_however_it_is_noticed(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct triage triage = {0};
 		struct triage_report report = {0};
+		const struct triage_kill_memory *memory;
 		struct kills *kills;
 
 		kernel.error = cases[i].error;
@@ -126,6 +131,11 @@ static void a_kill_is_reported_once_however_it_is_noticed(void **state)
 		assert_non_null(report.kills);
 		assert_int_equal(report.kills->list.count, 1);
 		assert_int_equal(report.kills->list.items[0].by_counter, cases[i].by_counter);
+		memory = &report.kills->list.items[0].memory;
+		/* Page tables come in bytes, the rest in pages. */
+		assert_int_equal(memory->page_tables, memory->known ? 12345 : 0);
+		assert_int_equal(memory->anonymous, memory->known ? 3 * getpagesize() : 0);
+		assert_int_equal(memory->known, !cases[i].by_counter);
 		kills_free(kills);
 		victim_free(&triage);
 	}

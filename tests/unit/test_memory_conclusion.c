@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "memory/conclusion.h"
@@ -436,9 +437,245 @@ static void a_node_leaks_only_by_what_its_collections_leave(void **state)
 	}
 }
 
+/* Rss is 1 MiB throughout. */
+static void page_tables_grow_beside_rss(void **state)
+{
+	static const struct {
+		uint64_t before, now;
+		enum memory_verdict verdict;
+		const char *words;
+	} readings[] = {
+		{11 * MIB, 339 * MIB, MEMORY_PAGE_TABLES_GROW,
+		 "memory grew by 328.0 MiB in 60 s: page tables +328.0 MiB (100 %): page tables "
+		 "11.0 MiB → 339.0 MiB, which no figure of Rss has: a large sparse address range "
+		 "stays mapped. munmap(2) it"},
+		{11 * MIB, 12 * MIB - 1, MEMORY_STEADY, "no growth"},
+		/* 1 % of what there was, page tables included. */
+		{300 * MIB, 303 * MIB, MEMORY_STEADY, "no growth"},
+		{339 * MIB, 11 * MIB, MEMORY_STEADY, "shrank"},
+		/* Of an older recording nobody knows. */
+		{0, 339 * MIB, MEMORY_STEADY, "no growth"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(readings); i++) {
+		struct memory_process before = {.pid = 7}, now = {.pid = 7, .time.tv_sec = 60};
+		struct memory_conclusion conclusion;
+
+		give(&before, MEMORY_FILES, MIB);
+		give(&now, MEMORY_FILES, MIB);
+		before.parts[MEMORY_PAGE_TABLES].resident = readings[i].before;
+		now.parts[MEMORY_PAGE_TABLES].resident = readings[i].now;
+		conclude(&before, &now, &conclusion);
+		if (conclusion.verdict != readings[i].verdict ||
+		    !strstr(conclusion.text, readings[i].words))
+			fail_msg("case %zu: %s", i, conclusion.text);
+		assert_false(conclusion.no_leak);
+		assert_int_equal(conclusion.page_tables.before, readings[i].before);
+		assert_int_equal(conclusion.page_tables.now, readings[i].now);
+		assert_int_equal(conclusion.why != NULL,
+				 readings[i].verdict == MEMORY_PAGE_TABLES_GROW);
+	}
+}
+
+/* A mapping can have an entry of 8 bytes for each of its pages, and no more. */
+static void the_sparse_mapping_of_page_tables_is_named(void **state)
+{
+	(void)state;
+	for (int large = 0; large < 2; large++) {
+		struct memory_process before = {.pid = 7}, now = {.pid = 7};
+		struct memory_conclusion conclusion;
+
+		before.parts[MEMORY_PAGE_TABLES].resident = MIB;
+		now.parts[MEMORY_PAGE_TABLES].resident = 5 * MIB;
+		now.fillable[0] =
+			(struct memory_fillable){0x7000, 1024 * MIB, 0, MEMORY_NAMED, false};
+		now.fillable[1] = (struct memory_fillable){0x5000, 2048 * MIB - !large * MIB, MIB,
+							   MEMORY_ANONYMOUS, false};
+		now.fillable_count = 2;
+		conclude(&before, &now, &conclusion);
+		assert_int_equal(strstr(conclusion.text,
+					"(0x5000, 2.00 GiB, 1.00 MiB of it resident)") != NULL,
+				 large);
+	}
+}
+
+/* In MiB, but for the faults. */
+static void copies_of_pages_that_fork_shared_are_growth(void **state)
+{
+	static const struct {
+		struct memory_forked before, now;
+		uint64_t faults; /* MiB of pages */
+		int64_t grown;
+		enum memory_verdict verdict;
+	} readings[] = {
+		{{4, 200, 0}, {157, 47, 0}, 160, 153, MEMORY_UNSHARED_GROWS},
+		/* It allocated 20 MiB besides. */
+		{{4, 200, 0}, {44, 180, 0}, 40, 20, MEMORY_MIXED},
+		/* A relative ended: its pages are the other's, without a copy. */
+		{{4, 200, 0}, {154, 50, 0}, 0, 0, MEMORY_STEADY},
+		{{4, 200, 0}, {154, 50, 0}, 5, 5, MEMORY_UNSHARED_GROWS},
+		/* The last relative ended: nothing exists twice. */
+		{{4, 200, 0}, {204, 0, 0}, 300, 0, MEMORY_STEADY},
+		/* It has forked since. */
+		{{204, 0, 0}, {4, 200, 0}, 300, 0, MEMORY_STEADY},
+		/* Swapped out, or given back. */
+		{{4, 200, 0}, {4, 50, 0}, 300, 0, MEMORY_STEADY},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(readings); i++) {
+		const struct memory_forked *was = &readings[i].before, *is = &readings[i].now;
+		struct memory_process before = {.pid = 7}, now = {.pid = 7};
+		struct memory_conclusion conclusion;
+		uint64_t other = is->own + is->shared - was->own - was->shared;
+
+		before.forked = (struct memory_forked){was->own * MIB, was->shared * MIB, 1000};
+		now.forked = (struct memory_forked){is->own * MIB, is->shared * MIB,
+						    1000 + readings[i].faults * MIB /
+								    (uint64_t)getpagesize()};
+		before.sum.private_dirty = before.forked.own;
+		now.sum.private_dirty = now.forked.own;
+		if ((int64_t)other > 0)
+			give(&now, MEMORY_ANONYMOUS, other * MIB);
+		conclude(&before, &now, &conclusion);
+		if (conclusion.growth.groups[GROUP_UNSHARED] != readings[i].grown * (int64_t)MIB ||
+		    (conclusion.verdict != readings[i].verdict &&
+		     readings[i].verdict != MEMORY_MIXED))
+			fail_msg("case %zu: %s", i, conclusion.text);
+		assert_int_equal(conclusion.growth.total,
+				 (int64_t)MIB * (readings[i].grown +
+						 ((int64_t)other > 0 ? (int64_t)other : 0)));
+		assert_int_equal(conclusion.own.before, was->own * MIB);
+		assert_int_equal(conclusion.own.now, is->own * MIB);
+		assert_false(conclusion.no_leak);
+	}
+}
+
+/* 40 MiB more in one mapping, of 100 MiB before. */
+static void a_mapping_of_fixed_size_bounds_what_fills_it(void **state)
+{
+	static const struct {
+		struct memory_fillable before, now;
+		const char *why; /* not all is known of the allocator */
+		enum memory_verdict verdict;
+		bool no_leak, unproven;
+		const char *words;
+	} readings[] = {
+		{{0x1000, 1000, 100, MEMORY_SHARED, true},
+		 {0x1000, 1000, 140, MEMORY_SHARED, true},
+		 NULL,
+		 MEMORY_FILLS,
+		 true,
+		 false,
+		 "not a leak; it fills a mapping of 0.98 GiB (0x1000), 14 % full: 100.0 MiB → "
+		 "140.0 MiB, bounded by that size"},
+		{{0x1000, 200, 100, MEMORY_ANONYMOUS, false},
+		 {0x1000, 200, 140, MEMORY_ANONYMOUS, false},
+		 NULL,
+		 MEMORY_FILLS,
+		 false,
+		 true,
+		 "70 % full: 100.0 MiB → 140.0 MiB, bounded by that size, unless the program maps "
+		 "more: `leakmon -p 7 --mappings`"},
+		/* Less than a quarter: a reservation. */
+		{{0x1000, 1000, 100, MEMORY_ANONYMOUS, false},
+		 {0x1000, 1000, 140, MEMORY_ANONYMOUS, false},
+		 NULL,
+		 MEMORY_OTHER_GROWS,
+		 false,
+		 false,
+		 "outside every heap"},
+		/* It may be an allocator's. */
+		{{0x1000, 200, 100, MEMORY_ANONYMOUS, false},
+		 {0x1000, 200, 140, MEMORY_ANONYMOUS, false},
+		 "another allocator",
+		 MEMORY_OTHER_GROWS,
+		 false,
+		 false,
+		 "(another allocator); it fills a mapping of 200.0 MiB (0x1000), 70 % full"},
+		{{0x1000, 200, 100, MEMORY_MAPPED_BLOCKS, false},
+		 {0x1000, 200, 140, MEMORY_MAPPED_BLOCKS, false},
+		 "another allocator",
+		 MEMORY_FILLS,
+		 false,
+		 true,
+		 "fills a mapping of 200.0 MiB"},
+		/* It became larger, it moved, it is another one. */
+		{{0x1000, 100, 100, MEMORY_SHARED, true},
+		 {0x1000, 140, 140, MEMORY_SHARED, true},
+		 NULL,
+		 MEMORY_SHARED_GROWS,
+		 false,
+		 false,
+		 "stays until"},
+		{{0x1000, 200, 100, MEMORY_SHARED, true},
+		 {0x2000, 200, 140, MEMORY_SHARED, true},
+		 NULL,
+		 MEMORY_SHARED_GROWS,
+		 false,
+		 false,
+		 "stays until"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(readings); i++) {
+		struct memory_process before = {.pid = 7}, now = {.pid = 7, .why = readings[i].why};
+		struct memory_conclusion conclusion;
+
+		before.fillable[0] = readings[i].before;
+		now.fillable[0] = readings[i].now;
+		for (int later = 0; later < 2; later++) {
+			struct memory_process *process = later ? &now : &before;
+
+			process->fillable[0].size *= MIB;
+			process->fillable[0].resident *= MIB;
+			process->fillable_count = 1;
+			give(process, process->fillable[0].part, process->fillable[0].resident);
+		}
+		conclude(&before, &now, &conclusion);
+		if (conclusion.verdict != readings[i].verdict ||
+		    !strstr(conclusion.text, readings[i].words) ||
+		    conclusion.no_leak != readings[i].no_leak ||
+		    conclusion.unproven != readings[i].unproven)
+			fail_msg("case %zu: %s", i, conclusion.text);
+		assert_null(strstr(conclusion.text, "besides"));
+		assert_int_equal(conclusion.filled.mappings,
+				 readings[i].verdict == MEMORY_FILLS || readings[i].why);
+		assert_int_equal(conclusion.filled.doubtful,
+				 readings[i].why && readings[i].verdict != MEMORY_FILLS);
+		if (conclusion.filled.mappings)
+			assert_int_equal(conclusion.filled.now, 140 * MIB);
+	}
+}
+
+/* A leak of 30 MiB beside a block of 100 MiB that fills by 40. */
+static void a_leak_beside_what_fills_is_told(void **state)
+{
+	struct memory_process before = {.pid = 7}, now = {.pid = 7};
+	struct memory_conclusion conclusion;
+
+	(void)state;
+	before.fillable[0] =
+		(struct memory_fillable){0x1000, 100 * MIB, 0, MEMORY_MAPPED_BLOCKS, false};
+	now.fillable[0] =
+		(struct memory_fillable){0x1000, 100 * MIB, 40 * MIB, MEMORY_MAPPED_BLOCKS, false};
+	before.fillable_count = now.fillable_count = 1;
+	give(&now, MEMORY_MAPPED_BLOCKS, 40 * MIB);
+	give(&now, MEMORY_LIVE, 30 * MIB);
+	conclude(&before, &now, &conclusion);
+	assert_int_equal(conclusion.verdict, MEMORY_FILLS);
+	assert_non_null(strstr(conclusion.text, "besides, live blocks grew by 30.0 MiB"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(page_tables_grow_beside_rss),
+		cmocka_unit_test(the_sparse_mapping_of_page_tables_is_named),
+		cmocka_unit_test(copies_of_pages_that_fork_shared_are_growth),
+		cmocka_unit_test(a_mapping_of_fixed_size_bounds_what_fills_it),
+		cmocka_unit_test(a_leak_beside_what_fills_is_told),
 		cmocka_unit_test(the_part_that_makes_up_half_decides),
 		cmocka_unit_test(growth_that_the_target_of_go_allows_is_no_leak),
 		cmocka_unit_test(a_jvm_leaks_only_by_what_its_collections_leave),

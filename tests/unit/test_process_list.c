@@ -34,7 +34,14 @@ static void a_line_of_the_kernel_is_understood(void **state)
 	assert_int_equal(entry.threads, 3);
 	assert_int_equal(entry.start_ticks, 990011);
 	assert_string_equal(entry.comm, "redis-server");
+	assert_int_equal(entry.minor_faults, 1);
 	assert_false(entry.kernel_thread);
+	assert_false(entry.forked);
+	assert_int_equal(process_parse_stat("42 (a) S 7 42 0 0 -1 4194368 1 2 3 4 5 6 7 8 20 0 3 0 "
+					    "990011 1000 200\n",
+					    &entry),
+			 0);
+	assert_true(entry.forked);
 }
 
 static void a_name_may_hold_parentheses_and_newlines(void **state)

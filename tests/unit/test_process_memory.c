@@ -8,11 +8,16 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "proc/fork_sharing.h"
 #include "proc/process_memory.h"
 
 struct scene {
@@ -262,9 +267,116 @@ static void a_guard_page_is_not_swapped_out(void **state)
 	munmap(page, MEMORY_PAGE);
 }
 
+#define SHARED_PAGES 512
+
+/* KiB that it alone has of the mapping of a child. */
+static unsigned long private_kib(pid_t pid, const void *address)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64], line[256], begin[32];
+	unsigned long sum = 0, kib;
+	bool within = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	snprintf(begin, sizeof(begin), "%lx-", (unsigned long)(uintptr_t)address);
+	while (fgets(line, sizeof(line), file)) {
+		if (strchr(line, '-') && strchr(line, '-') < strchr(line, ' '))
+			within = !strncmp(line, begin, strlen(begin));
+		if (within && (sscanf(line, "Private_Clean: %lu", &kib) == 1 ||
+			       sscanf(line, "Private_Dirty: %lu", &kib) == 1))
+			sum += kib;
+	}
+	return sum;
+}
+
+static void read_in_every_way(pid_t child, const char *shared, size_t size)
+{
+	struct peek peek = {.source = live_memory(child),
+			    .pagemap = pagemap_open(live_memory(child))};
+	char *copy = malloc(size);
+	struct iovec local[2] = {{copy, 100}, {copy + 100, MEMORY_PAGE}}, remote[2];
+	uint64_t addresses[PEEK_AHEAD], words[PEEK_AHEAD];
+	bool got[PEEK_AHEAD];
+
+	assert_non_null(copy);
+	assert_int_equal(memory_read(live_memory(child), (uintptr_t)shared, copy, size), size);
+	assert_memory_equal(copy, shared, size);
+	remote[0] = (struct iovec){(void *)(shared + 8), MEMORY_PAGE};
+	remote[1] = (struct iovec){(void *)(shared + 5 * MEMORY_PAGE), 100};
+	assert_int_equal(memory_read_pieces(child, local, 2, remote, 2), MEMORY_PAGE + 100);
+	assert_memory_equal(copy, shared + 8, MEMORY_PAGE);
+	assert_memory_equal(copy + MEMORY_PAGE, shared + 5 * MEMORY_PAGE, 100);
+	peek_forget(&peek);
+	for (size_t i = 0; i < PEEK_AHEAD; i++)
+		addresses[i] = (uintptr_t)shared + i * 7 * MEMORY_PAGE;
+	peek_scattered(&peek, addresses, words, got, PEEK_AHEAD);
+	for (size_t i = 0; i < PEEK_AHEAD; i++) {
+		assert_true(got[i]);
+		assert_memory_equal((const char *)&words[i], shared + i * 7 * MEMORY_PAGE, 8);
+	}
+	/* As process_vm_readv(2): what is not there fails. */
+	remote[0] = (struct iovec){(void *)8, 100};
+	assert_int_equal(memory_read_pieces(child, local, 1, remote, 1), -EFAULT);
+	peek_free(&peek);
+	close(peek.pagemap);
+	free(copy);
+}
+
+/* A pin would give the child its own copy of each. */
+static void pages_shared_by_fork_stay_shared(void **state)
+{
+	size_t size = SHARED_PAGES * MEMORY_PAGE;
+	char *shared = mmap(NULL, size + MEMORY_PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+
+	(void)state;
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	/* A mapping alone. */
+	mprotect(shared + size, MEMORY_PAGE, PROT_NONE);
+	madvise(shared, size, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < size; i++)
+		shared[i] = (char)(i / MEMORY_PAGE + i);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	assert_true(fork_may_share(child));
+	assert_true(fork_may_share(getpid()));
+	read_in_every_way(child, shared, size);
+	assert_int_equal(private_kib(child, shared), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	munmap(shared, size + MEMORY_PAGE);
+}
+
+/* It has executed a program, and has no children. */
+static void a_program_without_children_shares_nothing(void **state)
+{
+	pid_t child = fork();
+
+	(void)state;
+	if (!child) {
+		execl("/bin/sleep", "sleep", "60", NULL);
+		_exit(1);
+	}
+	/* The answer is kept for a moment. */
+	for (int i = 0; i < 100 && fork_may_share(child); i++)
+		usleep(50000);
+	assert_false(fork_may_share(child));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pages_shared_by_fork_stay_shared),
+		cmocka_unit_test(a_program_without_children_shares_nothing),
 		cmocka_unit_test(what_is_not_there_is_not_brought_in),
 		cmocka_unit_test(absent_memory_reads_as_zeros_and_stays_absent),
 		cmocka_unit_test(an_absent_page_that_may_not_be_read_is_no_zeros),

@@ -138,10 +138,42 @@ static void an_owner_is_known_by_what_the_kernel_calls_it(void **state)
 	}
 }
 
-static void a_status_has_the_figures_that_no_mapping_has(void **state)
+/* Relocated data that a child has not written to, its own copies, a heap of which half is shared;
+ * shared memory is nobody's copy. */
+static void pages_shared_by_fork_are_told_from_own_ones(void **state)
 {
 	static const char text[] =
-		"Name:\tx\nNSpid:\t4711\t12\nVmPTE:\t      84 kB\nVmLck:\t 4 kB\n";
+		"00400000-00410000 rw-p 00000000 08:02 17   /usr/bin/a\n"
+		"Rss:                  60 kB\n"
+		"Private_Clean:        40 kB\n"
+		"Private_Dirty:         8 kB\n"
+		"Shared_Dirty:         12 kB\n"
+		"Anonymous:            20 kB\n"
+		"00500000-00600000 rw-p 00000000 00:00 0    [heap]\n"
+		"Rss:                 800 kB\n"
+		"Private_Clean:         4 kB\n"
+		"Private_Dirty:       396 kB\n"
+		"Shared_Dirty:        400 kB\n"
+		"Anonymous:           800 kB\n"
+		"00700000-00800000 rw-s 00000000 00:01 9    /dev/zero (deleted)\n"
+		"Rss:                 100 kB\n"
+		"Shared_Dirty:        100 kB\n"
+		"Anonymous:           100 kB\n";
+	struct memory_forked forked;
+	struct smaps smaps;
+
+	(void)state;
+	assert_int_equal(parse(text, &smaps), 0);
+	forked = smaps_forked(&smaps);
+	assert_int_equal(forked.own, 408 << 10);
+	assert_int_equal(forked.shared, 412 << 10);
+	smaps_free(&smaps);
+}
+
+static void a_status_has_the_figures_that_no_mapping_has(void **state)
+{
+	static const char text[] = "Name:\tx\nUid:\t1\t33\t1\t1\nNSpid:\t4711\t12\nVmPTE:\t      "
+				   "84 kB\nVmLck:\t 4 kB\n";
 	_cleanup_fclose_ FILE *file = fmemopen((void *)text, strlen(text), "r");
 	struct memory_status status;
 
@@ -150,6 +182,7 @@ static void a_status_has_the_figures_that_no_mapping_has(void **state)
 	assert_int_equal(status.page_tables, 84 << 10);
 	assert_int_equal(status.locked, 4 << 10);
 	assert_int_equal(status.own_pid, 12);
+	assert_int_equal(status.uid, 33);
 }
 
 int main(void)
@@ -160,6 +193,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_smaps_is_refused),
 		cmocka_unit_test(sizes_beyond_64_bits_count_as_nothing),
 		cmocka_unit_test(an_owner_is_known_by_what_the_kernel_calls_it),
+		cmocka_unit_test(pages_shared_by_fork_are_told_from_own_ones),
 		cmocka_unit_test(a_status_has_the_figures_that_no_mapping_has),
 	};
 

@@ -673,11 +673,12 @@ static void a_kill_is_reported_with_what_was_known(void **state)
 	struct fixture fixture;
 	struct oom_kill where = {.pid = 8, .cgroup = (char *)"/x\033", .limit_bytes = 1 << 20};
 	struct oom_total total = {.comm = "shop", .kills = 2};
-	struct triage_kill kill = {.where = &where,
-				   .comm = "shop\033",
-				   .by_counter = true,
-				   .memory = {.known = true, .anonymous = 1 << 19},
-				   .read_s = 3};
+	struct triage_kill kill = {
+		.where = &where,
+		.comm = "shop\033",
+		.by_counter = true,
+		.memory = {.known = true, .anonymous = 1 << 19, .page_tables = 339 << 20},
+		.read_s = 3};
 	struct triage_kills kills = {0};
 	struct oom_kills oom = {0};
 	_cleanup_free_ char *text = NULL, *json = NULL, *prom = NULL;
@@ -697,6 +698,8 @@ static void a_kill_is_reported_with_what_was_known(void **state)
 	assert_non_null(strstr(text, "OOM-killed: process 8 shop"));
 	assert_non_null(strstr(text, "(found by its group's count, after its end)"));
 	assert_non_null(strstr(text, "when it was chosen: 512.0 KiB anonymous"));
+	assert_non_null(strstr(text, "page tables 339.0 MiB"));
+	assert_non_null(strstr(json, "\"page_table_bytes\":355467264"));
 	assert_non_null(strstr(text, "what was known of it, read 3 s before:"));
 	assert_null(strchr(text, '\033'));
 	assert_non_null(strstr(json, "\"oom_kills\":[{\"pid\":8,"));

@@ -12,14 +12,27 @@
  *   file      reads every page of a mapped file of 16 MiB
  *   huge      requests huge pages, 64 MiB, and uses a tenth of each
  *   shared    fills 16 MiB of shared memory
+ *   tables    touches one page in each 2 MiB of 10 GiB, and gives it back
+ *   fork      has 32 MiB of pages, which a child shares from then on
+ *   copy      writes to 24 MiB of them
+ *   map       has a mapping of 64 MiB that is shared, and 24 MiB of it in use
+ *   map-own   the same of one that is private
+ *   fill      uses 24 MiB more of the mapping
+ *   orphan    a child leaves a segment of System V shared memory of 2 MiB
+ *   remove    removes that
  */
 #include "workload.h"
 
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #define MIB (1u << 20)
 #define HUGE_PAGE (2 * MIB)
@@ -190,14 +203,112 @@ static void shared(void)
 	memset(bytes, 1, 16 * MIB);
 }
 
+static char *map(size_t size, int flags)
+{
+	char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			   MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+
+	if (bytes == MAP_FAILED)
+		abort();
+	madvise(bytes, size, MADV_NOHUGEPAGE);
+	return bytes;
+}
+
+static void tables(void)
+{
+	size_t size = UINT64_C(10) << 30;
+	char *bytes = map(size, MAP_PRIVATE);
+
+	for (size_t at = 0; at < size; at += HUGE_PAGE) {
+		bytes[at] = 1;
+		madvise(bytes + at, 4096, MADV_DONTNEED);
+	}
+}
+
+/* Of 32 MiB that a child shares; of 64 MiB that fill. */
+static char *pages;
+
+static void share(void)
+{
+	pages = map(32 * MIB, MAP_PRIVATE);
+	memset(pages, 1, 32 * MIB);
+	switch (fork()) {
+	case -1:
+		abort();
+	case 0:
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+}
+
+static void copy(void)
+{
+	memset(pages, 2, 24 * MIB);
+}
+
+static void map_shared(void)
+{
+	pages = map(64 * MIB, MAP_SHARED);
+	memset(pages, 1, 24 * MIB);
+}
+
+static void map_own(void)
+{
+	/* An allocator that is not known might own the mapping. */
+	free(make(100));
+	pages = map(64 * MIB, MAP_PRIVATE);
+	memset(pages, 1, 24 * MIB);
+}
+
+static void fill(void)
+{
+	memset(pages + 24 * MIB, 1, 24 * MIB);
+}
+
+static volatile int *segment;
+
+static void orphan(void)
+{
+	pid_t child;
+
+	segment = (volatile int *)mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (segment == MAP_FAILED)
+		abort();
+	*segment = -1;
+	child = fork();
+	if (!child) {
+		void *bytes;
+
+		*segment = shmget(IPC_PRIVATE, 2 * MIB, IPC_CREAT | 0600);
+		bytes = *segment < 0 ? (void *)-1 : shmat(*segment, NULL, 0);
+		if (bytes == (void *)-1)
+			_exit(1);
+		memset(bytes, 1, 2 * MIB);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, NULL, 0) != child || *segment < 0)
+		abort();
+}
+
+static void unmake(void)
+{
+	shmctl(*segment, IPC_RMID, NULL);
+}
+
 int main(void)
 {
 	static const struct command commands[] = {
-		{.name = "leak", .run = leak},	   {.name = "besides", .run = besides},
-		{.name = "retain", .run = retain}, {.name = "fragment", .run = fragment},
-		{.name = "arenas", .run = arenas}, {.name = "caches", .run = caches},
-		{.name = "stacks", .run = stacks}, {.name = "file", .run = file},
-		{.name = "huge", .run = huge},	   {.name = "shared", .run = shared},
+		{.name = "leak", .run = leak},	     {.name = "besides", .run = besides},
+		{.name = "retain", .run = retain},   {.name = "fragment", .run = fragment},
+		{.name = "arenas", .run = arenas},   {.name = "caches", .run = caches},
+		{.name = "stacks", .run = stacks},   {.name = "file", .run = file},
+		{.name = "huge", .run = huge},	     {.name = "shared", .run = shared},
+		{.name = "tables", .run = tables},   {.name = "fork", .run = share},
+		{.name = "copy", .run = copy},	     {.name = "map", .run = map_shared},
+		{.name = "orphan", .run = orphan},   {.name = "remove", .run = unmake},
+		{.name = "map-own", .run = map_own}, {.name = "fill", .run = fill},
 	};
 	static const struct truth truth = {0};
 

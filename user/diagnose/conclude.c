@@ -209,7 +209,8 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 	diagnosis->group = most_grown(&conclusion->growth);
 	if (conclusion->no_leak) {
 		diagnosis->verdict = DIAGNOSIS_NO_LEAK;
-		diagnosis->why = diagnosis->group == GROUP_MANAGED
+		diagnosis->why = conclusion->why ? conclusion->why
+				 : diagnosis->group == GROUP_MANAGED
 					 ? "collections leave hardly more: the heap grew by garbage"
 					 : "malloc, the page cache or the kernel keeps what grew";
 	} else if (conclusion->verdict == MEMORY_FILLS) {
@@ -219,6 +220,9 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 	} else if (is_kept(evidence)) {
 		diagnosis->verdict = DIAGNOSIS_NO_LEAK;
 		diagnosis->why = "malloc keeps it free, or it is pages of files that were read";
+	} else if (conclusion->verdict == MEMORY_FILLS) {
+		diagnosis->verdict = DIAGNOSIS_UNKNOWN;
+		diagnosis->why = conclusion->why;
 	} else if (conclusion->verdict == MEMORY_MIXED) {
 		diagnosis->verdict = DIAGNOSIS_UNKNOWN;
 		diagnosis->why = "several parts of its memory grew, and none by most of it";

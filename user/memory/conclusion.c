@@ -72,12 +72,9 @@ static void measure(const struct memory_split *before, const struct memory_split
 #define FILLED_SHARE 4
 
 /* Whether its size bounds what is in it; a block of malloc cannot be anything else. */
-static bool is_bound(const struct memory_split *now, const struct memory_fillable *mapping)
+static bool is_bound(const struct memory_fillable *mapping)
 {
-	if (mapping->shared)
-		return true;
-	return mapping->resident >= mapping->size / FILLED_SHARE &&
-	       (!now->why || mapping->part == MEMORY_MAPPED_BLOCKS);
+	return mapping->shared || mapping->resident >= mapping->size / FILLED_SHARE;
 }
 
 static const struct memory_fillable *fillable_at(const struct memory_split *split,
@@ -104,7 +101,7 @@ static struct memory_filled filled_since(const struct memory_split *before,
 		const struct memory_fillable *is = &now->fillable[i],
 					     *was = fillable_at(before, is);
 
-		if (!was || is->resident <= was->resident || !is_bound(now, is))
+		if (!was || is->resident <= was->resident || !is_bound(is))
 			continue;
 		filled.mappings++;
 		if (is->part == MEMORY_MAPPED_BLOCKS)
@@ -113,6 +110,7 @@ static struct memory_filled filled_since(const struct memory_split *before,
 		filled.before += was->resident;
 		filled.now += is->resident;
 		filled.shared &= is->shared;
+		filled.doubtful |= now->why && !is->shared && is->part != MEMORY_MAPPED_BLOCKS;
 		if (is->resident - was->resident <= most)
 			continue;
 		most = is->resident - was->resident;
@@ -161,6 +159,14 @@ static bool own_records_grow(const struct deciding *deciding)
 	return 2 * part_growth(deciding, MEMORY_MALLOC_OWN) >= deciding->growth->total;
 }
 
+static bool fills_most(const struct deciding *deciding)
+{
+	const struct memory_filled *filled = &deciding->filled;
+
+	return filled->mappings &&
+	       2 * (int64_t)(filled->now - filled->before) >= deciding->growth->total;
+}
+
 static enum memory_verdict decide(const struct deciding *deciding)
 {
 	static const enum memory_verdict verdicts[] = {
@@ -177,7 +183,6 @@ static enum memory_verdict decide(const struct deciding *deciding)
 	};
 	_Static_assert(ARRAY_SIZE(verdicts) == GROUP_MAX_, "a verdict for every group");
 	const struct memory_growth *growth = deciding->growth;
-	const struct memory_filled *filled = &deciding->filled;
 	const struct memory_split *before = deciding->before;
 	int64_t zero = (int64_t)deciding->now->huge_zero - (int64_t)deciding->before->huge_zero;
 	size_t group;
@@ -188,7 +193,7 @@ static enum memory_verdict decide(const struct deciding *deciding)
 		return MEMORY_HUGE_PAGES;
 	if (own_records_grow(deciding))
 		return MEMORY_RETAINED;
-	if (2 * (int64_t)(filled->now - filled->before) >= growth->total)
+	if (fills_most(deciding) && !deciding->filled.doubtful)
 		return MEMORY_FILLS;
 	group = memory_main_part(growth->total, growth->groups, GROUP_MAX_);
 	if (group == GROUP_MAX_)
@@ -503,6 +508,23 @@ static void managed_say(const struct sentence *sentence)
 		floor_say(sentence);
 }
 
+static void filled_say(const struct sentence *sentence)
+{
+	const struct memory_filled *filled = &sentence->deciding->filled;
+	char size[16], before[16], now[16];
+
+	if (filled->mappings == 1)
+		fprintf(sentence->out, "it fills a mapping of %s (0x%" PRIx64 ")",
+			units_bytes(size, (double)filled->size, ""), filled->address);
+	else
+		fprintf(sentence->out, "it fills %" PRIu64 " mappings of %s", filled->mappings,
+			units_bytes(size, (double)filled->size, ""));
+	fprintf(sentence->out, ", %.0f %% full: %s → %s",
+		100 * (double)filled->now / (double)filled->size,
+		units_bytes(before, (double)filled->before, ""),
+		units_bytes(now, (double)filled->now, ""));
+}
+
 static void other_say(const struct sentence *sentence)
 {
 	const struct memory_split *now = sentence->deciding->now;
@@ -510,6 +532,10 @@ static void other_say(const struct sentence *sentence)
 	fputs("it is outside every heap that could be read", sentence->out);
 	if (now->why)
 		fprintf(sentence->out, " (%s)", now->why);
+	if (fills_most(sentence->deciding)) {
+		fputs("; ", sentence->out);
+		filled_say(sentence);
+	}
 	fprintf(sentence->out, ". `leakmon -p %d --mappings` shows what maps it", now->pid);
 }
 
@@ -568,20 +594,9 @@ static void unshared_say(const struct sentence *sentence)
 
 static void fills_say(const struct sentence *sentence)
 {
-	const struct memory_filled *filled = &sentence->deciding->filled;
-	char size[16], before[16], now[16];
-
-	if (filled->mappings == 1)
-		fprintf(sentence->out, "it fills a mapping of %s (0x%" PRIx64 ")",
-			units_bytes(size, (double)filled->size, ""), filled->address);
-	else
-		fprintf(sentence->out, "it fills %" PRIu64 " mappings of %s", filled->mappings,
-			units_bytes(size, (double)filled->size, ""));
-	fprintf(sentence->out, ", %.0f %% full: %s → %s, bounded by that size",
-		100 * (double)filled->now / (double)filled->size,
-		units_bytes(before, (double)filled->before, ""),
-		units_bytes(now, (double)filled->now, ""));
-	if (!filled->shared)
+	filled_say(sentence);
+	fputs(", bounded by that size", sentence->out);
+	if (!sentence->deciding->filled.shared)
 		fprintf(sentence->out,
 			", unless the program maps more: `leakmon -p %d --mappings` shows that",
 			sentence->deciding->now->pid);
@@ -644,8 +659,9 @@ static void evidence_keep(const struct deciding *deciding, struct memory_conclus
 	conclusion->why = whys[conclusion->verdict];
 	conclusion->page_tables = (struct memory_then_now){page_tables(before), page_tables(now)};
 	conclusion->own = (struct memory_then_now){before->own, now->own};
-	conclusion->filled =
-		conclusion->verdict == MEMORY_FILLS ? deciding->filled : (struct memory_filled){0};
+	conclusion->filled = (struct memory_filled){0};
+	if (conclusion->verdict != MEMORY_STEADY && fills_most(deciding))
+		conclusion->filled = deciding->filled;
 }
 
 void memory_conclude(const struct memory_split *before, const struct memory_split *now,

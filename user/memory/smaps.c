@@ -248,6 +248,15 @@ static void take_own_pid(const char *line, struct memory_status *status)
 		status->own_pid = (int32_t)strtol(last, NULL, 10);
 }
 
+/* "Uid:", then the real one, the effective one, and two more. */
+static void take_uid(const char *line, struct memory_status *status)
+{
+	uint32_t uid;
+
+	if (sscanf(line, "Uid: %*u %" SCNu32, &uid) == 1)
+		status->uid = uid;
+}
+
 int memory_status_parse(FILE *file, struct memory_status *status)
 {
 	_cleanup_free_ char *line = NULL;
@@ -257,6 +266,7 @@ int memory_status_parse(FILE *file, struct memory_status *status)
 	while (getline(&line, &size, file) > 0) {
 		take_field(line, status_fields, ARRAY_SIZE(status_fields), &read);
 		take_own_pid(line, &read);
+		take_uid(line, &read);
 	}
 	if (ferror(file))
 		return -ESRCH;

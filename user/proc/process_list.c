@@ -17,6 +17,7 @@
 
 /* PF_KTHREAD, include/linux/sched.h */
 #define FLAG_KERNEL_THREAD 0x00200000u
+#define FLAG_FORKED 0x00000040u /* PF_FORKNOEXEC */
 
 int process_parse_stat(const char *text, struct process_entry *entry)
 {
@@ -40,6 +41,7 @@ int process_parse_stat(const char *text, struct process_entry *entry)
 	parsed.start_ticks = start;
 	parsed.minor_faults = faults;
 	parsed.kernel_thread = flags & FLAG_KERNEL_THREAD;
+	parsed.forked = flags & FLAG_FORKED;
 	*entry = parsed;
 	return 0;
 }

@@ -21,6 +21,7 @@ struct process_entry {
 	unsigned threads;
 	char state; /* 'R', 'S', 'Z', ... */
 	bool kernel_thread;
+	bool forked;   /* it has not executed a program since it was forked */
 	char comm[16]; /* untrusted: any bytes; the name of a kernel thread is cut */
 };
 

@@ -49,7 +49,10 @@ ssize_t memory_read(struct memory_source source, uint64_t address, void *buffer,
 /* Likewise of pages that pagemap_read() has just shown to be present. */
 ssize_t memory_read_present(struct memory_source source, uint64_t address, void *buffer,
 			    size_t size);
-/* process_vm_readv(2) of a live process, of pages that are there: bytes, or -errno. */
+/*
+ * As process_vm_readv(2) of a live process, of pages that are there: bytes, or -errno. A page that
+ * it shares with relatives stays shared (fork_sharing.h).
+ */
 ssize_t memory_read_pieces(pid_t task, const struct iovec *local, size_t local_count,
 			   const struct iovec *remote, size_t remote_count);
 /* All of them: 0; -EFAULT, -ESRCH, -EPERM. */

@@ -203,11 +203,16 @@ static void slot_release(struct slot *slot)
 	atomic_store_explicit(&slot->task, 0, memory_order_release);
 }
 
+static bool reads_memory(long number)
+{
+	return number == SYS_process_vm_readv || number == SYS_preadv;
+}
+
 /* A page that nobody serves keeps nobody from the kernel's account of a process; a lock keeps
  * everybody from all. */
 static bool keeps_from(const struct left_out *one, long number)
 {
-	return one->number != SYS_process_vm_readv || number == SYS_process_vm_readv;
+	return !reads_memory(one->number) || reads_memory(number);
 }
 
 static bool is_left_out(pid_t task, long number)

@@ -246,6 +246,7 @@ void memory_report_free(struct memory_report *report)
 		memory_process_free(&report->processes.items[i]);
 	vec_free(&report->processes);
 	cgroup_memories_free(&report->groups);
+	sysv_report_free(&report->sysv);
 }
 
 /* -------- figures */

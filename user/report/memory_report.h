@@ -19,6 +19,7 @@
 #include "report/js_memory.h"
 #include "report/python_memory.h"
 #include "report/runtime_label.h"
+#include "report/sysv_report.h"
 
 /* In bytes. A field that a kernel does not have is 0. */
 struct smaps_figures {
@@ -40,6 +41,7 @@ struct memory_forked {
 struct memory_status {
 	uint64_t page_tables, locked, hugetlb, swap;
 	uint64_t rss_anon, rss_file, rss_shmem;
+	uint32_t uid;	 /* effective */
 	int32_t own_pid; /* as the process itself knows it, in its PID namespace */
 };
 
@@ -140,6 +142,7 @@ struct memory_filled {
 	enum memory_part part; /* of that one */
 	uint64_t blocks_grown; /* by that much, those of them that are blocks of malloc */
 	bool shared;	       /* all of them are (mmap(2), MAP_SHARED) */
+	bool doubtful;	       /* they may be an allocator's, of which not all is known */
 };
 
 /* Two readings of one figure. */
@@ -265,6 +268,7 @@ struct memory_report {
 	VEC(struct memory_process) processes;
 	/* Readings of them before, and this one; borrowed; NULL: not kept. */
 	const struct memory_history *history;
+	struct sysv_report sysv;
 	struct cgroup_memories groups; /* those that hold them, if groups were asked for */
 	size_t unreadable;	       /* others that may not be read */
 	size_t top;		       /* rows of a list; 0: all */

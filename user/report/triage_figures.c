@@ -202,6 +202,7 @@ static const struct figure kill_figures[] = {
 	FIGURE("file_bytes", NULL, NUMBER, KILL(memory.file), MEMORY),
 	FIGURE("shared_bytes", NULL, NUMBER, KILL(memory.shared), MEMORY),
 	FIGURE("swap_bytes", NULL, NUMBER, KILL(memory.swap), MEMORY),
+	FIGURE("page_table_bytes", NULL, NUMBER, KILL(memory.page_tables), MEMORY),
 	FIGURE("read_s", NULL, REAL, KILL(read_s), .shown = was_read),
 };
 const struct figures triage_kill_figures = FIGURES(kill_figures);

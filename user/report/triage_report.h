@@ -219,7 +219,7 @@ char *triage_samples_next(const struct triage_entry *entry, char text[TRIAGE_NEX
 /* The kernel's count of a process's memory when it chose it, in bytes. */
 struct triage_kill_memory {
 	bool known;
-	uint64_t anonymous, file, shared, swap;
+	uint64_t anonymous, file, shared, swap, page_tables;
 };
 
 /* A process that the kernel kills for want of memory. */

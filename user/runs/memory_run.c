@@ -13,6 +13,7 @@
 #include "memory/memory_parts.h"
 #include "memory/conclusion.h"
 #include "memory/cgroup_memory.h"
+#include "memory/sysv_segments.h"
 #include "report/memory_split.h"
 #include "parse/questions.h"
 #include "sandbox/worker.h"
@@ -29,8 +30,10 @@ struct memory_run {
 	uint64_t reports;
 	struct memory_history history;
 	struct cgroup_memories first_groups; /* of each group, the first reading */
-	struct core *core;		     /* NULL: processes that run */
-	struct container_cache *containers;  /* NULL: nothing asks for them */
+	struct sysv_report first_sysv;	     /* all segments at the first reading */
+	struct timespec first_time;
+	struct core *core;		    /* NULL: processes that run */
+	struct container_cache *containers; /* NULL: nothing asks for them */
 };
 
 static void explain(pid_t pid, int error)
@@ -196,6 +199,26 @@ static int read_core(struct memory_run *run, struct memory_report *report)
 	return error;
 }
 
+/* Segments that concern the processes; none of a machine that has no System V IPC, or may not be
+ * asked. Other targets' namespaces than the first one's are not read. */
+static void read_sysv(struct memory_run *run, struct memory_report *report)
+{
+	const struct memory_process *first = report->processes.items;
+	uint64_t since_ms =
+		(uint64_t)MAX((report->time.tv_sec - run->first_time.tv_sec) * 1000 +
+				      (report->time.tv_nsec - run->first_time.tv_nsec) / 1000000,
+			      0);
+	bool everywhere = selector_config_is_empty(&run->options->targets);
+
+	if (!report->processes.count ||
+	    sysv_segments_read(everywhere ? 0 : first->pid, &report->sysv))
+		return;
+	if (!everywhere)
+		sysv_segments_select(&report->sysv, report);
+	if (run->first_sysv.known)
+		sysv_segments_compare(&run->first_sysv, since_ms, &report->sysv);
+}
+
 /* The processes as they are now, with conclusions. 0, or -errno after a message. */
 static int read_all(struct memory_run *run, struct memory_report *report)
 {
@@ -211,6 +234,7 @@ static int read_all(struct memory_run *run, struct memory_report *report)
 		log_error("out of memory");
 	if (error || report->processes.count) {
 		conclude(run, report);
+		read_sysv(run, report);
 		return error;
 	}
 	log_error("no process to report: all have ended, or none may be read; run leakmon as root, "
@@ -244,6 +268,8 @@ static int read_first(struct memory_run *run)
 
 	if (!error)
 		error = keep(run, &report);
+	SWAP(run->first_sysv, report.sysv);
+	run->first_time = report.time;
 	if (!error)
 		log_info("read %zu process%s; what has grown since is shown from the next reading "
 			 "on",
@@ -305,6 +331,7 @@ int memory_run(const struct memory_options *options)
 	}
 	memory_history_free(&run.history);
 	cgroup_memories_free(&run.first_groups);
+	sysv_report_free(&run.first_sysv);
 	core_free(run.core);
 	container_cache_free(run.containers);
 	if (emitter_close(&run.emitter))

@@ -107,6 +107,7 @@ static void memory_fill(struct triage_kill_memory *memory, const struct lm_victi
 		.file = victim->file * page,
 		.shared = victim->shmem * page,
 		.swap = victim->swap * page,
+		.page_tables = victim->page_tables,
 	};
 }
 

@@ -209,6 +209,7 @@ static void filled_json(struct json_writer *json, const struct memory_filled *fi
 	json_amounts_write(json, "resident_bytes", filled->before, filled->now);
 	json_put_string(json, "part", memory_part_name(filled->part));
 	json_put_bool(json, "shared", filled->shared);
+	json_put_bool(json, "doubtful", filled->doubtful);
 	json_close(json, '}');
 }
 
@@ -294,6 +295,46 @@ static void group_json(struct json_writer *json, const struct cgroup_memory *gro
 	json_close(json, '}');
 }
 
+static void sysv_total_json(struct json_writer *json, const char *key,
+			    const struct sysv_total *total)
+{
+	json_open(json, key, '{');
+	json_put_number(json, "segments", total->segments);
+	json_put_number(json, "bytes", total->bytes);
+	json_close(json, '}');
+}
+
+static void sysv_json(struct json_writer *json, const struct memory_report *report)
+{
+	const struct sysv_report *sysv = &report->sysv;
+	size_t count = sysv->list.count;
+
+	if (!sysv->known) {
+		json_put_null(json, "sysv_shm");
+		return;
+	}
+	json_open(json, "sysv_shm", '{');
+	sysv_total_json(json, "all", &sysv->all);
+	sysv_total_json(json, "unattached", &sysv->unattached);
+	sysv_total_json(json, "orphans", &sysv->orphans);
+	if (sysv->has_growth)
+		json_put_signed(json, "growth_bytes", sysv->growth);
+	else
+		json_put_null(json, "growth_bytes");
+	json_put_bool(json, "partial", sysv->partial);
+	json_open(json, "segments", '[');
+	for (size_t i = 0; i < (report->top ? MIN(count, report->top) : count); i++) {
+		const struct sysv_segment *segment = &sysv->list.items[i];
+
+		json_open(json, NULL, '{');
+		json_figures_write(json, &sysv_segment_figures, segment);
+		json_put_string(json, "creator_comm", *segment->comm ? segment->comm : NULL);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
 int json_memory_write(FILE *out, const void *data)
 {
 	const struct memory_report *report = data;
@@ -313,6 +354,7 @@ int json_memory_write(FILE *out, const void *data)
 	for (size_t i = 0; i < report->groups.list.count; i++)
 		group_json(&json, &report->groups.list.items[i]);
 	json_close(&json, ']');
+	sysv_json(&json, report);
 	json_close(&json, '}');
 	fputc('\n', out);
 	return output_finish(out);

@@ -719,6 +719,50 @@ static void table_write(FILE *out, const struct memory_report *report)
 		report->unreadable);
 }
 
+/* System V shared memory: what its owners have forgotten. */
+
+static void segment_write(FILE *out, const struct sysv_segment *segment)
+{
+	char resident[16], size[16];
+
+	fprintf(out, "\t%10s of %s: id %" PRIu32 ", key 0x%08" PRIx32 ", created by PID %d (",
+		bytes_text(resident, segment->resident + segment->swapped),
+		bytes_text(size, segment->size), segment->id, segment->key, segment->creator);
+	if (*segment->comm)
+		text_print_inert(out, segment->comm);
+	else
+		fputs("ended", out);
+	fprintf(out, "), UID %" PRIu32 ", attached %" PRIu64 " time%s%s\n", segment->uid,
+		segment->attached, segment->attached == 1 ? "" : "s",
+		segment->is_new ? ", new" : "");
+}
+
+static void sysv_write(FILE *out, const struct memory_report *report)
+{
+	const struct sysv_report *sysv = &report->sysv;
+	size_t count = sysv->list.count;
+	char all[16], unattached[16], grown[16];
+
+	if (!count)
+		return;
+	fprintf(out,
+		"System V shared memory: %" PRIu64 " segment%s, %s; unattached: %" PRIu64
+		", %s; of these, created by processes that have ended: %" PRIu64 "\n",
+		sysv->all.segments, sysv->all.segments == 1 ? "" : "s",
+		bytes_text(all, sysv->all.bytes), sysv->unattached.segments,
+		bytes_text(unattached, sysv->unattached.bytes), sysv->orphans.segments);
+	if (sysv->has_growth && sysv->growth > 0)
+		fprintf(out,
+			"\tunattached memory grew by %s in %s: it stays until it is removed "
+			"(shmctl(2), IPC_RMID; ipcrm(1))\n",
+			units_bytes(grown, (double)sysv->growth, ""),
+			units_time(all, (double)sysv->since_ms / 1000));
+	for (size_t i = 0; i < (report->top ? MIN(count, report->top) : count); i++)
+		segment_write(out, &sysv->list.items[i]);
+	if (sysv->partial)
+		fputs("\tthere are more segments than were read\n", out);
+}
+
 int text_memory_write(FILE *stream, const void *data)
 {
 	const struct memory_report *report = data;
@@ -735,6 +779,7 @@ int text_memory_write(FILE *stream, const void *data)
 	else
 		for (size_t i = 0; i < report->processes.count; i++)
 			process_write(out, report, &report->processes.items[i]);
+	sysv_write(out, report);
 	fputc('\n', out);
 	return text_page_end(&page);
 }

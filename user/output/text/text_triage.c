@@ -386,15 +386,16 @@ static void limit_write(FILE *out, const struct triage_report *report,
 
 static void kill_memory_write(FILE *out, const struct triage_kill_memory *memory)
 {
-	char anonymous[16], file[16], shared[16], swap[16];
+	char anonymous[16], file[16], shared[16], swap[16], tables[16];
 
 	fprintf(out,
 		"         when it was chosen: %s anonymous, %s of files, %s shared, %s swapped "
-		"out\n",
+		"out, page tables %s\n",
 		units_bytes(anonymous, (double)memory->anonymous, ""),
 		units_bytes(file, (double)memory->file, ""),
 		units_bytes(shared, (double)memory->shared, ""),
-		units_bytes(swap, (double)memory->swap, ""));
+		units_bytes(swap, (double)memory->swap, ""),
+		units_bytes(tables, (double)memory->page_tables, ""));
 }
 
 static void kill_write(FILE *out, const struct triage_report *report,
