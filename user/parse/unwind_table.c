@@ -269,7 +269,8 @@ static bool is_known(const struct cfi_known_code *code, const uint8_t *bytes, si
 	return true;
 }
 
-static int add_known(struct compiler *compiler, uint64_t vaddr, const struct cfi_known_code *code)
+static int add_known(struct compiler *compiler, const struct range *range, uint64_t vaddr,
+		     const struct cfi_known_code *code)
 {
 	struct bare_range *added;
 
@@ -279,7 +280,7 @@ static int add_known(struct compiler *compiler, uint64_t vaddr, const struct cfi
 	if (!added)
 		return -ENOMEM;
 	*added = (struct bare_range){
-		.start = vaddr - MIN(vaddr, (uint64_t)code->before),
+		.start = vaddr - MIN(vaddr - range->start, (uint64_t)code->before),
 		.end = vaddr + code->size,
 		.row = {.kind = code->kind,
 			.cfa_words = code->cfa_words,
@@ -288,9 +289,10 @@ static int add_known(struct compiler *compiler, uint64_t vaddr, const struct cfi
 	return 0;
 }
 
-/* In `size` bytes of code from `vaddr` on; *end: of what was found last. */
+/* In one run of code: `chunk` holds `size` bytes of it from `vaddr` on. *end: of the last one. */
 static int find_known_in(const struct cfi_known_code *code, const uint8_t *chunk, size_t size,
-			 uint64_t vaddr, uint64_t *end, struct compiler *compiler)
+			 const struct range *range, uint64_t vaddr, uint64_t *end,
+			 struct compiler *compiler)
 {
 	const uint8_t *at = chunk, *stop = chunk + size;
 	int error = 0;
@@ -299,7 +301,7 @@ static int find_known_in(const struct cfi_known_code *code, const uint8_t *chunk
 		uint64_t place = vaddr + (uint64_t)(at - chunk);
 
 		if (place >= *end && is_known(code, at, (size_t)(stop - at))) {
-			error = add_known(compiler, place, code);
+			error = add_known(compiler, range, place, code);
 			*end = place + code->size;
 		}
 		at++;
@@ -323,7 +325,8 @@ static int find_known_code(const struct elf_file *file, const struct cfi_known_c
 
 			if (got <= 0)
 				break;
-			error = find_known_in(code, chunk, (size_t)got, vaddr, &end, compiler);
+			error = find_known_in(code, chunk, (size_t)got, range, vaddr, &end,
+					      compiler);
 			if (got < CODE_CHUNK_BYTES)
 				break;
 			/* What begins near the end is seen whole in the next one. */
