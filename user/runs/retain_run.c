@@ -492,8 +492,8 @@ static int run_core(struct retain_run *run)
 	if (error)
 		return error;
 	core_warn(run->core);
-	log_info("a core file lacks kernel-held references (epoll, timers): blocks that only "
-		 "those hold seem unreachable");
+	log_info("a core file lacks kernel-held references (epoll, timers, io_uring, signal "
+		 "stacks): blocks that only those hold seem unreachable");
 	run->stages.processes->core = run->core;
 	retain = retain_run_begin(run, core_layout(run->core)->pid);
 	return retain ? retain_run_finish(run, retain, &(struct retain_tracked){0}) : -ENOMEM;
