@@ -187,7 +187,7 @@ static void what_the_kernel_may_hold_beside_is_said_before_the_blocks(void **sta
 	assert_int_equal(text_retain_write(out, &report), 0);
 	fclose(out);
 	assert_non_null(strstr(text, "kernel: alternate signal stacks and requests in flight were "
-				     "not read: no?BPF\nkernel: an io_uring may hold more\n"));
+				     "not read: no\\x1bBPF\nkernel: an io_uring may hold more\n"));
 	assert_non_null(strstr(text, ": alternate signal stack (held by the kernel)\n"));
 	assert_non_null(strstr(text, ": timer 0 (held by the kernel)\n"));
 }
