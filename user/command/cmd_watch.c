@@ -4,8 +4,21 @@
 #include "command/command.h"
 #include "monitor/watch.h"
 
-static int check(void *options, const struct given *given)
+/* Whether one report is all that is wanted: a check at the end, and nobody who looks meanwhile. */
+static bool is_check(const struct session_options *options)
 {
+	const struct output_options *output = &options->output;
+
+	return (output->fail_over != UINT64_MAX || output->junit) && !options->schedule.repeat &&
+	       !output->listen && !output->textfile_dir && !push_is_wanted(&output->push);
+}
+
+static int check(void *words, const struct given *given)
+{
+	struct session_options *options = words;
+
+	if (is_check(options))
+		options->schedule.interval_ns = 0;
 	return session_options_check(options, given);
 }
 

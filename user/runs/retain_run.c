@@ -725,7 +725,7 @@ static int explain_nothing(int code)
 			log_info("interrupted before the first INTERVAL had passed: no result");
 		return interrupt_exit_code(EXIT_ERROR);
 	}
-	if (code == EXIT_OK)
+	if (code != EXIT_ERROR)
 		log_error("all targets ended before the first INTERVAL had passed: give a shorter "
 			  "one");
 	log_error("to read the heap without probes: leakmon retain --census");
