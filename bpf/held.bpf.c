@@ -26,6 +26,14 @@ struct hlist_head {
 	struct hlist_node *first;
 };
 
+struct llist_node {
+	struct llist_node *next;
+};
+
+struct llist_head {
+	struct llist_node *first;
+};
+
 struct io_hash_bucket {
 	struct hlist_head list;
 };
@@ -78,6 +86,7 @@ struct io_ring_ctx {
 	unsigned int sq_entries, cq_entries;
 	struct io_hash_table cancel_table;
 	struct list_head timeout_list, ltimeout_list, cq_overflow_list;
+	struct llist_head work_llist; /* of IORING_SETUP_DEFER_TASKRUN */
 };
 
 /* Up to 6.12 */
@@ -137,10 +146,15 @@ struct io_cmd_data {
 	struct file *file;
 };
 
+struct io_task_work {
+	struct llist_node node;
+};
+
 struct io_kiocb {
 	struct io_cmd_data cmd;
 	struct io_cqe cqe;
 	struct io_ring_ctx *ctx;
+	struct io_task_work io_task_work;
 	struct hlist_node hash_node;
 	struct io_kiocb *link;
 	struct io_wq_work work;
@@ -166,6 +180,7 @@ struct io_uring_task {
 	struct io_wq *io_wq;
 	struct file *registered_rings[16];
 	struct percpu_counter inflight;
+	struct llist_head task_list;
 };
 
 /* Since 6.14 a request has this instead of its task. */
@@ -553,6 +568,17 @@ static __noinline int timeouts_put(u64 head, u32 tgid, s32 number)
 	return 0;
 }
 
+/* Requests whose event has come, and whose completion waits for their thread. */
+static __noinline int task_work_put(u64 first, u32 tgid, s32 number)
+{
+	struct chain chain = {.tgid = tgid, .number = number};
+
+	if (first)
+		requests_put(&chain, (void *)first, NULL,
+			     bpf_core_field_offset(struct io_kiocb, io_task_work.node));
+	return 0;
+}
+
 static __noinline int work_list_put(u64 first, u32 tgid)
 {
 	struct chain chain = {.tgid = tgid, .number = -1};
@@ -738,6 +764,7 @@ static __noinline int ring_put(u64 address, u32 tgid, s32 number)
 	timeouts_put(address + bpf_core_field_offset(struct io_ring_ctx, ltimeout_list), tgid,
 		     number);
 	newer_lists_put(address, tgid, number);
+	task_work_put((u64)BPF_CORE_READ(ring, work_llist.first), tgid, number);
 	completions_put(address, number);
 	submissions_put(address, number);
 	overflow_put(address, number);
@@ -894,6 +921,7 @@ static __noinline int uring_put(u64 address, u32 tgid)
 	else
 		counts.uring_uncounted++;
 	waiting_work_put(BPF_CORE_READ(uring, io_wq), tgid);
+	task_work_put((u64)BPF_CORE_READ(uring, task_list.first), tgid, -1);
 	ring_put((u64)BPF_CORE_READ(uring, last), tgid, -1);
 	bpf_loop(bpf_core_field_size(uring->registered_rings) / sizeof(void *), registered_step,
 		 &rings, 0);

@@ -26,6 +26,7 @@
 #define READS 4
 #define WAITING_READS 3
 #define FAR_POLLS 10
+#define DEFERRED 5
 #define CALLS 20
 #define SIGNALS 10
 /* Twice as many completions have room; more overflow. */
@@ -93,9 +94,9 @@ static SITE void wipe(void)
 		(void)stack[i];
 }
 
-static bool ring_open(struct ring *ring, unsigned entries)
+static bool ring_open(struct ring *ring, unsigned entries, unsigned flags)
 {
-	struct io_uring_params params = {0};
+	struct io_uring_params params = {.flags = flags};
 	int protection = PROT_READ | PROT_WRITE;
 	char *queues;
 
@@ -143,10 +144,10 @@ static void ring_forget(struct ring *ring)
 	}
 }
 
-static SITE bool poll_once(struct ring *ring)
+static SITE bool poll_once(struct ring *ring, int fd)
 {
 	ring_put(ring, (struct io_uring_sqe){.opcode = IORING_OP_POLL_ADD,
-					     .fd = empty_pipe[0],
+					     .fd = fd,
 					     .poll32_events = POLLIN,
 					     .user_data = (uintptr_t)block(REQUEST)});
 	return ring_submit(ring, 1);
@@ -182,7 +183,7 @@ static SITE bool read_once(struct ring *ring, unsigned flags)
 static SITE void request(struct ring *ring)
 {
 	for (int i = 0; i < POLLS; i++)
-		held[REQUEST] += poll_once(ring);
+		held[REQUEST] += poll_once(ring, empty_pipe[0]);
 	for (int i = 0; i < TIMEOUTS; i++)
 		held[REQUEST] += time_out_once(ring);
 	for (int i = 0; i < READS; i++)
@@ -199,15 +200,31 @@ static SITE void request_far(void)
 	struct io_uring_rsrc_update update = {.offset = -1u};
 	struct ring ring;
 
-	if (!ring_open(&ring, 64))
+	if (!ring_open(&ring, 64, 0))
 		return;
 	update.data = (unsigned)ring.fd;
 	if (syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_RING_FDS, &update, 1) == 1) {
 		for (int i = 0; i < FAR_POLLS; i++)
-			held[REQUEST] += poll_once(&ring);
+			held[REQUEST] += poll_once(&ring, empty_pipe[0]);
 		ring_forget(&ring);
 	}
 	close(ring.fd);
+}
+
+/* Whose event has come, and which complete only when their thread asks for completions. */
+static SITE void request_deferred(void)
+{
+	struct ring ring;
+	int fds[2];
+
+	if (!ring_open(&ring, 64, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN) ||
+	    pipe(fds))
+		return;
+	for (int i = 0; i < DEFERRED; i++)
+		held[REQUEST] += poll_once(&ring, fds[0]);
+	ring_forget(&ring);
+	if (write(fds[1], "", 1) != 1)
+		exit(1);
 }
 
 /* Completions in the ring, others that overflow, and requests that are written only. */
@@ -215,7 +232,7 @@ static SITE void queue(void)
 {
 	struct ring ring;
 
-	if (!ring_open(&ring, SMALL_RING))
+	if (!ring_open(&ring, SMALL_RING, 0))
 		return;
 	for (int i = 0; i < COMPLETIONS; i++) {
 		ring_put(&ring, (struct io_uring_sqe){.opcode = IORING_OP_NOP,
@@ -360,10 +377,11 @@ static void go(void)
 		exit(1);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, thread, (void *)i);
-	if (ring_open(&requests, 256)) {
+	if (ring_open(&requests, 256, 0)) {
 		request(&requests);
 		register_buffer(&requests);
 		request_far();
+		request_deferred();
 		queue();
 	}
 	call();

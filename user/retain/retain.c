@@ -339,9 +339,17 @@ static void sum_up(struct retain *retain)
 		retain->rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
 }
 
-static void read_held(void *held)
+/* A reading of what the kernel holds: 0, or why there is none. */
+struct held_reading {
+	struct held_words *held; /* NULL: it cannot be read */
+	int error;
+};
+
+static void read_held(void *context)
 {
-	held_words_read(held);
+	struct held_reading *reading = context;
+
+	reading->error = held_words_read(reading->held);
 }
 
 /* The heap image, and what the kernel holds at the same moment. */
@@ -349,22 +357,25 @@ static int take(struct retain *retain, const struct heap_image_options *options,
 		const struct retain_sources *sources)
 {
 	_cleanup_(held_words_closep) struct held_words *held = NULL;
-	int unread = options->core ? 0 : held_words_open(retain->pid, &held);
+	struct held_reading reading = {0};
 	struct heap_image_options with_held = *options;
 	int error;
 
+	if (!options->core)
+		reading.error = held_words_open(retain->pid, &held);
+	reading.held = held;
 	if (held) {
 		with_held.at_stop = read_held;
-		with_held.at_stop_context = held;
+		with_held.at_stop_context = &reading;
 	}
 	error = runtime_take_image(retain->pid, &with_held, sources->worker,
 				   &sources->processes->dsos, &retain->heap_image);
 	if (error || options->core)
 		return error;
 	if (held && !retain->heap_image.stopped)
-		unread = held_words_read(held);
-	return kernel_roots_read(retain->pid, &retain->heap_image.maps, unread ? NULL : held,
-				 unread, &retain->held);
+		read_held(&reading);
+	return kernel_roots_read(retain->pid, &retain->heap_image.maps, reading.error ? NULL : held,
+				 reading.error, &retain->held);
 }
 
 int retain_begin(pid_t pid, const struct heap_image_options *options,
