@@ -52,7 +52,8 @@ const struct command command_watch = {
 	.about = "Shows what running programs have allocated and not freed, by call stack:\n"
 		 "every INTERVAL seconds (5), COUNT times (until Ctrl-C), and once more at the\n"
 		 "end; with --fail-over or --junit at the end alone, unless INTERVAL is given.\n"
-		 "SIGUSR1 asks for a report now. The exit status of a CMD that fails is leakmon's.\n",
+		 "SIGUSR1 asks for a report now. The exit status of a CMD that fails is "
+		 "leakmon's.\n",
 	.examples =
 		"  leakmon -p 1234                       report every 5 s until Ctrl-C\n"
 		"  leakmon -p 1234 10 6                  six reports, 10 s apart\n"
