@@ -68,8 +68,8 @@ BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH_BPF) -D__bpf__ 
 SOURCES  := $(sort $(wildcard user/*.c user/*/*.c user/output/*/*.c user/arch/$(ARCH)/*.c))
 OBJECTS  := $(SOURCES:%.c=$(B)/%.o)
 HEAP_BPF := $(patsubst bpf/%.c,$(B)/bpf/%.o,$(filter-out \
-	bpf/feature_probe.bpf.c bpf/kernel.bpf.c bpf/suspect.bpf.c bpf/victim.bpf.c,$(wildcard bpf/*.bpf.c)))
-SKELETONS := $(patsubst %,$(B)/gen/%.skel.h,leakmon feature_probe kernel suspect victim)
+	bpf/feature_probe.bpf.c bpf/held.bpf.c bpf/kernel.bpf.c bpf/suspect.bpf.c bpf/victim.bpf.c,$(wildcard bpf/*.bpf.c)))
+SKELETONS := $(patsubst %,$(B)/gen/%.skel.h,leakmon feature_probe held kernel suspect victim)
 BUILD_TOOLS := $(B)/has-build $(if $(filter 1,$(STATIC)),$(B)/has-static)
 DEPS     := CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' scripts/deps.sh
 
@@ -110,7 +110,7 @@ $(B)/gen/leakmon.bpf.o: $(HEAP_BPF)
 	$(call say,BPF)
 	$(Q)$(BPFTOOL) gen object $@ $^
 
-$(B)/gen/feature_probe.bpf.o $(B)/gen/kernel.bpf.o $(B)/gen/suspect.bpf.o \
+$(B)/gen/feature_probe.bpf.o $(B)/gen/held.bpf.o $(B)/gen/kernel.bpf.o $(B)/gen/suspect.bpf.o \
 $(B)/gen/victim.bpf.o: $(B)/gen/%.bpf.o: $(B)/bpf/%.bpf.o
 	@mkdir -p $(@D)
 	$(call say,BPF)

@@ -142,6 +142,9 @@ packages_of() {
 		fish              tool fish
 		zsh               tool zsh
 		man-db            tool man
+		meson             tool meson
+		cmake             tool ctest
+		python3-pytest    tool pytest-3
 		END
 	dotnet) cat <<-END ;;
 		mono-mcs          tool mcs

@@ -39,7 +39,7 @@ esac
 timeout=${VM_TIMEOUT:-$([ "$ARCH" = "$host" ] && echo 900 || echo 7200)}
 programs="$build/leakmon"
 workloads="leak allocators mixed quick execer mapper kernelmem threads older grower sharer rewriter
-waiter usdt victim dripper holder tagged narrow deep dispatcher"
+waiter usdt victim dripper holder in_kernel tagged narrow deep dispatcher"
 signed="mixed_pac allocators_pac deep_pac cancel_pac thrower_pac private_heap_pac"
 [ "$ARCH" = arm64 ] || signed=
 workloads="$workloads holder_lsan $signed"

@@ -184,7 +184,7 @@ no-harm-runtimes: all
 
 # tests/vm/init runs these in the virtual machine.
 VM_WORKLOADS := $(addprefix $(B)/workloads/,leak allocators mixed quick execer mapper \
-	kernelmem threads older grower sharer victim dripper holder holder_lsan tagged narrow deep \
+	kernelmem threads older grower sharer victim dripper holder holder_lsan in_kernel tagged narrow deep \
 	rewriter waiter usdt dispatcher \
 	$(if $(filter arm64,$(ARCH)),$(addsuffix _pac,mixed allocators deep cancel thrower private_heap))) \
 	$(B)/truth/backtrace_preload.so $(B)/truth/compare

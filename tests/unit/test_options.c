@@ -119,6 +119,34 @@ static void without_a_target_it_is_the_triage(void **state)
 	line_free(&line);
 }
 
+/* A server, or whoever is sent reports, does not wait for the end. */
+static void a_check_reports_at_the_end_unless_an_interval_or_a_server_wants_more(void **state)
+{
+	static const struct {
+		const char *words;
+		uint64_t interval_ns;
+	} cases[] = {
+		{"leakmon -- ./test", 5000000000},
+		{"leakmon --fail-over 0 -- ./test", 0},
+		{"leakmon --fail-over 1M -p 9", 0},
+		{"leakmon --junit leaks.xml -- ./test", 0},
+		{"leakmon --fail-over 0 --suppress known.txt --junit leaks.xml -- ./test", 0},
+		{"leakmon --suppress known.txt -- ./test", 5000000000},
+		{"leakmon --fail-over 0 7 -- ./test", 7000000000},
+		{"leakmon --fail-over 0 --listen 9464 -- ./test", 5000000000},
+		{"leakmon --fail-over 0 --push http://x -- ./test", 5000000000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct line line;
+
+		assert_int_equal(line_watch(&line, cases[i].words)->schedule.interval_ns,
+				 cases[i].interval_ns);
+		line_free(&line);
+	}
+}
+
 static void every_long_name_sets_its_field(void **state)
 {
 	struct line line;
@@ -429,6 +457,8 @@ int main(void)
 		cmocka_unit_test(defaults_are_those_of_the_manual),
 		cmocka_unit_test(every_letter_sets_its_field),
 		cmocka_unit_test(a_recording_has_its_own_output_and_watch_its_own_older),
+		cmocka_unit_test(
+			a_check_reports_at_the_end_unless_an_interval_or_a_server_wants_more),
 		cmocka_unit_test(recordings_are_named_by_words),
 		cmocka_unit_test(without_a_target_it_is_the_triage),
 		cmocka_unit_test(a_line_without_a_command_means_what_its_options_imply),

@@ -165,6 +165,33 @@ static void garbage_of_a_class_is_named_where_all_roots_are_known(void **state)
 	}
 }
 
+static void what_the_kernel_may_hold_beside_is_said_before_the_blocks(void **state)
+{
+	_cleanup_(retain_result_free) struct retain_result result = {0};
+	_cleanup_free_ char *text = NULL;
+	const struct retain_report report = {.result = &result,
+					     .form = {.verbose = true, .bytes = true}};
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	retain_fixture(&result);
+	fixture_root(&result, ROOT_KERNEL, "alternate signal stack", 1, 100)->address = 0;
+	fixture_root(&result, ROOT_KERNEL, "timer", 1, 100)->address = 0;
+	result.retaining = result.roots.count;
+	assert_int_equal(text_retain_write(out, &report), 0);
+	fflush(out);
+	assert_null(strstr(text, "kernel: "));
+	result.why_kernel_unread = "no\033BPF";
+	result.why_kernel_uncertain = "an io_uring may hold more";
+	assert_int_equal(text_retain_write(out, &report), 0);
+	fclose(out);
+	assert_non_null(strstr(text, "kernel: alternate signal stacks and requests in flight were "
+				     "not read: no\\x1bBPF\nkernel: an io_uring may hold more\n"));
+	assert_non_null(strstr(text, ": alternate signal stack (held by the kernel)\n"));
+	assert_non_null(strstr(text, ": timer 0 (held by the kernel)\n"));
+}
+
 /* Left-over words hide some of what a call stack lost: they are named beside the others. */
 static void held_blocks_of_a_leaking_site_are_reported_beside_its_leak(void **state)
 {
@@ -313,6 +340,7 @@ int main(void)
 		cmocka_unit_test(a_chain_grows_by_many_steps_and_as_many_blocks),
 		cmocka_unit_test(a_difference_is_written_as_a_difference),
 		cmocka_unit_test(garbage_of_a_class_is_named_where_all_roots_are_known),
+		cmocka_unit_test(what_the_kernel_may_hold_beside_is_said_before_the_blocks),
 		cmocka_unit_test(held_blocks_of_a_leaking_site_are_reported_beside_its_leak),
 		cmocka_unit_test(what_is_lost_comes_first_and_is_counted_once),
 		cmocka_unit_test(nothing_in_a_name_ends_a_folded_line_or_frame),

@@ -35,6 +35,22 @@ test_retain() { # KEYS COMMAND…
 	fi
 }
 
+# Blocks that the kernel alone points to, by kind of holder: none of them is lost.
+test_in_kernel() {
+	test_retain lost in_kernel
+	missing=
+	for kind in 'alternate signal stack' 'io_uring request' 'AIO request' 'pending signal'; do
+		count=$(grep -o "\"name\":\"$kind\",\"blocks\":[0-9]*" truth | grep -o '[0-9]*$')
+		echo "    $kind: $count blocks"
+		[ "$count" = 0 ] || grep -q "\"name\":\"$kind\"" json || missing="$missing $kind,"
+	done
+	if [ -z "$missing" ] && grep -q '"why_kernel_uncertain":null' json; then
+		pass "retain in_kernel: every kind is a root, every request was found"
+	else
+		fail "retain in_kernel: not a root:$missing $(grep -o '"why_kernel_[^,]*' json | tr '\n' ' ')"
+	fi
+}
+
 # LeakSanitizer of GCC 14 where it is there: that of GCC 12 never ends on arm64.
 sanitized() {
 	if [ -x /signed/bin/holder_lsan ]; then

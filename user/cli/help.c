@@ -126,6 +126,7 @@ void help_print_overview(FILE *out, const struct command_table *table)
 		"\nExamples:\n%s"
 		"\nExit codes:\n"
 		"  %d  done; also after Ctrl-C, and when the process has ended\n"
+		"  N  of a command that leakmon started and that failed; 128 + its signal\n"
 		"  %d  error: the message names the cause and the fix\n"
 		"  %d  wrong usage\n"
 		"  %d  more outstanding than --fail-over allows; diagnose: a leak, or growth\n"

@@ -31,8 +31,8 @@ static int check(void *options, const struct given *given)
 #define FIELD(name) .offset = offsetof(struct retain_options, name)
 
 static const struct option_row census_rows[] = {
-	{"census", 0, NULL, "read the heap alone: no probes, no BPF, no call stacks",
-	 value_set_flag, FIELD(census)},
+	{"census", 0, NULL, "read the heap alone: no probes, no call stacks", value_set_flag,
+	 FIELD(census)},
 };
 
 static const struct option_row retain_rows[] = {

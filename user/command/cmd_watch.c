@@ -4,8 +4,21 @@
 #include "command/command.h"
 #include "monitor/watch.h"
 
-static int check(void *options, const struct given *given)
+/* Whether one report is all that is wanted: a check at the end, and nobody who looks meanwhile. */
+static bool is_check(const struct session_options *options)
 {
+	const struct output_options *output = &options->output;
+
+	return (output->fail_over != UINT64_MAX || output->junit) && !options->schedule.repeat &&
+	       !output->listen && !output->textfile_dir && !push_is_wanted(&output->push);
+}
+
+static int check(void *words, const struct given *given)
+{
+	struct session_options *options = words;
+
+	if (is_check(options))
+		options->schedule.interval_ns = 0;
 	return session_options_check(options, given);
 }
 
@@ -38,7 +51,9 @@ const struct command command_watch = {
 		 "  leakmon [watch] [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
 	.about = "Shows what running programs have allocated and not freed, by call stack:\n"
 		 "every INTERVAL seconds (5), COUNT times (until Ctrl-C), and once more at the\n"
-		 "end. SIGUSR1 asks for a report now.\n",
+		 "end; with --fail-over or --junit at the end alone, unless INTERVAL is given.\n"
+		 "SIGUSR1 asks for a report now. The exit status of a CMD that fails is "
+		 "leakmon's.\n",
 	.examples =
 		"  leakmon -p 1234                       report every 5 s until Ctrl-C\n"
 		"  leakmon -p 1234 10 6                  six reports, 10 s apart\n"

@@ -37,6 +37,10 @@ struct heap_image_options {
 	 * times. It is asked while the process stands. NULL: it is. */
 	bool (*is_ready)(void *context);
 	void *context;
+	/* Called while the process stands, when it has been read: what must be of the same moment
+	 * and is not in its memory. Must not wait for anything. NULL: nothing. */
+	void (*at_stop)(void *context);
+	void *at_stop_context;
 	uint64_t max_pause_ns;	       /* 0: 100 ms per GiB of writable memory, at least 100 ms */
 	unsigned int threads;	       /* that read while the process stands; 0: one per CPU */
 	const struct idle_range *idle; /* stacks of dead threads; borrowed */

@@ -251,6 +251,8 @@ static int read_stopped(void *context, const struct stop *stop, struct deadline 
 	times->walked_ns = monotonic_ns();
 	if (!error)
 		error = read_threads(builder, stop);
+	if (!error && builder->options->at_stop)
+		builder->options->at_stop(builder->options->at_stop_context);
 	times->ended_ns = monotonic_ns();
 	return error;
 }

@@ -189,9 +189,11 @@ int report_loop_run(struct report_loop *loop, const struct run_hooks *hooks)
 	struct pollfds fds = {0};
 	int error = 0;
 
-	loop->timer_fd = pollable_interval(loop->schedule->interval_ns);
-	if (loop->timer_fd < 0)
-		return cannot_set_up(loop->timer_fd);
+	if (loop->schedule->interval_ns) {
+		loop->timer_fd = pollable_interval(loop->schedule->interval_ns);
+		if (loop->timer_fd < 0)
+			return cannot_set_up(loop->timer_fd);
+	}
 	while (!error && !loop_is_done(loop, hooks))
 		error = wait_and_handle(loop, hooks, &fds);
 	vec_free(&fds);

@@ -16,8 +16,9 @@ struct session;
 
 /* When reports are made. */
 struct schedule {
-	uint64_t interval_ns, count; /* count 0: until interrupted */
-	bool repeat;		     /* INTERVAL was given */
+	uint64_t interval_ns,
+		count; /* interval_ns 0: only at the end; count 0: until interrupted */
+	bool repeat;   /* INTERVAL was given */
 };
 
 #define SCHEDULE_DEFAULTS                                                                          \

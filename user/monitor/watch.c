@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/exit_code.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "collect/event_streams.h"
@@ -60,6 +63,8 @@ struct watch {
 	struct memory_reserve reserve; /* for the killed */
 	uint32_t stops;		       /* how often the launched program waited to be followed */
 	uint64_t calls_lost;	       /* --trace: that were said */
+	bool command_ended;
+	int command_code; /* then: its exit status, or 128 + the signal that ended it */
 };
 
 /* A process that was forked by a traced one, or execed: it may join the targets, or leave them. */
@@ -279,6 +284,19 @@ static bool stopped_by_exec(struct watch *watch)
 	return is_new;
 }
 
+static void note_end(struct watch *watch, pid_t pid, int status)
+{
+	if (WIFSIGNALED(status))
+		log_info("PID %d was killed by signal %d", pid, WTERMSIG(status));
+	else
+		log_info("PID %d exited with code %d", pid, WEXITSTATUS(status));
+	/* What a wish for the end has led to is no failure of its own. */
+	watch->command_ended = !interrupt_check();
+	watch->command_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	/* Its PID may be anybody's from here on. */
+	watch->session.launch.pid = -1;
+}
+
 /* The launched program stopped (after an exec) or ended. */
 static int on_child(void *context)
 {
@@ -290,12 +308,7 @@ static int on_child(void *context)
 		return error;
 	if (WIFSTOPPED(status))
 		return stopped_by_exec(watch) ? session_follow(&watch->session) : 0;
-	if (WIFSIGNALED(status))
-		log_info("PID %d was killed by signal %d", pid, WTERMSIG(status));
-	else if (WIFEXITED(status))
-		log_info("PID %d exited with code %d", pid, WEXITSTATUS(status));
-	/* Its PID may be anybody's from here on. */
-	watch->session.launch.pid = -1;
+	note_end(watch, pid, status);
 	return 0;
 }
 
@@ -402,6 +415,43 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 	return error ? error : handle_hooks(watch, fds + own, count - own);
 }
 
+/* An end that the loop had no turn for. */
+static void reap_command(struct watch *watch)
+{
+	pid_t pid = watch->session.launch.pid;
+	int status;
+
+	if (pid > 0 && waitpid(pid, &status, WNOHANG) == pid)
+		note_end(watch, pid, status);
+}
+
+/* Of a test that was to be checked and has not ended, nobody knows whether it would have failed. */
+static int code_of_unfinished(const struct session_options *options, int code)
+{
+	int ended_by = interrupt_exit_code(0);
+
+	if (options->output.fail_over == UINT64_MAX && !options->output.junit)
+		return code;
+	log_warning("the command was interrupted, or still runs: its exit status is not known");
+	/* Ctrl-C and `kill -INT` are how people end a server that they test. */
+	return ended_by && ended_by != 128 + SIGINT ? ended_by : code;
+}
+
+/*
+ * A wrapped command's exit status is leakmon's own, as that of env(1) and time(1), so that a test
+ * that fails does so under leakmon, too: `code` shows only where the command succeeded, or where
+ * leakmon itself failed.
+ */
+static int code_with_command(struct watch *watch, const struct session_options *options, int code)
+{
+	if (!options->targets.command || (code != EXIT_OK && code != EXIT_LEAK))
+		return code;
+	reap_command(watch);
+	if (!watch->command_ended)
+		return code_of_unfinished(options, code);
+	return watch->command_code ? watch->command_code : code;
+}
+
 int watch_run(const struct session_options *options, const struct run_hooks *hooks)
 {
 	static const struct run_hooks none = {.takes_kills = true};
@@ -419,6 +469,7 @@ int watch_run(const struct session_options *options, const struct run_hooks *hoo
 		error = report_loop_run(&watch.loop, &own);
 	code = emitter_finish(&watch.session.emitter, &options->output, error,
 			      watch.session.outstanding_bytes);
+	code = code_with_command(&watch, options, code);
 	watch_close(&watch);
 	return code;
 }

@@ -139,11 +139,24 @@ static int on_syscall_stop(struct follower *follower)
 	return MIN(follower->probed, 0);
 }
 
-/* Runs the child from stop to stop. 1: it ended; else as on_syscall_stop. */
+/* Whether its next change is its end, which is left for whoever wants its exit status. */
+static bool has_ended(pid_t pid)
+{
+	siginfo_t change = {0};
+
+	if (waitid(P_PID, (id_t)pid, &change, WEXITED | WSTOPPED | __WALL | WNOWAIT))
+		return false;
+	return change.si_code == CLD_EXITED || change.si_code == CLD_KILLED ||
+	       change.si_code == CLD_DUMPED;
+}
+
+/* Runs the child from stop to stop. -ECHILD: it ended; else as on_syscall_stop. */
 static int follow_one(struct follower *follower)
 {
 	int status, signal_number = 0, result = 0;
 
+	if (has_ended(follower->pid))
+		return -ECHILD;
 	if (waitpid(follower->pid, &status, __WALL) != follower->pid)
 		return -errno;
 	if (!WIFSTOPPED(status))

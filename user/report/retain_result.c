@@ -88,6 +88,18 @@ static uint64_t class_id(const struct retain_result *result, const struct retain
 	return hash_mix(hash_mix(id ^ class->offset ^ class->size) + (site ? site->id : 0));
 }
 
+bool kernel_root_has_number(const char *name)
+{
+	/* NULL: recordings of other versions may have a descriptor without a name. */
+	static const char *const numbered[] = {"epoll", "timer", "message queue"};
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(numbered); i++) {
+		if (!strcmp(name, numbered[i]))
+			return true;
+	}
+	return !name;
+}
+
 /* Addresses, TIDs and load addresses change from run to run, names and places in files do not. */
 static uint64_t root_id(const struct retained_root *root)
 {
@@ -215,7 +227,8 @@ static bool is_broken(const void *result)
 	return ((const struct retain_result *)result)->numbers[NUMBER_BROKEN];
 }
 
-#define IMAGE(type, member) FIGURE(#member, NULL, type, RESULT(member), .section = "picture")
+#define IMAGE(type, member, ...)                                                                   \
+	FIGURE(#member, NULL, type, RESULT(member), .section = "picture", ##__VA_ARGS__)
 #define IMAGE_NUMBER(name, number)                                                                 \
 	FIGURE(name, NULL, NUMBER, RESULT(numbers[NUMBER_##number]), .section = "picture")
 #define HEAP_NUMBER(name, number)                                                                  \
@@ -223,6 +236,8 @@ static bool is_broken(const void *result)
 static const struct figure image_figures[] = {
 	IMAGE(FLAG, stopped),
 	IMAGE(TEXT, why_not_stopped),
+	IMAGE(TEXT, why_kernel_unread, .unrecorded = true),
+	IMAGE(TEXT, why_kernel_uncertain, .unrecorded = true),
 	IMAGE_NUMBER("pause_ns", PAUSE_NS),
 	IMAGE_NUMBER("max_pause_ns", MAX_PAUSE_NS),
 	IMAGE_NUMBER("read_ns", READ_NS),

@@ -84,6 +84,10 @@ enum retained_number {
 	RETAINED_NUMBER_MAX_
 };
 
+/* Whether a root of the kernel with that name has a number as its address: a descriptor's or a
+ * timer's. NULL is allowed. */
+bool kernel_root_has_number(const char *name);
+
 /* "held", "untracked", "unreachable". */
 const char *verdict_name(enum verdict verdict);
 
@@ -211,6 +215,9 @@ struct retain_result {
 	const char *allocator;	      /* NULL: its heap could not be walked */
 	const char *why_not_walked;   /* why an allocator's blocks are not known; NULL: they are */
 	const char *why_not_stopped;  /* NULL: it was, or was not to be */
+	/* Why what the kernel alone holds was not read; why it may hold more, so that the result is
+	 * not settled. NULL: it was; it does not. Not recorded */
+	const char *why_kernel_unread, *why_kernel_uncertain;
 	bool settled, stopped, soft_dirty, pagemap;
 	uint64_t numbers[RETAINED_NUMBER_MAX_];
 	struct retention_total totals[VERDICT_MAX_], direct, indirect;

@@ -448,7 +448,9 @@ static int set_head(struct building *building)
 	result->allocator = text(building, retain->allocator, &error);
 	result->why_not_walked = text(building, retain->heap_image.why_not_walked, &error);
 	result->why_not_stopped = text(building, retain->heap_image.why_not_stopped, &error);
-	result->settled = retain->settled;
+	result->why_kernel_unread = text(building, retain->held.why_unread, &error);
+	result->why_kernel_uncertain = text(building, retain->held.why_uncertain, &error);
+	result->settled = retain->settled && !retain->held.why_uncertain;
 	result->stopped = retain->heap_image.stopped;
 	result->soft_dirty = retain->heap_image.soft_dirty;
 	result->pagemap = retain->heap_image.pagemap_readable;

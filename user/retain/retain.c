@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "probe/held_words.h"
 #include "proc/core.h"
 #include "proc/process_list.h"
 #include "runtime/runtime.h"
@@ -105,8 +106,6 @@ static int name_roots(struct retain *retain, const struct retain_sources *source
 	struct process *process;
 	int error = stack_frames_find(&retain->heap_image, sources->worker, &retain->frames);
 
-	if (!error && !retain->heap_image.maps.source.core)
-		error = kernel_roots_read(retain->pid, &retain->held);
 	/* Gone meanwhile: then functions stay without names. */
 	process_table_refresh(sources->processes, retain->pid, &process);
 	if (process)
@@ -340,6 +339,45 @@ static void sum_up(struct retain *retain)
 		retain->rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
 }
 
+/* A reading of what the kernel holds: 0, or why there is none. */
+struct held_reading {
+	struct held_words *held; /* NULL: it cannot be read */
+	int error;
+};
+
+static void read_held(void *context)
+{
+	struct held_reading *reading = context;
+
+	reading->error = held_words_read(reading->held);
+}
+
+/* The heap image, and what the kernel holds at the same moment. */
+static int take(struct retain *retain, const struct heap_image_options *options,
+		const struct retain_sources *sources)
+{
+	_cleanup_(held_words_closep) struct held_words *held = NULL;
+	struct held_reading reading = {0};
+	struct heap_image_options with_held = *options;
+	int error;
+
+	if (!options->core)
+		reading.error = held_words_open(retain->pid, &held);
+	reading.held = held;
+	if (held) {
+		with_held.at_stop = read_held;
+		with_held.at_stop_context = &reading;
+	}
+	error = runtime_take_image(retain->pid, &with_held, sources->worker,
+				   &sources->processes->dsos, &retain->heap_image);
+	if (error || options->core)
+		return error;
+	if (held && !retain->heap_image.stopped)
+		read_held(&reading);
+	return kernel_roots_read(retain->pid, &retain->heap_image.maps, reading.error ? NULL : held,
+				 reading.error, &retain->held);
+}
+
 int retain_begin(pid_t pid, const struct heap_image_options *options,
 		 const struct retain_sources *sources, struct retain *retain)
 {
@@ -351,8 +389,7 @@ int retain_begin(pid_t pid, const struct heap_image_options *options,
 	if (options->core)
 		retain->time = core_time(options->core);
 	read_comm(retain, options->core);
-	error = runtime_take_image(pid, options, sources->worker, &sources->processes->dsos,
-				   &retain->heap_image);
+	error = take(retain, options, sources);
 	retain->total_ns = monotonic_ns() - began_ns;
 	return error;
 }

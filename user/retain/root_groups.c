@@ -417,10 +417,11 @@ static int join_kernel(struct grouper *grouper, uint64_t place, uint32_t *number
 {
 	const struct kernel_word *word = &grouper->sources->held->list.items[place];
 	struct root_group group = {.kind = ROOT_KERNEL,
-				   .name = word->timer ? "timer" : "epoll",
+				   .name = kernel_holder_name(word->holder),
 				   .address = (uint64_t)word->number};
 
-	return root_join(grouper, root_key(group.kind, word->timer, group.address), &group, number);
+	return root_join(grouper, root_key(group.kind, (uintptr_t)group.name, group.address),
+			 &group, number);
 }
 
 static int join_managed(struct grouper *grouper, uint64_t place, uint32_t *number)

@@ -492,8 +492,8 @@ static int run_core(struct retain_run *run)
 	if (error)
 		return error;
 	core_warn(run->core);
-	log_info("a core file lacks kernel-held references (epoll, timers): blocks that only "
-		 "those hold seem unreachable");
+	log_info("a core file lacks kernel-held references (epoll, timers, io_uring, signal "
+		 "stacks): blocks that only those hold seem unreachable");
 	run->stages.processes->core = run->core;
 	retain = retain_run_begin(run, core_layout(run->core)->pid);
 	return retain ? retain_run_finish(run, retain, &(struct retain_tracked){0}) : -ENOMEM;
@@ -725,7 +725,7 @@ static int explain_nothing(int code)
 			log_info("interrupted before the first INTERVAL had passed: no result");
 		return interrupt_exit_code(EXIT_ERROR);
 	}
-	if (code == EXIT_OK)
+	if (code != EXIT_ERROR)
 		log_error("all targets ended before the first INTERVAL had passed: give a shorter "
 			  "one");
 	log_error("to read the heap without probes: leakmon retain --census");

@@ -85,7 +85,9 @@ static void write_register(FILE *out, const struct retained_root *root)
 static void write_kernel(FILE *out, const struct retained_root *root)
 {
 	text_print_inert(out, root->name ? root->name : "descriptor");
-	fprintf(out, " %" PRIu64 " (held by the kernel)", root->address);
+	if (kernel_root_has_number(root->name))
+		fprintf(out, " %" PRIu64, root->address);
+	fputs(" (held by the kernel)", out);
 }
 
 static void write_managed(FILE *out, const struct retained_root *root)
@@ -458,6 +460,17 @@ static void write_heap_image(FILE *out, const struct retain_result *result)
 			"heap image: %" PRIu64 " MiB are swapped out and were not read: what "
 			"only they hold seems lost\n",
 			numbers[NUMBER_SWAPPED_BYTES] / MIB);
+	if (result->why_kernel_unread) {
+		fputs("kernel: alternate signal stacks and requests in flight were not read: ",
+		      out);
+		text_print_inert(out, result->why_kernel_unread);
+		fputc('\n', out);
+	}
+	if (result->why_kernel_uncertain) {
+		fputs("kernel: ", out);
+		text_print_inert(out, result->why_kernel_uncertain);
+		fputc('\n', out);
+	}
 	if (!result->pagemap)
 		fputs("heap image: /proc/PID/pagemap could not be read (CAP_DAC_READ_SEARCH), so "
 		      "absent pages were touched\n",
