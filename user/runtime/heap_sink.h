@@ -45,6 +45,8 @@ static inline bool node_has_class(uint32_t what)
 
 #define COUNT_OF_GARBAGE (UINT32_MAX - 1)
 
+#define QUIET_WORDS 64
+
 struct managed_class {
 	const char *name;    /* interned */
 	const char *runtime; /* the key of its runtime */
@@ -54,6 +56,10 @@ struct managed_class {
 	 * none.
 	 */
 	uint16_t weak_word;
+	/* Numbers among the first QUIET_WORDS words, one bit for each; and data from that byte on,
+	 * 0: none. They hold nothing, whatever they look like. */
+	uint32_t quiet_from;
+	uint64_t quiet_words;
 	/* Pointers to its objects are so much more than the address, and lead to no inside; 0: any
 	 * address in an object leads to it. */
 	uint8_t tag;
