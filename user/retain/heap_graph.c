@@ -254,7 +254,8 @@ static bool is_native(const struct heap_graph *graph, uint32_t block, uint32_t t
 	       !node_has_class(heap_graph_what(graph, target));
 }
 
-/* Whether a word leads to a node at all: it has the tag that pointers to its class have. */
+/* Whether a word leads to a node at all: it has the tag that pointers to its class have, and the
+ * node is no root of its own. */
 static bool is_pointer_to(const struct heap_graph *graph, uint32_t target, uint64_t value)
 {
 	uint32_t what = heap_graph_what(graph, target);
@@ -262,6 +263,8 @@ static bool is_pointer_to(const struct heap_graph *graph, uint32_t target, uint6
 		node_has_class(what) ? &graph->managed.classes.items[what & NODE_CLASS] : NULL;
 	uint64_t inside = value - graph->starts[target];
 
+	if (heap_sink_is_apart(&graph->managed, target))
+		return false;
 	return !class || ((!class->tag || inside == class->tag) && (!class->exact || inside < 8));
 }
 
@@ -380,9 +383,12 @@ static int end_block(struct builder *builder)
 	int error = 0;
 
 	for (uint32_t i = managed->first ? managed->first[block] : 0;
-	     !error && managed->first && i < managed->first[block + 1]; i++)
+	     !error && managed->first && i < managed->first[block + 1]; i++) {
+		if (heap_sink_is_apart(managed, managed->references.targets[i]))
+			continue;
 		error = add_edge(builder, managed->references.targets[i],
 				 EDGE_LABELLED | managed->references.labels[i]);
+	}
 	graph->graph.first[builder->block] = builder->edges;
 	return error;
 }
@@ -575,7 +581,9 @@ static void drop_managed(struct heap_sink *managed)
 	free(managed->first);
 	free(managed->references.targets);
 	free(managed->references.labels);
+	free(managed->apart);
 	managed->first = NULL;
+	managed->apart = NULL;
 	vec_free(&managed->claimed);
 	vec_free(&managed->idle);
 	memset(&managed->references, 0, sizeof(managed->references));

@@ -79,6 +79,7 @@ static enum rank rank_of(const struct root_group *group)
 	};
 
 	static const enum rank managed[] = {[MANAGED_NAMED] = RANK_NAMED,
+					    [MANAGED_OWN] = RANK_LASTING,
 					    [MANAGED_PASSING] = RANK_STRONG,
 					    [MANAGED_WAITING] = RANK_WEAK};
 

@@ -108,6 +108,7 @@ static void write_stale(FILE *out, const struct retained_root *root)
 		write_module(out, root->module);
 	} else if (root->name && !strcmp(root->name, STALE_NUMBER)) {
 		fputs(STALE_NUMBER, out);
+		return;
 	} else if (root->name) {
 		fputs("left over in register ", out);
 		text_print_inert(out, root->name);
