@@ -415,7 +415,8 @@ int heap_sink_own_root(struct heap_sink *sink, const char *runtime, const char *
 	return add_root(sink, runtime, name, to, MANAGED_OWN);
 }
 
-int heap_sink_apart_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to)
+int heap_sink_apart_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to,
+			 enum managed_rank rank)
 {
 	uint32_t node = heap_sink_node(sink, to);
 
@@ -426,7 +427,7 @@ int heap_sink_apart_root(struct heap_sink *sink, const char *runtime, const char
 	if (!sink->apart)
 		return -ENOMEM;
 	sink->apart[node / 64] |= 1ull << node % 64;
-	return add_root(sink, runtime, name, to, MANAGED_OWN);
+	return add_root(sink, runtime, name, to, rank);
 }
 
 int heap_sink_passing_root(struct heap_sink *sink, const char *runtime, const char *name,

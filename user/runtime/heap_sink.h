@@ -246,12 +246,12 @@ int heap_sink_passing_root(struct heap_sink *sink, const char *runtime, const ch
 /* The runtime's own: what the program has made is called by other names first. */
 int heap_sink_own_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to);
 /*
- * Such a root, and all that leads to its node: the state of an interpreter, an isolate or a thread,
- * a table of handles. Many things point to one, and it points to everything, so that nothing else
- * would be called the holder of anything: other pointers to it count as none.
+ * Such a root, or a passing one, and all that leads to its node: the state of an interpreter, an
+ * isolate or a thread, a table of handles. Many things point to one, and it points to everything,
+ * so that nothing else would be called the holder of anything: other pointers to it count as none.
  */
-int heap_sink_apart_root(struct heap_sink *sink, const char *runtime, const char *name,
-			 uint64_t to);
+int heap_sink_apart_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to,
+			 enum managed_rank rank);
 
 static inline bool heap_sink_is_apart(const struct heap_sink *sink, uint32_t node)
 {

@@ -111,7 +111,7 @@ static int add_handle(struct heap_sink *sink, uint64_t object)
 static int add_handles(struct heap_sink *sink, uint32_t block, const unsigned char *bytes)
 {
 	uint64_t start = sink->starts[block];
-	int error = heap_sink_apart_root(sink, V8_KEY, "handles", start);
+	int error = heap_sink_apart_root(sink, V8_KEY, "handles", start, MANAGED_OWN);
 
 	if (!error)
 		error = heap_sink_claim_within(sink, start, sink->sizes[block]);
@@ -318,7 +318,7 @@ static int add_isolates(const struct v8 *v8, struct heap_sink *sink)
 		if (isolates.entries[i].used)
 			error = heap_sink_apart_root(
 				sink, V8_KEY, "isolate",
-				sink->starts[(uint32_t)isolates.entries[i].key]);
+				sink->starts[(uint32_t)isolates.entries[i].key], MANAGED_OWN);
 	}
 	return error;
 }

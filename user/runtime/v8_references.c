@@ -263,7 +263,7 @@ static int add_embedder_roots(struct v8 *v8, struct heap_sink *sink, uint32_t no
 
 		if (is_native(sink, word))
 			error = heap_sink_apart_root(sink, V8_KEY, "embedder data of a context",
-						     word);
+						     word, MANAGED_OWN);
 	}
 	return error;
 }
