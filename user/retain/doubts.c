@@ -26,13 +26,13 @@ static uint64_t place_key(uint64_t size, uint64_t place)
 }
 
 int doubts_add(struct doubts *doubts, const struct heap_graph *graph, uint32_t target,
-	       uint64_t value, uint32_t index, bool is_root)
+	       uint64_t value, uint32_t index, enum doubt_source source)
 {
 	uint64_t place = value - graph->starts[target], *count;
 	struct doubt *doubt;
 	bool fresh = false;
 
-	if (value >= LOW_END || (!place && (!is_root || value % ROUND_BYTES)) ||
+	if (value >= LOW_END || (!place && (source != DOUBT_VARIABLE || value % ROUND_BYTES)) ||
 	    heap_graph_what(graph, target) != NODE_PLAIN || doubts->list.count >= DOUBTS_MAX)
 		return 0;
 	count = hash_put(&doubts->counts, place_key(graph->sizes[target], place), NULL);
@@ -46,7 +46,11 @@ int doubts_add(struct doubts *doubts, const struct heap_graph *graph, uint32_t t
 	doubt = vec_push(&doubts->list);
 	if (!doubt)
 		return -ENOMEM;
-	*doubt = (struct doubt){index, (uint32_t)place, is_root, place < TAG_END || value % 8 == 0};
+	*doubt = (struct doubt){.index = index,
+				.place = (uint32_t)place,
+				.is_root = source != DOUBT_BLOCK,
+				.is_aligned =
+					source == DOUBT_STACK || place < TAG_END || value % 8 == 0};
 	return 0;
 }
 
@@ -137,10 +141,17 @@ static uint64_t field_of(const struct heap_graph *graph, uint32_t block, uint32_
 	return place_key(graph->sizes[block], (uint64_t)graph->places[edge] * 8);
 }
 
-static bool may_be_number(const struct heap_graph *graph, uint32_t block, uint32_t edge)
+/* For a pointer into blocks that numbers point to by chance. */
+static bool may_be_number(const struct settling *settling, uint32_t block, uint32_t edge)
 {
-	return heap_graph_what(graph, block) == NODE_PLAIN &&
-	       graph->starts[graph->graph.targets[edge]] < LOW_END;
+	const struct heap_graph *graph = settling->graph;
+	uint32_t target = graph->graph.targets[edge];
+	const uint64_t *blocks;
+
+	if (heap_graph_what(graph, block) != NODE_PLAIN || graph->starts[target] >= LOW_END)
+		return false;
+	blocks = hash_get(&settling->sizes, graph->sizes[target] + 1);
+	return blocks && *blocks * graph->sizes[target] >= CROWD_BYTES;
 }
 
 /* In the upper half of a field's count: how many of its words are numbers; in the lower one: how
@@ -164,7 +175,7 @@ static int count_fields(struct settling *settling)
 	for (uint32_t i = 0; i < graph->blocks; i++) {
 		for (uint32_t j = graph->graph.first[i]; j < graph->graph.first[i + 1]; j++) {
 			uint64_t *count =
-				may_be_number(graph, i, j) && !has_bit(settling->edges, j)
+				may_be_number(settling, i, j) && !has_bit(settling->edges, j)
 					? hash_get(&settling->fields, field_of(graph, i, j))
 					: NULL;
 
@@ -184,7 +195,7 @@ static int mark_fields(struct settling *settling)
 	for (uint32_t i = 0; !error && settling->fields.count && i < graph->blocks; i++) {
 		for (uint32_t j = graph->graph.first[i]; j < graph->graph.first[i + 1]; j++) {
 			const uint64_t *count =
-				may_be_number(graph, i, j)
+				may_be_number(settling, i, j)
 					? hash_get(&settling->fields, field_of(graph, i, j))
 					: NULL;
 

@@ -5,10 +5,9 @@
  * such word would hold a whole structure that is lost.
  *
  * A word below 4 GiB that does not point to the start of a block, or that is a variable and a
- * multiple of 64 KiB, is in doubt if it is not aligned
- * (but for a tag on the start), or if the blocks of that size take a megabyte and hardly another
- * word points to that place in one of them, as links between structures do. Words of stacks and
- * registers are not looked at: these hold what is passing anyway.
+ * multiple of 64 KiB, is in doubt if the blocks of that size take a megabyte and hardly another
+ * word points to that place in one of them, as links between structures do; or if it is neither
+ * aligned, nor on a stack, nor the start with a tag. Registers are not looked at.
  *
  * So is a word of a runtime's memory about which the runtime says nothing, wherever it points
  * inside a block of malloc's.
@@ -28,11 +27,13 @@
 struct heap_graph;
 struct heap_image;
 
+enum doubt_source { DOUBT_BLOCK, DOUBT_VARIABLE, DOUBT_STACK };
+
 struct doubt {
 	uint32_t index; /* of an edge, or of a word in graph->roots */
 	uint32_t place; /* bytes from the start of the target */
 	bool is_root;
-	bool is_aligned; /* or the start with a tag */
+	bool is_aligned; /* or the start with a tag, or on a stack, where cursors are */
 };
 
 struct doubts {
@@ -44,7 +45,7 @@ struct doubts {
 /* Notes a word that holds `value`, which points into a block, if it may be a number: that of the
  * next edge or root. 0 or -ENOMEM. */
 int doubts_add(struct doubts *doubts, const struct heap_graph *graph, uint32_t target,
-	       uint64_t value, uint32_t index, bool is_root);
+	       uint64_t value, uint32_t index, enum doubt_source source);
 
 /* Once all words are known. 0 or -ENOMEM. */
 int doubts_settle(const struct doubts *doubts, const struct heap_image *heap_image,

@@ -308,7 +308,7 @@ static int add_from_block(struct builder *builder, uint32_t block, uint64_t addr
 		return 0;
 	if (target != BLOCK_NONE) {
 		if (heap_graph_what(graph, block) == NODE_PLAIN &&
-		    doubts_add(&builder->doubts, graph, target, value, builder->edges, false))
+		    doubts_add(&builder->doubts, graph, target, value, builder->edges, DOUBT_BLOCK))
 			return -ENOMEM;
 		return add_block_edge(builder, block, target, place, value);
 	}
@@ -352,9 +352,9 @@ static int add_root(struct builder *builder, uint64_t address, uint64_t value, u
 	if (!is_pointer_to(builder->graph, target, value) ||
 	    (!thread && is_initial(builder, address, value)))
 		return 0;
-	if (!thread && !is_on_stack(builder, address) &&
-	    doubts_add(&builder->doubts, builder->graph, target, value,
-		       (uint32_t)builder->graph->roots.count, true))
+	if (!thread && doubts_add(&builder->doubts, builder->graph, target, value,
+				  (uint32_t)builder->graph->roots.count,
+				  is_on_stack(builder, address) ? DOUBT_STACK : DOUBT_VARIABLE))
 		return -ENOMEM;
 	root = vec_push(&builder->graph->roots);
 	if (!root)
