@@ -472,7 +472,7 @@ static int add_page(struct builder *builder, uint64_t address, const struct page
 	return error;
 }
 
-/* ld.so of glibc, ld-musl of musl: they have variables of their own in such data. */
+/* ld.so of glibc, ld-musl of musl. A static program protects its data later. */
 static bool is_loader(const struct data_module *module)
 {
 	return !strncmp(text_path_base(module->path), "ld-", 3);
@@ -487,9 +487,9 @@ static bool has_loader(const struct data_modules *modules)
 	return false;
 }
 
-/* Data that the loader has relocated and made read-only before any code of its module ran
- * (PT_GNU_RELRO, where a segment that can be written begins): whatever its numbers look like, they
- * are no addresses of blocks. */
+/* Data that the loader has relocated and made read-only before any code of its module ran, its own
+ * included, which it wrote before it used the program's malloc (PT_GNU_RELRO, where a segment that
+ * can be written begins): whatever its numbers look like, they are no addresses of blocks. */
 static bool is_constant(const struct builder *builder, const struct page_range *range)
 {
 	const struct maps *maps = &builder->heap_image->maps;
@@ -500,7 +500,7 @@ static bool is_constant(const struct builder *builder, const struct page_range *
 		return false;
 	mapping = &maps->list.items[range->mapping];
 	module = mapping->writable ? NULL : data_modules_at(builder->modules, mapping->start);
-	if (!module || is_loader(module))
+	if (!module)
 		return false;
 	for (size_t i = 0; i < module->image->file.segments.count; i++) {
 		const struct elf_segment *segment = &module->image->file.segments.items[i];
