@@ -555,8 +555,10 @@ static int scan_words(void *context, const char *place, uint64_t g, uint64_t sta
 
 /* time.go: a timer has what it calls (a pointer to a function's address) behind its period, and
  * before the argument, an interface. */
-#define TIMER_WORDS 16
 #define TIMER_FUNCTION_MIN 2
+#define TIMER_FUNCTION_END 9
+#define TIMER_BYTES (12 * 8)  /* that hold all of these, and what leads back */
+#define OBJECT_HEADER_BYTES 8 /* from 1.22 on, of some objects: their type */
 
 /* The function that a func value calls; false: it is none. */
 static bool function_of(const struct go_program *program, uint64_t value, char name[GO_NAME_BYTES])
@@ -571,15 +573,15 @@ static bool function_of(const struct go_program *program, uint64_t value, char n
 /* "timer of time.After"; false: it is no timer. */
 static bool name_timer(struct go_heap *heap, uint64_t timer, char *name, size_t size)
 {
-	uint64_t words[TIMER_WORDS];
+	uint64_t words[TIMER_BYTES / 8];
 	char called[GO_NAME_BYTES];
 	size_t at = TIMER_FUNCTION_MIN;
 
-	if (target_read(heap->program.memory, timer, words, 8 * 12))
+	if (target_read(heap->program.memory, timer, words, sizeof(words)))
 		return false;
-	while (at < 9 && !function_of(&heap->program, words[at], called))
+	while (at < TIMER_FUNCTION_END && !function_of(&heap->program, words[at], called))
 		at++;
-	if (at == 9)
+	if (at == TIMER_FUNCTION_END)
 		return false;
 	if (!strcmp(called, "time.sendTime"))
 		snprintf(name, size,
@@ -601,11 +603,11 @@ struct timers {
 
 static bool leads_back(struct go_heap *heap, uint64_t timer, uint64_t processor, uint64_t size)
 {
-	uint64_t words[TIMER_WORDS];
+	uint64_t words[TIMER_BYTES / 8];
 
-	if (!timer || timer % 8 || target_read(heap->program.memory, timer, words, 8 * 12))
+	if (!timer || timer % 8 || target_read(heap->program.memory, timer, words, sizeof(words)))
 		return false;
-	for (size_t i = 0; i < 12; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (words[i] - processor < size)
 			return true;
 	}
@@ -626,9 +628,10 @@ static bool find_timers(struct go_heap *heap, uint64_t processor, struct timers 
 		    slice[1] > slice[2] || slice[0] % 8)
 			continue;
 		array = heap_sink_node(heap->sink, slice[0]);
-		if (array == BLOCK_NONE || array == node || heap->sink->starts[array] != slice[0])
+		if (array == BLOCK_NONE || array == node ||
+		    slice[0] - heap->sink->starts[array] > OBJECT_HEADER_BYTES)
 			continue;
-		room = heap->sink->sizes[array];
+		room = heap->sink->starts[array] + heap->sink->sizes[array] - slice[0];
 		if (slice[2] > room / 8 ||
 		    !leads_back(heap, target_word(memory, slice[0]), processor, size) ||
 		    !name_timer(heap, target_word(memory, slice[0]), name, sizeof(name)))
