@@ -414,6 +414,41 @@ static void so_are_those_of_a_heap_at_any_address(void **state)
 }
 
 /* pprof merges what leakmon has read with what the program writes of itself. */
+static json_int_t words_of_root(json_t *report, const char *name)
+{
+	json_int_t words = 0;
+	json_t *root;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "roots"), i, root)
+	{
+		/* It leads to everything, and holds nothing. */
+		assert_string_not_equal(text_at(root, "name"), "runtime.allgptr");
+		if (!strcmp(text_at(root, "name"), name))
+			words += number_at(root, "words");
+	}
+	return words;
+}
+
+static void timers_are_roots_by_what_they_call(void **state)
+{
+	static const char *const kinds[] = {"1.19 plain", "1.24 pie"};
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct child *target = start(harness, kinds[i]);
+		json_t *report;
+
+		send(harness, target, "forget 500");
+		send(harness, target, "gc");
+		report = report_of(harness, RETAIN_GO(harness, target, "--census", "--top", "0"));
+		assert_int_equal(words_of_root(report, "timer of time.AfterFunc: main.expire"),
+				 500);
+		assert_int_equal(words_of_root(report, "timer of time.After or time.NewTimer"),
+				 500);
+	}
+}
+
 static void pprof_merges_it_with_the_programs_own(void **state)
 {
 	static const char go[] = "/usr/lib/go-1.19/bin/go";
@@ -561,6 +596,7 @@ int main(void)
 		e2e_test(objects_of_a_program_and_their_holder_are_found),
 		e2e_test(so_are_those_of_a_later_stripped_one),
 		e2e_test(so_are_those_of_a_heap_at_any_address),
+		e2e_test(timers_are_roots_by_what_they_call),
 		e2e_test(pprof_merges_it_with_the_programs_own),
 		e2e_test(memory_is_what_the_runtime_counts),
 		e2e_test(so_is_that_of_a_later_heap),

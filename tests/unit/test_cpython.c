@@ -130,6 +130,66 @@ static void containers_hold_what_is_in_them(void **state)
 	walked_free(&walked);
 }
 
+static bool is_claimed(const struct heap_sink *sink, uint64_t address)
+{
+	for (size_t i = 0; i < sink->claimed.count; i++) {
+		if (address >= sink->claimed.items[i].start && address < sink->claimed.items[i].end)
+			return true;
+	}
+	return false;
+}
+
+/* Of code that stands among variables, its counts and its bytecode; of a type its flags. */
+static void numbers_of_compiled_objects_hold_nothing(void **state)
+{
+	struct forged *forged = *state;
+	const struct cpython_frames *layout = &forged->layout->frames;
+	uint64_t type = forged_symbol(forged, FORGED_CODE);
+	struct walked walked;
+
+	forged_type(forged, type, "code", 0, layout->bytecode, 2);
+	forged_put_at(FORGED_CODE_AT, OBJECT_REFCOUNT, 999999999);
+	forged_put_at(FORGED_CODE_AT, OBJECT_SIZE, 20);
+	walk(&forged->memory, &walked);
+	assert_true(is_claimed(&walked.sink, FORGED_CODE_AT + layout->first_line));
+	assert_true(is_claimed(&walked.sink, FORGED_CODE_AT + layout->bytecode));
+	assert_true(is_claimed(&walked.sink, FORGED_CODE_AT + layout->bytecode + 32));
+	assert_false(is_claimed(&walked.sink, FORGED_CODE_AT + layout->bytecode + 40));
+	assert_false(is_claimed(&walked.sink, FORGED_CODE_AT + layout->file));
+	assert_true(is_claimed(&walked.sink, type + TYPE_FLAGS));
+	assert_true(is_claimed(&walked.sink, type + TYPE_BASICSIZE));
+	assert_false(is_claimed(&walked.sink, type + TYPE_DICT));
+	walked_free(&walked);
+	/* Without such a count of references it is no object. */
+	forged_put_at(FORGED_CODE_AT, OBJECT_REFCOUNT, 2);
+	walk(&forged->memory, &walked);
+	assert_false(is_claimed(&walked.sink, FORGED_CODE_AT + layout->bytecode));
+	walked_free(&walked);
+}
+
+/* Neither letters nor a hash, nor the count of what is in a list. */
+static void numbers_of_objects_hold_nothing(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+	const struct managed_class *class;
+	uint32_t node;
+
+	walk(&forged->memory, &walked);
+	node = heap_sink_node(&walked.sink, forged->names);
+	assert_string_equal(class_at(&walked.sink, node), "str");
+	assert_true(walked.sink.whats[node] & NODE_PRECISE);
+	node = heap_sink_node(&walked.sink, forged->sessions);
+	class = &walked.sink.classes.items[walked.sink.whats[node] & NODE_CLASS];
+	/* Behind two links: ob_refcnt, ob_size, allocated. */
+	assert_int_equal(class->quiet_words, 1 << 2 | 1 << 4 | 1 << 6);
+	node = heap_sink_node(&walked.sink, forged->session_type);
+	class = &walked.sink.classes.items[walked.sink.whats[node] & NODE_CLASS];
+	assert_true(class->quiet_words >> (2 + TYPE_FLAGS / 8) & 1);
+	assert_false(class->quiet_words >> (2 + TYPE_DICT / 8) & 1);
+	walked_free(&walked);
+}
+
 /* Another object with the same words from an offset on. */
 static uint64_t twin(struct forged *forged, uint64_t object, uint32_t from, uint32_t size)
 {
@@ -788,6 +848,8 @@ int main(void)
 		FORGED(a_collector_that_is_off_and_what_is_frozen_are_reported),
 		FORGED(a_list_of_the_collectors_that_contradicts_itself_ends_there),
 		FORGED(attributes_and_memory_that_belongs_to_an_object_are_its_own),
+		FORGED(numbers_of_compiled_objects_hold_nothing),
+		FORGED(numbers_of_objects_hold_nothing),
 		FORGED(containers_hold_what_is_in_them),
 		FORGED(an_array_of_many_objects_is_read_for_one),
 		cmocka_unit_test(values_of_many_dictionaries_are_those_of_one),

@@ -22,6 +22,7 @@ static struct image small_image(void)
 {
 	static const struct symbol symbols[] = {{0x100, 0x10, 0}, {0x200, 0, 4}, {0x300, 8, 8}};
 	static const char names[] = "one\0two\0three";
+	static const struct elf_number numbers[] = {{0x108, 0x20000000}, {0x110, 0x12345678}};
 	struct image image = {.file = {.fd = -1, .size = 77, .type = 3, .entry = 0x100}};
 	struct elf_segment *segment = vec_push(&image.file.segments);
 
@@ -46,6 +47,8 @@ static struct image small_image(void)
 	image.table.count = TABLE_SYMBOLS;
 	image.table.symbols = memcpy(malloc(sizeof(symbols)), symbols, sizeof(symbols));
 	image.table.names = memcpy(malloc(sizeof(names)), names, sizeof(names));
+	image.numbers.count = image.numbers.capacity = 2;
+	image.numbers.items = memcpy(malloc(sizeof(numbers)), numbers, sizeof(numbers));
 	return image;
 }
 
@@ -82,6 +85,8 @@ static void an_image_comes_through_whole(void **state)
 	assert_memory_equal(got.table.symbols, sent.table.symbols,
 			    TABLE_SYMBOLS * sizeof(struct symbol));
 	assert_memory_equal(got.table.names, "one\0two\0three", 14);
+	assert_int_equal(got.numbers.count, 2);
+	assert_memory_equal(got.numbers.items, sent.numbers.items, 2 * sizeof(struct elf_number));
 	image_free(&sent);
 	image_free(&got);
 	bytes_free(&body);
@@ -146,6 +151,10 @@ static void broken_images_are_refused(void **state)
 		{SYMBOLS + sizeof(struct symbol) + offsetof(struct symbol, name), 9},
 		{NAMES + 3, 'x'},
 		{NAMES + 13, 'x'},
+		{offsetof(struct wire_image, number_count), 1},
+		{offsetof(struct wire_image, number_count), 3},
+		{offsetof(struct wire_image, number_count) + 3, 0x80},
+		{NAMES + 14 + 1, 2}, /* not in order */
 	};
 
 	(void)state;

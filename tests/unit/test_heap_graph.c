@@ -189,6 +189,8 @@ static void thread_locals_in_a_block_are_roots(void **state)
 #define PRECISE (MEMORY + 0x2100)
 #define PART (MEMORY + 0x2200)
 #define FOREIGN (MEMORY + 0x2300) /* with an address of native memory in a field */
+#define COUNTED (MEMORY + 0x2400) /* with numbers and data */
+#define APART (MEMORY + 0x2500)	  /* the runtime's own state */
 
 /* A runtime with three stretches of memory, of which the last one belongs to the second. */
 static int walk(const struct maps *maps, const struct heap_image *kept,
@@ -265,6 +267,184 @@ static void objects_of_a_runtime_are_nodes_with_its_references(void **state)
 	assert_int_equal(heap_graph_what(graph, 0), NODE_PLAIN);
 }
 
+static int walk_numbers(const struct maps *maps, const struct heap_image *kept,
+			const struct data_modules *modules, struct heap_sink *sink)
+{
+	const struct managed_class counted = {.name = "app.Counted",
+					      .runtime = "test",
+					      .quiet_words = 1 << 1 | 1 << 3,
+					      .quiet_from = 0x28};
+	uint32_t class;
+	uint64_t nonsense = 0;
+
+	(void)maps;
+	(void)kept;
+	(void)modules;
+	assert_non_null(heap_sink_report(sink, "test"));
+	assert_int_equal(heap_sink_class(sink, &counted, &class), 0);
+	assert_int_equal(heap_sink_add(sink, COUNTED, 0x40, class), 0);
+	assert_int_equal(heap_sink_add(sink, APART, 0x20, NODE_OWN), 0);
+	assert_int_equal(heap_sink_settle(sink, &nonsense), 0);
+	assert_int_equal(heap_sink_root(sink, "test", "module app → counted", COUNTED), 0);
+	assert_int_equal(heap_sink_apart_root(sink, "test", "state", APART, MANAGED_OWN), 0);
+	assert_int_equal(heap_sink_reference(sink, 3, APART + 8, 0), 0);
+	return heap_sink_finish(sink);
+}
+
+static void numbers_and_data_of_a_class_hold_nothing(void **state)
+{
+	static const struct word words[] = {
+		{COUNTED + 0x08, MEMORY + 0x200}, /* a number */
+		{COUNTED + 0x10, MEMORY + 0x200}, /* a field */
+		{COUNTED + 0x18, MEMORY + 0xff0}, /* a number */
+		{COUNTED + 0x28, MEMORY + 0x200}, /* data */
+		{COUNTED + 0x38, MEMORY + 0xff0}, /* likewise */
+	};
+	struct fixture *fixture = *state;
+	struct heap_graph *graph = &fixture->graph;
+
+	put_words(fixture, words, ARRAY_SIZE(words));
+	assert_int_equal(build_walked(fixture, &(struct thread_blocks){0}, walk_numbers), 0);
+	assert_int_equal(graph->graph.first[5], 1);
+	assert_true(has_edge(graph, 3, 1, 2));
+	assert_int_equal(graph->roots.count, 0);
+}
+
+/* Neither words nor references, also from outside of all blocks. */
+static void nothing_leads_to_what_is_apart_but_its_own_root(void **state)
+{
+	static const struct word words[] = {
+		{MEMORY + 0x008, APART},
+		{MEMORY + 0x100, APART + 8},
+		{COUNTED + 0x10, APART},
+		{APART + 8, MEMORY + 0x200},
+	};
+	struct fixture *fixture = *state;
+	struct heap_graph *graph = &fixture->graph;
+
+	put_words(fixture, words, ARRAY_SIZE(words));
+	assert_int_equal(build_walked(fixture, &(struct thread_blocks){0}, walk_numbers), 0);
+	assert_int_equal(graph->graph.first[5], 1);
+	assert_true(has_edge(graph, 4, 1, 1));
+	assert_int_equal(graph->roots.count, 0);
+	assert_int_equal(graph->managed.roots.count, 2);
+	assert_int_equal(graph->managed.roots.items[1].node, 4);
+	assert_int_equal(graph->managed.roots.items[1].rank, MANAGED_OWN);
+}
+
+/* Of a runtime's memory: it is an edge only if nothing else leads there. */
+static void a_word_that_points_inside_a_block_is_followed_last(void **state)
+{
+	static const struct word words[] = {
+		{MEMORY + 0x008, MEMORY + 0x100}, /* a root holds the first one */
+		{COUNTED + 0x10, MEMORY + 0x108}, /* so this is none */
+		{COUNTED + 0x20, MEMORY + 0x208}, /* nothing else holds the second one */
+		{APART + 0x8, MEMORY + 0xff0},	  /* to the start */
+		{APART + 0x10, MEMORY + 0xff8},
+	};
+	struct fixture *fixture = *state;
+	struct heap_graph *graph = &fixture->graph;
+
+	put_words(fixture, words, ARRAY_SIZE(words));
+	assert_int_equal(build_walked(fixture, &(struct thread_blocks){0}, walk_numbers), 0);
+	assert_int_equal(graph->graph.first[5], 2);
+	assert_true(has_edge(graph, 3, 1, 4 | EDGE_DOUBTFUL));
+	assert_true(has_edge(graph, 4, 2, 1));
+}
+
+#define LOW 0x10000000ull /* a program at fixed addresses, and its heap behind it */
+
+/* A loader, and a module with a read-only page of a segment that can be written, and a writable
+ * one; behind them a page of blocks. */
+static void add_modules(struct fixture *fixture, struct data_modules *modules, struct image *images)
+{
+	static struct elf_segment segment = {
+		.vaddr = 0, .file_size = 0x2000, .memory_size = 0x2000, .writable = true};
+	static struct elf_number numbers[] = {{0x1010, LOW + 0x2100}};
+	static char *const paths[] = {"/lib/ld-linux-x86-64.so.2", "/srv/app"};
+	struct page_table *pages = &fixture->heap_image.pages;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		uint64_t start = LOW + (i == 3 ? 0x2000 : (i - 1) * MEMORY_PAGE);
+		struct mapping *mapping = vec_push(&fixture->heap_image.maps.list);
+
+		if (!i)
+			start = LOW - 0x10000;
+		*mapping = (struct mapping){.start = start,
+					    .end = start + MEMORY_PAGE,
+					    .inode = i < 3 ? 7 + !i : 0,
+					    .writable = i >= 2,
+					    .readable = true,
+					    .path = strdup(i == 3 ? "" : paths[i > 0])};
+	}
+	pages->ranges.count = 0;
+	for (uint32_t i = 1; i < 4; i++) {
+		const struct mapping *mapping = &fixture->heap_image.maps.list.items[i];
+		struct page_range *range = vec_push(&pages->ranges);
+
+		*range = (struct page_range){.start = mapping->start,
+					     .end = mapping->end,
+					     .file = mapping->inode,
+					     .mapping = i};
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		struct data_module *module = vec_push(&modules->list);
+
+		images[i].file.segments.items = &segment;
+		images[i].file.segments.count = 1;
+		images[i].numbers.items = i ? numbers : NULL;
+		images[i].numbers.count = i;
+		*module = (struct data_module){.path = paths[i],
+					       .start = i ? LOW : LOW - 0x10000,
+					       .end = i ? LOW + 0x2000 : LOW - 0xf000,
+					       .bias = i ? LOW : LOW - 0x10000,
+					       .image = &images[i]};
+	}
+}
+
+static void data_that_only_the_loader_wrote_hold_nothing(void **state)
+{
+	static const struct tracked_block blocks[] = {{LOW + 0x2100, 0x40, 1},
+						      {LOW + 0x2200, 0x40, 1}};
+	static const struct word words[] = {
+		{LOW + 0x0010, LOW + 0x2200}, /* read-only since it was relocated */
+		{LOW + 0x1010, LOW + 0x2100}, /* as in the file */
+		{LOW + 0x1018, LOW + 0x2200},
+	};
+	struct fixture *fixture = *state;
+	struct heap_graph *graph = &fixture->graph;
+	struct page_table *pages = &fixture->heap_image.pages;
+	struct data_modules modules = {0};
+	struct image images[2] = {0};
+	struct page *first;
+
+	free(pages->pages);
+	pages->pages = NULL;
+	add_modules(fixture, &modules, images);
+	assert_int_equal(pages_prepare(pages), 0);
+	pages->found.items = calloc(ARRAY_SIZE(words), sizeof(uint64_t));
+	pages->found.count = ARRAY_SIZE(words);
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		first = &pages->pages[(words[i].address - LOW) / MEMORY_PAGE];
+		if (!first->count++)
+			first->first = (uint32_t)i;
+		pages->found.items[i] =
+			found_pack(words[i].value, words[i].address % MEMORY_PAGE / 8);
+	}
+	assert_int_equal(
+		heap_graph_build(&(struct graph_sources){.heap_image = &fixture->heap_image,
+							 .modules = &modules,
+							 .locals = &(struct thread_blocks){{0}},
+							 .tracked = blocks,
+							 .tracked_count = 2,
+							 .strings = &fixture->strings},
+				 graph),
+		0);
+	assert_int_equal(graph->roots.count, 1);
+	assert_int_equal(graph->roots.items[0].address, LOW + 0x1018);
+	vec_free(&modules.list);
+}
+
 static void registers_are_roots(void **state)
 {
 	struct fixture *fixture = *state;
@@ -287,6 +467,10 @@ int main(void)
 		WITH_PICTURE(memory_that_nobody_uses_holds_nothing),
 		WITH_PICTURE(thread_locals_in_a_block_are_roots),
 		WITH_PICTURE(objects_of_a_runtime_are_nodes_with_its_references),
+		WITH_PICTURE(numbers_and_data_of_a_class_hold_nothing),
+		WITH_PICTURE(nothing_leads_to_what_is_apart_but_its_own_root),
+		WITH_PICTURE(a_word_that_points_inside_a_block_is_followed_last),
+		WITH_PICTURE(data_that_only_the_loader_wrote_hold_nothing),
 		WITH_PICTURE(registers_are_roots),
 	};
 

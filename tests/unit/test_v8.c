@@ -156,6 +156,42 @@ static void native_memory_holds_objects_by_handles_alone(void **state)
 	}
 }
 
+/* A strong one holds its object, a weak one what is told that it ended; no pointer opens a block.
+ */
+static void handles_are_roots_by_the_class_of_their_object(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t handles = FORGED_BASE + FORGED_LENGTHS + 0x4000;
+	uint64_t told = FORGED_BASE + FORGED_LENGTHS + 0x800;
+	struct forged_memory memory;
+	struct walked walked;
+	size_t strong = 0, weak = 0, blocks = 0;
+
+	forged_handles(handles, 0);
+	forged_put(handles, forged->sessions);
+	forged_put8(handles + 11, 1);
+	forged_put(handles + 32, forged->sessions);
+	forged_put8(handles + 32 + 11, 2);
+	forged_put(handles + 32 + 16, told);
+	memory = forged->memory;
+	forged_memory_block(&memory, handles, 8248);
+	forged_memory_block(&memory, told, 24);
+	walk(&memory, &walked);
+	for (size_t i = 0; i < walked.sink.roots.count; i++) {
+		const struct managed_root *root = &walked.sink.roots.items[i];
+		uint64_t start = walked.sink.starts[root->node];
+
+		strong += !strncmp(root->name, "handle of ", 10) && start == forged->sessions - 1;
+		weak += !strcmp(root->name, "parameter of a weak handle") && start == told;
+		blocks += !strcmp(root->name, "handles") && start == handles &&
+			  heap_sink_is_apart(&walked.sink, root->node);
+	}
+	assert_int_equal(strong, 1);
+	assert_int_equal(weak, 1);
+	assert_int_equal(blocks, 1);
+	walked_free(&walked);
+}
+
 /* The next free place among the handles of functions, and how far they may go. */
 static void handles_behind_the_next_free_one_are_none(void **state)
 {
@@ -641,6 +677,7 @@ int main(void)
 		FORGED(variables_of_the_global_object_are_roots),
 		FORGED(references_have_the_names_of_properties_and_variables),
 		FORGED(native_memory_holds_objects_by_handles_alone),
+		FORGED(handles_are_roots_by_the_class_of_their_object),
 		FORGED(handles_behind_the_next_free_one_are_none),
 		FORGED(spare_blocks_of_handles_hold_nothing),
 		FORGED(what_a_heap_counts_is_read),

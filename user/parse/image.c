@@ -81,7 +81,19 @@ static int read_with(int fd, symbols_reader *reader, struct image *image)
 
 int image_read_objects(int fd, struct image *image)
 {
-	return read_with(fd, elf_objects_read, image);
+	_cleanup_(image_free) struct image read = {.file.fd = -1};
+	int error = read_with(fd, elf_objects_read, &read);
+
+	if (error)
+		return error;
+	read.file.fd = fd;
+	error = elf_numbers_read(&read.file, &read.numbers);
+	read.file.fd = -1;
+	if (error)
+		return error;
+	*image = read;
+	memset(&read, 0, sizeof(read));
+	return 0;
 }
 
 int image_read_all_symbols(int fd, struct image *image)
@@ -105,13 +117,15 @@ void image_free(struct image *image)
 {
 	elf_file_close(&image->file);
 	symbol_table_free(&image->table);
+	vec_free(&image->numbers);
 	image->has_symtab = false;
 }
 
 size_t image_bytes(const struct image *image)
 {
 	return image->table.count * sizeof(*image->table.symbols) +
-	       malloc_usable_size(image->table.names);
+	       malloc_usable_size(image->table.names) +
+	       image->numbers.capacity * sizeof(*image->numbers.items);
 }
 
 /* As elf_file.c and symbol_table.c have them. */
@@ -156,6 +170,7 @@ int encode_file(const struct elf_file *file, const struct image *image, size_t r
 		.names_size = image ? names_size(&image->table) : 0,
 		.thread_locals = file->thread_locals,
 		.segment_count = (uint32_t)file->segments.count,
+		.number_count = image ? (uint32_t)image->numbers.count : 0,
 		.type = file->type,
 		.has_symtab = image && image->has_symtab,
 	};
@@ -177,11 +192,14 @@ int encode_image(const struct image *image, struct bytes *body)
 	const struct symbol_table *table = &image->table;
 	size_t symbols_size = table->count * sizeof(*table->symbols);
 	size_t text_size = names_size(table);
-	int error = encode_file(&image->file, image, symbols_size + text_size, body);
+	size_t numbers_size = image->numbers.count * sizeof(*image->numbers.items);
+	int error = encode_file(&image->file, image, symbols_size + text_size + numbers_size, body);
 
 	if (!error)
 		error = bytes_append(body, table->symbols, symbols_size);
-	return error ? error : bytes_append(body, table->names, text_size);
+	if (!error)
+		error = bytes_append(body, table->names, text_size);
+	return error ? error : bytes_append(body, image->numbers.items, numbers_size);
 }
 
 static int add_segment(const struct wire_segment *wire, struct elf_file *file)
@@ -263,6 +281,15 @@ static int check_table(const struct symbol_table *table, uint64_t size)
 	return at == size ? 0 : -EPROTO;
 }
 
+static int check_numbers(const struct elf_numbers *numbers)
+{
+	for (size_t i = 1; i < numbers->count; i++) {
+		if (numbers->items[i].vaddr < numbers->items[i - 1].vaddr)
+			return -EPROTO;
+	}
+	return numbers->count <= ELF_NUMBERS_MAX ? 0 : -EPROTO;
+}
+
 int decode_image(const struct bytes *body, struct image *image)
 {
 	_cleanup_(image_free) struct image read = {.file.fd = -1};
@@ -275,12 +302,17 @@ int decode_image(const struct bytes *body, struct image *image)
 					 (void **)&read.table.symbols);
 	if (!error)
 		error = cursor_take_copy(&cursor, wire.names_size, 1, (void **)&read.table.names);
+	if (!error)
+		error = cursor_take_copy(&cursor, wire.number_count, sizeof(struct elf_number),
+					 (void **)&read.numbers.items);
 	if (error)
 		return error;
+	read.numbers.count = read.numbers.capacity = wire.number_count;
 	read.table.count = wire.symbol_count;
 	read.has_symtab = wire.has_symtab;
 	read.tls_layout = wire.tls_layout;
-	if (cursor.left || check_table(&read.table, wire.names_size))
+	if (cursor.left || check_table(&read.table, wire.names_size) ||
+	    check_numbers(&read.numbers))
 		return -EPROTO;
 	*image = read;
 	memset(&read, 0, sizeof(read));

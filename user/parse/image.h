@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "elf/elf_file.h"
+#include "elf/elf_numbers.h"
 #include "elf/symbol_table.h"
 #include "elf/tls_layout.h"
 #include "sandbox/parse_kind.h"
@@ -18,6 +19,7 @@ struct image {
 	struct symbol_table table;
 	bool has_symtab;	      /* static functions are in the table too */
 	struct tls_layout tls_layout; /* of image_read_objects(); heads_at 0: unknown */
+	struct elf_numbers numbers;   /* likewise */
 };
 
 /* 0; -ENOEXEC, -EBADMSG: not an ELF file we can read; -EIO; -ENOMEM. *image untouched on error. */

@@ -54,11 +54,11 @@ struct wire_image {
 	uint64_t size, entry, symbol_count, names_size;
 	struct elf_thread_locals thread_locals;
 	struct tls_layout tls_layout;
-	uint32_t segment_count;
+	uint32_t segment_count, number_count;
 	uint16_t type;
 	uint8_t has_symtab;
 	char build_id[82];
-	uint8_t padding_[7];
+	uint8_t padding_[3];
 };
 
 #define WIRE_NO_STRING UINT32_MAX

@@ -32,6 +32,8 @@ enum class_kind {
 	CLASS_KIND_MAX_
 };
 
+#define STALE_NUMBER "words that may be numbers"
+
 enum root_kind {
 	ROOT_GLOBAL,
 	ROOT_STACK,
@@ -41,7 +43,9 @@ enum root_kind {
 	ROOT_RUNTIME, /* what the language has a name for; module: the runtime's key */
 	/* Weak ones: they may hold what they lead to. */
 	ROOT_UNTRACKED,
-	ROOT_STALE, /* a word of a thread that no function is known to use any more */
+	/* A word of a thread that no function is known to use any more; called STALE_NUMBER, words
+	 * that may be numbers. */
+	ROOT_STALE,
 	ROOT_KIND_MAX_
 };
 

@@ -6,7 +6,9 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/fatal_signal.h"
+#include "base/text.h"
 #include "heap/heap_reader.h"
+#include "retain/doubts.h"
 
 struct lister {
 	const struct heap_image *heap_image;
@@ -152,12 +154,15 @@ struct builder {
 	struct heap_graph *graph;
 	struct hash type_index;	    /* of a type word -> its place in type_words, plus 1 */
 	const struct mapping *seen; /* the mapping that the last type word pointed to */
+	const struct data_modules *modules;
+	bool is_loaded; /* by a dynamic loader, which is one of them */
 	const struct thread_blocks *locals;
 	size_t local;	/* the first one that ends behind the word looked at */
 	uint32_t block; /* the first one that ends behind the word looked at */
 	size_t claimed; /* likewise of what runtimes have claimed */
 	size_t idle;	/* and of what is idle */
 	uint32_t edges, capacity;
+	struct doubts doubts;
 };
 
 static int add_edge(struct builder *builder, uint32_t target, uint32_t place)
@@ -226,6 +231,7 @@ static int set_type(struct builder *builder, uint32_t block, uint64_t place, uin
 static bool is_quiet(const struct heap_graph *graph, uint32_t block, uint64_t address)
 {
 	uint32_t what = heap_graph_what(graph, block);
+	uint64_t offset = address - graph->starts[block];
 	const struct managed_class *class;
 
 	if (!node_has_class(what))
@@ -233,9 +239,10 @@ static bool is_quiet(const struct heap_graph *graph, uint32_t block, uint64_t ad
 	if (what & (NODE_PRECISE | NODE_PART))
 		return what & NODE_PRECISE;
 	class = &graph->managed.classes.items[what & NODE_CLASS];
-	return (address - graph->starts[block] >= class->quiet_start &&
-		address - graph->starts[block] < class->quiet_end) ||
-	       (address - graph->starts[block]) / 8 + 1 == class->weak_word;
+	return (offset >= class->quiet_start && offset < class->quiet_end) ||
+	       (class->quiet_from && offset >= class->quiet_from) ||
+	       (offset < QUIET_WORDS * 8 && class->quiet_words >> offset / 8 & 1) ||
+	       offset / 8 + 1 == class->weak_word;
 }
 
 /* For an object with the address of a native block in a field that is no reference. */
@@ -247,7 +254,8 @@ static bool is_native(const struct heap_graph *graph, uint32_t block, uint32_t t
 	       !node_has_class(heap_graph_what(graph, target));
 }
 
-/* Whether a word leads to a node at all: it has the tag that pointers to its class have. */
+/* Whether a word leads to a node at all: it has the tag that pointers to its class have, and the
+ * node is no root of its own. */
 static bool is_pointer_to(const struct heap_graph *graph, uint32_t target, uint64_t value)
 {
 	uint32_t what = heap_graph_what(graph, target);
@@ -255,18 +263,32 @@ static bool is_pointer_to(const struct heap_graph *graph, uint32_t target, uint6
 		node_has_class(what) ? &graph->managed.classes.items[what & NODE_CLASS] : NULL;
 	uint64_t inside = value - graph->starts[target];
 
+	if (heap_sink_is_apart(&graph->managed, target))
+		return false;
 	return !class || ((!class->tag || inside == class->tag) && (!class->exact || inside < 8));
+}
+
+/* For a word of a runtime's memory that does not have the address that malloc returned. */
+static bool is_doubtful(const struct heap_graph *graph, uint32_t block, uint32_t target,
+			uint64_t value)
+{
+	return heap_graph_what(graph, block) != NODE_PLAIN &&
+	       heap_graph_what(graph, target) == NODE_PLAIN && value != graph->starts[target];
 }
 
 /* For a managed object with fields only its references are. A part of it has none. */
 static int add_block_edge(struct builder *builder, uint32_t block, uint32_t target, uint64_t place,
 			  uint64_t value)
 {
-	uint32_t what = heap_graph_what(builder->graph, block);
+	uint32_t what = heap_graph_what(builder->graph, block), doubt = 0;
 
+	if (is_doubtful(builder->graph, block, target, value)) {
+		builder->doubts.managed = true;
+		doubt = EDGE_DOUBTFUL;
+	}
 	if (!node_has_class(what) || what & NODE_PART ||
 	    !builder->graph->managed.classes.items[what & NODE_CLASS].fields)
-		return add_edge(builder, target, (uint32_t)MIN(place, EDGE_LABELLED - 1));
+		return add_edge(builder, target, (uint32_t)MIN(place, EDGE_PLACE) | doubt);
 	if (value % 8 || !place)
 		return 0;
 	return add_edge(builder, target, EDGE_LABELLED | label_index(place - 1));
@@ -284,8 +306,12 @@ static int add_from_block(struct builder *builder, uint32_t block, uint64_t addr
 		return 0;
 	if (target != BLOCK_NONE && !is_pointer_to(graph, target, value))
 		return 0;
-	if (target != BLOCK_NONE)
+	if (target != BLOCK_NONE) {
+		if (heap_graph_what(graph, block) == NODE_PLAIN &&
+		    doubts_add(&builder->doubts, graph, target, value, builder->edges, DOUBT_BLOCK))
+			return -ENOMEM;
 		return add_block_edge(builder, block, target, place, value);
+	}
 	if (!node_has_class(heap_graph_what(graph, block)) &&
 	    set_type(builder, block, place, value))
 		return -ENOMEM;
@@ -300,6 +326,22 @@ static bool holds_nothing(const struct builder *builder, uint64_t address)
 	       zone->kind != ZONE_ENDED;
 }
 
+static bool is_on_stack(const struct builder *builder, uint64_t address)
+{
+	const struct zone *zone = heap_image_zone(builder->heap_image, address);
+
+	return zone && zone->kind == ZONE_STACK;
+}
+
+/* Whether a variable is still the number that its file has there. */
+static bool is_initial(const struct builder *builder, uint64_t address, uint64_t value)
+{
+	const struct data_module *module =
+		value >> 32 ? NULL : data_modules_at(builder->modules, address);
+
+	return module && elf_numbers_have(&module->image->numbers, address - module->bias, value);
+}
+
 static int add_root(struct builder *builder, uint64_t address, uint64_t value, uint32_t thread)
 {
 	uint32_t target = block_index_find(&builder->graph->index, value);
@@ -307,8 +349,13 @@ static int add_root(struct builder *builder, uint64_t address, uint64_t value, u
 
 	if (target == BLOCK_NONE)
 		return untracked_add_outside(&builder->graph->untracked, address, value, thread);
-	if (!is_pointer_to(builder->graph, target, value))
+	if (!is_pointer_to(builder->graph, target, value) ||
+	    (!thread && is_initial(builder, address, value)))
 		return 0;
+	if (!thread && doubts_add(&builder->doubts, builder->graph, target, value,
+				  (uint32_t)builder->graph->roots.count,
+				  is_on_stack(builder, address) ? DOUBT_STACK : DOUBT_VARIABLE))
+		return -ENOMEM;
 	root = vec_push(&builder->graph->roots);
 	if (!root)
 		return -ENOMEM;
@@ -336,9 +383,12 @@ static int end_block(struct builder *builder)
 	int error = 0;
 
 	for (uint32_t i = managed->first ? managed->first[block] : 0;
-	     !error && managed->first && i < managed->first[block + 1]; i++)
+	     !error && managed->first && i < managed->first[block + 1]; i++) {
+		if (heap_sink_is_apart(managed, managed->references.targets[i]))
+			continue;
 		error = add_edge(builder, managed->references.targets[i],
 				 EDGE_LABELLED | managed->references.labels[i]);
+	}
 	graph->graph.first[builder->block] = builder->edges;
 	return error;
 }
@@ -422,6 +472,46 @@ static int add_page(struct builder *builder, uint64_t address, const struct page
 	return error;
 }
 
+/* ld.so of glibc, ld-musl of musl. A static program protects its data later. */
+static bool is_loader(const struct data_module *module)
+{
+	return !strncmp(text_path_base(module->path), "ld-", 3);
+}
+
+static bool has_loader(const struct data_modules *modules)
+{
+	for (size_t i = 0; modules && i < modules->list.count; i++) {
+		if (is_loader(&modules->list.items[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Data that the loader has relocated and made read-only before any code of its module ran, its own
+ * included, which it wrote before it used the program's malloc (PT_GNU_RELRO, where a segment that
+ * can be written begins): whatever its numbers look like, they are no addresses of blocks. */
+static bool is_constant(const struct builder *builder, const struct page_range *range)
+{
+	const struct maps *maps = &builder->heap_image->maps;
+	const struct mapping *mapping;
+	const struct data_module *module;
+
+	if (!range->file || !builder->is_loaded || range->mapping >= maps->list.count)
+		return false;
+	mapping = &maps->list.items[range->mapping];
+	module = mapping->writable ? NULL : data_modules_at(builder->modules, mapping->start);
+	if (!module)
+		return false;
+	for (size_t i = 0; i < module->image->file.segments.count; i++) {
+		const struct elf_segment *segment = &module->image->file.segments.items[i];
+		uint64_t start = module->bias + segment->vaddr;
+
+		if (segment->writable && start >= mapping->start && start < mapping->end)
+			return true;
+	}
+	return false;
+}
+
 static int add_memory(struct builder *builder)
 {
 	const struct page_table *pages = &builder->heap_image->pages;
@@ -432,6 +522,8 @@ static int add_memory(struct builder *builder)
 		const struct page_range *range = &pages->ranges.items[i];
 		const struct page *page = pages->pages + range->first;
 
+		if (is_constant(builder, range))
+			continue;
 		for (uint64_t at = range->start; !error && !range->unseen && at < range->end;
 		     at += MEMORY_PAGE, page++)
 			error = add_page(builder, at, page);
@@ -489,7 +581,9 @@ static void drop_managed(struct heap_sink *managed)
 	free(managed->first);
 	free(managed->references.targets);
 	free(managed->references.labels);
+	free(managed->apart);
 	managed->first = NULL;
+	managed->apart = NULL;
 	vec_free(&managed->claimed);
 	vec_free(&managed->idle);
 	memset(&managed->references, 0, sizeof(managed->references));
@@ -526,8 +620,11 @@ int heap_graph_build(const struct graph_sources *sources, struct heap_graph *gra
 	FATAL_SIGNAL_PHASE("it follows references");
 	_cleanup_(heap_graph_free) struct heap_graph built = {0};
 	const struct heap_image *heap_image = sources->heap_image;
-	struct builder builder = {
-		.heap_image = heap_image, .locals = sources->locals, .graph = &built};
+	struct builder builder = {.heap_image = heap_image,
+				  .modules = sources->modules,
+				  .is_loaded = has_loader(sources->modules),
+				  .locals = sources->locals,
+				  .graph = &built};
 	int error = heap_blocks_list(heap_image, sources->tracked, sources->tracked_count, &built);
 
 	if (!error)
@@ -540,7 +637,10 @@ int heap_graph_build(const struct graph_sources *sources, struct heap_graph *gra
 		error = add_memory(&builder);
 	if (!error)
 		error = add_registers(&builder);
+	if (!error)
+		error = doubts_settle(&builder.doubts, heap_image, &built);
 	hash_free(&builder.type_index);
+	doubts_free(&builder.doubts);
 	drop_managed(&built.managed);
 	if (error)
 		return error;

@@ -5,7 +5,10 @@
  * A word at an 8-aligned address that holds an address inside [start, start + size) of a block
  * points to it; one past the end does not, nor does a block to itself. A word outside all blocks is
  * a root, unless it lies in memory that malloc or nobody uses. So is a word in a thread's block of
- * thread-locals, also where ld.so has allocated that block.
+ * thread-locals, also where ld.so has allocated that block. Data that the loader made read-only
+ * before its module ran holds nothing.
+ *
+ * Words that may be numbers are followed last: see doubts.h.
  */
 #ifndef LEAKMON_RETAIN_HEAP_GRAPH_H
 #define LEAKMON_RETAIN_HEAP_GRAPH_H
@@ -33,11 +36,16 @@ struct type_word {
 struct root_word {
 	uint64_t address; /* where it stands; in a register: its number */
 	uint32_t target;
-	uint32_t thread; /* of a register, plus 1; 0: in memory */
+	uint32_t thread; /* of a register, plus 1; 0: in memory; or NUMBER_WORD */
 };
 
+/* root_word.thread of a word that may be a number. */
+#define NUMBER_WORD (UINT32_MAX - 2)
 #define TYPE_NONE UINT32_MAX
 #define EDGE_LABELLED (1u << 31)
+/* Without a label: the word may be a number. No known reference leads to that block. */
+#define EDGE_DOUBTFUL (1u << 30)
+#define EDGE_PLACE (EDGE_DOUBTFUL - 1)
 #define REGISTER_VECTORS 64 /* from here on: words of the vector registers */
 
 struct heap_graph {
@@ -47,8 +55,8 @@ struct heap_graph {
 	uint32_t *types;	  /* in type_words, or TYPE_NONE */
 	struct block_index index;
 	struct graph graph; /* blocks only, until root_groups_add() */
-	uint32_t *places;   /* per edge: which word of its source it is, counted in words; or
-			     * EDGE_LABELLED and a label of the runtime's */
+	uint32_t *places;   /* per edge: which word of its source it is, counted in words, maybe
+			     * with EDGE_DOUBTFUL; or EDGE_LABELLED and a label of the runtime's */
 	/* Classes of nodes, labels and roots, as runtimes have them; its whats are NULL if there
 	 * are none. */
 	struct heap_sink managed;

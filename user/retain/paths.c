@@ -29,7 +29,7 @@ static void find_in_block(const struct heap_graph *graph, uint32_t parent, struc
 			step->offset = STEP_NOWHERE;
 			step->label = place & ~EDGE_LABELLED;
 		} else if (!found) {
-			step->offset = (uint64_t)place * 8;
+			step->offset = (uint64_t)(place & EDGE_PLACE) * 8;
 		}
 		found = true;
 	}

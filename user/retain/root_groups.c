@@ -79,6 +79,7 @@ static enum rank rank_of(const struct root_group *group)
 	};
 
 	static const enum rank managed[] = {[MANAGED_NAMED] = RANK_NAMED,
+					    [MANAGED_OWN] = RANK_LASTING,
 					    [MANAGED_PASSING] = RANK_STRONG,
 					    [MANAGED_WAITING] = RANK_WEAK};
 
@@ -448,6 +449,14 @@ static int join_register(struct grouper *grouper, uint64_t address, uint32_t thr
 			 &group, number);
 }
 
+/* All together: none of them is known to be a pointer. */
+static int join_number(struct grouper *grouper, uint32_t *number)
+{
+	struct root_group group = {.kind = ROOT_STALE, .name = STALE_NUMBER};
+
+	return root_join(grouper, root_key(group.kind, NUMBER_WORD, 5), &group, number);
+}
+
 /* The group that a word belongs to, or GROUP_LATER. 0 or -ENOMEM. */
 static int root_join_word(struct grouper *grouper, uint64_t address, uint32_t thread,
 			  uint32_t *number)
@@ -460,6 +469,8 @@ static int root_join_word(struct grouper *grouper, uint64_t address, uint32_t th
 		return join_kernel(grouper, address, number);
 	if (thread == RUNTIME_WORD)
 		return join_managed(grouper, address, number);
+	if (thread == NUMBER_WORD)
+		return join_number(grouper, number);
 	if (thread)
 		return join_register(grouper, address, thread, number);
 	block = thread_blocks_at(grouper->sources->locals, address);

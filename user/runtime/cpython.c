@@ -51,6 +51,8 @@ static const struct cpython_layout layouts[] = {
 	 .old_keys = true,
 	 .ascii_bytes = 48,
 	 .compact_bytes = 72,
+	 .quiet_code = OBJECT_WORD(2) | OBJECT_WORD(3) | OBJECT_WORD(4) | OBJECT_WORD(5) |
+		       OBJECT_WORD(21),
 	 .frames = {.kind = FRAMES_OBJECTS,
 		    .line_kind = LINES_STEPS,
 		    .frame = 24,
@@ -83,6 +85,8 @@ static const struct cpython_layout layouts[] = {
 	 .old_keys = true,
 	 .ascii_bytes = 48,
 	 .compact_bytes = 72,
+	 .quiet_code = OBJECT_WORD(2) | OBJECT_WORD(3) | OBJECT_WORD(4) | OBJECT_WORD(5) |
+		       OBJECT_WORD(21),
 	 .frames = {.kind = FRAMES_OBJECTS,
 		    .line_kind = LINES_RANGES,
 		    .frame = 24,
@@ -116,6 +120,8 @@ static const struct cpython_layout layouts[] = {
 	 .frames_inside = true,
 	 .ascii_bytes = 48,
 	 .compact_bytes = 72,
+	 .quiet_code = OBJECT_WORD(2) | OBJECT_WORD(6) | OBJECT_WORD(7) | OBJECT_WORD(8) |
+		       OBJECT_WORD(9) | OBJECT_WORD(10) | OBJECT_WORD(11) | OBJECT_WORD(21),
 	 .frames = {.kind = FRAMES_ENTERED,
 		    .line_kind = LINES_LOCATIONS,
 		    .globals = 8,
@@ -159,6 +165,9 @@ static const struct cpython_layout layouts[] = {
 	 .compact_bytes = 56,
 	 .tagged_digits = true,
 	 .frames_inside = true,
+	 .quiet_code = OBJECT_WORD(2) | OBJECT_WORD(6) | OBJECT_WORD(7) | OBJECT_WORD(8) |
+		       OBJECT_WORD(9) | OBJECT_WORD(10) | OBJECT_WORD(11) | OBJECT_WORD(20) |
+		       OBJECT_WORD(22),
 	 .frames = {.kind = FRAMES_OWNED,
 		    .line_kind = LINES_LOCATIONS,
 		    .globals = 24,
@@ -203,6 +212,9 @@ static const struct cpython_layout layouts[] = {
 	 .compact_bytes = 56,
 	 .tagged_digits = true,
 	 .frames_inside = true,
+	 .quiet_code = OBJECT_WORD(2) | OBJECT_WORD(6) | OBJECT_WORD(7) | OBJECT_WORD(8) |
+		       OBJECT_WORD(9) | OBJECT_WORD(10) | OBJECT_WORD(11) | OBJECT_WORD(21) |
+		       OBJECT_WORD(23),
 	 .frames = {.kind = FRAMES_OWNED,
 		    .line_kind = LINES_LOCATIONS,
 		    .globals = 24,
@@ -301,6 +313,9 @@ static bool find_module(struct cpython *python)
 	/* That of frames is the last one. */
 	static const char *const frames[] = {"PyGen_Type", "PyCoro_Type", "PyAsyncGen_Type",
 					     "PyFrame_Type"};
+	static const char *const compiled[CPYTHON_STATIC_TYPES] = {
+		"PyType_Type", "PyCode_Type",  "PyUnicode_Type", "PyBytes_Type",
+		"PyLong_Type", "PyFloat_Type", "PyComplex_Type"};
 	const struct data_modules *modules = python->memory->modules;
 
 	for (size_t i = 0; i < modules->list.count; i++) {
@@ -320,8 +335,13 @@ static bool find_module(struct cpython *python)
 		python->weakref_bytes =
 			target_word(python->memory, python->weakref_type + TYPE_BASICSIZE);
 		python->code_type = target_variable(module, "PyCode_Type");
+		python->float_type = target_variable(module, "PyFloat_Type");
+		python->complex_type = target_variable(module, "PyComplex_Type");
+		python->ordered_type = target_variable(module, "PyODict_Type");
 		for (size_t j = 0; j < ARRAY_SIZE(frames); j++)
 			python->frame_types[j] = target_variable(module, frames[j]);
+		for (size_t j = 0; j < ARRAY_SIZE(compiled); j++)
+			python->static_types[j] = target_variable(module, compiled[j]);
 		return true;
 	}
 	return false;
@@ -417,9 +437,8 @@ static uint64_t inline_bytes(const struct cpython *python, const struct cpython_
 	return INLINE_VALUES + capacity * 8 + (capacity + 7) / 8 * 8;
 }
 
-/* Bytes of an object, of which there are so many bytes in its block. */
-static uint64_t object_bytes(const struct cpython *python, const struct cpython_type *type,
-			     const unsigned char *object, size_t bytes)
+uint64_t cpython_object_bytes(const struct cpython *python, const struct cpython_type *type,
+			      const unsigned char *object, size_t bytes)
 {
 	uint64_t count;
 
@@ -567,6 +586,8 @@ static int give_class(struct walk *walk, struct cpython_type *type)
 		class.tag = (uint8_t)type->prefix;
 	}
 	class.weak_word = weak_word(type);
+	class.quiet_words = type->quiet_words << type->prefix / 8;
+	class.quiet_from = type->quiet_from ? type->prefix + type->quiet_from : 0;
 	type->finalizable = has_finalizer(python, type);
 	/* The type may move: its name leads to others. */
 	cpython_type_name(python,
@@ -595,9 +616,10 @@ static int object_in_block(struct walk *walk, const unsigned char *head, size_t 
 	*what = NODE_OWN;
 	if (!type)
 		return 0;
-	needed = type->whole_block ? block
-				   : type->prefix + object_bytes(python, type, head + type->prefix,
-								 bytes - type->prefix);
+	needed = type->whole_block
+			 ? block
+			 : type->prefix + cpython_object_bytes(python, type, head + type->prefix,
+							       bytes - type->prefix);
 	if (needed > block)
 		return 0;
 	place = (size_t)(type - python->types.items);

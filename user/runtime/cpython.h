@@ -61,6 +61,8 @@ struct cpython_frames {
 };
 #define NO_CFRAME UINT32_MAX
 
+#define OBJECT_WORD(n) (1ull << (n))
+
 /* Differences between versions. All offsets in bytes. */
 struct cpython_layout {
 	unsigned version; /* 0x030b: 3.11 */
@@ -75,6 +77,7 @@ struct cpython_layout {
 	enum values_place values;
 	uint32_t ascii_bytes, compact_bytes; /* PyASCIIObject, PyCompactUnicodeObject */
 	bool tagged_digits;		     /* of int: 3.12 */
+	uint64_t quiet_code;		     /* words of PyCodeObject that are numbers */
 	bool frames_inside; /* generators and frames have items, but no count of them: 3.11 */
 	struct cpython_frames frames;
 };
@@ -145,9 +148,15 @@ enum cpython_kind {
 	CPYTHON_BYTEARRAY,
 	CPYTHON_MEMORYVIEW,
 	CPYTHON_DECIMAL,
-	CPYTHON_DATA, /* an int, or bytes: refers to nothing */
+	CPYTHON_DATA,	  /* an int, bytes, a float: refers to nothing */
+	CPYTHON_FLOAT,	  /* of a subclass */
+	CPYTHON_COMPLEX,  /* likewise */
+	CPYTHON_DATE,	  /* or a time of day */
+	CPYTHON_DATETIME, /* or a timedelta */
+	CPYTHON_COUNT,	  /* itertools.count */
 	CPYTHON_FRAME,
 	CPYTHON_GENERATOR, /* coroutines, too */
+	CPYTHON_KIND_MAX_
 };
 
 /* A type of which there are objects. */
@@ -158,6 +167,9 @@ struct cpython_type {
 	uint32_t prefix; /* bytes before an object, in its block */
 	uint32_t class;	 /* of the sink; UINT32_MAX: none yet */
 	enum cpython_kind kind;
+	/* Numbers among its objects' words, one bit for each; data from that byte on, 0: none. */
+	uint64_t quiet_words;
+	uint32_t quiet_from;
 	/* Labels of the attributes that its instances have beside a dictionary. */
 	uint32_t *labels;
 	uint32_t label_count;
@@ -165,6 +177,8 @@ struct cpython_type {
 	bool whole_block; /* its objects do not say how large they are */
 	bool finalizable; /* they have a __del__() */
 };
+
+#define CPYTHON_STATIC_TYPES 7
 
 struct cpython_arena {
 	uint64_t address;
@@ -179,8 +193,11 @@ struct cpython {
 	uint64_t runtime;		  /* _PyRuntime */
 	uint64_t type_type, set_type, frozenset_type, module_type, weakref_type, code_type;
 	uint64_t bytearray_type, memoryview_type;
-	uint64_t weakref_bytes;	 /* of a weak reference, without what subclasses add */
+	uint64_t weakref_bytes; /* of a weak reference, without what subclasses add */
+	uint64_t float_type, complex_type, ordered_type;
 	uint64_t frame_types[4]; /* of generators and the like, and frames */
+	/* Of objects that lie among variables; 0: no such symbol. */
+	uint64_t static_types[CPYTHON_STATIC_TYPES];
 	VEC(uint64_t) interpreters;
 	VEC(struct cpython_arena) arenas; /* by ascending address */
 	bool in_malloc;		/* there are none: small objects are malloc's blocks, too */
@@ -260,6 +277,23 @@ bool cpython_dict_entry(struct cpython *python, const struct cpython_dict *dict,
 
 /* The label of an attribute's name, if it is a name in the program's code; 0: it may be data. */
 uint32_t cpython_name_label(struct cpython *python, struct heap_sink *sink, uint64_t name);
+
+/* Bytes of an object that begins with the first `bytes` bytes; as it says itself, so without
+ * limit. */
+#define CPYTHON_STATIC_HEAD 64
+uint64_t cpython_object_bytes(const struct cpython *python, const struct cpython_type *type,
+			      const unsigned char *object, size_t bytes);
+/* Whether a type is another one, or derives from it; `from` may be 0: none does. */
+bool cpython_derives(struct cpython *python, uint64_t type, uint64_t from);
+
+/* Words that are numbers: see cpython_quiet.c. */
+
+/* Those of a kind, one bit for each of an object's first 64 words. */
+uint64_t cpython_quiet_words(const struct cpython *python, enum cpython_kind kind);
+/* Fills the type's. */
+void cpython_quiet(struct cpython *python, struct cpython_type *type);
+/* Those of objects among the variables of the process's modules. 0 or an error of the sink. */
+int cpython_claim_static(struct cpython *python, struct heap_sink *sink);
 
 /* References and roots: see cpython_references.c. As struct heap_walker has them. */
 int cpython_refer(void *state, struct heap_sink *sink, uint32_t node);

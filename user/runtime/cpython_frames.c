@@ -511,6 +511,9 @@ static int claim_others(const struct cpython *python, struct heap_sink *sink, ui
 		bytes = layout->locals - from;
 	}
 	error = heap_sink_claim_within(sink, frame->address + from, bytes);
+	/* Its height, with flags. */
+	if (!error && layout->kind != FRAMES_OBJECTS)
+		error = heap_sink_claim_within(sink, frame->address + (layout->stack_top & ~7u), 8);
 	return error ? error : claim_rest(sink, node, frame->locals + frame->used * 8ull);
 }
 

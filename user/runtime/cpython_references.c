@@ -28,7 +28,6 @@
 #define SET_MASK 32
 #define SET_TABLE 40
 #define SET_SMALL_TABLE 64
-#define SET_SMALL_ENTRIES 8
 #define SET_ENTRY 16
 #define MODULE_DICT 16
 #define WEAKREF_CALLBACK 24
@@ -154,13 +153,9 @@ static int refer_set(const struct referrer *referrer)
 	uint64_t count = mask < UINT32_MAX ? mask + 1 : 0;
 	int error = 0;
 
-	if (table != referrer->object + SET_SMALL_TABLE) {
-		if (!heap_sink_part(referrer->sink, referrer->node, table, count * SET_ENTRY, true))
-			count = 0;
-		/* What it had when it was small. */
-		error = heap_sink_claim_within(referrer->sink, referrer->object + SET_SMALL_TABLE,
-					       SET_SMALL_ENTRIES * SET_ENTRY);
-	}
+	if (table != referrer->object + SET_SMALL_TABLE &&
+	    !heap_sink_part(referrer->sink, referrer->node, table, count * SET_ENTRY, true))
+		count = 0;
 	count = MIN(count, room(referrer->sink, table, SET_ENTRY));
 	for (uint64_t i = 0; !error && i < count; i++)
 		error = refer_to(referrer, target_word(memory, table + i * SET_ENTRY), 0);
@@ -426,16 +421,39 @@ static int refer_instance(const struct referrer *referrer)
 	return refer_attributes(referrer, target_word(referrer->python->memory, place));
 }
 
-/* A str with its letters in another block: of a subclass, or made by an old interface. */
+/* PyASCIIObject.state, and what is behind it: wstr, up to 3.11; utf8, unless all letters are ASCII;
+ * the letters, unless the object has them itself. */
+#define STR_STATE 32
+#define STR_COMPACT (1u << 5)
+#define STR_COMPACT_ASCII (3u << 5)
+#define STR_WIDE 40
+#define STR_WIDE_ASCII_BYTES 48
+
+/* Letters in other blocks. */
 static int refer_letters(const struct referrer *referrer)
 {
-	uint64_t place = referrer->object + referrer->python->layout->compact_bytes;
+	const struct cpython_layout *layout = referrer->python->layout;
+	uint64_t places[3], size = referrer->sink->sizes[referrer->node] - referrer->type->prefix;
+	uint32_t state =
+		(uint32_t)target_word(referrer->python->memory, referrer->object + STR_STATE);
+	size_t count = 0;
 
-	if (referrer->type->basicsize > referrer->python->layout->compact_bytes &&
-	    referrer->sink->sizes[referrer->node] >=
-		    referrer->type->prefix + referrer->type->basicsize)
-		heap_sink_part(referrer->sink, referrer->node,
-			       target_word(referrer->python->memory, place), 0, true);
+	if (layout->ascii_bytes == STR_WIDE_ASCII_BYTES)
+		places[count++] = STR_WIDE;
+	if ((state & STR_COMPACT_ASCII) != STR_COMPACT_ASCII)
+		places[count++] = layout->ascii_bytes + 8;
+	if (!(state & STR_COMPACT))
+		places[count++] = layout->compact_bytes;
+	for (size_t i = 0; i < count; i++) {
+		if (places[i] + 8 <= size)
+			heap_sink_part(
+				referrer->sink, referrer->node,
+				target_word(referrer->python->memory, referrer->object + places[i]),
+				0, true);
+	}
+	/* Those of subclasses may have more. */
+	if (!(referrer->type->flags & FLAG_HEAP_TYPE))
+		referrer->sink->whats[referrer->node] |= NODE_PRECISE;
 	return 0;
 }
 
@@ -619,10 +637,12 @@ static int refer_contents(const struct referrer *referrer)
 	case CPYTHON_GENERATOR:
 		return cpython_frame_refer(referrer->python, referrer->sink, referrer->node,
 					   referrer->object, referrer->type->kind);
-	case CPYTHON_OTHER:
+	default:
 		break;
 	}
-	return 0;
+	/* Behind items that are no pointers its dictionary may stand. */
+	return referrer->type->quiet_from && referrer->type->dictoffset < 0 ? refer_own(referrer)
+									    : 0;
 }
 
 /* ob_refcnt; objects that live for ever have one that is negative as an int (from 3.12 on). */
@@ -735,5 +755,5 @@ int cpython_roots(void *state, struct heap_sink *sink)
 									python->layout->modules));
 	for (size_t i = 0; !error && i < python->interpreters.count; i++)
 		error = cpython_frame_roots(python, sink, python->interpreters.items[i]);
-	return error;
+	return error ? error : cpython_claim_static(python, sink);
 }

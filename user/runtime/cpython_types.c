@@ -60,7 +60,7 @@ static bool is_type(struct cpython *python, uint64_t address, struct type_head *
 	return false;
 }
 
-static bool derives(struct cpython *python, uint64_t type, uint64_t from)
+bool cpython_derives(struct cpython *python, uint64_t type, uint64_t from)
 {
 	for (size_t i = 0; from && type && i < BASES_MAX; i++) {
 		if (type == from)
@@ -79,9 +79,12 @@ static enum cpython_kind kind_by_name(struct cpython *python, uint64_t type)
 		const char *name;
 		enum cpython_kind kind;
 	} named[] = {
-		{"collections.deque", CPYTHON_DEQUE}, {"_thread.lock", CPYTHON_LOCK},
-		{"_thread.RLock", CPYTHON_LOCK},      {"array.array", CPYTHON_ARRAY},
-		{"decimal.Decimal", CPYTHON_DECIMAL}, {"itertools._tee_dataobject", CPYTHON_TEE}};
+		{"collections.deque", CPYTHON_DEQUE},	 {"_thread.lock", CPYTHON_LOCK},
+		{"_thread.RLock", CPYTHON_LOCK},	 {"array.array", CPYTHON_ARRAY},
+		{"decimal.Decimal", CPYTHON_DECIMAL},	 {"itertools._tee_dataobject", CPYTHON_TEE},
+		{"datetime.date", CPYTHON_DATE},	 {"datetime.time", CPYTHON_DATE},
+		{"datetime.datetime", CPYTHON_DATETIME}, {"datetime.timedelta", CPYTHON_DATETIME},
+		{"itertools.count", CPYTHON_COUNT}};
 	char name[sizeof("itertools._tee_dataobject") + 1];
 
 	for (size_t i = 0; type && i < BASES_MAX; i++) {
@@ -113,12 +116,17 @@ static enum cpython_kind kind_of(struct cpython *python, uint64_t address, uint6
 			return flagged[i].kind;
 	}
 	/* Subclasses have attributes. */
-	if (flags & (FLAG_INT | FLAG_BYTES) && !(flags & FLAG_HEAP_TYPE))
+	if ((flags & (FLAG_INT | FLAG_BYTES) && !(flags & FLAG_HEAP_TYPE)) ||
+	    address == python->float_type || address == python->complex_type)
 		return CPYTHON_DATA;
-	if (derives(python, address, python->set_type) ||
-	    derives(python, address, python->frozenset_type))
+	if (cpython_derives(python, address, python->float_type))
+		return CPYTHON_FLOAT;
+	if (cpython_derives(python, address, python->complex_type))
+		return CPYTHON_COMPLEX;
+	if (cpython_derives(python, address, python->set_type) ||
+	    cpython_derives(python, address, python->frozenset_type))
 		return CPYTHON_SET;
-	if (derives(python, address, python->module_type))
+	if (cpython_derives(python, address, python->module_type))
 		return CPYTHON_MODULE;
 	for (size_t i = 0; i < ARRAY_SIZE(python->frame_types); i++) {
 		if (address == python->frame_types[i])
@@ -127,9 +135,9 @@ static enum cpython_kind kind_of(struct cpython *python, uint64_t address, uint6
 	}
 	if (address == python->code_type)
 		return CPYTHON_CODE;
-	if (derives(python, address, python->weakref_type))
+	if (cpython_derives(python, address, python->weakref_type))
 		return CPYTHON_WEAKREF;
-	if (derives(python, address, python->bytearray_type))
+	if (cpython_derives(python, address, python->bytearray_type))
 		return CPYTHON_BYTEARRAY;
 	if (address == python->memoryview_type)
 		return CPYTHON_MEMORYVIEW;
@@ -158,6 +166,7 @@ static void describe(struct cpython *python, uint64_t address, const struct type
 	for (size_t i = 0; i < ARRAY_SIZE(python->frame_types); i++)
 		type->whole_block |=
 			python->layout->frames_inside && address == python->frame_types[i];
+	cpython_quiet(python, type);
 }
 
 struct cpython_type *cpython_type_at(struct cpython *python, uint64_t address)

@@ -140,15 +140,20 @@ struct go_site {
 bool go_site_read(const struct go_program *program, uint64_t address, struct go_site *site);
 
 /*
- * Calls visit() with the part in use of each goroutine's stack, and where the goroutine is:
- * "main.worker worker.go:31". 0, -ENOMEM, or what visit() returns. go_goroutines.c.
+ * Calls visit() with each goroutine that has not ended: its record, the part in use of its stack,
+ * and where it is: "main.worker worker.go:31". 0, -ENOMEM, or what visit() returns.
+ * go_goroutines.c.
  */
-typedef int go_stack_visit(void *context, const char *place, uint64_t start, uint64_t end);
+typedef int go_stack_visit(void *context, const char *place, uint64_t g, uint64_t start,
+			   uint64_t end);
 int go_stacks_visit(struct go_program *program, struct intern *strings, go_stack_visit *visit,
 		    void *context);
 
 /* Bytes of its spans in use, as the collector counts them; 0: not found. go_memory.c. */
 uint64_t go_heap_in_use(const struct go_program *program);
+
+/* The array that runtime.allgs is; 0: not found. go_goroutines.c. */
+uint64_t go_all_goroutines(const struct go_program *program);
 
 /* The goroutine that runs main, which lies in the heap; 0: not found. go_goroutines.c. */
 uint64_t go_first_goroutine(const struct go_program *program);

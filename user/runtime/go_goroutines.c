@@ -117,6 +117,11 @@ static struct go_slice find_allgs(const struct go_program *program)
 	return found;
 }
 
+uint64_t go_all_goroutines(const struct go_program *program)
+{
+	return find_allgs(program).start;
+}
+
 uint64_t go_first_goroutine(const struct go_program *program)
 {
 	return target_word(program->memory, find_allgs(program).start);
@@ -273,7 +278,7 @@ int go_stacks_visit(struct go_program *program, struct intern *strings, go_stack
 			continue;
 		error = name_place(program, strings, &g, place, sizeof(place));
 		if (!error)
-			error = visit(context, place, stack_start(program, &g), g.high);
+			error = visit(context, place, g.address, stack_start(program, &g), g.high);
 	}
 	return error;
 }

@@ -7,6 +7,10 @@
  * Objects have no types; those that the heap profile has sampled have a record of what allocated
  * them, which is their class; the others have their size. A word of an object counts as reference
  * if it is the address of another one: which words are pointers is not looked up.
+ *
+ * The scheduler's records lead to everything, and many objects lead to them: processors (p), which
+ * have the timers, the array of all goroutines, and these (g). They are roots of their own, and
+ * each timer is one by what it calls.
  */
 #include "runtime/go.h"
 
@@ -58,6 +62,7 @@ struct go_heap {
 	struct go_slice spans; /* pointers to them */
 	uint64_t low, high;    /* of all of them */
 	VEC(struct span_range) ranges;
+	VEC(uint64_t) processors;   /* each p */
 	VEC(struct go_range) quiet; /* parts of objects that hold nothing; ascending when claimed */
 	struct hash sites;	    /* buckets of the profile -> classes, plus 1 */
 	struct hash sizes; /* sizes, twice, and whether without pointers -> classes, plus 1 */
@@ -309,6 +314,16 @@ static bool is_in_use(const struct span *span, const unsigned char *bits, uint64
 	return index < span->free_index || bits[index / 8] & 1u << index % 8;
 }
 
+static int note_processor(struct go_heap *heap, uint64_t address)
+{
+	uint64_t *kept = vec_push(&heap->processors);
+
+	if (!kept)
+		return -ENOMEM;
+	*kept = address;
+	return 0;
+}
+
 /*
  * mwbbuf.go: the buffer of the write barrier, in each processor's p, has the addresses of objects
  * that were overwritten, and keeps them when it is emptied. Where it is moves; two words before it
@@ -336,7 +351,7 @@ static int find_quiet(struct go_heap *heap, uint64_t address, uint64_t size)
 		if (!kept)
 			return -ENOMEM;
 		*kept = (struct go_range){start, end};
-		return 0;
+		return note_processor(heap, address);
 	}
 	return 0;
 }
@@ -512,13 +527,14 @@ static int add_spans(struct go_heap *heap, struct heap_sink *sink)
 
 /* -------- roots */
 
-static int scan_words(void *context, const char *place, uint64_t start, uint64_t end)
+static int scan_words(void *context, const char *place, uint64_t g, uint64_t start, uint64_t end)
 {
 	struct go_heap *heap = context;
 	char name[GO_NAME_BYTES + 96];
-	int error = 0;
+	int error;
 
 	snprintf(name, sizeof(name), "goroutine in %s", place);
+	error = heap_sink_apart_root(heap->sink, GO_KEY, name, g, MANAGED_PASSING);
 	for (uint64_t next;
 	     !error && start < end && !target_memory_overworked(heap->program.memory);
 	     start = next) {
@@ -537,12 +553,147 @@ static int scan_words(void *context, const char *place, uint64_t start, uint64_t
 	return error;
 }
 
+/* time.go: a timer has what it calls (a pointer to a function's address) behind its period, and
+ * before the argument, an interface. */
+#define TIMER_FUNCTION_MIN 2
+#define TIMER_FUNCTION_END 9
+#define TIMER_BYTES (12 * 8)  /* that hold all of these, and what leads back */
+#define OBJECT_HEADER_BYTES 8 /* from 1.22 on, of some objects: their type */
+
+/* The function that a func value calls; false: it is none. */
+static bool function_of(const struct go_program *program, uint64_t value, char name[GO_NAME_BYTES])
+{
+	uint64_t code = value % 8 ? 0 : target_word(program->memory, value);
+	struct go_function function;
+
+	return code && go_function_find(program, code, &function) && function.entry == code &&
+	       go_function_name(program, &function, name);
+}
+
+/* "timer of time.After"; false: it is no timer. */
+static bool name_timer(struct go_heap *heap, uint64_t timer, char *name, size_t size)
+{
+	uint64_t words[TIMER_BYTES / 8];
+	char called[GO_NAME_BYTES];
+	size_t at = TIMER_FUNCTION_MIN;
+
+	if (target_read(heap->program.memory, timer, words, sizeof(words)))
+		return false;
+	while (at < TIMER_FUNCTION_END && !function_of(&heap->program, words[at], called))
+		at++;
+	if (at == TIMER_FUNCTION_END)
+		return false;
+	if (!strcmp(called, "time.sendTime"))
+		snprintf(name, size,
+			 words[at - 1] ? "timer of time.NewTicker"
+				       : "timer of time.After or time.NewTimer");
+	else if (!strcmp(called, "time.goFunc") &&
+		 function_of(&heap->program, words[at + 2], called))
+		snprintf(name, size, "timer of time.AfterFunc: %s", called);
+	else
+		snprintf(name, size, "timer of %s", called);
+	return true;
+}
+
+/* The array of a processor's timers: pointers, or from 1.23 on pairs of a pointer and a time. A
+ * timer leads back to its processor, or into it. */
+struct timers {
+	uint64_t array, count, stride;
+};
+
+static bool leads_back(struct go_heap *heap, uint64_t timer, uint64_t processor, uint64_t size)
+{
+	uint64_t words[TIMER_BYTES / 8];
+
+	if (!timer || timer % 8 || target_read(heap->program.memory, timer, words, sizeof(words)))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (words[i] - processor < size)
+			return true;
+	}
+	return false;
+}
+
+static bool find_timers(struct go_heap *heap, uint64_t processor, struct timers *timers)
+{
+	struct target_memory *memory = heap->program.memory;
+	uint32_t node = heap_sink_node(heap->sink, processor), array;
+	uint64_t size = node == BLOCK_NONE ? 0 : heap->sink->sizes[node];
+
+	for (uint64_t at = 0; at + 24 <= size; at += 8) {
+		uint64_t slice[3], room;
+		char name[GO_NAME_BYTES + 32];
+
+		if (target_read(memory, processor + at, slice, sizeof(slice)) || !slice[1] ||
+		    slice[1] > slice[2] || slice[0] % 8)
+			continue;
+		array = heap_sink_node(heap->sink, slice[0]);
+		if (array == BLOCK_NONE || array == node ||
+		    slice[0] - heap->sink->starts[array] > OBJECT_HEADER_BYTES)
+			continue;
+		room = heap->sink->starts[array] + heap->sink->sizes[array] - slice[0];
+		if (slice[2] > room / 8 ||
+		    !leads_back(heap, target_word(memory, slice[0]), processor, size) ||
+		    !name_timer(heap, target_word(memory, slice[0]), name, sizeof(name)))
+			continue;
+		*timers = (struct timers){slice[0], slice[1],
+					  heap->program.layout->minor >= 23 ? 16 : 8};
+		return timers->count <= room / timers->stride;
+	}
+	return false;
+}
+
+static int add_timers(struct go_heap *heap, const struct timers *timers)
+{
+	int error = 0;
+
+	/* It holds none itself. */
+	heap->sink->whats[heap_sink_node(heap->sink, timers->array)] |= NODE_PRECISE;
+	for (uint64_t i = 0; !error && i < timers->count; i++) {
+		char name[GO_NAME_BYTES + 32];
+		uint64_t timer =
+			target_word(heap->program.memory, timers->array + i * timers->stride);
+
+		if (target_memory_overworked(heap->program.memory))
+			break;
+		if (!name_timer(heap, timer, name, sizeof(name)))
+			snprintf(name, sizeof(name), "timer");
+		error = heap_sink_root(heap->sink, GO_KEY, name, timer);
+	}
+	return error;
+}
+
+static int add_processors(struct go_heap *heap)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < heap->processors.count; i++) {
+		uint64_t processor = heap->processors.items[i];
+		struct timers timers;
+
+		error = heap_sink_apart_root(heap->sink, GO_KEY, "scheduler's processor", processor,
+					     MANAGED_OWN);
+		if (!error && find_timers(heap, processor, &timers))
+			error = add_timers(heap, &timers);
+	}
+	return error;
+}
+
 static int add_roots(void *state, struct heap_sink *sink)
 {
 	struct go_heap *heap = state;
+	uint64_t all = go_all_goroutines(&heap->program);
+	uint32_t node = heap_sink_node(sink, all);
+	int error;
 
 	heap->sink = sink;
-	return go_stacks_visit(&heap->program, &heap->strings, scan_words, heap);
+	error = go_stacks_visit(&heap->program, &heap->strings, scan_words, heap);
+	if (!error)
+		error = add_processors(heap);
+	if (error || node == BLOCK_NONE || sink->starts[node] != all)
+		return error;
+	return heap_sink_apart_root(sink, GO_KEY, "all goroutines, ended ones too", all,
+				    MANAGED_OWN);
 }
 
 /* Its words say what it refers to. */
@@ -563,6 +714,7 @@ static void end(void *state)
 	go_program_close(&heap->program);
 	vec_free(&heap->ranges);
 	vec_free(&heap->quiet);
+	vec_free(&heap->processors);
 	hash_free(&heap->sites);
 	hash_free(&heap->sizes);
 	intern_free(&heap->strings);

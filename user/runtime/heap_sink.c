@@ -57,6 +57,7 @@ void heap_sink_free(struct heap_sink *sink)
 	free(sink->whats);
 	free(sink->sites);
 	free(sink->counts);
+	free(sink->apart);
 	free(sink->first);
 	free(sink->references.targets);
 	free(sink->references.labels);
@@ -407,6 +408,26 @@ static int add_root(struct heap_sink *sink, const char *runtime, const char *nam
 int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to)
 {
 	return add_root(sink, runtime, name, to, MANAGED_NAMED);
+}
+
+int heap_sink_own_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to)
+{
+	return add_root(sink, runtime, name, to, MANAGED_OWN);
+}
+
+int heap_sink_apart_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to,
+			 enum managed_rank rank)
+{
+	uint32_t node = heap_sink_node(sink, to);
+
+	if (node == BLOCK_NONE)
+		return 0;
+	if (!sink->apart)
+		sink->apart = calloc((size_t)sink->count / 64 + 1, sizeof(*sink->apart));
+	if (!sink->apart)
+		return -ENOMEM;
+	sink->apart[node / 64] |= 1ull << node % 64;
+	return add_root(sink, runtime, name, to, rank);
 }
 
 int heap_sink_passing_root(struct heap_sink *sink, const char *runtime, const char *name,

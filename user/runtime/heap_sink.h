@@ -45,6 +45,8 @@ static inline bool node_has_class(uint32_t what)
 
 #define COUNT_OF_GARBAGE (UINT32_MAX - 1)
 
+#define QUIET_WORDS 64
+
 struct managed_class {
 	const char *name;    /* interned */
 	const char *runtime; /* the key of its runtime */
@@ -54,6 +56,10 @@ struct managed_class {
 	 * none.
 	 */
 	uint16_t weak_word;
+	/* Numbers among the first QUIET_WORDS words, one bit for each; and data from that byte on,
+	 * 0: none. They hold nothing, whatever they look like. */
+	uint32_t quiet_from;
+	uint64_t quiet_words;
 	/* Pointers to its objects are so much more than the address, and lead to no inside; 0: any
 	 * address in an object leads to it. */
 	uint8_t tag;
@@ -88,6 +94,7 @@ static inline uint32_t label_index(uint64_t number)
 /* A path to nodes that several roots hold begins at one of the first rank among them. */
 enum managed_rank {
 	MANAGED_NAMED,	 /* a variable, or another name of the program's */
+	MANAGED_OWN,	 /* see heap_sink_own_root() */
 	MANAGED_PASSING, /* may be gone in a moment: a stack */
 	MANAGED_WAITING, /* see heap_sink_waiting_root() */
 };
@@ -152,7 +159,8 @@ struct heap_sink {
 	VEC(struct managed_root) roots;
 	VEC(struct claimed_range) claimed; /* settled: by ascending address */
 	VEC(struct claimed_range) idle;	   /* likewise: words outside of nodes hold nothing */
-	VEC(const char *) names;	   /* of labels */
+	uint64_t *apart;	 /* a bit for each node: see heap_sink_own_root(); NULL: none is */
+	VEC(const char *) names; /* of labels */
 	VEC(struct walk_report) reports;
 	struct intern *strings;	      /* borrowed */
 	struct target_memory *memory; /* that is walked; NULL: there are no limits; borrowed */
@@ -234,6 +242,21 @@ int heap_sink_counted(struct heap_sink *sink, uint32_t node, uint32_t references
 int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to);
 int heap_sink_passing_root(struct heap_sink *sink, const char *runtime, const char *name,
 			   uint64_t to);
+
+/* The runtime's own: what the program has made is called by other names first. */
+int heap_sink_own_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to);
+/*
+ * Such a root, or a passing one, and all that leads to its node: the state of an interpreter, an
+ * isolate or a thread, a table of handles. Many things point to one, and it points to everything,
+ * so that nothing else would be called the holder of anything: other pointers to it count as none.
+ */
+int heap_sink_apart_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to,
+			 enum managed_rank rank);
+
+static inline bool heap_sink_is_apart(const struct heap_sink *sink, uint32_t node)
+{
+	return sink->apart && sink->apart[node / 64] >> node % 64 & 1;
+}
 
 /* Likewise of what only waits there for its end: what nothing else holds is due. */
 int heap_sink_waiting_root(struct heap_sink *sink, const char *runtime, const char *name,

@@ -234,9 +234,10 @@ static int give_class(struct walk *walk, struct v8_map *map, uint32_t *number)
 
 static int add_object(struct walk *walk, struct v8_map *map, uint64_t address, uint64_t size)
 {
-	/* Four letters are an address in the heap of a program that is not position-independent. */
+	/* Four letters, or a hash, are an address in the heap of a program that is not
+	 * position-independent. */
 	uint32_t number = map->number,
-		 flags = v8_has_characters(walk->v8, map) ? NODE_PRECISE : NODE_OBJECT;
+		 flags = v8_has_native(walk->v8, map) ? NODE_OBJECT : NODE_PRECISE;
 	int error = 0;
 
 	if (v8_is_free(v8_kind_of(walk->v8, map))) {

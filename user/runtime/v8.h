@@ -135,7 +135,9 @@ enum v8_kind {
 struct v8_type {
 	const char *name; /* in the symbol table: up to "__"; NULL: not known */
 	enum v8_kind kind;
-	bool known; /* its kind is its own, not the default */
+	bool known;	  /* its kind is its own, not the default */
+	bool is_native;	  /* its objects have addresses of native memory */
+	bool is_embedder; /* those of the embedder's own data */
 };
 
 #define V8_TYPES 8192
@@ -271,6 +273,18 @@ static inline bool v8_has_characters(const struct v8 *v8, const struct v8_map *m
 {
 	return map->type < v8_place(v8, V8_FIRST_NONSTRING) &&
 	       !(map->type & v8_place(v8, V8_REPRESENTATION_MASK));
+}
+
+/* Whether words of such an object may be addresses of native memory. In others, what is no object
+ * is numbers: hashes, flags, counts of 32 bits. */
+static inline bool v8_has_native(const struct v8 *v8, const struct v8_map *map)
+{
+	if (map->type < v8_place(v8, V8_FIRST_NONSTRING))
+		return (map->type & v8_place(v8, V8_REPRESENTATION_MASK)) ==
+		       v8_place(v8, V8_REPRESENTATION_EXTERNAL);
+	if (map->is_receiver || map->type >= V8_TYPES)
+		return true;
+	return !v8->types[map->type].name || v8->types[map->type].is_native;
 }
 
 static inline bool v8_is_context(const struct v8 *v8, const struct v8_map *map)

@@ -6,7 +6,10 @@
  * free, strong, weak, or about to be told. Only a strong one holds its object; weak are all of
  * node's that wrap an object of its own.
  *
- * That a block is one is proved by its 256 indexes.
+ * That a block is one is proved by its 256 indexes. Native objects point to their handles, and so
+ * into blocks with those of others: each handle is a root, and no pointer leads to a block. Nor
+ * does one to the isolate or to the data that the embedder has with a context (its environment):
+ * native objects have pointers to them as well, and they lead to everything.
  *
  * V8 moves objects, so that other native memory does not refer to them: what looks like a pointer
  * there was in the memory before (nodes of tables, zones, objects of C++), or holds nothing, as the
@@ -21,6 +24,7 @@
  * own.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -31,6 +35,7 @@
 #define NODE_BYTES 32u
 #define NODE_INDEX 10
 #define NODE_FLAGS 11
+#define NODE_PARAMETER 16
 #define NODE_STATE 3u
 #define NODE_STRONG 1u
 #define BLOCK_BYTES_MAX (NODES * NODE_BYTES + 256)
@@ -79,13 +84,46 @@ static bool may_hold(const struct heap_sink *sink, const struct hash *isolates, 
 	       hash_get(isolates, node);
 }
 
-static int claim_weak(struct heap_sink *sink, uint64_t address, const unsigned char *bytes)
+static uint64_t word_at(const unsigned char *bytes, size_t offset)
 {
-	int error = 0;
+	uint64_t word;
 
+	memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+/* "handle of Session" */
+static int add_handle(struct heap_sink *sink, uint64_t object)
+{
+	uint32_t node = v8_is_object(object) ? heap_sink_node(sink, object - V8_TAG) : BLOCK_NONE;
+	char name[V8_NAME_BYTES + 16];
+
+	if (node == BLOCK_NONE || sink->starts[node] != object - V8_TAG ||
+	    !node_has_class(sink->whats[node]))
+		return 0;
+	snprintf(name, sizeof(name), "handle of %s",
+		 sink->classes.items[sink->whats[node] & NODE_CLASS].name);
+	return heap_sink_own_root(sink, V8_KEY, name, object - V8_TAG);
+}
+
+/* Each handle is a root of its own. What native code will be told the end of an object by is its
+ * parameter. */
+static int add_handles(struct heap_sink *sink, uint32_t block, const unsigned char *bytes)
+{
+	uint64_t start = sink->starts[block];
+	int error = heap_sink_apart_root(sink, V8_KEY, "handles", start, MANAGED_OWN);
+
+	if (!error)
+		error = heap_sink_claim_within(sink, start, sink->sizes[block]);
 	for (uint32_t i = 0; !error && i < NODES; i++) {
-		if ((bytes[i * NODE_BYTES + NODE_FLAGS] & NODE_STATE) != NODE_STRONG)
-			error = heap_sink_claim_within(sink, address + i * NODE_BYTES, 8);
+		unsigned state = bytes[i * NODE_BYTES + NODE_FLAGS] & NODE_STATE;
+		uint64_t parameter = word_at(bytes, i * NODE_BYTES + NODE_PARAMETER);
+
+		if (state == NODE_STRONG)
+			error = add_handle(sink, word_at(bytes, i * NODE_BYTES));
+		else if (state && heap_sink_node(sink, parameter) != block)
+			error = heap_sink_own_root(sink, V8_KEY, "parameter of a weak handle",
+						   parameter);
 	}
 	return error;
 }
@@ -248,7 +286,7 @@ static int claim_handles(struct v8 *v8, struct heap_sink *sink, uint32_t node, b
 	*proved = sink->sizes[node] >= sizeof(bytes) && sink->sizes[node] <= BLOCK_BYTES_MAX &&
 		  !target_read(v8->memory, sink->starts[node], bytes, sizeof(bytes)) &&
 		  is_block(bytes);
-	return *proved ? claim_weak(sink, sink->starts[node], bytes) : 0;
+	return *proved ? add_handles(sink, node, bytes) : 0;
 }
 
 /* The words of blocks lead to no objects, but to blocks. `handles` are none of them: nodes,
@@ -266,6 +304,21 @@ static int claim_others(struct v8 *v8, struct heap_sink *sink, const uint32_t *h
 		at += is_handles;
 		if (!is_handles && sink->whats[i] == NODE_PLAIN && !may_hold(sink, &isolates, i))
 			error = heap_sink_claim(sink, sink->starts[i], sink->sizes[i], true);
+	}
+	return error;
+}
+
+/* Every object of native code leads to it. */
+static int add_isolates(const struct v8 *v8, struct heap_sink *sink)
+{
+	_cleanup_(hash_free) struct hash isolates = {0};
+	int error = find_isolates(v8, sink, &isolates);
+
+	for (size_t i = 0; !error && i < isolates.capacity; i++) {
+		if (isolates.entries[i].used)
+			error = heap_sink_apart_root(
+				sink, V8_KEY, "isolate",
+				sink->starts[(uint32_t)isolates.entries[i].key], MANAGED_OWN);
 	}
 	return error;
 }
@@ -291,5 +344,7 @@ int v8_claim_native(struct v8 *v8, struct heap_sink *sink)
 	if (!error && handles.count)
 		error = claim_others(v8, sink, handles.items, handles.count);
 	vec_free(&handles);
-	return error ? error : claim_scopes(v8, sink);
+	if (!error)
+		error = claim_scopes(v8, sink);
+	return error ? error : add_isolates(v8, sink);
 }

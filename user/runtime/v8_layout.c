@@ -182,6 +182,20 @@ int32_t v8_constant(struct v8 *v8, const char *name, int32_t otherwise)
 	return address ? constant_at(v8, address) : otherwise;
 }
 
+static bool is_type_name(const char *name, size_t length, const char *wanted)
+{
+	return strlen(wanted) == length && !memcmp(name, wanted, length);
+}
+
+static void note_native(struct v8_type *type, size_t length)
+{
+	static const char *const natives[] = {"Foreign", "EmbedderDataArray", "CppHeapExternal"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(natives); i++)
+		type->is_native |= is_type_name(type->name, length, natives[i]);
+	type->is_embedder = is_type_name(type->name, length, "EmbedderDataArray");
+}
+
 static bool is_receiver_name(const char *name)
 {
 	return !strncmp(name, "JS", 2);
@@ -197,6 +211,7 @@ static void note_type(struct v8 *v8, const char *name, int32_t number)
 	type = &v8->types[number];
 	type->name = name;
 	type->kind = kind_named(name, (size_t)(end - name), &type->known);
+	note_native(type, (size_t)(end - name));
 	v8->has_free |= type->known && type->kind == V8_FREE;
 	if (is_receiver_name(name) && number < v8->first_receiver)
 		v8->first_receiver = (uint16_t)number;

@@ -24,6 +24,7 @@
 #define CELL_VALUE 24
 #define ADDRESS_MIN 4096
 #define CODE_HEADER_BYTES 64ull
+#define EMBEDDER_BYTES_MAX 1024
 #define HOLDERS 4 /* of an array, as a rule */
 
 struct referrer {
@@ -51,13 +52,18 @@ static bool is_native(const struct heap_sink *sink, uint64_t word)
 	       sink->starts[node] == word;
 }
 
-/* An object, or a block of native memory by its address: that of a buffer, or of a wrapped one. */
 static int refer_to(const struct referrer *referrer, uint64_t word, uint32_t label)
 {
-	if (object_node(referrer->sink, word) != BLOCK_NONE)
-		return heap_sink_reference(referrer->sink, referrer->node, word - V8_TAG, label);
-	if (!is_native(referrer->sink, word))
+	if (object_node(referrer->sink, word) == BLOCK_NONE)
 		return 0;
+	return heap_sink_reference(referrer->sink, referrer->node, word - V8_TAG, label);
+}
+
+/* An object, or a block of native memory by its address: that of a buffer, or of a wrapped one. */
+static int refer_to_any(const struct referrer *referrer, uint64_t word, uint32_t label)
+{
+	if (!is_native(referrer->sink, word) || !v8_has_native(referrer->v8, &referrer->map))
+		return refer_to(referrer, word, label);
 	return heap_sink_reference(referrer->sink, referrer->node, word, label);
 }
 
@@ -74,8 +80,8 @@ static int refer_words(const struct referrer *referrer, uint64_t object, uint64_
 		if (target_read(referrer->v8->memory, object - V8_TAG + at, words, count * 8))
 			continue;
 		for (size_t i = 0; !error && i < count; i++)
-			error = refer_to(referrer, words[i],
-					 indexed ? label_index((at - from) / 8 + i) : 0);
+			error = (referrer->map.is_receiver ? refer_to : refer_to_any)(
+				referrer, words[i], indexed ? label_index((at - from) / 8 + i) : 0);
 	}
 	return error;
 }
@@ -243,6 +249,25 @@ static bool is_mine(const struct v8 *v8, const struct heap_sink *sink, uint32_t 
 	return node_has_class(sink->whats[node]) && v8_chunk_at(v8, sink->starts[node]);
 }
 
+/* What the embedder has with a context: its environment. */
+static int add_embedder_roots(struct v8 *v8, struct heap_sink *sink, uint32_t node)
+{
+	const struct v8_map *map = v8_map_of(v8, sink->starts[node] | V8_TAG);
+	uint64_t size = MIN(sink->sizes[node], (uint64_t)EMBEDDER_BYTES_MAX);
+	int error = 0;
+
+	if (!map || map->type >= V8_TYPES || !v8->types[map->type].is_embedder)
+		return 0;
+	for (uint64_t at = 16; !error && at + 8 <= size; at += 8) {
+		uint64_t word = v8_field(v8, sink->starts[node] | V8_TAG, at);
+
+		if (is_native(sink, word))
+			error = heap_sink_apart_root(sink, V8_KEY, "embedder data of a context",
+						     word, MANAGED_OWN);
+	}
+	return error;
+}
+
 int v8_roots(void *state, struct heap_sink *sink)
 {
 	struct v8 *v8 = state;
@@ -264,6 +289,8 @@ int v8_roots(void *state, struct heap_sink *sink)
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		if (is_mine(v8, sink, i) && !(sink->whats[i] & NODE_PART))
 			error = v8_find_events(v8, sink, i);
+		if (!error && is_mine(v8, sink, i))
+			error = add_embedder_roots(v8, sink, i);
 	}
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		if (is_mine(v8, sink, i) && !(sink->whats[i] & NODE_PART))
@@ -298,8 +325,9 @@ static int refer_properties(const struct referrer *referrer, uint64_t object, ui
 	int error = 0;
 
 	for (uint64_t at = from; !error && at + 8 <= size; at += 8)
-		error = refer_to(referrer, v8_field(referrer->v8, object, at),
-				 property_label(&referrer->map, at / 8, outside));
+		error = (outside ? refer_to
+				 : refer_to_any)(referrer, v8_field(referrer->v8, object, at),
+						 property_label(&referrer->map, at / 8, outside));
 	return error;
 }
 

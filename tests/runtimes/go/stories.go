@@ -196,6 +196,16 @@ func figures(out *json.Encoder) {
 		"next_gc": stats.NextGC, "collections": stats.NumGC, "limit": limit})
 }
 
+func expire() {}
+
+// Timers that nobody waits for: outside of modules, those of time.After stay until they fire.
+func forget(count int) {
+	for i := 0; i < count; i++ {
+		time.AfterFunc(time.Hour, expire)
+		time.After(time.Hour)
+	}
+}
+
 func main() {
 	var count int
 	input, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
@@ -214,6 +224,8 @@ func main() {
 			keep(count)
 		case "churn":
 			churn(count)
+		case "forget":
+			forget(count)
 		case "stats":
 			figures(out)
 			continue

@@ -108,6 +108,9 @@ static void write_stale(FILE *out, const struct retained_root *root)
 		fputs("dead variable of ", out);
 		text_print_inert(out, root->name);
 		write_module(out, root->module);
+	} else if (root->name && !strcmp(root->name, STALE_NUMBER)) {
+		fputs(STALE_NUMBER, out);
+		return;
 	} else if (root->name) {
 		fputs("left over in register ", out);
 		text_print_inert(out, root->name);
@@ -560,7 +563,7 @@ static void write_totals(FILE *out, const struct text_form *form,
 	if (result->through.blocks)
 		write_total(out, form, "  to which a root leads", &result->through, all);
 	if (stale.blocks)
-		write_total(out, form, "  only by stale words of threads", &stale, all);
+		write_total(out, form, "  only by stale words", &stale, all);
 }
 
 static void write_leak(FILE *out, const struct retain_report *report,
