@@ -8,9 +8,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "diagnose/descriptors.h"
 #include "memory/conclusion.h"
 
-/* Fewer new objects, threads or descriptors come and go in any program. */
+/* Fewer new objects come and go in any program. */
 #define OBJECTS_MIN 10
 /* Likewise where not all roots are known: words that are no pointers may hold garbage. */
 #define DOUBTFUL_OBJECTS_MIN 50
@@ -19,8 +20,6 @@
 #define GROWTH_SCANS_MIN 3
 /* A class may fall between two scans by one in so many of what it gained in all. */
 #define FALL_SHARE 10
-#define COUNT_MIN 5
-#define COUNT_SHARE 20 /* and of what there was, one in so many */
 /* For all held objects' bytes, one in so many: classes of the language alone come and go by less.
  */
 #define HELD_SHARE 20
@@ -39,13 +38,6 @@ static double rss_rate(const struct diagnosis *diagnosis)
 	    diagnosis->seconds <= 0)
 		return 0;
 	return (double)(diagnosis->rss.now - diagnosis->rss.before) / diagnosis->seconds;
-}
-
-static bool grew(const struct diagnosed_count *count)
-{
-	uint64_t least = MAX(COUNT_MIN, count->before / COUNT_SHARE);
-
-	return count->known && count->now >= count->before + least;
 }
 
 /* -------- classes */
@@ -515,16 +507,6 @@ static void conclude_two_scans(const struct diagnosis_evidence *evidence,
 			 "chance";
 }
 
-static void conclude_count(const struct diagnosed_count *count, enum diagnosis_part part,
-			   const char *why, struct diagnosis *diagnosis)
-{
-	if (!grew(count))
-		return;
-	diagnosis->verdict = DIAGNOSIS_GROWS;
-	diagnosis->part = part;
-	diagnosis->why = why;
-}
-
 /* The call stack of a Go program that its own heap profile surely sees grow most. */
 static const struct heap_profile_site *growing_sampled(const struct heap_profile *profile)
 {
@@ -564,38 +546,41 @@ static void conclude_goroutines(const struct diagnosis_evidence *evidence,
 
 static void conclude_threads(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
-	conclude_count(&evidence->threads, DIAGNOSED_THREADS, "threads are created and do not end",
-		       diagnosis);
-	if (diagnosis->part == DIAGNOSED_THREADS)
-		diagnosis->creator = evidence->created;
-}
+	const struct diagnosed_count *threads = &evidence->threads;
 
-/* The call stack that opened most of the descriptors still open; NULL: none is known. */
-static const struct report_site *find_opener(const struct report *opened)
-{
-	const struct report_site *most = NULL;
-
-	for (size_t i = 0; opened && i < opened->processes.count; i++) {
-		const struct report_process *process = &opened->processes.items[i];
-
-		for (size_t j = 0; j < process->sites.count; j++) {
-			const struct report_site *site = &process->sites.items[j];
-
-			if (site->site->family == FAMILY_DESCRIPTORS && !site->site->lost &&
-			    (!most || site->site->count > most->site->count))
-				most = site;
-		}
-	}
-	return most;
+	if (!count_grew(threads) ||
+	    count_series_trend(&evidence->thread_series) == COUNT_TREND_STANDS)
+		return;
+	diagnosis->verdict = DIAGNOSIS_GROWS;
+	diagnosis->part = DIAGNOSED_THREADS;
+	diagnosis->why = "threads are created and do not end";
+	diagnosis->creator = evidence->created;
+	if (evidence->created)
+		diagnosis->creator_share = fmin((double)evidence->created->count /
+							(double)(threads->now - threads->before),
+						1);
 }
 
 static void conclude_descriptors(const struct diagnosis_evidence *evidence,
 				 struct diagnosis *diagnosis)
 {
-	conclude_count(&evidence->descriptors, DIAGNOSED_DESCRIPTORS,
-		       "descriptors are opened and not closed", diagnosis);
-	if (diagnosis->part == DIAGNOSED_DESCRIPTORS)
-		diagnosis->opener = find_opener(evidence->opened);
+	static const char *const reasons[] = {
+		[DESCRIPTORS_NO_LEAK] = NULL,
+		[DESCRIPTORS_COUNTED] = "descriptors are opened and not closed, as their number "
+					"shows",
+		[DESCRIPTORS_OPENED] = "descriptors are opened by this call stack and not closed",
+		[DESCRIPTORS_SCATTERED] = "descriptors are opened by many call stacks and not "
+					  "closed",
+	};
+	enum descriptors_verdict verdict =
+		descriptors_judge(&evidence->descriptor_series, &evidence->descriptors,
+				  evidence->opened, &diagnosis->opener);
+
+	if (!reasons[verdict])
+		return;
+	diagnosis->verdict = DIAGNOSIS_GROWS;
+	diagnosis->part = DIAGNOSED_DESCRIPTORS;
+	diagnosis->why = reasons[verdict];
 }
 
 static enum memory_group most_grown(const struct memory_growth *growth)

@@ -61,6 +61,17 @@ struct diagnosed_class {
 	struct retention_total was, is;
 };
 
+/* The call stack that opens most of the descriptors that stay, since they were seen to become more.
+ */
+struct diagnosed_opener {
+	const struct report_site *site; /* its largest row; borrowed; NULL: none is known */
+	uint64_t opened, closed, open;
+	uint64_t staying;	  /* of the open ones: older than its closes let one become */
+	uint64_t oldest_ns;	  /* of the open ones */
+	uint64_t closes_reach_ns; /* nearly all of the closed ones were younger; 0: none closed */
+	double share;		  /* of the growth that the staying ones explain */
+};
+
 #define DIAGNOSIS_CLASSES_MAX 3
 #define DIAGNOSIS_NEXT_SIZE RUNTIME_TOOL_SIZE
 
@@ -81,8 +92,9 @@ struct diagnosis {
 	bool counted_lost;			/* its blocks are among those of lost_blocks */
 	const struct retain_result *retention;	/* the last scan */
 	const struct task_group *goroutines;	/* that become more, and do not end */
-	const struct report_site *opener;	/* of most descriptors that stay open */
+	struct diagnosed_opener opener;		/* of most descriptors that stay open */
 	const struct live_group *creator;	/* of most threads that stay */
+	double creator_share;			/* of the growth that these explain, at least */
 	struct {
 		const char *path; /* untrusted; NULL: none */
 		uint64_t before, now;

@@ -126,6 +126,7 @@ static void beside_open(struct beside_session *beside)
 	beside->options.tracking.no_heap = true;
 	beside->options.tracking.older_ns = 0;
 	beside->options.output.report.top = 0;
+	beside->options.output.report.show_allocs = true; /* for their ages */
 	rows[beside->family].choose(&beside->options.tracking);
 	pid = vec_push(&beside->options.targets.chosen.pids);
 	if (pid)

@@ -38,7 +38,7 @@
 /* How often processes are read to find suspects, in seconds, and for which share of a core. */
 #define TRIAGE_S 1.0
 #define GOROUTINE_READINGS 10
-#define COUNT_READINGS 10
+#define COUNT_READINGS 30
 #define TRIAGE_BUDGET 0.01
 #define SUSPECT_CONFIDENCE 0.5
 
@@ -53,6 +53,7 @@ struct subject {
 	struct tmpfs_files first_files, last_files;
 	bool has_files; /* both */
 	struct diagnosed_count threads, descriptors;
+	struct count_series thread_series, descriptor_series;
 	struct retain_result scans[DIAGNOSE_SCANS];
 	size_t scan_count;
 	bool unscannable; /* it was said */
@@ -104,12 +105,16 @@ static double cpu_of(pid_t pid)
 
 /* -------- readings */
 
-static void read_counts(struct subject *subject, bool first)
+static void read_counts(struct subject *subject, double at_s, bool first)
 {
-	static const struct reading_effort effort = {
-		.files = true, .mappings = true, .admission_s = 1};
-	struct diagnosed_count *const counts[] = {
-		[QUANTITY_THREADS] = &subject->threads, [QUANTITY_FILES] = &subject->descriptors};
+	static const struct reading_effort effort = {.files = true, .admission_s = 1};
+	struct {
+		struct diagnosed_count *count;
+		struct count_series *series;
+	} const counts[] = {
+		[QUANTITY_THREADS] = {&subject->threads, &subject->thread_series},
+		[QUANTITY_FILES] = {&subject->descriptors, &subject->descriptor_series},
+	};
 
 	if (!subject->readable || process_reading_update(&subject->reading, &effort)) {
 		subject->ended |= subject->readable;
@@ -119,10 +124,11 @@ static void read_counts(struct subject *subject, bool first)
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		double value = subject->reading.quantities.values[i];
 
-		if (!counts[i] || !(value >= 0))
+		if (!counts[i].count || !(value >= 0))
 			continue;
-		counts[i]->known |= first;
-		*(first ? &counts[i]->before : &counts[i]->now) = (uint64_t)value;
+		counts[i].count->known |= first;
+		*(first ? &counts[i].count->before : &counts[i].count->now) = (uint64_t)value;
+		count_series_add(counts[i].series, at_s, (uint64_t)value);
 	}
 }
 
@@ -138,9 +144,9 @@ static void read_memory(const struct diagnose_run *run, struct subject *subject,
 			    strerror(-error));
 }
 
-static void look_at_counts(struct subject *subject)
+static void look_at_counts(struct subject *subject, double at_s)
 {
-	read_counts(subject, false);
+	read_counts(subject, at_s, false);
 	if (subject->ended)
 		return;
 	diagnose_beside_notice(&subject->beside, subject->pid, BESIDE_DESCRIPTORS,
@@ -375,7 +381,7 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	};
 	struct beside_evidence beside;
 
-	read_counts(subject, false);
+	read_counts(subject, seconds_since(run->begin_ns), false);
 	if (subject->is_go)
 		read_go(subject, true);
 	read_memory(run, subject, &subject->last, &subject->has_last);
@@ -400,6 +406,8 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	evidence.last_files = subject->has_files ? &subject->last_files : NULL;
 	evidence.threads = subject->threads;
 	evidence.descriptors = subject->descriptors;
+	evidence.thread_series = subject->thread_series;
+	evidence.descriptor_series = subject->descriptor_series;
 	diagnose_beside_examine(&subject->beside, &beside);
 	evidence.opened = beside.opened;
 	evidence.created = beside.created;
@@ -521,7 +529,7 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 	if (now_s >= run->counts_due_s) {
 		run->counts_due_s = now_s + for_s / COUNT_READINGS;
 		for (size_t i = 0; i < run->count; i++)
-			look_at_counts(&run->subjects[i]);
+			look_at_counts(&run->subjects[i], now_s);
 	}
 	if (!last && is_bad_moment(run, profile))
 		return 0;
@@ -639,7 +647,7 @@ static int begin(struct diagnose_run *run)
 
 		subject->cpu_begin_s = cpu_of(subject->pid);
 		read_go(subject, true);
-		read_counts(subject, true);
+		read_counts(subject, seconds_since(run->begin_ns), true);
 		read_memory(run, subject, &subject->first, &subject->has_first);
 		subject->has_files = !tmpfs_files_read(subject->pid, &subject->first_files);
 		scan(run, subject, NULL);

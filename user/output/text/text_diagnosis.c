@@ -111,8 +111,8 @@ static const struct frames *frames_of(const struct diagnosis *diagnosis)
 {
 	if (diagnosis->part == DIAGNOSED_BLOCKS && diagnosis->site)
 		return &diagnosis->site->frames;
-	if (diagnosis->opener)
-		return &diagnosis->opener->frames;
+	if (diagnosis->opener.site)
+		return &diagnosis->opener.site->frames;
 	if (diagnosis->creator)
 		return &diagnosis->creator->stack;
 	if (diagnosis->part == DIAGNOSED_OBJECTS && diagnosis->sampled)
@@ -141,7 +141,9 @@ static void code_write(FILE *out, const struct text_style *style,
 static void opener_write(FILE *out, const struct text_style *style,
 			 const struct diagnosis *diagnosis)
 {
-	const struct site *site = diagnosis->opener ? diagnosis->opener->site : NULL;
+	const struct diagnosed_opener *opener = &diagnosis->opener;
+	const struct site *site = opener->site ? opener->site->site : NULL;
+	char oldest[16], reach[16];
 
 	if (!site)
 		return;
@@ -153,8 +155,13 @@ static void opener_write(FILE *out, const struct text_style *style,
 		text_print_inert(out, site->patterns);
 		fputc(')', out);
 	}
-	fprintf(out, "%s%" PRIu64 " opened there, %" PRIu64 " are still open\n",
-		kind_name(site->kind) ? ": " : "", site->allocated_count, site->count);
+	fprintf(out, "%s%" PRIu64 " opened there, %" PRIu64 " are still open, the oldest for %s",
+		kind_name(site->kind) ? ": " : "", opener->opened, opener->open,
+		units_time(oldest, (double)opener->oldest_ns / 1e9));
+	if (opener->closed)
+		fprintf(out, "; %" PRIu64 " closed, nearly all within %s", opener->closed,
+			units_time(reach, (double)opener->closes_reach_ns / 1e9));
+	fprintf(out, "; %.0f%% of the growth\n", 100 * opener->share);
 }
 
 static void creator_write(FILE *out, const struct text_style *style,
@@ -165,7 +172,8 @@ static void creator_write(FILE *out, const struct text_style *style,
 	if (!group)
 		return;
 	label_write(out, style, "created");
-	fprintf(out, "%zu threads of it live", group->count);
+	fprintf(out, "%zu threads of it live, %.0f%% of the growth", group->count,
+		100 * diagnosis->creator_share);
 	if (group->start.list.count) {
 		fputs(", running ", out);
 		frame_write(out, &group->start.list.items[0], true);
