@@ -801,6 +801,7 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 
 	*diagnosis = (struct diagnosis){
 		.pid = evidence->pid,
+		.container = evidence->container,
 		.seconds = evidence->seconds,
 		.ended = evidence->ended,
 		.why = "its memory could not be read twice",

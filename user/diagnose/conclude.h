@@ -18,6 +18,7 @@
 struct diagnosis_evidence {
 	pid_t pid;
 	const char *comm;
+	const struct container *container; /* that it runs in */
 	double seconds;
 	bool ended;
 	const struct memory_process *first, *last;

@@ -7,6 +7,7 @@
 #define LEAKMON_REPORT_DIAGNOSIS_H
 
 #include "base/text.h"
+#include "proc/container.h"
 #include "report/task_report.h"
 #include "report/heap_profile.h"
 #include "report/memory_report.h"
@@ -85,6 +86,7 @@ struct diagnosis {
 	enum memory_group group; /* of DIAGNOSED_MEMORY */
 	const char *why;	 /* the rule behind the verdict; static */
 	/* Borrowed from here on; NULL: there was none. */
+	const struct container *container;	    /* that it runs in */
 	const struct memory_process *memory;	    /* the last reading */
 	const struct memory_conclusion *conclusion; /* from the first to the last */
 	const struct profile_report_process *profile;

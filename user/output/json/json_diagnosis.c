@@ -262,6 +262,7 @@ static void diagnosis_write(struct json_writer *json, const struct diagnosis *di
 	json_open(json, NULL, '{');
 	json_put_number(json, "pid", (uint64_t)diagnosis->pid);
 	json_put_string(json, "comm", diagnosis->comm);
+	json_container_write(json, diagnosis->container);
 	json_put_bool(json, "exited", diagnosis->ended);
 	json_put_real(json, "seconds", diagnosis->seconds);
 	json_put_string(json, "verdict", diagnosis_verdict_name(diagnosis->verdict));

@@ -60,6 +60,20 @@ static void rate_write(FILE *out, const struct diagnosis *diagnosis)
 	}
 }
 
+static void container_write(FILE *out, const struct container *container)
+{
+	_cleanup_free_ char *name = NULL;
+	size_t size;
+	FILE *text = container ? open_memstream(&name, &size) : NULL;
+
+	if (!text)
+		return;
+	container_print_name(text, container);
+	fclose(text);
+	fputs(" in container ", out);
+	text_print_inert(out, name);
+}
+
 static void verdict_write(FILE *out, const struct text_style *style,
 			  const struct diagnosis *diagnosis)
 {
@@ -75,7 +89,9 @@ static void verdict_write(FILE *out, const struct text_style *style,
 	_Static_assert(ARRAY_SIZE(words) == DIAGNOSIS_VERDICT_MAX_, "words for each verdict");
 	fprintf(out, "%sPID %d (", style->bold, diagnosis->pid);
 	text_print_inert(out, diagnosis->comm);
-	fprintf(out, ")%s%s: %s%s%s", style->plain, diagnosis->ended ? ", which has ended" : "",
+	fprintf(out, ")%s", style->plain);
+	container_write(out, diagnosis->container);
+	fprintf(out, "%s%s: %s%s%s", diagnosis->ended ? ", which has ended" : "",
 		is_news ? style->red : style->green, words[diagnosis->verdict], style->plain);
 	if (diagnosis->part != DIAGNOSED_NOTHING) {
 		fprintf(out, ": %s", diagnosis_part_words(diagnosis));
