@@ -695,6 +695,19 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 	}
 }
 
+/* The code behind memory that only the mappings show. */
+static void find_mapper(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	struct diagnosed_mapper mapper = {0};
+
+	if (diagnosis->part != DIAGNOSED_MEMORY || diagnosis->group != GROUP_OTHER ||
+	    diagnosis->verdict == DIAGNOSIS_NO_LEAK || !mappings_judge(&evidence->mapped, &mapper))
+		return;
+	diagnosis->mapper = mapper;
+	diagnosis->verdict = DIAGNOSIS_GROWS;
+	diagnosis->why = "memory that this call stack maps stays mapped, and becomes more";
+}
+
 /* To blocks of the call stack, which were looked up first, or to the class that grows. */
 static const struct retained_path *find_path(const struct diagnosis *diagnosis)
 {
@@ -749,6 +762,11 @@ static void suggest(struct diagnosis *diagnosis)
 	if (diagnosis->verdict == DIAGNOSIS_UNKNOWN && diagnosis->part == DIAGNOSED_MEMORY &&
 	    diagnosis->group == GROUP_MANAGED && runtime && runtime->key) {
 		runtime_label_tool(runtime, diagnosis->pid, diagnosis->next);
+		return;
+	}
+	if (diagnosis->mapper.site) {
+		snprintf(diagnosis->next, sizeof(diagnosis->next), "leakmon -p %d --mappings 60",
+			 diagnosis->pid);
 		return;
 	}
 #pragma GCC diagnostic push
@@ -839,6 +857,7 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 		rules[i](evidence, diagnosis);
 	if (diagnosis->verdict == DIAGNOSIS_UNKNOWN || diagnosis->verdict == DIAGNOSIS_NO_LEAK)
 		conclude_two_scans(evidence, diagnosis);
+	find_mapper(evidence, diagnosis);
 	diagnosis->path = find_path(diagnosis);
 	find_limit(evidence, diagnosis);
 	suggest(diagnosis);

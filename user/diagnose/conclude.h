@@ -7,6 +7,7 @@
 #define LEAKMON_DIAGNOSE_CONCLUDE_H
 
 #include "diagnose/count_series.h"
+#include "diagnose/mappings.h"
 #include "memory/tmpfs_files.h"
 #include "report/diagnosis.h"
 
@@ -26,10 +27,11 @@ struct diagnosis_evidence {
 	struct diagnosed_count threads, descriptors;
 	struct count_series thread_series, descriptor_series; /* the readings behind these */
 	const struct report *opened; /* with --descriptors and their ages, of this process alone */
-	const struct live_group *created;		   /* most threads since they became more */
-	const struct task_report *goroutines;		   /* the last reading of a Go program */
-	const struct heap_profile *heap_profile;	   /* likewise, with growth */
-	const struct profile_report_process *profile;	   /* its sites ranked */
+	struct mapped_evidence mapped;		      /* since anonymous memory was seen to grow */
+	const struct live_group *created;	      /* most threads since they became more */
+	const struct task_report *goroutines;	      /* the last reading of a Go program */
+	const struct heap_profile *heap_profile;      /* likewise, with growth */
+	const struct profile_report_process *profile; /* its sites ranked */
 	const struct retain_result *scans[DIAGNOSE_SCANS]; /* in their order */
 	size_t scan_count;
 	struct diagnosed_blocks blocks; /* of diagnose_site() */

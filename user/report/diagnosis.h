@@ -73,6 +73,15 @@ struct diagnosed_opener {
 	double share;		  /* of the growth that the staying ones explain */
 };
 
+/* The call stack, with those through the same functions, that most of the new anonymous memory
+ * outside malloc comes from, since that was seen to grow. */
+struct diagnosed_mapper {
+	const struct report_site *site; /* borrowed; NULL: none is known */
+	uint64_t bytes, count;		/* that stay mapped; of how many mappings */
+	uint64_t resident;		/* of these bytes, with what is swapped out */
+	double share;			/* of the growth in that time */
+};
+
 #define DIAGNOSIS_CLASSES_MAX 3
 #define DIAGNOSIS_NEXT_SIZE RUNTIME_TOOL_SIZE
 
@@ -95,6 +104,7 @@ struct diagnosis {
 	const struct retain_result *retention;	/* the last scan */
 	const struct task_group *goroutines;	/* that become more, and do not end */
 	struct diagnosed_opener opener;		/* of most descriptors that stay open */
+	struct diagnosed_mapper mapper;		/* of most of DIAGNOSED_MEMORY, GROUP_OTHER */
 	const struct live_group *creator;	/* of most threads that stay */
 	double creator_share;			/* of the growth that these explain, at least */
 	struct {

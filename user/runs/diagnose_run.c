@@ -159,6 +159,8 @@ static void look_at_counts(struct subject *subject, double at_s)
 	diagnose_beside_notice(&subject->beside, subject->pid, BESIDE_DESCRIPTORS,
 			       &subject->descriptors);
 	diagnose_beside_notice(&subject->beside, subject->pid, BESIDE_THREADS, &subject->threads);
+	diagnose_beside_notice_memory(&subject->beside, &subject->reading,
+				      subject->has_first ? &subject->first : NULL);
 }
 
 /* Without a stop, a few milliseconds of work. */
@@ -416,7 +418,9 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	evidence.descriptors = subject->descriptors;
 	evidence.thread_series = subject->thread_series;
 	evidence.descriptor_series = subject->descriptor_series;
-	diagnose_beside_examine(&subject->beside, &beside);
+	diagnose_beside_examine(&subject->beside, subject->has_last ? &subject->last : NULL,
+				&beside);
+	evidence.mapped = beside.mapped;
 	evidence.opened = beside.opened;
 	evidence.created = beside.created;
 	evidence.blocks = subject->blocks;

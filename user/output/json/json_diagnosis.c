@@ -81,6 +81,23 @@ static void opener_write(struct json_writer *json, const struct diagnosed_opener
 	json_close(json, '}');
 }
 
+static void mapper_write(struct json_writer *json, const struct diagnosed_mapper *mapper)
+{
+	if (!mapper->site) {
+		json_put_null(json, "mapper");
+		return;
+	}
+	json_open(json, "mapper", '{');
+	json_id_write(json, "id", mapper->site->id);
+	json_put_string(json, "function", site_label_function(&mapper->site->frames));
+	json_put_number(json, "bytes", mapper->bytes);
+	json_put_number(json, "resident", mapper->resident);
+	json_put_number(json, "count", mapper->count);
+	json_put_real(json, "share", mapper->share);
+	json_stack_write(json, NULL, 0, &mapper->site->frames);
+	json_close(json, '}');
+}
+
 static void creator_write(struct json_writer *json, const struct diagnosis *diagnosis)
 {
 	const struct live_group *group = diagnosis->creator;
@@ -271,6 +288,7 @@ static void diagnosis_write(struct json_writer *json, const struct diagnosis *di
 	code_write(json, diagnosis->site);
 	sampled_write(json, diagnosis);
 	opener_write(json, &diagnosis->opener);
+	mapper_write(json, &diagnosis->mapper);
 	creator_write(json, diagnosis);
 	goroutines_write(json, diagnosis->goroutines);
 	classes_write(json, diagnosis);

@@ -91,7 +91,7 @@ static void verdict_write(FILE *out, const struct text_style *style,
 	text_print_inert(out, diagnosis->comm);
 	fprintf(out, ")%s", style->plain);
 	container_write(out, diagnosis->container);
-	fprintf(out, "%s%s: %s%s%s", diagnosis->ended ? ", which has ended" : "",
+	fprintf(out, "%s: %s%s%s", diagnosis->ended ? ", which has ended" : "",
 		is_news ? style->red : style->green, words[diagnosis->verdict], style->plain);
 	if (diagnosis->part != DIAGNOSED_NOTHING) {
 		fprintf(out, ": %s", diagnosis_part_words(diagnosis));
@@ -129,6 +129,8 @@ static const struct frames *frames_of(const struct diagnosis *diagnosis)
 		return &diagnosis->site->frames;
 	if (diagnosis->opener.site)
 		return &diagnosis->opener.site->frames;
+	if (diagnosis->mapper.site)
+		return &diagnosis->mapper.site->frames;
 	if (diagnosis->creator)
 		return &diagnosis->creator->stack;
 	if (diagnosis->part == DIAGNOSED_OBJECTS && diagnosis->sampled)
@@ -178,6 +180,20 @@ static void opener_write(FILE *out, const struct text_style *style,
 		fprintf(out, "; %" PRIu64 " closed, nearly all within %s", opener->closed,
 			units_time(reach, (double)opener->closes_reach_ns / 1e9));
 	fprintf(out, "; %.0f%% of the growth\n", 100 * opener->share);
+}
+
+static void mapper_write(FILE *out, const struct text_style *style,
+			 const struct diagnosis *diagnosis)
+{
+	const struct diagnosed_mapper *mapper = &diagnosis->mapper;
+	char bytes[16], resident[16];
+
+	if (!mapper->site)
+		return;
+	label_write(out, style, "mapped");
+	fprintf(out, "%s in %" PRIu64 " mappings there, %s resident; %.0f%% of the growth\n",
+		units_bytes(bytes, (double)mapper->bytes, ""), mapper->count,
+		units_bytes(resident, (double)mapper->resident, ""), 100 * mapper->share);
 }
 
 static void creator_write(FILE *out, const struct text_style *style,
@@ -396,6 +412,7 @@ int text_diagnosis_write(FILE *out, const void *data)
 		why_write(out, style, diagnosis);
 		code_write(out, style, report, diagnosis);
 		opener_write(out, style, diagnosis);
+		mapper_write(out, style, diagnosis);
 		creator_write(out, style, diagnosis);
 		goroutines_write(out, style, diagnosis);
 		classes_write(out, style, diagnosis);
