@@ -168,7 +168,7 @@ static const struct expected {
 	 ramp,
 	 {{.open = 60, .oldest_s = 54, .youngest_s = 40},
 	  {.open = 50, .oldest_s = 54, .youngest_s = 0}},
-	 DESCRIPTORS_OPENED,
+	 DESCRIPTORS_SCATTERED,
 	 1,
 	 0.455},
 	{"a pool that filled at one moment",

@@ -30,6 +30,8 @@
 /* An estimate so much above its lower limit rests on one block or two (95 % limits of a Poisson
  * mean: 40 times for one event, 8 for two, 5 for three): among many call stacks, chance. */
 #define SITE_SPREAD 8.0
+/* A call stack that explains as much of all growth is its cause. */
+#define MAIN_SHARE 0.5
 
 /* For a process, in bytes per second; 0: it did not grow. */
 static double rss_rate(const struct diagnosis *diagnosis)
@@ -569,8 +571,8 @@ static void conclude_descriptors(const struct diagnosis_evidence *evidence,
 		[DESCRIPTORS_COUNTED] = "descriptors are opened and not closed, as their number "
 					"shows",
 		[DESCRIPTORS_OPENED] = "descriptors are opened by this call stack and not closed",
-		[DESCRIPTORS_SCATTERED] = "descriptors are opened by many call stacks and not "
-					  "closed",
+		[DESCRIPTORS_SCATTERED] = "descriptors are opened by several call stacks and "
+					  "not closed",
 	};
 	enum descriptors_verdict verdict =
 		descriptors_judge(&evidence->descriptor_series, &evidence->descriptors,
@@ -704,6 +706,8 @@ static void find_mapper(const struct diagnosis_evidence *evidence, struct diagno
 	    diagnosis->verdict == DIAGNOSIS_NO_LEAK || !mappings_judge(&evidence->mapped, &mapper))
 		return;
 	diagnosis->mapper = mapper;
+	if ((double)mapper.resident < (double)evidence->conclusion->growth.total * MAIN_SHARE)
+		return;
 	diagnosis->verdict = DIAGNOSIS_GROWS;
 	diagnosis->why = "memory that this call stack maps stays mapped, and becomes more";
 }

@@ -8,6 +8,8 @@
 
 /* Call stacks that keep less of the growth are no answer, whatever else they do. */
 #define OPENER_SHARE 0.1
+/* The one that keeps as much is the cause. */
+#define MAIN_SHARE 0.5
 /* Below this, what stays of all call stacks does not explain the growth: it is closed later. */
 #define STAYING_SHARE 0.5
 /* The end of the time in which a leak must have opened some, too. */
@@ -128,6 +130,7 @@ static enum descriptors_verdict judge_stacks(const struct stacks *stacks, double
 {
 	const struct stack *most = NULL;
 	uint64_t staying = 0;
+	double share;
 
 	for (size_t i = 0; i < stacks->list.count; i++) {
 		const struct stack *stack = &stacks->list.items[i];
@@ -140,14 +143,14 @@ static enum descriptors_verdict judge_stacks(const struct stacks *stacks, double
 		return DESCRIPTORS_NO_LEAK;
 	if (!most || !most->is.staying)
 		return DESCRIPTORS_NO_LEAK;
-	growth = fmax(growth, (double)most->is.staying);
-	if ((double)most->is.staying < growth * OPENER_SHARE)
-		return DESCRIPTORS_SCATTERED;
-	*opener = most->is;
-	opener->share = (double)most->is.staying / growth;
+	share = (double)most->is.staying / fmax(growth, (double)most->is.staying);
 	if (most->is.site->site->lost)
-		opener->site = NULL;
-	return opener->site ? DESCRIPTORS_OPENED : DESCRIPTORS_COUNTED;
+		return DESCRIPTORS_COUNTED;
+	if (share >= OPENER_SHARE) {
+		*opener = most->is;
+		opener->share = share;
+	}
+	return share >= MAIN_SHARE ? DESCRIPTORS_OPENED : DESCRIPTORS_SCATTERED;
 }
 
 enum descriptors_verdict descriptors_judge(const struct count_series *series,

@@ -13,13 +13,14 @@
 enum descriptors_verdict {
 	DESCRIPTORS_NO_LEAK,  /* their number does not rise, or what is opened is closed again */
 	DESCRIPTORS_COUNTED,  /* their number rises; no call stack is known */
-	DESCRIPTORS_OPENED,   /* and one call stack opens a good part of them: *opener */
-	DESCRIPTORS_SCATTERED /* and many call stacks open them, each a small part */
+	DESCRIPTORS_OPENED,   /* and one call stack opens most of them: *opener */
+	DESCRIPTORS_SCATTERED /* and several open them: *opener is the first one, or none */
 };
 
 /*
  * `opened`: a report with --descriptors and its blocks (report.show_allocs), of this process alone,
- * since its descriptors became more; NULL: there is none. *opener is filled for DESCRIPTORS_OPENED.
+ * since its descriptors became more; NULL: there is none. *opener is filled
+ * where a call stack explains a tenth of the growth; otherwise it is untouched.
  */
 enum descriptors_verdict descriptors_judge(const struct count_series *series,
 					   const struct diagnosed_count *count,
