@@ -701,12 +701,14 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 static void find_mapper(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	struct diagnosed_mapper mapper = {0};
+	const struct memory_growth *growth;
 
 	if (diagnosis->part != DIAGNOSED_MEMORY || diagnosis->group != GROUP_OTHER ||
 	    diagnosis->verdict == DIAGNOSIS_NO_LEAK || !mappings_judge(&evidence->mapped, &mapper))
 		return;
 	diagnosis->mapper = mapper;
-	if ((double)mapper.resident < (double)evidence->conclusion->growth.total * MAIN_SHARE)
+	growth = &evidence->conclusion->growth;
+	if (mapper.share * (double)growth->groups[GROUP_OTHER] < MAIN_SHARE * (double)growth->total)
 		return;
 	diagnosis->verdict = DIAGNOSIS_GROWS;
 	diagnosis->why = "memory that this call stack maps stays mapped, and becomes more";

@@ -17,6 +17,10 @@
 #define NOTICE_MIN 3
 /* The same of anonymous memory: less than what the conclusion needs in a minute. */
 #define NOTICE_BYTES (256u << 10)
+/* Of it, what must lie outside malloc: the session costs all system calls of the machine. And how
+ * often that is read. */
+#define NOTICE_SHARE 0.25
+#define NOTICE_READINGS 4
 /* Entries of a page map that are read at once; and pages that are looked at in all: of what is
  * larger, the rest is taken for resident. */
 #define PAGES_STEP 512
@@ -245,7 +249,7 @@ void diagnose_beside_notice_memory(struct diagnose_beside *beside,
 				   const struct memory_process *first)
 {
 	_cleanup_(memory_process_free) struct memory_process now = {0};
-	double anonymous = reading->quantities.values[QUANTITY_HEAP];
+	double anonymous = reading->quantities.values[QUANTITY_HEAP], grown;
 	struct beside_session *session;
 	uint64_t other;
 
@@ -255,11 +259,16 @@ void diagnose_beside_notice_memory(struct diagnose_beside *beside,
 		beside->anonymous_first = anonymous;
 		beside->anonymous_due = anonymous + NOTICE_BYTES;
 	}
-	if (anonymous < beside->anonymous_due || memory_process_read(reading->pid, NULL, &now))
+	if (anonymous < beside->anonymous_due || beside->memory_readings == NOTICE_READINGS)
 		return;
+	beside->memory_readings++;
 	beside->anonymous_due = anonymous + (anonymous - beside->anonymous_first);
+	if (memory_process_read(reading->pid, NULL, &now))
+		return;
 	other = memory_group_resident(&now, GROUP_OTHER);
-	if (other < memory_group_resident(first, GROUP_OTHER) + NOTICE_BYTES / 2)
+	grown = (double)other - (double)memory_group_resident(first, GROUP_OTHER);
+	if (grown < NOTICE_BYTES * NOTICE_SHARE ||
+	    grown < (anonymous - beside->anonymous_first) * NOTICE_SHARE)
 		return;
 	session = beside_add(beside, reading->pid, BESIDE_MAPPINGS);
 	if (session)

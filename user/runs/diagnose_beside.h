@@ -17,7 +17,9 @@ struct beside_session;
 /* The sessions of one process. Zeroed: none is open. */
 struct diagnose_beside {
 	struct beside_session *sessions[BESIDE_MAX_]; /* owned; NULL: not opened */
-	double anonymous_first, anonymous_due;	      /* bytes; private */
+	/* Of anonymous memory, in bytes; private. */
+	double anonymous_first, anonymous_due;
+	unsigned memory_readings;
 };
 
 /* What the sessions found; borrowed from them. NULL: nothing is known. */
@@ -36,7 +38,7 @@ void diagnose_beside_notice(struct diagnose_beside *beside, pid_t pid, enum besi
 
 /*
  * Opens the session of BESIDE_MAPPINGS once anonymous memory grew outside malloc and managed heaps:
- * by a reading of memory, without a stop, each time that all anonymous memory has doubled its
+ * by a few readings of memory, without a stop, each when all anonymous memory has doubled its
  * growth. `first`: the reading at the beginning; NULL: there is none.
  */
 void diagnose_beside_notice_memory(struct diagnose_beside *beside,
