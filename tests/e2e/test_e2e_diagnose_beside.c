@@ -50,6 +50,7 @@ static double share_of(json_t *report, pid_t pid, const char *member)
 	return json_is_object(found) ? real_at(found, "share") : 0;
 }
 
+/* `code`: negative: any. */
 static json_t *diagnose(struct harness *harness, const char *list, const char *time, int code)
 {
 	struct child *monitor =
@@ -59,9 +60,9 @@ static json_t *diagnose(struct harness *harness, const char *list, const char *t
 
 	child_end(harness, monitor);
 	report = monitor_report(harness, monitor);
-	if (monitor->code != code)
+	if (code >= 0 && monitor->code != code)
 		json_dumpf(report, stderr, JSON_INDENT(1));
-	assert_int_equal(monitor->code, code);
+	assert_true(code < 0 || monitor->code == code);
 	snprintf(path, sizeof(path), "%s/diagnosis.json", harness->directory);
 	assert_int_equal(json_dump_file(report, path, 0), 0);
 	free(shell(harness, 0,
@@ -78,9 +79,11 @@ static json_t *diagnose_share(struct harness *harness, const char *list, pid_t p
 	json_t *report = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
-		report = diagnose(harness, list, times[i], 3);
-		if (share_of(report, pid, member) > 0.5)
+		report = diagnose(harness, list, times[i], -1);
+		if (share_of(report, pid, member) > 0.5) {
+			assert_string_equal(text_at(process_of(report, pid), "verdict"), "grows");
 			return report;
+		}
 	}
 	fail_msg("no %s: %s", member, json_dumps(report, JSON_COMPACT));
 	return report;
@@ -155,7 +158,7 @@ static void memory_outside_malloc_has_the_code_that_maps_it(void **state)
 	mapper = json_object_get(process_of(report, maps->pid), "mapper");
 	assert_true(stack_has_function(mapper, "one_chunk"));
 	assert_int_equal(number_at(mapper, "bytes"), number_at(mapper, "count") * 65536);
-	assert_int_equal(number_at(mapper, "resident"), number_at(mapper, "bytes"));
+	assert_true(number_at(mapper, "resident") + 65536 > number_at(mapper, "bytes"));
 	/* Of a mapping from before that fills, the code is not known. */
 	expect_part(process_of(report, fills->pid), "other");
 	assert_true(json_is_null(json_object_get(process_of(report, fills->pid), "mapper")));
