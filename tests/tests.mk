@@ -39,15 +39,17 @@ E2E_ALONE   := $(addprefix $(B)/e2e/test_e2e_,hosts html locked_memory many no_h
 # Beside each other and the fuzzers: they wait minutes for growth and for kills.
 E2E_WAITING := $(addprefix $(B)/e2e/test_e2e_,triage oom)
 E2E_BESIDE  := $(filter-out $(E2E_LONG) $(E2E_ALONE) $(E2E_WAITING),$(E2E_TESTS))
+# Public bug reports as programs, for tests of `diagnose`.
+REPORTED    := $(addprefix $(B)/workloads/,equal_messages unwritten_buffers session_bursts order_book)
 # One program, built in several ways.
 PORTABLE    := $(addprefix $(B)/workloads/portable_,static static_pie stripped musl musl_static)
 OLDER       := $(addprefix $(B)/workloads/older_,static musl)
 DRIPPER     := $(B)/workloads/dripper_musl
 WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c)) \
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
-	$(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static)
+	$(REPORTED) $(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static)
 
-.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-waiting e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs python-edges soak no-harm-runtimes
+.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-waiting e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs reports python-edges soak no-harm-runtimes
 
 # All is built before anything runs.
 test: deps
@@ -144,6 +146,14 @@ clean-servers: all
 #   make diagnose-programs RUNS=5 JOBS=3 [BURN=1] [PROGRAMS='c redis']
 diagnose-programs: all $(B)/workloads/grower $(B)/servers/forget.so
 	@JOBS=$(or $(JOBS),2) BURN=$(BURN) tests/diagnose/sixteen.py \
+		$(if $(filter command,$(firstword $(origin RUNS))),$(RUNS),1) $(PROGRAMS)
+
+# `diagnose` against public bug reports as small programs, and their healthy variants, RUNS times (1); packages
+# of theirs: make deps FOR=reports
+#   make reports RUNS=3 JOBS=3 [BURN=1] [PROGRAMS='lru-method python/'] [KEEP=answers]
+reports: all
+	@tests/reports/test_truths.py -q
+	@JOBS=$(or $(JOBS),2) BURN=$(BURN) KEEP=$(KEEP) tests/reports/reports.py \
 		$(if $(filter command,$(firstword $(origin RUNS))),$(RUNS),1) $(PROGRAMS)
 
 # Every monitor for HOURS (1) beside processes that come and go, OOM kills, containers, full disks:
@@ -282,6 +292,16 @@ $(B)/e2e/%: tests/e2e/%.c $(E2E_OBJECTS)
 
 # Targets keep their frame pointers: the walk follows them. Their truth must not be optimised away.
 WORKLOAD_CFLAGS := -O2 -g -fno-omit-frame-pointer -fno-builtin -pthread -Wall -Wextra
+$(B)/workloads/%: tests/reports/native/%.c
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) -O1 -g -Wall -Wextra $< -o $@
+
+$(B)/workloads/%: tests/reports/native/%.cc
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CXX) -O1 -g -Wall -Wextra $< -o $@
+
 $(B)/workloads/%: tests/workloads/%.c $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)
 	$(call say,LD)

@@ -18,91 +18,26 @@ import json
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
-sys.path.insert(0, f'{TESTS}/servers')
+sys.path[:0] = [HERE, f'{TESTS}/servers']
+from answers import GROWING, HEALTHY, Asked, code_of, holder_of  # noqa: E402
+from programs import RUNTIMES, Burners, Missing, Process, compile_once, compiling, made_by, need  # noqa: E402
 import servers  # noqa: E402
 
-LEAKMON = servers.LEAKMON
 WORKLOADS = os.path.abspath(os.environ.get('LEAKMON_WORKLOADS', 'build/workloads'))
-ELEVEN, RUNTIMES = f'{TESTS}/servers/eleven', f'{TESTS}/runtimes'
+ELEVEN = f'{TESTS}/servers/eleven'
 WARM_S = 10
 ELAPSED_MAX_S, SPENT_MAX, STOP_MAX_MS = 90, 0.01, 100
-GROWING, HEALTHY = ('leaks', 'grows'), ('no-leak',)
-
-
-compiling = threading.Lock()
-
-
-class Missing(Exception):
-	pass
-
-
-def need(*names):
-	found = servers.which(*names)
-	if not found:
-		raise Missing(f'{names[0]} is not installed')
-	return found
-
-
-def compile_once(directory, name, *command, **more):
-	"""The path of the program that `command` makes, in which OUT stands for that path."""
-	made = f'{directory}/{name}'
-	if not os.path.exists(made):
-		subprocess.run([word.replace('OUT', made) for word in command], check=True, capture_output=True, **more)
-	return made
-
-
-def made_by(script, *arguments):
-	done = subprocess.run([script, *arguments], stdout=subprocess.PIPE, text=True)
-	if done.returncode == 77:
-		raise Missing(f'{os.path.basename(script)} {" ".join(arguments)} is not there')
-	done.check_returncode()
-	return done.stdout.strip()
 
 
 # Running programs
-
-class Process:
-	"""A program, and what feeds it until it ends."""
-
-	def __init__(self, command, feed=None, every_s=1.0, **more):
-		self.stop = threading.Event()
-		more.setdefault('stdin', subprocess.PIPE if isinstance(feed, str) else subprocess.DEVNULL)
-		self.child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-					      start_new_session=True, **more)
-		self.pid = self.child.pid
-		self.feeder = threading.Thread(target=self.feed, args=(feed, every_s), daemon=True)
-		self.after = []
-		if feed:
-			self.feeder.start()
-
-	def feed(self, feed, every_s):
-		while not self.stop.wait(every_s):
-			try:
-				if isinstance(feed, str):
-					self.child.stdin.write(feed.encode())
-					self.child.stdin.flush()
-				else:
-					feed()
-			except OSError:
-				pass
-
-	def end(self):
-		self.stop.set()
-		os.killpg(self.child.pid, signal.SIGKILL)
-		self.child.wait()
-		for action in self.after:
-			action()
-
 
 def sessions(kind, *path):
 	def start(directory, _):
@@ -245,42 +180,6 @@ PROGRAMS = {
 
 # Answers
 
-def names_of(frames):
-	return [frame.get('function') or '' for frame in frames or []]
-
-
-def code_of(answer):
-	"""What the answer calls the code: names, the first of them first."""
-	part = answer['part']
-	if part == 'native-blocks' and answer['code']:
-		return [answer['code']['function'] or '']
-	if part == 'native-blocks':
-		return [(answer.get('lost_class') or {}).get('name') or '']
-	if part == 'managed-objects':
-		classes = [found['name'] or '' for found in answer['classes']]
-		return classes[:1] or names_of((answer.get('sampled') or {}).get('frames'))
-	if part == 'goroutines':
-		return names_of((answer['goroutines'] or {}).get('creator', {}).get('frames'))
-	if part == 'threads':
-		return [(answer.get('creator') or {}).get('function') or '']
-	if part == 'descriptors':
-		return [(answer.get('opener') or {}).get('function') or '']
-	return []
-
-
-def holder_of(answer):
-	if answer['part'] == 'goroutines':
-		return names_of((answer['goroutines'] or {}).get('frames'))
-	if answer['part'] == 'descriptors':
-		return [(answer.get('opener') or {}).get('patterns') or '']
-	if answer.get('file'):
-		return [answer['file']['path']]
-	holder = answer['holder']
-	if not holder:
-		return []
-	return [json.dumps(holder['root'])] + [json.dumps(step) for step in holder['steps']]
-
-
 def wrong_in(truth, answer):
 	"""What is wrong in an answer; '': nothing."""
 	if answer['verdict'] not in truth.verdicts:
@@ -302,18 +201,17 @@ def accused(truth, answer):
 
 
 class Result:
-	def __init__(self, name, answer, elapsed_s, code, said):
-		self.name, self.answer, self.elapsed_s, self.exit_code, self.said = name, answer, elapsed_s, code, said
-		truth = PROGRAMS[name]
-		self.wrong = wrong_in(truth, answer) if answer else f'no answer, exit code {code}: {said[-100:]!r}'
+	def __init__(self, name, asked):
+		self.name, self.answer, self.elapsed_s = name, asked.answer, asked.elapsed_s
+		self.spent, self.core, self.stops, self.stop_ms = asked.spent, asked.core, asked.stops, asked.stop_ms
+		truth, code = PROGRAMS[name], asked.exit_code
+		self.wrong = wrong_in(truth, self.answer) if self.answer else \
+			f'no answer, exit code {code}: {asked.messages[-100:]!r}'
 		if not self.wrong and code != (3 if truth.verdicts == GROWING else 0):
 			self.wrong = f'exit code {code}'
-		self.accused = bool(answer) and accused(truth, answer)
-		cost = answer['cost'] if answer else {}
-		self.spent, self.core = cost.get('spent', 0), cost.get('core', 0)
-		self.stops, self.stop_ms = cost.get('stops', 0), cost.get('longest_stop_ns', 0) / 1e6
-		if not self.wrong and elapsed_s > ELAPSED_MAX_S:
-			self.wrong = f'{elapsed_s:.0f} s'
+		self.accused = bool(self.answer) and accused(truth, self.answer)
+		if not self.wrong and self.elapsed_s > ELAPSED_MAX_S:
+			self.wrong = f'{self.elapsed_s:.0f} s'
 
 
 def diagnose(name, directory, run):
@@ -325,16 +223,12 @@ def diagnose(name, directory, run):
 		time.sleep(WARM_S)
 		if process.child.poll() is not None:
 			raise Missing(f'{name} ended with {process.child.returncode}')
-		begin = time.time()
-		done = subprocess.run([LEAKMON, 'diagnose', '-p', str(process.pid), '--format', 'json'],
-				      capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
-		elapsed_s = time.time() - begin
+		asked = Asked(process.pid)
 	finally:
 		process.end()
 	with open(f'{directory}/{name}-{run}.json', 'w') as out:
-		out.write(done.stdout)
-	answer = json.loads(done.stdout)['processes'][0] if done.stdout.strip() else None
-	return Result(name, answer, elapsed_s, done.returncode, done.stderr)
+		out.write(asked.output)
+	return Result(name, asked)
 
 
 def say(result, run):
@@ -381,8 +275,6 @@ def main():
 	directory = os.environ.get('DIAGNOSE_KEEP') or tempfile.mkdtemp(prefix='leakmon-diagnose-')
 	os.makedirs(directory, exist_ok=True)
 	os.chmod(directory, 0o755)
-	burners = [subprocess.Popen(['sh', '-c', 'while :; do :; done']) for _ in range(os.cpu_count())
-		   if os.environ.get('BURN')]
 	results, missing = [], {}
 
 	def one(job):
@@ -400,12 +292,9 @@ def main():
 		say(result, run)
 
 	try:
-		with concurrent.futures.ThreadPoolExecutor(int(os.environ.get('JOBS', 2))) as pool:
+		with Burners(), concurrent.futures.ThreadPoolExecutor(int(os.environ.get('JOBS', 2))) as pool:
 			list(pool.map(one, [(name, run) for run in range(1, runs + 1) for name in names]))
 	finally:
-		for burner in burners:
-			burner.kill()
-			burner.wait()
 		for left in glob.glob('/dev/shm/leakmon-diagnose-*'):
 			os.unlink(left)
 		if not os.environ.get('DIAGNOSE_KEEP'):

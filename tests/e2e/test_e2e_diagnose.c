@@ -131,6 +131,57 @@ static void a_leak_is_answered_by_what_grows(void **state)
 	assert_true(stack_has_function(json_object_get(process, "creator"), "one_thread"));
 }
 
+static struct child *reported_start(struct harness *harness, const char *const *argv)
+{
+	const char *folder = getenv("LEAKMON_WORKLOADS");
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", folder ? folder : "build/workloads", argv[0]);
+	return child_start(harness, path, argv, NULL);
+}
+
+/* Where every event is cheap to track, the answer has no estimate in it. */
+static void the_code_that_explains_the_growth_is_named(void **state)
+{
+	static const struct {
+		const char *program, *arguments[3], *verdict, *function;
+		bool is_exact;
+		double share;
+	} cases[] = {
+		/* A second call stack grows by a three-hundredth of it, with contents that tell. */
+		{"equal_messages", {"equal"}, "grows", "payload_make", true, 0.95},
+		{"unwritten_buffers", {NULL}, "leaks", "buffer_alloc", true, 0.95},
+		{"session_bursts", {"10000", "180000"}, "leaks", "session_open", true, 0.95},
+		/* The first stack has 60 % of it, two others the rest. */
+		{"order_book", {"varied"}, "grows", "lines_fill(Order&, int)", true, 0.5},
+		{"session_bursts", {"20", "1000"}, "leaks", "session_open", false, 0.9},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct harness *harness = harness_bpf(state);
+		const char *const argv[] = {cases[i].program, cases[i].arguments[0],
+					    cases[i].arguments[1], NULL};
+		struct child *program = reported_start(harness, argv);
+		struct child *monitor = MONITOR(harness, "diagnose", "-p", program->pid_text,
+						"--for", "15s", "--format", "json");
+		json_t *process;
+
+		child_end(harness, monitor);
+		process = process_of(monitor_report(harness, monitor), program->pid);
+		expect_verdict(process, cases[i].verdict);
+		assert_string_equal(text_at(process, "part"), "native-blocks");
+		assert_string_equal(text_at(json_object_get(process, "code"), "function"),
+				    cases[i].function);
+		if (json_number_value(json_object_get(process, "share")) < cases[i].share)
+			fail_msg("%s: too small a share: %s", cases[i].program,
+				 json_dumps(process, JSON_COMPACT));
+		assert_int_equal(real_at(json_object_get(process, "cost"), "exact_s") > 0,
+				 cases[i].is_exact);
+		assert_true(real_at(json_object_get(process, "cost"), "core") <= 0.012);
+		child_kill(program);
+	}
+}
+
 static void a_file_in_memory_is_named(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -228,6 +279,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_leak_is_answered_by_what_grows),
+		e2e_test(the_code_that_explains_the_growth_is_named),
 		e2e_test(a_file_in_memory_is_named),
 		e2e_test(a_recording_gets_the_answer),
 		e2e_test(the_end_of_a_recording_ends_a_diagnosis),

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# dotnet.sh VERSION [SOURCE]: prints the path of SOURCE (dotnet_stories.cs) as a program that .NET
-# VERSION (8: a single file; 9) runs, made of a package that `scripts/deps.sh dotnet` has fetched.
+# dotnet.sh VERSION [SOURCE [FLAG]]: prints the path of SOURCE (dotnet_stories.cs) as a program that .NET
+# VERSION (8: a single file; 9) runs, made of a package that `scripts/deps.sh dotnet` has fetched, by mcs
+# with FLAG.
 # 10: the program of the package itself, a single file; 10-trimmed: dotnet_trimmed.cs in its place,
 # for it has too little of the libraries for the other one. Exit code 77: there is none.
 #
@@ -10,7 +11,7 @@
 set -eu
 version=$1
 here=$(cd "$(dirname "$0")" && pwd)
-source=${2:-$here/dotnet_stories.cs}
+source=${2:-$here/dotnet_stories.cs} flag=${3:-}
 cache=${LEAKMON_RUNTIMES:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/leakmon/runtimes}
 package=$cache/dotnet-${version%-trimmed} program=$cache/dotnet-$version-$(basename "$source" .cs)
 
@@ -46,7 +47,7 @@ if [ -n "$newer" ]; then
 		done
 	fi
 	# shellcheck disable=SC2086 # options
-	mcs -unsafe -nologo -nowarn:649,414 $libraries -out:"$program/$name.dll" "$source" >&2
+	mcs -unsafe -nologo -nowarn:649,414 $libraries $flag -out:"$program/$name.dll" "$source" >&2
 	if [ "$version" != 9 ]; then
 		# Not the package's own file, of which this is another link.
 		cp --remove-destination "$package/$name" "$program/$name"

@@ -89,6 +89,26 @@ static void the_first_function_of_the_user_is_the_label(void **state)
 		{{{.function = "uv_run", .module = "/usr/bin/node"}}, "uv_run"},
 		/* Nothing else is there. */
 		{{{.function = "xmalloc"}, {.function = "std::__1::f"}}, "xmalloc"},
+		/* No symbols in a library: the next name, also of the program. */
+		{{{.module = "/lib/libcrypto.so.1.1", .module_offset = 7},
+		  {.module = "/lib/libssl.so.1.1", .module_offset = 7},
+		  {.function = "handshake", .module = "/app"}},
+		 "handshake"},
+		{{{.module = "/srv/canvas.node", .module_offset = 7},
+		  {.function = "SSL_new", .module = "/lib/libssl.so.1.1"},
+		  {.function = "handshake", .module = "/app"}},
+		 "SSL_new"},
+		{{{.module = "/lib/libcrypto.so.1.1", .module_offset = 7},
+		  {.module = "/app", .module_offset = 7},
+		  {.function = "main", .module = "/app"}},
+		 NULL},
+		/* A runtime in the program's own file. */
+		{{{.function = "caml_stat_alloc", .module = "/app"},
+		  {.function = "camlServer__send_219", .module = "/app"}},
+		 "camlServer__send_219"},
+		{{{.function = "caml_stat_alloc", .module = "/app"},
+		  {.function = "main", .module = "/app"}},
+		 "caml_stat_alloc"},
 		/* No name, but the user's module. */
 		{{{.function = "xmalloc"}, {.module = "/app", .module_offset = 7}}, NULL},
 	};
@@ -107,6 +127,77 @@ static void the_first_function_of_the_user_is_the_label(void **state)
 			assert_string_equal(site_label_function(&frames), cases[i].label);
 		else
 			assert_null(site_label_function(&frames));
+		vec_free(&frames.list);
+	}
+}
+
+/* -1: none. */
+static void the_program_is_told_from_its_libraries(void **state)
+{
+	static const struct {
+		struct frame frames[DEPTH];
+		int program;
+	} cases[] = {
+		{{{.function = "leak", .module = "/app"}, {.function = "main", .module = "/app"}},
+		 0},
+		{{{.function = "xmalloc", .module = "/app"},
+		  {.function = "main", .module = "/app"}},
+		 1},
+		{{{.function = "f", .module = "/lib/libx.so"},
+		  {.function = "f", .module = "/lib/libx.so.1.2"},
+		  {.function = "f", .module = "/lib/libx.so (deleted)"},
+		  {.function = "main", .module = "/srv/app.something"}},
+		 3},
+		{{{.function = "f", .module = "/lib/plugin.node"},
+		  {.function = "f", .module = "/lib/plugin.cmxs"},
+		  {.function = "f", .module = "/memfd:app"},
+		  {.function = "f", .module = "[vdso]"}},
+		 -1},
+		/* A program that is named like half a library. */
+		{{{.function = "f", .module = "/bin/run.sonar"}}, 0},
+		/* Names that its own code has not got. */
+		{{{.module = "/lib/libx.so"}, {.module = "/app"}}, 1},
+		{{{.module = FRAME_PYTHON},
+		  {.function = "f", .module = FRAME_PYTHON, .file = "a.py"}},
+		 1},
+		/* Packages count where nothing else does. */
+		{{{.function = "f", .module = FRAME_JAVASCRIPT, .file = "/node_modules/mem/i.js"},
+		  {.function = "g", .module = FRAME_JAVASCRIPT, .file = "/srv/a.js"}},
+		 1},
+		{{{.function = "f", .module = FRAME_JAVASCRIPT, .file = "node:net"},
+		  {.function = "g", .module = FRAME_JAVASCRIPT, .file = "/node_modules/mem/i.js"}},
+		 1},
+		{{{.function = "github.com/x/y.F",
+		   .module = "/app",
+		   .file = "/root/go/pkg/mod/github.com/x/y@v1.0.0/f.go"},
+		  {.function = "main.main", .module = "/app", .file = "/srv/main.go"}},
+		 1},
+		{{{.function = "net/http.(*conn).serve",
+		   .module = "/app",
+		   .file = "/usr/lib/go-1.19/src/net/http/server.go"},
+		  {.function = "github.com/x/y.F",
+		   .module = "/app",
+		   .file = "/go/src/github.com/f.go"},
+		  {.function = "main.main", .module = "/app", .file = "/srv/main.go"}},
+		 1},
+		{{{.function = "kmalloc", .module = "vmlinux"}}, -1},
+		{{{.function = "f"}}, -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct frames frames = {0};
+		const struct frame *program;
+
+		for (size_t j = 0; j < DEPTH; j++) {
+			const struct frame *frame = &cases[i].frames[j];
+
+			if (frame->function || frame->module)
+				*(struct frame *)vec_push(&frames.list) = *frame;
+		}
+		program = site_label_program(&frames);
+		if ((program ? program - frames.list.items : -1) != cases[i].program)
+			fail_msg("case %zu", i);
 		vec_free(&frames.list);
 	}
 }
@@ -153,6 +244,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_function_of_the_user_is_the_label),
+		cmocka_unit_test(the_program_is_told_from_its_libraries),
 		cmocka_unit_test(no_frame_has_no_label),
 		cmocka_unit_test(template_arguments_collapse),
 	};

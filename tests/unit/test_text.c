@@ -168,6 +168,28 @@ static void nested_classes_are_found_as_their_source_has_them(void **state)
 	}
 }
 
+static void a_source_file_is_called_by_its_package(void **state)
+{
+	static const struct {
+		const char *path, *name;
+	} cases[] = {
+		{"/srv/app/server.js", "server.js"},
+		{"server.js", "server.js"},
+		{"/srv/node_modules/mem/index.js", "mem/index.js"},
+		{"/srv/node_modules/a/node_modules/@b/c/lib/d.js", "@b/c/lib/d.js"},
+		{"/usr/lib/python3/dist-packages/lxml/html/__init__.py", "lxml/html/__init__.py"},
+		{"/usr/lib/python3.11/site-packages/six.py", "six.py"},
+		{"node:internal/timers", "node:internal/timers"},
+		{"/srv/node_modules/", "/srv/node_modules/"},
+		{"/srv/my_node_modules/x.js", "x.js"},
+		{"", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_string_equal(text_path_in_package(cases[i].path), cases[i].name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +199,7 @@ int main(void)
 		cmocka_unit_test(letters_of_every_script_are_printable),
 		cmocka_unit_test(inert_text_is_readable_and_harmless),
 		cmocka_unit_test(nested_classes_are_found_as_their_source_has_them),
+		cmocka_unit_test(a_source_file_is_called_by_its_package),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,3 +194,21 @@ const char *text_path_base(const char *path)
 
 	return slash && slash[1] ? slash + 1 : path;
 }
+
+const char *text_path_in_package(const char *path)
+{
+	static const char *const places[] = {"/node_modules/", "-packages/"};
+	const char *base = text_path_base(path);
+
+	if (text_begins(path, "node:"))
+		return path;
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		const char *last = NULL, *found = strstr(path, places[i]);
+
+		for (; found; found = strstr(found + 1, places[i]))
+			last = found + strlen(places[i]);
+		if (last && *last)
+			return last;
+	}
+	return base;
+}

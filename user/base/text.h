@@ -52,4 +52,11 @@ const char *text_find_class(const char *name, const char *wanted);
 /* The part behind the last slash; the whole path, if nothing is. Part of `path`. */
 const char *text_path_base(const char *path);
 
+/*
+ * How a source file is called where there is little room: "server.js"; of an installed package with
+ * the package's name ("mem/index.js" behind node_modules/, "lxml/etree.py" behind site-packages/);
+ * "node:internal/timers" as it is. Part of `path`.
+ */
+const char *text_path_in_package(const char *path);
+
 #endif

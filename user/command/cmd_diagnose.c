@@ -44,6 +44,9 @@ static const struct option_group stop_group = {"Stopping the process", stop_rows
 static const struct option_row format_rows[] = {FORMAT_ROW(OUTPUT_DIAGNOSIS)};
 static const struct option_group format_group = {"Output", format_rows, ARRAY_SIZE(format_rows)};
 
+/* Somebody waits for an answer: it may cost 1 % of a core, whatever the process uses. */
+#define DIAGNOSE_FLOOR 1.0
+
 static const struct diagnose_options defaults = {
 	.profile =
 		{
@@ -55,8 +58,9 @@ static const struct diagnose_options defaults = {
 					.output = OUTPUT_DEFAULTS,
 				},
 			.overhead = PROFILE_OVERHEAD,
-			.floor = PROFILE_FLOOR,
+			.floor = DIAGNOSE_FLOOR,
 			.hasty = true,
+			.exact = true,
 		},
 	.pause = {.max_pause_ns = MAX_PAUSE_NS},
 	.for_ns = 60000000000ull,
@@ -69,8 +73,8 @@ const struct command command_diagnose = {
 	.usage = "  leakmon diagnose [TARGET] [OPTION...]\n",
 	.about = "Watches a process for a minute and gives one answer: which part of its memory\n"
 		 "grows (or its threads, or its descriptors), which code allocates it, what holds\n"
-		 "it, how sure that is, and the next command. It costs 1% of the process's CPU\n"
-		 "time, and two to five stops of at most 100 ms to scan its heap. Without a\n"
+		 "it, how sure that is, and the next command. It costs the process at most 1% of a\n"
+		 "core, and two to five stops of at most 100 ms to scan its heap. Without a\n"
 		 "target it first takes half a minute to find up to three processes that grow.\n"
 		 "Exit code 3: one leaks, or grows.\n",
 	.examples = "  leakmon diagnose                      of what grows on this machine\n"

@@ -7,6 +7,7 @@
 #define LEAKMON_DIAGNOSE_CONCLUDE_H
 
 #include "diagnose/count_series.h"
+#include "diagnose/heap_growth.h"
 #include "diagnose/mappings.h"
 #include "memory/tmpfs_files.h"
 #include "report/diagnosis.h"
@@ -34,23 +35,15 @@ struct diagnosis_evidence {
 	const struct profile_report_process *profile; /* its sites ranked */
 	const struct retain_result *scans[DIAGNOSE_SCANS]; /* in their order */
 	size_t scan_count;
-	struct diagnosed_blocks blocks; /* of diagnose_site() */
-	/* Another call stack: in the last scan nothing points to most of its followed blocks.
-	 * NULL: none. */
-	const struct profile_report_site *lost_site;
-	struct diagnosed_blocks lost_site_blocks;
+	/* Between the first scan and the last, by call stack: of all blocks of malloc, and of the
+	 * unreachable ones. */
+	const struct heap_growth *growth, *lost_growth;
+	/* Anonymous memory in bytes, at even distances from the beginning to the end. */
+	const double *readings;
+	size_t reading_count;
 	const struct tmpfs_files *first_files, *last_files;
-	double used_cpu_s; /* by the process in that time; 0 and less: not known */
 	uint64_t limit_bytes, limit_used_bytes; /* of its control group; 0: none */
 };
-
-/* Fills diagnosis->classes: those with more held objects in the middle than at the first scan, and
- * more at the last, that fell by little in between; the program's own first, then by growth in
- * bytes. */
-void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis);
-
-/* Whether the scans so far would do for a verdict, if there were enough of them. */
-bool diagnose_objects_seem_to_grow(const struct diagnosis_evidence *evidence);
 
 /* The call stack that surely grows most; NULL: none grows. */
 const struct profile_report_site *diagnose_site(const struct profile_report_process *profile);

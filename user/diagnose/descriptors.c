@@ -173,3 +173,17 @@ enum descriptors_verdict descriptors_judge(const struct count_series *series,
 		return DESCRIPTORS_COUNTED;
 	return judge_stacks(&stacks, (double)ledger->outstanding - (double)ledger->before, opener);
 }
+
+const char *descriptors_why(enum descriptors_verdict verdict)
+{
+	static const char *const reasons[] = {
+		[DESCRIPTORS_NO_LEAK] = NULL,
+		[DESCRIPTORS_COUNTED] = "descriptors are opened and not closed, as their number "
+					"shows",
+		[DESCRIPTORS_OPENED] = "descriptors are opened by this call stack and not closed",
+		[DESCRIPTORS_SCATTERED] = "descriptors are opened by several call stacks and "
+					  "not closed",
+	};
+
+	return reasons[verdict];
+}

@@ -27,4 +27,7 @@ enum descriptors_verdict descriptors_judge(const struct count_series *series,
 					   const struct report *opened,
 					   struct diagnosed_opener *opener);
 
+/* For people; NULL for DESCRIPTORS_NO_LEAK. Static. */
+const char *descriptors_why(enum descriptors_verdict verdict);
+
 #endif

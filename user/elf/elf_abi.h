@@ -51,6 +51,21 @@ struct cfi_bare_code {
 	size_t count;
 };
 
+/*
+ * Code that is known by its bytes, in files of one compiler; its row holds from `before` bytes
+ * before them to their end. The first CFI_ANCHOR_BYTES are all in the mask.
+ */
+struct cfi_known_code {
+	const char *section; /* files without a section of that name have no such code */
+	const uint8_t *bytes, *mask;
+	size_t size;
+	uint8_t before;
+	uint8_t kind; /* as in struct lm_unwind_row */
+	int8_t cfa_words, fp_words;
+};
+
+#define CFI_ANCHOR_BYTES 4
+
 /* Call frame information (.eh_frame). Registers are DWARF numbers below 32. */
 struct cfi_abi {
 	uint8_t sp, fp;
@@ -61,6 +76,8 @@ struct cfi_abi {
 	struct cfi_plt_formula plt;
 	const struct cfi_bare_code *bare; /* the longest of each kind first */
 	size_t bare_count;
+	const struct cfi_known_code *known;
+	size_t known_count;
 };
 
 /*

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "base/units.h"
 #include "heap/heap_reader.h"
 #include "runtime/runtime.h"
@@ -16,6 +17,7 @@
 struct deciding {
 	const struct memory_split *before, *now;
 	const struct memory_growth *growth;
+	struct memory_filled filled;
 };
 
 static int64_t part_growth(const struct deciding *deciding, enum memory_part part)
@@ -23,14 +25,34 @@ static int64_t part_growth(const struct deciding *deciding, enum memory_part par
 	const struct memory_amount *before = &deciding->before->parts[part],
 				   *now = &deciding->now->parts[part];
 
+	/* Every process has page tables: those of an older recording, or of a core, are unknown. */
+	if (part == MEMORY_PAGE_TABLES && (!before->resident || !now->resident))
+		return 0;
 	return (int64_t)(now->resident + now->swapped) -
 	       (int64_t)(before->resident + before->swapped);
+}
+
+/*
+ * Pages that were shared with relatives and are private now. A relative that has ended leaves its
+ * pages without a fault, and none of them is a copy. When no relative is left nothing exists
+ * twice.
+ */
+static int64_t unshared_growth(const struct memory_split *before, const struct memory_split *now)
+{
+	int64_t shared = (int64_t)(before->forked.shared - now->forked.shared);
+	int64_t own = (int64_t)(now->forked.own - before->forked.own);
+	int64_t faults = (int64_t)(now->forked.faults - before->forked.faults);
+
+	if (!now->forked.shared || faults <= 0)
+		return 0;
+	faults = MIN(faults, INT64_MAX / (int64_t)page_size()) * (int64_t)page_size();
+	return MAX(MIN(MIN(shared, own), faults), 0);
 }
 
 static void measure(const struct memory_split *before, const struct memory_split *now,
 		    struct memory_growth *growth)
 {
-	const struct deciding deciding = {before, now, growth};
+	const struct deciding deciding = {.before = before, .now = now};
 	int64_t since_ms = (now->time.tv_sec - before->time.tv_sec) * 1000 +
 			   (now->time.tv_nsec - before->time.tv_nsec) / 1000000;
 
@@ -41,6 +63,63 @@ static void measure(const struct memory_split *before, const struct memory_split
 		growth->groups[memory_part_group(part)] += grown;
 		growth->total += grown;
 	}
+	growth->groups[GROUP_UNSHARED] = unshared_growth(before, now);
+	growth->total += growth->groups[GROUP_UNSHARED];
+}
+
+/* Less of a private mapping may be the reservation of an allocator, which is not meant to be full.
+ */
+#define FILLED_SHARE 4
+
+/* Whether its size bounds what is in it; a block of malloc cannot be anything else. */
+static bool is_bound(const struct memory_split *now, const struct memory_fillable *mapping)
+{
+	if (mapping->shared)
+		return true;
+	return mapping->resident >= mapping->size / FILLED_SHARE &&
+	       (!now->why || mapping->part == MEMORY_MAPPED_BLOCKS);
+}
+
+static const struct memory_fillable *fillable_at(const struct memory_split *split,
+						 const struct memory_fillable *mapping)
+{
+	for (size_t i = 0; i < split->fillable_count; i++) {
+		const struct memory_fillable *found = &split->fillable[i];
+
+		if (found->address == mapping->address && found->size == mapping->size &&
+		    found->part == mapping->part && found->shared == mapping->shared)
+			return found;
+	}
+	return NULL;
+}
+
+/* What the mappings that were there before, and have the same size, have filled since. */
+static struct memory_filled filled_since(const struct memory_split *before,
+					 const struct memory_split *now)
+{
+	struct memory_filled filled = {.shared = true};
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < now->fillable_count; i++) {
+		const struct memory_fillable *is = &now->fillable[i],
+					     *was = fillable_at(before, is);
+
+		if (!was || is->resident <= was->resident || !is_bound(now, is))
+			continue;
+		filled.mappings++;
+		if (is->part == MEMORY_MAPPED_BLOCKS)
+			filled.blocks_grown += is->resident - was->resident;
+		filled.size += is->size;
+		filled.before += was->resident;
+		filled.now += is->resident;
+		filled.shared &= is->shared;
+		if (is->resident - was->resident <= most)
+			continue;
+		most = is->resident - was->resident;
+		filled.address = is->address;
+		filled.part = is->part;
+	}
+	return filled;
 }
 
 static enum memory_verdict decide_free(const struct deciding *deciding)
@@ -71,6 +150,11 @@ size_t memory_main_part(int64_t total, const int64_t *parts, size_t count)
 	return i;
 }
 
+static uint64_t page_tables(const struct memory_split *split)
+{
+	return split->parts[MEMORY_PAGE_TABLES].resident;
+}
+
 /* Records of an allocator about its own maximum. */
 static bool own_records_grow(const struct deciding *deciding)
 {
@@ -80,22 +164,32 @@ static bool own_records_grow(const struct deciding *deciding)
 static enum memory_verdict decide(const struct deciding *deciding)
 {
 	static const enum memory_verdict verdicts[] = {
-		[GROUP_LIVE] = MEMORY_LIVE_GROWS,	[GROUP_FREE] = MEMORY_STEADY,
-		[GROUP_MALLOC] = MEMORY_OTHER_GROWS,	[GROUP_STACKS] = MEMORY_STACKS_GROW,
-		[GROUP_FILES] = MEMORY_PAGE_CACHE,	[GROUP_SHARED] = MEMORY_SHARED_GROWS,
-		[GROUP_MANAGED] = MEMORY_MANAGED_GROWS, [GROUP_OTHER] = MEMORY_OTHER_GROWS,
+		[GROUP_LIVE] = MEMORY_LIVE_GROWS,
+		[GROUP_FREE] = MEMORY_STEADY,
+		[GROUP_MALLOC] = MEMORY_OTHER_GROWS,
+		[GROUP_STACKS] = MEMORY_STACKS_GROW,
+		[GROUP_FILES] = MEMORY_PAGE_CACHE,
+		[GROUP_SHARED] = MEMORY_SHARED_GROWS,
+		[GROUP_MANAGED] = MEMORY_MANAGED_GROWS,
+		[GROUP_OTHER] = MEMORY_OTHER_GROWS,
+		[GROUP_PAGE_TABLES] = MEMORY_PAGE_TABLES_GROW,
+		[GROUP_UNSHARED] = MEMORY_UNSHARED_GROWS,
 	};
 	_Static_assert(ARRAY_SIZE(verdicts) == GROUP_MAX_, "a verdict for every group");
 	const struct memory_growth *growth = deciding->growth;
+	const struct memory_filled *filled = &deciding->filled;
+	const struct memory_split *before = deciding->before;
 	int64_t zero = (int64_t)deciding->now->huge_zero - (int64_t)deciding->before->huge_zero;
 	size_t group;
 
-	if (memory_is_steady(growth->total, deciding->before->rss + deciding->before->swap))
+	if (memory_is_steady(growth->total, before->rss + before->swap + page_tables(before)))
 		return MEMORY_STEADY;
 	if (2 * zero >= growth->total)
 		return MEMORY_HUGE_PAGES;
 	if (own_records_grow(deciding))
 		return MEMORY_RETAINED;
+	if (2 * (int64_t)(filled->now - filled->before) >= growth->total)
+		return MEMORY_FILLS;
 	group = memory_main_part(growth->total, growth->groups, GROUP_MAX_);
 	if (group == GROUP_MAX_)
 		return MEMORY_MIXED;
@@ -119,6 +213,8 @@ static bool most_is_kept(const struct deciding *deciding, enum memory_verdict ve
 	case MEMORY_THREAD_CACHES:
 	case MEMORY_HUGE_PAGES:
 		return true;
+	case MEMORY_FILLS:
+		return deciding->filled.shared;
 	case MEMORY_PAGE_CACHE:
 		return !written_copies_grow(deciding);
 	default:
@@ -417,18 +513,101 @@ static void other_say(const struct sentence *sentence)
 	fprintf(sentence->out, ". `leakmon -p %d --mappings` shows what maps it", now->pid);
 }
 
+/* So large a mapping can have such page tables. */
+static const struct memory_fillable *sparsest(const struct deciding *deciding)
+{
+	const struct memory_fillable *found = NULL;
+
+	for (size_t i = 0; i < deciding->now->fillable_count; i++) {
+		const struct memory_fillable *one = &deciding->now->fillable[i];
+
+		if (!found || one->size - MIN(one->resident, one->size) >
+				      found->size - MIN(found->resident, found->size))
+			found = one;
+	}
+	/* An entry of 8 bytes for each page. */
+	return found && (int64_t)(found->size / page_size() * 8) >=
+				       deciding->growth->groups[GROUP_PAGE_TABLES]
+		       ? found
+		       : NULL;
+}
+
+static void page_tables_say(const struct sentence *sentence)
+{
+	const struct deciding *deciding = sentence->deciding;
+	const struct memory_fillable *mapping = sparsest(deciding);
+	char before[16], now[16];
+
+	fprintf(sentence->out,
+		"page tables %s → %s, which no figure of Rss has: a large sparse address range "
+		"stays mapped",
+		units_bytes(before, (double)page_tables(deciding->before), ""),
+		units_bytes(now, (double)page_tables(deciding->now), ""));
+	if (mapping)
+		fprintf(sentence->out, " (0x%" PRIx64 ", %s, %s of it resident)", mapping->address,
+			units_bytes(before, (double)mapping->size, ""),
+			units_bytes(now, (double)mapping->resident, ""));
+	fputs(". munmap(2) it: madvise(2) with MADV_DONTNEED gives back pages, never their tables",
+	      sentence->out);
+}
+
+static void unshared_say(const struct sentence *sentence)
+{
+	const struct memory_split *before = sentence->deciding->before,
+				  *now = sentence->deciding->now;
+	char was[16], is[16], shared[16];
+
+	fprintf(sentence->out,
+		"pages shared by fork become private, %s → %s (Private_Clean + Private_Dirty): "
+		"each write copies one, also that of a reference count (Python). %s are still "
+		"shared, and bound it. Data without reference counts, or in shared memory, stays "
+		"shared",
+		units_bytes(was, (double)before->own, ""), units_bytes(is, (double)now->own, ""),
+		units_bytes(shared, (double)now->forked.shared, ""));
+}
+
+static void fills_say(const struct sentence *sentence)
+{
+	const struct memory_filled *filled = &sentence->deciding->filled;
+	char size[16], before[16], now[16];
+
+	if (filled->mappings == 1)
+		fprintf(sentence->out, "it fills a mapping of %s (0x%" PRIx64 ")",
+			units_bytes(size, (double)filled->size, ""), filled->address);
+	else
+		fprintf(sentence->out, "it fills %" PRIu64 " mappings of %s", filled->mappings,
+			units_bytes(size, (double)filled->size, ""));
+	fprintf(sentence->out, ", %.0f %% full: %s → %s, bounded by that size",
+		100 * (double)filled->now / (double)filled->size,
+		units_bytes(before, (double)filled->before, ""),
+		units_bytes(now, (double)filled->now, ""));
+	if (!filled->shared)
+		fprintf(sentence->out,
+			", unless the program maps more: `leakmon -p %d --mappings` shows that",
+			sentence->deciding->now->pid);
+}
+
 static void mixed_say(const struct sentence *sentence)
 {
 	fputs("no part makes up half of it", sentence->out);
 }
 
 static void (*const says[])(const struct sentence *sentence) = {
-	[MEMORY_STEADY] = steady_say,	      [MEMORY_LIVE_GROWS] = live_say,
-	[MEMORY_RETAINED] = retained_say,     [MEMORY_FRAGMENTATION] = fragmentation_say,
-	[MEMORY_ARENAS] = arenas_say,	      [MEMORY_THREAD_CACHES] = caches_say,
-	[MEMORY_HUGE_PAGES] = huge_say,	      [MEMORY_STACKS_GROW] = stacks_say,
-	[MEMORY_PAGE_CACHE] = files_say,      [MEMORY_SHARED_GROWS] = shared_say,
-	[MEMORY_MANAGED_GROWS] = managed_say, [MEMORY_OTHER_GROWS] = other_say,
+	[MEMORY_STEADY] = steady_say,
+	[MEMORY_LIVE_GROWS] = live_say,
+	[MEMORY_RETAINED] = retained_say,
+	[MEMORY_FRAGMENTATION] = fragmentation_say,
+	[MEMORY_ARENAS] = arenas_say,
+	[MEMORY_THREAD_CACHES] = caches_say,
+	[MEMORY_HUGE_PAGES] = huge_say,
+	[MEMORY_STACKS_GROW] = stacks_say,
+	[MEMORY_PAGE_CACHE] = files_say,
+	[MEMORY_SHARED_GROWS] = shared_say,
+	[MEMORY_MANAGED_GROWS] = managed_say,
+	[MEMORY_OTHER_GROWS] = other_say,
+	[MEMORY_PAGE_TABLES_GROW] = page_tables_say,
+	[MEMORY_UNSHARED_GROWS] = unshared_say,
+	[MEMORY_FILLS] = fills_say,
 	[MEMORY_MIXED] = mixed_say,
 };
 _Static_assert(ARRAY_SIZE(says) == MEMORY_VERDICT_MAX_, "words for every verdict");
@@ -438,6 +617,8 @@ static void live_besides_say(const struct sentence *sentence, enum memory_verdic
 {
 	int64_t live = sentence->deciding->growth->groups[GROUP_LIVE];
 
+	if (verdict == MEMORY_FILLS)
+		live -= (int64_t)sentence->deciding->filled.blocks_grown;
 	if (verdict == MEMORY_LIVE_GROWS || verdict == MEMORY_STEADY || live < MEMORY_GROWTH_MIN)
 		return;
 	fputs("; besides, live blocks grew by ", sentence->out);
@@ -446,10 +627,32 @@ static void live_besides_say(const struct sentence *sentence, enum memory_verdic
 		sentence->deciding->now->pid);
 }
 
+/* Verdicts that say more than which part grew. */
+static const char *const whys[MEMORY_VERDICT_MAX_] = {
+	[MEMORY_PAGE_TABLES_GROW] = "page tables grew: a large sparse address range stays mapped, "
+				    "and they stay with it",
+	[MEMORY_UNSHARED_GROWS] =
+		"pages shared by fork become private: each write to one copies it",
+	[MEMORY_FILLS] = "it fills a mapping of fixed size, which bounds it",
+};
+
+/* The figures behind a verdict. */
+static void evidence_keep(const struct deciding *deciding, struct memory_conclusion *conclusion)
+{
+	const struct memory_split *before = deciding->before, *now = deciding->now;
+
+	conclusion->why = whys[conclusion->verdict];
+	conclusion->page_tables = (struct memory_then_now){page_tables(before), page_tables(now)};
+	conclusion->own = (struct memory_then_now){before->own, now->own};
+	conclusion->filled =
+		conclusion->verdict == MEMORY_FILLS ? deciding->filled : (struct memory_filled){0};
+}
+
 void memory_conclude(const struct memory_split *before, const struct memory_split *now,
 		     struct memory_conclusion *conclusion)
 {
-	const struct deciding deciding = {before, now, &conclusion->growth};
+	const struct deciding deciding = {before, now, &conclusion->growth,
+					  filled_since(before, now)};
 	FILE *out = fmemopen(conclusion->text, sizeof(conclusion->text), "w");
 	const struct sentence sentence = {&deciding, out};
 	bool is_managed, proves, is_kept;
@@ -463,7 +666,9 @@ void memory_conclude(const struct memory_split *before, const struct memory_spli
 		  (proves && proof_of(&deciding) == HEAP_KEEPS_AS_MUCH);
 	conclusion->unproven =
 		(proves && proof_of(&deciding) == HEAP_UNPROVEN) ||
-		(conclusion->verdict == MEMORY_LIVE_GROWS && garbage_may_hold(&deciding));
+		(conclusion->verdict == MEMORY_LIVE_GROWS && garbage_may_hold(&deciding)) ||
+		(conclusion->verdict == MEMORY_FILLS && !deciding.filled.shared);
+	evidence_keep(&deciding, conclusion);
 	conclusion->no_leak = is_kept && !live_may_leak(&conclusion->growth);
 	conclusion->text[0] = '\0';
 	if (!out)

@@ -350,6 +350,40 @@ static int try_stacks(struct splitting *splitting, const struct smaps_entry *ent
 	return error ? error : found;
 }
 
+/* Smaller ones explain nothing. */
+#define FILLABLE_MIN (UINT64_C(1) << 20)
+
+static bool is_fillable(const struct mapping *mapping)
+{
+	/* The kernel extends the data segment in place. */
+	return (mapping->shared || mapping->writable) &&
+	       mapping->end - mapping->start >= FILLABLE_MIN &&
+	       strcmp(mapping->path, "[heap]") != 0;
+}
+
+/* Keeps the largest ones, in descending order. */
+static void note_fillable(struct splitting *splitting, const struct smaps_entry *entry,
+			  enum memory_part part)
+{
+	const struct mapping *mapping = &entry->mapping;
+	struct memory_process *process = splitting->process;
+	struct memory_fillable *list = process->fillable;
+	uint64_t size = mapping->end - mapping->start;
+	size_t at = process->fillable_count;
+
+	if (!is_fillable(mapping))
+		return;
+	while (at && list[at - 1].size < size)
+		at--;
+	if (at == MEMORY_FILLABLE_MAX)
+		return;
+	process->fillable_count = MIN(process->fillable_count + 1, (size_t)MEMORY_FILLABLE_MAX);
+	memmove(&list[at + 1], &list[at], (process->fillable_count - at - 1) * sizeof(*list));
+	list[at] = (struct memory_fillable){mapping->start, size,
+					    entry->figures.rss + entry->figures.swap, part,
+					    mapping->shared};
+}
+
 static int add_anonymous(struct splitting *splitting, size_t i, enum memory_part part)
 {
 	const struct smaps_entry *entry = &splitting->smaps.list.items[i];
@@ -364,6 +398,7 @@ static int add_anonymous(struct splitting *splitting, size_t i, enum memory_part
 		return 0;
 	}
 	if (claims.is_block) {
+		note_fillable(splitting, entry, MEMORY_MAPPED_BLOCKS);
 		add_share(&splitting->process->parts[MEMORY_MAPPED_BLOCKS], &share);
 		return 0;
 	}
@@ -375,6 +410,8 @@ static int add_anonymous(struct splitting *splitting, size_t i, enum memory_part
 	if ((part == MEMORY_ANONYMOUS || part == MEMORY_NAMED) &&
 	    is_managed(splitting, &entry->mapping))
 		part = MEMORY_MANAGED;
+	if (part == MEMORY_ANONYMOUS || part == MEMORY_NAMED)
+		note_fillable(splitting, entry, part);
 	if (part == MEMORY_NAMED)
 		return add_named(splitting->process, part, entry->mapping.path, &share);
 	add_share(&splitting->process->parts[part], &share);
@@ -396,6 +433,8 @@ static int add_mapping(struct splitting *splitting, size_t i)
 	case MEMORY_SHARED:
 		if (is_managed(splitting, &entry->mapping))
 			part = MEMORY_MANAGED;
+		else
+			note_fillable(splitting, entry, part);
 		return add_named(splitting->process, part, entry->mapping.path, &share);
 	case MEMORY_STACKS:
 		splitting->process->live_stacks++;
@@ -616,6 +655,22 @@ static int huge_pages_check(const struct smaps *smaps, struct memory_source sour
 	return 0;
 }
 
+/* Figures of the whole process, and what its mappings do not have. */
+static void sum_up(struct splitting *splitting)
+{
+	struct memory_process *process = splitting->process;
+	uint64_t faults = process->forked.faults, tables = process->status.page_tables;
+
+	process->sum = smaps_sum(&splitting->smaps);
+	process->forked = smaps_forked(&splitting->smaps);
+	process->forked.faults = faults;
+	process->parts[MEMORY_PAGE_TABLES] =
+		(struct memory_share){.size = tables, .resident = tables, .pss = tables};
+	process->difference = (int64_t)process->sum.rss;
+	for (size_t i = 0; i < MEMORY_RESIDENT_PARTS; i++)
+		process->difference -= (int64_t)process->parts[i].resident;
+}
+
 static int split(struct splitting *splitting)
 {
 	struct memory_process *process = splitting->process;
@@ -627,10 +682,7 @@ static int split(struct splitting *splitting)
 		return error;
 	add_heaps(splitting);
 	complete_reports(process);
-	process->sum = smaps_sum(&splitting->smaps);
-	process->difference = (int64_t)process->sum.rss;
-	for (size_t i = 0; i < MEMORY_PART_MAX_; i++)
-		process->difference -= (int64_t)process->parts[i].resident;
+	sum_up(splitting);
 	join_items(process);
 	return huge_pages_check(&splitting->smaps, splitting->maps.source, splitting->pagemap,
 				&process->huge);
@@ -738,6 +790,7 @@ static int read_maps(struct splitting *splitting)
 	if (error)
 		return error;
 	process->start_ticks = entry.start_ticks;
+	process->forked.faults = entry.minor_faults;
 	memcpy(process->comm, entry.comm, sizeof(process->comm));
 	return maps_read(process->pid, MAPS_ALL, &splitting->maps);
 }

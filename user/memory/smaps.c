@@ -219,6 +219,26 @@ struct smaps_figures smaps_sum(const struct smaps *smaps)
 	return sum;
 }
 
+struct memory_forked smaps_forked(const struct smaps *smaps)
+{
+	struct memory_forked forked = {0};
+
+	for (size_t i = 0; i < smaps->list.count; i++) {
+		const struct mapping *mapping = &smaps->list.items[i].mapping;
+		const struct smaps_figures *figures = &smaps->list.items[i].figures;
+		/* A file's own clean pages are not anonymous. */
+		uint64_t own =
+			MIN(figures->anonymous,
+			    figures->private_dirty + (mapping->inode ? 0 : figures->private_clean));
+
+		if (mapping->shared)
+			continue;
+		forked.own += own;
+		forked.shared += figures->anonymous - own;
+	}
+	return forked;
+}
+
 /* The innermost namespace's number stands last; before 4.1 there is none. */
 static void take_own_pid(const char *line, struct memory_status *status)
 {

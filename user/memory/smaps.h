@@ -40,6 +40,9 @@ int smaps_of_core(const struct maps *maps, int pagemap, struct smaps *smaps);
 /* The sum over all mappings. */
 struct smaps_figures smaps_sum(const struct smaps *smaps);
 
+/* Private anonymous memory by who has its pages; `faults` is 0. */
+struct memory_forked smaps_forked(const struct smaps *smaps);
+
 /* 0 or -errno; *status is untouched on error. */
 int memory_status_read(int pid, struct memory_status *status);
 int memory_status_parse(FILE *file, struct memory_status *status);

@@ -258,6 +258,123 @@ static int find_bare(const struct elf_file *file, struct compiler *compiler)
 	return error;
 }
 
+static bool is_known(const struct cfi_known_code *code, const uint8_t *bytes, size_t size)
+{
+	if (size < code->size)
+		return false;
+	for (size_t i = 0; i < code->size; i++) {
+		if ((bytes[i] & code->mask[i]) != (code->bytes[i] & code->mask[i]))
+			return false;
+	}
+	return true;
+}
+
+static int add_known(struct compiler *compiler, const struct range *range, uint64_t vaddr,
+		     const struct cfi_known_code *code)
+{
+	struct bare_range *added;
+
+	if (compiler->bare.count >= UNWIND_MAX_ROWS)
+		return -EFBIG;
+	added = vec_push(&compiler->bare);
+	if (!added)
+		return -ENOMEM;
+	*added = (struct bare_range){
+		.start = vaddr - MIN(vaddr - range->start, (uint64_t)code->before),
+		.end = vaddr + code->size,
+		.row = {.kind = code->kind,
+			.cfa_words = code->cfa_words,
+			.fp_words = code->fp_words},
+	};
+	return 0;
+}
+
+/* In one run of code: `chunk` holds `size` bytes of it from `vaddr` on. *end: of the last one. */
+static int find_known_in(const struct cfi_known_code *code, const uint8_t *chunk, size_t size,
+			 const struct range *range, uint64_t vaddr, uint64_t *end,
+			 struct compiler *compiler)
+{
+	const uint8_t *at = chunk, *stop = chunk + size;
+	int error = 0;
+
+	while (!error && (at = memmem(at, (size_t)(stop - at), code->bytes, CFI_ANCHOR_BYTES))) {
+		uint64_t place = vaddr + (uint64_t)(at - chunk);
+
+		if (place >= *end && is_known(code, at, (size_t)(stop - at))) {
+			error = add_known(compiler, range, place, code);
+			*end = place + code->size;
+		}
+		at++;
+	}
+	return error;
+}
+
+static int find_known_code(const struct elf_file *file, const struct cfi_known_code *code,
+			   uint8_t *chunk, struct compiler *compiler)
+{
+	uint64_t end = 0;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < compiler->code.list.count; i++) {
+		const struct range *range = &compiler->code.list.items[i];
+		uint64_t vaddr = range->start, offset;
+
+		while (!error && vaddr < range->end && !elf_file_offset(file, vaddr, &offset)) {
+			size_t wanted = MIN(range->end - vaddr, (uint64_t)CODE_CHUNK_BYTES);
+			ssize_t got = elf_file_read(file, offset, chunk, wanted);
+
+			if (got <= 0)
+				break;
+			error = find_known_in(code, chunk, (size_t)got, range, vaddr, &end,
+					      compiler);
+			if (got < CODE_CHUNK_BYTES)
+				break;
+			/* What begins near the end is seen whole in the next one. */
+			vaddr += CODE_CHUNK_BYTES - (code->size - 1);
+		}
+	}
+	return error;
+}
+
+static int compare_bare(const void *a, const void *b)
+{
+	const struct bare_range *left = a, *right = b;
+
+	return (left->start > right->start) - (left->start < right->start);
+}
+
+static bool has_section(const struct elf_sections *sections, const char *name)
+{
+	for (size_t i = 0; i < sections->list.count; i++) {
+		if (!strcmp(sections->list.items[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+/* Where the ABI's known code stands, in a file that has other rows as well. */
+static int find_known(const struct elf_file *file, struct compiler *compiler)
+{
+	const struct cfi_abi *abi = &file->abi->cfi;
+	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
+	_cleanup_free_ uint8_t *chunk = NULL;
+	int error = 0;
+
+	if (!abi->known_count || !compiler->frame.fdes.count || elf_sections_read(file, &sections))
+		return 0;
+	for (size_t i = 0; !error && i < abi->known_count; i++) {
+		if (!has_section(&sections, abi->known[i].section))
+			continue;
+		if (!chunk)
+			chunk = malloc(CODE_CHUNK_BYTES);
+		error = chunk ? find_known_code(file, &abi->known[i], chunk, compiler) : -ENOMEM;
+	}
+	if (compiler->bare.count)
+		qsort(compiler->bare.items, compiler->bare.count, sizeof(struct bare_range),
+		      compare_bare);
+	return error;
+}
+
 /* Those before `until`. */
 static int add_bare(struct compiler *compiler, size_t *next, uint64_t until)
 {
@@ -308,6 +425,8 @@ static int compile(const struct elf_file *file, struct compiler *compiler)
 		error = find_code(file, compiler->builder.base, &compiler->code);
 	if (!error)
 		error = find_bare(file, compiler);
+	if (!error)
+		error = find_known(file, compiler);
 	if (error)
 		return error;
 	sort_functions(&compiler->frame);

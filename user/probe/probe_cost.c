@@ -31,16 +31,16 @@ double probe_thread_cpu_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-int probe_cost_read(const struct bpf_side *bpf, struct lm_hits *hits)
+int probe_cost_read(const struct bpf_side *bpf, pid_t pid, struct lm_hits *hits)
 {
 	int cpus = libbpf_num_possible_cpus();
 	_cleanup_free_ struct lm_hits *per_cpu =
 		cpus > 0 ? calloc((size_t)cpus, sizeof(*per_cpu)) : NULL;
-	uint32_t all = 0;
+	uint32_t slot = lm_hit_slot((uint32_t)pid);
 
 	if (!per_cpu)
 		return cpus > 0 ? -ENOMEM : cpus;
-	if (bpf_map_lookup_elem(bpf->hits_fd, &all, per_cpu))
+	if (bpf_map_lookup_elem(bpf->hits_fd, &slot, per_cpu))
 		return -errno;
 	*hits = (struct lm_hits){0};
 	for (int i = 0; i < cpus; i++) {
@@ -126,10 +126,10 @@ static double traced_ns(const struct trial *trial, const struct bpf_side *bpf, d
 	struct lm_hits before = {0}, after = {0};
 	double spent_ns;
 
-	if (probe_cost_read(bpf, &before))
+	if (probe_cost_read(bpf, trial->pid, &before))
 		return -1;
 	spent_ns = trial_ns(trial);
-	if (spent_ns < 0 || probe_cost_read(bpf, &after))
+	if (spent_ns < 0 || probe_cost_read(bpf, trial->pid, &after))
 		return -1;
 	if (after.count == before.count)
 		return -1;

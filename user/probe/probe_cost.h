@@ -9,8 +9,8 @@
 
 #include "probe/target.h"
 
-/* All hits so far, of all processes. 0 or -errno. */
-int probe_cost_read(const struct bpf_side *bpf, struct lm_hits *hits);
+/* Reads the hits of a process so far. 0 or -errno. */
+int probe_cost_read(const struct bpf_side *bpf, pid_t pid, struct lm_hits *hits);
 
 struct probe_calibration {
 	double trap_ns;	 /* of each hit, beside what is counted */
@@ -21,8 +21,7 @@ struct probe_calibration {
 /* Until it is measured. */
 struct probe_calibration probe_cost_guess(void);
 
-/* With programs that are loaded, while they have no probes but those set here: hits are of all
- * processes. Takes about a tenth of a second. */
+/* Measures with loaded programs; takes about a tenth of a second. */
 void probe_cost_calibrate(const struct bpf_side *bpf, const struct target_config *config,
 			  struct probe_calibration *calibration);
 

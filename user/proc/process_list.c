@@ -22,7 +22,7 @@ int process_parse_stat(const char *text, struct process_entry *entry)
 {
 	struct process_entry parsed = {0};
 	const char *name = strchr(text, '('), *end = strrchr(text, ')');
-	unsigned long long start;
+	unsigned long long start, faults;
 	unsigned flags;
 	size_t length;
 
@@ -31,12 +31,14 @@ int process_parse_stat(const char *text, struct process_entry *entry)
 		return -EBADMSG;
 	if (sscanf(text, "%d (", &parsed.pid) != 1 ||
 	    sscanf(end,
-		   ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u %*d %llu",
-		   &parsed.state, &parsed.parent, &flags, &parsed.threads, &start) != 5)
+		   ") %c %d %*d %*d %*d %*d %u %llu %*u %*u %*u %*u %*u %*d %*d %*d %*d %u %*d "
+		   "%llu",
+		   &parsed.state, &parsed.parent, &flags, &faults, &parsed.threads, &start) != 6)
 		return -EBADMSG;
 	length = (size_t)(end - name - 1);
 	memcpy(parsed.comm, name + 1, MIN(length, sizeof(parsed.comm) - 1));
 	parsed.start_ticks = start;
+	parsed.minor_faults = faults;
 	parsed.kernel_thread = flags & FLAG_KERNEL_THREAD;
 	*entry = parsed;
 	return 0;

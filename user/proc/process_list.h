@@ -17,6 +17,7 @@ struct process_entry {
 	pid_t pid, parent;
 	/* Since boot, in clock ticks: (pid, start_ticks) is one process, a PID alone is not. */
 	uint64_t start_ticks;
+	uint64_t minor_faults; /* so far, of all its threads; none that its children had */
 	unsigned threads;
 	char state; /* 'R', 'S', 'Z', ... */
 	bool kernel_thread;

@@ -90,6 +90,25 @@ static void judge_explained(struct profile_report_process *process)
 	process->explained = fmin(growth / process->memory_growth_per_s, 1);
 }
 
+static void judge_exact(const struct profile_target *target, double now_s,
+			struct profile_report_process *process)
+{
+	static const char *const why[] = {
+		[EXACT_TOO_DEAR] = "tracking every allocation would cost more than the budget",
+		[EXACT_NO_ROOM] = "there was no room for all of its blocks",
+		[EXACT_REPLACED] = "it replaced itself by another program",
+		[EXACT_FAILED] = "its probes could not be set",
+	};
+	_Static_assert(ARRAY_SIZE(why) == EXACT_END_MAX_, "words for each end");
+
+	if (!target->exact.tries)
+		return;
+	process->hits_per_s = exact_hits_per_s(&target->exact);
+	process->exact_why = why[target->exact.end];
+	if (target->exact.open)
+		process->exact_s = now_s - target->exact.opened_s;
+}
+
 static char *read_exe(pid_t pid)
 {
 	char path[64], link[4096];
@@ -120,6 +139,10 @@ static int add_process(const struct profile_sources *sources, struct profile_tar
 	process->spent = window_budget_spent_share(&target->budget);
 	if (window_budget_base_s(&target->budget) > target->budget.used_s)
 		process->floor = target->budget.floor;
+	if (target->budget.watched_s > 0)
+		process->core = target->budget.spent_s / target->budget.watched_s;
+	judge_exact(target, sources->now_s, process);
+	process->target = target;
 	process->samples = target->profiled.samples;
 	process->dropped = target->dropped;
 	process->unfollowed = target->profiled.unfollowed;

@@ -13,9 +13,14 @@ struct profile_options {
 	double overhead; /* of the CPU time of each target */
 	double floor;	 /* share of a core that each counts as using at least */
 	bool hasty;	 /* windows of processes that idle come more often: the run is short */
+	/* Every event is tracked where all together cost less than `overhead` of a core: exact.h */
+	bool exact;
 	/* Takes named reports instead of the output format; NULL: none does. 0, or -errno after a
 	 * message, which ends the run. */
 	int (*take)(void *context, const struct profile_report *report, bool last);
+	/* Whether the next report is to have all that was tracked until then; NULL: the last one
+	 * alone. */
+	bool (*closes)(void *context);
 	/* With targets.come_later: what chooses them, instead of a triage of the run's own, how
 	 * many at most, and what is to be done after each of its polls, and ten times a second.
 	 * OOM kills are its own to report. */

@@ -111,7 +111,7 @@ static int target_add(struct profile_run *run, const struct tracked *tracked)
 	target->budget.floor = run->options->floor;
 	if (run->options->hasty)
 		target->budget.idle_attach = PROFILE_IDLE_ATTACH_HASTY;
-	return 0;
+	return run->options->exact ? exact_init(&target->exact, run->options->overhead) : 0;
 }
 
 static void target_free(struct profile_run *run, struct profile_target *target)
@@ -298,15 +298,15 @@ static double balance_of(const struct profile_window_run *window)
 }
 
 static int take_births(struct profile_run *run, struct profile_target *target,
+		       const struct profile_window_run *window, double slowed_s,
 		       struct births *births)
 {
-	const struct profile_window_run *window = &run->window;
 	double from_s = seconds_of(run, window->births_from_ns);
 	double to_s = seconds_of(run, window->births_to_ns);
 	size_t samples = samples_of_all(run);
 	struct window_taken taken = {
 		.at_s = (from_s + to_s) / 2,
-		.length_s = to_s - from_s - run->slowed_s,
+		.length_s = to_s - from_s - slowed_s,
 		.wall_s = to_s - from_s,
 		.end_s = seconds_of(run, window->read_ns),
 		.balance = balance_of(window),
@@ -347,10 +347,32 @@ static int miss(struct profile_target *target, int error)
 	return error == -ENOMEM ? error : 0;
 }
 
+/* All that a window, or a part of exact tracking, has counted. *count: births, left as it is where
+ * some were lost. */
+static int absorb(struct profile_run *run, struct profile_target *target,
+		  const struct profile_window_run *window, double slowed_s, double *count)
+{
+	struct births births = {0};
+	int error = 0;
+
+	target->key = window->after.process;
+	if (target->key)
+		memcpy(target->comm, window->after.comm, sizeof(target->comm));
+	if (!lost_some(window, target)) {
+		error = list_births(window, &births);
+		if (!error)
+			error = list_blocks(window, &births);
+		if (!error)
+			error = take_births(run, target, window, slowed_s, &births);
+		*count = births.count;
+	}
+	births_free(&births);
+	return error;
+}
+
 static int take_window(struct profile_run *run)
 {
 	struct profile_target *target = run->open;
-	struct births births = {0};
 	int error = profile_window_read(&run->window, run->session);
 
 	if (!error && target->key && !run->window.after.process)
@@ -359,18 +381,7 @@ static int take_window(struct profile_run *run)
 		return miss(target, error);
 	if (target->key && run->window.after.process != target->key)
 		target_restart(run, target, run->window.after.process);
-	target->key = run->window.after.process;
-	if (target->key)
-		memcpy(target->comm, run->window.after.comm, sizeof(target->comm));
-	if (!lost_some(&run->window, target)) {
-		error = list_births(&run->window, &births);
-		if (!error)
-			error = list_blocks(&run->window, &births);
-		if (!error)
-			error = take_births(run, target, &births);
-		run->births = births.count;
-	}
-	births_free(&births);
+	error = absorb(run, target, &run->window, run->slowed_s, &run->births);
 	if (!error && target->key)
 		error = forget_others(run, target);
 	return error;
@@ -439,11 +450,11 @@ static int next_target(struct profile_run *run, struct profile_target **next)
 	for (size_t i = 0; i < run->targets.count; i++) {
 		const struct profile_target *target = run->targets.items[i];
 
-		candidates[i] =
-			(struct window_candidate){.is_due = target->is_due && !target->ended,
-						  .windows = target->budget.windows,
-						  .growth = target->growth,
-						  .since_s = target->turn_s};
+		candidates[i] = (struct window_candidate){
+			.is_due = target->is_due && !target->ended && !target->exact.open,
+			.windows = target->budget.windows,
+			.growth = target->growth,
+			.since_s = target->turn_s};
 	}
 	turn = window_scheduler_next(&run->scheduler, candidates, run->targets.count);
 	if (turn < run->targets.count)
@@ -562,6 +573,85 @@ static void part(struct profile_run *run)
 		account(run);
 }
 
+/* -------- exact tracking, where it is cheap */
+
+static void end_exact(struct profile_run *run, struct profile_target *target, enum exact_end end)
+{
+	struct exact_tracking *exact = &target->exact;
+
+	target->budget.spent_s += exact_take_cost_s(exact);
+	exact_close(exact, end, now_of(run));
+	log_debug("PID %d: exact tracking ends after %.1f s, at %.0f hits/s (%d)", target->pid,
+		  now_of(run) - exact->opened_s, exact_hits_per_s(exact), (int)end);
+	if (end != EXACT_REPLACED)
+		return;
+	target_restart(run, target, 0);
+	exact->tries = 0;
+	exact->retry_s = 0;
+}
+
+static void begin_exact(struct profile_run *run, struct profile_target *target)
+{
+	int error = exact_open(&target->exact, run->session, target->pid, target->clock,
+			       run->calibration.trap_ns, now_of(run));
+
+	target->budget.spent_s +=
+		window_budget_attach_loss_s(&target->budget, target->exact.window.attach_s);
+	if (error)
+		log_debug("PID %d: no exact tracking: %s", target->pid, strerror(-error));
+}
+
+static int end_part(struct profile_run *run, struct profile_target *target)
+{
+	struct exact_tracking *exact = &target->exact;
+	int error = exact_cut_begin(exact, run->session);
+
+	if (error == -ENOSPC)
+		target->dropped += exact->window.after.dropped - exact->window.before.dropped;
+	if (error)
+		end_exact(run, target,
+			  error == -ENOSPC   ? EXACT_NO_ROOM
+			  : error == -ESTALE ? EXACT_REPLACED
+					     : EXACT_FAILED);
+	return error == -ENOMEM ? error : 0;
+}
+
+static int take_part(struct profile_run *run, struct profile_target *target)
+{
+	struct exact_tracking *exact = &target->exact;
+	double cost_s = exact_take_cost_s(exact), births = 0;
+	int error = exact_cut_read(exact, run->session);
+
+	target->budget.spent_s += cost_s;
+	if (!error && exact->window.after.process)
+		error = absorb(run, target, &exact->window, HITS_DEARER * cost_s, &births);
+	if (error) {
+		end_exact(run, target, EXACT_FAILED);
+		return error == -ENOMEM ? error : 0;
+	}
+	exact_cut_finish(exact);
+	return 0;
+}
+
+static int tend_exact(struct profile_run *run, struct profile_target *target)
+{
+	struct exact_tracking *exact = &target->exact;
+
+	if (!exact->open) {
+		if (run->open != target && exact_is_due(exact, now_of(run)) &&
+		    now_of(run) >= target->refused_until_s && exact_is_detached(exact))
+			begin_exact(run, target);
+		return 0;
+	}
+	if (exact_has_overrun(exact)) {
+		end_exact(run, target, EXACT_TOO_DEAR);
+		return 0;
+	}
+	if (exact->window.stage == WINDOW_GRACE && monotonic_ns() >= exact->window.next_ns)
+		return take_part(run, target);
+	return exact_cut_is_due(exact) ? end_part(run, target) : 0;
+}
+
 /* -------- in between */
 
 static int look_where_due(struct profile_run *run, struct profile_target *target)
@@ -578,15 +668,18 @@ static int tend_target(struct profile_run *run, struct profile_target *target)
 {
 	double now_s = now_of(run);
 	struct timespec cpu;
+	int error;
 
 	if (target->ended || clock_gettime(target->clock, &cpu))
 		return 0;
 	if (window_budget_step(&target->budget, now_s,
 			       (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9))
-		target->is_due = now_s >= target->refused_until_s;
+		target->is_due = now_s >= target->refused_until_s && !target->exact.open &&
+				 exact_is_detached(&target->exact);
 	if (target->memory_read_s < 0 || now_s >= target->memory_read_s + MEMORY_EVERY_S)
 		profile_target_read_memory(target, now_s);
-	return look_where_due(run, target);
+	error = tend_exact(run, target);
+	return error ? error : look_where_due(run, target);
 }
 
 /* Those that leave have not ended, and nobody reports them. */
@@ -697,9 +790,25 @@ static bool was_replaced(const struct bpf_side *bpf, lm_process_key key)
 	return true;
 }
 
-static void settle(struct profile_run *run)
+/* Blocks of the last moment are in the report, as filled in as they are. */
+static int close_exact(struct profile_run *run)
 {
-	if (close_window(run) || targets_follow(run))
+	int error = 0;
+
+	for (size_t i = 0; i < run->targets.count && !error; i++) {
+		struct profile_target *target = run->targets.items[i];
+
+		if (target->exact.open && target->exact.window.stage == WINDOW_BIRTHS)
+			error = end_part(run, target);
+		if (!error && target->exact.open && target->exact.window.stage == WINDOW_GRACE)
+			error = take_part(run, target);
+	}
+	return error;
+}
+
+static void settle(struct profile_run *run, bool last)
+{
+	if (close_window(run) || targets_follow(run) || (last && close_exact(run)))
 		log_error("out of memory");
 	for (size_t i = 0; i < run->targets.count; i++) {
 		struct profile_target *target = run->targets.items[i];
@@ -742,7 +851,7 @@ static int make_report(void *context, enum report_cause cause)
 	int error;
 
 	targets_notice_ends(session);
-	settle(run);
+	settle(run, last || (run->options->closes && run->options->closes(run->options->context)));
 	error = build(run, &report, last);
 	if (error)
 		log_error("out of memory");

@@ -104,6 +104,7 @@ void profile_target_restart(struct profile_target *target, uint64_t seed, lm_pro
 
 void profile_target_free(struct profile_target *target)
 {
+	exact_free(&target->exact);
 	profiled_free(&target->profiled);
 	vec_free(&target->memory);
 	container_free(target->container);

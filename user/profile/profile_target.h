@@ -7,6 +7,7 @@
 
 #include "analyze/trend.h"
 #include "leakmon_abi.h"
+#include "profile/exact.h"
 #include "profile/profiled.h"
 #include "profile/window_scheduler.h"
 #include "report/heap_floor.h"
@@ -38,6 +39,7 @@ struct profile_target {
 	struct profiled profiled;
 	struct garbage_watch garbage;
 	struct window_budget budget;
+	struct exact_tracking exact; /* without a detach thread: only windows are wanted */
 	clockid_t clock;
 	bool is_due, ended;
 	double growth; /* bytes per second for sure, by the latest report: growing ones come first
@@ -64,6 +66,7 @@ double profile_target_cpu_s(const struct profile_target *target);
  * it is not known yet. */
 void profile_target_restart(struct profile_target *target, uint64_t seed, lm_process_key key);
 
+/* Frees it; its probes are gone then. */
 void profile_target_free(struct profile_target *target);
 
 #endif

@@ -36,7 +36,7 @@ void profile_window_free(struct profile_window_run *window)
 }
 
 /* Earlier findings about the target may no longer hold: all of it is looked at anew. */
-static int set_probes(struct session *session, struct tracked *tracked)
+static int renew_probes(struct session *session, struct tracked *tracked)
 {
 	pid_t pid = tracked->probes.pid;
 	int error = target_check(pid, &session->target_config, false);
@@ -78,18 +78,8 @@ static double left_s(void *context)
 	return window->bound_s - profile_window_hits_s(window);
 }
 
-/* Also without probes, which then need no closing. */
-static int hand_over(struct profile_window_run *window, struct attachments *attachments, bool set)
-{
-	uint64_t end_ns = window->open_ns + window->length_ns + 2 * window->grace_ns;
-	const struct detach_guard guard = {left_s, window};
-
-	return async_detach_add(window->detach, attachments, set ? end_ns + DEADLINE_SLACK_NS : 0,
-				set ? &guard : NULL);
-}
-
-int profile_window_open(struct profile_window_run *window, struct session *session, pid_t pid,
-			const struct window_bounds *bounds)
+int profile_window_set_probes(struct profile_window_run *window, struct session *session, pid_t pid,
+			      clockid_t clock, double trap_ns)
 {
 	struct tracked *tracked = targets_find(session, pid);
 	double begin_s = probe_thread_cpu_s();
@@ -99,30 +89,57 @@ int profile_window_open(struct profile_window_run *window, struct session *sessi
 		return -ESRCH;
 	window->pid = pid;
 	window->bpf = &session->bpf;
-	window->clock = bounds->clock;
-	window->trap_ns = bounds->trap_ns;
-	window->cpu_s = process_cpu_s(window->clock);
+	window->clock = clock;
+	window->trap_ns = trap_ns;
+	window->cpu_s = process_cpu_s(clock);
 	window->used_s = 0;
-	window->grace_ns = to_ns(window_grace_s(bounds->length_s));
-	hurry(window);
-	error = probe_cost_read(&session->bpf, &window->hits_before);
+	error = probe_cost_read(&session->bpf, pid, &window->hits_before);
 	if (!error)
-		error = set_probes(session, tracked);
+		error = renew_probes(session, tracked);
 	/* It goes as it came. */
 	window->attach_s = 2 * (probe_thread_cpu_s() - begin_s +
 				(double)tracked->probes.attachments.apart_ns / 1e9);
-	window->allowance_s = bounds->allowance_s - bounds->attach_share * window->attach_s;
-	window->bound_s = bounds->bound_s - bounds->attach_share * window->attach_s;
-	window->open_ns = monotonic_ns();
-	window->length_ns = to_ns(bounds->length_s);
-	window->next_ns = window->open_ns + window->grace_ns;
-	window->births_from_ns = window->births_to_ns = window->open_ns;
+	window->open_ns = window->births_from_ns = window->births_to_ns = monotonic_ns();
 	window->stage = WINDOW_DETACHING;
-	if (hand_over(window, &tracked->probes.attachments, !error))
-		error = -ENOMEM;
-	if (error) {
+	return error;
+}
+
+int profile_window_hand_over(struct profile_window_run *window, struct session *session, pid_t pid,
+			     uint64_t deadline_ns, const struct detach_guard *guard)
+{
+	struct tracked *tracked = targets_find(session, pid);
+
+	return tracked ? async_detach_add(window->detach, &tracked->probes.attachments, deadline_ns,
+					  guard)
+		       : -ESRCH;
+}
+
+int profile_window_open(struct profile_window_run *window, struct session *session, pid_t pid,
+			const struct window_bounds *bounds)
+{
+	const struct detach_guard guard = {left_s, window};
+	uint64_t end_ns;
+	int error, handed;
+
+	hurry(window);
+	error = profile_window_set_probes(window, session, pid, bounds->clock, bounds->trap_ns);
+	if (error == -ESRCH && !targets_find(session, pid)) {
 		calm_down(window);
 		return error;
+	}
+	window->grace_ns = to_ns(window_grace_s(bounds->length_s));
+	window->allowance_s = bounds->allowance_s - bounds->attach_share * window->attach_s;
+	window->bound_s = bounds->bound_s - bounds->attach_share * window->attach_s;
+	window->length_ns = to_ns(bounds->length_s);
+	window->next_ns = window->open_ns + window->grace_ns;
+	end_ns = window->open_ns + window->length_ns + 2 * window->grace_ns;
+	/* Also without probes, which then need no closing. */
+	handed = profile_window_hand_over(window, session, pid,
+					  error ? 0 : end_ns + DEADLINE_SLACK_NS,
+					  error ? NULL : &guard);
+	if (error || handed) {
+		calm_down(window);
+		return error ? error : handed;
 	}
 	window->stage = WINDOW_SETTLING;
 	return 0;
@@ -208,7 +225,7 @@ double profile_window_hits_s(const struct profile_window_run *window)
 	double hits_s, used_s;
 	struct lm_hits now;
 
-	if (probe_cost_read(window->bpf, &now))
+	if (probe_cost_read(window->bpf, window->pid, &now))
 		return 0;
 	hits_s = ((double)(now.ns - window->hits_before.ns) +
 		  (double)(now.count - window->hits_before.count) * window->trap_ns) /

@@ -61,6 +61,16 @@ struct window_bounds {
 int profile_window_open(struct profile_window_run *window, struct session *session, pid_t pid,
 			const struct window_bounds *bounds);
 
+/*
+ * The parts of it: sets the probes, and notes where the costs of hits begin; then hands them to the
+ * thread that closes them at the deadline (CLOCK_MONOTONIC; 0: now), or when the guard (NULL: none)
+ * has nothing left. After an error of the first one, the second is to be called all the same.
+ */
+int profile_window_set_probes(struct profile_window_run *window, struct session *session, pid_t pid,
+			      clockid_t clock, double trap_ns);
+int profile_window_hand_over(struct profile_window_run *window, struct session *session, pid_t pid,
+			     uint64_t deadline_ns, const struct detach_guard *guard);
+
 /* From here on births count; and from there on no more. 0 or -errno. */
 int profile_window_begin_births(struct profile_window_run *window, struct session *session);
 int profile_window_end_births(struct profile_window_run *window, struct session *session);

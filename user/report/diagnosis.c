@@ -32,14 +32,12 @@ static const struct part_row parts[] = {
 };
 _Static_assert(ARRAY_SIZE(parts) == DIAGNOSED_MAX_, "a row for each part");
 
-const char *diagnosis_part_name(const struct diagnosis *diagnosis)
+const char *diagnosis_part_name(enum diagnosis_part part, enum memory_group group)
 {
-	return diagnosis->part == DIAGNOSED_MEMORY ? memory_group_name(diagnosis->group)
-						   : parts[diagnosis->part].name;
+	return part == DIAGNOSED_MEMORY ? memory_group_name(group) : parts[part].name;
 }
 
-const char *diagnosis_part_words(const struct diagnosis *diagnosis)
+const char *diagnosis_part_words(enum diagnosis_part part, enum memory_group group)
 {
-	return diagnosis->part == DIAGNOSED_MEMORY ? memory_group_words(diagnosis->group)
-						   : parts[diagnosis->part].words;
+	return part == DIAGNOSED_MEMORY ? memory_group_words(group) : parts[part].words;
 }

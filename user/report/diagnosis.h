@@ -36,13 +36,10 @@ enum diagnosis_part {
 	DIAGNOSED_MAX_
 };
 
-struct diagnosis;
-
-/* "no-leak"; "native-blocks". Static. */
+/* "no-leak"; "native-blocks"; "live malloc blocks". Static. `group`: of DIAGNOSED_MEMORY. */
 const char *diagnosis_verdict_name(enum diagnosis_verdict verdict);
-const char *diagnosis_part_name(const struct diagnosis *diagnosis);
-/* "live malloc blocks". Static. */
-const char *diagnosis_part_words(const struct diagnosis *diagnosis);
+const char *diagnosis_part_name(enum diagnosis_part part, enum memory_group group);
+const char *diagnosis_part_words(enum diagnosis_part part, enum memory_group group);
 
 /* Two readings of one number. */
 struct diagnosed_count {
@@ -59,6 +56,8 @@ struct diagnosed_blocks {
 struct diagnosed_class {
 	uint32_t class; /* of diagnosis.retention */
 	bool lasting;	/* without what only stacks and registers lead to: that alone rises */
+	bool garbage; /* objects that nothing reaches, where no collector runs; bytes are estimated
+		       */
 	struct retention_total was, is;
 };
 
@@ -83,6 +82,30 @@ struct diagnosed_mapper {
 };
 
 #define DIAGNOSIS_CLASSES_MAX 3
+#define DIAGNOSIS_FINDINGS_MAX 4
+
+/*
+ * One thing that grows, as an engine found it. Findings compete by the share of the counted growth
+ * that they explain; the first is the answer.
+ */
+struct diagnosis_finding {
+	enum diagnosis_part part;
+	enum memory_group group;	/* of DIAGNOSED_MEMORY */
+	enum diagnosis_verdict verdict; /* DIAGNOSIS_GROWS or DIAGNOSIS_LEAKS */
+	const char *why;		/* static */
+	double bytes;			/* grown; of things that are counted, what they explain */
+	bool exact;			/* all events were tracked, or counted: no estimate */
+	double share;			/* of diagnosis.grown_bytes; negative: not known */
+	const struct profile_report_site *site; /* borrowed; NULL: no call stack */
+	struct diagnosed_blocks blocks;		/* of that call stack */
+	bool counted_lost;			/* unreachable blocks that were counted */
+	bool has_class;
+	struct diagnosed_class class; /* of native blocks, where no call stack is known */
+	bool has_root;
+	uint32_t root;		 /* of diagnosis.retention: what it reaches became more */
+	uint64_t root_was_bytes; /* that it reached at the first scan */
+};
+
 #define DIAGNOSIS_NEXT_SIZE RUNTIME_TOOL_SIZE
 
 struct diagnosis {
@@ -99,6 +122,12 @@ struct diagnosis {
 	const struct memory_process *memory;	    /* the last reading */
 	const struct memory_conclusion *conclusion; /* from the first to the last */
 	const struct profile_report_process *profile;
+	/* The greatest first; [0] is the answer, unless the verdict is that nothing grows, or that
+	 * what does is not known. */
+	struct diagnosis_finding findings[DIAGNOSIS_FINDINGS_MAX];
+	size_t finding_count;
+	double grown_bytes; /* counted: all that grew and may be a leak; negative: not known */
+	double explained;   /* of it, the share of the answer: of as many findings as it takes */
 	const struct profile_report_site *site; /* that surely grows most, or loses most */
 	bool counted_lost;			/* its blocks are among those of lost_blocks */
 	const struct retain_result *retention;	/* the last scan */
@@ -118,12 +147,14 @@ struct diagnosis {
 	struct diagnosed_class
 		classes[DIAGNOSIS_CLASSES_MAX]; /* held objects that became more at every scan */
 	size_t class_count;
+	uint64_t class_bytes; /* grown, by all classes of objects that became more */
 	/* Of native blocks: unreachable ones of this class became more than of any other. */
 	bool has_lost_class;
 	struct diagnosed_class lost_class;
 	struct diagnosed_blocks blocks;
 	struct diagnosed_count rss, threads, descriptors, lost_blocks, lost_bytes;
 	double spent_core; /* share of a core that the profile has cost the process */
+	double own_cpu_s;  /* CPU time of leakmon, for all processes of the run */
 	unsigned scans;	   /* of the heap */
 	unsigned stops;	   /* for them and for readings of memory */
 	uint64_t longest_stop_ns;

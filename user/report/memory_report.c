@@ -29,6 +29,7 @@ static const struct {
 	[MEMORY_NAMED] = {"named", "anonymous, named by the program"},
 	[MEMORY_ANONYMOUS] = {"anonymous", "anonymous, of unknown owner"},
 	[MEMORY_KERNEL] = {"kernel", "the kernel's own mappings"},
+	[MEMORY_PAGE_TABLES] = {"page_tables", "page tables (no part of Rss)"},
 };
 _Static_assert(ARRAY_SIZE(part_texts) == MEMORY_PART_MAX_, "a row for every part");
 
@@ -53,6 +54,8 @@ static const struct {
 	[GROUP_SHARED] = {"shared", "shared memory"},
 	[GROUP_MANAGED] = {"managed", "garbage-collected heap"},
 	[GROUP_OTHER] = {"other", "other anonymous memory"},
+	[GROUP_PAGE_TABLES] = {"page-tables", "page tables"},
+	[GROUP_UNSHARED] = {"unshared", "pages shared by fork that became private"},
 };
 _Static_assert(ARRAY_SIZE(groups) == GROUP_MAX_, "a row for every group");
 
@@ -77,6 +80,7 @@ static const enum memory_group group_of_part[] = {
 	[MEMORY_NAMED] = GROUP_OTHER,
 	[MEMORY_ANONYMOUS] = GROUP_OTHER,
 	[MEMORY_KERNEL] = GROUP_OTHER,
+	[MEMORY_PAGE_TABLES] = GROUP_PAGE_TABLES,
 };
 _Static_assert(ARRAY_SIZE(group_of_part) == MEMORY_PART_MAX_, "a group for every part");
 
@@ -109,12 +113,21 @@ const char *memory_group_words(enum memory_group group)
 const char *memory_verdict_name(enum memory_verdict verdict)
 {
 	static const char *const names[] = {
-		[MEMORY_STEADY] = "steady",	    [MEMORY_LIVE_GROWS] = "live",
-		[MEMORY_RETAINED] = "retained",	    [MEMORY_FRAGMENTATION] = "fragmentation",
-		[MEMORY_ARENAS] = "arenas",	    [MEMORY_THREAD_CACHES] = "thread-caches",
-		[MEMORY_HUGE_PAGES] = "huge-pages", [MEMORY_STACKS_GROW] = "stacks",
-		[MEMORY_PAGE_CACHE] = "files",	    [MEMORY_SHARED_GROWS] = "shared-memory",
-		[MEMORY_MANAGED_GROWS] = "managed", [MEMORY_OTHER_GROWS] = "unknown",
+		[MEMORY_STEADY] = "steady",
+		[MEMORY_LIVE_GROWS] = "live",
+		[MEMORY_RETAINED] = "retained",
+		[MEMORY_FRAGMENTATION] = "fragmentation",
+		[MEMORY_ARENAS] = "arenas",
+		[MEMORY_THREAD_CACHES] = "thread-caches",
+		[MEMORY_HUGE_PAGES] = "huge-pages",
+		[MEMORY_STACKS_GROW] = "stacks",
+		[MEMORY_PAGE_CACHE] = "files",
+		[MEMORY_SHARED_GROWS] = "shared-memory",
+		[MEMORY_MANAGED_GROWS] = "managed",
+		[MEMORY_OTHER_GROWS] = "unknown",
+		[MEMORY_PAGE_TABLES_GROW] = "page-tables",
+		[MEMORY_UNSHARED_GROWS] = "copy-on-write",
+		[MEMORY_FILLS] = "fills",
 		[MEMORY_MIXED] = "mixed",
 	};
 
@@ -186,6 +199,11 @@ size_t memory_gaps(const struct memory_process *process, struct memory_gap gaps[
 	return count;
 }
 
+uint64_t memory_own(const struct memory_process *process)
+{
+	return process->sum.private_clean + process->sum.private_dirty;
+}
+
 uint64_t memory_free_resident(const struct memory_process *process)
 {
 	const struct memory_share *parts = process->parts;
@@ -239,6 +257,9 @@ static const struct figure process_figures[] = {
 	FIGURE("core", NULL, TEXT, PROCESS(core)),
 	FIGURE("rss_bytes", NULL, NUMBER, PROCESS(sum.rss)),
 	FIGURE("pss_bytes", NULL, NUMBER, PROCESS(sum.pss)),
+	FIGURE("private_clean_bytes", NULL, NUMBER, PROCESS(sum.private_clean)),
+	FIGURE("private_dirty_bytes", NULL, NUMBER, PROCESS(sum.private_dirty)),
+	FIGURE("shared_by_fork_bytes", NULL, NUMBER, PROCESS(forked.shared)),
 	FIGURE("swap_bytes", NULL, NUMBER, PROCESS(sum.swap)),
 	FIGURE("locked_bytes", NULL, NUMBER, PROCESS(status.locked)),
 	FIGURE("page_table_bytes", NULL, NUMBER, PROCESS(status.page_tables)),

@@ -29,6 +29,13 @@ struct smaps_figures {
 	uint64_t hugetlb; /* is no part of Rss */
 };
 
+/* Private anonymous memory, copies of a file's pages included, by who has its pages. */
+struct memory_forked {
+	uint64_t own;	 /* this process alone */
+	uint64_t shared; /* with relatives, since a fork(2): the next write copies a page */
+	uint64_t faults; /* minor page faults so far; each copy takes one */
+};
+
 /* From /proc/PID/status; a line that is missing is 0. */
 struct memory_status {
 	uint64_t page_tables, locked, hugetlb, swap;
@@ -58,8 +65,11 @@ enum memory_part {
 	MEMORY_NAMED,	      /* anonymous, with a name that prctl(2) gave it */
 	MEMORY_ANONYMOUS,     /* its owner is unknown */
 	MEMORY_KERNEL,	      /* vdso and the like */
+	MEMORY_PAGE_TABLES,   /* that the kernel has for the process: no part of Rss */
 	MEMORY_PART_MAX_
 };
+/* The parts before this one add up to Rss. */
+#define MEMORY_RESIDENT_PARTS MEMORY_PAGE_TABLES
 _Static_assert((int)MEMORY_MAPPED_BLOCKS == (int)HEAP_USE_MAX_, "the uses of a heap come first");
 
 /* "live_blocks"; and what it is in words. Static. */
@@ -78,8 +88,15 @@ enum memory_group {
 	GROUP_SHARED,
 	GROUP_MANAGED, /* of a garbage collector */
 	GROUP_OTHER,   /* anonymous memory of others than malloc */
+	GROUP_PAGE_TABLES,
+	/* Pages shared by fork(2) that became private: a growth without an amount, since Rss has
+	 * such a page before and after. */
+	GROUP_UNSHARED,
 	GROUP_MAX_
 };
+/* The groups before these two: are parts of Rss; have an amount at any one time. */
+#define GROUP_RESIDENT_END GROUP_PAGE_TABLES
+#define GROUP_AMOUNT_END GROUP_UNSHARED
 
 enum memory_verdict {
 	MEMORY_STEADY,	      /* it did not grow by much */
@@ -94,7 +111,10 @@ enum memory_verdict {
 	MEMORY_SHARED_GROWS,
 	MEMORY_MANAGED_GROWS, /* objects of a language with a garbage collector */
 	MEMORY_OTHER_GROWS,   /* memory of unknown owner */
-	MEMORY_MIXED,	      /* nothing makes up half of it */
+	MEMORY_PAGE_TABLES_GROW,
+	MEMORY_UNSHARED_GROWS, /* copies of pages that were shared by fork(2) */
+	MEMORY_FILLS,	       /* mappings of a fixed size, which bounds it */
+	MEMORY_MIXED,	       /* nothing makes up half of it */
 	MEMORY_VERDICT_MAX_
 };
 
@@ -103,13 +123,28 @@ const char *memory_verdict_name(enum memory_verdict verdict);
 const char *memory_group_name(enum memory_group group);
 const char *memory_group_words(enum memory_group group);
 enum memory_group memory_part_group(enum memory_part part);
-/* For a process, resident bytes. */
+/* For a process, resident bytes. For page tables, their bytes; 0 of pages that became private. */
 uint64_t memory_group_resident(const struct memory_process *process, enum memory_group group);
 
-/* In bytes, resident and in swap. */
+/* In bytes, resident and in swap; page tables and pages that became private besides. */
 struct memory_growth {
 	uint64_t since_ms; /* 0 also if the clock was set back in between */
 	int64_t total, groups[GROUP_MAX_];
+};
+
+/* Mappings of a fixed size that were there at both readings, and whose pages became more. */
+struct memory_filled {
+	uint64_t mappings; /* 0: none */
+	uint64_t address;  /* of the one that grew most */
+	uint64_t size, before, now;
+	enum memory_part part; /* of that one */
+	uint64_t blocks_grown; /* by that much, those of them that are blocks of malloc */
+	bool shared;	       /* all of them are (mmap(2), MAP_SHARED) */
+};
+
+/* Two readings of one figure. */
+struct memory_then_now {
+	uint64_t before, now;
 };
 
 struct memory_conclusion {
@@ -124,6 +159,10 @@ struct memory_conclusion {
 	 * Nothing else may call it a leak yet. */
 	bool unproven;
 	struct memory_growth growth;
+	struct memory_then_now page_tables;
+	struct memory_then_now own;  /* private bytes: Private_Clean and Private_Dirty of smaps */
+	struct memory_filled filled; /* that make up half of the growth or more */
+	const char *why; /* what a finding of this verdict says; static; NULL: nothing special */
 	char text[1024]; /* numbers, what they mean, what to do */
 };
 
@@ -132,6 +171,16 @@ struct memory_share {
 	/* For a heap's parts: as much of them as of the whole heap. */
 	uint64_t pss;
 };
+
+/* A mapping that may fill: writable, no stack, no heap of malloc's or of a collector. */
+struct memory_fillable {
+	uint64_t address, size;
+	uint64_t resident; /* and in swap */
+	enum memory_part part;
+	bool shared;
+};
+
+#define MEMORY_FILLABLE_MAX 8
 
 /* For a part by name: of a file, of a shared or named mapping. */
 struct memory_item {
@@ -155,7 +204,10 @@ struct memory_process {
 	struct timespec time;
 	struct smaps_figures sum;
 	struct memory_status status;
+	struct memory_forked forked;
 	struct memory_share parts[MEMORY_PART_MAX_];
+	struct memory_fillable fillable[MEMORY_FILLABLE_MAX]; /* the largest ones */
+	size_t fillable_count;
 	VEC(struct memory_item) items; /* greatest first */
 	struct runtime_label runtime;  /* that it has */
 	struct go_memory *go;	       /* of a Go program; owned; NULL: it is none */
@@ -194,6 +246,9 @@ struct memory_gap {
 /* Returns how many there are. */
 size_t memory_gaps(const struct memory_process *process, struct memory_gap gaps[MEMORY_GAPS_MAX]);
 
+/* Private_Clean and Private_Dirty of smaps: what it alone has, and gives back when it ends (USS).
+ */
+uint64_t memory_own(const struct memory_process *process);
 /* Free inside malloc: resident bytes, and those of them that malloc_trim(3) would not give back. */
 uint64_t memory_free_resident(const struct memory_process *process);
 uint64_t memory_heap_resident(const struct memory_process *process);

@@ -69,6 +69,9 @@ struct memory_split memory_split_of(const struct memory_process *process)
 		.rss = process->sum.rss,
 		.pss = process->sum.pss,
 		.swap = process->sum.swap,
+		.own = memory_own(process),
+		.forked = process->forked,
+		.fillable_count = process->fillable_count,
 		.is_libc = !most || most == libc,
 		.trimmable = memory_trimmable(process),
 		.libc_trimmable = libc ? libc->figures[ALLOCATOR_TRIMMABLE] : 0,
@@ -88,6 +91,7 @@ struct memory_split memory_split_of(const struct memory_process *process)
 		.why = process->why,
 	};
 
+	memcpy(split.fillable, process->fillable, sizeof(split.fillable));
 	_Static_assert(sizeof(split.allocator) == sizeof(most->name), "room for a name");
 	if (most)
 		memcpy(split.allocator, most->name, sizeof(split.allocator));
@@ -266,16 +270,23 @@ int memory_changes_add(struct memory_changes *changes, const char *comm, pid_t p
 		return -ENOMEM;
 	*(later ? &change->processes : &change->processes_before) += 1;
 	*(later ? &change->rss : &change->rss_before) += split->rss;
-	for (size_t i = 0; i < GROUP_MAX_; i++)
+	for (size_t i = 0; i < GROUP_AMOUNT_END; i++)
 		(later ? change->groups : change->groups_before)[i] += memory_split_group(split, i);
 	return 0;
+}
+
+/* Page tables are no part of Rss. */
+static int64_t grown_by(const struct memory_change *change)
+{
+	return (int64_t)(change->rss - change->rss_before) +
+	       (int64_t)(change->groups[GROUP_PAGE_TABLES] -
+			 change->groups_before[GROUP_PAGE_TABLES]);
 }
 
 static int by_growth(const void *left_pointer, const void *right_pointer)
 {
 	const struct memory_change *left = left_pointer, *right = right_pointer;
-	int64_t grown[2] = {(int64_t)(left->rss - left->rss_before),
-			    (int64_t)(right->rss - right->rss_before)};
+	int64_t grown[2] = {grown_by(left), grown_by(right)};
 
 	if (grown[0] != grown[1])
 		return grown[0] > grown[1] ? -1 : 1;

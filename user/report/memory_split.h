@@ -20,6 +20,11 @@ struct memory_split {
 	pid_t pid;
 	uint64_t rss, pss, swap;
 	struct memory_amount parts[MEMORY_PART_MAX_];
+	/* What the process alone has: see memory_own(). Not recorded, nor are the three below. */
+	uint64_t own;
+	struct memory_forked forked;
+	struct memory_fillable fillable[MEMORY_FILLABLE_MAX];
+	size_t fillable_count;
 	/* The allocator that keeps most of what is free inside malloc: "jemalloc 5.3"; "": not
 	 * known. */
 	char allocator[48];
@@ -48,7 +53,7 @@ extern const struct figures memory_split_figures;
 
 struct memory_split memory_split_of(const struct memory_process *process);
 
-/* Resident bytes. */
+/* Resident bytes; for page tables, theirs; 0 of pages that became private. */
 uint64_t memory_split_group(const struct memory_split *split, enum memory_group group);
 /* Resident bytes that are free inside malloc. */
 uint64_t memory_split_free(const struct memory_split *split);
@@ -97,8 +102,8 @@ struct memory_change {
 	pid_t pid;     /* of one process; 0: of several, or of two */
 	size_t processes_before, processes;
 	uint64_t rss_before, rss;
-	uint64_t groups_before[GROUP_MAX_], groups[GROUP_MAX_]; /* resident */
-	bool has_conclusion;					/* of one process */
+	uint64_t groups_before[GROUP_AMOUNT_END], groups[GROUP_AMOUNT_END]; /* resident */
+	bool has_conclusion;						    /* of one process */
 	struct memory_conclusion conclusion;
 };
 

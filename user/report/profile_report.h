@@ -15,6 +15,7 @@
 #include "symbol/symbolizer.h"
 
 struct oom_kills;
+struct profile_target;
 
 /* An estimate with its limits, 95 %. */
 struct interval {
@@ -89,6 +90,13 @@ struct profile_report_process {
 			     is to be explained */
 	double spent;	  /* of its CPU time, or of the floor's, what the profile has cost it */
 	double floor;	  /* share of a core that it counts as using, since it uses less; 0: none */
+	double core;	  /* share of a core that the profile has cost it; not recorded */
+	/* Every event is tracked since `exact_s` seconds; 0: it is profiled in windows. Then what
+	 * exact tracking met when it was tried: why it ended (static; NULL: it was not tried). Not
+	 * recorded. */
+	double exact_s, hits_per_s;
+	const char *exact_why;
+	const struct profile_target *target; /* for profile_blocks_read(); NULL: of a recording */
 	size_t samples;
 	uint64_t dropped;    /* allocations that windows could not count */
 	uint64_t unfollowed; /* those of call stacks that there was no room for */

@@ -12,7 +12,9 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "diagnose/class_growth.h"
 #include "diagnose/conclude.h"
+#include "diagnose/heap_growth.h"
 #include "memory/cgroup_memory.h"
 #include "memory/conclusion.h"
 #include "memory/memory_parts.h"
@@ -64,10 +66,12 @@ struct subject {
 	struct task_history task_history;
 	struct task_report goroutines; /* the latest */
 	struct heap_profile_history profile_history;
-	struct heap_profile heap_profile; /* likewise */
-	double cpu_begin_s;
-	struct diagnosed_blocks blocks, lost_site_blocks;
-	const struct profile_report_site *lost_site; /* of the profile's last report */
+	struct heap_profile heap_profile;    /* likewise */
+	double readings[COUNT_READINGS + 2]; /* anonymous memory, in bytes */
+	size_t reading_count;
+	struct heap_tally *first_heap;	  /* of the first scan; owned; NULL: there was none */
+	uint64_t begin_ns, first_heap_ns; /* of the first look, and of the scan in it */
+	struct heap_growth growth, lost_growth;
 	uint64_t limit_bytes, limit_used_bytes;
 };
 
@@ -85,7 +89,7 @@ struct diagnose_run {
 	double counts_due_s;
 	unsigned put_off; /* looks, for probes that were just being taken out */
 	unsigned looked;  /* looks between the first and the last that are over or left out */
-	bool done;
+	bool begun, closing, done;
 	int error;
 	bool leaks;
 };
@@ -95,20 +99,9 @@ static double seconds_since(uint64_t begin_ns)
 	return (double)(monotonic_ns() - begin_ns) / 1e9;
 }
 
-/* CPU time that it has used; 0: it has ended. */
-static double cpu_of(pid_t pid)
-{
-	struct timespec used = {0};
-	clockid_t clock;
-
-	if (!clock_getcpuclockid(pid, &clock))
-		clock_gettime(clock, &used);
-	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
-}
-
 /* -------- readings */
 
-static void read_counts(struct subject *subject, double at_s, bool first)
+static void read_counts(struct subject *subject, bool first)
 {
 	static const struct reading_effort effort = {.files = true, .admission_s = 1};
 	struct {
@@ -135,8 +128,13 @@ static void read_counts(struct subject *subject, double at_s, bool first)
 			continue;
 		counts[i].count->known |= first;
 		*(first ? &counts[i].count->before : &counts[i].count->now) = (uint64_t)value;
-		count_series_add(counts[i].series, at_s, (uint64_t)value);
+		count_series_add(counts[i].series, seconds_since(subject->begin_ns),
+				 (uint64_t)value);
 	}
+	if (subject->reading_count < ARRAY_SIZE(subject->readings) &&
+	    subject->reading.quantities.values[QUANTITY_HEAP] >= 0)
+		subject->readings[subject->reading_count++] =
+			subject->reading.quantities.values[QUANTITY_HEAP];
 }
 
 static void read_memory(const struct diagnose_run *run, struct subject *subject,
@@ -151,9 +149,9 @@ static void read_memory(const struct diagnose_run *run, struct subject *subject,
 			    strerror(-error));
 }
 
-static void look_at_counts(struct subject *subject, double at_s)
+static void look_at_counts(struct subject *subject)
 {
-	read_counts(subject, at_s, false);
+	read_counts(subject, false);
 	if (subject->ended)
 		return;
 	diagnose_beside_notice(&subject->beside, subject->pid, BESIDE_DESCRIPTORS,
@@ -218,69 +216,94 @@ static bool has_managed_objects(const struct subject *subject)
 	       subject->scans[subject->scan_count - 1].runtimes.items[0].objects;
 }
 
-/* Where blocks of the leading call stack are now. One that is no block any more was freed. */
-static int look_up_blocks(struct retain *retain, const struct profile_report_site *site,
-			  struct diagnosed_blocks *blocks)
+/* Paths to blocks of the call stack that grew most, which are held: of so many, the oldest. */
+#define BLOCK_PATHS 8
+static int add_block_paths(struct retain *retain, const struct profile_blocks *blocks,
+			   const struct heap_growth *growth)
 {
+	size_t added = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < site->example_count && !error; i++) {
-		uint64_t address = site->examples[i];
+	if (!growth->sites.count)
+		return 0;
+	for (size_t i = 0; i < blocks->list.count && added < BLOCK_PATHS && !error; i++) {
+		const struct profile_block *block = &blocks->list.items[i];
 
-		if (block_index_find(&retain->graph.index, address) == BLOCK_NONE)
+		if (block->site != growth->sites.items[0].site || !block->untouched ||
+		    block_index_find(&retain->graph.index, block->address) == BLOCK_NONE)
 			continue;
-		blocks->checked++;
-		error = retain_add_address_path(retain, address);
-		blocks->held += !error;
-		blocks->unreachable += error == -ENOENT;
+		error = retain_add_address_path(retain, block->address);
+		added += !error;
 		error = error == -ENOENT ? 0 : error;
 	}
 	return error;
 }
 
-static bool is_lost(const struct retain *retain, uint32_t block)
+/* Who allocated what the heap gained since the first scan. */
+static int explain_growth(struct subject *subject, struct retain *retain,
+			  const struct profile_report_process *profile)
 {
-	return retain->retention.verdicts[block] == VERDICT_LOST;
+	_cleanup_free_ struct heap_tally *tally = malloc(sizeof(*tally));
+	struct survivor_list survivors = {0};
+	struct profile_blocks blocks = {0};
+	int error = tally ? 0 : -ENOMEM;
+
+	if (error || !subject->first_heap)
+		return error;
+	heap_tally_take(retain, tally);
+	/* Those of after the scan are no blocks of it, and are left out. */
+	if (profile)
+		error = profile_blocks_read(profile, subject->first_heap_ns, &blocks);
+	/* What was there at the first scan is no growth since. */
+	if (blocks.exact)
+		blocks.since_ns = MAX(blocks.since_ns, subject->first_heap_ns);
+	if (!error)
+		error = survivors_find(retain, &blocks, monotonic_ns(), &survivors);
+	log_debug("PID %d: %zu blocks followed, %zu rows of survivors", subject->pid,
+		  blocks.list.count, survivors.list.count);
+	if (!error)
+		error = heap_growth_divide(subject->first_heap, tally, &survivors, false,
+					   &subject->growth);
+	for (size_t i = 0; i < subject->growth.sites.count; i++)
+		log_debug("PID %d: site %u: %.0f bytes (%.0f to %.0f), %zu samples, born %.0f %.0f "
+			  "%.0f",
+			  subject->pid, subject->growth.sites.items[i].site,
+			  subject->growth.sites.items[i].bytes, subject->growth.sites.items[i].low,
+			  subject->growth.sites.items[i].high,
+			  subject->growth.sites.items[i].samples,
+			  subject->growth.sites.items[i].born[0],
+			  subject->growth.sites.items[i].born[1],
+			  subject->growth.sites.items[i].born[2]);
+	if (!error)
+		error = heap_growth_divide(subject->first_heap, tally, &survivors, true,
+					   &subject->lost_growth);
+	if (!error)
+		error = add_block_paths(retain, &blocks, &subject->growth);
+	vec_free(&survivors.list);
+	vec_free(&blocks.list);
+	return error;
 }
 
-/* Of a call stack's blocks that the profile followed. Returns the bytes of those that are lost. */
-static uint64_t count_lost(const struct retain *retain, const struct profile_report_site *site,
-			   struct diagnosed_blocks *blocks)
+/* The same without a scan, if all was tracked. */
+static void explain_tracked(struct subject *subject, const struct profile_report_process *profile)
 {
-	uint64_t bytes = 0;
+	struct profile_blocks blocks = {0};
 
-	for (size_t i = 0; i < site->example_count; i++) {
-		uint32_t block = block_index_find(&retain->graph.index, site->examples[i]);
-
-		if (block == BLOCK_NONE)
-			continue;
-		blocks->checked++;
-		blocks->held += !is_lost(retain, block);
-		blocks->unreachable += is_lost(retain, block);
-		if (is_lost(retain, block))
-			bytes += retain->graph.sizes[block];
-	}
-	return bytes;
+	if (subject->growth.known || !profile)
+		return;
+	if (!profile_blocks_read(profile, subject->begin_ns, &blocks) && blocks.exact)
+		heap_growth_track(&blocks, monotonic_ns(), &subject->growth);
+	vec_free(&blocks.list);
 }
 
-/* A leak is often too slow for the windows of a profile to measure it, and yet a few of its blocks
- * were met. */
-static void find_lost_site(const struct retain *retain,
-			   const struct profile_report_process *profile, struct subject *subject)
+static int keep_first_heap(struct subject *subject, const struct retain *retain)
 {
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < profile->sites.count; i++) {
-		const struct profile_report_site *site = &profile->sites.items[i];
-		struct diagnosed_blocks blocks = {0};
-		uint64_t bytes = count_lost(retain, site, &blocks);
-
-		if (bytes <= most || blocks.unreachable * 2 <= blocks.checked)
-			continue;
-		most = bytes;
-		subject->lost_site = site;
-		subject->lost_site_blocks = blocks;
-	}
+	subject->first_heap = malloc(sizeof(*subject->first_heap));
+	if (!subject->first_heap)
+		return -ENOMEM;
+	heap_tally_take(retain, subject->first_heap);
+	subject->first_heap_ns = retain->heap_image.started_ns;
+	return 0;
 }
 
 /* The path to the class that grew most, by what the scans so far and this one say. */
@@ -313,20 +336,20 @@ static int add_class_path(const struct subject *subject, struct retain *retain,
 
 static int conclude_scan(const struct diagnose_run *run, struct subject *subject,
 			 struct retain **retain, const struct heap_image_options *options,
-			 const struct profile_report_process *profile, struct retain_result *result)
+			 const struct profile_report_process *profile, bool last,
+			 struct retain_result *result)
 {
 	const struct retain_sources sources = {.worker = run->stages.worker,
 					       .processes = run->stages.processes,
 					       .symbolizer = run->stages.symbolizer};
 	const struct retain_result_sources wanted = {0};
-	const struct profile_report_site *site = diagnose_site(profile);
 	_cleanup_(retain_result_free) struct retain_result classes = {0};
 	int error = retain_confirm(retain, options, &sources);
 
-	if (!error && profile)
-		find_lost_site(*retain, profile, subject);
-	if (!error && site)
-		error = look_up_blocks(*retain, site, &subject->blocks);
+	if (!error && !subject->scan_count)
+		error = keep_first_heap(subject, *retain);
+	if (!error && last)
+		error = explain_growth(subject, *retain, profile);
 	if (!error) {
 		error = retain_result_build(*retain, &wanted, &classes);
 		if (!error)
@@ -335,9 +358,9 @@ static int conclude_scan(const struct diagnose_run *run, struct subject *subject
 	return error ? error : retain_result_build(*retain, &wanted, result);
 }
 
-/* One more scan of its heap; `profile`: its blocks are looked up in it; or NULL. */
+/* One more scan of its heap; in the last one, blocks of the profile (or NULL) are looked up. */
 static void scan(const struct diagnose_run *run, struct subject *subject,
-		 const struct profile_report_process *profile)
+		 const struct profile_report_process *profile, bool last)
 {
 	const struct heap_image_options options = {.no_stop = run->options->pause.no_stop,
 						   .max_pause_ns =
@@ -352,7 +375,7 @@ static void scan(const struct diagnose_run *run, struct subject *subject,
 	memory_room_keep();
 	error = retain_open(subject->pid, &options, &sources, &retain);
 	if (!error)
-		error = conclude_scan(run, subject, &retain, &options, profile,
+		error = conclude_scan(run, subject, &retain, &options, profile, last,
 				      &subject->scans[subject->scan_count]);
 	retain_close(retain);
 	subject->ended |= error == -ESRCH;
@@ -387,17 +410,17 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 		.container = subject->container,
 		.seconds = seconds_since(run->begin_ns),
 		.profile = profiled,
-		.used_cpu_s = cpu_of(subject->pid) - subject->cpu_begin_s,
 	};
 	struct beside_evidence beside;
 
-	read_counts(subject, seconds_since(run->begin_ns), false);
+	read_counts(subject, false);
 	if (subject->is_go)
 		read_go(subject, true);
 	read_memory(run, subject, &subject->last, &subject->has_last);
 	subject->has_files &= !tmpfs_files_read(subject->pid, &subject->last_files);
 	cgroup_memory_limit(subject->pid, &subject->limit_bytes, &subject->limit_used_bytes);
-	scan(run, subject, profiled);
+	scan(run, subject, profiled, true);
+	explain_tracked(subject, profiled);
 	if (subject->has_first && subject->has_last) {
 		const struct memory_split before = memory_split_of(&subject->first);
 		const struct memory_split now = memory_split_of(&subject->last);
@@ -423,15 +446,17 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	evidence.mapped = beside.mapped;
 	evidence.opened = beside.opened;
 	evidence.created = beside.created;
-	evidence.blocks = subject->blocks;
-	evidence.lost_site = subject->lost_site;
-	evidence.lost_site_blocks = subject->lost_site_blocks;
+	evidence.growth = &subject->growth;
+	evidence.lost_growth = &subject->lost_growth;
+	evidence.readings = subject->readings;
+	evidence.reading_count = subject->reading_count;
 	evidence.limit_bytes = subject->limit_bytes;
 	evidence.limit_used_bytes = subject->limit_used_bytes;
 	for (size_t i = 0; i < subject->scan_count; i++)
 		evidence.scans[i] = &subject->scans[i];
 	evidence.scan_count = subject->scan_count;
 	diagnose_conclude(&evidence, diagnosis);
+	diagnosis->own_cpu_s = emit_cost().cpu_s;
 	run->leaks |=
 		diagnosis->verdict == DIAGNOSIS_GROWS || diagnosis->verdict == DIAGNOSIS_LEAKS;
 }
@@ -476,6 +501,15 @@ static double closing_at_s(const struct diagnose_run *run)
 	return for_s - MIN(run->look_s * LOOK_MARGIN, for_s * CLOSING_SHARE);
 }
 
+/* Whether the next report is the last one that is used. */
+static bool closes(void *context)
+{
+	struct diagnose_run *run = context;
+
+	run->closing = run->begun && seconds_since(run->begin_ns) >= closing_at_s(run);
+	return run->closing;
+}
+
 static bool seems_to_grow(const struct subject *subject)
 {
 	struct diagnosis_evidence evidence = {.scan_count = subject->scan_count};
@@ -506,7 +540,7 @@ static void look_in_between(struct diagnose_run *run)
 		struct subject *subject = &run->subjects[i];
 
 		if (look ? seems_to_grow(subject) : has_managed_objects(subject))
-			scan(run, subject, NULL);
+			scan(run, subject, NULL, false);
 	}
 	run->look_s = MAX(run->look_s, seconds_since(run->begin_ns) - begun_s);
 }
@@ -522,14 +556,46 @@ static bool is_bad_moment(struct diagnose_run *run, const struct profile_report 
 	return false;
 }
 
+/* Once probes are set: blocks that the first scan does not have were all allocated under them. */
+static int look_first(struct diagnose_run *run)
+{
+	size_t read = 0;
+
+	run->begin_ns = monotonic_ns();
+	for (size_t i = 0; i < run->count; i++) {
+		struct subject *subject = &run->subjects[i];
+
+		subject->begin_ns = run->begin_ns;
+		read_go(subject, true);
+		read_counts(subject, true);
+		read_memory(run, subject, &subject->first, &subject->has_first);
+		subject->has_files = !tmpfs_files_read(subject->pid, &subject->first_files);
+		scan(run, subject, NULL, false);
+		read += subject->has_first || subject->scan_count;
+	}
+	run->begun = true;
+	run->first_look_s = run->look_s = seconds_since(run->begin_ns);
+	if (read)
+		return 0;
+	log_error("no process can be read: it has ended, or is a kernel thread, or belongs to "
+		  "another user; run leakmon as root, or with CAP_SYS_PTRACE");
+	return -ESRCH;
+}
+
 /* Every second of the profile. */
 static int take_profile(void *context, const struct profile_report *profile, bool last)
 {
 	struct diagnose_run *run = context;
-	double now_s = seconds_since(run->begin_ns), for_s = (double)run->options->for_ns / 1e9;
+	double for_s = (double)run->options->for_ns / 1e9, now_s;
 
 	if (run->done)
 		return 0;
+	if (!run->begun) {
+		run->error = look_first(run);
+		run->done = run->error != 0;
+		return run->error;
+	}
+	now_s = seconds_since(run->begin_ns);
 	show_progress(run, profile);
 	if (now_s >= run->goroutines_due_s) {
 		run->goroutines_due_s = now_s + for_s / GOROUTINE_READINGS;
@@ -541,12 +607,12 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 	if (now_s >= run->counts_due_s) {
 		run->counts_due_s = now_s + for_s / COUNT_READINGS;
 		for (size_t i = 0; i < run->count; i++)
-			look_at_counts(&run->subjects[i], now_s);
+			look_at_counts(&run->subjects[i]);
 	}
 	if (!last && is_bad_moment(run, profile))
 		return 0;
 	look_in_between(run);
-	if (!last && seconds_since(run->begin_ns) < closing_at_s(run))
+	if (!last && !run->closing)
 		return 0;
 	clear_progress();
 	run->error = finish(run, profile);
@@ -567,14 +633,19 @@ static int wait_without_profile(struct diagnose_run *run)
 {
 	double for_s = (double)run->options->for_ns / 1e9;
 
-	if (all_ended(run))
+	if (all_ended(run) && run->begun)
 		return finish(run, NULL);
+	if (all_ended(run)) {
+		log_error("PID %d has ended: there is no answer about it", run->subjects[0].pid);
+		return -ESRCH;
+	}
 	log_warning("without call stacks: readings of memory and scans of the heap only");
 	while (!run->done && !run->error && !interrupt_check()) {
 		struct pollfd fd = {.fd = interrupt_fd(), .events = POLLIN};
 
 		poll(&fd, 1, 1000);
-		take_profile(run, NULL, seconds_since(run->begin_ns) >= for_s);
+		closes(run);
+		take_profile(run, NULL, run->begun && seconds_since(run->begin_ns) >= for_s);
 	}
 	return run->done ? run->error : -EINTR;
 }
@@ -583,6 +654,7 @@ static int wait_without_profile(struct diagnose_run *run)
 static int add_subject(struct diagnose_run *run, pid_t pid)
 {
 	struct subject *subject = &run->subjects[run->count];
+	struct container_cache *containers;
 	int error = process_reading_open(&subject->reading, pid);
 
 	if (error == -ESRCH) {
@@ -596,6 +668,10 @@ static int add_subject(struct diagnose_run *run, pid_t pid)
 	}
 	subject->pid = pid;
 	subject->readable = true;
+	containers = container_cache_new();
+	if (containers)
+		subject->container = container_copy(container_find(containers, pid));
+	container_cache_free(containers);
 	run->count++;
 	return 0;
 }
@@ -669,33 +745,6 @@ static int select_subjects(struct diagnose_run *run)
 	return !error && !run->count ? -ESRCH : error;
 }
 
-static int begin(struct diagnose_run *run)
-{
-	struct container_cache *containers = container_cache_new();
-	size_t read = 0;
-
-	run->begin_ns = monotonic_ns();
-	for (size_t i = 0; i < run->count; i++) {
-		struct subject *subject = &run->subjects[i];
-
-		subject->container = container_copy(container_find(containers, subject->pid));
-		subject->cpu_begin_s = cpu_of(subject->pid);
-		read_go(subject, true);
-		read_counts(subject, seconds_since(run->begin_ns), true);
-		read_memory(run, subject, &subject->first, &subject->has_first);
-		subject->has_files = !tmpfs_files_read(subject->pid, &subject->first_files);
-		scan(run, subject, NULL);
-		read += subject->has_first || subject->scan_count;
-	}
-	container_cache_free(containers);
-	run->first_look_s = run->look_s = seconds_since(run->begin_ns);
-	if (read)
-		return 0;
-	log_error("no process can be read: it has ended, or is a kernel thread, or belongs to "
-		  "another user; run leakmon as root, or with CAP_SYS_PTRACE");
-	return -ESRCH;
-}
-
 static void run_free(struct diagnose_run *run)
 {
 	for (size_t i = 0; i < run->count; i++) {
@@ -709,6 +758,9 @@ static void run_free(struct diagnose_run *run)
 		task_report_free(&subject->goroutines);
 		heap_profile_history_free(&subject->profile_history);
 		heap_profile_free(&subject->heap_profile);
+		free(subject->first_heap);
+		vec_free(&subject->growth.sites);
+		vec_free(&subject->lost_growth.sites);
 		tmpfs_files_free(&subject->first_files);
 		tmpfs_files_free(&subject->last_files);
 		memory_process_free(&subject->first);
@@ -738,15 +790,17 @@ static int name_subjects(struct diagnose_run *run, struct selector_config *chose
 /* Whether one of them has ended that had not before. */
 static bool note_ends(struct diagnose_run *run)
 {
+	static const struct reading_effort effort = {.admission_s = 1};
 	bool noted = false;
 
 	for (size_t i = 0; i < run->count; i++) {
 		struct subject *subject = &run->subjects[i];
-		bool before = subject->ended;
 
-		if (!before)
-			read_counts(subject, seconds_since(run->begin_ns), false);
-		noted |= subject->ended && !before;
+		if (subject->ended || !subject->readable)
+			continue;
+		subject->ended = process_reading_update(&subject->reading, &effort) ||
+				 !subject->reading.has_memory;
+		noted |= subject->ended;
 	}
 	return noted;
 }
@@ -765,6 +819,7 @@ static int profile_subjects(struct diagnose_run *run)
 	profile.session.output.report.top = 0;
 	profile.session.targets.come_later = false;
 	profile.take = take_profile;
+	profile.closes = closes;
 	profile.context = run;
 	do {
 		error = name_subjects(run, chosen);
@@ -793,8 +848,6 @@ int diagnose_run(const struct diagnose_options *options)
 		log_error("out of memory");
 	if (!error)
 		error = select_subjects(&run);
-	if (!error && run.count)
-		error = begin(&run);
 	if (!error && run.count)
 		error = answer(&run);
 	clear_progress();

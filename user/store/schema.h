@@ -26,8 +26,9 @@
  *   8  descriptor_ledgers; sites.patterns
  *   9  diagnoses
  *  10  goroutines, goroutine_groups, heap_profiles, heap_profile_sites
+ *  11  the part `page_tables` in memory_parts
  */
-#define SCHEMA_VERSION 10
+#define SCHEMA_VERSION 11
 
 /* The tables of families (figure_rows.h) come on top. */
 extern const char schema_sql[]; /* of version 1 */

@@ -38,6 +38,66 @@ static void code_write(struct json_writer *json, const struct profile_report_sit
 	json_close(json, '}');
 }
 
+static void class_write(struct json_writer *json, const char *key,
+			const struct diagnosis *diagnosis, const struct diagnosed_class *found,
+			const char *blocks)
+{
+	const struct retained_class *class = &diagnosis->retention->classes.items[found->class];
+
+	json_open(json, key, '{');
+	json_put_string(json, "name", class->name);
+	json_put_string(json, class->kind == CLASS_RUNTIME ? "runtime" : "module", class->module);
+	json_amounts_write(json, blocks, found->was.blocks, found->is.blocks);
+	json_amounts_write(json, "bytes", found->was.bytes, found->is.bytes);
+	if (class->kind != CLASS_RUNTIME) {
+		json_put_string(json, "kind", class_kind_name(class->kind));
+		json_put_known(json, "size", class->kind == CLASS_SIZE, class->size);
+	}
+	json_close(json, '}');
+}
+
+static void root_write(struct json_writer *json, const struct diagnosis *diagnosis,
+		       const struct diagnosis_finding *finding)
+{
+	const struct retained_root *root = &diagnosis->retention->roots.items[finding->root];
+
+	json_open(json, "root", '{');
+	json_put_string(json, "kind", root_kind_name(root->kind));
+	json_put_string(json, "name", root->name);
+	json_put_string(json, "module", root->module);
+	json_amounts_write(json, "bytes", finding->root_was_bytes, root->led.bytes);
+	json_close(json, '}');
+}
+
+static void findings_write(struct json_writer *json, const struct diagnosis *diagnosis)
+{
+	json_put_real(json, "grown_bytes", diagnosis->grown_bytes);
+	json_put_real(json, "share",
+		      diagnosis->finding_count ? diagnosis->findings[0].share : (double)NAN);
+	json_open(json, "findings", '[');
+	for (size_t i = 0; i < diagnosis->finding_count; i++) {
+		const struct diagnosis_finding *finding = &diagnosis->findings[i];
+
+		json_open(json, NULL, '{');
+		json_put_string(json, "part", diagnosis_part_name(finding->part, finding->group));
+		json_put_string(json, "verdict", diagnosis_verdict_name(finding->verdict));
+		json_put_real(json, "bytes", finding->bytes);
+		json_put_real(json, "share", finding->share);
+		json_put_bool(json, "exact", finding->exact);
+		if (finding->site) {
+			json_put_string(json, "function",
+					site_label_function(&finding->site->frames));
+			json_stack_write(json, NULL, 0, &finding->site->frames);
+		}
+		if (finding->has_root)
+			root_write(json, diagnosis, finding);
+		if (finding->has_class)
+			class_write(json, "class", diagnosis, &finding->class, "blocks");
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 static void sampled_write(struct json_writer *json, const struct diagnosis *diagnosis)
 {
 	const struct heap_profile_site *site = diagnosis->sampled;
@@ -135,24 +195,6 @@ static void goroutines_write(struct json_writer *json, const struct task_group *
 	json_close(json, '}');
 }
 
-static void class_write(struct json_writer *json, const char *key,
-			const struct diagnosis *diagnosis, const struct diagnosed_class *found,
-			const char *blocks)
-{
-	const struct retained_class *class = &diagnosis->retention->classes.items[found->class];
-
-	json_open(json, key, '{');
-	json_put_string(json, "name", class->name);
-	json_put_string(json, class->kind == CLASS_RUNTIME ? "runtime" : "module", class->module);
-	json_amounts_write(json, blocks, found->was.blocks, found->is.blocks);
-	json_amounts_write(json, "bytes", found->was.bytes, found->is.bytes);
-	if (class->kind != CLASS_RUNTIME) {
-		json_put_string(json, "kind", class_kind_name(class->kind));
-		json_put_known(json, "size", class->kind == CLASS_SIZE, class->size);
-	}
-	json_close(json, '}');
-}
-
 static void classes_write(struct json_writer *json, const struct diagnosis *diagnosis)
 {
 	json_open(json, "classes", '[');
@@ -218,6 +260,9 @@ static void cost_write(struct json_writer *json, const struct diagnosis *diagnos
 	json_put_real(json, "core", diagnosis->spent_core);
 	json_put_number(json, "windows",
 			diagnosis->profile ? diagnosis->profile->judgement.windows : 0);
+	json_put_real(json, "exact_s", diagnosis->profile ? diagnosis->profile->exact_s : 0);
+	json_put_real(json, "hits_per_s", diagnosis->profile ? diagnosis->profile->hits_per_s : 0);
+	json_put_real(json, "own_cpu_s", diagnosis->own_cpu_s);
 	json_put_number(json, "scans", diagnosis->scans);
 	json_put_number(json, "stops", diagnosis->stops);
 	json_put_number(json, "longest_stop_ns", diagnosis->longest_stop_ns);
@@ -283,8 +328,9 @@ static void diagnosis_write(struct json_writer *json, const struct diagnosis *di
 	json_put_bool(json, "exited", diagnosis->ended);
 	json_put_real(json, "seconds", diagnosis->seconds);
 	json_put_string(json, "verdict", diagnosis_verdict_name(diagnosis->verdict));
-	json_put_string(json, "part", diagnosis_part_name(diagnosis));
+	json_put_string(json, "part", diagnosis_part_name(diagnosis->part, diagnosis->group));
 	json_put_string(json, "why", diagnosis->why);
+	findings_write(json, diagnosis);
 	code_write(json, diagnosis->site);
 	sampled_write(json, diagnosis);
 	opener_write(json, &diagnosis->opener);

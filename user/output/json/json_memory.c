@@ -86,7 +86,7 @@ static void items_json(struct json_writer *json, const struct memory_report *rep
 static void parts_json(struct json_writer *json, const struct memory_process *process)
 {
 	json_open(json, "parts", '{');
-	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
+	for (size_t part = 0; part < MEMORY_RESIDENT_PARTS; part++) {
 		json_open(json, memory_part_name(part), '{');
 		json_figures_write(json, &memory_share_figures, &process->parts[part]);
 		json_close(json, '}');
@@ -187,6 +187,31 @@ static void gaps_json(struct json_writer *json, const struct memory_process *pro
 	json_close(json, ']');
 }
 
+static void then_now_json(struct json_writer *json, const char *key,
+			  const struct memory_then_now *bytes)
+{
+	if (bytes->before || bytes->now)
+		json_amounts_write(json, key, bytes->before, bytes->now);
+	else
+		json_put_null(json, key);
+}
+
+static void filled_json(struct json_writer *json, const struct memory_filled *filled)
+{
+	if (!filled->mappings) {
+		json_put_null(json, "fills");
+		return;
+	}
+	json_open(json, "fills", '{');
+	json_put_number(json, "mappings", filled->mappings);
+	json_put_number(json, "address", filled->address);
+	json_put_number(json, "size_bytes", filled->size);
+	json_amounts_write(json, "resident_bytes", filled->before, filled->now);
+	json_put_string(json, "part", memory_part_name(filled->part));
+	json_put_bool(json, "shared", filled->shared);
+	json_close(json, '}');
+}
+
 /* "conclusion"; NULL: null. */
 static void conclusion_json(struct json_writer *json, const struct memory_conclusion *conclusion)
 {
@@ -199,12 +224,16 @@ static void conclusion_json(struct json_writer *json, const struct memory_conclu
 	json_put_bool(json, "no_leak", conclusion->no_leak);
 	json_put_bool(json, "unproven", conclusion->unproven);
 	json_put_string(json, "text", conclusion->text);
+	json_put_string(json, "why", conclusion->why);
 	json_put_number(json, "since_ms", conclusion->growth.since_ms);
 	json_put_signed(json, "growth_bytes", conclusion->growth.total);
 	json_open(json, "growth", '{');
 	for (size_t i = 0; i < GROUP_MAX_; i++)
 		json_put_signed(json, memory_group_name(i), conclusion->growth.groups[i]);
 	json_close(json, '}');
+	then_now_json(json, "page_table_bytes", &conclusion->page_tables);
+	then_now_json(json, "private_bytes", &conclusion->own);
+	filled_json(json, &conclusion->filled);
 	json_close(json, '}');
 }
 
@@ -305,7 +334,7 @@ void json_split_write(struct json_writer *json, const struct memory_series *seri
 	json_open(json, "memory", '{');
 	latest_json(json, series);
 	json_open(json, "parts", '{');
-	for (size_t part = 0; part < MEMORY_PART_MAX_; part++) {
+	for (size_t part = 0; part < MEMORY_RESIDENT_PARTS; part++) {
 		json_open(json, memory_part_name(part), '{');
 		json_put_number(json, "resident_bytes",
 				memory_series_latest(series)->parts[part].resident);
@@ -371,7 +400,7 @@ void json_split_changes_write(struct json_writer *json, const struct memory_chan
 		json_amounts_write(json, "processes", change->processes_before, change->processes);
 		json_amounts_write(json, "rss_bytes", change->rss_before, change->rss);
 		json_open(json, "groups", '{');
-		for (size_t group = 0; group < GROUP_MAX_; group++)
+		for (size_t group = 0; group < GROUP_AMOUNT_END; group++)
 			json_amounts_write(json, memory_group_name(group),
 					   change->groups_before[group], change->groups[group]);
 		json_close(json, '}');

@@ -82,10 +82,10 @@ static void frame_write(struct json_writer *json, const struct frame *frame)
 	json_close(json, '}');
 }
 
-/* The name of the site in every output, and its frame; no label if it has no name. */
+/* The name of the site in every output, its frame, and the first frame of the program itself. */
 static void label_write(struct json_writer *json, const struct frames *frames)
 {
-	const struct frame *frame = site_label_frame(frames);
+	const struct frame *frame = site_label_frame(frames), *program = site_label_program(frames);
 	_cleanup_free_ char *collapsed =
 		frame && frame->function ? site_label_collapse(frame->function) : NULL;
 
@@ -93,6 +93,8 @@ static void label_write(struct json_writer *json, const struct frames *frames)
 		json_put_string(json, "label", collapsed);
 	if (frame)
 		json_put_number(json, "label_frame", (uint64_t)(frame - frames->list.items));
+	if (program)
+		json_put_number(json, "program_frame", (uint64_t)(program - frames->list.items));
 }
 
 void json_frames_write(struct json_writer *json, const struct report_site *site)

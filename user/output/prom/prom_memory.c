@@ -20,8 +20,8 @@
 
 struct program {
 	const struct memory_process *first; /* for the labels */
-	uint64_t processes, rss, trimmable;
-	uint64_t groups[GROUP_MAX_];
+	uint64_t processes, rss, trimmable, page_tables, own;
+	uint64_t groups[GROUP_RESIDENT_END];
 	int64_t growth[GROUP_MAX_];
 };
 
@@ -63,7 +63,9 @@ static int add(struct programs *programs, const struct memory_process *process)
 	program->processes++;
 	program->rss += process->sum.rss;
 	program->trimmable += memory_trimmable(process);
-	for (size_t i = 0; i < GROUP_MAX_; i++)
+	program->page_tables += process->parts[MEMORY_PAGE_TABLES].resident;
+	program->own += memory_own(process);
+	for (size_t i = 0; i < GROUP_RESIDENT_END; i++)
 		program->groups[i] += memory_group_resident(process, i);
 	if (!process->has_conclusion)
 		return 0;
@@ -100,6 +102,10 @@ static void sums_write(FILE *out, const struct programs *programs)
 		 offsetof(struct program, rss)},
 		{"memory_trimmable_bytes", "Free inside malloc, and could be given back.",
 		 offsetof(struct program, trimmable)},
+		{"memory_page_table_bytes", "Page tables, which are no part of resident memory.",
+		 offsetof(struct program, page_tables)},
+		{"memory_private_bytes", "Resident memory that no other process has.",
+		 offsetof(struct program, own)},
 		{"memory_processes", "Processes that these are the sums of.",
 		 offsetof(struct program, processes)},
 	};
@@ -120,7 +126,7 @@ static void groups_write(FILE *out, const struct programs *programs)
 {
 	prom_header(out, "memory_bytes", "gauge", "Resident memory by what it is used for.");
 	for (size_t i = 0; i < programs->list.count; i++) {
-		for (size_t group = 0; group < GROUP_MAX_; group++) {
+		for (size_t group = 0; group < GROUP_RESIDENT_END; group++) {
 			labels_write(out, "memory_bytes", &programs->list.items[i]);
 			prom_label(out, "part", memory_group_name(group), ",");
 			fprintf(out, "} %" PRIu64 "\n", programs->list.items[i].groups[group]);
@@ -133,7 +139,7 @@ static void growth_write(FILE *out, const struct programs *programs)
 	if (!programs->has_conclusions)
 		return;
 	prom_header(out, "memory_growth_bytes", "gauge",
-		    "Growth since the first reading, resident and in swap.");
+		    "Growth since the first reading: resident, in swap, page tables, unshared.");
 	for (size_t i = 0; i < programs->list.count; i++) {
 		for (size_t group = 0; group < GROUP_MAX_; group++) {
 			labels_write(out, "memory_growth_bytes", &programs->list.items[i]);

@@ -15,6 +15,7 @@
 #include "report/retain_diff.h"
 #include "report/triage_report.h"
 #include "report/memory_split.h"
+#include "symbol/site_label.h"
 
 int text_diff_write(FILE *out, const void *data);
 int text_triage_write(FILE *out, const void *data);
@@ -96,6 +97,15 @@ void text_label_write(FILE *out, const char *function);
 void text_function_write(FILE *out, const struct frame *frame);
 /* The same of the innermost one, or the address where it has no name. */
 void text_place_write(FILE *out, const struct frames *frames, uint64_t address);
+
+/*
+ * A stack on one line: "xmlDictLookup ← … ← parse_message load.py:8 ← main". Written inert, with
+ * form->verbose from the label on with nothing left out; printed as the target has it.
+ */
+void text_code_write(FILE *out, const struct text_form *form, const struct frames *frames);
+void text_code_print(FILE *out, const struct frames *frames, enum label_room room);
+/* One of its steps. Printed, too. */
+void text_step_print(FILE *out, const struct label_step *step);
 
 /* " allocations = ... + N dropped": what balances in a family's figures, up to that term. Short:
  * without what is zero. */

@@ -12,52 +12,52 @@
 #include "report/diagnosis.h"
 #include "report/family.h"
 #include "report/stored_diagnosis.h"
-#include "symbol/site_label.h"
-
-/* Functions of a stack; all with -v. */
-#define FRAMES_SHOWN 3
 
 static void label_write(FILE *out, const struct text_style *style, const char *label)
 {
 	fprintf(out, "  %s%-9s%s", style->dim, label, style->plain);
 }
 
+/* Bytes per minute of what grows: counted, but for a Go program's samples. Negative: not known. */
+static double rate_of(const struct diagnosis *diagnosis)
+{
+	double to_minute = 60 / fmax(diagnosis->seconds, 1);
+	const struct diagnosis_finding *answer =
+		diagnosis->finding_count ? &diagnosis->findings[0] : NULL;
+
+	switch (diagnosis->part) {
+	case DIAGNOSED_BLOCKS:
+	case DIAGNOSED_OBJECTS:
+		if (diagnosis->counted_lost)
+			return ((double)diagnosis->lost_bytes.now -
+				(double)diagnosis->lost_bytes.before) *
+			       to_minute;
+		return answer ? diagnosis->grown_bytes * to_minute : -1;
+	case DIAGNOSED_TMPFS:
+		return answer ? answer->bytes * to_minute : -1;
+	case DIAGNOSED_MEMORY:
+		return diagnosis->conclusion
+			       ? (double)diagnosis->conclusion->growth.groups[diagnosis->group] *
+					 to_minute
+			       : -1;
+	default:
+		return -1;
+	}
+}
+
 static void rate_write(FILE *out, const struct diagnosis *diagnosis)
 {
-	char rate[16], low[16], high[16];
-	const struct interval *growth;
+	double rate = rate_of(diagnosis);
+	char text[16];
 
-	if (diagnosis->counted_lost) {
-		double lost =
-			(double)diagnosis->lost_bytes.now - (double)diagnosis->lost_bytes.before;
+	if (rate >= 0)
+		fprintf(out, ", %s/min%s", units_bytes(text, rate, "+"),
+			diagnosis->counted_lost ? " unreachable" : "");
+}
 
-		fprintf(out, ", %s/min unreachable",
-			units_bytes(rate, lost * 60 / fmax(diagnosis->seconds, 1), "+"));
-	} else if (diagnosis->part == DIAGNOSED_BLOCKS && diagnosis->site) {
-		growth = &diagnosis->site->judgement.growth_bytes_per_s;
-		fprintf(out, ", %s/min (95%%: %s to %s)",
-			units_bytes(rate, growth->estimate * 60, "+"),
-			units_bytes(low, growth->low * 60, "+"),
-			isfinite(growth->high) ? units_bytes(high, growth->high * 60, "+") : "?");
-	} else if (diagnosis->part == DIAGNOSED_OBJECTS && diagnosis->sampled) {
-		double to_minute = 60 / fmax(diagnosis->sampled_s, 1);
-		const struct bounds *limits = &diagnosis->sampled->growth_limits;
-
-		fprintf(out, ", %s/min (95%%: %s to %s)",
-			units_bytes(rate, diagnosis->sampled->growth * to_minute, "+"),
-			units_bytes(low, limits->low * to_minute, "+"),
-			units_bytes(high, limits->high * to_minute, "+"));
-	} else if (diagnosis->part == DIAGNOSED_TMPFS) {
-		double bytes = (double)(diagnosis->file.now - diagnosis->file.before);
-
-		fprintf(out, ", %s/min",
-			units_bytes(rate, bytes * 60 / fmax(diagnosis->seconds, 1), "+"));
-	} else if (diagnosis->part == DIAGNOSED_MEMORY && diagnosis->conclusion) {
-		double bytes = (double)diagnosis->conclusion->growth.groups[diagnosis->group];
-
-		fprintf(out, ", %s/min",
-			units_bytes(rate, bytes * 60 / fmax(diagnosis->seconds, 1), "+"));
-	}
+static bool is_news(const struct diagnosis *diagnosis)
+{
+	return diagnosis->verdict == DIAGNOSIS_GROWS || diagnosis->verdict == DIAGNOSIS_LEAKS;
 }
 
 static void container_write(FILE *out, const struct container *container)
@@ -83,18 +83,16 @@ static void verdict_write(FILE *out, const struct text_style *style,
 		[DIAGNOSIS_GROWS] = "grows",
 		[DIAGNOSIS_LEAKS] = "leaks",
 	};
-	bool is_news =
-		diagnosis->verdict == DIAGNOSIS_GROWS || diagnosis->verdict == DIAGNOSIS_LEAKS;
-
 	_Static_assert(ARRAY_SIZE(words) == DIAGNOSIS_VERDICT_MAX_, "words for each verdict");
 	fprintf(out, "%sPID %d (", style->bold, diagnosis->pid);
 	text_print_inert(out, diagnosis->comm);
 	fprintf(out, ")%s", style->plain);
 	container_write(out, diagnosis->container);
 	fprintf(out, "%s: %s%s%s", diagnosis->ended ? ", which has ended" : "",
-		is_news ? style->red : style->green, words[diagnosis->verdict], style->plain);
+		is_news(diagnosis) ? style->red : style->green, words[diagnosis->verdict],
+		style->plain);
 	if (diagnosis->part != DIAGNOSED_NOTHING) {
-		fprintf(out, ": %s", diagnosis_part_words(diagnosis));
+		fprintf(out, ": %s", diagnosis_part_words(diagnosis->part, diagnosis->group));
 		rate_write(out, diagnosis);
 	}
 	fputc('\n', out);
@@ -112,13 +110,76 @@ static void why_write(FILE *out, const struct text_style *style, const struct di
 	fputc('\n', out);
 }
 
-static void frame_write(FILE *out, const struct frame *frame, bool first)
+/* With its file and line. */
+static void frame_write(FILE *out, const struct frame *frame)
 {
-	text_label_write(out, frame->function ? frame->function : "?");
-	if (first && frame->file) {
-		fputc(' ', out);
-		text_print_inert(out, text_path_base(frame->file));
-		fprintf(out, ":%u", frame->line);
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *raw = open_memstream(&text, &size);
+
+	if (!raw)
+		return;
+	text_step_print(raw, &(struct label_step){.frame = frame, .placed = true});
+	if (!fclose(raw))
+		text_print_inert(out, text);
+}
+
+/* Things that are counted by number: their bytes only rank them. */
+static bool is_number(enum diagnosis_part part)
+{
+	return part == DIAGNOSED_GOROUTINES || part == DIAGNOSED_THREADS ||
+	       part == DIAGNOSED_DESCRIPTORS;
+}
+
+/* Which share of the counted growth the answer explains, and how that is known. */
+static void share_write(FILE *out, const struct text_style *style,
+			const struct diagnosis *diagnosis)
+{
+	const struct diagnosis_finding *answer = &diagnosis->findings[0];
+	const struct profile_report_process *profile = diagnosis->profile;
+	char grown[16];
+
+	if (!is_news(diagnosis) || !diagnosis->finding_count || answer->part != diagnosis->part ||
+	    diagnosis->grown_bytes <= 0 || is_number(answer->part))
+		return;
+	label_write(out, style, "explains");
+	fprintf(out, "%s%.0f%% of %s that was counted", answer->exact ? "" : "about ",
+		100 * fmin(answer->share, 1), units_bytes(grown, diagnosis->grown_bytes, "+"));
+	if (answer->site && profile && profile->exact_s > 0)
+		fprintf(out, "; every allocation was tracked for %.0f s (%.0f calls/s)",
+			profile->exact_s, profile->hits_per_s);
+	else if (answer->site && profile)
+		fprintf(out, "; estimated from %zu windows", profile->judgement.windows);
+	fputc('\n', out);
+}
+
+/* Other causes of the same growth, and of others. */
+static void others_write(FILE *out, const struct text_style *style,
+			 const struct diagnosis_report *report, const struct diagnosis *diagnosis)
+{
+	struct text_form form = report->form;
+	size_t first = is_news(diagnosis) && diagnosis->finding_count &&
+				       diagnosis->findings[0].part == diagnosis->part
+			       ? 1
+			       : 0;
+
+	form.verbose = false;
+	for (size_t i = first; i < diagnosis->finding_count; i++) {
+		const struct diagnosis_finding *finding = &diagnosis->findings[i];
+		char bytes[16];
+
+		/* Less is noise beside the answer. */
+		if (finding->share < 0.01)
+			continue;
+		label_write(out, style, i == first ? "also" : "");
+		if (!is_number(finding->part))
+			fprintf(out, "%.0f%%, %s: ", 100 * fmin(finding->share, 1),
+				units_bytes(bytes, finding->bytes, "+"));
+		if (finding->site)
+			text_code_write(out, &form, &finding->site->frames);
+		else
+			fputs(diagnosis_part_words(finding->part, finding->group), out);
+		fputc('\n', out);
 	}
 }
 
@@ -142,17 +203,11 @@ static void code_write(FILE *out, const struct text_style *style,
 		       const struct diagnosis_report *report, const struct diagnosis *diagnosis)
 {
 	const struct frames *frames = frames_of(diagnosis);
-	const struct frame *frame = frames ? site_label_frame(frames) : NULL;
-	const struct frame *end = frames ? frames->list.items + frames->list.count : NULL;
 
-	if (!frame)
+	if (!frames || !frames->list.count)
 		return;
 	label_write(out, style, "code");
-	for (size_t i = 0; frame < end && (report->form.verbose || i < FRAMES_SHOWN);
-	     i++, frame++) {
-		fputs(i ? " ← " : "", out);
-		frame_write(out, frame, !i);
-	}
+	text_code_write(out, &report->form, frames);
 	fputc('\n', out);
 }
 
@@ -208,7 +263,7 @@ static void creator_write(FILE *out, const struct text_style *style,
 		100 * diagnosis->creator_share);
 	if (group->start.list.count) {
 		fputs(", running ", out);
-		frame_write(out, &group->start.list.items[0], true);
+		frame_write(out, &group->start.list.items[0]);
 	}
 	fputc('\n', out);
 }
@@ -228,11 +283,11 @@ static void goroutines_write(FILE *out, const struct text_style *style,
 	fputc(']', out);
 	if (place) {
 		fputs(" at ", out);
-		frame_write(out, place, true);
+		frame_write(out, place);
 	}
 	if (creator) {
 		fputs(", created by ", out);
-		frame_write(out, creator, true);
+		frame_write(out, creator);
 	}
 	if (!group->growth.gone)
 		fputs("; none has ended", out);
@@ -251,8 +306,9 @@ static void classes_write(FILE *out, const struct text_style *style,
 		char bytes[16];
 
 		label_write(out, style, i ? "" : "objects");
-		fprintf(out, "%s: %" PRIu64 " → %" PRIu64 " held, %s\n", name ? name : "?",
+		fprintf(out, "%s: %" PRIu64 " → %" PRIu64 " %s, %s\n", name ? name : "?",
 			was->blocks, is->blocks,
+			diagnosis->classes[i].garbage ? "unreachable" : "held",
 			units_bytes(bytes, (double)(is->bytes - was->bytes), "+"));
 	}
 }
@@ -269,6 +325,22 @@ static void holder_write(FILE *out, const struct text_style *style,
 	for (size_t i = 0; i < path->steps.count; i++)
 		text_retain_step_write(out, diagnosis->retention, &path->steps.items[i]);
 	fputc('\n', out);
+}
+
+/* The root that reaches more and more, where no class says it. */
+static void root_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
+{
+	const struct diagnosis_finding *answer = &diagnosis->findings[0];
+	const struct retained_root *root;
+	char before[16], now[16];
+
+	if (!diagnosis->finding_count || !answer->has_root || !is_news(diagnosis))
+		return;
+	root = &diagnosis->retention->roots.items[answer->root];
+	label_write(out, style, "root");
+	text_retain_root_write(out, root);
+	fprintf(out, ": reaches %s → %s\n", units_bytes(before, (double)answer->root_was_bytes, ""),
+		units_bytes(now, (double)root->led.bytes, ""));
 }
 
 static void file_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
@@ -361,15 +433,14 @@ static void cost_write(FILE *out, const struct text_style *style, const struct d
 {
 	label_write(out, style, "cost");
 	if (diagnosis->profile)
-		fprintf(out, "%.2f%% of a core in %zu window%s; ", 100 * diagnosis->spent_core,
-			diagnosis->profile->judgement.windows,
-			diagnosis->profile->judgement.windows == 1 ? "" : "s");
+		fprintf(out, "%.2f%% of a core for tracking; ", 100 * diagnosis->spent_core);
 	fprintf(out, "%u heap scan%s, ", diagnosis->scans, diagnosis->scans == 1 ? "" : "s");
 	if (diagnosis->stops)
-		fprintf(out, "%u stop%s of at most %.0f ms\n", diagnosis->stops,
+		fprintf(out, "%u stop%s of at most %.0f ms", diagnosis->stops,
 			diagnosis->stops == 1 ? "" : "s", (double)diagnosis->longest_stop_ns / 1e6);
 	else
-		fputs("no stop\n", out);
+		fputs("no stop", out);
+	fprintf(out, "; leakmon itself used %.1f s of CPU\n", diagnosis->own_cpu_s);
 }
 
 static void next_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
@@ -410,14 +481,17 @@ int text_diagnosis_write(FILE *out, const void *data)
 
 		verdict_write(out, style, diagnosis);
 		why_write(out, style, diagnosis);
+		share_write(out, style, diagnosis);
 		code_write(out, style, report, diagnosis);
 		opener_write(out, style, diagnosis);
 		mapper_write(out, style, diagnosis);
 		creator_write(out, style, diagnosis);
 		goroutines_write(out, style, diagnosis);
 		classes_write(out, style, diagnosis);
+		root_write(out, style, diagnosis);
 		holder_write(out, style, diagnosis);
 		file_write(out, style, diagnosis);
+		others_write(out, style, report, diagnosis);
 		lost_write(out, style, diagnosis);
 		memory_write(out, style, diagnosis);
 		counts_write(out, style, diagnosis);

@@ -180,17 +180,15 @@ static void stop_write(FILE *out, const struct memory_process *process)
 
 static void kernel_write(FILE *out, const struct memory_process *process)
 {
-	char first[16], second[16], third[16];
+	char first[16], second[16];
 
 	/* No core file has what the kernel knew of it. */
 	if (process->core)
 		return;
-	fprintf(out, "\tpage tables: %s, locked: %s",
-		bytes_text(first, process->status.page_tables),
-		bytes_text(second, process->status.locked));
+	fprintf(out, "\tlocked: %s", bytes_text(first, process->status.locked));
 	if (process->sum.hugetlb)
 		fprintf(out, ", hugetlb: %s (no part of Rss)",
-			bytes_text(third, process->sum.hugetlb));
+			bytes_text(second, process->sum.hugetlb));
 	fputc('\n', out);
 }
 
@@ -459,6 +457,18 @@ static void managed_write(FILE *out, const struct memory_process *process)
 		python_write(out, process->python);
 }
 
+/* Pages that a relative has as well only if there are any. */
+static void own_write(FILE *out, const struct memory_process *process)
+{
+	char own[16], shared[16];
+
+	fprintf(out, "\tprivate: %s", bytes_text(own, memory_own(process)));
+	if (process->forked.shared)
+		fprintf(out, "; anonymous memory shared with relatives (fork): %s",
+			bytes_text(shared, process->forked.shared));
+	fputc('\n', out);
+}
+
 static void process_write(FILE *out, const struct memory_report *report,
 			  const struct memory_process *process)
 {
@@ -474,10 +484,12 @@ static void process_write(FILE *out, const struct memory_report *report,
 		fprintf(out, ": %s resident, %s proportional, %s in swap\n",
 			bytes_text(first, process->sum.rss), bytes_text(second, process->sum.pss),
 			bytes_text(third, process->sum.swap));
+		own_write(out, process);
 	}
-	for (size_t part = 0; part < MEMORY_PART_MAX_; part++)
+	for (size_t part = 0; part < MEMORY_RESIDENT_PARTS; part++)
 		part_write(out, process, part);
 	difference_write(out, process);
+	part_write(out, process, MEMORY_PAGE_TABLES);
 	allocators_write(out, &process->allocators);
 	managed_write(out, process);
 	if (process->why)

@@ -14,14 +14,16 @@ void text_split_write(FILE *out, const struct memory_series *series)
 	const struct memory_split *split = series ? memory_series_latest(series) : NULL;
 	char clock[TEXT_TIME_SIZE], bytes[16];
 	const char *before = ": ";
+	uint64_t tables;
 
 	if (!split)
 		return;
+	tables = memory_split_group(split, GROUP_PAGE_TABLES);
 	text_clock(clock, split->time.tv_sec);
 	fprintf(out, "memory at %s: %s resident, ", clock,
 		units_bytes(bytes, (double)split->rss, ""));
 	fprintf(out, "%s in swap", units_bytes(bytes, (double)split->swap, ""));
-	for (size_t i = 0; i < GROUP_MAX_; i++) {
+	for (size_t i = 0; i < GROUP_RESIDENT_END; i++) {
 		uint64_t resident = memory_split_group(split, i);
 
 		if (!split->rss || resident * 100 < split->rss)
@@ -31,6 +33,9 @@ void text_split_write(FILE *out, const struct memory_series *series)
 			100 * (double)resident / (double)split->rss);
 		before = ", ";
 	}
+	if (tables * 100 >= split->rss && tables)
+		fprintf(out, "; page tables (no part of Rss) %s",
+			units_bytes(bytes, (double)tables, ""));
 	fputc('\n', out);
 	if (split->why)
 		fputs("\tnot known: ", out), text_print_inert(out, split->why), fputc('\n', out);
@@ -55,7 +60,7 @@ static void change_write(FILE *out, const struct memory_change *change)
 	fprintf(out, ": %s -> %s resident, %s", units_bytes(was, (double)change->rss_before, ""),
 		units_bytes(is, (double)change->rss, ""),
 		units_bytes(grown, (double)(int64_t)(change->rss - change->rss_before), "+"));
-	for (size_t i = 0; i < GROUP_MAX_; i++) {
+	for (size_t i = 0; i < GROUP_AMOUNT_END; i++) {
 		int64_t growth = (int64_t)(change->groups[i] - change->groups_before[i]);
 
 		if (!growth)

@@ -236,25 +236,15 @@ static void python_write(FILE *out, const struct thread_report *report,
 /* "pool_grow server.c:88 ← main": the first frame that is the user's, and its caller. */
 static void label_write(FILE *out, const struct frames *frames)
 {
-	const struct frame *frame = site_label_frame(frames);
-	const struct frame *end = frames->list.items + frames->list.count;
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *raw = open_memstream(&text, &size);
 
-	for (int i = 0; frame && i < 2 && frame + i < end; i++) {
-		_cleanup_free_ char *name =
-			frame[i].function ? site_label_collapse(frame[i].function) : NULL;
-
-		fputs(i ? " ← " : "", out);
-		text_print_inert(out, name		? name
-				      : frame[i].module ? text_path_base(frame[i].module)
-							: "?");
-		if (!i && frame->file) {
-			fputc(' ', out);
-			text_print_inert(out, text_path_base(frame->file));
-			fprintf(out, ":%u", frame->line);
-		}
-	}
-	if (!frame)
-		fputs("an unknown stack", out);
+	if (!raw)
+		return;
+	text_code_print(raw, frames, LABEL_SHORT);
+	if (!fclose(raw))
+		text_print_inert(out, text);
 }
 
 static void wait_write(FILE *out, const struct live_wait *wait)

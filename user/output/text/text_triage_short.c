@@ -13,7 +13,6 @@
 #include "base/units.h"
 #include "output/text/text.h"
 #include "report/history.h"
-#include "symbol/site_label.h"
 
 #define INDENT 9
 #define SPARK_WIDTH 12
@@ -25,32 +24,6 @@
 #define SHARE_NOISE 1.1
 
 /* The line of a suspect: where it grows, as well as that is known. */
-
-/* "session_open server.c:44 ← handle_request". Plain text, made inert later. */
-static void label_print(FILE *out, const struct frames *frames)
-{
-	const struct frame *frame = site_label_frame(frames);
-	const struct frame *end = frames->list.items + frames->list.count;
-	_cleanup_free_ char *name =
-		frame && frame->function ? site_label_collapse(frame->function) : NULL;
-
-	if (!frame) {
-		fputs("an unknown stack", out);
-	} else if (!name) {
-		fprintf(out, "[%s+0x%llx]", frame->module ? text_path_base(frame->module) : "?",
-			(unsigned long long)(frame->module ? frame->module_offset
-							   : frame->address));
-	} else {
-		fputs(name, out);
-		if (frame->file)
-			fprintf(out, " %s:%u", text_path_base(frame->file), frame->line);
-	}
-	if (name && frame + 1 < end && frame[1].function) {
-		_cleanup_free_ char *caller = site_label_collapse(frame[1].function);
-
-		fprintf(out, " ← %s", caller ? caller : frame[1].function);
-	}
-}
 
 static void tracked_print(FILE *out, const struct triage_sites *sites)
 {
@@ -75,7 +48,7 @@ static void tracked_print(FILE *out, const struct triage_sites *sites)
 		return;
 	}
 	fprintf(out, "%.0f %% by ", 100 * triage_site_share(sites, most->site));
-	label_print(out, &most->frames);
+	text_code_print(out, &most->frames, LABEL_SHORT);
 }
 
 static void profiled_print(FILE *out, const struct profile_report_process *process)
@@ -90,7 +63,7 @@ static void profiled_print(FILE *out, const struct profile_report_process *proce
 	fprintf(out, "%s/s by ",
 		units_bytes(rate, process->sites.items[0].judgement.growth_bytes_per_s.estimate,
 			    "+"));
-	label_print(out, &process->sites.items[0].frames);
+	text_code_print(out, &process->sites.items[0].frames, LABEL_SHORT);
 }
 
 /* Pages that came while others went make more than the growth. */
@@ -119,7 +92,7 @@ static void sampled_print(FILE *out, const struct triage_samples *sampled)
 			100 * TRIAGE_SHARE_MIN);
 	} else if (sampled->stacks.count) {
 		share_print(out, sampled->stacks.items[0].share);
-		label_print(out, &sampled->stacks.items[0].named.frames);
+		text_code_print(out, &sampled->stacks.items[0].named.frames, LABEL_SHORT);
 		if (sampled->ago_s > 0)
 			fprintf(out, ", %s ago", units_time(ago, sampled->ago_s));
 	} else if (sampled->why) {

@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "diagnose/findings.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "diagnose/class_growth.h"
+#include "diagnose/descriptors.h"
+#include "memory/conclusion.h"
+#include "symbol/site_label.h"
+
+/*
+ * All thresholds of what counts as growth. Any program fluctuates by less: measured on servers,
+ * interpreters and tools that do not leak, over a minute (user/doc/diagnose.md).
+ */
+/* Blocks that are held, of one call stack: what steady programs gain in a minute is below. */
+#define HELD_BYTES_MIN (48u << 10)
+/* Objects of managed heaps: an lru_cache that fills gains 23 KiB, sessions that are kept more. */
+#define OBJECT_BYTES_MIN (24u << 10)
+/* Blocks of no known call stack: a class of them proves less. */
+#define CLASS_BYTES_MIN (1u << 20)
+/* Unreachable ones of no known call stack. */
+#define LOST_BYTES_MIN (256u << 10)
+/* Blocks that windows met: fewer are chance. */
+#define SAMPLES_MIN 4
+/* A block that is resized is a new one each time: when fewer than this grow, their births say
+ * nothing of how long, and the readings of memory do. */
+#define FEW_BLOCKS 6
+/* A call stack that surely grows by less, where no scan has counted: 1 MiB in four days. */
+#define SITE_BYTES_PER_S 3.0
+/* An estimate so much above its lower limit rests on one block or two (95 % limits of a Poisson
+ * mean: 40 times for one event, 8 for two, 5 for three): among many call stacks, chance. */
+#define SITE_SPREAD 8.0
+/* Part of its growth that memory must gain in the last third of the time, and in the first. */
+#define GOES_ON_SHARE 0.1
+/* An answer explains this share of the counted growth. */
+#define ANSWER_SHARE 0.5
+/* And as much of the part that it is of, where all of it is less than anybody would miss. */
+#define GROWN_MIN MEMORY_GROWTH_MIN
+
+/* Memory that one of them explains, beside its own: what a thread, a goroutine, a connection works
+ * with. Not measured but an order of magnitude: it only decides which of two causes comes first. */
+static const double bytes_each[DIAGNOSED_MAX_] = {
+	[DIAGNOSED_GOROUTINES] = 16 << 10,
+	[DIAGNOSED_THREADS] = 64 << 10,
+	[DIAGNOSED_DESCRIPTORS] = 16 << 10,
+};
+
+/* Several call stacks often lead to one line of the program. */
+static bool is_same_code(const struct diagnosis_finding *one, const struct diagnosis_finding *other)
+{
+	const struct frame *a = one->site ? site_label_frame(&one->site->frames) : NULL;
+	const struct frame *b = other->site ? site_label_frame(&other->site->frames) : NULL;
+
+	return a && b && one->part == other->part && one->verdict == other->verdict &&
+	       a->function && b->function && !strcmp(a->function, b->function) &&
+	       a->line == b->line;
+}
+
+static void join(struct diagnosis_finding *into, const struct diagnosis_finding *finding)
+{
+	if (finding->bytes > into->bytes)
+		into->site = finding->site;
+	into->bytes += finding->bytes;
+	into->exact &= finding->exact;
+	into->blocks.checked += finding->blocks.checked;
+	into->blocks.unreachable += finding->blocks.unreachable;
+	into->blocks.held += finding->blocks.held;
+}
+
+static void add(struct diagnosis *diagnosis, const struct diagnosis_finding *fresh)
+{
+	struct diagnosis_finding joined = *fresh;
+	const struct diagnosis_finding *finding = &joined;
+	size_t at;
+
+	if (!(finding->bytes > 0))
+		return;
+	for (size_t i = 0; i < diagnosis->finding_count; i++) {
+		struct diagnosis_finding *known = &diagnosis->findings[i];
+
+		if (!is_same_code(known, finding))
+			continue;
+		join(known, finding);
+		joined = *known;
+		memmove(known, known + 1, (--diagnosis->finding_count - i) * sizeof(*known));
+	}
+	at = diagnosis->finding_count;
+	while (at && finding->bytes > diagnosis->findings[at - 1].bytes)
+		at--;
+	if (at == DIAGNOSIS_FINDINGS_MAX)
+		return;
+	diagnosis->finding_count = MIN(diagnosis->finding_count + 1, DIAGNOSIS_FINDINGS_MAX);
+	memmove(&diagnosis->findings[at + 1], &diagnosis->findings[at],
+		(diagnosis->finding_count - at - 1) * sizeof(diagnosis->findings[0]));
+	diagnosis->findings[at] = *finding;
+}
+
+uint64_t diagnose_lost_growth(const struct diagnosis *diagnosis)
+{
+	const struct diagnosed_count *blocks = &diagnosis->lost_blocks,
+				     *bytes = &diagnosis->lost_bytes;
+
+	return blocks->known && blocks->now >= blocks->before + OBJECTS_MIN &&
+			       bytes->now > bytes->before
+		       ? bytes->now - bytes->before
+		       : 0;
+}
+
+bool diagnose_goes_on(const struct diagnosis_evidence *evidence)
+{
+	size_t count = evidence->reading_count;
+	double grown, early, late;
+
+	if (count < 4)
+		return false;
+	grown = evidence->readings[count - 1] - evidence->readings[0];
+	early = evidence->readings[count / 3] - evidence->readings[0];
+	late = evidence->readings[count - 1] - evidence->readings[count - 1 - count / 3];
+	return grown >= MEMORY_GROWTH_MIN && early >= grown * GOES_ON_SHARE &&
+	       late >= grown * GOES_ON_SHARE;
+}
+
+/* -------- blocks of malloc, by call stack */
+
+static const struct profile_report_site *site_at(const struct profile_report_process *profile,
+						 uint32_t index)
+{
+	for (size_t i = 0; profile && i < profile->sites.count; i++) {
+		if (profile->sites.items[i].index == index)
+			return &profile->sites.items[i];
+	}
+	return NULL;
+}
+
+static const struct site_growth *growth_at(const struct heap_growth *growth, uint32_t site)
+{
+	for (size_t i = 0; growth && i < growth->sites.count; i++) {
+		if (growth->sites.items[i].site == site)
+			return &growth->sites.items[i];
+	}
+	return NULL;
+}
+
+static bool is_sure(const struct heap_growth *growth, const struct site_growth *site)
+{
+	return growth->exact || site->samples >= SAMPLES_MIN;
+}
+
+/* Most of a call stack's growth is unreachable: counted, and so proven. */
+static void add_lost_site(const struct diagnosis_evidence *evidence,
+			  const struct site_growth *growth, const struct site_growth *lost,
+			  struct diagnosis *diagnosis)
+{
+	struct diagnosis_finding finding = {
+		.part = DIAGNOSED_BLOCKS,
+		.verdict = DIAGNOSIS_LEAKS,
+		.why = "nothing points to new blocks of this call stack",
+		.bytes = fmax(lost->bytes, growth ? growth->bytes : 0),
+		.exact = evidence->lost_growth->exact,
+		.site = site_at(evidence->profile, lost->site),
+		.blocks = {.checked = growth ? growth->samples : lost->samples,
+			   .unreachable = lost->samples},
+		.counted_lost = true,
+	};
+
+	finding.blocks.checked = MAX(finding.blocks.checked, finding.blocks.unreachable);
+	finding.blocks.held = finding.blocks.checked - finding.blocks.unreachable;
+	if (finding.site)
+		add(diagnosis, &finding);
+}
+
+static void add_held_site(const struct diagnosis_evidence *evidence,
+			  const struct site_growth *growth, struct diagnosis *diagnosis)
+{
+	struct diagnosis_finding finding = {
+		.part = DIAGNOSED_BLOCKS,
+		.verdict = DIAGNOSIS_GROWS,
+		.why = "blocks from this call stack are not freed; a cache that still fills looks "
+		       "the same",
+		.bytes = growth->bytes,
+		.exact = evidence->growth->exact,
+		.site = site_at(evidence->profile, growth->site),
+		.blocks = {.checked = growth->samples,
+			   .held = growth->samples - growth->lost_samples,
+			   .unreachable = growth->lost_samples},
+	};
+
+	if (!finding.site || growth->bytes < HELD_BYTES_MIN || !is_sure(evidence->growth, growth) ||
+	    !(growth->samples < FEW_BLOCKS ? diagnose_goes_on(evidence)
+					   : site_growth_goes_on(growth)))
+		return;
+	if (finding.site->judgement.verdict == PROFILE_LEAKING) {
+		finding.verdict = DIAGNOSIS_LEAKS;
+		finding.why = "blocks come, live, and nothing ever touches them";
+	}
+	add(diagnosis, &finding);
+}
+
+static bool is_mostly_lost(const struct site_growth *growth, const struct site_growth *lost)
+{
+	return lost && lost->bytes * 2 > (growth ? growth->bytes : 0);
+}
+
+static void add_counted_sites(const struct diagnosis_evidence *evidence,
+			      struct diagnosis *diagnosis)
+{
+	const struct heap_growth *lost =
+		diagnose_lost_growth(diagnosis) ? evidence->lost_growth : NULL;
+
+	for (size_t i = 0; lost && i < lost->sites.count; i++) {
+		const struct site_growth *site = &lost->sites.items[i];
+		const struct site_growth *growth = growth_at(evidence->growth, site->site);
+
+		if (is_mostly_lost(growth, site))
+			add_lost_site(evidence, growth, site, diagnosis);
+	}
+	for (size_t i = 0; i < evidence->growth->sites.count; i++) {
+		const struct site_growth *site = &evidence->growth->sites.items[i];
+
+		if (!is_mostly_lost(site, growth_at(lost, site->site)))
+			add_held_site(evidence, site, diagnosis);
+	}
+}
+
+/* -------- the same where no scan has counted the heap */
+
+static double live_growth(const struct diagnosis_evidence *evidence,
+			  const struct diagnosis *diagnosis)
+{
+	if (evidence->conclusion && evidence->first && evidence->last &&
+	    !evidence->first->heap_changed && !evidence->last->heap_changed)
+		return (double)evidence->conclusion->growth.groups[GROUP_LIVE];
+	return diagnosis->rss.known ? (double)diagnosis->rss.now - (double)diagnosis->rss.before
+				    : HUGE_VAL;
+}
+
+/* One call stack in forty seems to grow by chance. Several of its blocks must have stayed, and
+ * memory must have become more, too. */
+static void add_estimated_site(const struct diagnosis_evidence *evidence,
+			       struct diagnosis *diagnosis)
+{
+	const struct profile_report_site *site = diagnose_site(evidence->profile);
+	const struct interval *rate = site ? &site->judgement.growth_bytes_per_s : NULL;
+	struct diagnosis_finding finding = {
+		.part = DIAGNOSED_BLOCKS, .verdict = DIAGNOSIS_GROWS, .site = site};
+
+	if (!site)
+		return;
+	finding.bytes =
+		fmin(rate->estimate * evidence->seconds, fmax(live_growth(evidence, diagnosis), 0));
+	finding.why = "blocks from this call stack are not freed; a cache that still fills looks "
+		      "the same";
+	if (site->judgement.verdict == PROFILE_LEAKING) {
+		finding.verdict = DIAGNOSIS_LEAKS;
+		finding.why = "blocks come, live, and nothing ever touches them";
+		finding.bytes = rate->estimate * evidence->seconds;
+	} else if (rate->estimate > SITE_SPREAD * rate->low ||
+		   finding.bytes < rate->low * evidence->seconds / 2) {
+		return;
+	}
+	add(diagnosis, &finding);
+}
+
+/* -------- blocks of malloc, by class */
+
+/* Of what no call stack explains. Unreachable blocks are proof without one. */
+static void add_native_class(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	uint64_t lost = diagnose_lost_growth(diagnosis);
+	double named = 0;
+	struct diagnosis_finding finding = {.part = DIAGNOSED_BLOCKS, .has_class = true};
+
+	for (size_t i = 0; i < diagnosis->finding_count; i++)
+		named += diagnosis->findings[i].site ? diagnosis->findings[i].bytes : 0;
+	if (lost >= LOST_BYTES_MIN && diagnosis->has_lost_class && named < (double)lost / 2) {
+		finding.verdict = DIAGNOSIS_LEAKS;
+		finding.why = "unreachable blocks became more; no tracked call stack made them";
+		finding.class = diagnosis->lost_class;
+		finding.bytes = (double)lost;
+		finding.counted_lost = true;
+		add(diagnosis, &finding);
+		return;
+	}
+	if (!evidence->growth || named >= evidence->growth->bytes / 2 ||
+	    !diagnose_find_native_class(evidence, &finding.class) ||
+	    diagnosis->retention->classes.items[finding.class.class].kind == CLASS_SIZE)
+		return;
+	finding.verdict = DIAGNOSIS_GROWS;
+	finding.why = "blocks of this class became more; no tracked call stack made them";
+	finding.bytes = (double)finding.class.is.bytes - (double)finding.class.was.bytes;
+	if (finding.bytes >= CLASS_BYTES_MIN)
+		add(diagnosis, &finding);
+}
+
+/* -------- managed heaps */
+
+static void add_objects(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	const struct diagnosis_finding finding = {
+		.part = DIAGNOSED_OBJECTS,
+		.verdict = DIAGNOSIS_GROWS,
+		.why = "held objects of this class became more at every scan; a cache that still "
+		       "fills looks the same",
+		.bytes = (double)diagnosis->class_bytes,
+		.exact = true,
+	};
+
+	if (!diagnosis->class_count || !diagnose_are_objects_many(diagnosis) ||
+	    finding.bytes < OBJECT_BYTES_MIN)
+		return;
+	/* Two scans alone may be chance, unless memory grew all the time. */
+	if (evidence->scan_count >= GROWTH_SCANS_MIN ||
+	    (finding.bytes >= GROWN_MIN && diagnose_goes_on(evidence)))
+		add(diagnosis, &finding);
+}
+
+static void add_garbage(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	struct diagnosis_finding finding = {
+		.part = DIAGNOSED_OBJECTS,
+		.verdict = DIAGNOSIS_LEAKS,
+		.why = "nothing reaches these objects, and the program has switched its collector "
+		       "off",
+		.exact = true,
+		.has_class = true,
+	};
+
+	finding.bytes = (double)diagnose_find_garbage(evidence, &finding.class);
+	if (finding.bytes >= LOST_BYTES_MIN)
+		add(diagnosis, &finding);
+}
+
+/* Where objects have no class that grows: tables of one language are as many classes as sizes. */
+static void add_root(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	struct diagnosis_finding finding = {
+		.part = DIAGNOSED_OBJECTS,
+		.verdict = DIAGNOSIS_GROWS,
+		.why = "this root reaches more and more; a cache that still fills looks the same",
+		.exact = true,
+		.has_root = true,
+	};
+
+	if (!evidence->scan_count || !evidence->scans[0]->runtimes.count ||
+	    !diagnose_find_root(evidence, &finding.root, &finding.root_was_bytes))
+		return;
+	finding.bytes = (double)diagnosis->retention->roots.items[finding.root].led.bytes -
+			(double)finding.root_was_bytes;
+	/* A class of the program says more, if it explains as much as an answer must. */
+	if ((double)diagnosis->class_bytes < finding.bytes * ANSWER_SHARE)
+		add(diagnosis, &finding);
+}
+
+/* What a Go program's own heap profile sees. */
+static void add_sampled(struct diagnosis *diagnosis)
+{
+	const struct diagnosis_finding finding = {
+		.part = DIAGNOSED_OBJECTS,
+		.verdict = DIAGNOSIS_GROWS,
+		.why = "objects of this call stack outlived garbage collections and become more; a "
+		       "cache that still fills looks the same",
+		.bytes = diagnosis->sampled ? diagnosis->sampled->growth : 0,
+	};
+
+	if (finding.bytes >= OBJECT_BYTES_MIN)
+		add(diagnosis, &finding);
+}
+
+/* -------- things that are counted */
+
+static double thread_growth(const struct diagnosis_evidence *evidence)
+{
+	const struct diagnosed_count *threads = &evidence->threads;
+
+	return count_grew(threads) &&
+			       count_series_trend(&evidence->thread_series) != COUNT_TREND_STANDS
+		       ? (double)threads->now - (double)threads->before
+		       : 0;
+}
+
+/* `beside`: memory of theirs that was counted. */
+static void add_counted(struct diagnosis *diagnosis, enum diagnosis_part part, double more,
+			double beside, const char *why)
+{
+	const struct diagnosis_finding finding = {
+		.part = part,
+		.verdict = DIAGNOSIS_GROWS,
+		.why = why,
+		.bytes = more > 0 ? more * bytes_each[part] + beside : 0,
+		.exact = true};
+
+	add(diagnosis, &finding);
+}
+
+static void add_counts(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	const struct task_group *goroutines = diagnosis->goroutines;
+	const struct diagnosed_count *descriptors = &evidence->descriptors;
+	struct diagnosed_opener opener;
+	enum descriptors_verdict verdict;
+	double stacks = evidence->conclusion
+				? fmax((double)evidence->conclusion->growth.groups[GROUP_STACKS], 0)
+				: 0;
+
+	if (goroutines)
+		add_counted(diagnosis, DIAGNOSED_GOROUTINES,
+			    (double)goroutines->count - (double)goroutines->growth.first_count, 0,
+			    "goroutines of one creator wait at one place, and become more");
+	else /* a goroutine in a system call keeps a thread */
+		add_counted(diagnosis, DIAGNOSED_THREADS, thread_growth(evidence), stacks,
+			    "threads are created and do not end");
+	verdict = descriptors_judge(&evidence->descriptor_series, descriptors, evidence->opened,
+				    &opener);
+	if (verdict != DESCRIPTORS_NO_LEAK)
+		add_counted(diagnosis, DIAGNOSED_DESCRIPTORS,
+			    (double)descriptors->now - (double)descriptors->before, 0,
+			    descriptors_why(verdict));
+}
+
+/* -------- other memory */
+
+static void add_tmpfs(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	struct tmpfs_growth growth = {0};
+	struct diagnosis_finding finding = {
+		.part = DIAGNOSED_TMPFS, .verdict = DIAGNOSIS_GROWS, .exact = true};
+
+	if (evidence->first_files && evidence->last_files)
+		growth = tmpfs_files_grown(evidence->first_files, evidence->last_files);
+	if (!growth.file)
+		return;
+	diagnosis->file.path = growth.file->path;
+	diagnosis->file.before = growth.before;
+	diagnosis->file.now = growth.file->bytes;
+	diagnosis->file.open = growth.file->open;
+	finding.bytes = (double)growth.file->bytes - (double)growth.before;
+	finding.why = growth.file->open ? "a file in memory grows that it has open for writing"
+					: "a file in memory grew by as much as it wrote in this "
+					  "time";
+	add(diagnosis, &finding);
+}
+
+int64_t diagnose_written_growth(const struct diagnosis_evidence *evidence)
+{
+	if (!evidence->first || !evidence->last)
+		return 0;
+	return (int64_t)evidence->last->parts[MEMORY_FILES_WRITTEN].resident -
+	       (int64_t)evidence->first->parts[MEMORY_FILES_WRITTEN].resident;
+}
+
+/* By which a group grew that nobody else explains, and that neither malloc, a collector nor the
+ * page cache keeps. */
+static double group_growth(const struct diagnosis_evidence *evidence, enum memory_group group)
+{
+	const struct memory_conclusion *conclusion = evidence->conclusion;
+
+	if (!conclusion || group == GROUP_LIVE || group == GROUP_FREE || group == GROUP_MALLOC ||
+	    group == GROUP_MANAGED)
+		return 0;
+	/* Threads explain their stacks. */
+	if (group == GROUP_STACKS && thread_growth(evidence) > 0)
+		return 0;
+	/* It may be malloc's heap. */
+	if (group == GROUP_OTHER && evidence->last && evidence->last->why)
+		return 0;
+	if (group == GROUP_FILES)
+		return fmax((double)diagnose_written_growth(evidence), 0);
+	return fmax((double)conclusion->growth.groups[group], 0);
+}
+
+static void add_groups(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	const struct memory_conclusion *conclusion = evidence->conclusion;
+
+	if (!conclusion || conclusion->verdict == MEMORY_STEADY || conclusion->no_leak ||
+	    conclusion->verdict == MEMORY_FILLS)
+		return;
+	for (unsigned group = 0; group < GROUP_MAX_; group++) {
+		const struct diagnosis_finding finding = {
+			.part = DIAGNOSED_MEMORY,
+			.group = (enum memory_group)group,
+			.verdict = DIAGNOSIS_GROWS,
+			.why = conclusion->why ? conclusion->why
+					       : "this part of its memory grew, and malloc knows "
+						 "nothing of "
+						 "it",
+			.bytes = group_growth(evidence, (enum memory_group)group),
+			.exact = true,
+		};
+
+		if (finding.bytes >= MEMORY_GROWTH_MIN)
+			add(diagnosis, &finding);
+	}
+}
+
+/* -------- what there is to be explained */
+
+static double native_growth(const struct diagnosis_evidence *evidence)
+{
+	if (evidence->growth && evidence->growth->counted)
+		return fmax(evidence->growth->bytes, 0);
+	return evidence->conclusion
+		       ? fmax((double)evidence->conclusion->growth.groups[GROUP_LIVE], 0)
+		       : 0;
+}
+
+/* By what roots hold; without two scans garbage cannot be told from objects. */
+static double managed_growth(const struct diagnosis_evidence *evidence)
+{
+	if (evidence->scan_count < 2)
+		return 0;
+	return fmax((double)diagnose_held_bytes(evidence->scans[evidence->scan_count - 1]) -
+			    (double)diagnose_held_bytes(evidence->scans[0]),
+		    0);
+}
+
+static double counted_growth(const struct diagnosis_evidence *evidence)
+{
+	struct diagnosed_class class;
+	double grown = native_growth(evidence) + managed_growth(evidence) +
+		       (double)diagnose_find_garbage(evidence, &class);
+
+	for (unsigned group = 0; group < GROUP_MAX_; group++)
+		grown += group_growth(evidence, (enum memory_group)group);
+	return grown;
+}
+
+void findings_collect(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	diagnosis->finding_count = 0;
+	if (evidence->growth && evidence->growth->known)
+		add_counted_sites(evidence, diagnosis);
+	else
+		add_estimated_site(evidence, diagnosis);
+	add_native_class(evidence, diagnosis);
+	add_objects(evidence, diagnosis);
+	add_garbage(evidence, diagnosis);
+	add_root(evidence, diagnosis);
+	add_sampled(diagnosis);
+	add_counts(evidence, diagnosis);
+	add_tmpfs(evidence, diagnosis);
+	add_groups(evidence, diagnosis);
+	diagnosis->grown_bytes = counted_growth(evidence);
+	/* Things that are counted explain memory that may not have grown yet. */
+	if (diagnosis->finding_count)
+		diagnosis->grown_bytes = fmax(diagnosis->grown_bytes, diagnosis->findings[0].bytes);
+	for (size_t i = 0; i < diagnosis->finding_count; i++)
+		diagnosis->findings[i].share =
+			diagnosis->findings[i].bytes / diagnosis->grown_bytes;
+}
+
+bool findings_answer(struct diagnosis *diagnosis)
+{
+	const struct diagnosis_finding *first = &diagnosis->findings[0];
+
+	diagnosis->explained = 0;
+	if (!diagnosis->finding_count)
+		return false;
+	for (size_t i = 0; i < diagnosis->finding_count && diagnosis->explained < ANSWER_SHARE;
+	     i++) {
+		if (diagnosis->findings[i].part == first->part)
+			diagnosis->explained += diagnosis->findings[i].share;
+	}
+	/* Proof of a small leak stands beside other growth that nobody would call one. */
+	return diagnosis->explained >= ANSWER_SHARE ||
+	       (first->verdict == DIAGNOSIS_LEAKS && diagnosis->grown_bytes < GROWN_MIN);
+}
