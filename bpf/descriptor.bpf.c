@@ -113,12 +113,37 @@ static __always_inline struct lm_descriptor_table *table_followed(struct lm_desc
 	return NULL;
 }
 
-static __always_inline void opener_count(u32 index, bool closed)
+static __always_inline void opener_count_opened(u32 index)
 {
 	struct lm_descriptor_site *site = bpf_map_lookup_elem(&descriptor_sites, &index);
 
 	if (site && index != LM_SITE_LOST)
-		__sync_fetch_and_add(closed ? &site->closed : &site->opened, 1);
+		__sync_fetch_and_add(&site->opened, 1);
+}
+
+/* How many bits it needs. Without a branch: the verifier would walk each way on its own. */
+static __always_inline u32 bits_of(u32 value)
+{
+	value |= value >> 1;
+	value |= value >> 2;
+	value |= value >> 4;
+	value |= value >> 8;
+	value |= value >> 16;
+	value -= value >> 1 & 0x55555555;
+	value = (value & 0x33333333) + (value >> 2 & 0x33333333);
+	return ((value + (value >> 4)) & 0x0f0f0f0f) * 0x01010101 >> 24;
+}
+
+static __always_inline void opener_count_closed(u32 index, u64 age_ns)
+{
+	struct lm_descriptor_site *site = bpf_map_lookup_elem(&descriptor_sites, &index);
+	u64 units = age_ns >> LM_DESCRIPTOR_AGE_SHIFT;
+
+	if (!site || index == LM_SITE_LOST)
+		return;
+	units = units < 0x7fffffff ? units : 0x7fffffff;
+	__sync_fetch_and_add(&site->closed, 1);
+	__sync_fetch_and_add(&site->closed_ages[bits_of(units) & (LM_DESCRIPTOR_AGES - 1)], 1);
 }
 
 /* A site that was another process' begins anew. */
@@ -130,6 +155,7 @@ static __always_inline void opener_claim(u32 index, lm_process_key process)
 		return;
 	site->opened = 0;
 	site->closed = 0;
+	__builtin_memset(site->closed_ages, 0, sizeof(site->closed_ages));
 	site->process = process;
 }
 
@@ -144,7 +170,8 @@ static __always_inline void slot_close(struct lm_descriptor_table *table,
 	    __sync_val_compare_and_swap(&slot->born_ns, born, LM_DESCRIPTOR_CLOSED) != born)
 		return;
 	__sync_fetch_and_add(&table->closed, 1);
-	opener_count(site, true);
+	if (site != LM_SITE_LOST)
+		opener_count_closed(site, bpf_ktime_get_ns() - born);
 }
 
 static __always_inline int closed(u32 fd)
@@ -226,11 +253,11 @@ static __noinline int opened(struct birth *birth, u32 fd, u64 file)
 	u64 there = file_at(fd);
 
 	__sync_fetch_and_add(&table->opened, 1);
-	opener_count(birth->is.site, false);
+	opener_count_opened(birth->is.site);
 	/* Another thread was faster to close it than we to enter it. */
 	if (!there || (file && there != file)) {
 		__sync_fetch_and_add(&table->closed, 1);
-		opener_count(birth->is.site, true);
+		opener_count_closed(birth->is.site, 0);
 		return 0;
 	}
 	if (fd > table->highest)
@@ -246,7 +273,7 @@ static __noinline int opened(struct birth *birth, u32 fd, u64 file)
 		return 0;
 	}
 	__sync_fetch_and_add(&table->dropped, 1);
-	opener_count(birth->is.site, true);
+	opener_count_closed(birth->is.site, 0);
 	return 0;
 }
 

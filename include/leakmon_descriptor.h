@@ -39,11 +39,18 @@ struct lm_descriptor_table {
 	__u32 padding_;
 };
 
+/* Ages at a close, in classes of powers of two: class 0 is below 2^LM_DESCRIPTOR_AGE_SHIFT ns
+ * (about a millisecond), class N below twice class N - 1. The last class holds all that is older.
+ */
+#define LM_DESCRIPTOR_AGES 32
+#define LM_DESCRIPTOR_AGE_SHIFT 20
+
 /* Of one call stack, in `descriptor_sites`, at its index in `sites`. */
 struct lm_descriptor_site {
 	lm_process_key process; /* owner of the counts: sites are used again */
 	__u64 opened;
 	__u64 closed;
+	__u32 closed_ages[LM_DESCRIPTOR_AGES]; /* of `closed`, by their age then */
 };
 
 /*
@@ -72,6 +79,6 @@ enum lm_descriptor_call {
 _Static_assert(sizeof(struct lm_descriptor_key) == 8, "ABI");
 _Static_assert(sizeof(struct lm_descriptor) == 16, "ABI");
 _Static_assert(sizeof(struct lm_descriptor_table) == 48, "ABI");
-_Static_assert(sizeof(struct lm_descriptor_site) == 24, "ABI");
+_Static_assert(sizeof(struct lm_descriptor_site) == 24 + 4 * LM_DESCRIPTOR_AGES, "ABI");
 
 #endif

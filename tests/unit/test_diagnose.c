@@ -711,7 +711,7 @@ static void a_sampled_call_stack_grows_if_its_lower_limit_does(void **state)
 
 static void threads_and_descriptors_that_become_more_grow(void **state)
 {
-	const struct live_group created = {.count = 5};
+	const struct live_group created = {.count = 4};
 	struct diagnosis diagnosis = conclude((struct diagnosis_evidence){
 		.conclusion = &steady, .threads = {true, 10, 15}, .created = &created});
 
@@ -719,6 +719,7 @@ static void threads_and_descriptors_that_become_more_grow(void **state)
 	assert_int_equal(diagnosis.verdict, DIAGNOSIS_GROWS);
 	assert_int_equal(diagnosis.part, DIAGNOSED_THREADS);
 	assert_ptr_equal(diagnosis.creator, &created);
+	assert_int_equal((int)(100 * diagnosis.creator_share), 80);
 	diagnosis = conclude((struct diagnosis_evidence){.conclusion = &steady,
 							 .threads = {true, 10, 14},
 							 .descriptors = {true, 1000, 1050}});
@@ -731,22 +732,48 @@ static void descriptors_that_become_more_have_an_opener(void **state)
 {
 	const struct site before = {.family = FAMILY_DESCRIPTORS,
 				    .lost = LM_LOST_BEFORE,
-				    .count = 1000},
-			  few = {.family = FAMILY_DESCRIPTORS, .count = 3},
-			  many = {.family = FAMILY_DESCRIPTORS, .count = 40},
+				    .count = 1000,
+				    .oldest_ns = 50},
+			  many = {.family = FAMILY_DESCRIPTORS,
+				  .count = 40,
+				  .allocated_count = 40,
+				  .oldest_ns = 50},
 			  blocks = {.family = FAMILY_HEAP, .count = 5000};
-	struct report_site sites[] = {
-		{.site = &before}, {.site = &few}, {.site = &many}, {.site = &blocks}};
-	struct report_process process = {.sites = {.items = sites, .count = 4}};
+	struct block ages[40] = {{.age_ns = 50}};
+	const struct snapshot_process snapshot = {
+		.descriptors = {.before = 1000, .outstanding = 1050}};
+	struct report_site sites[] = {{.site = &before},
+				      {.site = &many, .id = 1, .blocks = {ages, 40, 0}},
+				      {.site = &blocks}};
+	struct report_process process = {.process = &snapshot,
+					 .sites = {.items = sites, .count = 3}};
 	const struct report opened = {.processes = {.items = &process, .count = 1}};
 	struct diagnosis diagnosis = conclude((struct diagnosis_evidence){
 		.conclusion = &steady, .descriptors = {true, 1000, 1050}, .opened = &opened});
 
 	(void)state;
-	assert_ptr_equal(diagnosis.opener, &sites[2]);
+	assert_int_equal(diagnosis.part, DIAGNOSED_DESCRIPTORS);
+	assert_ptr_equal(diagnosis.opener.site, &sites[1]);
+	assert_int_equal((int)(100 * diagnosis.opener.share), 80);
 	diagnosis = conclude((struct diagnosis_evidence){
 		.conclusion = &steady, .descriptors = {true, 1000, 1001}, .opened = &opened});
-	assert_null(diagnosis.opener);
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_NO_LEAK);
+	assert_null(diagnosis.opener.site);
+}
+
+/* A burst of them is no growth, nor is a pool that is full. */
+static void threads_that_stand_still_are_no_leak(void **state)
+{
+	struct diagnosis_evidence evidence = {.conclusion = &steady, .threads = {true, 10, 70}};
+
+	(void)state;
+	for (size_t i = 0; i < 30; i++)
+		count_series_add(&evidence.thread_series, (double)i, i < 8 ? 10 : 70);
+	assert_int_equal(conclude(evidence).verdict, DIAGNOSIS_NO_LEAK);
+	evidence.thread_series.count = 0;
+	for (size_t i = 0; i <= 30; i++)
+		count_series_add(&evidence.thread_series, (double)i, 10 + 2 * i);
+	assert_int_equal(conclude(evidence).verdict, DIAGNOSIS_GROWS);
 }
 
 /* Without /proc/PID/pagemap, say, malloc's blocks are among the memory of unknown owner. */
@@ -867,6 +894,7 @@ int main(void)
 		cmocka_unit_test(a_sampled_call_stack_grows_if_its_lower_limit_does),
 		cmocka_unit_test(threads_and_descriptors_that_become_more_grow),
 		cmocka_unit_test(descriptors_that_become_more_have_an_opener),
+		cmocka_unit_test(threads_that_stand_still_are_no_leak),
 		cmocka_unit_test(memory_of_an_unread_heap_is_not_foreign_to_malloc),
 		cmocka_unit_test(a_heap_that_was_not_walked_has_not_lost_its_blocks),
 		cmocka_unit_test(other_memory_is_judged_by_its_part),

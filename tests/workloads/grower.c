@@ -9,6 +9,8 @@
  *   grower shared KIB_PER_S      writes into memory that no process maps, and keeps it
  *   grower idle                  sleeps
  *   grower threads|files|maps PER_S
+ *   grower chunks PER_S          maps 64 KiB and uses them
+ *   grower parts PER_S           uses 64 KiB more of what it mapped at once
  *   grower forgotten PER_S       threads that end at once and are never joined
  */
 #ifndef _GNU_SOURCE
@@ -158,6 +160,32 @@ static void one_mapping(void)
 		_exit(115);
 }
 
+#define POOL_CHUNK (64u << 10)
+
+/* As a pool does that takes its memory from the kernel. */
+static void one_chunk(void)
+{
+	char *at =
+		mmap(NULL, POOL_CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		_exit(118);
+	memset(at, 1, POOL_CHUNK);
+}
+
+/* One mapping, made at once, of which more and more is used. */
+static void one_part(void)
+{
+	static char *all;
+
+	if (!all)
+		all = mmap(NULL, 1ul << 30, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (all == MAP_FAILED || (done + 1) * POOL_CHUNK > 1ul << 30)
+		_exit(119);
+	memset(all + done * POOL_CHUNK, 1, POOL_CHUNK);
+}
+
 static void by_rate(void (*one)(void))
 {
 	while (done < (uint64_t)(elapsed_s() * (double)first)) {
@@ -199,6 +227,16 @@ static void maps(void)
 	by_rate(one_mapping);
 }
 
+static void chunks(void)
+{
+	by_rate(one_chunk);
+}
+
+static void parts(void)
+{
+	by_rate(one_part);
+}
+
 /* tmpfs, as a file that nobody maps is in it. */
 static void shared(void)
 {
@@ -219,10 +257,10 @@ static void idle(void)
 }
 
 static const struct command courses[] = {
-	{"leak", leak, false},	     {"cache", cache, false}, {"batch", batch, false},
-	{"threads", threads, false}, {"files", files, false}, {"maps", maps, false},
-	{"shared", shared, false},   {"idle", idle, false},   {"forgotten", forgotten, false},
-	{"peaks", peaks, false},
+	{"leak", leak, false},	     {"cache", cache, false},	{"batch", batch, false},
+	{"threads", threads, false}, {"files", files, false},	{"maps", maps, false},
+	{"shared", shared, false},   {"idle", idle, false},	{"forgotten", forgotten, false},
+	{"peaks", peaks, false},     {"chunks", chunks, false}, {"parts", parts, false},
 };
 
 int main(int argc, char **argv)

@@ -705,6 +705,25 @@ static int stack_copy(const struct bpf_side *bpf, const struct row *row, struct 
 		row->site, site);
 }
 
+/* Fewer of the closes than one in so many came at a greater age: a server that reconnects once has
+ * one close at any age. */
+#define LATE_CLOSES 50
+
+/* The end of the class of ages by which nearly all closes had come; 0: there were none. */
+static uint64_t closes_reach_ns(const struct lm_descriptor_site *calls)
+{
+	uint64_t late = 0, closed = 0;
+
+	for (size_t i = 0; i < LM_DESCRIPTOR_AGES; i++)
+		closed += calls->closed_ages[i];
+	for (size_t i = LM_DESCRIPTOR_AGES; i-- > 0;) {
+		late += calls->closed_ages[i];
+		if (late * LATE_CLOSES > closed)
+			return UINT64_C(1) << (LM_DESCRIPTOR_AGE_SHIFT + i);
+	}
+	return 0;
+}
+
 /* The calls of one stack are counted together, whatever it opened: by its largest row. */
 static void count_calls(const struct bpf_side *bpf, const struct rows *rows, const struct row *row,
 			struct site *site)
@@ -723,6 +742,7 @@ static void count_calls(const struct bpf_side *bpf, const struct rows *rows, con
 	if (row->lost || !largest)
 		return;
 	site->freed_count = calls->closed;
+	site->freed_reach_ns = closes_reach_ns(calls);
 	site->allocated_count += calls->closed;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "diagnose/class_growth.h"
+#include "diagnose/descriptors.h"
 #include "diagnose/findings.h"
 #include "memory/conclusion.h"
 
@@ -15,6 +16,8 @@
 #define SITE_BYTES_PER_S 3.0
 /* Held bytes may grow by one in so many and be called garbage's growth. */
 #define HELD_SHARE 20
+/* A call stack that explains as much of all growth is its cause. */
+#define MAIN_SHARE 0.5
 
 /* For a process, in bytes per second; 0: it did not grow. */
 static double rss_rate(const struct diagnosis *diagnosis)
@@ -42,25 +45,6 @@ const struct profile_report_site *diagnose_site(const struct profile_report_proc
 
 /* -------- verdicts */
 
-/* The call stack that opened most of the descriptors still open; NULL: none is known. */
-static const struct report_site *find_opener(const struct report *opened)
-{
-	const struct report_site *most = NULL;
-
-	for (size_t i = 0; opened && i < opened->processes.count; i++) {
-		const struct report_process *process = &opened->processes.items[i];
-
-		for (size_t j = 0; j < process->sites.count; j++) {
-			const struct report_site *site = &process->sites.items[j];
-
-			if (site->site->family == FAMILY_DESCRIPTORS && !site->site->lost &&
-			    (!most || site->site->count > most->site->count))
-				most = site;
-		}
-	}
-	return most;
-}
-
 /* A trend beside memory that malloc or a collector keeps, and small against that, is part of it. */
 #define TREND_SHARE 20
 static bool is_side_effect(const struct diagnosis_evidence *evidence,
@@ -69,6 +53,17 @@ static bool is_side_effect(const struct diagnosis_evidence *evidence,
 	return evidence->conclusion && evidence->conclusion->no_leak &&
 	       finding->verdict == DIAGNOSIS_GROWS && finding->bytes < MEMORY_GROWTH_MIN &&
 	       finding->bytes * TREND_SHARE < (double)evidence->conclusion->growth.total;
+}
+
+static void find_creator(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	const struct diagnosed_count *threads = &evidence->threads;
+
+	diagnosis->creator = evidence->created;
+	if (evidence->created && threads->now > threads->before)
+		diagnosis->creator_share = fmin((double)evidence->created->count /
+							(double)(threads->now - threads->before),
+						1);
 }
 
 static void conclude_findings(const struct diagnosis_evidence *evidence,
@@ -90,9 +85,10 @@ static void conclude_findings(const struct diagnosis_evidence *evidence,
 		diagnosis->class_count = 1;
 	}
 	if (first->part == DIAGNOSED_THREADS)
-		diagnosis->creator = evidence->created;
+		find_creator(evidence, diagnosis);
 	if (first->part == DIAGNOSED_DESCRIPTORS)
-		diagnosis->opener = find_opener(evidence->opened);
+		descriptors_judge(&evidence->descriptor_series, &evidence->descriptors,
+				  evidence->opened, &diagnosis->opener);
 }
 
 /* What grew is known, its cause is not. */
@@ -243,6 +239,23 @@ static void conclude_memory(const struct diagnosis_evidence *evidence, struct di
 	}
 }
 
+/* The code behind memory that only the mappings show. */
+static void find_mapper(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	struct diagnosed_mapper mapper = {0};
+	const struct memory_growth *growth;
+
+	if (diagnosis->part != DIAGNOSED_MEMORY || diagnosis->group != GROUP_OTHER ||
+	    diagnosis->verdict == DIAGNOSIS_NO_LEAK || !mappings_judge(&evidence->mapped, &mapper))
+		return;
+	diagnosis->mapper = mapper;
+	growth = &evidence->conclusion->growth;
+	if (mapper.share * (double)growth->groups[GROUP_OTHER] < MAIN_SHARE * (double)growth->total)
+		return;
+	diagnosis->verdict = DIAGNOSIS_GROWS;
+	diagnosis->why = "memory that this call stack maps stays mapped, and becomes more";
+}
+
 /* Whether paths lead to blocks of the answer's call stack: those of the one that grew most were
  * looked up, before any class. */
 static bool is_looked_up(const struct diagnosis_evidence *evidence,
@@ -314,6 +327,11 @@ static void suggest(struct diagnosis *diagnosis)
 		runtime_label_tool(runtime, diagnosis->pid, diagnosis->next);
 		return;
 	}
+	if (diagnosis->mapper.site) {
+		snprintf(diagnosis->next, sizeof(diagnosis->next), "leakmon -p %d --mappings 60",
+			 diagnosis->pid);
+		return;
+	}
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	snprintf(diagnosis->next, sizeof(diagnosis->next), commands[part], diagnosis->pid);
@@ -368,6 +386,7 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 
 	*diagnosis = (struct diagnosis){
 		.pid = evidence->pid,
+		.container = evidence->container,
 		.seconds = evidence->seconds,
 		.ended = evidence->ended,
 		.why = "its memory could not be read twice",
@@ -404,6 +423,7 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 	if (diagnosis->verdict == DIAGNOSIS_UNKNOWN || diagnosis->verdict == DIAGNOSIS_NO_LEAK)
 		conclude_two_scans(evidence, diagnosis);
 	conclude_unexplained(evidence, diagnosis);
+	find_mapper(evidence, diagnosis);
 	diagnosis->path = find_path(evidence, diagnosis);
 	find_limit(evidence, diagnosis);
 	suggest(diagnosis);

@@ -6,7 +6,9 @@
 #ifndef LEAKMON_DIAGNOSE_CONCLUDE_H
 #define LEAKMON_DIAGNOSE_CONCLUDE_H
 
+#include "diagnose/count_series.h"
 #include "diagnose/heap_growth.h"
+#include "diagnose/mappings.h"
 #include "memory/tmpfs_files.h"
 #include "report/diagnosis.h"
 
@@ -18,16 +20,19 @@
 struct diagnosis_evidence {
 	pid_t pid;
 	const char *comm;
+	const struct container *container; /* that it runs in */
 	double seconds;
 	bool ended;
 	const struct memory_process *first, *last;
 	const struct memory_conclusion *conclusion; /* between these two */
 	struct diagnosed_count threads, descriptors;
-	const struct report *opened;		 /* with --descriptors, of this process alone */
-	const struct live_group *created;	 /* most threads since they became more */
-	const struct task_report *goroutines;	 /* the last reading of a Go program */
-	const struct heap_profile *heap_profile; /* likewise, with growth */
-	const struct profile_report_process *profile;	   /* its sites ranked */
+	struct count_series thread_series, descriptor_series; /* the readings behind these */
+	const struct report *opened; /* with --descriptors and their ages, of this process alone */
+	struct mapped_evidence mapped;		      /* since anonymous memory was seen to grow */
+	const struct live_group *created;	      /* most threads since they became more */
+	const struct task_report *goroutines;	      /* the last reading of a Go program */
+	const struct heap_profile *heap_profile;      /* likewise, with growth */
+	const struct profile_report_process *profile; /* its sites ranked */
 	const struct retain_result *scans[DIAGNOSE_SCANS]; /* in their order */
 	size_t scan_count;
 	/* Between the first scan and the last, by call stack: of all blocks of malloc, and of the

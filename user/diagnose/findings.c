@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "diagnose/class_growth.h"
+#include "diagnose/descriptors.h"
 #include "memory/conclusion.h"
 #include "symbol/site_label.h"
 
@@ -26,8 +27,6 @@
 /* A block that is resized is a new one each time: when fewer than this grow, their births say
  * nothing of how long, and the readings of memory do. */
 #define FEW_BLOCKS 6
-#define COUNT_MIN 5
-#define COUNT_SHARE 20 /* and of what there was, one in so many */
 /* A call stack that surely grows by less, where no scan has counted: 1 MiB in four days. */
 #define SITE_BYTES_PER_S 3.0
 /* An estimate so much above its lower limit rests on one block or two (95 % limits of a Poisson
@@ -381,12 +380,13 @@ static void add_sampled(struct diagnosis *diagnosis)
 
 /* -------- things that are counted */
 
-static double count_growth(const struct diagnosed_count *count)
+static double thread_growth(const struct diagnosis_evidence *evidence)
 {
-	uint64_t least = MAX(COUNT_MIN, count->before / COUNT_SHARE);
+	const struct diagnosed_count *threads = &evidence->threads;
 
-	return count->known && count->now >= count->before + least
-		       ? (double)count->now - (double)count->before
+	return count_grew(threads) &&
+			       count_series_trend(&evidence->thread_series) != COUNT_TREND_STANDS
+		       ? (double)threads->now - (double)threads->before
 		       : 0;
 }
 
@@ -407,6 +407,9 @@ static void add_counted(struct diagnosis *diagnosis, enum diagnosis_part part, d
 static void add_counts(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	const struct task_group *goroutines = diagnosis->goroutines;
+	const struct diagnosed_count *descriptors = &evidence->descriptors;
+	struct diagnosed_opener opener;
+	enum descriptors_verdict verdict;
 	double stacks = evidence->conclusion
 				? fmax((double)evidence->conclusion->growth.groups[GROUP_STACKS], 0)
 				: 0;
@@ -416,10 +419,14 @@ static void add_counts(const struct diagnosis_evidence *evidence, struct diagnos
 			    (double)goroutines->count - (double)goroutines->growth.first_count, 0,
 			    "goroutines of one creator wait at one place, and become more");
 	else /* a goroutine in a system call keeps a thread */
-		add_counted(diagnosis, DIAGNOSED_THREADS, count_growth(&evidence->threads), stacks,
+		add_counted(diagnosis, DIAGNOSED_THREADS, thread_growth(evidence), stacks,
 			    "threads are created and do not end");
-	add_counted(diagnosis, DIAGNOSED_DESCRIPTORS, count_growth(&evidence->descriptors), 0,
-		    "descriptors are opened and not closed");
+	verdict = descriptors_judge(&evidence->descriptor_series, descriptors, evidence->opened,
+				    &opener);
+	if (verdict != DESCRIPTORS_NO_LEAK)
+		add_counted(diagnosis, DIAGNOSED_DESCRIPTORS,
+			    (double)descriptors->now - (double)descriptors->before, 0,
+			    descriptors_why(verdict));
 }
 
 /* -------- other memory */
@@ -463,7 +470,7 @@ static double group_growth(const struct diagnosis_evidence *evidence, enum memor
 	    group == GROUP_MANAGED)
 		return 0;
 	/* Threads explain their stacks. */
-	if (group == GROUP_STACKS && count_growth(&evidence->threads) > 0)
+	if (group == GROUP_STACKS && thread_growth(evidence) > 0)
 		return 0;
 	/* It may be malloc's heap. */
 	if (group == GROUP_OTHER && evidence->last && evidence->last->why)

@@ -7,6 +7,7 @@
 #define LEAKMON_REPORT_DIAGNOSIS_H
 
 #include "base/text.h"
+#include "proc/container.h"
 #include "report/task_report.h"
 #include "report/heap_profile.h"
 #include "report/memory_report.h"
@@ -60,6 +61,26 @@ struct diagnosed_class {
 	struct retention_total was, is;
 };
 
+/* The call stack that opens most of the descriptors that stay, since they were seen to become more.
+ */
+struct diagnosed_opener {
+	const struct report_site *site; /* its largest row; borrowed; NULL: none is known */
+	uint64_t opened, closed, open;
+	uint64_t staying;	  /* of the open ones: older than its closes let one become */
+	uint64_t oldest_ns;	  /* of the open ones */
+	uint64_t closes_reach_ns; /* nearly all of the closed ones were younger; 0: none closed */
+	double share;		  /* of the growth that the staying ones explain */
+};
+
+/* The call stack, with those through the same functions, that most of the new anonymous memory
+ * outside malloc comes from, since that was seen to grow. */
+struct diagnosed_mapper {
+	const struct report_site *site; /* borrowed; NULL: none is known */
+	uint64_t bytes, count;		/* that stay mapped; of how many mappings */
+	uint64_t resident;		/* of these bytes, with what is swapped out */
+	double share;			/* of the growth in that time */
+};
+
 #define DIAGNOSIS_CLASSES_MAX 3
 #define DIAGNOSIS_FINDINGS_MAX 4
 
@@ -97,6 +118,7 @@ struct diagnosis {
 	enum memory_group group; /* of DIAGNOSED_MEMORY */
 	const char *why;	 /* the rule behind the verdict; static */
 	/* Borrowed from here on; NULL: there was none. */
+	const struct container *container;	    /* that it runs in */
 	const struct memory_process *memory;	    /* the last reading */
 	const struct memory_conclusion *conclusion; /* from the first to the last */
 	const struct profile_report_process *profile;
@@ -110,8 +132,10 @@ struct diagnosis {
 	bool counted_lost;			/* its blocks are among those of lost_blocks */
 	const struct retain_result *retention;	/* the last scan */
 	const struct task_group *goroutines;	/* that become more, and do not end */
-	const struct report_site *opener;	/* of most descriptors that stay open */
+	struct diagnosed_opener opener;		/* of most descriptors that stay open */
+	struct diagnosed_mapper mapper;		/* of most of DIAGNOSED_MEMORY, GROUP_OTHER */
 	const struct live_group *creator;	/* of most threads that stay */
+	double creator_share;			/* of the growth that these explain, at least */
 	struct {
 		const char *path; /* untrusted; NULL: none */
 		uint64_t before, now;

@@ -163,7 +163,8 @@ struct site {
 	uint64_t freed_count;
 	uint64_t by_dead_bytes; /* allocated by threads that have ended; 0 with -C */
 	uint64_t by_dead_count;
-	uint64_t oldest_ns;	       /* age of the oldest block; 0 if ages were not read (-C) */
+	uint64_t oldest_ns;	 /* age of the oldest block; 0 if ages were not read (-C) */
+	uint64_t freed_reach_ns; /* nearly all of `freed_count` ended no older; 0: not known */
 	uint64_t ages[SITE_AGES_MAX_]; /* blocks at least site_age_limits_ns[i] old; 0 with -C */
 	/* For a process that samples itself, else 0: the bytes that one hit of its sampler stands
 	 * for; of one that reports no end, of allocated_bytes. And of `count` the variance, and

@@ -1,15 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runs/diagnose_beside.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/page.h"
+#include "memory/memory_parts.h"
 #include "monitor/session.h"
 #include "monitor/session_threads.h"
+#include "proc/process_memory.h"
 #include "threads/live_census.h"
 
 /* An increase that may be the start of a leak: diagnose/conclude.h decides at the end. */
 #define NOTICE_MIN 3
+/* The same of anonymous memory: less than what the conclusion needs in a minute. */
+#define NOTICE_BYTES (256u << 10)
+/* Of it, what must lie outside malloc: the session costs all system calls of the machine. And how
+ * often that is read. */
+#define NOTICE_SHARE 0.25
+#define NOTICE_READINGS 4
+/* Entries of a page map that are read at once; and pages that are looked at in all: of what is
+ * larger, the rest is taken for resident. */
+#define PAGES_STEP 512
+#define PAGES_MAX (1u << 20)
 
 struct beside_session {
 	pid_t pid;
@@ -22,11 +37,14 @@ struct beside_session {
 	struct snapshot snapshot;
 	struct report report;
 	struct thread_census census;
+	uint64_t other_first; /* bytes of GROUP_OTHER when it was opened */
+	uint64_t *resident;   /* of each row of `report`; owned */
 };
 
 struct beside_row {
 	void (*choose)(struct tracking_options *tracking); /* what the session tracks */
-	void (*examine)(struct beside_session *beside, struct beside_evidence *evidence);
+	void (*examine)(struct beside_session *beside, const struct memory_process *last,
+			struct beside_evidence *evidence);
 };
 
 /* -------- descriptors */
@@ -43,8 +61,10 @@ static const struct report *beside_report(struct beside_session *beside)
 	return beside->examined ? &beside->report : NULL;
 }
 
-static void examine_descriptors(struct beside_session *beside, struct beside_evidence *evidence)
+static void examine_descriptors(struct beside_session *beside, const struct memory_process *last,
+				struct beside_evidence *evidence)
 {
+	(void)last;
 	evidence->opened = beside_report(beside);
 }
 
@@ -88,11 +108,13 @@ static int take_created(struct beside_session *beside)
 }
 
 /* The threads that were created since the session began and still live. */
-static void examine_threads(struct beside_session *beside, struct beside_evidence *evidence)
+static void examine_threads(struct beside_session *beside, const struct memory_process *last,
+			    struct beside_evidence *evidence)
 {
 	struct symbolizer *symbolizer = beside->session.stages.symbolizer;
 	struct live_group *most = NULL;
 
+	(void)last;
 	if (take_created(beside))
 		return;
 	for (size_t i = 0; i < beside->census.live.count; i++) {
@@ -108,11 +130,77 @@ static void examine_threads(struct beside_session *beside, struct beside_evidenc
 		evidence->created = most;
 }
 
+/* -------- mappings */
+
+static void choose_mappings(struct tracking_options *tracking)
+{
+	tracking->no_threads = true;
+	tracking->families[FAMILY_MAPPING] = true;
+}
+
+/* Bytes of anonymous memory between two addresses, with what is swapped out. */
+static uint64_t count_resident(pid_t pid, int pagemap_fd, const struct block *block, size_t *budget)
+{
+	uint64_t page = block->address / page_size(), end = page + block->size / page_size();
+	uint64_t entries[PAGES_STEP], bytes = 0;
+
+	while (page < end) {
+		size_t step = MIN(MIN(end - page, PAGES_STEP), *budget);
+		size_t got = step ? pagemap_pread(pid, pagemap_fd, page, entries, step) : 0;
+
+		if (!got)
+			return bytes + (*budget ? 0 : (end - page) * page_size());
+		for (size_t i = 0; i < got; i++) {
+			if (!pagemap_is_shared(entries[i]) &&
+			    (pagemap_is_present(entries[i]) || pagemap_is_swapped(entries[i])))
+				bytes += page_size();
+		}
+		page += got;
+		*budget -= got;
+	}
+	return bytes;
+}
+
+static int read_resident(struct beside_session *beside, const struct report_process *process)
+{
+	_cleanup_close_ int pagemap_fd = pagemap_open(live_memory(beside->pid));
+	size_t budget = PAGES_MAX;
+
+	if (pagemap_fd < 0)
+		return pagemap_fd;
+	beside->resident = calloc(process->sites.count + 1, sizeof(*beside->resident));
+	if (!beside->resident)
+		return -ENOMEM;
+	for (size_t i = 0; i < process->sites.count; i++) {
+		const struct report_site *row = &process->sites.items[i];
+
+		for (size_t j = 0; row->site->kind == KIND_MAPPING && j < row->blocks.count; j++)
+			beside->resident[i] += count_resident(beside->pid, pagemap_fd,
+							      &row->blocks.items[j], &budget);
+	}
+	return 0;
+}
+
+static void examine_mappings(struct beside_session *beside, const struct memory_process *last,
+			     struct beside_evidence *evidence)
+{
+	const struct report *report = last ? beside_report(beside) : NULL;
+	uint64_t other = last ? memory_group_resident(last, GROUP_OTHER) : 0;
+
+	if (!report || report->processes.count != 1 || other <= beside->other_first ||
+	    read_resident(beside, &report->processes.items[0]))
+		return;
+	evidence->mapped = (struct mapped_evidence){.report = report,
+						    .resident = beside->resident,
+						    .growth = other - beside->other_first};
+}
+
 /* -------- all families */
 
 static const struct beside_row rows[] = {
 	[BESIDE_DESCRIPTORS] = {choose_descriptors, examine_descriptors},
 	[BESIDE_THREADS] = {choose_threads, examine_threads},
+	[BESIDE_MAPPINGS] = {choose_mappings, examine_mappings},
 };
 _Static_assert(ARRAY_SIZE(rows) == BESIDE_MAX_, "a row for every family");
 
@@ -126,6 +214,7 @@ static void beside_open(struct beside_session *beside)
 	beside->options.tracking.no_heap = true;
 	beside->options.tracking.older_ns = 0;
 	beside->options.output.report.top = 0;
+	beside->options.output.report.show_allocs = true; /* for their ages */
 	rows[beside->family].choose(&beside->options.tracking);
 	pid = vec_push(&beside->options.targets.chosen.pids);
 	if (pid)
@@ -133,28 +222,66 @@ static void beside_open(struct beside_session *beside)
 	beside->attached = pid && !session_open_beside(&beside->session, &beside->options);
 }
 
-void diagnose_beside_notice(struct diagnose_beside *beside, pid_t pid, enum beside_family family,
-			    const struct diagnosed_count *count)
+/* NULL: out of memory. */
+static struct beside_session *beside_add(struct diagnose_beside *beside, pid_t pid,
+					 enum beside_family family)
 {
-	struct beside_session *session;
+	struct beside_session *session = calloc(1, sizeof(*session));
 
-	if (beside->sessions[family] || !count->known || count->now < count->before + NOTICE_MIN)
-		return;
-	session = calloc(1, sizeof(*session));
 	if (!session)
-		return;
+		return NULL;
 	session->pid = pid;
 	session->family = family;
 	beside->sessions[family] = session;
 	beside_open(session);
+	return session;
 }
 
-void diagnose_beside_examine(struct diagnose_beside *beside, struct beside_evidence *evidence)
+void diagnose_beside_notice(struct diagnose_beside *beside, pid_t pid, enum beside_family family,
+			    const struct diagnosed_count *count)
+{
+	if (!beside->sessions[family] && count->known && count->now >= count->before + NOTICE_MIN)
+		beside_add(beside, pid, family);
+}
+
+void diagnose_beside_notice_memory(struct diagnose_beside *beside,
+				   const struct process_reading *reading,
+				   const struct memory_process *first)
+{
+	_cleanup_(memory_process_free) struct memory_process now = {0};
+	double anonymous = reading->quantities.values[QUANTITY_HEAP], grown;
+	struct beside_session *session;
+	uint64_t other;
+
+	if (!first || isnan(anonymous) || beside->sessions[BESIDE_MAPPINGS])
+		return;
+	if (!(beside->anonymous_due > 0)) {
+		beside->anonymous_first = anonymous;
+		beside->anonymous_due = anonymous + NOTICE_BYTES;
+	}
+	if (anonymous < beside->anonymous_due || beside->memory_readings == NOTICE_READINGS)
+		return;
+	beside->memory_readings++;
+	beside->anonymous_due = anonymous + (anonymous - beside->anonymous_first);
+	if (memory_process_read(reading->pid, NULL, &now))
+		return;
+	other = memory_group_resident(&now, GROUP_OTHER);
+	grown = (double)other - (double)memory_group_resident(first, GROUP_OTHER);
+	if (grown < NOTICE_BYTES * NOTICE_SHARE ||
+	    grown < (anonymous - beside->anonymous_first) * NOTICE_SHARE)
+		return;
+	session = beside_add(beside, reading->pid, BESIDE_MAPPINGS);
+	if (session)
+		session->other_first = other;
+}
+
+void diagnose_beside_examine(struct diagnose_beside *beside, const struct memory_process *last,
+			     struct beside_evidence *evidence)
 {
 	*evidence = (struct beside_evidence){0};
 	for (size_t i = 0; i < BESIDE_MAX_; i++) {
 		if (beside->sessions[i] && beside->sessions[i]->attached)
-			rows[i].examine(beside->sessions[i], evidence);
+			rows[i].examine(beside->sessions[i], last, evidence);
 	}
 }
 
@@ -165,6 +292,7 @@ static void beside_close(struct beside_session *beside)
 		snapshot_free(&beside->snapshot);
 	}
 	thread_census_free(&beside->census);
+	free(beside->resident);
 	if (beside->attached)
 		session_close(&beside->session);
 	vec_free(&beside->options.targets.chosen.pids);

@@ -21,6 +21,7 @@
 #include "memory/tmpfs_files.h"
 #include "monitor/emit.h"
 #include "monitor/stages.h"
+#include "proc/container.h"
 #include "proc/memory_room.h"
 #include "profile/profile_run.h"
 #include "report/memory_split.h"
@@ -40,7 +41,7 @@
 /* How often processes are read to find suspects, in seconds, and for which share of a core. */
 #define TRIAGE_S 1.0
 #define GOROUTINE_READINGS 10
-#define COUNT_READINGS 10
+#define COUNT_READINGS 30
 #define TRIAGE_BUDGET 0.01
 #define SUSPECT_CONFIDENCE 0.5
 
@@ -49,12 +50,14 @@ struct subject {
 	char comm[16];
 	struct process_reading reading;
 	bool readable, ended;
+	struct container *container; /* owned; NULL: it is in none */
 	struct memory_process first, last;
 	bool has_first, has_last;
 	struct memory_conclusion conclusion;
 	struct tmpfs_files first_files, last_files;
 	bool has_files; /* both */
 	struct diagnosed_count threads, descriptors;
+	struct count_series thread_series, descriptor_series;
 	struct retain_result scans[DIAGNOSE_SCANS];
 	size_t scan_count;
 	bool unscannable; /* it was said */
@@ -77,6 +80,7 @@ struct diagnose_run {
 	struct stages stages;
 	struct subject subjects[DIAGNOSE_PROCESSES_MAX];
 	size_t count;
+	size_t gone; /* others, that ended before they were subjects */
 	uint64_t begin_ns;
 	/* Looks are readings and scans of all: how long the first one took, and the longest so far.
 	 */
@@ -99,23 +103,33 @@ static double seconds_since(uint64_t begin_ns)
 
 static void read_counts(struct subject *subject, bool first)
 {
-	static const struct reading_effort effort = {
-		.files = true, .mappings = true, .admission_s = 1};
-	struct diagnosed_count *const counts[] = {
-		[QUANTITY_THREADS] = &subject->threads, [QUANTITY_FILES] = &subject->descriptors};
+	static const struct reading_effort effort = {.files = true, .admission_s = 1};
+	struct {
+		struct diagnosed_count *count;
+		struct count_series *series;
+	} const counts[] = {
+		[QUANTITY_THREADS] = {&subject->threads, &subject->thread_series},
+		[QUANTITY_FILES] = {&subject->descriptors, &subject->descriptor_series},
+	};
 
 	if (!subject->readable || process_reading_update(&subject->reading, &effort)) {
 		subject->ended |= subject->readable;
+		return;
+	}
+	if (!subject->reading.has_memory) { /* a zombie */
+		subject->ended = true;
 		return;
 	}
 	memcpy(subject->comm, subject->reading.comm, sizeof(subject->comm));
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		double value = subject->reading.quantities.values[i];
 
-		if (!counts[i] || !(value >= 0))
+		if (!counts[i].count || !(value >= 0))
 			continue;
-		counts[i]->known |= first;
-		*(first ? &counts[i]->before : &counts[i]->now) = (uint64_t)value;
+		counts[i].count->known |= first;
+		*(first ? &counts[i].count->before : &counts[i].count->now) = (uint64_t)value;
+		count_series_add(counts[i].series, seconds_since(subject->begin_ns),
+				 (uint64_t)value);
 	}
 	if (subject->reading_count < ARRAY_SIZE(subject->readings) &&
 	    subject->reading.quantities.values[QUANTITY_HEAP] >= 0)
@@ -143,6 +157,8 @@ static void look_at_counts(struct subject *subject)
 	diagnose_beside_notice(&subject->beside, subject->pid, BESIDE_DESCRIPTORS,
 			       &subject->descriptors);
 	diagnose_beside_notice(&subject->beside, subject->pid, BESIDE_THREADS, &subject->threads);
+	diagnose_beside_notice_memory(&subject->beside, &subject->reading,
+				      subject->has_first ? &subject->first : NULL);
 }
 
 /* Without a stop, a few milliseconds of work. */
@@ -391,6 +407,7 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	struct diagnosis_evidence evidence = {
 		.pid = subject->pid,
 		.comm = subject->comm,
+		.container = subject->container,
 		.seconds = seconds_since(run->begin_ns),
 		.profile = profiled,
 	};
@@ -422,7 +439,11 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	evidence.last_files = subject->has_files ? &subject->last_files : NULL;
 	evidence.threads = subject->threads;
 	evidence.descriptors = subject->descriptors;
-	diagnose_beside_examine(&subject->beside, &beside);
+	evidence.thread_series = subject->thread_series;
+	evidence.descriptor_series = subject->descriptor_series;
+	diagnose_beside_examine(&subject->beside, subject->has_last ? &subject->last : NULL,
+				&beside);
+	evidence.mapped = beside.mapped;
 	evidence.opened = beside.opened;
 	evidence.created = beside.created;
 	evidence.growth = &subject->growth;
@@ -598,11 +619,26 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 	return run->error;
 }
 
+static bool all_ended(const struct diagnose_run *run)
+{
+	for (size_t i = 0; i < run->count; i++) {
+		if (!run->subjects[i].ended)
+			return false;
+	}
+	return true;
+}
+
 /* No probe could be set: what readings and scans say. */
 static int wait_without_profile(struct diagnose_run *run)
 {
 	double for_s = (double)run->options->for_ns / 1e9;
 
+	if (all_ended(run) && run->begun)
+		return finish(run, NULL);
+	if (all_ended(run)) {
+		log_error("PID %d has ended: there is no answer about it", run->subjects[0].pid);
+		return -ESRCH;
+	}
 	log_warning("without call stacks: readings of memory and scans of the heap only");
 	while (!run->done && !run->error && !interrupt_check()) {
 		struct pollfd fd = {.fd = interrupt_fd(), .events = POLLIN};
@@ -614,16 +650,30 @@ static int wait_without_profile(struct diagnose_run *run)
 	return run->done ? run->error : -EINTR;
 }
 
+/* One that is gone costs its own answer only. */
 static int add_subject(struct diagnose_run *run, pid_t pid)
 {
-	struct subject *subject = &run->subjects[run->count++];
+	struct subject *subject = &run->subjects[run->count];
+	struct container_cache *containers;
 	int error = process_reading_open(&subject->reading, pid);
 
-	subject->pid = pid;
-	subject->readable = !error;
-	if (error)
+	if (error == -ESRCH) {
+		log_error("PID %d has ended: there is no answer about it", pid);
+		run->gone++;
+		return 0;
+	}
+	if (error) {
 		log_error("PID %d: %s", pid, strerror(-error));
-	return error;
+		return error;
+	}
+	subject->pid = pid;
+	subject->readable = true;
+	containers = container_cache_new();
+	if (containers)
+		subject->container = container_copy(container_find(containers, pid));
+	container_cache_free(containers);
+	run->count++;
+	return 0;
 }
 
 /* Polls every process until the triage can judge. 0; -EINTR; -errno after a message. */
@@ -667,7 +717,7 @@ static int find_suspects(struct diagnose_run *run)
 		    run->count < DIAGNOSE_PROCESSES_MAX)
 			error = add_subject(run, entry->pid);
 	}
-	if (!error && !run->count)
+	if (!error && !run->count && !run->gone)
 		log_info("no leak: none of %zu processes surely grew in %.0f s; for slow leaks run "
 			 "`leakmon`",
 			 report.processes.total, triage_now(&triage));
@@ -692,7 +742,7 @@ static int select_subjects(struct diagnose_run *run)
 	}
 	for (size_t i = 0; i < selection.pids.count && !error; i++)
 		error = add_subject(run, selection.pids.items[i]);
-	return error;
+	return !error && !run->count ? -ESRCH : error;
 }
 
 static void run_free(struct diagnose_run *run)
@@ -703,6 +753,7 @@ static void run_free(struct diagnose_run *run)
 		if (subject->readable)
 			process_reading_close(&subject->reading);
 		diagnose_beside_close(&subject->beside);
+		container_free(subject->container);
 		task_history_free(&subject->task_history);
 		task_report_free(&subject->goroutines);
 		heap_profile_history_free(&subject->profile_history);
@@ -720,32 +771,69 @@ static void run_free(struct diagnose_run *run)
 	stages_close(&run->stages);
 }
 
-/* The profile, which calls take_profile() until that is done. 0 or -errno. */
+/* The subjects that live. Those that were found by name are named by their PIDs, too. 0 or -ENOMEM.
+ */
+static int name_subjects(struct diagnose_run *run, struct selector_config *chosen)
+{
+	*chosen = (struct selector_config){0};
+	for (size_t i = 0; i < run->count; i++) {
+		pid_t *pid = run->subjects[i].ended ? NULL : vec_push(&chosen->pids);
+
+		if (!pid && !run->subjects[i].ended)
+			return -ENOMEM;
+		if (pid)
+			*pid = run->subjects[i].pid;
+	}
+	return 0;
+}
+
+/* Whether one of them has ended that had not before. */
+static bool note_ends(struct diagnose_run *run)
+{
+	static const struct reading_effort effort = {.admission_s = 1};
+	bool noted = false;
+
+	for (size_t i = 0; i < run->count; i++) {
+		struct subject *subject = &run->subjects[i];
+
+		if (subject->ended || !subject->readable)
+			continue;
+		subject->ended = process_reading_update(&subject->reading, &effort) ||
+				 !subject->reading.has_memory;
+		noted |= subject->ended;
+	}
+	return noted;
+}
+
+/* The profile, which calls take_profile() until that is done. One that ends while it is attached to
+ * ends the profile of all: then once more, without it. 0 or -ENOMEM. */
 static int profile_subjects(struct diagnose_run *run)
 {
-	const struct diagnose_options *options = run->options;
-	struct profile_options profile = options->profile;
+	struct profile_options profile = run->options->profile;
 	struct selector_config *chosen = &profile.session.targets.chosen;
-	int error = 0;
+	int error;
 
-	profile.session.schedule = (struct schedule){
-		.interval_ns = STEP_NS, .count = options->for_ns / STEP_NS + 1, .repeat = true};
+	profile.session.schedule = (struct schedule){.interval_ns = STEP_NS,
+						     .count = run->options->for_ns / STEP_NS + 1,
+						     .repeat = true};
 	profile.session.output.report.top = 0;
 	profile.session.targets.come_later = false;
 	profile.take = take_profile;
 	profile.closes = closes;
 	profile.context = run;
-	for (size_t i = 0; options->everywhere && i < run->count && !error; i++) {
-		pid_t *pid = vec_push(&chosen->pids);
-
-		error = pid ? 0 : -ENOMEM;
-		if (pid)
-			*pid = run->subjects[i].pid;
-	}
-	if (!error)
-		profile_run(&profile);
-	if (options->everywhere)
+	do {
+		error = name_subjects(run, chosen);
+		if (!error && chosen->pids.count)
+			profile_run(&profile);
 		vec_free(&chosen->pids);
+	} while (!error && !run->done && !interrupt_check() && note_ends(run));
+	return error;
+}
+
+static int answer(struct diagnose_run *run)
+{
+	int error = profile_subjects(run);
+
 	if (error || run->done)
 		return error ? error : run->error;
 	return interrupt_check() ? -EINTR : wait_without_profile(run);
@@ -761,7 +849,7 @@ int diagnose_run(const struct diagnose_options *options)
 	if (!error)
 		error = select_subjects(&run);
 	if (!error && run.count)
-		error = profile_subjects(&run);
+		error = answer(&run);
 	clear_progress();
 	run_free(&run);
 	return error ? interrupt_exit_code(EXIT_ERROR) : run.leaks ? EXIT_LEAK : EXIT_OK;

@@ -117,8 +117,10 @@ static void sampled_write(struct json_writer *json, const struct diagnosis *diag
 	json_close(json, '}');
 }
 
-static void opener_write(struct json_writer *json, const struct report_site *opener)
+static void opener_write(struct json_writer *json, const struct diagnosed_opener *found)
 {
+	const struct report_site *opener = found->site;
+
 	if (!opener) {
 		json_put_null(json, "opener");
 		return;
@@ -128,14 +130,38 @@ static void opener_write(struct json_writer *json, const struct report_site *ope
 	json_put_string(json, "function", site_label_function(&opener->frames));
 	json_put_string(json, "kind", kind_name(opener->site->kind));
 	json_put_string(json, "patterns", opener->site->patterns);
-	json_put_number(json, "opened", opener->site->allocated_count);
-	json_put_number(json, "open", opener->site->count);
+	json_put_number(json, "opened", found->opened);
+	json_put_number(json, "closed", found->closed);
+	json_put_number(json, "open", found->open);
+	json_put_number(json, "staying", found->staying);
+	json_put_number(json, "oldest_ms", found->oldest_ns / 1000000);
+	json_put_number(json, "closes_reach_ms", found->closes_reach_ns / 1000000);
+	json_put_real(json, "share", found->share);
 	json_stack_write(json, NULL, 0, &opener->frames);
 	json_close(json, '}');
 }
 
-static void creator_write(struct json_writer *json, const struct live_group *group)
+static void mapper_write(struct json_writer *json, const struct diagnosed_mapper *mapper)
 {
+	if (!mapper->site) {
+		json_put_null(json, "mapper");
+		return;
+	}
+	json_open(json, "mapper", '{');
+	json_id_write(json, "id", mapper->site->id);
+	json_put_string(json, "function", site_label_function(&mapper->site->frames));
+	json_put_number(json, "bytes", mapper->bytes);
+	json_put_number(json, "resident", mapper->resident);
+	json_put_number(json, "count", mapper->count);
+	json_put_real(json, "share", mapper->share);
+	json_stack_write(json, NULL, 0, &mapper->site->frames);
+	json_close(json, '}');
+}
+
+static void creator_write(struct json_writer *json, const struct diagnosis *diagnosis)
+{
+	const struct live_group *group = diagnosis->creator;
+
 	if (!group) {
 		json_put_null(json, "creator");
 		return;
@@ -144,6 +170,7 @@ static void creator_write(struct json_writer *json, const struct live_group *gro
 	json_id_write(json, "id", group->id);
 	json_put_string(json, "function", site_label_function(&group->stack));
 	json_put_number(json, "count", group->count);
+	json_put_real(json, "share", diagnosis->creator_share);
 	json_put_string(json, "runs",
 			group->start.list.count ? group->start.list.items[0].function : NULL);
 	json_stack_write(json, NULL, 0, &group->stack);
@@ -297,6 +324,7 @@ static void diagnosis_write(struct json_writer *json, const struct diagnosis *di
 	json_open(json, NULL, '{');
 	json_put_number(json, "pid", (uint64_t)diagnosis->pid);
 	json_put_string(json, "comm", diagnosis->comm);
+	json_container_write(json, diagnosis->container);
 	json_put_bool(json, "exited", diagnosis->ended);
 	json_put_real(json, "seconds", diagnosis->seconds);
 	json_put_string(json, "verdict", diagnosis_verdict_name(diagnosis->verdict));
@@ -305,8 +333,9 @@ static void diagnosis_write(struct json_writer *json, const struct diagnosis *di
 	findings_write(json, diagnosis);
 	code_write(json, diagnosis->site);
 	sampled_write(json, diagnosis);
-	opener_write(json, diagnosis->opener);
-	creator_write(json, diagnosis->creator);
+	opener_write(json, &diagnosis->opener);
+	mapper_write(json, &diagnosis->mapper);
+	creator_write(json, diagnosis);
 	goroutines_write(json, diagnosis->goroutines);
 	classes_write(json, diagnosis);
 	holder_write(json, diagnosis);

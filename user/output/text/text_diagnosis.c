@@ -60,6 +60,20 @@ static bool is_news(const struct diagnosis *diagnosis)
 	return diagnosis->verdict == DIAGNOSIS_GROWS || diagnosis->verdict == DIAGNOSIS_LEAKS;
 }
 
+static void container_write(FILE *out, const struct container *container)
+{
+	_cleanup_free_ char *name = NULL;
+	size_t size;
+	FILE *text = container ? open_memstream(&name, &size) : NULL;
+
+	if (!text)
+		return;
+	container_print_name(text, container);
+	fclose(text);
+	fputs(" in container ", out);
+	text_print_inert(out, name);
+}
+
 static void verdict_write(FILE *out, const struct text_style *style,
 			  const struct diagnosis *diagnosis)
 {
@@ -72,7 +86,9 @@ static void verdict_write(FILE *out, const struct text_style *style,
 	_Static_assert(ARRAY_SIZE(words) == DIAGNOSIS_VERDICT_MAX_, "words for each verdict");
 	fprintf(out, "%sPID %d (", style->bold, diagnosis->pid);
 	text_print_inert(out, diagnosis->comm);
-	fprintf(out, ")%s%s: %s%s%s", style->plain, diagnosis->ended ? ", which has ended" : "",
+	fprintf(out, ")%s", style->plain);
+	container_write(out, diagnosis->container);
+	fprintf(out, "%s: %s%s%s", diagnosis->ended ? ", which has ended" : "",
 		is_news(diagnosis) ? style->red : style->green, words[diagnosis->verdict],
 		style->plain);
 	if (diagnosis->part != DIAGNOSED_NOTHING) {
@@ -172,8 +188,10 @@ static const struct frames *frames_of(const struct diagnosis *diagnosis)
 {
 	if (diagnosis->part == DIAGNOSED_BLOCKS && diagnosis->site)
 		return &diagnosis->site->frames;
-	if (diagnosis->opener)
-		return &diagnosis->opener->frames;
+	if (diagnosis->opener.site)
+		return &diagnosis->opener.site->frames;
+	if (diagnosis->mapper.site)
+		return &diagnosis->mapper.site->frames;
 	if (diagnosis->creator)
 		return &diagnosis->creator->stack;
 	if (diagnosis->part == DIAGNOSED_OBJECTS && diagnosis->sampled)
@@ -196,7 +214,9 @@ static void code_write(FILE *out, const struct text_style *style,
 static void opener_write(FILE *out, const struct text_style *style,
 			 const struct diagnosis *diagnosis)
 {
-	const struct site *site = diagnosis->opener ? diagnosis->opener->site : NULL;
+	const struct diagnosed_opener *opener = &diagnosis->opener;
+	const struct site *site = opener->site ? opener->site->site : NULL;
+	char oldest[16], reach[16];
 
 	if (!site)
 		return;
@@ -208,8 +228,27 @@ static void opener_write(FILE *out, const struct text_style *style,
 		text_print_inert(out, site->patterns);
 		fputc(')', out);
 	}
-	fprintf(out, "%s%" PRIu64 " opened there, %" PRIu64 " are still open\n",
-		kind_name(site->kind) ? ": " : "", site->allocated_count, site->count);
+	fprintf(out, "%s%" PRIu64 " opened there, %" PRIu64 " are still open, the oldest for %s",
+		kind_name(site->kind) ? ": " : "", opener->opened, opener->open,
+		units_time(oldest, (double)opener->oldest_ns / 1e9));
+	if (opener->closed)
+		fprintf(out, "; %" PRIu64 " closed, nearly all within %s", opener->closed,
+			units_time(reach, (double)opener->closes_reach_ns / 1e9));
+	fprintf(out, "; %.0f%% of the growth\n", 100 * opener->share);
+}
+
+static void mapper_write(FILE *out, const struct text_style *style,
+			 const struct diagnosis *diagnosis)
+{
+	const struct diagnosed_mapper *mapper = &diagnosis->mapper;
+	char bytes[16], resident[16];
+
+	if (!mapper->site)
+		return;
+	label_write(out, style, "mapped");
+	fprintf(out, "%s in %" PRIu64 " mappings there, %s resident; %.0f%% of the growth\n",
+		units_bytes(bytes, (double)mapper->bytes, ""), mapper->count,
+		units_bytes(resident, (double)mapper->resident, ""), 100 * mapper->share);
 }
 
 static void creator_write(FILE *out, const struct text_style *style,
@@ -220,7 +259,8 @@ static void creator_write(FILE *out, const struct text_style *style,
 	if (!group)
 		return;
 	label_write(out, style, "created");
-	fprintf(out, "%zu threads of it live", group->count);
+	fprintf(out, "%zu threads of it live, %.0f%% of the growth", group->count,
+		100 * diagnosis->creator_share);
 	if (group->start.list.count) {
 		fputs(", running ", out);
 		frame_write(out, &group->start.list.items[0]);
@@ -444,6 +484,7 @@ int text_diagnosis_write(FILE *out, const void *data)
 		share_write(out, style, diagnosis);
 		code_write(out, style, report, diagnosis);
 		opener_write(out, style, diagnosis);
+		mapper_write(out, style, diagnosis);
 		creator_write(out, style, diagnosis);
 		goroutines_write(out, style, diagnosis);
 		classes_write(out, style, diagnosis);
