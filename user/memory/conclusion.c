@@ -644,8 +644,7 @@ static void live_besides_say(const struct sentence *sentence, enum memory_verdic
 
 /* Verdicts that say more than which part grew. */
 static const char *const whys[MEMORY_VERDICT_MAX_] = {
-	[MEMORY_PAGE_TABLES_GROW] = "page tables grew: a large sparse address range stays mapped, "
-				    "and they stay with it",
+	[MEMORY_PAGE_TABLES_GROW] = "page tables: a large sparse address range stays mapped",
 	[MEMORY_UNSHARED_GROWS] =
 		"pages shared by fork become private: each write to one copies it",
 	[MEMORY_FILLS] = "it fills a mapping of fixed size, which bounds it",
