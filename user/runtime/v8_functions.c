@@ -104,15 +104,14 @@ static uint64_t script_of(struct v8 *v8, uint64_t shared)
 		       : 0;
 }
 
-/* "server.js", "node:internal/timers"; false: it has none. */
+/* "server.js", "mem/index.js", "node:internal/timers"; false: it has none. */
 static bool script_name(struct v8 *v8, uint64_t script, char name[V8_NAME_BYTES])
 {
 	char text[V8_NAME_BYTES];
 
 	if (!script || !v8_text(v8, v8_field(v8, script, v8_place(v8, V8_SCRIPT_NAME)), text))
 		return false;
-	snprintf(name, V8_NAME_BYTES, "%s",
-		 strncmp(text, "node:", 5) ? text_path_base(text) : text);
+	snprintf(name, V8_NAME_BYTES, "%s", text_path_in_package(text));
 	return name[0] != '\0';
 }
 

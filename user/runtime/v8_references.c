@@ -312,7 +312,7 @@ static uint32_t entry_label(const struct referrer *referrer, uint64_t key)
 	if (is_cache ? !v8_text(referrer->v8, key, name) : !v8_identifier(referrer->v8, key, name))
 		return 0;
 	snprintf(text, sizeof(text), is_cache ? "<module %s>" : "<listeners on '%s'>",
-		 is_cache ? text_path_base(name) : name);
+		 is_cache ? text_path_in_package(name) : name);
 	return heap_sink_label(referrer->sink, LABEL_ATTRIBUTE, text);
 }
 

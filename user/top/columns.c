@@ -163,9 +163,6 @@ size_t cells_wrap(wchar_t *cells, const char *text, size_t width)
 	return used;
 }
 
-/* How many callers a call stack's row names. */
-#define CALLERS_SHOWN 6
-
 static void column_format_pid(const struct top_row *row, const struct top_column *column,
 			      size_t width, char *text)
 {
@@ -312,28 +309,12 @@ static void column_format_trend(const struct top_row *row, const struct top_colu
 	}
 }
 
-static void frame_print(FILE *out, const struct frame *frame, bool with_line)
-{
-	_cleanup_free_ char *collapsed =
-		frame->function ? site_label_collapse(frame->function) : NULL;
-
-	if (frame->function)
-		fputs(collapsed ? collapsed : frame->function, out);
-	else if (frame->module)
-		fprintf(out, "[%s+0x%" PRIx64 "]", text_path_base(frame->module),
-			frame->module_offset);
-	else
-		fprintf(out, "0x%" PRIx64, frame->address);
-	if (with_line && frame->file && frame->line)
-		fprintf(out, " %s:%" PRIu32, text_path_base(frame->file), frame->line);
-}
-
 static void column_format_where(const struct top_row *row, const struct top_column *column,
 				size_t width, char *text)
 {
-	const struct frame *label = site_label_frame(&row->frames);
+	struct label_step steps[LABEL_STEPS_MAX];
+	size_t count = site_label_steps(&row->frames, LABEL_LONG, steps);
 	FILE *out = fmemopen(text, COLUMN_TEXT_SIZE, "w");
-	size_t first;
 
 	(void)column, (void)width;
 	*text = '\0';
@@ -343,10 +324,9 @@ static void column_format_where(const struct top_row *row, const struct top_colu
 		fprintf(out, "(%s) ", kind_name(row->site.kind));
 	if (row->site.lost)
 		fprintf(out, "[lost: %s]", lost_name(row->site.lost));
-	first = label ? (size_t)(label - row->frames.list.items) : 0;
-	for (size_t i = first; i < row->frames.list.count && i < first + CALLERS_SHOWN; i++) {
-		fputs(i > first ? " < " : "", out);
-		frame_print(out, &row->frames.list.items[i], i == first);
+	for (size_t i = 0; i < count; i++) {
+		fputs(!i ? "" : steps[i].skips ? " < .. < " : " < ", out);
+		text_step_print(out, &steps[i]);
 	}
 	fclose(out);
 	text[COLUMN_TEXT_SIZE - 1] = '\0';

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "output/json/json.h"
 #include "output/output.h"
+#include "output/text/text.h"
 #include "report/leak_event.h"
 #include "symbol/site_label.h"
 
@@ -33,13 +34,14 @@ static void place_print(FILE *out, const struct leak_event *event)
 
 static void leaking_print(FILE *out, const struct leak_event *event)
 {
-	const char *function = event->frames ? site_label_function(event->frames) : NULL;
 	char rate[16];
 
 	place_print(out, event);
 	fputs(" is leaking", out);
-	if (function)
-		fprintf(out, " at %s", function);
+	if (event->frames && site_label_function(event->frames)) {
+		fputs(" at ", out);
+		text_code_print(out, event->frames, LABEL_SHORT);
+	}
 	if (event->bytes_per_s > 0)
 		fprintf(out, ": %s an hour", units_bytes(rate, event->bytes_per_s * 3600, "+"));
 	if (!isnan(event->confidence))

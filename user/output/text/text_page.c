@@ -221,8 +221,8 @@ static void location_print(FILE *out, const struct frame *frame, bool full)
 	if (!frame->file)
 		return;
 	fputc(' ', out);
-	text_print_inert(out,
-			 is_managed(frame) && !full ? text_path_base(frame->file) : frame->file);
+	text_print_inert(out, is_managed(frame) && !full ? text_path_in_package(frame->file)
+							 : frame->file);
 	if (frame->line)
 		fprintf(out, ":%" PRIu32, frame->line);
 }
