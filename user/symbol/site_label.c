@@ -139,8 +139,9 @@ static bool is_of_interpreter(const struct frame *frame)
 {
 	static const char *const names[] = {"python3", "libpython3"};
 
-	return frame->module &&
-	       text_begins_with_any(text_path_base(frame->module), names, ARRAY_SIZE(names));
+	const char *base = frame->module ? text_path_base(frame->module) : "";
+
+	return text_begins_with_any(base, names, ARRAY_SIZE(names)) || !strcmp(base, "java");
 }
 
 static bool is_java(const struct frame *frame)
@@ -367,21 +368,57 @@ static bool is_of_package(const struct frame *frame)
 	return false;
 }
 
+/* "com.example" of "com.example.Cart.pack". */
+static size_t java_package_length(const char *function)
+{
+	size_t dots[2] = {0};
+
+	for (size_t i = 0; function[i] && function[i] != '('; i++) {
+		if (function[i] == '.') {
+			dots[0] = dots[1];
+			dots[1] = i;
+		}
+	}
+	return dots[0];
+}
+
+/* Java says nothing of where a class was installed: a library's caller is in another package. */
+static bool is_of_other_package(const struct frame *frame, const struct frame *program)
+{
+	size_t length, other;
+
+	if (!is_java(frame) || !is_java(program))
+		return false;
+	length = java_package_length(frame->function);
+	other = java_package_length(program->function);
+	return length != other || strncmp(frame->function, program->function, length) != 0;
+}
+
+/* Java's declaration of a function in C, which has no line. */
+static bool is_native_method(const struct frame *frame)
+{
+	return is_java(frame) && !frame->line;
+}
+
+/* What wraps a library for the program comes after the program's own, in this order: packages, then
+ * native methods with their own package. */
 const struct frame *site_label_program(const struct frames *frames)
 {
-	const struct frame *packaged = NULL;
+	const struct frame *packaged = NULL, *native = NULL;
 
 	for (size_t i = 0; i < frames->list.count; i++) {
 		const struct frame *frame = &frames->list.items[i];
 
 		if (!is_programs(frames, frame))
 			continue;
-		if (!is_of_package(frame))
+		if (is_native_method(frame))
+			native = native ? native : frame;
+		else if (is_of_package(frame) || (native && !is_of_other_package(frame, native)))
+			packaged = packaged ? packaged : frame;
+		else
 			return frame;
-		if (!packaged)
-			packaged = frame;
 	}
-	return packaged;
+	return packaged ? packaged : native;
 }
 
 const struct frame *site_label_frame(const struct frames *frames)
@@ -417,32 +454,6 @@ static const struct frame *nameless_before(const struct frames *frames, const st
 			return frame;
 	}
 	return NULL;
-}
-
-/* "com.example" of "com.example.Cart.pack". */
-static size_t java_package_length(const char *function)
-{
-	size_t dots[2] = {0};
-
-	for (size_t i = 0; function[i] && function[i] != '('; i++) {
-		if (function[i] == '.') {
-			dots[0] = dots[1];
-			dots[1] = i;
-		}
-	}
-	return dots[0];
-}
-
-/* Java says nothing of where a class was installed: a library's caller is in another package. */
-static bool is_of_other_package(const struct frame *frame, const struct frame *program)
-{
-	size_t length, other;
-
-	if (!is_java(frame) || !is_java(program))
-		return false;
-	length = java_package_length(frame->function);
-	other = java_package_length(program->function);
-	return length != other || strncmp(frame->function, program->function, length) != 0;
 }
 
 struct step_list {

@@ -30,8 +30,8 @@ const struct frame *site_label_frame(const struct frames *frames);
 /*
  * The first frame of the program itself: code of its executable (a file that is not named as a
  * shared library or an add-on), or code in the language that it is written in, but not the
- * language's library. Packages that were installed (node_modules, site-packages) count only where
- * nothing else does. NULL: there is none.
+ * language's library. Packages that were installed (node_modules, site-packages), and those of
+ * Java's native methods, count only where nothing else does. NULL: there is none.
  */
 const struct frame *site_label_program(const struct frames *frames);
 
