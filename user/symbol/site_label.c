@@ -329,7 +329,7 @@ static bool is_in_file(const struct frame *frame)
 	return frame->module && frame->module[0] == '/' && !text_begins(frame->module, "/memfd:");
 }
 
-/* "libxml2.so.2.9.14", "etree.cpython-311-x86_64-linux-gnu.so (deleted)", "canvas.node". */
+/* "libxml2.so.2.9.14", "plugin.so (deleted)", "canvas.node". */
 static bool is_shared_library(const char *module)
 {
 	static const char *const endings[] = {".so", ".node", ".cmxs", ".dll"};
