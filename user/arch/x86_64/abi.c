@@ -42,7 +42,7 @@ static const uint8_t cgo_return_top_mask[] = {0xff, 0xff, 0xff, 0xff, 0x80, 0xff
 #define CGO_BEFORE (1 + 7)
 #define CGO_RETURN(code)                                                                           \
 	{                                                                                          \
-		.section = ".go.buildinfo", .bytes = code, .mask = code##_mask,                    \
+		.section = ".go.buildinfo", .bytes = (code), .mask = code##_mask,                  \
 		.size = sizeof(code), .before = CGO_BEFORE, .kind = LM_UNWIND_FP, .cfa_words = 2,  \
 		.fp_words = -2,                                                                    \
 	}
