@@ -20,9 +20,9 @@ static const uint8_t plt_formula[] = {
 
 /*
  * Go's runtime.asmcgocall, which calls C on the thread's stack from a goroutine's: where C returns
- * to, the frame pointer is that of Go code on the goroutine's stack, as C has to preserve it (Go
- * 1.7 to 1.24, src/runtime/asm_amd64.s). Recognised by what follows: the saved g and how deep its
- * stack was, its stack's end, and from both the stack pointer:
+ * to, the frame pointer is that of Go code on the goroutine's stack, as C has to preserve it
+ * (src/runtime/asm_amd64.s of Go 1.19 and 1.24). Recognised by what follows: the saved g, its
+ * stack's end, and from that and the saved depth the stack pointer:
  *
  *     mov N(%rsp),%rdi; mov 8(%rdi),%rsi; sub M(%rsp),%rsi; mov %rdi,%fs:…
  *
@@ -32,7 +32,7 @@ static const uint8_t cgo_return[] = {0x48, 0x8b, 0x7c, 0x24, 0x30, 0x48, 0x8b, 0
 				     0x48, 0x2b, 0x74, 0x24, 0x28, 0x64, 0x48, 0x89};
 static const uint8_t cgo_return_mask[] = {0xff, 0xff, 0xff, 0xff, 0x80, 0xff, 0xff, 0xff, 0xff,
 					  0xff, 0xff, 0xff, 0xff, 0x80, 0xff, 0xff, 0xff};
-/* Since Go 1.22, M is 0. */
+/* The same where M is 0, as in Go 1.24. */
 static const uint8_t cgo_return_top[] = {0x48, 0x8b, 0x7c, 0x24, 0x08, 0x48, 0x8b, 0x77,
 					 0x08, 0x48, 0x2b, 0x34, 0x24, 0x64, 0x48, 0x89};
 static const uint8_t cgo_return_top_mask[] = {0xff, 0xff, 0xff, 0xff, 0x80, 0xff, 0xff, 0xff,
