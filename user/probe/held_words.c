@@ -23,12 +23,14 @@ struct held_words {
 #define WORDS_BYTES (LM_HELD_WORDS * sizeof(struct lm_held_word))
 
 /* Iterators of the threads, and of the descriptors, of one process. */
-static int aim(struct held_words *held, pid_t pid)
+int held_words_aim(struct held_words *held, pid_t pid)
 {
 	union bpf_iter_link_info info = {.task = {.pid = (uint32_t)pid}};
 	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info,
 		    .link_info_len = sizeof(info));
 
+	bpf_link__destroy(TAKE_PTR(held->files));
+	bpf_link__destroy(TAKE_PTR(held->threads));
 	held->files = bpf_program__attach_iter(held->skeleton->progs.held_by_files, &options);
 	if (!held->files)
 		return -errno;
@@ -57,7 +59,7 @@ static int load(struct held_words *held)
 	return 0;
 }
 
-int held_words_open(pid_t pid, struct held_words **held)
+int held_words_open(struct held_words **held)
 {
 	struct held_words *opened;
 	int error;
@@ -68,8 +70,6 @@ int held_words_open(pid_t pid, struct held_words **held)
 	if (!opened)
 		return -ENOMEM;
 	error = load(opened);
-	if (!error)
-		error = aim(opened, pid);
 	if (error)
 		held_words_close(opened);
 	else

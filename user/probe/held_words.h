@@ -24,10 +24,13 @@ struct held_list {
 };
 
 /*
- * Prepares for reading one process. 0; -errno without a message: -EPERM: privileges; -ENOMEM: also
- * where leakmon's own control group has no room; -ENOENT: the kernel lacks type information.
+ * Loads the programs, for any number of readings. 0; -errno without a message: -EPERM: privileges;
+ * -ENOMEM: also where leakmon's own control group has no room; -ENOENT: the kernel lacks type
+ * information.
  */
-int held_words_open(pid_t pid, struct held_words **held);
+int held_words_open(struct held_words **held);
+/* Prepares for reading one process instead of the last one. 0 or -errno, as above. */
+int held_words_aim(struct held_words *held, pid_t pid);
 void held_words_close(struct held_words *held); /* NULL is allowed */
 static inline void held_words_closep(struct held_words **held)
 {

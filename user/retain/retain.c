@@ -356,15 +356,18 @@ static void read_held(void *context)
 static int take(struct retain *retain, const struct heap_image_options *options,
 		const struct retain_sources *sources)
 {
-	_cleanup_(held_words_closep) struct held_words *held = NULL;
+	_cleanup_(held_words_closep) struct held_words *own = NULL;
+	struct held_words **held = sources->held ? sources->held : &own;
 	struct held_reading reading = {0};
 	struct heap_image_options with_held = *options;
 	int error;
 
-	if (!options->core)
-		reading.error = held_words_open(retain->pid, &held);
-	reading.held = held;
-	if (held) {
+	if (!options->core && !*held)
+		reading.error = held_words_open(held);
+	if (!options->core && !reading.error)
+		reading.error = held_words_aim(*held, retain->pid);
+	reading.held = reading.error ? NULL : *held;
+	if (reading.held) {
 		with_held.at_stop = read_held;
 		with_held.at_stop_context = &reading;
 	}
@@ -372,10 +375,10 @@ static int take(struct retain *retain, const struct heap_image_options *options,
 				   &sources->processes->dsos, &retain->heap_image);
 	if (error || options->core)
 		return error;
-	if (held && !retain->heap_image.stopped)
+	if (reading.held && !retain->heap_image.stopped)
 		read_held(&reading);
-	return kernel_roots_read(retain->pid, &retain->heap_image.maps, reading.error ? NULL : held,
-				 reading.error, &retain->held);
+	return kernel_roots_read(retain->pid, &retain->heap_image.maps,
+				 reading.error ? NULL : reading.held, reading.error, &retain->held);
 }
 
 int retain_begin(pid_t pid, const struct heap_image_options *options,

@@ -7,6 +7,7 @@
 
 #include "retain/paths.h"
 
+struct held_words;
 struct process_table;
 struct worker;
 
@@ -60,9 +61,12 @@ struct retain {
 };
 
 struct retain_sources {
-	struct worker *worker;		     /* borrowed; reads the target's files */
-	struct process_table *processes;     /* borrowed */
-	struct symbolizer *symbolizer;	     /* borrowed; names functions */
+	struct worker *worker;		 /* borrowed; reads the target's files */
+	struct process_table *processes; /* borrowed */
+	struct symbolizer *symbolizer;	 /* borrowed; names functions */
+	/* Where programs that read the kernel's words stay loaded between images, which takes 0.1 s
+	 * of CPU; the caller closes them (held_words_close()). NULL: they are loaded for each. */
+	struct held_words **held;
 	const struct tracked_block *tracked; /* by address; or NULL */
 	size_t tracked_count;
 	struct site_types types; /* of tracked blocks; borrowed */

@@ -18,6 +18,7 @@
 #include "monitor/watch.h"
 #include "report/retain_diff.h"
 #include "monitor/stages.h"
+#include "probe/held_words.h"
 #include "proc/memory_room.h"
 #include "proc/process_list.h"
 #include "report/report.h"
@@ -44,6 +45,7 @@ struct retain_run {
 	const struct retain_options *options;
 	struct emitter emitter;
 	struct stages stages;
+	struct held_words *held;	 /* see struct retain_sources */
 	struct core *core;		 /* NULL: processes that run */
 	VEC(struct earlier_run) earlier; /* one of each process */
 	uint64_t runs;
@@ -86,6 +88,7 @@ static void retain_run_close(struct retain_run *run)
 		retain_result_free(&run->earlier.items[i].result);
 	}
 	vec_free(&run->earlier);
+	held_words_close(run->held);
 	stages_close(&run->stages);
 	core_free(run->core);
 	emitter_close(&run->emitter);
@@ -129,7 +132,8 @@ static struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
 {
 	struct heap_image_options options = heap_image_options_of(run);
 	const struct retain_sources sources = {.worker = run->stages.worker,
-					       .processes = run->stages.processes};
+					       .processes = run->stages.processes,
+					       .held = &run->held};
 	struct retain *retain = NULL;
 	int error;
 
@@ -387,6 +391,7 @@ static int conclude(struct retain_run *run, struct retain **retain,
 	struct retain_sources sources = {.worker = run->stages.worker,
 					 .processes = run->stages.processes,
 					 .symbolizer = run->stages.symbolizer,
+					 .held = &run->held,
 					 .tracked = tracked->blocks,
 					 .tracked_count = tracked->count,
 					 .complete = tracked->complete};
