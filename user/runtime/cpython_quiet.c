@@ -22,40 +22,40 @@
 /* od_fast_nodes_size, od_state */
 #define ORDERED_WORDS (OBJECT_WORD(7) | OBJECT_WORD(9))
 
+static const uint64_t quiet_of_kinds[CPYTHON_KIND_MAX_] = {
+	/* ob_size, allocated */
+	[CPYTHON_LIST] = OBJECT_WORD(2) | OBJECT_WORD(4),
+	/* ma_used, ma_version_tag */
+	[CPYTHON_DICT] = OBJECT_WORD(2) | OBJECT_WORD(3),
+	/* fill, used, mask, hash, finger, smalltable: its keys are references */
+	[CPYTHON_SET] = OBJECT_WORD(2) | OBJECT_WORD(3) | OBJECT_WORD(4) | OBJECT_WORD(6) |
+			OBJECT_WORD(7) | 0xffffull << 8,
+	/* ob_size, tp_basicsize, tp_itemsize, tp_vectorcall_offset, tp_flags,
+	 * tp_weaklistoffset, tp_dictoffset, tp_version_tag */
+	[CPYTHON_TYPE] = OBJECT_WORD(2) | OBJECT_WORD(4) | OBJECT_WORD(5) | OBJECT_WORD(7) |
+			 OBJECT_WORD(21) | OBJECT_WORD(26) | OBJECT_WORD(36) | OBJECT_WORD(48),
+	/* ob_size, leftindex, rightindex, state, maxlen */
+	[CPYTHON_DEQUE] =
+		OBJECT_WORD(2) | OBJECT_WORD(5) | OBJECT_WORD(6) | OBJECT_WORD(7) | OBJECT_WORD(8),
+	/* ob_size, allocated, ob_exports */
+	[CPYTHON_ARRAY] = OBJECT_WORD(2) | OBJECT_WORD(4) | OBJECT_WORD(7),
+	/* ob_size, ob_alloc, ob_exports */
+	[CPYTHON_BYTEARRAY] = OBJECT_WORD(2) | OBJECT_WORD(3) | OBJECT_WORD(6),
+	/* hash, flags, exports; view: len, itemsize, readonly and ndim */
+	[CPYTHON_MEMORYVIEW] = OBJECT_WORD(4) | OBJECT_WORD(5) | OBJECT_WORD(6) | OBJECT_WORD(9) |
+			       OBJECT_WORD(10) | OBJECT_WORD(11),
+	/* ob_fval; cval of complex */
+	[CPYTHON_FLOAT] = OBJECT_WORD(2),
+	[CPYTHON_COMPLEX] = OBJECT_WORD(2) | OBJECT_WORD(3),
+	/* hashcode, hastzinfo with data; of timedelta days, seconds, microseconds */
+	[CPYTHON_DATE] = OBJECT_WORD(2) | OBJECT_WORD(3),
+	[CPYTHON_DATETIME] = OBJECT_WORD(2) | OBJECT_WORD(3) | OBJECT_WORD(4),
+	/* cnt */
+	[CPYTHON_COUNT] = OBJECT_WORD(2),
+};
+
 uint64_t cpython_quiet_words(const struct cpython *python, enum cpython_kind kind)
 {
-	static const uint64_t words[CPYTHON_KIND_MAX_] = {
-		/* ob_size, allocated */
-		[CPYTHON_LIST] = OBJECT_WORD(2) | OBJECT_WORD(4),
-		/* ma_used, ma_version_tag */
-		[CPYTHON_DICT] = OBJECT_WORD(2) | OBJECT_WORD(3),
-		/* fill, used, mask, hash, finger, smalltable: its keys are references */
-		[CPYTHON_SET] = OBJECT_WORD(2) | OBJECT_WORD(3) | OBJECT_WORD(4) | OBJECT_WORD(6) |
-				OBJECT_WORD(7) | 0xffffull << 8,
-		/* ob_size, tp_basicsize, tp_itemsize, tp_vectorcall_offset, tp_flags,
-		 * tp_weaklistoffset, tp_dictoffset, tp_version_tag */
-		[CPYTHON_TYPE] = OBJECT_WORD(2) | OBJECT_WORD(4) | OBJECT_WORD(5) | OBJECT_WORD(7) |
-				 OBJECT_WORD(21) | OBJECT_WORD(26) | OBJECT_WORD(36) |
-				 OBJECT_WORD(48),
-		/* ob_size, leftindex, rightindex, state, maxlen */
-		[CPYTHON_DEQUE] = OBJECT_WORD(2) | OBJECT_WORD(5) | OBJECT_WORD(6) |
-				  OBJECT_WORD(7) | OBJECT_WORD(8),
-		/* ob_size, allocated, ob_exports */
-		[CPYTHON_ARRAY] = OBJECT_WORD(2) | OBJECT_WORD(4) | OBJECT_WORD(7),
-		/* ob_size, ob_alloc, ob_exports */
-		[CPYTHON_BYTEARRAY] = OBJECT_WORD(2) | OBJECT_WORD(3) | OBJECT_WORD(6),
-		/* hash, flags, exports; view: len, itemsize, readonly and ndim */
-		[CPYTHON_MEMORYVIEW] = OBJECT_WORD(4) | OBJECT_WORD(5) | OBJECT_WORD(6) |
-				       OBJECT_WORD(9) | OBJECT_WORD(10) | OBJECT_WORD(11),
-		/* ob_fval; cval of complex */
-		[CPYTHON_FLOAT] = OBJECT_WORD(2),
-		[CPYTHON_COMPLEX] = OBJECT_WORD(2) | OBJECT_WORD(3),
-		/* hashcode, hastzinfo with data; of timedelta days, seconds, microseconds */
-		[CPYTHON_DATE] = OBJECT_WORD(2) | OBJECT_WORD(3),
-		[CPYTHON_DATETIME] = OBJECT_WORD(2) | OBJECT_WORD(3) | OBJECT_WORD(4),
-		/* cnt */
-		[CPYTHON_COUNT] = OBJECT_WORD(2),
-	};
 	const struct cpython_layout *layout = python->layout;
 
 	switch (kind) {
@@ -66,7 +66,7 @@ uint64_t cpython_quiet_words(const struct cpython *python, enum cpython_kind kin
 		       OBJECT_WORD(layout->ascii_bytes / 8) |
 		       (layout->ascii_bytes == 48 ? OBJECT_WORD(8) : 0);
 	case CPYTHON_DEQUE: /* numfreeblocks */
-		return words[kind] | (layout->version >= 0x030b ? OBJECT_WORD(9) : 0);
+		return quiet_of_kinds[kind] | (layout->version >= 0x030b ? OBJECT_WORD(9) : 0);
 	case CPYTHON_GENERATOR: /* flags, with the state of its frame */
 		return layout->frames.generator_state
 			       ? OBJECT_WORD(layout->frames.generator_state / 8)
@@ -74,7 +74,7 @@ uint64_t cpython_quiet_words(const struct cpython *python, enum cpython_kind kin
 	case CPYTHON_FRAME: /* f_lineno, with flags */
 		return layout->frames.kind == FRAMES_OBJECTS ? 0 : OBJECT_WORD(5);
 	default:
-		return words[kind];
+		return quiet_of_kinds[kind];
 	}
 }
 
