@@ -18,6 +18,9 @@ HEAD = '''/*
  *   code: ^session_open$
  *   near: ^xmalloc$
  *   holder: sessions
+ * leak garbage:
+ *   verdict: leaks|no-leak
+ *   part: live
  * healthy fixed: fixed
  *   lost: 2
  *   may: tmpfs
@@ -39,7 +42,7 @@ class Judged(unittest.TestCase):
 		with tempfile.NamedTemporaryFile('w', suffix='.c') as file:
 			file.write(HEAD)
 			file.flush()
-			self.leak, self.healthy, self.command = truths_of(file.name)
+			self.leak, self.garbage, self.healthy, self.command = truths_of(file.name)
 
 	def test_head_is_read(self):
 		self.assertEqual((self.leak.name, self.leak.what, self.leak.arguments), ('held', 'leak', ['held', 'HOME']))
@@ -68,6 +71,10 @@ class Judged(unittest.TestCase):
 			('unknown', answer(verdict='unknown')),
 		):
 			self.assertEqual(judge(self.leak, given)[0], expected, given)
+
+	def test_a_leak_may_have_verdicts_of_its_own(self):
+		for expected, verdict in (('right', 'no-leak'), ('right', 'leaks'), ('wrong', 'grows'), ('unknown', 'unknown')):
+			self.assertEqual(judge(self.garbage, answer(verdict=verdict, part='live'))[0], expected, verdict)
 
 	def test_code_of_runners_up_does_not_count(self):
 		given = answer(frames=('event_make',), others=[{'function': 'session_open'}])

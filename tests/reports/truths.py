@@ -17,6 +17,7 @@ Also, each on a line of its own beneath those:
 	near: REGEX         code that is true of the leak, and not all of it
 	holder: REGEX       the root or a step of the answer's path, its file, or the descriptors' names
 	says: REGEX         anything in the answer
+	verdict: REGEX      of a leak's answer (leaks|grows)
 	may: REGEX          a part of a healthy program that grows to a limit: true, and no accusation
 	lost: N             at most that many unreachable blocks, or the program counts as accused
 	warm: SECONDS       from the start to the question (10)
@@ -36,7 +37,7 @@ import re
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEADER = r'^[\s/*#;({-]*'
 HEADS = re.compile(LEADER + r'(leak|healthy|command) ([a-z0-9+-]+):(.*)$')
-WORDS = 'kind|part|code|near|holder|says|may|lost|warm|ask|env|flags|npm|node|exit|with|ending'
+WORDS = 'kind|verdict|part|code|near|holder|says|may|lost|warm|ask|env|flags|npm|node|exit|with|ending'
 KEYS = re.compile(LEADER + f'({WORDS}): (.*)$')
 TAIL = re.compile(r'\s*(\*/|\*\)|-\})?\s*$')
 HEAD_LINES = 40
@@ -138,7 +139,7 @@ def judge_leak(truth, answer):
 	verdict, part = answer['verdict'], answer['part']
 	if verdict == 'unknown':
 		return 'unknown', part
-	if verdict not in GROWING:
+	if not re.fullmatch(truth.get('verdict', '|'.join(GROWING)), verdict):
 		return 'wrong', f'{verdict}, {part}'
 	if not re.fullmatch(truth.get('part'), part):
 		return 'wrong', f'part {part}'
