@@ -72,6 +72,20 @@ class Judged(unittest.TestCase):
 		):
 			self.assertEqual(judge(self.leak, given)[0], expected, given)
 
+	def test_code_must_explain_half_of_the_growth(self):
+		for expected, rate, lost, verdict, grown in (
+			('right', 100 << 10, 0, 'grows', 10 << 20),
+			('partly', 50 << 10, 0, 'grows', 10 << 20),
+			('right', 50 << 10, 0, 'grows', 1000 << 10),
+			('partly', 0, 8 << 20, 'grows', 10 << 20),
+			('right', 0, 8 << 20, 'leaks', 10 << 20),
+		):
+			given = answer(verdict=verdict, seconds=60, rss_bytes={'difference': grown}, lost_bytes={'difference': lost})
+			given['code']['growth_bytes_per_s'] = rate
+			self.assertEqual(judge(self.leak, given)[0], expected, given)
+		self.assertEqual(judge(self.leak, answer(share=0.4))[0], 'partly')
+		self.assertEqual(judge(self.leak, answer(share=0.6))[0], 'right')
+
 	def test_a_leak_may_have_verdicts_of_its_own(self):
 		for expected, verdict in (('right', 'no-leak'), ('right', 'leaks'), ('wrong', 'grows'), ('unknown', 'unknown')):
 			self.assertEqual(judge(self.garbage, answer(verdict=verdict, part='live'))[0], expected, verdict)

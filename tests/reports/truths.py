@@ -41,6 +41,7 @@ WORDS = 'kind|verdict|part|code|near|holder|says|may|lost|warm|ask|env|flags|npm
 KEYS = re.compile(LEADER + f'({WORDS}): (.*)$')
 TAIL = re.compile(r'\s*(\*/|\*\)|-\})?\s*$')
 HEAD_LINES = 40
+HALF, GROWN_MIN = 0.5, 1 << 20
 GROWING = ('leaks', 'grows')
 OF_OTHERS = re.compile('holder|text|why|next|other|runner|findings|also|growth')
 
@@ -130,6 +131,18 @@ def share_of(answer):
 	return share / 100 if share > 1 else share
 
 
+def explained_by(answer):
+	"""Its share; without one, what its rate is of the resident growth. None: neither can be told."""
+	share, code = share_of(answer), answer.get('code')
+	grown = (answer.get('rss_bytes') or {}).get('difference', 0)
+	if share is not None or not code or answer['part'] != 'native-blocks' or grown < GROWN_MIN:
+		return share
+	said = (code.get('growth_bytes_per_s') or 0) * answer['seconds']
+	if answer['verdict'] == 'leaks':
+		said = max(said, (answer.get('lost_bytes') or {}).get('difference', 0))
+	return said / grown
+
+
 def agrees(regex, names):
 	return not regex or any(re.search(regex, name) for name in names)
 
@@ -147,8 +160,11 @@ def judge_leak(truth, answer):
 	if not agrees(truth.get('code'), names):
 		# An answer without a share speaks for all of the growth.
 		false = bool(names) and not (truth.get('near') and agrees(truth.get('near'), names))
-		wrong = false and (share is None or share >= 0.5)
+		wrong = false and (share is None or share >= HALF)
 		return 'wrong' if wrong else 'partly', f'code {names[:3]}'
+	explained = explained_by(answer)
+	if explained is not None and explained < HALF:
+		return 'partly', f'it explains {explained:.0%} of the growth'
 	if not agrees(truth.get('holder'), holders_of(answer)):
 		return 'partly', f'holder {[words for words in holders_of(answer)[:2] if words]}'
 	if not agrees(truth.get('says'), [json.dumps(answer, ensure_ascii=False)]):
