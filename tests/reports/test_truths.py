@@ -86,6 +86,11 @@ class Judged(unittest.TestCase):
 		self.assertEqual(judge(self.leak, answer(share=0.4))[0], 'partly')
 		self.assertEqual(judge(self.leak, answer(share=0.6))[0], 'right')
 
+	def test_another_file_is_another_cause(self):
+		self.assertEqual(judge(self.leak, answer(root='x', file={'path': '/dev/shm/of-another'}))[0], 'wrong')
+		self.assertEqual(judge(self.leak, answer(root='x', share=0.1, file={'path': '/dev/shm/of-another'}))[0], 'partly')
+		self.assertEqual(judge(self.leak, answer(root='x', file={'path': '/dev/shm/sessions'}))[0], 'right')
+
 	def test_a_leak_may_have_verdicts_of_its_own(self):
 		for expected, verdict in (('right', 'no-leak'), ('right', 'leaks'), ('wrong', 'grows'), ('unknown', 'unknown')):
 			self.assertEqual(judge(self.garbage, answer(verdict=verdict, part='live'))[0], expected, verdict)

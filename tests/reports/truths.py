@@ -166,6 +166,9 @@ def judge_leak(truth, answer):
 	if explained is not None and explained < HALF:
 		return 'partly', f'it explains {explained:.0%} of the growth'
 	if not agrees(truth.get('holder'), holders_of(answer)):
+		# The file is the cause, not what holds it.
+		if answer.get('file') and (share is None or share >= HALF):
+			return 'wrong', f'file {answer["file"]["path"]}'
 		return 'partly', f'holder {[words for words in holders_of(answer)[:2] if words]}'
 	if not agrees(truth.get('says'), [json.dumps(answer, ensure_ascii=False)]):
 		return 'partly', f'nothing of {truth.get("says")}'
