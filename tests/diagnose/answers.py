@@ -7,7 +7,7 @@ import time
 
 LEAKMON = os.path.abspath(os.environ.get('LEAKMON_PROGRAM', 'build/leakmon'))
 GROWING, HEALTHY = ('leaks', 'grows'), ('no-leak',)
-TIMEOUT_S = 600
+TIMEOUT_S = 300
 
 
 class Asked:
@@ -15,8 +15,11 @@ class Asked:
 
 	def __init__(self, pid):
 		begin = time.time()
-		done = subprocess.run([LEAKMON, 'diagnose', '-p', str(pid), '--format', 'json'],
-				      capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S)
+		try:
+			done = subprocess.run([LEAKMON, 'diagnose', '-p', str(pid), '--format', 'json'], capture_output=True,
+					      text=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S)
+		except subprocess.TimeoutExpired as error:
+			done = subprocess.CompletedProcess(error.cmd, None, '', f'no answer in {TIMEOUT_S} s')
 		self.elapsed_s = time.time() - begin
 		self.exit_code, self.output, self.messages = done.returncode, done.stdout, done.stderr
 		self.answer = json.loads(done.stdout)['processes'][0] if done.stdout.strip() else None

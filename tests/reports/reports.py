@@ -108,7 +108,10 @@ class Said:
 
 	def __init__(self, words):
 		begin = time.time()
-		done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S)
+		try:
+			done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S)
+		except subprocess.TimeoutExpired as error:
+			done = subprocess.CompletedProcess(error.cmd, None, '', f'no answer in {TIMEOUT_S} s')
 		self.elapsed_s, self.exit_code, self.output = time.time() - begin, done.returncode, done.stdout + done.stderr
 		self.answer, self.core, self.stops, self.stop_ms = None, 0, 0, 0
 
@@ -214,7 +217,8 @@ def keep(result, folder):
 	with open(f'{path}.json', 'w') as out:
 		out.write(result.asked.output)
 	with open(f'{path}.txt', 'w') as out:
-		out.write('\n'.join([f'{result.word} {result.reason}', *(result.asked.answer or {}).get('text', [result.asked.output]), '']))
+		words = (result.asked.answer or {}).get('text', [result.asked.output])
+		out.write('\n'.join([f'{result.word} {result.reason}', *words, '']))
 
 
 def build_all(truths):

@@ -18,6 +18,9 @@ HEAD = '''/*
  *   code: ^session_open$
  *   near: ^xmalloc$
  *   holder: sessions
+ * leak garbage:
+ *   verdict: leaks|no-leak
+ *   part: live
  * healthy fixed: fixed
  *   lost: 2
  *   may: tmpfs
@@ -39,7 +42,7 @@ class Judged(unittest.TestCase):
 		with tempfile.NamedTemporaryFile('w', suffix='.c') as file:
 			file.write(HEAD)
 			file.flush()
-			self.leak, self.healthy, self.command = truths_of(file.name)
+			self.leak, self.garbage, self.healthy, self.command = truths_of(file.name)
 
 	def test_head_is_read(self):
 		self.assertEqual((self.leak.name, self.leak.what, self.leak.arguments), ('held', 'leak', ['held', 'HOME']))
@@ -68,6 +71,29 @@ class Judged(unittest.TestCase):
 			('unknown', answer(verdict='unknown')),
 		):
 			self.assertEqual(judge(self.leak, given)[0], expected, given)
+
+	def test_code_must_explain_half_of_the_growth(self):
+		for expected, rate, lost, verdict, grown in (
+			('right', 100 << 10, 0, 'grows', 10 << 20),
+			('partly', 50 << 10, 0, 'grows', 10 << 20),
+			('right', 50 << 10, 0, 'grows', 1000 << 10),
+			('partly', 0, 8 << 20, 'grows', 10 << 20),
+			('right', 0, 8 << 20, 'leaks', 10 << 20),
+		):
+			given = answer(verdict=verdict, seconds=60, rss_bytes={'difference': grown}, lost_bytes={'difference': lost})
+			given['code']['growth_bytes_per_s'] = rate
+			self.assertEqual(judge(self.leak, given)[0], expected, given)
+		self.assertEqual(judge(self.leak, answer(share=0.4))[0], 'partly')
+		self.assertEqual(judge(self.leak, answer(share=0.6))[0], 'right')
+
+	def test_another_file_is_another_cause(self):
+		self.assertEqual(judge(self.leak, answer(root='x', file={'path': '/dev/shm/of-another'}))[0], 'wrong')
+		self.assertEqual(judge(self.leak, answer(root='x', share=0.1, file={'path': '/dev/shm/of-another'}))[0], 'partly')
+		self.assertEqual(judge(self.leak, answer(root='x', file={'path': '/dev/shm/sessions'}))[0], 'right')
+
+	def test_a_leak_may_have_verdicts_of_its_own(self):
+		for expected, verdict in (('right', 'no-leak'), ('right', 'leaks'), ('wrong', 'grows'), ('unknown', 'unknown')):
+			self.assertEqual(judge(self.garbage, answer(verdict=verdict, part='live'))[0], expected, verdict)
 
 	def test_code_of_runners_up_does_not_count(self):
 		given = answer(frames=('event_make',), others=[{'function': 'session_open'}])

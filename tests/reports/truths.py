@@ -17,6 +17,7 @@ Also, each on a line of its own beneath those:
 	near: REGEX         code that is true of the leak, and not all of it
 	holder: REGEX       the root or a step of the answer's path, its file, or the descriptors' names
 	says: REGEX         anything in the answer
+	verdict: REGEX      of a leak's answer (leaks|grows)
 	may: REGEX          a part of a healthy program that grows to a limit: true, and no accusation
 	lost: N             at most that many unreachable blocks, or the program counts as accused
 	warm: SECONDS       from the start to the question (10)
@@ -36,10 +37,11 @@ import re
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEADER = r'^[\s/*#;({-]*'
 HEADS = re.compile(LEADER + r'(leak|healthy|command) ([a-z0-9+-]+):(.*)$')
-WORDS = 'kind|part|code|near|holder|says|may|lost|warm|ask|env|flags|npm|node|exit|with|ending'
+WORDS = 'kind|verdict|part|code|near|holder|says|may|lost|warm|ask|env|flags|npm|node|exit|with|ending'
 KEYS = re.compile(LEADER + f'({WORDS}): (.*)$')
 TAIL = re.compile(r'\s*(\*/|\*\)|-\})?\s*$')
 HEAD_LINES = 40
+HALF, GROWN_MIN = 0.5, 1 << 20
 GROWING = ('leaks', 'grows')
 OF_OTHERS = re.compile('holder|text|why|next|other|runner|findings|also|growth')
 
@@ -129,6 +131,18 @@ def share_of(answer):
 	return share / 100 if share > 1 else share
 
 
+def explained_by(answer):
+	"""Its share; without one, what its rate is of the resident growth. None: neither can be told."""
+	share, code = share_of(answer), answer.get('code')
+	grown = (answer.get('rss_bytes') or {}).get('difference', 0)
+	if share is not None or not code or answer['part'] != 'native-blocks' or grown < GROWN_MIN:
+		return share
+	said = (code.get('growth_bytes_per_s') or 0) * answer['seconds']
+	if answer['verdict'] == 'leaks':
+		said = max(said, (answer.get('lost_bytes') or {}).get('difference', 0))
+	return said / grown
+
+
 def agrees(regex, names):
 	return not regex or any(re.search(regex, name) for name in names)
 
@@ -138,7 +152,7 @@ def judge_leak(truth, answer):
 	verdict, part = answer['verdict'], answer['part']
 	if verdict == 'unknown':
 		return 'unknown', part
-	if verdict not in GROWING:
+	if not re.fullmatch(truth.get('verdict', '|'.join(GROWING)), verdict):
 		return 'wrong', f'{verdict}, {part}'
 	if not re.fullmatch(truth.get('part'), part):
 		return 'wrong', f'part {part}'
@@ -146,9 +160,15 @@ def judge_leak(truth, answer):
 	if not agrees(truth.get('code'), names):
 		# An answer without a share speaks for all of the growth.
 		false = bool(names) and not (truth.get('near') and agrees(truth.get('near'), names))
-		wrong = false and (share is None or share >= 0.5)
+		wrong = false and (share is None or share >= HALF)
 		return 'wrong' if wrong else 'partly', f'code {names[:3]}'
+	explained = explained_by(answer)
+	if explained is not None and explained < HALF:
+		return 'partly', f'it explains {explained:.0%} of the growth'
 	if not agrees(truth.get('holder'), holders_of(answer)):
+		# The file is the cause, not what holds it.
+		if answer.get('file') and (share is None or share >= HALF):
+			return 'wrong', f'file {answer["file"]["path"]}'
 		return 'partly', f'holder {[words for words in holders_of(answer)[:2] if words]}'
 	if not agrees(truth.get('says'), [json.dumps(answer, ensure_ascii=False)]):
 		return 'partly', f'nothing of {truth.get("says")}'

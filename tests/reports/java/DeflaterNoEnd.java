@@ -5,6 +5,7 @@
 // kind: off-heap memory of managed objects
 // leak deflaters-garbage: garbage
 //   kind: garbage that is not collected
+//   verdict: leaks|grows|no-leak
 //   part: native-blocks|managed.*|live
 //   code: Deflater
 //   says: garbage(?!-collected)|not collected|a collection

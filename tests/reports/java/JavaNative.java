@@ -11,6 +11,7 @@
 //   holder: buffers
 // leak java-direct-garbage: garbage
 //   kind: garbage that is not collected
+//   verdict: leaks|grows|no-leak
 //   part: native-blocks|managed.*|live
 //   code: DirectByteBuffer|Cleaner|keepBuffer
 //   says: garbage(?!-collected)|not collected|a collection

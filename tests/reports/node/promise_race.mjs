@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Report: remix-run/react-router#15247, nodejs/node#17469. Each chunk of a long response is raced against one promise
-// that never settles. `fixed`: the chunks are written without the library.
+// that never settles, which keeps them all. `fixed`: the chunks are written without the library.
 //
 // kind: JavaScript objects
 // node: 24
 // npm: @react-router/node@8.3.1 react-router@8.3.1 react@19 react-dom@19
 // leak promise-race: leak
 //   part: managed-objects
-//   code: Promise
-//   holder: writableErrorPromise|[Rr]eaction|Promise
+//   code: Promise|ArrayBuffer|Uint8Array
+//   holder: writableErrorPromise
 // healthy promise-none: fixed
 import { createRequire } from 'module';
 import { Readable, Writable } from 'stream';

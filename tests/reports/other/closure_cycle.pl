@@ -4,7 +4,8 @@
 # kind: objects of interpreters without a reader
 # leak perl-cycle: leak
 #   part: native-blocks
-#   code: Perl_|perl
+#   code: Perl_sv_|Perl_newSV|Perl_repeatcpy|Perl_pp_repeat
+#   near: Perl_|perl
 # healthy perl-weakened: fixed
 use strict;
 use warnings;

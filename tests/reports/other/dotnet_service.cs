@@ -12,7 +12,7 @@
 //   kind: off-heap memory of managed objects
 //   part: native-blocks|live
 //   code: Native|AllocHGlobal|Interop|SystemNative_Malloc
-//   near: Malloc
+//   near: Malloc|coreclr|hostfxr|corehost
 // leak dotnet-dictionary: dictionary
 //   part: managed-objects
 //   code: Session

@@ -7,9 +7,10 @@
 # leak cow-workers: objects
 #   part: .*(copy|copies|cow|private|fork|unshared).*
 #   ask: child
+#   warm: 20
 # healthy cow-workers-arrays: arrays
 #   ask: child
-#   warm: 15
+#   warm: 20
 import array
 import os
 import sys

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Mappings. `anonymous`: a buffer of 256 KiB for each request that nobody unmaps. `file`: a file is
+ * Mappings. `anonymous`: a buffer of 64 KiB for each request that nobody unmaps. `file`: a file is
  * mapped, written to (MAP_PRIVATE), and stays. `arena`: an allocator of the program's own takes 1
- * MiB at a time. `unmapped`: all are unmapped. `fixed-arena`: a mapping of 64 MiB fills up within
+ * MiB at a time. `unmapped`: all are unmapped. `fixed-arena`: a mapping of 16 MiB fills up within
  * seconds, and is used again from its beginning.
  *
  * kind: mappings
@@ -26,9 +26,9 @@
 #include <unistd.h>
 
 #define CALLED __attribute__((noinline))
-#define BUFFER (256 << 10)
+#define BUFFER (64 << 10)
 #define ARENA (1 << 20)
-#define FIXED_ARENA (64 << 20)
+#define FIXED_ARENA (16 << 20)
 
 static CALLED char *buffer_map(void)
 {
