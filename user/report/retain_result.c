@@ -164,7 +164,6 @@ struct retention_total retain_result_lost(const struct retain_result *result)
 	return lost;
 }
 
-/* Roots that last are followed first: what is left to these, nothing else leads to. */
 struct retention_total retain_result_passing(const struct retain_result *result)
 {
 	struct retention_total passing = {0};
@@ -257,6 +256,7 @@ static const struct figure total_figures[] = {
 	TOTAL("direct", RESULT(direct)),
 	TOTAL("indirect", RESULT(indirect)),
 	TOTAL("through", RESULT(through)),
+	TOTAL("passing", RESULT(passing)),
 };
 const struct figures retain_total_figures = FIGURES(total_figures);
 
@@ -361,6 +361,16 @@ static const struct figure path_figures[] = {
 };
 const struct figures retained_path_figures = FIGURES(path_figures);
 
+static bool begins_turn(const void *step)
+{
+	return ((const struct retained_step *)step)->turn;
+}
+
+static bool skips(const void *step)
+{
+	return ((const struct retained_step *)step)->skipped;
+}
+
 #define STEP(member) offsetof(struct retained_step, member)
 static const struct figure step_figures[] = {
 	FIGURE(NULL, "offset", NUMBER, STEP(offset)),
@@ -369,6 +379,9 @@ static const struct figure step_figures[] = {
 	FIGURE("address", NULL, NUMBER, STEP(address)),
 	FIGURE("size", NULL, NUMBER, STEP(size)),
 	FIGURE("repeated", NULL, INDEX, STEP(repeated)),
+	FIGURE("turn", NULL, INDEX, STEP(turn), .shown = begins_turn, .left_out = true),
+	FIGURE("turns", NULL, INDEX, STEP(turns), .shown = begins_turn, .left_out = true),
+	FIGURE("skipped", NULL, INDEX, STEP(skipped), .shown = skips, .left_out = true),
 };
 const struct figures retained_step_figures = FIGURES(step_figures);
 

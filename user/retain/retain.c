@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "retain/retain.h"
+#include "retain/path_costs.h"
 #include "retain/referrers.h"
 
 #include <errno.h>
@@ -141,16 +142,21 @@ static void log_step(const char *what, uint64_t *since_ns)
 
 static int compute_retention(struct retain *retain)
 {
+	_cleanup_(path_costs_free) struct path_costs costs = {0};
 	struct retention_nodes nodes = {.blocks = retain->graph.blocks,
 					.strong = retain->groups.strong,
 					.weak = retain->groups.weak,
-					.named = retain->groups.named,
 					.lasting = retain->groups.lasting,
+					.staying = retain->groups.staying,
 					.through = retain->groups.through,
-					.stale = retain->groups.stale};
+					.stale = retain->groups.stale,
+					.costs = &costs.retention};
+	int error =
+		path_costs_find(&retain->graph, &retain->groups, &retain->classes, &costs);
 
-	return retention_compute(&retain->graph.graph, retain->graph.sizes, &nodes,
-				 &retain->retention);
+	return error ? error
+		     : retention_compute(&retain->graph.graph, retain->graph.sizes, &nodes,
+					 &retain->retention);
 }
 
 static void count_unreached(struct heap_graph *graph, uint32_t node)

@@ -567,6 +567,7 @@ static int give_class(struct walk *walk, struct cpython_type *type)
 		class.tag = (uint8_t)type->prefix;
 	}
 	class.weak_word = weak_word(type);
+	class.describes = type->kind == CPYTHON_TYPE;
 	type->finalizable = has_finalizer(python, type);
 	/* The type may move: its name leads to others. */
 	cpython_type_name(python,

@@ -65,6 +65,7 @@ void heap_sink_free(struct heap_sink *sink)
 	vec_free(&sink->roots);
 	vec_free(&sink->claimed);
 	vec_free(&sink->idle);
+	vec_free(&sink->namespaces);
 	vec_free(&sink->names);
 	vec_free(&sink->reports);
 	vec_free(&sink->added);
@@ -443,6 +444,19 @@ int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool 
 int heap_sink_claim_within(struct heap_sink *sink, uint64_t start, uint64_t size)
 {
 	return add_claim(sink, (struct claimed_range){start, start + size, .within = true});
+}
+
+int heap_sink_namespace(struct heap_sink *sink, uint32_t node)
+{
+	uint32_t *added;
+
+	if (node == BLOCK_NONE)
+		return 0;
+	added = vec_push(&sink->namespaces);
+	if (!added)
+		return -ENOMEM;
+	*added = node;
+	return 0;
 }
 
 int heap_sink_idle(struct heap_sink *sink, uint64_t start, uint64_t size)

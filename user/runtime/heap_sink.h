@@ -59,6 +59,8 @@ struct managed_class {
 	uint8_t tag;
 	/* Pointers to its objects are the address, or up to 7 more; none leads inside. */
 	bool exact;
+	/* Its objects describe classes: an object of the class leads there, and holds nothing. */
+	bool describes;
 	/* Its references are multiples of 8: other words are numbers. After a header of one word,
 	 * they are called by their places. */
 	bool fields;
@@ -152,6 +154,7 @@ struct heap_sink {
 	VEC(struct managed_root) roots;
 	VEC(struct claimed_range) claimed; /* settled: by ascending address */
 	VEC(struct claimed_range) idle;	   /* likewise: words outside of nodes hold nothing */
+	VEC(uint32_t) namespaces;	   /* nodes: see heap_sink_namespace() */
 	VEC(const char *) names;	   /* of labels */
 	VEC(struct walk_report) reports;
 	struct intern *strings;	      /* borrowed */
@@ -238,6 +241,9 @@ int heap_sink_passing_root(struct heap_sink *sink, const char *runtime, const ch
 /* Likewise of what only waits there for its end: what nothing else holds is due. */
 int heap_sink_waiting_root(struct heap_sink *sink, const char *runtime, const char *name,
 			   uint64_t to);
+/* An object whose references are variables, each of which is a root by its name: what leads to the
+ * object is no second holder of them. BLOCK_NONE: nothing happens. 0 or -ENOMEM. */
+int heap_sink_namespace(struct heap_sink *sink, uint32_t node);
 /* See struct claimed_range. Until heap_sink_finish(). 0 or -ENOMEM. */
 int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool blocks);
 /* Words that hold nothing although they lie in an object. Claims must not overlap. */

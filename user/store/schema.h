@@ -26,8 +26,9 @@
  *   8  descriptor_ledgers; sites.patterns
  *   9  diagnoses
  *  10  goroutines, goroutine_groups, heap_profiles, heap_profile_sites
+ *  11  retains.passing_blocks, passing_bytes; retain_steps.turn, turns, skipped
  */
-#define SCHEMA_VERSION 10
+#define SCHEMA_VERSION 11
 
 /* The tables of families (figure_rows.h) come on top. */
 extern const char schema_sql[]; /* of version 1 */
@@ -50,5 +51,7 @@ extern const char schema_descriptors_sql[];
 extern const char schema_diagnoses_sql[];
 /* Added by version 10. */
 extern const char schema_goroutines_sql[];
+/* Added by version 11. */
+extern const char schema_turns_sql[];
 
 #endif

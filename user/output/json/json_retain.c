@@ -23,14 +23,13 @@ static void total_write(struct json_writer *json, const char *key,
 static void totals_write(struct json_writer *json, const struct retain_result *result)
 {
 	struct retention_total stale = retain_result_stale(result);
-	struct retention_total passing = retain_result_passing(result);
 	struct retention_total lost = retain_result_lost(result);
 
 	json_open(json, "totals", '{');
 	total_write(json, "unreachable", &result->totals[VERDICT_LOST]);
 	total_write(json, "held", &result->totals[VERDICT_HELD]);
 	total_write(json, "untracked", &result->totals[VERDICT_UNTRACKED]);
-	total_write(json, "passing", &passing);
+	total_write(json, "passing", &result->passing);
 	total_write(json, "through", &result->through);
 	total_write(json, "stale", &stale);
 	total_write(json, "lost", &lost);
