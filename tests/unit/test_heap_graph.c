@@ -126,7 +126,7 @@ static void words_in_blocks_are_edges_and_others_are_roots(void **state)
 	assert_int_equal(graph->blocks, 3);
 	assert_int_equal(graph->tracked_blocks, 3);
 	assert_int_equal(graph->graph.first[3], 3);
-	assert_true(has_edge(graph, 0, 1, 1));
+	assert_true(has_edge(graph, 0, 1, 1 | EDGE_INSIDE));
 	assert_true(has_edge(graph, 0, 2, 7));
 	assert_true(has_edge(graph, 2, 0, 3));
 	assert_int_equal(graph->roots.count, 2);
@@ -251,7 +251,7 @@ static void objects_of_a_runtime_are_nodes_with_its_references(void **state)
 	assert_int_equal(graph->sites[3], 0);
 	assert_int_equal(graph->graph.first[7], 5);
 	assert_true(has_edge(graph, 6, 1, 1));
-	assert_true(has_edge(graph, 0, 5, 0));
+	assert_true(has_edge(graph, 0, 5, 0 | EDGE_INSIDE));
 	assert_true(has_edge(graph, 3, 1, 2));
 	assert_true(has_edge(graph, 4, 1, EDGE_LABELLED | label_index(7)));
 	label = heap_sink_label_name(&graph->managed,

@@ -26,7 +26,7 @@ size_t graph_reach(const struct graph *graph, const uint32_t *starts, size_t cou
 		   uint32_t *parents, uint32_t *distances, uint32_t *queue);
 
 /* Costs of steps are less than this: a search keeps a queue for each. */
-#define GRAPH_COST_MAX 128
+#define GRAPH_COST_MAX 256
 
 /* What a search counts instead of steps. */
 struct graph_costs {

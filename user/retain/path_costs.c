@@ -34,7 +34,7 @@ static const uint8_t step_costs[] = {
 	[STEP_NUMBER] = 60,
 	/* Tables of a runtime lead to every object that it has, whoever holds that; stacks have
 	 * words of objects left over. Any path from what the language names is plainer. */
-	[STEP_INTO_OBJECTS] = 100,
+	[STEP_INTO_OBJECTS] = 250,
 	/* The variable is a root by its name: a way through all of its module says less. */
 	[STEP_NAMESPACE] = 40,
 	/* Every object leads to its class, and that to all that is static. */

@@ -295,6 +295,13 @@ int heap_sink_settle(struct heap_sink *sink, uint64_t *nonsense)
 		     : block_index_build(sink->starts, sink->sizes, sink->count, &sink->index);
 }
 
+/* Without memory for that, nothing is known to hold the part. */
+static void refer_to_part(struct heap_sink *sink, uint32_t owner, uint32_t part)
+{
+	if (sink->referring && owner >= sink->from)
+		heap_sink_reference(sink, owner, sink->starts[part], 0);
+}
+
 bool heap_sink_part(struct heap_sink *sink, uint32_t owner, uint64_t address, uint64_t size,
 		    bool precise)
 {
@@ -308,6 +315,7 @@ bool heap_sink_part(struct heap_sink *sink, uint32_t owner, uint64_t address, ui
 	*what = (sink->whats[owner] & NODE_CLASS) | NODE_PART | (precise ? NODE_PRECISE : 0);
 	if (size)
 		sink->sizes[node] = MIN(sink->sizes[node], size);
+	refer_to_part(sink, owner, node);
 	return true;
 }
 

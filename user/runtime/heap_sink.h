@@ -164,7 +164,8 @@ struct heap_sink {
 	uint64_t findings; /* nodes, references, roots; names count by their lengths */
 	VEC(struct sink_node) added;
 	struct hash name_index;
-	uint32_t from; /* references of the nodes before it are complete */
+	uint32_t from;	/* references of the nodes before it are complete */
+	bool referring; /* nodes say what they refer to: a part is referred to by its owner */
 };
 
 /* A node before it is settled. */
@@ -218,7 +219,7 @@ static inline uint32_t heap_sink_first(const struct heap_sink *sink, uint64_t ad
 	return (uint32_t)SORTED_BEFORE(start, sink->starts, sink->count, *start < address);
 }
 
-/* The node that holds `address` belongs to the object `owner`, so many bytes of it from its start
+/* The node that holds `address` belongs to the object `owner`, which holds it, so many bytes of it from its start
  * on, 0: all. False: there is none, it belongs to another one, or is NODE_CERTAIN. */
 bool heap_sink_part(struct heap_sink *sink, uint32_t owner, uint64_t address, uint64_t size,
 		    bool precise);
