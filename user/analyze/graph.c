@@ -115,8 +115,7 @@ static int leave_node(struct graph_search *search, struct queues *queues, uint32
 	int error = 0;
 
 	for (uint32_t i = graph->first[node]; !error && i < graph->first[node + 1]; i++)
-		error = take_step(search, queues,
-				  &(struct graph_step){node, i, graph->targets[i]});
+		error = take_step(search, queues, &(struct graph_step){node, i, graph->targets[i]});
 	return error;
 }
 
@@ -162,6 +161,8 @@ int graph_search_from(struct graph_search *search, uint32_t start, uint32_t coun
 			search->reached_at[i] = 0;
 	}
 	for (uint32_t i = start; !error && i < start + count; i++) {
+		if (i == search->without)
+			continue;
 		search->parents[i] = i;
 		search->distances[i] = 0;
 		search->entered[i] = GRAPH_NONE;

@@ -49,6 +49,7 @@ struct graph_search {
 	const struct graph *graph;	 /* borrowed */
 	const struct graph_costs *costs; /* borrowed; NULL: every edge costs one */
 	uint32_t *parents, *distances;	 /* borrowed; of nodes, as graph_reach() fills them */
+	uint32_t without; /* no search begins at that node; GRAPH_NONE: at each that is given */
 	/* Of nodes: the cost of the cheapest way; the edge that it ends with; how many edges of a
 	 * chain that is the last of. Owned. */
 	uint32_t *reached_at, *entered, *runs;

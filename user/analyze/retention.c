@@ -137,7 +137,8 @@ static int find_paths(struct computing *computing, const struct span spans[SPAN_
 	struct graph_search search = {.graph = computing->graph,
 				      .costs = costs ? &costs->graph : NULL,
 				      .parents = result->parents,
-				      .distances = result->distances};
+				      .distances = result->distances,
+				      .without = GRAPH_NONE};
 	int error;
 
 	forget_ways(computing);
@@ -145,6 +146,9 @@ static int find_paths(struct computing *computing, const struct span spans[SPAN_
 	if (!error)
 		error = graph_search_from(&search, result->blocks, result->strong,
 					  costs ? costs->groups : NULL);
+	if (!error)
+		memcpy(result->prices, search.reached_at,
+		       (size_t)result->blocks * sizeof(uint32_t));
 	for (enum span_kind kind = SPAN_THROUGH; !error && kind < SPAN_MAX_; kind++)
 		error = graph_search_from(
 			&search, spans[kind].from, spans[kind].count,
@@ -285,11 +289,10 @@ static size_t list_rounds(const struct retention_nodes *nodes, struct round roun
 	rounds[count++] = (struct round){.from = strong, .count = stay, .again = nodes->costs};
 	rounds[count++] = (struct round){.from = strong + stay, .count = nodes->strong - stay};
 	rounds[count++] = (struct round){.from = weak, .count = nodes->through};
-	rounds[count++] = (struct round){
-		.from = weak + nodes->through,
-		.count = nodes->weak - nodes->through - nodes->stale};
-	rounds[count++] = (struct round){.from = weak + nodes->weak - nodes->stale,
-					 .count = nodes->stale};
+	rounds[count++] = (struct round){.from = weak + nodes->through,
+					 .count = nodes->weak - nodes->through - nodes->stale};
+	rounds[count++] =
+		(struct round){.from = weak + nodes->weak - nodes->stale, .count = nodes->stale};
 	return count;
 }
 
@@ -328,13 +331,14 @@ static int allocate(struct retention *retention)
 	retention->passing = calloc((size_t)retention->blocks / 64 + 1, sizeof(uint64_t));
 	retention->parents = malloc(nodes * sizeof(uint32_t));
 	retention->distances = calloc(nodes, sizeof(uint32_t));
+	retention->prices = malloc(((size_t)retention->blocks + 1) * sizeof(uint32_t));
 	retention->owners = malloc(((size_t)retention->blocks + 1) * sizeof(uint32_t));
 	retention->retained = calloc(groups + 1, sizeof(uint64_t));
 	retention->retained_blocks = calloc(groups + 1, sizeof(uint64_t));
 	retention->led = calloc(groups + 1, sizeof(*retention->led));
 	if (!retention->led || !retention->verdicts || !retention->passing || !retention->parents ||
-	    !retention->distances || !retention->owners || !retention->retained ||
-	    !retention->retained_blocks)
+	    !retention->distances || !retention->prices || !retention->owners ||
+	    !retention->retained || !retention->retained_blocks)
 		return -ENOMEM;
 	memset(retention->verdicts, VERDICT_LOST, retention->blocks);
 	memset(retention->parents, 0xff, nodes * sizeof(uint32_t));
@@ -478,12 +482,52 @@ int retention_take_back(const struct graph *graph, const uint64_t *sizes, const 
 	return find_owners(&computing);
 }
 
+int retention_search_without(const struct graph *graph, const struct retention *retention,
+			     const struct retention_costs *costs, uint32_t without,
+			     struct retention *other)
+{
+	size_t bytes = (size_t)graph->nodes * sizeof(uint32_t);
+	struct graph_search search = {.graph = graph,
+				      .costs = &costs->graph,
+				      .parents = malloc(bytes),
+				      .distances = calloc(graph->nodes, sizeof(uint32_t)),
+				      .without = without};
+	int error = search.parents && search.distances ? 0 : -ENOMEM;
+
+	if (!error) {
+		memset(search.parents, 0xff, bytes);
+		error = graph_search_begin(&search);
+	}
+	if (!error)
+		error = graph_search_from(&search, retention->blocks, retention->strong,
+					  costs->groups);
+	*other = (struct retention){.blocks = retention->blocks,
+				    .strong = retention->strong,
+				    .weak = retention->weak,
+				    .parents = search.parents,
+				    .distances = search.distances,
+				    .prices = TAKE_PTR(search.reached_at)};
+	graph_search_end(&search);
+	if (error)
+		retention_search_free(other);
+	return error;
+}
+
+void retention_search_free(struct retention *other)
+{
+	free(other->parents);
+	free(other->distances);
+	free(other->prices);
+	*other = (struct retention){0};
+}
+
 void retention_free(struct retention *retention)
 {
 	free(retention->verdicts);
 	free(retention->passing);
 	free(retention->parents);
 	free(retention->distances);
+	free(retention->prices);
 	free(retention->owners);
 	free(retention->retained);
 	free(retention->led);

@@ -27,13 +27,14 @@ struct retention {
 	uint32_t blocks, strong, weak; /* counts of nodes, in this order */
 	uint32_t stale;		       /* of the weak ones, the last ones */
 	uint8_t *verdicts;	       /* of blocks: enum verdict */
-	uint64_t *passing;	   /* a bit per block: held, but by no group that lasts */
-	uint32_t *parents;	   /* of nodes: on the path from a root; itself: a root */
-	uint32_t *distances;	   /* of nodes that are held: steps from a root on that path */
-	uint32_t *owners;	   /* of lost blocks: the direct leak they are lost with */
-	uint64_t *retained;	   /* of groups, strong then weak */
-	uint64_t *retained_blocks; /* likewise, in blocks */
-	struct retention_total *led; /* of groups: what each leads to */
+	uint64_t *passing;	       /* a bit per block: held, but by no group that lasts */
+	uint32_t *parents;	       /* of nodes: on the path from a root; itself: a root */
+	uint32_t *distances;	       /* of nodes that are held: steps from a root on that path */
+	uint32_t *prices;	       /* of blocks that are held: what that path costs */
+	uint32_t *owners;	       /* of lost blocks: the direct leak they are lost with */
+	uint64_t *retained;	       /* of groups, strong then weak */
+	uint64_t *retained_blocks;     /* likewise, in blocks */
+	struct retention_total *led;   /* of groups: what each leads to */
 	struct retention_total totals[VERDICT_MAX_];
 	struct retention_total direct, indirect; /* of the lost */
 	struct retention_total
@@ -75,6 +76,15 @@ static inline bool retention_is_passing(const struct retention *retention, uint3
 {
 	return retention->passing[block / 64] >> block % 64 & 1;
 }
+
+/*
+ * Paths from other strong groups than `without` (a node): fills parents, distances and prices, of
+ * all nodes, which the caller frees. 0 or -ENOMEM, then they are NULL.
+ */
+int retention_search_without(const struct graph *graph, const struct retention *retention,
+			     const struct retention_costs *costs, uint32_t without,
+			     struct retention *other);
+void retention_search_free(struct retention *other);
 
 #define ROOT_NONE UINT32_MAX
 

@@ -348,6 +348,11 @@ static bool ends_in_chain(const void *figures)
 	return ((const struct retained_path *)figures)->chain != 0;
 }
 
+static bool is_also(const void *path)
+{
+	return ((const struct retained_path *)path)->also;
+}
+
 #define PATH(member) offsetof(struct retained_path, member)
 static const struct figure path_figures[] = {
 	FIGURE(NULL, "class", INDEX, PATH(class)),
@@ -358,6 +363,8 @@ static const struct figure path_figures[] = {
 	       .left_out = true),
 	FIGURE("chain_exact", NULL, FLAG, PATH(chain_exact), .unrecorded = true,
 	       .shown = ends_in_chain, .left_out = true),
+	FIGURE("also", NULL, FLAG, PATH(also), .unrecorded = true, .shown = is_also,
+	       .left_out = true),
 };
 const struct figures retained_path_figures = FIGURES(path_figures);
 

@@ -277,10 +277,10 @@ static int add_block_edge(struct builder *builder, uint32_t block, uint32_t targ
 
 	if (!node_has_class(what) || what & NODE_PART ||
 	    !builder->graph->managed.classes.items[what & NODE_CLASS].fields)
-		return add_edge(builder, target,
-				(uint32_t)MIN(place, EDGE_INSIDE - 1) |
-					(is_inside(builder->graph, target, value) ? EDGE_INSIDE
-										  : 0));
+		return add_edge(
+			builder, target,
+			(uint32_t)MIN(place, EDGE_INSIDE - 1) |
+				(is_inside(builder->graph, target, value) ? EDGE_INSIDE : 0));
 	if (value % 8 || !place)
 		return 0;
 	return add_edge(builder, target, EDGE_LABELLED | label_index(place - 1));

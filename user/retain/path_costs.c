@@ -218,9 +218,9 @@ int path_costs_find(const struct heap_graph *graph, const struct root_groups *gr
 		calloc((size_t)graph->blocks / 64 + 1, sizeof(*namespaces));
 	const struct pricing pricing = {graph, groups, namespaces, costs};
 
-	*costs = (struct path_costs){.edges = calloc(graph->graph.first[graph->graph.nodes] + 1ull,
-						     1),
-				     .groups = calloc(groups->list.count + 1, 1)};
+	*costs = (struct path_costs){
+		.edges = calloc(graph->graph.first[graph->graph.nodes] + 1ull, 1),
+		.groups = calloc(groups->list.count + 1, 1)};
 	if (!namespaces || !costs->edges || !costs->groups)
 		return -ENOMEM;
 	for (size_t i = 0; i < graph->managed.namespaces.count; i++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "retain/path_costs.h"
 
 #define MAX_SAMPLES 300
 #define MAX_WIDTH 4096
@@ -276,6 +277,33 @@ static uint64_t pattern_of(const struct path *path)
 		hash = hash_mix(hash_mix(hash ^ field_of(&path->steps.items[i])) +
 				path->steps.items[i].class);
 	return hash;
+}
+
+/* A search takes a second for so many edges. */
+#define OTHER_EDGES_MAX (16u << 20)
+
+int path_find_other(const struct path_maker *maker, uint32_t block, struct path *path)
+{
+	const struct retention *retention = maker->retention;
+	const struct graph *graph = &maker->graph->graph;
+	_cleanup_(retention_search_free) struct retention other = {0};
+	struct path_maker of_other = *maker;
+	uint32_t node = block;
+	int error;
+
+	if (!maker->costs || graph->first[graph->nodes] > OTHER_EDGES_MAX ||
+	    retention->verdicts[block] != VERDICT_HELD || retention->parents[block] == GRAPH_NONE)
+		return -ENOENT;
+	while (node < retention->blocks)
+		node = retention->parents[node];
+	error = retention_search_without(graph, retention, maker->costs, node, &other);
+	if (error)
+		return error;
+	if (other.parents[block] == GRAPH_NONE ||
+	    other.prices[block] > retention->prices[block] + PATH_COST_STEP)
+		return -ENOENT;
+	of_other.retention = &other;
+	return path_find(&of_other, block, path);
 }
 
 /* Blocks of the class that a root leads to, evenly spread; their number. What only may be held,

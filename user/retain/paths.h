@@ -40,8 +40,6 @@ struct path {
 	uint64_t chain;
 	bool chain_exact;
 	struct retained_pile pile; /* classes and root by their numbers here */
-	/* Cheapest path from another root, if it is nearly as cheap; owned, or NULL. */
-	struct path *also;
 };
 
 struct path_maker {
@@ -49,10 +47,18 @@ struct path_maker {
 	const struct root_groups *groups;
 	const struct classes *classes;
 	const struct retention *retention;
+	const struct retention_costs *costs; /* of which the paths are made; NULL: equal ones */
 };
 
 /* The path to one block. 0; -ENOENT: nothing holds it; -ENOMEM. */
 int path_find(const struct path_maker *maker, uint32_t block, struct path *path);
+
+/*
+ * The cheapest path to a block from another root than its path begins at, if it costs a plain step
+ * more at most. 0; -ENOENT: there is none, or the graph is so large that searching takes too long;
+ * -ENOMEM.
+ */
+int path_find_other(const struct path_maker *maker, uint32_t block, struct path *path);
 
 /*
  * The most frequent pattern among up to 300 blocks that are held, of those for which class is

@@ -161,7 +161,7 @@ static int retained_samples_add(const struct retain *retain, const uint32_t *cla
 
 /* What only stacks and registers lead to, by class. */
 static void count_passing(const struct retain *retain, const uint32_t *class_places,
-			 struct retain_result *result)
+			  struct retain_result *result)
 {
 	for (uint32_t i = 0; i < retain->graph.blocks; i++) {
 		uint32_t class = class_places[retain->classes.of_blocks[i]];
@@ -400,6 +400,7 @@ static int add_path(struct building *building, const struct retain_path *shown)
 	added->chain = path->chain;
 	added->chain_exact = path->chain_exact;
 	added->pile = pile_of(building, &path->pile);
+	added->also = shown->also;
 	for (size_t i = 0; i < path->steps.count; i++) {
 		const struct path_step *step = &path->steps.items[i];
 		struct retained_step *copy = vec_push(&added->steps);

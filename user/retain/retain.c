@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "retain/retain.h"
-#include "retain/path_costs.h"
 #include "retain/referrers.h"
 
 #include <errno.h>
@@ -17,7 +16,7 @@
 static struct path_maker maker_of(const struct retain *retain)
 {
 	return (struct path_maker){&retain->graph, &retain->groups, &retain->classes,
-				   &retain->retention};
+				   &retain->retention, &retain->costs.retention};
 }
 
 static uint64_t leak_bytes(const struct retain_leak *leak)
@@ -142,7 +141,6 @@ static void log_step(const char *what, uint64_t *since_ns)
 
 static int compute_retention(struct retain *retain)
 {
-	_cleanup_(path_costs_free) struct path_costs costs = {0};
 	struct retention_nodes nodes = {.blocks = retain->graph.blocks,
 					.strong = retain->groups.strong,
 					.weak = retain->groups.weak,
@@ -150,9 +148,9 @@ static int compute_retention(struct retain *retain)
 					.staying = retain->groups.staying,
 					.through = retain->groups.through,
 					.stale = retain->groups.stale,
-					.costs = &costs.retention};
+					.costs = &retain->costs.retention};
 	int error =
-		path_costs_find(&retain->graph, &retain->groups, &retain->classes, &costs);
+		path_costs_find(&retain->graph, &retain->groups, &retain->classes, &retain->costs);
 
 	return error ? error
 		     : retention_compute(&retain->graph.graph, retain->graph.sizes, &nodes,
@@ -373,7 +371,7 @@ int retain_finish(struct retain *retain, const struct retain_sources *sources)
 	return error;
 }
 
-static int add_path(struct retain *retain, uint32_t class, struct path *path)
+static int add_path(struct retain *retain, uint32_t class, struct path *path, bool also)
 {
 	struct retain_path *added = vec_push(&retain->paths);
 
@@ -381,9 +379,23 @@ static int add_path(struct retain *retain, uint32_t class, struct path *path)
 		path_free(path);
 		return -ENOMEM;
 	}
-	added->class = class;
-	added->path = *path;
+	*added = (struct retain_path){class, *path, also};
 	return 0;
+}
+
+/* With the one from another root that is nearly as cheap, if there is any. */
+static int add_both(struct retain *retain, uint32_t class, struct path *path)
+{
+	struct path_maker maker = maker_of(retain);
+	uint32_t block = path->steps.items[path->steps.count - 1].block;
+	struct path other = {0};
+	int error = add_path(retain, class, path, false);
+
+	if (!error)
+		error = path_find_other(&maker, block, &other);
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	return add_path(retain, class, &other, true);
 }
 
 int retain_add_address_path(struct retain *retain, uint64_t address)
@@ -393,7 +405,7 @@ int retain_add_address_path(struct retain *retain, uint64_t address)
 	struct path path = {0};
 	int error = block == BLOCK_NONE ? -ENOENT : path_find(&maker, block, &path);
 
-	return error ? error : add_path(retain, retain->classes.of_blocks[block], &path);
+	return error ? error : add_path(retain, retain->classes.of_blocks[block], &path, false);
 }
 
 int retain_add_class_path(struct retain *retain, uint32_t class)
@@ -404,7 +416,7 @@ int retain_add_class_path(struct retain *retain, uint32_t class)
 
 	if (!error)
 		error = referrers_find(&maker, class, &path.referrers);
-	return error ? error : add_path(retain, class, &path);
+	return error ? error : add_both(retain, class, &path);
 }
 
 int retain_add_top_paths(struct retain *retain, size_t count)
@@ -429,6 +441,7 @@ void retain_free(struct retain *retain)
 	vec_free(&retain->ranked_roots.list);
 	vec_free(&retain->ranked_classes.list);
 	retention_free(&retain->retention);
+	path_costs_free(&retain->costs);
 	classes_free(&retain->classes);
 	root_groups_free(&retain->groups);
 	root_functions_free(&retain->functions);

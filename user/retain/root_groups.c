@@ -31,7 +31,7 @@ struct grouper {
 	struct intern *intern;
 	struct heap_graph *graph;
 	struct root_groups *groups;
-	struct hash index; /* of a key -> place in groups, plus 1 */
+	struct hash index;	      /* of a key -> place in groups, plus 1 */
 	struct thread_entry *entries; /* by thread */
 };
 
@@ -534,8 +534,7 @@ static int add_kernel_words(struct grouper *grouper)
 		word = vec_push(&grouper->graph->roots);
 		if (!word)
 			return -ENOMEM;
-		*word = (struct root_word){
-			.address = i, .target = target, .thread = KERNEL_WORD};
+		*word = (struct root_word){.address = i, .target = target, .thread = KERNEL_WORD};
 	}
 	return 0;
 }
@@ -778,7 +777,7 @@ static bool is_start_up(const char *function)
 
 static bool is_of_c_library(const char *module)
 {
-	static const char *const modules[] = {"libc.so",  "libc-",   "libpthread", "ld-linux",
+	static const char *const modules[] = {"libc.so", "libc-",  "libpthread", "ld-linux",
 					      "ld-musl", "[vdso]", "linux-vdso"};
 	const char *slash = module ? strrchr(module, '/') : NULL;
 

@@ -38,10 +38,10 @@ struct root_group {
 	uint32_t threads;	/* ROOT_THREAD_LOCAL: how many have one that holds something */
 	pid_t last_tid;		/* the last of these */
 	uint64_t words;		/* that hold something */
-	bool stays;		/* ROOT_STACK: a frame that stays as long as its thread; ROOT_REGISTER:
-				 * calls preserve it */
-	uint32_t holder;	/* ROOT_UNTRACKED: the root that leads there, its place in the list
-				 * plus 1; 0: none is known to */
+	bool stays;	 /* ROOT_STACK: a frame that stays as long as its thread; ROOT_REGISTER:
+			  * calls preserve it */
+	uint32_t holder; /* ROOT_UNTRACKED: the root that leads there, its place in the list
+			  * plus 1; 0: none is known to */
 };
 
 struct root_groups {

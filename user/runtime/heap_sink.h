@@ -219,8 +219,9 @@ static inline uint32_t heap_sink_first(const struct heap_sink *sink, uint64_t ad
 	return (uint32_t)SORTED_BEFORE(start, sink->starts, sink->count, *start < address);
 }
 
-/* The node that holds `address` belongs to the object `owner`, which holds it, so many bytes of it from its start
- * on, 0: all. False: there is none, it belongs to another one, or is NODE_CERTAIN. */
+/* The node that holds `address` belongs to the object `owner`, which holds it, so many bytes of it
+ * from its start on, 0: all. False: there is none, it belongs to another one, or is NODE_CERTAIN.
+ */
 bool heap_sink_part(struct heap_sink *sink, uint32_t owner, uint64_t address, uint64_t size,
 		    bool precise);
 

@@ -216,8 +216,9 @@ static void write_pile(FILE *out, const struct retain_result *result,
 {
 	if (!pile->many)
 		return;
-	fprintf(out, pile->chain ? "\t  piles up in a chain of %" PRIu64 ": "
-				 : "\t  piles up as one of %" PRIu64 " pointers in ",
+	fprintf(out,
+		pile->chain ? "\t  piles up in a chain of %" PRIu64 ": "
+			    : "\t  piles up as one of %" PRIu64 " pointers in ",
 		pile->many);
 	if (pile->root != RESULT_NONE)
 		text_retain_root_write(out, &result->roots.items[pile->root]);
@@ -780,7 +781,7 @@ void text_retain_path_write(FILE *out, const struct retain_result *result,
 {
 	const struct retained_step *last = &path->steps.items[path->steps.count - 1];
 
-	fputs("\tto ", out);
+	fputs(path->also ? "\tnearly as short, to " : "\tto ", out);
 	text_retain_class_write(out, result, &result->classes.items[path->class]);
 	if (path->sampled > 1)
 		fprintf(out, ", %" PRIu64 " of %" PRIu64 " looked at", path->sharing,
