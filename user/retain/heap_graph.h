@@ -39,9 +39,9 @@ struct root_word {
 
 #define TYPE_NONE UINT32_MAX
 #define EDGE_LABELLED (1u << 31)
-#define EDGE_INSIDE (1u << 30) /* without a label: the word does not point to its target's start   \
-				*/
-#define REGISTER_VECTORS 64    /* from here on: words of the vector registers */
+/* Without a label: the word does not point to its target's start. */
+#define EDGE_INSIDE (1u << 30)
+#define REGISTER_VECTORS 64 /* from here on: words of the vector registers */
 
 struct heap_graph {
 	uint32_t blocks;	  /* nodes 0 to blocks - 1, by ascending address */
