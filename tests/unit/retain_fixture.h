@@ -77,9 +77,13 @@ static inline void fixture_path(struct retain_result *result)
 	path->sharing = 290;
 	path->sampled = 300;
 	*(struct retained_step *)vec_push(&path->steps) =
-		(struct retained_step){0, 0x5000, 24, 0, 1, 1, NULL};
-	*(struct retained_step *)vec_push(&path->steps) =
-		(struct retained_step){16, 0x6000, 56, 1, 400, 7, NULL};
+		(struct retained_step){.address = 0x5000, .size = 24, .width = 1, .repeated = 1};
+	*(struct retained_step *)vec_push(&path->steps) = (struct retained_step){.offset = 16,
+										 .address = 0x6000,
+										 .size = 56,
+										 .class = 1,
+										 .width = 400,
+										 .repeated = 7};
 }
 
 /* Strings are static: nothing is interned. Free with retain_result_free(). */

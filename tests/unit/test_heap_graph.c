@@ -106,6 +106,42 @@ static int build(struct fixture *fixture, const struct thread_blocks *locals)
 	return build_walked(fixture, locals, NULL);
 }
 
+/* Sixteen objects that lead to each other; their number is what tells, not where they stand. */
+static void memory_that_is_handed_out_in_parts_is_a_pool(void **state)
+{
+	static const struct tracked_block blocks[] = {
+		{MEMORY + 0x400, 0x300, 1}, {MEMORY + 0x800, 0x300, 1}, {MEMORY + 0xc00, 0x300, 1}};
+	static const struct data_modules none;
+	static const struct thread_blocks no_locals;
+	struct fixture *fixture = *state;
+	struct word words[3 * POOL_WORDS];
+
+	for (size_t i = 0; i < POOL_WORDS; i++) {
+		uint64_t place = (i + 1) * 0x20;
+
+		/* Links; strings with their characters behind them; a ring that ends early. */
+		words[i] = (struct word){MEMORY + 0x400 + place, MEMORY + 0x400 + place - 0x20 + 8};
+		words[POOL_WORDS + i] =
+			(struct word){MEMORY + 0x800 + place, MEMORY + 0x800 + place + 0x10};
+		words[2 * POOL_WORDS + i] = (struct word){
+			MEMORY + 0xc00 + place, i ? MEMORY + 0xc00 + place - 0x18 : MEMORY + 0xc00};
+	}
+	put_words(fixture, words, ARRAY_SIZE(words));
+	assert_int_equal(
+		heap_graph_build(&(struct graph_sources){.heap_image = &fixture->heap_image,
+							 .modules = &none,
+							 .locals = &no_locals,
+							 .tracked = blocks,
+							 .tracked_count = ARRAY_SIZE(blocks),
+							 .strings = &fixture->strings},
+				 &fixture->graph),
+		0);
+	assert_true(heap_graph_is_pool(&fixture->graph, 0));
+	assert_false(heap_graph_is_pool(&fixture->graph, 1));
+	assert_false(heap_graph_is_pool(&fixture->graph, 2));
+	assert_int_equal(fixture->graph.own_words[2], POOL_WORDS - 1);
+}
+
 static void words_in_blocks_are_edges_and_others_are_roots(void **state)
 {
 	static const struct word words[] = {
@@ -126,7 +162,7 @@ static void words_in_blocks_are_edges_and_others_are_roots(void **state)
 	assert_int_equal(graph->blocks, 3);
 	assert_int_equal(graph->tracked_blocks, 3);
 	assert_int_equal(graph->graph.first[3], 3);
-	assert_true(has_edge(graph, 0, 1, 1));
+	assert_true(has_edge(graph, 0, 1, 1 | EDGE_INSIDE));
 	assert_true(has_edge(graph, 0, 2, 7));
 	assert_true(has_edge(graph, 2, 0, 3));
 	assert_int_equal(graph->roots.count, 2);
@@ -253,7 +289,7 @@ static void objects_of_a_runtime_are_nodes_with_its_references(void **state)
 	assert_int_equal(graph->sites[3], 0);
 	assert_int_equal(graph->graph.first[7], 5);
 	assert_true(has_edge(graph, 6, 1, 1));
-	assert_true(has_edge(graph, 0, 5, 0));
+	assert_true(has_edge(graph, 0, 5, 0 | EDGE_INSIDE));
 	assert_true(has_edge(graph, 3, 1, 2));
 	assert_true(has_edge(graph, 4, 1, EDGE_LABELLED | label_index(7)));
 	label = heap_sink_label_name(&graph->managed,
@@ -463,6 +499,7 @@ int main(void)
 {
 #define WITH_PICTURE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		WITH_PICTURE(memory_that_is_handed_out_in_parts_is_a_pool),
 		WITH_PICTURE(words_in_blocks_are_edges_and_others_are_roots),
 		WITH_PICTURE(memory_that_nobody_uses_holds_nothing),
 		WITH_PICTURE(thread_locals_in_a_block_are_roots),

@@ -7,9 +7,11 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "retain/path_costs.h"
 #include "retain/paths.h"
 
 /* Blocks 0 to 3: a table, two blocks that it points to, one that nothing points to. Node 4 is the
@@ -50,7 +52,7 @@ static int setup(void **state)
 		(struct root_groups){.list = {group_list, 1, 1}, .word_groups = word_groups};
 	scene->classes = (struct classes){.list = {class_list, 2, 2}, .of_blocks = of_blocks};
 	scene->maker = (struct path_maker){&scene->graph, &scene->groups, &scene->classes,
-					   &scene->retention};
+					   &scene->retention, NULL};
 	memset(class_list, 0, sizeof(class_list));
 	return retention_compute(&scene->graph.graph, sizes, &nodes, &scene->retention);
 }
@@ -118,8 +120,8 @@ static void expect_chain(uint32_t *ends, uint32_t *list, uint64_t length, bool e
 	memset(class_list, 0, sizeof(class_list));
 	class_list[1].count = 5;
 	scene.graph.graph = (struct graph){7, ends, list};
-	scene.maker =
-		(struct path_maker){&scene.graph, &scene.groups, &scene.classes, &scene.retention};
+	scene.maker = (struct path_maker){&scene.graph, &scene.groups, &scene.classes,
+					  &scene.retention, NULL};
 	assert_int_equal(
 		retention_compute(&scene.graph.graph, sizes_in_list, &nodes, &scene.retention), 0);
 	assert_int_equal(classes_count(&scene.classes, &scene.graph, &scene.retention), 0);
@@ -155,8 +157,8 @@ static void expect_typical(uint32_t of_first, uint32_t lasting, uint32_t group)
 	ends[MANY + 2] = MANY;
 	ends[MANY + 3] = MANY + 2;
 	scene.graph.graph = (struct graph){MANY + 3, ends, list};
-	scene.maker =
-		(struct path_maker){&scene.graph, &scene.groups, &scene.classes, &scene.retention};
+	scene.maker = (struct path_maker){&scene.graph, &scene.groups, &scene.classes,
+					  &scene.retention, NULL};
 	assert_int_equal(
 		retention_compute(&scene.graph.graph, many_sizes, &nodes, &scene.retention), 0);
 	assert_int_equal(classes_count(&scene.classes, &scene.graph, &scene.retention), 0);
@@ -198,6 +200,197 @@ static void a_chain_that_branches_or_is_a_ring_is_not_exact(void **state)
 	expect_chain(round, ring, 5, false);
 }
 
+/* A row of up to 64 blocks, the first one held by a variable: block i leads to i + 1. */
+struct row {
+	struct scene scene;
+	uint32_t first[68], targets[68], places[68], classes[64];
+	uint64_t sizes[64];
+	struct block_class list[64];
+	struct root_word word;
+	struct retention_nodes nodes;
+};
+
+static struct row *row_new(uint32_t blocks)
+{
+	struct row *row = calloc(1, sizeof(*row));
+
+	for (uint32_t i = 0; i < blocks; i++) {
+		row->first[i] = i;
+		row->targets[i] = i + 1;
+		row->sizes[i] = 24;
+		row->classes[i] = i;
+	}
+	row->first[blocks - 1] = row->first[blocks] = blocks - 1;
+	row->targets[blocks - 1] = 0; /* the variable's */
+	row->first[blocks + 1] = blocks;
+	row->targets[blocks] = blocks;
+	row->first[blocks + 2] = blocks + 1;
+	row->nodes = (struct retention_nodes){.blocks = blocks, .strong = 1, .lasting = 1};
+	row->scene =
+		(struct scene){.graph = {.blocks = blocks,
+					 .sizes = row->sizes,
+					 .places = row->places,
+					 .graph = {blocks + 2, row->first, row->targets}},
+			       .groups = {.list = {group_list, 1, 1}, .word_groups = word_groups},
+			       .classes = {.list = {row->list, 64, 64}, .of_blocks = row->classes}};
+	row->scene.maker = (struct path_maker){&row->scene.graph, &row->scene.groups,
+					       &row->scene.classes, &row->scene.retention, NULL};
+	return row;
+}
+
+static void row_find(struct row *row, uint32_t block, struct path *path)
+{
+	assert_int_equal(retention_compute(&row->scene.graph.graph, row->sizes, &row->nodes,
+					   &row->scene.retention),
+			 0);
+	assert_int_equal(path_find(&row->scene.maker, block, path), 0);
+	retention_free(&row->scene.retention);
+	free(row);
+}
+
+/* Three classes take turns behind a head, as thunks do. */
+static void steps_that_take_turns_are_shown_once(void **state)
+{
+	struct row *row = row_new(62);
+	_cleanup_(path_free) struct path path = {0};
+
+	(void)state;
+	for (uint32_t i = 2; i < 62; i++)
+		row->classes[i] = 2 + (i - 2) % 3;
+	row_find(row, 61, &path);
+	assert_int_equal(path.steps.count, 5);
+	assert_int_equal(path.steps.items[1].turn, 0);
+	assert_int_equal(path.steps.items[2].turn, 3);
+	assert_int_equal(path.steps.items[2].turns, 20);
+	assert_int_equal(path.steps.items[2].block, 59);
+	assert_int_equal(path.steps.items[4].block, 61);
+	assert_int_equal(path.steps.items[4].turn, 0);
+	assert_true(path.pile.chain);
+	assert_int_equal(path.pile.many, 20);
+	assert_int_equal(path.pile.count, 3);
+	assert_int_equal(path.pile.classes[0], 2);
+	assert_int_equal(path.pile.classes[2], 4);
+}
+
+/* Two turns are no chain yet; nor do nine classes make one. */
+static void few_or_long_turns_are_shown_as_they_are(void **state)
+{
+	struct row *row = row_new(6);
+	_cleanup_(path_free) struct path twice = {0}, nine = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < 6; i++)
+		row->classes[i] = i < 2 ? i : 2 + i % 2;
+	row_find(row, 5, &twice);
+	assert_int_equal(twice.steps.count, 6);
+	assert_int_equal(twice.pile.many, 0);
+	row = row_new(45);
+	for (uint32_t i = 0; i < 45; i++)
+		row->classes[i] = i % 9;
+	row_find(row, 44, &nine);
+	assert_int_equal(nine.steps.count, 16);
+	assert_int_equal(nine.steps.items[8].skipped, 29);
+}
+
+static void of_a_long_path_both_ends_are_shown(void **state)
+{
+	struct row *row = row_new(40);
+	_cleanup_(path_free) struct path path = {0}, short_path = {0};
+
+	(void)state;
+	row_find(row, 39, &path);
+	assert_int_equal(path.steps.count, 2 * PATH_END_MAX);
+	assert_int_equal(path.steps.items[7].block, 7);
+	assert_int_equal(path.steps.items[7].skipped, 0);
+	assert_int_equal(path.steps.items[8].block, 32);
+	assert_int_equal(path.steps.items[8].skipped, 24);
+	assert_int_equal(path.steps.items[15].block, 39);
+	row_find(row_new(16), 15, &short_path);
+	assert_int_equal(short_path.steps.count, 16);
+	assert_int_equal(short_path.steps.items[8].skipped, 0);
+}
+
+/* Seven blocks, turns of four, twelve blocks: the turns would be cut by the eighth step. */
+static void turns_stay_whole_where_a_path_is_cut(void **state)
+{
+	struct row *row = row_new(39);
+	_cleanup_(path_free) struct path path = {0};
+
+	(void)state;
+	for (uint32_t i = 7; i < 27; i++)
+		row->classes[i] = 7 + (i - 7) % 4;
+	row_find(row, 38, &path);
+	assert_int_equal(path.steps.items[6].block, 6);
+	assert_int_equal(path.steps.items[7].skipped, 5 * 4 + 4);
+	assert_int_equal(path.steps.items[7].block, 31);
+	assert_int_equal(path.steps.count, 15);
+}
+
+/* Of the pointers beside each other, the block has one; the path ends behind them. */
+static void many_pointers_beside_each_other_are_where_things_pile_up(void **state)
+{
+	enum { WIDE = 20 };
+	struct row *row = row_new(WIDE + 2);
+	_cleanup_(path_free) struct path path = {0};
+
+	(void)state;
+	/* Block 0 leads to block 1, that to all others. */
+	for (uint32_t i = 2; i < WIDE + 4; i++)
+		row->first[i] = WIDE + 1;
+	for (uint32_t i = 1; i <= WIDE; i++) {
+		row->targets[i] = i + 1;
+		row->places[i] = i;
+	}
+	row->targets[WIDE + 1] = 0;
+	row->first[WIDE + 3] = WIDE + 2;
+	row->targets[WIDE + 2] = WIDE + 2;
+	row->first[WIDE + 4] = WIDE + 3;
+	row_find(row, 9, &path);
+	assert_int_equal(path.steps.count, 3);
+	assert_false(path.pile.chain);
+	assert_int_equal(path.pile.many, WIDE);
+	assert_int_equal(path.pile.count, 1);
+	assert_int_equal(path.pile.classes[0], 1);
+}
+
+/* Two variables lead to a block, the second one by `more` more. */
+static int find_other(uint8_t more, struct path *path)
+{
+	static uint32_t ends[] = {0, 0, 1, 2, 4}, list[] = {0, 0, 1, 2};
+	static uint64_t sizes_of_one[] = {24};
+	uint8_t edges[] = {6, 6, 1, 1}, starts[] = {0, more};
+	struct root_group groups[2] = {{.kind = ROOT_GLOBAL}, {.kind = ROOT_GLOBAL}};
+	const struct retention_costs costs = {.graph = {.edges = edges}, .groups = starts};
+	const struct retention_nodes nodes = {
+		.blocks = 1, .strong = 2, .lasting = 2, .costs = &costs};
+	struct scene scene = {.graph = {.blocks = 1,
+					.sizes = sizes_of_one,
+					.places = places,
+					.graph = {4, ends, list}},
+			      .groups = {.list = {groups, 2, 2}, .word_groups = word_groups},
+			      .classes = {.list = {class_list, 2, 2}, .of_blocks = of_blocks}};
+	int error;
+
+	scene.maker = (struct path_maker){&scene.graph, &scene.groups, &scene.classes,
+					  &scene.retention, &costs};
+	assert_int_equal(
+		retention_compute(&scene.graph.graph, sizes_of_one, &nodes, &scene.retention), 0);
+	error = path_find_other(&scene.maker, 0, path);
+	retention_free(&scene.retention);
+	return error;
+}
+
+static void a_second_root_is_named_where_it_is_nearly_as_near(void **state)
+{
+	_cleanup_(path_free) struct path path = {0}, none = {0};
+
+	(void)state;
+	assert_int_equal(find_other(PATH_COST_STEP, &path), 0);
+	assert_int_equal(path.group, 1);
+	assert_int_equal(path.steps.count, 1);
+	assert_int_equal(find_other(PATH_COST_STEP + 1, &none), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +402,12 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test(a_chain_is_followed_beyond_the_end_of_a_path),
 		cmocka_unit_test(a_chain_that_branches_or_is_a_ring_is_not_exact),
+		cmocka_unit_test(steps_that_take_turns_are_shown_once),
+		cmocka_unit_test(few_or_long_turns_are_shown_as_they_are),
+		cmocka_unit_test(of_a_long_path_both_ends_are_shown),
+		cmocka_unit_test(turns_stay_whole_where_a_path_is_cut),
+		cmocka_unit_test(many_pointers_beside_each_other_are_where_things_pile_up),
+		cmocka_unit_test(a_second_root_is_named_where_it_is_nearly_as_near),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

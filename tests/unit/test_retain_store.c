@@ -176,6 +176,29 @@ static void an_older_recording_is_read_and_brought_up_to_date_when_added_to(void
 	assert_int_equal(snapshot.processes.items[0].outstanding_count, 5);
 }
 
+#define LACKS_TURNS                                                                                \
+	"ALTER TABLE retains DROP COLUMN passing_blocks;"                                          \
+	"ALTER TABLE retains DROP COLUMN passing_bytes;"                                           \
+	"ALTER TABLE retain_steps DROP COLUMN turn; ALTER TABLE retain_steps DROP COLUMN turns;"   \
+	"ALTER TABLE retain_steps DROP COLUMN skipped;"
+
+/* Of the tenth version, what only stacks lead to is what paths from them led to. */
+static void runs_of_the_tenth_schema_are_read_and_added_to(void **state)
+{
+	_cleanup_(recording_cleanup) struct recording *recording = NULL;
+	_cleanup_(retain_result_free) struct retain_result result = {0};
+	struct run *run = *state;
+
+	append_well(run->path, NULL, 1);
+	store_sql(run->path, LACKS_TURNS "PRAGMA user_version=10");
+	assert_int_equal(recording_open(&recording, run->path), 0);
+	assert_int_equal(recording_read_retain(recording, 0, &result), 0);
+	assert_int_equal(result.passing.blocks, retain_result_passing(&result).blocks);
+	assert_int_equal(result.paths.items[0].steps.items[0].turn, 0);
+	append_well(run->path, NULL, 2);
+	expect_same(run->path, 1);
+}
+
 /* The second version lacked the number of threads of a root, and untracked memory. */
 static void runs_of_the_second_schema_are_read_and_added_to(void **state)
 {
@@ -195,7 +218,7 @@ static void runs_of_the_second_schema_are_read_and_added_to(void **state)
 		  "DROP TABLE memory; DROP TABLE memory_parts; "
 		  "DROP TABLE descriptor_ledgers; ALTER TABLE sites DROP COLUMN patterns;"
 		  "DROP TABLE diagnoses; DROP TABLE goroutines; DROP TABLE goroutine_groups;"
-		  "DROP TABLE heap_profiles; DROP TABLE heap_profile_sites;"
+		  "DROP TABLE heap_profiles; DROP TABLE heap_profile_sites;" LACKS_TURNS
 		  "PRAGMA user_version=2");
 	assert_int_equal(recording_open(&recording, run->path), 0);
 	assert_int_equal(recording_read_retain(recording, 0, &result), 0);
@@ -354,6 +377,7 @@ int main(void)
 		store_test(snapshots_and_runs_share_a_file_that_both_write_to),
 		store_test(an_older_recording_is_read_and_brought_up_to_date_when_added_to),
 		store_test(runs_of_the_second_schema_are_read_and_added_to),
+		store_test(runs_of_the_tenth_schema_are_read_and_added_to),
 		store_test(what_is_no_recording_is_left_alone),
 		store_test(forged_values_are_refused),
 		store_test(flipped_bits_do_no_harm),

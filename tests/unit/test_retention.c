@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Retained sizes and verdicts against the definition: take the root away and count again. */
+/* Retained sizes, verdicts and paths against their definitions, on random graphs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,9 +15,12 @@
 #define MAX_NODES 64
 #define MAX_EDGES 512
 #define GRAPHS 1000
+#define PASSING 20
 
 struct sample {
-	uint32_t blocks, strong, weak, lasting, through, stale;
+	uint32_t blocks, strong, weak, lasting, staying, through, stale;
+	bool priced;
+	uint8_t costs[MAX_EDGES], groups[MAX_NODES];
 	uint64_t sizes[MAX_NODES];
 	uint32_t first[MAX_NODES + 2];
 	uint32_t targets[MAX_EDGES];
@@ -44,7 +47,9 @@ static void sample_make(struct sample *sample)
 	sample->strong = random_below(6);
 	sample->weak = random_below(4);
 	sample->lasting = random_below(sample->strong + 1);
+	sample->staying = random_below(sample->strong - sample->lasting + 1);
 	sample->through = random_below(sample->weak + 1);
+	sample->priced = random_below(2);
 	sample->stale = random_below(sample->weak - sample->through + 1);
 	nodes = sample->blocks + sample->strong + sample->weak;
 	for (uint32_t i = 0; i < nodes; i++) {
@@ -61,15 +66,23 @@ static void sample_make(struct sample *sample)
 	for (uint32_t i = sample->blocks; i < nodes; i++)
 		sample->targets[edges++] = i;
 	sample->first[nodes + 1] = edges;
+	for (uint32_t i = 0; i < edges; i++)
+		sample->costs[i] = (uint8_t)(1 + random_below(sample->priced ? 30 : 1));
+	for (uint32_t i = 0; i < sample->strong + sample->weak; i++)
+		sample->groups[i] = (uint8_t)random_below(sample->priced ? 60 : 1);
 	sample->graph = (struct graph){nodes + 1, sample->first, sample->targets};
 }
 
 static void sample_compute(const struct sample *sample, struct retention *retention)
 {
+	const struct retention_costs costs = {.graph = {.edges = sample->costs, .passing = PASSING},
+					      .groups = sample->groups};
 	struct retention_nodes nodes = {.blocks = sample->blocks,
 					.strong = sample->strong,
 					.weak = sample->weak,
+					.costs = sample->priced ? &costs : NULL,
 					.lasting = sample->lasting,
+					.staying = sample->staying,
 					.through = sample->through,
 					.stale = sample->stale};
 
@@ -89,49 +102,67 @@ static void flood(const struct sample *sample, uint32_t node, bool *marked)
 	}
 }
 
-/* Bytes that the groups [from, from + count) but for `without` reach, of blocks not in `outside`.
- */
-static uint64_t held_without(const struct sample *sample, uint32_t from, uint32_t count,
-			     uint32_t without, const bool *outside)
+/* Adds to the groups of each node, a bit each, those of the nodes that lead there in this round;
+ * nodes of rounds before keep theirs. */
+static void spread_masks(const struct sample *sample, const bool *done, bool firm, uint32_t *masks)
 {
-	bool marked[MAX_NODES] = {0};
-	uint64_t bytes = 0;
+	uint32_t nodes = sample->blocks + sample->strong + sample->weak;
 
-	if (outside)
-		memcpy(marked, outside, sizeof(marked));
-	for (uint32_t i = from; i < from + count; i++) {
-		if (i != without)
-			flood(sample, i, marked);
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t i = 0; i < nodes; i++) {
+			for (uint32_t j = sample->first[i]; j < sample->first[i + 1]; j++) {
+				uint32_t target = sample->targets[j];
+
+				if (done[target] || (firm && sample->costs[j] >= PASSING) ||
+				    (masks[target] | masks[i]) == masks[target])
+					continue;
+				masks[target] |= masks[i];
+				changed = true;
+			}
+		}
 	}
+}
+
+static void run_round(const struct sample *sample, uint32_t from, uint32_t count, bool firm,
+		      uint32_t *masks)
+{
+	bool done[MAX_NODES] = {0};
+
 	for (uint32_t i = 0; i < sample->blocks; i++)
-		bytes += marked[i] && !(outside && outside[i]) ? sample->sizes[i] : 0;
-	return bytes;
+		done[i] = masks[i];
+	for (uint32_t i = from; i < from + count; i++)
+		masks[i] = 1u << (i - sample->blocks);
+	spread_masks(sample, done, firm, masks);
 }
 
 static void expect_retained(const struct sample *sample, const struct retention *retention)
 {
-	uint32_t weak_from = sample->blocks + sample->strong;
-	bool held[MAX_NODES] = {0};
+	uint32_t strong = sample->blocks, weak = strong + sample->strong,
+		 stay = sample->lasting + sample->staying;
+	uint32_t masks[MAX_NODES] = {0};
 
-	for (uint32_t i = sample->blocks; i < weak_from; i++)
-		flood(sample, i, held);
-	for (uint32_t i = 0; i < sample->strong; i++) {
-		uint64_t all =
-			held_without(sample, sample->blocks, sample->strong, GRAPH_NONE, NULL);
-		uint64_t left = held_without(sample, sample->blocks, sample->strong,
-					     sample->blocks + i, NULL);
+	if (sample->priced)
+		run_round(sample, strong, stay, true, masks);
+	run_round(sample, strong, stay, false, masks);
+	run_round(sample, strong + stay, sample->strong - stay, false, masks);
+	run_round(sample, weak, sample->through, false, masks);
+	run_round(sample, weak + sample->through, sample->weak - sample->through - sample->stale,
+		  false, masks);
+	run_round(sample, weak + sample->weak - sample->stale, sample->stale, false, masks);
+	for (uint32_t i = 0; i < sample->strong + sample->weak; i++) {
+		uint64_t bytes = 0, blocks = 0;
 
-		assert_int_equal(retention->retained[i], all - left);
-	}
-	for (uint32_t i = 0; i < sample->weak; i++) {
-		uint64_t all = held_without(sample, weak_from, sample->weak, GRAPH_NONE, held);
-		uint64_t left = held_without(sample, weak_from, sample->weak, weak_from + i, held);
-
-		assert_int_equal(retention->retained[sample->strong + i], all - left);
+		for (uint32_t j = 0; j < sample->blocks; j++) {
+			bytes += masks[j] == 1u << i ? sample->sizes[j] : 0;
+			blocks += masks[j] == 1u << i;
+		}
+		assert_int_equal(retention->retained[i], bytes);
+		assert_int_equal(retention->retained_blocks[i], blocks);
 	}
 }
 
-static void retained_size_is_what_would_be_lost_without_the_root(void **state)
+static void retained_is_what_no_other_root_holds_as_well(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < GRAPHS; i++) {
@@ -195,19 +226,15 @@ static uint64_t led_by_stale(const struct sample *sample, const struct retention
 	return bytes;
 }
 
-/* Blocks of strong short-lived groups: only those that no lasting one reaches. */
+/* Blocks of strong groups that do not last: only those that no lasting one reaches. */
 static void expect_passing(const struct sample *sample, const struct retention *retention)
 {
 	bool lasting[MAX_NODES] = {0}, passing[MAX_NODES] = {0};
-	uint64_t held = 0, led = 0;
 
 	for (uint32_t i = 0; i < sample->strong; i++)
 		flood(sample, sample->blocks + i, i < sample->lasting ? lasting : passing);
 	for (uint32_t i = 0; i < sample->blocks; i++)
-		held += passing[i] && !lasting[i] ? sample->sizes[i] : 0;
-	for (uint32_t i = sample->lasting; i < sample->strong; i++)
-		led += retention->led[i].bytes;
-	assert_int_equal(led, held);
+		assert_int_equal(retention_is_passing(retention, i), passing[i] && !lasting[i]);
 }
 
 /* Every lost block belongs to exactly one direct leak, which reaches it; none reaches another. */
@@ -267,7 +294,8 @@ static void paths_are_the_shortest(void **state)
 
 		sample_make(&sample);
 		/* Strong roots are preferred to near ones. */
-		sample.lasting = sample.through = sample.stale = 0;
+		sample.lasting = sample.staying = sample.through = sample.stale = 0;
+		sample.priced = false;
 		sample_compute(&sample, &retention);
 		for (uint32_t j = 0; j < sample.blocks; j++) {
 			uint32_t parent = retention.parents[j];
@@ -291,6 +319,131 @@ static void paths_are_the_shortest(void **state)
 		}
 		retention_free(&retention);
 	}
+}
+
+/* The cheapest way to each block from the groups [from, from + count), not through `done`. */
+static void find_cheapest(const struct sample *sample, uint32_t from, uint32_t count,
+			  const bool *done, uint32_t *costs)
+{
+	uint32_t nodes = sample->blocks + sample->strong + sample->weak;
+
+	for (uint32_t i = from; i < from + count; i++)
+		costs[i] = sample->groups[i - sample->blocks];
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t i = 0; i < nodes; i++) {
+			for (uint32_t j = sample->first[i];
+			     costs[i] != UINT32_MAX && !done[i] && j < sample->first[i + 1]; j++) {
+				uint32_t target = sample->targets[j];
+
+				if (done[target] || costs[i] + sample->costs[j] >= costs[target])
+					continue;
+				costs[target] = costs[i] + sample->costs[j];
+				changed = true;
+			}
+		}
+	}
+}
+
+static uint32_t cost_of_path(const struct sample *sample, const struct retention *retention,
+			     uint32_t block)
+{
+	uint32_t cost = 0, node = block;
+
+	while (node < sample->blocks) {
+		uint32_t parent = retention->parents[node], least = UINT32_MAX;
+
+		for (uint32_t i = sample->first[parent]; i < sample->first[parent + 1]; i++) {
+			if (sample->targets[i] == node && sample->costs[i] < least)
+				least = sample->costs[i];
+		}
+		assert_int_not_equal(least, UINT32_MAX);
+		cost += least;
+		node = parent;
+	}
+	return cost + sample->groups[node - sample->blocks];
+}
+
+static void paths_are_the_cheapest_whatever_kind_of_strong_root_they_begin_at(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < GRAPHS; i++) {
+		struct retention retention = {0};
+		struct sample sample;
+		uint32_t costs[MAX_NODES];
+		const bool none[MAX_NODES] = {0};
+
+		sample_make(&sample);
+		sample_compute(&sample, &retention);
+		memset(costs, 0xff, sizeof(costs));
+		find_cheapest(&sample, sample.blocks, sample.strong, none, costs);
+		for (uint32_t j = 0; j < sample.blocks; j++) {
+			if (retention.verdicts[j] == VERDICT_HELD)
+				assert_int_equal(cost_of_path(&sample, &retention, j), costs[j]);
+		}
+		retention_free(&retention);
+	}
+}
+
+/* Blocks 0 to 99 are a list, each at the same place of the one before. The first group (105) leads
+ * to its head, the second one (106) by five blocks of other kinds to its last third. */
+static void a_chain_costs_as_much_as_a_step(void **state)
+{
+	enum { LIST = 100, BLOCKS = 105, NODES = BLOCKS + 3 };
+	uint32_t first[NODES + 1], targets[NODES + 2], places[NODES + 2], kinds[NODES];
+	uint8_t edges[NODES + 2], groups[2] = {12, 0};
+	uint64_t sizes[BLOCKS];
+	struct retention_costs costs = {
+		.graph = {.edges = edges, .places = places, .kinds = kinds, .placed = BLOCKS},
+		.groups = groups};
+	const struct retention_nodes nodes = {
+		.blocks = BLOCKS, .strong = 2, .lasting = 2, .costs = &costs};
+	struct graph graph = {NODES, first, targets};
+	struct retention retention = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < NODES; i++) {
+		first[i] = i;
+		targets[i] = i + 1;
+		places[i] = i < LIST ? 1 : i;
+		kinds[i] = i < LIST ? 0 : i;
+		edges[i] = 6;
+		if (i < BLOCKS)
+			sizes[i] = 1;
+	}
+	targets[LIST - 1] = 0;
+	targets[BLOCKS - 1] = 70;
+	targets[BLOCKS] = 0;
+	targets[BLOCKS + 1] = LIST;
+	targets[NODES - 1] = BLOCKS;
+	targets[NODES] = BLOCKS + 1;
+	edges[NODES] = 1;
+	first[NODES] = NODES + 1;
+	first[NODES - 1] = NODES - 1;
+	assert_int_equal(retention_compute(&graph, sizes, &nodes, &retention), 0);
+	assert_int_equal(retention.led[0].blocks, LIST);
+	assert_int_equal(retention.distances[LIST - 1], LIST);
+	retention_free(&retention);
+
+	/* Without kinds, every step of the list counts. */
+	costs.graph.placed = 0;
+	assert_int_equal(retention_compute(&graph, sizes, &nodes, &retention), 0);
+	assert_int_equal(retention.led[0].blocks, 70);
+	retention_free(&retention);
+
+	/* A long chain costs more: here at its 16th step. */
+	costs.graph.placed = BLOCKS;
+	costs.graph.chain = 200;
+	assert_int_equal(retention_compute(&graph, sizes, &nodes, &retention), 0);
+	assert_int_equal(retention.led[0].blocks, 70);
+	retention_free(&retention);
+
+	/* Steps that pass by are no chain. */
+	costs.graph.chain = 0;
+	costs.graph.passing = 6;
+	assert_int_equal(retention_compute(&graph, sizes, &nodes, &retention), 0);
+	assert_int_equal(retention.led[0].blocks, 70);
+	retention_free(&retention);
 }
 
 static void a_list_of_a_million_blocks_needs_no_stack(void **state)
@@ -411,9 +564,11 @@ static void every_block_has_the_root_of_its_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(retained_size_is_what_would_be_lost_without_the_root),
+		cmocka_unit_test(retained_is_what_no_other_root_holds_as_well),
 		cmocka_unit_test(verdicts_and_leaks_are_those_of_the_definition),
 		cmocka_unit_test(paths_are_the_shortest),
+		cmocka_unit_test(paths_are_the_cheapest_whatever_kind_of_strong_root_they_begin_at),
+		cmocka_unit_test(a_chain_costs_as_much_as_a_step),
 		cmocka_unit_test(every_block_has_the_root_of_its_path),
 		cmocka_unit_test(a_list_of_a_million_blocks_needs_no_stack),
 		cmocka_unit_test(doubtful_blocks_take_back_what_is_lost_with_them),

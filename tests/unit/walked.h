@@ -168,11 +168,15 @@ static inline bool refers(const struct heap_sink *sink, uint64_t from, uint64_t 
 	return false;
 }
 
+/* Without those to its own parts. */
 static inline uint32_t count_references(const struct heap_sink *sink, uint64_t from)
 {
-	uint32_t node = heap_sink_node(sink, from);
+	uint32_t node = heap_sink_node(sink, from), count = 0;
 
-	return sink->first[node + 1] - sink->first[node];
+	for (uint32_t i = sink->first[node]; i < sink->first[node + 1]; i++)
+		count += !(sink->whats[sink->references.targets[i]] & NODE_PART) ||
+			 !node_has_class(sink->whats[sink->references.targets[i]]);
+	return count;
 }
 
 /* Nothing was walked, and that is why. */

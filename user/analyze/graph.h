@@ -25,6 +25,49 @@ struct graph {
 size_t graph_reach(const struct graph *graph, const uint32_t *starts, size_t count,
 		   uint32_t *parents, uint32_t *distances, uint32_t *queue);
 
+/* Costs of steps are less than this: a search keeps a queue for each. */
+#define GRAPH_COST_MAX 256
+
+/* What a search counts instead of steps. */
+struct graph_costs {
+	const uint8_t *edges; /* of each edge, below GRAPH_COST_MAX; NULL: each costs one */
+	/*
+	 * Chains cost as much as one step: an edge costs nothing when it stands at the same place
+	 * of its source as the edge before it, and both end at nodes of one kind. At its 16th,
+	 * 256th, … edge a chain costs `chain` more.
+	 *
+	 * Only nodes below `placed` have a kind, and their edges places; 0: there are no chains.
+	 */
+	const uint32_t *places, *kinds;
+	uint32_t placed;
+	uint8_t chain;
+	uint8_t passing; /* edges that cost as much or more are part of no chain; 0: all may be */
+};
+
+/* A search over one graph in several parts, each over the nodes that the ones before left. */
+struct graph_search {
+	const struct graph *graph;	 /* borrowed */
+	const struct graph_costs *costs; /* borrowed; NULL: every edge costs one */
+	uint32_t *parents, *distances;	 /* borrowed; of nodes, as graph_reach() fills them */
+	uint32_t without; /* no search begins at that node; GRAPH_NONE: at each that is given */
+	/* Of nodes: the cost of the cheapest way; the edge that it ends with; how many edges of a
+	 * chain that is the last of. Owned. */
+	uint32_t *reached_at, *entered, *runs;
+};
+
+/* 0 or -ENOMEM. The caller ends it in either case. */
+int graph_search_begin(struct graph_search *search);
+
+/*
+ * Finds the cheapest ways from `count` nodes that follow each other from `start` on, over nodes
+ * that have no parent yet. starts: what each of them costs itself, below GRAPH_COST_MAX; NULL:
+ * nothing. Of two ways that cost the same, the one found first stays: without chains that of the
+ * first node. 0 or -ENOMEM.
+ */
+int graph_search_from(struct graph_search *search, uint32_t start, uint32_t count,
+		      const uint8_t *starts);
+void graph_search_end(struct graph_search *search);
+
 /*
  * For blocks that nothing holds: which ones were lost themselves (direct leaks), and which only
  * with them (indirect). A lost ring counts as one direct leak: one of its blocks stands for it.

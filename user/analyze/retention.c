@@ -51,44 +51,125 @@ uint32_t *retention_roots(const struct retention *retention)
 struct computing {
 	const struct graph *graph;
 	const uint64_t *sizes;
+	const struct retention_nodes *nodes;
 	struct retention *result;
-	uint32_t *order; /* the nodes that are reached, in the order that they are */
-	size_t ordered;
+	uint32_t *queue; /* with room for all nodes */
 };
 
-static void mark(struct retention *retention, const uint32_t *nodes, size_t count,
-		 enum verdict verdict)
+/* Groups that follow each other. */
+struct span {
+	uint32_t from, count; /* nodes */
+};
+
+enum span_kind { SPAN_LASTING, SPAN_PASSING, SPAN_THROUGH, SPAN_WEAK, SPAN_STALE, SPAN_MAX_ };
+
+/* Strong ones that do not last, staying ones too, are passing. */
+static void spans_of(const struct retention_nodes *nodes, struct span spans[SPAN_MAX_])
 {
-	for (size_t i = 0; i < count; i++) {
-		if (nodes[i] < retention->blocks)
-			retention->verdicts[nodes[i]] = (uint8_t)verdict;
+	const uint32_t counts[] = {
+		[SPAN_LASTING] = nodes->lasting,
+		[SPAN_PASSING] = nodes->strong - nodes->lasting,
+		[SPAN_THROUGH] = nodes->through,
+		[SPAN_WEAK] = nodes->weak - nodes->through - nodes->stale,
+		[SPAN_STALE] = nodes->stale,
+	};
+	uint32_t at = nodes->blocks;
+
+	_Static_assert(ARRAY_SIZE(counts) == SPAN_MAX_, "a count for every span");
+	for (size_t i = 0; i < SPAN_MAX_; i++) {
+		spans[i] = (struct span){at, counts[i]};
+		at += counts[i];
 	}
 }
 
-/*
- * Breadth first from the groups [from, from + count): what they reach is added to `order`; *total,
- * unless NULL, gets how much it is.
- */
-static int reach(struct computing *computing, uint32_t from, uint32_t count, enum verdict verdict,
-		 struct retention_total *total)
+static void mark(struct computing *computing, size_t count, enum span_kind kind)
 {
 	struct retention *result = computing->result;
-	_cleanup_free_ uint32_t *starts = malloc(((size_t)count + 1) * sizeof(uint32_t));
-	uint32_t *reached = computing->order + computing->ordered;
-	size_t found;
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t node = computing->queue[i];
+
+		if (node >= result->blocks)
+			continue;
+		result->verdicts[node] = kind <= SPAN_PASSING ? VERDICT_HELD : VERDICT_UNTRACKED;
+		if (kind == SPAN_PASSING)
+			result->passing[node / 64] |= 1ull << node % 64;
+		if (kind == SPAN_THROUGH) {
+			result->through.blocks++;
+			result->through.bytes += computing->sizes[node];
+		}
+	}
+}
+
+/* What the groups reach, one kind after the other, each to its end. */
+static int find_verdicts(struct computing *computing, const struct span spans[SPAN_MAX_])
+{
+	struct retention *result = computing->result;
+	uint32_t most = MAX(result->strong, result->weak);
+	_cleanup_free_ uint32_t *starts = malloc(((size_t)most + 1) * sizeof(*starts));
 
 	if (!starts)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++)
-		starts[i] = from + i;
-	found = graph_reach(computing->graph, starts, count, result->parents, result->distances,
-			    reached);
-	mark(result, reached, found, verdict);
-	for (size_t i = 0; total && i < found; i++) {
-		total->blocks += reached[i] < result->blocks;
-		total->bytes += reached[i] < result->blocks ? computing->sizes[reached[i]] : 0;
+	for (enum span_kind kind = 0; kind < SPAN_MAX_; kind++) {
+		for (uint32_t i = 0; i < spans[kind].count; i++)
+			starts[i] = spans[kind].from + i;
+		mark(computing,
+		     graph_reach(computing->graph, starts, spans[kind].count, result->parents,
+				 result->distances, computing->queue),
+		     kind);
 	}
-	computing->ordered += found;
+	return 0;
+}
+
+static void forget_ways(struct computing *computing)
+{
+	size_t nodes = computing->graph->nodes;
+
+	memset(computing->result->parents, 0xff, nodes * sizeof(uint32_t));
+	memset(computing->result->distances, 0, nodes * sizeof(uint32_t));
+}
+
+/* Strong groups compete for the cheapest paths; weak ones come when these are done. */
+static int find_paths(struct computing *computing, const struct span spans[SPAN_MAX_])
+{
+	struct retention *result = computing->result;
+	const struct retention_costs *costs = computing->nodes->costs;
+	struct graph_search search = {.graph = computing->graph,
+				      .costs = costs ? &costs->graph : NULL,
+				      .parents = result->parents,
+				      .distances = result->distances,
+				      .without = GRAPH_NONE};
+	int error;
+
+	forget_ways(computing);
+	error = graph_search_begin(&search);
+	if (!error)
+		error = graph_search_from(&search, result->blocks, result->strong,
+					  costs ? costs->groups : NULL);
+	if (!error)
+		memcpy(result->prices, search.reached_at,
+		       (size_t)result->blocks * sizeof(uint32_t));
+	for (enum span_kind kind = SPAN_THROUGH; !error && kind < SPAN_MAX_; kind++)
+		error = graph_search_from(
+			&search, spans[kind].from, spans[kind].count,
+			costs ? costs->groups + (spans[kind].from - result->blocks) : NULL);
+	graph_search_end(&search);
+	return error;
+}
+
+static int count_led(struct computing *computing)
+{
+	struct retention *result = computing->result;
+	_cleanup_free_ uint32_t *roots = retention_roots(result);
+
+	if (!roots)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < result->blocks; i++) {
+		if (roots[i] == ROOT_NONE)
+			continue;
+		result->led[roots[i]].blocks++;
+		result->led[roots[i]].bytes += computing->sizes[i];
+	}
 	return 0;
 }
 
@@ -131,99 +212,112 @@ static int find_owners(struct computing *computing)
 
 /*
  * A group retains what no other group reaches: groups are reached by nothing, so what a group
- * dominates is what all its paths come from.
+ * dominates is what all its paths come from. That is found round by round: what a round reaches has
+ * its holder there, and what later rounds lead there by only passes by.
  */
 #define SEVERAL (GRAPH_NONE - 1)
 
-/* The verdict that a node stands for: a group, that of what it holds first. */
-static uint8_t side_of(const struct retention *retention, uint32_t node)
+/* The groups of a round, and the steps that count in it. */
+struct round {
+	uint32_t from, count; /* nodes */
+	bool firm;	      /* only steps that hold */
+	bool again; /* the groups of the round before, with all steps: it goes on from there */
+};
+
+#define ROUNDS 6
+
+/* The holders of nodes as far as they are known. */
+struct labelling {
+	const struct computing *computing;
+	uint32_t *labels; /* of nodes: a group; SEVERAL; GRAPH_NONE: none up to now */
+	uint8_t *rounds;  /* of nodes: in which one it was reached, plus 1; 0: in none */
+	uint32_t *stack;  /* each node comes onto it twice a round at most */
+	size_t depth;
+	uint8_t round;
+};
+
+static void label(struct labelling *labelling, uint32_t node, uint32_t group)
 {
-	if (node < retention->blocks)
-		return retention->verdicts[node];
-	return node < retention->blocks + retention->strong ? VERDICT_HELD : VERDICT_UNTRACKED;
-}
-
-/* Each node's group by its shortest path. */
-static void name_first(struct computing *computing, uint32_t *groups)
-{
-	struct retention *result = computing->result;
-
-	for (size_t i = 0; i < computing->ordered; i++) {
-		uint32_t node = computing->order[i], parent = result->parents[node];
-		struct retention_total *led;
-
-		groups[node] = parent == node ? node : groups[parent];
-		if (node >= result->blocks)
-			continue;
-		led = &result->led[groups[node] - result->blocks];
-		led->blocks++;
-		led->bytes += computing->sizes[node];
+	if (!labelling->rounds[node]) {
+		labelling->rounds[node] = labelling->round;
+		labelling->labels[node] = group;
+	} else if (labelling->rounds[node] == labelling->round &&
+		   labelling->labels[node] != group && labelling->labels[node] != SEVERAL) {
+		labelling->labels[node] = SEVERAL;
+	} else {
+		return;
 	}
+	labelling->stack[labelling->depth++] = node;
 }
 
-/* Marks nodes that another group reaches, too, and puts them on the stack. */
-static size_t find_shared(const struct computing *computing, uint32_t *groups, uint32_t *stack)
+static void label_all(struct labelling *labelling, bool firm)
 {
-	const struct graph *graph = computing->graph;
-	const struct retention *retention = computing->result;
-	size_t depth = 0;
+	const struct graph *graph = labelling->computing->graph;
+	const struct retention_costs *costs = labelling->computing->nodes->costs;
 
-	for (uint32_t node = 0; node + 1 < graph->nodes; node++) {
-		uint32_t group = groups[node];
-
-		for (uint32_t i = graph->first[node];
-		     group != GRAPH_NONE && i < graph->first[node + 1]; i++) {
-			uint32_t target = graph->targets[i];
-
-			/* Paths from the weak side to blocks that are held anyway do not count. */
-			if (groups[target] == group || groups[target] == SEVERAL ||
-			    side_of(retention, target) != side_of(retention, node))
-				continue;
-			groups[target] = SEVERAL;
-			stack[depth++] = target;
-		}
-	}
-	return depth;
-}
-
-/* Nodes that shared nodes lead to are shared. */
-static void spread_shared(const struct computing *computing, uint32_t *groups, uint32_t *stack,
-			  size_t depth)
-{
-	const struct graph *graph = computing->graph;
-
-	while (depth) {
-		uint32_t node = stack[--depth];
+	while (labelling->depth) {
+		uint32_t node = labelling->stack[--labelling->depth];
 
 		for (uint32_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
-			uint32_t target = graph->targets[i];
-
-			if (groups[target] == SEVERAL ||
-			    side_of(computing->result, target) != side_of(computing->result, node))
+			if (firm && costs->graph.edges[i] >= costs->graph.passing)
 				continue;
-			groups[target] = SEVERAL;
-			stack[depth++] = target;
+			label(labelling, graph->targets[i], labelling->labels[node]);
 		}
 	}
+}
+
+static void run_round(struct labelling *labelling, const struct round *round)
+{
+	labelling->round++;
+	for (uint32_t node = 0; round->again && node < labelling->computing->graph->nodes; node++) {
+		if (labelling->rounds[node])
+			labelling->stack[labelling->depth++] = node;
+	}
+	for (uint32_t i = round->from; !round->again && i < round->from + round->count; i++)
+		label(labelling, i, i);
+	label_all(labelling, round->firm);
+}
+
+static size_t list_rounds(const struct retention_nodes *nodes, struct round rounds[ROUNDS])
+{
+	uint32_t strong = nodes->blocks, weak = strong + nodes->strong;
+	uint32_t stay = nodes->lasting + nodes->staying;
+	size_t count = 0;
+
+	if (nodes->costs)
+		rounds[count++] = (struct round){.from = strong, .count = stay, .firm = true};
+	rounds[count++] = (struct round){.from = strong, .count = stay, .again = nodes->costs};
+	rounds[count++] = (struct round){.from = strong + stay, .count = nodes->strong - stay};
+	rounds[count++] = (struct round){.from = weak, .count = nodes->through};
+	rounds[count++] = (struct round){.from = weak + nodes->through,
+					 .count = nodes->weak - nodes->through - nodes->stale};
+	rounds[count++] =
+		(struct round){.from = weak + nodes->weak - nodes->stale, .count = nodes->stale};
+	return count;
 }
 
 static int find_retained(struct computing *computing)
 {
 	struct retention *result = computing->result;
 	size_t nodes = computing->graph->nodes;
-	_cleanup_free_ uint32_t *groups = malloc((nodes + 1) * sizeof(*groups));
-	_cleanup_free_ uint32_t *stack = malloc((nodes + 1) * sizeof(*stack));
+	_cleanup_free_ uint32_t *labels = malloc((nodes + 1) * sizeof(*labels));
+	_cleanup_free_ uint32_t *stack = malloc((2 * nodes + 1) * sizeof(*stack));
+	_cleanup_free_ uint8_t *reached = calloc(nodes + 1, 1);
+	struct labelling labelling = {
+		.computing = computing, .labels = labels, .rounds = reached, .stack = stack};
+	struct round rounds[ROUNDS];
+	size_t count = list_rounds(computing->nodes, rounds);
 
-	if (!groups || !stack)
+	if (!labels || !stack || !reached)
 		return -ENOMEM;
-	memset(groups, 0xff, nodes * sizeof(*groups));
-	name_first(computing, groups);
-	spread_shared(computing, groups, stack, find_shared(computing, groups, stack));
+	memset(labels, 0xff, nodes * sizeof(*labels));
+	for (size_t i = 0; i < count; i++)
+		run_round(&labelling, &rounds[i]);
 	for (uint32_t i = 0; i < result->blocks; i++) {
-		if (groups[i] >= SEVERAL)
+		if (labels[i] >= SEVERAL)
 			continue;
-		result->retained[groups[i] - result->blocks] += computing->sizes[i];
-		result->retained_blocks[groups[i] - result->blocks]++;
+		result->retained[labels[i] - result->blocks] += computing->sizes[i];
+		result->retained_blocks[labels[i] - result->blocks]++;
 	}
 	return 0;
 }
@@ -234,54 +328,39 @@ static int allocate(struct retention *retention)
 	size_t nodes = retention->blocks + groups + 1;
 
 	retention->verdicts = malloc((size_t)retention->blocks + 1);
+	retention->passing = calloc((size_t)retention->blocks / 64 + 1, sizeof(uint64_t));
 	retention->parents = malloc(nodes * sizeof(uint32_t));
 	retention->distances = calloc(nodes, sizeof(uint32_t));
+	retention->prices = malloc(((size_t)retention->blocks + 1) * sizeof(uint32_t));
 	retention->owners = malloc(((size_t)retention->blocks + 1) * sizeof(uint32_t));
 	retention->retained = calloc(groups + 1, sizeof(uint64_t));
 	retention->retained_blocks = calloc(groups + 1, sizeof(uint64_t));
 	retention->led = calloc(groups + 1, sizeof(*retention->led));
-	if (!retention->led || !retention->verdicts || !retention->parents ||
-	    !retention->distances || !retention->owners || !retention->retained ||
-	    !retention->retained_blocks)
+	if (!retention->led || !retention->verdicts || !retention->passing || !retention->parents ||
+	    !retention->distances || !retention->prices || !retention->owners ||
+	    !retention->retained || !retention->retained_blocks)
 		return -ENOMEM;
 	memset(retention->verdicts, VERDICT_LOST, retention->blocks);
 	memset(retention->parents, 0xff, nodes * sizeof(uint32_t));
 	return 0;
 }
 
-/* One after the other, each to its end. */
-static int reach_all(struct computing *computing, const struct retention_nodes *nodes)
+static int compute(struct computing *computing)
 {
-	uint32_t strong = nodes->blocks, weak = strong + nodes->strong;
-	int error = reach(computing, strong, nodes->named, VERDICT_HELD, NULL);
+	_cleanup_free_ uint32_t *queue =
+		malloc(((size_t)computing->graph->nodes + 1) * sizeof(*queue));
+	struct span spans[SPAN_MAX_];
+	int error = queue ? allocate(computing->result) : -ENOMEM;
 
+	if (error)
+		return error;
+	computing->queue = queue;
+	spans_of(computing->nodes, spans);
+	error = find_verdicts(computing, spans);
 	if (!error)
-		error = reach(computing, strong + nodes->named, nodes->lasting - nodes->named,
-			      VERDICT_HELD, NULL);
+		error = find_paths(computing, spans);
 	if (!error)
-		error = reach(computing, strong + nodes->lasting, nodes->strong - nodes->lasting,
-			      VERDICT_HELD, NULL);
-	if (!error)
-		error = reach(computing, weak, nodes->through, VERDICT_UNTRACKED,
-			      &computing->result->through);
-	if (!error)
-		error = reach(computing, weak + nodes->through,
-			      nodes->weak - nodes->through - nodes->stale, VERDICT_UNTRACKED, NULL);
-	if (!error)
-		error = reach(computing, weak + nodes->weak - nodes->stale, nodes->stale,
-			      VERDICT_UNTRACKED, NULL);
-	return error;
-}
-
-static int compute(struct computing *computing, const struct retention_nodes *nodes)
-{
-	_cleanup_free_ uint32_t *order =
-		malloc(((size_t)computing->graph->nodes + 1) * sizeof(*order));
-	int error = order ? allocate(computing->result) : -ENOMEM;
-
-	computing->order = order;
-	if (!error)
-		error = reach_all(computing, nodes);
+		error = count_led(computing);
 	if (error)
 		return error;
 	sum_up(computing);
@@ -296,8 +375,9 @@ int retention_compute(const struct graph *graph, const uint64_t *sizes,
 							   .strong = nodes->strong,
 							   .weak = nodes->weak,
 							   .stale = nodes->stale};
-	struct computing computing = {.graph = graph, .sizes = sizes, .result = &made};
-	int error = compute(&computing, nodes);
+	struct computing computing = {
+		.graph = graph, .sizes = sizes, .nodes = nodes, .result = &made};
+	int error = compute(&computing);
 
 	if (error)
 		return error;
@@ -402,11 +482,52 @@ int retention_take_back(const struct graph *graph, const uint64_t *sizes, const 
 	return find_owners(&computing);
 }
 
+int retention_search_without(const struct graph *graph, const struct retention *retention,
+			     const struct retention_costs *costs, uint32_t without,
+			     struct retention *other)
+{
+	size_t bytes = (size_t)graph->nodes * sizeof(uint32_t);
+	struct graph_search search = {.graph = graph,
+				      .costs = &costs->graph,
+				      .parents = malloc(bytes),
+				      .distances = calloc(graph->nodes, sizeof(uint32_t)),
+				      .without = without};
+	int error = search.parents && search.distances ? 0 : -ENOMEM;
+
+	if (!error) {
+		memset(search.parents, 0xff, bytes);
+		error = graph_search_begin(&search);
+	}
+	if (!error)
+		error = graph_search_from(&search, retention->blocks, retention->strong,
+					  costs->groups);
+	*other = (struct retention){.blocks = retention->blocks,
+				    .strong = retention->strong,
+				    .weak = retention->weak,
+				    .parents = search.parents,
+				    .distances = search.distances,
+				    .prices = TAKE_PTR(search.reached_at)};
+	graph_search_end(&search);
+	if (error)
+		retention_search_free(other);
+	return error;
+}
+
+void retention_search_free(struct retention *other)
+{
+	free(other->parents);
+	free(other->distances);
+	free(other->prices);
+	*other = (struct retention){0};
+}
+
 void retention_free(struct retention *retention)
 {
 	free(retention->verdicts);
+	free(retention->passing);
 	free(retention->parents);
 	free(retention->distances);
+	free(retention->prices);
 	free(retention->owners);
 	free(retention->retained);
 	free(retention->led);

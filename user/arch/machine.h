@@ -54,6 +54,9 @@ uint64_t machine_register(const struct machine_registers *registers, unsigned nu
 const char *machine_register_name(unsigned number);
 const char *machine_vector_name(unsigned word);
 
+/* Whether calls preserve a register; false for a number from MACHINE_REGISTERS on. */
+bool machine_is_preserved(unsigned number);
+
 /* Puts in what a thread gave to the system call that it waits in. */
 void machine_set_arguments(struct machine_registers *registers, const unsigned long long given[6]);
 

@@ -176,7 +176,6 @@ struct retention_total retain_result_lost(const struct retain_result *result)
 	return lost;
 }
 
-/* Roots that last are followed first: what is left to these, nothing else leads to. */
 struct retention_total retain_result_passing(const struct retain_result *result)
 {
 	struct retention_total passing = {0};
@@ -272,6 +271,7 @@ static const struct figure total_figures[] = {
 	TOTAL("direct", RESULT(direct)),
 	TOTAL("indirect", RESULT(indirect)),
 	TOTAL("through", RESULT(through)),
+	TOTAL("passing", RESULT(passing)),
 };
 const struct figures retain_total_figures = FIGURES(total_figures);
 
@@ -363,6 +363,11 @@ static bool ends_in_chain(const void *figures)
 	return ((const struct retained_path *)figures)->chain != 0;
 }
 
+static bool is_also(const void *path)
+{
+	return ((const struct retained_path *)path)->also;
+}
+
 #define PATH(member) offsetof(struct retained_path, member)
 static const struct figure path_figures[] = {
 	FIGURE(NULL, "class", INDEX, PATH(class)),
@@ -373,8 +378,20 @@ static const struct figure path_figures[] = {
 	       .left_out = true),
 	FIGURE("chain_exact", NULL, FLAG, PATH(chain_exact), .unrecorded = true,
 	       .shown = ends_in_chain, .left_out = true),
+	FIGURE("also", NULL, FLAG, PATH(also), .unrecorded = true, .shown = is_also,
+	       .left_out = true),
 };
 const struct figures retained_path_figures = FIGURES(path_figures);
+
+static bool begins_turn(const void *step)
+{
+	return ((const struct retained_step *)step)->turn;
+}
+
+static bool skips(const void *step)
+{
+	return ((const struct retained_step *)step)->skipped;
+}
 
 #define STEP(member) offsetof(struct retained_step, member)
 static const struct figure step_figures[] = {
@@ -384,6 +401,9 @@ static const struct figure step_figures[] = {
 	FIGURE("address", NULL, NUMBER, STEP(address)),
 	FIGURE("size", NULL, NUMBER, STEP(size)),
 	FIGURE("repeated", NULL, INDEX, STEP(repeated)),
+	FIGURE("turn", NULL, INDEX, STEP(turn), .shown = begins_turn, .left_out = true),
+	FIGURE("turns", NULL, INDEX, STEP(turns), .shown = begins_turn, .left_out = true),
+	FIGURE("skipped", NULL, INDEX, STEP(skipped), .shown = skips, .left_out = true),
 };
 const struct figures retained_step_figures = FIGURES(step_figures);
 

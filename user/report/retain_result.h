@@ -144,6 +144,7 @@ struct retained_leak {
 struct retained_step {
 	uint64_t offset, address, size;	 /* offset: see struct path_step */
 	uint32_t class, width, repeated; /* likewise */
+	uint32_t turn, turns, skipped;	 /* likewise */
 	const char *label;		 /* ".items", "[3]"; NULL: none is known. Not recorded */
 };
 
@@ -162,11 +163,25 @@ struct referrer_tree {
 	uint64_t held, sampled; /* of so many blocks that are held, so many were followed */
 };
 
+/* A place of a path where many things are: so many pointers in one object, or turns of a chain. */
+#define PILE_CLASSES_MAX 8
+struct retained_pile {
+	uint64_t many;
+	bool chain;
+	uint32_t classes[PILE_CLASSES_MAX], count; /* the object; those that take turns */
+	uint32_t root;				   /* the pointers are in it; RESULT_NONE */
+};
+
 struct retained_path {
 	uint32_t class, root;
 	uint64_t sharing, sampled;
 	uint64_t chain; /* see struct path; not recorded */
 	bool chain_exact;
+	/* Where things pile up, which may be among the steps left out; see struct path_pile. Not
+	 * recorded; many 0: nowhere. */
+	struct retained_pile pile;
+	bool also; /* the same block's as the path before, from another root, and nearly as plain.
+		    * Not recorded */
 	VEC(struct retained_step) steps;
 	struct referrer_tree referrers; /* not recorded; empty: of one block's path */
 };
@@ -226,6 +241,9 @@ struct retain_result {
 	uint64_t numbers[RETAINED_NUMBER_MAX_];
 	struct retention_total totals[VERDICT_MAX_], direct, indirect;
 	struct retention_total through; /* of the untracked: see struct retention */
+	/* Of the held blocks, those to which only threads' stacks and registers lead: what the
+	 * functions that run just now work with, and whatever is left over in their frames. */
+	struct retention_total passing;
 	VEC(struct retained_site) sites;
 	VEC(struct retained_class) classes; /* the greatest first */
 	VEC(struct retained_root) roots;    /* what leads to most first */
@@ -266,9 +284,7 @@ struct retention_total retain_result_stale(const struct retain_result *result);
 /* All that is lost, each block once: the unreachable, and those with only stale references. */
 struct retention_total retain_result_lost(const struct retain_result *result);
 
-/*
- * Among the held blocks, those to which only threads' stacks and registers lead: what the functions
- * that run just now work with, and whatever is left over in their frames: which is unknown.
+/* `passing` of a recording that does not have it. Its paths began at what lasts, if that led there.
  */
 struct retention_total retain_result_passing(const struct retain_result *result);
 

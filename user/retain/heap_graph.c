@@ -276,6 +276,17 @@ static bool is_doubtful(const struct heap_graph *graph, uint32_t block, uint32_t
 	       heap_graph_what(graph, target) == NODE_PLAIN && value != graph->starts[target];
 }
 
+/* Not where pointers to an object of its class lead. */
+static bool is_inside(const struct heap_graph *graph, uint32_t target, uint64_t value)
+{
+	uint32_t what = heap_graph_what(graph, target);
+	uint8_t tag = node_has_class(what) && !(what & NODE_PART)
+			      ? graph->managed.classes.items[what & NODE_CLASS].tag
+			      : 0;
+
+	return value - graph->starts[target] != tag;
+}
+
 /* For a managed object with fields only its references are. A part of it has none. */
 static int add_block_edge(struct builder *builder, uint32_t block, uint32_t target, uint64_t place,
 			  uint64_t value)
@@ -288,10 +299,26 @@ static int add_block_edge(struct builder *builder, uint32_t block, uint32_t targ
 	}
 	if (!node_has_class(what) || what & NODE_PART ||
 	    !builder->graph->managed.classes.items[what & NODE_CLASS].fields)
-		return add_edge(builder, target, (uint32_t)MIN(place, EDGE_PLACE) | doubt);
+		return add_edge(
+			builder, target,
+			(uint32_t)MIN(place, EDGE_PLACE) | doubt |
+				(is_inside(builder->graph, target, value) ? EDGE_INSIDE : 0));
 	if (value % 8 || !place)
 		return 0;
 	return add_edge(builder, target, EDGE_LABELLED | label_index(place - 1));
+}
+
+/* So far from itself a word points to what is part of the same object, in either direction. */
+#define OWN_BEFORE 8
+#define OWN_BEHIND 32
+
+static void count_own(struct heap_graph *graph, uint32_t block, uint64_t address, uint64_t value)
+{
+	if (value == graph->starts[block] ||
+	    value - (address - OWN_BEFORE) <= OWN_BEFORE + OWN_BEHIND ||
+	    node_has_class(heap_graph_what(graph, block)))
+		return;
+	graph->own_words[block] += graph->own_words[block] < UINT8_MAX;
 }
 
 static int add_from_block(struct builder *builder, uint32_t block, uint64_t address, uint64_t value)
@@ -300,8 +327,12 @@ static int add_from_block(struct builder *builder, uint32_t block, uint64_t addr
 	uint64_t place = (address - graph->starts[block]) / 8;
 	uint32_t target = block_index_find(&graph->index, value);
 
-	if (address + 8 > graph->starts[block] + graph->sizes[block] || target == block)
+	if (address + 8 > graph->starts[block] + graph->sizes[block])
 		return 0;
+	if (target == block) {
+		count_own(graph, block, address, value);
+		return 0;
+	}
 	if (is_quiet(graph, block, address) && !is_native(graph, block, target))
 		return 0;
 	if (target != BLOCK_NONE && !is_pointer_to(graph, target, value))
@@ -359,7 +390,8 @@ static int add_root(struct builder *builder, uint64_t address, uint64_t value, u
 	root = vec_push(&builder->graph->roots);
 	if (!root)
 		return -ENOMEM;
-	*root = (struct root_word){address, target, thread};
+	*root = (struct root_word){address, target, thread,
+				   is_inside(builder->graph, target, value)};
 	return 0;
 }
 
@@ -566,9 +598,10 @@ static int prepare(struct builder *builder)
 	size_t nodes = (size_t)graph->blocks + 1;
 
 	graph->types = malloc(nodes * sizeof(uint32_t));
+	graph->own_words = calloc(nodes, 1);
 	graph->graph.first = calloc(nodes, sizeof(uint32_t));
 	graph->graph.nodes = graph->blocks;
-	if (!graph->types || !graph->graph.first)
+	if (!graph->types || !graph->own_words || !graph->graph.first)
 		return -ENOMEM;
 	memset(graph->types, 0xff, nodes * sizeof(uint32_t));
 	return 0;
@@ -656,6 +689,7 @@ void heap_graph_free(struct heap_graph *graph)
 	free(graph->sites);
 	free(graph->types);
 	free(graph->places);
+	free(graph->own_words);
 	free(graph->graph.first);
 	free(graph->graph.targets);
 	block_index_free(&graph->index);

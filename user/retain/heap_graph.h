@@ -36,16 +36,19 @@ struct type_word {
 struct root_word {
 	uint64_t address; /* where it stands; in a register: its number */
 	uint32_t target;
-	uint32_t thread; /* of a register, plus 1; 0: in memory; or NUMBER_WORD */
+	uint32_t thread : 31; /* of a register, plus 1; 0: in memory; or NUMBER_WORD */
+	uint32_t inside : 1;  /* it does not point to the target's start */
 };
 
 /* root_word.thread of a word that may be a number. */
-#define NUMBER_WORD (UINT32_MAX - 2)
+#define NUMBER_WORD ((uint32_t)INT32_MAX - 2)
 #define TYPE_NONE UINT32_MAX
 #define EDGE_LABELLED (1u << 31)
 /* Without a label: the word may be a number. No known reference leads to that block. */
 #define EDGE_DOUBTFUL (1u << 30)
-#define EDGE_PLACE (EDGE_DOUBTFUL - 1)
+/* Without a label: the word does not point to its target's start. */
+#define EDGE_INSIDE (1u << 29)
+#define EDGE_PLACE (EDGE_INSIDE - 1)
 #define REGISTER_VECTORS 64 /* from here on: words of the vector registers */
 
 struct heap_graph {
@@ -56,7 +59,10 @@ struct heap_graph {
 	struct block_index index;
 	struct graph graph; /* blocks only, until root_groups_add() */
 	uint32_t *places;   /* per edge: which word of its source it is, counted in words, maybe
-			     * with EDGE_DOUBTFUL; or EDGE_LABELLED and a label of the runtime's */
+			     * with EDGE_DOUBTFUL, EDGE_INSIDE; or EDGE_LABELLED and a label of
+			     * the runtime's */
+	uint8_t *own_words; /* per block: how many of its words point into itself, see
+			     * heap_graph_is_pool() */
 	/* Classes of nodes, labels and roots, as runtimes have them; its whats are NULL if there
 	 * are none. */
 	struct heap_sink managed;
@@ -97,6 +103,23 @@ static inline bool heap_graph_counts(const struct heap_graph *graph, uint32_t bl
 	uint32_t what = heap_graph_what(graph, block);
 
 	return !node_has_class(what) || !(what & NODE_PART);
+}
+
+/*
+ * Whether a block is memory that something hands out in parts: many of its words point to other
+ * places in it. Not to places nearby: a string points to the characters in itself, an empty list to
+ * its own head. What holds the whole of it is the allocator of the parts.
+ */
+#define POOL_WORDS 16
+static inline bool heap_graph_is_pool(const struct heap_graph *graph, uint32_t block)
+{
+	return graph->own_words && graph->own_words[block] >= POOL_WORDS;
+}
+
+/* The offset of the word that an edge without a label stands at. */
+static inline uint64_t edge_offset(uint32_t place)
+{
+	return (uint64_t)(place & EDGE_PLACE) * 8;
 }
 
 /* In root_word.address. */

@@ -2,8 +2,11 @@
 #include "retain/paths.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
+#include "retain/path_costs.h"
 
 #define MAX_SAMPLES 300
 #define MAX_WIDTH 4096
@@ -29,7 +32,7 @@ static void find_in_block(const struct heap_graph *graph, uint32_t parent, struc
 			step->offset = STEP_NOWHERE;
 			step->label = place & ~EDGE_LABELLED;
 		} else if (!found) {
-			step->offset = (uint64_t)(place & EDGE_PLACE) * 8;
+			step->offset = edge_offset(place);
 		}
 		found = true;
 	}
@@ -71,6 +74,140 @@ static void reverse(struct path *path)
 	}
 }
 
+/* -------- turns */
+
+/* The part of a step's place that is the same for the whole pattern. */
+static uint64_t field_of(const struct path_step *step)
+{
+	if (label_kind(step->label) == LABEL_ATTRIBUTE)
+		return step->label;
+	return step->width >= PATH_WIDE ? UINT64_MAX : step->offset;
+}
+
+static bool are_alike(const struct path_step *one, const struct path_step *other)
+{
+	return one->class == other->class && one->repeated == other->repeated &&
+	       one->turn == other->turn && one->turns == other->turns &&
+	       field_of(one) == field_of(other);
+}
+
+/* How often the `turn` steps from `at` on stand there one after the other. */
+static size_t turns_at(const struct path *path, size_t at, size_t turn)
+{
+	const struct path_step *steps = path->steps.items;
+	size_t end = at + turn;
+
+	while (end < path->steps.count && are_alike(&steps[end], &steps[end - turn]))
+		end++;
+	return (end - at) / turn;
+}
+
+/* For fewer, all steps say more. */
+#define TURNS_MIN 3
+
+/* The shortest turn that begins there, or 1. */
+static size_t turn_at(const struct path *path, size_t at, size_t *turns)
+{
+	for (size_t turn = 2; turn <= PATH_TURN_MAX && at + turn < path->steps.count; turn++) {
+		*turns = turns_at(path, at, turn);
+		if (*turns >= TURNS_MIN)
+			return turn;
+	}
+	*turns = 1;
+	return 1;
+}
+
+/* Of steps that take turns, only the last turn stays. */
+static void merge_turns(struct path *path)
+{
+	struct path_step *steps = path->steps.items;
+	size_t kept = 0, turns, turn;
+
+	for (size_t at = 0; at < path->steps.count; at += turn * turns) {
+		turn = turn_at(path, at, &turns);
+		memmove(&steps[kept], &steps[at + turn * (turns - 1)], turn * sizeof(*steps));
+		if (turn > 1) {
+			steps[kept].turn = (uint32_t)turn;
+			steps[kept].turns = (uint32_t)MIN(turns, (size_t)UINT32_MAX - 1);
+		}
+		kept += turn;
+	}
+	path->steps.count = kept;
+}
+
+/* Steps that stand from `at` on, as many as belong together. */
+static size_t unit_at(const struct path *path, size_t at)
+{
+	size_t turn = path->steps.items[at].turn;
+
+	return turn > 1 ? MIN(turn, path->steps.count - at) : 1;
+}
+
+static uint64_t steps_of_unit(const struct path *path, size_t at)
+{
+	const struct path_step *steps = path->steps.items;
+	uint64_t count = 0;
+
+	for (size_t i = at; i < at + unit_at(path, at); i++)
+		count += steps[i].repeated;
+	return count * MAX(steps[at].turns, 1u);
+}
+
+/* The middle of a long path is left out; turns stay whole. */
+static void skip_middle(struct path *path)
+{
+	struct path_step *steps = path->steps.items;
+	size_t count = path->steps.count, head = 0, tail;
+	uint64_t skipped = 0;
+
+	if (count <= 2 * PATH_END_MAX)
+		return;
+	while (head + unit_at(path, head) <= PATH_END_MAX)
+		head += unit_at(path, head);
+	for (tail = head; tail < count - PATH_END_MAX; tail += unit_at(path, tail))
+		skipped += steps_of_unit(path, tail);
+	memmove(&steps[head], &steps[tail], (count - tail) * sizeof(*steps));
+	steps[head].skipped = (uint32_t)MIN(skipped, (uint64_t)UINT32_MAX - 1);
+	path->steps.count = head + count - tail;
+}
+
+/* -------- where things pile up */
+
+static void pile_chain(struct path *path, size_t at, uint64_t many)
+{
+	path->pile = (struct retained_pile){
+		.many = many,
+		.chain = true,
+		.root = RESULT_NONE,
+		.count = (uint32_t)MIN(unit_at(path, at), (size_t)PILE_CLASSES_MAX)};
+	for (uint32_t i = 0; i < path->pile.count; i++)
+		path->pile.classes[i] = path->steps.items[at + i].class;
+}
+
+static void pile_pointers(struct path *path, size_t at)
+{
+	path->pile = (struct retained_pile){.many = path->steps.items[at].width,
+					    .root = at ? RESULT_NONE : path->group,
+					    .count = at ? 1 : 0};
+	if (at)
+		path->pile.classes[0] = path->steps.items[at - 1].class;
+}
+
+/* The step with most alike. Of a whole path. */
+static void find_pile(struct path *path)
+{
+	const struct path_step *steps = path->steps.items;
+
+	for (size_t i = 0; i < path->steps.count; i++) {
+		uint64_t chain = steps[i].turn ? steps[i].turns : steps[i].repeated;
+
+		if (chain >= PATH_WIDE && chain > path->pile.many)
+			pile_chain(path, i, chain);
+		if (steps[i].width >= PATH_WIDE && steps[i].width > path->pile.many)
+			pile_pointers(path, i);
+	}
+}
+
 /* From the block up to its root. */
 static int climb(const struct path_maker *maker, uint32_t block, struct path *path)
 {
@@ -100,10 +237,12 @@ static int climb(const struct path_maker *maker, uint32_t block, struct path *pa
 	}
 	path->group = node - retention->blocks;
 	reverse(path);
+	merge_turns(path);
 	return 0;
 }
 
-int path_find(const struct path_maker *maker, uint32_t block, struct path *path)
+/* With all its steps. */
+static int find_whole(const struct path_maker *maker, uint32_t block, struct path *path)
 {
 	struct path made = {.sharing = 1, .sampled = 1};
 	int error;
@@ -119,12 +258,15 @@ int path_find(const struct path_maker *maker, uint32_t block, struct path *path)
 	return 0;
 }
 
-/* The part of a step's place that is the same for the whole pattern. */
-static uint64_t field_of(const struct path_step *step)
+int path_find(const struct path_maker *maker, uint32_t block, struct path *path)
 {
-	if (label_kind(step->label) == LABEL_ATTRIBUTE)
-		return step->label;
-	return step->width >= PATH_WIDE ? UINT64_MAX : step->offset;
+	int error = find_whole(maker, block, path);
+
+	if (error)
+		return error;
+	find_pile(path);
+	skip_middle(path);
+	return 0;
 }
 
 static uint64_t pattern_of(const struct path *path)
@@ -135,6 +277,33 @@ static uint64_t pattern_of(const struct path *path)
 		hash = hash_mix(hash_mix(hash ^ field_of(&path->steps.items[i])) +
 				path->steps.items[i].class);
 	return hash;
+}
+
+/* A search takes a second for so many edges. */
+#define OTHER_EDGES_MAX (16u << 20)
+
+int path_find_other(const struct path_maker *maker, uint32_t block, struct path *path)
+{
+	const struct retention *retention = maker->retention;
+	const struct graph *graph = &maker->graph->graph;
+	_cleanup_(retention_search_free) struct retention other = {0};
+	struct path_maker of_other = *maker;
+	uint32_t node = block;
+	int error;
+
+	if (!maker->costs || graph->first[graph->nodes] > OTHER_EDGES_MAX ||
+	    retention->verdicts[block] != VERDICT_HELD || retention->parents[block] == GRAPH_NONE)
+		return -ENOENT;
+	while (node < retention->blocks)
+		node = retention->parents[node];
+	error = retention_search_without(graph, retention, maker->costs, node, &other);
+	if (error)
+		return error;
+	if (other.parents[block] == GRAPH_NONE ||
+	    other.prices[block] > retention->prices[block] + PATH_COST_STEP)
+		return -ENOENT;
+	of_other.retention = &other;
+	return path_find(&of_other, block, path);
 }
 
 /* Blocks of the class that a root leads to, evenly spread; their number. What only may be held,
@@ -172,7 +341,8 @@ struct tally {
  */
 static bool is_passing(const struct path_maker *maker, const struct path *path)
 {
-	return path->group >= maker->groups->lasting && path->group < maker->groups->strong;
+	return path->group >= maker->groups->lasting + maker->groups->staying &&
+	       path->group < maker->groups->strong;
 }
 
 static void note_best(struct best *best, uint64_t count, uint32_t sample)
@@ -189,7 +359,7 @@ static int count_patterns(const struct path_maker *maker, const uint32_t *sample
 	for (size_t i = 0; i < count && steps < MAX_STEPS; i++) {
 		_cleanup_(path_free) struct path path = {0};
 		uint64_t pattern, *slot;
-		int error = path_find(maker, samples[i], &path);
+		int error = find_whole(maker, samples[i], &path);
 
 		if (error)
 			return error;
@@ -255,6 +425,14 @@ static void measure_chain(const struct path_maker *maker, struct path *path)
 	}
 }
 
+/* A chain goes on beyond the block that was looked at. */
+static void measure_pile(const struct path_maker *maker, struct path *path)
+{
+	measure_chain(maker, path);
+	if (path->chain >= PATH_WIDE && path->chain > path->pile.many)
+		pile_chain(path, path->steps.count - 1, path->chain);
+}
+
 int path_find_typical(const struct path_maker *maker, uint32_t class, struct path *path)
 {
 	uint32_t samples[MAX_SAMPLES];
@@ -266,12 +444,14 @@ int path_find_typical(const struct path_maker *maker, uint32_t class, struct pat
 	hash_free(&tally.counts);
 	best = tally.sampled_lasting * LASTING_SHARE >= tally.sampled ? &tally.lasting : &tally.any;
 	if (!error)
-		error = path_find(maker, best->example, path);
+		error = find_whole(maker, best->example, path);
 	if (error)
 		return error;
 	path->sharing = best->count;
 	path->sampled = tally.sampled;
-	measure_chain(maker, path);
+	find_pile(path);
+	measure_pile(maker, path);
+	skip_middle(path);
 	return 0;
 }
 

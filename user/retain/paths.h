@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Shortest paths from roots to blocks, and the pattern that most blocks of a class share: the same
- * root, and step by step the same field and the same class. Equal steps in a row count as one, so
- * that the blocks of one list share a pattern, and where many pointers stand beside each other
- * (PATH_WIDE and more) it is no matter which one it is, so that those of one table do, too.
+ * Cheapest paths from roots to blocks (path_costs.h), and the pattern that most blocks of a class
+ * share: the same root, and step by step the same field and the same class. Equal steps in a row
+ * count as one, and so do up to 8 steps that take turns, so that the blocks of one list share a
+ * pattern; and where many pointers stand beside each other (PATH_WIDE and more) it is no matter
+ * which one it is, so that those of one table do, too.
+ *
+ * A path that is returned has at most 16 steps: its ends are what people look for.
  */
 #ifndef LEAKMON_RETAIN_PATHS_H
 #define LEAKMON_RETAIN_PATHS_H
@@ -18,7 +21,14 @@ struct path_step {
 	uint32_t width;	 /* how many pointers there are where this one stands */
 	uint32_t class, block;
 	uint32_t repeated; /* how many such steps follow each other: 1 and more */
+	/* With this step begin `turn` steps, 2 to 8, that follow each other `turns` times; the last
+	 * time is named. 0: they do not. */
+	uint32_t turn, turns;
+	uint32_t skipped; /* so many steps before this one are left out; each counts */
 };
+
+#define PATH_TURN_MAX 8
+#define PATH_END_MAX 8 /* steps of either end that are kept */
 
 struct path {
 	uint32_t group;
@@ -29,6 +39,7 @@ struct path {
 	 * exact: it branches there, and one branch was followed, or it is a ring. 0: no run. */
 	uint64_t chain;
 	bool chain_exact;
+	struct retained_pile pile; /* classes and root by their numbers here */
 };
 
 struct path_maker {
@@ -36,10 +47,18 @@ struct path_maker {
 	const struct root_groups *groups;
 	const struct classes *classes;
 	const struct retention *retention;
+	const struct retention_costs *costs; /* of which the paths are made; NULL: equal ones */
 };
 
 /* The path to one block. 0; -ENOENT: nothing holds it; -ENOMEM. */
 int path_find(const struct path_maker *maker, uint32_t block, struct path *path);
+
+/*
+ * The cheapest path to a block from another root than its path begins at, if it costs a plain step
+ * more at most. 0; -ENOENT: there is none, or the graph is so large that searching takes too long;
+ * -ENOMEM.
+ */
+int path_find_other(const struct path_maker *maker, uint32_t block, struct path *path);
 
 /*
  * The most frequent pattern among up to 300 blocks that are held, of those for which class is

@@ -26,14 +26,20 @@ static int push_number(struct ranking *ranking, uint32_t number)
 	return 0;
 }
 
-/* By what they lead to; then by what they alone hold. */
+/* Where others hold most of what it leads to, that says more than what it holds alone. */
+static uint64_t root_bytes(const struct retention *retention, uint32_t root)
+{
+	return MAX(retention->led[root].bytes, retention->retained[root]);
+}
+
+/* By the greater of what they lead to and what they alone hold; then by the latter. */
 static int compare_roots(const void *left_pointer, const void *right_pointer, void *context)
 {
 	const struct retention *retention = context;
 	uint32_t left = *(const uint32_t *)left_pointer, right = *(const uint32_t *)right_pointer;
 
-	if (retention->led[left].bytes != retention->led[right].bytes)
-		return retention->led[left].bytes > retention->led[right].bytes ? -1 : 1;
+	if (root_bytes(retention, left) != root_bytes(retention, right))
+		return root_bytes(retention, left) > root_bytes(retention, right) ? -1 : 1;
 	if (retention->retained[left] != retention->retained[right])
 		return retention->retained[left] > retention->retained[right] ? -1 : 1;
 	return left < right ? -1 : left > right;
@@ -56,7 +62,7 @@ int retain_rank(struct retain *retain)
 
 	for (uint32_t i = 0; !error && i < groups; i++) {
 		/* A root may have nothing of its own where others lead to its blocks, too. */
-		if (retain->retention.led[i].blocks)
+		if (retain->retention.led[i].blocks || retain->retention.retained_blocks[i])
 			error = push_number(&retain->ranked_roots, i);
 	}
 	for (uint32_t i = 0; !error && i < retain->classes.list.count; i++)
@@ -154,22 +160,20 @@ static int retained_samples_add(const struct retain *retain, const uint32_t *cla
 }
 
 /* What only stacks and registers lead to, by class. */
-static int count_passing(const struct retain *retain, const uint32_t *class_places,
-			 struct retain_result *result)
+static void count_passing(const struct retain *retain, const uint32_t *class_places,
+			  struct retain_result *result)
 {
-	_cleanup_free_ uint32_t *groups = retention_roots(&retain->retention);
-
-	for (uint32_t i = 0; groups && i < retain->graph.blocks; i++) {
+	for (uint32_t i = 0; i < retain->graph.blocks; i++) {
 		uint32_t class = class_places[retain->classes.of_blocks[i]];
 		struct retention_total *passing = &result->classes.items[class].passing;
 
-		if (retain->retention.verdicts[i] != VERDICT_HELD ||
-		    groups[i] < retain->groups.lasting || groups[i] >= retain->groups.strong)
+		if (!retention_is_passing(&retain->retention, i))
 			continue;
 		passing->blocks += heap_graph_counts(&retain->graph, i);
 		passing->bytes += retain->graph.sizes[i];
+		result->passing.blocks++;
+		result->passing.bytes += retain->graph.sizes[i];
 	}
-	return groups ? 0 : -ENOMEM;
 }
 
 /* From a heap image and what was concluded from it to plain rows. */
@@ -368,6 +372,18 @@ static int add_referrers(const struct building *building, const struct referrer_
 	return 0;
 }
 
+static struct retained_pile pile_of(const struct building *building,
+				    const struct retained_pile *pile)
+{
+	struct retained_pile copy = *pile;
+
+	for (uint32_t i = 0; i < pile->count; i++)
+		copy.classes[i] = building->class_places[pile->classes[i]];
+	if (pile->many && pile->root != RESULT_NONE)
+		copy.root = building->root_places[pile->root];
+	return copy;
+}
+
 static int add_path(struct building *building, const struct retain_path *shown)
 {
 	const struct heap_graph *graph = &building->retain->graph;
@@ -383,6 +399,8 @@ static int add_path(struct building *building, const struct retain_path *shown)
 	added->sampled = path->sampled;
 	added->chain = path->chain;
 	added->chain_exact = path->chain_exact;
+	added->pile = pile_of(building, &path->pile);
+	added->also = shown->also;
 	for (size_t i = 0; i < path->steps.count; i++) {
 		const struct path_step *step = &path->steps.items[i];
 		struct retained_step *copy = vec_push(&added->steps);
@@ -395,7 +413,10 @@ static int add_path(struct building *building, const struct retain_path *shown)
 					       .size = graph->sizes[step->block],
 					       .class = building->class_places[step->class],
 					       .width = step->width,
-					       .repeated = step->repeated};
+					       .repeated = step->repeated,
+					       .turn = step->turn,
+					       .turns = step->turns,
+					       .skipped = step->skipped};
 	}
 	return error ? error : add_referrers(building, &path->referrers, &added->referrers);
 }
@@ -547,7 +568,7 @@ static int build(struct building *building)
 	if (!error)
 		error = add_classes(building);
 	if (!error)
-		error = count_passing(building->retain, building->class_places, building->result);
+		count_passing(building->retain, building->class_places, building->result);
 	if (!error)
 		error = add_roots(building);
 	if (!error)

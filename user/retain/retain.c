@@ -17,7 +17,7 @@
 static struct path_maker maker_of(const struct retain *retain)
 {
 	return (struct path_maker){&retain->graph, &retain->groups, &retain->classes,
-				   &retain->retention};
+				   &retain->retention, &retain->costs.retention};
 }
 
 static uint64_t leak_bytes(const struct retain_leak *leak)
@@ -143,13 +143,17 @@ static int compute_retention(struct retain *retain)
 	struct retention_nodes nodes = {.blocks = retain->graph.blocks,
 					.strong = retain->groups.strong,
 					.weak = retain->groups.weak,
-					.named = retain->groups.named,
 					.lasting = retain->groups.lasting,
+					.staying = retain->groups.staying,
 					.through = retain->groups.through,
-					.stale = retain->groups.stale};
+					.stale = retain->groups.stale,
+					.costs = &retain->costs.retention};
+	int error =
+		path_costs_find(&retain->graph, &retain->groups, &retain->classes, &retain->costs);
 
-	return retention_compute(&retain->graph.graph, retain->graph.sizes, &nodes,
-				 &retain->retention);
+	return error ? error
+		     : retention_compute(&retain->graph.graph, retain->graph.sizes, &nodes,
+					 &retain->retention);
 }
 
 static void count_unreached(struct heap_graph *graph, uint32_t node)
@@ -407,7 +411,7 @@ int retain_finish(struct retain *retain, const struct retain_sources *sources)
 	return error;
 }
 
-static int add_path(struct retain *retain, uint32_t class, struct path *path)
+static int add_path(struct retain *retain, uint32_t class, struct path *path, bool also)
 {
 	struct retain_path *added = vec_push(&retain->paths);
 
@@ -415,9 +419,23 @@ static int add_path(struct retain *retain, uint32_t class, struct path *path)
 		path_free(path);
 		return -ENOMEM;
 	}
-	added->class = class;
-	added->path = *path;
+	*added = (struct retain_path){class, *path, also};
 	return 0;
+}
+
+/* With the one from another root that is nearly as cheap, if there is any. */
+static int add_both(struct retain *retain, uint32_t class, struct path *path)
+{
+	struct path_maker maker = maker_of(retain);
+	uint32_t block = path->steps.items[path->steps.count - 1].block;
+	struct path other = {0};
+	int error = add_path(retain, class, path, false);
+
+	if (!error)
+		error = path_find_other(&maker, block, &other);
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	return add_path(retain, class, &other, true);
 }
 
 int retain_add_address_path(struct retain *retain, uint64_t address)
@@ -427,7 +445,7 @@ int retain_add_address_path(struct retain *retain, uint64_t address)
 	struct path path = {0};
 	int error = block == BLOCK_NONE ? -ENOENT : path_find(&maker, block, &path);
 
-	return error ? error : add_path(retain, retain->classes.of_blocks[block], &path);
+	return error ? error : add_path(retain, retain->classes.of_blocks[block], &path, false);
 }
 
 int retain_add_class_path(struct retain *retain, uint32_t class)
@@ -438,7 +456,7 @@ int retain_add_class_path(struct retain *retain, uint32_t class)
 
 	if (!error)
 		error = referrers_find(&maker, class, &path.referrers);
-	return error ? error : add_path(retain, class, &path);
+	return error ? error : add_both(retain, class, &path);
 }
 
 int retain_add_top_paths(struct retain *retain, size_t count)
@@ -463,6 +481,7 @@ void retain_free(struct retain *retain)
 	vec_free(&retain->ranked_roots.list);
 	vec_free(&retain->ranked_classes.list);
 	retention_free(&retain->retention);
+	path_costs_free(&retain->costs);
 	classes_free(&retain->classes);
 	root_groups_free(&retain->groups);
 	root_functions_free(&retain->functions);

@@ -5,6 +5,7 @@
 
 #include <time.h>
 
+#include "retain/path_costs.h"
 #include "retain/paths.h"
 
 struct held_words;
@@ -28,6 +29,7 @@ struct ranking {
 struct retain_path {
 	uint32_t class;
 	struct path path;
+	bool also; /* see struct retained_path */
 };
 
 struct retain {
@@ -48,6 +50,7 @@ struct retain {
 	struct root_functions functions;
 	struct root_groups groups;
 	struct classes classes;
+	struct path_costs costs;
 	struct retention retention;
 
 	uint64_t
@@ -92,7 +95,8 @@ int retain_rank(struct retain *retain);
 /* Classes and leaks, after verdicts have changed. 0 or -ENOMEM. */
 int retain_count_again(struct retain *retain);
 
-/* Adds paths: to the block at an address; to those of a class; or to the greatest classes. */
+/* Adds paths: one to the block at an address; to those of a class, or of the greatest classes,
+ * also a second one where two are close. */
 int retain_add_address_path(struct retain *retain, uint64_t address);
 int retain_add_class_path(struct retain *retain, uint32_t class);
 int retain_add_top_paths(struct retain *retain, size_t count);

@@ -11,20 +11,28 @@
 #include "base/search.h"
 
 /* root_word.thread of what the kernel holds: its address is the place in kernel_held. */
-#define KERNEL_WORD UINT32_MAX
+#define KERNEL_WORD ((uint32_t)INT32_MAX)
 /* Likewise of what a runtime has names for: its address is the place in graph->managed.roots. */
-#define RUNTIME_WORD (UINT32_MAX - 1)
+#define RUNTIME_WORD (KERNEL_WORD - 1)
 /* For a word: its memory is not known, so what leads there must be found first. */
 #define GROUP_LATER UINT32_MAX
 /* For a word that is left over in memory that is free: it is none after all. */
 #define GROUP_NONE (UINT32_MAX - 1)
+
+/* The program's first function in a thread. */
+struct thread_entry {
+	uint32_t depths;		 /* frames of less depth stay; 0: it is not known */
+	const struct stack_frame *frame; /* its own */
+	bool waits;			 /* it waits in a call of the C library's */
+};
 
 struct grouper {
 	const struct root_sources *sources;
 	struct intern *intern;
 	struct heap_graph *graph;
 	struct root_groups *groups;
-	struct hash index; /* of a key -> place in groups, plus 1 */
+	struct hash index;	      /* of a key -> place in groups, plus 1 */
+	struct thread_entry *entries; /* by thread */
 };
 
 static void look_up(struct root_functions *functions, uint64_t address, uint64_t *name,
@@ -65,27 +73,41 @@ void root_functions_free(struct root_functions *functions)
 	hash_free(&functions->modules);
 }
 
+/* Start-up code is a few frames deep; the rest is the program's. */
+#define ENTRY_DEPTH_MAX 32
+
 /* Groups of roots become nodes of the graph. */
 
-enum rank { RANK_NAMED, RANK_LASTING, RANK_STRONG, RANK_THROUGH, RANK_WEAK, RANK_STALE, RANK_MAX_ };
+enum rank {
+	RANK_NAMED,
+	RANK_LASTING,
+	RANK_STAYING,
+	RANK_PASSING,
+	RANK_THROUGH,
+	RANK_WEAK,
+	RANK_STALE,
+	RANK_MAX_
+};
 
 static enum rank rank_of(const struct root_group *group)
 {
 	static const enum rank ranks[] = {
 		[ROOT_GLOBAL] = RANK_LASTING, [ROOT_THREAD_LOCAL] = RANK_LASTING,
 		[ROOT_KERNEL] = RANK_LASTING, [ROOT_RUNTIME] = RANK_NAMED,
-		[ROOT_STACK] = RANK_STRONG,   [ROOT_REGISTER] = RANK_STRONG,
+		[ROOT_STACK] = RANK_PASSING,  [ROOT_REGISTER] = RANK_PASSING,
 		[ROOT_UNTRACKED] = RANK_WEAK, [ROOT_STALE] = RANK_STALE,
 	};
 
 	static const enum rank managed[] = {[MANAGED_NAMED] = RANK_NAMED,
 					    [MANAGED_OWN] = RANK_LASTING,
-					    [MANAGED_PASSING] = RANK_STRONG,
+					    [MANAGED_PASSING] = RANK_PASSING,
 					    [MANAGED_WAITING] = RANK_WEAK};
 
 	_Static_assert(ARRAY_SIZE(ranks) == ROOT_KIND_MAX_, "a rank for every kind");
 	if (group->kind == ROOT_RUNTIME)
 		return managed[group->rank];
+	if (group->kind == ROOT_STACK && group->stays)
+		return RANK_STAYING;
 	return group->holder ? RANK_THROUGH : ranks[group->kind];
 }
 
@@ -93,9 +115,9 @@ static void count_ranks(struct root_groups *groups, uint32_t at[RANK_MAX_ + 1])
 {
 	for (size_t i = 0; i < groups->list.count; i++)
 		at[rank_of(&groups->list.items[i]) + 1]++;
-	groups->named = at[RANK_NAMED + 1];
-	groups->lasting = groups->named + at[RANK_LASTING + 1];
-	groups->strong = groups->lasting + at[RANK_STRONG + 1];
+	groups->lasting = at[RANK_NAMED + 1] + at[RANK_LASTING + 1];
+	groups->staying = at[RANK_STAYING + 1];
+	groups->strong = groups->lasting + groups->staying + at[RANK_PASSING + 1];
 	groups->through = at[RANK_THROUGH + 1];
 	groups->stale = at[RANK_STALE + 1];
 	groups->weak = groups->through + at[RANK_WEAK + 1] + groups->stale;
@@ -238,6 +260,7 @@ static int root_join(struct grouper *grouper, uint64_t key, const struct root_gr
 	group = &grouper->groups->list.items[*slot - 1];
 	if (group->tid != fresh->tid)
 		group->tid = 0;
+	group->stays |= fresh->stays;
 	count_thread(group, fresh);
 	*number = (uint32_t)*slot - 1;
 	return 0;
@@ -403,9 +426,14 @@ static int join_stack(struct grouper *grouper, const struct zone *zone, uint64_t
 		return root_join(grouper, root_key(group.kind, (uint64_t)group.tid, 0), &group,
 				 number);
 	}
+	if (frame && grouper->entries[zone->thread].waits && frame->rooted &&
+	    frame->thread == zone->thread && frame->depth >= grouper->entries[zone->thread].depths)
+		frame = grouper->entries[zone->thread].frame;
 	if (frame && frame->low >= zone->start && (address < frame->high || !frame->outermost))
 		group.name =
 			root_function(grouper->sources->functions, frame->address, &group.module);
+	group.stays = group.name && frame && frame->rooted &&
+		      frame->depth < grouper->entries[zone->thread].depths;
 	if (group.name && stack_frames_is_dead(grouper->sources->frames, address))
 		return join_dead_slot(grouper, &group, number);
 	if (group.name)
@@ -436,12 +464,27 @@ static int join_managed(struct grouper *grouper, uint64_t place, uint32_t *numbe
 	return root_join(grouper, root_key(ROOT_RUNTIME, (uintptr_t)root->name, 0), &group, number);
 }
 
+/* What a thread's first function has in a register. */
+static int join_entry(struct grouper *grouper, uint32_t thread, struct root_group *group,
+		      uint32_t *number)
+{
+	uint64_t address = grouper->entries[thread].frame->address;
+
+	group->kind = ROOT_STACK;
+	group->name = root_function(grouper->sources->functions, address, &group->module);
+	return root_join(grouper, root_key(group->kind, (uintptr_t)group->name, 1), group, number);
+}
+
 static int join_register(struct grouper *grouper, uint64_t address, uint32_t thread,
 			 uint32_t *number)
 {
-	struct root_group group = {.kind = ROOT_REGISTER, .name = register_name(address)};
+	struct root_group group = {.kind = ROOT_REGISTER,
+				   .name = register_name(address),
+				   .stays = machine_is_preserved((unsigned)address)};
 
 	set_thread(grouper, thread - 1, &group);
+	if (group.stays && grouper->entries[thread - 1].waits)
+		return join_entry(grouper, thread - 1, &group, number);
 	if (address >= REGISTER_VECTORS &&
 	    grouper->sources->heap_image->threads.items[thread - 1].in_call)
 		return join_stale(grouper, &group, number);
@@ -503,7 +546,7 @@ static int add_kernel_words(struct grouper *grouper)
 		word = vec_push(&grouper->graph->roots);
 		if (!word)
 			return -ENOMEM;
-		*word = (struct root_word){i, target, KERNEL_WORD};
+		*word = (struct root_word){.address = i, .target = target, .thread = KERNEL_WORD};
 	}
 	return 0;
 }
@@ -517,7 +560,9 @@ static int add_managed_words(struct grouper *grouper)
 
 		if (!word)
 			return -ENOMEM;
-		*word = (struct root_word){i, managed->roots.items[i].node, RUNTIME_WORD};
+		*word = (struct root_word){.address = i,
+					   .target = managed->roots.items[i].node,
+					   .thread = RUNTIME_WORD};
 	}
 	return 0;
 }
@@ -540,8 +585,7 @@ static bool has_prefix(const char *text, const char *const *prefixes, size_t cou
 	return false;
 }
 
-/* An allocator's own metadata lead to all that it ever handed out. */
-static bool is_allocator(const struct root_group *group)
+bool root_group_is_allocator(const struct root_group *group)
 {
 	static const char *const libraries[] = {"libjemalloc.so", "libtcmalloc", "libmimalloc"};
 	static const char *const threads[] = {"jemalloc_bg_thd"};
@@ -555,7 +599,7 @@ static bool is_allocator(const struct root_group *group)
 
 static enum urgency urgency_of(const struct root_group *group)
 {
-	if (is_allocator(group))
+	if (root_group_is_allocator(group))
 		return URGENT_ALLOCATOR;
 	if (group->kind == ROOT_THREAD_LOCAL)
 		return URGENT_THREAD_LOCAL;
@@ -730,10 +774,95 @@ static int root_join_untracked(struct grouper *grouper)
 	return error;
 }
 
+/* -------- frames that stay */
+
+/* What begins a thread and calls the program's own first function, by its name. */
+static bool is_start_up(const char *function)
+{
+	static const char *const functions[] = {
+		"_start",      "__libc_start_", "start_thread", "__clone",	"clone",
+		"std::",       "<core::",	"core::ops::",	"<alloc::",	"__rust_",
+		"execute_nat", "__tls_get",	"_dl_",		"runtime.rt0_", "runtime.goexit"};
+
+	return has_prefix(function, functions, ARRAY_SIZE(functions));
+}
+
+static bool is_of_c_library(const char *module)
+{
+	static const char *const modules[] = {"libc.so", "libc-",  "libpthread", "ld-linux",
+					      "ld-musl", "[vdso]", "linux-vdso"};
+	const char *slash = module ? strrchr(module, '/') : NULL;
+
+	return has_prefix(slash ? slash + 1 : module, modules, ARRAY_SIZE(modules));
+}
+
+/* The way from a thread's outermost frame inwards. */
+struct entry {
+	uint32_t next; /* the depth of the frame that comes next */
+	bool closed;   /* the frames that stay are known */
+	bool calls;    /* further in are frames that are not the C library's */
+};
+
+/* Rust's main() calls the program's through its library, which begins with that. */
+#define RUST_START "std::rt::"
+
+static void follow_entry(struct grouper *grouper, const struct stack_frame *frame,
+			 struct entry *entry)
+{
+	struct thread_entry *found = &grouper->entries[frame->thread];
+	const char *module = NULL;
+	const char *function =
+		entry->next < ENTRY_DEPTH_MAX
+			? root_function(grouper->sources->functions, frame->address, &module)
+			: NULL;
+
+	entry->next++;
+	entry->closed |= !function || (found->depths && entry->next == found->depths + 1 &&
+				       strncmp(function, RUST_START, strlen(RUST_START)) != 0);
+	if (entry->closed) {
+		entry->calls |= !is_of_c_library(module);
+	} else if (!is_start_up(function) && !is_of_c_library(module)) {
+		found->depths = entry->next;
+		found->frame = frame;
+	}
+}
+
+/*
+ * main() and the functions that threads begin with stay as long as the program and the thread.
+ * While one waits in the C library, calls of which preserve registers, these and what the library
+ * has put away of them are the function's.
+ */
+static int find_entries(struct grouper *grouper)
+{
+	const struct stack_frames *frames = grouper->sources->frames;
+	const struct heap_image *heap_image = grouper->sources->heap_image;
+	size_t threads = heap_image->threads.count;
+	_cleanup_free_ struct entry *entries = calloc(threads + 1, sizeof(*entries));
+
+	grouper->entries = calloc(threads + 1, sizeof(*grouper->entries));
+	if (!entries || !grouper->entries)
+		return -ENOMEM;
+	/* Frames further out have greater addresses. */
+	for (size_t i = frames->list.count; i-- > 0;) {
+		const struct stack_frame *frame = &frames->list.items[i];
+
+		if (frame->thread < threads && frame->rooted &&
+		    frame->depth == entries[frame->thread].next)
+			follow_entry(grouper, frame, &entries[frame->thread]);
+	}
+	for (size_t i = 0; i < threads; i++)
+		grouper->entries[i].waits = grouper->entries[i].frame && !entries[i].calls &&
+					    heap_image->threads.items[i].in_call;
+	return 0;
+}
+
 static int group_all(struct grouper *grouper)
 {
 	struct heap_graph *graph = grouper->graph;
-	int error = add_kernel_words(grouper);
+	int error = find_entries(grouper);
+
+	if (!error)
+		error = add_kernel_words(grouper);
 
 	if (!error)
 		error = add_managed_words(grouper);
@@ -758,6 +887,7 @@ int root_groups_add(const struct root_sources *sources, struct intern *intern,
 	int error = group_all(&grouper);
 
 	hash_free(&grouper.index);
+	free(grouper.entries);
 	if (error)
 		return error;
 	*groups = made;

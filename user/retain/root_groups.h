@@ -38,16 +38,18 @@ struct root_group {
 	uint32_t threads;	/* ROOT_THREAD_LOCAL: how many have one that holds something */
 	pid_t last_tid;		/* the last of these */
 	uint64_t words;		/* that hold something */
-	uint32_t holder;	/* ROOT_UNTRACKED: the root that leads there, its place in the list
-				 * plus 1; 0: none is known to */
+	bool stays;	 /* ROOT_STACK: a frame that stays as long as its thread; ROOT_REGISTER:
+			  * calls preserve it */
+	uint32_t holder; /* ROOT_UNTRACKED: the root that leads there, its place in the list
+			  * plus 1; 0: none is known to */
 };
 
 struct root_groups {
-	/* First those that a managed language names; other strong ones that last; other strong
-	 * ones; weak ones with a holder; others; stale ones. */
+	/* First those that a managed language names; other strong ones that last; stacks that stay;
+	 * other strong ones; weak ones with a holder; others; stale ones. */
 	VEC(struct root_group) list;
-	uint32_t strong, weak, named, lasting, through, stale; /* see struct retention_nodes */
-	uint32_t *word_groups;				       /* of graph->roots, in their order */
+	uint32_t strong, weak, lasting, staying, through, stale; /* see struct retention_nodes */
+	uint32_t *word_groups; /* of graph->roots, in their order */
 };
 
 /* Sources of roots' names; all borrowed. */
@@ -68,5 +70,8 @@ struct root_sources {
 int root_groups_add(const struct root_sources *sources, struct intern *intern,
 		    struct heap_graph *graph, struct root_groups *groups);
 void root_groups_free(struct root_groups *groups);
+
+/* An allocator's own metadata lead to all that it ever handed out. */
+bool root_group_is_allocator(const struct root_group *group);
 
 #endif

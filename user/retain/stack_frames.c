@@ -150,10 +150,20 @@ static bool step(struct unwinder *unwinder, const struct heap_image_thread *thre
 	return leave(thread, registers, &caller);
 }
 
+/* Of a thread's frames, the innermost first. */
+static void count_depths(struct stack_frames *frames, size_t begun, bool rooted)
+{
+	for (size_t i = begun; i < frames->list.count; i++) {
+		frames->list.items[i].depth = (uint32_t)(frames->list.count - 1 - i);
+		frames->list.items[i].rooted = rooted;
+	}
+}
+
 static int unwind(struct unwinder *unwinder, uint32_t number, struct registers registers)
 {
 	const struct heap_image_thread *thread = &unwinder->heap_image->threads.items[number];
 	bool more = thread->stack_words > 0, root = false;
+	size_t begun = unwinder->frames->list.count;
 
 	for (size_t i = 0; more && i < MAX_FRAMES; i++) {
 		struct stack_frame *frame;
@@ -173,6 +183,7 @@ static int unwind(struct unwinder *unwinder, uint32_t number, struct registers r
 			.has_cfa = more && !registers.exact,
 		};
 	}
+	count_depths(unwinder->frames, begun, root);
 	return 0;
 }
 

@@ -16,6 +16,8 @@ struct stack_frame {
 	uint32_t thread;
 	bool outermost; /* no caller: what lies above is not of a function */
 	bool has_cfa;	/* `high` is its CFA */
+	bool rooted;	/* every frame of its thread is known, up to the first one */
+	uint32_t depth; /* how many frames are further out */
 };
 
 /* Words of a frame with dead variables: see parse/slots.h. */

@@ -126,6 +126,7 @@ static bool is_weak(const struct retain *retain, const uint32_t *roots, uint32_t
 	switch (retain->groups.list.items[root].kind) {
 	case ROOT_STACK:
 	case ROOT_REGISTER:
+		return retention_is_passing(&retain->retention, block);
 	case ROOT_STALE:
 		return true;
 	case ROOT_UNTRACKED: /* unless a proper root leads there */

@@ -588,6 +588,7 @@ static int give_class(struct walk *walk, struct cpython_type *type)
 	class.weak_word = weak_word(type);
 	class.quiet_words = type->quiet_words << type->prefix / 8;
 	class.quiet_from = type->quiet_from ? type->prefix + type->quiet_from : 0;
+	class.describes = type->kind == CPYTHON_TYPE;
 	type->finalizable = has_finalizer(python, type);
 	/* The type may move: its name leads to others. */
 	cpython_type_name(python,

@@ -723,7 +723,7 @@ static int add_module(struct cpython *python, struct heap_sink *sink, uint64_t k
 		    !is_module(python, entry.value))
 			error = add_variable(python, sink, name, &entry);
 	}
-	return error;
+	return error ? error : heap_sink_namespace(sink, heap_sink_node(sink, object));
 }
 
 static int add_modules(struct cpython *python, struct heap_sink *sink, uint64_t modules)

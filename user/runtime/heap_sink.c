@@ -66,6 +66,7 @@ void heap_sink_free(struct heap_sink *sink)
 	vec_free(&sink->roots);
 	vec_free(&sink->claimed);
 	vec_free(&sink->idle);
+	vec_free(&sink->namespaces);
 	vec_free(&sink->names);
 	vec_free(&sink->reports);
 	vec_free(&sink->added);
@@ -295,6 +296,13 @@ int heap_sink_settle(struct heap_sink *sink, uint64_t *nonsense)
 		     : block_index_build(sink->starts, sink->sizes, sink->count, &sink->index);
 }
 
+/* Without memory for that, nothing is known to hold the part. */
+static void refer_to_part(struct heap_sink *sink, uint32_t owner, uint32_t part)
+{
+	if (sink->referring && owner >= sink->from)
+		heap_sink_reference(sink, owner, sink->starts[part], 0);
+}
+
 bool heap_sink_part(struct heap_sink *sink, uint32_t owner, uint64_t address, uint64_t size,
 		    bool precise)
 {
@@ -308,6 +316,7 @@ bool heap_sink_part(struct heap_sink *sink, uint32_t owner, uint64_t address, ui
 	*what = (sink->whats[owner] & NODE_CLASS) | NODE_PART | (precise ? NODE_PRECISE : 0);
 	if (size)
 		sink->sizes[node] = MIN(sink->sizes[node], size);
+	refer_to_part(sink, owner, node);
 	return true;
 }
 
@@ -464,6 +473,19 @@ int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool 
 int heap_sink_claim_within(struct heap_sink *sink, uint64_t start, uint64_t size)
 {
 	return add_claim(sink, (struct claimed_range){start, start + size, .within = true});
+}
+
+int heap_sink_namespace(struct heap_sink *sink, uint32_t node)
+{
+	uint32_t *added;
+
+	if (node == BLOCK_NONE)
+		return 0;
+	added = vec_push(&sink->namespaces);
+	if (!added)
+		return -ENOMEM;
+	*added = node;
+	return 0;
 }
 
 int heap_sink_idle(struct heap_sink *sink, uint64_t start, uint64_t size)

@@ -65,6 +65,8 @@ struct managed_class {
 	uint8_t tag;
 	/* Pointers to its objects are the address, or up to 7 more; none leads inside. */
 	bool exact;
+	/* Its objects describe classes: an object of the class leads there, and holds nothing. */
+	bool describes;
 	/* Its references are multiples of 8: other words are numbers. After a header of one word,
 	 * they are called by their places. */
 	bool fields;
@@ -159,8 +161,9 @@ struct heap_sink {
 	VEC(struct managed_root) roots;
 	VEC(struct claimed_range) claimed; /* settled: by ascending address */
 	VEC(struct claimed_range) idle;	   /* likewise: words outside of nodes hold nothing */
-	uint64_t *apart;	 /* a bit for each node: see heap_sink_own_root(); NULL: none is */
-	VEC(const char *) names; /* of labels */
+	uint64_t *apart;	  /* a bit for each node: see heap_sink_own_root(); NULL: none is */
+	VEC(uint32_t) namespaces; /* nodes: see heap_sink_namespace() */
+	VEC(const char *) names;  /* of labels */
 	VEC(struct walk_report) reports;
 	struct intern *strings;	      /* borrowed */
 	struct target_memory *memory; /* that is walked; NULL: there are no limits; borrowed */
@@ -169,7 +172,8 @@ struct heap_sink {
 	uint64_t findings; /* nodes, references, roots; names count by their lengths */
 	VEC(struct sink_node) added;
 	struct hash name_index;
-	uint32_t from; /* references of the nodes before it are complete */
+	uint32_t from;	/* references of the nodes before it are complete */
+	bool referring; /* nodes say what they refer to: a part is referred to by its owner */
 };
 
 /* A node before it is settled. */
@@ -223,8 +227,9 @@ static inline uint32_t heap_sink_first(const struct heap_sink *sink, uint64_t ad
 	return (uint32_t)SORTED_BEFORE(start, sink->starts, sink->count, *start < address);
 }
 
-/* The node that holds `address` belongs to the object `owner`, so many bytes of it from its start
- * on, 0: all. False: there is none, it belongs to another one, or is NODE_CERTAIN. */
+/* The node that holds `address` belongs to the object `owner`, which holds it, so many bytes of it
+ * from its start on, 0: all. False: there is none, it belongs to another one, or is NODE_CERTAIN.
+ */
 bool heap_sink_part(struct heap_sink *sink, uint32_t owner, uint64_t address, uint64_t size,
 		    bool precise);
 
@@ -261,6 +266,9 @@ static inline bool heap_sink_is_apart(const struct heap_sink *sink, uint32_t nod
 /* Likewise of what only waits there for its end: what nothing else holds is due. */
 int heap_sink_waiting_root(struct heap_sink *sink, const char *runtime, const char *name,
 			   uint64_t to);
+/* An object whose references are variables, each of which is a root by its name: what leads to the
+ * object is no second holder of them. BLOCK_NONE: nothing happens. 0 or -ENOMEM. */
+int heap_sink_namespace(struct heap_sink *sink, uint32_t node);
 /* See struct claimed_range. Until heap_sink_finish(). 0 or -ENOMEM. */
 int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool blocks);
 /* Words that hold nothing although they lie in an object. Claims must not overlap. */

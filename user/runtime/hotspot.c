@@ -459,7 +459,10 @@ static int give_class(struct adding *adding, size_t place, const char *more, uin
 {
 	struct hotspot *hotspot = adding->hotspot;
 	char name[HOTSPOT_NAME_BYTES + 16];
-	struct managed_class class = {.name = name, .runtime = HOTSPOT_KEY};
+	struct managed_class class = {.name = name,
+				      .runtime = HOTSPOT_KEY,
+				      .describes =
+					      hotspot->classes.items[place].kind == HOTSPOT_MIRROR};
 	uint32_t *added;
 	int error;
 

@@ -224,6 +224,7 @@ static int finish(struct walking *walking, size_t count, struct heap_sink *sink)
 		if (walking[i].state)
 			error = walking[i].runtime->walker->roots(walking[i].state, sink);
 	}
+	sink->referring = true;
 	for (uint32_t i = 0; !error && i < sink->count; i++) {
 		if (node_has_class(sink->whats[i]) && !(sink->whats[i] & NODE_PART))
 			error = refer(walking, count, sink, i);

@@ -219,6 +219,7 @@ static int give_class(struct walk *walk, struct v8_map *map, uint32_t *number)
 	int error = 0;
 
 	v8_class_name(v8, map, name);
+	class.describes = !strcmp(name, "(Map)");
 	interned = intern_string(walk->sink->strings, name);
 	known = interned ? hash_put(&v8->class_index, (uint64_t)(uintptr_t)interned, NULL) : NULL;
 	if (!known)

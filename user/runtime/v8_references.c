@@ -241,7 +241,7 @@ static int add_variables(struct v8 *v8, struct heap_sink *sink, const struct v8_
 		snprintf(root, sizeof(root), "module %s %s", module->name, name);
 		error = v8_add_root(sink, root, value);
 	}
-	return error;
+	return error ? error : heap_sink_namespace(sink, object_node(sink, module->context));
 }
 
 static bool is_mine(const struct v8 *v8, const struct heap_sink *sink, uint32_t node)

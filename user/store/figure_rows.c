@@ -16,13 +16,20 @@
 _Static_assert(FIGURES_SQL_SIZE >= 2 * NAMES_SIZE, "names, and as many question marks");
 
 /* ",name", of all figures. */
-static void names_write(FILE *sql, const struct figures *figures, const char *absent)
+static bool is_absent(const char *column, const char *const *absent)
+{
+	while (absent && *absent && strcmp(column, *absent) != 0)
+		absent++;
+	return absent && *absent;
+}
+
+static void names_write(FILE *sql, const struct figures *figures, const char *const *absent)
 {
 	for (size_t i = 0; i < figures->count; i++) {
 		const char *column = figure_column(&figures->items[i]);
 
 		if (column)
-			fprintf(sql, ",%s", absent && !strcmp(column, absent) ? "0" : column);
+			fprintf(sql, ",%s", is_absent(column, absent) ? "0" : column);
 	}
 }
 

@@ -76,6 +76,7 @@ static int add_versions(sqlite3 *database, int64_t from)
 		[5] = {schema_hosts_sql},     [6] = {schema_estimates_sql},
 		[7] = {schema_memory_sql},    [8] = {schema_descriptors_sql},
 		[9] = {schema_diagnoses_sql}, [10] = {schema_goroutines_sql},
+		[11] = {schema_turns_sql},
 	};
 	char sql[FIGURES_SQL_SIZE];
 	int error = 0;

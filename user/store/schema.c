@@ -148,6 +148,18 @@ const char schema_goroutines_sql[] =
 	" freed_objects INTEGER NOT NULL, freed_bytes INTEGER NOT NULL,"
 	" PRIMARY KEY(retain, position)) WITHOUT ROWID;";
 
+/* Paths of `leakmon retain` with turns of classes that repeat. */
+
+const char schema_turns_sql[] =
+	/* Blocks that only stacks and registers lead to. */
+	"ALTER TABLE retains ADD COLUMN passing_blocks INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE retains ADD COLUMN passing_bytes INTEGER NOT NULL DEFAULT 0;"
+	/* 2 and more: with this step begins a turn of so many steps, which comes `turns` times. */
+	"ALTER TABLE retain_steps ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE retain_steps ADD COLUMN turns INTEGER NOT NULL DEFAULT 0;"
+	/* Steps before this one that were left out. */
+	"ALTER TABLE retain_steps ADD COLUMN skipped INTEGER NOT NULL DEFAULT 0;";
+
 /* Blocks of ended threads, and thread-locals as roots. */
 
 const char schema_owners_sql[] =

@@ -26,7 +26,8 @@
  *   8  descriptor_ledgers; sites.patterns
  *   9  diagnoses
  *  10  goroutines, goroutine_groups, heap_profiles, heap_profile_sites
- *  11  the part `page_tables` in memory_parts
+ *  11  the part `page_tables` in memory_parts; retains.passing_blocks, passing_bytes;
+ *      retain_steps.turn, turns, skipped
  */
 #define SCHEMA_VERSION 11
 
@@ -51,5 +52,7 @@ extern const char schema_descriptors_sql[];
 extern const char schema_diagnoses_sql[];
 /* Added by version 10. */
 extern const char schema_goroutines_sql[];
+/* Added by version 11. */
+extern const char schema_turns_sql[];
 
 #endif

@@ -99,7 +99,7 @@ static int find_offsets(struct finding *finding)
 			uint32_t to = graph->graph.targets[i];
 
 			if (graph->sizes[to] == HANDLE_BYTES && retention->parents[to] == from)
-				err = note_offset(finding, to, (uint64_t)graph->places[i] * 8);
+				err = note_offset(finding, to, edge_offset(graph->places[i]));
 		}
 	}
 	for (size_t i = 0; !err && i < graph->roots.count; i++) {

@@ -112,6 +112,12 @@ const char *machine_register_name(unsigned number)
 	return number < ARRAY_SIZE(general) ? general[number] : "register";
 }
 
+/* AAPCS64, 6.1.1: x19 to x29. */
+bool machine_is_preserved(unsigned number)
+{
+	return number >= 19 && number <= 29;
+}
+
 const char *machine_vector_name(unsigned word)
 {
 	return word / 2 < ARRAY_SIZE(vectors) ? vectors[word / 2] : "register";

@@ -84,6 +84,18 @@ const char *machine_register_name(unsigned number)
 	return number < ARRAY_SIZE(general) ? general[number].name : "register";
 }
 
+/* psABI, 3.2.1 */
+bool machine_is_preserved(unsigned number)
+{
+	static const char *const preserved[] = {"rbx", "rbp", "r12", "r13", "r14", "r15"};
+
+	for (size_t i = 0; number < ARRAY_SIZE(general) && i < ARRAY_SIZE(preserved); i++) {
+		if (!strcmp(general[number].name, preserved[i]))
+			return true;
+	}
+	return false;
+}
+
 const char *machine_vector_name(unsigned word)
 {
 	return word / 2 < ARRAY_SIZE(vectors) ? vectors[word / 2] : "register";

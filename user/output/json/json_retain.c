@@ -23,14 +23,13 @@ static void total_write(struct json_writer *json, const char *key,
 static void totals_write(struct json_writer *json, const struct retain_result *result)
 {
 	struct retention_total stale = retain_result_stale(result);
-	struct retention_total passing = retain_result_passing(result);
 	struct retention_total lost = retain_result_lost(result);
 
 	json_open(json, "totals", '{');
 	total_write(json, "unreachable", &result->totals[VERDICT_LOST]);
 	total_write(json, "held", &result->totals[VERDICT_HELD]);
 	total_write(json, "untracked", &result->totals[VERDICT_UNTRACKED]);
-	total_write(json, "passing", &passing);
+	total_write(json, "passing", &result->passing);
 	total_write(json, "through", &result->through);
 	total_write(json, "stale", &stale);
 	total_write(json, "lost", &lost);
@@ -341,6 +340,29 @@ static void referrers_write(struct json_writer *json, const struct retain_result
 	json_close(json, '}');
 }
 
+static void pile_write(struct json_writer *json, const struct retain_result *result,
+		       const struct retained_pile *pile)
+{
+	if (!pile->many)
+		return;
+	json_open(json, "pile", '{');
+	json_put_number(json, "many", pile->many);
+	json_put_bool(json, "chain", pile->chain);
+	if (pile->root != RESULT_NONE) {
+		json_open(json, "root", '{');
+		json_figures_write(json, &retained_root_figures, &result->roots.items[pile->root]);
+		json_close(json, '}');
+	}
+	json_open(json, "classes", '[');
+	for (uint32_t i = 0; i < pile->count; i++) {
+		json_open(json, NULL, '{');
+		class_write(json, result, pile->classes[i]);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
 /* Referrers are not recorded: where nobody asked, a run is as its recording shows it. */
 static void path_write(struct json_writer *json, const struct retain_report *report,
 		       const struct retained_path *path)
@@ -350,6 +372,7 @@ static void path_write(struct json_writer *json, const struct retain_report *rep
 	json_open(json, NULL, '{');
 	class_write(json, result, path->class);
 	json_figures_write(json, &retained_path_figures, path);
+	pile_write(json, result, &path->pile);
 	json_retain_way(json, result, path, path->steps.count);
 	if (report->referrers || json->embedded)
 		referrers_write(json, result, &path->referrers);

@@ -215,6 +215,58 @@ void text_retain_step_write(FILE *out, const struct retain_result *result,
 		fprintf(out, ", chain of %" PRIu32 "", step->repeated);
 }
 
+/* "chain of 4000: class A → class B"; "one of 99743 pointers in class dict". */
+static void write_pile(FILE *out, const struct retain_result *result,
+		       const struct retained_pile *pile)
+{
+	if (!pile->many)
+		return;
+	fprintf(out,
+		pile->chain ? "\t  piles up in a chain of %" PRIu64 ": "
+			    : "\t  piles up as one of %" PRIu64 " pointers in ",
+		pile->many);
+	if (pile->root != RESULT_NONE)
+		text_retain_root_write(out, &result->roots.items[pile->root]);
+	for (uint32_t i = 0; i < pile->count; i++) {
+		if (i)
+			fputs(" → ", out);
+		text_retain_class_write(out, result, &result->classes.items[pile->classes[i]]);
+	}
+	fputc('\n', out);
+}
+
+/* Steps of a recording are untrusted. */
+static size_t turn_of(const struct retained_path *path, size_t at)
+{
+	size_t turn = path->steps.items[at].turn;
+
+	return turn > 1 ? MIN(turn, path->steps.count - at) : 1;
+}
+
+/* A line for each step; those that take turns stand deeper. */
+static void write_steps(FILE *out, const struct retain_result *result,
+			const struct retained_path *path)
+{
+	size_t turn_end = 0;
+
+	for (size_t i = 0; i < path->steps.count; i++) {
+		const struct retained_step *step = &path->steps.items[i];
+
+		if (step->skipped)
+			fprintf(out, "\t  … %" PRIu32 " more steps …\n", step->skipped);
+		if (turn_of(path, i) > 1) {
+			fprintf(out, "\t  repeated %" PRIu32 " times:\n", step->turns);
+			turn_end = i + turn_of(path, i);
+		}
+		fputs(i < turn_end ? "\t   " : "\t ", out);
+		text_retain_step_write(out, result, step);
+		if (i + 1 == path->steps.count && path->chain > step->repeated)
+			fprintf(out, "%s of %s%" PRIu64, step->repeated > 1 ? "" : ", chain",
+				path->chain_exact ? "" : "at least ", path->chain);
+		fputc('\n', out);
+	}
+}
+
 static char *retain_root_text(const struct retained_root *root)
 {
 	char *text = NULL;
@@ -543,7 +595,6 @@ static void write_totals(FILE *out, const struct text_form *form,
 			 const struct retain_result *result)
 {
 	struct retention_total stale = retain_result_stale(result);
-	struct retention_total passing = retain_result_passing(result);
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < VERDICT_MAX_; i++)
@@ -556,8 +607,8 @@ static void write_totals(FILE *out, const struct text_form *form,
 		write_total(out, form, "  indirect", &result->indirect, all);
 	}
 	write_total(out, form, "held by roots", &result->totals[VERDICT_HELD], all);
-	if (passing.blocks)
-		write_total(out, form, "  only by stacks and registers", &passing, all);
+	if (result->passing.blocks)
+		write_total(out, form, "  only by stacks and registers", &result->passing, all);
 	write_total(out, form, "held only through untracked memory",
 		    &result->totals[VERDICT_UNTRACKED], all);
 	if (result->through.blocks)
@@ -746,22 +797,17 @@ void text_retain_path_write(FILE *out, const struct retain_result *result,
 {
 	const struct retained_step *last = &path->steps.items[path->steps.count - 1];
 
-	fputs("\tto ", out);
+	fputs(path->also ? "\tnearly as short, to " : "\tto ", out);
 	text_retain_class_write(out, result, &result->classes.items[path->class]);
 	if (path->sampled > 1)
 		fprintf(out, ", %" PRIu64 " of %" PRIu64 " looked at", path->sharing,
 			path->sampled);
-	fprintf(out, "; shown: 0x%" PRIx64 ", %" PRIu64 " bytes\n\t  ", last->address, last->size);
+	fprintf(out, "; shown: 0x%" PRIx64 ", %" PRIu64 " bytes\n", last->address, last->size);
+	write_pile(out, result, &path->pile);
+	fputs("\t  ", out);
 	text_retain_root_write(out, &result->roots.items[path->root]);
 	fputc('\n', out);
-	for (size_t i = 0; i < path->steps.count; i++) {
-		fputs("\t ", out);
-		text_retain_step_write(out, result, &path->steps.items[i]);
-		if (i + 1 == path->steps.count && path->chain > last->repeated)
-			fprintf(out, "%s of %s%" PRIu64, last->repeated > 1 ? "" : ", chain",
-				path->chain_exact ? "" : "at least ", path->chain);
-		fputc('\n', out);
-	}
+	write_steps(out, result, path);
 }
 
 /* "class A ← class B, 3 to 200 times in turn"; a root as it is called. */

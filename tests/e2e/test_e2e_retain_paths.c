@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The path that is shown is the one that a person would draw. */
+#include "retain_json.h"
+
+/* To the class of which there is most. */
+static json_t *first_path(json_t *report)
+{
+	json_t *path = json_array_get(json_object_get(report, "paths"), 0);
+
+	assert_non_null(path);
+	return path;
+}
+
+static json_t *root_of(json_t *path)
+{
+	return json_object_get(path, "root");
+}
+
+static json_t *root_named(json_t *report, const char *name)
+{
+	json_t *root;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "roots"), i, root)
+	{
+		if (!strcmp(text_at(root, "name"), name))
+			return root;
+	}
+	fail_msg("no root %s", name);
+	return NULL;
+}
+
+/* Fourteen steps through a chain that has nothing to do with it are no holder. */
+static void a_local_of_main_holds_what_a_chain_of_globals_reaches_too(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "plain_paths", "local");
+	json_t *report = RETAIN(harness, target), *path = first_path(report),
+	       *steps = json_object_get(path, "steps");
+
+	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
+	assert_string_equal(text_at(root_of(path), "kind"), "stack");
+	assert_string_equal(text_at(root_of(path), "name"), "main");
+	assert_in_range(json_array_size(steps), 2, 3);
+	assert_int_equal(number_at(json_array_get(steps, 0), "size"), 24);
+	assert_int_equal(number_at(root_named(report, "last_error"), "led_blocks"), 12);
+	/* The chain is a second way to the list, and the list none to the chain. */
+	assert_int_equal(number_at(root_named(report, "last_error"), "retained_blocks"), 12);
+}
+
+/* What all links come from is their allocator. */
+static void a_queue_holds_its_messages_and_the_pool_of_links_does_not(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "plain_paths", "pool");
+	json_t *report = RETAIN(harness, target), *path = first_path(report),
+	       *steps = json_object_get(path, "steps"), *root = root_named(report, "bus");
+
+	assert_string_equal(text_at(root_of(path), "kind"), "global");
+	assert_string_equal(text_at(root_of(path), "name"), "bus");
+	assert_int_equal(json_array_size(steps), 4);
+	/* connections[2], outgoing */
+	assert_int_equal(number_at(json_array_get(steps, 1), "offset"), 16);
+	assert_int_equal(number_at(json_array_get(steps, 2), "offset"), 8);
+	assert_int_equal(number_at(json_object_get(path, "pile"), "many"), 200);
+	/* bus, four connections, the links, the messages */
+	assert_int_equal(number_at(root, "retained_blocks"), 206);
+	assert_int_equal(number_at(root, "led_blocks"), 206);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		e2e_test(a_local_of_main_holds_what_a_chain_of_globals_reaches_too),
+		e2e_test(a_queue_holds_its_messages_and_the_pool_of_links_does_not),
+	};
+
+	return cmocka_run_group_tests_name("e2e_retain_paths", tests, NULL, NULL);
+}
