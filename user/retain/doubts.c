@@ -263,7 +263,7 @@ static int add_number(struct heap_graph *graph, uint32_t target, uint64_t addres
 
 	if (!root)
 		return -ENOMEM;
-	*root = (struct root_word){address, target, NUMBER_WORD};
+	*root = (struct root_word){.address = address, .target = target, .thread = NUMBER_WORD};
 	return 0;
 }
 
