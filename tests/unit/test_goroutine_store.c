@@ -196,7 +196,11 @@ static void what_is_no_reading_is_refused(void **state)
 
 #define DROP_TEN                                                                                   \
 	"DROP TABLE goroutines; DROP TABLE goroutine_groups; DROP TABLE heap_profiles;"            \
-	"DROP TABLE heap_profile_sites; PRAGMA user_version=9"
+	"DROP TABLE heap_profile_sites;"                                                           \
+	"ALTER TABLE retains DROP COLUMN passing_blocks;"                                          \
+	"ALTER TABLE retains DROP COLUMN passing_bytes;"                                           \
+	"ALTER TABLE retain_steps DROP COLUMN turn; ALTER TABLE retain_steps DROP COLUMN turns;"   \
+	"ALTER TABLE retain_steps DROP COLUMN skipped; PRAGMA user_version=9"
 
 static void an_older_recording_has_none_and_gets_them(void **state)
 {

@@ -384,7 +384,7 @@ static void a_word_that_points_inside_a_block_is_followed_last(void **state)
 	put_words(fixture, words, ARRAY_SIZE(words));
 	assert_int_equal(build_walked(fixture, &(struct thread_blocks){0}, walk_numbers), 0);
 	assert_int_equal(graph->graph.first[5], 2);
-	assert_true(has_edge(graph, 3, 1, 4 | EDGE_DOUBTFUL));
+	assert_true(has_edge(graph, 3, 1, 4 | EDGE_DOUBTFUL | EDGE_INSIDE));
 	assert_true(has_edge(graph, 4, 2, 1));
 }
 

@@ -23,7 +23,8 @@ static const struct option_row diagnose_rows[] = {
 	{"for", 0, "TIME", "how long to watch before the answer (60s)", value_set_duration,
 	 "a time from 5s to 1d", .offset = offsetof(struct diagnose_options, for_ns),
 	 .minimum = 5000000000ull, .maximum = 86400000000000ull, .limits = "5s to 1d"},
-	OVERHEAD_ROW(struct diagnose_options, profile.overhead),
+	OVERHEAD_ROW(struct diagnose_options, profile.overhead,
+		     "limit on what each target loses, of one core (1%)"),
 };
 static const struct option_group diagnose_group = {"Diagnosis", diagnose_rows,
 						   ARRAY_SIZE(diagnose_rows)};
@@ -71,12 +72,13 @@ const struct command command_diagnose = {
 	.name = "diagnose",
 	.summary = "say what grows in a process, which code, and what holds it",
 	.usage = "  leakmon diagnose [TARGET] [OPTION...]\n",
-	.about = "Watches a process for a minute and gives one answer: which part of its memory\n"
-		 "grows (or its threads, or its descriptors), which code allocates it, what holds\n"
-		 "it, how sure that is, and the next command. It costs the process at most 1% of a\n"
-		 "core, and two to five stops of at most 100 ms to scan its heap. Without a\n"
-		 "target it first takes half a minute to find up to three processes that grow.\n"
-		 "Exit code 3: one leaks, or grows.\n",
+	.about =
+		"Watches a process for a minute and gives one answer: which part of its memory\n"
+		"grows (or its threads, or its descriptors), which code allocates it, what holds\n"
+		"it, how sure that is, and the next command. It costs the process at most 1% of a\n"
+		"core, and two to five stops of at most 100 ms to scan its heap. Without a\n"
+		"target it first takes half a minute to find up to three processes that grow.\n"
+		"Exit code 3: one leaks, or grows.\n",
 	.examples = "  leakmon diagnose                      of what grows on this machine\n"
 		    "  leakmon diagnose -p 1234              after a minute\n"
 		    "  leakmon diagnose -p 1234 --for 10m    slower leaks, surer answers\n"

@@ -21,7 +21,7 @@ static int check(void *options, const struct given *given)
 }
 
 static const struct option_row profile_rows[] = {
-	OVERHEAD_ROW(struct profile_options, overhead),
+	OVERHEAD_ROW(struct profile_options, overhead, OVERHEAD_OF_CPU_TIME),
 };
 static const struct option_group profile_group = {"Profile", profile_rows,
 						  ARRAY_SIZE(profile_rows)};

@@ -84,7 +84,7 @@ static const struct option_row record_rows[] = {
 	 value_set_text, TEXT_EXPECTED, .offset = offsetof(struct record_options, label)},
 	{"profile", 0, NULL, "record profiles, as `leakmon profile` makes them, not snapshots",
 	 value_set_flag, .offset = offsetof(struct record_options, profile)},
-	OVERHEAD_ROW(struct record_options, overhead),
+	OVERHEAD_ROW(struct record_options, overhead, OVERHEAD_OF_CPU_TIME),
 	{"diagnose", 0, NULL, "diagnose what begins to leak, or nears its memory limit",
 	 value_set_flag, .offset = offsetof(struct record_options, diagnose)},
 };

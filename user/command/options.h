@@ -61,10 +61,11 @@ extern const struct option_group probe_group;
 extern const struct option_group stack_walk_group;
 
 /* The limit on the cost of profiling: a row for a double of a command's options. */
-#define OVERHEAD_ROW(type, member)                                                                 \
+#define OVERHEAD_OF_CPU_TIME "limit on what each target loses, of its CPU time (1%)"
+#define OVERHEAD_ROW(type, member, help)                                                           \
 	{                                                                                          \
-		"overhead", 0, "PERCENT", "limit on what each target loses, of its CPU time (1%)", \
-			value_set_percent, "a percentage, e.g. 1% or 0.2%",                        \
+		"overhead", 0, "PERCENT", help, value_set_percent,                                 \
+			"a percentage, e.g. 1% or 0.2%",                                           \
 			.offset = offsetof(type, member), .minimum = 10000000,                     \
 			.maximum = 50 * 1000000000ull, .limits = "0.01% to 50%"                    \
 	}

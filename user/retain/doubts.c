@@ -138,7 +138,7 @@ static void mark_numbers(struct settling *settling)
 
 static uint64_t field_of(const struct heap_graph *graph, uint32_t block, uint32_t edge)
 {
-	return place_key(graph->sizes[block], (uint64_t)graph->places[edge] * 8);
+	return place_key(graph->sizes[block], edge_offset(graph->places[edge]));
 }
 
 /* For a pointer into blocks that numbers point to by chance. */
@@ -311,7 +311,7 @@ static int move_edges(struct settling *settling)
 
 			if (number && !has_bit(settling->seen, target))
 				error = add_number(graph, target,
-						   graph->starts[block] + place * 8ull);
+						   graph->starts[block] + edge_offset(place));
 			if (number || (is_marked(place) && has_bit(settling->seen, target)))
 				continue;
 			graph->graph.targets[kept] = target;

@@ -842,6 +842,8 @@ static int find_entries(struct grouper *grouper)
 	grouper->entries = calloc(threads + 1, sizeof(*grouper->entries));
 	if (!entries || !grouper->entries)
 		return -ENOMEM;
+	if (!frames)
+		return 0;
 	/* Frames further out have greater addresses. */
 	for (size_t i = frames->list.count; i-- > 0;) {
 		const struct stack_frame *frame = &frames->list.items[i];
