@@ -467,15 +467,15 @@ static void a_heap_that_grows_by_garbage_is_no_leak(void **state)
 		const char *why;
 		enum diagnosis_verdict verdict;
 	} cases[] = {
-		{10000, NULL, DIAGNOSIS_NO_LEAK},
-		{10400, NULL, DIAGNOSIS_NO_LEAK},
-		{10400, "part of it was read while it ran", DIAGNOSIS_UNKNOWN},
-		{12000, NULL, DIAGNOSIS_GROWS},
+		{100000, NULL, DIAGNOSIS_NO_LEAK},
+		{104000, NULL, DIAGNOSIS_NO_LEAK},
+		{104000, "part of it was read while it ran", DIAGNOSIS_UNKNOWN},
+		{120000, NULL, DIAGNOSIS_GROWS},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const uint64_t strings[] = {10000, (10000 + cases[i].strings) / 2,
+		const uint64_t strings[] = {100000, (100000 + cases[i].strings) / 2,
 					    cases[i].strings};
 		struct retain_result scans[3] = {0};
 		struct diagnosis diagnosis;
@@ -551,9 +551,9 @@ static void code_that_an_engine_compiles_is_no_leak(void **state)
 /* Sources of scripts, at a load that left no time for a third scan. */
 static void texts_in_two_scans_of_an_engine_are_no_leak(void **state)
 {
-	static const struct planted held[][1] = {{{"(SeqOneByteString)", 4074}},
-						 {{"(SeqOneByteString)", 5221}},
-						 {{"(SeqOneByteString)", 6300}}};
+	static const struct planted held[][1] = {{{"(SeqOneByteString)", 40740}},
+						 {{"(SeqOneByteString)", 52210}},
+						 {{"(SeqOneByteString)", 63000}}};
 	static const struct memory_conclusion managed = {.verdict = MEMORY_MANAGED_GROWS};
 
 	(void)state;

@@ -16,6 +16,8 @@
 /* For all held objects' bytes, one in so many: classes of the language alone come and go by less.
  */
 #define HELD_SHARE 20
+/* And by this much: an engine's cache of numbers as strings fills to 0.8 MiB. */
+#define LANGUAGE_BYTES_MIN (1u << 20)
 
 static const struct retained_class *class_of(const struct retain_result *scan, uint64_t id)
 {
@@ -361,7 +363,8 @@ bool diagnose_are_objects_many(const struct diagnosis *diagnosis)
 	const struct retain_result *scan = diagnosis->retention;
 
 	return is_of_program(&scan->classes.items[diagnosis->classes[0].class]) ||
-	       diagnosis->class_bytes >= diagnose_held_bytes(scan) / HELD_SHARE;
+	       diagnosis->class_bytes >=
+		       MAX(diagnose_held_bytes(scan) / HELD_SHARE, LANGUAGE_BYTES_MIN);
 }
 
 bool diagnose_objects_seem_to_grow(const struct diagnosis_evidence *evidence)

@@ -264,7 +264,7 @@ static int explain_growth(struct subject *subject, struct retain *retain,
 	if (!error)
 		error = heap_growth_divide(subject->first_heap, tally, &survivors, false,
 					   &subject->growth);
-	for (size_t i = 0; i < subject->growth.sites.count; i++)
+	for (size_t i = 0; i < MIN(subject->growth.sites.count, BLOCK_PATHS); i++)
 		log_debug("PID %d: site %u: %.0f bytes (%.0f to %.0f), %zu samples, born %.0f %.0f "
 			  "%.0f",
 			  subject->pid, subject->growth.sites.items[i].site,
