@@ -43,7 +43,7 @@
  * with. Not measured but an order of magnitude: it only decides which of two causes comes first. */
 static const double bytes_each[DIAGNOSED_MAX_] = {
 	[DIAGNOSED_GOROUTINES] = 16 << 10,
-	[DIAGNOSED_THREADS] = 64 << 10,
+	[DIAGNOSED_THREADS] = 1 << 20,
 	[DIAGNOSED_DESCRIPTORS] = 16 << 10,
 };
 
