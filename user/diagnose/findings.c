@@ -108,8 +108,13 @@ static bool is_same_code(const struct profile_report_site *one,
 	const struct frame *a = site_label_frame(&one->frames);
 	const struct frame *b = site_label_frame(&other->frames);
 
-	return one == other || (a && b && a->function && b->function &&
-				!strcmp(a->function, b->function) && a->line == b->line);
+	if (one == other || !a || !b)
+		return one == other;
+	/* Of a program without symbols, the file is all that is known. */
+	if (!a->function && !b->function)
+		return a->module && b->module && !strcmp(a->module, b->module);
+	return a->function && b->function && !strcmp(a->function, b->function) &&
+	       a->line == b->line;
 }
 
 /* Growth by line of the program: of all blocks, and of the unreachable ones. */

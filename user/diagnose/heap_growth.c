@@ -115,18 +115,16 @@ static size_t part_of(const struct profile_block *block, const struct profile_bl
 	return MIN(age_ns * GROWTH_PARTS / span_ns, GROWTH_PARTS - 1);
 }
 
-static int rows_add(const struct retain *retain, const struct profile_block *block,
+static int rows_add(const struct retain *retain, const struct profile_block *block, uint32_t node,
 		    const struct profile_blocks *blocks, uint64_t now_ns,
 		    struct survivor_list *survivors)
 {
-	uint32_t node = block_index_find(&retain->graph.index, block->address);
 	uint64_t size;
 	double weight = (double)block->weight;
 	struct survivors *row;
 	bool lost;
 
-	if (node == BLOCK_NONE || retain->graph.starts[node] != block->address ||
-	    !is_native(retain, node))
+	if (retain->graph.starts[node] != block->address || !is_native(retain, node))
 		return 0;
 	row = vec_push(&survivors->list);
 	if (!row)
@@ -145,20 +143,41 @@ static int rows_add(const struct retain *retain, const struct profile_block *blo
 	return 0;
 }
 
-int survivors_find(const struct retain *retain, const struct profile_blocks *blocks,
-		   uint64_t now_ns, struct survivor_list *survivors)
+/* Survivors among blocks that were written to since, or not; in sizes of which `taken` has none. */
+static int rows_add_all(const struct retain *retain, const struct profile_blocks *blocks,
+			bool untouched, const bool taken[SIZE_CLASSES], uint64_t now_ns,
+			struct survivor_list *survivors)
 {
 	int error = 0;
 
-	*survivors = (struct survivor_list){.exact = blocks->exact};
 	for (size_t i = 0; i < blocks->list.count && !error; i++) {
 		const struct profile_block *block = &blocks->list.items[i];
+		uint32_t node;
 
-		/* A window's block that was written to may be another one by now. */
-		if (block->untouched && block->born_ns >= blocks->since_ns &&
-		    (blocks->exact || block->born_ns + SETTLED_NS < now_ns))
-			error = rows_add(retain, block, blocks, now_ns, survivors);
+		if (block->untouched != untouched || block->born_ns < blocks->since_ns ||
+		    (!blocks->exact && block->born_ns + SETTLED_NS >= now_ns))
+			continue;
+		node = block_index_find(&retain->graph.index, block->address);
+		if (node != BLOCK_NONE && !taken[size_class_of(retain->graph.sizes[node])])
+			error = rows_add(retain, block, node, blocks, now_ns, survivors);
 	}
+	return error;
+}
+
+/* A window's block that was written to may be another one by now: such blocks count only in sizes
+ * of which all are written to, as links in a list are. */
+int survivors_find(const struct retain *retain, const struct profile_blocks *blocks,
+		   uint64_t now_ns, struct survivor_list *survivors)
+{
+	bool taken[SIZE_CLASSES] = {false};
+	int error;
+
+	*survivors = (struct survivor_list){.exact = blocks->exact};
+	error = rows_add_all(retain, blocks, true, taken, now_ns, survivors);
+	for (size_t i = 0; i < survivors->list.count; i++)
+		taken[survivors->list.items[i].size_class] = true;
+	if (!error)
+		error = rows_add_all(retain, blocks, false, taken, now_ns, survivors);
 	rows_join(survivors);
 	return error;
 }
