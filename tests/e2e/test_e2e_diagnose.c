@@ -145,7 +145,7 @@ static void the_code_that_explains_the_growth_is_named(void **state)
 {
 	static const struct {
 		const char *program, *arguments[3], *verdict, *function;
-		bool is_exact;
+		bool is_cheap; /* on any machine; else it depends on what a trap costs */
 		double share;
 	} cases[] = {
 		/* A second call stack grows by a three-hundredth of it, with contents that tell. */
@@ -175,8 +175,8 @@ static void the_code_that_explains_the_growth_is_named(void **state)
 		if (json_number_value(json_object_get(process, "share")) < cases[i].share)
 			fail_msg("%s: too small a share: %s", cases[i].program,
 				 json_dumps(process, JSON_COMPACT));
-		assert_int_equal(real_at(json_object_get(process, "cost"), "exact_s") > 0,
-				 cases[i].is_exact);
+		if (cases[i].is_cheap)
+			assert_true(real_at(json_object_get(process, "cost"), "exact_s") > 0);
 		assert_true(real_at(json_object_get(process, "cost"), "core") <= 0.012);
 		child_kill(program);
 	}
