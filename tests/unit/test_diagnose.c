@@ -624,6 +624,24 @@ static void objects_that_come_and_go_do_not_grow(void **state)
 	}
 }
 
+/* 20 KB more in two scans of a process whose memory did not grow. */
+static void a_few_objects_more_in_two_scans_are_no_reason_to_doubt(void **state)
+{
+	static const struct planted first[] = {{"app.Session", 100}},
+				    last[] = {{"app.Session", 300}};
+	struct retain_result scans[2] = {0};
+	struct diagnosis diagnosis;
+
+	(void)state;
+	plant(&scans[0], first, 1);
+	plant(&scans[1], last, 1);
+	diagnosis = conclude((struct diagnosis_evidence){
+		.conclusion = &steady, .scans = {&scans[0], &scans[1]}, .scan_count = 2});
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_NO_LEAK);
+	assert_int_equal(diagnosis.class_count, 1);
+	free_scans(scans, ARRAY_SIZE(scans));
+}
+
 static void objects_beside_a_greater_native_leak_do_not_hide_it(void **state)
 {
 	static const struct planted first[] = {{"app.Session", 10}}, last[] = {{"app.Session", 30}};
@@ -888,6 +906,7 @@ int main(void)
 		cmocka_unit_test(texts_in_two_scans_of_an_engine_are_no_leak),
 		cmocka_unit_test(few_objects_of_a_heap_with_unknown_roots_do_not_grow),
 		cmocka_unit_test(objects_that_come_and_go_do_not_grow),
+		cmocka_unit_test(a_few_objects_more_in_two_scans_are_no_reason_to_doubt),
 		cmocka_unit_test(objects_beside_a_greater_native_leak_do_not_hide_it),
 		cmocka_unit_test(objects_are_held_by_what_leads_to_their_class),
 		cmocka_unit_test(goroutines_that_only_come_grow),

@@ -119,6 +119,11 @@ static void conclude_two_scans(const struct diagnosis_evidence *evidence,
 	if (evidence->scan_count >= GROWTH_SCANS_MIN || !diagnosis->class_count ||
 	    !diagnose_are_objects_many(diagnosis))
 		return;
+	/* So little, in memory that did not grow, is no reason to withdraw an answer. */
+	if (diagnosis->verdict == DIAGNOSIS_NO_LEAK &&
+	    evidence->conclusion->verdict == MEMORY_STEADY &&
+	    diagnosis->class_bytes < MEMORY_GROWTH_MIN)
+		return;
 	diagnosis->verdict = DIAGNOSIS_UNKNOWN;
 	diagnosis->part = DIAGNOSED_OBJECTS;
 	diagnosis->why = "held objects of this class became more between two scans, which may be "
