@@ -345,7 +345,7 @@ static void suggest(struct diagnosis *diagnosis)
 
 static bool counts_lost(const struct retain_result *scan)
 {
-	return !scan->why_not_walked && !scan->why_not_stopped;
+	return !scan->why_not_walked && !scan->why_not_stopped && !scan->why_kernel_uncertain;
 }
 
 static struct diagnosed_count lost(const struct diagnosis_evidence *evidence, bool bytes)

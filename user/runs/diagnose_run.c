@@ -22,6 +22,7 @@
 #include "monitor/emit.h"
 #include "monitor/stages.h"
 #include "proc/container.h"
+#include "probe/held_words.h"
 #include "proc/memory_room.h"
 #include "profile/profile_run.h"
 #include "report/memory_split.h"
@@ -78,6 +79,7 @@ struct subject {
 struct diagnose_run {
 	const struct diagnose_options *options;
 	struct stages stages;
+	struct held_words *held; /* loaded with the first scan */
 	struct subject subjects[DIAGNOSE_PROCESSES_MAX];
 	size_t count;
 	size_t gone; /* others, that ended before they were subjects */
@@ -334,14 +336,15 @@ static int add_class_path(const struct subject *subject, struct retain *retain,
 	return 0;
 }
 
-static int conclude_scan(const struct diagnose_run *run, struct subject *subject,
-			 struct retain **retain, const struct heap_image_options *options,
+static int conclude_scan(struct diagnose_run *run, struct subject *subject, struct retain **retain,
+			 const struct heap_image_options *options,
 			 const struct profile_report_process *profile, bool last,
 			 struct retain_result *result)
 {
 	const struct retain_sources sources = {.worker = run->stages.worker,
 					       .processes = run->stages.processes,
-					       .symbolizer = run->stages.symbolizer};
+					       .symbolizer = run->stages.symbolizer,
+					       .held = &run->held};
 	const struct retain_result_sources wanted = {0};
 	_cleanup_(retain_result_free) struct retain_result classes = {0};
 	int error = retain_confirm(retain, options, &sources);
@@ -359,14 +362,15 @@ static int conclude_scan(const struct diagnose_run *run, struct subject *subject
 }
 
 /* One more scan of its heap; in the last one, blocks of the profile (or NULL) are looked up. */
-static void scan(const struct diagnose_run *run, struct subject *subject,
+static void scan(struct diagnose_run *run, struct subject *subject,
 		 const struct profile_report_process *profile, bool last)
 {
 	const struct heap_image_options options = {.no_stop = run->options->pause.no_stop,
 						   .max_pause_ns =
 							   run->options->pause.max_pause_ns};
 	const struct retain_sources sources = {.worker = run->stages.worker,
-					       .processes = run->stages.processes};
+					       .processes = run->stages.processes,
+					       .held = &run->held};
 	struct retain *retain = NULL;
 	int error;
 
@@ -768,6 +772,7 @@ static void run_free(struct diagnose_run *run)
 		for (size_t j = 0; j < subject->scan_count; j++)
 			retain_result_free(&subject->scans[j]);
 	}
+	held_words_close(run->held);
 	stages_close(&run->stages);
 }
 
