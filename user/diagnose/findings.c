@@ -27,8 +27,6 @@
 /* A block that is resized is a new one each time: when fewer than this grow, their births say
  * nothing of how long, and the readings of memory do. */
 #define FEW_BLOCKS 6
-/* A call stack that surely grows by less, where no scan has counted: 1 MiB in four days. */
-#define SITE_BYTES_PER_S 3.0
 /* An estimate so much above its lower limit rests on one block or two (95 % limits of a Poisson
  * mean: 40 times for one event, 8 for two, 5 for three): among many call stacks, chance. */
 #define SITE_SPREAD 8.0
@@ -46,6 +44,9 @@ static const double bytes_each[DIAGNOSED_MAX_] = {
 	[DIAGNOSED_THREADS] = 1 << 20,
 	[DIAGNOSED_DESCRIPTORS] = 16 << 10,
 };
+
+static const char held_why[] =
+	"blocks from this call stack are not freed; a cache that still fills looks the same";
 
 static void add(struct diagnosis *diagnosis, const struct diagnosis_finding *finding)
 {
@@ -187,8 +188,7 @@ static void add_held_code(const struct diagnosis_evidence *evidence, const struc
 	struct diagnosis_finding finding = {
 		.part = DIAGNOSED_BLOCKS,
 		.verdict = DIAGNOSIS_GROWS,
-		.why = "blocks from this call stack are not freed; a cache that still fills looks "
-		       "the same",
+		.why = held_why,
 		.bytes = growth->bytes,
 		.exact = evidence->growth->exact,
 		.site = code->site,
@@ -253,8 +253,7 @@ static void add_estimated_site(const struct diagnosis_evidence *evidence,
 		return;
 	finding.bytes =
 		fmin(rate->estimate * evidence->seconds, fmax(live_growth(evidence, diagnosis), 0));
-	finding.why = "blocks from this call stack are not freed; a cache that still fills looks "
-		      "the same";
+	finding.why = held_why;
 	if (site->judgement.verdict == PROFILE_LEAKING) {
 		finding.verdict = DIAGNOSIS_LEAKS;
 		finding.why = "blocks come, live, and nothing ever touches them";

@@ -72,7 +72,6 @@ int exact_open(struct exact_tracking *exact, struct session *session, pid_t pid,
 	exact->charged_s = exact->accounted_s = 0;
 	exact->charged_ns = window->open_ns;
 	exact->events_begin = window->hits_before.count;
-	exact->live_set = 0;
 	handed = profile_window_hand_over(window, session, pid, error ? 0 : UINT64_MAX,
 					  error ? NULL : &guard);
 	if (error || handed) {
@@ -120,7 +119,6 @@ int exact_cut_read(struct exact_tracking *exact, struct session *session)
 	if (window->after.process)
 		error = window_blocks_read(&session->bpf, window->after.process, &window->blocks);
 	window->read_ns = monotonic_ns();
-	exact->live_set = window->blocks.list.count;
 	exact->cut_s = probe_thread_cpu_s() - begin_s;
 	return error;
 }

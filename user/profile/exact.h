@@ -34,9 +34,7 @@ struct exact_tracking {
 	double accounted_s;    /* cost that the last cut has handed out */
 	uint64_t events_begin; /* hits before the attach */
 	double cut_s;	       /* CPU time of leakmon for the latest cut */
-	uint64_t longest_cut_ns;
-	double opened_s;   /* time of the run at which it began */
-	uint64_t live_set; /* blocks outstanding at the latest cut */
+	double opened_s;       /* time of the run at which it began */
 };
 
 /* 0 or -ENOMEM. */
