@@ -363,7 +363,7 @@ static void pile_write(struct json_writer *json, const struct retain_result *res
 	json_close(json, '}');
 }
 
-/* Referrers and piles are not recorded: where nobody asked, a run is as its recording shows it. */
+/* Referrers are not recorded: where nobody asked, a run is as its recording shows it. */
 static void path_write(struct json_writer *json, const struct retain_report *report,
 		       const struct retained_path *path)
 {
@@ -372,8 +372,7 @@ static void path_write(struct json_writer *json, const struct retain_report *rep
 	json_open(json, NULL, '{');
 	class_write(json, result, path->class);
 	json_figures_write(json, &retained_path_figures, path);
-	if (report->referrers || json->embedded)
-		pile_write(json, result, &path->pile);
+	pile_write(json, result, &path->pile);
 	json_retain_way(json, result, path, path->steps.count);
 	if (report->referrers || json->embedded)
 		referrers_write(json, result, &path->referrers);
