@@ -414,6 +414,19 @@ static void so_are_those_of_a_heap_at_any_address(void **state)
 }
 
 /* pprof merges what leakmon has read with what the program writes of itself. */
+static json_int_t objects_of(json_t *report, const char *class)
+{
+	json_t *found;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "classes"), i, found)
+	{
+		if (!strcmp(text_at(found, "name"), class))
+			return number_at(found, "count");
+	}
+	return 0;
+}
+
 static json_int_t words_of_root(json_t *report, const char *name)
 {
 	json_int_t words = 0;
@@ -446,6 +459,8 @@ static void timers_are_roots_by_what_they_call(void **state)
 				 500);
 		assert_int_equal(words_of_root(report, "timer of time.After or time.NewTimer"),
 				 500);
+		assert_int_equal(objects_of(report, "time.Timer"), 500);
+		assert_int_equal(objects_of(report, "chan time.Time"), 500);
 	}
 }
 

@@ -309,6 +309,21 @@ static void expect_copies(json_t *report)
 	assert_int_equal(number_at(copies, "copies"), 3);
 }
 
+/* A Cleaner holds native memory of objects that are garbage. */
+static void expect_awaited(json_t *report, const char *class)
+{
+	json_t *path, *awaited;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "paths"), i, path)
+	{
+		awaited = json_object_get(json_object_get(path, "awaited"), "class");
+		if (awaited && !strcmp(text_at(awaited, "name"), class))
+			return;
+	}
+	fail_msg("no path awaits the collection of %s", class);
+}
+
 static void what_holds_an_object_has_a_name(void **state)
 {
 	static const struct holder held[] = {
@@ -336,6 +351,8 @@ static void what_holds_an_object_has_a_name(void **state)
 	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++)
 		expect_holder(harness, target, &held[i]);
 	expect_gone_locals(harness, target);
+	workload_do(harness, target, "drop");
+	expect_awaited(RETAIN(harness, target, "--top", "0"), "java.nio.DirectByteBuffer");
 }
 
 /* Bytes that the VM's own tracking has mapped for something: "Code (reserved=…" is followed by

@@ -107,7 +107,9 @@ def names_in(value):
 
 
 def named_by(answer):
-	return names_in([item for key, item in answer.items() if not OF_OTHERS.search(key)])
+	"""With the root that reaches more and more, where that is the answer: it stands in the first finding."""
+	root = answer['findings'][0].get('root') if answer.get('findings') else None
+	return names_in([root, *(item for key, item in answer.items() if not OF_OTHERS.search(key))])
 
 
 def words_of(place):

@@ -210,6 +210,12 @@ public class HotspotCensus {
 		java.nio.file.Files.delete(path);
 	}
 
+	/** Native memory that is freed after a collection has found the buffers. */
+	static void drop() {
+		for (int i = 0; i < 20; i++)
+			ByteBuffer.allocateDirect(64 << 10);
+	}
+
 	public static void main(String[] arguments) throws Exception {
 		BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
 		int count = Integer.parseInt(arguments[0]);
@@ -234,6 +240,8 @@ public class HotspotCensus {
 				System.gc();
 			else if (line.equals("map"))
 				map();
+			else if (line.equals("drop"))
+				drop();
 			else if (line.equals("busy"))
 				work();
 			else if (line.equals("rest"))

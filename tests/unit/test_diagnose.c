@@ -240,6 +240,46 @@ static void growth_that_goes_on_is_no_unknown(void **state)
 	}
 }
 
+/* Windows may have been short in a part of the time; what else grew then is counted. */
+static void memory_says_how_long_it_grows_where_one_call_stack_is_all_of_it(void **state)
+{
+	static const struct {
+		double bytes; /* of 4 MiB */
+		bool exact, rises;
+		enum diagnosis_verdict verdict;
+	} cases[] = {
+		{3.8 * MIB, false, true, DIAGNOSIS_GROWS},
+		{3.8 * MIB, false, false, DIAGNOSIS_UNKNOWN},
+		{3.8 * MIB, true, true, DIAGNOSIS_UNKNOWN},
+		{3.0 * MIB, false, true, DIAGNOSIS_UNKNOWN},
+	};
+	static const struct memory_conclusion conclusion = {.verdict = MEMORY_LIVE_GROWS,
+							    .growth.groups[GROUP_LIVE] = 4 * MIB};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const double rising[] = {0, MIB, 2 * MIB, 3 * MIB, 4 * MIB};
+		const double filled[] = {0, 4 * MIB, 4 * MIB, 4 * MIB, 4 * MIB};
+		struct site_growth site = {
+			.bytes = cases[i].bytes, .samples = 100, .born = {0, cases[i].bytes, 0}};
+		const struct heap_growth growth = divided(cases[i].exact, 4 * MIB, &site, 1);
+		struct profile_report_process profile = {0};
+		struct diagnosis diagnosis;
+
+		add_site(&profile, 0, PROFILE_CHURNING);
+		diagnosis = conclude(
+			(struct diagnosis_evidence){.conclusion = &conclusion,
+						    .profile = &profile,
+						    .growth = &growth,
+						    .readings = cases[i].rises ? rising : filled,
+						    .reading_count = ARRAY_SIZE(rising)});
+		assert_int_equal(diagnosis.finding_count, cases[i].verdict == DIAGNOSIS_GROWS);
+		if (cases[i].verdict == DIAGNOSIS_GROWS)
+			assert_ptr_equal(diagnosis.site, &profile.sites.items[0]);
+		vec_free(&profile.sites);
+	}
+}
+
 /* Two scans: so many blocks of 6000 bytes that nothing points to, and of a class. */
 static void lose(struct retain_result *scan, uint64_t sized, uint64_t classed)
 {
@@ -421,6 +461,40 @@ static void objects_that_only_stacks_hold_hide_no_growth(void **state)
 	assert_string_equal(scans[2].classes.items[diagnosis.classes[0].class].name, "app.Session");
 	assert_int_equal(diagnosis.classes[0].was.blocks, 40);
 	assert_int_equal(diagnosis.classes[0].is.blocks, 540);
+	free_scans(scans, ARRAY_SIZE(scans));
+}
+
+/* Workers bring a heap each: what becomes more in it is theirs. */
+static void threads_explain_the_heaps_that_they_bring(void **state)
+{
+	static const struct planted first[] = {{"app.Session", 20000}};
+	static const struct planted middle[] = {{"app.Session", 30000}};
+	static const struct planted last[] = {{"app.Session", 40000}};
+	struct retain_result scans[3] = {0};
+
+	(void)state;
+	plant(&scans[0], first, ARRAY_SIZE(first));
+	plant(&scans[1], middle, ARRAY_SIZE(middle));
+	plant(&scans[2], last, ARRAY_SIZE(last));
+	for (size_t i = 0; i < ARRAY_SIZE(scans); i++) {
+		struct retained_runtime *runtime = vec_push(&scans[i].runtimes);
+
+		assert_non_null(runtime);
+		*runtime = (struct retained_runtime){.key = "cpython", .isolates = 2};
+	}
+	for (uint64_t more = 0; more <= 2; more++) {
+		struct diagnosis diagnosis;
+
+		scans[2].runtimes.items[0].isolates = 2 + more;
+		diagnosis = conclude(
+			(struct diagnosis_evidence){.scans = {&scans[0], &scans[1], &scans[2]},
+						    .scan_count = 3,
+						    .threads = {true, 2, 14}});
+		assert_int_equal(diagnosis.part, DIAGNOSED_THREADS);
+		/* Of 40,000 objects of 100 bytes none, a third, and half, which is all growth. */
+		assert_true(fabs(diagnosis.findings[0].bytes -
+				 (12.0 * MIB + 4e6 * (double)more / (double)(2 + more))) < 1);
+	}
 	free_scans(scans, ARRAY_SIZE(scans));
 }
 
@@ -894,12 +968,14 @@ int main(void)
 		cmocka_unit_test(without_evidence_nothing_is_known),
 		cmocka_unit_test(the_call_stack_that_explains_most_of_the_growth_is_the_answer),
 		cmocka_unit_test(growth_that_goes_on_is_no_unknown),
+		cmocka_unit_test(memory_says_how_long_it_grows_where_one_call_stack_is_all_of_it),
 		cmocka_unit_test(a_block_or_two_are_chance),
 		cmocka_unit_test(unreachable_blocks_that_become_more_leak),
 		cmocka_unit_test(a_call_stack_is_borne_out_by_resident_memory),
 		cmocka_unit_test(stops_are_counted),
 		cmocka_unit_test(a_class_that_rises_at_every_scan_grows),
 		cmocka_unit_test(objects_that_only_stacks_hold_hide_no_growth),
+		cmocka_unit_test(threads_explain_the_heaps_that_they_bring),
 		cmocka_unit_test(classes_of_the_program_come_before_those_of_its_language),
 		cmocka_unit_test(a_heap_that_grows_by_garbage_is_no_leak),
 		cmocka_unit_test(code_that_an_engine_compiles_is_no_leak),

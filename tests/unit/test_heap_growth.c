@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "diagnose/heap_growth.h"
+#include "retain/retain.h"
 
 static void sizes_have_narrow_classes_in_ascending_order(void **state)
 {
@@ -167,6 +168,84 @@ static void what_is_not_allocated_in_each_part_of_the_time_has_stopped(void **st
 	}
 }
 
+/* Blocks that a graph is made of, at addresses 0x100000 apart. */
+#define NODE_BYTES 0x100000ull
+#define SMALL 40
+#define POOL (256u << 10)
+
+static uint64_t growth_of(const struct survivor_list *survivors, const struct heap_tally *first,
+			  const struct heap_tally *last, uint32_t site)
+{
+	struct heap_growth growth = {0};
+	double bytes;
+
+	assert_int_equal(heap_growth_divide(first, last, survivors, false, &growth), 0);
+	bytes = bytes_of(&growth, site);
+	vec_free(&growth.sites);
+	return (uint64_t)bytes;
+}
+
+/*
+ * Block 0 is a pool that windows did not meet, blocks 1 to 8 point into it: six of call stack 1,
+ * two of call stack 2. Block 9 is as large, and nobody's that is known.
+ */
+static void a_pool_belongs_to_the_call_stacks_whose_blocks_point_into_it(void **state)
+{
+	enum { NODES = 10 };
+	uint64_t starts[NODES], sizes[NODES] = {POOL};
+	uint32_t first[NODES + 1] = {0}, targets[NODES] = {0}, of_blocks[NODES] = {0};
+	struct profile_block list[8];
+	struct block_class class = {.kind = CLASS_SIZE};
+	uint8_t verdicts[NODES] = {VERDICT_HELD};
+	struct retain retain = {.allocator = "an allocator", .settled = true};
+	struct profile_blocks blocks = {.list = {list, 8, 8}, .since_ns = 1};
+	struct heap_tally *tallies = calloc(2, sizeof(*tallies));
+	struct survivor_list survivors;
+
+	(void)state;
+	assert_non_null(tallies);
+	for (uint32_t i = 0; i < NODES; i++) {
+		bool small = i >= 1 && i <= 8;
+
+		starts[i] = (i + 1) * NODE_BYTES;
+		sizes[i] = small ? SMALL : POOL;
+		first[i + 1] = first[i] + small;
+		if (small)
+			list[i - 1] = (struct profile_block){.address = starts[i],
+							     .size = SMALL,
+							     .born_ns = 2,
+							     .site = i <= 6 ? 1 : 2,
+							     .weight = 10,
+							     .untouched = true};
+	}
+	retain.graph = (struct heap_graph){.blocks = NODES,
+					   .starts = starts,
+					   .sizes = sizes,
+					   .graph = {NODES, first, targets}};
+	retain.classes = (struct classes){.list = {&class, 1, 1}, .of_blocks = of_blocks};
+	retain.retention.verdicts = verdicts;
+	assert_int_equal(block_index_build(starts, sizes, NODES, &retain.graph.index), 0);
+	tallies[0].known = true;
+	heap_tally_take(&retain, &tallies[1]);
+	assert_int_equal(survivors_find(&retain, &blocks, 10000000000, &survivors), 0);
+	/* Of two pools one is linked with both: three quarters and, of too few links, nothing. */
+	assert_int_equal(growth_of(&survivors, &tallies[0], &tallies[1], 1),
+			 SMALL * 8 * 3 / 4 + POOL * 3 / 4);
+	assert_int_equal(growth_of(&survivors, &tallies[0], &tallies[1], 2), SMALL * 8 / 4);
+	vec_free(&survivors.list);
+	/* Exact tracking knows who allocated it. */
+	blocks.exact = true;
+	assert_int_equal(survivors_find(&retain, &blocks, 10000000000, &survivors), 0);
+	assert_int_equal(survivors.list.count, 2);
+	vec_free(&survivors.list);
+	/* Blocks that are younger than the scan are none of it, whatever lay there. */
+	assert_int_equal(survivors_find(&retain, &blocks, 2, &survivors), 0);
+	assert_int_equal(survivors.list.count, 0);
+	vec_free(&survivors.list);
+	block_index_free(&retain.graph.index);
+	free(tallies);
+}
+
 static void without_a_count_nothing_is_known(void **state)
 {
 	struct heap_tally *tallies = calloc(2, sizeof(*tallies));
@@ -189,6 +268,7 @@ int main(void)
 		cmocka_unit_test(each_size_is_divided_by_its_survivors),
 		cmocka_unit_test(limits_are_what_the_counts_allow),
 		cmocka_unit_test(what_is_not_allocated_in_each_part_of_the_time_has_stopped),
+		cmocka_unit_test(a_pool_belongs_to_the_call_stacks_whose_blocks_point_into_it),
 		cmocka_unit_test(without_a_count_nothing_is_known),
 	};
 

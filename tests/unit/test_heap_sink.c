@@ -74,6 +74,22 @@ static void as_many_references_as_the_memory_has_words_are_taken(void **state)
 	assert_int_equal(sink->references.count, OCCUPIED / 2);
 }
 
+static void a_weak_reference_has_a_target_that_is_a_node(void **state)
+{
+	struct fixture *fixture = *state;
+	struct heap_sink *sink = &fixture->sink;
+
+	assert_int_equal(heap_sink_weak(sink, 1, OBJECT * 4), 0);
+	assert_int_equal(heap_sink_weak(sink, 2, OBJECT * 3), 0); /* to itself */
+	assert_int_equal(heap_sink_weak(sink, 3, 8), 0);
+	assert_int_equal(heap_sink_weak(sink, 5, OBJECT * 1 + 8), 0);
+	assert_int_equal(heap_sink_weak_target(sink, 1), 3);
+	assert_int_equal(heap_sink_weak_target(sink, 2), BLOCK_NONE);
+	assert_int_equal(heap_sink_weak_target(sink, 3), BLOCK_NONE);
+	assert_int_equal(heap_sink_weak_target(sink, 5), 0);
+	assert_int_equal(heap_sink_weak_target(sink, 6), BLOCK_NONE);
+}
+
 static void references_beyond_that_end_the_walk(void **state)
 {
 	struct fixture *fixture = *state;
@@ -141,6 +157,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_index_is_shown_as_it_is_or_not_at_all),
 		TEST(as_many_references_as_the_memory_has_words_are_taken),
+		TEST(a_weak_reference_has_a_target_that_is_a_node),
 		TEST(references_beyond_that_end_the_walk),
 		TEST(roots_beyond_that_end_the_walk),
 		TEST(names_count_by_their_lengths_and_once),

@@ -86,6 +86,28 @@ static void a_path_names_the_field_of_every_step(void **state)
 	assert_int_equal(path_find(&scene->maker, 3, &none), -ENOENT);
 }
 
+/* The table refers weakly to block 3, which nothing holds: what it leads to is freed with that. */
+static void a_weak_reference_to_garbage_says_what_a_block_waits_for(void **state)
+{
+	struct scene *scene = *state;
+	struct weak_reference weak = {0, 3};
+	_cleanup_(path_free) struct path garbage = {0}, live = {0}, typical = {0};
+
+	of_blocks[3] = 0;
+	scene->graph.managed.weak.items = &weak;
+	scene->graph.managed.weak.count = 1;
+	assert_int_equal(path_find(&scene->maker, 2, &garbage), 0);
+	assert_int_equal(garbage.awaited, 0 + 1);
+	assert_int_equal(classes_count(&scene->classes, &scene->graph, &scene->retention), 0);
+	assert_int_equal(path_find_typical(&scene->maker, 1, &typical), 0);
+	assert_int_equal(typical.awaited, 0 + 1);
+	/* To one that lives. */
+	weak.to = 1;
+	assert_int_equal(path_find(&scene->maker, 2, &live), 0);
+	assert_int_equal(live.awaited, 0);
+	of_blocks[3] = 1;
+}
+
 /* A block on a page that changed too late is called neither lost nor held. */
 static void what_only_may_be_held_is_no_sample_of_a_pattern(void **state)
 {
@@ -398,6 +420,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test(the_typical_path_is_of_blocks_at_all_addresses),
 		cmocka_unit_test(a_variable_is_a_holder_before_a_stack),
+		cmocka_unit_test_setup_teardown(
+			a_weak_reference_to_garbage_says_what_a_block_waits_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_only_may_be_held_is_no_sample_of_a_pattern,
 						setup, teardown),
 		cmocka_unit_test(a_chain_is_followed_beyond_the_end_of_a_path),

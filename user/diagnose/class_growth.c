@@ -313,6 +313,23 @@ uint64_t diagnose_find_garbage(const struct diagnosis_evidence *evidence,
 	return most ? now - before : 0;
 }
 
+bool diagnose_garbage_grew(const struct diagnosis_evidence *evidence, uint32_t class,
+			   struct diagnosed_class *found)
+{
+	const struct retain_result *last;
+	struct retention_total was, is;
+
+	if (evidence->scan_count < 2)
+		return false;
+	last = evidence->scans[evidence->scan_count - 1];
+	was = garbage_of(class_of(evidence->scans[0], last->classes.items[class].id));
+	is = garbage_of(&last->classes.items[class]);
+	if (is.blocks < was.blocks + OBJECTS_MIN)
+		return false;
+	*found = (struct diagnosed_class){.class = class, .garbage = true, .was = was, .is = is};
+	return true;
+}
+
 static uint64_t native_growth(const struct retain_result *first, const struct retained_class *class)
 {
 	const struct retained_class *was = class_of(first, class->id);
@@ -375,5 +392,7 @@ bool diagnose_objects_seem_to_grow(const struct diagnosis_evidence *evidence)
 		return false;
 	diagnosis.retention = evidence->scans[evidence->scan_count - 1];
 	diagnose_find_classes(evidence, &diagnosis);
-	return diagnosis.class_count && diagnose_are_objects_many(&diagnosis);
+	return (diagnosis.class_count && diagnose_are_objects_many(&diagnosis)) ||
+	       diagnose_held_bytes(diagnosis.retention) >=
+		       diagnose_held_bytes(evidence->scans[0]) + SWELLING_MIN;
 }

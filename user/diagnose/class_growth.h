@@ -37,6 +37,11 @@ bool diagnose_find_root(const struct diagnosis_evidence *evidence, uint32_t *roo
 uint64_t diagnose_find_garbage(const struct diagnosis_evidence *evidence,
 			       struct diagnosed_class *found);
 
+/* Garbage of the class, in the last scan's result, at the first scan and at the last. False: it did
+ * not become more. */
+bool diagnose_garbage_grew(const struct diagnosis_evidence *evidence, uint32_t class,
+			   struct diagnosed_class *found);
+
 /* Whether classes that grow are of the program, or grow by much of what is held: caches of the
  * language's own fill while a program warms up. */
 bool diagnose_are_objects_many(const struct diagnosis *diagnosis);

@@ -290,6 +290,17 @@ static const struct retained_path *find_path(const struct diagnosis_evidence *ev
 	return NULL;
 }
 
+/* Native memory of objects that are garbage: their cleaner holds it until a collection. */
+static void find_awaited(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	if (!diagnosis->path || !diagnosis->path->awaited ||
+	    !diagnose_garbage_grew(evidence, diagnosis->path->awaited - 1, &diagnosis->awaited))
+		return;
+	diagnosis->has_awaited = true;
+	diagnosis->why =
+		"garbage keeps these blocks: a collection would free them, and none has run";
+}
+
 static void find_limit(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	double rate = rss_rate(diagnosis);
@@ -430,6 +441,7 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 	conclude_unexplained(evidence, diagnosis);
 	find_mapper(evidence, diagnosis);
 	diagnosis->path = find_path(evidence, diagnosis);
+	find_awaited(evidence, diagnosis);
 	find_limit(evidence, diagnosis);
 	suggest(diagnosis);
 }

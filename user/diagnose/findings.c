@@ -181,6 +181,22 @@ static void add_lost_code(const struct diagnosis_evidence *evidence, const struc
 	add(diagnosis, &finding);
 }
 
+/*
+ * Births say how long it grows, unless blocks are few, or windows were short in a part of the time.
+ * Readings of memory do then, where nothing else can have grown in that part.
+ */
+static bool code_goes_on(const struct diagnosis_evidence *evidence,
+			 const struct site_growth *growth)
+{
+	bool exact = evidence->growth->exact;
+
+	if (exact && growth->samples < FEW_BLOCKS)
+		return diagnose_goes_on(evidence);
+	return site_growth_goes_on(growth) ||
+	       (!exact && growth->bytes >= evidence->growth->bytes * (1 - GOES_ON_SHARE) &&
+		diagnose_goes_on(evidence));
+}
+
 static void add_held_code(const struct diagnosis_evidence *evidence, const struct code_growth *code,
 			  struct diagnosis *diagnosis)
 {
@@ -198,9 +214,7 @@ static void add_held_code(const struct diagnosis_evidence *evidence, const struc
 	};
 
 	if (growth->bytes < HELD_BYTES_MIN || !is_sure(evidence->growth, growth) ||
-	    !(evidence->growth->exact && growth->samples < FEW_BLOCKS
-		      ? diagnose_goes_on(evidence)
-		      : site_growth_goes_on(growth)))
+	    !code_goes_on(evidence, growth))
 		return;
 	if (finding.site->judgement.verdict == PROFILE_LEAKING) {
 		finding.verdict = DIAGNOSIS_LEAKS;
@@ -394,6 +408,33 @@ static double thread_growth(const struct diagnosis_evidence *evidence)
 		       : 0;
 }
 
+/* Heaps of a thread each, of all runtimes. */
+static uint64_t isolates_of(const struct retain_result *scan)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < scan->runtimes.count; i++)
+		count += scan->runtimes.items[i].isolates;
+	return count;
+}
+
+/* Bytes of the managed heaps that new threads have brought with them, as many on average as all. */
+static double isolate_growth(const struct diagnosis_evidence *evidence)
+{
+	const struct retain_result *last;
+	uint64_t before, now;
+
+	if (evidence->scan_count < 2)
+		return 0;
+	last = evidence->scans[evidence->scan_count - 1];
+	before = isolates_of(evidence->scans[0]);
+	now = isolates_of(last);
+	if (!before || now <= before)
+		return 0;
+	return fmin((double)diagnose_held_bytes(last) * (double)(now - before) / (double)now,
+		    managed_growth(evidence));
+}
+
 /* `beside`: memory of theirs that was counted. */
 static void add_counted(struct diagnosis *diagnosis, enum diagnosis_part part, double more,
 			double beside, const char *why)
@@ -423,7 +464,8 @@ static void add_counts(const struct diagnosis_evidence *evidence, struct diagnos
 			    (double)goroutines->count - (double)goroutines->growth.first_count, 0,
 			    "goroutines of one creator wait at one place, and become more");
 	else /* a goroutine in a system call keeps a thread */
-		add_counted(diagnosis, DIAGNOSED_THREADS, thread_growth(evidence), stacks,
+		add_counted(diagnosis, DIAGNOSED_THREADS, thread_growth(evidence),
+			    stacks + isolate_growth(evidence),
 			    "threads are created and do not end");
 	verdict = descriptors_judge(&evidence->descriptor_series, descriptors, evidence->opened,
 				    &opener);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "profile/intervals.h"
 #include "retain/retain.h"
 
@@ -18,6 +19,10 @@
 /* Part of its growth that a call stack must have allocated in each part of the time. An even growth
  * has a third in each; a burst of one second in 60 spoils no more than one of them. */
 #define GOES_ON_SHARE 0.1
+/* Smaller blocks are so many that windows meet them. */
+#define CONTAINER_BYTES_MIN (64u << 10)
+/* Fewer survivors that point into a block, or that it points to, may do so by chance. */
+#define CONTAINER_LINKS_MIN 4
 
 size_t size_class_of(uint64_t bytes)
 {
@@ -75,7 +80,9 @@ static int by_site(const void *left, const void *right)
 
 	if (a->site != b->site)
 		return a->site < b->site ? -1 : 1;
-	return (a->size_class > b->size_class) - (a->size_class < b->size_class);
+	if (a->size_class != b->size_class)
+		return a->size_class < b->size_class ? -1 : 1;
+	return a->container - b->container;
 }
 
 /* Rows of the same call stack and size become one. */
@@ -143,6 +150,14 @@ static int rows_add(const struct retain *retain, const struct profile_block *blo
 	return 0;
 }
 
+/* A block that is younger than the scan may have the address of one that the scan found. */
+static bool is_in_time(const struct profile_block *block, const struct profile_blocks *blocks,
+		       uint64_t now_ns)
+{
+	return block->born_ns >= blocks->since_ns &&
+	       block->born_ns + (blocks->exact ? 0 : SETTLED_NS) < now_ns;
+}
+
 /* Survivors among blocks that were written to since, or not; in sizes of which `taken` has none. */
 static int rows_add_all(const struct retain *retain, const struct profile_blocks *blocks,
 			bool untouched, const bool taken[SIZE_CLASSES], uint64_t now_ns,
@@ -154,13 +169,148 @@ static int rows_add_all(const struct retain *retain, const struct profile_blocks
 		const struct profile_block *block = &blocks->list.items[i];
 		uint32_t node;
 
-		if (block->untouched != untouched || block->born_ns < blocks->since_ns ||
-		    (!blocks->exact && block->born_ns + SETTLED_NS >= now_ns))
+		if (block->untouched != untouched || !is_in_time(block, blocks, now_ns))
 			continue;
 		node = block_index_find(&retain->graph.index, block->address);
 		if (node != BLOCK_NONE && !taken[size_class_of(retain->graph.sizes[node])])
 			error = rows_add(retain, block, node, blocks, now_ns, survivors);
 	}
+	return error;
+}
+
+/* -------- containers of survivors */
+
+/* A survivor and a large block, one of which points to the other. */
+struct link {
+	uint32_t block, site;
+};
+struct link_list {
+	struct hash sites; /* of a survivor's node -> its site, plus 1 */
+	VEC(struct link) list;
+};
+
+static int by_block(const void *left, const void *right)
+{
+	const struct link *a = left, *b = right;
+
+	if (a->block != b->block)
+		return a->block < b->block ? -1 : 1;
+	return (a->site > b->site) - (a->site < b->site);
+}
+
+static int links_add(struct link_list *links, uint32_t block, uint64_t site)
+{
+	struct link *link = vec_push(&links->list);
+
+	if (!link)
+		return -ENOMEM;
+	*link = (struct link){block, (uint32_t)site - 1};
+	return 0;
+}
+
+static bool is_container(const struct retain *retain, const struct link_list *links, uint32_t node)
+{
+	return node < retain->graph.blocks && retain->graph.sizes[node] >= CONTAINER_BYTES_MIN &&
+	       is_native(retain, node) && !hash_get(&links->sites, node);
+}
+
+/* What a node points to. */
+static int links_of(const struct retain *retain, uint32_t node, struct link_list *links)
+{
+	const struct graph *graph = &retain->graph.graph;
+	const uint64_t *site = hash_get(&links->sites, node);
+	int error = 0;
+
+	if (!site && !is_container(retain, links, node))
+		return 0;
+	for (uint32_t i = graph->first[node]; i < graph->first[node + 1] && !error; i++) {
+		uint32_t target = graph->targets[i];
+		const uint64_t *other = site ? NULL : hash_get(&links->sites, target);
+
+		if (site && is_container(retain, links, target))
+			error = links_add(links, target, *site);
+		else if (other)
+			error = links_add(links, node, *other);
+	}
+	return error;
+}
+
+/* A container is divided among the call stacks by their links with it. */
+static int container_add(const struct retain *retain, const struct link *first, size_t links,
+			 size_t all, struct survivor_list *survivors)
+{
+	uint64_t size = retain->graph.sizes[first->block];
+	double share = (double)links / (double)all;
+	struct survivors *row;
+
+	if (links < CONTAINER_LINKS_MIN)
+		return 0;
+	row = vec_push(&survivors->list);
+	if (!row)
+		return -ENOMEM;
+	*row = (struct survivors){.site = first->site,
+				  .size_class = (uint32_t)size_class_of(size),
+				  .container = true,
+				  .samples = 1,
+				  .blocks = share,
+				  .bytes = share * (double)size};
+	if (is_lost(retain, first->block)) {
+		row->lost_samples = 1;
+		row->lost_blocks = row->blocks;
+		row->lost_bytes = row->bytes;
+	}
+	return 0;
+}
+
+/* All links with one container, by site. */
+static int containers_add(const struct retain *retain, const struct link *links, size_t count,
+			  struct survivor_list *survivors)
+{
+	size_t begin = 0;
+	int error = 0;
+
+	for (size_t i = 1; i <= count && !error; i++) {
+		if (i < count && links[i].site == links[begin].site)
+			continue;
+		error = container_add(retain, &links[begin], i - begin, count, survivors);
+		begin = i;
+	}
+	return error;
+}
+
+static int containers_find(const struct retain *retain, const struct profile_blocks *blocks,
+			   uint64_t now_ns, struct survivor_list *survivors)
+{
+	struct link_list links = {0};
+	size_t end;
+	int error = 0;
+
+	for (size_t i = 0; i < blocks->list.count && !error; i++) {
+		const struct profile_block *block = &blocks->list.items[i];
+		uint32_t node = block_index_find(&retain->graph.index, block->address);
+		uint64_t *site;
+
+		if (node == BLOCK_NONE || retain->graph.starts[node] != block->address ||
+		    !is_in_time(block, blocks, now_ns))
+			continue;
+		site = hash_put(&links.sites, node, NULL);
+		if (!site)
+			error = -ENOMEM;
+		else
+			*site = block->site + 1ull;
+	}
+	for (uint32_t node = 0; node < retain->graph.blocks && !error; node++)
+		error = links_of(retain, node, &links);
+	if (links.list.count)
+		qsort(links.list.items, links.list.count, sizeof(*links.list.items), by_block);
+	for (size_t i = 0; i < links.list.count && !error; i = end) {
+		for (end = i + 1; end < links.list.count &&
+				  links.list.items[end].block == links.list.items[i].block;)
+			end++;
+		error = containers_add(retain, &links.list.items[i], end - i, survivors);
+	}
+	hash_free(&links.sites);
+	vec_free(&links.list);
 	return error;
 }
 
@@ -178,6 +328,8 @@ int survivors_find(const struct retain *retain, const struct profile_blocks *blo
 		taken[survivors->list.items[i].size_class] = true;
 	if (!error)
 		error = rows_add_all(retain, blocks, false, taken, now_ns, survivors);
+	if (!error && !blocks->exact)
+		error = containers_find(retain, blocks, now_ns, survivors);
 	rows_join(survivors);
 	return error;
 }
@@ -297,7 +449,13 @@ int heap_growth_divide(const struct heap_tally *first_heap, const struct heap_ta
 	for (size_t i = 0; i < survivors->list.count; i++) {
 		const struct survivors *row = &survivors->list.items[i];
 
-		sizes[row->size_class].bytes += row_bytes(row, lost);
+		/* Large blocks of a size are few, and some of them are nobody's that is known. */
+		if (row->container)
+			sizes[row->size_class].bytes =
+				fmax(sizes[row->size_class].bytes,
+				     (double)last->sizes[row->size_class].bytes);
+		else
+			sizes[row->size_class].bytes += row_bytes(row, lost);
 		sizes[row->size_class].samples += row_samples(row, lost);
 	}
 	for (size_t class = 0; class < SIZE_CLASSES; class ++) {

@@ -41,6 +41,9 @@ struct survivors {
 	double blocks, bytes;		/* that they stand for */
 	double lost_blocks, lost_bytes; /* of these, unreachable ones */
 	double born[GROWTH_PARTS];	/* bytes, by when they were allocated */
+	/* Large blocks that the call stack's survivors point into, or that point to them: its
+	 * tables, vectors, pools. No window need have met them: they are few. */
+	bool container;
 };
 
 struct survivor_list {
@@ -48,7 +51,8 @@ struct survivor_list {
 	bool exact;
 };
 
-/* Looks up blocks in a scan: 0 or -ENOMEM; vec_free() the list in either case. */
+/* Looks up blocks in a scan that began at `now_ns` (CLOCK_MONOTONIC): 0 or -ENOMEM; vec_free() the
+ * list in either case. */
 int survivors_find(const struct retain *retain, const struct profile_blocks *blocks,
 		   uint64_t now_ns, struct survivor_list *survivors);
 

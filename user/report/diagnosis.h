@@ -144,6 +144,9 @@ struct diagnosis {
 	const struct heap_profile_site *sampled; /* that a Go program's own profile sees grow */
 	double sampled_s;			 /* since its first reading */
 	const struct retained_path *path;	 /* from a root to what grows */
+	/* Garbage that became more, and whose collection would free the answer's blocks. */
+	bool has_awaited;
+	struct diagnosed_class awaited;
 	struct diagnosed_class
 		classes[DIAGNOSIS_CLASSES_MAX]; /* held objects that became more at every scan */
 	size_t class_count;

@@ -180,6 +180,11 @@ struct retained_path {
 	/* Where things pile up, which may be among the steps left out; see struct path_pile. Not
 	 * recorded; many 0: nowhere. */
 	struct retained_pile pile;
+	/* Class of garbage, plus 1, whose collection would free what the path leads to: an object
+	 * on the path refers to it weakly, as a Cleaner of Java does. 0: there is none. Not
+	 * recorded
+	 */
+	uint32_t awaited;
 	bool also; /* the same block's as the path before, from another root, and nearly as plain.
 		    * Not recorded */
 	VEC(struct retained_step) steps;
@@ -218,6 +223,7 @@ struct retained_runtime {
 	bool collector_off;	       /* the program has switched it off */
 	uint64_t frozen, frozen_bytes; /* objects that it leaves alone for good */
 	uint64_t finalizable;	       /* that have a finalizer written in the language */
+	uint64_t isolates; /* heaps of a thread each, which share nothing; 0: there is one heap */
 	struct heap_part parts[HEAP_PARTS_MAX];
 	struct class_copies copies[CLASS_COPIES_MAX];	   /* most copies first */
 	uint64_t copied_classes;			   /* of which these are the first ones */

@@ -184,9 +184,11 @@ static void price_blocks(const struct pricing *pricing)
 static enum step_cost root_cost(const struct pricing *pricing, const struct root_word *word,
 				const struct root_group *group)
 {
+	const struct managed_class *target = class_of(pricing->graph, word->target);
+
 	if (group->kind == ROOT_RUNTIME)
 		return STEP_NAMED;
-	if (class_of(pricing->graph, word->target))
+	if (target && !(target->in_variables && group->kind == ROOT_GLOBAL))
 		return STEP_INTO_OBJECTS;
 	return word_cost(pricing, word->inside ? EDGE_INSIDE : 0, word->target);
 }

@@ -241,6 +241,19 @@ static int climb(const struct path_maker *maker, uint32_t block, struct path *pa
 	return 0;
 }
 
+static uint32_t awaited_class(const struct path_maker *maker, uint32_t block)
+{
+	const struct retention *retention = maker->retention;
+
+	for (uint32_t node = block; node < retention->blocks; node = retention->parents[node]) {
+		uint32_t target = heap_sink_weak_target(&maker->graph->managed, node);
+
+		if (target != BLOCK_NONE && retention->parents[target] == GRAPH_NONE)
+			return maker->classes->of_blocks[target] + 1;
+	}
+	return 0;
+}
+
 /* With all its steps. */
 static int find_whole(const struct path_maker *maker, uint32_t block, struct path *path)
 {
@@ -250,6 +263,7 @@ static int find_whole(const struct path_maker *maker, uint32_t block, struct pat
 	if (maker->retention->parents[block] == GRAPH_NONE)
 		return -ENOENT;
 	error = climb(maker, block, &made);
+	made.awaited = awaited_class(maker, block);
 	if (error) {
 		path_free(&made);
 		return error;

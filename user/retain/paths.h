@@ -40,6 +40,9 @@ struct path {
 	uint64_t chain;
 	bool chain_exact;
 	struct retained_pile pile; /* classes and root by their numbers here */
+	/* The nearest object on the path that refers weakly to garbage holds the block until a
+	 * collection finds that: the garbage's class, plus 1. 0: there is none. */
+	uint32_t awaited;
 };
 
 struct path_maker {

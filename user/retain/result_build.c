@@ -400,6 +400,7 @@ static int add_path(struct building *building, const struct retain_path *shown)
 	added->chain = path->chain;
 	added->chain_exact = path->chain_exact;
 	added->pile = pile_of(building, &path->pile);
+	added->awaited = path->awaited ? building->class_places[path->awaited - 1] + 1 : 0;
 	added->also = shown->also;
 	for (size_t i = 0; i < path->steps.count; i++) {
 		const struct path_step *step = &path->steps.items[i];
@@ -548,7 +549,8 @@ static int add_runtimes(struct building *building)
 						   .collector_off = report->collector_off,
 						   .frozen = report->frozen,
 						   .frozen_bytes = report->frozen_bytes,
-						   .finalizable = report->finalizable};
+						   .finalizable = report->finalizable,
+						   .isolates = report->isolates};
 		added->version = text(building, report->version, &error);
 		memcpy(added->parts, report->parts, sizeof(added->parts));
 		add_copies(building, report, added, &error);

@@ -38,7 +38,7 @@
 /* A later look takes longer than an earlier one: there is more to read, and the machine may have
  * become busier. The last one begins so much earlier, but after this share of the time. */
 #define LOOK_MARGIN 1.5
-#define CLOSING_SHARE 0.5
+#define CLOSING_SHARE 0.25
 /* How often processes are read to find suspects, in seconds, and for which share of a core. */
 #define TRIAGE_S 1.0
 #define GOROUTINE_READINGS 10
@@ -260,7 +260,7 @@ static int explain_growth(struct subject *subject, struct retain *retain,
 	if (blocks.exact)
 		blocks.since_ns = MAX(blocks.since_ns, subject->first_heap_ns);
 	if (!error)
-		error = survivors_find(retain, &blocks, monotonic_ns(), &survivors);
+		error = survivors_find(retain, &blocks, retain->heap_image.started_ns, &survivors);
 	log_debug("PID %d: %zu blocks followed, %zu rows of survivors", subject->pid,
 		  blocks.list.count, survivors.list.count);
 	if (!error)

@@ -57,6 +57,9 @@ struct span_range {
 	bool stacks; /* of goroutines, or work of the collector */
 };
 
+/* Types of objects that a timer shows. */
+enum timer_type { TIMER_OTHER, TIMER_TIMER, TIMER_TICKER, TIMER_CHANNEL, TIMER_TYPE_MAX_ };
+
 struct go_heap {
 	struct go_program program;
 	struct go_slice spans; /* pointers to them */
@@ -65,6 +68,7 @@ struct go_heap {
 	VEC(uint64_t) processors;   /* each p */
 	VEC(struct go_range) quiet; /* parts of objects that hold nothing; ascending when claimed */
 	struct hash sites;	    /* buckets of the profile -> classes, plus 1 */
+	uint64_t timer_classes[TIMER_TYPE_MAX_]; /* plus 1; 0: not made yet */
 	struct hash sizes; /* sizes, twice, and whether without pointers -> classes, plus 1 */
 	struct intern strings;
 	uint64_t bytes_left; /* for spans: no two have the same */
@@ -184,7 +188,7 @@ static struct go_slice find_spans(const struct go_program *program, uint64_t in_
 
 static int class_of(struct heap_sink *sink, const char *name, uint64_t *place)
 {
-	const struct managed_class class = {.name = name, .runtime = GO_KEY};
+	const struct managed_class class = {.name = name, .runtime = GO_KEY, .in_variables = true};
 	uint32_t number;
 	int error = heap_sink_class(sink, &class, &number);
 
@@ -570,29 +574,72 @@ static bool function_of(const struct go_program *program, uint64_t value, char n
 	       go_function_name(program, &function, name);
 }
 
-/* "timer of time.After"; false: it is no timer. */
-static bool name_timer(struct go_heap *heap, uint64_t timer, char *name, size_t size)
+/* What a timer calls, as names of roots say it, and what types it shows. */
+struct timer {
+	char name[GO_NAME_BYTES + 32]; /* "timer of time.After" */
+	enum timer_type type;
+	uint64_t channel; /* of time.Timer and time.Ticker */
+};
+
+/* False: it is no timer. */
+static bool read_timer(struct go_heap *heap, uint64_t address, struct timer *timer)
 {
 	uint64_t words[TIMER_BYTES / 8];
-	char called[GO_NAME_BYTES];
-	size_t at = TIMER_FUNCTION_MIN;
+	char called[GO_NAME_BYTES], *name = timer->name;
+	size_t at = TIMER_FUNCTION_MIN, size = sizeof(timer->name);
 
-	if (target_read(heap->program.memory, timer, words, sizeof(words)))
+	timer->type = TIMER_OTHER;
+	if (target_read(heap->program.memory, address, words, sizeof(words)))
 		return false;
 	while (at < TIMER_FUNCTION_END && !function_of(&heap->program, words[at], called))
 		at++;
 	if (at == TIMER_FUNCTION_END)
 		return false;
-	if (!strcmp(called, "time.sendTime"))
+	if (!strcmp(called, "time.sendTime")) {
+		timer->type = words[at - 1] ? TIMER_TICKER : TIMER_TIMER;
+		timer->channel = words[at + 2];
 		snprintf(name, size,
 			 words[at - 1] ? "timer of time.NewTicker"
 				       : "timer of time.After or time.NewTimer");
-	else if (!strcmp(called, "time.goFunc") &&
-		 function_of(&heap->program, words[at + 2], called))
+	} else if (!strcmp(called, "time.goFunc") &&
+		   function_of(&heap->program, words[at + 2], called)) {
 		snprintf(name, size, "timer of time.AfterFunc: %s", called);
-	else
+	} else {
 		snprintf(name, size, "timer of %s", called);
+	}
 	return true;
+}
+
+static int set_class(struct go_heap *heap, uint32_t node, enum timer_type type)
+{
+	static const char *const names[] = {[TIMER_TIMER] = "time.Timer",
+					    [TIMER_TICKER] = "time.Ticker",
+					    [TIMER_CHANNEL] = "chan time.Time"};
+	uint64_t *place = &heap->timer_classes[type];
+	int error = *place ? 0 : class_of(heap->sink, names[type], place);
+
+	if (!error)
+		heap->sink->whats[node] =
+			(heap->sink->whats[node] & ~NODE_CLASS) | ((uint32_t)*place - 1);
+	return error;
+}
+
+/* time.Timer and time.Ticker begin with the channel to which their timer sends
+ * (time/sleep.go, time/tick.go; from 1.23 on runtime/time.go: timeTimer). */
+static int type_timer(struct go_heap *heap, uint64_t address, const struct timer *timer)
+{
+	uint32_t node = heap_sink_node(heap->sink, address);
+	uint32_t channel = heap_sink_node(heap->sink, timer->channel);
+	int error;
+
+	if (timer->type == TIMER_OTHER || node == BLOCK_NONE || channel == BLOCK_NONE ||
+	    node == channel || !node_has_class(heap->sink->whats[node]) ||
+	    !node_has_class(heap->sink->whats[channel]) ||
+	    heap->sink->starts[channel] != timer->channel ||
+	    target_word(heap->program.memory, heap->sink->starts[node]) != timer->channel)
+		return 0;
+	error = set_class(heap, node, timer->type);
+	return error ? error : set_class(heap, channel, TIMER_CHANNEL);
 }
 
 /* The array of a processor's timers: pointers, or from 1.23 on pairs of a pointer and a time. A
@@ -622,7 +669,7 @@ static bool find_timers(struct go_heap *heap, uint64_t processor, struct timers 
 
 	for (uint64_t at = 0; at + 24 <= size; at += 8) {
 		uint64_t slice[3], room;
-		char name[GO_NAME_BYTES + 32];
+		struct timer timer;
 
 		if (target_read(memory, processor + at, slice, sizeof(slice)) || !slice[1] ||
 		    slice[1] > slice[2] || slice[0] % 8)
@@ -634,7 +681,7 @@ static bool find_timers(struct go_heap *heap, uint64_t processor, struct timers 
 		room = heap->sink->starts[array] + heap->sink->sizes[array] - slice[0];
 		if (slice[2] > room / 8 ||
 		    !leads_back(heap, target_word(memory, slice[0]), processor, size) ||
-		    !name_timer(heap, target_word(memory, slice[0]), name, sizeof(name)))
+		    !read_timer(heap, target_word(memory, slice[0]), &timer))
 			continue;
 		*timers = (struct timers){slice[0], slice[1],
 					  heap->program.layout->minor >= 23 ? 16 : 8};
@@ -650,15 +697,17 @@ static int add_timers(struct go_heap *heap, const struct timers *timers)
 	/* It holds none itself. */
 	heap->sink->whats[heap_sink_node(heap->sink, timers->array)] |= NODE_PRECISE;
 	for (uint64_t i = 0; !error && i < timers->count; i++) {
-		char name[GO_NAME_BYTES + 32];
-		uint64_t timer =
+		struct timer timer;
+		uint64_t address =
 			target_word(heap->program.memory, timers->array + i * timers->stride);
 
 		if (target_memory_overworked(heap->program.memory))
 			break;
-		if (!name_timer(heap, timer, name, sizeof(name)))
-			snprintf(name, sizeof(name), "timer");
-		error = heap_sink_root(heap->sink, GO_KEY, name, timer);
+		if (!read_timer(heap, address, &timer))
+			snprintf(timer.name, sizeof(timer.name), "timer");
+		error = heap_sink_root(heap->sink, GO_KEY, timer.name, address);
+		if (!error)
+			error = type_timer(heap, address, &timer);
 	}
 	return error;
 }

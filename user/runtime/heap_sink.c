@@ -63,6 +63,7 @@ void heap_sink_free(struct heap_sink *sink)
 	free(sink->references.labels);
 	block_index_free(&sink->index);
 	vec_free(&sink->classes);
+	vec_free(&sink->weak);
 	vec_free(&sink->roots);
 	vec_free(&sink->claimed);
 	vec_free(&sink->idle);
@@ -473,6 +474,29 @@ int heap_sink_claim(struct heap_sink *sink, uint64_t start, uint64_t size, bool 
 int heap_sink_claim_within(struct heap_sink *sink, uint64_t start, uint64_t size)
 {
 	return add_claim(sink, (struct claimed_range){start, start + size, .within = true});
+}
+
+int heap_sink_weak(struct heap_sink *sink, uint32_t from, uint64_t to)
+{
+	uint32_t node = heap_sink_node(sink, to);
+	struct weak_reference *added;
+
+	if (node == BLOCK_NONE || node == from || !find(sink, 1))
+		return 0;
+	added = vec_push(&sink->weak);
+	if (!added)
+		return -ENOMEM;
+	*added = (struct weak_reference){from, node};
+	return 0;
+}
+
+uint32_t heap_sink_weak_target(const struct heap_sink *sink, uint32_t from)
+{
+	size_t place = SORTED_BEFORE(weak, sink->weak.items, sink->weak.count, weak->from < from);
+
+	return place < sink->weak.count && sink->weak.items[place].from == from
+		       ? sink->weak.items[place].to
+		       : BLOCK_NONE;
 }
 
 int heap_sink_namespace(struct heap_sink *sink, uint32_t node)

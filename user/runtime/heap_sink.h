@@ -67,6 +67,8 @@ struct managed_class {
 	bool exact;
 	/* Its objects describe classes: an object of the class leads there, and holds nothing. */
 	bool describes;
+	/* Variables of native code refer to its objects: the language has no others. */
+	bool in_variables;
 	/* Its references are multiples of 8: other words are numbers. After a header of one word,
 	 * they are called by their places. */
 	bool fields;
@@ -133,11 +135,17 @@ struct walk_report {
 	bool collector_off;		     /* the program has switched it off */
 	uint64_t frozen, frozen_bytes;	     /* objects that it leaves alone for good */
 	uint64_t finalizable;		     /* that have a finalizer written in the language */
+	uint64_t isolates; /* heaps of a thread each, which share nothing; 0: there is one heap */
 	struct heap_part parts[HEAP_PARTS_MAX];
 	struct class_copies copies[CLASS_COPIES_MAX];	   /* most copies first */
 	uint64_t copied_classes;			   /* of which these are the first ones */
 	struct listener_crowd crowds[LISTENER_CROWDS_MAX]; /* most listeners first */
 	uint64_t crowded_events;			   /* likewise */
+};
+
+/* A weak or phantom reference of node `from` to the object at node `to`. */
+struct weak_reference {
+	uint32_t from, to;
 };
 
 struct heap_sink {
@@ -158,6 +166,7 @@ struct heap_sink {
 		uint32_t *targets, *labels;
 		size_t count, capacity;
 	} references;
+	VEC(struct weak_reference) weak; /* by ascending `from` */
 	VEC(struct managed_root) roots;
 	VEC(struct claimed_range) claimed; /* settled: by ascending address */
 	VEC(struct claimed_range) idle;	   /* likewise: words outside of nodes hold nothing */
@@ -241,6 +250,14 @@ const char *heap_sink_label_name(const struct heap_sink *sink, uint32_t label);
 /* From a node on, of which all before it are complete, to the one that holds an address; if none
  * does, or it is the same, this is no reference. 0 or -ENOMEM. */
 int heap_sink_reference(struct heap_sink *sink, uint32_t from, uint64_t to, uint32_t label);
+/*
+ * From a node on, of which all before it are complete, to an object that the collector clears the
+ * reference of. It holds nothing; it tells that what the node holds itself is freed after a
+ * collection, once nothing else leads to the object. 0 or -ENOMEM.
+ */
+int heap_sink_weak(struct heap_sink *sink, uint32_t from, uint64_t to);
+/* The object that a node refers to so, the first one of them; BLOCK_NONE: to none. */
+uint32_t heap_sink_weak_target(const struct heap_sink *sink, uint32_t from);
 /* The references that a settled node says that it has. 0 or -ENOMEM. */
 int heap_sink_counted(struct heap_sink *sink, uint32_t node, uint32_t references);
 /* 0 or -ENOMEM. */

@@ -147,13 +147,20 @@ static int refer_field(const struct referrer *referrer, uint32_t offset, const c
 /* Maps leave out what the collector looks at by itself; `discovered` links those that wait. */
 static int refer_reference(const struct referrer *referrer)
 {
-	int error = referrer->class->reference == HOTSPOT_REFERENCE_NONE
+	const struct hotspot_class *class = referrer->class;
+	int error = class->reference == HOTSPOT_REFERENCE_NONE
 			    ? 0
-			    : refer_field(referrer, referrer->class->discovered, "discovered");
+			    : refer_field(referrer, class->discovered, "discovered");
 
-	if (error || referrer->class->reference != HOTSPOT_REFERENCE_SOFT)
+	if (error)
 		return error;
-	return refer_field(referrer, referrer->class->referent, "referent");
+	if (class->reference == HOTSPOT_REFERENCE_SOFT)
+		return refer_field(referrer, class->referent, "referent");
+	if (class->reference != HOTSPOT_REFERENCE_WEAK || !class->referent ||
+	    class->referent + 8ull > referrer->size)
+		return 0;
+	return heap_sink_weak(referrer->sink, referrer->node,
+			      hotspot_oop(referrer->hotspot, referrer->object + class->referent));
 }
 
 /* Static fields of the class that an object of java.lang.Class is. */

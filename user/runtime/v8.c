@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/search.h"
 #include "runtime/mapping_shape.h"
 #include "runtime/runtime.h"
@@ -302,10 +303,14 @@ static int claim(struct heap_sink *sink, const struct v8_chunk *chunk)
 static int walk_chunks(struct v8 *v8, struct heap_sink *sink, struct walk_report *report)
 {
 	struct walk walk = {.v8 = v8, .sink = sink, .report = report};
+	_cleanup_(hash_free) struct hash heaps = {0};
 	int error = 0;
 
 	for (size_t i = 0; !error && i < v8->chunks.count; i++) {
 		walk.chunk = &v8->chunks.items[i];
+		/* Read-only chunks are of all. */
+		if (walk.chunk->heap && !hash_put(&heaps, walk.chunk->heap, NULL))
+			return -ENOMEM;
 		report->heap_bytes += walk.chunk->end - walk.chunk->start;
 		report->free_bytes += walk.chunk->end - walk.chunk->limit;
 		error = walk_objects(&walk);
@@ -313,6 +318,7 @@ static int walk_chunks(struct v8 *v8, struct heap_sink *sink, struct walk_report
 			error = claim(sink, walk.chunk);
 	}
 	report->objects = walk.objects;
+	report->isolates = heaps.count;
 	return error ? error : v8_place_promises(v8, sink);
 }
 

@@ -201,6 +201,8 @@ static void classes_write(struct json_writer *json, const struct diagnosis *diag
 	for (size_t i = 0; i < diagnosis->class_count; i++)
 		class_write(json, NULL, diagnosis, &diagnosis->classes[i], "held");
 	json_close(json, ']');
+	if (diagnosis->has_awaited)
+		class_write(json, "awaited", diagnosis, &diagnosis->awaited, "garbage");
 	if (diagnosis->has_lost_class)
 		class_write(json, "lost_class", diagnosis, &diagnosis->lost_class, "lost");
 	else

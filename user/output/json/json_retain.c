@@ -373,6 +373,11 @@ static void path_write(struct json_writer *json, const struct retain_report *rep
 	class_write(json, result, path->class);
 	json_figures_write(json, &retained_path_figures, path);
 	pile_write(json, result, &path->pile);
+	if (path->awaited) {
+		json_open(json, "awaited", '{');
+		class_write(json, result, path->awaited - 1);
+		json_close(json, '}');
+	}
 	json_retain_way(json, result, path, path->steps.count);
 	if (report->referrers || json->embedded)
 		referrers_write(json, result, &path->referrers);

@@ -327,6 +327,21 @@ static void holder_write(FILE *out, const struct text_style *style,
 	fputc('\n', out);
 }
 
+static void awaited_write(FILE *out, const struct text_style *style,
+			  const struct diagnosis *diagnosis)
+{
+	const struct diagnosed_class *awaited = &diagnosis->awaited;
+	_cleanup_free_ char *name = NULL;
+
+	if (!diagnosis->has_awaited)
+		return;
+	name = text_retain_class(diagnosis->retention,
+				 &diagnosis->retention->classes.items[awaited->class]);
+	label_write(out, style, "garbage");
+	fprintf(out, "%s: %" PRIu64 " → %" PRIu64 " objects await a collection\n",
+		name ? name : "?", awaited->was.blocks, awaited->is.blocks);
+}
+
 /* The root that reaches more and more, where no class says it. */
 static void root_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
 {
@@ -490,6 +505,7 @@ int text_diagnosis_write(FILE *out, const void *data)
 		classes_write(out, style, diagnosis);
 		root_write(out, style, diagnosis);
 		holder_write(out, style, diagnosis);
+		awaited_write(out, style, diagnosis);
 		file_write(out, style, diagnosis);
 		others_write(out, style, report, diagnosis);
 		lost_write(out, style, diagnosis);

@@ -804,6 +804,11 @@ void text_retain_path_write(FILE *out, const struct retain_result *result,
 			path->sampled);
 	fprintf(out, "; shown: 0x%" PRIx64 ", %" PRIu64 " bytes\n", last->address, last->size);
 	write_pile(out, result, &path->pile);
+	if (path->awaited) {
+		fputs("\t  until a collection finds the garbage of ", out);
+		text_retain_class_write(out, result, &result->classes.items[path->awaited - 1]);
+		fputc('\n', out);
+	}
 	fputs("\t  ", out);
 	text_retain_root_write(out, &result->roots.items[path->root]);
 	fputc('\n', out);
