@@ -9,8 +9,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* CPU time that a burst may cost at once: what the process has not lost so far is kept for it. */
-#define BURST_S 0.02
+/* What a burst may cost at once, in seconds of the promise: 20 ms of CPU time where that is 1 % of
+ * a core. What the process has not lost so far is kept for it. */
+#define BURST_S 3.0
 /* A process may cost so many times its counted cost: see window_scheduler.c. */
 #define UNCOUNTED 1.5
 /* Attempts: a program that starts, or fills a cache, allocates far more than it does later. */
@@ -50,7 +51,8 @@ static double left_s(void *context)
 	double hits_s = profile_window_hits_s(&exact->window);
 
 	exact->credit_s += exact->promised * (double)(now_ns - exact->charged_ns) / 1e9;
-	exact->credit_s = fmin(exact->credit_s, BURST_S) - fmax(hits_s - exact->charged_s, 0);
+	exact->credit_s = fmin(exact->credit_s, BURST_S * exact->promised) -
+			  fmax(hits_s - exact->charged_s, 0);
 	exact->charged_s = fmax(hits_s, exact->charged_s);
 	exact->charged_ns = now_ns;
 	return exact->credit_s;
@@ -68,7 +70,7 @@ int exact_open(struct exact_tracking *exact, struct session *session, pid_t pid,
 	if (!error)
 		error = profile_window_set_probes(window, session, pid, clock, trap_ns);
 	exact->opened_s = now_s;
-	exact->credit_s = BURST_S;
+	exact->credit_s = BURST_S * exact->promised;
 	exact->charged_s = exact->accounted_s = 0;
 	exact->charged_ns = window->open_ns;
 	exact->events_begin = window->hits_before.count;

@@ -94,8 +94,9 @@ struct diagnosis_finding {
 	enum diagnosis_verdict verdict; /* DIAGNOSIS_GROWS or DIAGNOSIS_LEAKS */
 	const char *why;		/* static */
 	double bytes;			/* grown; of things that are counted, what they explain */
-	bool exact;			/* all events were tracked, or counted: no estimate */
-	double share;			/* of diagnosis.grown_bytes; negative: not known */
+	double low, high; /* limits of the bytes, of call stacks: the counts' or 95 %; 0, 0: none */
+	bool exact;	  /* all events were tracked, or counted: no estimate */
+	double share;	  /* of diagnosis.grown_bytes; negative: not known */
 	const struct profile_report_site *site; /* borrowed; NULL: no call stack */
 	struct diagnosed_blocks blocks;		/* of that call stack */
 	bool counted_lost;			/* unreachable blocks that were counted */

@@ -82,6 +82,12 @@ static void findings_write(struct json_writer *json, const struct diagnosis *dia
 		json_put_string(json, "part", diagnosis_part_name(finding->part, finding->group));
 		json_put_string(json, "verdict", diagnosis_verdict_name(finding->verdict));
 		json_put_real(json, "bytes", finding->bytes);
+		if (finding->high > 0) {
+			json_open(json, "limits", '[');
+			json_put_real(json, NULL, finding->low);
+			json_put_real(json, NULL, finding->high);
+			json_close(json, ']');
+		}
 		json_put_real(json, "share", finding->share);
 		json_put_bool(json, "exact", finding->exact);
 		if (finding->site) {

@@ -131,6 +131,14 @@ static bool is_number(enum diagnosis_part part)
 	       part == DIAGNOSED_DESCRIPTORS;
 }
 
+/* Limits are shown where they are further apart than this part of the estimate. */
+#define LIMITS_SHOWN 0.05
+
+static double percent_of(double bytes, const struct diagnosis *diagnosis)
+{
+	return 100 * fmin(bytes / diagnosis->grown_bytes, 1);
+}
+
 /* Which share of the counted growth the answer explains, and how that is known. */
 static void share_write(FILE *out, const struct text_style *style,
 			const struct diagnosis *diagnosis)
@@ -143,8 +151,11 @@ static void share_write(FILE *out, const struct text_style *style,
 	    diagnosis->grown_bytes <= 0 || is_number(answer->part))
 		return;
 	label_write(out, style, "explains");
-	fprintf(out, "%s%.0f%% of %s that was counted", answer->exact ? "" : "about ",
-		100 * fmin(answer->share, 1), units_bytes(grown, diagnosis->grown_bytes, "+"));
+	fprintf(out, "%s%.0f%%", answer->exact ? "" : "about ", 100 * fmin(answer->share, 1));
+	if (answer->high - answer->low > answer->bytes * LIMITS_SHOWN)
+		fprintf(out, " (%.0f%% to %.0f%%)", percent_of(answer->low, diagnosis),
+			percent_of(answer->high, diagnosis));
+	fprintf(out, " of %s that was counted", units_bytes(grown, diagnosis->grown_bytes, "+"));
 	if (answer->site && profile && profile->exact_s > 0)
 		fprintf(out, "; every allocation was tracked for %.0f s (%.0f calls/s)",
 			profile->exact_s, profile->hits_per_s);
