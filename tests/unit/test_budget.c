@@ -112,6 +112,41 @@ static void escalation_is_paid_from_what_was_saved(void **state)
 	assert_float_equal(machine.budget.credit_s, 0.01 * BUDGET_CREDIT_SPAN_S, NEAR);
 }
 
+/* On a busy machine a screen's polls came every 128 s instead of every 2, for good. */
+static void what_is_watched_keeps_its_rate(void **state)
+{
+	struct machine machine = {.budget = {.limit = 0.05, .pause_s = 2, .pause_max_s = 8},
+				  .full_cost_s = 1.5};
+
+	(void)state;
+	run(&machine, 400);
+	assert_int_equal(budget_stretch(&machine.budget), 4);
+	assert_float_equal(budget_pause_s(&machine.budget), 8, NEAR);
+	/* And owes nothing when it is over. */
+	machine.full_cost_s = 0.002;
+	run(&machine, 2);
+	assert_true(budget_pause_s(&machine.budget) <= 8);
+	run(&machine, 60);
+	assert_float_equal(budget_pause_s(&machine.budget), 2, NEAR);
+}
+
+static void a_higher_limit_takes_up_at_once_what_was_shed(void **state)
+{
+	struct machine machine = {.budget = {.limit = 0.01, .pause_s = 2}, .full_cost_s = 0.06};
+
+	(void)state;
+	run(&machine, 100);
+	assert_true(machine.budget.step > 2);
+	budget_set_limit(&machine.budget, 0.05);
+	assert_int_equal(machine.budget.step, 0);
+	assert_true(budget_counts_mappings(&machine.budget));
+	run(&machine, 100);
+	assert_float_equal(budget_pause_s(&machine.budget), 2, NEAR);
+	budget_set_limit(&machine.budget, 0.01);
+	run(&machine, 100);
+	assert_true(machine.budget.used <= 0.01);
+}
+
 /* And it takes no step: polls are as cheap as they are. */
 static void what_starting_costs_is_earned_before_the_next_poll(void **state)
 {
@@ -227,6 +262,8 @@ int main(void)
 		cmocka_unit_test(there_is_a_last_step),
 		cmocka_unit_test(what_was_shed_comes_back),
 		cmocka_unit_test(escalation_is_paid_from_what_was_saved),
+		cmocka_unit_test(what_is_watched_keeps_its_rate),
+		cmocka_unit_test(a_higher_limit_takes_up_at_once_what_was_shed),
 		cmocka_unit_test(what_starting_costs_is_earned_before_the_next_poll),
 		cmocka_unit_test(what_is_far_too_dear_is_shed_at_once),
 		cmocka_unit_test(ten_thousand_processes_fit_from_the_start),

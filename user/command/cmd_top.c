@@ -33,7 +33,7 @@ static const struct option_row top_rows[] = {
 	 FILE_EXPECTED, FIELD(recording)},
 	{"label", 0, "TEXT", "name of snapshots taken with F2", value_set_text, TEXT_EXPECTED,
 	 FIELD(label)},
-	{"budget", 0, "PERCENT", "without a target: limit on CPU time, of one core (1%)",
+	{"budget", 0, "PERCENT", "without a target: limit on CPU time (5% of a core; 1% when idle)",
 	 value_set_percent, "a percentage, e.g. 1% or 0.2%", FIELD(budget), .minimum = 1000000,
 	 .maximum = 100 * 1000000000ull, .limits = "0.001% to 100%"},
 };
@@ -45,7 +45,6 @@ static const struct top_options defaults = {
 		    .tracking = TRACKING_DEFAULTS,
 		    .probes = PROBE_DEFAULTS,
 		    .output = OUTPUT_DEFAULTS},
-	.budget = 0.01,
 };
 
 #define PART(member) offsetof(struct top_options, session.member)

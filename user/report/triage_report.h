@@ -35,8 +35,12 @@ struct quantities {
 	double values[QUANTITY_MAX_];
 };
 
-/* Everything grows in its first minutes: the readings that a first verdict takes. */
+/*
+ * Everything grows in its first minutes: the readings that a first verdict takes; or as many as
+ * come in GROWTH_SPAN_S, but at least a dozen, where the budget makes them rare.
+ */
 #define GROWTH_READINGS_MIN 24
+#define GROWTH_SPAN_S 115.0
 
 struct growth {
 	enum quantity kind;

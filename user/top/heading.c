@@ -27,9 +27,9 @@ static void set_clock(struct top_heading *heading, const struct timespec *time)
 	strftime(heading->clock, sizeof(heading->clock), "%H:%M:%S", &local);
 }
 
-#define METER_CELLS 20
+#define METER_CELLS 16
 
-/* "Memory [||||||    ] 8.21 GiB of 23.5 GiB; swap 0 B of 2.00 GiB; tasks waited for it ...". */
+/* "Memory [||||||    ] 8.21 GiB of 23.5 GiB; swap 0 B of 2.00 GiB; pressure some 0.0 % ...". */
 static void machine_write(FILE *out)
 {
 	struct machine_memory memory;
@@ -41,7 +41,7 @@ static void machine_write(FILE *out)
 	cells = (unsigned)(METER_CELLS * (double)(memory.total - memory.available) /
 				   (double)memory.total +
 			   0.5);
-	fprintf(out, "Memory [%.*s%*s] %s of %s", (int)cells, "||||||||||||||||||||",
+	fprintf(out, "Memory [%.*s%*s] %s of %s", (int)cells, "||||||||||||||||",
 		(int)(METER_CELLS - cells), "",
 		units_bytes(used, (double)(memory.total - memory.available), ""),
 		units_bytes(total, (double)memory.total, ""));
@@ -50,7 +50,7 @@ static void machine_write(FILE *out)
 			units_bytes(used, (double)(memory.swap_total - memory.swap_free), ""),
 			units_bytes(total, (double)memory.swap_total, ""));
 	if (!isnan(memory.some_10s))
-		fprintf(out, "; pressure in 10 s: some %.1f %%, full %.1f %%", memory.some_10s,
+		fprintf(out, "; pressure some %.1f %%, full %.1f %%", memory.some_10s,
 			memory.all_10s);
 }
 
@@ -221,12 +221,13 @@ int top_heading_of_triage(struct top_heading *heading, const struct triage_repor
 			  processes->verdicts[TREND_LEAKING], processes->verdicts[TREND_GROWING],
 			  processes->verdicts[TREND_TOO_EARLY]);
 	if (length >= 0)
-		length = asprintf(&made.lines[HEADING_COST],
-				  "Own cost: %s (--budget %.3g %%), %s; polled every %.3g s%s",
-				  triage_cost_text(report, own), 100 * report->budget_limit,
-				  units_bytes(resident, (double)report->resident_bytes, ""),
-				  report->poll_interval_s,
-				  report->shed_mappings ? "; what costs most is shed" : "");
+		length = asprintf(
+			&made.lines[HEADING_COST], "Cost: %s of %.3g %%, %s; polled every %.2g s%s",
+			triage_cost_text(report, own), 100 * report->budget_limit,
+			units_bytes(resident, (double)report->resident_bytes, ""),
+			report->poll_interval_s,
+			report->stretch > 1 || report->shed_mappings ? "; + raises the budget"
+								     : "");
 	made.lines[HEADING_MACHINE] = machine_line();
 	if (length < 0 || !made.lines[HEADING_MACHINE]) {
 		top_heading_free(&made);

@@ -10,7 +10,7 @@
 
 struct top_options {
 	struct session_options session;
-	double budget;	       /* as triage's */
+	double budget;	       /* as triage's; 0: by attention.h */
 	const char *recording; /* of snapshots; NULL: leakmon-TIME.lkm */
 	const char *label;
 };

@@ -353,6 +353,16 @@ double triage_pause_s(const struct triage *triage)
 	return MAX(triage->due_s - triage_now(triage), 0.0);
 }
 
+void triage_set_budget(struct triage *triage, double limit)
+{
+	if (limit == triage->budget.limit)
+		return;
+	budget_set_limit(&triage->budget, limit);
+	if (triage->polled_s >= 0)
+		triage->due_s =
+			MIN(triage->due_s, triage->polled_s + budget_pause_s(&triage->budget));
+}
+
 /* 0.8 to 1.2; the state walks through Weyl's sequence. */
 static double next_variation(struct triage *triage)
 {

@@ -38,6 +38,9 @@ struct triage {
 int triage_open(struct triage *triage, double poll_interval_s, double budget);
 void triage_close(struct triage *triage);
 
+/* Another limit from now on; with a higher one, the next poll comes earlier. */
+void triage_set_budget(struct triage *triage, double limit);
+
 /* Seconds since triage_open(). */
 double triage_now(const struct triage *triage);
 

@@ -93,17 +93,36 @@ static char *growth_text(char text[TRIAGE_GROWTH_SIZE], const struct growth *gro
 	return text;
 }
 
+/*
+ * What a line from bottom to top stands for at least. All rows share it, so that one that hardly
+ * moves looks flat beside one that grows; of a suspect what grows is all that matters.
+ */
+#define SPARK_SHARE 0.05f
+static float spark_range(const struct triage_entry *entry, float high)
+{
+	static const float least[] = {
+		[QUANTITY_HEAP] = 4 << 20, [QUANTITY_MAPPING] = 64,	 [QUANTITY_THREADS] = 8,
+		[QUANTITY_FILES] = 32,	   [QUANTITY_CHARGED] = 4 << 20,
+	};
+	_Static_assert(ARRAY_SIZE(least) == QUANTITY_MAX_, "a range for every kind");
+
+	if (trend_is_suspect(entry->growth.verdict) || growth_is_early(&entry->growth))
+		return 0;
+	return fmaxf(least[entry->growth.kind], SPARK_SHARE * high);
+}
+
 size_t text_triage_heights(const struct triage_entry *entry,
 			   unsigned char heights[TRIAGE_SPARK_POINTS])
 {
-	float low = INFINITY, high = -INFINITY;
+	float low = INFINITY, high = -INFINITY, range;
 
 	for (size_t i = 0; i < entry->spark_count; i++) {
 		low = fminf(low, entry->spark[i]);
 		high = fmaxf(high, entry->spark[i]);
 	}
+	range = fmaxf(high - low, spark_range(entry, high));
 	for (size_t i = 0; i < entry->spark_count; i++) {
-		float share = high > low ? (entry->spark[i] - low) / (high - low) : 0;
+		float share = range > 0 ? (entry->spark[i] - low) / range : 0;
 
 		heights[i] = (unsigned char)(1 + share * 7.99F);
 	}
