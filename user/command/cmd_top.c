@@ -54,10 +54,10 @@ const struct command command_top = {
 	.usage = "  leakmon top [TARGET] [OPTION...] [INTERVAL [COUNT]]\n"
 		 "  leakmon top [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
 	.about = "Full-screen, every INTERVAL seconds (2). Without a target: the processes of\n"
-		 "this machine, fastest growth first; Enter profiles one (see `leakmon help\n"
-		 "profile`), x tracks it exactly. With a target: processes and call stacks\n"
-		 "with their growth; Enter shows the frames of one. F1 lists the keys. What a\n"
-		 "started command prints is not shown.\n",
+		 "this machine, fastest growth first; Enter tracks one exactly, or profiles it\n"
+		 "if it allocates too fast (see `leakmon help profile`). With a target:\n"
+		 "processes and call stacks with their growth; Enter shows the frames of one.\n"
+		 "F1 lists the keys. What a started command prints is not shown.\n",
 	.examples = "  leakmon top                           what grows on this machine?\n"
 		    "  leakmon top -p 1234                   which call stacks of this process?\n"
 		    "  leakmon top -n postgres --sort growth 10\n"

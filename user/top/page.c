@@ -21,8 +21,9 @@ static const char help[] =
 	"  Up Down j k        one row             PgUp PgDn   one screen\n"
 	"  Home End           first, last\n"
 	"  Enter Right        open: a process's call stacks, a call stack's frames;\n"
-	"                     of the machine's processes: profile that one\n"
-	"  x                  track that one exactly, as `leakmon top -p PID` does\n"
+	"                     of the machine's processes: track that one exactly if it\n"
+	"                     allocates less than 5000 times a second, else profile it\n"
+	"  x                  track it exactly in any case, as `leakmon top -p PID` does\n"
 	"  C                  count its objects by class: it stands for at most 100 ms\n"
 	"  Esc Left           back\n"
 	"  Tab                the other list: processes and containers, or processes and\n"
@@ -192,7 +193,7 @@ static void details_write(FILE *out, const struct top_row *row, const char *clas
 		fputs("C counts its objects by class: it stands for at most a tenth of a second\n",
 		      out);
 	else if (!row->managed)
-		fputs("Enter profiles it, for the call stacks that grow; x tracks it exactly; C "
+		fputs("Enter shows its call stacks; x tracks it exactly in any case; C "
 		      "counts its objects by class\n",
 		      out);
 }

@@ -264,9 +264,13 @@ static int track(struct overview *overview)
 	top_model_say(&overview->front.model, text);
 	top_front_draw(&overview->front);
 	if (!overview->exact)
+		code = top_track_if_cheap(&options, overview->front.terminal, &overview->triage,
+					  &end);
+	if (end == TOP_FOLLOW)
 		code = top_profile(&options, overview->front.terminal, &overview->triage, &end);
 	if (overview->exact || end == TOP_TRACK)
 		code = top_track(&options, overview->front.terminal, &overview->triage, &end);
+	overview->attention.typed_s = triage_now(&overview->triage);
 	/* A failed tracking has explained itself: the overview shows it. */
 	return end == TOP_LEAVE || code == EXIT_ERROR ? -1 : code;
 }
