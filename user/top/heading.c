@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -207,6 +208,26 @@ int top_heading_of_report(struct top_heading *heading, const struct report *repo
 	return 0;
 }
 
+/* Memory of the machine that is no process's, if any of it grows. NULL: none does. */
+static char *suspects_line(const struct triage_machine *machine)
+{
+	char *line = NULL;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out)
+		return NULL;
+	text_triage_machine_write(out, machine, false);
+	fclose(out);
+	if (line && !*line) {
+		free(line);
+		return NULL;
+	}
+	if (line)
+		line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
 int top_heading_of_triage(struct top_heading *heading, const struct triage_report *report)
 {
 	const struct triage_entries *processes = &report->processes;
@@ -229,6 +250,7 @@ int top_heading_of_triage(struct top_heading *heading, const struct triage_repor
 			report->stretch > 1 || report->shed_mappings ? "; + raises the budget"
 								     : "");
 	made.lines[HEADING_MACHINE] = machine_line();
+	made.lines[HEADING_LEDGER] = suspects_line(report->machine);
 	if (length < 0 || !made.lines[HEADING_MACHINE]) {
 		top_heading_free(&made);
 		return -ENOMEM;

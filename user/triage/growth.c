@@ -442,6 +442,12 @@ void growth_of(struct growth *growth, const struct series *series, double born_s
 	growth->memory_per_s = rate_of(heap);
 }
 
+void growth_of_quantity(struct growth *growth, const struct series *series, enum quantity quantity,
+			double born_s)
+{
+	judge(growth, series, quantity, born_s);
+}
+
 bool growth_is_of(const struct series *series, enum quantity quantity, double born_s)
 {
 	struct growth growth;

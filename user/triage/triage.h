@@ -9,6 +9,7 @@
 #include "triage/budget.h"
 #include "triage/groups.h"
 #include "triage/limits.h"
+#include "triage/machine.h"
 #include "triage/population.h"
 #include "report/triage_report.h"
 
@@ -19,6 +20,8 @@ struct triage {
 	struct population population;
 	struct groups groups;
 	struct limits limits; /* looked at if limits.near_share is set */
+	struct machine machine;
+	struct triage_machine machine_report; /* of the latest report */
 	struct budget budget;
 	double poll_interval_s; /* before the budget stretches it */
 	double begin_s;		/* CLOCK_MONOTONIC */

@@ -166,6 +166,77 @@ void text_triage_split_write(FILE *out, const struct triage_split *split, size_t
 		fprintf(out, "; changes in %s", units_time(span, split->since_s));
 }
 
+void text_triage_why_write(FILE *out, const struct triage_entry *entry)
+{
+	if (entry->why)
+		fprintf(out, "; %s", entry->why);
+}
+
+void text_triage_hidden_write(FILE *out, const struct triage_entries *entries)
+{
+	static const enum trend_verdict told[] = {TREND_LEAKING, TREND_GROWING, TREND_TOO_EARLY};
+	size_t hidden[TREND_MAX_];
+	const char *before = ": ";
+
+	if (entries->total <= entries->count)
+		return;
+	memcpy(hidden, entries->verdicts, sizeof(hidden));
+	for (size_t i = 0; i < entries->count; i++) {
+		enum trend_verdict verdict = entries->items[i].growth.verdict;
+
+		hidden[verdict] -= hidden[verdict] > 0;
+	}
+	fprintf(out, "         … and %zu more", entries->total - entries->count);
+	for (size_t i = 0; i < ARRAY_SIZE(told); i++) {
+		if (!hidden[told[i]])
+			continue;
+		fprintf(out, "%s%zu %s", before, hidden[told[i]], trend_verdict_name(told[i]));
+		before = ", ";
+	}
+	fputc('\n', out);
+}
+
+static void figure_write(FILE *out, enum machine_part part, const struct machine_figure *figure)
+{
+	bool counted = triage_machine_quantity(part) != QUANTITY_CHARGED;
+	char amount[16], rate[16];
+
+	if (counted) {
+		snprintf(amount, sizeof(amount), "%.0f", figure->now);
+		snprintf(rate, sizeof(rate), "%+.*f", fabs(60 * figure->per_s) < 10,
+			 60 * figure->per_s);
+		fprintf(out, "%s %s", amount, triage_machine_words(part));
+	} else {
+		units_bytes(rate, 60 * figure->per_s, "+");
+		fprintf(out, "%s %s", triage_machine_words(part),
+			units_bytes(amount, figure->now, ""));
+	}
+	if (trend_is_suspect(figure->verdict))
+		fprintf(out, " (%s, %s/min)", trend_verdict_name(figure->verdict), rate);
+}
+
+void text_triage_machine_write(FILE *out, const struct triage_machine *machine, bool all)
+{
+	const char *before = "machine: ";
+	bool kernels = false;
+
+	for (size_t i = 0; machine && i < MACHINE_PART_MAX_; i++) {
+		const struct machine_figure *figure = &machine->parts[i];
+
+		if (isnan(figure->now) || figure->now <= 0 ||
+		    (!all && !trend_is_suspect(figure->verdict)))
+			continue;
+		fputs(before, out);
+		figure_write(out, i, figure);
+		before = ", ";
+		kernels |= trend_is_suspect(figure->verdict) && triage_machine_is_kernels(i);
+	}
+	if (kernels)
+		fputs("; leakmon kernel", out);
+	if (*before == ',')
+		fputc('\n', out);
+}
+
 void text_triage_columns_write(FILE *out, const struct triage_entry *entry, int place_width,
 			       int growth_width)
 {

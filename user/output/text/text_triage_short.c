@@ -164,6 +164,7 @@ void text_triage_suspect_print(FILE *out, const struct triage_entry *entry)
 
 	if (entry->split) {
 		text_triage_split_write(out, entry->split, PARTS_SHOWN);
+		text_triage_why_write(out, entry);
 		return;
 	}
 	if (entry->goroutines) {
@@ -191,7 +192,7 @@ void text_triage_suspect_print(FILE *out, const struct triage_entry *entry)
 	if (entry->sampled)
 		fprintf(out, "\n%s", triage_samples_next(entry, next));
 	else
-		fprintf(out, "\nleakmon -p %d", entry->pid);
+		fprintf(out, "\nleakmon diagnose -p %d", entry->pid);
 }
 
 static void suspect_write(FILE *out, const struct text_style *style,
@@ -261,6 +262,5 @@ void text_triage_short_write(FILE *out, const struct triage_report *report,
 		"IN", "ANON+SWAP", "GROWTH/MIN", "VERDICT", "CONF", "TREND", style->plain);
 	for (size_t i = 0; i < entries->count; i++)
 		row_write(out, report, &entries->items[i]);
-	if (entries->total > entries->count)
-		fprintf(out, "%*s… and %zu more\n", INDENT, "", entries->total - entries->count);
+	text_triage_hidden_write(out, entries);
 }
