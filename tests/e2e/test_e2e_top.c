@@ -275,6 +275,20 @@ static void names_from_a_process_are_inert_on_the_terminal(void **state)
 	screen_expect_left(&screen, 0);
 }
 
+/* Of `leakmon` itself: 582 lines of too-early went by before its first verdict. */
+static void a_triage_is_one_report_on_the_terminal_until_there_is_a_verdict(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct screen screen;
+
+	start(&screen, harness, "--no-stacks -T 3 1");
+	screen_expect(&screen, "processes for 2 s");
+	screen_expect(&screen, "processes for 4 s");
+	assert_int_equal(lines_with(&screen, "processes for"), 1);
+	screen_press(&screen, "C-c");
+	screen_expect_left(&screen, 0);
+}
+
 static void without_a_terminal_it_names_the_alternative(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -370,6 +384,7 @@ int main(void)
 		e2e_test(a_fast_process_of_the_machine_is_profiled_on_enter),
 		e2e_test(the_terminal_is_left_clean_by_every_signal),
 		e2e_test(names_from_a_process_are_inert_on_the_terminal),
+		e2e_test(a_triage_is_one_report_on_the_terminal_until_there_is_a_verdict),
 		e2e_test(without_a_terminal_it_names_the_alternative),
 		e2e_test(a_memory_cgroup_is_named_or_enough),
 	};

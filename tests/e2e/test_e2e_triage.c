@@ -200,6 +200,22 @@ static void what_malloc_keeps_is_not_called_leaking(void **state)
 	interrupt(harness, monitor);
 }
 
+/* Changes alone: one report in the seconds before a verdict, not one for each of them. */
+static void a_pipe_gets_no_report_that_says_the_same(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *monitor = MONITOR(harness, "--no-stacks", "-T", "3", "0.2");
+	size_t reports = 0;
+
+	child_wait_text(harness, monitor, &monitor->err, "until then only what seems to grow");
+	usleep(3000000);
+	interrupt(harness, monitor);
+	for (const char *at = monitor->out.text; (at = strstr(at, " processes for ")); at++)
+		reports++;
+	/* The last one is written in any case; other processes of this machine may begin to grow. */
+	assert_true(reports >= 1 && reports <= 6);
+}
+
 /* On a budget that had not saved up a look it was called leaking until there was one. */
 static void the_split_is_asked_before_the_word(void **state)
 {
@@ -492,6 +508,7 @@ int main(void)
 		e2e_test(a_leak_is_the_first_of_all_with_its_rate_and_stacks),
 		e2e_test(what_malloc_keeps_is_not_called_leaking),
 		e2e_test(the_split_is_asked_before_the_word),
+		e2e_test(a_pipe_gets_no_report_that_says_the_same),
 		e2e_test(dead_threads_that_grow_are_named_with_their_creators),
 		e2e_test(every_kind_of_growth_is_named_with_its_cause),
 		e2e_test(what_has_settled_is_not_accused),

@@ -275,7 +275,7 @@ static void stacks_of_before_have_their_age(void **state)
 	assert_non_null(strstr(evidence, "not sampled now: --budget is used up\n"));
 	assert_non_null(strstr(evidence, "sampled for 62 s, until 40 s ago: survivors"));
 	text = render_short(&fixture);
-	assert_non_null(strstr(text, ", 40 s ago; leakmon diagnose -p"));
+	assert_non_null(strstr(text, " 40 s ago: ~75 % by "));
 	assert_null(strstr(text, "--budget is used up"));
 }
 

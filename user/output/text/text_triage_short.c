@@ -91,10 +91,10 @@ static void sampled_print(FILE *out, const struct triage_samples *sampled)
 			triage_samples_event(sampled->kind), sampled->window_s,
 			100 * TRIAGE_SHARE_MIN);
 	} else if (sampled->stacks.count) {
+		if (sampled->ago_s > 0)
+			fprintf(out, "%s ago: ", units_time(ago, sampled->ago_s));
 		share_print(out, sampled->stacks.items[0].share);
 		text_code_print(out, &sampled->stacks.items[0].named.frames, LABEL_SHORT);
-		if (sampled->ago_s > 0)
-			fprintf(out, ", %s ago", units_time(ago, sampled->ago_s));
 	} else if (sampled->why) {
 		fprintf(out, "%s not sampled: %s", triage_samples_event(sampled->kind),
 			sampled->why);
