@@ -77,7 +77,7 @@ dist() {
 	static=$name-linux-$machine
 	static_program "$work/$static"
 	(cd "$work/$name" && cp user/man/leakmon.8 "$built"/gen/leakmon.bash "$built"/gen/leakmon.fish \
-		"$built"/gen/leakmon.zsh scripts/deploy/leakmon.service scripts/deploy/alerts.yml \
+		"$built"/gen/leakmon.zsh scripts/deploy/systemd/leakmon.service scripts/deploy/systemd/*.conf scripts/deploy/alerts.yml \
 		scripts/deploy/grafana.json scripts/deploy/leakmon.apparmor user/doc/quickstart.md "$work/$static")
 	pack "$out/leakmon-chart-$version.tgz" "$work/$name/scripts/deploy/helm/leakmon"
 	pack "$out/$static.tar.gz" "$work/$static"
