@@ -231,6 +231,29 @@ static struct leak_event event_of(const struct triage_entry *entry, const struct
 				   .confidence = NAN};
 }
 
+/* An event that says where is worth a wait of some samples. */
+#define STACKS_WAIT_S 30.0
+
+static bool stacks_are_to_come(const struct triage_entry *entry)
+{
+	const struct triage_samples *sampled = entry->sampled;
+
+	return sampled && !sampled->why && !sampled->stacks.count &&
+	       sampled->kind != QUANTITY_FILES && sampled->window_s < STACKS_WAIT_S &&
+	       !triage_entry_is_managed(entry);
+}
+
+/* The call stack that makes most of the growth; NULL: it is not known. */
+static const struct frames *frames_of(const struct triage_entry *entry)
+{
+	const struct triage_samples *sampled = entry->sampled;
+
+	if (!sampled || !sampled->stacks.count || triage_entry_is_managed(entry) ||
+	    sampled->stacks.items[0].share < TRIAGE_SHARE_MIN)
+		return NULL;
+	return &sampled->stacks.items[0].named.frames;
+}
+
 static void triage_entries_events(struct report_push *push, const struct triage_report *report,
 				  const struct triage_entries *entries)
 {
@@ -239,8 +262,10 @@ static void triage_entries_events(struct report_push *push, const struct triage_
 		const struct growth *growth = &entry->growth;
 		struct leak_event event = event_of(entry, &report->time);
 
-		if (growth->verdict != TREND_LEAKING || (entry->cause && entry->cause->no_leak))
+		if (growth->verdict != TREND_LEAKING ||
+		    (entry->cause && entry->cause->no_leak) || stacks_are_to_come(entry))
 			continue;
+		event.frames = frames_of(entry);
 		event.kind = EVENT_LEAKING;
 		event.quantity = growth_kind_name(growth->kind);
 		event.bytes_per_s = growth->memory_per_s;

@@ -199,9 +199,11 @@ static int make_report(void *context, enum report_cause cause)
 
 static void say_begin(const struct triage_run *run)
 {
-	log_info("watching %zu processes; first verdicts in about %.3g s, of fast growth in 30 s%s",
+	double first_s = GROWTH_READINGS_MIN * run->triage.poll_interval_s;
+
+	log_info("watching %zu processes; first verdicts in about %.3g s%s%s",
 		 run->triage.population.members.count + run->triage.population.waiting,
-		 GROWTH_READINGS_MIN * run->triage.poll_interval_s,
+		 first_s, first_s > 60 ? ", of fast growth in 30 s" : "",
 		 run->screen.wanted && !run->screen.terminal
 			 ? "; until then only what seems to grow is reported"
 			 : "");
