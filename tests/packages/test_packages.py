@@ -83,6 +83,7 @@ class Packages(unittest.TestCase):
             self.assertTrue((top / beside).stat().st_size, beside)
         run("tar", "-C", self.work, "-xf", chart)
         self.assertTrue((self.work / "leakmon/Chart.yaml").exists())
+        self.assertFalse((self.work / "leakmon/files/alerts.yml").is_symlink())
         # The sources are whole: the same static program comes of them, elsewhere.
         run("tar", "-C", self.work, "-xf", sources)
         again = self.work / f"leakmon-{VERSION}"
