@@ -348,6 +348,8 @@ static int put_texts(struct top_row *row, const struct triage_entry *entry)
 		}
 		if (entry->cause)
 			fprintf(out, "; %s", entry->cause->text);
+		if (entry->why)
+			fprintf(out, "; %s", entry->why);
 		fclose(out);
 		row->details = details_text(entry);
 	}

@@ -72,8 +72,10 @@ static int make_report(void *context, enum report_cause cause)
 		managed_look(&overview->triage, &report);
 	if (!error && overview->causes)
 		causes_explain(overview->causes, &report);
-	if (!error)
+	if (!error) {
+		triage_report_doubt_groups(&report);
 		error = top_model_take_triage(&overview->front.model, &report);
+	}
 	if (error)
 		log_error("no report: %s", strerror(-error));
 	if (!error && overview->snapshot_wanted)
