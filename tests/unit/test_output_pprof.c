@@ -162,8 +162,8 @@ static void four_sample_types_add_up(void **state)
 	assert_string_equal(profile.strings.items[0], "");
 	assert_string_equal(profile.strings.items[profile.default_type], "inuse_space");
 	/* What only passes memory on hides its callers otherwise. */
-	assert_int_equal(strncmp(profile.strings.items[profile.dropped_frames], "operator new|", 13),
-			 0);
+	assert_int_equal(
+		strncmp(profile.strings.items[profile.dropped_frames], "operator new|", 13), 0);
 	/* redis-server, libstdc++, libstripped. */
 	assert_int_equal(profile.mappings, 3);
 	/* One with two lines, two named, one unnamed, one in no file, one for lost stacks. */

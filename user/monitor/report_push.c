@@ -28,7 +28,7 @@ struct report_push {
 	struct container_cache *containers;
 	char host[HOST_SIZE];
 	time_t from; /* when the report before was made */
-	struct news news;
+	struct news news, waiting;
 };
 
 /* -------- series */
@@ -231,16 +231,23 @@ static struct leak_event event_of(const struct triage_entry *entry, const struct
 				   .confidence = NAN};
 }
 
-/* An event that says where is worth a wait of some samples. */
+/* An event that says where is worth a wait for samples, but no longer than this. */
 #define STACKS_WAIT_S 30.0
 
-static bool stacks_are_to_come(const struct triage_entry *entry)
+static bool waits_for_stacks(struct report_push *push, const struct leak_event *event)
 {
-	const struct triage_samples *sampled = entry->sampled;
+	double now_s = (double)monotonic_ns() / 1e9;
+	uint64_t key = key_of(event);
+	struct news_seen *seen;
 
-	return sampled && !sampled->why && !sampled->stacks.count &&
-	       sampled->kind != QUANTITY_FILES && sampled->window_s < STACKS_WAIT_S &&
-	       !triage_entry_is_managed(entry);
+	for (size_t i = 0; i < push->waiting.seen.count; i++) {
+		if (push->waiting.seen.items[i].key == key)
+			return now_s - push->waiting.seen.items[i].last_s < STACKS_WAIT_S;
+	}
+	seen = push->waiting.seen.count < NEWS_MAX ? vec_push(&push->waiting.seen) : NULL;
+	if (seen)
+		*seen = (struct news_seen){key, now_s};
+	return seen;
 }
 
 /* The call stack that makes most of the growth; NULL: it is not known. */
@@ -262,14 +269,16 @@ static void triage_entries_events(struct report_push *push, const struct triage_
 		const struct growth *growth = &entry->growth;
 		struct leak_event event = event_of(entry, &report->time);
 
-		if (growth->verdict != TREND_LEAKING ||
-		    (entry->cause && entry->cause->no_leak) || stacks_are_to_come(entry))
+		if (growth->verdict != TREND_LEAKING || (entry->cause && entry->cause->no_leak))
 			continue;
 		event.frames = frames_of(entry);
 		event.kind = EVENT_LEAKING;
 		event.quantity = growth_kind_name(growth->kind);
 		event.bytes_per_s = growth->memory_per_s;
 		event.confidence = growth->confidence;
+		if (report->samples_stacks && entry->pid && !event.frames &&
+		    !triage_entry_is_managed(entry) && waits_for_stacks(push, &event))
+			continue;
 		push_event(push, &event);
 	}
 }
@@ -429,6 +438,7 @@ uint64_t report_push_close(struct report_push *push)
 		return 0;
 	container_cache_free(push->containers);
 	vec_free(&push->news.seen);
+	vec_free(&push->waiting.seen);
 	free(push);
 	return lost;
 }

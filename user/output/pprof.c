@@ -428,7 +428,7 @@ static int compressed_write(FILE *out, const struct protobuf *profile)
 /* Functions that only pass the memory on: pprof leaves them out below their callers. Names are
  * without parameters there. */
 #define DROP_FRAMES                                                                                \
-	"operator new|operator new\\[\\]|std::(__new_)?allocator(<.*>)?::.*|"                        \
+	"operator new|operator new\\[\\]|std::(__new_)?allocator(<.*>)?::.*|"                      \
 	"std::allocator_traits.*|__gnu_cxx::new_allocator.*|"                                      \
 	"std::_Vector_base(<.*>)?::(_M_allocate|_M_create_storage)|"                               \
 	"g_(malloc0?|realloc)(_n)?|g_slice_alloc0?|x(malloc|calloc|realloc)|"                      \

@@ -316,15 +316,16 @@ struct triage_report {
 	struct timespec time; /* CLOCK_REALTIME */
 	double running_s, poll_interval_s;
 	struct triage_entries processes, groups;
-	VEC(struct triage_limit) limits;  /* the least time left first */
-	size_t limits_more;		  /* that something is near to, behind these */
+	VEC(struct triage_limit) limits;      /* the least time left first */
+	size_t limits_more;		      /* that something is near to, behind these */
 	const struct triage_machine *machine; /* NULL: not read; borrowed */
 	const struct triage_kills *kills; /* that this report is made for; NULL: none; borrowed */
 	const struct oom_kills *oom;	  /* the totals; NULL: it is not looked for; borrowed */
 	uint64_t lost_reports;		  /* of this run that could not be written so far */
 	struct pushed pushed;
-	bool hidden;	/* hidepid */
-	size_t waiting; /* processes that were not looked at yet, to keep the budget */
+	bool hidden;	     /* hidepid */
+	bool samples_stacks; /* of suspects: theirs may come with a later report */
+	size_t waiting;	     /* processes that were not looked at yet, to keep the budget */
 	struct text_form form;
 	/* Its cost, as shares of one core. */
 	double budget_limit, budget_used;

@@ -11,11 +11,11 @@
 #include "report/triage_report.h"
 
 struct early_screen {
-	bool wanted;	/* the reports are text, and nobody counts them */
-	bool terminal;	/* they go to one */
-	bool over;	/* there has been a verdict */
-	uint64_t grows; /* what seemed to grow in the report that was written last */
-	size_t lines;	/* of it on the terminal; 0: it cannot be drawn over */
+	bool wanted;		/* the reports are text, and nobody counts them */
+	bool terminal;		/* they go to one */
+	bool over;		/* there has been a verdict */
+	uint64_t grows;		/* what seemed to grow in the report that was written last */
+	size_t lines;		/* of it on the terminal; 0: it cannot be drawn over */
 	unsigned long messages; /* that were printed by then */
 };
 

@@ -124,6 +124,7 @@ static int write_report(struct triage_run *run, bool asked, bool last)
 	triage_report_doubt_groups(&report);
 	if (run->profiles)
 		attach_profiles(run->profiles, &report.processes);
+	report.samples_stacks = run->sampling;
 	report.form = emit_form(output);
 	report.lost_reports = run->emitter.lost;
 	report.pushed = emit_pushed(&run->emitter);
@@ -202,8 +203,8 @@ static void say_begin(const struct triage_run *run)
 	double first_s = GROWTH_READINGS_MIN * run->triage.poll_interval_s;
 
 	log_info("watching %zu processes; first verdicts in about %.3g s%s%s",
-		 run->triage.population.members.count + run->triage.population.waiting,
-		 first_s, first_s > 60 ? ", of fast growth in 30 s" : "",
+		 run->triage.population.members.count + run->triage.population.waiting, first_s,
+		 first_s > 60 ? ", of fast growth in 30 s" : "",
 		 run->screen.wanted && !run->screen.terminal
 			 ? "; until then only what seems to grow is reported"
 			 : "");

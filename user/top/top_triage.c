@@ -25,7 +25,7 @@ struct overview {
 	struct kills *kills;	   /* NULL: out of memory */
 	struct sampling *sampling; /* NULL: out of memory, or a process is tracked */
 	struct attention attention;
-	pid_t chosen;		   /* to be profiled or tracked; 0: none */
+	pid_t chosen; /* to be profiled or tracked; 0: none */
 	bool exact;
 	bool snapshot_wanted;
 	bool done;

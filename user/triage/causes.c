@@ -33,7 +33,7 @@
  * budget has not saved up, one process at a time, if it costs no more than this.
  */
 #define ASK_S 60.0
-#define OWED_PAUSE_S 10.0
+#define OWED_PAUSE_S 3.0
 #define OWED_COST_S 0.3
 
 struct look {
@@ -45,8 +45,9 @@ struct look {
 	struct memory_split first; /* as it was when it was first listed */
 	double looked_s, cost_s;   /* when, on the triage's clock; and what it cost */
 	bool explained;
+	bool told;	  /* it was called leaking: nothing but an explanation takes that back */
 	double leaking_s; /* when it would have been called leaking first; 0: never */
-	unsigned looks; /* since it was last known to be no leak */
+	unsigned looks;	  /* since it was last known to be no leak */
 	struct memory_conclusion conclusion;
 	struct triage_cause cause;
 };
@@ -98,7 +99,7 @@ static void forget(struct causes *causes, const struct look *look)
 
 static bool is_open(const struct causes *causes, const struct look *look)
 {
-	return look->leaking_s > 0 && !look->explained && !look->failures &&
+	return look->leaking_s > 0 && !look->explained && !look->told && !look->failures &&
 	       triage_now(causes->triage) - look->leaking_s < ASK_S;
 }
 
@@ -253,6 +254,7 @@ static void explain(struct causes *causes, struct triage_report *report, struct 
 		triage_report_explain(report, entry, &look->cause);
 	else if (is_open(causes, look))
 		triage_report_doubt(report, entry);
+	look->told |= entry->growth.verdict == TREND_LEAKING;
 }
 
 void causes_explain(struct causes *causes, struct triage_report *report)
