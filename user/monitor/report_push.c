@@ -19,6 +19,7 @@
 #include "report/report.h"
 #include "report/triage_report.h"
 #include "serve/handover.h"
+#include "symbol/site_label.h"
 
 #define HOST_SIZE 65
 #define NEWS_MAX 4096
@@ -261,6 +262,18 @@ static const struct frames *frames_of(const struct triage_entry *entry)
 	return &sampled->stacks.items[0].named.frames;
 }
 
+/* Lines of a program's own code follow in a later report. */
+static bool have_a_line(const struct frames *frames)
+{
+	for (size_t i = 0; frames && i < frames->list.count; i++) {
+		const struct frame *frame = &frames->list.items[i];
+
+		if (frame->file && site_label_is_users(frames, frame))
+			return true;
+	}
+	return false;
+}
+
 static void triage_entries_events(struct report_push *push, const struct triage_report *report,
 				  const struct triage_entries *entries)
 {
@@ -276,7 +289,7 @@ static void triage_entries_events(struct report_push *push, const struct triage_
 		event.quantity = growth_kind_name(growth->kind);
 		event.bytes_per_s = growth->memory_per_s;
 		event.confidence = growth->confidence;
-		if (report->samples_stacks && entry->pid && !event.frames &&
+		if (report->samples_stacks && entry->pid && !have_a_line(event.frames) &&
 		    !triage_entry_is_managed(entry) && waits_for_stacks(push, &event))
 			continue;
 		push_event(push, &event);
