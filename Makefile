@@ -186,6 +186,11 @@ install: all
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon/schema user/schema/*.json
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon scripts/deploy/alerts.yml scripts/deploy/grafana.json \
 		scripts/deploy/leakmon.apparmor
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/leakmon/systemd scripts/deploy/systemd/*.conf
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's,/usr/local/,$(PREFIX)/,' scripts/deploy/systemd/leakmon.service \
+		> $(DESTDIR)$(PREFIX)/lib/systemd/system/leakmon.service
+	chmod 0644 $(DESTDIR)$(PREFIX)/lib/systemd/system/leakmon.service
 
 PACKAGE := ARCH=$(ARCH) CC='$(CC)' scripts/package/package.sh
 

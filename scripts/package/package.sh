@@ -41,9 +41,9 @@ if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
 	export SOURCE_DATE_EPOCH
 fi
 
-# pack ARCHIVE DIRECTORY: all below it, in order, of nobody, without the time of the packing
+# pack ARCHIVE DIRECTORY [OPTION]: all below it, in order, of nobody, without the time of the packing
 pack() {
-	tar -C "$(dirname "$2")" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
+	tar ${3:-} -C "$(dirname "$2")" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
 		--numeric-owner --format=gnu -cf - "$(basename "$2")" | gzip -n9 > "$1.new"
 	mv "$1.new" "$1"
 }
@@ -77,9 +77,9 @@ dist() {
 	static=$name-linux-$machine
 	static_program "$work/$static"
 	(cd "$work/$name" && cp user/man/leakmon.8 "$built"/gen/leakmon.bash "$built"/gen/leakmon.fish \
-		"$built"/gen/leakmon.zsh scripts/deploy/leakmon.service scripts/deploy/alerts.yml \
+		"$built"/gen/leakmon.zsh scripts/deploy/systemd/leakmon.service scripts/deploy/systemd/*.conf scripts/deploy/alerts.yml \
 		scripts/deploy/grafana.json scripts/deploy/leakmon.apparmor user/doc/quickstart.md "$work/$static")
-	pack "$out/leakmon-chart-$version.tgz" "$work/$name/scripts/deploy/helm/leakmon"
+	pack "$out/leakmon-chart-$version.tgz" "$work/$name/scripts/deploy/helm/leakmon" --dereference
 	pack "$out/$static.tar.gz" "$work/$static"
 	set -- "$name.tar.gz" "$static.tar.gz" "leakmon-chart-$version.tgz"
 	(cd "$out" && sha256sum "$@" > SHA256SUMS)

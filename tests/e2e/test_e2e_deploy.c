@@ -135,9 +135,18 @@ static void the_unit_runs_a_triage(void **state)
 {
 	struct harness *harness = harness_any(state);
 
-	expect_arguments_work(harness, "leakmon.service').read(); "
+	expect_arguments_work(harness, "systemd/leakmon.service').read(); "
 				       "a = re.search('ExecStart=\\S+ (.*)', text)[1]"
 				       ".replace('\\$OPTIONS ', '').split();");
+}
+
+/* Judged by systemd-analyze, and started by a systemd of its own. */
+static void the_unit_starts_under_systemd(void **state)
+{
+	struct harness *harness = harness_any(state);
+
+	free(shell(harness, 0, "tests/packages/test_unit.py %s 2>&1",
+		   getenv("LEAKMON_PROGRAM") ?: "build/leakmon"));
 }
 
 int main(void)
@@ -152,6 +161,7 @@ int main(void)
 		e2e_test(a_daemon_set_runs_a_profile),
 		e2e_test(manifests_hold_what_they_promise),
 		e2e_test(the_unit_runs_a_triage),
+		e2e_test(the_unit_starts_under_systemd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

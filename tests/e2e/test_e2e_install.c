@@ -29,6 +29,7 @@ static void everything_is_installed_where_it_belongs(void **state)
 	assert_string_equal(output_of(harness, "make -s install DESTDIR=$D PREFIX=/usr >/dev/null; "
 					       "cd $D && find usr -type f -printf '%m %p\\n' | "
 					       "sort"),
+			    "644 usr/lib/systemd/system/leakmon.service\n"
 			    "644 usr/share/bash-completion/completions/leakmon\n"
 			    "644 usr/share/fish/vendor_completions.d/leakmon.fish\n"
 			    "644 usr/share/leakmon/alerts.yml\n"
@@ -45,6 +46,8 @@ static void everything_is_installed_where_it_belongs(void **state)
 			    "644 usr/share/leakmon/schema/retain_diff.schema.json\n"
 			    "644 usr/share/leakmon/schema/threads.schema.json\n"
 			    "644 usr/share/leakmon/schema/triage.schema.json\n"
+			    "644 usr/share/leakmon/systemd/network.conf\n"
+			    "644 usr/share/leakmon/systemd/old-kernel.conf\n"
 			    "644 usr/share/man/man8/leakmon.8\n"
 			    "644 usr/share/zsh/vendor-completions/_leakmon\n"
 			    "755 usr/sbin/leakmon\n");

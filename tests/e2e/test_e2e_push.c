@@ -233,6 +233,34 @@ static void a_limit_that_is_near_is_an_event(void **state)
 		   server.kept));
 }
 
+/* Of a triage, whose call stacks are sampled: a chat shows where, not only who. */
+static void an_event_of_a_triage_names_the_line(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct server server = serve(harness, "ok", false);
+	struct child *leaker = WORKLOAD(harness, "grower", "leak", "2000");
+	struct child *monitor = MONITOR(harness, "triage", "--format", "json", "--budget", "100%",
+					"--webhook", server.hook, "0.2");
+	char *text = NULL;
+
+	do {
+		free(text);
+		monitor_report(harness, monitor);
+		text = shell(harness, 0,
+			     "cat %s/*.event 2>/dev/null | grep '\"pid\":%s,'; :", server.kept,
+			     leaker->pid_text);
+	} while (!*text);
+	child_signal(monitor, SIGINT);
+	assert_int_equal(child_end(harness, monitor), 0);
+	free(text);
+	/* Of its own event: groups and other processes of this machine may leak, too. */
+	text = shell(harness, 0, "cat %s/*.event | grep '\"pid\":%s,'", server.kept,
+		     leaker->pid_text);
+	assert_non_null(strstr(text, "leak_"));
+	assert_non_null(strstr(text, "grower.c:"));
+	free(text);
+}
+
 static void what_cannot_be_pushed_to_is_reported_at_once(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -258,6 +286,7 @@ int main(void)
 		e2e_test(memory_is_bounded_when_a_server_never_answers),
 		e2e_test(an_untrusted_certificate_is_refused),
 		e2e_test(a_limit_that_is_near_is_an_event),
+		e2e_test(an_event_of_a_triage_names_the_line),
 		e2e_test(what_cannot_be_pushed_to_is_reported_at_once),
 	};
 

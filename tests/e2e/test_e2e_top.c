@@ -161,7 +161,7 @@ static void a_process_of_the_machine_is_tracked_exactly_with_x(void **state)
 	screen_expect(&screen, " leak ");
 	/* The machine's meter, and what a process that is no suspect has keys for. */
 	screen_expect(&screen, "Memory [");
-	screen_expect(&screen, "Enter profiles it");
+	screen_expect(&screen, "Enter shows its call stacks");
 	screen_press(&screen, "C");
 	screen_expect(&screen, "Its objects by class");
 	screen_press(&screen, "x");
@@ -179,11 +179,34 @@ static void a_process_of_the_machine_is_tracked_exactly_with_x(void **state)
 	screen_expect_left(&screen, 0);
 }
 
-/* From there to its frames, and on to exact tracking. */
-static void a_process_of_the_machine_is_profiled_on_enter(void **state)
+/* Exactly, if that costs next to nothing: a window of a profile hardly ever meets so few blocks. */
+static void enter_shows_the_call_stacks_of_a_slow_process_at_once(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct child *workload = WORKLOAD(harness, "grower", "leak", "4000");
+	struct child *workload = WORKLOAD(harness, "grower", "leak", "400");
+	struct screen screen;
+	char filter[32];
+
+	start(&screen, harness, "top -o 0 1");
+	screen_expect(&screen, "ANON+SWAP");
+	snprintf(filter, sizeof(filter), "f %s Enter", workload->pid_text);
+	screen_press(&screen, filter);
+	screen_expect(&screen, " grower ");
+	screen_press(&screen, "Enter");
+	screen_expect(&screen, "Outstanding:");
+	screen_expect(&screen, "leak_half");
+	screen_expect(&screen, "; exact");
+	screen_press(&screen, "Escape");
+	screen_expect(&screen, "ANON+SWAP");
+	screen_press(&screen, "q");
+	screen_expect_left(&screen, 0);
+}
+
+/* From there to its frames, and on to exact tracking. */
+static void a_fast_process_of_the_machine_is_profiled_on_enter(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "grower", "leak", "16000");
 	struct screen screen;
 	char filter[32];
 
@@ -248,6 +271,20 @@ static void names_from_a_process_are_inert_on_the_terminal(void **state)
 	screen_tmux(&screen, "capture-pane -p -e");
 	assert_null(strstr(screen.text, "\033[31m"));
 	assert_null(strstr(screen.text, "\u202e"));
+	screen_press(&screen, "C-c");
+	screen_expect_left(&screen, 0);
+}
+
+/* Of `leakmon` itself: 582 lines of too-early went by before its first verdict. */
+static void a_triage_is_one_report_on_the_terminal_until_there_is_a_verdict(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct screen screen;
+
+	start(&screen, harness, "--no-stacks -T 3 1");
+	screen_expect(&screen, "processes for 2 s");
+	screen_expect(&screen, "processes for 4 s");
+	assert_int_equal(lines_with(&screen, "processes for"), 1);
 	screen_press(&screen, "C-c");
 	screen_expect_left(&screen, 0);
 }
@@ -343,9 +380,11 @@ int main(void)
 		e2e_test(a_started_command_is_silent_and_tracked_from_its_first_block),
 		e2e_test(snapshots_go_into_a_recording),
 		e2e_test(a_process_of_the_machine_is_tracked_exactly_with_x),
-		e2e_test(a_process_of_the_machine_is_profiled_on_enter),
+		e2e_test(enter_shows_the_call_stacks_of_a_slow_process_at_once),
+		e2e_test(a_fast_process_of_the_machine_is_profiled_on_enter),
 		e2e_test(the_terminal_is_left_clean_by_every_signal),
 		e2e_test(names_from_a_process_are_inert_on_the_terminal),
+		e2e_test(a_triage_is_one_report_on_the_terminal_until_there_is_a_verdict),
 		e2e_test(without_a_terminal_it_names_the_alternative),
 		e2e_test(a_memory_cgroup_is_named_or_enough),
 	};

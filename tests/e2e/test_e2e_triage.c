@@ -200,6 +200,45 @@ static void what_malloc_keeps_is_not_called_leaking(void **state)
 	interrupt(harness, monitor);
 }
 
+/* Changes alone: one report in the seconds before a verdict, not one for each of them. */
+static void a_pipe_gets_no_report_that_says_the_same(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *monitor = MONITOR(harness, "--no-stacks", "-T", "3", "0.2");
+	size_t reports = 0;
+
+	child_wait_text(harness, monitor, &monitor->err, "until then only what seems to grow");
+	usleep(3000000);
+	interrupt(harness, monitor);
+	for (const char *at = monitor->out.text; (at = strstr(at, " processes for ")); at++)
+		reports++;
+	/* The last one is written in any case; other processes of this machine may begin to grow.
+	 */
+	assert_true(reports >= 1 && reports <= 6);
+}
+
+/* On a budget that had not saved up a look it was called leaking until there was one. */
+static void the_split_is_asked_before_the_word(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *keeper = WORKLOAD(harness, "grower", "peaks", "2000");
+	struct child *leaker = WORKLOAD(harness, "grower", "leak", "2000");
+	struct child *monitor = MONITOR_JSON(harness, "--budget", "3%", "--no-stacks", "0.5");
+	bool kept = false, leaking = false;
+
+	while (!kept || !leaking) {
+		json_t *report = monitor_report(harness, monitor);
+		json_t *entry = entry_of(report, keeper->pid, NULL);
+
+		kept |= has_cause(entry, "retained");
+		if (entry && !kept)
+			assert_string_not_equal(word_at(entry, "verdict"), "leaking");
+		entry = entry_of(report, leaker->pid, NULL);
+		leaking |= entry && !strcmp(word_at(entry, "verdict"), "leaking");
+	}
+	interrupt(harness, monitor);
+}
+
 /* Ten times a second: every one is sampled. Its function is the only one that does it. */
 static void expect_sampled_course(struct harness *harness, struct child *monitor, pid_t pid,
 				  const char *function)
@@ -469,6 +508,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_leak_is_the_first_of_all_with_its_rate_and_stacks),
 		e2e_test(what_malloc_keeps_is_not_called_leaking),
+		e2e_test(the_split_is_asked_before_the_word),
+		e2e_test(a_pipe_gets_no_report_that_says_the_same),
 		e2e_test(dead_threads_that_grow_are_named_with_their_creators),
 		e2e_test(every_kind_of_growth_is_named_with_its_cause),
 		e2e_test(what_has_settled_is_not_accused),

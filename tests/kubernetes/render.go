@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-// render CHART [VALUES]: prints the objects of a Helm chart, as `helm template leakmon CHART -n leakmon`
+// render CHART [VALUES [API...]]: prints the objects of a Helm chart, as `helm template leakmon CHART -n leakmon`
 // does: Go's templates with sprig's functions and those three of helm's own that our chart uses. VALUES is
-// a JSON object that goes over the chart's values, as from --set-json.
+// a JSON object that goes over the chart's values, as from --set-json; further words are API versions that
+// the cluster has, as from --api-versions.
 package main
 
 import (
@@ -30,6 +31,26 @@ func readYAML(path string) map[string]interface{} {
 	values := map[string]interface{}{}
 	check(yaml.Unmarshal(data, &values))
 	return values
+}
+
+// Files of the chart, and versions of the API: what templates ask of helm by methods.
+type files string
+
+func (chart files) Get(name string) string {
+	text, err := os.ReadFile(filepath.Join(string(chart), name))
+	check(err)
+	return string(text)
+}
+
+type versions []string
+
+func (all versions) Has(wanted string) bool {
+	for _, version := range all {
+		if version == wanted {
+			return true
+		}
+	}
+	return false
 }
 
 // A table over another one, in depth.
@@ -72,7 +93,13 @@ func main() {
 		check(json.Unmarshal([]byte(os.Args[2]), &over))
 		merge(values, over)
 	}
+	apis := versions{}
+	if len(os.Args) > 3 {
+		apis = os.Args[3:]
+	}
 	data := map[string]interface{}{
+		"Files":        files(chart),
+		"Capabilities": map[string]interface{}{"APIVersions": apis},
 		"Values": values,
 		"Release": map[string]interface{}{
 			"Name": "leakmon", "Namespace": "leakmon", "Service": "Helm"},
@@ -91,6 +118,9 @@ func main() {
 	}
 	for _, path := range paths {
 		if filepath.Ext(path) != ".yaml" {
+			if filepath.Base(path) == "NOTES.txt" {
+				check(all.ExecuteTemplate(os.Stderr, path, data))
+			}
 			continue
 		}
 		os.Stdout.WriteString("---\n")

@@ -23,8 +23,11 @@ HERE = pathlib.Path(__file__).parent
 OVERLAYS = ["triage", "profile", "profile-old-kernel", "triage-http", "profile-http"]
 
 
-def chart(**values):
-    text = subprocess.run([RENDER, CHART, json.dumps(values)], capture_output=True, text=True,
+OPERATOR = "monitoring.coreos.com/v1"
+
+
+def chart(*apis, **values):
+    text = subprocess.run([RENDER, CHART, json.dumps(values), *apis], capture_output=True, text=True,
                           check=True).stdout
     return [part for part in yaml.safe_load_all(text) if part]
 
@@ -96,7 +99,6 @@ class Manifests(unittest.TestCase):
                                 ("triage", {"mode": "triage", "oldKernel": True})):
             mine, theirs = manifest.pod_of(manifest.overlay(overlay)), manifest.pod_of(
                 chart(**values))
-            del theirs["containers"][0]["imagePullPolicy"]
             for pod in mine, theirs:
                 self.assertEqual(pod["containers"][0].pop("image").split(":")[0], "leakmon")
             self.assertEqual(mine, theirs)
@@ -133,6 +135,73 @@ class Manifests(unittest.TestCase):
         self.assertNotIn("PodMonitor", by_kind(chart()))
         self.assertNotIn("PodMonitor", by_kind(chart(
             http={"enabled": True, "podMonitor": {"enabled": False}})))
+
+    def test_with_the_operator_metrics_are_scraped_and_rules_made(self):
+        found = by_kind(chart(OPERATOR))
+        self.expect_valid(list(found.values()))
+        self.assertIn("PodMonitor", found)
+        [container] = manifest.pod_of(found.values())["containers"]
+        self.assertEqual(container["livenessProbe"]["httpGet"], {"path": "/healthz", "port": "metrics"})
+        rules = yaml.safe_load(pathlib.Path("scripts/deploy/alerts.yml").read_text())
+        self.assertEqual(found["PrometheusRule"]["spec"], rules)
+        self.assertNotIn("PrometheusRule", by_kind(chart()))
+        self.assertNotIn("livenessProbe", manifest.pod_of(chart())["containers"][0])
+        off = by_kind(chart(OPERATOR, http={"enabled": False}, alerts={"enabled": False}))
+        self.assertNotIn("PodMonitor", off)
+        self.assertNotIn("PrometheusRule", off)
+
+    def test_the_dashboard_is_whole(self):
+        found = by_kind(chart(dashboard={"enabled": True}))
+        self.expect_valid(list(found.values()))
+        self.assertEqual(json.loads(found["ConfigMap"]["data"]["leakmon.json"]),
+                         json.loads(pathlib.Path("scripts/deploy/grafana.json").read_text()))
+        self.assertEqual(found["ConfigMap"]["metadata"]["labels"]["grafana_dashboard"], "1")
+
+    def test_a_webhook_comes_from_a_secret(self):
+        objects = chart(webhook={"secret": "chat", "headers": True}, env=[{"name": "NO_PROXY", "value": ".svc"}])
+        self.expect_valid(objects)
+        pod = manifest.pod_of(objects)
+        [container] = pod["containers"]
+        self.assertEqual(container["args"][-4:], ["--webhook", "@/secrets/webhook/url",
+                                                  "--webhook-headers", "/secrets/webhook/headers"])
+        self.assertEqual(container["env"], [{"name": "NO_PROXY", "value": ".svc"}])
+        self.assertIn({"name": "webhook", "secret": {"secretName": "chat", "defaultMode": 0o400}},
+                      pod["volumes"])
+        self.assertIn("SETUID", container["securityContext"]["capabilities"]["add"])
+
+    def test_a_policy_lets_nobody_in_but_those_named(self):
+        closed = by_kind(chart(networkPolicy={"enabled": True}))
+        self.expect_valid(list(closed.values()))
+        self.assertEqual(closed["NetworkPolicy"]["spec"]["ingress"], [])
+        self.assertEqual(closed["NetworkPolicy"]["spec"]["egress"], [])
+        peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+        opened = by_kind(chart(http={"enabled": True}, networkPolicy={"enabled": True, "from": [peer]}))
+        self.expect_valid(list(opened.values()))
+        self.assertEqual(opened["NetworkPolicy"]["spec"]["ingress"],
+                         [{"from": [peer], "ports": [{"port": 9464, "protocol": "TCP"}]}])
+        self.assertNotIn("NetworkPolicy", by_kind(chart()))
+
+    def test_the_account_and_the_quota_are_its_own(self):
+        found = by_kind(chart())
+        self.assertEqual(manifest.pod_of(found.values())["serviceAccountName"],
+                         found["ServiceAccount"]["metadata"]["name"])
+        self.assertIs(found["ServiceAccount"]["automountServiceAccountToken"], False)
+        self.assertEqual(found["ResourceQuota"]["spec"]["scopeSelector"]["matchExpressions"][0]["values"],
+                         ["system-node-critical"])
+        self.assertNotIn("ResourceQuota", by_kind(chart(priorityClassName="")))
+        self.assertEqual(manifest.pod_of(chart(serviceAccount={"create": False}))["serviceAccountName"],
+                         "default")
+        self.assertEqual(found["DaemonSet"]["spec"]["updateStrategy"],
+                         {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}})
+
+    def test_notes_say_where_metrics_are(self):
+        def notes(*apis, **values):
+            return subprocess.run([RENDER, CHART, json.dumps(values), *apis], capture_output=True, text=True,
+                                  check=True).stderr
+        self.assertIn("/var/lib/prometheus/node-exporter/leakmon.prom", notes())
+        self.assertIn("alerts.enabled=true", notes())
+        self.assertIn("port 9464, /metrics", notes(OPERATOR))
+        self.assertIn("has no PodMonitor", notes(http={"enabled": True}))
 
     def test_metrics_go_somewhere(self):
         container = manifest.pod_of(chart(http={"enabled": True, "port": 1234},

@@ -83,6 +83,7 @@ class Packages(unittest.TestCase):
             self.assertTrue((top / beside).stat().st_size, beside)
         run("tar", "-C", self.work, "-xf", chart)
         self.assertTrue((self.work / "leakmon/Chart.yaml").exists())
+        self.assertFalse((self.work / "leakmon/files/alerts.yml").is_symlink())
         # The sources are whole: the same static program comes of them, elsewhere.
         run("tar", "-C", self.work, "-xf", sources)
         again = self.work / f"leakmon-{VERSION}"
@@ -103,6 +104,9 @@ class Packages(unittest.TestCase):
         self.assertIn("usr/sbin/leakmon", files)
         self.assertIn("usr/share/man/man8/leakmon.8.gz", files)
         self.assertIn("lib/systemd/system/leakmon.service", files)
+        self.assertIn("etc/default/leakmon", files)
+        self.assertIn("usr/share/leakmon/systemd/network.conf", files)
+        self.assertTrue((self.root / "var/lib/prometheus/node-exporter").is_dir())
         self.assertIn("usr/share/leakmon/alerts.yml", files)
         self.assertIn("usr/share/leakmon/grafana.json", files)
         self.assertIn("usr/share/leakmon/leakmon.apparmor", files)

@@ -13,13 +13,13 @@
 #define NEAR 1e-9
 
 /* A machine where a poll costs what it does, and less when something is shed. */
-struct machine {
+struct loaded_machine {
 	struct budget budget;
 	struct budget_cost cost;
 	double wall_s, full_cost_s;
 };
 
-static double cost_of_poll(const struct machine *machine)
+static double cost_of_poll(const struct loaded_machine *machine)
 {
 	double cost = machine->full_cost_s;
 
@@ -30,7 +30,7 @@ static double cost_of_poll(const struct machine *machine)
 	return cost;
 }
 
-static void run(struct machine *machine, unsigned polls)
+static void run(struct loaded_machine *machine, unsigned polls)
 {
 	for (unsigned i = 0; i < polls; i++) {
 		machine->wall_s += budget_pause_s(&machine->budget);
@@ -41,7 +41,8 @@ static void run(struct machine *machine, unsigned polls)
 
 static void what_fits_is_not_shed(void **state)
 {
-	struct machine machine = {.budget.limit = 0.01, .budget.pause_s = 5, .full_cost_s = 0.049};
+	struct loaded_machine machine = {
+		.budget.limit = 0.01, .budget.pause_s = 5, .full_cost_s = 0.049};
 
 	(void)state;
 	run(&machine, 1000);
@@ -60,7 +61,7 @@ static void what_does_not_fit_is_shed_step_by_step(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct machine machine = {
+		struct loaded_machine machine = {
 			.budget.limit = 0.01, .budget.pause_s = 5, .full_cost_s = cases[i].cost_s};
 
 		run(&machine, 400);
@@ -74,7 +75,8 @@ static void what_does_not_fit_is_shed_step_by_step(void **state)
 
 static void there_is_a_last_step(void **state)
 {
-	struct machine machine = {.budget.limit = 0.0001, .budget.pause_s = 1, .full_cost_s = 10};
+	struct loaded_machine machine = {
+		.budget.limit = 0.0001, .budget.pause_s = 1, .full_cost_s = 10};
 
 	(void)state;
 	run(&machine, 1000);
@@ -85,7 +87,8 @@ static void there_is_a_last_step(void **state)
 /* A burst is over: all comes back, and stays. */
 static void what_was_shed_comes_back(void **state)
 {
-	struct machine machine = {.budget.limit = 0.01, .budget.pause_s = 5, .full_cost_s = 0.5};
+	struct loaded_machine machine = {
+		.budget.limit = 0.01, .budget.pause_s = 5, .full_cost_s = 0.5};
 
 	(void)state;
 	run(&machine, 200);
@@ -98,7 +101,8 @@ static void what_was_shed_comes_back(void **state)
 /* Attaching is paid from savings; polls are not punished for it. */
 static void escalation_is_paid_from_what_was_saved(void **state)
 {
-	struct machine machine = {.budget.limit = 0.01, .budget.pause_s = 5, .full_cost_s = 0.01};
+	struct loaded_machine machine = {
+		.budget.limit = 0.01, .budget.pause_s = 5, .full_cost_s = 0.01};
 
 	(void)state;
 	run(&machine, 40); /* 200 s */
@@ -112,12 +116,48 @@ static void escalation_is_paid_from_what_was_saved(void **state)
 	assert_float_equal(machine.budget.credit_s, 0.01 * BUDGET_CREDIT_SPAN_S, NEAR);
 }
 
+/* On a busy machine a screen's polls came every 128 s instead of every 2, for good. */
+static void what_is_watched_keeps_its_rate(void **state)
+{
+	struct loaded_machine machine = {.budget = {.limit = 0.05, .pause_s = 2, .pause_max_s = 8},
+					 .full_cost_s = 1.5};
+
+	(void)state;
+	run(&machine, 400);
+	assert_int_equal(budget_stretch(&machine.budget), 4);
+	assert_float_equal(budget_pause_s(&machine.budget), 8, NEAR);
+	/* And owes nothing when it is over. */
+	machine.full_cost_s = 0.002;
+	run(&machine, 2);
+	assert_true(budget_pause_s(&machine.budget) <= 8);
+	run(&machine, 60);
+	assert_float_equal(budget_pause_s(&machine.budget), 2, NEAR);
+}
+
+static void a_higher_limit_takes_up_at_once_what_was_shed(void **state)
+{
+	struct loaded_machine machine = {.budget = {.limit = 0.01, .pause_s = 2},
+					 .full_cost_s = 0.06};
+
+	(void)state;
+	run(&machine, 100);
+	assert_true(machine.budget.step > 2);
+	budget_set_limit(&machine.budget, 0.05);
+	assert_int_equal(machine.budget.step, 0);
+	assert_true(budget_counts_mappings(&machine.budget));
+	run(&machine, 100);
+	assert_float_equal(budget_pause_s(&machine.budget), 2, NEAR);
+	budget_set_limit(&machine.budget, 0.01);
+	run(&machine, 100);
+	assert_true(machine.budget.used <= 0.01);
+}
+
 /* And it takes no step: polls are as cheap as they are. */
 static void what_starting_costs_is_earned_before_the_next_poll(void **state)
 {
-	struct machine machine = {.budget = {.limit = 0.01, .pause_s = 5},
-				  .cost.polling_s = 0.2,
-				  .full_cost_s = 0.01};
+	struct loaded_machine machine = {.budget = {.limit = 0.01, .pause_s = 5},
+					 .cost.polling_s = 0.2,
+					 .full_cost_s = 0.01};
 
 	(void)state;
 	budget_begin(&machine.budget, 0, &machine.cost);
@@ -141,8 +181,8 @@ static void what_is_far_too_dear_is_shed_at_once(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct machine machine = {.budget = {.limit = 0.01, .pause_s = 5},
-					  .full_cost_s = cases[i].cost_s};
+		struct loaded_machine machine = {.budget = {.limit = 0.01, .pause_s = 5},
+						 .full_cost_s = cases[i].cost_s};
 
 		run(&machine, cases[i].polls);
 		assert_int_equal(machine.budget.step, cases[i].step);
@@ -155,7 +195,8 @@ static void what_is_far_too_dear_is_shed_at_once(void **state)
  */
 static void ten_thousand_processes_fit_from_the_start(void **state)
 {
-	struct machine machine = {.budget = {.limit = 0.01, .pause_s = 5}, .cost.polling_s = 0.02};
+	struct loaded_machine machine = {.budget = {.limit = 0.01, .pause_s = 5},
+					 .cost.polling_s = 0.02};
 	const struct budget *budget = &machine.budget;
 	double known = 0, waiting = 10000, taken_in_s = 0;
 
@@ -227,6 +268,8 @@ int main(void)
 		cmocka_unit_test(there_is_a_last_step),
 		cmocka_unit_test(what_was_shed_comes_back),
 		cmocka_unit_test(escalation_is_paid_from_what_was_saved),
+		cmocka_unit_test(what_is_watched_keeps_its_rate),
+		cmocka_unit_test(a_higher_limit_takes_up_at_once_what_was_shed),
 		cmocka_unit_test(what_starting_costs_is_earned_before_the_next_poll),
 		cmocka_unit_test(what_is_far_too_dear_is_shed_at_once),
 		cmocka_unit_test(ten_thousand_processes_fit_from_the_start),

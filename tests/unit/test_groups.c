@@ -8,7 +8,9 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "base/cleanup.h"
 #include "triage/groups.h"
+#include "triage/triage.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -98,6 +100,68 @@ static void tmpfs_and_kernel_memory_are_a_part_of_their_own(void **state)
 	assert_true(isnan(groups_charged(&figures, 0)));
 }
 
+/* None of its processes grows: the kernel's charges tell what does. */
+static void a_group_that_grows_alone_says_why(void **state)
+{
+	static const struct {
+		enum quantity kind;
+		const char *before, *now, *why;
+	} cases[] = {
+		{QUANTITY_HEAP, "anon 1000000\nkernel 0\n", "anon 9000000\nkernel 0\n",
+		 "pages that were shared since a fork become private"},
+		{QUANTITY_CHARGED, "anon 5\nshmem 0\nkernel 1000\npagetables 1000\n",
+		 "anon 5\nshmem 0\nkernel 9000000\npagetables 8800000\n", "page tables"},
+		{QUANTITY_CHARGED, "anon 5\nshmem 0\nkernel 1000\nslab 1000\n",
+		 "anon 5\nshmem 0\nkernel 9000000\nslab 8800000\n", "`leakmon kernel`"},
+		{QUANTITY_CHARGED, "anon 5\nshmem 0\nkernel 1\n",
+		 "anon 5\nshmem 9000000\nkernel 1\n", "files in tmpfs"},
+		{QUANTITY_CHARGED, "anon 5\nshmem 0\nsock 0\n", "anon 5\nshmem 0\nsock 9000000\n",
+		 "buffers of its sockets"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct triage_split split = {.since_s = 60};
+		struct triage_entry group = {
+			.cgroup = "/a",
+			.processes = 3,
+			.split = &split,
+			.growth = {.kind = cases[i].kind, .verdict = TREND_LEAKING, .per_s = 1e5}};
+		struct triage_report report = {.groups = {.items = &group, .count = 1, .total = 1}};
+
+		report.groups.verdicts[TREND_LEAKING] = 1;
+		groups_parse_split(cases[i].before, true, &split.before);
+		groups_parse_split(cases[i].now, true, &split.now);
+		triage_report_doubt_groups(&report);
+		assert_non_null(group.why);
+		assert_non_null(strstr(group.why, cases[i].why));
+	}
+}
+
+/* One of its processes does: no other reason is looked for. */
+static void a_group_that_grows_with_a_process_needs_no_reason(void **state)
+{
+	struct triage_split split = {.since_s = 60};
+	struct triage_entry group = {
+		.cgroup = "/a",
+		.processes = 1,
+		.split = &split,
+		.growth = {.kind = QUANTITY_HEAP, .verdict = TREND_LEAKING, .per_s = 1e5}};
+	struct triage_entry process = {
+		.pid = 7,
+		.cgroup = "/a",
+		.growth = {.kind = QUANTITY_HEAP, .verdict = TREND_LEAKING, .memory_per_s = 9e4}};
+	struct triage_report report = {.groups = {.items = &group, .count = 1, .total = 1},
+				       .processes = {.items = &process, .count = 1, .total = 1}};
+
+	(void)state;
+	groups_parse_split("anon 1000000\n", true, &split.before);
+	groups_parse_split("anon 9000000\n", true, &split.now);
+	triage_report_doubt_groups(&report);
+	assert_null(group.why);
+	assert_int_equal(group.growth.verdict, TREND_LEAKING);
+}
+
 static void the_part_that_grew_most_comes_first(void **state)
 {
 	struct triage_split split = {.since_s = 60};
@@ -131,6 +195,8 @@ int main(void)
 		cmocka_unit_test(what_a_container_makes_below_itself_is_one_group),
 		cmocka_unit_test(anonymous_memory_and_swap_are_charged),
 		cmocka_unit_test(tmpfs_and_kernel_memory_are_a_part_of_their_own),
+		cmocka_unit_test(a_group_that_grows_alone_says_why),
+		cmocka_unit_test(a_group_that_grows_with_a_process_needs_no_reason),
 		cmocka_unit_test(the_part_that_grew_most_comes_first),
 		cmocka_unit_test(kills_are_counted_whatever_else_is),
 	};

@@ -83,6 +83,68 @@ static void nothing_is_reported_before_two_minutes(void **state)
 	assert_int_equal(growth.verdict, TREND_LEAKING);
 }
 
+/* Whoever has two minutes of memory left hears of it in half a minute; leaking is said later. */
+static void a_line_of_100_mib_a_minute_is_growing_within_30_s(void **state)
+{
+	struct growth growth = AFTER({0, 30, {500 * MIB, 50, 4, 9}, {100 * MIB, 0, 0, 0}});
+
+	(void)state;
+	assert_int_equal(growth.verdict, TREND_GROWING);
+	assert_float_equal(growth.per_s, 100 * MIB / 60, 1);
+	assert_true(growth.confidence >= 0.5 && growth.confidence < 0.75);
+	assert_true(growth_is_worth_probes(&growth));
+	growth = AFTER({0, 25, {500 * MIB, 50, 4, 9}, {100 * MIB, 0, 0, 0}});
+	assert_int_equal(growth.verdict, TREND_TOO_EARLY);
+	growth = AFTER({0, 115, {500 * MIB, 50, 4, 9}, {100 * MIB, 0, 0, 0}});
+	assert_int_equal(growth.verdict, TREND_GROWING);
+	growth = AFTER({0, 120, {500 * MIB, 50, 4, 9}, {100 * MIB, 0, 0, 0}});
+	assert_int_equal(growth.verdict, TREND_LEAKING);
+}
+
+static void what_is_slower_jumps_or_has_stopped_is_not_called_so_soon(void **state)
+{
+	struct growth growth = AFTER({0, 60, {500 * MIB, 50, 4, 9}, {50 * MIB, 0, 0, 0}});
+
+	(void)state;
+	assert_int_equal(growth.verdict, TREND_TOO_EARLY);
+	growth = AFTER({0, 30, {100 * MIB, 50, 4, 9}, {0, 0, 0, 0}},
+		       {30, 60, {300 * MIB, 50, 4, 9}, {0, 0, 0, 0}});
+	assert_int_equal(growth.verdict, TREND_TOO_EARLY);
+	/* A start that loads 100 MiB, and rests. */
+	growth = AFTER({0, 30, {5 * MIB, 50, 4, 9}, {200 * MIB, 0, 0, 0}},
+		       {30, 80, {105 * MIB, 50, 4, 9}, {0, 0, 0, 0}});
+	assert_int_equal(growth.verdict, TREND_TOO_EARLY);
+	growth = AFTER({0, 30, {5 * MIB, 50, 4, 9}, {200 * MIB, 0, 0, 0}},
+		       {30, 300, {105 * MIB, 50, 4, 9}, {0, 0, 0, 0}});
+	assert_false(trend_is_suspect(growth.verdict));
+}
+
+/* The budget of a busy machine makes readings rare: as many as come in two minutes will do. */
+static void rare_readings_take_no_more_time(void **state)
+{
+	static const struct {
+		double pause_s, verdict_s;
+	} cases[] = {{2, 46}, {5, 115}, {8, 120}, {10, 120}, {16, 176}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct series series = {0};
+		struct growth growth = {.verdict = TREND_TOO_EARLY};
+		double now_s = 0;
+
+		for (; growth.verdict == TREND_TOO_EARLY; now_s += cases[i].pause_s) {
+			struct quantities quantities = {
+				.values = {100 * MIB + now_s * MIB / 10, 50, 4, 9}};
+
+			assert_int_equal(series_add(&series, now_s, &quantities), 0);
+			growth_of(&growth, &series, NAN);
+		}
+		assert_float_equal(now_s - cases[i].pause_s, cases[i].verdict_s, 0.001);
+		assert_int_equal(growth.verdict, TREND_LEAKING);
+		series_free(&series);
+	}
+}
+
 static void a_leak_has_its_rate(void **state)
 {
 	struct growth growth = AFTER({0, 180, {100 * MIB, 50, 4, 9}, {MIB, 0, 0, 0}});
@@ -482,6 +544,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_history_of_a_process_takes_no_more_memory_after_some_minutes),
 		cmocka_unit_test(nothing_is_reported_before_two_minutes),
+		cmocka_unit_test(a_line_of_100_mib_a_minute_is_growing_within_30_s),
+		cmocka_unit_test(what_is_slower_jumps_or_has_stopped_is_not_called_so_soon),
+		cmocka_unit_test(rare_readings_take_no_more_time),
 		cmocka_unit_test(a_leak_has_its_rate),
 		cmocka_unit_test(the_kind_that_grows_is_named),
 		cmocka_unit_test(what_threads_bring_is_not_named_before_them),

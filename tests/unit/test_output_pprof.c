@@ -55,7 +55,7 @@ struct profile {
 	size_t samples, mappings, locations, functions, sample_types;
 	size_t values;	  /* of every sample */
 	uint64_t sums[6]; /* of the values */
-	uint64_t time_nanos, default_type;
+	uint64_t time_nanos, default_type, dropped_frames;
 	bool period_type;
 };
 
@@ -104,6 +104,8 @@ static void profile_read(struct profile *profile, const char *zipped, size_t siz
 					(size_t)(field.bytes.end - field.bytes.at));
 		else if (field.number == 9)
 			profile->time_nanos = field.value;
+		else if (field.number == 7)
+			profile->dropped_frames = field.value;
 		else if (field.number == 14)
 			profile->default_type = field.value;
 	}
@@ -159,6 +161,9 @@ static void four_sample_types_add_up(void **state)
 	assert_true(profile.period_type);
 	assert_string_equal(profile.strings.items[0], "");
 	assert_string_equal(profile.strings.items[profile.default_type], "inuse_space");
+	/* What only passes memory on hides its callers otherwise. */
+	assert_int_equal(
+		strncmp(profile.strings.items[profile.dropped_frames], "operator new|", 13), 0);
 	/* redis-server, libstdc++, libstripped. */
 	assert_int_equal(profile.mappings, 3);
 	/* One with two lines, two named, one unnamed, one in no file, one for lost stacks. */

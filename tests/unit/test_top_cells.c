@@ -140,6 +140,31 @@ static void test_a_narrow_screen_keeps_what_matters_most(void **state)
 	assert_int_equal(shown, ARRAY_SIZE(kept));
 }
 
+/* 80 columns have the place, shortened, and the certainty; the name is whole on every screen. */
+static void test_80_columns_show_place_growth_verdict_and_course(void **state)
+{
+	static const char *const kept[] = {"PID",	 "COMM",    "IN",   "ANON+SWAP",
+					   "GROWTH/MIN", "VERDICT", "CONF", "TREND"};
+	const struct top_list *list = &top_lists[TOP_TRIAGE];
+	size_t widths[COLUMNS_MAX], shown = 0;
+
+	(void)state;
+	top_columns_fit(list, true, 80, widths);
+	for (size_t i = 0; i < COLUMNS_MAX && list->columns[i].title; i++) {
+		if (!widths[i])
+			continue;
+		assert_string_equal(list->columns[i].title, kept[shown]);
+		shown++;
+	}
+	assert_int_equal(shown, ARRAY_SIZE(kept));
+	for (size_t width = 40; width < 200; width++) {
+		top_columns_fit(list, true, width, widths);
+		assert_true(widths[1] >= 15);
+		top_columns_fit(&top_lists[TOP_GROUPS], true, width, widths);
+		assert_true(widths[2] >= 8);
+	}
+}
+
 /* In a locale without them, there are neither blocks nor what else it cannot write. */
 static void test_plain_locales_get_plain_characters(void **state)
 {
@@ -168,6 +193,7 @@ int main(void)
 		cmocka_unit_test(test_lines_break_at_blanks_where_that_leaves_enough),
 		cmocka_unit_test(test_columns_fit_every_screen_and_the_widest_has_all),
 		cmocka_unit_test(test_a_narrow_screen_keeps_what_matters_most),
+		cmocka_unit_test(test_80_columns_show_place_growth_verdict_and_course),
 		cmocka_unit_test(test_plain_locales_get_plain_characters),
 	};
 

@@ -275,7 +275,7 @@ static void stacks_of_before_have_their_age(void **state)
 	assert_non_null(strstr(evidence, "not sampled now: --budget is used up\n"));
 	assert_non_null(strstr(evidence, "sampled for 62 s, until 40 s ago: survivors"));
 	text = render_short(&fixture);
-	assert_non_null(strstr(text, ", 40 s ago; leakmon -p"));
+	assert_non_null(strstr(text, " 40 s ago: ~75 % by "));
 	assert_null(strstr(text, "--budget is used up"));
 }
 
@@ -386,7 +386,7 @@ static void a_suspect_is_one_line_with_its_function(void **state)
 	fixture.stacks[0].named.frames.list.count = 3;
 	text = render("text", &fixture.report);
 	assert_non_null(strstr(text, "\n         ~75 % by Cache<>::add(int) cache.cc:44 ← serve; "
-				     "leakmon -p 1234\n"));
+				     "leakmon diagnose -p 1234\n"));
 }
 
 /* What does not end, where it waits and what made it: in every format. */
@@ -488,6 +488,30 @@ static void limits_that_are_not_shown_are_counted(void **state)
 	assert_non_null(strstr(json, "\"limits_more\":490"));
 }
 
+/* Ten greater ones must not hide that others leak, too. */
+static void rows_that_are_cut_off_are_counted_by_verdict(void **state)
+{
+	struct triage_entry entries[3] = {{.growth.verdict = TREND_LEAKING},
+					  {.growth.verdict = TREND_LEAKING},
+					  {.growth.verdict = TREND_GROWING}};
+	struct triage_entries cut = {.items = entries, .count = 3, .total = 17};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	cut.verdicts[TREND_LEAKING] = 5;
+	cut.verdicts[TREND_GROWING] = 1;
+	cut.verdicts[TREND_TOO_EARLY] = 4;
+	cut.verdicts[TREND_STEADY] = 7;
+	text_triage_hidden_write(out, &cut);
+	cut.total = 3;
+	text_triage_hidden_write(out, &cut);
+	fclose(out);
+	assert_string_equal(text, "         … and 14 more: 3 leaking, 4 too-early\n");
+	free(text);
+}
+
 /* A rate and no more; Prometheus, with alerts for people, gets nothing yet. */
 static void growth_without_a_verdict_has_its_rate_so_far(void **state)
 {
@@ -503,7 +527,7 @@ static void growth_without_a_verdict_has_its_rate_so_far(void **state)
 	text = render("text", &fixture.report);
 	assert_non_null(strstr(text, " ~+240.0 MiB "));
 	assert_non_null(strstr(text, "heap: ~+240.0 MiB/min so far, in 3 readings of 10 s; a "
-				     "verdict takes 24\n"));
+				     "verdict takes 24, or 2 min\n"));
 	json = render("json", &fixture.report);
 	assert_non_null(strstr(json, "\"early\":{\"grows\":true,\"per_s\":4194304,"
 				     "\"readings\":3,\"span_s\":10}"));
@@ -964,6 +988,7 @@ int main(void)
 		cmocka_unit_test(a_suspect_is_one_line_with_its_function),
 		cmocka_unit_test(goroutines_that_do_not_end_are_named_everywhere),
 		cmocka_unit_test(eight_suspects_fit_a_screen),
+		cmocka_unit_test(rows_that_are_cut_off_are_counted_by_verdict),
 		cmocka_unit_test(growth_without_a_verdict_has_its_rate_so_far),
 		cmocka_unit_test(a_profiled_suspect_shows_its_call_stacks),
 		cmocka_unit_test(what_was_shed_is_reported),

@@ -9,6 +9,7 @@
 
 static enum log_level current_level = LOG_INFO;
 static bool had_error;
+static unsigned long printed;
 
 void log_set_level(enum log_level level)
 {
@@ -25,6 +26,11 @@ bool log_had_error(void)
 	return __atomic_load_n(&had_error, __ATOMIC_RELAXED);
 }
 
+unsigned long log_printed(void)
+{
+	return __atomic_load_n(&printed, __ATOMIC_RELAXED);
+}
+
 void log_print(enum log_level level, const char *format, ...)
 {
 	char message[2048];
@@ -37,6 +43,7 @@ void log_print(enum log_level level, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
+	__atomic_add_fetch(&printed, 1, __ATOMIC_RELAXED);
 	fputs("leakmon: ", stderr);
 	text_print_inert(stderr, message);
 	fputc('\n', stderr);

@@ -17,6 +17,9 @@ enum log_level log_get_level(void);
 /* Whether log_error() was ever called. */
 bool log_had_error(void);
 
+/* How many messages were printed so far: who redraws a terminal must not draw over one. */
+unsigned long log_printed(void);
+
 /* Prints "leakmon: MESSAGE\n". Control characters and invalid UTF-8 in MESSAGE are replaced. */
 void log_print(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -33,7 +33,7 @@ static const struct option_row top_rows[] = {
 	 FILE_EXPECTED, FIELD(recording)},
 	{"label", 0, "TEXT", "name of snapshots taken with F2", value_set_text, TEXT_EXPECTED,
 	 FIELD(label)},
-	{"budget", 0, "PERCENT", "without a target: limit on CPU time, of one core (1%)",
+	{"budget", 0, "PERCENT", "without a target: limit on CPU time (5% of a core; 1% when idle)",
 	 value_set_percent, "a percentage, e.g. 1% or 0.2%", FIELD(budget), .minimum = 1000000,
 	 .maximum = 100 * 1000000000ull, .limits = "0.001% to 100%"},
 };
@@ -45,7 +45,6 @@ static const struct top_options defaults = {
 		    .tracking = TRACKING_DEFAULTS,
 		    .probes = PROBE_DEFAULTS,
 		    .output = OUTPUT_DEFAULTS},
-	.budget = 0.01,
 };
 
 #define PART(member) offsetof(struct top_options, session.member)
@@ -55,10 +54,10 @@ const struct command command_top = {
 	.usage = "  leakmon top [TARGET] [OPTION...] [INTERVAL [COUNT]]\n"
 		 "  leakmon top [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
 	.about = "Full-screen, every INTERVAL seconds (2). Without a target: the processes of\n"
-		 "this machine, fastest growth first; Enter profiles one (see `leakmon help\n"
-		 "profile`), x tracks it exactly. With a target: processes and call stacks\n"
-		 "with their growth; Enter shows the frames of one. F1 lists the keys. What a\n"
-		 "started command prints is not shown.\n",
+		 "this machine, fastest growth first; Enter tracks one exactly, or profiles it\n"
+		 "if it allocates too fast (see `leakmon help profile`). With a target:\n"
+		 "processes and call stacks with their growth; Enter shows the frames of one.\n"
+		 "F1 lists the keys. What a started command prints is not shown.\n",
 	.examples = "  leakmon top                           what grows on this machine?\n"
 		    "  leakmon top -p 1234                   which call stacks of this process?\n"
 		    "  leakmon top -n postgres --sort growth 10\n"

@@ -19,6 +19,7 @@
 #include "report/report.h"
 #include "report/triage_report.h"
 #include "serve/handover.h"
+#include "symbol/site_label.h"
 
 #define HOST_SIZE 65
 #define NEWS_MAX 4096
@@ -28,7 +29,7 @@ struct report_push {
 	struct container_cache *containers;
 	char host[HOST_SIZE];
 	time_t from; /* when the report before was made */
-	struct news news;
+	struct news news, waiting;
 };
 
 /* -------- series */
@@ -231,6 +232,48 @@ static struct leak_event event_of(const struct triage_entry *entry, const struct
 				   .confidence = NAN};
 }
 
+/* An event that says where is worth a wait for samples, but no longer than this. */
+#define STACKS_WAIT_S 30.0
+
+static bool waits_for_stacks(struct report_push *push, const struct leak_event *event)
+{
+	double now_s = (double)monotonic_ns() / 1e9;
+	uint64_t key = key_of(event);
+	struct news_seen *seen;
+
+	for (size_t i = 0; i < push->waiting.seen.count; i++) {
+		if (push->waiting.seen.items[i].key == key)
+			return now_s - push->waiting.seen.items[i].last_s < STACKS_WAIT_S;
+	}
+	seen = push->waiting.seen.count < NEWS_MAX ? vec_push(&push->waiting.seen) : NULL;
+	if (seen)
+		*seen = (struct news_seen){key, now_s};
+	return seen;
+}
+
+/* The call stack that makes most of the growth; NULL: it is not known. */
+static const struct frames *frames_of(const struct triage_entry *entry)
+{
+	const struct triage_samples *sampled = entry->sampled;
+
+	if (!sampled || !sampled->stacks.count || triage_entry_is_managed(entry) ||
+	    sampled->stacks.items[0].share < TRIAGE_SHARE_MIN)
+		return NULL;
+	return &sampled->stacks.items[0].named.frames;
+}
+
+/* Lines of a program's own code follow in a later report. */
+static bool have_a_line(const struct frames *frames)
+{
+	for (size_t i = 0; frames && i < frames->list.count; i++) {
+		const struct frame *frame = &frames->list.items[i];
+
+		if (frame->file && site_label_is_users(frames, frame))
+			return true;
+	}
+	return false;
+}
+
 static void triage_entries_events(struct report_push *push, const struct triage_report *report,
 				  const struct triage_entries *entries)
 {
@@ -241,10 +284,14 @@ static void triage_entries_events(struct report_push *push, const struct triage_
 
 		if (growth->verdict != TREND_LEAKING || (entry->cause && entry->cause->no_leak))
 			continue;
+		event.frames = frames_of(entry);
 		event.kind = EVENT_LEAKING;
 		event.quantity = growth_kind_name(growth->kind);
 		event.bytes_per_s = growth->memory_per_s;
 		event.confidence = growth->confidence;
+		if (report->samples_stacks && entry->pid && !have_a_line(event.frames) &&
+		    !triage_entry_is_managed(entry) && waits_for_stacks(push, &event))
+			continue;
 		push_event(push, &event);
 	}
 }
@@ -404,6 +451,7 @@ uint64_t report_push_close(struct report_push *push)
 		return 0;
 	container_cache_free(push->containers);
 	vec_free(&push->news.seen);
+	vec_free(&push->waiting.seen);
 	free(push);
 	return lost;
 }

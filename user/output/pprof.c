@@ -146,6 +146,7 @@ enum {
 	PROFILE_LOCATION,
 	PROFILE_FUNCTION,
 	PROFILE_STRING,
+	PROFILE_DROP_FRAMES,
 	PROFILE_TIME_NANOS = 9,
 	PROFILE_DURATION,
 	PROFILE_PERIOD_TYPE,
@@ -424,9 +425,19 @@ static int compressed_write(FILE *out, const struct protobuf *profile)
 	return code == Z_STREAM_END ? output_finish(out) : -EIO;
 }
 
+/* Functions that only pass the memory on: pprof leaves them out below their callers. Names are
+ * without parameters there. */
+#define DROP_FRAMES                                                                                \
+	"operator new|operator new\\[\\]|std::(__new_)?allocator(<.*>)?::.*|"                      \
+	"std::allocator_traits.*|__gnu_cxx::new_allocator.*|"                                      \
+	"std::_Vector_base(<.*>)?::(_M_allocate|_M_create_storage)|"                               \
+	"g_(malloc0?|realloc)(_n)?|g_slice_alloc0?|x(malloc|calloc|realloc)|"                      \
+	"__rust_(alloc|alloc_zeroed|realloc)|__rdl_alloc|alloc::alloc::.*"
+
 static void finish(struct profile *profile, const struct timespec *time, const char *shown)
 {
 	mappings(profile);
+	protobuf_number(&profile->out, PROFILE_DROP_FRAMES, string(profile, DROP_FRAMES));
 	protobuf_number(&profile->out, PROFILE_TIME_NANOS,
 			(uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec);
 	value_type(profile, PROFILE_PERIOD_TYPE, "space", "bytes");

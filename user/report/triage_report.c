@@ -76,6 +76,7 @@ size_t triage_split_parts(const struct triage_split *split,
 		{"page-cache", "page cache", PART(file)},
 		{"kernel", "kernel", PART(kernel)},
 		{"slab", "of it slab", PART(slab)},
+		{"page-tables", "of it page tables", PART(page_tables)},
 		{"sock", "sockets", PART(sock)},
 		{"kernel-stacks", "of it kernel stacks", PART(kernel_stack)},
 	};
@@ -95,6 +96,44 @@ size_t triage_split_parts(const struct triage_split *split,
 	if (count)
 		qsort(parts, count, sizeof(*parts), by_growth);
 	return count;
+}
+
+static const struct {
+	const char *name, *words;
+	enum quantity quantity;
+	bool kernels;
+} machine_parts[] = {
+	[MACHINE_SLAB] = {"slab", "slab", QUANTITY_CHARGED, true},
+	[MACHINE_PAGE_TABLES] = {"page-tables", "page tables", QUANTITY_CHARGED, false},
+	[MACHINE_SHARED] = {"shared", "tmpfs and shared memory", QUANTITY_CHARGED, false},
+	[MACHINE_SEGMENTS] = {"sysv", "of it System V", QUANTITY_CHARGED, false},
+	[MACHINE_SOCKETS] = {"sockets", "sockets", QUANTITY_CHARGED, false},
+	[MACHINE_PER_CPU] = {"percpu", "per CPU", QUANTITY_CHARGED, true},
+	[MACHINE_VMALLOC] = {"vmalloc", "vmalloc", QUANTITY_CHARGED, true},
+	[MACHINE_STACKS] = {"kernel-stacks", "kernel stacks", QUANTITY_CHARGED, false},
+	[MACHINE_CACHES] = {"reclaimable", "reclaimable slab", QUANTITY_CHARGED, true},
+	[MACHINE_DYING_GROUPS] = {"dying-cgroups", "dying cgroups", QUANTITY_FILES, false},
+};
+_Static_assert(ARRAY_SIZE(machine_parts) == MACHINE_PART_MAX_, "a row for every part");
+
+const char *triage_machine_name(enum machine_part part)
+{
+	return machine_parts[part].name;
+}
+
+const char *triage_machine_words(enum machine_part part)
+{
+	return machine_parts[part].words;
+}
+
+enum quantity triage_machine_quantity(enum machine_part part)
+{
+	return machine_parts[part].quantity;
+}
+
+bool triage_machine_is_kernels(enum machine_part part)
+{
+	return machine_parts[part].kernels;
 }
 
 void triage_samples_free(struct triage_samples *samples)
@@ -152,7 +191,7 @@ double triage_site_share(const struct triage_sites *sites, const struct site *si
 static const struct {
 	const char *sampled, *unit, *next;
 } sampling[] = {
-	[QUANTITY_HEAP] = {"page faults", NULL, "leakmon -p %d"},
+	[QUANTITY_HEAP] = {"page faults", NULL, "leakmon diagnose -p %d"},
 	[QUANTITY_MAPPING] = {"mmap", "mappings", "leakmon --mappings -p %d"},
 	[QUANTITY_THREADS] = {"thread creation", "threads", "leakmon threads -p %d"},
 	[QUANTITY_FILES] = {"open files", "files", "ls -l /proc/%d/fd"},

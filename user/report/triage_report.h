@@ -35,8 +35,12 @@ struct quantities {
 	double values[QUANTITY_MAX_];
 };
 
-/* Everything grows in its first minutes: the readings that a first verdict takes. */
+/*
+ * Everything grows in its first minutes: the readings that a first verdict takes; or as many as
+ * come in GROWTH_SPAN_S, but at least a dozen, where the budget makes them rare.
+ */
 #define GROWTH_READINGS_MIN 24
+#define GROWTH_SPAN_S 115.0
 
 struct growth {
 	enum quantity kind;
@@ -175,9 +179,41 @@ struct triage_part {
 };
 
 /* The parts that are known and not nothing, those that grew most first; returns how many. */
-#define TRIAGE_PARTS_MAX 8
+#define TRIAGE_PARTS_MAX 9
 size_t triage_split_parts(const struct triage_split *split,
 			  struct triage_part parts[TRIAGE_PARTS_MAX]);
+
+/* Memory of the machine that is no process's. */
+enum machine_part {
+	MACHINE_SLAB, /* of the kernel, that it cannot take back */
+	MACHINE_PAGE_TABLES,
+	MACHINE_SHARED,	  /* tmpfs and shared memory */
+	MACHINE_SEGMENTS, /* of it System V's */
+	MACHINE_SOCKETS,  /* buffers */
+	MACHINE_PER_CPU,
+	MACHINE_VMALLOC,
+	MACHINE_STACKS,	      /* of the kernel, one for each thread */
+	MACHINE_CACHES,	      /* slab that it takes back when memory runs short */
+	MACHINE_DYING_GROUPS, /* control groups that were removed, and that memory still holds */
+	MACHINE_PART_MAX_,
+};
+
+struct machine_figure {
+	double now; /* bytes, or a number of groups; NAN: not known */
+	enum trend_verdict verdict;
+	double per_s; /* of a suspect */
+};
+
+struct triage_machine {
+	struct machine_figure parts[MACHINE_PART_MAX_];
+};
+
+/* "slab", "page-tables", ...: as JSON has it; the same in words; and what it is judged as. */
+const char *triage_machine_name(enum machine_part part);
+const char *triage_machine_words(enum machine_part part);
+enum quantity triage_machine_quantity(enum machine_part part);
+/* Whether the call stacks that allocate it are those of the kernel. */
+bool triage_machine_is_kernels(enum machine_part part);
 
 struct triage_entry {
 	pid_t pid;			   /* 0: a container or cgroup */
@@ -204,6 +240,7 @@ struct triage_entry {
 	bool doubted;	 /* it would be leaking, but nothing proves (yet) that it is no garbage */
 	bool multiplies; /* a leaking group: it has more and more threads, perhaps processes */
 	const struct triage_split *split; /* of a group that the kernel charges; NULL: none */
+	const char *why; /* a group grows while no process in it does: what does; static; or NULL */
 };
 
 /* The sampled event of a kind: "page faults"; and the unit of its amounts: "threads", NULL: bytes.
@@ -279,14 +316,16 @@ struct triage_report {
 	struct timespec time; /* CLOCK_REALTIME */
 	double running_s, poll_interval_s;
 	struct triage_entries processes, groups;
-	VEC(struct triage_limit) limits;  /* the least time left first */
-	size_t limits_more;		  /* that something is near to, behind these */
+	VEC(struct triage_limit) limits;      /* the least time left first */
+	size_t limits_more;		      /* that something is near to, behind these */
+	const struct triage_machine *machine; /* NULL: not read; borrowed */
 	const struct triage_kills *kills; /* that this report is made for; NULL: none; borrowed */
 	const struct oom_kills *oom;	  /* the totals; NULL: it is not looked for; borrowed */
 	uint64_t lost_reports;		  /* of this run that could not be written so far */
 	struct pushed pushed;
-	bool hidden;	/* hidepid */
-	size_t waiting; /* processes that were not looked at yet, to keep the budget */
+	bool hidden;	     /* hidepid */
+	bool samples_stacks; /* of suspects: theirs may come with a later report */
+	size_t waiting;	     /* processes that were not looked at yet, to keep the budget */
 	struct text_form form;
 	/* Its cost, as shares of one core. */
 	double budget_limit, budget_used;

@@ -9,6 +9,7 @@
 #include "monitor/emit.h"
 #include "monitor/report_loop.h"
 #include "profile/profile_run.h"
+#include "runs/early_screen.h"
 #include "triage/causes.h"
 #include "triage/kills.h"
 #include "triage/managed_look.h"
@@ -29,6 +30,7 @@ struct triage_run {
 	struct sampling *sampling;	       /* NULL with --no-stacks */
 	struct causes *causes;
 	struct kills *kills;
+	struct early_screen screen;
 	bool polled;
 	struct report_loop loop;
 };
@@ -60,6 +62,7 @@ static int run_open(struct triage_run *run)
 		error = triage_open(&run->triage, poll_interval_s, options->budget);
 	if (error)
 		return error;
+	early_screen_init(&run->screen, &options->session.output, schedule->count);
 	run->triage.limits.near_share = options->near_limit;
 	if (options->exact)
 		run->escalation = escalation_new(options, &run->triage);
@@ -99,7 +102,8 @@ static void attach_profiles(const struct profile_report *profiles, struct triage
 	}
 }
 
-static int write_report(struct triage_run *run, bool last)
+/* `asked`: it must not be left out. */
+static int write_report(struct triage_run *run, bool asked, bool last)
 {
 	const struct output_options *output = &run->options->session.output;
 	struct triage_report report = {0};
@@ -120,10 +124,11 @@ static int write_report(struct triage_run *run, bool last)
 	triage_report_doubt_groups(&report);
 	if (run->profiles)
 		attach_profiles(run->profiles, &report.processes);
+	report.samples_stacks = run->sampling;
 	report.form = emit_form(output);
 	report.lost_reports = run->emitter.lost;
 	report.pushed = emit_pushed(&run->emitter);
-	error = emit(&run->emitter, OUTPUT_TRIAGE, &report, last);
+	error = early_screen_emit(&run->screen, &run->emitter, &report, asked, last);
 	if (!error && run->sampling && !last)
 		sampling_update(run->sampling, &report);
 	if (!error && run->escalation && !last)
@@ -139,7 +144,7 @@ static int end_window(struct triage_run *run)
 	int error;
 
 	escalation_end(run->escalation);
-	error = write_report(run, true);
+	error = write_report(run, true, true);
 	escalation_clear(run->escalation);
 	return error;
 }
@@ -153,14 +158,14 @@ static int poll_if_due(void *context, const struct pollfd *fds, size_t count)
 	(void)fds;
 	(void)count;
 	if (kills_take(run->kills))
-		error = write_report(run, false);
+		error = write_report(run, true, false);
 	if (!error && triage_pause_s(&run->triage) <= 0) {
 		error = triage_poll(&run->triage);
 		if (run->sampling)
 			sampling_consume(run->sampling);
 		/* A process close to a limit is reported, and sampled, at once. */
 		if (!error && (kills_take(run->kills) || run->triage.limits.news))
-			error = write_report(run, false);
+			error = write_report(run, true, false);
 	}
 	if (!error && run->escalation && escalation_is_over(run->escalation))
 		error = end_window(run);
@@ -190,14 +195,19 @@ static int make_report(void *context, enum report_cause cause)
 
 	if (last && run->escalation && escalation_is_running(run->escalation))
 		return end_window(run);
-	return write_report(run, last);
+	return write_report(run, cause == REPORT_ASKED, last);
 }
 
 static void say_begin(const struct triage_run *run)
 {
-	log_info("watching %zu processes; first verdicts in about %.3g s",
-		 run->triage.population.members.count + run->triage.population.waiting,
-		 GROWTH_READINGS_MIN * run->triage.poll_interval_s);
+	double first_s = GROWTH_READINGS_MIN * run->triage.poll_interval_s;
+
+	log_info("watching %zu processes; first verdicts in about %.3g s%s%s",
+		 run->triage.population.members.count + run->triage.population.waiting, first_s,
+		 first_s > 60 ? ", of fast growth in 30 s" : "",
+		 run->screen.wanted && !run->screen.terminal
+			 ? "; until then only what seems to grow is reported"
+			 : "");
 }
 
 static int loop(struct triage_run *run)
@@ -223,7 +233,7 @@ static int take_profile(void *context, const struct profile_report *profiles, bo
 	int error;
 
 	run->profiles = profiles;
-	error = write_report(run, last);
+	error = write_report(run, false, last);
 	run->profiles = NULL;
 	return error;
 }
@@ -237,7 +247,7 @@ static void polled(void *context)
 	run->polled = true;
 	if (run->sampling)
 		sampling_consume(run->sampling);
-	if ((kills_take(run->kills) || run->triage.limits.news) && write_report(run, false))
+	if ((kills_take(run->kills) || run->triage.limits.news) && write_report(run, true, false))
 		log_error("cannot report OOM kills, or processes close to a memory limit");
 }
 
@@ -246,7 +256,7 @@ static void tended(void *context)
 {
 	struct triage_run *run = context;
 
-	if (kills_take(run->kills) && write_report(run, false))
+	if (kills_take(run->kills) && write_report(run, true, false))
 		log_error("cannot report OOM kills");
 }
 

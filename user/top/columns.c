@@ -344,16 +344,19 @@ static void column_format_where(const struct top_row *row, const struct top_colu
 		{"bytes", 'b', TOP_BYTES}, {"count", 'c', TOP_COUNT}, {"growth", 'g', TOP_GROWTH}, \
 			{"integral", 'i', TOP_INTEGRAL}, {"age", 'a', TOP_AGE},                    \
 	}
-#define COLUMNS_OF_TRIAGE                                                                          \
-	{"IN", 12, true, CELLS_LEFT, 7, 0, column_format_place},                                   \
+/* A short name keeps its width: it is the place that yields, to a point. */
+#define PLACE_LEAST 8
+#define COLUMNS_OF_TRIAGE(place_drop)                                                              \
+	{"IN", 12, true, CELLS_LEFT, place_drop, 0, column_format_place, .least = PLACE_LEAST},    \
 		{"ANON+SWAP", 10, false, CELLS_RIGHT, 3, TOP_BYTES, column_format_bytes},          \
-		{"GROWTH/MIN", 14, false, CELLS_RIGHT, 2, TOP_GROWTH, column_format_triage_rate},  \
+		{"GROWTH/MIN", 14, false, CELLS_RIGHT, 2, TOP_GROWTH, column_format_triage_rate,   \
+		 .least = 11},                                                                     \
 		{"THREADS", 7, false, CELLS_RIGHT, 8, TOP_THREADS, column_format_number},          \
 		{"FILES", 6, false, CELLS_RIGHT, 9, TOP_FILES, column_format_number},              \
 		{"MAPS", 6, false, CELLS_RIGHT, 10, TOP_MAPPINGS, column_format_number},           \
 		{"VERDICT", 9, false, CELLS_LEFT, 1, 0, column_format_verdict},                    \
 		{"CONF", 5, false, CELLS_RIGHT, 5, TOP_CONFIDENCE, column_format_confidence},      \
-		{"TREND", 16, false, CELLS_LEFT, 4, 0, column_format_trend},
+		{"TREND", 16, false, CELLS_LEFT, 4, 0, column_format_trend, .least = 8},
 
 const struct top_list top_lists[TOP_LISTS_] = {
 	[TOP_TRIAGE] =
@@ -361,8 +364,8 @@ const struct top_list top_lists[TOP_LISTS_] = {
 			"Processes",
 			"no process is seen yet",
 			{{"PID", 7, false, CELLS_RIGHT, 0, 0, column_format_pid},
-			 {"COMM", 15, false, CELLS_LEFT, 0, 0, column_format_name},
-			 COLUMNS_OF_TRIAGE},
+			 {"COMM", 15, true, CELLS_LEFT, 0, 0, column_format_name},
+			 COLUMNS_OF_TRIAGE(7)},
 			SORT_OF_TRIAGE,
 		},
 	[TOP_GROUPS] =
@@ -371,7 +374,7 @@ const struct top_list top_lists[TOP_LISTS_] = {
 			"no container or cgroup is seen yet",
 			{{"PROCS", 7, false, CELLS_RIGHT, 6, TOP_PROCESSES, column_format_number},
 			 {"WHAT", 11, false, CELLS_LEFT, 11, 0, column_format_name},
-			 COLUMNS_OF_TRIAGE},
+			 COLUMNS_OF_TRIAGE(0)},
 			SORT_OF_TRIAGE,
 		},
 	[TOP_TARGETS] =
@@ -465,14 +468,45 @@ static size_t least_of(const struct top_list *list, const size_t widths[COLUMNS_
 	return least;
 }
 
-/* Left-over width goes to the column that takes it, or is taken from the last ones. */
-static void settle(const struct top_list *list, size_t width, size_t widths[COLUMNS_MAX])
+/* By which the shown columns may shrink. */
+static size_t slack_of(const struct top_list *list, const size_t widths[COLUMNS_MAX])
 {
-	size_t needed = width_of(list, widths);
+	size_t sum = 0;
 
 	for (size_t i = 0; i < COLUMNS_MAX && list->columns[i].title; i++) {
-		if (list->columns[i].takes_rest && widths[i] && needed < width)
-			widths[i] += width - needed;
+		if (widths[i] && list->columns[i].least)
+			sum += widths[i] - list->columns[i].least;
+	}
+	return sum;
+}
+
+static void shrink(const struct top_list *list, size_t width, size_t widths[COLUMNS_MAX])
+{
+	for (size_t i = 0; i < COLUMNS_MAX && list->columns[i].title; i++) {
+		size_t needed = width_of(list, widths), least = list->columns[i].least;
+
+		if (widths[i] && least && needed > width)
+			widths[i] -= MIN(widths[i] - least, needed - width);
+	}
+}
+
+/* Left-over width goes to the columns that take it, or is taken from the last ones. */
+static void settle(const struct top_list *list, size_t width, size_t widths[COLUMNS_MAX])
+{
+	size_t needed, takers = 0;
+
+	shrink(list, width, widths);
+	needed = width_of(list, widths);
+	for (size_t i = 0; i < COLUMNS_MAX && list->columns[i].title; i++)
+		takers += list->columns[i].takes_rest && widths[i];
+	for (size_t i = 0; i < COLUMNS_MAX && list->columns[i].title && needed < width; i++) {
+		size_t rest;
+
+		if (!list->columns[i].takes_rest || !widths[i])
+			continue;
+		rest = (width - needed) / takers--;
+		widths[i] += rest;
+		needed += rest;
 	}
 	for (size_t i = COLUMNS_MAX; i-- > 0 && needed > width;) {
 		size_t cut = MIN(widths[i], needed - width);
@@ -492,7 +526,8 @@ void top_columns_fit(const struct top_list *list, bool many, size_t width,
 
 		widths[i] = column->title && (many || !column->of_many) ? column->width : 0;
 	}
-	while (width_of(list, widths) > width && (least = least_of(list, widths)) != COLUMNS_MAX)
+	while (width_of(list, widths) > width + slack_of(list, widths) &&
+	       (least = least_of(list, widths)) != COLUMNS_MAX)
 		widths[least] = 0;
 	settle(list, width, widths);
 }

@@ -49,6 +49,7 @@ struct top_column {
 	enum top_field field;
 	column_format *format;
 	bool of_many; /* only where rows are of several processes */
+	size_t least; /* it may shrink to, before another one is dropped; 0: it may not */
 };
 
 struct top_sort {

@@ -273,6 +273,14 @@ static void draw_message(const struct layout *layout, const struct top_model *mo
 			 model->mode == TOP_FILTERING ? "Filter" : "Search", model->typed);
 	else if (*model->message)
 		snprintf(text, sizeof(text), "%s", model->message);
+	else if (top_model_has_page(model) && model->page.lines.count > model->height)
+		snprintf(text, sizeof(text), "lines %zu to %zu of %zu: Up, Down, PgUp, PgDn%s",
+			 model->page_first + 1,
+			 MIN(model->page_first + model->height, model->page.lines.count),
+			 model->page.lines.count,
+			 model->screen == TOP_STACK && model->mode == TOP_NORMAL
+				 ? ""
+				 : "; any other key: back");
 	else if (row && row->evidence && model->mode == TOP_NORMAL)
 		snprintf(text, sizeof(text), "%s: %s", top_row_verdict(row), row->evidence);
 	put_line(layout, layout->height - 1 - layout->keys, text,
@@ -283,9 +291,9 @@ static void draw_keys(const struct layout *layout, const struct top_model *model
 {
 	static const struct {
 		const char *key, *what;
-	} keys[] = {{"F1", "Help"},  {"F2", "Snapshot"}, {"F3", "Search"},   {"F4", "Filter"},
-		    {"F6", "Sort"},  {"F8", "Messages"}, {"Space", "Pause"}, {"Enter", "Open"},
-		    {"Esc", "Back"}, {"F10", "Quit"}};
+	} keys[] = {{"F1", "Help"},  {"F2", "Save"},  {"F3", "Search"}, {"F4", "Filter"},
+		    {"F6", "Sort"},  {"F8", "Log"},   {"Spc", "Pause"}, {"Enter", "Open"},
+		    {"Esc", "Back"}, {"F10", "Quit"}, {"+-", "Budget"}};
 	int column = 0;
 
 	put_line(layout, layout->height - 1, "", A_NORMAL);
@@ -296,7 +304,8 @@ static void draw_keys(const struct layout *layout, const struct top_model *model
 		if (model->paused && !strcmp(what, "Pause"))
 			what = "Go on";
 		width = (int)strlen(what);
-		if (column + key + width + 1 > layout->width)
+		if (column + key + width > layout->width ||
+		    (!model->triage && !strcmp(what, "Budget")))
 			return;
 		put(layout->height - 1, column, key, keys[i].key, CELLS_LEFT, A_BOLD);
 		put(layout->height - 1, column + key, width, what, CELLS_LEFT, A_REVERSE);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -27,9 +28,9 @@ static void set_clock(struct top_heading *heading, const struct timespec *time)
 	strftime(heading->clock, sizeof(heading->clock), "%H:%M:%S", &local);
 }
 
-#define METER_CELLS 20
+#define METER_CELLS 16
 
-/* "Memory [||||||    ] 8.21 GiB of 23.5 GiB; swap 0 B of 2.00 GiB; tasks waited for it ...". */
+/* "Memory [||||||    ] 8.21 GiB of 23.5 GiB; swap 0 B of 2.00 GiB; pressure some 0.0 % ...". */
 static void machine_write(FILE *out)
 {
 	struct machine_memory memory;
@@ -41,7 +42,7 @@ static void machine_write(FILE *out)
 	cells = (unsigned)(METER_CELLS * (double)(memory.total - memory.available) /
 				   (double)memory.total +
 			   0.5);
-	fprintf(out, "Memory [%.*s%*s] %s of %s", (int)cells, "||||||||||||||||||||",
+	fprintf(out, "Memory [%.*s%*s] %s of %s", (int)cells, "||||||||||||||||",
 		(int)(METER_CELLS - cells), "",
 		units_bytes(used, (double)(memory.total - memory.available), ""),
 		units_bytes(total, (double)memory.total, ""));
@@ -50,7 +51,7 @@ static void machine_write(FILE *out)
 			units_bytes(used, (double)(memory.swap_total - memory.swap_free), ""),
 			units_bytes(total, (double)memory.swap_total, ""));
 	if (!isnan(memory.some_10s))
-		fprintf(out, "; pressure in 10 s: some %.1f %%, full %.1f %%", memory.some_10s,
+		fprintf(out, "; pressure some %.1f %%, full %.1f %%", memory.some_10s,
 			memory.all_10s);
 }
 
@@ -207,6 +208,26 @@ int top_heading_of_report(struct top_heading *heading, const struct report *repo
 	return 0;
 }
 
+/* Memory of the machine that is no process's, if any of it grows. NULL: none does. */
+static char *suspects_line(const struct triage_machine *machine)
+{
+	char *line = NULL;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out)
+		return NULL;
+	text_triage_machine_write(out, machine, false);
+	fclose(out);
+	if (line && !*line) {
+		free(line);
+		return NULL;
+	}
+	if (line)
+		line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
 int top_heading_of_triage(struct top_heading *heading, const struct triage_report *report)
 {
 	const struct triage_entries *processes = &report->processes;
@@ -221,13 +242,15 @@ int top_heading_of_triage(struct top_heading *heading, const struct triage_repor
 			  processes->verdicts[TREND_LEAKING], processes->verdicts[TREND_GROWING],
 			  processes->verdicts[TREND_TOO_EARLY]);
 	if (length >= 0)
-		length = asprintf(&made.lines[HEADING_COST],
-				  "Own cost: %s (--budget %.3g %%), %s; polled every %.3g s%s",
-				  triage_cost_text(report, own), 100 * report->budget_limit,
-				  units_bytes(resident, (double)report->resident_bytes, ""),
-				  report->poll_interval_s,
-				  report->shed_mappings ? "; what costs most is shed" : "");
+		length = asprintf(
+			&made.lines[HEADING_COST], "Cost: %s of %.3g %%, %s; polled every %.2g s%s",
+			triage_cost_text(report, own), 100 * report->budget_limit,
+			units_bytes(resident, (double)report->resident_bytes, ""),
+			report->poll_interval_s,
+			report->stretch > 1 || report->shed_mappings ? "; + raises the budget"
+								     : "");
 	made.lines[HEADING_MACHINE] = machine_line();
+	made.lines[HEADING_LEDGER] = suspects_line(report->machine);
 	if (length < 0 || !made.lines[HEADING_MACHINE]) {
 		top_heading_free(&made);
 		return -ENOMEM;

@@ -351,6 +351,17 @@ static enum top_action key_snapshot(struct top_model *model)
 	return TOP_SNAPSHOT;
 }
 
+/* Only polls of the machine have a budget. */
+static enum top_action key_more(struct top_model *model)
+{
+	return model->triage ? TOP_BUDGET_MORE : TOP_NOTHING;
+}
+
+static enum top_action key_less(struct top_model *model)
+{
+	return model->triage ? TOP_BUDGET_LESS : TOP_NOTHING;
+}
+
 static enum top_action key_refresh(struct top_model *model)
 {
 	model->paused = false;
@@ -396,6 +407,8 @@ static const struct {
 	{{'N'}, key_previous},
 	{{'I'}, key_invert},
 	{{' ', 'p'}, key_pause},
+	{{'+', '='}, key_more},
+	{{'-'}, key_less},
 	{{'r'}, key_refresh},
 	{{TOP_KEY_REDRAW}, key_redraw},
 };

@@ -26,6 +26,8 @@ enum top_action {
 	TOP_TRACK,	   /* track the process model.wanted_pid exactly */
 	TOP_FOLLOW,	   /* profile it */
 	TOP_COUNT_CLASSES, /* of it */
+	TOP_BUDGET_MORE,   /* polls may cost twice as much */
+	TOP_BUDGET_LESS,   /* or half */
 	TOP_SNAPSHOT,	   /* write one down */
 	TOP_REFRESH,	   /* a report now */
 	TOP_SHOW_MESSAGES, /* puts them on model.page */

@@ -21,22 +21,26 @@ static const char help[] =
 	"  Up Down j k        one row             PgUp PgDn   one screen\n"
 	"  Home End           first, last\n"
 	"  Enter Right        open: a process's call stacks, a call stack's frames;\n"
-	"                     of the machine's processes: profile that one\n"
-	"  x                  track that one exactly, as `leakmon top -p PID` does\n"
+	"                     of the machine's processes: track that one exactly if it\n"
+	"                     allocates less than 5000 times a second, else profile it\n"
+	"  x                  track it exactly in any case, as `leakmon top -p PID` does\n"
 	"  C                  count its objects by class: it stands for at most 100 ms\n"
 	"  Esc Left           back\n"
 	"  Tab                the other list: processes and containers, or processes and\n"
 	"                     call stacks of all of them\n"
 	"\n"
+	"  + -                polls of the machine may cost twice as much, or half (5 %\n"
+	"                     of a core while somebody types, else 1 %, or --budget)\n"
+	"\n"
 	"  F3 /               search; n and N: next, previous\n"
-	"  F4 \\ f             filter: only rows with that text in a name, file, container or\n"
-	"                     verdict; Esc while typing: no filter\n"
+	"  F4 \\ f             filter: only rows with that text in a name, file, container\n"
+	"                     or verdict; Esc while typing: no filter\n"
 	"  F6 >               sort by ...; b bytes, c count, g growth, i integral, a age,\n"
 	"                     u urgency, t threads, o open files, m mappings; I inverts\n"
 	"\n"
 	"  Space p            pause: the screen stands still, counting goes on\n"
 	"  r                  new numbers now\n"
-	"  F2 s               write a snapshot: of tracked processes into a recording, for\n"
+	"  F2 s               save a snapshot: of tracked processes into a recording, for\n"
 	"                     `leakmon report` and `leakmon diff`; else as text into a file.\n"
 	"                     The line at the bottom says which file\n"
 	"  F8 l               messages so far         Ctrl-L     draw again\n"
@@ -50,11 +54,12 @@ static const char help[] =
 	"  BYTES·S            bytes held times seconds: what it has cost so far\n"
 	"  VERDICT            leaking: grows all the time; growing: not for sure, or in steps;\n"
 	"                     plateau: a cache that is full; churning: up and down; one-off;\n"
-	"                     steady; too-early: a verdict takes a dozen reports\n"
+	"                     steady; too-early: a verdict takes a dozen reports, of the\n"
+	"                     machine's processes 24, or those of two minutes if rarer\n"
 	"  AT LEAST           of a profile: growth that is sure (95 %); BLOCKS/S: allocated\n"
 	"  STAY, FOR          share of its blocks that nobody touched for so long\n"
 	"  CONF               confidence that the growth is real and goes on\n"
-	"  TREND              bytes over time, oldest first\n"
+	"  TREND              bytes over time, oldest first; flat: it moves by less than 5 %\n"
 	"  ANON+SWAP          anonymous memory, resident and swapped out\n";
 
 void top_page_free(struct top_page *page)
@@ -188,7 +193,7 @@ static void details_write(FILE *out, const struct top_row *row, const char *clas
 		fputs("C counts its objects by class: it stands for at most a tenth of a second\n",
 		      out);
 	else if (!row->managed)
-		fputs("Enter profiles it, for the call stacks that grow; x tracks it exactly; C "
+		fputs("Enter shows its call stacks; x tracks it exactly in any case; C "
 		      "counts its objects by class\n",
 		      out);
 }

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "output/text/text.h"
+#include "proc/command_line.h"
 #include "proc/container.h"
 
 void top_rows_free(struct top_rows *rows)
@@ -347,6 +348,8 @@ static int put_texts(struct top_row *row, const struct triage_entry *entry)
 		}
 		if (entry->cause)
 			fprintf(out, "; %s", entry->cause->text);
+		if (entry->why)
+			fprintf(out, "; %s", entry->why);
 		fclose(out);
 		row->details = details_text(entry);
 	}
@@ -386,11 +389,48 @@ static int entry_row(const struct triage_entry *entry, double urgency, struct to
 	return put_texts(row, entry);
 }
 
+/* Of so many processes at most that share their names. */
+#define SUBJECTS_MAX 64
+
+static bool shares_its_name(const struct triage_entries *entries, const struct triage_entry *entry)
+{
+	for (size_t i = 0; i < entries->count; i++) {
+		const struct triage_entry *other = &entries->items[i];
+
+		if (other->pid != entry->pid && !strcmp(other->comm, entry->comm))
+			return true;
+	}
+	return false;
+}
+
+/* Of five that are all "java", which one is which: "java kafka.Kafka". */
+static int tell_apart(const struct triage_entries *entries, const struct triage_entry *entry,
+		      struct top_row *row)
+{
+	_cleanup_free_ char *subject = NULL;
+	char *name;
+
+	if (!entry->pid || !shares_its_name(entries, entry))
+		return 0;
+	subject = command_line_read_subject(entry->pid);
+	if (!subject)
+		return 0;
+	if (asprintf(&name, "%s %s", row->name, subject) < 0)
+		return -ENOMEM;
+	free(row->name);
+	row->name = name;
+	return 0;
+}
+
 int top_rows_of_triage(const struct triage_entries *entries, struct top_rows *rows)
 {
 	int error = 0;
 
-	for (size_t i = 0; i < entries->count && !error; i++)
+	for (size_t i = 0; i < entries->count && !error; i++) {
 		error = entry_row(&entries->items[i], (double)(entries->count - i), rows);
+		if (!error && i < SUBJECTS_MAX)
+			error = tell_apart(entries, &entries->items[i],
+					   &rows->list.items[rows->list.count - 1]);
+	}
 	return error;
 }

@@ -60,8 +60,10 @@ enum top_action top_front_handle(struct top_front *front, const struct pollfd *f
 		return TOP_QUIT;
 	if (fds[RESIZE].revents)
 		top_terminal_resize(front->terminal);
-	while (action == TOP_NOTHING && (key = top_terminal_key()) != TOP_KEY_NONE)
+	while (action == TOP_NOTHING && (key = top_terminal_key()) != TOP_KEY_NONE) {
 		action = act(front, top_model_key(&front->model, key));
+		front->typed = true;
+	}
 	top_front_draw(front);
 	return action;
 }

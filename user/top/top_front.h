@@ -12,6 +12,7 @@ struct top_front {
 	struct top_terminal *terminal; /* borrowed; open */
 	struct top_model model;
 	char *title; /* owned; untrusted */
+	bool typed;  /* a key has come since the command last asked */
 };
 
 /* Opens the screen, in colours unless they are not wanted. As top_terminal_open(). */

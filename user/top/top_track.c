@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/timerfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "analyze/report_build.h"
 #include "base/cleanup.h"
@@ -25,6 +27,10 @@ struct track {
 	char *recording;		   /* its file; owned */
 	bool snapshot_wanted;
 	bool profile;
+	bool if_cheap;	 /* exact tracking goes on only where that costs next to nothing */
+	int timer_fd;	 /* its first looks at the rate; -1: none */
+	double looked_s; /* when the rate was looked at last; 0: never */
+	uint64_t events; /* up to then */
 	bool done;
 	enum top_action end;
 };
@@ -106,12 +112,54 @@ static int take_profile(void *context, const struct profile_report *report, bool
 	return show(track, error);
 }
 
+/* Each costs the process a microsecond or two: at this rate 1 % of a core. */
+#define CHEAP_EVENTS_PER_S 5000.0
+#define LOOK_FIRST_S 0.1
+#define LOOK_AGAIN_S 1
+
+static double monotonic_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void start_timer(struct track *track)
+{
+	const struct itimerspec times = {.it_value.tv_nsec = (long)(LOOK_FIRST_S * 1e9),
+					 .it_interval.tv_sec = LOOK_AGAIN_S};
+
+	track->looked_s = monotonic_s();
+	track->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (track->timer_fd >= 0)
+		timerfd_settime(track->timer_fd, 0, &times, NULL);
+}
+
+/* A process that allocates too fast to be tracked all the time is profiled instead. */
+static void look_at_rate(struct track *track, const struct report *report)
+{
+	const struct ledger *ledger = &report->snapshot->ledger;
+	uint64_t events = ledger->allocations + ledger->frees + ledger->untracked_frees;
+	double now_s = monotonic_s(), span_s = now_s - track->looked_s;
+
+	if (!track->if_cheap || !track->looked_s || span_s < LOOK_FIRST_S / 2)
+		return;
+	if ((double)(events - track->events) > CHEAP_EVENTS_PER_S * span_s) {
+		track->end = TOP_FOLLOW;
+		track->done = true;
+	}
+	track->looked_s = now_s;
+	track->events = events;
+}
+
 static int take(void *context, const struct report *report, const char *label, bool last)
 {
 	struct track *track = context;
 	int error = top_model_take_report(&track->front.model, report);
 
 	(void)label, (void)last;
+	look_at_rate(track, report);
 	if (!error && track->snapshot_wanted)
 		take_snapshot(track, report);
 	return show(track, error);
@@ -122,15 +170,19 @@ static int wait_for(void *context, struct pollfds *fds)
 {
 	struct track *track = context;
 	struct top_terminal *terminal = track->front.terminal;
+	int error;
 
 	if (!terminal->open) {
-		int error = top_front_open(terminal, &track->options->session.output);
+		error = top_front_open(terminal, &track->options->session.output);
 
 		if (error)
 			return error;
 		top_front_draw(&track->front);
 	}
-	return top_front_wait_for(&track->front, fds);
+	error = top_front_wait_for(&track->front, fds);
+	if (!error && track->if_cheap && track->timer_fd < 0)
+		start_timer(track);
+	return error ? error : pollfds_add(fds, track->timer_fd);
 }
 
 /* The report stays on the screen, but there is nothing more to write down. REPORT_AGAIN or 0. */
@@ -171,6 +223,7 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 {
 	struct track *track = context;
 	enum top_action action;
+	uint64_t ticks;
 	int error = 0;
 
 	(void)count;
@@ -193,7 +246,9 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 	default:
 		break;
 	}
-	return 0;
+	return track->timer_fd >= 0 && read(track->timer_fd, &ticks, sizeof(ticks)) > 0
+		       ? REPORT_AGAIN
+		       : 0;
 }
 
 static bool is_done(void *context)
@@ -305,6 +360,7 @@ static int run_screen(struct track *track, struct top_terminal *terminal, enum t
 	else
 		code = track->profile ? run_profile(track) : run_exact(track);
 	charge(track);
+	cleanup_close(&track->timer_fd);
 	close_recording(track);
 	top_front_close(&track->front);
 	*end = track->end;
@@ -314,7 +370,16 @@ static int run_screen(struct track *track, struct top_terminal *terminal, enum t
 int top_track(const struct top_options *options, struct top_terminal *terminal,
 	      struct triage *triage, enum top_action *end)
 {
-	struct track track = {.options = options, .triage = triage};
+	struct track track = {.options = options, .triage = triage, .timer_fd = -1};
+
+	return run_screen(&track, terminal, end);
+}
+
+int top_track_if_cheap(const struct top_options *options, struct top_terminal *terminal,
+		       struct triage *triage, enum top_action *end)
+{
+	struct track track = {
+		.options = options, .triage = triage, .timer_fd = -1, .if_cheap = true};
 
 	return run_screen(&track, terminal, end);
 }
@@ -322,7 +387,8 @@ int top_track(const struct top_options *options, struct top_terminal *terminal,
 int top_profile(const struct top_options *options, struct top_terminal *terminal,
 		struct triage *triage, enum top_action *end)
 {
-	struct track track = {.options = options, .triage = triage, .profile = true};
+	struct track track = {
+		.options = options, .triage = triage, .timer_fd = -1, .profile = true};
 
 	return run_screen(&track, terminal, end);
 }

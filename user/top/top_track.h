@@ -10,7 +10,7 @@
 
 struct top_options {
 	struct session_options session;
-	double budget;	       /* as triage's */
+	double budget;	       /* as triage's; 0: by attention.h */
 	const char *recording; /* of snapshots; NULL: leakmon-TIME.lkm */
 	const char *label;
 };
@@ -24,6 +24,14 @@ _Static_assert(!offsetof(struct top_options, session), "a session's options stan
  */
 int top_track(const struct top_options *options, struct top_terminal *terminal,
 	      struct triage *triage, enum top_action *end);
+
+/*
+ * The same while the target allocates so little that exact tracking costs it at most 1 % of a core.
+ * The rate is looked at a tenth of a second after the attach, and with each report: *end TOP_FOLLOW
+ * says that it is too fast.
+ */
+int top_track_if_cheap(const struct top_options *options, struct top_terminal *terminal,
+		       struct triage *triage, enum top_action *end);
 
 /* The same with one target, which is profiled. */
 int top_profile(const struct top_options *options, struct top_terminal *terminal,

@@ -10,6 +10,7 @@
 #include "triage/kills.h"
 #include "triage/managed_look.h"
 #include "triage/sampling.h"
+#include "top/attention.h"
 #include "top/top_front.h"
 #include "top/top_track.h"
 #include "top/top_triage.h"
@@ -23,7 +24,8 @@ struct overview {
 	struct causes *causes;	   /* NULL: out of memory */
 	struct kills *kills;	   /* NULL: out of memory */
 	struct sampling *sampling; /* NULL: out of memory, or a process is tracked */
-	pid_t chosen;		   /* to be profiled or tracked; 0: none */
+	struct attention attention;
+	pid_t chosen; /* to be profiled or tracked; 0: none */
 	bool exact;
 	bool snapshot_wanted;
 	bool done;
@@ -70,8 +72,10 @@ static int make_report(void *context, enum report_cause cause)
 		managed_look(&overview->triage, &report);
 	if (!error && overview->causes)
 		causes_explain(overview->causes, &report);
-	if (!error)
+	if (!error) {
+		triage_report_doubt_groups(&report);
 		error = top_model_take_triage(&overview->front.model, &report);
+	}
 	if (error)
 		log_error("no report: %s", strerror(-error));
 	if (!error && overview->snapshot_wanted)
@@ -133,9 +137,38 @@ static void take_classes(struct overview *overview)
 	top_front_draw(&overview->front);
 }
 
+static void change_budget(struct overview *overview, bool more)
+{
+	double now_s = triage_now(&overview->triage);
+	char text[96];
+
+	attention_change(&overview->attention, more, now_s);
+	triage_set_budget(&overview->triage, attention_limit(&overview->attention, now_s));
+	overview->triage.budget.pause_max_s = ATTENTION_PAUSE_MAX_S;
+	snprintf(text, sizeof(text), "polls may use %.3g %% of a core from now on",
+		 100 * overview->triage.budget.limit);
+	top_model_say(&overview->front.model, text);
+	top_front_draw(&overview->front);
+}
+
+/* Keys raise the budget, and minutes without one lower it. */
+static void attend(struct overview *overview)
+{
+	double now_s = triage_now(&overview->triage);
+
+	if (overview->front.typed)
+		overview->attention.typed_s = now_s;
+	overview->front.typed = false;
+	triage_set_budget(&overview->triage, attention_limit(&overview->attention, now_s));
+}
+
 static int act(struct overview *overview, enum top_action action)
 {
 	switch (action) {
+	case TOP_BUDGET_MORE:
+	case TOP_BUDGET_LESS:
+		change_budget(overview, action == TOP_BUDGET_MORE);
+		return 0;
 	case TOP_QUIT:
 		overview->done = true;
 		return 0;
@@ -160,6 +193,7 @@ static int act(struct overview *overview, enum top_action action)
 static int handle(void *context, const struct pollfd *fds, size_t count)
 {
 	struct overview *overview = context;
+	enum top_action action;
 	int error = 0;
 
 	(void)count;
@@ -171,7 +205,11 @@ static int handle(void *context, const struct pollfd *fds, size_t count)
 			sampling_consume(overview->sampling);
 		take_kills(overview);
 	}
-	return error ? error : act(overview, top_front_handle(&overview->front, fds));
+	if (error)
+		return error;
+	action = top_front_handle(&overview->front, fds);
+	attend(overview);
+	return act(overview, action);
 }
 
 static int timeout_ms(void *context)
@@ -228,9 +266,13 @@ static int track(struct overview *overview)
 	top_model_say(&overview->front.model, text);
 	top_front_draw(&overview->front);
 	if (!overview->exact)
+		code = top_track_if_cheap(&options, overview->front.terminal, &overview->triage,
+					  &end);
+	if (end == TOP_FOLLOW)
 		code = top_profile(&options, overview->front.terminal, &overview->triage, &end);
 	if (overview->exact || end == TOP_TRACK)
 		code = top_track(&options, overview->front.terminal, &overview->triage, &end);
+	overview->attention.typed_s = triage_now(&overview->triage);
 	/* A failed tracking has explained itself: the overview shows it. */
 	return end == TOP_LEAVE || code == EXIT_ERROR ? -1 : code;
 }
@@ -264,7 +306,11 @@ int top_triage(const struct top_options *options, struct top_terminal *terminal)
 		log_error("out of memory");
 		return EXIT_ERROR;
 	}
-	if (!triage_open(&overview.triage, poll_interval_s, options->budget)) {
+	overview.attention.chosen = options->budget;
+	if (!triage_open(&overview.triage, poll_interval_s,
+			 attention_limit(&overview.attention, 0))) {
+		if (!(options->budget > 0))
+			overview.triage.budget.pause_max_s = ATTENTION_PAUSE_MAX_S;
 		overview.causes = causes_new(&overview.triage);
 		overview.kills = kills_new(&overview.triage, true);
 		if (!top_front_open(terminal, &options->session.output))

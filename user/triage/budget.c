@@ -45,6 +45,15 @@ void budget_begin(struct budget *budget, double wall_s, const struct budget_cost
 	period_begin(budget);
 }
 
+void budget_set_limit(struct budget *budget, double limit)
+{
+	if (limit > budget->limit)
+		budget->step = 0;
+	budget->limit = limit;
+	budget->calm = 0;
+	period_begin(budget);
+}
+
 static double all_of(const struct budget_cost *cost)
 {
 	return cost->polling_s + cost->escalation_s;
@@ -58,6 +67,9 @@ static void settle(struct budget *budget, double wall_s, const struct budget_cos
 	double all_s = all_of(cost) - all_of(&budget->last_cost);
 
 	budget->debt_s = MAX(budget->debt_s + polling_s - earned_s, 0.0);
+	/* Polls that may not wait until it is paid owe no more than one pause pays. */
+	if (budget->pause_max_s > 0)
+		budget->debt_s = MIN(budget->debt_s, budget->limit * budget->pause_max_s);
 	budget->credit_s =
 		MIN(budget->credit_s + earned_s - all_s, budget->limit * BUDGET_CREDIT_SPAN_S);
 	budget->last_wall_s = wall_s;
@@ -141,14 +153,27 @@ bool budget_counts_files(const struct budget *budget)
 	return budget->step < STEP_FILES;
 }
 
+static unsigned longest_stretch(const struct budget *budget)
+{
+	unsigned stretch = BUDGET_STRETCH_MAX;
+
+	while (budget->pause_max_s > 0 && stretch > 1 &&
+	       budget->pause_s * stretch > budget->pause_max_s)
+		stretch /= 2;
+	return stretch;
+}
+
 unsigned budget_stretch(const struct budget *budget)
 {
-	return budget->step < STEP_PAUSES ? 1 : 1u << (budget->step - STEP_PAUSES + 1);
+	unsigned stretch = budget->step < STEP_PAUSES ? 1 : 1u << (budget->step - STEP_PAUSES + 1);
+
+	return MIN(stretch, longest_stretch(budget));
 }
 
 double budget_pause_s(const struct budget *budget)
 {
-	double longest_s = budget->pause_s * BUDGET_STRETCH_MAX;
+	double longest_s = budget->pause_max_s > 0 ? MAX(budget->pause_max_s, budget->pause_s)
+						   : budget->pause_s * BUDGET_STRETCH_MAX;
 	double stretched_s = budget->pause_s * budget_stretch(budget);
 
 	return MIN(MAX(stretched_s, budget->debt_s / budget->limit), longest_s);

@@ -31,6 +31,8 @@ struct budget_cost {
 struct budget {
 	double limit;	/* share of one core */
 	double pause_s; /* between polls, when nothing is shed */
+	/* Polls keep at least this rate, whatever they cost: somebody looks. 0: no such bound. */
+	double pause_max_s;
 	double used;	/* of the latest period, or of the one that runs if it is the first */
 	double worst;	/* of all periods */
 	unsigned step;	/* 0: nothing is shed */
@@ -56,6 +58,12 @@ double budget_stacks_reserve_s(void);
 double budget_stacks_cost_s(bool loaded, bool has_stacks);
 
 /*
+ * Another limit from now on. A higher one takes up at once what was shed: the polls to come tell
+ * whether it fits.
+ */
+void budget_set_limit(struct budget *budget, double limit);
+
+/*
  * Before the first poll. What was spent by then (starting) is owed, but says nothing about polls.
  */
 void budget_begin(struct budget *budget, double wall_s, const struct budget_cost *cost);
@@ -71,7 +79,7 @@ bool budget_counts_files(const struct budget *budget);
 /* By which the pause between polls is multiplied: 1, 2, 4, ... */
 unsigned budget_stretch(const struct budget *budget);
 
-/* Until the next poll: pause_s, stretched, or longer to pay what is owed. */
+/* Until the next poll: pause_s, stretched, or longer to pay what is owed; at most pause_max_s. */
 double budget_pause_s(const struct budget *budget);
 
 /* CPU time of a poll that may go into processes that are new: the others must be read, too. */

@@ -27,6 +27,15 @@
 #define LOOK_COST_S 0.05
 #define GIB_COST_S 1.0
 
+/*
+ * What would be called leaking, and is not explained yet, is called growing for so long: a heap
+ * that its allocator keeps grows as evenly as one that leaks. For its sake a look is taken that the
+ * budget has not saved up, one process at a time, if it costs no more than this.
+ */
+#define ASK_S 60.0
+#define OWED_PAUSE_S 3.0
+#define OWED_COST_S 0.3
+
 struct look {
 	pid_t pid;
 	uint64_t start_ticks;
@@ -36,13 +45,16 @@ struct look {
 	struct memory_split first; /* as it was when it was first listed */
 	double looked_s, cost_s;   /* when, on the triage's clock; and what it cost */
 	bool explained;
-	unsigned looks; /* since it was last known to be no leak */
+	bool told;	  /* it was called leaking: nothing but an explanation takes that back */
+	double leaking_s; /* when it would have been called leaking first; 0: never */
+	unsigned looks;	  /* since it was last known to be no leak */
 	struct memory_conclusion conclusion;
 	struct triage_cause cause;
 };
 
 struct causes {
 	struct triage *triage;
+	double owed_s; /* when a look was last taken that was not saved up */
 	VEC(struct look *) looks;
 };
 
@@ -85,6 +97,23 @@ static void forget(struct causes *causes, const struct look *look)
 	}
 }
 
+static bool is_open(const struct causes *causes, const struct look *look)
+{
+	return look->leaking_s > 0 && !look->explained && !look->told && !look->failures &&
+	       triage_now(causes->triage) - look->leaking_s < ASK_S;
+}
+
+static bool is_owed(struct causes *causes, const struct look *look, double expected_s)
+{
+	double now_s = triage_now(causes->triage);
+
+	if (!is_open(causes, look) || expected_s > OWED_COST_S ||
+	    (causes->owed_s > 0 && now_s - causes->owed_s < OWED_PAUSE_S))
+		return false;
+	causes->owed_s = now_s;
+	return true;
+}
+
 /* Reads it if there is enough to spare, and its heap can be read. 0 or -errno. */
 static int look_at(struct causes *causes, struct look *look, double expected_s,
 		   struct memory_process *now)
@@ -92,7 +121,7 @@ static int look_at(struct causes *causes, struct look *look, double expected_s,
 	double before_s = triage_cpu_s();
 	int error;
 
-	if (expected_s > triage_spare_s(causes->triage))
+	if (expected_s > triage_spare_s(causes->triage) && !is_owed(causes, look, expected_s))
 		return -EAGAIN;
 	error = memory_process_read(look->pid, NULL, now);
 	look->cost_s = triage_cpu_s() - before_s;
@@ -213,6 +242,8 @@ static void explain(struct causes *causes, struct triage_report *report, struct 
 	if (!look)
 		return;
 	look->listed = true;
+	if (entry->growth.verdict == TREND_LEAKING && !look->leaking_s)
+		look->leaking_s = triage_now(causes->triage);
 	if (is_due(causes, look) && !look->has_first) {
 		look_first(causes, look, entry);
 	} else if (is_due(causes, look) && is_suspect && !look_again(causes, look)) {
@@ -221,6 +252,9 @@ static void explain(struct causes *causes, struct triage_report *report, struct 
 	}
 	if (is_suspect && look->explained)
 		triage_report_explain(report, entry, &look->cause);
+	else if (is_open(causes, look))
+		triage_report_doubt(report, entry);
+	look->told |= entry->growth.verdict == TREND_LEAKING;
 }
 
 void causes_explain(struct causes *causes, struct triage_report *report)

@@ -152,6 +152,27 @@ static const double worth_bytes[] = {
 };
 _Static_assert(ARRAY_SIZE(worth_bytes) == QUANTITY_MAX_, "a row for every quantity");
 
+/* From the first reading of the finest window to its i-th, from 0 on. */
+static double seconds_to(const struct series_level *level, size_t i)
+{
+	uint32_t time_cs = level->points[(level->oldest + i) % level->capacity].time_cs;
+
+	return (time_cs - level->points[level->oldest].time_cs) / 100.0;
+}
+
+/* Readings that a verdict takes: fewer where the budget makes them rare, over as much time. */
+static size_t readings_needed(const struct series *series)
+{
+	const struct series_level *level = &series->levels[0];
+
+	for (size_t i = TREND_POINTS_MIN - 1; i + 1 < GROWTH_READINGS_MIN && i < level->count;
+	     i++) {
+		if (seconds_to(level, i) >= GROWTH_SPAN_S)
+			return i + 1;
+	}
+	return GROWTH_READINGS_MIN;
+}
+
 static bool is_sure(const struct trend *evidence, const struct trend *finest)
 {
 	if (evidence->confidence >= CONFIDENCE_SURE)
@@ -185,6 +206,47 @@ static void judge_still(struct growth *growth, const struct series *series,
 
 	trend_judge(&growth->evidence, points, count, options);
 	growth->verdict = growth->evidence.verdict;
+}
+
+/*
+ * A line of 64 MiB a minute or more for FAST_S needs no more readings to be called growing, for
+ * grow it does: whoever has two minutes of memory left hears of it, and its call stacks are
+ * sampled. Whether it goes on is open, so that it is not called leaking, and its confidence is
+ * halved at first.
+ */
+#define FAST_S 25.0
+#define FAST_READINGS_MIN 6
+#define FAST_PER_S (64 * 1024 * KIB / 60)
+#define FAST_R_SQUARED 0.98
+#define FAST_STEP_SHARE_MAX 0.45
+#define FAST_RECENT 0.7
+#define FAST_P 0.01
+
+static bool is_fast_line(const struct trend *trend)
+{
+	return trend->p < FAST_P && trend->recent >= FAST_RECENT && trend->span_s >= FAST_S &&
+	       trend->slope_low >= FAST_PER_S && trend->r_squared >= FAST_R_SQUARED &&
+	       trend->consistency >= 1 && trend->step_share <= FAST_STEP_SHARE_MAX &&
+	       trend->falls == 0;
+}
+
+static void judge_fast(struct growth *growth, const struct series *series,
+		       const struct trend_options *options)
+{
+	struct trend_options sooner = {options->quantum, FAST_READINGS_MIN};
+	struct trend_point points[SERIES_POINTS];
+	struct trend trend;
+
+	if (growth->verdict != TREND_TOO_EARLY ||
+	    (growth->kind != QUANTITY_HEAP && growth->kind != QUANTITY_CHARGED))
+		return;
+	trend_judge(&trend, points, series_points(series, 0, growth->kind, points), &sooner);
+	if (!is_fast_line(&trend))
+		return;
+	growth->evidence = trend;
+	growth->evidence.verdict = growth->verdict = TREND_GROWING;
+	growth->evidence.confidence = trend_confidence(&growth->evidence) *
+				      (0.5 + 0.5 * fmin(trend.span_s / GROWTH_SPAN_S, 1));
 }
 
 /* Growth without a verdict ranks by its rate so far, behind all that has one. */
@@ -306,11 +368,13 @@ static void judge(struct growth *growth, const struct series *series, enum quant
 		verdict_options(SUBJECT_QUANTITY + quantity, series->minimum.values[quantity]);
 	double range = series->maximum.values[quantity] - series->minimum.values[quantity];
 
+	options.points_min = readings_needed(series);
 	*growth = (struct growth){.kind = quantity};
 	if (range >= options.quantum)
 		judge_levels(growth, series, &options);
 	else
 		judge_still(growth, series, &options);
+	judge_fast(growth, series, &options);
 	growth->confidence = growth->evidence.confidence;
 	growth->per_s = growth->evidence.slope;
 	growth->low_per_s = growth->evidence.slope_low;
@@ -376,6 +440,12 @@ void growth_of(struct growth *growth, const struct series *series, double born_s
 	}
 	*growth = *most;
 	growth->memory_per_s = rate_of(heap);
+}
+
+void growth_of_quantity(struct growth *growth, const struct series *series, enum quantity quantity,
+			double born_s)
+{
+	judge(growth, series, quantity, born_s);
 }
 
 bool growth_is_of(const struct series *series, enum quantity quantity, double born_s)

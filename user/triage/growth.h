@@ -65,6 +65,9 @@ bool growth_is_worth_probes(const struct growth *growth);
  * the clock of its readings (below 0: before the first of all); NAN: not known.
  */
 void growth_of(struct growth *growth, const struct series *series, double born_s);
+/* Of one quantity alone. */
+void growth_of_quantity(struct growth *growth, const struct series *series, enum quantity quantity,
+			double born_s);
 /* Whether this quantity grows, whichever is the most urgent. */
 bool growth_is_of(const struct series *series, enum quantity quantity, double born_s);
 

@@ -143,6 +143,45 @@ static bool has_all_suspects(const struct triage_entries *processes)
 		!trend_is_suspect(processes->items[processes->count - 1].growth.verdict));
 }
 
+/* The charge that grew most, in words: of a group whose processes do not grow as fast. */
+static const char *why_it_grows(const struct triage_entry *group)
+{
+	static const struct {
+		const char *part, *words;
+	} reasons[] = {
+		{"anonymous", "no process grows as fast: pages that were shared since a fork "
+			      "become private, or processes come and go"},
+		{"swap", "no process grows as fast: its memory is swapped out"},
+		{"tmpfs", "no process grows: files in tmpfs or shared memory do"},
+		{"page-tables", "no process grows: their page tables do, for memory that is "
+				"mapped and touched here and there"},
+		{"slab", "no process grows: the kernel's memory for them does; `leakmon kernel` "
+			 "shows its call stacks"},
+		{"kernel-stacks", "no process grows: kernel stacks of its threads do"},
+		{"kernel", "no process grows: the kernel's memory for them does; `leakmon "
+			   "kernel` shows its call stacks"},
+		{"sock", "no process grows: buffers of its sockets do"},
+	};
+	struct triage_part parts[TRIAGE_PARTS_MAX];
+	size_t count = group->split ? triage_split_parts(group->split, parts) : 0;
+	bool heap = group->growth.kind == QUANTITY_HEAP;
+
+	for (size_t i = 0; i < count && parts[i].grown > 0; i++) {
+		bool anonymous =
+			!strcmp(parts[i].name, "anonymous") || !strcmp(parts[i].name, "swap");
+
+		/* "kernel" holds page tables, slab and stacks: the one that makes it names it. */
+		if (anonymous != heap || (!strcmp(parts[i].name, "kernel") && i + 1 < count &&
+					  parts[i + 1].grown >= parts[i].grown / 2))
+			continue;
+		for (size_t j = 0; j < ARRAY_SIZE(reasons); j++) {
+			if (!strcmp(parts[i].name, reasons[j].part))
+				return reasons[j].words;
+		}
+	}
+	return NULL;
+}
+
 void triage_report_doubt_groups(struct triage_report *report)
 {
 	bool all = has_all_suspects(&report->processes);
@@ -151,10 +190,15 @@ void triage_report_doubt_groups(struct triage_report *report)
 		struct triage_entry *group = &report->groups.items[i];
 		struct member_growth members;
 
-		if (group->growth.verdict != TREND_LEAKING || !group->cgroup ||
-		    group->growth.kind != QUANTITY_HEAP)
+		if (!trend_is_suspect(group->growth.verdict) || !group->cgroup)
 			continue;
 		members = growth_of_members(&report->processes, group);
+		if (group->growth.kind == QUANTITY_CHARGED ||
+		    (all && group->growth.kind == QUANTITY_HEAP && !group->multiplies &&
+		     2 * (members.sure_per_s + members.unproven_per_s) < group->growth.per_s))
+			group->why = why_it_grows(group);
+		if (group->growth.verdict != TREND_LEAKING || group->growth.kind != QUANTITY_HEAP)
+			continue;
 		if (2 * members.unproven_per_s >= group->growth.per_s ||
 		    (all && !group->multiplies && 2 * members.sure_per_s < group->growth.per_s))
 			lower_verdict(&report->groups, group);
@@ -296,6 +340,8 @@ int triage_report(struct triage *triage, size_t top, struct triage_report *repor
 	};
 
 	clock_gettime(CLOCK_REALTIME, &built.time);
+	machine_report(&triage->machine, &triage->machine_report);
+	built.machine = &triage->machine_report;
 	if (rank_processes(&built.processes, &triage->population, built.running_s, top) ||
 	    rank_groups(&built.groups, &triage->groups, built.running_s, top) ||
 	    list_limits(triage, &built)) {
@@ -341,6 +387,7 @@ void triage_close(struct triage *triage)
 	population_free(&triage->population);
 	groups_free(&triage->groups);
 	limits_free(&triage->limits);
+	machine_free(&triage->machine);
 }
 
 double triage_now(const struct triage *triage)
@@ -351,6 +398,16 @@ double triage_now(const struct triage *triage)
 double triage_pause_s(const struct triage *triage)
 {
 	return MAX(triage->due_s - triage_now(triage), 0.0);
+}
+
+void triage_set_budget(struct triage *triage, double limit)
+{
+	if (limit == triage->budget.limit)
+		return;
+	budget_set_limit(&triage->budget, limit);
+	if (triage->polled_s >= 0)
+		triage->due_s =
+			MIN(triage->due_s, triage->polled_s + budget_pause_s(&triage->budget));
 }
 
 /* 0.8 to 1.2; the state walks through Weyl's sequence. */
@@ -419,6 +476,8 @@ int triage_poll(struct triage *triage)
 		error = groups_poll(&triage->groups, &triage->population, now_s);
 	if (!error)
 		error = limits_poll(&triage->limits, &triage->groups, now_s);
+	if (!error)
+		error = machine_poll(&triage->machine, now_s);
 	if (error) {
 		log_error("cannot poll /proc: %s%s", strerror(-error),
 			  error == -ENOMEM ? "" : "; is it mounted?");

@@ -9,6 +9,7 @@
 #include "triage/budget.h"
 #include "triage/groups.h"
 #include "triage/limits.h"
+#include "triage/machine.h"
 #include "triage/population.h"
 #include "report/triage_report.h"
 
@@ -19,6 +20,8 @@ struct triage {
 	struct population population;
 	struct groups groups;
 	struct limits limits; /* looked at if limits.near_share is set */
+	struct machine machine;
+	struct triage_machine machine_report; /* of the latest report */
 	struct budget budget;
 	double poll_interval_s; /* before the budget stretches it */
 	double begin_s;		/* CLOCK_MONOTONIC */
@@ -37,6 +40,9 @@ struct triage {
 /* 0 or -errno after an error message. */
 int triage_open(struct triage *triage, double poll_interval_s, double budget);
 void triage_close(struct triage *triage);
+
+/* Another limit from now on; with a higher one, the next poll comes earlier. */
+void triage_set_budget(struct triage *triage, double limit);
 
 /* Seconds since triage_open(). */
 double triage_now(const struct triage *triage);

@@ -4,6 +4,8 @@
  * each with what is known without a probe and its "growth". The ledger is all zeros: nothing is
  * traced.
  */
+#include <math.h>
+
 #include "base/cleanup.h"
 #include "output/json/json.h"
 #include "output/json/json_writer.h"
@@ -228,6 +230,24 @@ static void budget_write(struct json_writer *json, const struct triage_report *r
 	json_close(json, '}');
 }
 
+static void machine_write(struct json_writer *json, const struct triage_machine *machine)
+{
+	json_open(json, "machine", '[');
+	for (size_t i = 0; i < MACHINE_PART_MAX_; i++) {
+		const struct machine_figure *figure = &machine->parts[i];
+
+		if (isnan(figure->now))
+			continue;
+		json_open(json, NULL, '{');
+		json_put_string(json, "part", triage_machine_name(i));
+		json_put_real(json, "now", figure->now);
+		json_put_real(json, "per_s", figure->per_s);
+		json_put_string(json, "verdict", trend_verdict_name(figure->verdict));
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 void json_triage_members(struct json_writer *json, const void *data)
 {
 	const struct triage_report *report = data;
@@ -240,6 +260,8 @@ void json_triage_members(struct json_writer *json, const void *data)
 	json_put_bool(json, "hidden", report->hidden);
 	limits_write(json, report);
 	kills_write(json, report->kills);
+	if (report->machine)
+		machine_write(json, report->machine);
 	json_lost_reports_write(json, report->lost_reports);
 	json_put_number(json, "processes_total", report->processes.total);
 	entries_write(json, "processes", &report->processes);

@@ -210,6 +210,35 @@ static void verdicts_write(FILE *out, const struct triage_report *report)
 	}
 }
 
+/* Memory of the machine that is no process's; absent where it is not known. */
+static void machine_write(FILE *out, const struct triage_machine *machine)
+{
+	prom_header(out, "machine_bytes", "gauge",
+		    "Memory of the machine that is no process's, by parts.");
+	for (size_t i = 0; i < MACHINE_DYING_GROUPS; i++) {
+		if (isnan(machine->parts[i].now))
+			continue;
+		fprintf(out, "leakmon_machine_bytes{part=\"%s\"} %.10g\n", triage_machine_name(i),
+			machine->parts[i].now);
+	}
+	prom_header(out, "machine_growth_bytes_per_second", "gauge",
+		    "Growth of such a part, where it is more than chance.");
+	for (size_t i = 0; i < MACHINE_DYING_GROUPS; i++) {
+		if (trend_is_suspect(machine->parts[i].verdict))
+			fprintf(out,
+				"leakmon_machine_growth_bytes_per_second{part=\"%s\","
+				"verdict=\"%s\"} %.10g\n",
+				triage_machine_name(i),
+				trend_verdict_name(machine->parts[i].verdict),
+				machine->parts[i].per_s);
+	}
+	if (isnan(machine->parts[MACHINE_DYING_GROUPS].now))
+		return;
+	prom_header(out, "dying_cgroups", "gauge",
+		    "Control groups that were removed, and that memory still holds.");
+	fprintf(out, "leakmon_dying_cgroups %.10g\n", machine->parts[MACHINE_DYING_GROUPS].now);
+}
+
 static const void *limit_row(const void *report, size_t i)
 {
 	return ((const struct triage_report *)report)->limits.items[i].limit;
@@ -270,6 +299,8 @@ int prom_triage_write(FILE *out, const void *data)
 	if (!error) {
 		verdicts_write(out, report);
 		limits_write(out, report);
+		if (report->machine)
+			machine_write(out, report->machine);
 		prom_kills_write(out, report->oom);
 		prom_lost_reports_write(out, report->lost_reports);
 		prom_pushed_write(out, &report->pushed);

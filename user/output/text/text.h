@@ -160,6 +160,13 @@ void text_triage_evidence_write(FILE *out, const struct growth *growth);
 /* Likewise, of an entry with a garbage collector: what its heap has to do with the growth. */
 void text_triage_managed_write(FILE *out, const struct triage_entry *entry);
 /* A group's parts, the one that grew most first. */
+/* "; why", of a group whose processes do not grow; what the cut left out: "… and 14 more: 3
+ * leaking,
+ * ..."; and the line on the machine. */
+void text_triage_why_write(FILE *out, const struct triage_entry *entry);
+void text_triage_hidden_write(FILE *out, const struct triage_entries *entries);
+/* `all`: also what does not grow. */
+void text_triage_machine_write(FILE *out, const struct triage_machine *machine, bool all);
 void text_triage_split_write(FILE *out, const struct triage_split *split, size_t most);
 
 /* Pieces of the two for other reports. "global cache [holder]": */

@@ -145,7 +145,8 @@ void text_triage_evidence_write(FILE *out, const struct growth *growth)
 
 	if (growth_is_early(growth)) {
 		text_triage_rate(so_far, growth->kind, growth->early.per_s);
-		fprintf(out, "%s: ~%s/min so far, in %zu readings of %s; a verdict takes %d",
+		fprintf(out,
+			"%s: ~%s/min so far, in %zu readings of %s; a verdict takes %d, or 2 min",
 			growth_kind_name(growth->kind), so_far, growth->early.readings,
 			units_time(span, growth->early.span_s), GROWTH_READINGS_MIN);
 		return;
@@ -219,6 +220,7 @@ static void details_write(FILE *out, const struct text_form *form, const struct 
 	if (entry->split) {
 		fprintf(out, "         %s", style->dim);
 		text_triage_split_write(out, entry->split, TRIAGE_PARTS_MAX);
+		text_triage_why_write(out, entry);
 		fprintf(out, "%s\n", style->plain);
 	}
 	if (entry->managed)
@@ -269,8 +271,7 @@ static void entries_write(FILE *out, const struct triage_report *report,
 		"VERDICT", "CONF", "TREND", style->plain);
 	for (size_t i = 0; i < entries->count; i++)
 		entry_write(out, report, &entries->items[i]);
-	if (entries->total > entries->count)
-		fprintf(out, "         … and %zu more\n", entries->total - entries->count);
+	text_triage_hidden_write(out, entries);
 }
 
 /* Services that do not grow say nothing that their processes do not say. */
@@ -302,7 +303,7 @@ static void heading_write(FILE *out, const struct triage_report *report)
 		processes->total, running, processes->verdicts[TREND_LEAKING],
 		processes->verdicts[TREND_GROWING], style->plain);
 	if (processes->total && processes->verdicts[TREND_TOO_EARLY] == processes->total)
-		fprintf(out, "; a verdict takes %d polls", GROWTH_READINGS_MIN);
+		fprintf(out, "; a verdict takes %d polls, or 2 min", GROWTH_READINGS_MIN);
 	fputc('\n', out);
 }
 
@@ -445,6 +446,7 @@ int text_triage_write(FILE *stream, const void *data)
 			report->limits_more);
 	entries_write(out, report, &report->processes, "PID");
 	groups_write(out, report);
+	text_triage_machine_write(out, report->machine, true);
 	cost_write(out, report);
 	text_lost_reports_write(out, report->lost_reports);
 	fputc('\n', out);

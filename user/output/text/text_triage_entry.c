@@ -93,17 +93,36 @@ static char *growth_text(char text[TRIAGE_GROWTH_SIZE], const struct growth *gro
 	return text;
 }
 
+/*
+ * What a line from bottom to top stands for at least. All rows share it, so that one that hardly
+ * moves looks flat beside one that grows; of a suspect what grows is all that matters.
+ */
+#define SPARK_SHARE 0.05f
+static float spark_range(const struct triage_entry *entry, float high)
+{
+	static const float least[] = {
+		[QUANTITY_HEAP] = 4 << 20, [QUANTITY_MAPPING] = 64,	 [QUANTITY_THREADS] = 8,
+		[QUANTITY_FILES] = 32,	   [QUANTITY_CHARGED] = 4 << 20,
+	};
+	_Static_assert(ARRAY_SIZE(least) == QUANTITY_MAX_, "a range for every kind");
+
+	if (trend_is_suspect(entry->growth.verdict) || growth_is_early(&entry->growth))
+		return 0;
+	return fmaxf(least[entry->growth.kind], SPARK_SHARE * high);
+}
+
 size_t text_triage_heights(const struct triage_entry *entry,
 			   unsigned char heights[TRIAGE_SPARK_POINTS])
 {
-	float low = INFINITY, high = -INFINITY;
+	float low = INFINITY, high = -INFINITY, range;
 
 	for (size_t i = 0; i < entry->spark_count; i++) {
 		low = fminf(low, entry->spark[i]);
 		high = fmaxf(high, entry->spark[i]);
 	}
+	range = fmaxf(high - low, spark_range(entry, high));
 	for (size_t i = 0; i < entry->spark_count; i++) {
-		float share = high > low ? (entry->spark[i] - low) / (high - low) : 0;
+		float share = range > 0 ? (entry->spark[i] - low) / range : 0;
 
 		heights[i] = (unsigned char)(1 + share * 7.99F);
 	}
@@ -145,6 +164,77 @@ void text_triage_split_write(FILE *out, const struct triage_split *split, size_t
 	}
 	if (count && split->since_s > 0)
 		fprintf(out, "; changes in %s", units_time(span, split->since_s));
+}
+
+void text_triage_why_write(FILE *out, const struct triage_entry *entry)
+{
+	if (entry->why)
+		fprintf(out, "; %s", entry->why);
+}
+
+void text_triage_hidden_write(FILE *out, const struct triage_entries *entries)
+{
+	static const enum trend_verdict told[] = {TREND_LEAKING, TREND_GROWING, TREND_TOO_EARLY};
+	size_t hidden[TREND_MAX_];
+	const char *before = ": ";
+
+	if (entries->total <= entries->count)
+		return;
+	memcpy(hidden, entries->verdicts, sizeof(hidden));
+	for (size_t i = 0; i < entries->count; i++) {
+		enum trend_verdict verdict = entries->items[i].growth.verdict;
+
+		hidden[verdict] -= hidden[verdict] > 0;
+	}
+	fprintf(out, "         … and %zu more", entries->total - entries->count);
+	for (size_t i = 0; i < ARRAY_SIZE(told); i++) {
+		if (!hidden[told[i]])
+			continue;
+		fprintf(out, "%s%zu %s", before, hidden[told[i]], trend_verdict_name(told[i]));
+		before = ", ";
+	}
+	fputc('\n', out);
+}
+
+static void figure_write(FILE *out, enum machine_part part, const struct machine_figure *figure)
+{
+	bool counted = triage_machine_quantity(part) != QUANTITY_CHARGED;
+	char amount[16], rate[16];
+
+	if (counted) {
+		snprintf(amount, sizeof(amount), "%.0f", figure->now);
+		snprintf(rate, sizeof(rate), "%+.*f", fabs(60 * figure->per_s) < 10,
+			 60 * figure->per_s);
+		fprintf(out, "%s %s", amount, triage_machine_words(part));
+	} else {
+		units_bytes(rate, 60 * figure->per_s, "+");
+		fprintf(out, "%s %s", triage_machine_words(part),
+			units_bytes(amount, figure->now, ""));
+	}
+	if (trend_is_suspect(figure->verdict))
+		fprintf(out, " (%s, %s/min)", trend_verdict_name(figure->verdict), rate);
+}
+
+void text_triage_machine_write(FILE *out, const struct triage_machine *machine, bool all)
+{
+	const char *before = "machine: ";
+	bool kernels = false;
+
+	for (size_t i = 0; machine && i < MACHINE_PART_MAX_; i++) {
+		const struct machine_figure *figure = &machine->parts[i];
+
+		if (isnan(figure->now) || figure->now <= 0 ||
+		    (!all && !trend_is_suspect(figure->verdict)))
+			continue;
+		fputs(before, out);
+		figure_write(out, i, figure);
+		before = ", ";
+		kernels |= trend_is_suspect(figure->verdict) && triage_machine_is_kernels(i);
+	}
+	if (kernels)
+		fputs("; leakmon kernel", out);
+	if (*before == ',')
+		fputc('\n', out);
 }
 
 void text_triage_columns_write(FILE *out, const struct triage_entry *entry, int place_width,

@@ -91,10 +91,10 @@ static void sampled_print(FILE *out, const struct triage_samples *sampled)
 			triage_samples_event(sampled->kind), sampled->window_s,
 			100 * TRIAGE_SHARE_MIN);
 	} else if (sampled->stacks.count) {
+		if (sampled->ago_s > 0)
+			fprintf(out, "%s ago: ", units_time(ago, sampled->ago_s));
 		share_print(out, sampled->stacks.items[0].share);
 		text_code_print(out, &sampled->stacks.items[0].named.frames, LABEL_SHORT);
-		if (sampled->ago_s > 0)
-			fprintf(out, ", %s ago", units_time(ago, sampled->ago_s));
 	} else if (sampled->why) {
 		fprintf(out, "%s not sampled: %s", triage_samples_event(sampled->kind),
 			sampled->why);
@@ -164,6 +164,7 @@ void text_triage_suspect_print(FILE *out, const struct triage_entry *entry)
 
 	if (entry->split) {
 		text_triage_split_write(out, entry->split, PARTS_SHOWN);
+		text_triage_why_write(out, entry);
 		return;
 	}
 	if (entry->goroutines) {
@@ -191,7 +192,7 @@ void text_triage_suspect_print(FILE *out, const struct triage_entry *entry)
 	if (entry->sampled)
 		fprintf(out, "\n%s", triage_samples_next(entry, next));
 	else
-		fprintf(out, "\nleakmon -p %d", entry->pid);
+		fprintf(out, "\nleakmon diagnose -p %d", entry->pid);
 }
 
 static void suspect_write(FILE *out, const struct text_style *style,
@@ -261,6 +262,5 @@ void text_triage_short_write(FILE *out, const struct triage_report *report,
 		"IN", "ANON+SWAP", "GROWTH/MIN", "VERDICT", "CONF", "TREND", style->plain);
 	for (size_t i = 0; i < entries->count; i++)
 		row_write(out, report, &entries->items[i]);
-	if (entries->total > entries->count)
-		fprintf(out, "%*s… and %zu more\n", INDENT, "", entries->total - entries->count);
+	text_triage_hidden_write(out, entries);
 }
