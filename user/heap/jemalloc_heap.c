@@ -55,7 +55,6 @@ enum cache_shape {
 };
 
 struct jemalloc_layout {
-	const char *versions;
 	uint8_t page_shift;    /* --with-lg-page */
 	uint8_t quantum_shift; /* --with-lg-quantum */
 	uint8_t state_shift, state_bits, class_shift, free_shift;
@@ -75,16 +74,46 @@ struct jemalloc_layout {
 
 /* Machines that have those for pages of 64 KiB have a glibc with a mutex that is 8 bytes longer. */
 static const struct jemalloc_layout layouts[] = {
-	{"jemalloc 5.3", .page_shift = 12, .quantum_shift = 4, LAYOUT_5_3, .arena_base = 78936,
-	 .arena_caches = 10400, .arena_internal = 56, .base_blocks = 160, .base_allocated = 3880},
-	{"jemalloc 5.3", .page_shift = 12, .quantum_shift = 3, LAYOUT_5_3, .arena_base = 78936,
-	 .arena_caches = 10400, .arena_internal = 56, .base_blocks = 160, .base_allocated = 3928},
-	{"jemalloc 5.2", .page_shift = 12, .quantum_shift = 4, LAYOUT_5_2, .arena_base = 29480,
-	 .arena_caches = 10192, .arena_internal = 104, .base_blocks = 144, .base_allocated = 2008},
-	{"jemalloc 5.3", .page_shift = 16, .quantum_shift = 4, LAYOUT_5_3, .arena_base = 73608,
-	 .arena_caches = 9632, .arena_internal = 56, .base_blocks = 168, .base_allocated = 3888},
-	{"jemalloc 5.2", .page_shift = 16, .quantum_shift = 4, LAYOUT_5_2, .arena_base = 27784,
-	 .arena_caches = 9424, .arena_internal = 104, .base_blocks = 152, .base_allocated = 2016},
+	{.page_shift = 12,
+	 .quantum_shift = 4,
+	 LAYOUT_5_3,
+	 .arena_base = 78936,
+	 .arena_caches = 10400,
+	 .arena_internal = 56,
+	 .base_blocks = 160,
+	 .base_allocated = 3880},
+	{.page_shift = 12,
+	 .quantum_shift = 3,
+	 LAYOUT_5_3,
+	 .arena_base = 78936,
+	 .arena_caches = 10400,
+	 .arena_internal = 56,
+	 .base_blocks = 160,
+	 .base_allocated = 3928},
+	{.page_shift = 12,
+	 .quantum_shift = 4,
+	 LAYOUT_5_2,
+	 .arena_base = 29480,
+	 .arena_caches = 10192,
+	 .arena_internal = 104,
+	 .base_blocks = 144,
+	 .base_allocated = 2008},
+	{.page_shift = 16,
+	 .quantum_shift = 4,
+	 LAYOUT_5_3,
+	 .arena_base = 73608,
+	 .arena_caches = 9632,
+	 .arena_internal = 56,
+	 .base_blocks = 168,
+	 .base_allocated = 3888},
+	{.page_shift = 16,
+	 .quantum_shift = 4,
+	 LAYOUT_5_2,
+	 .arena_base = 27784,
+	 .arena_caches = 9424,
+	 .arena_internal = 104,
+	 .base_blocks = 152,
+	 .base_allocated = 2016},
 };
 
 static uint64_t page_bytes(const struct jemalloc_layout *layout)
@@ -149,6 +178,7 @@ struct record {
 struct jemalloc {
 	const struct jemalloc_layout *layout;
 	uint64_t root, arenas; /* arenas: an array; 0: not found */
+	char version[HEAP_VERSION_MAX];
 };
 
 enum extent_state { EXTENT_ACTIVE, EXTENT_DIRTY, EXTENT_MUZZY, EXTENT_RETAINED };
@@ -545,6 +575,18 @@ static int find_tree(struct search *search)
 	return 0;
 }
 
+/* JEMALLOC_VERSION: "5.3.0-0-g" and a hash; of one whose source was not told: 0.0.0. */
+static bool version_at(const char *text, char version[HEAP_VERSION_MAX])
+{
+	size_t numbers = heap_version_copy(text, version), commits;
+
+	if (numbers < 5 || text[numbers] != '-' || !strncmp(text, "0.", 2))
+		return false;
+	commits = strspn(text + numbers + 1, "0123456789");
+	return commits && !strncmp(text + numbers + 1 + commits, "-g", 2) &&
+	       strspn(text + numbers + commits + 3, "0123456789abcdef") >= 7;
+}
+
 static int jemalloc_find(void *state, const struct heap_view *view, uint64_t start, uint64_t end)
 {
 	_cleanup_free_ struct search *search = NULL;
@@ -562,6 +604,8 @@ static int jemalloc_find(void *state, const struct heap_view *view, uint64_t sta
 				  .found = found};
 	error = find_tree(search);
 	hash_free(&search->tried);
+	if (!error)
+		heap_version_find(view, start, version_at, found->version);
 	return error;
 }
 
@@ -879,6 +923,8 @@ static const char *why_uncertain(const struct reading *reading, bool has_arenas)
 	return NULL;
 }
 
+static const struct heap_version_range tested[] = {{5, 2, 3}};
+
 static int jemalloc_read(void *state, const struct heap_view *view, struct heap *heap)
 {
 	_cleanup_free_ struct tree *tree = calloc(1, sizeof(*tree));
@@ -898,7 +944,7 @@ static int jemalloc_read(void *state, const struct heap_view *view, struct heap 
 	if (found->arenas)
 		read_arenas(&reading, found->arenas, true);
 	heap_finish(heap);
-	snprintf(heap->name, sizeof(heap->name), "%s", found->layout->versions);
+	heap_name(heap, "jemalloc", found->version, tested, ARRAY_SIZE(tested));
 	heap->why = why_uncertain(&reading, found->arenas);
 	heap->blocks_certain =
 		found->arenas && !heap->broken_caches && reading.internal == figures[ALLOCATOR_OWN];
