@@ -58,6 +58,9 @@ static void with_each(struct harness *harness, const struct allocator_program *p
 
 static const struct allocator_program jemallocs[] = {
 	{"jemalloc_stats", NULL, "jemalloc 5.3.0"},
+	/* For addresses of 57 bits. */
+	{"jemalloc_stats", "trixie", "jemalloc 5.3.0"},
+	{"jemalloc_stats", "forky", "jemalloc 5.3.1"},
 };
 /* From a library, and of a program that carries it in itself. */
 static const struct allocator_program tcmallocs[] = {

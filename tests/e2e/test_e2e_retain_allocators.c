@@ -48,6 +48,8 @@ static void blocks_that_a_program_lost_are_unreachable(void **state)
 		json_int_t own_bytes, large;
 	} rows[] = {
 		{{"jemalloc_stats", NULL, "jemalloc 5.3.0"}, 0, 114688},
+		{{"jemalloc_stats", "trixie", "jemalloc 5.3.0"}, 0, 114688},
+		{{"jemalloc_stats", "forky", "jemalloc 5.3.1"}, 0, 102400},
 		{{"tcmalloc_stats", NULL, "tcmalloc 2.10"}, 8, 106496},
 		{{"tcmalloc_stats_static", NULL, "tcmalloc 2.10"}, 8, 106496},
 		{{"tcmalloc_stats", "trixie", "tcmalloc 2.16"}, 0, 106496},
