@@ -121,7 +121,8 @@ static uint64_t first_block(const struct page_layout *layout, const struct page 
 	}
 }
 
-/* 0; -EBADMSG: it is none; -EFAULT; -ETIMEDOUT. */
+/* 0; -ENOENT: it is there no more, and 3.0 leaves the map as it was; -EBADMSG: it is none; -EFAULT;
+ * -ETIMEDOUT. */
 static int read_page(const struct reading *reading, uint64_t address, struct page *page)
 {
 	const struct page_layout *layout = reading->layout;
@@ -141,6 +142,8 @@ static int read_page(const struct reading *reading, uint64_t address, struct pag
 	page->lists[0] = page->words[layout->free];
 	page->lists[1] = page->words[layout->local_free];
 	page->lists[2] = page->words[layout->thread_free] & ~3ull;
+	if (!page->block && !page->capacity)
+		return -ENOENT;
 	if (page->block < 8 || page->block % 8 || page->block >= 1ull << MACHINE_USER_BITS ||
 	    page->first % 8 || !page->reserved || page->capacity > page->reserved ||
 	    page->used > page->capacity)
@@ -257,11 +260,15 @@ static bool part_holds(struct search *search, uint64_t part, uint64_t *base)
 	for (; good + bad < TRIALS && next_element(reading, part, PART_PLACES, &i, &element); i++) {
 		struct page page;
 		uint64_t start;
+		int error;
 
 		if (element == before)
 			continue;
 		before = element;
-		start = read_page(reading, element, &page) ? 0 : page.first & ~(PART_SPAN - 1);
+		error = read_page(reading, element, &page);
+		if (error == -ENOENT)
+			continue;
+		start = error ? 0 : page.first & ~(PART_SPAN - 1);
 		if (!*base)
 			*base = start;
 		if (start && start == *base && begins_at(&page, start + i * SLICE_BYTES) &&
@@ -470,6 +477,10 @@ static int walk_part(struct reading *reading, uint64_t part, uint64_t base, uint
 		error = read_page_twice(reading, element, &page);
 		if (error == -ETIMEDOUT)
 			return error;
+		if (error == -ENOENT) {
+			error = 0;
+			continue;
+		}
 		if (error || !begins_at(&page, base + i * SLICE_BYTES)) {
 			error = ++reading->heap->broken > MAX_BROKEN ? -ENOENT : 0;
 			continue;
@@ -571,7 +582,6 @@ static int read_all(struct reading *reading)
 	runs = reading->heap->runs.count;
 	for (size_t i = 0; !error && i < reading->arenas.count; i++)
 		error = add_rest(reading, &reading->arenas.items[i], runs);
-	reading->heap->figures[ALLOCATOR_ARENAS] = reading->arenas.count;
 	heap_sort(reading->heap);
 	return error;
 }
