@@ -78,6 +78,10 @@ static const struct allocator_program mimallocs3[] = {
 	{"mimalloc_stats", "forky", "mimalloc 3.6"},
 };
 
+static const struct allocator_program musls[] = {
+	{"musl_stats", NULL, "musl 1.2.3"},
+};
+
 #define WITH_EACH(state, programs, test)                                                           \
 	with_each(harness_any(state), programs, sizeof(programs) / sizeof((programs)[0]), test)
 
@@ -291,6 +295,30 @@ static void mimalloc3s_blocks_are_what_it_visits(void **state)
 	WITH_EACH(state, mimallocs3, fill_mimalloc3);
 }
 
+static void fill_musl(struct harness *harness, struct child *target, const char *name)
+{
+	static const char *const steps[] = {"mixed", "large", "drop", "threads", "cross", "lose"};
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		json_t *truth, *process, *allocator;
+
+		workload_do(harness, target, steps[i]);
+		truth = workload_ask(harness, target, "truth");
+		process = memory_of(harness, target);
+		allocator = known_allocator(process, name);
+		assert_int_equal(number_at(allocator, "live_blocks"), number_at(truth, "blocks"));
+		/* Slots have what is in front of a block, and are of 48 sizes, a fifth apart. */
+		assert_in_range(number_at(allocator, "live_bytes"), number_at(truth, "live"),
+				number_at(truth, "live") * 5 / 4);
+		expect_sums(process);
+	}
+}
+
+static void musls_blocks_are_those_of_the_program(void **state)
+{
+	WITH_EACH(state, musls, fill_musl);
+}
+
 static void json_is_valid_by_the_published_schema(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -322,6 +350,7 @@ int main(void)
 		e2e_test(tcmallocs_many_caches_are_its_properties),
 		e2e_test(mimallocs_parts_are_what_it_visits_and_has_committed),
 		e2e_test(mimalloc3s_blocks_are_what_it_visits),
+		e2e_test(musls_blocks_are_those_of_the_program),
 		e2e_test(json_is_valid_by_the_published_schema),
 	};
 

@@ -41,27 +41,33 @@ static void expect_lost(struct harness *harness, const struct allocator_program 
 	assert_int_equal(total_at(report, "unreachable", "bytes"), bytes);
 }
 
+/* Of 100 blocks of 48 bytes and 20 of 3000. */
+#define SIZED (100 * 48 + 20 * 3072)
+
 static void blocks_that_a_program_lost_are_unreachable(void **state)
 {
 	static const struct {
 		struct allocator_program program;
-		json_int_t own_bytes, large;
+		json_int_t own_bytes, large, others;
 	} rows[] = {
-		{{"jemalloc_stats", NULL, "jemalloc 5.3.0"}, 0, 114688},
-		{{"jemalloc_stats", "trixie", "jemalloc 5.3.0"}, 0, 114688},
-		{{"jemalloc_stats", "forky", "jemalloc 5.3.1"}, 0, 102400},
-		{{"tcmalloc_stats", NULL, "tcmalloc 2.10"}, 8, 106496},
-		{{"tcmalloc_stats_static", NULL, "tcmalloc 2.10"}, 8, 106496},
-		{{"tcmalloc_stats", "trixie", "tcmalloc 2.16"}, 0, 106496},
-		{{"tcmalloc_stats", "forky", "tcmalloc 2.18.1"}, 0, 106496},
-		{{"mimalloc_stats", NULL, "mimalloc 2.0.9"}, 0, 114688},
-		{{"mimalloc_stats", "trixie", "mimalloc 3.0"}, 0, 114688},
-		{{"mimalloc_stats", "forky", "mimalloc 3.6"}, 0, 114688},
+		{{"jemalloc_stats", NULL, "jemalloc 5.3.0"}, 0, 114688, SIZED},
+		{{"jemalloc_stats", "trixie", "jemalloc 5.3.0"}, 0, 114688, SIZED},
+		{{"jemalloc_stats", "forky", "jemalloc 5.3.1"}, 0, 102400, SIZED},
+		{{"tcmalloc_stats", NULL, "tcmalloc 2.10"}, 8, 106496, SIZED},
+		{{"tcmalloc_stats_static", NULL, "tcmalloc 2.10"}, 8, 106496, SIZED},
+		{{"tcmalloc_stats", "trixie", "tcmalloc 2.16"}, 0, 106496, SIZED},
+		{{"tcmalloc_stats", "forky", "tcmalloc 2.18.1"}, 0, 106496, SIZED},
+		{{"mimalloc_stats", NULL, "mimalloc 2.0.9"}, 0, 114688, SIZED},
+		/* Debian's musl-tools; slots of 64 and 3264 bytes, with what is in front of a
+		   block. */
+		{{"musl_stats", NULL, "musl 1.2.3"}, 0, 102384, 100 * 64 + 20 * 3264},
+		{{"mimalloc_stats", "trixie", "mimalloc 3.0"}, 0, 114688, SIZED},
+		{{"mimalloc_stats", "forky", "mimalloc 3.6"}, 0, 114688, SIZED},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		expect_lost(harness_any(state), &rows[i].program, rows[i].own_bytes,
-			    100 * 48 + 20 * 3072 + rows[i].large);
+			    rows[i].others + rows[i].large);
 }
 
 static void without_a_stop_it_is_the_same(void **state)

@@ -8,15 +8,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-extern const struct heap_reader heap_reader_glibc, heap_reader_jemalloc, heap_reader_tcmalloc,
-	heap_reader_mimalloc3, heap_reader_mimalloc;
+extern const struct heap_reader heap_reader_glibc, heap_reader_musl, heap_reader_jemalloc,
+	heap_reader_tcmalloc, heap_reader_mimalloc3, heap_reader_mimalloc;
 
 static const struct heap_reader *const readers[] = {
-	&heap_reader_glibc,
-	&heap_reader_jemalloc,
-	&heap_reader_tcmalloc,
-	&heap_reader_mimalloc3,
-	&heap_reader_mimalloc,
+	&heap_reader_glibc,    &heap_reader_musl,      &heap_reader_jemalloc,
+	&heap_reader_tcmalloc, &heap_reader_mimalloc3, &heap_reader_mimalloc,
 };
 _Static_assert(ARRAY_SIZE(readers) <= HEAP_READERS_MAX, "room for a state of each");
 
