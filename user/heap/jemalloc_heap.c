@@ -404,8 +404,9 @@ static bool leaf_next(const struct reading *reading, struct node *leaf, uint32_t
 
 /* Finding the tree. */
 
-/* How much of a leaf holds, in the reading's layout; *number gets which leaf it is. */
-static bool leaf_holds(const struct reading *reading, struct node *leaf, uint64_t *number)
+/* How many slabs of a leaf hold, in the reading's layout; 0: it is no leaf. *number gets which leaf
+ * it is. */
+static uint32_t leaf_holds(const struct reading *reading, struct node *leaf, uint64_t *number)
 {
 	uint32_t good = 0, bad = 0, slabs = 0, i = 0;
 	uint64_t address, found = UINT64_MAX, span = leaf_span(reading->layout);
@@ -421,11 +422,11 @@ static bool leaf_holds(const struct reading *reading, struct node *leaf, uint64_
 		if (page && page / span == found)
 			good++;
 		else if (++bad > good / TOLERANCE + 2)
-			return false;
+			return 0;
 		slabs += page && record.slab && record.state == EXTENT_ACTIVE;
 	}
 	*number = found;
-	return slabs && bad <= good / TOLERANCE;
+	return bad <= good / TOLERANCE ? slabs : 0;
 }
 
 /* A node's address is a multiple of a cache line's length (base_alloc()). */
@@ -446,13 +447,14 @@ struct search {
 	struct jemalloc *found;
 };
 
-static bool leaf_at(struct search *search, uint64_t address, uint64_t *number)
+static uint32_t leaf_at(struct search *search, uint64_t address, uint64_t *number)
 {
 	const struct jemalloc_layout *layout = search->reading.layout;
 
 	node_begin(address, leaf_words(layout), &search->node);
-	return may_be_node(&search->reading, address, leaf_bytes(layout)) &&
-	       leaf_holds(&search->reading, &search->node, number);
+	return may_be_node(&search->reading, address, leaf_bytes(layout))
+		       ? leaf_holds(&search->reading, &search->node, number)
+		       : 0;
 }
 
 /* So many leaves of a node are looked at until one holds: they have few records at first. */
@@ -460,30 +462,33 @@ static bool leaf_at(struct search *search, uint64_t address, uint64_t *number)
 
 /* A node between the root and leaves of three levels: one of them is about the addresses that its
  * place in it is about. *number gets which of the root's it is. */
-static bool middle_at(struct search *search, uint64_t address, uint64_t *number)
+static uint32_t middle_at(struct search *search, uint64_t address, uint64_t *number)
 {
 	const struct jemalloc_layout *layout = search->reading.layout;
-	uint32_t i = 0, trials = 0;
+	uint32_t i = 0, trials = 0, slabs;
 	uint64_t leaf;
 
 	if (!may_be_node(&search->reading, address, node_bytes(layout)))
-		return false;
+		return 0;
 	node_begin(address, 1, &search->middle);
 	for (; trials < LEAF_TRIALS && node_next(&search->reading, &search->middle, &i, &leaf);
 	     i++, trials++) {
-		if (!leaf_at(search, leaf, number))
+		slabs = leaf_at(search, leaf, number);
+		if (!slabs)
 			continue;
 		if (*number % places(layout) != i)
-			return false;
+			return 0;
 		*number /= places(layout);
-		return true;
+		return slabs;
 	}
-	return false;
+	return 0;
 }
 
-/* A word that may be the root's pointer to a node. */
+/* A word that may be the root's pointer to a node. Of several layouts, that in which most slabs hold:
+ * in a wrong one, a few may. */
 static bool try_node(struct search *search, uint64_t at, uint64_t node)
 {
+	uint32_t most = 0, slabs;
 	uint64_t number, root;
 	bool holds = false;
 
@@ -491,21 +496,22 @@ static bool try_node(struct search *search, uint64_t at, uint64_t node)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
 		search->reading.layout = &layouts[i];
-		if (!(layouts[i].long_addresses ? middle_at : leaf_at)(search, node, &number))
+		slabs = (layouts[i].long_addresses ? middle_at : leaf_at)(search, node, &number);
+		if (!slabs)
 			continue;
 		holds = true;
 		root = at - number * 8;
-		if (root < search->start || root > at ||
+		if (slabs <= most || root < search->start || root > at ||
 		    root + node_bytes(&layouts[i]) > search->end)
 			continue;
+		most = slabs;
 		search->found->root = root;
 		search->found->layout = &layouts[i];
-		return true;
 	}
 	/* Without memory for that, it is tried again. */
 	if (!holds)
 		hash_put(&search->tried, node, NULL);
-	return false;
+	return most > 0;
 }
 
 /* An arena's own memory (struct base_s), in which its records lie. */
