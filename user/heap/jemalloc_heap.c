@@ -58,6 +58,7 @@
 #define MAX_BASE_BLOCKS_AT 512 /* where a base has its blocks: before this */
 #define MAX_BASE_PLACES 8      /* in one arena */
 #define INTERNAL_WITHIN 512    /* bytes of an arena */
+#define SMALL_OWN_BYTES 96     /* for each cache, at most */
 #define MAX_CACHED 8192
 
 /* So many records of a leaf are looked at before its layout is believed; and a slab: its own
@@ -1170,13 +1171,15 @@ static int read_arenas(struct reading *reading, uint64_t array, bool caches)
 }
 
 /*
- * Whether the arenas count as many bytes for jemalloc itself as blocks were found that are its own:
- * a word in one place of all, near their start (arena_stats_t.internal).
+ * How many bytes the arenas count as jemalloc's own: a word in one place of all, near their start
+ * (arena_stats_t.internal), which is as much as was found. 5.2 has a few small blocks more for each
+ * cache, which are not found. 0: there is no such word.
  */
-static bool internal_holds(struct reading *reading, uint64_t array)
+static uint64_t count_internal(struct reading *reading, uint64_t array)
 {
-	uint64_t sums[INTERNAL_WITHIN / 8] = {0}, words[INTERNAL_WITHIN / 8], arena;
-	bool holds = false;
+	uint64_t sums[INTERNAL_WITHIN / 8] = {0}, words[INTERNAL_WITHIN / 8], arena, least = 0;
+	uint64_t own = reading->heap->figures[ALLOCATOR_OWN];
+	uint64_t more = SMALL_OWN_BYTES * reading->heap->figures[ALLOCATOR_CACHES];
 
 	for (uint32_t i = 0; i < MAX_ARENAS; i++) {
 		if (peek_words(reading->peek, array + i * 8ull, &arena, 1))
@@ -1187,9 +1190,11 @@ static bool internal_holds(struct reading *reading, uint64_t array)
 		for (size_t j = 0; j < ARRAY_SIZE(sums); j++)
 			sums[j] += words[j];
 	}
-	for (size_t j = 0; j < ARRAY_SIZE(sums); j++)
-		holds |= sums[j] == reading->heap->figures[ALLOCATOR_OWN];
-	return holds;
+	for (size_t j = 0; j < ARRAY_SIZE(sums); j++) {
+		if (sums[j] >= own && sums[j] - own <= more && (!least || sums[j] < least))
+			least = sums[j];
+	}
+	return least;
 }
 
 static const char *why_uncertain(const struct reading *reading, const struct jemalloc *found)
@@ -1244,7 +1249,7 @@ static int jemalloc_read(void *state, const struct heap_view *view, struct heap 
 				  .places = found->places,
 				  .heap = heap};
 	uint64_t *figures = heap->figures;
-	bool internal;
+	uint64_t internal;
 	int error = tree ? walk_tree(&reading, found->root, tree) : -ENOMEM;
 
 	if (!error && found->arenas)
@@ -1257,12 +1262,13 @@ static int jemalloc_read(void *state, const struct heap_view *view, struct heap 
 	heap_sort(heap);
 	if (found->places.arena_caches)
 		read_arenas(&reading, found->arenas, true);
-	internal = found->arenas && internal_holds(&reading, found->arenas);
-	figures[ALLOCATOR_METADATA] += figures[ALLOCATOR_OWN];
+	internal = found->arenas ? count_internal(&reading, found->arenas) : 0;
+	figures[ALLOCATOR_METADATA] += MAX(internal, figures[ALLOCATOR_OWN]);
 	heap_finish(heap);
 	heap_name(heap, "jemalloc", found->version, tested, ARRAY_SIZE(tested));
 	heap->why = why_uncertain(&reading, found);
-	heap->blocks_certain = found->places.arena_caches && !heap->broken_caches && internal;
+	heap->blocks_certain = found->places.arena_caches && !heap->broken_caches &&
+			       internal == figures[ALLOCATOR_OWN];
 	return peek_result(view->peek, 0);
 }
 
