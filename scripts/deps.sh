@@ -25,6 +25,10 @@
 # would start a daemon on the machine, and may conflict with the user's own.
 set -eu
 
+# What programs with another release's allocators need (tests/runtimes/allocators.sh).
+allocators=libc6,libstdc++6,libgcc-s1,libjemalloc2,libjemalloc-dev,libtcmalloc-minimal4t64
+allocators=$allocators,libgoogle-perftools-dev,libmimalloc3,libmimalloc-dev,musl,musl-dev
+
 packages_of() {
 	case $1 in
 	build) cat <<-END ;;
@@ -153,7 +157,13 @@ packages_of() {
 		@azure/mcp-linux-x64@0.0.8 npm dotnet-9
 		@microsoft/fabric-mcp-linux-x64@1.0.0 npm dotnet-10
 	END
-	runtimes) cat <<-END ;;
+	allocators) cat <<-END ;;
+		$allocators@trixie deb allocators-trixie
+		$allocators@forky deb allocators-forky
+	END
+	runtimes)
+		packages_of allocators
+		cat <<-END ;;
 		ghc               tool ghc
 		ocaml-nox         tool ocamlopt
 		golang-1.24-go,golang-1.24-src@trixie deb go-1.24
@@ -242,7 +252,7 @@ packages_of() {
 	END
 	*)
 		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, deb, rpm," \
-			"image, package, kubernetes, dotnet, runtimes, reports, trixie, bullseye, arm64, arm64-vm, test, vm)" >&2
+			"image, package, kubernetes, dotnet, allocators, runtimes, reports, trixie, bullseye, arm64, arm64-vm, test, vm)" >&2
 		return 2
 		;;
 	esac
@@ -372,8 +382,8 @@ fi
 command="apt-get install --no-install-recommends$missing"
 if [ -n "$only_check" ]; then
 	case $groups in
-	*static* | *vm* | *arm64* | *kubernetes* | *package* | *deb* | *rpm* | *image* | *dotnet* | *runtimes* | \
-		*reports* | *trixie*)
+	*static* | *vm* | *arm64* | *kubernetes* | *package* | *deb* | *rpm* | *image* | *dotnet* | *allocators* | \
+		*runtimes* | *reports* | *trixie*)
 		fix="make deps FOR='$groups'"
 		;;
 	*) fix='make deps' ;;

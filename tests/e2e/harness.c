@@ -121,13 +121,18 @@ static json_t *document_parse(struct harness *harness, struct child *child)
 
 struct child *workload_start(struct harness *harness, const char *name, const char *const *argv)
 {
-	struct child *workload;
-	char path[256], *line;
+	char path[256];
 
 	snprintf(path, sizeof(path), "%s/%s", setting("LEAKMON_WORKLOADS", "build/workloads"),
 		 name);
-	workload = child_start(harness, path, argv, NULL);
-	line = child_line(harness, workload, &workload->out);
+	return workload_start_at(harness, path, argv);
+}
+
+struct child *workload_start_at(struct harness *harness, const char *path, const char *const *argv)
+{
+	struct child *workload = child_start(harness, path, argv, NULL);
+	char *line = child_line(harness, workload, &workload->out);
+
 	assert_int_equal(strncmp(line, "ready ", 6), 0);
 	free(line);
 	return workload;

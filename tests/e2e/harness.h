@@ -90,6 +90,8 @@ void child_kill(struct child *child);
 
 /* workload_start(h, "mixed", ARGUMENTS("mixed", "4")): returns when it is ready. */
 struct child *workload_start(struct harness *harness, const char *name, const char *const *argv);
+/* Likewise a program that lies elsewhere. */
+struct child *workload_start_at(struct harness *harness, const char *path, const char *const *argv);
 #define WORKLOAD(harness, ...)                                                                     \
 	workload_start(harness, ARGUMENTS(__VA_ARGS__)[0], ARGUMENTS(__VA_ARGS__))
 /* Sends a command without waiting. */

@@ -10,6 +10,7 @@
 
 /* jemalloc 5.3: its pages, struct arena_s and struct base_s, sizes of blocks. */
 struct built {
+	bool long_addresses; /* three levels */
 	uint64_t page, span; /* that a leaf is about */
 	uint64_t arena_base, arena_caches, arena_internal, base_blocks, base_counts;
 	uint64_t record_bytes;
@@ -20,6 +21,23 @@ struct built {
 static const struct built small_pages = {
 	.page = PAGE,
 	.span = GIB,
+	.arena_base = 78936,
+	.arena_caches = 10400,
+	.arena_internal = 56,
+	.base_blocks = 160,
+	.base_counts = 3880,
+	.record_bytes = 128,
+	.small_classes = 36,
+	.cached_classes = 36,
+	.large_class = 37,
+	.large = 20480,
+};
+
+/* As Debian 13's, for addresses of 57 bits. */
+static const struct built long_addresses = {
+	.long_addresses = true,
+	.page = PAGE,
+	.span = 128 * MIB,
 	.arena_base = 78936,
 	.arena_caches = 10400,
 	.arena_internal = 56,
@@ -52,6 +70,8 @@ static const struct built large_pages = {
 #define CLASS_8 0
 #define CLASS_48 3
 #define CLASS_20480 37
+#define CLASS_40960 41
+#define CLASS_49152 42
 #define NO_CLASS 232
 #define ACTIVE 0
 #define DIRTY 1
@@ -64,7 +84,7 @@ struct fixture {
 	struct made_memory memory;
 	const struct built *built;
 	uint64_t root, arenas; /* of a module */
-	uint64_t leaf, records, arena, base, caches, extents;
+	uint64_t leaf, middle, records, arena, base, caches, extents;
 	uint32_t record_count;
 };
 
@@ -76,7 +96,9 @@ static inline uint64_t bits_of(uint32_t class, uint32_t state, bool slab, uint32
 
 static inline void set_leaf(struct fixture *fixture, uint64_t page, uint64_t element)
 {
-	at(fixture->leaf)[page % fixture->built->span / fixture->built->page] = element;
+	uint64_t i = page % fixture->built->span / fixture->built->page;
+
+	at(fixture->leaf)[fixture->built->long_addresses ? 2 * i : i] = element;
 }
 
 /* Its record, which its first and last page lead to. */
@@ -84,7 +106,8 @@ static inline uint64_t *put_extent(struct fixture *fixture, uint64_t start, uint
 				   uint64_t bits)
 {
 	uint64_t record = fixture->records + fixture->record_count++ * fixture->built->record_bytes;
-	uint64_t element = record | (bits >> 20 & 0xff) << 48 | (bits >> 12 & 1);
+	uint64_t flags = (bits >> 20 & 0xff) << 48 | (bits >> 12 & 1);
+	uint64_t element = fixture->built->long_addresses ? record : record | flags;
 
 	at(record)[0] = bits;
 	at(record)[1] = start;
@@ -111,6 +134,7 @@ static inline void put_arena(struct fixture *fixture)
 	uint64_t bins = fixture->caches + 64, stack = fixture->extents + 256 * built->page;
 
 	at(fixture->arenas)[0] = fixture->arena;
+	*at(fixture->arenas - 128) = fixture->base;
 	*at(fixture->arena + built->arena_base) = fixture->base;
 	*at(fixture->arena + built->arena_internal) = built->large;
 	*at(fixture->arena + built->arena_caches) = fixture->caches;
@@ -157,14 +181,20 @@ static inline int setup_pages(void **state, const struct built *built)
 		heap = (heap + HEAP_BYTES) / built->span * built->span;
 	fixture->built = built;
 	fixture->leaf = heap + 0xc0;
+	fixture->middle = heap + 3 * MIB + 0x40;
 	fixture->records = heap + 4 * MIB;
 	fixture->arena = heap + 8 * MIB;
-	fixture->base = heap + 9 * MIB;
+	fixture->base = fixture->records + MIB / 2;
 	fixture->caches = heap + 10 * MIB;
 	fixture->extents = heap + 16 * MIB;
 	fixture->root = start + 0x1238;
 	fixture->arenas = start + 2 * MIB + 0x10000;
-	at(fixture->root)[fixture->extents / built->span] = fixture->leaf;
+	if (built->long_addresses) {
+		at(fixture->middle)[fixture->extents / built->span % 32768] = fixture->leaf;
+		at(fixture->root)[fixture->extents / built->span / 32768] = fixture->middle;
+	} else {
+		at(fixture->root)[fixture->extents / built->span] = fixture->leaf;
+	}
 	*state = fixture;
 	return made_heap(&fixture->memory, heap, heap + HEAP_BYTES);
 }
@@ -172,6 +202,11 @@ static inline int setup_pages(void **state, const struct built *built)
 static inline int setup(void **state)
 {
 	return setup_pages(state, &small_pages);
+}
+
+static inline int setup_long_addresses(void **state)
+{
+	return setup_pages(state, &long_addresses);
 }
 
 static inline int setup_large_pages(void **state)

@@ -16,6 +16,7 @@
 #define CENTRAL_USED 1152
 #define CACHE 4160
 #define CACHE_NEXT 4144
+#define CACHE_NEXT_2_16 4128
 #define CLASSES 6
 #define CLASS_16 2
 #define CLASS_48 3
@@ -32,6 +33,7 @@ struct fixture {
 	struct made_memory memory;
 	uint64_t map, lists, stats, central, sizes, caches; /* of a module */
 	uint64_t leaf, records, cache, heap;
+	uint64_t links; /* in a cache */
 	uint32_t record_count, cache_count;
 };
 
@@ -91,9 +93,9 @@ static inline uint64_t put_cache(struct fixture *fixture)
 	for (uint64_t i = 1; i < CLASSES; i++)
 		at(cache + i * 32)[3] = sizes[i];
 	next = *at(fixture->caches);
-	*at(cache + CACHE_NEXT) = next;
+	*at(cache + fixture->links) = next;
 	if (next)
-		*at(next + CACHE_NEXT + 8) = cache;
+		*at(next + fixture->links + 8) = cache;
 	*at(fixture->caches) = cache;
 	return cache;
 }
@@ -127,6 +129,7 @@ static inline int setup(void **state)
 	fixture->central = start + MIB + 0x20040;
 	fixture->sizes = start + MIB + 0x40018;
 	fixture->caches = start + MIB + 0x48008;
+	fixture->links = CACHE_NEXT;
 	/* Not across the border of two leaves. */
 	fixture->heap = (start + DATA_BYTES + PAGE) / PAGE * PAGE;
 	if (fixture->heap / PAGE / LEAF_PLACES != (fixture->heap + HEAP_BYTES) / PAGE / LEAF_PLACES)

@@ -71,9 +71,10 @@ static void a_ring_of_caches_that_does_not_close_ends(void **state)
 	struct heap heap;
 
 	put_usual(fixture);
+	assert_int_equal(made_find(&fixture->memory), 0);
 	at(fixture->caches)[0] = fixture->caches + 4096;
 	at(fixture->caches + 4096)[0] = fixture->caches + 4096;
-	made_read(&fixture->memory, &heap);
+	made_read_again(&fixture->memory, &heap);
 	assert_non_null(heap.why);
 	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 253 + 1);
 	heap_free(&heap);
@@ -171,8 +172,83 @@ static void without_arenas_caches_are_not_known(void **state)
 	put_usual(fixture);
 	*at(fixture->base + fixture->built->base_counts + 16) += PAGE;
 	made_read(&fixture->memory, &heap);
-	assert_non_null(strstr(heap.why, "arenas were not found"));
+	assert_non_null(strstr(heap.why, "no array of its arenas"));
 	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 253 + 2);
+	heap_free(&heap);
+}
+
+/* 5.3.1 counts two parts of what a base has given out, and has blocks of any number of pages; each
+ * version and each way to build it has its structures longer or shorter. */
+static void places_of_newer_versions_are_found_by_what_adds_up(void **state)
+{
+	struct fixture *fixture = *state;
+	struct built built = *fixture->built;
+	uint64_t *counts;
+	struct heap heap;
+
+	built.arena_base += 1712;
+	built.arena_caches += 1584;
+	built.arena_internal += 16;
+	built.base_counts += 16;
+	fixture->built = &built;
+	put_usual(fixture);
+	counts = at(fixture->base + built.base_counts);
+	memcpy(counts - 2, (uint64_t[]){5000, 1000, 3000}, 24);
+	/* 9 and 5 pages, whose classes have 10 and 5; the first does not show its other page. */
+	put_extent(fixture, fixture->extents + 80 * PAGE, 10 * PAGE,
+		   bits_of(CLASS_40960, ACTIVE, false, 0));
+	put_extent(fixture, fixture->extents + 96 * PAGE, 10 * PAGE,
+		   bits_of(CLASS_49152, ACTIVE, false, 0))[1] += 0x40;
+	made_read(&fixture->memory, &heap);
+	assert_null(heap.why);
+	assert_true(heap.blocks_certain);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 253 + 3);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE], 253 * 48 + 20480 + 2 * 9 * PAGE);
+	assert_int_equal(heap.figures[ALLOCATOR_ALLOCATED],
+			 253 * 48 + built.large + 20480 + 2 * 9 * PAGE);
+	assert_int_equal(heap.figures[ALLOCATOR_METADATA], 5000 + built.large);
+	assert_int_equal(heap.figures[ALLOCATOR_OWN], built.large);
+	heap_free(&heap);
+}
+
+/* And each node counts once: the second one leads to what the first one does. */
+static void a_tree_of_three_levels_is_walked(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t *root = at(fixture->root) + fixture->extents / fixture->built->span / 32768;
+	struct heap heap;
+
+	put_usual(fixture);
+	cache_block(fixture, CLASS_48, fixture->extents + 5 * 48);
+	made_read(&fixture->memory, &heap);
+	assert_null(heap.why);
+	assert_true(heap.blocks_certain);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 252 + 1);
+	assert_int_equal(heap.figures[ALLOCATOR_DIRTY], 2 * PAGE);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHED], 48);
+	heap_free(&heap);
+	root[1] = root[0];
+	made_read(&fixture->memory, &heap);
+	assert_int_equal(heap.broken, 1);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 252 + 1);
+	heap_free(&heap);
+	/* Its place in the root is about other addresses. */
+	root[1] = 0;
+	at(fixture->middle)[fixture->extents / fixture->built->span % 32768 + 1] = fixture->leaf;
+	at(fixture->middle)[fixture->extents / fixture->built->span % 32768] = 0;
+	assert_int_equal(made_find(&fixture->memory), -ENOENT);
+}
+
+/* No arena counts as much for jemalloc itself as was found: something was not. */
+static void what_is_its_own_must_add_up(void **state)
+{
+	struct fixture *fixture = *state;
+	struct heap heap;
+
+	put_usual(fixture);
+	*at(fixture->arena + fixture->built->arena_internal) += 4096;
+	made_read(&fixture->memory, &heap);
+	assert_false(heap.blocks_certain);
 	heap_free(&heap);
 }
 
@@ -256,7 +332,7 @@ static void arenas_that_share_their_blocks_end(void **state)
 		at(chain + i * PAGE)[1] = i + 1 < blocks ? chain + (i + 1) * PAGE : 0;
 	}
 	for (uint64_t i = 1; i < count; i++) {
-		uint64_t arena = fixture->arena + i * 64, base = fixture->base + i * 64;
+		uint64_t arena = fixture->arena + i * 64, base = chain + 48 + i * 64;
 
 		at(fixture->arenas)[i] = arena;
 		*at(arena + fixture->built->arena_base) = base;
@@ -289,6 +365,10 @@ int main(void)
 		with_fixture(what_is_no_tree_is_not_found),
 		with_fixture(a_slab_behind_much_that_is_free_is_enough),
 		with_fixture(without_arenas_caches_are_not_known),
+		with_fixture(places_of_newer_versions_are_found_by_what_adds_up),
+		with_fixture(what_is_its_own_must_add_up),
+		cmocka_unit_test_setup_teardown(a_tree_of_three_levels_is_walked,
+						setup_long_addresses, teardown),
 		with_fixture(the_array_of_arenas_is_known_from_a_copy_of_its_first),
 		with_large_pages(pages_of_64_kib_are_counted_as_jemalloc_does),
 		with_large_pages(long_bitmaps_that_contradict_themselves_are_left_out),

@@ -111,6 +111,54 @@ static void caches_that_come_later_are_found_too(void **state)
 	heap_free(&heap);
 }
 
+/* gperftools 2.16: the number of classes is one word further, the links of caches are nearer. */
+static void places_of_newer_versions_are_found_by_what_they_lead_to(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t *count = at(fixture->sizes + 512 + 1024);
+	struct heap heap;
+
+	fixture->links = CACHE_NEXT_2_16;
+	count[0] = 1; /* the least length of a span */
+	count[1] = CLASSES;
+	put_usual(fixture);
+	for (uint64_t i = 1; i <= 3; i++)
+		cache_block(put_cache(fixture), CLASS_48, BLOCK_48(fixture, 4 + i));
+	made_read(&fixture->memory, &heap);
+	assert_null(heap.why);
+	assert_true(heap.blocks_certain);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHES], 4);
+	assert_int_equal(heap.figures[ALLOCATOR_CACHED], 3 * 48);
+	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 164 + 1);
+	heap_free(&heap);
+	count[1] = CLASSES + 1;
+	assert_int_equal(made_find(&fixture->memory), -ENOENT);
+}
+
+/* Another word of the module leads to it: its links are not where leakmon has them. One that is
+ * empty has been given back. */
+static void a_cache_that_is_in_no_list_makes_it_uncertain(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t other;
+	struct heap heap;
+
+	put_usual(fixture);
+	other = put_cache(fixture);
+	*at(fixture->caches) = *at(other + CACHE_NEXT);
+	*at(other + CACHE_NEXT) = *at(*at(fixture->caches) + CACHE_NEXT + 8) = 0;
+	*at(fixture->caches + 16) = other;
+	made_read(&fixture->memory, &heap);
+	assert_null(heap.why);
+	heap_free(&heap);
+	cache_block(other, CLASS_48, BLOCK_48(fixture, 9));
+	cache_block(*at(fixture->caches), CLASS_48, BLOCK_48(fixture, 5));
+	made_read(&fixture->memory, &heap);
+	assert_non_null(heap.why);
+	assert_false(heap.blocks_certain);
+	heap_free(&heap);
+}
+
 static void caches_that_do_not_end_end(void **state)
 {
 	struct fixture *fixture = *state;
@@ -259,6 +307,8 @@ int main(void)
 		with_fixture(a_cache_that_lies_makes_it_uncertain),
 		with_fixture(a_thread_may_be_stopped_within_malloc),
 		with_fixture(caches_that_come_later_are_found_too),
+		with_fixture(places_of_newer_versions_are_found_by_what_they_lead_to),
+		with_fixture(a_cache_that_is_in_no_list_makes_it_uncertain),
 		with_fixture(caches_that_do_not_end_end),
 		with_fixture(blocks_in_no_span_are_followed_so_often_and_no_more),
 		with_fixture(free_lists_that_contradict_their_span_are_left_out),

@@ -29,25 +29,38 @@ static bool count(const mi_heap_t *heap, const mi_heap_area_t *area, void *block
 	return true;
 }
 
+/* From 3.4 on, one heap has the pages of all threads. */
+#define ONE_FOR_ALL (MI_MALLOC_VERSION >= 30400)
+#if ONE_FOR_ALL
+#define own_heap mi_heap_main
+#else
+#define own_heap mi_heap_get_default
+#endif
+
 static struct sum visit(void)
 {
 	struct sum sum = {0};
 
 	/* False: it has no pages. */
-	(void)mi_heap_visit_blocks(mi_heap_get_default(), true, count, &sum);
+	(void)mi_heap_visit_blocks(own_heap(), true, count, &sum);
 	return sum;
 }
 
 static void thread_filled(void)
 {
-	struct sum sum = visit();
+	struct sum sum = {0};
 
+	if (ONE_FOR_ALL)
+		return;
+	sum = visit();
 	other_blocks += sum.blocks;
 	other_bytes += sum.bytes;
 }
 
 static void crossed(void *block)
 {
+	if (ONE_FOR_ALL)
+		return;
 	other_blocks--;
 	other_bytes -= mi_usable_size(block);
 }

@@ -123,4 +123,30 @@ int heap_words(struct peek *peek, uint64_t address, uint64_t *words, size_t coun
 /* Whether the page that holds a word cannot be read because it is in swap. */
 bool heap_is_swapped(const struct peek *peek, uint64_t address);
 
+/*
+ * An allocator's own version, for its name only: what is believed follows from what memory looks
+ * like.
+ */
+#define HEAP_VERSION_MAX 16
+
+/* Minor versions of one major one. */
+struct heap_version_range {
+	unsigned int major, from, to;
+};
+
+/* Copies the numbers and points that a text begins with; how many. */
+size_t heap_version_copy(const char *text, char version[HEAP_VERSION_MAX]);
+/*
+ * Looks for a version in the read-only data of the module with data at an address. match() is asked
+ * at every byte of it, with a text of at least HEAP_VERSION_ROOM bytes and a 0; `version` is empty
+ * if it never says so, or if those pages are not in memory.
+ */
+#define HEAP_VERSION_ROOM 64
+void heap_version_find(const struct heap_view *view, uint64_t data,
+		       bool (*match)(const char *text, char version[HEAP_VERSION_MAX]),
+		       char version[HEAP_VERSION_MAX]);
+/* "tcmalloc 2.18.1", with "(version not tested)" behind one that is in none of the ranges. */
+void heap_name(struct heap *heap, const char *name, const char *version,
+	       const struct heap_version_range *tested, size_t count);
+
 #endif

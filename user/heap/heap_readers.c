@@ -8,14 +8,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-extern const struct heap_reader heap_reader_glibc, heap_reader_jemalloc, heap_reader_tcmalloc,
-	heap_reader_mimalloc;
+extern const struct heap_reader heap_reader_glibc, heap_reader_musl, heap_reader_jemalloc,
+	heap_reader_tcmalloc, heap_reader_mimalloc3, heap_reader_mimalloc;
 
 static const struct heap_reader *const readers[] = {
-	&heap_reader_glibc,
-	&heap_reader_jemalloc,
-	&heap_reader_tcmalloc,
-	&heap_reader_mimalloc,
+	&heap_reader_glibc,    &heap_reader_musl,      &heap_reader_jemalloc,
+	&heap_reader_tcmalloc, &heap_reader_mimalloc3, &heap_reader_mimalloc,
 };
 _Static_assert(ARRAY_SIZE(readers) <= HEAP_READERS_MAX, "room for a state of each");
 
@@ -266,4 +264,107 @@ int heap_words(struct peek *peek, uint64_t address, uint64_t *words, size_t coun
 		error = words_of_page(peek, address, words, part);
 	}
 	return error;
+}
+
+/* Versions. */
+
+size_t heap_version_copy(const char *text, char version[HEAP_VERSION_MAX])
+{
+	size_t length = strspn(text, "0123456789.");
+
+	if (length >= HEAP_VERSION_MAX)
+		return 0;
+	memcpy(version, text, length);
+	version[length] = 0;
+	return length;
+}
+
+/* Of one module: more than an allocator has, or a program that carries one. */
+#define MAX_TEXT_PAGES 4096
+
+struct version_search {
+	const struct heap_view *view;
+	bool (*match)(const char *text, char version[HEAP_VERSION_MAX]);
+	char *version;
+	size_t pages;
+};
+
+/* In one page; a text may go on in the next. */
+static bool search_page(struct version_search *search, uint64_t page, bool next)
+{
+	char text[MEMORY_PAGE + HEAP_VERSION_ROOM + 1] = {0};
+	size_t size = MEMORY_PAGE + (next ? HEAP_VERSION_ROOM : 0);
+
+	if (memory_read_exact(search->view->peek->source, page, text, size))
+		return false;
+	for (size_t i = 0; i < MEMORY_PAGE; i++) {
+		if (search->match(text + i, search->version))
+			return true;
+	}
+	return false;
+}
+
+static bool search_texts(struct version_search *search, const struct mapping *mapping)
+{
+	struct peek *peek = search->view->peek;
+	uint64_t entries[AHEAD_PAGES];
+
+	for (uint64_t at = mapping->start; at < mapping->end && search->pages < MAX_TEXT_PAGES;) {
+		size_t count = MIN((mapping->end - at) / MEMORY_PAGE, AHEAD_PAGES);
+
+		if (!count)
+			break;
+		pagemap_read(peek->source, peek->pagemap, at, entries, count);
+		for (size_t i = 0; i < count; i++, search->pages++) {
+			bool next = i + 1 < count && pagemap_is_present(entries[i + 1]);
+
+			if (pagemap_is_present(entries[i]) &&
+			    search_page(search, at + i * MEMORY_PAGE, next))
+				return true;
+		}
+		at += count * MEMORY_PAGE;
+	}
+	return false;
+}
+
+void heap_version_find(const struct heap_view *view, uint64_t data,
+		       bool (*match)(const char *text, char version[HEAP_VERSION_MAX]),
+		       char version[HEAP_VERSION_MAX])
+{
+	struct version_search search = {.view = view, .match = match, .version = version};
+	const struct mapping *own = maps_find(view->maps, data);
+
+	version[0] = 0;
+	for (size_t i = 0; own && i < view->maps->list.count; i++) {
+		const struct mapping *mapping = &view->maps->list.items[i];
+
+		if (mapping->inode != own->inode || mapping->major != own->major ||
+		    mapping->minor != own->minor || mapping->writable || mapping->executable)
+			continue;
+		if (search_texts(&search, mapping))
+			return;
+		version[0] = 0;
+	}
+}
+
+static bool is_tested(const char *version, const struct heap_version_range *tested, size_t count)
+{
+	unsigned int major, minor;
+
+	if (sscanf(version, "%3u.%4u", &major, &minor) != 2)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (major == tested[i].major && minor >= tested[i].from && minor <= tested[i].to)
+			return true;
+	}
+	return false;
+}
+
+void heap_name(struct heap *heap, const char *name, const char *version,
+	       const struct heap_version_range *tested, size_t count)
+{
+	bool unknown = !version[0];
+
+	snprintf(heap->name, sizeof(heap->name), "%s%s%s%s", name, unknown ? "" : " ", version,
+		 unknown || is_tested(version, tested, count) ? "" : " (version not tested)");
 }

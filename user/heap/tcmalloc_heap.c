@@ -11,7 +11,7 @@
  * spans that the map leads to are as many bytes as the page heap has counted, of every kind, and if
  * in every span as many blocks are free as its record says.
  *
- * Source: gperftools 2.8 to 2.10, page_heap.h, pagemap.h, span.h, central_freelist.h,
+ * Source: gperftools 2.8 to 2.18, page_heap.h, pagemap.h, span.h, central_freelist.h,
  * thread_cache.h, common.h; for every size of pages that it can be built with. Not with
  * TCMALLOC_SMALL_BUT_SLOW.
  */
@@ -41,6 +41,7 @@ enum stat_word { STAT_SYSTEM, STAT_FREE, STAT_UNMAPPED, STAT_COMMITTED, STAT_WOR
 #define FIRST_SIZES (16ull << 32 | 8) /* of the classes 1 and 2 */
 #define SIZES_TO_PAGES 512ull
 #define SIZES_TO_COUNT (SIZES_TO_PAGES + MAX_CLASSES * 8ull)
+#define COUNT_WITHIN 4 /* words: 2.16 has one more before it */
 #define MOVED_TO_SIZES 512ull
 
 /* class CentralFreeList. */
@@ -54,9 +55,11 @@ enum stat_word { STAT_SYSTEM, STAT_FREE, STAT_UNMAPPED, STAT_COMMITTED, STAT_WOR
 /* class ThreadCache. */
 #define CACHE_LIST_BYTES 32ull
 #define CACHE_LIST_SIZE 24
-#define CACHE_NEXT 4144
-#define CACHE_BYTES 4160ull
+#define CACHE_LISTS_BYTES (MAX_CLASSES * CACHE_LIST_BYTES)
+/* Behind the lists: up to 2.10 the links are 6 words further, from 2.16 on 4. */
+#define CACHE_REST_WORDS 16
 #define MAX_CACHES 65536
+#define MAX_CACHE_WORDS 8 /* of a module's data that lead to caches */
 
 /* For one module, so many words are tried. */
 #define MAX_TRIES 65536
@@ -75,11 +78,14 @@ struct span {
 	enum span_location location;
 };
 
-/* Addresses of the map of its pages, of what it counts, of the sizes of classes from 1 on, of the
- * first central list, and of a word that leads to a thread's cache; 0: not found. */
+/* Addresses of the map of its pages, of what it counts, of the sizes of classes from 1 on, and of
+ * the first central list; 0: not found. */
 struct tcmalloc {
-	uint64_t map, stats, sizes, central, caches;
+	uint64_t map, stats, sizes, central;
+	uint64_t caches[MAX_CACHE_WORDS]; /* of words that lead to threads' caches */
+	uint32_t cache_words;
 	uint32_t page_shift;
+	char version[HEAP_VERSION_MAX]; /* empty: not known */
 };
 
 struct reading {
@@ -283,27 +289,53 @@ static bool class_holds(uint64_t size, uint64_t pages, uint32_t page_shift)
 	return !page_shift || (bytes >= size && bytes / size <= MAX_SPAN_BLOCKS);
 }
 
+static uint32_t half_of(const uint64_t *words, uint32_t i)
+{
+	return (uint32_t)(words[i / 2] >> i % 2 * 32);
+}
+
+/* The number of classes, which the sizes show: it stands behind them, too. 0: it does not. */
+static uint32_t count_classes(const struct reading *reading, uint64_t at,
+			      const uint64_t sizes[MAX_CLASSES / 2])
+{
+	uint64_t words[COUNT_WITHIN];
+	uint32_t count = 1;
+
+	while (count < MAX_CLASSES && half_of(sizes, count - 1) != MAX_SMALL)
+		count++;
+	count++;
+	if (count < 3 || count > MAX_CLASSES ||
+	    heap_words(reading->peek, at + SIZES_TO_COUNT, words, COUNT_WITHIN))
+		return 0;
+	for (size_t i = 0; i < COUNT_WITHIN; i++) {
+		if (words[i] == count)
+			return count;
+	}
+	return 0;
+}
+
 /* 0 or -EBADMSG. `at`: the size of class 1. */
 static int read_sizes(struct reading *reading, uint64_t at, uint32_t page_shift)
 {
-	uint64_t sizes[MAX_CLASSES / 2], moved[MAX_CLASSES / 2], pages[MAX_CLASSES], count;
+	uint64_t sizes[MAX_CLASSES / 2], moved[MAX_CLASSES / 2], pages[MAX_CLASSES];
+	uint32_t count;
 
-	if (read_word(reading, at + SIZES_TO_COUNT, &count) || count < 3 || count > MAX_CLASSES ||
-	    heap_words(reading->peek, at, sizes, ARRAY_SIZE(sizes)) ||
+	if (heap_words(reading->peek, at, sizes, ARRAY_SIZE(sizes)) ||
+	    !(count = count_classes(reading, at, sizes)) ||
 	    heap_words(reading->peek, at - MOVED_TO_SIZES, moved, ARRAY_SIZE(moved)) ||
 	    heap_words(reading->peek, at + SIZES_TO_PAGES, pages, ARRAY_SIZE(pages)))
 		return -EBADMSG;
 	for (uint32_t i = 1; i < count; i++) {
-		reading->sizes[i] = (uint32_t)(sizes[(i - 1) / 2] >> (i - 1) % 2 * 32);
-		reading->moved[i] = (uint32_t)(moved[(i - 1) / 2] >> (i - 1) % 2 * 32);
+		reading->sizes[i] = half_of(sizes, i - 1);
+		reading->moved[i] = half_of(moved, i - 1);
 		reading->spans[i] = (uint32_t)pages[i];
 		if (reading->sizes[i] <= reading->sizes[i - 1] ||
 		    !class_holds(reading->sizes[i], pages[i], page_shift) || !reading->moved[i] ||
 		    reading->moved[i] > MAX_SPAN_BLOCKS)
 			return -EBADMSG;
 	}
-	reading->classes = (uint32_t)count;
-	return reading->sizes[count - 1] == MAX_SMALL ? 0 : -EBADMSG;
+	reading->classes = count;
+	return 0;
 }
 
 /* The list begins in every cache with the size of its class. */
@@ -312,7 +344,7 @@ static bool is_cache(const struct reading *reading, uint64_t cache)
 	uint64_t word;
 
 	if (cache % 8 || !filter_has(reading->heaps, cache) ||
-	    !filter_has(reading->heaps, cache + CACHE_BYTES - 1))
+	    !filter_has(reading->heaps, cache + CACHE_LISTS_BYTES - 1))
 		return false;
 	for (uint32_t i = 1; i < reading->classes; i++) {
 		if (read_word(reading, cache + i * CACHE_LIST_BYTES + CACHE_LIST_SIZE, &word) ||
@@ -322,16 +354,33 @@ static bool is_cache(const struct reading *reading, uint64_t cache)
 	return true;
 }
 
-/* The first one is recognised at once: nothing lies before it, and it lies before the next. */
-static bool is_first_cache(const struct reading *reading, uint64_t cache)
+/* A neighbour of a cache in the list of caches, that leads back by the other link. */
+static bool is_neighbour(const struct reading *reading, uint64_t cache, uint64_t neighbour,
+			 uint64_t link_back)
 {
-	uint64_t links[2], back;
+	uint64_t back;
 
-	if (!is_cache(reading, cache) || heap_words(reading->peek, cache + CACHE_NEXT, links, 2) ||
-	    links[1])
-		return false;
-	return !links[0] ||
-	       (!read_word(reading, links[0] + CACHE_NEXT + 8, &back) && back == cache);
+	return !neighbour || (is_cache(reading, neighbour) &&
+			      !read_word(reading, neighbour + link_back, &back) && back == cache);
+}
+
+/* Where a cache has its links to the next cache and the one before: those that lead back. 0: it is
+ * the only cache. */
+static uint64_t find_links(const struct reading *reading, uint64_t cache)
+{
+	uint64_t words[CACHE_REST_WORDS];
+
+	if (heap_words(reading->peek, cache + CACHE_LISTS_BYTES, words, CACHE_REST_WORDS))
+		return 0;
+	for (uint32_t i = 0; i + 1 < CACHE_REST_WORDS; i++) {
+		uint64_t links = CACHE_LISTS_BYTES + i * 8ull;
+
+		if ((words[i] || words[i + 1]) && words[i] != cache &&
+		    is_neighbour(reading, cache, words[i], links + 8) &&
+		    is_neighbour(reading, cache, words[i + 1], links))
+			return links;
+	}
+	return 0;
 }
 
 static bool visit_tables(void *context, uint64_t page, const uint64_t *words)
@@ -363,12 +412,21 @@ static bool visit_caches(void *context, uint64_t page, const uint64_t *words)
 		if (words[i] % 8 || !filter_has(search->reading.heaps, words[i]))
 			continue;
 		search->tries--;
-		if (is_first_cache(&search->reading, words[i])) {
-			search->place->caches = page + i * 8;
+		if (is_cache(&search->reading, words[i]))
+			search->place->caches[search->place->cache_words++] = page + i * 8;
+		if (search->place->cache_words == MAX_CACHE_WORDS)
 			return true;
-		}
 	}
 	return false;
+}
+
+/* PERFTOOLS_VERSION, which tc_version() returns. */
+static bool version_at(const char *text, char version[HEAP_VERSION_MAX])
+{
+	static const char before[] = "gperftools ";
+
+	return !strncmp(text, before, sizeof(before) - 1) &&
+	       heap_version_copy(text + sizeof(before) - 1, version) > 0;
 }
 
 static int tcmalloc_find(void *state, const struct heap_view *view, uint64_t start, uint64_t end)
@@ -396,6 +454,7 @@ static int tcmalloc_find(void *state, const struct heap_view *view, uint64_t sta
 		return peek_result(peek, -ENOENT);
 	search.tries = MAX_TRIES;
 	heap_data_visit(peek, start, end, visit_caches, &search);
+	heap_version_find(view, start, version_at, found.version);
 	*(struct tcmalloc *)state = found;
 	return 0;
 }
@@ -802,15 +861,15 @@ static void read_cache(struct reading *reading, uint64_t cache)
 	}
 }
 
-/* The word that led to the first cache may lead to another one by now. 0: there is none. */
-static uint64_t first_cache(const struct reading *reading)
+/* Of a list of caches, from any of them: the first one. 0: it has none, or does not end. */
+static uint64_t first_cache(const struct reading *reading, uint64_t cache, uint64_t links)
 {
-	uint64_t cache, before;
+	uint64_t before;
 
-	if (!reading->place.caches || read_word(reading, reading->place.caches, &cache))
-		return 0;
 	for (size_t i = 0; i < MAX_CACHES && is_cache(reading, cache); i++) {
-		if (read_word(reading, cache + CACHE_NEXT + 8, &before))
+		if (!links)
+			return cache;
+		if (read_word(reading, cache + links + 8, &before))
 			return 0;
 		if (!before)
 			return cache;
@@ -819,24 +878,87 @@ static uint64_t first_cache(const struct reading *reading)
 	return 0;
 }
 
-/* 0 or -ENOMEM. */
-static int read_caches(struct reading *reading)
+/* Caches that words of the module lead to now. Such a word may lead elsewhere by now. */
+static uint32_t known_caches(const struct reading *reading, uint64_t caches[MAX_CACHE_WORDS])
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < reading->place.cache_words; i++) {
+		if (!read_word(reading, reading->place.caches[i], &caches[count]) &&
+		    is_cache(reading, caches[count]))
+			count++;
+	}
+	return count;
+}
+
+/* Reads a list of caches, and strikes those off that were known. 0 or -ENOMEM. */
+static int read_list(struct reading *reading, uint64_t cache, uint64_t links,
+		     uint64_t known[MAX_CACHE_WORDS], uint32_t count)
 {
 	struct heap *heap = reading->heap;
-	uint64_t cache = first_cache(reading), before = 0, links[2];
+	uint64_t before = 0, next[2] = {0};
 	int error = 0;
 
-	for (; !error && cache; cache = links[0]) {
+	for (; !error && cache; cache = next[0]) {
 		if (heap->figures[ALLOCATOR_CACHES] == MAX_CACHES || !is_cache(reading, cache) ||
-		    heap_words(reading->peek, cache + CACHE_NEXT, links, 2) || links[1] != before) {
+		    (links &&
+		     (heap_words(reading->peek, cache + links, next, 2) || next[1] != before))) {
 			heap->broken_caches++;
 			break;
 		}
 		heap->figures[ALLOCATOR_CACHES]++;
 		read_cache(reading, cache);
-		error = add_record(reading, cache, CACHE_BYTES);
+		error = add_record(reading, cache, links ? links + 16 : CACHE_LISTS_BYTES);
+		for (uint32_t i = 0; i < count; i++)
+			known[i] = known[i] == cache ? 0 : known[i];
 		before = cache;
 	}
+	return error;
+}
+
+/* As one is that was given back to the allocator of caches. */
+static bool is_empty(const struct reading *reading, uint64_t cache)
+{
+	uint64_t list[2];
+
+	for (uint32_t i = 1; i < reading->classes; i++) {
+		if (heap_words(reading->peek, cache + i * CACHE_LIST_BYTES, list, 2) || list[0] ||
+		    (uint32_t)list[1])
+			return false;
+	}
+	return true;
+}
+
+/* One that is in the list of caches, and where the links are; else any that is not empty. */
+static uint64_t listed_cache(const struct reading *reading, const uint64_t *known, uint32_t count,
+			     uint64_t *links)
+{
+	uint64_t alone = count ? known[0] : 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		*links = find_links(reading, known[i]);
+		if (*links)
+			return known[i];
+		if (!is_empty(reading, known[i]))
+			alone = known[i];
+	}
+	return alone;
+}
+
+/* None with blocks in it is missing in the list, of those that words of the module lead to. 0 or
+ * -ENOMEM. */
+static int read_caches(struct reading *reading)
+{
+	struct heap *heap = reading->heap;
+	uint64_t known[MAX_CACHE_WORDS], links = 0, cache;
+	uint32_t count = known_caches(reading, known);
+	int error;
+
+	cache = listed_cache(reading, known, count, &links);
+	cache = first_cache(reading, cache, links);
+	error = read_list(reading, cache, links, known, count);
+	for (uint32_t i = 0; i < count; i++)
+		heap->broken_caches += known[i] && !is_empty(reading, known[i]);
 	follow_chains(reading);
 	if (reading->uncounted > heap->figures[ALLOCATOR_CACHES])
 		heap->broken_caches++;
@@ -927,6 +1049,8 @@ static int read_all(struct reading *reading)
 	return error;
 }
 
+static const struct heap_version_range tested[] = {{2, 8, 10}, {2, 16, 18}};
+
 static int tcmalloc_read(void *state, const struct heap_view *view, struct heap *heap)
 {
 	struct chain chains[PEEK_AHEAD];
@@ -946,7 +1070,7 @@ static int tcmalloc_read(void *state, const struct heap_view *view, struct heap 
 	figures[ALLOCATOR_MAPPED] =
 		figures[ALLOCATOR_ACTIVE] + figures[ALLOCATOR_DIRTY] + figures[ALLOCATOR_METADATA];
 	heap_finish(heap);
-	snprintf(heap->name, sizeof(heap->name), "tcmalloc 2.8 to 2.10");
+	heap_name(heap, "tcmalloc", reading.place.version, tested, ARRAY_SIZE(tested));
 	heap->why = why_uncertain(&reading, sums);
 	heap->blocks_certain = sums && figures[ALLOCATOR_CACHES] && !heap->broken_caches;
 	return peek_result(view->peek, 0);
@@ -955,7 +1079,7 @@ static int tcmalloc_read(void *state, const struct heap_view *view, struct heap 
 const struct heap_reader heap_reader_tcmalloc = {
 	.name = "tcmalloc",
 	.library = "libtcmalloc",
-	.why_not = "tcmalloc's records are not where gperftools 2.8 to 2.10 have them, or it has "
+	.why_not = "tcmalloc's records are not where gperftools 2.8 to 2.18 have them, or it has "
 		   "not been used yet: MALLOCSTATS=2, or MallocExtension's statistics, show more, "
 		   "and so does tracking from the first allocation on",
 	.advice.retained = ": it does so by itself while it is used, the sooner the higher "
