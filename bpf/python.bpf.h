@@ -101,7 +101,8 @@ static int python_step(u32 i, struct python_walk *walk)
 				LM_PYTHON_FROM_C;
 		return 0;
 	}
-	code = python_word(thread, python->code);
+	/* From 3.14 on it has tags; others have none there. */
+	code = python_word(thread, python->code) & ~3ull;
 	if (!code || code & ~(LM_PYTHON_CODE_MASK << LM_PYTHON_CODE_SHIFT))
 		return 1;
 	if (depth >= LM_PYTHON_FRAMES) {

@@ -66,6 +66,31 @@ static void a_collector_that_is_off_and_what_is_frozen_are_reported(void **state
 	walked_free(&walked);
 }
 
+/* By the places that each version, or some of its releases, have for that. */
+static void every_collector_is_found(void **state)
+{
+	static const unsigned versions[] = {0x0309, 0x030d, 0x030e, 0x030f};
+	struct forged forged;
+	struct walked walked;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(versions) * CPYTHON_COLLECTORS; i++) {
+		unsigned version = versions[i / CPYTHON_COLLECTORS];
+		const struct cpython_collector *places =
+			&cpython_layout(version)->collectors[i % CPYTHON_COLLECTORS];
+
+		if (!places->first)
+			continue;
+		assert_true(forged_make_version(&forged, version));
+		forged_freeze_at(&forged, places, 0);
+		walk(&forged.memory, &walked);
+		assert_true(REPORT(&walked)->collector_off);
+		assert_int_equal(REPORT(&walked)->frozen, 2);
+		walked_free(&walked);
+		forged_memory_free(&forged.memory);
+	}
+}
+
 static void a_list_of_the_collectors_that_contradicts_itself_ends_there(void **state)
 {
 	struct forged *forged = *state;
@@ -436,7 +461,8 @@ static void expect_no_harm_of_more(struct forged *forged)
 /* Made by its own layout: an offset that is wrong in both is seen with a real one only. */
 static void expect_of_every_version(void (*expect)(struct forged *forged))
 {
-	static const unsigned versions[] = {0x0309, 0x030a, 0x030b, 0x030c, 0x030d};
+	static const unsigned versions[] = {0x0309, 0x030a, 0x030b, 0x030c,
+					    0x030d, 0x030e, 0x030f};
 	struct forged forged;
 
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
@@ -464,7 +490,7 @@ static void what_contradicts_itself_is_not_read(void **state)
 	uint64_t version = forged_symbol(forged, FORGED_VERSION);
 	uint64_t runtime = forged_symbol(forged, FORGED_RUNTIME);
 
-	forged_put_half(version, 0, 0x030e00f0);
+	forged_put_half(version, 0, 0x030800f0);
 	expect_why(&forged->memory, "version");
 	forged_put_half(version, 0, 0x030a00f0); /* its interpreter is elsewhere */
 	expect_why(&forged->memory, "interpreter is not");
@@ -871,6 +897,7 @@ int main(void)
 		FORGED(what_is_no_name_in_the_code_has_no_label),
 		FORGED(code_is_in_the_line_of_its_table),
 		cmocka_unit_test(every_version_is_read_by_its_layout),
+		cmocka_unit_test(every_collector_is_found),
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_free_threaded_build_is_named),
 		FORGED(lists_that_lead_to_themselves_end),

@@ -16,12 +16,12 @@
 
 #define THREAD_NEXT 8		    /* PyThreadState.next */
 #define FRAME_BYTES 112		    /* of a frame, in which all but its variables stand */
+#define FRAME_FUNCTION 16	    /* _PyInterpreterFrame.f_funcobj, from 3.12 on */
 #define OWNED_BY_C 3		    /* FRAME_OWNED_BY_CSTACK */
 #define FRAME_VALUES_MAX (1u << 20) /* that are looked at */
 #define C_FRAMES_MAX 16		    /* in a row */
 #define CHUNK_BYTES_MAX (1ull << 32)
 
-#define TUPLE_ITEMS 24
 #define BYTES_TEXT 32		   /* PyBytesObject.ob_sval */
 #define LINES_BYTES_MAX (1u << 20) /* of a line table */
 #define CODE_UNIT 2		   /* bytes of an instruction */
@@ -110,7 +110,7 @@ static uint64_t local_name(struct cpython *python, uint64_t code, uint64_t i)
 		uint64_t size = tuple_size(python, tuple);
 
 		if (i < size)
-			return target_word(python->memory, tuple + TUPLE_ITEMS + i * 8);
+			return target_word(python->memory, tuple + python->layout->tuple_items + i * 8);
 		i -= size;
 	}
 	return 0;
@@ -291,6 +291,15 @@ static bool is_owned_by_c(struct cpython *python, uint64_t frame)
 /* PyFrameObject.f_executing of 3.9. */
 #define FRAME_EXECUTING 116
 
+/* What a reference in a frame leads to; 0: to nothing, or it is a number. */
+#define TAGGED_NUMBER 3
+static uint64_t untagged(const struct cpython *python, uint64_t reference)
+{
+	uint64_t tags = python->layout->frames.tags;
+
+	return tags && (reference & tags) == TAGGED_NUMBER ? 0 : reference & ~tags;
+}
+
 /* Words of variables and of the stack; -1: it runs, and where its stack ends is in a register. */
 static int64_t words_in_use(struct cpython *python, const unsigned char *bytes, uint64_t address,
 			    uint32_t locals)
@@ -299,14 +308,14 @@ static int64_t words_in_use(struct cpython *python, const unsigned char *bytes, 
 	unsigned char executes = 1;
 	uint64_t top;
 
-	if (layout->kind != FRAMES_OBJECTS)
+	if (layout->kind != FRAMES_OBJECTS && !layout->top_is_address)
 		return half_at(bytes, layout->stack_top);
-	if (layout->line_kind != LINES_STEPS)
+	if (layout->kind == FRAMES_OBJECTS && layout->line_kind != LINES_STEPS)
 		return half_at(bytes, layout->stack_top) < 0
 			       ? -1
 			       : (int64_t)locals + half_at(bytes, layout->stack_top);
 	top = word_at(bytes, layout->stack_top);
-	if (top)
+	if (top || layout->top_is_address)
 		return top >= address + layout->locals
 			       ? (int64_t)(top - address - layout->locals) / 8
 			       : -1;
@@ -334,7 +343,7 @@ static bool read_frame(struct cpython *python, uint64_t address, struct cpython_
 
 	if (!address || address % 8 || target_read(python->memory, address, bytes, sizeof(bytes)))
 		return false;
-	code = word_at(bytes, layout->code);
+	code = untagged(python, word_at(bytes, layout->code));
 	if (!is_code(python, code))
 		return false;
 	*frame = (struct cpython_frame){.address = address,
@@ -404,7 +413,8 @@ static int add_frame(struct frame_roots *roots, const struct cpython_frame *fram
 	if (!function_name(roots->python, frame->code, function, sizeof(function)))
 		snprintf(function, sizeof(function), "?");
 	for (uint32_t i = 0; !error && i < frame->used; i++) {
-		uint64_t value = target_word(roots->python->memory, frame->locals + i * 8ull);
+		uint64_t value = untagged(roots->python, target_word(roots->python->memory,
+								     frame->locals + i * 8ull));
 
 		if (heap_sink_node(roots->sink, value) != BLOCK_NONE)
 			error = add_value(roots, frame, function, i, value);
@@ -462,20 +472,18 @@ int cpython_frame_roots(struct cpython *python, struct heap_sink *sink, uint64_t
 	return cpython_threads(python, interpreter, add_thread, &roots);
 }
 
-/* PyGenObject.gi_frame_state: its frame is no more (FRAME_CLEARED). */
-#define GENERATOR_ENDED 4
 /* PyGenObject.gi_running of 3.9 */
 #define GENERATOR_RUNNING 24
 /* PyFrameObject.f_frame, from 3.11 on */
 #define OBJECT_FRAME 24
 
-static int8_t state_of(struct cpython *python, uint64_t generator)
+static bool has_ended(struct cpython *python, uint64_t generator)
 {
-	int8_t state = GENERATOR_ENDED;
+	const struct cpython_frames *layout = &python->layout->frames;
+	int8_t state = layout->generator_ended;
 
-	target_read(python->memory, generator + python->layout->frames.generator_state, &state,
-		    sizeof(state));
-	return state;
+	target_read(python->memory, generator + layout->generator_state, &state, sizeof(state));
+	return state >= layout->generator_ended;
 }
 
 /* Words of an object from there on hold nothing. */
@@ -517,6 +525,52 @@ static int claim_others(const struct cpython *python, struct heap_sink *sink, ui
 	return error ? error : claim_rest(sink, node, frame->locals + frame->used * 8ull);
 }
 
+/* What stands in a word of a frame in the object. */
+static int refer_word(struct cpython *python, struct heap_sink *sink, uint32_t node, uint64_t place,
+		      uint64_t name)
+{
+	uint64_t value = heap_sink_node(sink, place) == node
+				 ? untagged(python, target_word(python->memory, place))
+				 : 0;
+
+	if (!value || heap_sink_node(sink, value) == BLOCK_NONE)
+		return 0;
+	return heap_sink_reference(sink, node, value, cpython_name_label(python, sink, name));
+}
+
+static int refer_local(struct cpython *python, struct heap_sink *sink, uint32_t node,
+		       const struct cpython_frame *frame, uint32_t i)
+{
+	return refer_word(python, sink, node, frame->locals + i * 8ull,
+			  local_name(python, frame->code, i));
+}
+
+/* The code of a frame in the object, whose word is no address for its tags. */
+static int refer_code(struct cpython *python, struct heap_sink *sink, uint32_t node, uint64_t frame)
+{
+	return python->layout->frames.tags
+		       ? refer_word(python, sink, node, frame + python->layout->frames.code, 0)
+		       : 0;
+}
+
+/* Likewise its function, and values in between, unless a variable has lent one to its stack. */
+#define TAG_LENT 1
+static int refer_tagged(struct cpython *python, struct heap_sink *sink, uint32_t node,
+			const struct cpython_frame *frame)
+{
+	int error = refer_code(python, sink, node, frame->address);
+
+	if (!error)
+		error = refer_word(python, sink, node, frame->address + FRAME_FUNCTION, 0);
+	for (uint32_t i = frame->local_count; !error && i < frame->used; i++) {
+		uint64_t place = frame->locals + i * 8ull;
+
+		if (!(target_word(python->memory, place) & TAG_LENT))
+			error = refer_word(python, sink, node, place, 0);
+	}
+	return error;
+}
+
 int cpython_frame_refer(struct cpython *python, struct heap_sink *sink, uint32_t node,
 			uint64_t object, enum cpython_kind kind)
 {
@@ -530,22 +584,16 @@ int cpython_frame_refer(struct cpython *python, struct heap_sink *sink, uint32_t
 	/* One that runs is elsewhere. */
 	if (heap_sink_node(sink, at) != node)
 		return 0;
-	if (kind == CPYTHON_GENERATOR && state_of(python, object) >= GENERATOR_ENDED)
-		return claim_rest(sink, node, at);
+	if (kind == CPYTHON_GENERATOR && has_ended(python, object)) {
+		error = refer_code(python, sink, node, at);
+		return error ? error : claim_rest(sink, node, at);
+	}
 	if (!read_frame(python, at, &frame))
 		return 0;
 	error = claim_others(python, sink, node, &frame);
-	for (uint32_t i = 0; !error && i < frame.local_count; i++) {
-		uint64_t place = frame.locals + i * 8ull;
-		uint64_t value = heap_sink_node(sink, place) == node
-					 ? target_word(python->memory, place)
-					 : 0;
-
-		if (value && heap_sink_node(sink, value) != BLOCK_NONE)
-			error = heap_sink_reference(
-				sink, node, value,
-				cpython_name_label(python, sink,
-						   local_name(python, frame.code, i)));
-	}
+	if (!error && python->layout->frames.tags)
+		error = refer_tagged(python, sink, node, &frame);
+	for (uint32_t i = 0; !error && i < frame.local_count; i++)
+		error = refer_local(python, sink, node, &frame, i);
 	return error;
 }

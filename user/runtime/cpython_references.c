@@ -23,8 +23,7 @@
 /* Attributes that are an object's even if another one has the same dictionary. */
 #define FEW_ATTRIBUTES 30
 
-/* PyTupleObject, PySetObject, PyModuleObject, PyWeakReference */
-#define TUPLE_ITEMS 24
+/* PySetObject, PyModuleObject, PyWeakReference */
 #define SET_MASK 32
 #define SET_TABLE 40
 #define SET_SMALL_TABLE 64
@@ -141,7 +140,8 @@ static int refer_tuple(const struct referrer *referrer)
 	int error;
 
 	referrer->sink->whats[referrer->node] |= NODE_PRECISE;
-	error = refer_items(referrer, referrer->object + TUPLE_ITEMS, count);
+	error = refer_items(referrer, referrer->object + referrer->python->layout->tuple_items,
+			    count);
 	return error ? error : refer_own(referrer);
 }
 

@@ -20,9 +20,17 @@
 #define SIZE_MAX_ (1u << 20) /* of an object without its items */
 #define ENTRIES_MAX (1ull << 32)
 
-/* PyObject.ob_refcnt: alive. From 3.12 on, immortal objects have all bits of the lower half. */
-static bool is_alive(uint64_t references)
+/* PyObject, from 3.14 on: ob_refcnt, ob_overflow, ob_flags; immortal with the highest bit of the
+ * first. Up to 3.13: ob_refcnt alone; from 3.12 on, immortal with all bits of its lower half. */
+#define COUNT_OVERFLOW(word) ((word) >> 32 & 0xffff)
+#define COUNT_FLAGS(word) ((word) >> 48)
+#define COUNT_FLAGS_MAX 0x3f
+
+bool cpython_is_alive(const struct cpython *python, uint64_t references)
 {
+	if (python->layout->flagged_counts)
+		return (uint32_t)references && !COUNT_OVERFLOW(references) &&
+		       COUNT_FLAGS(references) <= COUNT_FLAGS_MAX;
 	return (references && references < 1u << 31) || references == UINT32_MAX;
 }
 
@@ -39,7 +47,7 @@ static bool read_head(struct cpython *python, uint64_t address, struct type_head
 	*head = (struct type_head){words[OBJECT_REFCOUNT / 8], words[OBJECT_TYPE / 8],
 				   words[TYPE_NAME / 8],       words[TYPE_BASICSIZE / 8],
 				   words[TYPE_ITEMSIZE / 8],   words[TYPE_FLAGS / 8]};
-	return is_alive(head->references) && head->flags & FLAG_READY && head->basicsize >= 16 &&
+	return cpython_is_alive(python, head->references) && head->flags & FLAG_READY && head->basicsize >= 16 &&
 	       head->basicsize <= SIZE_MAX_ && head->itemsize <= SIZE_MAX_;
 }
 
@@ -198,7 +206,7 @@ struct cpython_type *cpython_type_of(struct cpython *python, uint64_t object)
 	uint64_t words[2];
 
 	if (!object || object % 8 || target_read(python->memory, object, words, sizeof(words)) ||
-	    !is_alive(words[0]))
+	    !cpython_is_alive(python, words[0]))
 		return NULL;
 	return cpython_type_at(python, words[1]);
 }
