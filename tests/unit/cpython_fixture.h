@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "runtime/cpython.h"
+#include "unit/cpython_described.h"
 #include "unit/forged_memory.h"
 
 #define FORGED_BASE 0x200000000000ull
@@ -22,6 +23,7 @@
 #define FORGED_ARENA (1u << 20) /* where it begins, and its size from 3.10 on */
 #define FORGED_POOLS 8
 #define FORGED_SESSIONS 5
+#define FORGED_DESCRIBED 0x030d /* that version, and later ones */
 /* In the data of the module. */
 #define FORGED_INTERPRETER (FORGED_BASE + 0xa000)
 #define FORGED_THREAD (FORGED_BASE + 0xc000)
@@ -568,12 +570,29 @@ static inline void forged_more(struct forged *forged)
 	forged_freeze(forged, 0);
 }
 
+/* Says of itself what the release of that version did which it was taken from. */
+static inline void forged_describe(const struct forged *forged, uint32_t release)
+{
+	uint64_t runtime = forged_symbol(forged, FORGED_RUNTIME);
+
+	if (forged->layout->version < FORGED_DESCRIBED)
+		return;
+	for (size_t i = 0; i < DESCRIBED_WORDS; i++) {
+		uint64_t word = described_words[forged->layout->version - FORGED_DESCRIBED][i];
+
+		if (word)
+			forged_put_at(runtime, i * 8, word);
+	}
+	forged_put_at(runtime, 8, release);
+}
+
 /* Of that version: 0x030b is 3.11. False: no memory. */
-static inline bool forged_make_version(struct forged *forged, unsigned version)
+static inline bool forged_make_layout(struct forged *forged, const struct cpython_layout *layout)
 {
 	static char path[32];
+	unsigned version = layout ? layout->version : 0;
 
-	*forged = (struct forged){.layout = cpython_layout(version)};
+	*forged = (struct forged){.layout = layout};
 	if (!forged->layout || !forged_memory_make(&forged->memory, FORGED_BASE, FORGED_BYTES,
 						   FORGED_DATA, FORGED_MALLOC))
 		return false;
@@ -588,8 +607,14 @@ static inline bool forged_make_version(struct forged *forged, unsigned version)
 	forged_frame(forged);
 	for (uint32_t i = forged->pool_count; i < FORGED_POOLS; i++)
 		forged_put_half(forged->pools + (uint64_t)i * forged->layout->pool_bytes, 36, 1);
+	forged_describe(forged, version << 16 | 0x02f0);
 	forged_memory_find_places(&forged->memory);
 	return true;
+}
+
+static inline bool forged_make_version(struct forged *forged, unsigned version)
+{
+	return forged_make_layout(forged, cpython_layout(version));
 }
 
 static inline bool forged_make(struct forged *forged)

@@ -461,8 +461,7 @@ static void expect_no_harm_of_more(struct forged *forged)
 /* Made by its own layout: an offset that is wrong in both is seen with a real one only. */
 static void expect_of_every_version(void (*expect)(struct forged *forged))
 {
-	static const unsigned versions[] = {0x0309, 0x030a, 0x030b, 0x030c,
-					    0x030d, 0x030e, 0x030f};
+	static const unsigned versions[] = {0x0309, 0x030a, 0x030b, 0x030c, 0x030d, 0x030e, 0x030f};
 	struct forged forged;
 
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
@@ -509,13 +508,132 @@ static void a_free_threaded_build_is_named(void **state)
 
 	forged_put_half(forged_symbol(forged, FORGED_VERSION), 0, 0x030d05f0);
 	memcpy((void *)(uintptr_t)runtime, "xdebugpy", 8);
-	forged_put_at(runtime, 16, 0);
-	expect_why(&forged->memory, "interpreter is not");
+	forged_put_at(runtime, 8, 0x030d05f0);
 	forged_put_at(runtime, 16, 1);
 	expect_why(&forged->memory, "free-threaded");
 	forged_put_at(runtime, 16, 0);
 	forged_memory_name(&forged->memory, by_name);
 	expect_why(&forged->memory, "free-threaded");
+}
+
+/* Of the release of 3.14 that is known: a word of its description, and what is there now. */
+static void redescribe(const struct forged *forged, size_t word, uint64_t place)
+{
+	forged_put_at(forged_symbol(forged, FORGED_RUNTIME), word * 8, place);
+}
+
+static void rename_release(const struct forged *forged, uint32_t release)
+{
+	forged_put_half(forged_symbol(forged, FORGED_VERSION), 0, release);
+	redescribe(forged, 1, release);
+}
+
+/* Each of them lies further behind, and the description says so. */
+static void what_a_release_has_moved_is_read_where_it_says(void **state)
+{
+	struct cpython_layout moved = *cpython_layout(0x030e);
+	struct forged forged;
+	const struct {
+		uint32_t *place;
+		size_t word;
+	} fields[] = {{&moved.interpreters, 5},	    {&moved.next, 8},
+		      {&moved.threads, 9},	    {&moved.collector, 11},
+		      {&moved.modules, 12},	    {&moved.frames.frame, 26},
+		      {&moved.frames.handle, 27},   {&moved.frames.native, 28},
+		      {&moved.frames.file, 40},	    {&moved.frames.qualified, 42},
+		      {&moved.frames.lines, 43},    {&moved.frames.first_line, 44},
+		      {&moved.frames.names[0], 46}, {&moved.frames.bytecode, 48},
+		      {&moved.frames.generator, 85}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		*fields[i].place += 32;
+	assert_true(forged_make_layout(&forged, &moved));
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		redescribe(&forged, fields[i].word, *fields[i].place);
+	expect_version_is_read(&forged);
+	forged_memory_free(&forged.memory);
+}
+
+static void what_contradicts_the_description_is_named(void **state)
+{
+	static const struct {
+		size_t word;
+		uint64_t place;
+		const char *named;
+	} cases[] = {{1, 0x030e05f0, "its version"},
+		     {9, 1ull << 40, "PyInterpreterState.threads.head"},
+		     {9, 7345, "PyInterpreterState.threads.head"},
+		     {25, 24, "PyThreadState.interp"},
+		     {26, 70000, "PyThreadState.current_frame"},
+		     {32, 80, "_PyInterpreterFrame.previous"},
+		     {35, 112, "_PyInterpreterFrame.localsplus"},
+		     {36, 80, "_PyInterpreterFrame.owner"},
+		     {51, 24, "PyObject.ob_type"},
+		     {55, 176, "PyTypeObject.tp_flags"},
+		     {67, 40, "PyDictObject.ma_keys"}};
+	struct forged forged;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_true(forged_make_version(&forged, 0x030e));
+		redescribe(&forged, cases[i].word, cases[i].place);
+		expect_why(&forged.memory, cases[i].named);
+		forged_memory_free(&forged.memory);
+	}
+}
+
+static void expect_untested(struct forged *forged, bool untested)
+{
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(REPORT(&walked)->untested, untested);
+	assert_int_equal(count_class(&walked.sink, "app.Session"), FORGED_SESSIONS);
+	walked_free(&walked);
+}
+
+static void a_later_version_that_describes_itself_is_read_and_marked(void **state)
+{
+	static const struct {
+		unsigned like;
+		uint32_t release;
+		bool untested;
+	} cases[] = {{0x030d, 0x030d0200, false},
+		     {0x030e, 0x030e0af0, false},
+		     {0x030e, 0x030e63f0, true},
+		     {0x030f, 0x030f02f0, false},
+		     {0x030f, 0x031000f0, true}};
+	struct forged forged;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_true(forged_make_version(&forged, cases[i].like));
+		rename_release(&forged, cases[i].release);
+		expect_untested(&forged, cases[i].untested);
+		forged_memory_free(&forged.memory);
+	}
+	assert_true(forged_make_version(&forged, 0x030f));
+	rename_release(&forged, 0x031000f0);
+	redescribe(&forged, 0, 0);
+	expect_why(&forged.memory, "version");
+	forged_memory_free(&forged.memory);
+}
+
+/* No description has that place. */
+static void arenas_are_found_where_a_later_version_has_them(void **state)
+{
+	struct cpython_layout moved = *cpython_layout(0x030f);
+	struct forged forged;
+
+	(void)state;
+	moved.obmalloc += 64;
+	assert_true(forged_make_layout(&forged, &moved));
+	expect_why(&forged.memory, "allocator is not found");
+	rename_release(&forged, 0x030f63f0);
+	expect_untested(&forged, true);
+	forged_memory_free(&forged.memory);
 }
 
 /* Each thread, frame and interpreter is itself the next one. */
@@ -898,6 +1016,10 @@ int main(void)
 		FORGED(code_is_in_the_line_of_its_table),
 		cmocka_unit_test(every_version_is_read_by_its_layout),
 		cmocka_unit_test(every_collector_is_found),
+		cmocka_unit_test(what_a_release_has_moved_is_read_where_it_says),
+		cmocka_unit_test(what_contradicts_the_description_is_named),
+		cmocka_unit_test(a_later_version_that_describes_itself_is_read_and_marked),
+		cmocka_unit_test(arenas_are_found_where_a_later_version_has_them),
 		FORGED(what_contradicts_itself_is_not_read),
 		FORGED(a_free_threaded_build_is_named),
 		FORGED(lists_that_lead_to_themselves_end),

@@ -28,9 +28,6 @@
 #define HEAD_BYTES SMALL_MAX
 #define BASES_MAX 64
 
-/* Where types name another thread state's interpreter: PyThreadState.interp */
-#define THREAD_INTERPRETER 16
-
 static bool detect(const struct mapping *mapping)
 {
 	static const struct module_name names[] = {{"libpython3.", false}, {"python3.", false}};
@@ -68,11 +65,13 @@ static bool owns(const void *state, const struct mapping *mapping)
 {
 	(void)state;
 	return mapping_is_anonymous(mapping) && mapping_is_data(mapping) &&
-	       !mapping_may_be_arena(mapping) && mapping->end - mapping->start >= CPYTHON_ARENA_LEAST;
+	       !mapping_may_be_arena(mapping) &&
+	       mapping->end - mapping->start >= CPYTHON_ARENA_LEAST;
 }
 
-/* Py_Version (3.11 and later): as PY_VERSION_HEX. The name alone says it of older ones. */
-static unsigned version_of(struct cpython *python, char text[24])
+/* PY_VERSION_HEX: Py_Version, from 3.11 on. The name alone says it of older ones, as far as it can.
+ */
+static uint32_t release_of(struct cpython *python, char text[24])
 {
 	uint64_t place = target_variable(python->module, "Py_Version");
 	uint32_t hex = 0;
@@ -80,12 +79,12 @@ static unsigned version_of(struct cpython *python, char text[24])
 
 	if (place && !target_read(python->memory, place, &hex, sizeof(hex))) {
 		snprintf(text, 24, "%u.%u.%u", hex >> 24, hex >> 16 & 0xff, hex >> 8 & 0xff);
-		return hex >> 16;
+		return hex;
 	}
 	version = version_by_name(python->module->path);
 	if (version)
 		snprintf(text, 24, "%u.%u", version >> 8, version & 0xff);
-	return version;
+	return version << 16;
 }
 
 static bool find_module(struct cpython *python)
@@ -184,7 +183,6 @@ static uint64_t item_count(const struct cpython *python, const struct cpython_ty
 }
 
 /* PyASCIIObject.state */
-#define STR_STATE 32
 #define STR_COMPACT_ASCII (3u << 5)
 #define STR_COMPACT (1u << 5)
 #define STR_WIDTH(state) ((state) >> 2 & 7)
@@ -485,20 +483,11 @@ static int walk_all(struct walk *walk, struct walk_report *report)
 	return error;
 }
 
-/* From 3.13 on _PyRuntime begins with _Py_DebugOffsets, which says so; in any case the name does.
- */
+/* Not every build of 3.13 and later says so itself. */
 static bool is_free_threaded(const struct cpython *python)
 {
-	const char *name = text_path_base(python->module->path);
-	const char *minor = strstr(name, "python3.");
-	struct {
-		char cookie[8];
-		uint64_t version, free_threaded;
-	} offsets;
+	const char *minor = strstr(text_path_base(python->module->path), "python3.");
 
-	if (!target_read(python->memory, python->runtime, &offsets, sizeof(offsets)) &&
-	    !memcmp(offsets.cookie, "xdebugpy", sizeof(offsets.cookie)) && offsets.free_threaded)
-		return true;
 	return minor && minor[8 + strspn(minor + 8, "0123456789")] == 't';
 }
 
@@ -509,12 +498,8 @@ int cpython_open(struct target_memory *memory, struct cpython *python, char vers
 	*why = "its variables _PyRuntime and PyType_Type are not found";
 	if (!find_module(python))
 		return -ENOENT;
-	python->layout = cpython_layout(version_of(python, version));
-	*why = "this version's objects are not known: 3.9 to 3.15 are";
-	if (!python->layout)
-		return -ENOENT;
 	*why = "it is free-threaded: its objects lie in mimalloc's heaps, which are not read";
-	if (is_free_threaded(python))
+	if (is_free_threaded(python) || cpython_describe(python, release_of(python, version), why))
 		return -ENOENT;
 	*why = "its interpreter is not where this version has it: another build of it, or it "
 	       "begins or ends just now";
@@ -581,6 +566,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	python->report = (uint32_t)sink->reports.count - 1;
 	python->first_class = (uint32_t)sink->classes.count;
 	error = find(python, memory, sink, report->version, &why);
+	report->untested = python->untested;
 	if (error == -ENOENT)
 		report->why = why;
 	if (!error)

@@ -56,16 +56,17 @@ struct cpython_frames {
 	uint32_t dead_frame; /* kept for the next call; 0: none is */
 	uint32_t first_line, file, name, qualified, lines, bytecode, names[3], local_count,
 		stack_size;
-	/* PyGenObject: its frame and that frame's state, from `generator_ended` on of one that is no
-	 * more (FRAME_COMPLETED, FRAME_CLEARED) */
+	/* PyGenObject: its frame and that frame's state, from `generator_ended` on of one that is
+	 * no more (FRAME_COMPLETED, FRAME_CLEARED) */
 	uint32_t generator, generator_state;
 	int8_t generator_ended;
-	/* From 3.14 on (_PyStackRef): bits of a frame's references that are no part of an address; and
-	 * `stack_top` is an address, no count. */
+	/* From 3.14 on (_PyStackRef): bits of a frame's references that are no part of an address;
+	 * and `stack_top` is an address, no count. */
 	uint64_t tags;
 	bool top_is_address;
 };
 #define NO_CFRAME UINT32_MAX
+#define CPYTHON_FRAME_BYTES 112 /* of a frame, in which all but its variables stand */
 
 /* struct _gc_runtime_state: `first` points to the first generation (generation0). */
 struct cpython_collector {
@@ -78,9 +79,10 @@ struct cpython_collector {
 /* Differences between versions. All offsets in bytes. */
 struct cpython_layout {
 	unsigned version; /* 0x030b: 3.11 */
-	unsigned tested;  /* its last release that was compared, 0x030e0a: 3.14.10; 0: all of them */
+	unsigned tested; /* its last release that was compared, 0x030e0a: 3.14.10; 0: all of them */
 	/* _PyRuntimeState; PyInterpreterState. */
 	uint32_t interpreters, next, threads, modules, obmalloc, collector;
+	uint32_t interpreter_bytes;				 /* 0: not known */
 	struct cpython_collector collectors[CPYTHON_COLLECTORS]; /* one of these */
 	enum arena_place arenas;
 	uint32_t arena_bytes, pool_bytes;
@@ -91,10 +93,10 @@ struct cpython_layout {
 	enum values_place values;
 	uint32_t ascii_bytes, compact_bytes; /* PyASCIIObject, PyCompactUnicodeObject */
 	uint32_t tuple_items;
-	bool tagged_digits;		     /* of int: 3.12 */
-	bool flagged_counts;		     /* of references: 3.14 */
-	uint64_t quiet_code;		     /* words of PyCodeObject that are numbers */
-	bool frames_inside; /* generators and frames have items, but no count of them: 3.11 */
+	bool tagged_digits;  /* of int: 3.12 */
+	bool flagged_counts; /* of references: 3.14 */
+	uint64_t quiet_code; /* words of PyCodeObject that are numbers */
+	bool frames_inside;  /* generators and frames have items, but no count of them: 3.11 */
 	struct cpython_frames frames;
 };
 
@@ -106,10 +108,25 @@ struct cpython_layout {
 /* Static; NULL: not a version that is known. */
 const struct cpython_layout *cpython_layout(unsigned version);
 
+struct cpython;
+/* Finds the layout of a release (PY_VERSION_HEX, as far as it is known), and takes what the
+ * interpreter at python->runtime says of itself. 0; -ENOENT: *why is static. */
+int cpython_describe(struct cpython *python, uint32_t release, const char **why);
+
 /* The share of an anonymous mapping that is pools of obmalloc's; *state: their size, a uint32_t. */
 double cpython_pools_share(const void *state, const struct mapping *mapping, struct peek *peek);
 
-/* PyObject, PyVarObject, PyTypeObject: the same in all of them. */
+/* The same in all of them. PyThreadState; PyListObject, PySetObject, PyDictObject, PyASCIIObject,
+ * PyBytesObject; PyObject, PyVarObject, PyTypeObject. */
+#define THREAD_NEXT 8
+#define THREAD_INTERPRETER 16
+#define LIST_ITEMS 24
+#define SET_MASK 32
+#define SET_TABLE 40
+#define DICT_KEYS 32
+#define DICT_VALUES 40
+#define STR_STATE 32
+#define BYTES_TEXT 32
 #define OBJECT_REFCOUNT 0
 #define OBJECT_TYPE 8
 #define OBJECT_SIZE 16
@@ -209,6 +226,8 @@ struct cpython_arena {
 
 struct cpython {
 	const struct cpython_layout *layout;
+	struct cpython_layout described; /* by the interpreter itself */
+	bool untested;			 /* a later release than those that were compared */
 	struct target_memory *memory;
 	const struct data_module *module; /* the program or libpython */
 	uint64_t runtime;		  /* _PyRuntime */

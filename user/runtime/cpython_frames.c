@@ -14,15 +14,12 @@
 #include "base/loop.h"
 #include "runtime/cpython.h"
 
-#define THREAD_NEXT 8		    /* PyThreadState.next */
-#define FRAME_BYTES 112		    /* of a frame, in which all but its variables stand */
 #define FRAME_FUNCTION 16	    /* _PyInterpreterFrame.f_funcobj, from 3.12 on */
 #define OWNED_BY_C 3		    /* FRAME_OWNED_BY_CSTACK */
 #define FRAME_VALUES_MAX (1u << 20) /* that are looked at */
 #define C_FRAMES_MAX 16		    /* in a row */
 #define CHUNK_BYTES_MAX (1ull << 32)
 
-#define BYTES_TEXT 32		   /* PyBytesObject.ob_sval */
 #define LINES_BYTES_MAX (1u << 20) /* of a line table */
 #define CODE_UNIT 2		   /* bytes of an instruction */
 
@@ -110,7 +107,8 @@ static uint64_t local_name(struct cpython *python, uint64_t code, uint64_t i)
 		uint64_t size = tuple_size(python, tuple);
 
 		if (i < size)
-			return target_word(python->memory, tuple + python->layout->tuple_items + i * 8);
+			return target_word(python->memory,
+					   tuple + python->layout->tuple_items + i * 8);
 		i -= size;
 	}
 	return 0;
@@ -338,7 +336,7 @@ static uint32_t used_words(struct cpython *python, const unsigned char *bytes, u
 static bool read_frame(struct cpython *python, uint64_t address, struct cpython_frame *frame)
 {
 	const struct cpython_frames *layout = &python->layout->frames;
-	unsigned char bytes[FRAME_BYTES];
+	unsigned char bytes[CPYTHON_FRAME_BYTES];
 	uint64_t code;
 
 	if (!address || address % 8 || target_read(python->memory, address, bytes, sizeof(bytes)))

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Where each version of CPython has what leakmon reads: a row each.
+ *
+ * From 3.13 on the interpreter describes a part of that itself: _Py_DebugOffsets, with which
+ * _PyRuntime begins (Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h from 3.14
+ * on). It proves the row: where a release has moved a field, its own figure counts; where it
+ * contradicts what is the same in all rows, nothing is read. So releases, and versions, that came
+ * later are read if they are alike.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "leakmon_abi.h"
 #include "runtime/cpython.h"
+
+#define FIRST_DESCRIBED 0x030d
 
 #define ARENA_SMALL CPYTHON_ARENA_LEAST
 #define ARENA_LARGE (1u << 20)
@@ -271,4 +281,165 @@ const struct cpython_layout *cpython_layout(unsigned version)
 			return &layouts[i];
 	}
 	return NULL;
+}
+
+/* _Py_DebugOffsets */
+
+#define DESCRIBED_VERSIONS 3  /* 3.13, 3.14, 3.15: words of each */
+#define DESCRIPTION_WORDS 111 /* of the longest one */
+#define DESCRIPTION_COOKIE 0
+#define DESCRIPTION_VERSION 1
+#define DESCRIPTION_FREE_THREADED 2
+
+/* Places are less than that; a frame is read in one piece, by the kernel side as well. */
+#define PLACE_MAX (16u << 20)
+#define THREAD_MAX (UINT16_MAX - 7u)
+#define FRAME_MAX (LM_PYTHON_NEAR_BYTES - 8u)
+
+struct described {
+	const char *contradiction;
+	uint32_t limit; /* of what may be moved; 0: it may not */
+	union {
+		size_t member; /* of struct cpython_layout, a uint32_t */
+		uint32_t same; /* in all versions */
+	};
+	uint8_t bytes;			   /* of the field, which it is a multiple of */
+	uint8_t words[DESCRIBED_VERSIONS]; /* where its place is described; 0: it is not */
+};
+
+#define CONTRADICTION(field) "its _Py_DebugOffsets contradict what is known of " field
+#define MOVED(field, figure, most, size, ...)                                                      \
+	{                                                                                          \
+		.contradiction = CONTRADICTION(field), .limit = (most),                            \
+		.member = offsetof(struct cpython_layout, figure), .bytes = (size), .words = {     \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
+#define SAME(field, place, ...)                                                                    \
+	{                                                                                          \
+		.contradiction = CONTRADICTION(field), .same = (place), .bytes = 1, .words = {     \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
+
+static const struct described description[] = {
+	MOVED("_PyRuntimeState.interpreters.head", interpreters, PLACE_MAX, 8, 5, 5, 5),
+	MOVED("PyInterpreterState", interpreter_bytes, PLACE_MAX, 8, 6, 6, 6),
+	MOVED("PyInterpreterState.next", next, PLACE_MAX, 8, 8, 8, 8),
+	MOVED("PyInterpreterState.threads.head", threads, PLACE_MAX, 8, 9, 9, 9),
+	MOVED("PyInterpreterState.gc", collector, PLACE_MAX, 8, 10, 11, 11),
+	MOVED("PyInterpreterState.imports.modules", modules, PLACE_MAX, 8, 11, 12, 12),
+	SAME("PyThreadState.next", THREAD_NEXT, 21, 24, 24),
+	SAME("PyThreadState.interp", THREAD_INTERPRETER, 22, 25, 25),
+	MOVED("PyThreadState.current_frame", frames.frame, THREAD_MAX, 8, 23, 26, 26),
+	MOVED("PyThreadState.thread_id", frames.handle, THREAD_MAX, 8, 24, 27, 30),
+	MOVED("PyThreadState.native_thread_id", frames.native, THREAD_MAX, 8, 25, 28, 31),
+	MOVED("PyThreadState.datastack_chunk", frames.chunk, THREAD_MAX, 8, 26, 29, 32),
+	MOVED("_PyInterpreterFrame.previous", frames.previous, FRAME_MAX, 8, 29, 32, 40),
+	MOVED("_PyInterpreterFrame.f_executable", frames.code, FRAME_MAX, 8, 30, 33, 41),
+	MOVED("_PyInterpreterFrame.instr_ptr", frames.instruction, FRAME_MAX, 8, 31, 34, 42),
+	MOVED("_PyInterpreterFrame.localsplus", frames.locals, CPYTHON_FRAME_BYTES, 8, 32, 35, 43),
+	MOVED("_PyInterpreterFrame.owner", frames.owner, LM_PYTHON_NEAR_BYTES, 1, 33, 36, 44),
+	MOVED("_PyInterpreterFrame.stackpointer", frames.stack_top, FRAME_MAX, 8, 0, 37, 45),
+	MOVED("PyCodeObject.co_filename", frames.file, THREAD_MAX, 8, 35, 40, 48),
+	MOVED("PyCodeObject.co_name", frames.name, THREAD_MAX, 8, 36, 41, 49),
+	MOVED("PyCodeObject.co_qualname", frames.qualified, THREAD_MAX, 8, 37, 42, 50),
+	MOVED("PyCodeObject.co_linetable", frames.lines, THREAD_MAX, 8, 38, 43, 51),
+	MOVED("PyCodeObject.co_firstlineno", frames.first_line, THREAD_MAX, 4, 39, 44, 52),
+	MOVED("PyCodeObject.co_localsplusnames", frames.names[0], THREAD_MAX, 8, 41, 46, 54),
+	MOVED("PyCodeObject.co_code_adaptive", frames.bytecode, THREAD_MAX, 8, 43, 48, 56),
+	SAME("PyObject.ob_type", OBJECT_TYPE, 45, 51, 59),
+	SAME("PyTypeObject.tp_name", TYPE_NAME, 47, 53, 61),
+	SAME("PyTypeObject.tp_flags", TYPE_FLAGS, 49, 55, 63),
+	SAME("PyTypeObject.tp_basicsize", TYPE_BASICSIZE, 0, 0, 64),
+	SAME("PyTypeObject.tp_dictoffset", TYPE_DICTOFFSET, 0, 0, 65),
+	MOVED("PyHeapTypeObject.ht_cached_keys", cached_keys, THREAD_MAX, 8, 0, 0, 67),
+	MOVED("PyTupleObject.ob_item", tuple_items, THREAD_MAX, 8, 51, 57, 69),
+	SAME("PyTupleObject.ob_size", OBJECT_SIZE, 52, 58, 70),
+	SAME("PyListObject.ob_item", LIST_ITEMS, 54, 60, 72),
+	SAME("PyListObject.ob_size", OBJECT_SIZE, 55, 61, 73),
+	SAME("PySetObject.table", SET_TABLE, 0, 64, 76),
+	SAME("PySetObject.mask", SET_MASK, 0, 65, 77),
+	SAME("PyDictObject.ma_keys", DICT_KEYS, 57, 67, 79),
+	SAME("PyDictObject.ma_values", DICT_VALUES, 58, 68, 80),
+	SAME("PyLongObject.lv_tag", OBJECT_SIZE, 62, 72, 84),
+	SAME("PyBytesObject.ob_sval", BYTES_TEXT, 66, 76, 88),
+	SAME("PyUnicodeObject.state", STR_STATE, 68, 78, 90),
+	SAME("PyUnicodeObject.length", OBJECT_SIZE, 69, 79, 91),
+	MOVED("PyASCIIObject", ascii_bytes, THREAD_MAX, 8, 70, 80, 92),
+	MOVED("PyCompactUnicodeObject", compact_bytes, THREAD_MAX, 8, 0, 0, 93),
+	MOVED("PyGenObject.gi_iframe", frames.generator, THREAD_MAX, 8, 0, 85, 101),
+	MOVED("PyGenObject.gi_frame_state", frames.generator_state, THREAD_MAX, 1, 0, 86, 102),
+};
+
+/* Takes one figure; false: it makes no sense. */
+static bool take_figure(struct cpython_layout *layout, const struct described *described,
+			uint64_t place)
+{
+	uint32_t figure = (uint32_t)place;
+
+	if (!described->limit)
+		return place == described->same;
+	if (place >= described->limit || place % described->bytes)
+		return false;
+	memcpy((char *)layout + described->member, &figure, sizeof(figure));
+	return true;
+}
+
+/* NULL, or what is contradicted. */
+static const char *take_description(struct cpython_layout *layout, size_t version,
+				    const uint64_t *words)
+{
+	uint32_t keys = layout->cached_keys;
+
+	for (size_t i = 0; i < ARRAY_SIZE(description); i++) {
+		uint8_t word = description[i].words[version];
+
+		if (word && !take_figure(layout, &description[i], words[word]))
+			return description[i].contradiction;
+	}
+	/* It stands before them. */
+	layout->qualname += layout->cached_keys - keys;
+	return NULL;
+}
+
+/* A version that came after all rows is read like the last one. */
+static const struct cpython_layout *row_of(unsigned version)
+{
+	const struct cpython_layout *last = &layouts[ARRAY_SIZE(layouts) - 1];
+
+	return version > last->version && version >> 8 == last->version >> 8
+		       ? last
+		       : cpython_layout(version);
+}
+
+int cpython_describe(struct cpython *python, uint32_t release, const char **why)
+{
+	const struct cpython_layout *row = row_of(release >> 16);
+	uint64_t words[DESCRIPTION_WORDS] = {0};
+
+	*why = "this version's objects are not known: 3.9 to 3.15 are, and later ones that "
+	       "describe "
+	       "themselves";
+	if (!row)
+		return -ENOENT;
+	python->layout = row;
+	if (row->version < FIRST_DESCRIBED)
+		return 0;
+	if (target_read(python->memory, python->runtime, words, sizeof(words)) ||
+	    memcmp(&words[DESCRIPTION_COOKIE], "xdebugpy", sizeof(words[0])))
+		return row->version == release >> 16 ? 0 : -ENOENT;
+	*why = "it is free-threaded: its objects lie in mimalloc's heaps, which are not read";
+	if (words[DESCRIPTION_FREE_THREADED])
+		return -ENOENT;
+	*why = CONTRADICTION("its version");
+	if (words[DESCRIPTION_VERSION] != release)
+		return -ENOENT;
+	python->described = *row;
+	*why = take_description(&python->described, row->version - FIRST_DESCRIBED, words);
+	if (*why)
+		return -ENOENT;
+	python->layout = &python->described;
+	python->untested = release >> 8 > row->tested;
+	return 0;
 }

@@ -24,8 +24,6 @@
 #define FEW_ATTRIBUTES 30
 
 /* PySetObject, PyModuleObject, PyWeakReference */
-#define SET_MASK 32
-#define SET_TABLE 40
 #define SET_SMALL_TABLE 64
 #define SET_ENTRY 16
 #define MODULE_DICT 16
@@ -423,7 +421,6 @@ static int refer_instance(const struct referrer *referrer)
 
 /* PyASCIIObject.state, and what is behind it: wstr, up to 3.11; utf8, unless all letters are ASCII;
  * the letters, unless the object has them itself. */
-#define STR_STATE 32
 #define STR_COMPACT (1u << 5)
 #define STR_COMPACT_ASCII (3u << 5)
 #define STR_WIDE 40

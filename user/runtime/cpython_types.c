@@ -47,8 +47,8 @@ static bool read_head(struct cpython *python, uint64_t address, struct type_head
 	*head = (struct type_head){words[OBJECT_REFCOUNT / 8], words[OBJECT_TYPE / 8],
 				   words[TYPE_NAME / 8],       words[TYPE_BASICSIZE / 8],
 				   words[TYPE_ITEMSIZE / 8],   words[TYPE_FLAGS / 8]};
-	return cpython_is_alive(python, head->references) && head->flags & FLAG_READY && head->basicsize >= 16 &&
-	       head->basicsize <= SIZE_MAX_ && head->itemsize <= SIZE_MAX_;
+	return cpython_is_alive(python, head->references) && head->flags & FLAG_READY &&
+	       head->basicsize >= 16 && head->basicsize <= SIZE_MAX_ && head->itemsize <= SIZE_MAX_;
 }
 
 /* Whether the types of a type, one after the other, end at `type`. */
@@ -214,7 +214,6 @@ struct cpython_type *cpython_type_of(struct cpython *python, uint64_t object)
 /* Text of a str, for names. */
 
 /* PyASCIIObject.state */
-#define STATE_OFFSET 32
 #define STATE_INTERNED 3u
 #define STATE_KIND(state) ((state) >> 2 & 7)
 #define STATE_COMPACT (1u << 5)
@@ -284,7 +283,7 @@ bool cpython_text(struct cpython *python, uint64_t object, char *text, size_t si
 	bool ascii;
 
 	if (!type || !(type->flags & FLAG_STR) || length >= size ||
-	    target_read(python->memory, object + STATE_OFFSET, &state, sizeof(state)))
+	    target_read(python->memory, object + STR_STATE, &state, sizeof(state)))
 		return false;
 	ascii = state & STATE_ASCII;
 	width = STATE_KIND(state);
@@ -359,8 +358,6 @@ bool cpython_keys_open(struct cpython *python, uint64_t keys, struct cpython_dic
 	dict->keys_bytes = head.head + head.indices + head.places * 2 / 3 * dict->stride;
 	return true;
 }
-
-#define DICT_KEYS 32
 
 bool cpython_dict_open(struct cpython *python, uint64_t object, struct cpython_dict *dict)
 {

@@ -325,6 +325,7 @@ int python_stacks_of(struct target_memory *memory, struct python_stacks *stacks)
 	struct reading reading = {.python = &python, .stacks = stacks};
 	int error = cpython_open(memory, &python, stacks->version, &stacks->why);
 
+	stacks->untested = python.untested;
 	if (!error) {
 		error = read_threads(&reading);
 		stacks->why = target_memory_overworked(memory);
