@@ -483,14 +483,6 @@ static int walk_all(struct walk *walk, struct walk_report *report)
 	return error;
 }
 
-/* Not every build of 3.13 and later says so itself. */
-static bool is_free_threaded(const struct cpython *python)
-{
-	const char *minor = strstr(text_path_base(python->module->path), "python3.");
-
-	return minor && minor[8 + strspn(minor + 8, "0123456789")] == 't';
-}
-
 int cpython_open(struct target_memory *memory, struct cpython *python, char version[24],
 		 const char **why)
 {
@@ -498,8 +490,7 @@ int cpython_open(struct target_memory *memory, struct cpython *python, char vers
 	*why = "its variables _PyRuntime and PyType_Type are not found";
 	if (!find_module(python))
 		return -ENOENT;
-	*why = "it is free-threaded: its objects lie in mimalloc's heaps, which are not read";
-	if (is_free_threaded(python) || cpython_describe(python, release_of(python, version), why))
+	if (cpython_describe(python, release_of(python, version), why))
 		return -ENOENT;
 	*why = "its interpreter is not where this version has it: another build of it, or it "
 	       "begins or ends just now";
@@ -526,6 +517,9 @@ static int find(struct cpython *python, struct target_memory *memory, const stru
 
 	if (error)
 		return error;
+	*why = CPYTHON_FREE_THREADED;
+	if (python->layout->shift)
+		return -ENOENT;
 	error = cpython_find_arenas(python);
 	python->in_malloc = error == -ENOENT && is_in_malloc(python, sink);
 	*why = "its own memory allocator is not found: another build of it";

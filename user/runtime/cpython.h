@@ -64,6 +64,9 @@ struct cpython_frames {
 	 * and `stack_top` is an address, no count. */
 	uint64_t tags;
 	bool top_is_address;
+	/* Free-threaded, from 3.14 on: which of its code's copies a frame runs, by a number in the
+	 * frame and an array in its code; 0: there are none. */
+	uint32_t copies_index, copies;
 };
 #define NO_CFRAME UINT32_MAX
 #define CPYTHON_FRAME_BYTES 112 /* of a frame, in which all but its variables stand */
@@ -82,7 +85,10 @@ struct cpython_layout {
 	unsigned tested; /* its last release that was compared, 0x030e0a: 3.14.10; 0: all of them */
 	/* _PyRuntimeState; PyInterpreterState. */
 	uint32_t interpreters, next, threads, modules, obmalloc, collector;
-	uint32_t interpreter_bytes;				 /* 0: not known */
+	uint32_t interpreter_bytes; /* 0: not known */
+	/* From where references lead to, of what other builds have at the beginning of an object:
+	 * it is free-threaded, and its objects are not read; but names, code and frames are. */
+	uint32_t shift;
 	struct cpython_collector collectors[CPYTHON_COLLECTORS]; /* one of these */
 	enum arena_place arenas;
 	uint32_t arena_bytes, pool_bytes;
@@ -250,6 +256,9 @@ struct cpython {
 	struct hash attributed;	   /* large ones of which an object has the attributes */
 	struct hash chunks;	   /* of threads' stacks of frames: each is one thread's */
 };
+
+#define CPYTHON_FREE_THREADED                                                                      \
+	"it is free-threaded: its objects lie in mimalloc's heaps, which are not read"
 
 /* The interpreter that a process has, without its memory allocator. *why is static: what is
  * missing, unless it is memory; `version` as in struct walk_report. 0 or an error; cpython_close()

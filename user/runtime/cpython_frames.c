@@ -72,15 +72,17 @@ int cpython_threads(struct cpython *python, uint64_t interpreter, cpython_visit_
 static bool is_code(struct cpython *python, uint64_t object)
 {
 	return object && object % 8 == 0 && python->code_type &&
-	       target_word(python->memory, object + OBJECT_TYPE) == python->code_type;
+	       target_word(python->memory, object + python->layout->shift + OBJECT_TYPE) ==
+		       python->code_type;
 }
 
 static uint64_t tuple_size(struct cpython *python, uint64_t tuple)
 {
 	const struct cpython_type *type = tuple ? cpython_type_of(python, tuple) : NULL;
-	uint64_t size = type && type->kind == CPYTHON_TUPLE
-				? target_word(python->memory, tuple + OBJECT_SIZE)
-				: 0;
+	uint64_t size =
+		type && type->kind == CPYTHON_TUPLE
+			? target_word(python->memory, tuple + python->layout->shift + OBJECT_SIZE)
+			: 0;
 
 	return size <= FRAME_VALUES_MAX ? size : 0;
 }
@@ -107,8 +109,9 @@ static uint64_t local_name(struct cpython *python, uint64_t code, uint64_t i)
 		uint64_t size = tuple_size(python, tuple);
 
 		if (i < size)
-			return target_word(python->memory,
-					   tuple + python->layout->tuple_items + i * 8);
+			return target_word(python->memory, tuple + python->layout->shift +
+								   python->layout->tuple_items +
+								   i * 8);
 		i -= size;
 	}
 	return 0;
@@ -225,7 +228,8 @@ static uint32_t line_at(struct cpython *python, uint64_t code, uint32_t offset)
 							[LINES_RANGES] = range_line,
 							[LINES_LOCATIONS] = location_line};
 	const struct cpython_frames *layout = &python->layout->frames;
-	uint64_t bytes = target_word(python->memory, code + layout->lines);
+	uint64_t object = target_word(python->memory, code + layout->lines);
+	uint64_t bytes = object ? object + python->layout->shift : 0;
 	uint64_t size = bytes ? target_word(python->memory, bytes + OBJECT_SIZE) : 0;
 	struct line_table table = {
 		.line = (uint32_t)target_half(python, code + layout->first_line)};
@@ -258,11 +262,30 @@ bool cpython_place_of(struct cpython *python, uint64_t code, uint32_t offset,
 
 /* Frames. */
 
+/* struct _PyCodeArray: how many there are; then where each begins. The first one is in the code. */
+#define COPIES_MAX (1u << 16)
+
+/* Where the instructions begin that a frame runs. */
+static uint64_t first_instruction(struct cpython *python, const unsigned char *bytes, uint64_t code)
+{
+	const struct cpython_frames *layout = &python->layout->frames;
+	int32_t index = layout->copies ? half_at(bytes, layout->copies_index) : 0;
+	uint64_t array;
+
+	if (!index)
+		return code + layout->bytecode;
+	array = target_word(python->memory, code + layout->copies);
+	if (index < 0 || index >= (int32_t)COPIES_MAX || !array ||
+	    (uint64_t)index >= target_word(python->memory, array))
+		return UINT64_MAX;
+	return target_word(python->memory, array + 8 + (uint64_t)index * 8);
+}
+
 /* Bytes from the first instruction on; of the latest one that began. */
 static uint32_t instruction_of(struct cpython *python, const unsigned char *bytes, uint64_t code)
 {
 	const struct cpython_frames *layout = &python->layout->frames;
-	uint64_t begin = code + layout->bytecode, at;
+	uint64_t begin, at;
 	int32_t index;
 
 	if (layout->kind == FRAMES_OBJECTS) {
@@ -272,8 +295,10 @@ static uint32_t instruction_of(struct cpython *python, const unsigned char *byte
 		/* From 3.10 on it counts instructions. */
 		return (uint32_t)index * (layout->line_kind == LINES_STEPS ? 1 : CODE_UNIT);
 	}
+	begin = first_instruction(python, bytes, code);
 	at = word_at(bytes, layout->instruction);
-	return at >= begin && at - begin < 1u << 28 ? (uint32_t)(at - begin) : CPYTHON_NO_OFFSET;
+	return begin && at >= begin && at - begin < 1u << 28 ? (uint32_t)(at - begin)
+							     : CPYTHON_NO_OFFSET;
 }
 
 static bool is_owned_by_c(struct cpython *python, uint64_t frame)

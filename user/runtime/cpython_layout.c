@@ -294,7 +294,7 @@ const struct cpython_layout *cpython_layout(unsigned version)
 /* Places are less than that; a frame is read in one piece, by the kernel side as well. */
 #define PLACE_MAX (16u << 20)
 #define THREAD_MAX (UINT16_MAX - 7u)
-#define FRAME_MAX (LM_PYTHON_NEAR_BYTES - 8u)
+#define FRAME_MAX (LM_PYTHON_NEAR_BYTES - 7u)
 
 struct described {
 	const char *contradiction;
@@ -303,7 +303,8 @@ struct described {
 		size_t member; /* of struct cpython_layout, a uint32_t */
 		uint32_t same; /* in all versions */
 	};
-	uint8_t bytes;			   /* of the field, which it is a multiple of */
+	bool of_object; /* it counts from where references lead to, so it is shifted */
+	uint8_t bytes;	/* of the field, which it is a multiple of */
 	uint8_t words[DESCRIBED_VERSIONS]; /* where its place is described; 0: it is not */
 };
 
@@ -318,6 +319,20 @@ struct described {
 #define SAME(field, place, ...)                                                                    \
 	{                                                                                          \
 		.contradiction = CONTRADICTION(field), .same = (place), .bytes = 1, .words = {     \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
+#define OBJECT_MOVED(field, figure, ...)                                                           \
+	{                                                                                          \
+		.contradiction = CONTRADICTION(field), .limit = THREAD_MAX, .of_object = true,     \
+		.member = offsetof(struct cpython_layout, figure), .bytes = 8, .words = {          \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
+#define OBJECT_SAME(field, place, ...)                                                             \
+	{                                                                                          \
+		.contradiction = CONTRADICTION(field), .same = (place), .of_object = true,         \
+		.bytes = 1, .words = {                                                             \
 			__VA_ARGS__                                                                \
 		}                                                                                  \
 	}
@@ -341,6 +356,8 @@ static const struct described description[] = {
 	MOVED("_PyInterpreterFrame.localsplus", frames.locals, CPYTHON_FRAME_BYTES, 8, 32, 35, 43),
 	MOVED("_PyInterpreterFrame.owner", frames.owner, LM_PYTHON_NEAR_BYTES, 1, 33, 36, 44),
 	MOVED("_PyInterpreterFrame.stackpointer", frames.stack_top, FRAME_MAX, 8, 0, 37, 45),
+	MOVED("_PyInterpreterFrame.tlbc_index", frames.copies_index, FRAME_MAX, 4, 0, 38, 46),
+	MOVED("PyCodeObject.co_tlbc", frames.copies, THREAD_MAX, 8, 0, 49, 57),
 	MOVED("PyCodeObject.co_filename", frames.file, THREAD_MAX, 8, 35, 40, 48),
 	MOVED("PyCodeObject.co_name", frames.name, THREAD_MAX, 8, 36, 41, 49),
 	MOVED("PyCodeObject.co_qualname", frames.qualified, THREAD_MAX, 8, 37, 42, 50),
@@ -348,26 +365,26 @@ static const struct described description[] = {
 	MOVED("PyCodeObject.co_firstlineno", frames.first_line, THREAD_MAX, 4, 39, 44, 52),
 	MOVED("PyCodeObject.co_localsplusnames", frames.names[0], THREAD_MAX, 8, 41, 46, 54),
 	MOVED("PyCodeObject.co_code_adaptive", frames.bytecode, THREAD_MAX, 8, 43, 48, 56),
-	SAME("PyObject.ob_type", OBJECT_TYPE, 45, 51, 59),
-	SAME("PyTypeObject.tp_name", TYPE_NAME, 47, 53, 61),
-	SAME("PyTypeObject.tp_flags", TYPE_FLAGS, 49, 55, 63),
-	SAME("PyTypeObject.tp_basicsize", TYPE_BASICSIZE, 0, 0, 64),
-	SAME("PyTypeObject.tp_dictoffset", TYPE_DICTOFFSET, 0, 0, 65),
+	OBJECT_SAME("PyObject.ob_type", OBJECT_TYPE, 45, 51, 59),
+	OBJECT_SAME("PyTypeObject.tp_name", TYPE_NAME, 47, 53, 61),
+	OBJECT_SAME("PyTypeObject.tp_flags", TYPE_FLAGS, 49, 55, 63),
+	OBJECT_SAME("PyTypeObject.tp_basicsize", TYPE_BASICSIZE, 0, 0, 64),
+	OBJECT_SAME("PyTypeObject.tp_dictoffset", TYPE_DICTOFFSET, 0, 0, 65),
 	MOVED("PyHeapTypeObject.ht_cached_keys", cached_keys, THREAD_MAX, 8, 0, 0, 67),
-	MOVED("PyTupleObject.ob_item", tuple_items, THREAD_MAX, 8, 51, 57, 69),
-	SAME("PyTupleObject.ob_size", OBJECT_SIZE, 52, 58, 70),
-	SAME("PyListObject.ob_item", LIST_ITEMS, 54, 60, 72),
-	SAME("PyListObject.ob_size", OBJECT_SIZE, 55, 61, 73),
-	SAME("PySetObject.table", SET_TABLE, 0, 64, 76),
-	SAME("PySetObject.mask", SET_MASK, 0, 65, 77),
-	SAME("PyDictObject.ma_keys", DICT_KEYS, 57, 67, 79),
-	SAME("PyDictObject.ma_values", DICT_VALUES, 58, 68, 80),
-	SAME("PyLongObject.lv_tag", OBJECT_SIZE, 62, 72, 84),
-	SAME("PyBytesObject.ob_sval", BYTES_TEXT, 66, 76, 88),
-	SAME("PyUnicodeObject.state", STR_STATE, 68, 78, 90),
-	SAME("PyUnicodeObject.length", OBJECT_SIZE, 69, 79, 91),
-	MOVED("PyASCIIObject", ascii_bytes, THREAD_MAX, 8, 70, 80, 92),
-	MOVED("PyCompactUnicodeObject", compact_bytes, THREAD_MAX, 8, 0, 0, 93),
+	OBJECT_MOVED("PyTupleObject.ob_item", tuple_items, 51, 57, 69),
+	OBJECT_SAME("PyTupleObject.ob_size", OBJECT_SIZE, 52, 58, 70),
+	OBJECT_SAME("PyListObject.ob_item", LIST_ITEMS, 54, 60, 72),
+	OBJECT_SAME("PyListObject.ob_size", OBJECT_SIZE, 55, 61, 73),
+	OBJECT_SAME("PySetObject.table", SET_TABLE, 0, 64, 76),
+	OBJECT_SAME("PySetObject.mask", SET_MASK, 0, 65, 77),
+	OBJECT_SAME("PyDictObject.ma_keys", DICT_KEYS, 57, 67, 79),
+	OBJECT_SAME("PyDictObject.ma_values", DICT_VALUES, 58, 68, 80),
+	OBJECT_SAME("PyLongObject.lv_tag", OBJECT_SIZE, 62, 72, 84),
+	OBJECT_SAME("PyBytesObject.ob_sval", BYTES_TEXT, 66, 76, 88),
+	OBJECT_SAME("PyUnicodeObject.state", STR_STATE, 68, 78, 90),
+	OBJECT_SAME("PyUnicodeObject.length", OBJECT_SIZE, 69, 79, 91),
+	OBJECT_MOVED("PyASCIIObject", ascii_bytes, 70, 80, 92),
+	OBJECT_MOVED("PyCompactUnicodeObject", compact_bytes, 0, 0, 93),
 	MOVED("PyGenObject.gi_iframe", frames.generator, THREAD_MAX, 8, 0, 85, 101),
 	MOVED("PyGenObject.gi_frame_state", frames.generator_state, THREAD_MAX, 1, 0, 86, 102),
 };
@@ -376,8 +393,11 @@ static const struct described description[] = {
 static bool take_figure(struct cpython_layout *layout, const struct described *described,
 			uint64_t place)
 {
-	uint32_t figure = (uint32_t)place;
+	uint32_t figure;
 
+	if (described->of_object)
+		place -= layout->shift;
+	figure = (uint32_t)place;
 	if (!described->limit)
 		return place == described->same;
 	if (place >= described->limit || place % described->bytes)
@@ -413,6 +433,18 @@ static const struct cpython_layout *row_of(unsigned version)
 		       : cpython_layout(version);
 }
 
+/* struct _object with Py_GIL_DISABLED (Include/object.h): two words with the thread's and the
+ * collector's stand before the count of references. What is not described of code is shifted with
+ * it. */
+#define FREE_THREADED_SHIFT 16
+
+static void take_free_threaded(struct cpython_layout *layout)
+{
+	layout->shift = FREE_THREADED_SHIFT;
+	layout->frames.local_count += FREE_THREADED_SHIFT;
+	layout->frames.stack_size += FREE_THREADED_SHIFT;
+}
+
 int cpython_describe(struct cpython *python, uint32_t release, const char **why)
 {
 	const struct cpython_layout *row = row_of(release >> 16);
@@ -429,17 +461,16 @@ int cpython_describe(struct cpython *python, uint32_t release, const char **why)
 	if (target_read(python->memory, python->runtime, words, sizeof(words)) ||
 	    memcmp(&words[DESCRIPTION_COOKIE], "xdebugpy", sizeof(words[0])))
 		return row->version == release >> 16 ? 0 : -ENOENT;
-	*why = "it is free-threaded: its objects lie in mimalloc's heaps, which are not read";
-	if (words[DESCRIPTION_FREE_THREADED])
-		return -ENOENT;
 	*why = CONTRADICTION("its version");
 	if (words[DESCRIPTION_VERSION] != release)
 		return -ENOENT;
 	python->described = *row;
+	if (words[DESCRIPTION_FREE_THREADED])
+		take_free_threaded(&python->described);
 	*why = take_description(&python->described, row->version - FIRST_DESCRIBED, words);
 	if (*why)
 		return -ENOENT;
 	python->layout = &python->described;
-	python->untested = release >> 8 > row->tested;
+	python->untested = release >> 8 > row->tested || python->layout->shift;
 	return 0;
 }

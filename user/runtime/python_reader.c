@@ -196,7 +196,9 @@ int python_layout(struct python_process *process, struct lm_python *layout)
 								    : LM_PYTHON_OWNED),
 		.code = (uint16_t)frames->code,
 		.previous = (uint16_t)frames->previous,
-		.instruction = (uint16_t)frames->instruction,
+		/* Of several copies of its code the kernel side knows one: an address that is in
+		 * none of them has the function's first line. */
+		.instruction = (uint16_t)(frames->copies ? frames->code : frames->instruction),
 		.owner = (uint16_t)frames->owner,
 		.bytecode = (uint16_t)frames->bytecode,
 		.shift = frames->line_kind == LINES_STEPS};
