@@ -16,8 +16,6 @@
 #define PYTHON_NOTES (LM_PYTHON_FRAME_BYTES / 8)
 /* How many: in memory, for the verifier would follow each value of a variable on its own. */
 #define PYTHON_DEPTH (PYTHON_NOTES + LM_PYTHON_FRAMES)
-/* From 3.11 on, all that matters of a frame stands in its first bytes. */
-#define PYTHON_NEAR_BYTES 80
 #define PYTHON_NOTES_MASK 63u
 #define PYTHON_FIELD_MASK (LM_PYTHON_FRAME_BYTES - 8)
 
@@ -79,7 +77,7 @@ static __always_inline bool python_frame_read(struct python_walk *walk)
 
 	if (walk->python->kind == LM_PYTHON_OBJECTS)
 		return !bpf_probe_read_user(window, LM_PYTHON_FRAME_BYTES, (void *)walk->frame);
-	return !bpf_probe_read_user(window, PYTHON_NEAR_BYTES, (void *)walk->frame);
+	return !bpf_probe_read_user(window, LM_PYTHON_NEAR_BYTES, (void *)walk->frame);
 }
 
 /* One frame; 1: there are no more, or no more can be noted. */
@@ -101,7 +99,8 @@ static int python_step(u32 i, struct python_walk *walk)
 				LM_PYTHON_FROM_C;
 		return 0;
 	}
-	code = python_word(thread, python->code);
+	/* From 3.14 on it has tags; others have none there. */
+	code = python_word(thread, python->code) & ~3ull;
 	if (!code || code & ~(LM_PYTHON_CODE_MASK << LM_PYTHON_CODE_SHIFT))
 		return 1;
 	if (depth >= LM_PYTHON_FRAMES) {

@@ -67,6 +67,7 @@ enum lm_interpreted_word {
 
 /* What a frame looks like; all offsets are multiples of 4, those of pointers of 8. */
 #define LM_PYTHON_FRAME_BYTES 128
+#define LM_PYTHON_NEAR_BYTES 80 /* from 3.11 on, all that matters stands in these */
 enum lm_python_kind {
 	LM_PYTHON_OBJECTS, /* up to 3.10: each is called from C; instructions are counted */
 	LM_PYTHON_ENTERED, /* 3.11: the byte `owner` shows whether it is */

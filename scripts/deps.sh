@@ -4,8 +4,9 @@
 # deps.sh [GROUP…]          lists the missing Debian packages, then installs them
 # deps.sh --check [GROUP…]  installs nothing: lists what is missing, and fails if anything is
 #
-# Groups: build static vm package kubernetes dotnet runtimes reports trixie bullseye arm64 arm64-vm
-# test, and the parts of test: unit fuzz check bench. Default: build and test. Silent when nothing is missing.
+# Groups: build static vm package kubernetes dotnet runtimes reports trixie bullseye pythons arm64
+# arm64-vm test, and the parts of test: unit fuzz check bench. Default: build and test. Silent when
+# nothing is missing.
 # runtimes are compilers of up to 760 MB, one of them unpacked into LEAKMON_RUNTIMES; without them,
 # tests that need one are skipped.
 # dotnet also fetches programs that bring .NET along, with npm, into LEAKMON_RUNTIMES
@@ -14,6 +15,8 @@
 # trixie makes a tree of Debian 13 in LEAKMON_RUNTIMES, with newer compilers than this system's:
 # 330 MB fetched, 2 GB, about 3 minutes; bullseye one of Debian 11, with older ones. Without them, tests
 # that need one are skipped.
+# pythons makes trees of Debian 13, of the release after it and of sid, with CPython 3.13 to 3.15:
+# 300 MB each. Without them, only this system's Python and pyenv's are tested.
 # arm64 builds and tests leakmon for that machine on another one; without it, `make test` leaves that
 # out. Debian must know of its packages first: dpkg --add-architecture arm64 && apt-get update.
 # CC, CLANG and BPFTOOL replace Debian's tools of these names.
@@ -211,6 +214,14 @@ packages_of() {
 		ghc               tree bullseye/ghc
 		openjdk-11-jdk-headless tree bullseye/../lib/jvm/java-11-openjdk-$(dpkg --print-architecture 2>/dev/null)/bin/java
 	END
+	pythons) cat <<-END ;;
+		debootstrap       tool debootstrap
+		python3           tree trixie/python3.13
+		python3.14        tree forky/python3.14
+		python3.13        tree sid/python3.13
+		python3.14        tree sid/python3.14
+		python3.15        tree sid/python3.15
+	END
 	arm64) cat <<-END ;;
 		gcc-aarch64-linux-gnu     tool aarch64-linux-gnu-gcc
 		g++-aarch64-linux-gnu     tool aarch64-linux-gnu-g++
@@ -252,7 +263,8 @@ packages_of() {
 	END
 	*)
 		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, deb, rpm," \
-			"image, package, kubernetes, dotnet, allocators, runtimes, reports, trixie, bullseye, arm64, arm64-vm, test, vm)" >&2
+			"image, package, kubernetes, dotnet, allocators, runtimes, reports, trixie, bullseye, pythons," \
+			"arm64, arm64-vm, test, vm)" >&2
 		return 2
 		;;
 	esac
@@ -290,7 +302,11 @@ grow_tree() {
 		echo "leakmon: making a tree of Debian's $release" >&2
 		rm -rf "$tree.new"
 		mkdir -p "$runtimes"
-		debootstrap --variant=minbase "$release" "$tree.new" >"$tree.log" 2>&1
+		# This system's debootstrap may not know of a newer release by its name.
+		script=/usr/share/debootstrap/scripts/$release
+		[ -e "$script" ] || script=/usr/share/debootstrap/scripts/sid
+		debootstrap --variant=minbase "$release" "$tree.new" \
+			http://deb.debian.org/debian "$script" >"$tree.log" 2>&1
 		mv "$tree.new" "$tree"
 	fi
 	echo "leakmon: installing in it: $*" >&2
@@ -328,7 +344,7 @@ fetch_deb() {
 
 # Packages are unpacked, each into its folder; nothing in them is run.
 fetch_missing() {
-	for release in trixie bullseye; do
+	for release in trixie bullseye forky sid; do
 		packages=$(printf %s "$grown" | tr ' ' '\n' | sed -n "s/^$release://p")
 		# shellcheck disable=SC2086 # a list of words
 		[ -z "$packages" ] || grow_tree "$release" $packages
@@ -383,7 +399,7 @@ command="apt-get install --no-install-recommends$missing"
 if [ -n "$only_check" ]; then
 	case $groups in
 	*static* | *vm* | *arm64* | *kubernetes* | *package* | *deb* | *rpm* | *image* | *dotnet* | *allocators* | \
-		*runtimes* | *reports* | *trixie*)
+		*runtimes* | *reports* | *trixie* | *pythons*)
 		fix="make deps FOR='$groups'"
 		;;
 	*) fix='make deps' ;;

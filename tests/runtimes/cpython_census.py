@@ -221,7 +221,8 @@ def churn():
 
 
 class Pin:
-    __slots__ = ("one", "two", "three")
+    """As large as a tuple of three."""
+    __slots__ = tuple("slot%d" % i for i in range(tuple.__basicsize__ // 8 + 3 - 2))
 
 
 pins = []

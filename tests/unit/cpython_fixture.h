@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "runtime/cpython.h"
+#include "unit/cpython_described.h"
 #include "unit/forged_memory.h"
 
 #define FORGED_BASE 0x200000000000ull
@@ -22,6 +23,7 @@
 #define FORGED_ARENA (1u << 20) /* where it begins, and its size from 3.10 on */
 #define FORGED_POOLS 8
 #define FORGED_SESSIONS 5
+#define FORGED_DESCRIBED 0x030d /* that version, and later ones */
 /* In the data of the module. */
 #define FORGED_INTERPRETER (FORGED_BASE + 0xa000)
 #define FORGED_THREAD (FORGED_BASE + 0xc000)
@@ -178,7 +180,9 @@ static inline void forged_type(const struct forged *forged, uint64_t type, const
 	uint64_t text = type + 0x300;
 
 	memcpy((void *)(uintptr_t)text, name, strlen(name) + 1);
-	forged_put_at(type, OBJECT_REFCOUNT, 7);
+	/* Immortal, compiled: flags beside the count. */
+	forged_put_at(type, OBJECT_REFCOUNT,
+		      forged->layout->flagged_counts ? 5ull << 48 | 3ull << 30 : 7);
 	forged_put_at(type, OBJECT_TYPE, forged_symbol(forged, FORGED_TYPE));
 	forged_put_at(type, TYPE_NAME, text);
 	forged_put_at(type, TYPE_BASICSIZE, basicsize);
@@ -216,7 +220,7 @@ static inline void forged_make_symbols(struct forged *forged)
 
 static inline void forged_types(struct forged *forged)
 {
-	static const struct {
+	const struct {
 		enum forged_symbol symbol;
 		const char *name;
 		uint64_t flags, basicsize, itemsize;
@@ -227,7 +231,8 @@ static inline void forged_types(struct forged *forged)
 		{FORGED_STR, "str", FLAG_STR, 72, 0},
 		{FORGED_DICT, "dict", FLAG_DICT | FLAG_COLLECTED, 48, 0},
 		{FORGED_LIST, "list", FLAG_LIST | FLAG_COLLECTED, 40, 0},
-		{FORGED_TUPLE, "tuple", FLAG_TUPLE | FLAG_COLLECTED, 24, 8},
+		{FORGED_TUPLE, "tuple", FLAG_TUPLE | FLAG_COLLECTED, forged->layout->tuple_items,
+		 8},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
@@ -333,7 +338,7 @@ static inline uint64_t forged_tuple(struct forged *forged, uint64_t item)
 	uint64_t tuple = forged_object(forged, forged_symbol(forged, FORGED_TUPLE), 48, true);
 
 	forged_put_at(tuple, OBJECT_SIZE, 1);
-	forged_put_at(tuple, 24, item);
+	forged_put_at(tuple, forged->layout->tuple_items, item);
 	return tuple;
 }
 
@@ -371,23 +376,23 @@ static inline void forged_code(struct forged *forged)
 	forged_lines(table, layout->line_kind);
 }
 
-/* A frame of it, at its second instruction, with a session as `request`. */
+/* A frame of it, at its second instruction, with a session as `request`, which runs. */
 static inline void forged_put_frame(struct forged *forged, uint64_t frame)
 {
 	const struct cpython_frames *layout = &forged->layout->frames;
+	uint64_t tag = layout->tags ? 1 : 0;
 
-	forged_put_at(frame, layout->code, FORGED_CODE_AT);
+	forged_put_at(frame, layout->code, FORGED_CODE_AT | tag);
 	if (layout->kind == FRAMES_OBJECTS)
 		forged_put_half(frame, layout->instruction,
 				layout->line_kind == LINES_STEPS ? 2 : 1);
 	else
 		forged_put_at(frame, layout->instruction, FORGED_CODE_AT + layout->bytecode + 2);
-	/* It runs. */
 	if (layout->line_kind == LINES_STEPS)
 		((unsigned char *)(uintptr_t)frame)[116] = 1;
-	else
+	else if (!layout->top_is_address)
 		forged_put_half(frame, layout->stack_top, UINT32_MAX);
-	forged_put_at(frame, layout->locals, forged->requested);
+	forged_put_at(frame, layout->locals, forged->requested | tag);
 }
 
 /* A thread that runs it. */
@@ -533,20 +538,27 @@ static inline void forged_slim(struct forged *forged)
 
 /* The collector is off, and has two sessions in the ring of those that it leaves alone; `back` is
  * where the second one's link back leads. */
-static inline void forged_freeze(struct forged *forged, uint64_t back)
+static inline void forged_freeze_at(struct forged *forged, const struct cpython_collector *places,
+				    uint64_t back)
 {
-	uint64_t collector = FORGED_INTERPRETER + forged->layout->collector, ring = collector + 104;
+	uint64_t collector = FORGED_INTERPRETER + forged->layout->collector;
+	uint64_t ring = collector + places->permanent;
 	uint64_t items = forged->memory.blocks[2];
 	uint64_t one = ((uint64_t *)(uintptr_t)items)[0] - COLLECTOR_LINKS;
 	uint64_t two = ((uint64_t *)(uintptr_t)items)[1] - COLLECTOR_LINKS;
 
-	forged_put_at(collector, 96, collector + 24);
+	forged_put_at(collector, places->first, collector + places->generations);
 	forged_put_at(ring, 0, one);
 	forged_put_at(one, 0, two);
 	forged_put_at(one, 8, ring);
 	forged_put_at(two, 0, ring);
 	forged_put_at(two, 8, back ? back : one);
 	forged_put_at(ring, 8, two);
+}
+
+static inline void forged_freeze(struct forged *forged, uint64_t back)
+{
+	forged_freeze_at(forged, &forged->layout->collectors[0], back);
 }
 
 /* What fuzzers add. */
@@ -558,12 +570,29 @@ static inline void forged_more(struct forged *forged)
 	forged_freeze(forged, 0);
 }
 
+/* Says of itself what the release of that version did which it was taken from. */
+static inline void forged_describe(const struct forged *forged, uint32_t release)
+{
+	uint64_t runtime = forged_symbol(forged, FORGED_RUNTIME);
+
+	if (forged->layout->version < FORGED_DESCRIBED)
+		return;
+	for (size_t i = 0; i < DESCRIBED_WORDS; i++) {
+		uint64_t word = described_words[forged->layout->version - FORGED_DESCRIBED][i];
+
+		if (word)
+			forged_put_at(runtime, i * 8, word);
+	}
+	forged_put_at(runtime, 8, release);
+}
+
 /* Of that version: 0x030b is 3.11. False: no memory. */
-static inline bool forged_make_version(struct forged *forged, unsigned version)
+static inline bool forged_make_layout(struct forged *forged, const struct cpython_layout *layout)
 {
 	static char path[32];
+	unsigned version = layout ? layout->version : 0;
 
-	*forged = (struct forged){.layout = cpython_layout(version)};
+	*forged = (struct forged){.layout = layout};
 	if (!forged->layout || !forged_memory_make(&forged->memory, FORGED_BASE, FORGED_BYTES,
 						   FORGED_DATA, FORGED_MALLOC))
 		return false;
@@ -578,8 +607,14 @@ static inline bool forged_make_version(struct forged *forged, unsigned version)
 	forged_frame(forged);
 	for (uint32_t i = forged->pool_count; i < FORGED_POOLS; i++)
 		forged_put_half(forged->pools + (uint64_t)i * forged->layout->pool_bytes, 36, 1);
+	forged_describe(forged, version << 16 | 0x02f0);
 	forged_memory_find_places(&forged->memory);
 	return true;
+}
+
+static inline bool forged_make_version(struct forged *forged, unsigned version)
+{
+	return forged_make_layout(forged, cpython_layout(version));
 }
 
 static inline bool forged_make(struct forged *forged)

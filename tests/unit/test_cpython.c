@@ -66,6 +66,31 @@ static void a_collector_that_is_off_and_what_is_frozen_are_reported(void **state
 	walked_free(&walked);
 }
 
+/* By the places that each version, or some of its releases, have for that. */
+static void every_collector_is_found(void **state)
+{
+	static const unsigned versions[] = {0x0309, 0x030d, 0x030e, 0x030f};
+	struct forged forged;
+	struct walked walked;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(versions) * CPYTHON_COLLECTORS; i++) {
+		unsigned version = versions[i / CPYTHON_COLLECTORS];
+		const struct cpython_collector *places =
+			&cpython_layout(version)->collectors[i % CPYTHON_COLLECTORS];
+
+		if (!places->first)
+			continue;
+		assert_true(forged_make_version(&forged, version));
+		forged_freeze_at(&forged, places, 0);
+		walk(&forged.memory, &walked);
+		assert_true(REPORT(&walked)->collector_off);
+		assert_int_equal(REPORT(&walked)->frozen, 2);
+		walked_free(&walked);
+		forged_memory_free(&forged.memory);
+	}
+}
+
 static void a_list_of_the_collectors_that_contradicts_itself_ends_there(void **state)
 {
 	struct forged *forged = *state;
@@ -436,7 +461,7 @@ static void expect_no_harm_of_more(struct forged *forged)
 /* Made by its own layout: an offset that is wrong in both is seen with a real one only. */
 static void expect_of_every_version(void (*expect)(struct forged *forged))
 {
-	static const unsigned versions[] = {0x0309, 0x030a, 0x030b, 0x030c, 0x030d};
+	static const unsigned versions[] = {0x0309, 0x030a, 0x030b, 0x030c, 0x030d, 0x030e, 0x030f};
 	struct forged forged;
 
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
@@ -464,7 +489,7 @@ static void what_contradicts_itself_is_not_read(void **state)
 	uint64_t version = forged_symbol(forged, FORGED_VERSION);
 	uint64_t runtime = forged_symbol(forged, FORGED_RUNTIME);
 
-	forged_put_half(version, 0, 0x030e00f0);
+	forged_put_half(version, 0, 0x030800f0);
 	expect_why(&forged->memory, "version");
 	forged_put_half(version, 0, 0x030a00f0); /* its interpreter is elsewhere */
 	expect_why(&forged->memory, "interpreter is not");
@@ -475,21 +500,243 @@ static void what_contradicts_itself_is_not_read(void **state)
 	expect_why(&forged->memory, "interpreter is not");
 }
 
-static void a_free_threaded_build_is_named(void **state)
+/* Of the release of 3.14 that is known: a word of its description, and what is there now. */
+static void redescribe(const struct forged *forged, size_t word, uint64_t place)
 {
-	static char by_name[] = "/usr/local/lib/libpython3.13t.so.1.0";
-	struct forged *forged = *state;
-	uint64_t runtime = forged_symbol(forged, FORGED_RUNTIME);
+	forged_put_at(forged_symbol(forged, FORGED_RUNTIME), word * 8, place);
+}
 
-	forged_put_half(forged_symbol(forged, FORGED_VERSION), 0, 0x030d05f0);
-	memcpy((void *)(uintptr_t)runtime, "xdebugpy", 8);
-	forged_put_at(runtime, 16, 0);
-	expect_why(&forged->memory, "interpreter is not");
-	forged_put_at(runtime, 16, 1);
-	expect_why(&forged->memory, "free-threaded");
-	forged_put_at(runtime, 16, 0);
-	forged_memory_name(&forged->memory, by_name);
-	expect_why(&forged->memory, "free-threaded");
+static void rename_release(const struct forged *forged, uint32_t release)
+{
+	forged_put_half(forged_symbol(forged, FORGED_VERSION), 0, release);
+	redescribe(forged, 1, release);
+}
+
+/* Each of them lies further behind, and the description says so. */
+static void what_a_release_has_moved_is_read_where_it_says(void **state)
+{
+	struct cpython_layout moved = *cpython_layout(0x030e);
+	struct forged forged;
+	const struct {
+		uint32_t *place;
+		size_t word;
+	} fields[] = {{&moved.interpreters, 5},	    {&moved.next, 8},
+		      {&moved.threads, 9},	    {&moved.collector, 11},
+		      {&moved.modules, 12},	    {&moved.frames.frame, 26},
+		      {&moved.frames.handle, 27},   {&moved.frames.native, 28},
+		      {&moved.frames.file, 40},	    {&moved.frames.qualified, 42},
+		      {&moved.frames.lines, 43},    {&moved.frames.first_line, 44},
+		      {&moved.frames.names[0], 46}, {&moved.frames.bytecode, 48},
+		      {&moved.frames.generator, 85}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		*fields[i].place += 32;
+	assert_true(forged_make_layout(&forged, &moved));
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		redescribe(&forged, fields[i].word, *fields[i].place);
+	expect_version_is_read(&forged);
+	forged_memory_free(&forged.memory);
+}
+
+static void what_contradicts_the_description_is_named(void **state)
+{
+	static const struct {
+		size_t word;
+		uint64_t place;
+		const char *named;
+	} cases[] = {{1, 0x030e05f0, "its version"},
+		     {9, 1ull << 40, "PyInterpreterState.threads.head"},
+		     {9, 7345, "PyInterpreterState.threads.head"},
+		     {25, 24, "PyThreadState.interp"},
+		     {26, 70000, "PyThreadState.current_frame"},
+		     {32, 80, "_PyInterpreterFrame.previous"},
+		     {35, 112, "_PyInterpreterFrame.localsplus"},
+		     {36, 80, "_PyInterpreterFrame.owner"},
+		     {51, 24, "PyObject.ob_type"},
+		     {55, 176, "PyTypeObject.tp_flags"},
+		     {67, 40, "PyDictObject.ma_keys"}};
+	struct forged forged;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_true(forged_make_version(&forged, 0x030e));
+		redescribe(&forged, cases[i].word, cases[i].place);
+		expect_why(&forged.memory, cases[i].named);
+		forged_memory_free(&forged.memory);
+	}
+}
+
+static void expect_untested(struct forged *forged, bool untested)
+{
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_int_equal(REPORT(&walked)->untested, untested);
+	assert_int_equal(count_class(&walked.sink, "app.Session"), FORGED_SESSIONS);
+	walked_free(&walked);
+}
+
+static void a_later_version_that_describes_itself_is_read_and_marked(void **state)
+{
+	static const struct {
+		unsigned like;
+		uint32_t release;
+		bool untested;
+	} cases[] = {{0x030d, 0x030d0200, false},
+		     {0x030e, 0x030e0af0, false},
+		     {0x030e, 0x030e63f0, true},
+		     {0x030f, 0x030f02f0, false},
+		     {0x030f, 0x031000f0, true}};
+	struct forged forged;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_true(forged_make_version(&forged, cases[i].like));
+		rename_release(&forged, cases[i].release);
+		expect_untested(&forged, cases[i].untested);
+		forged_memory_free(&forged.memory);
+	}
+	assert_true(forged_make_version(&forged, 0x030f));
+	rename_release(&forged, 0x031000f0);
+	redescribe(&forged, 0, 0);
+	expect_why(&forged.memory, "version");
+	forged_memory_free(&forged.memory);
+}
+
+/* No description has that place. */
+static void arenas_are_found_where_a_later_version_has_them(void **state)
+{
+	struct cpython_layout moved = *cpython_layout(0x030f);
+	struct forged forged;
+
+	(void)state;
+	moved.obmalloc += 64;
+	assert_true(forged_make_layout(&forged, &moved));
+	expect_why(&forged.memory, "allocator is not found");
+	rename_release(&forged, 0x030f63f0);
+	expect_untested(&forged, true);
+	forged_memory_free(&forged.memory);
+}
+
+/* Free-threaded builds, by a table made with their headers: none was run. */
+
+#define SHIFT 16
+
+static uint64_t shifted(const struct forged *forged, uint64_t at, enum forged_symbol type)
+{
+	forged_put_at(at, SHIFT + OBJECT_TYPE, forged_symbol(forged, type));
+	return at;
+}
+
+static uint64_t shifted_str(const struct forged *forged, uint64_t at, const char *text)
+{
+	forged_put_at(at, SHIFT + OBJECT_SIZE, strlen(text));
+	forged_put_half(at, SHIFT + STR_STATE, 1u | 1u << 2 | 1u << 5 | 1u << 6);
+	memcpy((void *)(uintptr_t)(at + SHIFT + 40), text, strlen(text) + 1);
+	return shifted(forged, at, FORGED_STR);
+}
+
+static void put_shifted_types(const struct forged *forged)
+{
+	static const struct {
+		enum forged_symbol symbol;
+		uint64_t flags;
+	} types[] = {{FORGED_TYPE, FLAG_TYPE},
+		     {FORGED_STR, FLAG_STR},
+		     {FORGED_DICT, FLAG_DICT},
+		     {FORGED_TUPLE, FLAG_TUPLE}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		uint64_t type =
+			shifted(forged, forged_symbol(forged, types[i].symbol), FORGED_TYPE);
+
+		memset((void *)(uintptr_t)type, 0, SHIFT + OBJECT_TYPE);
+		forged_put_at(type, SHIFT + TYPE_BASICSIZE, 64);
+		forged_put_at(type, SHIFT + TYPE_ITEMSIZE, 0);
+		forged_put_at(type, SHIFT + TYPE_FLAGS, types[i].flags | FLAG_READY);
+	}
+}
+
+/* What 3.14 describes otherwise when it is free-threaded. */
+static void describe_free_threaded(const struct forged *forged)
+{
+	static const uint16_t words[][2] = {{2, 1},    {12, 7712}, {36, 78},  {38, 72}, {40, 128},
+					    {41, 136}, {42, 144},  {43, 152}, {44, 84}, {46, 112},
+					    {48, 232}, {49, 224},  {51, 24},  {53, 40}, {55, 184},
+					    {57, 48},  {58, 32},   {60, 40},  {61, 32}, {64, 56},
+					    {65, 48},  {67, 48},   {68, 56},  {72, 32}, {76, 48},
+					    {78, 48},  {79, 32},   {80, 56},  {85, 88}, {86, 83}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		redescribe(forged, words[i][0], words[i][1]);
+}
+
+/* A thread that runs the second instruction of a copy of `Handler.get`'s code, or of its own one.
+ */
+static void put_shifted_frame(const struct forged *forged, uint32_t copy)
+{
+	uint64_t at = forged->memory.base + 0x18000, code = FORGED_CODE_AT, frame = FORGED_FRAME;
+	uint64_t copies = at + 0x800, lines = at + 0x400;
+
+	memset((void *)(uintptr_t)code, 0, 0x400);
+	shifted(forged, code, FORGED_CODE);
+	forged_put_half(code, 84, 30);
+	forged_put_half(code, 80, 1);
+	forged_put_at(code, 128, shifted_str(forged, at, "/srv/app.py"));
+	forged_put_at(code, 144, shifted_str(forged, at + 0x100, "Handler.get"));
+	forged_put_at(code, 152, lines);
+	forged_put_at(code, 224, copies);
+	forged_put_at(lines, SHIFT + OBJECT_SIZE, 6);
+	memcpy((void *)(uintptr_t)(lines + SHIFT + BYTES_TEXT), "\xd0\0\0\xe1\0\0", 6);
+	forged_put_at(copies, 0, 2);
+	forged_put_at(copies, 8, code + 232);
+	forged_put_at(copies, 16, at + 0x900);
+	forged_put_at(frame, 0, code | 1);
+	forged_put_at(frame, 56, (copy ? at + 0x900 : code + 232) + 2);
+	forged_put_half(frame, 72, copy);
+	forged_put_at(FORGED_INTERPRETER, 7712, shifted(forged, at + 0x200, FORGED_DICT));
+}
+
+static void expect_shifted(const struct forged *forged, const char *version)
+{
+	struct target_memory memory = {.pagemap = -1};
+	struct python_stacks stacks = {0};
+	const struct frame *frame;
+
+	assert_int_equal(
+		target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL, &memory),
+		0);
+	assert_int_equal(python_stacks_of(&memory, &stacks), 0);
+	if (stacks.why)
+		fail_msg("%s", stacks.why);
+	assert_string_equal(stacks.version, version);
+	assert_true(stacks.untested);
+	assert_int_equal(stacks.groups.count, 1);
+	assert_int_equal(stacks.groups.items[0].stack.list.count, 1);
+	frame = &stacks.groups.items[0].stack.list.items[0];
+	assert_string_equal(frame->function, "Handler.get");
+	assert_string_equal(frame->file, "/srv/app.py");
+	assert_int_equal(frame->line, 32);
+	python_stacks_free(&stacks);
+	target_memory_close(&memory);
+}
+
+static void threads_of_a_free_threaded_build_are_read(void **state)
+{
+	struct forged forged;
+
+	(void)state;
+	for (uint32_t copy = 0; copy < 2; copy++) {
+		assert_true(forged_make_version(&forged, 0x030e));
+		describe_free_threaded(&forged);
+		put_shifted_types(&forged);
+		put_shifted_frame(&forged, copy);
+		expect_shifted(&forged, "3.14.2");
+		expect_why(&forged.memory, "free-threaded");
+		forged_memory_free(&forged.memory);
+	}
 }
 
 /* Each thread, frame and interpreter is itself the next one. */
@@ -871,8 +1118,13 @@ int main(void)
 		FORGED(what_is_no_name_in_the_code_has_no_label),
 		FORGED(code_is_in_the_line_of_its_table),
 		cmocka_unit_test(every_version_is_read_by_its_layout),
+		cmocka_unit_test(every_collector_is_found),
+		cmocka_unit_test(what_a_release_has_moved_is_read_where_it_says),
+		cmocka_unit_test(what_contradicts_the_description_is_named),
+		cmocka_unit_test(a_later_version_that_describes_itself_is_read_and_marked),
+		cmocka_unit_test(arenas_are_found_where_a_later_version_has_them),
+		cmocka_unit_test(threads_of_a_free_threaded_build_are_read),
 		FORGED(what_contradicts_itself_is_not_read),
-		FORGED(a_free_threaded_build_is_named),
 		FORGED(lists_that_lead_to_themselves_end),
 		FORGED(stacks_of_threads_have_a_limit_together),
 		FORGED(frames_are_roots_however_deep_a_recursion_is),

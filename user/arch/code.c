@@ -237,19 +237,36 @@ bool code_is_exhausted(const struct code *code)
 	return code->decoded > CODE_MAX_DECODED;
 }
 
-/* The end of the last one that starts at or below `vaddr`, if it reaches that far. */
-static uint64_t extent_end(const struct code_extent *extents, size_t count, uint64_t vaddr)
+/* The last one that starts at or below `vaddr`, if it reaches that far. */
+static const struct code_extent *extent_at(const struct code_extent *extents, size_t count,
+					   uint64_t vaddr)
 {
 	size_t begun = SORTED_BEFORE(extent, extents, count, extent->start <= vaddr);
 
-	return begun && vaddr < extents[begun - 1].end ? extents[begun - 1].end : 0;
+	return begun && vaddr < extents[begun - 1].end ? &extents[begun - 1] : NULL;
 }
 
 uint64_t code_function_end(const struct code *code, uint64_t vaddr)
 {
-	uint64_t end = extent_end(code->frames.items, code->frames.count, vaddr);
+	const struct code_extent *extent = extent_at(code->frames.items, code->frames.count, vaddr);
 
-	return end ? end : extent_end(code->sized.items, code->sized.count, vaddr);
+	if (!extent)
+		extent = extent_at(code->sized.items, code->sized.count, vaddr);
+	return extent ? extent->end : 0;
+}
+
+bool code_function(const struct code *code, uint64_t vaddr, struct code_extent *function)
+{
+	const struct code_extent *extent = extent_at(code->frames.items, code->frames.count, vaddr);
+
+	if (extent)
+		*function = *extent;
+	return extent;
+}
+
+size_t code_bytes(const struct code *code)
+{
+	return code->instruction->size;
 }
 
 static void read_target(const struct code *code, const struct code_slot *slot,

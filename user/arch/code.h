@@ -13,6 +13,11 @@ struct code;
 #define CODE_NAME_BYTES 96
 #define CODE_FORWARD_BYTES 8 /* enough to see whether a function jumps away */
 
+/* A function, or a part of one that lies elsewhere. */
+struct code_extent {
+	uint64_t start, end;
+};
+
 /* Where a jump or a call leads. */
 struct code_target {
 	uint64_t vaddr;		    /* 0: to another file */
@@ -34,6 +39,12 @@ bool code_is_exhausted(const struct code *code);
 
 /* The end of the function that `vaddr` is in; 0: not known. */
 uint64_t code_function_end(const struct code *code, uint64_t vaddr);
+
+/* What unwind information says of the one that `vaddr` is in; false: nothing. */
+bool code_function(const struct code *code, uint64_t vaddr, struct code_extent *function);
+
+/* Bytes of the instruction decoded last. */
+size_t code_bytes(const struct code *code);
 
 /* Sees through a PLT entry at `vaddr`; decodes. */
 void code_follow(struct code *code, uint64_t vaddr, struct code_target *target);

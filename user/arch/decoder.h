@@ -21,11 +21,6 @@ struct code_slot {
 	uint64_t names, names_size;
 };
 
-/* A function. */
-struct code_extent {
-	uint64_t start, end;
-};
-
 #define CODE_WINDOW_BYTES 4096
 #define CODE_MAX_SLOTS (1u << 20)
 /* For all functions of a file together; tcmalloc's take 1,400. */

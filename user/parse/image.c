@@ -7,6 +7,7 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "elf/debug_sections.h"
+#include "parse/far_part.h"
 #include "parse/wire.h"
 #include "sandbox/bytes.h"
 
@@ -37,7 +38,8 @@ static int read_table(struct image *image)
 		if (error)
 			return error;
 	}
-	return symbol_table_build(&symbols, &image->table);
+	error = image->has_symtab ? 0 : far_part_add(&image->file, &symbols);
+	return error ? error : symbol_table_build(&symbols, &image->table);
 }
 
 int image_read(int fd, struct image *image)

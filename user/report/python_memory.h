@@ -17,6 +17,7 @@ struct python_pin {
 
 struct python_memory {
 	char version[24]; /* "3.11.2"; "": not known */
+	bool untested;	  /* the version: it describes itself as one that is known */
 	const char *why;  /* nothing is known; static; NULL: it is */
 	uint64_t arenas, bytes;
 	uint64_t used;	    /* objects, and tables that belong to them */

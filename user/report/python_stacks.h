@@ -21,6 +21,7 @@ struct python_group {
 
 struct python_stacks {
 	char version[24]; /* "3.11.2"; "": not known */
+	bool untested;	  /* the version: it describes itself as one that is known */
 	const char *why;  /* they are not known; static; NULL: they are */
 	uint64_t interpreters;
 	VEC(struct python_group) groups; /* most threads first */

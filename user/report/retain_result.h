@@ -211,6 +211,7 @@ struct retained_probable {
 /* A managed heap, as it was walked. */
 struct retained_runtime {
 	const char *key, *name, *version; /* static; "": not known */
+	bool untested;		 /* the version: it describes itself as one that is known */
 	const char *why;	 /* it was not walked, or not all of it; static; NULL: it was */
 	uint64_t objects, bytes; /* bytes: with what belongs to them */
 	uint64_t heap_bytes, free_bytes; /* that the runtime has for small objects; free in them */

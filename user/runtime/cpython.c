@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CPython 3.9 to 3.13: libpython3.*, or a program named python3.*, or any that has the variables
+ * CPython 3.9 to 3.15: libpython3.*, or a program named python3.*, or any that has the variables
  * _PyRuntime and PyType_Type. Layouts are by version; where a version's is not known, or what is
  * there contradicts it, nothing is read.
  *
@@ -27,229 +27,6 @@
 #define PREFIX_MAX 32
 #define HEAD_BYTES SMALL_MAX
 #define BASES_MAX 64
-
-/* Where types name another thread state's interpreter: PyThreadState.interp */
-#define THREAD_INTERPRETER 16
-
-#define ARENA_SMALL (256u << 10)
-#define ARENA_LARGE (1u << 20)
-#define POOL_SMALL (4u << 10)
-#define POOL_LARGE (16u << 10)
-
-static const struct cpython_layout layouts[] = {
-	{.version = 0x0309,
-	 .interpreters = 32,
-	 .next = 0,
-	 .threads = 8,
-	 .modules = 856,
-	 .collector = 616,
-	 .arenas = ARENAS_IN_VARIABLE,
-	 .arena_bytes = ARENA_SMALL,
-	 .pool_bytes = POOL_SMALL,
-	 .qualname = 856,
-	 .cached_keys = 864,
-	 .old_keys = true,
-	 .ascii_bytes = 48,
-	 .compact_bytes = 72,
-	 .quiet_code = OBJECT_WORD(2) | OBJECT_WORD(3) | OBJECT_WORD(4) | OBJECT_WORD(5) |
-		       OBJECT_WORD(21),
-	 .frames = {.kind = FRAMES_OBJECTS,
-		    .line_kind = LINES_STEPS,
-		    .frame = 24,
-		    .current = NO_CFRAME,
-		    .handle = 176,
-		    .code = 32,
-		    .previous = 24,
-		    .instruction = 104,
-		    .stack_top = 72,
-		    .locals = 360,
-		    .dead_frame = 128,
-		    .first_line = 40,
-		    .file = 104,
-		    .name = 112,
-		    .lines = 120,
-		    .names = {72, 88, 80},
-		    .local_count = 28,
-		    .stack_size = 32}},
-	{.version = 0x030a,
-	 .interpreters = 32,
-	 .next = 0,
-	 .threads = 8,
-	 .modules = 856,
-	 .collector = 616,
-	 .arenas = ARENAS_IN_VARIABLE,
-	 .arena_bytes = ARENA_LARGE,
-	 .pool_bytes = POOL_LARGE,
-	 .qualname = 864,
-	 .cached_keys = 872,
-	 .old_keys = true,
-	 .ascii_bytes = 48,
-	 .compact_bytes = 72,
-	 .quiet_code = OBJECT_WORD(2) | OBJECT_WORD(3) | OBJECT_WORD(4) | OBJECT_WORD(5) |
-		       OBJECT_WORD(21),
-	 .frames = {.kind = FRAMES_OBJECTS,
-		    .line_kind = LINES_RANGES,
-		    .frame = 24,
-		    .current = NO_CFRAME,
-		    .handle = 176,
-		    .code = 32,
-		    .previous = 24,
-		    .instruction = 96,
-		    .stack_top = 80,
-		    .locals = 352,
-		    .first_line = 40,
-		    .file = 104,
-		    .name = 112,
-		    .lines = 120,
-		    .names = {72, 88, 80},
-		    .local_count = 28,
-		    .stack_size = 32}},
-	{.version = 0x030b,
-	 .interpreters = 40,
-	 .next = 0,
-	 .threads = 16,
-	 .modules = 888,
-	 .collector = 648,
-	 .arenas = ARENAS_IN_VARIABLE,
-	 .arena_bytes = ARENA_LARGE,
-	 .pool_bytes = POOL_LARGE,
-	 .qualname = 864,
-	 .cached_keys = 872,
-	 .preheader_flags = FLAG_MANAGED_DICT,
-	 .values = VALUES_BEFORE,
-	 .frames_inside = true,
-	 .ascii_bytes = 48,
-	 .compact_bytes = 72,
-	 .quiet_code = OBJECT_WORD(2) | OBJECT_WORD(6) | OBJECT_WORD(7) | OBJECT_WORD(8) |
-		       OBJECT_WORD(9) | OBJECT_WORD(10) | OBJECT_WORD(11) | OBJECT_WORD(21),
-	 .frames = {.kind = FRAMES_ENTERED,
-		    .line_kind = LINES_LOCATIONS,
-		    .globals = 8,
-		    .frame = 56,
-		    .current = 8,
-		    .handle = 152,
-		    .native = 160,
-		    .chunk = 296,
-		    .code = 32,
-		    .previous = 48,
-		    .instruction = 56,
-		    .stack_top = 64,
-		    .owner = 68,
-		    .locals = 72,
-		    .first_line = 72,
-		    .file = 112,
-		    .name = 120,
-		    .qualified = 128,
-		    .lines = 136,
-		    .bytecode = 184,
-		    .names = {96},
-		    .local_count = 76,
-		    .stack_size = 68,
-		    .generator = 80,
-		    .generator_state = 75}},
-	{.version = 0x030c,
-	 .interpreters = 40,
-	 .next = 0,
-	 .threads = 72,
-	 .modules = 944,
-	 .collector = 112,
-	 .obmalloc = 3960,
-	 .arenas = ARENAS_IN_INTERPRETER,
-	 .arena_bytes = ARENA_LARGE,
-	 .pool_bytes = POOL_LARGE,
-	 .qualname = 872,
-	 .cached_keys = 880,
-	 .preheader_flags = 1ull << 3 | FLAG_MANAGED_DICT, /* weak references, too */
-	 .values = VALUES_TAGGED,
-	 .ascii_bytes = 40,
-	 .compact_bytes = 56,
-	 .tagged_digits = true,
-	 .frames_inside = true,
-	 .quiet_code = OBJECT_WORD(2) | OBJECT_WORD(6) | OBJECT_WORD(7) | OBJECT_WORD(8) |
-		       OBJECT_WORD(9) | OBJECT_WORD(10) | OBJECT_WORD(11) | OBJECT_WORD(20) |
-		       OBJECT_WORD(22),
-	 .frames = {.kind = FRAMES_OWNED,
-		    .line_kind = LINES_LOCATIONS,
-		    .globals = 24,
-		    .frame = 56,
-		    .current = 0,
-		    .handle = 136,
-		    .native = 144,
-		    .chunk = 232,
-		    .code = 0,
-		    .previous = 8,
-		    .instruction = 56,
-		    .stack_top = 64,
-		    .owner = 70,
-		    .locals = 72,
-		    .first_line = 68,
-		    .file = 112,
-		    .name = 120,
-		    .qualified = 128,
-		    .lines = 136,
-		    .bytecode = 192,
-		    .names = {96},
-		    .local_count = 72,
-		    .stack_size = 64,
-		    .generator = 72,
-		    .generator_state = 67}},
-	{.version = 0x030d,
-	 .interpreters = 632,
-	 .next = 7264,
-	 .threads = 7344,
-	 .modules = 7656,
-	 .collector = 7400,
-	 .obmalloc = 10800,
-	 .arenas = ARENAS_BY_INTERPRETER,
-	 .arena_bytes = ARENA_LARGE,
-	 .pool_bytes = POOL_LARGE,
-	 .qualname = 872,
-	 .cached_keys = 880,
-	 .preheader_flags = 1ull << 3 | FLAG_MANAGED_DICT,
-	 .split_values = 8,
-	 .values = VALUES_INLINE,
-	 .ascii_bytes = 40,
-	 .compact_bytes = 56,
-	 .tagged_digits = true,
-	 .frames_inside = true,
-	 .quiet_code = OBJECT_WORD(2) | OBJECT_WORD(6) | OBJECT_WORD(7) | OBJECT_WORD(8) |
-		       OBJECT_WORD(9) | OBJECT_WORD(10) | OBJECT_WORD(11) | OBJECT_WORD(21) |
-		       OBJECT_WORD(23),
-	 .frames = {.kind = FRAMES_OWNED,
-		    .line_kind = LINES_LOCATIONS,
-		    .globals = 24,
-		    .frame = 72,
-		    .current = NO_CFRAME,
-		    .handle = 152,
-		    .native = 160,
-		    .chunk = 232,
-		    .code = 0,
-		    .previous = 8,
-		    .instruction = 56,
-		    .stack_top = 64,
-		    .owner = 70,
-		    .locals = 72,
-		    .first_line = 68,
-		    .file = 112,
-		    .name = 120,
-		    .qualified = 128,
-		    .lines = 136,
-		    .bytecode = 200,
-		    .names = {96},
-		    .local_count = 72,
-		    .stack_size = 64,
-		    .generator = 72,
-		    .generator_state = 67}},
-};
-
-const struct cpython_layout *cpython_layout(unsigned version)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
-		if (layouts[i].version == version)
-			return &layouts[i];
-	}
-	return NULL;
-}
 
 static bool detect(const struct mapping *mapping)
 {
@@ -281,18 +58,20 @@ static void survey(void *state, const struct mapping *mapping)
 	if (*pool_bytes || !detect(mapping))
 		return;
 	layout = cpython_layout(version_by_name(mapping->path));
-	*pool_bytes = layout ? layout->pool_bytes : POOL_LARGE;
+	*pool_bytes = layout ? layout->pool_bytes : CPYTHON_POOL_USUAL;
 }
 
 static bool owns(const void *state, const struct mapping *mapping)
 {
 	(void)state;
 	return mapping_is_anonymous(mapping) && mapping_is_data(mapping) &&
-	       !mapping_may_be_arena(mapping) && mapping->end - mapping->start >= ARENA_SMALL;
+	       !mapping_may_be_arena(mapping) &&
+	       mapping->end - mapping->start >= CPYTHON_ARENA_LEAST;
 }
 
-/* Py_Version (3.11 and later): as PY_VERSION_HEX. The name alone says it of older ones. */
-static unsigned version_of(struct cpython *python, char text[24])
+/* PY_VERSION_HEX: Py_Version, from 3.11 on. The name alone says it of older ones, as far as it can.
+ */
+static uint32_t release_of(struct cpython *python, char text[24])
 {
 	uint64_t place = target_variable(python->module, "Py_Version");
 	uint32_t hex = 0;
@@ -300,12 +79,12 @@ static unsigned version_of(struct cpython *python, char text[24])
 
 	if (place && !target_read(python->memory, place, &hex, sizeof(hex))) {
 		snprintf(text, 24, "%u.%u.%u", hex >> 24, hex >> 16 & 0xff, hex >> 8 & 0xff);
-		return hex >> 16;
+		return hex;
 	}
 	version = version_by_name(python->module->path);
 	if (version)
 		snprintf(text, 24, "%u.%u", version >> 8, version & 0xff);
-	return version;
+	return version << 16;
 }
 
 static bool find_module(struct cpython *python)
@@ -404,7 +183,6 @@ static uint64_t item_count(const struct cpython *python, const struct cpython_ty
 }
 
 /* PyASCIIObject.state */
-#define STR_STATE 32
 #define STR_COMPACT_ASCII (3u << 5)
 #define STR_COMPACT (1u << 5)
 #define STR_WIDTH(state) ((state) >> 2 & 7)
@@ -442,8 +220,12 @@ uint64_t cpython_object_bytes(const struct cpython *python, const struct cpython
 {
 	uint64_t count;
 
-	if (type->flags & FLAG_STR && bytes >= STR_STATE + 8)
-		return str_bytes(python, type, object);
+	/* One of a subclass has attributes behind it, and its letters elsewhere. */
+	if (type->flags & FLAG_STR && bytes >= STR_STATE + 8) {
+		count = str_bytes(python, type, object);
+		return count == type->basicsize ? count + inline_bytes(python, type, object, bytes)
+						: count;
+	}
 	if (!type->itemsize || bytes < OBJECT_SIZE + 8)
 		return type->basicsize + inline_bytes(python, type, object, bytes);
 	count = item_count(python, type, word_at(object, OBJECT_SIZE));
@@ -452,12 +234,6 @@ uint64_t cpython_object_bytes(const struct cpython *python, const struct cpython
 	count = type->basicsize + count * type->itemsize;
 	/* Its dictionary is the last word. */
 	return type->dictoffset < 0 ? (count + 7) & ~7ull : count;
-}
-
-/* Alive, as far as its count of references says; 0 is in a list of free ones. */
-static bool is_counted(uint64_t references)
-{
-	return (references && references < 1u << 31) || references == UINT32_MAX;
 }
 
 enum listing {
@@ -534,7 +310,7 @@ struct cpython_type *cpython_type_in_block(struct cpython *python, const unsigne
 		uint64_t place = word_at(head, prefix + OBJECT_TYPE);
 		struct cpython_type *type;
 
-		if (!is_counted(references) || place % 8 || place < MEMORY_PAGE ||
+		if (!cpython_is_alive(python, references) || place % 8 || place < MEMORY_PAGE ||
 		    place >> MACHINE_USER_BITS)
 			continue;
 		type = cpython_type_at(python, place);
@@ -707,23 +483,6 @@ static int walk_all(struct walk *walk, struct walk_report *report)
 	return error;
 }
 
-/* From 3.13 on _PyRuntime begins with _Py_DebugOffsets, which says so; in any case the name does.
- */
-static bool is_free_threaded(const struct cpython *python)
-{
-	const char *name = text_path_base(python->module->path);
-	const char *minor = strstr(name, "python3.");
-	struct {
-		char cookie[8];
-		uint64_t version, free_threaded;
-	} offsets;
-
-	if (!target_read(python->memory, python->runtime, &offsets, sizeof(offsets)) &&
-	    !memcmp(offsets.cookie, "xdebugpy", sizeof(offsets.cookie)) && offsets.free_threaded)
-		return true;
-	return minor && minor[8 + strspn(minor + 8, "0123456789")] == 't';
-}
-
 int cpython_open(struct target_memory *memory, struct cpython *python, char version[24],
 		 const char **why)
 {
@@ -731,12 +490,7 @@ int cpython_open(struct target_memory *memory, struct cpython *python, char vers
 	*why = "its variables _PyRuntime and PyType_Type are not found";
 	if (!find_module(python))
 		return -ENOENT;
-	python->layout = cpython_layout(version_of(python, version));
-	*why = "this version's objects are not known: 3.9 to 3.13 are";
-	if (!python->layout)
-		return -ENOENT;
-	*why = "it is free-threaded: its objects lie in mimalloc's heaps, which are not read";
-	if (is_free_threaded(python))
+	if (cpython_describe(python, release_of(python, version), why))
 		return -ENOENT;
 	*why = "its interpreter is not where this version has it: another build of it, or it "
 	       "begins or ends just now";
@@ -763,6 +517,9 @@ static int find(struct cpython *python, struct target_memory *memory, const stru
 
 	if (error)
 		return error;
+	*why = CPYTHON_FREE_THREADED;
+	if (python->layout->shift)
+		return -ENOENT;
 	error = cpython_find_arenas(python);
 	python->in_malloc = error == -ENOENT && is_in_malloc(python, sink);
 	*why = "its own memory allocator is not found: another build of it";
@@ -803,6 +560,7 @@ static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
 	python->report = (uint32_t)sink->reports.count - 1;
 	python->first_class = (uint32_t)sink->classes.count;
 	error = find(python, memory, sink, report->version, &why);
+	report->untested = python->untested;
 	if (error == -ENOENT)
 		report->why = why;
 	if (!error)

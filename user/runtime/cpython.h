@@ -2,7 +2,7 @@
 /*
  * Shared by the parts of the CPython walker. Sources: Include/cpython/object.h, Objects/obmalloc.c
  * and Objects/dictobject.c of each version; offsets from DWARF of 3.9.18, 3.10.13, 3.11.7, 3.12.1
- * and 3.13.0.
+ * and 3.13.0, and from the headers of 3.13.18, 3.14.10 and 3.15.2.
  */
 #ifndef LEAKMON_RUNTIME_CPYTHON_H
 #define LEAKMON_RUNTIME_CPYTHON_H
@@ -56,18 +56,40 @@ struct cpython_frames {
 	uint32_t dead_frame; /* kept for the next call; 0: none is */
 	uint32_t first_line, file, name, qualified, lines, bytecode, names[3], local_count,
 		stack_size;
-	/* PyGenObject: its frame and that frame's state */
+	/* PyGenObject: its frame and that frame's state, from `generator_ended` on of one that is
+	 * no more (FRAME_COMPLETED, FRAME_CLEARED) */
 	uint32_t generator, generator_state;
+	int8_t generator_ended;
+	/* From 3.14 on (_PyStackRef): bits of a frame's references that are no part of an address;
+	 * and `stack_top` is an address, no count. */
+	uint64_t tags;
+	bool top_is_address;
+	/* Free-threaded, from 3.14 on: which of its code's copies a frame runs, by a number in the
+	 * frame and an array in its code; 0: there are none. */
+	uint32_t copies_index, copies;
 };
 #define NO_CFRAME UINT32_MAX
+#define CPYTHON_FRAME_BYTES 112 /* of a frame, in which all but its variables stand */
+
+/* struct _gc_runtime_state: `first` points to the first generation (generation0). */
+struct cpython_collector {
+	uint32_t enabled, generations, first, permanent;
+};
+#define CPYTHON_COLLECTORS 2
 
 #define OBJECT_WORD(n) (1ull << (n))
 
 /* Differences between versions. All offsets in bytes. */
 struct cpython_layout {
 	unsigned version; /* 0x030b: 3.11 */
+	unsigned tested; /* its last release that was compared, 0x030e0a: 3.14.10; 0: all of them */
 	/* _PyRuntimeState; PyInterpreterState. */
 	uint32_t interpreters, next, threads, modules, obmalloc, collector;
+	uint32_t interpreter_bytes; /* 0: not known */
+	/* From where references lead to, of what other builds have at the beginning of an object:
+	 * it is free-threaded, and its objects are not read; but names, code and frames are. */
+	uint32_t shift;
+	struct cpython_collector collectors[CPYTHON_COLLECTORS]; /* one of these */
 	enum arena_place arenas;
 	uint32_t arena_bytes, pool_bytes;
 	uint32_t qualname, cached_keys; /* PyHeapTypeObject */
@@ -76,19 +98,41 @@ struct cpython_layout {
 	uint32_t split_values;		/* of PyDictValues: where its values begin */
 	enum values_place values;
 	uint32_t ascii_bytes, compact_bytes; /* PyASCIIObject, PyCompactUnicodeObject */
-	bool tagged_digits;		     /* of int: 3.12 */
-	uint64_t quiet_code;		     /* words of PyCodeObject that are numbers */
-	bool frames_inside; /* generators and frames have items, but no count of them: 3.11 */
+	uint32_t tuple_items;
+	bool tagged_digits;  /* of int: 3.12 */
+	bool flagged_counts; /* of references: 3.14 */
+	uint64_t quiet_code; /* words of PyCodeObject that are numbers */
+	bool frames_inside;  /* generators and frames have items, but no count of them: 3.11 */
 	struct cpython_frames frames;
 };
+
+#define CPYTHON_ARENA_LEAST (256u << 10)
+#define CPYTHON_POOL_USUAL (16u << 10)
+
+/* Layouts: see cpython_layout.c. */
 
 /* Static; NULL: not a version that is known. */
 const struct cpython_layout *cpython_layout(unsigned version);
 
+struct cpython;
+/* Finds the layout of a release (PY_VERSION_HEX, as far as it is known), and takes what the
+ * interpreter at python->runtime says of itself. 0; -ENOENT: *why is static. */
+int cpython_describe(struct cpython *python, uint32_t release, const char **why);
+
 /* The share of an anonymous mapping that is pools of obmalloc's; *state: their size, a uint32_t. */
 double cpython_pools_share(const void *state, const struct mapping *mapping, struct peek *peek);
 
-/* PyObject, PyVarObject, PyTypeObject: the same in all of them. */
+/* The same in all of them. PyThreadState; PyListObject, PySetObject, PyDictObject, PyASCIIObject,
+ * PyBytesObject; PyObject, PyVarObject, PyTypeObject. */
+#define THREAD_NEXT 8
+#define THREAD_INTERPRETER 16
+#define LIST_ITEMS 24
+#define SET_MASK 32
+#define SET_TABLE 40
+#define DICT_KEYS 32
+#define DICT_VALUES 40
+#define STR_STATE 32
+#define BYTES_TEXT 32
 #define OBJECT_REFCOUNT 0
 #define OBJECT_TYPE 8
 #define OBJECT_SIZE 16
@@ -188,6 +232,8 @@ struct cpython_arena {
 
 struct cpython {
 	const struct cpython_layout *layout;
+	struct cpython_layout described; /* by the interpreter itself */
+	bool untested;			 /* a later release than those that were compared */
 	struct target_memory *memory;
 	const struct data_module *module; /* the program or libpython */
 	uint64_t runtime;		  /* _PyRuntime */
@@ -210,6 +256,9 @@ struct cpython {
 	struct hash attributed;	   /* large ones of which an object has the attributes */
 	struct hash chunks;	   /* of threads' stacks of frames: each is one thread's */
 };
+
+#define CPYTHON_FREE_THREADED                                                                      \
+	"it is free-threaded: its objects lie in mimalloc's heaps, which are not read"
 
 /* The interpreter that a process has, without its memory allocator. *why is static: what is
  * missing, unless it is memory; `version` as in struct walk_report. 0 or an error; cpython_close()
@@ -241,6 +290,9 @@ struct cpython_type *cpython_type_in_block(struct cpython *python, const unsigne
 					   size_t bytes, uint64_t address, bool *certain);
 
 /* Types and names: see cpython_types.c. */
+
+/* Whether an object has such a count of references: 0 is in a list of free ones. */
+bool cpython_is_alive(const struct cpython *python, uint64_t references);
 
 /* The type at an address, or NULL: there is none, or no memory. Good until the next call. */
 struct cpython_type *cpython_type_at(struct cpython *python, uint64_t address);

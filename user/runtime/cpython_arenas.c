@@ -252,16 +252,45 @@ static int read_state(struct cpython *python, uint64_t state)
 	return error;
 }
 
+/* No interpreter describes where it points to its state: a later version than is known may have
+ * that elsewhere. What has arenas is the state. */
+static int search_state(struct cpython *python, uint64_t interpreter)
+{
+	uint64_t words[MEMORY_PAGE / 8], end = interpreter + python->layout->interpreter_bytes;
+	size_t before = python->arenas.count;
+	int error = 0;
+
+	for (uint64_t at = interpreter; at < end; at += sizeof(words)) {
+		size_t count = (size_t)MIN(end - at, sizeof(words)) / 8;
+
+		if (target_memory_overworked(python->memory) ||
+		    target_read(python->memory, at, words, count * 8))
+			return 0;
+		for (size_t i = 0; i < count; i++) {
+			if (!words[i] || words[i] % 8 ||
+			    !maps_find(python->memory->maps, words[i] + MANAGEMENT_ARENAS))
+				continue;
+			error = read_state(python, words[i]);
+			if (error || python->arenas.count > before)
+				return error;
+		}
+	}
+	return 0;
+}
+
 static int find_states(struct cpython *python)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < python->interpreters.count; i++) {
 		uint64_t place = python->interpreters.items[i] + python->layout->obmalloc;
+		size_t before = python->arenas.count;
 
 		error = read_state(python, python->layout->arenas == ARENAS_IN_INTERPRETER
 						   ? place
 						   : target_word(python->memory, place));
+		if (!error && python->untested && python->arenas.count == before)
+			error = search_state(python, python->interpreters.items[i]);
 	}
 	return error;
 }

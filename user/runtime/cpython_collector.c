@@ -3,31 +3,23 @@
  * The collector of each interpreter: whether it is off (gc.disable()), and the objects that it
  * leaves alone for good (gc.freeze()).
  *
- * struct _gc_runtime_state (Include/internal/pycore_gc.h, 3.9 to 3.13): the generations are rings
- * of PyGC_Head; generation0 points to the first of them.
+ * struct _gc_runtime_state (Include/internal/pycore_gc.h, pycore_interp_structs.h): the generations
+ * are rings of PyGC_Head; generation0 points to the first of them.
  */
 #include "base/cleanup.h"
 #include "runtime/cpython.h"
 
-#define COLLECTOR_ENABLED 12
-#define COLLECTOR_GENERATIONS 24
-#define COLLECTOR_GENERATION0 96
-#define COLLECTOR_PERMANENT 104
-
-struct collector_state {
-	unsigned char head[COLLECTOR_ENABLED];
-	int32_t enabled;
-};
-
-/* It is where this version has it: it points into itself. */
-static uint64_t collector_of(struct cpython *python, uint64_t interpreter)
+/* It is where this version has it: it points into itself. NULL: it is not. */
+static const struct cpython_collector *places_of(struct cpython *python, uint64_t collector)
 {
-	uint64_t collector = interpreter + python->layout->collector;
+	for (size_t i = 0; i < CPYTHON_COLLECTORS; i++) {
+		const struct cpython_collector *places = &python->layout->collectors[i];
 
-	return target_word(python->memory, collector + COLLECTOR_GENERATION0) ==
-			       collector + COLLECTOR_GENERATIONS
-		       ? collector
-		       : 0;
+		if (places->first && target_word(python->memory, collector + places->first) ==
+					     collector + places->generations)
+			return places;
+	}
+	return NULL;
 }
 
 /* A ring has no more objects than there are nodes; one that does not close counts as far as it
@@ -56,12 +48,14 @@ void cpython_collectors(struct cpython *python, const struct heap_sink *sink,
 			struct walk_report *report)
 {
 	for (size_t i = 0; i < python->interpreters.count; i++) {
-		uint64_t collector = collector_of(python, python->interpreters.items[i]);
-		struct collector_state state;
+		uint64_t collector = python->interpreters.items[i] + python->layout->collector;
+		const struct cpython_collector *places = places_of(python, collector);
+		int32_t enabled;
 
-		if (!collector || target_read(python->memory, collector, &state, sizeof(state)))
+		if (!places || target_read(python->memory, collector + places->enabled, &enabled,
+					   sizeof(enabled)))
 			continue;
-		report->collector_off |= !state.enabled;
-		count_frozen(python, sink, collector + COLLECTOR_PERMANENT, report);
+		report->collector_off |= !enabled;
+		count_frozen(python, sink, collector + places->permanent, report);
 	}
 }

@@ -14,15 +14,12 @@
 #include "base/loop.h"
 #include "runtime/cpython.h"
 
-#define THREAD_NEXT 8		    /* PyThreadState.next */
-#define FRAME_BYTES 112		    /* of a frame, in which all but its variables stand */
+#define FRAME_FUNCTION 16	    /* _PyInterpreterFrame.f_funcobj, from 3.12 on */
 #define OWNED_BY_C 3		    /* FRAME_OWNED_BY_CSTACK */
 #define FRAME_VALUES_MAX (1u << 20) /* that are looked at */
 #define C_FRAMES_MAX 16		    /* in a row */
 #define CHUNK_BYTES_MAX (1ull << 32)
 
-#define TUPLE_ITEMS 24
-#define BYTES_TEXT 32		   /* PyBytesObject.ob_sval */
 #define LINES_BYTES_MAX (1u << 20) /* of a line table */
 #define CODE_UNIT 2		   /* bytes of an instruction */
 
@@ -75,15 +72,17 @@ int cpython_threads(struct cpython *python, uint64_t interpreter, cpython_visit_
 static bool is_code(struct cpython *python, uint64_t object)
 {
 	return object && object % 8 == 0 && python->code_type &&
-	       target_word(python->memory, object + OBJECT_TYPE) == python->code_type;
+	       target_word(python->memory, object + python->layout->shift + OBJECT_TYPE) ==
+		       python->code_type;
 }
 
 static uint64_t tuple_size(struct cpython *python, uint64_t tuple)
 {
 	const struct cpython_type *type = tuple ? cpython_type_of(python, tuple) : NULL;
-	uint64_t size = type && type->kind == CPYTHON_TUPLE
-				? target_word(python->memory, tuple + OBJECT_SIZE)
-				: 0;
+	uint64_t size =
+		type && type->kind == CPYTHON_TUPLE
+			? target_word(python->memory, tuple + python->layout->shift + OBJECT_SIZE)
+			: 0;
 
 	return size <= FRAME_VALUES_MAX ? size : 0;
 }
@@ -110,7 +109,9 @@ static uint64_t local_name(struct cpython *python, uint64_t code, uint64_t i)
 		uint64_t size = tuple_size(python, tuple);
 
 		if (i < size)
-			return target_word(python->memory, tuple + TUPLE_ITEMS + i * 8);
+			return target_word(python->memory, tuple + python->layout->shift +
+								   python->layout->tuple_items +
+								   i * 8);
 		i -= size;
 	}
 	return 0;
@@ -227,7 +228,8 @@ static uint32_t line_at(struct cpython *python, uint64_t code, uint32_t offset)
 							[LINES_RANGES] = range_line,
 							[LINES_LOCATIONS] = location_line};
 	const struct cpython_frames *layout = &python->layout->frames;
-	uint64_t bytes = target_word(python->memory, code + layout->lines);
+	uint64_t object = target_word(python->memory, code + layout->lines);
+	uint64_t bytes = object ? object + python->layout->shift : 0;
 	uint64_t size = bytes ? target_word(python->memory, bytes + OBJECT_SIZE) : 0;
 	struct line_table table = {
 		.line = (uint32_t)target_half(python, code + layout->first_line)};
@@ -260,11 +262,30 @@ bool cpython_place_of(struct cpython *python, uint64_t code, uint32_t offset,
 
 /* Frames. */
 
+/* struct _PyCodeArray: how many there are; then where each begins. The first one is in the code. */
+#define COPIES_MAX (1u << 16)
+
+/* Where the instructions begin that a frame runs. */
+static uint64_t first_instruction(struct cpython *python, const unsigned char *bytes, uint64_t code)
+{
+	const struct cpython_frames *layout = &python->layout->frames;
+	int32_t index = layout->copies ? half_at(bytes, layout->copies_index) : 0;
+	uint64_t array;
+
+	if (!index)
+		return code + layout->bytecode;
+	array = target_word(python->memory, code + layout->copies);
+	if (index < 0 || index >= (int32_t)COPIES_MAX || !array ||
+	    (uint64_t)index >= target_word(python->memory, array))
+		return UINT64_MAX;
+	return target_word(python->memory, array + 8 + (uint64_t)index * 8);
+}
+
 /* Bytes from the first instruction on; of the latest one that began. */
 static uint32_t instruction_of(struct cpython *python, const unsigned char *bytes, uint64_t code)
 {
 	const struct cpython_frames *layout = &python->layout->frames;
-	uint64_t begin = code + layout->bytecode, at;
+	uint64_t begin, at;
 	int32_t index;
 
 	if (layout->kind == FRAMES_OBJECTS) {
@@ -274,8 +295,10 @@ static uint32_t instruction_of(struct cpython *python, const unsigned char *byte
 		/* From 3.10 on it counts instructions. */
 		return (uint32_t)index * (layout->line_kind == LINES_STEPS ? 1 : CODE_UNIT);
 	}
+	begin = first_instruction(python, bytes, code);
 	at = word_at(bytes, layout->instruction);
-	return at >= begin && at - begin < 1u << 28 ? (uint32_t)(at - begin) : CPYTHON_NO_OFFSET;
+	return begin && at >= begin && at - begin < 1u << 28 ? (uint32_t)(at - begin)
+							     : CPYTHON_NO_OFFSET;
 }
 
 static bool is_owned_by_c(struct cpython *python, uint64_t frame)
@@ -291,6 +314,15 @@ static bool is_owned_by_c(struct cpython *python, uint64_t frame)
 /* PyFrameObject.f_executing of 3.9. */
 #define FRAME_EXECUTING 116
 
+/* What a reference in a frame leads to; 0: to nothing, or it is a number. */
+#define TAGGED_NUMBER 3
+static uint64_t untagged(const struct cpython *python, uint64_t reference)
+{
+	uint64_t tags = python->layout->frames.tags;
+
+	return tags && (reference & tags) == TAGGED_NUMBER ? 0 : reference & ~tags;
+}
+
 /* Words of variables and of the stack; -1: it runs, and where its stack ends is in a register. */
 static int64_t words_in_use(struct cpython *python, const unsigned char *bytes, uint64_t address,
 			    uint32_t locals)
@@ -299,14 +331,14 @@ static int64_t words_in_use(struct cpython *python, const unsigned char *bytes, 
 	unsigned char executes = 1;
 	uint64_t top;
 
-	if (layout->kind != FRAMES_OBJECTS)
+	if (layout->kind != FRAMES_OBJECTS && !layout->top_is_address)
 		return half_at(bytes, layout->stack_top);
-	if (layout->line_kind != LINES_STEPS)
+	if (layout->kind == FRAMES_OBJECTS && layout->line_kind != LINES_STEPS)
 		return half_at(bytes, layout->stack_top) < 0
 			       ? -1
 			       : (int64_t)locals + half_at(bytes, layout->stack_top);
 	top = word_at(bytes, layout->stack_top);
-	if (top)
+	if (top || layout->top_is_address)
 		return top >= address + layout->locals
 			       ? (int64_t)(top - address - layout->locals) / 8
 			       : -1;
@@ -329,12 +361,12 @@ static uint32_t used_words(struct cpython *python, const unsigned char *bytes, u
 static bool read_frame(struct cpython *python, uint64_t address, struct cpython_frame *frame)
 {
 	const struct cpython_frames *layout = &python->layout->frames;
-	unsigned char bytes[FRAME_BYTES];
+	unsigned char bytes[CPYTHON_FRAME_BYTES];
 	uint64_t code;
 
 	if (!address || address % 8 || target_read(python->memory, address, bytes, sizeof(bytes)))
 		return false;
-	code = word_at(bytes, layout->code);
+	code = untagged(python, word_at(bytes, layout->code));
 	if (!is_code(python, code))
 		return false;
 	*frame = (struct cpython_frame){.address = address,
@@ -404,7 +436,8 @@ static int add_frame(struct frame_roots *roots, const struct cpython_frame *fram
 	if (!function_name(roots->python, frame->code, function, sizeof(function)))
 		snprintf(function, sizeof(function), "?");
 	for (uint32_t i = 0; !error && i < frame->used; i++) {
-		uint64_t value = target_word(roots->python->memory, frame->locals + i * 8ull);
+		uint64_t value = untagged(roots->python, target_word(roots->python->memory,
+								     frame->locals + i * 8ull));
 
 		if (heap_sink_node(roots->sink, value) != BLOCK_NONE)
 			error = add_value(roots, frame, function, i, value);
@@ -462,20 +495,18 @@ int cpython_frame_roots(struct cpython *python, struct heap_sink *sink, uint64_t
 	return cpython_threads(python, interpreter, add_thread, &roots);
 }
 
-/* PyGenObject.gi_frame_state: its frame is no more (FRAME_CLEARED). */
-#define GENERATOR_ENDED 4
 /* PyGenObject.gi_running of 3.9 */
 #define GENERATOR_RUNNING 24
 /* PyFrameObject.f_frame, from 3.11 on */
 #define OBJECT_FRAME 24
 
-static int8_t state_of(struct cpython *python, uint64_t generator)
+static bool has_ended(struct cpython *python, uint64_t generator)
 {
-	int8_t state = GENERATOR_ENDED;
+	const struct cpython_frames *layout = &python->layout->frames;
+	int8_t state = layout->generator_ended;
 
-	target_read(python->memory, generator + python->layout->frames.generator_state, &state,
-		    sizeof(state));
-	return state;
+	target_read(python->memory, generator + layout->generator_state, &state, sizeof(state));
+	return state >= layout->generator_ended;
 }
 
 /* Words of an object from there on hold nothing. */
@@ -517,6 +548,52 @@ static int claim_others(const struct cpython *python, struct heap_sink *sink, ui
 	return error ? error : claim_rest(sink, node, frame->locals + frame->used * 8ull);
 }
 
+/* What stands in a word of a frame in the object. */
+static int refer_word(struct cpython *python, struct heap_sink *sink, uint32_t node, uint64_t place,
+		      uint64_t name)
+{
+	uint64_t value = heap_sink_node(sink, place) == node
+				 ? untagged(python, target_word(python->memory, place))
+				 : 0;
+
+	if (!value || heap_sink_node(sink, value) == BLOCK_NONE)
+		return 0;
+	return heap_sink_reference(sink, node, value, cpython_name_label(python, sink, name));
+}
+
+static int refer_local(struct cpython *python, struct heap_sink *sink, uint32_t node,
+		       const struct cpython_frame *frame, uint32_t i)
+{
+	return refer_word(python, sink, node, frame->locals + i * 8ull,
+			  local_name(python, frame->code, i));
+}
+
+/* The code of a frame in the object, whose word is no address for its tags. */
+static int refer_code(struct cpython *python, struct heap_sink *sink, uint32_t node, uint64_t frame)
+{
+	return python->layout->frames.tags
+		       ? refer_word(python, sink, node, frame + python->layout->frames.code, 0)
+		       : 0;
+}
+
+/* Likewise its function, and values in between, unless a variable has lent one to its stack. */
+#define TAG_LENT 1
+static int refer_tagged(struct cpython *python, struct heap_sink *sink, uint32_t node,
+			const struct cpython_frame *frame)
+{
+	int error = refer_code(python, sink, node, frame->address);
+
+	if (!error)
+		error = refer_word(python, sink, node, frame->address + FRAME_FUNCTION, 0);
+	for (uint32_t i = frame->local_count; !error && i < frame->used; i++) {
+		uint64_t place = frame->locals + i * 8ull;
+
+		if (!(target_word(python->memory, place) & TAG_LENT))
+			error = refer_word(python, sink, node, place, 0);
+	}
+	return error;
+}
+
 int cpython_frame_refer(struct cpython *python, struct heap_sink *sink, uint32_t node,
 			uint64_t object, enum cpython_kind kind)
 {
@@ -530,22 +607,16 @@ int cpython_frame_refer(struct cpython *python, struct heap_sink *sink, uint32_t
 	/* One that runs is elsewhere. */
 	if (heap_sink_node(sink, at) != node)
 		return 0;
-	if (kind == CPYTHON_GENERATOR && state_of(python, object) >= GENERATOR_ENDED)
-		return claim_rest(sink, node, at);
+	if (kind == CPYTHON_GENERATOR && has_ended(python, object)) {
+		error = refer_code(python, sink, node, at);
+		return error ? error : claim_rest(sink, node, at);
+	}
 	if (!read_frame(python, at, &frame))
 		return 0;
 	error = claim_others(python, sink, node, &frame);
-	for (uint32_t i = 0; !error && i < frame.local_count; i++) {
-		uint64_t place = frame.locals + i * 8ull;
-		uint64_t value = heap_sink_node(sink, place) == node
-					 ? target_word(python->memory, place)
-					 : 0;
-
-		if (value && heap_sink_node(sink, value) != BLOCK_NONE)
-			error = heap_sink_reference(
-				sink, node, value,
-				cpython_name_label(python, sink,
-						   local_name(python, frame.code, i)));
-	}
+	if (!error && python->layout->frames.tags)
+		error = refer_tagged(python, sink, node, &frame);
+	for (uint32_t i = 0; !error && i < frame.local_count; i++)
+		error = refer_local(python, sink, node, &frame, i);
 	return error;
 }

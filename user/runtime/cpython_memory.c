@@ -192,6 +192,11 @@ int python_memory_of(struct target_memory *memory, struct python_memory *made)
 	struct counting counting = {.python = &python, .made = made};
 	int error = cpython_open(memory, &python, made->version, &made->why);
 
+	made->untested = python.untested;
+	if (!error && python.layout->shift) {
+		made->why = CPYTHON_FREE_THREADED;
+		error = -ENOENT;
+	}
 	if (!error) {
 		made->why = "its own memory allocator is not found: another build of it, or "
 			    "PYTHONMALLOC=malloc";

@@ -17,7 +17,8 @@
 /* Data of one module that is looked through, and objects that are found there. */
 #define SCAN_BYTES_MAX (64ull << 20)
 #define STATIC_OBJECTS_MAX (1u << 20)
-/* _PyObject_IMMORTAL_REFCNT of 3.11, less what was let go since; 3.12 and 3.13: all bits. */
+/* _PyObject_IMMORTAL_REFCNT of 3.11, less what was let go since; 3.12 and 3.13: all bits;
+ * 3.14: 3 << 30. */
 #define LASTING_REFERENCES 900000000u
 /* od_fast_nodes_size, od_state */
 #define ORDERED_WORDS (OBJECT_WORD(7) | OBJECT_WORD(9))
@@ -115,6 +116,9 @@ static bool is_static(struct scan *scan, uint64_t object, const struct cpython_t
 
 	if (type->kind == CPYTHON_TYPE)
 		return cpython_type_at(scan->python, object);
+	if (scan->python->layout->flagged_counts)
+		return cpython_is_alive(scan->python, references) &&
+		       (uint32_t)references >= LASTING_REFERENCES;
 	return references >= LASTING_REFERENCES && references <= UINT32_MAX;
 }
 

@@ -23,10 +23,7 @@
 /* Attributes that are an object's even if another one has the same dictionary. */
 #define FEW_ATTRIBUTES 30
 
-/* PyTupleObject, PySetObject, PyModuleObject, PyWeakReference */
-#define TUPLE_ITEMS 24
-#define SET_MASK 32
-#define SET_TABLE 40
+/* PySetObject, PyModuleObject, PyWeakReference */
 #define SET_SMALL_TABLE 64
 #define SET_ENTRY 16
 #define MODULE_DICT 16
@@ -141,7 +138,8 @@ static int refer_tuple(const struct referrer *referrer)
 	int error;
 
 	referrer->sink->whats[referrer->node] |= NODE_PRECISE;
-	error = refer_items(referrer, referrer->object + TUPLE_ITEMS, count);
+	error = refer_items(referrer, referrer->object + referrer->python->layout->tuple_items,
+			    count);
 	return error ? error : refer_own(referrer);
 }
 
@@ -423,7 +421,6 @@ static int refer_instance(const struct referrer *referrer)
 
 /* PyASCIIObject.state, and what is behind it: wstr, up to 3.11; utf8, unless all letters are ASCII;
  * the letters, unless the object has them itself. */
-#define STR_STATE 32
 #define STR_COMPACT (1u << 5)
 #define STR_COMPACT_ASCII (3u << 5)
 #define STR_WIDE 40

@@ -20,9 +20,20 @@
 #define SIZE_MAX_ (1u << 20) /* of an object without its items */
 #define ENTRIES_MAX (1ull << 32)
 
-/* PyObject.ob_refcnt: alive. From 3.12 on, immortal objects have all bits of the lower half. */
-static bool is_alive(uint64_t references)
+/* PyObject, from 3.14 on: ob_refcnt, ob_overflow, ob_flags; immortal with the highest bit of the
+ * first. Up to 3.13: ob_refcnt alone; from 3.12 on, immortal with all bits of its lower half. */
+#define COUNT_OVERFLOW(word) ((word) >> 32 & 0xffff)
+#define COUNT_FLAGS(word) ((word) >> 48)
+#define COUNT_FLAGS_MAX 0x3f
+
+bool cpython_is_alive(const struct cpython *python, uint64_t references)
 {
+	/* It has counts of several kinds. */
+	if (python->layout->shift)
+		return true;
+	if (python->layout->flagged_counts)
+		return (uint32_t)references && !COUNT_OVERFLOW(references) &&
+		       COUNT_FLAGS(references) <= COUNT_FLAGS_MAX;
 	return (references && references < 1u << 31) || references == UINT32_MAX;
 }
 
@@ -34,13 +45,14 @@ static bool read_head(struct cpython *python, uint64_t address, struct type_head
 {
 	uint64_t words[TYPE_FLAGS / 8 + 1];
 
-	if (address % 8 || target_read(python->memory, address, words, sizeof(words)))
+	if (address % 8 ||
+	    target_read(python->memory, address + python->layout->shift, words, sizeof(words)))
 		return false;
 	*head = (struct type_head){words[OBJECT_REFCOUNT / 8], words[OBJECT_TYPE / 8],
 				   words[TYPE_NAME / 8],       words[TYPE_BASICSIZE / 8],
 				   words[TYPE_ITEMSIZE / 8],   words[TYPE_FLAGS / 8]};
-	return is_alive(head->references) && head->flags & FLAG_READY && head->basicsize >= 16 &&
-	       head->basicsize <= SIZE_MAX_ && head->itemsize <= SIZE_MAX_;
+	return cpython_is_alive(python, head->references) && head->flags & FLAG_READY &&
+	       head->basicsize >= 16 && head->basicsize <= SIZE_MAX_ && head->itemsize <= SIZE_MAX_;
 }
 
 /* Whether the types of a type, one after the other, end at `type`. */
@@ -60,12 +72,17 @@ static bool is_type(struct cpython *python, uint64_t address, struct type_head *
 	return false;
 }
 
+static uint64_t type_word(struct cpython *python, uint64_t type, uint32_t field)
+{
+	return target_word(python->memory, type + python->layout->shift + field);
+}
+
 bool cpython_derives(struct cpython *python, uint64_t type, uint64_t from)
 {
 	for (size_t i = 0; from && type && i < BASES_MAX; i++) {
 		if (type == from)
 			return true;
-		type = target_word(python->memory, type + TYPE_BASE);
+		type = type_word(python, type, TYPE_BASE);
 	}
 	return false;
 }
@@ -88,14 +105,14 @@ static enum cpython_kind kind_by_name(struct cpython *python, uint64_t type)
 	char name[sizeof("itertools._tee_dataobject") + 1];
 
 	for (size_t i = 0; type && i < BASES_MAX; i++) {
-		bool is_text = c_string(python, target_word(python->memory, type + TYPE_NAME), name,
-					sizeof(name));
+		bool is_text =
+			c_string(python, type_word(python, type, TYPE_NAME), name, sizeof(name));
 
 		for (size_t j = 0; is_text && j < ARRAY_SIZE(named); j++) {
 			if (!strcmp(name, named[j].name))
 				return named[j].kind;
 		}
-		type = target_word(python->memory, type + TYPE_BASE);
+		type = type_word(python, type, TYPE_BASE);
 	}
 	return CPYTHON_OTHER;
 }
@@ -147,8 +164,8 @@ static enum cpython_kind kind_of(struct cpython *python, uint64_t address, uint6
 static void describe(struct cpython *python, uint64_t address, const struct type_head *head,
 		     struct cpython_type *type)
 {
-	uint64_t dictoffset = target_word(python->memory, address + TYPE_DICTOFFSET);
-	uint64_t weaklistoffset = target_word(python->memory, address + TYPE_WEAKLISTOFFSET);
+	uint64_t dictoffset = type_word(python, address, TYPE_DICTOFFSET);
+	uint64_t weaklistoffset = type_word(python, address, TYPE_WEAKLISTOFFSET);
 
 	*type = (struct cpython_type){
 		.address = address,
@@ -197,8 +214,9 @@ struct cpython_type *cpython_type_of(struct cpython *python, uint64_t object)
 {
 	uint64_t words[2];
 
-	if (!object || object % 8 || target_read(python->memory, object, words, sizeof(words)) ||
-	    !is_alive(words[0]))
+	if (!object || object % 8 ||
+	    target_read(python->memory, object + python->layout->shift, words, sizeof(words)) ||
+	    !cpython_is_alive(python, words[0]))
 		return NULL;
 	return cpython_type_at(python, words[1]);
 }
@@ -206,7 +224,6 @@ struct cpython_type *cpython_type_of(struct cpython *python, uint64_t object)
 /* Text of a str, for names. */
 
 /* PyASCIIObject.state */
-#define STATE_OFFSET 32
 #define STATE_INTERNED 3u
 #define STATE_KIND(state) ((state) >> 2 & 7)
 #define STATE_COMPACT (1u << 5)
@@ -271,19 +288,20 @@ bool cpython_text(struct cpython *python, uint64_t object, char *text, size_t si
 		  bool *identifier)
 {
 	const struct cpython_type *type = cpython_type_of(python, object);
-	uint64_t length = target_word(python->memory, object + 16);
+	uint64_t fields = object + python->layout->shift;
+	uint64_t length = target_word(python->memory, fields + OBJECT_SIZE);
 	uint32_t state, width;
 	bool ascii;
 
 	if (!type || !(type->flags & FLAG_STR) || length >= size ||
-	    target_read(python->memory, object + STATE_OFFSET, &state, sizeof(state)))
+	    target_read(python->memory, fields + STR_STATE, &state, sizeof(state)))
 		return false;
 	ascii = state & STATE_ASCII;
 	width = STATE_KIND(state);
 	if (!(state & STATE_COMPACT) || (width != 1 && width != 2 && width != 4) ||
 	    !read_letters(
 		    python,
-		    object + (ascii ? python->layout->ascii_bytes : python->layout->compact_bytes),
+		    fields + (ascii ? python->layout->ascii_bytes : python->layout->compact_bytes),
 		    ascii ? 1 : width, length, text, size))
 		return false;
 	if (identifier)
@@ -351,8 +369,6 @@ bool cpython_keys_open(struct cpython *python, uint64_t keys, struct cpython_dic
 	dict->keys_bytes = head.head + head.indices + head.places * 2 / 3 * dict->stride;
 	return true;
 }
-
-#define DICT_KEYS 32
 
 bool cpython_dict_open(struct cpython *python, uint64_t object, struct cpython_dict *dict)
 {

@@ -196,7 +196,9 @@ int python_layout(struct python_process *process, struct lm_python *layout)
 								    : LM_PYTHON_OWNED),
 		.code = (uint16_t)frames->code,
 		.previous = (uint16_t)frames->previous,
-		.instruction = (uint16_t)frames->instruction,
+		/* Of several copies of its code the kernel side knows one: an address that is in
+		 * none of them has the function's first line. */
+		.instruction = (uint16_t)(frames->copies ? frames->code : frames->instruction),
 		.owner = (uint16_t)frames->owner,
 		.bytecode = (uint16_t)frames->bytecode,
 		.shift = frames->line_kind == LINES_STEPS};
@@ -325,6 +327,7 @@ int python_stacks_of(struct target_memory *memory, struct python_stacks *stacks)
 	struct reading reading = {.python = &python, .stacks = stacks};
 	int error = cpython_open(memory, &python, stacks->version, &stacks->why);
 
+	stacks->untested = python.untested;
 	if (!error) {
 		error = read_threads(&reading);
 		stacks->why = target_memory_overworked(memory);

@@ -125,6 +125,8 @@ static void python_json(struct json_writer *json, const struct python_memory *py
 		return;
 	json_open(json, "python", '{');
 	json_figures_write(json, &python_memory_figures, python);
+	if (python->untested)
+		json_put_bool(json, "version_untested", true);
 	json_open(json, "pins", '[');
 	for (size_t i = 0; i < python->pins.count; i++) {
 		json_open(json, NULL, '{');

@@ -219,6 +219,8 @@ static void python_json(struct json_writer *json, const struct python_stacks *st
 		return;
 	json_open(json, "python", '{');
 	json_put_string(json, "version", stacks->version[0] ? stacks->version : NULL);
+	if (stacks->untested)
+		json_put_bool(json, "version_untested", true);
 	json_put_string(json, "cannot_tell", stacks->why);
 	json_put_number(json, "threads", python_stacks_threads(stacks));
 	json_put_number(json, "interpreters", stacks->interpreters);

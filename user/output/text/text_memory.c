@@ -422,6 +422,8 @@ static void python_write(FILE *out, const struct python_memory *python)
 
 	fputs("\tPython ", out);
 	text_print_inert(out, python->version);
+	if (python->untested)
+		fputs(" (version not tested)", out);
 	if (python->why) {
 		fprintf(out, ": its arenas are not known: %s\n", python->why);
 		return;

@@ -209,6 +209,8 @@ static void python_write(FILE *out, const struct thread_report *report,
 
 	fputs("\tPython ", out);
 	text_print_inert(out, stacks->version);
+	if (stacks->untested)
+		fputs(" (version not tested)", out);
 	if (stacks->why) {
 		fprintf(out, ": its frames are not known: %s\n", stacks->why);
 		return;
