@@ -206,6 +206,7 @@ struct retained_probable {
 /* A managed heap, as it was walked. */
 struct retained_runtime {
 	const char *key, *name, *version; /* static; "": not known */
+	bool untested;			  /* the walker was never compared with that version */
 	const char *why;	 /* it was not walked, or not all of it; static; NULL: it was */
 	uint64_t objects, bytes; /* bytes: with what belongs to them */
 	uint64_t heap_bytes, free_bytes; /* that the runtime has for small objects; free in them */

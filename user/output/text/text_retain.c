@@ -446,6 +446,8 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 		fputc(' ', out);
 		text_print_inert(out, runtime->version);
 	}
+	if (runtime->untested)
+		fputs(" (version not tested)", out);
 	if (runtime->objects || !runtime->why)
 		fprintf(out, ": %" PRIu64 " objects with %s", runtime->objects,
 			units_bytes(bytes, (double)runtime->bytes, ""));
