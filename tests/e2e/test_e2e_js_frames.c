@@ -35,9 +35,9 @@ static const struct program {
 	{"node-24", {"--no-opt", "--no-sparkplug", "--no-maglev"}, WHOLE},
 	{"node-24", {"--no-opt", "--always-sparkplug", "--no-maglev"}, WHOLE},
 	{"node-24", {NULL}, OUTLINED},
-	{"node-25", {"--no-opt", "--always-sparkplug", "--no-maglev"}, WHOLE},
+	{"node-25", {"--no-opt", "--no-sparkplug", "--no-maglev"}, WHOLE},
+	{"node-25", {NULL}, OUTLINED},
 	{"node-26", {"--no-opt", "--no-sparkplug", "--no-maglev"}, WHOLE},
-	{"node-26", {"--no-opt", "--always-sparkplug", "--no-maglev"}, WHOLE},
 	{"node-26", {NULL}, OUTLINED},
 };
 

@@ -6,6 +6,7 @@
  */
 #include "retain_json.h"
 #include "shell.h"
+#include "tree.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -417,6 +418,15 @@ static void so_are_those_of_one_without_build_information(void **state)
 	objects_and_their_holder_are_found_in(state, "1.24 bare", false);
 }
 
+static json_t *go_in(json_t *report)
+{
+	json_t *found = json_object_get(process_in(report), "go");
+
+	assert_non_null(found);
+	assert_string_equal(text_at(found, "cannot_tell"), "");
+	return found;
+}
+
 /* Its service, as Vite starts it: Go 1.26 without build information, and a heap anywhere. */
 static void esbuild_is_read(void **state)
 {
@@ -437,12 +447,12 @@ static void esbuild_is_read(void **state)
 	assert_string_equal(text_at(runtime, "version"), "1.26.5");
 	assert_string_equal(text_at(runtime, "why_not_walked"), "");
 	assert_in_range(number_at(runtime, "objects"), 1000, 100000);
-	go = go_in(report_of(harness, MONITOR(harness, "memory", "-p", target->pid_text, "--format",
-					      "json")));
+	go = go_in(report_of(
+		harness, MONITOR(harness, "memory", "-p", target->pid_text, "--format", "json")));
 	assert_string_equal(text_at(go, "version"), "1.26.5");
 	assert_true(number_at(go, "in_use_bytes") > 0);
 	tasks = goroutines_of(monitor_report(harness, THREADS(harness, target, "1", "1")));
-	assert_int_equal(json_array_size(json_object_get(tasks, "groups")), 2);
+	assert_int_equal(json_array_size(json_object_get(tasks, "groups")), 3);
 }
 
 /* From 1.26 on a heap begins anywhere. */
@@ -520,15 +530,6 @@ static void pprof_merges_it_with_the_programs_own(void **state)
 }
 
 /* -------- memory */
-
-static json_t *go_in(json_t *report)
-{
-	json_t *found = json_object_get(process_in(report), "go");
-
-	assert_non_null(found);
-	assert_string_equal(text_at(found, "cannot_tell"), "");
-	return found;
-}
 
 /* Telling them takes some spans itself. */
 #define TELLING (256 << 10)

@@ -185,7 +185,7 @@ static void expect_threads(struct harness *harness, const struct child *target)
 
 static void expect_tested(json_t *runtime)
 {
-	assert_null(json_object_get(runtime, "version_tested"));
+	assert_null(json_object_get(runtime, "version_untested"));
 }
 
 /* JDK 11, and ZGC without generations where there is the other one, too. */

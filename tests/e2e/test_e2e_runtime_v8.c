@@ -179,7 +179,7 @@ static void expect_census(struct harness *harness, struct child *target)
 	json_t *report = RETAIN(harness, target, "--top", "0");
 
 	expect_listeners(report);
-	assert_null(json_object_get(runtime_of(report, "v8"), "version_tested"));
+	assert_null(json_object_get(runtime_of(report, "v8"), "version_untested"));
 	/* V8 itself has native blocks that only the headers of its chunks lead to; OpenSSL 3.5 in
 	 * Node 24 loses one (ossl_load_builtin_compressions). */
 	assert_in_range(total_at(report, "lost", "blocks"), 0, 1);

@@ -206,7 +206,7 @@ struct retained_probable {
 /* A managed heap, as it was walked. */
 struct retained_runtime {
 	const char *key, *name, *version; /* static; "": not known */
-	bool untested;			  /* the walker was never compared with that version */
+	bool untested;		 /* the version: it describes itself as one that is known */
 	const char *why;	 /* it was not walked, or not all of it; static; NULL: it was */
 	uint64_t objects, bytes; /* bytes: with what belongs to them */
 	uint64_t heap_bytes, free_bytes; /* that the runtime has for small objects; free in them */
@@ -257,7 +257,8 @@ struct retain_result {
 	VEC(struct retained_runtime) runtimes;	/* not recorded */
 	/* For a Go program; owned; NULL: it is none. */
 	struct heap_profile *heap_profile;
-	bool profile_only; /* it has no malloc: nothing else was looked at */
+	bool no_malloc;	   /* a Go program without C */
+	bool profile_only; /* so that nothing but its profile was looked at */
 	struct intern strings;
 };
 

@@ -120,7 +120,7 @@ struct claimed_range {
 struct walk_report {
 	const char *runtime;	 /* key */
 	char version[24];	 /* "3.11.2"; "": not known */
-	bool untested;		 /* the walker was never compared with that version */
+	bool untested;		 /* the version: it describes itself as one that is known */
 	const char *why;	 /* nothing was walked, or not all of it; static; NULL: it was */
 	uint64_t objects, bytes; /* bytes: with what belongs to them */
 	uint64_t heap_bytes;	 /* that the runtime has for its objects */

@@ -648,6 +648,9 @@ void hotspot_close(struct hotspot *hotspot);
 /* 0, or -ENOENT with *why; the version then, too, if the VM says it. */
 int hotspot_find(struct hotspot *hotspot, char version[24], const char **why);
 
+/* Why a VM is not read whose description has a structure that a later version brought; NULL: it has
+ * none. */
+const char *hotspot_why_new(const struct hotspot *hotspot);
 /* What must agree in a VM before it is believed: see hotspot_proof.c. NULL, or what does not. */
 const char *hotspot_disproof(struct hotspot *hotspot);
 /* Likewise of its heap, which is not collected just now, when its ranges are known. */

@@ -427,6 +427,9 @@ static int find_vm(struct hotspot *hotspot, const char **why)
 		hotspot->module = &modules->list.items[i];
 		if (hotspot_layout_read(hotspot->memory, hotspot->module, &hotspot->layout, why))
 			return -ENOENT;
+		*why = hotspot_why_new(hotspot);
+		if (*why)
+			return -ENOENT;
 		*why = "its description lacks some of the code and frames: another version";
 		return describes(hotspot) ? 0 : -ENOENT;
 	}

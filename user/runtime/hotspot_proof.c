@@ -40,11 +40,18 @@ static bool fields_agree(struct hotspot *hotspot)
 	       hotspot_field_offset(hotspot, hotspot->thread_klass, "name");
 }
 
+/* From 28 on: arrays have classes of several kinds, and fields another format. */
+const char *hotspot_why_new(const struct hotspot *hotspot)
+{
+	return hotspot_has(hotspot, HOTSPOT_KLASS_KIND)
+		       ? "its arrays and fields have a format that is not read yet (Klass::_kind)"
+		       : NULL;
+}
+
 const char *hotspot_disproof(struct hotspot *hotspot)
 {
-	/* From 28 on: arrays have classes of several kinds, and fields another format. */
-	if (hotspot_has(hotspot, HOTSPOT_KLASS_KIND))
-		return "its arrays and fields have a format that is not read yet (Klass::_kind)";
+	if (hotspot_why_new(hotspot))
+		return hotspot_why_new(hotspot);
 	if (!classes_agree(hotspot))
 		return "java.lang.Object, Class and Thread are not where it describes them: "
 		       "another version";

@@ -191,8 +191,6 @@ static const struct code_layout {
 	{11, 3, 16, 40, 56, 0},
 	{12, 4, 8, 40, 52, 0},
 	{13, 6, 8, 40, 56, 0},
-	{14, 1, 8, 40, 56, 0},
-	{14, 6, 8, 40, 56, 0},
 };
 
 /* The lengths of bytecodes: one byte for each of them, three times, for operands of one, two and

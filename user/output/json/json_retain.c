@@ -103,7 +103,7 @@ static void runtimes_write(struct json_writer *json, const struct retain_result 
 		json_put_string(json, "runtime", runtime->key);
 		json_put_string(json, "version", runtime->version[0] ? runtime->version : NULL);
 		if (runtime->untested)
-			json_put_bool(json, "version_tested", false);
+			json_put_bool(json, "version_untested", true);
 		json_put_string(json, "why_not_walked", runtime->why);
 		json_put_number(json, "objects", runtime->objects);
 		json_put_number(json, "bytes", runtime->bytes);
