@@ -637,8 +637,9 @@ const struct runtime runtime_hotspot = {
 	.tool = "`leakmon retain --census -p %d` counts its objects by class, `jcmd %d "
 		"GC.heap_dump FILE` keeps them",
 	.refusal = java_refusal,
-	.other_tool = "`jcmd %d GC.class_histogram` counts its objects; those of this version are not "
-		      "read here",
+	.other_tool =
+		"`jcmd %d GC.class_histogram` counts its objects; those of this version are not "
+		"read here",
 	.collects = true,
 	.floor = java_floor,
 	.detect = detect,
