@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Programs for JDK 11 and 21 in trees of Debian 11 and 13 (scripts/deps.sh bullseye trixie). */
+/* Programs for JDK 11 and 21 in trees of Debian 11 and 13 (scripts/deps.sh bullseye trixie), and
+ * for 27 of sid with the libraries that it needs (runtimes). */
 #ifndef LEAKMON_E2E_JAVA_TREE_H
 #define LEAKMON_E2E_JAVA_TREE_H
 
@@ -14,24 +15,31 @@
 #endif
 #define JAVA_11 JAVA_IN_TREE("11")
 #define JAVA_21 JAVA_IN_TREE("21")
+#define JAVA_27 JAVA_IN_TREE("27")
 
-/* Compiles tests/runtimes/NAME.java there and starts it with JAVA_11 or _21; it has printed
+static inline const char *java_release(const char *java)
+{
+	if (!strcmp(java, JAVA_27))
+		return "jdk-27";
+	return strcmp(java, JAVA_11) ? "trixie" : "bullseye";
+}
+
+/* Compiles tests/runtimes/NAME.java there and starts it with JAVA_11, _21 or _27; it has printed
  * "ready". NULL: there is no such JDK. Java finds its libraries by /proc, which is there for it
  * alone. */
 static inline struct child *start_in_java_tree(struct harness *harness, const char *java,
 					       const char *name, const char *options,
 					       const char *arguments)
 {
-	const char *release = strcmp(java, JAVA_11) ? "trixie" : "bullseye";
 	char directory[256], root[256], command[1024];
 
-	if (!tree_has(release, java, root, sizeof(root)))
+	if (!tree_has(java_release(java), java, root, sizeof(root)))
 		return NULL;
 	tree_directory(harness, root, name, directory, sizeof(directory));
 	free(shell(harness, 0,
 		   "cp tests/runtimes/%s.java %s%s && unshare -m sh -c 'mount -t proc proc %s/proc "
-		   "&& exec chroot %s sh -c \"cd %s && javac -Xlint:-options -d . *.java\"' 2>&1",
-		   name, root, directory, root, root, directory));
+		   "&& exec chroot %s %sc -Xlint:-options -d %s %s/%s.java' 2>&1",
+		   name, root, directory, root, root, java, directory, directory, name));
 	snprintf(command, sizeof(command),
 		 "mount -t proc proc %s/proc && exec chroot %s %s -Xmx256m %s -cp %s %s %s", root,
 		 root, java, options, directory, name, arguments);

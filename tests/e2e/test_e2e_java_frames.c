@@ -9,7 +9,7 @@
 
 #define JAVA "/usr/bin/java"
 #define JAVA_25 "/usr/lib/jvm/temurin-25-jdk-amd64/bin/java" /* is left out if it is not there */
-#define PROGRAMS_MAX 9
+#define PROGRAMS_MAX 11
 #define OPTIONS_MAX 4
 #define OWN "JavaFrames" /* classes of the program begin so */
 
@@ -25,6 +25,8 @@ static const struct program {
 	{JAVA_11, {"-XX:+UseG1GC"}},
 	{JAVA_21, {"-XX:+UseG1GC"}},
 	{JAVA_21, {"-XX:-TieredCompilation"}},
+	{JAVA_27, {"-XX:+UseG1GC"}},
+	{JAVA_27, {"-XX:-TieredCompilation"}},
 };
 
 /* A kind of native memory: how often it is asked for, the native method that a stack of it has, and
@@ -52,7 +54,7 @@ static struct child *start_program(struct harness *harness, const struct program
 	const char *argv[OPTIONS_MAX + 6] = {"java", "-Xmx128m"};
 	size_t count = 2;
 
-	if (!strcmp(program->java, JAVA_11) || !strcmp(program->java, JAVA_21))
+	if (strcmp(program->java, JAVA) != 0 && strcmp(program->java, JAVA_25) != 0)
 		return start_in_java_tree(harness, program->java, "JavaFrames", program->options[0],
 					  "");
 	if (access(program->java, X_OK))

@@ -7,7 +7,7 @@
 #include "tree.h"
 
 #define NODE "/usr/bin/node"
-#define PROGRAMS_MAX 16
+#define PROGRAMS_MAX 18
 #define OPTIONS_MAX 4
 #define SCRIPT "tests/runtimes/js_frames.js"
 
@@ -35,6 +35,12 @@ static const struct program {
 	{"node-24", {"--no-opt", "--no-sparkplug", "--no-maglev"}, WHOLE},
 	{"node-24", {"--no-opt", "--always-sparkplug", "--no-maglev"}, WHOLE},
 	{"node-24", {NULL}, OUTLINED},
+	{"node-25", {"--no-opt", "--no-sparkplug", "--no-maglev"}, WHOLE},
+	{"node-25", {"--no-opt", "--always-sparkplug", "--no-maglev"}, WHOLE},
+	{"node-25", {NULL}, OUTLINED},
+	{"node-26", {"--no-opt", "--no-sparkplug", "--no-maglev"}, WHOLE},
+	{"node-26", {"--no-opt", "--always-sparkplug", "--no-maglev"}, WHOLE},
+	{"node-26", {NULL}, OUTLINED},
 };
 
 /* A kind of native memory: how often it is asked for, and the bytes of each; 0: they differ. What

@@ -6,6 +6,7 @@
  */
 #include "retain_json.h"
 #include "shell.h"
+#include "tree.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -171,6 +172,11 @@ static void a_stripped_program_is_read_as_well(void **state)
 static void so_is_a_later_one_at_any_address(void **state)
 {
 	goroutines_are_those_of(state, "1.24 pie");
+}
+
+static void so_is_one_without_build_information(void **state)
+{
+	goroutines_are_those_of(state, "1.24 bare");
 }
 
 static json_t *stored(struct harness *harness, const char *command, const char *path,
@@ -407,6 +413,52 @@ static void so_are_those_of_a_later_stripped_one(void **state)
 	objects_and_their_holder_are_found_in(state, "1.24 pie", false);
 }
 
+static void so_are_those_of_one_without_build_information(void **state)
+{
+	objects_and_their_holder_are_found_in(state, "1.24 bare", false);
+}
+
+static json_t *go_in(json_t *report)
+{
+	json_t *found = json_object_get(process_in(report), "go");
+
+	assert_non_null(found);
+	assert_string_equal(text_at(found, "cannot_tell"), "");
+	return found;
+}
+
+/* Its service, as Vite starts it: Go 1.26 without build information, and a heap anywhere. */
+static void esbuild_is_read(void **state)
+{
+	struct harness *harness = harness_any(state);
+	char root[256], path[300];
+	struct child *target;
+	json_t *runtime, *tasks, *go;
+
+	if (!tree_has("esbuild", "/bin/esbuild", root, sizeof(root))) {
+		fprintf(stderr, "SKIPPED, nothing was tested: no esbuild\n");
+		skip();
+	}
+	snprintf(path, sizeof(path), "%s/bin/esbuild", root);
+	target = child_start(harness, path, ARGUMENTS("esbuild", "--service=0.28.2", "--ping"),
+			     NULL);
+	sleep(1);
+	runtime = runtime_of(report_of(harness, RETAIN_GO(harness, target, "--census")), "go");
+	assert_string_equal(text_at(runtime, "version"), "1.26.5");
+	assert_string_equal(text_at(runtime, "why_not_walked"), "");
+	assert_in_range(number_at(runtime, "objects"), 1000, 100000);
+	/* It has no malloc: nothing is said of one. */
+	free(shell(harness, 1,
+		   "${LEAKMON_PROGRAM:-build/leakmon} retain --census -p %s 2>&1 | grep glibc",
+		   target->pid_text));
+	go = go_in(report_of(
+		harness, MONITOR(harness, "memory", "-p", target->pid_text, "--format", "json")));
+	assert_string_equal(text_at(go, "version"), "1.26.5");
+	assert_true(number_at(go, "in_use_bytes") > 0);
+	tasks = goroutines_of(monitor_report(harness, THREADS(harness, target, "1", "1")));
+	assert_int_equal(json_array_size(json_object_get(tasks, "groups")), 3);
+}
+
 /* From 1.26 on a heap begins anywhere. */
 static void so_are_those_of_a_heap_at_any_address(void **state)
 {
@@ -498,15 +550,6 @@ static void pprof_merges_it_with_the_programs_own(void **state)
 
 /* -------- memory */
 
-static json_t *go_in(json_t *report)
-{
-	json_t *found = json_object_get(process_in(report), "go");
-
-	assert_non_null(found);
-	assert_string_equal(text_at(found, "cannot_tell"), "");
-	return found;
-}
-
 /* Telling them takes some spans itself. */
 #define TELLING (256 << 10)
 
@@ -545,6 +588,11 @@ static void figures_are_those_of(void **state, const char *kind)
 	assert_true(json_is_null(json_object_get(found, "gomemlimit_bytes")));
 	assert_true(number_at(found, "live_bytes") >= KEPT * BLOCK);
 	assert_true(number_at(found, "live_bytes") < KEPT * BLOCK + (4 << 20));
+}
+
+static void so_is_that_of_one_without_build_information(void **state)
+{
+	figures_are_those_of(state, "1.24 bare");
 }
 
 static void memory_is_what_the_runtime_counts(void **state)
@@ -604,17 +652,21 @@ int main(void)
 		e2e_test(goroutines_wait_where_the_program_reports),
 		e2e_test(a_stripped_program_is_read_as_well),
 		e2e_test(so_is_a_later_one_at_any_address),
+		e2e_test(so_is_one_without_build_information),
 		e2e_test(a_recording_has_its_goroutines),
 		e2e_test(the_heap_profile_is_the_programs_own),
 		e2e_test(so_is_that_of_a_later_one),
 		e2e_test(a_recording_has_heap_profiles),
 		e2e_test(objects_of_a_program_and_their_holder_are_found),
 		e2e_test(so_are_those_of_a_later_stripped_one),
+		e2e_test(so_are_those_of_one_without_build_information),
 		e2e_test(so_are_those_of_a_heap_at_any_address),
+		e2e_test(esbuild_is_read),
 		e2e_test(timers_are_roots_by_what_they_call),
 		e2e_test(pprof_merges_it_with_the_programs_own),
 		e2e_test(memory_is_what_the_runtime_counts),
 		e2e_test(so_is_that_of_a_later_heap),
+		e2e_test(so_is_that_of_one_without_build_information),
 		e2e_test(a_heap_within_its_target_is_no_leak),
 	};
 

@@ -18,18 +18,21 @@
 
 struct run {
 	const char *options[4];
-	bool in_tree; /* JDK 21 */
+	const char *in_tree; /* that JDK; NULL: 25 */
 };
 
 static const struct run runs[] = {
-	{{"-XX:+UseG1GC"}, false},
-	{{"-XX:+UseSerialGC", "-Xint"}, false},
-	{{"-XX:+UseZGC"}, false},
-	{{"-XX:+UseG1GC", "-XX:+UseCompactObjectHeaders"}, false},
-	{{"-XX:+UseG1GC"}, true},
-	{{"-XX:+UseParallelGC", "-Xint", "-XX:-UseCompressedOops"}, true},
-	{{"-XX:+UseZGC", "-XX:+ZGenerational"}, true},
-	{{"-XX:+UseZGC"}, true},
+	{{"-XX:+UseG1GC"}, NULL},
+	{{"-XX:+UseSerialGC", "-Xint"}, NULL},
+	{{"-XX:+UseZGC"}, NULL},
+	{{"-XX:+UseG1GC", "-XX:+UseCompactObjectHeaders"}, NULL},
+	{{"-XX:+UseG1GC"}, JAVA_21},
+	{{"-XX:+UseParallelGC", "-Xint", "-XX:-UseCompressedOops"}, JAVA_21},
+	{{"-XX:+UseZGC", "-XX:+ZGenerational"}, JAVA_21},
+	{{"-XX:+UseZGC"}, JAVA_21},
+	{{"-XX:+UseG1GC"}, JAVA_27},
+	{{"-XX:+UseZGC"}, JAVA_27},
+	{{"-XX:+UseParallelGC", "-XX:-UseCompressedOops", "-XX:-UseCompactObjectHeaders"}, JAVA_27},
 };
 
 /* NULL: there is no such JDK. */
@@ -42,7 +45,8 @@ static struct child *start(struct harness *harness, const struct run *run)
 			 run->options[i]);
 	snprintf(arguments, sizeof(arguments), "%d %d", WAITING, SLEEPING);
 	if (run->in_tree)
-		return start_in_java_tree(harness, JAVA_21, "VirtualThreads", options, arguments);
+		return start_in_java_tree(harness, run->in_tree, "VirtualThreads", options,
+					  arguments);
 	if (access(JDK_25 "javac", X_OK))
 		return NULL;
 	snprintf(directory, sizeof(directory), "%s/virtual", harness->directory);

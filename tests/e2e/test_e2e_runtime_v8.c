@@ -12,14 +12,55 @@
 
 #define NODE "/usr/bin/node"
 
+static const char *const census[] = {"node", "--expose-gc", "tests/runtimes/v8_census.js", NULL};
+
 static struct child *start(struct harness *harness)
 {
-	static const char *const argv[] = {"node", "--expose-gc", "tests/runtimes/v8_census.js",
-					   NULL};
-
 	if (access(NODE, X_OK))
 		skip();
-	return start_ready(harness, NODE, argv, NULL);
+	return start_ready(harness, NODE, census, NULL);
+}
+
+#define NODE_24 3 /* of the next ones */
+
+/* The n-th version of Node that is here or unpacked by scripts/deps.sh runtimes. */
+static bool node_at(size_t n, char *path, size_t size, bool *is_there)
+{
+	static const char *const trees[] = {NULL,      "node-18", "node-22",
+					    "node-24", "node-25", "node-26"};
+	char root[256];
+
+	if (n == sizeof(trees) / sizeof(trees[0]))
+		return false;
+	*is_there = !trees[n] || tree_has(trees[n], "/bin/node", root, sizeof(root));
+	snprintf(path, size, trees[n] ? "%s/bin/node" : NODE, root);
+	*is_there = *is_there && !access(path, X_OK);
+	return true;
+}
+
+/* Calls `test` with the program of tests/runtimes/v8_census.js in each version from the n-th on,
+ * and in Debian's. */
+static void in_each_version(void **state, size_t from, const char *const *argv,
+			    void (*test)(struct harness *harness, struct child *target))
+{
+	struct harness *harness = harness_any(state);
+	size_t count = 0;
+	char path[300];
+	bool is_there;
+
+	for (size_t i = 0; node_at(i, path, sizeof(path), &is_there); i++) {
+		struct child *target;
+
+		if (!is_there || (i && i < from))
+			continue;
+		count++;
+		print_message("%s\n", path);
+		target = start_ready(harness, path, argv, NULL);
+		test(harness, target);
+		child_kill(target);
+	}
+	if (!count)
+		skip();
 }
 
 static json_int_t count_of(json_t *report, const char *name)
@@ -108,7 +149,7 @@ static void expect_holder(struct harness *harness, struct child *target, const s
 	assert_true(i > 0);
 }
 
-static void the_objects_of_a_program_are_counted_and_their_holders_have_names(void **state)
+static void expect_census(struct harness *harness, struct child *target)
 {
 	static const struct holder held[] = {
 		{"PlantedSession",
@@ -133,13 +174,12 @@ static void the_objects_of_a_program_are_counted_and_their_holders_have_names(vo
 		  {"", "PlantedWide"},
 		  {".last", "PlantedOfWide"}}},
 	};
-	struct harness *harness = harness_any(state);
-	struct child *target = start(harness);
 	json_t *snapshot = workload_ask(harness, target, "snapshot");
 	json_t *truth = workload_ask(harness, target, "truth");
 	json_t *report = RETAIN(harness, target, "--top", "0");
 
 	expect_listeners(report);
+	assert_null(json_object_get(runtime_of(report, "v8"), "version_untested"));
 	/* V8 itself has native blocks that only the headers of its chunks lead to; OpenSSL 3.5 in
 	 * Node 24 loses one (ossl_load_builtin_compressions). */
 	assert_in_range(total_at(report, "lost", "blocks"), 0, 1);
@@ -147,6 +187,11 @@ static void the_objects_of_a_program_are_counted_and_their_holders_have_names(vo
 	expect_snapshot(snapshot, report);
 	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++)
 		expect_holder(harness, target, &held[i]);
+}
+
+static void the_objects_of_a_program_are_counted_and_their_holders_have_names(void **state)
+{
+	in_each_version(state, NODE_24, census, expect_census);
 }
 
 static json_int_t bytes_of(json_t *report, const char *name)
@@ -163,14 +208,12 @@ static json_int_t bytes_of(json_t *report, const char *name)
 	return bytes;
 }
 
-static void memory_outside_the_heap_is_counted_and_its_holder_has_a_name(void **state)
+static void expect_external(struct harness *harness, struct child *target)
 {
 	static const struct holder holder = {
 		"ArrayBuffer",
 		"global appGlobal",
 		{{"", "Object"}, {".buffers", "Array"}, {"", "Buffer"}, {"", "ArrayBuffer"}}};
-	struct harness *harness = harness_any(state);
-	struct child *target = start(harness);
 	json_t *truth = workload_ask(harness, target, "external");
 	json_t *memory = report_of(
 		harness, MONITOR(harness, "memory", "-p", target->pid_text, "--format", "json"));
@@ -187,6 +230,11 @@ static void memory_outside_the_heap_is_counted_and_its_holder_has_a_name(void **
 	expect_holder(harness, target, &holder);
 }
 
+static void memory_outside_the_heap_is_counted_and_its_holder_has_a_name(void **state)
+{
+	in_each_version(state, NODE_24, census, expect_external);
+}
+
 static json_t *heap_of(struct harness *harness, struct child *target)
 {
 	json_t *report = report_of(
@@ -195,44 +243,29 @@ static json_t *heap_of(struct harness *harness, struct child *target)
 	return json_object_get(json_array_get(json_object_get(report, "processes"), 0), "v8");
 }
 
-/* In each version that is installed. One that is idle would collect by itself. */
+static void expect_collections(struct harness *harness, struct child *target)
+{
+	json_t *before, *after;
+	json_int_t bytes;
+
+	workload_ask(harness, target, "collected");
+	before = heap_of(harness, target);
+	bytes = number_at(workload_ask(harness, target, "collected"), "bytes");
+	after = heap_of(harness, target);
+	assert_int_equal(number_at(after, "full_collections"),
+			 number_at(before, "full_collections") + 1);
+	assert_true(number_at(after, "collections") > number_at(before, "collections"));
+	assert_in_range(number_at(after, "kept_bytes"), bytes - bytes / 20, bytes + bytes / 20);
+	assert_true(number_at(after, "committed_bytes") > bytes);
+}
+
+/* One that is idle would collect by itself. */
 static void collections_of_the_whole_heap_are_counted_with_what_they_leave(void **state)
 {
-	static const char *const trees[] = {NULL, "node-18", "node-22", "node-24"};
 	static const char *const argv[] = {"node", "--expose-gc", "--no-memory-reducer",
 					   "tests/runtimes/v8_census.js", NULL};
-	struct harness *harness = harness_any(state);
-	size_t count = 0;
 
-	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++) {
-		char root[256], path[300] = NODE;
-		struct child *target;
-		json_t *before, *after;
-		json_int_t bytes;
-
-		if (trees[i] && !tree_has(trees[i], "/bin/node", root, sizeof(root)))
-			continue;
-		if (trees[i])
-			snprintf(path, sizeof(path), "%s/bin/node", root);
-		if (access(path, X_OK))
-			continue;
-		count++;
-		print_message("%s\n", path);
-		target = start_ready(harness, path, argv, NULL);
-		workload_ask(harness, target, "collected");
-		before = heap_of(harness, target);
-		bytes = number_at(workload_ask(harness, target, "collected"), "bytes");
-		after = heap_of(harness, target);
-		assert_int_equal(number_at(after, "full_collections"),
-				 number_at(before, "full_collections") + 1);
-		assert_true(number_at(after, "collections") > number_at(before, "collections"));
-		assert_in_range(number_at(after, "kept_bytes"), bytes - bytes / 20,
-				bytes + bytes / 20);
-		assert_true(number_at(after, "committed_bytes") > bytes);
-		child_kill(target);
-	}
-	if (!count)
-		skip();
+	in_each_version(state, 0, argv, expect_collections);
 }
 
 /* Stacks are read word by word, and may have a few. */

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # go.sh VERSION KIND [NAME]: prints the path of go/NAME.go (stories) as a program of Go VERSION (1.19,
-# 1.24), and of that kind: plain, stripped, or pie (stripped, too). Exit code 77: that version is not
-# there.
+# 1.24), and of that kind: plain, stripped, pie (stripped, too), or bare (stripped, without the mark of
+# its build information, as esbuild is). Exit code 77: that version is not there.
 #
 # LEAKMON_RUNTIMES: where scripts/deps.sh has put 1.24, and where the programs are kept
 # (~/.cache/leakmon/runtimes).
@@ -15,7 +15,7 @@ go=/usr/lib/go-$version/bin/go
 program=$cache/go-$name/$version-$kind
 
 case $kind in
-stripped) set -- '-ldflags=-s -w' ;;
+stripped | bare) set -- '-ldflags=-s -w' ;;
 pie) set -- '-ldflags=-s -w' -buildmode=pie ;;
 *) set -- ;;
 esac
@@ -24,7 +24,9 @@ is_current() { [ -x "$program" ] && [ -z "$(find "$here/go/$name.go" -newer "$pr
 
 build() {
 	GO111MODULE=off GOTOOLCHAIN=local GOFLAGS='' GOCACHE=$cache/go-stories/cache \
-		"$go" build "$@" -o "$program" "$here/go/$name.go" >&2
+		"$go" build "$@" -o "$program.new" "$here/go/$name.go" >&2
+	[ "$kind" != bare ] || LC_ALL=C sed -i 's/\xff Go buildinf:/\xff-no-buildinf:/' "$program.new"
+	mv "$program.new" "$program"
 }
 
 if ! is_current; then

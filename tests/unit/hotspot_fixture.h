@@ -59,7 +59,9 @@ struct forged {
 	struct forged_memory memory;
 	uint64_t structs, types, texts, statics; /* where the next one comes */
 	uint64_t symbol, object;
-	uint64_t collecting, zgc; /* of flags, 1 byte each */
+	uint64_t collecting, zgc;    /* of flags, 1 byte each */
+	uint64_t compressed_klasses; /* where that flag's name is */
+	uint64_t major;		     /* of its version */
 	uint64_t metaspace;
 	uint64_t mirrors[FORGED_KLASS_MAX_];
 	uint64_t klass_lists[2]; /* of the loaders */
@@ -112,6 +114,22 @@ static inline void forged_static(struct forged *forged, const char *type, const 
 				 uint64_t value)
 {
 	forged_put(forged_struct(forged, type, field, 0, true), value);
+}
+
+/* The entry of a description that names a field, of which it is the `text` at 0 or 8. */
+static inline uint64_t forged_entry(const struct forged *forged, uint64_t text, const char *name)
+{
+	for (uint64_t at = FORGED_BASE + FORGED_STRUCTS; at < forged->structs; at += 48) {
+		if (!strcmp((char *)forged_memory_place(forged_word(at + text)), name))
+			return at;
+	}
+	return 0;
+}
+
+/* As another version calls it, or none. */
+static inline void forged_rename(struct forged *forged, const char *field, const char *name)
+{
+	forged_put(forged_entry(forged, 8, field) + 8, forged_text(forged, name));
 }
 
 static inline void forged_size(struct forged *forged, const char *type, uint64_t size)
@@ -789,6 +807,7 @@ static inline void forged_flags(struct forged *forged)
 		forged_put(values + i * 8, i < 3);
 	}
 	forged->zgc = values + 24;
+	forged->compressed_klasses = flags + 16 + 8;
 	forged_static(forged, "JVMFlag", "flags", flags);
 	forged_static(forged, "JVMFlag", "numFlags", ARRAY_SIZE(names));
 }
@@ -810,7 +829,8 @@ static inline void forged_variables(struct forged *forged)
 	forged_static(forged, "vmClasses",
 		      "_klasses[static_cast<int>(vmClassID::Thread_klass_knum)]",
 		      forged_klass(FORGED_THREAD));
-	forged_static(forged, "Abstract_VM_Version", "_vm_major_version", 17);
+	forged->major = forged_struct(forged, "Abstract_VM_Version", "_vm_major_version", 0, true);
+	forged_put(forged->major, 17);
 	forged_static(forged, "Abstract_VM_Version", "_vm_minor_version", 0);
 	forged_static(forged, "Abstract_VM_Version", "_vm_security_version", 15);
 }

@@ -128,8 +128,37 @@ static void other_versions_are_named_and_not_read(void **state)
 		expect_unknown(forged, others[i][1], "this version of Go is not known");
 	}
 	forged_put(forged_at(forged, FORGED_INFO), 0);
-	expect_unknown(forged, "", "its build information is not found");
+	expect_unknown(forged, "", "neither its build information nor its version is found");
+}
+
+/* As esbuild is built. */
+static void a_program_without_build_information_is_known_by_its_module_and_version(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t string = forged_at(forged, FORGED_INFO + 0x80), kept;
+	struct task_report report;
+
+	forged_put(forged_at(forged, FORGED_INFO), 0);
+	assert_true(go_is_program(&forged->memory.maps));
+	forged_string(forged, string, "go1.24.4");
+	read_goroutines(forged, &report);
+	assert_null(report.why);
+	assert_string_equal(report.version, "1.24.4");
+	assert_int_equal(report.count, FORGED_WORKERS + 1);
+	task_report_free(&report);
+
+	/* A text that only begins so, then a second release. */
+	forged_string(forged, string + 16, "go1.22.3 is old");
+	read_goroutines(forged, &report);
+	assert_null(report.why);
+	task_report_free(&report);
+	forged_string(forged, string + 16, "go1.22.3");
+	expect_unknown(forged, "", "neither its build information nor its version is found");
+
+	kept = forged_word(forged_at(forged, FORGED_HEADER));
+	forged_put(forged_at(forged, FORGED_HEADER), kept + 8);
 	assert_false(go_is_program(&forged->memory.maps));
+	forged_put(forged_at(forged, FORGED_HEADER), kept);
 }
 
 static void what_two_places_could_be_is_neither(void **state)
@@ -717,6 +746,9 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(other_versions_are_named_and_not_read, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_program_without_build_information_is_known_by_its_module_and_version,
+			setup, teardown),
 		cmocka_unit_test_setup_teardown(what_two_places_could_be_is_neither, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_table_that_does_not_fit_is_none, setup, teardown),

@@ -427,7 +427,101 @@ static void a_description_without_what_is_needed_is_reported(void **state)
 	struct forged *forged = *state;
 
 	forged_put(FORGED_BASE + FORGED_STRUCTS, 0);
-	expect_why(&forged->memory, "its description lacks structures");
+	expect_why(&forged->memory, "its description lacks Universe::_collectedHeap");
+}
+
+static void a_description_that_lacks_one_place_is_refused_for_it(void **state)
+{
+	static const char *const fields[][2] = {
+		{"_layout_helper", "its description lacks Klass::_layout_helper"},
+		{"_metadata._klass", "its description lacks oopDesc::_metadata._klass"},
+		{"_stack_base", "its description lacks JavaThread::_stack_base"},
+	};
+	struct forged *forged = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		uint64_t entry = forged_entry(forged, 8, fields[i][0]);
+		uint64_t kept = forged_word(entry + 8);
+
+		forged_rename(forged, fields[i][0], "_other");
+		expect_why(&forged->memory, fields[i][1]);
+		forged_put(entry + 8, kept);
+	}
+}
+
+static void expect_sessions(struct forged *forged, const char *version, bool untested)
+{
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_string_equal(REPORT(&walked)->version, version);
+	assert_int_equal(REPORT(&walked)->untested, untested);
+	assert_int_equal(count_class(&walked.sink, "shop.Session"),
+			 FORGED_SESSIONS + FORGED_GARBAGE);
+	assert_int_equal(REPORT(&walked)->nonsense, 0);
+	walked_free(&walked);
+}
+
+/* From 27 on the class in a header is always compressed: no flag says so. */
+static void headers_are_compressed_without_a_flag(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_rename(forged, "_metadata._klass", "_compressed_klass");
+	forged_put(forged->compressed_klasses, forged_text(forged, "UseOther"));
+	expect_sessions(forged, "17.0.15", false);
+}
+
+static void a_version_that_was_never_tested_is_read_and_marked(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_put(forged->major, 99);
+	expect_sessions(forged, "99.0.15", true);
+}
+
+static void a_new_format_of_fields_is_refused_by_its_name(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_struct(forged, "Klass", "_kind", 12, false);
+	expect_why(&forged->memory, "Klass::_kind");
+}
+
+static void put_letter(uint64_t address, char letter)
+{
+	memcpy(forged_memory_place(address), &letter, 1);
+}
+
+/* Each check of hotspot_proof.c, of a VM that describes all places. */
+static void a_vm_that_contradicts_its_description_is_refused_by_the_check(void **state)
+{
+	struct forged *forged = *state;
+	uint64_t name = forged_word(forged_klass(FORGED_OBJECT) + 16);
+	uint64_t constants = forged_pool(FORGED_THREAD) + 8;
+	uint64_t mirror = forged->mirrors[FORGED_OBJECT];
+	uint64_t bottom = forged_entry(forged, 8, "_eden_space"), kept;
+
+	put_letter(name + 6, 'k');
+	expect_why(&forged->memory, "java.lang.Object, Class and Thread are not where");
+	put_letter(name + 6, 'j');
+
+	kept = forged_word(constants);
+	put_letter(kept + 6, 'x');
+	expect_why(&forged->memory, "the fields of java.lang.Thread cannot be read");
+	put_letter(kept + 6, 'e');
+
+	forged_put(mirror + 16, forged_klass(FORGED_THREAD));
+	expect_why(&forged->memory, "the header of its objects is not as described");
+	forged_put(mirror + 16, forged_klass(FORGED_OBJECT));
+
+	/* Of the young generation's three spaces none is where the mirrors are. */
+	kept = forged_word(bottom + 32);
+	forged_put(bottom + 32, kept + 8);
+	expect_why(&forged->memory, "its collector keeps objects elsewhere");
+	forged_put(bottom + 32, kept);
+	expect_sessions(forged, "17.0.15", false);
 }
 
 static int read_all_threads(const struct forged_memory *forged, struct java_thread_report *report,
@@ -1071,6 +1165,17 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_heap_that_is_being_collected_is_not_read, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_description_that_lacks_one_place_is_refused_for_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(headers_are_compressed_without_a_flag, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_version_that_was_never_tested_is_read_and_marked,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_new_format_of_fields_is_refused_by_its_name,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_vm_that_contradicts_its_description_is_refused_by_the_check, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(a_description_without_what_is_needed_is_reported,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(

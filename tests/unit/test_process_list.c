@@ -212,9 +212,31 @@ static void a_child_that_runs_counts_as_own_time(void **state)
 	assert_true(process_own_cpu_s() - before_s >= spent_s);
 }
 
+/* Node from 24 on calls its first thread so. */
+static void a_process_with_the_name_of_a_thread_is_called_by_its_program(void **state)
+{
+	static const char *const names[] = {"MainThread", "node-MainThread"};
+	char before[PROCESS_COMM_BYTES] = "", comm[PROCESS_COMM_BYTES];
+	struct process_entry entry;
+
+	(void)state;
+	assert_int_equal(prctl(PR_GET_NAME, before), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_int_equal(prctl(PR_SET_NAME, names[i]), 0);
+		process_read_comm(getpid(), 0, comm, sizeof(comm));
+		assert_string_equal(comm, "test_process_li");
+		assert_int_equal(process_read(getpid(), &entry), 0);
+		assert_string_equal(entry.comm, "test_process_li");
+		process_read_comm(getpid(), gettid(), comm, sizeof(comm));
+		assert_string_equal(comm, names[i]);
+	}
+	assert_int_equal(prctl(PR_SET_NAME, before), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_with_the_name_of_a_thread_is_called_by_its_program),
 		cmocka_unit_test(a_line_of_the_kernel_is_understood),
 		cmocka_unit_test(a_name_may_hold_parentheses_and_newlines),
 		cmocka_unit_test(a_kernel_thread_is_marked_and_its_long_name_is_cut),

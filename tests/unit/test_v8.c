@@ -660,6 +660,33 @@ static void words_that_are_no_object_are_counted(void **state)
 	walked_free(&walked);
 }
 
+/* All of it agrees. */
+static void a_version_that_was_never_tested_is_read_and_marked(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	walk(&forged->memory, &walked);
+	assert_false(REPORT(&walked)->untested);
+	walked_free(&walked);
+	forged_put32(forged->major, 99);
+	walk(&forged->memory, &walked);
+	assert_null(REPORT(&walked)->why);
+	assert_true(REPORT(&walked)->untested);
+	assert_string_equal(REPORT(&walked)->version, "99.3.244.8");
+	assert_int_equal(count_class(&walked.sink, "Session"), FORGED_SESSIONS + 1);
+	walked_free(&walked);
+}
+
+static void a_version_that_was_never_tested_is_refused_by_what_contradicts(void **state)
+{
+	struct forged *forged = *state;
+
+	forged_put32(forged->major, 99);
+	forged_put(forged->old_garbage - 1, 0x1234567);
+	expect_why(&forged->memory, "too many of its objects contradict themselves");
+}
+
 static void a_layout_that_does_not_prove_itself_is_refused(void **state)
 {
 	struct forged *forged = *state;
@@ -700,6 +727,8 @@ int main(void)
 		FORGED(stores_belong_to_buffers_of_their_size_and_stay_whole),
 		FORGED(weak_references_hold_nothing_and_weak_maps_their_values),
 		FORGED(words_that_are_no_object_are_counted),
+		FORGED(a_version_that_was_never_tested_is_read_and_marked),
+		FORGED(a_version_that_was_never_tested_is_refused_by_what_contradicts),
 		FORGED(a_layout_that_does_not_prove_itself_is_refused),
 		FORGED(nonsense_anywhere_does_no_harm),
 	};

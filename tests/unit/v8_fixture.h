@@ -83,6 +83,7 @@ struct forged {
 	struct forged_memory memory;
 	uint64_t next; /* where the next object comes */
 	/* Maps, tagged as objects are. */
+	uint64_t major; /* of its version */
 	uint64_t meta, internalized, string, fixed_array, descriptors, properties, shared, scope;
 	uint64_t function, empty_array, bytecode;
 	/* Objects. */
@@ -219,9 +220,13 @@ static inline void forged_constants(struct forged *forged)
 	forged->map_type = forged_memory_symbol(&forged->memory, "v8dbg_type_Map__MAP_TYPE", at, 4);
 	forged_put32(forged->map_type, FORGED_MAP);
 	for (size_t i = 0; i < ARRAY_SIZE(constants); i++) {
+		uint64_t place;
+
 		at += 8;
-		forged_put32(forged_memory_symbol(&forged->memory, constants[i].name, at, 4),
-			     constants[i].value);
+		place = forged_memory_symbol(&forged->memory, constants[i].name, at, 4);
+		forged_put32(place, constants[i].value);
+		if (strstr(constants[i].name, "Version6major_"))
+			forged->major = place;
 	}
 }
 

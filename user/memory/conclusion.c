@@ -493,6 +493,7 @@ static void managed_say(const struct sentence *sentence)
 {
 	const struct memory_split *now = sentence->deciding->now;
 	const struct memory_growth *growth = sentence->deciding->growth;
+	const struct runtime_label label = {.tool = now->tool};
 	char tool[RUNTIME_TOOL_SIZE], text[16];
 
 	if (go_is_known(sentence->deciding)) {
@@ -502,7 +503,9 @@ static void managed_say(const struct sentence *sentence)
 	fprintf(sentence->out,
 		"it is in the garbage-collected heap of the %s, of which malloc knows nothing: %s; "
 		"a leak there are objects that something still refers to. All else changed by %s",
-		runtime_name(now->runtime), runtime_tool(now->runtime, now->pid, tool),
+		runtime_name(now->runtime),
+		now->tool ? runtime_label_tool(&label, now->pid, tool)
+			  : runtime_tool(now->runtime, now->pid, tool),
 		units_bytes(text, (double)(growth->total - growth->groups[GROUP_MANAGED]), "+"));
 	if (floor_is_known(sentence->deciding))
 		floor_say(sentence);

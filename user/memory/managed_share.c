@@ -27,6 +27,7 @@ int managed_share_read(pid_t pid, struct managed_share *share)
 {
 	_cleanup_(smaps_free) struct smaps smaps = {0};
 	_cleanup_(runtime_heap_free) struct runtime_heap known = {0};
+	_cleanup_(maps_free) struct maps maps = {0};
 	_cleanup_close_ int pagemap = -1;
 	struct managed_share made = {0};
 	struct peek peek;
@@ -37,7 +38,9 @@ int managed_share_read(pid_t pid, struct managed_share *share)
 					  sizeof(*smaps.list.items), &known);
 	if (error)
 		return error;
-	made.runtime = runtime_label_of(known.runtime);
+	if (known.runtime && known.runtime->refusal && maps_read(pid, MAPS_ALL, &maps))
+		return -ESRCH;
+	made.runtime = runtime_label_in(known.runtime, &maps);
 	pagemap = pagemap_open(live_memory(pid));
 	peek = (struct peek){.source = live_memory(pid), .pagemap = pagemap};
 	peek_forget(&peek);

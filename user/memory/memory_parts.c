@@ -491,6 +491,7 @@ static int find_go(struct splitting *splitting)
 	int error = go ? go_memory_read(&splitting->maps, go) : is_go ? -ENOMEM : 0;
 
 	splitting->process->go = go;
+	splitting->process->no_malloc = go && go_is_alone(&splitting->maps);
 	if (!error && go && !known)
 		error = go_heap_find(&splitting->maps, go->heap_at, &splitting->runtime);
 	return error;
@@ -566,7 +567,8 @@ static int find_runtime(struct splitting *splitting)
 		error = find_dotnet(splitting);
 	if (!error)
 		error = find_python(splitting);
-	splitting->process->runtime = runtime_label_of(splitting->runtime.runtime);
+	splitting->process->runtime =
+		runtime_label_in(splitting->runtime.runtime, &splitting->maps);
 	return error;
 }
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "runtime/made_code.h"
+#include "runtime/runtime.h"
 
 #define NAMES_MAX (1u << 17) /* of one process: then they are read again */
 /* After a reading the code is left alone at least so many times as long as that took. */
@@ -35,6 +36,7 @@ struct coded {
 	uint64_t pause_ns;
 	bool due;	   /* it was asked for before that, or there was nothing yet */
 	struct hash names; /* frames -> places in codes->named, plus 1 */
+	bool refused;	   /* it was said that its frames are not known */
 	uint64_t asked_ns; /* names asked for soon after are of the same moment */
 	struct hash gone;  /* frames that had none then */
 };
@@ -146,6 +148,19 @@ static int load(struct made_codes *codes, pid_t pid, struct coded *coded)
 	return 0;
 }
 
+/* Said once, of a program that has not only just started. */
+static void refuse(pid_t pid, struct coded *coded, const char *why)
+{
+	const struct runtime *runtime = runtime_of_process(pid);
+
+	if (coded->refused || !runtime || monotonic_ns() - coded->first_ns < START_NS) {
+		log_debug("process %d: frames of made code are not known: %s", pid, why);
+		return;
+	}
+	log_info("process %d: call stacks have no frames of its %s: %s", pid, runtime->name, why);
+	coded->refused = true;
+}
+
 static int open_code(struct made_codes *codes, pid_t pid, struct coded *coded)
 {
 	const char *why = NULL;
@@ -153,7 +168,7 @@ static int open_code(struct made_codes *codes, pid_t pid, struct coded *coded)
 		made_code_open(pid, codes->stages.worker, codes->stages.dsos, &coded->opened, &why);
 
 	if (error)
-		log_debug("process %d: frames of made code are not known: %s", pid, why);
+		refuse(pid, coded, why);
 	return error;
 }
 

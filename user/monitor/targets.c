@@ -59,13 +59,16 @@ static void what_is_probed(const struct session *session, const struct tracked *
 static void log_managed_heap(pid_t pid)
 {
 	const struct runtime *runtime = runtime_of_process(pid);
+	_cleanup_(maps_free) struct maps maps = {0};
+	struct runtime_label label;
 	char tool[RUNTIME_TOOL_SIZE];
 
-	if (!runtime)
+	if (!runtime || maps_read(pid, MAPS_ALL, &maps))
 		return;
+	label = runtime_label_in(runtime, &maps);
 	log_info("PID %d has a %s: only native memory is tracked; for its garbage-collected "
 		 "heap, %s",
-		 pid, runtime->name, runtime_tool(runtime->key, pid, tool));
+		 pid, label.name, runtime_label_tool(&label, pid, tool));
 }
 
 void targets_log_attached(const struct session *session, const struct tracked *tracked,

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -62,12 +63,42 @@ static int read_stat(const char *path, struct process_entry *entry)
 	return process_parse_stat(text, entry);
 }
 
+/* Names that runtimes give their first thread, and so the process: Node from 24 on. */
+static bool is_thread_name(const char *comm)
+{
+	return !strcmp(comm, "MainThread") || !strcmp(comm, "node-MainThread");
+}
+
+void process_name_program(pid_t pid, char comm[PROCESS_COMM_BYTES])
+{
+	char link[64], path[PATH_MAX];
+	const char *base;
+	ssize_t length;
+
+	if (!is_thread_name(comm))
+		return;
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	length = readlink(link, path, sizeof(path) - 1);
+	if (length <= 0)
+		return;
+	path[length] = '\0';
+	base = strrchr(path, '/');
+	if (!base || !base[1])
+		return;
+	memset(comm, 0, PROCESS_COMM_BYTES);
+	snprintf(comm, PROCESS_COMM_BYTES, "%.*s", (int)strcspn(base + 1, " "), base + 1);
+}
+
 int process_read(pid_t pid, struct process_entry *entry)
 {
 	char path[64];
+	int error;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	return read_stat(path, entry);
+	error = read_stat(path, entry);
+	if (!error)
+		process_name_program(pid, entry->comm);
+	return error;
 }
 
 #define AUXILIARY_MAX 64
@@ -194,6 +225,8 @@ void process_read_comm(pid_t pid, pid_t tid, char *comm, size_t size)
 	/* The last newline is the kernel's own; the name may hold others. */
 	if (length)
 		snprintf(comm, size, "%.*s", (int)length - 1, text);
+	if (length && !tid && size == PROCESS_COMM_BYTES)
+		process_name_program(pid, comm);
 }
 
 static int by_pid(const void *a, const void *b)

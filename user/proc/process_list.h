@@ -13,6 +13,8 @@
 
 #include "base/vec.h"
 
+#define PROCESS_COMM_BYTES 16 /* TASK_COMM_LEN */
+
 struct process_entry {
 	pid_t pid, parent;
 	/* Since boot, in clock ticks: (pid, start_ticks) is one process, a PID alone is not. */
@@ -21,8 +23,9 @@ struct process_entry {
 	unsigned threads;
 	char state; /* 'R', 'S', 'Z', ... */
 	bool kernel_thread;
-	bool forked;   /* it has not executed a program since it was forked */
-	char comm[16]; /* untrusted: any bytes; the name of a kernel thread is cut */
+	bool forked;		       /* it has not executed a program since it was forked */
+	char comm[PROCESS_COMM_BYTES]; /* untrusted: any bytes; the name of a kernel thread is cut
+					*/
 };
 
 /* Thread group leaders by ascending PID, without a look at any of them. */
@@ -73,6 +76,9 @@ bool process_auxiliary_is_32bit(const void *bytes, size_t size);
 /* Whether a process runs a 32-bit program (CONFIG_COMPAT). False, too: it cannot be read. */
 bool process_is_32bit(pid_t pid);
 
+/* A process whose first thread has a name for threads is called by its program's file: "node", not
+ * "MainThread". Else comm is untouched. */
+void process_name_program(pid_t pid, char comm[PROCESS_COMM_BYTES]);
 /* The name of a process, or of its thread `tid` if that is not 0. comm is untouched if the thread
  * is gone. */
 void process_read_comm(pid_t pid, pid_t tid, char *comm, size_t size);

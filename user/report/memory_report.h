@@ -214,6 +214,7 @@ struct memory_process {
 	VEC(struct memory_item) items; /* greatest first */
 	struct runtime_label runtime;  /* that it has */
 	struct go_memory *go;	       /* of a Go program; owned; NULL: it is none */
+	bool no_malloc;		       /* a Go program without C */
 	struct java_memory *java;      /* likewise of a JVM */
 	struct js_memory *js;	       /* likewise of V8 */
 	struct dotnet_memory *dotnet;  /* likewise of .NET */

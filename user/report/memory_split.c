@@ -82,6 +82,7 @@ struct memory_split memory_split_of(const struct memory_process *process)
 		.huge_bytes = process->huge.bytes,
 		.huge_zero = huge_zero(&process->huge),
 		.runtime = process->runtime.key,
+		.tool = process->runtime.tool,
 		.go_live = process->go && !process->go->why ? process->go->live : 0,
 		.go_collections = process->go ? process->go->collections : 0,
 		.go_goal = process->go && !process->go->why ? process->go->goal : 0,

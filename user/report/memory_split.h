@@ -37,6 +37,7 @@ struct memory_split {
 	/* The key of its runtime, see report/runtime_label.h; NULL: none that is known. Static, or
 	 * as a recording has it: untrusted, borrowed. */
 	const char *runtime;
+	const char *tool; /* for its objects, as it is running; NULL: what the runtime's row has */
 	/* For a Go program: what lived after its last collection, and how large its heap may become
 	 * before the next one ends. Not recorded; 0: not known. */
 	uint64_t go_live, go_goal, go_collections;

@@ -263,7 +263,8 @@ struct retain_result {
 	VEC(struct retained_runtime) runtimes;	/* not recorded */
 	/* For a Go program; owned; NULL: it is none. */
 	struct heap_profile *heap_profile;
-	bool profile_only; /* it has no malloc: nothing else was looked at */
+	bool no_malloc;	   /* a Go program without C */
+	bool profile_only; /* so that nothing but its profile was looked at */
 	struct intern strings;
 };
 

@@ -534,6 +534,7 @@ static int add_runtimes(struct building *building)
 			return -ENOMEM;
 		*added = (struct retained_runtime){.key = report->runtime,
 						   .name = runtime_name(report->runtime),
+						   .untested = report->untested,
 						   .why = why_not_exact(building->retain, report),
 						   .objects = report->objects,
 						   .bytes = report->bytes,

@@ -337,6 +337,7 @@ static int find_heap_profile(const struct maps *maps, struct earlier_run *earlie
 
 	if (!go_is_program(maps))
 		return 0;
+	result->no_malloc = go_is_alone(maps);
 	result->heap_profile = calloc(1, sizeof(*result->heap_profile));
 	if (!result->heap_profile)
 		return -ENOMEM;

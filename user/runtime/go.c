@@ -2,7 +2,7 @@
 /*
  * Go: a mapping begins at 0xc000000000, where its arenas begin (runtime/malloc.go: arena hints);
  * from 1.25 on they are named. From 1.26 on they lie anywhere: then the program's build information
- * shows it.
+ * shows it, or its module data where a build left that out.
  *
  * A program is known by its module data (symtab.go): a word that points to a table of functions
  * with a magic number in its header, and after it where text, data and that table's parts are,
@@ -33,6 +33,12 @@
 #define MAGIC_OLD 0xfffffff0u
 #define MAGIC_NEW 0xfffffff1u
 #define WORD_SIZE 8
+#define HEADER_ALIGNMENT 16
+#define HEADER_BYTES_MAX 256 /* up to the names behind it */
+
+/* Of runtime.buildVersion: "go1.9" at least. */
+#define RELEASE_LEAST 5
+#define RELEASE_BYTES 24
 
 /* debug/buildinfo: 16-aligned; its flags say whether the version stands behind it. */
 #define BUILD_INFO "\xff Go buildinf:"
@@ -116,12 +122,15 @@ static bool is_in_file(const struct target_memory *memory, uint64_t address)
 	return mapping && mapping->inode;
 }
 
-static bool is_header(struct target_memory *memory, uint64_t address)
+static bool is_magic(uint64_t word)
 {
-	uint64_t word = address % WORD_SIZE ? 0 : target_word(memory, address);
-
 	return ((uint32_t)word == MAGIC_OLD || (uint32_t)word == MAGIC_NEW) &&
 	       word >> 56 == WORD_SIZE && !(word >> 32 & 0xffff);
+}
+
+static bool is_header(struct target_memory *memory, uint64_t address)
+{
+	return !(address % WORD_SIZE) && is_magic(target_word(memory, address));
 }
 
 static bool slice_at(const struct target_memory *memory, const uint64_t *words,
@@ -224,7 +233,7 @@ static const struct go_layout *layout_of(const char *version)
 }
 
 /* A copy of a mapping in which the version may stand, on multiples of 16. */
-static bool find_version(struct go_program *program, const unsigned char *bytes, size_t size)
+static bool find_build_info(struct go_program *program, const unsigned char *bytes, size_t size)
 {
 	for (size_t i = 0; i + BUILD_INFO_TEXT + 1 + sizeof(program->version) <= size; i += 16) {
 		const unsigned char *at = bytes + i;
@@ -244,13 +253,82 @@ static bool find_version(struct go_program *program, const unsigned char *bytes,
 	return false;
 }
 
-static bool has_build_info(struct memory_source source, const struct mapping *mapping)
+/* "go1.26.5" or "go1.26rc1", and nothing else. */
+static bool is_release(const char *text)
+{
+	size_t length = text_begins(text, "go1.") ? 4 : 0;
+
+	return length && isdigit((unsigned char)text[length]) &&
+	       text[length + strspn(text + length, "0123456789.rcbeta")] == '\0';
+}
+
+/*
+ * runtime.buildVersion, in a program without build information: a string in its data. One that has
+ * several such texts does not say which is its own. -EEXIST: it has; 0: one, or none.
+ */
+static int find_build_version(const struct go_program *program, const uint64_t *words, size_t count,
+			      char release[RELEASE_BYTES])
+{
+	for (size_t i = 0; i + 1 < count; i++) {
+		char text[RELEASE_BYTES] = "";
+		size_t length = words[i + 1];
+
+		if (length < RELEASE_LEAST || length >= sizeof(text) || words[i] <= MEMORY_PAGE ||
+		    !is_in_file(program->memory, words[i]) ||
+		    target_read(program->memory, words[i], text, length) || !is_release(text) ||
+		    !strcmp(text, release))
+			continue;
+		if (release[0])
+			return -EEXIST;
+		memcpy(release, text, sizeof(text));
+	}
+	return 0;
+}
+
+static void find_version(struct go_program *program, const uint64_t *words, size_t count)
+{
+	char release[RELEASE_BYTES] = "";
+
+	if (program->version[0])
+		return;
+	if (!find_build_info(program, (const unsigned char *)words, count * WORD_SIZE) &&
+	    !find_build_version(program, words, count, release) && release[0])
+		take_version(program, release);
+	program->layout = layout_of(program->version);
+}
+
+/*
+ * Module data begin with the address of the table of functions' header, which names follow: its
+ * first part, of as many bytes as it has room for.
+ */
+static bool has_module(const struct maps *maps, const uint64_t *words, size_t count)
+{
+	for (size_t i = 0; i + 3 < count; i++) {
+		const struct mapping *mapping;
+		uint64_t header;
+
+		if (words[i] % HEADER_ALIGNMENT || words[i + 1] <= words[i] ||
+		    words[i + 1] - words[i] > HEADER_BYTES_MAX || words[i + 2] != words[i + 3] ||
+		    !words[i + 2])
+			continue;
+		mapping = maps_find(maps, words[i]);
+		if (mapping && mapping->inode &&
+		    memory_read(maps->source, words[i], &header, sizeof(header)) ==
+			    sizeof(header) &&
+		    is_magic(header))
+			return true;
+	}
+	return false;
+}
+
+static bool has_program(const struct maps *maps, const struct mapping *mapping)
 {
 	uint64_t size = MIN(mapping->end - mapping->start, BUILD_INFO_WITHIN);
-	_cleanup_free_ char *bytes = malloc(size);
-	ssize_t read = bytes ? memory_read(source, mapping->start, bytes, size) : 0;
+	_cleanup_free_ uint64_t *words = malloc(size);
+	ssize_t read = words ? memory_read(maps->source, mapping->start, words, size) : 0;
 
-	return read > 0 && memmem(bytes, (size_t)read, BUILD_INFO, strlen(BUILD_INFO));
+	return read > 0 && (memmem(words, (size_t)read, BUILD_INFO, strlen(BUILD_INFO)) ||
+			    has_module(maps, words, (size_t)read / WORD_SIZE));
 }
 
 bool go_is_program(const struct maps *maps)
@@ -259,7 +337,7 @@ bool go_is_program(const struct maps *maps)
 		const struct mapping *mapping = &maps->list.items[i];
 
 		if (mapping->inode && !mapping->shared && mapping_is_data(mapping) &&
-		    has_build_info(maps->source, mapping))
+		    has_program(maps, mapping))
 			return true;
 	}
 	return false;
@@ -353,8 +431,7 @@ static int search_mapping(struct search *search, const struct mapping *mapping)
 	if (!words)
 		return size <= DATA_BYTES_MAX ? -ENOMEM : 0;
 	copy_pages(program->memory, mapping->start, words, size);
-	if (!program->version[0] && find_version(program, (unsigned char *)words, size))
-		program->layout = layout_of(program->version);
+	find_version(program, words, size / WORD_SIZE);
 	return search_words(search, mapping, words, size / WORD_SIZE);
 }
 
@@ -389,7 +466,7 @@ int go_program_open(struct target_memory *memory, struct go_program *program, co
 	}
 	if (error)
 		return error;
-	*why = !program->version[0]  ? "its build information is not found"
+	*why = !program->version[0]  ? "neither its build information nor its version is found"
 	       : !program->layout    ? "this version of Go is not known"
 	       : search.modules != 1 ? "its table of functions is not found"
 				     : NULL;

@@ -232,6 +232,7 @@ static void read_version(struct hotspot *hotspot, char version[24])
 int hotspot_find(struct hotspot *hotspot, char version[24], const char **why)
 {
 	const struct data_modules *modules = hotspot->memory->modules;
+	int error;
 
 	*why = "no library with the variable gHotSpotVMStructs is mapped";
 	for (size_t i = 0; i < modules->list.count; i++) {
@@ -239,16 +240,18 @@ int hotspot_find(struct hotspot *hotspot, char version[24], const char **why)
 
 		if (!target_variable(module, "gHotSpotVMStructs"))
 			continue;
-		*why = "its description lacks structures that are needed: another version";
-		if (hotspot_layout_read(hotspot->memory, module, &hotspot->layout))
-			return -ENOENT;
+		error = hotspot_layout_read(hotspot->memory, module, &hotspot->layout, why);
 		hotspot->module = module;
-		read_statics(hotspot);
 		read_version(hotspot, version);
+		if (error)
+			return error;
+		read_statics(hotspot);
 		*why = "it has not started";
 		if (!hotspot->heap || !hotspot->object_klass)
 			return -ENOENT;
 		*why = why_unread(hotspot);
+		if (!*why)
+			*why = hotspot_disproof(hotspot);
 		if (*why)
 			return -ENOENT;
 		return hotspot->layout.flags[HOTSPOT_Z] ? hotspot_z_find(hotspot, why) : 0;
@@ -492,6 +495,16 @@ static int add_object(void *context, size_t place, uint64_t address, uint64_t si
 	return error ? error : heap_sink_add(adding->sink, address, size, *number | NODE_OBJECT);
 }
 
+static int prove_heap(struct hotspot *hotspot, struct walk_report *report, uint32_t collections)
+{
+	const char *why = hotspot_heap_disproof(hotspot);
+
+	if (why && hotspot_has_moved(hotspot, collections))
+		return -EAGAIN;
+	report->why = why;
+	return why ? -ENOENT : 0;
+}
+
 static int walk_all(struct hotspot *hotspot, struct heap_sink *sink, struct walk_report *report)
 {
 	struct adding adding = {.hotspot = hotspot, .sink = sink};
@@ -507,6 +520,8 @@ static int walk_all(struct hotspot *hotspot, struct heap_sink *sink, struct walk
 		error = hotspot_find_copies(hotspot, sink, report);
 	if (!error)
 		error = hotspot_find_ranges(hotspot, report);
+	if (!error)
+		error = prove_heap(hotspot, report, collections);
 	if (!error)
 		error = hotspot_each_object(hotspot, report, add_object, &adding);
 	report->objects = adding.objects;
@@ -582,7 +597,7 @@ static int walk_found(struct hotspot *hotspot, struct heap_sink *sink, struct wa
 
 	if (error)
 		return error;
-	report->why = NULL;
+	report->untested = !hotspot_is_tested(report->version);
 	return walk_all(hotspot, sink, report);
 }
 
@@ -621,6 +636,10 @@ const struct runtime runtime_hotspot = {
 	.name = "JVM",
 	.tool = "`leakmon retain --census -p %d` counts its objects by class, `jcmd %d "
 		"GC.heap_dump FILE` keeps them",
+	.refusal = java_refusal,
+	.other_tool =
+		"`jcmd %d GC.class_histogram` counts its objects; those of this version are not "
+		"read here",
 	.collects = true,
 	.floor = java_floor,
 	.detect = detect,

@@ -53,8 +53,8 @@ enum hotspot_place {
 	HOTSPOT_SHENANDOAH_END,
 	HOTSPOT_SHENANDOAH_STATE,
 	/* Parallel */
-	HOTSPOT_PARALLEL_YOUNG, /* static */
-	HOTSPOT_PARALLEL_OLD,	/* static */
+	HOTSPOT_PARALLEL_YOUNG, /* static, as the next one; from 27 on in the heap */
+	HOTSPOT_PARALLEL_OLD,
 	HOTSPOT_PS_EDEN,
 	HOTSPOT_PS_FROM,
 	HOTSPOT_PS_TO,
@@ -75,6 +75,7 @@ enum hotspot_place {
 	HOTSPOT_SPACE_END,
 	/* Klass */
 	HOTSPOT_OOP_KLASS,
+	HOTSPOT_KLASS_KIND, /* from 28 on */
 	HOTSPOT_KLASS_LAYOUT,
 	HOTSPOT_KLASS_NAME,
 	HOTSPOT_KLASS_SUPER,
@@ -229,9 +230,10 @@ struct hotspot_layout {
 	uint64_t flags[HOTSPOT_FLAG_MAX_];
 };
 
-/* Reads what the VM in `module` describes. 0; -ENOENT: it describes nothing that can be used. */
+/* Reads what the VM in `module` describes. 0; -ENOENT with *why: what is needed is not in it; then
+ * the rest was read, but no flag. */
 int hotspot_layout_read(struct target_memory *memory, const struct data_module *module,
-			struct hotspot_layout *layout);
+			struct hotspot_layout *layout, const char **why);
 
 /* Likewise of the heap only. Whether it says where that is, and whether it is collected. */
 bool hotspot_layout_read_heap(struct target_memory *memory, const struct data_module *module,
@@ -643,8 +645,18 @@ int hotspot_stack_roots(struct hotspot *hotspot, struct heap_sink *sink, uint64_
 /* NULL: no memory. */
 struct hotspot *hotspot_open(struct target_memory *memory);
 void hotspot_close(struct hotspot *hotspot);
-/* 0, or -ENOENT with *why. */
+/* 0, or -ENOENT with *why; the version then, too, if the VM says it. */
 int hotspot_find(struct hotspot *hotspot, char version[24], const char **why);
+
+/* Why a VM is not read whose description has a structure that a later version brought; NULL: it has
+ * none. */
+const char *hotspot_why_new(const struct hotspot *hotspot);
+/* What must agree in a VM before it is believed: see hotspot_proof.c. NULL, or what does not. */
+const char *hotspot_disproof(struct hotspot *hotspot);
+/* Likewise of its heap, which is not collected just now, when its ranges are known. */
+const char *hotspot_heap_disproof(struct hotspot *hotspot);
+/* Whether the walk was compared with a VM of this one's version. */
+bool hotspot_is_tested(const char *version);
 
 /* As struct heap_walker. */
 int hotspot_roots(void *state, struct heap_sink *sink);

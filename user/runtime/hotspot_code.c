@@ -424,12 +424,14 @@ static int find_vm(struct hotspot *hotspot, const char **why)
 	for (size_t i = 0; i < modules->list.count; i++) {
 		if (!target_variable(&modules->list.items[i], "gHotSpotVMStructs"))
 			continue;
-		*why = "its description lacks structures that are needed: another version";
 		hotspot->module = &modules->list.items[i];
-		return !hotspot_layout_read(hotspot->memory, hotspot->module, &hotspot->layout) &&
-				       describes(hotspot)
-			       ? 0
-			       : -ENOENT;
+		if (hotspot_layout_read(hotspot->memory, hotspot->module, &hotspot->layout, why))
+			return -ENOENT;
+		*why = hotspot_why_new(hotspot);
+		if (*why)
+			return -ENOENT;
+		*why = "its description lacks some of the code and frames: another version";
+		return describes(hotspot) ? 0 : -ENOENT;
 	}
 	return -ENOENT;
 }

@@ -94,6 +94,8 @@ static const struct named_place members[] = {
 	{"Space", "_end", HOTSPOT_SPACE_END},
 	{"ContiguousSpace", "_end", HOTSPOT_SPACE_END},
 	{"oopDesc", "_metadata._klass", HOTSPOT_OOP_KLASS},
+	{"oopDesc", "_compressed_klass", HOTSPOT_OOP_KLASS}, /* from 27 on: always compressed */
+	{"Klass", "_kind", HOTSPOT_KLASS_KIND},
 	{"Klass", "_layout_helper", HOTSPOT_KLASS_LAYOUT},
 	{"Klass", "_name", HOTSPOT_KLASS_NAME},
 	{"Klass", "_super", HOTSPOT_KLASS_SUPER},
@@ -422,69 +424,83 @@ static void take_old_z(const struct reading *reading, const struct data_module *
 	take_sizes(&old, module);
 }
 
-/* Places read whatever the collector is. */
-static const enum hotspot_place needed[] = {
-	HOTSPOT_HEAP,
-	HOTSPOT_HEAP_ACTIVE,
-	HOTSPOT_HEAP_COLLECTIONS,
-	HOTSPOT_OOP_BASE,
-	HOTSPOT_OOP_SHIFT,
-	HOTSPOT_KLASS_BASE,
-	HOTSPOT_KLASS_SHIFT,
-	HOTSPOT_FLAGS,
-	HOTSPOT_FLAG_COUNT,
-	HOTSPOT_FLAG_NAME,
-	HOTSPOT_FLAG_ADDRESS,
-	HOTSPOT_FLAG_BYTES,
-	HOTSPOT_KLASS_LAYOUT,
-	HOTSPOT_KLASS_NAME,
-	HOTSPOT_KLASS_SUPER,
-	HOTSPOT_KLASS_SUPERS,
-	HOTSPOT_KLASS_MIRROR,
-	HOTSPOT_KLASS_LOADER,
-	HOTSPOT_KLASS_NEXT,
-	HOTSPOT_KLASS_VTABLE,
-	HOTSPOT_KLASS_ITABLE,
-	HOTSPOT_KLASS_MAPS,
-	HOTSPOT_KLASS_CONSTANTS,
-	HOTSPOT_KLASS_BYTES,
-	HOTSPOT_CONSTANTS_BYTES,
-	HOTSPOT_CONSTANTS_LENGTH,
-	HOTSPOT_OBJECT_KLASS,
-	HOTSPOT_CLASS_KLASS,
-	HOTSPOT_THREAD_KLASS,
-	HOTSPOT_SYMBOL_LENGTH,
-	HOTSPOT_SYMBOL_BODY,
-	HOTSPOT_MIRROR_KLASS,
-	HOTSPOT_MIRROR_SIZE,
-	HOTSPOT_LOADERS,
-	HOTSPOT_LOADER_OBJECT,
-	HOTSPOT_LOADER_NEXT,
-	HOTSPOT_LOADER_KLASSES,
-	HOTSPOT_LOADER_IS_OF_MIRROR,
-	HOTSPOT_THREAD_BUFFER,
-	HOTSPOT_THREAD_OBJECT,
-	HOTSPOT_THREAD_STACK,
-	HOTSPOT_THREAD_STACK_BYTES,
-	HOTSPOT_BUFFER_TOP,
-	HOTSPOT_BUFFER_END,
-	HOTSPOT_OOP_KLASS,
+#define LACKS(name) "its description lacks " name ": another version"
+
+/* Places read whatever the collector is, and what a VM without one is refused for. */
+static const struct {
+	enum hotspot_place place;
+	const char *why;
+} needed[] = {
+	{HOTSPOT_HEAP, LACKS("Universe::_collectedHeap")},
+	{HOTSPOT_HEAP_ACTIVE, LACKS("CollectedHeap::_is_gc_active")},
+	{HOTSPOT_HEAP_COLLECTIONS, LACKS("CollectedHeap::_total_collections")},
+	{HOTSPOT_OOP_BASE, LACKS("CompressedOops::_narrow_oop._base")},
+	{HOTSPOT_OOP_SHIFT, LACKS("CompressedOops::_narrow_oop._shift")},
+	{HOTSPOT_KLASS_BASE, LACKS("CompressedKlassPointers::_narrow_klass._base")},
+	{HOTSPOT_KLASS_SHIFT, LACKS("CompressedKlassPointers::_narrow_klass._shift")},
+	{HOTSPOT_FLAGS, LACKS("JVMFlag::flags")},
+	{HOTSPOT_FLAG_COUNT, LACKS("JVMFlag::numFlags")},
+	{HOTSPOT_FLAG_NAME, LACKS("JVMFlag::_name")},
+	{HOTSPOT_FLAG_ADDRESS, LACKS("JVMFlag::_addr")},
+	{HOTSPOT_FLAG_BYTES, LACKS("JVMFlag")},
+	{HOTSPOT_KLASS_LAYOUT, LACKS("Klass::_layout_helper")},
+	{HOTSPOT_KLASS_NAME, LACKS("Klass::_name")},
+	{HOTSPOT_KLASS_SUPER, LACKS("Klass::_super")},
+	{HOTSPOT_KLASS_SUPERS, LACKS("Klass::_primary_supers[0]")},
+	{HOTSPOT_KLASS_MIRROR, LACKS("Klass::_java_mirror")},
+	{HOTSPOT_KLASS_LOADER, LACKS("Klass::_class_loader_data")},
+	{HOTSPOT_KLASS_NEXT, LACKS("Klass::_next_link")},
+	{HOTSPOT_KLASS_VTABLE, LACKS("Klass::_vtable_len")},
+	{HOTSPOT_KLASS_ITABLE, LACKS("InstanceKlass::_itable_len")},
+	{HOTSPOT_KLASS_MAPS, LACKS("InstanceKlass::_nonstatic_oop_map_size")},
+	{HOTSPOT_KLASS_CONSTANTS, LACKS("InstanceKlass::_constants")},
+	{HOTSPOT_KLASS_BYTES, LACKS("InstanceKlass")},
+	{HOTSPOT_CONSTANTS_BYTES, LACKS("ConstantPool")},
+	{HOTSPOT_CONSTANTS_LENGTH, LACKS("ConstantPool::_length")},
+	{HOTSPOT_OBJECT_KLASS, LACKS("the class java.lang.Object")},
+	{HOTSPOT_CLASS_KLASS, LACKS("the class java.lang.Class")},
+	{HOTSPOT_THREAD_KLASS, LACKS("the class java.lang.Thread")},
+	{HOTSPOT_SYMBOL_LENGTH, LACKS("Symbol::_length")},
+	{HOTSPOT_SYMBOL_BODY, LACKS("Symbol::_body")},
+	{HOTSPOT_MIRROR_KLASS, LACKS("java_lang_Class::_klass_offset")},
+	{HOTSPOT_MIRROR_SIZE, LACKS("java_lang_Class::_oop_size_offset")},
+	{HOTSPOT_LOADERS, LACKS("ClassLoaderDataGraph::_head")},
+	{HOTSPOT_LOADER_OBJECT, LACKS("ClassLoaderData::_class_loader")},
+	{HOTSPOT_LOADER_NEXT, LACKS("ClassLoaderData::_next")},
+	{HOTSPOT_LOADER_KLASSES, LACKS("ClassLoaderData::_klasses")},
+	{HOTSPOT_LOADER_IS_OF_MIRROR, LACKS("ClassLoaderData::_has_class_mirror_holder")},
+	{HOTSPOT_THREAD_BUFFER, LACKS("Thread::_tlab")},
+	{HOTSPOT_THREAD_OBJECT, LACKS("JavaThread::_threadObj")},
+	{HOTSPOT_THREAD_STACK, LACKS("JavaThread::_stack_base")},
+	{HOTSPOT_THREAD_STACK_BYTES, LACKS("JavaThread::_stack_size")},
+	{HOTSPOT_BUFFER_TOP, LACKS("ThreadLocalAllocBuffer::_top")},
+	{HOTSPOT_BUFFER_END, LACKS("ThreadLocalAllocBuffer::_end")},
+	{HOTSPOT_OOP_KLASS, LACKS("oopDesc::_metadata._klass")},
 };
 
+/* A VM without these flags does so always. */
+static void begin_layout(struct hotspot_layout *layout)
+{
+	memset(layout->places, 0xff, sizeof(layout->places));
+	memset(layout->flags, 0, sizeof(layout->flags));
+	layout->flags[HOTSPOT_Z_GENERATIONS] = 1;
+	layout->flags[HOTSPOT_COMPRESSED_KLASSES] = 1;
+}
+
 int hotspot_layout_read(struct target_memory *memory, const struct data_module *module,
-			struct hotspot_layout *layout)
+			struct hotspot_layout *layout, const char **why)
 {
 	const struct reading reading = {memory, layout, ARRAY_SIZE(members), 'Z'};
 
-	memset(layout->places, 0xff, sizeof(layout->places));
-	memset(layout->flags, 0, sizeof(layout->flags));
-	layout->flags[HOTSPOT_Z_GENERATIONS] = 1; /* unless a flag says otherwise */
+	begin_layout(layout);
 	take_structs(&reading, module);
 	take_sizes(&reading, module);
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
-		if (layout->places[needed[i]] == HOTSPOT_UNKNOWN)
+		*why = needed[i].why;
+		if (layout->places[needed[i].place] == HOTSPOT_UNKNOWN)
 			return -ENOENT;
 	}
+	*why = NULL;
 	take_flags(memory, layout);
 	take_old_z(&reading, module);
 	return 0;
@@ -495,9 +511,7 @@ bool hotspot_layout_read_heap(struct target_memory *memory, const struct data_mo
 {
 	const struct reading reading = {memory, layout, HEAP_MEMBERS, 'Z'};
 
-	memset(layout->places, 0xff, sizeof(layout->places));
-	memset(layout->flags, 0, sizeof(layout->flags));
-	layout->flags[HOTSPOT_Z_GENERATIONS] = 1; /* unless a flag says otherwise */
+	begin_layout(layout);
 	take_structs(&reading, module);
 	take_sizes(&reading, module);
 	if (layout->places[HOTSPOT_HEAP] == HOTSPOT_UNKNOWN ||

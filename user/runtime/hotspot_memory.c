@@ -535,14 +535,15 @@ static const struct mapping *find_library(const struct maps *maps)
 	return NULL;
 }
 
-int java_memory_read(const struct maps *maps, struct java_memory *java)
+/* What `read` returns of memory with that library as its module; 0 without one, or -ENOMEM. */
+static int with_library(const struct maps *maps, void *context,
+			int (*read)(struct target_memory *memory, void *context))
 {
 	const struct mapping *library = find_library(maps);
 	struct loaded_module *module = malloc(sizeof(*module));
 	struct target_memory memory;
 	int error = module ? target_memory_open(maps, NULL, NULL, &memory) : -ENOMEM;
 
-	*java = (struct java_memory){.why = "its library describes no structures"};
 	if (error) {
 		free(module);
 		return error;
@@ -550,9 +551,42 @@ int java_memory_read(const struct maps *maps, struct java_memory *java)
 	if (library &&
 	    !loaded_module_read(&memory, library, exported, ARRAY_SIZE(exported), module)) {
 		memory.modules = &module->modules;
-		error = java_memory_of(&memory, java);
+		error = read(&memory, context);
 	}
 	target_memory_close(&memory);
 	free(module);
 	return error;
+}
+
+static int read_memory(struct target_memory *memory, void *context)
+{
+	return java_memory_of(memory, context);
+}
+
+int java_memory_read(const struct maps *maps, struct java_memory *java)
+{
+	*java = (struct java_memory){.why = "its library describes no structures"};
+	return with_library(maps, java, read_memory);
+}
+
+/* A VM that has only just begun says nothing yet. */
+static int read_refusal(struct target_memory *memory, void *context)
+{
+	struct hotspot *hotspot = hotspot_open(memory);
+	const char **refusal = context, *why = NULL;
+	char version[24] = "";
+
+	if (!hotspot)
+		return -ENOMEM;
+	if (hotspot_find(hotspot, version, &why) && version[0])
+		*refusal = why;
+	hotspot_close(hotspot);
+	return 0;
+}
+
+const char *java_refusal(const struct maps *maps)
+{
+	const char *refusal = NULL;
+
+	return with_library(maps, &refusal, read_refusal) ? NULL : refusal;
 }

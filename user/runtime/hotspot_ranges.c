@@ -118,12 +118,20 @@ static int add_space(struct hotspot *hotspot, struct walk_report *report, uint64
 			 hotspot_member(hotspot, space, bottom + 2));
 }
 
+/* A static until 26, from 27 on a member of the heap. */
+static uint64_t parallel_generation(struct hotspot *hotspot, enum hotspot_place place)
+{
+	return hotspot_place(hotspot, place) < MEMORY_PAGE
+		       ? hotspot_member(hotspot, hotspot->heap, place)
+		       : hotspot_static(hotspot, place);
+}
+
 static int find_parallel(struct hotspot *hotspot, struct walk_report *report)
 {
 	static const enum hotspot_place spaces[] = {HOTSPOT_PS_EDEN, HOTSPOT_PS_FROM,
 						    HOTSPOT_PS_TO};
-	uint64_t young = hotspot_static(hotspot, HOTSPOT_PARALLEL_YOUNG);
-	uint64_t old = hotspot_static(hotspot, HOTSPOT_PARALLEL_OLD);
+	uint64_t young = parallel_generation(hotspot, HOTSPOT_PARALLEL_YOUNG);
+	uint64_t old = parallel_generation(hotspot, HOTSPOT_PARALLEL_OLD);
 	uint64_t eden = hotspot_member(hotspot, young, HOTSPOT_PS_EDEN);
 	int error = add_space(hotspot, report, hotspot_member(hotspot, old, HOTSPOT_PS_OLD),
 			      HOTSPOT_MUTABLE_BOTTOM);

@@ -32,7 +32,10 @@ int java_threads_of(struct target_memory *memory, struct java_thread_report *rep
  */
 int java_memory_read(const struct maps *maps, struct java_memory *java);
 
-/* Likewise of memory that is open, with its modules. */
+/* Why its objects are not read; static; NULL: they are, or that is not known. */
+const char *java_refusal(const struct maps *maps);
+
+/* As java_memory_read(), of memory that is open, with its modules. */
 int java_memory_of(struct target_memory *memory, struct java_memory *java);
 
 #endif

@@ -354,6 +354,15 @@ struct runtime_label runtime_label_of(const struct runtime *runtime)
 				      runtime->collects};
 }
 
+struct runtime_label runtime_label_in(const struct runtime *runtime, const struct maps *maps)
+{
+	struct runtime_label label = runtime_label_of(runtime);
+
+	if (runtime && runtime->refusal && runtime->refusal(maps))
+		label.tool = runtime->other_tool;
+	return label;
+}
+
 char *runtime_tool(const char *key, pid_t pid, char text[RUNTIME_TOOL_SIZE])
 {
 	const struct runtime_label label = runtime_label_of(runtime_find(key));

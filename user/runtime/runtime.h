@@ -98,6 +98,10 @@ struct runtime {
 	/* The heap's share of a mapping that it may own, by what is present of it. It reads single
 	 * words. NULL: all of it, always. */
 	double (*share)(const void *state, const struct mapping *mapping, struct peek *peek);
+	/* Why its objects are not read in a process, by its memory alone, and then the tool
+	 * instead; NULL: they are, or that is not known. */
+	const char *(*refusal)(const struct maps *maps);
+	const char *other_tool;
 	bool collects; /* its heap grows in steps, between collections */
 	/* What these leave, read without a stop; NULL: not known. */
 	struct heap_floor (*floor)(const struct maps *maps);
@@ -161,6 +165,8 @@ const char *runtime_name(const char *key);
 
 /* For a report; NULL: none. */
 struct runtime_label runtime_label_of(const struct runtime *runtime);
+/* Likewise of a process, which may have a version that is not read. */
+struct runtime_label runtime_label_in(const struct runtime *runtime, const struct maps *maps);
 /* The tool for the objects of that heap: "jcmd 1234 GC.class_histogram ..."; "" if the key is not
  * known. Returns text. */
 char *runtime_tool(const char *key, pid_t pid, char text[RUNTIME_TOOL_SIZE]);

@@ -20,6 +20,8 @@
 #include "runtime/v8_reader.h"
 
 #define SOURCE_MAX (1u << 26) /* characters, for lines */
+/* Objects of which one may contradict itself in a version that was never tested. */
+#define NONSENSE_SHARE 1000
 #define OBJECT_BYTES_MIN 8
 
 bool v8_is_mapped(const struct mapping *mapping)
@@ -234,6 +236,18 @@ static int give_class(struct walk *walk, struct v8_map *map, uint32_t *number)
 	return error;
 }
 
+/* From 14.6 on each hole ends with 64 KiB that nothing may read, and that take no memory. */
+static uint64_t readable_bytes(const struct v8 *v8, uint64_t address, uint64_t size)
+{
+	const struct mapping *mapping = maps_find(v8->memory->maps, address);
+	const struct mapping *next;
+
+	if (!mapping || size < MEMORY_PAGE || mapping->end - address >= size)
+		return size;
+	next = maps_find(v8->memory->maps, mapping->end);
+	return next && !next->readable ? mapping->end - address : size;
+}
+
 static int add_object(struct walk *walk, struct v8_map *map, uint64_t address, uint64_t size)
 {
 	/* Four letters, or a hash, are an address in the heap of a program that is not
@@ -253,6 +267,7 @@ static int add_object(struct walk *walk, struct v8_map *map, uint64_t address, u
 	if (!error)
 		error = v8_note_pending(walk->v8, walk->sink, address | V8_TAG, &number);
 	walk->objects++;
+	size = readable_bytes(walk->v8, address, size);
 	return error ? error : heap_sink_add(walk->sink, address, size, number | flags);
 }
 
@@ -407,8 +422,36 @@ static bool moves(struct target_memory *memory)
 	return collecting;
 }
 
+/* What must agree in a version that was never tested, beside the constants and chunks that prove
+ * themselves. NULL, or what does not. */
+static const char *disproof(const struct v8 *v8, const struct heap_sink *sink,
+			    const struct walk_report *report)
+{
+	const char *built_in = intern_string(sink->strings, "Map");
+
+	if (report->nonsense > report->objects / NONSENSE_SHARE)
+		return "too many of its objects contradict themselves: another version";
+	/* Every program has some of these, by a constructor that is V8's own. */
+	return built_in && hash_get(&v8->class_index, (uint64_t)(uintptr_t)built_in)
+		       ? NULL
+		       : "constructors of its objects are not found: another version";
+}
+
+static int prove(struct v8 *v8, struct heap_sink *sink, struct heap_sink_mark mark,
+		 struct walk_report *report)
+{
+	report->untested = !v8_is_tested(v8);
+	report->why = report->untested ? disproof(v8, sink, report) : NULL;
+	if (!report->why)
+		return 0;
+	heap_sink_rewind(sink, mark);
+	report->objects = report->heap_bytes = report->free_bytes = 0;
+	return -ENOENT;
+}
+
 static int walk_found(struct v8 *v8, struct heap_sink *sink, struct walk_report *report)
 {
+	const struct heap_sink_mark mark = heap_sink_mark(sink);
 	const char *named = v8_named_why(v8->memory->maps);
 	int error = v8_find(v8, report->version, &report->why);
 
@@ -421,7 +464,9 @@ static int walk_found(struct v8 *v8, struct heap_sink *sink, struct walk_report 
 	report->why = NULL;
 	find_filler(v8);
 	error = v8_is_collecting(v8, v8->module) ? -EAGAIN : walk_chunks(v8, sink, report);
-	return !error && v8_is_collecting(v8, v8->module) ? -EAGAIN : error;
+	if (!error && v8_is_collecting(v8, v8->module))
+		error = -EAGAIN;
+	return error ? error : prove(v8, sink, mark, report);
 }
 
 static int walk_heap(struct target_memory *memory, struct heap_sink *sink,
@@ -452,7 +497,7 @@ static struct heap_floor js_floor(const struct maps *maps)
 const struct runtime runtime_v8 = {
 	.key = V8_KEY,
 	.name = "JavaScript engine (V8)",
-	.tool = "`leakmon retain --census -p %d` counts the objects of Node 18 to 24 by class, "
+	.tool = "`leakmon retain --census -p %d` counts the objects of Node 18 to 26 by class, "
 		"else `node --heapsnapshot-signal=SIGUSR2`",
 	.collects = true,
 	.floor = js_floor,

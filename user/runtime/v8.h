@@ -344,6 +344,9 @@ extern const char *const v8_version_symbols[V8_VERSION_SYMBOLS];
 
 /* What heaps say of themselves: see v8_memory.c. */
 
+/* Whether the walk was compared with its version, so that it is known when that collects: see
+ * v8_memory.c. */
+bool v8_is_tested(struct v8 *v8);
 /* Whether a collection of the first heap is under way; false where that is unknown. */
 bool v8_is_collecting(struct v8 *v8, const struct data_module *module);
 

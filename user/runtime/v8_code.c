@@ -25,6 +25,8 @@
 #define SHARED_END 64 /* no member of a SharedFunctionInfo that leads to code is behind it */
 #define POSITIONS 32  /* BytecodeArray::source_position_table, if it has no wrapper */
 #define POSITION_SHIFT 1
+#define POSITION_BITS 2
+#define POSITION_BITS_SINCE 14
 #define SIZES_BYTES (3 * 256)
 #define POSITION_MASK 0x3fffffffu
 
@@ -53,10 +55,13 @@ static int64_t read_number(struct byte_reader *reader)
 	return (int64_t)(number >> 1) ^ -(int64_t)(number & 1);
 }
 
-/* An expression, which is no statement, has the complement. */
-static bool read_position(struct byte_reader *reader, struct position *position)
+/* An expression, which is no statement, has the complement; from 14 on both have two bits for what
+ * they are behind the number. */
+static bool read_position(struct byte_reader *reader, bool has_bits, struct position *position)
 {
-	int64_t bytecode = read_number(reader), place = read_number(reader);
+	int64_t bytecode = has_bits ? (int64_t)(byte_reader_uleb128(reader) >> POSITION_BITS)
+				    : read_number(reader);
+	int64_t place = read_number(reader);
 
 	if (bytecode < 0)
 		bytecode = -(bytecode + 1);
@@ -70,14 +75,15 @@ static bool read_position(struct byte_reader *reader, struct position *position)
 }
 
 /* The place of the latest position up to a bytecode; false: there is none, or no such table. */
-static bool find_position(const uint8_t *table, size_t size, uint32_t bytecode, uint32_t *place)
+static bool find_position(const uint8_t *table, size_t size, bool has_bits, uint32_t bytecode,
+			  uint32_t *place)
 {
 	struct byte_reader reader = byte_reader(table, size);
 	struct position position = {.bytecode = -1};
 	uint64_t found = 0;
 
 	while (byte_reader_left(&reader)) {
-		if (!read_position(&reader, &position))
+		if (!read_position(&reader, has_bits, &position))
 			return false;
 		if (position.bytecode <= (int64_t)bytecode)
 			found = (uint64_t)position.place;
@@ -152,6 +158,13 @@ static uint64_t bytecode_of(struct v8 *v8, uint64_t shared)
 	return code ? find_member(v8, code, V8_BYTECODE) : 0;
 }
 
+static bool has_position_bits(struct v8 *v8)
+{
+	int32_t major, minor;
+
+	return v8_read_versions(v8, v8->module, &major, &minor) && major >= POSITION_BITS_SINCE;
+}
+
 static uint32_t line_of_bytecode(struct v8 *v8, uint64_t shared, uint64_t array, uint32_t bytecode)
 {
 	uint64_t wrapper = v8_place(v8, V8_BYTECODE_WRAPPER);
@@ -160,8 +173,9 @@ static uint32_t line_of_bytecode(struct v8 *v8, uint64_t shared, uint64_t array,
 	size_t size;
 
 	table = read_bytes(v8, v8_field(v8, array, wrapper ? wrapper + 8 : POSITIONS), &size);
-	return table && find_position(table, size, bytecode, &place) ? v8_line_at(v8, shared, place)
-								     : 0;
+	return table && find_position(table, size, has_position_bits(v8), bytecode, &place)
+		       ? v8_line_at(v8, shared, place)
+		       : 0;
 }
 
 /* Offsets are from the tagged pointer; of long ones only the lowest bits are known. */
@@ -187,10 +201,8 @@ static const struct code_layout {
 	uint8_t size;	/* of them, in bytes: 32 bits */
 	uint8_t header; /* of Code, with instructions behind it */
 } code_layouts[] = {
-	{10, 2, 16, 0, 40, 128},
-	{11, 3, 16, 40, 56, 0},
-	{12, 4, 8, 40, 52, 0},
-	{13, 6, 8, 40, 56, 0},
+	{10, 2, 16, 0, 40, 128}, {11, 3, 16, 40, 56, 0}, {12, 4, 8, 40, 52, 0},
+	{13, 6, 8, 40, 56, 0},	 {14, 1, 8, 40, 56, 0},	 {14, 6, 8, 40, 56, 0},
 };
 
 /* The lengths of bytecodes: one byte for each of them, three times, for operands of one, two and

@@ -42,7 +42,7 @@ struct v8_chunk_layout {
 static const struct v8_chunk_layout layouts[] = {
 	{"10.2 to 11.3", false, 80, 0, 8, 16, 24, 32, 64},
 	{"12.4", false, 8, 16, 0, 24, 32, 40, 72},
-	{"13.6", true, 8, 16, 0, 64, 72, 56, 80},
+	{"13.6 to 14.6", true, 8, 16, 0, 64, 72, 56, 80},
 };
 
 /* Flags of the halves of the young generation. */
@@ -368,27 +368,23 @@ static bool is_owned(struct v8 *v8, const struct v8_chunk_layout *layout,
 	       target_word(v8->memory, chunk->owner + SPACE_HEAP) == chunk->heap;
 }
 
-/* The tagged word at an address in a chunk that leads to another one in it; 0: none. */
-static uint64_t inner_word(struct v8 *v8, const struct v8_chunk *chunk, uint64_t address)
-{
-	uint64_t word = target_word(v8->memory, address);
-
-	return v8_is_object(word) && word - V8_TAG >= chunk->start && word - V8_TAG < chunk->end
-		       ? word
-		       : 0;
-}
-
-/* Read-only: nothing owns it. The map of its first object's map is the map of maps, its own. */
+/*
+ * Read-only: nothing owns it. The map of its first object's map is the map of maps, its own. From
+ * 14.6 on there are several such chunks, and the maps are in the first one.
+ */
 static bool is_read_only(struct v8 *v8, struct v8_chunk *chunk)
 {
 	uint64_t map, meta;
 
 	if (chunk->heap || chunk->owner)
 		return false;
-	map = inner_word(v8, chunk, chunk->start);
-	meta = map ? inner_word(v8, chunk, map - V8_TAG) : 0;
-	chunk->meta = meta && inner_word(v8, chunk, meta - V8_TAG) == meta ? meta : 0;
-	return chunk->meta != 0;
+	map = target_word(v8->memory, chunk->start);
+	meta = v8_is_object(map) ? target_word(v8->memory, map - V8_TAG) : 0;
+	if (!v8_is_object(meta) || target_word(v8->memory, meta - V8_TAG) != meta ||
+	    (map & ~(V8_PAGE - 1)) != (meta & ~(V8_PAGE - 1)))
+		return false;
+	chunk->meta = meta;
+	return true;
 }
 
 static bool read_chunk(struct v8 *v8, const struct v8_chunk_layout *layout, uint64_t base,
@@ -573,8 +569,8 @@ static void close_chunk(struct v8 *v8, const struct v8_chunk *chunk)
 }
 
 /* The chunk behind one in the list of its space, by two words that lead to each other
- * (heap/list.h); where they are depends on the version. */
-static const struct v8_chunk *behind(struct v8 *v8, const struct v8_chunk *chunk)
+ * (heap/list.h); where they are depends on the version: *place in its header. */
+static const struct v8_chunk *behind(struct v8 *v8, const struct v8_chunk *chunk, uint64_t *place)
 {
 	for (uint64_t at = HEADER_BYTES; at < LINKS_END; at += 8) {
 		uint64_t next = target_word(v8->memory, chunk->header + at);
@@ -584,19 +580,61 @@ static const struct v8_chunk *behind(struct v8 *v8, const struct v8_chunk *chunk
 
 		if (found && found != chunk && found->header == next &&
 		    found->owner == chunk->owner &&
-		    target_word(v8->memory, next + at + 8) == chunk->header)
+		    target_word(v8->memory, next + at + 8) == chunk->header) {
+			*place = at;
 			return found;
+		}
 	}
 	return NULL;
 }
 
 static void close_behind(struct v8 *v8, const struct v8_chunk *chunk)
 {
+	uint64_t place;
+
 	for (size_t i = 0; chunk && i < v8->chunks.count; i++) {
-		chunk = behind(v8, chunk);
+		chunk = behind(v8, chunk, &place);
 		if (chunk)
 			close_chunk(v8, chunk);
 	}
+}
+
+static bool is_linked(struct v8 *v8, const struct v8_chunk *chunk, uint64_t place)
+{
+	return target_word(v8->memory, chunk->header + place) ||
+	       target_word(v8->memory, chunk->header + place + 8);
+}
+
+/*
+ * What a collection has moved elsewhere stays behind in chunks that wait to be freed: they have
+ * left the list of their space, in which others are. 0 or -ENOMEM.
+ */
+static int close_left(struct v8 *v8)
+{
+	_cleanup_(hash_free) struct hash linked = {0};
+	uint64_t place = 0;
+
+	for (size_t i = 0; !place && i < v8->chunks.count; i++) {
+		if (v8->chunks.items[i].owner)
+			behind(v8, &v8->chunks.items[i], &place);
+	}
+	for (size_t i = 0; place && i < v8->chunks.count; i++) {
+		const struct v8_chunk *chunk = &v8->chunks.items[i];
+		uint64_t *count = chunk->owner ? hash_put(&linked, chunk->owner, NULL) : NULL;
+
+		if (chunk->owner && !count)
+			return -ENOMEM;
+		if (count)
+			*count += is_linked(v8, chunk, place);
+	}
+	for (size_t i = 0; place && i < v8->chunks.count; i++) {
+		const struct v8_chunk *chunk = &v8->chunks.items[i];
+		const uint64_t *count = chunk->owner ? hash_get(&linked, chunk->owner) : NULL;
+
+		if (count && *count > 1 && !is_linked(v8, chunk, place))
+			close_chunk(v8, chunk);
+	}
+	return 0;
 }
 
 static void close_unused(struct v8 *v8)
@@ -619,6 +657,8 @@ int v8_find_chunks(struct v8 *v8, const char **why)
 
 	if (!error)
 		error = find_areas(v8);
+	if (!error)
+		error = close_left(v8);
 	if (!error)
 		close_unused(v8);
 	return error;

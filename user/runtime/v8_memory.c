@@ -26,12 +26,16 @@ static const struct offsets {
 	uint16_t collecting;   /* a number that is 0 unless it is being collected */
 	uint16_t counts, kept; /* collections, of all of it first; what the last such one left */
 	uint16_t external, allocators[2];
-	uint16_t given; /* in the allocator */
+	uint16_t given;	  /* in the allocator */
+	uint16_t kept_in; /* the heap's pointer to what has `kept`; 0: the heap itself has it */
+	bool apart;	  /* external is without array buffers: those are at the heap's beginning */
 } offsets[] = {
-	{10, 2, 0x240, 0x268, 0xa18, 0x128, {0x2440, 0x2468}, 16},
-	{11, 3, 0x228, 0x240, 0x9f0, 0x128, {0x23f0, 0x2410}, 16},
-	{12, 4, 0x198, 0x1b0, 0x810, 0x90, {0x2298, 0x22c8}, 16},
-	{13, 6, 0x220, 0x238, 0x850, 0x98, {0x2078, 0x2078}, 8},
+	{10, 2, 0x240, 0x268, 0xa18, 0x128, {0x2440, 0x2468}, 16, 0, false},
+	{11, 3, 0x228, 0x240, 0x9f0, 0x128, {0x23f0, 0x2410}, 16, 0, false},
+	{12, 4, 0x198, 0x1b0, 0x810, 0x90, {0x2298, 0x22c8}, 16, 0, false},
+	{13, 6, 0x220, 0x238, 0x850, 0x98, {0x2078, 0x2078}, 8, 0, false},
+	{14, 1, 0x220, 0x238, 0x848, 0x98, {0x2098, 0x2098}, 8, 0, false},
+	{14, 6, 0x228, 0x240, 0x48, 0xab8, {0x2060, 0x2060}, 8, 0x7b8, true},
 };
 
 static const struct offsets *find_offsets(struct v8 *v8, const struct data_module *module)
@@ -45,6 +49,11 @@ static const struct offsets *find_offsets(struct v8 *v8, const struct data_modul
 			return &offsets[i];
 	}
 	return NULL;
+}
+
+bool v8_is_tested(struct v8 *v8)
+{
+	return find_offsets(v8, v8->module) != NULL;
 }
 
 bool v8_is_collecting(struct v8 *v8, const struct data_module *module)
@@ -98,7 +107,9 @@ struct js_heap {
 static void add_collections(struct v8 *v8, const struct offsets *at, const struct js_heap *heap,
 			    struct js_memory *js)
 {
-	uint64_t kept = target_word(v8->memory, heap->address + at->kept);
+	uint64_t in =
+		at->kept_in ? target_word(v8->memory, heap->address + at->kept_in) : heap->address;
+	uint64_t kept = in ? target_word(v8->memory, in + at->kept) : 0;
 	uint32_t counts[2] = {0};
 
 	js->has_collections &=
@@ -116,9 +127,11 @@ static void add_heap(struct v8 *v8, const struct offsets *at, const struct js_he
 		     struct js_memory *js)
 {
 	uint64_t external = target_word(v8->memory, heap->address + at->external), given;
+	uint64_t buffers = at->apart ? target_word(v8->memory, heap->address) : 0;
 
-	/* It is changed by several threads without a lock, and may be less than none. */
+	/* They are changed by several threads without a lock, and may be less than none. */
 	js->external += external < EXTERNAL_BYTES_MAX ? external : 0;
+	js->external += buffers < EXTERNAL_BYTES_MAX ? buffers : 0;
 	js->has_buffers &= read_given(v8, at, heap->address, &given);
 	js->array_buffers += js->has_buffers ? given : 0;
 	add_collections(v8, at, heap, js);
@@ -198,7 +211,7 @@ static int read_memory(struct v8 *v8, const struct data_module *module, bool col
 	const struct offsets *at = find_offsets(v8, module);
 
 	v8_read_version(v8, module, js->version);
-	js->why = "another version of V8 than Node 18, 20, 22 or 24 has";
+	js->why = "another version of V8 than Node 18, 20, 22, 24, 25 or 26 has";
 	if (v8_is_compressed(v8, module))
 		js->why = "pointers are compressed: not read yet";
 	if (!at || v8_is_compressed(v8, module))

@@ -154,6 +154,7 @@ static void read_name(struct process_reading *reading, const char *text)
 	length = MIN(strcspn(text, "\n"), sizeof(reading->comm) - 1);
 	memset(reading->comm, 0, sizeof(reading->comm));
 	memcpy(reading->comm, text, length);
+	process_name_program(reading->pid, reading->comm);
 }
 
 void process_reading_take_status(struct process_reading *reading, const char *text)

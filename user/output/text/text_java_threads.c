@@ -92,7 +92,9 @@ void text_java_threads_write(FILE *out, const struct text_form *form,
 			     const struct java_thread_report *report)
 {
 	if (report->why) {
-		fprintf(out, "\tJava threads: not known: %s\n", report->why);
+		fprintf(out, "\tJava threads: not known: %s%s%s%s\n",
+			report->version[0] ? "JVM " : "", report->version,
+			report->version[0] ? ": " : "", report->why);
 		return;
 	}
 	fprintf(out, "\t%" PRIu64 " Java threads in %zu groups (JVM ", report->count,

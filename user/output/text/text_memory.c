@@ -494,7 +494,7 @@ static void process_write(FILE *out, const struct memory_report *report,
 	part_write(out, process, MEMORY_PAGE_TABLES);
 	allocators_write(out, &process->allocators);
 	managed_write(out, process);
-	if (process->why)
+	if (process->why && !process->no_malloc)
 		fprintf(out, "\tnot known: %s\n", process->why);
 	stop_write(out, process);
 	stacks_write(out, process);

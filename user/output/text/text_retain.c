@@ -315,6 +315,8 @@ static void write_source(FILE *out, const struct retain_result *result)
 {
 	const uint64_t *numbers = result->numbers;
 
+	if (result->no_malloc && !numbers[NUMBER_WALKED] && !numbers[NUMBER_TRACKED])
+		return;
 	if (result->allocator && numbers[NUMBER_WALKED]) {
 		fprintf(out, "heap: %" PRIu64 " blocks by walking the heap (",
 			numbers[NUMBER_WALKED]);
