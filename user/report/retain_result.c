@@ -259,6 +259,8 @@ static const struct figure image_figures[] = {
 	HEAP_NUMBER("broken", BROKEN),
 	FIGURE("broken_at", NULL, NUMBER, RESULT(numbers[NUMBER_BROKEN_AT]), .section = "heap",
 	       .shown = is_broken, .left_out = true),
+	FIGURE("why_broken", NULL, TEXT, RESULT(why_broken), .section = "heap", .shown = is_broken,
+	       .left_out = true, .unrecorded = true),
 	HEAP_NUMBER("broken_free_lists", BROKEN_FREE_LISTS),
 	HEAP_NUMBER("dropped", DROPPED),
 };

@@ -233,6 +233,7 @@ struct retain_result {
 	struct managed_share managed; /* of a runtime without a walker; not recorded */
 	const char *allocator;	      /* NULL: its heap could not be walked */
 	const char *why_not_walked;   /* why an allocator's blocks are not known; NULL: they are */
+	const char *why_broken;	      /* which check of it failed; NULL: none, or not recorded */
 	const char *why_not_stopped;  /* NULL: it was, or was not to be */
 	/* Why what the kernel alone holds was not read; why it may hold more, so that the result is
 	 * not settled. NULL: it was; it does not. Not recorded */

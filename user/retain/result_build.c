@@ -468,6 +468,7 @@ static int set_head(struct building *building)
 			text(building, core_path(retain->heap_image.maps.source.core), &error);
 	result->allocator = text(building, retain->allocator, &error);
 	result->why_not_walked = text(building, retain->heap_image.why_not_walked, &error);
+	result->why_broken = text(building, retain->heap_image.why_broken, &error);
 	result->why_not_stopped = text(building, retain->heap_image.why_not_stopped, &error);
 	result->why_kernel_unread = text(building, retain->held.why_unread, &error);
 	result->why_kernel_uncertain = text(building, retain->held.why_uncertain, &error);

@@ -326,6 +326,9 @@ static void write_source(FILE *out, const struct retain_result *result)
 				? "glibc's, but its arenas contradict themselves, or changed "
 				  "whenever they were read"
 				: "not glibc's, so it cannot be walked");
+		if (numbers[NUMBER_BROKEN] && result->why_broken)
+			fprintf(out, " (at 0x%" PRIx64 ": %s)", numbers[NUMBER_BROKEN_AT],
+				result->why_broken);
 	}
 	if (numbers[NUMBER_TRACKED])
 		fprintf(out, ", %" PRIu64 " blocks tracked since their allocation",
@@ -344,9 +347,10 @@ static void write_source(FILE *out, const struct retain_result *result)
 		      out);
 	if (numbers[NUMBER_BROKEN] && numbers[NUMBER_WALKED])
 		fprintf(out,
-			"heap: BROKEN at 0x%" PRIx64 ": no chunk can be there; nothing behind it "
-			"was walked, its memory counts as untracked\n",
-			numbers[NUMBER_BROKEN_AT]);
+			"heap: BROKEN at 0x%" PRIx64 ": %s; nothing behind it was walked, its "
+			"memory counts as untracked\n",
+			numbers[NUMBER_BROKEN_AT],
+			result->why_broken ? result->why_broken : "no chunk can be there");
 	if (numbers[NUMBER_DROPPED])
 		fprintf(out,
 			"inexact: %" PRIu64 " allocations were not tracked: their blocks have no "
