@@ -420,8 +420,8 @@ def retained(said):
     node = {'kind': 'size', 'name': None, 'module': None, 'size': 104}
     first = held_root('module __main__ \u2192 session_registry_of_all_tenants', 9 << 20, 0)
     step = {'offset': 24, 'label': None, 'width': 3, 'address': 4096, 'size': 104, 'repeated': 1, 'class': node}
-    tree = {**step, 'repeated': 19, 'branches': 2, 'others': [{'offset': 32, 'label': None}]}
-    paths = [{'class': node, 'sharing': 300, 'sampled': 300, 'chain': 100000, 'chain_exact': True, 'root': first, 'steps': [step, tree],
+    tree = {**step, 'repeated': 19, 'branches': [{'offset': 24, 'label': None}, {'offset': 32, 'label': None}]}
+    paths = [{'class': node, 'sharing': 300, 'sampled': 300, 'chain': 100000, 'chain_exact': True, 'tree': True, 'root': first, 'steps': [step, tree],
               'pile': {'many': 100000, 'chain': False, 'tree': True, 'classes': [{'class': node}]}},
              {'class': node, 'also': True, 'sharing': 1, 'sampled': 1, 'root': first, 'steps': [step]}]
     return {**said, 'roots': [held_root('module small', 2 << 20, 2 << 20), first], 'paths': paths, 'classes': [site_class(3), site_class(8)]}

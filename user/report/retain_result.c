@@ -370,6 +370,11 @@ static bool is_also(const void *path)
 	return ((const struct retained_path *)path)->also;
 }
 
+static bool ends_in_tree(const void *path)
+{
+	return ((const struct retained_path *)path)->tree;
+}
+
 #define PATH(member) offsetof(struct retained_path, member)
 static const struct figure path_figures[] = {
 	FIGURE(NULL, "class", INDEX, PATH(class)),
@@ -380,6 +385,8 @@ static const struct figure path_figures[] = {
 	       .left_out = true),
 	FIGURE("chain_exact", NULL, FLAG, PATH(chain_exact), .unrecorded = true,
 	       .shown = ends_in_chain, .left_out = true),
+	FIGURE("tree", NULL, FLAG, PATH(tree), .unrecorded = true, .shown = ends_in_tree,
+	       .left_out = true),
 	FIGURE("also", NULL, FLAG, PATH(also), .unrecorded = true, .shown = is_also,
 	       .left_out = true),
 };

@@ -384,6 +384,16 @@ static struct retained_pile pile_of(const struct building *building,
 	return copy;
 }
 
+static void add_branches(struct building *building, const struct path_step *step,
+			 struct retained_step *copy, int *error)
+{
+	copy->branches = step->branches;
+	for (uint32_t i = 0; i < step->branches; i++) {
+		copy->fields[i].offset = step->fields[i].offset;
+		copy->fields[i].label = step_label(building, step->fields[i].label, error);
+	}
+}
+
 static int add_path(struct building *building, const struct retain_path *shown)
 {
 	const struct heap_graph *graph = &building->retain->graph;
@@ -399,6 +409,7 @@ static int add_path(struct building *building, const struct retain_path *shown)
 	added->sampled = path->sampled;
 	added->chain = path->chain;
 	added->chain_exact = path->chain_exact;
+	added->tree = path->tree;
 	added->pile = pile_of(building, &path->pile);
 	added->also = shown->also;
 	for (size_t i = 0; i < path->steps.count; i++) {
@@ -417,6 +428,7 @@ static int add_path(struct building *building, const struct retain_path *shown)
 					       .turn = step->turn,
 					       .turns = step->turns,
 					       .skipped = step->skipped};
+		add_branches(building, step, copy, &error);
 	}
 	return error ? error : add_referrers(building, &path->referrers, &added->referrers);
 }

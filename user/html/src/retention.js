@@ -87,7 +87,7 @@ const WIDE = 16;
 const field = (offset) => `+0x${offset.toString(16)}`;
 
 function edge(step, many) {
-  if (step.branches && step.width < WIDE) return [step, ...step.others].map((one) => one.label ?? field(one.offset)).join(' or ');
+  if (step.branches) return step.branches.map((one) => one.label ?? field(one.offset)).join(' or ');
   if (step.label && (step.label[0] === '.' || step.width < WIDE)) return step.label;
   if (step.width >= WIDE) return `${many} of ${format.count(step.width)}`;
   return step.label === null ? '' : field(step.offset);
@@ -96,8 +96,8 @@ function edge(step, many) {
 // The run of one class that a step stands for; the last one's goes on beyond the block shown.
 function inARow(found, step, i) {
   if (step.branches) {
-    const size = i === found.steps.length - 1 && found.chain > step.repeated ? ` of ${found.chain_exact ? '' : 'at least '}${format.count(found.chain)}` : '';
-    return `${format.count(step.repeated)} levels of a tree${size}`;
+    const size = i === found.steps.length - 1 && found.tree ? ` of a tree of ${found.chain_exact ? '' : 'at least '}${format.count(found.chain)}` : '';
+    return `${format.count(step.repeated)} levels${size}`;
   }
   const whole = i === found.steps.length - 1 && found.chain > step.repeated ? found.chain : 0;
   if (!whole) return step.repeated > 1 ? `${format.count(step.repeated)} in a row` : '';
