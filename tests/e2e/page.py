@@ -471,7 +471,7 @@ def task_group(state, count, first, names):
 # user/schema/threads.schema.json
 THREADS = {'schema': 1, 'kind': 'threads', 'version': '0', 'time': '2026-11-25T18:00:00.000Z', 'since': None, 'processes': [{
     'pid': 7, 'comm': '<i>java', 'threads': {'dead': None, 'live': []},
-    'java_threads': {'version': '21.0.1', 'cannot_tell': None, 'count': 13, 'daemons': 1, 'gone_local_values': 60,
+    'java_threads': {'version': '21.0.1', 'cannot_tell': None, 'count': 13, 'daemons': 1, 'ended': 300, 'gone_local_values': 60,
                      'gone_locals': [{'class': 'shop.Session', 'thread': 'worker-#', 'virtual': False, 'count': 60}],
                      'groups': [{'name': 'worker-#', 'group': '<i>workers', 'state': 'parked', 'daemon': False, 'count': 12,
                                  'frames': frames('java.lang.Object.wait', 'shop.Cart.serve')},
@@ -486,7 +486,7 @@ def threads_of_runtimes_are_grouped(driver, path):
     driver.get(f'file://{with_other_data(path, lambda _: THREADS)[0]}')
     run = driver.execute_script
     shown = run('return document.getElementById("page").textContent')
-    for part in ('Java threads of <i>java', '13 threads in 2 groups, 1 of them daemons', '60 of class shop.Session, of thread worker-#',
+    for part in ('Java threads of <i>java', '13 threads in 2 groups, 1 of them daemons; 300 have ended since the start', '60 of class shop.Session, of thread worker-#',
                  '12 threads worker-# [parked] of group <i>workers at shop.Cart.serve', '1 thread C# CompilerThread# [runnable, daemon]',
                  'Virtual threads of <i>java', '40 virtual threads [parked] at shop.Feed.await', '+36 in 1 min', 'leaking',
                  '2 virtual threads could not be read', 'some may be missing', '5 threads at wait_for_work'):
