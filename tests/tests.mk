@@ -47,7 +47,7 @@ OLDER       := $(addprefix $(B)/workloads/older_,static musl)
 DRIPPER     := $(B)/workloads/dripper_musl
 WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c)) \
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
-	$(REPORTED) $(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static numbers_fixed)
+	$(REPORTED) $(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static numbers_fixed owners_fixed)
 
 .PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-waiting e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs reports python-edges soak no-harm-runtimes
 
@@ -369,6 +369,11 @@ $(B)/workloads/numbers_fixed: tests/workloads/numbers.c $(wildcard tests/workloa
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) -no-pie $(WORKLOAD_CFLAGS) $< -o $@
+
+$(B)/workloads/owners_fixed: tests/workloads/owners.cc $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -no-pie $(WORKLOAD_CFLAGS) $< -o $@
 
 $(B)/workloads/operators_static: tests/workloads/operators.cc $(wildcard tests/workloads/*.h)
 	@mkdir -p $(@D)

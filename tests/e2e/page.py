@@ -403,6 +403,66 @@ def threads_and_retention_have_their_sections(driver, path, retain):
     page.nothing_went_wrong()
 
 
+def site_class(line):
+    stack = frames('cache_fill')
+    stack[0]['line'] = line
+    return {'kind': 'site', 'name': None, 'module': None, 'size': 0, 'site': {'id': '0' * 16, 'frames': stack}, 'count': line, 'bytes': line << 10,
+            'unreachable': {'blocks': 0, 'bytes': 0}}
+
+
+def held_root(name, led, alone):
+    return {'kind': 'managed', 'name': name, 'module': 'cpython', 'address': 0, 'offset': 0, 'through_untracked': False, 'words': 1,
+            'led_bytes': led, 'led_blocks': 9, 'retained_bytes': alone, 'retained_blocks': 1}
+
+
+def retained(said):
+    """A root that two lead to, and so holds nothing alone; a tree; two classes that differ by their lines."""
+    node = {'kind': 'size', 'name': None, 'module': None, 'size': 104}
+    first = held_root('module __main__ \u2192 session_registry_of_all_tenants', 9 << 20, 0)
+    step = {'offset': 24, 'label': None, 'width': 3, 'address': 4096, 'size': 104, 'repeated': 1, 'class': node}
+    tree = {**step, 'repeated': 19, 'branches': [{'offset': 24, 'label': None}, {'offset': 32, 'label': None}]}
+    paths = [{'class': node, 'sharing': 300, 'sampled': 300, 'chain': 100000, 'chain_exact': True, 'tree': True, 'root': first, 'steps': [step, tree],
+              'pile': {'many': 100000, 'chain': False, 'tree': True, 'classes': [{'class': node}]}},
+             {'class': node, 'also': True, 'sharing': 1, 'sampled': 1, 'root': first, 'steps': [step]}]
+    return {**said, 'roots': [held_root('module small', 2 << 20, 2 << 20), first], 'paths': paths, 'classes': [site_class(3), site_class(8)]}
+
+
+def retention_says_who_holds_it(driver, path, retain):
+    said = json.load(open(retain, encoding='utf-8'))
+    page = Page(driver, with_other_data(path, lambda data: {**data, 'retention': [retained(said)]})[0])
+    shown = page.run('return document.getElementById("retention").textContent')
+    roots = page.run('return [...document.querySelectorAll("#retention td[data-head=Root]")].map((cell) => cell.textContent)')
+    expect(roots[0].startswith('module __main__ \u2192 session_registry_of_all_tenants [cpython]'), True)
+    expect(roots[1:], ['module small [cpython]'])
+    # Whole in the picture, over some lines.
+    picture = page.run('return [...document.querySelectorAll("#retention .graph .is-root text")].map((line) => line.textContent).join("")')
+    expect_in('session_registry_of_all_tenants', picture)
+    for part in ('Piles up in a tree of 100,000: blocks of 104 bytes', '+0x18 or +0x20', '19 levels of a tree of 100,000', 'nearly as short, to blocks of 104 bytes'):
+        expect_in(part, shown)
+    names = page.run('return [...document.querySelectorAll("#retention td[data-head=Class]")].map((cell) => cell.textContent)')
+    expect(names, ['blocks of cache_fill leak.c:3', 'blocks of cache_fill leak.c:8'])
+    page.nothing_went_wrong()
+
+
+CHANGED = {'pid': 7, 'comm': 'shop', 'processes': {'before': 1, 'after': 1}, 'rss_bytes': {'before': 1 << 20, 'after': 3 << 20, 'difference': 2 << 20},
+           'groups': {'live': {'difference': 2 << 20}}, 'conclusion': {'verdict': 'leaking', 'text': 'ask `leakmon retain -p 7`'}}
+
+
+def a_phone_shows_what_grew(driver, path):
+    """All of it within the width, and no mark-up as it is written."""
+    driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', {'width': 390, 'height': 844, 'deviceScaleFactor': 1, 'mobile': True})
+    try:
+        driver.get(f'file://{with_other_data(path, lambda data: {**data, "memory": [CHANGED]})[0]}')
+        cells = driver.execute_script("""return [...document.querySelectorAll('#memory td')].map((cell) => {
+            const { left, right, height } = cell.getBoundingClientRect(); return [cell.textContent, left >= 0 && right <= 390 && height > 0]; })""")
+        expect([inside for _, inside in cells], [True] * 5)
+        expect_in('live blocks +2 MiB', cells[-1][0])
+        expect_in('ask leakmon retain -p 7', cells[-1][0])
+        expect('`' in driver.execute_script('return document.getElementById("page").innerText'), False)
+    finally:
+        driver.execute_cdp_cmd('Emulation.clearDeviceMetricsOverride', {})
+
+
 def task_group(state, count, first, names):
     return {'count': count, 'state': state, 'verdict': 'leaking' if first else None, 'first_count': first, 'since_ms': 60000, 'come': count, 'gone': 0,
             'longest_wait_ms': None, 'shortest_wait_ms': None, 'waits_at': {'frames': frames(*names)}, 'created_by': {'frames': []}}
@@ -411,7 +471,7 @@ def task_group(state, count, first, names):
 # user/schema/threads.schema.json
 THREADS = {'schema': 1, 'kind': 'threads', 'version': '0', 'time': '2026-11-25T18:00:00.000Z', 'since': None, 'processes': [{
     'pid': 7, 'comm': '<i>java', 'threads': {'dead': None, 'live': []},
-    'java_threads': {'version': '21.0.1', 'cannot_tell': None, 'count': 13, 'daemons': 1, 'gone_local_values': 60,
+    'java_threads': {'version': '21.0.1', 'cannot_tell': None, 'count': 13, 'daemons': 1, 'ended': 300, 'gone_local_values': 60,
                      'gone_locals': [{'class': 'shop.Session', 'thread': 'worker-#', 'virtual': False, 'count': 60}],
                      'groups': [{'name': 'worker-#', 'group': '<i>workers', 'state': 'parked', 'daemon': False, 'count': 12,
                                  'frames': frames('java.lang.Object.wait', 'shop.Cart.serve')},
@@ -426,7 +486,7 @@ def threads_of_runtimes_are_grouped(driver, path):
     driver.get(f'file://{with_other_data(path, lambda _: THREADS)[0]}')
     run = driver.execute_script
     shown = run('return document.getElementById("page").textContent')
-    for part in ('Java threads of <i>java', '13 threads in 2 groups, 1 of them daemons', '60 of class shop.Session, of thread worker-#',
+    for part in ('Java threads of <i>java', '13 threads in 2 groups, 1 of them daemons; 300 have ended since the start', '60 of class shop.Session, of thread worker-#',
                  '12 threads worker-# [parked] of group <i>workers at shop.Cart.serve', '1 thread C# CompilerThread# [runnable, daemon]',
                  'Virtual threads of <i>java', '40 virtual threads [parked] at shop.Feed.await', '+36 in 1 min', 'leaking',
                  '2 virtual threads could not be read', 'some may be missing', '5 threads at wait_for_work'):
@@ -565,6 +625,10 @@ def main(report, difference, retain):
         print('ok the_difference_shows_both_sides', flush=True)
         threads_and_retention_have_their_sections(driver, report, retain)
         print('ok threads_and_retention_have_their_sections', flush=True)
+        retention_says_who_holds_it(driver, report, retain)
+        print('ok retention_says_who_holds_it', flush=True)
+        a_phone_shows_what_grew(driver, difference)
+        print('ok a_phone_shows_what_grew', flush=True)
         threads_of_runtimes_are_grouped(driver, report)
         print('ok threads_of_runtimes_are_grouped', flush=True)
         less_data_is_enough(driver, report)

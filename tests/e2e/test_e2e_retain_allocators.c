@@ -108,12 +108,29 @@ static void of_an_allocator_that_is_not_found_the_reason_is_given(void **state)
 	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
 }
 
+/* Neither data that look like its bins, nor a break that somebody else has moved. */
+static void what_is_beside_the_heap_of_glibc_does_not_hide_it(void **state)
+{
+	static const char *const modes[] = {"slots", "break"};
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		struct child *target = WORKLOAD(harness, "free_slots", modes[i]);
+		json_t *report = RETAIN(harness, target);
+
+		expect_walked(report, "glibc 2.27 to 2.42");
+		assert_int_equal(number_at(json_object_get(report, "heap"), "broken"), 0);
+		assert_int_equal(total_at(report, "held", "blocks"), 100);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(blocks_that_a_program_lost_are_unreachable),
 		e2e_test(without_a_stop_it_is_the_same),
 		e2e_test(of_an_allocator_that_is_not_found_the_reason_is_given),
+		e2e_test(what_is_beside_the_heap_of_glibc_does_not_hide_it),
 	};
 
 	return cmocka_run_group_tests_name("e2e_retain_allocators", tests, NULL, NULL);

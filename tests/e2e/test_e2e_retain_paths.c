@@ -68,11 +68,72 @@ static void a_queue_holds_its_messages_and_the_pool_of_links_does_not(void **sta
 	assert_int_equal(number_at(root, "led_blocks"), 206);
 }
 
+#define OWNED 1000 /* of each class: tests/workloads/owners.cc */
+/* Objects and their names; three containers have a node or a counter for each. */
+#define LOST_OWNED (4 * 2 * OWNED + 3 * OWNED + 4)
+
+static json_t *class_named(json_t *report, const char *name)
+{
+	json_t *class;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "classes"), i, class)
+	{
+		if (!strcmp(text_at(class, "name"), name))
+			return class;
+	}
+	fail_msg("no class %s", name);
+	return NULL;
+}
+
+static json_int_t blocks_of(json_t *report, const char *class, const char *verdict)
+{
+	return number_at(json_object_get(class_named(report, class), verdict), "blocks");
+}
+
+static void expect_owners(struct harness *harness, const char *program)
+{
+	static const struct {
+		const char *class, *kind, *root;
+	} owners[] = {
+		{"OfMap", "global", "by_name"},	      {"OfStatic", "global", "registry()::objects"},
+		{"OfLocal", "stack", "main"},	      {"OfShared", "global", "by_number"},
+		{"OfClosure", "global", "callbacks"}, {"OfThread", "thread-local", "of_thread"},
+		{"OfMember", "global", "server"},
+	};
+	static const char *const lost[] = {"LostList", "LostMap", "LostCycle", "LostVector"};
+	struct child *target = WORKLOAD(harness, program);
+	json_t *report = RETAIN(harness, target, "--top", "0");
+
+	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++)
+		assert_int_equal(blocks_of(report, lost[i], "held"), 0);
+	assert_int_equal(total_at(report, "lost", "blocks"), LOST_OWNED);
+	for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++) {
+		json_t *path;
+
+		assert_int_equal(blocks_of(report, owners[i].class, "held"), OWNED);
+		path = first_path(RETAIN(harness, target, "--class", owners[i].class));
+		assert_string_equal(text_at(json_object_get(path, "class"), "name"),
+				    owners[i].class);
+		assert_string_equal(text_at(root_of(path), "kind"), owners[i].kind);
+		assert_string_equal(text_at(root_of(path), "name"), owners[i].root);
+	}
+}
+
+/* At any address, and at fixed ones with malloc's heap below 4 GiB, where numbers look like
+ * addresses. */
+static void objects_of_cpp_have_their_true_holder_or_none(void **state)
+{
+	expect_owners(harness_any(state), "owners");
+	expect_owners(harness_any(state), "owners_fixed");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_local_of_main_holds_what_a_chain_of_globals_reaches_too),
 		e2e_test(a_queue_holds_its_messages_and_the_pool_of_links_does_not),
+		e2e_test(objects_of_cpp_have_their_true_holder_or_none),
 	};
 
 	return cmocka_run_group_tests_name("e2e_retain_paths", tests, NULL, NULL);

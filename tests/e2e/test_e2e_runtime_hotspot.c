@@ -162,6 +162,12 @@ static void expect_threads(struct harness *harness, const struct child *target)
 	char *stacks = shell(harness, 0,
 			     "jcmd -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 %s Thread.print",
 			     target->pid_text);
+	char *ended =
+		shell(harness, 0,
+		      "jcmd -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 %s PerfCounter.print |"
+		      " awk -F= '/^java.threads.started=/ {n += $2} /^java.threads.live=/ {n -= "
+		      "$2} END {print n}'",
+		      target->pid_text);
 	struct child *monitor =
 		MONITOR(harness, "threads", "-p", target->pid_text, "--format", "json", "1", "1");
 	json_t *report = monitor_report(harness, monitor), *group;
@@ -179,8 +185,12 @@ static void expect_threads(struct harness *harness, const struct child *target)
 		expect_frames(stacks, "\"holder of stack\"", group);
 	}
 	assert_int_equal(found, 1);
+	/* As the JVM counts them itself. */
+	assert_int_equal(number_at(threads, "ended"), strtoll(ended, NULL, 10));
+	assert_true(number_at(threads, "ended") >= PLANTED);
 	child_end(harness, monitor);
 	free(stacks);
+	free(ended);
 }
 
 static void expect_tested(json_t *runtime)

@@ -122,17 +122,21 @@ static void a_ring_of_arenas_is_found_through_the_one_in_the_data(void **state)
 struct damage {
 	const char *what;
 	uint64_t offset, value;
+	const char *fault;
 };
 
 static void what_contradicts_itself_anywhere_is_no_arena(void **state)
 {
+	static const char bin[] = "a bin leads out of anonymous memory";
 	static const struct damage damages[] = {
-		{"a bin with no pointer", BINS + 70 * 16, 0},
-		{"a bin that points outside all heaps", BINS + 8, 0x1234},
-		{"a top outside all heaps", TOP, 0x400000},
-		{"a ring that does not close", NEXT, 0x400000},
-		{"more memory than ever", SYSTEM_MEM, 0x42000},
-		{"a lock that is none", 0, 77},
+		{"a bin with no pointer", BINS + 70 * 16, 0, bin},
+		{"a bin that points outside all heaps", BINS + 8, 0x1234, bin},
+		{"a top outside all heaps", TOP, 0x400000,
+		 "its top chunk is not in anonymous memory"},
+		{"a ring that does not close", NEXT, 0x400000,
+		 "the ring of arenas that it leads to does not close"},
+		{"more memory than ever", SYSTEM_MEM, 0x42000, "its sizes contradict each other"},
+		{"a lock that is none", 0, 77, NULL},
 	};
 	struct fixture *fixture = *state;
 	uint64_t arena = data_start(fixture) + 1600;
@@ -144,10 +148,13 @@ static void what_contradicts_itself_anywhere_is_no_arena(void **state)
 		make_state(arena, heap_start(fixture) + 0x1000, arena);
 		assert_int_equal(find(fixture, &arenas), 1);
 		vec_free(&arenas.list);
+		arenas = (struct malloc_arenas){0};
 		*at(arena + damages[i].offset) = damages[i].value;
 		/* It still resembles one, and may become one. */
-		if (try_to_find(fixture, &arenas) != -EAGAIN || arenas.list.count)
-			fail_msg("%s", damages[i].what);
+		if (try_to_find(fixture, &arenas) != -EAGAIN || arenas.list.count ||
+		    (damages[i].fault &&
+		     (arenas.faulty != arena || strcmp(arenas.fault, damages[i].fault) != 0)))
+			fail_msg("%s: %s", damages[i].what, arenas.fault ? arenas.fault : "found");
 		vec_free(&arenas.list);
 	}
 }
@@ -230,6 +237,75 @@ static void a_table_of_empty_lists_is_no_arena_at_work(void **state)
 	}
 	*at(table - BINS + NEXT) = heap_start(fixture);
 	assert_int_equal(find(fixture, &arenas), 0);
+}
+
+/* Slots of 16 bytes, freed one after the other: each leads to the one before. */
+static void a_list_of_free_slots_is_no_arena_at_work(void **state)
+{
+	struct fixture *fixture = *state;
+	struct malloc_arenas arenas = {0};
+
+	for (uint64_t i = 1; i < ARRAY_SIZE(fixture->data) / 2; i++)
+		fixture->data[2 * i] = data_start(fixture) + i * 16 - 16;
+	assert_int_equal(find(fixture, &arenas), 0);
+}
+
+/* It follows a module's data without a gap, and leads to the main arena in another one's. */
+static void the_arena_of_a_thread_is_not_taken_for_the_main_one(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t heap = heap_start(fixture), arena = heap + HEAP_INFO_BYTES;
+	uint64_t main_arena = data_start(fixture) + 800;
+	struct malloc_arenas arenas = {0};
+
+	*at(heap) = arena;
+	make_state(arena, heap + 0x2000, main_arena);
+	make_state(main_arena, heap + 0x100000, arena);
+	assert_int_equal(
+		malloc_arenas_find(&fixture->peek, &fixture->filter, heap, heap + 4096, &arenas),
+		0);
+	assert_int_equal(arenas.list.count, 0);
+	assert_int_equal(find(fixture, &arenas), 2);
+	assert_int_equal(arenas.list.items[0].address, main_arena);
+	vec_free(&arenas.list);
+}
+
+/* sbrk(2) by somebody else moved the break by a few bytes, and malloc counts them. */
+static void the_sum_of_an_arena_may_be_any(void **state)
+{
+	struct fixture *fixture = *state;
+	struct malloc_arenas arenas = {0};
+	uint64_t arena = data_start(fixture) + 800;
+
+	make_state(arena, heap_start(fixture) + 0x1000, arena);
+	*at(arena + SYSTEM_MEM) = 0x20ff8;
+	assert_int_equal(find(fixture, &arenas), 1);
+	vec_free(&arenas.list);
+}
+
+/* GLIBC_TUNABLES=glibc.malloc.hugetlb=2, with pages of 2 MiB. */
+static void heaps_of_huge_pages_start_at_multiples_of_four_of_them(void **state)
+{
+	struct fixture *fixture = *state;
+	struct malloc_arenas arenas = {0};
+	struct heap_spans spans = {0};
+	struct maps maps = {0};
+	uint64_t first = heap_start(fixture) + (8 << 20), second = first + (16 << 20);
+	uint64_t arena = first + HEAP_INFO_BYTES, main_arena = data_start(fixture);
+
+	make_state(main_arena, main_arena + TOP, arena);
+	*at(main_arena + SYSTEM_MEM) = 0;
+	make_state(arena, second + 0x4000, main_arena);
+	memcpy(at(first), (uint64_t[]){arena, 0, 0x21000}, 24);
+	memcpy(at(second), (uint64_t[]){arena, first, 0x9000}, 24);
+	assert_int_equal(find(fixture, &arenas), 2);
+	assert_int_equal(heap_spans_find(&fixture->peek, &arenas, &maps, 0, &spans), 0);
+	assert_int_equal(spans.lost, 0);
+	assert_int_equal(spans.list.count, 2);
+	assert_int_equal(spans.list.items[0].end, first + 0x21000);
+	assert_int_equal(spans.list.items[1].end, second + 0x9000);
+	heap_spans_free(&spans);
+	vec_free(&arenas.list);
 }
 
 /* glibc 2.43: without fast bins, and so with all fields elsewhere. */
@@ -393,6 +469,10 @@ int main(void)
 		WITH_MEMORY(an_arena_with_a_bin_being_filled_is_one),
 		WITH_MEMORY(data_without_an_arena_is_looked_at_once),
 		WITH_MEMORY(a_table_of_empty_lists_is_no_arena_at_work),
+		WITH_MEMORY(a_list_of_free_slots_is_no_arena_at_work),
+		WITH_MEMORY(the_arena_of_a_thread_is_not_taken_for_the_main_one),
+		WITH_MEMORY(the_sum_of_an_arena_may_be_any),
+		WITH_MEMORY(heaps_of_huge_pages_start_at_multiples_of_four_of_them),
 		WITH_MEMORY(arenas_without_fast_bins_are_found_up_to_the_end_of_the_data),
 		WITH_MEMORY(an_arena_with_fast_bins_is_not_one_without_88_bytes_into_it),
 		WITH_MEMORY(where_the_heap_begins_is_found_by_what_stands_around_it),

@@ -294,6 +294,96 @@ static void steps_that_take_turns_are_shown_once(void **state)
 	assert_int_equal(path.pile.classes[2], 4);
 }
 
+/* Blocks 1 to 127 are a tree, block i the parent of 2 i and 2 i + 1; block 0 has none. */
+enum { TREE_BLOCKS = 128, TREE_EDGES = 128 };
+
+struct tree {
+	uint32_t ends[TREE_BLOCKS + 3], list[TREE_EDGES + 1], fields[TREE_EDGES + 1];
+	uint32_t classes[TREE_BLOCKS];
+	uint64_t sizes[TREE_BLOCKS];
+};
+
+static void tree_make(struct tree *tree)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < TREE_BLOCKS; i++) {
+		tree->ends[i] = at;
+		tree->sizes[i] = 104;
+		tree->classes[i] = 1;
+		for (uint32_t side = 0; i && side < 2 && 2 * i + side < TREE_BLOCKS; side++) {
+			tree->fields[at] = 3 + side;
+			tree->list[at++] = 2 * i + side;
+		}
+	}
+	tree->ends[TREE_BLOCKS] = at;
+	tree->list[at++] = 1;
+	tree->ends[TREE_BLOCKS + 1] = at;
+	tree->list[at++] = TREE_BLOCKS;
+	tree->ends[TREE_BLOCKS + 2] = at;
+}
+
+static void tree_find(struct tree *tree, struct path *path)
+{
+	static const struct retention_nodes nodes = {
+		.blocks = TREE_BLOCKS, .strong = 1, .lasting = 1};
+	struct scene scene = {.graph = {.blocks = TREE_BLOCKS,
+					.sizes = tree->sizes,
+					.places = tree->fields,
+					.graph = {TREE_BLOCKS + 2, tree->ends, tree->list}},
+			      .groups = {.list = {group_list, 1, 1}, .word_groups = word_groups},
+			      .classes = {.list = {class_list, 2, 2}, .of_blocks = tree->classes}};
+
+	memset(class_list, 0, sizeof(class_list));
+	class_list[1].count = TREE_BLOCKS;
+	scene.maker = (struct path_maker){&scene.graph, &scene.groups, &scene.classes,
+					  &scene.retention, NULL};
+	assert_int_equal(
+		retention_compute(&scene.graph.graph, tree->sizes, &nodes, &scene.retention), 0);
+	assert_int_equal(classes_count(&scene.classes, &scene.graph, &scene.retention), 0);
+	assert_int_equal(path_find_typical(&scene.maker, 1, path), 0);
+	retention_free(&scene.retention);
+}
+
+static void the_steps_down_a_tree_are_one(void **state)
+{
+	struct tree tree = {0};
+	_cleanup_(path_free) struct path path = {0};
+
+	(void)state;
+	tree_make(&tree);
+	tree_find(&tree, &path);
+	assert_int_equal(path.steps.count, 2);
+	assert_int_equal(path.steps.items[0].block, 1);
+	assert_int_equal(path.steps.items[1].branches, 2);
+	assert_int_equal(path.steps.items[1].offset, STEP_NOWHERE);
+	assert_int_equal(path.steps.items[1].fields[0].offset +
+				 path.steps.items[1].fields[1].offset,
+			 (3 + 4) * 8);
+	assert_true(path.tree);
+	assert_true(path.chain_exact);
+	assert_int_equal(path.chain, TREE_BLOCKS - 1);
+	assert_true(path.pile.tree);
+	assert_false(path.pile.chain);
+	assert_int_equal(path.pile.many, TREE_BLOCKS - 1);
+	/* Blocks of every level share it, but for those few where fields say more. */
+	assert_in_range(path.sharing, 32, path.sampled);
+}
+
+/* A block of one branch leads into another one. */
+static void what_joins_again_is_no_tree(void **state)
+{
+	struct tree tree = {0};
+	_cleanup_(path_free) struct path path = {0};
+
+	(void)state;
+	tree_make(&tree);
+	tree.list[tree.ends[2]] = 6;
+	tree_find(&tree, &path);
+	assert_false(path.tree);
+	assert_false(path.pile.tree);
+}
+
 /* Two turns are no chain yet; nor do nine classes make one. */
 static void few_or_long_turns_are_shown_as_they_are(void **state)
 {
@@ -427,6 +517,8 @@ int main(void)
 		cmocka_unit_test(a_chain_is_followed_beyond_the_end_of_a_path),
 		cmocka_unit_test(a_chain_that_branches_or_is_a_ring_is_not_exact),
 		cmocka_unit_test(steps_that_take_turns_are_shown_once),
+		cmocka_unit_test(the_steps_down_a_tree_are_one),
+		cmocka_unit_test(what_joins_again_is_no_tree),
 		cmocka_unit_test(few_or_long_turns_are_shown_as_they_are),
 		cmocka_unit_test(of_a_long_path_both_ends_are_shown),
 		cmocka_unit_test(turns_stay_whole_where_a_path_is_cut),

@@ -65,22 +65,26 @@ static bool bins_hold(const uint64_t *state, const struct malloc_layout *layout,
 /*
  * Many bins are empty, and the others point somewhere, also in an arena that is at work or has
  * grown since `heaps` were read. Python's size classes (obmalloc.c, usedpools) and tcmalloc's lists
- * of spans point to themselves as bins do, but are fewer, and other things follow.
+ * of spans point to themselves as bins do, but are fewer, and other things follow. Slots of 16
+ * bytes that were freed one after the other (PHP's zend_alloc.c) point to the one before, which is
+ * where an empty bin points to, but only once each. Returns how many bins are empty, or 0.
  */
-static bool resembles(const uint64_t *state, const struct malloc_layout *layout, uint64_t address)
+static uint32_t resemblance(const uint64_t *state, const struct malloc_layout *layout,
+			    uint64_t address)
 {
 	uint32_t empty = 0, astray = 0;
 
 	for (uint32_t i = 0; i < MALLOC_BINS - 1 && (empty || i < RESEMBLANCE_AMONG); i++) {
 		uint64_t forward = word_at(state, layout->bins + i * 16);
+		uint64_t backward = word_at(state, layout->bins + i * 16 + 8);
 
-		if (forward == bin_at(layout, address, i))
+		if (forward == bin_at(layout, address, i) && backward == forward)
 			empty++;
 		else if (forward < MEMORY_PAGE || forward % CHUNK_ALIGN ||
 			 forward >> MACHINE_USER_BITS)
 			astray++;
 	}
-	return empty >= RESEMBLANCE_BINS && astray <= RESEMBLANCE_ASTRAY;
+	return empty >= RESEMBLANCE_BINS && astray <= RESEMBLANCE_ASTRAY ? empty : 0;
 }
 
 static bool sizes_hold(const uint64_t *state, const struct malloc_layout *layout)
@@ -88,18 +92,25 @@ static bool sizes_hold(const uint64_t *state, const struct malloc_layout *layout
 	uint64_t now = word_at(state, layout->system_mem);
 	uint64_t most = word_at(state, layout->system_mem + 8);
 
-	return now <= most && now % 16 == 0 && most < 1ull << MACHINE_USER_BITS;
+	return now <= most && most < 1ull << MACHINE_USER_BITS;
 }
 
-static bool state_holds(const uint64_t *state, const struct malloc_layout *layout, uint64_t address,
-			const struct filter *heaps)
+/* Which check an arena fails, as a text; NULL: none. */
+static const char *state_fault(const uint64_t *state, const struct malloc_layout *layout,
+			       uint64_t address, const struct filter *heaps)
 {
 	uint64_t top = word_at(state, layout->top);
-	uint32_t lock = (uint32_t)state[0];
 
+	if ((uint32_t)state[0] > LOCK_MAX)
+		return "its lock is in no state that a lock has";
 	/* Before the first allocation the top is a bin, too. */
-	return lock <= LOCK_MAX && (top == address + layout->top || is_chunk(heaps, top)) &&
-	       sizes_hold(state, layout) && bins_hold(state, layout, address, heaps);
+	if (top != address + layout->top && !is_chunk(heaps, top))
+		return "its top chunk is not in anonymous memory";
+	if (!sizes_hold(state, layout))
+		return "its sizes contradict each other";
+	if (!bins_hold(state, layout, address, heaps))
+		return "a bin leads out of anonymous memory";
+	return NULL;
 }
 
 /* Reads one arena again. 0; -EBADMSG: it is not one (any more); -EFAULT. *arena untouched then. */
@@ -111,7 +122,7 @@ static int malloc_arena_read(struct peek *peek, const struct filter *heaps, uint
 
 	if (error)
 		return error;
-	if (!state_holds(state, layout, address, heaps))
+	if (state_fault(state, layout, address, heaps))
 		return -EBADMSG;
 	*arena = (struct malloc_arena){
 		.address = address,
@@ -192,24 +203,45 @@ static bool may_be_state(const uint64_t *words, const struct malloc_layout *layo
 	       next < 1ull << MACHINE_USER_BITS;
 }
 
+/* A thread's arena is in the first page of a heap, which may follow a module's data without a gap.
+ * `address` is that arena's, or one near it that resembles it. */
+static bool is_in_heap(struct peek *peek, uint64_t address)
+{
+	uint64_t page = address & ~(MEMORY_PAGE - 1), owner;
+
+	return !peek_words(peek, page, &owner, 1) && owner > page && owner - page < MEMORY_PAGE;
+}
+
 /* One place and layout. 0; -EAGAIN: it looks like an arena that is at work; -ENOMEM. */
 static int try_arena(const uint64_t *words, struct peek *peek, const struct filter *heaps,
 		     uint64_t address, const struct malloc_layout *layout,
 		     struct malloc_arenas *arenas)
 {
+	uint32_t alike;
 	struct malloc_arena arena;
+	const char *fault;
 	int error;
 
-	if (!may_be_state(words, layout) || are_enough(arenas))
+	if (!may_be_state(words, layout) || are_enough(arenas) || is_known(arenas, address))
 		return 0;
-	if (state_holds(words, layout, address, heaps) && !is_known(arenas, address)) {
+	fault = state_fault(words, layout, address, heaps);
+	alike = resemblance(words, layout, address);
+	if ((fault && !alike) || is_in_heap(peek, address))
+		return 0;
+	if (!fault) {
 		error = malloc_arena_read(peek, heaps, address, layout, &arena);
 		if (!error)
 			error = add_ring(peek, heaps, arena, arenas);
 		if (!error || error == -ENOMEM)
 			return error;
+		fault = "the ring of arenas that it leads to does not close";
 	}
-	return resembles(words, layout, address) && !is_known(arenas, address) ? -EAGAIN : 0;
+	if (alike > arenas->faulty_bins) {
+		arenas->faulty_bins = alike;
+		arenas->faulty = address;
+		arenas->fault = fault;
+	}
+	return alike ? -EAGAIN : 0;
 }
 
 /* In the window's first page. 0; -ENOMEM; *again: one is at work. */
@@ -274,6 +306,7 @@ int malloc_arenas_refresh(struct peek *peek, const struct filter *heaps,
 	}
 	if (error) {
 		vec_free(&fresh.list);
+		arenas->fault = "an arena, or the ring that it leads to, holds no longer";
 		return error;
 	}
 	vec_free(&arenas->list);
@@ -290,7 +323,7 @@ static bool par_holds(const struct malloc_par_tail *tail, const struct filter *h
 {
 	return tail->cache_max_bytes <= CACHE_MAX_BYTES && tail->cache_count <= UINT16_MAX &&
 	       tail->mapped_bytes <= tail->mapped_bytes_most &&
-	       tail->mapped_bytes % CHUNK_ALIGN == 0 && is_chunk(heaps, tail->heap_start);
+	       tail->mapped_bytes % CHUNK_ALIGN == 0 && filter_has(heaps, tail->heap_start);
 }
 
 int malloc_par_find(struct peek *peek, const struct filter *heaps, uint64_t start, uint64_t end,

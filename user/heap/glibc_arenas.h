@@ -22,8 +22,11 @@
 #define MALLOC_BINS 127
 /* Eight for each CPU, and the main one (malloc/arena.c, NARENAS_FROM_NCORES): of 1024 CPUs. */
 #define MALLOC_MAX_ARENAS (8 * 1024 + 1)
-/* HEAP_MAX_SIZE: heaps of other arenas than the main one start at multiples of it. */
+/* HEAP_MAX_SIZE: heaps of other arenas than the main one start at multiples of it; with huge pages
+ * (glibc.malloc.hugetlb=2), at multiples of four of those instead. */
 #define MALLOC_HEAP_BYTES (64ull << 20)
+#define MALLOC_HEAP_LEAST (256ull << 10)
+#define MALLOC_HEAP_MOST (64ull << 30)
 
 /* Where fields are in struct malloc_state. No fast bins (2.43): `fastbins` is 0. */
 struct malloc_layout {
@@ -42,6 +45,11 @@ struct malloc_arena {
 struct malloc_arenas {
 	VEC(struct malloc_arena) list; /* the main one of a ring first */
 	size_t unclosed;	       /* of rings that do not close */
+	/* What resembles an arena most, after -EAGAIN: its address, how many of its bins are empty,
+	 * and which check it fails; static. */
+	uint64_t faulty;
+	uint32_t faulty_bins;
+	const char *fault;
 };
 
 /*

@@ -41,7 +41,7 @@ struct glibc {
 	struct {
 		uint64_t start, end;
 	} data;			  /* of the module that leads to arenas */
-	bool left;		  /* they changed whenever they were read */
+	bool left;		  /* there is none but what changed whenever it was read */
 	struct heap_spans walked; /* while it ran */
 	bool walk_is_used;	  /* by a read() */
 	struct heap_spans spans;  /* of the last read() */
@@ -54,21 +54,24 @@ static int find_in(struct glibc *glibc, const struct heap_view *view, uint64_t s
 	size_t before = glibc->arenas.list.count;
 	int error = malloc_arenas_find(view->peek, view->heaps, start, end, &glibc->arenas);
 
+	if (error && error != -EAGAIN)
+		return error;
+	/* Data of another module that resembles an arena takes nothing from those that are. */
+	if (error && (before || glibc->left))
+		return error;
+	if (!error && glibc->arenas.list.count == before)
+		return -ENOENT;
 	glibc->left = error == -EAGAIN;
-	if (!glibc->left && (error || glibc->arenas.list.count == before))
-		return error ? error : -ENOENT;
-	glibc->libraries += start != glibc->data.start;
+	glibc->libraries += !glibc->left && (!glibc->libraries || start != glibc->data.start);
 	glibc->data.start = start;
 	glibc->data.end = end;
-	if (glibc->left)
-		vec_free(&glibc->arenas.list);
 	return error;
 }
 
 static int glibc_find(void *state, const struct heap_view *view, uint64_t start, uint64_t end)
 {
 	struct glibc *glibc = state;
-	int error = glibc->left ? -EAGAIN : find_in(glibc, view, start, end);
+	int error = find_in(glibc, view, start, end);
 
 	if (!error && !glibc->has_par)
 		glibc->has_par = !malloc_par_find(view->peek, view->heaps, start, end, &glibc->par);
@@ -87,8 +90,9 @@ static int read_arenas(struct glibc *glibc, const struct heap_view *view, struct
 	/* A process that runs: what was known of them will do. */
 	if (!view->stop && !was_left)
 		return 0;
-	heap->broken_at =
-		glibc->arenas.list.count ? glibc->arenas.list.items[0].address : glibc->data.start;
+	heap->broken_at = glibc->arenas.list.count ? glibc->arenas.list.items[0].address
+						   : glibc->arenas.faulty;
+	heap->why_broken = glibc->arenas.fault;
 	heap->broken_walks++;
 	vec_free(&glibc->arenas.list);
 	glibc->left = true;
@@ -224,8 +228,10 @@ static int add_span(struct heap *heap, const struct heap_span *span)
 		if (run.start < run.end && heap_add(heap, &run))
 			return -ENOMEM;
 	}
-	if (span->broken && !heap->broken_walks++)
+	if (span->broken && !heap->broken_walks++) {
 		heap->broken_at = span->next;
+		heap->why_broken = span->why;
+	}
 	heap->absent_walks += span->absent;
 	return 0;
 }
@@ -234,8 +240,10 @@ static int add_runs(const struct glibc *glibc, struct heap *heap)
 {
 	int error = 0;
 
-	if (glibc->spans.lost && !heap->broken_walks)
+	if (glibc->spans.lost && !heap->broken_walks) {
 		heap->broken_at = glibc->spans.lost;
+		heap->why_broken = glibc->spans.why_lost;
+	}
 	heap->broken_walks += glibc->spans.lost != 0;
 	for (size_t i = 0; !error && i < glibc->arenas.list.count; i++) {
 		const struct malloc_arena *arena = &glibc->arenas.list.items[i];

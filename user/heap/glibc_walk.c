@@ -14,6 +14,16 @@
 
 static int heap_span_step(struct heap_span *span, uint64_t size_word);
 
+static const char page_missing[] = "the page of a chunk's header cannot be read";
+
+/* The walk ends before its time. 0. */
+static int break_off(struct heap_span *span, const char *why)
+{
+	span->broken = span->done = true;
+	span->why = why;
+	return 0;
+}
+
 static int add_span(struct heap_spans *spans, uint64_t start, uint64_t end, uint64_t top,
 		    uint32_t arena, bool is_main)
 {
@@ -82,23 +92,56 @@ static int add_main(const struct malloc_arena *arena, uint32_t index, const stru
 	return error;
 }
 
+/* Of what size the heaps of an arena are at most, and so which multiples they start at. */
+static uint64_t heap_bytes_of(struct peek *peek, const struct malloc_arena *arena)
+{
+	uint64_t first = arena->address & ~(MEMORY_PAGE - 1), found = MALLOC_HEAP_BYTES;
+
+	if (first % MALLOC_HEAP_BYTES == 0)
+		return found;
+	for (uint64_t bytes = MALLOC_HEAP_LEAST; bytes <= MALLOC_HEAP_MOST && first % bytes == 0;
+	     bytes *= 2) {
+		uint64_t heap = arena->top & ~(bytes - 1), info[3];
+
+		/* Less than it is leads to the same heap, if the top is not far into it. */
+		if (!peek_words(peek, heap, info, 3) && info[0] == arena->address &&
+		    arena->top - heap < info[2])
+			found = bytes;
+	}
+	return found;
+}
+
+static const char *heap_fault(const struct malloc_arena *arena, uint64_t head, uint64_t heap_bytes,
+			      const uint64_t info[3])
+{
+	if (info[0] != arena->address)
+		return "the description of a heap does not name its arena";
+	if (info[2] > heap_bytes)
+		return "a heap is larger than one can be";
+	return head > MEMORY_PAGE ? "an arena is not at the beginning of a heap" : NULL;
+}
+
 /* heap_info: the arena, the heap before, the size. */
 static int add_heaps(struct peek *peek, const struct malloc_arena *arena, uint32_t index,
 		     struct heap_spans *spans)
 {
-	uint64_t first = arena->address & ~(MALLOC_HEAP_BYTES - 1);
-	uint64_t heap = arena->top & ~(MALLOC_HEAP_BYTES - 1);
+	uint64_t bytes = heap_bytes_of(peek, arena);
+	uint64_t first = arena->address & ~(bytes - 1);
+	uint64_t heap = arena->top & ~(bytes - 1);
 	uint64_t head = arena->address - first, start;
 	struct loop loop = {0};
 	int error = 0;
 
 	while (!error && heap) {
 		uint64_t info[3];
+		const char *fault = loop_found(&loop, heap) ? "its heaps form a loop"
+				    : peek_words(peek, heap, info, 3)
+					    ? "the description of a heap is not in memory"
+					    : heap_fault(arena, head, bytes, info);
 
-		if (loop_found(&loop, heap) || peek_words(peek, heap, info, 3) ||
-		    info[0] != arena->address || info[2] > MALLOC_HEAP_BYTES ||
-		    head > MEMORY_PAGE) {
+		if (fault) {
 			spans->lost = heap;
+			spans->why_lost = fault;
 			return 0;
 		}
 		start = heap == first ? arena->address + arena->layout->size : heap + head;
@@ -123,9 +166,10 @@ static void drop_overlapping(struct heap_spans *spans)
 	for (size_t i = 0; i < spans->list.count; i++) {
 		const struct heap_span *span = &spans->list.items[i];
 
-		if (kept && span->start < spans->list.items[kept - 1].end)
+		if (kept && span->start < spans->list.items[kept - 1].end) {
 			spans->lost = span->start;
-		else
+			spans->why_lost = "two heaps overlap";
+		} else
 			spans->list.items[kept++] = *span;
 	}
 	spans->list.count = kept;
@@ -163,6 +207,7 @@ void heap_spans_free(struct heap_spans *spans)
 		vec_free(&spans->list.items[i].chunks);
 	vec_free(&spans->list);
 	spans->lost = 0;
+	spans->why_lost = NULL;
 }
 
 /* Taking over an older walk of a heap, but for what has changed since. */
@@ -246,11 +291,9 @@ static int take_over(struct mending *mending)
 	to = first_from(older, from, stop - span->start);
 	/* The last one ended the older walk: what follows it is not known. */
 	to = MIN(to, older->chunks.count - 1);
-	/* The heap ends before: it was cut meanwhile, and not between two chunks. */
-	if (to <= from) {
-		span->broken = span->done = true;
-		return 0;
-	}
+	/* It was cut meanwhile, and not between two chunks. */
+	if (to <= from)
+		return break_off(span, "the heap ends within a chunk");
 	wanted = span->chunks.count + (to - from);
 	if (wanted > span->chunks.capacity) {
 		grown = reallocarray(span->chunks.items, wanted + 1024, sizeof(*grown));
@@ -299,11 +342,7 @@ static int mend_one(struct mending *mending, struct peek *peek)
 	missing = peek_words(peek, span->next, header, 2);
 	if (missing == -ETIMEDOUT)
 		return missing;
-	if (missing) {
-		span->broken = span->done = true;
-		return 0;
-	}
-	return heap_span_step(span, header[1]);
+	return missing ? break_off(span, page_missing) : heap_span_step(span, header[1]);
 }
 
 /* Nothing of it has changed: the older walk is the walk. */
@@ -381,13 +420,23 @@ static int push(struct heap_span *span, uint64_t size_word)
 
 /* In a thread's heap only chunks in use are marked as not the main one's: glibc makes free ones
  * anew without the mark (malloc.c, _int_free() and _int_malloc(): set_head() of the remainder). */
-static bool is_chunk(const struct heap_span *span, uint64_t size_word)
+static const char *chunk_fault(const struct heap_span *span, uint64_t size_word)
 {
 	uint64_t size = size_word & ~CHUNK_FLAGS;
 	uint64_t limit = span->top > span->next ? span->top : span->end;
 
-	return size >= CHUNK_MIN && size % 16 == 0 && size <= limit - span->next &&
-	       !(size_word & CHUNK_IS_MAPPED) && !(span->main && size_word & CHUNK_NOT_MAIN);
+	if (size < CHUNK_MIN)
+		return "the size in a chunk's header is too small for one";
+	if (size % 16)
+		return "the size in a chunk's header is not a multiple of 16";
+	if (size > limit - span->next)
+		return span->top > span->next ? "a chunk reaches beyond the top chunk"
+					      : "a chunk reaches beyond the end of its heap";
+	if (size_word & CHUNK_IS_MAPPED)
+		return "a chunk within a heap is marked as mapped";
+	return span->main && size_word & CHUNK_NOT_MAIN
+		       ? "a chunk of the main heap is marked as another arena's"
+		       : NULL;
 }
 
 /* One chunk, by the size in its header at span->next. 0 (also when it is broken) or -ENOMEM. */
@@ -395,22 +444,24 @@ static int heap_span_step(struct heap_span *span, uint64_t size_word)
 {
 	uint64_t size = size_word & ~CHUNK_FLAGS;
 	bool fence = !span->top && size < CHUNK_MIN && span->end - span->next <= FENCE_BYTES;
+	const char *fault;
 
 	if (span->next == span->top || fence) {
 		span->done = true;
 		span->top_size = size;
 		return push(span, size_word);
 	}
-	if (!is_chunk(span, size_word)) {
-		span->broken = span->done = true;
-		return 0;
-	}
+	fault = chunk_fault(span, size_word);
+	if (fault)
+		return break_off(span, fault);
 	if (push(span, size_word))
 		return -ENOMEM;
 	span->next += size;
-	if (span->next >= span->end || span->next - span->start >= SPAN_MAX_BYTES)
-		span->broken = span->done = true;
-	return 0;
+	if (span->next >= span->end)
+		return break_off(span, "a heap ends without a top chunk");
+	return span->next - span->start >= SPAN_MAX_BYTES
+		       ? break_off(span, "a heap is larger than can be walked")
+		       : 0;
 }
 
 int heap_span_feed(struct heap_span *span, uint64_t address, const uint64_t *words, size_t count)
@@ -459,8 +510,7 @@ static int walk_window(struct heap_span *span, struct peek *peek, struct window 
 	if (error || span->done || span->next != before)
 		return error;
 	span->absent = elsewhere;
-	span->broken = span->done = true;
-	return 0;
+	return break_off(span, page_missing);
 }
 
 int heap_span_walk(struct heap_span *span, struct peek *peek)
@@ -478,6 +528,7 @@ void heap_span_resume(struct heap_span *span)
 	if (span->chunks.count)
 		span->next = span->start + chunk_distance(span->chunks.items[--span->chunks.count]);
 	span->broken = span->done = span->absent = false;
+	span->why = NULL;
 }
 
 int heap_span_finish(struct heap_span *span, struct peek *peek)
@@ -490,10 +541,9 @@ int heap_span_finish(struct heap_span *span, struct peek *peek)
 
 		if (missing == -ETIMEDOUT)
 			error = missing;
-		else if (missing)
-			span->broken = span->done = true;
 		else
-			error = heap_span_step(span, header[1]);
+			error = missing ? break_off(span, page_missing)
+					: heap_span_step(span, header[1]);
 	}
 	return error;
 }

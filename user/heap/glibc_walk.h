@@ -39,12 +39,14 @@ struct heap_span {
 	uint64_t next;	   /* of the walk */
 	bool done, broken; /* broken: at `next`, where no chunk can be */
 	bool absent;	   /* broken because that page is in swap, or not in the core */
+	const char *why;   /* which check failed there; static; NULL: none */
 };
 
 struct heap_spans {
 	VEC(struct heap_span) list; /* by ascending address */
 	uint64_t lost; /* the last heap with a broken description of itself: it has no span; 0: none
 			*/
+	const char *why_lost; /* which check that one failed; static */
 };
 
 /* The spans of the arenas. maps: to find the main heap; heap_start: its first chunk, 0: unknown. 0

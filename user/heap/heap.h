@@ -93,7 +93,8 @@ struct heap {
 	size_t broken_walks;  /* what lies behind is not known */
 	size_t absent_walks;  /* of them, those that ended at a page that is not in memory */
 	uint64_t broken_at;   /* where the first of them ended */
-	const char *why;      /* not all is certain; static; NULL: it is */
+	const char *why_broken; /* which check failed there; static */
+	const char *why;	/* not all is certain; static; NULL: it is */
 	/* The live blocks are exact, and every other block is none: all of them in runs, that is;
 	 * memory that a broken record is about is in no run. */
 	bool blocks_certain;

@@ -471,8 +471,10 @@ static void sum_up(struct heap_image *heap_image)
 	for (size_t i = 0; i < heap_image->heaps.list.count; i++) {
 		const struct heap *heap = &heap_image->heaps.list.items[i];
 
-		if (!heap_image->broken_spans)
+		if (!heap_image->broken_spans) {
 			heap_image->broken_address = heap->broken_at;
+			heap_image->why_broken = heap->why_broken;
+		}
 		heap_image->broken_spans += heap->broken_walks;
 		heap_image->broken_lists += heap->figures[ALLOCATOR_BROKEN_LISTS];
 		heap_image->arenas += heap->reader->libc ? heap->figures[ALLOCATOR_ARENAS] : 0;

@@ -117,6 +117,7 @@ struct heap_image {
 	size_t arenas;		 /* of the C library's malloc */
 	size_t broken_spans;	 /* walks of heaps that ended early */
 	uint64_t broken_address; /* where the first one did */
+	const char *why_broken;	 /* which check failed there; static */
 	size_t broken_lists;	 /* of free blocks */
 };
 

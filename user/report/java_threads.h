@@ -35,6 +35,8 @@ struct java_thread_report {
 	char version[24];		      /* of the JVM; "": not known */
 	const char *why;		      /* they are not known; static; NULL: they are */
 	uint64_t count, daemons;	      /* daemons: of them */
+	uint64_t ended;			      /* since the start, as the JVM counts them */
+	bool has_ended;			      /* it does */
 	VEC(struct java_thread_group) groups; /* most threads first */
 	VEC(struct java_gone_local) gone;     /* most values first */
 	uint64_t gone_count;		      /* of all values, listed or not */

@@ -259,6 +259,8 @@ static const struct figure image_figures[] = {
 	HEAP_NUMBER("broken", BROKEN),
 	FIGURE("broken_at", NULL, NUMBER, RESULT(numbers[NUMBER_BROKEN_AT]), .section = "heap",
 	       .shown = is_broken, .left_out = true),
+	FIGURE("why_broken", NULL, TEXT, RESULT(why_broken), .section = "heap", .shown = is_broken,
+	       .left_out = true, .unrecorded = true),
 	HEAP_NUMBER("broken_free_lists", BROKEN_FREE_LISTS),
 	HEAP_NUMBER("dropped", DROPPED),
 };
@@ -368,6 +370,11 @@ static bool is_also(const void *path)
 	return ((const struct retained_path *)path)->also;
 }
 
+static bool ends_in_tree(const void *path)
+{
+	return ((const struct retained_path *)path)->tree;
+}
+
 #define PATH(member) offsetof(struct retained_path, member)
 static const struct figure path_figures[] = {
 	FIGURE(NULL, "class", INDEX, PATH(class)),
@@ -378,6 +385,8 @@ static const struct figure path_figures[] = {
 	       .left_out = true),
 	FIGURE("chain_exact", NULL, FLAG, PATH(chain_exact), .unrecorded = true,
 	       .shown = ends_in_chain, .left_out = true),
+	FIGURE("tree", NULL, FLAG, PATH(tree), .unrecorded = true, .shown = ends_in_tree,
+	       .left_out = true),
 	FIGURE("also", NULL, FLAG, PATH(also), .unrecorded = true, .shown = is_also,
 	       .left_out = true),
 };

@@ -141,11 +141,17 @@ struct retained_leak {
 	uint64_t example; /* address */
 };
 
+#define PATH_BRANCHES_MAX 4
 struct retained_step {
 	uint64_t offset, address, size;	 /* offset: see struct path_step */
 	uint32_t class, width, repeated; /* likewise */
 	uint32_t turn, turns, skipped;	 /* likewise */
 	const char *label;		 /* ".items", "[3]"; NULL: none is known. Not recorded */
+	uint32_t branches;		 /* see struct path_step; not recorded */
+	struct {
+		uint64_t offset;
+		const char *label;
+	} fields[PATH_BRANCHES_MAX];
 };
 
 /* Referrers to the blocks of a class: an element of its tree, in the order shown. */
@@ -167,7 +173,7 @@ struct referrer_tree {
 #define PILE_CLASSES_MAX 8
 struct retained_pile {
 	uint64_t many;
-	bool chain;
+	bool chain, tree;			   /* tree: so many in all its branches */
 	uint32_t classes[PILE_CLASSES_MAX], count; /* the object; those that take turns */
 	uint32_t root;				   /* the pointers are in it; RESULT_NONE */
 };
@@ -176,7 +182,7 @@ struct retained_path {
 	uint32_t class, root;
 	uint64_t sharing, sampled;
 	uint64_t chain; /* see struct path; not recorded */
-	bool chain_exact;
+	bool chain_exact, tree;
 	/* Where things pile up, which may be among the steps left out; see struct path_pile. Not
 	 * recorded; many 0: nowhere. */
 	struct retained_pile pile;
@@ -240,6 +246,7 @@ struct retain_result {
 	struct managed_share managed; /* of a runtime without a walker; not recorded */
 	const char *allocator;	      /* NULL: its heap could not be walked */
 	const char *why_not_walked;   /* why an allocator's blocks are not known; NULL: they are */
+	const char *why_broken;	      /* which check of it failed; NULL: none, or not recorded */
 	const char *why_not_stopped;  /* NULL: it was, or was not to be */
 	/* Why what the kernel alone holds was not read; why it may hold more, so that the result is
 	 * not settled. NULL: it was; it does not. Not recorded */

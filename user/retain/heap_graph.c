@@ -151,6 +151,7 @@ int heap_blocks_list(const struct heap_image *heap_image, const struct tracked_b
 
 struct builder {
 	const struct heap_image *heap_image;
+	const struct graph_sources *sources;
 	struct heap_graph *graph;
 	struct hash type_index;	    /* of a type word -> its place in type_words, plus 1 */
 	const struct mapping *seen; /* the mapping that the last type word pointed to */
@@ -544,6 +545,18 @@ static bool is_constant(const struct builder *builder, const struct page_range *
 	return false;
 }
 
+#define PAGES_PER_PROGRESS 1024
+
+static void show_progress(const struct builder *builder, size_t page)
+{
+	const struct graph_sources *sources = builder->sources;
+	double done = (double)page / (double)MAX(builder->heap_image->pages.count, (size_t)1);
+
+	if (page % PAGES_PER_PROGRESS == 0)
+		progress_at(sources->progress, "following references",
+			    sources->from + (sources->to - sources->from) * done);
+}
+
 static int add_memory(struct builder *builder)
 {
 	const struct page_table *pages = &builder->heap_image->pages;
@@ -557,8 +570,10 @@ static int add_memory(struct builder *builder)
 		if (is_constant(builder, range))
 			continue;
 		for (uint64_t at = range->start; !error && !range->unseen && at < range->end;
-		     at += MEMORY_PAGE, page++)
+		     at += MEMORY_PAGE, page++) {
 			error = add_page(builder, at, page);
+			show_progress(builder, (size_t)(page - pages->pages));
+		}
 	}
 	while (!error && builder->block < graph->blocks)
 		error = end_block(builder);
@@ -654,6 +669,7 @@ int heap_graph_build(const struct graph_sources *sources, struct heap_graph *gra
 	_cleanup_(heap_graph_free) struct heap_graph built = {0};
 	const struct heap_image *heap_image = sources->heap_image;
 	struct builder builder = {.heap_image = heap_image,
+				  .sources = sources,
 				  .modules = sources->modules,
 				  .is_loaded = has_loader(sources->modules),
 				  .locals = sources->locals,

@@ -16,6 +16,7 @@
 #include "analyze/block_index.h"
 #include "analyze/graph.h"
 #include "base/hash.h"
+#include "base/progress.h"
 #include "heap/heap_image.h"
 #include "heap/thread_blocks.h"
 #include "runtime/heap_sink.h"
@@ -84,7 +85,9 @@ struct graph_sources {
 	/* Objects of runtimes, as runtime_walk_heaps() finds them; NULL: none are looked for. */
 	int (*walk)(const struct maps *maps, const struct heap_image *kept,
 		    const struct data_modules *modules, struct heap_sink *sink);
-	struct intern *strings; /* for their names */
+	struct intern *strings;	   /* for their names */
+	struct progress *progress; /* NULL: nobody watches */
+	double from, to;	   /* shares of the whole work */
 };
 
 /* *graph is untouched on failure. 0 or -ENOMEM. */

@@ -74,6 +74,62 @@ static void reverse(struct path *path)
 	}
 }
 
+/* -------- trees */
+
+/* For fewer, or for more fields, all steps say more. */
+#define TREE_RUNS_MIN 4
+
+static bool is_field(const struct path_field *field, const struct path_step *step)
+{
+	return field->offset == step->offset && field->label == step->label;
+}
+
+static bool goes_by(const struct path_step *tree, const struct path_step *step)
+{
+	for (uint32_t i = 0; i < tree->branches; i++) {
+		if (is_field(&tree->fields[i], step))
+			return true;
+	}
+	return false;
+}
+
+/* The steps from `at` on that stay in one class by a few fields, as one: *tree; their number. */
+static size_t tree_at(const struct path *path, size_t at, struct path_step *tree)
+{
+	const struct path_step *steps = path->steps.items;
+	size_t end = at;
+
+	*tree = (struct path_step){.offset = STEP_NOWHERE, .top = at ? steps[at - 1].block : 0};
+	for (; at && end < path->steps.count && steps[end].class == steps[at - 1].class &&
+	       steps[end].width < PATH_WIDE;
+	     end++) {
+		if (!goes_by(tree, &steps[end])) {
+			if (tree->branches == PATH_BRANCHES_MAX)
+				return 0;
+			tree->fields[tree->branches++] =
+				(struct path_field){steps[end].offset, steps[end].label};
+		}
+		tree->repeated += steps[end].repeated;
+		tree->class = steps[end].class;
+		tree->block = steps[end].block;
+		tree->width = MAX(tree->width, steps[end].width);
+	}
+	return end - at >= TREE_RUNS_MIN && 2 * tree->branches <= end - at ? end - at : 0;
+}
+
+static void merge_trees(struct path *path)
+{
+	struct path_step *steps = path->steps.items, tree;
+	size_t kept = 0, merged;
+
+	for (size_t at = 0; at < path->steps.count; at += MAX(merged, 1u)) {
+		merged = tree_at(path, at, &tree);
+		/* What is kept never overtakes what is read. */
+		steps[kept++] = merged ? tree : steps[at];
+	}
+	path->steps.count = kept;
+}
+
 /* -------- turns */
 
 /* The part of a step's place that is the same for the whole pattern. */
@@ -81,7 +137,7 @@ static uint64_t field_of(const struct path_step *step)
 {
 	if (label_kind(step->label) == LABEL_ATTRIBUTE)
 		return step->label;
-	return step->width >= PATH_WIDE ? UINT64_MAX : step->offset;
+	return step->width >= PATH_WIDE || step->branches ? UINT64_MAX : step->offset;
 }
 
 static bool are_alike(const struct path_step *one, const struct path_step *other)
@@ -199,7 +255,9 @@ static void find_pile(struct path *path)
 	const struct path_step *steps = path->steps.items;
 
 	for (size_t i = 0; i < path->steps.count; i++) {
-		uint64_t chain = steps[i].turn ? steps[i].turns : steps[i].repeated;
+		uint64_t chain = steps[i].turn	     ? steps[i].turns
+				 : steps[i].branches ? 0
+						     : steps[i].repeated;
 
 		if (chain >= PATH_WIDE && chain > path->pile.many)
 			pile_chain(path, i, chain);
@@ -237,6 +295,7 @@ static int climb(const struct path_maker *maker, uint32_t block, struct path *pa
 	}
 	path->group = node - retention->blocks;
 	reverse(path);
+	merge_trees(path);
 	merge_turns(path);
 	return 0;
 }
@@ -439,12 +498,81 @@ static void measure_chain(const struct path_maker *maker, struct path *path)
 	}
 }
 
+/* Blocks of a tree that were met. */
+struct tree_walk {
+	VEC(uint32_t) open; /* their own branches were not followed yet */
+	uint8_t *met;	    /* a bit for each block */
+	uint64_t count, edges;
+	bool joins; /* two branches meet: it is no tree */
+};
+
+static int tree_meet(struct tree_walk *walk, uint32_t block)
+{
+	uint32_t *slot;
+
+	walk->joins |= walk->met[block / 8] >> block % 8 & 1;
+	if (walk->joins)
+		return 0;
+	walk->met[block / 8] |= (uint8_t)(1u << block % 8);
+	walk->count++;
+	slot = vec_push(&walk->open);
+	if (!slot)
+		return -ENOMEM;
+	*slot = block;
+	return 0;
+}
+
+static int tree_branch(const struct path_maker *maker, const struct path_step *tree, uint32_t block,
+		       struct tree_walk *walk)
+{
+	const struct graph *graph = &maker->graph->graph;
+	uint32_t first = graph->first[block], end = graph->first[block + 1];
+	int error = 0;
+
+	walk->edges += end - first;
+	for (uint32_t i = first; !error && end - first < MAX_WIDTH && i < end; i++) {
+		uint32_t target = graph->targets[i], place = maker->graph->places[i];
+		struct path_step found = {.offset = edge_offset(place)};
+
+		if (place & EDGE_LABELLED)
+			found = (struct path_step){.offset = STEP_NOWHERE,
+						   .label = place & ~EDGE_LABELLED};
+		if (target < maker->retention->blocks &&
+		    maker->classes->of_blocks[target] == tree->class && goes_by(tree, &found))
+			error = tree_meet(walk, target);
+	}
+	return error;
+}
+
+/* How many blocks the tree has; without memory for that, nothing is said of it. */
+static void measure_tree(const struct path_maker *maker, struct path *path)
+{
+	const struct path_step *tree = &path->steps.items[path->steps.count - 1];
+	struct tree_walk walk = {.met = calloc(maker->retention->blocks / 8 + 1, 1)};
+	int error = walk.met ? tree_meet(&walk, tree->top) : -ENOMEM;
+
+	while (!error && walk.open.count && !walk.joins && walk.edges < MAX_STEPS)
+		error = tree_branch(maker, tree, walk.open.items[--walk.open.count], &walk);
+	path->tree = !error && !walk.joins;
+	if (path->tree) {
+		path->chain = walk.count;
+		path->chain_exact = !walk.open.count;
+	}
+	vec_free(&walk.open);
+	free(walk.met);
+}
+
 /* A chain goes on beyond the block that was looked at. */
 static void measure_pile(const struct path_maker *maker, struct path *path)
 {
-	measure_chain(maker, path);
+	if (path->steps.items[path->steps.count - 1].branches)
+		measure_tree(maker, path);
+	else
+		measure_chain(maker, path);
 	if (path->chain >= PATH_WIDE && path->chain > path->pile.many)
 		pile_chain(path, path->steps.count - 1, path->chain);
+	path->pile.tree = path->tree && path->pile.chain && path->pile.many == path->chain;
+	path->pile.chain &= !path->pile.tree;
 }
 
 int path_find_typical(const struct path_maker *maker, uint32_t class, struct path *path)

@@ -25,6 +25,14 @@ struct path_step {
 	 * time is named. 0: they do not. */
 	uint32_t turn, turns;
 	uint32_t skipped; /* so many steps before this one are left out; each counts */
+	/* `repeated` steps from one block of the class to another go by a few fields in any order,
+	 * as in a tree: so many, 2 and more, and which ones; `offset` and `label` say nothing then.
+	 * 0: by one. */
+	uint32_t branches, top; /* top: the block that they begin at */
+	struct path_field {
+		uint64_t offset;
+		uint32_t label;
+	} fields[PATH_BRANCHES_MAX];
 };
 
 #define PATH_TURN_MAX 8
@@ -39,6 +47,7 @@ struct path {
 	 * exact: it branches there, and one branch was followed, or it is a ring. 0: no run. */
 	uint64_t chain;
 	bool chain_exact;
+	bool tree; /* chain: how many blocks the tree has that the last step goes down in */
 	struct retained_pile pile; /* classes and root by their numbers here */
 	/* The nearest object on the path that refers weakly to garbage holds the block until a
 	 * collection finds that: the garbage's class, plus 1. 0: there is none. */

@@ -384,6 +384,16 @@ static struct retained_pile pile_of(const struct building *building,
 	return copy;
 }
 
+static void add_branches(struct building *building, const struct path_step *step,
+			 struct retained_step *copy, int *error)
+{
+	copy->branches = step->branches;
+	for (uint32_t i = 0; i < step->branches; i++) {
+		copy->fields[i].offset = step->fields[i].offset;
+		copy->fields[i].label = step_label(building, step->fields[i].label, error);
+	}
+}
+
 static int add_path(struct building *building, const struct retain_path *shown)
 {
 	const struct heap_graph *graph = &building->retain->graph;
@@ -399,6 +409,7 @@ static int add_path(struct building *building, const struct retain_path *shown)
 	added->sampled = path->sampled;
 	added->chain = path->chain;
 	added->chain_exact = path->chain_exact;
+	added->tree = path->tree;
 	added->pile = pile_of(building, &path->pile);
 	added->awaited = path->awaited ? building->class_places[path->awaited - 1] + 1 : 0;
 	added->also = shown->also;
@@ -418,6 +429,7 @@ static int add_path(struct building *building, const struct retain_path *shown)
 					       .turn = step->turn,
 					       .turns = step->turns,
 					       .skipped = step->skipped};
+		add_branches(building, step, copy, &error);
 	}
 	return error ? error : add_referrers(building, &path->referrers, &added->referrers);
 }
@@ -469,6 +481,7 @@ static int set_head(struct building *building)
 			text(building, core_path(retain->heap_image.maps.source.core), &error);
 	result->allocator = text(building, retain->allocator, &error);
 	result->why_not_walked = text(building, retain->heap_image.why_not_walked, &error);
+	result->why_broken = text(building, retain->heap_image.why_broken, &error);
 	result->why_not_stopped = text(building, retain->heap_image.why_not_stopped, &error);
 	result->why_kernel_unread = text(building, retain->held.why_unread, &error);
 	result->why_kernel_uncertain = text(building, retain->held.why_uncertain, &error);

@@ -284,6 +284,13 @@ static int take_back_managed(struct retain *retain)
 				   &retain->retention);
 }
 
+/* What is done of the whole work by then: measured with ten million blocks of a C program, and with
+ * as many objects of a JVM, Python and Node, of which it is up to a tenth less or more. */
+#define SHARE_READ 0.15
+#define SHARE_GRAPH 0.5
+#define SHARE_CLASSES 0.65
+#define SHARE_RETENTION 0.95
+
 static int analyze(struct retain *retain, const struct retain_sources *sources)
 {
 	struct heap_graph *graph = &retain->graph;
@@ -293,7 +300,10 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 						    .tracked = sources->tracked,
 						    .tracked_count = sources->tracked_count,
 						    .walk = runtime_walk_heaps,
-						    .strings = &retain->intern};
+						    .strings = &retain->intern,
+						    .progress = sources->progress,
+						    .from = SHARE_READ,
+						    .to = SHARE_GRAPH};
 	uint64_t since_ns = monotonic_ns();
 	int error = data_modules_read(&retain->heap_image, sources->worker,
 				      &sources->processes->dsos, &retain->modules);
@@ -312,6 +322,7 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 		error = classes_find(&retain->heap_image, &retain->modules, graph, &sources->types,
 				     &retain->intern, &retain->classes);
 	log_step("classes", &since_ns);
+	progress_at(sources->progress, "searching paths from roots", SHARE_CLASSES);
 	if (!error)
 		error = compute_retention(retain);
 	if (!error)
@@ -319,6 +330,7 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 	if (!error)
 		error = retain_take_back_uncertain(retain);
 	log_step("retention", &since_ns);
+	progress_at(sources->progress, "ranking what holds most", SHARE_RETENTION);
 	if (!error)
 		error = retain_rank(retain);
 	return error ? error : retain_count_again(retain);

@@ -72,8 +72,9 @@ struct retain_sources {
 	struct held_words **held;
 	const struct tracked_block *tracked; /* by address; or NULL */
 	size_t tracked_count;
-	struct site_types types; /* of tracked blocks; borrowed */
-	bool complete;		 /* every block was tracked since the process began */
+	struct site_types types;   /* of tracked blocks; borrowed */
+	bool complete;		   /* every block was tracked since the process began */
+	struct progress *progress; /* borrowed; NULL: nobody watches */
 };
 
 /*

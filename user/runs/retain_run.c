@@ -45,7 +45,8 @@ struct retain_run {
 	const struct retain_options *options;
 	struct emitter emitter;
 	struct stages stages;
-	struct held_words *held;	 /* see struct retain_sources */
+	struct held_words *held; /* see struct retain_sources */
+	struct progress progress;
 	struct core *core;		 /* NULL: processes that run */
 	VEC(struct earlier_run) earlier; /* one of each process */
 	uint64_t runs;
@@ -139,6 +140,7 @@ static struct retain *retain_run_begin(struct retain_run *run, pid_t pid)
 
 	/* Not before: what leakmon starts would inherit the limit. */
 	memory_room_keep();
+	progress_begin(&run->progress);
 	error = retain_open(pid, &options, &sources, &retain);
 	if (error)
 		explain(pid, error);
@@ -393,6 +395,7 @@ static int conclude(struct retain_run *run, struct retain **retain,
 					 .processes = run->stages.processes,
 					 .symbolizer = run->stages.symbolizer,
 					 .held = &run->held,
+					 .progress = &run->progress,
 					 .tracked = tracked->blocks,
 					 .tracked_count = tracked->count,
 					 .complete = tracked->complete};
@@ -410,6 +413,7 @@ static int conclude(struct retain_run *run, struct retain **retain,
 		error = add_paths(run->options, tracked, *retain);
 	if (!error)
 		error = retain_result_build(*retain, &wanted, result);
+	progress_end(&run->progress);
 	if (!error && !run->core)
 		find_managed((*retain)->pid, result);
 	return error;

@@ -107,6 +107,9 @@ static int find_holders(struct session *session, const struct threads_options *o
 					       .symbolizer = session->stages.symbolizer};
 	int error = 0;
 
+	for (size_t i = 0; !report->everywhere && i < report->processes.count; i++)
+		report->processes.items[i].managed =
+			thread_holders_managed((pid_t)report->processes.items[i].pid);
 	if (!options->holders)
 		return 0;
 	/* As in retain: it can take long, and nothing is to be undone. Of a last report that was

@@ -416,6 +416,8 @@ static inline bool hotspot_pay(const struct hotspot *hotspot)
 /* The word at a member of a structure, or that a static has; 0: there is none. */
 uint64_t hotspot_member(struct hotspot *hotspot, uint64_t structure, enum hotspot_place place);
 uint64_t hotspot_static(struct hotspot *hotspot, enum hotspot_place place);
+/* The value of one of the VM's counters, as jstat(1) shows them; 0: there is none. */
+uint64_t hotspot_counter(struct hotspot *hotspot, const char *name);
 /* Likewise 4 bytes. */
 uint32_t hotspot_member32(struct hotspot *hotspot, uint64_t structure, enum hotspot_place place);
 uint32_t hotspot_number(struct hotspot *hotspot, uint64_t address);

@@ -50,7 +50,7 @@
 #define CLASS_ARENA 1
 
 /* PerfData (runtime/perfMemory.hpp), version 2. */
-#define COUNTERS_MAGIC 0xcafec0c0u
+#define COUNTERS_MAGIC 0xc0c0fecau /* stands in network byte order */
 #define COUNTERS_BYTES_MAX (1u << 20)
 #define COUNTERS_ENTRIES 24 /* where the first one is, 4 bytes; then how many there are */
 #define COUNTER_NAME 4
@@ -75,8 +75,7 @@ static const struct {
 	{HOTSPOT_Z, "ZGC"}, {HOTSPOT_SHENANDOAH, "Shenandoah"}, {HOTSPOT_EPSILON, "Epsilon"},
 };
 
-/* The value of one of the VM's counters, as jstat(1) shows them; 0: there is none. */
-static uint64_t counter_value(struct hotspot *hotspot, const char *name)
+uint64_t hotspot_counter(struct hotspot *hotspot, const char *name)
 {
 	uint64_t start = hotspot_static(hotspot, HOTSPOT_COUNTERS_START);
 	uint64_t top = hotspot_static(hotspot, HOTSPOT_COUNTERS_TOP), value = 0;
@@ -120,9 +119,9 @@ static void read_collections(struct hotspot *hotspot, struct java_memory *java)
 	java->has_counts = !hotspot->layout.flags[HOTSPOT_SHENANDOAH];
 	if (hotspot->layout.flags[HOTSPOT_G1])
 		java->full_collections +=
-			counter_value(hotspot, "sun.gc.collector.2.invocations") / 2;
+			hotspot_counter(hotspot, "sun.gc.collector.2.invocations") / 2;
 	else if (!java->has_counts)
-		java->full_collections = counter_value(hotspot, "sun.gc.collector.1.invocations");
+		java->full_collections = hotspot_counter(hotspot, "sun.gc.collector.1.invocations");
 }
 
 static int read_heap(struct hotspot *hotspot, struct java_memory *java)

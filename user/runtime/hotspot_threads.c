@@ -233,6 +233,16 @@ static int read_all(struct hotspot *hotspot, struct java_thread_report *report)
 	return error;
 }
 
+/* As java.lang.management.ThreadMXBean has them. Two counters: one may have changed in between. */
+static void count_ended(struct hotspot *hotspot, struct java_thread_report *report)
+{
+	uint64_t live = hotspot_counter(hotspot, "java.threads.live");
+	uint64_t started = hotspot_counter(hotspot, "java.threads.started");
+
+	report->has_ended = live && started;
+	report->ended = started > live ? started - live : 0;
+}
+
 int java_threads_of(struct target_memory *memory, struct java_thread_report *report,
 		    struct task_report *virtual)
 {
@@ -244,6 +254,7 @@ int java_threads_of(struct target_memory *memory, struct java_thread_report *rep
 	error = hotspot_find(hotspot, report->version, &report->why);
 	if (!error) {
 		report->why = NULL;
+		count_ended(hotspot, report);
 		error = read_all(hotspot, report);
 		if (!error)
 			error = read_gone(hotspot, report);

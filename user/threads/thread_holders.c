@@ -294,14 +294,16 @@ static int find(struct thread_census *census, const struct heap_image_options *o
 	return err;
 }
 
+const char *thread_holders_managed(pid_t pid)
+{
+	const struct runtime *runtime = runtime_of_process(pid);
+
+	return runtime && runtime->has_threads ? runtime->name : NULL;
+}
+
 bool thread_holders_wanted(const struct thread_census *census)
 {
-	const struct runtime *runtime;
-
-	if (census->dead.count)
-		return true;
-	runtime = runtime_of_process((pid_t)census->pid);
-	return runtime && runtime->has_threads;
+	return census->dead.count || thread_holders_managed((pid_t)census->pid);
 }
 
 int thread_holders_find(struct thread_census *census, const struct heap_image_options *options,

@@ -17,6 +17,9 @@
 
 struct bpf_side;
 
+/* A runtime with objects for threads: its name; NULL: the process has none. Static. */
+const char *thread_holders_managed(pid_t pid);
+
 /* Whether there is something to look for: dead threads, or a runtime with objects for threads. */
 bool thread_holders_wanted(const struct thread_census *census);
 

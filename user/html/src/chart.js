@@ -48,7 +48,10 @@ function layersOf(rows, state) {
   const growth = (row) => row.series[measure][to] - row.series[measure][from];
   const suspect = (row) => ['growing', 'leaking'].indexOf(row.trend?.verdict);
   top.sort((a, b) => suspect(b) - suspect(a) || growth(b) - growth(a));
-  const layers = top.map((row, i) => ({ row, name: row.title, values: row.series[measure], colour: themeColour(`series-${i + 1}`) }));
+  // Two of one name are told apart by the line.
+  const name = (row) => (row.sites.length === 1 && top.some((other) => other !== row && other.title === row.title)
+    ? `${row.title} ${row.sites[0].title.sourceShort}`.trim() : row.title);
+  const layers = top.map((row, i) => ({ row, name: name(row), values: row.series[measure], colour: themeColour(`series-${i + 1}`) }));
   if (rest.length) {
     const values = new Float64Array(rows[0].series[measure].length);
     for (const row of rest)

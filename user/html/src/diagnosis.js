@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The answer of `leakmon diagnose`, as text has it, and the evidence behind it.
 import { stackList } from './detail.js';
-import { el } from './dom.js';
+import { el, prose } from './dom.js';
 import * as format from './format.js';
 import { brand } from './header.js';
 import { pathGraph } from './graph.js';
@@ -25,7 +25,7 @@ function process(found) {
 export function storedAnswers(data) {
   return [...data.diagnoses ?? []].reverse().map((one) => el('section', { class: 'stored' },
     el('p', { class: 'help' }, `Diagnosis of ${one.comm} (PID ${one.pid}), ${format.dateTime(Date.parse(one.time) / 1000)}, because ${one.because}:`),
-    el('pre', { class: one.text[0]?.includes(': leaks:') || one.text[0]?.includes(': grows:') ? 'answer' : 'answer is-calm' }, one.text.join('\n'))));
+    el('pre', { class: one.text[0]?.includes(': leaks:') || one.text[0]?.includes(': grows:') ? 'answer' : 'answer is-calm' }, prose(one.text.join('\n')))));
 }
 
 export function diagnosis(data) {
@@ -34,7 +34,7 @@ export function diagnosis(data) {
   document.title = `${title}: diagnosis \u2013 leakmon`;
   return [
     el('header', {}, brand(), el('h1', {}, title), el('p', { class: 'where' }, format.dateTime(Date.parse(data.time) / 1000)),
-      el('pre', { class: calm ? 'answer is-calm' : 'answer' }, data.answer.join('\n').trimEnd())),
+      el('pre', { class: calm ? 'answer is-calm' : 'answer' }, prose(data.answer.join('\n').trimEnd()))),
     ...data.processes.map(process),
   ];
 }

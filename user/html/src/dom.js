@@ -19,6 +19,9 @@ export const el = (tag, attributes, ...children) =>
 export const svg = (tag, attributes, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
+// Text with `commands` in it.
+export const prose = (text) => text.split('`').map((part, i) => (i % 2 ? el('code', {}, part) : part));
+
 // A colour of the current theme, as style.css names it.
 export const themeColour = (name) =>
   getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

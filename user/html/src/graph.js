@@ -5,9 +5,23 @@ import { el, svg } from './dom.js';
 
 const PATHS = 12;
 const STEPS = 7; // more of one path are drawn as one box
-const WIDE = 176, HIGH = 36, GAP_X = 66, GAP_Y = 12, LETTERS = 22;
+const WIDE = 170, GAP_X = 76, GAP_Y = 12, LETTERS = 21, LINE = 14;
+const EDGE_LETTERS = 10; // of a longer one the box has it, over the name
+const LINES = 4; // of one name; what is longer has its whole text as a title
 
-const short = (text) => (text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}\u2026` : text);
+// Lines of a name, broken where its parts end.
+function linesOf(text) {
+  const lines = [''];
+  for (const part of text.match(/[^\s:./,<>]*[\s:./,<>]*/g).filter(Boolean)) {
+    if (lines.at(-1) && (lines.at(-1) + part.trimEnd()).length > LETTERS) lines.push('');
+    for (let rest = part; rest; rest = rest.slice(LETTERS)) {
+      if (lines.at(-1).length && rest !== part) lines.push('');
+      lines[lines.length - 1] += rest.slice(0, LETTERS);
+    }
+  }
+  const shown = lines.map((line) => line.trim());
+  return shown.length > LINES ? [...shown.slice(0, LINES - 1), `\u2026${shown.slice(LINES - 1).join(' ').slice(1 - LETTERS)}`] : shown;
+}
 
 function thinned(steps) {
   if (steps.length <= STEPS) return steps;
@@ -32,30 +46,35 @@ function treeOf(paths) {
 
 export function pathGraph(paths) {
   const boxes = [], edges = [];
-  let rows = 0, columns = 0;
+  let columns = 0, bottom = 0;
   const place = (at, column) => {
     columns = Math.max(columns, column + 1);
     const places = at.list.map((child) => place(child, column + 1));
-    const row = places.length ? (places[0].row + places.at(-1).row) / 2 : rows++;
-    const box = { at, column, row };
+    const written = [['second-line', at.edge.length > EDGE_LETTERS ? at.edge : ''], [null, at.name], ['second-line', at.second ?? '']]
+      .flatMap(([style, text]) => (text ? linesOf(text).map((line) => [style, line]) : []));
+    const high = written.length * LINE + 12;
+    const box = { at, column, written, high, top: bottom };
+    if (places.length) box.top = Math.max((places[0].middle + places.at(-1).middle - high) / 2, places[0].above);
+    box.above = places.length ? places[0].above : bottom;
+    box.middle = box.top + high / 2;
+    bottom = Math.max(bottom, box.top + high + GAP_Y);
     boxes.push(box);
     for (const child of places) edges.push([box, child]);
     return box;
   };
   treeOf(paths.slice(0, PATHS)).forEach((root) => place(root, 0));
   const x = (box) => box.column * (WIDE + GAP_X) + 1;
-  const y = (box) => box.row * (HIGH + GAP_Y) + 1;
-  const width = columns * (WIDE + GAP_X) - GAP_X + 2, height = rows * (HIGH + GAP_Y) - GAP_Y + 2;
+  const y = (box) => box.top + 1;
+  const width = columns * (WIDE + GAP_X) - GAP_X + 2, height = bottom - GAP_Y + 2;
   const line = ([from, to]) => {
-    const x1 = x(from) + WIDE, y1 = y(from) + HIGH / 2, x2 = x(to), y2 = y(to) + HIGH / 2, middle = (x1 + x2) / 2;
+    const x1 = x(from) + WIDE, y1 = from.middle + 1, x2 = x(to), y2 = to.middle + 1, middle = (x1 + x2) / 2;
     return [svg('path', { d: `M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}` }),
-      svg('text', { class: 'edge-label', x: x2 - 6, y: y2 - 5, 'text-anchor': 'end' }, to.at.edge)];
+      to.at.edge.length > EDGE_LETTERS ? null : svg('text', { class: 'edge-label', x: x2 - 6, y: y2 - 5, 'text-anchor': 'end' }, to.at.edge)];
   };
   const shape = (box) => svg('g', { class: box.column ? (box.at.end ? 'is-end' : null) : 'is-root' },
-    svg('title', {}, [box.at.name, box.at.second].filter(Boolean).join('\n')),
-    svg('rect', { x: x(box), y: y(box), width: WIDE, height: HIGH, rx: 6 }),
-    svg('text', { x: x(box) + 9, y: y(box) + (box.at.second ? 15 : 22) }, short(box.at.name)),
-    box.at.second ? svg('text', { class: 'second-line', x: x(box) + 9, y: y(box) + 29 }, short(box.at.second)) : null);
+    svg('title', {}, [box.at.edge, box.at.name, box.at.second].filter(Boolean).join('\n')),
+    svg('rect', { x: x(box), y: y(box), width: WIDE, height: box.high, rx: 6 }),
+    box.written.map(([style, text], i) => svg('text', { class: style, x: x(box) + 9, y: y(box) + 16 + i * LINE }, text)));
   return el('div', { class: 'graph', tabindex: '0', role: 'group', 'aria-label': 'Paths from roots, as a picture' },
     svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img' }, edges.map(line), boxes.map(shape)));
 }

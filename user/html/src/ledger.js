@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The ledger, and what was lost on the way.
-import { el } from './dom.js';
+import { el, prose } from './dom.js';
 import * as format from './format.js';
 
 const term = (value, label, kind) => el('div', { class: `term${kind ? ` is-${kind}` : ''}` }, el('strong', {}, value), el('span', {}, label));
@@ -30,8 +30,8 @@ function losses(list) {
   if (!list.length) return el('p', {}, 'Nothing was lost.');
   return el('table', { class: 'plain-table' },
     el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'What'), el('th', { scope: 'col' }, 'Cause'), el('th', { scope: 'col', class: 'number' }, 'Count'), el('th', { scope: 'col' }, 'What to do'))),
-    el('tbody', {}, list.map((loss) => el('tr', {}, el('td', {}, loss.kind), el('td', {}, loss.cause.replaceAll('_', ' ')),
-      el('td', { class: 'number' }, format.count(loss.count)), el('td', {}, loss.advice)))));
+    el('tbody', {}, list.map((loss) => el('tr', {}, el('td', { 'data-head': 'What' }, loss.kind), el('td', { 'data-head': 'Cause' }, loss.cause.replaceAll('_', ' ')),
+      el('td', { class: 'number', 'data-head': 'Count' }, format.count(loss.count)), el('td', { class: 'late', 'data-head': 'What to do' }, prose(loss.advice))))));
 }
 
 function part(data, families, title) {

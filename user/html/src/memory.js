@@ -2,7 +2,7 @@
 // Where the memory of a process is, over time: the parts that `leakmon memory` tells apart, stacked.
 import uPlot from 'uplot';
 import { HEIGHT, stacked, timeAxis, TOP, valueAxis } from './chart.js';
-import { el, oncePerFrame, select, themeColour } from './dom.js';
+import { el, oncePerFrame, select, themeColour, prose } from './dom.js';
 import * as format from './format.js';
 import { brand } from './header.js';
 import { processName } from './rows.js';
@@ -89,7 +89,7 @@ const isCalm = ({ verdict, growth }) => CALM.includes(verdict) && growth.live < 
 function processParts({ memory }) {
   const { conclusion } = memory;
   return [
-    conclusion ? el('p', { class: `answer${isCalm(conclusion) ? ' is-calm' : ''}` }, conclusion.text) : null,
+    conclusion ? el('p', { class: `answer${isCalm(conclusion) ? ' is-calm' : ''}` }, prose(conclusion.text)) : null,
     memory.not_known ? el('p', { class: 'help' }, `Not known: ${memory.not_known}.`) : null,
     ...plotOf(memory),
     el('p', { class: 'help' }, [
@@ -119,11 +119,11 @@ function changedRow(change) {
   const processes = change.pid !== null ? ` (${change.pid})` : change.processes.before === 1 && change.processes.after === 1 ? '' : ` (${change.processes.before} \u2192 ${change.processes.after} processes)`;
   const grown = Object.entries(change.groups).map(([name, { difference }]) => [GROUPS[name] ?? name, difference])
     .filter(([, difference]) => difference).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
-  return el('tr', {}, el('td', {}, `${change.comm}${processes}`),
-    el('td', { class: 'number' }, format.bytes(change.rss_bytes.before)), el('td', { class: 'number' }, format.bytes(change.rss_bytes.after)),
-    el('td', { class: `number ${change.rss_bytes.difference > 0 ? 'more' : 'less'}` }, format.bytes(change.rss_bytes.difference, true)),
-    el('td', {}, grown.map(([name, difference]) => `${name} ${format.bytes(difference, true)}`).join(', '),
-      change.conclusion && change.conclusion.verdict !== 'steady' ? el('div', { class: 'help' }, change.conclusion.text) : null));
+  return el('tr', {}, el('td', { 'data-head': 'Process' }, `${change.comm}${processes}`),
+    el('td', { class: 'number', 'data-head': 'Before' }, format.bytes(change.rss_bytes.before)), el('td', { class: 'number', 'data-head': 'After' }, format.bytes(change.rss_bytes.after)),
+    el('td', { class: `number ${change.rss_bytes.difference > 0 ? 'more' : 'less'}`, 'data-head': 'Difference' }, format.bytes(change.rss_bytes.difference, true)),
+    el('td', { class: 'late', 'data-head': 'What grew' }, grown.map(([name, difference]) => `${name} ${format.bytes(difference, true)}`).join(', '),
+      change.conclusion && change.conclusion.verdict !== 'steady' ? el('div', { class: 'help' }, prose(change.conclusion.text)) : null));
 }
 
 // Of a difference: user/schema/diff.schema.json.

@@ -9,7 +9,10 @@ import { plainStack } from './threads.js';
 import { sparkline } from './spark.js';
 import { evolution } from './evolution.js';
 
-const SHOWN = 50;
+const FIRST = 12, SHOWN = 200;
+
+// By file and line where that tells two of one name apart: see distinctNames().
+export const sourceOf = (found) => plainStack(found.site?.frames)[found.site?.label_frame ?? 0]?.source ?? '';
 
 export function className(found) {
   if (found.kind === 'site' || found.site) {
@@ -23,8 +26,16 @@ export function className(found) {
   return found.size === undefined ? found.kind : `blocks of ${format.count(found.size)} bytes`;
 }
 
+// Names of classes; those that would be equal get the line that they are allocated at.
+export function distinctNames(list) {
+  const names = list.map(className);
+  return new Map(list.map((one, i) => [one, names.indexOf(names[i]) !== names.lastIndexOf(names[i]) && sourceOf(one) ? `${names[i]} ${sourceOf(one)}` : names[i]]));
+}
+
+// As text has it: of a runtime's roots the name says what they are.
 function rootName(root) {
   const place = root.module ? ` [${format.fileName(root.module)}]` : '';
+  if (root.kind === 'managed') return `${root.name ?? '?'}${place}`;
   const several = root.threads ? ` of ${format.many(root.threads, 'thread')}` : '';
   const thread = root.tid ? ` of thread ${root.tid} ${root.comm ?? ''}` : several;
   return `${root.kind}${root.name ? ` ${root.name}` : root.offset ? ` +0x${root.offset.toString(16)}` : ''}${place}${thread}`;
@@ -42,9 +53,15 @@ function list(title, heads, rows) {
   if (!rows.length) return null;
   return [el('h3', {}, title), el('table', { class: 'plain-table' },
     el('thead', {}, el('tr', {}, heads.map(([label, number]) => el('th', { scope: 'col', class: number ? 'number' : null }, label)))),
-    el('tbody', {}, rows.slice(0, SHOWN).map((cells) => el('tr', {}, cells.map((cell, i) => el('td', { class: heads[i][1] ? 'number' : null }, cell)))))),
-  rows.length > SHOWN ? el('p', { class: 'note' }, `and ${format.count(rows.length - SHOWN)} more`) : null];
+    rowsOf(heads, rows.slice(0, FIRST))),
+  rows.length > FIRST ? el('details', { class: 'rest' }, el('summary', {}, `and ${format.count(rows.length - FIRST)} more`),
+    el('table', { class: 'plain-table' }, rowsOf(heads, rows.slice(FIRST, SHOWN))),
+    rows.length > SHOWN ? el('p', { class: 'note' }, `and ${format.count(rows.length - SHOWN)} more`) : null) : null];
 }
+
+// On a phone each number has its head before it.
+const rowsOf = (heads, rows) => el('tbody', {}, rows.map((cells) => el('tr', {},
+  cells.map((cell, i) => el('td', { class: heads[i][1] ? 'number' : null, 'data-head': heads[i][0] }, cell)))));
 
 function totals(found) {
   const all = ['unreachable', 'held', 'untracked'].map((key) => found.totals[key]);
@@ -67,23 +84,39 @@ const leakRow = (leak) => {
 // From so many pointers on it matters less which one it was: as in text.
 const WIDE = 16;
 
+const field = (offset) => `+0x${offset.toString(16)}`;
+
 function edge(step, many) {
+  if (step.branches) return step.branches.map((one) => one.label ?? field(one.offset)).join(' or ');
   if (step.label && (step.label[0] === '.' || step.width < WIDE)) return step.label;
   if (step.width >= WIDE) return `${many} of ${format.count(step.width)}`;
-  return step.label === null ? '' : `+0x${step.offset.toString(16)}`;
+  return step.label === null ? '' : field(step.offset);
 }
 
 // The run of one class that a step stands for; the last one's goes on beyond the block shown.
 function inARow(found, step, i) {
+  if (step.branches) {
+    const size = i === found.steps.length - 1 && found.tree ? ` of a tree of ${found.chain_exact ? '' : 'at least '}${format.count(found.chain)}` : '';
+    return `${format.count(step.repeated)} levels${size}`;
+  }
   const whole = i === found.steps.length - 1 && found.chain > step.repeated ? found.chain : 0;
   if (!whole) return step.repeated > 1 ? `${format.count(step.repeated)} in a row` : '';
   const all = `${found.chain_exact ? '' : 'at least '}${format.count(whole)}`;
   return `${step.repeated > 1 ? `${format.count(step.repeated)} of ` : ''}${all} in a row`;
 }
 
-function path(found) {
-  return el('details', {}, el('summary', {}, `to ${className(found.class)}, from ${rootName(found.root)}`,
-    el('span', { class: 'dim' }, ` \u00b7 ${found.sharing} of ${found.sampled} looked at are held so`)),
+// Where things pile up on a path.
+function pileWords({ pile }) {
+  if (!pile) return null;
+  const classes = pile.root ? rootName(pile.root) : pile.classes.map((one) => className(one.class)).join(' \u2192 ');
+  const shape = pile.tree ? `in a tree of ${format.count(pile.many)}:` : pile.chain ? `in a chain of ${format.count(pile.many)}:` : `as one of ${format.count(pile.many)} pointers in`;
+  return el('p', { class: 'pile' }, `Piles up ${shape} `, el('strong', {}, classes));
+}
+
+function path(found, open) {
+  return el('details', { open }, el('summary', {}, `${found.also ? 'nearly as short, ' : ''}to ${className(found.class)}, from ${rootName(found.root)}`,
+    found.sampled > 1 ? el('span', { class: 'dim' }, ` \u00b7 ${found.sharing} of ${found.sampled} looked at are held so`) : null),
+  pileWords(found),
   el('ol', { class: 'stack' }, el('li', { class: 'is-title' }, rootName(found.root)), found.steps.map((step, i) => el('li', {},
     el('span', { class: 'edge' }, `\u2192 ${edge(step, 'one')}${step.width >= WIDE && step.label?.[0] !== '.' ? ' pointers' : ''}`),
     className(step.class), inARow(found, step, i) ? el('span', { class: 'note' }, inARow(found, step, i)) : null,
@@ -113,7 +146,7 @@ export function drawn(found, classesOf) {
     return {
       name: className(step.class),
       edge: edge(step, '1'),
-      second: total ? held({ bytes: total.bytes, blocks: total.count }) : repeated || format.bytes(step.size),
+      second: [repeated, total ? held({ bytes: total.bytes, blocks: total.count }) : repeated ? '' : format.bytes(step.size)].filter(Boolean).join(', '),
     };
   });
   return [{ name: rootName(found.root), edge: '' }, ...steps];
@@ -122,30 +155,32 @@ export function drawn(found, classesOf) {
 const sameRoot = (one, other) => ['kind', 'name', 'module', 'address', 'offset', 'tid'].every((key) => one[key] === other[key]);
 
 // A root, and below it the ways from it to what it holds.
-function rootCell(root, paths) {
+function rootCell(root, paths, first) {
   const own = paths.filter((found) => sameRoot(found.root, root));
-  return own.length ? el('details', {}, el('summary', {}, rootName(root)), own.map(path)) : rootName(root);
+  return own.length ? el('details', { open: first }, el('summary', {}, rootName(root)), own.map((one, i) => path(one, first && !i))) : rootName(root);
 }
 
 const unreachable = (one) => (one.unreachable.bytes ? format.bytes(one.unreachable.bytes) : '');
 
 // With what each held at every run, the greatest integral of that over time first.
 function classes(found) {
+  const names = distinctNames(found.classes);
   if (!found.runs) {
     return list('Classes', [['Bytes', true], ['Blocks', true], ['Unreachable', true], ['Class']],
-      found.classes.map((one) => [format.bytes(one.bytes), format.count(one.count), unreachable(one), className(one)]));
+      found.classes.map((one) => [format.bytes(one.bytes), format.count(one.count), unreachable(one), names.get(one)]));
   }
   return list(`Classes, by bytes \u00d7 time over ${found.runs.length} runs`,
     [['Bytes \u00d7 time', true], ['Over time'], ['Bytes', true], ['Blocks', true], ['Unreachable', true], ['Class']],
     found.classes.map((one) => [one.evolution ? `${format.bytes(one.integral_byte_s)}\u00b7s` : '', one.evolution ? sparkline(one.evolution, 120, 20) : '',
-      format.bytes(one.bytes), format.count(one.count), unreachable(one), className(one)]));
+      format.bytes(one.bytes), format.count(one.count), unreachable(one), names.get(one)]));
 }
 
-const rootsByRetained = (found) => [...found.roots].sort((a, b) => b.retained_bytes - a.retained_bytes);
+// The culprit first: as text has them. What a root alone holds can be nothing where two lead to it.
+const rootsByReach = (found) => [...found.roots].sort((a, b) => b.led_bytes - a.led_bytes || b.retained_bytes - a.retained_bytes);
 
-// Paths in the order of their roots, which is that of what these alone hold.
-function byRetained(found) {
-  const roots = rootsByRetained(found);
+// Paths in the order of their roots.
+function byReach(found) {
+  const roots = rootsByReach(found);
   const rank = (one) => {
     const at = roots.findIndex((root) => sameRoot(root, one.root));
     return at < 0 ? roots.length : at;
@@ -154,22 +189,22 @@ function byRetained(found) {
 }
 
 function picture(found) {
-  const others = found.paths.filter((one) => !rootsByRetained(found).slice(0, SHOWN).some((root) => sameRoot(one.root, root)));
+  const others = found.paths.filter((one) => !rootsByReach(found).slice(0, FIRST).some((root) => sameRoot(one.root, root)));
   const total = found.totals.unreachable.bytes + found.totals.held.bytes + found.totals.untracked.bytes || 1;
   return [
     el('h3', {}, `${found.comm} `, el('span', { class: 'dim' }, `PID ${found.pid}`)),
     el('p', { class: 'help' }, found.picture.stopped ? `Stopped for ${(found.picture.pause_ns / 1e6).toFixed(1)} ms to take the picture.`
       : `Not stopped for the picture: ${found.picture.why_not_stopped ?? ''}`),
     totals(found),
-    found.runs ? evolution(found.runs, found.classes, className) : null,
+    found.runs ? evolution(found.runs, found.classes, (one) => distinctNames(found.classes).get(one)) : null,
     list('Unreachable', [['Nothing points to', true], ['and with them', true], ['held from there', true], ['What']], found.leaks.map(leakRow)),
-    found.paths.length ? [el('h3', {}, 'From roots to classes'), pathGraph(byRetained(found).map((one) => drawn(one, found.classes)))] : null,
-    list('Roots, by what they alone hold', [['Retained', true], ['Share', true], ['Blocks', true], ['Root']],
-      rootsByRetained(found).map((root) => [format.bytes(root.retained_bytes), [format.percent(root.retained_bytes / total), bar(root.retained_bytes / total)],
-        format.count(root.retained_blocks), rootCell(root, found.paths)])),
+    found.paths.length ? [el('h3', { class: 'graph-title' }, 'From roots to classes'), pathGraph(byReach(found).map((one) => drawn(one, found.classes)))] : null,
+    list('Roots, by what the shortest paths from them reach', [['Reached', true], ['Share', true], ['Blocks', true], ['Held alone', true], ['Root']],
+      rootsByReach(found).map((root, i) => [format.bytes(root.led_bytes), [format.percent(root.led_bytes / total), bar(root.led_bytes / total)],
+        format.count(root.led_blocks), format.bytes(root.retained_bytes), rootCell(root, found.paths, !i)])),
     found.paths.some((one) => one.referrers) ? [el('h3', {}, 'Referred from'), found.paths.map(referrers)] : null,
     classes(found),
-    others.length ? [el('h3', {}, 'Shortest paths from other roots'), others.map(path)] : null,
+    others.length ? [el('h3', {}, 'Shortest paths from other roots'), others.map((one) => path(one, false))] : null,
   ];
 }
 

@@ -69,7 +69,7 @@ function javaThreads(process, found) {
   const { gone_local_values: gone = 0 } = found;
   return section('Java threads', process, `JVM ${found.version ?? ''}`,
     found.cannot_tell ? el('p', { class: 'note' }, found.cannot_tell)
-      : el('p', {}, `${format.many(found.count, 'thread')} in ${format.many(found.groups.length, 'group')}, ${format.count(found.daemons)} of them daemons`),
+      : el('p', {}, `${format.many(found.count, 'thread')} in ${format.many(found.groups.length, 'group')}, ${format.count(found.daemons)} of them daemons`, found.ended === undefined ? null : `; ${format.count(found.ended)} have ended since the start`),
     gone ? [el('p', { class: 'note' }, `${format.many(gone, 'value')} of ThreadLocals that are gone: without remove(), they live as long as their thread`),
       el('ul', {}, found.gone_locals.map(javaLocal))] : null,
     found.groups.map(javaGroup));

@@ -287,6 +287,18 @@ static void step_write(struct json_writer *json, const struct retain_result *res
 	if (step->label || step->offset == STEP_NOWHERE)
 		json_put_string(json, "label", step->label);
 	json_figures_write(json, &retained_step_figures, step);
+	if (step->branches) {
+		json_open(json, "branches", '[');
+		for (uint32_t i = 0; i < step->branches; i++) {
+			uint64_t offset = step->fields[i].offset;
+
+			json_open(json, NULL, '{');
+			json_put_number(json, "offset", offset == STEP_NOWHERE ? 0 : offset);
+			json_put_string(json, "label", step->fields[i].label);
+			json_close(json, '}');
+		}
+		json_close(json, ']');
+	}
 	class_write(json, result, step->class);
 	json_close(json, '}');
 }
@@ -350,6 +362,8 @@ static void pile_write(struct json_writer *json, const struct retain_result *res
 	json_open(json, "pile", '{');
 	json_put_number(json, "many", pile->many);
 	json_put_bool(json, "chain", pile->chain);
+	if (pile->tree)
+		json_put_bool(json, "tree", true);
 	if (pile->root != RESULT_NONE) {
 		json_open(json, "root", '{');
 		json_figures_write(json, &retained_root_figures, &result->roots.items[pile->root]);

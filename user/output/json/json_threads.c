@@ -253,6 +253,8 @@ static void java_threads_json(struct json_writer *json, const struct java_thread
 	json_put_string(json, "cannot_tell", report->why);
 	json_put_number(json, "count", report->count);
 	json_put_number(json, "daemons", report->daemons);
+	if (report->has_ended)
+		json_put_number(json, "ended", report->ended);
 	json_open(json, "groups", '[');
 	for (size_t i = 0; i < report->groups.count; i++) {
 		const struct java_thread_group *group = &report->groups.items[i];

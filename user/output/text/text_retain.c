@@ -197,10 +197,25 @@ static void text_retain_class_write(FILE *out, const struct retain_result *resul
 		write_module(out, class->module);
 }
 
+/* "+0x18 or +0x20". */
+static void write_fields(FILE *out, const struct retained_step *step)
+{
+	for (uint32_t i = 0; i < step->branches; i++) {
+		fputs(i ? " or " : " → ", out);
+		if (step->fields[i].label)
+			text_print_inert(out, step->fields[i].label);
+		else
+			fprintf(out, "+0x%" PRIx64, step->fields[i].offset);
+	}
+	fputs(" → ", out);
+}
+
 void text_retain_step_write(FILE *out, const struct retain_result *result,
 			    const struct retained_step *step)
 {
-	if (step->label && (step->label[0] == '.' || step->width < PATH_WIDE)) {
+	if (step->branches)
+		write_fields(out, step);
+	else if (step->label && (step->label[0] == '.' || step->width < PATH_WIDE)) {
 		fputs(" → ", out);
 		text_print_inert(out, step->label);
 		fputs(" → ", out);
@@ -211,7 +226,9 @@ void text_retain_step_write(FILE *out, const struct retain_result *result,
 	else
 		fprintf(out, " → +0x%" PRIx64 " → ", step->offset);
 	text_retain_class_write(out, result, &result->classes.items[step->class]);
-	if (step->repeated > 1)
+	if (step->branches)
+		fprintf(out, ", %" PRIu32 " levels", step->repeated);
+	else if (step->repeated > 1)
 		fprintf(out, ", chain of %" PRIu32 "", step->repeated);
 }
 
@@ -222,8 +239,9 @@ static void write_pile(FILE *out, const struct retain_result *result,
 	if (!pile->many)
 		return;
 	fprintf(out,
-		pile->chain ? "\t  piles up in a chain of %" PRIu64 ": "
-			    : "\t  piles up as one of %" PRIu64 " pointers in ",
+		pile->tree    ? "\t  piles up in a tree of %" PRIu64 ": "
+		: pile->chain ? "\t  piles up in a chain of %" PRIu64 ": "
+			      : "\t  piles up as one of %" PRIu64 " pointers in ",
 		pile->many);
 	if (pile->root != RESULT_NONE)
 		text_retain_root_write(out, &result->roots.items[pile->root]);
@@ -260,7 +278,10 @@ static void write_steps(FILE *out, const struct retain_result *result,
 		}
 		fputs(i < turn_end ? "\t   " : "\t ", out);
 		text_retain_step_write(out, result, step);
-		if (i + 1 == path->steps.count && path->chain > step->repeated)
+		if (i + 1 == path->steps.count && path->tree)
+			fprintf(out, " of a tree of %s%" PRIu64,
+				path->chain_exact ? "" : "at least ", path->chain);
+		else if (i + 1 == path->steps.count && path->chain > step->repeated)
 			fprintf(out, "%s of %s%" PRIu64, step->repeated > 1 ? "" : ", chain",
 				path->chain_exact ? "" : "at least ", path->chain);
 		fputc('\n', out);
@@ -328,6 +349,9 @@ static void write_source(FILE *out, const struct retain_result *result)
 				? "glibc's, but its arenas contradict themselves, or changed "
 				  "whenever they were read"
 				: "not glibc's, so it cannot be walked");
+		if (numbers[NUMBER_BROKEN] && result->why_broken)
+			fprintf(out, " (at 0x%" PRIx64 ": %s)", numbers[NUMBER_BROKEN_AT],
+				result->why_broken);
 	}
 	if (numbers[NUMBER_TRACKED])
 		fprintf(out, ", %" PRIu64 " blocks tracked since their allocation",
@@ -346,9 +370,10 @@ static void write_source(FILE *out, const struct retain_result *result)
 		      out);
 	if (numbers[NUMBER_BROKEN] && numbers[NUMBER_WALKED])
 		fprintf(out,
-			"heap: BROKEN at 0x%" PRIx64 ": no chunk can be there; nothing behind it "
-			"was walked, its memory counts as untracked\n",
-			numbers[NUMBER_BROKEN_AT]);
+			"heap: BROKEN at 0x%" PRIx64 ": %s; nothing behind it was walked, its "
+			"memory counts as untracked\n",
+			numbers[NUMBER_BROKEN_AT],
+			result->why_broken ? result->why_broken : "no chunk can be there");
 	if (numbers[NUMBER_DROPPED])
 		fprintf(out,
 			"inexact: %" PRIu64 " allocations were not tracked: their blocks have no "

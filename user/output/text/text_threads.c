@@ -110,8 +110,49 @@ static void all_ended_write(FILE *out, const struct thread_report *report,
 			fprintf(out, "\tinexact: objects of the %s: %s\n", runtime->name,
 				runtime->why);
 	}
-	for (size_t i = holding->ended; i < holding->result.paths.count; i++)
-		ended_write(out, report, &holding->result, &holding->result.paths.items[i]);
+	for (size_t i = holding->ended; i < holding->result.paths.count; i++) {
+		const struct retained_path *path = &holding->result.paths.items[i];
+
+		if (path->also)
+			text_retain_path_write(out, &holding->result, path);
+		else
+			ended_write(out, report, &holding->result, path);
+	}
+}
+
+/* Whose objects are held; each class has one path that is not `also`. */
+static uint64_t ended_count(const struct thread_holding *holding)
+{
+	uint64_t count = 0;
+
+	for (size_t i = holding->ended; i < holding->result.paths.count; i++) {
+		const struct retained_path *path = &holding->result.paths.items[i];
+		const struct retained_class *class = &holding->result.classes.items[path->class];
+
+		count += path->also ? 0 : class->verdicts[VERDICT_HELD].blocks;
+	}
+	return count;
+}
+
+/* In the first line: of a managed language's threads, "0 dead" of the native ones says nothing. */
+static void managed_write(FILE *out, const struct thread_census *census)
+{
+	const struct java_thread_report *java = census->java;
+
+	if (census->holding && !census->holding->err && census->managed)
+		fprintf(out, ", %" PRIu64 " ended managed threads held",
+			ended_count(census->holding));
+	else if (java && java->has_ended)
+		fprintf(out, ", %" PRIu64 " Java threads ended since the start", java->ended);
+}
+
+static void hint_write(FILE *out, const struct thread_census *census)
+{
+	if (census->managed && !census->holding)
+		fprintf(out,
+			"\tended threads of the %s whose objects are still held: --holders counts "
+			"them and says by what\n",
+			census->managed);
 }
 
 static void bytes_write(FILE *out, const struct thread_report *report, uint64_t bytes)
@@ -336,11 +377,15 @@ static void native_write(FILE *out, const struct thread_report *report,
 		fputc('\n', out);
 		return;
 	}
+	fprintf(out, ": %" PRIu64 " alive, %zu dead and not joined", census->alive,
+		census->dead.count);
+	managed_write(out, census);
 	fprintf(out,
-		": %" PRIu64 " alive, %zu dead and not joined; since the attach %" PRIu64
-		" created, %" PRIu64 " joined, %" PRIu64 " detached\n",
-		census->alive, census->dead.count, (uint64_t)census->ledger.created,
-		(uint64_t)census->ledger.joined, (uint64_t)census->ledger.detached);
+		"; since the attach %" PRIu64 " created, %" PRIu64 " joined, %" PRIu64
+		" detached\n",
+		(uint64_t)census->ledger.created, (uint64_t)census->ledger.joined,
+		(uint64_t)census->ledger.detached);
+	hint_write(out, census);
 	if (census->why)
 		fprintf(out, "\tunknown: %s\n", census->why);
 	if (census->why_before)
