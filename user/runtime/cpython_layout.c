@@ -459,7 +459,7 @@ int cpython_describe(struct cpython *python, uint32_t release, const char **why)
 	if (row->version < FIRST_DESCRIBED)
 		return 0;
 	if (target_read(python->memory, python->runtime, words, sizeof(words)) ||
-	    memcmp(&words[DESCRIPTION_COOKIE], "xdebugpy", sizeof(words[0])))
+	    memcmp(&words[DESCRIPTION_COOKIE], "xdebugpy", sizeof(words[0])) != 0)
 		return row->version == release >> 16 ? 0 : -ENOENT;
 	*why = CONTRADICTION("its version");
 	if (words[DESCRIPTION_VERSION] != release)
