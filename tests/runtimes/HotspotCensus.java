@@ -50,6 +50,15 @@ public class HotspotCensus {
 	}
 	static class Garbage {
 	}
+	/** Of a ring, of a table, and of a tree whose nodes know their parents: all lost. */
+	static class LostLink {
+		LostLink next;
+	}
+	static class LostValue {
+	}
+	static class LostNode {
+		LostNode parent, left, right;
+	}
 	static class Finalised {
 		@Override
 		@SuppressWarnings({"deprecation", "removal"})
@@ -124,9 +133,32 @@ public class HotspotCensus {
 		load(3);
 	}
 
+	static LostNode tree(LostNode parent, int count) {
+		LostNode node = new LostNode();
+
+		node.parent = parent;
+		if (count > 1)
+			node.left = tree(node, count / 2);
+		if (count > 2)
+			node.right = tree(node, count - 1 - count / 2);
+		return node;
+	}
+
 	static void litter(int count) {
 		for (int i = 0; i < count; i++)
 			new Garbage();
+	}
+
+	static void lose(int count) {
+		Map<Integer, LostValue> table = new HashMap<>();
+		LostLink first = new LostLink(), last = first;
+
+		for (int i = 0; i < count; i++) {
+			table.put(i, new LostValue());
+			last.next = i + 1 < count ? new LostLink() : first;
+			last = last.next;
+		}
+		tree(null, count);
 	}
 
 	static void plantLocals(int count) {
@@ -238,6 +270,8 @@ public class HotspotCensus {
 			}
 			if (line.equals("collect"))
 				System.gc();
+			else if (line.equals("lose"))
+				lose(count);
 			else if (line.equals("map"))
 				map();
 			else if (line.equals("drop"))

@@ -106,7 +106,8 @@ struct thread_census {
 	struct java_thread_report *java;     /* of a JVM; likewise */
 	struct task_report *virtual_threads; /* of one that uses any; likewise */
 	struct thread_holding *holding;	     /* holders of their pthread_t; NULL: not asked for */
-	/* Of a runtime whose threads' objects can outlive them: its name; NULL: of none. Borrowed */
+	/* Of a runtime whose threads' objects can outlive them: its name; NULL: of none. Borrowed
+	 */
 	const char *managed;
 };
 
