@@ -558,7 +558,6 @@ static int add_runtimes(struct building *building)
 						   .retries = report->retries + repeated,
 						   .all_roots = report->all_roots,
 						   .counted = report->counted,
-						   .untested = report->untested,
 						   .unreached = report->unreached,
 						   .unreached_bytes = report->unreached_bytes,
 						   .collector_off = report->collector_off,
