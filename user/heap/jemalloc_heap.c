@@ -485,8 +485,8 @@ static uint32_t middle_at(struct search *search, uint64_t address, uint64_t *num
 	return 0;
 }
 
-/* A word that may be the root's pointer to a node. Of several layouts, that in which most slabs hold:
- * in a wrong one, a few may. */
+/* A word that may be the root's pointer to a node. Of several layouts, that in which most slabs
+ * hold: in a wrong one, a few may. */
 static bool try_node(struct search *search, uint64_t at, uint64_t node)
 {
 	uint32_t most = 0, slabs;
