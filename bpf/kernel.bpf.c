@@ -52,6 +52,14 @@ struct {
 	__type(value, u32);
 } kernel_level SEC(".maps");
 
+/* Made with all entries: memory for new ones would be taken from what is watched. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, LM_KERNEL_OWNERS_MAX);
+	__type(key, struct lm_kernel_owner_key);
+	__type(value, struct lm_kernel_owner);
+} kernel_owners SEC(".maps");
+
 static __always_inline bool is_own(void)
 {
 	return bpf_get_current_pid_tgid() >> 32 == own_tgid;
@@ -132,6 +140,38 @@ static __always_inline u32 kernel_site(void *ctx, struct lm_ledger *ledger, u32 
 	return index;
 }
 
+/* Allocations that there was no room for in kernel_owners. */
+__u64 owners_lost = 0;
+
+/*
+ * The block's tid is a thread group: it must be known when the block is freed, by whoever. A pair
+ * with nothing left makes room; an allocation that counts in it at that moment is lost to it.
+ */
+static __always_inline void owner_count(const struct lm_block *block, s64 sign)
+{
+	struct lm_kernel_owner_key key = {.site = block->site, .tgid = block->tid};
+	struct lm_kernel_owner *owner = bpf_map_lookup_elem(&kernel_owners, &key);
+	struct lm_kernel_owner fresh = {};
+	s64 weight = (s64)sample_weight(block->size) * sign;
+
+	if (!owner && sign > 0) {
+		struct task_struct *task = bpf_get_current_task_btf();
+
+		bpf_probe_read_kernel_str(fresh.comm, sizeof(fresh.comm),
+					  BPF_CORE_READ(task, group_leader)->comm);
+		bpf_map_update_elem(&kernel_owners, &key, &fresh, BPF_NOEXIST);
+		owner = bpf_map_lookup_elem(&kernel_owners, &key);
+	}
+	if (!owner) {
+		if (sign > 0)
+			__sync_fetch_and_add(&owners_lost, 1);
+		return;
+	}
+	__sync_fetch_and_add(&owner->bytes, (s64)block->size * weight);
+	if (__sync_fetch_and_add(&owner->count, weight) + weight <= 0)
+		bpf_map_delete_elem(&kernel_owners, &key);
+}
+
 /* Takes a block off the live set, like block_remove. */
 static __always_inline bool kernel_remove(struct lm_ledger *ledger, u64 address,
 					  struct lm_block *block)
@@ -166,6 +206,7 @@ static __always_inline u32 kernel_insert(struct lm_ledger *ledger, u64 address,
 			ledger_add(&ledger->dropped[LM_DROP_UNTRACED_FREE], 1);
 			ledger_add(&ledger->settled, 1);
 			site_count_death(old.site, old.size);
+			owner_count(&old, -1);
 		}
 		error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
 	}
@@ -195,16 +236,18 @@ static __always_inline int kernel_birth(void *ctx, u64 address, u64 size, u32 ki
 		return 0;
 	}
 	block.born_ns = bpf_ktime_get_ns();
-	block.tid = (u32)bpf_get_current_pid_tgid();
+	block.tid = bpf_get_current_pid_tgid() >> 32;
 	block.site = kernel_site(ctx, ledger, kind);
 	ledger_add(&ledger->allocations, 1);
 	cause = kernel_insert(ledger, address, &block);
-	if (cause == LM_DROP_MAX_)
+	if (cause == LM_DROP_MAX_) {
 		site_count_birth(block.site, size);
-	else
+		owner_count(&block, 1);
+	} else {
 		ledger_add(&ledger->dropped[cause == LM_DROP_BUSY ? LM_DROP_BUSY
 								  : LM_DROP_BLOCKS_FULL],
 			   1);
+	}
 	ledger_add(&ledger->settled, 1);
 	return 0;
 }
@@ -219,6 +262,7 @@ static __always_inline int kernel_death(u64 address, bool count_untracked)
 	if (kernel_remove(ledger, address, &block)) {
 		ledger_add(&ledger->frees, 1);
 		site_count_death(block.site, block.size);
+		owner_count(&block, -1);
 	} else if (count_untracked && !is_own()) {
 		ledger_add(&ledger->untracked_frees, 1);
 	}

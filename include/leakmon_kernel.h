@@ -18,4 +18,16 @@ enum lm_kernel_kind {
 #define LM_KERNEL_KEY ((lm_process_key)1)
 #define LM_KERNEL_SLOT 1u
 
+/* What one call stack of the kernel allocated while it worked for one process, and has not freed;
+ * sampled as `sites` are. Beyond so many pairs, allocations belong to no process. */
+#define LM_KERNEL_OWNERS_MAX 65536
+struct lm_kernel_owner_key {
+	__u32 site; /* index into `sites`; LM_SITE_LOST */
+	__u32 tgid; /* 0: none, but an interrupt of an idle CPU */
+};
+struct lm_kernel_owner {
+	__s64 bytes, count;
+	char comm[16]; /* at its first allocation there */
+};
+
 #endif

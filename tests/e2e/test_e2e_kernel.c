@@ -73,6 +73,30 @@ static void expect_caused(json_t *report, pid_t tid, const char *function, const
 		assert_int_equal(held.bytes, 4096 * count);
 }
 
+/* What the report says that the kernel holds for the process, under that function. */
+static json_int_t owned_by(json_t *report, pid_t pid, const char *function)
+{
+	json_t *site, *owner;
+	json_int_t count = 0;
+	size_t i, j;
+
+	json_array_foreach(json_object_get(process_of(report, 0), "sites"), i, site)
+	{
+		if (!asked_by(site, function))
+			continue;
+		json_array_foreach(json_object_get(site, "owners"), j, owner)
+		{
+			if (number_at(owner, "pid") != pid)
+				continue;
+			assert_string_equal(json_string_value(json_object_get(owner, "comm")),
+					    "kernelmem");
+			assert_true(json_is_string(json_object_get(owner, "cgroup")));
+			count += number_at(owner, "count");
+		}
+	}
+	return count;
+}
+
 /* The functions of fs/pipe.c; the one that writes was pipe_write before 6.14. */
 static void expect_pipes(json_t *report, pid_t tid, json_int_t count)
 {
@@ -102,6 +126,25 @@ static void pipes_are_outstanding_until_they_are_closed(void **state)
 	expect_pipes(report, workload->pid, 0);
 	assert_int_equal(ledger_at(report, "outstanding_bytes"),
 			 number_at(process_of(report, 0), "outstanding_bytes"));
+}
+
+static void blocks_belong_to_the_process_that_they_are_for(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = WORKLOAD(harness, "kernelmem", "500");
+	struct child *other = WORKLOAD(harness, "kernelmem", "200");
+	struct child *monitor = KERNEL(harness);
+	json_t *report;
+
+	workload_do(harness, workload, "pipes");
+	workload_do(harness, other, "pipes");
+	report = report_now(harness, monitor);
+	assert_int_equal(owned_by(report, workload->pid, "alloc_pipe_info"), COUNT);
+	assert_int_equal(owned_by(report, other->pid, "alloc_pipe_info"), 200);
+	workload_do(harness, workload, "close_pipes");
+	report = monitor_stop(harness, monitor);
+	assert_int_equal(owned_by(report, workload->pid, "alloc_pipe_info"), 0);
+	assert_int_equal(owned_by(report, other->pid, "alloc_pipe_info"), 200);
 }
 
 static void event_and_signal_descriptors_are_outstanding_until_they_are_closed(void **state)
@@ -184,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(pipes_are_outstanding_until_they_are_closed),
+		e2e_test(blocks_belong_to_the_process_that_they_are_for),
 		e2e_test(event_and_signal_descriptors_are_outstanding_until_they_are_closed),
 		e2e_test(a_site_size_filter_leaves_the_others_out),
 		e2e_test(sampling_takes_its_share),

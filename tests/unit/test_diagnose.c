@@ -819,6 +819,43 @@ static void threads_and_descriptors_that_become_more_grow(void **state)
 	assert_int_equal(diagnosis.part, DIAGNOSED_DESCRIPTORS);
 }
 
+/* What grows are stacks; threads that do not live are their cause, if they go on to come. */
+static void threads_that_end_unjoined_explain_their_stacks(void **state)
+{
+	static const double goes_on[] = {0, MIB, 2.0 * MIB, 3.0 * MIB, 4.0 * MIB, 5.0 * MIB};
+	static const struct memory_conclusion stacks = {
+		.verdict = MEMORY_STACKS_GROW,
+		.growth = {5 * MIB, .groups[GROUP_STACKS] = 5 * MIB}};
+	const struct thread_group group = {.count = 40};
+	struct memory_process first = {.ended_stacks = 3}, last = {.ended_stacks = 53};
+	struct diagnosis_evidence evidence = {
+		.conclusion = &stacks,
+		.first = &first,
+		.last = &last,
+		.threads = {true, 4, 4},
+		.ended_threads = &group,
+		.readings = goes_on,
+		.reading_count = ARRAY_SIZE(goes_on),
+	};
+	struct diagnosis diagnosis = conclude(evidence);
+
+	(void)state;
+	assert_int_equal(diagnosis.verdict, DIAGNOSIS_GROWS);
+	assert_int_equal(diagnosis.part, DIAGNOSED_THREADS);
+	assert_ptr_equal(diagnosis.ended_threads.group, &group);
+	assert_int_equal((int)(100 * diagnosis.ended_threads.share), 80);
+	assert_int_equal(diagnosis.ended_threads.threads.now, 53);
+	assert_null(diagnosis.creator);
+	assert_true(diagnosis.findings[0].share == 1);
+	assert_int_equal(diagnosis.finding_count, 1);
+	/* Joined ones are kept for the next: nobody's fault, but stacks grew. */
+	last.ended_stacks = 7;
+	diagnosis = conclude(evidence);
+	assert_int_equal(diagnosis.part, DIAGNOSED_MEMORY);
+	assert_int_equal(diagnosis.group, GROUP_STACKS);
+	assert_false(diagnosis.ended_threads.threads.known);
+}
+
 /* Not those from before, of which there may be more. */
 static void descriptors_that_become_more_have_an_opener(void **state)
 {
@@ -988,6 +1025,7 @@ int main(void)
 		cmocka_unit_test(goroutines_that_only_come_grow),
 		cmocka_unit_test(a_sampled_call_stack_grows_if_its_lower_limit_does),
 		cmocka_unit_test(threads_and_descriptors_that_become_more_grow),
+		cmocka_unit_test(threads_that_end_unjoined_explain_their_stacks),
 		cmocka_unit_test(descriptors_that_become_more_have_an_opener),
 		cmocka_unit_test(threads_that_stand_still_are_no_leak),
 		cmocka_unit_test(memory_of_an_unread_heap_is_not_foreign_to_malloc),

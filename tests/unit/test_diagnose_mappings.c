@@ -63,6 +63,19 @@ static const struct expected {
 	 -1,
 	 0,
 	 0},
+	{"a file that is mapped, and written to",
+	 {POOL("pool", 500, 500),
+	  {.function = "table", .bytes = 800 * KIB, .resident = 700 * KIB, .kind = KIND_FILE}},
+	 1000 * KIB,
+	 1,
+	 700 * KIB,
+	 0.7},
+	{"a file is no anonymous memory",
+	 {{.function = "table", .bytes = 800 * KIB, .resident = 700 * KIB, .kind = KIND_FILE}},
+	 1000 * KIB,
+	 -1,
+	 0,
+	 0},
 	{"a lost call stack is none",
 	 {{.function = "?",
 	   .bytes = 900 * KIB,
@@ -97,8 +110,12 @@ static void expect(const struct expected *expected)
 	struct report_process process = {0};
 	const struct report report = {.processes = {.items = &process, .count = 1}};
 	uint64_t resident[ROWS_MAX] = {0};
-	const struct mapped_evidence mapped = {
-		.report = &report, .resident = resident, .growth = expected->growth};
+	/* Then written copies of files' pages grow, and no anonymous memory. */
+	bool files = expected->site >= 0 && expected->rows[expected->site].kind == KIND_FILE;
+	const struct mapped_evidence mapped = {.report = &report,
+					       .resident = resident,
+					       .growth = files ? 0 : expected->growth,
+					       .written_growth = files ? expected->growth : 0};
 	struct diagnosed_mapper mapper = {0};
 	struct site sites[ROWS_MAX];
 	bool found;
@@ -107,7 +124,7 @@ static void expect(const struct expected *expected)
 		plant(&process, &sites[i], &expected->rows[i]);
 		resident[i] = expected->rows[i].resident;
 	}
-	found = mappings_judge(&mapped, &mapper);
+	found = mappings_judge(&mapped, files ? GROUP_FILES : GROUP_OTHER, &mapper);
 	if (found != (expected->site >= 0))
 		fail_msg("%s: %s", expected->what, found ? "found" : "not found");
 	if (found) {
@@ -133,7 +150,7 @@ static void without_a_report_nothing_is_named(void **state)
 	struct diagnosed_mapper mapper = {0};
 
 	(void)state;
-	assert_false(mappings_judge(&none, &mapper));
+	assert_false(mappings_judge(&none, GROUP_OTHER, &mapper));
 	assert_null(mapper.site);
 }
 

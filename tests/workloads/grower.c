@@ -12,17 +12,26 @@
  *   grower chunks PER_S          maps 64 KiB and uses them
  *   grower parts PER_S           uses 64 KiB more of what it mapped at once
  *   grower forgotten PER_S       threads that end at once and are never joined
+ *   grower copies PER_S          maps 16 KiB of its own program and writes to them
+ *   grower locks|unlocked PER_S  locks bytes of a file, and keeps the locks or not
+ *   grower names PER_S           asks for files that do not exist, each by another name
+ *   grower segments PER_S        children leave System V segments of 256 KiB behind
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include "workload.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #define STEP_MS 100
@@ -252,15 +261,118 @@ static void shared(void)
 	}
 }
 
+#define COPY_SIZE (16u << 10)
+
+static SITE void one_copy(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+	char *at = mmap(NULL, COPY_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+
+	if (at == MAP_FAILED)
+		_exit(121);
+	memset(at, 1, COPY_SIZE);
+	close(fd);
+}
+
+static SITE void one_lock(short type)
+{
+	/* From the highest byte down: the kernel's list of them is searched from the lowest. */
+	struct flock lock = {.l_type = type, .l_start = (off_t)(2000000 - 2 * done), .l_len = 1};
+	static int fd;
+
+	if (!fd)
+		fd = memfd_create("locked", 0);
+	if (OPAQUE((size_t)fcntl(fd, F_SETLK, &lock)))
+		_exit(122);
+}
+
+static void one_kept_lock(void)
+{
+	one_lock(F_WRLCK);
+}
+
+static void one_passing_lock(void)
+{
+	one_lock(F_WRLCK);
+	one_lock(F_UNLCK);
+}
+
+static SITE void one_name(void)
+{
+	struct stat status;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/grower-%d-%llu", getpid(), (unsigned long long)done);
+	if (!OPAQUE((size_t)stat(path, &status)))
+		_exit(123);
+}
+
+#define SEGMENT_SIZE (256u << 10)
+#define SEGMENTS_MAX 4096
+static int *segment_ids; /* shared with the children that make them */
+
+static void one_segment(void)
+{
+	pid_t child;
+	char *at;
+
+	if (done == SEGMENTS_MAX)
+		return;
+	if (!segment_ids)
+		segment_ids = mmap(NULL, SEGMENTS_MAX * sizeof(int), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	child = fork();
+	if (!child) {
+		segment_ids[done] = shmget(IPC_PRIVATE, SEGMENT_SIZE, IPC_CREAT | 0600);
+		at = shmat(segment_ids[done], NULL, 0);
+		memset(at, 1, SEGMENT_SIZE);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+}
+
+static void segments_remove(void)
+{
+	for (uint64_t i = 0; segment_ids && i < done; i++)
+		shmctl(segment_ids[i], IPC_RMID, NULL);
+}
+
+static void copies(void)
+{
+	by_rate(one_copy);
+}
+
+static void locks(void)
+{
+	by_rate(one_kept_lock);
+}
+
+static void unlocked(void)
+{
+	by_rate(one_passing_lock);
+}
+
+static void names(void)
+{
+	by_rate(one_name);
+}
+
+static void segments(void)
+{
+	by_rate(one_segment);
+}
+
 static void idle(void)
 {
 }
 
 static const struct command courses[] = {
-	{"leak", leak, false},	     {"cache", cache, false},	{"batch", batch, false},
-	{"threads", threads, false}, {"files", files, false},	{"maps", maps, false},
-	{"shared", shared, false},   {"idle", idle, false},	{"forgotten", forgotten, false},
-	{"peaks", peaks, false},     {"chunks", chunks, false}, {"parts", parts, false},
+	{"leak", leak, false},	     {"cache", cache, false},	    {"batch", batch, false},
+	{"threads", threads, false}, {"files", files, false},	    {"maps", maps, false},
+	{"shared", shared, false},   {"idle", idle, false},	    {"forgotten", forgotten, false},
+	{"peaks", peaks, false},     {"chunks", chunks, false},	    {"parts", parts, false},
+	{"copies", copies, false},   {"locks", locks, false},	    {"unlocked", unlocked, false},
+	{"names", names, false},     {"segments", segments, false},
 };
 
 int main(int argc, char **argv)
@@ -277,5 +389,6 @@ int main(int argc, char **argv)
 	start_s = now_s();
 	while (!poll(&in, 1, course->run == idle ? -1 : STEP_MS))
 		course->run();
+	segments_remove();
 	return 0;
 }

@@ -66,6 +66,23 @@ static void find_creator(const struct diagnosis_evidence *evidence, struct diagn
 						1);
 }
 
+/* The same of threads that ended and were never joined. */
+static void find_ended_creator(const struct diagnosis_evidence *evidence,
+			       struct diagnosis *diagnosis)
+{
+	struct diagnosed_ended *ended = &diagnosis->ended_threads;
+	struct diagnosed_count threads = diagnose_ended_threads(evidence);
+
+	*ended = (struct diagnosed_ended){
+		.threads = threads,
+		.stack_bytes = evidence->last->parts[MEMORY_ENDED_STACKS].resident,
+		.group = evidence->ended_threads,
+	};
+	if (ended->group)
+		ended->share = fmin(
+			(double)ended->group->count / (double)(threads.now - threads.before), 1);
+}
+
 static void conclude_findings(const struct diagnosis_evidence *evidence,
 			      struct diagnosis *diagnosis)
 {
@@ -84,7 +101,9 @@ static void conclude_findings(const struct diagnosis_evidence *evidence,
 		diagnosis->classes[0] = first->class;
 		diagnosis->class_count = 1;
 	}
-	if (first->part == DIAGNOSED_THREADS)
+	if (first->part == DIAGNOSED_THREADS && first->ended)
+		find_ended_creator(evidence, diagnosis);
+	else if (first->part == DIAGNOSED_THREADS)
 		find_creator(evidence, diagnosis);
 	if (first->part == DIAGNOSED_DESCRIPTORS)
 		descriptors_judge(&evidence->descriptor_series, &evidence->descriptors,
@@ -249,13 +268,18 @@ static void find_mapper(const struct diagnosis_evidence *evidence, struct diagno
 {
 	struct diagnosed_mapper mapper = {0};
 	const struct memory_growth *growth;
+	int64_t grown;
 
-	if (diagnosis->part != DIAGNOSED_MEMORY || diagnosis->group != GROUP_OTHER ||
-	    diagnosis->verdict == DIAGNOSIS_NO_LEAK || !mappings_judge(&evidence->mapped, &mapper))
+	if (diagnosis->part != DIAGNOSED_MEMORY ||
+	    (diagnosis->group != GROUP_OTHER && diagnosis->group != GROUP_FILES) ||
+	    diagnosis->verdict == DIAGNOSIS_NO_LEAK ||
+	    !mappings_judge(&evidence->mapped, diagnosis->group, &mapper))
 		return;
 	diagnosis->mapper = mapper;
 	growth = &evidence->conclusion->growth;
-	if (mapper.share * (double)growth->groups[GROUP_OTHER] < MAIN_SHARE * (double)growth->total)
+	grown = diagnosis->group == GROUP_FILES ? diagnose_written_growth(evidence)
+						: growth->groups[GROUP_OTHER];
+	if (mapper.share * (double)grown < MAIN_SHARE * (double)growth->total)
 		return;
 	diagnosis->verdict = DIAGNOSIS_GROWS;
 	diagnosis->why = "memory that this call stack maps stays mapped, and becomes more";
@@ -328,6 +352,8 @@ static void suggest(struct diagnosis *diagnosis)
 		[DIAGNOSED_THREADS] = "leakmon threads -p %d 10",
 		[DIAGNOSED_DESCRIPTORS] = "leakmon -p %d --descriptors 60",
 		[DIAGNOSED_TMPFS] = "leakmon -p %d --descriptors 60",
+		[DIAGNOSED_KERNEL] = "leakmon kernel 10 6",
+		[DIAGNOSED_SYSV] = "leakmon memory -p %d 60",
 		[DIAGNOSED_MEMORY] = "leakmon memory -p %d 60",
 	};
 
@@ -424,6 +450,8 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 		.scans = (unsigned)evidence->scan_count,
 	};
 	count_stops(evidence, diagnosis);
+	kernel_memory_judge(&evidence->kernel, &diagnosis->kernel);
+	sysv_judge(&evidence->kernel, &diagnosis->sysv);
 	snprintf(diagnosis->comm, sizeof(diagnosis->comm), "%s", evidence->comm);
 	if (evidence->first && evidence->last)
 		diagnosis->rss = (struct diagnosed_count){.known = true,

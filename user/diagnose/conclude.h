@@ -8,6 +8,7 @@
 
 #include "diagnose/count_series.h"
 #include "diagnose/heap_growth.h"
+#include "diagnose/kernel_memory.h"
 #include "diagnose/mappings.h"
 #include "memory/tmpfs_files.h"
 #include "report/diagnosis.h"
@@ -28,8 +29,10 @@ struct diagnosis_evidence {
 	struct diagnosed_count threads, descriptors;
 	struct count_series thread_series, descriptor_series; /* the readings behind these */
 	const struct report *opened; /* with --descriptors and their ages, of this process alone */
-	struct mapped_evidence mapped;		      /* since anonymous memory was seen to grow */
+	struct mapped_evidence mapped; /* since anonymous memory was seen to grow */
+	struct kernel_evidence kernel;
 	const struct live_group *created;	      /* most threads since they became more */
+	const struct thread_group *ended_threads;     /* likewise of those that ended, unjoined */
 	const struct task_report *goroutines;	      /* the last reading of a Go program */
 	const struct heap_profile *heap_profile;      /* likewise, with growth */
 	const struct profile_report_process *profile; /* its sites ranked */

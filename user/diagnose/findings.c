@@ -439,6 +439,41 @@ static double isolate_growth(const struct diagnosis_evidence *evidence)
 		    managed_growth(evidence));
 }
 
+struct diagnosed_count diagnose_ended_threads(const struct diagnosis_evidence *evidence)
+{
+	struct diagnosed_count ended = {.known = evidence->first && evidence->last};
+
+	if (!ended.known)
+		return ended;
+	ended.before = evidence->first->ended_stacks;
+	ended.now = evidence->last->ended_stacks;
+	ended.known = count_grew(&ended) && diagnose_goes_on(evidence);
+	return ended;
+}
+
+static double stack_growth(const struct diagnosis_evidence *evidence)
+{
+	return evidence->conclusion
+		       ? fmax((double)evidence->conclusion->growth.groups[GROUP_STACKS], 0)
+		       : 0;
+}
+
+static void add_ended_threads(const struct diagnosis_evidence *evidence,
+			      struct diagnosis *diagnosis)
+{
+	const struct diagnosis_finding finding = {
+		.part = DIAGNOSED_THREADS,
+		.verdict = DIAGNOSIS_GROWS,
+		.why = "threads end, and nobody joins or detaches them: their stacks stay",
+		.bytes = stack_growth(evidence),
+		.exact = true,
+		.ended = true,
+	};
+
+	if (diagnose_ended_threads(evidence).known)
+		add(diagnosis, &finding);
+}
+
 /* `beside`: memory of theirs that was counted. */
 static void add_counted(struct diagnosis *diagnosis, enum diagnosis_part part, double more,
 			double beside, const char *why)
@@ -459,9 +494,6 @@ static void add_counts(const struct diagnosis_evidence *evidence, struct diagnos
 	const struct diagnosed_count *descriptors = &evidence->descriptors;
 	struct diagnosed_opener opener;
 	enum descriptors_verdict verdict;
-	double stacks = evidence->conclusion
-				? fmax((double)evidence->conclusion->growth.groups[GROUP_STACKS], 0)
-				: 0;
 
 	if (goroutines)
 		add_counted(diagnosis, DIAGNOSED_GOROUTINES,
@@ -469,8 +501,10 @@ static void add_counts(const struct diagnosis_evidence *evidence, struct diagnos
 			    "goroutines of one creator wait at one place, and become more");
 	else /* a goroutine in a system call keeps a thread */
 		add_counted(diagnosis, DIAGNOSED_THREADS, thread_growth(evidence),
-			    stacks + isolate_growth(evidence),
+			    stack_growth(evidence) + isolate_growth(evidence),
 			    "threads are created and do not end");
+	if (!(thread_growth(evidence) > 0))
+		add_ended_threads(evidence, diagnosis);
 	verdict = descriptors_judge(&evidence->descriptor_series, descriptors, evidence->opened,
 				    &opener);
 	if (verdict != DESCRIPTORS_NO_LEAK)
@@ -502,6 +536,27 @@ static void add_tmpfs(const struct diagnosis_evidence *evidence, struct diagnosi
 	add(diagnosis, &finding);
 }
 
+/* -------- what the kernel keeps for the process */
+
+/* Neither is in the process's own memory. */
+static void add_kernel(struct diagnosis *diagnosis)
+{
+	const struct diagnosis_finding
+		objects = {.part = DIAGNOSED_KERNEL,
+			   .verdict = DIAGNOSIS_GROWS,
+			   .why = "the kernel keeps more and more objects for this call stack",
+			   .bytes = diagnosis->kernel.bytes,
+			   .exact = diagnosis->kernel.exact},
+		segments = {.part = DIAGNOSED_SYSV,
+			    .verdict = DIAGNOSIS_GROWS,
+			    .why = "segments become more that nobody has attached, or removes",
+			    .bytes = (double)diagnosis->sysv.bytes,
+			    .exact = true};
+
+	add(diagnosis, &objects);
+	add(diagnosis, &segments);
+}
+
 int64_t diagnose_written_growth(const struct diagnosis_evidence *evidence)
 {
 	if (!evidence->first || !evidence->last)
@@ -520,7 +575,8 @@ static double group_growth(const struct diagnosis_evidence *evidence, enum memor
 	    group == GROUP_MANAGED)
 		return 0;
 	/* Threads explain their stacks. */
-	if (group == GROUP_STACKS && thread_growth(evidence) > 0)
+	if (group == GROUP_STACKS &&
+	    (thread_growth(evidence) > 0 || diagnose_ended_threads(evidence).known))
 		return 0;
 	/* It may be malloc's heap. */
 	if (group == GROUP_OTHER && evidence->last && evidence->last->why)
@@ -566,11 +622,14 @@ static double native_growth(const struct diagnosis_evidence *evidence)
 		       : 0;
 }
 
-static double counted_growth(const struct diagnosis_evidence *evidence)
+static double counted_growth(const struct diagnosis_evidence *evidence,
+			     const struct diagnosis *diagnosis)
 {
 	struct diagnosed_class class;
 	double grown = native_growth(evidence) + managed_growth(evidence) +
-		       (double)diagnose_find_garbage(evidence, &class);
+		       (diagnose_ended_threads(evidence).known ? stack_growth(evidence) : 0) +
+		       (double)diagnose_find_garbage(evidence, &class) + diagnosis->kernel.bytes +
+		       (double)diagnosis->sysv.bytes;
 
 	for (unsigned group = 0; group < GROUP_MAX_; group++)
 		grown += group_growth(evidence, (enum memory_group)group);
@@ -591,8 +650,9 @@ void findings_collect(const struct diagnosis_evidence *evidence, struct diagnosi
 	add_sampled(diagnosis);
 	add_counts(evidence, diagnosis);
 	add_tmpfs(evidence, diagnosis);
+	add_kernel(diagnosis);
 	add_groups(evidence, diagnosis);
-	diagnosis->grown_bytes = counted_growth(evidence);
+	diagnosis->grown_bytes = counted_growth(evidence, diagnosis);
 	/* Things that are counted explain memory that may not have grown yet. */
 	if (diagnosis->finding_count)
 		diagnosis->grown_bytes = fmax(diagnosis->grown_bytes, diagnosis->findings[0].bytes);

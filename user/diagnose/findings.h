@@ -27,4 +27,8 @@ bool diagnose_goes_on(const struct diagnosis_evidence *evidence);
 /* Growth of a process's own copies of files' pages, in bytes. */
 int64_t diagnose_written_growth(const struct diagnosis_evidence *evidence);
 
+/* Threads that ended and were never joined, at the first reading and at the last, where these
+ * became more and memory went on to grow; else not known. */
+struct diagnosed_count diagnose_ended_threads(const struct diagnosis_evidence *evidence);
+
 #endif

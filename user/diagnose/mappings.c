@@ -61,9 +61,10 @@ static struct like *like_of(struct likes *likes, const struct report_site *row)
 }
 
 /* Memory that no allocator and no thread has mapped for itself. */
-static bool is_plain(const struct report_site *row)
+static bool is_plain(const struct report_site *row, enum memory_group group)
 {
-	return row->site->family == FAMILY_MAPPING && row->site->kind == KIND_MAPPING;
+	return row->site->family == FAMILY_MAPPING &&
+	       row->site->kind == (group == GROUP_FILES ? KIND_FILE : KIND_MAPPING);
 }
 
 static int add_row(struct likes *likes, const struct report_site *row, uint64_t resident)
@@ -82,20 +83,22 @@ static int add_row(struct likes *likes, const struct report_site *row, uint64_t 
 	return 0;
 }
 
-bool mappings_judge(const struct mapped_evidence *mapped, struct diagnosed_mapper *mapper)
+bool mappings_judge(const struct mapped_evidence *mapped, enum memory_group group,
+		    struct diagnosed_mapper *mapper)
 {
+	uint64_t growth = group == GROUP_FILES ? mapped->written_growth : mapped->growth;
 	_cleanup_(likes_free) struct likes likes = {0};
 	const struct report_process *process;
 	const struct like *most = NULL;
 	uint64_t all = 0;
 
-	if (!mapped->report || mapped->report->processes.count != 1 || !mapped->growth)
+	if (!mapped->report || mapped->report->processes.count != 1 || !growth)
 		return false;
 	process = &mapped->report->processes.items[0];
 	for (size_t i = 0; i < process->sites.count; i++) {
 		const struct report_site *row = &process->sites.items[i];
 
-		if (!is_plain(row))
+		if (!is_plain(row, group))
 			continue;
 		all += mapped->resident[i];
 		if (!row->site->lost && add_row(&likes, row, mapped->resident[i]))
@@ -105,9 +108,9 @@ bool mappings_judge(const struct mapped_evidence *mapped, struct diagnosed_mappe
 		if (!most || likes.list.items[i].is.resident > most->is.resident)
 			most = &likes.list.items[i];
 	}
-	if (!most || (double)all < (double)mapped->growth * NEW_SHARE)
+	if (!most || (double)all < (double)growth * NEW_SHARE)
 		return false;
 	*mapper = most->is;
-	mapper->share = (double)most->is.resident / (double)MAX(all, mapped->growth);
+	mapper->share = (double)most->is.resident / (double)MAX(all, growth);
 	return mapper->share >= MAPPER_SHARE;
 }

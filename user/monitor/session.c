@@ -571,6 +571,11 @@ static int load(struct session *session)
 		.usdt = session->tracks_heap && !options->probes.no_usdt &&
 			!options->tracking.trace && !options->tracking.windowed,
 		.families = options->tracking.families,
+		.object_tgid =
+			options->tracking.kernel_objects && options->targets.chosen.pids.count == 1
+				? (uint32_t)options->targets.chosen.pids.items[0]
+				: 0,
+		.object_shift = options->tracking.object_shift,
 		.threads = session->follows_threads,
 		.blocks_map = &session->blocks_map,
 		.launched_tgid = session->launch.pid > 0 ? (uint32_t)session->launch.pid : 0,

@@ -43,10 +43,14 @@ struct tracking_options {
 	bool families[FAMILY_MAX_]; /* that are tracked besides heap and threads */
 	bool no_threads;	    /* leave out the creators of threads, and which were joined */
 	bool no_heap;		    /* nothing but threads */
-	bool trace;		    /* print each event */
-	bool windowed;		    /* probes are set for short times only: profile/profile_run.h */
-	bool debuginfod;	    /* fetch missing debug files from $DEBUGINFOD_URLS */
-	bool empty_programs;	    /* benchmark: probes that do nothing */
+	/* The kernel's objects of the one target: collect/kernel_objects.h; and as loader_config.
+	 */
+	bool kernel_objects;
+	uint32_t object_shift;
+	bool trace;	     /* print each event */
+	bool windowed;	     /* probes are set for short times only: profile/profile_run.h */
+	bool debuginfod;     /* fetch missing debug files from $DEBUGINFOD_URLS */
+	bool empty_programs; /* benchmark: probes that do nothing */
 };
 
 #define TRACKING_DEFAULTS                                                                          \

@@ -607,7 +607,8 @@ int targets_probe(struct session *session, pid_t pid, const struct arrival *arri
 		stages_load(&session->stages, process_table_find(session->stages.processes, pid));
 	error = targets_probe_mapped(session, tracked);
 	/* Streams of events need no probes. */
-	if (!error && !targets_probed(session, tracked) && session->streams.fd <= 0)
+	if (!error && !targets_probed(session, tracked) && session->streams.fd <= 0 &&
+	    !session->options->tracking.kernel_objects)
 		error = targets_explain_nothing(session, tracked);
 	if (error) {
 		target_drop_last(session);

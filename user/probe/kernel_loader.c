@@ -144,6 +144,7 @@ int kernel_loader_open(struct kernel_side *side, const struct loader_config *con
 		return loader_explain(error, config);
 	}
 	ledger_export_counters(&opened.bpf, opened.skeleton);
+	opened.owners_fd = bpf_map__fd(opened.skeleton->maps.kernel_owners);
 	memcpy(opened.followed, works, sizeof(opened.followed));
 	opened.sees_rcu = works[RCU];
 	*side = opened;
@@ -171,4 +172,9 @@ void kernel_loader_misses(const struct kernel_side *side, uint64_t *births, uint
 		    !bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
 			*(tracepoints[i].birth ? births : deaths) += info.recursion_misses;
 	}
+}
+
+uint64_t kernel_loader_unowned(const struct kernel_side *side)
+{
+	return side->skeleton->bss->owners_lost;
 }

@@ -12,6 +12,7 @@
 struct kernel_side {
 	struct bpf_side bpf; /* as collect sees it; bpf.skeleton is NULL */
 	struct kernel_bpf *skeleton;
+	int owners_fd;		       /* of the skeleton: struct lm_kernel_owner */
 	bool followed[LM_KERNEL_MAX_]; /* false: this kernel has no such tracepoints */
 	bool sees_rcu; /* false: what kfree_rcu frees in bulk is noticed when the address is used
 			  again */
@@ -26,5 +27,8 @@ void kernel_loader_close(struct kernel_side *side);
  * on that CPU, and was not seen.
  */
 void kernel_loader_misses(const struct kernel_side *side, uint64_t *births, uint64_t *deaths);
+
+/* Allocations of no known process: LM_KERNEL_OWNERS_MAX pairs have something outstanding. */
+uint64_t kernel_loader_unowned(const struct kernel_side *side);
 
 #endif

@@ -317,6 +317,74 @@ static void set_descriptors(struct leakmon_bpf *skeleton, const struct loader_co
 	btf__free(types);
 }
 
+static const struct {
+	const char *name, *tracepoint, *signature;
+	bool needed;
+} object_programs[] = {
+	{"object_kmalloc", "kmalloc", "8p8", true},
+	{"object_kfree", "kfree", "8p", true},
+	{"object_cache_alloc", "kmem_cache_alloc", "8pp4", true},
+	{"object_cache_free", "kmem_cache_free", "8p", true},
+	{"object_rcu_bulk", "rcu_invoke_kfree_bulk_callback", "p8p", false},
+	{"object_fork", NULL, NULL, false},
+};
+
+static struct bpf_program *object_program(const struct leakmon_bpf *skeleton, size_t i)
+{
+	return bpf_object__find_program_by_name(skeleton->obj, object_programs[i].name);
+}
+
+/* Whether this kernel has the tracepoints without which a count would be wrong. */
+static bool choose_object_programs(struct leakmon_bpf *skeleton)
+{
+	struct btf *types = btf__load_vmlinux_btf();
+	bool chosen = types;
+
+	for (size_t i = 0; chosen && i < ARRAY_SIZE(object_programs); i++) {
+		bool works = !object_programs[i].tracepoint ||
+			     tracepoint_has(types, object_programs[i].tracepoint,
+					    object_programs[i].signature);
+
+		chosen = works || !object_programs[i].needed;
+		bpf_program__set_autoload(object_program(skeleton, i), works);
+	}
+	btf__free(types);
+	return chosen;
+}
+
+static void set_objects(struct leakmon_bpf *skeleton, const struct loader_config *config)
+{
+	if (!config->object_tgid || !choose_object_programs(skeleton)) {
+		for (size_t i = 0; i < ARRAY_SIZE(object_programs); i++)
+			bpf_program__set_autoload(object_program(skeleton, i), false);
+		return;
+	}
+	skeleton->rodata->object_tgid = config->object_tgid;
+	skeleton->rodata->object_shift = config->object_shift;
+	bpf_map__set_max_entries(skeleton->maps.objects, LM_OBJECTS_MAX);
+	bpf_map__set_max_entries(skeleton->maps.object_sums, LM_OBJECT_SUMS_MAX);
+	bpf_map__set_max_entries(skeleton->maps.object_children, LM_OBJECT_CHILDREN_MAX);
+}
+
+static void export_objects(struct bpf_side *bpf, const struct leakmon_bpf *skeleton)
+{
+	bool followed = bpf_program__fd(skeleton->progs.object_cache_alloc) >= 0;
+
+	bpf->objects_fd = followed ? bpf_map__fd(skeleton->maps.objects) : -1;
+	bpf->object_sums_fd = followed ? bpf_map__fd(skeleton->maps.object_sums) : -1;
+	bpf->object_counts_fd = followed ? bpf_map__fd(skeleton->maps.object_counts) : -1;
+	bpf->object_children_fd = followed ? bpf_map__fd(skeleton->maps.object_children) : -1;
+}
+
+uint64_t loader_object_frees(const struct bpf_side *bpf)
+{
+	uint64_t frees = 0;
+
+	for (size_t i = 0; i < LM_OBJECT_FREE_COUNTERS; i++)
+		frees += bpf->skeleton->bss->object_frees[i].frees;
+	return frees;
+}
+
 static uint64_t program_misses(const struct bpf_program *program)
 {
 	int fd = bpf_program__fd(program);
@@ -557,6 +625,7 @@ static int export_side(struct bpf_side *bpf, struct leakmon_bpf *skeleton,
 	for (size_t i = 0; i < HEAP_PROGRAM_MAX_; i++)
 		bpf->heap_fds[i] = bpf_program__fd(heap_program(skeleton, i));
 	export_threads(bpf, skeleton);
+	export_objects(bpf, skeleton);
 	bpf->skeleton = skeleton;
 	error = is_followed(config, FAMILY_DESCRIPTORS) ? export_descriptors(bpf, skeleton) : 0;
 	return error ? error : export_usdt(bpf, skeleton, config->usdt);
@@ -615,6 +684,7 @@ static struct leakmon_bpf *open_skeleton(const struct loader_config *config, boo
 	use_blocks_map(skeleton, config);
 	set_usdt(skeleton, config);
 	set_descriptors(skeleton, config);
+	set_objects(skeleton, config);
 	return skeleton;
 }
 

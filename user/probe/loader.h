@@ -10,6 +10,7 @@
 #include "base/page.h"
 #include "leakmon_abi.h"
 #include "leakmon_descriptor.h"
+#include "leakmon_object.h"
 #include "leakmon_usdt.h"
 #include "parse/plan.h"
 #include "parse/thread_library.h"
@@ -44,9 +45,11 @@ struct loader_config {
 	struct blocks_map *blocks_map; /* begun with the same max_blocks, or not at all; or NULL */
 	/* Families that are followed: else its programs are not loaded. */
 	bool heap;
-	bool counts_hits; /* of the heap's probes, and their time: probe_cost.h */
-	bool usdt;	  /* of programs that sample themselves, instead of their heap */
-	bool threads;	  /* their creation, end and reaping */
+	bool counts_hits;      /* of the heap's probes, and their time: probe_cost.h */
+	bool usdt;	       /* of programs that sample themselves, instead of their heap */
+	bool threads;	       /* their creation, end and reaping */
+	uint32_t object_tgid;  /* whose objects in the kernel are followed; 0: nobody's */
+	uint32_t object_shift; /* one object in 1 << object_shift */
 	/* FAMILY_MAX_ of them, of which those of events count; NULL: none. Borrowed. */
 	const bool *families;
 };
@@ -111,10 +114,15 @@ struct bpf_side {
 	uint32_t max_sites, max_processes;
 	int heap_fds[HEAP_PROGRAM_MAX_];
 	int hits_fd; /* stays zero without loader_config.counts_hits */
+	/* Without loader_config.object_tgid, or where the kernel's tracepoints are others, -1. */
+	int objects_fd, object_sums_fd, object_counts_fd, object_children_fd;
 	/* Without loader_config.usdt -1, and specs is NULL. */
 	int usdt_fds[USDT_KIND_MAX_], usdt_specs_fd, usdt_blocks_fd;
 	struct usdt_specs *specs; /* owned */
 };
+
+/* Frees of the whole machine that bpf/object.bpf.c has seen: what it costs. */
+uint64_t loader_object_frees(const struct bpf_side *bpf);
 
 /* How often the kernel left out a program of the descriptors', for it was running already on that
  * CPU (a kernel that preempts itself). */

@@ -28,6 +28,8 @@ static const struct part_row parts[] = {
 	[DIAGNOSED_THREADS] = {"threads", "threads"},
 	[DIAGNOSED_DESCRIPTORS] = {"descriptors", "open descriptors"},
 	[DIAGNOSED_TMPFS] = {"tmpfs", "a file in memory (tmpfs)"},
+	[DIAGNOSED_KERNEL] = {"kernel-memory", "memory of the kernel"},
+	[DIAGNOSED_SYSV] = {"sysv-segments", "System V shared memory"},
 	[DIAGNOSED_MEMORY] = {NULL, NULL},
 };
 _Static_assert(ARRAY_SIZE(parts) == DIAGNOSED_MAX_, "a row for each part");

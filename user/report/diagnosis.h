@@ -32,6 +32,8 @@ enum diagnosis_part {
 	DIAGNOSED_THREADS,
 	DIAGNOSED_DESCRIPTORS,
 	DIAGNOSED_TMPFS,  /* a file in memory, of which nothing need be resident in the process */
+	DIAGNOSED_KERNEL, /* objects that the kernel keeps for the process */
+	DIAGNOSED_SYSV,	  /* segments of System V shared memory */
 	DIAGNOSED_MEMORY, /* another part: diagnosis.group */
 	DIAGNOSED_MAX_
 };
@@ -72,6 +74,14 @@ struct diagnosed_opener {
 	double share;		  /* of the growth that the staying ones explain */
 };
 
+/* Threads that ended and were never joined. */
+struct diagnosed_ended {
+	struct diagnosed_count threads;
+	uint64_t stack_bytes;		  /* of all their stacks, resident at the end */
+	const struct thread_group *group; /* most of them; borrowed; NULL: no creator is known */
+	double share;			  /* of the growth that this group explains, at least */
+};
+
 /* The call stack, with those through the same functions, that most of the new anonymous memory
  * outside malloc comes from, since that was seen to grow. */
 struct diagnosed_mapper {
@@ -79,6 +89,25 @@ struct diagnosed_mapper {
 	uint64_t bytes, count;		/* that stay mapped; of how many mappings */
 	uint64_t resident;		/* of these bytes, with what is swapped out */
 	double share;			/* of the growth in that time */
+};
+
+/* The code of the process for which the kernel keeps most of its objects. */
+struct diagnosed_kernel {
+	const char *what;     /* "inotify watches"; static; NULL: not known */
+	const char *function; /* of the kernel, that allocates most; borrowed; NULL: not known */
+	const char *cache;    /* of that; borrowed; "": kmalloc */
+	uint64_t count;	      /* of that */
+	double bytes;	      /* of all objects that this code left; 0: nothing is known */
+	double seconds;	      /* since they are followed */
+	bool exact;
+	const struct frames *frames;   /* of the process; borrowed */
+	struct diagnosed_count things; /* by /proc, where that counts them */
+};
+
+/* Segments that nobody has attached, made by this process or by its children. */
+struct diagnosed_sysv {
+	uint64_t segments, bytes;
+	bool by_children;
 };
 
 #define DIAGNOSIS_CLASSES_MAX 3
@@ -100,6 +129,7 @@ struct diagnosis_finding {
 	const struct profile_report_site *site; /* borrowed; NULL: no call stack */
 	struct diagnosed_blocks blocks;		/* of that call stack */
 	bool counted_lost;			/* unreachable blocks that were counted */
+	bool ended;				/* threads that do not live any more */
 	bool has_class;
 	struct diagnosed_class class; /* of native blocks, where no call stack is known */
 	bool has_root;
@@ -134,7 +164,11 @@ struct diagnosis {
 	const struct retain_result *retention;	/* the last scan */
 	const struct task_group *goroutines;	/* that become more, and do not end */
 	struct diagnosed_opener opener;		/* of most descriptors that stay open */
-	struct diagnosed_mapper mapper;		/* of most of DIAGNOSED_MEMORY, GROUP_OTHER */
+	struct diagnosed_mapper mapper;		/* of most of DIAGNOSED_MEMORY, GROUP_OTHER
+						 * or GROUP_FILES */
+	struct diagnosed_kernel kernel;		/* of most of DIAGNOSED_KERNEL */
+	struct diagnosed_sysv sysv;		/* of DIAGNOSED_SYSV */
+	struct diagnosed_ended ended_threads;	/* of DIAGNOSED_THREADS that do not live */
 	const struct live_group *creator;	/* of most threads that stay */
 	double creator_share;			/* of the growth that these explain, at least */
 	struct {

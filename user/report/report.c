@@ -7,6 +7,9 @@ static void site_free(struct report_site *site)
 {
 	vec_free(&site->frames.list);
 	vec_free(&site->blocks);
+	for (size_t i = 0; i < site->owners.count; i++)
+		free(site->owners.items[i].cgroup);
+	vec_free(&site->owners);
 }
 
 static void cut_process(struct report_process *process, size_t top)

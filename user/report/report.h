@@ -30,11 +30,22 @@ struct report_cost {
 	uint64_t rss_bytes;
 };
 
+/* A process for which the kernel allocated blocks of one call stack that are outstanding. */
+struct site_owner {
+	uint32_t pid;  /* 0: none, but an interrupt of an idle CPU */
+	char comm[16]; /* untrusted */
+	char *cgroup;  /* untrusted; owned; NULL: it has ended */
+	uint64_t bytes, count;
+};
+
 struct report_site {
 	const struct site *site;
 	uint64_t id;		  /* symbolizer_stack_id */
 	struct frames frames;	  /* owned; empty for a lost site */
 	VEC(struct block) blocks; /* owned; with --show-allocs: of this site, oldest first */
+	VEC(struct site_owner)
+	owners;		     /* owned; of FAMILY_KERNEL, the greatest first, some of them */
+	size_t owners_total; /* of how many */
 	const struct history_site *series; /* of the report's history, or NULL */
 	const struct suppression *rule;	   /* that accepts it (analyze/suppress.h), or NULL */
 };

@@ -37,8 +37,9 @@ struct beside_session {
 	struct snapshot snapshot;
 	struct report report;
 	struct thread_census census;
-	uint64_t other_first; /* bytes of GROUP_OTHER when it was opened */
-	uint64_t *resident;   /* of each row of `report`; owned */
+	uint64_t other_first, written_first; /* bytes of GROUP_OTHER, and of MEMORY_FILES_WRITTEN,
+					      * when it was opened */
+	uint64_t *resident;		     /* of each row of `report`; owned */
 };
 
 struct beside_row {
@@ -107,6 +108,29 @@ static int take_created(struct beside_session *beside)
 	return error;
 }
 
+/* Those that ended and were not joined. */
+static void examine_ended(struct beside_session *beside, struct beside_evidence *evidence)
+{
+	struct symbolizer *symbolizer = beside->session.stages.symbolizer;
+	struct thread_group *most = NULL;
+
+	for (size_t i = 0; i < beside->census.groups.count && !most; i++) {
+		if (!beside->census.groups.items[i].before_attach)
+			most = &beside->census.groups.items[i];
+	}
+	for (int turn = 0; most && turn < 2; turn++) {
+		if (turn)
+			symbolizer_find_lines(symbolizer, session_lines_wait_ms(true));
+		if (symbolizer_name(symbolizer, (uint32_t)beside->pid, most->addresses, most->depth,
+				    LINES_KNOWN, &most->stack) ||
+		    (most->start_routine &&
+		     symbolizer_name_function(symbolizer, (uint32_t)beside->pid,
+					      most->start_routine, LINES_KNOWN, &most->start)))
+			return;
+	}
+	evidence->ended = most;
+}
+
 /* The threads that were created since the session began and still live. */
 static void examine_threads(struct beside_session *beside, const struct memory_process *last,
 			    struct beside_evidence *evidence)
@@ -117,6 +141,7 @@ static void examine_threads(struct beside_session *beside, const struct memory_p
 	(void)last;
 	if (take_created(beside))
 		return;
+	examine_ended(beside, evidence);
 	for (size_t i = 0; i < beside->census.live.count; i++) {
 		struct live_group *group = &beside->census.live.items[i];
 
@@ -138,7 +163,8 @@ static void choose_mappings(struct tracking_options *tracking)
 	tracking->families[FAMILY_MAPPING] = true;
 }
 
-/* Bytes of anonymous memory between two addresses, with what is swapped out. */
+/* Bytes of anonymous memory between two addresses, with what is swapped out: in a mapping of a file
+ * its written copies. */
 static uint64_t count_resident(pid_t pid, int pagemap_fd, const struct block *block, size_t *budget)
 {
 	uint64_t page = block->address / page_size(), end = page + block->size / page_size();
@@ -161,6 +187,11 @@ static uint64_t count_resident(pid_t pid, int pagemap_fd, const struct block *bl
 	return bytes;
 }
 
+static bool is_plain(const struct report_site *row)
+{
+	return row->site->kind == KIND_MAPPING || row->site->kind == KIND_FILE;
+}
+
 static int read_resident(struct beside_session *beside, const struct report_process *process)
 {
 	_cleanup_close_ int pagemap_fd = pagemap_open(live_memory(beside->pid));
@@ -174,7 +205,7 @@ static int read_resident(struct beside_session *beside, const struct report_proc
 	for (size_t i = 0; i < process->sites.count; i++) {
 		const struct report_site *row = &process->sites.items[i];
 
-		for (size_t j = 0; row->site->kind == KIND_MAPPING && j < row->blocks.count; j++)
+		for (size_t j = 0; is_plain(row) && j < row->blocks.count; j++)
 			beside->resident[i] += count_resident(beside->pid, pagemap_fd,
 							      &row->blocks.items[j], &budget);
 	}
@@ -186,13 +217,18 @@ static void examine_mappings(struct beside_session *beside, const struct memory_
 {
 	const struct report *report = last ? beside_report(beside) : NULL;
 	uint64_t other = last ? memory_group_resident(last, GROUP_OTHER) : 0;
+	uint64_t written = last ? last->parts[MEMORY_FILES_WRITTEN].resident : 0;
 
-	if (!report || report->processes.count != 1 || other <= beside->other_first ||
+	if (!report || report->processes.count != 1 ||
+	    (other <= beside->other_first && written <= beside->written_first) ||
 	    read_resident(beside, &report->processes.items[0]))
 		return;
-	evidence->mapped = (struct mapped_evidence){.report = report,
-						    .resident = beside->resident,
-						    .growth = other - beside->other_first};
+	evidence->mapped = (struct mapped_evidence){
+		.report = report,
+		.resident = beside->resident,
+		.growth = other - MIN(other, beside->other_first),
+		.written_growth = written - MIN(written, beside->written_first),
+	};
 }
 
 /* -------- all families */
@@ -244,16 +280,38 @@ void diagnose_beside_notice(struct diagnose_beside *beside, pid_t pid, enum besi
 		beside_add(beside, pid, family);
 }
 
+/* By a reading of memory: whether threads ended unjoined, and mappings grew. */
+static void notice_growth(struct diagnose_beside *beside, const struct memory_process *first,
+			  const struct memory_process *now, double anonymous_growth)
+{
+	uint64_t other = memory_group_resident(now, GROUP_OTHER);
+	uint64_t written = now->parts[MEMORY_FILES_WRITTEN].resident;
+	double grown = (double)other - (double)memory_group_resident(first, GROUP_OTHER) +
+		       (double)written - (double)first->parts[MEMORY_FILES_WRITTEN].resident;
+	struct beside_session *session;
+
+	if (!beside->sessions[BESIDE_THREADS] &&
+	    now->ended_stacks >= first->ended_stacks + NOTICE_MIN)
+		beside_add(beside, now->pid, BESIDE_THREADS);
+	if (beside->sessions[BESIDE_MAPPINGS] || grown < NOTICE_BYTES * NOTICE_SHARE ||
+	    grown < anonymous_growth * NOTICE_SHARE)
+		return;
+	session = beside_add(beside, now->pid, BESIDE_MAPPINGS);
+	if (!session)
+		return;
+	session->other_first = other;
+	session->written_first = written;
+}
+
 void diagnose_beside_notice_memory(struct diagnose_beside *beside,
 				   const struct process_reading *reading,
 				   const struct memory_process *first)
 {
 	_cleanup_(memory_process_free) struct memory_process now = {0};
-	double anonymous = reading->quantities.values[QUANTITY_HEAP], grown;
-	struct beside_session *session;
-	uint64_t other;
+	double anonymous = reading->quantities.values[QUANTITY_HEAP];
 
-	if (!first || isnan(anonymous) || beside->sessions[BESIDE_MAPPINGS])
+	if (!first || isnan(anonymous) ||
+	    (beside->sessions[BESIDE_MAPPINGS] && beside->sessions[BESIDE_THREADS]))
 		return;
 	if (!(beside->anonymous_due > 0)) {
 		beside->anonymous_first = anonymous;
@@ -263,16 +321,8 @@ void diagnose_beside_notice_memory(struct diagnose_beside *beside,
 		return;
 	beside->memory_readings++;
 	beside->anonymous_due = anonymous + (anonymous - beside->anonymous_first);
-	if (memory_process_read(reading->pid, NULL, &now))
-		return;
-	other = memory_group_resident(&now, GROUP_OTHER);
-	grown = (double)other - (double)memory_group_resident(first, GROUP_OTHER);
-	if (grown < NOTICE_BYTES * NOTICE_SHARE ||
-	    grown < (anonymous - beside->anonymous_first) * NOTICE_SHARE)
-		return;
-	session = beside_add(beside, reading->pid, BESIDE_MAPPINGS);
-	if (session)
-		session->other_first = other;
+	if (!memory_process_read(reading->pid, NULL, &now))
+		notice_growth(beside, first, &now, anonymous - beside->anonymous_first);
 }
 
 void diagnose_beside_examine(struct diagnose_beside *beside, const struct memory_process *last,

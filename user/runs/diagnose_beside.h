@@ -26,6 +26,7 @@ struct diagnose_beside {
 struct beside_evidence {
 	const struct report *opened;	  /* with --descriptors, of this process alone */
 	const struct live_group *created; /* most threads since they became more */
+	const struct thread_group *ended; /* likewise, that ended and were not joined */
 	struct mapped_evidence mapped;
 };
 
@@ -37,9 +38,10 @@ void diagnose_beside_notice(struct diagnose_beside *beside, pid_t pid, enum besi
 			    const struct diagnosed_count *count);
 
 /*
- * Opens the session of BESIDE_MAPPINGS once anonymous memory grew outside malloc and managed heaps:
- * by a few readings of memory, without a stop, each when all anonymous memory has doubled its
- * growth. `first`: the reading at the beginning; NULL: there is none.
+ * Opens the session of BESIDE_MAPPINGS once memory grew outside malloc and managed heaps, and that
+ * of BESIDE_THREADS once threads have ended that nobody joined: by a few readings of memory,
+ * without a stop, each when all anonymous memory has doubled its growth. `first`: the reading at
+ * the beginning; NULL: there is none.
  */
 void diagnose_beside_notice_memory(struct diagnose_beside *beside,
 				   const struct process_reading *reading,

@@ -29,6 +29,7 @@
 #include "retain/double_scan.h"
 #include "retain/result_build.h"
 #include "runs/diagnose_beside.h"
+#include "runs/diagnose_kernel.h"
 #include "runtime/go_reader.h"
 #include "triage/process_reading.h"
 #include "triage/triage.h"
@@ -39,6 +40,8 @@
  * become busier. The last one begins so much earlier, but after this share of the time. */
 #define LOOK_MARGIN 1.5
 #define CLOSING_SHARE 0.25
+/* Of the time, what a trial of the kernel's objects lasts. */
+#define KERNEL_TRIAL_SHARE 0.15
 /* How often processes are read to find suspects, in seconds, and for which share of a core. */
 #define TRIAGE_S 1.0
 #define GOROUTINE_READINGS 10
@@ -63,6 +66,7 @@ struct subject {
 	size_t scan_count;
 	bool unscannable; /* it was said */
 	struct diagnose_beside beside;
+	struct kernel_watch *kernel; /* owned; NULL: out of memory */
 	bool is_go;
 	struct task_history task_history;
 	struct task_report goroutines; /* the latest */
@@ -161,6 +165,7 @@ static void look_at_counts(struct subject *subject)
 	diagnose_beside_notice(&subject->beside, subject->pid, BESIDE_THREADS, &subject->threads);
 	diagnose_beside_notice_memory(&subject->beside, &subject->reading,
 				      subject->has_first ? &subject->first : NULL);
+	kernel_watch_notice(subject->kernel);
 }
 
 /* Without a stop, a few milliseconds of work. */
@@ -447,9 +452,11 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	evidence.descriptor_series = subject->descriptor_series;
 	diagnose_beside_examine(&subject->beside, subject->has_last ? &subject->last : NULL,
 				&beside);
+	kernel_watch_examine(subject->kernel, &evidence.kernel);
 	evidence.mapped = beside.mapped;
 	evidence.opened = beside.opened;
 	evidence.created = beside.created;
+	evidence.ended_threads = beside.ended;
 	evidence.growth = &subject->growth;
 	evidence.lost_growth = &subject->lost_growth;
 	evidence.readings = subject->readings;
@@ -570,6 +577,8 @@ static int look_first(struct diagnose_run *run)
 		struct subject *subject = &run->subjects[i];
 
 		subject->begin_ns = run->begin_ns;
+		subject->kernel = kernel_watch_open(subject->pid, (double)run->options->for_ns /
+									  1e9 * KERNEL_TRIAL_SHARE);
 		read_go(subject, true);
 		read_counts(subject, true);
 		read_memory(run, subject, &subject->first, &subject->has_first);
@@ -757,6 +766,7 @@ static void run_free(struct diagnose_run *run)
 		if (subject->readable)
 			process_reading_close(&subject->reading);
 		diagnose_beside_close(&subject->beside);
+		kernel_watch_close(subject->kernel);
 		container_free(subject->container);
 		task_history_free(&subject->task_history);
 		task_report_free(&subject->goroutines);

@@ -10,6 +10,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "collect/collect.h"
+#include "collect/kernel_owners.h"
 #include "output/output.h"
 #include "probe/kernel_loader.h"
 #include "report/family.h"
@@ -120,7 +121,8 @@ static int sites_label(const struct kernel_run *run, struct snapshot_process *pr
 	return error;
 }
 
-static int sites_name(const struct kernel_run *run, struct report_process *process)
+static int sites_name(const struct kernel_run *run, const struct kernel_owners *owners,
+		      struct report_process *process)
 {
 	int error = 0;
 
@@ -131,6 +133,8 @@ static int sites_name(const struct kernel_run *run, struct report_process *proce
 		error = kernel_symbols_name(run->symbols, site->site->addresses, site->site->depth,
 					    &site->frames, &allocator);
 		site->id = symbolizer_stack_id(&site->frames);
+		if (!error)
+			error = kernel_owners_fill(owners, site->site->index, site);
 	}
 	return error;
 }
@@ -138,8 +142,12 @@ static int sites_name(const struct kernel_run *run, struct report_process *proce
 /* The kernel's own count of events that its programs could not take. */
 static void say_misses(const struct kernel_run *run, struct snapshot *snapshot)
 {
-	uint64_t births, deaths;
+	uint64_t births, deaths, unowned = kernel_loader_unowned(&run->side);
 
+	if (unowned)
+		log_warning("%llu allocations are not shown with their processes: there are more "
+			    "than %d pairs of call stack and process",
+			    (unsigned long long)unowned, LM_KERNEL_OWNERS_MAX);
 	kernel_loader_misses(&run->side, &births, &deaths);
 	if (!births && !deaths)
 		return;
@@ -152,15 +160,18 @@ static void say_misses(const struct kernel_run *run, struct snapshot *snapshot)
 
 static int write_report(struct kernel_run *run, struct snapshot *snapshot, bool last)
 {
+	_cleanup_(kernel_owners_free) struct kernel_owners owners = {0};
+	const struct tracking_options *tracking = &run->options->tracking;
 	struct report report = {0};
-	int error = 0;
+	int error = kernel_owners_read(
+		&run->side, tracking->sample_rate > 1 || tracking->sample_bytes, &owners);
 
 	for (size_t i = 0; i < snapshot->processes.count && !error; i++)
 		error = sites_label(run, &snapshot->processes.items[i]);
 	if (!error)
 		error = report_build(&report, snapshot, &run->options->output.report);
 	for (size_t i = 0; i < report.processes.count && !error; i++)
-		error = sites_name(run, &report.processes.items[i]);
+		error = sites_name(run, &owners, &report.processes.items[i]);
 	report.form = emit_form(&run->options->output);
 	report.cost = emit_cost();
 	report.lost_reports = run->emitter.lost;

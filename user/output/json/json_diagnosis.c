@@ -164,6 +164,39 @@ static void mapper_write(struct json_writer *json, const struct diagnosed_mapper
 	json_close(json, '}');
 }
 
+static void kernel_write(struct json_writer *json, const struct diagnosed_kernel *kernel)
+{
+	if (!(kernel->bytes > 0)) {
+		json_put_null(json, "kernel");
+		return;
+	}
+	json_open(json, "kernel", '{');
+	json_put_string(json, "what", kernel->what);
+	json_put_string(json, "kernel_function", kernel->function);
+	json_put_string(json, "cache", *kernel->cache ? kernel->cache : NULL);
+	json_put_number(json, "count", kernel->count);
+	json_put_real(json, "bytes", kernel->bytes);
+	json_put_real(json, "seconds", kernel->seconds);
+	json_put_bool(json, "exact", kernel->exact);
+	count_write(json, "things", &kernel->things);
+	json_put_string(json, "function", site_label_function(kernel->frames));
+	json_stack_write(json, NULL, 0, kernel->frames);
+	json_close(json, '}');
+}
+
+static void sysv_write(struct json_writer *json, const struct diagnosed_sysv *sysv)
+{
+	if (!sysv->segments) {
+		json_put_null(json, "sysv");
+		return;
+	}
+	json_open(json, "sysv", '{');
+	json_put_number(json, "segments", sysv->segments);
+	json_put_number(json, "bytes", sysv->bytes);
+	json_put_bool(json, "by_children", sysv->by_children);
+	json_close(json, '}');
+}
+
 static void creator_write(struct json_writer *json, const struct diagnosis *diagnosis)
 {
 	const struct live_group *group = diagnosis->creator;
@@ -180,6 +213,28 @@ static void creator_write(struct json_writer *json, const struct diagnosis *diag
 	json_put_string(json, "runs",
 			group->start.list.count ? group->start.list.items[0].function : NULL);
 	json_stack_write(json, NULL, 0, &group->stack);
+	json_close(json, '}');
+}
+
+static void ended_write(struct json_writer *json, const struct diagnosed_ended *ended)
+{
+	if (!ended->threads.known) {
+		json_put_null(json, "ended_threads");
+		return;
+	}
+	json_open(json, "ended_threads", '{');
+	count_write(json, "threads", &ended->threads);
+	json_put_number(json, "stack_bytes", ended->stack_bytes);
+	if (ended->group) {
+		json_put_string(json, "function", site_label_function(&ended->group->stack));
+		json_put_number(json, "count", ended->group->count);
+		json_put_real(json, "share", ended->share);
+		json_put_string(json, "runs",
+				ended->group->start.list.count
+					? ended->group->start.list.items[0].function
+					: NULL);
+		json_stack_write(json, NULL, 0, &ended->group->stack);
+	}
 	json_close(json, '}');
 }
 
@@ -343,7 +398,10 @@ static void diagnosis_write(struct json_writer *json, const struct diagnosis *di
 	sampled_write(json, diagnosis);
 	opener_write(json, &diagnosis->opener);
 	mapper_write(json, &diagnosis->mapper);
+	kernel_write(json, &diagnosis->kernel);
+	sysv_write(json, &diagnosis->sysv);
 	creator_write(json, diagnosis);
+	ended_write(json, &diagnosis->ended_threads);
 	goroutines_write(json, diagnosis->goroutines);
 	classes_write(json, diagnosis);
 	holder_write(json, diagnosis);

@@ -188,6 +188,24 @@ static void blocks_write(struct json_writer *json, const struct report_site *sit
 	json_close(json, ']');
 }
 
+static void site_owners_write(struct json_writer *json, const struct report_site *ranked)
+{
+	json_open(json, "owners", '[');
+	for (size_t i = 0; i < ranked->owners.count; i++) {
+		const struct site_owner *owner = &ranked->owners.items[i];
+
+		json_open(json, NULL, '{');
+		json_put_number(json, "pid", owner->pid);
+		json_put_string(json, "comm", owner->comm);
+		json_put_string(json, "cgroup", owner->cgroup);
+		json_put_number(json, "bytes", owner->bytes);
+		json_put_number(json, "count", owner->count);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_put_number(json, "owners_total", ranked->owners_total);
+}
+
 void json_site_write(struct json_writer *json, const struct report *report,
 		     const struct report_site *ranked)
 {
@@ -219,6 +237,8 @@ void json_site_write(struct json_writer *json, const struct report *report,
 		bounds_write(json, &estimate);
 		json_close(json, '}');
 	}
+	if (ranked->owners_total)
+		site_owners_write(json, ranked);
 	json_frames_write(json, ranked);
 	json_trend_write(json, report, ranked);
 	if (report->show_allocs)

@@ -33,6 +33,9 @@ static double rate_of(const struct diagnosis *diagnosis)
 				(double)diagnosis->lost_bytes.before) *
 			       to_minute;
 		return answer ? diagnosis->grown_bytes * to_minute : -1;
+	case DIAGNOSED_KERNEL:
+		return diagnosis->kernel.bytes * 60 / fmax(diagnosis->kernel.seconds, 1);
+	case DIAGNOSED_SYSV:
 	case DIAGNOSED_TMPFS:
 		return answer ? answer->bytes * to_minute : -1;
 	case DIAGNOSED_MEMORY:
@@ -205,6 +208,10 @@ static const struct frames *frames_of(const struct diagnosis *diagnosis)
 		return &diagnosis->mapper.site->frames;
 	if (diagnosis->creator)
 		return &diagnosis->creator->stack;
+	if (diagnosis->ended_threads.group)
+		return &diagnosis->ended_threads.group->stack;
+	if (diagnosis->part == DIAGNOSED_KERNEL)
+		return diagnosis->kernel.frames;
 	if (diagnosis->part == DIAGNOSED_OBJECTS && diagnosis->sampled)
 		return &diagnosis->sampled->frames;
 	return NULL;
@@ -262,6 +269,48 @@ static void mapper_write(FILE *out, const struct text_style *style,
 		units_bytes(resident, (double)mapper->resident, ""), 100 * mapper->share);
 }
 
+static void kernel_write(FILE *out, const struct text_style *style,
+			 const struct diagnosis *diagnosis)
+{
+	const struct diagnosed_kernel *kernel = &diagnosis->kernel;
+	char bytes[16], took[16];
+
+	if (!(kernel->bytes > 0))
+		return;
+	label_write(out, style, "kernel");
+	if (kernel->what && kernel->things.known)
+		fprintf(out, "%s: %" PRIu64 " → %" PRIu64 "; ", kernel->what, kernel->things.before,
+			kernel->things.now);
+	else if (kernel->what)
+		fprintf(out, "%s: ", kernel->what);
+	fprintf(out, "%s%" PRIu64 " objects", kernel->exact ? "" : "about ", kernel->count);
+	/* Caches of one size may be one, under another one's name. */
+	if (!kernel->what && *kernel->cache) {
+		fputs(" of slab cache ", out);
+		text_print_inert(out, kernel->cache);
+	}
+	if (kernel->function) {
+		fputs(" from ", out);
+		text_print_inert(out, kernel->function);
+	}
+	fprintf(out, " stay; all objects of this code: %s in %s\n",
+		units_bytes(bytes, kernel->bytes, "+"), units_time(took, kernel->seconds));
+}
+
+static void sysv_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
+{
+	char bytes[16];
+
+	if (!diagnosis->sysv.segments)
+		return;
+	label_write(out, style, "segments");
+	fprintf(out,
+		"%" PRIu64 " with nothing attached, created by PID %d%s since it is watched, %s\n",
+		diagnosis->sysv.segments, diagnosis->pid,
+		diagnosis->sysv.by_children ? " or its children" : "",
+		units_bytes(bytes, (double)diagnosis->sysv.bytes, "+"));
+}
+
 static void creator_write(FILE *out, const struct text_style *style,
 			  const struct diagnosis *diagnosis)
 {
@@ -275,6 +324,29 @@ static void creator_write(FILE *out, const struct text_style *style,
 	if (group->start.list.count) {
 		fputs(", running ", out);
 		frame_write(out, &group->start.list.items[0]);
+	}
+	fputc('\n', out);
+}
+
+static void ended_write(FILE *out, const struct text_style *style,
+			const struct diagnosis *diagnosis)
+{
+	const struct diagnosed_ended *ended = &diagnosis->ended_threads;
+	char bytes[16];
+
+	if (!ended->threads.known)
+		return;
+	label_write(out, style, "ended");
+	fprintf(out, "%" PRIu64 " → %" PRIu64 " threads ended, never joined; their stacks hold %s",
+		ended->threads.before, ended->threads.now,
+		units_bytes(bytes, (double)ended->stack_bytes, ""));
+	if (ended->group) {
+		fprintf(out, "; %zu of them created there, %.0f%% of the growth",
+			ended->group->count, 100 * ended->share);
+		if (ended->group->start.list.count) {
+			fputs(", running ", out);
+			frame_write(out, &ended->group->start.list.items[0]);
+		}
 	}
 	fputc('\n', out);
 }
@@ -511,7 +583,10 @@ int text_diagnosis_write(FILE *out, const void *data)
 		code_write(out, style, report, diagnosis);
 		opener_write(out, style, diagnosis);
 		mapper_write(out, style, diagnosis);
+		kernel_write(out, style, diagnosis);
+		sysv_write(out, style, diagnosis);
 		creator_write(out, style, diagnosis);
+		ended_write(out, style, diagnosis);
 		goroutines_write(out, style, diagnosis);
 		classes_write(out, style, diagnosis);
 		root_write(out, style, diagnosis);

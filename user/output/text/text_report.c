@@ -113,6 +113,36 @@ static void estimate_write(FILE *out, const struct estimate *estimate)
 	fputc('\n', out);
 }
 
+static void owners_write(FILE *out, const struct report *report, const struct report_site *ranked)
+{
+	char bytes[TEXT_BYTES_SIZE];
+
+	if (!ranked->owners.count)
+		return;
+	fputs("\t\tfor ", out);
+	for (size_t i = 0; i < ranked->owners.count; i++) {
+		const struct site_owner *owner = &ranked->owners.items[i];
+
+		fputs(i ? ", " : "", out);
+		if (owner->pid) {
+			text_print_inert(out, owner->comm);
+			fprintf(out, " (PID %" PRIu32 "%s%s", owner->pid,
+				owner->cgroup ? "" : ", ended",
+				owner->cgroup && owner->cgroup[1] ? ", " : "");
+			if (owner->cgroup && owner->cgroup[1])
+				text_print_inert(out, owner->cgroup);
+			fputc(')', out);
+		} else {
+			fputs("interrupts of idle CPUs", out);
+		}
+		fprintf(out, " %s in %" PRIu64, text_bytes(bytes, &report->form, owner->bytes),
+			owner->count);
+	}
+	if (ranked->owners_total > ranked->owners.count)
+		fprintf(out, ", and %zu others", ranked->owners_total - ranked->owners.count);
+	fputc('\n', out);
+}
+
 void text_site_write(FILE *out, const struct report *report, const struct report_site *ranked)
 {
 	const struct site *site = ranked->site;
@@ -156,6 +186,7 @@ void text_site_write(FILE *out, const struct report *report, const struct report
 	if (site->by_dead_count)
 		fprintf(out, "\t\t%s in %" PRIu64 " of them by threads that have ended\n",
 			text_bytes(bytes, &report->form, site->by_dead_bytes), site->by_dead_count);
+	owners_write(out, report, ranked);
 	trend_write(out, report, ranked);
 	text_stack_write(out, &report->form, ranked);
 }
