@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "leakmon_object.h"
 #include "leakmon.skel.h"
 
 static bool has_tail_call(const struct bpf_program *program)

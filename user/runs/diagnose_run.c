@@ -40,6 +40,9 @@
  * become busier. The last one begins so much earlier, but after this share of the time. */
 #define LOOK_MARGIN 1.5
 #define CLOSING_SHARE 0.25
+/* In less time, scans of a managed heap come first: loading probes of the kernel's allocators takes
+ * the time that a third scan needs. */
+#define KERNEL_BESIDE_SCANS_S 30
 /* Of the time, what a trial of the kernel's objects lasts. */
 #define KERNEL_TRIAL_SHARE 0.15
 /* How often processes are read to find suspects, in seconds, and for which share of a core. */
@@ -155,7 +158,13 @@ static void read_memory(const struct diagnose_run *run, struct subject *subject,
 			    strerror(-error));
 }
 
-static void look_at_counts(struct subject *subject)
+static bool has_managed_objects(const struct subject *subject)
+{
+	return subject->scan_count && subject->scans[subject->scan_count - 1].runtimes.count &&
+	       subject->scans[subject->scan_count - 1].runtimes.items[0].objects;
+}
+
+static void look_at_counts(const struct diagnose_run *run, struct subject *subject)
 {
 	read_counts(subject, false);
 	if (subject->ended)
@@ -165,7 +174,9 @@ static void look_at_counts(struct subject *subject)
 	diagnose_beside_notice(&subject->beside, subject->pid, BESIDE_THREADS, &subject->threads);
 	diagnose_beside_notice_memory(&subject->beside, &subject->reading,
 				      subject->has_first ? &subject->first : NULL);
-	kernel_watch_notice(subject->kernel);
+	if (!has_managed_objects(subject) ||
+	    run->options->for_ns >= KERNEL_BESIDE_SCANS_S * 1000000000ull)
+		kernel_watch_notice(subject->kernel);
 }
 
 /* Without a stop, a few milliseconds of work. */
@@ -216,12 +227,6 @@ static void read_go(struct subject *subject, bool profile)
 }
 
 /* -------- scans of the heap */
-
-static bool has_managed_objects(const struct subject *subject)
-{
-	return subject->scan_count && subject->scans[subject->scan_count - 1].runtimes.count &&
-	       subject->scans[subject->scan_count - 1].runtimes.items[0].objects;
-}
 
 /* Paths to blocks of the call stack that grew most, which are held: of so many, the oldest. */
 #define BLOCK_PATHS 8
@@ -620,7 +625,7 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 	if (now_s >= run->counts_due_s) {
 		run->counts_due_s = now_s + for_s / COUNT_READINGS;
 		for (size_t i = 0; i < run->count; i++)
-			look_at_counts(&run->subjects[i]);
+			look_at_counts(run, &run->subjects[i]);
 	}
 	if (!last && is_bad_moment(run, profile))
 		return 0;
