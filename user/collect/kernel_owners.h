@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Processes that the kernel's outstanding blocks were allocated for, by call stack of the kernel. */
+/* Processes that the kernel's outstanding blocks were allocated for, by call stack of the kernel.
+ */
 #ifndef LEAKMON_COLLECT_KERNEL_OWNERS_H
 #define LEAKMON_COLLECT_KERNEL_OWNERS_H
 

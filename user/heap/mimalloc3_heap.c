@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The heap of mimalloc 3, read from outside. A variable of the module leads to the map of pages: a
- * root with an element for each 512 MiB of addresses, which leads to a part with an element for each
- * 64 KiB, which leads to the record of the page that has this memory. The record has the size of its
- * blocks, where the first one is, and three lists of free ones.
+ * root with an element for each 512 MiB of addresses, which leads to a part with an element for
+ * each 64 KiB, which leads to the record of the page that has this memory. The record has the size
+ * of its blocks, where the first one is, and three lists of free ones.
  *
  * The map is found by that: what it leads to are records of pages whose first block lies where the
  * map has them. Which of the layouts a record has is not asked of the version: in the right one, in
@@ -54,14 +54,35 @@ struct page_layout {
 
 static const struct page_layout layouts[] = {
 	/* 3.0 to 3.3 */
-	{.free = 1, .local_free = 3, .thread_free = 4, .block = 5, .start = 6, .used = 8,
-	 .capacity = 9, .reserved = 10, .kind = START_ADDRESS},
+	{.free = 1,
+	 .local_free = 3,
+	 .thread_free = 4,
+	 .block = 5,
+	 .start = 6,
+	 .used = 8,
+	 .capacity = 9,
+	 .reserved = 10,
+	 .kind = START_ADDRESS},
 	/* 3.4 */
-	{.free = 1, .local_free = 3, .thread_free = 4, .block = 5, .start = 6, .used = 8,
-	 .capacity = 9, .reserved = 10, .kind = START_WORDS},
+	{.free = 1,
+	 .local_free = 3,
+	 .thread_free = 4,
+	 .block = 5,
+	 .start = 6,
+	 .used = 8,
+	 .capacity = 9,
+	 .reserved = 10,
+	 .kind = START_WORDS},
 	/* 3.6 */
-	{.free = 2, .local_free = 3, .thread_free = 8, .block = 4, .start = 6, .used = 20,
-	 .capacity = 28, .reserved = 29, .kind = START_BYTES},
+	{.free = 2,
+	 .local_free = 3,
+	 .thread_free = 8,
+	 .block = 4,
+	 .start = 6,
+	 .used = 20,
+	 .capacity = 28,
+	 .reserved = 29,
+	 .kind = START_BYTES},
 };
 
 struct mimalloc {
@@ -224,10 +245,10 @@ struct search {
 
 #define ELEMENTS_AHEAD 64
 
-/* Elements [0, count) from an address on that lie in pages which are there, from *i on: the next one
- * that is not zero. */
-static bool next_element(const struct reading *reading, uint64_t address, uint64_t count, uint64_t *i,
-			 uint64_t *element)
+/* Elements [0, count) from an address on that lie in pages which are there, from *i on: the next
+ * one that is not zero. */
+static bool next_element(const struct reading *reading, uint64_t address, uint64_t count,
+			 uint64_t *i, uint64_t *element)
 {
 	uint64_t words[ELEMENTS_AHEAD];
 
@@ -248,8 +269,8 @@ static bool next_element(const struct reading *reading, uint64_t address, uint64
 	return false;
 }
 
-/* Whether a part has pages of the layout, each where it has it; *base gets the address that the part
- * begins at. */
+/* Whether a part has pages of the layout, each where it has it; *base gets the address that the
+ * part begins at. */
 static bool part_holds(struct search *search, uint64_t part, uint64_t *base)
 {
 	struct reading *reading = &search->reading;
@@ -339,13 +360,15 @@ static bool visit_page(void *context, uint64_t page, const uint64_t *words)
 }
 
 /* The library's own name has it: "libmimalloc.so.3.6". */
-static void find_version(const struct heap_view *view, uint64_t data, char version[HEAP_VERSION_MAX])
+static void find_version(const struct heap_view *view, uint64_t data,
+			 char version[HEAP_VERSION_MAX])
 {
 	const struct mapping *mapping = maps_find(view->maps, data);
 	const char *name = mapping ? strstr(mapping->path, "libmimalloc") : NULL;
 	const char *numbers = name ? strstr(name, ".so.") : NULL;
 
-	if (!numbers || strncmp(numbers + 4, "3.", 2) || heap_version_copy(numbers + 4, version) < 3)
+	if (!numbers || strncmp(numbers + 4, "3.", 2) ||
+	    heap_version_copy(numbers + 4, version) < 3)
 		version[0] = 0;
 }
 
@@ -408,8 +431,9 @@ static int add_arena(struct reading *reading, const struct page *page, uint64_t 
 		uint64_t index = (uint32_t)page->words[i + 1], count = page->words[i + 1] >> 32;
 
 		arena.start = slice - index * SLICE_BYTES;
-		if (!count || arena.start > slice || !arena_holds(reading, page->words[i], &arena) ||
-		    index < arena.info || index + count > arena.slices)
+		if (!count || arena.start > slice ||
+		    !arena_holds(reading, page->words[i], &arena) || index < arena.info ||
+		    index + count > arena.slices)
 			continue;
 		for (size_t j = reading->arenas.count; j-- > 0;) {
 			if (reading->arenas.items[j].start == arena.start)
@@ -602,10 +626,8 @@ static const struct heap_version_range tested[] = {{3, 0, 0}, {3, 6, 6}};
 static int mimalloc_read(void *state, const struct heap_view *view, struct heap *heap)
 {
 	const struct mimalloc *found = state;
-	struct reading reading = {.peek = view->peek,
-				  .heaps = view->heaps,
-				  .heap = heap,
-				  .layout = found->layout};
+	struct reading reading = {
+		.peek = view->peek, .heaps = view->heaps, .heap = heap, .layout = found->layout};
 	uint64_t *figures = heap->figures;
 	int error = read_word(&reading, found->variable, &reading.root) ? -ENOENT : 0;
 

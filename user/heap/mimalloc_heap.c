@@ -687,7 +687,8 @@ const struct heap_reader heap_reader_mimalloc = {
 	.name = "mimalloc",
 	.library = "libmimalloc",
 	.why_not = "mimalloc's records are neither as version 2.0.9 nor as 3 has them, or it has "
-		   "not been used yet: MIMALLOC_SHOW_STATS=1 shows more, and so does tracking from the "
+		   "not been used yet: MIMALLOC_SHOW_STATS=1 shows more, and so does tracking from "
+		   "the "
 		   "first allocation on",
 	.advice.retained = ": it does so by itself while it is used, after "
 			   "MIMALLOC_DECOMMIT_DELAY; mi_collect(true) (mimalloc.h) does it at "
