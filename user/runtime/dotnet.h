@@ -14,6 +14,22 @@
 struct dotnet_variables {
 	uint64_t free_table; /* of the pointer to the MethodTable of free memory */
 	uint64_t thread_store, domain;
+	uint64_t code_map; /* the RangeSectionMap itself */
+};
+
+/* What leads from an address of code to its method: see dotnet_code.c. */
+struct dotnet_code_layout {
+	uint32_t map_top; /* RangeSectionMap */
+	/* RangeSectionFragment, RangeSection */
+	uint32_t fragment_next, fragment_begin, fragment_end, fragment_section;
+	uint32_t section_begin, section_flags, section_heap;
+	uint32_t heap_start, heap_end, heap_base, heap_map;	    /* CodeHeapListNode */
+	uint32_t header_method, header_unwind;			    /* RealCodeHeader */
+	uint32_t method_token, method_index, method_flags;	    /* MethodDesc */
+	uint32_t chunk_table, chunk_size, chunk_token, chunk_bytes; /* MethodDescChunk */
+	uint32_t dynamic_name;					    /* DynamicMethodDesc */
+	uint32_t token_bits; /* of a method's token that the method has; the chunk has the others */
+	uint32_t nibbles;    /* version of the nibble map: 1 or 2 */
 };
 
 /*
@@ -36,7 +52,10 @@ struct dotnet_layout {
 	uint32_t locals_context, context_inner; /* RuntimeThreadLocals, EEAllocContext */
 	uint32_t context_pointer, context_limit;
 	uint32_t dynamic_size, dynamic_data; /* DynamicMetadata */
+	struct dotnet_code_layout code;
 };
+
+struct dotnet;
 
 /* Of a runtime without descriptor: see dotnet_layouts.c. `place` is where the debuggers' table has
  * the collector: its neighbours are known. False: this is no version that is known. */
@@ -44,6 +63,8 @@ bool dotnet_layout_find(struct target_memory *memory, uint64_t place, struct dot
 			struct dotnet_variables *variables);
 /* What no descriptor says. */
 struct dotnet_layout dotnet_layout_base(void);
+/* Where code is, by the debuggers' table, if nothing else has said it. */
+void dotnet_code_find(struct dotnet *dotnet);
 /* Where a module's image is; 0: it has none. */
 uint64_t dotnet_image(struct target_memory *memory, const struct dotnet_layout *layout,
 		      uint64_t module);
@@ -220,6 +241,8 @@ void dotnet_type_name(struct dotnet *dotnet, uint64_t handle, char name[DOTNET_N
 /* The name of a field, by the second word of its FieldDesc; "" if it cannot be read. */
 void dotnet_field_name(struct dotnet *dotnet, uint64_t module, uint64_t field,
 		       char name[DOTNET_NAME_BYTES]);
+/* The row number of a type in the metadata of its module; 0: it has none. */
+uint32_t dotnet_type_row(struct dotnet *dotnet, uint64_t table);
 /* The Module with the metadata of a type, by its MethodTable. */
 uint64_t dotnet_type_module(struct dotnet *dotnet, uint64_t table);
 
@@ -246,6 +269,11 @@ bool dotnet_metadata_type(struct dotnet *dotnet, const struct dotnet_metadata *m
 bool dotnet_metadata_field(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
 			   uint32_t row, char name[DOTNET_NAME_BYTES]);
 
+/* The name of the method with that row number; false: there is none, or it is another type's than
+ * that with the row number `type`. */
+bool dotnet_metadata_method(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
+			    uint32_t type, uint32_t row, char name[DOTNET_NAME_BYTES]);
+
 /* How many fields objects of an EEClass have, or how many static ones it has. */
 uint32_t dotnet_fields(struct dotnet *dotnet, uint64_t class, bool statics);
 /* How many fields a class adds to those of the one that it derives from, statics aside. */
@@ -257,6 +285,8 @@ void dotnet_thread_name(struct dotnet *dotnet, uint64_t thread,
 
 /* Handles, those that are roots; others are kept for dotnet_refer(). See dotnet_handles.c. */
 int dotnet_add_handles(struct dotnet *dotnet, struct heap_sink *sink);
+
+extern const struct code_reader dotnet_code_reader;
 
 /* References and roots: see dotnet_references.c and dotnet_roots.c. As struct heap_walker. */
 int dotnet_refer(void *state, struct heap_sink *sink, uint32_t node);
