@@ -15,12 +15,12 @@ static const struct kind {
 	const char *name;
 	json_int_t times, bytes;
 } kinds[] = {
-	{"leak", 400, 10007},
-	{"box", 40, 20011},
-	{"shared", 40, 30011},
-	{"lambda", 40, 40009},
+	{"leak", 400, 10007},  {"box", 40, 20011},    {"shared", 40, 30011},
+	{"lambda", 40, 40009}, {"context", 5, 50021},
 };
 
+/* Of the last kind, a method is precompiled, and has no name in a single file. */
+#define KINDS_OF_FILES (KINDS - 1)
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 struct run {
@@ -81,12 +81,12 @@ static void start_all(struct harness *harness, struct together *together)
 		skip();
 }
 
-/* A method of .NET's, not of its libraries; these may be inlined. */
+/* A method of .NET's, not one that allocates: these are inlined or not. */
 static bool is_own(json_t *frame)
 {
 	return json_is_string(json_object_get(frame, "module")) &&
 	       !strcmp(text_at(frame, "module"), "dotnet") &&
-	       strncmp(text_at(frame, "function"), "System.", 7) != 0 &&
+	       strncmp(text_at(frame, "function"), "System.Runtime.InteropServices.", 31) != 0 &&
 	       strncmp(text_at(frame, "function"), "Interop.", 8) != 0 &&
 	       strncmp(text_at(frame, "function"), "IL_STUB_", 8) != 0;
 }
@@ -166,8 +166,9 @@ static void stacks_of_native_memory_have_the_methods_that_the_runtime_has(void *
 	expect_balance(report);
 	for (size_t i = 0; i < together.count; i++) {
 		struct run *run = &together.runs[i];
+		size_t count = strcmp(run->version, "8") ? KINDS : KINDS_OF_FILES;
 
-		for (size_t j = 0; j < KINDS; j++)
+		for (size_t j = 0; j < count; j++)
 			expect_kind(process_of(report, run->target->pid), run, &kinds[j],
 				    run->truths[j]);
 	}

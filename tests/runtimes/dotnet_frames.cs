@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Has native memory allocated through chains of methods, and says by which: "leak", "box", "shared"
- * or "lambda", and how often; it answers with the methods as the runtime knows them, from the one that
+ * Has native memory allocated through chains of methods, and says by which: "leak", "box", "shared",
+ * "lambda" or "context", and how often; it answers with the methods as the runtime knows them, from the one that
  * allocates outwards: {"frames":["Planted.Cart.Leak","Planted.Cart.Serve",…]}. "settle" waits so many
  * milliseconds, in which the runtime compiles again what was called often; "drip" leaks on and on.
  */
@@ -81,6 +81,11 @@ namespace Planted {
 }
 
 static class Program {
+	static void Callback(object nothing) {
+		Planted.Cart.Leak(50021);
+		Planted.Frames.End();
+	}
+
 	[MethodImpl(MethodImplOptions.NoInlining)]
 	static void Once(string kind) {
 		int number = 40009;
@@ -91,6 +96,8 @@ static class Program {
 		case "box": Planted.Box<int>.Fill(20011); break;
 		case "shared": Planted.Box<string>.Fill(30011); break;
 		case "lambda": lambda(); break;
+		/* By a precompiled method of the library. */
+		case "context": ExecutionContext.Run(ExecutionContext.Capture(), Callback, null); break;
 		}
 		Planted.Frames.End();
 	}

@@ -588,6 +588,51 @@ static inline void forged_code_map(const struct forged *forged)
 	forged_put_at(heap, 40, base + AT_NIBBLES);
 }
 
+/* Functions of the image's precompiled code. */
+enum { FORGED_BEFORE_LEAK, FORGED_BEFORE_PART, FORGED_BEFORE_FILL, FORGED_BEFORE_OTHER };
+static const uint32_t forged_before[][2] = {[FORGED_BEFORE_LEAK] = {0x2000, 0x2040},
+					    [FORGED_BEFORE_PART] = {0x2040, 0x2080},
+					    [FORGED_BEFORE_FILL] = {0x2100, 0x2180},
+					    [FORGED_BEFORE_OTHER] = {0x2180, 0x2200}};
+#define AT_BEFORE (AT_IMAGE + 0x1000)	      /* header, sections */
+#define AT_BEFORE_METHODS (AT_IMAGE + 0x1200) /* an array of three */
+#define FORGED_LAST_METHOD 8		      /* byte of it: the function of the third */
+
+static inline void forged_precompiled(const struct forged *forged)
+{
+	/* The first method and the third; of the second there is no code. */
+	static const uint8_t methods[] = {3 << 3,
+					  1,
+					  1 << 1,
+					  1 << 1,
+					  (3 << 2 | 3) << 1,
+					  1 << 1,
+					  0,
+					  8 << 1,
+					  (FORGED_BEFORE_FILL << 2 | 1) << 1};
+	uint64_t base = forged->memory.base, image = base + AT_IMAGE, header = base + AT_BEFORE;
+	uint64_t fragment = base + AT_FRAGMENT + 0x40, section = base + AT_SECTION + 0x40;
+
+	forged_put_short(image, 0x84, 0x8664 ^ 0x7b79);
+	forged_put_half(image, 0x300 + 64, AT_BEFORE - AT_IMAGE);
+	forged_put_half(header, 0, 0x00525452);
+	forged_put_half(header, 12, 2);
+	forged_put_half(header, 16, 102);
+	forged_put_half(header, 20, 0x1100);
+	forged_put_half(header, 24, ARRAY_SIZE(forged_before) * 12);
+	forged_put_half(header, 28, 103);
+	forged_put_half(header, 32, AT_BEFORE_METHODS - AT_IMAGE);
+	forged_put_half(header, 36, sizeof(methods));
+	memcpy((void *)(uintptr_t)(base + AT_BEFORE_METHODS), methods, sizeof(methods));
+	for (size_t i = 0; i < ARRAY_SIZE(forged_before); i++)
+		memcpy((void *)(uintptr_t)(image + 0x1100 + i * 12), forged_before[i], 8);
+	forged_put_at(base + AT_CODE_MAP, 4 * 0x800 + (image >> 17 & 0xff) * 8, fragment);
+	forged_put_at(fragment, 8, image);
+	forged_put_at(fragment, 16, image + 0x8000);
+	forged_put_at(fragment, 24, section);
+	forged_put_at(section, 32, base + AT_MODULE);
+}
+
 static inline void forged_methods(const struct forged *forged)
 {
 	static const char stub[] = FORGED_STUB;
@@ -606,6 +651,7 @@ static inline void forged_methods(const struct forged *forged)
 	forged_put_at(forged_code(forged, FORGED_CODE_STUB), -8ul, 3);
 	forged_nibbles(forged, 1);
 	forged_code_map(forged);
+	forged_precompiled(forged);
 }
 
 /* False: no memory. */

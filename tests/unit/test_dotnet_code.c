@@ -181,6 +181,66 @@ static void what_does_not_agree_has_no_name(void **state)
 	assert_int_equal(name_anew(forged, FORGED_CODE_LEAK + 8), 0);
 }
 
+static int name_before(const struct forged *forged, size_t function)
+{
+	struct opened opened;
+	int error;
+
+	assert_int_equal(open_code(forged, &opened), 0);
+	error = name(&opened, forged->memory.base + AT_IMAGE + forged_before[function][0] + 1);
+	close_code(&opened);
+	return error;
+}
+
+static void precompiled_methods_have_names(void **state)
+{
+	static const char *const names[] = {[FORGED_BEFORE_LEAK] = "Planted.Session.Leak",
+					    [FORGED_BEFORE_FILL] = "Planted.Box.Fill",
+					    [FORGED_BEFORE_OTHER] = NULL};
+	const struct forged *forged = *state;
+	uint64_t image = forged->memory.base + AT_IMAGE;
+	struct opened opened;
+
+	assert_int_equal(open_code(forged, &opened), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		for (uint32_t at = forged_before[i][0]; at < forged_before[i][1]; at++) {
+			if (names[i])
+				expect_name(&opened, image + at + 1, names[i]);
+			else
+				assert_int_equal(name(&opened, image + at + 1), -ENOENT);
+		}
+	}
+	/* Between two functions, before the first and behind the last. */
+	assert_int_equal(name(&opened, image + 0x2081), -ENOENT);
+	assert_int_equal(name(&opened, image + 0x2000), -ENOENT);
+	assert_int_equal(name(&opened, image + 0x2201), -ENOENT);
+	close_code(&opened);
+}
+
+static void precompiled_code_of_another_shape_has_no_names(void **state)
+{
+	const struct forged *forged = *state;
+	uint64_t header = forged->memory.base + AT_BEFORE, image = forged->memory.base + AT_IMAGE;
+	unsigned char *methods =
+		(unsigned char *)(uintptr_t)(forged->memory.base + AT_BEFORE_METHODS);
+
+	assert_int_equal(name_before(forged, FORGED_BEFORE_LEAK), 0);
+	forged_put_half(header, 8, 0x20);
+	assert_int_equal(name_before(forged, FORGED_BEFORE_LEAK), -ENOENT);
+	forged_put_half(header, 8, 0x4b);
+	assert_int_equal(name_before(forged, FORGED_BEFORE_LEAK), 0);
+	forged_put_short(image, 0x84, 0x14c);
+	assert_int_equal(name_before(forged, FORGED_BEFORE_LEAK), -ENOENT);
+	forged_put_short(image, 0x84, 0x8664 ^ 0x7b79);
+	/* One function, two methods. */
+	methods[FORGED_LAST_METHOD] = (FORGED_BEFORE_LEAK << 2 | 1) << 1;
+	assert_int_equal(name_before(forged, FORGED_BEFORE_LEAK), -ENOENT);
+	methods[FORGED_LAST_METHOD] = (FORGED_BEFORE_OTHER << 2 | 1) << 1;
+	assert_int_equal(name_before(forged, FORGED_BEFORE_OTHER), 0);
+	forged_put_half(header, 0, 0);
+	assert_int_equal(name_before(forged, FORGED_BEFORE_LEAK), -ENOENT);
+}
+
 static void fragments_that_lead_in_a_circle_are_left(void **state)
 {
 	struct forged *forged = *state;
@@ -224,6 +284,7 @@ static void nonsense_in_it_does_no_harm(void **state)
 			name(&opened, forged_code(forged, FORGED_CODE_STUB - 8));
 			name(&opened, forged_code(forged, FORGED_CODE_FILL + 8));
 			name(&opened, forged_code(forged, FORGED_CODE_DYNAMIC + 8));
+			name(&opened, FORGED_BASE + AT_IMAGE + 0x2008);
 			name(&opened, FORGED_BASE + forged_random(&seed) % FORGED_BYTES);
 		}
 		close_code(&opened);
@@ -240,6 +301,8 @@ int main(void)
 		CODE_TEST(a_map_with_pointers_leads_to_the_same),
 		CODE_TEST(where_a_signal_came_the_address_itself_counts),
 		CODE_TEST(what_does_not_agree_has_no_name),
+		CODE_TEST(precompiled_methods_have_names),
+		CODE_TEST(precompiled_code_of_another_shape_has_no_names),
 		CODE_TEST(fragments_that_lead_in_a_circle_are_left),
 		CODE_TEST(names_are_those_of_the_moment),
 		CODE_TEST(nonsense_in_it_does_no_harm),

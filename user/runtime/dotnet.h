@@ -22,7 +22,7 @@ struct dotnet_code_layout {
 	uint32_t map_top; /* RangeSectionMap */
 	/* RangeSectionFragment, RangeSection */
 	uint32_t fragment_next, fragment_begin, fragment_end, fragment_section;
-	uint32_t section_begin, section_flags, section_heap;
+	uint32_t section_begin, section_flags, section_module, section_heap;
 	uint32_t heap_start, heap_end, heap_base, heap_map;	    /* CodeHeapListNode */
 	uint32_t header_method, header_unwind;			    /* RealCodeHeader */
 	uint32_t method_token, method_index, method_flags;	    /* MethodDesc */
@@ -150,6 +150,19 @@ struct dotnet_range {
 	uint64_t start, end;
 };
 
+/* A method that was compiled before, and the function that it begins with. */
+struct dotnet_entry {
+	uint32_t function, row;
+};
+/* The image of a module, with its code. */
+struct dotnet_precompiled {
+	uint64_t module, base;
+	uint64_t functions, entries; /* tables */
+	uint32_t count, bytes;	     /* of functions, of each */
+	uint32_t stamp;
+	VEC(struct dotnet_entry) list; /* by function; none: it has no such code */
+};
+
 #define DOTNET_THREAD_NAME_BYTES 64
 
 /* A thread of the runtime's. */
@@ -208,8 +221,10 @@ struct dotnet {
 	/* Where static fields that are roots are, by ascending address: in arrays, for which their
 	 * classes speak. */
 	VEC(uint64_t) slots;
+	VEC(struct dotnet_precompiled) precompiled; /* see dotnet_precompiled.c */
 	/* Limits for all types together, whatever they say: of fields with names, of series. */
 	uint32_t fields_left, series_left;
+	uint32_t entries_left; /* likewise, of precompiled methods */
 };
 
 /* One more of them; false: there were too many. */
@@ -241,6 +256,9 @@ void dotnet_type_name(struct dotnet *dotnet, uint64_t handle, char name[DOTNET_N
 /* The name of a field, by the second word of its FieldDesc; "" if it cannot be read. */
 void dotnet_field_name(struct dotnet *dotnet, uint64_t module, uint64_t field,
 		       char name[DOTNET_NAME_BYTES]);
+/* The same by the row number of a type in a module, without arguments; "": there is none. */
+void dotnet_row_name(struct dotnet *dotnet, uint64_t module, uint32_t row,
+		     char name[DOTNET_NAME_BYTES]);
 /* The row number of a type in the metadata of its module; 0: it has none. */
 uint32_t dotnet_type_row(struct dotnet *dotnet, uint64_t table);
 /* The Module with the metadata of a type, by its MethodTable. */
@@ -273,6 +291,16 @@ bool dotnet_metadata_field(struct dotnet *dotnet, const struct dotnet_metadata *
  * that with the row number `type`. */
 bool dotnet_metadata_method(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
 			    uint32_t type, uint32_t row, char name[DOTNET_NAME_BYTES]);
+
+/* The type that has the method with that row number; 0: there is none. */
+uint32_t dotnet_metadata_type_of(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
+				 uint32_t method);
+
+/* The row number of the method whose precompiled code has an address; 0: none has. These are kept
+ * after dotnet_free(). */
+uint32_t dotnet_precompiled_method(struct dotnet *dotnet, uint64_t module, uint64_t address);
+void dotnet_precompiled_begin(struct dotnet *dotnet);
+void dotnet_precompiled_free(struct dotnet *dotnet);
 
 /* How many fields objects of an EEClass have, or how many static ones it has. */
 uint32_t dotnet_fields(struct dotnet *dotnet, uint64_t class, bool statics);

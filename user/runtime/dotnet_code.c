@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Methods that .NET compiles while it runs, by the addresses of their code. Sources:
+ * Methods of .NET by the addresses of their code: compiled while it runs, or before. Sources:
  * docs/design/datacontracts/ExecutionManager.md and RuntimeTypeSystem.md of the runtime,
  * src/coreclr/vm/{codeman,method}.h, src/coreclr/inc/nibblemapmacros.h of versions 8 to 10.
  *
@@ -75,13 +75,14 @@ static uint64_t find_section(struct dotnet *dotnet, uint64_t address)
 	return 0;
 }
 
-static bool find_heap(struct dotnet *dotnet, uint64_t address, struct code_heap *heap)
+static bool read_heap(struct dotnet *dotnet, uint64_t section, uint64_t address,
+		      struct code_heap *heap)
 {
 	const struct dotnet_code_layout *layout = &dotnet->layout.code;
 	struct target_memory *memory = dotnet->memory;
-	uint64_t section = find_section(dotnet, address), node;
+	uint64_t node;
 
-	if (!section || !(target_word(memory, section + layout->section_flags) & SECTION_IS_HEAP))
+	if (!(target_word(memory, section + layout->section_flags) & SECTION_IS_HEAP))
 		return false;
 	node = target_word(memory, section + layout->section_heap);
 	if (!node)
@@ -243,13 +244,14 @@ static bool name_method(struct dotnet *dotnet, const struct method *method,
 	return true;
 }
 
-static bool name_compiled(struct dotnet *dotnet, uint64_t address, char name[METHOD_NAME_BYTES])
+static bool name_compiled(struct dotnet *dotnet, uint64_t section, uint64_t address,
+			  char name[METHOD_NAME_BYTES])
 {
 	struct code_heap heap;
 	struct method method;
 	uint64_t start, desc;
 
-	if (!find_heap(dotnet, address, &heap))
+	if (!read_heap(dotnet, section, address, &heap))
 		return false;
 	start = find_start(dotnet, &heap, address);
 	desc = start ? method_of(dotnet, &heap, start) : 0;
@@ -257,6 +259,33 @@ static bool name_compiled(struct dotnet *dotnet, uint64_t address, char name[MET
 		return false;
 	return method.dynamic ? name_dynamic(dotnet, desc, name)
 			      : name_method(dotnet, &method, name);
+}
+
+static bool name_precompiled(struct dotnet *dotnet, uint64_t module, uint64_t address,
+			     char name[METHOD_NAME_BYTES])
+{
+	uint32_t row = dotnet_precompiled_method(dotnet, module, address);
+	const struct dotnet_metadata *metadata = row ? dotnet_metadata_of(dotnet, module) : NULL;
+	uint32_t type = metadata ? dotnet_metadata_type_of(dotnet, metadata, row) : 0;
+	char class[DOTNET_NAME_BYTES], own[DOTNET_NAME_BYTES];
+
+	if (!type || !dotnet_metadata_method(dotnet, metadata, type, row, own))
+		return false;
+	dotnet_row_name(dotnet, module, type, class);
+	snprintf(name, METHOD_NAME_BYTES, "%s.%s", class, own);
+	return class[0];
+}
+
+static bool name_address(struct dotnet *dotnet, uint64_t address, char name[METHOD_NAME_BYTES])
+{
+	const struct dotnet_code_layout *layout = &dotnet->layout.code;
+	uint64_t section = find_section(dotnet, address), module;
+
+	if (!section)
+		return false;
+	module = target_word(dotnet->memory, section + layout->section_module);
+	return module ? name_precompiled(dotnet, module, address, name)
+		      : name_compiled(dotnet, section, address, name);
 }
 
 /* -------- the reader */
@@ -290,7 +319,7 @@ static int name(void *state, uint64_t address, struct intern *strings, struct fr
 		return -ENOENT;
 	renew(code);
 	/* The byte before a return address is the call's. */
-	if (!name_compiled(&code->dotnet, exact != address ? exact : address - 1, text))
+	if (!name_address(&code->dotnet, exact != address ? exact : address - 1, text))
 		return -ENOENT;
 	return append(strings, address, text, frames);
 }
@@ -300,6 +329,7 @@ static void close_code(void *state)
 	struct code *code = state;
 
 	dotnet_free(&code->dotnet);
+	dotnet_precompiled_free(&code->dotnet);
 	free(code);
 }
 
@@ -313,6 +343,7 @@ static int open_code(struct target_memory *memory, void **state, const char **wh
 		return -ENOMEM;
 	code->dotnet.memory = memory;
 	code->forgotten = memory->forgotten;
+	dotnet_precompiled_begin(&code->dotnet);
 	error = dotnet_find(&code->dotnet, version, why);
 	if (!error) {
 		dotnet_code_find(&code->dotnet);

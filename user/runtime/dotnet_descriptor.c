@@ -71,6 +71,7 @@ static const struct {
 	FIELD("RangeSectionFragment", "RangeSection", code.fragment_section),
 	FIELD("RangeSection", "RangeBegin", code.section_begin),
 	FIELD("RangeSection", "Flags", code.section_flags),
+	FIELD("RangeSection", "R2RModule", code.section_module),
 	FIELD("RangeSection", "HeapList", code.section_heap),
 	FIELD("CodeHeapListNode", "StartAddress", code.heap_start),
 	FIELD("CodeHeapListNode", "EndAddress", code.heap_end),

@@ -31,6 +31,7 @@
 		 .fragment_end = 16,                                                               \
 		 .fragment_section = 24,                                                           \
 		 .section_flags = 16,                                                              \
+		 .section_module = 32,                                                             \
 		 .section_heap = 40,                                                               \
 		 .heap_start = 16,                                                                 \
 		 .heap_end = 24,                                                                   \

@@ -389,3 +389,20 @@ bool dotnet_metadata_method(struct dotnet *dotnet, const struct dotnet_metadata 
 		    name, DOTNET_NAME_BYTES);
 	return name[0];
 }
+
+uint32_t dotnet_metadata_type_of(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
+				 uint32_t method)
+{
+	uint32_t low = 0, high = metadata->rows[TABLE_TYPE];
+
+	/* The last type that begins with it or before. */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (first_method(dotnet, metadata, middle + 1) <= method)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

@@ -292,6 +292,17 @@ void dotnet_type_name(struct dotnet *dotnet, uint64_t handle, char name[DOTNET_N
 	put_handle(&writer, handle);
 }
 
+void dotnet_row_name(struct dotnet *dotnet, uint64_t module, uint32_t row,
+		     char name[DOTNET_NAME_BYTES])
+{
+	struct writer writer = {.dotnet = dotnet, .text = name, .size = DOTNET_NAME_BYTES};
+	const struct dotnet_metadata *metadata = dotnet_metadata_of(dotnet, module);
+
+	name[0] = '\0';
+	if (metadata)
+		put_nested(&writer, metadata, row, NULL, 0);
+}
+
 /* "<Name>k__BackingField" is the field of a property. */
 void dotnet_field_name(struct dotnet *dotnet, uint64_t module, uint64_t field,
 		       char name[DOTNET_NAME_BYTES])

@@ -188,11 +188,12 @@ static int append_interpreted(struct symbolizer *symbolizer, uint64_t process, u
 	return err == -ENOENT ? frames_append(frames, &gone, NULL) : err;
 }
 
-/* Neither a file nor a perf map names it: .NET's memory for code is a file without names. */
+/* Neither a file nor a perf map names it: .NET's code lies in files of other formats. */
 static bool is_nameless(const struct frame *frame)
 {
 	return !frame->function && frame->why &&
-	       (!strcmp(frame->why, CODE_ANONYMOUS) ||
+	       (!strcmp(frame->why, CODE_ANONYMOUS) || !strcmp(frame->why, CODE_NOT_ELF) ||
+		/* Its mappings may change before they are opened. */
 		(frame->module && text_begins(frame->module, CODE_MEMFD)));
 }
 
