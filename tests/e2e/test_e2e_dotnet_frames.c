@@ -59,7 +59,7 @@ static struct child *start(struct harness *harness, const char *version)
 		fprintf(stderr, "there is no .NET %s (scripts/deps.sh dotnet)\n", version);
 		return NULL;
 	}
-	return start_ready(harness, path, ARGUMENTS("frames"), choose_culture);
+	return start_ready(harness, path, ARGUMENTS("frames", "census"), choose_culture);
 }
 
 static void start_all(struct harness *harness, struct together *together)
@@ -174,6 +174,24 @@ static void stacks_of_native_memory_have_the_methods_that_the_runtime_has(void *
 	}
 }
 
+/* The program of dotnet_trimmed.cs: of the kinds it has the first one. */
+static void methods_of_a_trimmed_file_have_names(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct run run = {.version = "10-trimmed", .target = start(harness, "10-trimmed")};
+	struct child *monitor;
+
+	if (!run.target)
+		skip();
+	monitor = MONITOR(harness, "-p", run.target->pid_text, "-o", "0", "--top", "0", "--format",
+			  "json", "3600");
+	monitor_wait_attached(harness, monitor, run.target->pid);
+	for (size_t i = 0; i < ROUNDS; i++)
+		run.truths[0] = workload_ask(harness, run.target, "leak");
+	expect_kind(process_of(monitor_stop(harness, monitor), run.target->pid), &run, &kinds[0],
+		    run.truths[0]);
+}
+
 static void the_answer_names_the_method_that_leaks(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -197,6 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(stacks_of_native_memory_have_the_methods_that_the_runtime_has),
+		e2e_test(methods_of_a_trimmed_file_have_names),
 		e2e_test(the_answer_names_the_method_that_leaks),
 	};
 

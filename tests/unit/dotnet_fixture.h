@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "runtime/dotnet.h"
 #include "unit/forged_memory.h"
 
@@ -613,19 +614,20 @@ static inline void forged_precompiled(const struct forged *forged)
 	uint64_t base = forged->memory.base, image = base + AT_IMAGE, header = base + AT_BEFORE;
 	uint64_t fragment = base + AT_FRAGMENT + 0x40, section = base + AT_SECTION + 0x40;
 
-	forged_put_short(image, 0x84, 0x8664 ^ 0x7b79);
+	forged_put_short(image, 0x84, MACHINE_PE ^ 0x7b79);
 	forged_put_half(image, 0x300 + 64, AT_BEFORE - AT_IMAGE);
 	forged_put_half(header, 0, 0x00525452);
 	forged_put_half(header, 12, 2);
 	forged_put_half(header, 16, 102);
 	forged_put_half(header, 20, 0x1100);
-	forged_put_half(header, 24, ARRAY_SIZE(forged_before) * 12);
+	forged_put_half(header, 24, ARRAY_SIZE(forged_before) * MACHINE_PE_FUNCTION_BYTES);
 	forged_put_half(header, 28, 103);
 	forged_put_half(header, 32, AT_BEFORE_METHODS - AT_IMAGE);
 	forged_put_half(header, 36, sizeof(methods));
 	memcpy((void *)(uintptr_t)(base + AT_BEFORE_METHODS), methods, sizeof(methods));
 	for (size_t i = 0; i < ARRAY_SIZE(forged_before); i++)
-		memcpy((void *)(uintptr_t)(image + 0x1100 + i * 12), forged_before[i], 8);
+		memcpy((void *)(uintptr_t)(image + 0x1100 + i * MACHINE_PE_FUNCTION_BYTES),
+		       forged_before[i], 8);
 	forged_put_at(base + AT_CODE_MAP, 4 * 0x800 + (image >> 17 & 0xff) * 8, fragment);
 	forged_put_at(fragment, 8, image);
 	forged_put_at(fragment, 16, image + 0x8000);

@@ -210,8 +210,9 @@ static void precompiled_methods_have_names(void **state)
 				assert_int_equal(name(&opened, image + at + 1), -ENOENT);
 		}
 	}
-	/* Between two functions, before the first and behind the last. */
-	assert_int_equal(name(&opened, image + 0x2081), -ENOENT);
+	/* Before the first; between two and behind the last, if it is known where these end. */
+	if (MACHINE_PE_FUNCTION_BYTES == 12)
+		assert_int_equal(name(&opened, image + 0x2081), -ENOENT);
 	assert_int_equal(name(&opened, image + 0x2000), -ENOENT);
 	assert_int_equal(name(&opened, image + 0x2201), -ENOENT);
 	close_code(&opened);
@@ -231,7 +232,7 @@ static void precompiled_code_of_another_shape_has_no_names(void **state)
 	assert_int_equal(name_before(forged, FORGED_BEFORE_LEAK), 0);
 	forged_put_short(image, 0x84, 0x14c);
 	assert_int_equal(name_before(forged, FORGED_BEFORE_LEAK), -ENOENT);
-	forged_put_short(image, 0x84, 0x8664 ^ 0x7b79);
+	forged_put_short(image, 0x84, MACHINE_PE ^ 0x7b79);
 	/* One function, two methods. */
 	methods[FORGED_LAST_METHOD] = (FORGED_BEFORE_LEAK << 2 | 1) << 1;
 	assert_int_equal(name_before(forged, FORGED_BEFORE_LEAK), -ENOENT);

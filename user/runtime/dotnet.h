@@ -158,7 +158,7 @@ struct dotnet_entry {
 struct dotnet_precompiled {
 	uint64_t module, base;
 	uint64_t functions, entries; /* tables */
-	uint32_t count, bytes;	     /* of functions, of each */
+	uint32_t count;		     /* of functions */
 	uint32_t stamp;
 	VEC(struct dotnet_entry) list; /* by function; none: it has no such code */
 };

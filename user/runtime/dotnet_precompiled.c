@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "runtime/dotnet.h"
@@ -32,17 +33,11 @@ static uint32_t number_at(struct dotnet *dotnet, uint64_t address, size_t bytes)
 	return target_read(dotnet->memory, address, &number, bytes) ? 0 : number;
 }
 
-/* What a function of the table has: where it begins and, on x86-64, ends, then how its frames are
- * left. */
-static uint32_t function_bytes(struct dotnet *dotnet, uint64_t base)
+/* For this processor. */
+static bool is_native(struct dotnet *dotnet, uint64_t base)
 {
-	switch (number_at(dotnet, base + number_at(dotnet, base + 60, 4) + 4, 2) ^ LINUX) {
-	case 0x8664:
-		return 12;
-	case 0xaa64:
-		return 8;
-	}
-	return 0;
+	return number_at(dotnet, base + number_at(dotnet, base + 60, 4) + 4, 2) ==
+	       (MACHINE_PE ^ LINUX);
 }
 
 /* The header of an image's precompiled code; 0: it has none. The image lies as its sections want
@@ -70,9 +65,9 @@ static void find_sections(struct dotnet *dotnet, struct dotnet_precompiled *imag
 		uint32_t kind = number_at(dotnet, at, 4);
 		uint64_t place = image->base + number_at(dotnet, at + 4, 4);
 
-		if (kind == SECTION_FUNCTIONS && image->bytes) {
+		if (kind == SECTION_FUNCTIONS) {
 			image->functions = place;
-			image->count = number_at(dotnet, at + 8, 4) / image->bytes;
+			image->count = number_at(dotnet, at + 8, 4) / MACHINE_PE_FUNCTION_BYTES;
 		}
 		if (kind == SECTION_METHODS)
 			image->entries = place;
@@ -186,11 +181,10 @@ static struct dotnet_precompiled *image_of(struct dotnet *dotnet, uint64_t modul
 							       : NULL;
 	if (!image)
 		return NULL;
-	*image = (struct dotnet_precompiled){.module = module,
-					     .base = base,
-					     .stamp = stamp_of(dotnet, base),
-					     .bytes = function_bytes(dotnet, base)};
-	find_sections(dotnet, image);
+	*image = (struct dotnet_precompiled){
+		.module = module, .base = base, .stamp = stamp_of(dotnet, base)};
+	if (is_native(dotnet, base))
+		find_sections(dotnet, image);
 	if (!image->entries || !image->functions || read_entries(dotnet, image))
 		vec_free(&image->list);
 	return image->list.count ? image : NULL;
@@ -205,8 +199,9 @@ static uint32_t find_function(struct dotnet *dotnet, const struct dotnet_precomp
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (number_at(dotnet, image->functions + (uint64_t)middle * image->bytes, 4) <=
-		    offset)
+		if (number_at(dotnet,
+			      image->functions + (uint64_t)middle * MACHINE_PE_FUNCTION_BYTES,
+			      4) <= offset)
 			low = middle + 1;
 		else
 			high = middle;
@@ -214,8 +209,10 @@ static uint32_t find_function(struct dotnet *dotnet, const struct dotnet_precomp
 	if (!low)
 		return UINT32_MAX;
 	low--;
-	if (image->bytes == 12 &&
-	    offset >= number_at(dotnet, image->functions + (uint64_t)low * image->bytes + 4, 4))
+	if (MACHINE_PE_FUNCTION_BYTES == 12 &&
+	    offset >= number_at(dotnet,
+				image->functions + (uint64_t)low * MACHINE_PE_FUNCTION_BYTES + 4,
+				4))
 		return UINT32_MAX;
 	return low;
 }
