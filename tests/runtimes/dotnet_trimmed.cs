@@ -5,6 +5,8 @@
  * would read types that it does not know.
  */
 using System;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using System.Threading;
 
 namespace Planted {
@@ -16,6 +18,14 @@ namespace Planted {
 	struct Pair {
 		public object Left;
 		public int Number;
+	}
+
+	static class Cart {
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		public static void Leak() {
+			Marshal.AllocHGlobal((IntPtr)10007);
+			GC.KeepAlive(null);
+		}
 	}
 
 	static class Census {
@@ -77,6 +87,12 @@ static class Program {
 
 			while (GC.CollectionCount(0) == before)
 				Allocate(1, 1000);
+		}
+		if (line == "leak") {
+			for (int i = 0; i < 400; i++)
+				Planted.Cart.Leak();
+			Console.WriteLine("{\"frames\":[\"Planted.Cart.Leak\",\"Program.Answer\",\"Program.Main\"]}");
+			return;
 		}
 		if (line == "small")
 			Allocate(1000, 1000);

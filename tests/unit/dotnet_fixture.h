@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/machine.h"
 #include "runtime/dotnet.h"
 #include "unit/forged_memory.h"
 
@@ -48,7 +49,15 @@ enum {
 	AT_BUDGETS = 0xb000, /* of generations, then the settings that these lead to */
 	AT_SETTINGS = 0xb800,
 	AT_IMAGE = 0x10000,
-	AT_SEGMENT = 0x20000, /* of handles */
+	AT_SEGMENT = 0x20000,  /* of handles */
+	AT_CODE_MAP = 0x28000, /* five levels, then what the last one leads to */
+	AT_FRAGMENT = 0x2b000,
+	AT_SECTION = 0x2b080,
+	AT_CODE_HEAP = 0x2b100,
+	AT_NIBBLES = 0x2b200,
+	AT_CODE_HEADERS = 0x2b400,
+	AT_METHODS = 0x2b800, /* FORGED_CHUNK_BYTES for each class */
+	AT_CODE = 0x30000,
 };
 #define FORGED_TYPE_BYTES 0x400
 #define FORGED_ENTRY 8 /* of the collector, in g_dacTable */
@@ -272,11 +281,15 @@ static inline void forged_image(const struct forged *forged)
 {
 	static const char strings[] =
 		"\0Object\0System\0Session\0Planted\0Box`1\0Inner\0Pair\0Byte\0"
-		"Next\0<Payload>k__BackingField\0Kept\0_name\0Thread\0System.Threading\0String";
+		"Next\0<Payload>k__BackingField\0Kept\0_name\0Thread\0System.Threading\0String\0"
+		"Leak\0Step\0Fill";
 	/* Names: 1, 8 System, 15, 23 Planted, 31, 37, 43, 48; fields 53, 58, 83, 88. */
 	static const uint16_t types[][2] = {{1, 8},   {15, 23}, {31, 23},  {37, 0},
 					    {43, 23}, {48, 8},	{94, 101}, {118, 8}};
 	static const uint16_t fields[] = {53, 58, 83, 88};
+	/* Session has two, Box one. */
+	static const uint16_t methods[] = {125, 130, 135};
+	static const uint16_t first_methods[] = {1, 1, 3, 4, 4, 4, 4, 4};
 	uint64_t image = forged->memory.base + AT_IMAGE, metadata = image + 0x400, tables, at;
 
 	forged_put_short(image, 0, 0x5a4d);
@@ -296,17 +309,21 @@ static inline void forged_image(const struct forged *forged)
 	forged_put_at(metadata, 44, 0x73676e6972745323ull); /* "#Strings" */
 	memcpy((void *)(uintptr_t)(metadata + 0x400), strings, sizeof(strings));
 	tables = metadata + 0x100;
-	forged_put_at(tables, 8, 1ull << 2 | 1ull << 4 | 1ull << 0x29);
+	forged_put_at(tables, 8, 1ull << 2 | 1ull << 4 | 1ull << 6 | 1ull << 0x29);
 	forged_put_half(tables, 24, ARRAY_SIZE(types));
 	forged_put_half(tables, 28, ARRAY_SIZE(fields));
-	forged_put_half(tables, 32, 1);
-	at = tables + 36;
+	forged_put_half(tables, 32, ARRAY_SIZE(methods));
+	forged_put_half(tables, 36, 1);
+	at = tables + 40;
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++, at += 14) {
 		forged_put_short(at, 4, types[i][0]);
 		forged_put_short(at, 6, types[i][1]);
+		forged_put_short(at, 12, first_methods[i]);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++, at += 6)
 		forged_put_short(at, 2, fields[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++, at += 14)
+		forged_put_short(at, 8, methods[i]);
 	forged_put_short(at, 0, 4); /* Inner in Box */
 	forged_put_short(at, 2, 3);
 }
@@ -487,6 +504,158 @@ static inline void forged_budgets(const struct forged *forged)
 	}
 }
 
+/* Code that was compiled, by its offset in the heap; a long one covers units of the nibble map. */
+enum forged_code {
+	FORGED_CODE_LEAK = 0x40,
+	FORGED_CODE_STEP = 0x148,
+	FORGED_CODE_STUB = 0x900, /* none of a method */
+	FORGED_CODE_FILL = 0xa00,
+	FORGED_CODE_DYNAMIC = 0xb00,
+	FORGED_CODE_END = 0xc00,
+};
+#define FORGED_CHUNK_BYTES 0x100
+#define FORGED_STUB "IL_STUB_PInvoke"
+
+/* The n-th method of a chunk: 16 bytes each. */
+static inline uint64_t forged_method(const struct forged *forged, uint32_t chunk, uint32_t n)
+{
+	return forged->memory.base + AT_METHODS + chunk * FORGED_CHUNK_BYTES + 24 + n * 16;
+}
+
+static inline void forged_chunk(const struct forged *forged, uint32_t chunk, enum forged_type type,
+				uint32_t first_token, uint32_t count)
+{
+	uint64_t at = forged->memory.base + AT_METHODS + chunk * FORGED_CHUNK_BYTES;
+
+	forged_put_at(at, 0, forged_table(forged, type));
+	forged_put_short(at, 16, (uint16_t)(count * 2 - 1));
+	for (uint32_t i = 0; i < count; i++) {
+		forged_put_short(forged_method(forged, chunk, i), 0, (uint16_t)(first_token + i));
+		forged_put_short(forged_method(forged, chunk, i), 2, (uint16_t)(i * 2));
+	}
+}
+
+static inline uint64_t forged_code(const struct forged *forged, uint32_t offset)
+{
+	return forged->memory.base + AT_CODE + offset;
+}
+
+/* A method that begins there. */
+static inline void forged_compiled(const struct forged *forged, uint32_t offset, uint64_t method)
+{
+	uint64_t header = forged->memory.base + AT_CODE_HEADERS + offset / 0x40 * 0x10;
+
+	forged_put_at(forged_code(forged, offset), -8ul, header);
+	forged_put_at(header, 24, method);
+	forged_put_half(header, 32, 1);
+	forged_put_half(header, 36, offset);
+}
+
+/* Version 2 has pointers in the units that a method covers. */
+static inline void forged_nibbles(const struct forged *forged, int version)
+{
+	static const uint32_t starts[] = {FORGED_CODE_LEAK, FORGED_CODE_STEP, FORGED_CODE_STUB,
+					  FORGED_CODE_FILL, FORGED_CODE_DYNAMIC};
+	uint64_t map = forged->memory.base + AT_NIBBLES;
+	uint32_t units[FORGED_CODE_END / 256] = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		units[starts[i] / 256] |= (starts[i] % 32 / 4 + 1) << (28 - starts[i] / 32 % 8 * 4);
+	for (uint32_t i = FORGED_CODE_STEP / 256 + 1; version == 2 && i < FORGED_CODE_STUB / 256;
+	     i++)
+		units[i] = (FORGED_CODE_STEP & ~0xfu) | (9 + (FORGED_CODE_STEP & 0xf) / 4);
+	memcpy((void *)(uintptr_t)map, units, sizeof(units));
+}
+
+static inline void forged_code_map(const struct forged *forged)
+{
+	uint64_t base = forged->memory.base, map = base + AT_CODE_MAP, code = base + AT_CODE;
+	uint64_t heap = base + AT_CODE_HEAP, section = base + AT_SECTION;
+
+	forged_put_at(base + AT_TABLE, 0, map);
+	for (size_t level = 5; level-- > 0; map += 0x800)
+		forged_put_at(map, (code >> (17 + 8 * level) & 0xff) * 8,
+			      level ? map + 0x800 : (base + AT_FRAGMENT) | 1);
+	forged_put_at(base + AT_FRAGMENT, 8, code);
+	forged_put_at(base + AT_FRAGMENT, 16, code + 0x10000);
+	forged_put_at(base + AT_FRAGMENT, 24, section);
+	forged_put_at(section, 0, code);
+	forged_put_at(section, 8, code + 0x10000);
+	forged_put_half(section, 16, 2);
+	forged_put_at(section, 40, heap);
+	forged_put_at(heap, 16, code + 0x10);
+	forged_put_at(heap, 24, code + FORGED_CODE_END);
+	forged_put_at(heap, 32, code);
+	forged_put_at(heap, 40, base + AT_NIBBLES);
+}
+
+/* Functions of the image's precompiled code. */
+enum { FORGED_BEFORE_LEAK, FORGED_BEFORE_PART, FORGED_BEFORE_FILL, FORGED_BEFORE_OTHER };
+static const uint32_t forged_before[][2] = {[FORGED_BEFORE_LEAK] = {0x2000, 0x2040},
+					    [FORGED_BEFORE_PART] = {0x2040, 0x2080},
+					    [FORGED_BEFORE_FILL] = {0x2100, 0x2180},
+					    [FORGED_BEFORE_OTHER] = {0x2180, 0x2200}};
+#define AT_BEFORE (AT_IMAGE + 0x1000)	      /* header, sections */
+#define AT_BEFORE_METHODS (AT_IMAGE + 0x1200) /* an array of three */
+#define FORGED_LAST_METHOD 8		      /* byte of it: the function of the third */
+
+static inline void forged_precompiled(const struct forged *forged)
+{
+	/* The first method and the third; of the second there is no code. */
+	static const uint8_t methods[] = {3 << 3,
+					  1,
+					  1 << 1,
+					  1 << 1,
+					  (3 << 2 | 3) << 1,
+					  1 << 1,
+					  0,
+					  8 << 1,
+					  (FORGED_BEFORE_FILL << 2 | 1) << 1};
+	uint64_t base = forged->memory.base, image = base + AT_IMAGE, header = base + AT_BEFORE;
+	uint64_t fragment = base + AT_FRAGMENT + 0x40, section = base + AT_SECTION + 0x40;
+
+	forged_put_short(image, 0x84, MACHINE_PE ^ 0x7b79);
+	forged_put_half(image, 0x300 + 64, AT_BEFORE - AT_IMAGE);
+	forged_put_half(header, 0, 0x00525452);
+	forged_put_half(header, 12, 2);
+	forged_put_half(header, 16, 102);
+	forged_put_half(header, 20, 0x1100);
+	forged_put_half(header, 24, ARRAY_SIZE(forged_before) * MACHINE_PE_FUNCTION_BYTES);
+	forged_put_half(header, 28, 103);
+	forged_put_half(header, 32, AT_BEFORE_METHODS - AT_IMAGE);
+	forged_put_half(header, 36, sizeof(methods));
+	memcpy((void *)(uintptr_t)(base + AT_BEFORE_METHODS), methods, sizeof(methods));
+	for (size_t i = 0; i < ARRAY_SIZE(forged_before); i++)
+		memcpy((void *)(uintptr_t)(image + 0x1100 + i * MACHINE_PE_FUNCTION_BYTES),
+		       forged_before[i], 8);
+	forged_put_at(base + AT_CODE_MAP, 4 * 0x800 + (image >> 17 & 0xff) * 8, fragment);
+	forged_put_at(fragment, 8, image);
+	forged_put_at(fragment, 16, image + 0x8000);
+	forged_put_at(fragment, 24, section);
+	forged_put_at(section, 32, base + AT_MODULE);
+}
+
+static inline void forged_methods(const struct forged *forged)
+{
+	static const char stub[] = FORGED_STUB;
+	uint64_t dynamic = forged_method(forged, 2, 0);
+
+	forged_chunk(forged, 0, FORGED_SESSION, 1, 2);
+	forged_chunk(forged, 1, FORGED_BOX, 3, 1);
+	forged_chunk(forged, 2, FORGED_OBJECT, 0, 4);
+	forged_put_short(dynamic, 6, 7);
+	forged_put_at(dynamic, 32, dynamic + 64);
+	memcpy((void *)(uintptr_t)(dynamic + 64), stub, sizeof(stub));
+	forged_compiled(forged, FORGED_CODE_LEAK, forged_method(forged, 0, 0));
+	forged_compiled(forged, FORGED_CODE_STEP, forged_method(forged, 0, 1));
+	forged_compiled(forged, FORGED_CODE_FILL, forged_method(forged, 1, 0));
+	forged_compiled(forged, FORGED_CODE_DYNAMIC, dynamic);
+	forged_put_at(forged_code(forged, FORGED_CODE_STUB), -8ul, 3);
+	forged_nibbles(forged, 1);
+	forged_code_map(forged);
+	forged_precompiled(forged);
+}
+
 /* False: no memory. */
 static inline bool forged_make(struct forged *forged)
 {
@@ -511,6 +680,7 @@ static inline bool forged_make(struct forged *forged)
 	forged_handles(forged);
 	forged_queue(forged);
 	forged_budgets(forged);
+	forged_methods(forged);
 	forged_memory_find_places(&forged->memory);
 	return true;
 }

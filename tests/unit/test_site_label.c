@@ -87,6 +87,23 @@ static void the_first_function_of_the_user_is_the_label(void **state)
 		  {.function = "serve", .module = FRAME_JAVASCRIPT, .file = "/srv/app.js"}},
 		 "resize"},
 		{{{.function = "uv_run", .module = "/usr/bin/node"}}, "uv_run"},
+		/* And .NET, of which libraries may have no names. */
+		{{{.function = "SystemNative_Malloc", .module = "/app/libSystem.Native.so"},
+		  {.function = "IL_STUB_PInvoke", .module = FRAME_DOTNET},
+		  {.function = "System.Runtime.InteropServices.Marshal.AllocHGlobal",
+		   .module = FRAME_DOTNET},
+		  {.function = "Program.Leak", .module = FRAME_DOTNET}},
+		 "Program.Leak"},
+		{{{.function = "Interop.Sys.Malloc", .module = FRAME_DOTNET},
+		  {.function = "Program.Leak", .module = FRAME_DOTNET},
+		  {.function = "Program.Main", .module = FRAME_DOTNET}},
+		 "Program.Leak"},
+		{{{.module = "/app/System.Private.CoreLib.dll", .module_offset = 7},
+		  {.function = "Shop.Cart.Pack", .module = FRAME_DOTNET}},
+		 "Shop.Cart.Pack"},
+		{{{.function = "System.IO.File.Open", .module = FRAME_DOTNET},
+		  {.function = "coreclr_execute_assembly", .module = "/app/libcoreclr.so"}},
+		 "System.IO.File.Open"},
 		/* Nothing else is there. */
 		{{{.function = "xmalloc"}, {.function = "std::__1::f"}}, "xmalloc"},
 		/* No symbols in a library: the next name, also of the program. */

@@ -6,6 +6,8 @@
  *   MACHINE_RED_ZONE        bytes below the stack pointer that a leaf function may use
  *   MACHINE_USER_BITS       addresses of programs are below 1 << this
  *   MACHINE_ALLOCATOR_BITS  the same as allocators have it, which index trees by addresses
+ *   MACHINE_PE, MACHINE_PE_FUNCTION_BYTES    its number in PE files; bytes of a RUNTIME_FUNCTION there:
+ *                           with where the function ends if they are 12, else without
  *   machine_untagged()      the address in a pointer, without bits that the processor ignores
  *   MACHINE_SIGNAL_STACK_MIN, MACHINE_SIGNAL_STACK    bytes of a stack for signals: the least one;
  *                           one as programs had it while it was a constant

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "runtime/made_code.h"
 #include "runtime/runtime.h"
 
@@ -108,11 +109,19 @@ static struct coded *add(struct made_codes *codes, pid_t pid)
 /* 0: it has none. */
 static uint64_t place_of(const struct process *process)
 {
+	uint64_t place = 0;
+
 	for (size_t i = 0; i < process->code.count; i++) {
-		if (made_code_is_file(&process->code.items[i].mapping))
-			return process->code.items[i].mapping.start;
+		const struct mapping *mapping = &process->code.items[i].mapping;
+
+		if (!made_code_is_file(mapping))
+			continue;
+		if (!text_begins(mapping->path, CODE_MEMFD))
+			return mapping->start;
+		/* Such mappings come and go; the file stays. */
+		place = mapping->inode;
 	}
-	return 0;
+	return place;
 }
 
 /* Rows. */

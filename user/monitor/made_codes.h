@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Processes among the watched ones with a runtime that makes code while it runs (Java, JavaScript):
- * tells the kernel side how its frames are left, and names them as long as the code is there.
+ * Processes among the watched ones with a runtime that makes code while it runs (Java, JavaScript,
+ * .NET): tells the kernel side how its frames are left, and names them as long as the code is
+ * there.
  *
  * That is read when a process is refreshed, and again until nothing is new: a runtime makes at its
  * start what is not like all other code. Names are kept until the process is forgotten, or becomes

@@ -752,5 +752,7 @@ const struct runtime runtime_dotnet = {
 	.state_size = sizeof(struct largest_reservation),
 	.owns = owns,
 	.walker = &walker,
+	.code = &dotnet_code_reader,
+	.in_program = true,
 	.has_threads = true,
 };

@@ -14,6 +14,22 @@
 struct dotnet_variables {
 	uint64_t free_table; /* of the pointer to the MethodTable of free memory */
 	uint64_t thread_store, domain;
+	uint64_t code_map; /* the RangeSectionMap itself */
+};
+
+/* What leads from an address of code to its method: see dotnet_code.c. */
+struct dotnet_code_layout {
+	uint32_t map_top; /* RangeSectionMap */
+	/* RangeSectionFragment, RangeSection */
+	uint32_t fragment_next, fragment_begin, fragment_end, fragment_section;
+	uint32_t section_begin, section_flags, section_module, section_heap;
+	uint32_t heap_start, heap_end, heap_base, heap_map;	    /* CodeHeapListNode */
+	uint32_t header_method, header_unwind;			    /* RealCodeHeader */
+	uint32_t method_token, method_index, method_flags;	    /* MethodDesc */
+	uint32_t chunk_table, chunk_size, chunk_token, chunk_bytes; /* MethodDescChunk */
+	uint32_t dynamic_name;					    /* DynamicMethodDesc */
+	uint32_t token_bits; /* of a method's token that the method has; the chunk has the others */
+	uint32_t nibbles;    /* version of the nibble map: 1 or 2 */
 };
 
 /*
@@ -36,7 +52,10 @@ struct dotnet_layout {
 	uint32_t locals_context, context_inner; /* RuntimeThreadLocals, EEAllocContext */
 	uint32_t context_pointer, context_limit;
 	uint32_t dynamic_size, dynamic_data; /* DynamicMetadata */
+	struct dotnet_code_layout code;
 };
+
+struct dotnet;
 
 /* Of a runtime without descriptor: see dotnet_layouts.c. `place` is where the debuggers' table has
  * the collector: its neighbours are known. False: this is no version that is known. */
@@ -44,6 +63,8 @@ bool dotnet_layout_find(struct target_memory *memory, uint64_t place, struct dot
 			struct dotnet_variables *variables);
 /* What no descriptor says. */
 struct dotnet_layout dotnet_layout_base(void);
+/* Where code is, by the debuggers' table, if nothing else has said it. */
+void dotnet_code_find(struct dotnet *dotnet);
 /* Where a module's image is; 0: it has none. */
 uint64_t dotnet_image(struct target_memory *memory, const struct dotnet_layout *layout,
 		      uint64_t module);
@@ -129,6 +150,19 @@ struct dotnet_range {
 	uint64_t start, end;
 };
 
+/* A method that was compiled before, and the function that it begins with. */
+struct dotnet_entry {
+	uint32_t function, row;
+};
+/* The image of a module, with its code. */
+struct dotnet_precompiled {
+	uint64_t module, base;
+	uint64_t functions, entries; /* tables */
+	uint32_t count;		     /* of functions */
+	uint32_t stamp;
+	VEC(struct dotnet_entry) list; /* by function; none: it has no such code */
+};
+
 #define DOTNET_THREAD_NAME_BYTES 64
 
 /* A thread of the runtime's. */
@@ -187,8 +221,10 @@ struct dotnet {
 	/* Where static fields that are roots are, by ascending address: in arrays, for which their
 	 * classes speak. */
 	VEC(uint64_t) slots;
+	VEC(struct dotnet_precompiled) precompiled; /* see dotnet_precompiled.c */
 	/* Limits for all types together, whatever they say: of fields with names, of series. */
 	uint32_t fields_left, series_left;
+	uint32_t entries_left; /* likewise, of precompiled methods */
 };
 
 /* One more of them; false: there were too many. */
@@ -220,6 +256,11 @@ void dotnet_type_name(struct dotnet *dotnet, uint64_t handle, char name[DOTNET_N
 /* The name of a field, by the second word of its FieldDesc; "" if it cannot be read. */
 void dotnet_field_name(struct dotnet *dotnet, uint64_t module, uint64_t field,
 		       char name[DOTNET_NAME_BYTES]);
+/* The same by the row number of a type in a module, without arguments; "": there is none. */
+void dotnet_row_name(struct dotnet *dotnet, uint64_t module, uint32_t row,
+		     char name[DOTNET_NAME_BYTES]);
+/* The row number of a type in the metadata of its module; 0: it has none. */
+uint32_t dotnet_type_row(struct dotnet *dotnet, uint64_t table);
 /* The Module with the metadata of a type, by its MethodTable. */
 uint64_t dotnet_type_module(struct dotnet *dotnet, uint64_t table);
 
@@ -246,6 +287,21 @@ bool dotnet_metadata_type(struct dotnet *dotnet, const struct dotnet_metadata *m
 bool dotnet_metadata_field(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
 			   uint32_t row, char name[DOTNET_NAME_BYTES]);
 
+/* The name of the method with that row number; false: there is none, or it is another type's than
+ * that with the row number `type`. */
+bool dotnet_metadata_method(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
+			    uint32_t type, uint32_t row, char name[DOTNET_NAME_BYTES]);
+
+/* The type that has the method with that row number; 0: there is none. */
+uint32_t dotnet_metadata_type_of(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
+				 uint32_t method);
+
+/* The row number of the method whose precompiled code has an address; 0: none has. These are kept
+ * after dotnet_free(). */
+uint32_t dotnet_precompiled_method(struct dotnet *dotnet, uint64_t module, uint64_t address);
+void dotnet_precompiled_begin(struct dotnet *dotnet);
+void dotnet_precompiled_free(struct dotnet *dotnet);
+
 /* How many fields objects of an EEClass have, or how many static ones it has. */
 uint32_t dotnet_fields(struct dotnet *dotnet, uint64_t class, bool statics);
 /* How many fields a class adds to those of the one that it derives from, statics aside. */
@@ -257,6 +313,8 @@ void dotnet_thread_name(struct dotnet *dotnet, uint64_t thread,
 
 /* Handles, those that are roots; others are kept for dotnet_refer(). See dotnet_handles.c. */
 int dotnet_add_handles(struct dotnet *dotnet, struct heap_sink *sink);
+
+extern const struct code_reader dotnet_code_reader;
 
 /* References and roots: see dotnet_references.c and dotnet_roots.c. As struct heap_walker. */
 int dotnet_refer(void *state, struct heap_sink *sink, uint32_t node);

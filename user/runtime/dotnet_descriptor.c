@@ -64,6 +64,29 @@ static const struct {
 	FIELD("GCAllocContext", "Limit", context_limit),
 	FIELD("DynamicMetadata", "Size", dynamic_size),
 	FIELD("DynamicMetadata", "Data", dynamic_data),
+	FIELD("RangeSectionMap", "TopLevelData", code.map_top),
+	FIELD("RangeSectionFragment", "Next", code.fragment_next),
+	FIELD("RangeSectionFragment", "RangeBegin", code.fragment_begin),
+	FIELD("RangeSectionFragment", "RangeEndOpen", code.fragment_end),
+	FIELD("RangeSectionFragment", "RangeSection", code.fragment_section),
+	FIELD("RangeSection", "RangeBegin", code.section_begin),
+	FIELD("RangeSection", "Flags", code.section_flags),
+	FIELD("RangeSection", "R2RModule", code.section_module),
+	FIELD("RangeSection", "HeapList", code.section_heap),
+	FIELD("CodeHeapListNode", "StartAddress", code.heap_start),
+	FIELD("CodeHeapListNode", "EndAddress", code.heap_end),
+	FIELD("CodeHeapListNode", "MapBase", code.heap_base),
+	FIELD("CodeHeapListNode", "HeaderMap", code.heap_map),
+	FIELD("RealCodeHeader", "MethodDesc", code.header_method),
+	FIELD("RealCodeHeader", "UnwindInfos", code.header_unwind),
+	FIELD("MethodDesc", "Flags3AndTokenRemainder", code.method_token),
+	FIELD("MethodDesc", "ChunkIndex", code.method_index),
+	FIELD("MethodDesc", "Flags", code.method_flags),
+	FIELD("MethodDescChunk", "MethodTable", code.chunk_table),
+	FIELD("MethodDescChunk", "Size", code.chunk_size),
+	FIELD("MethodDescChunk", "FlagsAndTokenRange", code.chunk_token),
+	FIELD("MethodDescChunk", "!", code.chunk_bytes),
+	FIELD("DynamicMethodDesc", "MethodName", code.dynamic_name),
 #undef FIELD
 };
 
@@ -74,6 +97,7 @@ static const struct {
 	{"FreeObjectMethodTable", offsetof(struct dotnet_variables, free_table)},
 	{"ThreadStore", offsetof(struct dotnet_variables, thread_store)},
 	{"AppDomain", offsetof(struct dotnet_variables, domain)},
+	{"ExecutionManagerCodeRangeMapAddress", offsetof(struct dotnet_variables, code_map)},
 };
 
 /* "x" or ["x", "type"]: x. */
@@ -111,6 +135,18 @@ static void read_globals(struct target_memory *memory, const json_t *values,
 	}
 }
 
+/* 1, or of later versions "c1". */
+static void read_contracts(const json_t *contracts, struct dotnet_layout *layout)
+{
+	const json_t *version = json_object_get(contracts, "ExecutionManager");
+	const char *text = json_string_value(version);
+	json_int_t number =
+		text && text[0] == 'c' ? strtol(text + 1, NULL, 10) : json_integer_value(version);
+
+	if (number > 0)
+		layout->code.nibbles = number == 1 ? 1 : 2;
+}
+
 int dotnet_descriptor_read(struct target_memory *memory, uint64_t address,
 			   struct dotnet_layout *layout, struct dotnet_variables *variables)
 {
@@ -130,6 +166,7 @@ int dotnet_descriptor_read(struct target_memory *memory, uint64_t address,
 	if (!root)
 		return -EBADMSG;
 	read_fields(json_object_get(root, "types"), layout);
+	read_contracts(json_object_get(root, "contracts"), layout);
 	read_globals(memory, json_object_get(root, "globals"), &head, variables);
 	json_decref(root);
 	return 0;

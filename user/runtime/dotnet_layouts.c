@@ -25,6 +25,29 @@
 	.class_table = 16, .class_fields = 24, .map_table = 8, .map_count = 16,                    \
 	.context_limit = 8, .dynamic_data = 4
 
+/* The same in 8, 9 and 10, but for two. */
+#define CODE(bits, version)                                                                        \
+	.code = {.fragment_begin = 8,                                                              \
+		 .fragment_end = 16,                                                               \
+		 .fragment_section = 24,                                                           \
+		 .section_flags = 16,                                                              \
+		 .section_module = 32,                                                             \
+		 .section_heap = 40,                                                               \
+		 .heap_start = 16,                                                                 \
+		 .heap_end = 24,                                                                   \
+		 .heap_base = 32,                                                                  \
+		 .heap_map = 40,                                                                   \
+		 .header_method = 24,                                                              \
+		 .header_unwind = 36,                                                              \
+		 .method_index = 2,                                                                \
+		 .method_flags = 6,                                                                \
+		 .chunk_size = 16,                                                                 \
+		 .chunk_token = 18,                                                                \
+		 .chunk_bytes = 24,                                                                \
+		 .dynamic_name = 32,                                                               \
+		 .token_bits = (bits),                                                             \
+		 .nibbles = (version)}
+
 static const struct known_layout {
 	int64_t object; /* entry of the class System.Object */
 	struct dotnet_layout layout;
@@ -33,6 +56,7 @@ static const struct known_layout {
 	 {
 		 .version = 8,
 		 TABLE,
+		 CODE(12, 1),
 		 .class_rank = 56,
 		 .module_assembly = 0x128,
 		 .module_types = 0x2f0,
@@ -47,6 +71,7 @@ static const struct known_layout {
 	 {
 		 .version = 9,
 		 TABLE,
+		 CODE(12, 1),
 		 .class_instance_fields = 50,
 		 .class_static_fields = 54,
 		 .class_rank = 72,
@@ -65,6 +90,7 @@ static const struct known_layout {
 	 {
 		 .version = 10,
 		 TABLE,
+		 CODE(12, 2),
 		 .class_instance_fields = 50,
 		 .class_static_fields = 54,
 		 .class_rank = 72,
@@ -86,6 +112,7 @@ struct dotnet_layout dotnet_layout_base(void)
 {
 	return (struct dotnet_layout){.version = 9,
 				      TABLE,
+				      CODE(12, 1),
 				      .class_instance_fields = 50,
 				      .class_static_fields = 54,
 				      .class_rank = 72};
@@ -96,6 +123,15 @@ uint64_t dotnet_image(struct target_memory *memory, const struct dotnet_layout *
 {
 	return layout->version == 8 ? dotnet_8_image(memory, module)
 				    : target_word(memory, module + layout->module_base);
+}
+
+/* The first entry of the table, and a variable that is the map itself. */
+void dotnet_code_find(struct dotnet *dotnet)
+{
+	uint64_t table = target_variable(dotnet->module, "g_dacTable");
+
+	if (!dotnet->variables.code_map)
+		dotnet->variables.code_map = target_word(dotnet->memory, table);
 }
 
 /* The variable that the debuggers' table has so many entries behind that of the collector. */

@@ -16,7 +16,13 @@
 #define STREAMS_MAX 16
 #define MODULES_MAX (1u << 16)
 
-enum { TABLE_TYPE = 0x02, TABLE_FIELD = 0x04, TABLE_NESTED = 0x29 };
+enum {
+	TABLE_TYPE = 0x02,
+	TABLE_FIELD = 0x04,
+	TABLE_METHOD_POINTER = 0x05,
+	TABLE_METHOD = 0x06,
+	TABLE_NESTED = 0x29
+};
 
 /* Columns: 2 or 4 bytes, or one of these. */
 enum {
@@ -353,4 +359,50 @@ bool dotnet_metadata_field(struct dotnet *dotnet, const struct dotnet_metadata *
 			    (uint64_t)(row - 1) * metadata->row_bytes[TABLE_FIELD] + 2,
 		    name, DOTNET_NAME_BYTES / 2);
 	return name[0];
+}
+
+/* The first method of the type with that row number; the last column (II.22.37). */
+static uint32_t first_method(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
+			     uint32_t type)
+{
+	uint32_t bytes = metadata->rows[TABLE_METHOD] < 1u << 16 ? 2 : 4;
+
+	if (type > metadata->rows[TABLE_TYPE])
+		return metadata->rows[TABLE_METHOD] + 1;
+	return half(dotnet,
+		    metadata->tables[TABLE_TYPE] +
+			    (uint64_t)type * metadata->row_bytes[TABLE_TYPE] - bytes,
+		    bytes);
+}
+
+bool dotnet_metadata_method(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
+			    uint32_t type, uint32_t row, char name[DOTNET_NAME_BYTES])
+{
+	if (!type || type > metadata->rows[TABLE_TYPE] || !row ||
+	    row > metadata->rows[TABLE_METHOD] || metadata->rows[TABLE_METHOD_POINTER] ||
+	    row < first_method(dotnet, metadata, type) ||
+	    row >= first_method(dotnet, metadata, type + 1))
+		return false;
+	read_string(dotnet, metadata,
+		    metadata->tables[TABLE_METHOD] +
+			    (uint64_t)(row - 1) * metadata->row_bytes[TABLE_METHOD] + 8,
+		    name, DOTNET_NAME_BYTES);
+	return name[0];
+}
+
+uint32_t dotnet_metadata_type_of(struct dotnet *dotnet, const struct dotnet_metadata *metadata,
+				 uint32_t method)
+{
+	uint32_t low = 0, high = metadata->rows[TABLE_TYPE];
+
+	/* The last type that begins with it or before. */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (first_method(dotnet, metadata, middle + 1) <= method)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }

@@ -118,6 +118,13 @@ uint64_t dotnet_type_module(struct dotnet *dotnet, uint64_t table)
 		       : target_word(dotnet->memory, table + dotnet->layout.table_module);
 }
 
+uint32_t dotnet_type_row(struct dotnet *dotnet, uint64_t table)
+{
+	uint64_t flags2 = target_word(dotnet->memory, table + dotnet->layout.table_flags2);
+
+	return dotnet->layout.version == 8 ? dotnet_8_token(flags2) : (uint32_t)flags2 >> 8;
+}
+
 /* Text of which what does not fit is cut. */
 struct writer {
 	struct dotnet *dotnet;
@@ -209,13 +216,12 @@ static void put_table(struct writer *writer, const struct dotnet_type *type)
 	const struct dotnet_metadata *metadata =
 		dotnet_metadata_of(dotnet, dotnet_type_module(dotnet, type->address));
 	uint64_t arguments[ARGUMENTS_MAX];
-	uint32_t count = read_arguments(dotnet, type, arguments), token;
+	uint32_t count = read_arguments(dotnet, type, arguments);
 	size_t before = writer->length;
-	uint64_t flags2 = target_word(dotnet->memory, type->address + dotnet->layout.table_flags2);
 
-	token = dotnet->layout.version == 8 ? dotnet_8_token(flags2) : (uint32_t)flags2 >> 8;
 	if (metadata)
-		put_nested(writer, metadata, token, arguments, count);
+		put_nested(writer, metadata, dotnet_type_row(dotnet, type->address), arguments,
+			   count);
 	if (writer->length == before)
 		put(writer, "type without a name");
 }
@@ -284,6 +290,17 @@ void dotnet_type_name(struct dotnet *dotnet, uint64_t handle, char name[DOTNET_N
 
 	name[0] = '\0';
 	put_handle(&writer, handle);
+}
+
+void dotnet_row_name(struct dotnet *dotnet, uint64_t module, uint32_t row,
+		     char name[DOTNET_NAME_BYTES])
+{
+	struct writer writer = {.dotnet = dotnet, .text = name, .size = DOTNET_NAME_BYTES};
+	const struct dotnet_metadata *metadata = dotnet_metadata_of(dotnet, module);
+
+	name[0] = '\0';
+	if (metadata)
+		put_nested(&writer, metadata, row, NULL, 0);
 }
 
 /* "<Name>k__BackingField" is the field of a property. */

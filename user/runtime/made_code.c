@@ -79,6 +79,8 @@ int made_code_rows(struct made_code *code, struct unwind_table *table, struct un
 	int error;
 
 	made_code_forget(code);
+	if (!code->reader->rows)
+		return -EEXIST;
 	error = code->reader->rows(code->state, &rows);
 	if (!error && !builder.rows.count && !rows.blocks.shared)
 		error = -ENOENT;

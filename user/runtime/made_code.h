@@ -34,7 +34,7 @@ void made_code_forget(struct made_code *code);
 void made_code_release(struct made_code *code);
 
 /* made->table is `table`, which is the caller's, also after an error. 0; -ENOENT: there is no code
- * yet; -errno. */
+ * yet; -EEXIST: its frames need no rows; -errno. */
 int made_code_rows(struct made_code *code, struct unwind_table *table, struct unwind_made *made);
 
 /* By what was read since it was forgotten, and more. Appends the frames of a return address, or of

@@ -61,7 +61,7 @@ struct heap_walker {
  *
  * rows() describes how the frames of all code are left, which may lie in memory that is not mapped
  * yet; without rows, what they are noted by, and all are left by their frame pointers. 0; -ENOENT:
- * there is none yet; -errno.
+ * there is none yet; -errno. NULL: its frames are left as those of native code without rows.
  *
  * name() appends the frames of a return address, or of an interpreted frame (LM_FRAME_INTERPRETED),
  * innermost first. 0; -ENOENT: it is of no code that is known; -ENOMEM.
@@ -107,7 +107,8 @@ struct runtime {
 	struct heap_floor (*floor)(const struct maps *maps);
 	const struct heap_walker *walker; /* NULL: its objects are not read yet */
 	const struct code_reader *code;	  /* NULL: its frames are those of native code */
-	bool has_threads;		  /* the walker knows them: see RUNTIME_ENDED */
+	bool in_program;  /* it may be in the program's own file, whatever that is called */
+	bool has_threads; /* the walker knows them: see RUNTIME_ENDED */
 };
 
 /* Ends the class name of an object that stands for an ended thread. */

@@ -2,7 +2,12 @@
 #include "runtime/runtime_process.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "heap/heap_image.h"
 
 const struct runtime *runtime_of_file(const struct mapping *mapping, runtime_is_wanted *is_wanted)
@@ -16,24 +21,51 @@ const struct runtime *runtime_of_file(const struct mapping *mapping, runtime_is_
 	return NULL;
 }
 
+static const struct runtime *find_runtime(const struct maps *maps, runtime_is_wanted *is_wanted)
+{
+	const struct runtime *runtime = NULL;
+
+	for (size_t i = 0; !runtime && i < maps->list.count; i++)
+		runtime = runtime_of_file(&maps->list.items[i], is_wanted);
+	return runtime;
+}
+
+/* The path of the program's file as mappings show it; "": it is not known. */
+static void find_program(const struct maps *maps, char path[PATH_MAX])
+{
+	char link[64];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", maps->source.task);
+	length = readlink(link, path, PATH_MAX - 1);
+	path[MAX(length, 0)] = '\0';
+}
+
 static int choose_files(struct runtime_process *process, runtime_is_wanted *is_wanted)
 {
 	const struct maps *maps = &process->maps;
+	const struct runtime *runtime = find_runtime(maps, is_wanted);
+	char program[PATH_MAX] = "";
 
 	process->own.source = maps->source;
+	process->runtime = runtime;
+	if (!runtime)
+		return -ENOENT;
+	if (runtime->in_program)
+		find_program(maps, program);
 	for (size_t i = 0; i < maps->list.count; i++) {
-		const struct runtime *runtime = runtime_of_file(&maps->list.items[i], is_wanted);
+		const struct mapping *mapping = &maps->list.items[i];
 		struct mapping *chosen;
 
-		if (!runtime || (process->runtime && process->runtime != runtime))
+		if (runtime_of_file(mapping, is_wanted) != runtime &&
+		    !(mapping->inode && !strcmp(mapping->path, program)))
 			continue;
-		process->runtime = runtime;
 		chosen = vec_push(&process->own.list);
 		if (!chosen)
 			return -ENOMEM;
-		*chosen = maps->list.items[i];
+		*chosen = *mapping;
 	}
-	return process->own.list.count ? 0 : -ENOENT;
+	return 0;
 }
 
 int runtime_process_open(struct runtime_process *process, pid_t pid, runtime_is_wanted *is_wanted,

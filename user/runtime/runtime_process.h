@@ -14,7 +14,8 @@ struct runtime_process {
 	pid_t pid;
 	const struct runtime *runtime;
 	struct maps maps;
-	struct maps own; /* of them those of the runtime's files; paths are borrowed */
+	struct maps
+		own; /* of them those of the files that may have the runtime; paths are borrowed */
 	struct data_modules modules;
 	struct target_memory memory;
 };

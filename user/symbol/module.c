@@ -9,6 +9,7 @@
 #include "parse/questions.h"
 #include "symbol/debuginfod.h"
 #include "symbol/demangle.h"
+#include "target/process.h"
 
 /* Modules with debug files kept open between two batches. */
 #define MAX_OPENED 64
@@ -438,7 +439,7 @@ static const char *why_no_image(int err)
 
 	if (failure)
 		return failure;
-	return err == -EIO ? "unreadable file" : "not an ELF file";
+	return err == -EIO ? "unreadable file" : CODE_NOT_ELF;
 }
 
 const char *module_load(struct modules *modules, struct module *module,

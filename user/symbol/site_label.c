@@ -186,21 +186,27 @@ static bool is_of_node(const struct frame *frame)
 	return text_begins(base, "libnode.so") || !strcmp(base, "node") || !strcmp(base, "nodejs");
 }
 
-/* Code of a perf map: .NET's begins with its assembly, "[System.Private.CoreLib] …". */
 static bool is_compiled(const struct frame *frame)
 {
-	return is_of_module(frame, FRAME_JIT) && frame->function;
+	return (is_of_module(frame, FRAME_JIT) || is_of_module(frame, FRAME_DOTNET)) &&
+	       frame->function;
 }
 
+/* In a perf map .NET's code has its assembly, "[System.Private.CoreLib] …". */
 static bool is_of_dotnet_library(const struct frame *frame)
 {
+	static const char *const libraries[] = {"System.", "Microsoft.", "Internal.", "Interop.",
+						"IL_STUB_"};
+
+	if (is_of_module(frame, FRAME_DOTNET))
+		return text_begins_with_any(frame->function, libraries, ARRAY_SIZE(libraries));
 	return strstr(frame->function, "[System.") || strstr(frame->function, "[Microsoft.");
 }
 
 static bool is_of_dotnet(const struct frame *frame)
 {
 	static const char *const names[] = {"libcoreclr.so", "libclrjit.so", "libhostpolicy.so",
-					    "libSystem."};
+					    "libhostfxr.so", "libSystem.",   "System."};
 
 	return frame->module &&
 	       text_begins_with_any(text_path_base(frame->module), names, ARRAY_SIZE(names));

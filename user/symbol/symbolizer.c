@@ -188,10 +188,13 @@ static int append_interpreted(struct symbolizer *symbolizer, uint64_t process, u
 	return err == -ENOENT ? frames_append(frames, &gone, NULL) : err;
 }
 
-/* Neither a file nor a perf map names it. */
+/* Neither a file nor a perf map names it: .NET's code lies in files of other formats. */
 static bool is_nameless(const struct frame *frame)
 {
-	return !frame->function && frame->why && !strcmp(frame->why, CODE_ANONYMOUS);
+	return !frame->function && frame->why &&
+	       (!strcmp(frame->why, CODE_ANONYMOUS) || !strcmp(frame->why, CODE_NOT_ELF) ||
+		/* Its mappings may change before they are opened. */
+		(frame->module && text_begins(frame->module, CODE_MEMFD)));
 }
 
 static int append_address(struct symbolizer *symbolizer, struct process_names *names,
@@ -462,7 +465,8 @@ int frames_append(struct frames *frames, const struct frame *frame,
 static bool is_managed(const struct frame *frame)
 {
 	return frame->module &&
-	       (!strcmp(frame->module, FRAME_JAVA) || !strcmp(frame->module, FRAME_JAVASCRIPT));
+	       (!strcmp(frame->module, FRAME_JAVA) || !strcmp(frame->module, FRAME_JAVASCRIPT) ||
+		!strcmp(frame->module, FRAME_DOTNET));
 }
 
 static uint64_t id_of_first(const struct frames *frames, size_t count)
@@ -477,8 +481,8 @@ static uint64_t id_of_first(const struct frames *frames, size_t count)
 		if (module && !strcmp(module, FRAME_JIT))
 			module = NULL;
 
-		/* The same stack with and without debug information is one stack. Java's and
-		 * JavaScript's are one with and without compilation. */
+		/* The same stack with and without debug information is one stack. Those of managed
+		 * languages are one however they are compiled. */
 		if (frame->inlined && !is_managed(frame))
 			continue;
 		id = hash_mix(id ^ intern_hash(module ? module : ""));

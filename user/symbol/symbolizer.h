@@ -34,6 +34,9 @@ struct worker;
 /* The module of a frame of JavaScript: likewise. Builtins have no file. */
 #define FRAME_JAVASCRIPT "javascript"
 
+/* The module of a frame of .NET's code, which has no file. */
+#define FRAME_DOTNET "dotnet"
+
 /* The function of the frame through which the kernel called a signal handler; gdb's words. */
 #define FRAME_SIGNAL_HANDLER "<signal handler called>"
 

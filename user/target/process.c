@@ -79,7 +79,7 @@ static const char *open_failure(int error)
 	case -ENFILE:
 		return "too many open files";
 	case -EINVAL:
-		return "not an ELF file";
+		return CODE_NOT_ELF;
 	}
 	return "file gone";
 }

@@ -16,6 +16,7 @@
 
 /* Why code in no file has no names. */
 #define CODE_ANONYMOUS "anonymous code"
+#define CODE_NOT_ELF "not an ELF file"
 /* Path prefix of code that is mapped twice, to be written at another address. */
 #define CODE_MEMFD "/memfd:"
 

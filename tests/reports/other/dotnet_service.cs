@@ -11,7 +11,7 @@
 // leak dotnet-native: native
 //   kind: off-heap memory of managed objects
 //   part: native-blocks|live
-//   code: Native|AllocHGlobal|Interop|SystemNative_Malloc
+//   code: Program\.(Native|Step)
 //   near: Malloc|coreclr|hostfxr|corehost
 // leak dotnet-dictionary: dictionary
 //   part: managed-objects

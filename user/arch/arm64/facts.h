@@ -35,6 +35,8 @@ static inline uint64_t machine_untagged(uint64_t pointer)
 
 /* jemalloc, configure.ac (LG_VADDR); gperftools, common.h (kAddressBits). */
 #define MACHINE_ALLOCATOR_BITS 48
+#define MACHINE_PE 0xaa64 /* IMAGE_FILE_MACHINE_… */
+#define MACHINE_PE_FUNCTION_BYTES 8
 
 /* glibc, nptl/descr.h: with the vector (DTV) at the thread pointer there is no self pointer. */
 #define MACHINE_THREAD_SELF_AT 0

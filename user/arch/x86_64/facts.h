@@ -26,6 +26,8 @@ static inline uint64_t machine_untagged(uint64_t pointer)
 
 /* jemalloc, configure.ac (LG_VADDR); gperftools, common.h (kAddressBits). */
 #define MACHINE_ALLOCATOR_BITS 48
+#define MACHINE_PE 0x8664 /* IMAGE_FILE_MACHINE_… */
+#define MACHINE_PE_FUNCTION_BYTES 12
 
 /* glibc, sysdeps/x86_64/nptl/tls.h (tcbhead_t.self) and nptl/descr.h (struct pthread.tid). */
 #define MACHINE_THREAD_SELF_AT 16

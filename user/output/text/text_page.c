@@ -207,12 +207,12 @@ int text_page_end(struct text_page *page)
 #define FRAMES_SHORT 8
 #define FRAME_INDENT ((size_t)2 * TAB)
 
-/* Of a language with lines of its own. */
+/* Of a language with places of its own: its code moves. */
 static bool is_managed(const struct frame *frame)
 {
 	return frame->module &&
 	       (!strcmp(frame->module, FRAME_PYTHON) || !strcmp(frame->module, FRAME_JAVA) ||
-		!strcmp(frame->module, FRAME_JAVASCRIPT));
+		!strcmp(frame->module, FRAME_JAVASCRIPT) || !strcmp(frame->module, FRAME_DOTNET));
 }
 
 /* `full`: of Python's files, too, which have no short names. */
