@@ -6,15 +6,13 @@
  *   MACHINE_RED_ZONE        bytes below the stack pointer that a leaf function may use
  *   MACHINE_USER_BITS       addresses of programs are below 1 << this
  *   MACHINE_ALLOCATOR_BITS  the same as allocators have it, which index trees by addresses
- *   MACHINE_PE, MACHINE_PE_FUNCTION_BYTES    its number in PE files; bytes of a RUNTIME_FUNCTION there:
- *                           with where the function ends if they are 12, else without
- *   machine_untagged()      the address in a pointer, without bits that the processor ignores
- *   MACHINE_SIGNAL_STACK_MIN, MACHINE_SIGNAL_STACK    bytes of a stack for signals: the least one;
- *                           one as programs had it while it was a constant
- *   MACHINE_THREAD_SELF_AT, _TID_AT  in glibc's thread descriptor: its own address (0: it is not
- *                           there), and its number
- *   MACHINE_BREAKPOINT_BYTES, MACHINE_INSTRUCTION_MAX    of the kernel's breakpoint; of any
- *   machine_frame           what frames look like (leakmon_abi.h)
+ *   MACHINE_PE, MACHINE_PE_FUNCTION_BYTES    its number in PE files; bytes of a RUNTIME_FUNCTION
+ * there: with where the function ends if they are 12, else without machine_untagged()      the
+ * address in a pointer, without bits that the processor ignores MACHINE_SIGNAL_STACK_MIN,
+ * MACHINE_SIGNAL_STACK    bytes of a stack for signals: the least one; one as programs had it while
+ * it was a constant MACHINE_THREAD_SELF_AT, _TID_AT  in glibc's thread descriptor: its own address
+ * (0: it is not there), and its number MACHINE_BREAKPOINT_BYTES, MACHINE_INSTRUCTION_MAX    of the
+ * kernel's breakpoint; of any machine_frame           what frames look like (leakmon_abi.h)
  *   MACHINE_URETPROBE_CALL, MACHINE_UPROBE_CALL    system calls of the kernel's own probes; 0: none
  *   machine_enable_shadow_stack()
  *   machine_system_call()   its result or -errno, without errno, which belongs to a thread
