@@ -156,28 +156,6 @@ static int add_named(struct memory_process *process, enum memory_part part, cons
 	return add_item(process, part, name, share);
 }
 
-/* For a private mapping, what was written is the process's own. */
-static int add_file(struct memory_process *process, const struct smaps_entry *entry)
-{
-	struct memory_share clean = share_of(&entry->figures), written = {0};
-
-	if (!entry->mapping.shared) {
-		written.resident = MIN(entry->figures.anonymous, clean.resident);
-		written.swapped = clean.swapped;
-		written.pss = MIN(written.resident, clean.pss);
-		clean.resident -= written.resident;
-		clean.pss -= written.pss;
-		clean.swapped = 0;
-	}
-	if (written.resident || written.swapped) {
-		int error = add_named(process, MEMORY_FILES_WRITTEN, entry->mapping.path, &written);
-
-		if (error)
-			return error;
-	}
-	return add_named(process, MEMORY_FILES, entry->mapping.path, &clean);
-}
-
 /* Bytes of [start, end) that belong to heaps and to mapped blocks, by residency. */
 struct claims {
 	struct memory_share all, heap, blocks;
@@ -258,6 +236,36 @@ static int claim(struct splitting *splitting, const struct mapping *mapping, str
 	claims->has_heap = in_extent;
 	claims->has_blocks = in_block;
 	return claim_parts(splitting, mapping, claims);
+}
+
+/*
+ * For a private mapping, what was written is the process's own. Of that, musl gives malloc what is
+ * left over behind a module's data (donate.c).
+ */
+static int add_file(struct splitting *splitting, const struct smaps_entry *entry)
+{
+	struct memory_process *process = splitting->process;
+	struct memory_share clean = share_of(&entry->figures), written = {0};
+	struct claims claims = {0};
+	int error = 0;
+
+	if (!entry->mapping.shared) {
+		error = claim(splitting, &entry->mapping, &claims);
+		written.resident = MIN(entry->figures.anonymous, clean.resident);
+		written.swapped = clean.swapped;
+		written.pss = MIN(written.resident, clean.pss);
+		clean.resident -= written.resident;
+		clean.pss -= written.pss;
+		clean.swapped = 0;
+		written.resident -= MIN(claims.heap.resident, written.resident);
+		written.swapped -= MIN(claims.heap.swapped, written.swapped);
+		written.pss -= MIN(claims.heap.resident, written.pss);
+		splitting->heap_rss += claims.heap.resident;
+		splitting->heap_pss += claims.heap.resident;
+	}
+	if (!error && (written.resident || written.swapped))
+		error = add_named(process, MEMORY_FILES_WRITTEN, entry->mapping.path, &written);
+	return error ? error : add_named(process, MEMORY_FILES, entry->mapping.path, &clean);
 }
 
 static uint64_t part_of_pss(uint64_t resident, uint64_t rss, uint64_t pss)
@@ -429,7 +437,7 @@ static int add_mapping(struct splitting *splitting, size_t i)
 		return 0;
 	switch (part) {
 	case MEMORY_FILES:
-		return add_file(splitting->process, entry);
+		return add_file(splitting, entry);
 	case MEMORY_SHARED:
 		if (is_managed(splitting, &entry->mapping))
 			part = MEMORY_MANAGED;
