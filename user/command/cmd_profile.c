@@ -39,7 +39,6 @@ static const struct profile_options defaults = {
 		},
 	.overhead = PROFILE_OVERHEAD,
 	.floor = PROFILE_FLOOR,
-	.exact = true,
 };
 
 #define PART(member) offsetof(struct profile_options, session.member)
@@ -48,13 +47,11 @@ const struct command command_profile = {
 	.summary = "show which call stacks grow, at 1% of the processes' speed",
 	.usage = "  leakmon profile [TARGET] [OPTION...] [INTERVAL [COUNT]]\n"
 		 "  leakmon profile [OPTION...] [INTERVAL [COUNT]] -- CMD ARGS...\n",
-	.about =
-		"Tracks every allocation where that is cheap enough, else samples them in short\n"
-		"windows, and re-reads each block: growth by call stack, with bounds, at 1%\n"
-		"overhead. Without a target: up to 16 processes of this machine with certain heap\n"
-		"growth, as they come and go. It reports every INTERVAL seconds (5), COUNT times\n"
-		"(until Ctrl-C), and once more at the end. A leak is confirmed after about 13\n"
-		"minutes; it ranks first long before.\n",
+	.about = "Samples allocations in short windows, then re-reads each block: growth by call\n"
+		 "stack, with bounds, at 1% overhead. Without a target: up to 16 processes of\n"
+		 "this machine with certain heap growth, as they come and go. It reports every\n"
+		 "INTERVAL seconds (5), COUNT times (until Ctrl-C), and once more at the end. A\n"
+		 "leak is confirmed after about 13 minutes; it ranks first long before.\n",
 	.examples =
 		"  leakmon profile -p 1234 60            a report every minute until Ctrl-C\n"
 		"  leakmon profile 60                    of what grows on this machine\n"

@@ -13,7 +13,7 @@ struct profile_options {
 	double overhead; /* of the CPU time of each target */
 	double floor;	 /* share of a core that each counts as using at least */
 	bool hasty;	 /* windows of processes that idle come more often: the run is short */
-	/* Every event is tracked where that costs less than `overhead` of `floor`: exact.h */
+	/* Every event is tracked where all together cost less than `overhead` of a core: exact.h */
 	bool exact;
 	/* Takes named reports instead of the output format; NULL: none does. 0, or -errno after a
 	 * message, which ends the run. */

@@ -111,9 +111,7 @@ static int target_add(struct profile_run *run, const struct tracked *tracked)
 	target->budget.floor = run->options->floor;
 	if (run->options->hasty)
 		target->budget.idle_attach = PROFILE_IDLE_ATTACH_HASTY;
-	return run->options->exact
-		       ? exact_init(&target->exact, run->options->overhead * run->options->floor)
-		       : 0;
+	return run->options->exact ? exact_init(&target->exact, run->options->overhead) : 0;
 }
 
 static void target_free(struct profile_run *run, struct profile_target *target)

@@ -81,13 +81,8 @@ static void site_write(FILE *out, const struct text_form *form,
 /* The rest of its line. */
 static void windows_write(FILE *out, const struct profile_report_process *process)
 {
-	if (process->exact_s > 0)
-		fprintf(out, "every allocation tracked for %.1f s (%.3g calls/s), ",
-			process->exact_s, process->hits_per_s);
-	else
-		fprintf(out, "%zu windows, %.2f s tracked, ", process->judgement.windows,
-			process->judgement.tracked_s);
-	fprintf(out, "%.2f%% of ", 100 * process->spent);
+	fprintf(out, "%zu windows, %.2f s tracked, %.2f%% of ", process->judgement.windows,
+		process->judgement.tracked_s, 100 * process->spent);
 	if (process->floor > 0)
 		fprintf(out, "%.3g%% of a core spent (it uses less)\n", 100 * process->floor);
 	else
