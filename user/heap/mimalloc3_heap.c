@@ -367,7 +367,7 @@ static void find_version(const struct heap_view *view, uint64_t data,
 	const char *name = mapping ? strstr(mapping->path, "libmimalloc") : NULL;
 	const char *numbers = name ? strstr(name, ".so.") : NULL;
 
-	if (!numbers || strncmp(numbers + 4, "3.", 2) ||
+	if (!numbers || strncmp(numbers + 4, "3.", 2) != 0 ||
 	    heap_version_copy(numbers + 4, version) < 3)
 		version[0] = 0;
 }

@@ -234,7 +234,7 @@ static int walk_area(struct reading *reading, uint64_t area, uint64_t *next)
 static int walk_areas(struct reading *reading, const uint64_t *context)
 {
 	struct hash seen = {0};
-	uint64_t area = context[CONTEXT_HEAD], last = 0, next;
+	uint64_t area = context[CONTEXT_HEAD], last = 0, next = 0;
 	int error = 0;
 
 	for (; !error && area && !hash_get(&seen, area); area = next) {

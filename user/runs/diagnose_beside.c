@@ -115,8 +115,10 @@ static void examine_ended(struct beside_session *beside, struct beside_evidence 
 	struct thread_group *most = NULL;
 
 	for (size_t i = 0; i < beside->census.groups.count && !most; i++) {
-		if (!beside->census.groups.items[i].before_attach)
-			most = &beside->census.groups.items[i];
+		struct thread_group *group = &beside->census.groups.items[i];
+
+		if (!group->before_attach)
+			most = group;
 	}
 	for (int turn = 0; most && turn < 2; turn++) {
 		if (turn)
