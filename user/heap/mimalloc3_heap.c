@@ -18,9 +18,9 @@
 
 #include "arch/machine.h"
 #include "base/cleanup.h"
-#include "heap/heap_reader.h"
+#include "heap/mimalloc_pages.h"
 
-#define SLICE_BYTES (64ull << 10)
+#define SLICE_BYTES MIMALLOC_SLICE_BYTES
 #define PART_PLACES 8192ull
 #define PART_SPAN (PART_PLACES * SLICE_BYTES)
 #define PART_BYTES (PART_PLACES * 8)
@@ -39,7 +39,6 @@
 #define TRIALS 64
 #define TOLERANCE 8
 #define MAX_BROKEN 65536
-#define MAX_BLOCKS (1ull << 31)
 #define MAX_ARENAS 1024
 #define MAX_FREE_SLICES (1u << 22)
 
@@ -52,27 +51,16 @@ struct page_layout {
 	enum start_kind kind;
 };
 
+/* The same from 3.0 to 3.4. */
+#define PAGE_EARLY                                                                                 \
+	.free = 1, .local_free = 3, .thread_free = 4, .block = 5, .start = 6, .used = 8,           \
+	.capacity = 9, .reserved = 10
+
 static const struct page_layout layouts[] = {
 	/* 3.0 to 3.3 */
-	{.free = 1,
-	 .local_free = 3,
-	 .thread_free = 4,
-	 .block = 5,
-	 .start = 6,
-	 .used = 8,
-	 .capacity = 9,
-	 .reserved = 10,
-	 .kind = START_ADDRESS},
+	{PAGE_EARLY, .kind = START_ADDRESS},
 	/* 3.4 */
-	{.free = 1,
-	 .local_free = 3,
-	 .thread_free = 4,
-	 .block = 5,
-	 .start = 6,
-	 .used = 8,
-	 .capacity = 9,
-	 .reserved = 10,
-	 .kind = START_WORDS},
+	{PAGE_EARLY, .kind = START_WORDS},
 	/* 3.6 */
 	{.free = 2,
 	 .local_free = 3,
@@ -93,9 +81,8 @@ struct mimalloc {
 };
 
 struct page {
-	uint64_t address, first, block, end;
-	uint64_t lists[3]; /* free, local_free, and what other threads have freed */
-	uint32_t capacity, reserved, used;
+	struct mimalloc_page blocks;
+	uint64_t address;
 	uint64_t words[PAGE_WORDS];
 };
 
@@ -105,21 +92,12 @@ struct arena {
 };
 
 struct reading {
-	struct peek *peek;
-	const struct filter *heaps;
-	struct heap *heap;
+	struct mimalloc_reading of;
 	const struct page_layout *layout;
 	uint64_t root;
-	uint64_t blocks;
 	VEC(struct arena) arenas;
 	uint32_t free_slices;
-	bool swapped;
 };
-
-static int read_word(const struct reading *reading, uint64_t address, uint64_t *word)
-{
-	return address % 8 ? -EFAULT : heap_words(reading->peek, address, word, 1);
-}
 
 /* Pages. */
 
@@ -147,92 +125,45 @@ static uint64_t first_block(const struct page_layout *layout, const struct page 
 static int read_page(const struct reading *reading, uint64_t address, struct page *page)
 {
 	const struct page_layout *layout = reading->layout;
-	int error = address % 64 || !filter_has(reading->heaps, address)
+	const struct filter *heaps = reading->of.heaps;
+	struct mimalloc_page *blocks = &page->blocks;
+	int error = address % 64 || !filter_has(heaps, address)
 			    ? -EBADMSG
-			    : heap_words(reading->peek, address, page->words, PAGE_WORDS);
+			    : heap_words(reading->of.peek, address, page->words, PAGE_WORDS);
 	uint64_t bytes;
 
 	if (error)
 		return error;
 	page->address = address;
-	page->block = page->words[layout->block];
-	page->first = first_block(layout, page);
-	page->used = half(page->words, layout->used);
-	page->capacity = half(page->words, layout->capacity);
-	page->reserved = half(page->words, layout->reserved);
-	page->lists[0] = page->words[layout->free];
-	page->lists[1] = page->words[layout->local_free];
-	page->lists[2] = page->words[layout->thread_free] & ~3ull;
-	if (!page->block && !page->capacity)
+	*blocks = (struct mimalloc_page){
+		.first = first_block(layout, page),
+		.block = page->words[layout->block],
+		.lists = {page->words[layout->free], page->words[layout->local_free],
+			  page->words[layout->thread_free] & ~3ull},
+		.capacity = half(page->words, layout->capacity),
+		.reserved = half(page->words, layout->reserved),
+		.used = half(page->words, layout->used),
+	};
+	if (!blocks->block && !blocks->capacity)
 		return -ENOENT;
-	if (page->block < 8 || page->block % 8 || page->block >= 1ull << MACHINE_USER_BITS ||
-	    page->first % 8 || !page->reserved || page->capacity > page->reserved ||
-	    page->used > page->capacity)
+	if (blocks->block < 8 || blocks->block % 8 || blocks->block >= 1ull << MACHINE_USER_BITS ||
+	    blocks->first % 8 || !blocks->reserved || blocks->capacity > blocks->reserved ||
+	    blocks->used > blocks->capacity)
 		return -EBADMSG;
-	bytes = page->block * page->reserved;
-	if (bytes >= 1ull << MACHINE_USER_BITS || !filter_has(reading->heaps, page->first) ||
-	    !filter_has(reading->heaps, page->first + bytes - 1))
+	bytes = blocks->block * blocks->reserved;
+	if (bytes >= 1ull << MACHINE_USER_BITS || !filter_has(heaps, blocks->first) ||
+	    !filter_has(heaps, blocks->first + bytes - 1))
 		return -EBADMSG;
-	page->end = (page->first + bytes + SLICE_BYTES - 1) & ~(SLICE_BYTES - 1);
+	blocks->end = (blocks->first + bytes + SLICE_BYTES - 1) & ~(SLICE_BYTES - 1);
 	return 0;
 }
 
 /* Where a page begins in the map: with its record, or with the slice of its first block. */
 static bool begins_at(const struct page *page, uint64_t slice)
 {
-	return slice == (page->first & ~(SLICE_BYTES - 1)) ||
-	       (slice == page->address && slice < page->first);
-}
+	uint64_t first = page->blocks.first;
 
-/* Pages of memory that a page's blocks begin in. */
-static void look_ahead(struct reading *reading, const struct page *page)
-{
-	uint64_t pages[PEEK_AHEAD], step = MAX(page->block, MEMORY_PAGE);
-	uint64_t end = page->first + page->capacity * page->block;
-	size_t count = 0;
-
-	for (uint64_t at = page->first; at < end && count < PEEK_AHEAD; at += step)
-		pages[count++] = at & ~(MEMORY_PAGE - 1);
-	peek_ahead_present(reading->peek, pages, count);
-}
-
-/* How many blocks a list has, all of the page; false: it is wrong. With a run, they become free. */
-static bool walk_list(struct reading *reading, const struct page *page, uint64_t block,
-		      const struct heap_run *run, uint32_t *count)
-{
-	for (*count = 0; block; (*count)++) {
-		uint64_t distance = block - page->first;
-		uint32_t i = (uint32_t)(distance / page->block);
-
-		if (block < page->first || distance / page->block >= page->capacity ||
-		    distance % page->block || *count > page->capacity ||
-		    (run && !heap_is_live(reading->heap, run, i)))
-			return false;
-		if (run)
-			heap_set_use(reading->heap, run, i, BLOCK_FREE);
-		if (read_word(reading, block, &block)) {
-			reading->swapped |= heap_is_swapped(reading->peek, block);
-			return false;
-		}
-	}
-	return true;
-}
-
-/* A thread that was stopped within malloc may not have counted its last block yet. */
-static bool lists_hold(struct reading *reading, const struct page *page, const struct heap_run *run,
-		       uint32_t *given_back)
-{
-	uint32_t own, local;
-	uint64_t sum;
-
-	if (page->lists[0] || page->lists[1] || page->lists[2])
-		look_ahead(reading, page);
-	if (!walk_list(reading, page, page->lists[0], run, &own) ||
-	    !walk_list(reading, page, page->lists[1], run, &local) ||
-	    !walk_list(reading, page, page->lists[2], run, given_back))
-		return false;
-	sum = (uint64_t)own + local + page->used;
-	return *given_back <= page->used && (sum == page->capacity || sum == page->capacity + 1ull);
+	return slice == (first & ~(SLICE_BYTES - 1)) || (slice == page->address && slice < first);
 }
 
 /* Finding. */
@@ -256,7 +187,7 @@ static bool next_element(const struct reading *reading, uint64_t address, uint64
 		uint64_t at = address + *i * 8, left = (MEMORY_PAGE - at % MEMORY_PAGE) / 8;
 		uint64_t here = MIN(MIN(left, count - *i), (uint64_t)ELEMENTS_AHEAD);
 
-		if (peek_words(reading->peek, at, words, here)) {
+		if (peek_words(reading->of.peek, at, words, here)) {
 			*i += left;
 			continue;
 		}
@@ -289,11 +220,11 @@ static bool part_holds(struct search *search, uint64_t part, uint64_t *base)
 		error = read_page(reading, element, &page);
 		if (error == -ENOENT)
 			continue;
-		start = error ? 0 : page.first & ~(PART_SPAN - 1);
+		start = error ? 0 : page.blocks.first & ~(PART_SPAN - 1);
 		if (!*base)
 			*base = start;
 		if (start && start == *base && begins_at(&page, start + i * SLICE_BYTES) &&
-		    lists_hold(reading, &page, NULL, &given_back))
+		    mimalloc_lists_hold(&reading->of, &page.blocks, NULL, &given_back))
 			good++;
 		else if (++bad > good / TOLERANCE + 2)
 			return false;
@@ -303,8 +234,8 @@ static bool part_holds(struct search *search, uint64_t part, uint64_t *base)
 
 static bool may_be_part(const struct reading *reading, uint64_t part)
 {
-	return part % 64 == 0 && filter_has(reading->heaps, part) &&
-	       filter_has(reading->heaps, part + PART_BYTES - 1);
+	return part % 64 == 0 && filter_has(reading->of.heaps, part) &&
+	       filter_has(reading->of.heaps, part + PART_BYTES - 1);
 }
 
 /* The root is where the part of these addresses has its place. */
@@ -349,8 +280,8 @@ static bool visit_page(void *context, uint64_t page, const uint64_t *words)
 	struct search *search = context;
 
 	for (uint64_t i = 0; i < MEMORY_PAGE / 8 && search->tries; i++) {
-		if (words[i] % MEMORY_PAGE || !filter_has(search->reading.heaps, words[i]) ||
-		    !filter_has(search->reading.heaps, words[i] + ROOT_BYTES - 1))
+		if (words[i] % MEMORY_PAGE || !filter_has(search->reading.of.heaps, words[i]) ||
+		    !filter_has(search->reading.of.heaps, words[i] + ROOT_BYTES - 1))
 			continue;
 		search->tries--;
 		if (try_map(search, page + i * 8, words[i]))
@@ -375,7 +306,7 @@ static void find_version(const struct heap_view *view, uint64_t data,
 static int mimalloc_find(void *state, const struct heap_view *view, uint64_t start, uint64_t end)
 {
 	struct mimalloc *found = state;
-	struct search search = {.reading = {.peek = view->peek, .heaps = view->heaps},
+	struct search search = {.reading.of = {.peek = view->peek, .heaps = view->heaps},
 				.found = found,
 				.tries = MAX_TRIES};
 
@@ -394,21 +325,13 @@ static int mimalloc_find(void *state, const struct heap_view *view, uint64_t sta
 
 /* Reading. */
 
-static int add_own(struct reading *reading, uint64_t start, uint64_t end)
-{
-	struct heap_run run = {.start = start, .end = end, .use = RUN_OWN};
-
-	reading->heap->figures[ALLOCATOR_METADATA] += end - start;
-	return heap_add(reading->heap, &run);
-}
-
 /* An arena's own record says as much of where it begins as the page's does. */
 static bool arena_holds(const struct reading *reading, uint64_t address, struct arena *arena)
 {
 	uint64_t words[ARENA_WORDS];
 
-	if (address % 64 || !filter_has(reading->heaps, address) ||
-	    heap_words(reading->peek, address, words, ARENA_WORDS))
+	if (address % 64 || !filter_has(reading->of.heaps, address) ||
+	    heap_words(reading->of.peek, address, words, ARENA_WORDS))
 		return false;
 	for (size_t i = 0; i + 1 < ARENA_WORDS; i++) {
 		arena->slices = words[i];
@@ -416,7 +339,7 @@ static bool arena_holds(const struct reading *reading, uint64_t address, struct 
 		if (arena->info && arena->info < arena->slices &&
 		    arena->slices < (1ull << MACHINE_USER_BITS) / SLICE_BYTES &&
 		    address - arena->start < arena->info * SLICE_BYTES &&
-		    filter_has(reading->heaps, arena->start + arena->slices * SLICE_BYTES - 1))
+		    filter_has(reading->of.heaps, arena->start + arena->slices * SLICE_BYTES - 1))
 			return true;
 	}
 	return false;
@@ -450,32 +373,16 @@ static int add_arena(struct reading *reading, const struct page *page, uint64_t 
 	return 0;
 }
 
-/* 0; -E2BIG: there are too many blocks; -ENOMEM. Of a page that a thread is just changing, nothing
- * is said. */
-static int add_page(struct reading *reading, const struct page *page, uint64_t slice)
+/* Errors are those of mimalloc_page_add(). */
+static int add_page(struct reading *reading, struct page *page, uint64_t slice)
 {
-	struct heap *heap = reading->heap;
-	struct heap_run run = {.start = slice,
-			       .end = page->end,
-			       .first = page->first,
-			       .block = page->block,
-			       .count = page->capacity};
-	uint32_t given_back = 0;
+	int error;
 
-	reading->blocks += run.count;
-	if (reading->blocks > MAX_BLOCKS)
-		return -E2BIG;
-	if (heap_add(heap, &run))
-		return -ENOMEM;
-	if (!lists_hold(reading, page, &heap->runs.items[heap->runs.count - 1], &given_back)) {
-		heap_drop(&heap->runs.items[heap->runs.count - 1]);
-		heap->broken++;
-		return 0;
-	}
-	heap->figures[ALLOCATOR_ACTIVE] += run.end - run.start;
-	heap->figures[ALLOCATOR_ALLOCATED] += page->used * page->block;
-	heap->figures[ALLOCATOR_TRANSFER] += given_back * page->block;
-	return add_arena(reading, page, slice);
+	page->blocks.start = slice;
+	error = mimalloc_page_add(&reading->of, &page->blocks);
+	if (!error)
+		error = add_arena(reading, page, slice);
+	return MIN(error, 0);
 }
 
 /* One that a thread changes may be whole a moment later. */
@@ -483,9 +390,9 @@ static int read_page_twice(struct reading *reading, uint64_t address, struct pag
 {
 	int error = read_page(reading, address, page);
 
-	if (error != -EBADMSG || reading->peek->is_present)
+	if (error != -EBADMSG || reading->of.peek->is_present)
 		return error;
-	peek_forget(reading->peek);
+	peek_forget(reading->of.peek);
 	return read_page(reading, address, page);
 }
 
@@ -506,15 +413,15 @@ static int walk_part(struct reading *reading, uint64_t part, uint64_t base, uint
 			continue;
 		}
 		if (error || !begins_at(&page, base + i * SLICE_BYTES)) {
-			error = ++reading->heap->broken > MAX_BROKEN ? -ENOENT : 0;
+			error = ++reading->of.heap->broken > MAX_BROKEN ? -ENOENT : 0;
 			continue;
 		}
 		error = add_page(reading, &page, base + i * SLICE_BYTES);
-		*next = page.end;
-		if (page.end > base)
-			i = MIN((page.end - base) / SLICE_BYTES, PART_PLACES) - 1;
+		*next = page.blocks.end;
+		if (page.blocks.end > base)
+			i = MIN((page.blocks.end - base) / SLICE_BYTES, PART_PLACES) - 1;
 	}
-	return error ? error : peek_result(reading->peek, 0);
+	return error ? error : peek_result(reading->of.peek, 0);
 }
 
 /* Of the first addresses, there is nothing but what free(NULL) looks at. 0; -ENOENT: it is no such
@@ -527,8 +434,8 @@ static int walk_map(struct reading *reading)
 	for (; !error && next_element(reading, reading->root, ROOT_PLACES, &i, &part); i++) {
 		/* No two addresses share one; that would take for ever. */
 		if (!may_be_part(reading, part) || part == before ||
-		    add_own(reading, part, part + PART_BYTES)) {
-			reading->heap->broken++;
+		    mimalloc_own_add(&reading->of, part, part + PART_BYTES)) {
+			reading->of.heap->broken++;
 			continue;
 		}
 		before = part;
@@ -541,7 +448,7 @@ static int walk_map(struct reading *reading)
 static int add_free(struct reading *reading, uint64_t start, uint64_t end)
 {
 	uint64_t entries[SLICE_BYTES / MEMORY_PAGE];
-	uint64_t *figures = reading->heap->figures;
+	uint64_t *figures = reading->of.heap->figures;
 	struct heap_run run = {.start = start};
 	int error = 0;
 
@@ -550,7 +457,7 @@ static int add_free(struct reading *reading, uint64_t start, uint64_t end)
 
 		if (++reading->free_slices > MAX_FREE_SLICES)
 			return 0;
-		pagemap_read(reading->peek->source, reading->peek->pagemap, at, entries,
+		pagemap_read(reading->of.peek->source, reading->of.peek->pagemap, at, entries,
 			     ARRAY_SIZE(entries));
 		for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
 			if (pagemap_is_present(entries[i]) || pagemap_is_swapped(entries[i]))
@@ -558,13 +465,13 @@ static int add_free(struct reading *reading, uint64_t start, uint64_t end)
 		}
 		figures[use == RUN_DIRTY ? ALLOCATOR_DIRTY : ALLOCATOR_RETAINED] += SLICE_BYTES;
 		if (at > start && use != run.use) {
-			error = heap_add(reading->heap, &run);
+			error = heap_add(reading->of.heap, &run);
 			run.start = at;
 		}
 		run.use = use;
 		run.end = at + SLICE_BYTES;
 	}
-	return error || start >= end ? error : heap_add(reading->heap, &run);
+	return error || start >= end ? error : heap_add(reading->of.heap, &run);
 }
 
 /* Once all pages are known and sorted: what lies between those of an arena. 0 or -ENOMEM. */
@@ -572,12 +479,12 @@ static int add_rest(struct reading *reading, const struct arena *arena, size_t r
 {
 	uint64_t at = arena->start + arena->info * SLICE_BYTES;
 	uint64_t end = arena->start + arena->slices * SLICE_BYTES;
-	const struct heap_run *run = heap_at(reading->heap, at);
-	int error = add_own(reading, arena->start, at);
-	size_t i = run ? (size_t)(run - reading->heap->runs.items) : 0;
+	const struct heap_run *run = heap_at(reading->of.heap, at);
+	int error = mimalloc_own_add(&reading->of, arena->start, at);
+	size_t i = run ? (size_t)(run - reading->of.heap->runs.items) : 0;
 
 	for (; !error && i < runs; i++) {
-		run = &reading->heap->runs.items[i];
+		run = &reading->of.heap->runs.items[i];
 		if (run->end <= at)
 			continue;
 		if (run->start >= end)
@@ -597,28 +504,17 @@ static int read_all(struct reading *reading)
 	size_t runs;
 
 	if (error == -E2BIG) {
-		reading->heap->why = "there are more blocks than can be read";
+		reading->of.heap->why = "there are more blocks than can be read";
 		error = 0;
 	}
 	if (error)
 		return error;
-	heap_sort(reading->heap);
-	runs = reading->heap->runs.count;
+	heap_sort(reading->of.heap);
+	runs = reading->of.heap->runs.count;
 	for (size_t i = 0; !error && i < reading->arenas.count; i++)
 		error = add_rest(reading, &reading->arenas.items[i], runs);
-	heap_sort(reading->heap);
+	heap_sort(reading->of.heap);
 	return error;
-}
-
-static const char *why_uncertain(const struct reading *reading)
-{
-	const struct heap *heap = reading->heap;
-
-	if (heap->why)
-		return heap->why;
-	if (reading->swapped)
-		return "a part of its free blocks is swapped out";
-	return heap->broken ? "it changed while it was read" : NULL;
 }
 
 static const struct heap_version_range tested[] = {{3, 0, 0}, {3, 6, 6}};
@@ -626,10 +522,9 @@ static const struct heap_version_range tested[] = {{3, 0, 0}, {3, 6, 6}};
 static int mimalloc_read(void *state, const struct heap_view *view, struct heap *heap)
 {
 	const struct mimalloc *found = state;
-	struct reading reading = {
-		.peek = view->peek, .heaps = view->heaps, .heap = heap, .layout = found->layout};
-	uint64_t *figures = heap->figures;
-	int error = read_word(&reading, found->variable, &reading.root) ? -ENOENT : 0;
+	struct reading reading = {.of = {.peek = view->peek, .heaps = view->heaps, .heap = heap},
+				  .layout = found->layout};
+	int error = mimalloc_word(&reading.of, found->variable, &reading.root) ? -ENOENT : 0;
 
 	reading.root += found->header;
 	if (!error)
@@ -637,15 +532,13 @@ static int mimalloc_read(void *state, const struct heap_view *view, struct heap 
 	vec_free(&reading.arenas);
 	if (error)
 		return error;
-	figures[ALLOCATOR_MAPPED] =
-		figures[ALLOCATOR_ACTIVE] + figures[ALLOCATOR_DIRTY] + figures[ALLOCATOR_METADATA];
-	heap_finish(heap);
+	mimalloc_finish(heap);
 	if (found->version[0])
 		heap_name(heap, "mimalloc", found->version, tested, ARRAY_SIZE(tested));
 	else
 		snprintf(heap->name, sizeof(heap->name), "mimalloc 3");
 	heap->blocks_certain = !heap->why;
-	heap->why = why_uncertain(&reading);
+	heap->why = mimalloc_why_uncertain(&reading.of);
 	return peek_result(view->peek, 0);
 }
 

@@ -18,11 +18,11 @@
 #include "arch/machine.h"
 #include "base/cleanup.h"
 #include "base/search.h"
-#include "heap/heap_reader.h"
+#include "heap/mimalloc_pages.h"
 
 /* struct mi_segment_s, which has a record for each slice of 64 KiB. */
 #define SEGMENT_BYTES (32ull << 20)
-#define SLICE_BYTES (64ull << 10)
+#define SLICE_BYTES MIMALLOC_SLICE_BYTES
 #define SLICES 512
 #define SEGMENT_WORDS 33
 #define SEGMENT_SLICES_AT 264
@@ -63,7 +63,6 @@ enum segment_word {
 #define MAX_TRIES 4096
 #define MAX_LOOKS (1u << 18) /* at places where a segment may begin */
 #define MAX_BROKEN 65536
-#define MAX_BLOCKS (1ull << 31)
 #define NO_MORE_SEGMENTS UINT64_MAX
 
 struct mimalloc_layout {
@@ -91,29 +90,18 @@ struct segment {
 };
 
 struct page {
-	uint64_t start, end, first, block;
-	uint64_t lists[3]; /* free, local_free, and what other threads have freed */
-	uint64_t heap, address, keys[2];
-	uint32_t capacity, reserved, used;
+	struct mimalloc_page blocks;
+	uint64_t heap;
 	bool unknown; /* it contradicts itself */
 };
 
 struct reading {
-	struct peek *peek;
-	const struct filter *heaps;
-	struct heap *heap;
+	struct mimalloc_reading of;
 	const struct mimalloc_layout *layout;
 	uint64_t main, cookie;
-	uint64_t blocks;
 	VEC(uint64_t) threads; /* that have segments: one for each; sorted once all are known */
 	VEC(uint64_t) owners;  /* heaps that have pages */
-	bool swapped;
 };
-
-static int read_word(const struct reading *reading, uint64_t address, uint64_t *word)
-{
-	return address % 8 ? -EFAULT : heap_words(reading->peek, address, word, 1);
-}
 
 /* Heaps. */
 
@@ -124,14 +112,15 @@ static bool heap_holds(const struct reading *reading, uint64_t heap, uint64_t *t
 	uint64_t word, links[2], backing, data;
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
-		if (read_word(reading, heap + HEAP_QUEUE_SIZE + i * 24, &word) || word != sizes[i])
+		if (mimalloc_word(&reading->of, heap + HEAP_QUEUE_SIZE + i * 24, &word) ||
+		    word != sizes[i])
 			return false;
 	}
-	if (read_word(reading, heap, thread_data) || *thread_data % 8 ||
-	    heap_words(reading->peek, *thread_data + THREAD_LINKS, links, 2) ||
+	if (mimalloc_word(&reading->of, heap, thread_data) || *thread_data % 8 ||
+	    heap_words(reading->of.peek, *thread_data + THREAD_LINKS, links, 2) ||
 	    links[0] != *thread_data + THREAD_STATS || links[1] != *thread_data + THREAD_OS ||
-	    read_word(reading, *thread_data + THREAD_HEAP, &backing) ||
-	    read_word(reading, backing, &data))
+	    mimalloc_word(&reading->of, *thread_data + THREAD_HEAP, &backing) ||
+	    mimalloc_word(&reading->of, backing, &data))
 		return false;
 	return data == *thread_data;
 }
@@ -155,7 +144,7 @@ static bool visit_page(void *context, uint64_t page, const uint64_t *words)
 		search->tries--;
 		if (!heap_holds(reading, heap, &data) || data < search->start ||
 		    data > search->end ||
-		    read_word(reading, heap + HEAP_COOKIE, &reading->cookie) ||
+		    mimalloc_word(&reading->of, heap + HEAP_COOKIE, &reading->cookie) ||
 		    reading->cookie <= 1)
 			continue;
 		reading->main = heap;
@@ -173,7 +162,7 @@ static uint64_t next_slice(const struct reading *reading, const struct segment *
 static int read_segment(const struct reading *reading, uint64_t address,
 			uint64_t words[SEGMENT_WORDS], struct segment *segment)
 {
-	int error = heap_words(reading->peek, address, words, SEGMENT_WORDS);
+	int error = heap_words(reading->of.peek, address, words, SEGMENT_WORDS);
 	uint64_t slices = words[SEGMENT_SLICES];
 
 	if (error == -ETIMEDOUT)
@@ -197,8 +186,8 @@ static int read_segment(const struct reading *reading, uint64_t address,
 /* The next place in heaps from an address on where a segment may begin. */
 static uint64_t next_place(const struct reading *reading, size_t *range, uint64_t from)
 {
-	for (; *range < reading->heaps->ranges.count; (*range)++) {
-		const struct filter_range *at = &reading->heaps->ranges.items[*range];
+	for (; *range < reading->of.heaps->ranges.count; (*range)++) {
+		const struct filter_range *at = &reading->of.heaps->ranges.items[*range];
 		uint64_t start = MAX(at->start, from);
 
 		start = (start + SEGMENT_BYTES - 1) / SEGMENT_BYTES * SEGMENT_BYTES;
@@ -236,7 +225,7 @@ static bool slices_hold(const struct reading *reading, const struct segment *seg
 
 		if (!next || page.unknown)
 			return false;
-		used += page.block != 0;
+		used += page.blocks.block != 0;
 		i = next;
 	}
 	return used == segment->used;
@@ -264,7 +253,7 @@ static bool find_layout(struct reading *reading)
 	for (size_t try = 0; try < HEAP_FIND_TRIES; try++) {
 		if (try_layouts(reading))
 			return true;
-		peek_forget(reading->peek);
+		peek_forget(reading->of.peek);
 	}
 	return false;
 }
@@ -272,7 +261,7 @@ static bool find_layout(struct reading *reading)
 static int mimalloc_find(void *state, const struct heap_view *view, uint64_t start, uint64_t end)
 {
 	struct peek *peek = view->peek;
-	struct search search = {.reading = {.peek = peek, .heaps = view->heaps},
+	struct search search = {.reading.of = {.peek = peek, .heaps = view->heaps},
 				.start = start,
 				.end = end,
 				.tries = MAX_TRIES};
@@ -288,20 +277,10 @@ static int mimalloc_find(void *state, const struct heap_view *view, uint64_t sta
 
 /* Pages. */
 
-static uint64_t rotate_right(uint64_t value, uint64_t bits)
+/* Where the record of a slice is. */
+static uint64_t page_at(const struct reading *reading, const struct segment *segment, uint64_t i)
 {
-	bits %= 64;
-	return bits ? value >> bits | value << (64 - bits) : value;
-}
-
-/* Where a block of an encoded list leads to; the list ends with `owner`. */
-static uint64_t decode(const struct reading *reading, uint64_t owner, const uint64_t keys[2],
-		       uint64_t next)
-{
-	if (!reading->layout->encoded)
-		return next;
-	next = rotate_right(next - keys[0], keys[0]) ^ keys[1];
-	return next == owner ? 0 : next;
+	return segment->start + SEGMENT_SLICES_AT + i * reading->layout->page_words * 8;
 }
 
 /* From its words. False: it contradicts itself. */
@@ -309,29 +288,32 @@ static bool page_from(const struct reading *reading, const struct segment *segme
 		      const uint64_t words[MAX_PAGE_WORDS], struct page *page)
 {
 	uint64_t start = segment->start + i * SLICE_BYTES, bytes;
-	uint64_t offset;
+	struct mimalloc_page *blocks = &page->blocks;
 
-	page->start = start;
-	page->end = start + (uint32_t)words[0] * SLICE_BYTES;
-	page->block = words[3] >> 32;
-	page->capacity = (uint16_t)(words[1] >> 16);
-	page->reserved = (uint16_t)(words[1] >> 32);
-	page->used = (uint32_t)words[3];
-	page->lists[0] = words[PAGE_FREE];
-	page->lists[1] = words[PAGE_LOCAL_FREE];
-	page->lists[2] = words[reading->layout->thread_free] & ~3ull;
+	*blocks = (struct mimalloc_page){
+		.start = start,
+		.end = start + (uint32_t)words[0] * SLICE_BYTES,
+		.block = words[3] >> 32,
+		.lists = {words[PAGE_FREE], words[PAGE_LOCAL_FREE],
+			  words[reading->layout->thread_free] & ~3ull},
+		.capacity = (uint16_t)(words[1] >> 16),
+		.reserved = (uint16_t)(words[1] >> 32),
+		.used = (uint32_t)words[3],
+		.owner = reading->layout->encoded ? page_at(reading, segment, i) : 0,
+		.keys = {words[PAGE_KEYS], words[PAGE_KEYS + 1]},
+	};
 	page->heap = words[reading->layout->heap];
-	memcpy(page->keys, words + PAGE_KEYS, sizeof(page->keys));
-	if (page->block == 0)
+	if (blocks->block == 0)
 		return true;
-	offset = page->block >= 8 && page->block <= MAX_OFFSET_BLOCK ? PAGE_OFFSET : 0;
-	page->first = start + offset;
-	bytes = page->end - page->first;
-	if (page->block >= HUGE_BLOCK)
-		page->block = bytes;
-	return page->block >= 8 && page->block % 8 == 0 && page->block <= bytes &&
-	       page->reserved == (uint16_t)(bytes / page->block) &&
-	       page->capacity <= page->reserved && page->used <= page->capacity;
+	blocks->first = start;
+	if (blocks->block >= 8 && blocks->block <= MAX_OFFSET_BLOCK)
+		blocks->first += PAGE_OFFSET;
+	bytes = blocks->end - blocks->first;
+	if (blocks->block >= HUGE_BLOCK)
+		blocks->block = bytes;
+	return blocks->block >= 8 && blocks->block % 8 == 0 && blocks->block <= bytes &&
+	       blocks->reserved == (uint16_t)(bytes / blocks->block) &&
+	       blocks->capacity <= blocks->reserved && blocks->used <= blocks->capacity;
 }
 
 /* The page or segment that begins at the i-th slice, used if it has a block size, and where the
@@ -340,103 +322,33 @@ static uint64_t next_slice(const struct reading *reading, const struct segment *
 			   struct page *page)
 {
 	uint64_t words[MAX_PAGE_WORDS] = {0}, count;
-	uint64_t at = segment->start + SEGMENT_SLICES_AT + i * reading->layout->page_words * 8;
 
-	if (heap_words(reading->peek, at, words, reading->layout->page_words))
+	if (heap_words(reading->of.peek, page_at(reading, segment, i), words,
+		       reading->layout->page_words))
 		return 0;
 	count = (uint32_t)words[0];
 	if (!count || words[0] >> 32 || count > (segment->end - segment->start) / SLICE_BYTES - i)
 		return 0;
 	page->unknown = !page_from(reading, segment, i, words, page);
-	page->address = at;
 	return i + count;
 }
 
-/* Pages of memory that a page's blocks begin in. */
-static void look_ahead(struct reading *reading, const struct page *page)
-{
-	uint64_t pages[PEEK_AHEAD], step = MAX(page->block, MEMORY_PAGE);
-	uint64_t end = page->first + page->capacity * page->block;
-	size_t count = 0;
-
-	for (uint64_t at = page->first; at < end && count < PEEK_AHEAD; at += step)
-		pages[count++] = at & ~(MEMORY_PAGE - 1);
-	peek_ahead_present(reading->peek, pages, count);
-}
-
-/* Frees what is on one of its lists; how many they are. False: the list is wrong. */
-static bool free_listed(struct reading *reading, const struct page *page, uint64_t block,
-			uint32_t *count)
-{
-	struct heap *heap = reading->heap;
-	const struct heap_run *run = &heap->runs.items[heap->runs.count - 1];
-
-	for (*count = 0; block; (*count)++) {
-		uint64_t distance = block - page->first;
-		uint32_t i = (uint32_t)(distance / page->block);
-
-		if (block < page->first || distance / page->block >= page->capacity ||
-		    distance % page->block || !heap_is_live(heap, run, i))
-			return false;
-		heap_set_use(heap, run, i, BLOCK_FREE);
-		if (read_word(reading, block, &block)) {
-			reading->swapped |= heap_is_swapped(reading->peek, block);
-			return false;
-		}
-		block = decode(reading, page->address, page->keys, block);
-	}
-	return true;
-}
-
-/* A thread that was stopped within malloc may not have counted its last block yet. */
-static bool lists_hold(struct reading *reading, const struct page *page, uint32_t *given_back)
-{
-	uint32_t own, local;
-	uint64_t sum;
-
-	if (page->lists[0] || page->lists[1] || page->lists[2])
-		look_ahead(reading, page);
-	if (!free_listed(reading, page, page->lists[0], &own) ||
-	    !free_listed(reading, page, page->lists[1], &local) ||
-	    !free_listed(reading, page, page->lists[2], given_back))
-		return false;
-	sum = (uint64_t)own + local + page->used;
-	return sum == page->capacity || sum == page->capacity + 1ull;
-}
-
-/* 0; -E2BIG: there are too many blocks; -ENOMEM. Of a page that a thread is just changing, nothing
- * is said. */
+/* Errors are those of mimalloc_page_add(). */
 static int add_page(struct reading *reading, const struct page *page)
 {
-	struct heap *heap = reading->heap;
-	struct heap_run run = {.start = page->start,
-			       .end = page->end,
-			       .first = page->first,
-			       .block = page->block,
-			       .count = page->capacity};
-	uint32_t given_back = 0;
+	int error = mimalloc_page_add(&reading->of, &page->blocks);
+	uint64_t *owner;
 
-	reading->blocks += run.count;
-	if (reading->blocks > MAX_BLOCKS)
-		return -E2BIG;
-	if (heap_add(heap, &run))
-		return -ENOMEM;
-	if (!lists_hold(reading, page, &given_back)) {
-		heap_drop(&heap->runs.items[heap->runs.count - 1]);
-		heap->broken++;
+	if (error > 0)
 		return 0;
-	}
-	heap->figures[ALLOCATOR_ACTIVE] += run.end - run.start;
-	heap->figures[ALLOCATOR_ALLOCATED] += page->used * page->block;
-	heap->figures[ALLOCATOR_TRANSFER] += given_back * page->block;
-	if (page->heap && (!reading->owners.count ||
-			   reading->owners.items[reading->owners.count - 1] != page->heap)) {
-		uint64_t *owner = vec_push(&reading->owners);
-
-		if (!owner)
-			return -ENOMEM;
-		*owner = page->heap;
-	}
+	if (error || !page->heap ||
+	    (reading->owners.count &&
+	     reading->owners.items[reading->owners.count - 1] == page->heap))
+		return error;
+	owner = vec_push(&reading->owners);
+	if (!owner)
+		return -ENOMEM;
+	*owner = page->heap;
 	return 0;
 }
 
@@ -449,7 +361,7 @@ static bool is_committed(const struct segment *segment, uint64_t slice)
 static int add_free(struct reading *reading, const struct segment *segment, uint64_t i,
 		    uint64_t end)
 {
-	uint64_t *figures = reading->heap->figures;
+	uint64_t *figures = reading->of.heap->figures;
 	int error = 0;
 
 	while (!error && i < end) {
@@ -464,17 +376,9 @@ static int add_free(struct reading *reading, const struct segment *segment, uint
 			figures[ALLOCATOR_DIRTY] += run.end - run.start;
 		else
 			figures[ALLOCATOR_RETAINED] += run.end - run.start;
-		error = heap_add(reading->heap, &run);
+		error = heap_add(reading->of.heap, &run);
 	}
 	return error;
-}
-
-static int add_own(struct reading *reading, uint64_t start, uint64_t end)
-{
-	struct heap_run run = {.start = start, .end = end, .use = RUN_OWN};
-
-	reading->heap->figures[ALLOCATOR_METADATA] += end - start;
-	return heap_add(reading->heap, &run);
 }
 
 static int walk_slices(struct reading *reading, const struct segment *segment)
@@ -487,12 +391,12 @@ static int walk_slices(struct reading *reading, const struct segment *segment)
 
 		next = next_slice(reading, segment, i, &page);
 		if (!next) {
-			reading->heap->broken++;
+			reading->of.heap->broken++;
 			return 0;
 		}
 		if (page.unknown)
-			reading->heap->broken++;
-		else if (page.block)
+			reading->of.heap->broken++;
+		else if (page.blocks.block)
 			error = add_page(reading, &page);
 		else
 			error = add_free(reading, segment, i, MIN(next, segment->entries));
@@ -512,12 +416,12 @@ static int add_segment(struct reading *reading, const struct segment *segment)
 		return add_free(reading, segment, 0, segment->entries);
 	for (size_t i = 0; i < count; i++)
 		pages[i] = segment->start + i * MEMORY_PAGE;
-	peek_ahead_present(reading->peek, pages, count);
+	peek_ahead_present(reading->of.peek, pages, count);
 	thread = vec_push(&reading->threads);
 	if (!thread)
 		return -ENOMEM;
 	*thread = segment->thread;
-	error = add_own(reading, segment->start, segment->start + info);
+	error = mimalloc_own_add(&reading->of, segment->start, segment->start + info);
 	return error ? error : walk_slices(reading, segment);
 }
 
@@ -535,13 +439,13 @@ static int walk_segments(struct reading *reading)
 			break;
 		from = segment.end;
 		error = add_segment(reading, &segment);
-		if (!error && reading->heap->broken > MAX_BROKEN)
+		if (!error && reading->of.heap->broken > MAX_BROKEN)
 			return -ENOENT;
 		if (!error)
-			error = peek_result(reading->peek, 0);
+			error = peek_result(reading->of.peek, 0);
 	}
 	if (error == -E2BIG)
-		reading->heap->why =
+		reading->of.heap->why =
 			"there is more memory, or there are more blocks, than can be read";
 	return error == -ENOENT || error == -E2BIG ? 0 : error;
 }
@@ -556,11 +460,11 @@ static int compare_words(const void *left_pointer, const void *right_pointer)
 /* Blocks that other threads have freed in pages that were full. */
 static bool delayed_hold(struct reading *reading, uint64_t owner)
 {
-	struct heap *heap = reading->heap;
+	struct heap *heap = reading->of.heap;
 	uint64_t block, keys[2];
 
-	if (read_word(reading, owner + HEAP_DELAYED, &block) ||
-	    heap_words(reading->peek, owner + HEAP_KEYS, keys, 2))
+	if (mimalloc_word(&reading->of, owner + HEAP_DELAYED, &block) ||
+	    heap_words(reading->of.peek, owner + HEAP_KEYS, keys, 2))
 		return false;
 	while (block) {
 		const struct heap_run *run = heap_at(heap, block);
@@ -568,11 +472,11 @@ static bool delayed_hold(struct reading *reading, uint64_t owner)
 		/* For what is in no run, nothing is said, and it is on no second list. */
 		if (!run || !heap_transfer(heap, block, run->block))
 			return false;
-		if (read_word(reading, block, &block)) {
-			reading->swapped |= heap_is_swapped(reading->peek, block);
+		if (mimalloc_word(&reading->of, block, &block)) {
+			reading->of.swapped |= heap_is_swapped(reading->of.peek, block);
 			return false;
 		}
-		block = decode(reading, owner, keys, block);
+		block = mimalloc_decode(reading->layout->encoded ? owner : 0, keys, block);
 	}
 	return true;
 }
@@ -584,8 +488,8 @@ static bool count_holds(const struct reading *reading, uint64_t owner, uint64_t 
 	const uint64_t *threads = reading->threads.items;
 	size_t count = reading->threads.count, before;
 
-	if (read_word(reading, owner + HEAP_THREAD, &thread) ||
-	    read_word(reading, thread_data + THREAD_SEGMENTS, &counted))
+	if (mimalloc_word(&reading->of, owner + HEAP_THREAD, &thread) ||
+	    mimalloc_word(&reading->of, thread_data + THREAD_SEGMENTS, &counted))
 		return false;
 	before = SORTED_BEFORE(other, threads, count, *other < thread);
 	return SORTED_BEFORE(other, threads, count, *other <= thread) - before == counted;
@@ -594,7 +498,7 @@ static bool count_holds(const struct reading *reading, uint64_t owner, uint64_t 
 /* Each lies at the front of pages of its own, with what belongs to its thread. 0 or -ENOMEM. */
 static int read_owner(struct reading *reading, uint64_t owner)
 {
-	struct heap *heap = reading->heap;
+	struct heap *heap = reading->of.heap;
 	uint64_t data;
 
 	if (owner % 8 || !heap_holds(reading, owner, &data) || !count_holds(reading, owner, data) ||
@@ -605,8 +509,9 @@ static int read_owner(struct reading *reading, uint64_t owner)
 	heap->figures[ALLOCATOR_ARENAS]++;
 	if (owner % MEMORY_PAGE || data != owner + HEAP_BYTES || heap_at(heap, owner))
 		return 0;
-	return add_own(reading, owner,
-		       owner + (THREAD_DATA_BYTES + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE);
+	return mimalloc_own_add(&reading->of, owner,
+				owner + (THREAD_DATA_BYTES + MEMORY_PAGE - 1) / MEMORY_PAGE *
+						MEMORY_PAGE);
 }
 
 static int read_owners(struct reading *reading)
@@ -631,52 +536,43 @@ static int read_owners(struct reading *reading)
 
 static const char *why_uncertain(const struct reading *reading)
 {
-	const struct heap *heap = reading->heap;
+	const char *why = mimalloc_why_uncertain(&reading->of);
 
-	if (heap->why)
-		return heap->why;
-	if (reading->swapped)
-		return "a part of its free blocks is swapped out";
-	if (heap->broken)
-		return "it changed while it was read";
-	if (heap->broken_caches)
-		return "its threads have counted other segments than were found, or freed blocks "
-		       "while it was read";
-	return NULL;
+	if (!why && reading->of.heap->broken_caches)
+		why = "its threads have counted other segments than were found, or freed blocks "
+		      "while it was read";
+	return why;
 }
 
 static int read_all(struct reading *reading)
 {
-	int error = read_word(reading, reading->main + HEAP_COOKIE, &reading->cookie)
+	int error = mimalloc_word(&reading->of, reading->main + HEAP_COOKIE, &reading->cookie)
 			    ? -ENOENT
 			    : walk_segments(reading);
 
 	if (error)
 		return error;
-	heap_sort(reading->heap);
+	heap_sort(reading->of.heap);
 	error = read_owners(reading);
-	heap_sort(reading->heap);
+	heap_sort(reading->of.heap);
 	return error;
 }
 
 static int mimalloc_read(void *state, const struct heap_view *view, struct heap *heap)
 {
 	const struct mimalloc *found = state;
-	struct reading reading = {.peek = view->peek,
-				  .heaps = view->heaps,
-				  .heap = heap,
-				  .layout = found->layout,
-				  .main = found->main};
-	uint64_t *figures = heap->figures;
+	struct reading reading = {
+		.of = {.peek = view->peek, .heaps = view->heaps, .heap = heap},
+		.layout = found->layout,
+		.main = found->main,
+	};
 	int error = read_all(&reading);
 
 	vec_free(&reading.threads);
 	vec_free(&reading.owners);
 	if (error)
 		return error;
-	figures[ALLOCATOR_MAPPED] =
-		figures[ALLOCATOR_ACTIVE] + figures[ALLOCATOR_DIRTY] + figures[ALLOCATOR_METADATA];
-	heap_finish(heap);
+	mimalloc_finish(heap);
 	snprintf(heap->name, sizeof(heap->name), "%s", found->layout->name);
 	heap->blocks_certain = !heap->why && !heap->broken_caches;
 	heap->why = why_uncertain(&reading);
