@@ -468,25 +468,29 @@ static void many_pointers_beside_each_other_are_where_things_pile_up(void **stat
 /* Two variables lead to a block, the second one by `more` more. */
 static int find_other(uint8_t more, struct path *path)
 {
-	static uint32_t ends[] = {0, 0, 1, 2, 4}, list[] = {0, 0, 1, 2};
-	static uint64_t sizes_of_one[] = {24};
-	uint8_t edges[] = {6, 6, 1, 1}, starts[] = {0, more};
+	static uint32_t ends[] = {0, 0, 0, 2, 3, 5}, list[] = {0, 1, 0, 2, 3};
+	static uint32_t places_of_both[] = {0, 1, 0, 0, 0}, classes_of_both[] = {0, 1};
+	static uint64_t sizes_of_both[] = {24, 24};
+	struct weak_reference weak = {0, 1};
+	uint8_t edges[] = {6, 6, 6, 1, 1}, starts[] = {0, more};
 	struct root_group groups[2] = {{.kind = ROOT_GLOBAL}, {.kind = ROOT_GLOBAL}};
 	const struct retention_costs costs = {.graph = {.edges = edges}, .groups = starts};
 	const struct retention_nodes nodes = {
-		.blocks = 1, .strong = 2, .lasting = 2, .costs = &costs};
-	struct scene scene = {.graph = {.blocks = 1,
-					.sizes = sizes_of_one,
-					.places = places,
-					.graph = {4, ends, list}},
-			      .groups = {.list = {groups, 2, 2}, .word_groups = word_groups},
-			      .classes = {.list = {class_list, 2, 2}, .of_blocks = of_blocks}};
+		.blocks = 2, .strong = 2, .lasting = 2, .costs = &costs};
+	struct scene scene = {
+		.graph = {.blocks = 2,
+			  .sizes = sizes_of_both,
+			  .places = places_of_both,
+			  .graph = {5, ends, list},
+			  .managed.weak = {&weak, 1, 1}},
+		.groups = {.list = {groups, 2, 2}, .word_groups = word_groups},
+		.classes = {.list = {class_list, 2, 2}, .of_blocks = classes_of_both}};
 	int error;
 
 	scene.maker = (struct path_maker){&scene.graph, &scene.groups, &scene.classes,
 					  &scene.retention, &costs};
 	assert_int_equal(
-		retention_compute(&scene.graph.graph, sizes_of_one, &nodes, &scene.retention), 0);
+		retention_compute(&scene.graph.graph, sizes_of_both, &nodes, &scene.retention), 0);
 	error = path_find_other(&scene.maker, 0, path);
 	retention_free(&scene.retention);
 	return error;
@@ -500,6 +504,8 @@ static void a_second_root_is_named_where_it_is_nearly_as_near(void **state)
 	assert_int_equal(find_other(PATH_COST_STEP, &path), 0);
 	assert_int_equal(path.group, 1);
 	assert_int_equal(path.steps.count, 1);
+	/* Block 1, which the first root alone holds, is no garbage. */
+	assert_int_equal(path.awaited, 0);
 	assert_int_equal(find_other(PATH_COST_STEP + 1, &none), -ENOENT);
 }
 

@@ -185,7 +185,7 @@ struct link {
 	uint32_t block, site;
 };
 struct link_list {
-	struct hash sites; /* of a survivor's node -> its site, plus 1 */
+	struct hash sites; /* of a survivor's node -> its site */
 	VEC(struct link) list;
 };
 
@@ -204,7 +204,7 @@ static int links_add(struct link_list *links, uint32_t block, uint64_t site)
 
 	if (!link)
 		return -ENOMEM;
-	*link = (struct link){block, (uint32_t)site - 1};
+	*link = (struct link){block, (uint32_t)site};
 	return 0;
 }
 
@@ -297,9 +297,9 @@ static int containers_find(const struct retain *retain, const struct profile_blo
 		if (!site)
 			error = -ENOMEM;
 		else
-			*site = block->site + 1ull;
+			*site = block->site;
 	}
-	for (uint32_t node = 0; node < retain->graph.blocks && !error; node++)
+	for (uint32_t node = 0; links.sites.count && node < retain->graph.blocks && !error; node++)
 		error = links_of(retain, node, &links);
 	if (links.list.count)
 		qsort(links.list.items, links.list.count, sizeof(*links.list.items), by_block);

@@ -300,14 +300,14 @@ static int climb(const struct path_maker *maker, uint32_t block, struct path *pa
 	return 0;
 }
 
-static uint32_t awaited_class(const struct path_maker *maker, uint32_t block)
+/* Along the path of `way`; garbage is what the maker's retention does not reach. */
+static uint32_t awaited_class(const struct path_maker *maker, const struct retention *way,
+			      uint32_t block)
 {
-	const struct retention *retention = maker->retention;
-
-	for (uint32_t node = block; node < retention->blocks; node = retention->parents[node]) {
+	for (uint32_t node = block; node < way->blocks; node = way->parents[node]) {
 		uint32_t target = heap_sink_weak_target(&maker->graph->managed, node);
 
-		if (target != BLOCK_NONE && retention->parents[target] == GRAPH_NONE)
+		if (target != BLOCK_NONE && maker->retention->parents[target] == GRAPH_NONE)
 			return maker->classes->of_blocks[target] + 1;
 	}
 	return 0;
@@ -322,7 +322,6 @@ static int find_whole(const struct path_maker *maker, uint32_t block, struct pat
 	if (maker->retention->parents[block] == GRAPH_NONE)
 		return -ENOENT;
 	error = climb(maker, block, &made);
-	made.awaited = awaited_class(maker, block);
 	if (error) {
 		path_free(&made);
 		return error;
@@ -337,6 +336,7 @@ int path_find(const struct path_maker *maker, uint32_t block, struct path *path)
 
 	if (error)
 		return error;
+	path->awaited = awaited_class(maker, maker->retention, block);
 	find_pile(path);
 	skip_middle(path);
 	return 0;
@@ -376,7 +376,10 @@ int path_find_other(const struct path_maker *maker, uint32_t block, struct path 
 	    other.prices[block] > retention->prices[block] + PATH_COST_STEP)
 		return -ENOENT;
 	of_other.retention = &other;
-	return path_find(&of_other, block, path);
+	error = path_find(&of_other, block, path);
+	if (!error)
+		path->awaited = awaited_class(maker, &other, block);
+	return error;
 }
 
 /* Blocks of the class that a root leads to, evenly spread; their number. What only may be held,
@@ -591,6 +594,7 @@ int path_find_typical(const struct path_maker *maker, uint32_t class, struct pat
 		return error;
 	path->sharing = best->count;
 	path->sampled = tally.sampled;
+	path->awaited = awaited_class(maker, maker->retention, best->example);
 	find_pile(path);
 	measure_pile(maker, path);
 	skip_middle(path);
