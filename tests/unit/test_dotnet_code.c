@@ -4,51 +4,12 @@
 
 #include <errno.h>
 
-#include "base/cleanup.h"
 #include "leakmon_abi.h"
-#include "runtime/runtime.h"
-#include "runtime/target_memory.h"
 #include "symbol/symbolizer.h"
 
 #define MUTANTS 600
-#include "unit/walked.h"
-
-/* A reading of it. */
-struct opened {
-	struct target_memory memory;
-	void *state;
-	struct intern strings;
-	struct frames frames;
-	const char *why;
-};
-
-static int open_code(const struct forged *forged, struct opened *opened)
-{
-	int error;
-
-	*opened = (struct opened){0};
-	assert_int_equal(target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL,
-					    &opened->memory),
-			 0);
-	error = dotnet_code_reader.open(&opened->memory, &opened->state, &opened->why);
-	assert_true(!error || opened->why);
-	return error;
-}
-
-static void close_code(struct opened *opened)
-{
-	if (opened->state)
-		dotnet_code_reader.close(opened->state);
-	target_memory_close(&opened->memory);
-	vec_free(&opened->frames.list);
-	intern_free(&opened->strings);
-}
-
-static int name(struct opened *opened, uint64_t frame)
-{
-	opened->frames.list.count = 0;
-	return dotnet_code_reader.name(opened->state, frame, &opened->strings, &opened->frames);
-}
+#define CODE_READER dotnet_code_reader
+#include "unit/code_reading.h"
 
 static void expect_name(struct opened *opened, uint64_t address, const char *function)
 {
@@ -268,29 +229,19 @@ static void names_are_those_of_the_moment(void **state)
 	close_code(&opened);
 }
 
+static void name_all(struct forged *forged, struct opened *opened, uint64_t *seed)
+{
+	name(opened, forged_code(forged, FORGED_CODE_LEAK + 8));
+	name(opened, forged_code(forged, FORGED_CODE_STUB - 8));
+	name(opened, forged_code(forged, FORGED_CODE_FILL + 8));
+	name(opened, forged_code(forged, FORGED_CODE_DYNAMIC + 8));
+	name(opened, FORGED_BASE + AT_IMAGE + 0x2008);
+	name(opened, FORGED_BASE + forged_random(seed) % FORGED_BYTES);
+}
+
 static void nonsense_in_it_does_no_harm(void **state)
 {
-	struct forged *forged = *state;
-	_cleanup_free_ unsigned char *kept = malloc(FORGED_BYTES);
-	uint64_t seed = 1;
-
-	assert_non_null(kept);
-	memcpy(kept, forged->memory.bytes, FORGED_BYTES);
-	for (size_t i = 0; i < MUTANTS; i++) {
-		struct opened opened;
-
-		forged_memory_scramble(&forged->memory, &seed);
-		if (!open_code(forged, &opened)) {
-			name(&opened, forged_code(forged, FORGED_CODE_LEAK + 8));
-			name(&opened, forged_code(forged, FORGED_CODE_STUB - 8));
-			name(&opened, forged_code(forged, FORGED_CODE_FILL + 8));
-			name(&opened, forged_code(forged, FORGED_CODE_DYNAMIC + 8));
-			name(&opened, FORGED_BASE + AT_IMAGE + 0x2008);
-			name(&opened, FORGED_BASE + forged_random(&seed) % FORGED_BYTES);
-		}
-		close_code(&opened);
-		memcpy(forged->memory.bytes, kept, FORGED_BYTES);
-	}
+	expect_no_harm_of_code(*state, name_all);
 }
 
 #define CODE_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)

@@ -5,15 +5,12 @@
 
 #include <errno.h>
 
-#include "base/cleanup.h"
-#include "elf/cfi.h"
 #include "runtime/hotspot.h"
-#include "runtime/runtime.h"
-#include "runtime/target_memory.h"
 #include "symbol/symbolizer.h"
 
 #define MUTANTS 600
-#include "unit/walked.h"
+#define CODE_READER hotspot_code_reader
+#include "unit/code_reading.h"
 
 #define HEAP (FORGED_BASE + FORGED_CODE)
 #define HEAP_BYTES 0x1000u
@@ -22,46 +19,6 @@
 #define POOL (FORGED_BASE + FORGED_METHODS + 0x200)
 /* Where the call of serve() that is inlined in accept() returns to. */
 #define CALL (HEAP + 2 * 128 + 16 + 0x80 + 0x10)
-
-/* A reading of it. */
-struct opened {
-	struct target_memory memory;
-	void *state;
-	struct row_builder builder;
-	struct code_rows rows;
-	struct intern strings;
-	struct frames frames;
-};
-
-static int open_code(const struct forged *forged, struct opened *opened)
-{
-	const char *why = NULL;
-	int error;
-
-	*opened = (struct opened){.rows.rows = &opened->builder};
-	assert_int_equal(target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL,
-					    &opened->memory),
-			 0);
-	error = hotspot_code_reader.open(&opened->memory, &opened->state, &why);
-	assert_true(!error || why);
-	return error;
-}
-
-static void close_code(struct opened *opened)
-{
-	if (opened->state)
-		hotspot_code_reader.close(opened->state);
-	target_memory_close(&opened->memory);
-	vec_free(&opened->builder.rows);
-	vec_free(&opened->frames.list);
-	intern_free(&opened->strings);
-}
-
-static int name(struct opened *opened, uint64_t frame)
-{
-	opened->frames.list.count = 0;
-	return hotspot_code_reader.name(opened->state, frame, &opened->strings, &opened->frames);
-}
 
 static uint64_t interpreted(uint64_t method, uint64_t at)
 {
@@ -257,29 +214,20 @@ static void expect_ascending(const struct opened *opened)
 		assert_true(row_at(opened, i)->pc > row_at(opened, i - 1)->pc);
 }
 
+static void read_all(struct forged *forged, struct opened *opened, uint64_t *seed)
+{
+	(void)forged;
+	hotspot_code_reader.rows(opened->state, &opened->rows);
+	expect_ascending(opened);
+	name(opened, CALL);
+	name(opened, interpreted(SERVE, BYTECODES));
+	name(opened, HEAP + forged_random(seed) % HEAP_BYTES);
+}
+
 static void nonsense_in_it_does_no_harm(void **state)
 {
-	struct forged *forged = *state;
-	_cleanup_free_ unsigned char *kept = malloc(FORGED_BYTES);
-	uint64_t seed = 1;
-
-	assert_non_null(kept);
 	own_pool();
-	memcpy(kept, forged->memory.bytes, FORGED_BYTES);
-	for (size_t i = 0; i < MUTANTS; i++) {
-		struct opened opened;
-
-		forged_memory_scramble(&forged->memory, &seed);
-		if (!open_code(forged, &opened)) {
-			hotspot_code_reader.rows(opened.state, &opened.rows);
-			expect_ascending(&opened);
-			name(&opened, CALL);
-			name(&opened, interpreted(SERVE, BYTECODES));
-			name(&opened, HEAP + forged_random(&seed) % HEAP_BYTES);
-		}
-		close_code(&opened);
-		memcpy(forged->memory.bytes, kept, FORGED_BYTES);
-	}
+	expect_no_harm_of_code(*state, read_all);
 }
 
 int main(void)

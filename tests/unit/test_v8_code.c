@@ -4,55 +4,12 @@
 
 #include <errno.h>
 
-#include "base/cleanup.h"
-#include "elf/cfi.h"
-#include "runtime/runtime.h"
-#include "runtime/target_memory.h"
 #include "runtime/v8.h"
 #include "symbol/symbolizer.h"
 
 #define MUTANTS 600
-#include "unit/walked.h"
-
-/* A reading of it. */
-struct opened {
-	struct target_memory memory;
-	void *state;
-	struct row_builder builder;
-	struct code_rows rows;
-	struct intern strings;
-	struct frames frames;
-	const char *why;
-};
-
-static int open_code(const struct forged *forged, struct opened *opened)
-{
-	int error;
-
-	*opened = (struct opened){.rows.rows = &opened->builder};
-	assert_int_equal(target_memory_open(&forged->memory.maps, &forged->memory.modules, NULL,
-					    &opened->memory),
-			 0);
-	error = v8_code_reader.open(&opened->memory, &opened->state, &opened->why);
-	assert_true(!error || opened->why);
-	return error;
-}
-
-static void close_code(struct opened *opened)
-{
-	if (opened->state)
-		v8_code_reader.close(opened->state);
-	target_memory_close(&opened->memory);
-	vec_free(&opened->builder.rows);
-	vec_free(&opened->frames.list);
-	intern_free(&opened->strings);
-}
-
-static int name(struct opened *opened, uint64_t frame)
-{
-	opened->frames.list.count = 0;
-	return v8_code_reader.name(opened->state, frame, &opened->strings, &opened->frames);
-}
+#define CODE_READER v8_code_reader
+#include "unit/code_reading.h"
 
 static uint64_t constant(const struct forged *forged, const char *name)
 {
@@ -312,33 +269,23 @@ static void before_there_is_a_heap_there_is_no_code(void **state)
 	close_code(&opened);
 }
 
+static void read_all(struct forged *forged, struct opened *opened, uint64_t *seed)
+{
+	uint64_t shared = forged_on_data(forged);
+
+	v8_code_reader.rows(opened->state, &opened->rows);
+	name(opened, forged_noted(shared, FORGED_BYTECODE_HEADER + 10));
+	name(opened, forged_noted(shared, FORGED_INSTRUCTIONS + 40) | LM_FRAME_COMPILED);
+	name(opened, forged_noted(shared, FORGED_INSTRUCTIONS + 40) | LM_FRAME_OPTIMIZED);
+	name(opened, forged_noted(FORGED_BASE + forged_random(seed) % FORGED_BYTES, 99));
+}
+
 static void nonsense_in_it_does_no_harm(void **state)
 {
 	struct forged *forged = *state;
-	_cleanup_free_ unsigned char *kept = malloc(FORGED_BYTES);
-	uint64_t seed = 1;
 
-	assert_non_null(kept);
 	forged_set(forged_on_data(forged), 8, forged->code);
-	memcpy(kept, forged->memory.bytes, FORGED_BYTES);
-	for (size_t i = 0; i < MUTANTS; i++) {
-		uint64_t shared = forged_on_data(forged);
-		struct opened opened;
-
-		forged_memory_scramble(&forged->memory, &seed);
-		if (!open_code(forged, &opened)) {
-			v8_code_reader.rows(opened.state, &opened.rows);
-			name(&opened, forged_noted(shared, FORGED_BYTECODE_HEADER + 10));
-			name(&opened,
-			     forged_noted(shared, FORGED_INSTRUCTIONS + 40) | LM_FRAME_COMPILED);
-			name(&opened,
-			     forged_noted(shared, FORGED_INSTRUCTIONS + 40) | LM_FRAME_OPTIMIZED);
-			name(&opened,
-			     forged_noted(FORGED_BASE + forged_random(&seed) % FORGED_BYTES, 99));
-		}
-		close_code(&opened);
-		memcpy(forged->memory.bytes, kept, FORGED_BYTES);
-	}
+	expect_no_harm_of_code(forged, read_all);
 }
 
 #define CODE_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
