@@ -41,3 +41,13 @@ char *shell(struct harness *harness, int code, const char *format, ...)
 			   child->out.text ? child->out.text : "");
 	return strdup(child->out.text ? child->out.text : "");
 }
+
+void expect_schema(struct harness *harness, json_t *report, const char *name)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/%s.checked.json", harness->directory, name);
+	assert_int_equal(json_dump_file(report, path, 0), 0);
+	free(shell(harness, 0, "python3 -W ignore -m jsonschema -i %s user/schema/%s.schema.json",
+		   path, name));
+}

@@ -15,4 +15,7 @@ const char *consumer(const char *name);
 /* Skips the test when Python has no jsonschema. */
 void need_schema_checker(void);
 
+/* A report is valid by user/schema/NAME.schema.json. */
+void expect_schema(struct harness *harness, json_t *report, const char *name);
+
 #endif

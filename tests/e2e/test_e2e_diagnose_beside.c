@@ -55,7 +55,6 @@ static json_t *diagnose(struct harness *harness, const char *list, const char *t
 {
 	struct child *monitor =
 		MONITOR(harness, "diagnose", "-p", list, "--for", time, "--format", "json");
-	char path[64];
 	json_t *report;
 
 	child_end(harness, monitor);
@@ -63,11 +62,7 @@ static json_t *diagnose(struct harness *harness, const char *list, const char *t
 	if (code >= 0 && monitor->code != code)
 		json_dumpf(report, stderr, JSON_INDENT(1));
 	assert_true(code < 0 || monitor->code == code);
-	snprintf(path, sizeof(path), "%s/diagnosis.json", harness->directory);
-	assert_int_equal(json_dump_file(report, path, 0), 0);
-	free(shell(harness, 0,
-		   "python3 -W ignore -m jsonschema -i %s user/schema/diagnosis.schema.json",
-		   path));
+	expect_schema(harness, report, "diagnosis");
 	return report;
 }
 

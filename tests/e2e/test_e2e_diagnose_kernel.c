@@ -10,16 +10,11 @@ static json_t *diagnose(struct harness *harness, const char *pids, const char *t
 {
 	struct child *monitor =
 		MONITOR(harness, "diagnose", "-p", pids, "--for", time, "--format", "json");
-	char path[64];
 	json_t *report;
 
 	child_end(harness, monitor);
 	report = monitor_report(harness, monitor);
-	snprintf(path, sizeof(path), "%s/diagnosis.json", harness->directory);
-	assert_int_equal(json_dump_file(report, path, 0), 0);
-	free(shell(harness, 0,
-		   "python3 -W ignore -m jsonschema -i %s user/schema/diagnosis.schema.json",
-		   path));
+	expect_schema(harness, report, "diagnosis");
 	return report;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "base/cleanup.h"
 #include "dripper.h"
+#include "shell.h"
 
 #include <linux/capability.h>
 #include <sys/prctl.h>
@@ -79,24 +80,6 @@ static void contents_that_all_blocks_share_prove_nothing(void **state)
 	monitor_stop(harness, monitor);
 }
 
-static void expect_schema_of(struct harness *harness, json_t *report, const char *schema)
-{
-	char path[64], command[256];
-	struct child *check;
-
-	snprintf(path, sizeof(path), "%s/one.json", harness->directory);
-	assert_int_equal(json_dump_file(report, path, 0), 0);
-	snprintf(command, sizeof(command),
-		 "python3 -W ignore -m jsonschema -i %s user/schema/%s.schema.json", path, schema);
-	check = child_start(harness, "/bin/sh", ARGUMENTS("sh", "-c", command), NULL);
-	assert_int_equal(child_end(harness, check), 0);
-}
-
-static void expect_schema(struct harness *harness, json_t *report)
-{
-	expect_schema_of(harness, report, "profile");
-}
-
 static void drop_sys_admin(void)
 {
 	if (prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0))
@@ -162,13 +145,13 @@ static void profiles_are_recorded_shown_and_compared(void **state)
 	rate_of(harness, workload);
 	first = shown(harness, "report", path, "1");
 	last = shown(harness, "report", path, NULL);
-	expect_schema(harness, last);
+	expect_schema(harness, last, "profile");
 	assert_int_equal(number_at(first, "sequence"), 1);
 	assert_int_equal(number_at(last, "sequence"), 4);
 	assert_true(number_at(last, "windows") > number_at(first, "windows"));
 	assert_int_not_equal(site_rank(process_of(last, pid), "drip"), SIZE_MAX);
 	last = shown(harness, "diff", path, NULL);
-	expect_schema_of(harness, last, "profile_diff");
+	expect_schema(harness, last, "profile_diff");
 	changes = json_object_get(last, "changes");
 	json_array_foreach(changes, i, change)
 	{
@@ -197,7 +180,7 @@ static void the_target_loses_no_more_than_it_may(void **state)
 		assert_true(real_at(process_of(report, workload->pid), "spent") <= 0.06);
 	} while (number_at(report, "windows") < 2);
 	assert_true(real_at(overhead, "spent") > 0);
-	expect_schema(harness, report);
+	expect_schema(harness, report, "profile");
 	monitor_stop(harness, monitor);
 }
 
@@ -231,7 +214,7 @@ static void without_a_target_what_grows_is_profiled_while_it_lives(void **state)
 	assert_true(real_at(chosen, "heap_bytes_per_s") > 1e6);
 	assert_true(real_at(chosen, "confidence") > 0.5);
 	assert_int_equal(site_rank(process, "drip"), 0);
-	expect_schema(harness, report);
+	expect_schema(harness, report, "profile");
 	rate_of(harness, workload);
 	do
 		report = monitor_report(harness, monitor);

@@ -178,14 +178,10 @@ static void holders_of_a_pthread_t_are_named(void **state)
 		MONITOR_ATTACHED(harness, "threads", "-p", workload->pid_text, "--holders",
 				 "--show-threads", "--format", "json", "3600");
 	json_t *report, *threads, *truth;
-	char path[96];
 
 	workload_do(harness, workload, "go");
 	report = report_now(harness, monitor);
-	snprintf(path, sizeof(path), "%s/threads.json", harness->directory);
-	assert_int_equal(json_dump_file(report, path, 0), 0);
-	free(shell(harness, 0,
-		   "python3 -W ignore -m jsonschema -i %s user/schema/threads.schema.json", path));
+	expect_schema(harness, report, "threads");
 	threads = threads_of(report);
 	truth = workload_ask(harness, workload, "truth");
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)

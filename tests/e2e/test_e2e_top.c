@@ -145,20 +145,36 @@ static void snapshots_go_into_a_recording(void **state)
 	assert_non_null(strstr(diff->out.text, "+17.9 KiB, +18 blocks"));
 }
 
+/* The list of the machine shows that process alone, under that name. */
+static void find_process(struct screen *screen, const struct child *process, const char *name)
+{
+	char filter[32];
+
+	screen_expect(screen, "ANON+SWAP");
+	snprintf(filter, sizeof(filter), "f %s Enter", process->pid_text);
+	screen_press(screen, filter);
+	screen_expect_no(screen, " bash ");
+	screen_expect(screen, name);
+}
+
+/* Back to the list, and out. */
+static void leave_process(struct screen *screen)
+{
+	screen_press(screen, "Escape");
+	screen_expect(screen, "ANON+SWAP");
+	screen_press(screen, "q");
+	screen_expect_left(screen, 0);
+}
+
 /* Also a pause, and the way back. */
 static void a_process_of_the_machine_is_tracked_exactly_with_x(void **state)
 {
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "leak");
 	struct screen screen;
-	char filter[32];
 
 	start(&screen, harness, "top -o 0 0.2");
-	screen_expect(&screen, "ANON+SWAP");
-	snprintf(filter, sizeof(filter), "f %s Enter", workload->pid_text);
-	screen_press(&screen, filter);
-	screen_expect_no(&screen, " bash ");
-	screen_expect(&screen, " leak ");
+	find_process(&screen, workload, " leak ");
 	/* The machine's meter, and what a process that is no suspect has keys for. */
 	screen_expect(&screen, "Memory [");
 	screen_expect(&screen, "Enter shows its call stacks");
@@ -173,10 +189,7 @@ static void a_process_of_the_machine_is_tracked_exactly_with_x(void **state)
 	workload_do(harness, workload, "go");
 	screen_press(&screen, "Space");
 	screen_expect(&screen, "(36576 bytes) in 36 blocks");
-	screen_press(&screen, "Escape");
-	screen_expect(&screen, "ANON+SWAP");
-	screen_press(&screen, "q");
-	screen_expect_left(&screen, 0);
+	leave_process(&screen);
 }
 
 /* Exactly, if that costs next to nothing: a window of a profile hardly ever meets so few blocks. */
@@ -185,21 +198,14 @@ static void enter_shows_the_call_stacks_of_a_slow_process_at_once(void **state)
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "grower", "leak", "400");
 	struct screen screen;
-	char filter[32];
 
 	start(&screen, harness, "top -o 0 1");
-	screen_expect(&screen, "ANON+SWAP");
-	snprintf(filter, sizeof(filter), "f %s Enter", workload->pid_text);
-	screen_press(&screen, filter);
-	screen_expect(&screen, " grower ");
+	find_process(&screen, workload, " grower ");
 	screen_press(&screen, "Enter");
 	screen_expect(&screen, "Outstanding:");
 	screen_expect(&screen, "leak_half");
 	screen_expect(&screen, "; exact");
-	screen_press(&screen, "Escape");
-	screen_expect(&screen, "ANON+SWAP");
-	screen_press(&screen, "q");
-	screen_expect_left(&screen, 0);
+	leave_process(&screen);
 }
 
 /* From there to its frames, and on to exact tracking. */
@@ -208,14 +214,9 @@ static void a_fast_process_of_the_machine_is_profiled_on_enter(void **state)
 	struct harness *harness = harness_bpf(state);
 	struct child *workload = WORKLOAD(harness, "grower", "leak", "16000");
 	struct screen screen;
-	char filter[32];
 
 	start(&screen, harness, "top -o 0 1");
-	screen_expect(&screen, "ANON+SWAP");
-	snprintf(filter, sizeof(filter), "f %s Enter", workload->pid_text);
-	screen_press(&screen, filter);
-	screen_expect_no(&screen, " bash ");
-	screen_expect(&screen, " grower ");
+	find_process(&screen, workload, " grower ");
 	screen_press(&screen, "Enter");
 	screen_expect(&screen, " spent, of 1%");
 	screen_expect(&screen, "leak_half");
@@ -224,10 +225,7 @@ static void a_fast_process_of_the_machine_is_profiled_on_enter(void **state)
 	screen_press(&screen, "x");
 	screen_expect(&screen, "Outstanding:");
 	screen_expect(&screen, "; exact");
-	screen_press(&screen, "Escape");
-	screen_expect(&screen, "ANON+SWAP");
-	screen_press(&screen, "q");
-	screen_expect_left(&screen, 0);
+	leave_process(&screen);
 }
 
 static void the_terminal_is_left_clean_by_every_signal(void **state)

@@ -153,19 +153,20 @@ static void code_for_which_the_kernel_keeps_more_and_more_is_accused(void **stat
 		expect(&cases[i]);
 }
 
+static struct frame row_lock = {.function = "row_lock", .module = "/usr/bin/program"};
+static const struct frames lock_frames = {.list = {&row_lock, 1, 0}};
+static const struct kernel_row locks = {.function = "posix_lock_inode",
+					.cache = "file_lock_cache",
+					.frames = &lock_frames,
+					.bytes = EVENLY(2.0 * MIB),
+					.count = 9,
+					.cache_bytes = 2 * MIB};
+
 static void the_counts_of_proc_are_shown_where_both_are_known(void **state)
 {
-	struct frame frame = {.function = "row_lock", .module = "/usr/bin/program"};
-	const struct frames frames = {.list = {&frame, 1, 0}};
-	const struct kernel_row row = {.function = "posix_lock_inode",
-				       .cache = "file_lock_cache",
-				       .frames = &frames,
-				       .bytes = EVENLY(2.0 * MIB),
-				       .count = 9,
-				       .cache_bytes = 2 * MIB};
 	struct kernel_counts first = {0}, last = {0};
 	const struct kernel_evidence evidence = {
-		.rows = &row, .row_count = 1, .first = &first, .last = &last};
+		.rows = &locks, .row_count = 1, .first = &first, .last = &last};
 	struct diagnosed_kernel kernel = {0};
 
 	(void)state;
@@ -212,20 +213,12 @@ static void segments_that_come_in_each_third_of_the_time_grow(void **state)
 static void memory_of_the_kernel_competes_by_its_bytes(void **state)
 {
 	static const struct memory_conclusion steady = {.verdict = MEMORY_STEADY};
-	struct frame frame = {.function = "row_lock", .module = "/usr/bin/program"};
-	const struct frames frames = {.list = {&frame, 1, 0}};
-	const struct kernel_row row = {.function = "posix_lock_inode",
-				       .cache = "file_lock_cache",
-				       .frames = &frames,
-				       .bytes = EVENLY(2.0 * MIB),
-				       .count = 9,
-				       .cache_bytes = 2 * MIB};
 	struct diagnosis_evidence evidence = {
 		.pid = 7,
 		.comm = "seven",
 		.seconds = 60,
 		.conclusion = &steady,
-		.kernel = {.rows = &row, .row_count = 1, .exact = true},
+		.kernel = {.rows = &locks, .row_count = 1, .exact = true},
 	};
 	struct diagnosis diagnosis;
 
