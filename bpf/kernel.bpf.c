@@ -52,7 +52,8 @@ struct {
 	__type(value, u32);
 } kernel_level SEC(".maps");
 
-/* Made with all entries: memory for new ones would be taken from what is watched. */
+/* All entries are allocated in advance: the kernel would count a later allocation among those that
+ * this program watches. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, LM_KERNEL_OWNERS_MAX);

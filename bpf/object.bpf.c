@@ -70,7 +70,7 @@ struct {
 #define FILTER_BITS_SHIFT 20
 __u64 object_filter[1 << (FILTER_BITS_SHIFT - 6)] = {};
 
-/* Frees, each CPU in a cache line of its own: a counter of all is no reason to look into a map. */
+/* The frees that each CPU has seen, in a cache line of its own. An array needs no map lookup. */
 struct lm_object_frees object_frees[LM_OBJECT_FREE_COUNTERS] = {};
 
 /* Objects lie at multiples of 8, mostly of 64: multiplied, all bits decide (Knuth, 6.4). */

@@ -26,7 +26,7 @@ struct lm_object_key {
 
 struct lm_object_sum {
 	__s64 bytes, count;		  /* not freed */
-	__u64 allocated;		  /* objects, also those that were freed */
+	__u64 allocated;		  /* all objects so far, including freed ones */
 	char cache[LM_OBJECT_CACHE_SIZE]; /* its slab cache; "": kmalloc */
 };
 _Static_assert(sizeof(struct lm_object_sum) == 56, "no hidden padding");

@@ -26,7 +26,7 @@ static const struct kind {
 struct run {
 	const char *version;
 	struct child *target;
-	json_t *truths[KINDS]; /* what it answers */
+	json_t *truths[KINDS]; /* the target's answer for each kind */
 };
 
 /* All versions, for one attach. */

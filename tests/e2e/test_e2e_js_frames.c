@@ -58,7 +58,7 @@ static const struct kind {
 struct run {
 	const struct program *program;
 	struct child *target;
-	json_t *truths[KINDS]; /* what it answers */
+	json_t *truths[KINDS]; /* the target's answer to each command */
 };
 
 /* All programs, for one attach. */

@@ -233,7 +233,7 @@ static void a_limit_that_is_near_is_an_event(void **state)
 		   server.kept));
 }
 
-/* Of a triage, whose call stacks are sampled: a chat shows where, not only who. */
+/* A triage samples call stacks: its events name the line, and not only the process. */
 static void an_event_of_a_triage_names_the_line(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The walker of CPython's heaps, of version 3.15: tags in frames, and what it says of itself. */
+/* Fuzzes the walker of CPython 3.15's heaps: tagged references in frames, and _Py_DebugOffsets. */
 #include "unit/cpython_fixture.h"
 
 #define FORGED_MAKE(forged) forged_make_version(forged, 0x030f)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Has native memory allocated through chains of methods, and says by which: "leak", "box", "shared",
- * "lambda" or "context", and how often; it answers with the methods as the runtime knows them, from the one that
- * allocates outwards: {"frames":["Planted.Cart.Leak","Planted.Cart.Serve",…]}. "settle" waits so many
- * milliseconds, in which the runtime compiles again what was called often; "drip" leaks on and on.
+ * Allocates native memory through chains of methods. The commands "leak", "box", "shared", "lambda"
+ * and "context", each with a number of allocations, are answered with the call stack as the runtime
+ * itself names it, innermost method first: {"frames":["Planted.Cart.Leak","Planted.Cart.Serve",…]}.
+ * "settle MILLISECONDS" waits until the runtime has recompiled the methods that were called often;
+ * "drip" leaks until the program ends.
  */
 using System;
 using System.Collections.Generic;

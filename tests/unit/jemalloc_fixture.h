@@ -18,37 +18,16 @@ struct built {
 	uint64_t large;
 };
 
-static const struct built small_pages = {
-	.page = PAGE,
-	.span = GIB,
-	.arena_base = 78936,
-	.arena_caches = 10400,
-	.arena_internal = 56,
-	.base_blocks = 160,
-	.base_counts = 3880,
-	.record_bytes = 128,
-	.small_classes = 36,
-	.cached_classes = 36,
-	.large_class = 37,
-	.large = 20480,
-};
+/* The same with addresses of 48 bits and of 57. */
+#define SMALL_PAGES                                                                                \
+	.page = PAGE, .arena_base = 78936, .arena_caches = 10400, .arena_internal = 56,            \
+	.base_blocks = 160, .base_counts = 3880, .record_bytes = 128, .small_classes = 36,         \
+	.cached_classes = 36, .large_class = 37, .large = 20480
+
+static const struct built small_pages = {SMALL_PAGES, .span = GIB};
 
 /* As Debian 13's, for addresses of 57 bits. */
-static const struct built long_addresses = {
-	.long_addresses = true,
-	.page = PAGE,
-	.span = 128 * MIB,
-	.arena_base = 78936,
-	.arena_caches = 10400,
-	.arena_internal = 56,
-	.base_blocks = 160,
-	.base_counts = 3880,
-	.record_bytes = 128,
-	.small_classes = 36,
-	.cached_classes = 36,
-	.large_class = 37,
-	.large = 20480,
-};
+static const struct built long_addresses = {SMALL_PAGES, .long_addresses = true, .span = 128 * MIB};
 
 /* As Debian's for arm64: tcache_max is 32 KiB, and small blocks have up to 224 KiB. */
 static const struct built large_pages = {

@@ -43,7 +43,8 @@ static inline uint64_t usage_at(struct fixture *fixture, uint32_t class)
 	return fixture->context + (3 + 48 + class) * 8;
 }
 
-/* A group's record: so many slots, some of which are free; pages: of a mapping of its own. */
+/* Writes the record of a group of `count` slots; the masks `avail` and `freed` mark free ones.
+ * `pages`: the size of the group's own mapping. */
 static inline uint64_t *put_group(struct fixture *fixture, uint64_t start, uint32_t class,
 				  uint32_t count, uint32_t avail, uint32_t freed, uint64_t pages)
 {

@@ -698,7 +698,7 @@ static void objects_that_come_and_go_do_not_grow(void **state)
 	}
 }
 
-/* 20 KB more in two scans of a process whose memory did not grow. */
+/* The second scan counts 20 KB more, in a process whose memory did not grow. */
 static void a_few_objects_more_in_two_scans_are_no_reason_to_doubt(void **state)
 {
 	static const struct planted first[] = {{"app.Session", 100}},

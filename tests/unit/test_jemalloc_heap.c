@@ -194,7 +194,7 @@ static void places_of_newer_versions_are_found_by_what_adds_up(void **state)
 	put_usual(fixture);
 	counts = at(fixture->base + built.base_counts);
 	memcpy(counts - 2, (uint64_t[]){5000, 1000, 3000}, 24);
-	/* 9 and 5 pages, whose classes have 10 and 5; the first does not show its other page. */
+	/* Extents of 9 and 5 pages, in classes of 10 and 5 pages: the first one omits a page. */
 	put_extent(fixture, fixture->extents + 80 * PAGE, 10 * PAGE,
 		   bits_of(CLASS_40960, ACTIVE, false, 0));
 	put_extent(fixture, fixture->extents + 96 * PAGE, 10 * PAGE,

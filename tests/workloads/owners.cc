@@ -23,7 +23,7 @@ template <int PLACE> struct Object {
 	std::string name = "a name that is too long to be in the object itself";
 };
 
-/* A class of its own for each place. */
+/* Each place that holds objects has a class of its own. */
 struct OfMap : Object<0> {
 };
 struct OfStatic : Object<1> {

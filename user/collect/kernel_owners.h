@@ -26,9 +26,10 @@ void kernel_owners_free(struct kernel_owners *owners);
 /* Sorts rows, once they are added. */
 void kernel_owners_sort(struct kernel_owners *owners);
 
-/* Of one site at most so many. Names their groups. */
+/* Owners of one call stack that a report shows. */
 #define KERNEL_OWNERS_SHOWN 5
-/* 0 or -ENOMEM; *site owns what it was given, in any case. */
+/* Gives *site the greatest owners of the call stack with that index, with the names of their
+ * control groups, and the number of all. 0 or -ENOMEM; *site owns the rows in either case. */
 int kernel_owners_fill(const struct kernel_owners *owners, uint32_t index,
 		       struct report_site *site);
 

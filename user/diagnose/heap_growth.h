@@ -41,8 +41,8 @@ struct survivors {
 	double blocks, bytes;		/* that they stand for */
 	double lost_blocks, lost_bytes; /* of these, unreachable ones */
 	double born[GROWTH_PARTS];	/* bytes, by when they were allocated */
-	/* Large blocks that the call stack's survivors point into, or that point to them: its
-	 * tables, vectors, pools. No window need have met them: they are few. */
+	/* The row is of large blocks that the call stack's survivors point into, or that point to
+	 * survivors: tables, vectors, pools. They are so few that windows rarely meet them. */
 	bool container;
 };
 
