@@ -11,6 +11,11 @@ uint64_t monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+double monotonic_s(void)
+{
+	return (double)monotonic_ns() / 1e9;
+}
+
 bool deadline_has_passed(struct deadline *deadline)
 {
 	if (deadline && deadline->at_ns && !deadline->passed)

@@ -7,6 +7,8 @@
 
 /* CLOCK_MONOTONIC, the clock of the BPF side (bpf_ktime_get_ns). */
 uint64_t monotonic_ns(void);
+/* The same clock in seconds. */
+double monotonic_s(void);
 
 /*
  * A time by which several loops, one after the other, must have ended. Once it has passed, it stays

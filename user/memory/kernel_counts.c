@@ -8,22 +8,24 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 /* /proc/PID/timers is walked from its beginning for every page that is read. */
 #define READ_NS 50000000ull
 /* Descriptors whose kind is looked at. */
 #define DESCRIPTORS_MAX 65536
 
-uint64_t kernel_counts_lines(FILE *file, const char *beginning, bool *whole)
+/* Lines that `matches` says count, within READ_NS; else *whole gets false. */
+static uint64_t count_lines(FILE *file, bool (*matches)(const char *line, const void *context),
+			    const void *context, bool *whole)
 {
 	uint64_t count = 0, begin_ns = monotonic_ns();
-	size_t length = strlen(beginning);
 	bool fresh = true;
 	char line[512];
 
 	*whole = true;
 	while (fgets(line, sizeof(line), file)) {
-		count += fresh && !strncmp(line, beginning, length);
+		count += fresh && matches(line, context);
 		fresh = strchr(line, '\n');
 		if (monotonic_ns() - begin_ns > READ_NS) {
 			*whole = false;
@@ -33,23 +35,27 @@ uint64_t kernel_counts_lines(FILE *file, const char *beginning, bool *whole)
 	return count;
 }
 
+static bool begins_with(const char *line, const void *beginning)
+{
+	return text_begins(line, beginning);
+}
+
+uint64_t kernel_counts_lines(FILE *file, const char *beginning, bool *whole)
+{
+	return count_lines(file, begins_with, beginning, whole);
+}
+
 /* "1: POSIX  ADVISORY  WRITE 1234 08:01:1234 0 EOF"; of one that waits "1: -> POSIX ...". */
+static bool is_lock_of(const char *line, const void *pid)
+{
+	int owner;
+
+	return sscanf(line, "%*u: POSIX %*s %*s %d", &owner) == 1 && owner == *(const pid_t *)pid;
+}
+
 uint64_t kernel_counts_locks(FILE *file, pid_t pid, bool *whole)
 {
-	uint64_t count = 0, begin_ns = monotonic_ns();
-	char line[512];
-
-	*whole = true;
-	while (fgets(line, sizeof(line), file)) {
-		int owner;
-
-		count += sscanf(line, "%*u: POSIX %*s %*s %d", &owner) == 1 && owner == (int)pid;
-		if (monotonic_ns() - begin_ns > READ_NS) {
-			*whole = false;
-			break;
-		}
-	}
-	return count;
+	return count_lines(file, is_lock_of, &pid, whole);
 }
 
 static void set(struct kernel_counts *counts, enum kernel_thing thing, bool known, uint64_t count)

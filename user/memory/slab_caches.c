@@ -75,23 +75,9 @@ int64_t slab_caches_growth(const struct slab_caches *before, const struct slab_c
 	return was || is ? is - was : -1;
 }
 
-static bool read_number(const char *path, const char *format, uint64_t *number)
-{
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
-	char line[256];
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, format, number) == 1)
-			return true;
-	}
-#pragma GCC diagnostic pop
-	return false;
-}
-
 bool slab_cache_is_reclaimable(const char *name)
 {
+	_cleanup_fclose_ FILE *file = NULL;
 	uint64_t reclaimable = 1;
 	char path[128];
 
@@ -100,5 +86,6 @@ bool slab_cache_is_reclaimable(const char *name)
 	if (strchr(name, '/'))
 		return true;
 	snprintf(path, sizeof(path), "/sys/kernel/slab/%s/reclaim_account", name);
-	return !read_number(path, "%" SCNu64, &reclaimable) || reclaimable;
+	file = fopen(path, "re");
+	return !file || fscanf(file, "%" SCNu64, &reclaimable) != 1 || reclaimable;
 }

@@ -209,7 +209,7 @@ static void push_event(struct report_push *push, struct leak_event *event)
 {
 	FILE *stream;
 
-	if (!news_is_new(&push->news, key_of(event), (double)monotonic_ns() / 1e9))
+	if (!news_is_new(&push->news, key_of(event), monotonic_s()))
 		return;
 	event->host = push->host;
 	stream = handover_stream();
@@ -237,7 +237,7 @@ static struct leak_event event_of(const struct triage_entry *entry, const struct
 
 static bool waits_for_stacks(struct report_push *push, const struct leak_event *event)
 {
-	double now_s = (double)monotonic_ns() / 1e9;
+	double now_s = monotonic_s();
 	uint64_t key = key_of(event);
 	struct news_seen *seen;
 

@@ -161,8 +161,7 @@ static double seconds_of(const struct timeval *time)
 	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
 }
 
-/* 0: it has ended meanwhile. */
-static double cpu_s_of(pid_t pid)
+double process_cpu_s(pid_t pid)
 {
 	struct timespec used = {0};
 	clockid_t clock;
@@ -183,7 +182,7 @@ static double running_children_cpu_s(void)
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
 	children = fopen(path, "re");
 	while (children && fscanf(children, "%d", &pid) == 1)
-		sum += cpu_s_of(pid);
+		sum += process_cpu_s(pid);
 	return sum;
 }
 

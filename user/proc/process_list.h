@@ -54,6 +54,8 @@ int process_read(pid_t pid, struct process_entry *entry);
 /* CPU seconds of this process and its children, those that the first thread started and that still
  * run included: /proc/PID/stat counts these in their own files. */
 double process_own_cpu_s(void);
+/* CPU time that all threads of a process have used, in seconds; 0: the process has ended. */
+double process_cpu_s(pid_t pid);
 
 /* The threads of a process, for closedir(); NULL: errno of opendir(), ENOENT: it has ended. */
 DIR *process_tasks_open(pid_t pid);

@@ -16,10 +16,11 @@
 #include "memory/slab_caches.h"
 #include "memory/sysv_segments.h"
 #include "monitor/session.h"
+#include "proc/process_list.h"
 #include "symbol/kernel_symbols.h"
 
 /* A process that has used less CPU time since the beginning has hardly called the kernel. */
-#define NOTICE_CPU_NS 1000000ull
+#define NOTICE_CPU_S 0.001
 #define NOTICE_SEGMENT_BYTES (256u << 10)
 /* Of a trial, what must stay of the kernel's objects, in bytes per second: less is no MiB in a
  * minute. */
@@ -64,7 +65,8 @@ struct object_session {
 
 struct kernel_watch {
 	pid_t pid;
-	uint64_t begin_ns, cpu_first_ns;
+	uint64_t begin_ns;
+	double cpu_first_s;
 	int64_t begin_s; /* since 1970 */
 	double trial_s;
 	uint64_t segments_first;
@@ -184,17 +186,6 @@ static uint64_t unattached_bytes(const struct sysv_report *sysv)
 	return sysv->known ? sysv->unattached.bytes : 0;
 }
 
-/* CPU time that all its threads have used; 0: not known. */
-static uint64_t cpu_ns(pid_t pid)
-{
-	struct timespec used = {0};
-	clockid_t clock;
-
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
-		return 0;
-	return (uint64_t)used.tv_sec * 1000000000ull + (uint64_t)used.tv_nsec;
-}
-
 struct kernel_watch *kernel_watch_open(pid_t pid, double trial_s)
 {
 	struct kernel_watch *watch = calloc(1, sizeof(*watch));
@@ -204,7 +195,7 @@ struct kernel_watch *kernel_watch_open(pid_t pid, double trial_s)
 	watch->pid = pid;
 	watch->begin_ns = monotonic_ns();
 	watch->begin_s = time(NULL);
-	watch->cpu_first_ns = cpu_ns(pid);
+	watch->cpu_first_s = process_cpu_s(pid);
 	watch->trial_s = trial_s;
 	kernel_counts_read(pid, &watch->first);
 	if (!sysv_segments_read(pid, &watch->sysv_first))
@@ -259,7 +250,8 @@ void kernel_watch_notice(struct kernel_watch *watch)
 	if (watch->session && watch->session->reading_count)
 		end_trial(watch);
 	if (watch->session || watch->given_up ||
-	    (cpu_ns(watch->pid) < watch->cpu_first_ns + NOTICE_CPU_NS && !segments_grew(watch)))
+	    (process_cpu_s(watch->pid) < watch->cpu_first_s + NOTICE_CPU_S &&
+	     !segments_grew(watch)))
 		return;
 	watch->session = session_new(watch->pid, watch->shift);
 	watch->given_up = !watch->session;
@@ -386,7 +378,7 @@ static void examine_objects(struct kernel_watch *watch, struct kernel_evidence *
 	for (size_t i = 0; i < last->list.count; i++)
 		sorted[i] = &last->list.items[i];
 	qsort(sorted, last->list.count, sizeof(*sorted), by_bytes);
-	objects->symbols = kernel_symbols_read(file);
+	objects->symbols = last->list.count ? kernel_symbols_read(file) : NULL;
 	name_rows(watch, sorted, MIN(last->list.count, ROWS_MAX));
 	log_debug("PID %d: %llu objects counted, %llu missed, %llu dropped, one in %u; %llu frees "
 		  "of all processes in %.0f s",

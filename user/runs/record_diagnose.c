@@ -102,7 +102,7 @@ static void start(struct record_diagnose *diagnose, const struct recorded *proce
 	const struct stored_diagnosis words = {.reason = reason};
 	int error;
 
-	if (!record_diagnose_is_due(diagnose, process->key, reason, (double)monotonic_ns() / 1e9))
+	if (!record_diagnose_is_due(diagnose, process->key, reason, monotonic_s()))
 		return;
 	snprintf(diagnose->comm, sizeof(diagnose->comm), "%s", process->comm);
 	error = diagnose_child_start(&diagnose->child, process->pid, reason);

@@ -10,6 +10,7 @@
 
 #include "analyze/report_build.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "profile/profile_run.h"
 #include "top/top_front.h"
@@ -116,14 +117,6 @@ static int take_profile(void *context, const struct profile_report *report, bool
 #define CHEAP_EVENTS_PER_S 5000.0
 #define LOOK_FIRST_S 0.1
 #define LOOK_AGAIN_S 1
-
-static double monotonic_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static void start_timer(struct track *track)
 {

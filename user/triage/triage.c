@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/page.h"
@@ -351,14 +352,6 @@ int triage_report(struct triage *triage, size_t top, struct triage_report *repor
 	triage->reports++;
 	*report = built;
 	return 0;
-}
-
-static double monotonic_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 double triage_cpu_s(void)
