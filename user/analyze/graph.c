@@ -38,6 +38,8 @@ size_t graph_reach(const struct graph *graph, const uint32_t *starts, size_t cou
 
 /* Cheapest ways: Dial's algorithm, a queue for each cost that is at most one step away. */
 
+#define QUEUE_KEPT 4096 /* the memory of longer ones is worth more than allocating it again */
+
 struct queue {
 	VEC(uint32_t) nodes;
 	size_t taken;
@@ -103,7 +105,8 @@ static int take_step(struct graph_search *search, struct queues *queues,
 		return 0;
 	search->reached_at[step->to] = cost;
 	search->parents[step->to] = step->from;
-	search->distances[step->to] = search->distances[step->from] + 1;
+	if (search->distances)
+		search->distances[step->to] = search->distances[step->from] + 1;
 	search->entered[step->to] = step->edge;
 	search->runs[step->to] = run;
 	return put(queues, step->to, cost);
@@ -132,7 +135,10 @@ static int empty_queue(struct graph_search *search, struct queues *queues, uint3
 		if (search->reached_at[node] == cost)
 			error = leave_node(search, queues, node);
 	}
-	queue->nodes.count = queue->taken = 0;
+	queue->taken = 0;
+	if (queue->nodes.count > QUEUE_KEPT)
+		vec_free(&queue->nodes);
+	queue->nodes.count = 0;
 	return error;
 }
 
@@ -153,25 +159,23 @@ int graph_search_from(struct graph_search *search, uint32_t start, uint32_t coun
 		      const uint8_t *starts)
 {
 	struct queues queues = {0};
+	uint32_t cost = search->base;
 	int error = 0;
 
-	/* What a search before this one has found is no cheaper now. */
-	for (uint32_t i = 0; i < search->graph->nodes; i++) {
-		if (search->parents[i] != GRAPH_NONE)
-			search->reached_at[i] = 0;
-	}
 	for (uint32_t i = start; !error && i < start + count; i++) {
 		if (i == search->without)
 			continue;
 		search->parents[i] = i;
-		search->distances[i] = 0;
+		if (search->distances)
+			search->distances[i] = 0;
 		search->entered[i] = GRAPH_NONE;
 		search->runs[i] = 0;
-		search->reached_at[i] = starts ? starts[i - start] : 0;
+		search->reached_at[i] = cost + (starts ? starts[i - start] : 0);
 		error = put(&queues, i, search->reached_at[i]);
 	}
-	for (uint32_t cost = 0; !error && queues.waiting; cost++)
+	for (; !error && queues.waiting; cost++)
 		error = empty_queue(search, &queues, cost);
+	search->base = cost;
 	for (size_t i = 0; i < GRAPH_COST_MAX; i++)
 		vec_free(&queues.of_cost[i].nodes);
 	return error;

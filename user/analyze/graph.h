@@ -48,11 +48,14 @@ struct graph_costs {
 struct graph_search {
 	const struct graph *graph;	 /* borrowed */
 	const struct graph_costs *costs; /* borrowed; NULL: every edge costs one */
-	uint32_t *parents, *distances;	 /* borrowed; of nodes, as graph_reach() fills them */
+	uint32_t *parents;		 /* borrowed; of nodes, as graph_reach() fills them */
+	uint32_t *distances;		 /* likewise; NULL: nobody asks for them */
 	uint32_t without; /* no search begins at that node; GRAPH_NONE: at each that is given */
-	/* Of nodes: the cost of the cheapest way; the edge that it ends with; how many edges of a
-	 * chain that is the last of. Owned. */
+	/* Of nodes: the cost of the cheapest way, more than that of any way that a part before has
+	 * found; the edge that it ends with; how many edges of a chain that is the last of. Owned.
+	 */
 	uint32_t *reached_at, *entered, *runs;
+	uint32_t base; /* what the ways of the next part cost more */
 };
 
 /* 0 or -ENOMEM. The caller ends it in either case. */

@@ -53,7 +53,7 @@ struct computing {
 	const uint64_t *sizes;
 	const struct retention_nodes *nodes;
 	struct retention *result;
-	uint32_t *queue; /* with room for all nodes */
+	uint32_t *queue; /* with room for all nodes; while verdicts are found */
 };
 
 /* Groups that follow each other. */
@@ -107,9 +107,12 @@ static int find_verdicts(struct computing *computing, const struct span spans[SP
 	struct retention *result = computing->result;
 	uint32_t most = MAX(result->strong, result->weak);
 	_cleanup_free_ uint32_t *starts = malloc(((size_t)most + 1) * sizeof(*starts));
+	_cleanup_free_ uint32_t *queue =
+		malloc(((size_t)computing->graph->nodes + 1) * sizeof(*queue));
 
-	if (!starts)
+	if (!starts || !queue)
 		return -ENOMEM;
+	computing->queue = queue;
 	for (enum span_kind kind = 0; kind < SPAN_MAX_; kind++) {
 		for (uint32_t i = 0; i < spans[kind].count; i++)
 			starts[i] = spans[kind].from + i;
@@ -146,13 +149,11 @@ static int find_paths(struct computing *computing, const struct span spans[SPAN_
 	if (!error)
 		error = graph_search_from(&search, result->blocks, result->strong,
 					  costs ? costs->groups : NULL);
-	if (!error)
-		memcpy(result->prices, search.reached_at,
-		       (size_t)result->blocks * sizeof(uint32_t));
 	for (enum span_kind kind = SPAN_THROUGH; !error && kind < SPAN_MAX_; kind++)
 		error = graph_search_from(
 			&search, spans[kind].from, spans[kind].count,
 			costs ? costs->groups + (spans[kind].from - result->blocks) : NULL);
+	result->prices = TAKE_PTR(search.reached_at);
 	graph_search_end(&search);
 	return error;
 }
@@ -192,7 +193,9 @@ static int find_owners(struct computing *computing)
 	_cleanup_free_ uint32_t *list = calloc((size_t)lost + 1, sizeof(uint32_t));
 	int error;
 
-	if (!list)
+	if (!result->owners)
+		result->owners = malloc(((size_t)result->blocks + 1) * sizeof(uint32_t));
+	if (!list || !result->owners)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < result->blocks; i++) {
 		result->owners[i] = result->verdicts[i] == VERDICT_LOST ? GRAPH_NONE : 0;
@@ -231,13 +234,14 @@ struct labelling {
 	const struct computing *computing;
 	uint32_t *labels; /* of nodes: a group; SEVERAL; GRAPH_NONE: none up to now */
 	uint8_t *rounds;  /* of nodes: in which one it was reached, plus 1; 0: in none */
-	uint32_t *stack;  /* each node comes onto it twice a round at most */
-	size_t depth;
+	VEC(uint32_t) stack;
 	uint8_t round;
 };
 
-static void label(struct labelling *labelling, uint32_t node, uint32_t group)
+static int label(struct labelling *labelling, uint32_t node, uint32_t group)
 {
+	uint32_t *open;
+
 	if (!labelling->rounds[node]) {
 		labelling->rounds[node] = labelling->round;
 		labelling->labels[node] = group;
@@ -245,37 +249,55 @@ static void label(struct labelling *labelling, uint32_t node, uint32_t group)
 		   labelling->labels[node] != group && labelling->labels[node] != SEVERAL) {
 		labelling->labels[node] = SEVERAL;
 	} else {
-		return;
+		return 0;
 	}
-	labelling->stack[labelling->depth++] = node;
+	open = vec_push(&labelling->stack);
+	if (!open)
+		return -ENOMEM;
+	*open = node;
+	return 0;
 }
 
-static void label_all(struct labelling *labelling, bool firm)
+static int label_targets(struct labelling *labelling, uint32_t node, bool firm)
 {
 	const struct graph *graph = labelling->computing->graph;
 	const struct retention_costs *costs = labelling->computing->nodes->costs;
+	int error = 0;
 
-	while (labelling->depth) {
-		uint32_t node = labelling->stack[--labelling->depth];
-
-		for (uint32_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
-			if (firm && costs->graph.edges[i] >= costs->graph.passing)
-				continue;
-			label(labelling, graph->targets[i], labelling->labels[node]);
-		}
+	for (uint32_t i = graph->first[node]; !error && i < graph->first[node + 1]; i++) {
+		if (firm && costs->graph.edges[i] >= costs->graph.passing)
+			continue;
+		error = label(labelling, graph->targets[i], labelling->labels[node]);
 	}
+	return error;
 }
 
-static void run_round(struct labelling *labelling, const struct round *round)
+static int label_all(struct labelling *labelling, bool firm)
 {
+	int error = 0;
+
+	while (!error && labelling->stack.count)
+		error = label_targets(labelling, labelling->stack.items[--labelling->stack.count],
+				      firm);
+	return error;
+}
+
+static int run_round(struct labelling *labelling, const struct round *round)
+{
+	uint32_t nodes = round->again ? labelling->computing->graph->nodes : 0;
+	int error = 0;
+
 	labelling->round++;
-	for (uint32_t node = 0; round->again && node < labelling->computing->graph->nodes; node++) {
-		if (labelling->rounds[node])
-			labelling->stack[labelling->depth++] = node;
+	for (uint32_t node = 0; !error && node < nodes; node++) {
+		if (labelling->rounds[node] && labelling->rounds[node] < labelling->round)
+			error = label_targets(labelling, node, round->firm);
+		if (!error)
+			error = label_all(labelling, round->firm);
 	}
-	for (uint32_t i = round->from; !round->again && i < round->from + round->count; i++)
-		label(labelling, i, i);
-	label_all(labelling, round->firm);
+	for (uint32_t i = round->from; !error && !round->again && i < round->from + round->count;
+	     i++)
+		error = label(labelling, i, i);
+	return error ? error : label_all(labelling, round->firm);
 }
 
 static size_t list_rounds(const struct retention_nodes *nodes, struct round rounds[ROUNDS])
@@ -301,25 +323,25 @@ static int find_retained(struct computing *computing)
 	struct retention *result = computing->result;
 	size_t nodes = computing->graph->nodes;
 	_cleanup_free_ uint32_t *labels = malloc((nodes + 1) * sizeof(*labels));
-	_cleanup_free_ uint32_t *stack = malloc((2 * nodes + 1) * sizeof(*stack));
 	_cleanup_free_ uint8_t *reached = calloc(nodes + 1, 1);
-	struct labelling labelling = {
-		.computing = computing, .labels = labels, .rounds = reached, .stack = stack};
+	struct labelling labelling = {.computing = computing, .labels = labels, .rounds = reached};
 	struct round rounds[ROUNDS];
 	size_t count = list_rounds(computing->nodes, rounds);
+	int error = 0;
 
-	if (!labels || !stack || !reached)
+	if (!labels || !reached)
 		return -ENOMEM;
 	memset(labels, 0xff, nodes * sizeof(*labels));
-	for (size_t i = 0; i < count; i++)
-		run_round(&labelling, &rounds[i]);
-	for (uint32_t i = 0; i < result->blocks; i++) {
+	for (size_t i = 0; !error && i < count; i++)
+		error = run_round(&labelling, &rounds[i]);
+	vec_free(&labelling.stack);
+	for (uint32_t i = 0; !error && i < result->blocks; i++) {
 		if (labels[i] >= SEVERAL)
 			continue;
 		result->retained[labels[i] - result->blocks] += computing->sizes[i];
 		result->retained_blocks[labels[i] - result->blocks]++;
 	}
-	return 0;
+	return error;
 }
 
 static int allocate(struct retention *retention)
@@ -331,30 +353,26 @@ static int allocate(struct retention *retention)
 	retention->passing = calloc((size_t)retention->blocks / 64 + 1, sizeof(uint64_t));
 	retention->parents = malloc(nodes * sizeof(uint32_t));
 	retention->distances = calloc(nodes, sizeof(uint32_t));
-	retention->prices = malloc(((size_t)retention->blocks + 1) * sizeof(uint32_t));
-	retention->owners = malloc(((size_t)retention->blocks + 1) * sizeof(uint32_t));
 	retention->retained = calloc(groups + 1, sizeof(uint64_t));
 	retention->retained_blocks = calloc(groups + 1, sizeof(uint64_t));
 	retention->led = calloc(groups + 1, sizeof(*retention->led));
 	if (!retention->led || !retention->verdicts || !retention->passing || !retention->parents ||
-	    !retention->distances || !retention->prices || !retention->owners ||
-	    !retention->retained || !retention->retained_blocks)
+	    !retention->distances || !retention->retained || !retention->retained_blocks)
 		return -ENOMEM;
 	memset(retention->verdicts, VERDICT_LOST, retention->blocks);
 	memset(retention->parents, 0xff, nodes * sizeof(uint32_t));
 	return 0;
 }
 
+/* What is large comes late and goes early: a heap of a hundred million blocks takes 400 MB for
+ * each array by node. */
 static int compute(struct computing *computing)
 {
-	_cleanup_free_ uint32_t *queue =
-		malloc(((size_t)computing->graph->nodes + 1) * sizeof(*queue));
 	struct span spans[SPAN_MAX_];
-	int error = queue ? allocate(computing->result) : -ENOMEM;
+	int error = allocate(computing->result);
 
 	if (error)
 		return error;
-	computing->queue = queue;
 	spans_of(computing->nodes, spans);
 	error = find_verdicts(computing, spans);
 	if (!error)
@@ -490,9 +508,8 @@ int retention_search_without(const struct graph *graph, const struct retention *
 	struct graph_search search = {.graph = graph,
 				      .costs = &costs->graph,
 				      .parents = malloc(bytes),
-				      .distances = calloc(graph->nodes, sizeof(uint32_t)),
 				      .without = without};
-	int error = search.parents && search.distances ? 0 : -ENOMEM;
+	int error = search.parents ? 0 : -ENOMEM;
 
 	if (!error) {
 		memset(search.parents, 0xff, bytes);
@@ -505,7 +522,6 @@ int retention_search_without(const struct graph *graph, const struct retention *
 				    .strong = retention->strong,
 				    .weak = retention->weak,
 				    .parents = search.parents,
-				    .distances = search.distances,
 				    .prices = TAKE_PTR(search.reached_at)};
 	graph_search_end(&search);
 	if (error)
@@ -516,7 +532,6 @@ int retention_search_without(const struct graph *graph, const struct retention *
 void retention_search_free(struct retention *other)
 {
 	free(other->parents);
-	free(other->distances);
 	free(other->prices);
 	*other = (struct retention){0};
 }

@@ -78,8 +78,8 @@ static inline bool retention_is_passing(const struct retention *retention, uint3
 }
 
 /*
- * Paths from other strong groups than `without` (a node): fills parents, distances and prices, of
- * all nodes, which the caller frees. 0 or -ENOMEM, then they are NULL.
+ * Paths from other strong groups than `without` (a node): fills parents and prices, of all nodes,
+ * which the caller frees. 0 or -ENOMEM, then they are NULL.
  */
 int retention_search_without(const struct graph *graph, const struct retention *retention,
 			     const struct retention_costs *costs, uint32_t without,

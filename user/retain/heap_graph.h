@@ -56,7 +56,7 @@ struct heap_graph {
 	uint32_t blocks;	  /* nodes 0 to blocks - 1, by ascending address */
 	uint64_t *starts, *sizes; /* sizes as requested where that is known, else as usable */
 	uint32_t *sites;	  /* 0: not tracked; NULL: none is */
-	uint32_t *types;	  /* in type_words, or TYPE_NONE */
+	uint32_t *types;	  /* in type_words, or TYPE_NONE; NULL once classes are known */
 	struct block_index index;
 	struct graph graph; /* blocks only, until root_groups_add() */
 	uint32_t *places;   /* per edge: which word of its source it is, counted in words, maybe

@@ -321,6 +321,7 @@ static int analyze(struct retain *retain, const struct retain_sources *sources)
 	if (!error)
 		error = classes_find(&retain->heap_image, &retain->modules, graph, &sources->types,
 				     &retain->intern, &retain->classes);
+	free(TAKE_PTR(graph->types));
 	log_step("classes", &since_ns);
 	progress_at(sources->progress, "searching paths from roots", SHARE_CLASSES);
 	if (!error)
