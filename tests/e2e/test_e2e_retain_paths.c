@@ -68,6 +68,38 @@ static void a_queue_holds_its_messages_and_the_pool_of_links_does_not(void **sta
 	assert_int_equal(number_at(root, "led_blocks"), 206);
 }
 
+/* Chunks lead to each other: all symbols have the obstack behind them, too. */
+static void a_table_holds_its_symbols_and_the_obstack_does_not(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = WORKLOAD(harness, "plain_paths", "obstack");
+	json_t *report = RETAIN(harness, target), *path = first_path(report);
+
+	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
+	assert_string_equal(text_at(root_of(path), "kind"), "global");
+	assert_string_equal(text_at(root_of(path), "name"), "table");
+	assert_int_equal(number_at(json_array_get(json_object_get(path, "steps"), 0), "size"), 520);
+}
+
+/* Whose child a block of talloc's is says less than a pointer of the program's. */
+static void a_pointer_holds_a_message_and_its_parent_in_talloc_does_not(void **state)
+{
+	struct harness *harness = harness_any(state);
+	json_t *report, *path, *steps;
+	struct child *target;
+
+	if (access("/usr/lib/x86_64-linux-gnu/libtalloc.so.2", R_OK))
+		skip();
+	target = WORKLOAD(harness, "plain_paths", "talloc");
+	report = RETAIN(harness, target);
+	path = first_path(report);
+	steps = json_object_get(path, "steps");
+	assert_string_equal(text_at(root_of(path), "name"), "served");
+	/* With the word of the header that leads to the parent. */
+	assert_int_equal(number_at(json_object_get(path, "pile"), "many"), 201);
+	assert_int_equal(json_array_size(steps), 3);
+}
+
 #define OWNED 1000 /* of each class: tests/workloads/owners.cc */
 /* Objects and their names; three containers have a node or a counter for each. */
 #define LOST_OWNED (4 * 2 * OWNED + 3 * OWNED + 4)
@@ -133,6 +165,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_local_of_main_holds_what_a_chain_of_globals_reaches_too),
 		e2e_test(a_queue_holds_its_messages_and_the_pool_of_links_does_not),
+		e2e_test(a_table_holds_its_symbols_and_the_obstack_does_not),
+		e2e_test(a_pointer_holds_a_message_and_its_parent_in_talloc_does_not),
 		e2e_test(objects_of_cpp_have_their_true_holder_or_none),
 	};
 

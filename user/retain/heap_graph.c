@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "heap/heap_reader.h"
 #include "retain/doubts.h"
+#include "retain/pool_kinds.h"
 
 struct lister {
 	const struct heap_image *heap_image;
@@ -330,6 +331,8 @@ static int add_from_block(struct builder *builder, uint32_t block, uint64_t addr
 
 	if (address + 8 > graph->starts[block] + graph->sizes[block])
 		return 0;
+	if (pool_kinds_is_end(place, value - graph->starts[block], graph->sizes[block]))
+		graph->own_words[block] = UINT8_MAX;
 	if (target == block) {
 		count_own(graph, block, address, value);
 		return 0;
@@ -676,6 +679,7 @@ int heap_graph_build(const struct graph_sources *sources, struct heap_graph *gra
 				  .graph = &built};
 	int error = heap_blocks_list(heap_image, sources->tracked, sources->tracked_count, &built);
 
+	built.pool_libraries = pool_kinds_loaded(sources->modules);
 	if (!error)
 		error = add_objects(sources, &built);
 	if (!error)

@@ -64,6 +64,7 @@ struct heap_graph {
 			     * the runtime's */
 	uint8_t *own_words; /* per block: how many of its words point into itself, see
 			     * heap_graph_is_pool() */
+	uint32_t pool_libraries; /* see pool_kinds_loaded() */
 	/* Classes of nodes, labels and roots, as runtimes have them; its whats are NULL if there
 	 * are none. */
 	struct heap_sink managed;
@@ -109,9 +110,10 @@ static inline bool heap_graph_counts(const struct heap_graph *graph, uint32_t bl
 }
 
 /*
- * Whether a block is memory that something hands out in parts: many of its words point to other
- * places in it. Not to places nearby: a string points to the characters in itself, an empty list to
- * its own head. What holds the whole of it is the allocator of the parts.
+ * Whether a block is memory that something hands out in parts: its head says so (pool_kinds.h), or
+ * many of its words point to other places in it. Not to places nearby: a string points to the
+ * characters in itself, an empty list to its own head. What holds the whole of it is the allocator
+ * of the parts.
  */
 #define POOL_WORDS 16
 static inline bool heap_graph_is_pool(const struct heap_graph *graph, uint32_t block)

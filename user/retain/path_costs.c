@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "retain/pool_kinds.h"
 
 enum step_cost {
 	STEP_NAMED,
@@ -77,7 +78,7 @@ static const uint8_t group_costs[] = {
 	/* What a method works with just now. */
 	[GROUP_MANAGED_STACK] = 12,
 	/* A register that calls preserve: a variable of a frame that waits for one. */
-	[GROUP_PRESERVED] = 14,
+	[GROUP_PRESERVED] = 18,
 	/* A function that will return: its frames have words of calls before, too. */
 	[GROUP_FRAME] = PATH_COST_PASSING,
 	/* A register that any call may change. */
@@ -150,9 +151,9 @@ static enum step_cost word_cost(const struct pricing *pricing, uint32_t place, u
 	return heap_graph_is_pool(pricing->graph, to) ? STEP_POOL : STEP_WORD;
 }
 
-static enum step_cost step_cost(const struct pricing *pricing, uint32_t from, uint32_t place,
-				uint32_t to)
+static enum step_cost step_cost(const struct pricing *pricing, uint32_t from, uint32_t edge)
 {
+	uint32_t place = pricing->graph->places[edge], to = pricing->graph->graph.targets[edge];
 	const struct managed_class *source = class_of(pricing->graph, from);
 	const struct managed_class *target = class_of(pricing->graph, to);
 
@@ -165,6 +166,8 @@ static enum step_cost step_cost(const struct pricing *pricing, uint32_t from, ui
 									: STEP_NAMED;
 	if (place & EDGE_DOUBTFUL)
 		return STEP_NUMBER;
+	if (pool_kinds_is_link(pricing->graph, from, edge))
+		return STEP_POOL;
 	if (source)
 		return place & EDGE_INSIDE ? STEP_NUMBER : word_cost(pricing, place, to);
 	return target ? STEP_INTO_OBJECTS : word_cost(pricing, place, to);
@@ -176,8 +179,7 @@ static void price_blocks(const struct pricing *pricing)
 
 	for (uint32_t i = 0; i < pricing->graph->blocks; i++) {
 		for (uint32_t j = edges->first[i]; j < edges->first[i + 1]; j++)
-			pricing->costs->edges[j] = step_costs[step_cost(
-				pricing, i, pricing->graph->places[j], edges->targets[j])];
+			pricing->costs->edges[j] = step_costs[step_cost(pricing, i, j)];
 	}
 }
 
