@@ -323,6 +323,40 @@ static void expect_garbage(json_t *report)
 	assert_int_equal(count_of(report, CENSUS "Worker (ended)", true), PLANTED);
 }
 
+/*
+ * Of what is lost, nothing is held, whatever stacks have left: of native code, of the VM's own
+ * threads, also where a half of a word has the number of an object. One word would hold a whole
+ * ring. What the program has on its stack is held.
+ */
+static void what_is_lost_is_garbage_under_every_collector(void **state)
+{
+	static const struct {
+		const char *java, *options[2];
+	} runs[] = {
+		{JAVA, {"-XX:+UseSerialGC"}},	  {JAVA, {"-XX:+UseParallelGC"}},
+		{JAVA, {"-XX:+UseShenandoahGC"}}, {JAVA, {"-XX:+UseZGC"}},
+		{JAVA_25, {"-XX:+UseZGC"}},
+	};
+	struct harness *harness = harness_any(state);
+
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct child *target;
+		json_t *report;
+
+		if (access(runs[i].java, X_OK))
+			continue;
+		target = start(harness, runs[i].java, runs[i].options);
+		workload_do(harness, target, "lose");
+		report = RETAIN(harness, target, "--top", "0");
+		assert_int_equal(count_of(report, CENSUS "LostLink", true), 0);
+		assert_int_equal(count_of(report, CENSUS "LostNode", true), 0);
+		expect_garbage(report);
+		assert_int_equal(count_of(report, CENSUS "OfStack", true), PLANTED);
+		assert_int_equal(count_of(report, CENSUS "OfThreadLocal", true), PLANTED);
+		child_kill(target);
+	}
+}
+
 /* The classes keep their names. */
 static void expect_copies(json_t *report)
 {
@@ -543,6 +577,7 @@ static void a_jvm_leaks_only_if_its_collections_leave_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		e2e_test(what_is_lost_is_garbage_under_every_collector),
 		e2e_test(the_objects_of_every_collector_are_counted_as_the_vm_counts_them),
 		e2e_test(objects_of_other_jdks_are_counted),
 		e2e_test(what_holds_an_object_has_a_name),

@@ -157,6 +157,7 @@ static void expect_census(struct harness *harness, struct child *target)
 		 {{"", "Object"}, {".cache", "Map"}, {"", "Array"}, {"[0]", "PlantedSession"}}},
 		{"PlantedSpecial", "global appGlobal", {{"", "Object"}, {".special", "Set"}}},
 		{"PlantedCaptured", "global appGlobal", {{"", "Object"}, {".closures", "Array"}}},
+		{"PlantedBySymbol", "global appGlobal", {{"", "Object"}, {"[kPlanted]", "Array"}}},
 		{"PlantedInModule", "module v8_census.js inModule", {{"", "Array"}}},
 		{"onData",
 		 "module v8_census.js emitter",

@@ -35,12 +35,13 @@ class PlantedInModule {}
 class PlantedCaptured {}
 class PlantedWide {}
 class PlantedOfWide {}
+class PlantedBySymbol {}
 class PlantedWeak {}
 class PlantedOfWeakMap {}
 
 const truth = {PlantedSession: 300, PlantedSpecial: 123, PlantedOldStyle: 77, PlantedLink: 22000,
 	PlantedInModule: 456, PlantedCaptured: 50, PlantedWide: 20, PlantedOfWide: 20,
-	PlantedOfWeakMap: 10, PlantedExported: 70, PlantedRequired: 80};
+	PlantedOfWeakMap: 10, PlantedExported: 70, PlantedRequired: 80, PlantedBySymbol: 60};
 const LISTENERS = 60;
 
 function times(count, make) {
@@ -106,6 +107,8 @@ global.appGlobal = {
 	wide: times(20, widen),
 	buffers: times(5, () => Buffer.alloc(1 << 20)),
 	weak: new WeakRef(new PlantedWeak()),
+	[Symbol('kPlanted')]: times(60, () => new PlantedBySymbol()),
+	[Symbol('a private note')]: null,
 };
 require('./v8_required.js');
 let chain = null;

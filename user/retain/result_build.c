@@ -346,7 +346,8 @@ static const char *step_label(struct building *building, uint32_t label, int *er
 		snprintf(written, sizeof(written), "[%" PRIu32 "]", label & LABEL_VALUE);
 		return text(building, written, error);
 	}
-	if (name && asprintf(&attribute, ".%s", name) < 0) {
+	/* A symbol of JavaScript has brackets. */
+	if (name && asprintf(&attribute, "%s%s", name[0] == '[' ? "" : ".", name) < 0) {
 		attribute = NULL;
 		*error = -ENOMEM;
 	}

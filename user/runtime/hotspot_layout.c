@@ -142,6 +142,7 @@ static const struct named_place members[] = {
 	{"ThreadsList", "_threads", HOTSPOT_THREAD_ITEMS},
 	{"Thread", "_tlab", HOTSPOT_THREAD_BUFFER},
 	{"JavaThread", "_threadObj", HOTSPOT_THREAD_OBJECT},
+	{"JavaThread", "_thread_state", HOTSPOT_THREAD_STATE},
 	{"JavaThread", "_stack_base", HOTSPOT_THREAD_STACK},
 	{"JavaThread", "_stack_size", HOTSPOT_THREAD_STACK_BYTES},
 	{"Thread", "_active_handles", HOTSPOT_THREAD_HANDLES},

@@ -3,7 +3,9 @@
  * What stacks and registers of Java's threads hold, by the Java method in which each word lies.
  * Which words are references only the compiler knows: each one with the address of an object counts
  * as one, of 8 bytes or of 4. From where the thread stands if it was stopped, else from where it
- * left Java. Native frames are read by retain/, but for addresses that only ZGC knows.
+ * left Java. While native code runs or waits it has objects by handles, as a collection may move
+ * them: words of its frames are left over. Frames of a VM's function are read by retain/, but for
+ * addresses that only ZGC knows.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -137,6 +139,25 @@ static uint64_t left_java(struct hotspot *hotspot, uint64_t thread)
 		       : 0;
 }
 
+/* JavaThreadState (share/utilities/globalDefinitions.hpp). */
+#define STATE_IN_NATIVE 4
+#define STATE_BLOCKED 10
+
+static bool has_handles_only(struct hotspot *hotspot, uint64_t thread)
+{
+	uint32_t state = hotspot_has(hotspot, HOTSPOT_THREAD_STATE)
+				 ? (uint32_t)hotspot_member(hotspot, thread, HOTSPOT_THREAD_STATE)
+				 : 0;
+
+	return state == STATE_IN_NATIVE || state == STATE_BLOCKED;
+}
+
+/* The part of a stack below the frames of Java. */
+static int claim_native(struct scan *scan, uint64_t end)
+{
+	return heap_sink_claim(scan->sink, scan->stack.start, end - scan->stack.start, true);
+}
+
 static int scan_thread(struct scan *scan, uint64_t thread)
 {
 	const struct heap_image_thread *stopped = find_thread(scan);
@@ -147,6 +168,12 @@ static int scan_thread(struct scan *scan, uint64_t thread)
 		sp = 0;
 	if (!sp && !stopped)
 		return 0;
+	if (stopped && has_handles_only(scan->hotspot, thread)) {
+		stopped = NULL;
+		error = claim_native(scan, sp ? sp : scan->stack.end);
+		if (error || !sp)
+			return error;
+	}
 	if (sp) {
 		error = hotspot_walk_frames(scan->hotspot, thread, &scan->frames);
 	} else {

@@ -272,6 +272,25 @@ bool v8_identifier(struct v8 *v8, uint64_t string, char name[V8_NAME_BYTES])
 	return read_name(v8, string, "", name);
 }
 
+/* Names have a hash and flags of 32 bits before that: src/objects/name.tq. */
+#define SYMBOL_DESCRIPTION 16
+
+/* What a property is called: by its name, or as "[description]" by a symbol's. */
+static bool read_key(struct v8 *v8, uint64_t key, char name[V8_NAME_BYTES])
+{
+	const struct v8_map *map = v8_map_of(v8, key);
+	char description[V8_NAME_BYTES - 2];
+
+	if (!map || map->type != v8_place(v8, V8_FIRST_NONSTRING))
+		return v8_identifier(v8, key, name);
+	if (!read_name(v8, v8_field(v8, key, SYMBOL_DESCRIPTION), ".:", name) ||
+	    strlen(name) >= sizeof(description))
+		return false;
+	strcpy(description, name);
+	snprintf(name, V8_NAME_BYTES, "[%s]", description);
+	return true;
+}
+
 /* Also "get size", "Foo.bar" as V8 calls functions. */
 static bool read_function_name(struct v8 *v8, uint64_t string, char name[V8_NAME_BYTES])
 {
@@ -476,7 +495,7 @@ static int add_property(struct v8 *v8, struct heap_sink *sink, struct v8_map *ma
 	char name[V8_NAME_BYTES];
 	struct v8_property *property;
 
-	if (!descriptor->in_object || !v8_identifier(v8, descriptor->key, name))
+	if (!descriptor->in_object || !read_key(v8, descriptor->key, name))
 		return 0;
 	property = vec_push(&map->properties);
 	if (!property)
