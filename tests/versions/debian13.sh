@@ -15,6 +15,7 @@ mkdir -p "$tree/leakmon"
 # Sources that are gone from here go there, too; build/ stays.
 find "$tree/leakmon" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 git ls-files -z --cached --others --exclude-standard | tar -c --null --ignore-failed-read -T - | tar -x -C "$tree/leakmon"
+# shellcheck disable=SC2016 # expanded there
 exec unshare -m sh -c 'tree=$0 &&
 	for folder in proc sys dev; do mount --rbind "/$folder" "$tree/$folder" || exit; done &&
 	exec chroot "$tree" make -C /leakmon --no-print-directory -j"$(nproc)" "$@"' "$tree" "$@"

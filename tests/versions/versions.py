@@ -3,7 +3,7 @@
 """leakmon on each version of runtimes and allocators: right, refused by the check that failed, or wrong.
 
 	versions.py [NAME…]   asks about all rows, or those with a NAME in theirs ("CPython", "Go 1.2", "retain")
-	versions.py --list    rows, and whether they are there
+	versions.py --list    rows, and where they come from
 
 Each cell is a program that knows its own objects, blocks, threads or frames (tests/runtimes, tests/workloads), run
 by that version, and one command of leakmon; oracles.py says what must be equal. What is missing is named:
@@ -18,12 +18,13 @@ import traceback
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
 from oracles import (CPython, DotNet, DotNetTrimmed, GHC, Glibc, Go, Java, Jemalloc, Mimalloc, Musl, Node, OCaml,  # noqa: E402
-		     Refused, Tcmalloc, Wrong)
+		     Refused, Tcmalloc, Wrong, messages)
 from places import CACHE, PYENV, Missing, Place, remove_folders  # noqa: E402
 
 COLUMNS = ('retain', 'memory', 'threads', 'diagnose', 'frames')
 HERE, BULLSEYE, TRIXIE, FORKY, SID = Place(), Place('bullseye'), Place('trixie'), Place('forky'), Place('sid')
-REFUSALS = 2
+# Where leakmon had no time to read the files of a program, it is asked again.
+TRIES = 4
 
 
 def pythons():
@@ -88,14 +89,17 @@ ROWS = [*pythons(), *nodes(), *javas(), *dotnets(), *gos(), *compiled(), *alloca
 
 
 def cell(oracle, column):
-	"""A word and its reason. On a busy machine files are not read in time: a refusal must come again to count."""
+	"""A word and its reason; late: the machine was too busy each time."""
 	if column not in oracle.columns:
 		return '–', ''
-	for _ in range(REFUSALS):
+	for _ in range(TRIES):
+		messages.begin()
 		word, reason = asked(oracle, column)
 		if word != 'refused':
-			break
-	return word, reason
+			return word, reason
+		if not messages.are_late():
+			return 'refused', reason
+	return 'late', ''
 
 
 def asked(oracle, column):
@@ -161,7 +165,7 @@ def main():
 		with open(os.environ['KEEP'], 'w') as file:
 			file.write(text + '\n')
 	tried = [word for _, cells in there for word, _ in cells.values() if word != '–']
-	print(f'{tried.count("right")} right, {tried.count("refused")} refused, {tried.count("wrong")} wrong')
+	print(f'{tried.count("right")} right, {tried.count("refused")} refused, {tried.count("wrong")} wrong, {tried.count("late")} late')
 	return not tried or 'wrong' in tried
 
 
