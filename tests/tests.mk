@@ -49,7 +49,7 @@ WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
 	$(REPORTED) $(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static numbers_fixed owners_fixed)
 
-.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-waiting e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs reports python-edges soak no-harm-runtimes
+.PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-waiting e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs reports python-edges soak no-harm-runtimes versions debian13
 
 # All is built before anything runs.
 test: deps
@@ -165,6 +165,17 @@ HOURS ?= 1
 soak: all $(SOAK_WORKLOADS) $(B)/consumers/packages
 	@tests/soak/soak.py $(B)/leakmon $(HOURS) $(if $(LOAD),--load $(LOAD)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(REPORT),--report $(REPORT))
+
+# Each version of runtimes and allocators that Debian and npm have, against programs that know their own truth:
+#   make versions [NAMES="'CPython 3.14' retain"] [JOBS=2] [KEEP=table.md]
+versions: all
+	@$(DEPS) versions
+	@JOBS=$(or $(JOBS),2) KEEP=$(KEEP) tests/versions/versions.py $(NAMES)
+
+# leakmon on Debian 13: its build, and the unit tests, in a tree of it. Objects stay there for the next time.
+debian13:
+	@$(DEPS) debian13
+	@tests/versions/debian13.sh
 
 # What a runtime's own view is compared with (tests/runtimes/cpython_edges.py).
 $(B)/runtimes/graph: tests/runtimes/graph.c $(filter-out $(B)/user/main.o,$(OBJECTS))

@@ -21,6 +21,7 @@ static void the_first_function_of_the_user_is_the_label(void **state)
 	} cases[] = {
 		{{{.function = "leak", .module = "/app"}, {.function = "main"}}, "leak"},
 		{{{.function = "xmalloc"}, {.function = "load"}}, "load"},
+		{{{.function = "xmalloc.constprop.0.isra.0"}, {.function = "load"}}, "load"},
 		{{{.function = "ztrymalloc_usable_internal"},
 		  {.function = "zmalloc_usable"},
 		  {.function = "createStringObject"}},

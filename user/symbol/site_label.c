@@ -76,11 +76,18 @@ static bool ends_in(const char *text, size_t length, const char *word)
 	return length >= size && !strncasecmp(text + length - size, word, size);
 }
 
-/* Without what only varies a name: "g_malloc0_n", redis's "ztrymalloc_usable_internal". */
+/* Without what only varies a name: "g_malloc0_n", redis's "ztrymalloc_usable_internal", and GCC's
+ * "xmalloc.constprop.0". */
 static size_t base_length(const char *part, size_t length)
 {
 	static const char *const endings[] = {"_internal", "_usable", "_no_tcache", "_n"};
+	static const char *const clones[] = {".constprop.", ".isra.", ".part.", ".lto_priv."};
 
+	for (size_t i = 0; i < ARRAY_SIZE(clones); i++) {
+		const char *clone = memmem(part, length, clones[i], strlen(clones[i]));
+
+		length = clone ? (size_t)(clone - part) : length;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
 		if (ends_in(part, length, endings[i]))
 			length -= strlen(endings[i]);
