@@ -160,8 +160,8 @@ static void share_write(FILE *out, const struct text_style *style,
 			percent_of(answer->high, diagnosis));
 	fprintf(out, " of %s that was counted", units_bytes(grown, diagnosis->grown_bytes, "+"));
 	if (answer->site && profile && profile->exact_s > 0)
-		fprintf(out, "; every allocation was tracked for %.0f s (%.0f calls/s)",
-			profile->exact_s, profile->hits_per_s);
+		fprintf(out, "; every allocation was tracked for %.0f s (%.0f events/s)",
+			profile->exact_s, profile->events_per_s);
 	else if (answer->site && profile)
 		fprintf(out, "; estimated from %zu windows", profile->judgement.windows);
 	fputc('\n', out);
