@@ -527,6 +527,17 @@ static void limit_write(FILE *out, const struct text_style *style,
 		units_time(left, diagnosis->limit_in_s));
 }
 
+/* Twice the time of a scan, before which the answer is due, has room for two. */
+static void left_out_write(FILE *out, const struct text_style *style,
+			   const struct diagnosis *diagnosis)
+{
+	if (diagnosis->scan_left_out_s <= 0)
+		return;
+	label_write(out, style, "left out");
+	fprintf(out, "the last heap scan, which takes about %.0f s: --for %.0f has time for it\n",
+		diagnosis->scan_left_out_s, ceil(2 * diagnosis->scan_left_out_s));
+}
+
 static void cost_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
 {
 	label_write(out, style, "cost");
@@ -598,6 +609,7 @@ int text_diagnosis_write(FILE *out, const void *data)
 		memory_write(out, style, diagnosis);
 		counts_write(out, style, diagnosis);
 		limit_write(out, style, diagnosis);
+		left_out_write(out, style, diagnosis);
 		cost_write(out, style, diagnosis);
 		next_write(out, style, diagnosis);
 	}
