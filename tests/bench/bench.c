@@ -33,7 +33,8 @@ static const struct section {
 	{"sqlite", section_sqlite},	  {"redis", section_redis},
 	{"triage", section_triage},	  {"threads", section_threads},
 	{"retain", section_retain},	  {"profile", section_profile},
-	{"programs", section_programs},	  {"crowd", section_crowd},
+	{"programs", section_programs},	  {"diagnose", section_diagnose},
+	{"crowd", section_crowd},
 };
 
 struct settings {

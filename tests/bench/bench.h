@@ -36,6 +36,7 @@ int section_crowd(struct bench *bench);
 int section_redis(struct bench *bench);
 int section_profile(struct bench *bench);
 int section_programs(struct bench *bench);
+int section_diagnose(struct bench *bench);
 int section_retain(struct bench *bench);
 
 /* Prints the progress of the run on stderr. */

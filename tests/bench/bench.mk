@@ -16,7 +16,7 @@
 BENCH_SPEED := pairs,bystander,walk,lifecycle,sqlite,threads,crowd
 
 # The driver is a program of ours; its subjects keep their frame pointers, like every workload.
-BENCH_PROGRAMS := pair depth maps_many store graph_many graph_linked sampled
+BENCH_PROGRAMS := pair depth maps_many store graph_many graph_linked sampled pulse
 BENCH_SOURCES := $(filter-out $(BENCH_PROGRAMS:%=tests/bench/%.c),$(wildcard tests/bench/*.c))
 $(B)/bench/bench: $(BENCH_SOURCES) $(wildcard tests/bench/*.h user/base/*.h)
 	@mkdir -p $(@D)
@@ -38,6 +38,11 @@ $(B)/bench/depth: tests/bench/depth.c tests/bench/probed.h tests/workloads/workl
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fomit-frame-pointer $< -o $@
+
+$(B)/bench/pulse: tests/bench/pulse.c tests/workloads/workload.h
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -Itests $< -o $@
 
 $(B)/bench/maps_many: tests/bench/maps_many.c tests/workloads/workload.h
 	@mkdir -p $(@D)

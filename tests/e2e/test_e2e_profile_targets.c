@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Targets of leakmon profile: idle, stopped, replaced and ended ones; what windows do to them. */
+#include <math.h>
+
 #include "base/cleanup.h"
 #include "code_bytes.h"
 #include "dripper.h"
+#include "shell.h"
 
 /* It counts as using a twentieth of a core, and loses next to nothing of that. */
 static void a_process_that_is_idle_has_windows_out_of_its_floor(void **state)
@@ -18,6 +21,65 @@ static void a_process_that_is_idle_has_windows_out_of_its_floor(void **state)
 	assert_int_equal(number_at(process, "samples"), 0);
 	monitor_stop(harness, monitor);
 	workload_do(harness, workload, "go");
+}
+
+static json_t *until_exact(struct harness *harness, struct child *monitor, pid_t pid, double s)
+{
+	for (;;) {
+		json_t *report = monitor_report(harness, monitor);
+		json_t *exact = json_object_get(process_of(report, pid), "exact");
+
+		if (json_is_object(exact) && real_at(exact, "seconds") >= s)
+			return report;
+	}
+}
+
+/* A round of 321 allocations and as many frees each 0.2 s, and 20 blocks a second that stay. At 10
+ * % of a core, which holds on a machine that is busy with other tests. */
+static void a_process_with_few_events_is_tracked_exactly(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *workload = dripper_run(harness, "dripper", NULL, "20", "200000", NULL);
+	struct child *monitor = MONITOR(harness, "profile", "-p", workload->pid_text, "--overhead",
+					"10%", "--format", "json", "1");
+	pid_t pid = workload->pid;
+	json_t *report = until_exact(harness, monitor, pid, 20), *process = process_of(report, pid);
+	json_t *exact = json_object_get(process, "exact"), *drip = site_of(process, "drip");
+	double seconds = real_at(exact, "seconds"), rate;
+
+	expect_schema(harness, report, "profile");
+	assert_true(real_at(exact, "core") < 0.1);
+	/* All of the time is tracked, and each of its events is counted. */
+	assert_true(real_at(process, "tracked_s") > 0.8 * seconds);
+	monitor_stop(harness, monitor);
+	rate = rate_of(harness, workload);
+	assert_true(real_at(exact, "events_per_s") > 0.7 * (642 * 5 + rate));
+	assert_true(real_at(exact, "events_per_s") < 1.05 * (642 * 5 + rate));
+	assert_true(fabs(real_at(drip, "births_per_s") - rate) < 0.1 * rate);
+	assert_int_equal(site_rank(process, "drip"), 0);
+}
+
+/* What is dear beside it takes nothing from it, and has windows. */
+static void of_several_targets_each_is_tracked_in_its_way(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct child *quiet = dripper_run(harness, "dripper", NULL, "20", "1000000", NULL);
+	struct child *busy = dripper_start(harness, "dripper", NULL, NULL);
+	struct child *monitor = MONITOR(harness, "profile", "-n", "dripper", "--overhead", "20%",
+					"--format", "json", "1");
+	json_t *report, *process;
+
+	monitor_wait_attached(harness, monitor, busy->pid);
+	do {
+		report = until_exact(harness, monitor, quiet->pid, 5);
+		process = process_of(report, busy->pid);
+	} while (number_at(process, "windows") < 5);
+	assert_true(json_is_null(json_object_get(process, "exact")));
+	assert_true(real_at(process, "spent") <= 0.4);
+	assert_int_equal(site_rank(process, "drip"), 0);
+	monitor_stop(harness, monitor);
+	rate_of(harness, quiet);
+	rate_of(harness, busy);
 }
 
 /* Exceptions, cancellation and forks all the while: it ends as it does alone. */
@@ -155,6 +217,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(a_process_that_is_idle_has_windows_out_of_its_floor),
+		e2e_test(a_process_with_few_events_is_tracked_exactly),
+		e2e_test(of_several_targets_each_is_tracked_in_its_way),
 		e2e_test(many_windows_do_no_harm_and_leave_no_probe),
 		e2e_test(a_target_that_is_stopped_meanwhile_goes_on),
 		e2e_test(a_target_that_execs_begins_anew),

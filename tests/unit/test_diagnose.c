@@ -297,6 +297,28 @@ static void lose(struct retain_result *scan, uint64_t sized, uint64_t classed)
 	retain_result_identify(scan);
 }
 
+/* By tracking alone it is known that blocks are there, and not whether anything points to them. */
+static void blocks_are_looked_up_by_two_scans_alone(void **state)
+{
+	struct memory_conclusion conclusion = {.growth.groups[GROUP_LIVE] = MIB};
+
+	(void)state;
+	for (int counted = 0; counted < 2; counted++) {
+		struct site_growth sites[] = {{EVENLY(1.0 * MIB, 100)}};
+		struct heap_growth growth = divided(true, MIB, sites, 1);
+		struct profile_report_process profile = {0};
+		struct diagnosis diagnosis;
+
+		growth.counted = counted;
+		add_site(&profile, 0, PROFILE_CHURNING);
+		diagnosis = conclude((struct diagnosis_evidence){
+			.conclusion = &conclusion, .profile = &profile, .growth = &growth});
+		assert_int_equal(diagnosis.verdict, DIAGNOSIS_GROWS);
+		assert_int_equal(diagnosis.blocks.checked, counted ? 100 : 0);
+		vec_free(&profile.sites);
+	}
+}
+
 static void unreachable_blocks_that_become_more_leak(void **state)
 {
 	static const struct {
@@ -1007,6 +1029,7 @@ int main(void)
 		cmocka_unit_test(growth_that_goes_on_is_no_unknown),
 		cmocka_unit_test(memory_says_how_long_it_grows_where_one_call_stack_is_all_of_it),
 		cmocka_unit_test(a_block_or_two_are_chance),
+		cmocka_unit_test(blocks_are_looked_up_by_two_scans_alone),
 		cmocka_unit_test(unreachable_blocks_that_become_more_leak),
 		cmocka_unit_test(a_call_stack_is_borne_out_by_resident_memory),
 		cmocka_unit_test(stops_are_counted),

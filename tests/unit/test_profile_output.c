@@ -77,6 +77,48 @@ static void what_surely_grows_most_comes_first(void **state)
 	json_decref(report);
 }
 
+/* The first process of the fixture, which is tracked exactly, or was. */
+static char *written_exact(writer write, double exact_s, const char *why)
+{
+	struct profile_report report = {0};
+	struct profile_report_process *process;
+	size_t size;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	profile_report_fill(&report);
+	process = &report.processes.items[0];
+	process->exact_s = exact_s;
+	process->events_per_s = exact_s > 0 ? 98.4 : 0;
+	process->core = 0.00021;
+	process->exact_why = why;
+	assert_int_equal(write(out, &report), 0);
+	assert_int_equal(fclose(out), 0);
+	profile_report_free(&report);
+	return text;
+}
+
+static void a_report_says_whether_everything_is_tracked(void **state)
+{
+	_cleanup_free_ char *exact = written_exact(text_profile_write, 61.2, NULL),
+			    *windows = written_exact(text_profile_write, 0, "it is too dear"),
+			    *line = written_exact(json_profile_write, 61.2, NULL);
+	json_t *report = json_loads(line, 0, NULL), *processes;
+
+	(void)state;
+	assert_non_null(strstr(
+		exact, ": tracked exactly for 61 s: 98.4 events/s, 0.02% of a core spent\n"));
+	assert_null(strstr(exact, "not tracked exactly"));
+	assert_null(strstr(windows, ": tracked exactly"));
+	assert_non_null(strstr(windows, "   not tracked exactly: it is too dear\n"));
+	processes = json_object_get(report, "processes");
+	assert_true(json_is_null(json_object_get(json_array_get(processes, 1), "exact")));
+	assert_true(real_at(json_object_get(json_array_get(processes, 0), "exact"),
+			    "events_per_s") == 98.4);
+	json_decref(report);
+}
+
 static void json_has_limits_survival_and_nulls_for_what_is_not_known(void **state)
 {
 	_cleanup_free_ char *text = written(json_profile_write, 0);
@@ -245,6 +287,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_surely_grows_most_comes_first),
+		cmocka_unit_test(a_report_says_whether_everything_is_tracked),
 		cmocka_unit_test(json_has_limits_survival_and_nulls_for_what_is_not_known),
 		cmocka_unit_test(no_format_lets_a_name_through_as_it_is),
 		cmocka_unit_test(folded_stacks_are_of_an_hours_growth),

@@ -220,6 +220,46 @@ static void the_program_is_told_from_its_libraries(void **state)
 	}
 }
 
+#define GOROOT "/usr/lib/go-1.19/src/"
+
+/* Connections of net/http: only the library's code runs there, which says who has started it. */
+static void a_goroutine_without_code_of_the_program_is_named_by_what_it_runs(void **state)
+{
+	static const struct {
+		struct frame frames[DEPTH];
+		size_t label;
+	} cases[] = {
+		{{{.function = "syscall.Socket", .file = GOROOT "syscall/syscall_unix.go"},
+		  {.function = "net.socket", .file = GOROOT "net/sock_posix.go"},
+		  {.function = "net/http.(*Transport).dialConnFor",
+		   .file = GOROOT "net/http/transport.go"},
+		  {.function = "runtime.goexit.abi0", .file = GOROOT "runtime/asm_amd64.s"}},
+		 2},
+		{{{.function = "net.socket", .file = GOROOT "net/sock_posix.go"},
+		  {.function = "main.dial", .file = "/srv/main.go"},
+		  {.function = "runtime.goexit", .file = GOROOT "runtime/asm_amd64.s"}},
+		 1},
+		{{{.function = "runtime.sysMap", .file = GOROOT "runtime/mem.go"},
+		  {.function = "runtime.bgsweep", .file = GOROOT "runtime/mgcsweep.go"},
+		  {.function = "runtime.goexit", .file = GOROOT "runtime/asm_amd64.s"}},
+		 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct frames frames = {0};
+
+		for (size_t j = 0; j < DEPTH && cases[i].frames[j].function; j++) {
+			struct frame *frame = vec_push(&frames.list);
+
+			*frame = cases[i].frames[j];
+			frame->module = "/app";
+		}
+		assert_ptr_equal(site_label_frame(&frames), &frames.list.items[cases[i].label]);
+		vec_free(&frames.list);
+	}
+}
+
 static void no_frame_has_no_label(void **state)
 {
 	const struct frames none = {0};
@@ -263,6 +303,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_function_of_the_user_is_the_label),
 		cmocka_unit_test(the_program_is_told_from_its_libraries),
+		cmocka_unit_test(a_goroutine_without_code_of_the_program_is_named_by_what_it_runs),
 		cmocka_unit_test(no_frame_has_no_label),
 		cmocka_unit_test(template_arguments_collapse),
 	};

@@ -386,6 +386,50 @@ static unsigned windows_of_all(const struct machine *machine)
 	return windows;
 }
 
+static void two_windows_that_met_the_process_at_work_show_its_rate(void **state)
+{
+	struct window_budget budget;
+
+	(void)state;
+	window_budget_init(&budget, 0.01, 0.003, 1);
+	assert_true(isinf(window_budget_hits_per_s(&budget)));
+	spend(&budget, 0.003, 0.0002, 0.1, 100);
+	assert_true(isinf(window_budget_hits_per_s(&budget)));
+	spend(&budget, 0.003, 0.0002, 0.1, 100);
+	assert_float_equal(window_budget_hits_per_s(&budget), 0.002, 1e-9);
+}
+
+/* It sleeps through all of them. */
+static void a_second_of_windows_shows_the_rate_of_one_that_hardly_works(void **state)
+{
+	static const struct window_cost sleeps = {
+		.attach_s = 0.003, .open_s = 0.4, .births_s = 0.4};
+	struct window_budget budget;
+
+	(void)state;
+	window_budget_init(&budget, 0.01, 0.003, 1);
+	for (int i = 0; i < 2; i++)
+		window_budget_spend(&budget, &sleeps);
+	assert_true(isinf(window_budget_hits_per_s(&budget)));
+	window_budget_spend(&budget, &sleeps);
+	assert_true(window_budget_hits_per_s(&budget) == 0);
+}
+
+static void the_densest_burst_is_feared_until_the_rate_is_known(void **state)
+{
+	struct window_budget budget;
+
+	(void)state;
+	window_budget_init(&budget, 0.01, 0.003, 1);
+	window_budget_step(&budget, 0, 0);
+	window_budget_step(&budget, 1, 0.02);
+	assert_float_equal(window_budget_burst_s(&budget), 5 * 0.02 * 0.056, 1e-9);
+	window_budget_step(&budget, 1.02, 0.04);
+	assert_float_equal(window_budget_burst_s(&budget), 0.056, 1e-9);
+	spend(&budget, 0.003, 0.0002, 0.1, 100);
+	assert_true(window_budget_burst_s(&budget) == 0);
+}
+
 static void nobody_loses_more_than_the_limit_and_leakmon_uses_no_more(void **state)
 {
 	(void)state;
@@ -720,6 +764,9 @@ int main(void)
 		cmocka_unit_test(a_burst_beside_the_births_makes_no_window_dear),
 		cmocka_unit_test(a_window_without_result_is_paid_and_adds_no_births),
 		cmocka_unit_test(one_that_ends_as_it_opens_makes_the_next_ones_no_dearer),
+		cmocka_unit_test(two_windows_that_met_the_process_at_work_show_its_rate),
+		cmocka_unit_test(a_second_of_windows_shows_the_rate_of_one_that_hardly_works),
+		cmocka_unit_test(the_densest_burst_is_feared_until_the_rate_is_known),
 		cmocka_unit_test(nobody_loses_more_than_the_limit_and_leakmon_uses_no_more),
 		cmocka_unit_test(
 			growing_processes_get_most_windows_sleeping_ones_none_and_others_turns),

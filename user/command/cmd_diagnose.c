@@ -61,7 +61,6 @@ static const struct diagnose_options defaults = {
 			.overhead = PROFILE_OVERHEAD,
 			.floor = DIAGNOSE_FLOOR,
 			.hasty = true,
-			.exact = true,
 		},
 	.pause = {.max_pause_ns = MAX_PAUSE_NS},
 	.for_ns = 60000000000ull,

@@ -212,11 +212,14 @@ static void add_held_code(const struct diagnosis_evidence *evidence, const struc
 		.high = growth->high,
 		.exact = evidence->growth->exact,
 		.site = code->site,
-		.blocks = {.checked = growth->samples,
-			   .held = growth->samples - growth->lost_samples,
-			   .unreachable = growth->lost_samples},
 	};
 
+	/* Without two scans nothing was looked up. */
+	if (evidence->growth->counted)
+		finding.blocks =
+			(struct diagnosed_blocks){.checked = growth->samples,
+						  .held = growth->samples - growth->lost_samples,
+						  .unreachable = growth->lost_samples};
 	if (growth->bytes < HELD_BYTES_MIN || !is_sure(evidence->growth, growth) ||
 	    !code_goes_on(evidence, growth))
 		return;

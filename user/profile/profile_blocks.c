@@ -81,7 +81,8 @@ int profile_blocks_read(const struct profile_report_process *process, uint64_t s
 	*blocks = (struct profile_blocks){0};
 	if (!target)
 		return 0;
-	if (target->exact.open && target->key && target->exact.window.open_ns <= since_ns)
+	if (target->exact.open && !target->exact.thinned && target->key &&
+	    target->exact.window.open_ns <= since_ns)
 		error = list_tracked(&target->exact, target->key, blocks);
 	else
 		error = list_followed(&target->profiled, blocks);

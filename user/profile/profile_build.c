@@ -105,8 +105,10 @@ static void judge_exact(const struct profile_target *target, double now_s,
 		return;
 	process->hits_per_s = exact_hits_per_s(&target->exact);
 	process->exact_why = why[target->exact.end];
-	if (target->exact.open)
-		process->exact_s = now_s - target->exact.opened_s;
+	if (!target->exact.open)
+		return;
+	process->exact_s = now_s - target->exact.opened_s;
+	process->events_per_s = exact_events_per_s(&target->exact);
 }
 
 static char *read_exe(pid_t pid)
@@ -140,7 +142,8 @@ static int add_process(const struct profile_sources *sources, struct profile_tar
 	if (window_budget_base_s(&target->budget) > target->budget.used_s)
 		process->floor = target->budget.floor;
 	if (target->budget.watched_s > 0)
-		process->core = target->budget.spent_s / target->budget.watched_s;
+		process->core =
+			(target->budget.spent_s + target->apart_s) / target->budget.watched_s;
 	judge_exact(target, sources->now_s, process);
 	process->target = target;
 	process->samples = target->profiled.samples;

@@ -54,6 +54,11 @@ static void charge(struct profile_choice *choice)
 	note_charged(choice);
 }
 
+size_t profile_choice_places(const struct profile_options *options)
+{
+	return options->places ? options->places : PROFILE_SLOTS;
+}
+
 struct profile_choice *profile_choice_new(const struct profile_options *options)
 {
 	struct profile_choice *choice = calloc(1, sizeof(*choice));
@@ -62,7 +67,7 @@ struct profile_choice *profile_choice_new(const struct profile_options *options)
 		return NULL;
 	choice->options = options;
 	choice->triage = options->triage;
-	choice->slots.limit = options->places ? options->places : PROFILE_SLOTS;
+	choice->slots.limit = profile_choice_places(options);
 	if (!choice->triage && open_own(choice)) {
 		free(choice);
 		return NULL;

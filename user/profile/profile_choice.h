@@ -20,6 +20,9 @@ struct profile_options;
 struct profile_choice *profile_choice_new(const struct profile_options *options);
 void profile_choice_free(struct profile_choice *choice);
 
+/* How many processes are chosen at a time at most. */
+size_t profile_choice_places(const struct profile_options *options);
+
 /*
  * From time to time: polls, when that is due, and lets processes join and leave the session; `busy`
  * (0: nobody) stays. Those that leave are marked as ended. 0, or -errno after a message.

@@ -12,9 +12,10 @@ struct profile_options {
 	struct session_options session;
 	double overhead; /* of the CPU time of each target */
 	double floor;	 /* share of a core that each counts as using at least */
-	bool hasty;	 /* windows of processes that idle come more often: the run is short */
-	/* Every event is tracked where all together cost less than `overhead` of a core: exact.h */
-	bool exact;
+	/* The run is short: windows of processes that idle come more often, and exact tracking is
+	 * tried at once, at `overhead` of a core for each target. Else it begins when windows have
+	 * shown that it is cheap, and all targets share that. */
+	bool hasty;
 	/* Takes named reports instead of the output format; NULL: none does. 0, or -errno after a
 	 * message, which ends the run. */
 	int (*take)(void *context, const struct profile_report *report, bool last);

@@ -39,6 +39,12 @@
  * more where blocks have outlived a window. */
 #define SAMPLES_MAX 65536
 #define SITES_MAX 4096
+/* Processes that are tracked exactly at a time: each has a thread that watches its cost. */
+#define EXACT_MOST 16
+/* Of leakmon's limit, the share for cuts of exact tracking. */
+#define CUTS_SHARE 0.5
+/* Of the room for blocks, the share that all exact tracking may fill with what is not followed. */
+#define EXACT_ROOM_SHARE 0.5
 
 struct profile_run {
 	const struct profile_options *options;
@@ -111,7 +117,7 @@ static int target_add(struct profile_run *run, const struct tracked *tracked)
 	target->budget.floor = run->options->floor;
 	if (run->options->hasty)
 		target->budget.idle_attach = PROFILE_IDLE_ATTACH_HASTY;
-	return run->options->exact ? exact_init(&target->exact, run->options->overhead) : 0;
+	return 0;
 }
 
 static void target_free(struct profile_run *run, struct profile_target *target)
@@ -262,14 +268,15 @@ static bool is_followed(const struct outstanding *block, void *context)
 }
 
 /* Blocks that are not followed any more leave the live set: the next window has room. */
-static int forget_others(struct profile_run *run, const struct profile_target *target)
+static int forget_others(struct profile_run *run, const struct profile_target *target,
+			 const struct outstanding_list *blocks)
 {
 	struct profile_index index = {0};
 	int error = profiled_index(&target->profiled, &index);
 
 	if (!error)
-		error = window_blocks_forget(&run->session->bpf, target->key, &run->window.blocks,
-					     is_followed, &index);
+		error = window_blocks_forget(&run->session->bpf, target->key, blocks, is_followed,
+					     &index);
 	vec_free(&index.blocks);
 	return error;
 }
@@ -383,7 +390,7 @@ static int take_window(struct profile_run *run)
 		target_restart(run, target, run->window.after.process);
 	error = absorb(run, target, &run->window, run->slowed_s, &run->births);
 	if (!error && target->key)
-		error = forget_others(run, target);
+		error = forget_others(run, target, &run->window.blocks);
 	return error;
 }
 
@@ -575,11 +582,59 @@ static void part(struct profile_run *run)
 
 /* -------- exact tracking, where it is cheap */
 
+static size_t exact_count(const struct profile_run *run)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < run->targets.count; i++)
+		count += run->targets.items[i]->exact.open;
+	return count;
+}
+
+/* The share of a core that the process may lose to it: those that are profiled, or may be, have
+ * --overhead of one core between them. Where somebody waits for an answer, each has that. */
+static double exact_promise(const struct profile_run *run)
+{
+	size_t sharers = run->options->hasty ? 1
+			 : run->choice	     ? profile_choice_places(run->options)
+					     : run->targets.count;
+
+	return run->options->overhead / (double)MAX(sharers, 1);
+}
+
+/* What `watched_s` and the attempts so far have left for a burst. */
+static double exact_left_s(const struct profile_run *run, const struct profile_target *target)
+{
+	return run->options->hasty ? INFINITY
+				   : exact_saved_s(&target->exact, target->budget.watched_s);
+}
+
+/* Whether windows have shown that it is cheap; or, where the process is yet to earn a window that
+ * could show it, whether it has saved up the worst that an attempt may cost. */
+static bool exact_is_affordable(const struct profile_run *run, const struct profile_target *target)
+{
+	const struct window_budget *budget = &target->budget;
+	double hits_per_s = window_budget_hits_per_s(budget);
+
+	if (run->options->hasty)
+		return true;
+	return !run->held_back &&
+	       (isinf(hits_per_s) ? !window_budget_is_earned(budget)
+				  : exact_is_cheap(&target->exact, hits_per_s)) &&
+	       window_budget_burst_s(budget) < exact_left_s(run, target);
+}
+
+/* The two budgets of a hasty run are one. */
+static void charge_exact(struct profile_run *run, struct profile_target *target, double cost_s)
+{
+	*(run->options->hasty ? &target->budget.spent_s : &target->apart_s) += cost_s;
+}
+
 static void end_exact(struct profile_run *run, struct profile_target *target, enum exact_end end)
 {
 	struct exact_tracking *exact = &target->exact;
 
-	target->budget.spent_s += exact_take_cost_s(exact);
+	charge_exact(run, target, exact_take_cost_s(exact));
 	exact_close(exact, end, now_of(run));
 	log_debug("PID %d: exact tracking ends after %.1f s, at %.0f hits/s (%d)", target->pid,
 		  now_of(run) - exact->opened_s, exact_hits_per_s(exact), (int)end);
@@ -593,10 +648,12 @@ static void end_exact(struct profile_run *run, struct profile_target *target, en
 static void begin_exact(struct profile_run *run, struct profile_target *target)
 {
 	int error = exact_open(&target->exact, run->session, target->pid, target->clock,
-			       run->calibration.trap_ns, now_of(run));
-
-	target->budget.spent_s +=
+			       run->calibration.trap_ns, exact_left_s(run, target), now_of(run));
+	double attach_s =
 		window_budget_attach_loss_s(&target->budget, target->exact.window.attach_s);
+
+	target->exact.spent_s += attach_s;
+	charge_exact(run, target, attach_s);
 	if (error)
 		log_debug("PID %d: no exact tracking: %s", target->pid, strerror(-error));
 }
@@ -616,30 +673,54 @@ static int end_part(struct profile_run *run, struct profile_target *target)
 	return error == -ENOMEM ? error : 0;
 }
 
+/* So that windows of other processes, and what comes, find room. */
+static int thin_exact(struct profile_run *run, struct profile_target *target)
+{
+	struct exact_tracking *exact = &target->exact;
+	double room = (double)run->options->session.tracking.max_blocks * EXACT_ROOM_SHARE /
+		      (double)exact_count(run);
+
+	if (run->options->hasty || (double)exact->window.blocks.list.count < room)
+		return 0;
+	exact->thinned = true;
+	return forget_others(run, target, &exact->window.blocks);
+}
+
 static int take_part(struct profile_run *run, struct profile_target *target)
 {
 	struct exact_tracking *exact = &target->exact;
-	double cost_s = exact_take_cost_s(exact), births = 0;
+	double cost_s = exact_take_cost_s(exact), births = 0, begin_s = probe_thread_cpu_s();
 	int error = exact_cut_read(exact, run->session);
 
-	target->budget.spent_s += cost_s;
-	if (!error && exact->window.after.process)
+	charge_exact(run, target, cost_s);
+	if (!error)
 		error = absorb(run, target, &exact->window, HITS_DEARER * cost_s, &births);
+	if (!error && target->key)
+		error = thin_exact(run, target);
 	if (error) {
 		end_exact(run, target, EXACT_FAILED);
 		return error == -ENOMEM ? error : 0;
 	}
-	exact_cut_finish(exact);
+	exact_cut_finish(exact, probe_thread_cpu_s() - begin_s);
 	return 0;
+}
+
+static bool cut_is_due(const struct profile_run *run, const struct profile_target *target)
+{
+	double share = run->options->overhead * CUTS_SHARE / (double)exact_count(run);
+
+	return (run->options->hasty || !run->held_back) && exact_cut_is_due(&target->exact, share);
 }
 
 static int tend_exact(struct profile_run *run, struct profile_target *target)
 {
 	struct exact_tracking *exact = &target->exact;
 
+	exact->promised = exact_promise(run);
 	if (!exact->open) {
 		if (run->open != target && exact_is_due(exact, now_of(run)) &&
-		    now_of(run) >= target->refused_until_s && exact_is_detached(exact))
+		    now_of(run) >= target->refused_until_s && exact_is_detached(exact) &&
+		    exact_count(run) < EXACT_MOST && exact_is_affordable(run, target))
 			begin_exact(run, target);
 		return 0;
 	}
@@ -649,7 +730,7 @@ static int tend_exact(struct profile_run *run, struct profile_target *target)
 	}
 	if (exact->window.stage == WINDOW_GRACE && monotonic_ns() >= exact->window.next_ns)
 		return take_part(run, target);
-	return exact_cut_is_due(exact) ? end_part(run, target) : 0;
+	return cut_is_due(run, target) ? end_part(run, target) : 0;
 }
 
 /* -------- in between */

@@ -39,7 +39,8 @@ struct profile_target {
 	struct profiled profiled;
 	struct garbage_watch garbage;
 	struct window_budget budget;
-	struct exact_tracking exact; /* without a detach thread: only windows are wanted */
+	struct exact_tracking exact;
+	double apart_s; /* CPU time that exact tracking has cost it beside `budget` */
 	clockid_t clock;
 	bool is_due, ended;
 	double growth; /* bytes per second for sure, by the latest report: growing ones come first

@@ -31,6 +31,10 @@
 #define FIRST_SLOWER 3.0
 #define BURST_SLOWER 5.0
 #define SHOWN_S 0.002
+/* So many windows, which have counted births for so long, show the rate of one that hardly works.
+ */
+#define RATE_WINDOWS 2
+#define RATE_BIRTHS_S 1.0
 /* For an attach leakmon has not worked longer than this: one that took longer has waited. */
 #define IDLE_ATTACH_MAX_S 0.03
 /* The first window comes so long, on average, after it is earned: somebody may wait for it. */
@@ -150,8 +154,16 @@ static double expected_cost_s(const struct window_budget *budget)
 	       probed_s(window_budget_length_s(budget)) * expected_loss(budget);
 }
 
+double window_budget_hits_per_s(const struct window_budget *budget)
+{
+	bool known = budget->windows >= RATE_WINDOWS &&
+		     (is_shown(budget) || budget->births_s >= RATE_BIRTHS_S);
+
+	return known ? budget->loss : INFINITY;
+}
+
 /* The cost of a window that meets the densest burst from its beginning, where none has yet. */
-static double first_burst_s(const struct window_budget *budget)
+double window_budget_burst_s(const struct window_budget *budget)
 {
 	if (is_shown(budget))
 		return 0;
@@ -183,13 +195,13 @@ double window_budget_allowance_s(const struct window_budget *budget)
 		    ALLOWANCE_OF_BOUND * window_budget_bound_s(budget));
 }
 
-static bool is_earned(const struct window_budget *budget)
+bool window_budget_is_earned(const struct window_budget *budget)
 {
 	double expected_s = expected_cost_s(budget);
 
 	return budget->spent_s + expected_s <= budget->limit * window_budget_base_s(budget) &&
 	       UNCOUNTED * expected_s < window_budget_bound_s(budget) &&
-	       first_burst_s(budget) < left_s(budget);
+	       window_budget_burst_s(budget) < left_s(budget);
 }
 
 static double windows_per_s(const struct window_budget *budget)
@@ -222,7 +234,7 @@ bool window_budget_step(struct window_budget *budget, double now_s, double cpu_s
 		return false;
 	/* Also if it is not: else windows would open where the process has just been busy. */
 	draw_next(budget);
-	return is_earned(budget);
+	return window_budget_is_earned(budget);
 }
 
 /* For a window that ended before births counted, only the time in probes is known, and some of the
@@ -250,6 +262,7 @@ void window_budget_spend(struct window_budget *budget, const struct window_cost 
 	learn_loss(budget, cost, weight);
 	if (cost->births_s <= 0 || cost->births < 0)
 		return;
+	budget->births_s += cost->births_s;
 	budget->births_per_s += (cost->births / cost->births_s - budget->births_per_s) * weight;
 	budget->windows++;
 }

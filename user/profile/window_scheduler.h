@@ -59,6 +59,7 @@ struct window_budget {
 	double attach_s;     /* cost of opening and closing a window, lately */
 	double loss;	     /* loss per second while births count, lately */
 	double shown_s;	     /* CPU time that it has used in windows, with their hits */
+	double births_s;     /* time for which births have counted in windows */
 	double births_per_s; /* lately */
 	double last_s;	     /* time of the latest step; negative: none yet */
 	double hazard;	     /* of a window, accumulated since the latest one */
@@ -73,6 +74,9 @@ void window_budget_init(struct window_budget *budget, double limit, double attac
 
 /* From time to time; `cpu_s` is the process's CPU time. True: a window is due now. */
 bool window_budget_step(struct window_budget *budget, double now_s, double cpu_s);
+
+/* Whether the next window can be paid for, whenever it comes. */
+bool window_budget_is_earned(const struct window_budget *budget);
 
 /* Length of the next window, its grace, and the cost at which it is closed early. */
 double window_budget_length_s(const struct window_budget *budget);
@@ -98,6 +102,14 @@ void window_budget_spend(struct window_budget *budget, const struct window_cost 
 
 /* The base of its cost's share: the CPU time that it has used, or would have by the floor. */
 double window_budget_base_s(const struct window_budget *budget);
+
+/* The loss per second that tracking every event would be, as windows have measured it; INFINITY:
+ * they have not shown it yet. */
+double window_budget_hits_per_s(const struct window_budget *budget);
+
+/* The most that the process can lose before probes that meet its densest burst are out, as its CPU
+ * clock has it; 0: windows have shown its rate. */
+double window_budget_burst_s(const struct window_budget *budget);
 
 /* Share of that which windows have cost so far. */
 double window_budget_spent_share(const struct window_budget *budget);

@@ -194,7 +194,10 @@ struct diagnosis {
 	double spent_core; /* share of a core that the profile has cost the process */
 	double own_cpu_s;  /* CPU time of leakmon, for all processes of the run */
 	unsigned scans;	   /* of the heap */
-	unsigned stops;	   /* for them and for readings of memory */
+	/* The last scan would have taken so long, and the answer would have come too late: it was
+	 * left out; 0: it was not. */
+	double scan_left_out_s;
+	unsigned stops; /* for them and for readings of memory */
 	uint64_t longest_stop_ns;
 	uint64_t limit_bytes;		/* of its control group; 0: none is known */
 	double limit_in_s;		/* at this rate; negative: not known */

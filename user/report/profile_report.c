@@ -153,6 +153,11 @@ static bool has_explained(const void *process)
 	return ((const struct profile_report_process *)process)->explained >= 0;
 }
 
+static bool is_exact(const void *process)
+{
+	return ((const struct profile_report_process *)process)->exact_s > 0;
+}
+
 #define PROCESS(member) offsetof(struct profile_report_process, member)
 #define NET(member) PROCESS(judgement.net_blocks_per_s.member)
 static const struct figure process_figures[] = {
@@ -163,6 +168,11 @@ static const struct figure process_figures[] = {
 	FIGURE("exited", NULL, FLAG, PROCESS(exited), .unrecorded = true),
 	FIGURE("oom_killed", NULL, FLAG, PROCESS(oom_killed), .unrecorded = true),
 	FIGURE("spent", NULL, REAL, PROCESS(spent)),
+	FIGURE("seconds", NULL, REAL, PROCESS(exact_s), .unrecorded = true, .section = "exact",
+	       .shown = is_exact),
+	FIGURE("events_per_s", NULL, REAL, PROCESS(events_per_s), .unrecorded = true,
+	       .section = "exact"),
+	FIGURE("core", NULL, REAL, PROCESS(core), .unrecorded = true, .section = "exact"),
 	FIGURE("windows", NULL, NUMBER, PROCESS(judgement.windows)),
 	FIGURE("tracked_s", NULL, REAL, PROCESS(judgement.tracked_s)),
 	FIGURE("samples", NULL, NUMBER, PROCESS(samples)),

@@ -88,13 +88,13 @@ struct profile_report_process {
 	bool has_memory_growth;
 	double explained; /* of that growth, the share that the sites account for; negative: nothing
 			     is to be explained */
-	double spent;	  /* of its CPU time, or of the floor's, what the profile has cost it */
+	double spent;	  /* of its CPU time, or of the floor's, what windows have cost it */
 	double floor;	  /* share of a core that it counts as using, since it uses less; 0: none */
-	double core;	  /* share of a core that the profile has cost it; not recorded */
-	/* Every event is tracked since `exact_s` seconds; 0: it is profiled in windows. Then what
-	 * exact tracking met when it was tried: why it ended (static; NULL: it was not tried). Not
-	 * recorded. */
-	double exact_s, hits_per_s;
+	double core;	  /* share of a core that all of this has cost it; not recorded */
+	/* Every event is tracked since `exact_s` seconds, `events_per_s` of them; 0: it is profiled
+	 * in windows. Then what exact tracking met when it was tried: why it ended (static; NULL:
+	 * it was not tried). Not recorded. */
+	double exact_s, events_per_s, hits_per_s;
 	const char *exact_why;
 	const struct profile_target *target; /* for profile_blocks_read(); NULL: of a recording */
 	size_t samples;

@@ -40,6 +40,8 @@
  * become busier. The last one begins so much earlier, but after this share of the time. */
 #define LOOK_MARGIN 1.5
 #define CLOSING_SHARE 0.25
+/* The answer comes at most so long after the time that was given. */
+#define ANSWER_WITHIN_S 30.0
 /* In less time, scans of a managed heap come first: loading probes of the kernel's allocators takes
  * the time that a third scan needs. */
 #define KERNEL_BESIDE_SCANS_S 30
@@ -67,7 +69,9 @@ struct subject {
 	struct count_series thread_series, descriptor_series;
 	struct retain_result scans[DIAGNOSE_SCANS];
 	size_t scan_count;
-	bool unscannable; /* it was said */
+	double scan_s;	   /* the latest one took */
+	double left_out_s; /* the last one would have taken, and was left out; 0: it was not */
+	bool unscannable;  /* it was said */
 	struct diagnose_beside beside;
 	struct kernel_watch *kernel; /* owned; NULL: out of memory */
 	bool is_go;
@@ -382,6 +386,7 @@ static void scan(struct diagnose_run *run, struct subject *subject,
 					       .processes = run->stages.processes,
 					       .held = &run->held};
 	struct retain *retain = NULL;
+	uint64_t began_ns = monotonic_ns();
 	int error;
 
 	if (subject->ended || subject->unscannable || subject->scan_count == DIAGNOSE_SCANS)
@@ -394,12 +399,25 @@ static void scan(struct diagnose_run *run, struct subject *subject,
 	retain_close(retain);
 	subject->ended |= error == -ESRCH;
 	subject->scan_count += !error;
+	subject->scan_s = seconds_since(began_ns);
 	if (error && error != -ESRCH) {
 		subject->unscannable = true;
 		log_warning("PID %d: its heap cannot be scanned (%s): what holds memory is not "
 			    "known",
 			    subject->pid, strerror(-error));
 	}
+}
+
+/* Nobody waits for a scan that comes long after its time: what was tracked answers alone. */
+static void scan_last(struct diagnose_run *run, struct subject *subject,
+		      const struct profile_report_process *profile)
+{
+	double due_s = (double)run->options->for_ns / 1e9 + ANSWER_WITHIN_S;
+
+	if (subject->scan_count && seconds_since(run->begin_ns) + subject->scan_s > due_s)
+		subject->left_out_s = subject->scan_s;
+	else
+		scan(run, subject, profile, true);
 }
 
 /* -------- the answer */
@@ -433,7 +451,7 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	read_memory(run, subject, &subject->last, &subject->has_last);
 	subject->has_files &= !tmpfs_files_read(subject->pid, &subject->last_files);
 	cgroup_memory_limit(subject->pid, &subject->limit_bytes, &subject->limit_used_bytes);
-	scan(run, subject, profiled, true);
+	scan_last(run, subject, profiled);
 	explain_tracked(subject, profiled);
 	if (subject->has_first && subject->has_last) {
 		const struct memory_split before = memory_split_of(&subject->first);
@@ -472,6 +490,7 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 		evidence.scans[i] = &subject->scans[i];
 	evidence.scan_count = subject->scan_count;
 	diagnose_conclude(&evidence, diagnosis);
+	diagnosis->scan_left_out_s = subject->left_out_s;
 	diagnosis->own_cpu_s = emit_cost().cpu_s;
 	run->leaks |=
 		diagnosis->verdict == DIAGNOSIS_GROWS || diagnosis->verdict == DIAGNOSIS_LEAKS;

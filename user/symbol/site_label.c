@@ -46,9 +46,11 @@ static bool is_of_python_allocator(const char *function)
 /* In a static program these are the program's own. */
 static bool is_starter(const char *function)
 {
-	static const char *const names[] = {
-		"_start", "__libc_start_main",	    "start_thread", "__libc_start_call_main",
-		"clone",  "__libc_start_main_impl", "clone3",	    "__clone3"};
+	static const char *const names[] = {"runtime.goexit", "runtime.goexit.abi0",
+					    "_start",	      "__libc_start_main",
+					    "start_thread",   "__libc_start_call_main",
+					    "clone",	      "__libc_start_main_impl",
+					    "clone3",	      "__clone3"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (!strcmp(names[i], function))
@@ -434,8 +436,23 @@ const struct frame *site_label_program(const struct frames *frames)
 	return packaged ? packaged : native;
 }
 
+/* The function that a goroutine runs: runtime.goexit stands as its caller (runtime/proc.go,
+ * newproc1). NULL: none, or the runtime's own. */
+static const struct frame *goroutine_function(const struct frames *frames)
+{
+	for (size_t i = 1; i < frames->list.count; i++) {
+		const struct frame *exit = &frames->list.items[i], *run = exit - 1;
+
+		if (exit->function && text_begins(exit->function, "runtime.goexit"))
+			return run->function && !text_begins(run->function, "runtime.") ? run
+											: NULL;
+	}
+	return NULL;
+}
+
 const struct frame *site_label_frame(const struct frames *frames)
 {
+	const struct frame *goroutine = goroutine_function(frames);
 	const struct frame *nameless = NULL, *named = NULL, *managed = NULL;
 
 	for (size_t i = 0; i < frames->list.count; i++) {
@@ -451,6 +468,8 @@ const struct frame *site_label_frame(const struct frames *frames)
 		if (!named && frame->function)
 			named = frame;
 	}
+	if (goroutine)
+		return goroutine;
 	if (managed)
 		return managed;
 	if (nameless && nameless->module)
@@ -538,7 +557,8 @@ size_t site_label_steps(const struct frames *frames, enum label_room room,
 	inner += list.count;
 	for (const struct frame *frame = label; frame < end && list.count < inner; frame++) {
 		if (frame == label ||
-		    (frame->function && (any || site_label_is_users(frames, frame))))
+		    (frame->function &&
+		     (any ? !is_starter(frame->function) : site_label_is_users(frames, frame))))
 			step_add(&list, frame, frame == label);
 	}
 	if (program)

@@ -22,8 +22,9 @@ bool site_label_is_users(const struct frames *frames, const struct frame *frame)
  * The label: from the caller of the allocator on, the first frame with a name that is not the C
  * library's, the C++ or the Rust library's, a wrapper of an allocator (xmalloc, g_strdup,
  * PyMem_Malloc), or a runtime's beneath code of its language. A frame without a name counts only in
- * the program itself. Where there is none: the first frame of the language's library, the first of
- * a library without symbols, the first with a name, else the first. NULL: the stack is empty.
+ * the program itself. Where there is none: the function that a goroutine runs, the first frame of
+ * the language's library, the first of a library without symbols, the first with a name, else the
+ * first. NULL: the stack is empty.
  */
 const struct frame *site_label_frame(const struct frames *frames);
 

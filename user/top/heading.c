@@ -277,22 +277,38 @@ static void memory_write(FILE *out, const struct profile_report_process *process
 			net->estimate, net->low, net->high);
 }
 
+static void tracking_write(FILE *out, const struct profile_report *report)
+{
+	const struct profile_report_process *process =
+		report->processes.count ? &report->processes.items[0] : NULL;
+	char base[32] = "its CPU time";
+
+	if (process && process->exact_s > 0) {
+		fprintf(out,
+			"Profile, tracked exactly for %.0f s: %.3g events/s, %zu blocks followed; "
+			"%.2f%% of a core spent, of %.3g%%",
+			process->exact_s, process->events_per_s, report->samples,
+			100 * process->core, 100 * report->limit);
+		return;
+	}
+	if (process && process->floor > 0)
+		snprintf(base, sizeof(base), "%.3g%% of a core", 100 * process->floor);
+	fprintf(out,
+		"Profile: %zu windows, %.2f s tracked, %zu blocks followed; %.2f%% of %s spent, of "
+		"%.3g%%; x tracks it exactly",
+		report->windows, report->tracked_s, report->samples, 100 * report->spent, base,
+		100 * report->limit);
+}
+
 static void profile_line_write(FILE *out, enum top_heading_line line,
 			       const struct profile_report *report)
 {
-	double floor = report->processes.count ? report->processes.items[0].floor : 0;
-	char text[16], base[32] = "its CPU time";
+	char text[16];
 
-	if (floor > 0)
-		snprintf(base, sizeof(base), "%.3g%% of a core", 100 * floor);
 	if (line == HEADING_MACHINE)
 		machine_write(out);
 	else if (line == HEADING_TOTAL)
-		fprintf(out,
-			"Profile: %zu windows, %.2f s tracked, %zu blocks followed; %.2f%% of %s "
-			"spent, of %.3g%%; x tracks it exactly",
-			report->windows, report->tracked_s, report->samples, 100 * report->spent,
-			base, 100 * report->limit);
+		tracking_write(out, report);
 	else if (line == HEADING_LEDGER && report->processes.count)
 		memory_write(out, &report->processes.items[0]);
 	else if (line == HEADING_COST)

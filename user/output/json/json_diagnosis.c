@@ -327,6 +327,8 @@ static void cost_write(struct json_writer *json, const struct diagnosis *diagnos
 	json_put_real(json, "hits_per_s", diagnosis->profile ? diagnosis->profile->hits_per_s : 0);
 	json_put_real(json, "own_cpu_s", diagnosis->own_cpu_s);
 	json_put_number(json, "scans", diagnosis->scans);
+	json_put_real(json, "scan_left_out_s",
+		      diagnosis->scan_left_out_s > 0 ? diagnosis->scan_left_out_s : (double)NAN);
 	json_put_number(json, "stops", diagnosis->stops);
 	json_put_number(json, "longest_stop_ns", diagnosis->longest_stop_ns);
 	json_close(json, '}');

@@ -160,8 +160,8 @@ static void share_write(FILE *out, const struct text_style *style,
 			percent_of(answer->high, diagnosis));
 	fprintf(out, " of %s that was counted", units_bytes(grown, diagnosis->grown_bytes, "+"));
 	if (answer->site && profile && profile->exact_s > 0)
-		fprintf(out, "; every allocation was tracked for %.0f s (%.0f calls/s)",
-			profile->exact_s, profile->hits_per_s);
+		fprintf(out, "; every allocation was tracked for %.0f s (%.0f events/s)",
+			profile->exact_s, profile->events_per_s);
 	else if (answer->site && profile)
 		fprintf(out, "; estimated from %zu windows", profile->judgement.windows);
 	fputc('\n', out);
@@ -527,6 +527,17 @@ static void limit_write(FILE *out, const struct text_style *style,
 		units_time(left, diagnosis->limit_in_s));
 }
 
+/* Twice the time of a scan, before which the answer is due, has room for two. */
+static void left_out_write(FILE *out, const struct text_style *style,
+			   const struct diagnosis *diagnosis)
+{
+	if (diagnosis->scan_left_out_s <= 0)
+		return;
+	label_write(out, style, "left out");
+	fprintf(out, "the last heap scan, which takes about %.0f s: --for %.0f has time for it\n",
+		diagnosis->scan_left_out_s, ceil(2 * diagnosis->scan_left_out_s));
+}
+
 static void cost_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
 {
 	label_write(out, style, "cost");
@@ -598,6 +609,7 @@ int text_diagnosis_write(FILE *out, const void *data)
 		memory_write(out, style, diagnosis);
 		counts_write(out, style, diagnosis);
 		limit_write(out, style, diagnosis);
+		left_out_write(out, style, diagnosis);
 		cost_write(out, style, diagnosis);
 		next_write(out, style, diagnosis);
 	}

@@ -79,8 +79,13 @@ static void site_write(FILE *out, const struct text_form *form,
 }
 
 /* The rest of its line. */
-static void windows_write(FILE *out, const struct profile_report_process *process)
+static void tracking_write(FILE *out, const struct profile_report_process *process)
 {
+	if (process->exact_s > 0) {
+		fprintf(out, "tracked exactly for %.0f s: %.3g events/s, %.2f%% of a core spent\n",
+			process->exact_s, process->events_per_s, 100 * process->core);
+		return;
+	}
 	fprintf(out, "%zu windows, %.2f s tracked, %.2f%% of ", process->judgement.windows,
 		process->judgement.tracked_s, 100 * process->spent);
 	if (process->floor > 0)
@@ -91,6 +96,8 @@ static void windows_write(FILE *out, const struct profile_report_process *proces
 		fputs("   no window yet: its cost, a share of the CPU time used, is saved up "
 		      "first\n",
 		      out);
+	if (process->exact_why && !process->exited)
+		fprintf(out, "   not tracked exactly: %s\n", process->exact_why);
 }
 
 /* Bytes that there was no room for, then the call stacks. */
@@ -121,7 +128,7 @@ void text_profile_suspect_write(FILE *out, const struct text_form *form,
 		snprintf(share, sizeof(share), "these explain %.0f%% of the growth; ",
 			 100 * process->explained);
 	fprintf(out, "         profiled: %s", share);
-	windows_write(out, process);
+	tracking_write(out, process);
 	sites_write(out, form, process);
 }
 
@@ -138,7 +145,7 @@ static void process_write(FILE *out, const struct profile_report *report,
 		process->oom_killed ? ", OOM-killed"
 		: process->exited   ? ", which has ended"
 				    : "");
-	windows_write(out, process);
+	tracking_write(out, process);
 	if (process->chosen_near)
 		fputs("   chosen: it is close to its memory limit\n", out);
 	else if (process->chosen_confidence > 0)
