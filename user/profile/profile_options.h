@@ -12,6 +12,7 @@ struct profile_options {
 	struct session_options session;
 	double overhead; /* of the CPU time of each target */
 	double floor;	 /* share of a core that each counts as using at least */
+	bool own;	 /* only the profile that the process keeps of itself: runs/retain_run.h */
 	bool hasty;	 /* windows of processes that idle come more often: the run is short */
 	/* Every event is tracked where all together cost less than `overhead` of a core: exact.h */
 	bool exact;
