@@ -47,7 +47,7 @@ OLDER       := $(addprefix $(B)/workloads/older_,static musl)
 DRIPPER     := $(B)/workloads/dripper_musl
 WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c)) \
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
-	$(REPORTED) $(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static numbers_fixed owners_fixed)
+	$(REPORTED) $(PORTABLE) $(OLDER) $(DRIPPER) $(addprefix $(B)/workloads/usdt_,without_free by_hits) $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static numbers_fixed owners_fixed)
 
 .PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-waiting e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs reports python-edges soak no-harm-runtimes
 
@@ -341,6 +341,10 @@ $(B)/workloads/usdt_without_free: tests/workloads/usdt.c $(wildcard tests/worklo
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) -DWITHOUT_FREE $< -o $@
+$(B)/workloads/usdt_by_hits: tests/workloads/usdt.c $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -DBY_HITS $< -o $@
 
 MUSL_CC ?= musl-gcc
 BUILD_OF_static := $(CC) -static
