@@ -120,6 +120,29 @@ static void jemalloc_samples_are_weighed_and_have_limits(void **state)
 						      "bytes")) == 20 * 81920);
 }
 
+/* -------- gperftools */
+
+static void the_heap_profiler_is_on(void)
+{
+	setenv("HEAPPROFILE", "/tmp/leakmon-e2e-heap-profile", 1);
+	setenv("LD_PRELOAD", "libtcmalloc.so.4", 1);
+}
+
+static void gperftools_is_exact(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness, the_heap_profiler_is_on);
+	json_t *profile;
+
+	workload_do(harness, target, "keep");
+	profile = profile_in(PROFILE(harness, target), "gperftools");
+	assert_int_equal(number_at(profile, "rate"), 1);
+	expect_exact(profile, "keep_small", 300, 300 * 1024);
+	expect_exact(profile, "keep_in_thread", 300, 300 * 1024);
+	expect_exact(profile, "keep_large", 20, 20 * 81920);
+	assert_null(profiled_site(profile, "make_and_free"));
+}
+
 static void a_process_without_a_profile_is_refused(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -217,6 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		e2e_test(jemalloc_that_samples_all_is_exact),
 		e2e_test(jemalloc_samples_are_weighed_and_have_limits),
+		e2e_test(gperftools_is_exact),
 		e2e_test(a_process_without_a_profile_is_refused),
 		e2e_test(tracemalloc_is_read_as_python_counts_it),
 	};

@@ -82,7 +82,8 @@ const struct command command_profile = {
 		 "INTERVAL seconds (5), COUNT times (until Ctrl-C), and once more at the end. A\n"
 		 "leak is confirmed after about 13 minutes; it ranks first long before.\n"
 		 "With --own: the live samples that the process's allocator or runtime keeps\n"
-		 "itself, from before leakmon came: jemalloc with prof:true, tracemalloc, Go.\n",
+		 "itself, from before leakmon came: jemalloc with prof:true, gperftools with\n"
+		 "HEAPPROFILE, Google TCMalloc, tracemalloc, Go.\n",
 	.examples =
 		"  leakmon profile -p 1234 60            a report every minute until Ctrl-C\n"
 		"  leakmon profile 60                    of what grows on this machine\n"

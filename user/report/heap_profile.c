@@ -46,11 +46,10 @@ static struct poisson_sum sum_of(const struct heap_profile *profile,
 static struct poisson_sum sum_weighed(const struct heap_profile *profile,
 				      const struct heap_weighed *weighed)
 {
-	double each = weighed->objects > 0 ? weighed->bytes / weighed->objects : 0;
-
 	return (struct poisson_sum){.sum = weighed->bytes,
 				    .variance = weighed->variance,
-				    .largest = profile->rate ? (double)profile->rate : each};
+				    .largest = profile->rate ? (double)profile->rate
+							     : weighed->largest};
 }
 
 static uint64_t in_use(struct heap_sampled allocated, struct heap_sampled freed)

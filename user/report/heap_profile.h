@@ -25,6 +25,7 @@ struct heap_sampled {
  * w(w - S): w is 1/p times S, and p the chance that a block of that size was sampled. */
 struct heap_weighed {
 	double objects, bytes, variance; /* of bytes */
+	double largest;			 /* bytes that one sample stands for at most */
 };
 
 /* Objects that one call stack allocated. */

@@ -237,12 +237,14 @@ static int read_list(struct tracemalloc *reading, const uint64_t table[TABLE_WOR
 	int error = 0;
 
 	reading->read++;
-	for (; !error && at; at = entry[ENTRY_NEXT]) {
+	while (!error && at) {
 		if (!left-- || !read_entry(reading, at, entry) ||
-		    !is_trace(entry, table[TABLE_BUCKETS], bucket))
+		    !is_trace(entry, table[TABLE_BUCKETS], bucket)) {
 			error = -ENOENT;
-		else
+		} else {
 			error = add_trace(reading, entry);
+			at = entry[ENTRY_NEXT];
+		}
 	}
 	if (error != -ENOENT)
 		return error;

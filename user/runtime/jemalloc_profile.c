@@ -181,6 +181,7 @@ static int add_site(struct jemalloc_profile *reading, const uint64_t *cell)
 		return 0;
 	weight = site.weighed.bytes / (double)site.allocated.objects;
 	size = (double)site.allocated.bytes / (double)site.allocated.objects;
+	site.weighed.largest = weight;
 	site.weighed.variance = fmax(site.weighed.bytes * (weight - size), 0);
 	site.addresses = calloc(record.depth, sizeof(*site.addresses));
 	kept = site.addresses ? vec_push(&reading->profile->sites) : NULL;

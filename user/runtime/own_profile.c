@@ -8,13 +8,12 @@
 #include "base/clock.h"
 
 extern const struct own_profile_source own_profile_go, own_profile_tracemalloc,
-	own_profile_jemalloc;
+	own_profile_gperftools, own_profile_jemalloc, own_profile_tcmalloc;
 
 /* A language's own profile names the program's code; the allocator's, the interpreter's. */
 static const struct own_profile_source *const sources[] = {
-	&own_profile_go,
-	&own_profile_tracemalloc,
-	&own_profile_jemalloc,
+	&own_profile_go,       &own_profile_tracemalloc, &own_profile_gperftools,
+	&own_profile_jemalloc, &own_profile_tcmalloc,
 };
 
 int own_profile_read(const struct maps *maps, struct heap_profile *profile)

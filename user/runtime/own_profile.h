@@ -33,7 +33,7 @@ int own_profile_read(const struct maps *maps, struct heap_profile *profile);
 
 /* The sources' names, separated by commas, for messages. */
 #define OWN_PROFILE_SOURCES                                                                        \
-	"Go, tracemalloc, TCMalloc, gperftools (HEAPPROFILE), jemalloc (prof:true)"
+	"Go, tracemalloc, Google TCMalloc, gperftools (HEAPPROFILE), jemalloc 5.3 (prof:true)"
 
 /* For sources. */
 
