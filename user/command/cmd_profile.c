@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon profile: which sites grow, at a cost that nobody notices. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "cli/values.h"
@@ -29,9 +30,10 @@ static int check_own(const struct profile_options *profile)
 			  "e.g. -p PID");
 		return -EINVAL;
 	}
-	if (!format || !output_has(format, OUTPUT_RETAIN)) {
-		log_error("--own has no format `%s`: choose %s", profile->session.output.format,
-			  output_words(OUTPUT_RETAIN));
+	/* The page of `retain` has no place for a heap profile. */
+	if (!format || !output_has(format, OUTPUT_RETAIN) || !strcmp(format->name, "html")) {
+		log_error("--own has no format `%s`: choose text|json|folded|pprof",
+			  profile->session.output.format);
 		return -EINVAL;
 	}
 	return 0;
