@@ -47,7 +47,7 @@ OLDER       := $(addprefix $(B)/workloads/older_,static musl)
 DRIPPER     := $(B)/workloads/dripper_musl
 WORKLOADS   := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c)) \
 	$(patsubst tests/workloads/%.cc,$(B)/workloads/%,$(wildcard tests/workloads/*.cc)) \
-	$(REPORTED) $(PORTABLE) $(OLDER) $(DRIPPER) $(B)/workloads/usdt_without_free $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static numbers_fixed owners_fixed)
+	$(REPORTED) $(PORTABLE) $(OLDER) $(DRIPPER) $(addprefix $(B)/workloads/usdt_,without_free by_hits) $(addprefix $(B)/workloads/,operators_static alone_static mallinfo_static tcmalloc_stats_static numbers_fixed owners_fixed)
 
 .PHONY: check-arch test unit own-unit unit-arm64 e2e e2e-waiting e2e-programs fleet truth test-vm test-packages test-image test-cri corpora clean-runs servers clean-servers diagnose-programs reports python-edges soak no-harm-runtimes versions debian13
 
@@ -63,8 +63,8 @@ test: deps
 # their machine: make test-vm.
 #   process_vm_readv(2), pagemap, userfaultfd(2): whatever reads the memory of a process
 UNIT_OF_KERNEL := code_watch cpython dotnet dso ended_stacks ghc glibc_arenas glibc_heap glibc_walk go \
-	hotspot hotspot_code jemalloc_heap mimalloc_heap mimalloc3_heap musl_heap ocaml ocaml5 pages process_memory profile_look runtime \
-	stack_zones stuck_read target_memory tcmalloc_heap v8 v8_code
+	hotspot hotspot_code jemalloc_heap jemalloc_profile mimalloc_heap mimalloc3_heap musl_heap ocaml ocaml5 pages process_memory profile_look runtime sampler_profiles \
+	stack_zones stuck_read target_memory tcmalloc_heap tracemalloc v8 v8_code
 #   openat2(2), and files of /proc that show the emulator's: maps, smaps, stat, exe, children
 UNIT_OF_KERNEL += core debuginfod jit_names maps perf_map process process_list root_only sysv_segments \
 	target_file
@@ -352,6 +352,10 @@ $(B)/workloads/usdt_without_free: tests/workloads/usdt.c $(wildcard tests/worklo
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) -DWITHOUT_FREE $< -o $@
+$(B)/workloads/usdt_by_hits: tests/workloads/usdt.c $(wildcard tests/workloads/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -DBY_HITS $< -o $@
 
 MUSL_CC ?= musl-gcc
 BUILD_OF_static := $(CC) -static

@@ -40,7 +40,7 @@ static SITE void pair(void)
 {
 	size_t size = OPAQUE((size_t)PAIR_BYTES);
 	void *pointer = OPAQUE(malloc(size));
-	uint64_t weight = otel_memory_alloc_semaphore ? hits(size) * SAMPLE_BYTES : 0;
+	uint64_t weight = otel_memory_alloc_semaphore ? sample_weight(size) : 0;
 
 	if (weight)
 		STAP_PROBE3(otel_memory, alloc, pointer, size, weight);

@@ -75,11 +75,11 @@ static int fewest_of(int runs)
 	return runs < 100 ? runs * 3 / 4 : runs * (runs < 1000 ? 90 : 93) / 100;
 }
 
-static void estimates_are_within_their_limits(void **state)
+static void expect_limits_to_hold(void **state, const char *program)
 {
 	static const char *const names[SITES + 1] = {"small", "middle", "large", "mixed", "sum"};
 	struct harness *harness = harness_bpf(state);
-	struct child *workload = WORKLOAD(harness, "usdt", "20261123");
+	struct child *workload = WORKLOAD(harness, program, "20261123");
 	struct child *monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0",
 						 "--format", "json", "3600");
 	struct held_truths held = {0};
@@ -110,6 +110,17 @@ static void estimates_are_within_their_limits(void **state)
 	assert_true(is_within(process_of(report, workload->pid), "bytes", 0));
 	assert_true(is_within(process_of(report, workload->pid), "bytes", 1800000));
 	assert_false(is_within(process_of(report, workload->pid), "bytes", 2000000));
+}
+
+static void estimates_are_within_their_limits(void **state)
+{
+	expect_limits_to_hold(state, "usdt");
+}
+
+/* The contract until August 2026. */
+static void weights_by_hits_are_within_their_limits(void **state)
+{
+	expect_limits_to_hold(state, "usdt_by_hits");
 }
 
 /* Output of a reader of recordings. */
@@ -545,6 +556,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		e2e_test(estimates_are_within_their_limits),
+		e2e_test(weights_by_hits_are_within_their_limits),
 		e2e_test(recordings_keep_the_limits_and_diffs_mark_chance),
 		e2e_test(semaphores_are_raised_while_leakmon_listens),
 		e2e_test(semaphores_go_back_to_zero_when_leakmon_is_killed),

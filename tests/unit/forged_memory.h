@@ -121,6 +121,20 @@ static inline uint64_t forged_memory_more(struct forged_memory *memory, uint64_t
 	return start;
 }
 
+/* A page of code behind it, which cannot be read. Returns its address. */
+static inline uint64_t forged_memory_code(struct forged_memory *memory)
+{
+	static char program[] = "/usr/lib/libprogram.so";
+
+	memory->mappings[2] = (struct mapping){.start = memory->base + memory->size,
+					       .end = memory->base + memory->size + 4096,
+					       .inode = 8,
+					       .executable = true,
+					       .path = program};
+	memory->maps.list.count = 3;
+	return memory->mappings[2].start;
+}
+
 /* When all is made: where changes matter. */
 static inline void forged_memory_find_places(struct forged_memory *memory)
 {

@@ -2,7 +2,8 @@
 /*
  * A program's own sampler by OpenTelemetry's contract: a Poisson process over the allocated bytes,
  * and the probes that report samples, built with the system's sys/sdt.h.
- * WITHOUT_FREE: it has no otel_memory:free.
+ * WITHOUT_FREE: it has no otel_memory:free. BY_HITS: weights are those of the contract until August
+ * 2026, SAMPLE_BYTES for each hit.
  */
 #ifndef LEAKMON_WORKLOAD_SAMPLER_H
 #define LEAKMON_WORKLOAD_SAMPLER_H
@@ -72,5 +73,39 @@ static inline uint64_t hits(size_t size)
 	}
 	return count;
 }
+
+#ifdef BY_HITS
+/* Bytes that an allocation stands for; 0: it is not sampled. */
+static inline uint64_t sample_weight(size_t size)
+{
+	return hits(size) * SAMPLE_BYTES;
+}
+#else
+/* 1 - e^-x, for 0 < x */
+static double chance_of(double x)
+{
+	double power = 1, sum = 0;
+	int halved = 0;
+
+	for (; x > 0.25; x /= 2)
+		halved++;
+	for (int i = 1; i < 14; i++) {
+		power *= -x / i;
+		sum -= power;
+	}
+	/* 1 - (1 - sum)^2 */
+	for (; halved; halved--)
+		sum *= 2 - sum;
+	return sum;
+}
+
+/* Bytes that an allocation stands for; 0: it is not sampled. */
+static inline uint64_t sample_weight(size_t size)
+{
+	double chance = chance_of((double)size / SAMPLE_BYTES);
+
+	return hits(size) ? (uint64_t)((double)size / chance + 0.5) : 0;
+}
+#endif
 
 #endif

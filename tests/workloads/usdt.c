@@ -2,8 +2,9 @@
 /*
  * usdt [SEED [SHARE [PROGRAM]]]: a program that samples its own allocations and reports them by
  * the probes otel_memory:alloc and otel_memory:free, built with the system's sys/sdt.h. The sampler
- * is a Poisson process over the bytes, of mean SAMPLE_BYTES; a sample's weight is that mean times
- * the hits that an allocation took. It also keeps the exact account.
+ * is a Poisson process over the bytes, of mean SAMPLE_BYTES; a sample's weight is its size divided
+ * by the chance of being sampled (sampler.h also has the older contract's). It also keeps the exact
+ * account.
  *
  *   go          allocates at several sites, SHARE percent of what a test needs; gives back half
  *   clear       gives everything back
@@ -13,7 +14,7 @@
  *   fork        from now on a child answers; at its end the parent prints `done`
  *   exec        becomes PROGRAM, or itself, anew
  *
- * WITHOUT_FREE: it has no otel_memory:free.
+ * WITHOUT_FREE, BY_HITS: as in sampler.h.
  */
 #include <dlfcn.h>
 #include <libgen.h>
@@ -57,7 +58,7 @@ static inline void keep(unsigned site, void *pointer, size_t size, bool sampled)
 	do {                                                                                       \
 		size_t size_ = (bytes);                                                            \
 		void *pointer_ = OPAQUE(malloc(size_));                                            \
-		uint64_t weight_ = otel_memory_alloc_semaphore ? hits(size_) * SAMPLE_BYTES : 0;   \
+		uint64_t weight_ = otel_memory_alloc_semaphore ? sample_weight(size_) : 0;         \
                                                                                                    \
 		if (weight_) {                                                                     \
 			told++;                                                                    \

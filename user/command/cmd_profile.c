@@ -1,27 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon profile: which sites grow, at a cost that nobody notices. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "cli/values.h"
 #include "command/command.h"
+#include "output/output.h"
 #include "profile/profile_run.h"
+#include "runs/retain_run.h"
 
 static int run(const void *options)
 {
-	return profile_run(options);
+	const struct profile_options *profile = options;
+	const struct retain_options own = {.session = profile->session, .own = true};
+
+	return profile->own ? retain_run(&own) : profile_run(profile);
+}
+
+/* 0, or -EINVAL after a message. */
+static int check_own(const struct profile_options *profile)
+{
+	const struct output_format *format = output_find(profile->session.output.format);
+
+	if (targets_require(&profile->session.targets, "leakmon profile --own -p PID"))
+		return -EINVAL;
+	if (profile->session.targets.command) {
+		log_error("--own reads what a process has sampled so far: name a running process, "
+			  "e.g. -p PID");
+		return -EINVAL;
+	}
+	/* The page of `retain` has no place for a heap profile. */
+	if (!format || !output_has(format, OUTPUT_RETAIN) || !strcmp(format->name, "html")) {
+		log_error("--own has no format `%s`: choose text|json|folded|pprof",
+			  profile->session.output.format);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static int check(void *options, const struct given *given)
 {
 	struct profile_options *profile = options;
 
+	if (profile->own && check_own(profile))
+		return -EINVAL;
 	profile->session.targets.come_later = targets_none(&profile->session.targets);
 	return session_options_check(&profile->session, given);
 }
 
 static const struct option_row profile_rows[] = {
 	OVERHEAD_ROW(struct profile_options, overhead, OVERHEAD_OF_CPU_TIME),
+	{"own", 0, NULL, "read the profile that the process itself keeps: no probes",
+	 value_set_flag, .offset = offsetof(struct profile_options, own)},
 };
 static const struct option_group profile_group = {"Profile", profile_rows,
 						  ARRAY_SIZE(profile_rows)};
@@ -51,7 +82,10 @@ const struct command command_profile = {
 		 "stack, with bounds, at 1% overhead. Without a target: up to 16 processes of\n"
 		 "this machine with certain heap growth, as they come and go. It reports every\n"
 		 "INTERVAL seconds (5), COUNT times (until Ctrl-C), and once more at the end. A\n"
-		 "leak is confirmed after about 13 minutes; it ranks first long before.\n",
+		 "leak is confirmed after about 13 minutes; it ranks first long before.\n"
+		 "With --own: the live samples that the process's allocator or runtime keeps\n"
+		 "itself, from before leakmon came: jemalloc with prof:true, gperftools with\n"
+		 "HEAPPROFILE, Google TCMalloc, tracemalloc, Go.\n",
 	.examples =
 		"  leakmon profile -p 1234 60            a report every minute until Ctrl-C\n"
 		"  leakmon profile 60                    of what grows on this machine\n"

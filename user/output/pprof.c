@@ -742,12 +742,16 @@ static void heap_site_write(struct profile *profile, const struct heap_profile_s
 	double in_use = (double)(site->allocated.objects - site->freed.objects);
 	double weight = in_use > 0 ? site->objects / in_use : 1;
 	uint64_t objects = (uint64_t)((double)site->allocated.objects * weight);
-	const uint64_t values[] = {objects, (uint64_t)((double)site->allocated.bytes * weight),
+	/* Without a size, what was allocated and freed since is not known. */
+	const uint64_t values[] = {site->size ? objects : 0,
+				   site->size ? (uint64_t)((double)site->allocated.bytes * weight)
+					      : 0,
 				   (uint64_t)site->objects, (uint64_t)site->bytes};
 
 	_Static_assert(ARRAY_SIZE(values) == ARRAY_SIZE(heap_types), "a value of every type");
 	profile_sample_begin(profile, &site->frames, "unknown", values, ARRAY_SIZE(values));
-	profile_label(profile, "bytes", NULL, site->size);
+	if (site->size)
+		profile_label(profile, "bytes", NULL, site->size);
 	profile_sample_end(profile);
 }
 

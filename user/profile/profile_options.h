@@ -12,6 +12,7 @@ struct profile_options {
 	struct session_options session;
 	double overhead; /* of the CPU time of each target */
 	double floor;	 /* share of a core that each counts as using at least */
+	bool own;	 /* only the profile that the process keeps of itself: runs/retain_run.h */
 	/* The run is short: windows of processes that idle come more often, and exact tracking is
 	 * tried at once, at `overhead` of a core for each target. Else it begins when windows have
 	 * shown that it is cheap, and all targets share that. */

@@ -4,14 +4,17 @@
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "report/figures.h"
 
 void heap_profile_free(struct heap_profile *profile)
 {
-	for (size_t i = 0; i < profile->sites.count; i++)
+	for (size_t i = 0; i < profile->sites.count; i++) {
 		vec_free(&profile->sites.items[i].frames.list);
+		free(profile->sites.items[i].addresses);
+	}
 	vec_free(&profile->sites);
 	intern_free(&profile->strings);
 }
@@ -35,6 +38,20 @@ static struct poisson_sum sum_of(const struct heap_profile *profile,
 				    .largest = each};
 }
 
+/*
+ * What a site weighs, as the source itself has weighed it. Of blocks of size S, so many that none
+ * of them is sampled with a chance of c have -ln(c) times the rate in bytes, whatever S is: an
+ * unseen event counts for the rate.
+ */
+static struct poisson_sum sum_weighed(const struct heap_profile *profile,
+				      const struct heap_weighed *weighed)
+{
+	return (struct poisson_sum){.sum = weighed->bytes,
+				    .variance = weighed->variance,
+				    .largest = profile->rate ? (double)profile->rate
+							     : weighed->largest};
+}
+
 static uint64_t in_use(struct heap_sampled allocated, struct heap_sampled freed)
 {
 	return allocated.objects - MIN(freed.objects, allocated.objects);
@@ -43,7 +60,14 @@ static uint64_t in_use(struct heap_sampled allocated, struct heap_sampled freed)
 /* At a rate of 1 every object is in the profile, and nothing is left to chance. */
 static struct bounds limits_of(const struct heap_profile *profile, const struct poisson_sum *sum)
 {
-	return profile->rate == 1 ? (struct bounds){sum->sum, sum->sum} : poisson_bounds(sum);
+	struct bounds limits = poisson_bounds(sum);
+
+	if (profile->rate == 1)
+		return (struct bounds){sum->sum, sum->sum};
+	/* Blocks far larger than the rate are all sampled. */
+	if (!(sum->variance > 0))
+		limits.low = sum->sum;
+	return limits;
 }
 
 static int by_bytes(const void *left, const void *right)
@@ -59,12 +83,15 @@ void heap_profile_estimate(struct heap_profile *profile)
 {
 	struct poisson_sum total = {0};
 
+	profile->objects = 0;
 	for (size_t i = 0; i < profile->sites.count; i++) {
 		struct heap_profile_site *site = &profile->sites.items[i];
 		uint64_t objects = in_use(site->allocated, site->freed);
-		struct poisson_sum sum = sum_of(profile, site, objects);
+		struct poisson_sum sum = site->size ? sum_of(profile, site, objects)
+						    : sum_weighed(profile, &site->weighed);
 
-		site->objects = weight_of(profile, site->size) * (double)objects;
+		site->objects = site->size ? weight_of(profile, site->size) * (double)objects
+					   : site->weighed.objects;
 		site->bytes = sum.sum;
 		site->limits = limits_of(profile, &sum);
 		profile->objects += site->objects;
@@ -92,6 +119,18 @@ static const struct heap_profile_past *past_of(const struct heap_profile_history
 	return place && *place ? &history->sites.items[*place - 1] : &none;
 }
 
+/* Which samples came and went is not known. */
+static void compare_weighed(const struct heap_profile *profile,
+			    const struct heap_profile_past *past, struct heap_profile_site *site)
+{
+	struct poisson_sum before = sum_weighed(profile, &past->weighed);
+	struct poisson_sum after = sum_weighed(profile, &site->weighed);
+
+	site->growth = after.sum - before.sum;
+	site->growth_limits = profile->rate == 1 ? (struct bounds){site->growth, site->growth}
+						 : poisson_growth(&before, &after, NULL, NULL);
+}
+
 static void compare(const struct heap_profile *profile, const struct heap_profile_past *past,
 		    struct heap_profile_site *site)
 {
@@ -116,14 +155,16 @@ int heap_profile_history_add(struct heap_profile_history *history, struct heap_p
 		uint64_t *place;
 
 		if (history->readings) {
-			compare(profile, past_of(history, site->id), site);
+			(site->size ? compare : compare_weighed)(profile,
+								 past_of(history, site->id), site);
 			continue;
 		}
 		place = hash_put(&history->index, site->id, NULL);
 		past = place ? vec_push(&history->sites) : NULL;
 		if (!past)
 			return -ENOMEM;
-		*past = (struct heap_profile_past){site->id, site->allocated, site->freed};
+		*past = (struct heap_profile_past){site->id, site->allocated, site->freed,
+						   site->weighed};
 		*place = history->sites.count;
 	}
 	if (!history->readings++)

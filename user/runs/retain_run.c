@@ -30,6 +30,7 @@
 #include "retain/witness.h"
 #include "runs/goroutines_run.h"
 #include "runtime/go_reader.h"
+#include "runtime/own_profile.h"
 #include "runtime/runtime.h"
 #include "store/retain_runs.h"
 
@@ -63,6 +64,7 @@ struct retain_tracked {
 };
 
 #define DEFAULT_PATHS 3
+#define LINES_WAIT_MS 10000 /* for the lines of a heap profile's call stacks */
 
 /* 0, or -errno after an error message. */
 static int retain_run_open(struct retain_run *run, const struct retain_options *options)
@@ -358,20 +360,80 @@ static void find_managed(pid_t pid, struct retain_result *result)
 		managed_share_read(pid, &result->managed);
 }
 
-/* For a program without malloc: there is no graph of blocks to read, so that nothing is stopped. 0,
- * or -errno after an error message. */
+/* Names call stacks that have only addresses yet. 0 or -ENOMEM. */
+static int name_profile(struct retain_run *run, pid_t pid, struct heap_profile *profile)
+{
+	struct symbolizer *symbolizer = run->stages.symbolizer;
+	struct process *process = NULL;
+	bool named = true;
+	int error = 0;
+
+	for (size_t i = 0; i < profile->sites.count; i++)
+		named &= !profile->sites.items[i].depth;
+	if (named)
+		return 0;
+	process_table_refresh(run->stages.processes, pid, &process);
+	if (!process || symbolizer_refresh(symbolizer, (uint64_t)pid, process))
+		return -ENOMEM;
+	/* Once to queue the lines, once to see them. */
+	for (int i = 0; i < 2; i++) {
+		for (size_t j = 0; !error && j < profile->sites.count; j++) {
+			struct heap_profile_site *site = &profile->sites.items[j];
+
+			if (site->depth)
+				error = symbolizer_name(symbolizer, (uint64_t)pid, site->addresses,
+							site->depth, LINES_KNOWN, &site->frames);
+		}
+		if (!error && symbolizer_find_lines(symbolizer, LINES_WAIT_MS) == -ENOMEM)
+			error = -ENOMEM;
+	}
+	symbolizer_release_lines(symbolizer);
+	return error;
+}
+
+/* The profile of any source, with its growth if there are several readings. 0; -ENOENT: the process
+ * keeps none; -ENOMEM. */
+static int find_own_profile(struct retain_run *run, const struct maps *maps,
+			    struct earlier_run *earlier, struct retain_result *result)
+{
+	int error;
+
+	result->heap_profile = calloc(1, sizeof(*result->heap_profile));
+	if (!result->heap_profile)
+		return -ENOMEM;
+	result->no_malloc = go_is_program(maps) && go_is_alone(maps);
+	error = own_profile_read(maps, result->heap_profile);
+	if (!error)
+		error = name_profile(run, result->pid, result->heap_profile);
+	if (!error && earlier && !result->heap_profile->why)
+		error = heap_profile_history_add(&earlier->profiles, result->heap_profile);
+	return error;
+}
+
+static void explain_own(pid_t pid, int error)
+{
+	if (error == -ENOENT)
+		log_error("PID %d: no heap profile of its own is found; leakmon reads those "
+			  "of " OWN_PROFILE_SOURCES,
+			  pid);
+	else
+		explain(pid, error);
+}
+
+/* The heap profile alone: without malloc, there is no graph of blocks to read. Nothing is stopped.
+ * 0, or -errno after an error message. */
 static int report_heap_profile(struct retain_run *run, pid_t pid, const struct maps *maps)
 {
 	struct earlier_run *earlier =
 		run->options->session.schedule.repeat ? earlier_of(run, pid) : NULL;
 	_cleanup_(retain_result_free) struct retain_result result = {
 		.pid = pid, .profile_only = true, .settled = true};
-	int error = run->options->session.schedule.repeat && !earlier
-			    ? -ENOMEM
-			    : find_heap_profile(maps, earlier, &result);
+	int error = run->options->session.schedule.repeat && !earlier ? -ENOMEM
+		    : run->options->own ? find_own_profile(run, maps, earlier, &result)
+					: find_heap_profile(maps, earlier, &result);
 
 	if (error) {
-		explain(pid, error);
+		explain_own(pid, error);
 		return error;
 	}
 	clock_gettime(CLOCK_REALTIME, &result.time);
@@ -465,14 +527,20 @@ static int look_at(struct retain_run *run, pid_t pid)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
 	struct retain *retain;
+	int error;
 
 	if (process_is_32bit(pid)) {
 		log_error("process %d runs a 32-bit program: leakmon reads heaps of 64-bit ones",
 			  pid);
 		return -EOPNOTSUPP;
 	}
-	if (!maps_read(pid, MAPS_ALL, &maps) && go_is_program(&maps) && go_is_alone(&maps) &&
-	    !run->options->census)
+	error = maps_read(pid, MAPS_ALL, &maps);
+	if (run->options->own) {
+		if (error)
+			explain(pid, error);
+		return error ? error : report_heap_profile(run, pid, &maps);
+	}
+	if (!error && go_is_program(&maps) && go_is_alone(&maps) && !run->options->census)
 		return report_heap_profile(run, pid, &maps);
 	retain = retain_run_begin(run, pid);
 	return retain ? retain_run_finish(run, retain, &(struct retain_tracked){0}) : -ESRCH;
@@ -772,7 +840,7 @@ int retain_run(const struct retain_options *options)
 	const struct selector_config *chosen = &options->session.targets.chosen;
 
 	/* Without malloc there is nothing to track. */
-	return options->census || options->core.path || go_programs_only(chosen)
+	return options->census || options->own || options->core.path || go_programs_only(chosen)
 		       ? run_census(options)
 		       : run_tracked(options);
 }

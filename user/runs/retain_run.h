@@ -15,6 +15,7 @@ struct retain_options {
 	struct pause_options pause;
 	struct core_options core; /* path NULL: processes */
 	bool census;		  /* without probes and BPF: only what the heap itself says */
+	bool own;		  /* only the heap profile that the process keeps of itself */
 	const char *recording;	  /* to make or to add to, or NULL */
 	const char *label;
 	uint64_t address;	  /* show the paths to this block; 0: to none */

@@ -9,6 +9,7 @@
 
 #include "heap/data_modules.h"
 #include "runtime/heap_sink.h"
+#include "runtime/loaded_symbols.h"
 #include "runtime/target_memory.h"
 
 /* Where obmalloc's arenas are described. */
@@ -259,6 +260,10 @@ struct cpython {
 
 #define CPYTHON_FREE_THREADED                                                                      \
 	"it is free-threaded: its objects lie in mimalloc's heaps, which are not read"
+
+/* Finds the program or library of CPython's by what it exports, without reading a file:
+ * memory->modules for cpython_open(). */
+bool cpython_load_module(struct target_memory *memory, struct loaded_module *module);
 
 /* The interpreter that a process has, without its memory allocator. *why is static: what is
  * missing, unless it is memory; `version` as in struct walk_report. 0 or an error; cpython_close()

@@ -171,7 +171,7 @@ static uint64_t module_end(const struct maps *maps, const struct mapping *first)
 	return end;
 }
 
-static bool find_module(struct target_memory *memory, struct loaded_module *module)
+bool cpython_load_module(struct target_memory *memory, struct loaded_module *module)
 {
 	for (size_t i = 0; i < memory->maps->list.count; i++) {
 		const struct mapping *mapping = &memory->maps->list.items[i];
@@ -222,7 +222,7 @@ int python_memory_read(const struct maps *maps, struct python_memory *python)
 	*python = (struct python_memory){.why = "its variables are not found"};
 	if (error)
 		return error;
-	if (find_module(&memory, module)) {
+	if (cpython_load_module(&memory, module)) {
 		memory.modules = &module->modules;
 		error = python_memory_of(&memory, python);
 	}

@@ -16,6 +16,7 @@
 #include "base/loop.h"
 #include "base/text.h"
 #include "runtime/go.h"
+#include "runtime/own_profile.h"
 
 /* bucket: its stack follows, then the record; its first cycle is the published one. */
 #define BUCKET_NEXT 8
@@ -232,7 +233,7 @@ int heap_profile_read(const struct maps *maps, struct heap_profile *profile)
 	struct bucket *bucket = calloc(1, sizeof(*bucket));
 	int error = bucket ? target_memory_open(maps, NULL, NULL, &memory) : -ENOMEM;
 
-	*profile = (struct heap_profile){.time_ns = monotonic_ns()};
+	*profile = (struct heap_profile){.source = "Go", .time_ns = monotonic_ns()};
 	if (error) {
 		free(bucket);
 		return error;
@@ -253,3 +254,10 @@ int heap_profile_read(const struct maps *maps, struct heap_profile *profile)
 	free(bucket);
 	return error;
 }
+
+static int own_go_read(const struct maps *maps, struct heap_profile *profile)
+{
+	return go_is_program(maps) ? heap_profile_read(maps, profile) : -ENOENT;
+}
+
+const struct own_profile_source own_profile_go = {"Go", own_go_read};

@@ -10,6 +10,7 @@
 
 #include "leakmon_abi.h"
 #include "proc/maps.h"
+#include "report/heap_profile.h"
 #include "report/python_memory.h"
 #include "report/python_stacks.h"
 
@@ -61,5 +62,9 @@ int python_memory_read(const struct maps *maps, struct python_memory *python);
 
 /* Likewise of memory that is open, with its modules; *python is zeros before. */
 int python_memory_of(struct target_memory *memory, struct python_memory *python);
+
+/* Reads the traces of tracemalloc from memory that is open, with its modules; *profile is zeros
+ * before. 0; -ENOENT: it traces nothing; -ENOMEM. heap_profile_free() in any case. */
+int python_traces_of(struct target_memory *memory, struct heap_profile *profile);
 
 #endif

@@ -126,7 +126,8 @@ int heap_profile_rows_read(struct recording *recording, int64_t retain,
 	result->heap_profile = calloc(1, sizeof(*result->heap_profile));
 	if (!result->heap_profile)
 		return -ENOMEM;
-	result->profile_only = sqlite3_column_int(statement, 1);
+	result->heap_profile->source = "Go";
+	result->profile_only = result->no_malloc = sqlite3_column_int(statement, 1);
 	figure_row_read(statement, KEYS, &head_rows, result->heap_profile, &result->strings,
 			&error);
 	return error ? error : sites_read(recording, retain, result);

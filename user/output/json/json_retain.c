@@ -423,7 +423,7 @@ static void heap_site_json(struct json_writer *json, const struct heap_profile *
 {
 	json_open(json, NULL, '{');
 	json_id_write(json, "id", site->id);
-	json_put_number(json, "size", site->size);
+	json_put_known(json, "size", site->size, site->size);
 	json_put_real(json, "objects", site->objects);
 	json_put_real(json, "bytes", site->bytes);
 	limits_json(json, "bytes_limits", &site->limits);
@@ -445,6 +445,8 @@ static void heap_profile_json(struct json_writer *json, const struct heap_profil
 	if (!profile)
 		return;
 	json_open(json, "heap_profile", '{');
+	json_put_string(json, "source", profile->source);
+	json_put_string(json, "lacks", profile->lacks);
 	json_put_string(json, "version", profile->version[0] ? profile->version : NULL);
 	json_put_string(json, "cannot_tell", profile->why);
 	json_put_known(json, "rate", profile->rate, profile->rate);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The heap profile of a Go program, in `leakmon retain`. */
+/* The heap profile that a process keeps of itself: `leakmon profile --own`, `leakmon retain`. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -13,7 +14,9 @@ static void when_write(FILE *out, const struct heap_profile *profile)
 {
 	char text[16];
 
-	if (!profile->collected)
+	if (strcmp(profile->source, "Go") != 0)
+		fputs("as of now", out);
+	else if (!profile->collected)
 		fputs("as of now, for there was no garbage collection yet", out);
 	else if (profile->collected_ns)
 		fprintf(out, "as of garbage collection %" PRIu64 ", %s ago", profile->collections,
@@ -49,9 +52,12 @@ static void site_write(FILE *out, const struct text_form *form, const struct hea
 {
 	char bytes[TEXT_BYTES_SIZE];
 
-	fprintf(out, "\t%s in ~%.0f objects of %" PRIu64 " bytes",
-		text_bytes(bytes, form, (uint64_t)site->bytes), site->objects, site->size);
-	bounds_write(out, form, &site->limits);
+	fprintf(out, "\t%s in %s%.0f objects", text_bytes(bytes, form, (uint64_t)site->bytes),
+		profile->rate == 1 ? "" : "~", site->objects);
+	if (site->size)
+		fprintf(out, " of %" PRIu64 " bytes", site->size);
+	if (profile->rate != 1)
+		bounds_write(out, form, &site->limits);
 	fputc('\n', out);
 	growth_write(out, form, profile, site);
 	text_frames_write(out, form, &site->frames);
@@ -61,11 +67,27 @@ static void unknown_write(FILE *out, const struct heap_profile *profile)
 {
 	fprintf(out, "heap profile: not known: %s", profile->why);
 	if (profile->version[0]) {
-		fputs(" (Go ", out);
+		fprintf(out, " (%s ", profile->source);
 		text_print_inert(out, profile->version);
 		fputc(')', out);
 	}
 	fputc('\n', out);
+}
+
+/* How it was sampled. */
+static void rate_write(FILE *out, const struct heap_profile *profile)
+{
+	if (profile->rate == 1)
+		fputs("; every block is in it\n", out);
+	else if (profile->rate % 1024)
+		fprintf(out, "; estimated from a sample every %" PRIu64 " bytes\n", profile->rate);
+	else if (profile->rate)
+		fprintf(out, "; estimated from a sample every %" PRIu64 " KiB\n",
+			profile->rate >> 10);
+	else if (strcmp(profile->source, "Go") != 0)
+		fputs("; the rate of sampling is not known\n", out);
+	else
+		fputs("; the rate of sampling is not known, so nothing is scaled\n", out);
 }
 
 void text_heap_profile_write(FILE *out, const struct text_form *form,
@@ -77,17 +99,19 @@ void text_heap_profile_write(FILE *out, const struct text_form *form,
 		unknown_write(out, profile);
 		return;
 	}
-	fputs("Go ", out);
-	text_print_inert(out, profile->version);
+	fputs(profile->source, out);
+	if (profile->version[0]) {
+		fputc(' ', out);
+		text_print_inert(out, profile->version);
+	}
 	fprintf(out, ": in use %s", text_bytes(bytes, form, (uint64_t)profile->bytes));
-	bounds_write(out, form, &profile->limits);
+	if (profile->rate != 1)
+		bounds_write(out, form, &profile->limits);
 	fprintf(out, " from %zu call stacks, ", profile->sites.count);
 	when_write(out, profile);
-	if (profile->rate)
-		fprintf(out, "; estimated from a sample every %" PRIu64 " KiB\n",
-			profile->rate >> 10);
-	else
-		fputs("; the rate of sampling is not known, so nothing is scaled\n", out);
+	rate_write(out, profile);
+	if (profile->lacks)
+		fprintf(out, "not in it: %s\n", profile->lacks);
 	for (size_t i = 0; i < profile->sites.count && (!top || i < top); i++)
 		site_write(out, form, profile, &profile->sites.items[i]);
 }

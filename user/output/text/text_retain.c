@@ -918,7 +918,10 @@ int text_retain_write(FILE *stream, const void *data)
 	if (report->result->profile_only) {
 		fprintf(out, "process %d ", report->result->pid);
 		text_print_inert(out, report->result->comm);
-		fputs(": its own heap profile; without malloc, no blocks are read\n", out);
+		fputs(report->result->no_malloc
+			      ? ": its own heap profile; without malloc, no blocks are read\n"
+			      : ": its own heap profile\n",
+		      out);
 		text_heap_profile_write(out, &report->form, report->result->heap_profile,
 					report->top);
 		fputc('\n', out);
