@@ -104,6 +104,12 @@ void protobuf_message(struct protobuf *to, unsigned field, struct protobuf *mess
 	message->count = 0;
 }
 
+void protobuf_append(struct protobuf *to, const struct protobuf *part)
+{
+	append(to, part->bytes, part->count);
+	to->failed |= part->failed;
+}
+
 /* -------- reading */
 
 static bool take_varint(struct protobuf_reader *reader, uint64_t *value)

@@ -30,6 +30,8 @@ void protobuf_text(struct protobuf *to, unsigned field, const char *text);
 void protobuf_numbers(struct protobuf *to, unsigned field, const uint64_t *values, size_t count);
 /* Empties `message`, which keeps its memory for the next one. */
 void protobuf_message(struct protobuf *to, unsigned field, struct protobuf *message);
+/* The fields of another part of the same message. */
+void protobuf_append(struct protobuf *to, const struct protobuf *part);
 
 /* Bytes still to be read. */
 struct protobuf_reader {
