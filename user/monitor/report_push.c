@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "monitor/report_otlp.h"
 #include "output/json/json.h"
 #include "proc/container.h"
@@ -208,19 +210,22 @@ static uint64_t key_of(const struct leak_event *event)
 	return hash_mix(key ^ event->site);
 }
 
-static void webhook_event(struct report_push *push, const struct leak_event *event)
+static void webhook_send(struct report_push *push, const struct leak_event *event)
 {
-	FILE *stream;
+	FILE *stream = handover_stream();
 
-	if (!pusher_has(push->pusher, PUSH_EVENTS) || event->kind == EVENT_VERDICT ||
-	    !news_is_new(&push->news, key_of(event), monotonic_s()))
-		return;
-	stream = handover_stream();
 	if (!stream) {
 		log_warning("--webhook: an event is lost: %s", strerror(errno));
 		return;
 	}
 	pusher_send(push->pusher, PUSH_EVENTS, "", stream, json_event_write(stream, event));
+}
+
+static void webhook_event(struct report_push *push, const struct leak_event *event)
+{
+	if (pusher_has(push->pusher, PUSH_EVENTS) && event->kind != EVENT_VERDICT &&
+	    news_is_new(&push->news, key_of(event), monotonic_s()))
+		webhook_send(push, event);
 }
 
 bool verdict_has_changed(struct hash *verdicts, uint64_t key, const char *verdict, bool suspect,
@@ -414,6 +419,77 @@ static void report_process_events(struct report_push *push, const struct report 
 		event.confidence = trend.trend.confidence;
 		push_event(push, &event, trend_is_suspect(trend.verdict));
 	}
+}
+
+/* -------- answers of diagnose */
+
+static const char *member_text(json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+/* The rest of the answer's line that begins with a label; NULL: it has none. */
+static const char *line_of(json_t *lines, const char *label)
+{
+	json_t *line;
+	size_t i;
+
+	json_array_foreach(lines, i, line)
+	{
+		const char *text = json_string_value(line);
+
+		text += text ? strspn(text, " ") : 0;
+		if (text && text_begins(text, label))
+			return text + strlen(label) + strspn(text + strlen(label), " ");
+	}
+	return NULL;
+}
+
+static const char *class_of(json_t *object)
+{
+	json_t *class = json_array_get(json_object_get(object, "classes"), 0);
+
+	return member_text(class ? class : json_object_get(object, "lost_class"), "name");
+}
+
+/* Behind "PID 12 (NAME): ", which the sentence has already. */
+static const char *headline_of(json_t *lines)
+{
+	const char *line = json_string_value(json_array_get(lines, 0));
+	const char *answer = line && text_begins(line, "PID ") ? strstr(line, "): ") : NULL;
+
+	return answer ? answer + strlen("): ") : line ? line : "";
+}
+
+void report_push_answer(struct report_push *push, const char *answer)
+{
+	json_t *object = push ? json_loads(answer, 0, NULL) : NULL;
+	json_t *lines = json_object_get(object, "text");
+	struct leak_event event = {
+		.kind = EVENT_DIAGNOSED,
+		.pid = (pid_t)json_integer_value(json_object_get(object, "pid")),
+		.comm = member_text(object, "comm"),
+		.quantity = member_text(object, "part"),
+		.verdict = member_text(object, "verdict"),
+		.class = class_of(object),
+		.holder = line_of(lines, "held by"),
+		.answer = headline_of(lines),
+		.answer_json = answer,
+		.bytes_per_s = NAN,
+		.confidence = NAN,
+	};
+
+	if (object && event.comm) {
+		clock_gettime(CLOCK_REALTIME, &event.time);
+		event.host = push->host;
+		event.container = container_find(push->containers, event.pid);
+		if (pusher_has(push->pusher, PUSH_EVENTS))
+			webhook_send(push, &event);
+		if (push->otlp)
+			report_otlp_event(push->otlp, push->pusher, &event);
+		pusher_tend(push->pusher);
+	}
+	json_decref(object);
 }
 
 /* -------- a run */

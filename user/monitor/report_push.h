@@ -29,6 +29,11 @@ int report_push_open(struct report_push **push, const struct push_options *optio
 /* Takes a report of a kind that can be pushed, and ignores others. Failures are said. NULL is
  * allowed. */
 void report_push_take(struct report_push *push, enum output_kind kind, const void *report);
+/*
+ * Takes an answer of `diagnose` (an object of "processes" in user/schema/diagnosis.schema.json, as
+ * text): an event of --webhook and a log record of --otlp. NULL is allowed.
+ */
+void report_push_answer(struct report_push *push, const char *answer);
 /* What became of it so far. NULL is allowed. */
 struct pushed report_push_state(const struct report_push *push);
 /* Waits a bounded time for what is left; returns how many documents were lost. NULL is allowed. */

@@ -35,7 +35,9 @@ struct leak_event {
 	/* The class of the growing blocks, and the root that holds them; untrusted; NULL: not
 	 * known. */
 	const char *class, *holder;
-	const char *answer;		/* of EVENT_DIAGNOSED: a sentence; untrusted */
+	/* Of EVENT_DIAGNOSED: a sentence, untrusted; and an object of "processes" in
+	 * user/schema/diagnosis.schema.json, as text. */
+	const char *answer, *answer_json;
 	double bytes_per_s, confidence; /* NAN: not known */
 	uint64_t site;			/* symbolizer_stack_id of the call stack; 0: of no one */
 	const struct frames *frames;	/* likewise; or NULL */

@@ -78,6 +78,8 @@ int json_event_write(FILE *out, const struct leak_event *event)
 	if (event->holder)
 		json_put_string(&json, "holder", event->holder);
 	site_write(&json, event);
+	if (event->answer_json)
+		json_put_verbatim(&json, "answer", event->answer_json);
 	limit_write(&json, event->limit);
 	json_put_string(&json, "next", event->pid ? next : NULL);
 	json_close(&json, '}');

@@ -38,7 +38,7 @@ static const struct {
 	[EVENT_LEAKING] = {"leakmon.verdict", "WARN", SEVERITY_WARN},
 	[EVENT_LIMIT_NEAR] = {"leakmon.limit_near", "WARN", SEVERITY_WARN},
 	[EVENT_VERDICT] = {"leakmon.verdict", "INFO", SEVERITY_INFO},
-	[EVENT_DIAGNOSED] = {"leakmon.diagnosis", "WARN", SEVERITY_WARN},
+	[EVENT_DIAGNOSED] = {"leakmon.diagnosis", "INFO", SEVERITY_INFO},
 };
 _Static_assert(ARRAY_SIZE(kinds) == EVENT_KIND_MAX_, "a row for every kind");
 
