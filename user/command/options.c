@@ -404,7 +404,7 @@ static const struct option_row push_rows[] = {
 	 value_set_text, FILE_EXPECTED, FIELD(push.to[PUSH_TO_PYROSCOPE].headers)},
 };
 static const struct option_row webhook_rows[] = {
-	{"webhook", 0, "URL", "post JSON when something starts to leak, or a limit is near",
+	{"webhook", 0, "URL", "post JSON on a leak, a limit that is near, an answer of diagnose",
 	 set_destination, URL_EXPECTED, FIELD(push.to[PUSH_TO_WEBHOOK].url)},
 	{"webhook-headers", 0, "FILE", "HTTP headers for --webhook, one a line", value_set_text,
 	 FILE_EXPECTED, FIELD(push.to[PUSH_TO_WEBHOOK].headers)},
