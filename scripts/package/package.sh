@@ -6,6 +6,9 @@
 # package.sh rpm VERSION     build/dist/: an RPM package, of the static program
 # package.sh image VERSION   build/dist/: a container image (OCI archive): the static program and licences
 # package.sh root VERSION    build/dist/root/: the contents of that image
+# package.sh versions VERSION   fails where the chart or the changelog has another version
+# package.sh release VERSION  build/dist/: the list of components and the checksums of all that was made;
+#                             with SIGN=KEY in the environment, signed by gpg
 # package.sh images VERSION  build/dist/: one archive of the images made so far, each for its machine
 #
 # The same sources give the same bytes: the date is that of the last commit, or SOURCE_DATE_EPOCH.
@@ -142,6 +145,39 @@ images() {
 	scripts/package/image_index.py "$out/$name-images.tar" "localhost/leakmon:$version" \
 		"$SOURCE_DATE_EPOCH" "$out/$name-image.tar" "$out/$name"-image-*.tar
 	say "$(ls -l "$out/$name-images.tar")"
+}
+
+# What cannot ask the Makefile for it.
+versions() {
+	chart=scripts/deploy/helm/leakmon/Chart.yaml
+	for line in "$chart:version: $version" "$chart:appVersion: $version"; do
+		grep -qx "${line#*:}" "${line%%:*}" || {
+			say "package.sh: ${line%%:*} lacks \`${line#*:}\`: the Makefile has $version"
+			exit 1
+		}
+	done
+	grep -q "^## $version\(,\|$\)" user/doc/CHANGELOG.md || {
+		say "package.sh: user/doc/CHANGELOG.md has no section \`## $version\`"
+		exit 1
+	}
+}
+
+# Packages of another version may lie there, too; all of this one must.
+release() {
+	static=$name-linux-$machine
+	cd "$out"
+	tar -xzOf "$static.tar.gz" "$static/leakmon.spdx.json" > "$name.spdx.json"
+	set -- "$name.tar.gz" "$static.tar.gz" "leakmon-chart-$version.tgz" "$name.spdx.json" \
+		"leakmon_${version}"_*.deb "$name"-*.rpm "$name-image"*.tar
+	sha256sum "$@" > SHA256SUMS.new
+	mv SHA256SUMS.new SHA256SUMS
+	rm -f SHA256SUMS.asc
+	if [ -n "${SIGN:-}" ]; then
+		gpg --batch --local-user "$SIGN" --armor --detach-sign SHA256SUMS
+	else
+		say "package.sh: not signed: SIGN=KEY names a key of gpg"
+	fi
+	ls -l "$@" SHA256SUMS* >&2
 }
 
 deb() {

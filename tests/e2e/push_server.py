@@ -4,7 +4,8 @@
 
 push_server.py DIRECTORY MODE [CERTIFICATE KEY]: prints "port N", then a line for each request.
 ok: takes all. slow: after 1.5 s. half: answers 500 to the first request and every other one after it.
-silent: never answers. refuse: answers 403.
+busy: likewise 503, as an OTLP server does. silent: never answers. refuse: answers 403. partial: an
+OTLP server that rejects three items of each request.
 """
 import email
 import http.server
@@ -50,6 +51,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             parts = parts_of(self.headers, body)
             kept["types"] = json.loads(parts["sample_type_config"])
             name.with_suffix(".pprof").write_bytes(parts["profile"])
+        elif self.headers["Content-Type"] == "application/x-protobuf":
+            name.with_suffix("." + url.path.rsplit("/", 1)[1]).write_bytes(body)
         else:
             kept["event"] = json.loads(body)
             name.with_suffix(".event").write_bytes(body)
@@ -61,19 +64,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         with LOCK:
             COUNTS["requests"] += 1
-            fails = MODE == "half" and COUNTS["requests"] % 2 == 1
+            fails = MODE in ("half", "busy") and COUNTS["requests"] % 2 == 1
         if MODE == "silent":
             time.sleep(3600)
         if MODE == "slow":
             time.sleep(1.5)
         if fails:
-            self.answer(500, "try again\n")
+            self.answer(503 if MODE == "busy" else 500, "try again\n")
         elif MODE == "refuse":
             self.answer(403, "not \x1b[31myou\n")
         else:
             with LOCK:
                 self.keep(body)
-            self.answer(200, "")
+            # partial_success {rejected: 3, error_message: "too old"}
+            self.answer(200, "\x0a\x0b\x08\x03\x12\x07too old" if MODE == "partial" else "")
         with LOCK:
             print(f"request {COUNTS['requests']} accepted {COUNTS['accepted']}", flush=True)
 

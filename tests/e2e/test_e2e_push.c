@@ -261,6 +261,27 @@ static void an_event_of_a_triage_names_the_line(void **state)
 	free(text);
 }
 
+static void an_answer_of_diagnose_is_an_event(void **state)
+{
+	struct harness *harness = harness_bpf(state);
+	struct server server = serve(harness, "ok", false);
+	struct child *workload = WORKLOAD(harness, "leak"), *monitor;
+	json_t *event;
+
+	monitor = MONITOR(harness, "diagnose", "-p", workload->pid_text, "--for", "5s", "--webhook",
+			  server.hook);
+	assert_int_equal(child_end(harness, monitor), 0);
+	expect_kept(harness, &server, 1);
+	event = json_object_get(kept_first(harness, &server), "event");
+	assert_string_equal(json_string_value(json_object_get(event, "event")), "diagnosed");
+	assert_int_equal(number_at(event, "pid"), workload->pid);
+	assert_string_equal(text_at(event, "answer", "verdict"), "no-leak");
+	free(shell(harness, 0,
+		   "python3 -W ignore -m jsonschema -i %s/0000.event "
+		   "user/schema/event.schema.json",
+		   server.kept));
+}
+
 static void what_cannot_be_pushed_to_is_reported_at_once(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -287,6 +308,7 @@ int main(void)
 		e2e_test(an_untrusted_certificate_is_refused),
 		e2e_test(a_limit_that_is_near_is_an_event),
 		e2e_test(an_event_of_a_triage_names_the_line),
+		e2e_test(an_answer_of_diagnose_is_an_event),
 		e2e_test(what_cannot_be_pushed_to_is_reported_at_once),
 	};
 

@@ -143,7 +143,7 @@ static void recordings_of_two_hosts_are_one_fleet(void **state)
 	json_t *report, *build, *site, *process;
 	size_t i;
 
-	merge = MONITOR(harness, "merge", first, second, "-o", path_of(harness, "fleet.lkm"));
+	merge = MONITOR(harness, "merge", harness->directory, "-o", path_of(harness, "fleet.lkm"));
 	assert_int_equal(child_end(harness, merge), 0);
 	open_up(harness, path_of(harness, "fleet.lkm"));
 	report = report_at(harness, path_of(harness, "fleet.lkm"), "last");

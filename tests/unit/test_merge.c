@@ -216,6 +216,47 @@ static void what_was_recorded_at_another_time_is_judged_by_it(void **state)
 	free(paths[1]);
 }
 
+/* The build that was recorded an hour later grows; whether that is new shows in the functions of
+ * the earlier one. */
+static void what_no_earlier_build_has_is_new(void **state)
+{
+	static const struct {
+		const char *sql;
+		bool is_new;
+	} cases[] = {
+		{"UPDATE frames SET function_offset=function_offset+1", false},
+		{"UPDATE frames SET function=function||'_of_old'", true},
+		{"UPDATE frames SET function=NULL", false},
+	};
+	struct run *run = *state;
+	char *later = record(run, "web-2", "b", true), name[16];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(view_free) struct view view = {0};
+		char boot[] = {(char)('c' + i), '\0'};
+		char *before = record(run, "web-1", boot, false);
+		const struct fleet_build *build;
+
+		store_sql(before, "UPDATE modules SET build_id='fedc' WHERE build_id='0123abcd';"
+				  "UPDATE snapshots SET time_ns=time_ns-3600*1000000000");
+		store_sql(before, cases[i].sql);
+		snprintf(name, sizeof(name), "new-%zu", i);
+		assert_int_equal(
+			merge_into(fleet_path(run, name), (const char *const[]){before, later}, 2),
+			0);
+		view_read(&view, fleet_path(run, name), "last");
+		assert_int_equal(view.fleet.builds.count, 2);
+		build = &view.fleet.builds.items[0];
+		assert_string_equal(build->build_id, "0123abcd");
+		assert_int_equal(build->sites.items[0].is_new, cases[i].is_new);
+		/* It does not grow. */
+		assert_false(build->sites.items[1].is_new);
+		assert_false(view.fleet.builds.items[1].sites.items[0].is_new);
+		free(before);
+	}
+	free(later);
+}
+
 static void nothing_counts_twice(void **state)
 {
 	struct run *run = *state;
@@ -335,6 +376,7 @@ int main(void)
 		store_test(hosts_are_distinguished_by_name_and_boot),
 		store_test(a_build_has_the_number_of_hosts_on_which_it_grows),
 		store_test(what_was_recorded_at_another_time_is_judged_by_it),
+		store_test(what_no_earlier_build_has_is_new),
 		store_test(nothing_counts_twice),
 		store_test(a_difference_goes_by_host_and_by_build),
 		store_test(one_host_of_a_fleet_has_its_own_ledger),

@@ -90,7 +90,7 @@ static void what_may_pass_is_tried_again(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(push_result_of(cases[i].status), cases[i].result);
+		assert_int_equal(push_result_of(cases[i].status, false), cases[i].result);
 }
 
 static void waits_double_up_to_half_a_minute(void **state)

@@ -297,6 +297,63 @@ static int build_compare(const void *left, const void *right)
 		     : strcmp(a->build_id ? a->build_id : "", b->build_id ? b->build_id : "");
 }
 
+/* A call stack by the names of its functions, which another build has, too. 0: one has no name. */
+static uint64_t names_of(const struct frames *frames)
+{
+	uint64_t key = 1;
+
+	for (size_t i = 0; i < frames->list.count; i++) {
+		if (!frames->list.items[i].function)
+			return 0;
+		key = hash_mix(key ^ hash_text(frames->list.items[i].function));
+	}
+	return frames->list.count ? key : 0;
+}
+
+/* Whether a build that was seen before this one is of the same program, with names of 0; else
+ * whether such a one has a call stack of these functions, or one without names, which may be it. */
+static bool earlier_has(const struct fleet *fleet, const struct fleet_build *build, uint64_t names)
+{
+	for (size_t i = 0; i < fleet->builds.count; i++) {
+		const struct fleet_build *other = &fleet->builds.items[i];
+
+		if (!other->since_ns || other->since_ns >= build->since_ns ||
+		    strcmp(other->comm, build->comm) != 0)
+			continue;
+		if (!names)
+			return true;
+		for (size_t j = 0; j < other->sites.count; j++) {
+			uint64_t found = other->sites.items[j].names;
+
+			if (!found || found == names)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void mark_new(struct fleet *fleet)
+{
+	for (size_t i = 0; i < fleet->builds.count; i++) {
+		struct fleet_build *build = &fleet->builds.items[i];
+
+		for (size_t j = 0; j < build->sites.count; j++)
+			build->sites.items[j].names = names_of(&build->sites.items[j].site->frames);
+	}
+	for (size_t i = 0; i < fleet->builds.count; i++) {
+		struct fleet_build *build = &fleet->builds.items[i];
+
+		if (!build->since_ns || !earlier_has(fleet, build, 0))
+			continue;
+		for (size_t j = 0; j < build->sites.count; j++) {
+			struct fleet_site *site = &build->sites.items[j];
+
+			site->is_new = site->growing_hosts && site->names &&
+				       !earlier_has(fleet, build, site->names);
+		}
+	}
+}
+
 static void rank(struct fleet *fleet)
 {
 	for (size_t i = 0; i < fleet->builds.count; i++) {
@@ -326,6 +383,8 @@ int fleet_build(struct fleet *fleet, const struct report *report)
 		fleet_free(&builder.fleet);
 		return error;
 	}
+	if (report->host_count)
+		mark_new(&builder.fleet);
 	rank(&builder.fleet);
 	*fleet = builder.fleet;
 	return 0;

@@ -6,10 +6,6 @@
 
 #include "base/cleanup.h"
 
-#ifndef LEAKMON_VERSION
-#define LEAKMON_VERSION "0.1.0"
-#endif
-
 /* -------- --help, --version */
 
 /* Width of the left column, with names and argument. */

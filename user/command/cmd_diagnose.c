@@ -92,6 +92,7 @@ const struct command command_diagnose = {
 		 {&stack_walk_group, PART(probes)},
 		 {&format_group, PART(output)},
 		 {&output_group, PART(output)},
+		 {&webhook_group, PART(output)},
 		 {&color_group, PART(output)}},
 	.check = check,
 	.free = session_options_free,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* leakmon merge: recordings of many hosts in one. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/interrupt.h"
@@ -11,7 +14,7 @@
 #include "runs/merge.h"
 
 struct merge_options {
-	VEC(const char *) paths;
+	VEC(char *) paths; /* owned */
 	const char *fleet; /* the file to make */
 };
 
@@ -46,34 +49,79 @@ static int run(const void *options)
 	int error = interrupt_open();
 
 	if (!error)
-		error = merge_open(&merge, wanted->paths.items, wanted->paths.count);
+		error = merge_open(&merge, (const char *const *)wanted->paths.items,
+				   wanted->paths.count);
 	if (!error)
 		error = write_fleet(merge, wanted);
 	merge_free(merge);
 	return error ? interrupt_exit_code(EXIT_ERROR) : EXIT_OK;
 }
 
+/* Takes the path over; NULL: there was no memory for it. */
+static int add_path(struct merge_options *options, char *path)
+{
+	char **added = path ? vec_push(&options->paths) : NULL;
+
+	if (added) {
+		*added = path;
+		return 0;
+	}
+	free(path);
+	log_error("out of memory");
+	return -ENOMEM;
+}
+
+static int is_recording(const struct dirent *entry)
+{
+	const char *end = strrchr(entry->d_name, '.');
+
+	return end && !strcmp(end, ".lkm");
+}
+
+/* The recordings of a directory by name: *.lkm. */
+static int add_directory(struct merge_options *options, const char *directory)
+{
+	struct dirent **entries;
+	int count = scandir(directory, &entries, is_recording, alphasort);
+	int error = count < 0 ? -errno : 0;
+
+	if (error || !count) {
+		log_error("%s: %s", directory, error ? strerror(-error) : "no *.lkm in it");
+		return error ? error : -ENOENT;
+	}
+	for (int i = 0; i < count; i++) {
+		char *path = NULL;
+
+		if (!error && asprintf(&path, "%s/%s", directory, entries[i]->d_name) < 0)
+			path = NULL;
+		if (!error)
+			error = add_path(options, path);
+		free(entries[i]);
+	}
+	free(entries);
+	return error;
+}
+
 static int add_file(void *field, const char *word)
 {
 	struct merge_options *options = field;
-	const char *name, **path;
+	struct stat status;
+	const char *name;
 	int error = file_read_name(&name, word);
 
 	if (error)
 		return error;
-	path = vec_push(&options->paths);
-	if (!path) {
-		log_error("out of memory");
-		return -ENOMEM;
-	}
-	*path = name;
-	return 0;
+	if (!stat(name, &status) && S_ISDIR(status.st_mode))
+		return add_directory(options, name);
+	return add_path(options, strdup(name));
 }
 
 static void options_free(void *options)
 {
 	struct merge_options *merge = options;
 
+	for (size_t i = 0; i < merge->paths.count; i++)
+		free(merge->paths.items[i]);
 	vec_free(&merge->paths);
 }
 
@@ -105,10 +153,11 @@ static const struct merge_options defaults = {0};
 const struct command command_merge = {
 	.name = "merge",
 	.summary = "put recordings of many hosts into one",
-	.usage = "  leakmon merge FILE... -o FLEET\n",
+	.usage = "  leakmon merge FILE|DIR... -o FLEET\n",
 	.about = "Puts recordings of many hosts into one, which `report` and `diff` show: which\n"
 		 "build of which program grows, on how many of the hosts that run it, and where.\n"
-		 "Each of its snapshots holds, of every host, the latest one that there was.\n",
+		 "Each of its snapshots holds, of every host, the latest one that there was. Of a\n"
+		 "directory all recordings are taken whose names end in .lkm.\n",
 	.examples = "  leakmon merge web-*.lkm -o fleet.lkm\n"
 		    "  leakmon report fleet.lkm              builds, hosts, call stacks\n"
 		    "  leakmon report fleet.lkm --host web-3 one of them\n"

@@ -399,15 +399,19 @@ static int set_destination(void *field, const struct option_row *row, const char
 	"https://HOST[:PORT][/PATH] without a password, or @FILE with the URL as first line"
 static const struct option_row push_rows[] = {
 	{"push", 0, "URL", "send pprof to Pyroscope's /ingest with each report", set_destination,
-	 URL_EXPECTED, FIELD(push.to[PUSH_PROFILES].url)},
+	 URL_EXPECTED, FIELD(push.to[PUSH_TO_PYROSCOPE].url)},
 	{"push-headers", 0, "FILE", "HTTP headers for --push, e.g. Authorization: Bearer TOKEN",
-	 value_set_text, FILE_EXPECTED, FIELD(push.to[PUSH_PROFILES].headers)},
+	 value_set_text, FILE_EXPECTED, FIELD(push.to[PUSH_TO_PYROSCOPE].headers)},
 };
 static const struct option_row webhook_rows[] = {
-	{"webhook", 0, "URL", "post JSON when something starts to leak, or a limit is near",
-	 set_destination, URL_EXPECTED, FIELD(push.to[PUSH_EVENTS].url)},
+	{"webhook", 0, "URL", "post JSON on a leak, a limit that is near, an answer of diagnose",
+	 set_destination, URL_EXPECTED, FIELD(push.to[PUSH_TO_WEBHOOK].url)},
 	{"webhook-headers", 0, "FILE", "HTTP headers for --webhook, one a line", value_set_text,
-	 FILE_EXPECTED, FIELD(push.to[PUSH_EVENTS].headers)},
+	 FILE_EXPECTED, FIELD(push.to[PUSH_TO_WEBHOOK].headers)},
+	{"otlp", 0, "URL", "send OpenTelemetry metrics, and a log record per changed verdict",
+	 set_destination, URL_EXPECTED, FIELD(push.to[PUSH_TO_OTLP].url)},
+	{"otlp-headers", 0, "FILE", "HTTP headers for --otlp, one a line", value_set_text,
+	 FILE_EXPECTED, FIELD(push.to[PUSH_TO_OTLP].headers)},
 	{"push-ca", 0, "FILE", "trust these certificates (PEM), not the system's", value_set_text,
 	 FILE_EXPECTED, FIELD(push.ca)},
 };

@@ -86,7 +86,7 @@ extern const struct option_group sort_group;
 extern const struct option_group blocks_group; /* --show-allocs */
 extern const struct option_group textfile_group;
 extern const struct option_group push_group;	/* --push */
-extern const struct option_group webhook_group; /* --webhook, and what both have */
+extern const struct option_group webhook_group; /* --webhook, --otlp, and what all have */
 extern const struct option_group listen_group;
 extern const struct option_group fail_over_group;
 extern const struct option_group diff_fail_over_group;

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/text.h"
+#include "monitor/report_otlp.h"
 #include "output/json/json.h"
 #include "proc/container.h"
 #include "report/family.h"
@@ -29,7 +32,9 @@ struct report_push {
 	struct container_cache *containers;
 	char host[HOST_SIZE];
 	time_t from; /* when the report before was made */
-	struct news news, waiting;
+	struct news news, waiting, limits;
+	struct report_otlp *otlp; /* NULL: nothing is sent there */
+	struct hash verdicts;	  /* of suspects that a log record was about: their words */
 };
 
 /* -------- series */
@@ -191,7 +196,7 @@ bool news_is_new(struct news *news, uint64_t key, double now_s)
 
 static uint64_t key_of(const struct leak_event *event)
 {
-	uint64_t key = hash_mix(event->kind + 1);
+	uint64_t key = hash_mix(event->limit != NULL);
 
 	if (event->limit)
 		return hash_mix(key ^ hash_text(event->limit->path)) ^ event->limit->kind;
@@ -205,19 +210,65 @@ static uint64_t key_of(const struct leak_event *event)
 	return hash_mix(key ^ event->site);
 }
 
-static void push_event(struct report_push *push, struct leak_event *event)
+static void webhook_send(struct report_push *push, const struct leak_event *event)
 {
-	FILE *stream;
+	FILE *stream = handover_stream();
 
-	if (!news_is_new(&push->news, key_of(event), monotonic_s()))
-		return;
-	event->host = push->host;
-	stream = handover_stream();
 	if (!stream) {
 		log_warning("--webhook: an event is lost: %s", strerror(errno));
 		return;
 	}
 	pusher_send(push->pusher, PUSH_EVENTS, "", stream, json_event_write(stream, event));
+}
+
+static void webhook_event(struct report_push *push, const struct leak_event *event)
+{
+	if (pusher_has(push->pusher, PUSH_EVENTS) && event->kind != EVENT_VERDICT &&
+	    news_is_new(&push->news, key_of(event), monotonic_s()))
+		webhook_send(push, event);
+}
+
+bool verdict_has_changed(struct hash *verdicts, uint64_t key, const char *verdict, bool suspect,
+			 const char **was)
+{
+	uint64_t *known = hash_get(verdicts, key);
+
+	*was = known ? (const char *)(uintptr_t)*known : NULL;
+	if (!suspect) {
+		hash_remove(verdicts, key);
+		return known != NULL;
+	}
+	if (*was && !strcmp(*was, verdict))
+		return false;
+	if (!known && verdicts->count < NEWS_MAX)
+		known = hash_put(verdicts, key, NULL);
+	if (known)
+		*known = (uintptr_t)verdict;
+	return known != NULL;
+}
+
+static void log_event(struct report_push *push, struct leak_event *event, bool suspect)
+{
+	bool changed;
+
+	if (!push->otlp)
+		return;
+	if (event->verdict)
+		changed = verdict_has_changed(&push->verdicts, key_of(event), event->verdict,
+					      suspect, &event->was);
+	else
+		changed = news_is_new(&push->limits, key_of(event), monotonic_s());
+	if (changed)
+		report_otlp_event(push->otlp, push->pusher, event);
+}
+
+/* `suspect`: it grows or leaks; of anything else, only that it no longer does is news. */
+static void push_event(struct report_push *push, struct leak_event *event, bool suspect)
+{
+	event->host = push->host;
+	if (suspect)
+		webhook_event(push, event);
+	log_event(push, event, suspect);
 }
 
 static struct leak_event event_of(const struct triage_entry *entry, const struct timespec *time)
@@ -282,17 +333,19 @@ static void triage_entries_events(struct report_push *push, const struct triage_
 		const struct growth *growth = &entry->growth;
 		struct leak_event event = event_of(entry, &report->time);
 
-		if (growth->verdict != TREND_LEAKING || (entry->cause && entry->cause->no_leak))
-			continue;
+		bool leaks = growth->verdict == TREND_LEAKING &&
+			     !(entry->cause && entry->cause->no_leak);
+
+		event.kind = leaks ? EVENT_LEAKING : EVENT_VERDICT;
+		event.verdict = triage_entry_verdict(entry);
 		event.frames = frames_of(entry);
-		event.kind = EVENT_LEAKING;
 		event.quantity = growth_kind_name(growth->kind);
 		event.bytes_per_s = growth->memory_per_s;
 		event.confidence = growth->confidence;
-		if (report->samples_stacks && entry->pid && !have_a_line(event.frames) &&
+		if (leaks && report->samples_stacks && entry->pid && !have_a_line(event.frames) &&
 		    !triage_entry_is_managed(entry) && waits_for_stacks(push, &event))
 			continue;
-		push_event(push, &event);
+		push_event(push, &event, trend_is_suspect(growth->verdict));
 	}
 }
 
@@ -310,7 +363,7 @@ static void triage_events(struct report_push *push, const struct triage_report *
 			event.container = near->container;
 		if (near->limit->left.known)
 			event.bytes_per_s = near->limit->left.per_s;
-		push_event(push, &event);
+		push_event(push, &event, true);
 	}
 }
 
@@ -319,8 +372,10 @@ static void profile_process_events(struct report_push *push, const struct profil
 {
 	for (size_t i = 0; i < MIN(process->sites.count, PUSH_SITES_MAX); i++) {
 		const struct profile_report_site *site = &process->sites.items[i];
+		bool leaks = site->judgement.verdict == PROFILE_LEAKING;
 		struct leak_event event = {
-			.kind = EVENT_LEAKING,
+			.kind = leaks ? EVENT_LEAKING : EVENT_VERDICT,
+			.verdict = profile_verdict_name(site->judgement.verdict),
 			.time = report->time,
 			.pid = (pid_t)process->pid,
 			.comm = process->comm,
@@ -332,10 +387,9 @@ static void profile_process_events(struct report_push *push, const struct profil
 			.frames = &site->frames,
 		};
 
-		if (site->judgement.verdict != PROFILE_LEAKING)
-			continue;
-		event.container = container_find(push->containers, event.pid);
-		push_event(push, &event);
+		if (leaks)
+			event.container = container_find(push->containers, event.pid);
+		push_event(push, &event, leaks);
 	}
 }
 
@@ -346,7 +400,6 @@ static void report_process_events(struct report_push *push, const struct report 
 		const struct report_site *site = &process->sites.items[i];
 		struct site_trend trend;
 		struct leak_event event = {
-			.kind = EVENT_LEAKING,
 			.time = report->snapshot->time,
 			.pid = (pid_t)process->process->pid,
 			.comm = process->process->comm,
@@ -360,15 +413,91 @@ static void report_process_events(struct report_push *push, const struct report 
 		if (!report->history || !site->series)
 			continue;
 		site_trend_of(&trend, report->history, site->series);
-		if (trend.verdict != TREND_LEAKING)
-			continue;
+		event.kind = trend.verdict == TREND_LEAKING ? EVENT_LEAKING : EVENT_VERDICT;
+		event.verdict = trend_verdict_name(trend.verdict);
 		event.bytes_per_s = trend.trend.slope;
 		event.confidence = trend.trend.confidence;
-		push_event(push, &event);
+		push_event(push, &event, trend_is_suspect(trend.verdict));
 	}
 }
 
+/* -------- answers of diagnose */
+
+static const char *member_text(json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+/* The rest of the answer's line that begins with a label; NULL: it has none. */
+static const char *line_of(json_t *lines, const char *label)
+{
+	json_t *line;
+	size_t i;
+
+	json_array_foreach(lines, i, line)
+	{
+		const char *text = json_string_value(line);
+
+		text += text ? strspn(text, " ") : 0;
+		if (text && text_begins(text, label))
+			return text + strlen(label) + strspn(text + strlen(label), " ");
+	}
+	return NULL;
+}
+
+static const char *class_of(json_t *object)
+{
+	json_t *class = json_array_get(json_object_get(object, "classes"), 0);
+
+	return member_text(class ? class : json_object_get(object, "lost_class"), "name");
+}
+
+/* Behind "PID 12 (NAME): ", which the sentence has already. */
+static const char *headline_of(json_t *lines)
+{
+	const char *line = json_string_value(json_array_get(lines, 0));
+	const char *answer = line && text_begins(line, "PID ") ? strstr(line, "): ") : NULL;
+
+	return answer ? answer + strlen("): ") : line ? line : "";
+}
+
+void report_push_answer(struct report_push *push, const char *answer)
+{
+	json_t *object = push ? json_loads(answer, 0, NULL) : NULL;
+	json_t *lines = json_object_get(object, "text");
+	struct leak_event event = {
+		.kind = EVENT_DIAGNOSED,
+		.pid = (pid_t)json_integer_value(json_object_get(object, "pid")),
+		.comm = member_text(object, "comm"),
+		.quantity = member_text(object, "part"),
+		.verdict = member_text(object, "verdict"),
+		.class = class_of(object),
+		.holder = line_of(lines, "held by"),
+		.answer = headline_of(lines),
+		.answer_json = answer,
+		.bytes_per_s = NAN,
+		.confidence = NAN,
+	};
+
+	if (object && event.comm) {
+		clock_gettime(CLOCK_REALTIME, &event.time);
+		event.host = push->host;
+		event.container = container_find(push->containers, event.pid);
+		if (pusher_has(push->pusher, PUSH_EVENTS))
+			webhook_send(push, &event);
+		if (push->otlp)
+			report_otlp_event(push->otlp, push->pusher, &event);
+		pusher_tend(push->pusher);
+	}
+	json_decref(object);
+}
+
 /* -------- a run */
+
+static bool has_events(const struct report_push *push)
+{
+	return pusher_has(push->pusher, PUSH_EVENTS) || push->otlp;
+}
 
 int report_push_open(struct report_push **push, const struct push_options *options)
 {
@@ -382,11 +511,16 @@ int report_push_open(struct report_push **push, const struct push_options *optio
 	if (made)
 		made->containers = container_cache_new();
 	error = made && made->containers ? pusher_open(&made->pusher, options) : -ENOMEM;
+	if (!error) {
+		gethostname(made->host, sizeof(made->host) - 1);
+		if (pusher_has(made->pusher, PUSH_LOGS))
+			made->otlp = report_otlp_new(made->host);
+		error = pusher_has(made->pusher, PUSH_LOGS) && !made->otlp ? -ENOMEM : 0;
+	}
 	if (error) {
 		report_push_close(made);
 		return error;
 	}
-	gethostname(made->host, sizeof(made->host) - 1);
 	made->from = time(NULL);
 	*push = made;
 	return 0;
@@ -396,20 +530,16 @@ static void take_report(struct report_push *push, const struct report *report)
 {
 	if (pusher_has(push->pusher, PUSH_PROFILES))
 		push_report(push, report);
-	for (size_t i = 0; i < report->processes.count; i++) {
-		if (pusher_has(push->pusher, PUSH_EVENTS))
-			report_process_events(push, report, &report->processes.items[i]);
-	}
+	for (size_t i = 0; i < report->processes.count && has_events(push); i++)
+		report_process_events(push, report, &report->processes.items[i]);
 }
 
 static void take_profile(struct report_push *push, const struct profile_report *report)
 {
 	if (pusher_has(push->pusher, PUSH_PROFILES))
 		push_profile_report(push, report);
-	for (size_t i = 0; i < report->processes.count; i++) {
-		if (pusher_has(push->pusher, PUSH_EVENTS))
-			profile_process_events(push, report, &report->processes.items[i]);
-	}
+	for (size_t i = 0; i < report->processes.count && has_events(push); i++)
+		profile_process_events(push, report, &report->processes.items[i]);
 }
 
 void report_push_take(struct report_push *push, enum output_kind kind, const void *report)
@@ -420,8 +550,10 @@ void report_push_take(struct report_push *push, enum output_kind kind, const voi
 		take_report(push, report);
 	else if (kind == OUTPUT_PROFILE)
 		take_profile(push, report);
-	else if (kind == OUTPUT_TRIAGE && pusher_has(push->pusher, PUSH_EVENTS))
+	else if (kind == OUTPUT_TRIAGE && has_events(push))
 		triage_events(push, report);
+	if (push->otlp)
+		report_otlp_metrics(push->otlp, push->pusher, kind, report);
 	push->from = time(NULL);
 	pusher_tend(push->pusher);
 }
@@ -440,7 +572,8 @@ struct pushed report_push_state(const struct report_push *push)
 
 	if (push)
 		pusher_tend(push->pusher);
-	return (struct pushed){lane_state(pusher, PUSH_PROFILES), lane_state(pusher, PUSH_EVENTS)};
+	return (struct pushed){lane_state(pusher, PUSH_PROFILES), lane_state(pusher, PUSH_EVENTS),
+			       lane_state(pusher, PUSH_METRICS), lane_state(pusher, PUSH_LOGS)};
 }
 
 uint64_t report_push_close(struct report_push *push)
@@ -452,6 +585,9 @@ uint64_t report_push_close(struct report_push *push)
 	container_cache_free(push->containers);
 	vec_free(&push->news.seen);
 	vec_free(&push->waiting.seen);
+	vec_free(&push->limits.seen);
+	report_otlp_free(push->otlp);
+	hash_free(&push->verdicts);
 	free(push);
 	return lost;
 }

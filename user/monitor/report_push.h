@@ -2,7 +2,7 @@
 /*
  * Reports that are pushed (serve/pusher.h): to --push, a profile of each process, as Pyroscope's
  * /ingest takes it; to --webhook, an event whenever something has begun to leak or a memory limit
- * has come near.
+ * has come near; to --otlp, metrics, and a log record whenever a verdict has changed.
  *
  * The API: https://grafana.com/docs/pyroscope/latest/reference-server-api/, "Ingestion"; the form
  * with the profile and the meaning of its sample types as in its section on pprof.
@@ -29,6 +29,11 @@ int report_push_open(struct report_push **push, const struct push_options *optio
 /* Takes a report of a kind that can be pushed, and ignores others. Failures are said. NULL is
  * allowed. */
 void report_push_take(struct report_push *push, enum output_kind kind, const void *report);
+/*
+ * Takes an answer of `diagnose` (an object of "processes" in user/schema/diagnosis.schema.json, as
+ * text): an event of --webhook and a log record of --otlp. NULL is allowed.
+ */
+void report_push_answer(struct report_push *push, const char *answer);
 /* What became of it so far. NULL is allowed. */
 struct pushed report_push_state(const struct report_push *push);
 /* Waits a bounded time for what is left; returns how many documents were lost. NULL is allowed. */
@@ -55,5 +60,14 @@ struct news {
 };
 /* Whether it was not seen in the last PUSH_QUIET_S: `key` stands for what is so now. */
 bool news_is_new(struct news *news, uint64_t key, double now_s);
+
+struct hash; /* base/hash.h */
+/*
+ * Whether a log record is due: the verdict on what `key` stands for is another one than that of the
+ * last record, *was (NULL: there was none), or a suspect no longer is one. Remembers suspects
+ * alone, by their words, which are static.
+ */
+bool verdict_has_changed(struct hash *verdicts, uint64_t key, const char *verdict, bool suspect,
+			 const char **was);
 
 #endif

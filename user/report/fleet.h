@@ -17,11 +17,17 @@ struct fleet_site {
 	const struct report_site
 		*site; /* of the process that holds most; for its frames; borrowed */
 	uint64_t bytes, count;
-	size_t hosts;			/* that have it now */
-	size_t growing_hosts;		/* where it grows, for sure or perhaps, in any process */
-	double bytes_per_s;		/* of those together */
-	double leak_bytes_per_s;	/* of those that grow for sure: TREND_LEAKING */
+	size_t hosts;		 /* that have it now */
+	size_t growing_hosts;	 /* where it grows, for sure or perhaps, in any process */
+	double bytes_per_s;	 /* of those together */
+	double leak_bytes_per_s; /* of those that grow for sure: TREND_LEAKING */
+	/* It grows, and no build of the program that was seen earlier has a call stack of these
+	 * functions; false also where there is no earlier build, or one has call stacks without
+	 * names.
+	 */
+	bool is_new;
 	size_t last_host, last_growing; /* while it is built: places of hosts, + 1 */
+	uint64_t names;			/* likewise: of its functions; 0: one has no name */
 };
 
 struct fleet_build {

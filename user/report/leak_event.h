@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events of --webhook: something has begun to leak, or a memory limit is near. All borrowed. */
+/* Events of --webhook and --otlp: a verdict has changed, a memory limit is near, or `diagnose` has
+ * an answer. All borrowed. */
 #ifndef LEAKMON_REPORT_LEAK_EVENT_H
 #define LEAKMON_REPORT_LEAK_EVENT_H
 
@@ -14,6 +15,8 @@ struct limit;
 enum leak_event_kind {
 	EVENT_LEAKING,
 	EVENT_LIMIT_NEAR,
+	EVENT_VERDICT,	 /* another verdict than leaking; not for --webhook */
+	EVENT_DIAGNOSED, /* `diagnose` has an answer */
 	EVENT_KIND_MAX_,
 };
 
@@ -26,11 +29,19 @@ struct leak_event {
 	pid_t pid;
 	const char *comm, *exe, *cgroup;
 	const struct container *container; /* NULL: none */
-	const char *quantity;		   /* of EVENT_LEAKING: "heap", "mapping", ...; static */
-	double bytes_per_s, confidence;	   /* NAN: not known */
-	uint64_t site;			   /* symbolizer_stack_id of the call stack; 0: of no one */
-	const struct frames *frames;	   /* likewise; or NULL */
-	const struct limit *limit;	   /* of EVENT_LIMIT_NEAR */
+	const char *quantity;		   /* "heap", "mapping", ...; static; NULL: of a limit */
+	/* The word for what grows, and before that; static; NULL: of a limit; not known. */
+	const char *verdict, *was;
+	/* The class of the growing blocks, and the root that holds them; untrusted; NULL: not
+	 * known. */
+	const char *class, *holder;
+	/* Of EVENT_DIAGNOSED: a sentence, untrusted; and an object of "processes" in
+	 * user/schema/diagnosis.schema.json, as text. */
+	const char *answer, *answer_json;
+	double bytes_per_s, confidence; /* NAN: not known */
+	uint64_t site;			/* symbolizer_stack_id of the call stack; 0: of no one */
+	const struct frames *frames;	/* likewise; or NULL */
+	const struct limit *limit;	/* of EVENT_LIMIT_NEAR */
 };
 
 #endif

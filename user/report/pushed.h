@@ -13,6 +13,7 @@ struct pushed_lane {
 
 struct pushed {
 	struct pushed_lane profiles, events; /* --push, --webhook */
+	struct pushed_lane metrics, logs;    /* --otlp */
 };
 
 #endif

@@ -20,6 +20,7 @@
 #include "memory/memory_parts.h"
 #include "memory/tmpfs_files.h"
 #include "monitor/emit.h"
+#include "monitor/report_push.h"
 #include "monitor/stages.h"
 #include "proc/container.h"
 #include "probe/held_words.h"
@@ -29,6 +30,7 @@
 #include "retain/double_scan.h"
 #include "retain/result_build.h"
 #include "runs/diagnose_beside.h"
+#include "runs/diagnose_child.h"
 #include "runs/diagnose_kernel.h"
 #include "runtime/go_reader.h"
 #include "triage/process_reading.h"
@@ -105,6 +107,7 @@ struct diagnose_run {
 	bool begun, closing, done;
 	int error;
 	bool leaks;
+	struct report_push *push; /* --webhook, --otlp; or NULL */
 };
 
 static double seconds_since(uint64_t begin_ns)
@@ -496,6 +499,26 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 		diagnosis->verdict == DIAGNOSIS_GROWS || diagnosis->verdict == DIAGNOSIS_LEAKS;
 }
 
+/* Each as `--format json` has it. */
+static void push_answers(struct report_push *push, const struct diagnosis_report *report)
+{
+	for (size_t i = 0; push && i < report->count; i++) {
+		struct diagnosis_report alone = *report; /* borrowed */
+		_cleanup_free_ char *text = NULL, *answer = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		if (!out)
+			return;
+		alone.items += i;
+		alone.count = 1;
+		output_find("json")->write[OUTPUT_DIAGNOSIS](out, &alone);
+		answer = fclose(out) ? NULL : diagnose_child_answer(text);
+		if (answer)
+			report_push_answer(push, answer);
+	}
+}
+
 /* `profile`: NULL without one. 0, or -errno after a message. */
 static int finish(struct diagnose_run *run, const struct profile_report *profile)
 {
@@ -508,6 +531,7 @@ static int finish(struct diagnose_run *run, const struct profile_report *profile
 	clock_gettime(CLOCK_REALTIME, &report.time);
 	for (size_t i = 0; i < run->count; i++)
 		finish_subject(run, &run->subjects[i], profile, &diagnoses[i]);
+	push_answers(run->push, &report);
 	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_DIAGNOSIS, &report);
 }
 
@@ -856,6 +880,7 @@ static int profile_subjects(struct diagnose_run *run)
 						     .count = run->options->for_ns / STEP_NS + 1,
 						     .repeat = true};
 	profile.session.output.report.top = 0;
+	profile.session.output.push = (struct push_options){0};
 	profile.session.targets.come_later = false;
 	profile.take = take_profile;
 	profile.closes = closes;
@@ -886,10 +911,14 @@ int diagnose_run(const struct diagnose_options *options)
 	if (error)
 		log_error("out of memory");
 	if (!error)
+		error = report_push_open(&run.push, &options->profile.session.output.push);
+	if (!error)
 		error = select_subjects(&run);
 	if (!error && run.count)
 		error = answer(&run);
 	clear_progress();
 	run_free(&run);
+	if (report_push_close(run.push) && !error)
+		error = -EIO;
 	return error ? interrupt_exit_code(EXIT_ERROR) : run.leaks ? EXIT_LEAK : EXIT_OK;
 }

@@ -22,6 +22,21 @@
 
 /* -------- answers */
 
+/* Not with the reports' own queue, which waits for its server: answers are few. */
+static void push_answer(struct record_diagnose *diagnose, const char *answer)
+{
+	const struct push_options *options = diagnose->push_options;
+	struct push_options events = {0};
+
+	if (!options)
+		return;
+	events = *options;
+	events.to[PUSH_TO_PYROSCOPE] = (struct push_destination){0};
+	if (!diagnose->push && report_push_open(&diagnose->push, &events))
+		return;
+	report_push_answer(diagnose->push, answer);
+}
+
 static void keep_answer(struct record_diagnose *diagnose, const char *answer)
 {
 	struct stored_diagnosis diagnosis = {.pid = diagnose->child.pid,
@@ -37,6 +52,8 @@ static void keep_answer(struct record_diagnose *diagnose, const char *answer)
 	else if (!diagnosis_rows_append(diagnose->path, &diagnosis, &diagnose->keep))
 		log_info("PID %d: its diagnosis is in %s: `leakmon report %s` shows it",
 			 (int)diagnosis.pid, diagnose->path, diagnose->path);
+	if (answer)
+		push_answer(diagnose, answer);
 }
 
 static void take_answer(struct record_diagnose *diagnose)
@@ -49,7 +66,7 @@ static void take_answer(struct record_diagnose *diagnose)
 	free(answer);
 }
 
-void record_diagnose_finish(struct record_diagnose *diagnose)
+uint64_t record_diagnose_finish(struct record_diagnose *diagnose)
 {
 	char *answer = NULL;
 
@@ -57,6 +74,7 @@ void record_diagnose_finish(struct record_diagnose *diagnose)
 		keep_answer(diagnose, answer);
 	free(answer);
 	vec_free(&diagnose->asked);
+	return report_push_close(diagnose->push);
 }
 
 /* -------- reasons */

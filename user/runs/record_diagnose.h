@@ -11,6 +11,7 @@
 
 #include "base/vec.h"
 #include "report/profile_report.h"
+#include "monitor/report_push.h"
 #include "report/report.h"
 #include "runs/diagnose_child.h"
 #include "store/recorder.h"
@@ -21,6 +22,9 @@
 struct record_diagnose {
 	const char *path; /* of the recording; NULL: nothing is diagnosed */
 	struct recorder_options keep;
+	const struct push_options
+		*push_options;	  /* borrowed; --webhook and --otlp get answers, too */
+	struct report_push *push; /* NULL: not yet, or nothing is sent */
 	struct diagnose_child child;
 	char comm[16]; /* of what it is about; untrusted */
 	double last_s; /* the latest start; 0: none */
@@ -37,8 +41,9 @@ struct record_diagnose {
 void record_diagnose_report(struct record_diagnose *diagnose, const struct report *report);
 void record_diagnose_profile(struct record_diagnose *diagnose, const struct profile_report *report);
 
-/* The answer of one that runs, as far as it is. Frees everything. */
-void record_diagnose_finish(struct record_diagnose *diagnose);
+/* The answer of one that runs, as far as it is. Frees everything; returns how many documents did
+ * not reach their server. */
+uint64_t record_diagnose_finish(struct record_diagnose *diagnose);
 
 /* Whether it is time for a process, which `key` stands for with the reason; then it is
  * remembered. Exposed for the tests. */

@@ -170,8 +170,9 @@ static int run_profile(const struct record_options *record, const struct recorde
 					  .floor = PROFILE_FLOOR,
 					  .take = take_profile};
 	const struct tracking_options tracking = PROFILE_TRACKING;
-	struct profile_recording run = {
-		.diagnose = {.path = record->diagnose ? record->path : NULL, .keep = *keep}};
+	struct profile_recording run = {.diagnose = {.path = record->diagnose ? record->path : NULL,
+						     .keep = *keep,
+						     .push_options = &record->session.output.push}};
 	int error, code;
 	bool made;
 
@@ -188,7 +189,8 @@ static int run_profile(const struct record_options *record, const struct recorde
 	profile.context = &run;
 	code = profile_run(&profile);
 	interrupt_removes(NULL);
-	record_diagnose_finish(&run.diagnose);
+	if (record_diagnose_finish(&run.diagnose) && code == EXIT_OK)
+		code = EXIT_ERROR;
 	made = profile_recorder_count(run.recorder) || profile_recorder_missed(run.recorder);
 	if (made)
 		code = finish_profiles(run.recorder, record, code);
@@ -203,9 +205,10 @@ int record_run(const struct record_options *options)
 {
 	const struct recorder_options keep = {.keep_bytes = options->keep_bytes,
 					      .keep_ns = options->keep_ns};
-	struct record_run run = {
-		.diagnose = {.path = options->diagnose ? options->path : NULL, .keep = keep},
-		.goroutines = {.path = options->path, .keep = keep}};
+	struct record_run run = {.diagnose = {.path = options->diagnose ? options->path : NULL,
+					      .keep = keep,
+					      .push_options = &options->session.output.push},
+				 .goroutines = {.path = options->path, .keep = keep}};
 	const struct run_hooks hooks = {.context = &run,
 					.take = take,
 					.label = options->label,
@@ -228,7 +231,8 @@ int record_run(const struct record_options *options)
 	recorder = run.recorder;
 	code = watch_run(&options->session, &hooks);
 	interrupt_removes(NULL);
-	record_diagnose_finish(&run.diagnose);
+	if (record_diagnose_finish(&run.diagnose) && code == EXIT_OK)
+		code = EXIT_ERROR;
 	goroutines_record_close(&run.goroutines);
 	/* A run that never began leaves no file. */
 	if (!recorder_snapshots(recorder) && !recorder_missed(recorder)) {

@@ -19,13 +19,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/packet.h"
+#include "base/protobuf.h"
 #include "sandbox/sandbox.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define MEMORY_BYTES (UINT64_C(256) << 20)
 #define CONFIGURATION_MAX (1u << 20)
 #define PACKETS_A_TURN 64
-#define ANSWER_SIZE 96
+#define ANSWER_SIZE 256
 #define ADDRESSES_MAX 8
 #define RESOLVED_FOR_MS 60000
 #define RETRY_AFTER_MAX_S 60
@@ -355,14 +356,71 @@ static void say_library_error(struct pushing *pushing, struct lane *lane, CURLco
 	say(lane, text, "");
 }
 
-static void say_status(struct lane *lane, long status)
+static bool lane_is_otlp(const struct pushing *pushing, const struct lane *lane)
+{
+	return lane == &pushing->lanes[PUSH_METRICS] || lane == &pushing->lanes[PUSH_LOGS];
+}
+
+/* The text of a field of OTLP's answer, as the whole answer from then on: Status and PartialSuccess
+ * both have their message in field 2. */
+static void answer_keep_message(struct lane *lane, struct protobuf_reader message)
+{
+	struct protobuf_field field;
+
+	while (protobuf_next(&message, &field)) {
+		size_t size = (size_t)(field.content.end - field.content.at);
+
+		if (field.number != 2 || !field.is_bytes)
+			continue;
+		memmove(lane->answer, field.content.at, size);
+		lane->answer[size] = '\0';
+		return;
+	}
+}
+
+/* How much of a request an OTLP server did not take, though it answered 200 (partial_success). */
+static uint64_t answer_rejected(struct lane *lane)
+{
+	struct protobuf_reader answer = {(const uint8_t *)lane->answer,
+					 (const uint8_t *)lane->answer + lane->answered};
+	struct protobuf_field partial, field;
+	uint64_t rejected = 0;
+
+	while (protobuf_next(&answer, &partial)) {
+		struct protobuf_reader inner = partial.content;
+
+		if (partial.number != 1 || !partial.is_bytes)
+			continue;
+		while (protobuf_next(&inner, &field))
+			rejected = field.number == 1 && !field.is_bytes ? field.value : rejected;
+		if (rejected)
+			answer_keep_message(lane, partial.content);
+		break;
+	}
+	return rejected;
+}
+
+static void say_rejected(struct lane *lane, uint64_t rejected)
 {
 	char text[96];
 
+	snprintf(text, sizeof(text), "it rejected %llu of the items in one",
+		 (unsigned long long)rejected);
+	say(lane, text, lane->answer);
+}
+
+static void say_status(struct pushing *pushing, struct lane *lane, long status)
+{
+	char text[96];
+
+	if (lane_is_otlp(pushing, lane))
+		answer_keep_message(lane, (struct protobuf_reader){(const uint8_t *)lane->answer,
+								   (const uint8_t *)lane->answer +
+									   lane->answered});
 	lane->answer[strcspn(lane->answer, "\r\n")] = '\0';
 	snprintf(text, sizeof(text), "it answers HTTP %ld%s", status,
 		 status == 401 || status == 403 ? " (credentials: --push-headers, "
-						  "--webhook-headers)"
+						  "--webhook-headers, --otlp-headers)"
 						: "");
 	say(lane, text, lane->answer);
 }
@@ -370,17 +428,24 @@ static void say_status(struct lane *lane, long status)
 static void end(struct pushing *pushing, struct lane *lane, CURLcode code)
 {
 	curl_off_t after_s = 0;
+	uint64_t rejected = 0;
 	long status = 0;
 	enum push_result result;
 
 	pushing->curl.easy_getinfo(lane->easy, CURLINFO_RESPONSE_CODE, &status);
 	pushing->curl.easy_getinfo(lane->easy, CURLINFO_RETRY_AFTER, &after_s);
 	pushing->curl.multi_remove_handle(pushing->multi, lane->easy);
-	result = push_result_of(code ? 0 : status);
-	if (code)
+	result = push_result_of(code ? 0 : status, lane_is_otlp(pushing, lane));
+	if (result == PUSH_DELIVERED && lane_is_otlp(pushing, lane))
+		rejected = answer_rejected(lane);
+	if (rejected) {
+		say_rejected(lane, rejected);
+		result = PUSH_REFUSED;
+	} else if (code) {
 		say_library_error(pushing, lane, code);
-	else if (result != PUSH_DELIVERED)
-		say_status(lane, status);
+	} else if (result != PUSH_DELIVERED) {
+		say_status(pushing, lane, status);
+	}
 	if (result == PUSH_RETRY) {
 		set_retry(pushing, lane, (uint64_t)MAX(MIN(after_s, RETRY_AFTER_MAX_S), 0) * 1000);
 		return;

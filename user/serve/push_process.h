@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process behind --push and --webhook: the same program, started anew with PUSH_ARGUMENT
- * (pusher.h does), without privileges. It knows no reports: it sends documents that the monitor has
- * finished, by libcurl, which only this process loads, and at run time: no other start of the
- * program pays for its thirty libraries.
+ * The process behind --push, --webhook and --otlp: the same program, started anew with
+ * PUSH_ARGUMENT (pusher.h does), without privileges. It knows no reports: it sends documents that
+ * the monitor has finished, by libcurl, which only this process loads, and at run time: no other
+ * start of the program pays for its thirty libraries.
  *
  * The server is not trusted, nor is the network: answers are read to a bound, redirections are not
- * followed, certificates are verified. There are two lanes with a queue each (push_queue.h), one
- * request at a time in each, so that events do not wait behind profiles.
+ * followed, certificates are verified. Each lane has a queue (push_queue.h) and one
+ * request at a time, so that events do not wait behind profiles.
  */
 #ifndef LEAKMON_SERVE_PUSH_PROCESS_H
 #define LEAKMON_SERVE_PUSH_PROCESS_H
@@ -30,7 +30,8 @@
 #define PUSH_ATTEMPT_MS 30000 /* for all of a request */
 #define PUSH_CONNECT_MS 10000
 
-enum push_lane { PUSH_PROFILES, PUSH_EVENTS, PUSH_LANE_MAX_ };
+/* --push; --webhook; both of --otlp. */
+enum push_lane { PUSH_PROFILES, PUSH_EVENTS, PUSH_METRICS, PUSH_LOGS, PUSH_LANE_MAX_ };
 
 enum push_packet_kind {
 	PUSH_CONFIGURE, /* its file: URL, content type, CA certificates or "", headers, each with

@@ -64,16 +64,19 @@ void push_queue_free(struct push_queue *queue)
 		take_out(queue, queue->count - 1);
 }
 
-enum push_result push_result_of(long status)
+enum push_result push_result_of(long status, bool otlp)
 {
 	static const long passing[] = {0, 408, 421, 425, 429};
+	static const long passing_otlp[] = {0, 429, 502, 503, 504};
+	const long *known = otlp ? passing_otlp : passing;
 
+	_Static_assert(ARRAY_SIZE(passing) == ARRAY_SIZE(passing_otlp), "one loop for both");
 	if (status >= 200 && status < 300)
 		return PUSH_DELIVERED;
-	if (status >= 500)
+	if (status >= 500 && !otlp)
 		return PUSH_RETRY;
 	for (size_t i = 0; i < ARRAY_SIZE(passing); i++) {
-		if (passing[i] == status)
+		if (known[i] == status)
 			return PUSH_RETRY;
 	}
 	return PUSH_REFUSED;

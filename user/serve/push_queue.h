@@ -42,8 +42,9 @@ enum push_result {
 	PUSH_REFUSED, /* the same again would be answered the same way: it is lost */
 };
 
-/* The result by an HTTP status, 0: there was no answer. RFC 9110, 15; 429: RFC 6585. */
-enum push_result push_result_of(long status);
+/* The result by an HTTP status, 0: there was no answer. RFC 9110, 15; 429: RFC 6585. With `otlp`,
+ * as OTLP has it (opentelemetry.io/docs/specs/otlp, "Retryable Response Codes"). */
+enum push_result push_result_of(long status, bool otlp);
 
 /* How long to wait after so many failures in a row, from 1: twice as long each time, up to 30 s,
  * and up to a quarter more or less by `random`, that many monitors do not come at once. */

@@ -22,11 +22,17 @@
 #define HEADERS_MAX 32
 
 static const struct {
+	enum push_to to;
 	const char *option, *variable, *type, *path, *what;
 } kinds[] = {
-	[PUSH_PROFILES] = {"push", "LEAKMON_PUSH_HEADERS",
+	[PUSH_PROFILES] = {PUSH_TO_PYROSCOPE, "push", "LEAKMON_PUSH_HEADERS",
 			   "multipart/form-data; boundary=" PUSH_BOUNDARY, "/ingest", "profile"},
-	[PUSH_EVENTS] = {"webhook", "LEAKMON_WEBHOOK_HEADERS", "application/json", "", "event"},
+	[PUSH_EVENTS] = {PUSH_TO_WEBHOOK, "webhook", "LEAKMON_WEBHOOK_HEADERS", "application/json",
+			 "", "event"},
+	[PUSH_METRICS] = {PUSH_TO_OTLP, "otlp", "LEAKMON_OTLP_HEADERS", "application/x-protobuf",
+			  "/v1/metrics", "metrics document"},
+	[PUSH_LOGS] = {PUSH_TO_OTLP, "otlp", "LEAKMON_OTLP_HEADERS", "application/x-protobuf",
+		       "/v1/logs", "log record"},
 };
 _Static_assert(ARRAY_SIZE(kinds) == PUSH_LANE_MAX_, "a row for every lane");
 
@@ -49,7 +55,11 @@ struct pusher {
 
 bool push_is_wanted(const struct push_options *options)
 {
-	return options->to[PUSH_PROFILES].url || options->to[PUSH_EVENTS].url;
+	for (size_t i = 0; i < PUSH_TO_MAX_; i++) {
+		if (options->to[i].url)
+			return true;
+	}
+	return false;
 }
 
 bool pusher_is_destination(const char *text)
@@ -153,7 +163,7 @@ static int url_read(const char *text, enum push_lane lane, char **url)
 		file.data[strcspn((char *)file.data, "\r\n")] = '\0';
 		found = (char *)file.data;
 	}
-	if (!push_is_url(found) || (lane == PUSH_PROFILES && strchr(found, '?'))) {
+	if (!push_is_url(found) || (*kinds[lane].path && strchr(found, '?'))) {
 		log_error("--%s: %s has no URL that can be pushed to: expected "
 			  "https://HOST[:PORT][/PATH], without a password",
 			  kinds[lane].option, text);
@@ -197,8 +207,9 @@ static int lane_read(struct lane *lane, const struct push_options *options, enum
 {
 	_cleanup_(bytes_free) struct bytes ca = {0};
 	struct bytes *configuration = &lane->configuration;
+	const struct push_destination *to = &options->to[kinds[which].to];
 	const char *type = kinds[which].type;
-	int error = url_read(options->to[which].url, which, &lane->url);
+	int error = url_read(to->url, which, &lane->url);
 
 	if (!error)
 		error = url_complete(&lane->url, kinds[which].path);
@@ -211,7 +222,7 @@ static int lane_read(struct lane *lane, const struct push_options *options, enum
 	if (!error)
 		error = bytes_append(configuration, ca.data, ca.size);
 	if (!error)
-		error = headers_read(&options->to[which], which, configuration);
+		error = headers_read(to, which, configuration);
 	if (!error)
 		error = bytes_append(configuration, "", 1);
 	if (!error)
@@ -256,11 +267,11 @@ static int start(struct pusher *pusher)
 			error = configure(pusher, i);
 	}
 	if (error == PUSH_NO_LIBRARY)
-		log_error("--push and --webhook need libcurl 7.66 or later: install the package "
+		log_error("--push, --webhook and --otlp need libcurl 7.66 or later: install "
 			  "libcurl4 (Debian) or libcurl (Fedora)");
 	else if (error == PUSH_STATIC)
-		log_error("this static program has no --push and no --webhook: use a package that "
-			  "links libraries, or let a collector fetch /profile (--listen)");
+		log_error("this static program has no --push, --webhook and --otlp: use a package "
+			  "that links libraries, or let a collector fetch /profile (--listen)");
 	else if (error)
 		log_error("cannot start the process that pushes: %s", strerror(-error));
 	return error;
@@ -299,7 +310,7 @@ int pusher_open(struct pusher **pusher, const struct push_options *options)
 		return -ENOMEM;
 	made->child.fd = -1;
 	for (size_t i = 0; i < PUSH_LANE_MAX_ && !error; i++) {
-		if (options->to[i].url)
+		if (options->to[kinds[i].to].url)
 			error = lane_read(&made->lanes[i], options, i);
 	}
 	if (!error)

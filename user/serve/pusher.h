@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The monitor's end of --push and --webhook: it reads what the process that pushes (push_process.h)
- * may not read, starts that process, and hands it every finished document. It never waits for a
- * server, but for the last documents of a run, and for these not for long.
+ * The monitor's end of --push, --webhook and --otlp: it reads what the process that pushes
+ * (push_process.h) may not read, starts that process, and hands it every finished document. It
+ * never waits for a server, but for the last documents of a run, and for these not for long.
  */
 #ifndef LEAKMON_SERVE_PUSHER_H
 #define LEAKMON_SERVE_PUSHER_H
@@ -16,12 +16,14 @@
 /* How long the end of a run waits for what was not delivered yet. */
 #define PUSH_LAST_MS 5000
 
+enum push_to { PUSH_TO_PYROSCOPE, PUSH_TO_WEBHOOK, PUSH_TO_OTLP, PUSH_TO_MAX_ };
+
 /* Texts are borrowed; NULL: not given. */
 struct push_options {
 	struct push_destination {
 		const char *url;     /* or "@FILE" with it as first line */
 		const char *headers; /* file of HTTP headers, one a line */
-	} to[PUSH_LANE_MAX_];
+	} to[PUSH_TO_MAX_];
 	const char *ca; /* file of certificates (PEM) to trust instead of the system's */
 };
 

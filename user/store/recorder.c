@@ -18,10 +18,6 @@
 
 /* Recordings as files: made, opened to add to them, and closed as one plain file. */
 
-#ifndef LEAKMON_VERSION
-#define LEAKMON_VERSION "0.1.0"
-#endif
-
 static const char writing_sql[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;";
 
 /* Distinguishes machines of one name. NULL: not known. */

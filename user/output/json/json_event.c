@@ -3,66 +3,18 @@
 #include <math.h>
 
 #include "base/cleanup.h"
-#include "base/units.h"
 #include "output/json/json.h"
 #include "output/output.h"
 #include "output/text/text.h"
 #include "report/leak_event.h"
-#include "symbol/site_label.h"
 
-static const char *const names[] = {[EVENT_LEAKING] = "leaking", [EVENT_LIMIT_NEAR] = "limit-near"};
+static const char *const names[] = {
+	[EVENT_LEAKING] = "leaking",
+	[EVENT_LIMIT_NEAR] = "limit-near",
+	[EVENT_VERDICT] = "verdict",
+	[EVENT_DIAGNOSED] = "diagnosed",
+};
 _Static_assert(ARRAY_SIZE(names) == EVENT_KIND_MAX_, "a name for every kind");
-
-static const char *leak_event_name(enum leak_event_kind kind)
-{
-	return names[kind];
-}
-
-static void place_print(FILE *out, const struct leak_event *event)
-{
-	if (event->pid)
-		fprintf(out, "%s (PID %d)", event->comm, (int)event->pid);
-	else
-		fputs(event->cgroup && *event->cgroup ? event->cgroup : "the machine", out);
-	if (event->container) {
-		fputs(" in ", out);
-		container_print_name(out, event->container);
-	}
-	if (event->host)
-		fprintf(out, " on %s", event->host);
-}
-
-static void leaking_print(FILE *out, const struct leak_event *event)
-{
-	char rate[16];
-
-	place_print(out, event);
-	fputs(" is leaking", out);
-	if (event->frames && site_label_function(event->frames)) {
-		fputs(" at ", out);
-		text_code_print(out, event->frames, LABEL_SHORT);
-	}
-	if (event->bytes_per_s > 0)
-		fprintf(out, ": %s an hour", units_bytes(rate, event->bytes_per_s * 3600, "+"));
-	if (!isnan(event->confidence))
-		fprintf(out, ", %.0f %% sure", event->confidence * 100);
-}
-
-static void limit_print(FILE *out, const struct leak_event *event)
-{
-	const struct limit *limit = event->limit;
-	char used[16], bytes[16], left[16];
-
-	fprintf(out, "%s of %s is near: %s of %s used", limit_kind_name(limit->kind),
-		*limit->path ? limit->path : "the machine", units_bytes(used, limit->used, ""),
-		units_bytes(bytes, limit->bytes, ""));
-	if (limit->left.known)
-		fprintf(out, ", reached in %s", units_time(left, limit->left.seconds));
-	fputs("; ", out);
-	place_print(out, event);
-	if (event->pid)
-		fputs(" grows most", out);
-}
 
 /* One sentence, for chats that show the member "text". */
 static void text_write(struct json_writer *json, const struct leak_event *event)
@@ -73,10 +25,7 @@ static void text_write(struct json_writer *json, const struct leak_event *event)
 
 	if (!out)
 		return;
-	if (event->kind == EVENT_LEAKING)
-		leaking_print(out, event);
-	else
-		limit_print(out, event);
+	text_event_print(out, event);
 	if (!fclose(out))
 		json_put_string(json, "text", text);
 }
@@ -112,7 +61,7 @@ int json_event_write(FILE *out, const struct leak_event *event)
 	snprintf(next, sizeof(next), "leakmon diagnose -p %d", (int)event->pid);
 	json_open(&json, NULL, '{');
 	json_put_number(&json, "schema", 1);
-	json_put_string(&json, "event", leak_event_name(event->kind));
+	json_put_string(&json, "event", names[event->kind]);
 	json_time_write(&json, "time", &event->time);
 	text_write(&json, event);
 	json_put_string(&json, "host", event->host);
@@ -124,7 +73,13 @@ int json_event_write(FILE *out, const struct leak_event *event)
 	json_put_string(&json, "kind", event->quantity);
 	json_put_real(&json, "bytes_per_s", event->bytes_per_s);
 	json_put_real(&json, "confidence", event->confidence);
+	if (event->class)
+		json_put_string(&json, "class", event->class);
+	if (event->holder)
+		json_put_string(&json, "holder", event->holder);
 	site_write(&json, event);
+	if (event->answer_json)
+		json_put_verbatim(&json, "answer", event->answer_json);
 	limit_write(&json, event->limit);
 	json_put_string(&json, "next", event->pid ? next : NULL);
 	json_close(&json, '}');

@@ -375,6 +375,8 @@ static void fleet_site_write(struct json_writer *json, const struct fleet_site *
 	json_put_number(json, "bytes", site->bytes);
 	json_put_number(json, "count", site->count);
 	json_put_real(json, "bytes_per_s", site->bytes_per_s);
+	if (site->is_new)
+		json_put_bool(json, "new", true);
 	json_frames_write(json, site->site);
 	json_close(json, '}');
 }

@@ -107,12 +107,18 @@ void prom_pushed_write(FILE *out, const struct pushed *pushed)
 	const struct {
 		const char *name;
 		const struct pushed_lane *lane;
-	} lanes[] = {{"profile", &pushed->profiles}, {"event", &pushed->events}};
+	} lanes[] = {{"profile", &pushed->profiles},
+		     {"event", &pushed->events},
+		     {"metrics", &pushed->metrics},
+		     {"log", &pushed->logs}};
+	bool any = false;
 
-	if (!pushed->profiles.on && !pushed->events.on)
+	for (size_t i = 0; i < ARRAY_SIZE(lanes); i++)
+		any |= lanes[i].lane->on;
+	if (!any)
 		return;
 	prom_header(out, "pushed_total", "counter",
-		    "Profiles (--push) and events (--webhook) of this run that reached their "
+		    "Documents (--push, --webhook, --otlp) of this run that reached their "
 		    "server, or are lost.");
 	for (size_t i = 0; i < ARRAY_SIZE(lanes); i++) {
 		if (!lanes[i].lane->on)
@@ -123,7 +129,7 @@ void prom_pushed_write(FILE *out, const struct pushed *pushed)
 			lanes[i].name, lanes[i].lane->delivered, lanes[i].name,
 			lanes[i].lane->lost);
 	}
-	prom_header(out, "push_queue", "gauge", "Profiles and events that wait for their server.");
+	prom_header(out, "push_queue", "gauge", "Documents that wait for their server.");
 	for (size_t i = 0; i < ARRAY_SIZE(lanes); i++) {
 		if (lanes[i].lane->on)
 			fprintf(out, "leakmon_push_queue{kind=\"%s\"} %" PRIu64 "\n", lanes[i].name,

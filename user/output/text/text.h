@@ -104,6 +104,9 @@ void text_place_write(FILE *out, const struct frames *frames, uint64_t address);
  */
 void text_code_write(FILE *out, const struct text_form *form, const struct frames *frames);
 void text_code_print(FILE *out, const struct frames *frames, enum label_room room);
+struct leak_event;
+/* An event as one sentence, printed as the target has it. */
+void text_event_print(FILE *out, const struct leak_event *event);
 /* One of its steps. Printed, too. */
 void text_step_print(FILE *out, const struct label_step *step);
 

@@ -586,6 +586,8 @@ static void fleet_site_write(FILE *out, const struct report *report,
 	if (site->growing_hosts)
 		fprintf(out, "grows on %zu of %zu hosts, %s/s together; ", site->growing_hosts,
 			build->hosts, units_bytes(rate, site->bytes_per_s, ""));
+	if (site->is_new)
+		fputs("in no earlier build; ", out);
 	fprintf(out, "on %zu of %zu hosts; site %016" PRIx64 "\n", site->hosts, build->hosts,
 		site->site->id);
 	text_stack_write(out, &report->form, site->site);
