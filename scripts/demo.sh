@@ -12,6 +12,8 @@ build/workloads/demo_server &
 server=$!
 trap 'kill $server 2>/dev/null || true' EXIT INT TERM
 sleep 0.5
-echo "+ leakmon -p $server -T 3 2 3     # three reports, two seconds apart"
-build/leakmon -p "$server" -T 3 2 3
-echo 'The first stack is the leak: the function on its first line allocates blocks that are never freed.'
+echo "+ leakmon diagnose -p $server --for 10     # one answer"
+build/leakmon diagnose -p "$server" --for 10 || [ $? -eq 3 ] # 3: it leaks
+echo "+ leakmon -p $server -T 1 2 2     # two reports, two seconds apart"
+build/leakmon -p "$server" -T 1 2 2
+echo 'The stack is the leak: the function on its first line allocates blocks that are never freed.'

@@ -280,7 +280,9 @@ static void data_that_is_all_tables_has_a_limit(void **state)
 		walk(&forged->memory, &walked);
 		walked_free(&walked);
 		assert_true(work.codes < 1u << 24);
-		assert_true(work.packed < 1u << 20);
+		/* Two parts of 24 MiB are within the limit: memory is read twice, not for each
+		 * table. */
+		assert_true(work.packed <= 2 * FORGED_BYTES);
 		assert_true(compressed ? work.packed > 0 : work.codes > 1u << 22);
 	}
 }

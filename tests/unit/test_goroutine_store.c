@@ -194,31 +194,6 @@ static void what_is_no_reading_is_refused(void **state)
 	}
 }
 
-#define DROP_TEN                                                                                   \
-	"DROP TABLE goroutines; DROP TABLE goroutine_groups; DROP TABLE heap_profiles;"            \
-	"DROP TABLE heap_profile_sites;"                                                           \
-	"ALTER TABLE retains DROP COLUMN passing_blocks;"                                          \
-	"ALTER TABLE retains DROP COLUMN passing_bytes;"                                           \
-	"ALTER TABLE retain_steps DROP COLUMN turn; ALTER TABLE retain_steps DROP COLUMN turns;"   \
-	"ALTER TABLE retain_steps DROP COLUMN skipped; PRAGMA user_version=9"
-
-static void an_older_recording_has_none_and_gets_them(void **state)
-{
-	struct run *run = *state;
-	_cleanup_(recording_cleanup) struct recording *recording = NULL;
-	size_t position;
-
-	run_site(run_process(run, 7, "web"), 1, 5, 64);
-	assert_int_equal(run_append(run, NULL, true), 0);
-	run_end(run);
-	store_sql(run->path, DROP_TEN);
-	assert_int_equal(count_readings(run), 0);
-	assert_int_equal(recording_open(&recording, run->path), 0);
-	assert_int_equal(recording_find_goroutines(recording, NULL, &position), -ENOENT);
-	record(run, 2, 0, &(struct recorder_options){0});
-	assert_int_equal(count_readings(run), 2);
-}
-
 /* -------- two readings compared */
 
 static void a_comparison_counts_what_came_since(void **state)
@@ -328,7 +303,6 @@ int main(void)
 		store_test(thinning_keeps_the_first_and_the_last_reading),
 		store_test(readings_that_are_too_old_are_forgotten),
 		store_test(what_is_no_reading_is_refused),
-		store_test(an_older_recording_has_none_and_gets_them),
 		cmocka_unit_test(a_comparison_counts_what_came_since),
 		cmocka_unit_test(of_two_processes_only_counts_are_compared),
 		store_test(a_recording_has_heap_profiles_as_they_were),

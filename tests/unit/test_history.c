@@ -257,7 +257,8 @@ static void a_history_grows_for_240_snapshots_and_no_longer(void **state)
 
 static void a_storm_of_processes_does_not_fill_the_history(void **state)
 {
-	_cleanup_(course_free) struct course course = {.history.limits.max_sites = 50};
+	_cleanup_(course_free) struct course course = {
+		.history.limits = {.max_sites = 50, .max_processes = 50}};
 
 	(void)state;
 	hold(&course, 1, 1, 100);
@@ -308,10 +309,31 @@ static void processes_beyond_the_limit_are_counted_and_the_empty_ones_give_way(v
 	assert_int_equal(course.history.processes.count, 3);
 }
 
+/* Processes have a limit of their own, eight times that of sites by default. */
+static void steady_processes_do_not_evict_sites_that_hold_nothing(void **state)
+{
+	static const uint32_t counts[] = {2040, 2060};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		_cleanup_(course_free) struct course course = {0};
+
+		for (uint32_t pid = 1; pid <= counts[i]; pid++)
+			hold(&course, pid, 1, 10);
+		tick(&course, NULL);
+		hold(&course, 7, 1, 0);
+		tick(&course, NULL);
+		tick(&course, NULL);
+		assert_non_null(find(&course, 7, 1));
+		assert_int_equal(course.history.processes.count, counts[i]);
+	}
+}
+
 /* Its ledger may say that it holds nothing: of mappings, or in a forged recording. */
 static void a_process_stays_as_long_as_one_of_its_sites_holds_something(void **state)
 {
-	_cleanup_(course_free) struct course course = {.history.limits.max_sites = 2};
+	_cleanup_(course_free) struct course course = {
+		.history.limits = {.max_sites = 2, .max_processes = 4}};
 
 	(void)state;
 	for (uint32_t pid = 1; pid <= 4; pid++)
@@ -319,8 +341,9 @@ static void a_process_stays_as_long_as_one_of_its_sites_holds_something(void **s
 	assert_int_equal(history_add(&course.history, &course.snapshot, NULL), 0);
 	assert_int_equal(course.history.processes.count, 4);
 	snapshot_free(&course.snapshot);
+	hold(&course, 5, 1, 10);
 	assert_int_equal(history_add(&course.history, &course.snapshot, NULL), 0);
-	assert_int_equal(course.history.processes.count, 2);
+	assert_int_equal(course.history.processes.count, 3);
 	for (uint32_t pid = 1; pid <= 2; pid++)
 		assert_int_equal(
 			course.history.processes.items[find(&course, pid, 1)->process_index].pid,
@@ -420,6 +443,7 @@ int main(void)
 		cmocka_unit_test(a_storm_of_processes_does_not_fill_the_history),
 		cmocka_unit_test(
 			processes_beyond_the_limit_are_counted_and_the_empty_ones_give_way),
+		cmocka_unit_test(steady_processes_do_not_evict_sites_that_hold_nothing),
 		cmocka_unit_test(a_process_stays_as_long_as_one_of_its_sites_holds_something),
 		cmocka_unit_test(targets_without_a_key_are_distinguished_by_their_pid),
 		cmocka_unit_test(a_sparkline_shows_peaks_and_never_nothing_for_something),

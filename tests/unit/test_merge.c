@@ -328,27 +328,6 @@ static void one_host_of_a_fleet_has_its_own_ledger(void **state)
 	paths_free(paths);
 }
 
-/* Before version 5 there were no hosts and no boot ids. */
-static void an_older_recording_can_be_put_in(void **state)
-{
-	_cleanup_(view_free) struct view view = {0};
-	struct run *run = *state;
-	char *old = record(run, "web-1", "a", true), *new = record(run, "web-2", "b", false);
-	const char *const both[] = {old, new};
-
-	store_sql(old,
-		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
-		  "DROP TABLE memory; DROP TABLE memory_parts;"
-		  "DELETE FROM meta WHERE key='boot_id'; PRAGMA user_version=4");
-	assert_int_equal(merge_into(fleet_path(run, "fleet"), both, 2), 0);
-	view_read(&view, fleet_path(run, "fleet"), "last");
-	assert_int_equal(view.report.host_count, 2);
-	assert_null(view.report.hosts[0].boot_id);
-	assert_int_equal(bytes_of(&view.report), 2 * 6000 + (SNAPSHOTS - 1) * 20000);
-	free(old);
-	free(new);
-}
-
 /* The first and the last of very many. */
 static void many_snapshots_are_thinned_evenly(void **state)
 {
@@ -380,7 +359,6 @@ int main(void)
 		store_test(nothing_counts_twice),
 		store_test(a_difference_goes_by_host_and_by_build),
 		store_test(one_host_of_a_fleet_has_its_own_ledger),
-		store_test(an_older_recording_can_be_put_in),
 		store_test(many_snapshots_are_thinned_evenly),
 	};
 

@@ -114,15 +114,6 @@ static void what_is_no_answer_is_refused(void **state)
 	}
 }
 
-static void an_older_recording_has_none(void **state)
-{
-	struct run *run = *state;
-
-	make_recording(run);
-	store_sql(run->path, "DROP TABLE diagnoses; PRAGMA user_version=8");
-	assert_int_equal(count_answers(run, NULL), 0);
-}
-
 static void it_is_asked_for_once_an_hour(void **state)
 {
 	static const struct {
@@ -202,7 +193,6 @@ int main(void)
 		store_test(a_recording_has_the_answers_up_to_a_time),
 		store_test(old_answers_give_way),
 		store_test(what_is_no_answer_is_refused),
-		store_test(an_older_recording_has_none),
 		cmocka_unit_test(it_is_asked_for_once_an_hour),
 		cmocka_unit_test(the_answer_is_the_first_process),
 		cmocka_unit_test(an_answer_is_shown_without_its_control_characters),

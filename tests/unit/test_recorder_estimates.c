@@ -121,17 +121,6 @@ static void without_free_what_was_allocated_is_read(void **state)
 	assert_true(estimate.bytes.high > 121.0 * HIT && estimate.bytes.high < 122.0 * HIT);
 }
 
-/* As the fifth version wrote them. */
-static void an_old_recording_has_no_limits(void **state)
-{
-	struct run *run = *state;
-
-	record_ticks(run);
-	store_sql(run->path, "DROP TABLE estimates; DROP TABLE memory; DROP TABLE memory_parts;"
-			     "PRAGMA user_version=5");
-	read_expect(run->path, TICKS, expect_sites, false);
-}
-
 static void forged_values_are_refused(void **state)
 {
 	static const char *const forgeries[] = {
@@ -149,7 +138,6 @@ int main(void)
 		store_test(limits_are_read_as_they_were_at_every_snapshot),
 		store_test(what_keep_leaves_is_still_right),
 		store_test(without_free_what_was_allocated_is_read),
-		store_test(an_old_recording_has_no_limits),
 		store_test(forged_values_are_refused),
 	};
 

@@ -173,19 +173,6 @@ static void what_has_ended_is_forgotten_with_its_snapshots(void **state)
 	assert_int_equal(count, 0);
 }
 
-static void an_older_recording_has_none(void **state)
-{
-	struct run *run = *state;
-	_cleanup_(recording_cleanup) struct recording *recording = NULL;
-	_cleanup_(memory_history_free) struct memory_history history = {0};
-
-	record_ticks(run);
-	store_sql(run->path, "DROP TABLE memory; DROP TABLE memory_parts; PRAGMA user_version=6");
-	assert_int_equal(recording_open(&recording, run->path), 0);
-	assert_int_equal(recording_memory(recording, TICKS - 1, &history), 0);
-	assert_int_equal(history.list.count, 0);
-}
-
 /* A newer leakmon may have recorded it: it is kept as it is, also when it is recorded again. */
 static void a_runtime_that_is_not_known_is_kept_by_its_key(void **state)
 {
@@ -246,7 +233,6 @@ int main(void)
 		store_test(it_is_read_as_it_was_up_to_every_snapshot),
 		store_test(what_is_forgotten_leaves_its_latest_reading),
 		store_test(what_has_ended_is_forgotten_with_its_snapshots),
-		store_test(an_older_recording_has_none),
 		store_test(a_runtime_that_is_not_known_is_kept_by_its_key),
 		store_test(forged_values_are_refused),
 	};

@@ -110,25 +110,6 @@ static void only_theirs_is_distinguished_from_all(void **state)
 	}
 }
 
-/* As the second version wrote them. */
-static void in_an_old_recording_nobody_knows(void **state)
-{
-	struct run *run = *state;
-
-	record_ticks(run);
-	store_sql(run->path,
-		  "DROP TABLE by_dead;"
-		  "ALTER TABLE snapshots DROP COLUMN has_owners;"
-		  "ALTER TABLE snapshots DROP COLUMN only_by_dead;"
-		  "ALTER TABLE retain_roots DROP COLUMN threads;"
-		  "DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
-		  "DROP TABLE profile_survival; "
-		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
-		  "DROP TABLE memory; DROP TABLE memory_parts; "
-		  "PRAGMA user_version=2");
-	read_expect(run->path, TICKS, expect_sites, false);
-}
-
 static void forged_values_are_refused(void **state)
 {
 	static const char *const forgeries[] = {
@@ -145,7 +126,6 @@ int main(void)
 		store_test(what_ended_threads_left_is_read_as_it_was_at_every_snapshot),
 		store_test(what_keep_leaves_is_still_right),
 		store_test(only_theirs_is_distinguished_from_all),
-		store_test(in_an_old_recording_nobody_knows),
 		store_test(forged_values_are_refused),
 	};
 

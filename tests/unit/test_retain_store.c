@@ -132,104 +132,6 @@ static void snapshots_and_runs_share_a_file_that_both_write_to(void **state)
 	expect_same(run->path, 2);
 }
 
-/* As the first version wrote them. */
-static void make_old(struct run *run)
-{
-	run_site(run_process(run, 1234, "server"), 1, 5, 64);
-	assert_int_equal(run_append(run, NULL, false), 0);
-	run_end(run);
-	store_sql(run->path,
-		  "DROP TABLE retains; DROP TABLE retain_roots; DROP TABLE retain_classes;"
-		  "DROP TABLE retain_leaks; DROP TABLE retain_paths; DROP TABLE retain_steps;"
-		  "DROP TABLE retain_samples; DROP TABLE retain_stacks;"
-		  "DROP TABLE creators; DROP TABLE creator_stacks; DROP TABLE dead_threads;"
-		  "DROP TABLE mapping_ledgers; DROP TABLE threads; DROP TABLE by_dead;"
-		  "ALTER TABLE snapshots DROP COLUMN has_owners;"
-		  "ALTER TABLE snapshots DROP COLUMN only_by_dead;"
-		  "CREATE TABLE threads(snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
-		  " alive INTEGER NOT NULL, dead INTEGER NOT NULL,"
-		  " dead_stack_bytes INTEGER NOT NULL,"
-		  " PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
-		  "DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
-		  "DROP TABLE profile_survival; "
-		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
-		  "DROP TABLE memory; DROP TABLE memory_parts; "
-		  "DROP TABLE descriptor_ledgers; ALTER TABLE sites DROP COLUMN patterns;"
-		  "DROP TABLE diagnoses; DROP TABLE goroutines; DROP TABLE goroutine_groups;"
-		  "DROP TABLE heap_profiles; DROP TABLE heap_profile_sites;"
-		  "PRAGMA user_version=1");
-}
-
-static void an_older_recording_is_read_and_brought_up_to_date_when_added_to(void **state)
-{
-	_cleanup_(recording_cleanup) struct recording *recording = NULL;
-	_cleanup_(snapshot_free) struct snapshot snapshot = {0};
-	struct run *run = *state;
-
-	make_old(run);
-	assert_int_equal(read_runs(run->path), 0);
-	append_well(run->path, NULL, 1);
-	assert_int_equal(read_runs(run->path), 1);
-	expect_same(run->path, 0);
-	assert_int_equal(recording_open(&recording, run->path), 0);
-	assert_int_equal(recording_read(recording, 0, &snapshot), 0);
-	assert_int_equal(snapshot.processes.items[0].outstanding_count, 5);
-}
-
-#define LACKS_TURNS                                                                                \
-	"ALTER TABLE retains DROP COLUMN passing_blocks;"                                          \
-	"ALTER TABLE retains DROP COLUMN passing_bytes;"                                           \
-	"ALTER TABLE retain_steps DROP COLUMN turn; ALTER TABLE retain_steps DROP COLUMN turns;"   \
-	"ALTER TABLE retain_steps DROP COLUMN skipped;"
-
-/* Of the tenth version, what only stacks lead to is what paths from them led to. */
-static void runs_of_the_tenth_schema_are_read_and_added_to(void **state)
-{
-	_cleanup_(recording_cleanup) struct recording *recording = NULL;
-	_cleanup_(retain_result_free) struct retain_result result = {0};
-	struct run *run = *state;
-
-	append_well(run->path, NULL, 1);
-	store_sql(run->path, LACKS_TURNS "PRAGMA user_version=10");
-	assert_int_equal(recording_open(&recording, run->path), 0);
-	assert_int_equal(recording_read_retain(recording, 0, &result), 0);
-	assert_int_equal(result.passing.blocks, retain_result_passing(&result).blocks);
-	assert_int_equal(result.paths.items[0].steps.items[0].turn, 0);
-	append_well(run->path, NULL, 2);
-	expect_same(run->path, 1);
-}
-
-/* The second version lacked the number of threads of a root, and untracked memory. */
-static void runs_of_the_second_schema_are_read_and_added_to(void **state)
-{
-	_cleanup_(recording_cleanup) struct recording *recording = NULL;
-	_cleanup_(retain_result_free) struct retain_result result = {0};
-	struct run *run = *state;
-
-	append_well(run->path, NULL, 1);
-	store_sql(run->path,
-		  "DROP TABLE by_dead; ALTER TABLE retain_roots DROP COLUMN threads;"
-		  "ALTER TABLE retains DROP COLUMN dropped;"
-		  "ALTER TABLE snapshots DROP COLUMN has_owners;"
-		  "ALTER TABLE snapshots DROP COLUMN only_by_dead;"
-		  "DROP TABLE profiles; DROP TABLE profile_processes; DROP TABLE profile_sites;"
-		  "DROP TABLE profile_survival; "
-		  "ALTER TABLE processes DROP COLUMN host; DROP TABLE hosts; DROP TABLE estimates;"
-		  "DROP TABLE memory; DROP TABLE memory_parts; "
-		  "DROP TABLE descriptor_ledgers; ALTER TABLE sites DROP COLUMN patterns;"
-		  "DROP TABLE diagnoses; DROP TABLE goroutines; DROP TABLE goroutine_groups;"
-		  "DROP TABLE heap_profiles; DROP TABLE heap_profile_sites;" LACKS_TURNS
-		  "PRAGMA user_version=2");
-	assert_int_equal(recording_open(&recording, run->path), 0);
-	assert_int_equal(recording_read_retain(recording, 0, &result), 0);
-	assert_true(result.roots.count > 1);
-	for (size_t i = 0; i < result.roots.count; i++)
-		assert_int_equal(result.roots.items[i].threads, 0);
-	assert_int_equal(result.numbers[NUMBER_DROPPED], 0);
-	append_well(run->path, NULL, 2);
-	expect_same(run->path, 1);
-}
-
 static void what_is_no_recording_is_left_alone(void **state)
 {
 	struct run *run = *state;
@@ -375,9 +277,6 @@ int main(void)
 		store_test(a_result_is_read_as_it_was_written),
 		store_test(runs_are_found_by_number_and_label_and_snapshots_are_missed),
 		store_test(snapshots_and_runs_share_a_file_that_both_write_to),
-		store_test(an_older_recording_is_read_and_brought_up_to_date_when_added_to),
-		store_test(runs_of_the_second_schema_are_read_and_added_to),
-		store_test(runs_of_the_tenth_schema_are_read_and_added_to),
 		store_test(what_is_no_recording_is_left_alone),
 		store_test(forged_values_are_refused),
 		store_test(flipped_bits_do_no_harm),

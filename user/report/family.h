@@ -48,9 +48,7 @@ struct family {
 	/* Its figures; without any, all of these are NULL or 0. */
 	const char *section; /* the member of JSON that has them */
 	const char *balance; /* how the line that shows the balance begins; NULL: none */
-	const char
-		*table; /* of recordings, by process; and the schema that has it and its columns */
-	int64_t since;
+	const char *table;   /* of recordings, by process */
 	/* Where they are in struct snapshot, and whether they are there; 0: nowhere, always. */
 	size_t of_snapshot, present;
 	/* Where they are in struct snapshot_process, and how large; 0: nowhere. */

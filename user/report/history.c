@@ -3,10 +3,10 @@
 
 #include <errno.h>
 
-#include "report/family.h"
 #include "base/cleanup.h"
+#include "report/family.h"
 
-/* Limits of a history: what is gone gives way to what comes. */
+/* Limits of a history. When it is full, sites and processes that hold nothing are evicted. */
 
 #define DEFAULT_MAX_SITES 4096
 /* As many as a machine has at once by default (kernel.pid_max). */
@@ -160,7 +160,17 @@ static void processes_index(struct history *history)
 	}
 }
 
-static size_t new_sites(const struct history *history, const struct snapshot *snapshot)
+static size_t history_new_processes(const struct history *history, const struct snapshot *snapshot)
+{
+	size_t fresh = 0;
+
+	for (size_t i = 0; i < snapshot->processes.count; i++)
+		fresh += !history_process_find(history, snapshot->processes.items[i].key,
+					       snapshot->processes.items[i].pid);
+	return fresh;
+}
+
+static size_t history_new_sites(const struct history *history, const struct snapshot *snapshot)
 {
 	size_t fresh = 0;
 
@@ -180,12 +190,12 @@ static size_t new_sites(const struct history *history, const struct snapshot *sn
  */
 static int history_make_room(struct history *history, const struct snapshot *snapshot)
 {
-	bool processes_full =
-		history->processes.count + snapshot->processes.count > history_max_sites(history);
+	bool processes_full = history->processes.count + history_new_processes(history, snapshot) >
+			      history_max_processes(history);
 	int error = 0;
 
-	if (processes_full ||
-	    history->sites.count + new_sites(history, snapshot) > history_max_sites(history))
+	if (processes_full || history->sites.count + history_new_sites(history, snapshot) >
+				      history_max_sites(history))
 		error = sites_drop_empty(history);
 	if (error || !processes_full)
 		return error;

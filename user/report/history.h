@@ -136,6 +136,4 @@ size_t history_heights(const struct history *history, const struct history_serie
 const char *sparkline_block(unsigned char height);
 void history_free(struct history *history);
 
-/* The times of a history and the points at them. Internal to history.c. All: 0 or -ENOMEM. */
-
 #endif

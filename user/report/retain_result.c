@@ -176,15 +176,6 @@ struct retention_total retain_result_lost(const struct retain_result *result)
 	return lost;
 }
 
-struct retention_total retain_result_passing(const struct retain_result *result)
-{
-	struct retention_total passing = {0};
-
-	add_led(result, ROOT_STACK, &passing);
-	add_led(result, ROOT_REGISTER, &passing);
-	return passing;
-}
-
 struct retention_total retain_result_total(const struct retain_result *result)
 {
 	struct retention_total all = {0};

@@ -299,10 +299,6 @@ struct retention_total retain_result_stale(const struct retain_result *result);
 /* All that is lost, each block once: the unreachable, and those with only stale references. */
 struct retention_total retain_result_lost(const struct retain_result *result);
 
-/* `passing` of a recording that does not have it. Its paths began at what lasts, if that led there.
- */
-struct retention_total retain_result_passing(const struct retain_result *result);
-
 /* In JSON and in recordings. The totals of a result are in recordings only. */
 struct figures;
 extern const struct figures retain_head_figures, retain_image_figures, retain_total_figures,

@@ -159,8 +159,6 @@ int recording_diagnoses(struct recording *recording, const struct timespec *unti
 	struct stored_diagnosis *last;
 	int more = 0, error;
 
-	if (recording->version < 9)
-		return 0;
 	recording_begin(recording);
 	error = database_errno(sqlite3_prepare_v2(recording->database,
 						  "SELECT time_ns,pid,comm,reason,answer FROM "

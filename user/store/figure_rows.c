@@ -16,20 +16,13 @@
 _Static_assert(FIGURES_SQL_SIZE >= 2 * NAMES_SIZE, "names, and as many question marks");
 
 /* ",name", of all figures. */
-static bool is_absent(const char *column, const char *const *absent)
-{
-	while (absent && *absent && strcmp(column, *absent) != 0)
-		absent++;
-	return absent && *absent;
-}
-
-static void names_write(FILE *sql, const struct figures *figures, const char *const *absent)
+static void names_write(FILE *sql, const struct figures *figures)
 {
 	for (size_t i = 0; i < figures->count; i++) {
 		const char *column = figure_column(&figures->items[i]);
 
 		if (column)
-			fprintf(sql, ",%s", is_absent(column, absent) ? "0" : column);
+			fprintf(sql, ",%s", column);
 	}
 }
 
@@ -43,7 +36,7 @@ static void columns_print(char names[NAMES_SIZE], const struct figure_rows *rows
 		return; /* no statement comes of it */
 	fputs(rows->keys, sql);
 	for (size_t i = 0; i < FIGURE_PARTS_MAX && rows->parts[i]; i++)
-		names_write(sql, rows->parts[i], rows->absent);
+		names_write(sql, rows->parts[i]);
 	fclose(sql);
 }
 

@@ -18,8 +18,6 @@ struct figure_rows {
 	const char *of;		  /* the column that chooses rows to read */
 	const char *order;	  /* to read them in */
 	const struct figures *parts[FIGURE_PARTS_MAX];
-	/* Figures' columns that an older recording lacks, NULL behind them: read as 0. Or NULL. */
-	const char *const *absent;
 };
 
 int figure_rows_insert(sqlite3 *database, const struct figure_rows *rows, sqlite3_stmt **statement);

@@ -371,8 +371,6 @@ int recording_list_goroutines(struct recording *recording)
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
 	int more = 0, error;
 
-	if (recording->version < 10)
-		return 0;
 	error = database_errno(sqlite3_prepare_v2(
 		recording->database,
 		"SELECT id,time_ns,pid,start_ticks,comm,count FROM goroutines ORDER BY id", -1,

@@ -115,8 +115,6 @@ int heap_profile_rows_read(struct recording *recording, int64_t retain,
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
 	int more, error;
 
-	if (recording->version < 10)
-		return 0;
 	error = figure_rows_select(recording->database, &head_rows, &statement);
 	if (!error)
 		error = database_bind(statement, "i", retain);

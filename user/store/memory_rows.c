@@ -136,8 +136,6 @@ int recording_memory(struct recording *recording, size_t position, struct memory
 	struct reader reader = {.recording = recording, .history = &made};
 	int more = 0;
 
-	if (recording->version < 7)
-		return 0;
 	recording_begin(recording);
 	reader.error = prepare(&reader);
 	if (!reader.error)

@@ -418,8 +418,6 @@ int recording_list_profiles(struct recording *recording)
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
 	int more = 0, error;
 
-	if (recording->version < 4)
-		return 0;
 	error = database_errno(sqlite3_prepare_v2(recording->database,
 						  "SELECT id,time_ns,(SELECT count(*) FROM "
 						  "profile_processes WHERE profile=id AND exited=2)"

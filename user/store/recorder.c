@@ -63,29 +63,18 @@ static int prepare_to_write(sqlite3 *database)
 	return error ? error : set_number(database, "wal_autocheckpoint", CHECKPOINT_PAGES);
 }
 
-/* Adds each version of the schema from that one on. */
-static int add_versions(sqlite3 *database, int64_t from)
+static int create_tables(sqlite3 *database)
 {
-	static const char *const added[SCHEMA_VERSION + 1][2] = {
-		[1] = {schema_sql},	      [2] = {schema_retain_sql, schema_threads_sql},
-		[3] = {schema_owners_sql},    [4] = {schema_profiles_sql},
-		[5] = {schema_hosts_sql},     [6] = {schema_estimates_sql},
-		[7] = {schema_memory_sql},    [8] = {schema_descriptors_sql},
-		[9] = {schema_diagnoses_sql}, [10] = {schema_goroutines_sql},
-		[11] = {schema_turns_sql},
-	};
 	char sql[FIGURES_SQL_SIZE];
 	int error = 0;
 
-	for (int64_t version = from; version <= SCHEMA_VERSION && !error; version++) {
-		for (size_t i = 0; i < 2 && added[version][i] && !error; i++)
-			error = database_run(database, added[version][i]);
-		for (size_t id = FAMILY_HEAP + 1; id < FAMILY_MAX_ && !error; id++) {
-			if (family_get(id)->since != version)
-				continue;
-			figures_create_sql(sql, family_get(id));
-			error = database_run(database, sql);
-		}
+	for (size_t i = 0; schema_sql[i] && !error; i++)
+		error = database_run(database, schema_sql[i]);
+	for (size_t id = FAMILY_HEAP + 1; id < FAMILY_MAX_ && !error; id++) {
+		if (!family_get(id)->table)
+			continue;
+		figures_create_sql(sql, family_get(id));
+		error = database_run(database, sql);
 	}
 	return error;
 }
@@ -101,29 +90,10 @@ static int create(sqlite3 *database)
 	if (!error)
 		error = set_number(database, "user_version", SCHEMA_VERSION);
 	if (!error)
-		error = add_versions(database, 1);
+		error = create_tables(database);
 	if (!error)
 		error = meta_write(database);
 	return error ? error : database_run(database, "COMMIT");
-}
-
-/* In one transaction: others see the old schema or the new one. */
-static int upgrade(sqlite3 *database)
-{
-	int64_t version;
-	int error = database_run(database, "BEGIN IMMEDIATE");
-
-	if (!error)
-		error = database_integer(database, "PRAGMA user_version", &version);
-	if (!error)
-		error = add_versions(database, version + 1);
-	if (!error && version < SCHEMA_VERSION)
-		error = set_number(database, "user_version", SCHEMA_VERSION);
-	if (!error)
-		error = database_run(database, "COMMIT");
-	if (error)
-		database_run(database, "ROLLBACK");
-	return error;
 }
 
 /* Readable by its owner only: a recording names files and functions of the targets. */
@@ -177,8 +147,7 @@ int recorder_file_make(const char *path, sqlite3 **database)
 }
 
 /*
- * Opens one that is there, and brings it to the present schema; or makes it. 0, or -errno after an
- * error message.
+ * Opens an existing recording, or makes it. 0, or -errno after an error message.
  */
 int recorder_file_reopen(const char *path, sqlite3 **database)
 {
@@ -193,8 +162,6 @@ int recorder_file_reopen(const char *path, sqlite3 **database)
 	error = open_file(path, &opened);
 	if (!error)
 		error = prepare_to_write(opened);
-	if (!error)
-		error = upgrade(opened);
 	if (error) {
 		complain(path, error);
 		return error;

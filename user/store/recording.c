@@ -128,11 +128,9 @@ static int check_version(struct recording *recording)
 	}
 	if (error)
 		return recording_fail(recording, error, "its header");
-	recording->version = version;
-	if (version > 0 && version <= SCHEMA_VERSION)
+	if (version == SCHEMA_VERSION)
 		return 0;
-	log_error("%s has schema %lld, and this leakmon knows schemas up to %d: use the newer "
-		  "leakmon that made it",
+	log_error("%s has schema %lld; this leakmon reads schema %d: use the leakmon that made it",
 		  recording->path, (long long)version, SCHEMA_VERSION);
 	return -EPROTO;
 }
@@ -534,64 +532,49 @@ int recording_find_retain(const struct recording *recording, const char *at, siz
 	return error;
 }
 
-static const struct {
-	const char *sql;
-	int64_t since;	     /* the schema that has all that it names; 0: the first */
-	const char *instead; /* for an older one; NULL: nothing */
-} statements[] = {
-	[GET_SNAPSHOT] = {"SELECT has_ages,sampled,scan_ns,has_owners,only_by_dead FROM snapshots "
-			  "WHERE sequence=?",
-			  3, "SELECT has_ages,sampled,scan_ns,0,0 FROM snapshots WHERE sequence=?"},
-	[GET_PROCESSES] = {"SELECT id,key,pid,comm,exe,container_id,namespace,pod,container,host"
-			   " FROM processes",
-			   5,
-			   "SELECT id,key,pid,comm,exe,container_id,namespace,pod,container,NULL"
-			   " FROM processes"},
-	[GET_HOSTS] = {"SELECT name,boot_id,kernel,snapshots,first_ns,last_ns FROM hosts"
-		       " ORDER BY name",
-		       5},
-	[GET_POINTS] = {"SELECT points.snapshot,site,bytes,count,allocated_bytes,allocated_count,"
-			"freed_bytes,freed_count,oldest_ms,snapshots.monotonic_ns"
-			" FROM points CROSS JOIN snapshots ON snapshots.sequence=points.snapshot"
-			" WHERE points.snapshot BETWEEN ? AND ? ORDER BY points.snapshot"},
-	[GET_AGES] = {"SELECT site,s1,s10,min1,min10,h1,h6,day1 FROM ages"
-		      " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot"},
-	[GET_BY_DEAD] = {"SELECT site,bytes,count FROM by_dead WHERE snapshot BETWEEN ? AND ? "
-			 "ORDER BY snapshot",
-			 3},
-	[GET_ESTIMATES] = {"SELECT site,hit_bytes,count_variance,hit_count FROM estimates"
-			   " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
-			   6},
-	[GET_LOSSES] = {"SELECT process,kind,cause,count,snapshot FROM losses"
-			" WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot"},
-	[GET_SITES] = {"SELECT id,process,stack,lost,walk_end,family,kind,patterns FROM sites", 8,
-		       "SELECT id,process,stack,lost,walk_end,family,kind,NULL FROM sites"},
-	[GET_STACK] = {"SELECT frames.module,frames.offset,function,function_offset,file,line,"
-		       "inlined,why,path,build_id,bias FROM stacks"
-		       " JOIN frames ON frames.id=stacks.frame"
-		       " LEFT JOIN modules ON modules.id=frames.module"
-		       " LEFT JOIN mappings ON mappings.module=frames.module"
-		       " AND mappings.process=?2 WHERE site=?1 ORDER BY position"},
-	[GET_DEAD] = {"SELECT creator,count,before_attach,oldest_ns,newest_ns,stack_bytes,"
-		      "resident_bytes,heap_bytes,heap_count FROM dead_threads"
-		      " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
-		      2},
-	[GET_CREATORS] = {"SELECT id,process,stack,walk_end FROM creators", 2},
+static const char *const statements[] = {
+	[GET_SNAPSHOT] = "SELECT has_ages,sampled,scan_ns,has_owners,only_by_dead FROM snapshots "
+			 "WHERE sequence=?",
+	[GET_PROCESSES] = "SELECT id,key,pid,comm,exe,container_id,namespace,pod,container,host"
+			  " FROM processes",
+	[GET_HOSTS] = "SELECT name,boot_id,kernel,snapshots,first_ns,last_ns FROM hosts"
+		      " ORDER BY name",
+	[GET_POINTS] = "SELECT points.snapshot,site,bytes,count,allocated_bytes,allocated_count,"
+		       "freed_bytes,freed_count,oldest_ms,snapshots.monotonic_ns"
+		       " FROM points CROSS JOIN snapshots ON snapshots.sequence=points.snapshot"
+		       " WHERE points.snapshot BETWEEN ? AND ? ORDER BY points.snapshot",
+	[GET_AGES] = "SELECT site,s1,s10,min1,min10,h1,h6,day1 FROM ages"
+		     " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
+	[GET_BY_DEAD] = "SELECT site,bytes,count FROM by_dead WHERE snapshot BETWEEN ? AND ? "
+			"ORDER BY snapshot",
+	[GET_ESTIMATES] = "SELECT site,hit_bytes,count_variance,hit_count FROM estimates"
+			  " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
+	[GET_LOSSES] = "SELECT process,kind,cause,count,snapshot FROM losses"
+		       " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
+	[GET_SITES] = "SELECT id,process,stack,lost,walk_end,family,kind,patterns FROM sites",
+	[GET_STACK] = "SELECT frames.module,frames.offset,function,function_offset,file,line,"
+		      "inlined,why,path,build_id,bias FROM stacks"
+		      " JOIN frames ON frames.id=stacks.frame"
+		      " LEFT JOIN modules ON modules.id=frames.module"
+		      " LEFT JOIN mappings ON mappings.module=frames.module"
+		      " AND mappings.process=?2 WHERE site=?1 ORDER BY position",
+	[GET_DEAD] = "SELECT creator,count,before_attach,oldest_ns,newest_ns,stack_bytes,"
+		     "resident_bytes,heap_bytes,heap_count FROM dead_threads"
+		     " WHERE snapshot BETWEEN ? AND ? ORDER BY snapshot",
+	[GET_CREATORS] = "SELECT id,process,stack,walk_end FROM creators",
 	[GET_CREATOR_STACK] =
-		{"SELECT frames.module,frames.offset,function,function_offset,file,line,"
-		 "inlined,why,path,build_id,bias,position FROM creator_stacks"
-		 " JOIN frames ON frames.id=creator_stacks.frame"
-		 " LEFT JOIN modules ON modules.id=frames.module"
-		 " LEFT JOIN mappings ON mappings.module=frames.module"
-		 " AND mappings.process=?2 WHERE creator=?1 ORDER BY position",
-		 2},
+		"SELECT frames.module,frames.offset,function,function_offset,file,line,"
+		"inlined,why,path,build_id,bias,position FROM creator_stacks"
+		" JOIN frames ON frames.id=creator_stacks.frame"
+		" LEFT JOIN modules ON modules.id=frames.module"
+		" LEFT JOIN mappings ON mappings.module=frames.module"
+		" AND mappings.process=?2 WHERE creator=?1 ORDER BY position",
 	[GET_CREATOR_ADDRESSES] =
-		{"SELECT creator,position,offset+ifnull(bias,0) FROM creator_stacks"
-		 " JOIN creators ON creators.id=creator JOIN frames ON frames.id=frame"
-		 " LEFT JOIN mappings ON mappings.module=frames.module"
-		 " AND mappings.process=creators.process WHERE NOT inlined"
-		 " ORDER BY creator,position",
-		 2},
+		"SELECT creator,position,offset+ifnull(bias,0) FROM creator_stacks"
+		" JOIN creators ON creators.id=creator JOIN frames ON frames.id=frame"
+		" LEFT JOIN mappings ON mappings.module=frames.module"
+		" AND mappings.process=creators.process WHERE NOT inlined"
+		" ORDER BY creator,position",
 };
 
 _Static_assert(ARRAY_SIZE(statements) == RECORDING_STATEMENTS, "a text for every statement");
@@ -599,22 +582,15 @@ _Static_assert(ARRAY_SIZE(statements) == RECORDING_STATEMENTS, "a text for every
 static int prepare(struct recording *recording)
 {
 	for (size_t i = 0; i < RECORDING_STATEMENTS; i++) {
-		bool has = recording->version >= statements[i].since;
-		const char *sql = has ? statements[i].sql : statements[i].instead;
-		int code;
-
-		if (!sql)
-			continue;
-		code = sqlite3_prepare_v3(recording->database, sql, -1, SQLITE_PREPARE_PERSISTENT,
-					  &recording->statements[i], NULL);
-		if (code)
+		if (sqlite3_prepare_v3(recording->database, statements[i], -1,
+				       SQLITE_PREPARE_PERSISTENT, &recording->statements[i], NULL))
 			return recording_fail(recording, -EUCLEAN, "its tables");
 	}
 	for (size_t id = 0; id < FAMILY_MAX_; id++) {
 		const struct family *family = family_get(id);
 		char sql[FIGURES_SQL_SIZE];
 
-		if (!family->table || recording->version < family->since)
+		if (!family->table)
 			continue;
 		figures_select_sql(sql, family,
 				   id == FAMILY_HEAP ? LEDGER_COLUMNS ",snapshot" : "");
@@ -721,14 +697,14 @@ static int recording_load(struct recording *recording)
 		error = list_snapshots(recording);
 	if (!error)
 		error = read_rows(recording, GET_PROCESSES, process_row_read, "its processes");
-	if (!error && recording->version >= 5)
+	if (!error)
 		error = read_rows(recording, GET_HOSTS, host_row_read, "its hosts");
 	if (!error)
 		error = read_rows(recording, GET_SITES, site_row_read, "its sites");
-	if (!error && recording->version >= 2)
+	if (!error)
 		error = read_rows(recording, GET_CREATORS, creator_read,
 				  "the creators of its threads");
-	if (!error && recording->version >= 2)
+	if (!error)
 		error = read_rows(recording, GET_CREATOR_ADDRESSES, creator_address_read,
 				  "the creators of its threads");
 	recording->host = error ? NULL : read_meta(recording, "host");

@@ -100,7 +100,6 @@ struct recording {
 	sqlite3_stmt *statements[RECORDING_STATEMENTS];
 	sqlite3_stmt *get_figures[FAMILY_MAX_]; /* rows of each family's table */
 	char *path;
-	int64_t version; /* of its schema */
 	int64_t work_left, work_most;
 	char *host, *boot_id, *kernel;
 	VEC(struct report_host) hosts; /* of a fleet; texts are in `strings` */

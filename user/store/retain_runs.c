@@ -56,18 +56,6 @@ _Static_assert(ARRAY_SIZE(tables) == TABLES, "every table");
 static const int keys[] = {[HEAD] = 1,	[ROOTS] = 2, [CLASSES] = 3, [LEAKS] = 3,
 			   [PATHS] = 2, [STEPS] = 3, [SAMPLES] = 4};
 
-/* Columns of version 11. */
-#define HEAD_OF_11 "passing_blocks", "passing_bytes"
-#define STEPS_OF_11 "turn", "turns", "skipped"
-static const char *const *const absent_from_10[TABLES] = {
-	[HEAD] = (const char *const[]){HEAD_OF_11, NULL},
-	[STEPS] = (const char *const[]){STEPS_OF_11, NULL}};
-/* These, and those of version 3. */
-static const char *const *const absent_from_2[TABLES] = {
-	[HEAD] = (const char *const[]){"dropped", HEAD_OF_11, NULL},
-	[ROOTS] = (const char *const[]){"threads", NULL},
-	[STEPS] = (const char *const[]){STEPS_OF_11, NULL}};
-
 struct retain_reader {
 	struct recording *recording;
 	struct retain_result *result;
@@ -236,14 +224,10 @@ _Static_assert(ARRAY_SIZE(readers) == TABLES, "every table");
 
 static int read_table(struct retain_reader *reader, enum table table, int64_t run)
 {
-	struct figure_rows rows = tables[table];
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
 	int more = 0, error;
 
-	if (reader->recording->version < 11)
-		rows.absent = reader->recording->version == 2 ? absent_from_2[table]
-							      : absent_from_10[table];
-	error = figure_rows_select(reader->recording->database, &rows, &statement);
+	error = figure_rows_select(reader->recording->database, &tables[table], &statement);
 	if (!error)
 		error = database_bind(statement, "i", run);
 	while (!error && (more = database_next(statement)) != 0) {
@@ -300,8 +284,6 @@ int recording_read_retain(struct recording *recording, size_t position,
 	if (!error)
 		error = read_heap_profile(&reader, recording->retains.items[position].number);
 	hash_free(&reader.sites);
-	if (recording->version < 11)
-		made.passing = retain_result_passing(&made);
 	retain_result_identify(&made);
 	if (error)
 		retain_result_free(&made);
@@ -333,8 +315,6 @@ int recording_list_retains(struct recording *recording)
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;
 	int more = 0, error;
 
-	if (recording->version < 2)
-		return 0;
 	error = database_errno(sqlite3_prepare_v2(
 		recording->database, "SELECT id,time_ns,pid,comm,label FROM retains ORDER BY id",
 		-1, &statement, NULL));

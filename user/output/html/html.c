@@ -14,8 +14,8 @@
  *			of a diff before_* and trend_before instead of a series; those that hold
  *			nothing any more are there, too
  *	diagnoses[]	of a recording, their text
- *	ledger, mappings, losses[]	the ledgers, and each cause of a loss with what to do about
- *it frames[], strings[]	each once: a stack is numbers of frames, a frame numbers of strings
+ *	ledger, mappings, losses[]	the ledgers, and each cause of a loss with its remedy
+ *	frames[], strings[]	each once: a stack is numbers of frames, a frame numbers of strings
  */
 #include <errno.h>
 #include <inttypes.h>
