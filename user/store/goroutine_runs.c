@@ -22,13 +22,12 @@
 #define SERIES_TIMES 480
 
 static const struct figure_rows head_rows = {
-	"goroutines", "id,time_ns,pid,start_ticks,comm", "id", "id", {&task_report_records}, NULL};
+	"goroutines", "id,time_ns,pid,start_ticks,comm", "id", "id", {&task_report_records}};
 static const struct figure_rows group_rows = {"goroutine_groups",
 					      "reading,position,stack,creator",
 					      "reading",
 					      "position",
-					      {&task_group_records},
-					      NULL};
+					      {&task_group_records}};
 #define HEAD_KEYS 5
 #define GROUP_KEYS 4
 

@@ -13,14 +13,13 @@
 #define OBJECTS_MAX (UINT64_C(1) << 48)
 #define BYTES_MAX (UINT64_C(1) << 56)
 
-static const struct figure_rows head_rows = {"heap_profiles", "retain,alone",	       "retain",
-					     "retain",	      {&heap_profile_figures}, NULL};
+static const struct figure_rows head_rows = {
+	"heap_profiles", "retain,alone", "retain", "retain", {&heap_profile_figures}};
 static const struct figure_rows site_rows = {"heap_profile_sites",
 					     "retain,position",
 					     "retain",
 					     "position",
-					     {&heap_profile_site_figures},
-					     NULL};
+					     {&heap_profile_site_figures}};
 #define KEYS 2
 
 static int put_site(sqlite3_stmt *put, sqlite3_stmt *put_frame, int64_t retain, int64_t position,
