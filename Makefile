@@ -30,15 +30,15 @@ endif
 # which make itself does only where a recipe has $(MAKE) in its own text.
 PARALLEL = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-# The folder in user/arch/ and in bpf/arch/; and libbpf's name for it. For another machine:
+# The folder in user/binary/arch/ and in bpf/arch/; and libbpf's name for it. For another machine:
 #   make ARCH=arm64 CC=aarch64-linux-gnu-gcc     in build/arm64/ (deps group arm64)
 HOST     := $(patsubst aarch64,arm64,$(shell uname -m))
 ARCH     := $(HOST)
 ARCH_BPF := $(patsubst x86_64,x86,$(ARCH))
 FOREIGN  := $(filter-out $(HOST),$(ARCH))
 B        := build$(FOREIGN:%=/%)
-ifeq ($(wildcard user/arch/$(ARCH)/facts.h),)
-$(error leakmon has no user/arch/$(ARCH): it runs on 64-bit x86 and on 64-bit little-endian Arm)
+ifeq ($(wildcard user/binary/arch/$(ARCH)/facts.h),)
+$(error leakmon has no user/binary/arch/$(ARCH): it runs on 64-bit x86 and on 64-bit little-endian Arm)
 endif
 # Runs programs of the other machine here: they find their libraries in Debian's folders.
 EMULATOR := $(if $(FOREIGN),qemu-$(patsubst arm64,aarch64,$(ARCH))-static)
@@ -46,7 +46,7 @@ EMULATOR := $(if $(FOREIGN),qemu-$(patsubst arm64,aarch64,$(ARCH))-static)
 # Values from the command line or the environment are extended, never replaced.
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wformat=2
 CFLAGS   ?= -O2 -g
-override CPPFLAGS += -D_GNU_SOURCE -DLEAKMON_VERSION='"$(VERSION)"' -Iuser -Iuser/arch/$(ARCH) -Iinclude -I$(B)/gen
+override CPPFLAGS += -D_GNU_SOURCE -DLEAKMON_VERSION='"$(VERSION)"' -Iuser -Iuser/binary/arch/$(ARCH) -Iinclude -I$(B)/gen
 override CFLAGS += -std=gnu11 $(WARNINGS) -MMD -MP
 LIBS     := -lbpf -ldw -lelf -liberty -lcapstone -lseccomp -lcap-ng -llzma -lzstd -llz4 -ljansson -lsqlite3 -lncursesw -ltinfo -lz -lm -lpthread
 STATIC_LIBS := $(LIBS) -lz -llzma -lbz2
@@ -61,11 +61,12 @@ LINK_LIBS := $(if $(filter 1,$(STATIC)),$(STATIC_LIBS),$(LIBS))
 # No path of the machine that it was built on: line information goes into the program.
 # clang 14 cannot put the result of an atomic addition to use without the v3 instruction set.
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH_BPF) -D__bpf__ -Iinclude -Ibpf \
-	-Ibpf/arch/$(ARCH) -Iuser/arch/$(ARCH) \
+	-Ibpf/arch/$(ARCH) -Iuser/binary/arch/$(ARCH) \
 	-ffile-prefix-map=$(CURDIR)=. \
 	-I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -Wall -Wno-unused-function -MMD -MP
 
-SOURCES  := $(sort $(wildcard user/*.c user/*/*.c user/output/*/*.c user/arch/$(ARCH)/*.c))
+# A wing has rooms, and heap/runtime/ a folder for each runtime.
+SOURCES  := $(sort $(wildcard user/*.c user/*/*.c user/*/*/*.c user/heap/runtime/*/*.c user/binary/arch/$(ARCH)/*.c))
 OBJECTS  := $(SOURCES:%.c=$(B)/%.o)
 HEAP_BPF := $(patsubst bpf/%.c,$(B)/bpf/%.o,$(filter-out \
 	bpf/feature_probe.bpf.c bpf/held.bpf.c bpf/kernel.bpf.c bpf/suspect.bpf.c bpf/victim.bpf.c,$(wildcard bpf/*.bpf.c)))
@@ -152,7 +153,7 @@ demo-report: all $(B)/workloads/shop $(B)/workloads/fixed/shop
 html-bundle:
 	cd user/html && npm ci --no-audit --no-fund && npm run build
 
-C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] user/output/*/*.[ch] user/arch/*/*.[ch] include/*.h bpf/*.[ch] bpf/arch/*/*.h tests/*/*.[ch] \
+C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] user/*/*/*.[ch] user/*/*/*/*.[ch] include/*.h bpf/*.[ch] bpf/arch/*/*.h tests/*/*.[ch] \
 	tests/*/*/*.[ch] tests/*/*.cc tests/*/*/*.cc)
 # A file is linted again when its object is newer, which follows its headers.
 TIDY := $(SOURCES:%.c=$(B)/tidy/%.ok)

@@ -42,8 +42,8 @@ static __always_inline void site_count_death(u32 index, u64 size)
  */
 static __always_inline bool over_share(s64 used, s64 own, u64 room)
 {
-	/* A lone thread may have company soon: threads that have not allocated yet are not counted.
-	 */
+	/* A lone thread may have company soon: threads that have not allocated yet are not
+	 * counted. */
 	u64 alive = processes_alive > 2 ? processes_alive : 2;
 
 	return used > (s64)(room - room / 4) && own > (s64)(room / alive);

@@ -3,8 +3,8 @@
  * The heap family: one program for the calls of C functions, and their returns where it is attached
  * to both; one for returns elsewhere, one for frees, two for functions that may throw. The attach
  * cookie has the function and the meaning of its arguments
- * (user/parse/allocators.c). The kernel checks each program by itself, and most of what there is to
- * be checked is the stack walk: so there are as few as can be.
+ * (user/binary/parse/allocators.c). The kernel checks each program by itself, and most of what
+ * there is to be checked is the stack walk: so there are as few as can be.
  *
  * Order: a block is taken off the live set where free or realloc begins, and put on it where the
  * allocation returns. Otherwise another thread could be given the address before its record is
@@ -59,8 +59,8 @@ static __always_inline void count_no_thread(void)
 		ledger_drop(ledger, LM_DROP_THREAD_STATE);
 }
 
-/* A free by such a thread: what it takes is little, and a block left on the ledger would be a lie.
- */
+/* A free by such a thread: what it takes is little, and a block left on the ledger would be a
+ * lie. */
 __noinline int free_without_thread(u64 address)
 {
 	struct lm_block_key key = {.address = address,

@@ -21,8 +21,8 @@
 #define MIGRATE_MOVABLE 1
 /* More than the contexts that can interrupt each other: task, softirq, irq, NMI. */
 #define LEVELS 4
-/* Frames that one rcu_invoke_kfree_bulk_callback may name: a page of pointers, of 64 KiB at most.
- */
+/* Frames that one rcu_invoke_kfree_bulk_callback may name: a page of pointers, of 64 KiB at
+ * most. */
 #define BULK_MAX 8192
 
 /* What leakmon's own system calls allocate is not the machine's. */

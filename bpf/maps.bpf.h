@@ -182,8 +182,7 @@ struct call {
 	bool old_tracked;
 };
 
-/* --- the latest call without a followed return: what is called inside it is no other call ---
- */
+/* --- the latest call without a followed return: what is called inside it is no other call --- */
 struct unfollowed_call {
 	u64 sp; /* as above; 0: none */
 	u64 return_address;

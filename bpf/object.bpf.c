@@ -18,8 +18,8 @@
 
 /* kmalloc(0) gives (void *)16, and free takes it (include/linux/slab.h, ZERO_SIZE_PTR). */
 #define ZERO_SIZE_PTR 16ull
-/* Frames that one rcu_invoke_kfree_bulk_callback may name: a page of pointers, of 64 KiB at most.
- */
+/* Frames that one rcu_invoke_kfree_bulk_callback may name: a page of pointers, of 64 KiB at
+ * most. */
 #define BULK_MAX 8192
 
 const volatile __u32 object_tgid = 0;

@@ -2,7 +2,8 @@
 /*
  * The frames of Python's own code, behind one function: python_walk. It follows the interpreter's
  * own list of them, from the thread's state on, which user space has found for each process
- * (user/runtime/python_reader.h). What a frame leads to is only noted: names are user space's.
+ * (user/heap/runtime/cpython/python_reader.h). What a frame leads to is only noted: names are user
+ * space's.
  *
  * A frame is read in one piece, whatever its version: see struct lm_python.
  */

@@ -58,8 +58,8 @@ static __always_inline bool sample_keeps(u64 size)
 	return !sampling() || bpf_get_prandom_u32() < sample_probability(size);
 }
 
-/* How many blocks a kept one stands for, scaled by 2^LM_WEIGHT_SHIFT; without sampling: 1, plain.
- */
+/* How many blocks a kept one stands for, scaled by 2^LM_WEIGHT_SHIFT; without sampling: 1,
+ * plain. */
 static __always_inline u64 sample_weight(u64 size)
 {
 	u64 probability;

@@ -99,8 +99,8 @@ static __always_inline void count(u64 *counter)
 	__sync_fetch_and_add(counter, 1);
 }
 
-/* Takes a thread off the ledger: true for the caller that did. What the kernel refuses is a loss.
- */
+/* Takes a thread off the ledger: true for the caller that did. What the kernel refuses is a
+ * loss. */
 static __always_inline bool record_remove(struct lm_thread_ledger *ledger, lm_thread_id id)
 {
 	int error = bpf_map_delete_elem(&thread_records, &id);

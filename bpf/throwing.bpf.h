@@ -4,7 +4,7 @@
  * malloc. A return probe puts the kernel's address in place of the return address; an exception
  * finds no unwind information there and ends the process. So plain probes only: one at the entry,
  * and one at each place from which the function surely returns with the result in a known register
- * (user/arch/results.h).
+ * (user/binary/arch/results.h).
  *
  * Nothing hides behind such a call, since an exception may have ended it unnoticed: calls of
  * malloc inside it are counted as they come, and what one of them gave is not counted again.

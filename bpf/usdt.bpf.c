@@ -2,7 +2,7 @@
 /*
  * Probes that programs carry: otel_memory:alloc(ptr, size, weight), where the program has sampled
  * an allocation, and otel_memory:free(ptr), where one that was sampled ends. The attach cookie
- * names the spec with the places of the arguments (user/parse/stapsdt.c).
+ * names the spec with the places of the arguments (user/binary/parse/stapsdt.c).
  *
  * Samples have a live set of their own, with their weights; sites, ledgers and processes are those
  * of the heap family. A process is followed in one way or the other, never in both.

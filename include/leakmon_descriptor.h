@@ -40,8 +40,8 @@ struct lm_descriptor_table {
 };
 
 /* Ages at a close, in classes of powers of two: class 0 is below 2^LM_DESCRIPTOR_AGE_SHIFT ns
- * (about a millisecond), class N below twice class N - 1. The last class holds all that is older.
- */
+ * (about a millisecond), class N below twice class N - 1. The last class holds all that is
+ * older. */
 #define LM_DESCRIPTOR_AGES 32
 #define LM_DESCRIPTOR_AGE_SHIFT 20
 

@@ -13,8 +13,8 @@ enum lm_kernel_kind {
 	LM_KERNEL_MAX_,
 };
 
-/* The kernel's ledger: the only process of a run with --kernel, and its slot. No process has PID 0.
- */
+/* The kernel's ledger: the only process of a run with --kernel, and its slot. No process has PID
+ * 0. */
 #define LM_KERNEL_KEY ((lm_process_key)1)
 #define LM_KERNEL_SLOT 1u
 

@@ -126,7 +126,7 @@ lm_row_apply(const struct lm_frame_abi *abi, struct lm_unwind_row row, const str
 	caller->sp = cfa;
 	caller->return_at = cfa + (__u64)((__s64)abi->return_words * (__s64)LM_WORD);
 	caller->fp_at = row.fp_words ? cfa + (__u64)((__s64)row.fp_words * (__s64)LM_WORD) : 0;
-	/* A function that realigned its stack, by what gcc emits for it (elf/cfi.h). */
+	/* A function that realigned its stack, by what gcc emits for it (binary/elf/cfi.h). */
 	if (kind == LM_UNWIND_FP_DEREF && !row.fp_words)
 		caller->fp_at = frame->fp;
 	if (!abi->return_words)

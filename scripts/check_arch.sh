@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# check_arch.sh: registers, instructions and the ABI of one processor are named in user/arch/ARCH and
+# check_arch.sh: registers, instructions and the ABI of one processor are named in user/binary/arch/ARCH and
 # in bpf/arch/ARCH, and nowhere else: a second processor is two folders, not a hunt. This looks for
 # words, also in comments; `make check-arch` compiles everything against a processor that is made up.
 set -eu
@@ -14,7 +14,7 @@ names="$registers|$arm|x86|x86_64|amd64|X86_[A-Z0-9_]+|cs_(x86|insn|regs)[a-z_]*
 # \x86 in a string is a byte.
 if grep -rnE "(^|[^A-Za-z0-9_\\])($names)([^A-Za-z0-9_]|$)" user bpf include --include='*.[ch]' |
 	grep -vE '^(user|bpf)/arch/'; then
-	echo "these lines belong into user/arch/ or bpf/arch/" >&2
+	echo "these lines belong into user/binary/arch/ or bpf/arch/" >&2
 	exit 1
 fi
 
@@ -29,7 +29,7 @@ for target in i386-linux-gnu arm-linux-gnueabihf aarch64_be-linux-gnu x86_64-lin
 done
 for machine in i686 armv7l aarch64_be; do
 	if make -s HOST="$machine" -n all >/dev/null 2>&1 ||
-		! make -s HOST="$machine" -n all 2>&1 | grep -q "leakmon has no user/arch/$machine: it runs on"; then
+		! make -s HOST="$machine" -n all 2>&1 | grep -q "leakmon has no user/binary/arch/$machine: it runs on"; then
 		echo "Makefile: $machine is not refused" >&2
 		exit 1
 	fi

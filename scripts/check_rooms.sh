@@ -1,34 +1,80 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# check_rooms.sh: the rooms of user/, lowest first. A file includes headers of its own room and of
-# those before it in this list, and no others; so no two rooms can include each other. The list is
-# the picture of the architecture: user/doc/architecture.md explains it.
+# check_rooms.sh: which wing of user/ may include headers of which others, and the order of the rooms
+# within each wing. A room includes its own headers and those of rooms before it; so no two wings and
+# no two rooms include each other. No runtime includes another one's header. The two tables are the
+# picture of the architecture: user/doc/architecture.md explains it.
 set -eu
 cd "$(dirname "$0")/.."
 
-rooms="base cli sandbox serve elf arch parse proc target symbol unwind report analyze store output probe collect
-	pause heap runtime retain threads memory monitor triage profile top diagnose runs command"
+wings='
+base
+binary    base
+process   base binary
+report    base process
+output    base process report
+trace     base binary process report
+heap      base binary process report trace
+app       base binary process report trace heap output'
 
-find user -name '*.[ch]' | sort | xargs awk -v rooms="$rooms" '
-BEGIN {
-	count = split(rooms, list)
-	for (i = 1; i <= count; i++)
-		place[list[i]] = i
+# "." is the wing's own folder.
+rooms='
+base      . cli sandbox serve
+binary    elf arch parse
+process   proc target symbol unwind pause
+report    . analyze store
+output    . text json folded junit pprof prom otlp html
+trace     probe collect
+heap      allocators runtime retain threads memory
+app       monitor triage profile top diagnose runs command'
+
+find user -mindepth 2 -name '*.[ch]' | sort | xargs awk -v wings="$wings" -v rooms="$rooms" '
+function complain(problem) {
+	print FILENAME ": " problem " (scripts/check_rooms.sh)"
+	failed = 1
 }
-/^#include "[a-z]/ {
-	split(FILENAME, path, "/")
-	from = path[3] == "" ? "main" : path[2]
-	split($2, parts, /["\/]/)
-	to = parts[2]
-	if (from == "main" || from == to || parts[3] == "" || !(to in place))
-		next
-	if (!(from in place)) {
-		print FILENAME ": the room " from "/ has no place in scripts/check_rooms.sh"
-		failed = 1
-	} else if (place[to] > place[from]) {
-		print FILENAME ": " from "/ includes " $2 ", which stands above it"
-		failed = 1
+
+# The room of a path below user/: "heap/runtime/v8/maps.h" is in "runtime"; sets wing and runtime.
+function room_of(path,   parts, count) {
+	count = split(path, parts, "/")
+	wing = parts[1]
+	runtime = parts[2] == "runtime" && count == 4 ? parts[3] : ""
+	return count == 2 ? "." : parts[2]
+}
+
+BEGIN {
+	count = split(wings, lines, "\n")
+	for (i = 1; i <= count; i++) {
+		words = split(lines[i], word, " ")
+		for (j = 1; j <= words; j++)
+			may_use[word[1], word[j]] = 1
+	}
+	count = split(rooms, lines, "\n")
+	for (i = 1; i <= count; i++) {
+		words = split(lines[i], word, " ")
+		for (j = 2; j <= words; j++)
+			place[word[1], word[j]] = j
 	}
 }
+
+FNR == 1 {
+	room = room_of(substr(FILENAME, length("user/") + 1))
+	own_wing = wing
+	own_runtime = runtime
+	if (!((wing, room) in place))
+		complain("the room " wing "/" room " has no place")
+}
+
+/^#include "[a-z0-9_]+\// {
+	split($2, quoted, "\"")
+	other = room_of(quoted[2])
+	if (!((own_wing, wing) in may_use))
+		complain(own_wing "/ may not use " wing "/: " quoted[2])
+	else if (wing == own_wing && place[wing, other] > place[wing, room])
+		complain(room "/ includes " quoted[2] ", which stands above it")
+	else if (runtime != "" && own_runtime != "" && runtime != own_runtime)
+		complain("a runtime includes another one: " quoted[2])
+}
+
 END { exit failed }'

@@ -253,18 +253,18 @@ $(B)/unit/%: tests/unit/%.c | $(B)/asan/libleakmon.so
 		-Ibpf/arch/$(ARCH) $< -o $@ \
 		-L$(B)/asan -lleakmon -Wl,-rpath,$(abspath $(B)/asan) -Wl,-z,now -lcmocka -ljansson $(LIBS)
 
-# Everything outside user/arch/ARCH and bpf/arch/ARCH, against a processor that is made up; and what
+# Everything outside user/binary/arch/ARCH and bpf/arch/ARCH, against a processor that is made up; and what
 # must not compile against it (tests/arch/planted/: one fault a file). Headers of the stub stand in
 # for those of the C library and the kernel that describe a processor.
 STUB      := tests/arch/stub
-STUB_USER := $(CLANG) -fsyntax-only -std=gnu11 $(filter-out -Iuser/arch/%,$(CPPFLAGS)) \
+STUB_USER := $(CLANG) -fsyntax-only -std=gnu11 $(filter-out -Iuser/binary/arch/%,$(CPPFLAGS)) \
 	-I$(STUB)/user -isystem $(STUB)/include -funsigned-char -Wno-everything \
 	-Werror=implicit-function-declaration
 STUB_BPF  := $(CLANG) -fsyntax-only $(patsubst -D__TARGET_ARCH_%,-D__TARGET_ARCH_riscv,$(filter-out \
-	-MMD -MP -Ibpf/arch/% -Iuser/arch/%,-I$(STUB)/include $(BPF_CFLAGS))) \
+	-MMD -MP -Ibpf/arch/% -Iuser/binary/arch/%,-I$(STUB)/include $(BPF_CFLAGS))) \
 	-I$(STUB)/bpf -I$(STUB)/user
 PLANTED   := $(wildcard tests/arch/planted/*.c)
-STUB_FILES := $(filter-out user/arch/$(ARCH)/%,$(SOURCES)) $(wildcard bpf/*.bpf.c)
+STUB_FILES := $(filter-out user/binary/arch/$(ARCH)/%,$(SOURCES)) $(wildcard bpf/*.bpf.c)
 
 check-arch: $(STUB_FILES:%.c=$(B)/stub/%.checked) $(PLANTED:%.c=$(B)/stub/%.refused)
 
@@ -283,7 +283,7 @@ $(B)/stub/%.bpf.refused: %.bpf.c $(wildcard $(STUB)/*/*.h $(STUB)/*/*/*.h bpf/*.
 	$(Q)! $(STUB_BPF) $< 2>/dev/null || { echo '$<: compiles for every processor' >&2; exit 1; }
 	$(Q)touch $@
 
-$(B)/stub/%.refused: %.c $(wildcard $(STUB)/*/*.h $(STUB)/*/*/*.h user/arch/*.h user/arch/*/*.h)
+$(B)/stub/%.refused: %.c $(wildcard $(STUB)/*/*.h $(STUB)/*/*/*.h user/binary/arch/*.h user/binary/arch/*/*.h)
 	@mkdir -p $(@D)
 	$(Q)$(if $(filter x86_64,$(ARCH)),$(CC) -fsyntax-only -std=gnu11 $(CPPFLAGS) $<)
 	$(Q)! $(STUB_USER) $< 2>/dev/null || { echo '$<: compiles for every processor' >&2; exit 1; }

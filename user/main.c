@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon: which code leaks, in a process that runs. The commands are in command/commands.c. */
+/* leakmon: which code leaks, in a process that runs. The commands are in app/command/commands.c. */
 
 /* Words that point are 8 bytes, the lowest first, in targets as in leakmon itself. */
 #if __SIZEOF_POINTER__ != 8 || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -8,19 +8,19 @@
 
 #include <signal.h>
 
+#include "app/command/command.h"
 #include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/fatal_signal.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "command/command.h"
-#include "parse/questions.h"
-#include "proc/file_opener.h"
-#include "proc/stuck_read.h"
-#include "proc/target_file.h"
-#include "sandbox/worker_process.h"
-#include "serve/http_server.h"
-#include "serve/push_process.h"
+#include "base/sandbox/worker_process.h"
+#include "base/serve/http_server.h"
+#include "base/serve/push_process.h"
+#include "binary/parse/questions.h"
+#include "process/proc/file_opener.h"
+#include "process/proc/stuck_read.h"
+#include "process/proc/target_file.h"
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The cost of a malloc and a free: untraced, under leakmon, under its peers, and next to a target.
- */
+/* The cost of a malloc and a free: untraced, under leakmon, under its peers, and next to a
+ * target. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

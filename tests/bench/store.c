@@ -16,14 +16,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "analyze/diff_build.h"
+#include "report/analyze/diff_build.h"
 #include "report/diff.h"
-#include "analyze/report_build.h"
-#include "analyze/site_trend.h"
+#include "report/analyze/report_build.h"
+#include "report/analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "output/output.h"
-#include "store/recorder.h"
-#include "store/recording.h"
+#include "report/store/recorder.h"
+#include "report/store/recording.h"
 #include "unit/site_kinds.h"
 
 #define SITES 1000

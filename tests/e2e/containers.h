@@ -47,8 +47,8 @@ struct running {
 int containers_setup(void **state);
 int containers_teardown(void **state);
 
-/* As harness_any and harness_bpf; skip, loudly, without the runtimes or the right to make cgroups.
- */
+/* As harness_any and harness_bpf; skip, loudly, without the runtimes or the right to make
+ * cgroups. */
 struct harness *containers_any(void **state);
 struct harness *containers_bpf(void **state);
 
@@ -58,8 +58,8 @@ void image_make(const char *path, enum image image);
 struct running *container_start(struct harness *harness, const struct container_spec *spec);
 /* Makes the workload quit, or kills it. */
 void container_kill(const struct running *container);
-/* It is gone, with what it was made of: there is room for another one. The teardown does that, too.
- */
+/* It is gone, with what it was made of: there is room for another one. The teardown does that,
+ * too. */
 void container_end(struct running *container);
 
 #endif

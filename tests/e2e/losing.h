@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Programs below a library that loses a block with every 1,000th (tests/workloads/plugin/loser.c).
- */
+/* Programs below a library that loses a block with every 1,000th
+ * (tests/workloads/plugin/loser.c). */
 #ifndef LEAKMON_E2E_LOSING_H
 #define LEAKMON_E2E_LOSING_H
 

@@ -91,8 +91,8 @@ static void fail_over_catches_a_command_that_ends_at_once(void **state)
 	assert_int_equal(child_end(harness, passes), 0);
 }
 
-/* Allocations of dash and env are purged with them; their exec'd program is watched from its start.
- */
+/* Allocations of dash and env are purged with them; their exec'd program is watched from its
+ * start. */
 static void an_exec_chain_is_followed(void **state)
 {
 	struct harness *harness = harness_bpf(state);

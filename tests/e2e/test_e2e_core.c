@@ -27,8 +27,8 @@ static void drop_passing(json_t *value)
 	json_object_foreach_safe(value, next, key, item) drop_passing(item);
 }
 
-/* A core lacks pages of files, and so the version of an allocator: "jemalloc" for "jemalloc 5.3.0".
- */
+/* A core lacks pages of files, and so the version of an allocator: "jemalloc" for "jemalloc
+ * 5.3.0". */
 static void expect_allocator(json_t *live, json_t *core, const char *key)
 {
 	const char *name = text_at(core, key);

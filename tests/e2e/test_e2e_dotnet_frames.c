@@ -109,8 +109,8 @@ static bool has_frames(json_t *site, json_t *truth)
 	return own == json_array_size(wanted);
 }
 
-/* All whole stacks of that size. In code that is mapped just then, a walk ends early, and says so.
- */
+/* All whole stacks of that size. In code that is mapped just then, a walk ends early, and says
+ * so. */
 static void expect_kind(json_t *process, const struct run *run, const struct kind *kind,
 			json_t *truth)
 {

@@ -213,8 +213,8 @@ static size_t pages_in_swap(pid_t pid, const struct stretch *stretch, uint64_t *
 #define SWAPPED_MIN 50
 #define TRIES 100
 
-/* A page that another CPU has just put on its list of new ones is left out. How many are in swap.
- */
+/* A page that another CPU has just put on its list of new ones is left out. How many are in
+ * swap. */
 static size_t swap_out(pid_t pid, const struct stretch *stretch, uint64_t *one)
 {
 	size_t swapped = 0;

@@ -2,7 +2,7 @@
 /*
  * leakmon profile killed at the worst times: while a window's probes are set, while they are
  * removed, and in between. The kernel cannot remove breakpoints on behalf of a process that is
- * being killed (see probe/attach.h), and a profile does so about once a second, for days.
+ * being killed (see trace/probe/attach.h), and a profile does so about once a second, for days.
  */
 #include "code_bytes.h"
 #include "harness.h"

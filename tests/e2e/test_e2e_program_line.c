@@ -26,8 +26,8 @@
 	"    serve(int(line))\n"                                                                   \
 	"    print('done', flush=True)\n"
 
-/* Each channel has a buffer of the runtime's. (open_in would be inlined, with the library's line.)
- */
+/* Each channel has a buffer of the runtime's. (open_in would be inlined, with the library's
+ * line.) */
 #define OCAML_PROGRAM                                                                              \
 	"let kept = ref []\n"                                                                      \
 	"let keep () = kept := open_in_gen [] 0 \"/dev/null\" :: !kept\n"                          \

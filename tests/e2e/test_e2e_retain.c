@@ -358,8 +358,8 @@ static void tracked_blocks_carry_their_stacks_and_exact_sizes(void **state)
 			 9);
 }
 
-/* ioctl(PAGEMAP_SCAN) of a pagemap, with a struct pm_scan_arg of 12 words: of none it is invalid.
- */
+/* ioctl(PAGEMAP_SCAN) of a pagemap, with a struct pm_scan_arg of 12 words: of none it is
+ * invalid. */
 static bool kernel_scans_pages(void)
 {
 	uint64_t nothing[12] = {0};
@@ -395,8 +395,8 @@ static void programs_of_sanitizers_are_read_or_a_message_says_why_not(void **sta
 		report = report_of(harness, monitor);
 		root = json_array_get(json_object_get(report, "roots"), 0);
 		assert_int_equal(number_at(json_object_get(report, "heap"), "tracked"), 2002 + 310);
-		/* Some behind stale words: their read() leaves some of former calls in its frame.
-		 */
+		/* Some behind stale words: their read() leaves some of former calls in its
+		 * frame. */
 		assert_int_equal(total_at(report, "lost", "blocks"), 310);
 		assert_int_equal(total_at(report, "lost", "bytes"), 310 * 64);
 		assert_string_equal(text_at(root, "name"), "cache");

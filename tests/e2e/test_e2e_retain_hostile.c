@@ -115,8 +115,8 @@ static pid_t child_of(pid_t pid)
 	return child;
 }
 
-/* Its files are not those that leakmon would find by their paths, and its PID is another one there.
- */
+/* Its files are not those that leakmon would find by their paths, and its PID is another one
+ * there. */
 static void a_process_in_other_namespaces_is_named_by_its_own_files(void **state)
 {
 	static const char script[] = "mount -t tmpfs none \"$2\" && cp \"$1\" \"$2/program\" && "

@@ -172,8 +172,8 @@ static void held_objects_are_as_many_as_in_the_graph_of_the_runtime(void **state
 #define SETTLED_TRIES 60
 #define STARTED 10000 /* objects */
 
-/* A server that waits for requests on its input, of .NET 10; it has no line that says it is ready.
- */
+/* A server that waits for requests on its input, of .NET 10; it has no line that says it is
+ * ready. */
 static void objects_of_a_foreign_program_are_those_of_its_graph(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -328,8 +328,8 @@ static void record(struct harness *harness, const char *pid, const char *path)
 		child_fail(monitor, "retain -o failed");
 }
 
-/* What has changed between two looks at a process, between which the target did more of the same.
- */
+/* What has changed between two looks at a process, between which the target did more of the
+ * same. */
 static json_t *compare_looks(struct harness *harness, struct child *target, const char *pid)
 {
 	char path[256], *text;

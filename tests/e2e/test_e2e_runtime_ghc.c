@@ -228,8 +228,8 @@ static void a_stripped_program_is_read_as_well(void **state)
 	assert_true(bytes_of(report, "THUNK_2_0") >= ADDED * 32);
 }
 
-/* Its collector moves what lives most of the time: a stop within a collection may not be noticed.
- */
+/* Its collector moves what lives most of the time: a stop within a collection may not be
+ * noticed. */
 static void a_busy_program_is_read_at_most_of_its_stops(void **state)
 {
 	struct harness *harness = harness_any(state);

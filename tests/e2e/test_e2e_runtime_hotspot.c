@@ -113,8 +113,8 @@ static void expect_histogram(json_t *histogram, json_t *report)
 		all += expected;
 		differences += difference;
 	}
-	/* What runs meanwhile, jcmd's own thread; of Shenandoah also what only compiled code has.
-	 */
+	/* What runs meanwhile, jcmd's own thread; of Shenandoah also what only compiled code
+	 * has. */
 	if (all < 5000 || differences > all / 300)
 		fail_msg("%lld of %lld objects are of other classes: %lld of %s",
 			 (long long)differences, (long long)all, (long long)greatest, worst);
@@ -295,8 +295,8 @@ static void expect_holder(struct harness *harness, struct child *target, const s
 	}
 }
 
-/* When a collection has cleared their entries, values of ThreadLocals that are gone are called so.
- */
+/* When a collection has cleared their entries, values of ThreadLocals that are gone are called
+ * so. */
 static void expect_gone_locals(struct harness *harness, struct child *target)
 {
 	json_t *steps, *report, *last;

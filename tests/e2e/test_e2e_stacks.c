@@ -109,8 +109,8 @@ static struct comparison *subject_compare(struct subject *subject, const char *n
 	struct comparison *comparison = calloc(1, sizeof(*comparison));
 	json_t *report;
 
-	/* First, since the program may continue to allocate: leakmon has seen all recorded blocks.
-	 */
+	/* First, since the program may continue to allocate: leakmon has seen all recorded
+	 * blocks. */
 	record(subject, 0);
 	report = monitor_stop(subject->harness, subject->monitor);
 	assert_non_null(comparison);
@@ -144,8 +144,8 @@ static void deep_start(struct subject *subject)
 	subject_start(subject, path, ARGUMENTS("deep"), "1");
 }
 
-/* Exceptions, recursion, signals, realigned frames, coroutines, threads: tests/workloads/deep.cc.
- */
+/* Exceptions, recursion, signals, realigned frames, coroutines, threads:
+ * tests/workloads/deep.cc. */
 static void stacks_of_optimised_cpp_are_the_unwinders(void **state)
 {
 	struct subject subject = {.harness = harness_bpf(state)};

@@ -212,8 +212,8 @@ static void a_pipe_gets_no_report_that_says_the_same(void **state)
 	interrupt(harness, monitor);
 	for (const char *at = monitor->out.text; (at = strstr(at, " processes for ")); at++)
 		reports++;
-	/* The last one is written in any case; other processes of this machine may begin to grow.
-	 */
+	/* The last one is written in any case; other processes of this machine may begin to
+	 * grow. */
 	assert_true(reports >= 1 && reports <= 6);
 }
 

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/report_build.h"
+#include "report/analyze/report_build.h"
 #include "report/history.h"
 #include "report/report.h"
 #include "base/cleanup.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "parse/wire.h"
+#include "binary/parse/wire.h"
 
 #define CODE_AT 0x1000u
 #define CODE_STEP 12u

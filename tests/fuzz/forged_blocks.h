@@ -12,8 +12,8 @@
 
 #include <time.h>
 
-#include "heap/pages.h"
-#include "pause/stop.h"
+#include "heap/allocators/pages.h"
+#include "process/pause/stop.h"
 #include "unit/forged_words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,8 +10,8 @@ FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 # -w: gcc has warned of what matters.
 FUZZ_CFLAGS  := -O1 -g -fno-omit-frame-pointer -std=gnu11 -w -MMD -MP $(FUZZ_SAN)
 # The rooms with readers of hostile input, and what these readers need of others.
-FUZZ_ROOMS   := analyze arch base elf heap parse pause proc report runtime sandbox serve store symbol target
-FUZZ_SOURCES := $(filter $(FUZZ_ROOMS:%=user/%/%),$(SOURCES)) user/triage/process_reading.c
+FUZZ_ROOMS   := base binary heap/allocators heap/runtime process/pause process/proc process/symbol process/target report
+FUZZ_SOURCES := $(filter $(FUZZ_ROOMS:%=user/%/%),$(SOURCES)) user/app/triage/process_reading.c
 FUZZ_OBJECTS := $(FUZZ_SOURCES:%.c=$(B)/fuzz/%.o)
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 TIME         ?= 5

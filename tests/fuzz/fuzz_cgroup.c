@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

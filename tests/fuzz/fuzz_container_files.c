@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proc/container.h"
-#include "proc/container_names.h"
+#include "process/proc/container.h"
+#include "process/proc/container_names.h"
 
 #define ID "3f2a91c0b7d54e6688aa0011223344556677889900aabbccddeeff0123456789"
 #define UID "0aa1b2c3-d4e5-4f60-8123-456789abcdef"

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "parse/questions.h"
-#include "proc/core.h"
+#include "binary/parse/questions.h"
+#include "process/proc/core.h"
 #include "unit/decode_answers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,7 @@
  *
  * Seeds: one change.
  */
-#include "runtime/python_reader.h"
+#include "heap/runtime/cpython/python_reader.h"
 #include "unit/cpython_fixture.h"
 
 #include "fuzz/forged_input.h"

@@ -8,8 +8,8 @@
  *
  * Seeds: one change.
  */
-#include "runtime/python_reader.h"
-#include "runtime/target_memory.h"
+#include "heap/runtime/cpython/python_reader.h"
+#include "heap/runtime/target_memory.h"
 #include "unit/cpython_fixture.h"
 
 #include "fuzz/forged_input.h"

@@ -7,8 +7,8 @@
  *
  * Seeds: one change.
  */
-#include "runtime/dotnet_reader.h"
-#include "runtime/target_memory.h"
+#include "heap/runtime/dotnet/reader.h"
+#include "heap/runtime/target_memory.h"
 #include "unit/dotnet_fixture.h"
 
 #include "fuzz/forged_input.h"

@@ -12,9 +12,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "parse/questions.h"
+#include "binary/arch/machine.h"
+#include "binary/parse/questions.h"
 #include "unit/decode_answers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@
  *
  * Seeds: one change.
  */
-#include "arch/machine.h"
+#include "binary/arch/machine.h"
 #include "fuzz/hotspot_places.h"
 
 #define FORGED_BYTES 0x3000u

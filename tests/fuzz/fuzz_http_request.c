@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/http_server.h"
+#include "base/serve/http_server.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
  *
  * Seeds: one change.
  */
-#include "runtime/hotspot_reader.h"
-#include "runtime/target_memory.h"
+#include "heap/runtime/hotspot/reader.h"
+#include "heap/runtime/target_memory.h"
 #include "unit/hotspot_fixture.h"
 
 #include "fuzz/forged_input.h"

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "binary/parse/lines.h"
 #include "fuzz/asked_addresses.h"
-#include "parse/lines.h"
 #include "unit/decode_answers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proc/maps.h"
+#include "process/proc/maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "parse/perf_map.h"
-#include "parse/questions.h"
+#include "binary/parse/perf_map.h"
+#include "binary/parse/questions.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "parse/questions.h"
+#include "binary/parse/questions.h"
 #include "unit/decode_answers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

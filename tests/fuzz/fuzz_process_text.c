@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/triage/process_reading.h"
 #include "base/cleanup.h"
-#include "proc/process_list.h"
-#include "triage/process_reading.h"
+#include "process/proc/process_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/database.h"
-#include "store/diagnosis_rows.h"
-#include "store/profile_runs.h"
+#include "report/store/database.h"
+#include "report/store/diagnosis_rows.h"
+#include "report/store/profile_runs.h"
 #include "unit/goroutine_fixture.h"
 #include "unit/profile_report_fixture.h"
 #include "unit/recording_reader.h"

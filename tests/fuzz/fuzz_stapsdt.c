@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/machine.h"
-#include "arch/usdt.h"
 #include "base/cleanup.h"
-#include "parse/stapsdt.h"
+#include "binary/arch/machine.h"
+#include "binary/arch/usdt.h"
+#include "binary/parse/stapsdt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,10 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "elf/elf_file.h"
-#include "parse/unwind_table.h"
+#include "binary/arch/machine.h"
+#include "binary/elf/elf_file.h"
+#include "binary/parse/unwind_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

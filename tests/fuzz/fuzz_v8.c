@@ -7,11 +7,11 @@
  */
 #include "unit/v8_fixture.h"
 
-#include "elf/cfi.h"
-#include "runtime/runtime.h"
-#include "runtime/target_memory.h"
-#include "runtime/v8.h"
-#include "symbol/symbolizer.h"
+#include "binary/elf/cfi.h"
+#include "heap/runtime/runtime.h"
+#include "heap/runtime/target_memory.h"
+#include "heap/runtime/v8/v8.h"
+#include "process/symbol/symbolizer.h"
 
 #define FORGED_MORE forged_native
 #include "fuzz/forged_input.h"

@@ -7,8 +7,8 @@
  *
  * Seeds: one change.
  */
-#include "runtime/target_memory.h"
-#include "runtime/v8_reader.h"
+#include "heap/runtime/target_memory.h"
+#include "heap/runtime/v8/reader.h"
 #include "unit/v8_fixture.h"
 
 #define FORGED_MORE forged_counts

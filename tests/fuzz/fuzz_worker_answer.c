@@ -13,9 +13,9 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "base/sandbox/child.h"
+#include "binary/parse/questions.h"
 #include "fuzz/worker_answer.h"
-#include "parse/questions.h"
-#include "sandbox/child.h"
 #include "unit/decode_answers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

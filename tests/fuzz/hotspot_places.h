@@ -3,7 +3,7 @@
 #ifndef LEAKMON_FUZZ_HOTSPOT_PLACES_H
 #define LEAKMON_FUZZ_HOTSPOT_PLACES_H
 
-#include "runtime/hotspot.h"
+#include "heap/runtime/hotspot/hotspot.h"
 #include "unit/forged_memory.h"
 
 #define FORGED_BASE 0x200000000000ull

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/sandbox/worker_process.h"
+#include "binary/parse/questions.h"
 #include "fuzz/worker_answer.h"
-#include "parse/questions.h"
-#include "sandbox/worker_process.h"
 
 /* libFuzzer makes little of large ones. */
 #define MAX_SEED_BYTES 65536

@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "parse/questions.h"
-#include "retain/heap_graph.h"
-#include "runtime/runtime.h"
-#include "sandbox/worker.h"
-#include "target/dso.h"
+#include "base/sandbox/worker.h"
+#include "binary/parse/questions.h"
+#include "heap/retain/heap_graph.h"
+#include "heap/runtime/runtime.h"
+#include "process/target/dso.h"
 
 static void print_node(const struct heap_graph *graph, uint32_t node)
 {

@@ -135,7 +135,7 @@ def sample(pids):
 		status = status_of(pid)
 		total['processes'] += bool(status)
 		if status.get('Name', '').strip() == 'leakmon-reader':
-			continue # its memory and descriptors are its monitor's (user/proc/aside.h)
+			continue # its memory and descriptors are its monitor's (user/process/proc/aside.h)
 		total['rss'] += status_number(status, 'VmRSS') << 10
 		total['anonymous'] += status_number(status, 'RssAnon') << 10
 		count, own_links, own_maps = identities_of(pid)

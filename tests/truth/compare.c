@@ -128,8 +128,8 @@ static void differ(struct comparison *comparison, const struct pair *pair, enum 
 	kind_add(comparison, pair, how, common);
 }
 
-/* After a signal in a probed function: the kernel keeps the return address, the stack has its own.
- */
+/* After a signal in a probed function: the kernel keeps the return address, the stack has its
+ * own. */
 static bool ends_at_trampoline(const struct comparison *comparison, struct stack_view truth,
 			       size_t common)
 {

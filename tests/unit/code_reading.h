@@ -7,9 +7,9 @@
 #define LEAKMON_UNIT_CODE_READING_H
 
 #include "base/cleanup.h"
-#include "elf/cfi.h"
-#include "runtime/runtime.h"
-#include "runtime/target_memory.h"
+#include "binary/elf/cfi.h"
+#include "heap/runtime/runtime.h"
+#include "heap/runtime/target_memory.h"
 #include "unit/walked.h"
 
 struct opened {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/cpython.h"
+#include "heap/runtime/cpython/cpython.h"
 #include "unit/cpython_described.h"
 #include "unit/forged_memory.h"
 

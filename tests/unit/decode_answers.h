@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-#include "parse/questions.h"
-#include "parse/wire.h"
+#include "binary/parse/questions.h"
+#include "binary/parse/wire.h"
 
 static inline int decode_of_file(const struct parse_kind *kind, const struct bytes *body,
 				 uint64_t file_size, void *out)

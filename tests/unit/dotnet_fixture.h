@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/machine.h"
-#include "runtime/dotnet.h"
+#include "binary/arch/machine.h"
+#include "heap/runtime/dotnet/dotnet.h"
 #include "unit/forged_memory.h"
 
 #define FORGED_BASE 0x200000000000ull

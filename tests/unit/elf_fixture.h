@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "arch/machine.h"
-#include "elf/elf_abi.h"
+#include "binary/arch/machine.h"
+#include "binary/elf/elf_abi.h"
 
 #define FIXTURE_BASE 0x10000ull
 #define FIXTURE_VADDR(member) (FIXTURE_BASE + offsetof(struct elf_fixture, member))

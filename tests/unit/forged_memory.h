@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "heap/data_modules.h"
-#include "runtime/heap_sink.h"
-#include "runtime/runtime.h"
+#include "heap/allocators/data_modules.h"
+#include "heap/runtime/heap_sink.h"
+#include "heap/runtime/runtime.h"
 #include "unit/forged_words.h"
 
 #define FORGED_SYMBOLS_MAX 96

@@ -7,7 +7,7 @@
 #ifndef LEAKMON_UNIT_GHC_FIXTURE_H
 #define LEAKMON_UNIT_GHC_FIXTURE_H
 
-#include "runtime/ghc.h"
+#include "heap/runtime/ghc/ghc.h"
 #include "unit/forged_memory.h"
 
 #define FORGED_BASE 0x200000000000ull

@@ -6,10 +6,10 @@
 #ifndef LEAKMON_UNIT_GO_FIXTURE_H
 #define LEAKMON_UNIT_GO_FIXTURE_H
 
-#include "runtime/go.h"
-#include "runtime/go_reader.h"
-#include "runtime/heap_sink.h"
-#include "runtime/runtime.h"
+#include "heap/runtime/go/go.h"
+#include "heap/runtime/go/reader.h"
+#include "heap/runtime/heap_sink.h"
+#include "heap/runtime/runtime.h"
 #include "unit/forged_memory.h"
 
 #define FORGED_BASE 0x210000000000ull

@@ -3,9 +3,9 @@
 #ifndef LEAKMON_TESTS_GOROUTINE_FIXTURE_H
 #define LEAKMON_TESTS_GOROUTINE_FIXTURE_H
 
+#include "report/store/goroutine_runs.h"
+#include "report/store/retain_runs.h"
 #include "report/task_report.h"
-#include "store/goroutine_runs.h"
-#include "store/retain_runs.h"
 #include "unit/store_fixture.h"
 
 #define GOROUTINES_PID 71

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "heap/heap_reader.h"
+#include "heap/allocators/heap_reader.h"
 
 #define MIB (1ull << 20)
 

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "runtime/own_profile.h"
+#include "heap/runtime/own_profile.h"
 #include "unit/forged_memory.h"
 
 #define FORGED_BASE 0x220000000000ull

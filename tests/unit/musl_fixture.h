@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* State of musl's malloc (mallocng) made by hand in this process. Used by unit tests and a fuzzer.
- */
+/* State of musl's malloc (mallocng) made by hand in this process. Used by unit tests and a
+ * fuzzer. */
 #ifndef LEAKMON_UNIT_MUSL_FIXTURE_H
 #define LEAKMON_UNIT_MUSL_FIXTURE_H
 

@@ -3,8 +3,8 @@
 #ifndef LEAKMON_UNIT_NAMING_FIXTURE_H
 #define LEAKMON_UNIT_NAMING_FIXTURE_H
 
-#include "symbol/symbolizer.h"
-#include "target/process.h"
+#include "process/symbol/symbolizer.h"
+#include "process/target/process.h"
 
 static struct {
 	struct symbolizer *symbolizer; /* NULL: the place is free */

@@ -6,7 +6,7 @@
 #ifndef LEAKMON_UNIT_OCAML_FIXTURE_H
 #define LEAKMON_UNIT_OCAML_FIXTURE_H
 
-#include "runtime/ocaml.h"
+#include "heap/runtime/ocaml/ocaml.h"
 #include "unit/forged_memory.h"
 
 #define FORGED_BASE 0x200000000000ull

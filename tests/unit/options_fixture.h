@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "cli/shell_split.h"
-#include "command/command.h"
+#include "app/command/command.h"
+#include "base/cli/shell_split.h"
 
 #define GO_ON (-1)
 

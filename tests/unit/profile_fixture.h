@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "app/profile/profiled.h"
 #include "base/cleanup.h"
-#include "profile/profiled.h"
 
 struct simulated {
 	double at_s, dies_s; /* INFINITY: never */

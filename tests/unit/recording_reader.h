@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* All of a recording that any command would read. Used by unit tests and a fuzzer: asserts nothing.
- */
+/* All of a recording that any command would read. Used by unit tests and a fuzzer: asserts
+ * nothing. */
 #ifndef LEAKMON_UNIT_RECORDING_READER_H
 #define LEAKMON_UNIT_RECORDING_READER_H
 
-#include "analyze/report_build.h"
-#include "analyze/site_trend.h"
 #include "base/cleanup.h"
+#include "report/analyze/report_build.h"
+#include "report/analyze/site_trend.h"
 #include "report/history.h"
 #include "report/memory_split.h"
 #include "report/profile_report.h"
 #include "report/retain_result.h"
+#include "report/store/recording.h"
 #include "report/stored_diagnosis.h"
 #include "report/task_report.h"
-#include "store/recording.h"
 
 /* 0, or the error. */
 typedef int read_part(struct recording *recording, size_t position);

@@ -6,9 +6,9 @@
 #ifndef LEAKMON_TESTS_REPORT_FIXTURE_H
 #define LEAKMON_TESTS_REPORT_FIXTURE_H
 
-#include "analyze/report_build.h"
+#include "report/analyze/report_build.h"
 #include "report/report.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -6,7 +6,7 @@
 #ifndef LEAKMON_UNIT_SAMPLER_FIXTURE_H
 #define LEAKMON_UNIT_SAMPLER_FIXTURE_H
 
-#include "runtime/own_profile.h"
+#include "heap/runtime/own_profile.h"
 #include "unit/forged_memory.h"
 
 extern const struct own_profile_source own_profile_gperftools, own_profile_tcmalloc;

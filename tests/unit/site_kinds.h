@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "analyze/trend.h"
+#include "report/analyze/trend.h"
 #include "report/snapshot.h"
 
 enum site_behaviour {

@@ -17,10 +17,10 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "analyze/report_build.h"
 #include "base/cleanup.h"
-#include "store/recorder.h"
-#include "store/recording.h"
+#include "report/analyze/report_build.h"
+#include "report/store/recorder.h"
+#include "report/store/recording.h"
 
 #define SECOND UINT64_C(1000000000)
 

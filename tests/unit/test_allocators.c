@@ -10,10 +10,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arch/control_flow.h"
 #include "base/cleanup.h"
+#include "binary/arch/control_flow.h"
+#include "binary/parse/allocators.h"
 #include "leakmon_abi.h"
-#include "parse/allocators.h"
 
 static int allocator_find(const char *symbol, const char *own_prefix, enum allocator_prefix *prefix)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "top/attention.h"
+#include "app/top/attention.h"
 
 #define NEAR 1e-9
 

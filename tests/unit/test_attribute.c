@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "app/triage/attribute.h"
 #include "base/cleanup.h"
-#include "triage/attribute.h"
 
 #define PRESENT (1ull << 63)
 #define SWAPPED (1ull << 62)

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <malloc.h>
 
-#include "analyze/block_index.h"
 #include "base/cleanup.h"
+#include "report/analyze/block_index.h"
 
 struct question {
 	uint64_t address;
@@ -38,8 +38,8 @@ static void an_address_belongs_to_the_block_around_it_and_one_past_the_end_to_no
 		{UINT64_MAX, BLOCK_NONE},
 		{1ull << 47 | 0x1000, BLOCK_NONE},
 		{1ull << 48 | 0x1000, BLOCK_NONE},
-		/* As processors with 48 bits of user space have them; the last region is no place.
-		 */
+		/* As processors with 48 bits of user space have them; the last region is no
+		 * place. */
 		{0xffffafffffff, BLOCK_NONE},
 		{0xffffb0000000, 4},
 		{0xffffb001ffff, 4},

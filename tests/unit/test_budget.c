@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "triage/budget.h"
-#include "triage/triage.h"
+#include "app/triage/budget.h"
+#include "app/triage/triage.h"
 
 #define NEAR 1e-9
 
@@ -223,8 +223,8 @@ static void ten_thousand_processes_fit_from_the_start(void **state)
 	assert_int_equal(budget->step, 2);
 }
 
-/* What is spent between two polls is not spent twice, and the share of the stacks by nothing else.
- */
+/* What is spent between two polls is not spent twice, and the share of the stacks by nothing
+ * else. */
 static void the_share_of_call_stacks_is_spent_by_nothing_else(void **state)
 {
 	struct triage triage = {.stacks_reserve_s = 0.35};

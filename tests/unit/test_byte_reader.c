@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "elf/byte_reader.h"
+#include "binary/elf/byte_reader.h"
 
 static void fixed_numbers_are_little_endian_and_end_with_the_bytes(void **state)
 {

@@ -9,7 +9,7 @@
 #include <dwarf.h>
 
 #include "base/cleanup.h"
-#include "elf/cfi.h"
+#include "binary/elf/cfi.h"
 #include "unit/x86_64_abi.h"
 
 #define PLT_HEAD DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and

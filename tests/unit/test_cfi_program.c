@@ -8,8 +8,8 @@
 
 #include <dwarf.h>
 
-#include "elf/cfi.h"
-#include "elf/elf_abi.h"
+#include "binary/elf/cfi.h"
+#include "binary/elf/elf_abi.h"
 #include "unit/unwind_fixture.h"
 
 /* One function of 64 bytes at the base, compiled by hand. */

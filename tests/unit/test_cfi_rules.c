@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "elf/cfi.h"
-#include "elf/elf_abi.h"
+#include "binary/elf/cfi.h"
+#include "binary/elf/elf_abi.h"
 #include "unit/x86_64_abi.h"
 
 #define RA                                                                                         \

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "proc/cgroup.h"
+#include "process/proc/cgroup.h"
 
 static void v2_has_one_path(void **state)
 {

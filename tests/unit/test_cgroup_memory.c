@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "memory/cgroup_memory.h"
+#include "heap/memory/cgroup_memory.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -6,8 +6,8 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
-#include "store/checkpointer.h"
-#include "store/recorder_state.h"
+#include "report/store/checkpointer.h"
+#include "report/store/recorder_state.h"
 #include "unit/store_fixture.h"
 
 /* Pages of 4,096 bytes, as in SQLite. */

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "sandbox/child.h"
+#include "base/sandbox/child.h"
 
 enum { ID = 5 };
 

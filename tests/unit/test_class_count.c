@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/top/class_count.h"
 #include "base/cleanup.h"
-#include "top/class_count.h"
 
 static void expect(const char *said, const char *text)
 {

@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "own_code.h"
-#include "probe/code_watch.h"
+#include "trace/probe/code_watch.h"
 
 #define PAGE ((size_t)4096)
 /* In the file: a page of code, the second, which a function straddles into the third; then data. */

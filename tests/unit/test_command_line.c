@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "proc/command_line.h"
+#include "process/proc/command_line.h"
 
 #define EXPECT(arguments, word) expect(arguments, sizeof(arguments) - 1, word)
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
 
 #define ID "3f2a91c0b7d54e6688aa0011223344556677889900aabbccddeeff0123456789"
 #define OTHER "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"

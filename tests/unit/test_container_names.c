@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proc/container_names.h"
-#include "proc/container_states.h"
+#include "process/proc/container_names.h"
+#include "process/proc/container_states.h"
 
 #define ID "3f2a91c0b7d54e6688aa0011223344556677889900aabbccddeeff0123456789"
 #define UID "0aa1b2c3-d4e5-4f60-8123-456789abcdef"

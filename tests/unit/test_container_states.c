@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "proc/cgroup.h"
-#include "proc/container_names.h"
-#include "proc/container_states.h"
-#include "proc/host_file.h"
+#include "process/proc/cgroup.h"
+#include "process/proc/container_names.h"
+#include "process/proc/container_states.h"
+#include "process/proc/host_file.h"
 
 #define DIRECTORIES 3000
 

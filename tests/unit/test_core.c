@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_abi.h"
+#include "binary/elf/elf_abi.h"
+#include "binary/parse/questions.h"
 #include "own_registers.h"
-#include "parse/questions.h"
-#include "proc/core.h"
+#include "process/proc/core.h"
 #include "unit/decode_answers.h"
 
 #define PAGE 4096u

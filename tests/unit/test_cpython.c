@@ -4,8 +4,8 @@
 
 #include <dlfcn.h>
 
-#include "runtime/python_reader.h"
-#include "runtime/target_memory.h"
+#include "heap/runtime/cpython/python_reader.h"
+#include "heap/runtime/target_memory.h"
 
 #define MUTANTS 400
 #include "unit/walked.h"
@@ -673,8 +673,8 @@ static void describe_free_threaded(const struct forged *forged)
 		redescribe(forged, words[i][0], words[i][1]);
 }
 
-/* A thread that runs the second instruction of a copy of `Handler.get`'s code, or of its own one.
- */
+/* A thread that runs the second instruction of a copy of `Handler.get`'s code, or of its own
+ * one. */
 static void put_shifted_frame(const struct forged *forged, uint32_t copy)
 {
 	uint64_t at = forged->memory.base + 0x18000, code = FORGED_CODE_AT, frame = FORGED_FRAME;

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "heap/data_modules.h"
-#include "parse/questions.h"
-#include "sandbox/worker.h"
+#include "base/sandbox/worker.h"
+#include "binary/parse/questions.h"
+#include "heap/allocators/data_modules.h"
 
 #define PAGE 4096u
 #define LOADS 40

@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "symbol/debuginfod.h"
+#include "process/symbol/debuginfod.h"
 
 static char directory[] = "/tmp/leakmon-debuginfod-XXXXXX";
 

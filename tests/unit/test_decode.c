@@ -10,10 +10,10 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "parse/questions.h"
-#include "sandbox/worker_process.h"
+#include "base/sandbox/worker_process.h"
+#include "binary/arch/machine.h"
+#include "binary/parse/questions.h"
 #include "unit/decode_answers.h"
 
 enum { TABLE_SYMBOLS = 3, THREAD_SIZE = 2368 };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "symbol/demangle.h"
+#include "process/symbol/demangle.h"
 
 static void cxx_and_rust_names_become_readable_and_others_stay(void **state)
 {

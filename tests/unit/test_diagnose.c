@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "app/diagnose/class_growth.h"
+#include "app/diagnose/conclude.h"
 #include "base/cleanup.h"
-#include "diagnose/class_growth.h"
-#include "diagnose/conclude.h"
 
 #define MIB (1u << 20)
 

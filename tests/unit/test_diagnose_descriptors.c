@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "app/diagnose/descriptors.h"
 #include "base/cleanup.h"
-#include "diagnose/descriptors.h"
 
 #define SECOND UINT64_C(1000000000)
 #define WATCHED_S 54

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Objects that the kernel keeps for a call stack, and segments: what is accused, and what is not.
- */
+/* Objects that the kernel keeps for a call stack, and segments: what is accused, and what is
+ * not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,9 +9,9 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "app/diagnose/conclude.h"
+#include "app/diagnose/kernel_memory.h"
 #include "base/cleanup.h"
-#include "diagnose/conclude.h"
-#include "diagnose/kernel_memory.h"
 
 #define MIB (1 << 20)
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "app/diagnose/mappings.h"
 #include "base/cleanup.h"
-#include "diagnose/mappings.h"
 
 #define KIB 1024
 #define ROWS_MAX 4

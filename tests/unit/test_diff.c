@@ -7,9 +7,9 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "analyze/diff_build.h"
+#include "report/analyze/diff_build.h"
 #include "report/diff.h"
-#include "analyze/report_build.h"
+#include "report/analyze/report_build.h"
 #include "base/cleanup.h"
 #include "output/text/text.h"
 #include "output/json/json.h"

@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-#include "analyze/diff_build.h"
+#include "report/analyze/diff_build.h"
 #include "report/diff.h"
-#include "analyze/site_trend.h"
-#include "analyze/report_build.h"
+#include "report/analyze/site_trend.h"
+#include "report/analyze/report_build.h"
 #include "base/cleanup.h"
 #include "series_fixture.h"
 

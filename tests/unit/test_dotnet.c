@@ -5,8 +5,8 @@
 #include <elf.h>
 
 #include "base/cleanup.h"
-#include "runtime/dotnet_reader.h"
-#include "runtime/target_memory.h"
+#include "heap/runtime/dotnet/reader.h"
+#include "heap/runtime/target_memory.h"
 
 #define MUTANTS 1000
 #include "unit/walked.h"

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "leakmon_abi.h"
-#include "symbol/symbolizer.h"
+#include "process/symbol/symbolizer.h"
 
 #define MUTANTS 600
 #define CODE_READER dotnet_code_reader

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "retain/double_scan.h"
+#include "heap/retain/double_scan.h"
 
 #define BLOCKS 3
 #define CONTENTS 7

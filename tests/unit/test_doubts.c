@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "heap/heap_image.h"
-#include "retain/heap_graph.h"
+#include "heap/allocators/heap_image.h"
+#include "heap/retain/heap_graph.h"
 
 #define LOW 0x20000000ull
 #define HIGH 0x555500000000ull

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
-#include "target/dso.h"
+#include "process/target/dso.h"
 #include "unit/naming_fixture.h"
 
 static char directory[] = "/tmp/leakmon-modules-XXXXXX";

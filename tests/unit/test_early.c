@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
+#include "app/triage/growth.h"
 #include "base/cleanup.h"
 #include "series_fixture.h"
-#include "triage/growth.h"
 
 #define KIB 1024.0
 #define PAUSE_S 5

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "runs/early_screen.h"
+#include "app/runs/early_screen.h"
 
 static void lines_are_those_of_the_terminal(void **state)
 {

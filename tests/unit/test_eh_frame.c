@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "elf/eh_frame.h"
+#include "binary/elf/eh_frame.h"
 #include "unit/unwind_fixture.h"
 
 static int parse(struct unwind_fixture *elf, struct eh_frame *frame)

@@ -9,7 +9,7 @@
 #include <dwarf.h>
 
 #include "base/cleanup.h"
-#include "elf/eh_frame.h"
+#include "binary/elf/eh_frame.h"
 
 /* The pointer is 4 bytes behind the start of a section at 0x1000. */
 #define SECTION 0x1000ull

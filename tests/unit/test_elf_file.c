@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "elf/elf_file.h"
+#include "binary/arch/machine.h"
+#include "binary/elf/elf_file.h"
 #include "unit/elf_fixture.h"
 
 static int open_contents(const void *contents, size_t size, struct elf_file *file)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/elf_numbers.h"
+#include "binary/elf/elf_numbers.h"
 
 #define VADDR 0x404000ull
 

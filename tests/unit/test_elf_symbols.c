@@ -11,9 +11,9 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "elf/elf_file.h"
+#include "binary/arch/machine.h"
+#include "binary/elf/elf_file.h"
 #include "unit/elf_fixture.h"
 
 /* The names that are read, in order, each followed by a space; or the error as a number. */

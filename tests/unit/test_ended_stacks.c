@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "heap/ended_stacks.h"
+#include "binary/parse/thread_library.h"
+#include "heap/allocators/ended_stacks.h"
 #include "own_registers.h"
-#include "parse/thread_library.h"
 
 #define STACKS 6
 #define STACK_BYTES (4 * MEMORY_PAGE)

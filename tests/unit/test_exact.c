@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "profile/exact.h"
+#include "app/profile/exact.h"
 
 /* A third of the promise is for what cannot be counted, and rates vary: a third is left. */
 static void a_rate_is_cheap_up_to_a_third_of_the_promise(void **state)

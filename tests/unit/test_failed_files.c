@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "sandbox/failed_files.h"
+#include "base/sandbox/failed_files.h"
 
 /* Two kinds of requests. */
 enum { IMAGE, LINES };

@@ -15,8 +15,8 @@
 #include "report/task_report.h"
 #include "report/heap_profile.h"
 #include "report/profile_report.h"
-#include "store/database.h"
-#include "store/schema.h"
+#include "report/store/database.h"
+#include "report/store/schema.h"
 
 static const struct {
 	const char *table;

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "proc/file_kinds.h"
+#include "process/proc/file_kinds.h"
 
 static void what_a_descriptor_links_to_has_a_kind(void **state)
 {

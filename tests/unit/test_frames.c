@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "symbol/module.h"
-#include "symbol/symbolizer.h"
+#include "process/symbol/module.h"
+#include "process/symbol/symbolizer.h"
 
 static const struct frame outer = {
 	.address = 0x1234,

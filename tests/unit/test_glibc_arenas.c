@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "heap/glibc_walk.h"
-#include "heap/glibc_arenas.h"
+#include "heap/allocators/glibc_walk.h"
+#include "heap/allocators/glibc_arenas.h"
 
 #define TOP 96
 #define BINS 112

@@ -2,7 +2,7 @@
 /* A heap of glibc's made by hand in this process: what becomes of it for every use of a block. */
 #include "unit/glibc_fixture.h"
 
-#include "retain/heap_graph.h"
+#include "heap/retain/heap_graph.h"
 
 static void read_heap(struct fixture *fixture, struct heap *heap)
 {

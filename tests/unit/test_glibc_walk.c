@@ -10,10 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "elf/elf_abi.h"
-#include "heap/glibc_walk.h"
+#include "binary/arch/machine.h"
+#include "binary/elf/elf_abi.h"
+#include "heap/allocators/glibc_walk.h"
 
 #define HEAP_BYTES (256ull << 10)
 #define FREE_CHUNK 0 /* the next chunk marks it as free */

@@ -2,9 +2,9 @@
 /* Goroutines and heap profiles of Go programs in recordings: as they were, compared, forgotten. */
 #include "output/json/json.h"
 #include "output/text/text.h"
+#include "report/store/goroutine_runs.h"
+#include "report/store/retain_runs.h"
 #include "report/thread_report.h"
-#include "store/goroutine_runs.h"
-#include "store/retain_runs.h"
 #include "unit/goroutine_fixture.h"
 #include "unit/store_fixture.h"
 

@@ -8,9 +8,9 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "app/triage/groups.h"
+#include "app/triage/triage.h"
 #include "base/cleanup.h"
-#include "triage/groups.h"
-#include "triage/triage.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "app/triage/growth.h"
 #include "base/cleanup.h"
-#include "triage/growth.h"
 
 #define MIB (1024.0 * 1024)
 #define PAUSE_S 5

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "heap/heap_image_zones.h"
-#include "heap/heap_reader.h"
-#include "proc/core.h"
+#include "heap/allocators/heap_image_zones.h"
+#include "heap/allocators/heap_reader.h"
+#include "process/proc/core.h"
 
 /* Sanitizers have an allocator of their own. */
 void *__libc_malloc(size_t size);

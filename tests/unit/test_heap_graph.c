@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "heap/retain/heap_graph.h"
 #include "own_registers.h"
-#include "retain/heap_graph.h"
 
 #define MEMORY 0x555500000000ull /* pages of tracked blocks, and the memory between them */
 

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "app/diagnose/heap_growth.h"
 #include "base/cleanup.h"
-#include "diagnose/heap_growth.h"
-#include "retain/retain.h"
+#include "heap/retain/retain.h"
 
 static void sizes_have_narrow_classes_in_ascending_order(void **state)
 {

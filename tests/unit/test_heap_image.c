@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "heap/heap_image.h"
-#include "heap/heap_reader.h"
+#include "heap/allocators/heap_image.h"
+#include "heap/allocators/heap_reader.h"
 
 #define PAGE(n) (0x100000 + (uint64_t)(n)*MEMORY_PAGE)
 #define CANDIDATES_MAX 6

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "runtime/heap_sink.h"
-#include "runtime/target_memory.h"
+#include "heap/runtime/heap_sink.h"
+#include "heap/runtime/target_memory.h"
 
 #define OCCUPIED (16ull << 20)
 #define OBJECT 0x10000

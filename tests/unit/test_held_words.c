@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "probe/held_words.h"
+#include "trace/probe/held_words.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/help.h"
+#include "base/cli/help.h"
 #include "unit/golden.h"
 #include "unit/options_fixture.h"
 

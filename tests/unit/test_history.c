@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/report_build.h"
+#include "report/analyze/report_build.h"
 #include "report/history.h"
 #include "base/cleanup.h"
 

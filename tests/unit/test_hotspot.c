@@ -3,10 +3,10 @@
 #include "unit/hotspot_fixture.h"
 
 #include "base/cleanup.h"
+#include "heap/runtime/hotspot/hotspot.h"
+#include "heap/runtime/hotspot/reader.h"
+#include "heap/runtime/target_memory.h"
 #include "output/text/text.h"
-#include "runtime/hotspot.h"
-#include "runtime/hotspot_reader.h"
-#include "runtime/target_memory.h"
 
 #define MUTANTS 600
 #include "unit/walked.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The code of a small JVM made by hand, as stacks are walked through it and its frames are named.
- */
+/* The code of a small JVM made by hand, as stacks are walked through it and its frames are
+ * named. */
 #include "unit/hotspot_fixture.h"
 
 #include <errno.h>
 
-#include "runtime/hotspot.h"
-#include "symbol/symbolizer.h"
+#include "heap/runtime/hotspot/hotspot.h"
+#include "process/symbol/symbolizer.h"
 
 #define MUTANTS 600
 #define CODE_READER hotspot_code_reader

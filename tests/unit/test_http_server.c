@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "serve/listener.h"
+#include "base/serve/listener.h"
 
 static void requests_get_what_they_ask_for_or_a_status(void **state)
 {

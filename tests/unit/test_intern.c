@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "symbol/intern.h"
+#include "process/symbol/intern.h"
 
 static void equal_strings_are_one_string(void **state)
 {

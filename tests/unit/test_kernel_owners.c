@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "collect/kernel_owners.h"
+#include "trace/collect/kernel_owners.h"
 
 static void add(struct kernel_owners *owners, uint32_t site, uint32_t pid, int64_t bytes)
 {

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "memory/kernel_counts.h"
-#include "memory/slab_caches.h"
+#include "heap/memory/kernel_counts.h"
+#include "heap/memory/slab_caches.h"
 
 #define SLABINFO                                                                                   \
 	"slabinfo - version: 2.1\n"                                                                \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "retain/kernel_roots.h"
+#include "heap/retain/kernel_roots.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "probe/held_words.h"
 #include "report/retain_result.h"
+#include "trace/probe/held_words.h"
 
 /* What BPF would have read. */
 static struct held_list given;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "symbol/kernel_symbols.h"
+#include "process/symbol/kernel_symbols.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,8 +55,8 @@ static void an_address_belongs_to_the_function_before_it(void **state)
 		uint64_t offset;
 	} cases[] = {
 		{0xffffffff81000180, "helper", "kernel", 0x80},
-		/* A return address at the start of a function came from the end of the one before.
-		 */
+		/* A return address at the start of a function came from the end of the one
+		 * before. */
 		{0xffffffff81000200, "helper", "kernel", 0x100},
 		{0xffffffff81000201, "alloc_pipe_info", "kernel", 1},
 		/* The first of two names; data is no function. */

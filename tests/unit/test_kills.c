@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "probe/victims.h"
-#include "triage/kills.h"
+#include "app/triage/kills.h"
+#include "trace/probe/victims.h"
 
 #define VICTIM_PID 4999999 /* beyond the kernel's: nothing can be read of it */
 

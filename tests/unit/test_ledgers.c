@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "collect/reading.h"
+#include "trace/collect/reading.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

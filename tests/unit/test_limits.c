@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/triage/limits.h"
 #include "base/descriptors.h"
-#include "triage/limits.h"
 
 static void page_cache_can_be_dropped(void **state)
 {

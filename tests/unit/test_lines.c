@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "elf/elf_file.h"
-#include "parse/lines.h"
-#include "proc/maps.h"
-#include "symbol/symbolizer.h"
+#include "binary/arch/machine.h"
+#include "binary/elf/elf_file.h"
+#include "binary/parse/lines.h"
+#include "process/proc/maps.h"
+#include "process/symbol/symbolizer.h"
 #include "unit/naming_fixture.h"
 
 #define INLINE static inline __attribute__((always_inline))

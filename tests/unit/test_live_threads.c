@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "collect/owners.h"
-#include "collect/reading.h"
+#include "trace/collect/owners.h"
+#include "trace/collect/reading.h"
 
 #define PROCESS 0x1000000042ull
 #define OTHER 0x2000000042ull

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
+#include "app/triage/machine.h"
 #include "base/cleanup.h"
 #include "base/page.h"
 #include "output/text/text.h"
-#include "triage/machine.h"
 
 static void forget(double now[MACHINE_PART_MAX_])
 {

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "memory/managed_share.h"
-#include "triage/managed_look.h"
+#include "app/triage/managed_look.h"
+#include "heap/memory/managed_share.h"
 
 /* A triage passes over its own children: this one is a child's, and ends with it. */
 static pid_t start_another(pid_t *parent)
@@ -224,8 +224,8 @@ static void a_group_is_not_called_leaking_for_processes_that_are_not(void **stat
 	}
 }
 
-/* Processes that pile up, each as large as it was; and suspects that a short list has no room for.
- */
+/* Processes that pile up, each as large as it was; and suspects that a short list has no room
+ * for. */
 static void
 a_group_that_multiplies_is_called_leaking_and_so_is_one_with_unlisted_suspects(void **state)
 {

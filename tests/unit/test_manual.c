@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "app/command/command.h"
 #include "base/cleanup.h"
-#include "command/command.h"
 
 static char *file_read(const char *path)
 {

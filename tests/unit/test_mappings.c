@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Events of mapping calls, replayed: against a model of pages, and one rule at a time. */
 #include "base/cleanup.h"
-#include "collect/mappings.h"
+#include "trace/collect/mappings.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
-#include "proc/maps.h"
+#include "process/proc/maps.h"
 
 static void a_line_gives_every_field(void **state)
 {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "memory/conclusion.h"
+#include "heap/memory/conclusion.h"
 #include "report/memory_split.h"
 
 #define MIB (UINT64_C(1) << 20)

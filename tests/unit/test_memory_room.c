@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "proc/memory_room.h"
+#include "process/proc/memory_room.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -3,12 +3,12 @@
  * distinguished. */
 #include <errno.h>
 
-#include "analyze/diff_build.h"
-#include "analyze/fleet_build.h"
+#include "report/analyze/diff_build.h"
+#include "report/analyze/fleet_build.h"
 #include "report/diff.h"
 #include "report/fleet.h"
-#include "analyze/report_build.h"
-#include "runs/merge.h"
+#include "report/analyze/report_build.h"
+#include "app/runs/merge.h"
 #include "unit/store_fixture.h"
 
 #define SNAPSHOTS 24

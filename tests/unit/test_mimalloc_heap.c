@@ -42,8 +42,8 @@ static void encoded_lists_are_read_too(void **state)
 	expect_usual(fixture, "mimalloc 2.0.9 (secure)");
 }
 
-/* Its owner has not taken them back yet: by the page, and the first one of a full page by the heap.
- */
+/* Its owner has not taken them back yet: by the page, and the first one of a full page by the
+ * heap. */
 static void what_other_threads_have_freed_is_not_live(void **state)
 {
 	struct fixture *fixture = *state;

@@ -10,12 +10,12 @@
 #include <errno.h>
 #include <lzma.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "elf/debug_sections.h"
-#include "elf/elf_abi.h"
-#include "elf/elf_file.h"
-#include "parse/image.h"
+#include "binary/arch/machine.h"
+#include "binary/elf/debug_sections.h"
+#include "binary/elf/elf_abi.h"
+#include "binary/elf/elf_file.h"
+#include "binary/parse/image.h"
 #include "unit/elf_fixture.h"
 
 /* Enough for a section of what compresses well. */

@@ -13,9 +13,9 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "parse/questions.h"
-#include "sandbox/worker_process.h"
-#include "symbol/symbolizer.h"
+#include "base/sandbox/worker_process.h"
+#include "binary/parse/questions.h"
+#include "process/symbol/symbolizer.h"
 #include "unit/naming_fixture.h"
 
 #define PROCESS 42

@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-#include "arch/machine.h"
-#include "heap/heap_image.h"
+#include "binary/arch/machine.h"
+#include "heap/allocators/heap_image.h"
 
 #define MUTANTS 600
 #include "unit/walked.h"

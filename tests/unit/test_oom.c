@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
+#include "app/monitor/oom.h"
 #include "base/cleanup.h"
-#include "monitor/oom.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
 
 static void add(struct oom_kills *kills, pid_t pid)
 {

@@ -7,15 +7,15 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "analyze/report_build.h"
+#include "report/analyze/report_build.h"
 #include "base/cleanup.h"
-#include "runs/record_run.h"
-#include "runs/retain_run.h"
-#include "runs/stored_diff.h"
-#include "runs/stored_report.h"
-#include "runs/threads_run.h"
-#include "triage/escalate.h"
-#include "top/top_track.h"
+#include "app/runs/record_run.h"
+#include "app/runs/retain_run.h"
+#include "app/runs/stored_diff.h"
+#include "app/runs/stored_report.h"
+#include "app/runs/threads_run.h"
+#include "app/triage/escalate.h"
+#include "app/top/top_track.h"
 #include "unit/options_fixture.h"
 
 static void defaults_are_those_of_the_manual(void **state)

@@ -10,13 +10,13 @@
 #include <cmocka.h>
 #include <errno.h>
 
+#include "app/monitor/report_push.h"
 #include "base/hash.h"
 #include "base/protobuf.h"
-#include "monitor/report_push.h"
+#include "base/serve/push_queue.h"
 #include "output/otlp/otlp.h"
-#include "proc/container.h"
-#include "proc/service.h"
-#include "serve/push_queue.h"
+#include "process/proc/container.h"
+#include "process/proc/service.h"
 
 /* -------- protobuf */
 

@@ -2,9 +2,9 @@
 /* The data that a page embeds, read back with a JSON reader; test_e2e_html.c opens pages. */
 #include <jansson.h>
 
-#include "analyze/diff_build.h"
+#include "report/analyze/diff_build.h"
 #include "report/diff.h"
-#include "analyze/report_build.h"
+#include "report/analyze/report_build.h"
 #include "report/history.h"
 #include "base/cleanup.h"
 #include "base/text.h"

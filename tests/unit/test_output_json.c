@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <jansson.h>
 
-#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "golden.h"
+#include "report/analyze/report_build.h"
 #include "report_fixture.h"
 
 /* Parses strictly: one object, valid UTF-8, no key twice. */

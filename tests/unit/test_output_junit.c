@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "analyze/report_build.h"
+#include "report/analyze/report_build.h"
 #include "unit/golden.h"
 #include "unit/report_fixture.h"
 
-#include "analyze/suppress.h"
+#include "report/analyze/suppress.h"
 
 static void check(void (*make)(struct fixture *), const char *path)
 {

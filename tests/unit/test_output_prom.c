@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
+#include "report/analyze/report_build.h"
 #include "unit/golden.h"
 #include "unit/report_fixture.h"
 

@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <time.h>
 
-#include "analyze/report_build.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "golden.h"
 #include "output/formats.h"
 #include "output/text/text.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
+#include "report/analyze/report_build.h"
 #include "report/memory_report.h"
 #include "report_fixture.h"
 

@@ -12,8 +12,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "heap/heap_image_zones.h"
-#include "heap/pages.h"
+#include "heap/allocators/heap_image_zones.h"
+#include "heap/allocators/pages.h"
 
 #define PAGES 600 /* more than two windows */
 #define COLD 200  /* not in the first one */

@@ -10,8 +10,8 @@
 #include <fcntl.h>
 
 #include "base/cleanup.h"
-#include "parse/questions.h"
-#include "sandbox/worker_process.h"
+#include "binary/parse/questions.h"
+#include "base/sandbox/worker_process.h"
 #include "unit/elf_fixture.h"
 #include "unit/decode_answers.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "retain/path_costs.h"
+#include "heap/retain/path_costs.h"
 
 #define BLOCKS 12
 #define GROUPS 2

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "retain/path_costs.h"
-#include "retain/paths.h"
+#include "heap/retain/path_costs.h"
+#include "heap/retain/paths.h"
 
 /* Blocks 0 to 3: a table, two blocks that it points to, one that nothing points to. Node 4 is the
  * variable that points to the table, node 5 leads to all roots. */

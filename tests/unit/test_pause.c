@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* How long a process stands for a heap image: every part of it ends in time, and nothing stays
- * held.
- */
+ * held. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,10 +19,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "heap/glibc_walk.h"
-#include "heap/heap_image.h"
-#include "heap/heap_image_zones.h"
-#include "proc/process_list.h"
+#include "heap/allocators/glibc_walk.h"
+#include "heap/allocators/heap_image.h"
+#include "heap/allocators/heap_image_zones.h"
+#include "process/proc/process_list.h"
 
 #define THREADS 40
 #define LONG_NS 60000000000ull

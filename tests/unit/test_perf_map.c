@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "parse/perf_map.h"
+#include "binary/parse/perf_map.h"
 
 static int write_map(const char *text, size_t size)
 {

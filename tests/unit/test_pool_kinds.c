@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "heap/data_modules.h"
-#include "retain/heap_graph.h"
-#include "retain/pool_kinds.h"
+#include "heap/allocators/data_modules.h"
+#include "heap/retain/heap_graph.h"
+#include "heap/retain/pool_kinds.h"
 
 static void the_head_of_a_pool_has_its_end(void **state)
 {
@@ -77,8 +77,8 @@ static void links_of_talloc_lead_back(void **state)
 	assert_false(pool_kinds_is_link(&graph, 0, 0));
 }
 
-/* The head 0 of a pool of D-Bus's, whose memory is 1; a block 2 of the same size leads to no pool.
- */
+/* The head 0 of a pool of D-Bus's, whose memory is 1; a block 2 of the same size leads to no
+ * pool. */
 static void a_head_of_dbus_leads_to_a_pool(void **state)
 {
 	static uint32_t first[] = {0, 2, 2, 4};

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/triage/population.h"
 #include "base/cleanup.h"
-#include "triage/population.h"
 
 #define MIB (1024 * 1024)
 #define KIB 1024.0

@@ -13,8 +13,8 @@
 
 #include "base/cleanup.h"
 #include "child_fixture.h"
-#include "proc/process_list.h"
-#include "target/process.h"
+#include "process/proc/process_list.h"
+#include "process/target/process.h"
 
 static size_t reads;
 

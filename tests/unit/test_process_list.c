@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "proc/process_list.h"
+#include "process/proc/process_list.h"
 
 #define REST                                                                                       \
 	" 0 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 3 0 990011 1000 200 18446744073709551615 0 0 0 0 "   \

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "proc/fork_sharing.h"
-#include "proc/process_memory.h"
+#include "process/proc/fork_sharing.h"
+#include "process/proc/process_memory.h"
 
 struct scene {
 	struct peek peek;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "profile/intervals.h"
+#include "app/profile/intervals.h"
 #include "unit/profile_fixture.h"
 
 #define SEEDS 200

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/profile/look.h"
 #include "base/cleanup.h"
-#include "profile/look.h"
 
 #define PAGE 4096u
 

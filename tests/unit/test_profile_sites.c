@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/verdict.h"
+#include "report/analyze/verdict.h"
 #include "unit/profile_fixture.h"
 #include "unit/site_kinds.h"
 

@@ -6,8 +6,8 @@
 
 #include "output/json/json.h"
 #include "report/profile_diff.h"
-#include "store/profile_runs.h"
-#include "store/recording_state.h"
+#include "report/store/profile_runs.h"
+#include "report/store/recording_state.h"
 #include "unit/profile_report_fixture.h"
 
 static void make(struct profile_report *report, int64_t minute, double growth)

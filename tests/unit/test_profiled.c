@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <unistd.h>
 
+#include "app/profile/profile_target.h"
 #include "base/cleanup.h"
-#include "profile/profile_target.h"
 #include "profile_fixture.h"
 
 #define ROOM 600

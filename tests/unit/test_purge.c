@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
-#include "collect/collect.h"
+#include "trace/collect/collect.h"
 
 #define ROOM 8
 #define ENDED ((lm_process_key)77 << 32 | 1)
@@ -135,8 +135,8 @@ static size_t stray_sites(const struct fixture *fixture)
 	return count;
 }
 
-/* Every index that the BPF side could not give back comes to its queue, as soon as that takes it.
- */
+/* Every index that the BPF side could not give back comes to its queue, as soon as that takes
+ * it. */
 static void strays_go_back_to_their_queue(void **state)
 {
 	static const struct lm_site stray = {.state = LM_INDEX_STRAY, .hash = 5, .depth = 1};

@@ -11,11 +11,11 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "monitor/report_push.h"
+#include "app/monitor/report_push.h"
+#include "base/serve/push_queue.h"
 #include "output/json/json.h"
 #include "report/leak_event.h"
 #include "report/triage_report.h"
-#include "serve/push_queue.h"
 
 static struct push_document document(size_t size, char mark)
 {

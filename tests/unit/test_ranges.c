@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The set of ranges against a model that holds one tag per page. */
-#include "collect/ranges.h"
+#include "trace/collect/ranges.h"
 
 #include <errno.h>
 #include <setjmp.h>

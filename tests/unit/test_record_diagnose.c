@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Answers of `leakmon diagnose` in a recording: when they are asked for, kept, read and shown. */
+#include "app/runs/record_diagnose.h"
 #include "output/json/json.h"
 #include "output/text/text.h"
+#include "report/store/diagnosis_rows.h"
 #include "report/stored_diagnosis.h"
-#include "runs/record_diagnose.h"
-#include "store/diagnosis_rows.h"
 #include "unit/store_fixture.h"
 
 #define BEGIN 1795179600

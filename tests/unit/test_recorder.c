@@ -4,7 +4,7 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
-#include "analyze/report_build.h"
+#include "report/analyze/report_build.h"
 #include "unit/store_fixture.h"
 
 struct back {

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 
-#include "analyze/report_build.h"
+#include "report/analyze/report_build.h"
 #include "unit/store_fixture.h"
 
 #define HIT (512 << 10)

@@ -2,8 +2,8 @@
 /* The memory breakdown is read as recorded, at every snapshot, whatever --keep has left. */
 #include <errno.h>
 
+#include "heap/runtime/runtime.h"
 #include "report/memory_split.h"
-#include "runtime/runtime.h"
 #include "unit/store_fixture.h"
 
 #define TICKS 80

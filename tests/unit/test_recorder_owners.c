@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 
-#include "analyze/report_build.h"
+#include "report/analyze/report_build.h"
 #include "unit/store_fixture.h"
 
 #define SITES 5
@@ -32,8 +32,8 @@ static void set_sites(struct run *run, size_t tick)
 
 		if (!is_there(index, tick))
 			continue;
-		/* The numbers of a site may stand while its threads end, and the other way round.
-		 */
+		/* The numbers of a site may stand while its threads end, and the other way
+		 * round. */
 		run_site(process, index, index == 5 ? tick : 100, 64);
 		site = &process->sites.items[process->sites.count - 1];
 		site->by_dead_count = by_dead_at(index, tick);

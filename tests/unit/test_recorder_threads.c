@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 
-#include "analyze/report_build.h"
+#include "report/analyze/report_build.h"
 #include "unit/store_fixture.h"
 
 #define GROUPS 3

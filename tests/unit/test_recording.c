@@ -8,7 +8,7 @@
 #include "unit/recording_reader.h"
 #include "unit/site_kinds.h"
 #include "unit/store_fixture.h"
-#include "store/recording_state.h"
+#include "report/store/recording_state.h"
 
 static void run_record(struct run *run, size_t ticks)
 {

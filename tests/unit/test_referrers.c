@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "retain/referrers.h"
+#include "heap/retain/referrers.h"
 
 enum { ITEM, LIST, CLOSURE, ACTION, CLASSES };
 #define BLOCKS 64

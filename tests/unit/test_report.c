@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "analyze/report_build.h"
 #include "base/cleanup.h"
+#include "report/analyze/report_build.h"
 #include "report_fixture.h"
 
 /* index, bytes, count; deliberately not in any order. */

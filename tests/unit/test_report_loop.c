@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "app/monitor/report_loop.h"
 #include "base/interrupt.h"
-#include "monitor/report_loop.h"
 
 /* A report that answers each cause with a signal, an error, or the end of what is watched. */
 struct script {

@@ -10,7 +10,7 @@
 #include "output/json/json.h"
 #include "output/formats.h"
 #include "report/retain_diff.h"
-#include "store/retain_runs.h"
+#include "report/store/retain_runs.h"
 #include "unit/retain_fixture.h"
 #include "unit/site_kinds.h"
 #include "unit/store_fixture.h"

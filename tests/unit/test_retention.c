@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/retention.h"
 #include "base/cleanup.h"
+#include "report/analyze/retention.h"
 
 #define MAX_NODES 64
 #define MAX_EDGES 512

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "proc/host_file.h"
+#include "process/proc/host_file.h"
 
 #define NOBODY 65534
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "base/cleanup.h"
-#include "elf/cfi.h"
+#include "binary/elf/cfi.h"
 
 static const struct lm_unwind_row one = {.kind = LM_UNWIND_SP, .cfa_words = 1};
 static const struct lm_unwind_row two = {.kind = LM_UNWIND_SP, .cfa_words = 2};

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "runtime/runtime.h"
+#include "heap/runtime/runtime.h"
 
 #define LINES 12
 

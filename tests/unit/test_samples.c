@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "app/triage/samples.h"
 #include "base/cleanup.h"
-#include "triage/samples.h"
 
 static void add(struct samples *samples, uint64_t address, uint32_t site, double weight)
 {

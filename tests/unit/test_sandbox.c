@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
-#include "sandbox/sandbox.h"
+#include "base/sandbox/sandbox.h"
 
 enum { CHILD_SOCKET = 3, CHILD_FILE = 4, ALLOWED = 0, NO_SANDBOX = 100 };
 

@@ -16,7 +16,7 @@
 
 #include "base/cleanup.h"
 #include "own_registers.h"
-#include "pause/seccomp_filter.h"
+#include "process/pause/seccomp_filter.h"
 
 #define PROGRAMS 400
 #define LENGTH 24

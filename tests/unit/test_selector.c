@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "proc/selector.h"
+#include "process/proc/selector.h"
 
 #define ID "3f2a91c0b7d54e6688aa0011223344556677889900aabbccddeeff0123456789"
 

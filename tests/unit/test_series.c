@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "triage/growth.h"
+#include "app/triage/growth.h"
 
 static struct quantities of(double heap)
 {

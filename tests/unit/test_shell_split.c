@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/shell_split.h"
+#include "base/cli/shell_split.h"
 
 struct example {
 	const char *text;

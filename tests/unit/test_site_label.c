@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "symbol/site_label.h"
+#include "process/symbol/site_label.h"
 
 #define DEPTH 4
 

@@ -6,10 +6,10 @@
 
 #include <cmocka.h>
 
-#include "analyze/fleet_build.h"
+#include "report/analyze/fleet_build.h"
 #include "report/fleet.h"
-#include "analyze/report_build.h"
-#include "analyze/site_trend.h"
+#include "report/analyze/report_build.h"
+#include "report/analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "unit/site_kinds.h"
 
@@ -691,8 +691,8 @@ static void what_fills_until_a_runtime_has_warmed_up_is_never_called_leaking(voi
 	}
 }
 
-/* Ten blocks of 100 bytes a second, and one; in a process of 300 MiB, and in one of nothing else.
- */
+/* Ten blocks of 100 bytes a second, and one; in a process of 300 MiB, and in one of nothing
+ * else. */
 static void a_slow_leak_of_small_blocks_is_called_leaking_within_minutes(void **state)
 {
 	static const struct {

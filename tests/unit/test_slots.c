@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "parse/slots.h"
+#include "binary/parse/slots.h"
 #include "unit/decode_answers.h"
 
 struct sent {

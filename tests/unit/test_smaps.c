@@ -9,8 +9,8 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "memory/memory_parts.h"
-#include "memory/smaps.h"
+#include "heap/memory/memory_parts.h"
+#include "heap/memory/smaps.h"
 
 static int parse(const char *text, struct smaps *smaps)
 {

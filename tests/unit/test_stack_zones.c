@@ -9,10 +9,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "elf/elf_abi.h"
-#include "heap/heap_image_zones.h"
+#include "binary/arch/machine.h"
+#include "binary/elf/elf_abi.h"
+#include "heap/allocators/heap_image_zones.h"
 #include "own_registers.h"
 
 #define STACK_BYTES (16 * MEMORY_PAGE)

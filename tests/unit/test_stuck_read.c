@@ -27,9 +27,9 @@
 
 #include "base/interrupt.h"
 #include "base/cleanup.h"
-#include "proc/fork_sharing.h"
-#include "proc/process_memory.h"
-#include "proc/stuck_read.h"
+#include "process/proc/fork_sharing.h"
+#include "process/proc/process_memory.h"
+#include "process/proc/stuck_read.h"
 
 #define NOT_ENDED 7
 #define LIMIT_S 1

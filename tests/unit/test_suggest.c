@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/command_line.h"
+#include "base/cli/command_line.h"
 
 static void the_nearest_name_within_two_edits_is_suggested(void **state)
 {

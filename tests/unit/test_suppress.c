@@ -5,8 +5,8 @@
 
 #include <errno.h>
 
-#include "analyze/suppress.h"
 #include "base/cleanup.h"
+#include "report/analyze/suppress.h"
 
 static void parse(struct suppressions *rules, const char *text)
 {

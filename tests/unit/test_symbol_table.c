@@ -9,7 +9,7 @@
 #include <elf.h>
 
 #include "base/cleanup.h"
-#include "elf/symbol_table.h"
+#include "binary/elf/symbol_table.h"
 
 /* Consumes the list, as a real one would be freed after the table is built. */
 static struct symbol_table build(const struct elf_symbol *list, size_t count)

@@ -17,11 +17,11 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "base/sandbox/worker_process.h"
+#include "binary/parse/questions.h"
 #include "leakmon_abi.h"
-#include "parse/questions.h"
-#include "proc/maps.h"
-#include "sandbox/worker_process.h"
-#include "symbol/symbolizer.h"
+#include "process/proc/maps.h"
+#include "process/symbol/symbolizer.h"
 #include "unit/naming_fixture.h"
 
 #define PROCESS 42

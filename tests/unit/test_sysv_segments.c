@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "memory/sysv_segments.h"
+#include "heap/memory/sysv_segments.h"
 
 #define HEAD                                                                                       \
 	"       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  " \

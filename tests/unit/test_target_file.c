@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "proc/file_opener.h"
-#include "proc/target_file.h"
+#include "process/proc/file_opener.h"
+#include "process/proc/target_file.h"
 
 /* A directory with one file of one page, which is mapped. */
 struct scene {

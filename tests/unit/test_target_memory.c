@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "heap/pages.h"
-#include "runtime/loaded_symbols.h"
-#include "runtime/target_memory.h"
+#include "heap/allocators/pages.h"
+#include "heap/runtime/loaded_symbols.h"
+#include "heap/runtime/target_memory.h"
 
 #define PAGES 8
 #define ABSENT 5

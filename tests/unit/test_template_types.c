@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "retain/classes.h"
+#include "heap/retain/classes.h"
 
 #define STRING "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
 #define TREE                                                                                       \

@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "memory/thread_stacks.h"
+#include "binary/arch/machine.h"
+#include "heap/memory/thread_stacks.h"
 
 #define STACKS 4
 #define STACK_BYTES (8 * MEMORY_PAGE)

@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "threads/thread_walk.h"
+#include "binary/arch/machine.h"
+#include "heap/threads/thread_walk.h"
 
 #define BASE 0x7f0000000000ull
 #define HEADS (BASE + 0x100)

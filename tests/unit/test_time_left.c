@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "analyze/time_left.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "report/analyze/time_left.h"
 
 #define POLL_S 5.0
 #define COURSES 400 /* of each kind */

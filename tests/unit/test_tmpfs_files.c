@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "memory/tmpfs_files.h"
+#include "heap/memory/tmpfs_files.h"
 
 #define MIB (1u << 20)
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "app/top/columns.h"
 #include "base/cleanup.h"
-#include "top/columns.h"
 
 static size_t columns_of(const wchar_t *cells)
 {

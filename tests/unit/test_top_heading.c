@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "analyze/report_build.h"
+#include "app/top/heading.h"
 #include "base/cleanup.h"
-#include "top/heading.h"
+#include "report/analyze/report_build.h"
 
 #define LEDGER "Ledger: 10 allocations = 3 frees + 7 outstanding + 0 purged + 0 dropped"
 

@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "analyze/report_build.h"
+#include "app/top/model.h"
 #include "base/cleanup.h"
 #include "profile_report_fixture.h"
+#include "report/analyze/report_build.h"
 #include "report_fixture.h"
-#include "top/model.h"
 
 #define LONG_AGO (60 * SECOND)
 

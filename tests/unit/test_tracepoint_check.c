@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Against type information made here, like that of other kernel versions. */
-#include "probe/feature_probe.h"
+#include "trace/probe/feature_probe.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

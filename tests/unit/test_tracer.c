@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "pause/tracer.h"
-#include "proc/process_list.h"
+#include "process/pause/tracer.h"
+#include "process/proc/process_list.h"
 
 #define SECOND_NS 1000000000ull
 #define THREADS 8

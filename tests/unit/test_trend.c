@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "analyze/trend.h"
 #include "base/cleanup.h"
+#include "report/analyze/trend.h"
 #include "series_fixture.h"
 
 #define NEAR 1e-9

@@ -18,9 +18,9 @@
 
 #include <cmocka.h>
 
+#include "app/triage/growth.h"
 #include "base/cleanup.h"
 #include "series_fixture.h"
-#include "triage/growth.h"
 
 /* LEAKMON_SEEDS=N tries N others, and asserts nothing: its figures are in the documentation. */
 #define SCENARIOS 24

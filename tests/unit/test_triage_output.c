@@ -7,11 +7,11 @@
 #include "golden.h"
 #include "output/text/text.h"
 #include "profile_report_fixture.h"
-#include "triage/population.h"
+#include "app/triage/population.h"
 #include "report/go_memory.h"
 #include "report/js_memory.h"
 #include "report/triage_report.h"
-#include "runtime/runtime.h"
+#include "heap/runtime/runtime.h"
 
 static char hostile_comm[] = "a\"b\\\x1b[2J\n\xff\xe2\x80\xae";
 

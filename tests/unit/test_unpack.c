@@ -14,7 +14,7 @@
 #include <zstd.h>
 
 #include "base/cleanup.h"
-#include "parse/questions.h"
+#include "binary/parse/questions.h"
 
 /* Two parts and a bit. */
 #define BYTES (2 * UNPACK_PART_BYTES + 12345)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "retain/root_groups.h"
+#include "heap/retain/root_groups.h"
 
 #define MEMORY 0x7f0000000000ull
 #define PAGES 12

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "own_registers.h"
+#include "process/unwind/row_sets.h"
 #include "unit/unwind_fixture.h"
-#include "unwind/row_sets.h"
 
 #define PAGE (1u << LM_UNWIND_PAGE_SHIFT)
 #define SAMPLES 200000

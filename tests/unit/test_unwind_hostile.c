@@ -8,8 +8,8 @@
 
 #include <time.h>
 
-#include "arch/machine.h"
-#include "elf/elf_file.h"
+#include "binary/arch/machine.h"
+#include "binary/elf/elf_file.h"
 #include "own_registers.h"
 #include "unit/unwind_fixture.h"
 

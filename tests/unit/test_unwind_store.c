@@ -15,11 +15,11 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "binary/parse/questions.h"
+#include "binary/parse/unwind_table.h"
 #include "child_fixture.h"
-#include "parse/questions.h"
-#include "parse/unwind_table.h"
-#include "target/process.h"
-#include "unwind/unwind_store.h"
+#include "process/target/process.h"
+#include "process/unwind/unwind_store.h"
 
 struct fixture {
 	struct unwind_maps maps;

@@ -3,8 +3,8 @@
 #include "unit/v8_fixture.h"
 
 #define MUTANTS 600
-#include "runtime/target_memory.h"
-#include "runtime/v8_reader.h"
+#include "heap/runtime/target_memory.h"
+#include "heap/runtime/v8/reader.h"
 #include "unit/walked.h"
 
 struct class_count {
@@ -156,8 +156,8 @@ static void native_memory_holds_objects_by_handles_alone(void **state)
 	}
 }
 
-/* A strong one holds its object, a weak one what is told that it ended; no pointer opens a block.
- */
+/* A strong one holds its object, a weak one what is told that it ended; no pointer opens a
+ * block. */
 static void handles_are_roots_by_the_class_of_their_object(void **state)
 {
 	struct forged *forged = *state;

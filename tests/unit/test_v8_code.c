@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "runtime/v8.h"
-#include "symbol/symbolizer.h"
+#include "heap/runtime/v8/v8.h"
+#include "process/symbol/symbolizer.h"
 
 #define MUTANTS 600
 #define CODE_READER v8_code_reader

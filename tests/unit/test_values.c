@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "cli/values.h"
+#include "base/cli/values.h"
 
 #define UNTOUCHED 77
 

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "analyze/site_trend.h"
+#include "app/triage/growth.h"
 #include "base/cleanup.h"
+#include "report/analyze/site_trend.h"
 #include "series_fixture.h"
-#include "triage/growth.h"
 
 #define KIB 1024.0
 #define PAUSE_S 5
@@ -46,8 +46,8 @@ static void watched_end(struct watched *watched)
 	snapshot_free(&watched->snapshot);
 }
 
-/* The next reading. `replaced`: blocks that were freed since the last one; the oldest goes first.
- */
+/* The next reading. `replaced`: blocks that were freed since the last one; the oldest goes
+ * first. */
 static void watched_read(struct watched *watched, double bytes, uint64_t count, uint64_t replaced)
 {
 	struct site *site = &watched->snapshot.processes.items[0].sites.items[0];

@@ -12,8 +12,8 @@
 
 #include <math.h>
 
+#include "app/profile/window_scheduler.h"
 #include "base/cleanup.h"
-#include "profile/window_scheduler.h"
 
 #define TICK_S 0.1
 #define SEEDS 20
@@ -521,8 +521,7 @@ static void whoever_waits_and_has_fewest_windows_is_first(void **state)
 	}
 }
 
-/* -------- exactly: costs and clocks are powers of two, and a busy process always wants a window
- */
+/* -------- exactly: costs and clocks are powers of two, and a busy process always wants a window */
 
 #define EXACT_LIMIT (1.0 / 64)
 #define EXACT_COST_S (1.0 / 64)

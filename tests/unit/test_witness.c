@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "retain/witness.h"
+#include "heap/retain/witness.h"
 
 #define KIND 7
 #define FORGOTTEN 3

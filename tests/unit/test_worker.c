@@ -19,9 +19,9 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "parse/questions.h"
-#include "sandbox/sandbox.h"
-#include "sandbox/worker_process.h"
+#include "base/sandbox/sandbox.h"
+#include "base/sandbox/worker_process.h"
+#include "binary/parse/questions.h"
 #include "unit/elf_fixture.h"
 
 static struct worker *new_worker(uint32_t deadline_ms)

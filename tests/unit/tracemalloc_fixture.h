@@ -6,7 +6,7 @@
 #ifndef LEAKMON_UNIT_TRACEMALLOC_FIXTURE_H
 #define LEAKMON_UNIT_TRACEMALLOC_FIXTURE_H
 
-#include "runtime/python_reader.h"
+#include "heap/runtime/cpython/python_reader.h"
 #include "unit/cpython_fixture.h"
 
 #define FORGED_BUCKETS 16

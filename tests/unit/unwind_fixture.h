@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "parse/unwind_table.h"
+#include "binary/arch/machine.h"
+#include "binary/parse/unwind_table.h"
 #include "unit/elf_fixture.h"
 #include "unit/x86_64_abi.h"
 

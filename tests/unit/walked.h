@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/target_memory.h"
+#include "heap/runtime/target_memory.h"
 #include "unit/forged_memory.h"
 
 #define REPORT(walked) (&(walked)->sink.reports.items[0])

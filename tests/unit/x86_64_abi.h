@@ -9,7 +9,7 @@
 #include <dwarf.h>
 #include <elf.h>
 
-#include "elf/elf_abi.h"
+#include "binary/elf/elf_abi.h"
 #include "leakmon_abi.h"
 
 static const struct lm_frame_abi x86_64_frame = {

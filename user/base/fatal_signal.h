@@ -36,8 +36,8 @@ void fatal_signal_phase_end(const char *const *before);
 void fatal_signal_calls(void (*last_act)(void));
 void fatal_signal_act_last(void);
 
-/* Writes "leakmon: ended by SIGTERM from process 123". Async-signal-safe. `sender`: 0: not known.
- */
+/* Writes "leakmon: ended by SIGTERM from process 123". Async-signal-safe. `sender`: 0: not
+ * known. */
 void fatal_signal_explain(int number, pid_t sender);
 
 #endif

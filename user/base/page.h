@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The pages of the running kernel, which maps, faults and counts in them: of 4, 16 or 64 KiB, as
- * the processor has them. A core file's may have another size (proc/process_memory.h).
+ * the processor has them. A core file's may have another size (process/proc/process_memory.h).
  */
 #ifndef LEAKMON_BASE_PAGE_H
 #define LEAKMON_BASE_PAGE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Control groups of a report: what the kernel charges to each, which of the processes it holds, and
- * what grew. Read by memory/cgroup_memory.h.
+ * what grew. Read by heap/memory/cgroup_memory.h.
  */
 #ifndef LEAKMON_REPORT_CGROUP_REPORT_H
 #define LEAKMON_REPORT_CGROUP_REPORT_H
@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
-#include "proc/cgroup.h"
-#include "proc/container.h"
+#include "process/proc/cgroup.h"
+#include "process/proc/container.h"
 
 /* In bytes, those of groups below included. */
 struct cgroup_figures {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One answer about one process: what of it grows, which code, what holds it, how sure that is, and
- * what to do next. Filled by diagnose/conclude.h from readings, a profile and heap scans.
+ * what to do next. Filled by app/diagnose/conclude.h from readings, a profile and heap scans.
  */
 #ifndef LEAKMON_REPORT_DIAGNOSIS_H
 #define LEAKMON_REPORT_DIAGNOSIS_H
 
 #include "base/text.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
 #include "report/task_report.h"
 #include "report/heap_profile.h"
 #include "report/memory_report.h"
@@ -63,8 +63,8 @@ struct diagnosed_class {
 	struct retention_total was, is;
 };
 
-/* The call stack that opens most of the descriptors that stay, since they were seen to become more.
- */
+/* The call stack that opens most of the descriptors that stay, since they were seen to become
+ * more. */
 struct diagnosed_opener {
 	const struct report_site *site; /* its largest row; borrowed; NULL: none is known */
 	uint64_t opened, closed, open;

@@ -43,8 +43,8 @@ struct diff_row {
 	size_t sites;			   /* how many of both snapshots it stands for */
 	bool by_name; /* of two builds: the names of their functions say that they are the same */
 	struct diff_amount before, after; /* when the snapshots were taken */
-	/* The part of it that stays (analyze/site_trend.h). Both are what it was before where it
-	 * comes and goes as much as it did. */
+	/* The part of it that stays (report/analyze/site_trend.h). Both are what it was before
+	 * where it comes and goes as much as it did. */
 	struct diff_amount stays_before, stays_after;
 	struct diff_amount low_before, high_before, low_after, high_after; /* around them */
 	bool grows;							   /* on either side */

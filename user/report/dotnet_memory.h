@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Collections of a .NET program and what it may allocate until the next one, as its collector
- * counts them: plain data, made by runtime/dotnet_memory.c. In bytes. */
+ * counts them: plain data, made by heap/runtime/dotnet/memory.c. In bytes. */
 #ifndef LEAKMON_REPORT_DOTNET_MEMORY_H
 #define LEAKMON_REPORT_DOTNET_MEMORY_H
 

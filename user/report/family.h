@@ -7,9 +7,9 @@
 #ifndef LEAKMON_REPORT_FAMILY_H
 #define LEAKMON_REPORT_FAMILY_H
 
+#include "process/symbol/symbolizer.h"
 #include "report/figures.h"
 #include "report/snapshot.h"
-#include "symbol/symbolizer.h"
 
 /* The purpose of a site's memory: in words, and as far as the names on its call stack show. */
 

@@ -23,8 +23,7 @@ struct fleet_site {
 	double leak_bytes_per_s; /* of those that grow for sure: TREND_LEAKING */
 	/* It grows, and no build of the program that was seen earlier has a call stack of these
 	 * functions; false also where there is no earlier build, or one has call stacks without
-	 * names.
-	 */
+	 * names. */
 	bool is_new;
 	size_t last_host, last_growing; /* while it is built: places of hosts, + 1 */
 	uint64_t names;			/* likewise: of its functions; 0: one has no name */

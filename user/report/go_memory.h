@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where the memory of a Go program's heap goes, as its runtime counts it: plain data, made by
- * runtime/go_memory.c. In bytes. */
+ * heap/runtime/go/memory.c. In bytes. */
 #ifndef LEAKMON_REPORT_GO_MEMORY_H
 #define LEAKMON_REPORT_GO_MEMORY_H
 

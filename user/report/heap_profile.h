@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The heap profile that a process keeps of itself: plain data, made by the sources in
- * runtime/own_profile.h. A Go program's is as of a garbage collection, others are as of the
+ * heap/runtime/own_profile.h. A Go program's is as of a garbage collection, others are as of the
  * reading. Every allocated byte had the same chance to be sampled, so figures are estimates with
  * limits; at a rate of 1 they are exact. All strings are untrusted, and the profile's own.
  */
@@ -14,8 +14,8 @@
 #include "base/hash.h"
 #include "base/poisson.h"
 #include "base/vec.h"
-#include "symbol/intern.h"
-#include "symbol/symbolizer.h"
+#include "process/symbol/intern.h"
+#include "process/symbol/symbolizer.h"
 
 struct heap_sampled {
 	uint64_t objects, bytes; /* that were sampled */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where the memory of a JVM goes, its heap and what is outside of it, as the VM counts it: plain
- * data, made by runtime/hotspot_memory.c. In bytes. */
+ * data, made by heap/runtime/hotspot/memory.c. In bytes. */
 #ifndef LEAKMON_REPORT_JAVA_MEMORY_H
 #define LEAKMON_REPORT_JAVA_MEMORY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Java threads by name, group, state and where they are: plain data, made by
- * runtime/hotspot_reader.h. All strings are untrusted, and the report's own.
+ * heap/runtime/hotspot/reader.h. All strings are untrusted, and the report's own.
  */
 #ifndef LEAKMON_REPORT_JAVA_THREADS_H
 #define LEAKMON_REPORT_JAVA_THREADS_H
@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "symbol/intern.h"
-#include "symbol/symbolizer.h"
+#include "process/symbol/intern.h"
+#include "process/symbol/symbolizer.h"
 
 struct java_thread_group {
 	const char *name;  /* with # for each number: "pool-#-thread-#" */

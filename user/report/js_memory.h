@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What V8 counts of its heaps, and of the memory that objects of JavaScript have outside them, as
- * node does, too: plain data, made by runtime/v8_memory.c. In bytes. */
+ * node does, too: plain data, made by heap/runtime/v8/memory.c. In bytes. */
 #ifndef LEAKMON_REPORT_JS_MEMORY_H
 #define LEAKMON_REPORT_JS_MEMORY_H
 

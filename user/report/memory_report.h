@@ -2,7 +2,7 @@
 /*
  * The memory of processes by parts, the sum of which is the Rss of smaps; the difference is what
  * they do not explain. And the growth between two readings. Made by
- * memory/memory_parts.h.
+ * heap/memory/memory_parts.h.
  */
 #ifndef LEAKMON_REPORT_MEMORY_REPORT_H
 #define LEAKMON_REPORT_MEMORY_REPORT_H
@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/text.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
 #include "report/allocator_report.h"
 #include "report/cgroup_report.h"
 #include "report/dotnet_memory.h"
@@ -63,7 +63,7 @@ enum memory_part {
 	MEMORY_MODULE_DATA,   /* of modules: the zeroed rest of their data */
 	MEMORY_SHARED,	      /* shared memory: System V, memfd, /dev/shm, shared anonymous */
 	MEMORY_CODE,	      /* generated code */
-	MEMORY_MANAGED,	      /* the heap of a garbage collector: runtime/runtime.h */
+	MEMORY_MANAGED,	      /* the heap of a garbage collector: heap/runtime/runtime.h */
 	MEMORY_NAMED,	      /* anonymous, with a name that prctl(2) gave it */
 	MEMORY_ANONYMOUS,     /* its owner is unknown */
 	MEMORY_KERNEL,	      /* vdso and the like */
@@ -250,8 +250,8 @@ struct memory_gap {
 /* Returns how many there are. */
 size_t memory_gaps(const struct memory_process *process, struct memory_gap gaps[MEMORY_GAPS_MAX]);
 
-/* Private_Clean and Private_Dirty of smaps: what it alone has, and gives back when it ends (USS).
- */
+/* Private_Clean and Private_Dirty of smaps: what it alone has, and gives back when it ends
+ * (USS). */
 uint64_t memory_own(const struct memory_process *process);
 /* Free inside malloc: resident bytes, and those of them that malloc_trim(3) would not give back. */
 uint64_t memory_free_resident(const struct memory_process *process);

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "leakmon_abi.h"
 #include "report/figures.h"
-#include "symbol/symbolizer.h"
+#include "process/symbol/symbolizer.h"
 
 struct oom_kills;
 struct profile_target;

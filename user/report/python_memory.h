@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the memory for Python's small objects goes: plain data, made by runtime/cpython_memory.c.
- * In bytes. The interpreter gives an arena back to the kernel when all of it is free. */
+/* Where the memory for Python's small objects goes: plain data, made by
+ * heap/runtime/cpython/memory.c. In bytes. The interpreter gives an arena back to the kernel when
+ * all of it is free. */
 #ifndef LEAKMON_REPORT_PYTHON_MEMORY_H
 #define LEAKMON_REPORT_PYTHON_MEMORY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where the threads of a Python program are, in its own functions: plain data, made by
- * runtime/python_reader.h. All strings are untrusted, and the report's own.
+ * heap/runtime/cpython/python_reader.h. All strings are untrusted, and the report's own.
  */
 #ifndef LEAKMON_REPORT_PYTHON_STACKS_H
 #define LEAKMON_REPORT_PYTHON_STACKS_H
@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "symbol/intern.h"
-#include "symbol/symbolizer.h"
+#include "process/symbol/intern.h"
+#include "process/symbol/symbolizer.h"
 
 /* Threads that stand at the same place. */
 struct python_group {

@@ -7,14 +7,14 @@
 #include "base/text.h"
 #include "report/oom_kills.h"
 #include "report/snapshot.h"
-#include "symbol/symbolizer.h"
+#include "process/symbol/symbolizer.h"
 
 struct history;
 struct history_site;
 struct memory_history;
 struct retain_result;
 
-/* A rule of --suppress: analyze/suppress.h. */
+/* A rule of --suppress: report/analyze/suppress.h. */
 struct suppression {
 	char *pattern;	 /* owned */
 	unsigned line;	 /* in its file */
@@ -47,7 +47,7 @@ struct report_site {
 	owners;		     /* owned; of FAMILY_KERNEL, the greatest first, some of them */
 	size_t owners_total; /* of how many */
 	const struct history_site *series; /* of the report's history, or NULL */
-	const struct suppression *rule;	   /* that accepts it (analyze/suppress.h), or NULL */
+	const struct suppression *rule; /* that accepts it (report/analyze/suppress.h), or NULL */
 };
 
 /* Dead threads of one creator, named. */
@@ -79,7 +79,7 @@ struct report {
 	const struct snapshot *snapshot; /* borrowed, must outlive the report */
 	const struct history *history;	 /* borrowed: what came before, with it; or NULL */
 	/* For a difference: what came before, with it, and after; or NULL; borrowed. And how many
-	 * snapshots there are for both ends together, see analyze/site_trend.h. */
+	 * snapshots there are for both ends together, see report/analyze/site_trend.h. */
 	const struct history *around;
 	size_t around_span;
 	const struct retain_result *retained; /* retention, by process; or NULL; borrowed */

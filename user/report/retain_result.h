@@ -11,10 +11,10 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "process/symbol/intern.h"
+#include "process/symbol/symbolizer.h"
 #include "report/heap_profile.h"
 #include "report/runtime_label.h"
-#include "symbol/intern.h"
-#include "symbol/symbolizer.h"
 
 enum verdict { VERDICT_HELD, VERDICT_UNTRACKED, VERDICT_LOST, VERDICT_MAX_ };
 
@@ -188,8 +188,7 @@ struct retained_path {
 	struct retained_pile pile;
 	/* Class of garbage, plus 1, whose collection would free what the path leads to: an object
 	 * on the path refers to it weakly, as a Cleaner of Java does. 0: there is none. Not
-	 * recorded
-	 */
+	 * recorded */
 	uint32_t awaited;
 	bool also; /* the same block's as the path before, from another root, and nearly as plain.
 		    * Not recorded */
@@ -206,7 +205,7 @@ struct retained_sample {
 	struct retention_total total;
 };
 
-/* Blocks of a class that are weakly held and probably lost, see retain/witness.h. */
+/* Blocks of a class that are weakly held and probably lost, see heap/retain/witness.h. */
 struct retained_probable {
 	uint32_t class;
 	struct retention_total total;

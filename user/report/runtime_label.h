@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A managed runtime as reports name it: a row of runtime/runtime.h has the words. */
+/* A managed runtime as reports name it: a row of heap/runtime/runtime.h has the words. */
 #ifndef LEAKMON_REPORT_RUNTIME_LABEL_H
 #define LEAKMON_REPORT_RUNTIME_LABEL_H
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
 
 /* A directory has a link from each below it, "." and "..": of /proc/PID/task these are threads. */
 void thread_figures_count(struct thread_figures *threads, pid_t pid)

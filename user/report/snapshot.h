@@ -199,7 +199,7 @@ enum inexact_cause {
 	INEXACT_SAMPLED,
 	INEXACT_MAPPINGS, /* events of mappings were lost */
 	INEXACT_MISSED,	  /* the kernel did not run a program */
-	/* Changes to probed code: see probe/code_watch.h. */
+	/* Changes to probed code: see trace/probe/code_watch.h. */
 	INEXACT_CODE_CHANGED,
 	INEXACT_CODE_MOVED,
 	INEXACT_CODE_WRITABLE,
@@ -207,7 +207,7 @@ enum inexact_cause {
 	INEXACT_SHARED_MEMORY, /* vfork or clone(CLONE_VM) made one that called its allocator */
 	INEXACT_LATE_EXEC,     /* probed again only after it had replaced itself */
 	INEXACT_EVENTS_LOST,   /* missed forks or execs */
-	/* Code without probes: see probe/target.h. */
+	/* Code without probes: see trace/probe/target.h. */
 	INEXACT_FILE_UNREAD,
 	INEXACT_FUNCTION_UNPROBED,
 	INEXACT_DESCRIPTORS, /* /proc/PID/fd said otherwise, or calls were not counted */
@@ -220,9 +220,9 @@ struct snapshot_process {
 	uint32_t pid;
 	char comm[16];
 	char *exe;  /* as /proc/PID/exe said while it lived, or NULL; untrusted; owned */
-	char *host; /* of a fleet (runs/merge.h), untrusted; owned; NULL: where it was taken */
+	char *host; /* of a fleet (app/runs/merge.h), untrusted; owned; NULL: where it was taken */
 	struct managed_share managed; /* what its allocator knows nothing of; not recorded */
-	struct container *container;  /* proc/container.h; NULL: none, or not known; owned */
+	struct container *container; /* process/proc/container.h; NULL: none, or not known; owned */
 	bool exited;
 	uint64_t age_ns;       /* since it began; 0: not known, or it has ended */
 	bool exact;	       /* nothing of enum inexact_cause: every number below is exact */

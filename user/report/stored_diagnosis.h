@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Answers of `leakmon diagnose` in a recording (`record --diagnose`): store/diagnosis_rows.h. */
+/* Answers of `leakmon diagnose` in a recording (`record --diagnose`):
+ * report/store/diagnosis_rows.h. */
 #ifndef LEAKMON_REPORT_STORED_DIAGNOSIS_H
 #define LEAKMON_REPORT_STORED_DIAGNOSIS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* System V shared memory (shmget(2)): segments by creator. They outlive every process. Plain data,
- * filled by memory/sysv_segments.h. */
+ * filled by heap/memory/sysv_segments.h. */
 #ifndef LEAKMON_REPORT_SYSV_REPORT_H
 #define LEAKMON_REPORT_SYSV_REPORT_H
 

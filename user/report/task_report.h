@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Tasks that a runtime schedules itself, by where they wait and what created them: goroutines of a
- * Go program, virtual threads of a JVM. Plain data, made by runtime/go_reader.h and
- * runtime/hotspot_reader.h, compared over time here. All strings are untrusted, and the report's
- * own.
+ * Go program, virtual threads of a JVM. Plain data, made by heap/runtime/go/reader.h and
+ * heap/runtime/hotspot/reader.h, compared over time here. All strings are untrusted, and the
+ * report's own.
  */
 #ifndef LEAKMON_REPORT_TASK_REPORT_H
 #define LEAKMON_REPORT_TASK_REPORT_H
@@ -15,9 +15,9 @@
 #include <time.h>
 
 #include "base/hash.h"
+#include "process/symbol/intern.h"
+#include "process/symbol/symbolizer.h"
 #include "report/trend.h"
-#include "symbol/intern.h"
-#include "symbol/symbolizer.h"
 
 /* Since the first reading. */
 struct task_growth {

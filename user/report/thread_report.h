@@ -12,7 +12,7 @@
 #include "report/java_threads.h"
 #include "report/python_stacks.h"
 #include "report/retain_result.h"
-#include "symbol/symbolizer.h"
+#include "process/symbol/symbolizer.h"
 
 /* Threads of one group with their pthread_t in one place: a root, or blocks of a class. */
 struct thread_holder {
@@ -106,8 +106,8 @@ struct thread_census {
 	struct java_thread_report *java;     /* of a JVM; likewise */
 	struct task_report *virtual_threads; /* of one that uses any; likewise */
 	struct thread_holding *holding;	     /* holders of their pthread_t; NULL: not asked for */
-	/* Of a runtime whose threads' objects can outlive them: its name; NULL: of none. Borrowed
-	 */
+	/* Of a runtime whose threads' objects can outlive them: its name; NULL: of none.
+	 * Borrowed */
 	const char *managed;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The verdict on a quantity over time, and the figures behind it: plain data, judged in analyze/.
- */
+/* The verdict on a quantity over time, and the figures behind it: plain data, judged in
+ * analyze/. */
 #ifndef LEAKMON_REPORT_TREND_H
 #define LEAKMON_REPORT_TREND_H
 

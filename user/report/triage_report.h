@@ -10,7 +10,7 @@
 
 #include "report/pushed.h"
 #include "base/vec.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
 #include "report/cgroup_report.h"
 #include "report/task_report.h"
 #include "report/heap_floor.h"
@@ -243,8 +243,8 @@ struct triage_entry {
 	const char *why; /* a group grows while no process in it does: what does; static; or NULL */
 };
 
-/* The sampled event of a kind: "page faults"; and the unit of its amounts: "threads", NULL: bytes.
- */
+/* The sampled event of a kind: "page faults"; and the unit of its amounts: "threads", NULL:
+ * bytes. */
 const char *triage_samples_event(enum quantity kind);
 const char *triage_samples_unit(enum quantity kind);
 /* So many threads ended without a join in the window that it is no coincidence. */

@@ -123,8 +123,8 @@ static __always_inline u64 caller_sp(const struct pt_regs *ctx, u64 words)
 	return PT_REGS_SP(ctx) + words * sizeof(u64);
 }
 
-/* Probes stand where the address is still, or again, in x30: `words` is 0 (arch/arm64/effects.c).
- */
+/* Probes stand where the address is still, or again, in x30: `words` is 0
+ * (binary/arch/arm64/effects.c). */
 static __always_inline bool caller_address(const struct pt_regs *ctx, u64 words, u64 *address)
 {
 	*address = regs_link(ctx);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Planted: must not compile for another processor. */
-#include "arch/decoder.h"
+#include "binary/arch/decoder.h"
 
 bool planted(const struct code *code)
 {

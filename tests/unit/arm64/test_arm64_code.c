@@ -7,14 +7,14 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "arch/arm64/instruction.h"
-#include "arch/decoder.h"
-#include "arch/effects.h"
-#include "arch/placement.h"
-#include "arch/results.h"
-#include "arch/trap.h"
-#include "arch/usdt.h"
 #include "base/cleanup.h"
+#include "binary/arch/arm64/instruction.h"
+#include "binary/arch/decoder.h"
+#include "binary/arch/effects.h"
+#include "binary/arch/placement.h"
+#include "binary/arch/results.h"
+#include "binary/arch/trap.h"
+#include "binary/arch/usdt.h"
 
 /* Instructions as the assembler encodes them; little-endian, as they lie in memory. */
 #define STP_X29_X30 0xa9bc7bfdu /* stp x29, x30, [sp, #-64]! */

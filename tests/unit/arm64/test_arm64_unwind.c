@@ -152,8 +152,8 @@ static void code_across_the_edge_of_a_reading_is_found_once(void **state)
 	free(elf);
 }
 
-/* This program's own, as the linker on the build machine wrote it; on arm64 itself, the vdso too.
- */
+/* This program's own, as the linker on the build machine wrote it; on arm64 itself, the vdso
+ * too. */
 static void what_this_program_calls_through_has_rows(void **state)
 {
 	_cleanup_(unwind_table_free) struct unwind_table table = {0};

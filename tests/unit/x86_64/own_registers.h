@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/user.h>
 
-#include "arch/machine.h"
+#include "binary/arch/machine.h"
 
 /* One of the general registers, and the vector register of words 2 and 3. */
 #define OWN_GENERAL general.rbx

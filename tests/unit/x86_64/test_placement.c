@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "arch/placement.h"
 #include "base/cleanup.h"
+#include "binary/arch/placement.h"
 
 /* Call shapes, as the allocator table has them. */
 #define TAKES(n) .arguments = (n), .returns = true

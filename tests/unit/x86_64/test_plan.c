@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "parse/plan.h"
+#include "binary/parse/plan.h"
 #include "unit/elf_fixture.h"
 
 #define MAX_SYMBOLS 520

@@ -10,11 +10,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "arch/decoder.h"
-#include "arch/machine.h"
 #include "base/cleanup.h"
+#include "binary/arch/decoder.h"
+#include "binary/arch/machine.h"
+#include "binary/parse/plan.h"
 #include "leakmon_abi.h"
-#include "parse/plan.h"
 #include "unit/elf_fixture.h"
 
 /* A second function, which the first may go on to. */

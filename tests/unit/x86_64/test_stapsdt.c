@@ -10,10 +10,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "arch/machine.h"
-#include "arch/usdt.h"
+#include "binary/arch/machine.h"
+#include "binary/arch/usdt.h"
 #include "base/cleanup.h"
-#include "parse/plan.h"
+#include "binary/parse/plan.h"
 #include "unit/elf_fixture.h"
 #include "unit/decode_answers.h"
 

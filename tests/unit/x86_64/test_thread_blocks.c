@@ -13,12 +13,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "arch/machine.h"
 #include "base/cleanup.h"
-#include "elf/elf_abi.h"
-#include "heap/thread_blocks.h"
+#include "binary/arch/machine.h"
+#include "binary/elf/elf_abi.h"
+#include "heap/allocators/thread_blocks.h"
+#include "heap/retain/root_groups.h"
 #include "own_registers.h"
-#include "retain/root_groups.h"
 
 enum { SLOTS = 4, THREADS = 2, ENTRIES = 6, MODULES = 3 };
 enum { PROGRAM, LIBRARY, LOADED }; /* modules */

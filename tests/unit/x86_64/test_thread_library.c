@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "binary/parse/thread_library.h"
 #include "leakmon_thread.h"
-#include "parse/thread_library.h"
 
 static void read_file(const char *path, struct thread_library *library)
 {

@@ -9,8 +9,8 @@
 #include <linux/audit.h>
 #include <sys/syscall.h>
 
-#include "arch/system_call.h"
 #include "base/cleanup.h"
+#include "binary/arch/system_call.h"
 
 static void what_has_done_nothing_can_be_repeated(void **state)
 {

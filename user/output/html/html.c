@@ -22,19 +22,19 @@
 #include <string.h>
 
 #include "report/family.h"
-#include "analyze/diff_build.h"
-#include "analyze/report_build.h"
+#include "report/analyze/diff_build.h"
+#include "report/analyze/report_build.h"
 #include "report/diagnosis.h"
 #include "report/history.h"
-#include "analyze/site_trend.h"
+#include "report/analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "output/formats.h"
 #include "output/output.h"
 #include "output/json/json.h"
 #include "output/text/text.h"
-#include "symbol/intern.h"
-#include "symbol/site_label.h"
+#include "process/symbol/intern.h"
+#include "process/symbol/site_label.h"
 
 #define NS_PER_MS 1000000
 
@@ -129,7 +129,7 @@ static size_t frame_number(struct html_names *names, const struct frame *frame)
 	return names->frames.count - 1;
 }
 
-/* Which of the frames a site is called by, and the name for that: symbol/site_label.h. */
+/* Which of the frames a site is called by, and the name for that: process/symbol/site_label.h. */
 static void label_write(struct json_writer *json, struct html_names *names,
 			const struct frames *frames)
 {

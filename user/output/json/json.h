@@ -5,7 +5,7 @@
 #define LEAKMON_OUTPUT_JSON_JSON_H
 
 #include "output/json/json_writer.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
 #include "report/diff.h"
 #include "report/figures.h"
 #include "report/profile_report.h"

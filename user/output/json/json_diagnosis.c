@@ -6,10 +6,10 @@
 #include "output/json/json.h"
 #include "output/output.h"
 #include "output/text/text.h"
+#include "process/symbol/site_label.h"
 #include "report/diagnosis.h"
 #include "report/family.h"
 #include "report/stored_diagnosis.h"
-#include "symbol/site_label.h"
 
 static void count_write(struct json_writer *json, const char *key,
 			const struct diagnosed_count *count)

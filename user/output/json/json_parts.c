@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "output/json/json.h"
-#include "symbol/site_label.h"
+#include "process/symbol/site_label.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 

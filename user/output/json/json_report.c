@@ -5,7 +5,7 @@
 #include "report/family.h"
 #include "report/fleet.h"
 #include "report/history.h"
-#include "analyze/site_trend.h"
+#include "report/analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "output/output.h"
 

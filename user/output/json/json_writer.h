@@ -36,8 +36,8 @@ void json_put_null(struct json_writer *json, const char *key);
  */
 void json_put_string(struct json_writer *json, const char *key, const char *value);
 
-/* A value that is JSON already, without control characters: it is written as it is. Not embedded.
- */
+/* A value that is JSON already, without control characters: it is written as it is. Not
+ * embedded. */
 void json_put_verbatim(struct json_writer *json, const char *key, const char *value);
 
 #endif

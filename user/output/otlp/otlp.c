@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/protobuf.h"
 #include "base/text.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
 
 /* Field numbers of common.proto and resource.proto. */
 enum { ANY_VALUE_STRING = 1, ANY_VALUE_INT = 3, ANY_VALUE_DOUBLE };

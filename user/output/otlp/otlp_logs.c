@@ -12,8 +12,8 @@
 #include "output/otlp/otlp.h"
 #include "output/output.h"
 #include "output/text/text.h"
+#include "process/symbol/site_label.h"
 #include "report/leak_event.h"
-#include "symbol/site_label.h"
 
 /* Field numbers of logs_service.proto, logs.proto and common.proto. */
 enum { REQUEST_RESOURCE_LOGS = 1 };

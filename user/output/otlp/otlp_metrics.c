@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "output/otlp/otlp.h"
 #include "output/output.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
 
 /* Field numbers of metrics_service.proto and metrics.proto. */
 enum { REQUEST_RESOURCE_METRICS = 1 };

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "report/pushed.h"
-#include "proc/container.h"
+#include "process/proc/container.h"
 
 int prom_triage_write(FILE *out, const void *data);
 int prom_profile_write(FILE *out, const void *data);
@@ -53,12 +53,12 @@ void prom_build_info_write(FILE *out);
 /* function="NAME", template arguments collapsed. */
 void prom_function_label(FILE *out, const char *function);
 
-struct frame; /* symbol/symbolizer.h */
+struct frame; /* process/symbol/symbolizer.h */
 /* ,KEY="main.worker worker.go:31"; NULL is "". 0 or -ENOMEM. */
 int prom_place_label(FILE *out, const char *key, const struct frame *frame);
 
-/* As cAdvisor names them, each after a comma; nothing for a process outside any container (NULL).
- */
+/* As cAdvisor names them, each after a comma; nothing for a process outside any container
+ * (NULL). */
 void prom_container_labels(FILE *out, const struct container *container);
 
 struct oom_kills; /* report/report.h */

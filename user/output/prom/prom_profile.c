@@ -13,7 +13,7 @@
 #include "report/profile_report.h"
 #include "output/prom/prom.h"
 #include "output/output.h"
-#include "symbol/site_label.h"
+#include "process/symbol/site_label.h"
 
 #define TOP_SITES 10
 

@@ -4,21 +4,21 @@
  * collector: no timestamps, HELP and TYPE for all, samples of one metric in one group. Few series:
  * processes of one name and container are one, and of the sites only the first ones are shown.
  */
-#include "analyze/trend.h"
 #include "output/prom/prom.h"
+#include "report/analyze/trend.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
 
-#include "analyze/fleet_build.h"
+#include "report/analyze/fleet_build.h"
 #include "report/family.h"
 #include "report/fleet.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "output/output.h"
-#include "symbol/site_label.h"
+#include "process/symbol/site_label.h"
 
 #define NS_PER_S 1e9
 

@@ -15,7 +15,7 @@
 #include "report/retain_diff.h"
 #include "report/triage_report.h"
 #include "report/memory_split.h"
-#include "symbol/site_label.h"
+#include "process/symbol/site_label.h"
 
 int text_diff_write(FILE *out, const void *data);
 int text_triage_write(FILE *out, const void *data);
@@ -91,7 +91,7 @@ void text_lost_reports_write(FILE *out, uint64_t count);
 void text_kill_limit_write(FILE *out, const struct oom_kill *kill);
 void text_kills_write(FILE *out, const struct oom_kills *kills);
 
-/* A function's readable name, its template arguments collapsed (symbol/site_label.h). */
+/* A function's readable name, its template arguments collapsed (process/symbol/site_label.h). */
 void text_label_write(FILE *out, const char *function);
 /* Function, file and line of a frame with a function. */
 void text_function_write(FILE *out, const struct frame *frame);
@@ -115,8 +115,8 @@ void text_step_print(FILE *out, const struct label_step *step);
 void text_balance_write(FILE *out, const struct text_form *form, const struct family *family,
 			const void *figures, enum figure_term last);
 
-/* A line about memory that malloc knows nothing of, and what shows it; nothing without a runtime.
- */
+/* A line about memory that malloc knows nothing of, and what shows it; nothing without a
+ * runtime. */
 void text_managed_share_write(FILE *out, pid_t pid, const struct managed_share *share);
 
 /* A site: what it holds, and its stack. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A call stack on one line, by the steps that symbol/site_label.h chooses. */
+/* A call stack on one line, by the steps that process/symbol/site_label.h chooses. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "output/text/text.h"
 #include "output/output.h"
-#include "symbol/site_label.h"
+#include "process/symbol/site_label.h"
 
 static void side_write(FILE *out, const char *name, const char *label, const struct report *report)
 {
@@ -199,8 +199,8 @@ static void states_write(FILE *out, const struct diff *diff)
 	fprintf(out, " by %s\n", diff_group_name(diff->by));
 }
 
-/* The greatest growth comes first, the greatest shrinking last; in between lies what is the same.
- */
+/* The greatest growth comes first, the greatest shrinking last; in between lies what is the
+ * same. */
 static bool is_shown(const struct diff *diff, size_t i, size_t changed)
 {
 	if (diff->rows.items[i].state == DIFF_SAME)

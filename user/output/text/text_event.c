@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 #include "output/text/text.h"
+#include "process/symbol/site_label.h"
 #include "report/leak_event.h"
-#include "symbol/site_label.h"
 
 static void place_print(FILE *out, const struct leak_event *event)
 {

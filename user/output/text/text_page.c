@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "output/output.h"
 #include "output/text/text.h"
-#include "symbol/site_label.h"
+#include "process/symbol/site_label.h"
 
 #define TAB 8
 #define ELLIPSIS "…"

@@ -13,13 +13,13 @@
 #include "report/family.h"
 #include "report/fleet.h"
 #include "report/history.h"
-#include "analyze/site_trend.h"
+#include "report/analyze/site_trend.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "output/output.h"
-#include "proc/container.h"
-#include "symbol/site_label.h"
+#include "process/proc/container.h"
+#include "process/symbol/site_label.h"
 
 /* The call stacks of a process that hold most, with what they hold. */
 
@@ -514,8 +514,7 @@ static void process_write(FILE *out, const struct report *report,
 	text_split_write(out, memory_series_of(report, process));
 	for (size_t family = 0; family < FAMILY_MAX_; family++) {
 		/* For a user process the heap is always there, if only to say that it holds
-		 * nothing.
-		 */
+		 * nothing. */
 		if (ranked->family_totals[family] || (family == FAMILY_HEAP && process->pid))
 			family_write(out, report, ranked, family);
 	}

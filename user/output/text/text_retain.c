@@ -9,10 +9,10 @@
 #include "base/units.h"
 #include "output/output.h"
 #include "output/text/text.h"
+#include "process/symbol/site_label.h"
 #include "report/history.h"
 #include "report/retain_diff.h"
 #include "report/retain_result.h"
-#include "symbol/site_label.h"
 
 /* Names of roots and classes. */
 

@@ -10,8 +10,7 @@
 #include "base/text.h"
 #include "output/text/text.h"
 #include "output/output.h"
-#include "output/json/json.h"
-#include "symbol/site_label.h"
+#include "process/symbol/site_label.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)

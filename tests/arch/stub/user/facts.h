@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A processor that is made up, as far as arch/machine.h asks for it: whatever outside the arch
+ * A processor that is made up, as far as binary/arch/machine.h asks for it: whatever outside the arch
  * rooms needs more does not compile (tests/tests.mk, check-arch). Nothing here is ever linked or
  * run.
  */

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "app/diagnose/class_growth.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "heap/runtime/class_origin.h"
+
+/* Likewise where not all roots are known: words that are no pointers may hold garbage. */
+#define DOUBTFUL_OBJECTS_MIN 50
+/* A class may fall between two scans by one in so many of what it gained in all. */
+#define FALL_SHARE 10
+/* Objects that become larger and not more do so by this much, or it is no news. */
+#define SWELLING_MIN (1u << 20)
+/* For all held objects' bytes, one in so many: classes of the language alone come and go by
+ * less. */
+#define HELD_SHARE 20
+/* And by this much: an engine's cache of numbers as strings fills to 0.8 MiB. */
+#define LANGUAGE_BYTES_MIN (1u << 20)
+
+static const struct retained_class *class_of(const struct retain_result *scan, uint64_t id)
+{
+	for (size_t i = 0; i < scan->classes.count; i++) {
+		if (scan->classes.items[i].id == id)
+			return &scan->classes.items[i];
+	}
+	return NULL;
+}
+
+static struct retention_total held_of(const struct retained_class *class)
+{
+	return class ? retained_class_live(class) : (struct retention_total){0};
+}
+
+/* Without objects of requests that are under way: only stacks have these. */
+static struct retention_total lasting_of(const struct retained_class *class)
+{
+	struct retention_total held = held_of(class);
+
+	if (!class)
+		return held;
+	return (struct retention_total){held.blocks - MIN(class->passing.blocks, held.blocks),
+					held.bytes - MIN(class->passing.bytes, held.bytes)};
+}
+
+static bool is_doubtful(const struct retain_result *scan, const struct retained_class *class)
+{
+	for (size_t i = 0; class->module && i < scan->runtimes.count; i++) {
+		const struct retained_runtime *runtime = &scan->runtimes.items[i];
+
+		if (runtime->key && !strcmp(runtime->key, class->module) && !runtime->all_roots)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t least_growth(const struct retain_result *scan, const struct retained_class *class)
+{
+	return is_doubtful(scan, class) ? DOUBTFUL_OBJECTS_MIN : OBJECTS_MIN;
+}
+
+typedef struct retention_total count_class(const struct retained_class *class);
+
+/* In both halves, and without falling back: a collector may have run in any of the steps. */
+static bool rises(const struct diagnosis_evidence *evidence, const struct retained_class *class,
+		  count_class *count)
+{
+	size_t last = evidence->scan_count - 1;
+	uint64_t first = count(class_of(evidence->scans[0], class->id)).blocks;
+	uint64_t end = count(class).blocks, before = first, falls = 0;
+
+	if (end < first + least_growth(evidence->scans[last], class))
+		return false;
+	for (size_t i = 1; i < last; i++) {
+		uint64_t now = count(class_of(evidence->scans[i], class->id)).blocks;
+
+		if (i == 1 && (now <= first || now >= end))
+			return false;
+		falls += before - MIN(before, now);
+		before = now;
+	}
+	falls += before - MIN(before, end);
+	/* What stood still at the last scans has stopped growing: a ring buffer, a cache that is
+	 * full. */
+	if (last >= GROWTH_SCANS_MIN &&
+	    end <= count(class_of(evidence->scans[last - 2], class->id)).blocks)
+		return false;
+	return falls <= (end - first) / FALL_SHARE;
+}
+
+typedef uint64_t count_bytes(const struct retain_result *scan, uint64_t id);
+
+static uint64_t class_bytes(const struct retain_result *scan, uint64_t id)
+{
+	return held_of(class_of(scan, id)).bytes;
+}
+
+static uint64_t root_bytes(const struct retain_result *scan, uint64_t id)
+{
+	for (size_t i = 0; i < scan->roots.count; i++) {
+		if (scan->roots.items[i].id == id)
+			return scan->roots.items[i].led.bytes;
+	}
+	return 0;
+}
+
+/* Bytes become more, of objects that become larger and not more, too, as a table does: a doubling
+ * shows in few intervals. */
+static bool swells(const struct diagnosis_evidence *evidence, uint64_t id, count_bytes *count)
+{
+	size_t last = evidence->scan_count - 1;
+	uint64_t first = count(evidence->scans[0], id), before = first;
+	uint64_t end = count(evidence->scans[last], id), late = 0, falls = 0;
+	unsigned rises = 0;
+
+	if (evidence->scan_count < GROWTH_SCANS_MIN || end < first + SWELLING_MIN)
+		return false;
+	for (size_t i = 1; i <= last; i++) {
+		uint64_t now = count(evidence->scans[i], id);
+
+		rises += now > before;
+		falls += before - MIN(before, now);
+		if (i + 1 >= last && now > before)
+			late += now - before;
+		before = now;
+	}
+	return rises > 1 && late && falls <= (end - first) / FALL_SHARE;
+}
+
+static uint64_t growth_bytes(const struct diagnosed_class *class)
+{
+	return class->is.bytes - class->was.bytes;
+}
+
+static bool is_of_program(const struct retained_class *class)
+{
+	return class_origin_of(class->module, class->name) == CLASS_OF_PROGRAM;
+}
+
+/* Those of the program first, and among these what more than stacks hold; then by growth. */
+static bool comes_before(const struct retain_result *scan, const struct diagnosed_class *one,
+			 const struct diagnosed_class *other)
+{
+	bool own = is_of_program(&scan->classes.items[one->class]);
+
+	if (own != is_of_program(&scan->classes.items[other->class]))
+		return own;
+	if (one->lasting != other->lasting)
+		return one->lasting;
+	return growth_bytes(one) > growth_bytes(other);
+}
+
+/* Keeps the first ones. */
+static void add_class(struct diagnosis *diagnosis, const struct retain_result *scan,
+		      const struct diagnosed_class *fresh)
+{
+	size_t at = diagnosis->class_count;
+
+	while (at && comes_before(scan, fresh, &diagnosis->classes[at - 1]))
+		at--;
+	if (at == DIAGNOSIS_CLASSES_MAX)
+		return;
+	if (diagnosis->class_count < DIAGNOSIS_CLASSES_MAX)
+		diagnosis->class_count++;
+	memmove(&diagnosis->classes[at + 1], &diagnosis->classes[at],
+		(diagnosis->class_count - at - 1) * sizeof(diagnosis->classes[0]));
+	diagnosis->classes[at] = *fresh;
+}
+
+static bool find_rise(const struct diagnosis_evidence *evidence, uint32_t place,
+		      struct diagnosed_class *found)
+{
+	const struct retain_result *last = evidence->scans[evidence->scan_count - 1];
+	const struct retained_class *class = &last->classes.items[place];
+	bool lasting = rises(evidence, class, lasting_of);
+	count_class *count = lasting ? lasting_of : held_of;
+
+	if (!lasting && !rises(evidence, class, held_of) &&
+	    !swells(evidence, class->id, class_bytes))
+		return false;
+	*found = (struct diagnosed_class){.class = place,
+					  .lasting = lasting,
+					  .was = count(class_of(evidence->scans[0], class->id)),
+					  .is = count(class)};
+	return found->is.bytes > found->was.bytes;
+}
+
+void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	const struct retain_result *last;
+
+	diagnosis->class_count = 0;
+	diagnosis->class_bytes = 0;
+	if (evidence->scan_count < 2)
+		return;
+	last = evidence->scans[evidence->scan_count - 1];
+	for (size_t i = 0; i < last->classes.count; i++) {
+		const struct retained_class *class = &last->classes.items[i];
+		struct diagnosed_class found;
+
+		if (class->kind != CLASS_RUNTIME ||
+		    class_origin_of(class->module, class->name) == CLASS_OF_CODE ||
+		    !find_rise(evidence, (uint32_t)i, &found))
+			continue;
+		add_class(diagnosis, last, &found);
+		diagnosis->class_bytes += growth_bytes(&found);
+	}
+}
+
+static struct retention_total lost_of(const struct retained_class *class)
+{
+	return class ? class->verdicts[VERDICT_LOST] : (struct retention_total){0};
+}
+
+void diagnose_find_lost_class(const struct diagnosis_evidence *evidence,
+			      struct diagnosis *diagnosis)
+{
+	const struct retain_result *last;
+	uint64_t most = 0;
+
+	if (evidence->scan_count < 2)
+		return;
+	last = evidence->scans[evidence->scan_count - 1];
+	for (size_t i = 0; i < last->classes.count; i++) {
+		const struct retained_class *class = &last->classes.items[i];
+		const struct retention_total was = lost_of(class_of(evidence->scans[0], class->id));
+		const struct retention_total is = lost_of(class);
+
+		if (class->kind == CLASS_RUNTIME || is.blocks < was.blocks + OBJECTS_MIN ||
+		    is.bytes <= was.bytes + most)
+			continue;
+		most = is.bytes - was.bytes;
+		diagnosis->has_lost_class = true;
+		diagnosis->lost_class =
+			(struct diagnosed_class){.class = (uint32_t)i, .was = was, .is = is};
+	}
+}
+
+bool diagnose_find_root(const struct diagnosis_evidence *evidence, uint32_t *root,
+			uint64_t *was_bytes)
+{
+	const struct retain_result *last;
+	uint64_t most = 0;
+
+	if (evidence->scan_count < GROWTH_SCANS_MIN)
+		return false;
+	last = evidence->scans[evidence->scan_count - 1];
+	for (size_t i = 0; i < last->roots.count; i++) {
+		const struct retained_root *one = &last->roots.items[i];
+		uint64_t was = root_bytes(evidence->scans[0], one->id);
+
+		if (!one->name || one->kind == ROOT_STACK || one->kind == ROOT_REGISTER ||
+		    one->led.bytes <= was + most || !swells(evidence, one->id, root_bytes))
+			continue;
+		most = one->led.bytes - was;
+		*was_bytes = was;
+		*root = (uint32_t)i;
+	}
+	return most != 0;
+}
+
+/* Of runtimes whose collector is off. */
+static uint64_t garbage_bytes(const struct retain_result *scan)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < scan->runtimes.count; i++) {
+		if (scan->runtimes.items[i].collector_off)
+			bytes += scan->runtimes.items[i].unreached_bytes;
+	}
+	return bytes;
+}
+
+static struct retention_total garbage_of(const struct retained_class *class)
+{
+	uint64_t each = class && class->total.blocks ? class->total.bytes / class->total.blocks : 0;
+
+	return class ? (struct retention_total){class->garbage, class->garbage * each}
+		     : (struct retention_total){0};
+}
+
+uint64_t diagnose_find_garbage(const struct diagnosis_evidence *evidence,
+			       struct diagnosed_class *found)
+{
+	const struct retain_result *first, *last;
+	uint64_t before, now, most = 0;
+	bool own = false;
+
+	if (evidence->scan_count < 2)
+		return 0;
+	first = evidence->scans[0];
+	last = evidence->scans[evidence->scan_count - 1];
+	before = garbage_bytes(first);
+	now = garbage_bytes(last);
+	for (size_t i = 0; i < last->classes.count && now > before; i++) {
+		const struct retained_class *class = &last->classes.items[i];
+		struct retention_total is = garbage_of(class);
+		bool of_program = is_of_program(class) && is.blocks >= OBJECTS_MIN;
+
+		/* The program's own first, as among what is held. */
+		if (class->kind != CLASS_RUNTIME || of_program < own ||
+		    (of_program == own && is.bytes <= most))
+			continue;
+		own = of_program;
+		most = is.bytes;
+		*found = (struct diagnosed_class){.class = (uint32_t)i,
+						  .garbage = true,
+						  .was = garbage_of(class_of(first, class->id)),
+						  .is = is};
+	}
+	return most ? now - before : 0;
+}
+
+bool diagnose_garbage_grew(const struct diagnosis_evidence *evidence, uint32_t class,
+			   struct diagnosed_class *found)
+{
+	const struct retain_result *last;
+	struct retention_total was, is;
+
+	if (evidence->scan_count < 2)
+		return false;
+	last = evidence->scans[evidence->scan_count - 1];
+	was = garbage_of(class_of(evidence->scans[0], last->classes.items[class].id));
+	is = garbage_of(&last->classes.items[class]);
+	if (is.blocks < was.blocks + OBJECTS_MIN)
+		return false;
+	*found = (struct diagnosed_class){.class = class, .garbage = true, .was = was, .is = is};
+	return true;
+}
+
+static uint64_t native_growth(const struct retain_result *first, const struct retained_class *class)
+{
+	const struct retained_class *was = class_of(first, class->id);
+	uint64_t before = was ? was->total.bytes : 0;
+
+	return class->total.bytes - MIN(before, class->total.bytes);
+}
+
+bool diagnose_find_native_class(const struct diagnosis_evidence *evidence,
+				struct diagnosed_class *found)
+{
+	const struct retain_result *first, *last;
+	uint64_t most = 0;
+
+	if (evidence->scan_count < 2)
+		return false;
+	first = evidence->scans[0];
+	last = evidence->scans[evidence->scan_count - 1];
+	for (size_t i = 0; i < last->classes.count; i++) {
+		const struct retained_class *class = &last->classes.items[i];
+		const struct retained_class *was = class_of(first, class->id);
+		uint64_t grown = native_growth(first, class);
+
+		if (class->kind == CLASS_RUNTIME || grown <= most)
+			continue;
+		most = grown;
+		*found = (struct diagnosed_class){.class = (uint32_t)i,
+						  .was = was ? was->total
+							     : (struct retention_total){0},
+						  .is = class->total};
+	}
+	return most != 0;
+}
+
+uint64_t diagnose_held_bytes(const struct retain_result *scan)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < scan->classes.count; i++) {
+		if (scan->classes.items[i].kind == CLASS_RUNTIME)
+			bytes += held_of(&scan->classes.items[i]).bytes;
+	}
+	return bytes;
+}
+
+bool diagnose_are_objects_many(const struct diagnosis *diagnosis)
+{
+	const struct retain_result *scan = diagnosis->retention;
+
+	return is_of_program(&scan->classes.items[diagnosis->classes[0].class]) ||
+	       diagnosis->class_bytes >=
+		       MAX(diagnose_held_bytes(scan) / HELD_SHARE, LANGUAGE_BYTES_MIN);
+}
+
+bool diagnose_objects_seem_to_grow(const struct diagnosis_evidence *evidence)
+{
+	struct diagnosis diagnosis = {0};
+
+	if (evidence->scan_count < 2)
+		return false;
+	diagnosis.retention = evidence->scans[evidence->scan_count - 1];
+	diagnose_find_classes(evidence, &diagnosis);
+	return (diagnosis.class_count && diagnose_are_objects_many(&diagnosis)) ||
+	       diagnose_held_bytes(diagnosis.retention) >=
+		       diagnose_held_bytes(evidence->scans[0]) + SWELLING_MIN;
+}

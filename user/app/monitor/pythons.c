@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "app/monitor/pythons.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "heap/runtime/cpython/python_reader.h"
+#include "leakmon_abi.h"
+
+#define NAMES_MAX (1u << 17) /* of one process: then they are read again */
+
+/* One program of Python's. */
+struct python {
+	uint64_t place; /* where its interpreter is mapped: another one has another place */
+	uint64_t start_ticks;
+	bool told;	   /* the kernel side knows it */
+	struct hash names; /* frames -> places in pythons->frames, plus 1 */
+};
+
+struct pythons {
+	const struct unwind_maps *maps;
+	struct worker *worker;
+	struct dso_cache *dsos;
+	struct symbolizer *symbolizer;
+	struct hash processes; /* PID -> struct python * */
+	VEC(struct frame) frames;
+	struct intern strings;
+	/* The one that was read last. */
+	pid_t pid;
+	struct python_process *opened;
+};
+
+static struct python *find(const struct pythons *pythons, pid_t pid)
+{
+	const uint64_t *slot = hash_get(&pythons->processes, (uint64_t)pid);
+
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	return slot ? (struct python *)(uintptr_t)*slot : NULL;
+}
+
+static void let_go(struct pythons *pythons)
+{
+	python_close(pythons->opened);
+	pythons->opened = NULL;
+	pythons->pid = 0;
+}
+
+/* The process's interpreter, to be read now; NULL: it cannot be. */
+static struct python_process *opened(struct pythons *pythons, pid_t pid)
+{
+	const char *why = NULL;
+
+	if (pythons->opened && pythons->pid == pid)
+		return pythons->opened;
+	let_go(pythons);
+	if (python_open(pid, pythons->worker, pythons->dsos, &pythons->opened, &why)) {
+		log_debug("process %d: Python's frames are not known: %s", pid, why);
+		let_go(pythons);
+		return NULL;
+	}
+	pythons->pid = pid;
+	return pythons->opened;
+}
+
+static void tell(struct pythons *pythons, pid_t pid, struct python *python)
+{
+	struct python_process *process = opened(pythons, pid);
+	struct lm_python layout;
+	uint32_t tgid = (uint32_t)pid;
+
+	if (!process || python_layout(process, &layout) ||
+	    bpf_map_update_elem(pythons->maps->pythons_fd, &tgid, &layout, BPF_ANY))
+		return;
+	if (!python->told)
+		__atomic_add_fetch(pythons->maps->python_count, 1, __ATOMIC_RELAXED);
+	python->told = true;
+	log_debug("process %d: stacks have Python's frames (%s)", pid, python_version(process));
+}
+
+static void free_python(struct pythons *pythons, pid_t pid, struct python *python)
+{
+	uint32_t tgid = (uint32_t)pid;
+
+	if (python->told) {
+		bpf_map_delete_elem(pythons->maps->pythons_fd, &tgid);
+		__atomic_sub_fetch(pythons->maps->python_count, 1, __ATOMIC_RELAXED);
+	}
+	hash_free(&python->names);
+	free(python);
+}
+
+void pythons_forget(struct pythons *pythons, pid_t pid)
+{
+	struct python *python = pythons ? find(pythons, pid) : NULL;
+
+	if (!python)
+		return;
+	if (pythons->pid == pid)
+		let_go(pythons);
+	hash_remove(&pythons->processes, (uint64_t)pid);
+	free_python(pythons, pid, python);
+}
+
+static struct python *add(struct pythons *pythons, pid_t pid)
+{
+	struct python *python = calloc(1, sizeof(*python));
+	uint64_t *slot = python ? hash_put(&pythons->processes, (uint64_t)pid, NULL) : NULL;
+
+	if (!slot) {
+		free(python);
+		return NULL;
+	}
+	*slot = (uintptr_t)python;
+	return python;
+}
+
+/* 0: it has none. */
+static uint64_t place_of(const struct process *process)
+{
+	for (size_t i = 0; i < process->code.count; i++) {
+		if (python_is_file(&process->code.items[i].mapping))
+			return process->code.items[i].mapping.start;
+	}
+	return 0;
+}
+
+void pythons_refresh(struct pythons *pythons, const struct process *process)
+{
+	uint64_t place = process->error ? 0 : place_of(process);
+	struct python *python;
+
+	/* Ended processes are still named, as far as they are known. */
+	if (!pythons || process->error)
+		return;
+	python = find(pythons, process->pid);
+	if (python && (python->place != place || python->start_ticks != process->start_ticks)) {
+		pythons_forget(pythons, process->pid);
+		python = NULL;
+	}
+	if (!place)
+		return;
+	if (!python)
+		python = add(pythons, process->pid);
+	if (!python)
+		return;
+	python->place = place;
+	python->start_ticks = process->start_ticks;
+	if (!python->told)
+		tell(pythons, process->pid, python);
+}
+
+/* Names. */
+
+static int keep(struct pythons *pythons, struct python *python, uint64_t address,
+		const struct frame *frame)
+{
+	struct frame *kept = vec_push(&pythons->frames);
+	uint64_t *slot = kept ? hash_put(&python->names, address, NULL) : NULL;
+
+	if (!slot)
+		return -ENOMEM;
+	*kept = *frame;
+	*slot = pythons->frames.count;
+	return 0;
+}
+
+/* As struct frame_namer has it. */
+static int name(void *context, uint64_t pid, uint64_t address, struct frame *frame)
+{
+	struct pythons *pythons = context;
+	struct python *python = find(pythons, (pid_t)pid);
+	struct python_process *process;
+	const uint64_t *slot;
+
+	if (!python)
+		return -ENOENT;
+	if (python->names.count > NAMES_MAX)
+		hash_free(&python->names);
+	slot = hash_get(&python->names, address);
+	if (slot && *slot) {
+		*frame = pythons->frames.items[*slot - 1];
+		return 0;
+	}
+	process = opened(pythons, (pid_t)pid);
+	if (!process)
+		return -ENOENT;
+	if (python_name(process, address, &pythons->strings, frame))
+		return -ENOENT;
+	return keep(pythons, python, address, frame);
+}
+
+struct pythons *pythons_new(const struct unwind_maps *maps, struct worker *worker,
+			    struct dso_cache *dsos, struct symbolizer *symbolizer)
+{
+	struct pythons *pythons = calloc(1, sizeof(*pythons));
+
+	if (!pythons)
+		return NULL;
+	*pythons = (struct pythons){
+		.maps = maps, .worker = worker, .dsos = dsos, .symbolizer = symbolizer};
+	symbolizer_use_namer(symbolizer, &(struct frame_namer){pythons, name});
+	return pythons;
+}
+
+void pythons_free(struct pythons *pythons)
+{
+	if (!pythons)
+		return;
+	symbolizer_use_namer(pythons->symbolizer, &(struct frame_namer){0});
+	let_go(pythons);
+	for (size_t i = 0; i < pythons->processes.capacity; i++) {
+		const struct hash_entry *entry = &pythons->processes.entries[i];
+
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+		if (entry->used)
+			free_python(pythons, (pid_t)entry->key,
+				    (struct python *)(uintptr_t)entry->value);
+	}
+	hash_free(&pythons->processes);
+	vec_free(&pythons->frames);
+	intern_free(&pythons->strings);
+	free(pythons);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The screen in a report loop: its descriptors, its keys, its messages. */
+#ifndef LEAKMON_TOP_TOP_FRONT_H
+#define LEAKMON_TOP_TOP_FRONT_H
+
+#include "app/monitor/emit.h"
+#include "app/monitor/report_loop.h"
+#include "app/top/model.h"
+#include "app/top/terminal.h"
+
+struct top_front {
+	struct top_terminal *terminal; /* borrowed; open */
+	struct top_model model;
+	char *title; /* owned; untrusted */
+	bool typed;  /* a key has come since the command last asked */
+};
+
+/* Opens the screen, in colours unless they are not wanted. As top_terminal_open(). */
+int top_front_open(struct top_terminal *terminal, const struct output_options *output);
+void top_front_close(struct top_front *front);
+
+/* For run_hooks.wait_for. */
+int top_front_wait_for(const struct top_front *front, struct pollfds *fds);
+
+/*
+ * For run_hooks.handle: takes keys and resizes, and draws. Returns the first action that is the
+ * command's; keys behind it wait for the next call.
+ */
+enum top_action top_front_handle(struct top_front *front, const struct pollfd *fds);
+
+/* With what was said meanwhile. */
+void top_front_draw(struct top_front *front);
+
+#endif

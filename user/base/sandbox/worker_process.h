@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The parser process: the same program, started anew with WORKER_ARGUMENT (child.h does). */
+#ifndef LEAKMON_SANDBOX_WORKER_PROCESS_H
+#define LEAKMON_SANDBOX_WORKER_PROCESS_H
+
+#include "base/sandbox/bytes.h"
+#include "base/sandbox/parse_kind.h"
+#include "base/sandbox/protocol.h"
+
+struct parser;
+
+/* The parser process, request by request. Also run by tests, without any process. */
+
+struct parser *parser_new(const struct parse_kinds *kinds); /* NULL: out of memory */
+void parser_free(struct parser *parser);
+
+/*
+ * The body of the answer, appended to *body, or -errno as its status. `files` are
+ * request->file_count descriptors, borrowed. -EINVAL: not a request.
+ */
+int parser_run(struct parser *parser, const struct worker_request *request, const int *files,
+	       struct bytes *body);
+
+#define WORKER_ARGUMENT "--parse-worker"
+#define WORKER_SOCKET 3
+
+/*
+ * The first thing that main() calls, in the monitor and in every test that starts parsers: returns
+ * unless this process was started to be a parser.
+ */
+void worker_process_enter(int argc, char **argv, const struct parse_kinds *kinds);
+
+#endif

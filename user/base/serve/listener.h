@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The monitor's end of --listen: it opens the socket, starts the process that serves
+ * (http_server.h), and hands it every finished document.
+ */
+#ifndef LEAKMON_SERVE_LISTENER_H
+#define LEAKMON_SERVE_LISTENER_H
+
+#include <stdio.h>
+
+#include "base/serve/http_server.h"
+
+struct listener;
+
+/* Whether `text` is [ADDRESS:]PORT: an IPv4 address or an IPv6 address in brackets; 127.0.0.1. */
+bool listener_is_address(const char *text);
+
+/* Listens there, and says so. 0, or -errno after an error message. */
+int listener_open(struct listener **listener, const char *address);
+/* NULL is allowed. */
+void listener_close(struct listener *listener);
+
+/*
+ * Hands over what was written to a handover_stream(), and closes it: `error` is that of writing, 0
+ * for none. A document that could not be handed over leaves the one before it in its place; that
+ * is logged, and no error.
+ */
+void listener_publish(struct listener *listener, enum http_document document, FILE *stream,
+		      int error, uint32_t good_for_ms);
+
+#endif

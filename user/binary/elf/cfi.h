@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How to find the caller's registers at one place in a function (DWARF 5, 6.4.1), as far as a walk
+ * needs it: the CFA, the frame pointer, the stack pointer and the return address. And the unwind
+ * row that says the same. Which registers these are, the section's ABI says (binary/elf/elf_abi.h).
+ */
+#ifndef LEAKMON_ELF_CFI_H
+#define LEAKMON_ELF_CFI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "binary/elf/byte_reader.h"
+#include "binary/elf/eh_frame.h"
+#include "binary/elf/elf_abi.h"
+#include "leakmon_abi.h"
+
+/* The base of the CFA. */
+enum cfa_base {
+	CFA_UNSET,
+	CFA_SP,		    /* sp + offset */
+	CFA_FP,		    /* fp + offset */
+	CFA_OTHER_REGISTER, /* + offset: it may become sp or fp again */
+	CFA_SP_DEREF,	    /* *(sp + offset) */
+	CFA_FP_DEREF,	    /* *(fp + offset) */
+	CFA_PLT,	    /* the ABI's formula, with offset for its literal */
+	CFA_OTHER_EXPRESSION,
+	CFA_MAX_,
+};
+
+enum saved_register { SAVED_FP, SAVED_SP, SAVED_RA, SAVED_MAX_ };
+
+struct cfa_rules {
+	int64_t cfa_offset;
+	struct saved_rule saved[SAVED_MAX_];
+	enum cfa_base cfa;
+};
+
+static inline bool cfa_is_register(enum cfa_base cfa)
+{
+	return cfa == CFA_SP || cfa == CFA_FP || cfa == CFA_OTHER_REGISTER;
+}
+
+/*
+ * The row (its pc is 0) that says what `rules` say; LM_UNWIND_UNSUPPORTED when none does: offsets
+ * that are no multiples of 8 or do not fit, a CFA from another register or expression, a return
+ * address or sp where the ABI does not have them, fp in another register.
+ *
+ * `signal_frame` ('S' of the CIE) makes a LM_UNWIND_SIGNAL of rules that take the return address
+ * from the ABI's signal frame; other rules keep their meaning, since any function may be marked so.
+ *
+ * LM_UNWIND_FP_DEREF with fp_words 0 stands for fp saved at *(fp): what gcc emits for
+ * functions that realign their stack (DRAP) is
+ *     DW_CFA_expression fp (DW_OP_breg<fp> 0); DW_CFA_def_cfa_expression (DW_OP_breg<fp> n;
+ * DW_OP_deref).
+ */
+struct lm_unwind_row cfi_row(const struct cfi_abi *abi, const struct cfa_rules *rules,
+			     bool signal_frame);
+
+/* Puts rows together from ranges that come in ascending order. */
+
+#define UNWIND_MAX_ROWS (4u << 20)
+
+struct row_builder {
+	uint64_t base; /* address that rows count from */
+	uint64_t end;  /* what is covered up to now */
+	VEC(struct lm_unwind_row) rows;
+};
+
+/*
+ * `row` (its pc is ignored) holds for [start, end). What is covered already stays as it is, what
+ * is left out in between becomes LM_UNWIND_NONE, and a row like the one before only extends it.
+ * `end` must not be more than base + UINT32_MAX. 0; -EFBIG: over UNWIND_MAX_ROWS; -ENOMEM.
+ */
+int row_builder_add(struct row_builder *builder, uint64_t start, uint64_t end,
+		    struct lm_unwind_row row);
+
+/* Closes the last range with a LM_UNWIND_NONE row, if there is any. Errors as above. */
+int row_builder_finish(struct row_builder *builder);
+
+/* The few DWARF expressions in .eh_frame that compilers and linkers really emit. */
+
+/*
+ * DW_CFA_def_cfa_expression: sets base and offset of the CFA.
+ *   breg<sp> n, deref    CFA_SP_DEREF
+ *   breg<fp> n, deref    CFA_FP_DEREF
+ *   the ABI's formula    CFA_PLT, with its literal as offset
+ *   all others           CFA_OTHER_EXPRESSION
+ */
+void cfi_expression_cfa(const struct cfi_abi *abi, const uint8_t *bytes, size_t size,
+			struct cfa_rules *rules);
+
+/* DW_CFA_expression: breg<fp> n and breg<sp> n are places; all others SAVED_OTHER. */
+struct saved_rule cfi_expression_saved(const struct cfi_abi *abi, const uint8_t *bytes,
+				       size_t size);
+
+/* Runs the call frame instructions of CIEs and FDEs (DWARF 5, 6.4.2, and the GNU ones). */
+
+/*
+ * The rules that a CIE's instructions set up for its FDEs. False: they cannot be understood, and
+ * so neither can any FDE of this CIE; *rules is then untouched.
+ */
+bool cfi_run_cie(const struct eh_section *section, const struct eh_cie *cie,
+		 struct cfa_rules *rules);
+
+/*
+ * Adds the rows of one FDE. From an instruction on that is unknown, cut off, goes backwards or
+ * breaks DWARF's rules, the rest of the function is LM_UNWIND_UNSUPPORTED.
+ * `initial` NULL: all of it is. 0, or what row_builder_add returns.
+ */
+int cfi_run_fde(const struct eh_section *section, const struct eh_cie *cie,
+		const struct eh_fde *fde, const struct cfa_rules *initial,
+		struct row_builder *builder);
+
+#endif

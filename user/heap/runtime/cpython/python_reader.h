@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Readings of a Python program from outside, while it runs, without stopping it: where its threads
+ * are, and the functions and lines of code that the kernel side has met (LM_FRAME_PYTHON).
+ */
+#ifndef LEAKMON_RUNTIME_PYTHON_READER_H
+#define LEAKMON_RUNTIME_PYTHON_READER_H
+
+#include <sys/types.h>
+
+#include "leakmon_abi.h"
+#include "process/proc/maps.h"
+#include "report/heap_profile.h"
+#include "report/python_memory.h"
+#include "report/python_stacks.h"
+
+struct dso_cache;
+struct python_process;
+struct target_memory;
+struct worker;
+
+/* Whether a process maps a program or library of CPython's: python3.*, libpython3.*. */
+bool python_is_program(const struct maps *maps);
+
+/*
+ * The Python of a process. *why is static: what is missing, if it is none that can be read (*opened
+ * is there all the same, unless it is NULL: out of memory). 0; -ENOENT, -ESRCH and the like;
+ * -ENOMEM. `dsos` and `worker` are borrowed for good.
+ */
+int python_open(pid_t pid, struct worker *worker, struct dso_cache *dsos,
+		struct python_process **opened, const char **why);
+void python_close(struct python_process *process); /* NULL is nothing */
+
+/* Whether a mapping is of such a file. */
+bool python_is_file(const struct mapping *mapping);
+
+/* The layout for the kernel side. 0; -ENOENT: no thread's state is found by its thread pointer (not
+ * glibc). */
+int python_layout(struct python_process *process, struct lm_python *layout);
+
+/* A frame that the kernel side has noted, as it is now; its strings are interned. 0; -ENOENT: its
+ * code is gone; -ENOMEM. */
+int python_name(struct python_process *process, uint64_t noted, struct intern *strings,
+		struct frame *frame);
+
+/* The version; "": not known. */
+const char *python_version(const struct python_process *process);
+
+/* Where all threads are now; a thread that goes on meanwhile may yield fewer frames. stacks->why
+ * says why nothing is known; 0 or -ENOMEM. python_stacks_free() in any case. */
+int python_stacks_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
+		       struct python_stacks *stacks);
+/* Likewise of memory that is open, with its modules; *stacks is zeros before. */
+int python_stacks_of(struct target_memory *memory, struct python_stacks *stacks);
+
+/*
+ * Where the memory for small objects goes; python->why says why that is not known. No file is read,
+ * and it may be any process that python_is_program() or a core of one. 0 or -ENOMEM;
+ * python_memory_free() in any case.
+ */
+int python_memory_read(const struct maps *maps, struct python_memory *python);
+
+/* Likewise of memory that is open, with its modules; *python is zeros before. */
+int python_memory_of(struct target_memory *memory, struct python_memory *python);
+
+/* Reads the traces of tracemalloc from memory that is open, with its modules; *profile is zeros
+ * before. 0; -ENOENT: it traces nothing; -ENOMEM. heap_profile_free() in any case. */
+int python_traces_of(struct target_memory *memory, struct heap_profile *profile);
+
+#endif

@@ -1,0 +1,591 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The memory of a JVM that runs, in its heap and outside, as the VM itself counts it: what Native
+ * Memory Tracking shows of heap, metaspace, code cache and threads without its switch, and the
+ * buffers of java.nio. Nothing is stopped; while a collection runs it is read again.
+ *
+ * Not in the VM's description: the number of full collections, behind that of all
+ * (gc/shared/collectedHeap.hpp), and metaspace. From 16 on (src/hotspot/share/memory/metaspace) a
+ * ClassLoaderData has behind its loader a ClassLoaderMetaspace {lock, type, arena, arena of
+ * classes}; an arena {lock, manager, policy, first chunk, chunks, free blocks}; a chunk {base, used
+ * words, committed words, level, state, node, previous, next}; a manager begins with its list
+ * {…, words reserved, words committed}. All is proved: chunks have at most 16 MiB, are of no file,
+ * and as many as the arena counts; what contradicts itself may just change, and is read again.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/loop.h"
+#include "binary/arch/machine.h"
+#include "heap/runtime/hotspot/hotspot.h"
+#include "heap/runtime/hotspot/reader.h"
+#include "heap/runtime/loaded_symbols.h"
+#include "heap/runtime/mapping_shape.h"
+
+#define TRIES 4 /* while it collects, or loads classes */
+#define LOADERS_SHOWN 32
+#define CODE_HEAPS_MAX 16
+
+/* Words of ClassLoaderMetaspace, of an arena, of a chunk and of a list, 8 bytes each. */
+#define METASPACE_ARENAS 2 /* then that of classes */
+#define ARENA_MANAGER 1
+#define ARENA_CHUNK 3
+#define ARENA_COUNT 4
+#define CHUNK_BASE 0
+#define CHUNK_USED 1
+#define CHUNK_COMMITTED 2
+#define CHUNK_LEVEL 3 /* a byte; then one of the state */
+#define CHUNK_NEXT 6
+#define CHUNK_WORDS 7
+#define LIST_RESERVED 5
+#define LIST_COMMITTED 6
+#define LIST_WORDS 7
+#define CHUNK_BYTES_MAX (16ull << 20)
+#define CHUNK_LEVELS 15u
+#define CHUNK_IN_USE 1u
+#define GRANULE (64ull << 10) /* is committed at once */
+#define CLASS_ARENA 1
+
+/* PerfData (runtime/perfMemory.hpp), version 2. */
+#define COUNTERS_MAGIC 0xc0c0fecau /* stands in network byte order */
+#define COUNTERS_BYTES_MAX (1u << 20)
+#define COUNTERS_ENTRIES 24 /* where the first one is, 4 bytes; then how many there are */
+#define COUNTER_NAME 4
+#define COUNTER_DATA 16
+#define COUNTER_BYTES 20
+
+struct reading {
+	struct hotspot *hotspot;
+	struct java_memory *java;
+	struct hash index; /* hash of a loader's name -> its place plus 1 */
+	uint64_t lists[2]; /* of metaspace, and of the space of classes; 0: not known yet */
+	bool contradicts;  /* metaspace is not as it should be */
+};
+
+/* -------- heap */
+
+static const struct {
+	enum hotspot_flag flag;
+	const char *name;
+} collectors[] = {
+	{HOTSPOT_G1, "G1"}, {HOTSPOT_SERIAL, "Serial"},		{HOTSPOT_PARALLEL, "Parallel"},
+	{HOTSPOT_Z, "ZGC"}, {HOTSPOT_SHENANDOAH, "Shenandoah"}, {HOTSPOT_EPSILON, "Epsilon"},
+};
+
+uint64_t hotspot_counter(struct hotspot *hotspot, const char *name)
+{
+	uint64_t start = hotspot_static(hotspot, HOTSPOT_COUNTERS_START);
+	uint64_t top = hotspot_static(hotspot, HOTSPOT_COUNTERS_TOP), value = 0;
+	_cleanup_free_ unsigned char *bytes = NULL;
+	uint32_t at, count, magic, entry[COUNTER_BYTES / 4];
+	size_t size = (size_t)(top - start), length = strlen(name) + 1;
+
+	if (!start || top < start || size > COUNTERS_BYTES_MAX || size < 32)
+		return 0;
+	bytes = malloc(size);
+	if (!bytes || target_read(hotspot->memory, start, bytes, size))
+		return 0;
+	memcpy(&magic, bytes, sizeof(magic));
+	memcpy(&at, bytes + COUNTERS_ENTRIES, sizeof(at));
+	memcpy(&count, bytes + COUNTERS_ENTRIES + 4, sizeof(count));
+	for (; magic == COUNTERS_MAGIC && count && at + COUNTER_BYTES <= size; count--) {
+		memcpy(entry, bytes + at, sizeof(entry));
+		if (entry[0] < COUNTER_BYTES || entry[0] > size - at)
+			break;
+		if (entry[COUNTER_NAME / 4] <= entry[0] - MIN(length, (size_t)entry[0]) &&
+		    entry[COUNTER_DATA / 4] <= entry[0] - sizeof(value) &&
+		    !memcmp(bytes + at + entry[COUNTER_NAME / 4], name, length)) {
+			memcpy(&value, bytes + at + entry[COUNTER_DATA / 4], sizeof(value));
+			break;
+		}
+		at += entry[0];
+	}
+	return value;
+}
+
+/* G1 frees old objects after a concurrent cycle, each of which has two short pauses. Shenandoah
+ * counts nothing but all its operations together. */
+static void read_collections(struct hotspot *hotspot, struct java_memory *java)
+{
+	uint64_t at = hotspot->heap + hotspot_place(hotspot, HOTSPOT_HEAP_COLLECTIONS);
+	uint32_t counts[2] = {0, 0};
+
+	target_read(hotspot->memory, at, counts, sizeof(counts));
+	java->collections = counts[0];
+	java->full_collections = MIN(counts[0], counts[1]);
+	java->has_counts = !hotspot->layout.flags[HOTSPOT_SHENANDOAH];
+	if (hotspot->layout.flags[HOTSPOT_G1])
+		java->full_collections +=
+			hotspot_counter(hotspot, "sun.gc.collector.2.invocations") / 2;
+	else if (!java->has_counts)
+		java->full_collections = hotspot_counter(hotspot, "sun.gc.collector.1.invocations");
+}
+
+static int read_heap(struct hotspot *hotspot, struct java_memory *java)
+{
+	struct walk_report report = {0};
+	int error = hotspot_find_ranges(hotspot, &report);
+
+	for (size_t i = 0; i < ARRAY_SIZE(collectors); i++) {
+		if (hotspot->layout.flags[collectors[i].flag])
+			java->collector = collectors[i].name;
+	}
+	java->committed = report.heap_bytes;
+	java->used = report.heap_bytes - report.free_bytes;
+	java->kept = java->used - MIN(hotspot->eden_bytes, java->used);
+	java->maximum = hotspot->layout.flags[HOTSPOT_MAX_HEAP];
+	read_collections(hotspot, java);
+	return error;
+}
+
+/* -------- code cache */
+
+static uint64_t space_bytes(struct hotspot *hotspot, uint64_t space)
+{
+	uint64_t low = hotspot_member(hotspot, space, HOTSPOT_SPACE_LOW);
+	uint64_t high = hotspot_member(hotspot, space, HOTSPOT_SPACE_HIGH);
+
+	return low <= high && high >> MACHINE_USER_BITS == 0 ? high - low : 0;
+}
+
+static void read_code(struct hotspot *hotspot, struct java_memory *java)
+{
+	uint64_t heaps = hotspot_static(hotspot, HOTSPOT_CODE_HEAPS);
+	uint32_t count = hotspot_member32(hotspot, heaps, HOTSPOT_ARRAY_LENGTH);
+	uint64_t items = hotspot_member(hotspot, heaps, HOTSPOT_ARRAY_DATA);
+
+	for (uint32_t i = 0; items && i < MIN(count, (uint32_t)CODE_HEAPS_MAX); i++) {
+		uint64_t heap = target_word(hotspot->memory, items + i * 8ull);
+
+		if (!heap || !hotspot_has(hotspot, HOTSPOT_CODE_SEGMENTS))
+			continue;
+		java->code +=
+			space_bytes(hotspot, heap + hotspot_place(hotspot, HOTSPOT_CODE_MEMORY)) +
+			space_bytes(hotspot, heap + hotspot_place(hotspot, HOTSPOT_CODE_SEGMENTS));
+	}
+	java->code_limit = hotspot->layout.flags[HOTSPOT_CODE_LIMIT];
+}
+
+/* -------- threads */
+
+static int read_threads(struct hotspot *hotspot, struct java_memory *java)
+{
+	int error = hotspot_read_threads(hotspot);
+
+	java->threads = hotspot->threads.count;
+	for (size_t i = 0; i < hotspot->threads.count; i++)
+		java->thread_stacks += hotspot_member(hotspot, hotspot->threads.items[i],
+						      HOTSPOT_THREAD_STACK_BYTES) &
+				       UINT32_MAX;
+	return error;
+}
+
+/* -------- buffers of java.nio */
+
+struct number {
+	struct hotspot *hotspot;
+	uint64_t mirror;
+	const char *name;
+	uint64_t value;
+	bool found;
+};
+
+static int take_number(void *context, const struct hotspot_declared *field)
+{
+	struct number *number = context;
+	struct hotspot *hotspot = number->hotspot;
+	uint64_t at = number->mirror + field->offset, object;
+	uint32_t offset;
+
+	if (!field->is_static || strcmp(field->name, number->name) != 0)
+		return 0;
+	if (field->type == 'I')
+		number->value = hotspot_number(hotspot, at);
+	else if (field->type == 'J')
+		number->value = target_word(hotspot->memory, at);
+	number->found = field->type == 'I' || field->type == 'J';
+	/* java.util.concurrent.atomic.AtomicLong. */
+	object = field->type == 'L' ? hotspot_oop(hotspot, at) : 0;
+	offset = object ? hotspot_field_offset(hotspot, hotspot_klass_of(hotspot, object), "value")
+			: 0;
+	if (offset) {
+		number->value = target_word(hotspot->memory, object + offset);
+		number->found = true;
+	}
+	return -EEXIST;
+}
+
+/* A static field of a class; false: there is none, or nonsense. */
+static bool read_number(struct hotspot *hotspot, uint64_t klass, const char *name, uint64_t *value)
+{
+	uint64_t handle = hotspot_member(hotspot, klass, HOTSPOT_KLASS_MIRROR);
+	struct number number = {.hotspot = hotspot,
+				.mirror = handle ? hotspot_handle(hotspot, handle) : 0,
+				.name = name};
+
+	if (number.mirror)
+		hotspot_each_field(hotspot, klass, take_number, &number);
+	if (!number.found || number.value >> MACHINE_USER_BITS)
+		return false;
+	*value += number.value;
+	return true;
+}
+
+static void take_direct(struct hotspot *hotspot, uint64_t klass, struct java_memory *java)
+{
+	java->direct.known = read_number(hotspot, klass, "COUNT", &java->direct.count) &&
+			     read_number(hotspot, klass, "RESERVED_MEMORY", &java->direct.bytes);
+	read_number(hotspot, klass, "MAX_MEMORY", &java->direct_limit);
+}
+
+/* Of one kind; there are several. */
+static void take_mapped(struct hotspot *hotspot, uint64_t klass, struct java_memory *java)
+{
+	java->mapped.known |= read_number(hotspot, klass, "count", &java->mapped.count) &&
+			      read_number(hotspot, klass, "totalSize", &java->mapped.bytes);
+}
+
+/* Classes of the JDK that count what they allocate. */
+static const struct {
+	const char *symbol;
+	void (*take)(struct hotspot *hotspot, uint64_t klass, struct java_memory *java);
+} counting[] = {
+	{"java/nio/Bits", take_direct},
+	{"sun/nio/ch/FileChannelImpl$DefaultUnmapper", take_mapped},
+	{"sun/nio/ch/FileChannelImpl$SyncUnmapper", take_mapped},
+};
+
+static void take_class(struct hotspot *hotspot, uint64_t klass, struct java_memory *java)
+{
+	uint64_t symbol = hotspot_member(hotspot, klass, HOTSPOT_KLASS_NAME);
+	uint16_t length = 0;
+	char name[64];
+
+	if (!symbol ||
+	    target_read(hotspot->memory, symbol + hotspot_place(hotspot, HOTSPOT_SYMBOL_LENGTH),
+			&length, sizeof(length)))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(counting); i++) {
+		if (strlen(counting[i].symbol) != length)
+			continue;
+		hotspot_symbol(hotspot, symbol, name, sizeof(name));
+		if (!strcmp(name, counting[i].symbol))
+			counting[i].take(hotspot, klass, java);
+	}
+}
+
+/* -------- class loaders and their metaspace */
+
+/* It may have been reserved only when the mappings were read. */
+static bool is_memory(const struct hotspot *hotspot, uint64_t address)
+{
+	const struct mapping *mapping = maps_find(hotspot->memory->maps, address);
+
+	return mapping && !mapping->inode;
+}
+
+/* False: it is none. */
+static bool add_chunk(struct reading *reading, const uint64_t chunk[CHUNK_WORDS],
+		      struct java_loaders *loaders)
+{
+	uint64_t base = chunk[CHUNK_BASE], used = chunk[CHUNK_USED];
+	uint64_t committed = chunk[CHUNK_COMMITTED], level = chunk[CHUNK_LEVEL] & 0xff;
+
+	if (!base || base & 7 || level >= CHUNK_LEVELS ||
+	    (chunk[CHUNK_LEVEL] >> 8 & 0xff) != CHUNK_IN_USE || used > committed ||
+	    committed > (CHUNK_BYTES_MAX >> level) / 8 || !is_memory(reading->hotspot, base))
+		return false;
+	loaders->used += used * 8;
+	loaders->committed += committed * 8;
+	return true;
+}
+
+/* The list that an arena's memory is from. */
+static void find_list(struct reading *reading, uint64_t manager, uint64_t *list)
+{
+	uint64_t words[LIST_WORDS], found = target_word(reading->hotspot->memory, manager);
+
+	if (*list == found)
+		return;
+	if (*list || !found || target_read(reading->hotspot->memory, found, words, sizeof(words)) ||
+	    words[LIST_COMMITTED] > words[LIST_RESERVED] || words[LIST_RESERVED] * 8 % GRANULE ||
+	    words[LIST_COMMITTED] * 8 % GRANULE || words[LIST_RESERVED] >> (MACHINE_USER_BITS - 3))
+		reading->contradicts = true;
+	*list = found;
+}
+
+static void add_arena(struct reading *reading, uint64_t arena, uint64_t *list,
+		      struct java_loaders *loaders)
+{
+	struct target_memory *memory = reading->hotspot->memory;
+	uint64_t words[ARENA_COUNT + 1], chunk[CHUNK_WORDS] = {0}, at, count;
+
+	if (!arena)
+		return;
+	if (arena & 7 || target_read(memory, arena, words, sizeof(words))) {
+		reading->contradicts = true;
+		return;
+	}
+	find_list(reading, words[ARENA_MANAGER], list);
+	count = words[ARENA_COUNT] & UINT32_MAX;
+	for (at = words[ARENA_CHUNK]; at && count && !reading->contradicts; count--) {
+		if (target_read(memory, at, chunk, sizeof(chunk)) ||
+		    !add_chunk(reading, chunk, loaders))
+			reading->contradicts = true;
+		at = chunk[CHUNK_NEXT];
+	}
+	if (at || count)
+		reading->contradicts = true;
+}
+
+static void add_metaspace(struct reading *reading, uint64_t loader, struct java_loaders *loaders)
+{
+	struct target_memory *memory = reading->hotspot->memory;
+	uint64_t at = loader + hotspot_place(reading->hotspot, HOTSPOT_LOADER_OBJECT) + 8;
+	uint64_t metaspace = target_word(memory, at);
+
+	for (size_t i = 0; metaspace && !reading->contradicts && i < 2; i++)
+		add_arena(reading, target_word(memory, metaspace + (METASPACE_ARENAS + i) * 8),
+			  &reading->lists[i], loaders);
+}
+
+static void count_classes(struct reading *reading, uint64_t loader, struct java_loaders *loaders)
+{
+	struct hotspot *hotspot = reading->hotspot;
+	uint64_t klass = hotspot_member(hotspot, loader, HOTSPOT_LOADER_KLASSES);
+	struct loop loop = {0};
+
+	while (klass && !loop_found(&loop, klass)) {
+		take_class(hotspot, klass, reading->java);
+		loaders->classes++;
+		klass = hotspot_member(hotspot, klass, HOTSPOT_KLASS_NEXT);
+	}
+}
+
+/* To those of the same class. 0 or -ENOMEM. */
+static int add_loader(struct reading *reading, const char *name, const struct java_loaders *added)
+{
+	uint64_t *slot = hash_put(&reading->index, hash_text(name) | 1, NULL);
+	struct java_loaders *loaders;
+
+	if (!slot)
+		return -ENOMEM;
+	if (!*slot) {
+		loaders = vec_push(&reading->java->loaders);
+		if (!loaders)
+			return -ENOMEM;
+		*loaders = (struct java_loaders){.name = strdup(name)};
+		if (!loaders->name) {
+			reading->java->loaders.count--;
+			return -ENOMEM;
+		}
+		*slot = reading->java->loaders.count;
+	}
+	loaders = &reading->java->loaders.items[*slot - 1];
+	loaders->loaders++;
+	loaders->classes += added->classes;
+	loaders->committed += added->committed;
+	loaders->used += added->used;
+	return 0;
+}
+
+static int read_loader(struct reading *reading, uint64_t loader)
+{
+	struct java_loaders loaders = {0};
+	char name[HOTSPOT_NAME_BYTES];
+
+	hotspot_loader_name(reading->hotspot, loader, name);
+	count_classes(reading, loader, &loaders);
+	add_metaspace(reading, loader, &loaders);
+	reading->java->classes += loaders.classes;
+	reading->java->metaspace_used += loaders.used;
+	return add_loader(reading, name, &loaders);
+}
+
+static int by_metaspace(const void *left_pointer, const void *right_pointer)
+{
+	const struct java_loaders *left = left_pointer, *right = right_pointer;
+
+	if (left->committed != right->committed)
+		return left->committed > right->committed ? -1 : 1;
+	if (left->classes != right->classes)
+		return left->classes > right->classes ? -1 : 1;
+	return strcmp(left->name, right->name);
+}
+
+static void finish_metaspace(struct reading *reading)
+{
+	struct java_memory *java = reading->java;
+	struct target_memory *memory = reading->hotspot->memory;
+
+	java->has_metaspace = !reading->contradicts && reading->lists[0];
+	for (size_t i = 0; java->has_metaspace && i < 2; i++)
+		java->metaspace +=
+			reading->lists[i]
+				? target_word(memory, reading->lists[i] + LIST_COMMITTED * 8ull) * 8
+				: 0;
+	if (java->has_metaspace && reading->lists[CLASS_ARENA])
+		java->class_space =
+			target_word(memory, reading->lists[CLASS_ARENA] + LIST_COMMITTED * 8ull) *
+			8;
+	if (java->loaders.count)
+		qsort(java->loaders.items, java->loaders.count, sizeof(*java->loaders.items),
+		      by_metaspace);
+	while (java->loaders.count > LOADERS_SHOWN)
+		free(java->loaders.items[--java->loaders.count].name);
+}
+
+static int read_loaders(struct hotspot *hotspot, struct java_memory *java)
+{
+	struct reading reading = {.hotspot = hotspot, .java = java};
+	uint64_t loader = hotspot_static(hotspot, HOTSPOT_LOADERS);
+	struct loop loop = {0};
+	int error = 0;
+
+	while (!error && loader && !loop_found(&loop, loader)) {
+		error = read_loader(&reading, loader);
+		loader = hotspot_member(hotspot, loader, HOTSPOT_LOADER_NEXT);
+	}
+	finish_metaspace(&reading);
+	hash_free(&reading.index);
+	return !error && reading.contradicts ? -EAGAIN : error;
+}
+
+/* -------- all */
+
+/* -EAGAIN: a collection ran during the reading, or metaspace is inconsistent; the rest is known. */
+static int read_once(struct target_memory *memory, struct java_memory *java)
+{
+	struct hotspot *hotspot = hotspot_open(memory);
+	struct java_memory again = {0};
+	int error = hotspot ? hotspot_find(hotspot, java->version, &java->why) : -ENOMEM;
+
+	if (!error) {
+		java->why = NULL;
+		error = hotspot_is_collecting(hotspot) ? -EAGAIN : read_heap(hotspot, java);
+	}
+	if (!error)
+		read_code(hotspot, java);
+	if (!error)
+		error = read_threads(hotspot, java);
+	if (!error)
+		error = read_loaders(hotspot, java);
+	if (error != -ENOMEM && target_memory_overworked(memory)) {
+		java->why = target_memory_overworked(memory);
+		error = -ENOENT;
+	}
+	if (!error) {
+		target_memory_forget(memory);
+		read_collections(hotspot, &again);
+		if (again.collections != java->collections || hotspot_is_collecting(hotspot))
+			error = -EAGAIN;
+	}
+	if (hotspot)
+		hotspot_close(hotspot);
+	return error;
+}
+
+int java_memory_of(struct target_memory *memory, struct java_memory *java)
+{
+	int error = -EAGAIN;
+
+	for (int i = 0; error == -EAGAIN && i < TRIES; i++) {
+		java_memory_free(java);
+		target_memory_forget(memory);
+		error = read_once(memory, java);
+	}
+	/* What it counted while it collected is better than nothing. */
+	if (error == -EAGAIN && !java->collector)
+		java->why = "it collects whenever it is read";
+	return error == -ENOMEM ? error : 0;
+}
+
+static const char *const exported[] = {
+	"gHotSpotVMStructs",
+	"gHotSpotVMStructEntryTypeNameOffset",
+	"gHotSpotVMStructEntryFieldNameOffset",
+	"gHotSpotVMStructEntryIsStaticOffset",
+	"gHotSpotVMStructEntryOffsetOffset",
+	"gHotSpotVMStructEntryAddressOffset",
+	"gHotSpotVMStructEntryArrayStride",
+	"gHotSpotVMTypes",
+	"gHotSpotVMTypeEntryTypeNameOffset",
+	"gHotSpotVMTypeEntrySizeOffset",
+	"gHotSpotVMTypeEntryArrayStride",
+	"gHotSpotVMLongConstants",
+	"gHotSpotVMLongConstantEntryNameOffset",
+	"gHotSpotVMLongConstantEntryValueOffset",
+	"gHotSpotVMLongConstantEntryArrayStride",
+};
+_Static_assert(ARRAY_SIZE(exported) <= LOADED_SYMBOLS_MAX, "room for all");
+
+static const struct mapping *find_library(const struct maps *maps)
+{
+	static const struct module_name names[] = {{"libjvm.so", true}};
+
+	for (size_t i = 0; i < maps->list.count; i++) {
+		if (!maps->list.items[i].offset &&
+		    mapping_is_module(&maps->list.items[i], names, ARRAY_SIZE(names)))
+			return &maps->list.items[i];
+	}
+	return NULL;
+}
+
+/* What `read` returns of memory with that library as its module; 0 without one, or -ENOMEM. */
+static int with_library(const struct maps *maps, void *context,
+			int (*read)(struct target_memory *memory, void *context))
+{
+	const struct mapping *library = find_library(maps);
+	struct loaded_module *module = malloc(sizeof(*module));
+	struct target_memory memory;
+	int error = module ? target_memory_open(maps, NULL, NULL, &memory) : -ENOMEM;
+
+	if (error) {
+		free(module);
+		return error;
+	}
+	if (library &&
+	    !loaded_module_read(&memory, library, exported, ARRAY_SIZE(exported), module)) {
+		memory.modules = &module->modules;
+		error = read(&memory, context);
+	}
+	target_memory_close(&memory);
+	free(module);
+	return error;
+}
+
+static int read_memory(struct target_memory *memory, void *context)
+{
+	return java_memory_of(memory, context);
+}
+
+int java_memory_read(const struct maps *maps, struct java_memory *java)
+{
+	*java = (struct java_memory){.why = "its library describes no structures"};
+	return with_library(maps, java, read_memory);
+}
+
+/* A VM that has only just begun says nothing yet. */
+static int read_refusal(struct target_memory *memory, void *context)
+{
+	struct hotspot *hotspot = hotspot_open(memory);
+	const char **refusal = context, *why = NULL;
+	char version[24] = "";
+
+	if (!hotspot)
+		return -ENOMEM;
+	if (hotspot_find(hotspot, version, &why) && version[0])
+		*refusal = why;
+	hotspot_close(hotspot);
+	return 0;
+}
+
+const char *java_refusal(const struct maps *maps)
+{
+	const char *refusal = NULL;
+
+	return with_library(maps, &refusal, read_refusal) ? NULL : refusal;
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The threads of a JVM that runs, as its list has them: name, group, state, and the Java frames of
+ * those that have left Java. A thread that goes on meanwhile is counted without frames.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "heap/allocators/heap_image.h"
+#include "heap/runtime/hotspot/hotspot.h"
+#include "heap/runtime/hotspot/reader.h"
+
+#define ATTEMPTS 4
+
+/* JVMTI_THREAD_STATE_*: of several the first one. */
+static const struct {
+	uint32_t bit;
+	const char *name;
+} states[] = {
+	{0x400, "blocked"}, {0x40, "sleeping"},	 {0x200, "parked"},
+	{0x100, "waiting"}, {0x80, "suspended"}, {0x4, "runnable"},
+};
+
+static const char *state_name(uint32_t status)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
+		if (status & states[i].bit)
+			return states[i].name;
+	}
+	return "unknown";
+}
+
+struct reading {
+	struct hotspot *hotspot;
+	struct java_thread_report *report;
+	struct hotspot_frames frames;
+	struct hash index; /* id of a group -> its place plus 1 */
+};
+
+/* The anchor of a thread that stands is the same before and after. */
+static void read_anchor(struct hotspot *hotspot, uint64_t thread, uint64_t words[3])
+{
+	memset(words, 0, 3 * sizeof(*words));
+	target_read_now(hotspot->memory, thread + hotspot_place(hotspot, HOTSPOT_THREAD_ANCHOR),
+			words, 3 * sizeof(*words));
+}
+
+static int walk_frames(struct hotspot *hotspot, uint64_t thread, struct hotspot_frames *frames)
+{
+	uint64_t before[3], after[3];
+	int error;
+
+	frames->list.count = 0;
+	frames->cut = false;
+	if (!hotspot_has(hotspot, HOTSPOT_THREAD_ANCHOR))
+		return 0;
+	read_anchor(hotspot, thread, before);
+	error = hotspot_walk_frames(hotspot, thread, frames);
+	read_anchor(hotspot, thread, after);
+	if (memcmp(before, after, sizeof(before)) != 0) {
+		frames->list.count = 0;
+		frames->cut = false;
+	}
+	return error;
+}
+
+int hotspot_walk_carrier(struct hotspot *hotspot, uint64_t object, struct hotspot_frames *frames)
+{
+	uint64_t thread = hotspot_thread_of(hotspot, object);
+
+	return thread && hash_get(&hotspot->thread_index, thread)
+		       ? walk_frames(hotspot, thread, frames)
+		       : 0;
+}
+
+int java_frame_add(struct hotspot *hotspot, struct intern *strings,
+		   const struct hotspot_frame *frame, struct frames *stack)
+{
+	struct hotspot_code_place place;
+	struct frame *added;
+
+	hotspot_name_frame(hotspot, frame, &place);
+	added = vec_push(&stack->list);
+	if (!added)
+		return -ENOMEM;
+	*added = (struct frame){.line = place.line, .inlined = frame->inlined};
+	if (place.function[0])
+		added->function = intern_string(strings, place.function);
+	else
+		added->why = "a method that cannot be read";
+	if (place.file[0])
+		added->file = intern_string(strings, place.file);
+	return (place.function[0] && !added->function) || (place.file[0] && !added->file) ? -ENOMEM
+											  : 0;
+}
+
+int java_frames_end(const struct hotspot_frames *frames, struct frames *stack)
+{
+	return frames->cut ? frames_add_rest(stack) : 0;
+}
+
+/* Fills a group from its first thread. */
+static int fill_group(struct reading *reading, const struct hotspot_thread *thread,
+		      struct java_thread_group *group)
+{
+	struct intern *strings = &reading->report->strings;
+	int error = 0;
+
+	group->name = intern_string(strings, thread->name);
+	group->of = intern_string(strings, thread->group);
+	group->state = state_name(thread->status);
+	group->daemon = thread->daemon;
+	if (!group->name || !group->of)
+		return -ENOMEM;
+	for (size_t i = 0; !error && i < reading->frames.list.count; i++)
+		error = java_frame_add(reading->hotspot, strings, &reading->frames.list.items[i],
+				       &group->stack);
+	return error ? error : java_frames_end(&reading->frames, &group->stack);
+}
+
+static uint64_t identify(const struct reading *reading, const struct hotspot_thread *thread)
+{
+	uint64_t id = hash_mix(intern_hash(thread->name) ^ hash_mix(intern_hash(thread->group)));
+
+	id = hash_mix(id ^ thread->status) + thread->daemon;
+	for (size_t i = 0; i < reading->frames.list.count; i++)
+		id = hash_mix(id ^ reading->frames.list.items[i].method) +
+		     (uint32_t)reading->frames.list.items[i].bytecode;
+	return id;
+}
+
+static int add_thread(struct reading *reading, uint64_t address)
+{
+	struct hotspot_thread thread;
+	struct java_thread_group *group;
+	uint64_t *slot;
+	int error;
+
+	if (!hotspot_read_thread(reading->hotspot, address, &thread))
+		return 0;
+	text_collapse_digits(thread.name);
+	error = walk_frames(reading->hotspot, address, &reading->frames);
+	slot = error ? NULL : hash_put(&reading->index, identify(reading, &thread), NULL);
+	if (!slot)
+		return -ENOMEM;
+	reading->report->count++;
+	reading->report->daemons += thread.daemon;
+	if (*slot) {
+		reading->report->groups.items[*slot - 1].count++;
+		return 0;
+	}
+	group = vec_push(&reading->report->groups);
+	if (!group)
+		return -ENOMEM;
+	*group = (struct java_thread_group){.count = 1};
+	*slot = reading->report->groups.count;
+	return fill_group(reading, &thread, group);
+}
+
+/* ThreadLocals of threads that ran during the read may be incomplete; all others are complete. */
+static int read_locals(struct hotspot *hotspot, struct java_thread_report *report)
+{
+	uint32_t collections = hotspot_collections(hotspot);
+	int error = 0;
+
+	for (size_t i = 0; !error && i < hotspot->threads.count; i++) {
+		uint64_t address = hotspot->threads.items[i];
+		struct hotspot_thread thread;
+
+		if (!hotspot_read_thread(hotspot, address, &thread))
+			continue;
+		text_collapse_digits(thread.name);
+		error = hotspot_gone_locals(hotspot, thread.object, thread.name, report);
+	}
+	if (!report->why)
+		report->why = target_memory_overworked(hotspot->memory);
+	return error || !hotspot_has_moved(hotspot, collections) ? error : -EAGAIN;
+}
+
+/* A collection moves them. */
+static int read_gone(struct hotspot *hotspot, struct java_thread_report *report)
+{
+	int error = -EAGAIN;
+
+	for (unsigned i = 0; error == -EAGAIN && i < ATTEMPTS; i++) {
+		hotspot_forget_locals(report, false);
+		error = read_locals(hotspot, report);
+		if (error == -EAGAIN)
+			target_memory_forget(hotspot->memory);
+	}
+	if (error == -EAGAIN)
+		hotspot_forget_locals(report, false);
+	return error == -ENOMEM ? error : 0;
+}
+
+static int by_values(const void *left_pointer, const void *right_pointer)
+{
+	const struct java_gone_local *left = left_pointer, *right = right_pointer;
+	int named;
+
+	if (left->count != right->count)
+		return left->count > right->count ? -1 : 1;
+	named = strcmp(left->class, right->class);
+	return named ? named : strcmp(left->thread, right->thread);
+}
+
+static int by_count(const void *left_pointer, const void *right_pointer)
+{
+	const struct java_thread_group *left = left_pointer, *right = right_pointer;
+	int named;
+
+	if (left->count != right->count)
+		return left->count > right->count ? -1 : 1;
+	named = strcmp(left->name, right->name);
+	return named ? named : strcmp(left->state, right->state);
+}
+
+static int read_all(struct hotspot *hotspot, struct java_thread_report *report)
+{
+	struct reading reading = {.hotspot = hotspot, .report = report};
+	int error = hotspot_read_threads(hotspot);
+
+	for (size_t i = 0; !error && i < hotspot->threads.count; i++)
+		error = add_thread(&reading, hotspot->threads.items[i]);
+	vec_free(&reading.frames.list);
+	hash_free(&reading.index);
+	if (!error && report->groups.count)
+		qsort(report->groups.items, report->groups.count, sizeof(*report->groups.items),
+		      by_count);
+	return error;
+}
+
+/* As java.lang.management.ThreadMXBean has them. Two counters: one may have changed in between. */
+static void count_ended(struct hotspot *hotspot, struct java_thread_report *report)
+{
+	uint64_t live = hotspot_counter(hotspot, "java.threads.live");
+	uint64_t started = hotspot_counter(hotspot, "java.threads.started");
+
+	report->has_ended = live && started;
+	report->ended = started > live ? started - live : 0;
+}
+
+int java_threads_of(struct target_memory *memory, struct java_thread_report *report,
+		    struct task_report *virtual)
+{
+	struct hotspot *hotspot = hotspot_open(memory);
+	int error;
+
+	if (!hotspot)
+		return -ENOMEM;
+	error = hotspot_find(hotspot, report->version, &report->why);
+	if (!error) {
+		report->why = NULL;
+		count_ended(hotspot, report);
+		error = read_all(hotspot, report);
+		if (!error)
+			error = read_gone(hotspot, report);
+		if (!error)
+			error = hotspot_read_virtual(hotspot, report, virtual);
+		if (report->gone.count)
+			qsort(report->gone.items, report->gone.count, sizeof(*report->gone.items),
+			      by_values);
+	}
+	hotspot_close(hotspot);
+	return error == -ENOMEM ? error : 0;
+}
+
+int java_threads_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
+		      struct java_thread_report *report, struct task_report *virtual)
+{
+	struct heap_image image = {.pid = pid}; /* only its mappings */
+	struct data_modules modules = {0};
+	struct target_memory memory = {.pagemap = -1};
+	int error = maps_read(pid, MAPS_ALL, &image.maps);
+
+	if (!error)
+		error = data_modules_read(&image, worker, dsos, &modules);
+	if (!error)
+		error = target_memory_open(&image.maps, &modules, NULL, &memory);
+	if (error)
+		report->why = "its memory cannot be read";
+	else
+		error = java_threads_of(&memory, report, virtual);
+	target_memory_close(&memory);
+	data_modules_free(&modules);
+	maps_free(&image.maps);
+	return error == -ENOMEM ? error : 0;
+}

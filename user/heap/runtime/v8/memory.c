@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a heap of V8 says of itself, at places that V8 describes nowhere: measured for each version.
+ * Of Heap: its state, backing_store_bytes_, ms_count_ with gc_count_ behind it, and
+ * old_generation_size_at_last_gc_; of the isolate behind it:
+ * the allocator of array buffers, of which node's counts what it has given
+ * (NodeArrayBufferAllocator:: total_mem_usage_). An allocator begins with the address of a table of
+ * functions in a file's data; where it has a switch (zero_fill_field_), that follows. An isolate
+ * has it at one of two places, by the processor.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "heap/runtime/loaded_symbols.h"
+#include "heap/runtime/v8/reader.h"
+#include "heap/runtime/v8/v8.h"
+
+#define STATE_MAX 4 /* Heap::HeapState */
+#define EXTERNAL_BYTES_MAX (1ull << 46)
+#define HEAP_BYTES_MAX (1ull << 46)
+
+static const struct offsets {
+	int32_t major, minor;
+	uint16_t collecting;   /* a number that is 0 unless it is being collected */
+	uint16_t counts, kept; /* collections, of all of it first; what the last such one left */
+	uint16_t external, allocators[2];
+	uint16_t given;	  /* in the allocator */
+	uint16_t kept_in; /* the heap's pointer to what has `kept`; 0: the heap itself has it */
+	bool apart;	  /* external is without array buffers: those are at the heap's beginning */
+} offsets[] = {
+	{10, 2, 0x240, 0x268, 0xa18, 0x128, {0x2440, 0x2468}, 16, 0, false},
+	{11, 3, 0x228, 0x240, 0x9f0, 0x128, {0x23f0, 0x2410}, 16, 0, false},
+	{12, 4, 0x198, 0x1b0, 0x810, 0x90, {0x2298, 0x22c8}, 16, 0, false},
+	{13, 6, 0x220, 0x238, 0x850, 0x98, {0x2078, 0x2078}, 8, 0, false},
+	{14, 1, 0x220, 0x238, 0x848, 0x98, {0x2098, 0x2098}, 8, 0, false},
+	{14, 6, 0x228, 0x240, 0x48, 0xab8, {0x2060, 0x2060}, 8, 0x7b8, true},
+};
+
+static const struct offsets *find_offsets(struct v8 *v8, const struct data_module *module)
+{
+	int32_t major, minor;
+
+	if (!v8_read_versions(v8, module, &major, &minor))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+		if (offsets[i].major == major && offsets[i].minor == minor)
+			return &offsets[i];
+	}
+	return NULL;
+}
+
+bool v8_is_tested(struct v8 *v8)
+{
+	return find_offsets(v8, v8->module) != NULL;
+}
+
+bool v8_is_collecting(struct v8 *v8, const struct data_module *module)
+{
+	const struct offsets *at = find_offsets(v8, module);
+	uint64_t heap = at ? v8_first_heap(v8) : 0;
+	uint32_t number = 0;
+
+	if (!heap || target_read_now(v8->memory, heap + at->collecting, &number, sizeof(number)))
+		return false;
+	return number && number <= STATE_MAX;
+}
+
+/* Memory outside of heaps. */
+
+static bool is_table(const struct v8 *v8, uint64_t address)
+{
+	const struct mapping *mapping = maps_find(v8->memory->maps, address);
+
+	return mapping && mapping->path[0] == '/';
+}
+
+static bool is_allocator(const struct v8 *v8, const struct offsets *at, uint64_t address)
+{
+	uint64_t behind = target_word(v8->memory, address + 8);
+
+	return address && !(address & 7) && is_table(v8, target_word(v8->memory, address)) &&
+	       (at->given == 8 || (uint32_t)behind <= 1);
+}
+
+static bool read_given(struct v8 *v8, const struct offsets *at, uint64_t heap, uint64_t *bytes)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(at->allocators); i++) {
+		uint64_t allocator = target_word(v8->memory, heap + at->allocators[i]);
+
+		if (!is_allocator(v8, at, allocator))
+			continue;
+		*bytes = target_word(v8->memory, allocator + at->given);
+		return *bytes < EXTERNAL_BYTES_MAX;
+	}
+	return false;
+}
+
+struct js_heap {
+	uint64_t address;
+	uint64_t bytes; /* of its chunks */
+	uint64_t all;	/* those of all heaps */
+};
+
+/* What one collection of all has left is known if, and only if, there was one. */
+static void add_collections(struct v8 *v8, const struct offsets *at, const struct js_heap *heap,
+			    struct js_memory *js)
+{
+	uint64_t in =
+		at->kept_in ? target_word(v8->memory, heap->address + at->kept_in) : heap->address;
+	uint64_t kept = in ? target_word(v8->memory, in + at->kept) : 0;
+	uint32_t counts[2] = {0};
+
+	js->has_collections &=
+		!target_read(v8->memory, heap->address + at->counts, counts, sizeof(counts)) &&
+		counts[0] <= counts[1] && !counts[0] == !kept && kept < HEAP_BYTES_MAX;
+	js->full_collections += counts[0];
+	js->collections += counts[1];
+	js->kept += kept;
+	js->committed += heap->bytes;
+	js->uncollected += counts[0] ? 0 : heap->bytes;
+	js->heaps_key ^= heap->address;
+}
+
+static void add_heap(struct v8 *v8, const struct offsets *at, const struct js_heap *heap,
+		     struct js_memory *js)
+{
+	uint64_t external = target_word(v8->memory, heap->address + at->external), given;
+	uint64_t buffers = at->apart ? target_word(v8->memory, heap->address) : 0;
+
+	/* They are changed by several threads without a lock, and may be less than none. */
+	js->external += external < EXTERNAL_BYTES_MAX ? external : 0;
+	js->external += buffers < EXTERNAL_BYTES_MAX ? buffers : 0;
+	js->has_buffers &= read_given(v8, at, heap->address, &given);
+	js->array_buffers += js->has_buffers ? given : 0;
+	add_collections(v8, at, heap, js);
+	js->heaps++;
+}
+
+/* `add` for each heap. 0 or -ENOMEM. */
+static int for_heaps(struct v8 *v8, const struct offsets *at, struct js_memory *js,
+		     void (*add)(struct v8 *v8, const struct offsets *at,
+				 const struct js_heap *heap, struct js_memory *js))
+{
+	_cleanup_(hash_free) struct hash bytes = {0};
+	struct js_heap heap = {0};
+
+	js->has_buffers = js->has_collections = true;
+	for (size_t i = 0; i < v8->chunks.count; i++) {
+		const struct v8_chunk *chunk = &v8->chunks.items[i];
+		uint64_t *sum = chunk->heap ? hash_put(&bytes, chunk->heap, NULL) : NULL;
+
+		if (chunk->heap && !sum)
+			return -ENOMEM;
+		if (sum) {
+			*sum += chunk->size;
+			heap.all += chunk->size;
+		}
+	}
+	for (size_t i = 0; i < v8->chunks.count; i++) {
+		uint64_t *sum = hash_get(&bytes, v8->chunks.items[i].heap);
+
+		if (!sum || !*sum)
+			continue;
+		heap.address = v8->chunks.items[i].heap;
+		heap.bytes = *sum;
+		*sum = 0;
+		add(v8, at, &heap, js);
+	}
+	return 0;
+}
+
+/* Workers that come and go beside a heap that grows do not count: the heaps are the same ones. */
+#define COUNTING_SHARE 8
+
+static void add_large(struct v8 *v8, const struct offsets *at, const struct js_heap *heap,
+		      struct js_memory *js)
+{
+	if (heap->bytes * COUNTING_SHARE >= heap->all)
+		add_collections(v8, at, heap, js);
+}
+
+/* Before a first collection nothing of a heap that is known by samples may be left out. */
+static int read_collections(struct v8 *v8, const struct offsets *at, struct js_memory *js)
+{
+	uint64_t step;
+	int error = v8_sample_chunks(v8, &step, &js->why);
+
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	js->why = NULL;
+	error = for_heaps(v8, at, js, add_large);
+	js->uncollected *= step / V8_PAGE;
+	return error;
+}
+
+static int read_all(struct v8 *v8, const struct offsets *at, struct js_memory *js)
+{
+	int error = v8_find_layout(v8, &js->why);
+
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	js->why = NULL;
+	return for_heaps(v8, at, js, add_heap);
+}
+
+static int read_memory(struct v8 *v8, const struct data_module *module, bool collections,
+		       struct js_memory *js)
+{
+	const struct offsets *at = find_offsets(v8, module);
+
+	v8_read_version(v8, module, js->version);
+	js->why = "another version of V8 than Node 18, 20, 22, 24, 25 or 26 has";
+	if (v8_is_compressed(v8, module))
+		js->why = "pointers are compressed: not read yet";
+	if (!at || v8_is_compressed(v8, module))
+		return 0;
+	return collections ? read_collections(v8, at, js) : read_all(v8, at, js);
+}
+
+int js_memory_of(struct target_memory *memory, const struct data_module *module, bool collections,
+		 struct js_memory *js)
+{
+	struct v8 *v8 = calloc(1, sizeof(*v8));
+	int error;
+
+	if (!v8)
+		return -ENOMEM;
+	v8->memory = memory;
+	error = read_memory(v8, module, collections, js);
+	v8_close(v8);
+	return error;
+}
+
+/* The one with V8 in it, which can be the program or a library of its. */
+static bool read_module(struct target_memory *memory, struct loaded_module *module)
+{
+	const struct maps *maps = memory->maps;
+
+	for (size_t i = 0; i < maps->list.count; i++) {
+		const struct mapping *mapping = &maps->list.items[i];
+
+		if (!mapping->offset && v8_is_mapped(mapping) &&
+		    !loaded_module_read(memory, mapping, v8_version_symbols, V8_VERSION_SYMBOLS,
+					module))
+			return true;
+	}
+	return false;
+}
+
+static int read_process(const struct maps *maps, bool collections, struct js_memory *js)
+{
+	struct loaded_module *module = malloc(sizeof(*module));
+	struct target_memory memory;
+	int error = module ? target_memory_open(maps, NULL, NULL, &memory) : -ENOMEM;
+
+	*js = (struct js_memory){.why = "its program does not say which version of V8 it has"};
+	if (!error) {
+		if (read_module(&memory, module)) {
+			memory.modules = &module->modules;
+			error = js_memory_of(&memory, &module->module, collections, js);
+		}
+		if (js->why && v8_named_why(maps))
+			js->why = v8_named_why(maps);
+		target_memory_close(&memory);
+	}
+	free(module);
+	return error;
+}
+
+int js_memory_read(const struct maps *maps, struct js_memory *js)
+{
+	return read_process(maps, false, js);
+}
+
+int js_collections_read(const struct maps *maps, struct js_memory *js)
+{
+	return read_process(maps, true, js);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The heap profile that a Go program keeps of itself, with its run of `leakmon retain`, in the
+ * tables `heap_profiles` and `heap_profile_sites`: what was sampled; estimates come of that anew.
+ * Internal to store/. 0 or -errno.
+ */
+#ifndef LEAKMON_STORE_HEAP_PROFILE_ROWS_H
+#define LEAKMON_STORE_HEAP_PROFILE_ROWS_H
+
+#include "report/retain_result.h"
+#include "report/store/recording_state.h"
+
+/* Of a run without one, and of one that is not known, nothing. */
+int heap_profile_rows_put(sqlite3 *database, int64_t retain, const struct retain_result *result);
+
+/* result->heap_profile, if there is one; texts are the result's. */
+int heap_profile_rows_read(struct recording *recording, int64_t retain,
+			   struct retain_result *result);
+
+#endif
