@@ -75,7 +75,8 @@ static inline void heap_profile_make(struct retain_result *result, uint64_t obje
 					 .settled = true,
 					 .time = {.tv_sec = 1795179600},
 					 .heap_profile = profile};
-	*profile = (struct heap_profile){.version = "1.24.4",
+	*profile = (struct heap_profile){.source = "Go",
+					 .version = "1.24.4",
 					 .rate = 512 << 10,
 					 .collected = true,
 					 .collections = 12,
