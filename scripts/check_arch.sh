@@ -13,7 +13,7 @@ names="$registers|$arm|x86|x86_64|amd64|X86_[A-Z0-9_]+|cs_(x86|insn|regs)[a-z_]*
 
 # \x86 in a string is a byte.
 if grep -rnE "(^|[^A-Za-z0-9_\\])($names)([^A-Za-z0-9_]|$)" user bpf include --include='*.[ch]' |
-	grep -vE '^(user|bpf)/arch/'; then
+	grep -vE '^(user/binary|bpf)/arch/'; then
 	echo "these lines belong into user/binary/arch/ or bpf/arch/" >&2
 	exit 1
 fi
