@@ -14,8 +14,8 @@
 #define LIBRARIES "/usr/lib/x86_64-linux-gnu/"
 
 /*
- * 200 blocks a second of 100 bytes, among a hundred thousand allocations. An interval of 95 % may
- * miss the truth; one that is off by half of it does not.
+ * 200 blocks a second of 100 bytes, among as many allocations as the machine can do. An interval of
+ * 95 % may miss the truth; one that is off by half of it does not.
  */
 static void expect_drip(struct harness *harness, const char *name, const char *library)
 {
@@ -35,7 +35,7 @@ static void expect_drip(struct harness *harness, const char *name, const char *l
 	assert_true(real_at(drip, "births_low") < rate * 1.5);
 	assert_true(real_at(drip, "births_high") > rate / 1.5);
 	churn = site_of(process, "churn");
-	assert_true(real_at(churn, "births_per_s") > 100 * real_at(drip, "births_per_s"));
+	assert_true(real_at(churn, "births_per_s") > 10 * real_at(drip, "births_per_s"));
 	assert_true(real_at(churn, "low") < real_at(drip, "low"));
 	assert_string_not_equal(json_string_value(json_object_get(churn, "verdict")), "leaking");
 	assert_true(json_is_true(json_object_get(json_object_get(report, "overhead"), "measured")));
