@@ -146,7 +146,7 @@ static __always_inline void opener_count_closed(u32 index, u64 age_ns)
 	__sync_fetch_and_add(&site->closed_ages[bits_of(units) & (LM_DESCRIPTOR_AGES - 1)], 1);
 }
 
-/* A site that was another process' begins anew. */
+/* A site that was another process' starts over. */
 static __always_inline void opener_claim(u32 index, lm_process_key process)
 {
 	struct lm_descriptor_site *site = bpf_map_lookup_elem(&descriptor_sites, &index);

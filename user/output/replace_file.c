@@ -205,7 +205,7 @@ int replace_file_open(struct replace_file *file, const char *path, enum replace_
 	return error;
 }
 
-/* Every report opens it anew: the reader sees where one ends. */
+/* Every report reopens it: the reader sees where one ends. */
 static int open_place(const char *path)
 {
 	const struct timespec pause = {.tv_nsec = FIFO_PAUSE_MS * 1000000};

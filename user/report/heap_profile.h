@@ -66,7 +66,7 @@ struct figures;
 
 void heap_profile_free(struct heap_profile *profile);
 
-/* What recordings have of it; estimates are made of these anew. */
+/* What recordings have of it; estimates are recomputed from these. */
 extern const struct figures heap_profile_figures, heap_profile_site_figures;
 
 /* Scales what was sampled, sums it up and sorts it. */

@@ -90,7 +90,7 @@ static int site_positions_rebuild(struct history *history)
 	return 0;
 }
 
-/* Makes room. A site that comes back after this begins anew. */
+/* Makes room. A site that comes back after this starts over. */
 static int sites_drop_empty(struct history *history)
 {
 	size_t kept = 0;

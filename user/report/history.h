@@ -92,7 +92,7 @@ struct history {
 	VEC(struct history_time) times;
 	VEC(struct history_process) processes;
 	VEC(struct history_site) sites;
-	VEC(struct history_merged) merged; /* made anew of `sites` by history_merge() */
+	VEC(struct history_merged) merged; /* rebuilt from `sites` by history_merge() */
 	size_t untracked_sites;		   /* of the latest snapshot */
 	struct hash site_positions, process_positions;
 };

@@ -230,7 +230,7 @@ void memory_history_keep(struct memory_history *history,
 	}
 	history->list.count = kept;
 	hash_free(&history->positions);
-	/* One that has no memory for its place begins anew. */
+	/* One that has no memory for its place starts over. */
 	for (size_t i = 0; i < kept; i++)
 		position_put(history, &history->list.items[i]);
 }

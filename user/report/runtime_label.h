@@ -23,7 +23,7 @@ struct heap_part {
 };
 
 /* A class that several class loaders have loaded, each for itself: what is left of a plugin that
- * was loaded anew. */
+ * was loaded again. */
 #define CLASS_COPIES_MAX 8
 struct class_copies {
 	const char *name;   /* of the class; NULL: there are no more; interned */

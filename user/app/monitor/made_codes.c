@@ -305,7 +305,7 @@ static int append_kept(const struct made_codes *codes, const struct coded_name *
 	return error;
 }
 
-/* A report asks for many at once: the process is not read anew for each. */
+/* A report asks for many at once: the process is not read again for each. */
 static void begin_moment(struct coded *coded)
 {
 	uint64_t now_ns = monotonic_ns();

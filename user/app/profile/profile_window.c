@@ -35,7 +35,7 @@ void profile_window_free(struct profile_window_run *window)
 	window->detach = NULL;
 }
 
-/* Earlier findings about the target may no longer hold: all of it is looked at anew. */
+/* Earlier findings about the target may no longer hold: all of it is looked at again. */
 static int renew_probes(struct session *session, struct tracked *tracked)
 {
 	pid_t pid = tracked->probes.pid;

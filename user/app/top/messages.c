@@ -77,7 +77,8 @@ static size_t collect(struct messages *messages)
 	while ((size = pread(messages->fd, part, sizeof(part), (off_t)total)) > 0 &&
 	       !append(messages, part, (size_t)size))
 		total += (size_t)size;
-	/* The offset is shared with standard error: the next message begins the file anew. */
+	/* The offset is shared with standard error: the next message rewrites the file from its
+	 * start. */
 	if (total && !ftruncate(messages->fd, 0))
 		lseek(messages->fd, 0, SEEK_SET);
 	return total;

@@ -103,7 +103,7 @@ void top_model_scroll(struct top_model *model);
 
 /* Shared by model.c and keys.c. */
 
-/* Filters and sorts a list anew. 0 or -ENOMEM. */
+/* Filters and sorts a list again. 0 or -ENOMEM. */
 int top_model_arrange(struct top_model *model, enum top_screen list);
 
 /* Writes the page of the opened call stack. */

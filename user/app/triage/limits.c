@@ -11,7 +11,7 @@
 #include "base/descriptors.h"
 #include "base/log.h"
 
-/* Limits are looked for anew at each so many-th poll, and when groups came. */
+/* Limits are looked for again at each so many-th poll, and when groups came. */
 #define LOOK_EVERY 12
 /* A limit that was near stays so until it is this much further, or has this much longer. */
 #define STAYS_SHARE 0.02

@@ -9,7 +9,7 @@ static uint64_t random_next(struct samples *samples)
 	return hash_mix(samples->random);
 }
 
-/* Keeps those that `keep` says, and finds them anew. */
+/* Keeps those that `keep` says, and finds them again. */
 static int compact(struct samples *samples, bool (*keep)(struct samples *, struct sample *))
 {
 	size_t kept = 0;

@@ -323,7 +323,7 @@ static struct sampled *sampled_new(struct sampling *sampling, const struct membe
 	return sampled;
 }
 
-/* One that waits for the budget begins anew when there is enough; one that used it up waits. */
+/* One that waits for the budget starts over when there is enough; one that used it up waits. */
 static void sampled_resume_or_pause(struct sampling *sampling, struct sampled *sampled,
 				    const struct member *member)
 {

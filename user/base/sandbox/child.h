@@ -2,7 +2,7 @@
 /*
  * The monitor's end of one parser process.
  *
- * The process is our own program executed anew (/proc/self/exe, which is the running file even if
+ * The process is our own program executed again (/proc/self/exe, which is the running file even if
  * its path was replaced), not a fork: it starts with an empty memory, without BPF maps and secrets
  * in it, with no descriptor but its socket, and can be started at any time.
  */

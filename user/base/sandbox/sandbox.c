@@ -308,7 +308,7 @@ static int set_limits(uint64_t memory_bytes)
 
 static int set_flags(void)
 {
-	/* Last of all: a change of identity clears the death signal and sets dumpable anew. */
+	/* Last of all: a change of identity clears the death signal and sets dumpable again. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_DUMPABLE, 0) ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parser process: the same program, started anew with WORKER_ARGUMENT (child.h does). */
+/* The parser process: the same program, started again with WORKER_ARGUMENT (child.h does). */
 #ifndef LEAKMON_SANDBOX_WORKER_PROCESS_H
 #define LEAKMON_SANDBOX_WORKER_PROCESS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process behind --listen: the same program, started anew with HTTP_SERVER_ARGUMENT (listener.h
- * does), without privileges. It knows no reports: it hands out files that the monitor has finished,
- * to whoever asks over HTTP (RFC 9112), one answer per connection.
+ * The process behind --listen: the same program, started again with HTTP_SERVER_ARGUMENT
+ * (listener.h does), without privileges. It knows no reports: it hands out files that the monitor
+ * has finished, to whoever asks over HTTP (RFC 9112), one answer per connection.
  *
  * No client is trusted. There are at most HTTP_CLIENTS_MAX at a time; when one more
  * comes, the one that has kept us waiting for its request the longest is dropped, so that those

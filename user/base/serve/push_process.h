@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process behind --push, --webhook and --otlp: the same program, started anew with
+ * The process behind --push, --webhook and --otlp: the same program, started again with
  * PUSH_ARGUMENT (pusher.h does), without privileges. It knows no reports: it sends documents that
  * the monitor has finished, by libcurl, which only this process loads, and at run time: no other
  * start of the program pays for its thirty libraries.

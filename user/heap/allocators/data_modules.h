@@ -54,8 +54,8 @@ int data_modules_library(pid_t pid, const struct core *core, struct worker *work
 void data_modules_free(struct data_modules *modules);
 
 /*
- * Every symbol of a module that has an address, functions and untyped data too, read anew: for the
- * few modules that are a language's programs. It is *own, which the caller image_free()s in any
+ * Every symbol of a module that has an address, functions and untyped data too, from its file: for
+ * the few modules that are a language's programs. It is *own, which the caller image_free()s in any
  * case, or the module's variables if there is no more.
  */
 const struct symbol_table *data_module_symbols(const struct data_modules *modules,

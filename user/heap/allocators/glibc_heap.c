@@ -17,7 +17,7 @@
 #include "process/pause/stop.h"
 #include "process/proc/target_file.h"
 
-/* While it runs, a heap can change under the walk: this often it is begun anew. */
+/* While it runs, a heap can change under the walk: this often it is restarted. */
 #define WALK_TRIES 3
 /* attached_threads stands before system_mem (struct malloc_state, since 2.23). */
 #define THREADS_BEFORE_SYSTEM_MEM 8

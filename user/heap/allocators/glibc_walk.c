@@ -419,7 +419,7 @@ static int push(struct heap_span *span, uint64_t size_word)
 }
 
 /* In a thread's heap only chunks in use are marked as not the main one's: glibc makes free ones
- * anew without the mark (malloc.c, _int_free() and _int_malloc(): set_head() of the remainder). */
+ * again without the mark (malloc.c, _int_free() and _int_malloc(): set_head() of the remainder). */
 static const char *chunk_fault(const struct heap_span *span, uint64_t size_word)
 {
 	uint64_t size = size_word & ~CHUNK_FLAGS;

@@ -96,7 +96,7 @@ struct heap_finds {
 };
 
 /*
- * Looks for all allocators in the data of all modules, anew. 0, also when there is none; errors as
+ * Looks for all allocators in the data of all modules, again. 0, also when there is none; errors as
  * find(). After -EAGAIN the finds are good, too: read() tries again.
  */
 int heap_finds_make(struct heap_finds *finds, const struct heap_view *view);

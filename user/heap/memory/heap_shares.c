@@ -10,7 +10,7 @@
 #include "heap/memory/residency.h"
 #include "process/pause/hold.h"
 
-/* A heap can change while it is read: this often it is begun anew. */
+/* A heap can change while it is read: this often it is restarted. */
 #define READ_TRIES 3
 /* Stretches without a gap are looked at together, so many bytes at once. */
 #define STRETCH_BYTES (1ull << 30)

@@ -128,7 +128,7 @@ struct walk_report {
 	uint64_t free_bytes;	 /* of them in no object and no block */
 	uint64_t unread_bytes;	 /* of them that could not be read: swapped out, or gone */
 	uint64_t nonsense;	 /* nodes and references that cannot be, and were left out */
-	uint64_t retries;	 /* what was read anew because it was just changing */
+	uint64_t retries;	 /* what was read again because it was just changing */
 	bool all_roots; /* were read: what none leads to is garbage, or will be known for it */
 	bool counted; /* not so, but counts of references (struct heap_sink) distinguish garbage */
 	uint64_t unreached, unreached_bytes; /* objects that none leads to */

@@ -40,7 +40,7 @@ struct worker;
  * error of walk() means that there is no such heap, or none that can be read (report->why).
  *
  * While memory->again, walk() may return -EAGAIN: a collection came between, and nothing that was
- * found is certain. It is called anew then, with an empty report.
+ * found is certain. It is called again then, with an empty report.
  *
  * moves() says of a process that stands whether a collection moves objects: then it goes on, and is
  * stopped again. It reads a few pages. NULL: its collector moves none.

@@ -86,7 +86,7 @@ uint64_t target_read_pages(struct target_memory *memory, uint64_t address, void 
  * after the other, then they are to be read. */
 const unsigned char *target_kept(struct target_memory *memory, uint64_t address, uint64_t size);
 
-/* How many collections there were, and the like: of a process that runs it is read anew. All of
+/* How many collections there were, and the like: of a process that runs it is read again. All of
  * it, or -EFAULT. */
 int target_read_now(struct target_memory *memory, uint64_t address, void *buffer, size_t size);
 

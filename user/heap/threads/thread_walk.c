@@ -14,7 +14,7 @@
 #define USER_ADDRESSES (1ull << MACHINE_USER_BITS)
 /* Where the thread pointer is that of the descriptor, this begins with its own address. */
 #define SELF_IS_FIRST (MACHINE_THREAD_SELF_AT > 0)
-/* A neighbour that came or went is looked for anew, but not for ever. */
+/* A neighbour that came or went is looked for again, but not for ever. */
 #define MAX_REPAIRS 1024
 
 struct links {

@@ -36,7 +36,7 @@ struct pause_options {
  * Most go on by themselves when the thread does. Two kinds do not: some fail with EINTR, though no
  * signal was there; and those that go on through restart_syscall(2) end as a seccomp filter wills
  * that does not know that call. Both are made to begin again as the kernel does where no handler
- * ran, and still fail with EINTR where one does (-ERESTARTNOHAND): relative time limits begin anew.
+ * ran, and still fail with EINTR where one does (-ERESTARTNOHAND): relative time limits start over.
  */
 
 struct stopped_thread {

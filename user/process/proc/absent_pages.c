@@ -116,7 +116,7 @@ static void know_devices(pid_t task)
 	note_shared_memory();
 }
 
-/* Read anew where they have no mapping at the address: it may have been made since. */
+/* Read again where they have no mapping at the address: it may have been made since. */
 static const struct mapping *know_mapping(pid_t task, uint64_t address)
 {
 	const struct mapping *mapping = NULL;

@@ -26,7 +26,7 @@ struct modules;
  * its module until modules_find_lines() has time for it. What was found is kept.
  */
 
-/* Where a module can be opened anew, and around which its debug files are looked for. */
+/* Where a module can be reopened, and around which its debug files are looked for. */
 struct module_place {
 	int task;
 	const struct mapping *mapping;

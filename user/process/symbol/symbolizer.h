@@ -162,7 +162,7 @@ uint64_t symbolizer_stack_id(const struct frames *frames);
 
 /*
  * The same of the frames before the first one in code that was compiled while the process ran,
- * which moves whenever it is compiled anew: one call in a file has one number, however many stacks
+ * which moves whenever it is recompiled: one call in a file has one number, however many stacks
  * it comes by. Java's frames, which have places of their own, count as if they were in a file. 0:
  * there is no code that was compiled, or nothing before it.
  */

@@ -51,9 +51,9 @@ int unwind_store_set_made(struct unwind_store *store, int pid, const struct unwi
 /*
  * Loads what is new in a process that has been refreshed; cheap when nothing changed. A file with
  * rows cannot be had is left out (its frames are walked by frame pointer) and not tried again.
- * What a process maps anew is there for its walks before this returns: new entries in the kernel's
- * maps of maps cost an RCU grace period (5 to 30 ms) each time, but only after they took effect.
- * 0, or -errno when the kernel refused a map.
+ * What a process has newly mapped is there for its walks before this returns: new entries in the
+ * kernel's maps of maps cost an RCU grace period (5 to 30 ms) each time, but only after they took
+ * effect. 0, or -errno when the kernel refused a map.
  */
 int unwind_store_refresh(struct unwind_store *store, const struct process *process);
 

@@ -19,7 +19,7 @@
 
 /*
  * Which call stacks of two snapshots are the same. A stack's number is made of build-ids and
- * addresses, so it is the same on every run and host, but not when a program was built anew. Stacks
+ * addresses, so it is the same on every run and host, but not when a program was rebuilt. Stacks
  * that go through a file of which the other side has another build are compared by the names of
  * their functions (and of their program, unless each side has only one). Where several stacks of
  * one build have the same names (calls from several lines of one function), they are paired in the

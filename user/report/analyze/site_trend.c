@@ -251,7 +251,7 @@ static bool may_be_chance(const struct hits_growth *growth, double times)
 /*
  * Growth of a site in a program that samples itself, and whether chance may have done it: a sample
  * that comes is half a MiB at once. Growth is what has gone on to the end, too: what was held at
- * the attach is sampled only while it is allocated anew.
+ * the attach is sampled only while new blocks come.
  */
 static void growth_by_hits(struct site_trend *trend, const struct history *history,
 			   const struct history_series *series, double hit_bytes)

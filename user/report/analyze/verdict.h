@@ -60,7 +60,7 @@ struct trend_options verdict_options(enum verdict_subject subject, double held);
  * deviation, which is taken to be the quantum, or what neighbouring steps differ by, if that is
  * more. It errs with at most EARLY_FALSE where a step is normal about 0, and misses growth of a
  * quantum a reading with at most EARLY_MISSED. No single step decides, however large. When it has
- * decided for no growth, it begins anew (E. S. Page, Biometrika 41 (1954) 100-115).
+ * decided for no growth, it starts over (E. S. Page, Biometrika 41 (1954) 100-115).
  */
 
 #define EARLY_FALSE 0.001

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The heap profile that a Go program keeps of itself, with its run of `leakmon retain`, in the
- * tables `heap_profiles` and `heap_profile_sites`: what was sampled; estimates come of that anew.
+ * tables `heap_profiles` and `heap_profile_sites`: what was sampled; estimates are recomputed.
  * Internal to store/. 0 or -errno.
  */
 #ifndef LEAKMON_STORE_HEAP_PROFILE_ROWS_H

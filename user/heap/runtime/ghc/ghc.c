@@ -6,7 +6,7 @@
  * of that number; a closure's first word leads to code with an info table before it; the blocks of
  * a nursery are as many as it counts.
  *
- * A collection moves closures: memory is copied first, and anew if a collection ran meanwhile.
+ * A collection moves closures: memory is copied first, and again if a collection ran meanwhile.
  */
 #include "heap/runtime/ghc/ghc.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Readings of a Go program from outside, while it runs or in a core file, without stopping it.
- * Every reading finds the program anew: it is a few milliseconds of work.
+ * Every reading finds the program again: it is a few milliseconds of work.
  */
 #ifndef LEAKMON_RUNTIME_GO_READER_H
 #define LEAKMON_RUNTIME_GO_READER_H
