@@ -43,6 +43,7 @@ static const struct kind {
 /* All programs, for one attach. */
 struct together {
 	struct child *targets[PROGRAMS_MAX];
+	const struct program *programs[PROGRAMS_MAX];
 	size_t count;
 	char pids[PROGRAMS_MAX * 12];
 };
@@ -77,6 +78,7 @@ static void start(struct harness *harness, const struct program *program, const 
 		return;
 	snprintf(together->pids + used, sizeof(together->pids) - used, "%s%s", used ? "," : "",
 		 target->pid_text);
+	together->programs[together->count] = program;
 	together->targets[together->count++] = target;
 }
 
@@ -141,7 +143,8 @@ static void expect_frames(json_t *site, json_t *truth)
 			 json_dumps(truth, JSON_COMPACT));
 }
 
-static void expect_kind(json_t *process, const struct kind *kind, json_t *truth)
+static void expect_kind(json_t *process, const struct program *program, const struct kind *kind,
+			json_t *truth)
 {
 	json_int_t count = 0;
 	json_t *site;
@@ -157,7 +160,8 @@ static void expect_kind(json_t *process, const struct kind *kind, json_t *truth)
 			count += number_at(site, "count");
 	}
 	if (kind->bytes ? count != kind->times : count < kind->times)
-		fail_msg("%s: %lld allocations", kind->command, (long long)count);
+		fail_msg("%s %s: %s: %lld allocations", program->java, program->options[0],
+			 kind->command, (long long)count);
 }
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -180,7 +184,8 @@ static void stacks_of_native_memory_have_the_methods_and_lines_that_the_vm_has(v
 	report = monitor_stop(harness, monitor);
 	expect_balance(report);
 	for (size_t i = 0; i < together.count * KINDS; i++)
-		expect_kind(process_of(report, together.targets[i / KINDS]->pid), &kinds[i % KINDS],
+		expect_kind(process_of(report, together.targets[i / KINDS]->pid),
+			    together.programs[i / KINDS], &kinds[i % KINDS],
 			    truths[i / KINDS][i % KINDS]);
 }
 
@@ -196,8 +201,8 @@ static void mappings_have_them_too(void **state)
 	monitor = MONITOR_ATTACHED(harness, "-p", together.targets[0]->pid_text, "-o", "0", "--top",
 				   "0", "--mappings", "--format", "json", "3600");
 	truth = workload_ask(harness, together.targets[0], map.command);
-	expect_kind(process_of(monitor_stop(harness, monitor), together.targets[0]->pid), &map,
-		    truth);
+	expect_kind(process_of(monitor_stop(harness, monitor), together.targets[0]->pid),
+		    together.programs[0], &map, truth);
 }
 
 int main(void)
