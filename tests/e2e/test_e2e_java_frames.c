@@ -82,7 +82,7 @@ static void start(struct harness *harness, const struct program *program, const 
 	together->targets[together->count++] = target;
 }
 
-/* Those of JDK 27, or all others: together they map more libraries than one attach has rows for. */
+/* Those of JDK 27, or all others: beside ten others, stacks of JDK 27 lacked methods. */
 static void start_all(struct harness *harness, struct together *together, bool newest)
 {
 	char classes[256];
