@@ -31,6 +31,7 @@ struct known {
 
 struct report_otlp {
 	const char *host; /* borrowed */
+	char *machine_id; /* owned; NULL: unknown */
 	uint64_t started_ns;
 	struct otlp_resource machine;
 	struct known known[KNOWN_MAX];
@@ -44,7 +45,7 @@ static uint64_t time_ns(struct timespec time)
 /* -------- resources */
 
 /* Of the machine, not of leakmon's own container: process 1 is the host's where it can be seen. */
-static char *machine_id(void)
+static char *machine_id_read(void)
 {
 	static const char *const paths[] = {"/proc/1/root/etc/machine-id", "/etc/machine-id"};
 	char *text = NULL;
@@ -62,8 +63,7 @@ static char *machine_id(void)
  * names the node and the cluster. */
 static int machine_set(const struct report_otlp *otlp, struct otlp_resource *resource)
 {
-	_cleanup_free_ char *id = machine_id();
-	int error = otlp_resource_set(resource, "host.id", id);
+	int error = otlp_resource_set(resource, "host.id", otlp->machine_id);
 
 	if (!error)
 		error = otlp_resource_set(resource, "host.name", otlp->host);
@@ -272,6 +272,7 @@ struct report_otlp *report_otlp_new(const char *host)
 		return NULL;
 	clock_gettime(CLOCK_REALTIME, &now);
 	otlp->host = host;
+	otlp->machine_id = machine_id_read();
 	otlp->started_ns = time_ns(now);
 	if (!otlp_resource_set(&otlp->machine, "service.name", "leakmon") &&
 	    !otlp_resource_set(&otlp->machine, "service.version", LEAKMON_VERSION) &&
@@ -288,5 +289,6 @@ void report_otlp_free(struct report_otlp *otlp)
 	for (size_t i = 0; i < KNOWN_MAX; i++)
 		otlp_resource_free(&otlp->known[i].resource);
 	otlp_resource_free(&otlp->machine);
+	free(otlp->machine_id);
 	free(otlp);
 }
