@@ -59,8 +59,8 @@ static __always_inline void count_no_thread(void)
 		ledger_drop(ledger, LM_DROP_THREAD_STATE);
 }
 
-/* A free by such a thread: what it takes is little, and a block left on the ledger would be a
- * lie. */
+/* Counts a free by a thread without state: a free needs little of it, and leaving the block on the
+ * ledger would report a false leak. */
 __noinline int free_without_thread(u64 address)
 {
 	struct lm_block_key key = {.address = address,

@@ -58,8 +58,8 @@ void image_make(const char *path, enum image image);
 struct running *container_start(struct harness *harness, const struct container_spec *spec);
 /* Makes the workload quit, or kills it. */
 void container_kill(const struct running *container);
-/* It is gone, with what it was made of: there is room for another one. The teardown does that,
- * too. */
+/* Ends the container, and frees its place for another one. The teardown ends those that are
+ * left. */
 void container_end(struct running *container);
 
 #endif

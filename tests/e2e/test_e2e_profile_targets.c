@@ -59,7 +59,7 @@ static void a_process_with_few_events_is_tracked_exactly(void **state)
 	assert_int_equal(site_rank(process, "drip"), 0);
 }
 
-/* What is dear beside it takes nothing from it, and has windows. */
+/* An expensive target is profiled in windows, and takes nothing from the budget of a cheap one. */
 static void of_several_targets_each_is_tracked_in_its_way(void **state)
 {
 	struct harness *harness = harness_bpf(state);

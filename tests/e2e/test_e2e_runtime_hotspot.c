@@ -324,9 +324,9 @@ static void expect_garbage(json_t *report)
 }
 
 /*
- * Of what is lost, nothing is held, whatever stacks have left: of native code, of the VM's own
- * threads, also where a half of a word has the number of an object. One word would hold a whole
- * ring. What the program has on its stack is held.
+ * Stale words in the stacks of native code and of the VM's own threads hold no lost object, not
+ * even a half word that equals a compressed reference: one such word would hold a whole ring.
+ * Locals of the program do hold their objects.
  */
 static void what_is_lost_is_garbage_under_every_collector(void **state)
 {

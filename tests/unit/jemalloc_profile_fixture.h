@@ -42,7 +42,7 @@ static inline uint64_t forged_record(const struct forged *forged, uint32_t stack
 	return forged->memory.base + FORGED_RECORDS + stack * FORGED_RECORD;
 }
 
-/* So many live samples of a size, of one thread. */
+/* Adds `objects` live samples of one size to a thread. */
 static inline void forged_thread(struct forged *forged, uint32_t stack, uint32_t thread,
 				 uint64_t objects, uint64_t size)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Objects that the kernel keeps for a call stack, and segments: what is accused, and what is
- * not. */
+/* Verdicts on kernel objects by call stack and on System V segments: growth that is accused, and
+ * growth that is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

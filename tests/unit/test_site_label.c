@@ -222,7 +222,8 @@ static void the_program_is_told_from_its_libraries(void **state)
 
 #define GOROOT "/usr/lib/go-1.19/src/"
 
-/* Connections of net/http: only the library's code runs there, which says who has started it. */
+/* A goroutine of net/http runs library code alone: its label is the function that it was started
+ * with. */
 static void a_goroutine_without_code_of_the_program_is_named_by_what_it_runs(void **state)
 {
 	static const struct {

@@ -504,7 +504,7 @@ class Go(Oracle):
 					one['where'] in map(text_of, group['waits_at']['frames'])), one['count'])
 
 	def frames(self):
-		"""Those of its own heap profile."""
+		"""Call stacks of the program's own heap profile."""
 		with self.kept() as program:
 			truth = program.ask('truth')['records']
 			profile = ask_leakmon('retain', program.pid, '--top', '0').get('heap_profile')

@@ -67,7 +67,7 @@ class Place:
 			return f'{self.directory()}/{os.path.basename(paths[0])}'
 
 	def compile(self, name, command):
-		"""The path of the program that `command` makes, once; OUT stands for it."""
+		"""Runs `command` once, which writes a program to OUT; returns the program's path."""
 		with self.lock:
 			if name not in self.made:
 				made = f'{self.directory()}/{name}'

@@ -75,7 +75,7 @@ static inline uint64_t hits(size_t size)
 }
 
 #ifdef BY_HITS
-/* Bytes that an allocation stands for; 0: it is not sampled. */
+/* Returns the bytes that a sampled allocation represents, or 0 for an unsampled one. */
 static inline uint64_t sample_weight(size_t size)
 {
 	return hits(size) * SAMPLE_BYTES;
@@ -99,7 +99,7 @@ static double chance_of(double x)
 	return sum;
 }
 
-/* Bytes that an allocation stands for; 0: it is not sampled. */
+/* Returns the bytes that a sampled allocation represents, or 0 for an unsampled one. */
 static inline uint64_t sample_weight(size_t size)
 {
 	double chance = chance_of((double)size / SAMPLE_BYTES);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A processor that is made up, as far as binary/arch/machine.h asks for it: whatever outside the arch
- * rooms needs more does not compile (tests/tests.mk, check-arch). Nothing here is ever linked or
- * run.
+ * An invented processor with the facts that binary/arch/machine.h requires, and no more: code
+ * outside arch/ that needs another one does not compile (tests/tests.mk, check-arch). Nothing here
+ * is linked or run.
  */
 #ifndef LEAKMON_TESTS_ARCH_STUB_FACTS_H
 #define LEAKMON_TESTS_ARCH_STUB_FACTS_H
