@@ -4,33 +4,10 @@
  * collector's own schema (otlp_decode.js).
  */
 #include <signal.h>
-#include <sys/stat.h>
 
+#include "push_server.h"
 #include "shell.h"
 #include "tree.h"
-
-struct server {
-	char kept[64]; /* directory of what it accepted */
-	char url[64];
-};
-
-/* `mode`: tests/e2e/push_server.py. */
-static struct server serve(struct harness *harness, const char *mode)
-{
-	struct server server = {0};
-	struct child *child;
-	unsigned port;
-
-	snprintf(server.kept, sizeof(server.kept), "%s/kept", harness->directory);
-	assert_false(mkdir(server.kept, 0700));
-	child = child_start(harness, "/usr/bin/python3",
-			    ARGUMENTS("python3", "tests/e2e/push_server.py", server.kept, mode),
-			    NULL);
-	child_wait_text(harness, child, &child->out, "\n");
-	assert_int_equal(sscanf(child->out.text, "port %u", &port), 1);
-	snprintf(server.url, sizeof(server.url), "http://localhost:%u", port);
-	return server;
-}
 
 static void name_the_service(void)
 {
@@ -48,7 +25,7 @@ static struct child *start_grower(struct harness *harness)
 }
 
 /* What the server has kept, one JSON object a line. Skips the test without the schema. */
-static char *decoded(struct harness *harness, const struct server *server, const char *signal)
+static char *decoded(struct harness *harness, const struct push_server *server, const char *signal)
 {
 	char runtimes[400];
 	char *slash;
@@ -70,8 +47,8 @@ static void expect_in(const char *text, const char *wanted)
 		fail_msg("no %s in %.4000s", wanted, text);
 }
 
-static void wait_for_kept(struct harness *harness, const struct server *server, const char *signal,
-			  int count)
+static void wait_for_kept(struct harness *harness, const struct push_server *server,
+			  const char *signal, int count)
 {
 	free(shell(harness, 0, "while [ $(ls %s | grep -c '%s$') -lt %d ]; do sleep 0.1; done",
 		   server->kept, signal, count));
@@ -113,7 +90,7 @@ static void expect_no_record_twice(char *text)
 static void metrics_and_verdicts_reach_a_collector_that_is_often_busy(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct server server = serve(harness, "busy");
+	struct push_server server = push_server_start(harness, "busy", false);
 	struct child *grower = start_grower(harness), *monitor;
 	char *text;
 
@@ -144,7 +121,7 @@ static void metrics_and_verdicts_reach_a_collector_that_is_often_busy(void **sta
 static void the_context_of_an_sdk_names_the_service(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct server server = serve(harness, "ok");
+	struct push_server server = push_server_start(harness, "ok", false);
 	struct child *workload = WORKLOAD(harness, "otel_context"), *monitor;
 	char *text;
 
@@ -166,7 +143,7 @@ static void the_context_of_an_sdk_names_the_service(void **state)
 static void the_monitor_does_not_wait_for_a_silent_server(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct server server = serve(harness, "silent");
+	struct push_server server = push_server_start(harness, "silent", false);
 	struct child *workload = WORKLOAD(harness, "leak"), *monitor;
 
 	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--format", "json",
@@ -182,7 +159,7 @@ static void the_monitor_does_not_wait_for_a_silent_server(void **state)
 static void items_that_a_server_rejects_are_losses(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct server server = serve(harness, "partial");
+	struct push_server server = push_server_start(harness, "partial", false);
 	struct child *workload = WORKLOAD(harness, "leak"), *monitor;
 
 	monitor = MONITOR_ATTACHED(harness, "-p", workload->pid_text, "-o", "0", "--otlp",

@@ -4,46 +4,11 @@
  * without a trusted certificate: what arrives, what is lost, and what is reported.
  */
 #include <signal.h>
-#include <sys/stat.h>
 
+#include "push_server.h"
 #include "shell.h"
 
-struct server {
-	struct child *child;
-	char kept[64]; /* directory of what it accepted */
-	char url[64], hook[80], certificate[64], key[64];
-};
-
-/* `mode`: tests/e2e/push_server.py. */
-static struct server serve(struct harness *harness, const char *mode, bool tls)
-{
-	struct server server = {0};
-	unsigned port;
-
-	snprintf(server.kept, sizeof(server.kept), "%s/kept", harness->directory);
-	snprintf(server.certificate, sizeof(server.certificate), "%s/certificate",
-		 harness->directory);
-	snprintf(server.key, sizeof(server.key), "%s/key", harness->directory);
-	assert_false(mkdir(server.kept, 0700));
-	if (tls)
-		free(shell(harness, 0,
-			   "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout %s -out %s "
-			   "-subj /CN=localhost -addext "
-			   "subjectAltName=DNS:localhost,IP:127.0.0.1 2>&1",
-			   server.key, server.certificate));
-	server.child =
-		child_start(harness, "/usr/bin/python3",
-			    ARGUMENTS("python3", "tests/e2e/push_server.py", server.kept, mode,
-				      tls ? server.certificate : NULL, tls ? server.key : NULL),
-			    NULL);
-	child_wait_text(harness, server.child, &server.child->out, "\n");
-	assert_int_equal(sscanf(server.child->out.text, "port %u", &port), 1);
-	snprintf(server.url, sizeof(server.url), "%s://localhost:%u", tls ? "https" : "http", port);
-	snprintf(server.hook, sizeof(server.hook), "%s/hook", server.url);
-	return server;
-}
-
-static void expect_kept(struct harness *harness, const struct server *server, int count)
+static void expect_kept(struct harness *harness, const struct push_server *server, int count)
 {
 	char *text = shell(harness, 0, "ls %s | grep -c json; :", server->kept);
 
@@ -52,7 +17,7 @@ static void expect_kept(struct harness *harness, const struct server *server, in
 }
 
 /* Of the first accepted request. */
-static json_t *kept_first(struct harness *harness, const struct server *server)
+static json_t *kept_first(struct harness *harness, const struct push_server *server)
 {
 	char *text = shell(harness, 0, "cat %s/0000.json", server->kept);
 	json_t *kept = json_loads(text, 0, NULL);
@@ -74,7 +39,7 @@ static const char *text_at(json_t *object, const char *outer, const char *key)
 static void nothing_is_lost_when_half_of_the_requests_fail(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct server server = serve(harness, "half", false);
+	struct push_server server = push_server_start(harness, "half", false);
 	struct child *workload = WORKLOAD(harness, "leak"), *monitor;
 	char headers[64], expected[96], host[64] = "", *text;
 	json_t *kept;
@@ -117,7 +82,7 @@ static void nothing_is_lost_when_half_of_the_requests_fail(void **state)
 static void the_monitor_does_not_wait_for_a_slow_server(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct server server = serve(harness, "slow", false);
+	struct push_server server = push_server_start(harness, "slow", false);
 	struct child *workload = WORKLOAD(harness, "leak"), *monitor;
 
 	monitor = MONITOR_ATTACHED(harness, "record", "-p", workload->pid_text, "-o",
@@ -163,7 +128,7 @@ static void expect_no_rights(struct harness *harness, const struct child *monito
 static void memory_is_bounded_when_a_server_never_answers(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct server server = serve(harness, "silent", false);
+	struct push_server server = push_server_start(harness, "silent", false);
 	struct child *workloads[MANY], *monitor;
 	char pids[MANY * 8] = "";
 	unsigned lost, all;
@@ -194,7 +159,7 @@ static void memory_is_bounded_when_a_server_never_answers(void **state)
 static void an_untrusted_certificate_is_refused(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct server server = serve(harness, "ok", true);
+	struct push_server server = push_server_start(harness, "ok", true);
 	struct child *monitor = MONITOR(harness, "triage", "--no-stacks", "--near-limit", "1%",
 					"--webhook", server.hook, "3600");
 
@@ -210,7 +175,7 @@ static void an_untrusted_certificate_is_refused(void **state)
 static void a_limit_that_is_near_is_an_event(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct server server = serve(harness, "ok", true);
+	struct push_server server = push_server_start(harness, "ok", true);
 	char at[80];
 	struct child *monitor;
 
@@ -237,7 +202,7 @@ static void a_limit_that_is_near_is_an_event(void **state)
 static void an_event_of_a_triage_names_the_line(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct server server = serve(harness, "ok", false);
+	struct push_server server = push_server_start(harness, "ok", false);
 	struct child *leaker = WORKLOAD(harness, "grower", "leak", "2000");
 	struct child *monitor = MONITOR(harness, "triage", "--format", "json", "--budget", "100%",
 					"--webhook", server.hook, "0.2");
@@ -264,7 +229,7 @@ static void an_event_of_a_triage_names_the_line(void **state)
 static void an_answer_of_diagnose_is_an_event(void **state)
 {
 	struct harness *harness = harness_bpf(state);
-	struct server server = serve(harness, "ok", false);
+	struct push_server server = push_server_start(harness, "ok", false);
 	struct child *workload = WORKLOAD(harness, "leak"), *monitor;
 	json_t *event;
 
