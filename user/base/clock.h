@@ -4,6 +4,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
+
+/* A time since its clock began; a negative one wraps around. */
+uint64_t timespec_ns(const struct timespec *time);
+
+/* What a clock shows, in nanoseconds or seconds; 0: it cannot be read. */
+uint64_t clock_ns(clockid_t clock);
+double clock_s(clockid_t clock);
 
 /* CLOCK_MONOTONIC, the clock of the BPF side (bpf_ktime_get_ns). */
 uint64_t monotonic_ns(void);

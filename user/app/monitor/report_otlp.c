@@ -17,7 +17,6 @@
 #include "report/report.h"
 #include "report/triage_report.h"
 
-#define NS_PER_S UINT64_C(1000000000)
 #define MACHINE_ID_MAX 64
 #define KNOWN_MAX 256
 _Static_assert(KNOWN_MAX >= 2 * OTLP_SUBJECTS_MAX, "those of a report stay");
@@ -36,11 +35,6 @@ struct report_otlp {
 	struct otlp_resource machine;
 	struct known known[KNOWN_MAX];
 };
-
-static uint64_t time_ns(struct timespec time)
-{
-	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
-}
 
 /* -------- resources */
 
@@ -206,15 +200,12 @@ static int subjects_find(struct report_otlp *otlp, struct subjects *subjects, en
 static int metrics_write(struct report_otlp *otlp, FILE *out, char *text,
 			 const struct subjects *subjects)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
 	return otlp_metrics_write(out, text,
 				  &(struct otlp_metrics){.host = &otlp->machine,
 							 .subjects = subjects->list.items,
 							 .subject_count = subjects->list.count,
 							 .started_ns = otlp->started_ns,
-							 .time_ns = time_ns(now)});
+							 .time_ns = clock_ns(CLOCK_REALTIME)});
 }
 
 void report_otlp_metrics(struct report_otlp *otlp, struct pusher *pusher, enum output_kind kind,
@@ -266,14 +257,12 @@ void report_otlp_event(struct report_otlp *otlp, struct pusher *pusher,
 struct report_otlp *report_otlp_new(const char *host)
 {
 	struct report_otlp *otlp = calloc(1, sizeof(*otlp));
-	struct timespec now;
 
 	if (!otlp)
 		return NULL;
-	clock_gettime(CLOCK_REALTIME, &now);
 	otlp->host = host;
 	otlp->machine_id = machine_id_read();
-	otlp->started_ns = time_ns(now);
+	otlp->started_ns = clock_ns(CLOCK_REALTIME);
 	if (!otlp_resource_set(&otlp->machine, "service.name", "leakmon") &&
 	    !otlp_resource_set(&otlp->machine, "service.version", LEAKMON_VERSION) &&
 	    !machine_set(otlp, &otlp->machine))

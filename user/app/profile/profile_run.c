@@ -429,11 +429,7 @@ static int open_window(struct profile_run *run, struct profile_target *target)
 
 static double cpu_used_s(const struct profile_run *run)
 {
-	struct timespec now = {0};
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9 +
-	       async_detach_cpu_s(run->window.detach);
+	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + async_detach_cpu_s(run->window.detach);
 }
 
 /* One of those that are due, if leakmon has not used its own budget up; NULL: none. -ENOMEM. */

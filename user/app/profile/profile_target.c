@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "heap/runtime/runtime.h"
 #include "process/proc/container.h"
 #include "process/proc/process_list.h"
@@ -87,10 +88,7 @@ void profile_target_read_memory(struct profile_target *target, double now_s)
 
 double profile_target_cpu_s(const struct profile_target *target)
 {
-	struct timespec cpu = {0};
-
-	clock_gettime(target->clock, &cpu);
-	return (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
+	return clock_s(target->clock);
 }
 
 void profile_target_restart(struct profile_target *target, uint64_t seed, lm_process_key key)

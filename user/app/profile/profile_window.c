@@ -62,14 +62,6 @@ static void calm_down(const struct profile_window_run *window)
 	urgency_end(&window->urgency);
 }
 
-static double process_cpu_s(clockid_t clock)
-{
-	struct timespec cpu = {0};
-
-	clock_gettime(clock, &cpu);
-	return (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
-}
-
 /* Asked by the thread that closes the probes. */
 static double left_s(void *context)
 {
@@ -91,7 +83,7 @@ int profile_window_set_probes(struct profile_window_run *window, struct session 
 	window->bpf = &session->bpf;
 	window->clock = clock;
 	window->trap_ns = trap_ns;
-	window->cpu_s = process_cpu_s(clock);
+	window->cpu_s = clock_s(clock);
 	window->used_s = 0;
 	error = probe_cost_read(&session->bpf, pid, &window->hits_before);
 	if (!error)
@@ -160,7 +152,7 @@ int profile_window_end_births(struct profile_window_run *window, struct session 
 	int error = window_counts_read(&session->bpf, window->pid, &window->after);
 
 	window->births_to_ns = monotonic_ns();
-	window->used_s = process_cpu_s(window->clock) - window->cpu_s;
+	window->used_s = clock_s(window->clock) - window->cpu_s;
 	window->next_ns = window->births_to_ns + window->grace_ns;
 	window->stage = WINDOW_GRACE;
 	return error;
@@ -230,6 +222,6 @@ double profile_window_hits_s(const struct profile_window_run *window)
 	hits_s = ((double)(now.ns - window->hits_before.ns) +
 		  (double)(now.count - window->hits_before.count) * window->trap_ns) /
 		 1e9;
-	used_s = process_cpu_s(window->clock) - window->cpu_s;
+	used_s = clock_s(window->clock) - window->cpu_s;
 	return used_s > 0 ? fmin(hits_s, used_s) : hits_s; /* it may have ended */
 }

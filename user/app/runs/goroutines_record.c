@@ -17,14 +17,6 @@
 /* Reading goroutines takes this share of the time: not every snapshot has them. */
 #define READING_SHARE 100
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec spent;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
-	return (uint64_t)spent.tv_sec * 1000000000 + (uint64_t)spent.tv_nsec;
-}
-
 /* Borrows the report from the census. What is not written was said, and is missed. 0 or -ENOMEM. */
 static int put(struct goroutines_record *record, const struct thread_census *census)
 {
@@ -56,7 +48,7 @@ static int add(struct goroutines_record *record, pid_t pid, bool *found, const c
 int goroutines_record_report(struct goroutines_record *record, const struct report *report,
 			     bool always)
 {
-	uint64_t before_ns = cpu_ns();
+	uint64_t before_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	int error = 0;
 
 	if (!always && monotonic_ns() < record->due_ns)
@@ -69,7 +61,8 @@ int goroutines_record_report(struct goroutines_record *record, const struct repo
 		if (!process->exited && process->pid && process->pid <= INT32_MAX)
 			error = add(record, (pid_t)process->pid, &found, &why);
 	}
-	record->due_ns = monotonic_ns() + READING_SHARE * (cpu_ns() - before_ns);
+	record->due_ns =
+		monotonic_ns() + READING_SHARE * (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns);
 	return error;
 }
 

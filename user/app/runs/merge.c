@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/hash.h"
 #include "base/interrupt.h"
@@ -48,7 +49,7 @@ struct merge {
 
 static uint64_t time_ns_of(const struct recording_snapshot *snapshot)
 {
-	int64_t ns = (int64_t)snapshot->time.tv_sec * NS_PER_S + snapshot->time.tv_nsec;
+	int64_t ns = (int64_t)timespec_ns(&snapshot->time);
 
 	return ns > 0 ? (uint64_t)ns : 0;
 }

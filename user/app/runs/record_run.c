@@ -31,14 +31,6 @@ struct record_run {
 	bool said_too_big;
 };
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec spent;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
-	return (uint64_t)spent.tv_sec * 1000000000 + (uint64_t)spent.tv_nsec;
-}
-
 static bool is_too_big(struct record_run *run, pid_t pid)
 {
 	struct memory_status status;
@@ -80,12 +72,13 @@ static int memory_of(struct record_run *run, const struct snapshot_process *proc
 static int read_memories(struct record_run *run, const struct report *report,
 			 struct memory_history *memory)
 {
-	uint64_t before_ns = cpu_ns();
+	uint64_t before_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	int error = 0;
 
 	for (size_t i = 0; i < report->processes.count && !error; i++)
 		error = memory_of(run, report->processes.items[i].process, memory);
-	run->memory_due_ns = monotonic_ns() + MEMORY_SHARE * (cpu_ns() - before_ns);
+	run->memory_due_ns =
+		monotonic_ns() + MEMORY_SHARE * (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns);
 	return error;
 }
 

@@ -10,6 +10,7 @@
 
 #include "app/triage/goroutine_watch.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/search.h"
 #include "process/proc/process_list.h"
@@ -71,11 +72,7 @@ void population_free(struct population *population)
 /* By now. start_ticks are CLOCK_BOOTTIME's. */
 static double process_age_s(uint64_t start_ticks)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
-	       (double)start_ticks / (double)sysconf(_SC_CLK_TCK);
+	return clock_s(CLOCK_BOOTTIME) - (double)start_ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
 static struct member *member_new(pid_t pid, double now_s)
@@ -171,18 +168,10 @@ struct admission {
 /* The clock costs what a reading does. */
 #define ADMISSIONS_PER_LOOK 8
 
-static double cpu_now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static bool admits(struct admission *admission)
 {
 	if (admission->asked++ % ADMISSIONS_PER_LOOK == 0)
-		admission->closed = cpu_now_s() > admission->end_s;
+		admission->closed = clock_s(CLOCK_THREAD_CPUTIME_ID) > admission->end_s;
 	return !admission->closed;
 }
 
@@ -190,7 +179,8 @@ static int merge(struct population *population, const struct pid_list *pids, dou
 		 const struct reading_effort *effort)
 {
 	__typeof__(population->members) old = population->members, merged = {0};
-	struct admission admission = {.end_s = cpu_now_s() + effort->admission_s};
+	struct admission admission = {.end_s = clock_s(CLOCK_THREAD_CPUTIME_ID) +
+					       effort->admission_s};
 	pid_t own = getpid();
 	size_t next = 0;
 	int error = 0;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <zlib.h>
 
+#include "base/clock.h"
 #include "report/family.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -348,8 +349,7 @@ static void finish(struct profile *profile, const struct timespec *time, const c
 {
 	mappings(profile);
 	protobuf_number(&profile->out, PROFILE_DROP_FRAMES, string(profile, DROP_FRAMES));
-	protobuf_number(&profile->out, PROFILE_TIME_NANOS,
-			(uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec);
+	protobuf_number(&profile->out, PROFILE_TIME_NANOS, timespec_ns(time));
 	value_type(profile, PROFILE_PERIOD_TYPE, "space", "bytes");
 	protobuf_number(&profile->out, PROFILE_PERIOD, 1);
 	protobuf_number(&profile->out, PROFILE_DEFAULT_SAMPLE_TYPE, string(profile, shown));

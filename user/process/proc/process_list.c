@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/page.h"
 
@@ -163,12 +164,9 @@ static double seconds_of(const struct timeval *time)
 
 double process_cpu_s(pid_t pid)
 {
-	struct timespec used = {0};
 	clockid_t clock;
 
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
-		return 0;
-	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+	return clock_getcpuclockid(pid, &clock) ? 0 : clock_s(clock);
 }
 
 /* Where the kernel does not list them (CONFIG_PROC_CHILDREN), they count when they have ended. */

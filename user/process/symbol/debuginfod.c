@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/log.h"
@@ -237,10 +238,7 @@ struct debuginfod {
 
 static int64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
+	return (int64_t)(monotonic_ns() / 1000000);
 }
 
 static int watch_fd(struct debuginfod *debuginfod, int fd)

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "binary/parse/questions.h"
 #include "process/symbol/debuginfod.h"
@@ -249,10 +250,7 @@ static struct module *find_wanting(const struct modules *modules, bool *waiting)
 
 static int64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
+	return (int64_t)(monotonic_ns() / 1000000);
 }
 
 void modules_release_lines(struct modules *modules)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "report/history.h"
 #include "report/analyze/site_trend.h"
 #include "base/cleanup.h"
@@ -41,11 +42,6 @@ static const char *process_build_id(const struct report_process *process)
 
 /* -------- what a host saw of a series */
 
-static uint64_t wall_ns(const struct history_time *time)
-{
-	return (uint64_t)time->time.tv_sec * 1000000000 + (uint64_t)time->time.tv_nsec;
-}
-
 /* The times at which the host was recorded: around them its series only stands still. */
 static void times_of_host(const struct history *history, const struct report_host *host,
 			  size_t *from, size_t *to)
@@ -54,9 +50,11 @@ static void times_of_host(const struct history *history, const struct report_hos
 
 	*from = 0;
 	*to = count;
-	while (host && *from + 1 < count && wall_ns(&history->times.items[*from]) < host->first_ns)
+	while (host && *from + 1 < count &&
+	       timespec_ns(&history->times.items[*from].time) < host->first_ns)
 		++*from;
-	while (host && *to > *from + 1 && wall_ns(&history->times.items[*to - 1]) > host->last_ns)
+	while (host && *to > *from + 1 &&
+	       timespec_ns(&history->times.items[*to - 1].time) > host->last_ns)
 		--*to;
 }
 
@@ -224,7 +222,7 @@ static void note_since(const struct builder *builder, struct fleet_build *build,
 	if (!seen || seen->series.first >= history->times.count)
 		return;
 	host = host_of(builder, process->process, &place);
-	since = wall_ns(&history->times.items[seen->series.first]);
+	since = timespec_ns(&history->times.items[seen->series.first].time);
 	/* Before its recording began, a host counts as it was then. */
 	since = host ? MAX(since, host->first_ns) : since;
 	if (!build->since_ns || since < build->since_ns)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "report/store/database.h"
 #include "report/store/recorder_state.h"
@@ -46,7 +47,7 @@ static int put(sqlite3 *database, const struct stored_diagnosis *diagnosis, int6
 static int append(sqlite3 *database, const struct stored_diagnosis *diagnosis,
 		  const struct recorder_options *keep)
 {
-	int64_t time_ns = (int64_t)diagnosis->time.tv_sec * NS_PER_S + diagnosis->time.tv_nsec;
+	int64_t time_ns = (int64_t)timespec_ns(&diagnosis->time);
 	int64_t since_ns = keep->keep_ns ? time_ns - (int64_t)keep->keep_ns : INT64_MIN;
 	int64_t room = keep->keep_bytes ? (int64_t)(keep->keep_bytes / DIAGNOSES_SHARE) : INT64_MAX;
 	int error = strlen(diagnosis->answer) > DIAGNOSIS_BYTES_MAX

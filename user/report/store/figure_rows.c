@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "report/store/recording_state.h"
 
@@ -154,8 +155,7 @@ static int figure_bind(sqlite3_stmt *statement, int parameter, const struct figu
 	case FIGURE_TEXT:
 		return bind_text(statement, parameter, *(const char *const *)at);
 	case FIGURE_TIME:
-		return bind_number(statement, parameter,
-				   (uint64_t)time->tv_sec * NS_PER_S + (uint64_t)time->tv_nsec);
+		return bind_number(statement, parameter, timespec_ns(time));
 	case FIGURE_NAME:
 		return bind_text(statement, parameter, figure->name((unsigned)value));
 	case FIGURE_ID:

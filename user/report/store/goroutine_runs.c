@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "report/store/figure_rows.h"
 #include "report/store/recorder_state.h"
@@ -98,7 +99,7 @@ static int put_groups(struct goroutine_recorder *recorder, int64_t reading,
 
 static int64_t time_ns_of(const struct task_reading *reading)
 {
-	return (int64_t)reading->time.tv_sec * NS_PER_S + reading->time.tv_nsec;
+	return (int64_t)timespec_ns(&reading->time);
 }
 
 static int put(struct goroutine_recorder *recorder, const struct task_reading *reading)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "report/store/figure_rows.h"
 #include "report/store/recorder_state.h"
@@ -105,7 +106,7 @@ static int put_process(struct profile_writer *writer, int64_t number,
 
 static int64_t time_ns_of(const struct profile_report *report)
 {
-	return (int64_t)report->time.tv_sec * 1000000000 + report->time.tv_nsec;
+	return (int64_t)timespec_ns(&report->time);
 }
 
 static int put_report(struct profile_writer *writer, const struct profile_report *report)

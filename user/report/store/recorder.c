@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "report/store/checkpointer.h"
 #include "report/store/database.h"
@@ -501,8 +502,7 @@ static int snapshot_write(struct recorder *recorder, const struct snapshot *snap
 			  const char *label)
 {
 	struct kept_snapshot *kept = vec_push(&recorder->kept);
-	int64_t time_ns =
-		(int64_t)snapshot->time.tv_sec * 1000000000 + (int64_t)snapshot->time.tv_nsec;
+	int64_t time_ns = (int64_t)timespec_ns(&snapshot->time);
 
 	if (!kept)
 		return -ENOMEM;

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "report/store/recording_state.h"
 #include "report/store/schema.h"
@@ -355,7 +356,7 @@ static bool parse_before(const char *text, int64_t *before_ns)
 
 static int64_t wall_ns(const struct moment *moment)
 {
-	return (int64_t)moment->time.tv_sec * NS_PER_S + moment->time.tv_nsec;
+	return (int64_t)timespec_ns(&moment->time);
 }
 
 /* How long before the last it was; the wall's clock may have been set meanwhile. */

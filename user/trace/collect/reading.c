@@ -458,11 +458,8 @@ static bool slot_is_shown(const struct reading *reading, const struct lm_process
 
 static uint64_t age_of(const struct lm_process *raw)
 {
-	struct timespec now;
-	uint64_t now_ns;
+	uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
 
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	return raw->start_boottime_ns ? now_ns - MIN(now_ns, raw->start_boottime_ns) : 0;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 /* Pairs of malloc and free in one measurement: less than a millisecond under probes, for the time
@@ -25,10 +26,7 @@
 
 double probe_thread_cpu_s(void)
 {
-	struct timespec now = {0};
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	return clock_s(CLOCK_THREAD_CPUTIME_ID);
 }
 
 int probe_cost_read(const struct bpf_side *bpf, pid_t pid, struct lm_hits *hits)

@@ -46,14 +46,6 @@
 
 #define TRIES 8 /* while it counts */
 
-static uint64_t wall_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 /* Sum of the three deltas. */
 static uint64_t delta_sum(const struct go_program *program, uint64_t stats, size_t offset)
 {
@@ -73,7 +65,7 @@ static bool is_heap(uint64_t bytes)
 /* Two clocks of one moment: of a core file, that both can be. */
 static bool is_moment(const struct go_program *program, uint64_t wall, uint64_t since)
 {
-	uint64_t between = wall_ns() - monotonic_ns();
+	uint64_t between = clock_ns(CLOCK_REALTIME) - monotonic_ns();
 
 	if (!since || wall < since)
 		return false;
