@@ -72,19 +72,27 @@ static struct child *start(struct harness *harness, void (*prepare)(void))
 	return child;
 }
 
-static void jemalloc_that_samples_all_is_exact(void **state)
+/* Every block was sampled. Returns the profile, which the harness frees. */
+static json_t *expect_all_exact(struct harness *harness, struct child *target, const char *source)
 {
-	struct harness *harness = harness_any(state);
-	struct child *target = start(harness, every_block_is_sampled);
 	json_t *profile;
 
 	workload_do(harness, target, "keep");
-	profile = profile_in(PROFILE(harness, target), "jemalloc");
+	profile = profile_in(PROFILE(harness, target), source);
 	assert_int_equal(number_at(profile, "rate"), 1);
 	expect_exact(profile, "keep_small", 300, 300 * 1024);
 	expect_exact(profile, "keep_in_thread", 300, 300 * 1024);
 	expect_exact(profile, "keep_large", 20, 20 * 81920);
 	assert_null(profiled_site(profile, "make_and_free"));
+	return profile;
+}
+
+static void jemalloc_that_samples_all_is_exact(void **state)
+{
+	struct harness *harness = harness_any(state);
+	struct child *target = start(harness, every_block_is_sampled);
+	json_t *profile = expect_all_exact(harness, target, "jemalloc");
+
 	assert_null(profiled_site(profile, "keep_more"));
 	workload_do(harness, target, "more");
 	expect_exact(profile_in(PROFILE(harness, target), "jemalloc"), "keep_more", 100,
@@ -132,15 +140,8 @@ static void gperftools_is_exact(void **state)
 {
 	struct harness *harness = harness_any(state);
 	struct child *target = start(harness, the_heap_profiler_is_on);
-	json_t *profile;
 
-	workload_do(harness, target, "keep");
-	profile = profile_in(PROFILE(harness, target), "gperftools");
-	assert_int_equal(number_at(profile, "rate"), 1);
-	expect_exact(profile, "keep_small", 300, 300 * 1024);
-	expect_exact(profile, "keep_in_thread", 300, 300 * 1024);
-	expect_exact(profile, "keep_large", 20, 20 * 81920);
-	assert_null(profiled_site(profile, "make_and_free"));
+	expect_all_exact(harness, target, "gperftools");
 }
 
 static void a_process_without_a_profile_is_refused(void **state)
