@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "heap/runtime/class_origin.h"
 
 /* Likewise where not all roots are known: words that are no pointers may hold garbage. */
@@ -18,6 +19,12 @@
 #define HELD_SHARE 20
 /* And by this much: an engine's cache of numbers as strings fills to 0.8 MiB. */
 #define LANGUAGE_BYTES_MIN (1u << 20)
+
+/* A container that fills, and will have gained no more than this when it is full, is no leak. */
+#define FILLING_BYTES_MAX (64u << 20)
+/* Objects of one class in an entry of it: lines of a document. More are things that an entry
+ * collects. */
+#define ENTRY_OBJECTS_MAX 32
 
 static const struct retained_class *class_of(const struct retain_result *scan, uint64_t id)
 {
@@ -361,6 +368,95 @@ bool diagnose_find_native_class(const struct diagnosis_evidence *evidence,
 						  .is = class->total};
 	}
 	return most != 0;
+}
+
+static const struct bounded_container *bounded_at(const struct retain_result *scan,
+						  uint64_t address)
+{
+	size_t place = SORTED_BEFORE(container, scan->bounded.items, scan->bounded.count,
+				     container->address < address);
+
+	return place < scan->bounded.count && scan->bounded.items[place].address == address
+		       ? &scan->bounded.items[place]
+		       : NULL;
+}
+
+static uint64_t entries_at_first(const struct diagnosis_evidence *evidence,
+				 const struct bounded_container *container)
+{
+	const struct bounded_container *was = bounded_at(evidence->scans[0], container->address);
+
+	return was ? was->entries : 0;
+}
+
+/* A full one drops as many as it takes. */
+static bool fills(const struct diagnosis_evidence *evidence,
+		  const struct bounded_container *container)
+{
+	return container->entries < container->limit &&
+	       container->entries > entries_at_first(evidence, container);
+}
+
+/* The container that fills, on the path that most objects of the class share; NULL: none. */
+static const struct bounded_container *filling_on_path(const struct diagnosis_evidence *evidence,
+						       uint32_t class)
+{
+	const struct retain_result *last = evidence->scans[evidence->scan_count - 1];
+	const struct retained_path *path = NULL;
+
+	for (size_t i = 0; i < last->paths.count && !path; i++) {
+		if (last->paths.items[i].class == class)
+			path = &last->paths.items[i];
+	}
+	for (size_t i = 0; path && i < path->steps.count; i++) {
+		const struct bounded_container *container =
+			bounded_at(last, path->steps.items[i].address);
+
+		if (container && fills(evidence, container))
+			return container;
+	}
+	return NULL;
+}
+
+bool diagnose_find_filling(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	const struct retain_result *last;
+	const struct bounded_container *first = NULL;
+	uint64_t gained = 0, room = 0;
+
+	if (evidence->scan_count < GROWTH_SCANS_MIN || !diagnosis->class_count)
+		return false;
+	last = evidence->scans[evidence->scan_count - 1];
+	for (size_t i = 0; i < last->bounded.count; i++) {
+		const struct bounded_container *container = &last->bounded.items[i];
+
+		if (fills(evidence, container)) {
+			gained += container->entries - entries_at_first(evidence, container);
+			room += container->limit - container->entries;
+		}
+	}
+	for (size_t i = 0; i < diagnosis->class_count; i++) {
+		const struct diagnosed_class *class = &diagnosis->classes[i];
+		const struct bounded_container *found = filling_on_path(evidence, class->class);
+
+		if (!found || class->is.blocks > class->was.blocks + gained * ENTRY_OBJECTS_MAX)
+			return false;
+		first = first ? first : found;
+	}
+	if ((double)diagnosis->class_bytes / (double)gained * (double)room > FILLING_BYTES_MAX)
+		return false;
+	diagnosis->filling = *first;
+	diagnosis->filling_was = entries_at_first(evidence, first);
+	return true;
+}
+
+bool diagnose_is_filling(const struct retain_result *scan)
+{
+	for (size_t i = 0; i < scan->bounded.count; i++) {
+		if (scan->bounded.items[i].entries < scan->bounded.items[i].limit)
+			return true;
+	}
+	return false;
 }
 
 uint64_t diagnose_held_bytes(const struct retain_result *scan)

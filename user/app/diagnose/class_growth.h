@@ -42,6 +42,16 @@ uint64_t diagnose_find_garbage(const struct diagnosis_evidence *evidence,
 bool diagnose_garbage_grew(const struct diagnosis_evidence *evidence, uint32_t class,
 			   struct diagnosed_class *found);
 
+/*
+ * Whether containers with limits of their own, not full yet, explain the classes that grow: the
+ * path to each class leads through one that gained entries, there are not many more objects than
+ * entries, and what is left to fill will take little memory. Fills diagnosis->filling.
+ */
+bool diagnose_find_filling(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis);
+
+/* Whether a container of the scan may fill yet: paths to all classes that grow are wanted then. */
+bool diagnose_is_filling(const struct retain_result *scan);
+
 /* Whether classes that grow are of the program, or grow by much of what is held: caches of the
  * language's own fill while a program warms up. */
 bool diagnose_are_objects_many(const struct diagnosis *diagnosis);
