@@ -20,6 +20,8 @@
 /* And by this much: an engine's cache of numbers as strings fills to 0.8 MiB. */
 #define LANGUAGE_BYTES_MIN (1u << 20)
 
+/* A leak that lasts has a rate: what grew in one of two intervals only came and went by chance. */
+#define HALF_RATE 0.5
 /* A container that fills, and will have gained no more than this when it is full, is no leak. */
 #define FILLING_BYTES_MAX (64u << 20)
 /* Objects of one class in an entry of it: lines of a document. More are things that an entry
@@ -67,6 +69,23 @@ static uint64_t least_growth(const struct retain_result *scan, const struct reta
 	return is_doubtful(scan, class) ? DOUBTFUL_OBJECTS_MIN : OBJECTS_MIN;
 }
 
+static double scan_seconds(const struct retain_result *scan)
+{
+	return (double)scan->time.tv_sec + (double)scan->time.tv_nsec / 1e9;
+}
+
+/* Two intervals alone may both rise by chance: each must do so at HALF_RATE of the rate of both. */
+static bool is_even(const struct diagnosis_evidence *evidence, double first, double middle,
+		    double end)
+{
+	double began = scan_seconds(evidence->scans[0]);
+	double all = scan_seconds(evidence->scans[2]) - began;
+	double early = all > 0 ? (scan_seconds(evidence->scans[1]) - began) / all : 0.5;
+	double gained = (middle - first) / (end - first);
+
+	return gained >= early * HALF_RATE && 1 - gained >= (1 - early) * HALF_RATE;
+}
+
 typedef struct retention_total count_class(const struct retained_class *class);
 
 /* In both halves, and without falling back: a collector may have run in any of the steps. */
@@ -88,6 +107,9 @@ static bool rises(const struct diagnosis_evidence *evidence, const struct retain
 		before = now;
 	}
 	falls += before - MIN(before, end);
+	if (evidence->scan_count == GROWTH_SCANS_MIN &&
+	    !is_even(evidence, (double)first, (double)before, (double)end))
+		return false;
 	/* What stood still at the last scans has stopped growing: a ring buffer, a cache that is
 	 * full. */
 	if (last >= GROWTH_SCANS_MIN &&
