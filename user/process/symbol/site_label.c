@@ -78,8 +78,10 @@ static bool ends_in(const char *text, size_t length, const char *word)
 	return length >= size && !strncasecmp(text + length - size, word, size);
 }
 
-/* Without what only varies a name: "g_malloc0_n", redis's "ztrymalloc_usable_internal", and GCC's
- * "xmalloc.constprop.0". */
+/*
+ * Without what only varies a name: "g_malloc0_n", redis's "ztrymalloc_usable_internal", and GCC's
+ * "xmalloc.constprop.0".
+ */
 static size_t base_length(const char *part, size_t length)
 {
 	static const char *const endings[] = {"_internal", "_usable", "_no_tcache", "_n"};
@@ -415,8 +417,10 @@ static bool is_native_method(const struct frame *frame)
 	return is_java(frame) && !frame->line;
 }
 
-/* What wraps a library for the program comes after the program's own, in this order: packages, then
- * native methods with their own package. */
+/*
+ * What wraps a library for the program comes after the program's own, in this order: packages, then
+ * native methods with their own package.
+ */
 const struct frame *site_label_program(const struct frames *frames)
 {
 	const struct frame *packaged = NULL, *native = NULL;
@@ -436,8 +440,10 @@ const struct frame *site_label_program(const struct frames *frames)
 	return packaged ? packaged : native;
 }
 
-/* The function that a goroutine runs: runtime.goexit stands as its caller (runtime/proc.go,
- * newproc1). NULL: none, or the runtime's own. */
+/*
+ * The function that a goroutine runs: runtime.goexit stands as its caller (runtime/proc.go,
+ * newproc1). NULL: none, or the runtime's own.
+ */
 static const struct frame *goroutine_function(const struct frames *frames)
 {
 	for (size_t i = 1; i < frames->list.count; i++) {
@@ -504,16 +510,19 @@ static void step_add(struct step_list *list, const struct frame *frame, bool pla
 	list->next = frame + 1;
 }
 
-/* A frame that says more of how the program came to its first frame: not the `main` in C beneath
- * code of another language. */
+/*
+ * A frame that says more of how the program came to its first frame: not the `main` in C beneath
+ * code of another language.
+ */
 static bool is_caller(const struct frames *frames, const struct frame *frame,
 		      const struct frame *program)
 {
 	return is_programs(frames, frame) && (language_of(frame) || !language_of(program));
 }
 
-/* `most` of the program's frames, from its first one on; the last is of another package if one
- * is. */
+/*
+ * `most` of the program's frames, from its first one on; the last is of another package if one is.
+ */
 static void add_program(const struct frames *frames, const struct frame *program, size_t most,
 			struct step_list *list)
 {
