@@ -28,7 +28,7 @@ static bool is_of_rust_library(const char *function)
 	return text_begins_with_any(function, beginnings, ARRAY_SIZE(beginnings));
 }
 
-/* Between PyObject_Malloc and the code that makes an object (CPython, Objects/obmalloc.c). */
+/* Between PyObject_Malloc and the code that creates an object (CPython, Objects/obmalloc.c). */
 static bool is_of_python_allocator(const char *function)
 {
 	static const char *const beginnings[] = {"pymalloc_",
@@ -59,7 +59,7 @@ static bool is_starter(const char *function)
 	return false;
 }
 
-/* For a readable name, the last part of its path without parameters. Returns its length. */
+/* Finds the last part of a readable name's path, without parameters. Returns its length. */
 static size_t last_part(const char *function, const char **begin)
 {
 	size_t length = strcspn(function, "(<");
@@ -79,7 +79,7 @@ static bool ends_in(const char *text, size_t length, const char *word)
 }
 
 /*
- * Without what only varies a name: "g_malloc0_n", redis's "ztrymalloc_usable_internal", and GCC's
+ * Strips variants of a name: "g_malloc0_n", redis's "ztrymalloc_usable_internal", and GCC's
  * "xmalloc.constprop.0".
  */
 static size_t base_length(const char *part, size_t length)
@@ -123,8 +123,8 @@ static bool is_wrapper(const char *function)
 }
 
 /*
- * Languages whose frames are known beside the native ones of their runtime: what of both is not the
- * user's.
+ * Languages whose frames are known beside the native ones of their runtime: frames of the runtime
+ * or the library are not the user's.
  */
 
 static bool is_of_module(const struct frame *frame, const char *module)
@@ -160,7 +160,7 @@ static bool is_java(const struct frame *frame)
 	return is_of_module(frame, FRAME_JAVA);
 }
 
-/* Stubs of the VM's have no file. */
+/* Stubs of the VM have no file. */
 static bool is_of_java_library(const struct frame *frame)
 {
 	static const char *const packages[] = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
@@ -184,7 +184,7 @@ static bool is_javascript(const struct frame *frame)
 	return is_of_module(frame, FRAME_JAVASCRIPT);
 }
 
-/* Scripts of Node's, and V8's builtins, which have none. */
+/* Node's own scripts, and V8's builtins, which have no file. */
 static bool is_of_node_library(const struct frame *frame)
 {
 	return !frame->file || text_begins(frame->file, "node:");
@@ -203,7 +203,7 @@ static bool is_compiled(const struct frame *frame)
 	       frame->function;
 }
 
-/* In a perf map .NET's code has its assembly, "[System.Private.CoreLib] …". */
+/* In a perf map .NET code has its assembly, "[System.Private.CoreLib] …". */
 static bool is_of_dotnet_library(const struct frame *frame)
 {
 	static const char *const libraries[] = {"System.", "Microsoft.", "Internal.", "Interop.",
@@ -246,14 +246,14 @@ static bool is_of_ocaml(const struct frame *frame)
 	return frame->function && text_begins_with_any(frame->function, names, ARRAY_SIZE(names));
 }
 
-/* "main.serve": in C, a dot comes only before what a compiler adds ("serve.part.0"). */
+/* "main.serve": in C, a dot comes only before a compiler's suffix ("serve.part.0"). */
 static bool is_go(const struct frame *frame)
 {
 	return frame->function &&
 	       (text_begins(frame->function, "main.") || text_begins(frame->function, "runtime."));
 }
 
-/* "/usr/lib/go-1.19/src/net/http/server.go": packages from elsewhere have a host's name there. */
+/* "/usr/lib/go-1.19/src/net/http/server.go": packages from elsewhere have a host name there. */
 static bool is_in_goroot(const char *file)
 {
 	const char *source = strstr(file, "/src/");
@@ -277,7 +277,7 @@ static bool is_of_go_library(const struct frame *frame)
 	       strstr(frame->function, "._Cfunc_") || strstr(frame->function, "._cgo_");
 }
 
-/* What stands between C and Go (runtime/cgo), and packages that come with the compiler. */
+/* Code between C and Go (runtime/cgo), and packages that come with the compiler. */
 static bool is_of_go(const struct frame *frame)
 {
 	static const char *const names[] = {"_cgo_",	"x_cgo_",    "crosscall",
@@ -291,8 +291,9 @@ static bool is_of_go(const struct frame *frame)
 static const struct language {
 	bool (*has)(const struct frame *frame); /* the frame is written in it */
 	bool (*is_library)(
-		const struct frame *frame); /* of such a frame: it comes with the language */
-	bool (*is_runtime)(const struct frame *frame); /* where the stack has such frames */
+		const struct frame *frame); /* such a frame comes with the language */
+	/* a runtime's frame, in a stack with such frames */
+	bool (*is_runtime)(const struct frame *frame);
 } languages[] = {
 	{is_python, is_of_python_library, is_of_interpreter},
 	{is_java, is_of_java_library, is_of_vm},
@@ -302,7 +303,7 @@ static const struct language {
 	{is_go, is_of_go_library, is_of_go},
 };
 
-/* NULL: in none of those. */
+/* Returns NULL if it is in none of those. */
 static const struct language *language_of(const struct frame *frame)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(languages); i++) {
@@ -312,7 +313,7 @@ static const struct language *language_of(const struct frame *frame)
 	return NULL;
 }
 
-/* The runtime's own code, where its callers are known. */
+/* The runtime's own code, if its callers are known. */
 static bool is_of_runtime(const struct frames *frames, const struct frame *frame)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(languages); i++) {
@@ -372,7 +373,7 @@ static bool is_programs(const struct frames *frames, const struct frame *frame)
 	       (is_in_file(frame) && !is_shared_library(frame->module));
 }
 
-/* Installed by a package manager: part of the program, but not what its authors write. */
+/* Installed by a package manager: part of the program, but not written by its authors. */
 static bool is_of_package(const struct frame *frame)
 {
 	static const char *const places[] = {"/node_modules/", "-packages/", "/pkg/mod/",
@@ -399,7 +400,7 @@ static size_t java_package_length(const char *function)
 	return dots[0];
 }
 
-/* Java says nothing of where a class was installed: a library's caller is in another package. */
+/* Java does not record where a class was installed: a library's caller is in another package. */
 static bool is_of_other_package(const struct frame *frame, const struct frame *program)
 {
 	size_t length, other;
@@ -418,8 +419,8 @@ static bool is_native_method(const struct frame *frame)
 }
 
 /*
- * What wraps a library for the program comes after the program's own, in this order: packages, then
- * native methods with their own package.
+ * Wrappers of a library for the program rank below the program's own code, in this order: packages,
+ * then native methods with their own package.
  */
 const struct frame *site_label_program(const struct frames *frames)
 {
@@ -441,7 +442,7 @@ const struct frame *site_label_program(const struct frames *frames)
 }
 
 /*
- * The function that a goroutine runs: runtime.goexit stands as its caller (runtime/proc.go,
+ * Returns the function that a goroutine runs: runtime.goexit is its caller (runtime/proc.go,
  * newproc1). NULL: none, or the runtime's own.
  */
 static const struct frame *goroutine_function(const struct frames *frames)
@@ -483,7 +484,7 @@ const struct frame *site_label_frame(const struct frames *frames)
 	return named || !frames->list.count ? named : frames->list.items;
 }
 
-/* The code of another library, without symbols, that the label has called; NULL: none. */
+/* Returns the code of another library, without symbols, that the label called; NULL: none. */
 static const struct frame *nameless_before(const struct frames *frames, const struct frame *label)
 {
 	for (const struct frame *frame = frames->list.items; frame < label; frame++) {
@@ -495,7 +496,7 @@ static const struct frame *nameless_before(const struct frames *frames, const st
 }
 
 struct step_list {
-	const struct frame *next; /* behind the last one */
+	const struct frame *next; /* after the last one */
 	struct label_step *steps;
 	size_t count, most;
 };
@@ -511,8 +512,8 @@ static void step_add(struct step_list *list, const struct frame *frame, bool pla
 }
 
 /*
- * A frame that says more of how the program came to its first frame: not the `main` in C beneath
- * code of another language.
+ * Returns whether a frame explains how the program reached its first frame: not the `main` in C
+ * beneath code of another language.
  */
 static bool is_caller(const struct frames *frames, const struct frame *frame,
 		      const struct frame *program)
@@ -521,7 +522,8 @@ static bool is_caller(const struct frames *frames, const struct frame *frame,
 }
 
 /*
- * `most` of the program's frames, from its first one on; the last is of another package if one is.
+ * Adds `most` of the program's frames, from its first one on; the last is of another package, if
+ * any is.
  */
 static void add_program(const struct frames *frames, const struct frame *program, size_t most,
 			struct step_list *list)
@@ -582,7 +584,7 @@ const char *site_label_function(const struct frames *frames)
 	return frame ? frame->function : NULL;
 }
 
-/* The length of template arguments that begin here, brackets included; 0: they are none. */
+/* Returns the length of template arguments that begin here, brackets included; 0: none. */
 static size_t arguments_length(const char *name, size_t at)
 {
 	size_t depth = 0;
