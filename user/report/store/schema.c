@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Row ids instead of names where rows are many; no index where a primary key will do. */
+/* Row ids instead of names in large tables; no index where a primary key suffices. */
 static const char snapshots_sql[] =
 	"CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"
 	"CREATE TABLE snapshots("
@@ -28,7 +28,7 @@ static const char snapshots_sql[] =
 	" container_id TEXT, namespace TEXT, pod TEXT, container TEXT,"
 	" host TEXT);" /* hosts.name; NULL: the one that meta names */
 	"CREATE TABLE modules(id INTEGER PRIMARY KEY, path TEXT NOT NULL, build_id TEXT);"
-	/* Where a module lay in a process: address = bias + frames.offset. */
+	/* Position of a module in a process: address = bias + frames.offset. */
 	"CREATE TABLE mappings("
 	" process INTEGER NOT NULL, module INTEGER NOT NULL, bias INTEGER NOT NULL,"
 	" PRIMARY KEY(process, module)) WITHOUT ROWID;"
@@ -57,13 +57,13 @@ static const char snapshots_sql[] =
 	" freed_bytes INTEGER NOT NULL, freed_count INTEGER NOT NULL,"
 	" oldest_ms INTEGER," /* NULL: ages were not read */
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;"
-	/* Blocks at least so old. */
+	/* Blocks at least this old. */
 	"CREATE TABLE ages("
 	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
 	" s1 INTEGER, s10 INTEGER, min1 INTEGER, min10 INTEGER, h1 INTEGER, h6 INTEGER,"
 	" day1 INTEGER,"
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;"
-	/* process 0: the sum over all, with what no process could be charged with. */
+	/* process 0: the sum over all, plus losses charged to none. */
 	"CREATE TABLE ledgers("
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
 	" state INTEGER NOT NULL," /* 0 alive, 1 exited, 2 gone from the reports */
@@ -75,19 +75,21 @@ static const char snapshots_sql[] =
 	" failed INTEGER NOT NULL, abandoned INTEGER NOT NULL, outstanding_bytes INTEGER NOT NULL,"
 	" scanned INTEGER NOT NULL, moved INTEGER NOT NULL,"
 	" PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
-	/* Only what is not zero; written with each row of ledgers. */
+	/* Only nonzero ones; written with each row of ledgers. */
 	"CREATE TABLE losses("
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
 	" kind TEXT NOT NULL," /* dropped, lost_stack, walk_end, inexact, inexact_pid */
 	" cause TEXT NOT NULL, count INTEGER NOT NULL,"
 	" PRIMARY KEY(snapshot, process, kind, cause)) WITHOUT ROWID;"
-	/* For a site's outstanding blocks, those of ended threads; holds as in `points`. */
+	/* A site's outstanding blocks of ended threads; holds as in `points`. */
 	"CREATE TABLE by_dead("
 	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
 	" bytes INTEGER NOT NULL, count INTEGER NOT NULL,"
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;"
-	/* Of programs that sample themselves: what their numbers rest on. Holds as in `points`;
-	   zeros: its numbers are exact, or there is nothing left. */
+	/*
+	 * Of programs that sample themselves: the basis of their estimates. Holds as in `points`;
+	 * zeros: its numbers are exact, or nothing is left.
+	 */
 	"CREATE TABLE estimates("
 	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
 	" hit_bytes REAL NOT NULL,"	 /* that one hit of the sampler stands for */
@@ -96,11 +98,11 @@ static const char snapshots_sql[] =
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;";
 
 /*
- * Dead threads. As everywhere, a row holds until the next one of the same creator, and snapshots
- * with `is_full` have a row for everything.
+ * Dead threads. As elsewhere, a row holds until the next one of the same creator, and snapshots
+ * with `is_full` have a row for everything present.
  */
 static const char threads_sql[] =
-	/* Creators of dead threads, and what these ran. */
+	/* Creators of dead threads, and these threads' functions. */
 	"CREATE TABLE creators("
 	" id INTEGER PRIMARY KEY,"
 	" process INTEGER NOT NULL,"
@@ -120,8 +122,8 @@ static const char threads_sql[] =
 	" PRIMARY KEY(snapshot, creator)) WITHOUT ROWID;";
 
 /*
- * Where the memory of a process was, as `leakmon memory` has it. A row holds until the next one of
- * the same process, full snapshots or not.
+ * The composition of a process's memory, as in `leakmon memory`. A row holds until the next one of
+ * the same process, regardless of full snapshots.
  */
 static const char memory_sql[] =
 	"CREATE TABLE memory("
@@ -137,7 +139,7 @@ static const char memory_sql[] =
 	" huge_bytes INTEGER NOT NULL, huge_zero_bytes INTEGER NOT NULL,"
 	" not_known TEXT," /* why not all is */
 	" PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
-	/* Parts that are not zero. */
+	/* Nonzero parts. */
 	"CREATE TABLE memory_parts("
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL, part TEXT NOT NULL,"
 	" resident_bytes INTEGER NOT NULL, swap_bytes INTEGER NOT NULL,"
@@ -145,7 +147,7 @@ static const char memory_sql[] =
 
 /*
  * Results of `leakmon retain`, beside the snapshots but independent of them: a recording may have
- * only these, or get them while another process adds snapshots. Classes and roots are meant by
+ * only these, or get them while another process adds snapshots. Classes and roots are identified by
  * their number within the run; `stack` is the number of a stack as in `sites`.
  */
 static const char retain_sql[] =
@@ -170,7 +172,7 @@ static const char retain_sql[] =
 	" direct_blocks INTEGER NOT NULL, direct_bytes INTEGER NOT NULL,"
 	" indirect_blocks INTEGER NOT NULL, indirect_bytes INTEGER NOT NULL,"
 	" through_blocks INTEGER NOT NULL, through_bytes INTEGER NOT NULL,"
-	/* Blocks that only stacks and registers lead to. */
+	/* Blocks held by stacks and registers only. */
 	" passing_blocks INTEGER NOT NULL, passing_bytes INTEGER NOT NULL,"
 	" dropped INTEGER NOT NULL);" /* allocations that could not be tracked */
 	/* Roots in the order of bytes reached. */
@@ -212,8 +214,9 @@ static const char retain_sql[] =
 	" turn INTEGER NOT NULL, turns INTEGER NOT NULL,"
 	" skipped INTEGER NOT NULL," /* steps left out before this one */
 	" PRIMARY KEY(retain, path, position)) WITHOUT ROWID;"
-	/* Every block is counted in one row: by verdict, root of its shortest path, class,
-	 * stack. */
+	/*
+	 * Every block is counted in one row: by verdict, root of its shortest path, class, stack.
+	 */
 	"CREATE TABLE retain_samples("
 	" retain INTEGER NOT NULL, position INTEGER NOT NULL,"
 	" verdict TEXT NOT NULL, root INTEGER, class INTEGER NOT NULL, stack TEXT,"
@@ -229,8 +232,8 @@ static const char retain_sql[] =
 	" PRIMARY KEY(stack, position)) WITHOUT ROWID;";
 
 /*
- * Reports of `leakmon record --profile`. NULL among real numbers: not known; rates are a second's,
- * limits those of 95 %. `stack` is a number of retain_stacks, as for runs of `leakmon retain`.
+ * Reports of `leakmon record --profile`. NULL among real numbers: unknown; rates are per second,
+ * limits are 95 %. `stack` is a number of retain_stacks, as for runs of `leakmon retain`.
  */
 static const char profiles_sql[] =
 	"CREATE TABLE profiles("
@@ -251,7 +254,7 @@ static const char profiles_sql[] =
 	" net_blocks_high REAL, memory_bytes REAL, memory_growth REAL, explained REAL,"
 	" chosen_growth REAL, chosen_confidence REAL,"
 	" PRIMARY KEY(profile, process)) WITHOUT ROWID;"
-	/* Surest growth first. */
+	/* Most certain growth first. */
 	"CREATE TABLE profile_sites("
 	" profile INTEGER NOT NULL, process INTEGER NOT NULL, site INTEGER NOT NULL,"
 	" stack TEXT NOT NULL, walk_end TEXT NOT NULL, verdict TEXT NOT NULL, why TEXT,"
@@ -288,9 +291,9 @@ static const char goroutines_sql[] =
 	" stack TEXT, creator TEXT," /* NULL: not known */
 	" group_id TEXT NOT NULL,"   /* the same on every run of the program */
 	" state TEXT, count INTEGER NOT NULL,"
-	/* Those of which it is known since when they wait. */
+	/* Goroutines whose waiting time is known. */
 	" waits_known INTEGER NOT NULL, longest_ns INTEGER NOT NULL, shortest_ns INTEGER NOT NULL,"
-	/* Since the first reading: `readings` before this one, 0: it is the first. */
+	/* Since the first reading: `readings` earlier ones, 0: this is the first. */
 	" readings INTEGER NOT NULL, span_ns INTEGER NOT NULL, first_count INTEGER NOT NULL,"
 	" come INTEGER NOT NULL, gone INTEGER NOT NULL, verdict TEXT NOT NULL,"
 	" PRIMARY KEY(reading, position)) WITHOUT ROWID;"
@@ -302,7 +305,7 @@ static const char goroutines_sql[] =
 	" rate INTEGER NOT NULL," /* bytes for each sample; 0: not known */
 	" collected INTEGER NOT NULL, collections INTEGER NOT NULL,"
 	" collected_ns INTEGER NOT NULL, monotonic_ns INTEGER NOT NULL);"
-	/* What was sampled since the program began. */
+	/* Samples since the program began. */
 	"CREATE TABLE heap_profile_sites("
 	" retain INTEGER NOT NULL, position INTEGER NOT NULL,"
 	" stack TEXT NOT NULL, size INTEGER NOT NULL," /* of an object */
@@ -324,7 +327,7 @@ static const char hosts_sql[] =
 	"CREATE TABLE hosts("
 	" name TEXT PRIMARY KEY,"
 	" boot_id TEXT, kernel TEXT," /* NULL: not known */
-	/* For its own snapshots. */
+	/* Of its own snapshots. */
 	" snapshots INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL"
 	") WITHOUT ROWID;";
 
