@@ -43,8 +43,8 @@ static __always_inline void site_count_death(u32 index, u64 size)
 static __always_inline bool over_share(s64 used, s64 own, u64 room)
 {
 	/*
-	 * A lone process may soon have company: processes that have not allocated yet are not
-	 * counted.
+	 * At least two: a second process may run already, since processes are counted only from
+	 * their first allocation on.
 	 */
 	u64 alive = processes_alive > 2 ? processes_alive : 2;
 

@@ -190,14 +190,14 @@ struct call {
 
 /* --- the latest call without a followed return: calls inside it are not counted --- */
 struct unfollowed_call {
-	u64 sp; /* as above; 0: none */
+	u64 sp; /* as in struct call; 0: none */
 	u64 return_address;
 	u32 function;
 };
 
 /* --- a call that may throw, and so may never return: see throwing.bpf.h --- */
 struct throwing_call {
-	u64 sp; /* as above */
+	u64 sp; /* as in struct call */
 	u64 return_address;
 	u64 fp; /* of the caller */
 	u64 size;

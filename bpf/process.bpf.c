@@ -94,7 +94,7 @@ static __always_inline bool stop_launched(struct task_struct *task)
 	if (!launched_tgid || (u32)task->tgid != launched_tgid)
 		return false;
 	start = BPF_CORE_READ(task, group_leader, start_boottime);
-	/* The first exec is its own: until then leakmon keeps it waiting, alive. */
+	/* The first exec is the launched program's: its process waits until then. */
 	if (!launched_start)
 		launched_start = start;
 	if (launched_start != start)

@@ -15,7 +15,7 @@ double clock_s(clockid_t clock);
 
 /* Returns CLOCK_MONOTONIC, the clock of the BPF side (bpf_ktime_get_ns), in nanoseconds. */
 uint64_t monotonic_ns(void);
-/* Returns the same clock in seconds. */
+/* Returns CLOCK_MONOTONIC in seconds. */
 double monotonic_s(void);
 
 /*

@@ -45,7 +45,7 @@ int text_is_printable(uint32_t code);
  */
 void text_print_inert(FILE *out, const char *text);
 
-/* Returns the same as a string that the caller frees, or NULL when out of memory. */
+/* Returns what text_print_inert() prints; the caller frees. NULL: out of memory. */
 char *text_inert(const char *text);
 
 bool text_begins(const char *text, const char *beginning);

@@ -57,7 +57,7 @@ struct diagnosed_blocks {
 /* Blocks of a class at the first scan and at the last. */
 struct diagnosed_class {
 	uint32_t class; /* of diagnosis.retention */
-	/* excluding blocks held by stacks and registers only: only the rest rises */
+	/* lasting blocks rise; `was` and `is` exclude blocks that only stacks and registers hold */
 	bool lasting;
 	bool garbage; /* unreachable objects, without a collector; bytes are estimated */
 	struct retention_total was, is;
@@ -172,7 +172,7 @@ struct diagnosis {
 	struct diagnosed_mapper mapper;
 	struct diagnosed_kernel kernel;	      /* of most of DIAGNOSED_KERNEL */
 	struct diagnosed_sysv sysv;	      /* of DIAGNOSED_SYSV */
-	struct diagnosed_ended ended_threads; /* of DIAGNOSED_THREADS that do not live */
+	struct diagnosed_ended ended_threads; /* of DIAGNOSED_THREADS: threads that have ended */
 	const struct live_group *creator;     /* of most lasting threads */
 	double creator_share;		      /* lower bound of the growth that these explain */
 	struct {
@@ -186,8 +186,8 @@ struct diagnosis {
 	/* Increasing garbage whose collection would free the answer's blocks. */
 	bool has_awaited;
 	struct diagnosed_class awaited;
-	struct diagnosed_class
-		classes[DIAGNOSIS_CLASSES_MAX]; /* held objects that increased at every scan */
+	/* held objects that increased at every scan */
+	struct diagnosed_class classes[DIAGNOSIS_CLASSES_MAX];
 	size_t class_count;
 	uint64_t class_bytes; /* growth of all classes of increasing objects */
 	/* Of native blocks: the class with the largest increase of unreachable ones. */

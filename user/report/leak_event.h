@@ -34,7 +34,7 @@ struct leak_event {
 	const char *comm, *exe, *cgroup;
 	const struct container *container; /* NULL: none */
 	const char *quantity;		   /* "heap", "mapping", ...; static; NULL: of a limit */
-	/* The name of the verdict, and of the previous one; static; NULL: of a limit; unknown. */
+	/* Names of this verdict and of the previous one; static; NULL: a limit's; unknown. */
 	const char *verdict, *was;
 	/*
 	 * The class of the growing blocks, and the root that holds them; untrusted; NULL: unknown.

@@ -47,7 +47,7 @@ struct memory_split {
 	 * one. Not recorded; 0: unknown.
 	 */
 	uint64_t go_live, go_goal, go_collections;
-	/* For a JVM, .NET and V8: the same. */
+	/* the counterpart for a JVM, .NET and V8 */
 	struct heap_floor floor;
 	uint64_t java_limit;	/* -Xmx */
 	uint64_t dotnet_budget; /* of small objects, until the next collection */

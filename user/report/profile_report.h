@@ -73,8 +73,8 @@ struct profile_report_site {
 	struct frames frames; /* owned */
 	enum lm_walk_end end;
 	struct site_judgement judgement;
-	uint64_t
-		examples[PROFILE_EXAMPLES]; /* not shown and not recorded: for a scan of the heap */
+	/* not shown and not recorded: for a scan of the heap */
+	uint64_t examples[PROFILE_EXAMPLES];
 	size_t example_count;
 };
 

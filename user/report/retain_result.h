@@ -223,8 +223,8 @@ struct retained_sample {
 struct retained_probable {
 	uint32_t class;
 	struct retention_total total;
-	uint64_t others,
-		gone; /* of the same class, and how many of them were freed or written to */
+	/* of the same class, and how many of them were freed or written to */
+	uint64_t others, gone;
 };
 
 /* The walk of a managed heap. */

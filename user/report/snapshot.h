@@ -289,7 +289,7 @@ void snapshot_keep_host(struct snapshot *snapshot, const char *host);
  */
 bool ledger_agrees(const struct snapshot *snapshot, const struct ledger *ledger);
 
-/* Marks its numbers as not exact, for this cause. */
+/* Marks the process's numbers as not exact, with the cause. */
 void snapshot_mark_inexact(struct snapshot_process *process, enum inexact_cause cause);
 
 /* Returns the number of processes with that cause. */

@@ -34,9 +34,8 @@ struct sysv_report {
 	 * processes of the same users; without a target, all. The largest first.
 	 */
 	VEC(struct sysv_segment) list;
-	struct sysv_total all, unattached,
-		orphans; /* orphans: unattached, and their creator ended */
-	bool has_growth; /* there was an earlier reading */
+	struct sysv_total all, unattached, orphans; /* orphans: unattached, creator ended */
+	bool has_growth;			    /* there was an earlier reading */
 	uint64_t since_ms;
 	int64_t growth; /* of unattached bytes, since the first reading */
 };

@@ -94,7 +94,7 @@ int task_report_compare(const struct task_report *before, struct task_report *af
 /* Returns the first frame outside Go's runtime; else the innermost one; NULL: none. */
 const struct frame *goroutine_place(const struct frames *frames);
 
-/* Their names in reports. */
+/* The names of a kind of task in reports. */
 struct task_kind {
 	const char *one, *many; /* "goroutine", "goroutines" */
 	const char *runtime;	/* "Go" */

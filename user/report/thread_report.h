@@ -21,7 +21,7 @@ struct thread_holder {
 	enum verdict verdict; /* VERDICT_LOST: nothing holds it */
 	size_t count;	      /* threads */
 	uint64_t first, last; /* in the root or block: the lowest and the highest offset */
-	/* index in holding->result.paths: to one of them; RESULT_NONE: none */
+	/* index in holding->result.paths of a path to one of them; RESULT_NONE: none */
 	uint32_t path;
 };
 

@@ -217,13 +217,13 @@ struct triage_machine {
 };
 
 /*
- * Return "slab", "page-tables", ..., as in JSON; the same in words; and the quantity as which it is
- * judged.
+ * Return a part's name in JSON ("slab", "page-tables", ...); its name in words; and the quantity
+ * whose limits its verdict uses.
  */
 const char *triage_machine_name(enum machine_part part);
 const char *triage_machine_words(enum machine_part part);
 enum quantity triage_machine_quantity(enum machine_part part);
-/* Returns whether it is allocated by the kernel's own call stacks. */
+/* Returns whether the kernel's own call stacks allocate that part. */
 bool triage_machine_is_kernels(enum machine_part part);
 
 struct triage_entry {

@@ -185,8 +185,8 @@ static void charge(struct worker *worker, uint64_t key, uint32_t deadline_ms, ui
 }
 
 /*
- * Returns the time limit for the next request in *slot_ms. Returns 0; -ETIME: too little is left to
- * call a file hung.
+ * Computes the time limit for the next request in *slot_ms. Returns 0; -ETIME: too little is left
+ * to call a file hung.
  */
 static int find_slot(const struct worker *worker, uint64_t key, uint32_t deadline_ms,
 		     uint32_t *slot_ms)

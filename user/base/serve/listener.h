@@ -18,7 +18,7 @@ struct listener;
  */
 bool listener_is_address(const char *text);
 
-/* Listens there, and logs the address. Returns 0, or -errno after an error message. */
+/* Listens at an address of that form, and logs it. Returns 0, or -errno after an error message. */
 int listener_open(struct listener **listener, const char *address);
 /* Ends the server. NULL is allowed. */
 void listener_close(struct listener *listener);

@@ -14,8 +14,8 @@
 #include "binary/arch/machine.h"
 
 /*
- * Returns whether EINTR of this call means that it had no effect, so that it can be repeated. Not
- * so close(2), whose descriptor is gone.
+ * Returns whether EINTR of this call means that it had no effect, so that it can be repeated.
+ * close(2) cannot: its descriptor is gone.
  */
 bool system_call_can_be_repeated(uint32_t architecture, uint32_t number);
 

@@ -35,10 +35,10 @@ enum trap_kind trap_classify(const uint8_t *code, size_t length);
 /* Returns whether a probe's breakpoint is there. */
 bool trap_is_breakpoint(const uint8_t code[MACHINE_BREAKPOINT_BYTES]);
 
-/* Code in memory that is as in the file, or that the kernel put there for a probe. */
+/* Code in memory that equals the file's, or that the kernel wrote for a probe. */
 struct trap_patch {
 	size_t size; /* 0: neither */
-	bool calls;  /* calls the kernel's own code, at this distance from its first byte */
+	bool calls;  /* calls the kernel's own code, at `distance` from its first byte */
 	uint64_t distance;
 };
 

@@ -44,7 +44,7 @@ int image_read_all_symbols(int fd, struct image *image);
 void image_take_debug_symbols(struct image *image, struct image *debug);
 
 void image_free(struct image *image);
-/* Returns the memory that its tables take, in bytes. */
+/* Returns the size of the image's tables in memory, in bytes. */
 size_t image_bytes(const struct image *image);
 
 extern const struct parse_kind image_kind;   /* -> struct image */

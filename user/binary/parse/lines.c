@@ -137,7 +137,7 @@ static void dwarf_units_free(struct dwarf_units *units)
 	units->indexed = false;
 }
 
-/* Limit of nested scopes; a hostile file nests them endlessly. */
+/* Limit of nested scopes; a hostile file may nest them endlessly. */
 #define MAX_DEPTH 128
 
 /* DIEs that may contain functions: gcc keeps lambdas inside their enclosing block. */

@@ -68,7 +68,7 @@ struct line_encoder {
 	struct bytes strings;
 };
 
-/* Adds the next address's frames, innermost first; may be none. Strings are copied. */
+/* Adds the next address's frames, innermost first; `count` may be 0. Strings are copied. */
 int line_encoder_add(struct line_encoder *encoder, const struct line_frame *frames, size_t count);
 int line_encoder_finish(const struct line_encoder *encoder, struct bytes *body);
 void line_encoder_free(struct line_encoder *encoder);

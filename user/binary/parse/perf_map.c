@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "binary/parse/image.h"
 
-/* Limit as in symbol_table.c. */
+/* The limit of names in symbol_table.c. */
 #define MAX_NAME_BYTES 4096
 
 struct entry {

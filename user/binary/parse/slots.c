@@ -256,7 +256,7 @@ static size_t slots_find(struct lines *lines, uint64_t vaddr, struct slot_range 
 	return count;
 }
 
-/* -------- as a question */
+/* -------- the same for the parser process: a question and its answer */
 
 void slot_answer_free(struct slot_answer *answer)
 {

@@ -36,8 +36,8 @@
 /* Offsets in bytes. */
 struct thread_layout {
 	/*
-	 * Virtual address, in the file, of the list heads' holder: of a pointer to _rtld_global, or
-	 * (not indirect) of the first head itself, in a statically linked program.
+	 * Virtual address, in the file, of a pointer to _rtld_global, which holds the list heads
+	 * (`indirect`), or of the first head itself, in a statically linked program.
 	 */
 	uint64_t heads_at;
 	uint32_t indirect;

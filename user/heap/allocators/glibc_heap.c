@@ -153,7 +153,7 @@ static struct heap_span *same_span(struct heap_spans *spans, const struct heap_s
 	return span && span->start == wanted->start ? span : NULL;
 }
 
-/* At a stop: repairs the walk's changed parts. */
+/* During a stop: repeats the walk where something changed. Returns 0 or -errno. */
 static int mend_spans(struct glibc *glibc, const struct heap_view *view)
 {
 	int error = find_spans(glibc, view, &glibc->spans);
@@ -268,7 +268,7 @@ static size_t count_broken(const struct heap_spans *spans)
 	return count;
 }
 
-/* Reads the bytes mapped for single blocks; with several libraries, none knows the total. */
+/* Reads the bytes mapped for single blocks; with several libraries the total is unknown. */
 static void read_mapped_bytes(const struct glibc *glibc, const struct heap_view *view,
 			      struct heap *heap)
 {
@@ -352,7 +352,7 @@ static int glibc_settle(void *state, struct heap *heap)
 	return error;
 }
 
-/* Figures for `memory`. */
+/* -------- the figures of `leakmon memory` */
 
 struct accounting {
 	struct heap *heap;

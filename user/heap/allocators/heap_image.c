@@ -169,7 +169,7 @@ static void feed_walks(void *context, uint64_t address, const uint64_t *words, s
 		builder->error = heap_finds_walk_feed(&builder->finds, address, words, count);
 }
 
-/* The first reading, while it runs. */
+/* Reads the process for the first time, without a stop. Returns 0 or -errno. */
 static int read_once(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
@@ -217,7 +217,7 @@ static int builder_read_running(struct image_builder *builder)
 	return error ? error : read_twice(builder);
 }
 
-/* Also frees the threads' data. */
+/* Empties the list of threads, and frees their data. */
 static void forget_threads(struct heap_image *heap_image)
 {
 	for (size_t i = 0; i < heap_image->threads.count; i++) {

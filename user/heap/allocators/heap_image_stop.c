@@ -83,7 +83,7 @@ static int build_view(struct image_builder *builder, struct view *view)
 	return !error && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : error;
 }
 
-/* Reads the present mappings and their pages; keeps what is known of them. */
+/* Reads the present mappings and their pages; keeps their data. */
 static int look_again(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;

@@ -33,7 +33,10 @@
  */
 char *template_type(const char *function, bool inlines_known);
 
-/* Returns the same for the innermost frame that is not operator new. */
+/*
+ * Returns the type that the innermost frame other than operator new allocates, or NULL; the caller
+ * frees.
+ */
 char *template_type_of_frames(const struct frames *frames);
 
 struct block_class {

@@ -178,7 +178,7 @@ static size_t turn_at(const struct path *path, size_t at, size_t *turns)
 	return 1;
 }
 
-/* Keeps only the last turn of repeated ones. */
+/* Keeps only the last turn of those that repeat, with their number. */
 static void merge_turns(struct path *path)
 {
 	struct path_step *steps = path->steps.items;

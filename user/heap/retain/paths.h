@@ -68,7 +68,7 @@ struct path_maker {
 	const struct root_groups *groups;
 	const struct classes *classes;
 	const struct retention *retention;
-	const struct retention_costs *costs; /* with which the paths are made; NULL: equal ones */
+	const struct retention_costs *costs; /* by which paths are chosen; NULL: equal costs */
 };
 
 /* Finds the path to one block. Returns 0; -ENOENT: nothing holds it; -ENOMEM. */

@@ -245,7 +245,7 @@ static void count_thread(struct root_group *group, const struct root_group *fres
 	group->threads++;
 }
 
-/* Returns the group of a key; filled from `fresh` at its first use. Returns 0 or -ENOMEM. */
+/* Finds the group of a key in *number; filled from `fresh` at its first use. 0 or -ENOMEM. */
 static int root_join(struct grouper *grouper, uint64_t key, const struct root_group *fresh,
 		     uint32_t *number)
 {
@@ -387,7 +387,7 @@ static int join_stale(struct grouper *grouper, struct root_group *group, uint32_
 			 number);
 }
 
-/* A variable of a running function that is dead by its debug information. */
+/* A variable of a running function, dead according to the debug information. */
 static int join_dead_slot(struct grouper *grouper, struct root_group *group, uint32_t *number)
 {
 	group->kind = ROOT_STALE;

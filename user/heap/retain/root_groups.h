@@ -20,12 +20,12 @@ struct root_functions {
 	struct symbolizer *symbolizer; /* borrowed */
 	uint64_t process;	       /* for which it was refreshed */
 	struct intern *intern;	       /* borrowed */
-	struct hash names, modules;    /* address -> interned string */
+	/* address -> interned string: equal ones are one pointer; NULL: none, or out of memory */
+	struct hash names, modules;
 };
 
 /*
- * Frees the functions. Names are interned, so equal names are the same pointer; NULL: no name, or
- * out of memory.
+ * Frees the tables; the names stay in `intern`.
  */
 void root_functions_free(struct root_functions *functions);
 
@@ -36,8 +36,8 @@ struct root_group {
 	uint64_t address;	/* of the variable, frame or memory */
 	uint64_t offset;	/* the same address in the module's file; 0: in no file */
 	enum managed_rank rank; /* ROOT_RUNTIME: from struct managed_root */
-	pid_t tid;		/* of a thread's; 0: of several */
-	char comm[16];		/* of a thread's; "" of several */
+	pid_t tid;		/* of the thread; 0: several */
+	char comm[16];		/* of the thread; "": several */
 	/* ROOT_THREAD_LOCAL: number of threads whose copy holds something */
 	uint32_t threads;
 	pid_t last_tid; /* the last of these */

@@ -36,7 +36,7 @@ static bool is_untouched(const struct witness_block *before, const struct witnes
 	       now->hash == before->hash;
 }
 
-/* One of them was not read: too large, or too many before it. */
+/* The content was not read, now or before: the block was too large, or the limit was reached. */
 static bool is_unknown(const struct witness_block *before, const struct witness_block *now)
 {
 	return now && now->size == before->size && now->kind == before->kind &&

@@ -14,7 +14,10 @@
  */
 char *command_line_subject(const char *arguments, size_t size);
 
-/* Returns the same for a process. NULL: none, the process is gone, or must not be read. */
+/*
+ * Returns that word of a process's command line; the caller frees. NULL: none, the process is gone
+ * or must not be read, or out of memory.
+ */
 char *command_line_read_subject(pid_t pid);
 
 #endif

@@ -132,8 +132,8 @@ void container_cache_free(struct container_cache *cache);
 const struct container *container_find(struct container_cache *cache, pid_t pid);
 
 /*
- * Returns the same if the paths are already known. *id, if not NULL, gets the evidence; untouched
- * on NULL.
+ * Finds the container as container_find() does, with paths that are already known. *id, if not
+ * NULL, gets the evidence; untouched on NULL.
  */
 const struct container *container_find_by_paths(struct container_cache *cache, pid_t pid,
 						const struct cgroup_paths *paths,

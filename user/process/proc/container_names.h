@@ -88,14 +88,14 @@ int storage_read_containers(const char *text, size_t length, struct container *c
  */
 
 /*
- * Takes the names from a link's name in /var/log/containers. Returns true if it is this
- * container's.
+ * Takes the names from a link's name in /var/log/containers. Returns whether the link is of this
+ * container.
  */
 bool container_logs_take_link(const char *name, struct container *container);
 
 /*
- * Takes the names from a directory's name in /var/log/pods. Returns true if it is of this
- * container's pod.
+ * Takes the names from a directory's name in /var/log/pods. Returns whether the directory is of
+ * this container's pod.
  */
 bool container_logs_take_pod(const char *name, struct container *container);
 

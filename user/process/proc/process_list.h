@@ -115,10 +115,13 @@ void process_list_free(struct process_list *processes);
  * bpf_get_current_pid_tgid() those of the initial one. The two agree only there.
  */
 
-/* Returns whether this process is known to be outside the initial namespace. */
+/* Returns whether leakmon is outside the initial namespace; false if unknown. */
 bool pid_namespace_is_own(void);
 
-/* For users of BPF: returns 0; -EOPNOTSUPP, after a message: the PIDs would not match. */
+/*
+ * Checks that the PIDs of /proc and of BPF agree. Returns 0; -EOPNOTSUPP, after a message, if they
+ * do not.
+ */
 int pid_namespace_check(void);
 
 #endif

@@ -98,13 +98,13 @@ struct debug_request {
  * fetched.
  */
 int debug_file_open(const struct debug_request *request, struct debug_description *found);
-/* Returns the same, from debuginfod alone. */
+/* Opens a debug file as debug_file_open() does, but searches debuginfod only. */
 int debug_file_fetch(const struct debug_request *request, struct debug_description *found);
 
 /*
- * Returns the same for the supplementary file of dwz (.gnu_debugaltlink), given by
- * request->build_id and request->link. The link may be relative to the directory of the debug file,
- * for which the usual place is assumed.
+ * Opens the supplementary file of dwz (.gnu_debugaltlink), given by request->build_id and
+ * request->link. Returns a descriptor, or the errors of debug_file_open(). The link may be relative
+ * to the directory of the debug file, for which the usual place is assumed.
  */
 int debug_file_open_alternate(const struct debug_request *request);
 

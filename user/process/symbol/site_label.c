@@ -289,9 +289,10 @@ static bool is_of_go(const struct frame *frame)
 }
 
 static const struct language {
-	bool (*has)(const struct frame *frame); /* the frame is written in it */
-	bool (*is_library)(
-		const struct frame *frame); /* such a frame comes with the language */
+	/* the frame is written in the language */
+	bool (*has)(const struct frame *frame);
+	/* such a frame comes with the language */
+	bool (*is_library)(const struct frame *frame);
 	/* a runtime's frame, in a stack with such frames */
 	bool (*is_runtime)(const struct frame *frame);
 } languages[] = {

@@ -171,10 +171,10 @@ int symbolizer_lines_fd(const struct symbolizer *symbolizer);
 uint64_t symbolizer_stack_id(const struct frames *frames);
 
 /*
- * Returns the same for the frames before the first one in JIT-compiled code, which moves whenever
- * it is recompiled: a call in a file has one number, whatever stacks lead to it. Java's frames,
- * which have places of their own, count like those in a file. 0: no compiled code, or nothing
- * before it.
+ * Returns that number for the frames before the first one in JIT-compiled code, which moves
+ * whenever it is recompiled: a call in a file has one number, whatever stacks lead to it. Java's
+ * frames, which have places of their own, count like those in a file. 0: no compiled code, or
+ * nothing before it.
  */
 uint64_t symbolizer_native_id(const struct frames *frames);
 

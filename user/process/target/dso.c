@@ -25,7 +25,10 @@ static const size_t max_unused[] = {
 	[DSO_DATA] = 64,
 };
 
-/* And the bytes of each kind, or the latest one alone: node's symbol table has 8 MB. */
+/*
+ * Limit of the unheld facets' memory, per kind; the latest one is kept whatever its size. node's
+ * symbol table alone has 8 MB.
+ */
 #define MAX_UNUSED_BYTES (16u << 20)
 
 _Static_assert(sizeof(max_unused) / sizeof(max_unused[0]) == DSO_KIND_MAX_, "a bound for each");
@@ -235,7 +238,7 @@ int dso_open(const struct dso_cache *cache, const struct dso *dso, int task,
 	error = file_identity_read(fd, &identity);
 	if (error)
 		return error;
-	/* A rename or deletion meanwhile does not make it another file. */
+	/* A file that was renamed or deleted meanwhile is still the same file. */
 	return file_identity_equal(&identity, &dso->identity) ? TAKE_FD(fd) : -ESTALE;
 }
 

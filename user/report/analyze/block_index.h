@@ -2,7 +2,8 @@
 /*
  * Finds the block that contains an address, tens of millions of times: a table of the 64 KiB
  * regions in which blocks start, and for every 512 bytes of each the block with which to begin.
- * Blocks that extend into other regions are listed singly: sizes may be false, and take no memory.
+ * Blocks that extend into other regions are listed singly: their sizes may be false, so they must
+ * not cost memory.
  */
 #ifndef LEAKMON_ANALYZE_BLOCK_INDEX_H
 #define LEAKMON_ANALYZE_BLOCK_INDEX_H

@@ -39,8 +39,8 @@ struct retention {
 	struct retention_total *led; /* of groups: the blocks that each leads to */
 	struct retention_total totals[VERDICT_MAX_];
 	struct retention_total direct, indirect; /* of the lost */
-	struct retention_total
-		through; /* of the untracked: those that a strong root leads to after all */
+	/* of the untracked: blocks that a strong root leads to after all */
+	struct retention_total through;
 };
 
 /* Prices of paths; borrowed. */

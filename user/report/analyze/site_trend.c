@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "report/analyze/verdict.h"
 
-/* In a longer history, evenly spaced ones: a trough between two of them is missed. */
+/* Of a longer history, evenly spaced points: a trough between two of them is missed. */
 #define POINTS_MAX 320
 /* Windows of report/analyze/verdict.h that this few points fill. */
 #define SITE_WINDOWS 2

@@ -607,7 +607,7 @@ static bool has_flattened(const struct trend *trend)
 	return last * STEEP_BEGINNING < first && first - last > NOISE_MARGIN * trend->jitter;
 }
 
-/* Returns whether a rise is present, matters, and is no noise. */
+/* Returns whether the rise is real, matters, and is not noise. */
 static bool rises(const struct trend *trend, double quantum)
 {
 	return trend->p < P_GROWING && trend->growth >= quantum &&

@@ -136,7 +136,7 @@ int recording_fail(const struct recording *recording, int error, const char *wha
  */
 const char *recording_text_into(struct intern *strings, sqlite3_stmt *statement, int column,
 				int *error);
-/* Returns the same, among the recording's own strings. */
+/* Interns a column's text, as above, among the recording's own strings. */
 const char *recording_text(struct recording *recording, sqlite3_stmt *statement, int column,
 			   int *error);
 /* Add the row's contents. */

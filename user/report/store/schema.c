@@ -68,7 +68,7 @@ static const char snapshots_sql[] =
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
 	" state INTEGER NOT NULL," /* 0 alive, 1 exited, 2 gone from the reports */
 	" exact INTEGER NOT NULL,"
-	" shown_bytes INTEGER NOT NULL, shown_count INTEGER NOT NULL," /* past --older */
+	" shown_bytes INTEGER NOT NULL, shown_count INTEGER NOT NULL," /* older than --older */
 	" allocations INTEGER NOT NULL, frees INTEGER NOT NULL, outstanding INTEGER NOT NULL,"
 	" purged INTEGER NOT NULL, untracked_frees INTEGER NOT NULL,"
 	" inherited_frees INTEGER NOT NULL, filtered INTEGER NOT NULL, unsampled INTEGER NOT NULL,"
@@ -130,7 +130,7 @@ static const char memory_sql[] =
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
 	" time_ns INTEGER NOT NULL," /* when it was read, since 1970 */
 	" rss_bytes INTEGER NOT NULL, pss_bytes INTEGER NOT NULL, swap_bytes INTEGER NOT NULL,"
-	" allocator TEXT," /* that keeps most of what is free */
+	" allocator TEXT," /* with most of the free memory */
 	" is_glibc INTEGER NOT NULL,"
 	" runtime TEXT," /* with a garbage collector */
 	" trimmable_bytes INTEGER NOT NULL, glibc_trimmable_bytes INTEGER NOT NULL,"

@@ -31,7 +31,7 @@ struct held_list {
  * type information.
  */
 int held_words_open(struct held_words **held);
-/* Prepares to read this process in place of the previous one. Returns 0 or -errno, as above. */
+/* Prepares to read this process in place of the previous one. Returns the same errors. */
 int held_words_aim(struct held_words *held, pid_t pid);
 void held_words_close(struct held_words *held); /* NULL is allowed */
 static inline void held_words_closep(struct held_words **held)

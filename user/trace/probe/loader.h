@@ -134,7 +134,10 @@ uint64_t loader_object_frees(const struct bpf_side *bpf);
  * kernel that preempts itself).
  */
 uint64_t loader_descriptor_misses(const struct bpf_side *bpf);
-/* Returns the same for births and ends of threads; 0 without loader_config.threads. */
+/*
+ * Returns how often it skipped the programs for births and ends of threads; 0 without
+ * loader_config.threads.
+ */
 uint64_t loader_thread_misses(const struct bpf_side *bpf);
 
 /* Shows libbpf's own messages with -v only; call it before anything is loaded. */

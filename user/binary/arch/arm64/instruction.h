@@ -38,8 +38,8 @@ struct a64 {
 	uint8_t rm;    /* the second one: Rm, Rt2, Rs */
 	uint64_t jump; /* target of a direct jump, from `vaddr` on; the address of adr, adrp */
 	int64_t added; /* immediate of add, sub; offset of an address */
-	uint32_t reads,
-		writes; /* general registers, a bit for each number; 31: the stack pointer */
+	/* general registers, a bit for each number; 31: the stack pointer */
+	uint32_t reads, writes;
 };
 
 struct a64 a64_decode(uint32_t word, uint64_t vaddr);
