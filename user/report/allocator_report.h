@@ -50,9 +50,9 @@ enum allocator_figure {
 	ALLOCATOR_TRANSFER,
 	ALLOCATOR_OWN,	    /* the allocator's own blocks */
 	ALLOCATOR_ACTIVE,   /* pages with blocks */
-	ALLOCATOR_DIRTY,    /* free pages: in memory; */
-	ALLOCATOR_MUZZY,    /* that the kernel reclaims on demand; */
-	ALLOCATOR_RETAINED, /* without memory */
+	ALLOCATOR_DIRTY,    /* free pages in memory */
+	ALLOCATOR_MUZZY,    /* free pages that the kernel reclaims on demand */
+	ALLOCATOR_RETAINED, /* free pages without memory */
 	ALLOCATOR_METADATA,
 	ALLOCATOR_MAPPED,
 	ALLOCATOR_ARENAS, /* arenas, or heaps of threads */

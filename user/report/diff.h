@@ -83,7 +83,7 @@ struct diff {
 	/* the snapshots around the two are known, and so are lasting parts */
 	bool has_levels;
 	struct memory_changes memory; /* composition of memory; empty: unknown */
-	VEC(struct diff_row) rows;    /* that differ, or are in both; largest growth first */
+	VEC(struct diff_row) rows;    /* sites that differ, or are in both; largest growth first */
 	VEC(struct diff_dead) dead;   /* largest growth first */
 	struct diff_amount dead_before, dead_after;
 };

@@ -14,11 +14,11 @@
 
 /* One call stack of one build, over all processes. */
 struct fleet_site {
-	const struct report_site
-		*site; /* of the process that holds most; for its frames; borrowed */
+	/* of the process that holds most of it; for its frames; borrowed */
+	const struct report_site *site;
 	uint64_t bytes, count;
-	size_t hosts;		 /* that have it now */
-	size_t growing_hosts;	 /* where it grows, certainly or possibly, in any process */
+	size_t hosts;		 /* where the site exists now */
+	size_t growing_hosts;	 /* where it grows in any process, certainly or possibly */
 	double bytes_per_s;	 /* sum over those */
 	double leak_bytes_per_s; /* sum over certain growth: TREND_LEAKING */
 	/*

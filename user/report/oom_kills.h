@@ -14,7 +14,7 @@ struct container;
 /* An OOM-killed process. */
 struct oom_kill {
 	pid_t pid;
-	char *cgroup; /* to which its memory was charged; untrusted; owned; NULL: unknown */
+	char *cgroup; /* charged with its memory; untrusted; owned; NULL: unknown */
 	/*
 	 * The lowest limit of that group and all above it; UINT64_MAX: none, or unknown. And the
 	 * length of the path of the group with that limit, a part of `cgroup`; 0: the root's.
@@ -45,7 +45,7 @@ struct oom_site {
 	uint64_t id;
 	char *function, *module, *file;
 	uint32_t line;
-	uint64_t bytes, count;	   /* that it held */
+	uint64_t bytes, count;	   /* held by the site */
 	double growth_bytes_per_s; /* from a profile, in place of bytes and count */
 };
 

@@ -47,7 +47,7 @@ struct report_site {
 	owners;		     /* owned; of FAMILY_KERNEL, some of them, the largest first */
 	size_t owners_total; /* their total number */
 	const struct history_site *series; /* of the report's history, or NULL */
-	const struct suppression *rule; /* that matches it (report/analyze/suppress.h), or NULL */
+	const struct suppression *rule;	   /* a matching one (report/analyze/suppress.h), or NULL */
 };
 
 /* Dead threads of one creator, named. */
@@ -93,7 +93,7 @@ struct report {
 	const struct memory_history *memory;
 	const struct stored_diagnoses *diagnoses; /* of a recording; or NULL; borrowed */
 	const struct oom_kills *oom;		  /* NULL: not tracked; borrowed */
-	const char *host; /* where it was taken, untrusted; NULL: unknown; borrowed */
+	const char *host; /* of the measurement; untrusted; NULL: unknown; borrowed */
 	const struct report_host *hosts; /* of a fleet; or NULL; borrowed */
 	size_t host_count;
 	const struct fleet *fleet; /* its builds (report/fleet.h); NULL: none; borrowed */

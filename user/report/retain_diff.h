@@ -81,7 +81,7 @@ enum diff_state retained_change_state(const struct retained_change *change);
 /* Returns false for a root that retains nothing by itself in either run, and for unchanged rows. */
 bool retained_change_is_news(const struct retained_change *change);
 
-/* Return the later run that has it, else the earlier one; and its index in that run's rows. */
+/* Return the later run that contains the change's row, and the index of the row in that run. */
 static inline const struct retain_result *retained_change_side(const struct retain_diff *diff,
 							       const struct retained_change *change)
 {

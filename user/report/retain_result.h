@@ -129,7 +129,7 @@ struct retained_root {
 	pid_t tid; /* 0: of several threads, or of none */
 	char comm[16];
 	uint32_t threads; /* ROOT_THREAD_LOCAL: number of threads whose copy holds something */
-	bool through;	  /* it holds none of that directly, but through untracked memory */
+	bool through;	  /* it holds blocks only through untracked memory */
 	uint64_t words;
 	struct retention_total led; /* blocks whose shortest paths begin at it */
 	struct retention_total retained;

@@ -83,8 +83,8 @@ struct early {
 /* When a growing quantity will reach a limit: see time_left_judge(). */
 struct time_left {
 	bool known; /* it certainly grows, and was observed long enough */
-	double seconds, low,
-		high; /* from the last point on; 95 %; high: INFINITY if possibly never */
+	/* from the last point on; 95 %; high: INFINITY if possibly never */
+	double seconds, low, high;
 	double per_s;
 	size_t points; /* number of points used: the latest ones, with a constant rate */
 };

@@ -308,7 +308,7 @@ struct limit {
 /* A limit that is near, or will be reached soon. */
 struct triage_limit {
 	const struct limit *limit;
-	const struct container *container; /* that has the limit; NULL: none, or shared */
+	const struct container *container; /* the limited one; NULL: none, or several */
 	/* Its fastest-growing, or largest, process; pid 0: none. */
 	struct triage_entry entry;
 	bool listed; /* also among the processes of the report */

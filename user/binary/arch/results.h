@@ -32,7 +32,7 @@ struct result_site {
 	uint64_t vaddr;
 	uint8_t number;	   /* of the result's register, as the processor encodes it */
 	uint8_t condition; /* 0: always; else 1 + a conditional branch's, as it encodes it */
-	uint16_t words;	   /* by which the stack pointer is below that at the entry */
+	uint16_t words;	   /* distance of the stack pointer below its value at the entry */
 	bool emulated;
 };
 

@@ -69,7 +69,7 @@ struct heap_trim {
 
 /* A block with its own mapping, recognised by its header. */
 struct mapped_block {
-	uint64_t page;	     /* in which the header begins */
+	uint64_t page;	     /* page of the header's first byte */
 	uint64_t start, end; /* including the header */
 	uint64_t address;    /* as the program sees it */
 	uint64_t page_hash;  /* of the contents when the header was found */

@@ -46,7 +46,7 @@ struct heap_image_options {
 	void (*at_stop)(void *context);
 	void *at_stop_context;
 	uint64_t max_pause_ns;	       /* 0: 100 ms per GiB of writable memory, at least 100 ms */
-	unsigned int threads;	       /* that read during the stop; 0: one per CPU */
+	unsigned int threads;	       /* readers during the stop; 0: one per CPU */
 	const struct idle_range *idle; /* stacks of dead threads; borrowed */
 	size_t idle_count;
 	const struct c_library *library; /* NULL: unknown; borrowed */

@@ -15,9 +15,9 @@
 
 /* Conditions for trusting a function name. */
 enum trust {
-	TRUST_ALWAYS,  /* it calls no constructor of the type */
-	TRUST_INLINES, /* it may */
-	TRUST_SCALARS, /* it may, but pointers and numbers have none */
+	TRUST_ALWAYS,  /* the function calls no constructor of the type */
+	TRUST_INLINES, /* it may call one */
+	TRUST_SCALARS, /* it may call one, which pointers and numbers lack */
 	TRUST_MAX_
 };
 

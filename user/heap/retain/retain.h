@@ -53,8 +53,8 @@ struct retain {
 	struct path_costs costs;
 	struct retention retention;
 
-	uint64_t
-		*lost_hashes; /* of the contents of lost blocks; NULL unless two scans must agree */
+	/* of the contents of lost blocks; NULL unless two scans must agree */
+	uint64_t *lost_hashes;
 
 	/* Ranked, the largest first. */
 	struct ranking ranked_roots;

@@ -40,8 +40,8 @@ struct root_group {
 	char comm[16];		/* of the thread; "": several */
 	/* ROOT_THREAD_LOCAL: number of threads whose copy holds something */
 	uint32_t threads;
-	pid_t last_tid; /* the last of these */
-	uint64_t words; /* that hold something */
+	pid_t last_tid; /* the last of these threads */
+	uint64_t words; /* number of words that hold something */
 	/* ROOT_STACK: a frame that lasts as long as its thread; ROOT_REGISTER: calls preserve it */
 	bool stays;
 	/* ROOT_UNTRACKED: the root that leads there, its index in the list plus 1; 0: none known */

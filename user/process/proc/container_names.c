@@ -300,7 +300,7 @@ struct search {
 	struct container *container;
 	struct container claimed;
 	bool cgroup_is_roots;  /* only root could have given the cgroup its name */
-	bool cgroup_is_hidden; /* that could not be checked */
+	bool cgroup_is_hidden; /* that was impossible to check */
 };
 
 static struct container *place_for(struct search *search, bool root_only)

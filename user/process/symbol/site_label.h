@@ -38,10 +38,10 @@ const struct frame *site_label_program(const struct frames *frames);
 
 /* One step of the line that describes a stack. */
 struct label_step {
-	const struct frame
-		*frame; /* without a function: its module and the offset there are known */
-	bool skips;	/* frames between the previous step and this one are left out */
-	bool placed;	/* its file and line deserve the space */
+	/* if it has no function, its module and the offset there are known */
+	const struct frame *frame;
+	bool skips;  /* frames between the previous step and this one are left out */
+	bool placed; /* its file and line deserve the space */
 };
 
 #define LABEL_STEPS_MAX 8

@@ -247,7 +247,7 @@ static int append_python(struct symbolizer *symbolizer, struct python_frames *py
 	return err && err != -ENOENT ? err : frames_append(frames, &frame, NULL);
 }
 
-/* Appends those of one call from C. */
+/* Appends the Python frames of one call from C. */
 static int append_call(struct symbolizer *symbolizer, struct python_frames *python,
 		       struct frames *frames)
 {
@@ -462,7 +462,7 @@ int frames_append(struct frames *frames, const struct frame *frame,
 	return err ? err : append(frames, frame, count ? &source->frames[count - 1] : NULL);
 }
 
-/* Compiled or not: its places are those of its source. */
+/* Returns whether a frame's places are those of its source code, compiled or not. */
 static bool is_managed(const struct frame *frame)
 {
 	return frame->module &&

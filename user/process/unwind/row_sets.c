@@ -53,7 +53,7 @@ void unwind_cells_free(struct unwind_cells *cells)
 	*cells = (struct unwind_cells){0};
 }
 
-/* A process maps more while it runs: libraries that it opens, code that it compiles. */
+/* For mappings that a running process adds: libraries it opens, code it compiles. */
 #define SPARE_RANGES 16
 
 static int write_cells(int fd, const void *items, uint32_t first, uint32_t count)

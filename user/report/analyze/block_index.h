@@ -18,11 +18,11 @@
 #define REGION_LINES (1u << (REGION_SHIFT - LINE_SHIFT))
 
 struct block_index {
-	const uint64_t *starts,
-		*sizes; /* borrowed; ascending, not overlapping; see block_reach() */
+	/* borrowed; ascending, not overlapping; see block_reach() */
+	const uint64_t *starts, *sizes;
 	uint32_t count;
-	uint32_t *keys,
-		*regions; /* a hash table: number of a region plus 1 -> its index in lines */
+	/* a hash table: number of a region plus 1 -> its index in lines */
+	uint32_t *keys, *regions;
 	uint32_t mask, shift;
 	uint64_t multiplier; /* secret: targets may choose regions */
 	uint32_t *lines;     /* blocks that start at or below the line's first byte */

@@ -682,7 +682,7 @@ static int put_figures(struct recorder *recorder, int64_t process, enum family_i
 	return error ? error : database_next(statement);
 }
 
-/* Writes those of a process, or of all processes together. */
+/* Writes the figures of families other than the heap, of one process or of all together. */
 static int put_families(struct recorder *recorder, int64_t row, const struct snapshot *snapshot,
 			const struct snapshot_process *process)
 {

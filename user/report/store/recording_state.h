@@ -80,7 +80,7 @@ struct site_state {
 struct process_state_at {
 	uint64_t row;
 	int64_t state;
-	uint64_t snapshot;	      /* that wrote its row */
+	uint64_t snapshot;	      /* the one that wrote the row */
 	struct snapshot_process seen; /* without names, sites and groups of dead threads */
 };
 

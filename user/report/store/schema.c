@@ -26,7 +26,7 @@ static const char snapshots_sql[] =
 	" pid INTEGER NOT NULL,"
 	" comm TEXT NOT NULL, exe TEXT,"
 	" container_id TEXT, namespace TEXT, pod TEXT, container TEXT,"
-	" host TEXT);" /* hosts.name; NULL: the one that meta names */
+	" host TEXT);" /* hosts.name; NULL: meta's host */
 	"CREATE TABLE modules(id INTEGER PRIMARY KEY, path TEXT NOT NULL, build_id TEXT);"
 	/* Position of a module in a process: address = bias + frames.offset. */
 	"CREATE TABLE mappings("
@@ -92,9 +92,9 @@ static const char snapshots_sql[] =
 	 */
 	"CREATE TABLE estimates("
 	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
-	" hit_bytes REAL NOT NULL,"	 /* that one hit of the sampler stands for */
+	" hit_bytes REAL NOT NULL,"	 /* represented by one hit of the sampler */
 	" count_variance REAL NOT NULL," /* of points.count; 0: frees are not reported */
-	" hit_count REAL NOT NULL,"	 /* blocks that one hit stands for at most */
+	" hit_count REAL NOT NULL,"	 /* blocks represented by one hit, at most */
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;";
 
 /*
@@ -110,7 +110,8 @@ static const char threads_sql[] =
 	" walk_end TEXT NOT NULL);"
 	"CREATE TABLE creator_stacks("
 	" creator INTEGER NOT NULL,"
-	" position INTEGER NOT NULL," /* 0: pthread_create's caller; -1: what the threads ran */
+	/* 0: pthread_create's caller; -1: the threads' start routine */
+	" position INTEGER NOT NULL,"
 	" frame INTEGER NOT NULL,"
 	" PRIMARY KEY(creator, position)) WITHOUT ROWID;"
 	"CREATE TABLE dead_threads("
@@ -128,7 +129,7 @@ static const char threads_sql[] =
 static const char memory_sql[] =
 	"CREATE TABLE memory("
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
-	" time_ns INTEGER NOT NULL," /* when it was read, since 1970 */
+	" time_ns INTEGER NOT NULL," /* of the reading, since 1970 */
 	" rss_bytes INTEGER NOT NULL, pss_bytes INTEGER NOT NULL, swap_bytes INTEGER NOT NULL,"
 	" allocator TEXT," /* with most of the free memory */
 	" is_glibc INTEGER NOT NULL,"
@@ -183,7 +184,7 @@ static const char retain_sql[] =
 	" tid INTEGER NOT NULL, comm TEXT NOT NULL, words INTEGER NOT NULL,"
 	" retained_blocks INTEGER NOT NULL, retained_bytes INTEGER NOT NULL,"
 	" led_blocks INTEGER NOT NULL, led_bytes INTEGER NOT NULL, through INTEGER NOT NULL,"
-	" threads INTEGER NOT NULL," /* that have one, of a thread-local; else 0 */
+	" threads INTEGER NOT NULL," /* of a thread-local: threads with a copy; else 0 */
 	" PRIMARY KEY(retain, root)) WITHOUT ROWID;"
 	"CREATE TABLE retain_classes("
 	" retain INTEGER NOT NULL, class INTEGER NOT NULL,"

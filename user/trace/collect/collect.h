@@ -21,8 +21,8 @@ struct collect_options {
 	uint64_t sample_rate, sample_bytes;
 	const int *pids; /* processes shown even before their first event; borrowed */
 	size_t pid_count;
-	struct container_cache
-		*containers; /* process/proc/container.h; NULL: no look-up; borrowed */
+	/* process/proc/container.h; NULL: no look-up; borrowed */
+	struct container_cache *containers;
 	/*
 	 * Called by each collector_purge() with the keys of ended processes, in `ended`, to drop
 	 * anything else kept of them. Returns 0 or -errno. NULL: nothing is kept.

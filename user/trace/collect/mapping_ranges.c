@@ -164,7 +164,7 @@ static int move(struct mapping_process *process, struct mapping_call *call,
 		error = ranges_cut(&call->lifted, event->old_start + kept, old_end, &tail);
 		if (error)
 			return error;
-		ranges_free(&tail); /* unmapped, and counted as such at the lift */
+		ranges_free(&tail); /* unmapped; the lift has counted that */
 		last = ranges_last(&call->lifted);
 		if (last && mapping_is_counted(last))
 			tag->kind = last->tag.kind;

@@ -298,7 +298,7 @@ static void choose_descriptor_programs(const struct leakmon_bpf *skeleton, struc
 			    : "system calls of all processes: no program runs on functions here");
 }
 
-/* As for mappings: without --descriptors none of it is loaded. */
+/* Without --descriptors, none of this family's programs and maps is loaded. */
 static void set_descriptors(struct leakmon_bpf *skeleton, const struct loader_config *config)
 {
 	struct btf *types =
