@@ -84,8 +84,8 @@ int BPF_PROG(process_prepare_exec, struct task_struct *task)
 
 /*
  * A program that leakmon launched is stopped here, before its first instruction, until the
- * allocators that it maps are probed: its first allocation is seen. A PID is no identity: the
- * program ends, its children are still watched, and an unrelated process may get its number.
+ * allocators that it maps are probed, so that its first allocation is seen. A PID is no identity:
+ * the program ends, its children are still watched, and an unrelated process may get its number.
  */
 static __always_inline bool stop_launched(struct task_struct *task)
 {

@@ -64,9 +64,9 @@ const struct family *family_get(enum family_id id);
 /* Returns the name, as in JSON. */
 const char *family_name(unsigned id);
 
-/* Returns whether the snapshot has its figures, if it has any. */
+/* Returns whether the snapshot has the family's figures; true if every snapshot has them. */
 bool family_is_present(const struct family *family, const struct snapshot *snapshot);
-/* Return the figures; NULL: not summed up, not known by process. */
+/* Return the figures; NULL: the family has no totals, or none by process. */
 const void *family_total(const struct family *family, const struct snapshot *snapshot);
 const void *family_of_process(const struct family *family, const struct snapshot_process *process);
 

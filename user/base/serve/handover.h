@@ -11,7 +11,7 @@
 
 #include "base/sandbox/child.h"
 
-/* Returns a stream to write a document to; NULL with errno. */
+/* Returns a stream for writing a document; NULL with errno. */
 FILE *handover_stream(void);
 
 /*

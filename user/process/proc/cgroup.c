@@ -403,7 +403,7 @@ void cgroup_place_read(struct cgroup_place *place, pid_t pid)
 	bool unified = false;
 	_cleanup_free_ char *path = cgroup_memory_path(pid, &unified);
 
-	/* v1 no longer shows it for an ending process. */
+	/* v1 shows the root for an ending process: the earlier place stays. */
 	if (path && (strcmp(path, "/") != 0 || !place->path))
 		cgroup_place_set(place, path, unified);
 }

@@ -59,7 +59,7 @@ struct container_claims {
 };
 
 enum container_doubt {
-	CONTAINER_PROVEN,	  /* all that is known is proven */
+	CONTAINER_PROVEN,	  /* the id and the known names are proven */
 	CONTAINER_NAMES_UNPROVEN, /* the id is proven; names are only claimed */
 	CONTAINER_UNPROVEN,	  /* neither is: anyone could have created this cgroup */
 	CONTAINER_DOUBT_MAX_,

@@ -122,7 +122,7 @@ bool kernel_symbols_hidden(const struct kernel_symbols *symbols)
 	return !symbols->list.count;
 }
 
-/* Returns the first entry at the highest address not above, or NULL. */
+/* Returns the first entry at the highest address up to `address`, or NULL. */
 static const struct symbol_entry *entry_find(const struct kernel_symbols *symbols, uint64_t address)
 {
 	const struct symbol_entry *list = symbols->list.items;

@@ -18,7 +18,7 @@ struct probe_calibration {
 	double attach_s; /* CPU time to set the probes once */
 };
 
-/* Returns the estimate used until it is measured. */
+/* Returns the estimate used until the costs are measured. */
 struct probe_calibration probe_cost_guess(void);
 
 /* Measures with loaded programs; takes about a tenth of a second. */

@@ -12,13 +12,13 @@
 
 struct victims;
 
-/* Called with each one when it is reported: see leakmon_victim.h. Its memory is being released. */
+/* Called for each victim reported (leakmon_victim.h), whose memory is then being released. */
 typedef void (*victim_handler)(const struct lm_victim *victim, void *context);
 
 /*
- * Opens it. Returns 0; -errno without a message, since there is another way to notice (-EPERM:
- * privileges; -ENOMEM: also if leakmon's own control group has no room to load it). `context` is
- * borrowed.
+ * Loads the program. Returns 0; -errno without a message, since kills are noticed in another way,
+ * too (-EPERM: privileges; -ENOMEM: also if leakmon's own control group has no room to load it).
+ * `context` is borrowed.
  */
 int victims_open(struct victims **victims, victim_handler handler, void *context);
 void victims_close(struct victims *victims); /* NULL is allowed */
@@ -26,7 +26,7 @@ void victims_close(struct victims *victims); /* NULL is allowed */
 /* Returns a descriptor, readable when there is something to consume. */
 int victims_fd(const struct victims *victims);
 void victims_consume(struct victims *victims);
-/* Returns how many were missed since the opening: they came too fast. */
+/* Returns the number of victims missed since the opening, because they came too fast. */
 uint64_t victims_lost(const struct victims *victims);
 
 #endif
