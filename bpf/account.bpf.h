@@ -2,8 +2,8 @@
 /*
  * Birth and death of a block: the only writer of the live set, the sites and the ledger.
  *
- * Whatever happens to an allocation is counted exactly once, so that, with no call in flight,
- * allocations = frees + outstanding + purged + sum(dropped).
+ * Every allocation is counted exactly once, so that, with no call in flight, allocations = frees +
+ * outstanding + purged + sum(dropped).
  */
 #ifndef LEAKMON_BPF_ACCOUNT_H
 #define LEAKMON_BPF_ACCOUNT_H
@@ -37,19 +37,21 @@ static __always_inline void site_count_death(u32 index, u64 size)
 }
 
 /*
- * The room is shared: its last quarter is for processes that hold less than an even share of the
- * whole, so that one that leaks fast cannot blind leakmon to the others.
+ * The room is shared: its last quarter is reserved for processes that hold less than an even share,
+ * so that one fast leak cannot blind leakmon to the other processes.
  */
 static __always_inline bool over_share(s64 used, s64 own, u64 room)
 {
-	/* A lone thread may have company soon: threads that have not allocated yet are not
-	 * counted. */
+	/*
+	 * At least two: a second process may run already, since processes are counted only from
+	 * their first allocation on.
+	 */
 	u64 alive = processes_alive > 2 ? processes_alive : 2;
 
 	return used > (s64)(room - room / 4) && own > (s64)(room / alive);
 }
 
-/* Counts one more (or less) of something that processes share. */
+/* Adjusts a total that processes share, and one process's part of it. */
 static __always_inline void share_add(s64 *used, s64 *own, s64 amount)
 {
 	if (!fair_share)
@@ -71,7 +73,7 @@ static __always_inline u32 site_take(void)
 	return LM_SITE_LOST;
 }
 
-/* An index that turned out not to be needed. See enum lm_index_state. */
+/* Returns an index that proved unnecessary. See enum lm_index_state. */
 static __always_inline void site_give_back(struct lm_site *site, u32 index)
 {
 	site->process = 0;
@@ -82,8 +84,8 @@ static __always_inline void site_give_back(struct lm_site *site, u32 index)
 }
 
 /*
- * Makes a new site known by the hash of its stack. Its index, or that of another one that was
- * first; LM_SITE_LOST: there is no room, *cause says what of.
+ * Publishes a new site under the hash of its stack. Returns its index, or that of a site published
+ * first; LM_SITE_LOST if there is no room, and sets *cause.
  */
 static __always_inline u32 site_publish(struct lm_site *site, u32 index, u64 hash, u32 *cause)
 {
@@ -95,7 +97,7 @@ static __always_inline u32 site_publish(struct lm_site *site, u32 index, u64 has
 	winner = bpf_map_lookup_elem(&site_index, &hash);
 	if (!map_is_full(error))
 		*cause = LM_LOST_BUSY;
-	site_give_back(site, index); /* mostly another thread was first */
+	site_give_back(site, index); /* usually because another thread was first */
 	return winner ? *winner : LM_SITE_LOST;
 }
 
@@ -122,7 +124,7 @@ static __always_inline u32 site_open(struct thread *thread, struct lm_process *p
 				     const struct stack_walk *walk, u32 *cause)
 {
 	u32 index = site_take(), depth = walk->depth, published;
-	u64 hash = walk->hash; /* on the stack: older verifiers take keys from nowhere else */
+	u64 hash = walk->hash; /* on the stack: older verifiers accept keys nowhere else */
 	struct stack_copy copy = {.trail = &thread->trail,
 				  .first = walk->first,
 				  .native = walk->native,
@@ -146,12 +148,12 @@ static __always_inline u32 site_open(struct thread *thread, struct lm_process *p
 	return published;
 }
 
-/* The index of a stack that was not met before; *cause says why there is none. */
+/* Returns the index of a new stack, or LM_SITE_LOST and sets *cause. */
 static __noinline u32 site_new(struct thread *thread, const struct stack_walk *walk, u32 *cause)
 {
 	struct lm_process *process;
-	u32 slot; /* on the stack: older verifiers take no keys from a global function's arguments
-		   */
+	/* on the stack: older verifiers take no keys from a global function's arguments */
+	u32 slot;
 
 	if (!thread || !walk || !cause)
 		return LM_SITE_LOST;
@@ -177,13 +179,13 @@ static __always_inline void count_walk_end(struct lm_ledger *ledger, u32 end)
 }
 
 #ifdef LEAKMON_SITES_ELSEWHERE
-/* With the stack walk, in one object only. */
+/* Defined in one object only, along with the stack walk. */
 extern u32 site_walk(struct thread *thread, struct lm_ledger *ledger);
 #else
 /*
- * Python's frames follow the native ones, the outermost of which make room if need be. The walk's
- * result goes through memory, of which the verifier knows nothing: it would follow each way in
- * which a walk ends through everything that comes after.
+ * Python's frames follow the native ones, the outermost of which give way if space is short. The
+ * walk's result goes through memory, whose contents the verifier does not track: otherwise it would
+ * follow every way in which a walk ends through all later code.
  */
 static __always_inline void walk_add_python(struct thread *thread, struct stack_walk *walk)
 {
@@ -211,8 +213,8 @@ static __always_inline void walk_add_python(struct thread *thread, struct stack_
 }
 
 /*
- * The site of the stack at which unwind_begin() was to begin. A global function: the verifier
- * checks it once for a program, and not for each of the many states in which it is called.
+ * Returns the site of the stack where unwind_begin() began. A global function: the verifier checks
+ * it once per program, not once for each of the many states in which it is called.
  */
 __noinline u32 site_walk(struct thread *thread, struct lm_ledger *ledger)
 {
@@ -258,7 +260,7 @@ static __always_inline u32 site_current(struct pt_regs *ctx, struct thread *thre
 	return site_walked(&start, thread, ledger);
 }
 
-/* Counts one block more or less against its process' share. */
+/* Counts one block more or less against its process's share. */
 static __always_inline void block_share(struct thread *thread, s64 amount)
 {
 	struct lm_process *process;
@@ -280,7 +282,7 @@ static __always_inline bool block_over_share(struct thread *thread)
 	return process && over_share(blocks_used, process->blocks, max_blocks);
 }
 
-/* What a deletion off the live set returned, after the change of the ledger has begun. */
+/* Handles the result of a delete from the live set, after the ledger change has begun. */
 static __always_inline bool block_removed(struct thread *thread, struct lm_ledger *ledger,
 					  long error)
 {
@@ -296,9 +298,9 @@ static __always_inline bool block_removed(struct thread *thread, struct lm_ledge
 
 /*
  * Takes the block at `address` off the live set into *block. The value is copied before the entry
- * goes; of two threads that free at once only one delete succeeds and returns true, and has
- * begun a change of the ledger (see struct lm_ledger). What the kernel refuses to delete now is not
- * tried again: it may have waited for a lock, and the target with it.
+ * is deleted; if two threads free at once, only one delete succeeds, returns true, and has begun a
+ * change of the ledger (see struct lm_ledger). A delete that the kernel refuses is not retried: it
+ * may have waited for a lock, and stalled the target.
  */
 static __always_inline bool block_remove(struct thread *thread, struct lm_ledger *ledger,
 					 u64 address, struct lm_block *block)
@@ -314,8 +316,8 @@ static __always_inline bool block_remove(struct thread *thread, struct lm_ledger
 }
 
 /*
- * Puts a block on the live set; what stood at its address was freed without our seeing it. Returns
- * the cause of a drop, or LM_DROP_MAX_: it is there.
+ * Puts a block on the live set; an older block at that address was freed unseen. Returns the cause
+ * of a drop, or LM_DROP_MAX_ on success.
  */
 static __always_inline u32 block_insert(struct thread *thread, struct lm_ledger *ledger,
 					u64 address, struct lm_block *block)
@@ -325,7 +327,7 @@ static __always_inline u32 block_insert(struct thread *thread, struct lm_ledger 
 	int error = bpf_map_update_elem(&blocks, &key, block, BPF_NOEXIST);
 
 	if (error == -EEXIST) {
-		/* Unless another thread has taken it off since. */
+		/* Unless another thread has taken it off meanwhile. */
 		if (block_remove(thread, ledger, address, &old)) {
 			ledger_add(&ledger->dropped[LM_DROP_MISSED_FREE], 1);
 			ledger_add(&ledger->settled, 1);
@@ -381,7 +383,10 @@ static __always_inline void account_birth(struct pt_regs *ctx, struct thread *th
 			   call->function);
 }
 
-/* A free of a block that is not in the live set: inherited over fork, or simply from before. */
+/*
+ * Counts a free of a block that is not in the live set: inherited over a fork, or allocated before
+ * the attach.
+ */
 static __always_inline void account_untracked(struct thread *thread, struct lm_ledger *ledger,
 					      u64 address, void *live_set)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Calls in flight. The outermost call of an allocator wins: calloc may call malloc on the same
- * thread, reallocarray jumps to realloc, a preloaded allocator may call the one below. What inner
- * calls allocate is invisible. But a block on the ledger ends wherever it is freed, and goes on
+ * thread, reallocarray jumps to realloc, a preloaded allocator may call the one below. Allocations
+ * by inner calls are invisible. But a block on the ledger ends wherever it is freed, and changes
  * wherever it is resized: a library may evict its cache, or grow a table, inside its malloc.
  */
 #ifndef LEAKMON_BPF_CALL_H
@@ -10,7 +10,7 @@
 
 #include "process.bpf.h"
 
-/* sigaltstack(2): a handler on its own stack is a context of its own. */
+/* sigaltstack(2): a handler on its own stack is a separate context. */
 static __always_inline bool on_signal_stack(u64 sp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -19,8 +19,8 @@ static __always_inline bool on_signal_stack(u64 sp)
 }
 
 /*
- * Whether the call from a caller with this stack pointer is still running: then its return probe
- * waits. After a longjmp or an exception past it, it does not.
+ * Returns whether the call from a caller with this stack pointer is still running: its return probe
+ * is still pending. It is not after a longjmp or an exception past it.
  */
 __weak __noinline bool call_is_alive(u64 sp)
 {
@@ -32,7 +32,7 @@ static __always_inline bool is_resize(u32 kind)
 	return kind >= CALL_RESIZE;
 }
 
-/* The call ends without a result: its allocation never was, its old block is gone with it. */
+/* Ends a call without a result: it allocated nothing, and its old block is lost. */
 static __always_inline void call_abandon(struct call *call, struct lm_ledger *ledger)
 {
 	if (call->kind == CALL_NONE)
@@ -46,7 +46,7 @@ static __always_inline void call_abandon(struct call *call, struct lm_ledger *le
 	call->kind = CALL_NONE;
 }
 
-/* The same of a call that may throw: it had begun nothing. */
+/* Ends a call that may throw, without a result: it had begun no ledger change. */
 static __always_inline void throwing_abandon(struct throwing_call *call, struct lm_ledger *ledger)
 {
 	if (call->pending)
@@ -55,10 +55,10 @@ static __always_inline void throwing_abandon(struct throwing_call *call, struct 
 }
 
 /*
- * A signal handler on an alternate stack above the interrupted frame allocates inside an
+ * A signal handler on an alternate stack above the interrupted frame may allocate inside an
  * allocation. A second return probe would then kill the process: the kernel, comparing stack
- * pointers, takes the first one for dead (arch_uretprobe_is_alive() in its uprobes.c) and
- * finds nothing to return to. Only a session program can forgo it.
+ * pointers, takes the first one for dead (arch_uretprobe_is_alive() in its uprobes.c) and finds no
+ * return address. Only a session program can decline the return probe.
  */
 static __always_inline bool call_would_kill(struct pt_regs *ctx, struct thread *thread)
 {
@@ -73,7 +73,7 @@ static __always_inline bool call_is_running(const struct call *call, u64 sp)
 	return call->kind != CALL_NONE && sp <= call->sp && call_is_alive(call->sp);
 }
 
-/* Where to note a call that begins now; NULL when it is an inner one. */
+/* Returns where to note a call that begins now; NULL for an inner call. */
 static __always_inline struct call *call_slot(struct pt_regs *ctx, struct thread *thread,
 					      struct lm_ledger *ledger)
 {
@@ -86,7 +86,7 @@ static __always_inline struct call *call_slot(struct pt_regs *ctx, struct thread
 	return &thread->calls[stack];
 }
 
-/* Where to note a resize inside a call; NULL when it is inside one that is noted here already. */
+/* Returns where to note a resize inside a call; NULL inside another resize noted here. */
 static __always_inline struct call *inner_slot(struct pt_regs *ctx, struct thread *thread,
 					       struct lm_ledger *ledger)
 {
@@ -99,9 +99,9 @@ static __always_inline struct call *inner_slot(struct pt_regs *ctx, struct threa
 }
 
 /*
- * Whether a call without a followed return goes on to this function by a tail call: they are
- * one. Deeper ones look like later ones, for nothing shows that the first has returned:
- * they are counted, too.
+ * Returns whether a call without a followed return reached this function by a tail call: the two
+ * are one call. Deeper calls look like later ones, because nothing shows that the first has
+ * returned: they are counted, too.
  */
 static __always_inline bool is_unfollowed(struct pt_regs *ctx, struct thread *thread)
 {
@@ -124,10 +124,10 @@ static __always_inline void unfollowed_note(struct pt_regs *ctx, struct thread *
 		call->sp = 0;
 }
 
-/* The call that returns here, or NULL: an inner one's, or one begun before the attach. */
+/* Returns the call that returns here, or NULL for an inner call or one begun before the attach. */
 static __always_inline struct call *call_returning(struct pt_regs *ctx, struct thread *thread)
 {
-	u64 sp = PT_REGS_SP(ctx); /* the caller's again */
+	u64 sp = PT_REGS_SP(ctx); /* back to the caller's value */
 	u32 stack = on_signal_stack(sp);
 	struct call *call = &thread->calls[stack];
 

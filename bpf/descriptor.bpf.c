@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The descriptors family, where the kernel itself changes a descriptor table (fs/file.c), whatever
- * call led there: open, socket, accept4, pipe, a descriptor in a message, io_uring.
+ * The descriptors family, at the places where the kernel itself changes a descriptor table
+ * (fs/file.c), whatever call led there: open, socket, accept4, pipe, a descriptor in a message,
+ * io_uring.
  *
  *   opened   fd_install() and do_dup2() (dup2, dup3, replace_fd) have returned
- *   closed   close_fd(), file_close_fd() and their like are entered; close_range has returned
- *   exec     what it has closed is no longer in the table
+ *   closed   close_fd(), file_close_fd() and related functions are entered; close_range has
+ * returned exec     the descriptors that it closed are no longer in the table
  *
- * A birth counts after the table has the file, a death before the number is free: a number that is
- * used again is entered after it was struck off. Each looks at the table itself: close(2) of a
- * number that is only reserved (a bug that programs have) fails, and takes nothing off the ledger.
+ * A birth counts after the table has the file, a death before the number is free: a reused number
+ * is entered after its old descriptor was struck off. Each looks at the table itself: close(2) of a
+ * number that is only reserved (a bug seen in programs) fails, and takes nothing off the ledger.
  *
- * Not all functions are on all kernels, and some kernels permit no probes on any. System calls
+ * Some kernels lack some of these functions, and some kernels permit no probes at all. System calls
  * (sys_enter, sys_exit of the whole machine) replace them: a death when close is entered, a birth
- * when a call returns. Calls of io_uring and of 32-bit programs are missing there: /proc/PID/fd
- * mends the count. User space chooses (loader.c).
+ * when a call returns. Calls by io_uring and 32-bit programs are then missed: /proc/PID/fd corrects
+ * the count. User space chooses (loader.c).
  */
 #define LEAKMON_UNWIND_ELSEWHERE
 #define LEAKMON_SITES_ELSEWHERE
@@ -75,7 +76,7 @@ static __always_inline struct files_struct *files_of(struct task_struct *task)
 	return BPF_CORE_READ((struct task_struct___files *)task, files);
 }
 
-/* What the calling thread's table has at `fd`; NULL: nothing. */
+/* Returns the file at `fd` in the calling thread's table; NULL if empty. */
 static __always_inline u64 file_at(u32 fd)
 {
 	struct fdtable *table = BPF_CORE_READ(files_of(bpf_get_current_task_btf()), fdt);
@@ -88,8 +89,8 @@ static __always_inline u64 file_at(u32 fd)
 }
 
 /*
- * The followed table that a call of this thread changes, and its index in *key; NULL: none. The
- * first question of each program: for all other processes it is the last one, too.
+ * Returns the followed table that this thread's call changes, and its index in *key; NULL if none.
+ * Each program asks this first: for all other processes it is also the last step.
  */
 static __always_inline struct lm_descriptor_table *table_followed(struct lm_descriptor_key *key)
 {
@@ -105,7 +106,7 @@ static __always_inline struct lm_descriptor_table *table_followed(struct lm_desc
 	table = bpf_map_lookup_elem(&descriptor_tables, &key->table);
 	if (!table)
 		return NULL;
-	/* The main thread may have ended, its table with it. */
+	/* The main thread may have ended, and its table with it. */
 	of_leader = files_of(BPF_CORE_READ(task, group_leader));
 	if (!of_leader || of_leader == files_of(task))
 		return table;
@@ -121,7 +122,10 @@ static __always_inline void opener_count_opened(u32 index)
 		__sync_fetch_and_add(&site->opened, 1);
 }
 
-/* How many bits it needs. Without a branch: the verifier would walk each way on its own. */
+/*
+ * Returns the number of bits that `value` needs. Without a branch: the verifier would walk each
+ * path separately.
+ */
 static __always_inline u32 bits_of(u32 value)
 {
 	value |= value >> 1;
@@ -146,7 +150,7 @@ static __always_inline void opener_count_closed(u32 index, u64 age_ns)
 	__sync_fetch_and_add(&site->closed_ages[bits_of(units) & (LM_DESCRIPTOR_AGES - 1)], 1);
 }
 
-/* A site that was another process' starts over. */
+/* Resets a site that belonged to another process. */
 static __always_inline void opener_claim(u32 index, lm_process_key process)
 {
 	struct lm_descriptor_site *site = bpf_map_lookup_elem(&descriptor_sites, &index);
@@ -159,7 +163,7 @@ static __always_inline void opener_claim(u32 index, lm_process_key process)
 	site->process = process;
 }
 
-/* Strikes off what stands there; of two that do so at once one does. */
+/* Strikes off the descriptor in the slot; of two concurrent callers, one does. */
 static __always_inline void slot_close(struct lm_descriptor_table *table,
 				       struct lm_descriptor *slot)
 {
@@ -185,7 +189,7 @@ static __always_inline int closed(u32 fd)
 		return 0;
 	slot = bpf_map_lookup_elem(&descriptors, &key);
 	if (!slot && table->seeding) {
-		/* User space may be about to enter it, having seen it before. */
+		/* User space may be about to enter this number, which it saw open before. */
 		if (!bpf_map_update_elem(&descriptors, &key, &unknown, BPF_NOEXIST))
 			return 0;
 		slot = bpf_map_lookup_elem(&descriptors, &key);
@@ -195,7 +199,7 @@ static __always_inline int closed(u32 fd)
 	return 0;
 }
 
-/* The call stack, and in *slot what else is to be known. */
+/* Records the call stack and the other properties of a new descriptor in *slot. */
 static __always_inline bool describe(struct lm_descriptor *slot)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -218,21 +222,21 @@ static __always_inline bool describe(struct lm_descriptor *slot)
 static __always_inline void slot_open(struct lm_descriptor_table *table, struct lm_descriptor *slot,
 				      const struct lm_descriptor *opened)
 {
-	/* Still there: it was replaced (dup2), or its end was not seen. */
+	/* Still on the ledger: it was replaced (dup2), or its close was missed. */
 	slot_close(table, slot);
 	slot->site = opened->site;
 	slot->by_worker = opened->by_worker;
 	__sync_lock_test_and_set(&slot->born_ns, opened->born_ns);
 }
 
-/* What one call opens: all of it has one call stack. */
+/* The descriptors that one call opens, which share one call stack. */
 struct birth {
 	struct lm_descriptor_table *table;
 	struct lm_descriptor is;
 	u32 index; /* of the table */
 };
 
-/* False: nobody follows this process. */
+/* Returns false if the process is not followed. */
 static __always_inline bool birth_begin(struct birth *birth)
 {
 	struct lm_descriptor_key key = {};
@@ -244,7 +248,7 @@ static __always_inline bool birth_begin(struct birth *birth)
 	return birth->table;
 }
 
-/* `file`: what the table was given; 0: not known. */
+/* `file` is the file that the table was given; 0: unknown. */
 static __noinline int opened(struct birth *birth, u32 fd, u64 file)
 {
 	struct lm_descriptor_key key = {.table = birth->index, .fd = fd};
@@ -254,7 +258,7 @@ static __noinline int opened(struct birth *birth, u32 fd, u64 file)
 
 	__sync_fetch_and_add(&table->opened, 1);
 	opener_count_opened(birth->is.site);
-	/* Another thread was faster to close it than we to enter it. */
+	/* Another thread closed it before it could be entered. */
 	if (!there || (file && there != file)) {
 		__sync_fetch_and_add(&table->closed, 1);
 		opener_count_closed(birth->is.site, 0);
@@ -303,7 +307,7 @@ int BPF_PROG(descriptor_closed, unsigned int fd)
 	return closed(fd);
 }
 
-SEC("fentry/file_close_fd") /* from 6.8 on */
+SEC("fentry/file_close_fd") /* 6.8 on */
 int BPF_PROG(descriptor_closed_file, unsigned int fd)
 {
 	return closed(fd);
@@ -327,11 +331,11 @@ int BPF_PROG(descriptor_closed_get_locked, unsigned int fd)
 	return closed(fd);
 }
 
-/* A walk over slots that are open. */
+/* Walks over open slots. */
 enum sweep_kind {
-	SWEEP_CLOSED, /* strikes off what is no longer in the table */
-	SWEEP_ALL,    /* or will not be */
-	SWEEP_EXECED, /* the first, and what is left was open before */
+	SWEEP_CLOSED, /* strikes off descriptors that left the table */
+	SWEEP_ALL,    /* also those about to leave it */
+	SWEEP_EXECED, /* as CLOSED, and marks the rest as open before */
 };
 
 struct sweep {
@@ -354,14 +358,14 @@ static int sweep_one(u32 i, struct sweep *sweep)
 	if (!file || sweep->kind == SWEEP_ALL) {
 		slot_close(sweep->table, slot);
 	} else if (sweep->kind == SWEEP_EXECED) {
-		/* Its call stack is one of the program before. */
+		/* Its call stack belongs to the previous program. */
 		slot->site = LM_SITE_LOST;
 		slot->born_ns = LM_DESCRIPTOR_BEFORE;
 	}
 	return 0;
 }
 
-#define SWEEP_MAX (1u << 20) /* what bpf_loop does at most is more */
+#define SWEEP_MAX (1u << 20) /* below bpf_loop's own limit */
 
 static __noinline int sweep(u32 first, u32 last, enum sweep_kind kind)
 {
@@ -385,14 +389,14 @@ static __noinline int sweep(u32 first, u32 last, enum sweep_kind kind)
 	return 0;
 }
 
-/* The function of the system call has another name on each processor: set at load. */
+/* The name of the system call's function depends on the processor: set at load. */
 SEC("fexit")
 int BPF_PROG(descriptor_swept, struct pt_regs *regs)
 {
 	return sweep(PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs), SWEEP_CLOSED);
 }
 
-/* --- the same by system calls --- */
+/* --- the same events, by system calls --- */
 
 /* enum lm_descriptor_call by number */
 const volatile __u8 descriptor_calls[LM_DESCRIPTOR_CALLS] = {};
@@ -404,15 +408,18 @@ const volatile __u8 descriptor_calls[LM_DESCRIPTOR_CALLS] = {};
 #define SOL_SOCKET 1
 #define SCM_RIGHTS 1
 #define SCM_MAX_FD 253
-/* Bytes of one message (net.core.optmem_max is far less); steps of a walk over all of a call. */
+/*
+ * Bytes of one message (net.core.optmem_max is far less); steps of a walk over all messages of a
+ * call.
+ */
 #define CONTROL_MAX (1u << 20)
 #define RECEIPT_STEPS_MAX (1u << 17)
 
-/* As 64-bit programs have them (struct user_msghdr, mmsghdr, cmsghdr). */
+/* The 64-bit layouts (struct user_msghdr, mmsghdr, cmsghdr). */
 struct message_of_many {
 	u64 name, name_length, io, io_length, control, control_length, flags, length;
 };
-/* Read alone, for up to 6.1 the stack of all functions together hardly suffices. */
+/* Read separately: up to 6.1 the combined stack of all functions hardly suffices. */
 struct message_controls {
 	u64 at, length;
 };
@@ -435,7 +442,7 @@ static __always_inline bool is_followed(void)
 	return bpf_map_lookup_elem(&descriptor_targets, &tgid) != NULL;
 }
 
-/* Whether the ledger has it. */
+/* Returns whether the ledger has it open. */
 static __always_inline bool is_known(u32 fd)
 {
 	struct lm_descriptor_key key = {.fd = fd};
@@ -455,12 +462,12 @@ static __always_inline void opened_at(struct birth *birth, u64 address)
 		opened(birth, fd, 0);
 }
 
-/* A walk over the descriptors that came with messages, all loops in one. */
+/* Walks the descriptors that came with messages; all nested loops in one. */
 struct receipt {
 	struct birth *birth;
-	u64 messages, message_count;	   /* that are left */
-	u64 control, control_end;	   /* of this message, what is left */
-	u64 descriptors, descriptor_count; /* of this control message */
+	u64 messages, message_count;	   /* remaining */
+	u64 control, control_end;	   /* the rest of this message */
+	u64 descriptors, descriptor_count; /* the rest of this control message */
 };
 
 static __always_inline bool message_controls(u64 message, struct message_controls *controls)
@@ -502,7 +509,7 @@ static __always_inline bool receipt_next_control(struct receipt *receipt)
 	return true;
 }
 
-/* One step of the walk; the innermost that is left. */
+/* Takes one step of the walk, at the innermost level with anything left. */
 static int receipt_step(u32 i, struct receipt *receipt)
 {
 	(void)i;
@@ -517,7 +524,7 @@ static int receipt_step(u32 i, struct receipt *receipt)
 	return !receipt_next_message(receipt);
 }
 
-/* Most messages bring none: no call stack is walked for them. */
+/* Most messages carry no descriptors: no call stack is walked for them. */
 static __noinline bool brings_some(u64 messages, u64 count)
 {
 	struct message_controls first;
@@ -530,8 +537,10 @@ static __noinline int received(struct birth *birth, u64 messages, u64 count)
 {
 	struct receipt receipt = {.birth = birth, .messages = messages, .message_count = count};
 
-	/* Zeros that the verifier does not know: up to 6.6 it looks at one step only, and takes
-	 * what that step cannot come to for dead code. */
+	/*
+	 * Zeros that the verifier does not know: up to 6.6 it checks one step only, and would treat
+	 * code that this step cannot reach as dead.
+	 */
 	bpf_probe_read_kernel(&receipt.control, sizeof(receipt) - offsetof(struct receipt, control),
 			      NULL);
 	bpf_loop(RECEIPT_STEPS_MAX, receipt_step, &receipt, 0);
@@ -543,14 +552,14 @@ struct clone_arguments {
 	u64 flags, pidfd;
 };
 
-/* Where a call has put what it opened, or 0. */
+/* Returns the address where a call stored its new descriptors, or 0. */
 static __always_inline u64 result_place(const struct pt_regs *regs, u32 call)
 {
 	u64 first = PT_REGS_PARM1_SYSCALL(regs), third = PT_REGS_PARM3_SYSCALL(regs);
 	u64 fourth = PT_REGS_PARM4_SYSCALL(regs);
 	struct clone_arguments arguments = {};
 
-	/* Or clang makes one load of several, which the verifier refuses. */
+	/* Or clang merges several loads into one, which the verifier refuses. */
 	barrier_var(first);
 	barrier_var(third);
 	barrier_var(fourth);
@@ -576,14 +585,14 @@ static __always_inline bool returns_one(const struct pt_regs *regs, u32 call, u6
 	if (call == LM_CALL_FCNTL)
 		return (u32)second == F_DUPFD || (u32)second == F_DUPFD_CLOEXEC;
 	if (call == LM_CALL_SIGNALFD)
-		return (u32)first == ~0u; /* else it changes that one */
+		return (u32)first == ~0u; /* otherwise it changes the existing one */
 	if (call == LM_CALL_MAY_OPEN)
 		return file_at(result) && !is_known(result);
 	return call == LM_CALL_OPEN;
 }
 
 /*
- * The call stack is walked here alone: up to 6.1 the stack of all functions together hardly
+ * Only here is the call stack walked: up to 6.1 the combined stack of all functions hardly
  * suffices.
  */
 static __always_inline void call_returned(const struct pt_regs *regs, u32 call, u64 result)
@@ -621,8 +630,10 @@ int BPF_PROG(descriptor_call_begin, struct pt_regs *regs, long number)
 
 	if (call == LM_CALL_CLOSE)
 		return closed(PT_REGS_PARM1_SYSCALL(regs));
-	/* With flags it closes nothing, or closes in a table of its own. Descriptors that other
-	 * threads open during the call are struck off at its end. */
+	/*
+	 * With flags, it closes nothing, or closes in a private table. Descriptors that other
+	 * threads open during the call are struck off at its end.
+	 */
 	if (call == LM_CALL_CLOSE_RANGE && !PT_REGS_PARM3_SYSCALL(regs))
 		sweep(PT_REGS_PARM1_SYSCALL(regs), PT_REGS_PARM2_SYSCALL(regs), SWEEP_ALL);
 	return 0;
@@ -644,7 +655,7 @@ int BPF_PROG(descriptor_exec, struct task_struct *task)
 	return sweep(0, ~0u, SWEEP_EXECED);
 }
 
-/* A PID that is used again belongs to a stranger. */
+/* A reused PID belongs to another process. */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(descriptor_exit, struct task_struct *task)
 {

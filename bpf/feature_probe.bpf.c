@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Programs for the trials that leakmon makes on itself before it touches a target. */
+/* Programs with which leakmon tests itself before it touches a target. */
 #include "kernel.h"
 
 __u64 feature_probe_entries = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The heap family: one program for the calls of C functions, and their returns where it is attached
- * to both; one for returns elsewhere, one for frees, two for functions that may throw. The attach
- * cookie has the function and the meaning of its arguments
- * (user/binary/parse/allocators.c). The kernel checks each program by itself, and most of what
- * there is to be checked is the stack walk: so there are as few as can be.
+ * The heap family: one program for the calls of C functions, and for their returns where it is
+ * attached to both; one for returns elsewhere, one for frees, two for functions that may throw. The
+ * attach cookie has the function and the meaning of its arguments (user/binary/parse/allocators.c).
+ * The kernel verifies each program separately, and the stack walk dominates verification, so there
+ * are as few programs as possible.
  *
  * Order: a block is taken off the live set where free or realloc begins, and put on it where the
  * allocation returns. Otherwise another thread could be given the address before its record is
@@ -16,7 +16,7 @@
 #include "own_stack.bpf.h"
 #include "throwing.bpf.h"
 
-/* What an entry program answers: with a session, whether the return is of interest. */
+/* The result of an entry program: in a session, whether the return is of interest. */
 #define WANT_RETURN 0
 #define SKIP_RETURN (session ? 1 : 0)
 
@@ -26,13 +26,13 @@ static __always_inline u64 hit_begin(void)
 }
 
 /*
- * No program takes longer: the deepest stack walk is a third of it. What is beyond was other work
- * of the CPU, or of the hypervisor, which came between: on a busy machine one such pause would be
- * more than a whole window costs.
+ * No program takes longer: the deepest stack walk needs a third of it. The excess is time stolen by
+ * interrupts or the hypervisor; on a busy machine one such pause would exceed the cost of a whole
+ * window.
  */
 #define HIT_MAX_NS 100000
 
-/* Returns `answer`, the program's. */
+/* Returns `answer`, the program's result. */
 static __always_inline int hit_end(u64 begin_ns, int answer)
 {
 	u32 slot = lm_hit_slot(bpf_get_current_pid_tgid() >> 32);
@@ -50,7 +50,7 @@ static __always_inline int hit_end(u64 begin_ns, int answer)
 	return answer;
 }
 
-/* Where a thread's state cannot be had, the loss is charged to the slot that nobody owns. */
+/* Charges the loss of a thread without state to the slot that no process owns. */
 static __always_inline void count_no_thread(void)
 {
 	struct lm_ledger *ledger = ledger_of(LM_SLOT_LOST);
@@ -59,8 +59,10 @@ static __always_inline void count_no_thread(void)
 		ledger_drop(ledger, LM_DROP_THREAD_STATE);
 }
 
-/* Counts a free by a thread without state: a free needs little of it, and leaving the block on the
- * ledger would report a false leak. */
+/*
+ * Counts a free by a thread without state: a free needs little of it, and leaving the block on the
+ * ledger would report a false leak.
+ */
 __noinline int free_without_thread(u64 address)
 {
 	struct lm_block_key key = {.address = address,
@@ -88,13 +90,13 @@ __noinline int free_without_thread(u64 address)
 	return 0;
 }
 
-/* Which row of the allocator table is being called; only --trace asks. */
+/* Returns the row of the allocator table being called; only --trace needs it. */
 static __always_inline u32 function_current(struct pt_regs *ctx)
 {
 	return trace ? bpf_get_attach_cookie(ctx) & LM_COOKIE_FUNCTION_MASK : 0;
 }
 
-/* The old block of a resize is where it was. Settles what block_remove began. */
+/* The old block of a resize stays in place. Settles the change that block_remove began. */
 static __always_inline void resize_undo(struct thread *thread, struct lm_ledger *ledger,
 					struct call *call)
 {
@@ -107,7 +109,7 @@ static __always_inline void resize_undo(struct thread *thread, struct lm_ledger 
 
 /*
  * The call is noted, but its return will not be seen: its result is unknown, and dropped. A resize
- * hardly ever fails: its old block is gone. What stays in place is where it was.
+ * hardly ever fails: its old block counts as gone. A block resized in place stays.
  */
 static __always_inline int call_drop(struct pt_regs *ctx, struct thread *thread,
 				     struct lm_ledger *ledger, struct call *call, u32 cause)
@@ -173,7 +175,7 @@ static __always_inline int call_begin(struct pt_regs *ctx, u32 kind, u64 size, u
 	return cause == LM_DROP_MAX_ ? WANT_RETURN : call_drop(ctx, thread, ledger, call, cause);
 }
 
-/* The old block of a realloc: freed when the call did it, else put back as it was. */
+/* Settles the old block of a realloc: freed if the call freed it, else restored. */
 static __always_inline void resize_settle(struct thread *thread, struct lm_ledger *ledger,
 					  struct call *call, u64 result)
 {
@@ -195,7 +197,7 @@ static __always_inline void resize_settle(struct thread *thread, struct lm_ledge
 	ledger_add(&ledger->settled, 1);
 }
 
-/* The address that the allocator gave, or 0. */
+/* Returns the address that the allocator gave, or 0. */
 static __always_inline u64 call_result(struct pt_regs *ctx, struct lm_ledger *ledger,
 				       struct call *call)
 {
@@ -259,19 +261,19 @@ static __always_inline bool at_return(void)
 	return session && session_run_is_return();
 }
 
-/* For the other families. */
+/* Exported to the other families. */
 __noinline int session_is_return(void)
 {
 	return at_return();
 }
 
-/* What a call asks for. */
+/* The request of a call. */
 struct asked {
 	u64 size, pointer;
 	u32 kind; /* enum call_kind */
 };
 
-/* By the operands of its cookie: rare shapes, and arguments that have moved. */
+/* Reads it by the operands of the cookie: rare shapes, and arguments that have moved. */
 static __noinline void asked_told(struct pt_regs *ctx, u64 cookie, struct asked *asked)
 {
 	asked->size = cookie_size(ctx, cookie);
@@ -290,8 +292,10 @@ static __always_inline void asked_read(struct pt_regs *ctx, struct asked *asked)
 	u32 arguments = cookie >> LM_COOKIE_ARGUMENTS_SHIFT & LM_COOKIE_ARGUMENTS_MASK;
 	u64 first = PT_REGS_PARM1(ctx), second = PT_REGS_PARM2(ctx), third = PT_REGS_PARM3(ctx);
 
-	/* Or clang puts the choice first, and a load at a computed offset of the context after it,
-	 * which the verifier refuses. */
+	/*
+	 * Or clang puts the choice first, and then a load at a computed offset of the context,
+	 * which the verifier refuses.
+	 */
 	barrier_var(first);
 	barrier_var(second);
 	barrier_var(third);
@@ -314,7 +318,7 @@ static __always_inline void asked_read(struct pt_regs *ctx, struct asked *asked)
 	}
 }
 
-/* A function of its own, as call_end() is: of their stack only one is in use. */
+/* A separate function, like call_end(): only one of the two uses its stack at a time. */
 static __noinline int call_enter(struct pt_regs *ctx)
 {
 	struct asked asked;
@@ -353,8 +357,8 @@ int heap_result(struct pt_regs *ctx)
 }
 
 /*
- * Whether this free is the lower part of the latest one: operator delete and interposers go on to
- * the free below with the same block, which is off the ledger by then.
+ * Returns whether this free is the lower part of the latest one: operator delete and interposers
+ * pass the same block, already off the ledger, to the free below.
  */
 static __always_inline bool free_goes_on(struct thread *thread, u64 address, u64 sp)
 {
@@ -381,7 +385,7 @@ static __always_inline int free_hit(struct pt_regs *ctx)
 	if (block_remove(thread, ledger, address, &block))
 		account_death(thread, ledger, address, &block, function_current(ctx));
 	else if (inner || free_goes_on(thread, address, PT_REGS_SP(ctx)))
-		return 0; /* what an inner call gave is not on the ledger either */
+		return 0; /* the block of an inner call is not on the ledger either */
 	else
 		account_untracked(thread, ledger, address, &blocks);
 	thread->freed = address;

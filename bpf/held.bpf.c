@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The held family: addresses that the kernel keeps for a process and uses or gives back later,
- * which no word of the process need have. An object of its own, without probes: two iterators, over
- * the threads of one process and over its descriptors, which user space reads while the process
- * stands.
+ * The held family: addresses that the kernel keeps for a process and uses or returns later,
+ * although no word of the process may hold them. A separate object, without probes: two iterators,
+ * over the threads of one process and over its descriptors, which user space reads while the
+ * process is stopped.
  *
- * Kernel objects are read without their locks: a list that changes meanwhile may show less, or
- * nonsense, which only adds roots that may be none. So user space compares with what the kernel
+ * Kernel objects are read without their locks: a list that changes meanwhile may yield fewer
+ * entries, or garbage, which only adds false roots. So user space compares with the kernel's own
  * counts.
  */
 #include "kernel.h"
@@ -335,7 +335,10 @@ struct bpf_iter__task_file {
 /* include/uapi/linux/magic.h; ipc/mqueue.c */
 #define ANON_INODE_FS_MAGIC 0x09041934
 #define MQUEUE_MAGIC 0x19800202
-/* include/uapi/linux/mqueue.h: what mq_notify(3) has the kernel keep for a new thread */
+/*
+ * include/uapi/linux/mqueue.h: the value that the kernel keeps for the thread that mq_notify(3)
+ * starts
+ */
 #define NOTIFY_COOKIE_WORDS 4
 /* include/uapi/linux/io_uring.h */
 #define IORING_SETUP_SQE128 (1u << 10)
@@ -343,11 +346,11 @@ struct bpf_iter__task_file {
 #define IORING_SETUP_NO_SQARRAY (1u << 16)
 #define SQE_BYTES 64
 #define CQE_BYTES 16
-#define COMMAND_WORDS 8 /* of io_kiocb.cmd, the first one is the file */
-/* include/uapi/asm-generic/siginfo.h: of a signal that has a value, from the start of its info */
+#define COMMAND_WORDS 8 /* of io_kiocb.cmd; the first is the file */
+/* include/uapi/asm-generic/siginfo.h: offset of a signal's value from the start of its info */
 #define SIGNAL_VALUE_AT 24
 
-/* Lists that change while they are read may never end. */
+/* A list that changes during the read may never end. */
 #define LIST_MAX (1u << 17)
 #define BUCKETS_MAX (1u << 16)
 #define RING_MAX (1u << 16)
@@ -367,9 +370,9 @@ struct lm_held_counts counts = {};
 const volatile __u32 cpu_count = 1;
 
 /*
- * Where each CPU's copy of a percpu variable of the kernel's lies: no helper says so for one that
- * an object of the kernel points to. But of this map the kernel says both: the percpu pointer that
- * it has, and where a CPU's element lies.
+ * Locates each CPU's copy of a percpu variable of the kernel: no helper does that for a variable
+ * that a kernel object points to. But for this map the kernel reveals both the percpu pointer that
+ * it holds and the address of each CPU's element.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -380,14 +383,14 @@ struct {
 
 #define MAP_BYTES 1024
 char map_copy[MAP_BYTES] = {};
-__u64 anchor_pointer = 0; /* 0: not known */
+__u64 anchor_pointer = 0; /* 0: unknown */
 __u64 anchor_place = 0;
 
 static __always_inline void anchor_find(void)
 {
 	u32 at = bpf_core_field_offset(struct bpf_array, pptrs);
 
-	/* Or clang makes the offset a part of the load, which libbpf refuses. */
+	/* Or clang folds the offset into the load, which libbpf refuses. */
 	barrier_var(at);
 	if (at > MAP_BYTES - sizeof(u64) || bpf_probe_read_kernel(map_copy, MAP_BYTES, &anchor))
 		return;
@@ -419,7 +422,7 @@ static int percpu_add(u32 cpu, struct percpu_sum *sum)
 	return 0;
 }
 
-/* The sum of a percpu variable of 32 bits; false: it is not known. */
+/* Sums a percpu variable of 32 bits. Returns false if the sum is unknown. */
 static __always_inline bool percpu_total(const void *pointer, s64 *total)
 {
 	struct percpu_sum sum = {.pointer = (u64)pointer};
@@ -436,7 +439,7 @@ static __always_inline bool is_user_address(u64 value)
 	return value >= 4096 && value < USER_MAX_ADDRESS;
 }
 
-/* False: there is no room. */
+/* Returns false if there is no room. */
 static __always_inline bool word_put(u32 kind, u64 owner, s32 number, u64 value)
 {
 	u32 index = __sync_fetch_and_add(&counts.words, 1);
@@ -455,13 +458,13 @@ static __always_inline void address_put(u32 kind, u64 owner, s32 number, u64 val
 		word_put(kind, owner, number, value);
 }
 
-/* A walk along a list, of whatever it links. */
+/* A walk along a linked list of any objects. */
 struct chain {
-	u64 node, end; /* the next one, and what ends the list */
+	u64 node, end; /* the next node, and the node that ends the list */
 	u64 next_at;   /* from a node to its pointer to the next one */
 	u64 to_object; /* from the start of the object to its node */
-	u64 link;      /* a request that follows the last one, not on the list */
-	u32 tgid;      /* others' requests are left out */
+	u64 link;      /* a linked request that follows the last one, off the list */
+	u32 tgid;      /* requests of other thread groups are skipped */
 	s32 number;
 };
 
@@ -472,7 +475,7 @@ static __always_inline u32 request_tgid(const struct io_kiocb *request)
 	return BPF_CORE_READ((const struct io_kiocb___task *)request, task, tgid);
 }
 
-/* False: there is no room. */
+/* Returns false if there is no room. */
 static __noinline bool request_put(u64 address, u32 tgid, s32 number)
 {
 	const struct io_kiocb *request = (void *)address;
@@ -514,7 +517,7 @@ static __always_inline void requests_put(struct chain *chain, const void *first,
 	chain->node = (u64)first;
 	chain->end = (u64)end;
 	chain->to_object = to_object;
-	/* Zero, which the verifier must not know: up to 6.6 it looks at one step only. */
+	/* Zero, but unknown to the verifier: up to 6.6 it checks one step only. */
 	bpf_probe_read_kernel(&chain->link, sizeof(chain->link), NULL);
 	bpf_loop(LIST_MAX, request_step, chain, 0);
 }
@@ -568,7 +571,7 @@ static __noinline int timeouts_put(u64 head, u32 tgid, s32 number)
 	return 0;
 }
 
-/* Requests whose event has come, and whose completion waits for their thread. */
+/* Requests whose event has come, and whose completion awaits their thread. */
 static __noinline int task_work_put(u64 first, u32 tgid, s32 number)
 {
 	struct chain chain = {.tgid = tgid, .number = number};
@@ -591,9 +594,9 @@ static __noinline int work_list_put(u64 first, u32 tgid)
 
 /* The entries of a ring between its head and its tail. */
 struct entries {
-	u64 at; /* of the user_data of entry 0 */
+	u64 at; /* address of the user_data of entry 0 */
 	u64 size;
-	u64 array; /* numbers of the entries; 0: they stand in order */
+	u64 array; /* numbers of the entries; 0: in order */
 	u64 owner;
 	u32 head, mask;
 	s32 number;
@@ -623,7 +626,7 @@ static __always_inline void entries_put(struct entries *entries, u32 tail)
 		bpf_loop(count < RING_MAX ? count : RING_MAX, entry_step, entries, 0);
 }
 
-/* Completions that the process has not reaped. */
+/* Completions not yet reaped by the process. */
 static __noinline int completions_put(u64 address, s32 number)
 {
 	struct io_ring_ctx *ring = (void *)address;
@@ -641,7 +644,7 @@ static __noinline int completions_put(u64 address, s32 number)
 	return 0;
 }
 
-/* Requests that it has written, and the kernel has not taken. */
+/* Requests written by the process, not yet taken by the kernel. */
 static __noinline int submissions_put(u64 address, s32 number)
 {
 	struct io_ring_ctx *ring = (void *)address;
@@ -731,7 +734,7 @@ static __noinline int buffers_put(u64 address, s32 number)
 	return 0;
 }
 
-/* Lists of requests that not all kernels have. */
+/* Request lists that only some kernels have. */
 static __always_inline void newer_lists_put(u64 address, u32 tgid, s32 number)
 {
 	struct io_ring_ctx___locked *locked = (void *)address;
@@ -789,7 +792,7 @@ static __always_inline bool is_io_uring(struct file *file)
 	return true;
 }
 
-/* Who is told of a message when the queue was empty, and with which value. */
+/* The process to be notified of a message to an empty queue, and the value it receives. */
 static __always_inline void queue_put(struct inode *inode, s32 number)
 {
 	struct mqueue_inode_info *queue =
@@ -877,7 +880,7 @@ static __always_inline void thread_words_put(struct task_struct *task)
 			    (u64)BPF_CORE_READ(dispatch, syscall_dispatch.selector));
 }
 
-/* Requests that a worker of io_uring has taken from no list that is read elsewhere. */
+/* Requests that an io_uring worker has taken, and that are on no list read elsewhere. */
 static __always_inline void worker_put(struct task_struct *task)
 {
 	struct io_worker *worker =
@@ -908,7 +911,7 @@ static int registered_step(u32 i, struct chain *rings)
 	return 0;
 }
 
-/* What one thread has in flight, and rings that it has no descriptor of. */
+/* One thread's requests in flight, and rings without a descriptor. */
 static __noinline int uring_put(u64 address, u32 tgid)
 {
 	struct io_uring_task *uring = (void *)address;
@@ -970,7 +973,7 @@ static int aio_table_step(u32 i, struct chain *chain)
 	return 0;
 }
 
-/* Those of the whole process. */
+/* Puts the words of all AIO contexts of the process. */
 static __noinline int aio_put(u64 table)
 {
 	struct chain chain = {.node = table};
@@ -1008,7 +1011,7 @@ int held_by_threads(struct bpf_iter__task *ctx)
 		worker_put(task);
 		return 0;
 	}
-	/* The main thread may have ended, and has no memory then. */
+	/* The main thread may have ended; then it has no memory. */
 	if (!counts.process_seen && BPF_CORE_READ(task, mm)) {
 		counts.process_seen = 1;
 		process_words_put(task);

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The kernel family: what the kernel itself allocates, by kernel stack. An object of its own (it
- * shares no program with the others), on the same maps: the kernel is one process of the ledger.
+ * The kernel family: the kernel's own allocations, by kernel stack. A separate object (it shares no
+ * program with the others), on the same maps: the kernel is one process of the ledger.
  *
  * Raw tracepoints: their arguments are plain numbers; up to 6.12 the verifier refuses `const void
- * *` arguments of others. Which argument is which is checked by user space (feature_probe.h).
+ * *` arguments of other kinds. User space checks the order of the arguments (feature_probe.h).
  *
- * An interrupt may come while one of these programs runs, and allocate: a program that interrupts
- * itself is skipped by the kernel, which counts that (recursion_misses in bpf_prog_info); one that
- * interrupts another has its own stack buffer (level_enter).
+ * An interrupt may allocate while one of these programs runs: the kernel skips a program that
+ * interrupts itself, and counts that (recursion_misses in bpf_prog_info); one that interrupts
+ * another has its own stack buffer (level_enter).
  */
 #define LEAKMON_UNWIND_ELSEWHERE
 #define LEAKMON_SITES_ELSEWHERE
 #include "account.bpf.h"
 #include "leakmon_kernel.h"
 
-/* kmalloc(0) gives (void *)16, and free takes it (include/linux/slab.h, ZERO_SIZE_PTR). */
+/* kmalloc(0) returns (void *)16, and kfree accepts it (include/linux/slab.h, ZERO_SIZE_PTR). */
 #define ZERO_SIZE_PTR 16ull
 /* enum migratetype, include/linux/mmzone.h: pages of processes and of the page cache */
 #define MIGRATE_MOVABLE 1
-/* More than the contexts that can interrupt each other: task, softirq, irq, NMI. */
+/* More than the number of contexts that can interrupt each other: task, softirq, irq, NMI. */
 #define LEVELS 4
-/* Frames that one rcu_invoke_kfree_bulk_callback may name: a page of pointers, of 64 KiB at
- * most. */
+/*
+ * Pointers that one rcu_invoke_kfree_bulk_callback may name: one page of them, of 64 KiB at most.
+ */
 #define BULK_MAX 8192
 
-/* What leakmon's own system calls allocate is not the machine's. */
+/* Allocations of leakmon's own system calls are left out. */
 const volatile __u32 own_tgid = 0;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -52,8 +53,10 @@ struct {
 	__type(value, u32);
 } kernel_level SEC(".maps");
 
-/* All entries are allocated in advance: the kernel would count a later allocation among those that
- * this program watches. */
+/*
+ * All entries are preallocated: the kernel would count a later allocation among those that this
+ * program watches.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, LM_KERNEL_OWNERS_MAX);
@@ -73,7 +76,7 @@ static __always_inline u32 *level_of(void)
 	return bpf_map_lookup_elem(&kernel_level, &zero);
 }
 
-/* Tracepoints run with preemption off: whoever comes in between is done before we go on. */
+/* Tracepoints run with preemption off: an interrupting program ends before this one resumes. */
 static __always_inline struct kernel_stack *level_enter(void)
 {
 	u32 *level = level_of(), mine;
@@ -141,12 +144,12 @@ static __always_inline u32 kernel_site(void *ctx, struct lm_ledger *ledger, u32 
 	return index;
 }
 
-/* Allocations that there was no room for in kernel_owners. */
+/* Allocations without room in kernel_owners. */
 __u64 owners_lost = 0;
 
 /*
- * The block's tid is a thread group: it must be known when the block is freed, by whoever. A pair
- * with nothing left makes room; an allocation that counts in it at that moment is lost to it.
+ * The block's tid is a thread group, which must be known whoever frees the block. A pair with
+ * nothing outstanding makes room; an allocation counted in it at that moment is lost to it.
  */
 static __always_inline void owner_count(const struct lm_block *block, s64 sign)
 {
@@ -194,7 +197,7 @@ static __always_inline bool kernel_remove(struct lm_ledger *ledger, u64 address,
 	return false;
 }
 
-/* The cause of a drop, or LM_DROP_MAX_, like block_insert. */
+/* Returns the cause of a drop, or LM_DROP_MAX_, like block_insert. */
 static __always_inline u32 kernel_insert(struct lm_ledger *ledger, u64 address,
 					 struct lm_block *block)
 {
@@ -295,7 +298,7 @@ int BPF_PROG(kernel_cache_free, unsigned long caller, const void *pointer)
 	return kernel_death((u64)pointer, true);
 }
 
-/* Pages are known by the address of their struct page, which no block has. */
+/* Pages are identified by the address of their struct page, which no other block has. */
 SEC("raw_tp/mm_page_alloc")
 int BPF_PROG(kernel_page_alloc, void *page, unsigned int order, unsigned int flags,
 	     int migrate_type)
@@ -305,7 +308,7 @@ int BPF_PROG(kernel_page_alloc, void *page, unsigned int order, unsigned int fla
 	return kernel_birth(ctx, (u64)page, page_size << (order & 31), LM_KERNEL_PAGES);
 }
 
-/* Most are pages of processes: their frees are no untracked ones. */
+/* Most are process pages, whose frees do not count as untracked. */
 SEC("raw_tp/mm_page_free")
 int BPF_PROG(kernel_page_free, void *page)
 {
@@ -328,7 +331,7 @@ static int bulk_death(u32 i, struct bulk *bulk)
 	return 0;
 }
 
-/* What kfree_rcu frees by the hundred has no event of its own. */
+/* kfree_rcu frees by the hundred, without an event per object. */
 SEC("raw_tp/rcu_invoke_kfree_bulk_callback")
 int BPF_PROG(kernel_rcu_bulk, const char *name, unsigned long count, void **pointers)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The few kernel structs that leakmon reads, relocated against the running kernel's BTF (CO-RE).
- * Only fields that exist from 6.1 on; a field that moves is found, one that goes fails the load.
+ * Only fields that exist from 6.1 on: a moved field is found, a removed one fails the load.
  */
 #ifndef LEAKMON_BPF_KERNEL_H
 #define LEAKMON_BPF_KERNEL_H
@@ -31,7 +31,7 @@ typedef struct {
 } atomic_t;
 
 struct xol_area {
-	unsigned long vaddr; /* the trampoline that a uretprobe puts in place of a return address */
+	unsigned long vaddr; /* the trampoline that a uretprobe substitutes for a return address */
 };
 
 struct uprobes_state {
@@ -54,7 +54,7 @@ struct signal_struct {
 	struct task_struct *group_exec_task; /* not NULL: its exec ends the other threads */
 };
 
-/* A return address that a return probe keeps, and the place on the stack that it took it from. */
+/* A return address that a return probe replaced, and its place on the stack. */
 struct return_instance {
 	unsigned long stack;
 	unsigned long orig_ret_vaddr;
@@ -65,7 +65,7 @@ struct completion;
 
 struct bpf_run_ctx;
 
-/* Begins with the bpf_run_ctx of a session program that runs; since 6.13. */
+/* Begins with the bpf_run_ctx of a running session program; since 6.13. */
 struct bpf_session_run_ctx {
 	bool is_return;
 };
@@ -87,14 +87,14 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct signal_struct *signal;
 	struct uprobe_task *utask;     /* NULL before its first breakpoint */
-	struct bpf_run_ctx *bpf_ctx;   /* of the BPF program that runs */
+	struct bpf_run_ctx *bpf_ctx;   /* of the running BPF program */
 	struct completion *vfork_done; /* not NULL: the parent waits for its exec or its end */
 	unsigned long sas_ss_sp;
 	unsigned long sas_ss_size;
 	char comm[16];
 };
 
-/* include/linux/pid.h: one number for each PID namespace, the initial one first. */
+/* include/linux/pid.h: one number per PID namespace, the initial one first. */
 struct upid {
 	int nr;
 };
@@ -104,7 +104,7 @@ struct pid {
 	struct upid numbers[1];
 };
 
-/* What the program of a task iterator is given. */
+/* The argument of a task iterator's program. */
 struct bpf_iter_meta {
 	struct seq_file *seq;
 };
@@ -116,12 +116,12 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-/* include/linux/sched.h; *_WORKER: threads that the kernel made for itself in a process */
-#define PF_EXITING 0x00000004 /* it runs none of the program's code any more */
+/* include/linux/sched.h; *_WORKER: threads that the kernel created for itself in a process */
+#define PF_EXITING 0x00000004 /* it no longer runs the program's code */
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000
 
-/* include/linux/uprobes.h: beyond it the kernel silently leaves return probes out */
+/* include/linux/uprobes.h: beyond this the kernel silently omits return probes */
 #define MAX_URETPROBE_DEPTH 64
 
 /* include/uapi/asm-generic/signal.h */
@@ -133,16 +133,17 @@ struct bpf_iter__task {
 #define EEXIST 17
 
 /*
- * What a processor differs in. Arguments, results, the stack and frame pointers are read by
+ * The differences between processors. Arguments, results, the stack and frame pointers are read by
  * libbpf's names (PT_REGS_PARM1, PT_REGS_PARM1_SYSCALL, ...); the header in the processor's folder,
  * which the Makefile chooses (ARCH), has the rest:
  *
- *   caller_sp(), caller_address()  of the function that was entered: its caller's stack pointer,
- * and where it goes on there. Or where the stack pointer has moved down since, by so many words.
- * The address may be unreadable. return_probe_place()  what a return_instance of the call has as
- * `stack` return_probe_waits()  whether that call has a return probe and has not returned
- *   regs_set()          so that a walk begins there
- *   regs_link()         the register that a call leaves the return address in; 0: there is none
+ *   caller_sp(), caller_address()  the stack pointer and the return address of the caller of the
+ *                       function just entered, or after the stack pointer has moved down by
+ *                       `words` words. The address may be unreadable.
+ *   return_probe_place()  the `stack` of a return_instance of the call
+ *   return_probe_waits()  whether that call has a return probe and has not returned
+ *   regs_set()          sets the registers with which a walk begins
+ *   regs_link()         the register in which a call leaves the return address; 0: none
  *   regs_are_of_user()
  *   register_at(), STACK_POINTER, condition_holds()  as instructions and attach cookies number them
  *   syscall_number()    at sys_exit; NR_MMAP, NR_MUNMAP, NR_BRK, NR_MREMAP
@@ -151,13 +152,15 @@ struct bpf_iter__task {
  *                       Dispatch)
  *   task_thread_pointer()  pthread_self() is a fixed distance below (code_thread_self_below())
  *   USER_MAX_ADDRESS, TRAMPOLINE_BITS
- *   machine_frame       what frames look like (leakmon_abi.h)
+ *   machine_frame       the layout of frames (leakmon_abi.h)
  */
 #include "machine.bpf.h"
 
-/* Only in session programs, which run at a function's entry and at its return. What
- * bpf_session_is_return() reads: that has no argument before 7.0 and one since, and libbpf refuses
- * an object that declares the other one. */
+/*
+ * Valid only in session programs, which run at a function's entry and at its return. Reads the same
+ * field as bpf_session_is_return(), which has no argument before 7.0 and one since: libbpf refuses
+ * an object that declares the other form.
+ */
 static __always_inline bool session_run_is_return(void)
 {
 	const struct bpf_session_run_ctx *run = (void *)bpf_get_current_task_btf()->bpf_ctx;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The threads that live now, of traced processes: what a read of the iterator gives. A block of
- * any other thread was allocated by one that has ended; so the probes need not care.
+ * Lists the live threads of traced processes, for a reader of the iterator. A block of any other
+ * thread was allocated by a thread that has ended; so the probes need not track ends.
  */
 #include "process.bpf.h"
 #include "sharer.bpf.h"
 
 /*
- * One that was there before the attach is noted now. A process on its own heap is distinguished
- * from the others by the mm's owner, so nobody else is given storage.
+ * Notes a sharer that predates the attach. A process on its own heap differs from it in the mm's
+ * owner, so no other task gets storage.
  */
 static __always_inline void sharer_meet(struct task_struct *task, struct task_struct *owner)
 {
@@ -32,7 +32,7 @@ int live_threads(struct bpf_iter__task *ctx)
 
 	if (!task || !BPF_CORE_READ(task, mm) || task->flags & PF_EXITING)
 		return 0;
-	/* What vfork made allocates on its parent's heap. */
+	/* A vfork child allocates on its parent's heap. */
 	owner = heap_owner(task);
 	if (BPF_CORE_READ(owner, tgid) != task->tgid)
 		sharer_meet(task, owner);

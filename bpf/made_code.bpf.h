@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How a frame in code that its process makes while it runs is left: by what the process itself
- * keeps of the block that the code is in (struct lm_made_code). It is read at the very moment of
- * the walk, for it changes whenever code is made or dropped.
+ * Unwinds a frame in code that its process generates at run time, by the process's own record of
+ * the code block (struct lm_made_code). The record is read during the walk, because it changes
+ * whenever code is generated or dropped.
  */
 #ifndef LEAKMON_BPF_MADE_CODE_H
 #define LEAKMON_BPF_MADE_CODE_H
 
 #include "unwind_maps.bpf.h"
 
-#define MADE_HOPS 16 /* of segments to the first one of a block */
+#define MADE_HOPS 16 /* segments back to the first one of a block */
 #define MADE_BLOCK_FREE 255
 #define MADE_FRAME_MAX 32767
 #define MADE_MISSING (-2)
@@ -25,7 +25,9 @@ static __always_inline const struct lm_code_heap *made_heap(const struct lm_made
 	return NULL;
 }
 
-/* The first segment of the block that has this one; 0 in *found: there is none. */
+/*
+ * Returns the first segment of the block that contains this one; sets *found to 0 if there is none.
+ */
 static __always_inline u64 made_block(const struct lm_code_heap *heap, u64 segment, bool *found)
 {
 	u8 back = 0;
@@ -45,8 +47,9 @@ static __always_inline u64 made_block(const struct lm_code_heap *heap, u64 segme
 }
 
 /*
- * Words of the frame that the code at the walk's ip has; fewer than 2: it has none of its own.
- * MADE_MISSING: no code is known there. A global function: the verifier checks it once.
+ * Returns the number of words in the frame of the code at the walk's ip; fewer than 2: it has no
+ * frame of its own. MADE_MISSING: no code is known there. A global function: the verifier checks it
+ * once.
  */
 __noinline int made_frame_words(struct thread *thread)
 {
@@ -77,7 +80,7 @@ __noinline int made_frame_words(struct thread *thread)
 
 #define JS_WORD(words, word) (words)[(word)-LM_JS_WORD_OFFSET]
 
-/* Optimized code and builtins have anything where others have this. */
+/* Optimized code and builtins may have any value in these words. */
 static __always_inline bool js_has_bytecode(const struct lm_made_code *code, const u64 *words)
 {
 	u64 array = JS_WORD(words, LM_JS_WORD_BYTECODE), map;
@@ -88,9 +91,10 @@ static __always_inline bool js_has_bytecode(const struct lm_made_code *code, con
 }
 
 /*
- * The function of the frame that a step by frame pointer has just left, if V8 has made it for one;
- * 0: it is another frame, or there is no V8. The step has read its words. It is noted because a
- * collection may move the function itself, while what all its closures share mostly stays.
+ * Returns the function of the frame that a step by frame pointer has just left, if V8 made it for
+ * one; 0 for any other frame, or without V8. The step has read its words. The function's shared
+ * info is noted, because a collection may move the function itself, while the part that all its
+ * closures share mostly stays.
  *
  * `ip`: of a frame that is in no file; else 0.
  */
@@ -119,12 +123,12 @@ static __always_inline u64 js_note(struct thread *thread, u64 ip)
 	return note | (at & LM_INTERPRETED_AT_MASK) << LM_INTERPRETED_METHOD_BITS | shared;
 }
 
-/* The row of such code: *row is LM_UNWIND_MADE. */
+/* Finds the row of such code: *row is LM_UNWIND_MADE. */
 static __always_inline int made_row(struct thread *thread, struct lm_unwind_row *row)
 {
 	int words;
 
-	/* Interrupted there, its frame may not be complete. */
+	/* Interrupted here, its frame may be incomplete. */
 	if (thread->walk.exact_ip) {
 		row->kind = LM_UNWIND_UNSUPPORTED;
 		return UNWIND_ROW_FOUND;

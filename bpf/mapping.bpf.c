@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The mapping family: mmap, munmap, mremap and brk of the traced processes, from the tracepoints of
- * every system call of the machine (there are no others without tracefs): hence opt-in, and the
- * number of the call is looked at before anything else.
+ * every system call of the machine (without tracefs there are no others): hence opt-in, and the
+ * call's number is checked before anything else.
  *
  * Arguments are read at the exit, too: the kernel keeps them in the saved registers.
  */
@@ -26,7 +26,7 @@
 
 #define MAX_ERRNO 4095ull
 
-/* Thread groups with followed mappings, put here by user space. */
+/* Thread groups with followed mappings, entered by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set at load */
@@ -58,13 +58,16 @@ static __always_inline bool is_mapping_call(u64 number)
 	return false;
 }
 
-/* As 64-bit calls these numbers are rarer ones: recvfrom, chmod, fchmod, acct, lgetxattr. */
+/* As 64-bit calls these numbers are rare ones: recvfrom, chmod, fchmod, acct, lgetxattr. */
 static __always_inline bool is_mapping_call_compat(u64 number)
 {
 	return syscall_is_mapping_compat(number) && task_is_compat(bpf_get_current_task_btf());
 }
 
-/* The calling thread, if its address space is followed; a vfork child works on its parent's. */
+/*
+ * Returns the calling thread, if its address space is followed; a vfork child works on its
+ * parent's.
+ */
 static __always_inline struct thread *thread_followed(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -101,7 +104,9 @@ static __always_inline void send_range(struct thread *thread, u32 op, u64 start,
 	mapping_send(&event);
 }
 
-/* What MAP_FIXED replaces. MAP_FIXED_NOREPLACE replaces nothing, whatever else is asked for. */
+/*
+ * Returns whether mmap replaces mappings. MAP_FIXED_NOREPLACE never does, whatever the other flags.
+ */
 static __always_inline bool mmap_replaces(u64 flags)
 {
 	return flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE);
@@ -118,7 +123,7 @@ static __always_inline void brk_begin(struct thread *thread, u64 asked)
 			   page_up(now) - page_up(asked));
 }
 
-/* The break itself, not the result of brk: an unmoved break is no error. */
+/* Reads the break itself, not the result of brk: an unmoved break is no error. */
 static __always_inline int begin_compat(u64 number)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -176,7 +181,7 @@ int BPF_PROG(mapping_begin, struct pt_regs *regs, long number)
 	return 0;
 }
 
-/* Whether an allocator that is probed is being called: what it maps are its arenas. */
+/* Returns whether a probed allocator is running: its mappings are its arenas. */
 static __always_inline bool inside_allocator(struct pt_regs *regs, struct thread *thread)
 {
 	u64 sp = PT_REGS_SP(regs);
@@ -204,7 +209,7 @@ static __always_inline u64 mmap_length(u64 length, u64 flags)
 	return (length + size - 1) & ~(size - 1);
 }
 
-/* Fills in how the call ended; what is new gets the call stack that asked for it. */
+/* Records how the call ended; a new range gets the call stack that requested it. */
 static __always_inline void mapping_settle(struct pt_regs *regs, struct thread *thread,
 					   struct lm_mapping_event *event)
 {
@@ -230,7 +235,7 @@ static __always_inline void mmap_end(struct pt_regs *regs, u64 result,
 static __always_inline void mremap_end(struct pt_regs *regs, u64 result,
 				       struct lm_mapping_event *event)
 {
-	/* Of length 0 it is a second view of shared pages. */
+	/* With length 0, it is a second view of shared pages. */
 	bool stays = PT_REGS_PARM4_SYSCALL(regs) & MREMAP_DONTUNMAP || !PT_REGS_PARM2_SYSCALL(regs);
 
 	event->op = stays ? LM_MAPPING_COPY : LM_MAPPING_MOVE;
@@ -282,7 +287,7 @@ int BPF_PROG(mapping_end, struct pt_regs *regs, long result)
 	return 0;
 }
 
-/* A PID that is used again belongs to a stranger. */
+/* A reused PID belongs to another process. */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(mapping_exit, struct task_struct *task)
 {

@@ -1,49 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Every shared map and every knob. Definitions are weak, so that each .bpf.c may include this file
- * and the linked object holds one of each. Sizes marked "set at load" come from the command line.
+ * Every shared map and every setting. Definitions are weak, so that each .bpf.c may include this
+ * file and the linked object holds one of each. Sizes marked "set at load" come from the command
+ * line.
  */
 #ifndef LEAKMON_BPF_MAPS_H
 #define LEAKMON_BPF_MAPS_H
 
 #include "kernel.h"
 
-/* --- knobs, constant once loaded: the verifier removes what is switched off --- */
+/* --- settings, constant once loaded: the verifier removes disabled code --- */
 
-/* --empty-programs: the floor of any uprobe tool */
+/* --empty-programs: the minimum cost of any uprobe tool. */
 const volatile bool empty_programs __weak = false;
 /* Allocating functions have one session program each, for entry and return, instead of two. */
 const volatile bool session __weak = false;
-/* A return probe is a system call that Syscall User Dispatch turns into a deadly signal. */
+/* A return probe is a system call that Syscall User Dispatch turns into a fatal signal. */
 const volatile bool dispatch_kills __weak = false;
 const volatile bool trace __weak = false; /* --trace: an event per call */
 const volatile __u64 min_size __weak = 0;
 const volatile __u64 max_size __weak = ~0ull;
-/* Of this kernel, in bytes: a power of two. */
+/* The page size of this kernel, in bytes: a power of two. */
 const volatile __u64 page_size __weak = 4096;
 const volatile __u32 max_sites __weak = 0;
 const volatile __u32 max_processes __weak = 0;
 const volatile __u64 sample_rate __weak = 1;  /* each allocation with probability 1/N */
 const volatile __u64 sample_bytes __weak = 0; /* each byte with probability 1/N; 0: off */
-/* e^-x in 32-bit fixed point, for account.bpf.h: row 0 for whole x (0..31), row r for the
- * r-th hexadecimal digit of the fraction. Filled at load. */
+/*
+ * e^-x in 32-bit fixed point, for account.bpf.h: row 0 for whole x (0..31), row r for the r-th
+ * hexadecimal digit of the fraction. Filled at load.
+ */
 const volatile __u32 exp_table[9][32] __weak = {};
 const volatile __u32 stack_walk __weak = LM_STACK_WALK_AUTO; /* enum lm_stack_walk */
-/* Several processes share the room: --max-blocks and --max-sites, see account.bpf.h. */
+/* Several processes share the room of --max-blocks and --max-sites; see account.bpf.h. */
 const volatile bool fair_share __weak = false;
 const volatile __u64 max_blocks __weak = 0;
-/* User space gets every exec, and every fork of a traced process: it decides which joins. */
+/*
+ * User space is told of every exec, and of every fork of a traced process: it decides which join.
+ */
 const volatile bool announce __weak = false;
-/* What targets fork are targets, too: -f. */
+/* -f: children of targets become targets. */
 const volatile bool follow_forks __weak = false;
 /* The process that leakmon itself started (-c): stopped at each exec, until probed. 0: none. */
 const volatile __u32 launched_tgid __weak = 0;
-/* Probes see the threads of a process only, and no other process that shares its memory. */
+/* Probes see the threads of one process only, and no other process that shares its memory. */
 const volatile bool sees_group_only __weak = false;
 /*
- * Hits of allocators' probes are counted and timed. The kernel does that, too (BPF_ENABLE_STATS),
- * but only for CAP_SYS_ADMIN and for every program of the machine, and to switch it on and off
- * costs more than a short window.
+ * Runs of allocators' probes are counted and timed. The kernel can do that, too (BPF_ENABLE_STATS),
+ * but only for CAP_SYS_ADMIN and for every program of the machine, and toggling it costs more than
+ * a short window.
  */
 const volatile bool counts_hits __weak = false;
 
@@ -58,21 +63,21 @@ struct {
 
 __u32 site_count __weak = 1;	/* next free index in `sites`; 0 is LM_SITE_LOST */
 __u32 process_count __weak = 1; /* next free index in `processes`; 0 is LM_SLOT_LOST */
-__u64 events_lost __weak = 0;	/* ring buffer full: what happened to processes */
-__u64 calls_lost __weak = 0;	/* the same of calls: --trace */
-__u32 strays __weak = 0;	/* indices of sites and slots that are in no queue */
+__u64 events_lost __weak = 0;	/* process events that found the ring buffer full */
+__u64 calls_lost __weak = 0;	/* calls that found it full: --trace */
+__u32 strays __weak = 0;	/* indices of sites and slots in no queue */
 __s64 blocks_used __weak = 0;	/* in `blocks`; only with fair_share */
 __s64 sites_used __weak = 0;	/* of `sites` */
 __s64 processes_alive __weak = 0;
 
-/* The start of the launched process, once it has execed: its PID may be somebody else's later. */
+/* The start of the launched process, once it has execed: its PID may be reused later. */
 __u64 launched_start __weak = 0;
-__u32 launched_stops __weak = 0; /* how often it was stopped */
+__u32 launched_stops __weak = 0; /* number of times it was stopped */
 
-/* Raised by user space when slots and sites of ended processes came free. */
+/* Incremented by user space when slots and sites of ended processes become free. */
 __u32 recycle_generation __weak = 1;
 
-/* Raised by user space whenever it changed some process' mappings or rows. */
+/* Incremented by user space whenever it changes a process's mappings or rows. */
 __u32 unwind_generation __weak = 1;
 
 /* --- the live set: one entry per outstanding block --- */
@@ -107,7 +112,7 @@ struct {
 	__type(value, struct lm_stack);
 } stacks __weak SEC(".maps");
 
-/* Indices that user space has given back, all zeroed: taken before new ones. */
+/* Indices that user space has returned, all zeroed: taken before new ones. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, 1); /* set at load: --max-sites */
@@ -151,7 +156,7 @@ struct {
 	__type(value, struct lm_target);
 } targets __weak SEC(".maps");
 
-/* --- Python programs, by tgid; how many there are --- */
+/* --- Python programs, by tgid; their number --- */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -165,33 +170,34 @@ __u32 python_count __weak = 0;
 /* --- a call of an allocator that has not returned yet --- */
 enum call_kind {
 	CALL_NONE,
-	CALL_ALLOCATE,	      /* the result is the return value */
-	CALL_OUT,	      /* the result is at *pointer when the return value is 0 */
-	CALL_RESIZE,	      /* `pointer` goes when the result is not NULL, or when size is 0 */
-	CALL_RESIZE_OR_FREE,  /* `pointer` goes in any case */
-	CALL_RESIZE_IN_PLACE, /* `pointer` stays; it grew when the result reaches `size` */
+	CALL_ALLOCATE, /* the result is the return value */
+	CALL_OUT,      /* the result is at *pointer when the return value is 0 */
+	/* `pointer` is freed when the result is not NULL, or when size is 0 */
+	CALL_RESIZE,
+	CALL_RESIZE_OR_FREE,  /* `pointer` is freed in any case */
+	CALL_RESIZE_IN_PLACE, /* `pointer` stays; it grew if the result is at least `size` */
 };
 
 struct call {
-	u64 sp; /* the caller's, to which the stack pointer comes back */
+	u64 sp; /* the caller's stack pointer, restored at the return */
 	u64 size;
 	u64 pointer; /* CALL_OUT: where the result goes; CALL_RESIZE*: the old block, or NULL */
-	struct lm_block old; /* CALL_RESIZE*: what was on the ledger for it */
+	struct lm_block old; /* CALL_RESIZE*: its record on the ledger */
 	u32 kind;	     /* enum call_kind */
 	u32 function;	     /* attach cookie; only with --trace */
 	bool old_tracked;
 };
 
-/* --- the latest call without a followed return: what is called inside it is no other call --- */
+/* --- the latest call without a followed return: calls inside it are not counted --- */
 struct unfollowed_call {
-	u64 sp; /* as above; 0: none */
+	u64 sp; /* as in struct call; 0: none */
 	u64 return_address;
 	u32 function;
 };
 
-/* --- one that may throw, and so may never return: see throwing.bpf.h --- */
+/* --- a call that may throw, and so may never return: see throwing.bpf.h --- */
 struct throwing_call {
-	u64 sp; /* as above */
+	u64 sp; /* as in struct call */
 	u64 return_address;
 	u64 fp; /* of the caller */
 	u64 size;
@@ -199,49 +205,55 @@ struct throwing_call {
 	bool pending;
 };
 
-/* Code without rows that one thread reports in one generation: new libraries come in groups. */
+/*
+ * Pages of code without rows that one thread reports per generation: new libraries come in groups.
+ */
 #define UNWIND_MISSING_PAGES 4
 
-/* A stack walk in progress: the registers of the frame it has come to. */
+/* A stack walk in progress: the registers of the frame it has reached. */
 struct unwind_state {
 	u64 ip, sp, fp;
 	u64 link;	       /* see struct lm_frame */
-	struct lm_range range; /* the mapping that the latest ip was in */
+	struct lm_range range; /* the mapping of the latest ip */
 	u32 tgid;
-	u32 generation; /* `range` is from this unwind_generation */
-	u32 epoch;	/* grows with that, and with each exec: nothing older is believed */
-	u32 missing;	/* the generation of what follows */
+	u32 generation; /* the unwind_generation of `range` */
+	/* grows with the generation and with each exec; older cached rows are invalid */
+	u32 epoch;
+	u32 missing; /* generation of missing_pages */
 	u32 missing_count;
-	u64 missing_pages[UNWIND_MISSING_PAGES]; /* reported to user space as without rows */
+	u64 missing_pages[UNWIND_MISSING_PAGES]; /* reported to user space as lacking rows */
 	u32 end;				 /* enum lm_walk_end, once the walk has ended */
 	u32 depth;				 /* frames so far, and their hash */
 	u32 native;				 /* of `depth`, at the end: see struct stack_walk */
 	u64 hash;
-	u64 note;      /* of the interpreted frame that the latest step left; 0: it left none */
-	s32 fp_words;  /* where the latest step found fp: see struct unwind_step */
-	bool exact_ip; /* ip is where the frame stands (a signal interrupted it), not a return
-			  address */
-	bool closed;   /* the walk has ended by a row alone: nothing was read for it */
+	u64 note;     /* of the interpreted frame that the latest step left; 0: none */
+	s32 fp_words; /* where the latest step found fp: see struct unwind_step */
+	/* ip is the current instruction (a signal interrupted the frame), not a return address */
+	bool exact_ip;
+	bool closed; /* the walk ended by a row alone, without a read */
 	bool ended;
 };
 
-/* Words below a frame's stack pointer that are read at once: the return address, and mostly fp. */
+/* Words below a frame's stack pointer that are read at once: the return address, and usually fp. */
 #define UNWIND_NEAR_WORDS 8
-/* `fp_words` of a step that depends on more than what is read there. */
+/* `fp_words` of a step that depends on words read elsewhere, too. */
 #define UNWIND_OPAQUE (-128)
 /* In the lower bits of unwind_step.at. */
 #define UNWIND_SP_MASK ((1ull << 56) - 1)
 
-/* A frame that a walk has come to: its address is kept apart. */
+/* A frame that a walk has reached; its address is stored separately. */
 struct unwind_step {
 	u64 fp;
-	u64 at; /* sp; in the highest byte, how many words above it the step to here found fp (s8;
-		   0: it is the callee's) */
+	/*
+	 * sp; in the highest byte, how many words above it the step to here found fp (s8; 0: fp is
+	 * the callee's)
+	 */
+	u64 at;
 };
 
-/* The longest stretch of stack that is read at once. */
+/* The longest stretch of stack read at once. */
 #define UNWIND_WINDOW_WORDS 128
-/* Frames that a walk goes through before it gives up to join the latest one. */
+/* Frames after which a walk stops trying to join the latest one. */
 #define UNWIND_FRESH 16
 #define UNWIND_PLACES 64
 
@@ -254,17 +266,17 @@ struct stack_walk {
 };
 
 /*
- * The latest walk of a thread, to be joined by the next: see unwind.bpf.h. Positions grow from the
- * leaf to the root; taken modulo the length of the arrays, they begin and end anywhere.
+ * The latest walk of a thread, which the next one joins: see unwind.bpf.h. Positions grow from the
+ * leaf to the root; the arrays are indexed modulo their length.
  */
 struct unwind_trail {
-	u32 first, end; /* equal: nothing is kept */
+	u32 first, end; /* equal: empty */
 	u32 epoch;
-	u32 at; /* where the walk is */
+	u32 at; /* the walk's position */
 	u32 fresh;
 	bool closed; /* the last frame is the root, by its row alone */
-	bool same;   /* the frame at `at` is as it was, and what follows may be, too */
-	bool whole;  /* with the same frames a walk ends as `latest` did */
+	bool same;   /* the frame at `at` is unchanged, and the following may be, too */
+	bool whole;  /* with unchanged frames a walk ends as `latest` did */
 	bool behind; /* the walk's registers are still those of a frame before `at` */
 	struct stack_walk latest;
 	u8 places[UNWIND_PLACES]; /* by stack pointer: where its frame may be kept */
@@ -275,7 +287,7 @@ struct unwind_trail {
 	u64 window[UNWIND_WINDOW_WORDS + 1];
 };
 
-/* A row that was found for an address; `row.pc` is the epoch. */
+/* The row found for an address; `row.pc` is the epoch. */
 struct unwind_known_row {
 	u64 address;
 	struct lm_unwind_row row;
@@ -287,36 +299,36 @@ struct unwind_known_row {
 struct known_site {
 	u64 hash;
 	u32 site;
-	u32 recycled; /* it is from this recycle_generation */
+	u32 recycled; /* recycle_generation when it was found */
 };
 
 #define KNOWN_SITES 16
 
 /*
- * What a thread carries between events. In task storage and not per CPU: uprobe programs can be
+ * A thread's state between events. In task storage and not per CPU: uprobe programs can be
  * preempted by another thread's on the same CPU.
  */
 struct thread {
 	lm_process_key process;
 	u64 exec_id;
 	u32 slot;
-	u32 slot_cause;	      /* enum lm_drop: why there is none */
-	u32 recycled;	      /* `slot` is from this recycle_generation */
-	bool known;	      /* the four fields above are filled */
+	u32 slot_cause;	      /* enum lm_drop: why it has no slot */
+	u32 recycled;	      /* recycle_generation of `slot` */
+	bool known;	      /* the four fields above are valid */
 	struct call calls[2]; /* on the thread's stack; on its alternate signal stack */
-	struct call inner[2]; /* the same, inside those: resizes of blocks on the ledger */
+	struct call inner[2]; /* inside those: resizes of blocks on the ledger */
 	struct unfollowed_call unfollowed[2];
-	struct throwing_call throwing[2]; /* the same */
-	u64 returned;	     /* what the latest call gave, until it is freed; for throwing.bpf.h */
-	u64 freed, freed_sp; /* the latest free: an interposer's goes on to the one below */
-	u64 brk;	     /* --mappings: where the break stood when a brk call began */
+	struct throwing_call throwing[2]; /* per stack, as `calls` */
+	u64 returned;	     /* result of the latest call, until it is freed; for throwing.bpf.h */
+	u64 freed, freed_sp; /* the latest free: an interposer passes it on to the one below */
+	u64 brk;	     /* --mappings: the break when a brk call began */
 	struct known_site sites[KNOWN_SITES];
 	struct unwind_state walk;
 	struct unwind_known_row rows[UNWIND_KNOWN_ROWS];
 	struct unwind_trail trail;
 };
 
-/* Newer kernels have no more than two pages for it. */
+/* Newer kernels limit it to two pages. */
 _Static_assert(sizeof(struct thread) < 8192 - 256, "task storage");
 
 struct {

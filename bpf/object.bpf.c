@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Objects that the kernel allocates while it works for one process, by the process's own call
- * stack: what is not freed grows where no reading of the process's memory shows it. And which
- * children the process has had, for what they leave behind has their PIDs.
+ * stack: unfreed objects are growth that no reading of the process's memory shows. Also the
+ * process's children, because kernel state that they leave behind bears their PIDs.
  *
- * All tracepoints of the kernel's allocators come here: for other processes an allocation costs the
- * comparison of a number, a free one search in a map. An interrupt's allocations count for the
- * process that it interrupts.
+ * The programs run at all tracepoints of the kernel's allocators: for other processes an allocation
+ * costs the comparison of a number, a free one map lookup. An interrupt's allocations are charged
+ * to the process that it interrupts.
  *
- * Maps are made with all entries: memory for new ones would be taken from the allocators that are
- * watched.
+ * Maps are created with all entries: memory for new ones would come from the watched allocators.
  */
 #define LEAKMON_UNWIND_ELSEWHERE
 #define LEAKMON_SITES_ELSEWHERE
 #include "account.bpf.h"
 #include "leakmon_object.h"
 
-/* kmalloc(0) gives (void *)16, and free takes it (include/linux/slab.h, ZERO_SIZE_PTR). */
+/* kmalloc(0) returns (void *)16, and kfree accepts it (include/linux/slab.h, ZERO_SIZE_PTR). */
 #define ZERO_SIZE_PTR 16ull
-/* Frames that one rcu_invoke_kfree_bulk_callback may name: a page of pointers, of 64 KiB at
- * most. */
+/*
+ * Pointers that one rcu_invoke_kfree_bulk_callback may name: one page of them, of 64 KiB at most.
+ */
 #define BULK_MAX 8192
 
 const volatile __u32 object_tgid = 0;
-/* One object in 1 << object_shift is followed, by its address: so its free is known to matter. */
+/*
+ * One object in 1 << object_shift is followed, selected by its address, so that its free is
+ * recognized.
+ */
 const volatile __u32 object_shift = 0;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -54,7 +57,7 @@ struct {
 	__type(value, struct lm_object_counts);
 } object_counts SEC(".maps");
 
-/* Thread groups that descend from the process, ended ones too. */
+/* Thread groups that descend from the process, including ended ones. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set at load */
@@ -63,17 +66,17 @@ struct {
 } object_children SEC(".maps");
 
 /*
- * Nearly all frees of a machine are of others' objects. A bit is set for each address that was
- * followed: only where it is, a free searches the map. Bits are not cleared, and the more of them
- * are set, the more it costs.
+ * Nearly all frees of a machine are of other processes' objects. A bit is set for each followed
+ * address: a free searches the map only if its bit is set. Bits are never cleared; the more are
+ * set, the higher the cost.
  */
 #define FILTER_BITS_SHIFT 20
 __u64 object_filter[1 << (FILTER_BITS_SHIFT - 6)] = {};
 
-/* The frees that each CPU has seen, in a cache line of its own. An array needs no map lookup. */
+/* The frees that each CPU has seen, one cache line each. An array needs no map lookup. */
 struct lm_object_frees object_frees[LM_OBJECT_FREE_COUNTERS] = {};
 
-/* Objects lie at multiples of 8, mostly of 64: multiplied, all bits decide (Knuth, 6.4). */
+/* Objects lie at multiples of 8, mostly of 64: multiplication makes all bits count (Knuth, 6.4). */
 static __always_inline u64 address_hash(u64 address)
 {
 	return address * 0x9E3779B97F4A7C15ull;
@@ -84,7 +87,10 @@ static __always_inline __u64 *filter_word(u64 hash)
 	return &object_filter[hash >> (64 - FILTER_BITS_SHIFT + 6)];
 }
 
-/* Its lowest bits are the multiplier's last: those below the word's choose the bit. */
+/*
+ * The lowest bits of the hash depend only on the multiplier: those below the word's index choose
+ * the bit.
+ */
 static __always_inline u64 filter_bit(u64 hash)
 {
 	return 1ull << (hash >> (64 - FILTER_BITS_SHIFT) & 63);
@@ -99,7 +105,7 @@ static __always_inline struct lm_object_counts *counts_of(void)
 
 static __always_inline bool is_followed(u64 hash)
 {
-	/* The bits that choose a word of the filter are others. */
+	/* Uses other bits than the filter's word index. */
 	return !object_shift || !((hash >> 20) & ((1ull << (object_shift & 31)) - 1));
 }
 
@@ -141,10 +147,10 @@ static __always_inline struct lm_object_sum *sum_of(const struct lm_object *obje
 	return bpf_map_lookup_elem(&object_sums, &key);
 }
 
-/* What counts->busy says. */
+/* States of counts->busy. */
 enum { IDLE, COUNTING, GROWING };
 
-/* The process's own call stack, where the kernel was called. */
+/* Returns the site of the process's own call stack, at its entry into the kernel. */
 static __always_inline u32 caller_site(struct lm_object_counts *counts)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -153,7 +159,7 @@ static __always_inline u32 caller_site(struct lm_object_counts *counts)
 
 	if (task->flags & (PF_IO_WORKER | PF_USER_WORKER | PF_EXITING))
 		return LM_SITE_LOST;
-	/* A thread's first call takes memory for its state: ours, not the process's. */
+	/* A thread's first call allocates its state: leakmon's memory, not the process's. */
 	if (!bpf_task_storage_get(&threads, task, 0, 0))
 		counts->busy = GROWING;
 	thread = thread_current();
@@ -166,7 +172,7 @@ static __always_inline u32 caller_site(struct lm_object_counts *counts)
 	return site_current((struct pt_regs *)bpf_task_pt_regs(task), thread, ledger);
 }
 
-/* False: there is no room. */
+/* Returns false if there is no room. */
 static __always_inline bool object_put(u64 address, struct lm_object *object,
 				       const struct kmem_cache *cache,
 				       struct lm_object_counts *counts)
@@ -177,7 +183,7 @@ static __always_inline bool object_put(u64 address, struct lm_object *object,
 	sum = sum_of(object, cache);
 	if (!sum)
 		return false;
-	object_end(address); /* its free was not seen */
+	object_end(address); /* its free was missed */
 	if (bpf_map_update_elem(&objects, &address, object, BPF_NOEXIST))
 		return false;
 	__sync_fetch_and_add(&sum->bytes, object->size);
@@ -268,7 +274,7 @@ static int object_bulk_death(u32 i, struct object_bulk *bulk)
 	return 0;
 }
 
-/* What kfree_rcu frees by the hundred has no event of its own. */
+/* kfree_rcu frees by the hundred, without an event per object. */
 SEC("raw_tp/rcu_invoke_kfree_bulk_callback")
 int BPF_PROG(object_rcu_bulk, const char *name, unsigned long count, void **pointers)
 {

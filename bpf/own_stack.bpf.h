@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Programs of uprobes that keep the stack of the thread that they run in.
+ * Makes uprobe programs use the stack of the thread that they run in.
  *
- * Since 6.13 a program of their type has one stack for each processor, if it needs 64 bytes of it
- * (bpf_enable_priv_stack(), kernel/bpf/verifier.c): right for kprobes, where nothing comes between.
- * But a uprobe's program is preempted where the kernel is (PREEMPT_LAZY, the default from 7.0 on;
- * preempt=full): then that of another thread goes on with the same stack, and numbers and pointers
- * of the two get mixed up. A program with a tail call has none; the verifier takes out this one,
- * which is never made.
+ * Since 6.13 a program of this type has one stack per processor, if it needs at least 64 bytes
+ * (bpf_enable_priv_stack(), kernel/bpf/verifier.c). That is correct for kprobes, which cannot be
+ * preempted. But a uprobe's program is preempted where the kernel is (PREEMPT_LAZY, the default
+ * from 7.0 on; preempt=full): another thread's program then continues on the same stack, and the
+ * two overwrite each other's numbers and pointers. A program with a tail call gets no such stack;
+ * the verifier removes this tail call, which never runs.
  */
 #ifndef LEAKMON_BPF_OWN_STACK_H
 #define LEAKMON_BPF_OWN_STACK_H
@@ -16,7 +16,7 @@
 
 const volatile bool never __weak = false;
 
-/* In the program itself, not in a function that it calls. */
+/* Must be in the program itself, not in a function that it calls. */
 static __always_inline void keep_own_stack(struct pt_regs *ctx)
 {
 	if (never)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The end of a process' ledger: exec and exit. Blocks are purged by user space, which may take its
- * time: a later incarnation of the same PID has another key.
+ * The end of a process's ledger: exec and exit. User space purges the blocks, at leisure: a later
+ * incarnation of the same PID has another key.
  */
 #include "call.bpf.h"
 #include "process.bpf.h"
 #include "sharer.bpf.h"
 
-/* Whether it had any. */
+/* Returns whether it had a ledger. */
 static __always_inline bool process_close(struct task_struct *task, u64 exec_id, u32 state)
 {
 	lm_process_key key = process_key(task, exec_id);
@@ -34,7 +34,7 @@ static __always_inline void thread_close(struct task_struct *task)
 	if (!thread || !thread->known)
 		return;
 	key = thread->process;
-	/* Its process may have ended with another thread, and its slot may be somebody else's. */
+	/* Its process may have ended with another thread, and its slot may have been reused. */
 	slot = bpf_map_lookup_elem(&process_index, &key);
 	ledger = ledger_of(slot ? *slot : LM_SLOT_LOST);
 	if (!ledger)
@@ -52,7 +52,7 @@ static __always_inline void group_end(struct task_struct *task)
 	u32 tgid = task->tgid;
 
 	process_close(task, task->self_exec_id, LM_PROCESS_EXITED);
-	/* User space keeps what it entered itself; what was entered here it may never have met. */
+	/* User space removes its own entries; it may not know those made here. */
 	if (follow_forks && target_of(task))
 		bpf_map_delete_elem(&targets, &tgid);
 }
@@ -71,7 +71,7 @@ int BPF_PROG(process_exit, struct task_struct *task)
 	return 0;
 }
 
-/* From 6.10 on: an exec that still has the memory of before. */
+/* 6.10 on: an exec, with the old memory still in place. */
 SEC("tp_btf/sched_prepare_exec")
 int BPF_PROG(process_prepare_exec, struct task_struct *task)
 {
@@ -84,8 +84,8 @@ int BPF_PROG(process_prepare_exec, struct task_struct *task)
 
 /*
  * A program that leakmon launched is stopped here, before its first instruction, until the
- * allocators that it maps are probed: its first allocation is seen. A PID is no identity: it ends,
- * what it forked is still watched, and a stranger comes by its number.
+ * allocators that it maps are probed, so that its first allocation is seen. A PID is no identity:
+ * the program ends, its children are still watched, and an unrelated process may get its number.
  */
 static __always_inline bool stop_launched(struct task_struct *task)
 {
@@ -94,7 +94,7 @@ static __always_inline bool stop_launched(struct task_struct *task)
 	if (!launched_tgid || (u32)task->tgid != launched_tgid)
 		return false;
 	start = BPF_CORE_READ(task, group_leader, start_boottime);
-	/* The first exec is its own: until then leakmon keeps it waiting, alive. */
+	/* The first exec is the launched program's: its process waits until then. */
 	if (!launched_start)
 		launched_start = start;
 	if (launched_start != start)
@@ -104,20 +104,22 @@ static __always_inline bool stop_launched(struct task_struct *task)
 	return true;
 }
 
-/* The target's counters were those of the program before. */
+/* The target's counters belonged to the previous program. */
 static __always_inline void target_execed(struct lm_target *target, bool by_thread, bool stopped)
 {
 	target->hidden_tasks = 0;
 	target->late_execs = 0;
 	if (!by_thread)
 		return;
-	/* Probes are bound to the main thread's task, which has gone: until they are set again,
-	 * nothing is seen. */
+	/*
+	 * Probes are bound to the main thread's task, which is gone: nothing is seen until they are
+	 * reattached.
+	 */
 	target->late_execs = !stopped;
 	__sync_fetch_and_add(&target->thread_execs, 1);
 }
 
-/* A child of a target with memory of its own; where children are followed, a target from now on. */
+/* Announces a child with its own memory; if children are followed, it becomes a target. */
 static __always_inline void child_announce(struct task_struct *child)
 {
 	struct lm_target target = {};
@@ -127,11 +129,11 @@ static __always_inline void child_announce(struct task_struct *child)
 		return;
 	target.start_ticks = BPF_CORE_READ(child, group_leader, start_boottime) / LM_TICK_NS;
 	if (follow_forks && bpf_map_update_elem(&targets, &tgid, &target, BPF_ANY))
-		__sync_fetch_and_add(&events_lost, 1); /* what it forks will not be known */
+		__sync_fetch_and_add(&events_lost, 1); /* its children will be unknown */
 	event_send(LM_EVENT_FORK, process_key(child, child->self_exec_id), 0, 0, 0, 0);
 }
 
-/* It may have ended before anybody can ask for its name. */
+/* The name is sent with the event: the process may end before anyone can ask for it. */
 static __always_inline void exec_announce(struct task_struct *task)
 {
 	u64 name[2] = {};
@@ -160,7 +162,7 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid)
 	return 0;
 }
 
-/* A thread is no process: only the leader of a new thread group is. */
+/* Only the leader of a new thread group is a new process. */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -176,8 +178,8 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 }
 
 /*
- * A process that shares memory for longer than to exec is worth its own probes. Whether the parent
- * waits for it (vfork) is not known yet at the fork's event.
+ * A process that shares memory for longer than until its exec gets its own probes. At the fork's
+ * event it is not yet known whether the parent waits for it (vfork).
  */
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(process_wakes, struct task_struct *task)
@@ -193,7 +195,7 @@ int BPF_PROG(process_wakes, struct task_struct *task)
 	return 0;
 }
 
-/* Since 6.9 (mm/oom_kill.c, mark_oom_victim()) it is handed the task; before, its PID. */
+/* Since 6.9 the event carries the task (mm/oom_kill.c, mark_oom_victim()); before, its PID. */
 struct trace_event_raw_mark_victim___of_task {
 	u32 __data_loc_comm;
 } __attribute__((preserve_access_index));
@@ -207,7 +209,10 @@ static __always_inline u32 victim_tgid(u64 argument)
 	return (u32)argument;
 }
 
-/* It is killed, and has not ended: what it holds is on the live set until user space purges it. */
+/*
+ * It is being killed but has not ended: its blocks stay on the live set until user space purges
+ * them.
+ */
 SEC("raw_tp/mark_victim")
 int process_victim(struct bpf_raw_tracepoint_args *context)
 {

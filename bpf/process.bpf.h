@@ -6,12 +6,15 @@
 #include "maps.bpf.h"
 
 /*
- * BPF_CORE_READ follows kernel pointers wherever some nanoseconds do not matter. For each one that
- * a program follows directly, the verifier (since 6.3: type_is_trusted() and its kin) searches all
- * of the kernel's types by name, up to four times, at every visit: half of the loading time.
+ * BPF_CORE_READ follows kernel pointers wherever a few nanoseconds do not matter. For each pointer
+ * that a program follows directly, the verifier (since 6.3: type_is_trusted() and related
+ * functions) searches all kernel types by name, up to four times, at every visit: half of the
+ * loading time.
  */
 
-/* See lm_process_key. exec_id is a parameter because exec closes the ledger of the one before. */
+/*
+ * See lm_process_key. exec_id is a parameter because an exec closes the previous program's ledger.
+ */
 static __always_inline lm_process_key process_key(struct task_struct *task, u64 exec_id)
 {
 	u64 ticks = BPF_CORE_READ(task, group_leader, start_boottime) / LM_TICK_NS;
@@ -20,7 +23,7 @@ static __always_inline lm_process_key process_key(struct task_struct *task, u64 
 	return (u64)(u32)BPF_CORE_READ(task, tgid) << 32 | epoch;
 }
 
-/* The watched target, or NULL: `task` may have the PID of an ended one. */
+/* Returns the watched target, or NULL: `task` may have the PID of an ended one. */
 static __always_inline struct lm_target *target_of(struct task_struct *task)
 {
 	u32 tgid = BPF_CORE_READ(task, tgid);
@@ -44,7 +47,7 @@ static __always_inline void ledger_add(u64 *counter, u64 amount)
 	__sync_fetch_and_add(counter, amount);
 }
 
-/* An allocation that happened and is not on the live set. */
+/* Counts an allocation that is missing from the live set. */
 static __always_inline void ledger_drop(struct lm_ledger *ledger, u32 cause)
 {
 	ledger_add(&ledger->allocations, 1);
@@ -54,7 +57,7 @@ static __always_inline void ledger_drop(struct lm_ledger *ledger, u32 cause)
 	ledger_add(&ledger->settled, 1);
 }
 
-/* NO_ROWS is no loss: stacks that end early are counted, and every report checks. */
+/* NO_ROWS is no loss: truncated stacks are counted, and every report rechecks. */
 static __always_inline void event_count_lost(u32 type)
 {
 	if (type == LM_EVENT_ALLOCATE || type == LM_EVENT_FREE)
@@ -86,7 +89,7 @@ static __always_inline void event_send(u32 type, lm_process_key process, u64 add
 	bpf_ringbuf_submit(event, 0);
 }
 
-/* A forked child is no stranger: its frees of inherited blocks are no errors. */
+/* Returns the traced parent's key: a forked child's frees of inherited blocks are not errors. */
 static __always_inline lm_process_key process_traced_parent(struct task_struct *leader)
 {
 	struct task_struct *parent = BPF_CORE_READ(leader, real_parent);
@@ -99,8 +102,8 @@ static __always_inline lm_process_key process_traced_parent(struct task_struct *
 }
 
 /*
- * Why an entry could not be added. Up to 6.3 the kernel returned an int here, and what stands above
- * it in the register is anything: these results are ints.
+ * Returns whether an entry could not be added for lack of room. Up to 6.3 the kernel returned an
+ * int here, and the upper half of the register is undefined: these results are ints.
  */
 static __always_inline bool map_is_full(int error)
 {
@@ -120,7 +123,7 @@ static __always_inline u32 slot_take(void)
 	return LM_SLOT_LOST;
 }
 
-/* A slot that turned out not to be needed. See enum lm_index_state. */
+/* Returns a slot that proved unnecessary. See enum lm_index_state. */
 static __always_inline void slot_give_back(struct lm_process *process, u32 slot)
 {
 	process->key = 0;
@@ -130,7 +133,7 @@ static __always_inline void slot_give_back(struct lm_process *process, u32 slot)
 	__sync_fetch_and_add(&strays, 1);
 }
 
-/* LM_SLOT_LOST: *cause has the reason. */
+/* Returns the slot of a new process; LM_SLOT_LOST on failure, and sets *cause. */
 static __noinline u32 process_open(struct task_struct *owner, lm_process_key key, u32 *cause)
 {
 	struct task_struct *leader = BPF_CORE_READ(owner, group_leader);
@@ -155,14 +158,14 @@ static __noinline u32 process_open(struct task_struct *owner, lm_process_key key
 
 		if (!map_is_full(error))
 			*cause = LM_DROP_BUSY;
-		slot_give_back(process, slot); /* mostly another thread was first */
+		slot_give_back(process, slot); /* usually because another thread was first */
 		return winner ? *winner : LM_SLOT_LOST;
 	}
 	__sync_fetch_and_add(&processes_alive, 1);
 	return slot;
 }
 
-/* The process that has the heap `task` works on: a vfork child works on its parent's. */
+/* Returns the process whose heap `task` works on: a vfork child works on its parent's. */
 static __always_inline struct task_struct *heap_owner(struct task_struct *task)
 {
 	struct task_struct *owner = BPF_CORE_READ(task, mm, owner);
@@ -170,7 +173,7 @@ static __always_inline struct task_struct *heap_owner(struct task_struct *task)
 	return owner ? owner : task;
 }
 
-/* The key of that process. */
+/* Returns the key of that process. */
 static __always_inline lm_process_key heap_key(struct task_struct *task)
 {
 	struct task_struct *owner = heap_owner(task);
@@ -197,13 +200,13 @@ static __always_inline void thread_reset(struct thread *thread, struct task_stru
 }
 
 /*
- * Fills in the process of the calling thread. False: the thread is ending. A global function, so
- * that a program has it checked once, and not wherever it may come here.
+ * Fills in the process of the calling thread. Returns false if the thread is ending. A global
+ * function, so that the verifier checks it once per program, not at every call.
  */
 __weak __noinline bool thread_identify(struct thread *thread)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	lm_process_key key; /* on the stack: older verifiers take keys from nowhere else */
+	lm_process_key key; /* on the stack: older verifiers accept keys nowhere else */
 	u32 *slot, cause = 0;
 
 	if (!thread || !BPF_CORE_READ(task, mm))
@@ -215,14 +218,14 @@ __weak __noinline bool thread_identify(struct thread *thread)
 	slot = bpf_map_lookup_elem(&process_index, &key);
 	thread->slot = slot ? *slot : process_open(heap_owner(task), key, &cause);
 	thread->slot_cause = cause;
-	/* Without a slot the next call tries again: slots come free. */
+	/* Without a slot the next call tries again: slots become free. */
 	thread->known = thread->slot != LM_SLOT_LOST;
 	return true;
 }
 
 /*
- * The calling thread's state, with its process filled in; NULL when the kernel has no memory for
- * it, or the thread is ending.
+ * Returns the calling thread's state, with its process filled in; NULL if the kernel has no memory
+ * for it, or the thread is ending.
  */
 static __always_inline struct thread *thread_current(void)
 {
@@ -238,7 +241,7 @@ static __always_inline struct thread *thread_current(void)
 	return thread_identify(thread) ? thread : NULL;
 }
 
-/* The address that return probes put in place of a return address; 0: none met yet. */
+/* Returns the address that return probes substitute for a return address; 0: none seen yet. */
 static __always_inline u64 return_trampoline(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -247,10 +250,10 @@ static __always_inline u64 return_trampoline(void)
 }
 
 /*
- * Why the return of a function that is entered now cannot be followed: the cause of a drop, or
- * LM_DROP_MAX_: it can. The kernel keeps so many return probes of a thread, whichever tool they
- * belong to (prepare_uretprobe, kernel/events/uprobes.c). On the way of every call: the pointer is
- * followed directly, and global it is checked once for a program.
+ * Returns why the return of a function that is entered now cannot be followed: the cause of a drop,
+ * or LM_DROP_MAX_ if it can. The kernel limits the return probes of a thread, whichever tool they
+ * belong to (prepare_uretprobe, kernel/events/uprobes.c). On every call's path: the pointer is
+ * followed directly, and as a global function it is verified once per program.
  */
 __weak __noinline u32 return_obstacle(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The frames of Python's own code, behind one function: python_walk. It follows the interpreter's
- * own list of them, from the thread's state on, which user space has found for each process
- * (user/heap/runtime/cpython/python_reader.h). What a frame leads to is only noted: names are user
- * space's.
+ * The frames of Python code, behind one function: python_walk. It follows the interpreter's own
+ * list of frames from the thread's state, which user space has found for each process
+ * (user/heap/runtime/cpython/python_reader.h). Only code objects are noted: user space resolves
+ * names.
  *
  * A frame is read in one piece, whatever its version: see struct lm_python.
  */
@@ -13,9 +13,12 @@
 #include "maps.bpf.h"
 #include "unwind.bpf.h"
 
-/* In thread->trail.window, which a walk needs no more: a frame, and what was noted of all. */
+/* In thread->trail.window, which the walk no longer needs: a frame, and the notes of all frames. */
 #define PYTHON_NOTES (LM_PYTHON_FRAME_BYTES / 8)
-/* How many: in memory, for the verifier would follow each value of a variable on its own. */
+/*
+ * The number of notes: in memory, because the verifier would follow each value of a variable
+ * separately.
+ */
 #define PYTHON_DEPTH (PYTHON_NOTES + LM_PYTHON_FRAMES)
 #define PYTHON_NOTES_MASK 63u
 #define PYTHON_FIELD_MASK (LM_PYTHON_FRAME_BYTES - 8)
@@ -36,7 +39,7 @@ static __always_inline u64 python_word(const struct thread *thread, u32 field)
 	return *(const u64 *)((const u8 *)thread->trail.window + (field & PYTHON_FIELD_MASK));
 }
 
-/* The half-word there. */
+/* Returns the 32-bit half of the word that holds `field`. */
 static __always_inline u32 python_half(const struct thread *thread, u32 field)
 {
 	return python_word(thread, field) >> (field & 4 ? 32 : 0);
@@ -71,7 +74,7 @@ static __always_inline u64 python_note(const struct thread *thread, const struct
 	return entered ? note | LM_PYTHON_FROM_C : note;
 }
 
-/* Frames that are objects have what matters further behind. */
+/* Frames that are objects have the fields of interest further on. */
 static __always_inline bool python_frame_read(struct python_walk *walk)
 {
 	u64 *window = walk->thread->trail.window;
@@ -81,7 +84,7 @@ static __always_inline bool python_frame_read(struct python_walk *walk)
 	return !bpf_probe_read_user(window, LM_PYTHON_NEAR_BYTES, (void *)walk->frame);
 }
 
-/* One frame; 1: there are no more, or no more can be noted. */
+/* Notes one frame. Returns 1 when there are no more, or no room for more. */
 static int python_step(u32 i, struct python_walk *walk)
 {
 	const struct lm_python *python = walk->python;
@@ -100,7 +103,7 @@ static int python_step(u32 i, struct python_walk *walk)
 				LM_PYTHON_FROM_C;
 		return 0;
 	}
-	/* From 3.14 on it has tags; others have none there. */
+	/* From 3.14 on the pointer has tag bits; before, these are zero. */
 	code = python_word(thread, python->code) & ~3ull;
 	if (!code || code & ~(LM_PYTHON_CODE_MASK << LM_PYTHON_CODE_SHIFT))
 		return 1;
@@ -125,9 +128,8 @@ static __always_inline u64 python_read(u64 address)
 }
 
 /*
- * How many frames were noted, from PYTHON_NOTES on, innermost first; LM_PYTHON_FRAMES + 1: there
- * are more than that. The walk's hash takes them in, if there are any. A global function: the
- * verifier checks it once.
+ * Returns the number of frames noted, from PYTHON_NOTES on, innermost first; LM_PYTHON_FRAMES + 1
+ * if there are more. The walk's hash includes them. A global function: the verifier checks it once.
  */
 __noinline u32 python_walk(struct thread *thread)
 {
@@ -143,7 +145,7 @@ __noinline u32 python_walk(struct thread *thread)
 		return 0;
 	self = task_thread_pointer(bpf_get_current_task_btf());
 	state = python_read(self + (s64)walk.python->state);
-	/* A thread that has not come to Python yet has none. */
+	/* A thread that has not entered Python yet has none. */
 	if (!state || python_read(state + walk.python->handle) != self - walk.python->descriptor)
 		return 0;
 	walk.frame = python_read(state + walk.python->frame);

@@ -58,8 +58,10 @@ static __always_inline bool sample_keeps(u64 size)
 	return !sampling() || bpf_get_prandom_u32() < sample_probability(size);
 }
 
-/* How many blocks a kept one stands for, scaled by 2^LM_WEIGHT_SHIFT; without sampling: 1,
- * plain. */
+/*
+ * Returns the number of blocks that a kept one represents, scaled by 2^LM_WEIGHT_SHIFT; without
+ * sampling: 1, unscaled.
+ */
 static __always_inline u64 sample_weight(u64 size)
 {
 	u64 probability;

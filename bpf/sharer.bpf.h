@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Processes that share a target's memory: children of vfork (posix_spawn, too) and clone(CLONE_VM),
- * until an exec. Breakpoints are in the memory, so they hit them; but a probe of uprobe_multi
- * checks whether the thread group is the target's (uprobe_prog_run, kernel/trace/bpf_trace.c), and
- * ignores them.
+ * until an exec. Breakpoints are in the memory, so these processes hit them; but a probe of
+ * uprobe_multi checks whether the thread group is the target's (uprobe_prog_run,
+ * kernel/trace/bpf_trace.c), and ignores them.
  *
  * Hardly any of them touches the heap: most exec at once. The kernel creates task->utask at a
- * task's first breakpoint (handle_swbp, kernel/events/uprobes.c), which is therefore the evidence
- * of one.
+ * task's first breakpoint (handle_swbp, kernel/events/uprobes.c), which is therefore evidence of a
+ * hit.
  */
 #ifndef LEAKMON_BPF_SHARER_H
 #define LEAKMON_BPF_SHARER_H
@@ -27,7 +27,7 @@ struct {
 	__type(value, struct sharer);
 } sharers __weak SEC(".maps");
 
-/* Notes a new task that shares the memory of a target; so do its own children. */
+/* Notes a new task that shares a target's memory; its own children are noted, too. */
 static __always_inline void sharer_begin(struct task_struct *parent, struct task_struct *child)
 {
 	struct sharer *made, *sharer = bpf_task_storage_get(&sharers, parent, 0, 0);
@@ -37,7 +37,7 @@ static __always_inline void sharer_begin(struct task_struct *parent, struct task
 		begun.tgid = sharer->tgid;
 		begun.start_ticks = sharer->start_ticks;
 	} else if (child->pid != child->tgid || !target_of(parent)) {
-		return; /* a thread of the target itself; or no target */
+		return; /* a thread of the target itself, or no target */
 	} else {
 		begun.start_ticks =
 			BPF_CORE_READ(parent, group_leader, start_boottime) / LM_TICK_NS;
@@ -70,9 +70,9 @@ static __always_inline void sharer_count(struct sharer *sharer, struct task_stru
 }
 
 /*
- * Charges the target if `task` hit a breakpoint unseen by any probe. Called before it releases the
- * memory, because the evidence goes with it. If that is over already (before 6.16 an exit is
- * reported afterwards), possible hits are charged.
+ * Charges the target if `task` hit a breakpoint unseen by any probe. Called before the task
+ * releases the memory, because the evidence goes with it. If that is too late (before 6.16 an exit
+ * is reported afterwards), possible hits are charged.
  */
 static __always_inline void sharer_check(struct sharer *sharer, struct task_struct *task)
 {

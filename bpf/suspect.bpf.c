@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The suspect family: code that touches new pages, maps and creates threads, in the few processes
- * that the triage suspects. An object of its own, small enough to be loaded when the first suspect
- * shows.
+ * The suspect family: code that touches new pages, maps memory and creates threads, in the few
+ * processes that the triage suspects. A separate object, small enough to be loaded when the first
+ * suspect appears.
  *
- * Nobody else pays for it: page faults come from perf events of the suspects' own threads; the two
- * tracepoints are of events that are rare and dear in themselves (there is none of the system calls
- * alone that would not slow all of them), and are loaded only when a suspect needs them.
+ * Other processes pay nothing: page faults come from perf events of the suspects' own threads; the
+ * two tracepoints cover events that are rare and expensive in themselves (a tracepoint for
+ * particular system calls would slow all of them), and are loaded only when a suspect needs them.
  */
 #include <linux/bpf_perf_event.h>
 
@@ -35,7 +35,9 @@ struct {
 
 __u64 samples_lost = 0;
 
-/* Fewer came than there may: the odds double with each window. */
+/*
+ * Samples more often: fewer events came than allowed, and the probability doubles with each window.
+ */
 static __always_inline u32 pace_down(struct lm_suspect *suspect, u64 now_ns)
 {
 	u64 windows = (now_ns - suspect->window_ns) / LM_SAMPLES_NS;
@@ -51,7 +53,10 @@ static __always_inline u32 pace_down(struct lm_suspect *suspect, u64 now_ns)
 	return every;
 }
 
-/* More came than there may. Threads that do this at once lose a doubling: the next one makes it. */
+/*
+ * Samples less often: more events came than allowed. Concurrent threads may lose a doubling: the
+ * next event makes it.
+ */
 static __always_inline void pace_up(struct lm_suspect *suspect, u64 now_ns)
 {
 	if (__sync_fetch_and_add(&suspect->count, 1) + 1 < LM_SAMPLES_MANY)
@@ -62,7 +67,7 @@ static __always_inline void pace_up(struct lm_suspect *suspect, u64 now_ns)
 	suspect->window_ns = now_ns;
 }
 
-/* Whether this event is to be sampled; *weight is multiplied by what it stands for. */
+/* Returns whether this event is to be sampled; multiplies *weight by the events it represents. */
 static __always_inline bool sampled(u32 kind, u64 *weight)
 {
 	u32 tgid = bpf_get_current_pid_tgid() >> 32, every;
@@ -105,7 +110,7 @@ static __always_inline int sample_take(struct lm_sample *sample, const struct un
 	return 0;
 }
 
-/* Where user space stood when it came into the kernel. */
+/* Returns the registers with which user space entered the kernel. */
 static __always_inline const struct pt_regs *user_regs(void)
 {
 	return (const struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
@@ -116,7 +121,7 @@ static __always_inline struct unwind_start user_start(bool exact)
 	return unwind_start_at(user_regs(), exact);
 }
 
-/* By user space itself, or by the kernel in a system call of its. */
+/* A fault of user space itself, or of the kernel within its system call. */
 SEC("perf_event")
 int suspect_fault(struct bpf_perf_event_data *ctx)
 {
@@ -147,8 +152,8 @@ int BPF_PROG(suspect_mapping, unsigned long address, struct vm_unmapped_area_inf
 }
 
 /*
- * The C libraries' clone has no unwind information behind its system call, so that a new thread's
- * stack ends there. It has pushed nothing: the caller is where it was at the entry.
+ * The C libraries' clone has no unwind information behind its system call, so a new thread's stack
+ * would end there. It has pushed nothing: the caller's frame is as at the entry.
  */
 static __always_inline void leave_clone(struct unwind_start *start)
 {

@@ -7,13 +7,13 @@
  *   ended     sched_process_exit
  *   detached  by attribute, or pthread_detach returned 0
  *   joined    the place in the C library that frees the descriptor for a join was reached, or
- *             (where there is no such place) a join function is about to return 0
+ *             (in libraries without such a place) a join function is about to return 0
  *
  * No join function gets a return probe: they are cancellation points. A join that times out, finds
  * the thread busy or is cancelled reaches neither place.
  *
- * A pthread_t can come back as soon as it is reaped, on another CPU. So records have identities of
- * their own, and what takes more than one event holds on to the identity that it began with.
+ * A pthread_t can be reused as soon as it is reaped, on another CPU. So records have their own
+ * identities, and an operation of several events keeps the identity with which it began.
  */
 #define LEAKMON_UNWIND_ELSEWHERE
 #define LEAKMON_SITES_ELSEWHERE
@@ -56,7 +56,7 @@ int BPF_PROG(thread_exit, struct task_struct *task)
 	lm_thread_id *found, id;
 	u32 tid = task->pid;
 
-	/* What ends with its process leaves nothing behind. */
+	/* A thread that ends with its process leaves nothing behind. */
 	if (BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT ||
 	    BPF_CORE_READ(task, signal, group_exec_task))
 		return 0;
@@ -74,14 +74,14 @@ int BPF_PROG(thread_exit, struct task_struct *task)
 	if (ledger)
 		count(&ledger->ended);
 	bpf_probe_read_kernel(record->name, sizeof(record->name), task->comm);
-	/* Whoever of this and pthread_detach's return comes second takes it off the ledger. */
+	/* The later of this event and pthread_detach's return takes it off the ledger. */
 	__sync_lock_test_and_set(&record->died_ns, bpf_ktime_get_ns());
 	if (record->flags & LM_THREAD_DETACHED)
 		record_remove(ledger, id);
 	return 0;
 }
 
-/* glibc is about to free the descriptor that it was given to join. */
+/* glibc is about to free the descriptor of the joined thread. */
 SEC("uprobe")
 int thread_freed(struct pt_regs *ctx)
 {
@@ -90,7 +90,7 @@ int thread_freed(struct pt_regs *ctx)
 
 	keep_own_stack(ctx);
 	reap(process, id_of(process, key.handle));
-	/* Nobody can be given this pthread_t before we are through. */
+	/* This pthread_t cannot be reused before the function returns. */
 	bpf_map_delete_elem(&thread_handles, &key);
 	return 0;
 }
@@ -114,7 +114,7 @@ int thread_joined(struct pt_regs *ctx)
 	if (!call || call->kind != THREAD_CALL_JOIN || call->sp != caller_sp(ctx, 0))
 		return 0;
 	call->kind = THREAD_CALL_NONE;
-	/* A thread that another one has already replaced was counted then. */
+	/* A thread already replaced by another was counted at that time. */
 	if (!(u32)PT_REGS_RC(ctx) && (!call->id || bpf_map_lookup_elem(&thread_records, &call->id)))
 		reap(call->process, call->id);
 	return 0;
@@ -125,7 +125,7 @@ static __noinline int call_end(struct pt_regs *ctx)
 	struct thread_call *call =
 		bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), 0, 0);
 
-	/* The stack pointer is the caller's again. */
+	/* The stack pointer is back to the caller's. */
 	if (!call || call->sp != PT_REGS_SP(ctx))
 		return 0;
 	if (call->kind == THREAD_CALL_CREATE)
@@ -133,7 +133,7 @@ static __noinline int call_end(struct pt_regs *ctx)
 	return call->kind == THREAD_CALL_DETACH ? detach_end(ctx, call) : 0;
 }
 
-/* heap.bpf.c: a session program also runs at the return; the others have thread_return there. */
+/* In heap.bpf.c: a session program also runs at the return; otherwise thread_return does. */
 extern int session_is_return(void);
 
 SEC("uprobe")

@@ -5,7 +5,9 @@
 
 #include "thread_ledger.bpf.h"
 
-/* The attributes of the thread to be; what cannot be read (glibc's thrd_create) is the default. */
+/*
+ * Reads the attributes of the new thread; unreadable ones (glibc's thrd_create) count as defaults.
+ */
 static __always_inline u32 attributes(u64 attr, u64 cookie)
 {
 	u32 flags = 0, word;
@@ -21,7 +23,7 @@ static __always_inline u32 attributes(u64 attr, u64 cookie)
 	return flags;
 }
 
-/* The walk begins in the caller's frame, and here the function has only just been entered. */
+/* The walk begins in the caller's frame: the function has only just been entered. */
 static __always_inline u32 site_of_caller(struct pt_regs *ctx, struct thread *thread)
 {
 	struct lm_ledger *ledger = ledger_of(thread->slot);
@@ -55,11 +57,14 @@ static __always_inline int create_begin(struct pt_regs *ctx)
 	call->flags = attributes(attr, cookie);
 	call->self_below = cookie >> LM_ATTR_SELF_SHIFT;
 	call->kind = THREAD_CALL_CREATE;
-	/* Without attributes there is nothing to set in the new thread: it cannot fail late. */
+	/*
+	 * Without attributes pthread_create has nothing to set in the new thread, so it cannot fail
+	 * late.
+	 */
 	return session && (!attr || return_is_unseen()) ? 1 : 0;
 }
 
-/* pthread_create failed: a thread that was cloned already ends on its own, and is nobody's. */
+/* pthread_create failed: a thread already cloned ends by itself and is not counted. */
 static __always_inline int create_end(struct pt_regs *ctx, struct thread_call *call)
 {
 	struct lm_thread_ledger *ledger;
@@ -74,9 +79,9 @@ static __always_inline int create_end(struct pt_regs *ctx, struct thread_call *c
 }
 
 /*
- * A thread with a reused pthread_t was reaped: by a call that has not returned yet, or unseen. The
- * call may return right now on another CPU: a detach is counted by whoever marks it, a join by
- * whoever takes the record.
+ * Counts the reaping of a thread whose pthread_t is reused: by a call that has not returned yet, or
+ * unseen. The call may return right now on another CPU: a detach is counted by whoever marks it, a
+ * join by whoever takes the record.
  */
 static __always_inline void count_reaped(struct lm_thread_ledger *ledger, struct lm_thread *record,
 					 lm_thread_id id)
@@ -143,7 +148,7 @@ static __always_inline void thread_born(struct thread_call *call, struct task_st
 	}
 	handle_take(&key, ledger, id);
 	if (bpf_map_update_elem(&thread_tids, &tid, &id, BPF_ANY)) {
-		/* Nobody would hear of its end. */
+		/* Without it, the thread's end would go unseen. */
 		count(&ledger->dropped);
 		record_remove(ledger, id);
 	}

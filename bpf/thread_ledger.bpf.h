@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The threads family's maps: threads on the ledger, and the call that each is in. */
+/* The threads family's maps: threads on the ledger, and the current call of each. */
 #ifndef LEAKMON_BPF_THREAD_LEDGER_H
 #define LEAKMON_BPF_THREAD_LEDGER_H
 
@@ -22,7 +22,7 @@ struct {
 	__type(value, lm_thread_id);
 } thread_handles SEC(".maps");
 
-/* Of living threads. */
+/* Records of live threads, by pthread_t and by tid. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -39,7 +39,7 @@ struct {
 } thread_ledgers SEC(".maps");
 
 __u64 thread_count = 0; /* the latest lm_thread_id */
-__u64 threads_lost = 0; /* events that could not be put on any ledger */
+__u64 threads_lost = 0; /* events that could be put on no ledger */
 
 enum thread_call_kind {
 	THREAD_CALL_NONE,
@@ -57,7 +57,7 @@ struct thread_call {
 	u32 site;
 	u32 flags; /* enum lm_thread_flag */
 	u32 kind;
-	u32 self_below; /* how far its pthread_t is below the thread pointer */
+	u32 self_below; /* distance of its pthread_t below the thread pointer */
 	u32 padding_;
 };
 
@@ -68,7 +68,10 @@ struct {
 	__type(value, struct thread_call);
 } thread_calls SEC(".maps");
 
-/* Whether the return of this call is not followed; without sessions none is that could kill. */
+/*
+ * Returns whether the return of this call is not followed; without sessions, fatal return probes
+ * are not set.
+ */
 static __always_inline bool return_is_unseen(void)
 {
 	return (dispatch_kills && !session) || return_obstacle() != LM_DROP_MAX_;
@@ -99,8 +102,10 @@ static __always_inline void count(u64 *counter)
 	__sync_fetch_and_add(counter, 1);
 }
 
-/* Takes a thread off the ledger: true for the caller that did. What the kernel refuses is a
- * loss. */
+/*
+ * Takes a thread off the ledger. Returns true to the one caller that did. A refusal by the kernel
+ * is a loss.
+ */
 static __always_inline bool record_remove(struct lm_thread_ledger *ledger, lm_thread_id id)
 {
 	int error = bpf_map_delete_elem(&thread_records, &id);

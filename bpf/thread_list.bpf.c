@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lists the threads of one process, for user space to read like a file: it knows neither what they
- * are called in the process' own PID namespace without one file per thread, nor the process' key.
+ * Lists the threads of one process, for user space to read like a file. Otherwise user space would
+ * need one file per thread for their TIDs in the process's own PID namespace, and could not learn
+ * the process's key.
  */
 #include "maps.bpf.h"
 #include "process.bpf.h"
@@ -9,13 +10,15 @@
 #include "leakmon_thread.h"
 
 __u32 thread_list_tgid = 0;
-/* It is to have a slot, that is, to be seen in reports. */
+/* The process is to get a slot, that is, to appear in reports. */
 bool thread_list_opens = false;
 
-/* The number in the innermost namespace; 0: the thread is gone. */
+/* Returns the TID in the innermost namespace; 0: the thread is gone. */
 static __always_inline u32 inner_tid(struct task_struct *task)
 {
-	/* No pointer that the verifier follows: older ones let nobody add to those. */
+	/*
+	 * A pointer that the verifier does not track: older ones refuse arithmetic on tracked ones.
+	 */
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
 	u64 level = BPF_CORE_READ(pid, level);
 	u32 number = 0;

@@ -28,7 +28,7 @@ static __always_inline struct thread_call *call_note(struct pt_regs *ctx, u32 ki
 		count(&threads_lost);
 		return NULL;
 	}
-	/* musl detaches a thread that has ended by a jump to pthread_join: it remains a detach. */
+	/* musl detaches an ended thread by a jump to pthread_join: it remains a detach. */
 	if (kind == THREAD_CALL_JOIN && call->kind == THREAD_CALL_DETACH &&
 	    call->sp == caller_sp(ctx, 0) && call->id)
 		return call;
@@ -42,7 +42,7 @@ static __always_inline struct thread_call *call_note(struct pt_regs *ctx, u32 ki
 	return call;
 }
 
-/* The thread is detached, or as good as: only a call that is an error in itself fails. */
+/* The thread is detached, or about to be: only a call that is itself an error fails. */
 static __always_inline int detach_settle(struct thread_call *call)
 {
 	struct lm_thread_ledger *ledger;

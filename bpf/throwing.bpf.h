@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Functions that may throw: operator new and its kin, where the allocator does not come back to
- * malloc. A return probe puts the kernel's address in place of the return address; an exception
- * finds no unwind information there and ends the process. So plain probes only: one at the entry,
- * and one at each place from which the function surely returns with the result in a known register
- * (user/binary/arch/results.h).
+ * Functions that may throw: operator new and related functions, in allocators that do not implement
+ * them by malloc. A return probe replaces the return address with the kernel's trampoline; an
+ * exception finds no unwind information there and ends the process. So plain probes only: one at
+ * the entry, and one at each place from which the function surely returns with the result in a
+ * known register (user/binary/arch/results.h).
  *
- * Nothing hides behind such a call, since an exception may have ended it unnoticed: calls of
- * malloc inside it are counted as they come, and what one of them gave is not counted again.
+ * Such a call hides no inner calls, since an exception may have ended it unnoticed: calls of malloc
+ * inside it are counted as they come, and a result of one of them is not counted again.
  */
 #ifndef LEAKMON_BPF_THROWING_H
 #define LEAKMON_BPF_THROWING_H
@@ -16,7 +16,7 @@
 #include "arguments.bpf.h"
 #include "call.bpf.h"
 
-/* A tail call enters the next function at the same place: that is one call. */
+/* A tail call enters the next function in the same frame: the two are one call. */
 static __always_inline bool is_continued(const struct throwing_call *call, u64 sp,
 					 u64 return_address, u32 function)
 {
@@ -55,7 +55,7 @@ static __always_inline int throwing_begin(struct pt_regs *ctx)
 	return 0;
 }
 
-/* The call with a result now, or NULL: shared code has other callers. */
+/* Returns the call whose result is now known, or NULL: shared code has other callers. */
 static __always_inline struct throwing_call *throwing_ending(struct pt_regs *ctx,
 							     struct thread *thread, u64 words)
 {
@@ -68,7 +68,7 @@ static __always_inline struct throwing_call *throwing_ending(struct pt_regs *ctx
 	return return_address == call->return_address ? call : NULL;
 }
 
-/* The stack is the caller's, as it will be after the return. */
+/* The stack is the caller's, as after the return. */
 static __always_inline void new_account(struct thread *thread, struct lm_ledger *ledger,
 					const struct throwing_call *call, u64 result)
 {

@@ -3,9 +3,9 @@
  * The user stack walk, behind one function: unwind_user.
  *
  * It runs where an allocator returned: the instruction pointer is already in the caller, and every
- * callee-saved register has the caller's value again (psABI), so the allocator's own
- * frame needs no unwinding. From there each frame is left by the unwind row that covers it, or by
- * its frame pointer where no row does.
+ * callee-saved register has the caller's value again (psABI), so the allocator's own frame needs no
+ * unwinding. From there each frame is left by the unwind row that covers it, or by its frame
+ * pointer where no row does.
  */
 #ifndef LEAKMON_BPF_UNWIND_H
 #define LEAKMON_BPF_UNWIND_H
@@ -18,7 +18,7 @@ static __always_inline u64 unwind_hash(u64 hash, u64 address)
 	return hash ^ hash >> 29;
 }
 
-/* Whether this page, or enough others, were reported since user space changed any rows. */
+/* Returns whether this page, or enough others, were reported since user space last changed rows. */
 static __always_inline bool missing_is_told(struct unwind_state *state)
 {
 	u64 page = state->ip >> LM_UNWIND_PAGE_SHIFT;
@@ -48,20 +48,20 @@ static __always_inline void report_missing_rows(struct thread *thread)
 }
 
 /*
- * A walk joins the latest one of its thread. Where a frame has the address, the stack pointer and
- * the frame pointer that it had then, the row that leaves it is the same, and it reads the same
- * places: if they hold the same words, the next frame is the same, too, and so on to the root. The
- * places of frames that are near each other come in one read. What has changed is walked by rows.
- * Callee-saved registers other than the frame pointer play no part in a step.
+ * A walk joins the latest one of its thread. Where a frame has the same address, stack pointer and
+ * frame pointer as then, the same row leaves it, and the step reads the same places: if they hold
+ * the same words, the next frame is the same, too, and so on to the root. The places of
+ * neighbouring frames come in one read. Changed frames are walked by rows. Callee-saved registers
+ * other than the frame pointer play no part in a step.
  *
- * Every loop over frames is a bpf_loop(): the verifier goes through its body once or twice, and not
- * once for each frame.
+ * Every loop over frames is a bpf_loop(): the verifier checks its body once or twice, not once per
+ * frame.
  */
 struct unwind_loop {
 	struct thread *thread;
 };
 
-/* Frames that are compared at once. */
+/* The hash slot of a frame's stack pointer in `places`. */
 #define UNWIND_CHUNK 8u
 #define UNWIND_MASK LM_MAX_FRAMES
 #define UNWIND_WINDOW (UNWIND_WINDOW_WORDS * sizeof(u64))
@@ -94,8 +94,8 @@ static __always_inline void frame_count(struct unwind_state *state, u64 frame)
 }
 
 /*
- * What a step noted of the frame that it left. It takes the place of the address, so that no later
- * walk takes the frame for the same: the interpreter may stand elsewhere in it.
+ * Stores a step's note of the frame that it left. It replaces the address, so that no later walk
+ * takes the frame for the same: the interpreter may be elsewhere in it.
  */
 static __always_inline void frame_note(struct unwind_state *state, u64 *frame)
 {
@@ -115,7 +115,7 @@ static __always_inline void trail_keep(struct unwind_trail *trail, u32 at, u64 f
 	trail->places[place_of(step->at & UNWIND_SP_MASK)] = at;
 }
 
-/* Whether what is kept there is the frame that the walk stands in. */
+/* Returns whether the frame kept at `at` is the walk's current frame. */
 static __always_inline bool frame_is_kept(struct unwind_trail *trail, u32 at,
 					  const struct unwind_state *state)
 {
@@ -124,7 +124,7 @@ static __always_inline bool frame_is_kept(struct unwind_trail *trail, u32 at,
 	       trail->steps[at].fp == state->fp;
 }
 
-/* Whether the latest walk has come through the frame that this one stands in: there it goes on. */
+/* Returns whether the latest walk came through the current frame: the walk continues there. */
 static __always_inline bool trail_meets(struct thread *thread)
 {
 	struct unwind_state *state = &thread->walk;
@@ -140,7 +140,9 @@ static __always_inline bool trail_meets(struct thread *thread)
 	return true;
 }
 
-/* One frame that the latest walk has not come through. 1: there it was, or the walk has ended. */
+/*
+ * Walks one frame that the latest walk did not pass. Returns 1 where the walks meet, or at the end.
+ */
 static int walk_fresh(u32 i, struct unwind_loop *loop)
 {
 	struct thread *thread = loop->thread;
@@ -162,7 +164,7 @@ static int walk_fresh(u32 i, struct unwind_loop *loop)
 	return state->ended;
 }
 
-/* The new frames come before the one where the walks met, or in place of the first ones. */
+/* Puts the new frames before the one where the walks met, or in place of the first ones. */
 static __always_inline void trail_settle(struct thread *thread)
 {
 	struct unwind_state *state = &thread->walk;
@@ -188,19 +190,22 @@ static __always_inline void trail_settle(struct thread *thread)
 	frame_count(state, frame);
 }
 
-/* Where the window has the words of a frame with a stack pointer so far above its beginning. */
+/*
+ * Returns whether the window holds the words of a frame whose stack pointer is `offset` above its
+ * beginning, and copies them.
+ */
 static __always_inline bool window_has(const struct unwind_trail *trail, u64 offset, u32 span,
 				       u64 *word)
 {
 	if (offset > span - sizeof(u64))
 		return false;
-	barrier_var(offset); /* older verifiers forget the bound of what was spilled */
+	barrier_var(offset); /* older verifiers forget the bound of a spilled value */
 	offset &= UNWIND_WINDOW - 1;
 	*word = *(const u64 *)((const u8 *)trail->window + offset);
 	return true;
 }
 
-/* Whether the words by which the walk came to this frame are still there. */
+/* Returns whether the words by which the walk reached this frame are unchanged. */
 static __always_inline bool frame_holds(const struct unwind_trail *trail, u32 at, u64 base,
 					u32 span)
 {
@@ -220,7 +225,10 @@ static __always_inline bool frame_holds(const struct unwind_trail *trail, u32 at
 	       word == step->fp;
 }
 
-/* How many of the next frames one read is to cover, `left` at most, and from where how far. */
+/*
+ * Chooses how many of the next frames one read covers, `left` at most, and sets its start and
+ * length.
+ */
 static __always_inline u32 window_choose(struct unwind_trail *trail, u32 left, u64 *base, u64 *span)
 {
 	u32 at = trail->at, count = left < UNWIND_CHUNK ? left : UNWIND_CHUNK;
@@ -243,8 +251,8 @@ static __always_inline u32 window_choose(struct unwind_trail *trail, u32 left, u
 }
 
 /*
- * Goes on through kept frames that still hold, some at once; false: the next one does not. They are
- * counted, or are not if the whole stack may be as it was.
+ * Continues through kept frames that still hold, several at once. Returns false if the next one
+ * does not. They are counted, except while the whole stack may be unchanged.
  */
 static __always_inline bool walk_kept(struct thread *thread, u32 left, bool counts)
 {
@@ -285,7 +293,7 @@ static int walk_again_on(u32 i, struct unwind_loop *loop)
 	return walk_again(&loop->thread->trail, loop->thread);
 }
 
-/* Counts what was not counted on the way. */
+/* Counts the frames that were skipped on the way. */
 static int count_kept(u32 i, struct unwind_loop *loop)
 {
 	struct unwind_trail *trail = &loop->thread->trail;
@@ -294,7 +302,7 @@ static int count_kept(u32 i, struct unwind_loop *loop)
 	return 0;
 }
 
-/* Whether the whole stack is as it was. If not, the walk stands where it differs. */
+/* Returns whether the whole stack is unchanged. If not, the walk stops where it differs. */
 static __always_inline bool trail_repeats(struct unwind_loop *loop)
 {
 	struct thread *thread = loop->thread;
@@ -310,7 +318,7 @@ static __always_inline bool trail_repeats(struct unwind_loop *loop)
 	return false;
 }
 
-/* The registers of the frame at `at`. */
+/* Restores the registers of the frame at `at`. */
 static __always_inline void state_catch_up(struct thread *thread)
 {
 	struct unwind_state *state = &thread->walk;
@@ -348,7 +356,7 @@ static __always_inline int walk_row(struct thread *thread)
 	return 0;
 }
 
-/* One frame more, or several kept ones. 1: the walk has ended. */
+/* Walks one more frame, or several kept ones. Returns 1 when the walk has ended. */
 static int walk_on(u32 i, struct unwind_loop *loop)
 {
 	struct thread *thread = loop->thread;
@@ -370,7 +378,7 @@ static int walk_on(u32 i, struct unwind_loop *loop)
 }
 
 /*
- * The frame that a walk starts in. `exact`: it was interrupted right there; else `ip` is a return
+ * The frame in which a walk starts. `exact`: it was interrupted at `ip`; otherwise `ip` is a return
  * address.
  */
 struct unwind_start {
@@ -409,8 +417,8 @@ static __always_inline void unwind_begin(const struct unwind_start *start, struc
 }
 
 /*
- * From where unwind_begin() began. The frames are thread->trail's, from `first` on, caller
- * first; the hash also takes in the process.
+ * Walks the stack from where unwind_begin() began. The frames are thread->trail's, from `first` on,
+ * caller first; the hash also covers the process.
  */
 static __always_inline struct stack_walk unwind_user(struct thread *thread)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The maps of unwind rows: module -> cells, process (tgid) -> its executable mappings. Apart from
- * maps.bpf.h because the BPF linker does not merge maps of maps: one .bpf.c only may include this.
+ * The maps of unwind rows: module -> cells, process (tgid) -> its executable mappings. Separate
+ * from maps.bpf.h because the BPF linker does not merge maps of maps: only one .bpf.c may include
+ * this.
  */
 #ifndef LEAKMON_BPF_UNWIND_MAPS_H
 #define LEAKMON_BPF_UNWIND_MAPS_H

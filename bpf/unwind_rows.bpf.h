@@ -9,15 +9,17 @@
 #define UNWIND_ROW_MISSING 1
 #define UNWIND_NO_FILE 1 /* the cfa_words of a LM_UNWIND_NONE row */
 
-/* Steps of a binary search over LM_MAX_RANGES mappings; over the rows of one page (4096 bytes of
- * code have at most as many rows). */
+/*
+ * Steps of a binary search over LM_MAX_RANGES mappings, and over the rows of one page (4096 bytes
+ * of code have at most as many rows).
+ */
 #define RANGE_SEARCH_STEPS 13
 #define ROW_SEARCH_STEPS 13
 
-/* The last mapping that starts at or below the address; its end is checked by the caller. */
+/* Finds the last mapping that starts at or below the address; the caller checks its end. */
 static __always_inline int range_find(struct unwind_state *state, u64 address)
 {
-	u32 tgid = state->tgid; /* on the stack, where 6.1 wants keys */
+	u32 tgid = state->tgid; /* on the stack: 6.1 accepts keys nowhere else */
 	void *mappings = bpf_map_lookup_elem(&unwind_ranges, &tgid);
 	struct lm_range *range;
 	u32 low, high, first = 0;
@@ -26,7 +28,7 @@ static __always_inline int range_find(struct unwind_state *state, u64 address)
 	range = mappings ? bpf_map_lookup_elem(mappings, &first) : NULL;
 	if (!range)
 		return UNWIND_ROW_MISSING;
-	at = range->start; /* read once: it may change under us */
+	at = range->start; /* read once: it may change concurrently */
 	low = at >> 32;
 	high = low + (u32)at;
 	for (int i = 0; i < RANGE_SEARCH_STEPS && high - low > 1; i++) {
@@ -47,7 +49,7 @@ static __always_inline int range_find(struct unwind_state *state, u64 address)
 	return UNWIND_ROW_FOUND;
 }
 
-/* The row within the module: the last one with a pc at or below ours. */
+/* Finds the row within the module: the last one with a pc at or below ours. */
 static __always_inline int row_search(void *cells, u32 pc, struct lm_unwind_row *row)
 {
 	u32 page = (pc >> LM_UNWIND_PAGE_SHIFT) + 1, next, low, high, header = 0;
@@ -57,7 +59,7 @@ static __always_inline int row_search(void *cells, u32 pc, struct lm_unwind_row 
 	if (!cell)
 		return UNWIND_ROW_MISSING;
 	if (page > cell->pc)
-		page = cell->pc; /* behind the last row: it reaches to the end */
+		page = cell->pc; /* after the last row, which reaches to the end */
 	next = page + 1;
 	cell = bpf_map_lookup_elem(cells, &page);
 	if (!cell)
@@ -85,7 +87,7 @@ static __always_inline int row_search(void *cells, u32 pc, struct lm_unwind_row 
 	return UNWIND_ROW_FOUND;
 }
 
-/* Code outside all rows of a module that has some is without unwind information. */
+/* In a module with rows, code that no row covers has no unwind information. */
 static __always_inline int row_find(u32 module, u32 pc, struct lm_unwind_row *row)
 {
 	void *cells = bpf_map_lookup_elem(&unwind_modules, &module);
@@ -100,7 +102,7 @@ static __always_inline int row_find(u32 module, u32 pc, struct lm_unwind_row *ro
 static __always_inline int unwind_row_find(struct unwind_state *state, u64 address,
 					   struct lm_unwind_row *row)
 {
-	/* Successive frames are mostly in the same mapping. */
+	/* Successive frames are usually in the same mapping. */
 	if (address < state->range.start || address >= state->range.end) {
 		if (range_find(state, address))
 			return UNWIND_ROW_MISSING;
@@ -113,7 +115,7 @@ static __always_inline int unwind_row_find(struct unwind_state *state, u64 addre
 	return row_find(state->range.module, (u32)(address - state->range.bias), row);
 }
 
-/* The same, searched once: programs come back to the same places. */
+/* Finds the row with a cache: programs return to the same places. */
 static __always_inline int unwind_row_known(struct thread *thread, u64 address,
 					    struct lm_unwind_row *row)
 {

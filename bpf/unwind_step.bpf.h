@@ -15,7 +15,7 @@
 #include "made_code.bpf.h"
 #endif
 
-/* The largest step between two frames that is believed of a frame pointer: more is data. */
+/* The largest plausible step between two frames by a frame pointer: a larger value is data. */
 #define UNWIND_MAX_STEP (8ull << 20)
 
 static __always_inline int walk_end(struct unwind_state *state, u32 end)
@@ -24,20 +24,20 @@ static __always_inline int walk_end(struct unwind_state *state, u32 end)
 	return 1;
 }
 
-/* Only where there is a link register has a frame one. */
+/* Only machines with a link register need it. */
 static __always_inline void state_link(struct unwind_state *state, u64 link)
 {
 	if (!machine_frame.return_words)
 		state->link = link;
 }
 
-/* As many nested calls under return probes as are distinguished here. */
+/* The number of nested calls under return probes that are distinguished here. */
 #define UNWIND_HIJACKED_MAX 8
 
 /*
- * What stood in this place on the stack before a return probe took it: some function up the stack
- * is probed, ours (pthread_create while it maps a stack, an allocator that maps an arena) or
- * another monitor's. `found` itself if none did; 0: it cannot be had.
+ * Returns the value at this place on the stack before a return probe replaced it: a function up the
+ * stack is probed, by leakmon (pthread_create while it maps a stack, an allocator that maps an
+ * arena) or by another monitor. `found` itself if no probe replaced it; 0: unknown.
  */
 static __noinline u64 return_address_at(u64 place, u64 found)
 {
@@ -55,12 +55,12 @@ static __noinline u64 return_address_at(u64 place, u64 found)
 	return 0;
 }
 
-/* What a step reads. */
+/* The words that a step reads. */
 struct frame_words {
 	u64 return_address, fp;
 };
 
-/* One of the words right below the CFA. */
+/* Takes one of the words just below the CFA. */
 static __always_inline bool near_word(const u64 *words, u64 below, u64 *word)
 {
 	if (below > UNWIND_NEAR_WORDS * sizeof(u64) || below < sizeof(u64) || below & 7)
@@ -70,8 +70,8 @@ static __always_inline bool near_word(const u64 *words, u64 below, u64 *word)
 }
 
 /*
- * Mostly both are within a few words: one read has them. The BPF stack has no room for these: on
- * 6.1 those of all functions from a program to here share 512 bytes.
+ * Usually both are within a few words: one read gets them. The BPF stack has no room for these: on
+ * 6.1 all functions from a program to here share 512 bytes.
  */
 static __always_inline bool frame_read_near(struct thread *thread, const struct lm_caller *caller,
 					    struct frame_words *read)
@@ -92,7 +92,7 @@ static __always_inline bool frame_read_near(struct thread *thread, const struct 
 	return true;
 }
 
-/* In the order of frequency. Without `fp_words` the places of both are unknown. */
+/* Cases in order of frequency. Without `fp_words` the places of both are unknown. */
 static __always_inline int frame_read(struct thread *thread, const struct lm_caller *caller,
 				      struct frame_words *read)
 {
@@ -173,7 +173,7 @@ static __always_inline u64 interpreted_word(const u64 *words, int place)
 	return words[place - LM_INTERPRETED_WORD_AT];
 }
 
-/* Its caller's stack pointer is not that behind the frame: arguments may lie between. */
+/* Its caller's stack pointer is not just above the frame: arguments may lie between. */
 static __always_inline int step_out_of_interpreter(struct thread *thread)
 {
 	struct unwind_state *state = &thread->walk;
@@ -220,19 +220,19 @@ static __always_inline int step_by_row(struct thread *thread, struct lm_unwind_r
 		return walk_end(state, end);
 	}
 	ended = leave_frame(thread, &caller);
-	/* It depends on more than the words that were read. */
+	/* The step depends on more words than those read. */
 	if (row.kind == LM_UNWIND_FP_DEREF || row.kind == LM_UNWIND_SP_DEREF)
 		state->fp_words = UNWIND_OPAQUE;
 	return ended;
 }
 
 #ifdef LEAKMON_UNWIND_ELSEWHERE
-/* The maps of rows are in one object only (unwind_maps.bpf.h), and this with them. */
+/* Defined in one object only, along with the maps of rows (unwind_maps.bpf.h). */
 extern int unwind_step(struct thread *thread);
 #else
 /*
- * From one frame to its caller: 0, or 1 when the walk has ended. A global function, so that the
- * verifier checks it once and not once per frame.
+ * Steps from one frame to its caller. Returns 0, or 1 when the walk has ended. A global function,
+ * so that the verifier checks it once and not once per frame.
  */
 __noinline int unwind_step(struct thread *thread)
 {
@@ -258,7 +258,7 @@ __noinline int unwind_step(struct thread *thread)
 	exact = state->exact_ip;
 	if (stack_walk == LM_STACK_WALK_CFI || step_by_frame_pointer(thread, LM_WALK_NO_FDE))
 		return walk_end(state, LM_WALK_NO_FDE);
-	/* It may have been data: only what leads to code is believed. */
+	/* The value may be data: it is accepted only if it leads to code. */
 	if (unwind_row_known(thread, state->ip - 1, &row) != UNWIND_ROW_FOUND)
 		return walk_end(state, LM_WALK_NO_FDE);
 	if (!exact)

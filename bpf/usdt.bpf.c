@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Probes that programs carry: otel_memory:alloc(ptr, size, weight), where the program has sampled
- * an allocation, and otel_memory:free(ptr), where one that was sampled ends. The attach cookie
- * names the spec with the places of the arguments (user/binary/parse/stapsdt.c).
+ * an allocation, and otel_memory:free(ptr), where a sampled one ends. The attach cookie names the
+ * spec with the places of the arguments (user/binary/parse/stapsdt.c).
  *
- * Samples have a live set of their own, with their weights; sites, ledgers and processes are those
- * of the heap family. A process is followed in one way or the other, never in both.
+ * Samples have their own live set, with their weights; sites, ledgers and processes are those of
+ * the heap family. A process is followed in one way or the other, never in both.
  */
 #define LEAKMON_UNWIND_ELSEWHERE
 #define LEAKMON_SITES_ELSEWHERE
@@ -20,7 +20,7 @@ struct {
 	__type(value, struct lm_usdt_spec);
 } usdt_specs SEC(".maps");
 
-/* Memory is taken when there are samples: most processes have none. */
+/* Memory is allocated on demand: most processes have no samples. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -43,7 +43,7 @@ static __always_inline u64 operand_fit(u64 value, u32 size, bool is_signed)
 	return is_signed ? (u64)((s64)value >> shift) : value >> shift;
 }
 
-/* Of `size` bytes, 8 or fewer, each in a call of its own: older verifiers lose other bounds. */
+/* Reads `size` bytes, 8 or fewer, with one call per size: older verifiers lose variable bounds. */
 static __always_inline bool memory_take(u64 at, u32 size, u64 *value)
 {
 	if (size == sizeof(*value))
@@ -51,7 +51,7 @@ static __always_inline bool memory_take(u64 at, u32 size, u64 *value)
 	return !bpf_probe_read_user(value, size & (sizeof(*value) - 1), (void *)at);
 }
 
-/* False: it lies in memory that cannot be read now. */
+/* Returns false if it lies in memory that is unreadable now. */
 static __noinline bool operand_take(struct pt_regs *ctx, const struct lm_usdt_operand *operand,
 				    u64 *value)
 {
@@ -100,7 +100,7 @@ static __always_inline void sample_count_death(const struct lm_usdt_block *sampl
 	__sync_fetch_and_add(&site->freed_count, LM_USDT_COUNT(sample->weight, sample->block.size));
 }
 
-/* As block_remove(). */
+/* Takes a sample off its live set, like block_remove(). */
 static __noinline bool sample_remove(struct thread *thread, struct lm_ledger *ledger,
 				     const struct lm_block_key *at, struct lm_usdt_block *sample)
 {
@@ -114,7 +114,7 @@ static __noinline bool sample_remove(struct thread *thread, struct lm_ledger *le
 	return block_removed(thread, ledger, bpf_map_delete_elem(&usdt_blocks, &key));
 }
 
-/* As block_insert(). */
+/* Puts a sample on its live set, like block_insert(). */
 static __always_inline u32 sample_insert(struct thread *thread, struct lm_ledger *ledger,
 					 u64 address, const struct lm_usdt_block *sample)
 {
@@ -136,7 +136,7 @@ static __always_inline u32 sample_insert(struct thread *thread, struct lm_ledger
 	return LM_DROP_MAX_;
 }
 
-/* How far apart its samples are, as far as is known: one allocation may take several hits. */
+/* Updates the estimated distance between its samples: one allocation may take several hits. */
 static __always_inline void interval_note(struct thread *thread, u64 weight, bool without_free)
 {
 	u32 slot = thread->slot;

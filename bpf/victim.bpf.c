@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The victim family: OOM-killed processes of the whole machine. An object of
- * its own, which costs nobody anything until it happens.
+ * The victim family: OOM-killed processes of the whole machine. A separate object, without cost
+ * until one is killed.
  */
 #include "kernel.h"
 #include "leakmon_victim.h"
@@ -13,7 +13,7 @@ struct {
 
 __u64 victims_lost = 0;
 
-/* Since 6.9 (mm/oom_kill.c, mark_oom_victim()) it is handed the task; before, its PID. */
+/* Since 6.9 the event carries the task (mm/oom_kill.c, mark_oom_victim()); before, its PID. */
 struct trace_event_raw_mark_victim___with_task {
 	u32 __data_loc_comm;
 } __attribute__((preserve_access_index));

@@ -5,29 +5,32 @@
 
 #include "leakmon_abi.h"
 
-/* Which of the kernel's allocators: lm_site.kind. */
+/* lm_site.kind: the kernel allocator. */
 enum lm_kernel_kind {
-	LM_KERNEL_KMALLOC, /* sizes as they were asked for */
+	LM_KERNEL_KMALLOC, /* requested sizes */
 	LM_KERNEL_CACHE,   /* kmem_cache_alloc: the size of the cache's objects */
-	LM_KERNEL_PAGES,   /* a page << order; what may move belongs to processes: left out */
+	LM_KERNEL_PAGES,   /* a page << order; movable pages belong to processes and are left out */
 	LM_KERNEL_MAX_,
 };
 
-/* The kernel's ledger: the only process of a run with --kernel, and its slot. No process has PID
- * 0. */
+/*
+ * The kernel's ledger: the only process of a run with --kernel, and its slot. No process has PID 0.
+ */
 #define LM_KERNEL_KEY ((lm_process_key)1)
 #define LM_KERNEL_SLOT 1u
 
-/* What one call stack of the kernel allocated while it worked for one process, and has not freed;
- * sampled as `sites` are. Beyond so many pairs, allocations belong to no process. */
+/*
+ * Outstanding allocations of one kernel call stack on behalf of one process; sampled as `sites`
+ * are. When all pairs are used, further allocations are charged to no process.
+ */
 #define LM_KERNEL_OWNERS_MAX 65536
 struct lm_kernel_owner_key {
 	__u32 site; /* index into `sites`; LM_SITE_LOST */
-	__u32 tgid; /* 0: none, but an interrupt of an idle CPU */
+	__u32 tgid; /* 0: none, an interrupt of an idle CPU */
 };
 struct lm_kernel_owner {
 	__s64 bytes, count;
-	char comm[16]; /* at its first allocation there */
+	char comm[16]; /* at its first allocation from this stack */
 };
 
 #endif

@@ -12,12 +12,12 @@
 
 /* Objects that have not been freed, by address. */
 struct lm_object {
-	__u64 caller; /* the instruction of the kernel that allocated it */
+	__u64 caller; /* the kernel instruction that allocated it */
 	__u32 site;   /* the process's own call stack: index into `sites`; LM_SITE_LOST */
 	__u32 size;
 };
 
-/* Sums of the objects: by what allocated them. */
+/* Sums over the objects, by allocating code. */
 struct lm_object_key {
 	__u64 caller;
 	__u32 site;
@@ -31,20 +31,20 @@ struct lm_object_sum {
 };
 _Static_assert(sizeof(struct lm_object_sum) == 56, "no hidden padding");
 
-/* For each CPU. */
+/* One per CPU. */
 struct lm_object_counts {
 	__u64 births;	/* of the process, followed */
-	__u64 missed;	/* an interrupt or another thread came while one was counted on that CPU */
+	__u64 missed;	/* an interrupt or another thread allocated during a count on that CPU */
 	__u64 dropped;	/* no room */
 	__u64 spent_ns; /* on births */
 	__u32 busy;
 	__u32 padding_;
 };
 
-/* Frees of the whole machine that were seen, for each CPU; beyond these, CPUs share one. */
+/* Frees seen on the whole machine, per CPU; CPUs beyond the last counter share. */
 #define LM_OBJECT_FREE_COUNTERS 128
 struct lm_object_frees {
-	__u64 frees, padding_[7]; /* a cache line */
+	__u64 frees, padding_[7]; /* one cache line */
 };
 
 #define LM_OBJECTS_MAX (1u << 18)

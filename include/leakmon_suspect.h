@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The suspect family's part of the ABI (see leakmon_abi.h for the rules): samples of what makes a
- * suspect of the triage grow, each with the call stack that did it.
+ * The suspect family's part of the ABI (see leakmon_abi.h for the rules): samples of the events
+ * that make a triage suspect grow, each with its call stack.
  */
 #ifndef LEAKMON_SUSPECT_H
 #define LEAKMON_SUSPECT_H
@@ -9,7 +9,7 @@
 #include "leakmon_abi.h"
 
 enum lm_sample_kind {
-	LM_SAMPLE_FAULT = 1, /* a page was touched that was not there */
+	LM_SAMPLE_FAULT = 1, /* a page was touched for the first time */
 	LM_SAMPLE_MAPPING,   /* mmap found room for a mapping */
 	LM_SAMPLE_THREAD,    /* a thread was created */
 };
@@ -17,14 +17,14 @@ enum lm_sample_kind {
 #define LM_MAX_SUSPECTS 16
 
 /*
- * Sampling of one thread group; user space adds and removes it. The kernel side chooses the rate by
+ * Sampling of one thread group, which user space adds and removes. The kernel side sets the rate
  * itself: about LM_SAMPLES_MANY events in LM_SAMPLES_NS.
  */
 struct lm_suspect {
 	__u32 kind;	 /* enum lm_sample_kind */
-	__u32 every;	 /* each with probability 1/every; at first 1 */
-	__u64 window_ns; /* when the count was begun, CLOCK_MONOTONIC */
-	__u32 count;	 /* samples since */
+	__u32 every;	 /* sampling probability 1/every; initially 1 */
+	__u64 window_ns; /* start of the count, CLOCK_MONOTONIC */
+	__u32 count;	 /* samples since window_ns */
 	__u32 padding_;
 };
 
@@ -34,9 +34,9 @@ struct lm_suspect {
 
 struct lm_sample {
 	lm_process_key process;
-	__u64 address; /* of the fault; where the room begins; the new thread's TID */
-	__u64 length;  /* of the room, in bytes, larger where it is to be aligned */
-	__u64 weight;  /* events that it stands for */
+	__u64 address; /* of the fault; start of the room; the new thread's TID */
+	__u64 length;  /* of the room, in bytes; includes room for alignment */
+	__u64 weight;  /* events that the sample represents */
 	__u32 kind;    /* enum lm_sample_kind */
 	__u32 site;    /* index into `sites` */
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How a frame is left: by the unwind row that covers it, by its frame pointer, or out of a signal
- * handler. The kernel side and the user side walk stacks by the same rules.
+ * Finds a frame's caller: by the unwind row that covers the frame, by its frame pointer, or out of
+ * a signal handler. The kernel side and the user side walk stacks by the same rules.
  *
  * An includer first defines how to read the target's memory:
  *
- *   LM_UNWIND_MEMORY                                  the type of what `memory` points to
+ *   LM_UNWIND_MEMORY                                  the type that `memory` points to
  *   LM_UNWIND_READ(memory, to, size, address)         0, or an error
  */
 #ifndef LEAKMON_UNWIND_H
@@ -21,25 +21,27 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-/* Addresses below are never code (vm.mmap_min_addr). */
+/* Addresses below this are never code (vm.mmap_min_addr). */
 #define LM_UNWIND_MIN_ADDRESS 4096ull
 
 /* The registers of a frame. */
 struct lm_frame {
 	__u64 ip, sp, fp;
-	__u64 link; /* only of a frame that was interrupted: others have made a call */
+	__u64 link; /* valid only in an interrupted frame: all others have made a call */
 };
 
-/* Where a frame has its caller's registers. */
+/* Addresses in a frame of its caller's registers. */
 struct lm_caller {
-	__u64 sp;	 /* the stack pointer itself: the CFA */
+	__u64 sp;	 /* the stack pointer's value: the CFA */
 	__u64 return_at; /* the return address; 0: it is in the link register */
-	__u64 fp_at;	 /* the frame pointer; 0: it is as in the frame */
+	__u64 fp_at;	 /* the frame pointer; 0: unchanged from the frame */
 };
 
 #define LM_WORD sizeof(__u64)
 
-/* From the CFA to the return address, in words, where it goes with fp at `fp_words`. */
+/*
+ * Returns the distance from the CFA to the return address, in words, if fp is saved at `fp_words`.
+ */
 static __always_inline __s32 lm_return_words(const struct lm_frame_abi *abi, __s32 fp_words)
 {
 	return abi->return_words ? abi->return_words : fp_words + 1;
@@ -51,7 +53,7 @@ static __always_inline struct lm_caller lm_caller_by_fp(__u64 fp)
 	return (struct lm_caller){.sp = fp + 2 * LM_WORD, .return_at = fp + LM_WORD, .fp_at = fp};
 }
 
-/* The CFA. LM_WALK_MAX_: found; else how the walk ends here. */
+/* Computes the CFA. Returns LM_WALK_MAX_ on success, else how the walk ends here. */
 static __always_inline enum lm_walk_end lm_row_cfa(struct lm_unwind_row row, __u32 kind,
 						   const struct lm_frame *frame,
 						   LM_UNWIND_MEMORY *memory, __u64 *cfa)
@@ -84,7 +86,7 @@ static __always_inline enum lm_walk_end lm_row_cfa(struct lm_unwind_row row, __u
 	}
 }
 
-/* Where a call leaves the return address in a register: what the function has done with it. */
+/* Sets the return address's place on processors whose calls put it in a register. */
 static __always_inline void lm_row_link(struct lm_unwind_row row, struct lm_caller *caller)
 {
 	__u64 fp_offset = (__u64)((__s64)row.fp_words * (__s64)LM_WORD);
@@ -109,9 +111,9 @@ static __always_inline void lm_row_link(struct lm_unwind_row row, struct lm_call
 }
 
 /*
- * Fills *caller by the row that covers the frame's instruction: any kind but LM_UNWIND_NONE and
- * LM_UNWIND_SIGNAL. LM_WALK_MAX_: done; else how the walk ends here, LM_WALK_ROOT if there is no
- * caller.
+ * Fills *caller from the row that covers the frame's instruction, of any kind but LM_UNWIND_NONE
+ * and LM_UNWIND_SIGNAL. Returns LM_WALK_MAX_ on success, else how the walk ends here: LM_WALK_ROOT
+ * if the frame has no caller.
  */
 static __always_inline enum lm_walk_end
 lm_row_apply(const struct lm_frame_abi *abi, struct lm_unwind_row row, const struct lm_frame *frame,
@@ -126,7 +128,7 @@ lm_row_apply(const struct lm_frame_abi *abi, struct lm_unwind_row row, const str
 	caller->sp = cfa;
 	caller->return_at = cfa + (__u64)((__s64)abi->return_words * (__s64)LM_WORD);
 	caller->fp_at = row.fp_words ? cfa + (__u64)((__s64)row.fp_words * (__s64)LM_WORD) : 0;
-	/* A function that realigned its stack, by what gcc emits for it (binary/elf/cfi.h). */
+	/* A function that realigned its stack, as gcc compiles it (binary/elf/cfi.h). */
 	if (kind == LM_UNWIND_FP_DEREF && !row.fp_words)
 		caller->fp_at = frame->fp;
 	if (!abi->return_words)
@@ -134,7 +136,10 @@ lm_row_apply(const struct lm_frame_abi *abi, struct lm_unwind_row row, const str
 	return LM_WALK_MAX_;
 }
 
-/* From the kernel's signal frame to what was interrupted. 0, or an error of the read. */
+/*
+ * Replaces the frame, the kernel's signal frame, with the interrupted one. Returns 0, or an error
+ * of the read.
+ */
 static __always_inline int lm_signal_leave(const struct lm_frame_abi *abi, LM_UNWIND_MEMORY *memory,
 					   struct lm_frame *frame)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Shared data on probes that programs carry (USDT): the places of the arguments when one is
- * reached. The attach cookie is the index of its struct lm_usdt_spec.
+ * The ABI of USDT probes, which programs carry themselves: where each argument is when a probe is
+ * hit. The attach cookie is the index of its struct lm_usdt_spec.
  */
 #ifndef LEAKMON_USDT_H
 #define LEAKMON_USDT_H
@@ -21,35 +21,35 @@ struct lm_usdt_operand {
 	__s64 value;
 	__u8 kind;	  /* enum lm_usdt_operand_kind */
 	__u8 size;	  /* bytes: 1, 2, 4, 8 */
-	__u8 is_signed;	  /* a smaller one is extended by its sign */
-	__u8 base, index; /* by their numbers in instructions, or LM_USDT_NO_REGISTER */
+	__u8 is_signed;	  /* extend a smaller one by its sign */
+	__u8 base, index; /* register numbers in instructions, or LM_USDT_NO_REGISTER */
 	__u8 scale;	  /* 1, 2, 4, 8 */
 	__u8 padding_[2];
 };
 
-/* alloc(ptr, size, weight), free(ptr) */
+/* The arguments of alloc(ptr, size, weight) and free(ptr). */
 #define LM_USDT_ARGUMENTS 3
 
 #define LM_USDT_MAX_SPECS 4096
 
 struct lm_usdt_spec {
 	struct lm_usdt_operand arguments[LM_USDT_ARGUMENTS];
-	__u32 without_free; /* its process reports no free: nothing is outstanding */
+	__u32 without_free; /* the process reports no frees: nothing is outstanding */
 	__u32 padding_;
 };
 
 /* One outstanding sample, by struct lm_block_key. */
 struct lm_usdt_block {
 	struct lm_block block;
-	__u64 weight; /* how many bytes it stands for */
+	__u64 weight; /* bytes that it represents */
 };
 
-/* More than that would fit in no address space. */
+/* A larger weight would fit in no address space. */
 #define LM_USDT_MAX_WEIGHT (1ull << 46)
 
 /*
- * The blocks and bytes represented by one sample, scaled as the counters of struct lm_site in
- * sampling mode: it was one of weight / size blocks.
+ * Computes the blocks and bytes that one sample represents, scaled like the counters of struct
+ * lm_site in sampling mode: it was one of weight / size blocks.
  */
 #define LM_USDT_BYTES(weight) ((weight) << LM_WEIGHT_SHIFT)
 #define LM_USDT_COUNT(weight, size) (LM_USDT_BYTES(weight) / (size))

@@ -6,9 +6,9 @@
 #include "leakmon_abi.h"
 
 struct lm_victim {
-	__u32 pid;	/* before Linux 6.9, of the thread that was chosen: mostly the main one */
-	__u32 has_task; /* the fields below are known, from 6.9 on */
-	/* Pages when it was chosen; each CPU may hold back some dozens (percpu counters). */
+	__u32 pid;	/* before Linux 6.9, of the chosen thread: usually the main one */
+	__u32 has_task; /* the fields below are known (from 6.9 on) */
+	/* Pages when it was chosen; each CPU may hold back a few dozen (percpu counters). */
 	__u64 file, anon, swap, shmem;
 	__u64 page_tables; /* in bytes, not pages */
 	char comm[16];	   /* untrusted */

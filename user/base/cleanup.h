@@ -13,7 +13,7 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* The multiple of a power of two at or above a value: 0 above the last one. */
+/* Returns the multiple of a power of two at or above a value; 0 above the last one. */
 static inline uint64_t align_up(uint64_t value, uint64_t alignment)
 {
 	return (value + alignment - 1) & ~(alignment - 1);

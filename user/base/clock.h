@@ -6,21 +6,21 @@
 #include <stdint.h>
 #include <time.h>
 
-/* A time since its clock began; a negative one wraps around. */
+/* Converts a time to nanoseconds; a negative one wraps around. */
 uint64_t timespec_ns(const struct timespec *time);
 
-/* What a clock shows, in nanoseconds or seconds; 0: it cannot be read. */
+/* Return a clock's reading, in nanoseconds or seconds; 0: it cannot be read. */
 uint64_t clock_ns(clockid_t clock);
 double clock_s(clockid_t clock);
 
-/* CLOCK_MONOTONIC, the clock of the BPF side (bpf_ktime_get_ns). */
+/* Returns CLOCK_MONOTONIC, the clock of the BPF side (bpf_ktime_get_ns), in nanoseconds. */
 uint64_t monotonic_ns(void);
-/* The same clock in seconds. */
+/* Returns CLOCK_MONOTONIC in seconds. */
 double monotonic_s(void);
 
 /*
- * A time by which several loops, one after the other, must have ended. Once it has passed, it stays
- * so. One thread's own.
+ * A time by which several successive loops must have ended. Once passed, it stays passed. For one
+ * thread only.
  */
 struct deadline {
 	uint64_t at_ns; /* CLOCK_MONOTONIC; 0: none */
@@ -28,10 +28,10 @@ struct deadline {
 	bool passed;
 };
 
-/* Looks at the clock. deadline may be NULL: never. */
+/* Reads the clock. Returns whether the deadline has passed; false if deadline is NULL. */
 bool deadline_has_passed(struct deadline *deadline);
 
-/* For steps that take less than looking does: looks at the first of every 256 only. */
+/* For steps cheaper than reading the clock: reads it at the first of every 256 only. */
 static inline bool deadline_step(struct deadline *deadline)
 {
 	if (!deadline)

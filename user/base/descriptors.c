@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 
-/* Maps and programs, the sandboxed parser, and what one target and a report take. */
+/* Maps and programs, the sandboxed parser, and the needs of one target and one report. */
 #define NEEDED_TO_START 112
 
 size_t descriptors_raise_limit(void)
@@ -27,7 +27,7 @@ size_t descriptors_raise_limit(void)
 void descriptors_reserve_standard(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		/* The lowest number that is free: those below are taken by now. */
+		/* open() takes the lowest free number: those below are taken by now. */
 		if (fcntl(fd, F_GETFD) < 0 &&
 		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
 			return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How many files may be open at once (RLIMIT_NOFILE). */
+/* The limit of open files (RLIMIT_NOFILE). */
 #ifndef LEAKMON_BASE_DESCRIPTORS_H
 #define LEAKMON_BASE_DESCRIPTORS_H
 
@@ -7,25 +7,30 @@
 #include <stddef.h>
 
 /*
- * Asks for as many as are allowed (the hard limit) and returns how many that is. Programs started
- * later inherit it: fork before those that must not.
+ * Raises the soft limit to the hard limit and returns it. Programs started later inherit it: fork
+ * before those that must not.
  */
 size_t descriptors_raise_limit(void);
 
 /*
- * Those of standard input, output and error that nobody opened for us are opened the wrong way
- * round: use of them fails, and no file or map that is opened later takes their number, and then
- * what is written to standard output. main() calls it first.
+ * Opens those of standard input, output and error that are closed, in the wrong direction: using
+ * them fails, and no file or map opened later takes their numbers and, with them, output meant for
+ * standard output. main() calls it first.
  */
 void descriptors_reserve_standard(void);
 
-/* Whether so many more can be opened now. It opens them for a moment. */
+/* Returns whether `wanted` more files can be opened now, by opening them for a moment. */
 bool descriptors_left(size_t wanted);
 
-/* The descriptors that any probing needs before there is a target. 0; -EMFILE, after a message. */
+/*
+ * Checks that the descriptors needed before any target are available. Returns 0; -EMFILE, after a
+ * message.
+ */
 int descriptors_check_start(void);
 
-/* Whether -errno says that there are none: in this process, or on the whole machine. */
+/*
+ * Returns whether -errno means that descriptors ran out, in this process or on the whole machine.
+ */
 bool descriptors_are_out(int error);
 
 #endif

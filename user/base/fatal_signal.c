@@ -25,7 +25,7 @@
 
 struct fatal {
 	int number;
-	bool is_crash; /* the process did it; otherwise somebody sent it */
+	bool is_crash; /* raised by the process itself, not sent */
 };
 
 static const struct fatal fatal_signals[] = {
@@ -36,7 +36,7 @@ static const struct fatal fatal_signals[] = {
 	{SIGSTKFLT, false},
 };
 
-/* Handlers get no context: this is the process's own, as signals are. */
+/* Handlers get no context: the state is process-wide, as signals are. */
 static struct {
 	const char *command;
 	const char *phase;
@@ -98,7 +98,7 @@ static void write_stderr(const struct line *line)
 
 	if (poll(&waited, 1, WRITE_WAIT_MS) == 1 &&
 	    write(STDERR_FILENO, line->text, line->size) < 0)
-		return; /* nobody reads it; the log may still */
+		return; /* no reader; the log may still have one */
 }
 
 static void write_log(struct line *line)
@@ -180,7 +180,7 @@ static void on_fatal(int number, siginfo_t *info, void *context)
 	if (is_crash(number))
 		add(&line, "; please report this line, with the core file if there is one");
 	write_line(&line);
-	raise(number); /* SA_RESETHAND: this time as it would have been */
+	raise(number); /* SA_RESETHAND: now with the default action */
 }
 
 void fatal_signal_explain(int number, pid_t sender)
@@ -193,7 +193,10 @@ void fatal_signal_explain(int number, pid_t sender)
 	write_line(&line);
 }
 
-/* One note of a PT_NOTE segment; its size, or 0 at the end (System V gABI, "Note Section"). */
+/*
+ * Reads one note of a PT_NOTE segment. Returns its size, or 0 at the end (System V gABI, "Note
+ * Section").
+ */
 static size_t read_note(const char *note, size_t size)
 {
 	const ElfW(Nhdr) *header = (const void *)note;

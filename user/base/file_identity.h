@@ -10,24 +10,24 @@
 struct file_identity {
 	uint64_t device, inode, size;
 	struct timespec modified;
-	struct timespec changed; /* of its state, names included: nobody can set it back */
+	struct timespec changed; /* of the inode, including renames: it cannot be set back */
 };
 
 struct statx;
 
 /*
- * STATX_BASIC_STATS of an open file as the kernel has them, without asking the server of its file
- * system (statx(2), AT_STATX_DONT_SYNC), which may not answer. 0 or -errno.
+ * Reads STATX_BASIC_STATS of an open file as cached by the kernel, without asking the server of its
+ * file system, which may hang (statx(2), AT_STATX_DONT_SYNC). Returns 0 or -errno.
  */
 int file_status_read(int fd, struct statx *status);
-/* Likewise of what a path leads to, the last link included. */
+/* Reads the same of the file at a path; follows symbolic links. Returns 0 or -errno. */
 int file_status_read_path(const char *path, struct statx *status);
 
-/* Likewise. 0 or -errno. */
+/* Reads the identity of an open file, without asking a server. Returns 0 or -errno. */
 int file_identity_read(int fd, struct file_identity *identity);
-/* Whether it has the same contents, unless somebody has set the time of a change back. */
+/* Returns whether both have the same contents, unless a modification time was set back. */
 bool file_identity_equal(const struct file_identity *left, const struct file_identity *right);
-/* Certain: nor has anything else happened to it, such as a rename. */
+/* Returns whether the file is certainly unchanged: no other change either, such as a rename. */
 bool file_identity_untouched(const struct file_identity *left, const struct file_identity *right);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* A key may be a word of another process, which must not be able to choose its place as well. */
+/* A key may be a word of another process, which must not be able to choose its slot as well. */
 static struct siphash_key secret;
 
 static __attribute__((constructor)) void make_secret(void)
@@ -79,8 +79,8 @@ uint64_t *hash_get(const struct hash *hash, uint64_t key)
 }
 
 /*
- * The entries behind it move up, unless it stands between its own place and the gap already (Knuth,
- * The Art of Computer Programming, volume 3, 6.4, algorithm R): no tombstones pile up.
+ * Moves later entries up, except those between their home slot and the gap (Knuth, The Art of
+ * Computer Programming, volume 3, 6.4, algorithm R): no tombstones accumulate.
  */
 void hash_remove(struct hash *hash, uint64_t key)
 {
@@ -158,7 +158,7 @@ uint64_t siphash(const struct siphash_key *key, const void *data, size_t size)
 		take(&state, word);
 	}
 	word = 0;
-	memcpy(&word, at, size); /* little-endian, as the paper counts */
+	memcpy(&word, at, size); /* little-endian, as in the paper */
 	take(&state, last | word);
 	state.c ^= 0xff;
 	mix(&state, 4);

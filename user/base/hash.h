@@ -21,12 +21,14 @@ struct hash {
 	size_t count, capacity; /* capacity is 0 or a power of two */
 };
 
-/* The value slot of key, made with value 0 if absent (then *fresh; may be NULL); NULL: out of
- * memory. Good until the next hash_put. */
+/*
+ * Returns the value slot of key, made with value 0 if absent (then sets *fresh; may be NULL); NULL:
+ * out of memory. Valid until the next hash_put.
+ */
 uint64_t *hash_put(struct hash *hash, uint64_t key, bool *fresh);
-/* The value slot of key, or NULL if absent. */
+/* Returns the value slot of key, or NULL if absent. */
 uint64_t *hash_get(const struct hash *hash, uint64_t key);
-/* Takes a key out, if it is there; slots of others may move. */
+/* Removes a key, if present; slots of others may move. */
 void hash_remove(struct hash *hash, uint64_t key);
 void hash_free(struct hash *hash);
 
@@ -40,14 +42,16 @@ static inline uint64_t hash_mix(uint64_t value)
 	return value ^ (value >> 33);
 }
 
-/* FNV-1a (Fowler, Noll and Vo), going on from the hash of the bytes before: colliding inputs can be
- * chosen, so equal hashes need a second look. */
+/*
+ * Computes FNV-1a (Fowler, Noll and Vo), continuing the hash of the previous bytes: colliding
+ * inputs can be chosen, so equal hashes need a full comparison.
+ */
 #define HASH_BYTES_BEGIN 0xcbf29ce484222325ull
 uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size);
 
 /*
  * SipHash-2-4: J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF" (2012).
- * Without the key, nothing is learned of the input, and colliding inputs cannot be chosen.
+ * Without the key, the hash reveals nothing of the input, and colliding inputs cannot be chosen.
  */
 
 struct siphash_key {
@@ -56,13 +60,15 @@ struct siphash_key {
 
 uint64_t siphash(const struct siphash_key *key, const void *data, size_t size);
 
-/* Of a string, with this run's own key: another one in each run, to be stored nowhere. Strings of
- * one hash cannot be chosen. */
+/*
+ * Hashes a string with this run's secret key: it differs in each run and must not be stored.
+ * Colliding strings cannot be chosen.
+ */
 uint64_t hash_text(const char *text);
-/* Likewise a number that nobody outside of this run knows. */
+/* Returns a number that is secret to this run. */
 uint64_t hash_secret(void);
 
-/* A key that nobody knows. 0 or -errno. */
+/* Generates a secret key. Returns 0 or -errno. */
 int siphash_key_make(struct siphash_key *key);
 
 #endif

@@ -17,20 +17,20 @@
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-/* Handlers get no context, and run in any thread at any time: what they read is atomic. */
+/* Handlers get no context, and run in any thread at any time: their state is atomic. */
 static struct {
-	int number;   /* of the first signal; 0: none came */
-	pid_t sender; /* of that one; 0: not a process, or not known */
+	int number;   /* of the first signal; 0: none */
+	pid_t sender; /* of the first signal; 0: not a process, or unknown */
 	uint64_t at_ns;
 	bool ends;
 	int fd;
-	pid_t owner;	  /* a forked child has no say */
-	bool is_database; /* `removed` is */
+	pid_t owner;	  /* a forked child is ignored */
+	bool is_database; /* `removed` is a database */
 	char *removed;	  /* one of `paths`, or NULL */
 	char *spare;	  /* the other one */
 } state = {.fd = -1};
 
-/* Files that SQLite puts beside an open database; the database itself comes last. */
+/* SQLite's files beside an open database; the database itself comes last. */
 static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
 
 static char paths[2][PATH_MAX + 16];
@@ -43,7 +43,7 @@ static void remove_database(char *path)
 	char *end = path + strlen(path);
 
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
-		strcpy(end, suffixes[i]); /* there is room */
+		strcpy(end, suffixes[i]); /* fits: see PATH_MAX + 16 */
 		unlink(path);
 	}
 	*end = '\0';
@@ -79,7 +79,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 		set(at_ns, now_ns);
 		set(sender, info->si_code <= 0 ? info->si_pid : 0);
 		set(number, number);
-		/* Full already: readable all the same. */
+		/* Already full, hence readable. */
 		if (write(state.fd, &one, sizeof(one)) < 0)
 			errno = saved;
 	} else if (now_ns - get(at_ns) > SAME_WISH_NS) {
@@ -100,8 +100,10 @@ static int handle(int number)
 
 	if (sigaction(number, NULL, &before))
 		return -errno;
-	/* A shell ignores SIGINT for what a script starts in the background; a
-	 * sender of it to us means it. */
+	/*
+	 * A shell ignores SIGINT for background commands of a script; a SIGINT sent to leakmon is
+	 * meant for it.
+	 */
 	if (number == SIGHUP && before.sa_handler == SIG_IGN)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
@@ -181,7 +183,9 @@ void interrupt_removes(const char *path)
 	}
 	memcpy(place, path, length + 1);
 	set(removed, place);
-	/* A handler may be reading the one before: it is written to only after the next change. */
+	/*
+	 * A handler may be reading the previous one: it is overwritten only after the next change.
+	 */
 	state.spare = before ? before : place == paths[0] ? paths[1] : paths[0];
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * SIGINT, SIGTERM and SIGHUP: the wish that all of this ends, in whatever phase it comes.
+ * SIGINT, SIGTERM and SIGHUP: a request to end, in any phase.
  *
- * The first one is noted. Loops look at interrupt_check(), waits poll interrupt_fd(), and what was
- * begun is undone in order. Where nothing needs to be undone (interrupt_ends()), and at the second
- * one, the process ends at once, with 128 + the signal's number as its exit code: the kernel takes
- * probes and stops back, as after SIGKILL. A signal that comes twice within a quarter of a second
- * counts once: timeout(1) sends each to the process and to its group, and a terminal that closes
- * does the like.
+ * The first one is recorded. Loops check interrupt_check(), waits poll interrupt_fd(), and work in
+ * progress is undone in order. If there is nothing to undo (interrupt_ends()), and at the second
+ * signal, the process ends at once, with 128 + the signal's number as its exit code: the kernel
+ * removes probes and resumes stopped processes, as after SIGKILL. A signal that comes twice within
+ * a quarter of a second counts once: timeout(1) sends each to the process and to its group, and a
+ * closing terminal does, too.
  *
- * The state is the process's own, as signals are: this is the stop flag.
+ * The state is process-wide, as signals are: this is the stop flag.
  */
 #ifndef LEAKMON_BASE_INTERRUPT_H
 #define LEAKMON_BASE_INTERRUPT_H
@@ -17,40 +17,53 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Handles the three signals, but SIGHUP if whoever started us ignores it (nohup). Does nothing when
- * it was done. 0 or -errno. */
+/*
+ * Handles the three signals, except a SIGHUP that the parent set to be ignored (nohup). Does
+ * nothing when called again. Returns 0 or -errno.
+ */
 int interrupt_open(void);
 
-/* 0; -EINTR: the end is wished for. Costs next to nothing. */
+/* Returns 0; -EINTR once an end was requested. Nearly free. */
 int interrupt_check(void);
 
-/* When that was: CLOCK_MONOTONIC, or 0. */
+/* Returns the time of the request: CLOCK_MONOTONIC, or 0 if there was none. */
 uint64_t interrupt_time_ns(void);
 
-/* Becomes readable then, and stays so; -1: not open. Not to be read. */
+/*
+ * Returns a descriptor that becomes, and stays, readable at the request; -1: not open. Not to be
+ * read.
+ */
 int interrupt_fd(void);
 
-/* 128 + the signal, or `otherwise` when there was none. */
+/* Returns 128 + the signal, or `otherwise` if there was none. */
 int interrupt_exit_code(int otherwise);
 
-/* After SIGTERM or SIGHUP, one line on standard error: the signal and its sender.
- * Async-signal-safe. Whoever types Ctrl-C needs no word. */
+/*
+ * After SIGTERM or SIGHUP, writes one line to standard error: the signal and its sender.
+ * Async-signal-safe. Ctrl-C needs no explanation.
+ */
 void interrupt_explain(void);
 
-/* From now on the first signal ends the process (`ends`), or is noted again. One that was noted
- * ends it now. */
+/*
+ * Sets whether the first signal ends the process (`ends`) or is recorded again. With `ends`, a
+ * recorded signal ends it now.
+ */
 void interrupt_ends(bool ends);
 
-/* A file that must not be left behind, if the process ends at once; NULL: none. One at a time. */
+/* Sets a file to be removed if the process ends at once; NULL: none. One at a time. */
 void interrupt_removes(const char *path);
-/* Likewise an SQLite database, with what stands beside it while it is open. */
+/*
+ * Sets an SQLite database to be removed in the same way, with its files beside it while it is open.
+ */
 void interrupt_removes_database(const char *path);
 
-/* Ends the process at once with that exit code, for another cause: no file of those above is left
- * behind. Async-signal-safe. */
+/*
+ * Ends the process at once with that exit code, for another cause; removes the file set above.
+ * Async-signal-safe.
+ */
 _Noreturn void interrupt_end(int code);
 
-/* As before interrupt_open(): for tests. */
+/* Restores the state before interrupt_open(): for tests. */
 void interrupt_close(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Messages for the operator. Everything goes to stderr, so that stdout carries data only.
- * An error is logged once, where it stops travelling, and names what, why and what to do.
+ * Messages for the operator. All go to stderr, so that stdout carries data only. An error is logged
+ * once, where it stops travelling, and names the failure, its cause and the remedy.
  */
 #ifndef LEAKMON_BASE_LOG_H
 #define LEAKMON_BASE_LOG_H
@@ -14,10 +14,13 @@ enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 
-/* Whether log_error() was ever called. */
+/* Returns whether log_error() was ever called. */
 bool log_had_error(void);
 
-/* How many messages were printed so far: who redraws a terminal must not draw over one. */
+/*
+ * Returns the number of messages printed so far: a caller that redraws a terminal must not
+ * overwrite one.
+ */
 unsigned long log_printed(void);
 
 /* Prints "leakmon: MESSAGE\n". Control characters and invalid UTF-8 in MESSAGE are replaced. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether a linked list that another process has comes to where it was (R. P. Brent, An improved
- * Monte Carlo factorization algorithm, BIT 20 (1980) 176-184). A loop is found within three times
- * as many links as it and what leads to it have.
+ * Detects a loop in a linked list of another process (R. P. Brent, An improved Monte Carlo
+ * factorization algorithm, BIT 20 (1980) 176-184). A loop is found within three times the number of
+ * links in it and in the path to it.
  */
 #ifndef LEAKMON_BASE_LOOP_H
 #define LEAKMON_BASE_LOOP_H
@@ -15,7 +15,7 @@ struct loop {
 	uint64_t passed, links;
 };
 
-/* With each element's address in turn, which is not 0. */
+/* Call with each element's address in turn (never 0). Returns whether the list loops. */
 static inline bool loop_found(struct loop *loop, uint64_t at)
 {
 	if (at == loop->passed)

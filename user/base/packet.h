@@ -5,11 +5,14 @@
 
 #include <stddef.h>
 
-/* `flags` as sendmsg(2) has them; fd: -1 for none. 0 or -errno. */
+/* Sends a packet; `flags` as in sendmsg(2); fd: -1 for none. Returns 0 or -errno. */
 int packet_send(int socket, const void *packet, size_t size, int fd, int flags);
 
-/* A packet of exactly that size; *fd: the descriptor in it, or -1. `flags` as recvmsg(2) has them.
- * 0; -EAGAIN: there is none, or a signal came; -EPIPE: the other side is gone, or not itself. */
+/*
+ * Receives a packet of exactly that size; *fd: the descriptor in it, or -1. `flags` as in
+ * recvmsg(2). Returns 0; -EAGAIN: no packet, or a signal came; -EPIPE: the other side is gone or
+ * corrupt.
+ */
 int packet_receive(int socket, void *packet, size_t size, int *fd, int flags);
 
 #endif

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* 97.5 % of the normal distribution */
+/* The 97.5 % point of the normal distribution. */
 #define Z 1.959963985
 
 double gamma_quantile(double shape, double z)
@@ -21,7 +21,7 @@ void poisson_add(struct poisson_sum *total, const struct poisson_sum *part)
 	total->largest = fmax(total->largest, part->largest);
 }
 
-/* The point of the gamma distribution that has this mean and variance. */
+/* Returns the point of the gamma distribution with this mean and variance. */
 static double gamma_point(double mean, double variance, double z)
 {
 	double scale = variance / mean;
@@ -39,7 +39,7 @@ static double low_of(const struct poisson_sum *sum)
 	return has_events(sum) ? gamma_point(sum->sum, sum->variance, -Z) : 0;
 }
 
-/* Also of no events, if it is known what one would count for. */
+/* Works without events, too, if their weight is known. */
 static double high_of(const struct poisson_sum *sum)
 {
 	double largest = sum->largest;

@@ -3,37 +3,40 @@
 #ifndef LEAKMON_BASE_POISSON_H
 #define LEAKMON_BASE_POISSON_H
 
-/* The `z` point of a gamma distribution of that shape and scale 1, `z` as of the normal one: 1.96
- * is 97.5 % (E. B. Wilson and M. M. Hilferty, 1931). */
+/*
+ * Returns the `z` point of a gamma distribution of that shape and scale 1, `z` as for the normal
+ * one: 1.96 is 97.5 % (E. B. Wilson and M. M. Hilferty, 1931).
+ */
 double gamma_quantile(double shape, double z);
 
 struct bounds {
 	double low, high;
 };
 
-/* A sum over the events of a Poisson process, each of which counts for something. */
+/* A weighted sum over the events of a Poisson process. */
 struct poisson_sum {
 	double sum;
-	double variance; /* sum of the squares of what the events count for */
-	double largest;	 /* what one of them counts for at most */
+	double variance; /* sum of the squares of the weights */
+	double largest;	 /* the largest possible weight */
 };
 
-/* *total += *part, of another process of events. */
+/* Adds *part, the sum of an independent process, to *total. */
 void poisson_add(struct poisson_sum *total, const struct poisson_sum *part);
 
 /*
- * 95 % limits of the sum's mean: F. Garwood's, Biometrika 28 (1936), if all events count alike,
- * else those of M. P. Fay and E. J. Feuer, Statistics in Medicine 16 (1997), which keep the level
- * however few events there are, as long as none can count for more than `largest`. Without events
- * it is known how many were missed at most; where it is not known what one counts for, 0 and 0.
+ * Returns 95 % limits of the sum's mean: F. Garwood's, Biometrika 28 (1936), if all weights are
+ * equal, else those of M. P. Fay and E. J. Feuer, Statistics in Medicine 16 (1997), which keep the
+ * level for any number of events, provided that no weight exceeds `largest`. Without events, they
+ * bound the number missed; without events or a known weight, both are 0.
  */
 struct bounds poisson_bounds(const struct poisson_sum *sum);
 
 /*
- * 95 % limits of after - before, two sums of one process at two times, between which `come` was
- * added and `gone` taken away: what is in both adds no doubt, so they are those of come - gone or
- * of after - before, whichever is known better. G. Y. Zou and A. Donner, Statistics in Medicine 27
- * (2008), from the limits of either. Without come and gone (NULL) the two have nothing in common.
+ * Returns 95 % limits of after - before, two sums of one process at two times, between which `come`
+ * was added and `gone` removed: events in both add no uncertainty, so the limits are the tighter of
+ * those of come - gone and of after - before. G. Y. Zou and A. Donner, Statistics in Medicine 27
+ * (2008), from the limits of either. Without come and gone (NULL), the two sums are taken as
+ * independent.
  */
 struct bounds poisson_growth(const struct poisson_sum *before, const struct poisson_sum *after,
 			     const struct poisson_sum *come, const struct poisson_sum *gone);

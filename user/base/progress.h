@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A line on a terminal during long work: how much of it is done, and about how long the rest takes.
- * It comes after two seconds, changes twice a second, and leaves nothing behind.
+ * A line on a terminal during long work: the share done, and the estimated time left. It appears
+ * after two seconds, changes twice a second, and is erased at the end.
  */
 #ifndef LEAKMON_BASE_PROGRESS_H
 #define LEAKMON_BASE_PROGRESS_H
@@ -12,19 +12,19 @@
 #include <stdio.h>
 
 struct progress {
-	FILE *out; /* borrowed; NULL: nothing is shown */
+	FILE *out; /* borrowed; NULL: no output */
 	uint64_t began_ns, shown_ns;
 	bool shown;
 };
 
-/* On standard error, if that is a terminal and messages are neither more nor fewer than usual. */
+/* Shows progress on standard error, if it is a terminal and the log level is the default. */
 void progress_begin(struct progress *progress);
-/* `share` of the work, 0 to 1, is done. May be called often; NULL: nobody watches. */
+/* Reports that `share` of the work, 0 to 1, is done. May be called often. progress may be NULL. */
 void progress_at(struct progress *progress, const char *what, double share);
 /* Clears the line. */
 void progress_end(struct progress *progress);
 
-/* "following references: 46 %, about 5 s left". Nothing is said of the rest before a twentieth. */
+/* Formats "following references: 46 %, about 5 s left". The time left is omitted below 5 %. */
 void progress_text(char *text, size_t size, const char *what, double share, uint64_t elapsed_ns);
 
 #endif

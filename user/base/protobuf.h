@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Protocol buffers (protobuf.dev, "Encoding"): varints, fixed numbers, strings, packed arrays and
- * nested messages. They are written into memory that grows, and read from untrusted bytes in place.
+ * nested messages. Written into growing memory; read in place from untrusted bytes.
  */
 #ifndef LEAKMON_BASE_PROTOBUF_H
 #define LEAKMON_BASE_PROTOBUF_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zero-initialise. A failed allocation is remembered: look at `failed` at the end. */
+/* Zero-initialise. A failed allocation sets `failed`: check it at the end. */
 struct protobuf {
 	uint8_t *bytes; /* owned */
 	size_t count, capacity;
@@ -19,18 +19,18 @@ struct protobuf {
 
 void protobuf_free(struct protobuf *protobuf);
 
-/* A field with its default value, 0, is left out. */
+/* Appends a varint; the default value, 0, is left out. */
 void protobuf_number(struct protobuf *to, unsigned field, uint64_t value);
-/* Numbers of 64 bits as they are, also 0: for members of a oneof. */
+/* Append 64-bit numbers, including 0: for members of a oneof. */
 void protobuf_fixed(struct protobuf *to, unsigned field, uint64_t value);
 void protobuf_double(struct protobuf *to, unsigned field, double value);
 void protobuf_bytes(struct protobuf *to, unsigned field, const void *bytes, size_t count);
 void protobuf_text(struct protobuf *to, unsigned field, const char *text);
-/* A packed array of varints. */
+/* Appends a packed array of varints. */
 void protobuf_numbers(struct protobuf *to, unsigned field, const uint64_t *values, size_t count);
-/* Empties `message`, which keeps its memory for the next one. */
+/* Appends a nested message and empties `message`, which keeps its memory for the next one. */
 void protobuf_message(struct protobuf *to, unsigned field, struct protobuf *message);
-/* The fields of another part of the same message. */
+/* Appends the fields of another part of the same message. */
 void protobuf_append(struct protobuf *to, const struct protobuf *part);
 
 /* Bytes still to be read. */
@@ -45,7 +45,7 @@ struct protobuf_field {
 	struct protobuf_reader content; /* of bytes, a string or a message */
 };
 
-/* Takes the next field. False: there is none, or the rest is malformed. */
+/* Takes the next field. Returns false at the end, or if the rest is malformed. */
 bool protobuf_next(struct protobuf_reader *reader, struct protobuf_field *field);
 
 #endif

@@ -7,10 +7,11 @@
 #include <stdint.h>
 
 /*
- * How many of the `count` first `items` lie before what is looked for: `is_before` asks it of
- * *`item`, a name of the caller's, and holds for all of them and for none behind them.
+ * Returns the number of leading `items`, of `count`, that lie before the wanted position:
+ * `is_before` is a condition on *`item`, a name of the caller's, which holds for all of them and
+ * for none after them.
  *
- *     first = SORTED_BEFORE(row, table->rows, table->count, row->pc < pc);
+ *    first = SORTED_BEFORE(row, table->rows, table->count, row->pc < pc);
  */
 /* NOLINTBEGIN(bugprone-macro-parentheses): the name in a declaration takes none */
 #define SORTED_BEFORE(item, items, count, is_before)                                               \
@@ -31,8 +32,10 @@
 	})
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-/* For sorted ranges from `start` to before `end`, none of which overlap: a pointer to the one that
- * holds `address`, or NULL. */
+/*
+ * For sorted ranges from `start` to before `end` that do not overlap: returns a pointer to the one
+ * that contains `address`, or NULL.
+ */
 #define RANGE_AT(items, count, address)                                                            \
 	({                                                                                         \
 		__typeof__(&(items)[0]) ranges_ = (items);                                         \

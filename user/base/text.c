@@ -56,7 +56,7 @@ size_t text_encode_utf8(uint32_t code, char *bytes)
 	return length;
 }
 
-/* Sorted. Unicode general categories Cc, Cf, Zl, Zp as far as they can deceive a reader. */
+/* Sorted. Those of Unicode's general categories Cc, Cf, Zl, Zp that can deceive a reader. */
 static const struct {
 	uint32_t first, last;
 } hidden[] = {
@@ -103,7 +103,7 @@ int text_is_printable(uint32_t code)
 	return 1;
 }
 
-/* Bytes at the start of text that can be written as they are. */
+/* Returns the number of leading bytes that can be written unchanged. */
 static size_t inert_prefix(const char *text)
 {
 	size_t length, prefix = 0;
@@ -120,8 +120,10 @@ void text_print_inert(FILE *out, const char *text)
 		size_t length = inert_prefix(text);
 		uint32_t code;
 
-		/* In runs: stderr is unbuffered, a call per character would be a write per
-		 * character. */
+		/*
+		 * In runs: stderr is unbuffered, so a call per character would be a write per
+		 * character.
+		 */
 		fwrite(text, 1, length, out);
 		text += length;
 		if (!*text)
@@ -167,7 +169,7 @@ bool text_begins_with_any(const char *text, const char *const *beginnings, size_
 	return false;
 }
 
-/* How long the same beginning is. */
+/* Returns the length of the common beginning. */
 static size_t same_class(const char *name, const char *wanted)
 {
 	size_t length = 0;

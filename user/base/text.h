@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Text that came from a target: made inert before it reaches a terminal or a file. */
+/* Text from a target: made inert before it reaches a terminal or a file. */
 #ifndef LEAKMON_BASE_TEXT_H
 #define LEAKMON_BASE_TEXT_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* How text for people is written. Short and human, unless somebody asks for more. */
+/* The style of text for people: short and human by default. */
 struct text_form {
 	bool colour;
 	bool verbose; /* whole call stacks and ledgers, in lines of any length */
@@ -22,40 +22,51 @@ struct text_form {
  */
 size_t text_decode_utf8(const char *text, uint32_t *code);
 
-/* The other way round: fills `bytes` (of 4, not terminated) and returns how many; code is at most
- * U+10FFFF. */
+/*
+ * Encodes a code point, at most U+10FFFF: fills `bytes` (of 4, not terminated) and returns their
+ * number.
+ */
 size_t text_encode_utf8(uint32_t code, char *bytes);
 
-/* "pool-3-thread-17" -> "pool-#-thread-#", in place: names of one kind are the same then. */
+/*
+ * Turns "pool-3-thread-17" into "pool-#-thread-#", in place, so that names of one kind are equal.
+ */
 void text_collapse_digits(char *name);
 
-/* Whether a code point may reach a terminal: no C0/C1 control, no bidi or other format control. */
+/*
+ * Returns whether a code point may reach a terminal: no C0/C1 control, no bidi or other format
+ * control.
+ */
 int text_is_printable(uint32_t code);
 
 /*
  * Writes text as valid UTF-8 without control characters: bytes that are not valid UTF-8 become
- * U+FFFD, what is not printable becomes \xNN or \u{NNNN}. Newline and tab are escaped too.
+ * U+FFFD, unprintable characters become \xNN or \u{NNNN}. Newline and tab are escaped, too.
  */
 void text_print_inert(FILE *out, const char *text);
 
-/* The same into a string that the caller frees, or NULL when out of memory. */
+/* Returns what text_print_inert() prints; the caller frees. NULL: out of memory. */
 char *text_inert(const char *text);
 
 bool text_begins(const char *text, const char *beginning);
-/* With one of these. */
+/* Returns whether `text` begins with any of these. */
 bool text_begins_with_any(const char *text, const char *const *beginnings, size_t count);
 
-/* Where `wanted` is in the name of a class, or NULL. Its dots also stand for the signs before a
- * nested class: Outer$Inner (JVM), Outer+Inner (.NET). */
+/*
+ * Returns the position of `wanted` in a class name, or NULL. Its dots also match the separators of
+ * nested classes: Outer$Inner (JVM), Outer+Inner (.NET).
+ */
 const char *text_find_class(const char *name, const char *wanted);
 
-/* The part behind the last slash; the whole path, if nothing is. Part of `path`. */
+/*
+ * Returns the part after the last slash; the whole path if that part is empty. Points into `path`.
+ */
 const char *text_path_base(const char *path);
 
 /*
- * How a source file is called where there is little room: "server.js"; of an installed package with
- * the package's name ("mem/index.js" behind node_modules/, "lxml/etree.py" behind site-packages/);
- * "node:internal/timers" as it is. Part of `path`.
+ * Returns the short name of a source file: "server.js"; with the package's name in an installed
+ * package ("mem/index.js" after node_modules/, "lxml/etree.py" after site-packages/);
+ * "node:internal/timers" unchanged. Points into `path`.
  */
 const char *text_path_in_package(const char *path);
 

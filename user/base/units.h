@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Quantities as people read them. Each fills `text` and returns it. */
+/* Human-readable quantities. Each function fills `text` and returns it. */
 #ifndef LEAKMON_BASE_UNITS_H
 #define LEAKMON_BASE_UNITS_H
 
-/* "120.4 MiB", of at most 10 characters without the sign; `sign` ("+", or "") is for what is not
- * negative. */
+/*
+ * Formats "120.4 MiB", at most 10 characters without the sign; `sign` ("+", or "") precedes
+ * nonnegative values.
+ */
 char *units_bytes(char text[16], double bytes, const char *sign);
 
-/* "34 s", "12.5 min", "3.0 h", "9.1 d" */
+/* Formats "34 s", "12.5 min", "3.0 h", "9.1 d". */
 char *units_time(char text[16], double seconds);
 
 #endif

@@ -13,7 +13,7 @@ void urgency_begin(struct urgency *before)
 				   .nice = getpriority(PRIO_PROCESS, 0)};
 	sched_getparam(0, &before->param);
 	setpriority(PRIO_PROCESS, 0, NICE_FIRST);
-	/* Above real-time threads, it would make them wait. */
+	/* A higher value would make other real-time threads wait. */
 	if (before->policy == SCHED_OTHER || before->policy == SCHED_BATCH)
 		sched_setscheduler(0, SCHED_RR, &lowest);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sums of one allocator's heap: where its bytes are, and its own figures. Outputs loop over the
- * tables of figures, one for the C library's own malloc and one for those that replace it.
+ * Sums of one allocator's heap: the uses of its bytes, and its own figures. Outputs loop over the
+ * tables of figures, one for the C library's own malloc and one for its replacements.
  */
 #ifndef LEAKMON_REPORT_ALLOCATOR_REPORT_H
 #define LEAKMON_REPORT_ALLOCATOR_REPORT_H
@@ -13,14 +13,14 @@
 #include "base/vec.h"
 
 enum heap_use {
-	HEAP_LIVE,    /* blocks that the program has, with their headers */
-	HEAP_CACHED,  /* free, in a thread's cache, with the cache itself */
-	HEAP_FAST,    /* free, kept as they are for the next request of that size */
+	HEAP_LIVE,    /* blocks of the program, with their headers */
+	HEAP_CACHED,  /* free, in a thread's cache, including the cache itself */
+	HEAP_FAST,    /* free, kept intact for the next request of that size */
 	HEAP_BINS,    /* free, between other blocks */
 	HEAP_TOP,     /* free, at an arena's end */
-	HEAP_DIRTY,   /* free pages, given back after a while */
+	HEAP_DIRTY,   /* free pages, returned after a while */
 	HEAP_OWN,     /* the allocator's records */
-	HEAP_UNKNOWN, /* where the walk had to end */
+	HEAP_UNKNOWN, /* not walked: the walk ended before */
 	HEAP_USE_MAX_
 };
 
@@ -31,55 +31,57 @@ struct heap_share {
 struct heap_arena {
 	uint64_t address;
 	bool main;
-	uint32_t threads; /* attached; for the main one this is a lower limit */
+	uint32_t threads; /* attached; for the main arena a lower bound */
 	uint32_t heaps;
 	uint64_t system_bytes; /* as malloc counts it */
-	uint64_t trimmable;    /* whole free resident pages that could be given back */
+	uint64_t trimmable;    /* whole free resident pages that could be returned */
 	struct heap_share uses[HEAP_USE_MAX_];
 };
 
-/* In bytes where nothing else is said. */
+/* In bytes unless stated otherwise. */
 enum allocator_figure {
 	ALLOCATOR_ALLOCATED,   /* handed out, with caches and the allocator's own blocks */
 	ALLOCATOR_LIVE_BLOCKS, /* blocks */
 	ALLOCATOR_LIVE,
-	ALLOCATOR_CACHED,   /* in the caches of threads */
-	ALLOCATOR_TRANSFER, /* on the way between threads: in caches that they share, or freed by
-			     * another thread than the owner */
-	ALLOCATOR_OWN,	    /* blocks of the allocator's own */
-	ALLOCATOR_ACTIVE,   /* pages that have blocks */
-	ALLOCATOR_DIRTY,    /* free pages: in memory; */
-	ALLOCATOR_MUZZY,    /* that the kernel takes back when it needs them; */
-	ALLOCATOR_RETAINED, /* without memory */
+	ALLOCATOR_CACHED, /* in the caches of threads */
+	/*
+	 * in transit between threads: in shared caches, or freed by another thread than the owner
+	 */
+	ALLOCATOR_TRANSFER,
+	ALLOCATOR_OWN,	    /* the allocator's own blocks */
+	ALLOCATOR_ACTIVE,   /* pages with blocks */
+	ALLOCATOR_DIRTY,    /* free pages in memory */
+	ALLOCATOR_MUZZY,    /* free pages that the kernel reclaims on demand */
+	ALLOCATOR_RETAINED, /* free pages without memory */
 	ALLOCATOR_METADATA,
 	ALLOCATOR_MAPPED,
 	ALLOCATOR_ARENAS, /* arenas, or heaps of threads */
 	ALLOCATOR_CACHES, /* caches of threads */
-	/* For a malloc that cuts its arenas into chunks: */
+	/* For a malloc that divides its arenas into chunks: */
 	ALLOCATOR_SYSTEM,
 	ALLOCATOR_USED, /* uordblks of mallinfo2(3) */
 	ALLOCATOR_FREE, /* fordblks */
 	ALLOCATOR_HEADERS,
-	ALLOCATOR_MAPPED_BLOCKS, /* blocks that have a mapping each */
+	ALLOCATOR_MAPPED_BLOCKS, /* blocks with a mapping each */
 	ALLOCATOR_MAPPED_BYTES,	 /* hblkhd */
 	ALLOCATOR_FAST,
 	ALLOCATOR_BINS,
-	ALLOCATOR_UNSORTED, /* bins by size; a very long unsorted list is cut, the rest counts by
-			     * its size */
+	/* bins by size; a very long unsorted list is cut off, the rest counts by size */
+	ALLOCATOR_UNSORTED,
 	ALLOCATOR_SMALL,
 	ALLOCATOR_LARGE,
 	ALLOCATOR_TOP,
 	ALLOCATOR_LARGEST_FREE, /* without a gap */
 	ALLOCATOR_UNKNOWN,
-	ALLOCATOR_TRIMMABLE,	/* that malloc_trim(3) would give back */
+	ALLOCATOR_TRIMMABLE,	/* malloc_trim(3) would return it */
 	ALLOCATOR_BROKEN_HEAPS, /* walks that ended early */
 	ALLOCATOR_BROKEN_LISTS,
-	ALLOCATOR_IDLE_ARENAS, /* arenas without a thread */
-	/* For the process, whichever of its allocators has it: */
+	ALLOCATOR_IDLE_ARENAS, /* arenas without threads */
+	/* Of the process, attached to any one of its allocators: */
 	ALLOCATOR_PROCESS_RESIDENT,
 	ALLOCATOR_PROCESS_FREE, /* resident */
 	ALLOCATOR_PROCESS_TRIMMABLE,
-	ALLOCATOR_CERTAIN,	 /* 1: nothing contradicts itself */
+	ALLOCATOR_CERTAIN,	 /* 1: no contradictions */
 	ALLOCATOR_FRAGMENTATION, /* in .fragmentation */
 	ALLOCATOR_FIGURE_MAX_
 };
@@ -88,7 +90,7 @@ enum allocator_figure {
 
 enum allocator_kind {
 	ALLOCATOR_LIBC,	 /* the C library's own malloc */
-	ALLOCATOR_OTHER, /* one that replaces it, or stands beside it */
+	ALLOCATOR_OTHER, /* a replacement, or one beside it */
 	ALLOCATOR_KIND_MAX_
 };
 
@@ -101,10 +103,10 @@ struct allocator_figure_row {
 };
 
 struct allocator_kind_row {
-	const char *json; /* an object with these members, in this order, behind its name */
+	const char *json; /* name of an object with these members, in this order */
 	const struct allocator_figure_row *figures;
 	size_t count;
-	bool has_arenas; /* and with the list of them */
+	bool has_arenas; /* and with a list of arenas */
 };
 
 struct allocator_report {
@@ -114,16 +116,16 @@ struct allocator_report {
 	uint64_t figures[ALLOCATOR_FIGURE_MAX_];
 	double fragmentation; /* of the process: see memory_fragmentation() */
 	VEC(struct heap_arena) arenas;
-	const char *why; /* not all is certain; static; NULL: it is */
+	const char *why; /* why not all is certain; static; NULL: it is */
 };
 
-/* For one process; the C library's first. */
+/* The allocators of one process; the C library's first. */
 struct allocator_reports {
 	VEC(struct allocator_report) list;
 };
 
 const struct allocator_kind_row *allocator_kind_row(enum allocator_kind kind);
-/* The first one of a kind, or NULL. */
+/* Returns the first one of a kind, or NULL. */
 const struct allocator_report *allocator_report_of(const struct allocator_reports *reports,
 						   enum allocator_kind kind);
 void allocator_reports_free(struct allocator_reports *reports);

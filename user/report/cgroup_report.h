@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Control groups of a report: what the kernel charges to each, which of the processes it holds, and
- * what grew. Read by heap/memory/cgroup_memory.h.
+ * Control groups of a report: the kernel's charges to each, the processes in it, and its growth.
+ * Read by heap/memory/cgroup_memory.h.
  */
 #ifndef LEAKMON_REPORT_CGROUP_REPORT_H
 #define LEAKMON_REPORT_CGROUP_REPORT_H
@@ -14,17 +14,17 @@
 #include "process/proc/cgroup.h"
 #include "process/proc/container.h"
 
-/* In bytes, those of groups below included. */
+/* In bytes, including groups below. */
 struct cgroup_figures {
-	uint64_t current, limit, swap; /* limit: CGROUP_NOT_KNOWN if there is none */
+	uint64_t current, limit, swap; /* limit: CGROUP_NOT_KNOWN if none */
 	uint64_t anon, file, shmem;    /* file: without shmem */
-	uint64_t kernel;	       /* slab, sock, page tables and stacks are parts of it */
+	uint64_t kernel;	       /* includes slab, sock, page tables and stacks */
 	uint64_t slab, sock, page_tables, kernel_stack;
 	uint64_t inactive_file, working_set;
 	uint64_t oom_kills;
 };
 
-/* Share of the time in which some, or all, of its tasks waited for memory: percent. */
+/* Share of the time in which some, or all, of its tasks waited for memory, in percent. */
 struct cgroup_pressure {
 	bool known;
 	double some_10s, some_60s, full_10s, full_60s;
@@ -40,13 +40,15 @@ enum cgroup_verdict {
 	CGROUP_VERDICT_MAX_
 };
 
-/* Causes of a group's growth: "slab", "sock", "page-cache", "tmpfs", ..., or "process": anonymous
- * memory of one of those that were read. */
+/*
+ * Causes of a group's growth: "slab", "sock", "page-cache", "tmpfs", ..., or "process": anonymous
+ * memory of one of the processes read.
+ */
 struct cgroup_cause {
 	const char *name; /* static */
 	pid_t pid;	  /* of a process; else 0 */
 	char comm[16];	  /* untrusted */
-	int64_t bytes;	  /* more than nothing */
+	int64_t bytes;	  /* positive */
 };
 
 #define CGROUP_CAUSES_MAX 10
@@ -59,24 +61,24 @@ struct cgroup_conclusion {
 	char text[640];
 };
 
-/* A process, the memory of which is charged to a group. */
+/* A process whose memory is charged to a group. */
 struct cgroup_member {
 	pid_t pid;
-	uint64_t start_ticks; /* with the PID, which process it is */
+	uint64_t start_ticks; /* identifies the process, with the PID */
 	char comm[16];	      /* untrusted */
 	uint64_t pss, anon;
 };
 
 struct cgroup_memory {
 	char *path;		     /* untrusted; owned */
-	struct container *container; /* of its processes; NULL: none, or not asked for; owned */
+	struct container *container; /* of its processes; NULL: none, or not requested; owned */
 	bool unified;		     /* v2 */
 	int64_t time_ms;	     /* of the reading; since 1970 */
-	bool known;		     /* its files could be read */
+	bool known;		     /* its files were readable */
 	struct cgroup_figures figures;
 	struct cgroup_pressure pressure;
-	VEC(struct cgroup_member) members;	/* among the processes that were read */
-	uint64_t processes_pss, processes_anon; /* theirs */
+	VEC(struct cgroup_member) members;	/* among the processes read */
+	uint64_t processes_pss, processes_anon; /* of the members */
 	bool has_conclusion;
 	struct cgroup_conclusion conclusion;
 };
@@ -86,10 +88,10 @@ struct cgroup_memories {
 	VEC(struct cgroup_memory) list;
 };
 
-/* "page-cache". Static. */
+/* Returns e.g. "page-cache". Static. */
 const char *cgroup_verdict_name(enum cgroup_verdict verdict);
 
-/* Of the structs of these names. */
+/* Figures of the structs of these names. */
 struct figures;
 extern const struct figures cgroup_memory_figures, cgroup_conclusion_figures, cgroup_cause_figures;
 

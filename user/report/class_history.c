@@ -25,7 +25,7 @@ static struct class_series *series_of(struct class_history *history, uint64_t id
 	return &history->list.items[*place - 1];
 }
 
-/* Up to that many runs: it was not there before the last one. */
+/* Extends it to that many runs: it was absent before the last one. */
 static int fill(struct class_series *series, size_t runs, uint64_t bytes)
 {
 	while (series->bytes.count < runs) {
@@ -111,7 +111,7 @@ size_t class_series_heights(const struct class_series *series,
 	}
 	for (size_t i = 0; i < width; i++) {
 		heights[i] = maximum ? (unsigned char)((double)tops[i] / (double)maximum * 8) : 0;
-		/* A little is not nothing. */
+		/* Draws a nonzero value at least one step high. */
 		if (tops[i] && !heights[i])
 			heights[i] = 1;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How classes evolved over the runs of `leakmon retain` that a recording has of one process: what
- * each held at every run, and the integral of that over time, as eventlog2html shows it.
+ * The development of classes over the recorded runs of `leakmon retain` on one process: the amount
+ * of each at every run, and its integral over time, as in eventlog2html.
  */
 #ifndef LEAKMON_REPORT_CLASS_HISTORY_H
 #define LEAKMON_REPORT_CLASS_HISTORY_H
@@ -10,33 +10,37 @@
 #include "base/vec.h"
 #include "report/retain_result.h"
 
-/* The greatest classes of each run. */
+/* Number of classes kept of each run, the largest. */
 #define CLASS_HISTORY_TOP 500
 
 struct class_series {
 	uint64_t id;		/* retained_class.id */
-	VEC(uint64_t) bytes;	/* at each run so far; 0: it was not there */
+	VEC(uint64_t) bytes;	/* at each run so far; 0: absent */
 	double integral_byte_s; /* by the trapezoid rule */
 };
 
 struct class_history {
 	VEC(struct timespec) times; /* of the runs, ascending */
 	VEC(struct class_series) list;
-	struct hash index; /* id -> its place plus 1 */
+	struct hash index; /* id -> index plus 1 */
 };
 
-/* One run after the other. 0 or -ENOMEM. */
+/* Adds runs one after the other. Returns 0 or -ENOMEM. */
 int class_history_add(struct class_history *history, const struct retain_result *result);
 void class_history_free(struct class_history *history);
-/* NULL: it was never among the greatest. */
+/* Returns NULL if it was never among the largest. */
 const struct class_series *class_history_find(const struct class_history *history, uint64_t id);
-/* Its course in so many columns (CLASS_SERIES_WIDTH at most), the greatest of each, scaled to its
- * own maximum: heights for sparkline_block(). Returns how many. */
+/*
+ * Scales its course to that many columns (CLASS_SERIES_WIDTH at most), by the maximum of each,
+ * relative to its overall maximum: heights for sparkline_block(). Returns their number.
+ */
 #define CLASS_SERIES_WIDTH 24
 size_t class_series_heights(const struct class_series *series,
 			    unsigned char heights[CLASS_SERIES_WIDTH]);
-/* The places of a result's classes, the greatest integral first, for an array of as many. 0 or
- * -ENOMEM. */
+/*
+ * Sorts the indices of a result's classes, the largest integral first, into an array of that
+ * length. Returns 0 or -ENOMEM.
+ */
 int class_history_order(const struct class_history *history, const struct retain_result *result,
 			uint32_t *places);
 

@@ -51,7 +51,7 @@ bool diff_limits(const struct diff *diff, const struct diff_row *row, struct bou
 
 	if (largest <= 0)
 		return false;
-	/* Where nothing was seen, one sample may just have been missed. */
+	/* Without observed samples, one may just have been missed. */
 	held_before.largest = held_after.largest = come.largest = gone.largest = largest;
 	*limits =
 		poisson_growth(&held_before, &held_after, flow ? &come : NULL, flow ? &gone : NULL);

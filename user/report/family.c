@@ -40,7 +40,7 @@ const char *kind_note(enum site_kind kind)
 
 struct purpose {
 	const char *name;
-	bool prefix; /* whatever follows */
+	bool prefix; /* any suffix */
 	enum site_kind kind;
 };
 
@@ -83,7 +83,7 @@ enum site_kind mapping_purpose(const struct frames *frames, enum site_kind kind)
 {
 	if (kind != KIND_MAPPING && kind != KIND_RESERVATION && kind != KIND_BRK)
 		return kind;
-	/* Innermost first: an allocator may create a thread, and a thread's start allocate. */
+	/* Innermost first: an allocator may create a thread, and a thread's start may allocate. */
 	for (size_t i = 0; i < frames->list.count; i++) {
 		const char *function = frames->list.items[i].function;
 		const struct purpose *purpose = function ? purpose_of(function) : NULL;
@@ -94,7 +94,7 @@ enum site_kind mapping_purpose(const struct frames *frames, enum site_kind kind)
 	return kind;
 }
 
-/* mm/slub.c and mm/slab_common.c, as they are called from 6.1 on. */
+/* Callers in mm/slub.c and mm/slab_common.c, from 6.1 on. */
 static bool is_of_slabs(const char *function)
 {
 	static const char *const prefixes[] = {
@@ -114,7 +114,7 @@ enum site_kind kernel_page_kind(const struct frames *frames, const char *allocat
 {
 	if (allocator && is_of_slabs(allocator))
 		return KIND_SLAB_PAGES;
-	/* The slab allocator's own functions come right behind the page allocator's. */
+	/* The slab allocator's own functions come right after the page allocator's. */
 	for (size_t i = 0; i < frames->list.count && i < 4; i++) {
 		const char *function = frames->list.items[i].function;
 
@@ -136,7 +136,7 @@ static const struct causes dropped = {
 
 static const struct causes lost_stacks = {
 	.first = LM_LOST_NONE + 1,
-	.count = LM_LOST_BEFORE, /* what follows is no loss */
+	.count = LM_LOST_BEFORE, /* later ones are no loss */
 	.name = lost_name,
 	.advice = lost_advice,
 	.recorded = "lost_stack",
@@ -145,7 +145,7 @@ static const struct causes lost_stacks = {
 	.label = "allocations without a stack",
 };
 
-/* Bytes and counts are right all the same: this is no inexactness. */
+/* Bytes and counts are correct nevertheless: no inexactness. */
 static const struct causes walk_ends = {
 	.first = LM_WALK_ROOT + 1,
 	.count = LM_WALK_MAX_,
@@ -165,7 +165,7 @@ static const struct causes walk_ends = {
 #define DESCRIPTORS(member) offsetof(struct descriptor_ledger, member)
 #define THREADS(member) offsetof(struct thread_figures, member)
 
-/* `known` is 0 for what is always known. */
+/* `known` is 0 for figures that are always known. */
 _Static_assert(THREADS(counted) && THREADS(followed), "no flag stands first");
 
 static const struct figure heap_figures[] = {
@@ -195,7 +195,7 @@ static const struct figure heap_figures[] = {
 	 METRIC(COUNTER, "lost_stacks_total", "Allocations kept without a stack, by cause.")},
 	{"walk_ends", .offset = LEDGER(walk_ends), .causes = &walk_ends,
 	 METRIC(COUNTER, "short_stacks_total", "Stacks that end before the root, by cause.")},
-	{"scanned", .offset = LEDGER(scanned), .conditional = true}, /* else nothing was scanned */
+	{"scanned", .offset = LEDGER(scanned), .conditional = true}, /* else there was no scan */
 	{"moved", .offset = LEDGER(moved)},
 };
 
@@ -298,7 +298,7 @@ static const struct family families[] = {
 			    .noun = "mappings",
 			    .unit = "mappings",
 			    .taken = "mapped",
-			    .overlaps = true, /* blocks lie in mappings */
+			    .overlaps = true, /* blocks are in mappings */
 			    .sample_types = {"mapped_ranges", "mapped_space"},
 			    .section = "mappings",
 			    .balance = "mappings",
@@ -317,7 +317,7 @@ static const struct family families[] = {
 				.noun = "descriptors",
 				.unit = "descriptors",
 				.counted = {"opened", "closed"},
-				.overlaps = true, /* they are no blocks */
+				.overlaps = true, /* not blocks */
 				.sample_types = {"open_descriptors"},
 				.section = "descriptors",
 				.balance = "descriptors",

@@ -19,7 +19,7 @@ void heap_profile_free(struct heap_profile *profile)
 	intern_free(&profile->strings);
 }
 
-/* One sampled object stands for so many: runtime/pprof/protomem.go, scaleHeapSample. */
+/* Objects that one sampled object represents: runtime/pprof/protomem.go, scaleHeapSample. */
 static double weight_of(const struct heap_profile *profile, uint64_t size)
 {
 	if (profile->rate <= 1)
@@ -27,7 +27,7 @@ static double weight_of(const struct heap_profile *profile, uint64_t size)
 	return 1 / -expm1(-(double)size / (double)profile->rate);
 }
 
-/* Bytes that so many sampled objects of a site stand for. */
+/* Bytes that these sampled objects of a site represent. */
 static struct poisson_sum sum_of(const struct heap_profile *profile,
 				 const struct heap_profile_site *site, uint64_t objects)
 {
@@ -39,9 +39,9 @@ static struct poisson_sum sum_of(const struct heap_profile *profile,
 }
 
 /*
- * What a site weighs, as the source itself has weighed it. Of blocks of size S, so many that none
- * of them is sampled with a chance of c have -ln(c) times the rate in bytes, whatever S is: an
- * unseen event counts for the rate.
+ * The weight of a site, as weighed by the source itself. Of blocks of size S, a number that goes
+ * unsampled with probability c has -ln(c) times the rate in bytes, whatever S is: an unseen event
+ * counts as the rate.
  */
 static struct poisson_sum sum_weighed(const struct heap_profile *profile,
 				      const struct heap_weighed *weighed)
@@ -57,7 +57,7 @@ static uint64_t in_use(struct heap_sampled allocated, struct heap_sampled freed)
 	return allocated.objects - MIN(freed.objects, allocated.objects);
 }
 
-/* At a rate of 1 every object is in the profile, and nothing is left to chance. */
+/* At a rate of 1 every object is in the profile: the figures are exact. */
 static struct bounds limits_of(const struct heap_profile *profile, const struct poisson_sum *sum)
 {
 	struct bounds limits = poisson_bounds(sum);
@@ -119,7 +119,7 @@ static const struct heap_profile_past *past_of(const struct heap_profile_history
 	return place && *place ? &history->sites.items[*place - 1] : &none;
 }
 
-/* Which samples came and went is not known. */
+/* It is unknown which samples came and went. */
 static void compare_weighed(const struct heap_profile *profile,
 			    const struct heap_profile_past *past, struct heap_profile_site *site)
 {

@@ -9,7 +9,7 @@
 /* Limits of a history. When it is full, sites and processes that hold nothing are evicted. */
 
 #define DEFAULT_MAX_SITES 4096
-/* As many as a machine has at once by default (kernel.pid_max). */
+/* The default limit of a machine's processes (kernel.pid_max). */
 #define DEFAULT_MAX_PROCESSES 32768
 
 static size_t history_max_sites(const struct history *history)
@@ -23,13 +23,13 @@ static size_t history_max_processes(const struct history *history)
 					     : DEFAULT_MAX_PROCESSES;
 }
 
-/* Into process_positions. A target that has not allocated yet has no key. */
+/* Returns the key in process_positions. A target that has not allocated yet has no key. */
 static uint64_t history_process_key(lm_process_key process, uint32_t pid)
 {
 	return process ? process : ~(uint64_t)pid;
 }
 
-/* Into site_positions. Two sites may have one key. */
+/* Returns the key in site_positions. Two sites may share one. */
 static uint64_t history_site_key(lm_process_key process, enum family_id family, uint32_t index)
 {
 	return hash_mix(process) ^ hash_mix(~((uint64_t)family << 32 | index));
@@ -52,7 +52,7 @@ const struct history_site *history_site_find(const struct history *history, lm_p
 	if (!position)
 		return NULL;
 	found = &history->sites.items[*position];
-	/* Two sites with one hash: the second one is not tracked. */
+	/* Of two sites with one hash, the second one is not tracked. */
 	return history_site_is(found, process, site) ? found : NULL;
 }
 
@@ -90,7 +90,7 @@ static int site_positions_rebuild(struct history *history)
 	return 0;
 }
 
-/* Makes room. A site that comes back after this starts over. */
+/* Makes room. A site that returns after this starts over. */
 static int sites_drop_empty(struct history *history)
 {
 	size_t kept = 0;
@@ -146,7 +146,7 @@ static int processes_drop_empty(struct history *history)
 	return process_positions_rebuild(history);
 }
 
-/* A site's process is there as long as the site is. */
+/* A site's process stays as long as the site. */
 static void processes_index(struct history *history)
 {
 	for (size_t i = 0; i < history->processes.count; i++)
@@ -185,8 +185,8 @@ static size_t history_new_sites(const struct history *history, const struct snap
 }
 
 /*
- * Forgets sites and processes that hold nothing, where what is new in the snapshot finds no room: a
- * storm of short processes must not fill the history with what is gone. 0 or -ENOMEM.
+ * Drops sites and processes that hold nothing, if new ones of the snapshot find no room: a storm of
+ * short processes must not fill the history with ended ones. Returns 0 or -ENOMEM.
  */
 static int history_make_room(struct history *history, const struct snapshot *snapshot)
 {
@@ -242,7 +242,7 @@ int64_t history_live_at(const struct history_process *process, size_t time)
 	return process->live.items[time - process->series.first];
 }
 
-/* Whether time `i` stays when the others make room. */
+/* Returns whether time `i` stays when the others make room. */
 static bool time_stays(const struct history *history, size_t i)
 {
 	return i % 2 == 0 || history->times.items[i].label || i + 1 == history->times.count;
@@ -274,7 +274,7 @@ static void process_thin(const struct history *history, struct history_process *
 	series_thin(history, &process->series);
 }
 
-/* Forgets every second time. */
+/* Drops every second time. */
 static void history_thin(struct history *history)
 {
 	size_t kept = 0, count = history->times.count;
@@ -294,7 +294,7 @@ static void history_thin(struct history *history)
 	history->times.count = kept;
 }
 
-/* Labels alone could fill the room: then the oldest ones give way too. */
+/* Labels alone could fill the room: then the oldest of them are dropped, too. */
 static void make_room_for_time(struct history *history)
 {
 	size_t limit = max_times(history);
@@ -311,7 +311,7 @@ static void make_room_for_time(struct history *history)
 	history_thin(history);
 }
 
-/* Adds the snapshot's time; forgets every second one first where there is no room. */
+/* Adds the snapshot's time; first drops every second one if full. */
 static int history_time_add(struct history *history, const struct snapshot *snapshot,
 			    const char *label)
 {
@@ -331,7 +331,7 @@ static int history_time_add(struct history *history, const struct snapshot *snap
 	return 0;
 }
 
-/* Seconds between the latest snapshot and the one before. */
+/* Returns the seconds between the latest two snapshots. */
 static double latest_step_s(const struct history *history)
 {
 	size_t count = history->times.count;
@@ -344,7 +344,7 @@ static double latest_step_s(const struct history *history)
 	return to > from ? (double)(to - from) / NS_PER_S : 0;
 }
 
-/* The series' point at the latest time. */
+/* Adds the series' point at the latest time. */
 static int history_series_add(const struct history *history, struct history_series *series,
 			      struct history_point point)
 {
@@ -365,7 +365,7 @@ static int history_series_add(const struct history *history, struct history_seri
 	return 0;
 }
 
-/* Sites that are no longer there count as freed. */
+/* Sites that have gone count as freed. */
 static struct history_point gone_after(const struct history_series *series)
 {
 	struct history_point point = series->points.items[series->points.count - 1];
@@ -376,7 +376,7 @@ static struct history_point gone_after(const struct history_series *series)
 	return point;
 }
 
-/* Brings a series that the snapshot did not mention up to the latest time. */
+/* Extends a series that the snapshot did not mention up to the latest time. */
 static int history_series_catch_up(const struct history *history, struct history_series *series)
 {
 	if (!series->points.count || series->first + series->points.count == history->times.count)
@@ -392,11 +392,11 @@ const struct history_process *history_process_find(const struct history *history
 	const struct history_process *found =
 		position ? &history->processes.items[*position] : NULL;
 
-	/* Two processes with one place: the second one is not tracked. */
+	/* Of two processes with one key, the second one is not tracked. */
 	return found && found->key == process && found->pid == pid ? found : NULL;
 }
 
-/* NULL: no room, or out of memory (*error). */
+/* Returns NULL if there is no room, or out of memory (*error). */
 static struct history_process *process_put(struct history *history,
 					   const struct snapshot_process *seen, int *error)
 {
@@ -439,7 +439,7 @@ static int live_add(struct history_process *process, int64_t blocks)
 	return 0;
 }
 
-/* As history_series_catch_up(). */
+/* Works like history_series_catch_up(). */
 static int process_catch_up(const struct history *history, struct history_process *process)
 {
 	size_t count = process->live.count;
@@ -475,7 +475,7 @@ static int process_add(struct history *history, struct history_process *process,
 	return error ? error : live_add(process, live_of(&seen->ledger));
 }
 
-/* NULL: no room (counted) or out of memory (*error). */
+/* Returns NULL if there is no room (counted) or out of memory (*error). */
 static struct history_site *site_put(struct history *history,
 				     const struct snapshot_process *process,
 				     const struct site *seen, int *error)
@@ -520,7 +520,7 @@ static int site_add(struct history *history, const struct snapshot_process *proc
 	site->lost = seen->lost;
 	memcpy(site->ages, seen->ages, sizeof(site->ages));
 	site->hit_bytes = seen->hit_bytes;
-	if (seen->native) /* of a process that has ended: no names */
+	if (seen->native) /* of an ended process: no names */
 		site->native = seen->native;
 	return history_series_add(history, &site->series,
 				  (struct history_point){.bytes = seen->bytes,
@@ -576,7 +576,7 @@ static int merged_count(struct history *history)
 	return 0;
 }
 
-/* From when its process was there on, as a series that held nothing at first. */
+/* Begins when its process did, as a series that held nothing at first. */
 static int merged_begin(const struct history *history, struct history_merged *merged,
 			const struct history_site *site)
 {
@@ -713,7 +713,7 @@ int history_name(struct history *history, const struct report *report)
 
 /* Sparklines. */
 
-/* U+2581 to U+2588: eight heights; nothing held is a blank. */
+/* U+2581 to U+2588: eight heights; zero is a blank. */
 static const char *const spark_blocks[] = {
 	" ",
 	"\xe2\x96\x81",
@@ -735,7 +735,7 @@ static uint64_t maximum_of(const struct history_series *series)
 	return maximum;
 }
 
-/* The most that was held within one cell: a spike must not fall between two samples. */
+/* Returns the maximum within one cell: a spike must not fall between two samples. */
 static uint64_t cell_of(const struct history_series *series, size_t from, size_t to)
 {
 	uint64_t most = 0;
@@ -756,7 +756,7 @@ size_t history_heights(const struct history *history, const struct history_serie
 		uint64_t cell = cell_of(series, i * times / width, (i + 1) * times / width);
 
 		heights[i] = maximum ? (unsigned char)((double)cell / (double)maximum * 8) : 0;
-		/* A little is not nothing. */
+		/* Draws a nonzero value at least one step high. */
 		if (cell && !heights[i])
 			heights[i] = 1;
 	}

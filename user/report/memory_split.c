@@ -30,7 +30,7 @@ static uint64_t kept_by(const struct allocator_report *report)
 	return sum;
 }
 
-/* The allocator that keeps most of what is free; NULL: none does. */
+/* Returns the allocator with most of the free memory; NULL: none. */
 static const struct allocator_report *keeper(const struct memory_process *process)
 {
 	const struct allocator_report *most =
@@ -43,7 +43,7 @@ static const struct allocator_report *keeper(const struct memory_process *proces
 	return most;
 }
 
-/* The part that was read stands for all huge pages. */
+/* Extrapolates from the part that was read to all huge pages. */
 static uint64_t huge_zero(const struct memory_huge *huge)
 {
 	return huge->checked ? (uint64_t)((double)huge->zero / (double)huge->checked *
@@ -136,7 +136,7 @@ static struct memory_series *find(const struct memory_history *history, pid_t pi
 	return found->pid == pid && found->key == key ? found : NULL;
 }
 
-/* Where find() finds it. */
+/* Enters its index for find(). */
 static int position_put(struct memory_history *history, const struct memory_series *series)
 {
 	uint64_t *position =
@@ -230,7 +230,7 @@ void memory_history_keep(struct memory_history *history,
 	}
 	history->list.count = kept;
 	hash_free(&history->positions);
-	/* One that has no memory for its place starts over. */
+	/* If out of memory for its index, it starts over. */
 	for (size_t i = 0; i < kept; i++)
 		position_put(history, &history->list.items[i]);
 }
@@ -276,7 +276,7 @@ int memory_changes_add(struct memory_changes *changes, const char *comm, pid_t p
 	return 0;
 }
 
-/* Page tables are no part of Rss. */
+/* Page tables are not part of Rss. */
 static int64_t grown_by(const struct memory_change *change)
 {
 	return (int64_t)(change->rss - change->rss_before) +

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A reading of a process: plain numbers that can be kept, recorded, and compared with later ones;
- * and a series of them.
+ * and a series of readings.
  */
 #ifndef LEAKMON_REPORT_MEMORY_SPLIT_H
 #define LEAKMON_REPORT_MEMORY_SPLIT_H
@@ -20,49 +20,58 @@ struct memory_split {
 	pid_t pid;
 	uint64_t rss, pss, swap;
 	struct memory_amount parts[MEMORY_PART_MAX_];
-	/* What the process alone has: see memory_own(). Not recorded, nor are the three below. */
+	/*
+	 * The process's own memory: see memory_own(). Neither this nor the next three are recorded.
+	 */
 	uint64_t own;
 	struct memory_forked forked;
 	struct memory_fillable fillable[MEMORY_FILLABLE_MAX];
 	size_t fillable_count;
-	/* The allocator that keeps most of what is free inside malloc: "jemalloc 5.3"; "": not
-	 * known. */
+	/* The allocator with most of the free memory inside malloc: "jemalloc 5.3"; "": unknown. */
 	char allocator[48];
 	bool is_libc;			    /* the C library's own malloc */
-	uint64_t trimmable, libc_trimmable; /* see memory_trimmable(); of that malloc alone */
+	uint64_t trimmable, libc_trimmable; /* see memory_trimmable(); of libc's malloc alone */
 	uint64_t arenas,
-		arenas_free; /* of that malloc; free and resident in all but the main one */
+		/* of libc's malloc; free and resident in all arenas but the main one */
+		arenas_free;
 	uint64_t live_stacks, ended_stacks; /* ended, never joined or kept for reuse */
-	uint64_t huge_bytes, huge_zero; /* of huge pages; what was read of them stands for all */
-	/* The key of its runtime, see report/runtime_label.h; NULL: none that is known. Static, or
-	 * as a recording has it: untrusted, borrowed. */
+	uint64_t huge_bytes, huge_zero; /* of huge pages; estimated from the part that was read */
+	/*
+	 * The key of its runtime, see report/runtime_label.h; NULL: none known. Static, or from a
+	 * recording: untrusted, borrowed.
+	 */
 	const char *runtime;
-	const char *tool; /* for its objects, as it is running; NULL: what the runtime's row has */
-	/* For a Go program: what lived after its last collection, and how large its heap may become
-	 * before the next one ends. Not recorded; 0: not known. */
+	const char *tool; /* for its objects, as currently run; NULL: the runtime's default */
+	/*
+	 * For a Go program: live bytes after its last collection, and its heap goal for the next
+	 * one. Not recorded; 0: unknown.
+	 */
 	uint64_t go_live, go_goal, go_collections;
-	/* For a JVM, .NET and V8, likewise. */
+	/* the counterpart for a JVM, .NET and V8 */
 	struct heap_floor floor;
 	uint64_t java_limit;	/* -Xmx */
 	uint64_t dotnet_budget; /* of small objects, until the next collection */
-	const char *why;	/* not all is known of the allocator; borrowed; NULL: it is */
+	/* why the allocator is partly unknown; borrowed; NULL: fully known */
+	const char *why;
 };
 
-/* All of a split but its parts: in recordings, and some in JSON. */
+/* All of a split but its parts: for recordings, and partly for JSON. */
 struct figures;
 extern const struct figures memory_split_figures;
 
 struct memory_split memory_split_of(const struct memory_process *process);
 
-/* Resident bytes; for page tables, theirs; 0 of pages that became private. */
+/* Returns resident bytes; for page tables, their bytes; 0 for pages that became private. */
 uint64_t memory_split_group(const struct memory_split *split, enum memory_group group);
-/* Resident bytes that are free inside malloc. */
+/* Returns the resident free bytes inside malloc. */
 uint64_t memory_split_free(const struct memory_split *split);
 
-/* For one process, by time; at least one. */
+/* The readings of one process, by time; at least one. */
 struct memory_series {
-	/* With the PID, which process: its start in ticks; of a recording, its key, which it has
-	 * from its first allocation on. Until then 0. */
+	/*
+	 * Identifies the process, with the PID: its start in ticks; in a recording, its key, which
+	 * is 0 until its first allocation.
+	 */
 	uint64_t key;
 	pid_t pid;
 	char comm[16]; /* untrusted */
@@ -74,30 +83,30 @@ struct memory_series {
 const struct memory_split *memory_series_latest(const struct memory_series *series);
 
 struct memory_history {
-	size_t max; /* splits of a process; 0: only its first */
+	size_t max; /* readings per process; 0: only the first */
 	VEC(struct memory_series) list;
-	struct hash positions; /* of a PID and a key in `list`; private */
+	struct hash positions; /* PID and key -> index in `list`; private */
 };
 
 /*
- * When a process has `max`, every second one is forgotten, never the first. 0 or -ENOMEM. A series
- * is good until the next call.
+ * Adds a reading. When a process has `max`, every second one is dropped, never the first. Returns 0
+ * or -ENOMEM. A series is valid until the next call.
  */
 int memory_history_add(struct memory_history *history, uint64_t key, const char *comm,
 		       const struct memory_split *split);
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 const struct memory_series *memory_history_find(const struct memory_history *history, pid_t pid,
 						uint64_t key);
-/* For a process of a report; NULL: that was not looked at. */
+/* Returns the series of a report's process; NULL: not examined. */
 const struct memory_series *memory_series_of(const struct report *report,
 					     const struct snapshot_process *process);
-/* Forgets series for which `is_kept` says no. */
+/* Drops series for which `is_kept` returns false. */
 void memory_history_keep(struct memory_history *history,
 			 bool (*is_kept)(const struct memory_series *series, const void *context),
 			 const void *context);
 void memory_history_free(struct memory_history *history);
 
-/* Where memory was at two times: of one process, or of all of one name together. */
+/* The composition of memory at two times: of one process, or of all of one name together. */
 struct memory_change {
 	char comm[16]; /* untrusted */
 	pid_t pid;     /* of one process; 0: of several, or of two */
@@ -109,11 +118,13 @@ struct memory_change {
 };
 
 struct memory_changes {
-	VEC(struct memory_change) list; /* what grew most comes first */
+	VEC(struct memory_change) list; /* largest growth first */
 };
 
-/* Adds to the earlier side, or to the later one. `pid`: of which process; 0: to all of that name. 0
- * or -ENOMEM. */
+/*
+ * Adds to the earlier or the later side. `pid`: the process; 0: all of that name. Returns 0 or
+ * -ENOMEM.
+ */
 int memory_changes_add(struct memory_changes *changes, const char *comm, pid_t pid,
 		       const struct memory_split *split, bool later);
 void memory_changes_sort(struct memory_changes *changes);

@@ -21,7 +21,7 @@ static bool is_same_process(const struct profile_report_process *a,
 	return !strcmp(a->comm, b->comm) && (!by_pid || a->pid == b->pid);
 }
 
-/* The change that has such a call stack before and none after yet. */
+/* Returns the change that has such a call stack before, and none after yet. */
 static struct profile_change *find(struct profile_diff *diff,
 				   const struct profile_report_process *process,
 				   const struct profile_report_site *site, bool by_pid)
@@ -29,7 +29,7 @@ static struct profile_change *find(struct profile_diff *diff,
 	for (size_t i = 0; i < diff->changes.count; i++) {
 		struct profile_change *change = &diff->changes.items[i];
 
-		/* A vector with a count has items, which the analyzer does not know. */
+		/* A nonempty vector has items, which the analyzer does not know. */
 		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 		if (change->before && !change->after && change->before->id == site->id &&
 		    is_same_process(change->process_before, process, by_pid))

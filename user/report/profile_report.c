@@ -26,7 +26,7 @@ static int descending(double a, double b)
 	return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* Sure growth first, then apparent growth, then the most allocations. */
+/* Certain growth first, then apparent growth, then the most allocations. */
 static int by_growth(const void *left, const void *right)
 {
 	const struct site_judgement *a = &((const struct profile_report_site *)left)->judgement;

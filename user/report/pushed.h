@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What became of what was pushed so far, for reports: a server that takes nothing shows in them. */
+/* Delivery counts of pushed documents, for reports: they reveal a server that accepts nothing. */
 #ifndef LEAKMON_REPORT_PUSHED_H
 #define LEAKMON_REPORT_PUSHED_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct pushed_lane {
-	bool on; /* something is sent there */
+	bool on; /* the lane is in use */
 	uint64_t delivered, lost, waiting;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A snapshot ranked and named: the struct that every output format gets. */
+/* A snapshot ranked and named: the struct for every output format. */
 #ifndef LEAKMON_REPORT_REPORT_H
 #define LEAKMON_REPORT_REPORT_H
 
@@ -18,9 +18,9 @@ struct retain_result;
 struct suppression {
 	char *pattern;	 /* owned */
 	unsigned line;	 /* in its file */
-	uint64_t sites;	 /* of the latest report that it was applied to */
+	uint64_t sites;	 /* of the latest report it was applied to */
 	uint64_t bytes;	 /* of these, outstanding */
-	uint64_t blocks; /* likewise */
+	uint64_t blocks; /* of these, outstanding */
 	bool used;	 /* by any report */
 };
 
@@ -30,9 +30,9 @@ struct report_cost {
 	uint64_t rss_bytes;
 };
 
-/* A process for which the kernel allocated blocks of one call stack that are outstanding. */
+/* A process on whose behalf the kernel allocated outstanding blocks of one call stack. */
 struct site_owner {
-	uint32_t pid;  /* 0: none, but an interrupt of an idle CPU */
+	uint32_t pid;  /* 0: none, an interrupt of an idle CPU */
 	char comm[16]; /* untrusted */
 	char *cgroup;  /* untrusted; owned; NULL: it has ended */
 	uint64_t bytes, count;
@@ -44,29 +44,29 @@ struct report_site {
 	struct frames frames;	  /* owned; empty for a lost site */
 	VEC(struct block) blocks; /* owned; with --show-allocs: of this site, oldest first */
 	VEC(struct site_owner)
-	owners;		     /* owned; of FAMILY_KERNEL, the greatest first, some of them */
-	size_t owners_total; /* of how many */
+	owners;		     /* owned; of FAMILY_KERNEL, some of them, the largest first */
+	size_t owners_total; /* their total number */
 	const struct history_site *series; /* of the report's history, or NULL */
-	const struct suppression *rule; /* that accepts it (report/analyze/suppress.h), or NULL */
+	const struct suppression *rule;	   /* a matching one (report/analyze/suppress.h), or NULL */
 };
 
 /* Dead threads of one creator, named. */
 struct report_dead {
 	const struct dead_group *group;
 	uint64_t id;		    /* symbolizer_stack_id of the creating stack */
-	struct frames stack, start; /* owned; `start` has one frame, or none: not known */
+	struct frames stack, start; /* owned; `start` has one frame, or none: unknown */
 };
 
 struct report_process {
 	const struct snapshot_process *process;
 	VEC(struct report_site) sites;	    /* family by family: ranked, at most `top` of each */
-	VEC(struct report_site) suppressed; /* all that --suppress accepts, not in `sites` */
+	VEC(struct report_site) suppressed; /* all sites accepted by --suppress, not in `sites` */
 	size_t sites_total;		    /* before the cut */
 	size_t family_totals[FAMILY_MAX_];
 	VEC(struct report_dead) dead; /* all of process->threads.groups, in their order */
 };
 
-/* For a fleet. Texts are untrusted, as long-lived as the recording; NULL: not known. */
+/* One host of a fleet. Texts are untrusted, and live as long as the recording; NULL: unknown. */
 struct report_host {
 	const char *name, *boot_id, *kernel;
 	uint64_t snapshots;
@@ -77,26 +77,30 @@ struct stored_diagnoses;
 
 struct report {
 	const struct snapshot *snapshot; /* borrowed, must outlive the report */
-	const struct history *history;	 /* borrowed: what came before, with it; or NULL */
-	/* For a difference: what came before, with it, and after; or NULL; borrowed. And how many
-	 * snapshots there are for both ends together, see report/analyze/site_trend.h. */
+	const struct history *history;	 /* borrowed: up to and including the snapshot; or NULL */
+	/*
+	 * For a difference: earlier snapshots, this one, and later ones; or NULL; borrowed. And the
+	 * number of snapshots for both ends together, see report/analyze/site_trend.h.
+	 */
 	const struct history *around;
 	size_t around_span;
 	const struct retain_result *retained; /* retention, by process; or NULL; borrowed */
 	size_t retained_count;
-	/* Where memory was (report/memory_split.h), by a process' PID and key; NULL: that was not
-	 * looked at; borrowed. */
+	/*
+	 * The composition of memory (report/memory_split.h), by a process's PID and key; NULL: not
+	 * examined; borrowed.
+	 */
 	const struct memory_history *memory;
 	const struct stored_diagnoses *diagnoses; /* of a recording; or NULL; borrowed */
-	const struct oom_kills *oom;		  /* NULL: it is not looked for; borrowed */
-	const char *host; /* where it was taken, untrusted; NULL: not known; borrowed */
+	const struct oom_kills *oom;		  /* NULL: not tracked; borrowed */
+	const char *host; /* of the measurement; untrusted; NULL: unknown; borrowed */
 	const struct report_host *hosts; /* of a fleet; or NULL; borrowed */
 	size_t host_count;
 	const struct fleet *fleet; /* its builds (report/fleet.h); NULL: none; borrowed */
 	struct report_cost cost;
-	uint64_t lost_reports; /* of this run, or recording, that could not be written so far */
+	uint64_t lost_reports; /* of this run, or recording, not written so far */
 	struct pushed pushed;
-	uint64_t fail_over; /* outstanding bytes that are allowed, see --fail-over */
+	uint64_t fail_over; /* allowed outstanding bytes, see --fail-over */
 	bool show_allocs;
 	struct text_form form;
 	VEC(struct report_process) processes; /* most outstanding bytes first */
@@ -113,7 +117,7 @@ struct suppressed_total {
 };
 struct suppressed_total report_suppressed(const struct report_process *process);
 
-/* Outstanding heap bytes that were taken out of a report. */
+/* Returns the outstanding heap bytes that suppressions removed from a report. */
 uint64_t report_suppressed_heap_bytes(const struct report *report);
 
 #endif

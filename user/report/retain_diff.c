@@ -7,7 +7,7 @@
 
 #define CHAIN_STEPS_MIN 50
 
-/* The compared part of a class or a root. */
+/* The compared properties of a class or a root. */
 struct subject {
 	uint64_t id;
 	struct retention_total total;

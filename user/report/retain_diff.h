@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Changes between two runs of `leakmon retain`, of one process or of two: class by class. */
+/* Changes between two runs of `leakmon retain`, of one process or of two, by class. */
 #ifndef LEAKMON_REPORT_RETAIN_DIFF_H
 #define LEAKMON_REPORT_RETAIN_DIFF_H
 
@@ -7,46 +7,48 @@
 #include "report/diff.h"
 #include "report/retain_result.h"
 
-/* A class, or a root. Roots of one name (a variable, threads of one name) are one row. */
+/* A class, or a root. Roots of one name (a variable, threads of one name) form one row. */
 struct retained_change {
-	uint32_t before, after; /* its place (of several: of the first); RESULT_NONE: not there */
+	uint32_t before, after; /* its index (of several: of the first); RESULT_NONE: absent */
 	struct retention_total was, is;
 	/*
-	 * How much farther from a root the farthest block of a class is now: a list that only ever
-	 * gets longer shows here. 0 where it did not grow.
+	 * Growth of the largest distance of a block of the class from a root: reveals a list that
+	 * only grows longer. 0 if it did not grow.
 	 */
 	uint32_t farther;
 };
 
-/* Whether a chain of them may have got longer: it has that many links more. Else what leads to them
- * has only moved. */
+/*
+ * Returns whether a chain of them may have grown longer: it has that many links more. Else only the
+ * path to them has changed.
+ */
 bool retained_change_lengthens(const struct retained_change *change);
 
 /*
- * Whether it has by more than the shortest paths of any program wander: by up to 20 steps between
- * runs of Tomcat and of Express. Blocks may lie behind a list of others, as that of HotSpot's class
- * loaders: of those that came, half must be links.
+ * Returns whether it has grown by more than shortest paths vary in any program: by up to 20 steps
+ * between runs of Tomcat and of Express. Blocks may be reached through a list of others, such as
+ * HotSpot's class loaders: at least half of the new blocks must be links.
  */
 bool retained_change_is_chain(const struct retained_change *change);
 
 struct retained_changes {
-	VEC(struct retained_change) list; /* the greatest growth in bytes first */
+	VEC(struct retained_change) list; /* the largest growth in bytes first */
 };
 
 struct retain_diff {
 	const struct retain_result *before, *after; /* borrowed */
 	struct retained_changes classes, roots;
-	uint32_t *of_classes; /* places in classes.list, by class of `after`; or RESULT_NONE */
+	uint32_t *of_classes; /* indices in classes.list, by class of `after`; or RESULT_NONE */
 };
 
-/* A result as outputs show it. */
+/* A result for outputs. */
 struct retain_report {
 	const struct retain_result *result;
-	const struct retain_diff *diff; /* to the run before; NULL: this is the first one */
-	/* For the runs up to this one, by which classes are ordered; NULL: by bytes. */
+	const struct retain_diff *diff; /* from the previous run; NULL: this is the first one */
+	/* Of the runs up to this one, which orders the classes; NULL: ordered by bytes. */
 	const struct class_history *history;
-	bool referrers; /* of the class that was asked for are shown */
-	size_t top;	/* rows of each list; 0: all */
+	bool referrers; /* of the requested class are shown */
+	size_t top;	/* limit of rows per list; 0: all */
 	struct text_form form;
 };
 
@@ -60,7 +62,7 @@ struct retain_diff_report {
 	struct text_form form;
 };
 
-/* 0 or -ENOMEM, then *diff is untouched. */
+/* Builds the changes. Returns 0 or -ENOMEM, then *diff is untouched. */
 int retain_diff_build(const struct retain_result *before, const struct retain_result *after,
 		      struct retain_diff *diff);
 void retain_diff_free(struct retain_diff *diff);
@@ -76,10 +78,10 @@ static inline int64_t change_blocks(const struct retained_change *change)
 }
 
 enum diff_state retained_change_state(const struct retained_change *change);
-/* False for a root that retains nothing by itself in either run, and for all that stayed. */
+/* Returns false for a root that retains nothing by itself in either run, and for unchanged rows. */
 bool retained_change_is_news(const struct retained_change *change);
 
-/* The later run that has it, else the earlier one; and its place in that one's rows. */
+/* Return the later run that contains the change's row, and the index of the row in that run. */
 static inline const struct retain_result *retained_change_side(const struct retain_diff *diff,
 							       const struct retained_change *change)
 {

@@ -100,7 +100,7 @@ bool kernel_root_has_number(const char *name)
 	return !name;
 }
 
-/* Addresses, TIDs and load addresses change from run to run, names and places in files do not. */
+/* Addresses, TIDs and load addresses change from run to run; names and file offsets do not. */
 static uint64_t root_id(const struct retained_root *root)
 {
 	bool in_file = root->kind == ROOT_GLOBAL && !root->name;

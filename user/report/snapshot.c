@@ -7,7 +7,10 @@
 #include "base/cleanup.h"
 #include "process/proc/container.h"
 
-/* A directory has a link from each below it, "." and "..": of /proc/PID/task these are threads. */
+/*
+ * A directory has a link from each subdirectory, "." and "..": the subdirectories of /proc/PID/task
+ * are threads.
+ */
 void thread_figures_count(struct thread_figures *threads, pid_t pid)
 {
 	struct stat status;
@@ -34,7 +37,7 @@ const uint64_t site_age_limits_ns[SITE_AGES_MAX_] = {
 	3600 * SECOND_NS, 6 * 3600 * SECOND_NS, 24 * 3600 * SECOND_NS,
 };
 
-/* A cause of loss: its name in JSON and `[lost: …]`, and the sentence that says what to do. */
+/* A cause of loss: its name in JSON and `[lost: …]`, and a sentence with the remedy. */
 struct cause {
 	const char *name, *advice;
 };
@@ -274,7 +277,7 @@ void snapshot_free(struct snapshot *snapshot)
 	*snapshot = (struct snapshot){0};
 }
 
-/* Ledgers are numbers of 64 bits, and nothing else. */
+/* Ledgers consist of 64-bit numbers only. */
 static void words_add(void *sum, const void *added, size_t size)
 {
 	uint64_t *words = sum;

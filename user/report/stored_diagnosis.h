@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Answers of `leakmon diagnose` in a recording (`record --diagnose`):
- * report/store/diagnosis_rows.h. */
+/*
+ * Answers of `leakmon diagnose` in a recording (`record --diagnose`):
+ * report/store/diagnosis_rows.h.
+ */
 #ifndef LEAKMON_REPORT_STORED_DIAGNOSIS_H
 #define LEAKMON_REPORT_STORED_DIAGNOSIS_H
 
@@ -9,7 +11,7 @@
 
 #include "base/vec.h"
 
-/* Why it was asked for: the values of stored_diagnosis.reason. */
+/* Values of stored_diagnosis.reason: why it was requested. */
 #define DIAGNOSED_FOR_LEAK "leaking"
 #define DIAGNOSED_FOR_LIMIT "limit-near"
 
@@ -27,7 +29,7 @@ struct stored_diagnoses {
 	VEC(struct stored_diagnosis) list; /* the oldest first */
 };
 
-/* "a call stack leaks"; a reason that is not known is returned as it is. */
+/* Returns "a call stack leaks"; an unknown reason is returned unchanged. */
 const char *stored_diagnosis_reason(const struct stored_diagnosis *diagnosis);
 
 void stored_diagnoses_free(struct stored_diagnoses *diagnoses);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* System V shared memory (shmget(2)): segments by creator. They outlive every process. Plain data,
- * filled by heap/memory/sysv_segments.h. */
+/*
+ * System V shared memory (shmget(2)): segments by creator. They outlive every process. Plain data,
+ * filled by heap/memory/sysv_segments.h.
+ */
 #ifndef LEAKMON_REPORT_SYSV_REPORT_H
 #define LEAKMON_REPORT_SYSV_REPORT_H
 
@@ -13,11 +15,11 @@
 struct sysv_segment {
 	uint32_t key, id, uid; /* uid: its creator's */
 	pid_t creator;
-	char comm[16];	   /* the creator's; untrusted; "": it has ended */
-	uint64_t attached; /* how often */
+	char comm[16];	   /* the creator's; untrusted; "": ended */
+	uint64_t attached; /* number of attachments */
 	uint64_t size, resident, swapped;
 	int64_t created_s; /* since 1970; or changed by IPC_SET */
-	bool is_new;	   /* it was not there at the first reading */
+	bool is_new;	   /* absent at the first reading */
 };
 
 struct sysv_total {
@@ -27,12 +29,13 @@ struct sysv_total {
 struct sysv_report {
 	bool known;
 	bool partial; /* there are more segments than were read */
-	/* Those that the processes of the report created, and unattached ones that ended processes
-	 * of their users did; without a target all. The largest first. */
+	/*
+	 * Segments created by the report's processes, and unattached ones created by ended
+	 * processes of the same users; without a target, all. The largest first.
+	 */
 	VEC(struct sysv_segment) list;
-	struct sysv_total all, unattached,
-		orphans; /* orphans: unattached, and their creator ended */
-	bool has_growth; /* there was a reading before */
+	struct sysv_total all, unattached, orphans; /* orphans: unattached, creator ended */
+	bool has_growth;			    /* there was an earlier reading */
 	uint64_t since_ms;
 	int64_t growth; /* of unattached bytes, since the first reading */
 };

@@ -51,7 +51,7 @@ void task_report_sort(struct task_report *report)
 		      by_number);
 }
 
-/* Whether a frame is the program's own, not what the runtime and its locks do below that. */
+/* Returns whether a frame is the program's own, not the runtime's or its locks'. */
 static bool is_own(const struct frame *frame)
 {
 	static const char *const runtimes[] = {"runtime.", "internal/"};
@@ -192,7 +192,7 @@ static int take_group(struct task_history *history, const struct task_report *re
 	return 0;
 }
 
-/* Those that are not there now count as none. */
+/* Groups that are absent now count as zero. */
 static void drop_counts(struct task_history *history, uint64_t now_ns)
 {
 	for (size_t i = 0; i < history->groups.count; i++) {
@@ -252,7 +252,7 @@ static void compare_group(const struct task_group *was, struct task_group *is, u
 	}
 }
 
-/* A group of the earlier reading that is not there any more. */
+/* Adds a group of the earlier reading that has vanished. */
 static int add_gone(const struct task_group *was, struct task_report *after, uint64_t span_ns,
 		    bool same_process)
 {
@@ -339,7 +339,7 @@ static bool has_growth(const void *group)
 	return ((const struct task_group *)group)->growth.readings;
 }
 
-/* Of two processes, nobody knows these. */
+/* Unknown between two processes. */
 static bool has_counts(const void *group)
 {
 	return has_growth(group) && !((const struct task_group *)group)->growth.only_counts;
@@ -369,7 +369,7 @@ static const struct figure group_figures[] = {
 };
 const struct figures task_group_figures = FIGURES(group_figures);
 
-/* What recordings have: all that reports are made of. */
+/* Recordings have everything that reports are made from. */
 static const struct figure report_records[] = {
 	FIGURE("version", NULL, CHARS, REPORT(version),
 	       .size = sizeof(((struct task_report *)0)->version)),

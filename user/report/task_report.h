@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tasks that a runtime schedules itself, by where they wait and what created them: goroutines of a
- * Go program, virtual threads of a JVM. Plain data, made by heap/runtime/go/reader.h and
- * heap/runtime/hotspot/reader.h, compared over time here. All strings are untrusted, and the
- * report's own.
+ * Tasks that a runtime schedules itself, by place of waiting and creator: goroutines of a Go
+ * program, virtual threads of a JVM. Plain data, made by heap/runtime/go/reader.h and
+ * heap/runtime/hotspot/reader.h, compared over time here. All strings are untrusted, and owned by
+ * the report.
  */
 #ifndef LEAKMON_REPORT_TASK_REPORT_H
 #define LEAKMON_REPORT_TASK_REPORT_H
@@ -24,8 +24,8 @@ struct task_growth {
 	size_t readings; /* 0: only this one, and nothing else is known */
 	uint64_t span_ns;
 	uint64_t first_count;
-	uint64_t come, gone; /* gone: ended, or wait elsewhere */
-	bool only_counts;    /* of two processes: nobody knows these, nor a verdict */
+	uint64_t come, gone; /* gone: ended, or waiting elsewhere */
+	bool only_counts;    /* between two processes: these are unknown, and there is no verdict */
 	enum trend_verdict verdict;
 };
 
@@ -34,9 +34,9 @@ struct task_group {
 	uint64_t id;	   /* the same on every run of the program */
 	const char *state; /* "chan receive", "running", ... */
 	uint64_t count;
-	/* Waiting at least so long: as its collector has seen them. Without one, not known. */
+	/* Waiting times, as seen by its collector; unknown without one. */
 	uint64_t waits_known, longest_ns, shortest_ns;
-	struct frames stack, creator; /* innermost first; owned. Empty: not known */
+	struct frames stack, creator; /* innermost first; owned. Empty: unknown */
 	struct task_growth growth;
 };
 
@@ -46,13 +46,13 @@ struct task {
 };
 
 struct task_report {
-	char version[24];	/* of the runtime; "": not known */
-	const char *why;	/* they are not known; static; NULL: they are */
+	char version[24];	/* of the runtime; "": unknown */
+	const char *why;	/* why they are unknown; static; NULL: known */
 	uint64_t count;		/* without the runtime's own */
-	uint64_t system, ended; /* those; and what is kept for reuse */
-	uint64_t unread;	/* were just changing, or make no sense, and are in no group */
-	bool moved;		/* a collection came between: some may be missing */
-	/* A recording leaves these small groups out; they are in `count`. */
+	uint64_t system, ended; /* the runtime's own; kept for reuse */
+	uint64_t unread;	/* changing or invalid, in no group */
+	bool moved;		/* a collection interfered: some may be missing */
+	/* Small groups left out of a recording; they are in `count`. */
 	uint64_t left_groups, left_count;
 	uint64_t time_ns;	       /* CLOCK_MONOTONIC */
 	uint64_t stack_bytes;	       /* of all of them */
@@ -63,7 +63,7 @@ struct task_report {
 
 struct figures;
 extern const struct figures task_report_figures, task_group_figures;
-/* Only metrics, of virtual threads. */
+/* Metrics of virtual threads only. */
 extern const struct figures task_virtual_metrics;
 
 void task_report_free(struct task_report *report);
@@ -71,59 +71,59 @@ void task_report_free(struct task_report *report);
 /* Groups by descending count, members by ascending number. */
 void task_report_sort(struct task_report *report);
 
-/* What recordings have of them. */
+/* Figures in recordings. */
 extern const struct figures task_report_records, task_group_records;
 
-/* Of one process at one time; the report of a recorded one has no members. */
+/* A reading of one process; the report of a recorded one has no members. */
 struct task_reading {
 	struct timespec time;
 	pid_t pid;
-	uint64_t start_ticks; /* with the PID: one process */
+	uint64_t start_ticks; /* identifies the process, with the PID */
 	char comm[16];
 	struct task_report report;
 };
 
 /*
- * Compares a later reading with an earlier one: growth is since that one, and groups that are gone
- * are added with a count of 0 and the earlier one's frames and texts. `same_process`: both count
- * what came and left since the same first reading. 0 or -ENOMEM.
+ * Compares a later reading with an earlier one: growth is since the earlier one, and vanished
+ * groups are added with a count of 0 and the earlier one's frames and texts. `same_process`: both
+ * count arrivals and departures since the same first reading. Returns 0 or -ENOMEM.
  */
 int task_report_compare(const struct task_report *before, struct task_report *after,
 			uint64_t span_ns, bool same_process);
 
-/* The first frame that is not of Go's runtime; else the innermost one; NULL: there is none. */
+/* Returns the first frame outside Go's runtime; else the innermost one; NULL: none. */
 const struct frame *goroutine_place(const struct frames *frames);
 
-/* What reports call them. */
+/* The names of a kind of task in reports. */
 struct task_kind {
 	const char *one, *many; /* "goroutine", "goroutines" */
 	const char *runtime;	/* "Go" */
-	bool has_offsets;	/* of frames in their functions */
-	/* The frame of the program's own where one waits; NULL: there is none. */
+	bool has_offsets;	/* frames have offsets in their functions */
+	/* Returns the program's own frame in which one waits; NULL: none. */
 	const struct frame *(*place)(const struct frames *frames);
 };
 extern const struct task_kind task_goroutines, task_virtual_threads;
 
 /*
- * The group that became larger by most goroutines since the first reading, of those that are
- * suspect: leaking ones first. NULL: none grew by `least` or more.
+ * Returns the suspect group that has grown by most goroutines since the first reading: leaking ones
+ * first. NULL: none grew by `least` or more.
  */
 const struct task_group *task_report_growing(const struct task_report *report, uint64_t least);
 
-/* The counts of groups over time, of a recording. Zero-initialise. */
+/* The counts of groups over time, from a recording. Zero-initialise. */
 struct task_counts {
 	uint64_t id;
-	uint64_t *counts; /* for each time; owned */
+	uint64_t *counts; /* one per time; owned */
 };
 struct task_series {
 	VEC(struct timespec) times;
 	VEC(struct task_counts) groups;
-	struct hash index; /* ids -> places in groups, plus 1 */
+	struct hash index; /* id -> index in groups, plus 1 */
 };
 
-/* All times are known before the first one. 0 or -ENOMEM. */
+/* Adds a count. All times must be known before the first one. Returns 0 or -ENOMEM. */
 int task_series_put(struct task_series *series, uint64_t id, size_t time, uint64_t count);
-/* As many as there are times; NULL: that group has none. */
+/* Returns one count per time; NULL: unknown group. */
 const uint64_t *task_series_find(const struct task_series *series, uint64_t id);
 void task_series_free(struct task_series *series);
 
@@ -133,20 +133,20 @@ struct task_history {
 	size_t readings;
 	VEC(struct task) members; /* of the last reading, by ascending number */
 	VEC(struct task_past) groups;
-	struct hash index; /* ids -> places in groups, plus 1 */
+	struct hash index; /* id -> index in groups, plus 1 */
 };
 
 struct task_past {
 	uint64_t id, first_count, last_count, come, gone;
-	size_t grown;	   /* readings at which there were more */
+	size_t grown;	   /* readings with an increase */
 	uint64_t grown_ns; /* the last of them */
-	uint64_t seen_ns;  /* the last reading that it was in */
+	uint64_t seen_ns;  /* the last reading that contained it */
 };
 
 /*
- * Fills in the growth of every group, and remembers the reading. Growth is called leaking when it
- * went on at three of four readings or more, up to the last one, and not one goroutine left. 0 or
- * -ENOMEM.
+ * Fills in the growth of every group, and remembers the reading. Growth is called leaking if it
+ * continued at three of four readings or more, up to the last one, and not one goroutine left.
+ * Returns 0 or -ENOMEM.
  */
 int task_history_add(struct task_history *history, struct task_report *report);
 void task_history_free(struct task_history *history);

@@ -87,7 +87,7 @@ static const struct figure census_figures[] = {
 	FIGURE("dead_resident_bytes", NULL, NUMBER, CENSUS(resident_bytes)),
 	FIGURE("dead_heap_bytes", NULL, NUMBER, CENSUS(heap_bytes), .conditional = true),
 	FIGURE("dead_heap_count", NULL, NUMBER, CENSUS(heap_count), .conditional = true),
-	/* Not in JSON: null is not zero. */
+	/* Not in JSON: null differs from zero. */
 	FIGURE(NULL, NULL, NUMBER, CENSUS(dead.count), .shown = is_followed, .metric = METRIC_GAUGE,
 	       .metric_name = "dead_threads", .help = "Threads that ended and were never joined."),
 };

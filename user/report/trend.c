@@ -30,13 +30,13 @@ bool site_trend_is_young(const struct site_trend *trend)
 
 double site_trend_growth(const struct site_trend *trend)
 {
-	/* Shrinking and churning ones come behind growing ones, however little these grow. */
+	/* Shrinking and churning ones rank below growing ones, however slow these are. */
 	if (!trend_is_suspect(trend->verdict))
 		return 0;
 	return MAX(trend->merged.stacks ? trend->merged.per_s : trend->trend.slope, 0);
 }
 
-/* "1.2 KiB": three significant digits, powers of 1024. */
+/* Prints "1.2 KiB": three significant digits, powers of 1024. */
 static void size_print(FILE *out, double size)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -55,7 +55,7 @@ static void bytes_print(FILE *out, double bytes)
 	size_print(out, bytes < 0 ? -bytes : bytes);
 }
 
-/* The age that says most: the greatest that at least half of the blocks have reached. */
+/* Prints the most informative age: the greatest that at least half of the blocks have reached. */
 static void age_print(FILE *out, const struct site_trend *trend)
 {
 	static const char *const ages[SITE_AGES_MAX_] = {"1 s", "10 s", "1 min", "10 min",

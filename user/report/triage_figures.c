@@ -33,7 +33,7 @@ static const char *verdict_of(const void *entry)
 	return triage_entry_verdict(entry);
 }
 
-/* Only while there is no verdict. */
+/* Only before a verdict. */
 static bool has_early(const void *entry)
 {
 	return ((const struct triage_entry *)entry)->growth.early.readings;
@@ -101,7 +101,7 @@ static const struct figure part_figures[] = {
 };
 const struct figures triage_part_figures = FIGURES(part_figures);
 
-/* -------- what is tracked and sampled of suspects */
+/* -------- tracking and sampling of suspects */
 
 #define SITES(member) offsetof(struct triage_sites, member)
 static const struct figure sites_figures[] = {

@@ -169,7 +169,7 @@ void triage_report_free(struct triage_report *report)
 	*report = (struct triage_report){0};
 }
 
-/* Sites that were not asked for are tracked as well. */
+/* Sites of other kinds are tracked as well. */
 bool triage_site_counts(const struct triage_sites *sites, const struct site *site)
 {
 	return site->family == (sites->kind == QUANTITY_MAPPING ? FAMILY_MAPPING : FAMILY_HEAP);
@@ -184,9 +184,8 @@ double triage_site_share(const struct triage_sites *sites, const struct site *si
 }
 
 /*
- * sampled   what was sampled
- * unit      of what was added; NULL: bytes
- * next      what shows more: its PID goes where %d stands
+ * sampled   the sampled events unit      of the growth; NULL: bytes next      the command that
+ * shows more: %d is the PID
  */
 static const struct {
 	const char *sampled, *unit, *next;
@@ -209,7 +208,7 @@ const char *triage_samples_unit(enum quantity kind)
 	return sampling[kind].unit;
 }
 
-/* So many stacks that came without a thread are no coincidence. */
+/* Too many stacks without a thread for a coincidence. */
 #define ORPHANS_MIN 3
 
 bool triage_samples_have_dead_threads(const struct triage_samples *sampled)
@@ -250,11 +249,13 @@ bool triage_entry_compiles(const struct triage_entry *entry)
 	       recent.code >= recent.all - recent.heap - recent.code;
 }
 
-/* Too short to know what comes beside the code. */
+/* Too short to measure growth beside the code. */
 #define RECENT_MIN_S 60
 
-/* Whether less comes beside its heap and code than they are, or that is not known. A heap that a
- * collection has made smaller since the first look may fill again. */
+/*
+ * Returns whether heap and code grow more than all else, or that is unknown. A heap that a
+ * collection has shrunk since the first look may fill again.
+ */
 static bool grows_by_itself(const struct managed_growth *managed)
 {
 	struct managed_span recent = recent_of(managed);
@@ -265,7 +266,7 @@ static bool grows_by_itself(const struct managed_growth *managed)
 	       recent.code + MAX(recent.heap, 0) >= recent.all - recent.heap - recent.code;
 }
 
-/* Of a program with a collector; less is what its compiler and its threads take by the way. */
+/* Growth of a program with a collector; less is a side effect of its compiler and its threads. */
 #define DECIDING_BYTES (1 << 20)
 
 bool managed_growth_is_undecided(const struct managed_growth *managed)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All that the kernel side knows of arm64; kernel.h has the contract. Sources: AAPCS64, and
- * the kernel's arch/arm64.
+ * Everything the kernel side knows of arm64; kernel.h has the contract. Sources: AAPCS64, and the
+ * kernel's arch/arm64.
  */
 #ifndef LEAKMON_BPF_ARCH_ARM64_H
 #define LEAKMON_BPF_ARCH_ARM64_H
 
 #include "frame.h"
 
-/* What programs show of it (include/uapi/asm/ptrace.h), and the kernel's own behind it. */
+/*
+ * The part that user space sees (include/uapi/asm/ptrace.h), and the kernel's own part behind it.
+ */
 struct pt_regs {
 	struct user_pt_regs user_regs;
 };
@@ -22,7 +24,7 @@ struct pt_regs___call {
 /* arch/arm64/include/asm/processor.h: the kernel's struct has no name. */
 struct thread_struct {
 	struct {
-		unsigned long tp_value; /* as it was when the thread last left the CPU */
+		unsigned long tp_value; /* its value when the thread last left the CPU */
 	} uw;
 };
 
@@ -30,7 +32,7 @@ struct thread_info {
 	unsigned long flags;
 };
 
-/* With the kernel's common entry code. */
+/* Exists with the kernel's common entry code. */
 struct thread_info___generic {
 	unsigned long syscall_work;
 };
@@ -46,7 +48,7 @@ struct task_struct___generic {
 
 #pragma clang attribute pop
 
-/* include/linux/thread_info.h: its value is the running kernel's. */
+/* include/linux/thread_info.h: relocated to the running kernel's value. */
 enum syscall_work_bit {
 	SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH = 5,
 };
@@ -98,13 +100,13 @@ static __always_inline u64 task_thread_pointer(const struct task_struct *task)
 	return ((const struct task_struct___arm64 *)task)->thread.uw.tp_value;
 }
 
-/* x30; behind a signature, if there is one. */
+/* x30, stripped of any signature. */
 static __always_inline u64 regs_link(const struct pt_regs *regs)
 {
 	return regs->user_regs.regs[30] & machine_frame.code_mask;
 }
 
-/* arch/arm64/include/uapi/asm/ptrace.h: the exception level, in the saved state */
+/* arch/arm64/include/uapi/asm/ptrace.h: the exception level, in the saved state. */
 
 #define regs_are_of_user(regs)                                                                     \
 	((((const struct user_pt_regs *)(regs))->pstate & PSR_MODE_MASK) == PSR_MODE_EL0t)
@@ -117,14 +119,16 @@ static __always_inline void regs_set(struct pt_regs *regs, u64 ip, u64 sp, u64 f
 	regs->user_regs.regs[30] = 0;
 }
 
-/* A call moves the stack pointer by nothing. */
+/* A call leaves the stack pointer unchanged. */
 static __always_inline u64 caller_sp(const struct pt_regs *ctx, u64 words)
 {
 	return PT_REGS_SP(ctx) + words * sizeof(u64);
 }
 
-/* Probes stand where the address is still, or again, in x30: `words` is 0
- * (binary/arch/arm64/effects.c). */
+/*
+ * Probes are placed only where the address is still, or again, in x30: `words` is 0
+ * (binary/arch/arm64/effects.c).
+ */
 static __always_inline bool caller_address(const struct pt_regs *ctx, u64 words, u64 *address)
 {
 	*address = regs_link(ctx);
@@ -137,23 +141,23 @@ static __always_inline u64 return_probe_place(u64 caller_sp)
 	return caller_sp;
 }
 
-/* User space ends there, where programs ask for 52 bits. */
+/* The end of user space for programs that ask for 52-bit addresses. */
 #define USER_MAX_ADDRESS (1ull << 52)
 
 /*
  * The kernel puts the trampoline of return probes on the last page of user space, if it is free
- * (kernel/events/uprobes.c, xol_add_vma): with pages of 4 to 64 KiB, and 39 to 52 bits, all these
- * bits are set. Nothing else is worth a look.
+ * (kernel/events/uprobes.c, xol_add_vma): with pages of 4 to 64 KiB, and 39 to 52 address bits, all
+ * these bits are set. No other address need be considered.
  */
 #define TRAMPOLINE_BITS 0x7fffff0000ull
 
-/* As deep as nested calls under return probes are followed; a call inside a call is near to it. */
+/* Depth to which nested calls under return probes are followed; an inner call is always near. */
 #define RETURNS_SEEN 16
 #define RECORDS_SEEN 16
 #define WORDS_SEEN 8
 #define BLOCKS_SEEN 8
 
-/* A return probe that a function of this caller's stack pointer has, and that has not fired. */
+/* Returns whether a return probe of this caller's stack pointer is pending. */
 static __always_inline bool return_probe_is_noted(const struct task_struct *task, u64 caller_sp)
 {
 	struct return_instance *instance = BPF_CORE_READ(task, utask, return_instances);
@@ -184,7 +188,9 @@ static __always_inline bool records_have(u64 fp, u64 caller_sp, u64 trampoline)
 	return true;
 }
 
-/* The same of the words right below the caller's frame, where functions without records save it. */
+/*
+ * Searches the words just below the caller's frame, where functions without frame records save it.
+ */
 static __always_inline bool frame_has(u64 caller_sp, u64 trampoline)
 {
 	u64 words[WORDS_SEEN];
@@ -202,9 +208,10 @@ static __always_inline bool frame_has(u64 caller_sp, u64 trampoline)
 }
 
 /*
- * The kernel keeps the address that a return probe took, with the stack pointer of that time; and
- * it keeps what a longjmp() has left until the next return. So the function must have saved the
- * trampoline, or still have it in x30: a tail call has, a later call from the same frame has not.
+ * The kernel keeps the address that a return probe replaced, with the stack pointer at that time,
+ * and keeps the probes that a longjmp() skipped until the next return. So the function must have
+ * saved the trampoline, or still have it in x30: a tail call has it, a later call from the same
+ * frame has not.
  */
 static __always_inline bool return_probe_waits(u64 caller_sp, u64 trampoline)
 {
@@ -222,7 +229,7 @@ static __always_inline bool return_probe_waits(u64 caller_sp, u64 trampoline)
 	return records_have(fp, caller_sp, trampoline) || frame_has(caller_sp, trampoline);
 }
 
-/* Its number in instructions, where it is no zero; register_at() leaves it out. */
+/* The register's number in instructions, unless it is zero; register_at() skips it. */
 #define STACK_POINTER 31
 
 #define REGISTER(number)                                                                           \
@@ -237,8 +244,8 @@ static __always_inline bool return_probe_waits(u64 caller_sp, u64 trampoline)
 	REGISTER((first) + 4)
 
 /*
- * A register by its number in instructions. One branch each, kept apart by barriers: merged, they
- * would become a load at a computed offset of the context, which the verifier refuses.
+ * Returns a register by its number in instructions. One branch each, kept apart by barriers:
+ * merged, they would become a load at a computed offset of the context, which the verifier refuses.
  */
 static __noinline u64 register_at(struct pt_regs *ctx, u32 n)
 {

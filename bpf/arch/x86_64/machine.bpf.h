@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All that the kernel side knows of x86-64; kernel.h has the contract. Sources: psABI x86-64
- * 1.0, Intel's manual, and the kernel's arch/x86.
+ * Everything the kernel side knows of x86-64; kernel.h has the contract. Sources: psABI x86-64 1.0,
+ * Intel's manual, and the kernel's arch/x86.
  */
 #ifndef LEAKMON_BPF_ARCH_X86_64_H
 #define LEAKMON_BPF_ARCH_X86_64_H
@@ -11,7 +11,7 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct thread_struct {
-	unsigned long fsbase; /* as it was when the thread last left the CPU */
+	unsigned long fsbase; /* its value when the thread last left the CPU */
 };
 
 struct thread_info {
@@ -26,7 +26,7 @@ struct task_struct___x86 {
 
 #pragma clang attribute pop
 
-/* include/linux/thread_info.h: its value is the running kernel's. */
+/* include/linux/thread_info.h: relocated to the running kernel's value. */
 enum syscall_work_bit {
 	SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH = 5,
 };
@@ -82,7 +82,7 @@ static __always_inline u64 regs_link(const struct pt_regs *regs)
 	return 0;
 }
 
-/* arch/x86/include/asm/segment.h: the privilege level, in the code segment */
+/* arch/x86/include/asm/segment.h: the privilege level, in the code segment. */
 #define USER_RPL 3
 #define regs_are_of_user(regs) (((regs)->cs & USER_RPL) == USER_RPL)
 
@@ -93,7 +93,7 @@ static __always_inline void regs_set(struct pt_regs *regs, u64 ip, u64 sp, u64 f
 	regs->rbp = fp;
 }
 
-/* A call has pushed the return address, and nothing since, or `words` words. */
+/* A call has pushed the return address, followed by `words` words. */
 static __always_inline u64 caller_sp(const struct pt_regs *ctx, u64 words)
 {
 	return PT_REGS_SP(ctx) + (words + 1) * sizeof(u64);
@@ -105,7 +105,7 @@ static __always_inline bool caller_address(const struct pt_regs *ctx, u64 words,
 				    (void *)(PT_REGS_SP(ctx) + words * sizeof(u64)));
 }
 
-/* A return probe takes the place of the return address on the stack. */
+/* A return probe replaces the return address on the stack. */
 static __always_inline u64 return_probe_place(u64 caller_sp)
 {
 	return caller_sp - sizeof(u64);
@@ -119,17 +119,17 @@ static __always_inline bool return_probe_waits(u64 caller_sp, u64 trampoline)
 	       trampoline && found == trampoline;
 }
 
-/* User space ends there, with five levels of page tables. */
+/* The end of user space with five levels of page tables. */
 #define USER_MAX_ADDRESS (1ull << 56)
 
 /*
  * The kernel puts the trampoline of return probes on the last page of user space, if it is free
  * (kernel/events/uprobes.c, xol_add_vma): with four levels of page tables and with five, all these
- * bits are set. Nothing else is worth a look.
+ * bits are set. No other address need be considered.
  */
 #define TRAMPOLINE_BITS 0x7ffffff00000ull
 
-/* Its number in instructions; register_at() leaves it out. */
+/* The stack pointer's number in instructions; register_at() skips it. */
 #define STACK_POINTER 4
 
 #define REGISTER(number, field)                                                                    \
@@ -138,7 +138,7 @@ static __always_inline bool return_probe_waits(u64 caller_sp, u64 trampoline)
 	barrier_var(value)
 
 /*
- * A register by its number in instructions; nothing of interest is ever in the stack pointer. One
+ * Returns a register by its number in instructions; the stack pointer never holds an argument. One
  * branch each, kept apart by barriers: merged, they would become a load at a computed offset of the
  * context, which the verifier refuses.
  */

@@ -12,7 +12,7 @@
 #include "base/cli/values.h"
 #include "base/log.h"
 
-/* Different names of options, of all commands. */
+/* Limit of distinct option names over all commands. */
 #define ENTRIES_MAX 128
 
 static const struct option_row general_rows[] = {
@@ -40,7 +40,7 @@ struct entry {
 struct given {
 	struct entry entries[ENTRIES_MAX];
 	size_t count;
-	bool has_command; /* it is named */
+	bool has_command; /* a command is named */
 };
 
 struct parser {
@@ -54,9 +54,9 @@ struct parser {
 	const char *last_value; /* of the option read last: it may look like `--` */
 };
 
-/* -------- names that were misspelt */
+/* -------- misspelt names */
 
-/* Longer words are no typing errors of a name. */
+/* Longer words are not misspelt names. */
 #define WORD_MAX_ 31
 #define EDITS_MAX 2
 
@@ -99,7 +99,7 @@ const char *suggest(const char *word, const char *const *names, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		unsigned edits = distance(word, length, names[i]);
 
-		/* Few edits turn any short word into any other. */
+		/* A few edits turn any short word into any other. */
 		if (edits < best && edits * 2 < length) {
 			best = edits;
 			nearest = names[i];
@@ -138,7 +138,7 @@ const struct command *command_find(const struct command_table *table, const char
 	return NULL;
 }
 
-/* -------- what getopt may find */
+/* -------- options for getopt */
 
 static void entry_add(struct given *given, const struct option_group *group, void *base)
 {
@@ -166,7 +166,7 @@ char option_letter(const struct command *command, const struct option_row *row)
 	return row->letter;
 }
 
-/* `options` is NULL for a command with options to be known by name only. */
+/* `options` is NULL for a command whose options need only be known by name. */
 static void entries_add(struct given *given, const struct command *command, char *options)
 {
 	for (const struct option_use *use = command->uses; use->group; use++)
@@ -180,7 +180,7 @@ static void entries_begin(struct parser *parser)
 	entry_add(&parser->given, &general_group, &parser->general);
 }
 
-/* Those of all commands that are not there yet, to be known by name. */
+/* Adds the remaining options of all commands, to be known by name. */
 static void entries_add_others(struct parser *parser)
 {
 	for (size_t i = 0; i < parser->table->count; i++)
@@ -221,10 +221,10 @@ struct getopt_tables {
 	char letters[2 + 2 * ENTRIES_MAX + 1];
 };
 
-/* getopt's value of entry i; above any letter. */
+/* getopt's value for entry i; above any letter. */
 #define ENTRY_VALUE(i) ((int)(i) + 256)
 
-/* "[=K]" may be left out. */
+/* "[=K]": the argument is optional. */
 static int argument_kind(const char *argument)
 {
 	if (!argument)
@@ -234,8 +234,7 @@ static int argument_kind(const char *argument)
 
 static void getopt_tables_fill(struct getopt_tables *tables, const struct given *given)
 {
-	/* '-': words that are no options come in their order. ':': a missing value is
-	 * distinguished. */
+	/* '-': non-option words come in order. ':': a missing value is told apart. */
 	char *letter = stpcpy(tables->letters, "-:");
 
 	for (size_t i = 0; i < given->count; i++) {
@@ -254,7 +253,7 @@ static void getopt_tables_fill(struct getopt_tables *tables, const struct given 
 	tables->longs[given->count] = (struct option){0};
 }
 
-/* The entry that a value of getopt stands for, or NULL. */
+/* Returns the entry of a getopt value, or NULL. */
 static struct entry *entry_of(struct given *given, int value)
 {
 	if (value >= ENTRY_VALUE(0) && value < ENTRY_VALUE(given->count))
@@ -270,17 +269,17 @@ static void getopt_begin(struct getopt_tables *tables, const struct given *given
 {
 	*tables = (struct getopt_tables){0};
 	getopt_tables_fill(tables, given);
-	optind = 0; /* glibc: start afresh */
+	optind = 0; /* glibc: restart the scan */
 	opterr = 0;
 }
 
-/* Whether getopt ended at `--`. */
+/* Returns whether getopt ended at `--`. */
 static bool ended_at_dashes(char **argv, const char *last_value)
 {
 	return optind > 1 && argv[optind - 1] != last_value && !strcmp(argv[optind - 1], "--");
 }
 
-/* -------- which command it is */
+/* -------- choice of the command */
 
 static struct entry *rest_entry(struct given *given)
 {
@@ -329,7 +328,7 @@ static const struct command *implied_command(struct parser *parser, int argc, ch
 	return implied;
 }
 
-/* Takes the command's name off the words, if it is there. */
+/* Takes the command's name off the words, if present. */
 static int choose_command(struct parser *parser, int *argc, char ***argv)
 {
 	const char *word = *argc > 1 ? (*argv)[1] : "";
@@ -364,9 +363,9 @@ static int options_begin(struct parser *parser)
 	return 0;
 }
 
-/* -------- its words */
+/* -------- words of the line */
 
-/* `letter` is 0 for a long one. */
+/* `letter` is 0 for a long option. */
 static int unknown_option(const struct parser *parser, const char *word, int letter)
 {
 	const char *names[ENTRIES_MAX], *nearest, *command = parser->command->name;
@@ -411,7 +410,7 @@ static bool command_takes(const struct command *command, const char *name)
 	return false;
 }
 
-/* "watch, record and top" */
+/* Prints e.g. "watch, record and top". */
 static void list_commands_with(const struct command_table *table, const char *name, FILE *out)
 {
 	size_t left = 0, i;
@@ -512,7 +511,7 @@ static int read_option(struct parser *parser, struct entry *entry, const char *t
 	return error;
 }
 
-/* Everything behind `--`. */
+/* Reads all words after `--`. */
 static int read_rest(struct parser *parser, char **words)
 {
 	struct entry *entry = rest_entry(&parser->given);
@@ -561,7 +560,7 @@ static int read_positional(struct parser *parser, const char *word)
 	return -EINVAL;
 }
 
-/* One round of getopt. 0, or -errno after a message. */
+/* Handles one result of getopt. Returns 0, or -errno after a message. */
 static int read_word(struct parser *parser, char **argv, int value)
 {
 	struct entry *entry;
@@ -579,13 +578,13 @@ static int read_word(struct parser *parser, char **argv, int value)
 	return -EINVAL;
 }
 
-/* These ask for something in place of a run. */
+/* Returns whether the options ask for output in place of a run. */
 static bool is_asked_to_show(const struct general_options *general)
 {
 	return general->help || general->version || general->completion;
 }
 
-/* Only --all is read behind --help. */
+/* After --help only --all is still read. */
 static bool has_all(int argc, char **argv)
 {
 	for (int i = optind; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -615,7 +614,7 @@ static int read_words(struct parser *parser, int argc, char **argv)
 	return error;
 }
 
-/* -------- all of it */
+/* -------- the whole line */
 
 static int show(const struct parser *parser)
 {

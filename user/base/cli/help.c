@@ -19,14 +19,14 @@ static void print_row(FILE *out, const struct option_row *row, char letter)
 		 letter ? ", " : "  ", row->name,
 		 option_argument(row) && strncmp(option_argument(row), "[=", 2) != 0 ? " " : "",
 		 option_argument(row) ? option_argument(row) : "");
-	/* Names too long for their column have a line of their own. */
+	/* Names too long for their column get a separate line. */
 	if (strlen(names) > NAMES_WIDTH)
 		fprintf(out, "  %s\n  %-*s %s\n", names, NAMES_WIDTH, "", row->help);
 	else
 		fprintf(out, "  %-*s %s\n", NAMES_WIDTH, names, row->help);
 }
 
-/* `command` is NULL for the options of all. */
+/* `command` is NULL for the general options. */
 static void print_rows(FILE *out, const struct option_group *group, const struct command *command)
 {
 	for (size_t i = 0; i < group->count; i++) {
@@ -64,7 +64,7 @@ static bool is_folded(const struct command *command, const char *title)
 	return folded;
 }
 
-/* Groups of one title stand where the first of them does. */
+/* Groups of one title are listed where the first of them is. */
 static void print_options(FILE *out, const struct command *command, bool all)
 {
 	for (const struct option_use *use = command->uses; use->group; use++) {
@@ -138,7 +138,7 @@ void help_print_version(FILE *out)
 
 /* -------- completion; bash: works with and without the bash-completion package */
 
-/* The part that depends on no table. */
+/* The part that is independent of the tables. */
 static const char bash_functions[] =
 	"# Adds the lines of standard input that begin with $1, quoted: they may be hostile.\n"
 	"_leakmon_add() {\n"
@@ -194,7 +194,7 @@ static const char bash_functions[] =
 	"}\n"
 	"complete -F _leakmon leakmon\n";
 
-/* How the values of options are completed, by what the table calls them, or by the option. */
+/* How to complete the values of options, by their name in the table or by the option. */
 static const struct value_kind {
 	const char *word;
 	const char *bash, *fish, *zsh;
@@ -210,7 +210,9 @@ static const struct value_kind {
 	 "(first last)"},
 };
 
-/* "best|entry": words to choose from, and no names of what to give. */
+/*
+ * Returns whether the argument is a choice of words, such as "best|entry", not a name of a value.
+ */
 static bool is_choice(const char *argument)
 {
 	for (const char *at = argument; *at; at++) {
@@ -220,7 +222,7 @@ static bool is_choice(const char *argument)
 	return strchr(argument, '|');
 }
 
-/* NULL: nothing is known of its values. */
+/* Returns NULL if the kind of its values is unknown. */
 static const struct value_kind *kind_of(const char *argument, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -230,14 +232,16 @@ static const struct value_kind *kind_of(const char *argument, const char *name)
 	return NULL;
 }
 
-/* The words of "best|entry", with blanks between. */
+/* Prints the words of "best|entry", separated by blanks. */
 static void choice_print(FILE *out, const char *argument)
 {
 	for (; *argument; argument++)
 		fputc(*argument == '|' ? ' ' : *argument, out);
 }
 
-/* An optional value is given with a `=`, and is a number. */
+/*
+ * Returns whether a separate word is its value: an optional value follows a `=`, and is a number.
+ */
 static bool takes_value(const struct option_row *row)
 {
 	return option_argument(row) && strncmp(option_argument(row), "[=", 2) != 0;
@@ -252,12 +256,12 @@ static void action_print(FILE *out, const struct option_row *row)
 		choice_print(out, option_argument(row));
 		fputs("\" -- \"$3\")", out);
 	} else {
-		/* Nothing to offer: not the options, either. */
+		/* No candidates: not even options. */
 		fputs(kind ? kind->bash : ":", out);
 	}
 }
 
-/* Stands for the commands that a line without a command may mean. */
+/* Prints the options of the commands that a line without a command may mean. */
 #define NO_COMMAND "_"
 
 typedef void row_print(FILE *out, const char *name, const struct option_row *row, char letter);
@@ -281,7 +285,7 @@ static void command_rows_print(FILE *out, const char *name, const struct command
 	rows_print(out, name, command, &general_group, print);
 }
 
-/* Those that options imply, then the one that nothing implies. */
+/* The implied commands first, then the default one. */
 static void implied_rows_print(FILE *out, const struct command_table *table, row_print *print)
 {
 	for (size_t i = 0; i < table->count; i++) {
@@ -366,9 +370,9 @@ static void bash_print(FILE *out, const struct command_table *table)
 	fputs(bash_functions, out);
 }
 
-/* -------- fish, zsh: with what each option is for */
+/* -------- fish, zsh: with a description of each option */
 
-/* Between single quotes, where `stops` are put behind a backslash as well. */
+/* Prints text for single quotes, with a backslash before each of `stops`, too. */
 static void quoted_print(FILE *out, const char *text, const char *stops, const char *quote)
 {
 	for (; *text; text++) {

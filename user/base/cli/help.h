@@ -7,16 +7,16 @@
 
 #include "base/cli/command_line.h"
 
-/* One page: the commands with a line each, how targets are named, and examples. */
+/* Prints one page: the commands with a line each, how to name targets, and examples. */
 void help_print_overview(FILE *out, const struct command_table *table);
-/* A command: its own options, and examples; `all`: also those that it folds. */
+/* Prints a command's options and examples; `all`: including folded groups. */
 void help_print(FILE *out, const struct command *command, bool all);
 void help_print_version(FILE *out);
 
 /*
- * The completion script for a shell, "bash", "fish" or "zsh": commands, options with their help,
- * and the values they can have. Names of processes that are offered come from targets; the shells
- * quote them, and expand nothing.
+ * Prints the completion script for "bash", "fish" or "zsh": commands, options with their help, and
+ * their possible values. Process names offered come from targets; the scripts quote them, and
+ * expand nothing.
  */
 void completion_print(FILE *out, const char *shell, const struct command_table *table);
 

@@ -12,7 +12,7 @@ struct splitter {
 	const char *at;
 	char *word; /* room for the whole text: no word is longer */
 	size_t length;
-	bool in_word; /* '' is a word too */
+	bool in_word; /* '' is a word, too */
 	VEC(char *) words;
 };
 
@@ -41,7 +41,7 @@ static void add(struct splitter *splitter, char byte)
 	splitter->word[splitter->length++] = byte;
 }
 
-/* `at` is behind the opening quote; moves it behind the closing one. */
+/* `at` is after the opening quote; moves it past the closing one. */
 static int quoted(struct splitter *splitter, char quote)
 {
 	for (; *splitter->at != quote; splitter->at++) {
@@ -66,7 +66,7 @@ static int escaped(struct splitter *splitter)
 	if (!byte)
 		return -EINVAL;
 	splitter->at++;
-	if (byte == '\n') /* a continued line */
+	if (byte == '\n') /* a line continuation */
 		return 0;
 	splitter->in_word = true;
 	add(splitter, byte);
@@ -98,7 +98,7 @@ static int split_all(struct splitter *splitter)
 		error = word_end(splitter);
 	if (!error && !splitter->words.count)
 		error = -EINVAL;
-	/* The array itself ends with a NULL. */
+	/* Terminates the array with a NULL. */
 	if (!error && !vec_push(&splitter->words))
 		error = -ENOMEM;
 	return error;

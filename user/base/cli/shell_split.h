@@ -4,17 +4,19 @@
 #define LEAKMON_CLI_SHELL_SPLIT_H
 
 /*
- * Splits at blanks and newlines. Quotes and backslashes as in POSIX.1-2017, XCU 2.2; nothing is
- * expanded: no variables, patterns, operators or comments.
- * 0 and a NULL-terminated array, for words_free(); -EINVAL: an open quote, a backslash at the end,
- * or no word at all; -ENOMEM. *words is untouched on failure.
+ * Splits at blanks and newlines. Quotes and backslashes as in POSIX.1-2017, XCU 2.2; there is no
+ * expansion: no variables, patterns, operators or comments. Returns 0 and a NULL-terminated array,
+ * to be freed by words_free(); -EINVAL: an open quote, a backslash at the end, or no word at all;
+ * -ENOMEM. *words is untouched on failure.
  */
 int shell_split(const char *text, char ***words);
 
-/* A deep copy of a NULL-terminated array; NULL: out of memory. */
+/*
+ * Returns a deep copy of a NULL-terminated array, to be freed by words_free(); NULL: out of memory.
+ */
 char **words_copy(char *const *words);
 
-/* NULL is allowed. */
+/* Frees the array and its words. NULL is allowed. */
 void words_free(char **words);
 
 #endif

@@ -12,7 +12,7 @@
 #define NS_PER_SECOND 1000000000ull
 #define NS_PER_MS 1000000ull
 
-/* Reads the digits that *text begins with and moves it behind them. */
+/* Reads the digits at *text and moves *text past them. */
 static int digits(const char **text, uint64_t *number)
 {
 	const char *at = *text;
@@ -141,7 +141,7 @@ int value_set_prefix(void *field, const struct option_row *row, const char *text
 	return 0;
 }
 
-/* The limits of a row are those of what was typed, before it is scaled to the field's unit. */
+/* The limits of a row apply to the value as typed, before it is scaled to the field's unit. */
 static int set_scaled(uint64_t *field, const struct option_row *row, const char *text,
 		      int (*parse)(const char *text, uint64_t *value), uint64_t unit)
 {
@@ -186,7 +186,7 @@ int value_set_address(void *field, const struct option_row *row, const char *tex
 	return 0;
 }
 
-/* Copies `text` without its last character if that is one of `units`, which is put into *unit. */
+/* Copies `text` without its last character if that is one of `units`, which goes to *unit. */
 static int unit_cut(const char *text, const char *units, char number[32], char *unit)
 {
 	size_t length = strlen(text);
@@ -233,7 +233,7 @@ int value_set_duration(void *field, const struct option_row *row, const char *te
 	return error;
 }
 
-/* The place of `text` among words that are separated by '|', or -EINVAL. */
+/* Returns the index of `text` among words separated by '|', or -EINVAL. */
 static int word_index(const char *words, const char *text)
 {
 	size_t length = strlen(text);

@@ -11,28 +11,33 @@ struct bytes {
 	size_t size, capacity;
 };
 
-/* Makes room for `size` more bytes and returns where they go, or NULL: out of memory. */
+/* Makes room for `size` more bytes. Returns their address, or NULL: out of memory. */
 void *bytes_reserve(struct bytes *bytes, size_t size);
 
-/* 0 or -ENOMEM. */
+/* Appends a copy of `data`. Returns 0 or -ENOMEM. */
 int bytes_append(struct bytes *bytes, const void *data, size_t size);
 void bytes_free(struct bytes *bytes);
 
-/* Walking through bytes that may end anywhere. */
+/* A reader of bytes that may end anywhere. */
 
 struct cursor {
 	const uint8_t *at;
 	size_t left;
 };
 
-/* The next `count` elements, or NULL when there are fewer. They may be unaligned. */
+/*
+ * Takes the next `count` elements. Returns a pointer, possibly unaligned, or NULL if fewer are
+ * left.
+ */
 const void *cursor_take(struct cursor *cursor, uint64_t count, size_t size);
 
-/* 0, or -EPROTO when there is no more. */
+/* Copies one element of `size` bytes to *out. Returns 0, or -EPROTO at the end. */
 int cursor_take_one(struct cursor *cursor, void *out, size_t size);
 
-/* A copy of the next `count` elements, which the caller frees, also if there are none. 0; -EPROTO;
- * -ENOMEM. */
+/*
+ * Copies the next `count` elements; the caller frees *copy, even if count is 0. Returns 0; -EPROTO;
+ * -ENOMEM.
+ */
 int cursor_take_copy(struct cursor *cursor, uint64_t count, size_t size, void **copy);
 
 #endif

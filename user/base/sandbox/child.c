@@ -15,7 +15,7 @@
 
 /*
  * Signals to the whole process group (Ctrl-C) or service (systemctl stop) ask the monitor for its
- * last report, for which it still needs the parser. So only real faults get through.
+ * last report, for which it still needs the parser. So only real faults are unblocked.
  */
 static void fatal_only(sigset_t *blocked)
 {
@@ -27,7 +27,7 @@ static void fatal_only(sigset_t *blocked)
 		sigdelset(blocked, let_through[i]);
 }
 
-/* A process to be made: its argument, a number behind it, and one more descriptor, or -1. */
+/* A process to start: its argument, a number after it, and one more descriptor, or -1. */
 struct birth {
 	const char *argument;
 	uint64_t number;
@@ -51,7 +51,7 @@ static int set_files(posix_spawn_file_actions_t *actions, int socket, int served
 								 WORKER_SOCKET + 1 + (served >= 0));
 }
 
-/* From the environment it gets only what the dynamic linker may need to start it at all. */
+/* Its environment holds only the variables that the dynamic linker may need to start it at all. */
 static char *library_path(void)
 {
 	char **variable = environ;
@@ -95,7 +95,7 @@ static int child_begin(struct child *child, const struct birth *birth)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
 	started.fd = ends[0];
-	/* dup2() onto itself would leave it to be closed by the exec. */
+	/* dup2() onto itself would leave the close-on-exec flag set. */
 	spare = fcntl(ends[1], F_DUPFD_CLOEXEC, WORKER_SOCKET + 2);
 	if (birth->served >= 0)
 		served = fcntl(birth->served, F_DUPFD_CLOEXEC, WORKER_SOCKET + 2);
@@ -146,11 +146,11 @@ int child_send(const struct child *child, const struct worker_request *request, 
 		return 0;
 	if (errno == ECONNRESET)
 		return -EPIPE;
-	/* There is room for one request; a process without it is not one of ours any more. */
+	/* The socket has room for one request; a process that left it full is no longer ours. */
 	return errno == EAGAIN ? -EPIPE : -errno;
 }
 
-/* One packet of exactly `size` bytes. Descriptors sent along would be closed by the kernel. */
+/* Receives one packet of exactly `size` bytes. The kernel would close descriptors sent along. */
 static int receive_packet(int fd, void *data, size_t size)
 {
 	ssize_t got = recv(fd, data, size, MSG_DONTWAIT | MSG_TRUNC);
@@ -177,7 +177,7 @@ static int receive_header(const struct child *child, struct receipt *receipt)
 	return 0;
 }
 
-/* Memory grows with what has arrived, not with what was announced. */
+/* Memory grows with the bytes received, not with the size announced. */
 static int receive_chunk(const struct child *child, struct receipt *receipt)
 {
 	size_t size = MIN(receipt->header.size - receipt->body.size, WORKER_CHUNK_BYTES);
@@ -200,7 +200,7 @@ int child_receive(const struct child *child, struct receipt *receipt)
 
 void child_wait(const struct child *child, int timeout_ms)
 {
-	/* One that came stays readable: then it is time that counts. */
+	/* After an interrupt its descriptor stays readable: then only the timeout counts. */
 	struct pollfd waited[] = {
 		{.fd = child->fd, .events = POLLIN},
 		{.fd = interrupt_check() ? -1 : interrupt_fd(), .events = POLLIN},
@@ -223,7 +223,7 @@ void child_stop(struct child *child, struct dying *dying)
 	*child = (struct child){.fd = -1};
 }
 
-/* A second in all. */
+/* Turns that make one second in all. */
 #define REAP_QUICK_TURNS 10
 #define REAP_TURNS 109
 
@@ -236,7 +236,7 @@ void dying_reap(struct dying *dying, bool all)
 {
 	size_t kept = 0;
 
-	/* Mostly it takes a millisecond or two. */
+	/* Usually it takes a millisecond or two. */
 	for (int turn = 0; all && turn < REAP_TURNS; turn++) {
 		dying_reap(dying, false);
 		if (!dying->pids.count)

@@ -10,11 +10,11 @@
 #include "base/sandbox/worker_process.h"
 
 #define NS_PER_MS 1000000ll
-/* For a large answer that was begun in time. */
+/* Extra time for a large answer that began in time. */
 #define GRACE_MS 1000
-/* For the names in a last report, once it has been asked for: of one file that hangs. */
+/* Time limit, once a last report was requested, for its names from one hung file. */
 #define HASTE_MS 1000
-/* For the start of a process, on a busy machine. */
+/* Time to start a process, on a busy machine. */
 #define START_MS 10000
 
 static int64_t now_ns(void)
@@ -52,7 +52,7 @@ static void expect(struct lane *lane, uint32_t id, uint32_t timeout_ms)
 	lane->graced = false;
 }
 
-/* CLOCK_MONOTONIC; INT64_MAX: nobody is in haste. */
+/* CLOCK_MONOTONIC; INT64_MAX: no interrupt. */
 static int64_t end_of_patience(const struct lane *lane)
 {
 	int64_t interrupted = (int64_t)interrupt_time_ns();
@@ -64,7 +64,7 @@ static int64_t end_of_patience(const struct lane *lane)
 	return MAX(interrupted, lane->asked_ns) + HASTE_MS * NS_PER_MS;
 }
 
-/* -EAGAIN: time is left. */
+/* Returns -EAGAIN while time is left. */
 static int check_deadline(struct lane *lane)
 {
 	int64_t now = now_ns();
@@ -87,7 +87,7 @@ static int milliseconds_until(int64_t then_ns)
 	return left <= 0 ? 0 : (int)((left + NS_PER_MS - 1) / NS_PER_MS);
 }
 
-/* 0: the receipt is complete; -EAGAIN after timeout_ms; -errno: the process is of no use now. */
+/* Returns 0: the receipt is complete; -EAGAIN after timeout_ms; -errno: the process is unusable. */
 static int wait_for_receipt(struct lane *lane, int timeout_ms)
 {
 	int64_t end = timeout_ms < 0 ? INT64_MAX : now_ns() + timeout_ms * NS_PER_MS;
@@ -131,7 +131,7 @@ static int start(struct lane *lane)
 	return -ECHILD;
 }
 
-/* A process that ended between two requests ended for no file's fault. */
+/* A process that ended between two requests did not end because of a file. */
 static int send_request(struct lane *lane, const struct worker_request *request, const int *files)
 {
 	int error = lane->child.pid ? child_send(&lane->child, request, files) : -EPIPE;
@@ -176,8 +176,7 @@ static int take_body(struct lane *lane, struct bytes *body)
 
 	if (status) {
 		end_request(lane);
-		/* Memory that it could not get is its own limit; a fresh one starts without its
-		 * litter. */
+		/* It hit its own memory limit; a fresh process starts without leftovers. */
 		if (status != -ENOMEM || lane->local)
 			return status;
 		lane_stop(lane);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One request at a time to one parser process, which is started when it is needed and replaced
- * when it fails.
+ * Sends one request at a time to one parser process, which is started on demand and replaced on
+ * failure.
  */
 #ifndef LEAKMON_SANDBOX_LANE_H
 #define LEAKMON_SANDBOX_LANE_H
@@ -21,25 +21,28 @@ struct lane {
 	struct parser *local; /* not NULL: requests run in this process */
 	struct child child;
 	struct dying dying;
-	int broken;		       /* -errno of the sandbox: it will not be tried again */
-	uint32_t id;		       /* of the latest request */
-	bool pending;		       /* a request is under way */
-	bool graced;		       /* and was given time for the rest of its answer */
+	int broken;   /* -errno of the sandbox: not retried */
+	uint32_t id;  /* of the latest request */
+	bool pending; /* a request is in progress */
+	/* and its deadline was extended for the rest of its answer */
+	bool graced;
 	int64_t asked_ns, deadline_ns; /* CLOCK_MONOTONIC */
 	enum lane_haste haste;
 	struct receipt receipt;
 };
 
-/* Sends a request (its id is set here), to be answered within deadline_ms. 0; -EBUSY; -ECHILD,
- * -ENOMEM, ... as worker.h. */
+/*
+ * Sends a request (and sets its id), to be answered within deadline_ms. Returns 0; -EBUSY; -ECHILD,
+ * -ENOMEM, ... as in worker.h.
+ */
 int lane_begin(struct lane *lane, struct worker_request *request, const int *files,
 	       uint32_t deadline_ms, enum lane_haste haste);
 /*
- * The answer's body, which the caller frees. 0; -EAGAIN after timeout_ms; the request's own
- * error; -ECONNRESET, -ETIMEDOUT, -EPROTO, -EDQUOT, -EINTR as worker.h.
+ * Receives the answer's body, which the caller frees. Returns 0; -EAGAIN after timeout_ms; the
+ * request's own error; -ECONNRESET, -ETIMEDOUT, -EPROTO, -EDQUOT, -EINTR as in worker.h.
  */
 int lane_finish(struct lane *lane, int timeout_ms, struct bytes *body);
-/* Ends the process, for one that cannot be trusted any more. */
+/* Ends a process that can no longer be trusted. */
 void lane_stop(struct lane *lane);
 void lane_free(struct lane *lane);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Requests to the parser process. The sandbox knows no kinds of files: whoever starts a worker
- * hands it a table of these, the same one in the monitor and in the parser process.
+ * Requests to the parser process. The sandbox knows no file formats: whoever starts a worker passes
+ * a table of these, the same one in the monitor and in the parser process.
  */
 #ifndef LEAKMON_SANDBOX_PARSE_KIND_H
 #define LEAKMON_SANDBOX_PARSE_KIND_H
@@ -12,9 +12,9 @@
 #include "base/sandbox/bytes.h"
 
 /*
- * The parser processes, each started when first needed. One is waited for; one takes long, and need
- * not be; one is replaced between files, because what it answers about one file is trusted with
- * more than that file (worker_leave()).
+ * The parser processes, each started on demand. AWAITED: the monitor waits for answers; BACKGROUND:
+ * long requests that nobody waits for; the third is replaced between files, because its answer
+ * about one file decides about more than that file (worker_leave()).
  */
 enum worker_lane {
 	WORKER_LANE_AWAITED,
@@ -23,7 +23,7 @@ enum worker_lane {
 	WORKER_LANE_MAX_
 };
 
-/* When the monitor is asked to end (base/interrupt.h), for how much longer an answer is waited. */
+/* How much longer to wait for an answer after the monitor was asked to end (base/interrupt.h). */
 enum lane_haste { LANE_FOR_A_REPORT, LANE_AT_ONCE };
 
 struct parse_input {
@@ -31,10 +31,10 @@ struct parse_input {
 	size_t file_count;
 	const void *question; /* aligned to 8 bytes */
 	size_t question_size;
-	void **state; /* of this kind: NULL at first, kept between requests, see `release` */
+	void **state; /* of this kind: initially NULL, kept between requests, see `release` */
 };
 
-/* The request that an answer must fit. */
+/* The request against which an answer is checked. */
 struct parse_origin {
 	uint64_t file_size;
 	size_t question_size;
@@ -46,16 +46,19 @@ struct parse_kind {
 	enum lane_haste haste;		   /* AT_ONCE: no last report needs it */
 	size_t max_files;		   /* at least one */
 	size_t min_question, max_question; /* bytes */
-	/* In the sandbox. Appends the answer's body. 0, or -errno as its status; -EINVAL: not a
-	 * question. */
+	/*
+	 * Runs in the sandbox. Appends the answer's body. Returns 0, or -errno as its status;
+	 * -EINVAL: malformed question.
+	 */
 	int (*parse)(const struct parse_input *input, struct bytes *body);
 	/*
-	 * In the monitor. A hostile file may have taken the parser over, so every count, place and
-	 * string is checked; what passes is safe to use, though it may lie about names. 0; -EPROTO:
-	 * not an answer that an honest parser gives; -ENOMEM. *out is untouched on errors.
+	 * Runs in the monitor. A hostile file may have taken over the parser, so every count,
+	 * offset and string is checked; a decoded answer is safe to use, though it may lie about
+	 * names. Returns 0; -EPROTO: no honest parser gives this answer; -ENOMEM. *out is untouched
+	 * on errors.
 	 */
 	int (*decode)(const struct bytes *body, const struct parse_origin *origin, void *out);
-	void (*release)(void *state); /* NULL: it keeps none */
+	void (*release)(void *state); /* NULL: no state is kept */
 };
 
 struct parse_kinds {

@@ -35,7 +35,7 @@ struct rule {
 
 #define EXACTLY UINT64_MAX
 
-/* File descriptors, flags and commands are ints: the upper half is anybody's guess. */
+/* File descriptors, flags and commands are ints: the upper half is undefined. */
 #define EXACTLY_INT UINT32_MAX
 
 static const struct rule allowed[] = {
@@ -48,14 +48,14 @@ static const struct rule allowed[] = {
 	{CALL(fcntl), {{1, EXACTLY_INT, F_DUPFD_CLOEXEC}}},
 	{CALL(fcntl), {{1, EXACTLY_INT, F_GETFD}}},
 	{CALL(fcntl), {{1, EXACTLY_INT, F_GETFL}}},
-	/* Memory, but no files in it and no code. */
+	/* Anonymous memory only, not executable. */
 	{CALL(mmap), {{2, PROT_EXEC, 0}, {3, MAP_ANONYMOUS, MAP_ANONYMOUS}}},
 	{CALL(mprotect), {{2, PROT_EXEC, 0}}},
 	{CALL(mremap), {{0}}},
 	{CALL(munmap), {{0}}},
 	{CALL(madvise), {{0}}},
 	{CALL(brk), {{0}}},
-	/* qsort() asks how much memory there is. */
+	/* qsort() asks for the amount of memory. */
 	{CALL(sysinfo), {{0}}},
 	{CALL(getrandom), {{0}}},
 	{CALL(futex), {{0}}},
@@ -69,7 +69,10 @@ static const struct rule allowed[] = {
 	{CALL(exit_group), {{0}}},
 };
 
-/* Calls that libraries try without needing them: files named in a target's file, our own name. */
+/*
+ * Calls that libraries try without needing them: on files named in a target's file, or leakmon's
+ * own name.
+ */
 static const int refused[] = {
 	CALL(open),  CALL(openat), CALL(openat2), CALL(readlink),  CALL(readlinkat), CALL(stat),
 	CALL(lstat), CALL(statx),  CALL(access),  CALL(faccessat), CALL(faccessat2), CALL(getcwd),
@@ -112,7 +115,7 @@ static int allow_socket(scmp_filter_ctx filter, int socket)
 {
 	const struct rule rules[] = {
 		{CALL(recvmsg), {{0, EXACTLY_INT, (uint32_t)socket}}},
-		/* send() as glibc makes it: no address. */
+		/* glibc's send(): no address. */
 		{CALL(sendto), {{0, EXACTLY_INT, (uint32_t)socket}, {4, EXACTLY, 0}}},
 	};
 
@@ -144,13 +147,13 @@ static int refuse(scmp_filter_ctx filter)
 	return error;
 }
 
-/* Reading only: neither O_WRONLY nor O_RDWR, and nothing is made. */
+/* Read-only: neither O_WRONLY nor O_RDWR, nor O_CREAT. */
 #define CHANGES (O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND)
 
 static const struct rule pusher[] = {
 	{CALL(socket), {{0, EXACTLY_INT, AF_INET}}},
 	{CALL(socket), {{0, EXACTLY_INT, AF_INET6}}},
-	/* Which addresses this machine has: getaddrinfo() orders others by that. */
+	/* The machine's own addresses, by which getaddrinfo() sorts its results. */
 	{CALL(socket), {{0, EXACTLY_INT, AF_NETLINK}, {2, EXACTLY_INT, NETLINK_ROUTE}}},
 	{CALL(connect), {{0}}},
 	{CALL(bind), {{0}}},
@@ -194,7 +197,7 @@ static const struct rule pusher[] = {
 	{CALL(sched_yield), {{0}}},
 };
 
-/* `listening` is -1 for a parser, PUSHES for a process that has no socket of ours but one. */
+/* `listening` is -1 for a parser, PUSHES for a process with no socket of the monitor but one. */
 #define PUSHES (-2)
 
 static int add_rules(scmp_filter_ctx filter, int socket, int listening)
@@ -214,8 +217,8 @@ static int add_rules(scmp_filter_ctx filter, int socket, int listening)
 }
 
 /*
- * Loads the filter: what is neither allowed nor politely refused kills the process, unless it
- * pushes. Needs no_new_privs. Messages go through `socket` only. 0 or -errno.
+ * Loads the filter: a call that is neither allowed nor listed as refused kills the process, unless
+ * it pushes. Needs no_new_privs. Messages go through `socket` only. Returns 0 or -errno.
  */
 static int sandbox_filter_load(int socket, int listening)
 {
@@ -236,10 +239,13 @@ static int sandbox_filter_load(int socket, int listening)
 /* "nobody" on every distribution; getpwnam() would load plugins. */
 #define NOBODY 65534
 
-/* Line information of up to 32 files, each with an alternate, and a request. */
+/* Line information of up to 32 files, each with an alternate file, and a request. */
 #define MAX_FILES 128
 
-/* When memory runs short, let it be us. The monitor starts another one. */
+/*
+ * If memory runs short, the OOM killer should take this process first. The monitor starts another
+ * one.
+ */
 static void volunteer_for_oom(void)
 {
 	_cleanup_close_ int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -249,8 +255,8 @@ static void volunteer_for_oom(void)
 }
 
 /*
- * The filter must let fstat() through, which glibc makes of a call that can take a path. So no
- * path leads anywhere: this directory holds nothing but numbers, and its parent is itself.
+ * The filter must allow fstat(), which glibc implements by a call that can take a path. So no path
+ * may lead anywhere: this directory holds nothing but numbers, and it is its own parent.
  */
 static void leave_file_system(void)
 {
@@ -268,14 +274,14 @@ static int drop_privileges(bool keeps_files)
 	capng_clear(CAPNG_SELECT_ALL);
 	if (!keeps_files)
 		leave_file_system();
-	/* Without the rights to change it, the identity stays; the capabilities go in any case. */
+	/* Without the right to change it, the identity stays; the capabilities go in any case. */
 	if (geteuid() == 0)
 		capng_change_id(NOBODY, NOBODY, also | CAPNG_CLEAR_AMBIENT);
 	capng_clear(CAPNG_SELECT_ALL);
 	return capng_apply(CAPNG_SELECT_CAPS) ? -EPERM : 0;
 }
 
-/* A limit that is lower already stays: nobody here may raise it. */
+/* A limit that is already lower stays: it could not be raised again. */
 static int set_limit(int resource, uint64_t value)
 {
 	struct rlimit limit;
@@ -308,7 +314,10 @@ static int set_limits(uint64_t memory_bytes)
 
 static int set_flags(void)
 {
-	/* Last of all: a change of identity clears the death signal and sets dumpable again. */
+	/*
+	 * Last of all, because a change of identity clears the death signal and sets dumpable
+	 * again.
+	 */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_DUMPABLE, 0) ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
@@ -316,9 +325,9 @@ static int set_flags(void)
 }
 
 /*
- * Where name services and certificates have their files; directories, for files in them are
- * replaced while we run. Nothing else may be read: landlock(7), from Linux 5.13 on; without it,
- * what everybody may read.
+ * Files of name services and certificates; directories, because files in them are replaced at run
+ * time. No other file may be read: landlock(7), from Linux 5.13 on; without it, world-readable
+ * files may be.
  */
 static const char *const readable[] = {
 	"/etc",
@@ -338,7 +347,7 @@ static const char *const readable[] = {
 /* Needs no_new_privs. */
 static void restrict_files(void)
 {
-	/* All that its first version knows. */
+	/* All rights of landlock's first version. */
 	const struct landlock_ruleset_attr all = {.handled_access_fs =
 							  (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1};
 	_cleanup_close_ int rules =

@@ -13,28 +13,28 @@
 
 #define DEFAULT_MEMORY_BYTES (1ull << 30)
 #define DEFAULT_DEADLINE_MS 5000
-/* Nobody needs to wait for it. */
+/* The deadline of requests that nobody waits for. */
 #define DEFAULT_BACKGROUND_DEADLINE_MS 5000
 
 /*
- * The time limit of a process's files in sum: the first may use up the whole deadline, each other
- * one half of what is left of twice the deadline, and then each a small part of it, which is ten
- * times what most files need. So what hangs leaves something to all others.
+ * The total time limit for a process's files: the first may use the whole deadline, each other one
+ * half of the rest of twice the deadline, and later ones a small part each, which is ten times the
+ * need of most files. So a hung file leaves time for all others.
  */
 #define SMALL_PART 25
 #define SMALL_PARTS 20
-/* Files that take no longer are no trouble, even if there are hundreds. */
+/* Files below this time are not charged, even by the hundred. */
 #define QUICK_MS 250
 #define QUICK_COSTS_LESS 4
-/* How much of the time that goes by a process gets back. */
+/* The share of elapsed time that a process regains. */
 #define REFILL_EVERY 50
 #define MAX_PROCESSES 4096
-/* Background work is for no process in particular. */
+/* Background work is charged to no process. */
 #define BACKGROUND_ACCOUNT UINT64_MAX
 
 #define NS_PER_MS 1000000u
 
-/* A request, for when its answer comes or does not. */
+/* A request, kept until its answer comes or fails. */
 struct asked {
 	struct file_identity identity;
 	uint32_t kind;
@@ -43,9 +43,9 @@ struct asked {
 	uint64_t time_ns;
 };
 
-/* How long the files of a process may still take. */
+/* The time left for the files of a process. */
 struct account {
-	uint32_t left_ms, at_ms; /* at_ms: since the worker was made */
+	uint32_t left_ms, at_ms; /* at_ms: since the worker's creation */
 };
 _Static_assert(sizeof(struct account) == sizeof(uint64_t), "a value of the hash");
 
@@ -55,15 +55,15 @@ struct worker {
 	struct asked asked[WORKER_LANE_MAX_];
 	struct failed_files failed;
 	struct hash accounts; /* PID -> struct account */
-	uint64_t account;     /* of the present askers */
+	uint64_t account;     /* charged for current requests */
 	uint64_t made_ns;
-	bool cut; /* a file hung when there was no time left for it */
+	bool cut; /* a file hung when no time was left for it */
 };
 
 static const struct {
 	int error;
 	const char *text;
-	bool marks; /* it is the file's fault */
+	bool marks; /* the failure is the file's fault */
 } failures[] = {
 	{-ECONNRESET, "the file made the parser crash", true},
 	{-ETIMEDOUT, "parsing the file took too long", true},
@@ -153,7 +153,7 @@ static uint32_t small_part(uint32_t deadline_ms)
 	return MAX(deadline_ms / SMALL_PART, 1u);
 }
 
-/* As it stands now. */
+/* Returns the account's current state. */
 static struct account account_of(const struct worker *worker, uint64_t key, uint32_t deadline_ms)
 {
 	uint32_t allowance_ms = 2 * deadline_ms + SMALL_PARTS * small_part(deadline_ms);
@@ -170,7 +170,7 @@ static struct account account_of(const struct worker *worker, uint64_t key, uint
 	return account;
 }
 
-/* Without memory nothing is charged. */
+/* If out of memory, nothing is charged. */
 static void charge(struct worker *worker, uint64_t key, uint32_t deadline_ms, uint32_t ms)
 {
 	struct account account = account_of(worker, key, deadline_ms);
@@ -184,7 +184,10 @@ static void charge(struct worker *worker, uint64_t key, uint32_t deadline_ms, ui
 		memcpy(value, &account, sizeof(account));
 }
 
-/* How long the next request may take. 0; -ETIME: too little is left to say that a file hangs. */
+/*
+ * Computes the time limit for the next request in *slot_ms. Returns 0; -ETIME: too little is left
+ * to call a file hung.
+ */
 static int find_slot(const struct worker *worker, uint64_t key, uint32_t deadline_ms,
 		     uint32_t *slot_ms)
 {
@@ -196,7 +199,7 @@ static int find_slot(const struct worker *worker, uint64_t key, uint32_t deadlin
 	return left_ms >= small_ms ? 0 : -ETIME;
 }
 
-/* The answer is there, or will not come. */
+/* Settles a request whose answer has come or failed. */
 static void settle(struct worker *worker, enum worker_lane lane, int error)
 {
 	const struct asked *asked = &worker->asked[lane];
@@ -206,7 +209,7 @@ static void settle(struct worker *worker, enum worker_lane lane, int error)
 		took_ms /= QUICK_COSTS_LESS;
 	charge(worker, asked->account, worker->lanes[lane].limits.deadline_ms,
 	       (uint32_t)MIN(took_ms, UINT32_MAX));
-	/* Requests that a report needs were waited for; the rest is left at once, hung or not. */
+	/* Requests for a report were waited for; others are dropped at once, hung or not. */
 	if (error == -EINTR && worker->kinds->rows[asked->kind]->haste == LANE_FOR_A_REPORT)
 		worker->cut = true;
 }
@@ -217,7 +220,7 @@ static int mark(struct worker *worker, enum worker_lane lane, int error)
 	struct failed_file file = {
 		.identity = asked->identity, .kind = asked->kind, .error = error};
 
-	/* A nonsensical answer may be that of the hostile file's own program. */
+	/* A malformed answer may come from code in the hostile file. */
 	if (error == -EPROTO)
 		lane_stop(&worker->lanes[lane]);
 	if (is_marking(error))

@@ -63,7 +63,7 @@ int parser_run(struct parser *parser, const struct worker_request *request, cons
 	return kind->parse(&input, body);
 }
 
-/* Answers above this leave much free memory behind. */
+/* An answer above this size leaves much free memory behind. */
 #define TRIM_BYTES (1u << 20)
 
 struct received {
@@ -82,7 +82,7 @@ static void take_files(struct msghdr *message, struct received *received)
 	memcpy(received->files, CMSG_DATA(control), received->file_count * sizeof(int));
 }
 
-/* Whether there was a request: without one, the monitor is gone or not itself. */
+/* Returns whether there was a request: if not, the monitor is gone or corrupt. */
 static bool receive(struct received *received)
 {
 	char control[CMSG_SPACE(sizeof(received->files))] __attribute__((aligned(8)));
@@ -132,7 +132,7 @@ static bool serve_one(struct parser *parser)
 		return false;
 	sandbox_limit_cpu(received.request.cpu_seconds);
 	status = parser_run(parser, &received.request, received.files, &body);
-	/* Before the answer: with it, the monitor is done with these files. */
+	/* Closed before the answer, after which the monitor takes these files as done. */
 	for (uint32_t i = 0; i < received.file_count; i++)
 		close(received.files[i]);
 	answered = answer(received.request.id, status, &body);
@@ -152,7 +152,7 @@ static _Noreturn void serve(const struct parse_kinds *kinds, uint64_t memory_byt
 
 	while (more)
 		more = serve_one(parser);
-	/* Without the exit handlers: nothing here is worth a system call that may be forbidden. */
+	/* Without exit handlers: none here is worth a system call that may be forbidden. */
 	_exit(0);
 }
 

@@ -9,14 +9,14 @@
 
 struct parser;
 
-/* The parser process, request by request. Also run by tests, without any process. */
+/* The parser process, request by request. Tests run it in-process. */
 
 struct parser *parser_new(const struct parse_kinds *kinds); /* NULL: out of memory */
 void parser_free(struct parser *parser);
 
 /*
- * The body of the answer, appended to *body, or -errno as its status. `files` are
- * request->file_count descriptors, borrowed. -EINVAL: not a request.
+ * Appends the answer's body to *body. Returns 0, or -errno as its status; -EINVAL: malformed
+ * request. `files` are request->file_count borrowed descriptors.
  */
 int parser_run(struct parser *parser, const struct worker_request *request, const int *files,
 	       struct bytes *body);
@@ -25,8 +25,8 @@ int parser_run(struct parser *parser, const struct worker_request *request, cons
 #define WORKER_SOCKET 3
 
 /*
- * The first thing that main() calls, in the monitor and in every test that starts parsers: returns
- * unless this process was started to be a parser.
+ * Returns unless this process was started as a parser. Called first in main(), in the monitor and
+ * in every test that starts parsers.
  */
 void worker_process_enter(int argc, char **argv, const struct parse_kinds *kinds);
 

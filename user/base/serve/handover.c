@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 
-/* For a process to give up its rights. */
+/* Time for a process to drop its rights. */
 #define START_MS 10000
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 

@@ -85,7 +85,7 @@ int http_request_parse(const char *head, size_t size, struct http_request *reque
 struct document {
 	int fd;
 	uint64_t size, made_ns, good_for_ns;
-	unsigned users; /* clients that get it, and 1 while it is the latest */
+	unsigned users; /* clients receiving it, plus 1 while it is the latest */
 };
 
 static const char *const media_types[] = {
@@ -109,7 +109,7 @@ struct client {
 	char request[HTTP_REQUEST_MAX];
 	size_t got;
 	bool answering;
-	bool leaving; /* it has its answer, and whatever else it sends is thrown away */
+	bool leaving; /* answered; further input is discarded */
 	char head[HEAD_SIZE];
 	size_t head_size;
 	struct document *body; /* or NULL */
@@ -121,7 +121,7 @@ struct server {
 	struct client clients[HTTP_CLIENTS_MAX];
 };
 
-/* False: the monitor is gone, or not itself. */
+/* Returns false if the monitor is gone or corrupt. */
 static bool take_document(struct server *server)
 {
 	struct http_handover handover;
@@ -274,7 +274,7 @@ static void drop(struct client *client)
 	client->answering = client->leaving = false;
 }
 
-/* One that is free, or that has kept us waiting longest: first for its request. */
+/* Returns a free slot, or that of the slowest client: one without a complete request first. */
 static struct client *place_for_one_more(struct server *server)
 {
 	struct client *worst = NULL;
@@ -304,7 +304,7 @@ static void take_client(struct server *server)
 	client->since_ns = monotonic_ns();
 }
 
-/* How long the head is with its empty line; 0: not all of it is there. */
+/* Returns the length of the head with its empty line; 0: incomplete. */
 static size_t head_length(const char *request, size_t size)
 {
 	const char *end = memmem(request, size, "\r\n\r\n", 4);
@@ -315,7 +315,7 @@ static size_t head_length(const char *request, size_t size)
 	return bare ? (size_t)(bare - request) + 2 : 0;
 }
 
-/* Closed with something unread, the kernel would take back what was sent (RFC 9112, 9.6). */
+/* If unread input were left at the close, the kernel would discard the answer (RFC 9112, 9.6). */
 static void leave(struct client *client)
 {
 	shutdown(client->fd, SHUT_WR);
@@ -349,7 +349,9 @@ static void read_request(struct server *server, struct client *client)
 		answer_refusal(client, 431, false);
 }
 
-/* The next bytes, of the head or the body: how many, or -errno; 0: that was all. */
+/*
+ * Sends the next bytes of the head or the body. Returns their number, or -errno; 0: all were sent.
+ */
 static ssize_t send_more(struct client *client)
 {
 	static char chunk[CHUNK_BYTES];
@@ -386,7 +388,9 @@ static uint64_t deadline_of(const struct client *client)
 	       (client->answering ? HTTP_ANSWER_MS : HTTP_REQUEST_MS) * NS_PER_MS;
 }
 
-/* Returns the time until the next one is late, in milliseconds; -1: nobody is there. */
+/*
+ * Drops late clients. Returns the time until the next one is late, in milliseconds; -1: no client.
+ */
 static int drop_late(struct server *server)
 {
 	uint64_t now = monotonic_ns(), next = UINT64_MAX;
@@ -404,7 +408,7 @@ static int drop_late(struct server *server)
 	return next == UINT64_MAX ? -1 : (int)((next - now) / NS_PER_MS) + 1;
 }
 
-/* False: the monitor is gone. */
+/* Returns false if the monitor is gone. */
 static bool serve_once(struct server *server)
 {
 	struct pollfd fds[2 + HTTP_CLIENTS_MAX] = {{.fd = HTTP_CONTROL, .events = POLLIN},

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process behind --listen: the same program, started again with HTTP_SERVER_ARGUMENT
- * (listener.h does), without privileges. It knows no reports: it hands out files that the monitor
- * has finished, to whoever asks over HTTP (RFC 9112), one answer per connection.
+ * The process behind --listen: the same program, started again with HTTP_SERVER_ARGUMENT (by
+ * listener.h), without privileges. It knows no reports: it serves files that the monitor has
+ * finished, over HTTP (RFC 9112), one answer per connection.
  *
- * No client is trusted. There are at most HTTP_CLIENTS_MAX at a time; when one more
- * comes, the one that has kept us waiting for its request the longest is dropped, so that those
- * that ask at once are answered, whatever others do. Requests are small, and both directions have
- * limits of time. There is no encryption and no authentication: they are a proxy's task.
+ * No client is trusted. There are at most HTTP_CLIENTS_MAX at a time; when one more comes, the
+ * client whose request has been outstanding longest is dropped, so that prompt clients are
+ * answered, whatever others do. Requests are small, and both directions have time limits. There is
+ * no encryption and no authentication: these are a proxy's task.
  *
- * Five paths and two methods are all there is to serve, and which client is dropped when has to be
- * ours to say: libmicrohttpd, which would bring GnuTLS into the static program, and libevent know
- * how long a client may be silent, but not how long all of its request may take.
+ * It serves only five paths and two methods, and must decide itself which client to drop and when.
+ * libmicrohttpd, which would bring GnuTLS into the static program, and libevent limit a client's
+ * silence, but not the total time of its request.
  */
 #ifndef LEAKMON_SERVE_HTTP_SERVER_H
 #define LEAKMON_SERVE_HTTP_SERVER_H
@@ -26,8 +26,8 @@
 
 #define HTTP_CLIENTS_MAX 64
 #define HTTP_REQUEST_MAX 8192
-#define HTTP_REQUEST_MS 5000 /* for all of a request */
-#define HTTP_ANSWER_MS 30000 /* for all of an answer */
+#define HTTP_REQUEST_MS 5000 /* for a whole request */
+#define HTTP_ANSWER_MS 30000 /* for a whole answer */
 
 enum http_document {
 	HTTP_METRICS, /* /metrics: Prometheus' text format */
@@ -39,7 +39,7 @@ enum http_document {
 /* A finished document, in a sealed memfd. */
 struct http_handover {
 	uint32_t document;
-	uint32_t good_for_ms; /* after that, /healthz says that the monitor hangs */
+	uint32_t good_for_ms; /* after that, /healthz reports the monitor as hung */
 	uint64_t size;
 };
 
@@ -52,12 +52,12 @@ struct http_request {
 };
 
 /*
- * Parses `head`, all up to the empty line. 0, or the status of the answer that it gets: 400, 404,
- * 405, 505; then *request is untouched but for head_only.
+ * Parses `head`, up to and including the empty line. Returns 0, or the status of an error answer:
+ * 400, 404, 405, 505; then *request is untouched but for head_only.
  */
 int http_request_parse(const char *head, size_t size, struct http_request *request);
 
-/* Called first in main(): returns unless this process was started to be a server. */
+/* Returns unless this process was started as a server. Called first in main(). */
 void http_server_enter(int argc, char **argv);
 
 #endif

@@ -168,7 +168,7 @@ void listener_close(struct listener *listener)
 	free(listener);
 }
 
-/* A server that is gone, or does not take anything any more, is replaced. */
+/* A server that is gone, or accepts no more packets, is replaced. */
 static int hand_over_somehow(struct listener *listener, const struct http_handover *handover,
 			     int fd)
 {

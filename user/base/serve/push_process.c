@@ -30,7 +30,7 @@
 #define ADDRESSES_MAX 8
 #define RESOLVED_FOR_MS 60000
 #define RETRY_AFTER_MAX_S 60
-/* While somebody waits for the end, a failed attempt is soon repeated. */
+/* During the final wait, a failed attempt is repeated soon. */
 #define BACKOFF_LAST_MS 100
 #define IDLE_MS 60000
 
@@ -57,7 +57,7 @@ struct curl_library {
 	CURL_FUNCTIONS(CURL_MEMBER)
 };
 
-/* In a static program they are not even there. */
+/* A static program has not even these. */
 #pragma weak dlopen
 #pragma weak dlsym
 #pragma weak getaddrinfo
@@ -82,8 +82,7 @@ static int curl_load(struct curl_library *curl)
 	CURL_FUNCTIONS(CURL_FIND)
 	if (!complete || curl->global_init(CURL_GLOBAL_ALL))
 		return PUSH_NO_LIBRARY;
-	/* Library that older C libraries load at the first look-up, when nothing can be loaded any
-	 * more. */
+	/* Older C libraries load these at the first look-up, when loading is no longer possible. */
 	dlopen("libnss_files.so.2", RTLD_NOW);
 	dlopen("libnss_dns.so.2", RTLD_NOW);
 	return 0;
@@ -92,36 +91,36 @@ static int curl_load(struct curl_library *curl)
 /* -------- lanes */
 
 struct lane {
-	char *configuration; /* NULL: it has none yet; the texts below are in it */
+	char *configuration; /* NULL: not configured; the texts below point into it */
 	const char *url, *type, *ca;
 	struct curl_slist *headers;
 	char host[PUSH_HOST_SIZE];
 	uint16_t port;
 	struct curl_slist *resolved; /* for CURLOPT_RESOLVE */
-	uint64_t resolved_ns;	     /* 0: not lately */
+	uint64_t resolved_ns;	     /* 0: not recently */
 	struct push_queue queue;
 	CURL *easy;
 	unsigned failures; /* in a row */
 	uint64_t retry_ns;
 	char error[CURL_ERROR_SIZE];
-	char answer[ANSWER_SIZE]; /* the beginning of the server's text */
+	char answer[ANSWER_SIZE]; /* the beginning of the server's answer */
 	size_t answered;
 	struct push_status status;
-	bool changed; /* the monitor does not know yet */
+	bool changed; /* not yet reported to the monitor */
 };
 
 struct pushing {
 	struct curl_library curl;
 	CURLM *multi;
 	struct lane lanes[PUSH_LANE_MAX_];
-	uint64_t deadline_ns; /* 0: the monitor goes on */
+	uint64_t deadline_ns; /* 0: the monitor has not asked to finish */
 };
 
 static struct curl_slist *headers_of(const struct pushing *pushing, const struct lane *lane,
 				     char *lines)
 {
 	const struct curl_library *curl = &pushing->curl;
-	/* libcurl would wait for an answer to its announcement of a large body. */
+	/* Prevents libcurl from waiting for an answer to its announcement of a large body. */
 	struct curl_slist *list = curl->slist_append(NULL, "Expect:");
 	char type[128], *line;
 
@@ -134,7 +133,7 @@ static struct curl_slist *headers_of(const struct pushing *pushing, const struct
 	return list;
 }
 
-/* The next of the texts of a configuration; NULL: there are no more. */
+/* Returns the next text of a configuration; NULL at the end. */
 static char *text_take(char **at, const char *end)
 {
 	char *text = *at, *nul = memchr(text, '\0', (size_t)(end - text));
@@ -200,8 +199,10 @@ static void addresses_print(FILE *out, const struct addrinfo *found)
 	}
 }
 
-/* libcurl would look names up in a thread, and threads are not for this process. NULL, or what is
- * wrong. */
+/*
+ * libcurl would resolve names in a thread, which this process may not create. Returns NULL, or the
+ * problem.
+ */
 static const char *resolve(struct pushing *pushing, struct lane *lane)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
@@ -259,7 +260,7 @@ static void set_retry(struct pushing *pushing, struct lane *lane, uint64_t at_le
 	lane->changed = true;
 }
 
-/* Options that never change between attempts. */
+/* Options that are the same for all attempts. */
 static const struct {
 	CURLoption option;
 	long value;
@@ -344,7 +345,7 @@ static void say_library_error(struct pushing *pushing, struct lane *lane, CURLco
 	const char *detail = *lane->error ? lane->error : pushing->curl.easy_strerror(code);
 	char text[PUSH_PROBLEM_SIZE];
 
-	/* The next one may be at another address. */
+	/* The server may have moved to another address. */
 	lane->resolved_ns = 0;
 	if (code != CURLE_PEER_FAILED_VERIFICATION) {
 		say(lane, detail, "");
@@ -361,8 +362,10 @@ static bool lane_is_otlp(const struct pushing *pushing, const struct lane *lane)
 	return lane == &pushing->lanes[PUSH_METRICS] || lane == &pushing->lanes[PUSH_LOGS];
 }
 
-/* The text of a field of OTLP's answer, as the whole answer from then on: Status and PartialSuccess
- * both have their message in field 2. */
+/*
+ * Keeps the text of a field of OTLP's answer as the whole answer: Status and PartialSuccess both
+ * have their message in field 2.
+ */
 static void answer_keep_message(struct lane *lane, struct protobuf_reader message)
 {
 	struct protobuf_field field;
@@ -378,7 +381,10 @@ static void answer_keep_message(struct lane *lane, struct protobuf_reader messag
 	}
 }
 
-/* How much of a request an OTLP server did not take, though it answered 200 (partial_success). */
+/*
+ * Returns how many items of a request an OTLP server rejected although it answered 200
+ * (partial_success).
+ */
 static uint64_t answer_rejected(struct lane *lane)
 {
 	struct protobuf_reader answer = {(const uint8_t *)lane->answer,
@@ -493,7 +499,7 @@ static void take_document(struct lane *lane, const struct push_packet *packet, i
 	lane->queue.lost++;
 }
 
-/* 0; -EAGAIN: there is no more; -EPIPE: the monitor is gone, or not itself. */
+/* Returns 0; -EAGAIN: no more packets; -EPIPE: the monitor is gone or corrupt. */
 static int take_packet(struct pushing *pushing)
 {
 	struct push_packet packet;
@@ -531,7 +537,7 @@ static void report_state(struct pushing *pushing, bool finished)
 		lane->status.waiting = (uint32_t)lane->queue.count;
 		lane->status.lost = lane->queue.lost;
 		lane->status.finished = finished;
-		/* Full: the next one says it all. */
+		/* Full: the next status covers this one. */
 		if (send(PUSH_CONTROL, &lane->status, sizeof(lane->status),
 			 MSG_NOSIGNAL | (finished ? 0 : MSG_DONTWAIT)) > 0)
 			lane->changed = false;
@@ -592,7 +598,7 @@ static int timeout_ms(const struct pushing *pushing)
 	return (int)((next - now + NS_PER_MS - 1) / NS_PER_MS);
 }
 
-/* 0, or -EPIPE: the monitor is gone. */
+/* Returns 0, or -EPIPE if the monitor is gone. */
 static int push_once(struct pushing *pushing)
 {
 	struct curl_waitfd control = {.fd = PUSH_CONTROL, .events = CURL_WAIT_POLLIN};
@@ -615,7 +621,7 @@ static _Noreturn void run(void)
 	struct pushing *pushing = calloc(1, sizeof(*pushing));
 	int32_t error = pushing ? curl_load(&pushing->curl) : -ENOMEM;
 
-	/* Before the filter: it makes what it wakes itself with. */
+	/* Before the filter: it creates its wake-up descriptors. */
 	if (!error)
 		pushing->multi = pushing->curl.multi_init();
 	if (!error)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The process behind --push, --webhook and --otlp: the same program, started again with
- * PUSH_ARGUMENT (pusher.h does), without privileges. It knows no reports: it sends documents that
- * the monitor has finished, by libcurl, which only this process loads, and at run time: no other
- * start of the program pays for its thirty libraries.
+ * PUSH_ARGUMENT (by pusher.h), without privileges. It knows no reports: it sends documents that the
+ * monitor has finished, by libcurl, which only this process loads, at run time: no other start of
+ * the program pays for its thirty libraries.
  *
- * The server is not trusted, nor is the network: answers are read to a bound, redirections are not
- * followed, certificates are verified. Each lane has a queue (push_queue.h) and one
- * request at a time, so that events do not wait behind profiles.
+ * Neither the server nor the network is trusted: answers are read to a bound, redirections are not
+ * followed, certificates are verified. Each lane has a queue (push_queue.h) and one request at a
+ * time, so that events do not wait behind profiles.
  */
 #ifndef LEAKMON_SERVE_PUSH_PROCESS_H
 #define LEAKMON_SERVE_PUSH_PROCESS_H
@@ -19,25 +19,28 @@
 #define PUSH_ARGUMENT "--push-process"
 #define PUSH_CONTROL 3 /* SOCK_SEQPACKET: packets here, struct push_status back */
 
-/* The first answer of the process, if it cannot load libcurl, or this libcurl is too old. */
+/* The process's first answer if it cannot load libcurl, or this libcurl is too old. */
 #define PUSH_NO_LIBRARY (-1000)
-/* The program is static: a library cannot be loaded into it. */
+/* The program is static: it cannot load a library. */
 #define PUSH_STATIC (-1001)
 
-/* Separates the parts of a profile's form: no gzip stream has it by chance. */
+/* Separates the parts of a profile's form: long enough not to occur in a gzip stream by chance. */
 #define PUSH_BOUNDARY "leakmon-5d1c5a3f0b9e4f3c8a71"
 
-#define PUSH_ATTEMPT_MS 30000 /* for all of a request */
+#define PUSH_ATTEMPT_MS 30000 /* for a whole request */
 #define PUSH_CONNECT_MS 10000
 
-/* --push; --webhook; both of --otlp. */
+/* --push; --webhook; the two of --otlp. */
 enum push_lane { PUSH_PROFILES, PUSH_EVENTS, PUSH_METRICS, PUSH_LOGS, PUSH_LANE_MAX_ };
 
 enum push_packet_kind {
-	PUSH_CONFIGURE, /* its file: URL, content type, CA certificates or "", headers, each with
-			   its NUL; a header on each line of the last one */
-	PUSH_SEND,	/* its file is the body */
-	PUSH_FINISH,	/* sends what is left within that time, and ends */
+	/*
+	 * its file: URL, content type, CA certificates or "", headers, each NUL-terminated; the
+	 * last text has one header per line
+	 */
+	PUSH_CONFIGURE,
+	PUSH_SEND,   /* its file is the body */
+	PUSH_FINISH, /* sends the rest within that time, and ends */
 };
 
 struct push_packet {
@@ -50,16 +53,16 @@ struct push_packet {
 
 #define PUSH_PROBLEM_SIZE 256
 
-/* How a lane stands, since the process began. */
+/* A lane's counts since the process began. */
 struct push_status {
 	uint32_t lane;
 	uint32_t waiting;
 	uint64_t delivered, lost, retries;
-	uint32_t finished;		 /* nothing comes any more */
-	char problem[PUSH_PROBLEM_SIZE]; /* of the latest attempt; ""; untrusted */
+	uint32_t finished;		 /* no more documents to send */
+	char problem[PUSH_PROBLEM_SIZE]; /* of the latest attempt, or ""; untrusted */
 };
 
-/* Called first in main(): returns unless this process was started to push. */
+/* Returns unless this process was started to push. Called first in main(). */
 void push_process_enter(int argc, char **argv);
 
 #endif

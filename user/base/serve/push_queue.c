@@ -7,8 +7,10 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* A server that fails now and then gets the next request before the queue fills; one that always
- * fails gets one in half a second, and ever fewer, after the first five. */
+/*
+ * A server that fails now and then is retried before the queue fills; one that always fails is
+ * retried after half a second, and less often after the first five attempts.
+ */
 #define BACKOFF_FIRST_MS 20
 #define BACKOFF_MAX_MS 30000
 #define BACKOFF_DOUBLINGS 11
@@ -90,7 +92,7 @@ uint64_t push_backoff_ms(unsigned failures, uint32_t random)
 	return wait_ms - wait_ms / 4 + random % (wait_ms / 2);
 }
 
-/* Behind the scheme; NULL: it has another one. */
+/* Returns the part after the scheme; NULL: another scheme. */
 static const char *authority_of(const char *url)
 {
 	if (text_begins(url, "http://"))

@@ -37,12 +37,12 @@ static const struct {
 _Static_assert(ARRAY_SIZE(kinds) == PUSH_LANE_MAX_, "a row for every lane");
 
 struct lane {
-	char *url; /* NULL: nothing is sent there */
+	char *url; /* NULL: the lane is not used */
 	struct bytes configuration;
-	uint64_t sent, delivered;  /* delivered by processes that are gone */
-	uint64_t lost;		   /* likewise, and what was not handed over */
-	struct push_status status; /* of this process */
-	bool failing, said_lost;   /* and that was said */
+	uint64_t sent, delivered;  /* delivered by earlier processes */
+	uint64_t lost;		   /* by earlier processes, plus failed handovers */
+	struct push_status status; /* of the present process */
+	bool failing, said_lost;   /* already logged */
 	char said[PUSH_PROBLEM_SIZE];
 };
 
@@ -67,9 +67,9 @@ bool pusher_is_destination(const char *text)
 	return *text == '@' ? text[1] != '\0' : push_is_url(text);
 }
 
-/* -------- its messages */
+/* -------- messages */
 
-/* A text file, with a NUL. 0, or -errno after a message. */
+/* Reads a text file and terminates it with a NUL. Returns 0, or -errno after a message. */
 static int read_text(const char *path, struct bytes *text)
 {
 	_cleanup_fclose_ FILE *file = fopen(path, "re");
@@ -105,7 +105,7 @@ static bool is_header(const char *line)
 	return true;
 }
 
-/* Lines that begin with # are comments. The line itself is not shown: it may be a password. */
+/* Lines that begin with # are comments. An invalid line is not shown: it may be a password. */
 static int add_headers(struct bytes *configuration, char *lines, const char *from)
 {
 	unsigned number = 0, count = 0;
@@ -150,7 +150,7 @@ static int headers_read(const struct push_destination *to, enum push_lane lane,
 	return error;
 }
 
-/* "@FILE": its first line. */
+/* Reads the first line of the file in "@FILE". */
 static int url_read(const char *text, enum push_lane lane, char **url)
 {
 	_cleanup_(bytes_free) struct bytes file = {0};
@@ -173,7 +173,7 @@ static int url_read(const char *text, enum push_lane lane, char **url)
 	return *url ? 0 : -ENOMEM;
 }
 
-/* A server's address is enough; its API has this path. */
+/* Completes a bare server address with the path of its API. */
 static int url_complete(char **url, const char *path)
 {
 	char *complete;
@@ -232,7 +232,7 @@ static int lane_read(struct lane *lane, const struct push_options *options, enum
 
 /* -------- the process */
 
-/* `fd`: of the file that is `size` bytes long; -1: none. */
+/* Sends a packet with `fd`, a file of `size` bytes; -1: none. */
 static int send_packet(struct pusher *pusher, struct push_packet *packet, int64_t size, int fd)
 {
 	if (size < 0)
@@ -277,7 +277,7 @@ static int start(struct pusher *pusher)
 	return error;
 }
 
-/* Documents taken and not delivered are lost with it. */
+/* Documents accepted but not delivered are lost with it. */
 static void settle(struct pusher *pusher)
 {
 	for (size_t i = 0; i < PUSH_LANE_MAX_; i++) {
@@ -328,9 +328,9 @@ bool pusher_has(const struct pusher *pusher, enum push_lane lane)
 	return pusher && pusher->lanes[lane].url;
 }
 
-/* -------- how it goes */
+/* -------- state */
 
-/* The host alone: a path may be a secret. */
+/* Returns the host alone: a path may be a secret. */
 static const char *host_of(const struct lane *lane, char host[PUSH_HOST_SIZE])
 {
 	uint16_t port;
@@ -363,7 +363,7 @@ static void say_status(struct lane *lane, enum push_lane which)
 	}
 }
 
-/* Takes one message; whether there was one. */
+/* Takes one message. Returns whether there was one. */
 static bool take_status(struct pusher *pusher)
 {
 	struct push_status status;
@@ -374,7 +374,7 @@ static bool take_status(struct pusher *pusher)
 	if (error || fd >= 0 || status.lane >= PUSH_LANE_MAX_)
 		return false;
 	status.problem[sizeof(status.problem) - 1] = '\0';
-	/* A problem that came and went between two looks stays unsaid. */
+	/* A problem that came and went between two checks is not logged. */
 	pusher->lanes[status.lane].status = status;
 	pusher->finished |= status.finished;
 	return true;
@@ -405,7 +405,10 @@ void pusher_send(struct pusher *pusher, enum push_lane lane, const char *query, 
 	}
 	pusher->lanes[lane].sent++;
 	pusher->lanes[lane].lost += error != 0;
-	/* One that takes nothing any more is counted at the end: it was not delivered. */
+	/*
+	 * A process that accepts no more packets is handled at the end: the document was not
+	 * delivered.
+	 */
 	if (error && error != -EAGAIN)
 		log_warning("--%s: a %s is lost: %s", kinds[lane].option, kinds[lane].what,
 			    strerror(-error));
@@ -439,7 +442,7 @@ static void await_end(struct pusher *pusher)
 		if (!take_status(pusher) && answer.revents & (POLLHUP | POLLERR))
 			break;
 	}
-	/* Those of the other lanes. */
+	/* Statuses of the other lanes. */
 	while (take_status(pusher))
 		;
 }

@@ -118,7 +118,7 @@ static int read_relocations(struct code *code, const struct elf_sections *sectio
 	return error;
 }
 
-/* Among slots that share an address, which only a broken file has, any will do, but always one. */
+/* Only a broken file has slots that share an address; any order will do, if it is deterministic. */
 static int by_address(const void *left, const void *right)
 {
 	const struct code_slot *a = left, *b = right;
@@ -138,7 +138,7 @@ static const struct code_slot *find_slot(const struct code *code, uint64_t addre
 		       : NULL;
 }
 
-/* Without section headers there are no slots: jumps through the PLT lead nowhere then. */
+/* Without section headers there are no slots: jumps through the PLT then have no target. */
 static int read_slots(struct code *code)
 {
 	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
@@ -199,7 +199,7 @@ void code_close(struct code **code)
 	free(closed);
 }
 
-/* The file's bytes at `vaddr`, or NULL. */
+/* Returns the file's bytes at `vaddr`, or NULL. */
 static const uint8_t *bytes_at(struct code *code, uint64_t vaddr, size_t *size)
 {
 	uint64_t offset;
@@ -237,7 +237,7 @@ bool code_is_exhausted(const struct code *code)
 	return code->decoded > CODE_MAX_DECODED;
 }
 
-/* The last one that starts at or below `vaddr`, if it reaches that far. */
+/* Returns the last one that starts at or below `vaddr`, if it contains it. */
 static const struct code_extent *extent_at(const struct code_extent *extents, size_t count,
 					   uint64_t vaddr)
 {

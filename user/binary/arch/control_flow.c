@@ -17,7 +17,7 @@ struct follower {
 	const struct results_request *request;
 	struct control_flow *flow;
 	bool through;
-	VEC(uint64_t) waiting; /* addresses that jumps lead to */
+	VEC(uint64_t) waiting; /* targets still to follow */
 };
 
 bool control_flow_never_returns(const char *symbol)
@@ -48,7 +48,7 @@ static uint32_t *index_slot(struct control_flow *flow, uint64_t vaddr)
 	return &flow->index[slot];
 }
 
-/* The first reason is the one that counts. */
+/* Only the first reason is kept. */
 static void stop(struct follower *follower, uint64_t vaddr, const char *why, const char *name)
 {
 	struct control_flow *flow = follower->flow;
@@ -112,7 +112,7 @@ static void take_call(struct follower *follower, struct step *step, bool direct)
 	step->falls = false;
 }
 
-/* The step after the decoded instruction. */
+/* Determines the successors of the decoded instruction. */
 static int take_step(struct follower *follower, struct step *step)
 {
 	bool direct = code_direct_target(follower->code, &step->target);
@@ -143,7 +143,7 @@ static int take_step(struct follower *follower, struct step *step)
 	return 0;
 }
 
-/* One instruction; `*next` is where straight code goes on, or 0. */
+/* Follows one instruction; sets *next to its fall-through successor, or 0. */
 static int follow_step(struct follower *follower, uint64_t vaddr, uint64_t end, uint64_t *next)
 {
 	struct control_flow *flow = follower->flow;
@@ -162,7 +162,7 @@ static int follow_step(struct follower *follower, uint64_t vaddr, uint64_t end, 
 	if (error)
 		return error;
 	if (step.falls && vaddr + step.size >= end) {
-		/* Nothing comes behind a call that never returns. */
+		/* A call at the end of a function never returns. */
 		if (step.kind != STEP_CALL)
 			stop(follower, vaddr, "runs off the end of its function", "");
 		step.falls = false;
@@ -178,7 +178,7 @@ static int follow_step(struct follower *follower, uint64_t vaddr, uint64_t end, 
 	return 0;
 }
 
-/* Straight code from `vaddr` on, up to what is known already. */
+/* Follows straight code from `vaddr` up to instructions already known. */
 static int follow_run(struct follower *follower, uint64_t vaddr)
 {
 	uint64_t end = code_function_end(follower->code, vaddr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the arch room: what the processor's folder says of single instructions, for code.c and
- * control_flow.c; and the state that they share. Nothing outside sees the disassembler's types.
+ * Inside the arch room: the processor's decoder of single instructions, for code.c and
+ * control_flow.c; and their shared state. The disassembler's types are not visible outside.
  */
 #ifndef LEAKMON_ARCH_DECODER_H
 #define LEAKMON_ARCH_DECODER_H
@@ -17,20 +17,20 @@
 /* A word that the dynamic loader fills with the address of a symbol. */
 struct code_slot {
 	uint64_t address;
-	uint64_t symbol; /* where its Elf64_Sym lies in the file */
+	uint64_t symbol; /* file offset of its Elf64_Sym */
 	uint64_t names, names_size;
 };
 
 #define CODE_WINDOW_BYTES 4096
 #define CODE_MAX_SLOTS (1u << 20)
-/* For all functions of a file together; tcmalloc's take 1,400. */
+/* Limit for all functions of a file together; tcmalloc's take 1,400. */
 #define CODE_MAX_DECODED 20000
 
 struct code {
 	const struct elf_file *file; /* borrowed */
 	csh decoder;
-	cs_insn *instruction; /* the one decoded last */
-	/* By ascending start: as unwind information has them; as symbols do. */
+	cs_insn *instruction; /* decoded last */
+	/* By ascending start: from unwind information; from symbols. */
 	VEC(struct code_extent) frames, sized;
 	VEC(struct code_slot) slots; /* by address */
 	size_t decoded;
@@ -39,14 +39,14 @@ struct code {
 	uint8_t window[CODE_WINDOW_BYTES];
 };
 
-/* The disassembler for this processor. 0, or not. */
+/* Opens the disassembler for this processor. Returns 0, or nonzero on failure. */
 int decoder_open(csh *decoder);
 
-/* The instruction that was decoded last. */
+/* Properties of the instruction decoded last. */
 enum step_kind decoder_step_kind(const struct code *code);
-bool decoder_is_plain_return(const struct code *code); /* of one that is a return */
+bool decoder_is_plain_return(const struct code *code); /* valid for a return only */
 
-/* Whether a PLT entry begins at `vaddr`, and which word it jumps through; decodes. */
+/* Returns whether a PLT entry begins at `vaddr`, and the word it jumps through; decodes. */
 bool decoder_plt_slot(struct code *code, uint64_t vaddr, uint64_t *slot);
 
 #endif

@@ -9,10 +9,10 @@
 #include "binary/arch/effects.h"
 #include "binary/arch/trap.h"
 
-/* How far beyond a NULL check a place is sought that NULL does not reach. */
+/* Bytes after a NULL check searched for a place that NULL does not reach. */
 #define AFTER_NULL_CHECK 4
 
-/* A place that has been proven. */
+/* A proven place. */
 struct spot {
 	bool found;
 	bool null_filtered;
@@ -26,17 +26,17 @@ struct walk {
 	csh decoder;
 	cs_insn *instruction; /* the current one */
 	bool null_tested;     /* the flags say whether the first argument is NULL */
-	bool null_filtered;   /* NULL has left through a branch */
+	bool null_filtered;   /* NULL has left by a branch */
 	unsigned since_filter;
-	/* The registers that hold each argument, a bit for each number. */
+	/* For each argument, the registers that hold it, a bit per number. */
 	uint32_t holders[EFFECT_MAX_ARGUMENTS];
-	struct spot emulated; /* best: costs one trap everywhere */
+	struct spot emulated; /* best: one trap on every kernel */
 	struct spot nop;      /* one trap on newer kernels, two on older ones */
-	struct spot usable;   /* the first place that the kernel accepts and that does no harm */
-	char stopped[80];     /* why the walk went no further */
+	struct spot usable;   /* the first harmless place that the kernel accepts */
+	char stopped[80];     /* why the walk ended */
 };
 
-/* Whether NULL leaves by the current instruction. */
+/* Returns whether NULL leaves by the current instruction. */
 static bool is_null_branch(const struct walk *walk)
 {
 	enum null_check check = effect_null_check(walk->instruction);
@@ -58,9 +58,9 @@ static bool decode_next(struct walk *walk, const uint8_t **code, size_t *left, u
 }
 
 /*
- * Whether later code jumps back to `offset` or before it, so that one call can pass it twice. A
- * jump to the entry itself is a new call in effect: it would fire a probe at the entry as well.
- * Data between instructions can only make up jumps, which keeps the probe where it is.
+ * Returns whether later code jumps back to `offset` or before it, so that one call can pass it
+ * twice. A jump to the entry itself is in effect a new call: it would fire a probe at the entry as
+ * well. Data between instructions can only add false jumps, which keep the probe at the entry.
  */
 static bool is_in_loop(const struct walk *outer, uint32_t offset)
 {
@@ -98,7 +98,7 @@ static void spot_take(struct walk *walk, struct spot *spot)
 	instruction_text(walk->instruction, spot->text, sizeof(spot->text));
 }
 
-/* Always false. The first reason is the one that counts. */
+/* Always returns false. Only the first reason is kept. */
 static bool stop(struct walk *walk, const char *why)
 {
 	char text[32];
@@ -110,7 +110,7 @@ static bool stop(struct walk *walk, const char *why)
 	return false;
 }
 
-/* Keeps the current instruction, which has been reached with everything intact, if it serves. */
+/* Records the current instruction, reached with everything intact, if it is suitable. */
 static void consider(struct walk *walk, enum trap_kind trap)
 {
 	uint32_t offset = (uint32_t)walk->instruction->address;
@@ -131,7 +131,7 @@ static void consider(struct walk *walk, enum trap_kind trap)
 		spot_take(walk, &walk->emulated);
 }
 
-/* Effect of the current instruction on the arguments; why it loses one, or NULL. */
+/* Applies the current instruction to the arguments. Returns why one is lost, or NULL. */
 static const char *follow_arguments(struct walk *walk)
 {
 	const struct placement_request *request = walk->request;
@@ -155,7 +155,7 @@ static const char *follow_arguments(struct walk *walk)
 	return request->returns ? effect_on_return(walk->instruction, written) : NULL;
 }
 
-/* Goes past the current instruction; false when nothing can be proven beyond it. */
+/* Passes the current instruction. Returns false if nothing can be proven beyond it. */
 static bool pass(struct walk *walk)
 {
 	enum effect effect = effect_of(walk->instruction);
@@ -177,7 +177,10 @@ static bool pass(struct walk *walk)
 	return true;
 }
 
-/* An emulated place is final, but for the NULL check itself: right behind it NULL costs nothing. */
+/*
+ * Returns whether the search may end: at an emulated place, unless it is the NULL check itself,
+ * just after which NULL costs nothing.
+ */
 static bool is_settled(struct walk *walk)
 {
 	if (!walk->emulated.found)
@@ -203,7 +206,7 @@ static void walk_prologue(struct walk *walk)
 			 left ? "undecodable code" : "the code known ends", (size_t)address);
 }
 
-/* Where the arguments are there: in their own registers if they can be. */
+/* Reports the registers of the arguments: their own, if possible. */
 static void tell_registers(const struct placement_request *request, const struct spot *spot,
 			   struct placement *placement)
 {
@@ -218,7 +221,7 @@ static void tell_registers(const struct placement_request *request, const struct
 	}
 }
 
-/* From what the walk found to an answer: emulated, else a nop, else the entry, else anything. */
+/* Chooses among the places found: an emulated one, else a nop, else the entry, else any. */
 static void conclude(const struct walk *walk, struct placement *placement)
 {
 	const size_t room = sizeof(placement->reason);

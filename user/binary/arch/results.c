@@ -12,7 +12,7 @@
 #include "binary/arch/trap.h"
 #include "leakmon_abi.h"
 
-/* How far back from a `ret` a place is sought. */
+/* Steps searched back from a `ret`. */
 #define MAX_DEPTH 48
 
 struct search {
@@ -22,14 +22,14 @@ struct search {
 	VEC(struct result_site) found; /* of one return */
 };
 
-/* The knowledge in front of a step: where the result is, and how far up the return address. */
+/* The state before a step: the result's register, and the distance up to the return address. */
 struct trail {
 	int number;
 	int words;
 	unsigned depth;
 };
 
-/* Goes back over straight code; false when straight code does not determine it. */
+/* Steps back over straight code. Returns false if it does not determine the result's place. */
 static bool pass_back(const struct search *search, struct trail *trail)
 {
 	const cs_insn *instruction = search->code->instruction;
@@ -56,7 +56,7 @@ static bool add_site(struct search *search, const struct result_site *wanted)
 
 	for (size_t i = 0; i < search->found.count; i++) {
 		if (search->found.items[i].vaddr == wanted->vaddr)
-			return false; /* both sides of a branch: one place does not know which */
+			return false; /* either side of a branch may lead here */
 	}
 	site = vec_push(&search->found);
 	if (site)
@@ -64,7 +64,7 @@ static bool add_site(struct search *search, const struct result_site *wanted)
 	return site != NULL;
 }
 
-/* The kernel emulates the decoded step: the probe may stand there. `taken`: by its jump. */
+/* The kernel emulates the decoded step: a probe may be placed here. `taken`: by its jump. */
 static bool stop_at(struct search *search, const struct step *step, bool taken,
 		    const struct trail *trail)
 {
@@ -75,9 +75,9 @@ static bool stop_at(struct search *search, const struct step *step, bool taken,
 				   .emulated = true};
 
 	if (step->kind == STEP_CALL)
-		return false; /* it is what makes the result */
+		return false; /* it produces the result */
 	if (step->kind == STEP_BRANCH) {
-		/* A branch to the next instruction has but one side. */
+		/* Both sides of a branch to the next instruction are the same. */
 		if (step->target == step->vaddr + step->size)
 			return false;
 		site.condition = effect_condition(instruction, taken);
@@ -92,7 +92,7 @@ static bool stop_at(struct search *search, const struct step *step, bool taken,
 
 static bool search_back(struct search *search, uint64_t vaddr, struct trail trail);
 
-/* One way to come to the step before. */
+/* Searches one predecessor of a step. */
 static bool search_step(struct search *search, const struct step *step, bool taken,
 			struct trail trail)
 {
@@ -107,7 +107,7 @@ static bool search_step(struct search *search, const struct step *step, bool tak
 	return search_back(search, step->vaddr, trail);
 }
 
-/* Every way to come to `vaddr`: true when each has its place. */
+/* Searches all predecessors of `vaddr`. Returns true if each has its place. */
 static bool search_back(struct search *search, uint64_t vaddr, struct trail trail)
 {
 	bool complete = vaddr != search->entry && ++trail.depth <= MAX_DEPTH, any = false;
@@ -144,7 +144,9 @@ static bool is_emulated(const struct search *search, const struct step *step)
 	       trap_classify(instruction->bytes, instruction->size) == TRAP_EMULATED;
 }
 
-/* The places of one return, or the `ret` itself: there is none better if that is emulated. */
+/*
+ * Adds the places of one return, or the `ret` itself if the kernel emulates it, which is optimal.
+ */
 static int take_return(struct search *search, const struct step *step, struct results *results)
 {
 	const struct result_site at_return = {.vaddr = step->vaddr,

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the result of a function is known, without a return probe.
+ * Finds places where a function's result is known, without a return probe.
  *
- * A function that may throw (operator new) must not carry a return probe: an exception that meets
+ * A function that may throw (operator new) must not carry a return probe: an exception that reaches
  * the kernel's return trampoline ends the process. Plain probes do no harm, but the obvious place,
- * `ret`, is single-stepped, which costs five times a plain hit or more. Mostly a cheaper place can
- * be proven: an emulated instruction (a conditional branch, a jump, a push) from which nothing but
- * straight code leads to the `ret`, while the result already lies in a register. Of a branch only
- * one side does, and the probe's program asks the flags which side will be taken.
+ * `ret`, is single-stepped, which costs at least five times a plain hit. Usually a cheaper place
+ * can be proven: an emulated instruction (a conditional branch, a jump, a push) from which only
+ * straight code leads to the `ret`, while the result is already in a register. If only one side of
+ * a branch leads there, the probe's program tests the flags.
  *
- * How: the control flow is followed from the entry, through jumps out of the function as well (tail
- * calls, also through the PLT into the same file); then from each `ret` backwards, along every
- * path, up to the first emulated instruction. On the way the result may be moved from register to
- * register, and what is popped is counted, so that the place of the return address is known. A path
- * that cannot be proven gives its `ret` itself. What cannot be followed at all gives nothing, with
- * the reason: then the function is not probed.
+ * Method: the control flow is followed from the entry, also through jumps out of the function (tail
+ * calls, including those through the PLT into the same file); then from each `ret` backwards, along
+ * every path, to the first emulated instruction. On the way moves of the result between registers
+ * are followed, and popped words are counted, so that the place of the return address is known. A
+ * path that cannot be proven uses its `ret` itself. If the control flow cannot be followed at all,
+ * there are no places, with a reason: then the function is not probed.
  *
- * Code of one function may be shared by others; the program compares the place of the return
- * address with that of the call that is pending.
+ * Functions may share code; the program compares the place of the return address with that of the
+ * pending call.
  */
 #ifndef LEAKMON_ARCH_RESULTS_H
 #define LEAKMON_ARCH_RESULTS_H
@@ -30,16 +30,16 @@
 
 struct result_site {
 	uint64_t vaddr;
-	uint8_t number;	   /* of the register that holds the result, as the processor encodes it */
+	uint8_t number;	   /* of the result's register, as the processor encodes it */
 	uint8_t condition; /* 0: always; else 1 + a conditional branch's, as it encodes it */
-	uint16_t words;	   /* by which the stack pointer is lower than at the entry */
+	uint16_t words;	   /* distance of the stack pointer below its value at the entry */
 	bool emulated;
 };
 
 enum results_kind {
 	RESULTS_FOUND,
-	RESULTS_COME_BACK, /* every path that returns calls a function that is probed itself */
-	RESULTS_UNKNOWN,   /* see the reason */
+	RESULTS_COME_BACK, /* every path that returns calls another probed function */
+	RESULTS_UNKNOWN,   /* unknown: see the reason */
 };
 
 struct results {
@@ -50,8 +50,10 @@ struct results {
 
 struct results_request {
 	uint64_t entry;
-	/* Whether a call of this target (by address, or by name alone) gives a block by itself.
-	 * control_flow_follow() with `through` does not ask. */
+	/*
+	 * Returns whether a call of this target (by address, or by name alone) is itself probed.
+	 * control_flow_follow() with `through` does not ask.
+	 */
 	bool (*is_probed)(const struct code_target *target, void *context);
 	void *context;
 };
@@ -60,11 +62,11 @@ struct results_request {
 #define RESULTS_MAX_SITES 64
 #define RESULTS_MAX_WORDS 4096
 
-/* 0 or -ENOMEM. The caller frees *results. */
+/* Finds the places of a function. Returns 0 or -ENOMEM. The caller frees *results. */
 int results_find(struct code *code, const struct results_request *request, struct results *results);
 void results_free(struct results *results);
 
-/* The part of the attach cookie that says where the result is (include/leakmon_abi.h). */
+/* Returns the part of the attach cookie that locates the result (include/leakmon_abi.h). */
 uint64_t result_cookie(const struct result_site *site);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Probes that programs carry (USDT), as far as the processor has a say in them: how their notes
- * write down where an argument is, and what instruction stands where the probe goes. Source of the
- * notation: "User Space Probe Implementation" of SystemTap, and the assembler's operands.
+ * The processor's part of probes that programs carry (USDT): the notation of argument places in
+ * their notes, and the instruction at a probe. Source of the notation: "User Space Probe
+ * Implementation" of SystemTap, and the assembler's operands.
  */
 #ifndef LEAKMON_ARCH_USDT_H
 #define LEAKMON_ARCH_USDT_H
@@ -14,28 +14,31 @@
 #include "leakmon_usdt.h"
 
 /*
- * One argument such as "-4@$7", "8@%reg", "8@16(%reg)". NULL, or why it cannot be read by a probe
- * (static text); *operand is untouched then. `text` needs no NUL.
+ * Parses one argument such as "-4@$7", "8@%reg", "8@16(%reg)". Returns NULL, or why a probe cannot
+ * read it (static text); *operand is then untouched. `text` needs no NUL.
  */
 const char *usdt_operand_read(const char *text, size_t length, struct lm_usdt_operand *operand);
 
-/* For usdt_place_read(). Passes a number; false: there is none, or it is too large. */
+/*
+ * Parses a number and moves *at past it, for usdt_place_read(). Returns false if there is none, or
+ * it is too large.
+ */
 bool usdt_take_number(const char **at, int64_t *number);
-/* Why an operand cannot be read. */
+/* The reason for a malformed operand. */
 extern const char usdt_malformed[];
 
 /*
- * The processor's part: the place behind "SIZE@", with its NUL. NULL, or why it cannot be read by a
- * probe (static text).
+ * The processor's part: parses the place after "SIZE@", NUL-terminated. Returns NULL, or why a
+ * probe cannot read it (static text).
  */
 const char *usdt_place_read(const char *at, struct lm_usdt_operand *operand);
 
-/* Whether an operand may name it. */
+/* Returns whether an operand may name this register. */
 bool usdt_has_register(uint8_t number);
 
 /*
- * Whether what stands at `code` does nothing, and may carry a probe without harm. NULL, or why not
- * (static text). `size` is how many bytes there are.
+ * Returns NULL if the instruction at `code` has no effect and may safely carry a probe, else why
+ * not (static text). `size` bytes are available.
  */
 const char *usdt_place_check(const uint8_t *code, size_t size);
 

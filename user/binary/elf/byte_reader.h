@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Reads numbers from a range of bytes that may be hostile. A read past the end, or a LEB128 number
- * of more than 10 bytes, gives 0, sets `failed` and leaves nothing to read: loops end, and one
- * check after several reads is enough.
+ * of more than 10 bytes, returns 0, sets `failed` and leaves no bytes: loops end, and one check
+ * after several reads is enough.
  */
 #ifndef LEAKMON_ELF_BYTE_READER_H
 #define LEAKMON_ELF_BYTE_READER_H
@@ -33,7 +33,7 @@ static inline void byte_reader_fail(struct byte_reader *reader)
 	reader->at = reader->end;
 }
 
-/* The `size` bytes that come next (passed over), or NULL. */
+/* Takes the next `size` bytes, or returns NULL. */
 static inline const uint8_t *byte_reader_take(struct byte_reader *reader, uint64_t size)
 {
 	const uint8_t *taken = reader->at;
@@ -46,7 +46,7 @@ static inline const uint8_t *byte_reader_take(struct byte_reader *reader, uint64
 	return taken;
 }
 
-/* A little-endian number of 1 to 8 bytes. */
+/* Takes a little-endian number of 1 to 8 bytes. */
 static inline uint64_t byte_reader_fixed(struct byte_reader *reader, size_t size)
 {
 	const uint8_t *bytes = byte_reader_take(reader, size);
@@ -66,7 +66,7 @@ static inline uint8_t byte_reader_u8(struct byte_reader *reader)
 	return *reader->at++;
 }
 
-/* DWARF 5, 7.6. Bits beyond the 64th are dropped. */
+/* Takes a LEB128 number (DWARF 5, 7.6). Bits beyond the 64th are dropped. */
 static inline uint64_t byte_reader_leb128(struct byte_reader *reader, bool is_signed)
 {
 	uint64_t value = 0;

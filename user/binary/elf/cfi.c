@@ -49,7 +49,7 @@ static bool saved_words(int64_t offset, __s8 *words)
 	return true;
 }
 
-/* A promise that callers do not need it counts as well. */
+/* Also if a rule states that callers do not need it. */
 static bool is_unsaved(const struct saved_rule *rule)
 {
 	return rule->place == SAVED_UNSPECIFIED || rule->place == SAVED_UNDEFINED ||
@@ -67,7 +67,7 @@ static bool fp_words(const struct cfa_rules *rules, __s8 *words)
 	return rules->cfa == CFA_FP_DEREF ? is_at(fp, SAVED_AT_FP, 0) : is_unsaved(fp);
 }
 
-/* A return address that a call left in a register: saved right above fp, alone, or still there. */
+/* A return address left in a register by the call: saved just above fp, alone, or still there. */
 static bool link_words(const struct cfa_rules *rules, struct lm_unwind_row *row)
 {
 	const struct saved_rule *ra = &rules->saved[SAVED_RA], *fp = &rules->saved[SAVED_FP];
@@ -210,8 +210,8 @@ struct saved_rule cfi_expression_saved(const struct cfi_abi *abi, const uint8_t 
 }
 
 /*
- * Effects of call frame instructions: DW_CFA_* of DWARF 5, 6.4.2 and 7.24, and the GNU ones of LSB
- * Core 5.0, 10.5.3.
+ * Call frame instructions: DW_CFA_* of DWARF 5, 6.4.2 and 7.24, and GNU extensions of LSB Core 5.0,
+ * 10.5.3.
  */
 
 #define CFI_MAX_REMEMBERED 64
@@ -222,12 +222,12 @@ struct cfi_machine {
 	struct eh_place place;
 	const struct eh_cie *cie;
 	const struct cfi_abi *abi;
-	const struct cfa_rules *initial; /* NULL: a CIE, which has nothing to restore */
-	struct row_builder *builder;	 /* NULL: a CIE, which has no place in the code */
+	const struct cfa_rules *initial; /* NULL: a CIE, which has no state to restore */
+	struct row_builder *builder;	 /* NULL: a CIE, which covers no code */
 	uint64_t location, end;
 	struct cfa_rules rules;
 	size_t remembered_count;
-	int error; /* of the builder */
+	int error; /* from the builder */
 	struct cfa_rules remembered[CFI_MAX_REMEMBERED];
 };
 
@@ -251,7 +251,7 @@ struct cfi_operands {
 };
 
 struct cfi_instruction {
-	/* False: it breaks DWARF's rules, or machine->error says why. */
+	/* Returns false if it breaks DWARF's rules, or sets machine->error. */
 	bool (*execute)(struct cfi_machine *machine, const struct cfi_operands *operands);
 	enum cfi_operand operands[2];
 };
@@ -261,7 +261,7 @@ static int64_t factored(const struct cfi_machine *machine, uint64_t value)
 	return (int64_t)(value * (uint64_t)machine->cie->data_alignment);
 }
 
-/* NULL for the registers that a walk does not need. */
+/* Returns NULL for registers that a walk does not need. */
 static struct saved_rule *saved_rule(const struct cfi_abi *abi, struct cfa_rules *rules,
 				     uint64_t number)
 {
@@ -345,7 +345,7 @@ static bool do_other(struct cfi_machine *machine, const struct cfi_operands *ope
 	return save(machine, operands->values[0], SAVED_OTHER, 0);
 }
 
-/* sp = CFA + 0 is the psABI's own rule, said aloud. */
+/* sp = CFA + 0 is the psABI's own rule, made explicit. */
 static bool do_val_offset(struct cfi_machine *machine, const struct cfi_operands *operands)
 {
 	bool usual = operands->values[0] == machine->abi->sp && !operands->values[1];
@@ -383,7 +383,7 @@ static bool do_remember(struct cfi_machine *machine, const struct cfi_operands *
 	return true;
 }
 
-/* The CFA comes back too, as every producer means it. */
+/* The CFA is restored, too, as all producers assume. */
 static bool do_restore_state(struct cfi_machine *machine, const struct cfi_operands *operands)
 {
 	(void)operands;
@@ -414,7 +414,7 @@ static bool do_def_cfa_sf(struct cfi_machine *machine, const struct cfi_operands
 	return true;
 }
 
-/* Changing half of a rule needs a rule of that kind (DWARF 5, 6.4.2.2). */
+/* Changing half of a rule requires a rule of that kind (DWARF 5, 6.4.2.2). */
 static bool do_def_cfa_register(struct cfi_machine *machine, const struct cfi_operands *operands)
 {
 	if (!cfa_is_register(machine->rules.cfa))
@@ -441,7 +441,7 @@ static bool do_def_cfa_expression(struct cfi_machine *machine, const struct cfi_
 	return true;
 }
 
-/* By the two highest bits of the opcode, where they are not 0. */
+/* By the two highest bits of the opcode, if not 0. */
 static const struct cfi_instruction primary[] = {
 	[DW_CFA_advance_loc >> 6] = {do_advance, {CFI_OPERAND_EMBEDDED}},
 	[DW_CFA_offset >> 6] = {do_offset, {CFI_OPERAND_EMBEDDED, CFI_OPERAND_ULEB}},
@@ -477,7 +477,7 @@ static const struct cfi_instruction instructions[CFI_EMBEDDED_MASK + 1] = {
 						 {CFI_OPERAND_ULEB, CFI_OPERAND_ULEB}},
 };
 
-/* NULL: not known. */
+/* Returns NULL if unknown. */
 static const struct cfi_instruction *cfi_instruction_of(const struct cfi_abi *abi, uint8_t opcode)
 {
 	const struct cfi_instruction *instruction =
@@ -541,7 +541,7 @@ static bool run(struct cfi_machine *machine)
 	return true;
 }
 
-/* Field by field: a struct literal would clear the stack for every function. */
+/* Field by field: a struct literal would clear the stack array for every function. */
 static void prepare(struct cfi_machine *machine, const struct eh_section *section,
 		    const struct eh_cie *cie, const struct eh_code *code)
 {

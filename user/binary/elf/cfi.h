@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How to find the caller's registers at one place in a function (DWARF 5, 6.4.1), as far as a walk
- * needs it: the CFA, the frame pointer, the stack pointer and the return address. And the unwind
- * row that says the same. Which registers these are, the section's ABI says (binary/elf/elf_abi.h).
+ * The rules for the caller's registers at one place in a function (DWARF 5, 6.4.1), as a walk needs
+ * them: the CFA, the frame pointer, the stack pointer and the return address; and the equivalent
+ * unwind row. The section's ABI (binary/elf/elf_abi.h) identifies these registers.
  */
 #ifndef LEAKMON_ELF_CFI_H
 #define LEAKMON_ELF_CFI_H
@@ -25,7 +25,7 @@ enum cfa_base {
 	CFA_OTHER_REGISTER, /* + offset: it may become sp or fp again */
 	CFA_SP_DEREF,	    /* *(sp + offset) */
 	CFA_FP_DEREF,	    /* *(fp + offset) */
-	CFA_PLT,	    /* the ABI's formula, with offset for its literal */
+	CFA_PLT,	    /* the ABI's formula, with offset as its literal */
 	CFA_OTHER_EXPRESSION,
 	CFA_MAX_,
 };
@@ -44,46 +44,46 @@ static inline bool cfa_is_register(enum cfa_base cfa)
 }
 
 /*
- * The row (its pc is 0) that says what `rules` say; LM_UNWIND_UNSUPPORTED when none does: offsets
- * that are no multiples of 8 or do not fit, a CFA from another register or expression, a return
- * address or sp where the ABI does not have them, fp in another register.
+ * Returns the row (with pc 0) equivalent to `rules`; LM_UNWIND_UNSUPPORTED if no row is: offsets
+ * that are not multiples of 8 or do not fit, a CFA from another register or expression, a return
+ * address or sp in an unusual place, fp in another register.
  *
  * `signal_frame` ('S' of the CIE) makes a LM_UNWIND_SIGNAL of rules that take the return address
  * from the ABI's signal frame; other rules keep their meaning, since any function may be marked so.
  *
- * LM_UNWIND_FP_DEREF with fp_words 0 stands for fp saved at *(fp): what gcc emits for
- * functions that realign their stack (DRAP) is
- *     DW_CFA_expression fp (DW_OP_breg<fp> 0); DW_CFA_def_cfa_expression (DW_OP_breg<fp> n;
- * DW_OP_deref).
+ * LM_UNWIND_FP_DEREF with fp_words 0 represents fp saved at *(fp): for functions that realign their
+ * stack (DRAP) gcc emits
+ *    DW_CFA_expression fp (DW_OP_breg<fp> 0);
+ *    DW_CFA_def_cfa_expression (DW_OP_breg<fp> n; DW_OP_deref).
  */
 struct lm_unwind_row cfi_row(const struct cfi_abi *abi, const struct cfa_rules *rules,
 			     bool signal_frame);
 
-/* Puts rows together from ranges that come in ascending order. */
+/* Assembles rows from ranges in ascending order. */
 
 #define UNWIND_MAX_ROWS (4u << 20)
 
 struct row_builder {
-	uint64_t base; /* address that rows count from */
-	uint64_t end;  /* what is covered up to now */
+	uint64_t base; /* rows count from this address */
+	uint64_t end;  /* end of the covered range */
 	VEC(struct lm_unwind_row) rows;
 };
 
 /*
- * `row` (its pc is ignored) holds for [start, end). What is covered already stays as it is, what
- * is left out in between becomes LM_UNWIND_NONE, and a row like the one before only extends it.
- * `end` must not be more than base + UINT32_MAX. 0; -EFBIG: over UNWIND_MAX_ROWS; -ENOMEM.
+ * Adds `row` (its pc is ignored) for [start, end). Addresses already covered keep their rows, a gap
+ * becomes LM_UNWIND_NONE, and a row equal to the previous one extends it. `end` must not exceed
+ * base + UINT32_MAX. Returns 0; -EFBIG: over UNWIND_MAX_ROWS; -ENOMEM.
  */
 int row_builder_add(struct row_builder *builder, uint64_t start, uint64_t end,
 		    struct lm_unwind_row row);
 
-/* Closes the last range with a LM_UNWIND_NONE row, if there is any. Errors as above. */
+/* Ends the last range, if any, with a LM_UNWIND_NONE row. Errors as row_builder_add(). */
 int row_builder_finish(struct row_builder *builder);
 
-/* The few DWARF expressions in .eh_frame that compilers and linkers really emit. */
+/* The few DWARF expressions that compilers and linkers actually emit in .eh_frame. */
 
 /*
- * DW_CFA_def_cfa_expression: sets base and offset of the CFA.
+ * Applies DW_CFA_def_cfa_expression: sets base and offset of the CFA.
  *   breg<sp> n, deref    CFA_SP_DEREF
  *   breg<fp> n, deref    CFA_FP_DEREF
  *   the ABI's formula    CFA_PLT, with its literal as offset
@@ -92,23 +92,23 @@ int row_builder_finish(struct row_builder *builder);
 void cfi_expression_cfa(const struct cfi_abi *abi, const uint8_t *bytes, size_t size,
 			struct cfa_rules *rules);
 
-/* DW_CFA_expression: breg<fp> n and breg<sp> n are places; all others SAVED_OTHER. */
+/* Applies DW_CFA_expression: breg<fp> n and breg<sp> n become places; all others SAVED_OTHER. */
 struct saved_rule cfi_expression_saved(const struct cfi_abi *abi, const uint8_t *bytes,
 				       size_t size);
 
-/* Runs the call frame instructions of CIEs and FDEs (DWARF 5, 6.4.2, and the GNU ones). */
+/* Runs the call frame instructions of CIEs and FDEs (DWARF 5, 6.4.2, and GNU extensions). */
 
 /*
- * The rules that a CIE's instructions set up for its FDEs. False: they cannot be understood, and
- * so neither can any FDE of this CIE; *rules is then untouched.
+ * Computes the rules that a CIE's instructions set up for its FDEs. Returns false if these are not
+ * understood, and so neither is any FDE of this CIE; *rules is then untouched.
  */
 bool cfi_run_cie(const struct eh_section *section, const struct eh_cie *cie,
 		 struct cfa_rules *rules);
 
 /*
- * Adds the rows of one FDE. From an instruction on that is unknown, cut off, goes backwards or
- * breaks DWARF's rules, the rest of the function is LM_UNWIND_UNSUPPORTED.
- * `initial` NULL: all of it is. 0, or what row_builder_add returns.
+ * Adds the rows of one FDE. From an instruction on that is unknown, truncated, goes backwards or
+ * breaks DWARF's rules, the rest of the function is LM_UNWIND_UNSUPPORTED. `initial` NULL: all of
+ * it is. Returns as row_builder_add().
  */
 int cfi_run_fde(const struct eh_section *section, const struct eh_cie *cie,
 		const struct eh_fde *fde, const struct cfa_rules *initial,

@@ -44,7 +44,7 @@ static int failure(lzma_ret result)
 	return result == LZMA_MEMLIMIT_ERROR ? -EFBIG : -EBADMSG;
 }
 
-/* Takes all of the stream's input; 0: more is wanted; 1: that was the end. */
+/* Takes all of the stream's input. Returns 0: needs more; 1: end of the stream. */
 static int feed(lzma_stream *stream, struct buffer *output)
 {
 	while (true) {
@@ -118,7 +118,7 @@ int mini_debug_read(const struct elf_file *file, struct elf_symbols *symbols)
 	return error ? error : read_symbols(&buffer, file->abi, symbols);
 }
 
-/* elf.h knows it from glibc 2.37. */
+/* Defined in elf.h from glibc 2.37 on. */
 #define COMPRESSED_ZSTD 2
 
 static bool starts_with(const char *text, const char *prefix)
@@ -126,7 +126,7 @@ static bool starts_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* SHF_COMPRESSED (gABI, "Section Compression"): a header with the size to come. */
+/* SHF_COMPRESSED (gABI, "Section Compression"): a header with the uncompressed size. */
 static int compressed_size(const struct elf_file *file, const struct elf_section *section,
 			   uint64_t *size)
 {
@@ -144,7 +144,7 @@ static int compressed_size(const struct elf_file *file, const struct elf_section
 	return 0;
 }
 
-/* GNU's older way: named .zdebug_*, "ZLIB", then the size to come, big-endian. */
+/* GNU's older way: named .zdebug_*, "ZLIB", then the uncompressed size, big-endian. */
 static int zdebug_size(const struct elf_file *file, const struct elf_section *section,
 		       uint64_t *size)
 {
@@ -158,7 +158,7 @@ static int zdebug_size(const struct elf_file *file, const struct elf_section *se
 	return 0;
 }
 
-/* 0 when libdw may read all of them. */
+/* Returns 0 if libdw may read all of them. */
 static int check_sizes(const struct elf_file *file, const struct elf_sections *sections)
 {
 	uint64_t total = 0;
@@ -238,7 +238,9 @@ int debug_sections_check(int fd, const struct elf_abi *abi, struct debug_link *l
 	return error ? error : check_sections(&file, &sections, link);
 }
 
-/* The section starts with the name, NUL-terminated; a checksum follows, which build-ids replace. */
+/*
+ * The section starts with the name, NUL-terminated; a checksum follows, which build-ids supersede.
+ */
 static void read_link_name(const struct elf_file *file, const struct elf_sections *sections,
 			   char name[NAME_MAX + 1])
 {

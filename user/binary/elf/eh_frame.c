@@ -111,7 +111,9 @@ static int read_bytes(const struct elf_file *file, uint64_t offset, uint64_t siz
 	return 0;
 }
 
-/* -ENOENT: no section header speaks of .eh_frame; *found_any: one does, whatever it says. */
+/*
+ * Returns -ENOENT if no section header names .eh_frame; sets *found_any if one does, valid or not.
+ */
 static int read_by_section(const struct elf_file *file, struct eh_section *section, bool *found_any)
 {
 	_cleanup_(elf_sections_free) struct elf_sections sections = {0};
@@ -140,7 +142,7 @@ static int find_program_header(const struct elf_file *file, Elf64_Phdr *found)
 	Elf64_Ehdr header;
 	int error = elf_file_read_exact(file, 0, &header, sizeof(header));
 
-	/* More headers than e_phnum holds: no executable has those. */
+	/* More headers than fit e_phnum: no executable has that many. */
 	if (!error && (header.e_phnum == PN_XNUM || header.e_phentsize != sizeof(*found)))
 		error = -ENOENT;
 	for (size_t i = 0; !error && i < header.e_phnum; i++) {
@@ -180,7 +182,7 @@ static int read_frame_pointer(const struct elf_file *file, uint64_t *address)
 	return eh_pointer_read(&reader, encoding, &place, address) ? 0 : -EBADMSG;
 }
 
-/* The part of the segment from `address` on that the file has. */
+/* Reads the part of the segment from `address` on that is in the file. */
 static int read_by_segment(const struct elf_file *file, struct eh_section *section)
 {
 	uint64_t address, offset;
@@ -232,7 +234,7 @@ struct parser {
 	const struct elf_abi *abi;
 	struct eh_place place;
 	struct eh_frame frame;
-	uint32_t last_cie; /* the next FDE's, most likely */
+	uint32_t last_cie; /* probably also the next FDE's */
 };
 
 _Static_assert(EH_MAX_BYTES <= UINT32_MAX, "offsets fit 32 bits");
@@ -247,7 +249,7 @@ static struct eh_code code_left(const struct parser *parser, const struct byte_r
 	return (struct eh_code){offset_of(parser, record->at), (uint32_t)byte_reader_left(record)};
 }
 
-/* The letters after 'z'. An unknown one ends them: the length of its data is not known. */
+/* Parses the letters after 'z'. An unknown one ends them: the length of its data is unknown. */
 static bool parse_augmentation(const struct parser *parser, const char *letters,
 			       struct byte_reader *data, struct eh_cie *cie)
 {
@@ -355,7 +357,7 @@ static bool parse_fde(const struct parser *parser, struct byte_reader *record, s
 	return !record->failed;
 }
 
-/* `id` is the distance back from itself to the CIE. */
+/* `id` is the distance back from its own offset to the CIE. */
 static int add_fde(struct parser *parser, uint32_t id_offset, uint32_t id,
 		   struct byte_reader *record)
 {
@@ -373,7 +375,7 @@ static int add_fde(struct parser *parser, uint32_t id_offset, uint32_t id,
 	return 0;
 }
 
-/* The CIE pointer has 4 bytes also after an extended length (LSB Core 5.0, 10.6.1.1). */
+/* The CIE pointer has 4 bytes even after an extended length (LSB Core 5.0, 10.6.1.1). */
 static int add_record(struct parser *parser, uint32_t offset, struct byte_reader *record)
 {
 	uint32_t id_offset = offset_of(parser, record->at);
@@ -389,7 +391,7 @@ static int parse_records(const struct eh_section *section, struct parser *parser
 	struct byte_reader reader = byte_reader(section->bytes, section->size), record;
 	int error = 0;
 
-	/* Less than a length is padding. */
+	/* A rest shorter than a length is padding. */
 	while (!error && byte_reader_left(&reader) >= 4) {
 		uint32_t offset = offset_of(parser, reader.at);
 		uint64_t length = byte_reader_fixed(&reader, 4);

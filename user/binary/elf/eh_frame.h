@@ -11,24 +11,24 @@
 #include "binary/elf/byte_reader.h"
 #include "binary/elf/elf_file.h"
 
-/* Where the bytes that are read belong in the file's address space. */
+/* The position of the bytes in the file's address space. */
 struct eh_place {
-	const uint8_t *bytes; /* the first one of the section */
+	const uint8_t *bytes; /* the section's first byte */
 	uint64_t address;     /* its virtual address */
 };
 
 /*
- * Reads a pointer. Relative to its own place, to the start of the section (datarel, as in
- * .eh_frame_hdr) or absolute; 0 is NULL whatever it is relative to, as in libgcc. An indirect
- * pointer gives the address of the pointer. False: an encoding without meaning here, or the bytes
- * ended.
+ * Reads a pointer: relative to its own place, to the start of the section (datarel, as in
+ * .eh_frame_hdr) or absolute; 0 is always NULL, as in libgcc. An indirect pointer yields the
+ * address of the pointer. Returns false for an encoding without meaning here, or at the end of the
+ * bytes.
  */
 bool eh_pointer_read(struct byte_reader *reader, uint8_t encoding, const struct eh_place *place,
 		     uint64_t *value);
 
 /*
- * Can addresses of code in .eh_frame be encoded so? Absolute or relative to their own place: for
- * datarel there libgcc knows no base.
+ * Returns whether this encoding is valid for code addresses in .eh_frame: absolute or relative to
+ * their own place, because libgcc has no base for datarel there.
  */
 bool eh_pointer_fits_code(uint8_t encoding);
 
@@ -40,37 +40,37 @@ struct eh_section {
 	const struct elf_abi *abi; /* borrowed: the file's */
 	uint8_t *bytes;		   /* owned */
 	size_t size;
-	uint64_t address; /* of the first byte, in the file's own numbering */
+	uint64_t address; /* of the first byte, in the file's own addresses */
 	/*
-	 * The size comes from a section header. Otherwise it is what the segment still holds, and
-	 * only the terminator marks the end of the frames.
+	 * The size is from a section header. Otherwise it is the rest of the segment, and only the
+	 * terminator marks the end of the frames.
 	 */
 	bool exact;
 };
 
 /*
- * By its section header; in a file without one, by the eh_frame_ptr of PT_GNU_EH_FRAME
- * (LSB Core 5.0, 10.6.2). 0; -ENOENT: there is none (or it is compressed, or left out as in debug
- * files); -EFBIG: more than EH_MAX_BYTES; -EBADMSG; -EIO; -ENOMEM. *section untouched on error.
+ * Reads it by its section header; in a file without one, by the eh_frame_ptr of PT_GNU_EH_FRAME
+ * (LSB Core 5.0, 10.6.2). Returns 0; -ENOENT: none (or compressed, or left out as in debug files);
+ * -EFBIG: more than EH_MAX_BYTES; -EBADMSG; -EIO; -ENOMEM. *section is untouched on error.
  */
 int eh_section_read(const struct elf_file *file, struct eh_section *section);
 void eh_section_free(struct eh_section *section);
 
 /*
- * The records of .eh_frame: which function (FDE) has which instructions under which common
- * conditions (CIE). Source of the format: LSB Core 5.0, 10.6.1; DWARF 5, 6.4.1.
+ * The records of .eh_frame: the instructions of each function (FDE) and the settings that functions
+ * share (CIE). Source of the format: LSB Core 5.0, 10.6.1; DWARF 5, 6.4.1.
  */
 
 #define EH_MAX_CIES (1u << 18)
 #define EH_MAX_FDES (4u << 20)
 
-/* Call frame instructions, as a part of the section's bytes. */
+/* Call frame instructions, as a range of the section's bytes. */
 struct eh_code {
 	uint32_t offset, size;
 };
 
 struct eh_cie {
-	uint32_t offset; /* of its record: what an FDE points at */
+	uint32_t offset; /* of its record; FDEs refer to it */
 	struct eh_code code;
 	uint64_t code_alignment;
 	int64_t data_alignment;
@@ -87,16 +87,15 @@ struct eh_fde {
 
 struct eh_frame {
 	VEC(struct eh_cie) cies; /* ascending offset */
-	VEC(struct eh_fde) fdes; /* in the order of the section */
+	VEC(struct eh_fde) fdes; /* in section order */
 };
 
 /*
- * One pass over the section, linear in its size. Passed over in silence: an FDE with a CIE that is
- * not one of the records before it, or is of a kind we do not know, or whose range is empty, NULL
- * or wraps around. Zero-length records end the frames, but only where the section's size is not
- * exact: linkers leave terminators in the middle.
- * 0; -EBADMSG: a record reaches beyond the section; -EFBIG: more than EH_MAX_*; -ENOMEM.
- * *frame is untouched on error.
+ * Parses the section in one pass, linear in its size. Silently skips an FDE whose CIE is not an
+ * earlier record or of an unknown kind, or whose range is empty, NULL or wraps around. Zero-length
+ * records end the frames only if the section's size is not exact: linkers leave terminators in the
+ * middle. Returns 0; -EBADMSG: a record extends beyond the section; -EFBIG: more than EH_MAX_*;
+ * -ENOMEM. *frame is untouched on error.
  */
 int eh_frame_parse(const struct eh_section *section, struct eh_frame *frame);
 void eh_frame_free(struct eh_frame *frame);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The numbers that a processor's ABI fixes in ELF files. A reader gets them as an argument: the row
- * of the machine that leakmon runs on is machine_abi (binary/arch/machine.h).
+ * The constants of a processor's ABI in ELF files. A reader gets them as an argument: those of the
+ * machine that leakmon runs on are machine_abi (binary/arch/machine.h).
  */
 #ifndef LEAKMON_ELF_ELF_ABI_H
 #define LEAKMON_ELF_ELF_ABI_H
@@ -12,10 +12,10 @@
 
 struct lm_frame_abi;
 
-/* Where a register of the caller is, by call frame information. */
+/* A place of a caller's register, by call frame information. */
 enum saved_place {
-	SAVED_UNSPECIFIED, /* the ABI's default: fp and a link register are unchanged, sp is the CFA
-			    */
+	/* the ABI's default: fp and a link register are unchanged, sp is the CFA */
+	SAVED_UNSPECIFIED,
 	SAVED_UNDEFINED,
 	SAVED_SAME,
 	SAVED_AT_CFA, /* *(CFA + offset) */
@@ -32,11 +32,11 @@ struct saved_rule {
 /* The CFA in a stub of the procedure linkage table: an expression that linkers write. */
 struct cfi_plt_formula {
 	const uint8_t *bytes;
-	size_t size;	/* 0: stubs need none */
-	size_t literal; /* place of the DW_OP_lit0..15 that becomes the row's offset */
+	size_t size;	/* 0: stubs need no formula */
+	size_t literal; /* index of the DW_OP_lit0..15 that becomes the row's offset */
 };
 
-/* One instruction of 4 bytes, and the row that holds while it is the next one to run. */
+/* One instruction of 4 bytes, and the row that holds while it is the next to run. */
 struct cfi_bare_word {
 	uint32_t value, mask; /* the bits of `value` in `mask`; 0, 0: any */
 	uint8_t kind;	      /* as in struct lm_unwind_row */
@@ -45,18 +45,18 @@ struct cfi_bare_word {
 
 #define CFI_BARE_WORDS 5
 
-/* Code that nothing describes: where these words follow each other, their rows hold. */
+/* Code without unwind information: where these words occur in sequence, their rows hold. */
 struct cfi_bare_code {
 	struct cfi_bare_word words[CFI_BARE_WORDS];
 	size_t count;
 };
 
 /*
- * Code that is known by its bytes, in files of one compiler; its row holds from `before` bytes
- * before them to their end. The first CFI_ANCHOR_BYTES are all in the mask.
+ * Code recognised by its bytes, in files of one compiler; its row holds from `before` bytes before
+ * them to their end. The mask covers the first CFI_ANCHOR_BYTES fully.
  */
 struct cfi_known_code {
-	const char *section; /* files without a section of that name have no such code */
+	const char *section; /* only files with a section of that name have such code */
 	const uint8_t *bytes, *mask;
 	size_t size;
 	uint8_t before;
@@ -69,8 +69,8 @@ struct cfi_known_code {
 /* Call frame information (.eh_frame). Registers are DWARF numbers below 32. */
 struct cfi_abi {
 	uint8_t sp, fp;
-	uint8_t return_column; /* stands for the return address */
-	uint8_t no_effect;     /* an opcode of the ABI's own that moves no register; 0: none */
+	uint8_t return_column; /* the column of the return address */
+	uint8_t no_effect;     /* an ABI-specific opcode that moves no register; 0: none */
 	const struct lm_frame_abi *frame;
 	struct saved_rule signal_return; /* of the return address in the kernel's signal frame */
 	struct cfi_plt_formula plt;
@@ -83,7 +83,7 @@ struct cfi_abi {
 /*
  * Thread-locals (Drepper, "ELF Handling For Thread-Local Storage", 3.4). In variant II the modules'
  * blocks lie below the thread pointer, and glibc's struct pthread begins at it. In variant I they
- * lie above, behind a head, and struct pthread ends where the head begins: at the thread pointer.
+ * lie above, after a head, and struct pthread ends where the head begins: at the thread pointer.
  */
 struct tls_abi {
 	bool is_variant_1;

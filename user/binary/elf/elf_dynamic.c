@@ -92,7 +92,10 @@ static int highest_bucket(const struct elf_file *file, uint64_t offset, uint32_t
 	return 0;
 }
 
-/* The last chain ends at the entry with its lowest bit set; *count comes in as its first symbol. */
+/*
+ * Finds the last chain's end, the entry with its lowest bit set; *count comes in as the chain's
+ * first symbol.
+ */
 static int follow_last_chain(const struct elf_file *file, uint64_t offset, uint64_t *count)
 {
 	uint32_t chunk[1024];
@@ -116,8 +119,8 @@ static int follow_last_chain(const struct elf_file *file, uint64_t offset, uint6
 
 /*
  * DT_GNU_HASH has no count: it is the end of the chain that starts last. Layout: nbuckets,
- * symoffset, bloom_size, bloom_shift; bloom[bloom_size] of 8 bytes; buckets[nbuckets]; chains,
- * the first of which belongs to symbol symoffset.
+ * symoffset, bloom_size, bloom_shift; bloom[bloom_size] of 8 bytes; buckets[nbuckets]; chains, the
+ * first of which belongs to symbol symoffset.
  */
 static int count_by_gnu_hash(const struct elf_file *file, uint64_t offset, uint64_t *count)
 {
@@ -180,7 +183,7 @@ bool elf_is_static(const struct elf_file *file)
 
 	if (!file->dynamic_size)
 		return file->type == ET_EXEC;
-	/* -ENOENT: it has no symbol table, which does not matter here. */
+	/* -ENOENT, no symbol table, does not matter here. */
 	if (read_dynamic(file, &dynamic) && !dynamic.flags)
 		return false;
 	return dynamic.flags & DF_1_PIE && !dynamic.needs_libraries;

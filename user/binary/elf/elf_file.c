@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "binary/elf/elf_abi.h"
 
-/* Bytes of an ELF file, wherever it is. */
+/* Reads bytes of an ELF file, from memory or a descriptor. */
 
 ssize_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buffer, size_t size)
 {
@@ -122,10 +122,12 @@ static int elf_build_id_from_section(struct elf_file *file)
 struct section_headers {
 	Elf64_Shdr *items;
 	size_t count;
-	uint32_t names; /* index of the section that holds the names */
+	uint32_t names; /* index of the section with the names */
 };
 
-/* Section 0 takes what does not fit the ELF header (gABI, ELF header, e_shnum and e_shstrndx). */
+/*
+ * Section 0 holds values too large for the ELF header (gABI, ELF header, e_shnum and e_shstrndx).
+ */
 static int count_headers(const struct elf_file *file, const Elf64_Ehdr *header,
 			 struct section_headers *headers)
 {
@@ -272,7 +274,7 @@ static int read_header(struct elf_file *file, Elf64_Ehdr *header)
 	    header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
 	    header->e_machine != file->abi->machine)
 		return -ENOEXEC;
-	/* ET_REL is what dwz makes of the debug information that several files share. */
+	/* dwz writes the debug information that several files share as ET_REL. */
 	if (header->e_type != ET_EXEC && header->e_type != ET_DYN && header->e_type != ET_REL)
 		return -ENOEXEC;
 	file->type = header->e_type;
@@ -280,7 +282,7 @@ static int read_header(struct elf_file *file, Elf64_Ehdr *header)
 	return 0;
 }
 
-/* With 0xffff headers or more, their number is in section 0 (gABI, ELF header, e_phnum). */
+/* 0xffff headers or more are counted in section 0 (gABI, ELF header, e_phnum). */
 static int count_program_headers(const struct elf_file *file, const Elf64_Ehdr *header,
 				 size_t *count)
 {
@@ -322,7 +324,7 @@ static int add_segment(struct elf_file *file, const Elf64_Phdr *program)
 	return 0;
 }
 
-/* One that lies about itself has none. */
+/* An inconsistent PT_TLS is ignored. */
 static void take_thread_locals(struct elf_file *file, const Elf64_Phdr *program)
 {
 	uint64_t alignment = program->p_align ? program->p_align : 1, ignored;

@@ -7,15 +7,15 @@
 #include "base/search.h"
 
 #define CHUNK_WORDS 8192
-#define BYTES_MAX (64ull << 20) /* of one segment */
-#define VALUE_MIN (1u << 16)	/* below it nothing is mapped */
+#define BYTES_MAX (64ull << 20) /* per segment */
+#define VALUE_MIN (1u << 16)	/* nothing is mapped below it */
 
 struct reading {
 	const struct elf_file *file;
 	struct elf_numbers *numbers;
 };
 
-/* A program at fixed addresses has those of its own variables. */
+/* A program at fixed addresses contains addresses of its own variables. */
 static bool is_own(const struct elf_file *file, uint64_t value)
 {
 	for (size_t i = 0; i < file->segments.count; i++) {

@@ -14,7 +14,7 @@
 #define MAX_NAME_BYTES 4096
 #define MAX_NAMES_BYTES (256u << 20)
 #define MAX_UNDERSCORES 16
-/* How many inner symbols are stepped over to find the one around them. */
+/* Inner symbols skipped to find the enclosing one. */
 #define MAX_NESTING 8
 
 static int binding_rank(const struct elf_symbol *symbol)
@@ -33,7 +33,10 @@ static int count_underscores(const char *name)
 {
 	int count = 0;
 
-	/* Prefix of glibc's internal names of its functions, each also under its plain name. */
+	/*
+	 * Prefix of glibc's internal names for its functions, each of which also has its plain
+	 * name.
+	 */
 	if (!strncmp(name, "__GI_", 5))
 		return MAX_UNDERSCORES;
 	while (count < MAX_UNDERSCORES && name[count] == '_')
@@ -53,7 +56,7 @@ static int compare_symbols(const void *left_pointer, const void *right_pointer)
 		order = !left->size - !right->size;
 	if (!order)
 		order = count_underscores(left->name) - count_underscores(right->name);
-	/* Any order will do from here on, as long as it is the same on every run. */
+	/* Any further order will do, if it is the same on every run. */
 	if (!order)
 		order = strncmp(left->name, right->name, 64);
 	return order;
@@ -77,7 +80,9 @@ static size_t name_length(const char *name)
 	return version ? (size_t)(version - name) : length;
 }
 
-/* Moves the best symbol of each address to the front; the number of them, and their names' size. */
+/*
+ * Moves the best symbol of each address to the front. Returns their number, and their names' size.
+ */
 static size_t keep_best(struct elf_symbols *symbols, size_t *names_size)
 {
 	struct elf_symbol *list = symbols->list.items;
@@ -135,7 +140,7 @@ void symbol_table_free(struct symbol_table *table)
 	*table = (struct symbol_table){0};
 }
 
-/* How many symbols start at or below address. */
+/* Returns the number of symbols that start at or below address. */
 static size_t count_up_to(const struct symbol_table *table, uint64_t address)
 {
 	return SORTED_BEFORE(symbol, table->symbols, table->count, symbol->address <= address);
@@ -150,7 +155,7 @@ const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_
 	for (; i > stop; i--) {
 		const struct symbol *symbol = &table->symbols[i - 1];
 
-		/* An unknown reach ends where the next symbol starts. */
+		/* A symbol without size ends where the next one starts. */
 		if (!symbol->size ? i == nearest : address - symbol->address < symbol->size)
 			return symbol;
 	}
@@ -165,8 +170,8 @@ struct reader {
 	const struct elf_file *file;
 	const struct elf_sections *sections;
 	struct elf_symbols *symbols;
-	uint64_t budget; /* bytes of tables that may still be read */
-	size_t tables;	 /* how many were read */
+	uint64_t budget; /* bytes of tables still allowed */
+	size_t tables;	 /* number of tables read */
 	enum symbol_choice choice;
 };
 
@@ -198,7 +203,7 @@ static bool is_function(const struct elf_file *file, const Elf64_Sym *symbol)
 	return false;
 }
 
-/* Data with a size: what is defined by address alone (_end, __bss_start) names no object. */
+/* Data with a size: a symbol with only an address (_end, __bss_start) names no object. */
 static bool is_object(const Elf64_Sym *symbol)
 {
 	if (symbol->st_shndx == SHN_UNDEF || !symbol->st_size ||
@@ -209,7 +214,7 @@ static bool is_object(const Elf64_Sym *symbol)
 	return symbol->st_value && ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT;
 }
 
-/* Whatever has an address. */
+/* Any symbol with an address. */
 static bool is_any(const Elf64_Sym *symbol)
 {
 	unsigned char type = ELF64_ST_TYPE(symbol->st_info);
@@ -233,7 +238,7 @@ static bool is_wanted(const struct reader *reader, const Elf64_Sym *symbol)
 	return false;
 }
 
-/* How far an unsized symbol can reach at most. */
+/* Returns the highest possible end of an unsized symbol. */
 static uint64_t limit_of(const struct reader *reader, const Elf64_Sym *symbol)
 {
 	const struct elf_segment *segment;
@@ -295,7 +300,7 @@ static int read_symbols(const struct reader *reader, const struct elf_symbol_pla
 	return error;
 }
 
-/* A truncated file gives the part that is there. */
+/* A truncated file yields the part that is present. */
 static int clamp_to_file(const struct elf_file *file, struct elf_symbol_place *place)
 {
 	if (place->offset >= file->size || place->strings_offset >= file->size)
@@ -328,7 +333,7 @@ static int read_table(struct reader *reader, struct elf_symbol_place place)
 	place.strings_size = (uint64_t)got;
 	strings[got] = '\0';
 	error = read_symbols(reader, &place, strings);
-	/* Kept on errors too: symbols that were taken already point into it. */
+	/* Kept on errors, too: symbols already taken point into it. */
 	reader->symbols->strings[reader->tables++] = TAKE_PTR(strings);
 	return error;
 }

@@ -10,28 +10,28 @@
 
 struct symbol {
 	uint64_t address;
-	uint32_t size; /* 0: reaches to the next symbol. Unsized ones get their section's rest. */
-	uint32_t name; /* place in symbol_table.names */
+	uint32_t size; /* 0: up to the next symbol. Unsized ones get the rest of their section. */
+	uint32_t name; /* offset in symbol_table.names */
 };
 
 struct symbol_table {
 	struct symbol *symbols; /* ascending, one per address */
 	size_t count;
-	char *names; /* NUL-terminated, one after the other; raw, without symbol versions */
+	char *names; /* NUL-terminated, consecutive; raw, without symbol versions */
 };
 
 /*
- * For several symbols at one address the best name stays: global before weak before local, sized
- * before unsized, fewer leading underscores. `symbols` is sorted in place, and may be freed after.
- * Names are cut at 4096 bytes; all together take at most 256 MiB (later ones are left out).
- * 0 or -ENOMEM (then *table is untouched).
+ * Builds the table. Of several symbols at one address the best name is kept: global before weak
+ * before local, sized before unsized, fewer leading underscores. `symbols` is sorted in place, and
+ * may be freed afterwards. Names are cut at 4096 bytes; all together take at most 256 MiB (later
+ * ones are left out). Returns 0 or -ENOMEM (then *table is untouched).
  */
 int symbol_table_build(struct elf_symbols *symbols, struct symbol_table *table);
 void symbol_table_free(struct symbol_table *table);
 
 /*
- * The function that holds `address`, or NULL: past the end of a sized symbol is no function, unless
- * another one around it holds the address.
+ * Returns the function that contains `address`, or NULL: there is no function past the end of a
+ * sized symbol, unless an enclosing one contains the address.
  */
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address);
 

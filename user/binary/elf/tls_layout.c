@@ -55,7 +55,7 @@ static const struct glibc_descriptor rows[] = {
 	{"_thread_db_dtv_t_pointer_val", FIELD(vector_pointer_at), 64, 1},
 	{"_thread_db_dtv_t_counter", FIELD(vector_counter_at), 64, 1},
 	{"_thread_db_sizeof_pthread", FIELD(thread_size), 0, 0},
-	/* An array that is described as one thing. */
+	/* An array described as a single element. */
 	{"_thread_db_pthread_specific", FIELD(keys_at), 64 * TLS_KEYS, 1},
 	{"_thread_db_pthread_key_data_data", FIELD(key_value_at), 64, 1},
 	{"_thread_db_rtld_global__dl_stack_used", FIELD(used_at), 128, 1},
@@ -115,7 +115,7 @@ uint64_t tls_program_distance(const struct tls_abi *abi, const struct elf_thread
 
 bool tls_layout_is_sound(const struct tls_layout *layout, const struct elf_abi *abi)
 {
-	/* From struct pthread, not from the thread pointer. */
+	/* Relative to struct pthread, not to the thread pointer. */
 	uint32_t vector_at = abi->tls.vector_at + (abi->tls.is_variant_1 ? layout->thread_size : 0);
 
 	return layout->heads_at && layout->slots_at <= TLS_LAYOUT_MAX &&

@@ -69,10 +69,10 @@ _Static_assert(ARRAY_SIZE(allocator_prefixes) == PREFIX_MAX_, "a row for every p
 #define ALL (JE | TC | MI)
 
 /*
- * ISO C11 7.22.3, C23 7.24.3, POSIX.1-2017, malloc(3) and what glibc keeps for old binaries
- * (cfree); jemalloc(3); gperftools' tcmalloc.h; mimalloc.h. C++17 21.6.2 under the names of the
- * Itanium C++ ABI. Of names that share an address the first row is shown. Left out: what only asks
- * (malloc_usable_size, nallocx, sallocx), and what gets its block from a function listed here
+ * ISO C11 7.22.3, C23 7.24.3, POSIX.1-2017, malloc(3) and glibc's compatibility functions (cfree);
+ * jemalloc(3); gperftools' tcmalloc.h; mimalloc.h. C++17 21.6.2 under the names of the Itanium C++
+ * ABI. Of names that share an address the first row is shown. Left out: pure queries
+ * (malloc_usable_size, nallocx, sallocx), and functions that get their block from one listed here
  * (mi_strdup, mi_new_realloc).
  */
 const struct allocator_function allocator_functions[] = {
@@ -224,7 +224,7 @@ static int compare_name(const void *name, const void *row)
 	return strcmp(name, allocator_functions[*(const uint8_t *)row].name);
 }
 
-/* The row called `name` that exists with one of these prefixes, or -ENOENT. */
+/* Returns the row called `name` that exists with one of these prefixes, or -ENOENT. */
 static int find_row(const struct allocator_index *index, const char *name, unsigned prefixes)
 {
 	const uint8_t *row = bsearch(name, index->rows, allocator_function_count,
@@ -263,7 +263,9 @@ bool allocator_is_operator(size_t function)
 	return !strncmp(allocator_functions[function].name, "_Z", 2);
 }
 
-/* 1 + the number of the register that holds the n-th argument, from 1; 0 when there is none. */
+/*
+ * Returns 1 + the number of the register that holds the n-th argument, from 1; 0 if there is none.
+ */
 static uint64_t operand(unsigned n, const uint8_t *registers)
 {
 	return n ? 1u + registers[n - 1] : 0;

@@ -13,12 +13,12 @@
 #include "binary/elf/elf_abi.h"
 #include "binary/parse/wire.h"
 
-/* vm.max_map_count can be raised to two billions; nobody has so many. */
+/* vm.max_map_count can be raised to two billion, but no process has that many. */
 #define MAX_SEGMENTS (1u << 20)
 #define MAX_FILES (1u << 20)
 #define MAX_THREADS (1u << 18)
 #define MAX_NOTES_BYTES (512ull << 20)
-/* Every kernel has pages of whole ones of these; and none has larger ones than the second. */
+/* Every kernel's page size is a multiple of the first; none exceeds the second. */
 #define PAGE_MIN_BYTES 4096ull
 #define PAGE_MAX_BYTES 65536ull
 #define USER_END (1ull << MACHINE_USER_BITS)
@@ -43,7 +43,7 @@ static int read_exact(int fd, uint64_t offset, void *buffer, size_t size)
 	return 0;
 }
 
-/* gABI, "ELF Header": beyond 65534 program headers, their number stands in the first section. */
+/* gABI, "ELF Header": beyond 65534 program headers, their number is in the first section. */
 static int count_headers(int fd, const Elf64_Ehdr *header, size_t *count)
 {
 	Elf64_Shdr first;
@@ -91,7 +91,7 @@ static int read_headers(int fd, Elf64_Phdr **headers, size_t *count)
 	return error;
 }
 
-/* The kernel's own pages above all programs are left out, and so is what contradicts itself. */
+/* The kernel's own pages above all programs are left out, and so are inconsistent segments. */
 static int add_segment(struct core_layout *layout, const Elf64_Phdr *header, uint64_t file_size)
 {
 	uint64_t wanted = MIN(header->p_filesz, header->p_memsz), there;
@@ -193,7 +193,7 @@ static int take_auxiliary(struct notes *notes, const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* How many, the size of a page; of each its place, with the offset in pages; then the paths. */
+/* Their number and the page size; for each its range, with the offset in pages; then the paths. */
 static int take_files(struct notes *notes, const uint8_t *data, size_t size)
 {
 	struct core_layout *layout = notes->layout;
@@ -213,7 +213,7 @@ static int take_files(struct notes *notes, const uint8_t *data, size_t size)
 		return -ENOMEM;
 	memcpy(layout->paths, path, layout->paths_size);
 	layout->paths[layout->paths_size] = '\0';
-	/* The last one may not be ended; now it is. */
+	/* The last path may lack its terminator; now it is terminated. */
 	if (layout->paths_size && layout->paths[layout->paths_size - 1])
 		layout->paths_size++;
 	for (size_t i = 0, at = 0; i < head[0] && at < layout->paths_size; i++) {
@@ -231,7 +231,7 @@ static int take_files(struct notes *notes, const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* Those of the processor's own. */
+/* Takes the processor's own notes. */
 static void take_machine_note(struct notes *notes, const Elf64_Nhdr *header, const uint8_t *data)
 {
 	struct core_thread *threads = notes->layout->threads.items;
@@ -298,7 +298,7 @@ static int read_notes(int fd, const Elf64_Phdr *header, uint64_t file_size,
 
 	if (header->p_filesz > MAX_NOTES_BYTES)
 		return -EFBIG;
-	/* Before there is room for them: no file announces more than it has. */
+	/* Checked before allocation: no file announces more than it has. */
 	if (header->p_filesz > file_size || header->p_offset > file_size - header->p_filesz)
 		return -EBADMSG;
 	data = malloc(header->p_filesz + 1);
@@ -382,8 +382,7 @@ static void sort(struct core_layout *layout)
 	if (layout->threads.count)
 		qsort(layout->threads.items, layout->threads.count, sizeof(*layout->threads.items),
 		      compare_threads);
-	/* That of the process first: where the numbers have wrapped around, it is not the
-	 * lowest. */
+	/* The process's own thread first: when TIDs have wrapped around, it is not the lowest. */
 	for (size_t i = 1; i < layout->threads.count; i++) {
 		if (layout->threads.items[i].tid == layout->pid)
 			SWAP(layout->threads.items[0], layout->threads.items[i]);
@@ -391,12 +390,14 @@ static void sort(struct core_layout *layout)
 	drop_overlaps(layout);
 }
 
-/* gdb leaves out what was only read, but for the first page of ELF files: their headers say what
- * was mapped how. */
+/*
+ * gdb leaves out read-only memory except the first page of ELF files: their headers say what was
+ * mapped where.
+ */
 
 struct module {
 	uint8_t page[PAGE_MIN_BYTES];
-	const Elf64_Phdr *headers; /* in it */
+	const Elf64_Phdr *headers; /* in the page */
 	size_t count;
 	uint64_t bias; /* address in memory minus address in the file */
 };
@@ -503,7 +504,7 @@ void core_layout_free(struct core_layout *layout)
 	*layout = (struct core_layout){0};
 }
 
-/* The answer. */
+/* The answer's header. */
 
 struct wire_core {
 	uint64_t entry, stack_top, vdso, page_bytes, cut_bytes, segments, files, threads,
@@ -567,7 +568,7 @@ static bool are_files(const struct core_layout *layout)
 			return false;
 		behind = file->end;
 	}
-	/* So each path ends. */
+	/* Thus each path is terminated. */
 	return !layout->files.count || !layout->paths[layout->paths_size - 1];
 }
 

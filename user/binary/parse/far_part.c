@@ -9,7 +9,7 @@
 #include "binary/arch/code.h"
 
 #define INTERPRETER "_PyEval_EvalFrameDefault"
-#define PARTS_TRIED_MAX 16 /* each takes a pass over all symbols */
+#define PARTS_TRIED_MAX 16 /* each needs a pass over all symbols */
 
 static const struct elf_symbol *find_interpreter(const struct elf_symbols *symbols)
 {
@@ -33,7 +33,7 @@ static bool is_nameless(const struct elf_symbols *symbols, const struct code_ext
 	return true;
 }
 
-/* Another function begins where a jump leads; in the middle of one there is a part of this one. */
+/* At the start of an extent begins another function; in its middle lies a part of this one. */
 static bool leads_inside(const struct code *code, const struct elf_symbol *function,
 			 struct code_extent *part)
 {
@@ -44,7 +44,7 @@ static bool leads_inside(const struct code *code, const struct elf_symbol *funct
 	       code_function(code, target, part) && target != part->start;
 }
 
-/* The first one that a branch leads to. */
+/* Finds the first part that a branch leads to. */
 static bool find_part(struct code *code, const struct elf_symbols *symbols,
 		      const struct elf_symbol *function, struct code_extent *part)
 {

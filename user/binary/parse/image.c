@@ -30,7 +30,7 @@ static int read_table(struct image *image)
 
 	if (error == -ENOMEM || error == -EIO)
 		return error;
-	/* With broken tables, segments and build-id are still worth having. */
+	/* Even with broken tables, segments and build-id are useful. */
 	image->has_symtab = symbols.has_symtab;
 	if (!image->has_symtab && !mini_debug_read(&image->file, &mini)) {
 		image->has_symtab = mini.has_symtab;
@@ -130,7 +130,7 @@ size_t image_bytes(const struct image *image)
 	       image->numbers.capacity * sizeof(*image->numbers.items);
 }
 
-/* As elf_file.c and symbol_table.c have them. */
+/* Limits as in elf_file.c and symbol_table.c. */
 #define MAX_SEGMENTS 65536
 #define MAX_NAME_BYTES 4096
 
@@ -161,7 +161,7 @@ static int encode_segments(const struct elf_file *file, struct bytes *body)
 	return error;
 }
 
-/* Header and segments, with room for what follows. */
+/* Encodes header and segments, with room for the rest. */
 int encode_file(const struct elf_file *file, const struct image *image, size_t room,
 		struct bytes *body)
 {
@@ -261,7 +261,7 @@ int decode_file(struct cursor *cursor, struct wire_image *wire, struct elf_file 
 }
 
 /*
- * Names lie one after the other, as symbol_table_build() puts them: were places free, a million
+ * Names are consecutive, as symbol_table_build() writes them: with arbitrary offsets, a million
  * symbols could share one endless name.
  */
 static int check_table(const struct symbol_table *table, uint64_t size)

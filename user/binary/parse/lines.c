@@ -20,9 +20,8 @@
 #include "binary/elf/debug_sections.h"
 
 /*
- * From an address to its DWARF compilation unit. libdw's own way is .debug_aranges, which clang
- * does not write; where it is silent, an index is made of the ranges that the units themselves
- * give.
+ * Maps an address to its DWARF compilation unit. libdw's own way is .debug_aranges, which clang
+ * does not write; where that fails, the units' own ranges are indexed.
  */
 
 struct dwarf_unit_range {
@@ -36,9 +35,9 @@ struct dwarf_units {
 };
 
 /*
- * From an address to the calls that the compiler inlined there (DWARF 5, 3.3.8 "Inlined
- * Subroutines"). The functions of a compilation unit are indexed at the first question about it:
- * libdw's own dwarf_getscopes() goes through the whole unit for each address.
+ * Maps an address to the calls inlined there (DWARF 5, 3.3.8 "Inlined Subroutines"). The functions
+ * of a compilation unit are indexed at the first question about it: libdw's own dwarf_getscopes()
+ * walks the whole unit for each address.
  */
 
 struct dwarf_function_range {
@@ -51,7 +50,7 @@ struct dwarf_unit_functions {
 };
 
 struct dwarf_inlines {
-	struct hash index; /* offset of a unit's DIE -> place in units, plus 1 */
+	struct hash index; /* offset of a unit's DIE -> index in units, plus 1 */
 	VEC(struct dwarf_unit_functions) units;
 	size_t range_count; /* of all units */
 };
@@ -66,7 +65,7 @@ static int add_unit(struct dwarf_units *units, Dwarf_Die *unit)
 	while ((at = dwarf_ranges(unit, at, &base, &low, &high)) > 0) {
 		struct dwarf_unit_range *range;
 
-		/* Functions that the linker threw out stay behind at address 0. */
+		/* Functions that the linker discarded remain at address 0. */
 		if (low == 0 || low >= high)
 			continue;
 		if (units->ranges.count >= MAX_RANGES)
@@ -118,7 +117,7 @@ static const struct dwarf_unit_range *find_range(const struct dwarf_units *units
 	return &units->ranges.items[begun - 1];
 }
 
-/* 0, or -ENOENT. Always call it with the same `dwarf`. */
+/* Returns 0, or -ENOENT. Always call it with the same `dwarf`. */
 static int dwarf_units_find(struct dwarf_units *units, Dwarf *dwarf, Dwarf_Addr address,
 			    Dwarf_Die *unit)
 {
@@ -138,10 +137,10 @@ static void dwarf_units_free(struct dwarf_units *units)
 	units->indexed = false;
 }
 
-/* For nested scopes; a hostile file nests them without end. */
+/* Limit of nested scopes; a hostile file may nest them endlessly. */
 #define MAX_DEPTH 128
 
-/* Parents of functions: gcc keeps lambdas inside the block that they stand in. */
+/* DIEs that may contain functions: gcc keeps lambdas inside their enclosing block. */
 static bool may_hold_functions(int tag)
 {
 	static const int tags[] = {
@@ -165,7 +164,7 @@ static int add_function(struct dwarf_inlines *inlines, struct dwarf_unit_functio
 	while ((at = dwarf_ranges(function, at, &base, &low, &high)) > 0) {
 		struct dwarf_function_range *range;
 
-		/* Functions that the linker threw out stay behind at address 0. */
+		/* Functions that the linker discarded remain at address 0. */
 		if (low == 0 || low >= high)
 			continue;
 		if (inlines->range_count >= MAX_RANGES)
@@ -216,7 +215,7 @@ static const struct dwarf_unit_functions *find_unit(struct dwarf_inlines *inline
 	if (!functions)
 		return NULL;
 	*slot = inlines->units.count;
-	/* After an error: with those found so far. */
+	/* After an error, with those found so far. */
 	add_functions(inlines, functions, unit, 0);
 	if (functions->ranges.count)
 		qsort(functions->ranges.items, functions->ranges.count,
@@ -235,7 +234,7 @@ find_function_range(const struct dwarf_unit_functions *unit, Dwarf_Addr address)
 	return &unit->ranges.items[begun - 1];
 }
 
-/* A block without addresses of its own says nothing: its children do. */
+/* A block without addresses may contain it: its children decide. */
 static bool may_hold(Dwarf_Die *scope, int tag, Dwarf_Addr address)
 {
 	if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block &&
@@ -253,7 +252,7 @@ struct chain {
 	size_t count, max;
 };
 
-/* Goes down where the address is; true: some call below was inlined there, so look no further. */
+/* Descends to the address. Returns true if a call below was inlined there: the search ends. */
 static bool descend(struct chain *chain, Dwarf_Die *scope, int depth)
 {
 	Dwarf_Die child;
@@ -276,9 +275,9 @@ static bool descend(struct chain *chain, Dwarf_Die *scope, int depth)
 }
 
 /*
- * The DW_TAG_inlined_subroutine DIEs that hold the address, outermost first; those deeper than
- * `max` are left out. `unit` is the address' own, always of the same `dwarf`. Returns how many were
- * filled; 0 also when out of memory: then a line without them is still right.
+ * Finds the DW_TAG_inlined_subroutine DIEs that contain the address, outermost first; those deeper
+ * than `max` are left out. `unit` is the address's own, always of the same `dwarf`. Returns the
+ * number filled; 0 also when out of memory: a line without them is still correct.
  */
 static size_t dwarf_inlines_find(struct dwarf_inlines *inlines, Dwarf *dwarf, Dwarf_Die *unit,
 				 Dwarf_Addr address, Dwarf_Die *found, size_t max)
@@ -304,10 +303,10 @@ static void dwarf_inlines_free(struct dwarf_inlines *inlines)
 	inlines->range_count = 0;
 }
 
-/* How deep calls inlined into each other are followed. */
+/* Limit of nested inlined calls. */
 #define MAX_INLINED 63
 
-/* A DWARF file as libdw has it. libdw does not own the lower two. */
+/* A DWARF file opened by libdw. libdw does not own the latter two. */
 struct dwarf_handle {
 	int fd;
 	Elf *elf;
@@ -316,7 +315,7 @@ struct dwarf_handle {
 
 struct lines {
 	struct dwarf_handle main;
-	struct dwarf_handle alt; /* what dwz moved out of it, if anything */
+	struct dwarf_handle alt; /* the supplementary file of dwz, if any */
 	struct dwarf_units units;
 	struct dwarf_inlines inlines;
 };
@@ -332,7 +331,7 @@ static void close_handle(struct dwarf_handle *handle)
 	*handle = (struct dwarf_handle){.fd = -1};
 }
 
-/* Decompressed as libdw does it, for which that is done then. */
+/* Decompressed by libdw itself, which must do so anyway. */
 static bool ends_with_string(Elf_Scn *section, const char *name)
 {
 	const Elf_Data *data;
@@ -347,7 +346,7 @@ static bool ends_with_string(Elf_Scn *section, const char *name)
 	return data && (!data->d_size || !((const char *)data->d_buf)[data->d_size - 1]);
 }
 
-/* libdw (0.188) follows the last string past its section unless it ends there. */
+/* libdw (0.188) reads the last string past its section unless it is terminated there. */
 static bool strings_end(Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -375,7 +374,7 @@ static int open_handle(int fd, struct dwarf_handle *handle)
 	if (opened.fd < 0)
 		return -errno;
 	elf_version(EV_CURRENT);
-	/* Read, not mapped: a file cut short while mapped would kill us with SIGBUS. */
+	/* Read, not mapped: a mapped file that is truncated would cause SIGBUS. */
 	opened.elf = elf_begin(opened.fd, ELF_C_READ, NULL);
 	if (opened.elf && strings_end(opened.elf))
 		opened.dwarf = dwarf_begin_elf(opened.elf, DWARF_C_READ, NULL);
@@ -388,7 +387,7 @@ static int open_handle(int fd, struct dwarf_handle *handle)
 }
 
 /*
- * Left alone, libdw opens by itself whatever path the file names as its alternate, on our root and
+ * By default, libdw opens whatever path the file names as its supplementary file, in our root and
  * even if it is a FIFO. So it is given the right one, or the file is not used.
  */
 static int attach_alternate(struct lines *lines, const struct debug_link *link, int fd)
@@ -440,7 +439,7 @@ void lines_close(struct lines *lines)
 }
 
 /*
- * For want of DW_AT_comp_dir libdw looks for it in the split file (.dwo), by a path that the target
+ * Without DW_AT_comp_dir, libdw looks for it in the split file (.dwo), by a path that the target
  * chose: see attach_alternate().
  */
 static bool leads_elsewhere(Dwarf_Die *unit)
@@ -451,7 +450,7 @@ static bool leads_elsewhere(Dwarf_Die *unit)
 	       (type == DW_UT_skeleton && !dwarf_hasattr(unit, DW_AT_comp_dir));
 }
 
-/* The row of the line table. */
+/* Finds the row of the line table. */
 static bool find_row(Dwarf_Die *unit, uint64_t vaddr, struct line_frame *frame)
 {
 	Dwarf_Line *found = dwarf_getsrc_die(unit, vaddr);
@@ -464,7 +463,7 @@ static bool find_row(Dwarf_Die *unit, uint64_t vaddr, struct line_frame *frame)
 	return true;
 }
 
-/* C++ and Rust give the name that the linker would see, C does not need to. */
+/* C++ and Rust give the linkage name, C has none. */
 static const char *raw_name(Dwarf_Die *inlined)
 {
 	static const unsigned int names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name,
@@ -487,7 +486,7 @@ static bool read_number(Dwarf_Die *die, unsigned int name, Dwarf_Word *number)
 	return dwarf_attr(die, name, &attribute) && !dwarf_formudata(&attribute, number);
 }
 
-/* Where the call stood that was inlined: a line of the next frame. */
+/* Returns the place of the inlined call: a line of the next frame. */
 static struct line_frame call_place(Dwarf_Die *unit, Dwarf_Die *inlined)
 {
 	struct line_frame frame = {0};
@@ -558,10 +557,10 @@ struct open_lines {
 
 struct kept_lines {
 	struct open_lines open[MAX_OPEN_LINES];
-	size_t oldest; /* the slot that is used next */
+	size_t oldest; /* the slot to reuse next */
 };
 
-/* Room for as many, zeroed. 0 or -ENOMEM; line_answer_free() in any case. */
+/* Allocates the answer, zeroed. Returns 0 or -ENOMEM; line_answer_free() in any case. */
 static int line_answer_allocate(struct line_answer *answer, size_t ranges, size_t frames)
 {
 	answer->ranges = calloc(ranges + 1, sizeof(*answer->ranges));
@@ -577,7 +576,7 @@ void line_answer_free(struct line_answer *answer)
 	*answer = (struct line_answer){0};
 }
 
-/* Neighbours mostly share their file: `last` is where that string was put. */
+/* Neighbours mostly share their file: `last` is the offset of that string. */
 static int add_string(struct line_encoder *encoder, const char *text, uint32_t last,
 		      uint32_t *place)
 {
@@ -647,7 +646,7 @@ void line_encoder_free(struct line_encoder *encoder)
 	bytes_free(&encoder->strings);
 }
 
-/* *text stays NULL for WIRE_NO_STRING. */
+/* Leaves *text NULL for WIRE_NO_STRING. */
 static int find_string(const char *strings, size_t size, uint32_t place, const char **text)
 {
 	if (place == WIRE_NO_STRING)
@@ -735,7 +734,7 @@ static void close_all_lines(struct kept_lines *kept)
 	for (size_t i = 0; i < MAX_OPEN_LINES; i++)
 		lines_close(kept->open[i].lines);
 	memset(kept, 0, sizeof(*kept));
-	/* libdw's many small pieces would otherwise stay with us as free heap. */
+	/* libdw's many small blocks would otherwise remain as free heap. */
 	malloc_trim(0);
 }
 
@@ -761,7 +760,7 @@ static int find_or_open_lines(struct kept_lines *kept, const struct parse_input 
 	}
 	error = lines_open(input->files[0], alternate, lines);
 	if (error == -ENOMEM) {
-		/* Perhaps what is open already takes it all. */
+		/* The open files may use up all memory. */
 		close_all_lines(kept);
 		error = lines_open(input->files[0], alternate, lines);
 	}

@@ -10,12 +10,12 @@
 #include "base/vec.h"
 #include "binary/parse/image.h"
 
-/* As symbol_table.c has it. */
+/* The limit of names in symbol_table.c. */
 #define MAX_NAME_BYTES 4096
 
 struct entry {
 	uint64_t start, end;
-	uint32_t name, name_length; /* in the text */
+	uint32_t name, name_length; /* in the file's text */
 	uint32_t line;
 	bool gone;
 };
@@ -64,7 +64,7 @@ static int hex_digit(char character)
 	return character >= 'a' && character <= 'f' ? character - 'a' + 10 : -1;
 }
 
-/* Up to 16 digits and the blank after them; where that ends, or NULL. */
+/* Parses up to 16 digits and the blank after them. Returns the end, or NULL. */
 static const char *take_hex(const char *at, const char *end, uint64_t *number)
 {
 	uint64_t value = 0;
@@ -80,7 +80,7 @@ static const char *take_hex(const char *at, const char *end, uint64_t *number)
 	return at + 1;
 }
 
-/* [at, end) is a line of `text`, without its newline. */
+/* Parses [at, end), a line of `text` without its newline. */
 static bool parse_line(const char *text, const char *at, const char *end, struct entry *entry)
 {
 	uint64_t size;
@@ -123,7 +123,7 @@ static int compare_entries(const void *left_pointer, const void *right_pointer)
 	return (left->line < right->line) - (left->line > right->line);
 }
 
-/* Entries by their line, the latest on top. */
+/* A heap of entries by line number, the latest on top. */
 struct heap {
 	struct entry **entries;
 	size_t count;
@@ -162,8 +162,8 @@ static void heap_pop(struct heap *heap)
 }
 
 /*
- * Code that starts within newer code is gone. Older code around newer one stays: the table finds
- * what is inside first.
+ * Code that starts within newer code is gone. Older code around newer code stays: the table finds
+ * the inner entry first.
  */
 static int mark_gone(struct listing *listing)
 {
@@ -193,7 +193,7 @@ static int build_table(const struct listing *listing, struct symbol_table *table
 	size_t used = 0;
 
 	built.symbols = calloc(listing->entries.count + 1, sizeof(*built.symbols));
-	/* Each name had a blank before it, which makes room for its NUL. */
+	/* The blank before each name makes room for its NUL. */
 	built.names = calloc(listing->size + 1, 1);
 	if (!built.symbols || !built.names)
 		return -ENOMEM;

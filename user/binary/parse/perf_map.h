@@ -2,7 +2,7 @@
 /*
  * The file in which a just-in-time compiler lists its code, for perf (Linux source,
  * tools/perf/Documentation/jit-interface.txt): lines of "START SIZE NAME", hexadecimal. Reading
- * needs nothing but a descriptor, so that a process with no rights can do it.
+ * needs only a descriptor, so that a process without rights can do it.
  */
 #ifndef LEAKMON_PARSE_PERF_MAP_H
 #define LEAKMON_PARSE_PERF_MAP_H
@@ -10,25 +10,25 @@
 #include "base/sandbox/parse_kind.h"
 #include "binary/elf/symbol_table.h"
 
-/* Read are this many bytes from the start of a map, and this many of its lines. */
+/* Limits of the bytes read from the start of a map, and of its lines. */
 #define PERF_MAP_MAX_BYTES (64u << 20)
 #define PERF_MAP_MAX_LINES (2u << 20)
 
 /*
- * The functions listed, by their addresses in the process. A later line wins: what an earlier one
- * put at a place where new code lies now is gone. Lines that are none are skipped, and so is the
- * last one while its newline is missing, for it is being written. Names may hold anything but NUL
- * (what follows one is cut off), and are cut at 4096 bytes.
- * 0 (then the caller frees *table); -EIO; -ENOMEM. *table is untouched on errors.
+ * Reads the listed functions, by their addresses in the process. A later line supersedes earlier
+ * ones at the same place. Malformed lines are skipped, and so is a last line without newline,
+ * because it is being written. Names may hold anything but NUL (the rest is cut off), and are cut
+ * at 4096 bytes. Returns 0 (then the caller frees *table); -EIO; -ENOMEM. *table is untouched on
+ * errors.
  */
 int perf_map_read(int fd, struct symbol_table *table);
 
 /*
- * Opens the map of `task` (of a whole process, or one of its threads), where the process itself
- * would have written it: /tmp of its own root, its number in its own PID namespace. That place is
- * open to everybody, so: no links on the way, a regular file, owned by the user the process runs as
- * or by root. A descriptor that the caller closes; -ENOENT; -ELOOP: a link; -EINVAL: not a regular
- * file; -EACCES: of a foreign owner; or -errno.
+ * Opens the map of `task` (a whole process, or one of its threads), where the process itself would
+ * have written it: /tmp of its own root, its number in its own PID namespace. That directory is
+ * writable by anyone, so: no links on the way, a regular file, owned by the process's user or by
+ * root. Returns a descriptor that the caller closes; -ENOENT; -ELOOP: a link; -EINVAL: not a
+ * regular file; -EACCES: of another owner; or -errno.
  */
 int perf_map_open(int task);
 

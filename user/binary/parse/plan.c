@@ -14,13 +14,13 @@
 #include "binary/elf/elf_dynamic.h"
 #include "binary/parse/wire.h"
 
-/* Where the probes of a plan go, which are needless, and where results are known. */
+/* Chooses the places of a plan's probes, and finds redundant ones and known results. */
 
 struct placer {
 	const struct elf_file *file;
 	struct probe_plan *plan;
 	const struct elf_symbols *symbols; /* their sizes bound functions without unwind rows */
-	struct code *code;		   /* NULL: not needed yet, or it cannot be had */
+	struct code *code;		   /* NULL: not needed yet, or unavailable */
 	size_t entries;			   /* points before the results */
 	struct allocator_index names;
 };
@@ -37,7 +37,7 @@ static int place(const struct elf_file *file, enum probe_at probe_at, struct pro
 	struct placement_request request = {
 		.code = code,
 		.arguments = shape->arguments,
-		/* Takers of the result know the call by the place of its return address. */
+		/* Result probes identify the call by the place of its return address. */
 		.returns = shape->returns || shape->throws,
 		.null_is_trivial = shape->null_is_trivial,
 		/* The shared programs take any register. */
@@ -75,7 +75,10 @@ static struct probe_point *entry_at(const struct placer *placer, uint64_t vaddr)
 	return NULL;
 }
 
-/* Reads what is needed to follow jumps. 0, -ENOMEM; `placer->code` stays NULL when it cannot. */
+/*
+ * Reads the data needed to follow jumps. Returns 0, -ENOMEM; leaves `placer->code` NULL if
+ * unavailable.
+ */
 static int open_code(struct placer *placer)
 {
 	int error = placer->code ? 0 : code_open(placer->file, placer->symbols, &placer->code);
@@ -89,7 +92,7 @@ static void mark(struct probe_point *point, bool *flag, const char *why, const c
 	snprintf(point->placement.reason, sizeof(point->placement.reason), "%s%.100s", why, what);
 }
 
-/* Whether the first instruction jumps away, as far as its bytes show. */
+/* Returns whether the first instruction, by its bytes, may jump away. */
 static bool may_forward(const struct placer *placer, const struct probe_point *point)
 {
 	uint8_t first[CODE_FORWARD_BYTES];
@@ -99,7 +102,7 @@ static bool may_forward(const struct placer *placer, const struct probe_point *p
 	       code_may_forward(first);
 }
 
-/* A function that is nothing but a jump to another one of its kind: that one is probed. */
+/* A function that only jumps to another one of its kind: that one is probed. */
 static int find_forward(struct placer *placer, struct probe_point *point)
 {
 	struct probe_point *other;
@@ -121,7 +124,7 @@ static int find_forward(struct placer *placer, struct probe_point *point)
 	return 0;
 }
 
-/* Whether a call of this gives a block that is on the ledger when it returns. */
+/* Returns whether a block from this call is on the ledger when the call returns. */
 static bool is_probed(const struct code_target *target, void *context)
 {
 	const struct placer *placer = context;
@@ -165,7 +168,7 @@ static int add_result(struct placer *placer, size_t function, const struct resul
 	return 0;
 }
 
-/* Two probes at one instruction come in no certain order. */
+/* Two probes at one instruction run in no certain order. */
 static bool hits_entry(const struct placer *placer, const struct results *results)
 {
 	for (size_t i = 0; i < placer->entries; i++) {
@@ -223,7 +226,7 @@ static int find_results(struct placer *placer, size_t index)
 	return error;
 }
 
-/* plan.c's second half: chooses the place of each point, and adds the results. 0 or -errno. */
+/* Chooses the place of each point, and adds the results. Returns 0 or -errno. */
 static int plan_place(const struct elf_file *file, const struct elf_symbols *symbols,
 		      enum probe_at probe_at, struct probe_plan *plan)
 {
@@ -251,7 +254,7 @@ struct prefixes_seen {
 	unsigned allocate, free;
 };
 
-/* A symbol with a name of the allocator table. */
+/* A symbol named in the allocator table. */
 struct candidate {
 	const struct elf_symbol *symbol;
 	size_t function;
@@ -263,8 +266,10 @@ struct finder {
 	const char *own_prefix;
 	struct probe_plan *plan;
 	struct allocator_index names;
-	/* Where a global name leads; ascending. Sorted, not hashed: whoever makes the file chooses
-	 * the addresses, and could choose such as fall into one bucket. */
+	/*
+	 * Addresses with a global name; ascending. Sorted, not hashed: the file's author chooses
+	 * the addresses, and could choose colliding ones.
+	 */
 	VEC(uint64_t) global_values;
 	VEC(struct candidate) candidates;
 };
@@ -309,10 +314,10 @@ static bool has_global_name(const struct finder *finder, uint64_t value)
 		       sizeof(value), compare_values);
 }
 
-/* Whether the function is not the file's private business. */
+/* Returns whether the function is visible outside the file. */
 static bool is_public(const struct finder *finder, const struct elf_symbol *symbol)
 {
-	/* Linked into a static-pie, glibc's malloc is local; __malloc, the same one, is not. */
+	/* In a static-pie, glibc's malloc is local; its alias __malloc is not. */
 	return symbol->binding != STB_LOCAL ||
 	       (finder->plan->is_static && has_global_name(finder, symbol->value));
 }
@@ -365,7 +370,7 @@ static bool may_throw(size_t function)
 	return call_shapes[allocator_functions[function].shape].throws;
 }
 
-/* Among names that share an address the one that asks for most care wins, then the first. */
+/* Of names that share an address, the one that needs most care wins, then the first. */
 static bool is_stronger(size_t function, enum allocator_prefix prefix,
 			const struct probe_point *than)
 {
@@ -425,7 +430,7 @@ static int add_candidates(const struct finder *finder)
 
 	for (size_t i = 0; i < finder->candidates.count; i++)
 		see_prefix(&finder->candidates.items[i], &seen);
-	/* A program that is linked statically and never frees has no free. */
+	/* A statically linked program that never frees has no free. */
 	if (plan->is_static)
 		seen.free = seen.allocate;
 	if (!(seen.allocate & seen.free))
@@ -552,7 +557,7 @@ static bool has_point(const struct probe_plan *plan, const struct wire_point *wi
 	return false;
 }
 
-/* Where the result lies, for the kernel side, in the cookie. */
+/* Returns whether the result's location is valid for the cookie. */
 static bool is_result(const struct wire_point *wire)
 {
 	if (!wire->is_result)
@@ -561,7 +566,7 @@ static bool is_result(const struct wire_point *wire)
 	       !wire->placement_offset;
 }
 
-/* Only programs that get the places of arguments can take them from another place. */
+/* Only programs that are told the arguments' places can take them from another place. */
 static bool are_registers(const struct wire_point *wire)
 {
 	const struct call_shape_info *shape =
@@ -574,7 +579,7 @@ static bool are_registers(const struct wire_point *wire)
 	return !wire->moved || (shape->size && (shape->returns || shape->throws));
 }
 
-/* Entries in the order of the table, then results. */
+/* Entries in table order, then results. */
 static bool is_in_order(const struct wire_point *wire, const struct probe_plan *plan)
 {
 	const struct probe_point *last;
@@ -629,8 +634,8 @@ static int add_point(const struct wire_point *wire, uint64_t file_size, struct p
 }
 
 /*
- * Points of known functions, inside the file, near the function they belong to.
- * Whether an instruction begins there, only the parser knows: see worker_leave().
+ * Checks that points are of known functions, inside the file, near their function. Only the parser
+ * can tell whether an instruction begins there: see worker_leave().
  */
 static int decode(const struct bytes *body, const struct parse_origin *origin, void *out)
 {

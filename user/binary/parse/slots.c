@@ -12,22 +12,22 @@
 #include "binary/parse/lines.h"
 
 #define WORD 8
-/* For nested scopes, and what stands in them; a hostile file has no end. */
+/* Limits of nested scopes and of their contents; a hostile file is endless. */
 #define MAX_DEPTH 64
 #define MAX_DIES 20000u
-/* A variable that is larger, and a frame that has more of them, is left alone. */
+/* A larger variable, or a frame with more variables, is skipped. */
 #define MAX_BYTES (64u << 10)
 #define MAX_WORDS 65536u
 
 struct words {
-	VEC(int32_t) list; /* places from the CFA */
+	VEC(int32_t) list; /* offsets from the CFA */
 };
 
 struct survey {
 	Dwarf_Addr pc;
 	struct words homes, live;
 	size_t dies;
-	bool unknown; /* something alive is in memory, and nobody knows where */
+	bool unknown; /* something live is in memory at an unknown place */
 };
 
 static bool size_of(Dwarf_Die *variable, Dwarf_Word *size)
@@ -40,12 +40,12 @@ static bool size_of(Dwarf_Die *variable, Dwarf_Word *size)
 	       *size > 0 && *size <= MAX_BYTES;
 }
 
-/* For live variables each word that they touch; for homes those that they fill. */
+/* Adds each word that a live variable touches, or that a home fills. */
 static bool add_words(struct words *words, int64_t low, uint64_t size, bool touched)
 {
 	int64_t high;
 
-	/* An argument on the stack is its caller's; or there is no such frame. */
+	/* An argument on the stack is in the caller's frame; or there is no such frame. */
 	if (low < -(int64_t)(16u << 20) || low >= 0 || low + (int64_t)size > 0)
 		return true;
 	high = low + (int64_t)size;
@@ -66,7 +66,10 @@ static bool is_register(uint8_t atom)
 	return (atom >= DW_OP_reg0 && atom <= DW_OP_reg31) || atom == DW_OP_regx;
 }
 
-/* Where the part of an expression ends that begins at `at`: at a piece, or with the expression. */
+/*
+ * Returns the end of the part of an expression that begins at `at`: at a piece, or with the
+ * expression.
+ */
 static size_t part_end(const Dwarf_Op *ops, size_t count, size_t at)
 {
 	while (at < count && ops[at].atom != DW_OP_piece && ops[at].atom != DW_OP_bit_piece)
@@ -84,7 +87,7 @@ static bool is_value(const Dwarf_Op *ops, size_t from, size_t end)
 	       (end == from + 1 && is_register(last));
 }
 
-/* A value that is computed from what stands in the frame needs it. */
+/* A value computed from frame words needs these. */
 static bool add_needed(const Dwarf_Op *ops, size_t from, size_t end, struct words *words)
 {
 	bool done = true;
@@ -96,7 +99,7 @@ static bool add_needed(const Dwarf_Op *ops, size_t from, size_t end, struct word
 	return done;
 }
 
-/* False: in memory, but in a way that is not understood. */
+/* Returns false if it is in memory, at an unknown place. */
 static bool add_place(const Dwarf_Op *ops, size_t count, uint64_t size, bool alive,
 		      struct words *words)
 {
@@ -119,7 +122,7 @@ static bool add_place(const Dwarf_Op *ops, size_t count, uint64_t size, bool ali
 	return true;
 }
 
-/* A call's own instruction counts, and what comes behind it: a variable may be used there. */
+/* A call's own instruction counts, and the code after it: a variable may be used there. */
 static bool holds(const struct survey *survey, Dwarf_Addr start, Dwarf_Addr end)
 {
 	return (start <= survey->pc && survey->pc < end) ||
@@ -155,7 +158,7 @@ static bool is_scope(int tag)
 	       tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
 }
 
-/* One without addresses of its own is wherever its parent is. */
+/* A scope without addresses covers its parent's. */
 static bool scope_holds(const struct survey *survey, Dwarf_Die *scope)
 {
 	if (!dwarf_hasattr(scope, DW_AT_low_pc) && !dwarf_hasattr(scope, DW_AT_ranges))
@@ -206,8 +209,10 @@ static void sort(struct words *words)
 		      compare_words);
 }
 
-/* Homes that nothing alive touches, neighbours in one. The word below the CFA is where the function
- * returns to. */
+/*
+ * Lists homes that nothing live touches, merging neighbours. The word below the CFA is the return
+ * address.
+ */
 static size_t list_dead(struct survey *survey, struct slot_range slots[SLOTS_MAX])
 {
 	size_t count = 0, live = 0;
@@ -232,7 +237,7 @@ static size_t list_dead(struct survey *survey, struct slot_range slots[SLOTS_MAX
 	return count;
 }
 
-/* By ascending place; returns how many. 0: none is known to be dead. */
+/* Lists dead words by ascending offset. Returns their number; 0: none is known to be dead. */
 static size_t slots_find(struct lines *lines, uint64_t vaddr, struct slot_range slots[SLOTS_MAX])
 {
 	struct survey survey = {.pc = vaddr};
@@ -251,7 +256,7 @@ static size_t slots_find(struct lines *lines, uint64_t vaddr, struct slot_range 
 	return count;
 }
 
-/* -------- as a question */
+/* -------- the same for the parser process: a question and its answer */
 
 void slot_answer_free(struct slot_answer *answer)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which words of a function's frame belonged to a variable that is not alive at an address any
- * more, by the location lists of its debug information (DWARF 5, 2.6 and 3.9): the variable's scope
- * has ended, or its value is elsewhere, or nowhere. A compiler may give such a word to a value that
- * has no name, so this makes a word doubtful, and proves nothing.
+ * Finds the words of a function's frame whose variable is dead at an address, by the location lists
+ * of its debug information (DWARF 5, 2.6 and 3.9): the variable's scope has ended, or its value is
+ * elsewhere, or nowhere. A compiler may reuse such a word for a value without a name, so this makes
+ * a word doubtful, and proves nothing.
  *
- * Only functions with the call frame's CFA as frame base are answered for, as gcc and clang
- * without frame pointers write it; and none where a living variable is in memory in a way that is
- * not understood. A word that no variable ever had is not in the answer: nobody knows of it.
+ * Only functions with the call frame's CFA as frame base are covered, as gcc and clang compile them
+ * without frame pointers; and none with a live variable in memory at an unknown place. A word that
+ * never held a variable is not in the answer: nothing is known of it.
  */
 #ifndef LEAKMON_PARSE_SLOTS_H
 #define LEAKMON_PARSE_SLOTS_H
@@ -26,10 +26,10 @@ struct slot_range {
 	int32_t low, high;
 };
 
-/* For one address at most; the rest is left out. */
+/* Limit per address; the rest is left out. */
 #define SLOTS_MAX 64
 
-/* For the addresses that were asked for, in their order; each one's stand together. */
+/* The answers for the requested addresses, in order; the ranges of each are consecutive. */
 struct slot_answer {
 	size_t count;
 	uint32_t counts[WIRE_MAX_ADDRESSES];
@@ -38,7 +38,10 @@ struct slot_answer {
 
 void slot_answer_free(struct slot_answer *answer);
 
-/* struct wire_slots_question -> struct slot_answer; the second file is what dwz moved out. */
+/*
+ * struct wire_slots_question -> struct slot_answer; the second file is the supplementary file of
+ * dwz.
+ */
 extern const struct parse_kind slots_kind;
 
 #endif

@@ -14,7 +14,7 @@
 
 #define NOTE_TYPE 3 /* sys/sdt.h, _SDT_NOTE_TYPE */
 #define OTEL_PROVIDER "otel_memory"
-/* As much code as shows what stands at a place. */
+/* Bytes of code needed to identify the instruction at a place. */
 #define PLACE_BYTES 16
 
 /* Arguments that a kind of probe must have. */
@@ -27,7 +27,7 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(kinds) == USDT_KIND_MAX_, "a row for every kind");
 
-/* Probes of allocators that are worth to be listed. */
+/* Probes of allocators worth listing. */
 static const struct {
 	const char *provider, *prefix; /* of the names */
 } allocators[] = {{"libc", "memory_"}};
@@ -37,7 +37,7 @@ const char *usdt_kind_name(enum usdt_kind kind)
 	return kinds[kind].name;
 }
 
-/* A note, its strings in the buffer that holds all of them. */
+/* A note; its strings are in the buffer of all notes. */
 struct note {
 	uint64_t pc, base, semaphore;
 	const char *provider, *name, *arguments;
@@ -45,12 +45,12 @@ struct note {
 
 struct reader {
 	const struct elf_file *file;
-	uint64_t base; /* where .stapsdt.base is; 0: there is none, and nothing was moved */
+	uint64_t base; /* address of .stapsdt.base; 0: none, and nothing was moved */
 	struct stapsdt *notes;
 	size_t count;
 };
 
-/* The NUL-ended string that comes next, or NULL. */
+/* Returns the next NUL-terminated string, or NULL. */
 static const char *take_string(struct byte_reader *reader)
 {
 	const char *text = (const char *)reader->at;
@@ -101,7 +101,7 @@ static int list(struct stapsdt *notes, const struct note *note)
 	return 0;
 }
 
-/* Up to the next blank that is not inside brackets: "[base, 16]" is one operand. */
+/* Returns the length up to the next blank outside brackets: "[base, 16]" is one operand. */
 static size_t argument_length(const char *text)
 {
 	size_t length = strcspn(text, " "), open = strcspn(text, "[");
@@ -142,7 +142,7 @@ static const struct elf_segment *segment_of(const struct elf_file *file, uint64_
 	return NULL;
 }
 
-/* Where it is in the file; mapped are whole pages. */
+/* Gets the file offset; only whole pages are mapped. */
 static bool file_place(const struct elf_file *file, const struct elf_segment *segment,
 		       uint64_t vaddr, uint64_t *offset)
 {
@@ -164,8 +164,8 @@ static const char *find_place(const struct elf_file *file, struct usdt_probe *pr
 }
 
 /*
- * The kernel counts listeners there. What is no counter, but data that the program uses, is left
- * alone: a counter is writable, in the file, and zero there.
+ * The kernel counts listeners there. Data that the program uses must not be mistaken for a counter:
+ * a counter is writable, in the file, and zero there.
  */
 static const char *find_semaphore(const struct elf_file *file, uint64_t vaddr,
 				  struct usdt_probe *probe)
@@ -186,7 +186,7 @@ static const char *find_semaphore(const struct elf_file *file, uint64_t vaddr,
 static const char *read_probe(const struct reader *reader, const struct note *note,
 			      struct usdt_probe *probe)
 {
-	/* Prelinking moves what notes say, and the section of that name with it. */
+	/* Prelinking moves the noted addresses, and the section of that name with them. */
 	uint64_t moved = reader->base ? reader->base - note->base : 0;
 	const char *why;
 
@@ -263,7 +263,7 @@ static uint64_t padded(uint64_t size)
 	return (size + 3) & ~3ull;
 }
 
-/* One note of any owner. False: it contradicts itself, or *error. */
+/* Reads one note of any owner. Returns false if it is inconsistent, or with *error set. */
 static bool read_note(struct reader *reader, struct byte_reader *all, int *error)
 {
 	Elf64_Nhdr header = {.n_namesz = (uint32_t)byte_reader_fixed(all, 4),
@@ -271,7 +271,7 @@ static bool read_note(struct reader *reader, struct byte_reader *all, int *error
 			     .n_type = (uint32_t)byte_reader_fixed(all, 4)};
 	const uint8_t *owner = byte_reader_take(all, padded(header.n_namesz));
 	uint64_t left = byte_reader_left(all);
-	/* The last one may end without its padding. */
+	/* The last one may lack its padding. */
 	const uint8_t *text = byte_reader_take(
 		all, header.n_descsz <= left ? MIN(padded(header.n_descsz), left) : left + 1);
 	struct byte_reader description;
@@ -404,7 +404,9 @@ void stapsdt_print(FILE *out, const struct stapsdt *notes)
 	}
 }
 
-/* struct usdt_probe and struct usdt_listed travel as they are: fixed sizes, checked at the end. */
+/*
+ * struct usdt_probe and struct usdt_listed are sent as they are: fixed sizes, asserted at the end.
+ */
 int encode_stapsdt(const struct stapsdt *notes, struct bytes *body)
 {
 	struct wire_stapsdt wire = {.probes = (uint32_t)notes->probes.count,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Probes that programs carry (USDT): what the notes of a file (.note.stapsdt) say of those that
- * are about memory. Source of the layout: "User Space Probe Implementation" of SystemTap; of what
- * otel_memory means: OpenTelemetry's eBPF profiler, design document 00003:
+ * Probes that programs carry (USDT): the memory probes in the notes of a file (.note.stapsdt).
+ * Source of the layout: "User Space Probe Implementation" of SystemTap; of otel_memory's meaning:
+ * OpenTelemetry's eBPF profiler, design document 00003:
  *
- *   alloc(ptr, size, weight)  a sampled allocation; `weight` estimates how many bytes it stands for
- *   free(ptr)                 the end of one that was sampled
+ *   alloc(ptr, size, weight)  a sampled allocation; `weight` estimates the bytes it represents
+ *   free(ptr)                 the end of a sampled one
  */
 #ifndef LEAKMON_PARSE_STAPSDT_H
 #define LEAKMON_PARSE_STAPSDT_H
@@ -18,10 +18,10 @@
 #include "binary/elf/elf_file.h"
 #include "leakmon_usdt.h"
 
-/* Notes of a file that are looked at, in number and in bytes. */
+/* Limits of the notes read from a file, in number and in bytes. */
 #define STAPSDT_MAX_NOTES 65536
 #define STAPSDT_MAX_BYTES (16u << 20)
-/* Places of otel_memory: a macro may stand in much inlined code. */
+/* Limit of places of otel_memory: a macro may be in much inlined code. */
 #define STAPSDT_MAX_PROBES 512
 #define STAPSDT_MAX_LISTED 64
 #define STAPSDT_MAX_REASON 112
@@ -31,7 +31,7 @@ enum usdt_kind { USDT_ALLOCATE, USDT_FREE, USDT_KIND_MAX_ };
 /* One place of otel_memory's. */
 struct usdt_probe {
 	uint64_t vaddr, offset; /* of its instruction; offset: in the file */
-	uint64_t semaphore;	/* its place in the file; 0: it has none */
+	uint64_t semaphore;	/* its offset in the file; 0: none */
 	enum usdt_kind kind;
 	struct lm_usdt_operand arguments[LM_USDT_ARGUMENTS];
 	char refused[STAPSDT_MAX_REASON]; /* not "": why it gets no probe; then the rest is 0 */
@@ -50,13 +50,13 @@ struct stapsdt {
 };
 
 /*
- * 0, also when there are no notes, or when they are refused; -EIO; -ENOMEM. *notes is untouched on
- * error.
+ * Reads the notes. Returns 0, also if there are none, or they are refused; -EIO; -ENOMEM. *notes is
+ * untouched on error.
  */
 int stapsdt_read(const struct elf_file *file, struct stapsdt *notes);
 void stapsdt_free(struct stapsdt *notes);
 
-/* How many of a kind can be probed. */
+/* Returns how many of a kind can be probed. */
 size_t stapsdt_count(const struct stapsdt *notes, enum usdt_kind kind);
 
 /* "alloc", "free" */
@@ -65,7 +65,7 @@ const char *usdt_kind_name(enum usdt_kind kind);
 /* For `leakmon doctor`. */
 void stapsdt_print(FILE *out, const struct stapsdt *notes);
 
-/* A part of the plan's answer (binary/parse/plan.h). */
+/* Encode and decode a part of the plan's answer (binary/parse/plan.h). */
 int encode_stapsdt(const struct stapsdt *notes, struct bytes *body);
 int decode_stapsdt(struct cursor *cursor, uint64_t file_size, struct stapsdt *notes);
 

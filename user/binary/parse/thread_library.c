@@ -68,7 +68,7 @@ static int take_object(struct reading *reading, const struct elf_symbol *object)
 	return glibc_descriptors_take(&reading->descriptors, reading->file, object);
 }
 
-/* Where the heads are. */
+/* Finds the list heads. */
 static bool find_heads(struct reading *reading)
 {
 	const uint64_t used = reading->variables[VARIABLE_USED];
@@ -90,7 +90,7 @@ static bool find_heads(struct reading *reading)
 	return true;
 }
 
-/* Whether every field lies where it can: for a layout that comes from elsewhere. */
+/* Returns whether every field is within its limits: for a layout from another process. */
 static bool is_sound(const struct thread_layout *layout)
 {
 	uint32_t size = layout->descriptor_size;
@@ -105,8 +105,8 @@ static bool is_sound(const struct thread_layout *layout)
 }
 
 /*
- * 0; -ENOENT: the file has not all of the descriptors, or they contradict each other; -EBADMSG;
- * -EIO; -ENOMEM. *layout is untouched on error.
+ * Returns 0; -ENOENT: descriptors are missing or inconsistent; -EBADMSG; -EIO; -ENOMEM. *layout is
+ * untouched on error.
  */
 static int thread_layout_read(const struct elf_file *file, struct thread_layout *layout)
 {
@@ -126,7 +126,7 @@ static int thread_layout_read(const struct elf_file *file, struct thread_layout 
 	return 0;
 }
 
-/* A thread library while thread_library_read() reads it. */
+/* The state of thread_library_read(). */
 
 struct thread_function {
 	enum thread_probe probe;
@@ -171,7 +171,7 @@ static int add_point(struct thread_reader *reader, enum thread_probe probe, uint
 	return 0;
 }
 
-/* Adds a point. 0; -EOPNOTSUPP: another probe is there; -EBADMSG; -E2BIG; -ENOMEM. */
+/* Adds a point. Returns 0; -EOPNOTSUPP: another probe is there; -EBADMSG; -E2BIG; -ENOMEM. */
 static int thread_reader_add(struct thread_reader *reader, enum thread_probe probe, uint64_t vaddr)
 {
 	uint64_t offset;
@@ -182,7 +182,7 @@ static int thread_reader_add(struct thread_reader *reader, enum thread_probe pro
 	return add_point(reader, probe, offset);
 }
 
-/* Where the return address and the arguments are still as the caller left them. */
+/* Adds the entry, where the return address and the arguments are still as the caller left them. */
 static int thread_reader_add_entry(struct thread_reader *reader,
 				   const struct thread_function *function)
 {
@@ -209,12 +209,14 @@ static int thread_reader_add_entry(struct thread_reader *reader,
 	return add_point(reader, function->probe, entry + placement.offset);
 }
 
-/* Where a join has succeeded: see thread_library.h. */
+/* Places reached by successful joins: see thread_library.h. */
 
 typedef int (*step_visit)(const struct code *code, const struct step *step, void *context);
 
-/* Every instruction that a function can reach, tail calls included, past calls but not into them.
- * 0; -EOPNOTSUPP: there is more that could not be followed; what `visit` returned; -ENOMEM. */
+/*
+ * Visits every instruction that a function can reach, including tail calls, past calls but not into
+ * them. Returns 0; -EOPNOTSUPP: a part could not be followed; the result of `visit`; -ENOMEM.
+ */
 static int each_step(struct thread_reader *reader, uint64_t entry, step_visit visit, void *context)
 {
 	struct results_request request = {.entry = entry};
@@ -231,7 +233,7 @@ static int each_step(struct thread_reader *reader, uint64_t entry, step_visit vi
 	return error;
 }
 
-/* The target of a direct call or jump, or 0. */
+/* Returns the target of a direct call or jump, or 0. */
 static uint64_t step_goes_to(const struct code *code, const struct step *step)
 {
 	uint64_t target = 0;
@@ -245,14 +247,14 @@ static uint64_t step_goes_to(const struct code *code, const struct step *step)
 /* --- glibc: the function that frees a descriptor --- */
 
 struct detach_walk {
-	uint64_t freeing; /* what it calls */
-	size_t callees;	  /* different ones */
+	uint64_t freeing; /* the candidate it calls */
+	size_t callees;	  /* number of distinct ones */
 	bool argument_lost;
 	uint64_t joinid_at;
 	size_t exchanges;
 };
 
-/* A thread that is detached waits for itself: its descriptor is exchanged into its joinid. */
+/* A detached thread waits for itself: its descriptor is exchanged into its joinid. */
 static void see_exchange(const struct code *code, struct detach_walk *walk)
 {
 	int64_t at;
@@ -281,7 +283,7 @@ static int visit_detach(const struct code *code, const struct step *step, void *
 	return 0;
 }
 
-/* 0: not found. */
+/* Returns 0 if not found. */
 static uint64_t freeing_function(struct thread_reader *reader)
 {
 	const struct thread_function *detach = thread_reader_first(reader, THREAD_PROBE_DETACH);
@@ -302,7 +304,7 @@ struct join_walk {
 	bool wraps;
 };
 
-/* Called functions are joins of their own: thrd_join calls pthread_join. */
+/* A called function may itself be a join: thrd_join calls pthread_join. */
 static bool is_a_join(const struct thread_reader *reader, uint64_t vaddr)
 {
 	for (size_t i = 0; i < reader->functions.count; i++) {
@@ -349,7 +351,7 @@ static int add_freed(struct thread_reader *reader)
 	return error;
 }
 
-/* --- elsewhere: every `ret` of the join functions --- */
+/* --- other libraries: every `ret` of the join functions --- */
 
 static int visit_return(const struct code *code, const struct step *step, void *context)
 {
@@ -375,7 +377,9 @@ static int add_returns(struct thread_reader *reader)
 	return error;
 }
 
-/* The points where joins have succeeded. 0; -EOPNOTSUPP: none can be proven; -errno. */
+/*
+ * Adds the points where joins have succeeded. Returns 0; -EOPNOTSUPP: none can be proven; -errno.
+ */
 static int thread_joins_add(struct thread_reader *reader)
 {
 	int error = add_freed(reader);
@@ -401,7 +405,7 @@ static const struct {
 	{"thrd_join", THREAD_PROBE_JOIN},
 };
 
-/* Functions that only glibc has, in a static program too. */
+/* Functions found only in glibc, including static programs. */
 static const char *const glibc_names[] = {"gnu_get_libc_version", "__libc_fatal",
 					  "__nptl_deallocate_stack", "__nptl_create_event"};
 
@@ -476,7 +480,7 @@ static int add_entries(struct thread_reader *reader, enum thread_probe probe)
 	return error;
 }
 
-/* --- all of it --- */
+/* --- the whole library --- */
 
 static int by_probe(const void *left, const void *right)
 {
@@ -497,7 +501,9 @@ static int read_code_shift(struct thread_reader *reader)
 	return 0;
 }
 
-/* Without pthread_self(), as in static programs, by its size as described for gdb. */
+/*
+ * Without pthread_self(), as in static programs, uses the descriptor's size from gdb's description.
+ */
 static int add_self(struct thread_reader *reader)
 {
 	struct thread_library *library = &reader->library;
@@ -636,7 +642,10 @@ static int take_header(const struct wire_threads *wire, struct thread_library *l
 	return library->has_layout && !is_sound(&library->layout) ? -EPROTO : 0;
 }
 
-/* Points of known kinds, in their order, inside a file of `file_size` bytes; a sound layout. */
+/*
+ * Checks that points are of known kinds, in order, inside a file of `file_size` bytes, and the
+ * layout sound.
+ */
 static int decode_threads(const struct bytes *body, uint64_t file_size,
 			  struct thread_library *library)
 {

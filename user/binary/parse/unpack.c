@@ -15,18 +15,18 @@
 #define XZ_MEMORY_BYTES (512ull << 20)
 #define ZLIB_GZIP_ONLY (15 + 16)
 
-/* The rest of the input, and where the output goes. */
+/* The rest of the input, and the room for output. */
 struct step {
 	const uint8_t *in;
 	size_t in_left;
 	uint8_t *out;
 	size_t out_left;
-	bool in_frame; /* afterwards: what has begun has not ended */
+	bool in_frame; /* afterwards: a frame is incomplete */
 };
 
 struct unpacker {
 	const struct method *method;
-	uint64_t offset; /* in the file: of what is read next */
+	uint64_t offset; /* in the file, of the next read */
 	uint8_t in[IN_BYTES];
 	size_t in_at, in_size;
 	bool in_frame;
@@ -189,7 +189,7 @@ static void unpacker_free(void *state)
 	free(unpacker);
 }
 
-/* 0: there is nothing more; 1; -EIO. */
+/* Returns 0: end of the file; 1; -EIO. */
 static int fill(struct unpacker *unpacker, int fd)
 {
 	ssize_t got;
@@ -227,12 +227,12 @@ static int begin(int fd, void **state)
 	return error;
 }
 
-/* Head of an answer; then the bytes. */
+/* Header of an answer; the bytes follow. */
 struct wire_unpacked {
 	uint8_t more, cut, padding_[6];
 };
 
-/* 1: something went in or came out; 0: nothing did; -errno. */
+/* Returns 1 if there was input or output; 0: neither; -errno. */
 static int run(struct unpacker *unpacker, struct step *step)
 {
 	size_t room = step->out_left, had = unpacker->in_size - unpacker->in_at;
@@ -245,7 +245,7 @@ static int run(struct unpacker *unpacker, struct step *step)
 		return error;
 	unpacker->in_at = unpacker->in_size - step->in_left;
 	if (step->in_left == had && step->out_left == room) {
-		/* The end of a file may be all that was waited for. */
+		/* The decoder may only have waited for the end of the file. */
 		unpacker->in_frame &= step->in_frame;
 		return 0;
 	}

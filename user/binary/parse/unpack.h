@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Compressed files, unpacked part by part in the sandbox: systemd-coredump keeps core files so
- * (coredump.conf(5)), and what unpacks a hostile file is no more to be trusted than the file.
+ * Compressed files, unpacked part by part in the sandbox: systemd-coredump compresses core files
+ * (coredump.conf(5)), and the decompressor of a hostile file is no more to be trusted than the
+ * file.
  *
  * zstd (RFC 8878), lz4 frames, xz, gzip (RFC 1952); recognised by their first bytes.
  */
@@ -18,19 +19,19 @@
 
 /* The request for the next part. */
 struct unpack_question {
-	uint64_t first; /* whether it is the first part of a file; else the one behind the last */
+	uint64_t first; /* whether it is the first part of a file; else the next one */
 };
 
 struct unpacked {
 	struct bytes bytes; /* at most UNPACK_PART_BYTES; the caller frees */
 	bool more;	    /* there may be another part */
-	bool cut;	    /* the file ends within a frame: it is cut off */
+	bool cut;	    /* the file ends within a frame: it is truncated */
 };
 
-/* "zstd", ... by a file's first bytes; static; NULL: it is not compressed, as far as is known. */
+/* Returns "zstd", ... by a file's first bytes; static; NULL: not in a known compressed format. */
 const char *unpack_kind_of(const uint8_t *bytes, size_t size);
 
-/* -> struct unpacked. -EBADMSG: it contradicts itself; -ENOTSUP: not compressed; -EIO; -ENOMEM. */
+/* -> struct unpacked. -EBADMSG: malformed; -ENOTSUP: not compressed; -EIO; -ENOMEM. */
 extern const struct parse_kind unpack_kind;
 
 #endif

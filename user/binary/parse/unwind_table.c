@@ -13,7 +13,7 @@
 #include "binary/parse/image.h"
 #include "binary/parse/wire.h"
 
-/* Those that the kernel side searches by: it has nothing to do with the machine's pages. */
+/* The pages of the kernel side's search, which are independent of the machine's. */
 #define ROW_PAGE (1ull << LM_UNWIND_PAGE_SHIFT)
 
 struct range {
@@ -24,7 +24,7 @@ struct ranges {
 	VEC(struct range) list;
 };
 
-/* Code with known rows, but without a function's record. */
+/* Code with known rows, but without an FDE. */
 struct bare_range {
 	uint64_t start, end;
 	struct lm_unwind_row row;
@@ -35,8 +35,8 @@ struct compiler {
 	struct eh_frame frame;
 	struct ranges code;	     /* executable addresses; ascending, disjoint */
 	struct cfa_rules *initial;   /* by CIE */
-	bool *understood;	     /* by CIE: its initial rules are known */
-	VEC(struct bare_range) bare; /* what the ABI's bare code says; ascending by start */
+	bool *understood;	     /* by CIE: its initial rules were understood */
+	VEC(struct bare_range) bare; /* code known from the ABI; ascending by start */
 	struct row_builder builder;
 };
 
@@ -58,7 +58,7 @@ static int compare_ranges(const void *a, const void *b)
 	return (left->start > right->start) - (left->start < right->start);
 }
 
-/* By address, else as in the section: the first one wins. */
+/* By address, else in section order: the first one wins. */
 static int compare_fdes(const void *a, const void *b)
 {
 	const struct eh_fde *left = a, *right = b;
@@ -68,7 +68,7 @@ static int compare_fdes(const void *a, const void *b)
 	return (left->code.offset > right->code.offset) - (left->code.offset < right->code.offset);
 }
 
-/* Joins overlapping ranges, so that one pass over both lists clips all functions. */
+/* Merges overlapping ranges, so that one pass over both lists clips all functions. */
 static void join_ranges(struct ranges *ranges)
 {
 	size_t kept = 0;
@@ -94,7 +94,7 @@ static uint64_t lowest_page(const struct elf_file *file)
 	return lowest & ~(ROW_PAGE - 1);
 }
 
-/* Code of the file that a row's 32 bits can reach. */
+/* Finds the file's code within reach of a row's 32 bits. */
 static int find_code(const struct elf_file *file, uint64_t base, struct ranges *ranges)
 {
 	uint64_t limit = base > UINT64_MAX - UINT32_MAX ? UINT64_MAX : base + UINT32_MAX;
@@ -117,7 +117,7 @@ static int find_code(const struct elf_file *file, uint64_t base, struct ranges *
 	return 0;
 }
 
-/* Linkers sort .eh_frame as they sort the code, so mostly nothing is left to do. */
+/* Linkers sort .eh_frame like the code, so it is mostly sorted already. */
 static void sort_functions(struct eh_frame *frame)
 {
 	for (size_t i = 1; i < frame->fdes.count; i++) {
@@ -128,7 +128,7 @@ static void sort_functions(struct eh_frame *frame)
 	}
 }
 
-/* Drops functions that start outside of the code: what a linker threw away leaves such FDEs. */
+/* Drops functions that start outside the code: discarded functions leave such FDEs. */
 static void clip_functions(struct eh_frame *frame, const struct ranges *code)
 {
 	size_t kept = 0, at = 0;
@@ -182,7 +182,7 @@ static bool is_bare(const struct cfi_bare_code *code, const uint8_t *bytes, size
 	return true;
 }
 
-/* Neighbours of one kind become one range: a linkage table has thousands of stubs. */
+/* Merges neighbours of one kind: a linkage table has thousands of stubs. */
 static int add_bare_word(struct compiler *compiler, uint64_t vaddr,
 			 const struct cfi_bare_word *word)
 {
@@ -207,7 +207,10 @@ static int add_bare_word(struct compiler *compiler, uint64_t vaddr,
 	return 0;
 }
 
-/* In one run of code: `chunk` holds `size` bytes of it from `vaddr` on. *end: of the last one. */
+/*
+ * Searches one run of code: `chunk` holds `size` bytes of it from `vaddr` on. *end: end of the last
+ * match.
+ */
 static int find_bare_in(const struct cfi_abi *abi, const uint8_t *chunk, size_t size,
 			uint64_t vaddr, uint64_t *end, struct compiler *compiler)
 {
@@ -229,7 +232,7 @@ static int find_bare_in(const struct cfi_abi *abi, const uint8_t *chunk, size_t 
 	return 0;
 }
 
-/* Where the ABI's bare code stands. What cannot be read has none. */
+/* Finds the ABI's bare code. Unreadable code is skipped. */
 static int find_bare(const struct elf_file *file, struct compiler *compiler)
 {
 	const struct cfi_abi *abi = &file->abi->cfi;
@@ -251,7 +254,7 @@ static int find_bare(const struct elf_file *file, struct compiler *compiler)
 			error = find_bare_in(abi, chunk, (size_t)got, vaddr, &end, compiler);
 			if (got < CODE_CHUNK_BYTES)
 				break;
-			/* What begins near the end is seen whole in the next one. */
+			/* A match that begins near the end is complete in the next chunk. */
 			vaddr += CODE_CHUNK_BYTES - (CFI_BARE_WORDS - 1) * CODE_WORD;
 		}
 	}
@@ -289,7 +292,10 @@ static int add_known(struct compiler *compiler, const struct range *range, uint6
 	return 0;
 }
 
-/* In one run of code: `chunk` holds `size` bytes of it from `vaddr` on. *end: of the last one. */
+/*
+ * Searches one run of code: `chunk` holds `size` bytes of it from `vaddr` on. *end: end of the last
+ * match.
+ */
 static int find_known_in(const struct cfi_known_code *code, const uint8_t *chunk, size_t size,
 			 const struct range *range, uint64_t vaddr, uint64_t *end,
 			 struct compiler *compiler)
@@ -329,7 +335,7 @@ static int find_known_code(const struct elf_file *file, const struct cfi_known_c
 					      compiler);
 			if (got < CODE_CHUNK_BYTES)
 				break;
-			/* What begins near the end is seen whole in the next one. */
+			/* A match that begins near the end is complete in the next chunk. */
 			vaddr += CODE_CHUNK_BYTES - (code->size - 1);
 		}
 	}
@@ -352,7 +358,7 @@ static bool has_section(const struct elf_sections *sections, const char *name)
 	return false;
 }
 
-/* Where the ABI's known code stands, in a file that has other rows as well. */
+/* Finds the ABI's known code, in a file that has other rows as well. */
 static int find_known(const struct elf_file *file, struct compiler *compiler)
 {
 	const struct cfi_abi *abi = &file->abi->cfi;
@@ -375,7 +381,7 @@ static int find_known(const struct elf_file *file, struct compiler *compiler)
 	return error;
 }
 
-/* Those before `until`. */
+/* Adds the bare ranges before `until`. */
 static int add_bare(struct compiler *compiler, size_t *next, uint64_t until)
 {
 	int error = 0;

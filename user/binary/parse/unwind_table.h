@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From .eh_frame to unwind rows, in one pass over the section.
+ * Compiles .eh_frame to unwind rows, in one pass over the section.
  *
  * Sources: LSB Core 5.0, 10.6 "Exception Frames" (the section's format); DWARF 5, 6.4 "Call Frame
  * Information" (the instructions); the psABI (register numbers).
@@ -16,25 +16,27 @@
 #include "leakmon_abi.h"
 
 struct unwind_table {
-	uint64_t base; /* lowest PT_LOAD address, rounded down to 1 << LM_UNWIND_PAGE_SHIFT: rows
-			  count from here */
-	struct lm_unwind_row *rows; /* ascending pc, no two alike in a row; owned */
+	/*
+	 * lowest PT_LOAD address, rounded down to 1 << LM_UNWIND_PAGE_SHIFT: rows count from here
+	 */
+	uint64_t base;
+	struct lm_unwind_row *rows; /* ascending pc, no two successive ones equal; owned */
 	size_t count;
 };
 
 /*
  * Compiles the file's rows. A gap between functions becomes a LM_UNWIND_NONE row, so that every
- * address has exactly one covering row from the first function on.
- * 0 (also when the file has no .eh_frame: count is 0), -ENOEXEC, -EBADMSG (contradicts itself),
- * -EFBIG (over the cap on rows), -EIO, -ENOMEM; *table is untouched on error.
+ * address from the first function on has exactly one covering row. Returns 0 (also if the file has
+ * no .eh_frame: count is 0), -ENOEXEC, -EBADMSG (inconsistent), -EFBIG (over the cap on rows),
+ * -EIO, -ENOMEM; *table is untouched on error.
  */
 int unwind_table_compile(const struct elf_file *file, struct unwind_table *table);
 void unwind_table_free(struct unwind_table *table);
 
-/* The row that covers pc (relative to base), or NULL. */
+/* Returns the row that covers pc (relative to base), or NULL. */
 const struct lm_unwind_row *unwind_table_find(const struct unwind_table *table, uint32_t pc);
 
-/* Where the answer goes. */
+/* The destination of an answer. */
 struct unwind_answer {
 	struct elf_file *file; /* only segments and build-id */
 	struct unwind_table *table;

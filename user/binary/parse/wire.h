@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The bodies of the parser's questions and answers (base/sandbox/protocol.h), as they cross the
- * socket. Each module has both ends of its own: what encodes in the sandbox, what checks and
- * decodes in the monitor.
+ * The bodies of the parser's questions and answers (base/sandbox/protocol.h), as sent through the
+ * socket. Each module has both ends: the encoder for the sandbox, and the checking decoder for the
+ * monitor.
  */
 #ifndef LEAKMON_PARSE_WIRE_H
 #define LEAKMON_PARSE_WIRE_H
@@ -17,7 +17,7 @@
 #define WIRE_MAX_ADDRESSES 256
 #define WIRE_MAX_PREFIX 256 /* with its NUL */
 
-/* Whether a field of an answer holds the text that it should. */
+/* Returns whether a text field of an answer is terminated. */
 static inline bool is_terminated(const char *text, size_t size)
 {
 	return memchr(text, '\0', size) != NULL;
@@ -28,13 +28,13 @@ static inline bool is_hex(const char *text, size_t size)
 	return is_terminated(text, size) && text[strspn(text, "0123456789abcdef")] == '\0';
 }
 
-/* The question for lines: as many addresses as it has room for. */
+/* The question for lines: as many addresses as fit. */
 struct wire_lines_question {
 	uint64_t key; /* the same for questions about the same files, until they are released */
 	uint64_t addresses[WIRE_MAX_ADDRESSES];
 };
 
-/* The question for dead slots: likewise. */
+/* The question for dead slots: as many addresses as fit. */
 struct wire_slots_question {
 	uint64_t addresses[WIRE_MAX_ADDRESSES];
 };
@@ -49,7 +49,7 @@ struct wire_segment {
 	uint8_t executable, writable, padding_[6];
 };
 
-/* Then segments, then struct symbol, then their names, each ended by NUL, in the same order. */
+/* Followed by segments, then struct symbol, then their NUL-terminated names, in the same order. */
 struct wire_image {
 	uint64_t size, entry, symbol_count, names_size;
 	struct elf_thread_locals thread_locals;
@@ -63,19 +63,19 @@ struct wire_image {
 
 #define WIRE_NO_STRING UINT32_MAX
 #define WIRE_MAX_STRING 4096 /* with its NUL */
-#define WIRE_MAX_FRAMES 64   /* of one address: how deep functions are inlined into each other */
+#define WIRE_MAX_FRAMES 64   /* per address: limit of nested inlined functions */
 
 struct wire_frame {
-	uint32_t function, file; /* places in the strings, or WIRE_NO_STRING */
+	uint32_t function, file; /* offsets in the strings, or WIRE_NO_STRING */
 	uint32_t line;
 };
 
-/* Then a uint32_t per address (how many frames it has), then the frames, then the strings. */
+/* Followed by a uint32_t per address (its number of frames), then the frames, then the strings. */
 struct wire_lines {
 	uint32_t address_count, frame_count, strings_size;
 };
 
-/* After a struct wire_image without symbols. Then struct lm_unwind_row. */
+/* Follows a struct wire_image without symbols. Followed by struct lm_unwind_row. */
 struct wire_unwind {
 	uint64_t base, count;
 };
@@ -86,11 +86,11 @@ struct wire_point {
 	uint8_t emulated, refused, needless, is_result;
 	uint8_t prefix, number, condition, padding_; /* the latter two of a result */
 	uint16_t words;
-	uint8_t registers[4], moved, padding_2_; /* where the arguments are */
+	uint8_t registers[4], moved, padding_2_; /* of the arguments */
 	char reason[128];
 };
 
-/* Then points, then a struct wire_stapsdt. */
+/* Followed by points, then a struct wire_stapsdt. */
 struct wire_plan {
 	char build_id[83];
 	uint8_t family;
@@ -98,13 +98,13 @@ struct wire_plan {
 	uint8_t has_names, is_static, padding_[2];
 };
 
-/* Behind the points of a plan. Then struct usdt_probe, then struct usdt_listed. */
+/* Follows the points of a plan. Followed by struct usdt_probe, then struct usdt_listed. */
 struct wire_stapsdt {
 	uint32_t probes, listed;
 	char refused[112];
 };
 
-/* Then struct wire_thread_point. */
+/* Followed by struct wire_thread_point. */
 struct wire_threads {
 	uint64_t attr_cookie, code_shift, heads_at;
 	uint32_t layout[11]; /* the rest of struct thread_layout, in its order */

@@ -32,7 +32,7 @@ bool module_bias(const struct elf_file *file, uint64_t page_bytes, const struct 
 
 typedef int parse_image_kind(struct worker *worker, int fd, struct image *image);
 
-/* Takes what a separate debug file names, if there is one that names more. */
+/* Takes the symbols of a separate debug file, if it has more. */
 static void add_debug(struct worker *worker, struct memory_source source,
 		      const struct mapping *mapping, int fd, parse_image_kind *parse,
 		      struct image *image)
@@ -83,7 +83,7 @@ void data_modules_register(struct dso_cache *dsos)
 			   &(struct dso_facet_type){.release = free_image, .bytes = bytes_of});
 }
 
-/* Data symbols of a file, read once; NULL: nothing. */
+/* Returns the data symbols of a file, read once; NULL: none. */
 static const struct image *read_image(struct dso *dso, struct worker *worker,
 				      struct memory_source source, const struct mapping *mapping,
 				      int fd)
@@ -106,7 +106,7 @@ static const struct image *read_image(struct dso *dso, struct worker *worker,
 	return image;
 }
 
-/* 0 (also when it is no module after all: the DSO is not held then) or -ENOMEM. */
+/* Returns 0 (also if it is no module: the DSO is then not held) or -ENOMEM. */
 static int add_held_module(const struct mapping *mapping, uint64_t page_bytes, struct dso *dso,
 			   const struct image *image, struct data_modules *modules)
 {
@@ -144,13 +144,13 @@ static int add_module(struct memory_source source, struct worker *worker,
 			       read_image(dso, worker, source, mapping, fd), modules);
 }
 
-/* A file's mappings, which stand together. */
+/* A file's adjacent mappings. */
 struct stand {
-	size_t end; /* what follows is so up to here */
+	size_t end; /* valid up to this index */
 	bool has_code;
 };
 
-/* Whether they include code: data files are no modules. */
+/* Returns whether they include code: data files are no modules. */
 static bool has_code(const struct maps *maps, size_t first, struct stand *stand)
 {
 	const struct mapping *mapping = &maps->list.items[first];
@@ -171,7 +171,7 @@ static bool has_code(const struct maps *maps, size_t first, struct stand *stand)
 	return false;
 }
 
-/* Whatever else was mapped as often was made to be searched for ever. */
+/* A file mapped more often than possible was made to slow the search. */
 static bool is_one_too_many(struct hash *loads, const struct mapping *mapping)
 {
 	uint64_t device = (uint64_t)mapping->major << 32 | mapping->minor;
@@ -180,14 +180,14 @@ static bool is_one_too_many(struct hash *loads, const struct mapping *mapping)
 	return count && ++*count > DATA_MODULE_LOADS_MAX;
 }
 
-/* Whether the module that was read last has glibc's descriptors. */
+/* Returns whether the module read last has glibc's descriptors. */
 static bool has_library(const struct data_modules *modules)
 {
 	return modules->list.count &&
 	       modules->list.items[modules->list.count - 1].image->tls_layout.heads_at;
 }
 
-/* to_library: no further than that. */
+/* to_library: stops there. */
 static int read_modules(const struct maps *maps, bool to_library, struct worker *worker,
 			struct data_modules *modules)
 {
@@ -201,7 +201,7 @@ static int read_modules(const struct maps *maps, bool to_library, struct worker 
 
 		if (!mapping->inode || mapping->shared)
 			continue;
-		/* A file that is mapped again from its start is there a second time. */
+		/* A file mapped again from its start is a second load. */
 		if (last && mapping_same_file(last, mapping) && mapping->offset > last->offset)
 			continue;
 		last = mapping;

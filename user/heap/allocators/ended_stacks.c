@@ -9,18 +9,19 @@
 #include "binary/elf/elf_abi.h"
 #include "binary/parse/thread_library.h"
 
-/* glibc aligns descriptors to 64 bytes; no psABI lets them have less than this. */
+/* glibc aligns descriptors to 64 bytes; no psABI allows less than this. */
 #define DESCRIPTOR_ALIGNMENT 16
 #define USER_ADDRESSES (1ull << MACHINE_USER_BITS)
 
-/* Behind _dl_stack_user, a list_t: _dl_stack_cache, another one, and _dl_stack_cache_actsize. */
+/*
+ * After _dl_stack_user, a list_t, come _dl_stack_cache, another one, and _dl_stack_cache_actsize.
+ */
 #define LIST_BYTES 16
 
 /* struct pthread: stackblock, stackblock_size, guardsize. */
 enum { BLOCK_START, BLOCK_SIZE, BLOCK_GUARD, BLOCK_WORDS };
 
-/* A place in struct pthread where these may stand, and what the sizes of the cached ones add up
- * to. */
+/* A possible offset of these in struct pthread, and the resulting sum of the cached sizes. */
 struct candidate {
 	uint32_t at;
 	uint64_t sum;
@@ -39,8 +40,8 @@ struct finder {
 	VEC(uint64_t) live;   /* stack pointers and thread pointers, ascending */
 	VEC(struct ended_thread) threads;
 	VEC(struct candidate) candidates;
-	bool compared; /* the candidates are of at least one thread */
-	bool chosen;   /* the first one is it */
+	bool compared; /* the candidates fit at least one thread */
+	bool chosen;   /* the first one is certain */
 	size_t walked;
 };
 
@@ -71,7 +72,7 @@ static int list_live(struct finder *finder, const struct stop *stop)
 	return 0;
 }
 
-/* Whether a thread stands in [start, end). */
+/* Returns whether a live thread is in [start, end). */
 static bool is_live(const struct finder *finder, uint64_t start, uint64_t end)
 {
 	size_t at = SORTED_BEFORE(live, finder->live.items, finder->live.count, *live < start);
@@ -79,7 +80,7 @@ static bool is_live(const struct finder *finder, uint64_t start, uint64_t end)
 	return at < finder->live.count && finder->live.items[at] < end;
 }
 
-/* Unreadable words are a contradiction like any other. */
+/* Unreadable words count as an inconsistency. */
 static int read_words(const struct finder *finder, uint64_t address, uint64_t *words, size_t count)
 {
 	int error;
@@ -109,10 +110,13 @@ static int read_links(const struct finder *finder, uint64_t node, uint64_t *next
 	return error;
 }
 
-/* Variant I has them behind the descriptor: all that a stack has room for by default. */
+/* In variant I these follow the descriptor: at most a default stack's reserve. */
 #define THREAD_LOCALS_BYTES (1u << 20)
 
-/* A stack of whole pages with its guard at the bottom and the descriptor at the top. */
+/*
+ * Returns whether it is a stack of whole pages with its guard at the bottom and the descriptor at
+ * the top.
+ */
 static bool is_block(const struct finder *finder, uint64_t descriptor, const uint64_t *words)
 {
 	uint64_t start = words[BLOCK_START], size = words[BLOCK_SIZE], guard = words[BLOCK_GUARD];
@@ -142,10 +146,10 @@ static int add_candidates(struct finder *finder, uint64_t descriptor)
 	return 0;
 }
 
-/* Only those stay that fit every thread. */
+/* Keeps the candidates that fit every thread. */
 static int compare(struct finder *finder, uint64_t descriptor, bool cached)
 {
-	/* For many threads, reading all would take long. */
+	/* With many threads, reading all would take long. */
 	bool narrowed = finder->candidates.count == 1;
 	uint32_t from = narrowed ? finder->candidates.items[0].at : 0;
 	size_t kept = 0, wanted = narrowed ? BLOCK_WORDS : finder->layout->thread_size / 8;
@@ -166,7 +170,7 @@ static int compare(struct finder *finder, uint64_t descriptor, bool cached)
 	return error;
 }
 
-/* Nothing but a thread's stack is where no thread stands, in memory of one kind. */
+/* An ended thread's stack contains no live thread, and is in memory of one kind. */
 static int add(struct finder *finder, const struct ended_thread *thread)
 {
 	struct heap_image *heap_image = finder->heap_image;
@@ -192,7 +196,9 @@ static int add(struct finder *finder, const struct ended_thread *thread)
 	return 0;
 }
 
-/* The one place that fits all threads up to now, and the sum; and what is known by it. */
+/*
+ * Chooses the one offset that fits all threads so far, and the sum; then adds what depends on it.
+ */
 static int choose(struct finder *finder, uint64_t sum)
 {
 	size_t kept = 0;
@@ -212,7 +218,7 @@ static int choose(struct finder *finder, uint64_t sum)
 	return error;
 }
 
-/* 1: the thread has ended; 0: it has not; -errno. */
+/* Returns 1: the thread has ended; 0: it has not; -errno. */
 static int has_ended(const struct finder *finder, uint64_t descriptor, bool cached)
 {
 	uint32_t tid, state;
@@ -222,11 +228,13 @@ static int has_ended(const struct finder *finder, uint64_t descriptor, bool cach
 		error = read_half_word(finder, descriptor + finder->layout->state_at, &state);
 	if (error)
 		return error;
-	/* For threads that ran when its parent forked, a child has the stacks, which nobody uses:
-	 * but they have not ended, and what they held is no leak of anybody's. */
+	/*
+	 * A forked child has the stacks of its parent's other threads, unused: but these threads
+	 * have not ended, and their blocks are no leak.
+	 */
 	if (!(state & THREAD_STATE_EXITING))
 		return 0;
-	/* Set to -1 by a join; cleared by the kernel, or not written yet, else. */
+	/* Set to -1 by a join; else cleared by the kernel, or not written yet. */
 	return cached ? (int32_t)tid <= 0 : !tid;
 }
 
@@ -235,7 +243,7 @@ static int visit(struct finder *finder, uint64_t descriptor, bool cached)
 	int ended = has_ended(finder, descriptor, cached), error = ended < 0 ? ended : 0;
 	struct ended_thread *thread;
 
-	/* The sizes of all that are cached add up. */
+	/* The sizes of all cached ones add up. */
 	if (!error && !finder->chosen && (cached || ended))
 		error = compare(finder, descriptor, cached);
 	if (error || !ended || is_live(finder, descriptor, descriptor + 1))
@@ -275,7 +283,7 @@ static int walk(struct finder *finder, uint64_t head, bool cached)
 	return !error && prev != before ? -EBADMSG : error;
 }
 
-/* The heads of the lists. */
+/* Finds the heads of the lists. */
 static int find_heads(const struct finder *finder, const struct c_library *library, uint64_t *used,
 		      uint64_t *cache)
 {

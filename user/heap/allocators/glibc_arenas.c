@@ -10,15 +10,15 @@
 /* Of the largest layout. */
 #define STATE_MAX_WORDS (2200 / 8)
 #define CHUNK_ALIGN 16
-/* 0: free; 1: taken; 2: others wait (nptl/lowlevellock.h). */
+/* 0: free; 1: locked; 2: with waiters (nptl/lowlevellock.h). */
 #define LOCK_MAX 2
-/* So many bins point to themselves in nothing but an arena. */
+/* This many self-referring bins occur only in an arena. */
 #define RESEMBLANCE_BINS 8
-/* And one of the first ones of an arena does. */
+/* One of the first bins of an arena refers to itself. */
 #define RESEMBLANCE_AMONG 32
-/* For an arena that a program has damaged. */
+/* Limit of an arena damaged by its program. */
 #define RESEMBLANCE_ASTRAY 8
-/* So many, each as long as one can be. */
+/* Limit of unclosed rings, each of maximum length. */
 #define UNCLOSED_RINGS 16
 
 /* The smallest first. */
@@ -40,15 +40,17 @@ static bool is_chunk(const struct filter *heaps, uint64_t address)
 	return address % CHUNK_ALIGN == 0 && filter_has(heaps, address);
 }
 
-/* A bin counts as a chunk, with its pointers as list fields (malloc.c, bin_at()). */
+/*
+ * Returns the address of a bin as a chunk, with its pointers as list fields (malloc.c, bin_at()).
+ */
 static uint64_t bin_at(const struct malloc_layout *layout, uint64_t address, uint32_t bin)
 {
 	return address + layout->bins + bin * 16 - 16;
 }
 
 /*
- * Forward and backward pointer of every bin. Each is looked at alone: a thread that is stopped
- * within malloc may have set one of them and not yet the other.
+ * Checks the forward and backward pointer of every bin separately: a thread stopped within malloc
+ * may have set only one of them.
  */
 static bool bins_hold(const uint64_t *state, const struct malloc_layout *layout, uint64_t address,
 		      const struct filter *heaps)
@@ -63,11 +65,11 @@ static bool bins_hold(const uint64_t *state, const struct malloc_layout *layout,
 }
 
 /*
- * Many bins are empty, and the others point somewhere, also in an arena that is at work or has
- * grown since `heaps` were read. Python's size classes (obmalloc.c, usedpools) and tcmalloc's lists
- * of spans point to themselves as bins do, but are fewer, and other things follow. Slots of 16
- * bytes that were freed one after the other (PHP's zend_alloc.c) point to the one before, which is
- * where an empty bin points to, but only once each. Returns how many bins are empty, or 0.
+ * Many bins are empty, and the others contain pointers, even in an arena that is in use or has
+ * grown since `heaps` was read. Python's size classes (obmalloc.c, usedpools) and tcmalloc's lists
+ * of spans refer to themselves like bins, but are fewer, and are followed by other data.
+ * Consecutively freed 16-byte slots (PHP's zend_alloc.c) point to their predecessor, like an empty
+ * bin, but only once each. Returns the number of empty bins, or 0.
  */
 static uint32_t resemblance(const uint64_t *state, const struct malloc_layout *layout,
 			    uint64_t address)
@@ -95,7 +97,7 @@ static bool sizes_hold(const uint64_t *state, const struct malloc_layout *layout
 	return now <= most && most < 1ull << MACHINE_USER_BITS;
 }
 
-/* Which check an arena fails, as a text; NULL: none. */
+/* Returns the check that an arena fails, as text; NULL: none. */
 static const char *state_fault(const uint64_t *state, const struct malloc_layout *layout,
 			       uint64_t address, const struct filter *heaps)
 {
@@ -103,7 +105,7 @@ static const char *state_fault(const uint64_t *state, const struct malloc_layout
 
 	if ((uint32_t)state[0] > LOCK_MAX)
 		return "its lock is in no state that a lock has";
-	/* Before the first allocation the top is a bin, too. */
+	/* Before the first allocation the top is a bin. */
 	if (top != address + layout->top && !is_chunk(heaps, top))
 		return "its top chunk is not in anonymous memory";
 	if (!sizes_hold(state, layout))
@@ -113,7 +115,10 @@ static const char *state_fault(const uint64_t *state, const struct malloc_layout
 	return NULL;
 }
 
-/* Reads one arena again. 0; -EBADMSG: it is not one (any more); -EFAULT. *arena untouched then. */
+/*
+ * Rereads one arena. Returns 0; -EBADMSG: it is not one (any more); -EFAULT. *arena is then
+ * untouched.
+ */
 static int malloc_arena_read(struct peek *peek, const struct filter *heaps, uint64_t address,
 			     const struct malloc_layout *layout, struct malloc_arena *arena)
 {
@@ -136,7 +141,7 @@ static int malloc_arena_read(struct peek *peek, const struct filter *heaps, uint
 	return 0;
 }
 
-/* Appends `first` and the others of its ring; on failure the list is as before. */
+/* Appends `first` and the others of its ring; on failure the list is unchanged. */
 static int add_ring(struct peek *peek, const struct filter *heaps, struct malloc_arena first,
 		    struct malloc_arenas *arenas)
 {
@@ -161,8 +166,7 @@ static int add_ring(struct peek *peek, const struct filter *heaps, struct malloc
 	return error ? error : -EBADMSG;
 }
 
-/* Data can be full of rings, and of ways into one that do not come back: nothing new is looked for
- * then. */
+/* Data can be full of rings, and of paths into one that do not return: then the search ends. */
 static bool are_enough(const struct malloc_arenas *arenas)
 {
 	return arenas->list.count >= MALLOC_MAX_ARENAS ||
@@ -180,13 +184,13 @@ static bool is_known(const struct malloc_arenas *arenas, uint64_t address)
 
 #define PAGE_WORDS (MEMORY_PAGE / 8)
 
-/* Two pages, for a state may cross from one into the next. */
+/* Two pages, because a state may cross from one into the next. */
 struct window {
 	uint64_t words[2 * PAGE_WORDS];
 };
 _Static_assert(STATE_MAX_WORDS <= PAGE_WORDS, "and no further");
 
-/* On by a page. What is absent is zeros, which no state is. */
+/* Advances by a page. An absent page reads as zeros, which is no state. */
 static void window_move(struct window *window, struct peek *peek, uint64_t second)
 {
 	memcpy(window->words, window->words + PAGE_WORDS, MEMORY_PAGE);
@@ -194,7 +198,7 @@ static void window_move(struct window *window, struct peek *peek, uint64_t secon
 		memset(window->words + PAGE_WORDS, 0, MEMORY_PAGE);
 }
 
-/* Cheap to reject by: the lock, and the address of the next arena. */
+/* A cheap first check: the lock, and the address of the next arena. */
 static bool may_be_state(const uint64_t *words, const struct malloc_layout *layout)
 {
 	uint64_t next = word_at(words, layout->next);
@@ -203,8 +207,10 @@ static bool may_be_state(const uint64_t *words, const struct malloc_layout *layo
 	       next < 1ull << MACHINE_USER_BITS;
 }
 
-/* A thread's arena is in the first page of a heap, which may follow a module's data without a gap.
- * `address` is that arena's, or one near it that resembles it. */
+/*
+ * A thread's arena is in the first page of a heap, which may follow a module's data without a gap.
+ * `address` is that arena's, or a similar one nearby.
+ */
 static bool is_in_heap(struct peek *peek, uint64_t address)
 {
 	uint64_t page = address & ~(MEMORY_PAGE - 1), owner;
@@ -212,7 +218,7 @@ static bool is_in_heap(struct peek *peek, uint64_t address)
 	return !peek_words(peek, page, &owner, 1) && owner > page && owner - page < MEMORY_PAGE;
 }
 
-/* One place and layout. 0; -EAGAIN: it looks like an arena that is at work; -ENOMEM. */
+/* Tries one address and layout. Returns 0; -EAGAIN: it resembles an arena in use; -ENOMEM. */
 static int try_arena(const uint64_t *words, struct peek *peek, const struct filter *heaps,
 		     uint64_t address, const struct malloc_layout *layout,
 		     struct malloc_arenas *arenas)
@@ -244,7 +250,7 @@ static int try_arena(const uint64_t *words, struct peek *peek, const struct filt
 	return alike ? -EAGAIN : 0;
 }
 
-/* In the window's first page. 0; -ENOMEM; *again: one is at work. */
+/* Searches the window's first page. Returns 0; -ENOMEM; *again: one is in use. */
 static int try_page(const struct window *window, struct peek *peek, const struct filter *heaps,
 		    uint64_t page, uint64_t end, struct malloc_arenas *arenas, bool *again)
 {
@@ -284,7 +290,7 @@ int malloc_arenas_find(struct peek *peek, const struct filter *heaps, uint64_t s
 		if (error)
 			return error;
 	}
-	/* 16 bytes into an arena, or by another layout, it resembles one, too. */
+	/* At an offset of 16 bytes, or in another layout, an arena resembles one, too. */
 	return again && arenas->list.count == before ? -EAGAIN : 0;
 }
 
@@ -315,10 +321,10 @@ int malloc_arenas_refresh(struct peek *peek, const struct filter *heaps,
 }
 
 #define CACHE_BINS 64
-/* From 2.42 on, glibc.malloc.tcache_max can be as much. */
+/* The limit of glibc.malloc.tcache_max, from 2.42 on. */
 #define CACHE_MAX_BYTES (4u << 20)
 
-/* Whole pages up to 2.42; 2.43 leaves out a header whenever mremap(2) moves a block. */
+/* Whole pages up to 2.42; 2.43 omits a header whenever mremap(2) moves a block. */
 static bool par_holds(const struct malloc_par_tail *tail, const struct filter *heaps)
 {
 	return tail->cache_max_bytes <= CACHE_MAX_BYTES && tail->cache_count <= UINT16_MAX &&

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The heap of glibc's malloc: arenas (glibc_arenas.h) that cut spans of memory into chunks without
- * a gap (glibc_walk.h). A walk from one chunk to the next takes longer than a process may stand, so
- * it is done while the process runs, and mended at the stop where pages have changed.
+ * The heap of glibc's malloc: arenas (glibc_arenas.h) that divide spans of memory into chunks
+ * without gaps (glibc_walk.h). A walk from chunk to chunk takes longer than a process may be
+ * stopped, so it is done while the process runs, and repaired at the stop where pages have changed.
  *
  * Source: glibc 2.26 to 2.43, malloc/malloc.c (mallinfo2, mtrim, systrim), malloc/arena.c.
  */
@@ -17,16 +17,16 @@
 #include "process/pause/stop.h"
 #include "process/proc/target_file.h"
 
-/* While it runs, a heap can change under the walk: this often it is restarted. */
+/* While the process runs, a heap can change under the walk: the number of restarts. */
 #define WALK_TRIES 3
-/* attached_threads stands before system_mem (struct malloc_state, since 2.23). */
+/* attached_threads precedes system_mem (struct malloc_state, since 2.23). */
 #define THREADS_BEFORE_SYSTEM_MEM 8
 #define CHUNK_FLAGS 7ull
 #define CHUNK_IS_MAPPED 2ull
-/* In prev_size of a mapped chunk (malloc.c, MMAP_HP). */
+/* A flag in prev_size of a mapped chunk (malloc.c, MMAP_HP). */
 #define MAPPED_HUGE 1ull
 #define CHUNK_HEADER 16
-/* The last word of a chunk in use lies in the next one's header. */
+/* The last word of a chunk in use is in the next one's header. */
 #define CHUNK_OVERLAP 8
 #define MIN_LARGE 1024
 /* struct malloc_chunk, and the smallest chunk (malloc.c, MINSIZE). */
@@ -37,18 +37,18 @@ struct glibc {
 	struct malloc_arenas arenas;
 	struct malloc_par_tail par;
 	bool has_par;
-	size_t libraries; /* with arenas of their own */
+	size_t libraries; /* with arenas */
 	struct {
 		uint64_t start, end;
 	} data;			  /* of the module that leads to arenas */
-	bool left;		  /* there is none but what changed whenever it was read */
-	struct heap_spans walked; /* while it ran */
-	bool walk_is_used;	  /* by a read() */
+	bool left;		  /* all arenas found were changing whenever they were read */
+	struct heap_spans walked; /* while the process ran */
+	bool walk_is_used;	  /* used by a read() */
 	struct heap_spans spans;  /* of the last read() */
 	struct free_chunks fast, cached;
 };
 
-/* 0; -ENOENT: no arena; -EAGAIN: there is one, which is just being changed; -ENOMEM; -ETIMEDOUT. */
+/* Returns 0; -ENOENT: no arena; -EAGAIN: one is just changing; -ENOMEM; -ETIMEDOUT. */
 static int find_in(struct glibc *glibc, const struct heap_view *view, uint64_t start, uint64_t end)
 {
 	size_t before = glibc->arenas.list.count;
@@ -56,7 +56,7 @@ static int find_in(struct glibc *glibc, const struct heap_view *view, uint64_t s
 
 	if (error && error != -EAGAIN)
 		return error;
-	/* Data of another module that resembles an arena takes nothing from those that are. */
+	/* Data of another module that resembles an arena does not affect arenas already found. */
 	if (error && (before || glibc->left))
 		return error;
 	if (!error && glibc->arenas.list.count == before)
@@ -78,7 +78,7 @@ static int glibc_find(void *state, const struct heap_view *view, uint64_t start,
 	return error;
 }
 
-/* The arenas as they are now: others may have joined, and what was left may stand by now. */
+/* Rereads the arenas: others may have joined, and a changing one may be stable by now. */
 static int read_arenas(struct glibc *glibc, const struct heap_view *view, struct heap *heap)
 {
 	bool was_left = glibc->left;
@@ -87,7 +87,7 @@ static int read_arenas(struct glibc *glibc, const struct heap_view *view, struct
 
 	if (!error || error == -ENOMEM || error == -ETIMEDOUT)
 		return error;
-	/* A process that runs: what was known of them will do. */
+	/* While the process runs, the previous state suffices. */
 	if (!view->stop && !was_left)
 		return 0;
 	heap->broken_at = glibc->arenas.list.count ? glibc->arenas.list.items[0].address
@@ -99,7 +99,7 @@ static int read_arenas(struct glibc *glibc, const struct heap_view *view, struct
 	return 0;
 }
 
-/* The spans as the arenas describe them now. 0 or -ENOMEM. */
+/* Finds the spans that the arenas now describe. Returns 0 or -ENOMEM. */
 static int find_spans(struct glibc *glibc, const struct heap_view *view, struct heap_spans *spans)
 {
 	heap_spans_free(spans);
@@ -126,7 +126,7 @@ static int glibc_walk_feed(void *state, uint64_t address, const uint64_t *words,
 	return error;
 }
 
-/* Walks what has not been walked yet; what broke may just have changed while it was read. */
+/* Completes the walk; a broken span may just have changed while it was read. */
 static int glibc_walk_end(void *state, const struct heap_view *view)
 {
 	struct glibc *glibc = state;
@@ -153,7 +153,7 @@ static struct heap_span *same_span(struct heap_spans *spans, const struct heap_s
 	return span && span->start == wanted->start ? span : NULL;
 }
 
-/* At a stop: what has changed since the walk. */
+/* During a stop: repeats the walk where something changed. Returns 0 or -errno. */
 static int mend_spans(struct glibc *glibc, const struct heap_view *view)
 {
 	int error = find_spans(glibc, view, &glibc->spans);
@@ -168,7 +168,7 @@ static int mend_spans(struct glibc *glibc, const struct heap_view *view)
 	return error;
 }
 
-/* Without a stop: the walk as it was, unless there was none, or it was used up. */
+/* Without a stop: takes the walk unchanged, or makes a new one if there is none, or it was used. */
 static int take_walk(struct glibc *glibc, const struct heap_view *view)
 {
 	int error = glibc->walk_is_used ? glibc_walk_begin(glibc, view) : 0;
@@ -181,7 +181,7 @@ static int take_walk(struct glibc *glibc, const struct heap_view *view)
 	return error;
 }
 
-/* Without a stop, the threads' caches are found by what they look like. 0 or -ENOMEM. */
+/* Without a stop, the threads' caches are found by their structure. Returns 0 or -ENOMEM. */
 static int find_free_chunks(struct glibc *glibc, const struct heap_view *view)
 {
 	const struct stop *stop = view->stop;
@@ -201,7 +201,7 @@ static int find_free_chunks(struct glibc *glibc, const struct heap_view *view)
 
 /* Parts of the heap. */
 
-/* Where its chunks end, and what ends them begins: the last one may have been broken. */
+/* Returns where its chunks end, and their terminator begins: the last one may be broken. */
 static uint64_t chunks_end(const struct heap_span *span)
 {
 	size_t count = span->chunks.count;
@@ -268,7 +268,7 @@ static size_t count_broken(const struct heap_spans *spans)
 	return count;
 }
 
-/* How much is mapped for single blocks; of several libraries, none knows it all. */
+/* Reads the bytes mapped for single blocks; with several libraries the total is unknown. */
 static void read_mapped_bytes(const struct glibc *glibc, const struct heap_view *view,
 			      struct heap *heap)
 {
@@ -310,7 +310,7 @@ static int glibc_read(void *state, const struct heap_view *view, struct heap *he
 	return 0;
 }
 
-/* Free chunks: whether a chunk is in use stands in the next one; and what lists have. */
+/* Free chunks: the next chunk tells whether a chunk is in use; others are in lists. */
 
 static void set_listed(struct heap *heap, const struct free_chunks *list, enum block_use use)
 {
@@ -352,12 +352,12 @@ static int glibc_settle(void *state, struct heap *heap)
 	return error;
 }
 
-/* Figures for `memory`. */
+/* -------- the figures of `leakmon memory` */
 
 struct accounting {
 	struct heap *heap;
 	const struct heap_view *view;
-	uint64_t free_from;   /* where a stretch of free chunks begins; 0: none */
+	uint64_t free_from;   /* start of a run of free chunks; 0: none */
 	uint64_t free_chunks; /* in bins */
 };
 
@@ -371,8 +371,10 @@ static int add_trim(struct accounting *accounting, uint64_t start, uint64_t end,
 	return 0;
 }
 
-/* mtrim(): fast chunks have been merged with their neighbours; of what is free then, pages that
- * hold nothing of the chunk's own fields. */
+/*
+ * As mtrim(): fast chunks have been merged with their neighbours; of the free ones, pages that
+ * contain none of the chunk's own fields can be returned.
+ */
 static int trim_stretch(struct accounting *accounting, uint64_t start, uint64_t end, uint32_t arena)
 {
 	uint64_t page = memory_page_size(accounting->view->maps->source);
@@ -383,7 +385,7 @@ static int trim_stretch(struct accounting *accounting, uint64_t start, uint64_t 
 	return add_trim(accounting, from, from + ((end - from) & ~(page - 1)), arena);
 }
 
-/* systrim(): the break goes back by whole pages, if nobody else has moved it. */
+/* As systrim(): the break moves back by whole pages, if no one else has moved it. */
 static int trim_top(struct accounting *accounting, uint64_t start, uint64_t end, uint32_t arena)
 {
 	const struct mapping *mapping = maps_find(accounting->view->maps, end - 1);
@@ -398,7 +400,7 @@ static int trim_top(struct accounting *accounting, uint64_t start, uint64_t end,
 	return add_trim(accounting, end - extra, end, arena);
 }
 
-/* The stretch of free chunks ends; `at_top`: with the top of its arena. */
+/* Ends a run of free chunks; `at_top`: with the top of its arena. */
 static int end_stretch(struct accounting *accounting, uint64_t end, bool at_top, uint32_t arena)
 {
 	uint64_t start = accounting->free_from;
@@ -458,10 +460,10 @@ static int account_run(struct accounting *accounting, size_t i)
 	return end_stretch(accounting, run->end, run->use == RUN_TOP, run->arena);
 }
 
-/* A page is read for each chunk of the list: what is behind so many stays counted by its size. */
+/* A page is read for each chunk of the list: beyond this number, chunks stay counted by size. */
 #define UNSORTED_MAX 16384
 
-/* Lists that newly freed chunks pass through: they count as unsorted, and not by their size. */
+/* Lists that newly freed chunks pass through: these count as unsorted, not by size. */
 static void account_unsorted(struct accounting *accounting, const struct glibc *glibc,
 			     const struct malloc_arena *arena)
 {
@@ -470,7 +472,7 @@ static void account_unsorted(struct accounting *accounting, const struct glibc *
 
 	if (peek_words(peek, head + 16, &chunk, 1))
 		return;
-	/* Lists of other threads may change: no longer than there are chunks. */
+	/* Lists of other threads may change: at most the number of chunks. */
 	for (uint64_t i = MIN(accounting->free_chunks, UNSORTED_MAX); i && chunk != head; i--) {
 		uint64_t *sums = accounting->heap->figures, size, *sorted;
 
@@ -522,14 +524,14 @@ static void account_sums(struct glibc *glibc, const struct heap_view *view, stru
 		glibc->has_par ? glibc->par.mapped_bytes : ALLOCATOR_NOT_KNOWN;
 }
 
-/* Blocks with mappings of their own: each mapping's chunks lie one behind the other. */
+/* Blocks with their own mappings: each mapping's chunks are contiguous. */
 
 /*
- * prev_size of such a chunk is how far behind the start of its mapping it lies (memalign). Up to
- * 2.42 the chunk reaches to the mapping's end. From 2.43 on it ends one header before, its block
- * reaches into that as into a next chunk, and the lowest bit of prev_size stands for huge pages.
- * *offset and *size get its place in the mapping, and its bytes with the header; `room`: from the
- * chunk to where its mapping ends at the latest.
+ * prev_size of such a chunk is its distance from the start of its mapping (memalign). Up to 2.42
+ * the chunk extends to the mapping's end. From 2.43 on it ends one header before, its block extends
+ * into that as into a next chunk, and the lowest bit of prev_size marks huge pages. *offset and
+ * *size get its offset in the mapping, and its bytes with the header; `room`: from the chunk to the
+ * last possible end of its mapping.
  */
 static bool is_mapped_header(uint64_t distance, const uint64_t *header, uint64_t room,
 			     uint64_t *offset, uint64_t *size)
@@ -553,7 +555,7 @@ static bool glibc_find_mapped(uint64_t page, const uint64_t *words, uint64_t end
 {
 	/*
 	 * At the front, or 16 bytes before an aligned address: then the one at the front may have
-	 * stayed there too, so the last one is asked first.
+	 * remained, too, so the last one is tried first.
 	 */
 	for (uint64_t align = MEMORY_PAGE; align >= 16; align /= 2) {
 		uint64_t distance = align - 16, start = page + distance, offset, size;
@@ -571,7 +573,7 @@ static bool glibc_find_mapped(uint64_t page, const uint64_t *words, uint64_t end
 	return false;
 }
 
-/* Without a name, or with one that prctl(2) gave it: glibc can do so (glibc.mem.decorate_maps). */
+/* Without a name, or with one from prctl(2), which glibc can set (glibc.mem.decorate_maps). */
 static bool may_hold_blocks(const struct mapping *mapping)
 {
 	return mapping->writable && !mapping->inode && !mapping->shared &&
@@ -623,7 +625,7 @@ static int account_mapped(const struct glibc *glibc, const struct heap_view *vie
 	return error;
 }
 
-/* The version is in a sentence that the library can print about itself. */
+/* The version is in a banner that the library can print. */
 
 #define BANNER "GNU C Library ("
 #define VERSION_WORDS "release version "

@@ -10,13 +10,13 @@
 #include "binary/arch/machine.h"
 #include "binary/elf/elf_abi.h"
 
-/* Which memory the arenas cut into chunks. */
+/* Finds the memory that the arenas divide into chunks. */
 
 static int heap_span_step(struct heap_span *span, uint64_t size_word);
 
 static const char page_missing[] = "the page of a chunk's header cannot be read";
 
-/* The walk ends before its time. 0. */
+/* Ends the walk early. Returns 0. */
 static int break_off(struct heap_span *span, const char *why)
 {
 	span->broken = span->done = true;
@@ -43,7 +43,7 @@ static int add_span(struct heap_spans *spans, uint64_t start, uint64_t end, uint
 	return 0;
 }
 
-/* [heap] is the kernel's word: the path of a file begins with a slash. */
+/* [heap] is the kernel's name: the path of a file begins with a slash. */
 static void brk_bounds(const struct maps *maps, uint64_t *start, uint64_t *end)
 {
 	*start = *end = 0;
@@ -58,7 +58,7 @@ static void brk_bounds(const struct maps *maps, uint64_t *start, uint64_t *end)
 	}
 }
 
-/* Memory that the main arena mapped because the break could not be moved. */
+/* Adds memory that the main arena mapped because the break could not be moved. */
 static int add_mapped_main(const struct malloc_arena *arena, uint32_t index,
 			   const struct maps *maps, struct heap_spans *spans)
 {
@@ -92,7 +92,7 @@ static int add_main(const struct malloc_arena *arena, uint32_t index, const stru
 	return error;
 }
 
-/* Of what size the heaps of an arena are at most, and so which multiples they start at. */
+/* Returns the maximum size of an arena's heaps, and so the alignment of their starts. */
 static uint64_t heap_bytes_of(struct peek *peek, const struct malloc_arena *arena)
 {
 	uint64_t first = arena->address & ~(MEMORY_PAGE - 1), found = MALLOC_HEAP_BYTES;
@@ -103,7 +103,7 @@ static uint64_t heap_bytes_of(struct peek *peek, const struct malloc_arena *aren
 	     bytes *= 2) {
 		uint64_t heap = arena->top & ~(bytes - 1), info[3];
 
-		/* Less than it is leads to the same heap, if the top is not far into it. */
+		/* Too small a value leads to the same heap, if the top is not far into it. */
 		if (!peek_words(peek, heap, info, 3) && info[0] == arena->address &&
 		    arena->top - heap < info[2])
 			found = bytes;
@@ -158,7 +158,7 @@ static int compare_spans(const void *left_pointer, const void *right_pointer)
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
-/* Sorted ones; no memory is part of two. */
+/* Sorts them; no memory is part of two. */
 static void drop_overlapping(struct heap_spans *spans)
 {
 	size_t kept = 0;
@@ -210,11 +210,11 @@ void heap_spans_free(struct heap_spans *spans)
 	spans->why_lost = NULL;
 }
 
-/* Taking over an older walk of a heap, but for what has changed since. */
+/* Takes over an older walk of a heap, except where it has changed. */
 
 #define HUGE_PAGE (2ul << 20)
 
-/* Where a mended walk is in the older one, and in the pages. */
+/* The position of a repaired walk in the older one, and in the pages. */
 struct mending {
 	struct heap_span *span;
 	const struct heap_span *older;
@@ -223,7 +223,7 @@ struct mending {
 	size_t at;		   /* in older->chunks */
 	uint64_t page;		   /* the page looked at last */
 	bool page_is_clean;
-	uint64_t ahead; /* pages before it were read, if they had changed */
+	uint64_t ahead; /* pages before it were read, if changed */
 };
 
 static bool is_clean(struct mending *mending, uint64_t address)
@@ -241,7 +241,7 @@ static bool is_clean(struct mending *mending, uint64_t address)
 	return mending->page_is_clean;
 }
 
-/* The older walk's record of the chunk at span->next, if its header is what it was then. */
+/* Returns the older walk's record of the chunk at span->next, if its header is unchanged. */
 static const uint32_t *still_known(struct mending *mending)
 {
 	const struct heap_span *older = mending->older, *span = mending->span;
@@ -257,7 +257,7 @@ static const uint32_t *still_known(struct mending *mending)
 	return &older->chunks.items[mending->at];
 }
 
-/* The first page from `address` on that is not what it was; at most `end`. */
+/* Returns the first changed page from `address` on; at most `end`. */
 static uint64_t next_changed(struct mending *mending, uint64_t address, uint64_t end)
 {
 	for (address &= ~(MEMORY_PAGE - 1); address < end; address += MEMORY_PAGE) {
@@ -276,8 +276,8 @@ static size_t first_from(const struct heap_span *span, size_t low, uint64_t dist
 }
 
 /*
- * Takes over all chunks from span->next up to the next page that changed, if the older walk knows
- * this place: their headers are what they were, so they follow each other as they did.
+ * Takes over all chunks from span->next up to the next changed page, if the older walk knows this
+ * chunk: their headers are unchanged, and so is their sequence.
  */
 static int take_over(struct mending *mending)
 {
@@ -289,9 +289,9 @@ static int take_over(struct mending *mending)
 
 	stop = next_changed(mending, span->next, limit);
 	to = first_from(older, from, stop - span->start);
-	/* The last one ended the older walk: what follows it is not known. */
+	/* The last one ended the older walk: its successor is unknown. */
 	to = MIN(to, older->chunks.count - 1);
-	/* It was cut meanwhile, and not between two chunks. */
+	/* It was truncated meanwhile, and not between two chunks. */
 	if (to <= from)
 		return break_off(span, "the heap ends within a chunk");
 	wanted = span->chunks.count + (to - from);
@@ -310,7 +310,7 @@ static int take_over(struct mending *mending)
 	return 0;
 }
 
-/* The next pages that changed are read together: one by one they would take most of a stop. */
+/* Reads the next changed pages together: one by one they would take most of a stop. */
 static void look_ahead(struct mending *mending, struct peek *peek)
 {
 	uint64_t pages[PEEK_AHEAD], at = mending->span->next & ~(MEMORY_PAGE - 1);
@@ -345,11 +345,11 @@ static int mend_one(struct mending *mending, struct peek *peek)
 	return missing ? break_off(span, page_missing) : heap_span_step(span, header[1]);
 }
 
-/* Nothing of it has changed: the older walk is the walk. */
+/* If nothing has changed, takes the older walk whole. */
 static bool take_whole(struct mending *mending, struct heap_span *older)
 {
 	struct heap_span *span = mending->span;
-	uint64_t end = older->next + 16; /* behind the header that ended it */
+	uint64_t end = older->next + 16; /* after its terminator's header */
 
 	if (!older->done || older->broken || older->top != span->top || older->end != span->end ||
 	    next_changed(mending, span->start, end) != end)
@@ -363,7 +363,7 @@ static bool take_whole(struct mending *mending, struct heap_span *older)
 }
 
 /*
- * Room for as many chunks as there were, at once: growing step by step, and a fault for each page,
+ * Allocates room for as many chunks as before, at once: stepwise growth, with a fault per page,
  * would cost more of a stop than all the copying.
  */
 static int make_room(struct heap_span *span, size_t count)
@@ -376,7 +376,7 @@ static int make_room(struct heap_span *span, size_t count)
 	if (!span->chunks.items)
 		return -ENOMEM;
 	span->chunks.capacity = bytes / sizeof(*span->chunks.items);
-	madvise(span->chunks.items, bytes, MADV_HUGEPAGE); /* slower without, and no less right */
+	madvise(span->chunks.items, bytes, MADV_HUGEPAGE); /* optional, for speed */
 	return 0;
 }
 
@@ -405,7 +405,7 @@ int heap_span_mend(struct heap_span *span, struct heap_span *older, const struct
 #define CHUNK_FLAGS 7ull
 #define CHUNK_MIN 32
 
-/* The two fence posts at the end of a heap that is used no more. */
+/* The two fence posts at the end of a retired heap. */
 #define FENCE_BYTES 48
 
 static int push(struct heap_span *span, uint64_t size_word)
@@ -418,8 +418,10 @@ static int push(struct heap_span *span, uint64_t size_word)
 	return 0;
 }
 
-/* In a thread's heap only chunks in use are marked as not the main one's: glibc makes free ones
- * again without the mark (malloc.c, _int_free() and _int_malloc(): set_head() of the remainder). */
+/*
+ * In a thread's heap only chunks in use have the NON_MAIN_ARENA mark: glibc removes it from free
+ * ones (malloc.c, _int_free() and _int_malloc(): set_head() of the remainder).
+ */
 static const char *chunk_fault(const struct heap_span *span, uint64_t size_word)
 {
 	uint64_t size = size_word & ~CHUNK_FLAGS;
@@ -439,7 +441,9 @@ static const char *chunk_fault(const struct heap_span *span, uint64_t size_word)
 		       : NULL;
 }
 
-/* One chunk, by the size in its header at span->next. 0 (also when it is broken) or -ENOMEM. */
+/*
+ * Walks one chunk, by the size in its header at span->next. Returns 0 (also if broken) or -ENOMEM.
+ */
 static int heap_span_step(struct heap_span *span, uint64_t size_word)
 {
 	uint64_t size = size_word & ~CHUNK_FLAGS;
@@ -478,8 +482,10 @@ struct window {
 	uint64_t words[WINDOW_PAGES * PAGE_WORDS];
 };
 
-/* How many pages from `page` on are in memory, as far as a window reaches. Whether the first of
- * them is elsewhere, in swap or not in a core: else it went while the heap was read. */
+/*
+ * Returns the number of pages in memory from `page` on, within a window. *elsewhere: the first of
+ * them is swapped out or not in the core; else it vanished during the read.
+ */
 static size_t present_pages(const struct peek *peek, uint64_t page, bool *elsewhere)
 {
 	uint64_t entries[WINDOW_PAGES];
@@ -550,14 +556,16 @@ int heap_span_finish(struct heap_span *span, struct peek *peek)
 
 #define CHUNK_FLAGS 7ull
 #define SMALL_BINS 64
-/* For chunks of 1056 to 2047 bytes, and of twice as many each. */
+/* For chunks of 1056 to 2047 bytes, and for each doubling. */
 #define LARGE_BINS 12
 #define LARGE_LEAST 1056
 #define CACHE_BINS (SMALL_BINS + LARGE_BINS)
-/* How far from the thread pointer libc's own thread-locals can lie. */
+/* Maximum distance of libc's own thread-locals from the thread pointer. */
 #define TLS_SEARCH_BYTES (64ull << 10)
-/* Links for each chunk, as some lists are followed twice; and for lists that only look like some,
- * or are of chunks that the walk has not seen. */
+/*
+ * Links per chunk, because some lists are followed twice; and spare ones for false lists, or lists
+ * of chunks that the walk has not seen.
+ */
 #define CHUNK_LINKS 4
 #define SPARE_LINKS (1u << 17)
 
@@ -565,10 +573,9 @@ int heap_span_finish(struct heap_span *span, struct peek *peek)
 static const struct cache_shape {
 	uint64_t chunk_size, chunk_most;
 	size_t bins, count_bytes;
-	bool counts_slots; /* that are left: those of a bin and its chunks are as many in all bins
-			    */
+	bool counts_slots; /* of the remaining room: for any bin, plus its chunks, the same sum */
 } shapes[] = {
-	/* From 2.42. 2.43 asks for the size of a chunk where it means that of a block. */
+	/* From 2.42. 2.43 requests the size of a chunk in place of a block's. */
 	{0x300, 0x320, CACHE_BINS, 2, true},
 	{0x290, 0x2a0, SMALL_BINS, 2, false}, /* from 2.30 */
 	{0x250, 0x260, SMALL_BINS, 1, false}, /* from 2.26 */
@@ -580,7 +587,7 @@ static bool may_be_shape(const struct cache_shape *shape, uint64_t size)
 	return size >= shape->chunk_size && size <= shape->chunk_most;
 }
 
-/* A list that loops, or many with the same end, would take hours and all memory. */
+/* A list that loops, or many with a common end, would take hours and all memory. */
 static void bound_links(struct free_chunks *free_chunks, const struct heap_spans *spans)
 {
 	free_chunks->most = SPARE_LINKS;
@@ -588,7 +595,7 @@ static void bound_links(struct free_chunks *free_chunks, const struct heap_spans
 		free_chunks->most += CHUNK_LINKS * spans->list.items[i].chunks.count;
 }
 
-/* Of the chunks in one list. */
+/* Sizes of the chunks in one list. */
 struct chunk_sizes {
 	uint64_t least, most;
 };
@@ -623,7 +630,7 @@ static int add(struct free_chunks *free_chunks, uint64_t chunk)
 	return 0;
 }
 
-/* From 2.43 on a cache can hold blocks with mappings of their own (glibc.malloc.tcache_max). */
+/* From 2.43 on a cache can hold blocks with their own mappings (glibc.malloc.tcache_max). */
 static bool is_mapped_chunk(struct peek *peek, const struct heap_spans *spans, uint64_t chunk,
 			    const struct chunk_sizes *wanted)
 {
@@ -638,8 +645,8 @@ static bool is_mapped_chunk(struct peek *peek, const struct heap_spans *spans, u
 }
 
 /*
- * The pointer stored at `place`, mangled with its place from 2.32 on. `bias`: from a chunk to what
- * the pointer points to. *chunk gets 0 at the end of the list.
+ * Reads the pointer stored at `place`, mangled with its address from 2.32 on. `bias`: from a chunk
+ * to the pointer's target. *chunk gets 0 at the end of the list.
  */
 static bool follow(struct free_chunks *lists, struct peek *peek, const struct heap_spans *spans,
 		   uint64_t place, uint64_t bias, const struct chunk_sizes *wanted, uint64_t *chunk)
@@ -705,8 +712,10 @@ static struct chunk_sizes sizes_of_bin(size_t bin)
 	return (struct chunk_sizes){MAX(size, LARGE_LEAST), 2 * size - 1};
 }
 
-/* The chunks of a bin; those with mappings of their own stay live, and are counted as broken.
- * false: it contradicts itself, or is longer than `most`. */
+/*
+ * Reads the chunks of a bin; those with their own mappings stay live, and are counted as broken.
+ * Returns false if it is inconsistent, or longer than `most`.
+ */
 static bool read_cache_bin(struct free_chunks *held, struct peek *peek,
 			   const struct heap_spans *spans, uint64_t entry, size_t bin,
 			   uint64_t most, uint64_t *length)
@@ -729,14 +738,14 @@ static bool read_cache_bin(struct free_chunks *held, struct peek *peek,
 	return !chunk;
 }
 
-/* Over all bins: how many chunks there is room for in one of them. */
+/* The range over all bins of the number of chunks for which one has room. */
 struct capacity {
 	uint64_t least, most;
 };
 
 /*
- * A thread may have stopped between linking a chunk and counting it: the list counts, its length
- * may be off by one.
+ * A thread may have stopped between linking a chunk and counting it: the list is authoritative, its
+ * count may be off by one.
  */
 static bool count_holds(const struct cache_shape *shape, uint64_t count, uint64_t length,
 			struct capacity *capacity)
@@ -779,7 +788,10 @@ static bool may_be_empty(const struct heap_spans *spans, uint64_t chunk,
 	return shape->counts_slots || (span && span->start == chunk && !span->caches_are_late);
 }
 
-/* Whether there is a cache at `chunk`; *held what it holds, freed by the caller in any case. */
+/*
+ * Returns whether there is a cache at `chunk`; *held gets its chunks, freed by the caller in any
+ * case.
+ */
 static bool is_cache(struct peek *peek, const struct heap_spans *spans, uint64_t chunk,
 		     struct free_chunks *held)
 {

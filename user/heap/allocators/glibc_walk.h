@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Walking glibc's heaps chunk by chunk, by the size that each one's header gives. A walk can be fed
- * from windows as they are read, and mended later where pages have changed since. A heap that
- * contradicts itself ends its walk there: nothing beyond is guessed.
+ * Walks glibc's heaps chunk by chunk, by the size in each header. A walk can be fed from windows as
+ * they are read, and repaired later where pages have changed. At an inconsistency the walk ends:
+ * nothing beyond is guessed.
  */
 #ifndef LEAKMON_HEAP_GLIBC_WALK_H
 #define LEAKMON_HEAP_GLIBC_WALK_H
@@ -11,8 +11,10 @@
 #include "heap/allocators/pages.h"
 #include "process/proc/maps.h"
 
-/* A chunk's place in units of 16 bytes from its span's start, and whether the one before it is in
- * use: so the flag of a chunk stands in the next one. */
+/*
+ * A chunk's offset in its span, in units of 16 bytes, and whether the previous one is in use: a
+ * chunk's flag is in the next one.
+ */
 static inline uint32_t chunk_pack(uint64_t distance, bool previous_in_use)
 {
 	return (uint32_t)(distance / 16) << 1 | previous_in_use;
@@ -25,82 +27,92 @@ static inline uint64_t chunk_distance(uint32_t chunk)
 
 #define SPAN_MAX_BYTES (1ull << 35)
 
-/* Memory that one arena cuts into chunks without a gap. */
+/* Memory that one arena divides into chunks without gaps. */
 struct heap_span {
-	uint64_t start, end; /* of the first chunk; where no chunk can be any more */
-	uint64_t top;	     /* the chunk that ends it, or 0: the last one is a fence post */
+	uint64_t start, end; /* of the first chunk; beyond the last possible one */
+	uint64_t top;	     /* the final chunk, or 0: the last one is a fence post */
 	uint64_t top_size;   /* known when the walk is done */
 	bool main;	     /* of the main arena */
-	/* A thread's cache is made at its first free() (2.43): the first chunk is no empty one. */
+	/*
+	 * A thread's cache is made at its first free() (2.43): the first chunk is not an empty one.
+	 */
 	bool caches_are_late;
 	uint32_t arena;
-	/* The last one is no block but what ends the span. */
+	/* The last one is the span's terminator, not a block. */
 	VEC(uint32_t) chunks;
 	uint64_t next;	   /* of the walk */
-	bool done, broken; /* broken: at `next`, where no chunk can be */
-	bool absent;	   /* broken because that page is in swap, or not in the core */
-	const char *why;   /* which check failed there; static; NULL: none */
+	bool done, broken; /* broken: at `next`, an impossible chunk */
+	bool absent;	   /* broken because that page is swapped out, or not in the core */
+	const char *why;   /* the check that failed there; static; NULL: none */
 };
 
 struct heap_spans {
 	VEC(struct heap_span) list; /* by ascending address */
-	uint64_t lost; /* the last heap with a broken description of itself: it has no span; 0: none
-			*/
-	const char *why_lost; /* which check that one failed; static */
+	uint64_t lost; /* the last heap with a broken descriptor, which has no span; 0: none */
+	const char *why_lost; /* the check that it failed; static */
 };
 
-/* The spans of the arenas. maps: to find the main heap; heap_start: its first chunk, 0: unknown. 0
- * or -ENOMEM. */
+/*
+ * Finds the spans of the arenas. maps: to find the main heap; heap_start: its first chunk, 0:
+ * unknown. Returns 0 or -ENOMEM.
+ */
 int heap_spans_find(struct peek *peek, const struct malloc_arenas *arenas, const struct maps *maps,
 		    uint64_t heap_start, struct heap_spans *spans);
 void heap_spans_free(struct heap_spans *spans);
 
-/* Goes on with the walk as far as the words reach. 0 or -ENOMEM. */
+/* Continues the walk to the end of the words. Returns 0 or -ENOMEM. */
 int heap_span_feed(struct heap_span *span, uint64_t address, const uint64_t *words, size_t count);
 
-/* Finishes the walk of a process that runs, with windows of pages that are in memory. 0 (also when
- * it is broken); -ENOMEM; -ESRCH. */
+/*
+ * Completes the walk of a running process, with windows of pages in memory. Returns 0 (also if
+ * broken); -ENOMEM; -ESRCH.
+ */
 int heap_span_walk(struct heap_span *span, struct peek *peek);
-/* A broken walk goes on at the last chunk that held. */
+/* Resumes a broken walk at the last consistent chunk. */
 void heap_span_resume(struct heap_span *span);
 
-/* Finishes the walk with words peeked one by one. 0 (also when it is broken); -ENOMEM;
- * -ETIMEDOUT. */
+/*
+ * Completes the walk with words peeked one by one. Returns 0 (also if broken); -ENOMEM; -ETIMEDOUT.
+ */
 int heap_span_finish(struct heap_span *span, struct peek *peek);
 
 /*
- * While the process stands: takes over from an older walk of the same span what is still so, and
- * walks again what changed. `older` is used up. 0; -ENOMEM; -ETIMEDOUT: peek's deadline is over.
+ * While the process is stopped: takes over the unchanged parts of an older walk of the same span,
+ * and rewalks the rest. `older` is consumed. Returns 0; -ENOMEM; -ETIMEDOUT: peek's deadline has
+ * passed.
  */
 int heap_span_mend(struct heap_span *span, struct heap_span *older, const struct page_table *table,
 		   struct peek *peek);
 
-/* The span that holds address, or NULL. */
+/* Returns the span that contains address, or NULL. */
 struct heap_span *heap_spans_at(const struct heap_spans *spans, uint64_t address);
 
 /*
- * Chunks of glibc's malloc that look as if they were in use, and are not: those in fast bins and in
- * the threads' caches, and the caches themselves.
+ * Chunks of glibc's malloc that look in use but are free: those in fast bins and in the threads'
+ * caches; and the caches themselves.
  *
  * Source: glibc 2.26 to 2.43, malloc/malloc.c (tcache_perthread_struct, PROTECT_PTR).
  */
 
 struct free_chunks {
-	VEC(uint64_t) list; /* addresses of chunks (not of what malloc returned) */
-	size_t broken;	    /* lists that contradicted themselves before their end */
-	/* Links of all lists together, and how many at most: a chunk is in one list. */
+	VEC(uint64_t) list; /* addresses of chunks (not of blocks) */
+	size_t broken;	    /* inconsistent lists */
+	/* Links of all lists together, and their limit: a chunk is in one list only. */
 	uint64_t followed, most;
 };
 
-/* The fast bins of all arenas. 0 or -ENOMEM. */
+/* Adds the fast bins of all arenas. Returns 0 or -ENOMEM. */
 int free_lists_add_fastbins(struct free_chunks *free_chunks, struct peek *peek,
 			    const struct malloc_arenas *arenas, const struct heap_spans *spans);
 
-/* The cache of the thread with that thread pointer, if it has one. 0 or -ENOMEM. */
+/* Adds the cache of the thread with that thread pointer, if it has one. Returns 0 or -ENOMEM. */
 int free_lists_add_cache(struct free_chunks *free_chunks, struct peek *peek,
 			 uint64_t thread_pointer, const struct heap_spans *spans);
 
-/* Every chunk that can only be a cache: when the threads' pointers are not known. 0 or -ENOMEM. */
+/*
+ * Adds every chunk that can only be a cache: if the threads' pointers are unknown. Returns 0 or
+ * -ENOMEM.
+ */
 int free_lists_add_all_caches(struct free_chunks *free_chunks, struct peek *peek,
 			      const struct heap_spans *spans);
 

@@ -51,7 +51,7 @@ static int reserve_bits(struct heap *heap, uint32_t count, uint32_t *first)
 	return 0;
 }
 
-/* All blocks of a run are live from here on. 0 or -ENOMEM. */
+/* Makes all blocks of a run live. Returns 0 or -ENOMEM. */
 static int add_bits(struct heap *heap, struct heap_run *run)
 {
 	uint32_t words = words_of(run->count);
@@ -211,7 +211,7 @@ struct heap_run *heap_block_from(const struct heap *heap, uint64_t start, uint32
 	return *i < run->count && place_of(run, *i) == start ? run : NULL;
 }
 
-/* The run of the live block that holds address, and which one it is; NULL: there is none. */
+/* Returns the run of the live block that contains address, and its index; NULL: none. */
 static const struct heap_run *block_at(const struct heap *heap, uint64_t address, uint32_t *i)
 {
 	const struct heap_run *run = heap_at(heap, address);
@@ -223,7 +223,10 @@ static const struct heap_run *block_at(const struct heap *heap, uint64_t address
 	return heap_is_live(heap, run, *i) ? run : NULL;
 }
 
-/* The block that begins at address and is of that size gets another use. False: it is not live. */
+/*
+ * Changes the use of the block of that size that begins at address. Returns false if it is not
+ * live.
+ */
 static bool set_from(struct heap *heap, uint64_t address, uint64_t block, enum block_use use)
 {
 	uint32_t i;

@@ -19,9 +19,10 @@
 #include "process/proc/process_memory.h"
 
 /*
- * Soft-dirty bits: which pages a process wrote since a moment (Documentation/admin-guide/mm/
- * soft-dirty.rst). Starting resets them, which an incremental checkpoint of the same process (CRIU)
- * would notice; to the process each page costs one more minor fault.
+ * Soft-dirty bits: the pages that a process wrote since a moment
+ * (Documentation/admin-guide/mm/soft-dirty.rst). Starting resets them, which an incremental
+ * checkpoint of the same process (CRIU) would notice; for the process each page costs one more
+ * minor fault.
  */
 
 static int clear_bits(pid_t pid)
@@ -36,7 +37,7 @@ static int clear_bits(pid_t pid)
 	return 0;
 }
 
-/* Without CONFIG_MEM_SOFT_DIRTY clearing succeeds, and no bit is ever set: so try it on a page. */
+/* Without CONFIG_MEM_SOFT_DIRTY clearing succeeds, but no bit is ever set: tested on a page. */
 static int try_here(int pagemap, volatile char *page)
 {
 	uint64_t before, after;
@@ -66,7 +67,10 @@ static int try_kernel(void)
 	return error;
 }
 
-/* 0: pagemap now shows what `pid` writes; -ENOTSUP: this kernel keeps no such bits; -EACCES. */
+/*
+ * Starts tracking. Returns 0: pagemap now shows the writes of `pid`; -ENOTSUP: not in this kernel;
+ * -EACCES.
+ */
 static int soft_dirty_start(pid_t pid)
 {
 	int error = try_kernel();
@@ -74,12 +78,12 @@ static int soft_dirty_start(pid_t pid)
 	return error ? error : clear_bits(pid);
 }
 
-/* The part of a heap image that is taken while the process runs. */
+/* -------- reading while the process runs */
 
-/* From here on it is worth knowing, before a stop, which pages change all the time. */
+/* Minimum size for finding out, before a stop, which pages change all the time. */
 #define MANY_PAGES 32768
 
-/* For a process that grows, so much more is kept. */
+/* Room kept for a growing process. */
 #define KEPT_BYTES_MORE (16ull << 20)
 
 static void forget_maps(struct image_builder *builder)
@@ -91,13 +95,13 @@ static void forget_maps(struct image_builder *builder)
 	cleanup_close(&builder->pagemap);
 }
 
-/* Whether there will be a stop. */
+/* Returns whether there will be a stop. */
 static bool runs(const struct image_builder *builder)
 {
 	return !builder->options->no_stop && !builder->options->core;
 }
 
-/* Its pages now, what it may have by the stop, and no more than leakmon may take. */
+/* Returns its present pages, an allowance for growth until the stop, limited by leakmon's room. */
 static uint64_t pages_at_most(const struct heap_image *heap_image)
 {
 	uint64_t bytes = heap_image->writable_bytes + heap_image->writable_bytes / 4;
@@ -142,7 +146,7 @@ static bool has_other(const struct heap_finds *finds)
 	return false;
 }
 
-/* A heap that grows, or that a thread changes just now, may take more than one look. */
+/* A growing heap, or one just being changed, may take more than one attempt. */
 static int open_heaps(struct image_builder *builder)
 {
 	struct heap_view view = builder_view(builder, NULL);
@@ -165,7 +169,7 @@ static void feed_walks(void *context, uint64_t address, const uint64_t *words, s
 		builder->error = heap_finds_walk_feed(&builder->finds, address, words, count);
 }
 
-/* The first reading, while it runs. */
+/* Reads the process for the first time, without a stop. Returns 0 or -errno. */
 static int read_once(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
@@ -188,7 +192,7 @@ static int read_once(struct image_builder *builder)
 	return error ? error : heap_finds_walk_end(&builder->finds, &view);
 }
 
-/* Looks again while it still runs: what changes now is looked at first when it stands. */
+/* The second reading, still while it runs: pages changing now are read first at the stop. */
 static int read_twice(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
@@ -202,8 +206,10 @@ static int read_twice(struct image_builder *builder)
 	return pages_check(&heap_image->pages, &scan, &checked);
 }
 
-/* The first reading, while it runs; and a second one of what is large. Errors as
- * heap_image_take(). */
+/*
+ * Makes the first reading, while it runs; and a second one of large memory. Returns errors as
+ * heap_image_take().
+ */
 static int builder_read_running(struct image_builder *builder)
 {
 	int error = read_once(builder);
@@ -211,7 +217,7 @@ static int builder_read_running(struct image_builder *builder)
 	return error ? error : read_twice(builder);
 }
 
-/* Also what the threads own. */
+/* Empties the list of threads, and frees their data. */
 static void forget_threads(struct heap_image *heap_image)
 {
 	for (size_t i = 0; i < heap_image->threads.count; i++) {
@@ -221,7 +227,7 @@ static void forget_threads(struct heap_image *heap_image)
 	heap_image->threads.count = 0;
 }
 
-/* Settles an image without a stop: what one that was too short has left is forgotten. */
+/* Completes an image without a stop: drops the data of a stop that was too short. */
 static int read_unstopped(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
@@ -237,7 +243,7 @@ static int read_unstopped(struct image_builder *builder)
 	return error ? error : zones_add_threads_unstopped(heap_image);
 }
 
-/* The part of reading the heaps that could wait. */
+/* Completes the reading of the heaps, deferred from the stop. */
 static int settle_heaps(struct image_builder *builder)
 {
 	struct heaps *heaps = &builder->heap_image->heaps;
@@ -255,7 +261,7 @@ static int settle_heaps(struct image_builder *builder)
 	return error;
 }
 
-/* Blocks with mappings of their own: what only looks like the header of one is left out. */
+/* Blocks with their own mappings: rejects data that only resembles a header. */
 
 static int compare_mapped(const void *left_pointer, const void *right_pointer)
 {
@@ -264,7 +270,7 @@ static int compare_mapped(const void *left_pointer, const void *right_pointer)
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
-/* Whether nothing of another kind lies in what mprotect(2) has split off. */
+/* Returns whether all parts split off by mprotect(2) are of one kind. */
 static bool is_one_block(const struct heap_image *heap_image, const struct mapped_block *block)
 {
 	size_t at = SORTED_BEFORE(zone, heap_image->zones.items, heap_image->zones.count,
@@ -284,7 +290,7 @@ static bool is_plausible(const struct heap_image *heap_image, const struct mappe
 	const struct page_range *range = pages_range_of(&heap_image->pages, block->start);
 	uint64_t size = block->end - block->start;
 
-	/* The kernel joins mappings: thread-locals may have been given neighbours. */
+	/* The kernel merges mappings: thread-locals may have gained neighbours. */
 	if (!range ||
 	    (zone && zone->kind != ZONE_TLS && !zone_may_end_at(heap_image, zone, block->page)))
 		return false;
@@ -294,8 +300,8 @@ static bool is_plausible(const struct heap_image *heap_image, const struct mappe
 }
 
 /*
- * For an aligned block two headers may be left: that of the whole mapping at its front, and behind
- * it the one that counts. Both end at the same address.
+ * An aligned block may leave two headers: that of the whole mapping at its front, and later the
+ * valid one. Both end at the same address.
  */
 static size_t last_of_mapping(const struct mapped_block *mapped, size_t count, size_t at)
 {
@@ -317,10 +323,10 @@ static struct heap *heap_of(struct heaps *heaps, const struct heap_reader *reade
 	return NULL;
 }
 
-/* Candidates that cannot be blocks hide others: this often those are looked for. */
+/* Candidates that cannot be blocks hide others: the number of further searches. */
 #define CHOICES_MAX 8
 
-/* *chosen has room for `count`. The number of blocks that do not overlap. */
+/* *chosen has room for `count`. Returns the number of blocks that do not overlap. */
 static size_t choose_mapped(struct heap_image *heap_image, const struct mapped_block *mapped,
 			    size_t count, struct mapped_block *chosen)
 {
@@ -355,8 +361,10 @@ static bool ends_range(const struct heap_image *heap_image, uint64_t end)
 	return range && range->end == end;
 }
 
-/* With its neighbours it fills a mapping from the start, or to the end. The kernel joins mappings,
- * so others may be blocks as well. */
+/*
+ * Marks blocks that, with their neighbours, fill a mapping from its start, or to its end. The
+ * kernel merges mappings, so others may be blocks, too.
+ */
 static void mark_sure(const struct heap_image *heap_image, struct mapped_block *blocks,
 		      size_t count)
 {
@@ -373,8 +381,10 @@ static void mark_sure(const struct heap_image *heap_image, struct mapped_block *
 	}
 }
 
-/* Whether blocks of the reader have more bytes than the allocator counts: then some are none. The
- * count of glibc 2.43 lacks a header for each block that mremap(2) has moved. */
+/*
+ * Returns whether blocks of the reader exceed the allocator's count: then some are false. The count
+ * of glibc 2.43 lacks a header for each block that mremap(2) has moved.
+ */
 static bool are_too_many(struct heap_image *heap_image, const struct mapped_block *blocks,
 			 size_t count, const struct heap_reader *reader)
 {
@@ -386,7 +396,10 @@ static bool are_too_many(struct heap_image *heap_image, const struct mapped_bloc
 	return heap->mapped_known && bytes > heap->mapped_bytes + MEMORY_PAGE;
 }
 
-/* Of `mapped`, both ascending: what is among the blocks and not sure. The number that is left. */
+/*
+ * Removes from `mapped` the uncertain ones among the blocks, both ascending. Returns the remaining
+ * number.
+ */
 static size_t drop_unsure(struct mapped_block *mapped, size_t count,
 			  const struct mapped_block *blocks, size_t blocks_count,
 			  const struct heap_reader *reader)
@@ -403,7 +416,7 @@ static size_t drop_unsure(struct mapped_block *mapped, size_t count,
 	return kept;
 }
 
-/* The first reader of which there are too many, or NULL. */
+/* Returns the first reader with too many blocks, or NULL. */
 static const struct heap_reader *contradicted(struct heap_image *heap_image,
 					      const struct mapped_block *blocks, size_t count)
 {
@@ -416,7 +429,7 @@ static const struct heap_reader *contradicted(struct heap_image *heap_image,
 	return NULL;
 }
 
-/* Data that looks like a header is common: HotSpot's profiles of methods are full of it. */
+/* Data that resembles a header is common: HotSpot's method profiles are full of it. */
 static size_t find_mapped_blocks(struct heap_image *heap_image, struct mapped_block *mapped,
 				 size_t count, struct mapped_block *blocks)
 {
@@ -506,7 +519,7 @@ static int take(struct image_builder *builder)
 {
 	int error;
 
-	/* While little memory is in use; without one, builder_stop() refuses. */
+	/* While little memory is in use; without a tracer, builder_stop() refuses. */
 	if (runs(builder))
 		tracer_start(&builder->tracer);
 	error = builder_read_running(builder);

@@ -12,34 +12,35 @@
 #include "process/pause/hold.h"
 #include "process/proc/core.h"
 
-/* Reading while the process stands: everything here keeps to the deadline of the pause. */
+/* Reading during the stop: everything here keeps the deadline of the pause. */
 
-/* For the longest pause, for comparing pages: walking heaps that change takes about as long. */
+/* Share of the longest pause for comparing pages: walking changing heaps takes about as long. */
 #define PATIENCE_PERCENT 40
-/* Where a managed heap is kept, little is left to walk. */
+/* If a managed heap is kept, little is left to walk. */
 #define PATIENCE_KEPT_PERCENT 75
 
-/* Likewise, for the stacks of threads that have ended. */
+/* Share for the stacks of ended threads. */
 #define ENDED_PERCENT 20
 
-/* For a process that is not to be read yet; each time it is waited for a little longer: for 0.6 s
- * in all. */
+/*
+ * Limits for a process that is not ready to be read; each wait is slightly longer: 0.6 s in total.
+ */
 #define STOPS_MAX 50
 #define STOP_WAIT_NS 500000
 
-/* New pages that are kept while it stands have their memory in advance. */
+/* Memory allocated in advance for new pages kept during the stop. */
 #define WARM_PAGES 4096
 
-/* No process waits for a core file: this is for files that make the search endless. */
+/* No process waits for a core file: this limit is for files that make the search endless. */
 #define CORE_PATIENCE_NS (60 * 1000000000ull)
 
-/* The mappings as they are now, and what is made of them. */
+/* The present mappings, and the tables made from them. */
 struct view {
 	struct maps maps;
 	struct page_table pages;
 	struct filter heaps;
 	uint64_t writable_bytes;
-	bool same; /* as before: then pages and heaps are as well */
+	bool same; /* unchanged: then pages and heaps are, too */
 };
 
 static void view_free(struct view *view)
@@ -82,7 +83,7 @@ static int build_view(struct image_builder *builder, struct view *view)
 	return !error && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : error;
 }
 
-/* The mappings and their pages as they are now; what is known of them stays known. */
+/* Reads the present mappings and their pages; keeps their data. */
 static int look_again(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
@@ -125,7 +126,7 @@ struct heap_view builder_view(struct image_builder *builder, const struct stop *
 				  .pages = &builder->heap_image->pages};
 }
 
-/* Only if it is certain: a free block that counted as live would be called lost. */
+/* Only if it is certain: a free block that counts as live would be reported as lost. */
 static int read_heap(struct image_builder *builder, const struct heap_view *view, size_t n)
 {
 	struct heap_image *heap_image = builder->heap_image;
@@ -174,11 +175,11 @@ static int read_stopped_heaps(struct image_builder *builder, const struct stop *
 	builder->peek.known = &builder->heap_image->pages;
 	builder->peek.is_present = is_surely_present;
 	error = builder_read_heaps(builder, stop);
-	/* Words that came too late look like a heap that contradicts itself. */
+	/* Words read too late look like an inconsistent heap. */
 	return !error && deadline_has_passed(&builder->deadline) ? -ETIMEDOUT : error;
 }
 
-/* It need not succeed: then these stacks count as if they were in use. 0 or -ENOMEM. */
+/* May fail: then these stacks count as in use. Returns 0 or -ENOMEM. */
 static int read_ended(struct image_builder *builder, const struct stop *stop)
 {
 	const struct c_library *library = builder->options->library;
@@ -217,9 +218,9 @@ static uint64_t patience_percent(const struct heap_image *heap_image)
 }
 
 /*
- * Reads what must be of one moment while the process stands, and does nothing else: it must not
- * wait for anything, so it logs nothing. 0; -ETIMEDOUT: the deadline has passed
- * (what is known of the running process still holds); -ESRCH; -ENOMEM.
+ * Reads what must be of one moment during the stop, and nothing else: it must not wait, so it logs
+ * nothing. Returns 0; -ETIMEDOUT: the deadline has passed (data of the running process stays
+ * valid); -ESRCH; -ENOMEM.
  */
 static int read_stopped(void *context, const struct stop *stop, struct deadline *deadline)
 {
@@ -288,9 +289,9 @@ int builder_read_core(struct image_builder *builder)
 	return error;
 }
 
-/* Stopping a process for a heap image, and letting it go on in time. */
+/* Stops a process for a heap image, and resumes it in time. */
 
-/* Reads the rest, for which there was no time while it stood. */
+/* Reads the rest, for which the stop was too short. */
 static int read_late(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;
@@ -333,7 +334,7 @@ static bool any_is_torn(const struct heaps *heaps)
 	return false;
 }
 
-/* It runs again: what is left to do, and whether what was read is enough. */
+/* After the resume: does the remaining work, and decides whether the data suffice. */
 static int finish(struct image_builder *builder, int error)
 {
 	struct heap_image *heap_image = builder->heap_image;
@@ -344,7 +345,7 @@ static int finish(struct image_builder *builder, int error)
 		return refuse(builder, hold_why_not(error));
 	if (!error)
 		error = read_late(builder);
-	/* A chunk's header changed after the second reading, and was not looked at again. */
+	/* A chunk's header changed after the second reading, and was not reread. */
 	if (!error && any_is_torn(&heap_image->heaps))
 		return refuse(builder, "its heap changed where there was no time to look: a "
 				       "longer --max-pause would do");
@@ -362,7 +363,7 @@ static int finish(struct image_builder *builder, int error)
 	return error;
 }
 
-/* -EBUSY: it is to be stopped again. */
+/* Returns -EBUSY if it is to be stopped again. */
 static int stop_once(struct image_builder *builder)
 {
 	struct heap_image *heap_image = builder->heap_image;

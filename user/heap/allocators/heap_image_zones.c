@@ -15,7 +15,7 @@
 
 #define CLUSTER_GAP (1ull << 30)
 
-/* Below 4 GiB lie programs that are not position-independent, and a great many plain numbers. */
+/* Below 4 GiB are position-dependent programs, and very many plain numbers. */
 #define LOW_BYTES (1ull << 32)
 #define LOW_MARGIN (64ull << 20)
 
@@ -47,14 +47,16 @@ bool mapping_is_memory(const struct mapping *mapping)
 	return true;
 }
 
-/* Anonymous memory or shared memory, in which blocks may lie. */
+/* Anonymous or shared memory, which may contain blocks. */
 static bool mapping_is_anonymous(const struct mapping *mapping)
 {
 	return mapping->writable && (!mapping->inode || mapping->shared);
 }
 
-/* Code is never written, save by debuggers; what else was written, of a file or not, may hold
- * pointers, also where that is forbidden now. */
+/*
+ * Code is never written, except by debuggers; all other written memory, of files or not, may
+ * contain pointers, even if access is forbidden now.
+ */
 static bool is_wanted(const struct mapping *mapping)
 {
 	if (!mapping_is_memory(mapping))
@@ -67,7 +69,7 @@ static bool is_wanted(const struct mapping *mapping)
 	return mapping->writable || !mapping->executable;
 }
 
-/* From the last mapping to the first: what follows without a gap is known then. */
+/* From the last mapping to the first, so that adjacent successors are known. */
 static void find_reaches(const struct maps *maps, struct page_table *table)
 {
 	size_t left = table->ranges.count;
@@ -91,9 +93,9 @@ static void find_reaches(const struct maps *maps, struct page_table *table)
 }
 
 /*
- * Reservations: the shadow of a sanitizer (16 TiB), databases. What is larger than the lesser size
- * is read in the parts that are used; what is larger than the greater one cannot be read otherwise,
- * for its pagemap alone takes gigabytes.
+ * Reservations: the shadow of a sanitizer (16 TiB), databases. A mapping above the smaller size is
+ * read by its used parts; one above the larger size cannot be read otherwise, because its pagemap
+ * alone takes gigabytes.
  */
 #define SPARSE_BYTES (16ull << 30)
 #define SPARSE_MOST_BYTES (1ull << 40)
@@ -213,12 +215,14 @@ int filter_heaps_from_maps(const struct maps *maps, struct filter *filter)
 	return error ? error : filter_finish(filter);
 }
 
-/* Copies of stacks, from which frames get their names. */
+/* Copies of stacks, for naming frames. */
 
-/* For a stack, what is copied at most. */
+/* Maximum bytes copied of a stack. */
 #define STACK_COPY_BYTES (256ull << 10)
 
-/* How much from `start` on is there, up to `end`; a stack that is not known ends before it. */
+/*
+ * Returns the present bytes from `start` on, up to `end`; a stack of unknown extent ends before it.
+ */
 static uint64_t present_bytes(const struct heap_image *heap_image, int pagemap, uint64_t start,
 			      uint64_t end)
 {
@@ -264,9 +268,9 @@ int stacks_copy(struct heap_image *heap_image, int pagemap, struct deadline *dea
 	return error;
 }
 
-/* Where threads have their stacks and thread-locals. */
+/* Stacks and thread-locals of threads. */
 
-/* Thread-locals that ld.so set up for the main thread, with what else it keeps beside them. */
+/* Thread-locals that ld.so set up for the main thread, with its other data beside them. */
 #define MAIN_TLS_BYTES (1ull << 20)
 
 static bool is_main_stack(const struct mapping *mapping)
@@ -274,7 +278,7 @@ static bool is_main_stack(const struct mapping *mapping)
 	return !mapping->inode && !strcmp(mapping->path, "[stack]");
 }
 
-/* Where a stack that has thread-locals at its end is over; else the end of its mapping. */
+/* Returns the end of a stack with thread-locals at its end; else the end of its mapping. */
 static uint64_t stack_end(const struct mapping *mapping, uint64_t thread_pointer)
 {
 	if (thread_pointer < mapping->start || thread_pointer >= mapping->end)
@@ -284,13 +288,13 @@ static uint64_t stack_end(const struct mapping *mapping, uint64_t thread_pointer
 	return MIN(mapping->end, align_up(thread_pointer + THREAD_STRUCT_BYTES, MEMORY_PAGE));
 }
 
-/* A stack pointer inside malloc's memory: a fibre. Its block is held by the register itself. */
+/* A stack pointer inside malloc's memory: a fibre. The register itself holds its block. */
 static bool is_in_heap(const struct heap_image *heap_image, uint64_t address)
 {
 	return heaps_have(&heap_image->heaps, address);
 }
 
-/* Below a stack of glibc's lies memory that nobody may touch: so nothing else is in its mapping. */
+/* Below a glibc stack is inaccessible memory: so nothing else is in its mapping. */
 static bool has_guard(const struct maps *maps, const struct mapping *mapping)
 {
 	const struct mapping *below = mapping - 1;
@@ -300,7 +304,7 @@ static bool has_guard(const struct maps *maps, const struct mapping *mapping)
 		!below->writable);
 }
 
-/* Where the stack that a thread is on begins, behind its guard; 0: not known. */
+/* Returns the start of a thread's current stack, above its guard; 0: unknown. */
 static uint64_t stack_bottom(struct peek *peek, const struct maps *maps,
 			     const struct mapping *mapping, uint64_t sp, uint64_t pointer)
 {
@@ -313,7 +317,7 @@ static uint64_t stack_bottom(struct peek *peek, const struct maps *maps,
 	return has_guard(maps, mapping) ? mapping->start : 0;
 }
 
-/* The stack that a thread is on. */
+/* Adds a thread's current stack. */
 static int add_stack(struct heap_image *heap_image, size_t i, const struct mapping *mapping,
 		     struct peek *peek)
 {
@@ -327,7 +331,7 @@ static int add_stack(struct heap_image *heap_image, size_t i, const struct mappi
 
 	thread->stack_start = sp;
 	thread->stack_end = stack_end(mapping, pointer);
-	/* On an alternate stack, or a fibre's: nothing says where it begins. */
+	/* On an alternate stack, or a fibre's: its start is unknown. */
 	if (!own)
 		return zones_add(heap_image, ZONE_STACK, mapping->start, mapping->end, i);
 	bottom = stack_bottom(peek, &heap_image->maps, mapping, sp, pointer);
@@ -336,7 +340,7 @@ static int add_stack(struct heap_image *heap_image, size_t i, const struct mappi
 	return error ? error : zones_add(heap_image, ZONE_STACK, start, thread->stack_end, i);
 }
 
-/* Thread-locals, and a stack that the thread has left for another one: all of it. */
+/* Adds thread-locals, and all of a stack that the thread has left for another one. */
 static int add_thread_locals(struct heap_image *heap_image, size_t i, const struct mapping *stack)
 {
 	uint64_t pointer = machine_thread_pointer(&heap_image->threads.items[i].registers);
@@ -391,8 +395,10 @@ int zones_add_threads(struct heap_image *heap_image, const struct stop *stop, st
 	return error;
 }
 
-/* The arguments of the system call that a thread waits in (proc(5), /proc/PID/syscall). Of one that
- * runs, nothing is known. */
+/*
+ * Reads the arguments of the system call that a thread waits in (proc(5), /proc/PID/syscall).
+ * Nothing is known of a running one.
+ */
 static void read_call(pid_t pid, struct heap_image_thread *thread)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -439,7 +445,7 @@ void zones_name_threads(struct heap_image *heap_image)
 {
 	const struct core *core = heap_image->maps.source.core;
 
-	/* A core has one name, that of the thread of which it was made or of the process. */
+	/* A core has one name, that of the dumping thread or of the process. */
 	for (size_t i = 0; core && i < heap_image->threads.count; i++)
 		memcpy(heap_image->threads.items[i].comm, core_layout(core)->comm,
 		       sizeof(heap_image->threads.items[i].comm));
@@ -452,7 +458,7 @@ void zones_name_threads(struct heap_image *heap_image)
 	}
 }
 
-/* Nothing, if it is empty. 0 or -ENOMEM. */
+/* Adds a zone unless empty. Returns 0 or -ENOMEM. */
 static int zones_add(struct heap_image *heap_image, enum zone_kind kind, uint64_t start,
 		     uint64_t end, size_t thread)
 {
@@ -468,8 +474,8 @@ static int zones_add(struct heap_image *heap_image, enum zone_kind kind, uint64_
 }
 
 /*
- * For a thread that was joined, glibc needs its vector only, to free the thread-locals that it has
- * allocated; of one that was not, what a join gives.
+ * Of a joined thread, glibc needs only the vector, to free allocated thread-locals; of an unjoined
+ * one, the result.
  */
 static int add_ended(struct heap_image *heap_image, const struct ended_stack *stack)
 {
@@ -490,7 +496,7 @@ int zones_add_idle(struct heap_image *heap_image, const struct heap_image_option
 		error = zones_add(heap_image, ZONE_NOTHING, options->idle[i].start,
 				  options->idle[i].end, 0);
 	for (size_t i = 0; !error && i < heap_image->ended.count; i++) {
-		/* A caller that names idle memory knows all threads that can be joined. */
+		/* A caller that lists idle memory knows all joinable threads. */
 		if (heap_image->ended.items[i].cached || !options->idle_count)
 			error = add_ended(heap_image, &heap_image->ended.items[i]);
 	}
@@ -502,7 +508,7 @@ static bool is_own(const struct heap_run *run)
 	return run->use == RUN_OWN || run->use == RUN_TABLES;
 }
 
-/* Neighbours of one kind as one. What lies where a walk ended may hold anything. */
+/* Merges neighbours of one kind. Memory after a walk's early end may contain anything. */
 static int add_heap(struct heap_image *heap_image, const struct heap *heap)
 {
 	const struct heap_run *runs = heap->runs.items;
@@ -522,7 +528,7 @@ static int add_heap(struct heap_image *heap_image, const struct heap *heap)
 	return error;
 }
 
-/* By address; among equal ones the more telling kind first. */
+/* By address; among equal ones the more specific kind first. */
 static int compare_zones(const void *left_pointer, const void *right_pointer)
 {
 	const struct zone *left = left_pointer, *right = right_pointer;
@@ -532,7 +538,7 @@ static int compare_zones(const void *left_pointer, const void *right_pointer)
 	return (int)left->kind - (int)right->kind;
 }
 
-/* Two threads' stacks in one mapping: the unused part of one begins where the other ends. */
+/* Two threads' stacks in one mapping: the unused part of one begins at the end of the other. */
 static void cut_overlaps(struct heap_image *heap_image)
 {
 	size_t kept = 0;
@@ -541,7 +547,7 @@ static void cut_overlaps(struct heap_image *heap_image)
 		struct zone zone = heap_image->zones.items[i];
 		struct zone *last = kept ? &heap_image->zones.items[kept - 1] : NULL;
 
-		/* A stack wins over another one's unused part around it. */
+		/* A stack takes precedence over another one's unused part around it. */
 		if (last && last->end > zone.start && last->kind == ZONE_NOTHING)
 			last->end = zone.start;
 		else if (last && last->end > zone.start)

@@ -58,10 +58,12 @@ bool heap_readers_find_mapped(uint64_t page, const uint64_t *words, uint64_t end
 	return false;
 }
 
-/* Data of a module beyond this is not searched. */
+/* Limit of a module's data searched. */
 #define MAX_DATA_BYTES (64ull << 20)
 
-/* In one module. 0; -EAGAIN: one was found that is just being changed; errors as find(). */
+/*
+ * Searches one module. Returns 0; -EAGAIN: one was found that is just changing; errors as find().
+ */
 static int find_in(struct heap_finds *finds, const struct heap_view *view, uint64_t start,
 		   uint64_t end, bool found[HEAP_READERS_MAX])
 {
@@ -111,8 +113,10 @@ static void drop_state(struct heap_finds *finds, size_t i)
 	finds->states[i] = NULL;
 }
 
-/* The data of real programs takes less than a second; such that is made to look like an allocator's
- * everywhere took hours. */
+/*
+ * The data of real programs takes less than a second; data made to resemble an allocator's
+ * everywhere took hours.
+ */
 #define FIND_NS (120 * UINT64_C(1000000000))
 
 static int find_in_time(struct heap_finds *finds, const struct heap_view *view,
@@ -237,7 +241,7 @@ bool heap_is_swapped(const struct peek *peek, uint64_t address)
 	return !pagemap_is_present(entry) && pagemap_is_swapped(entry);
 }
 
-/* For one page. A core has no entry for a page of zeros, either, and not for one that it lacks. */
+/* Reads within one page. A core has no entry for a page of zeros, nor for a missing one. */
 static int words_of_page(struct peek *peek, uint64_t address, uint64_t *words, size_t count)
 {
 	int error = peek_words(peek, address, words, count);
@@ -279,7 +283,7 @@ size_t heap_version_copy(const char *text, char version[HEAP_VERSION_MAX])
 	return length;
 }
 
-/* Of one module: more than an allocator has, or a program that carries one. */
+/* Limit per module: more than an allocator has, or a program with a built-in one. */
 #define MAX_TEXT_PAGES 4096
 
 struct version_search {
@@ -289,7 +293,7 @@ struct version_search {
 	size_t pages;
 };
 
-/* In one page; a text may go on in the next. */
+/* Searches one page; a text may continue in the next. */
 static bool search_page(struct version_search *search, uint64_t page, bool next)
 {
 	char text[MEMORY_PAGE + HEAP_VERSION_ROOM + 1] = {0};

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * jemalloc's heap, read from outside. A radix tree, with its root in the module's zeroed data,
- * leads from every page at which an extent begins or ends (of slabs: from every page) to the
- * extent's record, which says what the extent is for, and of a slab which regions are free. The
- * arenas, in an array beside it, list the caches of threads, and what the records themselves take.
+ * leads from the first and last page of every extent (of slabs: from every page) to the extent's
+ * record, which tells its use, and the free regions of a slab. The arenas, in an array beside it,
+ * list the caches of threads, and the memory of the records themselves.
  *
- * The root is found by that: what lies where a leaf would be leads to a record of the very page
- * that this leaf is about, in this layout, and so do those around it.
+ * The root is recognised by its leaves: a leaf's elements lead to records of the very pages that
+ * the elements represent, in this layout.
  *
- * Its structures are longer or shorter in every version, and by how it was built. So where they
- * have what is needed is found by what must fit: the first arena's base counts as many bytes as its
- * blocks have, one of which it lies in; arenas lead to their base, which knows their number; rings
- * of descriptors close, and lead to bins that follow each other; and one word of all arenas
- * together is as many bytes as the blocks have that are jemalloc's own.
+ * The structures differ in size with every version, and with build options. So offsets are found by
+ * consistency: the first arena's base counts as many bytes as its blocks have, one of which
+ * contains it; arenas lead to their base, which knows their number; rings of descriptors close, and
+ * lead to consecutive bins; and one word summed over all arenas equals the bytes of jemalloc's own
+ * blocks.
  *
  * Source: jemalloc 5.2.0 to 5.3.1, rtree.h, edata.h (extent_structs.h), cache_bin.h, base.h,
- * arena_structs.h, bitmap.h, sc.c. jemalloc's page is fixed when it is built, whatever the
- * kernel's is: Debian's packages have 64 KiB where kernels differ in theirs, else 4 KiB.
+ * arena_structs.h, bitmap.h, sc.c. jemalloc's page size is fixed at build time, whatever the
+ * kernel's is: Debian's packages have 64 KiB for processors whose kernels differ in it, else 4 KiB.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,12 +26,14 @@
 #include "binary/arch/machine.h"
 #include "heap/allocators/heap_reader.h"
 
-/* What the layouts below have at most, and at least. */
+/* Limits over all the layouts below. */
 #define MIN_PAGE_SHIFT 12
 #define MAX_PAGE_SHIFT 16
-/* All levels of the tree take as many bits of an address. There are three if jemalloc was built on
- * a machine with addresses of 57 bits (configure asks the processor); then an element of a leaf has
- * its flags in a word of their own (rtree.h: RTREE_HEIGHT, RTREE_LEAF_COMPACT). */
+/*
+ * All levels of the tree cover equally many bits of an address. There are three levels if jemalloc
+ * was built on a machine with addresses of 57 bits (configure asks the processor); then a leaf's
+ * element has its flags in a separate word (rtree.h: RTREE_HEIGHT, RTREE_LEAF_COMPACT).
+ */
 #define LEVEL_BITS(page_shift) ((MACHINE_ALLOCATOR_BITS - (page_shift)) / 2)
 #define LONG_ADDRESS_BITS 57
 #define LONG_LEVEL_BITS(page_shift) ((LONG_ADDRESS_BITS - (page_shift)) / 3)
@@ -42,35 +44,37 @@
 /* The smallest region has 8 bytes. */
 #define REGIONS_SHIFT(page_shift) ((page_shift)-3u)
 
-#define RECORD_WORDS 16 /* to begin with: a longer bitmap goes on behind them */
+#define RECORD_WORDS 16 /* initially read: a longer bitmap continues after them */
 #define RECORD_BITMAP 8 /* words before it */
 #define MAX_BITMAP_WORDS ((1u << REGIONS_SHIFT(MAX_PAGE_SHIFT)) / 64)
 #define MAX_ARENAS 4095
 
-/* Of all arenas together, and for all words that may lead to one. */
+/* Limit over all arenas together, and over all words that may lead to one. */
 #define MAX_BASE_BLOCKS (1u << 20)
 #define MAX_CACHES 65536
 #define MAX_CACHE_BINS 235
 
-/* More than struct base_s and struct arena_s have. */
+/* Upper limits of struct base_s and struct arena_s. */
 #define BASE_BYTES 6144u
 #define ARENA_BYTES (128u << 10)
-#define MAX_BASE_BLOCKS_AT 512 /* where a base has its blocks: before this */
+#define MAX_BASE_BLOCKS_AT 512 /* upper limit of the offset of a base's blocks */
 #define MAX_BASE_PLACES 8      /* in one arena */
 #define INTERNAL_WITHIN 512    /* bytes of an arena */
 #define SMALL_OWN_BYTES 96     /* for each cache, at most */
 #define MAX_CACHED 8192
 
-/* So many records of a leaf are looked at before its layout is believed; and a slab: its own
- * numbers must agree. */
+/*
+ * Records of a leaf examined before its layout is accepted, and slabs, whose own numbers must
+ * agree.
+ */
 #define TRIALS 128
-/* The process runs while it is read: one record of so many may contradict itself. */
+/* The process runs during the read: one record in this many may be inconsistent. */
 #define TOLERANCE 8
-/* From here on it is no heap, or one that changes too fast. */
+/* Beyond this it is no heap, or one that changes too fast. */
 #define MAX_BROKEN 65536
 
 enum cache_shape {
-	CACHE_BY_HEAD, /* 5.3: a stack of pointers, with ends known by their low bits */
+	CACHE_BY_HEAD, /* 5.3: a stack of pointers, whose ends are known by their low bits */
 	CACHE_BY_COUNT /* 5.2: below `avail` */
 };
 
@@ -79,7 +83,7 @@ struct jemalloc_layout {
 	uint8_t page_shift;    /* --with-lg-page */
 	uint8_t quantum_shift; /* --with-lg-quantum */
 	uint8_t state_shift, state_bits, class_shift, free_shift;
-	uint8_t huge_bit; /* pages of the huge page allocator; 0: there is none */
+	uint8_t huge_bit; /* for pages of the huge page allocator; 0: none */
 	uint64_t element_flags;
 	enum cache_shape caches;
 };
@@ -91,7 +95,7 @@ struct jemalloc_layout {
 	.state_shift = 16, .state_bits = 2, .class_shift = 18, .free_shift = 26,                   \
 	.element_flags = 1, .caches = CACHE_BY_COUNT
 
-/* What the options of its configure script make different; places in its structures are found. */
+/* Variants by configure options; offsets in its structures are found at run time. */
 static const struct jemalloc_layout layouts[] = {
 	{LAYOUT_5_3, .page_shift = 12, .quantum_shift = 4},
 	{LAYOUT_5_3, .page_shift = 12, .quantum_shift = 3},
@@ -114,13 +118,13 @@ static uint32_t level_bits(const struct jemalloc_layout *layout)
 				      : LEVEL_BITS(layout->page_shift);
 }
 
-/* In a node of any level. */
+/* Returns the number of elements in a node of any level. */
 static uint32_t places(const struct jemalloc_layout *layout)
 {
 	return 1u << level_bits(layout);
 }
 
-/* Of an element of a leaf; others have one. */
+/* Returns the words of a leaf's element; other elements have one. */
 static uint32_t leaf_words(const struct jemalloc_layout *layout)
 {
 	return layout->long_addresses ? 2 : 1;
@@ -131,25 +135,25 @@ static uint64_t leaf_bytes(const struct jemalloc_layout *layout)
 	return places(layout) * leaf_words(layout) * 8ull;
 }
 
-/* Of the root, and of one between it and the leaves. */
+/* Returns the bytes of the root, and of a node between it and the leaves. */
 static uint64_t node_bytes(const struct jemalloc_layout *layout)
 {
 	return places(layout) * 8ull;
 }
 
-/* How many addresses it is about. */
+/* Returns the size of the address range that a leaf covers. */
 static uint64_t leaf_span(const struct jemalloc_layout *layout)
 {
 	return 1ull << (layout->page_shift + level_bits(layout));
 }
 
-/* From here on a size has no slabs. */
+/* Returns the smallest size without slabs. */
 static uint64_t min_large(const struct jemalloc_layout *layout)
 {
 	return 4ull << layout->page_shift;
 }
 
-/* How many sizes are below min_large(). */
+/* Returns the number of sizes below min_large(). */
 static uint32_t small_classes(const struct jemalloc_layout *layout)
 {
 	return 4u * (layout->page_shift - layout->quantum_shift) + layout->quantum_shift;
@@ -180,8 +184,10 @@ struct record {
 	uint64_t bitmap[MAX_BITMAP_WORDS]; /* a bit for each region that is free */
 };
 
-/* Bytes from the start of struct base_s and struct arena_s; arena_caches 0: no arena has any. They
- * change with every version and with the options that it was built with. */
+/*
+ * Offsets in struct base_s and struct arena_s; arena_caches 0: no arena has any. They change with
+ * every version and with its build options.
+ */
 struct places {
 	uint32_t base_blocks, base_allocated, base_mapped;
 	uint32_t arena_base, arena_caches;
@@ -202,12 +208,12 @@ struct reading {
 	const struct jemalloc_layout *layout;
 	struct places places;
 	struct heap *heap;
-	uint32_t base_blocks; /* that were looked at */
+	uint32_t base_blocks; /* number examined */
 	bool huge;
-	bool padded; /* large blocks have a page more, in which they begin anywhere */
+	bool padded; /* large blocks have an extra page, in which they begin anywhere */
 };
 
-/* Words behind the last region's are whatever they were. */
+/* Words after the last region's are undefined. */
 static bool bitmap_holds(const struct record *record)
 {
 	uint32_t set = 0, last = (record->regions - 1) / 64;
@@ -241,7 +247,7 @@ static int read_slab(const struct reading *reading, uint64_t address, struct rec
 
 /*
  * 5.3.1 has large blocks of every number of pages (opt.disable_large_size_classes); their class is
- * the next one above. Each has a page more, in which it begins anywhere (opt.cache_oblivious).
+ * the next one above. Each has an extra page, in which it begins anywhere (opt.cache_oblivious).
  */
 static uint64_t large_bytes(const struct reading *reading, const struct record *record)
 {
@@ -268,7 +274,7 @@ static uint32_t field(uint64_t bits, uint32_t shift, uint32_t width)
 	return (uint32_t)(bits >> shift & ((1ull << width) - 1));
 }
 
-/* 0; -EBADMSG: it contradicts itself; -EFAULT; -ETIMEDOUT. */
+/* Returns 0; -EBADMSG: inconsistent; -EFAULT; -ETIMEDOUT. */
 static int read_record(const struct reading *reading, uint64_t address, struct record *record)
 {
 	const struct jemalloc_layout *layout = reading->layout;
@@ -303,7 +309,10 @@ static uint64_t element_record(const struct jemalloc_layout *layout, uint64_t el
 	return element & ((1ull << MACHINE_ALLOCATOR_BITS) - 1) & ~layout->element_flags;
 }
 
-/* The page that the i-th element of a leaf is about, if the record is about it; else 0. */
+/*
+ * Returns the page that the i-th element of a leaf represents, if the record is of that page; else
+ * 0.
+ */
 static uint64_t page_of(const struct jemalloc_layout *layout, const struct record *record,
 			uint32_t i)
 {
@@ -315,20 +324,20 @@ static uint64_t page_of(const struct jemalloc_layout *layout, const struct recor
 	return page < record->end ? page : 0;
 }
 
-/* Nodes of the tree are hardly ever resident as a whole. */
+/* Nodes of the tree are hardly ever fully resident. */
 
 struct node {
 	uint64_t address;
-	uint32_t words; /* of an element */
+	uint32_t words; /* per element */
 	bool has_entries;
 	uint64_t entries[MAX_NODE_PAGES + 1]; /* of pagemap */
 	bool swapped;
-	/* For the page that was looked at last: elements [from, to), by words. */
+	/* The page read last: elements [from, to), by words. */
 	uint64_t elements[MEMORY_PAGE / 8];
 	uint32_t from, to;
 };
 
-/* Before any of its pages is looked at. */
+/* Initialises it before any of its pages is read. */
 static void node_begin(uint64_t address, uint32_t words, struct node *node)
 {
 	node->address = address;
@@ -355,8 +364,10 @@ static void node_open(const struct reading *reading, uint64_t address, uint32_t 
 	node_know_pages(reading, node);
 }
 
-/* The part of a page's elements from the i-th on, into `elements`. Of most words that are tried,
- * the first page shows that they lead to no node, and no other page is asked for. */
+/*
+ * Loads a page's elements from the i-th on into `elements`. For most candidate words, the first
+ * page shows that they lead to no node, and no other page is read.
+ */
 static void node_load(const struct reading *reading, struct node *node, uint32_t i)
 {
 	uint64_t at = node->address + i * 8ull * node->words;
@@ -373,7 +384,7 @@ static void node_load(const struct reading *reading, struct node *node, uint32_t
 		memset(node->elements, 0, sizeof(node->elements));
 }
 
-/* The next element from *i on that is not zero; false: none. */
+/* Returns the next nonzero element from *i on; false: none. */
 static bool node_next(const struct reading *reading, struct node *node, uint32_t *i,
 		      uint64_t *element)
 {
@@ -389,7 +400,7 @@ static bool node_next(const struct reading *reading, struct node *node, uint32_t
 	return false;
 }
 
-/* The next record that a leaf leads to; a class alone is left of one that is there no more. */
+/* Returns the next record that a leaf leads to; a removed one leaves only its class. */
 static bool leaf_next(const struct reading *reading, struct node *leaf, uint32_t *i,
 		      uint64_t *record)
 {
@@ -403,10 +414,12 @@ static bool leaf_next(const struct reading *reading, struct node *leaf, uint32_t
 	return false;
 }
 
-/* Finding the tree. */
+/* -------- finding the tree */
 
-/* How many slabs of a leaf hold, in the reading's layout; 0: it is no leaf. *number gets which leaf
- * it is. */
+/*
+ * Returns how many slabs of a leaf are consistent, in the reading's layout; 0: it is no leaf.
+ * *number gets the leaf's index.
+ */
 static uint32_t leaf_holds(const struct reading *reading, struct node *leaf, uint64_t *number)
 {
 	uint32_t good = 0, bad = 0, slabs = 0, i = 0;
@@ -430,7 +443,7 @@ static uint32_t leaf_holds(const struct reading *reading, struct node *leaf, uin
 	return bad <= good / TOLERANCE ? slabs : 0;
 }
 
-/* A node's address is a multiple of a cache line's length (base_alloc()). */
+/* A node's address is a multiple of the cache line size (base_alloc()). */
 static bool may_be_node(const struct reading *reading, uint64_t address, uint64_t bytes)
 {
 	return address && address % 64 == 0 && filter_has(reading->heaps, address) &&
@@ -441,7 +454,7 @@ struct search {
 	struct reading reading;
 	uint64_t start, end; /* of a module's data */
 	uint64_t base;	     /* of the first arena */
-	uint64_t arenas;     /* what match_arenas() says of found->arenas */
+	uint64_t arenas;     /* match_arenas() of found->arenas */
 	struct node node, middle;
 	/* Words that lead to no node, and to no arena: a module's data repeats them. */
 	struct hash tried, tried_arenas;
@@ -458,11 +471,13 @@ static uint32_t leaf_at(struct search *search, uint64_t address, uint64_t *numbe
 		       : 0;
 }
 
-/* So many leaves of a node are looked at until one holds: they have few records at first. */
+/* Leaves of a node examined until one is consistent: new ones have few records. */
 #define LEAF_TRIALS 64
 
-/* A node between the root and leaves of three levels: one of them is about the addresses that its
- * place in it is about. *number gets which of the root's it is. */
+/*
+ * Checks a node between the root and leaves of three levels: one of its leaves must cover the
+ * addresses that its index implies. *number gets its index in the root.
+ */
 static uint32_t middle_at(struct search *search, uint64_t address, uint64_t *number)
 {
 	const struct jemalloc_layout *layout = search->reading.layout;
@@ -485,8 +500,10 @@ static uint32_t middle_at(struct search *search, uint64_t address, uint64_t *num
 	return 0;
 }
 
-/* A word that may be the root's pointer to a node. Of several layouts, that in which most slabs
- * hold: in a wrong one, a few may. */
+/*
+ * Tries a word that may be the root's pointer to a node. Of several layouts, the one with most
+ * consistent slabs: a wrong one may have a few.
+ */
 static bool try_node(struct search *search, uint64_t at, uint64_t node)
 {
 	uint32_t most = 0, slabs;
@@ -509,20 +526,22 @@ static bool try_node(struct search *search, uint64_t at, uint64_t node)
 		search->found->root = root;
 		search->found->layout = &layouts[i];
 	}
-	/* Without memory for that, it is tried again. */
+	/* If out of memory for that, it is retried. */
 	if (!holds)
 		hash_put(&search->tried, node, NULL);
 	return most > 0;
 }
 
-/* An arena's own memory (struct base_s), in which its records lie. */
+/* An arena's own memory (struct base_s), which contains its records. */
 struct base {
 	uint32_t arena;
 	uint64_t address, blocks, allocated, mapped;
 };
 
-/* The blocks of a base, itself in one of them. They become runs if `keep`. 0; -EBADMSG: they are
- * not as many bytes as it has counted; -ENOMEM. */
+/*
+ * Walks the blocks of a base, itself in one of them. They become runs if `keep`. Returns 0;
+ * -EBADMSG: their bytes differ from its count; -ENOMEM.
+ */
 static int walk_base(struct reading *reading, const struct base *base, bool keep)
 {
 	uint64_t at = base->blocks, sum = 0, words[2];
@@ -552,7 +571,7 @@ static bool may_be_base(const struct reading *reading, uint64_t address)
 	       filter_has(reading->heaps, address + BASE_BYTES - 1);
 }
 
-/* The base of the arena at an address. 0 or -EBADMSG: there is no arena. */
+/* Reads the base of the arena at an address. Returns 0 or -EBADMSG: no arena. */
 static int read_base(struct reading *reading, uint64_t arena, struct base *base)
 {
 	const struct places *places = &reading->places;
@@ -575,8 +594,10 @@ static int read_base(struct reading *reading, uint64_t arena, struct base *base)
 	return walk_base(reading, base, false);
 }
 
-/* How well an address matches the array of arenas, each of which knows its place in it: by their
- * number, then by how far the array goes: other variables lead to the first arena too (a0). */
+/*
+ * Rates an address as the array of arenas, each of which knows its index: by the number of arenas,
+ * then by the array's length, because other variables lead to the first arena, too (a0).
+ */
 static uint64_t match_arenas(struct reading *reading, uint64_t array, uint64_t end)
 {
 	uint64_t count = 0, i = 0;
@@ -599,8 +620,9 @@ static uint64_t match_arenas(struct reading *reading, uint64_t array, uint64_t e
 /* Words of a module's data that may point to heaps. */
 struct word_visit {
 	struct search *search;
-	bool (*visit)(struct search *search, uint64_t at, uint64_t word); /* true: that is all */
-	uint64_t alignment; /* of what they point to */
+	/* returns true to end the search */
+	bool (*visit)(struct search *search, uint64_t at, uint64_t word);
+	uint64_t alignment; /* of their targets */
 	size_t tries;
 };
 
@@ -622,7 +644,7 @@ static bool visit_page(void *context, uint64_t page, const uint64_t *values)
 	return false;
 }
 
-/* So many words of one module are tried. */
+/* Limit of words tried per module. */
 #define MAX_TRIES 65536
 
 static bool visit_words(struct search *search, uint64_t alignment,
@@ -634,11 +656,11 @@ static bool visit_words(struct search *search, uint64_t alignment,
 			       &words);
 }
 
-/* Caches of threads: a bin for each size. */
+/* Caches of threads: a bin per size. */
 
 struct cache_bin {
-	uint64_t low, high;   /* where pointers can be */
-	uint64_t from, until; /* where they are */
+	uint64_t low, high;   /* range of possible pointers */
+	uint64_t from, until; /* range of present pointers */
 };
 
 static bool bin_from_head(const uint64_t words[3], struct cache_bin *bin)
@@ -664,10 +686,12 @@ static bool bin_from_count(const uint64_t words[3], struct cache_bin *bin)
 	return true;
 }
 
-/* Places. */
+/* -------- finding offsets */
 
-/* The last three words that a base counts: of what it has given out, is in memory and mapped. 5.3.1
- * has two more behind the first one, which are parts of it. Before it are lists that are empty. */
+/*
+ * Finds the last three words that a base counts: bytes given out, resident and mapped. 5.3.1 has
+ * two more after the first one, which are parts of it. They follow empty lists.
+ */
 static bool learn_counts(struct reading *reading, const struct base *base, uint32_t mapped)
 {
 	static const uint32_t distances[] = {32, 16};
@@ -689,8 +713,7 @@ static bool learn_counts(struct reading *reading, const struct base *base, uint3
 	return false;
 }
 
-/* How many bytes the blocks have that a list leads to, `base` in one of them; 0: it is no such
- * list. */
+/* Returns the total bytes of a list's blocks, with `base` in one of them; 0: no such list. */
 static uint64_t sum_blocks(struct reading *reading, const struct base *base)
 {
 	uint64_t at = base->blocks, sum = 0, words[2];
@@ -709,7 +732,7 @@ static uint64_t sum_blocks(struct reading *reading, const struct base *base)
 	return inside ? sum : 0;
 }
 
-/* A word that may lead to the first arena's base. */
+/* Tries a word that may lead to the first arena's base. */
 static bool try_base(struct search *search, uint64_t at, uint64_t address)
 {
 	struct reading *reading = &search->reading;
@@ -736,7 +759,10 @@ static bool try_base(struct search *search, uint64_t at, uint64_t address)
 	return false;
 }
 
-/* A word that may lead to the first arena, which has the first base in one or more places. */
+/*
+ * Tries a word that may lead to the first arena, which refers to the first base in one or more
+ * places.
+ */
 static bool try_arenas(struct search *search, uint64_t at, uint64_t arena)
 {
 	struct reading *reading = &search->reading;
@@ -769,7 +795,7 @@ static bool try_arenas(struct search *search, uint64_t at, uint64_t arena)
 
 #define BIN_TRIALS 8
 
-/* Bins follow each other, each with room. */
+/* Checks that bins are consecutive, each with room. */
 static bool bins_hold(struct reading *reading, uint64_t bins)
 {
 	bool by_head = reading->layout->caches == CACHE_BY_HEAD;
@@ -787,7 +813,7 @@ static bool bins_hold(struct reading *reading, uint64_t bins)
 	return true;
 }
 
-/* A ring of what leads to the bins of caches. */
+/* Checks a ring of descriptors that lead to the bins of caches. */
 static bool ring_holds(struct reading *reading, uint64_t first)
 {
 	uint64_t words[3], back, on;
@@ -800,7 +826,7 @@ static bool ring_holds(struct reading *reading, uint64_t first)
 	       bins_hold(reading, words[2]);
 }
 
-/* Of an arena: 0: it has no caches, or they are not there. */
+/* Returns an arena's offset of its caches; 0: none, or not found. */
 static uint32_t caches_place(struct reading *reading, uint64_t arena)
 {
 	uint64_t word;
@@ -814,7 +840,7 @@ static uint32_t caches_place(struct reading *reading, uint64_t arena)
 	return 0;
 }
 
-/* In which place the arenas have their caches; most are of one processor or of none at first. */
+/* Finds the arenas' offset of their caches; initially most belong to one processor or to none. */
 static void learn_caches(struct search *search)
 {
 	struct reading *reading = &search->reading;
@@ -841,7 +867,7 @@ static int find_tree(struct search *search)
 	return 0;
 }
 
-/* JEMALLOC_VERSION: "5.3.0-0-g" and a hash; of one whose source was not told: 0.0.0. */
+/* JEMALLOC_VERSION: "5.3.0-0-g" and a hash; 0.0.0 if built from an unversioned source. */
 static bool version_at(const char *text, char version[HEAP_VERSION_MAX])
 {
 	size_t numbers = heap_version_copy(text, version), commits;
@@ -876,7 +902,7 @@ static int jemalloc_find(void *state, const struct heap_view *view, uint64_t sta
 	return error;
 }
 
-/* Reading. */
+/* -------- reading */
 
 static enum run_use use_of(uint32_t state)
 {
@@ -938,7 +964,7 @@ static int add_record(struct reading *reading, struct record *record)
 	return 0;
 }
 
-/* A record that changes while it is read may be whole a moment later. */
+/* A record that changes during the read may be consistent a moment later. */
 static int read_record_twice(struct reading *reading, uint64_t address, struct record *record)
 {
 	int error = read_record(reading, address, record);
@@ -949,8 +975,10 @@ static int read_record_twice(struct reading *reading, uint64_t address, struct r
 	return read_record(reading, address, record);
 }
 
-/* *next: where the extent before ended. 0; -ENOENT: it is no such tree (any more); -ENOMEM;
- * -ETIMEDOUT. */
+/*
+ * *next: the end of the previous extent. Returns 0; -ENOENT: no such tree (any more); -ENOMEM;
+ * -ETIMEDOUT.
+ */
 static int walk_leaf(struct reading *reading, struct node *leaf, uint64_t number, uint64_t *next)
 {
 	uint64_t address, low = number * leaf_span(reading->layout);
@@ -965,7 +993,7 @@ static int walk_leaf(struct reading *reading, struct node *leaf, uint64_t number
 
 		if (error == -ETIMEDOUT)
 			return error;
-		/* Also an extent that was split or joined during the read. */
+		/* Also an extent that was split or merged during the read. */
 		if (error || record.start != page) {
 			if (++reading->heap->broken > MAX_BROKEN)
 				return -ENOENT;
@@ -980,7 +1008,7 @@ static int walk_leaf(struct reading *reading, struct node *leaf, uint64_t number
 	return 0;
 }
 
-/* Leaves do not overlap: a tree that says so would take for ever. */
+/* Leaves do not overlap: a tree with overlapping ones would take for ever. */
 static bool leaf_is_new(const uint64_t *leaves, size_t count, uint64_t leaf, uint64_t bytes)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -990,8 +1018,7 @@ static bool leaf_is_new(const uint64_t *leaves, size_t count, uint64_t leaf, uin
 	return true;
 }
 
-/* One for each GiB (of pages of 64 KiB: 4 GiB) of addresses that are in use: more than anybody
- * has. */
+/* One per GiB (4 GiB with pages of 64 KiB) of used addresses: more than any process has. */
 #define MAX_LEAVES 16384
 
 struct tree {
@@ -1000,7 +1027,7 @@ struct tree {
 		uint64_t list[MAX_LEAVES];
 		size_t count;
 	} leaves, middles;
-	uint64_t next; /* where the last extent ended */
+	uint64_t next; /* end of the last extent */
 };
 
 static int walk_node(struct reading *reading, struct tree *tree, uint64_t address, uint64_t number)
@@ -1069,8 +1096,8 @@ static void add_cached(struct reading *reading, const struct cache_bin *bin, uin
 }
 
 /*
- * Bins of one cache, each with its pointers right behind those of the one before. Bins of small
- * blocks that are larger than tcache_max have no room.
+ * Adds the bins of one cache, each with its pointers just after those of the previous one. Bins of
+ * small blocks larger than tcache_max have no room.
  */
 static uint32_t add_bins(struct reading *reading, uint64_t bins, uint32_t class, uint32_t most)
 {
@@ -1089,7 +1116,7 @@ static uint32_t add_bins(struct reading *reading, uint64_t bins, uint32_t class,
 			continue;
 		if (i && (by_head ? bin.low != before : bin.low < before))
 			break;
-		/* The pointers lie in a block that jemalloc has allocated for itself. */
+		/* The pointers are in a block that jemalloc has allocated for itself. */
 		if (!class && !i)
 			heap_own(reading->heap, by_head ? bin.low : bin.high - 8);
 		add_cached(reading, &bin, class + i);
@@ -1149,7 +1176,7 @@ static int read_arena(struct reading *reading, uint64_t arena, uint32_t number)
 	return error == -ENOMEM ? error : 0;
 }
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int read_arenas(struct reading *reading, uint64_t array, bool caches)
 {
 	int error = 0;
@@ -1159,7 +1186,7 @@ static int read_arenas(struct reading *reading, uint64_t array, bool caches)
 
 		if (peek_words(reading->peek, array + i * 8ull, &arena, 1))
 			break;
-		/* Behind the array there are other variables. */
+		/* Other variables follow the array. */
 		if (!arena || arena % 64 || !filter_has(reading->heaps, arena))
 			continue;
 		if (caches)
@@ -1171,9 +1198,9 @@ static int read_arenas(struct reading *reading, uint64_t array, bool caches)
 }
 
 /*
- * How many bytes the arenas count as jemalloc's own: a word in one place of all, near their start
- * (arena_stats_t.internal), which is as much as was found. 5.2 has a few small blocks more for each
- * cache, which are not found. 0: there is no such word.
+ * Returns the bytes that the arenas count as jemalloc's own: a word at a common offset, near their
+ * start (arena_stats_t.internal), whose sum is close to what was found. 5.2 has a few more small
+ * blocks per cache, which are not found. 0: no such word.
  */
 static uint64_t count_internal(struct reading *reading, uint64_t array)
 {
@@ -1222,8 +1249,10 @@ static const char *why_uncertain(const struct reading *reading, const struct jem
 
 static const struct heap_version_range tested[] = {{5, 2, 3}};
 
-/* Blocks that begin where their extent does, and whose class is as large: if others are padded, so
- * are they, and they are smaller than their class. */
+/*
+ * Corrects blocks that begin with their extent, and whose class is as large: if others are padded,
+ * so are they, and they are smaller than their class.
+ */
 static void mend_large(struct reading *reading)
 {
 	uint64_t page = page_bytes(reading->layout);

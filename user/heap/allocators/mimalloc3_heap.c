@@ -2,16 +2,16 @@
 /*
  * The heap of mimalloc 3, read from outside. A variable of the module leads to the map of pages: a
  * root with an element for each 512 MiB of addresses, which leads to a part with an element for
- * each 64 KiB, which leads to the record of the page that has this memory. The record has the size
- * of its blocks, where the first one is, and three lists of free ones.
+ * each 64 KiB, which leads to the record of the page with this memory. The record has the size of
+ * its blocks, the address of the first one, and three lists of free ones.
  *
- * The map is found by that: what it leads to are records of pages whose first block lies where the
- * map has them. Which of the layouts a record has is not asked of the version: in the right one, in
- * page after page, there are as many blocks on the lists as the record says. Arenas, in which pages
- * lie, are found by what a record says of its place in one, and by the arena's own size.
+ * The map is recognised by its targets: records of pages whose first block is at the map's address.
+ * The layout of a record is not chosen by version: in the right one, in page after page, the lists
+ * have as many blocks as the record says. Arenas, which contain pages, are found by a page's record
+ * of its position in one, and by the arena's own size.
  *
- * Source: mimalloc 3.0.1 to 3.4.3, page-map.c, types.h, arena.c; 3.6.0 by what it does. Without
- * padding and encoded lists, that is neither as a debug build nor as a secure one.
+ * Source: mimalloc 3.0.1 to 3.4.3, page-map.c, types.h, arena.c; 3.6.0 by its behaviour. Without
+ * padding and encoded lists, that is, neither debug nor secure builds.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,16 +26,16 @@
 #define PART_BYTES (PART_PLACES * 8)
 #define ROOT_PLACES ((1ull << MACHINE_USER_BITS) / PART_SPAN)
 #define ROOT_BYTES (ROOT_PLACES * 8)
-/* 3.6 has words of its own in front of the root. */
+/* 3.6 has a header in front of the root. */
 #define MAX_ROOT_HEADER 256
 
 #define PAGE_WORDS 20
-#define MEMID_FROM 10 /* the place of a page in its arena: two words from one of these on */
+#define MEMID_FROM 10 /* a page's position in its arena: two words from one of these on */
 #define ARENA_WORDS 16
 
-/* For one module. */
+/* Limit per module. */
 #define MAX_TRIES 4096
-/* So many pages of one part are looked at before a layout is believed, and all their lists. */
+/* Pages of one part examined, with all their lists, before a layout is accepted. */
 #define TRIALS 64
 #define TOLERANCE 8
 #define MAX_BROKEN 65536
@@ -75,8 +75,8 @@ static const struct page_layout layouts[] = {
 
 struct mimalloc {
 	const struct page_layout *layout;
-	uint64_t variable; /* that leads to the map */
-	uint32_t header;   /* how far behind that the root begins */
+	uint64_t variable; /* leads to the map */
+	uint32_t header;   /* bytes before the root */
 	char version[HEAP_VERSION_MAX];
 };
 
@@ -86,7 +86,7 @@ struct page {
 	uint64_t words[PAGE_WORDS];
 };
 
-/* From `start` on, `info` slices of which have its records. */
+/* From `start` on; the first `info` slices contain its records. */
 struct arena {
 	uint64_t start, slices, info;
 };
@@ -99,7 +99,7 @@ struct reading {
 	uint32_t free_slices;
 };
 
-/* Pages. */
+/* -------- pages */
 
 static uint32_t half(const uint64_t *words, uint32_t i)
 {
@@ -120,8 +120,10 @@ static uint64_t first_block(const struct page_layout *layout, const struct page 
 	}
 }
 
-/* 0; -ENOENT: it is there no more, and 3.0 leaves the map as it was; -EBADMSG: it is none; -EFAULT;
- * -ETIMEDOUT. */
+/*
+ * Returns 0; -ENOENT: it is gone, although 3.0 leaves it in the map; -EBADMSG: not a page; -EFAULT;
+ * -ETIMEDOUT.
+ */
 static int read_page(const struct reading *reading, uint64_t address, struct page *page)
 {
 	const struct page_layout *layout = reading->layout;
@@ -158,7 +160,10 @@ static int read_page(const struct reading *reading, uint64_t address, struct pag
 	return 0;
 }
 
-/* Where a page begins in the map: with its record, or with the slice of its first block. */
+/*
+ * Returns whether a page begins at this slice of the map: that of its record, or of its first
+ * block.
+ */
 static bool begins_at(const struct page *page, uint64_t slice)
 {
 	uint64_t first = page->blocks.first;
@@ -166,7 +171,7 @@ static bool begins_at(const struct page *page, uint64_t slice)
 	return slice == (first & ~(SLICE_BYTES - 1)) || (slice == page->address && slice < first);
 }
 
-/* Finding. */
+/* -------- finding */
 
 struct search {
 	struct reading reading;
@@ -176,8 +181,10 @@ struct search {
 
 #define ELEMENTS_AHEAD 64
 
-/* Elements [0, count) from an address on that lie in pages which are there, from *i on: the next
- * one that is not zero. */
+/*
+ * Returns the next nonzero element from *i on, of elements [0, count) from an address on, in
+ * present pages.
+ */
 static bool next_element(const struct reading *reading, uint64_t address, uint64_t count,
 			 uint64_t *i, uint64_t *element)
 {
@@ -200,8 +207,10 @@ static bool next_element(const struct reading *reading, uint64_t address, uint64
 	return false;
 }
 
-/* Whether a part has pages of the layout, each where it has it; *base gets the address that the
- * part begins at. */
+/*
+ * Returns whether a part has pages of the layout, each at its own address; *base gets the address
+ * at which the part begins.
+ */
 static bool part_holds(struct search *search, uint64_t part, uint64_t *base)
 {
 	struct reading *reading = &search->reading;
@@ -238,7 +247,7 @@ static bool may_be_part(const struct reading *reading, uint64_t part)
 	       filter_has(reading->of.heaps, part + PART_BYTES - 1);
 }
 
-/* The root is where the part of these addresses has its place. */
+/* Computes the root from the element of the part of these addresses. */
 static bool root_from(struct search *search, uint64_t variable, uint64_t map, uint64_t place,
 		      uint64_t base)
 {
@@ -259,7 +268,7 @@ static bool try_map(struct search *search, uint64_t variable, uint64_t map)
 	uint32_t trials = 0;
 
 	for (; trials < TRIALS && next_element(reading, map, count, &i, &part); i++, trials++) {
-		/* Behind its header, it has nothing else. */
+		/* After its header, it has only parts. */
 		if (!may_be_part(reading, part)) {
 			if (i * 8 >= MAX_ROOT_HEADER)
 				return false;
@@ -315,7 +324,7 @@ static int mimalloc_find(void *state, const struct heap_view *view, uint64_t sta
 			find_version(view, start, found->version);
 			return 0;
 		}
-		/* Of an allocator that is not there, once is enough. */
+		/* For an allocator that is absent, one attempt is enough. */
 		if (search.tries == MAX_TRIES)
 			break;
 		peek_forget(view->peek);
@@ -323,9 +332,9 @@ static int mimalloc_find(void *state, const struct heap_view *view, uint64_t sta
 	return peek_result(view->peek, -ENOENT);
 }
 
-/* Reading. */
+/* -------- reading */
 
-/* An arena's own record says as much of where it begins as the page's does. */
+/* Returns whether an arena's own record agrees with the page's on where it begins. */
 static bool arena_holds(const struct reading *reading, uint64_t address, struct arena *arena)
 {
 	uint64_t words[ARENA_WORDS];
@@ -345,7 +354,7 @@ static bool arena_holds(const struct reading *reading, uint64_t address, struct 
 	return false;
 }
 
-/* The arena that a page says that it lies in, with its place there. 0 or -ENOMEM. */
+/* Adds the arena that a page refers to, with its position there. Returns 0 or -ENOMEM. */
 static int add_arena(struct reading *reading, const struct page *page, uint64_t slice)
 {
 	struct arena arena, *added;
@@ -373,7 +382,7 @@ static int add_arena(struct reading *reading, const struct page *page, uint64_t 
 	return 0;
 }
 
-/* Errors are those of mimalloc_page_add(). */
+/* Errors as mimalloc_page_add(). */
 static int add_page(struct reading *reading, struct page *page, uint64_t slice)
 {
 	int error;
@@ -385,7 +394,7 @@ static int add_page(struct reading *reading, struct page *page, uint64_t slice)
 	return MIN(error, 0);
 }
 
-/* One that a thread changes may be whole a moment later. */
+/* A page that a thread is changing may be consistent a moment later. */
 static int read_page_twice(struct reading *reading, uint64_t address, struct page *page)
 {
 	int error = read_page(reading, address, page);
@@ -396,7 +405,7 @@ static int read_page_twice(struct reading *reading, uint64_t address, struct pag
 	return read_page(reading, address, page);
 }
 
-/* *next: where the page before ended. */
+/* *next: the end of the previous page. */
 static int walk_part(struct reading *reading, uint64_t part, uint64_t base, uint64_t *next)
 {
 	uint64_t i = *next > base ? MIN((*next - base) / SLICE_BYTES, PART_PLACES) : 0, element;
@@ -424,15 +433,17 @@ static int walk_part(struct reading *reading, uint64_t part, uint64_t base, uint
 	return error ? error : peek_result(reading->of.peek, 0);
 }
 
-/* Of the first addresses, there is nothing but what free(NULL) looks at. 0; -ENOENT: it is no such
- * map (any more); -E2BIG; -ENOMEM; -ETIMEDOUT. */
+/*
+ * Walks the map. The first addresses are only for free(NULL). Returns 0; -ENOENT: no such map (any
+ * more); -E2BIG; -ENOMEM; -ETIMEDOUT.
+ */
 static int walk_map(struct reading *reading)
 {
 	uint64_t i = 1, part, next = 0, before = 0;
 	int error = 0;
 
 	for (; !error && next_element(reading, reading->root, ROOT_PLACES, &i, &part); i++) {
-		/* No two addresses share one; that would take for ever. */
+		/* No two addresses share a part; that would take for ever. */
 		if (!may_be_part(reading, part) || part == before ||
 		    mimalloc_own_add(&reading->of, part, part + PART_BYTES)) {
 			reading->of.heap->broken++;
@@ -444,7 +455,7 @@ static int walk_map(struct reading *reading)
 	return error;
 }
 
-/* Free memory of an arena in [start, end): what is in memory, and what is not. 0 or -ENOMEM. */
+/* Adds an arena's free memory in [start, end), resident or not. Returns 0 or -ENOMEM. */
 static int add_free(struct reading *reading, uint64_t start, uint64_t end)
 {
 	uint64_t entries[SLICE_BYTES / MEMORY_PAGE];
@@ -474,7 +485,10 @@ static int add_free(struct reading *reading, uint64_t start, uint64_t end)
 	return error || start >= end ? error : heap_add(reading->of.heap, &run);
 }
 
-/* Once all pages are known and sorted: what lies between those of an arena. 0 or -ENOMEM. */
+/*
+ * Adds the memory between an arena's pages, once all pages are known and sorted. Returns 0 or
+ * -ENOMEM.
+ */
 static int add_rest(struct reading *reading, const struct arena *arena, size_t runs)
 {
 	uint64_t at = arena->start + arena->info * SLICE_BYTES;

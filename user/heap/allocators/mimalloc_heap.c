@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * mimalloc's heap, read from outside. The main thread's heap lies in the module's data, and is
- * found by the sizes of its queues and by what points to it. It has a random number that every
- * segment carries together with its own address: at a multiple of 32 MiB, such a segment is one.
- * Its records have the pages, the size of their blocks, and their lists of free ones;
- * blocks that other threads have freed are on lists of their own.
+ * mimalloc's heap, read from outside. The main thread's heap is in the module's data, and is
+ * recognised by the sizes of its queues and by the pointers to it. It has a random number that
+ * every segment contains, combined with the segment's address, at a multiple of 32 MiB. A segment's
+ * records have the pages, the size of their blocks, and their lists of free ones; blocks freed by
+ * other threads are on separate lists.
  *
- * What was read is believed if in every page the lists have as many blocks as its record says, and
- * if there are as many segments as each thread has counted.
+ * The result is accepted if in every page the lists have as many blocks as its record says, and if
+ * there are as many segments as each thread has counted.
  *
- * Source: mimalloc 2.0.9, mimalloc-types.h, segment.c, page.c; without padding, that is not as a
- * debug build; with encoded lists (MI_SECURE=4), too.
+ * Source: mimalloc 2.0.9, mimalloc-types.h, segment.c, page.c; without padding, that is, not a
+ * debug build; including encoded lists (MI_SECURE=4).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ enum segment_word {
 #define THREAD_DATA_BYTES 4600
 
 #define MAX_TRIES 4096
-#define MAX_LOOKS (1u << 18) /* at places where a segment may begin */
+#define MAX_LOOKS (1u << 18) /* at addresses where a segment may begin */
 #define MAX_BROKEN 65536
 #define NO_MORE_SEGMENTS UINT64_MAX
 
@@ -92,20 +92,20 @@ struct segment {
 struct page {
 	struct mimalloc_page blocks;
 	uint64_t heap;
-	bool unknown; /* it contradicts itself */
+	bool unknown; /* inconsistent */
 };
 
 struct reading {
 	struct mimalloc_reading of;
 	const struct mimalloc_layout *layout;
 	uint64_t main, cookie;
-	VEC(uint64_t) threads; /* that have segments: one for each; sorted once all are known */
-	VEC(uint64_t) owners;  /* heaps that have pages */
+	VEC(uint64_t) threads; /* with segments, one entry for each; sorted once all are known */
+	VEC(uint64_t) owners;  /* heaps with pages */
 };
 
-/* Heaps. */
+/* -------- heaps */
 
-/* Its queues are of these sizes, and what belongs to its thread points back. */
+/* Its queues have these sizes, and its thread's data points back to it. */
 static bool heap_holds(const struct reading *reading, uint64_t heap, uint64_t *thread_data)
 {
 	static const uint64_t sizes[] = {8, 8, 16, 24, 32, 40, 48, 56, 64, 80};
@@ -153,12 +153,12 @@ static bool visit_page(void *context, uint64_t page, const uint64_t *words)
 	return false;
 }
 
-/* Segments. */
+/* -------- segments */
 
 static uint64_t next_slice(const struct reading *reading, const struct segment *segment, uint64_t i,
 			   struct page *page);
 
-/* 0; -ENOENT: none begins there. `words` belongs to the caller. */
+/* Returns 0; -ENOENT: none begins there. `words` belongs to the caller. */
 static int read_segment(const struct reading *reading, uint64_t address,
 			uint64_t words[SEGMENT_WORDS], struct segment *segment)
 {
@@ -183,7 +183,7 @@ static int read_segment(const struct reading *reading, uint64_t address,
 	return segment->huge || slices == SLICES ? 0 : -ENOENT;
 }
 
-/* The next place in heaps from an address on where a segment may begin. */
+/* Returns the next address in heaps, from an address on, where a segment may begin. */
 static uint64_t next_place(const struct reading *reading, size_t *range, uint64_t from)
 {
 	for (; *range < reading->of.heaps->ranges.count; (*range)++) {
@@ -197,7 +197,10 @@ static uint64_t next_place(const struct reading *reading, size_t *range, uint64_
 	return NO_MORE_SEGMENTS;
 }
 
-/* The first segment from an address on. 0; -ENOENT: none; -E2BIG: there are too many places. */
+/*
+ * Finds the first segment from an address on. Returns 0; -ENOENT: none; -E2BIG: too many
+ * candidates.
+ */
 static int next_segment(const struct reading *reading, uint64_t from, size_t *range, size_t *looks,
 			uint64_t words[SEGMENT_WORDS], struct segment *segment)
 {
@@ -214,7 +217,7 @@ static int next_segment(const struct reading *reading, uint64_t from, size_t *ra
 	return -ENOENT;
 }
 
-/* Which layout the records of a segment's slices have: those of the slices follow each other. */
+/* Determines the layout of a segment's slice records: in the right one they are contiguous. */
 static bool slices_hold(const struct reading *reading, const struct segment *segment)
 {
 	uint64_t i = segment->info_slices, used = 0;
@@ -275,15 +278,15 @@ static int mimalloc_find(void *state, const struct heap_view *view, uint64_t sta
 	return 0;
 }
 
-/* Pages. */
+/* -------- pages */
 
-/* Where the record of a slice is. */
+/* Returns the address of a slice's record. */
 static uint64_t page_at(const struct reading *reading, const struct segment *segment, uint64_t i)
 {
 	return segment->start + SEGMENT_SLICES_AT + i * reading->layout->page_words * 8;
 }
 
-/* From its words. False: it contradicts itself. */
+/* Reads a page from its words. Returns false if inconsistent. */
 static bool page_from(const struct reading *reading, const struct segment *segment, uint64_t i,
 		      const uint64_t words[MAX_PAGE_WORDS], struct page *page)
 {
@@ -316,8 +319,10 @@ static bool page_from(const struct reading *reading, const struct segment *segme
 	       blocks->capacity <= blocks->reserved && blocks->used <= blocks->capacity;
 }
 
-/* The page or segment that begins at the i-th slice, used if it has a block size, and where the
- * next one begins; 0: they do not follow each other. */
+/*
+ * Reads the page or segment that begins at the i-th slice, used if it has a block size, and returns
+ * the start of the next one; 0: they are not contiguous.
+ */
 static uint64_t next_slice(const struct reading *reading, const struct segment *segment, uint64_t i,
 			   struct page *page)
 {
@@ -333,7 +338,7 @@ static uint64_t next_slice(const struct reading *reading, const struct segment *
 	return i + count;
 }
 
-/* Errors are those of mimalloc_page_add(). */
+/* Errors as mimalloc_page_add(). */
 static int add_page(struct reading *reading, const struct page *page)
 {
 	int error = mimalloc_page_add(&reading->of, &page->blocks);
@@ -357,7 +362,7 @@ static bool is_committed(const struct segment *segment, uint64_t slice)
 	return segment->huge || segment->committed[slice / 64] >> slice % 64 & 1;
 }
 
-/* Slices from `i` to before `end` that are in no page. */
+/* Adds the slices from `i` to before `end`, which are in no page. */
 static int add_free(struct reading *reading, const struct segment *segment, uint64_t i,
 		    uint64_t end)
 {
@@ -411,7 +416,7 @@ static int add_segment(struct reading *reading, const struct segment *segment)
 	size_t count = MIN(info / MEMORY_PAGE, PEEK_AHEAD);
 	int error;
 
-	/* Kept for later: nothing is in it. */
+	/* Kept for later: it is empty. */
 	if (!segment->used && !segment->thread)
 		return add_free(reading, segment, 0, segment->entries);
 	for (size_t i = 0; i < count; i++)
@@ -425,7 +430,7 @@ static int add_segment(struct reading *reading, const struct segment *segment)
 	return error ? error : walk_slices(reading, segment);
 }
 
-/* 0; -ENOENT: there is too much to look at; -ENOMEM; -ETIMEDOUT. */
+/* Returns 0; -ENOENT: too much to read; -ENOMEM; -ETIMEDOUT. */
 static int walk_segments(struct reading *reading)
 {
 	uint64_t words[SEGMENT_WORDS], from = 0;
@@ -457,7 +462,7 @@ static int compare_words(const void *left_pointer, const void *right_pointer)
 	return *left < *right ? -1 : *left > *right;
 }
 
-/* Blocks that other threads have freed in pages that were full. */
+/* Releases blocks that other threads have freed in full pages. */
 static bool delayed_hold(struct reading *reading, uint64_t owner)
 {
 	struct heap *heap = reading->of.heap;
@@ -469,7 +474,7 @@ static bool delayed_hold(struct reading *reading, uint64_t owner)
 	while (block) {
 		const struct heap_run *run = heap_at(heap, block);
 
-		/* For what is in no run, nothing is said, and it is on no second list. */
+		/* A block in no run is unknown, and is on no second list. */
 		if (!run || !heap_transfer(heap, block, run->block))
 			return false;
 		if (mimalloc_word(&reading->of, block, &block)) {
@@ -481,7 +486,7 @@ static bool delayed_hold(struct reading *reading, uint64_t owner)
 	return true;
 }
 
-/* Whether a thread has as many segments as were found. */
+/* Returns whether a thread has as many segments as were found. */
 static bool count_holds(const struct reading *reading, uint64_t owner, uint64_t thread_data)
 {
 	uint64_t thread, counted;
@@ -495,7 +500,7 @@ static bool count_holds(const struct reading *reading, uint64_t owner, uint64_t 
 	return SORTED_BEFORE(other, threads, count, *other <= thread) - before == counted;
 }
 
-/* Each lies at the front of pages of its own, with what belongs to its thread. 0 or -ENOMEM. */
+/* Each is at the front of its own pages, with its thread's data. Returns 0 or -ENOMEM. */
 static int read_owner(struct reading *reading, uint64_t owner)
 {
 	struct heap *heap = reading->of.heap;

@@ -26,7 +26,7 @@ uint64_t mimalloc_decode(uint64_t owner, const uint64_t keys[2], uint64_t next)
 	return next == owner ? 0 : next;
 }
 
-/* Pages of memory that a page's blocks begin in. */
+/* Reads ahead the memory pages in which a page's blocks begin. */
 static void look_ahead(struct mimalloc_reading *reading, const struct mimalloc_page *page)
 {
 	uint64_t pages[PEEK_AHEAD], step = MAX(page->block, MEMORY_PAGE);
@@ -38,7 +38,7 @@ static void look_ahead(struct mimalloc_reading *reading, const struct mimalloc_p
 	peek_ahead_present(reading->peek, pages, count);
 }
 
-/* How many blocks a list has, all of the page; false: it is wrong. */
+/* Counts the blocks of a list, all of which must be in the page. Returns false if it is wrong. */
 static bool walk_list(struct mimalloc_reading *reading, const struct mimalloc_page *page,
 		      uint64_t block, const struct heap_run *run, uint32_t *count)
 {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The heap of musl's malloc (mallocng), read from outside. Pages of records, linked in a list, each
- * begin with a random number that stands in the module's data, too. A record is about a group of up
- * to 32 slots of one size, with two masks of free ones, and the group's first word leads back to
- * it. A small group lies in a slot of a larger one.
+ * begin with a random number that is also in the module's data. A record describes a group of up to
+ * 32 slots of one size, with two masks of free ones, and the group's first word leads back to it. A
+ * small group is in a slot of a larger one.
  *
- * The list is found by the number. What was read is believed if the list ends where the module
- * says, if groups lead back to their records, and if each size has as many slots as the module
- * counts.
+ * The list is found by the number. The result is accepted if the list ends where the module says,
+ * if groups lead back to their records, and if each size has as many slots as the module counts.
  *
- * Source: musl 1.2.1 to 1.2.6, src/malloc/mallocng: meta.h, malloc.c, free.c, donate.c. Older ones
- * have another malloc.
+ * Source: musl 1.2.1 to 1.2.6, src/malloc/mallocng: meta.h, malloc.c, free.c, donate.c. Older
+ * versions have another malloc.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +21,7 @@
 
 #define UNIT 16ull
 #define CLASSES 48
-#define CLASS_MAPPED 63 /* one block with a mapping of its own */
+#define CLASS_MAPPED 63 /* one block with its own mapping */
 
 /* struct malloc_context, from meta_area_head on. */
 enum context_word {
@@ -32,7 +31,7 @@ enum context_word {
 	CONTEXT_USAGE = CONTEXT_ACTIVE + CLASSES,
 	CONTEXT_WORDS = CONTEXT_USAGE + CLASSES
 };
-/* Before it, the number, by words; further where the kernel's pages are not of one size. */
+/* Distance of the number before it, in words; larger where kernels differ in page size. */
 #define SECRET_BEFORE 7
 #define SECRET_BEFORE_LONG 8
 
@@ -53,9 +52,9 @@ struct musl {
 
 struct group {
 	uint64_t start;		/* its header, before the first slot */
-	uint64_t first, slot;	/* of slots: where, and how large */
+	uint64_t first, slot;	/* of slots: address and size */
 	uint64_t mapped_bytes;	/* 0: in a slot, or given by the loader */
-	uint32_t count, unused; /* unused: a bit for each slot that is free */
+	uint32_t count, unused; /* unused: a bit for each free slot */
 };
 
 struct reading {
@@ -90,7 +89,7 @@ static int read_area(const struct reading *reading, uint64_t area, uint64_t word
 		       : -EBADMSG;
 }
 
-/* Finding. */
+/* -------- finding */
 
 struct search {
 	struct reading reading;
@@ -137,7 +136,7 @@ static bool visit_page(void *context, uint64_t page, const uint64_t *words)
 	return false;
 }
 
-/* __libc_version, a text of its own: "1.2.5". */
+/* __libc_version, a separate string: "1.2.5". */
 static bool version_at(const char *text, char version[HEAP_VERSION_MAX])
 {
 	return !text[0] && !strncmp(text + 1, "1.2.", 4) &&
@@ -159,9 +158,9 @@ static int musl_find(void *state, const struct heap_view *view, uint64_t start, 
 	return 0;
 }
 
-/* Reading. */
+/* -------- reading */
 
-/* A group's last slot may end in front of its memory's end. */
+/* A group's last slot may end before the end of its memory. */
 static bool group_from(const struct reading *reading, uint64_t record, const uint64_t *words,
 		       struct group *group)
 {
@@ -230,7 +229,7 @@ static int walk_area(struct reading *reading, uint64_t area, uint64_t *next)
 	return error ? error : heap_add(reading->heap, &run);
 }
 
-/* A list that leads to the same again ends there. */
+/* A list that returns to an earlier element ends there. */
 static int walk_areas(struct reading *reading, const uint64_t *context)
 {
 	struct hash seen = {0};
@@ -257,7 +256,7 @@ static int compare_groups(const void *left_pointer, const void *right_pointer)
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
-/* The slots [from, to) of a group, in [start, end). 0 or -ENOMEM. */
+/* Adds the slots [from, to) of a group, in [start, end). Returns 0 or -ENOMEM. */
 static int add_slots(struct reading *reading, const struct group *group, uint32_t from, uint32_t to,
 		     uint64_t start, uint64_t end)
 {
@@ -282,7 +281,7 @@ static int add_slots(struct reading *reading, const struct group *group, uint32_
 	return 0;
 }
 
-/* The *i-th group, in [start, end), and those in its slots, which are no blocks. */
+/* Adds the *i-th group, in [start, end), and those in its slots, which are no blocks. */
 static int add_group(struct reading *reading, size_t *i, uint64_t start, uint64_t end,
 		     unsigned int depth)
 {
@@ -297,8 +296,7 @@ static int add_group(struct reading *reading, size_t *i, uint64_t start, uint64_
 		uint32_t at = (uint32_t)((inner->start - group->first) / group->slot);
 
 		slot = group->first + at * group->slot;
-		/* Not before the slots, nor two in one, nor larger than it, nor in one that is
-		 * free. */
+		/* Not before the slots, nor two in one, nor larger than it, nor in a free one. */
 		if (inner->start < group->first || at < from || inner_end > slot + group->slot ||
 		    (group->unused >> at & 1) || depth == MAX_NESTED) {
 			reading->heap->broken++;
@@ -336,7 +334,7 @@ static int add_groups(struct reading *reading)
 	return error;
 }
 
-/* Each size has as many slots as are counted. */
+/* Checks that each size has as many slots as counted. */
 static bool sums_hold(const struct reading *reading, const uint64_t *context)
 {
 	for (uint32_t i = 0; i < CLASSES; i++) {
@@ -381,7 +379,7 @@ static int musl_read(void *state, const struct heap_view *view, struct heap *hea
 		heap->why = "a part of its records is swapped out";
 	else if (heap->broken || !sums)
 		heap->why = "it changed while it was read";
-	/* A group that is missing may lie in what counts as a block. */
+	/* A missing group may be inside what counts as a block. */
 	heap->blocks_certain = !heap->why;
 	return peek_result(view->peek, 0);
 }

@@ -12,7 +12,7 @@
 #define BLOCK_PAGES 1024u
 #define BLOCK_BYTES (BLOCK_PAGES * MEMORY_PAGE)
 
-/* Linux 5.14; older headers do not have it. */
+/* Linux 5.14; missing in older headers. */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -23,7 +23,7 @@ struct block {
 };
 
 struct page_copies {
-	atomic_uint count; /* it may count some for which there was no room */
+	atomic_uint count; /* may include some without room */
 	uint32_t room;	   /* blocks */
 	struct block blocks[];
 };
@@ -47,7 +47,7 @@ void page_copies_free(struct page_copies *copies)
 	free(copies);
 }
 
-/* Another thread may be faster: then it is that one's. NULL: no memory. */
+/* Another thread may be faster: then its block is used. Returns NULL if out of memory. */
 static unsigned char *block_at(struct page_copies *copies, uint32_t number)
 {
 	unsigned char *block = atomic_load(&copies->blocks[number].pages), *known = NULL;

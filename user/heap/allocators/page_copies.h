@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Contents of pages that are kept, by number. They stay where they are: several threads may add
- * some at a time, while the process stands that they are of.
+ * Contents of kept pages, by number. They never move: several threads may add some at a time, while
+ * the process is stopped.
  */
 #ifndef LEAKMON_HEAP_PAGE_COPIES_H
 #define LEAKMON_HEAP_PAGE_COPIES_H
@@ -10,23 +10,23 @@
 
 struct page_copies;
 
-/* Room for so many pages at most; memory is taken when they come. NULL: no memory. */
+/* Returns a store for at most `pages` pages; memory is taken on demand. NULL: out of memory. */
 struct page_copies *page_copies_new(uint64_t pages);
 void page_copies_free(struct page_copies *copies);
 
 /*
- * Takes the memory of so many more in advance: a page that is touched for the first time costs ten
- * times what copying one does. It need not succeed.
+ * Allocates memory for `pages` more in advance: the first touch of a page costs ten times a copy.
+ * May fail.
  */
 void page_copies_warm(struct page_copies *copies, uint64_t pages);
-/* Gives back what was taken in advance, and is not needed. */
+/* Returns memory taken in advance and not needed. */
 void page_copies_trim(struct page_copies *copies);
 
-/* Where a new one is to be written, and its number. NULL: there is no room, or no memory. */
+/* Returns the address for a new page, and its number. NULL: no room, or out of memory. */
 unsigned char *page_copies_add(struct page_copies *copies, uint32_t *number);
 unsigned char *page_copies_at(const struct page_copies *copies, uint32_t number);
 
-/* A page is not looked at any more: memory of many such ones is given back. */
+/* Marks a page as no longer used: the memory of many such ones is returned. */
 void page_copies_release(struct page_copies *copies, uint32_t number);
 
 #endif

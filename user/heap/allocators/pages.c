@@ -22,9 +22,9 @@ struct page_window {
 /* Words of one page. */
 
 /*
- * Each word is multiplied, half by half, with a key that depends on where it stands, and added to
- * its neighbour's sum too, so that no word is lost where a half is zero. Made to be as fast as
- * memory: a process stands still meanwhile. Not for use against an adversary.
+ * Each word is multiplied, half by half, with a key that depends on its index, and added to its
+ * neighbour's sum, too, so that no word is lost when a half is zero. As fast as memory, because a
+ * process is stopped meanwhile. Not for use against an adversary.
  */
 static const uint64_t first_keys[LANES] __attribute__((aligned(32))) = {
 	0x9e3779b97f4a7c15ull, 0xbf58476d1ce4e5b9ull, 0x94d049bb133111ebull, 0xff51afd7ed558ccdull,
@@ -55,9 +55,9 @@ static size_t page_find(const struct filter *filter, const uint64_t *words, uint
 	return count;
 }
 
-/* Mappings change from one reading to the next; what is known of their pages stays known. */
+/* Mappings change from one reading to the next; the data of their pages stay. */
 
-/* Both tables ascend: the place in the older one moves on only. */
+/* Both tables ascend: the position in the older one only advances. */
 static void inherit_range(struct page_table *table, const struct page_range *range,
 			  const struct page_table *older, size_t *at)
 {
@@ -69,7 +69,7 @@ static void inherit_range(struct page_table *table, const struct page_range *ran
 			memcpy(&table->pages[range->first + (start - range->start) / MEMORY_PAGE],
 			       &older->pages[old->first + (start - old->start) / MEMORY_PAGE],
 			       (end - start) / MEMORY_PAGE * sizeof(struct page));
-		/* It may reach into the next range, too. */
+		/* It may extend into the next range, too. */
 		if (old->end > range->end)
 			break;
 	}
@@ -94,7 +94,7 @@ int pages_inherit(struct page_table *table, struct page_table *older)
 	return 0;
 }
 
-/* Room for `more` further words. 0 or -ENOMEM. */
+/* Makes room for `more` further words. Returns 0 or -ENOMEM. */
 static int found_reserve(struct found_words *found, size_t more)
 {
 	size_t wanted = found->count + more, grown = MAX(found->capacity, (size_t)4096);
@@ -136,7 +136,7 @@ void pages_keep(struct page_table *table, uint64_t pages)
 	table->copies = page_copies_new(pages);
 }
 
-/* Where the contents of a page are kept from now on, and their number. NULL: nowhere. */
+/* Returns the address for a page's contents, and their number. NULL: not kept. */
 static unsigned char *keep_page(const struct page_table *table, const struct page *page,
 				uint32_t *number)
 {
@@ -148,7 +148,7 @@ static unsigned char *keep_page(const struct page_table *table, const struct pag
 	return page_copies_at(table->copies, page->first);
 }
 
-/* Whether a page with this pagemap entry is there to be read, and can have been written. */
+/* Returns whether a page with this pagemap entry is present, and may have been written. */
 static bool page_is_wanted(const struct page_range *range, uint64_t entry)
 {
 	return pagemap_is_present(entry) && !(range->file && pagemap_is_shared(entry));
@@ -166,7 +166,7 @@ static int take_words(struct page_table *table, const struct page_scan *scan, st
 	return 0;
 }
 
-/* One page of a window that was read. */
+/* Takes one page of a window. */
 static int take_page(struct page_table *table, const struct page_scan *scan,
 		     const struct page_range *range, uint64_t address, const uint64_t *words)
 {
@@ -191,7 +191,7 @@ static int take_page(struct page_table *table, const struct page_scan *scan,
 	return 0;
 }
 
-/* *count: the number of pages there; then of those read, 0 if they have been unmapped since. */
+/* *count: the number of pages present; then of those read, 0 if unmapped since. */
 static int read_pages(struct memory_source source, uint64_t address, struct page_window *window,
 		      size_t *count)
 {
@@ -201,7 +201,7 @@ static int read_pages(struct memory_source source, uint64_t address, struct page
 	return got < 0 && got != -EFAULT ? (int)got : 0;
 }
 
-/* A run of present pages: as far as it can be read. */
+/* Reads a run of present pages, as far as possible. */
 static int read_run(struct page_table *table, const struct page_scan *scan,
 		    const struct page_range *range, uint64_t address, struct page_window *window,
 		    size_t count)
@@ -295,7 +295,7 @@ const unsigned char *page_contents(const struct page_table *table, const struct 
 	return page->flags & PAGE_KEPT ? page_copies_at(table->copies, page->first) : NULL;
 }
 
-/* Reading again what has changed since. */
+/* -------- rereading changes */
 
 #define CHECK_MAX_THREADS 16
 
@@ -307,7 +307,7 @@ struct changed_page {
 	uint64_t hash;
 };
 
-/* Findings of one thread; put together when all are done. */
+/* Findings of one thread; merged when all are done. */
 struct checker {
 	struct check *check;
 	struct page_window *window;
@@ -318,9 +318,9 @@ struct checker {
 	int error;
 };
 
-/* Which windows are looked at first. */
+/* Order of windows. */
 enum warmth {
-	WINDOW_HOT,  /* of its pages, those that have changed already, or are new */
+	WINDOW_HOT,  /* pages that have already changed, or are new */
 	WINDOW_WARM, /* of a small mapping: data of a library, a stack */
 	WINDOW_COLD,
 	WINDOW_MAX_
@@ -329,7 +329,7 @@ enum warmth {
 struct check_window {
 	struct page_range part; /* at most WINDOW_PAGES long; mapping: pages to the range's end */
 	enum warmth warmth;
-	bool all; /* of its pages, whatever they have been */
+	bool all; /* all its pages, whatever their state */
 	bool done;
 };
 
@@ -338,10 +338,10 @@ struct check {
 	const struct page_scan *scan;
 	VEC(struct check_window) windows; /* the warmer ones first */
 	atomic_size_t next;
-	int nice; /* of the thread that began it */
+	int nice; /* of the starting thread */
 };
 
-/* Puts together what the threads of the second reading found. */
+/* -------- merging the threads' findings of the second reading */
 
 #define WORDS_AT_ONCE ((size_t)1 << 17)
 
@@ -355,7 +355,7 @@ static void take_new(struct page *page, const struct changed_page *changed, size
 			      .flags = changed->flags};
 }
 
-/* The words of two readings, by ascending place. How many there are in all. */
+/* Merges the words of two readings, by ascending index. Returns their number. */
 static size_t merge_words(const uint64_t *older, size_t older_count, const uint64_t *words,
 			  size_t count, uint64_t *merged)
 {
@@ -374,7 +374,7 @@ static size_t merge_words(const uint64_t *older, size_t older_count, const uint6
 	return all;
 }
 
-/* Its former contents stay; so do its words of now. */
+/* Keeps its former contents, and adds its present words. */
 static int add_late(struct page_table *table, size_t page, const uint64_t *words, size_t count)
 {
 	struct late_words *late = vec_push(&table->late);
@@ -387,7 +387,7 @@ static int add_late(struct page_table *table, size_t page, const uint64_t *words
 	return 0;
 }
 
-/* Nobody knows when it changed: the words of both readings count. */
+/* The time of the change is unknown: keep the words of both readings. */
 static int take_both(struct page_table *table, size_t place, const uint64_t *words, size_t count)
 {
 	struct page *page = &table->pages[place];
@@ -425,7 +425,7 @@ static int merge_late(struct page_table *table, const struct checker *checker)
 	return error;
 }
 
-/* In parts: the process stands meanwhile. */
+/* In chunks, because the process is stopped. */
 static int append_words(struct page_table *table, const struct found_words *found,
 			uint64_t deadline_ns)
 {
@@ -465,7 +465,7 @@ static int merge(struct page_table *table, const struct checker *checker, uint64
 	return 0;
 }
 
-/* Those that were found in what is no more: a page may also have changed before they were. */
+/* Drops blocks found in replaced contents: a page may also have changed before they were found. */
 static void drop_stale_blocks(struct page_table *table)
 {
 	size_t kept = 0;
@@ -480,7 +480,7 @@ static void drop_stale_blocks(struct page_table *table)
 	table->mapped.count = kept;
 }
 
-/* Pages that were not reached; and, of a third reading, what was all the same. */
+/* Marks pages that were not reached; and, after a third reading, those that were. */
 static void mark_window(struct check *check, const struct check_window *window)
 {
 	size_t count = (window->part.end - window->part.start) / MEMORY_PAGE;
@@ -489,7 +489,7 @@ static void mark_window(struct check *check, const struct check_window *window)
 	for (size_t i = 0; i < count; i++) {
 		if (window->done && check->scan->late)
 			pages[i].flags &= (uint16_t)~PAGE_UNCHECKED;
-		/* Hot pages were checked with the hot ones. */
+		/* Hot pages were checked with the hot windows. */
 		else if (!window->done &&
 			 (window->all || window->warmth == WINDOW_HOT ||
 			  (pages[i].flags & PAGE_WAS_READ && !(pages[i].flags & PAGE_CHANGED))))
@@ -497,14 +497,14 @@ static void mark_window(struct check *check, const struct check_window *window)
 	}
 }
 
-/* Puts together what the checkers found, and frees it. 0; -ETIMEDOUT; an error of theirs. */
+/* Merges the checkers' findings, and frees them. Returns 0; -ETIMEDOUT; an error of theirs. */
 static int page_checkers_collect(struct check *check, struct checker *checkers, size_t count,
 				 size_t *checked)
 {
 	struct page_table *table = check->table;
 	int error = 0;
 
-	/* Nothing else makes a difference, and there is no time. */
+	/* Other errors make no difference, and there is no time. */
 	for (size_t i = 0; i < count; i++) {
 		if (!error || checkers[i].error == -ETIMEDOUT)
 			error = checkers[i].error;
@@ -530,7 +530,7 @@ static int page_checkers_collect(struct check *check, struct checker *checkers, 
 	return error;
 }
 
-/* The second reading, and the third. Several threads take windows in turn. */
+/* -------- the second reading, and the third: several threads take windows in turn */
 
 static int find_words(struct checker *checker, struct changed_page *changed, const uint64_t *words)
 {
@@ -596,7 +596,7 @@ static int check_run(struct checker *checker, const struct page_range *part, siz
 	return error;
 }
 
-/* A page that is gone: what was found in it is, too. */
+/* A page that is gone: its words are gone, too. */
 static int take_gone(struct checker *checker, size_t page)
 {
 	struct changed_page *changed = vec_push(&checker->changed);
@@ -648,7 +648,7 @@ static int check_window(struct checker *checker, const struct check_window *wind
 	return error;
 }
 
-/* Whether it is too late for a window: then it is left for later, or *error says so. */
+/* Returns whether it is too late for a window: then it is left for later, or *error is set. */
 static bool is_too_late(const struct page_scan *scan, const struct check_window *window, int *error)
 {
 	uint64_t now_ns = monotonic_ns();
@@ -679,13 +679,12 @@ static void *checker_run(void *argument)
 }
 
 /*
- * A thread that helps. On a busy machine it may get a CPU only long after all is done, and the
- * process must not stand until then: nobody waits for one that has not begun. The last one of the
- * two frees this.
+ * A helper thread. On a busy machine it may get a CPU only after all is done, and the stop must not
+ * last until then: an idle helper is abandoned; whoever finishes last frees it.
  */
 struct helper {
 	struct checker *checker;
-	int nice; /* helpers of a thread do not inherit its priority: they take the same */
+	int nice; /* helpers do not inherit a thread's priority: they set the same */
 	atomic_int state;
 	sem_t done;
 };
@@ -718,7 +717,7 @@ static void *helper_run(void *argument)
 	return NULL;
 }
 
-/* NULL: there is none. */
+/* Returns NULL if none could be started. */
 static struct helper *helper_start(struct checker *checker, const pthread_attr_t *attributes)
 {
 	struct helper *helper = calloc(1, sizeof(*helper));
@@ -735,7 +734,7 @@ static struct helper *helper_start(struct checker *checker, const pthread_attr_t
 	return NULL;
 }
 
-/* Waits for what it has begun. */
+/* Waits for work that it has begun. */
 static void helper_end(struct helper *helper)
 {
 	if (!helper || helper_becomes(helper, HELPER_UNWANTED))
@@ -802,7 +801,7 @@ static int add_window(struct check *check, const struct page_range *range, uint6
 				   false);
 }
 
-/* The warmer ones first, each kind by ascending address. */
+/* Sorts the warmer ones first, each kind by ascending address. */
 static int order(struct check *check)
 {
 	struct check_window *ordered = calloc(check->windows.count + 1, sizeof(*ordered));

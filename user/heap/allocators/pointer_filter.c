@@ -17,7 +17,7 @@ int filter_add(struct filter *filter, uint64_t start, uint64_t end)
 	end = MIN(end, 1ull << MACHINE_USER_BITS);
 	if (start >= end)
 		return 0;
-	/* For the analyser: a list that has room has items. */
+	/* For the analyser: a nonempty capacity implies items. */
 	if ((filter->ranges.count || filter->ranges.capacity) && !filter->ranges.items)
 		return -ENOMEM;
 	last = filter->ranges.count ? &filter->ranges.items[filter->ranges.count - 1] : NULL;
@@ -55,8 +55,10 @@ int filter_finish(struct filter *filter)
 	filter->low = filter->ranges.items[0].start & ~(GRANULE - 1);
 	filter->span = filter->ranges.items[count - 1].end - filter->low;
 	filter->granule_count = (filter->span >> FILTER_GRANULE_SHIFT) + 1;
-	/* Mostly never touched: between heap and libraries lie terabytes. Shared, so that it does
-	 * not count for a limit of our memory (memory_room_keep). */
+	/*
+	 * Mostly untouched: terabytes lie between heap and libraries. Shared, so that it does not
+	 * count towards leakmon's memory limit (memory_room_keep).
+	 */
 	room = mmap(NULL, filter->granule_count, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (room == MAP_FAILED) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which words can be pointers at all: addresses inside given ranges. Made to be asked per word. */
+/*
+ * Decides which words can be pointers at all: addresses inside given ranges. Fast enough for every
+ * word.
+ */
 #ifndef LEAKMON_HEAP_POINTER_FILTER_H
 #define LEAKMON_HEAP_POINTER_FILTER_H
 
@@ -23,9 +26,9 @@ struct filter {
 
 enum filter_granule { GRANULE_OUT, GRANULE_IN, GRANULE_MIXED };
 
-/* Ranges come in ascending order. 0 or -ENOMEM. */
+/* Adds a range, in ascending order. Returns 0 or -ENOMEM. */
 int filter_add(struct filter *filter, uint64_t start, uint64_t end);
-/* To be called once after the last range. 0 or -ENOMEM. */
+/* To be called once after the last range. Returns 0 or -ENOMEM. */
 int filter_finish(struct filter *filter);
 void filter_free(struct filter *filter);
 

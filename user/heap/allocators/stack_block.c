@@ -5,7 +5,7 @@
 #include "binary/arch/machine.h"
 #include "binary/elf/elf_abi.h"
 
-/* Variant I has thread-locals behind the descriptor. */
+/* Variant I has thread-locals after the descriptor. */
 #define THREAD_LOCALS_BYTES (1ull << 20)
 
 static bool holds(const struct stack_block *block, uint64_t pointer)
@@ -30,7 +30,7 @@ bool stack_block_find(struct peek *peek, const struct mapping *mapping, uint64_t
 		at -= MIN(THREAD_STRUCT_BYTES, pointer - mapping->start);
 	end = MIN(at + THREAD_STRUCT_BYTES, mapping->end);
 	for (; at + sizeof(words) <= end; at += 8) {
-		/* Behind it, the next one's guard cannot be read. */
+		/* After it, the next one's guard is unreadable. */
 		if (peek_words(peek, at, words, ARRAY_SIZE(words)))
 			return false;
 		*block = (struct stack_block){words[0], words[1], words[2]};

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * gperftools' tcmalloc, read from outside. Its page heap lies in the module's zeroed data: a map
- * that leads from the first page of every span to the span's record, two lists of free spans for
- * every length, and how many bytes there are of each kind. Beside it lie the size classes, and for
- * each class its central list with the transfer cache; the caches of threads are a list of their
- * own.
+ * gperftools' tcmalloc, read from outside. Its page heap is in the module's zeroed data: a map that
+ * leads from the first page of every span to the span's record, two lists of free spans for every
+ * length, and the bytes of each kind. Beside it are the size classes, and for each class its
+ * central list with the transfer cache; the caches of threads are a separate list.
  *
- * Each is found by what it looks like: so many heads of lists that point to themselves or to spans,
- * a map that leads to records of the very pages, numbers that fit. What was read is believed if the
- * spans that the map leads to are as many bytes as the page heap has counted, of every kind, and if
- * in every span as many blocks are free as its record says.
+ * Each is recognised by its structure: many heads of lists that point to themselves or to spans, a
+ * map that leads to records of the very pages, plausible numbers. The result is accepted if the
+ * spans in the map have as many bytes as the page heap has counted, of every kind, and if in every
+ * span as many blocks are free as its record says.
  *
  * Source: gperftools 2.8 to 2.18, page_heap.h, pagemap.h, span.h, central_freelist.h,
- * thread_cache.h, common.h; for every size of pages that it can be built with. Not with
+ * thread_cache.h, common.h; for every page size that it can be built with. Not with
  * TCMALLOC_SMALL_BUT_SLOW.
  */
 #include <errno.h>
@@ -31,7 +30,7 @@
 enum span_word { SPAN_START, SPAN_LENGTH, SPAN_NEXT, SPAN_PREVIOUS, SPAN_OBJECTS, SPAN_BITS };
 enum span_location { SPAN_IN_USE, SPAN_FREE, SPAN_RETURNED };
 
-/* class PageHeap: two sets of large spans stand between the map and the lists. */
+/* class PageHeap: two sets of large spans are between the map and the lists. */
 #define LARGE_SETS_BYTES 96ull
 enum stat_word { STAT_SYSTEM, STAT_FREE, STAT_UNMAPPED, STAT_COMMITTED, STAT_WORDS };
 
@@ -56,36 +55,38 @@ enum stat_word { STAT_SYSTEM, STAT_FREE, STAT_UNMAPPED, STAT_COMMITTED, STAT_WOR
 #define CACHE_LIST_BYTES 32ull
 #define CACHE_LIST_SIZE 24
 #define CACHE_LISTS_BYTES (MAX_CLASSES * CACHE_LIST_BYTES)
-/* Behind the lists: up to 2.10 the links are 6 words further, from 2.16 on 4. */
+/* After the lists: up to 2.10 the links are 6 words further, from 2.16 on 4. */
 #define CACHE_REST_WORDS 16
 #define MAX_CACHES 65536
 #define MAX_CACHE_WORDS 8 /* of a module's data that lead to caches */
 
-/* For one module, so many words are tried. */
+/* Limit of words tried per module. */
 #define MAX_TRIES 65536
 #define MAX_LEAVES 2048
 #define MAX_BROKEN 65536
 #define MAX_SPAN_BLOCKS UINT16_MAX
 #define MAX_BLOCKS (1ull << 31)
-/* Cached blocks that are in no run. */
+/* Limit of cached blocks that are in no run. */
 #define MAX_ASTRAY (1u << 20)
 
 struct span {
 	uint64_t start, length; /* in pages */
 	uint64_t objects;
-	uint32_t used; /* blocks that are not on its list */
+	uint32_t used; /* blocks not on its list */
 	uint8_t class;
 	enum span_location location;
 };
 
-/* Addresses of the map of its pages, of what it counts, of the sizes of classes from 1 on, and of
- * the first central list; 0: not found. */
+/*
+ * Addresses of the map of its pages, of its counts, of the sizes of classes from 1 on, and of the
+ * first central list; 0: not found.
+ */
 struct tcmalloc {
 	uint64_t map, stats, sizes, central;
 	uint64_t caches[MAX_CACHE_WORDS]; /* of words that lead to threads' caches */
 	uint32_t cache_words;
 	uint32_t page_shift;
-	char version[HEAP_VERSION_MAX]; /* empty: not known */
+	char version[HEAP_VERSION_MAX]; /* empty: unknown */
 };
 
 struct reading {
@@ -99,8 +100,8 @@ struct reading {
 	struct chain *chains;
 	size_t chain_count;
 	uint64_t uncounted;    /* blocks */
-	uint64_t astray;       /* cached ones that are in no run */
-	VEC(uint64_t) records; /* pages that records lie in */
+	uint64_t astray;       /* cached, but in no run */
+	VEC(uint64_t) records; /* pages that contain records */
 	bool swapped;
 	bool cut; /* at MAX_BLOCKS */
 };
@@ -110,7 +111,7 @@ static uint64_t span_bytes(const struct reading *reading, uint64_t pages)
 	return pages << reading->place.page_shift;
 }
 
-/* How the page numbers are divided between the root of the map and its leaves. */
+/* Returns the bits of a page number that index a leaf of the map; the others index its root. */
 static uint32_t leaf_bits(uint32_t page_shift)
 {
 	return (MACHINE_ALLOCATOR_BITS - page_shift + 1) / 2;
@@ -136,7 +137,7 @@ static int read_word(const struct reading *reading, uint64_t address, uint64_t *
 	return address % 8 ? -EFAULT : heap_words(reading->peek, address, word, 1);
 }
 
-/* 0; -EBADMSG: it cannot be one; -EFAULT; -ETIMEDOUT. */
+/* Returns 0; -EBADMSG: impossible; -EFAULT; -ETIMEDOUT. */
 static int read_span(const struct reading *reading, uint64_t address, struct span *span)
 {
 	uint64_t words[SPAN_WORDS];
@@ -159,19 +160,19 @@ static int read_span(const struct reading *reading, uint64_t address, struct spa
 	return 0;
 }
 
-/* Finding. */
+/* -------- finding */
 
 struct search {
 	struct reading reading;
 	uint64_t start, end; /* of a module's data */
-	uint64_t tried;	     /* what lies before it is no list of the page heap's */
+	uint64_t tried;	     /* no list of the page heap lies before it */
 	size_t tries;
 	struct tcmalloc *place;
 };
 
 /*
- * A head of a list that has no span, or leads to some. Whether those point back, one cannot ask of
- * a process that runs: the sums confirm the right place when all is read.
+ * Returns whether it is a head of a list that is empty, or leads to spans. Their back links cannot
+ * be checked while the process runs: the sums confirm the right place when all is read.
  */
 static bool is_list(const struct search *search, uint64_t head)
 {
@@ -198,7 +199,7 @@ static bool stats_hold(const uint64_t stats[STAT_WORDS], uint32_t page_shift)
 	       stats[STAT_FREE] <= sum - stats[STAT_UNMAPPED];
 }
 
-/* So many elements of the map are looked at until one leads to a record of its page. */
+/* Examines elements of the map until one leads to a record of its page, up to a limit. */
 #define MAP_TRIALS 64
 
 static bool map_holds(const struct reading *reading)
@@ -226,7 +227,7 @@ static bool map_holds(const struct reading *reading)
 	return false;
 }
 
-/* Lists for each length of spans follow each other; their number gives the page size. */
+/* Lists for each length of spans are consecutive; their number gives the page size. */
 static void try_page_heap(struct search *search, uint64_t head)
 {
 	struct tcmalloc *place = &search->reading.place;
@@ -245,7 +246,7 @@ static void try_page_heap(struct search *search, uint64_t head)
 		uint64_t before = LARGE_SETS_BYTES + 8 + root_places(shift) * 8;
 		uint64_t map = end - bytes - before;
 
-		/* The sets in front of them may look like lists, too. */
+		/* The preceding sets may look like lists, too. */
 		if (end - first < bytes || end - first > bytes + LARGE_SETS_BYTES ||
 		    end - search->start < bytes + before ||
 		    heap_words(search->reading.peek, end, stats, STAT_WORDS) ||
@@ -279,7 +280,7 @@ static void try_central(struct search *search, uint64_t head)
 	search->place->central = central;
 }
 
-/* Blocks of so many bytes in a span of so many pages; page_shift 0: not known yet. */
+/* Checks blocks of this size in a span of this many pages; page_shift 0: unknown. */
 static bool class_holds(uint64_t size, uint64_t pages, uint32_t page_shift)
 {
 	uint64_t bytes = pages << page_shift;
@@ -294,7 +295,7 @@ static uint32_t half_of(const uint64_t *words, uint32_t i)
 	return (uint32_t)(words[i / 2] >> i % 2 * 32);
 }
 
-/* The number of classes, which the sizes show: it stands behind them, too. 0: it does not. */
+/* Returns the number of classes by their sizes, if the same number follows them; else 0. */
 static uint32_t count_classes(const struct reading *reading, uint64_t at,
 			      const uint64_t sizes[MAX_CLASSES / 2])
 {
@@ -314,7 +315,7 @@ static uint32_t count_classes(const struct reading *reading, uint64_t at,
 	return 0;
 }
 
-/* 0 or -EBADMSG. `at`: the size of class 1. */
+/* Returns 0 or -EBADMSG. `at`: the size of class 1. */
 static int read_sizes(struct reading *reading, uint64_t at, uint32_t page_shift)
 {
 	uint64_t sizes[MAX_CLASSES / 2], moved[MAX_CLASSES / 2], pages[MAX_CLASSES];
@@ -338,7 +339,7 @@ static int read_sizes(struct reading *reading, uint64_t at, uint32_t page_shift)
 	return 0;
 }
 
-/* The list begins in every cache with the size of its class. */
+/* In every cache a list begins with the size of its class. */
 static bool is_cache(const struct reading *reading, uint64_t cache)
 {
 	uint64_t word;
@@ -354,7 +355,7 @@ static bool is_cache(const struct reading *reading, uint64_t cache)
 	return true;
 }
 
-/* A neighbour of a cache in the list of caches, that leads back by the other link. */
+/* Checks a cache's neighbour in the list of caches, which must lead back by the other link. */
 static bool is_neighbour(const struct reading *reading, uint64_t cache, uint64_t neighbour,
 			 uint64_t link_back)
 {
@@ -364,8 +365,10 @@ static bool is_neighbour(const struct reading *reading, uint64_t cache, uint64_t
 			      !read_word(reading, neighbour + link_back, &back) && back == cache);
 }
 
-/* Where a cache has its links to the next cache and the one before: those that lead back. 0: it is
- * the only cache. */
+/*
+ * Returns the offset of a cache's links to its neighbours: those that lead back. 0: it is the only
+ * cache.
+ */
 static uint64_t find_links(const struct reading *reading, uint64_t cache)
 {
 	uint64_t words[CACHE_REST_WORDS];
@@ -420,7 +423,7 @@ static bool visit_caches(void *context, uint64_t page, const uint64_t *words)
 	return false;
 }
 
-/* PERFTOOLS_VERSION, which tc_version() returns. */
+/* PERFTOOLS_VERSION, the result of tc_version(). */
 static bool version_at(const char *text, char version[HEAP_VERSION_MAX])
 {
 	static const char before[] = "gperftools ";
@@ -459,9 +462,9 @@ static int tcmalloc_find(void *state, const struct heap_view *view, uint64_t sta
 	return 0;
 }
 
-/* Reading. */
+/* -------- reading */
 
-/* Whole pages: tcmalloc has records in memory of their own. */
+/* In whole pages: tcmalloc has records in separate memory. */
 static int add_record(struct reading *reading, uint64_t address, uint64_t bytes)
 {
 	uint64_t page = address & ~(MEMORY_PAGE - 1);
@@ -481,15 +484,15 @@ static int add_record(struct reading *reading, uint64_t address, uint64_t bytes)
 }
 
 /*
- * Lists of free blocks, each of which leads to the next: those of spans, and what caches keep. So
- * many are walked side by side: what they lead to is then read at once.
+ * Lists of free blocks, each of which leads to the next: those of spans, and of caches. Several are
+ * walked side by side: their next blocks are read with one call.
  */
 enum chain_kind { CHAIN_SPAN, CHAIN_TRANSFER, CHAIN_CACHE };
 
 struct chain {
 	enum chain_kind kind;
 	uint8_t class;
-	bool wrong; /* it leads to a block that cannot be on it */
+	bool wrong; /* it leads to an impossible block */
 	uint64_t block, last;
 	uint64_t count, expected;
 	size_t run;		/* of a span */
@@ -510,7 +513,7 @@ static bool release_listed(struct reading *reading, const struct chain *chain)
 	return true;
 }
 
-/* For what is in no run, nothing is said: nor whether it has come before. */
+/* A block in no run is unknown, and so is whether it occurred before. */
 static bool release_cached(struct reading *reading, const struct chain *chain)
 {
 	struct heap *heap = reading->heap;
@@ -522,7 +525,7 @@ static bool release_cached(struct reading *reading, const struct chain *chain)
 	return heap->broken && !heap_at(heap, chain->block) && ++reading->astray <= MAX_ASTRAY;
 }
 
-/* One step. False: the list is wrong. */
+/* Takes one step. Returns false if the list is wrong. */
 static bool chain_follow(struct reading *reading, struct chain *chain)
 {
 	if (chain->count > chain->expected)
@@ -533,7 +536,7 @@ static bool chain_follow(struct reading *reading, struct chain *chain)
 					 : release_cached(reading, chain);
 }
 
-/* A thread that was stopped within malloc may not have counted its last block yet. */
+/* A thread stopped within malloc may not have counted its last block yet. */
 static bool chain_holds(struct reading *reading, const struct chain *chain)
 {
 	uint64_t more = chain->count > chain->expected ? chain->count - chain->expected
@@ -545,7 +548,7 @@ static bool chain_holds(struct reading *reading, const struct chain *chain)
 	       (chain->kind != CHAIN_TRANSFER || chain->last == chain->expected_last);
 }
 
-/* For a span that a thread is just changing, nothing is said. */
+/* A span that a thread is just changing is left out. */
 static void chain_end(struct reading *reading, const struct chain *chain)
 {
 	if (chain_holds(reading, chain))
@@ -558,7 +561,7 @@ static void chain_end(struct reading *reading, const struct chain *chain)
 	}
 }
 
-/* It leads to what cannot be read. */
+/* It leads to unreadable memory. */
 static void chain_break(struct reading *reading, struct chain *chain, uint64_t address)
 {
 	chain->wrong = true;
@@ -572,7 +575,7 @@ static int compare_chains(const void *left_pointer, const void *right_pointer)
 	return left->block < right->block ? -1 : left->block > right->block;
 }
 
-/* One step of chains that go on. */
+/* Takes one step of the unfinished chains. */
 static void follow_once(struct reading *reading, struct chain *chains, size_t count)
 {
 	uint64_t addresses[PEEK_AHEAD], words[PEEK_AHEAD];
@@ -597,7 +600,7 @@ static void follow_once(struct reading *reading, struct chain *chains, size_t co
 	}
 }
 
-/* Blocks of the same page: a page for many of them. */
+/* Follows blocks of the same page: one page for many of them. */
 static void follow_near(struct reading *reading, struct chain *chain)
 {
 	while (chain->block && !chain->wrong) {
@@ -619,7 +622,7 @@ static void follow_chains(struct reading *reading)
 			follow_near(reading, &reading->chains[i]);
 	}
 	for (;;) {
-		/* Those that have come to their end have 0 now, and stand in front. */
+		/* Finished ones now have 0, and come first. */
 		qsort(reading->chains, reading->chain_count, sizeof(*reading->chains),
 		      compare_chains);
 		while (ended < reading->chain_count && !reading->chains[ended].block)
@@ -705,7 +708,7 @@ static bool span_holds(const struct reading *reading, const struct span *span, u
 	       (span->class < reading->classes && span->length == reading->spans[span->class]);
 }
 
-/* The span behind an element of the map; *next: where the span before ended. */
+/* Adds the span of a map's element; *next: the end of the previous span. */
 static int walk_element(struct reading *reading, uint64_t page, uint64_t element, uint64_t *next)
 {
 	struct span span;
@@ -722,8 +725,10 @@ static int walk_element(struct reading *reading, uint64_t page, uint64_t element
 
 #define ELEMENTS (MEMORY_PAGE / 8)
 
-/* Elements of a part of the map, `done` bytes of which have been read. -EFAULT: they are not
- * there. */
+/*
+ * Reads elements of a part of the map, `done` bytes of which have been read. Returns -EFAULT if
+ * they are absent.
+ */
 static int read_elements(struct reading *reading, uint64_t at, uint64_t left, uint64_t done,
 			 uint64_t *elements)
 {
@@ -737,7 +742,7 @@ static int read_elements(struct reading *reading, uint64_t at, uint64_t left, ui
 	return heap_words(reading->peek, at, elements, ELEMENTS);
 }
 
-/* *next: in pages. 0; -ENOENT: it is no such map (any more); -ENOMEM; -ETIMEDOUT. */
+/* *next: in pages. Returns 0; -ENOENT: no such map (any more); -ENOMEM; -ETIMEDOUT. */
 static int walk_leaf(struct reading *reading, uint64_t leaf, uint64_t first, uint64_t *next)
 {
 	uint64_t places = leaf_places(reading->place.page_shift), elements[ELEMENTS], done = 0;
@@ -759,7 +764,7 @@ static int walk_leaf(struct reading *reading, uint64_t leaf, uint64_t first, uin
 	return error;
 }
 
-/* Leaves do not overlap: a map that says so would take for ever. */
+/* Leaves do not overlap: a map with overlapping ones would take for ever. */
 static bool is_new_leaf(const uint64_t *leaves, size_t count, uint64_t leaf, uint64_t bytes)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -772,7 +777,7 @@ static bool is_new_leaf(const uint64_t *leaves, size_t count, uint64_t leaf, uin
 struct leaves {
 	uint64_t list[MAX_LEAVES];
 	size_t count;
-	uint64_t next; /* where the last span ended, in pages */
+	uint64_t next; /* end of the last span, in pages */
 };
 
 static int walk_root(struct reading *reading, struct leaves *leaves, uint64_t i, uint64_t leaf)
@@ -819,7 +824,7 @@ static int compare_pages(const void *left_pointer, const void *right_pointer)
 	return *left < *right ? -1 : *left > *right;
 }
 
-/* Lists of blocks that go from one thread to the next as they are. */
+/* Lists of blocks that pass from one thread to the next unchanged. */
 static void read_transfers(struct reading *reading, uint32_t class)
 {
 	uint64_t central = reading->place.central + class * CENTRAL_BYTES, used;
@@ -861,7 +866,7 @@ static void read_cache(struct reading *reading, uint64_t cache)
 	}
 }
 
-/* Of a list of caches, from any of them: the first one. 0: it has none, or does not end. */
+/* Returns the first of a list of caches, from any of them. 0: no list, or an endless one. */
 static uint64_t first_cache(const struct reading *reading, uint64_t cache, uint64_t links)
 {
 	uint64_t before;
@@ -878,7 +883,7 @@ static uint64_t first_cache(const struct reading *reading, uint64_t cache, uint6
 	return 0;
 }
 
-/* Caches that words of the module lead to now. Such a word may lead elsewhere by now. */
+/* Collects the caches that words of the module now lead to. Such a word may have changed. */
 static uint32_t known_caches(const struct reading *reading, uint64_t caches[MAX_CACHE_WORDS])
 {
 	uint32_t count = 0;
@@ -891,7 +896,7 @@ static uint32_t known_caches(const struct reading *reading, uint64_t caches[MAX_
 	return count;
 }
 
-/* Reads a list of caches, and strikes those off that were known. 0 or -ENOMEM. */
+/* Reads a list of caches, and removes known ones from `known`. Returns 0 or -ENOMEM. */
 static int read_list(struct reading *reading, uint64_t cache, uint64_t links,
 		     uint64_t known[MAX_CACHE_WORDS], uint32_t count)
 {
@@ -916,7 +921,7 @@ static int read_list(struct reading *reading, uint64_t cache, uint64_t links,
 	return error;
 }
 
-/* As one is that was given back to the allocator of caches. */
+/* Returns whether it is like a cache returned to the allocator of caches. */
 static bool is_empty(const struct reading *reading, uint64_t cache)
 {
 	uint64_t list[2];
@@ -929,7 +934,7 @@ static bool is_empty(const struct reading *reading, uint64_t cache)
 	return true;
 }
 
-/* One that is in the list of caches, and where the links are; else any that is not empty. */
+/* Returns a cache in the list of caches, and the offset of the links; else any nonempty one. */
 static uint64_t listed_cache(const struct reading *reading, const uint64_t *known, uint32_t count,
 			     uint64_t *links)
 {
@@ -945,8 +950,10 @@ static uint64_t listed_cache(const struct reading *reading, const uint64_t *know
 	return alone;
 }
 
-/* None with blocks in it is missing in the list, of those that words of the module lead to. 0 or
- * -ENOMEM. */
+/*
+ * Checks that no nonempty cache, of those that words of the module lead to, is missing in the list.
+ * Returns 0 or -ENOMEM.
+ */
 static int read_caches(struct reading *reading)
 {
 	struct heap *heap = reading->heap;
@@ -965,7 +972,7 @@ static int read_caches(struct reading *reading)
 	return error;
 }
 
-/* Where the records are. 0 or -ENOMEM. */
+/* Adds the records' memory. Returns 0 or -ENOMEM. */
 static int add_own(struct reading *reading)
 {
 	const uint64_t *pages = reading->records.items;
@@ -986,7 +993,7 @@ static int add_own(struct reading *reading)
 	return error;
 }
 
-/* The central lists lead to blocks that are free, or were. */
+/* The central lists lead to blocks that are, or were, free. */
 static int add_tables(struct reading *reading)
 {
 	struct heap_run run = {.start = reading->place.central,
@@ -996,7 +1003,7 @@ static int add_tables(struct reading *reading)
 	return heap_add(reading->heap, &run);
 }
 
-/* Its own counts equal those found. */
+/* Returns whether its own counts equal those found. */
 static bool sums_hold(struct reading *reading)
 {
 	const uint64_t *figures = reading->heap->figures;

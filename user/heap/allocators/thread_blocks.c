@@ -19,14 +19,14 @@
 struct thread_finder {
 	const struct heap_image *heap_image;
 	const struct data_modules *modules;
-	const struct data_module *library; /* that has glibc's descriptors, or NULL */
+	const struct data_module *library; /* with glibc's descriptors, or NULL */
 	struct peek *peek;
 	struct thread_blocks *blocks;
 	size_t slots;	  /* seen so far */
 	bool has_program; /* the program's own thread-locals were found */
 };
 
-/* For a module, in glibc's list. */
+/* A module in glibc's list. */
 struct thread_slot {
 	size_t number;
 	uint64_t generation, map; /* struct link_map; 0: it is free */
@@ -35,14 +35,14 @@ struct thread_slot {
 static int thread_finder_add_threads(struct thread_finder *finder);
 static int thread_finder_add_slots(struct thread_finder *finder, const struct data_module *program);
 
-/* For one thread; a program with more modules that have thread-locals has not been seen. */
+/* Limit per thread; no known program has more modules with thread-locals. */
 #define MAX_ENTRIES 1024
 
-/* For all: the length stands in the target, which may lie. */
+/* Limit over all threads: the length is the target's, which may lie. */
 #define MAX_ALL_ENTRIES (4u << 20)
 #define WORDS_PER_ENTRY (TLS_VECTOR_ENTRY / 8)
 
-/* How many entries follow the first; 0: it is no vector. */
+/* Returns the number of entries after the first; 0: it is no vector. */
 static size_t entries_of(struct peek *peek, uint64_t vector)
 {
 	uint64_t length;
@@ -102,7 +102,7 @@ static bool is_memory(const struct heap_image *heap_image, uint64_t start, uint6
 	return mapping && mapping->writable && !mapping->shared && end <= mapping->end;
 }
 
-/* One that does not lie in writable memory is left out. 0 or -ENOMEM. */
+/* Leaves out a block outside writable memory. Returns 0 or -ENOMEM. */
 static int thread_finder_add(struct thread_finder *finder, const struct thread_block *block)
 {
 	struct thread_block *added;
@@ -118,7 +118,7 @@ static int thread_finder_add(struct thread_finder *finder, const struct thread_b
 	return 0;
 }
 
-/* 0: the thread has none yet, or it is not known. */
+/* Returns 0 if the thread has none yet, or it is unknown. */
 static uint64_t block_in_vector(const struct thread_vector *vector, const struct thread_slot *slot)
 {
 	/* The vector is older than the module, or the module is newer than the heap image. */
@@ -130,8 +130,8 @@ static uint64_t block_in_vector(const struct thread_vector *vector, const struct
 }
 
 /*
- * Each thread's block of a module. `distance` from the thread pointer; 0: the vectors have it, by
- * the module's slot. 0 or -ENOMEM.
+ * Adds each thread's block of a module. `distance` from the thread pointer; 0: from the vectors, by
+ * the module's slot. Returns 0 or -ENOMEM.
  */
 static int thread_finder_add_module(struct thread_finder *finder, const struct data_module *module,
 				    uint64_t distance, const struct thread_slot *slot)
@@ -155,7 +155,7 @@ static int thread_finder_add_module(struct thread_finder *finder, const struct d
 	return error;
 }
 
-/* Where the program begins to run: in the program itself. 0: not known. */
+/* Returns the entry point, which is in the program itself. 0: unknown. */
 static uint64_t read_entry(struct memory_source source)
 {
 	return source.core ? core_entry(source.core) : process_auxiliary(source.task, AT_ENTRY);
@@ -259,18 +259,18 @@ const struct thread_block *thread_blocks_at(const struct thread_blocks *blocks, 
 
 /* Threads' blocks by glibc's own structures. */
 
-/* Everything is the target's, which may lie. */
+/* All of this is the target's, which may lie. */
 #define MAX_SLOTS 4096
 #define MAX_LISTS 256
 
 /* struct link_map: l_addr comes first (<link.h>). */
 #define MAP_BIAS_AT 0
 
-/* l_tls_offset of what has no distance from thread pointers. */
+/* l_tls_offset of a module without a distance from thread pointers. */
 #define OFFSET_NONE 0
 #define OFFSET_FORCED_DYNAMIC UINT64_MAX
 
-/* How many threads are asked where their keys are. */
+/* Number of threads examined to find their keys. */
 #define KEYS_TRIES 16
 
 static uint64_t descriptor_of(const struct thread_finder *finder,
@@ -285,7 +285,7 @@ static bool peek_word(const struct thread_finder *finder, uint64_t address, uint
 	return address < USER_ADDRESSES && !peek_words(finder->peek, address, word, 1);
 }
 
-/* How far from the descriptor the first keys' values are; 0: not known. */
+/* Returns the distance of the first keys' values from the descriptor; 0: unknown. */
 static uint64_t find_keys(const struct thread_finder *finder)
 {
 	const struct tls_layout *layout = &finder->library->image->tls_layout;
@@ -327,7 +327,10 @@ static int add_thread(struct thread_finder *finder, uint32_t number, uint64_t ke
 	return error;
 }
 
-/* From finder->library: what glibc keeps of each thread; all modules' blocks. 0 or -ENOMEM. */
+/*
+ * Adds, from finder->library, glibc's data of each thread, and all modules' blocks. Returns 0 or
+ * -ENOMEM.
+ */
 static int thread_finder_add_threads(struct thread_finder *finder)
 {
 	uint64_t keys = find_keys(finder);

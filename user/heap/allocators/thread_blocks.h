@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where each thread has its copy of each module's thread-locals, and what glibc keeps beside them.
+ * Finds each thread's copy of each module's thread-locals, and glibc's data beside them.
  *
- * A block of a module that was there at the start lies at the same distance below every thread's
- * thread pointer; one that was loaded later was allocated by ld.so when a thread first used it, and
- * only the thread's vector says where. Which module has which number in the vectors is known from
- * glibc's descriptors (tls_layout.h). Where there are none (musl, a static program, glibc before
- * 2.34), only the program's own block is known: it ends at the thread pointer.
+ * A block of a module loaded at the start is at the same distance below every thread's thread
+ * pointer; one of a later module was allocated by ld.so when a thread first used it, and only the
+ * thread's vector has its address. The modules' numbers in the vectors are in glibc's descriptors
+ * (tls_layout.h). Without these (musl, a static program, glibc before 2.34), only the program's own
+ * block is known: it ends at the thread pointer.
  */
 #ifndef LEAKMON_HEAP_THREAD_BLOCKS_H
 #define LEAKMON_HEAP_THREAD_BLOCKS_H
@@ -16,8 +16,8 @@
 
 enum thread_block_kind {
 	THREAD_BLOCK_MODULE, /* thread-locals of `module` */
-	THREAD_BLOCK_THREAD, /* struct pthread, where nothing better is known */
-	THREAD_BLOCK_KEYS,   /* in it: what pthread_setspecific() sets */
+	THREAD_BLOCK_THREAD, /* struct pthread, if nothing more specific is known */
+	THREAD_BLOCK_KEYS,   /* in it: values of pthread_setspecific() */
 	THREAD_BLOCK_VECTOR, /* the dynamic thread vector */
 	THREAD_BLOCK_KIND_MAX_
 };
@@ -34,24 +34,24 @@ struct thread_blocks {
 };
 
 /*
- * The process may run meanwhile: what changed since the heap image is recognised by its generation,
- * and left out. 0 or -ENOMEM.
+ * Finds the blocks. The process may run meanwhile: changes since the heap image are recognised by
+ * their generation, and left out. Returns 0 or -ENOMEM.
  */
 int thread_blocks_find(const struct heap_image *heap_image, const struct data_modules *modules,
 		       struct thread_blocks *blocks);
 void thread_blocks_free(struct thread_blocks *blocks);
 
-/* The one that holds address, or NULL. */
+/* Returns the block that contains address, or NULL. */
 const struct thread_block *thread_blocks_at(const struct thread_blocks *blocks, uint64_t address);
 
 /*
- * Each thread's dynamic thread vector (DTV), which says where its copies of modules' thread-locals
- * lie, as it was while the process stood.
+ * Each thread's dynamic thread vector (DTV), with the addresses of its copies of modules'
+ * thread-locals, as of the stop.
  */
 
 /*
- * Copies those that look like glibc's; what is swapped out, too large or not read by
- * peek's deadline is left out: then names are missing, nothing else. 0 or -ENOMEM.
+ * Copies vectors that look like glibc's; those swapped out, too large or not read by peek's
+ * deadline are left out: then only names are missing. Returns 0 or -ENOMEM.
  */
 int thread_vectors_read(struct heap_image *heap_image, struct peek *peek);
 

@@ -13,19 +13,19 @@
 
 #define MAX_TYPE_BYTES 1024
 
-/* When to believe it. */
+/* Conditions for trusting a function name. */
 enum trust {
-	TRUST_ALWAYS,  /* it calls no constructor of the type */
-	TRUST_INLINES, /* it may */
-	TRUST_SCALARS, /* it may, but pointers and numbers have none */
+	TRUST_ALWAYS,  /* the function calls no constructor of the type */
+	TRUST_INLINES, /* it may call one */
+	TRUST_SCALARS, /* it may call one, which pointers and numbers lack */
 	TRUST_MAX_
 };
 
 static const struct {
-	const char *scope;  /* up to and with its `<` */
+	const char *scope;  /* up to and including its `<` */
 	const char *member; /* of the scope; NULL: any; "": the scope is the function */
 	enum trust trust;
-	const char *around; /* the type is in this one's argument; NULL: as it is */
+	const char *around; /* the type is in this one's argument; NULL: unchanged */
 } rows[] = {
 	{"std::__new_allocator<", "allocate", TRUST_ALWAYS, NULL},
 	{"__gnu_cxx::new_allocator<", "allocate", TRUST_ALWAYS, NULL},
@@ -46,7 +46,7 @@ static const struct {
 	{"std::make_unique_for_overwrite<", "", TRUST_INLINES, NULL},
 };
 
-/* Functions that hand the size on as it is. */
+/* Functions that pass the size on unchanged. */
 static bool is_transparent(const char *function)
 {
 	return text_begins(function, "operator new") ||
@@ -60,8 +60,10 @@ static int depth_change(char character)
 	return strchr(">)]}", character) ? -1 : 0;
 }
 
-/* Where the template argument that begins at `text` ends: at its comma or bracket; NULL:
- * nowhere. */
+/*
+ * Returns the end of the template argument that begins at `text`: at its comma or bracket; NULL:
+ * none.
+ */
 static const char *argument_end(const char *text)
 {
 	int depth = 0;
@@ -76,8 +78,10 @@ static const char *argument_end(const char *text)
 	return NULL;
 }
 
-/* Behind all arguments of the template of which one ends at `end`, and of those around it; NULL:
- * they do not end. */
+/*
+ * Returns the end of all arguments of the template of which one ends at `end`, and of those around
+ * it; NULL: unterminated.
+ */
 static const char *arguments_end(const char *end)
 {
 	while (end && *end == ',')
@@ -87,7 +91,7 @@ static const char *arguments_end(const char *end)
 	return end;
 }
 
-/* Behind a name come its parameters, its own template arguments, or an ABI tag. */
+/* A name is followed by its parameters, its own template arguments, or an ABI tag. */
 static bool is_name(const char *text, const char *name)
 {
 	size_t length = strlen(name);
@@ -158,7 +162,7 @@ static char *try_row(size_t i, const char *function, bool inlines_known)
 
 char *template_type(const char *function, bool inlines_known)
 {
-	/* Its name may have brackets that do not match: operator<, operator->. */
+	/* Its name may have unmatched brackets: operator<, operator->. */
 	if (strstr(function, "operator"))
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -183,12 +187,12 @@ char *template_type_of_frames(const struct frames *frames)
 	return NULL;
 }
 
-/* The type of an object by a word that may point to a vtable or a table of functions. */
+/* Finds the type of an object by a word that may point to a vtable or a table of functions. */
 
 #define MAX_NAME_BYTES 1024
 #define MAX_OFFSET_TO_TOP (1 << 20)
 
-/* For a table of functions, how many words are looked at for one. */
+/* Words examined for one in a table of functions. */
 #define OPS_WORDS 4
 
 static bool is_code(const struct heap_image *heap_image, uint64_t address)
@@ -206,7 +210,7 @@ static bool is_constant(const struct heap_image *heap_image, uint64_t address)
 	       !mapping->shared;
 }
 
-/* Without the prefix that says what it is the symbol of; NULL: not mangled. */
+/* Demangles it without the prefix for the kind of symbol; NULL: not mangled. */
 static char *demangle_type(const char *prefix, const char *mangled)
 {
 	_cleanup_free_ char *symbol = NULL, *readable = NULL;
@@ -221,7 +225,7 @@ static char *demangle_type(const char *prefix, const char *mangled)
 	return type ? strdup(type + strlen(" for ")) : NULL;
 }
 
-/* The name in a type_info: identifiers of the linker's, a star first if it is local to a file. */
+/* Reads the name in a type_info: a linker's identifier, with a leading star if local to a file. */
 static char *read_mangled(const struct heap_image *heap_image, uint64_t address)
 {
 	_cleanup_free_ char *name = calloc(1, MAX_NAME_BYTES);
@@ -270,7 +274,7 @@ static const char *symbol_at(const struct data_modules *modules, uint64_t addres
 	return symbol ? (*module)->image->table.names + symbol->name : NULL;
 }
 
-/* Compiled without type information: the vtable's own symbol may be left. */
+/* Compiled without type information: the vtable's own symbol may exist. */
 static char *name_by_symbol(const struct data_modules *modules, uint64_t address)
 {
 	const struct data_module *module;
@@ -325,8 +329,8 @@ static void set_ops(const struct data_modules *modules, uint64_t address, struct
 }
 
 /*
- * 0 and kind, name, module, offset in *found; -ENOENT: it is neither; -ENOMEM. Nothing is believed
- * of the target: type information is taken only if all of it is where a compiler puts it.
+ * Returns 0 and kind, name, module, offset in *found; -ENOENT: neither; -ENOMEM. The target is
+ * untrusted: type information is accepted only if all of it is where a compiler puts it.
  */
 static int type_name_find(const struct heap_image *heap_image, const struct data_modules *modules,
 			  const struct type_word *word, struct intern *intern,
@@ -347,14 +351,14 @@ static int type_name_find(const struct heap_image *heap_image, const struct data
 
 struct classifier {
 	const struct heap_graph *graph;
-	uint32_t *managed; /* of the runtimes' classes: place in the list, or TYPE_NONE */
+	uint32_t *managed; /* of the runtimes' classes: index in the list, or TYPE_NONE */
 	const struct site_types *types;
 	struct classes *classes;
-	struct hash index;    /* of a key -> place in the list, plus 1 */
-	uint32_t *type_class; /* of type_words: place in the list, or TYPE_NONE */
+	struct hash index;    /* key -> index in the list, plus 1 */
+	uint32_t *type_class; /* of type_words: index in the list, or TYPE_NONE */
 };
 
-/* The class of that key; made from *fresh if it is the first. */
+/* Returns the class of that key; made from *fresh if it is the first. */
 static int join(struct classifier *classifier, uint64_t value, const struct block_class *fresh,
 		uint32_t *place)
 {
@@ -399,7 +403,7 @@ static int name_types(struct classifier *classifier, const struct heap_image *he
 	return 0;
 }
 
-/* When all blocks are in their classes: a site's class is named by its type. */
+/* Once all blocks are classified: names a site's class by its type. */
 static int name_sites(const struct classifier *classifier, struct intern *intern)
 {
 	for (size_t i = 0; i < classifier->classes->list.count; i++) {
@@ -417,7 +421,7 @@ static int name_sites(const struct classifier *classifier, struct intern *intern
 	return 0;
 }
 
-/* Classes of one name are one: a module may have been loaded twice. */
+/* Classes of equal name are one: a module may have been loaded twice. */
 static int classify_managed(struct classifier *classifier, uint32_t number, uint32_t *place)
 {
 	const struct managed_class *class = &classifier->graph->managed.classes.items[number];

@@ -17,9 +17,9 @@
 #include "process/target/process.h"
 
 /*
- * Letting the threads of a running process get on. What a thread holds in a register only is not
- * seen without a stop; one that waits for a CPU, or in an uninterruptible call, may hold it so for
- * two scans.
+ * Lets the threads of a running process progress. A pointer held only in a thread's register is
+ * invisible without a stop; a thread that waits for a CPU, or in an uninterruptible call, may hold
+ * it so over two scans.
  */
 
 #define STEP_NS 2000000
@@ -27,14 +27,14 @@
 
 struct held_thread {
 	pid_t tid;
-	uint64_t run_ns; /* CPU time it has had */
+	uint64_t run_ns; /* CPU time used */
 };
 
 struct held_threads {
 	VEC(struct held_thread) list;
 };
 
-/* 0: not known. */
+/* Returns 0 if unknown. */
 static uint64_t run_time(pid_t pid, pid_t tid)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -53,7 +53,7 @@ static bool is_held_up(pid_t pid, pid_t tid)
 	return state == 'R' || state == 'D';
 }
 
-/* False: out of memory, or they cannot be listed. */
+/* Returns false if out of memory, or they cannot be listed. */
 static bool list_held_up(pid_t pid, struct held_threads *held)
 {
 	_cleanup_closedir_ DIR *tasks = process_tasks_open(pid);
@@ -86,9 +86,9 @@ static void drop_those_that_ran(pid_t pid, struct held_threads *held)
 }
 
 /*
- * Returns when every thread that is now ready to run, or in an uninterruptible call, has run
- * (/proc/PID/task/TID/schedstat, proc(5)), gone to sleep, or ended. False: one of them did not
- * within two seconds, or it cannot be reported.
+ * Waits until every thread now ready to run, or in an uninterruptible call, has run
+ * (/proc/PID/task/TID/schedstat, proc(5)), gone to sleep, or ended. Returns false if one of them
+ * did not within two seconds, or is unknown.
  */
 static bool progress_wait(pid_t pid)
 {
@@ -104,11 +104,14 @@ static bool progress_wait(pid_t pid)
 	return known;
 }
 
-/* The two-scan rule: what only one of two heap images calls lost is not, if that one is blurred. */
+/*
+ * The two-scan rule: a block called lost by only one of two heap images is not, if that one is
+ * blurred.
+ */
 
 #define WINDOW_BYTES (256u << 10)
 
-/* For a block as it is now; 0: it cannot be read. */
+/* Returns the hash of a block's present contents; 0: unreadable. */
 static uint64_t hash_block(pid_t task, uint64_t start, uint64_t size, unsigned char *window)
 {
 	uint64_t hash = 1;
@@ -124,7 +127,7 @@ static uint64_t hash_block(pid_t task, uint64_t start, uint64_t size, unsigned c
 	return hash ? hash : 1;
 }
 
-/* Hashes the contents of what is lost, as they are now, for retain_agree(). 0 or -ENOMEM. */
+/* Hashes the present contents of lost blocks, for retain_agree(). Returns 0 or -ENOMEM. */
 static int retain_remember_lost(struct retain *retain)
 {
 	_cleanup_free_ unsigned char *window = malloc(WINDOW_BYTES);
@@ -142,7 +145,9 @@ static int retain_remember_lost(struct retain *retain)
 	return 0;
 }
 
-/* Whether a block is there in the other scan, and lost, and was not written in between. */
+/*
+ * Returns whether a block exists in the other scan, is lost there, and was not written in between.
+ */
 static bool is_lost_in(const struct retain *other, const struct retain *retain, uint32_t block)
 {
 	uint64_t start = retain->graph.starts[block];
@@ -171,9 +176,9 @@ int retain_agree(struct retain *retain, const struct retain *other)
 	return error ? error : retain_count_again(retain);
 }
 
-/* Blocks in pages of which nobody knows when they changed are not called lost. */
+/* Blocks in pages whose time of change is unknown are not called lost. */
 
-/* For a chunk: the header before it, and the next one's, in which its own state stands. */
+/* Includes a chunk's own header, and the next one's, which has its state. */
 #define HEADER_BYTES 16
 
 static bool is_late(const struct heap_image *heap_image, uint64_t start, uint64_t end)
@@ -213,7 +218,7 @@ int retain_open(pid_t pid, const struct heap_image_options *options,
 	struct c_library library;
 	int error = made ? 0 : -ENOMEM;
 
-	/* Which stacks are in use is known only while the process stands. */
+	/* The stacks in use are known only during the stop. */
 	if (!error && !options->no_stop) {
 		if (!data_modules_library(pid, options->core, sources->worker,
 					  &sources->processes->dsos, &library))
@@ -233,7 +238,7 @@ int retain_open(pid_t pid, const struct heap_image_options *options,
 	return error;
 }
 
-/* Properties of the heap image are properties of both. */
+/* Copies properties of the first heap image that apply to both. */
 static void inherit(struct retain *retain, const struct retain *earlier)
 {
 	retain->heap_image.why_not_stopped = earlier->heap_image.why_not_stopped;
@@ -243,7 +248,7 @@ static void inherit(struct retain *retain, const struct retain *earlier)
 	retain->total_ns += earlier->total_ns;
 }
 
-/* One more scan, without a stop. */
+/* Makes one more scan, without a stop. */
 static int scan_again(const struct retain *retain, const struct heap_image_options *options,
 		      const struct retain_sources *sources, struct retain **again)
 {
@@ -318,7 +323,7 @@ int retain_confirm(struct retain **retain, const struct heap_image_options *opti
 {
 	int error = retain_finish(*retain, sources);
 
-	/* A core file says the same, however often it is read. */
+	/* A core file gives the same result, however often it is read. */
 	if (error || options->core)
 		return error;
 	if (!(*retain)->settled)

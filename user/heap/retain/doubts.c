@@ -7,10 +7,12 @@
 #include "heap/retain/heap_graph.h"
 
 #define LOW_END (1ull << 32)
-#define TAG_END 8 /* places before it are the start with a tag */
-/* So many words that point to the same place of blocks of a size, or one for each 64 of these
- * blocks, are links between structures. Numbers at random come to a fourteenth of the former where
- * 10^5 of them meet 600,000 blocks. */
+#define TAG_END 8 /* offsets below it are the start with a tag */
+/*
+ * This many words that point to the same offset of blocks of a size, or one per 64 of these blocks,
+ * are links between structures. Random numbers reach a fourteenth of the former where 10^5 of them
+ * meet 600,000 blocks.
+ */
 #define LINKS_MIN 32
 #define BLOCKS_PER_LINK 64
 /* In fewer bytes of one size, hardly a number points by chance. */
@@ -18,7 +20,7 @@
 /* Sizes and limits in variables are multiples of it; of blocks' addresses one in 4,096 is. */
 #define ROUND_BYTES (64u << 10)
 #define FIELD_NUMBERS_MIN 4
-#define DOUBTS_MAX (1u << 22) /* what is beyond counts as a pointer */
+#define DOUBTS_MAX (1u << 22) /* further ones count as pointers */
 
 static uint64_t place_key(uint64_t size, uint64_t place)
 {
@@ -65,13 +67,13 @@ struct settling {
 	const struct doubts *doubts;
 	const struct heap_image *heap_image;
 	struct heap_graph *graph;
-	struct hash sizes; /* size of a block -> how many have it, of those in doubt */
-	uint64_t *seen;	   /* a bit for each block that is held without doubt */
+	struct hash sizes; /* size -> number of doubtful blocks */
+	uint64_t *seen;	   /* a bit for each block certainly held */
 	uint32_t *queue;   /* of blocks */
 	uint32_t count;
 	struct hash fields;	 /* see count_fields() */
 	bool numbers;		 /* some words are */
-	uint64_t *edges, *roots; /* a bit for each that is a number, unless it is a pointer */
+	uint64_t *edges, *roots; /* a bit for each number that is not proven a pointer */
 };
 
 static bool has_bit(const uint64_t *bits, size_t i)
@@ -134,14 +136,14 @@ static void mark_numbers(struct settling *settling)
 	}
 }
 
-/* Fields: words at one place in blocks of one size, as hashes in the nodes of a table. */
+/* Fields: words at one offset in blocks of one size, as hashes in the nodes of a table. */
 
 static uint64_t field_of(const struct heap_graph *graph, uint32_t block, uint32_t edge)
 {
 	return place_key(graph->sizes[block], edge_offset(graph->places[edge]));
 }
 
-/* For a pointer into blocks that numbers point to by chance. */
+/* Returns whether it points into blocks that numbers hit by chance. */
 static bool may_be_number(const struct settling *settling, uint32_t block, uint32_t edge)
 {
 	const struct heap_graph *graph = settling->graph;
@@ -154,8 +156,7 @@ static bool may_be_number(const struct settling *settling, uint32_t block, uint3
 	return blocks && *blocks * graph->sizes[target] >= CROWD_BYTES;
 }
 
-/* In the upper half of a field's count: how many of its words are numbers; in the lower one: how
- * many others there are. */
+/* Counts per field: in the upper half the words that are numbers; in the lower half the others. */
 static int count_fields(struct settling *settling)
 {
 	const struct heap_graph *graph = settling->graph;
@@ -186,7 +187,7 @@ static int count_fields(struct settling *settling)
 	return 0;
 }
 
-/* Where most words of a field are numbers, they all are: some point to a start by chance. */
+/* If most words of a field are numbers, all are: some point to a start by chance. */
 static int mark_fields(struct settling *settling)
 {
 	const struct heap_graph *graph = settling->graph;
@@ -215,7 +216,7 @@ static void see(struct settling *settling, uint32_t block)
 	settling->queue[settling->count++] = block;
 }
 
-/* What functions have left: below the stack, and in registers that no call preserves. */
+/* Leftovers of functions: below the stack, and in registers that no call preserves. */
 static bool is_left_over(const struct heap_image *heap_image, const struct root_word *root)
 {
 	const struct zone *zone;
@@ -267,7 +268,7 @@ static int add_number(struct heap_graph *graph, uint32_t target, uint64_t addres
 	return 0;
 }
 
-/* They become roots behind all others, unless something else holds their targets. */
+/* Makes them the last roots, unless something else holds their targets. */
 static int move_roots(struct settling *settling)
 {
 	struct heap_graph *graph = settling->graph;

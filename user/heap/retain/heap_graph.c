@@ -63,7 +63,7 @@ static int push(struct lister *lister, uint64_t start, uint64_t size, uint32_t s
 	return 0;
 }
 
-/* Tracked blocks below `address` that no heap has. */
+/* Adds tracked blocks below `address` that are in no heap. */
 static int push_tracked_below(struct lister *lister, uint64_t address)
 {
 	int error = 0;
@@ -80,7 +80,7 @@ static int push_tracked_below(struct lister *lister, uint64_t address)
 	return error;
 }
 
-/* A block of a heap; what was asked for is known if it was tracked. */
+/* Adds a block of a heap; its requested size is known if it was tracked. */
 static int push_walked(struct lister *lister, uint64_t start, uint64_t size)
 {
 	uint32_t site = 0;
@@ -113,7 +113,7 @@ static int push_run(struct lister *lister, const struct heap *heap, const struct
 	return error;
 }
 
-/* The heap that has the lowest of the runs that are left; `count`: none is. */
+/* Returns the heap with the lowest remaining run; `count`: none. */
 static size_t next_heap(const struct lister *lister)
 {
 	const struct heaps *heaps = &lister->heap_image->heaps;
@@ -154,15 +154,15 @@ struct builder {
 	const struct heap_image *heap_image;
 	const struct graph_sources *sources;
 	struct heap_graph *graph;
-	struct hash type_index;	    /* of a type word -> its place in type_words, plus 1 */
-	const struct mapping *seen; /* the mapping that the last type word pointed to */
+	struct hash type_index;	    /* type word -> index in type_words, plus 1 */
+	const struct mapping *seen; /* the mapping of the last type word's target */
 	const struct data_modules *modules;
-	bool is_loaded; /* by a dynamic loader, which is one of them */
+	bool is_loaded; /* some module is a dynamic loader */
 	const struct thread_blocks *locals;
-	size_t local;	/* the first one that ends behind the word looked at */
-	uint32_t block; /* the first one that ends behind the word looked at */
-	size_t claimed; /* likewise of what runtimes have claimed */
-	size_t idle;	/* and of what is idle */
+	size_t local;	/* the first one that ends after the current word */
+	uint32_t block; /* the first one that ends after the current word */
+	size_t claimed; /* the same in the ranges claimed by runtimes */
+	size_t idle;	/* the same in idle ranges */
 	uint32_t edges, capacity;
 	struct doubts doubts;
 };
@@ -192,7 +192,7 @@ static int add_edge(struct builder *builder, uint32_t target, uint32_t place)
 	return 0;
 }
 
-/* Only what a file holds and nobody runs: vtables, tables of functions. */
+/* Only non-executable contents of files: vtables, tables of functions. */
 static bool may_be_type(struct builder *builder, uint64_t address)
 {
 	const struct mapping *mapping = builder->seen;
@@ -229,7 +229,7 @@ static int set_type(struct builder *builder, uint32_t block, uint64_t place, uin
 	return 0;
 }
 
-/* For an object with words that its runtime describes. */
+/* An object whose words its runtime describes. */
 static bool is_quiet(const struct heap_graph *graph, uint32_t block, uint64_t address)
 {
 	uint32_t what = heap_graph_what(graph, block);
@@ -247,7 +247,7 @@ static bool is_quiet(const struct heap_graph *graph, uint32_t block, uint64_t ad
 	       offset / 8 + 1 == class->weak_word;
 }
 
-/* For an object with the address of a native block in a field that is no reference. */
+/* An object with the address of a native block in a field that is no reference. */
 static bool is_native(const struct heap_graph *graph, uint32_t block, uint32_t target)
 {
 	uint32_t what = heap_graph_what(graph, block);
@@ -256,8 +256,10 @@ static bool is_native(const struct heap_graph *graph, uint32_t block, uint32_t t
 	       !node_has_class(heap_graph_what(graph, target));
 }
 
-/* Whether a word leads to a node at all: it has the tag that pointers to its class have, and the
- * node is no root of its own. */
+/*
+ * Returns whether a word leads to a node at all: it has the tag of pointers to its class, and the
+ * node is not itself a root.
+ */
 static bool is_pointer_to(const struct heap_graph *graph, uint32_t target, uint64_t value)
 {
 	uint32_t what = heap_graph_what(graph, target);
@@ -270,7 +272,7 @@ static bool is_pointer_to(const struct heap_graph *graph, uint32_t target, uint6
 	return !class || ((!class->tag || inside == class->tag) && (!class->exact || inside < 8));
 }
 
-/* For a word of a runtime's memory that does not have the address that malloc returned. */
+/* A word of a runtime's memory without the exact address that malloc returned. */
 static bool is_doubtful(const struct heap_graph *graph, uint32_t block, uint32_t target,
 			uint64_t value)
 {
@@ -289,7 +291,7 @@ static bool is_inside(const struct heap_graph *graph, uint32_t target, uint64_t 
 	return value - graph->starts[target] != tag;
 }
 
-/* For a managed object with fields only its references are. A part of it has none. */
+/* A managed object with fields has only its references as edges. A part of it has none. */
 static int add_block_edge(struct builder *builder, uint32_t block, uint32_t target, uint64_t place,
 			  uint64_t value)
 {
@@ -310,7 +312,7 @@ static int add_block_edge(struct builder *builder, uint32_t block, uint32_t targ
 	return add_edge(builder, target, EDGE_LABELLED | label_index(place - 1));
 }
 
-/* So far from itself a word points to what is part of the same object, in either direction. */
+/* A word that points less than this far, in either direction, points within the same object. */
 #define OWN_BEFORE 8
 #define OWN_BEHIND 32
 
@@ -368,7 +370,7 @@ static bool is_on_stack(const struct builder *builder, uint64_t address)
 	return zone && zone->kind == ZONE_STACK;
 }
 
-/* Whether a variable is still the number that its file has there. */
+/* Returns whether a variable still has the number that its file has there. */
 static bool is_initial(const struct builder *builder, uint64_t address, uint64_t value)
 {
 	const struct data_module *module =
@@ -410,7 +412,7 @@ static bool is_thread_local(struct builder *builder, uint64_t address)
 	       locals->list.items[builder->local].start <= address;
 }
 
-/* No more words of the first block: what its runtime says that it refers to is the rest. */
+/* Ends the first block: adds the references that its runtime reports. */
 static int end_block(struct builder *builder)
 {
 	struct heap_graph *graph = builder->graph;
@@ -429,7 +431,7 @@ static int end_block(struct builder *builder)
 	return error;
 }
 
-/* A runtime's: Go has the thread pointer point into one. */
+/* A runtime's object: Go's thread pointer points into one. */
 static bool is_in_object(const struct builder *builder, uint64_t address)
 {
 	const struct heap_graph *graph = builder->graph;
@@ -438,7 +440,7 @@ static bool is_in_object(const struct builder *builder, uint64_t address)
 	       node_has_class(heap_graph_what(graph, builder->block));
 }
 
-/* Whether a runtime has said what there is, and it is not in an object of its own. */
+/* Returns whether a runtime has described this range, and the word is not in one of its objects. */
 static bool is_claimed(struct builder *builder, uint64_t address, uint64_t value)
 {
 	const struct heap_sink *managed = &builder->graph->managed;
@@ -470,7 +472,7 @@ static bool is_idle(struct builder *builder, uint64_t address)
 	       managed->idle.items[builder->idle].start <= address;
 }
 
-/* Words come by ascending address: so do the blocks they lie in. */
+/* Words come by ascending address, and so do the blocks that contain them. */
 static int add_word(struct builder *builder, uint64_t address, uint64_t value)
 {
 	struct heap_graph *graph = builder->graph;
@@ -523,9 +525,11 @@ static bool has_loader(const struct data_modules *modules)
 	return false;
 }
 
-/* Data that the loader has relocated and made read-only before any code of its module ran, its own
- * included, which it wrote before it used the program's malloc (PT_GNU_RELRO, where a segment that
- * can be written begins): whatever its numbers look like, they are no addresses of blocks. */
+/*
+ * Data that the loader relocated and made read-only before any code of its module ran, including
+ * the loader's own, which it wrote before it used the program's malloc (PT_GNU_RELRO, where a
+ * writable segment begins): whatever its numbers look like, they are no addresses of blocks.
+ */
 static bool is_constant(const struct builder *builder, const struct page_range *range)
 {
 	const struct maps *maps = &builder->heap_image->maps;
@@ -625,8 +629,9 @@ static int prepare(struct builder *builder)
 	return 0;
 }
 
-/* Frees what is needed only once: references have become edges, and most nodes have no class at
- * all. */
+/*
+ * Frees data needed only once: references have become edges, and most nodes have no class at all.
+ */
 static void drop_managed(struct heap_sink *managed)
 {
 	free(managed->first);
@@ -644,7 +649,7 @@ static void drop_managed(struct heap_sink *managed)
 	}
 }
 
-/* Objects of runtimes take their places among the blocks. */
+/* Inserts objects of runtimes among the blocks. */
 static int add_objects(const struct graph_sources *sources, struct heap_graph *graph)
 {
 	struct heap_sink *managed = &graph->managed;

@@ -62,7 +62,7 @@ static int read_epoll(pid_t pid, int fd, struct kernel_roots *roots)
 	return error;
 }
 
-/* Descriptors of interest, by what their links say. */
+/* Descriptors of interest, by their links. */
 enum descriptor { OTHER, EPOLL, URING };
 
 static enum descriptor descriptor_of(pid_t pid, const char *name)
@@ -101,8 +101,10 @@ static int read_descriptors(pid_t pid, struct kernel_roots *roots, bool *has_uri
 	return error;
 }
 
-/* For each page of /proc/PID/timers the kernel walks the list from its beginning (fs/proc/base.c,
- * timers_start()), up to 6.14 with the process's signals locked: 34,000 timers take it seconds. */
+/*
+ * For each page of /proc/PID/timers the kernel walks the list from its beginning (fs/proc/base.c,
+ * timers_start()), up to 6.14 with the process's signals locked: 34,000 timers take it seconds.
+ */
 #define TIMERS_NS 100000000ull
 
 /* "ID: 3", then "signal: 60/00007fff86e452a8". */
@@ -130,7 +132,7 @@ static int read_timers(pid_t pid, struct kernel_roots *roots)
 	return error;
 }
 
-/* A ring stays mapped when its descriptor is closed, or registered instead. */
+/* A ring stays mapped after its descriptor is closed, or registered instead. */
 static bool has_mapping(const struct maps *maps, const char *path)
 {
 	for (size_t i = 0; i < maps->list.count; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Addresses that the kernel keeps for a process and uses or gives back later: the data of epoll
- * entries (proc(5), /proc/PID/fdinfo), of POSIX timers (/proc/PID/timers), and what only BPF reads
- * (trace/probe/held_words.h). user/doc/retain.md lists what else there is.
+ * Addresses that the kernel keeps for a process and uses or returns later: the data of epoll
+ * entries (proc(5), /proc/PID/fdinfo), of POSIX timers (/proc/PID/timers), and data that only BPF
+ * reads (trace/probe/held_words.h). user/doc/retain.md lists others.
  */
 #ifndef LEAKMON_RETAIN_KERNEL_ROOTS_H
 #define LEAKMON_RETAIN_KERNEL_ROOTS_H
@@ -28,19 +28,18 @@ struct kernel_word {
 
 struct kernel_roots {
 	VEC(struct kernel_word) list;
-	/* Why BPF's words are missing, and how to get them; static; NULL: they were read. */
+	/* Why BPF's words are missing, and the remedy; static; NULL: they were read. */
 	const char *why_unread;
-	/* Why blocks that look unreachable may be held by the kernel; static; NULL: they are
-	 * not. */
+	/* Why blocks that look unreachable may be held by the kernel; static; NULL: none may. */
 	const char *why_uncertain;
 };
 
-/* "epoll", "io_uring request", ...; static. */
+/* Returns "epoll", "io_uring request", ...; static. */
 const char *kernel_holder_name(uint32_t holder);
 
 /*
- * Reads them as far as possible. held: what was just read; NULL: `error` (-errno) is why nothing
- * was. maps: the mappings of the process. 0 or -ENOMEM.
+ * Reads as many as possible. held: just read; NULL: `error` (-errno) is why nothing was read. maps:
+ * the mappings of the process. Returns 0 or -ENOMEM.
  */
 int kernel_roots_read(pid_t pid, const struct maps *maps, const struct held_words *held, int error,
 		      struct kernel_roots *roots);

@@ -20,32 +20,41 @@ enum step_cost {
 	STEP_MAX_
 };
 
-/* A quarter of the plainest step each. */
+/* In quarters of the simplest step. */
 static const uint8_t step_costs[] = {
-	/* The runtime says so, and has a name for it. */
+	/* Reported and named by the runtime. */
 	[STEP_NAMED] = 4,
-	/* The runtime says so. */
+	/* Reported by the runtime. */
 	[STEP_REFERENCE] = 5,
-	/* One word in 2^40 is the address of a block by chance, but words are left over. */
+	/* One word in 2^40 is the address of a block by chance, but there are leftover words. */
 	[STEP_WORD] = PATH_COST_STEP,
-	/* So many more values point into a block as it has bytes: a number does so more easily. */
+	/*
+	 * More values point into a block than to its start, by its size in bytes: a number does so
+	 * more easily.
+	 */
 	[STEP_INSIDE] = 9,
-	/* A runtime that knows this object's references does not call it one: bytecode, a hash.
-	 * Ten steps that it does call so are plainer. */
+	/*
+	 * A runtime that knows this object's references does not report it: bytecode, a hash. Ten
+	 * reported steps are simpler.
+	 */
 	[STEP_NUMBER] = 60,
-	/* Tables of a runtime lead to every object that it has, whoever holds that; stacks have
-	 * words of objects left over. Any path from what the language names is plainer. */
+	/*
+	 * Tables of a runtime lead to every object, whatever holds it; stacks contain leftover
+	 * words of objects. Any path from a named root of the language is simpler.
+	 */
 	[STEP_INTO_OBJECTS] = 250,
-	/* The variable is a root by its name: a way through all of its module says less. */
+	/*
+	 * The variable is a root by its name: a path through its whole module is less informative.
+	 */
 	[STEP_NAMESPACE] = 40,
-	/* Every object leads to its class, and that to all that is static. */
+	/* Every object leads to its class, and that to all static data. */
 	[STEP_CLASS] = 40,
-	/* What hands memory out leads to all of it: whoever points into it uses a part. */
+	/* A pool leads to all memory that it handed out: a pointer into it uses only a part. */
 	[STEP_POOL] = 40,
 };
 _Static_assert(ARRAY_SIZE(step_costs) == STEP_MAX_, "a cost for every step");
 
-/* People draw a chain as one step; of two chains the shorter one is plainer. */
+/* People draw a chain as one step; of two chains the shorter one is simpler. */
 #define CHAIN_COST 2
 
 enum group_cost {
@@ -64,28 +73,30 @@ enum group_cost {
 };
 
 static const uint8_t group_costs[] = {
-	/* A variable, an epoll instance: people know where to look. */
+	/* A variable, an epoll instance: easy to locate. */
 	[GROUP_NAMED] = 0,
-	/* As good as a global, which says more where it is a step farther: main() may have that
-	 * step in a register. */
+	/*
+	 * As good as a global, which is more informative even if one step farther: main() may have
+	 * that step in a register.
+	 */
 	[GROUP_STAYING] = 8,
 	/* A variable without a name. */
 	[GROUP_OFFSET] = 4,
-	/* A thread's variable: where a global leads there as plainly, it is the better answer. */
+	/* A thread's variable: a global that leads there as simply is the better answer. */
 	[GROUP_LOCAL] = 2,
-	/* The thread library's own, or variables that nobody can tell apart. */
+	/* The thread library's own, or indistinguishable variables. */
 	[GROUP_STORAGE] = 12,
-	/* What a method works with just now. */
+	/* Currently in use by a method. */
 	[GROUP_MANAGED_STACK] = 12,
-	/* A register that calls preserve: a variable of a frame that waits for one. */
+	/* A register that calls preserve: a variable of a waiting frame. */
 	[GROUP_PRESERVED] = 18,
-	/* A function that will return: its frames have words of calls before, too. */
+	/* A function that will return: its frames contain words of earlier calls, too. */
 	[GROUP_FRAME] = PATH_COST_PASSING,
 	/* A register that any call may change; a worker thread or goroutine of a runtime. */
 	[GROUP_SCRATCH] = 28,
-	/* Likewise a word of a stack of which nobody knows what function it is of. */
+	/* The same for a word of a stack whose function is unknown. */
 	[GROUP_UNKNOWN_FRAME] = 32,
-	/* It leads to all that it ever handed out. */
+	/* It leads to all memory that it ever handed out. */
 	[GROUP_ALLOCATOR] = 60,
 };
 _Static_assert(ARRAY_SIZE(group_costs) == GROUP_COST_MAX_, "a cost for every group");
@@ -133,7 +144,7 @@ static const struct managed_class *class_of(const struct heap_graph *graph, uint
 	return node_has_class(what) ? &graph->managed.classes.items[what & NODE_CLASS] : NULL;
 }
 
-/* Names of references that runtimes make themselves begin so. */
+/* Names that runtimes give their own references begin like this. */
 static bool is_class_link(const struct pricing *pricing, uint32_t from, uint32_t place, uint32_t to)
 {
 	const struct managed_class *source = class_of(pricing->graph, from);
@@ -197,7 +208,7 @@ static enum step_cost root_cost(const struct pricing *pricing, const struct root
 	return word_cost(pricing, word->inside ? EDGE_INSIDE : 0, word->target);
 }
 
-/* Edges of groups stand in the order of their words. */
+/* Edges of groups are in the order of their words. */
 static int price_groups(const struct pricing *pricing)
 {
 	const struct heap_graph *graph = pricing->graph;

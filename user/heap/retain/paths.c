@@ -10,19 +10,21 @@
 
 #define MAX_SAMPLES 300
 #define MAX_WIDTH 4096
-/* Steps that are followed for one pattern, over all samples: lists can be millions long. */
+/* Limit of steps followed for one pattern, over all samples: lists can be millions long. */
 #define MAX_STEPS (4u << 20)
-/* If what lasts holds one in so many, it is the holder, though stacks may hold more. */
+/* If lasting roots hold one in this many, they are the holder, even if stacks hold more. */
 #define LASTING_SHARE 8
 
-/* Where in its parent the pointer to a block stands, in bytes; 0 if there are very many. A name
- * that the runtime has for it says more. */
+/*
+ * Finds the offset of the pointer to a block in its parent, in bytes; 0 if there are very many. The
+ * runtime's name for it is more informative.
+ */
 static void find_in_block(const struct heap_graph *graph, uint32_t parent, struct path_step *step)
 {
 	uint32_t first = graph->graph.first[parent], end = graph->graph.first[parent + 1];
 	bool found = false;
 
-	/* For a table with thousands of pointers, nobody asks which one it is. */
+	/* In a table with thousands of pointers, the position is irrelevant. */
 	for (uint32_t i = first; end - first < MAX_WIDTH && i < end && !step->label; i++) {
 		uint32_t place = graph->places[i];
 
@@ -38,7 +40,7 @@ static void find_in_block(const struct heap_graph *graph, uint32_t parent, struc
 	}
 }
 
-/* Where in its root; only variables have an offset that says something. */
+/* Returns the offset in the root; only variables have a meaningful one. */
 static uint64_t offset_in_root(const struct path_maker *maker, uint32_t number, uint32_t block)
 {
 	const struct root_group *group = &maker->groups->list.items[number];
@@ -76,7 +78,7 @@ static void reverse(struct path *path)
 
 /* -------- trees */
 
-/* For fewer, or for more fields, all steps say more. */
+/* With fewer steps, or more fields, separate steps are more informative. */
 #define TREE_RUNS_MIN 4
 
 static bool is_field(const struct path_field *field, const struct path_step *step)
@@ -93,7 +95,10 @@ static bool goes_by(const struct path_step *tree, const struct path_step *step)
 	return false;
 }
 
-/* The steps from `at` on that stay in one class by a few fields, as one: *tree; their number. */
+/*
+ * Merges the steps from `at` on that stay in one class by a few fields: *tree. Returns their
+ * number.
+ */
 static size_t tree_at(const struct path *path, size_t at, struct path_step *tree)
 {
 	const struct path_step *steps = path->steps.items;
@@ -124,7 +129,7 @@ static void merge_trees(struct path *path)
 
 	for (size_t at = 0; at < path->steps.count; at += MAX(merged, 1u)) {
 		merged = tree_at(path, at, &tree);
-		/* What is kept never overtakes what is read. */
+		/* Writing never overtakes reading. */
 		steps[kept++] = merged ? tree : steps[at];
 	}
 	path->steps.count = kept;
@@ -132,7 +137,7 @@ static void merge_trees(struct path *path)
 
 /* -------- turns */
 
-/* The part of a step's place that is the same for the whole pattern. */
+/* Returns the part of a step's place that is common to the whole pattern. */
 static uint64_t field_of(const struct path_step *step)
 {
 	if (label_kind(step->label) == LABEL_ATTRIBUTE)
@@ -147,7 +152,7 @@ static bool are_alike(const struct path_step *one, const struct path_step *other
 	       field_of(one) == field_of(other);
 }
 
-/* How often the `turn` steps from `at` on stand there one after the other. */
+/* Returns how often the `turn` steps from `at` on are repeated in sequence. */
 static size_t turns_at(const struct path *path, size_t at, size_t turn)
 {
 	const struct path_step *steps = path->steps.items;
@@ -158,10 +163,10 @@ static size_t turns_at(const struct path *path, size_t at, size_t turn)
 	return (end - at) / turn;
 }
 
-/* For fewer, all steps say more. */
+/* With fewer repetitions, separate steps are more informative. */
 #define TURNS_MIN 3
 
-/* The shortest turn that begins there, or 1. */
+/* Returns the shortest turn that begins there, or 1. */
 static size_t turn_at(const struct path *path, size_t at, size_t *turns)
 {
 	for (size_t turn = 2; turn <= PATH_TURN_MAX && at + turn < path->steps.count; turn++) {
@@ -173,7 +178,7 @@ static size_t turn_at(const struct path *path, size_t at, size_t *turns)
 	return 1;
 }
 
-/* Of steps that take turns, only the last turn stays. */
+/* Keeps only the last turn of those that repeat, with their number. */
 static void merge_turns(struct path *path)
 {
 	struct path_step *steps = path->steps.items;
@@ -191,7 +196,7 @@ static void merge_turns(struct path *path)
 	path->steps.count = kept;
 }
 
-/* Steps that stand from `at` on, as many as belong together. */
+/* Returns the number of steps from `at` on that form a unit. */
 static size_t unit_at(const struct path *path, size_t at)
 {
 	size_t turn = path->steps.items[at].turn;
@@ -209,7 +214,7 @@ static uint64_t steps_of_unit(const struct path *path, size_t at)
 	return count * MAX(steps[at].turns, 1u);
 }
 
-/* The middle of a long path is left out; turns stay whole. */
+/* Leaves out the middle of a long path; turns stay whole. */
 static void skip_middle(struct path *path)
 {
 	struct path_step *steps = path->steps.items;
@@ -227,7 +232,7 @@ static void skip_middle(struct path *path)
 	path->steps.count = head + count - tail;
 }
 
-/* -------- where things pile up */
+/* -------- where things accumulate */
 
 static void pile_chain(struct path *path, size_t at, uint64_t many)
 {
@@ -249,7 +254,7 @@ static void pile_pointers(struct path *path, size_t at)
 		path->pile.classes[0] = path->steps.items[at - 1].class;
 }
 
-/* The step with most alike. Of a whole path. */
+/* Finds the step with most equal things, on a whole path. */
 static void find_pile(struct path *path)
 {
 	const struct path_step *steps = path->steps.items;
@@ -266,7 +271,7 @@ static void find_pile(struct path *path)
 	}
 }
 
-/* From the block up to its root. */
+/* Climbs from the block up to its root. */
 static int climb(const struct path_maker *maker, uint32_t block, struct path *path)
 {
 	const struct retention *retention = maker->retention;
@@ -285,7 +290,7 @@ static int climb(const struct path_maker *maker, uint32_t block, struct path *pa
 		else
 			find_in_block(maker->graph, parent, &step);
 		last = path->steps.count ? &path->steps.items[path->steps.count - 1] : NULL;
-		/* The farther block is named: the nearer ones are as many as `repeated` says. */
+		/* The farther block is shown: `repeated` counts the nearer ones. */
 		if (last && last->class == step.class && last->offset == step.offset &&
 		    last->label == step.label && parent < retention->blocks)
 			last->repeated++;
@@ -300,7 +305,7 @@ static int climb(const struct path_maker *maker, uint32_t block, struct path *pa
 	return 0;
 }
 
-/* Along the path of `way`; garbage is what the maker's retention does not reach. */
+/* Along the path of `way`; garbage is unreachable in the maker's retention. */
 static uint32_t awaited_class(const struct path_maker *maker, const struct retention *way,
 			      uint32_t block)
 {
@@ -313,7 +318,7 @@ static uint32_t awaited_class(const struct path_maker *maker, const struct reten
 	return 0;
 }
 
-/* With all its steps. */
+/* Finds a path with all its steps. */
 static int find_whole(const struct path_maker *maker, uint32_t block, struct path *path)
 {
 	struct path made = {.sharing = 1, .sampled = 1};
@@ -352,7 +357,7 @@ static uint64_t pattern_of(const struct path *path)
 	return hash;
 }
 
-/* A search takes a second for so many edges. */
+/* A search takes a second for this many edges. */
 #define OTHER_EDGES_MAX (16u << 20)
 
 int path_find_other(const struct path_maker *maker, uint32_t block, struct path *path)
@@ -382,8 +387,10 @@ int path_find_other(const struct path_maker *maker, uint32_t block, struct path 
 	return error;
 }
 
-/* Blocks of the class that a root leads to, evenly spread; their number. What only may be held,
- * since its page changed too late (retention_take_back()), has no root. */
+/*
+ * Picks held blocks of the class, evenly spread. Returns their number. A block that may only be
+ * held because its page changed too late (retention_take_back()) has no root.
+ */
 static size_t sample(const struct path_maker *maker, uint32_t class, uint32_t *samples)
 {
 	const struct block_class *wanted = &maker->classes->list.items[class];
@@ -408,13 +415,15 @@ struct best {
 };
 
 struct tally {
-	struct hash counts; /* of a pattern */
+	struct hash counts; /* of patterns */
 	struct best any, lasting;
 	size_t sampled, sampled_lasting;
 };
 
-/* What only stacks lead to may be gone in a moment: requests under way have objects of any
- * class. */
+/*
+ * Blocks held by stacks only may be gone in a moment: requests in progress have objects of any
+ * class.
+ */
 static bool is_passing(const struct path_maker *maker, const struct path *path)
 {
 	return path->group >= maker->groups->lasting + maker->groups->staying &&
@@ -454,8 +463,10 @@ static int count_patterns(const struct path_maker *maker, const uint32_t *sample
 	return 0;
 }
 
-/* The next one of a run: what a block leads to by a pointer like that of the step, whatever else
- * leads there. *count: how many there are; GRAPH_NONE: none. */
+/*
+ * Returns the next block of a run: the target of a pointer like the step's, whatever else leads
+ * there. *count: number of such targets; GRAPH_NONE: none.
+ */
 static uint32_t next_in_chain(const struct path_maker *maker, const struct path_step *step,
 			      uint32_t block, size_t *count)
 {
@@ -479,12 +490,12 @@ static uint32_t next_in_chain(const struct path_maker *maker, const struct path_
 	return next;
 }
 
-/* A ring has as many as its class at most. */
+/* A ring has at most as many as its class. */
 static void measure_chain(const struct path_maker *maker, struct path *path)
 {
 	size_t count = path->steps.count;
 	const struct path_step *last = &path->steps.items[count - 1];
-	/* The first one is held by something else, most likely at another place. */
+	/* The first one is held by something else, probably at another offset. */
 	bool first = count > 1 && last[-1].class == last->class;
 	uint64_t most = maker->classes->list.items[last->class].count;
 	uint32_t block = last->block;
@@ -501,7 +512,7 @@ static void measure_chain(const struct path_maker *maker, struct path *path)
 	}
 }
 
-/* Blocks of a tree that were met. */
+/* Visited blocks of a tree. */
 struct tree_walk {
 	VEC(uint32_t) open; /* their own branches were not followed yet */
 	uint8_t *met;	    /* a bit for each block */
@@ -547,7 +558,7 @@ static int tree_branch(const struct path_maker *maker, const struct path_step *t
 	return error;
 }
 
-/* How many blocks the tree has; without memory for that, nothing is said of it. */
+/* Counts the blocks of the tree; leaves it unknown if out of memory. */
 static void measure_tree(const struct path_maker *maker, struct path *path)
 {
 	const struct path_step *tree = &path->steps.items[path->steps.count - 1];
@@ -565,7 +576,7 @@ static void measure_tree(const struct path_maker *maker, struct path *path)
 	free(walk.met);
 }
 
-/* A chain goes on beyond the block that was looked at. */
+/* A chain continues beyond the examined block. */
 static void measure_pile(const struct path_maker *maker, struct path *path)
 {
 	if (path->steps.items[path->steps.count - 1].branches)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Cheapest paths from roots to blocks (path_costs.h), and the pattern that most blocks of a class
- * share: the same root, and step by step the same field and the same class. Equal steps in a row
- * count as one, and so do up to 8 steps that take turns, so that the blocks of one list share a
- * pattern; and where many pointers stand beside each other (PATH_WIDE and more) it is no matter
- * which one it is, so that those of one table do, too.
+ * share: the same root, and step by step the same field and the same class. Consecutive equal steps
+ * count as one, and so do up to 8 alternating steps, so that the blocks of one list share a
+ * pattern; and among many adjacent pointers (PATH_WIDE and more) their positions are not
+ * distinguished, so that those of one table do, too.
  *
- * A path that is returned has at most 16 steps: its ends are what people look for.
+ * A returned path has at most 16 steps: its ends are of interest.
  */
 #ifndef LEAKMON_RETAIN_PATHS_H
 #define LEAKMON_RETAIN_PATHS_H
@@ -14,21 +14,25 @@
 #include "heap/retain/classes.h"
 #include "heap/retain/root_groups.h"
 
-/* From the block before (first: the root) through its word at `offset` to a block. */
+/* From the previous block (first: the root) through its word at `offset` to a block. */
 struct path_step {
-	uint64_t offset; /* STEP_NOWHERE: a runtime says that it refers to it */
-	uint32_t label;	 /* then: what that calls the reference, or 0 */
-	uint32_t width;	 /* how many pointers there are where this one stands */
+	uint64_t offset; /* STEP_NOWHERE: reported by a runtime without a word */
+	uint32_t label;	 /* then: the runtime's name of the reference, or 0 */
+	uint32_t width;	 /* number of adjacent pointers, including this one */
 	uint32_t class, block;
-	uint32_t repeated; /* how many such steps follow each other: 1 and more */
-	/* With this step begin `turn` steps, 2 to 8, that follow each other `turns` times; the last
-	 * time is named. 0: they do not. */
+	uint32_t repeated; /* number of consecutive such steps: 1 and more */
+	/*
+	 * `turn` steps, 2 to 8, beginning with this one, are repeated `turns` times; the last turn
+	 * is shown. 0: not repeated.
+	 */
 	uint32_t turn, turns;
-	uint32_t skipped; /* so many steps before this one are left out; each counts */
-	/* `repeated` steps from one block of the class to another go by a few fields in any order,
-	 * as in a tree: so many, 2 and more, and which ones; `offset` and `label` say nothing then.
-	 * 0: by one. */
-	uint32_t branches, top; /* top: the block that they begin at */
+	uint32_t skipped; /* number of steps left out before this one; each counts */
+	/*
+	 * `repeated` steps from one block of the class to another use a few fields in any order, as
+	 * in a tree: the number of fields, 2 and more, and the fields; `offset` and `label` are
+	 * then meaningless. 0: one field.
+	 */
+	uint32_t branches, top; /* top: the block where they begin */
 	struct path_field {
 		uint64_t offset;
 		uint32_t label;
@@ -36,21 +40,26 @@ struct path_step {
 };
 
 #define PATH_TURN_MAX 8
-#define PATH_END_MAX 8 /* steps of either end that are kept */
+#define PATH_END_MAX 8 /* steps kept at either end */
 
 struct path {
 	uint32_t group;
 	VEC(struct path_step) steps;
 	struct referrer_tree referrers; /* of a class: see referrers.h */
-	uint64_t sharing, sampled; /* so many of the blocks looked at share it; 1, 1: one block's */
-	/* Where it ends in a run of one class: the length of that run, beyond the block, too. Not
-	 * exact: it branches there, and one branch was followed, or it is a ring. 0: no run. */
+	/* number of sampled blocks with this pattern, and of samples; 1, 1: one block's */
+	uint64_t sharing, sampled;
+	/*
+	 * If it ends in a run of one class: the length of that run, including blocks beyond this
+	 * one. Not exact: it branches, and one branch was followed, or it is a ring. 0: no run.
+	 */
 	uint64_t chain;
 	bool chain_exact;
-	bool tree; /* chain: how many blocks the tree has that the last step goes down in */
+	bool tree; /* chain: number of blocks in the tree that the last step descends */
 	struct retained_pile pile; /* classes and root by their numbers here */
-	/* The nearest object on the path that refers weakly to garbage holds the block until a
-	 * collection finds that: the garbage's class, plus 1. 0: there is none. */
+	/*
+	 * The nearest object on the path that refers weakly to garbage holds the block until a
+	 * collection finds that garbage: the garbage's class, plus 1. 0: none.
+	 */
 	uint32_t awaited;
 };
 
@@ -59,22 +68,21 @@ struct path_maker {
 	const struct root_groups *groups;
 	const struct classes *classes;
 	const struct retention *retention;
-	const struct retention_costs *costs; /* of which the paths are made; NULL: equal ones */
+	const struct retention_costs *costs; /* by which paths are chosen; NULL: equal costs */
 };
 
-/* The path to one block. 0; -ENOENT: nothing holds it; -ENOMEM. */
+/* Finds the path to one block. Returns 0; -ENOENT: nothing holds it; -ENOMEM. */
 int path_find(const struct path_maker *maker, uint32_t block, struct path *path);
 
 /*
- * The cheapest path to a block from another root than its path begins at, if it costs a plain step
- * more at most. 0; -ENOENT: there is none, or the graph is so large that searching takes too long;
- * -ENOMEM.
+ * Finds the cheapest path to a block from another root than its own path's, if it costs at most a
+ * simple step more. Returns 0; -ENOENT: none, or the graph is too large to search in time; -ENOMEM.
  */
 int path_find_other(const struct path_maker *maker, uint32_t block, struct path *path);
 
 /*
- * The most frequent pattern among up to 300 blocks that are held, of those for which class is
- * `class`. 0; -ENOENT: none of them is held; -ENOMEM. *path is untouched on failure.
+ * Finds the most frequent pattern among up to 300 held blocks of class `class`. Returns 0; -ENOENT:
+ * none of them is held; -ENOMEM. *path is untouched on failure.
  */
 int path_find_typical(const struct path_maker *maker, uint32_t class, struct path *path);
 void path_free(struct path *path);

@@ -8,7 +8,7 @@
 #include "heap/allocators/data_modules.h"
 #include "heap/retain/heap_graph.h"
 
-/* Blocks whose head has their own end: at that place, in words. */
+/* Blocks with their own end in their head: at that index, in words. */
 static const struct {
 	const char *name;
 	uint8_t place;
@@ -20,7 +20,7 @@ static const struct {
 
 /* Smaller blocks are no pools. */
 #define POOL_BYTES_MIN 256
-/* malloc rounds a size up by less. */
+/* malloc rounds a size up by less than this. */
 #define MALLOC_ROUNDING 16
 
 bool pool_kinds_is_end(uint64_t place, uint64_t value, uint64_t size)
@@ -34,12 +34,12 @@ bool pool_kinds_is_end(uint64_t place, uint64_t value, uint64_t size)
 	return false;
 }
 
-/* Links at that place of a block, in words. */
+/* Links at that index of a block, in words. */
 static const struct {
-	const char *library; /* its file's name begins so */
+	const char *library; /* prefix of its file's name */
 	uint8_t place;
-	uint8_t back; /* the place of the target's link that leads back; 0: it has none */
-	uint8_t pool; /* then: the place of the block's link to the start of a pool */
+	uint8_t back; /* index of the target's back link; 0: none */
+	uint8_t pool; /* then: index of the block's link to the start of a pool */
 	uint8_t size; /* and the block's size */
 } links[] = {
 	/* talloc.c: struct talloc_chunk, next, prev, parent and child. */
@@ -66,7 +66,9 @@ uint32_t pool_kinds_loaded(const struct data_modules *modules)
 	return loaded;
 }
 
-/* The target of the word at a place of a block that points to a start; GRAPH_NONE: none does. */
+/*
+ * Returns the target of the block's word at an index, if that points to a start; GRAPH_NONE: none.
+ */
 static uint32_t target_at(const struct heap_graph *graph, uint32_t block, uint8_t place)
 {
 	for (uint32_t i = graph->graph.first[block]; i < graph->graph.first[block + 1]; i++) {

@@ -12,7 +12,7 @@
 #define NODES_MAX (1u << 16)
 #define DEPTH_MAX 24
 #define ROWS_MAX 60
-#define SHARE_MIN 100 /* a branch with less than one part of so many is left out */
+#define SHARE_MIN 100 /* a branch with less than one part in this many is left out */
 
 struct node {
 	struct retained_referrer row;
@@ -22,13 +22,15 @@ struct node {
 struct tree {
 	const struct path_maker *maker;
 	VEC(struct node) nodes;
-	struct hash index;	/* of parents and elements -> nodes plus 1 */
+	struct hash index;	/* parents and elements -> nodes plus 1 */
 	VEC(uint32_t) sequence; /* classes from a block up */
 	uint64_t steps;
 };
 
-/* Classes from a block up to its root, of which the number is returned. Memory that belongs to an
- * object is that object. */
+/*
+ * Collects the classes from a block up to its root, whose number it returns. Memory that belongs to
+ * an object counts as that object.
+ */
 static int climb(struct tree *tree, uint32_t block, uint32_t *group)
 {
 	const struct path_maker *maker = tree->maker;
@@ -54,7 +56,7 @@ static int climb(struct tree *tree, uint32_t block, uint32_t *group)
 	return 0;
 }
 
-/* How often the `period` classes from `at` on stand there one after the other. */
+/* Returns how often the `period` classes from `at` on are repeated in sequence. */
 static size_t repeats(const struct tree *tree, size_t at, size_t period)
 {
 	const uint32_t *sequence = tree->sequence.items;
@@ -67,7 +69,7 @@ static size_t repeats(const struct tree *tree, size_t at, size_t period)
 	return (end - at) / period;
 }
 
-/* The shortest turn of classes that repeats, else one class. */
+/* Takes the shortest repeated turn of classes, else one class. */
 static size_t take_element(const struct tree *tree, size_t at, struct retained_referrer *row)
 {
 	size_t period = 1, times = 1;
@@ -93,7 +95,10 @@ static uint64_t element_hash(uint32_t parent, const struct retained_referrer *ro
 	return hash_mix(hash + row->period);
 }
 
-/* The node below `parent` with such an element, which counts one block more. 0: no memory. */
+/*
+ * Counts one block more in the node below `parent` with such an element. Returns it; 0: out of
+ * memory.
+ */
 static uint32_t count_element(struct tree *tree, uint32_t parent,
 			      const struct retained_referrer *row, uint64_t bytes)
 {
@@ -161,7 +166,7 @@ static int count_blocks(struct tree *tree, uint32_t class, struct referrer_tree 
 	return error ? error : made->sampled ? 0 : -ENOENT;
 }
 
-/* Rows in the order in which they are shown. */
+/* Rows in display order. */
 
 static int compare_nodes(const void *left_pointer, const void *right_pointer)
 {
@@ -172,7 +177,7 @@ static int compare_nodes(const void *left_pointer, const void *right_pointer)
 	return left->row.bytes < right->row.bytes ? 1 : left->row.bytes > right->row.bytes ? -1 : 0;
 }
 
-/* Those below a node, greatest first. */
+/* Adds the nodes below a node, largest first. */
 static int show_below(const struct tree *tree, uint32_t parent, struct referrer_tree *made)
 {
 	VEC(struct node) below = {0};

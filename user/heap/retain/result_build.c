@@ -12,9 +12,9 @@
 #include "heap/retain/retain.h"
 #include "heap/runtime/runtime.h"
 
-/* Blocks counted by the root that their shortest path begins at. */
+/* Counts blocks by the root of their shortest path. */
 
-/* Roots and classes, the greatest first. */
+/* Ranks roots and classes, the largest first. */
 
 static int push_number(struct ranking *ranking, uint32_t number)
 {
@@ -26,13 +26,13 @@ static int push_number(struct ranking *ranking, uint32_t number)
 	return 0;
 }
 
-/* Where others hold most of what it leads to, that says more than what it holds alone. */
+/* If others hold most of what it leads to, that is more informative than what it alone holds. */
 static uint64_t root_bytes(const struct retention *retention, uint32_t root)
 {
 	return MAX(retention->led[root].bytes, retention->retained[root]);
 }
 
-/* By the greater of what they lead to and what they alone hold; then by the latter. */
+/* By the larger of what they lead to and what they alone hold; then by the latter. */
 static int compare_roots(const void *left_pointer, const void *right_pointer, void *context)
 {
 	const struct retention *retention = context;
@@ -61,7 +61,7 @@ int retain_rank(struct retain *retain)
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < groups; i++) {
-		/* A root may have nothing of its own where others lead to its blocks, too. */
+		/* A root may retain nothing if others lead to its blocks, too. */
 		if (retain->retention.led[i].blocks || retain->retention.retained_blocks[i])
 			error = push_number(&retain->ranked_roots, i);
 	}
@@ -144,8 +144,8 @@ static int count_all(const struct retain *retain, const uint32_t *class_places,
 }
 
 /*
- * Adds result->samples, by root, class and site, the greatest first. The two arrays give places in
- * the result for numbers of classes and root groups. 0 or -ENOMEM.
+ * Adds result->samples, by root, class and site, the largest first. The two arrays map numbers of
+ * classes and root groups to indices in the result. Returns 0 or -ENOMEM.
  */
 static int retained_samples_add(const struct retain *retain, const uint32_t *class_places,
 				const uint32_t *root_places, struct retain_result *result)
@@ -159,7 +159,7 @@ static int retained_samples_add(const struct retain *retain, const uint32_t *cla
 	return error;
 }
 
-/* What only stacks and registers lead to, by class. */
+/* Counts blocks held by stacks and registers only, by class. */
 static void count_passing(const struct retain *retain, const uint32_t *class_places,
 			  struct retain_result *result)
 {
@@ -176,16 +176,16 @@ static void count_passing(const struct retain *retain, const uint32_t *class_pla
 	}
 }
 
-/* From a heap image and what was concluded from it to plain rows. */
+/* Converts a heap image and its analysis to plain rows. */
 
 struct building {
 	const struct retain *retain;
 	const struct retain_result_sources *sources;
 	struct retain_result *result;
-	uint32_t *class_places, *root_places; /* from numbers of `retain` to places in the result */
+	uint32_t *class_places, *root_places; /* numbers of `retain` -> indices in the result */
 };
 
-/* The result's own copy; *error on failure. */
+/* Returns the result's own copy; sets *error on failure. */
 static const char *text(struct building *building, const char *string, int *error)
 {
 	const char *kept = intern_string(&building->result->strings, string);
@@ -298,7 +298,7 @@ static int add_root(struct building *building, uint32_t number)
 	return error;
 }
 
-/* Those that retain something by themselves, ranked; then the others. */
+/* Adds those that retain something by themselves, ranked; then the others. */
 static int add_roots(struct building *building)
 {
 	const struct retain *retain = building->retain;
@@ -335,7 +335,7 @@ static int add_leaks(struct building *building)
 	return 0;
 }
 
-/* A runtime's name of a reference. */
+/* Returns a runtime's name of a reference. */
 static const char *step_label(struct building *building, uint32_t label, int *error)
 {
 	const char *name = heap_sink_label_name(&building->retain->graph.managed, label);
@@ -499,7 +499,7 @@ static int set_head(struct building *building)
 	return error;
 }
 
-/* Why a walk did not read all there is, or not of one moment; NULL: it did. */
+/* Returns why a walk was incomplete, or not of one moment; NULL: it was complete. */
 static const char *why_not_exact(const struct retain *retain, const struct walk_report *report)
 {
 	const struct heap_image *heap_image = &retain->heap_image;

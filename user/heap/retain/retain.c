@@ -34,7 +34,7 @@ static int compare_leaks(const void *left_pointer, const void *right_pointer)
 	return left->example < right->example ? -1 : left->example > right->example;
 }
 
-/* The row of leaks for where, else as what, direct leaks were allocated. */
+/* Returns the row of leaks for the site, else the class, of direct leaks. */
 static struct retain_leak *leak_of(struct retain *retain, struct hash *rows, uint32_t block)
 {
 	uint32_t class = retain->classes.of_blocks[block];
@@ -106,7 +106,7 @@ static int name_roots(struct retain *retain, const struct retain_sources *source
 	struct process *process;
 	int error = stack_frames_find(&retain->heap_image, sources->worker, &retain->frames);
 
-	/* Gone meanwhile: then functions stay without names. */
+	/* If it is gone meanwhile, functions stay without names. */
 	process_table_refresh(sources->processes, retain->pid, &process);
 	if (process)
 		symbolizer_refresh(sources->symbolizer, (uint64_t)retain->pid, process);
@@ -117,7 +117,7 @@ static int name_roots(struct retain *retain, const struct retain_sources *source
 		     : root_groups_add(&roots, &retain->intern, &retain->graph, &retain->groups);
 }
 
-/* The large tables that resolve pointers are needed no more. */
+/* The large tables that resolve pointers are no longer needed. */
 static void drop_words(struct retain *retain)
 {
 	free(retain->heap_image.pages.found.items);
@@ -129,7 +129,7 @@ static void drop_words(struct retain *retain)
 		heap_drop_blocks(&retain->heap_image.heaps.list.items[i]);
 }
 
-/* How long each part took, for benchmarks. */
+/* Logs the time of each part, for benchmarks. */
 static void log_step(const char *what, uint64_t *since_ns)
 {
 	uint64_t now_ns = monotonic_ns();
@@ -173,7 +173,7 @@ static void count_unreached(struct heap_graph *graph, uint32_t node)
 	}
 }
 
-/* A heap changed whenever it was read: what is missing of it may lead to blocks of malloc's. */
+/* A heap changed whenever it was read: its missing part may lead to malloc blocks. */
 static bool is_partly_read(const struct heap_sink *managed)
 {
 	for (size_t i = 0; i < managed->reports.count; i++) {
@@ -185,12 +185,12 @@ static bool is_partly_read(const struct heap_sink *managed)
 	return false;
 }
 
-/* The walk over nodes of which nothing that leads to them is known. */
+/* The walk over nodes without known references to them. */
 struct counted {
 	const struct heap_graph *graph;
 	const uint8_t *verdicts;
 	uint32_t *met;	 /* references from such nodes */
-	uint32_t *alive; /* a queue; nodes that are in it have UINT32_MAX in `met` */
+	uint32_t *alive; /* a queue; nodes in it have UINT32_MAX in `met` */
 	uint32_t count;
 };
 
@@ -208,9 +208,9 @@ static void keep(struct counted *counted, uint32_t node)
 }
 
 /*
- * Where references are counted, an object that has more of them than other unreached ones have to
- * it is held by what is not known, and so is what it leads to: as CPython's own collector finds
- * garbage (Modules/gcmodule.c, subtract_refs() and move_unreachable()).
+ * If references are counted, an object with more of them than come from unreached objects is held
+ * by an unknown reference, and so is everything it leads to: CPython's own collector finds garbage
+ * in this way (Modules/gcmodule.c, subtract_refs() and move_unreachable()).
  */
 static void keep_counted(struct counted *counted)
 {
@@ -235,7 +235,7 @@ static void keep_counted(struct counted *counted)
 	}
 }
 
-/* Of the nodes that nothing known leads to, those that are garbage. 0 or -ENOMEM. */
+/* Counts the garbage among nodes without known references to them. Returns 0 or -ENOMEM. */
 static int count_garbage(struct retain *retain)
 {
 	struct heap_graph *graph = &retain->graph;
@@ -259,8 +259,8 @@ static int count_garbage(struct retain *retain)
 }
 
 /*
- * Not every word that can refer to an object of a runtime is known: that nothing leads to one, or
- * only a stale word does, proves nothing.
+ * Not every word that can refer to an object of a runtime is known: if nothing leads to one, or
+ * only a stale word, that proves nothing.
  */
 static int take_back_managed(struct retain *retain)
 {
@@ -284,8 +284,10 @@ static int take_back_managed(struct retain *retain)
 				   &retain->retention);
 }
 
-/* What is done of the whole work by then: measured with ten million blocks of a C program, and with
- * as many objects of a JVM, Python and Node, of which it is up to a tenth less or more. */
+/*
+ * Shares of the whole work completed: measured with ten million blocks of a C program, and with as
+ * many objects of a JVM, Python and Node, which deviate by up to a tenth.
+ */
 #define SHARE_READ 0.15
 #define SHARE_GRAPH 0.5
 #define SHARE_CLASSES 0.65
@@ -356,9 +358,9 @@ static void sum_up(struct retain *retain)
 		retain->rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
 }
 
-/* A reading of what the kernel holds: 0, or why there is none. */
+/* A reading of the kernel's references: 0, or why there is none. */
 struct held_reading {
-	struct held_words *held; /* NULL: it cannot be read */
+	struct held_words *held; /* NULL: unavailable */
 	int error;
 };
 
@@ -369,7 +371,7 @@ static void read_held(void *context)
 	reading->error = held_words_read(reading->held);
 }
 
-/* The heap image, and what the kernel holds at the same moment. */
+/* Takes the heap image, and the kernel's references of the same moment. */
 static int take(struct retain *retain, const struct heap_image_options *options,
 		const struct retain_sources *sources)
 {
@@ -436,7 +438,7 @@ static int add_path(struct retain *retain, uint32_t class, struct path *path, bo
 	return 0;
 }
 
-/* With the one from another root that is nearly as cheap, if there is any. */
+/* Adds the path, and one from another root that is nearly as cheap, if any. */
 static int add_both(struct retain *retain, uint32_t class, struct path *path)
 {
 	struct path_maker maker = maker_of(retain);

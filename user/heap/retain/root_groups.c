@@ -10,20 +10,22 @@
 #include "base/search.h"
 #include "binary/arch/machine.h"
 
-/* root_word.thread of what the kernel holds: its address is the place in kernel_held. */
+/* root_word.thread of a kernel reference: its address is the index in kernel_held. */
 #define KERNEL_WORD ((uint32_t)INT32_MAX)
-/* Likewise of what a runtime has names for: its address is the place in graph->managed.roots. */
+/*
+ * root_word.thread of a root named by a runtime: its address is the index in graph->managed.roots.
+ */
 #define RUNTIME_WORD (KERNEL_WORD - 1)
-/* For a word: its memory is not known, so what leads there must be found first. */
+/* Group of a word in unknown memory, whose holder must be found first. */
 #define GROUP_LATER UINT32_MAX
-/* For a word that is left over in memory that is free: it is none after all. */
+/* Group of a leftover word in free memory: no root after all. */
 #define GROUP_NONE (UINT32_MAX - 1)
 
 /* The program's first function in a thread. */
 struct thread_entry {
-	uint32_t depths;		 /* frames of less depth stay; 0: it is not known */
-	const struct stack_frame *frame; /* its own */
-	bool waits;			 /* it waits in a call of the C library's */
+	uint32_t depths;		 /* frames of less depth are lasting; 0: unknown */
+	const struct stack_frame *frame; /* its own frame */
+	bool waits;			 /* it waits in a call of the C library */
 };
 
 struct grouper {
@@ -31,7 +33,7 @@ struct grouper {
 	struct intern *intern;
 	struct heap_graph *graph;
 	struct root_groups *groups;
-	struct hash index;	      /* of a key -> place in groups, plus 1 */
+	struct hash index;	      /* key -> index in groups, plus 1 */
 	struct thread_entry *entries; /* by thread */
 };
 
@@ -126,7 +128,7 @@ static void count_ranks(struct root_groups *groups, uint32_t at[RANK_MAX_ + 1])
 		at[i] += at[i - 1];
 }
 
-/* Puts the groups in order of rank, and what names them to their new places. */
+/* Sorts the groups by rank, and renumbers references to them. */
 static int order(struct grouper *grouper)
 {
 	struct root_groups *groups = grouper->groups;
@@ -156,7 +158,7 @@ static int order(struct grouper *grouper)
 	return 0;
 }
 
-/* Takes out words that are none after all, and counts what is left. */
+/* Removes words that are no roots after all, and counts the rest. */
 static void keep_words(struct grouper *grouper)
 {
 	struct heap_graph *graph = grouper->graph;
@@ -173,7 +175,7 @@ static void keep_words(struct grouper *grouper)
 	graph->roots.count = kept;
 }
 
-/* Where each group's edges begin, behind those of the blocks and of the groups before. */
+/* Assigns each group's edges, after those of the blocks and of earlier groups. */
 static void place_edges(const struct root_groups *groups, struct graph *graph, uint32_t blocks)
 {
 	uint32_t edges = graph->first[blocks];
@@ -214,7 +216,7 @@ static int add_nodes(struct heap_graph *heap, const struct root_groups *groups)
 	return 0;
 }
 
-/* Puts groups in order and gives them nodes in the graph. 0 or -ENOMEM. */
+/* Sorts the groups and adds them as nodes of the graph. Returns 0 or -ENOMEM. */
 static int root_nodes_add(struct grouper *grouper)
 {
 	int error;
@@ -224,8 +226,10 @@ static int root_nodes_add(struct grouper *grouper)
 	return error ? error : add_nodes(grouper->graph, grouper->groups);
 }
 
-/* Where the frames of a thread were not found, this much below its thread pointer is taken for
- * thread-locals. */
+/*
+ * If a thread's frames were not found, this much below its thread pointer is taken as
+ * thread-locals.
+ */
 #define TLS_GUESS_BYTES 4096
 
 static uint64_t root_key(enum root_kind kind, uint64_t one, uint64_t other)
@@ -233,7 +237,7 @@ static uint64_t root_key(enum root_kind kind, uint64_t one, uint64_t other)
 	return hash_mix(hash_mix(hash_mix((uint64_t)kind + 1) ^ one) + other);
 }
 
-/* Words come by ascending address, and all of a thread's in one group stand together. */
+/* Words come by ascending address, and all of a thread's in one group are consecutive. */
 static void count_thread(struct root_group *group, const struct root_group *fresh)
 {
 	if (group->kind != ROOT_THREAD_LOCAL || group->last_tid == fresh->tid)
@@ -242,7 +246,7 @@ static void count_thread(struct root_group *group, const struct root_group *fres
 	group->threads++;
 }
 
-/* The group of a key; filled from `fresh` when it is the first of it. 0 or -ENOMEM. */
+/* Finds the group of a key in *number; filled from `fresh` at its first use. 0 or -ENOMEM. */
 static int root_join(struct grouper *grouper, uint64_t key, const struct root_group *fresh,
 		     uint32_t *number)
 {
@@ -294,7 +298,7 @@ static int join_global(struct grouper *grouper, const struct data_module *module
 	return root_join(grouper, root_key(ROOT_GLOBAL, group.address, 0), &group, number);
 }
 
-/* The name of a variable in a thread's block; NULL: it has none. 0 or -ENOMEM. */
+/* Finds the name of a variable in a thread's block; NULL: none. Returns 0 or -ENOMEM. */
 static int name_local(const struct grouper *grouper, const struct thread_block *block,
 		      uint64_t address, struct root_group *group)
 {
@@ -365,7 +369,7 @@ static bool is_thread_local(const struct grouper *grouper, const struct zone *zo
 	return address + TLS_GUESS_BYTES >= pointer;
 }
 
-/* In the red zone: which a leaf function may use, where it was interrupted. */
+/* In the red zone, which an interrupted leaf function may use. */
 static bool is_below_stack(const struct heap_image_thread *thread, uint64_t address)
 {
 	return address < thread->stack_start && thread->stack_start - address <= MACHINE_RED_ZONE;
@@ -373,9 +377,8 @@ static bool is_below_stack(const struct heap_image_thread *thread, uint64_t addr
 
 /*
  * Words below the stack pointer of a thread that waits in a system call were left by functions that
- * have returned, and its vector registers are those of callers that have let them go (psABI: no
- * call preserves them). But a function may have made the system call itself, so neither is known
- * to be unused.
+ * have returned, and its vector registers are leftovers of callers (psABI: no call preserves them).
+ * But a function may have made the system call itself, so neither is certainly unused.
  */
 static int join_stale(struct grouper *grouper, struct root_group *group, uint32_t *number)
 {
@@ -385,7 +388,7 @@ static int join_stale(struct grouper *grouper, struct root_group *group, uint32_
 			 number);
 }
 
-/* For a variable of a function that runs, by its debug information: the variable is dead. */
+/* A variable of a running function, dead according to the debug information. */
 static int join_dead_slot(struct grouper *grouper, struct root_group *group, uint32_t *number)
 {
 	group->kind = ROOT_STALE;
@@ -465,7 +468,7 @@ static int join_managed(struct grouper *grouper, uint64_t place, uint32_t *numbe
 	return root_join(grouper, root_key(ROOT_RUNTIME, (uintptr_t)root->name, 0), &group, number);
 }
 
-/* What a thread's first function has in a register. */
+/* A register of a thread's first function. */
 static int join_entry(struct grouper *grouper, uint32_t thread, struct root_group *group,
 		      uint32_t *number)
 {
@@ -493,7 +496,7 @@ static int join_register(struct grouper *grouper, uint64_t address, uint32_t thr
 			 &group, number);
 }
 
-/* All together: none of them is known to be a pointer. */
+/* All in one group: none of them is known to be a pointer. */
 static int join_number(struct grouper *grouper, uint32_t *number)
 {
 	struct root_group group = {.kind = ROOT_STALE, .name = STALE_NUMBER};
@@ -501,7 +504,7 @@ static int join_number(struct grouper *grouper, uint32_t *number)
 	return root_join(grouper, root_key(group.kind, NUMBER_WORD, 5), &group, number);
 }
 
-/* The group that a word belongs to, or GROUP_LATER. 0 or -ENOMEM. */
+/* Finds the group of a word, or GROUP_LATER. Returns 0 or -ENOMEM. */
 static int root_join_word(struct grouper *grouper, uint64_t address, uint32_t thread,
 			  uint32_t *number)
 {
@@ -568,9 +571,9 @@ static int add_managed_words(struct grouper *grouper)
 	return 0;
 }
 
-/* Words in memory that no block is known in: grouped by the root that leads there, if one does. */
+/* Words in memory without known blocks: grouped by the root that leads there, if any. */
 
-/* Order of walks: first what people know by name; last of all what leads everywhere. */
+/* Order of walks: named roots first; last those that lead everywhere. */
 enum urgency { URGENT_NAMED, URGENT_OTHER, URGENT_THREAD_LOCAL, URGENT_ALLOCATOR };
 
 struct starts {
@@ -612,7 +615,7 @@ static int add_start(const struct grouper *grouper, uint32_t group, uint32_t nod
 {
 	struct untracked_start *start;
 
-	/* A stale word does not hold what it leads to. */
+	/* A stale word does not hold its target. */
 	if (group == GROUP_LATER || grouper->groups->list.items[group].kind == ROOT_STALE)
 		return 0;
 	start = vec_push(&starts->list);
@@ -623,7 +626,7 @@ static int add_start(const struct grouper *grouper, uint32_t group, uint32_t nod
 	return 0;
 }
 
-/* Words of roots that point into such memory themselves. */
+/* Adds words of roots that point directly into such memory. */
 static int add_direct_starts(struct grouper *grouper, struct starts *starts)
 {
 	const struct heap_graph *graph = grouper->graph;
@@ -661,7 +664,7 @@ static int list_starts(struct grouper *grouper, struct starts *starts)
 	return error;
 }
 
-/* Whether any block reaches into a page. */
+/* Returns whether any block extends into a page. */
 static bool has_block(const struct heap_graph *graph, uint64_t page)
 {
 	size_t at = SORTED_BEFORE(start, graph->starts, graph->blocks,
@@ -670,7 +673,7 @@ static bool has_block(const struct heap_graph *graph, uint64_t page)
 	return at < graph->blocks && graph->starts[at] < page + MEMORY_PAGE;
 }
 
-/* By page: what leads there; and, where every block is known, the allocator's own metadata. */
+/* By page: its holder; and, if every block is known, the allocator's own metadata. */
 struct led {
 	uint32_t *holders, *metadata;
 };
@@ -681,9 +684,9 @@ static bool is_led(const struct grouper *grouper, uint32_t holder)
 }
 
 /*
- * Where every block is known, what lies between blocks is free, bookkeeping holds nothing, and
- * neither does what nothing that lasts leads to: the rest of the ledger, which nobody can read.
- * glibc's heaps are no such memory: what is left is the program's own.
+ * If every block is known, memory between blocks is free, allocator records hold nothing, and
+ * neither does memory without a lasting holder: the rest of an unreadable allocator's records.
+ * glibc's heaps are different: the rest is the program's own.
  */
 static bool has_ledger(const struct grouper *grouper)
 {
@@ -722,7 +725,7 @@ static int join(struct grouper *grouper, uint64_t address, const struct led *led
 			 &group, number);
 }
 
-/* Only the allocator's own variables are where a walk over its ledger begins. */
+/* A walk over the allocator's records begins only at its own variables. */
 static size_t keep_allocators(struct untracked_start *starts, size_t count, uint32_t blocks)
 {
 	size_t kept = 0;
@@ -752,7 +755,7 @@ static int find_led(struct grouper *grouper, struct led *led)
 	return led->holders && (led->metadata || !has_ledger(grouper)) ? 0 : -ENOMEM;
 }
 
-/* Groups the words that were left for later. 0 or -ENOMEM. */
+/* Groups the deferred words. Returns 0 or -ENOMEM. */
 static int root_join_untracked(struct grouper *grouper)
 {
 	uint32_t *words = grouper->groups->word_groups;
@@ -775,9 +778,9 @@ static int root_join_untracked(struct grouper *grouper)
 	return error;
 }
 
-/* -------- frames that stay */
+/* -------- lasting frames */
 
-/* What begins a thread and calls the program's own first function, by its name. */
+/* Functions that begin a thread and call the program's own first function, by name. */
 static bool is_start_up(const char *function)
 {
 	static const char *const functions[] = {
@@ -797,14 +800,14 @@ static bool is_of_c_library(const char *module)
 	return has_prefix(slash ? slash + 1 : module, modules, ARRAY_SIZE(modules));
 }
 
-/* The way from a thread's outermost frame inwards. */
+/* The walk from a thread's outermost frame inwards. */
 struct entry {
-	uint32_t next; /* the depth of the frame that comes next */
-	bool closed;   /* the frames that stay are known */
-	bool calls;    /* further in are frames that are not the C library's */
+	uint32_t next; /* depth of the next frame */
+	bool closed;   /* the lasting frames are known */
+	bool calls;    /* further in are frames outside the C library */
 };
 
-/* Rust's main() calls the program's through its library, which begins with that. */
+/* Rust's main() calls the program's through its library, whose names begin like this. */
 #define RUST_START "std::rt::"
 
 static void follow_entry(struct grouper *grouper, const struct stack_frame *frame,
@@ -829,9 +832,9 @@ static void follow_entry(struct grouper *grouper, const struct stack_frame *fram
 }
 
 /*
- * main() and the functions that threads begin with stay as long as the program and the thread.
- * While one waits in the C library, calls of which preserve registers, these and what the library
- * has put away of them are the function's.
+ * main() and the first functions of threads last as long as the program and the thread. While one
+ * waits in the C library, whose calls preserve registers, these and the copies that the library has
+ * saved are the function's.
  */
 static int find_entries(struct grouper *grouper)
 {
@@ -845,7 +848,7 @@ static int find_entries(struct grouper *grouper)
 		return -ENOMEM;
 	if (!frames)
 		return 0;
-	/* Frames further out have greater addresses. */
+	/* Outer frames have higher addresses. */
 	for (size_t i = frames->list.count; i-- > 0;) {
 		const struct stack_frame *frame = &frames->list.items[i];
 

@@ -13,7 +13,7 @@
 #include "process/proc/target_file.h"
 #include "process/symbol/debuginfod.h"
 
-/* The walk reads the copied part of the stack: of whole words, nothing else is there. */
+/* Reads the copied part of the stack: whole words only. */
 static int read_stack(const struct heap_image_thread *thread, void *to, size_t size,
 		      uint64_t address)
 {
@@ -50,7 +50,7 @@ struct unwinder {
 
 struct registers {
 	struct lm_frame frame;
-	bool exact; /* ip is where it stands, not where it returns to */
+	bool exact; /* ip is the current instruction, not a return address */
 };
 
 static bool compile(struct unwinder *unwinder, struct code_rows *code)
@@ -88,7 +88,7 @@ static const struct code_rows *code_at(struct unwinder *unwinder, uint64_t addre
 	return read_code(unwinder, mapping);
 }
 
-/* False: the caller is not known, or there is none. */
+/* Returns false if the caller is unknown, or there is none. */
 static bool leave(const struct heap_image_thread *thread, struct registers *registers,
 		  const struct lm_caller *caller)
 {
@@ -129,7 +129,7 @@ static bool leave_by_row(const struct heap_image_thread *thread, struct register
 	       leave(thread, registers, &caller);
 }
 
-/* *root: there is no caller. False: the walk is over. */
+/* *root: there is no caller. Returns false at the end of the walk. */
 static bool step(struct unwinder *unwinder, const struct heap_image_thread *thread,
 		 struct registers *registers, bool *root)
 {
@@ -150,7 +150,7 @@ static bool step(struct unwinder *unwinder, const struct heap_image_thread *thre
 	return leave(thread, registers, &caller);
 }
 
-/* Of a thread's frames, the innermost first. */
+/* Numbers a thread's frames, the innermost first. */
 static void count_depths(struct stack_frames *frames, size_t begun, bool rooted)
 {
 	for (size_t i = begun; i < frames->list.count; i++) {
@@ -196,14 +196,17 @@ static int compare_frames(const void *left_pointer, const void *right_pointer)
 
 /* -------- dead slots */
 
-/* Frames of one file that are asked about. */
+/* Frames of one file to ask about. */
 struct slot_request {
-	uint64_t addresses[WIRE_MAX_ADDRESSES]; /* as the file counts them */
+	uint64_t addresses[WIRE_MAX_ADDRESSES]; /* as in the file */
 	const struct stack_frame *frames[WIRE_MAX_ADDRESSES];
 	size_t count;
 };
 
-/* The file's own debug information, or its debug file's. A descriptor that the caller closes. */
+/*
+ * Opens the file's own debug information, or its debug file's. Returns a descriptor that the caller
+ * closes.
+ */
 static int open_debug(const struct unwinder *unwinder, const struct code_rows *code,
 		      struct debug_description *description)
 {
@@ -246,7 +249,7 @@ static int add_dead(struct stack_frames *frames, const struct stack_frame *frame
 		uint64_t low = frame->high + (uint64_t)(int64_t)ranges[i].low;
 		struct dead_slots *dead;
 
-		/* Words below belong to the function that it has called. */
+		/* Words below belong to a called function. */
 		if (low < frame->low || low >= frame->high)
 			continue;
 		dead = vec_push(&frames->dead);
@@ -257,7 +260,7 @@ static int add_dead(struct stack_frames *frames, const struct stack_frame *frame
 	return 0;
 }
 
-/* Whatever keeps it from being answered, nothing is known of these frames then. */
+/* On any failure, these frames have no known dead slots. */
 static int ask_slots(struct unwinder *unwinder, int fd, int alternate_fd,
 		     struct slot_request *request)
 {

@@ -8,7 +8,7 @@
 #include "base/search.h"
 #include "heap/retain/heap_graph.h"
 
-/* 8 bytes each. What is beyond has no root's name. */
+/* 8 bytes each. Further ones are not attributed to a root. */
 #define MAX_EDGES (1u << 27)
 
 static int add_range(struct untracked *untracked, uint64_t start, uint64_t end)
@@ -64,7 +64,7 @@ static int list_known(const struct heap_image *heap_image, const struct data_mod
 	return error;
 }
 
-/* A mapping without what is known in it; whole pages only. Mappings come by ascending address. */
+/* Adds a mapping without its known parts; whole pages only. Mappings come by ascending address. */
 static int add_mapping(struct untracked *untracked, struct known *known,
 		       const struct page_range *mapping)
 {
@@ -79,7 +79,7 @@ static int add_mapping(struct untracked *untracked, struct known *known,
 		if (range->start > at)
 			error = add_range(untracked, at, range->start & ~(MEMORY_PAGE - 1));
 		at = MAX(at, align_up(range->end, MEMORY_PAGE));
-		/* It may reach into the next mapping, too. */
+		/* It may extend into the next mapping, too. */
 		if (range->end > mapping->end)
 			break;
 	}
@@ -128,7 +128,7 @@ uint64_t untracked_address(const struct untracked *untracked, uint32_t page)
 	return range->start + (uint64_t)(page - range->first) * MEMORY_PAGE;
 }
 
-/* Whether an edge was seen lately; it is from now on. */
+/* Returns whether an edge was seen recently; it is from now on. */
 static bool is_recent(struct untracked *untracked, uint64_t source, uint32_t page)
 {
 	uint64_t key = hash_mix(hash_mix(source) + page) | 1;
@@ -166,7 +166,7 @@ static int add_from_page(struct untracked *untracked, uint32_t source, uint32_t 
 {
 	struct untracked_edge *edge;
 
-	/* Not to be mixed up with a block of that number. */
+	/* Distinguishes it from a block of that number. */
 	if (source == page || is_recent(untracked, source | 1ull << 32, page) ||
 	    is_full(untracked, untracked->from_pages.count))
 		return 0;
@@ -223,7 +223,7 @@ static void visit(struct walk *walk, uint32_t node, uint32_t root)
 	walk->queue[walk->known++] = node;
 }
 
-/* Edges of one source stand together. */
+/* Edges of one source are consecutive. */
 static size_t first_edge(const struct untracked_edge *edges, size_t count, uint32_t source)
 {
 	return SORTED_BEFORE(edge, edges, count, edge->source < source);

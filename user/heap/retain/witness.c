@@ -12,13 +12,13 @@
 #include "heap/retain/retain.h"
 #include "process/proc/process_memory.h"
 
-/* Larger blocks are not read; nor more than this in one look. */
+/* Limits of a block's size, and of all blocks read in one scan. */
 #define BLOCK_MAX (1u << 20)
 #define LOOK_MAX (64u << 20)
 
 #define NS_PER_S 1000000000ull
 
-/* Two looks. */
+/* -------- two scans */
 
 static const struct witness_block *find(const struct witness_look *look, uint64_t address)
 {
@@ -36,7 +36,7 @@ static bool is_untouched(const struct witness_block *before, const struct witnes
 	       now->hash == before->hash;
 }
 
-/* One of them was not read: it is too large, or there were too many before it. */
+/* The content was not read, now or before: the block was too large, or the limit was reached. */
 static bool is_unknown(const struct witness_block *before, const struct witness_block *now)
 {
 	return now && now->size == before->size && now->kind == before->kind &&
@@ -68,7 +68,7 @@ static int by_kind(const void *left_pointer, const void *right_pointer)
 	return left->kind < right->kind ? -1 : left->kind > right->kind;
 }
 
-/* Without enough others, or where these stay as well, a block that stays is nothing special. */
+/* Without enough others, or if these stay as well, a lasting block proves nothing. */
 static void keep_convincing(struct witness_kinds *kinds)
 {
 	size_t kept = 0;
@@ -112,14 +112,14 @@ int witness_compare(const struct witness_look *first, const struct witness_look 
 	return 0;
 }
 
-/* One look. */
+/* -------- one scan */
 
 static bool is_weak(const struct retain *retain, const uint32_t *roots, uint32_t block)
 {
 	enum verdict verdict = retain->retention.verdicts[block];
 	uint32_t root = roots[block];
 
-	/* For what a runtime manages, not every reference is known. */
+	/* Not every reference to a runtime's memory is known. */
 	if (verdict == VERDICT_LOST || root == ROOT_NONE ||
 	    heap_graph_what(&retain->graph, block) != NODE_PLAIN)
 		return false;
@@ -136,7 +136,7 @@ static bool is_weak(const struct retain *retain, const uint32_t *roots, uint32_t
 	}
 }
 
-/* The id of the class of each place in retain->classes; 0: the result does not have it. */
+/* Returns the class id of each entry of retain->classes; 0: missing in the result. */
 static uint64_t *class_ids(const struct retain *retain, const struct retain_result *result)
 {
 	uint64_t *ids = calloc(retain->classes.list.count + 1, sizeof(*ids));
@@ -197,7 +197,7 @@ static int note_blocks(const struct retain *retain, const uint32_t *roots, const
 	return window ? 0 : -ENOMEM;
 }
 
-/* Notes what there is now; `result` is that of `retain`. 0 or -ENOMEM. */
+/* Records the present blocks; `result` is that of `retain`. Returns 0 or -ENOMEM. */
 static int witness_take(const struct retain *retain, const struct retain_result *result,
 			struct witness_look *look)
 {

@@ -19,10 +19,10 @@
 #define PAUSE_NS_PER_GIB (100 * NS_PER_MS)
 #define PAUSE_MIN_NS (100 * NS_PER_MS)
 #define HOLDER_STACK_BYTES (1u << 20)
-/* Reading ends so long before the tracer lets go. */
+/* Reading ends this long before the tracer resumes the process. */
 #define READ_EARLIER_NS (2 * NS_PER_MS)
 
-/* Linux 5.14; older headers do not have it. */
+/* Linux 5.14; missing in older headers. */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
@@ -33,9 +33,8 @@ struct holder {
 };
 
 /*
- * Others must not make the pause longer: not by a share of their own either, which nice leaves
- * them. Not everybody may; then it stays as it is. Threads that are started to help get nice only:
- * they keep all CPUs busy.
+ * Other processes must not prolong the pause, not even by the CPU share that nice leaves them.
+ * Without the right to do so, the priority stays. Helper threads get nice only: they use all CPUs.
  */
 static void go_first(void)
 {
@@ -46,8 +45,8 @@ static void go_first(void)
 }
 
 /*
- * Absent pages of our own program and its libraries would be read from a disk, or over a network,
- * while the process stands. It need not succeed.
+ * Absent pages of leakmon's own program and libraries would be read from a disk, or over a network,
+ * during the stop. May fail.
  */
 static void load_own_files(void)
 {
@@ -65,8 +64,8 @@ static void load_own_files(void)
 }
 
 /*
- * By a thread of its own, which goes first. Nothing here may wait for others: no output (what is to
- * be said is said later).
+ * Runs on a separate, high-priority thread. It must not wait for others: no output (messages come
+ * later).
  */
 static void *hold_and_read(void *argument)
 {
@@ -128,7 +127,7 @@ const char *hold_why_not(int error)
 
 uint64_t hold_limit_ns(uint64_t given_ns, uint64_t writable_bytes)
 {
-	/* What is reserved is not there. */
+	/* Reserved memory is not resident. */
 	double bytes =
 		fmin((double)writable_bytes, (double)sysconf(_SC_PHYS_PAGES) * (double)page_size());
 	uint64_t scaled = (uint64_t)(bytes / (1 << 30) * PAUSE_NS_PER_GIB);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads something of a process while all its threads stand. The process resumes in time even if
+ * Runs a reader while all threads of a process are stopped. The process resumes in time even if
  * leakmon is killed or stopped during the pause (tracer.h).
  */
 #ifndef LEAKMON_PAUSE_HOLD_H
@@ -15,8 +15,8 @@ struct hold {
 	uint64_t max_pause_ns;
 	struct tracer *tracer; /* started; hold_process() ends it */
 	/*
-	 * Called while it stands, by another thread: it must keep to the deadline, and wait for
-	 * nothing (no output). 0 or -errno.
+	 * Called during the stop, on another thread: it must keep the deadline and must not block
+	 * (no output). Returns 0 or -errno.
 	 */
 	int (*read)(void *context, const struct stop *stop, struct deadline *deadline);
 	void *context;
@@ -27,17 +27,16 @@ struct hold {
 };
 
 /*
- * The result of read(); without a call of it: errors of stop_process(), or -EAGAIN: there can be no
- * thread, or no tracer. After a call of it also -ETIMEDOUT, -ECANCELED or -EAGAIN
- * (tracer_resume()): what was read may not be of one moment.
+ * Stops, reads and resumes. Returns the result of read(); if it was not called: errors of
+ * stop_process(), or -EAGAIN: no thread or no tracer could be started. After a call of it also
+ * -ETIMEDOUT, -ECANCELED or -EAGAIN (tracer_resume()): the data read may be inconsistent.
  */
 int hold_process(struct hold *hold);
 
-/* Why a process did not stand, by that error; static. */
+/* Returns why a process was not stopped, by that error; static. */
 const char *hold_why_not(int error);
 
-/* The longest stop that the options allow for a process with so much memory that it can write
- * to. */
+/* Returns the longest stop that the options allow for a process with this much writable memory. */
 uint64_t hold_limit_ns(uint64_t given_ns, uint64_t writable_bytes);
 
 #endif

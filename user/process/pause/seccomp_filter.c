@@ -10,7 +10,10 @@ struct machine {
 	const struct seccomp_data *call;
 };
 
-/* The value that A is loaded with; false: seccomp has no such instruction, or nothing is there. */
+/*
+ * Gets the value to load into A. Returns false for an instruction that seccomp lacks, or out of
+ * bounds.
+ */
 static bool load(const struct machine *machine, const struct sock_filter *at, uint32_t *value)
 {
 	switch (at->code) {
@@ -38,7 +41,7 @@ static bool load(const struct machine *machine, const struct sock_filter *at, ui
 	}
 }
 
-/* False: division by zero, which ends a program with 0, or no such operation. */
+/* Returns false for a division by zero, which ends a program with 0, or an unknown operation. */
 static bool calculate(struct machine *machine, const struct sock_filter *at)
 {
 	uint32_t with = BPF_SRC(at->code) == BPF_X ? machine->x : at->k;
@@ -79,7 +82,7 @@ static bool calculate(struct machine *machine, const struct sock_filter *at)
 	}
 }
 
-/* How many instructions are skipped. */
+/* Sets *skip to the number of instructions to skip. */
 static bool jump(const struct machine *machine, const struct sock_filter *at, uint32_t *skip)
 {
 	uint32_t with = BPF_SRC(at->code) == BPF_X ? machine->x : at->k;
@@ -136,7 +139,7 @@ static bool step(struct machine *machine, const struct sock_filter *at, uint32_t
 	}
 }
 
-/* Jumps lead forwards only: it ends. */
+/* Jumps lead only forwards, so it terminates. */
 bool seccomp_filter_allows(const struct sock_filter *program, size_t count,
 			   const struct seccomp_data *call)
 {

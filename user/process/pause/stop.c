@@ -18,7 +18,10 @@
 /* Values that a call returns inside the kernel (include/linux/errno.h). */
 #define ERESTART_RESTARTBLOCK 516
 
-/* Whether any filter is there, if the kernel does not show filters. True also if not known. */
+/*
+ * Returns whether the thread has any filter, for kernels that do not show filters. True also if
+ * unknown.
+ */
 static bool has_filter(pid_t tid)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -34,7 +37,7 @@ static bool has_filter(pid_t tid)
 	return true;
 }
 
-/* Whether every filter of the thread lets it call restart_syscall(2). */
+/* Returns whether every filter of the thread allows restart_syscall(2). */
 static bool may_go_on(pid_t tid, const struct machine_registers *registers, uint32_t architecture,
 		      struct sock_filter *program)
 {
@@ -55,7 +58,7 @@ static bool may_go_on(pid_t tid, const struct machine_registers *registers, uint
 	}
 }
 
-/* AUDIT_ARCH_...; 0: not known. */
+/* Returns AUDIT_ARCH_...; 0: unknown. */
 static uint32_t architecture_of(pid_t tid)
 {
 	struct __ptrace_syscall_info info = {0};
@@ -79,8 +82,8 @@ static bool is_mended(pid_t tid, const struct machine_registers *registers, uint
 }
 
 /*
- * For a thread that stands (ptrace(2)), with its registers. `program` has room for BPF_MAXINSNS
- * instructions. 1: its call will begin again; 0: nothing is to do; -errno: it could not be done.
+ * For a stopped thread (ptrace(2)), with its registers. `program` has room for BPF_MAXINSNS
+ * instructions. Returns 1: its call will restart; 0: nothing to do; -errno: it failed.
  */
 static int interrupted_call_mend(const struct stopped_thread *thread, struct sock_filter *program)
 {
@@ -89,7 +92,7 @@ static int interrupted_call_mend(const struct stopped_thread *thread, struct soc
 	uint32_t architecture;
 	int error;
 
-	/* Most threads are in none of these. */
+	/* Most threads are in no such call. */
 	if (!system_call_may_return(registers, -EINTR) &&
 	    !system_call_may_return(registers, -ERESTART_RESTARTBLOCK))
 		return 0;
@@ -102,29 +105,29 @@ static int interrupted_call_mend(const struct stopped_thread *thread, struct soc
 	return error ? error : 1;
 }
 
-/* Threads can be born while we list them: as often as that we look again. */
+/* Threads may be created during the listing: the number of further passes. */
 #define MAX_ROUNDS 100
 #define POLL_NS 50000
-/* Letting a thread go takes about as long; of a pause, at most half is kept for that. */
+/* Time to resume one thread; at most half of a pause is reserved for that. */
 #define RESUME_NS 5000ull
 /*
- * How long to wait for threads that were to stop, but have not, once all others run: for those in
- * an uninterruptible call; for those that only lack CPU time to come to their stop.
+ * How long to wait for threads that have not stopped yet, once all others run: for those in an
+ * uninterruptible call; for those that only lack CPU time.
  */
 #define UNINTERRUPTIBLE_NS 100000000ull
 #define STARVED_NS 30000000000ull
 #define STRAGGLER_POLL_NS 500000
 
 /*
- * A thread in an uninterruptible call does not stop, and all others would stand in vain until time
- * is up. That of a disk is over soon; others are not: of one that waits for its vfork child, or is
- * frozen by a control group, v1. So many are looked at, and so long they are waited for.
+ * A thread in an uninterruptible call does not stop, and all others would be stopped in vain until
+ * the deadline. Disk waits are short; others are not: of a thread that waits for its vfork child,
+ * or is frozen by a control group, v1. Limits of the threads checked, and of the wait.
  */
 #define STATES_MAX 256
 #define STATE_STEPS 20
 #define STATE_STEP_NS 1000000
 
-/* A thread that has ended is listed until its parent, or the last other one, takes note. */
+/* An ended thread is listed until its parent, or the last other thread, reaps it. */
 static bool has_ended(pid_t pid, pid_t tid)
 {
 	char state = process_task_state(pid, tid);
@@ -156,7 +159,7 @@ static int seize(pid_t pid, pid_t tid, struct stop *stop)
 	return 0;
 }
 
-/* *added: how many threads were not known before. */
+/* *added: the number of new threads. */
 static int seize_listed(pid_t pid, struct deadline *deadline, struct stop *stop, size_t *added)
 {
 	_cleanup_closedir_ DIR *tasks = process_tasks_open(pid);
@@ -172,13 +175,13 @@ static int seize_listed(pid_t pid, struct deadline *deadline, struct stop *stop,
 	return error;
 }
 
-/* Seized threads run on: only from here on they stand. */
+/* Seized threads run on: the stop begins here. */
 static void interrupt_all(struct stop *stop)
 {
 	for (size_t i = 0; i < stop->threads.count; i++) {
 		struct stopped_thread *thread = &stop->threads.items[i];
 
-		/* ESRCH: it is ending. waitpid() will show it. */
+		/* ESRCH: it is ending; waitpid() will report it. */
 		if (!thread->interrupted) {
 			system_call_before(thread->tid, &thread->before);
 			ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
@@ -193,8 +196,8 @@ static void drop(struct stop *stop, size_t i)
 }
 
 /*
- * 1: it stands; -ESRCH: it is gone; 0: not yet. What we interrupted is mended here, and not when it
- * goes on: nobody asks us then, if we are killed.
+ * Returns 1: stopped; -ESRCH: gone; 0: not yet. An interrupted call is mended here, not at the
+ * resume, which the kernel does without us if we are killed.
  */
 static int look_at(struct stop *stop, struct stopped_thread *thread)
 {
@@ -205,14 +208,17 @@ static int look_at(struct stop *stop, struct stopped_thread *thread)
 		return 0;
 	if (got < 0 || !WIFSTOPPED(status))
 		return -ESRCH;
-	/* Not our interruption and no group stop: a signal on its way, which it gets later. */
+	/*
+	 * Neither our interruption nor a group stop: a signal in delivery, which is passed on
+	 * later.
+	 */
 	if (status >> 16 != PTRACE_EVENT_STOP)
 		thread->signal = WSTOPSIG(status);
-	/* Killed while it stood. */
+	/* Killed during the stop. */
 	if (machine_registers_read(thread->tid, &thread->registers))
 		return -ESRCH;
 	thread->stopped = true;
-	/* A group stop is not our doing. */
+	/* A group stop is not ours. */
 	if ((thread->signal || WSTOPSIG(status) == SIGTRAP) &&
 	    interrupted_call_mend(thread, stop->program) > 0) {
 		thread->repeats = true;
@@ -244,7 +250,7 @@ static int wait_for_all(struct stop *stop, struct deadline *deadline, uint64_t s
 	return stop->threads.count ? 0 : -ESRCH;
 }
 
-/* Seizes until no thread is new: what takes long with many threads is done while they run. */
+/* Seizes until no thread is new: with many threads, the slow part is done while they run. */
 static int seize_all(pid_t pid, struct deadline *deadline, struct stop *stop)
 {
 	size_t added = 1;
@@ -257,7 +263,7 @@ static int seize_all(pid_t pid, struct deadline *deadline, struct stop *stop)
 	return stop->threads.count ? 0 : -ESRCH;
 }
 
-/* Threads that were born meanwhile are found when those that could make more stand. */
+/* Threads created meanwhile are found once all possible creators are stopped. */
 static int interrupt_until_stable(pid_t pid, struct deadline *deadline, uint64_t seized_ns,
 				  struct stop *stop)
 {
@@ -273,8 +279,10 @@ static int interrupt_until_stable(pid_t pid, struct deadline *deadline, uint64_t
 	return error ? error : added ? -ETIMEDOUT : 0;
 }
 
-/* Before anything is seized: one stopped in such a call might fail with EINTR after
- * it, when we have long given up. */
+/*
+ * Before anything is seized: a thread stopped in such a call might fail with EINTR after it, long
+ * after the attempt was given up.
+ */
 static bool is_uninterruptible(pid_t pid)
 {
 	const struct timespec pause = {.tv_nsec = STATE_STEP_NS};
@@ -325,7 +333,7 @@ static void let_go(const struct stopped_thread *thread)
 	ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal);
 }
 
-/* Whether it may still come to its stop. */
+/* Returns whether it may still stop. */
 static bool is_awaited(struct stop *stop, struct stopped_thread *thread, bool is_late)
 {
 	int stands;
@@ -341,9 +349,9 @@ static bool is_awaited(struct stop *stop, struct stopped_thread *thread, bool is
 }
 
 /*
- * Those that were to stop and have not, once all others run: when they do, a call of theirs
- * may have to be mended. The kernel lets go of those in an uninterruptible one when our thread
- * ends; any other would fail with EINTR then, if it got the CPU too late.
+ * Waits for late threads, once all others run: when they stop, a call of theirs may need mending.
+ * The kernel releases those in an uninterruptible call when this thread ends; any other would then
+ * fail with EINTR if it got the CPU too late.
  */
 static void await_stragglers(struct stop *stop)
 {

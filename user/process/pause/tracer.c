@@ -19,12 +19,12 @@
 #include "base/clock.h"
 
 #define TRACER_NAME "pause-tracer"
-/* So often it looks whether its monitor is stopped. */
+/* How often it checks whether its monitor is stopped. */
 #define TICK_NS 5000000ull
-/* Letting more threads go takes longer than any pause. */
+/* Resuming more threads takes longer than any pause. */
 #define THREADS_MAX 65536
 
-/* Threads that stand. Only memory of those that are there is used. */
+/* Stopped threads. Only the pages of used entries take memory. */
 struct tracer_shared {
 	struct stopped_thread threads[THREADS_MAX];
 };
@@ -34,18 +34,18 @@ struct request {
 	uint64_t max_pause_ns;
 };
 
-/* After the stop, and when all have been let go. */
+/* Sent after the stop, and again after the resume. */
 struct answer {
 	int error;
 	size_t threads, repeated;
 	uint64_t began_ns, ended_ns, resume_ns;
-	uint64_t let_go_ns; /* the first of them */
+	uint64_t let_go_ns; /* the first resume */
 };
 
 /* The tracer's arguments. */
 struct served {
 	struct tracer_shared *shared;
-	int socket;	 /* at its end, nobody is left */
+	int socket;	 /* its end of file means that the monitor is gone */
 	int process;	 /* pidfd(2) of the monitor */
 	int status;	 /* its /proc/PID/stat */
 	char *arguments; /* of this program, as ps(1) shows them */
@@ -54,7 +54,7 @@ struct served {
 
 /* -------- the tracer */
 
-/* As in proc(5): after the name, which may hold anything. */
+/* As in proc(5): after the name, which may contain any bytes. */
 static bool is_stopped(int status)
 {
 	char text[512];
@@ -68,7 +68,7 @@ static bool is_stopped(int status)
 	return name_end && name_end[1] == ' ' && name_end[2] == 'T';
 }
 
-/* True: the monitor asks, or is gone. */
+/* Returns true if the monitor asks, or is gone. */
 static bool is_asked(const struct served *served, const struct timespec *wait)
 {
 	struct pollfd polled[] = {{.fd = served->socket, .events = POLLIN},
@@ -77,8 +77,10 @@ static bool is_asked(const struct served *served, const struct timespec *wait)
 	return ppoll(polled, ARRAY_SIZE(polled), wait, NULL) > 0;
 }
 
-/* The next request; the tracer ends with its monitor, another child of which may have the same end
- * of the socket. */
+/*
+ * Receives the next request; the tracer ends with its monitor, another child of which may hold the
+ * same end of the socket.
+ */
 static void await_request(const struct served *served, void *request, size_t size)
 {
 	is_asked(served, NULL);
@@ -86,7 +88,10 @@ static void await_request(const struct served *served, void *request, size_t siz
 		_exit(0);
 }
 
-/* Until the monitor asks, or is gone (0), is stopped (-ECANCELED), or time is up (-ETIMEDOUT). */
+/*
+ * Waits until the monitor asks, or is gone (0), is stopped (-ECANCELED), or time is up
+ * (-ETIMEDOUT).
+ */
 static int hold_until(const struct served *served, uint64_t resume_ns)
 {
 	for (;;) {
@@ -112,7 +117,7 @@ static struct answer answer_of(const struct stop *stop, int error)
 			       .resume_ns = stop->resume_ns};
 }
 
-/* The threads go where the monitor sees them. */
+/* Copies the threads to memory shared with the monitor. */
 static int hand_over(const struct served *served, const struct stop *stop)
 {
 	if (stop->threads.count > THREADS_MAX)
@@ -123,7 +128,7 @@ static int hand_over(const struct served *served, const struct stop *stop)
 	return 0;
 }
 
-/* Nobody frees *stop: the process ends, and with it what it could not let go (stop.h). */
+/* *stop is never freed: the process ends, and so releases any thread still stopped (stop.h). */
 static _Noreturn void serve(const struct served *served, const struct request *request)
 {
 	struct answer answer;
@@ -138,7 +143,7 @@ static _Noreturn void serve(const struct served *served, const struct request *r
 			stop_resume(&stop);
 	}
 	answer = answer_of(&stop, error);
-	/* hold_until() notices if nobody receives it. */
+	/* hold_until() notices if there is no receiver. */
 	(void)!send(served->socket, &answer, sizeof(answer), MSG_NOSIGNAL);
 	if (error)
 		_exit(0);
@@ -172,7 +177,7 @@ static void close_all_but(int *kept, size_t count)
 	syscall(SYS_close_range, from, UINT_MAX, 0);
 }
 
-/* The name that pkill(1) matches, with -f and without. */
+/* Changes the name that pkill(1) matches, with -f and without. */
 static void change_name(const struct served *served)
 {
 	prctl(PR_SET_NAME, TRACER_NAME);
@@ -182,7 +187,7 @@ static void change_name(const struct served *served)
 	memcpy(served->arguments, TRACER_NAME, sizeof(TRACER_NAME));
 }
 
-/* It must be on time where those that it stops, or its monitor, take all CPUs for themselves. */
+/* It must be on time even if its targets, or its monitor, use all CPUs. */
 static void go_first(void)
 {
 	const struct sched_param above = {.sched_priority = sched_get_priority_min(SCHED_RR) + 1};
@@ -224,7 +229,7 @@ static void find_arguments(struct served *served)
 	served->arguments_size = end - start;
 }
 
-/* The tracer's own mask is what the fork finds: no signal comes in between. */
+/* The fork inherits the tracer's signal mask: no signal comes in between. */
 static pid_t start_blocked(const struct served *served)
 {
 	sigset_t all, before;
@@ -350,7 +355,7 @@ void tracer_end(struct tracer *tracer)
 {
 	if (!tracer->pid)
 		return;
-	/* It never ends before it has let all go. Another child of ours may have this end, too. */
+	/* It never ends before it has resumed all threads. Another child may hold this end, too. */
 	shutdown(tracer->socket, SHUT_RDWR);
 	close(tracer->socket);
 	while (waitpid(tracer->pid, NULL, 0) < 0 && errno == EINTR)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A process beside this one that stops a process for it (stop.h), and lets it go: when asked, or
- * when its time is up, or at once when this process ends or is stopped. So nothing that happens to
- * this one makes the other stand longer, or lets a system call of it fail.
+ * A companion process that stops a process on leakmon's behalf (stop.h), and resumes it: when
+ * asked, when the time is up, or at once when leakmon ends or is stopped. So no failure of leakmon
+ * can prolong the stop, or make a system call of the target fail.
  *
- * It has a session and a name of its own, so what is sent to a terminal's job or to all that are
- * called leakmon does not reach it. It ends after one stop. It cannot help where both are frozen,
- * or without CPU time: in one control group, that is.
+ * It has its own session and name, so signals to a terminal's job or to all processes called
+ * leakmon do not reach it. It ends after one stop. It cannot help if both are frozen or without CPU
+ * time, that is, in one control group.
  */
 #ifndef LEAKMON_PAUSE_TRACER_H
 #define LEAKMON_PAUSE_TRACER_H
@@ -25,27 +25,27 @@ struct tracer {
 };
 
 /*
- * Forks, so best when little memory is in use. 0 or -errno: nothing can be stopped then. *tracer is
- * untouched on failure.
+ * Starts it by a fork, so preferably while little memory is in use. Returns 0, or -errno: then no
+ * process can be stopped. *tracer is untouched on failure.
  */
 int tracer_start(struct tracer *tracer);
 
 /*
- * As stop_process(), for once; *stop has the threads and their registers. stop->resume_ns is when
- * it lets them go at the latest. -EAGAIN: the tracer is gone. *stop is zeroed before, and freed by
+ * Works like stop_process(), once; *stop gets the threads and their registers. stop->resume_ns is
+ * the latest time of their resume. -EAGAIN: the tracer is gone. *stop is zeroed first, and freed by
  * the caller in any case.
  */
 int tracer_stop(struct tracer *tracer, pid_t pid, uint64_t max_pause_ns, struct stop *stop);
 
 /*
- * Lets them go, if they still stand, and waits until all have been; on success fills in when.
- * 0: they stood until this call. -ETIMEDOUT: only until their time was up; -ECANCELED: until this
- * process was stopped itself (SIGSTOP, Ctrl-Z); -EAGAIN: until the tracer was gone. Then what was
- * read before the call may not be of one moment.
+ * Resumes them, if still stopped, and waits until all are; on success fills in the times. Returns
+ * 0: they were stopped until this call. -ETIMEDOUT: only until their time was up; -ECANCELED: until
+ * leakmon itself was stopped (SIGSTOP, Ctrl-Z); -EAGAIN: until the tracer was gone. Then data read
+ * before the call may be inconsistent.
  */
 int tracer_resume(struct tracer *tracer, struct stop *stop);
 
-/* Ends it. May be called of one that is zeroed, and twice. */
+/* Ends it. May be called on a zeroed one, and twice. */
 void tracer_end(struct tracer *tracer);
 
 #endif

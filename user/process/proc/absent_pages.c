@@ -15,16 +15,16 @@
 #include "process/proc/maps.h"
 #include "process/proc/mounts.h"
 
-/* A descriptor of a pagemap goes on to show the memory from before an exec. */
+/* An open pagemap keeps showing the memory from before an exec. */
 #define PAGEMAP_KEPT_NS 50000000ull
 #define MAPS_KEPT_NS 1000000000ull
 #define ENTRIES 512
 
-/* What is known of the process that was asked about last. */
+/* Cached knowledge of the process asked about last. */
 static struct {
 	pthread_mutex_t lock;
 	pid_t task, maps_task;
-	int pagemap;		      /* -1: it cannot be opened */
+	int pagemap;		      /* -1: unavailable */
 	uint64_t pagemap_ns, maps_ns; /* CLOCK_MONOTONIC: opened, read; 0: not yet */
 	struct maps maps;
 	VEC(uint64_t) fuse, others; /* devices of mounts, and of shared memory without one */
@@ -50,7 +50,7 @@ static bool is_there(uint64_t entry)
 	return pagemap_is_present(entry) || pagemap_is_swapped(entry);
 }
 
-/* Pages there from this one on, of `count`; all of them if nothing can be read. */
+/* Returns the number of present pages from this one on, of `count`; all if unreadable. */
 static size_t count_there(pid_t task, uint64_t page, size_t count)
 {
 	uint64_t entries[ENTRIES];
@@ -96,7 +96,7 @@ static int note_device(void *context, const struct mount *mount)
 	return 0;
 }
 
-/* memfd_create(2) and shmget(2) have a mount of the kernel's own (mm/shmem.c, shm_mnt). */
+/* memfd_create(2) and shmget(2) use a mount internal to the kernel (mm/shmem.c, shm_mnt). */
 static void note_shared_memory(void)
 {
 	_cleanup_close_ int fd = memfd_create("leakmon", MFD_CLOEXEC);
@@ -107,7 +107,7 @@ static void note_shared_memory(void)
 		*place = status.st_dev;
 }
 
-/* A container shows its own mounts; below an overlay are the host's. */
+/* A container shows its own mounts; those below an overlay are the host's. */
 static void know_devices(pid_t task)
 {
 	known.fuse.count = known.others.count = 0;
@@ -116,7 +116,7 @@ static void know_devices(pid_t task)
 	note_shared_memory();
 }
 
-/* Read again where they have no mapping at the address: it may have been made since. */
+/* Reread if there is no mapping at the address: it may be new. */
 static const struct mapping *know_mapping(pid_t task, uint64_t address)
 {
 	const struct mapping *mapping = NULL;
@@ -145,21 +145,21 @@ static bool has_device(const uint64_t *devices, size_t count, const struct mappi
 	return false;
 }
 
-/* What is neither a disk's nor known may be a FUSE mount that was detached. */
+/* A device that is neither a disk's nor known may be a detached FUSE mount. */
 static bool is_readable_device(const struct mapping *mapping)
 {
 	return !has_device(known.fuse.items, known.fuse.count, mapping) &&
 	       (mapping->major || has_device(known.others.items, known.others.count, mapping));
 }
 
-/* Not the kernel's own, such as [vvar]. */
+/* Excludes the kernel's own, such as [vvar]. */
 static bool is_private_memory(const char *path)
 {
 	return path[0] != '[' || !strcmp(path, "[heap]") || !strncmp(path, "[stack", 6) ||
 	       !strncmp(path, "[anon:", 6);
 }
 
-/* Bytes to its end; 0: it is not to be read. */
+/* Returns the bytes to its end; 0: not to be read. */
 static size_t look_up(pid_t task, uint64_t address, bool *zeros)
 {
 	const struct mapping *mapping;

@@ -14,7 +14,7 @@
 
 #include "binary/arch/machine.h"
 
-/* Looks at the result before the caller sleeps: a call takes microseconds, a sleep is as long. */
+/* Polls the result before the caller sleeps: a call takes microseconds, a sleep takes as long. */
 #define SPINS 2000
 
 enum aside_state { ASIDE_IDLE, ASIDE_ASKED, ASIDE_DONE, ASIDE_ENDED };
@@ -32,8 +32,10 @@ static long own_call(struct aside *aside, long number, long first, long second, 
 	return machine_system_call(number, aside->own_arguments);
 }
 
-/* Nothing here may use errno, or anything else of its creator's thread; nor an array of its own,
- * which a sanitizer would mark for good in a stack that is left in the middle of this. */
+/*
+ * Must not use errno, or any other thread-local of its creator; nor an array, whose stack a
+ * sanitizer would poison for good when the process is killed in the middle.
+ */
 static int serve(void *context)
 {
 	static const char title[] = "leakmon-reader";
@@ -44,7 +46,7 @@ static int serve(void *context)
 	if (own_call(aside, SYS_getppid, 0, 0, 0) != aside->parent)
 		return 0;
 	own_call(aside, SYS_prctl, PR_SET_NAME, (long)title, 0);
-	/* A signal to all processes of a group need not end or stop this one. */
+	/* A signal to a whole process group must not end or stop this one. */
 	own_call(aside, SYS_setsid, 0, 0, 0);
 	for (;;) {
 		uint32_t seen = atomic_load(&aside->state);
@@ -69,7 +71,7 @@ static int start(struct aside *aside)
 	atomic_store(&aside->state, ASIDE_IDLE);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	/* It sends no signal when it ends, and nobody else waits for such. */
+	/* It sends no signal when it ends, and no other wait collects it. */
 	pid = clone(serve, aside->stack + sizeof(aside->stack), CLONE_VM | CLONE_FILES, aside);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
@@ -124,7 +126,7 @@ bool aside_look(struct aside *aside)
 		return false;
 	if (pid && !waitpid(pid, NULL, WNOHANG | __WALL))
 		return true;
-	/* It has ended, whoever has seen that first. */
+	/* It has ended, whoever noticed first. */
 	atomic_store(&aside->pid, 0);
 	if (atomic_compare_exchange_strong(&aside->state, &asked, ASIDE_ENDED))
 		wake(aside);

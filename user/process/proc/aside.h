@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A process that makes system calls for a thread of ours, one at a time. It has our memory and our
- * descriptors, but can be ended alone: what it waits for in the kernel does not hold us.
+ * A helper process that makes system calls for one of leakmon's threads, one at a time. It shares
+ * leakmon's memory and descriptors, but can be killed alone: a call that hangs in the kernel does
+ * not hang leakmon.
  *
- * It dies with the thread that started it, and with us. One thread calls at a time; another one may
- * watch it (aside_look(), aside_kill()).
+ * It ends with the thread that started it, and with leakmon. One thread calls at a time; another
+ * may supervise it (aside_look(), aside_kill()).
  */
 #ifndef LEAKMON_PROC_ASIDE_H
 #define LEAKMON_PROC_ASIDE_H
@@ -16,7 +17,7 @@
 
 #define ASIDE_STACK_BYTES (16u << 10)
 
-/* All zero: it has no process yet. Must stay where it is. */
+/* Zero-initialised: no process yet. Must not be moved. */
 struct aside {
 	_Atomic pid_t pid; /* 0: none */
 	pid_t parent;
@@ -27,21 +28,24 @@ struct aside {
 };
 
 /*
- * Makes the call, and starts a process for it where there is none. 0: *result has what the call
- * returned, or its -errno; -ECHILD: the process was ended meanwhile; -errno of clone(2): nothing
- * was called.
+ * Makes the call, starting a process if there is none. Returns 0: *result has the call's result, or
+ * its -errno; -ECHILD: the process was killed meanwhile; -errno of clone(2): the call was not made.
  */
 int aside_call(struct aside *aside, long number, const long arguments[6], long *result);
 
-/* Ends the process in its call; it may take the kernel a while. */
+/* Kills the process in its call; the kernel may take a while. */
 void aside_kill(struct aside *aside);
 
-/* Whether it is in a call, and alive. Must be looked at now and then: a caller of one that was
- * ended waits for this. */
+/*
+ * Returns whether it is in a call, and alive. Must be called now and then: it wakes a caller whose
+ * process was killed.
+ */
 bool aside_look(struct aside *aside);
 
-/* Ends the process, which is in no call, and waits for that: nobody else has our descriptors
- * then. */
+/*
+ * Ends the process, which must be in no call, and waits for its end: then no other process has
+ * leakmon's descriptors.
+ */
 void aside_end(struct aside *aside);
 
 #endif

@@ -15,7 +15,7 @@
 #include "process/proc/host_file.h"
 #include "process/proc/mounts.h"
 
-/* A dozen hierarchies of v1, and v2, with a page of path each. */
+/* A dozen hierarchies of v1, and v2, with a path of one page each. */
 #define TEXT_MAX_BYTES (64 * 4096)
 
 static bool is_known(const struct cgroup_paths *paths, unsigned long hierarchy)
@@ -27,7 +27,7 @@ static bool is_known(const struct cgroup_paths *paths, unsigned long hierarchy)
 	return false;
 }
 
-/* The kernel's mark of a cgroup that was removed under its process. */
+/* The kernel's mark for a cgroup that was removed. */
 static bool cut_deleted(char *path)
 {
 	static const char mark[] = " (deleted)";
@@ -153,7 +153,7 @@ static bool has_word(const char *words, const char *word, size_t length)
 	return false;
 }
 
-/* Whether the line is of the hierarchy that the path is in. */
+/* Returns whether the line is of the path's hierarchy. */
 static bool is_mount_of(const char *line, const struct mount_line *mount,
 			const struct cgroup_path *path)
 {
@@ -168,7 +168,7 @@ static bool is_mount_of(const char *line, const struct mount_line *mount,
 	       has_word(super, first, strlen(first));
 }
 
-/* Where the group is mounted, as the owner of mountinfo sees it; NULL: nowhere. */
+/* Returns where the group is mounted, as seen by mountinfo's owner; NULL: nowhere. */
 static char *mounted_at(const struct cgroup_path *path, size_t length, const char *mountinfo)
 {
 	_cleanup_free_ struct mount_line *mount = malloc(sizeof(*mount));
@@ -193,7 +193,10 @@ static char *mounted_at(const struct cgroup_path *path, size_t length, const cha
 	return NULL;
 }
 
-/* Below leakmon's own root, or below that of process 1: see host_file.h. O_PATH, or -1. */
+/*
+ * Opens it below leakmon's own root, or that of process 1: see host_file.h. Returns an O_PATH
+ * descriptor, or -1.
+ */
 static int open_group(const struct cgroup_path *path, size_t length)
 {
 	static const char *const views[][2] = {{"/proc/self/mountinfo", ""},
@@ -223,7 +226,7 @@ static bool is_cgroup(int fd)
 	       (status.f_type == CGROUP2_SUPER_MAGIC || status.f_type == CGROUP_SUPER_MAGIC);
 }
 
-/* Nobody else may make a group here, nor put processes into it. */
+/* Returns whether only root may create groups here, or put processes into it. */
 static bool is_roots(int fd)
 {
 	struct stat group, members;
@@ -261,7 +264,7 @@ enum cgroup_makers cgroup_makers_of(const struct cgroup_path *path, size_t lengt
 	return CGROUP_ROOT_ONLY;
 }
 
-/* The part of argument below the mount point, or NULL. */
+/* Returns the part of argument below the mount point, or NULL. */
 static const char *below(const char *argument, const struct mount_line *mount)
 {
 	size_t length = strlen(mount->point);
@@ -299,7 +302,7 @@ char *cgroup_path_from_argument(const char *argument, const char *mountinfo)
 	return strdup(argument);
 }
 
-/* -------- where a process's memory counts */
+/* -------- the group to which memory is charged */
 
 char *cgroup_memory_path(pid_t pid, bool *unified)
 {
@@ -308,7 +311,7 @@ char *cgroup_memory_path(pid_t pid, bool *unified)
 
 	if (cgroup_paths_read(pid, &paths))
 		return NULL;
-	/* The controller belongs to one hierarchy: to v1's where there is one. */
+	/* The controller belongs to one hierarchy: v1's if there is one. */
 	for (size_t i = 0; i < paths.list.count; i++) {
 		const struct cgroup_path *path = &paths.list.items[i];
 
@@ -327,8 +330,10 @@ const struct cgroup_mount cgroup_mounts[CGROUP_MOUNTS] = {
 	{"/sys/fs/cgroup/memory", false},
 };
 
-/* For the group that the first `length` bytes of the path name. CGROUP_NOT_KNOWN: none is set
- * there; -ENOENT: the file cannot be read. */
+/*
+ * Reads the limit of the group named by the first `length` bytes of the path. CGROUP_NOT_KNOWN: no
+ * limit is set; -ENOENT: the file is unreadable.
+ */
 static int limit_of(const char *point, bool unified, const char *path, size_t length,
 		    uint64_t *limit)
 {
@@ -352,7 +357,7 @@ static int limit_of(const char *point, bool unified, const char *path, size_t le
 	return 0;
 }
 
-/* The group's own file must be there; v2's root has none. */
+/* The group's own file must exist; v2's root has none. */
 static bool read_limits(struct cgroup_place *place, const char *point)
 {
 	size_t length = strlen(place->path);
@@ -383,7 +388,7 @@ void cgroup_place_set(struct cgroup_place *place, const char *path, bool unified
 		place->path = strdup(path);
 		place->unified = unified;
 	}
-	/* Out of another cgroup namespace it begins with /.. */
+	/* Seen from another cgroup namespace it begins with /.. */
 	if (!place->path || strstr(place->path, "/.."))
 		return;
 	for (size_t i = 0; i < CGROUP_MOUNTS; i++) {
@@ -398,7 +403,7 @@ void cgroup_place_read(struct cgroup_place *place, pid_t pid)
 	bool unified = false;
 	_cleanup_free_ char *path = cgroup_memory_path(pid, &unified);
 
-	/* v1 no longer has it of one that is ending. */
+	/* v1 shows the root for an ending process: the earlier place stays. */
 	if (path && (strcmp(path, "/") != 0 || !place->path))
 		cgroup_place_set(place, path, unified);
 }

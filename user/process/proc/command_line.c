@@ -22,7 +22,10 @@ static bool takes_next(const char *word)
 	return false;
 }
 
-/* "/srv/app/server.py" -> "server.py"; a name without a slash, or that ends with one, is whole. */
+/*
+ * "/srv/app/server.py" -> "server.py"; a name without a slash, or with one at its end, is
+ * unchanged.
+ */
 static const char *last_part(const char *word)
 {
 	const char *slash = strrchr(word, '/');
@@ -30,7 +33,7 @@ static const char *last_part(const char *word)
 	return slash && slash[1] ? slash + 1 : word;
 }
 
-/* Code that was given as a word has blanks: it shows how its first line begins. */
+/* Code given as a word contains blanks: the start of its first line is used. */
 #define SUBJECT_BYTES_MAX 64
 
 static char *subject_of(const char *word)

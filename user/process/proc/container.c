@@ -10,7 +10,7 @@
 #include "process/proc/container_names.h"
 #include "process/proc/container_states.h"
 
-/* Static pods carry a hash of their manifest: the digits without dashes. */
+/* Static pods have a hash of their manifest: the digits without dashes. */
 #define BARE_UID_LENGTH 32
 
 static bool is_hex(char byte)
@@ -27,7 +27,7 @@ static size_t hex_run(const char *text)
 	return length;
 }
 
-/* The id that the component name[0..length) ends with, or NULL. */
+/* Returns the id at the end of the component name[0..length), or NULL. */
 static const char *id_at_end(const char *name, size_t length)
 {
 	static const char scope[] = ".scope";
@@ -42,7 +42,7 @@ static const char *id_at_end(const char *name, size_t length)
 		if (!is_hex(id[i]))
 			return NULL;
 	}
-	/* A longer number is something else; so is a word that merely ends in such digits. */
+	/* A longer number is not an id; nor is a word that merely ends in such digits. */
 	return id == name || id[-1] == '-' || id[-1] == ':' ? id : NULL;
 }
 
@@ -54,7 +54,7 @@ static bool is_monitor(const char *name, const char *id)
 	return before >= strlen(word) && !memcmp(id - strlen(word), word, strlen(word));
 }
 
-/* Length of the pod UID at text, written with `dash`; 0: there is none. */
+/* Returns the length of the pod UID at text, written with `dash`; 0: none. */
 static size_t uid_length(const char *text, char dash)
 {
 	static const size_t groups[] = {8, 4, 4, 4, 12};
@@ -70,7 +70,7 @@ static size_t uid_length(const char *text, char dash)
 	return (size_t)(at - text);
 }
 
-/* The UID at text, up to the end of its name. */
+/* Takes the UID at text, up to the end of its name. */
 static bool take_uid(const char *text, char uid[POD_UID_MAX_LENGTH + 1])
 {
 	size_t length = uid_length(text, '-');
@@ -90,7 +90,7 @@ static bool take_uid(const char *text, char uid[POD_UID_MAX_LENGTH + 1])
 	return true;
 }
 
-/* The last one before the container's id. */
+/* Finds the last one before the container's id. */
 static void find_uid(const char *path, const char *id, char uid[POD_UID_MAX_LENGTH + 1])
 {
 	for (const char *pod = strstr(path, "pod"); pod && pod < id; pod = strstr(pod + 1, "pod")) {
@@ -246,17 +246,17 @@ void container_name_set(char **name, const char *text, size_t length)
 		*name = strndup(text, length);
 }
 
-/* Many more than a node runs: what is above are containers that ended long ago. */
+/* Far more than a node runs: the excess are containers that ended long ago. */
 #define CACHE_MAX 4096
 
-/* A bundle may be written, or become readable, later; asking each time would not be cheap. */
+/* A bundle may be written, or become readable, later; retrying each time would be expensive. */
 #define RETRY_SECONDS 60
 
 struct cached {
 	struct container container;
 	/*
-	 * The cgroup, up to the id. A user that may make cgroups can give one the name of a
-	 * container that is not theirs: it must not answer for the real one.
+	 * The cgroup, up to the id. A user who may create cgroups can name one after another
+	 * container: it must not answer for the real one.
 	 */
 	char *group;
 	time_t retry_at; /* CLOCK_MONOTONIC; 0: never */
@@ -264,7 +264,7 @@ struct cached {
 
 struct container_cache {
 	VEC(struct cached *) list;
-	struct hash places; /* hash of the group -> place in list, +1 */
+	struct hash places; /* hash of the group -> index in list, +1 */
 	struct container_states *states;
 };
 
@@ -315,7 +315,7 @@ static time_t now_seconds(void)
 	return now.tv_sec;
 }
 
-/* Hashes may collide: the next keys are tried then. */
+/* Hashes may collide: the next keys are then tried. */
 static struct cached *cache_get(const struct container_cache *cache, const char *group,
 				uint64_t *key)
 {
@@ -330,7 +330,7 @@ static struct cached *cache_get(const struct container_cache *cache, const char 
 	return NULL;
 }
 
-/* Takes group over. NULL: out of memory. */
+/* Takes ownership of group. Returns NULL if out of memory. */
 static struct cached *cache_add(struct container_cache *cache, const struct container_id *id,
 				char *group)
 {
@@ -343,7 +343,7 @@ static struct cached *cache_add(struct container_cache *cache, const struct cont
 	place = hash_put(&cache->places, key, NULL);
 	slot = cached && place ? vec_push(&cache->list) : NULL;
 	if (!slot) {
-		cache_clear(cache); /* with a key that leads nowhere, it would be of no use */
+		cache_clear(cache); /* a dangling key would make it unusable */
 		free(cached);
 		free(group);
 		return NULL;
@@ -363,7 +363,9 @@ static void look_up(struct cached *cached, pid_t pid, const struct cgroup_path *
 	cached->retry_at = cached->container.name ? 0 : now_seconds() + RETRY_SECONDS;
 }
 
-/* The id, the hierarchy and the container's own part of the path: what is below belongs to it. */
+/*
+ * The id, the hierarchy and the container's own part of the path: everything below belongs to it.
+ */
 static char *group_of(const struct cgroup_path *path, const struct container_id *id)
 {
 	char *group = NULL;

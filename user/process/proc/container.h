@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which container a cgroup path belongs to. The runtimes write the container's id, 64 hexadecimal
+ * Finds the container of a cgroup path. The runtimes write the container's id, 64 hexadecimal
  * digits, into the name of its cgroup; the kubelet writes the pod's UID into a parent:
  *
  *   /kubepods/besteffort/pod<UID>/<ID>                                          cgroupfs driver
@@ -10,9 +10,9 @@
  *   /system.slice/docker-<ID>.scope[/init], /docker/<ID>                        Docker
  *   /machine.slice/libpod-<ID>.scope[/container]                                Podman
  *
- * No pattern is anchored at the start: out of a private cgroup namespace a path begins with /../..
- * A container that an operator named (`runc run web`) is found by its runtime's state instead, see
- * container_states.h.
+ * No pattern is anchored at the start: seen from a private cgroup namespace a path begins with
+ * /../.. A container that an operator named (`runc run web`) is found by its runtime's state
+ * instead, see container_states.h.
  */
 #ifndef LEAKMON_PROC_CONTAINER_H
 #define LEAKMON_PROC_CONTAINER_H
@@ -27,82 +27,84 @@
 #define CONTAINER_ID_LENGTH 64
 #define POD_UID_MAX_LENGTH 36
 
-/* How it is known that a cgroup is a container's. */
+/* The evidence that a cgroup is a container's. */
 enum container_source {
-	CONTAINER_BY_PATH,  /* its name has the id */
+	CONTAINER_BY_PATH,  /* the id in its name */
 	CONTAINER_BY_STATE, /* a runtime's state that only root can write (container_states.h) */
-	CONTAINER_BY_CLAIM, /* a state that others than root can write */
+	CONTAINER_BY_CLAIM, /* a state that users other than root can write */
 };
 
 struct container_id {
 	char id[CONTAINER_ID_LENGTH + 1];     /* 64 hexadecimal digits, or chosen: "web" */
 	char pod_uid[POD_UID_MAX_LENGTH + 1]; /* with dashes, as the API writes it; "": no pod */
 	enum container_source source;
-	size_t group_length; /* how much of the path is the container's own */
+	size_t group_length; /* length of the container's own part of the path */
 };
 
 /*
- * For nested containers, the innermost. False, and *id untouched: the path is of none, or of the
- * monitor that a runtime runs beside a container (crio-conmon-…, libpod-conmon-…).
+ * Finds the id in a path; for nested containers, the innermost. Returns false, with *id untouched,
+ * for a path of no container, or of the monitor that a runtime runs beside one (crio-conmon-…,
+ * libpod-conmon-…).
  */
 bool container_id_from_path(const char *path, struct container_id *id);
 
 /*
- * A container, with the names that Kubernetes gave it. The id comes from the cgroup path
- *, the names from what the runtimes leave on the machine (container_names.h);
- * the cache below knows which container it is.
+ * A container, with its names from Kubernetes. The id comes from the cgroup path, the names from
+ * files of the runtimes (container_names.h); the cache below finds a process's container.
  */
 
-/* NULL: not known, or the container belongs to no pod. Names are untrusted text; owned. */
+/* NULL: unknown, or the container belongs to no pod. Names are untrusted text; owned. */
 struct container_claims {
 	char *namespace, *pod, *name;
 };
 
 enum container_doubt {
-	CONTAINER_PROVEN,	  /* as far as it is known at all */
+	CONTAINER_PROVEN,	  /* the id and the known names are proven */
 	CONTAINER_NAMES_UNPROVEN, /* the id is proven; names are only claimed */
-	CONTAINER_UNPROVEN,	  /* neither is: anybody could have made this cgroup */
+	CONTAINER_UNPROVEN,	  /* neither is: anyone could have created this cgroup */
 	CONTAINER_DOUBT_MAX_,
 };
 
 /*
- * Names are what root says, through files that nobody else can write; an id is proven when only
- * root could put a process into a cgroup of that name. Whoever may make cgroups, or start processes
- * beside files of their own, can claim to be any container: what is only claimed is shown as such,
- * and is neither a label nor a target's name. A container that a user runs without root is one that
- * nobody but that user vouches for.
+ * Names are proven by files that only root can write; an id is proven if only root could put a
+ * process into a cgroup of that name. Anyone who may create cgroups, or start processes beside
+ * their own files, can claim to be any container: claims are shown as such, and are neither labels
+ * nor names of targets. A user's rootless container is vouched for by that user only.
  */
 struct container {
 	char id[CONTAINER_ID_LENGTH + 1];
-	char pod_uid[POD_UID_MAX_LENGTH + 1]; /* "": no pod, or not known */
+	char pod_uid[POD_UID_MAX_LENGTH + 1]; /* "": no pod, or unknown */
 	char *namespace, *pod, *name;
 	enum container_doubt doubt;
-	struct container_claims claims; /* of what is unproven; all NULL otherwise */
+	struct container_claims claims; /* the unproven names; all NULL otherwise */
 };
 
-/* The first of the paths that is a container's, and its id; NULL: none is. */
+/* Returns the first of the paths that is a container's, and its id; NULL: none. */
 const struct cgroup_path *container_path(const struct cgroup_paths *paths, struct container_id *id);
 
-/* Settles the names of a container in doubt: takes the names of `claimed`, drops its own. With
- * CONTAINER_PROVEN it keeps its own, and drops claims. */
+/*
+ * Settles the names of a container in doubt: takes the names of `claimed`, drops its own. With
+ * CONTAINER_PROVEN it keeps its own, and drops claims.
+ */
 void container_claim(struct container *container, enum container_doubt doubt,
 		     struct container *claimed);
 
-/* The id, for whatever is to be said of this container elsewhere; NULL: unproven, or no
- * container. */
+/* Returns the id for use in other outputs; NULL: unproven, or no container. */
 const char *container_proven_id(const struct container *container);
 
-/* An operator chose the id (`runc run web`), and it is the name as well. */
+/* Returns whether the operator chose the id (`runc run web`), so that it is the name, too. */
 bool container_is_named_by_id(const struct container *container);
 
-/* NAMESPACE/POD/NAME, NAME or the id's first digits, with " (unproven)" if so. Not inert. */
+/* Prints NAMESPACE/POD/NAME, NAME or the id's first digits, with " (unproven)" if so. Not inert. */
 void container_print_name(FILE *out, const struct container *container);
 
-/* Why it is in doubt, as part of a sentence on the process: "its control group ...". "": it is
- * not. */
+/*
+ * Returns the reason for doubt, as part of a sentence on the process: "its control group ...". "":
+ * no doubt.
+ */
 const char *container_doubt_reason(const struct container *container);
 
-/* A deep copy for container_free(). NULL: out of memory, or container is NULL. */
+/* Returns a deep copy for container_free(). NULL: out of memory, or container is NULL. */
 struct container *container_copy(const struct container *container);
 
 /* NULL is allowed. */
@@ -116,7 +118,7 @@ void container_name_set(char **name, const char *text, size_t length);
 
 /* The container a process runs in: looked up once per container, not once per process. */
 
-/* Containers by id. One that has no names is asked for again after a while, as is one that died. */
+/* Containers by id. One without names is looked up again after a while, as is one that died. */
 struct container_cache;
 
 /* NULL: out of memory. */
@@ -124,13 +126,15 @@ struct container_cache *container_cache_new(void);
 void container_cache_free(struct container_cache *cache);
 
 /*
- * The container of `pid`, or NULL: it is in none, it has ended, or there is no memory. It belongs
- * to the cache and is good until the next call.
+ * Returns the container of `pid`, or NULL: it is in none, it has ended, or out of memory. Owned by
+ * the cache and valid until the next call.
  */
 const struct container *container_find(struct container_cache *cache, pid_t pid);
 
-/* The same when the paths are known already. *id, if not NULL: how it is known; untouched on
- * NULL. */
+/*
+ * Finds the container as container_find() does, with paths that are already known. *id, if not
+ * NULL, gets the evidence; untouched on NULL.
+ */
 const struct container *container_find_by_paths(struct container_cache *cache, pid_t pid,
 						const struct cgroup_paths *paths,
 						struct container_id *id);

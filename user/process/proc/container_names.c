@@ -92,7 +92,7 @@ int oci_read_config(const char *text, size_t length, bool trusted, struct contai
 	return 0;
 }
 
-/* runc writes an annotation as "key=value", and the bundle as one more. */
+/* runc writes an annotation as "key=value", and the bundle's path as one more. */
 static char *take_label(const char *label, struct container *container)
 {
 	const char *value = strchr(label, '=');
@@ -131,7 +131,7 @@ int oci_read_state(const char *text, size_t length, struct container *container,
 	return 0;
 }
 
-/* The part of name before `end`, which it must end with; 0: it does not. */
+/* Returns the length of name without `end`; 0 if it does not end with it. */
 static size_t length_before(const char *name, const char *end)
 {
 	size_t length = strlen(name), end_length = strlen(end);
@@ -182,7 +182,7 @@ char *docker_find_config(const char *text, size_t length, const char *id)
 	return NULL;
 }
 
-/* The first of its names: the others are aliases. */
+/* The first name; the others are aliases. */
 static void take_first_name(const json_t *entry, struct container *container)
 {
 	const json_t *name = json_array_get(json_object_get(entry, "names"), 0);
@@ -212,7 +212,7 @@ int storage_read_containers(const char *text, size_t length, struct container *c
 	return -ENOENT;
 }
 
-/* A node has a few hundred; a directory with more is not read to its end. */
+/* A node has a few hundred; a larger directory is not read to its end. */
 #define ENTRIES_MAX 16384
 #define LINKS "/var/log/containers"
 #define PODS "/var/log/pods"
@@ -225,7 +225,7 @@ bool container_logs_take_link(const char *name, struct container *container)
 
 	snprintf(end, sizeof(end), "-%s.log", container->id);
 	length = length_before(name, end);
-	/* No name in Kubernetes has an underscore. */
+	/* Kubernetes names never contain underscores. */
 	namespace = length ? memchr(name, '_', length) : NULL;
 	own = namespace ? memchr(namespace + 1, '_', length - (size_t)(namespace + 1 - name))
 			: NULL;
@@ -258,7 +258,7 @@ bool container_logs_take_pod(const char *name, struct container *container)
 /* From a process up to the runtime that started its container. */
 #define ANCESTORS_MAX 64
 
-/* Where runtimes keep a directory per container id. */
+/* Directories in which runtimes keep one directory per container id. */
 static const char *const state_roots[] = {
 	"/run/containerd/runc/k8s.io",
 	"/run/crun",
@@ -282,7 +282,7 @@ static bool is_inside(pid_t pid, const char *id)
 	       !strcmp(found.id, id);
 }
 
-/* The first ancestor outside of the container; 0: none that we may see. */
+/* Returns the first ancestor outside the container; 0: none visible. */
 static pid_t find_shim(pid_t pid, const char *id)
 {
 	struct process_entry entry;
@@ -295,14 +295,12 @@ static pid_t find_shim(pid_t pid, const char *id)
 	return 0;
 }
 
-/*
- * Sorts findings: root's word to the container, anything else to what is merely claimed.
- */
+/* Sorts findings: root's word goes to the container, anything else to its claims. */
 struct search {
 	struct container *container;
 	struct container claimed;
 	bool cgroup_is_roots;  /* only root could have given the cgroup its name */
-	bool cgroup_is_hidden; /* that could not be seen */
+	bool cgroup_is_hidden; /* that was impossible to check */
 };
 
 static struct container *place_for(struct search *search, bool root_only)
@@ -310,7 +308,7 @@ static struct container *place_for(struct search *search, bool root_only)
 	return root_only && search->cgroup_is_roots ? search->container : &search->claimed;
 }
 
-/* `trusted`: what says where the record is. */
+/* `trusted`: the source of the record's path. */
 static void read_record(struct search *search, const char *path, bool trusted,
 			int (*read)(const char *, size_t, struct container *))
 {
@@ -323,8 +321,8 @@ static void read_record(struct search *search, const char *path, bool trusted,
 }
 
 /*
- * `namer_is_roots`: what says where the bundle is. `directory`: -1 for an absolute path. A bundle
- * of Docker's has no names in it, but the place of the record that has.
+ * `namer_is_roots`: the source of the bundle's path. `directory`: -1 for an absolute path. A Docker
+ * bundle has no names, but the path of the record that has them.
  */
 static void read_bundle(struct search *search, int directory, const char *path, bool named,
 			bool namer_is_roots)
@@ -345,7 +343,7 @@ static void read_bundle(struct search *search, int directory, const char *path, 
 		read_record(search, record, trusted, docker_read_config);
 }
 
-/* Whether the last component of a directory's path is the id. */
+/* Returns whether the last component of a directory's path is the id. */
 static bool is_named(const char *link, const char *id)
 {
 	char path[PATH_MAX];
@@ -367,7 +365,7 @@ static void names_from_shim(pid_t pid, struct search *search)
 	if (!shim)
 		return;
 	runtime_is_roots = root_only_process(shim);
-	/* A cgroup that we cannot look at is known by the starter of what is in it. */
+	/* If the cgroup cannot be checked, the shim that started its processes decides. */
 	if (search->cgroup_is_hidden)
 		search->cgroup_is_roots = runtime_is_roots;
 	snprintf(link, sizeof(link), "/proc/%d/cwd", shim);
@@ -413,7 +411,7 @@ static void names_from_state(struct search *search)
 	}
 }
 
-/* Docker has no pods: more than a name there is only where the kubelet runs upon it. */
+/* Docker has no pods: it has more than a name only below the kubelet. */
 static void names_from_docker(struct search *search)
 {
 	char path[128];
@@ -423,7 +421,7 @@ static void names_from_docker(struct search *search)
 	read_record(search, path, true, docker_read_config);
 }
 
-/* Containers that are to be removed when they end are in the volatile list. */
+/* Containers to be removed when they end are in the volatile list. */
 static void names_from_storage(struct search *search)
 {
 	static const char *const lists[] = {
@@ -436,7 +434,7 @@ static void names_from_storage(struct search *search)
 		read_record(search, lists[i], true, storage_read_containers);
 }
 
-/* The one entry that `take` takes; a copy for the caller to free, or NULL. */
+/* Finds the one entry that `take` accepts. Returns a copy that the caller frees, or NULL. */
 static char *find_entry(struct search *search, const char *path,
 			bool (*take)(const char *, struct container *))
 {
@@ -452,7 +450,7 @@ static char *find_entry(struct search *search, const char *path,
 	return NULL;
 }
 
-/* With several containers in a pod, nothing here says which of them is ours. */
+/* If a pod has several containers, the directory does not tell which one is ours. */
 static void take_only_container(struct search *search, const char *pod)
 {
 	_cleanup_closedir_ DIR *directory = NULL;
@@ -483,7 +481,7 @@ static void names_from_logs(struct search *search)
 		take_only_container(search, pod);
 }
 
-/* Names that are proven stand alone: what somebody claims beside them is of no interest. */
+/* Proven names stand alone: claims beside them are dropped. */
 static void settle(struct search *search)
 {
 	struct container *container = search->container, *claimed = &search->claimed;

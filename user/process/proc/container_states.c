@@ -14,15 +14,15 @@
 #include "process/proc/host_file.h"
 #include "process/proc/mounts.h"
 
-/* A state is written while its directory is there already, and users' directories come and go. */
+/* A state is written after its directory was created, and users' directories come and go. */
 #define GOOD_FOR_SECONDS 5
-/* More than machines have of containers without a generated id. */
+/* More containers without a generated id than machines have. */
 #define STATES_MAX 4096
-/* More than there are hierarchies of control groups. */
+/* More than the number of control group hierarchies. */
 #define GROUPS_MAX 64
 #define USERS_MAX 1024
-#define STATE_COST 4096u      /* bytes that each one counts for, too */
-#define USER_BYTES (4u << 20) /* of states that are read in a user's own directory */
+#define STATE_COST 4096u      /* overhead in bytes charged for each */
+#define USER_BYTES (4u << 20) /* limit of states read from one user's directory */
 
 #define ROOTS 3
 
@@ -34,13 +34,13 @@ struct state {
 
 struct container_states {
 	VEC(struct state) list;
-	bool read, settled; /* all directories of root had a state that could be read */
+	bool read, settled; /* all directories of root had a readable state */
 	struct timespec changed[ROOTS];
 	time_t read_at; /* CLOCK_MONOTONIC */
 	char *mountinfo;
 };
 
-/* containerd's default namespace: `ctr run` lets an operator choose the id as well. */
+/* containerd's default namespace: `ctr run` lets an operator choose the id, too. */
 static const char *const roots[ROOTS] = {"/run/runc", "/run/crun", "/run/containerd/runc/default"};
 
 static void states_clear(struct container_states *states)
@@ -84,7 +84,7 @@ int container_state_read(const char *text, size_t length,
 	return error;
 }
 
-/* A generated id is in the path of the cgroup as well, with its pod. */
+/* A generated id is in the cgroup's path, too, with its pod. */
 static bool is_chosen(const char *name)
 {
 	size_t length = strlen(name);
@@ -111,7 +111,7 @@ static bool is_known(const struct container_states *states, const char *id, cons
 	return false;
 }
 
-/* The root of a hierarchy would hold every process. */
+/* The root of a hierarchy would contain every process. */
 static void take_group(void *context, const char *text, bool mounted)
 {
 	struct taking *taking = context;
@@ -133,7 +133,7 @@ static void take_group(void *context, const char *text, bool mounted)
 	snprintf(state->id, sizeof(state->id), "%s", taking->id);
 }
 
-/* False: there is no state yet. */
+/* Returns false if there is no state yet. */
 static bool state_read(struct container_states *states, const char *root, const char *id,
 		       size_t *length)
 {
@@ -145,8 +145,10 @@ static bool state_read(struct container_states *states, const char *root, const 
 	       !container_state_read(text, *length, take_group, &taking);
 }
 
-/* Up to so many bytes of states: a user can fill a directory. False: some are still to be
- * written. */
+/*
+ * Reads up to `bytes` of states: a user can fill a directory. Returns false if some are not written
+ * yet.
+ */
 static bool root_read(struct container_states *states, const char *root, size_t bytes)
 {
 	bool root_only, settled = true;
@@ -182,7 +184,7 @@ static void users_read(struct container_states *states)
 	}
 }
 
-/* Whether a container came to or left the directories of root. */
+/* Returns whether a container was added to or removed from root's directories. */
 static bool has_changed(struct container_states *states)
 {
 	bool changed = false;
@@ -230,21 +232,23 @@ static void states_refresh(struct container_states *states)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++)
 		states->settled &= root_read(states, roots[i], SIZE_MAX);
-	/* What a user leaves half done is not looked at more often than the rest. */
+	/* Unfinished states of users do not shorten the interval. */
 	users_read(states);
 	if (states->list.count)
 		qsort(states->list.items, states->list.count, sizeof(*states->list.items),
 		      compare_states);
 }
 
-/* A user's word is for the user's own cgroups. */
+/* A user's state counts only for the user's own cgroups. */
 static bool is_credible(const struct state *state, const struct cgroup_path *path)
 {
 	return state->root_only || cgroup_makers_of(path, strlen(state->group)) == CGROUP_OTHERS;
 }
 
-/* The innermost of nested containers. Makers of a group can make those in it: users' states are not
- * credible once one of them is not. */
+/*
+ * Finds the innermost of nested containers. Whoever can create a group can create groups below it:
+ * once one user's state is not credible, neither are those above.
+ */
 static const struct state *innermost(const struct container_states *states,
 				     const struct cgroup_path *path)
 {

@@ -23,7 +23,7 @@ static bool ends(const char *text, const char *with)
 	return length >= tail && !strcmp(text + length - tail, with);
 }
 
-/* /var/log/app.log and /var/log/app.log.1 are of one kind; a device is one by itself. */
+/* /var/log/app.log and /var/log/app.log.1 are of one kind; a device is its own kind. */
 static void path_kind(const char *target, char *name, size_t size)
 {
 	const char *slash = strrchr(target, '/');
@@ -50,7 +50,7 @@ void file_kind_name(const char *target, char *name, size_t size)
 		snprintf(name, size, "%.*s", (int)MIN(length, size), target);
 }
 
-/* What lsof asks, too: no look at /proc/net, which can be long. */
+/* Uses lsof's method, instead of reading /proc/net, which can be long. */
 static void add_protocol(const char *path, char *name, size_t size)
 {
 	char protocol[32];

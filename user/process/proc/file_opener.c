@@ -24,9 +24,9 @@
 #define MILLISECOND_NS 1000000ull
 #define DEADLINE_NS (3000 * MILLISECOND_NS)
 #define LEFT_ALONE_NS (60000 * MILLISECOND_NS)
-/* Processes that even SIGKILL has not ended: then nothing more is tried. */
+/* Limit of processes that even SIGKILL has not ended: then no more are started. */
 #define ABANDONED_MAX 16
-/* Of one file, and of all that are kept. */
+/* Size limits of one file, and of all copies. */
 #define COPY_MAX (256ull << 20)
 #define COPIES_MAX 32
 #define COPY_NAME "leakmon: copy of a file"
@@ -34,10 +34,10 @@
 
 struct open_answer {
 	uint32_t id;
-	int32_t error; /* 0: a descriptor is with it */
+	int32_t error; /* 0: a descriptor is attached */
 };
 
-/* The process that opens. */
+/* -------- the process that opens */
 
 struct copy {
 	struct file_identity identity;
@@ -90,7 +90,7 @@ static void copies_drop_oldest(struct copies *copies)
 	memmove(copies->items, copies->items + 1, copies->count * sizeof(*copies->items));
 }
 
-/* A descriptor of the copy, owned by `copies`; or -errno. */
+/* Returns a descriptor of the copy, owned by `copies`; or -errno. */
 static int copies_get(struct copies *copies, int fd)
 {
 	struct file_identity identity;
@@ -119,7 +119,7 @@ static bool is_served_by_a_process(int fd)
 {
 	struct statfs system;
 
-	/* It may refuse to answer, but the kernel says what kind it is if it does. */
+	/* It may refuse to answer, but the kernel then still knows the type. */
 	return fstatfs(fd, &system) || system.f_type == FUSE_SUPER_MAGIC;
 }
 
@@ -136,7 +136,7 @@ static bool serve_one(struct copies *copies,
 	result = fd = open(&request, directory);
 	if (fd >= 0 && is_served_by_a_process(fd)) {
 		result = copies_get(copies, fd);
-		/* Before the answer: a server that lets this wait must not cost the next file. */
+		/* Before the answer: a server that delays this must not cost the next file. */
 		close(TAKE_FD(fd));
 	}
 	return !packet_send(WORKER_SOCKET,
@@ -156,9 +156,9 @@ void file_opener_enter(int argc, char **argv,
 	_exit(0);
 }
 
-/* The monitor's end. */
+/* -------- the monitor's end */
 
-/* A file system: that of a mapping, or of the root that a path begins at. */
+/* A file system: that of a mapping, or of the root at which a path begins. */
 struct silent {
 	uint32_t major, minor;
 	uint64_t until_ns; /* CLOCK_MONOTONIC */
@@ -239,7 +239,7 @@ static int start(void)
 	return child_start_server(&opener.child, FILE_OPENER_ARGUMENT, -1);
 }
 
-/* 0: something can be received; -ETIMEDOUT. */
+/* Returns 0 if something can be received; -ETIMEDOUT. */
 static int await(uint64_t until_ns)
 {
 	struct pollfd waited = {.fd = opener.child.fd, .events = POLLIN};
@@ -266,11 +266,11 @@ static int receive_answer(uint32_t id)
 		return -ECHILD;
 	if (answer.error < 0)
 		return answer.error;
-	/* The kernel leaves it out where we have no room for it. */
+	/* The kernel omits the descriptor if the monitor has no room for it. */
 	return fd < 0 ? -EMFILE : TAKE_FD(fd);
 }
 
-/* -ECHILD: the process has ended; another may be tried. */
+/* Returns -ECHILD if the process has ended; another may be tried. */
 static int ask_once(struct open_request *request, int directory, const struct silent *silent)
 {
 	int result = start();
@@ -316,7 +316,9 @@ bool file_opener_made(int fd)
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	length = readlink(path, link, sizeof(link));
-	/* A target can give a file of its own this name: it is not probed then, and that is all. */
+	/*
+	 * A target can give its own file this name: the only effect is that the file is not probed.
+	 */
 	return length == (ssize_t)strlen(COPY_LINK) && !memcmp(link, COPY_LINK, (size_t)length);
 }
 

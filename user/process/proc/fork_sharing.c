@@ -12,7 +12,7 @@
 
 #define KEPT 16
 #define KEPT_NS UINT64_C(100000000)
-/* Each thread has a list of children. Of more threads it is not worth reading them all. */
+/* Each thread has a list of children. With more threads, reading all lists is not worthwhile. */
 #define THREADS_MAX 256
 #define CHILDREN_MAX 256
 

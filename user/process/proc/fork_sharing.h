@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Processes that share anonymous pages since a fork(2). Reading such a page must not copy it:
- * process_vm_readv(2) pins pages, and since Linux 5.19 a pin gives the process its own copy first
+ * process_vm_readv(2) pins pages, and since Linux 5.19 a pin first gives the process its own copy
  * (mm/gup.c, gup_must_unshare()); a read of a worker's heap would double it.
  */
 #ifndef LEAKMON_PROC_FORK_SHARING_H
@@ -11,9 +11,9 @@
 #include <sys/types.h>
 
 /*
- * Whether a process may share pages: it runs the program of the process that forked it, or has a
- * child that does. True also where that cannot be told; false for one that shares pages only with
- * a grandchild whose parent has ended. An answer is kept for a tenth of a second. For any thread.
+ * Returns whether a process may share pages: it runs the program of the process that forked it, or
+ * has a child that does. True also if unknown; false for one that shares pages only with a
+ * grandchild whose parent has ended. Answers are cached for a tenth of a second. Thread-safe.
  */
 bool fork_may_share(pid_t task);
 

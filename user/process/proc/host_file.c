@@ -16,7 +16,7 @@
 
 #define FIRST_BYTES 4096
 
-/* Reads on until the end or until the room is full. */
+/* Reads until the end of the file or of the room. */
 static int fill(int fd, char *room, size_t size, size_t *filled)
 {
 	while (*filled < size) {
@@ -33,7 +33,7 @@ static int fill(int fd, char *room, size_t size, size_t *filled)
 	return -ENOSPC;
 }
 
-/* The same from an open descriptor, which stays open. *length may be NULL. */
+/* Reads from an open descriptor, which stays open. *length may be NULL. */
 static int small_file_read_fd(int fd, size_t max_bytes, char **text, size_t *length)
 {
 	_cleanup_free_ char *room = NULL;
@@ -67,7 +67,7 @@ int small_file_read(const char *path, size_t max_bytes, char **text)
 	return fd < 0 ? -errno : small_file_read_fd(fd, max_bytes, text, NULL);
 }
 
-/* A path has no more components. */
+/* Limit of a path's components. */
 #define DEPTH_MAX (PATH_MAX / 2)
 
 /* The inode of the initial user namespace, on every kernel since 3.8: PROC_USER_INIT_INO. */
@@ -121,7 +121,7 @@ static int open_in(int root, const char *path, uint64_t flags)
 	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
-/* The last component of a path, and what it leads to if it is a link. */
+/* Checks the last component of a path, and its target if it is a link. */
 static bool component_is_roots(int root, const char *path)
 {
 	_cleanup_close_ int fd = open_in(root, path, O_NOFOLLOW), parent = -1;
@@ -139,7 +139,7 @@ static bool component_is_roots(int root, const char *path)
 		return false;
 	if (S_ISDIR(status.st_mode))
 		return root_only_directory(fd);
-	/* A link to a file: its directory is known by its name only. */
+	/* A link to a file: only the name leads to its directory. */
 	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
 	real = calloc(1, PATH_MAX + 1);
 	if (!real || readlink(own, real, PATH_MAX) <= 0 || !strrchr(real, '/'))
@@ -195,7 +195,7 @@ bool root_only_process(pid_t pid)
 	if (stat(path, &status) || status.st_ino != INITIAL_USER_NAMESPACE)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	/* Its file system need not answer. */
+	/* Does not ask its file system, which may hang. */
 	if (file_status_read_path(path, &program))
 		return false;
 	status.st_uid = program.stx_uid;
@@ -269,7 +269,7 @@ int host_file_read_at(int directory, const char *path, size_t max_bytes, char **
 
 	if (parent < 0)
 		return parent;
-	/* O_NONBLOCK: a FIFO must not block us before it is found out. */
+	/* O_NONBLOCK: a FIFO must not block before it is recognised. */
 	fd = open_beneath(parent, slash ? slash + 1 : path,
 			  O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW,
 			  RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A file that is read whole into memory, with a limit on its size. */
+/* Reads a whole file into memory, with a size limit. */
 #ifndef LEAKMON_PROC_HOST_FILE_H
 #define LEAKMON_PROC_HOST_FILE_H
 
@@ -10,53 +10,60 @@
 #include <sys/types.h>
 
 /*
- * The text of `path`, ending with a NUL that is not part of it, for the caller to free. 0;
- * -EFBIG: more than max_bytes; -ENOMEM; -errno of open and read. *text is untouched on error.
+ * Reads the text of `path`, terminated by an extra NUL, for the caller to free. Returns 0; -EFBIG:
+ * more than max_bytes; -ENOMEM; -errno of open and read. *text is untouched on error.
  */
 int small_file_read(const char *path, size_t max_bytes, char **text);
 
 /*
- * Whether what a file, a directory or a process says is root's word: nobody else could have written
- * it, replaced it, or put another one in its place. An access control list shows in the group's
- * bits. In a directory that everybody may write to, but where only owners remove (/tmp), root's own
- * entries are safe; root's directories must all be so, up to the top.
+ * Whether a file, a directory or a process is root's word: no other user could have written it,
+ * replaced it, or put another one in its place. An access control list shows in the group's bits.
+ * In a world-writable directory with the sticky bit (/tmp), root's own entries are safe; otherwise
+ * all directories up to the top must be root's.
  *
- * "Root" is user 0 of the user namespace that leakmon runs in; root of a user namespace of its own
- * shows as somebody else there.
+ * "Root" is user 0 of the user namespace that leakmon runs in; root of another user namespace
+ * appears as another user there.
  */
 
-/* The object alone, wherever it lies. */
+/* Checks the object alone, wherever it lies. */
 bool root_only_status(const struct stat *status);
 
-/* An open directory (O_PATH will do) and all above it. */
+/* Checks an open directory (O_PATH will do) and all above it. */
 bool root_only_directory(int fd);
 
-/* The target of an absolute path below `root`, and whatever it passes, symbolic links included. */
+/*
+ * Checks the target of an absolute path below `root`, and every component passed, symbolic links
+ * included.
+ */
 bool root_only_path(int root, const char *path);
 
-/* A process with no other user's identity, in the initial user namespace, that runs a program of
- * root's. */
+/*
+ * Checks that a process has no other user's identity, is in the initial user namespace, and runs a
+ * program of root's.
+ */
 bool root_only_process(pid_t pid);
 
 /*
- * Files of the host: below leakmon's own root, or else below that of process 1, which is another
- * one when leakmon runs in a container with the host's PID namespace. Symbolic links stay inside
- * that root, and nothing but regular files is read. *root_only says whether the file, or the
- * directory, is root's word.
+ * Files of the host: below leakmon's own root, or else below that of process 1, which differs if
+ * leakmon runs in a container with the host's PID namespace. Symbolic links stay inside that root,
+ * and only regular files are read. *root_only: whether the file, or the directory, is root's word.
  */
 
 /*
- * The text of a file by its absolute path, for the caller to free. 0; -ENOENT, -EACCES, ...;
+ * Reads a file by its absolute path, for the caller to free. Returns 0; -ENOENT, -EACCES, ...;
  * -EINVAL: not a regular file; -EFBIG: longer than max_bytes; -ENOMEM.
  */
 int host_file_read(const char *path, size_t max_bytes, char **text, size_t *length,
 		   bool *root_only);
 
-/* The same for a file below an open directory, without following any link; may begin with ../ */
+/*
+ * Reads a file below an open directory, without following any link; the path may begin with ../.
+ * Returns as host_file_read().
+ */
 int host_file_read_at(int directory, const char *path, size_t max_bytes, char **text,
 		      size_t *length, bool *root_only);
 
-/* A directory by its absolute path, for closedir(); NULL: it cannot be opened. */
+/* Opens a directory by its absolute path, for closedir(); NULL: unavailable. */
 DIR *host_directory_open(const char *path, bool *root_only);
 
 #endif

@@ -11,7 +11,7 @@
 #include "process/proc/process_list.h"
 #include "process/proc/stuck_read.h"
 
-/* A path is at most PATH_MAX bytes, of which each may be written as four. */
+/* A path is at most PATH_MAX bytes, each of which may be written as four. */
 #define BUFFER_BYTES 65536
 
 static int digit_value(char digit)
@@ -23,7 +23,7 @@ static int digit_value(char digit)
 	return 16;
 }
 
-/* Takes digits and the one character after them, which must be `end`. */
+/* Parses digits and the following character, which must be `end`. */
 static bool take_number(char **at, unsigned base, char end, uint64_t *value)
 {
 	uint64_t number = 0;
@@ -137,8 +137,9 @@ static int add_line(char *line, enum maps_filter filter, struct maps *maps)
 		return 0;
 	maps->list.count = mappings_drop_rewritten(maps->list.items, maps->list.count,
 						   sizeof(*maps->list.items), parsed.start);
-	/* Of a longer one (deep directories) no file can be opened by it; many would take
-	 * gigabytes. */
+	/*
+	 * A longer one (deep directories) cannot be used to open a file; many would take gigabytes.
+	 */
 	parsed.path = strndup(parsed.path, PATH_MAX - 1);
 	if (!parsed.path)
 		return -ENOMEM;
@@ -151,7 +152,7 @@ static int add_line(char *line, enum maps_filter filter, struct maps *maps)
 	return 0;
 }
 
-/* Takes the whole lines of buffer[0..*filled) and moves what is left to its front. */
+/* Parses the complete lines of buffer[0..*filled) and moves the rest to its front. */
 static int add_lines(char *buffer, size_t *filled, enum maps_filter filter, struct maps *maps)
 {
 	char *line = buffer, *end;
@@ -170,7 +171,7 @@ static int add_lines(char *buffer, size_t *filled, enum maps_filter filter, stru
 	return *filled == BUFFER_BYTES ? -EBADMSG : 0;
 }
 
-/* How mappings are read. */
+/* Settings of a read. */
 struct reading {
 	enum maps_filter filter;
 	struct deadline *deadline; /* NULL: none */

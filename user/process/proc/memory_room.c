@@ -12,11 +12,11 @@
 #include "base/log.h"
 #include "process/proc/cgroup.h"
 
-/* Not to be used: stacks, page tables, what others in the group take meanwhile. */
+/* Left unused: stacks, page tables, and growth of others in the group. */
 #define KEPT_BYTES (8ull << 20)
 #define OTHERS_SHARE 8
 
-/* Where a hierarchy is usually mounted, and what its files are called. */
+/* The usual mount point of a hierarchy, and the names of its files. */
 static const struct hierarchy {
 	const char *mount, *limit, *usage, *idle;
 	bool unified;
@@ -35,7 +35,7 @@ static FILE *open_in(const char *directory, const char *name)
 	return fopen(path, "re");
 }
 
-/* "max" and what cannot be read: `otherwise`. */
+/* Returns `otherwise` for "max" and unreadable files. */
 static uint64_t number_in(const char *directory, const char *name, uint64_t otherwise)
 {
 	_cleanup_fclose_ FILE *file = open_in(directory, name);
@@ -44,7 +44,7 @@ static uint64_t number_in(const char *directory, const char *name, uint64_t othe
 	return file && fscanf(file, "%llu", &number) == 1 ? number : otherwise;
 }
 
-/* Cached file contents that the kernel would drop first. */
+/* Returns cached file contents, which the kernel would drop first. */
 static uint64_t idle_in(const char *directory, const char *name)
 {
 	_cleanup_fclose_ FILE *file = open_in(directory, "memory.stat");
@@ -58,7 +58,7 @@ static uint64_t idle_in(const char *directory, const char *name)
 	return 0;
 }
 
-/* The group that leaves least. */
+/* The group with the least room. */
 struct room {
 	uint64_t bytes, limit;
 	char directory[4096];
@@ -81,7 +81,7 @@ static void room_in(const struct hierarchy *hierarchy, const char *directory, st
 	snprintf(room->directory, sizeof(room->directory), "%s", directory);
 }
 
-/* The group itself and all above it. */
+/* Checks the group itself and all above it. */
 static void room_of(const struct hierarchy *hierarchy, const char *path, struct room *room)
 {
 	char directory[4096];
@@ -189,7 +189,7 @@ int memory_room_check(uint64_t bytes, const char *purpose)
 	return -ENOMEM;
 }
 
-/* Memory that RLIMIT_DATA counts, in bytes. */
+/* Returns the memory that RLIMIT_DATA counts, in bytes. */
 static uint64_t data_bytes(void)
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/self/status", "re");
@@ -203,7 +203,7 @@ static uint64_t data_bytes(void)
 	return 0;
 }
 
-/* Available memory, less a share for other processes. */
+/* Returns the available memory, less a share for other processes. */
 static uint64_t machine_room(void)
 {
 	uint64_t available = memory_available();

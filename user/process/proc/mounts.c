@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-/* "\040" is a space. In place. */
+/* Decodes escapes such as "\040", a space, in place. */
 static void unescape(char *text)
 {
 	char *out = text;
@@ -27,7 +27,7 @@ static void unescape(char *text)
 	*out = '\0';
 }
 
-/* Into pieces of the line. */
+/* Splits the line into pieces, in place. */
 static bool parse(char *line, struct mount *mount)
 {
 	char *type = strstr(line, " - ");

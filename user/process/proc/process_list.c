@@ -29,7 +29,7 @@ int process_parse_stat(const char *text, struct process_entry *entry)
 	unsigned flags;
 	size_t length;
 
-	/* A name may hold parentheses and newlines: the last one closes it. */
+	/* A name may contain parentheses and newlines: the last parenthesis closes it. */
 	if (!name || !end || end < name)
 		return -EBADMSG;
 	if (sscanf(text, "%d (", &parsed.pid) != 1 ||
@@ -104,7 +104,7 @@ int process_read(pid_t pid, struct process_entry *entry)
 
 #define AUXILIARY_MAX 64
 
-/* Returns how many bytes there are; 0: it cannot be read. */
+/* Returns the number of bytes; 0: unreadable. */
 static size_t read_auxiliary(pid_t pid, Elf64_auxv_t vector[AUXILIARY_MAX])
 {
 	_cleanup_close_ int fd = -1;
@@ -169,7 +169,7 @@ double process_cpu_s(pid_t pid)
 	return clock_getcpuclockid(pid, &clock) ? 0 : clock_s(clock);
 }
 
-/* Where the kernel does not list them (CONFIG_PROC_CHILDREN), they count when they have ended. */
+/* If the kernel does not list them (CONFIG_PROC_CHILDREN), they count once they have ended. */
 static double running_children_cpu_s(void)
 {
 	_cleanup_fclose_ FILE *children = NULL;
@@ -219,7 +219,7 @@ void process_read_comm(pid_t pid, pid_t tid, char *comm, size_t size)
 		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	file = fopen(path, "re");
 	length = file ? fread(text, 1, sizeof(text), file) : 0;
-	/* The last newline is the kernel's own; the name may hold others. */
+	/* The last newline is the kernel's own; the name may contain others. */
 	if (length)
 		snprintf(comm, size, "%.*s", (int)length - 1, text);
 	if (length && !tid && size == PROCESS_COMM_BYTES)
@@ -246,7 +246,7 @@ DIR *process_tasks_open(pid_t pid)
 	return opendir(path);
 }
 
-/* Whatever is no number is no thread, and in /proc no process. */
+/* An entry that is not a number is no thread, and in /proc no process. */
 pid_t process_tasks_next(DIR *tasks)
 {
 	struct dirent *entry;

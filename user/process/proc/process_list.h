@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The processes that there are, from /proc (man 5 proc): thread group leaders only. PIDs are as
- * leakmon's own PID namespace numbers them, which is how its user sees them.
+ * The existing processes, from /proc (man 5 proc): thread group leaders only. PIDs are those of
+ * leakmon's own PID namespace, as its user sees them.
  */
 #ifndef LEAKMON_PROC_PROCESS_LIST_H
 #define LEAKMON_PROC_PROCESS_LIST_H
@@ -17,26 +17,31 @@
 
 struct process_entry {
 	pid_t pid, parent;
-	/* Since boot, in clock ticks: (pid, start_ticks) is one process, a PID alone is not. */
+	/*
+	 * Since boot, in clock ticks: (pid, start_ticks) identifies a process, a PID alone does
+	 * not.
+	 */
 	uint64_t start_ticks;
-	uint64_t minor_faults; /* so far, of all its threads; none that its children had */
+	uint64_t minor_faults; /* so far, of all its threads, not its children */
 	unsigned threads;
 	char state; /* 'R', 'S', 'Z', ... */
 	bool kernel_thread;
-	bool forked;		       /* it has not executed a program since it was forked */
-	char comm[PROCESS_COMM_BYTES]; /* untrusted: any bytes; the name of a kernel thread is cut
-					*/
+	bool forked;		       /* it has not execed since its fork */
+	char comm[PROCESS_COMM_BYTES]; /* untrusted: any bytes; a kernel thread's name is cut */
 };
 
-/* Thread group leaders by ascending PID, without a look at any of them. */
+/* Thread group leaders by ascending PID, without reading any of them. */
 struct pid_list {
 	VEC(pid_t) list;
 };
 
-/* 0, -ENOMEM, or -errno of opening /proc; free it in either case. */
+/* Reads the PIDs. Returns 0, -ENOMEM, or -errno of opening /proc; free it in either case. */
 int pid_list_read(struct pid_list *pids);
 void pid_list_free(struct pid_list *pids);
-/* Every PID namespace has a process 1; a user that does not see it sees only its own (hidepid). */
+/*
+ * Returns whether PIDs are missing: every PID namespace has a process 1; a user who does not see it
+ * sees only their own (hidepid).
+ */
 bool pid_list_is_partial(const struct pid_list *pids);
 
 struct process_list {
@@ -46,64 +51,77 @@ struct process_list {
 };
 
 /*
- * One small read. 0; -ESRCH: no such process; -EACCES or -EPERM: hidepid; -EBADMSG: not a line that
- * a kernel writes. *entry is untouched on error.
+ * Reads one process, with one small read. Returns 0; -ESRCH: no such process; -EACCES or -EPERM:
+ * hidepid; -EBADMSG: malformed. *entry is untouched on error.
  */
 int process_read(pid_t pid, struct process_entry *entry);
 
-/* CPU seconds of this process and its children, those that the first thread started and that still
- * run included: /proc/PID/stat counts these in their own files. */
+/*
+ * Returns the CPU seconds of leakmon and its children, including running ones started by the first
+ * thread, which /proc/PID/stat counts in their own files.
+ */
 double process_own_cpu_s(void);
-/* CPU time that all threads of a process have used, in seconds; 0: the process has ended. */
+/* Returns the CPU time used by all threads of a process, in seconds; 0: it has ended. */
 double process_cpu_s(pid_t pid);
 
-/* The threads of a process, for closedir(); NULL: errno of opendir(), ENOENT: it has ended. */
+/*
+ * Opens the threads of a process, for closedir(); NULL: errno of opendir(), ENOENT: it has ended.
+ */
 DIR *process_tasks_open(pid_t pid);
-/* The TID of the next one; 0: there is no other, or `tasks` is NULL. */
+/* Returns the next TID; 0: no more, or `tasks` is NULL. */
 pid_t process_tasks_next(DIR *tasks);
 
-/* The state of one thread, as process_entry.state; 0: it is gone, or cannot be read. */
+/* Returns the state of one thread, as process_entry.state; 0: it is gone, or unreadable. */
 char process_task_state(pid_t pid, pid_t tid);
 
-/* From the auxiliary vector of a 64-bit process (getauxval(3)), AT_ENTRY say; 0: it is not there,
- * or cannot be read. */
+/*
+ * Returns a value of a 64-bit process's auxiliary vector (getauxval(3)), e.g. AT_ENTRY; 0: missing
+ * or unreadable.
+ */
 uint64_t process_auxiliary(pid_t pid, uint64_t type);
 
 /*
- * Whether these bytes of an auxiliary vector are a 32-bit process's. Its words are half as wide:
- * the size of a page, which every process has, is found in that layout and not in the other.
+ * Returns whether these bytes of an auxiliary vector are a 32-bit process's. Its words are half as
+ * wide: the page size, which every process has, is found in that layout and not in the other.
  */
 bool process_auxiliary_is_32bit(const void *bytes, size_t size);
 
-/* Whether a process runs a 32-bit program (CONFIG_COMPAT). False, too: it cannot be read. */
+/* Returns whether a process runs a 32-bit program (CONFIG_COMPAT). False also if unreadable. */
 bool process_is_32bit(pid_t pid);
 
-/* A process whose first thread has a name for threads is called by its program's file: "node", not
- * "MainThread". Else comm is untouched. */
+/*
+ * If a process's first thread has a thread's name, replaces it by its program's file: "node", not
+ * "MainThread". Else comm is untouched.
+ */
 void process_name_program(pid_t pid, char comm[PROCESS_COMM_BYTES]);
-/* The name of a process, or of its thread `tid` if that is not 0. comm is untouched if the thread
- * is gone. */
+/*
+ * Reads the name of a process, or of its thread `tid` if not 0. comm is untouched if the thread is
+ * gone.
+ */
 void process_read_comm(pid_t pid, pid_t tid, char *comm, size_t size);
 
-/* The parser of process_read() for the text of /proc/PID/stat. 0 or -EBADMSG. */
+/* Parses the text of /proc/PID/stat for process_read(). Returns 0 or -EBADMSG. */
 int process_parse_stat(const char *text, struct process_entry *entry);
 
 /*
- * At most `max` processes, those with the lowest PIDs; what ends meanwhile, or is hidden, is left
- * out. 0, -ENOMEM, or -errno of opening /proc. *processes is untouched on error.
+ * Reads at most `max` processes, those with the lowest PIDs; ended or hidden ones are left out.
+ * Returns 0, -ENOMEM, or -errno of opening /proc. *processes is untouched on error.
  */
 int process_list_read(size_t max, struct process_list *processes);
 void process_list_free(struct process_list *processes);
 
 /*
- * PID namespaces (man 7 pid_namespaces). /proc numbers processes as leakmon's own namespace does;
- * BPF's bpf_get_current_pid_tgid() as the initial one does. The two agree only there.
+ * PID namespaces (man 7 pid_namespaces). /proc uses the PIDs of leakmon's own namespace; BPF's
+ * bpf_get_current_pid_tgid() those of the initial one. The two agree only there.
  */
 
-/* Whether this process is known to be in another namespace than the initial one. */
+/* Returns whether leakmon is outside the initial namespace; false if unknown. */
 bool pid_namespace_is_own(void);
 
-/* For whoever uses BPF: 0; -EOPNOTSUPP, after a message: the numbers would not match. */
+/*
+ * Checks that the PIDs of /proc and of BPF agree. Returns 0; -EOPNOTSUPP, after a message, if they
+ * do not.
+ */
 int pid_namespace_check(void);
 
 #endif

@@ -20,11 +20,11 @@
 #include "process/proc/fork_sharing.h"
 #include "process/proc/stuck_read.h"
 
-/* Present, and nothing else known. */
+/* Present, and nothing else is known. */
 #define ENTRY_UNKNOWN (1ull << 63)
 #define ENTRY_FRAME ((1ull << 55) - 1)
 
-/* Opened for each call: after an execve(2) the descriptor would show the memory of before. */
+/* Opened for each call: after an execve(2) the descriptor would show the old memory. */
 static long open_memory(pid_t task)
 {
 	char path[64];
@@ -34,7 +34,7 @@ static long open_memory(pid_t task)
 	return stuck_read_call(task, SYS_openat, arguments);
 }
 
-/* One stretch: bytes, or -errno as of process_vm_readv(2). */
+/* Reads one range. Returns bytes, or -errno as process_vm_readv(2) does. */
 static long read_stretch(pid_t task, long fd, uint64_t address, void *buffer, size_t size)
 {
 	const struct iovec local = {buffer, size};
@@ -46,8 +46,7 @@ static long read_stretch(pid_t task, long fd, uint64_t address, void *buffer, si
 	return got == -EIO ? -EFAULT : got;
 }
 
-/* The file does not pin pages, so that none is copied; of scattered pages it takes twice as
- * long. */
+/* The file does not pin pages, so none is copied; for scattered pages it takes twice as long. */
 static ssize_t read_unpinned(pid_t task, long fd, const struct iovec *local, size_t local_count,
 			     const struct iovec *remote, size_t remote_count)
 {
@@ -102,7 +101,7 @@ uint64_t memory_page_size(struct memory_source source)
 	return source.core ? core_page_size(source.core) : page_size();
 }
 
-/* One bad page can fail the whole: up to the end of the next page alone, then. */
+/* One bad page can fail the whole read: then reads only up to the end of the next page. */
 static ssize_t read_some(pid_t task, uint64_t address, void *buffer, size_t size)
 {
 	ssize_t got = read_once(task, address, buffer, size);
@@ -159,9 +158,11 @@ int memory_read_exact(struct memory_source source, uint64_t address, void *buffe
 	return (size_t)got == size ? 0 : -EFAULT;
 }
 
-/* The page of zeros that every process shares until it writes: pagemap has it, Rss has not. Its
- * frame is that of any two pages of ours that were only looked at; 0: not known, for frames are not
- * shown, or each has its own (pvm_no_zero_page). */
+/*
+ * The page of zeros that every process shares until it writes: present in pagemap, but not counted
+ * in Rss. Its frame is that of any two of leakmon's own pages that were only read; 0: unknown,
+ * because frames are hidden, or each has its own (pvm_no_zero_page).
+ */
 static uint64_t zero_frame;
 static pthread_once_t zero_frame_learnt = PTHREAD_ONCE_INIT;
 
@@ -206,7 +207,7 @@ size_t pagemap_pread(pid_t task, int fd, uint64_t page, uint64_t *entries, size_
 	return got < 0 ? 0 : (size_t)got / sizeof(*entries);
 }
 
-/* include/uapi/linux/fs.h has it from Linux 6.7 on. */
+/* Defined in include/uapi/linux/fs.h from Linux 6.7 on. */
 struct scan_region {
 	uint64_t start, end, categories;
 };
@@ -220,7 +221,7 @@ struct scan_request {
 #define SCAN_PRESENT (1u << 3)
 #define SCAN_SWAPPED (1u << 4)
 #define SCAN_REGIONS 512
-/* Gaps up to this are read as well. */
+/* Gaps up to this size are read as well. */
 #define OCCUPIED_GAP (2u << 20)
 
 static int add_region(struct stretches *occupied, const struct scan_region *region)
@@ -275,7 +276,7 @@ int pagemap_occupied(pid_t task, int fd, uint64_t start, uint64_t end, struct st
 	return error;
 }
 
-/* One entry per page, from that number on. */
+/* Reads one entry per page, from that page number on. */
 static void read_entries(struct memory_source source, int fd, uint64_t page, uint64_t *entries,
 			 size_t count)
 {
@@ -298,7 +299,7 @@ static void read_entries(struct memory_source source, int fd, uint64_t page, uin
 
 void pagemap_spread(uint64_t *entries, size_t count, uint64_t first, uint64_t parts)
 {
-	/* Backwards: none is behind the place that it goes to. */
+	/* Backwards, because no source lies after its destination. */
 	for (size_t i = count; i-- > 0;)
 		entries[i] = entries[(first + i) / parts - first / parts];
 }
@@ -373,7 +374,7 @@ void peek_ahead(struct peek *peek, const uint64_t *pages, size_t count)
 
 		if (!peek->pages[slot])
 			peek->pages[slot] = malloc(MEMORY_PAGE);
-		/* The first one of a slot is needed first. */
+		/* The first page of a slot is needed first. */
 		if (!peek->pages[slot] || peek->addresses[slot] == UINT64_MAX - 1)
 			continue;
 		peek->addresses[slot] = UINT64_MAX - 1;
@@ -389,7 +390,7 @@ void peek_ahead(struct peek *peek, const uint64_t *pages, size_t count)
 						    : UINT64_MAX;
 }
 
-/* How many entries from a page on are worth one call: up to the last of the pages that is near. */
+/* Returns the number of entries from a page on worth one call: up to the last nearby page. */
 static size_t entries_ahead(const uint64_t *pages, size_t count)
 {
 	size_t ahead = 1;
@@ -404,7 +405,7 @@ static size_t entries_ahead(const uint64_t *pages, size_t count)
 	return ahead;
 }
 
-/* Which ones of these pages, in ascending order, are there. */
+/* Finds the present ones of these pages, given in ascending order. */
 static void find_present(struct peek *peek, const uint64_t *pages, bool *present, size_t count)
 {
 	uint64_t entries[PEEK_AHEAD] = {0}, at = 0;

@@ -10,7 +10,7 @@
 #include "process/proc/mounts.h"
 #include "process/proc/process_list.h"
 
-/* TASK_COMM_LEN - 1: the kernel keeps no more of a name. */
+/* TASK_COMM_LEN - 1: the kernel truncates longer names. */
 #define COMM_LENGTH 15
 
 static bool matches_comm(const char *word, const struct word_subject *subject)
@@ -33,7 +33,10 @@ static bool matches_container(const char *word, const struct word_subject *subje
 
 	if (!subject->id.id[0])
 		return false;
-	/* A chosen id ("web") is whole, and where others than root chose it, only claimed. */
+	/*
+	 * A chosen id ("web") must match in full; if users other than root chose it, it is only a
+	 * claim.
+	 */
 	return (subject->id.source == CONTAINER_BY_PATH &&
 		!strncmp(word, subject->id.id, strlen(word))) ||
 	       (container && container->name && !strcmp(word, container->name));
@@ -57,7 +60,7 @@ static bool matches_pod(const char *word, const struct word_subject *subject)
 	return container && is_pod(word, container->namespace, container->pod);
 }
 
-/* Whether the container merely claims to be the one that the word names. */
+/* Returns whether the container merely claims the name given by the word. */
 static bool word_is_claimed(enum selector_kind kind, const char *word,
 			    const struct container *container)
 {
@@ -97,13 +100,13 @@ static void word_marks_free(struct word_marks *marks)
 		free(marks->matched[kind]);
 }
 
-/* The words that exist, for a word that named nothing. */
+/* The possible values, for a word that matched nothing. */
 
-/* A message has room for about 2,000 bytes, most of them escapes if names are hostile. */
+/* A message has room for about 2,000 bytes, mostly escapes if names are hostile. */
 #define SHOWN_MAX 20
 #define SHOWN_BYTES 1200
 
-/* Different names, at least half of it: enough to see what there is. */
+/* Distinct names, at least half of the limit: enough to show what exists. */
 #define NAMES_MAX 4096
 #define PROCESSES_MAX 4194304
 
@@ -124,7 +127,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorts, and drops what is there twice. */
+/* Sorts, and drops duplicates. */
 static void names_settle(struct names *names)
 {
 	size_t kept = 0;
@@ -141,7 +144,7 @@ static void names_settle(struct names *names)
 	names->list.count = kept + 1;
 }
 
-/* Most names come many times: room is made before any is left out. */
+/* Most names recur: duplicates are dropped before any name is left out. */
 static bool has_room(struct names *names)
 {
 	if (names->list.count == NAMES_MAX && !names->full) {
@@ -254,7 +257,7 @@ static void names_collect(enum selector_kind kind, struct names *names)
 	names_settle(names);
 }
 
-/* Names those that claim the name without proof. False: none does. */
+/* Names the containers that claim the name without proof. Returns false if there are none. */
 static bool explain_claim(const struct unmatched *unmatched)
 {
 	_cleanup_(process_list_free) struct process_list processes = {0};
@@ -430,7 +433,7 @@ static bool is_selectable(const struct selector *selector, const struct process_
 	       entry->parent != selector->self;
 }
 
-/* Whether any word matches; those that do are marked, if there is a place to. */
+/* Returns whether any word matches; marks the matching ones, if `marks` is given. */
 static bool match_words(struct selector *selector, const struct word_subject *subject,
 			struct word_marks *marks)
 {
@@ -449,7 +452,7 @@ static bool match_words(struct selector *selector, const struct word_subject *su
 	return any;
 }
 
-/* Details of a process are read only where they are asked for. */
+/* Reads only those details of a process that a word needs. */
 static bool match_process(struct selector *selector, const struct process_entry *entry,
 			  struct word_marks *marks)
 {

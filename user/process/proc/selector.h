@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which processes are targets: those that any word of the operator names, be it by PID, by command
- * name, by cgroup, by container or by pod.
+ * Selects targets: the processes that match any word of the operator, by PID, command name, cgroup,
+ * container or pod.
  *
- * Never selected are leakmon itself and its children, kernel threads, and zombies without threads.
+ * Never selected: leakmon itself and its children, kernel threads, and zombies without threads.
  */
 #ifndef LEAKMON_PROC_SELECTOR_H
 #define LEAKMON_PROC_SELECTOR_H
@@ -23,7 +23,7 @@ enum selector_kind {
 	SELECT_MAX_,
 };
 
-/* The words of one kind, which are borrowed. */
+/* The words of one kind; borrowed. */
 struct selector_words {
 	const char **items;
 	size_t count, capacity;
@@ -33,64 +33,72 @@ struct selector_words {
 struct selector_config {
 	VEC(int) pids;
 	struct selector_words words[SELECT_MAX_];
-	bool all; /* every process, whatever the words say */
+	bool all; /* every process, regardless of the words */
 };
 
-/* Whether it names no process, by PID or by word. */
+/* Returns whether it names no process, by PID or by word. */
 bool selector_config_is_empty(const struct selector_config *config);
 void selector_config_free(struct selector_config *config);
 
 struct selector;
 
-/* The configuration is copied; `containers` is borrowed, and may be NULL: then the selector has its
- * own. NULL: out of memory. */
+/*
+ * Returns a new selector. The configuration is copied; `containers` is borrowed; NULL: the selector
+ * creates its own. NULL: out of memory.
+ */
 struct selector *selector_new(const struct selector_config *config,
 			      struct container_cache *containers);
 void selector_free(struct selector *selector);
 
-/* Whether it names anything but PIDs: then processes may match that start, or exec, later. */
+/*
+ * Returns whether it names anything but PIDs: then processes that start, or exec, later may match.
+ */
 bool selector_is_open(const struct selector *selector);
 
 /*
- * Whether a process matches: 1, 0, or -ESRCH if it has ended. Reads /proc/PID/stat, and
- * /proc/PID/cgroup if a word needs it; the names of a container are looked up only when a word
- * asks for a pod or a container, and only once per container. A runtime moves a process into its
- * container between fork and exec, and comm changes at exec: ask again after an exec.
+ * Returns whether a process matches: 1, 0, or -ESRCH if it has ended. Reads /proc/PID/stat, and
+ * /proc/PID/cgroup if a word needs it; container names are looked up only for words of a pod or a
+ * container, and only once per container. A runtime moves a process into its container between fork
+ * and exec, and comm changes at exec: ask again after an exec.
  */
 int selector_matches(struct selector *selector, pid_t pid);
 
-/* Whether a process that has ended would have matched, by its comm: 1, 0, or -ENODATA if words ask
- * for more than that. */
+/*
+ * Returns whether an ended process would have matched, by its comm: 1, 0, or -ENODATA if words need
+ * more than that.
+ */
 int selector_matched(const struct selector *selector, const char *comm);
 
-/* The processes of now that match. */
+/* The processes that match now. */
 struct selection {
 	VEC(pid_t) pids; /* ascending */
-	/* A word that named no process; the text is borrowed from the selector. */
+	/* A word that matched no process; the text is borrowed from the selector. */
 	VEC(struct unmatched {
 		enum selector_kind kind;
 		const char *word;
 	})
 	unmatched;
-	bool truncated; /* not all processes of the machine were looked at */
-	bool hidden;	/* /proc hides processes of others (hidepid) */
+	bool truncated; /* not all processes of the machine were examined */
+	bool hidden;	/* /proc hides other users' processes (hidepid) */
 };
 
 /*
- * PIDs that were given are listed as they are, whether they exist or not: whoever attaches says
- * what is wrong with them. 0 or -errno; *selection is untouched on error.
+ * Lists the matching processes. Given PIDs are listed unchecked: the attach reports what is wrong
+ * with them. Returns 0 or -errno; *selection is untouched on error.
  */
 int selector_list(struct selector *selector, struct selection *selection);
 void selection_free(struct selection *selection);
 
 /*
- * One error message for each word that named nothing, with what there is instead: a list that is
- * bounded, and inert. 0 when every word named something, else -ENOENT.
+ * Logs one error for each word that matched nothing, with the possible values: a bounded, inert
+ * list. Returns 0 if every word matched something, else -ENOENT.
  */
 int selection_explain(const struct selection *selection);
 
-/* Lists once what is chosen. 0, or -errno after an error message, also for words that named
- * nothing; to be freed in either case. */
+/*
+ * Lists the selection once. Returns 0, or -errno after an error message, also for words that
+ * matched nothing; to be freed in either case.
+ */
 int selection_take(const struct selector_config *config, struct selection *selection);
 
 /* The meaning of a single word of a selector. Internal to proc/. */
@@ -100,12 +108,12 @@ struct word_list {
 	size_t count, capacity;
 };
 
-/* A process, as far as it is known. */
+/* The known properties of a process. */
 struct word_subject {
 	const char *comm;
 	const struct cgroup_paths *paths;
 	struct container_id id;		   /* "": in no container */
-	const struct container *container; /* NULL: in none, or nobody asked */
+	const struct container *container; /* NULL: in none, or not looked up */
 };
 
 bool word_matches(enum selector_kind kind, const char *word, const struct word_subject *subject);

@@ -80,7 +80,7 @@ static bool field_of(struct protobuf_reader message, unsigned number, struct pro
 	return false;
 }
 
-/* False: it is no KeyValue. */
+/* Returns false if it is no KeyValue. */
 static bool take_key_value(const struct protobuf_reader *message, struct service *service,
 			   int *error)
 {
@@ -108,7 +108,7 @@ int service_context_parse(const uint8_t *payload, size_t size, struct service *s
 		if (field.number != RESOURCE_ATTRIBUTES || !field.is_bytes ||
 		    take_key_value(&field.content, service, &error))
 			continue;
-		/* The Resource of a ProcessContext: its first field, as attributes are here. */
+		/* The Resource of a ProcessContext is its first field, like attributes here. */
 		while (!error && protobuf_next(&field.content, &inner)) {
 			if (inner.number == RESOURCE_ATTRIBUTES && inner.is_bytes)
 				take_key_value(&inner.content, service, &error);
@@ -134,7 +134,7 @@ static bool header_read(struct memory_source source, uint64_t address,
 	       header->payload_size && header->payload_size <= SERVICE_CONTEXT_MAX;
 }
 
-/* A context that is just being replaced is none. */
+/* A context in the middle of a replacement is ignored. */
 static int context_read(struct memory_source source, uint64_t address, struct service *service)
 {
 	struct context_header before, after;
@@ -172,7 +172,7 @@ static int context_find(pid_t pid, struct service *service)
 
 /* -------- its environment, its unit, its container */
 
-/* A page of it may be one that never comes: see stuck_read.h. */
+/* A page of it may never arrive: see stuck_read.h. */
 static size_t environment_read(pid_t pid, char *text)
 {
 	_cleanup_close_ int fd = -1;
@@ -220,7 +220,7 @@ bool service_unit_of(const char *cgroup, char *unit, size_t size)
 		while (begin > cgroup && begin[-1] != '/')
 			begin--;
 		end += strlen(UNIT_SUFFIX);
-		/* user@1000.service holds a session, not a service. */
+		/* user@1000.service is a session, not a service. */
 		if ((*end && *end != '/') || text_begins(begin, "user@"))
 			continue;
 		found = begin;

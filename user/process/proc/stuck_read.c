@@ -23,50 +23,50 @@
 #include "process/proc/aside.h"
 #include "process/proc/process_list.h"
 
-/* Threads that read at once; of more, some are not watched. */
+/* Limit of concurrent watched reads; further ones are not watched. */
 #define SLOTS 16
 #define TICK_NS 250000000
 #define TICKS_PER_SECOND 4
 #define LIMIT_SECONDS 30
-/* A monitor does nothing else meanwhile. */
+/* A monitor is blocked meanwhile. */
 #define LIMIT_ASIDE_SECONDS 10
-/* For the kernel, to end a process aside. */
+/* Time for the kernel to end a helper process. */
 #define GRACE_TICKS (5 * TICKS_PER_SECOND)
-/* A process aside may be ended by others: it ends with the thread that started it. */
+/* A helper process may be killed by others, and ends with the thread that started it. */
 #define TRIES 3
 #define WATCHER_STACK_BYTES (256u << 10)
 
 struct slot {
-	_Alignas(64) atomic_int task; /* that is read; 0: free */
-	atomic_uint reads;	      /* begun so far */
-	struct aside *_Atomic aside;  /* owned, and never freed; NULL: none so far */
-	atomic_bool expired;	      /* its process was ended since the read does not end */
-	/* The watcher's: */
+	_Alignas(64) atomic_int task; /* being read; 0: free slot */
+	atomic_uint reads;	      /* number begun */
+	struct aside *_Atomic aside;  /* owned, and never freed; NULL: none yet */
+	atomic_bool expired;	      /* its process was killed because the read hung */
+	/* Used by the watcher only: */
 	bool ends;	    /* `expired`, of this read */
 	unsigned int seen;  /* reads at its last tick */
 	unsigned int ticks; /* since this read began */
 };
 
-/* The latest processes that are left alone, each for some minutes: it may have had its reasons. */
+/* The processes avoided most recently, each for some minutes, since the cause may have passed. */
 #define LEFT_OUT 256
 #define LEFT_OUT_MINUTES 10
 
 struct left_out {
 	pid_t task;
 	uint64_t start_ticks;
-	long number;	   /* of the call that did not end */
+	long number;	   /* of the hung call */
 	uint64_t until_ns; /* CLOCK_MONOTONIC */
 };
 
 static struct {
 	pthread_once_t once;
 	atomic_uint is_awake;	    /* a futex: the watcher looks at every tick */
-	unsigned int limit_seconds; /* 0: as usual */
+	unsigned int limit_seconds; /* 0: default */
 	atomic_bool aside;
 	struct slot slots[SLOTS];
-	pthread_mutex_t lock; /* of those below */
+	pthread_mutex_t lock; /* of the fields below */
 	struct left_out left_out[LEFT_OUT];
-	_Atomic size_t left_out_count; /* so far: the table is a ring */
+	_Atomic size_t left_out_count; /* total: the table is a ring */
 } state = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static unsigned int limit_seconds(void)
@@ -78,7 +78,7 @@ static unsigned int limit_seconds(void)
 
 static _Noreturn void give_up(pid_t task)
 {
-	/* Of top: the message goes to the terminal. */
+	/* Restores top's terminal for the message. */
 	fatal_signal_act_last();
 	log_error("reading the memory of process %d has not ended for %u s: its pages are on a "
 		  "userfaultfd or a FUSE file system that does not answer; leave it out, or end it",
@@ -101,7 +101,7 @@ static void look_at_read(struct slot *slot, pid_t task)
 	aside_kill(aside);
 }
 
-/* Ticks are counted, not timed: if the machine or leakmon stood still, the reader did, too. */
+/* Ticks are counted, not timed: if the machine or leakmon was suspended, so was the reader. */
 static bool look_at_slots(void)
 {
 	bool any = false;
@@ -128,7 +128,7 @@ static void *watch(void *unused)
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = TICK_NS}, NULL);
 		if (look_at_slots())
 			continue;
-		/* A read that begins from here on wakes it. */
+		/* A read that begins after this wakes it. */
 		atomic_store(&state.is_awake, 0);
 		if (!look_at_slots())
 			syscall(SYS_futex, &state.is_awake, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
@@ -137,7 +137,7 @@ static void *watch(void *unused)
 	return NULL;
 }
 
-/* No process aside may have descriptors of ours any more when we are gone. */
+/* No helper process may keep leakmon's descriptors after its end. */
 static void end_asides(void)
 {
 	for (size_t i = 0; i < SLOTS; i++) {
@@ -148,7 +148,7 @@ static void end_asides(void)
 	}
 }
 
-/* Threads and processes aside are the parent's. */
+/* Threads and helper processes belong to the parent. */
 static void forget(void)
 {
 	memset(&state, 0, sizeof(state));
@@ -179,7 +179,7 @@ static void start_watcher(void)
 	pthread_attr_destroy(&attributes);
 }
 
-/* NULL: all are taken. */
+/* Returns NULL if all are in use. */
 static struct slot *slot_take(pid_t task)
 {
 	pthread_once(&state.once, start_watcher);
@@ -208,8 +208,7 @@ static bool reads_memory(long number)
 	return number == SYS_process_vm_readv || number == SYS_preadv;
 }
 
-/* A page that nobody serves keeps nobody from the kernel's account of a process; a lock keeps
- * everybody from all. */
+/* A hung page does not block the kernel's account of a process; a held lock blocks everything. */
 static bool keeps_from(const struct left_out *one, long number)
 {
 	return !reads_memory(one->number) || reads_memory(number);
@@ -273,7 +272,7 @@ static long call_aside(struct slot *slot, pid_t task, long number, const long ar
 			return -EIO;
 		}
 	}
-	/* What others may not read, we may: our own children (prctl(2), PR_SET_PTRACER). */
+	/* Only leakmon itself may read its own children (prctl(2), PR_SET_PTRACER). */
 	return error || result == -EPERM ? machine_system_call(number, arguments) : result;
 }
 

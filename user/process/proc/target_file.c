@@ -21,7 +21,7 @@ static int open_beneath(int directory, const char *path, uint64_t resolve)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* From a mere place (O_PATH) to a descriptor to read from, now that it is known to be harmless. */
+/* Turns an O_PATH descriptor into a readable one, now that the file is known to be harmless. */
 static int open_regular(int place)
 {
 	struct statx status;
@@ -55,7 +55,7 @@ static int open_map_file(int task, const struct mapping *mapping)
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", task,
 		 (unsigned long)mapping->start, (unsigned long)mapping->end);
-	/* No comparison of inodes: this is the mapped file itself, and overlayfs shows others. */
+	/* Inodes are not compared: this is the mapped file itself, and overlayfs shows others. */
 	place = open_beneath(AT_FDCWD, path, 0);
 	return place < 0 ? place : open_regular(place);
 }
@@ -82,7 +82,7 @@ static int open_same_inode(int root, const char *path, const struct mapping *map
 	struct statx status;
 	int error;
 
-	/* Paths in maps are without links: whoever put one there wants to mislead us. */
+	/* Paths in maps contain no links: a link there was placed to mislead us. */
 	place = open_beneath(root, path,
 			     RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 	if (place < 0)
@@ -91,8 +91,8 @@ static int open_same_inode(int root, const char *path, const struct mapping *map
 	if (error)
 		return error;
 	/*
-	 * Only the inode: overlayfs and btrfs show another device in maps than in stat (the
-	 * underlying one, and the subvolume's), so a differing device says nothing.
+	 * Compares only the inode: overlayfs and btrfs show another device in maps than in stat
+	 * (the underlying one, and the subvolume's), so a differing device proves nothing.
 	 */
 	if (status.stx_ino != mapping->inode)
 		return -ESTALE;
@@ -121,7 +121,7 @@ static int open_mapping(int task, const struct mapping *mapping)
 {
 	int fd = open_map_file(task, mapping);
 
-	/* -EINVAL is a final answer; the rest may be a lack of rights, or a mapping just split. */
+	/* -EINVAL is final; other errors may be missing rights, or a mapping just split. */
 	if (fd >= 0 || fd == -EINVAL || mapping->path[0] != '/')
 		return fd;
 	return open_by_path(task, mapping);
@@ -164,7 +164,7 @@ static int open_requested(const struct open_request *request, int directory)
 	return -EINVAL;
 }
 
-/* In this process, or in the one beside it. */
+/* Opens in this process, or in the separate one. */
 static int open_there(struct open_request *request, const char *path, int directory)
 {
 	if (strlen(path) >= sizeof(request->path))

@@ -25,7 +25,7 @@
 #include "binary/parse/questions.h"
 #include "process/proc/target_file.h"
 
-/* The debug files of browsers are about half of that. */
+/* Debug files of browsers are about half that size. */
 #define MAX_FILE_BYTES (UINT64_C(2) << 30)
 #define MAX_MEMORY_BYTES (UINT64_C(1) << 30)
 
@@ -52,11 +52,11 @@ static void set_signals(void)
 {
 	sigset_t none;
 
-	signal(SIGPIPE, SIG_DFL); /* what is ignored stays so over exec */
-	signal(SIGXFSZ, SIG_IGN); /* then its write fails, and it removes what it has written */
+	signal(SIGPIPE, SIG_DFL); /* an ignored signal stays ignored over an exec */
+	signal(SIGXFSZ, SIG_IGN); /* then its write fails, and it removes the partial file */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* Ctrl-C asks the monitor for its last report, which may want this file. */
+	/* Ctrl-C asks the monitor for its last report, which may need this file. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
@@ -68,10 +68,10 @@ static void set_files(int output)
 	dup2(null, STDIN_FILENO);
 	dup2(output, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
-	/* All others are closed by the exec. */
+	/* The exec closes all others. */
 }
 
-/* Without new privileges an exec by root gets back nothing of what was dropped. */
+/* With no_new_privs an exec by root does not regain dropped capabilities. */
 static void drop_capabilities(void)
 {
 	capng_clear(CAPNG_SELECT_ALL);
@@ -79,7 +79,7 @@ static void drop_capabilities(void)
 		_exit(1);
 }
 
-/* A server may send without end, and say what it likes of the length. */
+/* A server may send endlessly, and lie about the length. */
 static void set_limits(void)
 {
 	const struct rlimit file = {MAX_FILE_BYTES, MAX_FILE_BYTES};
@@ -89,7 +89,7 @@ static void set_limits(void)
 		_exit(1);
 }
 
-/* Its own limits: without progress, and in all; and of the length that a server announces. */
+/* Its own limits: without progress, in total, and of the announced length. */
 static void set_environment(uint32_t max_seconds)
 {
 	char seconds[16], bytes[24];
@@ -109,15 +109,15 @@ static _Noreturn void run(const char *build_id, uint32_t max_seconds, int output
 	set_files(output);
 	set_environment(max_seconds);
 	drop_capabilities();
-	set_limits(); /* last: what runs here may have more than that mapped already */
+	set_limits(); /* last: more than that may be mapped already */
 	execlp(FETCH_PROGRAM, FETCH_PROGRAM, "debuginfo", build_id, (char *)NULL);
 	_exit(127);
 }
 
 /*
- * Asks for the debug file with this build-id. The process has no capabilities and cannot get any,
- * gives up by itself after max_seconds, takes no more than 2 GiB of a file and 1 GiB of memory, and
- * does not outlive us. 0 or -errno.
+ * Requests the debug file with this build-id. The process has no capabilities and cannot gain any,
+ * gives up after max_seconds, is limited to 2 GiB of a file and 1 GiB of memory, and does not
+ * outlive leakmon. Returns 0 or -errno.
  */
 static int fetch_process_start(const char *build_id, uint32_t max_seconds,
 			       struct fetch_process *process)
@@ -141,8 +141,8 @@ static int fetch_process_start(const char *build_id, uint32_t max_seconds,
 	return 0;
 }
 
-/* Its answer is one line, and comes with its end. */
-/* 0: `answer` is an absolute path; -ENOENT: there is no file; -EAGAIN: not yet known. */
+/* Its answer is one line, complete at its end. */
+/* Returns 0: `answer` is an absolute path; -ENOENT: no file; -EAGAIN: unknown yet. */
 static int fetch_process_read(struct fetch_process *process)
 {
 	size_t room = sizeof(process->answer) - 1 - process->length;
@@ -162,7 +162,7 @@ static int fetch_process_read(struct fetch_process *process)
 	return 0;
 }
 
-/* mkstemp("DIRECTORY/BUILD-ID/debuginfo.XXXXXX"), as libdebuginfod has it. */
+/* mkstemp("DIRECTORY/BUILD-ID/debuginfo.XXXXXX"), as in libdebuginfod. */
 static bool is_partial(const char *path)
 {
 	static const char begins[] = "debuginfo.";
@@ -172,7 +172,7 @@ static bool is_partial(const char *path)
 	       strlen(name + 1) == strlen(begins) + strlen("XXXXXX");
 }
 
-/* Where it writes to. false: it does not. */
+/* Finds the file being written. Returns false if there is none. */
 static bool find_partial(pid_t pid, char path[PATH_MAX])
 {
 	_cleanup_closedir_ DIR *directory = NULL;
@@ -191,7 +191,7 @@ static bool find_partial(pid_t pid, char path[PATH_MAX])
 	return false;
 }
 
-/* Kills it, if it still runs, and removes what it has fetched so far; the caller reaps it. */
+/* Kills it, if it still runs, and removes its partial file; the caller reaps it. */
 static void fetch_process_end(struct fetch_process *process)
 {
 	char path[PATH_MAX];
@@ -206,13 +206,13 @@ static void fetch_process_end(struct fetch_process *process)
 	process->fd = -1;
 }
 
-/* At a time: a target may map hundreds of stripped files. */
+/* Limit of concurrent fetches: a target may map hundreds of stripped files. */
 #define MAX_RUNNING 4
 
-/* Servers that let so many fetches in a row run into the deadline are not asked again. */
+/* Consecutive timeouts after which the servers are not asked again. */
 #define MAX_TIMEOUTS 3
 
-/* The program gives up before it is killed: it knows best what is to be cleaned up. */
+/* The program gives up before it is killed, because it cleans up best. */
 #define GIVES_UP_BEFORE_MS 1000
 
 enum fetch_state { FETCH_WAITING, FETCH_RUNNING, FETCH_HERE, FETCH_NONE };
@@ -231,7 +231,7 @@ struct debuginfod {
 	size_t running, waiting;
 	int epoll_fd, timer_fd; /* the pipes, and a tick each second while something runs */
 	uint32_t deadline_ms;
-	unsigned int timeouts; /* in a row */
+	unsigned int timeouts; /* consecutive */
 	bool changed;	       /* since the last take */
 	struct dying dying;
 };
@@ -320,7 +320,7 @@ static void start(struct debuginfod *debuginfod, struct fetch *fetch)
 		settle(debuginfod, fetch, FETCH_NONE);
 		return;
 	}
-	watch_fd(debuginfod, fetch->process.fd); /* failing that, the tick finds it */
+	watch_fd(debuginfod, fetch->process.fd); /* if that fails, the tick finds it */
 	settle(debuginfod, fetch, FETCH_RUNNING);
 	fetch->started_ms = now_ms();
 	if (!debuginfod->running++)
@@ -426,7 +426,7 @@ static void take_one(struct debuginfod *debuginfod, struct fetch *fetch)
 	int err = fetch_process_read(&fetch->process);
 	int64_t took_ms = now_ms() - fetch->started_ms;
 
-	/* Its seconds are not to the millisecond. */
+	/* Its timeout is not exact to the millisecond. */
 	if (err == -ENOENT && took_ms + 3 * GIVES_UP_BEFORE_MS / 2 >= debuginfod->deadline_ms)
 		on_timeout(debuginfod, fetch);
 	else if (err != -EAGAIN)
@@ -498,14 +498,14 @@ bool debuginfod_progress(const struct debuginfod *debuginfod, struct fetch_progr
 
 #define DEBUG_ROOT "/usr/lib/debug"
 
-/* Checks the build-id: another file's lines would be lies. */
+/* Checks the build-id: another file's lines would be wrong. */
 static bool is_the_one(const struct debug_request *request, int fd, struct debug_description *found)
 {
 	return !parse_description(request->worker, fd, found) &&
 	       !strcmp(found->build_id, request->build_id);
 }
 
-/* The target's own root first; a container seldom has debug files, the host may. */
+/* The target's own root first; containers seldom have debug files, the host may. */
 static int open_verified(const struct debug_request *request, const char *path,
 			 struct debug_description *found)
 {

@@ -26,8 +26,8 @@ static void append(const char *text, size_t length, void *opaque)
 	struct output *output = opaque;
 
 	/*
-	 * The demangler cannot be stopped, and a hostile name of some hundred bytes makes it
-	 * write for years. It keeps its state on the stack, so a jump loses nothing.
+	 * The demangler cannot be stopped, and a hostile name of some hundred bytes makes it write
+	 * for years. It keeps its state on the stack, so a longjmp leaks nothing.
 	 */
 	if (length > MAX_READABLE - output->length)
 		longjmp(output->too_long, 1);

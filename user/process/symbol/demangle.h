@@ -6,13 +6,14 @@
 #include <stdbool.h>
 
 /*
- * "_ZN3foo3barEi" -> "foo::bar(int)": with parameter types, without the return type of templates.
- * NULL: the name is not mangled, is longer than 4096 bytes, or its readable form would be longer
- * than 16384 (a short mangled name can expand without end), or out of memory. The caller frees.
+ * Demangles "_ZN3foo3barEi" to "foo::bar(int)": with parameter types, without the return type of
+ * templates. Returns NULL if the name is not mangled, is longer than 4096 bytes, or its readable
+ * form would exceed 16384 (a short mangled name can expand endlessly), or out of memory. The caller
+ * frees.
  */
 char *demangle(const char *name);
 
-/* For a readable name: operator new, or a function of the C++ standard library. */
+/* Returns whether a readable name is operator new, or a function of the C++ standard library. */
 bool demangle_is_library(const char *function);
 
 #endif

@@ -13,7 +13,7 @@ const char *intern_string(struct intern *intern, const char *text)
 
 	if (!text)
 		return NULL;
-	/* Two strings of one hash take the next keys in turn. */
+	/* Colliding strings take the next keys in turn. */
 	for (key = hash_text(text); (place = hash_get(&intern->index, key)) && *place; key++) {
 		if (!strcmp(intern->strings.items[*place - 1], text))
 			return intern->strings.items[*place - 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A set of strings, each held once, that live as long as the set. */
+/* A set of strings, each stored once, that live as long as the set. */
 #ifndef LEAKMON_SYMBOL_INTERN_H
 #define LEAKMON_SYMBOL_INTERN_H
 
@@ -9,16 +9,18 @@
 #include "base/vec.h"
 
 struct intern {
-	struct hash index; /* hash of a string -> its place in strings, plus 1 */
+	struct hash index; /* hash of a string -> its index in strings, plus 1 */
 	VEC(char *) strings;
 };
 
-/* The set's own copy of text, or NULL: out of memory. NULL gives NULL. */
+/* Returns the set's own copy of text, or NULL: out of memory. Returns NULL for NULL. */
 const char *intern_string(struct intern *intern, const char *text);
 void intern_free(struct intern *intern);
 
-/* FNV-1a, 64 bits (draft-eastlake-fnv): the same on every host and run, for what is stored. Strings
- * of one hash can be chosen: in tables of a run's own, hash_text(). */
+/*
+ * Computes FNV-1a, 64 bits (draft-eastlake-fnv): the same on every host and run, for stored values.
+ * Colliding strings can be chosen: in-memory tables use hash_text().
+ */
 uint64_t intern_hash(const char *text);
 
 #endif

@@ -9,22 +9,21 @@
 #include "base/search.h"
 #include "base/text.h"
 
-/* Code behind the last function of a module may be anything: a function this long does not
- * exist. */
+/* Code after the last function of a module may be anything: no function is this long. */
 #define FUNCTION_MAX (1u << 20)
-/* The module of what is in the kernel image itself. */
+/* The module name of the kernel image itself. */
 #define CORE "kernel"
 
 struct symbol_entry {
 	uint64_t address;
-	uint32_t name;	 /* place in `text` */
-	uint32_t module; /* the same; 0: the kernel image */
+	uint32_t name;	 /* offset in `text` */
+	uint32_t module; /* offset in `text`; 0: the kernel image */
 };
 
 struct kernel_symbols {
 	VEC(struct symbol_entry) list; /* ascending */
 	VEC(char) text;		       /* strings, each with its NUL; the first is CORE */
-	uint64_t base;		       /* of the kernel image: where its text starts */
+	uint64_t base;		       /* of the kernel image: start of its text */
 };
 
 static int text_add(struct kernel_symbols *symbols, const char *string, uint32_t *place)
@@ -40,7 +39,7 @@ static int text_add(struct kernel_symbols *symbols, const char *string, uint32_t
 	return 0;
 }
 
-/* Successive lines are of one module: its name is kept once. */
+/* Successive lines are of one module: its name is stored once. */
 static int module_add(struct kernel_symbols *symbols, const char *module, uint32_t *place)
 {
 	const struct symbol_entry *last =
@@ -77,7 +76,7 @@ static int line_add(struct kernel_symbols *symbols, const char *line)
 	return text_add(symbols, name, &symbols->list.items[symbols->list.count - 1].name);
 }
 
-/* Among several names at one address the one that stood first stays first: "T" names lead. */
+/* Of several names at one address the first one stays first: "T" names lead. */
 static int entry_compare(const void *left, const void *right)
 {
 	const struct symbol_entry *a = left, *b = right;
@@ -123,7 +122,7 @@ bool kernel_symbols_hidden(const struct kernel_symbols *symbols)
 	return !symbols->list.count;
 }
 
-/* The first of the entries at the highest address that is not above, or NULL. */
+/* Returns the first entry at the highest address up to `address`, or NULL. */
 static const struct symbol_entry *entry_find(const struct kernel_symbols *symbols, uint64_t address)
 {
 	const struct symbol_entry *list = symbols->list.items;
@@ -154,7 +153,10 @@ static void frame_name(const struct kernel_symbols *symbols, uint64_t address, s
 	frame->module_offset = entry->module ? frame->offset : address - symbols->base;
 }
 
-/* How a tracepoint comes to a BPF program: kernel/trace/bpf_trace.c, include/linux/tracepoint.h. */
+/*
+ * Functions between a tracepoint and a BPF program: kernel/trace/bpf_trace.c,
+ * include/linux/tracepoint.h.
+ */
 static bool is_tracing(const char *function)
 {
 	static const char *const prefixes[] = {"bpf_trace_run", "__bpf_trace_", "__traceiter_"};
@@ -162,8 +164,10 @@ static bool is_tracing(const char *function)
 	return text_begins_with_any(function, prefixes, ARRAY_SIZE(prefixes));
 }
 
-/* Functions between the tracepoint and the caller: mm/slub.c, mm/slab_common.c, mm/page_alloc.c,
- * mm/mempolicy.c, mm/util.c. */
+/*
+ * Functions between the tracepoint and the caller: mm/slub.c, mm/slab_common.c, mm/page_alloc.c,
+ * mm/mempolicy.c, mm/util.c.
+ */
 static bool is_allocator(const char *function)
 {
 	static const char *const prefixes[] = {
@@ -180,7 +184,7 @@ static bool is_allocator(const char *function)
 /* Tracing takes no more frames than this. */
 #define TRACING_MAX 8
 
-/* Where the kernel's own work begins: behind leakmon's program and what called it. */
+/* Returns where the kernel's own work begins: after leakmon's program and its callers. */
 static size_t tracing_end(const struct kernel_symbols *symbols, const uint64_t *addresses,
 			  size_t depth)
 {

@@ -20,14 +20,14 @@ struct kernel_symbols;
 struct kernel_symbols *kernel_symbols_read(FILE *file);
 void kernel_symbols_free(struct kernel_symbols *symbols);
 
-/* Whether there are no addresses to name anything by. */
+/* Returns whether addresses are hidden, so that nothing can be named. */
 bool kernel_symbols_hidden(const struct kernel_symbols *symbols);
 
 /*
- * Names return addresses, innermost first. Frames of the tracing machinery itself, and of the
- * allocator above its caller, are left out, so that the first frame is the one that asked for
- * memory; the name of the outermost of them is `*allocator` (NULL: none), owned by `symbols`.
- * *frames is overwritten; its strings live as long as `symbols`. 0 or -ENOMEM.
+ * Names return addresses, innermost first. Frames of the tracing machinery, and of the allocator
+ * above its caller, are left out, so that the first frame is the requester of the memory; the name
+ * of the outermost omitted one is `*allocator` (NULL: none), owned by `symbols`. *frames is
+ * overwritten; its strings live as long as `symbols`. Returns 0 or -ENOMEM.
  */
 int kernel_symbols_name(const struct kernel_symbols *symbols, const uint64_t *addresses,
 			size_t depth, struct frames *frames, const char **allocator);

@@ -12,7 +12,7 @@
 #include "process/symbol/demangle.h"
 #include "process/target/process.h"
 
-/* Modules with debug files kept open between two batches. */
+/* Limit of modules with debug files kept open between two batches. */
 #define MAX_OPENED 64
 
 const struct source_lines *module_want_lines(struct module *module,
@@ -63,7 +63,10 @@ static void close_all_files(struct modules *modules)
 	}
 }
 
-/* The file's own, or its debug file's. A descriptor that the caller closes, or -errno. */
+/*
+ * Opens the file's own line information, or its debug file's. Returns a descriptor that the caller
+ * closes, or -errno.
+ */
 static int open_source(const struct modules *modules, const struct module *module,
 		       struct debug_description *description)
 {
@@ -134,7 +137,7 @@ static void forget_wanted(struct module_lines *lines, size_t count)
 		lines->wanted.count * sizeof(*lines->wanted.items));
 }
 
-/* Gives up what a module wants, and closes its files: nobody maps it any more. */
+/* Drops a module's requests, and closes its files: it is no longer mapped. */
 static void modules_abandon_lines(struct modules *modules, struct module *module)
 {
 	forget_wanted(&module->lines, module->lines.wanted.count);
@@ -232,7 +235,7 @@ static int take_answer(struct modules *modules, struct intern *intern, int timeo
 	return err;
 }
 
-/* *waiting: there is one that waits for its file. */
+/* *waiting: some module waits for its file. */
 static struct module *find_wanting(const struct modules *modules, bool *waiting)
 {
 	*waiting = false;
@@ -334,7 +337,7 @@ int module_open(const struct modules *modules, const struct module *module,
 	return dso_open(modules->dsos, module->dso, place->task, place->mapping);
 }
 
-/* Names of a separate debug file, if that is more. Takes the descriptor over. */
+/* Takes the names of a separate debug file, if it has more. Takes ownership of the descriptor. */
 static bool take_debug_file(struct modules *modules, struct module *module, int fd)
 {
 	_cleanup_(image_free) struct image debug = {.file.fd = -1};
@@ -346,7 +349,7 @@ static bool take_debug_file(struct modules *modules, struct module *module, int 
 	return module->image.table.count != before;
 }
 
-/* A stripped file names only what it exports; its debug file, if there is one, names the rest. */
+/* A stripped file names only its exports; its debug file, if any, names the rest. */
 static void add_debug_symbols(struct modules *modules, struct module *module, int fd,
 			      const struct module_place *place)
 {
@@ -369,8 +372,8 @@ static void add_debug_symbols(struct modules *modules, struct module *module, in
 }
 
 /*
- * Looks whether the debug file that it waits for has come, and takes the names in it. Whether there
- * were any: names found before may be wrong then.
+ * Checks whether the awaited debug file has come, and takes its names. Returns whether there were
+ * any: names found before may then be wrong.
  */
 static bool take_symbols(struct modules *modules, struct module *module)
 {
@@ -393,8 +396,8 @@ static bool take_symbols(struct modules *modules, struct module *module)
 }
 
 /*
- * Takes what debuginfod has brought meanwhile, and raises `fetched` if that names anything.
- * Whether it may bring more is for debuginfod_wait() to say.
+ * Takes the files that debuginfod has fetched, and increments `fetched` if they name anything.
+ * debuginfod_wait() tells whether more may come.
  */
 static void modules_take_fetched(struct modules *modules)
 {

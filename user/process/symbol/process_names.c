@@ -16,11 +16,11 @@
 #include "process/proc/target_file.h"
 
 struct task_status {
-	uint32_t user;	/* the effective one */
-	uint32_t group; /* of threads: its number in its innermost PID namespace */
+	uint32_t user;	/* effective UID */
+	uint32_t group; /* thread group: its ID in its innermost PID namespace */
 };
 
-/* The last of the numbers in "NStgid:\t812\t1": the outer namespaces come first. */
+/* Reads the last number of "NStgid:\t812\t1": the outer namespaces come first. */
 static bool read_last(const char *numbers, uint32_t *last)
 {
 	bool found = false;
@@ -38,7 +38,9 @@ static bool read_last(const char *numbers, uint32_t *last)
 	}
 }
 
-/* man 5 proc, /proc/PID/status. The name in its first line cannot hold a newline: it is escaped. */
+/*
+ * man 5 proc, /proc/PID/status. The name in its first line cannot contain a newline: it is escaped.
+ */
 static int read_status(int task, struct task_status *status)
 {
 	struct task_status read = {0};
@@ -84,7 +86,7 @@ int perf_map_open(int task)
 	return found.st_uid && found.st_uid != status.user ? -EACCES : TAKE_FD(fd);
 }
 
-/* The kernel's own pages are in no file either, but nobody compiled them. */
+/* The kernel's own pages are in no file either, but are not compiled by the process. */
 static bool may_be_compiled(const struct code_range *range)
 {
 	const char *path = range->mapping.path;
@@ -126,7 +128,7 @@ static void refuse(struct jit_names *names, int task, int err)
 	log_warning("process %d: its perf map is not used: %s", task, why);
 }
 
-/* The map at its place now, or, if that is gone, the one that was there. */
+/* Opens the map at its place now or, if that is gone, keeps the previous one. */
 static void open_map(struct jit_names *names, int task)
 {
 	int fd = perf_map_open(task);
@@ -147,9 +149,9 @@ bool process_compiles(const struct process *process)
 }
 
 /*
- * Looks whether there is a map, if the process has code that may be in one, and whether it has
- * changed. true: names found before may be wrong, and names not found may be found now. Nothing is
- * read yet.
+ * Checks whether there is a map, if the process has code that may be in one, and whether it has
+ * changed. Returns true if names found before may be wrong, and missing names may be found now.
+ * Nothing is read yet.
  */
 static bool jit_names_refresh(struct jit_names *names, const struct process *process)
 {
@@ -193,7 +195,7 @@ static int read_map(struct jit_names *names, struct worker *worker)
 	return 0;
 }
 
-/* The function that holds the address of code in no file. 0; -ENOENT; -ENOMEM. */
+/* Finds the function that contains the address of code in no file. Returns 0; -ENOENT; -ENOMEM. */
 static int jit_names_find(struct jit_names *names, struct worker *worker, struct intern *intern,
 			  uint64_t address, struct module_function *function)
 {
@@ -224,7 +226,7 @@ static void jit_names_free(struct jit_names *names)
 	*names = (struct jit_names){0};
 }
 
-/* Named addresses kept per process; a process with more distinct ones starts over. */
+/* Limit of named addresses cached per process; beyond it the cache starts over. */
 #define MAX_NAMED (1u << 17)
 
 static void forget(struct process_names *names)
@@ -242,12 +244,12 @@ void process_names_free(struct process_names *names)
 void process_names_refresh(struct process_names *names, const struct process *process)
 {
 	names->process = process;
-	/* After an exit too: the end of its map may be read still. */
+	/* After an exit, too: the end of its map may still be read. */
 	if (jit_names_refresh(&names->jit, process))
 		forget(names);
 }
 
-/* Where to look: the byte before a return address belongs to the call. */
+/* Returns the address to look up: the byte before a return address belongs to the call. */
 static uint64_t lookup_address(uint64_t address)
 {
 	uint64_t exact = LM_FRAME_ADDRESS(address);
@@ -299,7 +301,7 @@ static int name_function(struct modules *modules, struct intern *intern, uint64_
 	return 0;
 }
 
-/* Code outside files may be in the list that its compiler keeps. */
+/* Code outside files may be in its compiler's list. */
 static int name_compiled(struct process_names *names, struct worker *worker, struct intern *intern,
 			 uint64_t lookup, struct frame *frame)
 {
@@ -316,7 +318,7 @@ static int name_compiled(struct process_names *names, struct worker *worker, str
 	return 0;
 }
 
-/* NULL: no file names anything there. */
+/* Returns NULL if no file names it. */
 static struct module *module_of(const struct code_range *range)
 {
 	struct module *module = range && range->dso ? dso_facet(range->dso, DSO_SYMBOLS) : NULL;
@@ -339,7 +341,7 @@ static int name_address(struct process_names *names, struct modules *modules, st
 		frame->module = intern_string(intern, range->mapping.path);
 		if (!frame->module)
 			return -ENOMEM;
-		/* Until the file's own numbering is known. */
+		/* Until the file's own address is known. */
 		frame->module_offset = file_offset(range, frame->address);
 		err = range->dso ? name_function(modules, intern, lookup, named) : 0;
 	}
@@ -355,7 +357,7 @@ int process_names_find(struct process_names *names, struct modules *modules, str
 	uint64_t *slot;
 	int err;
 
-	/* A debug file that came from afar may name what had no name. */
+	/* A fetched debug file may name addresses that had no name. */
 	if (names->generation != names->process->generation || names->fetched != modules->fetched ||
 	    names->list.count >= MAX_NAMED)
 		forget(names);

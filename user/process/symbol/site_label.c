@@ -28,7 +28,7 @@ static bool is_of_rust_library(const char *function)
 	return text_begins_with_any(function, beginnings, ARRAY_SIZE(beginnings));
 }
 
-/* Between PyObject_Malloc and the code that makes an object (CPython, Objects/obmalloc.c). */
+/* Between PyObject_Malloc and the code that creates an object (CPython, Objects/obmalloc.c). */
 static bool is_of_python_allocator(const char *function)
 {
 	static const char *const beginnings[] = {"pymalloc_",
@@ -59,7 +59,7 @@ static bool is_starter(const char *function)
 	return false;
 }
 
-/* For a readable name, the last part of its path without parameters. Returns its length. */
+/* Finds the last part of a readable name's path, without parameters. Returns its length. */
 static size_t last_part(const char *function, const char **begin)
 {
 	size_t length = strcspn(function, "(<");
@@ -78,8 +78,10 @@ static bool ends_in(const char *text, size_t length, const char *word)
 	return length >= size && !strncasecmp(text + length - size, word, size);
 }
 
-/* Without what only varies a name: "g_malloc0_n", redis's "ztrymalloc_usable_internal", and GCC's
- * "xmalloc.constprop.0". */
+/*
+ * Strips variants of a name: "g_malloc0_n", redis's "ztrymalloc_usable_internal", and GCC's
+ * "xmalloc.constprop.0".
+ */
 static size_t base_length(const char *part, size_t length)
 {
 	static const char *const endings[] = {"_internal", "_usable", "_no_tcache", "_n"};
@@ -121,8 +123,8 @@ static bool is_wrapper(const char *function)
 }
 
 /*
- * Languages whose frames are known beside the native ones of their runtime: what of both is not the
- * user's.
+ * Languages whose frames are known beside the native ones of their runtime: frames of the runtime
+ * or the library are not the user's.
  */
 
 static bool is_of_module(const struct frame *frame, const char *module)
@@ -158,7 +160,7 @@ static bool is_java(const struct frame *frame)
 	return is_of_module(frame, FRAME_JAVA);
 }
 
-/* Stubs of the VM's have no file. */
+/* Stubs of the VM have no file. */
 static bool is_of_java_library(const struct frame *frame)
 {
 	static const char *const packages[] = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
@@ -182,7 +184,7 @@ static bool is_javascript(const struct frame *frame)
 	return is_of_module(frame, FRAME_JAVASCRIPT);
 }
 
-/* Scripts of Node's, and V8's builtins, which have none. */
+/* Node's own scripts, and V8's builtins, which have no file. */
 static bool is_of_node_library(const struct frame *frame)
 {
 	return !frame->file || text_begins(frame->file, "node:");
@@ -201,7 +203,7 @@ static bool is_compiled(const struct frame *frame)
 	       frame->function;
 }
 
-/* In a perf map .NET's code has its assembly, "[System.Private.CoreLib] …". */
+/* In a perf map .NET code has its assembly, "[System.Private.CoreLib] …". */
 static bool is_of_dotnet_library(const struct frame *frame)
 {
 	static const char *const libraries[] = {"System.", "Microsoft.", "Internal.", "Interop.",
@@ -244,14 +246,14 @@ static bool is_of_ocaml(const struct frame *frame)
 	return frame->function && text_begins_with_any(frame->function, names, ARRAY_SIZE(names));
 }
 
-/* "main.serve": in C, a dot comes only before what a compiler adds ("serve.part.0"). */
+/* "main.serve": in C, a dot comes only before a compiler's suffix ("serve.part.0"). */
 static bool is_go(const struct frame *frame)
 {
 	return frame->function &&
 	       (text_begins(frame->function, "main.") || text_begins(frame->function, "runtime."));
 }
 
-/* "/usr/lib/go-1.19/src/net/http/server.go": packages from elsewhere have a host's name there. */
+/* "/usr/lib/go-1.19/src/net/http/server.go": packages from elsewhere have a host name there. */
 static bool is_in_goroot(const char *file)
 {
 	const char *source = strstr(file, "/src/");
@@ -275,7 +277,7 @@ static bool is_of_go_library(const struct frame *frame)
 	       strstr(frame->function, "._Cfunc_") || strstr(frame->function, "._cgo_");
 }
 
-/* What stands between C and Go (runtime/cgo), and packages that come with the compiler. */
+/* Code between C and Go (runtime/cgo), and packages that come with the compiler. */
 static bool is_of_go(const struct frame *frame)
 {
 	static const char *const names[] = {"_cgo_",	"x_cgo_",    "crosscall",
@@ -287,10 +289,12 @@ static bool is_of_go(const struct frame *frame)
 }
 
 static const struct language {
-	bool (*has)(const struct frame *frame); /* the frame is written in it */
-	bool (*is_library)(
-		const struct frame *frame); /* of such a frame: it comes with the language */
-	bool (*is_runtime)(const struct frame *frame); /* where the stack has such frames */
+	/* the frame is written in the language */
+	bool (*has)(const struct frame *frame);
+	/* such a frame comes with the language */
+	bool (*is_library)(const struct frame *frame);
+	/* a runtime's frame, in a stack with such frames */
+	bool (*is_runtime)(const struct frame *frame);
 } languages[] = {
 	{is_python, is_of_python_library, is_of_interpreter},
 	{is_java, is_of_java_library, is_of_vm},
@@ -300,7 +304,7 @@ static const struct language {
 	{is_go, is_of_go_library, is_of_go},
 };
 
-/* NULL: in none of those. */
+/* Returns NULL if it is in none of those. */
 static const struct language *language_of(const struct frame *frame)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(languages); i++) {
@@ -310,7 +314,7 @@ static const struct language *language_of(const struct frame *frame)
 	return NULL;
 }
 
-/* The runtime's own code, where its callers are known. */
+/* The runtime's own code, if its callers are known. */
 static bool is_of_runtime(const struct frames *frames, const struct frame *frame)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(languages); i++) {
@@ -370,7 +374,7 @@ static bool is_programs(const struct frames *frames, const struct frame *frame)
 	       (is_in_file(frame) && !is_shared_library(frame->module));
 }
 
-/* Installed by a package manager: part of the program, but not what its authors write. */
+/* Installed by a package manager: part of the program, but not written by its authors. */
 static bool is_of_package(const struct frame *frame)
 {
 	static const char *const places[] = {"/node_modules/", "-packages/", "/pkg/mod/",
@@ -397,7 +401,7 @@ static size_t java_package_length(const char *function)
 	return dots[0];
 }
 
-/* Java says nothing of where a class was installed: a library's caller is in another package. */
+/* Java does not record where a class was installed: a library's caller is in another package. */
 static bool is_of_other_package(const struct frame *frame, const struct frame *program)
 {
 	size_t length, other;
@@ -415,8 +419,10 @@ static bool is_native_method(const struct frame *frame)
 	return is_java(frame) && !frame->line;
 }
 
-/* What wraps a library for the program comes after the program's own, in this order: packages, then
- * native methods with their own package. */
+/*
+ * Wrappers of a library for the program rank below the program's own code, in this order: packages,
+ * then native methods with their own package.
+ */
 const struct frame *site_label_program(const struct frames *frames)
 {
 	const struct frame *packaged = NULL, *native = NULL;
@@ -436,8 +442,10 @@ const struct frame *site_label_program(const struct frames *frames)
 	return packaged ? packaged : native;
 }
 
-/* The function that a goroutine runs: runtime.goexit stands as its caller (runtime/proc.go,
- * newproc1). NULL: none, or the runtime's own. */
+/*
+ * Returns the function that a goroutine runs: runtime.goexit is its caller (runtime/proc.go,
+ * newproc1). NULL: none, or the runtime's own.
+ */
 static const struct frame *goroutine_function(const struct frames *frames)
 {
 	for (size_t i = 1; i < frames->list.count; i++) {
@@ -477,7 +485,7 @@ const struct frame *site_label_frame(const struct frames *frames)
 	return named || !frames->list.count ? named : frames->list.items;
 }
 
-/* The code of another library, without symbols, that the label has called; NULL: none. */
+/* Returns the code of another library, without symbols, that the label called; NULL: none. */
 static const struct frame *nameless_before(const struct frames *frames, const struct frame *label)
 {
 	for (const struct frame *frame = frames->list.items; frame < label; frame++) {
@@ -489,7 +497,7 @@ static const struct frame *nameless_before(const struct frames *frames, const st
 }
 
 struct step_list {
-	const struct frame *next; /* behind the last one */
+	const struct frame *next; /* after the last one */
 	struct label_step *steps;
 	size_t count, most;
 };
@@ -504,16 +512,20 @@ static void step_add(struct step_list *list, const struct frame *frame, bool pla
 	list->next = frame + 1;
 }
 
-/* A frame that says more of how the program came to its first frame: not the `main` in C beneath
- * code of another language. */
+/*
+ * Returns whether a frame explains how the program reached its first frame: not the `main` in C
+ * beneath code of another language.
+ */
 static bool is_caller(const struct frames *frames, const struct frame *frame,
 		      const struct frame *program)
 {
 	return is_programs(frames, frame) && (language_of(frame) || !language_of(program));
 }
 
-/* `most` of the program's frames, from its first one on; the last is of another package if one
- * is. */
+/*
+ * Adds `most` of the program's frames, from its first one on; the last is of another package, if
+ * any is.
+ */
 static void add_program(const struct frames *frames, const struct frame *program, size_t most,
 			struct step_list *list)
 {
@@ -573,7 +585,7 @@ const char *site_label_function(const struct frames *frames)
 	return frame ? frame->function : NULL;
 }
 
-/* The length of template arguments that begin here, brackets included; 0: they are none. */
+/* Returns the length of template arguments that begin here, brackets included; 0: none. */
 static size_t arguments_length(const char *name, size_t at)
 {
 	size_t depth = 0;

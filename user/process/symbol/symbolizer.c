@@ -158,7 +158,7 @@ static int want_all_lines(struct symbolizer *symbolizer, struct process_names *n
 	return err;
 }
 
-/* The code that a handler returns to, which the kernel put on the stack; it has no call in it. */
+/* The code to which a handler returns, which the kernel put on the stack; it contains no call. */
 static int append_signal_handler(const struct named *named, struct frames *frames)
 {
 	struct frame frame = named->frame;
@@ -169,7 +169,7 @@ static int append_signal_handler(const struct named *named, struct frames *frame
 	return frames_append(frames, &frame, NULL);
 }
 
-/* -ENOENT: it has no name. */
+/* Returns -ENOENT if it has no name. */
 static int append_code(struct symbolizer *symbolizer, uint64_t process, uint64_t address,
 		       struct frames *frames)
 {
@@ -188,7 +188,7 @@ static int append_interpreted(struct symbolizer *symbolizer, uint64_t process, u
 	return err == -ENOENT ? frames_append(frames, &gone, NULL) : err;
 }
 
-/* Neither a file nor a perf map names it: .NET's code lies in files of other formats. */
+/* Neither a file nor a perf map names it: .NET's code is in files of other formats. */
 static bool is_nameless(const struct frame *frame)
 {
 	return !frame->function && frame->why &&
@@ -226,7 +226,7 @@ static int append_handler(struct symbolizer *symbolizer, struct process_names *n
 	return err ? err : append_signal_handler(named, frames);
 }
 
-/* Python's frames, on their way into a stack. */
+/* Python frames to be merged into a stack. */
 struct python_frames {
 	const uint64_t *addresses;
 	size_t depth, used;
@@ -247,7 +247,7 @@ static int append_python(struct symbolizer *symbolizer, struct python_frames *py
 	return err && err != -ENOENT ? err : frames_append(frames, &frame, NULL);
 }
 
-/* Those of one call from C. */
+/* Appends the Python frames of one call from C. */
 static int append_call(struct symbolizer *symbolizer, struct python_frames *python,
 		       struct frames *frames)
 {
@@ -267,7 +267,7 @@ static bool runs_python(const struct named *named)
 	       text_begins(named->frame.function, "_PyEval_EvalFrameDefault");
 }
 
-/* A native frame, or those of Python that it runs. */
+/* Appends a native frame, or the Python frames that it runs. */
 static int append_native(struct symbolizer *symbolizer, struct process_names *names,
 			 uint64_t address, enum frame_lines lines, struct python_frames *python,
 			 struct frames *frames)
@@ -299,7 +299,7 @@ static int append_all(struct symbolizer *symbolizer, struct process_names *names
 		else
 			err = append_native(symbolizer, names, addresses[i], lines, python, frames);
 	}
-	/* The native stack was cut off. */
+	/* The native stack was truncated. */
 	while (!err && python->used < python->depth)
 		err = append_python(symbolizer, python, frames);
 	return err;
@@ -387,8 +387,9 @@ int symbolizer_lines_fd(const struct symbolizer *symbolizer)
 	const struct modules *modules = &symbolizer->modules;
 	int fd = worker_fd(modules->worker, WORKER_LANE_BACKGROUND);
 
-	/* Requests made while the worker is busy are taken after its answer, which has a
-	 * deadline. */
+	/*
+	 * Requests made while the worker is busy are taken after its answer, which has a deadline.
+	 */
 	return fd < 0 && modules->debuginfod ? debuginfod_fd(modules->debuginfod) : fd;
 }
 
@@ -440,7 +441,7 @@ static int append_inlined(struct frames *frames, const struct frame *frame,
 {
 	struct frame inlined = *frame;
 
-	/* Too many names for one answer: better one frame less than one without a name. */
+	/* Too many names for one answer: a missing frame is better than a nameless one. */
 	if (!source->function)
 		return 0;
 	inlined.function = source->function;
@@ -461,7 +462,7 @@ int frames_append(struct frames *frames, const struct frame *frame,
 	return err ? err : append(frames, frame, count ? &source->frames[count - 1] : NULL);
 }
 
-/* Compiled or not: its places are those of its source. */
+/* Returns whether a frame's places are those of its source code, compiled or not. */
 static bool is_managed(const struct frame *frame)
 {
 	return frame->module &&
@@ -477,12 +478,14 @@ static uint64_t id_of_first(const struct frames *frames, size_t count)
 		const struct frame *frame = &frames->list.items[i];
 		const char *module = frame->build_id ? frame->build_id : frame->module;
 
-		/* Compiled code lies elsewhere in each run, and may get its name later. */
+		/* Compiled code has another address in each run, and may get its name later. */
 		if (module && !strcmp(module, FRAME_JIT))
 			module = NULL;
 
-		/* The same stack with and without debug information is one stack. Those of managed
-		 * languages are one however they are compiled. */
+		/*
+		 * A stack has one number with and without debug information. Stacks of managed
+		 * languages have one number however they are compiled.
+		 */
 		if (frame->inlined && !is_managed(frame))
 			continue;
 		id = hash_mix(id ^ intern_hash(module ? module : ""));

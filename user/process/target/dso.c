@@ -13,19 +13,22 @@
 #include "process/proc/target_file.h"
 
 #define MAX_OPEN_FILES 512
-/* For what cannot do without, as reports and the parser: a file can be opened again. */
+/* Reserved for indispensable uses, such as reports and the parser: a file can be reopened. */
 #define DESCRIPTORS_SPARED 32
 
-/* So many facets that nobody holds are kept for the next process that maps the file. */
+/* The number of unheld facets kept for the next process that maps the file. */
 static const size_t max_unused[] = {
 	[DSO_SYMBOLS] = 64,
-	[DSO_ROWS] = 256,     /* in kernel memory; a program that is started again finds its rows */
+	[DSO_ROWS] = 256,     /* in kernel memory; a restarted program finds its rows */
 	[DSO_PLAN] = 4096,    /* most are empty: the file is no allocator, */
 	[DSO_THREADS] = 4096, /* and no thread library */
 	[DSO_DATA] = 64,
 };
 
-/* And so many bytes of each kind, or the latest one alone: node's table of symbols has 8 MB. */
+/*
+ * Limit of the unheld facets' memory, per kind; the latest one is kept whatever its size. node's
+ * symbol table alone has 8 MB.
+ */
 #define MAX_UNUSED_BYTES (16u << 20)
 
 _Static_assert(sizeof(max_unused) / sizeof(max_unused[0]) == DSO_KIND_MAX_, "a bound for each");
@@ -108,7 +111,7 @@ static struct dso *find_or_add(struct dso_cache *cache, const struct file_identi
 	uint64_t key = hash_mix(hash_mix(identity->device) ^ identity->inode), *slot;
 
 	key = hash_mix(hash_mix(key ^ identity->size) ^ (uint64_t)identity->modified.tv_sec);
-	/* Two identities of one hash take the next keys in turn. */
+	/* Identities of equal hash take the next keys in turn. */
 	for (; (slot = hash_get(&cache->index, key)); key++) {
 		struct dso *dso = (struct dso *)(uintptr_t)*slot;
 
@@ -235,11 +238,13 @@ int dso_open(const struct dso_cache *cache, const struct dso *dso, int task,
 	error = file_identity_read(fd, &identity);
 	if (error)
 		return error;
-	/* That it was renamed or deleted meanwhile makes no other file of it. */
+	/* A file that was renamed or deleted meanwhile is still the same file. */
 	return file_identity_equal(&identity, &dso->identity) ? TAKE_FD(fd) : -ESTALE;
 }
 
-/* The kernel maps the same vDSO into every 64-bit process: our own stands for the target's. */
+/*
+ * The kernel maps the same vDSO into every 64-bit process: leakmon's own serves for the target's.
+ */
 static int copy_vdso(void)
 {
 	const char *image =
@@ -250,7 +255,7 @@ static int copy_vdso(void)
 
 	if (fd < 0)
 		return -ENOENT;
-	/* Its section headers come last (vdso2c.h of the kernel). */
+	/* Its section headers come last (the kernel's vdso2c.h). */
 	size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
 	if (write(fd, image, size) != (ssize_t)size)
 		return -EIO;

@@ -11,10 +11,10 @@
 #include "process/proc/process_list.h"
 #include "process/proc/target_file.h"
 
-/* Plugins that come and go leave a range each time: what is older than this is forgotten. */
+/* Plugins that come and go each leave a range: older ones are forgotten. */
 #define MAX_PAST 1024
 
-/* The path is left out: a rename or deletion does not change what is mapped. */
+/* Ignores the path: a rename or deletion does not change the mapping. */
 static bool same_mapping(const struct mapping *left, const struct mapping *right)
 {
 	return left->start == right->start && left->end == right->end &&
@@ -114,7 +114,7 @@ static int add_new_range(struct process_table *table, struct code_ranges *code,
 	return error;
 }
 
-/* Takes over what has stayed, and opens the rest. */
+/* Keeps unchanged ranges, and opens the rest. */
 static int list_code(struct process_table *table, const struct process *process,
 		     const struct maps *maps, struct code_ranges *code)
 {
@@ -205,7 +205,7 @@ static int refresh(struct process_table *table, struct process *process)
 
 	if (error)
 		return error;
-	/* A PID that came back: what the one before had mapped has vanished. */
+	/* The PID was reused: the previous process's mappings are gone. */
 	if (!table->core && !process_read(process->pid, &entry) &&
 	    entry.start_ticks != process->start_ticks) {
 		process->start_ticks = entry.start_ticks;

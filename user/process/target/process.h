@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Processes that are looked at: their identity, their mappings, and those they had before.
+ * Watched processes: their identity, and their present and past mappings.
  *
- * Each refresh reads the mappings once, for everybody: names, stack walks and probes work on the
- * same ones, and know by the generation whether there is anything new for them. The table owns its
- * processes and the files that they map; pointers are borrowed, and good until a process is
- * forgotten.
+ * Each refresh reads the mappings once, for all users: names, stack walks and probes work on the
+ * same ones, and tell by the generation whether anything is new. The table owns its processes and
+ * the files that they map; pointers are borrowed, and valid until a process is forgotten.
  */
 #ifndef LEAKMON_TARGET_PROCESS_H
 #define LEAKMON_TARGET_PROCESS_H
@@ -23,7 +22,7 @@
 /* Executable memory. */
 struct code_range {
 	struct mapping mapping;	     /* its path is owned */
-	struct memory_source source; /* that it is mapped in */
+	struct memory_source source; /* the process that maps it */
 	struct dso *dso;	     /* its DSO_SYMBOLS is held; NULL: see `why` */
 	const char *why;	     /* CODE_ANONYMOUS, "file gone", ...; static */
 };
@@ -37,10 +36,10 @@ struct process {
 	pid_t pid;
 	uint64_t start_ticks;	 /* as process_entry.start_ticks; 0: never seen */
 	uint64_t generation;	 /* raised when the code that is mapped has changed */
-	int error;		 /* of the last refresh: 0, or the rest is older */
+	int error;		 /* of the last refresh; if not 0, the fields below are older */
 	struct maps maps;	 /* MAPS_CODE */
 	struct code_ranges code; /* by ascending address */
-	struct code_ranges past; /* vanished, the latest last; bounded */
+	struct code_ranges past; /* unmapped, the latest last; bounded */
 };
 
 struct process_table {
@@ -50,50 +49,56 @@ struct process_table {
 	struct hash processes; /* PID -> struct process * */
 };
 
-/* keeps_files: of code that was mapped, see dso_cache. NULL: out of memory. */
+/* Returns a new table. keeps_files: see dso_cache. NULL: out of memory. */
 struct process_table *process_table_new(bool keeps_files);
 void process_table_free(struct process_table *table);
 
 /*
- * Reads the mappings of a process, and opens the code that is new. *process is known from then on,
- * whatever comes of it: NULL only without memory. 0, or -errno as maps_read(); then what was known
+ * Reads the mappings of a process, and opens new code. *process is known from then on, even on
+ * failure: NULL only if out of memory. Returns 0, or -errno as maps_read(); then the previous state
  * stays.
  */
 int process_table_refresh(struct process_table *table, pid_t pid, struct process **process);
 /*
- * The same for many, until the monitor is interrupted: `processes`, with room for all, gets those
- * that could be read; others that were not known before are forgotten. How many could be read.
+ * Refreshes many, until the monitor is interrupted: `processes`, with room for all, gets those that
+ * could be read; unreadable ones not known before are forgotten. Returns the number read.
  */
 size_t process_table_refresh_all(struct process_table *table, const pid_t *pids, size_t count,
 				 struct process **processes);
-/* As it was read last; NULL: it never was. */
+/* Returns its latest state; NULL: never read. */
 struct process *process_table_find(const struct process_table *table, pid_t pid);
 void process_table_forget(struct process_table *table, pid_t pid);
 
-/* The code that is mapped at address, or was last; NULL: never code there. Good as long as
- * process->generation is the same. */
+/*
+ * Returns the code that is, or was last, mapped at address; NULL: none ever. Valid while
+ * process->generation is unchanged.
+ */
 const struct code_range *process_code_at(const struct process *process, uint64_t address);
 
 /*
- * The DSO of one of process->maps, with a facet held for the caller: as it was when it was mapped,
- * if it is code. NULL: its file cannot be had, or out of memory.
+ * Returns the DSO of one of process->maps, with a facet held for the caller; code in the version
+ * that was mapped. NULL: its file is unavailable, or out of memory.
  */
 struct dso *process_dso(struct dso_cache *dsos, const struct process *process,
 			const struct mapping *mapping, enum dso_kind kind);
 
 /*
- * Called with a file that is mapped, as it is now: if it was written to since, that is another DSO
- * than the code has, for what is set on code must not go by what the file was. `fd` is borrowed;
- * where the file cannot be opened it is -errno, and there is no DSO. 0, or -errno to end the visit.
+ * Called with each mapped file in its present version: if it was written to since, that is another
+ * DSO than the code's, because probes must not rely on the file's old contents. `fd` is borrowed;
+ * if the file cannot be opened it is -errno, and there is no DSO. Returns 0, or -errno to end the
+ * visit.
  */
 struct file_visitor {
 	int (*visit)(void *context, const struct mapping *mapping, struct dso *dso, int fd);
 	void *context;
-	enum dso_kind kind;		 /* what is held meanwhile */
-	const struct mapped_files *seen; /* those that are passed over */
+	enum dso_kind kind;		 /* facet held meanwhile */
+	const struct mapped_files *seen; /* files to skip */
 };
 
-/* Code first: a file with its code moved away is known by its data alone. 0 or -errno. */
+/*
+ * Visits files, code first: if its code was moved away, only its data reveals a file. Returns 0 or
+ * -errno.
+ */
 int process_visit_files(struct dso_cache *dsos, const struct process *process,
 			const struct file_visitor *visitor);
 

@@ -57,7 +57,7 @@ static bool is_made(const struct made_range *made, const struct mapping *mapping
 	       mapping->start < made->end;
 }
 
-/* All of it is one range, with what is not mapped yet: more code comes at any time. */
+/* One range for all of it, including unmapped parts: more code comes at any time. */
 static void list_made(struct listed *listed, const struct made_range *made, struct lm_range *range)
 {
 	size_t last = listed->ranges.count - 1;
@@ -72,7 +72,7 @@ static void list_made(struct listed *listed, const struct made_range *made, stru
 				   .module = made->set->index};
 }
 
-/* NULL: there is none, or there is no memory to remember that it is held. */
+/* Returns NULL if there is none, or no memory to record the hold. */
 static const struct row_module *hold_module(struct listed *listed, struct row_modules *modules,
 					    const struct process *process,
 					    const struct mapping *mapping)
@@ -92,7 +92,7 @@ static const struct row_module *hold_module(struct listed *listed, struct row_mo
 	return row_modules_get(modules, dso, process->maps.source.task, mapping);
 }
 
-/* Code without rows gets a range all the same: the walk goes on there by frame pointer. */
+/* Code without rows gets a range, too: the walk continues there by frame pointer. */
 static int list_mapping(struct listed *listed, struct row_modules *modules,
 			const struct process *process, const struct mapping *mapping,
 			const struct made_range *made)
@@ -174,7 +174,7 @@ int process_ranges_refresh(struct process_ranges *ranges, const struct process *
 	if (error)
 		return error;
 	ranges->generation = process->generation;
-	if (ranges->next.set) { /* no walk begins with the earlier ones any more */
+	if (ranges->next.set) { /* no new walk uses the earlier ones */
 		row_sets_release(&modules->sets, ranges->made.set);
 		ranges->made = ranges->next;
 		ranges->next = (struct made_range){0};

@@ -74,7 +74,7 @@ static void compile_dso(struct row_modules *modules, struct row_module *module,
 	int error;
 
 	if (fd < 0)
-		return; /* the next process may still have it */
+		return; /* the next process may still have the file */
 	error = compile(modules, module, fd);
 	module->postponed = error == -ETIME || error == -EINTR;
 	if (!error)

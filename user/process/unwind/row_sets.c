@@ -24,7 +24,7 @@ static void index_pages(const struct unwind_table *table, struct lm_unwind_row *
 			row++;
 		cells[1 + page].pc = first_row + (uint32_t)row;
 	}
-	/* Behind the last page nothing follows: its rows end with the table. */
+	/* After the last page: its rows end with the table. */
 	cells[1 + pages].pc = first_row + (uint32_t)table->count - 1;
 }
 
@@ -53,7 +53,7 @@ void unwind_cells_free(struct unwind_cells *cells)
 	*cells = (struct unwind_cells){0};
 }
 
-/* A process maps more while it runs: libraries that it opens, code that it compiles. */
+/* For mappings that a running process adds: libraries it opens, code it compiles. */
 #define SPARE_RANGES 16
 
 static int write_cells(int fd, const void *items, uint32_t first, uint32_t count)
@@ -68,7 +68,7 @@ static int write_cells(int fd, const void *items, uint32_t first, uint32_t count
 	return count && bpf_map_update_batch(fd, keys, items, &done, NULL) ? -errno : 0;
 }
 
-/* A new array of `count` items, filled from its start with `filled` of them. Its fd, or -errno. */
+/* Makes a new array of `count` items, whose first `filled` are set. Returns its fd, or -errno. */
 static int row_array_new(const void *items, uint32_t filled, uint32_t count, uint32_t item_size)
 {
 	/* include/uapi/linux/bpf.h: inner arrays may differ in size. */
@@ -135,7 +135,7 @@ void range_array_close(struct range_array *array)
 	array->fd = -1;
 }
 
-/* Rows that are gone are deleted so many at a time: each time costs an RCU grace period. */
+/* Freed rows are deleted in batches of this size: each batch costs an RCU grace period. */
 #define MAX_STALE 32
 
 int row_sets_init(struct row_sets *sets, int map_fd)
@@ -175,7 +175,7 @@ static void index_push(struct row_indices *indices, uint32_t index)
 		*place = index;
 }
 
-/* One of them was never loaded: that ends a batch. */
+/* An index that was never loaded ends a batch. */
 static void delete_one_by_one(struct row_sets *sets)
 {
 	for (size_t i = 0; i < sets->stale_indices.count; i++)
@@ -207,11 +207,11 @@ int row_sets_load(struct row_sets *sets)
 	return error;
 }
 
-/* A stale index would lead walks to the rows of another file until the new ones are loaded. */
+/* A stale index would lead walks to another file's rows until the new ones are loaded. */
 static int take_index(struct row_sets *sets, uint32_t *index)
 {
 	if (!sets->free_indices.count && sets->next_index == LM_MAX_MODULES) {
-		row_sets_load(sets); /* a stale one may be among what is pending */
+		row_sets_load(sets); /* a stale one may be among the pending */
 		delete_stale(sets);
 	}
 	if (sets->free_indices.count)
@@ -279,7 +279,7 @@ static struct row_set *find(const struct row_sets *sets, struct row_set *describ
 {
 	const uint64_t *slot;
 
-	/* Two sets of one hash take the next keys in turn. */
+	/* Sets of equal hash take the next keys in turn. */
 	for (; (slot = hash_get(&sets->index, described->key)); described->key++) {
 		struct row_set *set = (struct row_set *)(uintptr_t)*slot;
 

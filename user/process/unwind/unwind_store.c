@@ -8,7 +8,9 @@
 #include "base/interrupt.h"
 #include "process/unwind/process_ranges.h"
 
-/* Processes that ended are deleted in the kernel so many at a time, or along with the next wait. */
+/*
+ * Ended processes are deleted in the kernel in batches of this size, or along with the next wait.
+ */
 #define MAX_GONE 16
 
 struct unwind_store {
@@ -18,7 +20,7 @@ struct unwind_store {
 	/* Arrays of processes that are not yet in the map of maps. */
 	VEC(uint32_t) fresh_pids;
 	VEC(int) fresh_fds; /* borrowed */
-	VEC(uint32_t) gone; /* PIDs that are still there */
+	VEC(uint32_t) gone; /* PIDs still in the kernel */
 	bool changed;
 };
 
@@ -185,8 +187,9 @@ int unwind_store_set_made(struct unwind_store *store, int pid, const struct unwi
 	if (error)
 		return error;
 	ranges->describes_made = true;
-	/* Rows come before the mappings that lead to them: until then walks use the earlier
-	 * rows. */
+	/*
+	 * Rows come before the mappings that lead to them: until then walks use the earlier rows.
+	 */
 	return row_sets_load(&store->modules.sets);
 }
 

@@ -14,13 +14,13 @@ static uint64_t region_of(uint64_t address)
 	return address >> REGION_SHIFT;
 }
 
-/* Whether a block is the first one of its region. */
+/* Returns whether a block is the first one of its region. */
 static bool is_first(const struct block_index *index, uint32_t block)
 {
 	return !block || region_of(index->starts[block - 1]) != region_of(index->starts[block]);
 }
 
-/* Whether it reaches into a region in which no block starts. */
+/* Returns whether it extends into a region in which no block starts. */
 static bool is_wide(const struct block_index *index, uint32_t block)
 {
 	uint64_t start = index->starts[block];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which block holds an address, asked tens of millions of times: a table of the 64 KiB regions in
- * which blocks start, and in each the block to begin at for every 512 bytes. Blocks that reach into
- * other regions are looked for one by one: sizes may be anyone's word and take no memory.
+ * Finds the block that contains an address, tens of millions of times: a table of the 64 KiB
+ * regions in which blocks start, and for every 512 bytes of each the block with which to begin.
+ * Blocks that extend into other regions are listed singly: their sizes may be false, so they must
+ * not cost memory.
  */
 #ifndef LEAKMON_ANALYZE_BLOCK_INDEX_H
 #define LEAKMON_ANALYZE_BLOCK_INDEX_H
@@ -17,47 +18,49 @@
 #define REGION_LINES (1u << (REGION_SHIFT - LINE_SHIFT))
 
 struct block_index {
-	const uint64_t *starts,
-		*sizes; /* borrowed; ascending, not overlapping; see block_reach() */
+	/* borrowed; ascending, not overlapping; see block_reach() */
+	const uint64_t *starts, *sizes;
 	uint32_t count;
-	uint32_t *keys,
-		*regions; /* a hash table: number of a region plus 1 -> its place in lines */
+	/* a hash table: number of a region plus 1 -> its index in lines */
+	uint32_t *keys, *regions;
 	uint32_t mask, shift;
-	uint64_t multiplier; /* a secret: regions may be chosen */
+	uint64_t multiplier; /* secret: targets may choose regions */
 	uint32_t *lines;     /* blocks that start at or below the line's first byte */
-	uint32_t *wide;	     /* blocks with regions in which none starts; ascending */
+	uint32_t *wide;	     /* blocks that extend into regions in which none starts; ascending */
 	uint32_t wide_count;
 };
 
 /*
- * 0 or -ENOMEM; then *index is untouched. Addresses are below 1 << BLOCK_ADDRESS_BITS; what lies in
- * the last region below that is not found.
+ * Builds the index. Returns 0 or -ENOMEM; then *index is untouched. Addresses are below 1 <<
+ * BLOCK_ADDRESS_BITS; those in the last region below that are not found.
  */
 int block_index_build(const uint64_t *starts, const uint64_t *sizes, uint32_t count,
 		      struct block_index *index);
 void block_index_free(struct block_index *index);
 
 /*
- * How many bytes from its start belong to a block. One of size 0 has an address all the same. One
- * of 8 bytes may be `new T[0]`: it has nothing but the count of T's to destroy, and the program
- * keeps the address behind that (Itanium C++ ABI, 2.7).
+ * Returns how many bytes from its start belong to a block. One of size 0 still has an address. One
+ * of 8 bytes may be `new T[0]`: it contains only the count of T's to destroy, and the program keeps
+ * the address after that (Itanium C++ ABI, 2.7).
  */
 static inline uint64_t block_reach(uint64_t size)
 {
 	return size + (size == 0 || size == 8);
 }
 
-/* Multiply-shift hashing (M. Dietzfelbinger and others, "A reliable randomized algorithm for the
- * closest-pair problem", 1997). */
+/*
+ * Multiply-shift hashing (M. Dietzfelbinger and others, "A reliable randomized algorithm for the
+ * closest-pair problem", 1997).
+ */
 static inline uint32_t region_slot(const struct block_index *index, uint32_t key)
 {
 	return (uint32_t)(key * index->multiplier >> index->shift);
 }
 
-/* Likewise block_index_find(), of an address in a region in which no block starts. */
+/* Returns as block_index_find(), for an address in a region in which no block starts. */
 uint32_t block_index_find_wide(const struct block_index *index, uint64_t address);
 
-/* The block that holds the address, as block_reach() says; or BLOCK_NONE. */
+/* Returns the block that contains the address, by block_reach(); or BLOCK_NONE. */
 static inline uint32_t block_index_find(const struct block_index *index, uint64_t address)
 {
 	uint32_t key = (uint32_t)(address >> REGION_SHIFT) + 1, slot, at;

@@ -18,22 +18,22 @@
 #include "process/proc/container.h"
 
 /*
- * Which call stacks of two snapshots are the same. A stack's number is made of build-ids and
- * addresses, so it is the same on every run and host, but not when a program was rebuilt. Stacks
- * that go through a file of which the other side has another build are compared by the names of
- * their functions (and of their program, unless each side has only one). Where several stacks of
- * one build have the same names (calls from several lines of one function), they are paired in the
- * order of their addresses, which a rebuild keeps as a rule; if the other build has more or fewer
- * of them, all of these stacks are one row.
+ * Matches the call stacks of two snapshots. A stack's number is derived from build-ids and
+ * addresses, so it is the same on every run and host, but not after a rebuild. Stacks through a
+ * file of which the other side has another build are compared by the names of their functions (and
+ * of their program, unless each side has only one). If several stacks of one build have the same
+ * names (calls from several lines of one function), they are paired in the order of their
+ * addresses, which a rebuild normally preserves; if the other build has another number of them, all
+ * of these stacks are one row.
  */
 
 struct diff_match {
-	struct hash keys; /* of a site of one build -> of both */
+	struct hash keys; /* key of a site in one build -> common key */
 };
 
-/* A site of a build that the other side does not have. */
+/* A site of a build that the other side lacks. */
 struct candidate {
-	uint64_t names; /* hash of what a rebuild keeps */
+	uint64_t names; /* hash of the part that a rebuild preserves */
 	uint64_t key;
 	const struct frames *frames;
 };
@@ -43,7 +43,7 @@ struct candidates {
 	size_t count, capacity;
 };
 
-/* For the program, the kind of block, and why there is no stack. */
+/* Hashes the program, the kind of block, and why there is no stack. */
 static uint64_t kinds_key(const char *program, enum family_id family, enum site_kind kind,
 			  enum lm_lost lost)
 {
@@ -62,15 +62,17 @@ static uint64_t site_key(const struct snapshot_process *process, const struct re
 	return hash_mix(kind_key(process->comm, site) ^ hash_mix(site->id));
 }
 
-/* The same of a site that held nothing when the snapshot was taken. */
+/* Hashes a site that held nothing when the snapshot was taken. */
 static uint64_t absent_key(const char *program, const struct history_site *site)
 {
 	return hash_mix(kinds_key(program, site->family, site->kind, site->lost) ^
 			hash_mix(site->id));
 }
 
-/* Frames that were inlined are left out: the same stack may come with and without them. Names of
- * files are not compared: they may hold a version. */
+/*
+ * Skips inlined frames: the same stack may come with and without them. File names are not compared:
+ * they may contain a version.
+ */
 static uint64_t names_key(const char *program, const struct report_site *site)
 {
 	uint64_t key = kind_key(program, site);
@@ -104,7 +106,7 @@ static int builds_add(struct hash *builds, const struct frames *frames)
 	return 0;
 }
 
-/* Goes through a build that is not among `builds`, and all of that has names. */
+/* Returns whether it passes a build that is not among `builds`, every frame of which has a name. */
 static bool is_candidate(const struct report_site *site, const struct hash *builds)
 {
 	bool foreign = false;
@@ -145,7 +147,7 @@ static int note_builds(void *context, const struct snapshot_process *process,
 	return builds_add(context, &site->frames);
 }
 
-/* Whether all processes have one name. */
+/* Returns whether all processes have one name. */
 static bool is_one_program(const struct report *report)
 {
 	for (size_t i = 1; i < report->processes.count; i++) {
@@ -186,7 +188,7 @@ static int collect(void *context, const struct snapshot_process *process,
 	return 0;
 }
 
-/* By names, then by address, from the caller of the allocator on. */
+/* Sorts by names, then by address, from the caller of the allocator on. */
 static int candidate_compare(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
@@ -204,7 +206,7 @@ static int candidate_compare(const void *left, const void *right)
 	return 0;
 }
 
-/* How many candidates from `position` on have the same names. */
+/* Returns how many candidates from `position` on have the same names. */
 static size_t run_length(const struct candidates *candidates, size_t position)
 {
 	size_t end = position;
@@ -227,7 +229,7 @@ static int run_note(struct hash *keys, const struct candidate *run, size_t count
 	return 0;
 }
 
-/* Both lists are sorted: walks them side by side. */
+/* Walks both sorted lists side by side. */
 static int pair(struct hash *keys, const struct candidates *before, const struct candidates *after)
 {
 	size_t i = 0, j = 0;
@@ -266,7 +268,7 @@ static int candidates_find(struct candidates *candidates, const struct report *r
 	return 0;
 }
 
-/* Both reports must be named. 0 or -ENOMEM (then *match is untouched). */
+/* Both reports must be named. Returns 0 or -ENOMEM (then *match is untouched). */
 static int diff_match_build(struct diff_match *match, const struct report *before,
 			    const struct report *after)
 {
@@ -298,7 +300,7 @@ static void diff_match_free(struct diff_match *match)
 	hash_free(&match->keys);
 }
 
-/* Sites with the same key are the same; *by_name: because their names are. */
+/* Returns the key of a site, the same on both sides; *by_name: matched by its names. */
 static uint64_t diff_match_key(const struct diff_match *match,
 			       const struct snapshot_process *process,
 			       const struct report_site *site, bool *by_name)
@@ -309,7 +311,7 @@ static uint64_t diff_match_key(const struct diff_match *match,
 	return common ? *common : key;
 }
 
-/* Dead threads of two snapshots, matched by program, creating stack and what they ran. */
+/* Dead threads of two snapshots, matched by program, creating stack and start routine. */
 
 static uint64_t key_of(const struct snapshot_process *process, const struct report_dead *dead)
 {
@@ -378,7 +380,7 @@ static int compare(const void *left, const void *right)
 	return (a->dead->id > b->dead->id) - (a->dead->id < b->dead->id);
 }
 
-/* The dead threads of both reports; part of diff_build(). 0 or -ENOMEM. */
+/* Matches the dead threads of both reports; part of diff_build(). Returns 0 or -ENOMEM. */
 static int diff_dead_build(struct diff *diff)
 {
 	_cleanup_(hash_free) struct hash index = {0};
@@ -475,7 +477,7 @@ static char *host_of_site(const struct snapshot_process *process, const struct r
 	return strdup(process->host ? process->host : "(no fleet)");
 }
 
-/* Sites of one name are one row. A site has no name: its stack is what it is. */
+/* Sites of one name form a row. A site has no name: its stack identifies it. */
 static char *(*const name_of[])(const struct snapshot_process *, const struct report_site *) = {
 	[DIFF_BY_SITE] = NULL,
 	[DIFF_BY_FUNCTION] = function_of,
@@ -491,7 +493,7 @@ _Static_assert(ARRAY_SIZE(name_of) == DIFF_GROUP_MAX_, "a name function for ever
 struct builder {
 	struct diff diff;
 	struct diff_match match;
-	struct hash rows; /* hash of what makes a row -> its position */
+	struct hash rows; /* hash of a row's identity -> its index */
 };
 
 static uint64_t row_key(const struct builder *builder, const struct snapshot_process *process,
@@ -538,9 +540,9 @@ static void amount_add(struct diff_amount *amount, const struct site *site)
 	amount->count += site->count;
 }
 
-/* For one report: where it stands among the snapshots around it. */
+/* The position of a report among the snapshots around it. */
 struct surroundings {
-	const struct history *history; /* NULL: not known */
+	const struct history *history; /* NULL: unknown */
 	struct level_window window;
 };
 
@@ -615,7 +617,7 @@ static void row_add(struct diff_row *row, const struct site *site, bool after)
 	row->sites++;
 }
 
-/* The site with most bytes represents the row, of the later snapshot where it has any. */
+/* The site with most bytes represents the row, from the later snapshot if present there. */
 static void row_represent(struct diff_row *row, const struct report_site *site, bool after)
 {
 	bool is_first = !row->site || (after && row->site == row->earlier);
@@ -655,8 +657,8 @@ static int side_add(struct builder *builder, const struct report *report, bool a
 }
 
 /*
- * Sites that held nothing at that very moment are not in the report, but may come and go. Groups
- * have no rows of one site each.
+ * Adds sites that held nothing at that moment: they are not in the report, but may come and go.
+ * Groups have no rows of one site each.
  */
 static void absent_add(struct builder *builder, const struct report *report, bool after)
 {
@@ -686,7 +688,7 @@ static int descending(int64_t a, int64_t b)
 	return (a < b) - (a > b);
 }
 
-/* By the difference; rows that hold most of what stayed come before those that hold less. */
+/* By the difference; then by the larger unchanged amount. */
 static int compare_bytes(const void *left, const void *right)
 {
 	const struct diff_row *a = left, *b = right;
@@ -709,7 +711,7 @@ static int compare_count(const void *left, const void *right)
 	return order ? order : compare_bytes(left, right);
 }
 
-/* A site that comes and goes within its former bounds has not changed. */
+/* A site that fluctuates within its former bounds has not changed. */
 static void row_settle(struct diff_row *row)
 {
 	const struct diff_amount *low = &row->low_before, *high = &row->high_before;

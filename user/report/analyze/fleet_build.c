@@ -13,9 +13,9 @@
 struct builder {
 	struct fleet fleet;
 	const struct report *report;
-	struct hash builds; /* of comm and build-id -> place */
-	struct hash sites;  /* of a build's key, family and stack -> place */
-	struct hash hosts;  /* of a name -> place among the report's */
+	struct hash builds; /* comm and build-id -> index */
+	struct hash sites;  /* a build's key, family and stack -> index */
+	struct hash hosts;  /* name -> index among the report's hosts */
 };
 
 const char *fleet_build_id(const char *exe, const struct frames *frames)
@@ -40,9 +40,9 @@ static const char *process_build_id(const struct report_process *process)
 	return found;
 }
 
-/* -------- what a host saw of a series */
+/* -------- one host's part of a series */
 
-/* The times at which the host was recorded: around them its series only stands still. */
+/* Finds the times at which the host was recorded: elsewhere its series is only constant. */
 static void times_of_host(const struct history *history, const struct report_host *host,
 			  size_t *from, size_t *to)
 {
@@ -58,7 +58,7 @@ static void times_of_host(const struct history *history, const struct report_hos
 		--*to;
 }
 
-/* A view of its points at `count` times from `from` on. */
+/* Clips it to its points at `count` times from `from` on. */
 static void series_clip(struct history_series *series, size_t from, size_t count)
 {
 	size_t skipped = from > series->first ? from - series->first : 0;
@@ -70,7 +70,7 @@ static void series_clip(struct history_series *series, size_t from, size_t count
 	series->points.count = MIN(series->points.count, count - MIN(count, series->first));
 }
 
-/* The trend of a site within its host's times, as views of the arrays. */
+/* Computes the trend of a site within its host's times, as views of the arrays. */
 static void trend_on_host(struct site_trend *trend, const struct history *history,
 			  const struct history_site *site, const struct report_host *host)
 {
@@ -80,7 +80,7 @@ static void trend_on_host(struct site_trend *trend, const struct history *histor
 	size_t from, to;
 
 	times_of_host(history, host, &from, &to);
-	/* Before its process was there, it did not hold nothing: it was not. */
+	/* Before its process existed, the site had no value, not zero. */
 	from = MAX(from, history->processes.items[site->process_index].series.first);
 	from = MIN(from, to - 1);
 	*trend = (struct site_trend){0};
@@ -106,7 +106,7 @@ static const struct report_host *host_of(const struct builder *builder,
 	const uint64_t *found =
 		process->host ? hash_get(&builder->hosts, hash_text(process->host)) : NULL;
 
-	/* Without a fleet all is of one host. */
+	/* Without a fleet there is a single host. */
 	*place = found ? *found + 1 : 1;
 	return found ? &builder->report->hosts[*found] : NULL;
 }
@@ -223,7 +223,7 @@ static void note_since(const struct builder *builder, struct fleet_build *build,
 		return;
 	host = host_of(builder, process->process, &place);
 	since = timespec_ns(&history->times.items[seen->series.first].time);
-	/* Before its recording began, a host counts as it was then. */
+	/* Before its recording began, a host counts with its first values. */
 	since = host ? MAX(since, host->first_ns) : since;
 	if (!build->since_ns || since < build->since_ns)
 		build->since_ns = since;
@@ -261,7 +261,7 @@ static int by_host(const void *left, const void *right)
 		     : (a->process->key > b->process->key) - (a->process->key < b->process->key);
 }
 
-/* So that hosts are counted without a set for each site. To be freed by the caller. */
+/* Sorts by host, so that hosts are counted without a set per site. The caller frees the list. */
 static const struct report_process **hosts_in_order(const struct report *report)
 {
 	const struct report_process **list = calloc(report->processes.count + 1, sizeof(*list));
@@ -295,7 +295,7 @@ static int build_compare(const void *left, const void *right)
 		     : strcmp(a->build_id ? a->build_id : "", b->build_id ? b->build_id : "");
 }
 
-/* A call stack by the names of its functions, which another build has, too. 0: one has no name. */
+/* Hashes a call stack's function names, which another build has, too. 0: a frame has no name. */
 static uint64_t names_of(const struct frames *frames)
 {
 	uint64_t key = 1;
@@ -308,8 +308,10 @@ static uint64_t names_of(const struct frames *frames)
 	return frames->list.count ? key : 0;
 }
 
-/* Whether a build that was seen before this one is of the same program, with names of 0; else
- * whether such a one has a call stack of these functions, or one without names, which may be it. */
+/*
+ * With names 0, returns whether a build seen earlier is of the same program; else whether such a
+ * one has a call stack with these functions, or one without names, which may match.
+ */
 static bool earlier_has(const struct fleet *fleet, const struct fleet_build *build, uint64_t names)
 {
 	for (size_t i = 0; i < fleet->builds.count; i++) {

@@ -6,14 +6,16 @@
 #include "report/fleet.h"
 
 /*
- * For a named report, of a fleet or of one host (which names none), with a history for growth,
- * since and trends; without a cut, which would leave out hosts. 0 or -ENOMEM (then *fleet is
- * untouched).
+ * Builds the sums of a named report, of a fleet or of one host (without hosts), with a history for
+ * growth, since and trends; and without a cut, which would omit hosts. Returns 0 or -ENOMEM (then
+ * *fleet is untouched).
  */
 int fleet_build(struct fleet *fleet, const struct report *report);
 
-/* The build-id of the program's file, from frames in it; of a process that ended before anybody
- * knew its file, where it starts. NULL: no frame is. */
+/*
+ * Returns the build-id of the program's file, from frames in it; for a process that ended before
+ * its file was known, from where it starts. NULL: no such frame.
+ */
 const char *fleet_build_id(const char *exe, const struct frames *frames);
 
 #endif

@@ -36,9 +36,9 @@ size_t graph_reach(const struct graph *graph, const uint32_t *starts, size_t cou
 	return known;
 }
 
-/* Cheapest ways: Dial's algorithm, a queue for each cost that is at most one step away. */
+/* Cheapest paths: Dial's algorithm, with a queue for each cost up to one step away. */
 
-#define QUEUE_KEPT 4096 /* the memory of longer ones is worth more than allocating it again */
+#define QUEUE_KEPT 4096 /* longer ones are freed rather than kept */
 
 struct queue {
 	VEC(uint32_t) nodes;
@@ -55,9 +55,9 @@ struct graph_step {
 	uint32_t from, edge, to;
 };
 
-#define CHAIN_GROWTH 16 /* a chain costs more whenever it is so many times as long */
+#define CHAIN_GROWTH 16 /* a chain costs more for each factor of this in length */
 
-/* The edges of the chain that the step is one of; 0: of none. */
+/* Returns the number of edges of the chain that the step belongs to; 0: none. */
 static uint32_t run_with(const struct graph_search *search, const struct graph_step *step)
 {
 	const struct graph_costs *costs = search->costs;
@@ -122,7 +122,7 @@ static int leave_node(struct graph_search *search, struct queues *queues, uint32
 	return error;
 }
 
-/* Nodes that a cheaper way was found to meanwhile wait in a queue before this one, too. */
+/* Nodes for which a cheaper path was found meanwhile also wait in an earlier queue. */
 static int empty_queue(struct graph_search *search, struct queues *queues, uint32_t cost)
 {
 	struct queue *queue = &queues->of_cost[cost % GRAPH_COST_MAX];
@@ -188,9 +188,9 @@ void graph_search_end(struct graph_search *search)
 	free(search->runs);
 }
 
-/* Leaks: direct ones, and what was lost with them. */
+/* Leaks: direct ones, and the blocks lost with them. */
 
-/* Marks of owners while nodes are put in order; no node has such a number. */
+/* Marks of owners while nodes are sorted; no node has these numbers. */
 #define OPEN (GRAPH_NONE - 1)
 #define FINISHED (GRAPH_NONE - 2)
 
@@ -202,7 +202,7 @@ struct sorter {
 	const struct graph *graph;
 	uint32_t *owners;
 	struct step *stack;
-	uint32_t *finished; /* nodes, in the order in which the walk left them */
+	uint32_t *finished; /* nodes, in the order in which the walk finished them */
 	uint32_t finished_count;
 };
 
@@ -234,7 +234,7 @@ static void walk_from(struct sorter *sorter, uint32_t start)
 	}
 }
 
-/* Gives everything below `start` that has no owner yet to it. */
+/* Assigns everything below `start` without an owner to it. */
 static void own_from(struct sorter *sorter, uint32_t start)
 {
 	const struct graph *graph = sorter->graph;
@@ -270,7 +270,7 @@ int leak_roots_find(const struct graph *graph, const uint32_t *lost, uint32_t co
 		if (owners[lost[i]] == GRAPH_NONE)
 			walk_from(&sorter, lost[i]);
 	}
-	/* The node left last is reached from no other ring or block that was not owned before. */
+	/* The node finished last is reached from no other cycle or block without an owner. */
 	for (uint32_t i = count; i-- > 0;) {
 		if (owners[finished[i]] == FINISHED)
 			own_from(&sorter, finished[i]);

@@ -20,7 +20,7 @@ static int first_of(int order, int fallback)
 
 struct ranked {
 	const struct site *site;
-	double weight; /* what a key that needs the history ranks by */
+	double weight; /* value of a key that needs the history */
 };
 
 /* The site index last: equal sites keep their order from one report to the next. */
@@ -29,7 +29,7 @@ static int site_compare_bytes(const void *left, const void *right)
 	const struct site *a = ((const struct ranked *)left)->site;
 	const struct site *b = ((const struct ranked *)right)->site;
 
-	/* Where ends are not reported, by what was allocated. */
+	/* If frees are not reported, by total allocations. */
 	double hits = snapshot_hits(b).sum - snapshot_hits(a).sum;
 	int by_bytes = first_of(descending(a->bytes, b->bytes), (hits > 0) - (hits < 0));
 
@@ -45,7 +45,7 @@ static int site_compare_count(const void *left, const void *right)
 	return first_of(descending(a->count, b->count), site_compare_bytes(left, right));
 }
 
-/* For the oldest block. */
+/* By the oldest block. */
 static int site_compare_age(const void *left, const void *right)
 {
 	const struct site *a = ((const struct ranked *)left)->site;
@@ -122,8 +122,10 @@ static int process_compare(const void *left, const void *right)
 	return first_of(size, descending(b->key, a->key));
 }
 
-/* malloc(0) is outstanding without a byte; a site without a block is no retainer, but where
- * ends are not reported, what was allocated is shown. */
+/*
+ * malloc(0) is outstanding without a byte; a site without a block retains nothing, but if frees are
+ * not reported, total allocations are shown.
+ */
 static bool site_is_retainer(const struct site *site)
 {
 	return site->count || site->bytes || snapshot_hits(site).sum > 0;
@@ -140,7 +142,7 @@ static double weight_of(const struct snapshot_process *process, const struct sit
 	return series ? sort_keys[options->sort].weight(options->history, series) : 0;
 }
 
-/* Families are ranked and cut apart: `ranked` has room for all sites. */
+/* Families are ranked and cut separately: `ranked` has room for all sites. */
 static int family_build(struct report_process *process, enum family_id family,
 			const struct report_options *options, struct ranked *ranked)
 {
@@ -197,7 +199,7 @@ static int blocks_distribute(struct report_process *process, struct hash *positi
 		struct block *copy;
 
 		if (!position)
-			continue; /* its site fell to the cut */
+			continue; /* its site was cut */
 		copy = vec_push(&process->sites.items[*position].blocks);
 		if (!copy)
 			return -ENOMEM;

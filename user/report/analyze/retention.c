@@ -10,7 +10,7 @@
 
 #define UNKNOWN (ROOT_NONE - 1)
 
-/* The first node on the way up that is known, or that has no parent. */
+/* Returns the first node on the way up that is known, or has no parent. */
 static uint32_t climb(const struct retention *retention, const uint32_t *roots, uint32_t node)
 {
 	while (node < retention->blocks && roots[node] == UNKNOWN &&
@@ -38,7 +38,7 @@ uint32_t *retention_roots(const struct retention *retention)
 		uint32_t end = climb(retention, roots, i);
 		uint32_t root = root_at(retention, roots, end), node = i;
 
-		/* Every block on the way has the same one: each is climbed from only once. */
+		/* All blocks on the way have the same root: each is climbed from only once. */
 		while (node < retention->blocks && roots[node] == UNKNOWN) {
 			roots[node] = root;
 			if (retention->parents[node] != GRAPH_NONE)
@@ -53,17 +53,17 @@ struct computing {
 	const uint64_t *sizes;
 	const struct retention_nodes *nodes;
 	struct retention *result;
-	uint32_t *queue; /* with room for all nodes; while verdicts are found */
+	uint32_t *queue; /* with room for all nodes; during the computation of verdicts */
 };
 
-/* Groups that follow each other. */
+/* Consecutive groups. */
 struct span {
 	uint32_t from, count; /* nodes */
 };
 
 enum span_kind { SPAN_LASTING, SPAN_PASSING, SPAN_THROUGH, SPAN_WEAK, SPAN_STALE, SPAN_MAX_ };
 
-/* Strong ones that do not last, staying ones too, are passing. */
+/* Strong groups that are not lasting, including staying ones, are passing. */
 static void spans_of(const struct retention_nodes *nodes, struct span spans[SPAN_MAX_])
 {
 	const uint32_t counts[] = {
@@ -101,7 +101,7 @@ static void mark(struct computing *computing, size_t count, enum span_kind kind)
 	}
 }
 
-/* What the groups reach, one kind after the other, each to its end. */
+/* Walks the groups' reach, one kind after the other, each to its end. */
 static int find_verdicts(struct computing *computing, const struct span spans[SPAN_MAX_])
 {
 	struct retention *result = computing->result;
@@ -132,7 +132,7 @@ static void forget_ways(struct computing *computing)
 	memset(computing->result->distances, 0, nodes * sizeof(uint32_t));
 }
 
-/* Strong groups compete for the cheapest paths; weak ones come when these are done. */
+/* Strong groups compete for the cheapest paths; weak ones follow. */
 static int find_paths(struct computing *computing, const struct span spans[SPAN_MAX_])
 {
 	struct retention *result = computing->result;
@@ -214,26 +214,26 @@ static int find_owners(struct computing *computing)
 }
 
 /*
- * A group retains what no other group reaches: groups are reached by nothing, so what a group
- * dominates is what all its paths come from. That is found round by round: what a round reaches has
- * its holder there, and what later rounds lead there by only passes by.
+ * A group retains the blocks that no other group reaches: groups have no predecessors, so a group
+ * dominates the nodes all of whose paths come from it. Dominance is found round by round: a node
+ * reached in a round has its holder there; references found in later rounds are only passing.
  */
 #define SEVERAL (GRAPH_NONE - 1)
 
 /* The groups of a round, and the steps that count in it. */
 struct round {
 	uint32_t from, count; /* nodes */
-	bool firm;	      /* only steps that hold */
-	bool again; /* the groups of the round before, with all steps: it goes on from there */
+	bool firm;	      /* only firm steps */
+	bool again;	      /* continues the previous round's groups, with all steps */
 };
 
 #define ROUNDS 6
 
-/* The holders of nodes as far as they are known. */
+/* The holders of nodes found so far. */
 struct labelling {
 	const struct computing *computing;
-	uint32_t *labels; /* of nodes: a group; SEVERAL; GRAPH_NONE: none up to now */
-	uint8_t *rounds;  /* of nodes: in which one it was reached, plus 1; 0: in none */
+	uint32_t *labels; /* of nodes: a group; SEVERAL; GRAPH_NONE: none so far */
+	uint8_t *rounds;  /* of nodes: the round that reached it, plus 1; 0: none */
 	VEC(uint32_t) stack;
 	uint8_t round;
 };
@@ -364,8 +364,10 @@ static int allocate(struct retention *retention)
 	return 0;
 }
 
-/* What is large comes late and goes early: a heap of a hundred million blocks takes 400 MB for
- * each array by node. */
+/*
+ * Large arrays are allocated late and freed early: for a hundred million blocks each array by node
+ * takes 400 MB.
+ */
 static int compute(struct computing *computing)
 {
 	struct span spans[SPAN_MAX_];
@@ -404,17 +406,17 @@ int retention_compute(const struct graph *graph, const uint64_t *sizes,
 	return 0;
 }
 
-/* Blocks that are taken back, and what is lost or stale below them. */
+/* The retraction of verdicts on blocks, and on those lost or stale below them. */
 struct taking {
 	const struct graph *graph;
 	const uint64_t *sizes;
 	struct retention *retention;
-	uint32_t *roots; /* of blocks; NULL: there are no stale groups */
+	uint32_t *roots; /* of blocks; NULL: no stale groups */
 	uint32_t *stack;
 	size_t depth;
 };
 
-/* The stale group that leads to a block; ROOT_NONE: none does. */
+/* Returns the stale group that leads to a block; ROOT_NONE: none. */
 static uint32_t stale_root(const struct taking *taking, uint32_t block)
 {
 	const struct retention *retention = taking->retention;
@@ -425,7 +427,7 @@ static uint32_t stale_root(const struct taking *taking, uint32_t block)
 		       : ROOT_NONE;
 }
 
-/* A group retains some of the blocks that it leads to. */
+/* Removes a block from the amounts of its group. */
 static void leave_group(struct taking *taking, uint32_t block, uint32_t group)
 {
 	struct retention *retention = taking->retention;
@@ -466,7 +468,7 @@ static void take_all(struct taking *taking, const uint32_t *doubtful, uint32_t c
 	}
 }
 
-/* Each block comes onto the stack once. */
+/* Each block is pushed once. */
 static int spread(const struct graph *graph, const uint64_t *sizes, const uint32_t *doubtful,
 		  uint32_t count, struct retention *retention)
 {

@@ -7,20 +7,24 @@
 #include "base/cleanup.h"
 #include "report/analyze/verdict.h"
 
-/* For a longer history, evenly spaced ones: a trough between two of them is not seen. */
+/* Of a longer history, evenly spaced points: a trough between two of them is missed. */
 #define POINTS_MAX 320
-/* For the windows of report/analyze/verdict.h, as many as so few points fill. */
+/* Windows of report/analyze/verdict.h that this few points fill. */
 #define SITE_WINDOWS 2
 /* A site keeps no block if its oldest is younger than this share of the time it has held some. */
 #define KEPT_SHARE 0.5
-/* So many blocks freed per block held, and none of them is the one that was there before. */
+/* With this many blocks freed per block held, none of the original blocks is left. */
 #define TURNOVER_MIN 1.0
-/* For a series cut into so many parts, the low points rise from each to the next: by chance that
- * happens once in 40,320. */
+/*
+ * The series is cut into this many parts; low points that rise from each to the next are chance in
+ * one of 40,320 cases.
+ */
 #define PARTS 8
 #define PART_POINTS_MIN 8
-/* By so many times 95 % limits must growth be more than chance, as verdicts are looked at again and
- * again: 99.9 %; and so many, 67 %, in the latter half of its time. */
+/*
+ * Factors on the 95 % limits by which growth must exceed chance: since verdicts are re-examined
+ * again and again, 99.9 %; and 67 % in the latter half of its time.
+ */
 #define HITS_SURE (3.29 / 1.96)
 #define HITS_LATEST (0.97 / 1.96)
 #define NS_PER_S 1e9
@@ -32,7 +36,9 @@ static double seconds_at(const struct history *history, size_t time)
 	       NS_PER_S;
 }
 
-/* From the time `from` on: the first and the latest are among them. Returns how many. */
+/*
+ * Picks points from the time `from` on, including the first and the latest. Returns their number.
+ */
 static size_t points_pick(const struct history *history, const struct history_series *series,
 			  size_t from, struct trend_point points[POINTS_MAX])
 {
@@ -65,11 +71,11 @@ static void fate_of_blocks(struct site_trend *trend, const struct history_series
 	if (allocated <= 0)
 		trend->survival = -1;
 	else
-		/* Frees hit the old blocks first where nothing else is known. */
+		/* Without further knowledge, frees are assumed to hit the old blocks first. */
 		trend->survival = MAX(allocated - freed, 0) / allocated;
 }
 
-/* Since when the site has held something without a break, in seconds. */
+/* Returns how long the site has held memory without interruption, in seconds. */
 static double held_for_s(const struct history *history, const struct history_series *series)
 {
 	size_t i = series->points.count;
@@ -82,7 +88,7 @@ static double held_for_s(const struct history *history, const struct history_ser
 	       seconds_at(history, series->first + i);
 }
 
-/* Bytes and blocks that were held on average over some points. */
+/* Computes the average bytes and blocks held over some points. */
 static void held_on_average(const struct history_series *series, size_t from, size_t to,
 			    double *bytes, double *count)
 {
@@ -94,9 +100,9 @@ static void held_on_average(const struct history_series *series, size_t from, si
 }
 
 /*
- * At least half of the growth comes from larger blocks, not from more of them: messages of a queue
- * that get longer, an array that is copied to a larger place again and again. Such blocks are young
- * for ever, so their age acquits nobody.
+ * Returns whether at least half of the growth comes from larger blocks, not from more of them:
+ * lengthening messages of a queue, an array that is copied to a larger place again and again. Such
+ * blocks are always young, so their age proves nothing.
  */
 static bool blocks_grow(const struct history_series *series)
 {
@@ -123,7 +129,7 @@ static bool keeps_no_block(const struct site_trend *trend, const struct history 
 }
 
 /*
- * Whether what is never freed grows, below whatever comes and goes: a working set hides a slow leak
+ * Returns whether the unfreed base grows, below all fluctuation: a working set hides a slow leak
  * from every statistic of the whole, but not from its low points.
  */
 static bool low_points_rise(const struct trend_point *points, size_t count)
@@ -166,7 +172,7 @@ static enum trend_verdict verdict_of(const struct site_trend *trend, const struc
 	return verdict;
 }
 
-/* The latest points, and all of them in groups: what is left over is behind the last full group. */
+/* The latest points, and all of them in groups: the remainder comes after the last full group. */
 static void windows_fill(struct verdict_window windows[SITE_WINDOWS],
 			 const struct trend_point *points, size_t count)
 {
@@ -186,8 +192,10 @@ static void windows_fill(struct verdict_window windows[SITE_WINDOWS],
 	}
 }
 
-/* Where nothing grows, all points as they are show best how it came about; most sites of a long run
- * never move, and need no more. */
+/*
+ * Without growth, the original points describe the course best; most sites of a long run never
+ * change, and need no more.
+ */
 static void judge_bytes(struct trend *trend, const struct trend_point *points, size_t count,
 			const struct trend_options *options)
 {
@@ -210,7 +218,7 @@ static struct poisson_sum hits_of(double bytes, double hit_bytes)
 	return (struct poisson_sum){bytes, bytes * hit_bytes, hit_bytes};
 }
 
-/* The point so long before the latest one. */
+/* Returns the point span_s before the latest one. */
 static struct history_point point_before(const struct history *history,
 					 const struct history_series *series, double span_s)
 {
@@ -222,7 +230,7 @@ static struct history_point point_before(const struct history *history,
 	return history_point_at(series, time);
 }
 
-/* By how much of a sampler's hits a site has grown, and the 95 % limits of that. */
+/* The growth of a site in hits of a sampler, and its 95 % limits. */
 struct hits_growth {
 	double sum;
 	struct bounds limits;
@@ -242,16 +250,16 @@ static struct hits_growth hits_growth(const struct history_point *first,
 				    poisson_growth(&before, &after, &come, &gone)};
 }
 
-/* Whether its limits, times so much wider than those of 95 %, reach down to nothing. */
+/* Returns whether its limits, widened by `times` from those of 95 %, include zero. */
 static bool may_be_chance(const struct hits_growth *growth, double times)
 {
 	return growth->sum - times * (growth->sum - growth->limits.low) <= 0;
 }
 
 /*
- * Growth of a site in a program that samples itself, and whether chance may have done it: a sample
- * that comes is half a MiB at once. Growth is what has gone on to the end, too: what was held at
- * the attach is sampled only while new blocks come.
+ * Computes the growth of a site in a program that samples itself, and whether it may be chance: one
+ * sample adds half a MiB at once. Growth must also have continued to the end: memory held at the
+ * attach is sampled only as new blocks replace it.
  */
 static void growth_by_hits(struct site_trend *trend, const struct history *history,
 			   const struct history_series *series, double hit_bytes)
@@ -269,7 +277,7 @@ static void growth_by_hits(struct site_trend *trend, const struct history *histo
 		may_be_chance(&growth, HITS_SURE) || may_be_chance(&latest, HITS_LATEST);
 }
 
-/* By what was read from the time `from` on. Of what is sampled, less than a sample is noise. */
+/* Judges the readings from the time `from` on. For samples, less than one sample is noise. */
 static void series_judge(struct site_trend *trend, const struct history *history,
 			 const struct history_series *series, size_t from, double hit_bytes)
 {
@@ -295,13 +303,13 @@ static void series_judge(struct site_trend *trend, const struct history *history
 	trend->early.grows &= !trend->too_few_hits;
 }
 
-/* So few blocks more are no growth yet, unless they are large or it is the blocks that grow; */
+/* This few more blocks are no growth yet, unless they are large or the blocks themselves grow; */
 #define BLOCKS_MIN 4
 #define BLOCKS_LARGE (64 * 1024.0)
-/* nor is so small a share of what the process holds. */
+/* nor is this small a share of the process's memory. */
 #define PROCESS_SHARE 1e-4
 
-/* Growth since it held least. */
+/* Returns the growth since its minimum. */
 static struct history_point gained(const struct history_site *site)
 {
 	const struct history_series *series = &site->series;
@@ -311,7 +319,7 @@ static struct history_point gained(const struct history_site *site)
 		low.bytes = MIN(low.bytes, series->points.items[i].bytes);
 		low.count = MIN(low.count, series->points.items[i].count);
 	}
-	/* Where it was not there yet it held nothing. */
+	/* Before its first point it held nothing. */
 	if (series->first)
 		low.bytes = low.count = 0;
 	return (struct history_point){.bytes = last.bytes - low.bytes,
@@ -335,7 +343,7 @@ static bool grew_too_little(const struct history *history, const struct history_
 	return (double)gain.bytes < PROCESS_SHARE * held;
 }
 
-/* For samples, limits decide how little is too little, not the number of blocks. */
+/* For samples, limits decide whether growth is too small, not the number of blocks. */
 static void doubt_growth(struct site_trend *trend, const struct history *history,
 			 const struct history_site *site)
 {
@@ -347,7 +355,7 @@ static void doubt_growth(struct site_trend *trend, const struct history *history
 		trend->verdict = TREND_STEADY;
 }
 
-/* -------- blocks that replace others */
+/* -------- replacement of untracked blocks */
 
 static double tracked_blocks(const struct history_process *process, size_t time)
 {
@@ -355,10 +363,11 @@ static double tracked_blocks(const struct history_process *process, size_t time)
 }
 
 /*
- * A cache that was full at the attach holds as much for ever, but blocks from before the attach are
- * not tracked: what replaces them, for hours if they are seldom evicted, looks like growth. So it
- * is if untracked blocks were freed, at least half as many as the site has gained within `span_s`,
- * and the process holds hardly more blocks than before. A leak beside such a cache adds to those.
+ * A cache that was full at the attach keeps its size, but blocks from before the attach are not
+ * tracked: their replacement, for hours if they are seldom evicted, looks like growth. It is
+ * replacement if untracked blocks were freed, at least half as many as the site has gained within
+ * `span_s`, and the process holds hardly more blocks than before. A leak beside such a cache adds
+ * to those.
  */
 static bool replaces_untracked_blocks(const struct history *history,
 				      const struct history_site *site, double span_s)
@@ -414,7 +423,7 @@ static void judge_alone(struct site_trend *trend, const struct history *history,
 			: NULL;
 	uint64_t count;
 
-	/* That a process held nothing before it was there says nothing. */
+	/* Zero before its process existed is no evidence. */
 	series_judge(trend, history, series,
 		     process ? MIN(process->series.first, series->first) : 0, site->hit_bytes);
 	if (!series->points.count)
@@ -468,7 +477,7 @@ void site_trend_of_process(struct site_trend *trend, const struct history *histo
 	series_judge(trend, history, &process->series, process->series.first, 0);
 }
 
-/* -------- what stays of a site */
+/* -------- the lasting part of a site */
 
 struct level_window level_window(const struct history *history, size_t at, size_t span)
 {
@@ -501,7 +510,7 @@ static void range_of(struct level *level, const struct history_series *series,
 
 struct steps {
 	size_t up, all;
-	bool down; /* ever, as far as is known */
+	bool down; /* ever, as far as known */
 };
 
 static struct steps steps_count(const struct history_series *series,
@@ -521,7 +530,7 @@ static struct steps steps_count(const struct history_series *series,
 	return steps;
 }
 
-/* The least of the latest LEVEL_HELD snapshots up to this one, as far as the window goes. */
+/* Takes the minimum of the latest LEVEL_HELD snapshots up to this one, within the window. */
 static void held_lately(struct level *level, const struct history_series *series,
 			const struct level_window *window)
 {
@@ -542,7 +551,7 @@ static double seconds_between(const struct history *history, size_t from, size_t
 	       NS_PER_S;
 }
 
-/* The least, with the growth from there to the snapshot; never more than was there. */
+/* Takes the minimum, plus the growth from there to the snapshot; at most the amount present. */
 static void low_points(struct level *level, const struct history *history,
 		       const struct history_site *site, const struct level_window *window)
 {

@@ -81,9 +81,8 @@ static struct glob glob_of(const char *pattern)
 }
 
 /*
- * Where nothing anchors it, a star stands before and behind. The last star that was met takes one
- * character more each time that what follows does not fit: length of text × length of pattern at
- * most.
+ * Without anchors, a star is implied at each end. On a mismatch, the latest star takes one more
+ * character: at most length of text × length of pattern steps.
  */
 static bool matches(const char *pattern, const char *text)
 {

@@ -7,21 +7,22 @@
 #include "base/cleanup.h"
 
 #define PARTS 8
-/* Two-sided, 5 degrees of freedom: the drift takes one of the parts, the choice of the course
- * two. */
+/*
+ * Two-sided, 5 degrees of freedom: the drift uses one of the parts, the choice of the course two.
+ */
 #define STUDENT_95 2.571
 
-/* "4 min (95 %: 1 to 60)" says nothing. */
+/* "4 min (95 %: 1 to 60)" is no information. */
 #define WIDEST 4
 
 struct walk {
 	double drift, variance, span_s;
-	double halves[2];	 /* what each half of the course grew by */
-	double noise;		 /* variance of what comes and goes, at the last point */
-	double bend, bend_error; /* by how much the drift changes in a second, and its error */
+	double halves[2];	 /* growth in each half of the course */
+	double noise;		 /* variance of fluctuation at the last point */
+	double bend, bend_error; /* change of the drift per second, and its error */
 };
 
-/* The value where so much of the time is over, between two points. */
+/* Interpolates the value after that share of the time. */
 static double value_at(const struct trend_point *points, size_t count, double time_s)
 {
 	size_t i = 1;
@@ -36,7 +37,9 @@ static double value_at(const struct trend_point *points, size_t count, double ti
 	       fmin(fmax(share, 0), 1) * (points[i].value - points[i - 1].value);
 }
 
-/* For what neighbouring points do beside the drift, as far as the walk does not explain it. */
+/*
+ * Estimates the variation of neighbouring points beside the drift that the walk does not explain.
+ */
 static double noise_of(const struct walk *walk, const struct trend_point *points, size_t count)
 {
 	double sum = 0, walked = 0;
@@ -51,8 +54,10 @@ static double noise_of(const struct walk *walk, const struct trend_point *points
 	return fmax(sum - walked, 0) / (2 * (double)(count - 1));
 }
 
-/* The regression of the parts' rates on their times, by what they are beside the drift: the sum of
- * their squares, and that of their products with the number of the part, from the middle on. */
+/*
+ * Regresses the parts' rates on their times, from their deviations from the drift: the sum of their
+ * squares, and that of their products with the part's number, from the middle.
+ */
 static void bend_fit(struct walk *walk, double squares, double products, double part_s)
 {
 	const double spread = PARTS * (PARTS * PARTS - 1) / 12.0;
@@ -63,7 +68,7 @@ static void bend_fit(struct walk *walk, double squares, double products, double 
 		sqrt(fmax(squares - slope * slope * spread, 0) / (PARTS - 2) / spread) / part_s;
 }
 
-/* False: no time has passed. */
+/* Returns false if no time has passed. */
 static bool walk_fit(struct walk *walk, const struct trend_point *points, size_t count)
 {
 	double part_s, before = points[0].value, sum = 0, products = 0;
@@ -89,13 +94,13 @@ static bool walk_fit(struct walk *walk, const struct trend_point *points, size_t
 	return true;
 }
 
-/* No half grows twice as fast as the other: nothing has just begun or come to its end. */
+/* No half grows twice as fast as the other: growth has neither just begun nor just ended. */
 static bool is_steady(const struct walk *walk)
 {
 	return 2 * fmin(walk->halves[0], walk->halves[1]) >= fmax(walk->halves[0], walk->halves[1]);
 }
 
-/* Whether the shorter course's drift may be the longer one's. */
+/* Returns whether the shorter course's drift is compatible with the longer one's. */
 static bool agrees(const struct walk *longer, const struct walk *shorter)
 {
 	double error = STUDENT_95 * sqrt(shorter->variance / shorter->span_s);
@@ -103,7 +108,9 @@ static bool agrees(const struct walk *longer, const struct walk *shorter)
 	return fabs(longer->drift - shorter->drift) <= error;
 }
 
-/* The latest points, as many as have one rate: from the shortest course on, each twice as long. */
+/*
+ * Chooses the latest points with a constant rate: from the shortest course on, doubling each time.
+ */
 static size_t course_choose(struct walk *walk, const struct trend_point *points, size_t count)
 {
 	size_t chosen = MIN(count, (size_t)TIME_LEFT_POINTS_MIN + PARTS);
@@ -122,7 +129,9 @@ static size_t course_choose(struct walk *walk, const struct trend_point *points,
 	return chosen;
 }
 
-/* Where limit = drift h ± t sqrt(variance (h + h² / span) + noise): the roots of a h² - b h + c. */
+/*
+ * Solves limit = drift h ± t sqrt(variance (h + h² / span) + noise): the roots of a h² - b h + c.
+ */
 static void solve(struct time_left *left, const struct walk *walk, double way)
 {
 	double spread = STUDENT_95 * STUDENT_95 * walk->variance;
@@ -131,13 +140,15 @@ static void solve(struct time_left *left, const struct walk *walk, double way)
 	double c = fmax(way * way - STUDENT_95 * STUDENT_95 * walk->noise, 0);
 	double root = sqrt(fmax(b * b - 4 * a * c, 0));
 
-	/* The smaller root, in a form that loses no digits. */
+	/* The smaller root, in a form without cancellation. */
 	left->low = 2 * c / (b + root);
 	left->high = a > 0 ? (b + root) / (2 * a) : (double)INFINITY;
 }
 
-/* Growth that speeds up may go on doing so, and is there before; growth that has slowed down goes
- * on as it does now, a quarter of the drift at least, and is there later. */
+/*
+ * Accelerating growth may continue to accelerate, and arrive earlier; decelerating growth continues
+ * at its present rate, at least a quarter of the drift, and arrives later.
+ */
 static void bend(struct time_left *left, const struct walk *walk, double way)
 {
 	double most = walk->bend + walk->bend_error, rate;

@@ -27,8 +27,7 @@ static double middle_of_three(const double *values, size_t low, size_t high)
 	return MAX(MIN(a, b), MIN(MAX(a, b), c));
 }
 
-/* Narrows [low, high] to values equal to the pivot, what is below it before, what is above
- * behind. */
+/* Partitions the values around the pivot; [low, high] becomes the range of values equal to it. */
 static void partition(double *values, double pivot, size_t *low, size_t *high)
 {
 	size_t i = *low;
@@ -43,8 +42,10 @@ static void partition(double *values, double pivot, size_t *low, size_t *high)
 	}
 }
 
-/* The k-th smallest of any count; reorders the values. Hoare's selection, in three parts, since
- * slopes of equal values are equal. */
+/*
+ * Returns the k-th smallest value; reorders the values. Hoare's selection, in three parts, because
+ * slopes of equal values are equal.
+ */
 static double select_kth(double *values, size_t count, size_t k)
 {
 	size_t low = 0, high = count - 1;
@@ -185,7 +186,7 @@ static double variance_of_s(const struct trend_point *points, size_t count)
 	return variance / 18;
 }
 
-/* Ranks of what is left when the slope is taken out, centred; equal ones share the mean rank. */
+/* Computes the ranks of the residuals from the slope, centred; equal ones share the mean rank. */
 static void residual_ranks(double *ranks, const struct trend_point *points, size_t count,
 			   double slope)
 {
@@ -212,8 +213,8 @@ static double autocovariance(const double *ranks, size_t count, size_t lag)
 }
 
 /*
- * Hamed and Rao (1998), equation 13. Lags are taken up to the first insignificant one: those
- * behind it are noise. Never below 1: negative autocorrelation makes no trend surer here.
+ * Hamed and Rao (1998), equation 13. Lags are used up to the first insignificant one: later ones
+ * are noise. Never below 1: negative autocorrelation must not increase significance here.
  */
 static double variance_correction(const double *ranks, size_t count)
 {
@@ -251,7 +252,7 @@ struct trend_rank_test trend_mann_kendall(const struct trend_point *points, size
 	return test;
 }
 
-/* Turning points: a movement counts once it has come back by the threshold. */
+/* Turning points: a movement counts once it has reversed by the threshold. */
 
 enum direction { UNDECIDED, UP, DOWN };
 
@@ -268,7 +269,7 @@ static void trough_add(struct trend_zigzag *zigzag, const struct trend_point *po
 	zigzag->troughs[zigzag->trough_count++] = *point;
 }
 
-/* From one turning point to the next; the last movement has no next one yet. */
+/* Adds the movement from one turning point to the next; the last movement is still open. */
 static void movement_add(struct trend_zigzag *zigzag, enum direction direction,
 			 const struct trend_point *from, const struct trend_point *to)
 {
@@ -313,23 +314,25 @@ void trend_zigzag(struct trend_zigzag *zigzag, const struct trend_point *points,
 		movement_add(zigzag, DOWN, from, low);
 }
 
-/* Numbers that describe a series; trend.c judges by them. */
+/* Descriptive measures of a series; trend.c judges by them. */
 
 #define PARTS 6
 
-/* A new high is higher by this share of the growth. */
+/* A new high exceeds the previous one by this share of the growth. */
 #define NEW_HIGH 0.02
 
-/* Level for so much of the time, it grows in steps; a step is larger by this share of the range. */
+/* With this share of level time, it grows in steps; a step exceeds this share of the range. */
 #define STAIRS_LEVEL 0.6
 #define STAIRS_STEP 0.02
 
-/* For so few steps, the least is no less than this share of the largest, or they say nothing yet:
- * new highs of something that varies come in fewer and smaller steps. */
+/*
+ * With this few steps, the smallest must be at least this share of the largest, or they prove
+ * nothing yet: new highs of a fluctuating series come in fewer and smaller steps.
+ */
 #define STAIRS_FEW 6
 #define STAIRS_EQUAL 0.4
 
-/* Range and span; of any number of points but none. */
+/* Range and span, of one or more points. */
 static void trend_measure_range(struct trend *trend, const struct trend_point *points, size_t count)
 {
 	trend->points = count;
@@ -351,9 +354,9 @@ static double noise_about(const struct trend_point *points, size_t count, double
 	return 1.4826 * trend_median(deviations, count); /* of a normal distribution */
 }
 
-/* The rest beside such a line is too small to have made it, however it hangs together. */
+/* Residuals this small cannot produce the line, autocorrelated or not. */
 #define R_SQUARED_SURE 0.99
-/* Nor where every step goes up as well: 14 that do so by chance are one case in 16,384. */
+/* Nor if every step goes up as well: 14 of them by chance are one case in 16,384. */
 #define R_SQUARED_STEPS 0.9
 #define STEPS_SURE 14
 
@@ -397,7 +400,7 @@ static void trend_measure_line(struct trend *trend, const struct trend_point *po
 	trend->noise = noise_about(points, count, line.slope);
 }
 
-/* From the median absolute deviation of the steps: no trend, and no single jump, shows in it. */
+/* From the median absolute deviation of the steps: insensitive to a trend or a single jump. */
 static double jitter_of(const struct trend_point *points, size_t count)
 {
 	double steps[TREND_POINTS_MAX], median;
@@ -410,7 +413,7 @@ static double jitter_of(const struct trend_point *points, size_t count)
 	return 1.4826 * trend_median(steps, count - 1) / M_SQRT2;
 }
 
-/* The window in six parts, by their medians: a growth in steps has no slope, but levels. */
+/* Six parts of the window, by their medians: growth in steps has no slope, but levels. */
 static void measure_parts(struct trend *trend, const struct trend_point *points, size_t count)
 {
 	size_t parts = MIN(count, (size_t)PARTS), rising = 0;
@@ -423,7 +426,7 @@ static void measure_parts(struct trend *trend, const struct trend_point *points,
 
 		medians[i] = trend_median_of(points + begin, end - begin);
 	}
-	/* A tenth of its share is enough to count as a rise, so that noise of equals does not. */
+	/* A rise must exceed a tenth of its share, so that noise of equal values does not count. */
 	net = fabs(medians[parts - 1] - medians[0]) / (double)(parts - 1);
 	for (size_t i = 1; i < parts; i++)
 		rising += medians[i] - medians[i - 1] > net / 10;
@@ -467,7 +470,7 @@ static void measure_stalls(struct trend *trend, const struct trend_point *points
 
 struct stairs {
 	size_t level; /* pairs of points without a movement */
-	size_t steps; /* neighbouring rises are one */
+	size_t steps; /* neighbouring rises count as one */
 	double least, largest, step;
 };
 
@@ -513,7 +516,7 @@ static void measure_level(struct trend *trend, const struct trend_point *points,
 	trend->level_share = (double)level / (double)(count - 1);
 }
 
-/* How it went: thirds, jitter, steps and stalls; growth and span_s are known. */
+/* The course: thirds, jitter, steps and stalls; growth and span_s are known. */
 static void trend_measure_course(struct trend *trend, const struct trend_point *points,
 				 size_t count)
 {
@@ -527,22 +530,22 @@ static void trend_measure_course(struct trend *trend, const struct trend_point *
 		measure_stalls(trend, points, count);
 }
 
-/* One-sided; strict, since a node has thousands of series and each is judged again and again. */
+/* One-sided; strict, because a node has thousands of series and each is judged repeatedly. */
 #define P_LEAKING 1e-4
 #define P_GROWING 1e-3
 
-/* A trend must stand out of the noise by this many of its standard deviations. */
+/* A trend must exceed the noise by this many of its standard deviations. */
 #define NOISE_MARGIN 2.0
 
-/* By so many, what goes up and down beside it is noise and no churning. */
+/* Below this many, fluctuation beside it is noise, not churning. */
 #define NOISE_MARGIN_SURE 5.0
 #define LEVEL_MARGIN 3.0
 
-/* Below this share of the whole rate the last third has come to rest. */
+/* Below this share of the overall rate, the last third has come to rest. */
 #define RECENT_PLATEAU 0.2
 #define RECENT_STEADY_RATE 0.5
 
-/* The first third grew by so much more than the last. */
+/* The first third grew by this factor more than the last. */
 #define STEEP_BEGINNING 3.0
 #define CONSISTENT 0.75
 #define STEP_ONE_OFF 0.75
@@ -551,13 +554,13 @@ static void trend_measure_course(struct trend *trend, const struct trend_point *
 #define STALL_FACTOR 2.0
 #define STALL_SPAN 0.1
 
-/* A series called leaking needs less to be called so again. */
+/* A series called leaking needs less to remain so. */
 #define KEPT_RECENT 0.35
 #define KEPT_CONSISTENCY 0.6
 #define KEPT_STALL_FACTOR 3.0
 #define KEPT_STALL_SPAN 0.2
 
-/* Up and down again: what fell, as a share of what rose. */
+/* Churning: falls, as a share of rises. */
 #define FALL_CHURNING 0.5
 
 /* A movement stands out by this share of the range; */
@@ -566,7 +569,7 @@ static void trend_measure_course(struct trend *trend, const struct trend_point *
 /* and a range below this share of the level is no churning. */
 #define RANGE_STEADY 0.05
 
-/* Groups of neighbours become their mean, so that at most TREND_POINTS_MAX are left. */
+/* Averages groups of neighbours, so that at most TREND_POINTS_MAX are left. */
 static size_t thin(struct trend_point *thinned, const struct trend_point *points, size_t count)
 {
 	size_t group = (count + TREND_POINTS_MAX - 1) / TREND_POINTS_MAX, result = 0;
@@ -591,9 +594,9 @@ static bool has_stopped(const struct trend *trend)
 }
 
 /*
- * Came to rest, or is about to: nothing in the last third, or far less than in the first one, and
- * not by chance. What grows on slowly behind a steep beginning is judged again once the window has
- * passed the beginning.
+ * Returns whether it came to rest, or is about to: no growth in the last third, or far less than in
+ * the first one, and not by chance. Slow growth after a steep beginning is judged again once the
+ * window has passed the beginning.
  */
 static bool has_flattened(const struct trend *trend)
 {
@@ -604,7 +607,7 @@ static bool has_flattened(const struct trend *trend)
 	return last * STEEP_BEGINNING < first && first - last > NOISE_MARGIN * trend->jitter;
 }
 
-/* A rise that is there, matters, and is no noise. */
+/* Returns whether the rise is real, matters, and is not noise. */
 static bool rises(const struct trend *trend, double quantum)
 {
 	return trend->p < P_GROWING && trend->growth >= quantum &&
@@ -612,8 +615,8 @@ static bool rises(const struct trend *trend, double quantum)
 }
 
 /*
- * Below a sawtooth the level after each fall counts: what a collector or a batch leaves behind. The
- * whole series must rise with it, since one low point among few makes a trend of troughs.
+ * Below a sawtooth the level after each fall counts: the remainder of a collection or a batch. The
+ * whole series must rise with it, because one low point among few makes a trend of troughs.
  */
 static bool rises_by_troughs(struct trend *trend, const struct trend_zigzag *zigzag,
 			     const struct trend_options *options)
@@ -671,8 +674,9 @@ static enum trend_verdict verdict_of_rise(struct trend *trend)
 	return TREND_GROWING;
 }
 
-/* Grew by more than noise although no trend goes through the window: it has ended, or just
- * begun. */
+/*
+ * It grew by more than noise although the window has no trend: the growth has ended, or just begun.
+ */
 static enum trend_verdict verdict_of_level(const struct trend *trend,
 					   const struct trend_point *points, size_t count,
 					   double quantum)

@@ -8,15 +8,14 @@
 #define KIB 1024.0
 
 /*
- * A site: less than its quantum is noise in a search for leaks. Tables fill for minutes, such as
- * that of the methods that a JVM has compiled, up to 96 KB of them in a small server: until it has
- * gained more, it is growing. Not a share of what the process holds, for that is known only from
- * the attach on.
+ * A site: less than its quantum is noise in a search for leaks. Tables fill for minutes, such as a
+ * JVM's table of compiled methods, up to 96 KB in a small server: below that it is called growing.
+ * Not a share of the process's memory, which is known only from the attach on.
  *
  * A process, by polls: /proc may lag by 32 pages per CPU (percpu counters since Linux 6.2), glibc
- * takes memory in steps of 132 KiB, and what wanders by hundreds of KiB rises for minutes now and
- * then. Slower leaks show in longer windows. Servers open files and start threads as work comes,
- * one by one.
+ * takes memory in steps of 132 KiB, and a quantity that fluctuates by hundreds of KiB rises for
+ * minutes now and then. Slower leaks show in longer windows. Servers open files and start threads
+ * one by one as work comes.
  */
 #define POLLED(amount, least)                                                                      \
 	{                                                                                          \
@@ -47,11 +46,13 @@ struct trend_options verdict_options(enum verdict_subject subject, double held)
 				      limits->readings_min};
 }
 
-/* Fewer steps than this know no deviation of their own. */
+/* Minimum number of steps to estimate a deviation. */
 #define STEPS_MIN 6
 
-/* Deviation of the steps about the rate, whatever the pauses; by the median, so one jump does not
- * show. */
+/*
+ * Computes the deviation of the steps about the rate, whatever the pauses; by the median, so that
+ * one jump does not show.
+ */
 static double deviation_of(const struct trend_point *points, size_t count, double per_s)
 {
 	double steps[TREND_POINTS_MAX];
@@ -73,7 +74,10 @@ static bool grows(const struct trend_point *points, size_t count, double per_s, 
 	for (size_t i = 1; i < count; i++) {
 		double step = (points[i].value - points[i - 1].value) / deviation;
 
-		/* A little more than half of what decides, so that two can and one cannot. */
+		/*
+		 * Slightly more than half of the threshold, so that two steps can decide and one
+		 * cannot.
+		 */
 		ratio += fmin(step - 0.5, 0.51 * accept);
 		if (ratio >= accept)
 			return points[count - 1].value > points[0].value;
@@ -98,24 +102,24 @@ void early_judge(struct early *early, const struct trend_point *points, size_t c
 
 /* Earlier verdicts. */
 
-/* A quarter of a window is judged again, reading by reading. */
+/* A quarter of a window is rejudged, reading by reading. */
 #define READINGS_BACK 16
 
-/* One reading or two are chance; so many in a row are none. */
+/* One or two readings may be chance; this many in a row are not. */
 #define PERSISTENT 3
 
 /* A test at every reading meets a chance of one in a thousand sooner or later. */
 #define P_SURE 1e-4
 
-/* A level series has grown beyond its level by a quantum, and by so many times its own jitter. */
+/* A level series has outgrown its level by a quantum, and by this many times its jitter. */
 #define LEVEL_LEFT 3.0
 
 /* The verdict, and the evidence against it. */
 struct memory {
 	enum trend_verdict verdict;
-	unsigned contrary; /* readings in a row */
-	double level;	   /* its maximum while it did not grow */
-	double margin;	   /* what grows, but not for sure, must go so far beyond that */
+	unsigned contrary; /* consecutive readings */
+	double level;	   /* its maximum while not growing */
+	double margin;	   /* uncertain growth must exceed the level by this */
 };
 
 static void level_note(struct memory *memory, const struct trend *trend, double quantum)
@@ -163,7 +167,7 @@ static void remember(struct memory *memory, const struct trend *trend, double qu
 {
 	if (memory->verdict == TREND_TOO_EARLY) {
 		turn(memory, trend->verdict);
-		/* The verdict before this one is unknown: no more than is sure. */
+		/* The previous verdict is unknown: assume no more than is certain. */
 		if (!first && trend->verdict == TREND_GROWING && trend->p >= P_SURE)
 			turn(memory, TREND_STEADY);
 		level_note(memory, trend, quantum);
@@ -176,7 +180,7 @@ static void remember(struct memory *memory, const struct trend *trend, double qu
 	}
 }
 
-/* The same at the readings before, or level at all of them: the common case, which costs little. */
+/* Returns whether all earlier readings agree, or are level: the common, cheap case. */
 static bool is_settled(const struct trend *trend, const struct trend_point *points, size_t count,
 		       size_t back, const struct trend_options *options)
 {
@@ -184,7 +188,7 @@ static bool is_settled(const struct trend *trend, const struct trend_point *poin
 	bool suspect = trend_is_suspect(trend->verdict);
 
 	if (!suspect && trend->growth < options->quantum)
-		return true; /* it does not even rise */
+		return true; /* no rise at all */
 	if (trend->p >= P_SURE && suspect)
 		return false;
 	for (size_t i = 0; i < (suspect ? 3 : 2); i++) {
@@ -200,7 +204,10 @@ static bool is_settled(const struct trend *trend, const struct trend_point *poin
 	return suspect || !trend->keeps_leaking;
 }
 
-/* trend_judge() of one window, and what was said at its earlier ends: at most VERDICT_POINTS. */
+/*
+ * Judges one window by trend_judge(), and by the verdicts at its earlier ends: at most
+ * VERDICT_POINTS.
+ */
 static void verdict_of_window(struct trend *trend, const struct trend_point *points, size_t count,
 			      const struct trend_options *options)
 {
@@ -228,10 +235,10 @@ static void verdict_of_window(struct trend *trend, const struct trend_point *poi
 /* The last third grew by less than this share of the middle one's: it slows down. */
 #define SLOWING 0.6
 
-/* A tail is no faster than the last third of what it is the tail of, with room for noise. */
+/* A tail is no faster than the last third of the growth before it, with room for noise. */
 #define TAIL_MARGIN 1.5
 
-/* The highest point of the window's later half that is older than `before_s`. */
+/* Returns the highest point of the window's later half that is older than `before_s`. */
 static double maximum_before(const struct verdict_window *window, double before_s)
 {
 	double maximum = 0;
@@ -252,19 +259,19 @@ static bool is_tail(const struct trend *coarse, const struct trend *fine)
 	       fine->slope <= MAX(tail, 0) * TAIL_MARGIN;
 }
 
-/* Whether what the finer window shows as growth is part of something older. */
+/* Returns whether the growth in the finer window is part of something older. */
 static bool explains(const struct verdict_window *coarse, const struct verdict_window *fine,
 		     bool next)
 {
 	const struct trend *older = &coarse->trend;
-	/* Means cut the tips off: by what is gained from one to the next, and half of that. */
+	/* Means cut off peaks: allows for the gain from one to the next, and half of that. */
 	double tip = coarse->count > 1
 			     ? 1.5 * fine->trend.slope * older->span_s / (double)(coarse->count - 1)
 			     : 0;
 
 	if (older->verdict == TREND_CHURNING && fine->trend.last <= older->maximum + tip)
 		return true;
-	/* Only what was there not long before: a peak of hours ago hides no leak of today. */
+	/* Only recent values: a peak of hours ago must not hide a leak of today. */
 	if (next && older->verdict != TREND_TOO_EARLY && !trend_is_suspect(older->verdict) &&
 	    fine->trend.last <=
 		    maximum_before(coarse, fine->points[0].time_s) + (older->falls >= 2 ? tip : 0))
@@ -283,7 +290,7 @@ static bool is_unexplained_suspect(const struct verdict_window *windows, size_t 
 	return true;
 }
 
-/* The longest window with growth that no longer one explains; `count`: nothing grows. */
+/* Returns the longest window with growth that no longer one explains; `count`: no growth. */
 static size_t deciding(const struct verdict_window *windows, size_t count)
 {
 	for (size_t i = count; i-- > 0;) {
@@ -293,7 +300,7 @@ static size_t deciding(const struct verdict_window *windows, size_t count)
 	return count;
 }
 
-/* Nothing grows: the longest window with a verdict names it. */
+/* Without growth, the longest window with a verdict names it. */
 static size_t telling(const struct verdict_window *windows, size_t count)
 {
 	size_t found = 0;
@@ -307,7 +314,7 @@ static size_t telling(const struct verdict_window *windows, size_t count)
 	return found;
 }
 
-/* A longer window begins with few points: what it knows less surely than a finer one holds. */
+/* A longer window begins with few points: a finer one's certainty prevails. */
 static bool finer_says_leaking(const struct verdict_window *windows, size_t count, size_t decided)
 {
 	for (size_t i = 0; i < decided; i++) {
@@ -338,7 +345,7 @@ void verdict_judge(struct judgement *judgement, struct verdict_window *windows, 
 	}
 	judgement->window = telling(windows, count);
 	*evidence = windows[judgement->window].trend;
-	/* Growth that an older window explains, and that has no other word. */
+	/* Growth that an older window explains, and that has no other verdict. */
 	if (trend_is_suspect(evidence->verdict)) {
 		evidence->verdict = TREND_CHURNING;
 		evidence->confidence = 0;

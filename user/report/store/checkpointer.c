@@ -12,19 +12,18 @@
 #include "base/log.h"
 
 struct checkpointer {
-	sqlite3 *writer, *database; /* database: the thread's own, once that runs */
+	sqlite3 *writer, *database; /* database: the thread's own, while it runs */
 	char *path;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of all that follows */
+	pthread_mutex_t lock; /* of all fields below */
 	pthread_cond_t changed;
-	uint64_t asked, done; /* checkpoints; done: the last one that was asked for before it began
-			       */
+	uint64_t asked, done; /* checkpoints; done: the last one requested before it began */
 	int error;	      /* of the latest one */
 	bool stopping;
-	/* The writer's own. */
+	/* Used by the writer only. */
 	int pages;     /* in the log after the latest commit */
-	int reported;  /* the error that a message was about */
-	bool overfull; /* so was the log */
+	int reported;  /* the error last reported */
+	bool overfull; /* the log's overflow was reported */
 };
 
 static int open_own(struct checkpointer *checkpointer)
@@ -43,7 +42,7 @@ static int open_own(struct checkpointer *checkpointer)
 				    "PRAGMA synchronous=FULL; SELECT count(*) FROM sqlite_schema");
 }
 
-/* One checkpoint, without the lock. Another process that does the same is as good. */
+/* Makes one checkpoint, without the lock. If another process does the same, that is as good. */
 static int move_pages(struct checkpointer *checkpointer)
 {
 	int error = database_errno(sqlite3_wal_checkpoint_v2(
@@ -76,8 +75,7 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* Asks for a checkpoint, and waits for it if that is `waited` for. Returns the latest one's
- * error. */
+/* Requests a checkpoint, and waits for it if `waited`. Returns the latest one's error. */
 static int ask(struct checkpointer *checkpointer, bool waited)
 {
 	uint64_t number;
@@ -93,7 +91,7 @@ static int ask(struct checkpointer *checkpointer, bool waited)
 	return error;
 }
 
-/* Once, not with every snapshot. */
+/* Once, not for every snapshot. */
 static void complain(struct checkpointer *checkpointer, int error, bool overfull)
 {
 	if (error && error != checkpointer->reported)
@@ -119,7 +117,7 @@ static int on_commit(void *context, sqlite3 *writer, const char *name, int pages
 	checkpointer->pages = pages;
 	if (pages >= CHECKPOINT_PAGES)
 		complain(checkpointer, ask(checkpointer, overfull), overfull);
-	/* An error here would be taken for one of the commit. */
+	/* An error here would be mistaken for one of the commit. */
 	return SQLITE_OK;
 }
 
@@ -128,7 +126,7 @@ void checkpointer_settle(struct checkpointer *checkpointer)
 	ask(checkpointer, true);
 }
 
-/* Signals are for the thread that waits for them. */
+/* Signals are left to the thread that waits for them. */
 static int start_thread(struct checkpointer *checkpointer)
 {
 	sigset_t all, before;

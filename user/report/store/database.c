@@ -33,7 +33,7 @@ int database_errno(int code)
 	return -EIO;
 }
 
-/* The maker of the file made its schema too: none of it may run. */
+/* The file's author wrote its schema, too: none of it may run. */
 int database_distrust(sqlite3 *database)
 {
 	static const int switches[][2] = {
@@ -46,7 +46,7 @@ int database_distrust(sqlite3 *database)
 
 	for (size_t i = 0; i < ARRAY_SIZE(switches) && !code; i++)
 		code = sqlite3_db_config(database, switches[i][0], switches[i][1], NULL);
-	/* A diagnosis is the longest text, and a text of the schema may be a column's value. */
+	/* A diagnosis is the longest text, and text of the schema may be a column's value. */
 	sqlite3_limit(database, SQLITE_LIMIT_LENGTH, 2 << 20);
 	sqlite3_limit(database, SQLITE_LIMIT_SQL_LENGTH, 64 << 10);
 	sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);

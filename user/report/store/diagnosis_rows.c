@@ -13,13 +13,13 @@
 #include "report/store/recording_state.h"
 
 #define NS_PER_S INT64_C(1000000000)
-/* No recording of ours has more; a file that says so was made to be read for ever. */
+/* More than any genuine recording has; a file with more was made to take for ever. */
 #define DIAGNOSES_MAX 100000
 #define LINES_MAX 1000
 
 /* -------- writing */
 
-/* Those that --keep has no room for, or that are too old. */
+/* Deletes those without room under --keep, or too old. */
 static const char forget_sql[] =
 	"DELETE FROM diagnoses WHERE id<>(SELECT max(id) FROM diagnoses) AND (time_ns<?1 OR"
 	" (SELECT sum(length(answer)) FROM diagnoses AS later WHERE later.id>=diagnoses.id)>?2)";
@@ -82,7 +82,7 @@ int diagnosis_rows_append(const char *path, const struct stored_diagnosis *diagn
 	return error;
 }
 
-/* -------- reading: nothing in the file is believed */
+/* -------- reading: the file is untrusted */
 
 static int take_lines(struct recording *recording, const json_t *text,
 		      struct stored_diagnosis *diagnosis)

@@ -16,7 +16,7 @@
 #define NAMES_SIZE 768
 _Static_assert(FIGURES_SQL_SIZE >= 2 * NAMES_SIZE, "names, and as many question marks");
 
-/* ",name", of all figures. */
+/* Writes ",name" for all figures. */
 static void names_write(FILE *sql, const struct figures *figures)
 {
 	for (size_t i = 0; i < figures->count; i++) {
@@ -34,7 +34,7 @@ static void columns_print(char names[NAMES_SIZE], const struct figure_rows *rows
 
 	names[0] = '\0';
 	if (!sql)
-		return; /* no statement comes of it */
+		return; /* unused: no statement results */
 	fputs(rows->keys, sql);
 	for (size_t i = 0; i < FIGURE_PARTS_MAX && rows->parts[i]; i++)
 		names_write(sql, rows->parts[i]);
@@ -118,7 +118,7 @@ void figures_select_sql(char sql[FIGURES_SQL_SIZE], const struct family *family,
 
 /* -------- writing */
 
-/* A number of the target's that may be anything, as readers can take it. */
+/* Binds a number of the target's, possibly arbitrary, in a form that readers accept. */
 static int bind_number(sqlite3_stmt *statement, int parameter, uint64_t number)
 {
 	return sqlite3_bind_int64(statement, parameter, (int64_t)(number & INT64_MAX));
@@ -188,7 +188,7 @@ int figures_bind(sqlite3_stmt *statement, int first, const struct family *family
 			       figures);
 }
 
-/* -------- reading: nothing in the file is believed */
+/* -------- reading: the file is untrusted */
 
 static double real_read(sqlite3_stmt *statement, int column, int *error)
 {
@@ -212,7 +212,7 @@ static unsigned name_read(const struct figure *figure, const char *text, int *er
 	return 0;
 }
 
-/* A number that must be below `end`. */
+/* Reads a number that must be below `end`. */
 static uint32_t number_below(sqlite3_stmt *statement, int column, uint64_t end, int *error)
 {
 	uint64_t value = database_unsigned(statement, column, error);

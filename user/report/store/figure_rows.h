@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Figures as rows of a table: what writing and reading must agree on, from the descriptors of
+ * Figures as rows of a table: the common part of writing and reading, from the descriptors of
  * report/figures.h. Internal to store/.
  */
 #ifndef LEAKMON_STORE_FIGURE_ROWS_H
@@ -12,23 +12,28 @@
 
 #define FIGURE_PARTS_MAX 3
 
-/* A table: columns that are bound and read one by one, then those of the figures. */
+/* A table: columns that are bound and read one by one, followed by those of the figures. */
 struct figure_rows {
 	const char *table, *keys; /* "profile,process" */
-	const char *of;		  /* the column that chooses rows to read */
-	const char *order;	  /* to read them in */
+	const char *of;		  /* the column that selects rows to read */
+	const char *order;	  /* sort order for reading */
 	const struct figures *parts[FIGURE_PARTS_MAX];
 };
 
 int figure_rows_insert(sqlite3 *database, const struct figure_rows *rows, sqlite3_stmt **statement);
-/* The statement has one parameter, of the column `of`. */
+/* Prepares a query with one parameter, of the column `of`. Returns 0 or -errno. */
 int figure_rows_select(sqlite3 *database, const struct figure_rows *rows, sqlite3_stmt **statement);
 
-/* Binds all figures of a row, from parameter `first` on; what is not known is null. 0 or -errno. */
+/*
+ * Binds all figures of a row, from parameter `first` on; unknown ones are null. Returns 0 or
+ * -errno.
+ */
 int figure_row_bind(sqlite3_stmt *statement, int first, const struct figure_rows *rows,
 		    const void *row);
-/* Reads them, from column `first` on; texts go into `strings`, NULL: there are none. Nothing in the
- * file is believed: *error is -EUCLEAN. */
+/*
+ * Reads figures, from column `first` on; texts go into `strings`, NULL: no texts. The file is
+ * untrusted: invalid values set *error to -EUCLEAN.
+ */
 void figure_row_read(sqlite3_stmt *statement, int first, const struct figure_rows *rows, void *row,
 		     struct intern *strings, int *error);
 
@@ -36,8 +41,8 @@ void figure_row_read(sqlite3_stmt *statement, int first, const struct figure_row
 #define FIGURES_SQL_SIZE 2048
 
 /*
- * A row is of a snapshot and a process, 0: all of them; then come the columns `fixed` (",a,b", ""),
- * then the figures. What is read begins with the process.
+ * Write the statements. A row is of a snapshot and a process, 0: all of them; then come the columns
+ * `fixed` (",a,b", ""), then the figures. Rows read begin with the process.
  */
 void figures_create_sql(char sql[FIGURES_SQL_SIZE], const struct family *family);
 void figures_insert_sql(char sql[FIGURES_SQL_SIZE], const struct family *family, const char *fixed);
@@ -48,11 +53,11 @@ int figures_bind(sqlite3_stmt *statement, int first, const struct family *family
 void figures_read(sqlite3_stmt *statement, int first, const struct family *family, void *figures,
 		  int *error);
 
-/* Whether there is anything to write, and whether it is the same; never 0. */
+/* Return whether there is anything to write; and a hash for comparison, never 0. */
 bool figures_are_known(const struct family *family, const void *figures);
 uint64_t figures_hash(const struct family *family, const void *figures);
 
-/* Kinds of `losses` beside those by cause: why a process is inexact; which PID is meant. */
+/* Kinds of `losses` other than those by cause: why a process is inexact; the PID concerned. */
 #define LOSS_INEXACT "inexact"
 #define LOSS_INEXACT_PID "inexact_pid"
 

@@ -14,12 +14,12 @@
 #include "report/store/recording_state.h"
 
 #define NS_PER_S INT64_C(1000000000)
-/* No recording of ours has more; a file that says so was made to be read for ever. */
+/* More than any genuine recording has; a file with more was made to take for ever. */
 #define READINGS_MAX (1u << 20)
 #define GROUPS_MAX (1u << 16)
-/* What a row of a group takes on disk, about; measured with 120 groups. */
+/* Approximate size of a group's row on disk; measured with 120 groups. */
 #define GROUP_BYTES 140
-/* As many points as a graph can show. */
+/* The number of points that a graph can show. */
 #define SERIES_TIMES 480
 
 static const struct figure_rows head_rows = {
@@ -144,7 +144,7 @@ static int forget(struct goroutine_recorder *recorder, const char *which)
 	return error;
 }
 
-/* Forgets what --keep no longer allows. */
+/* Drops what --keep no longer allows. */
 static int keep(struct goroutine_recorder *recorder, const struct task_reading *reading)
 {
 	uint64_t room = recorder->options.keep_bytes / GOROUTINES_SHARE / GROUP_BYTES;
@@ -258,7 +258,7 @@ void goroutine_recorder_close(struct goroutine_recorder *recorder)
 	free(recorder);
 }
 
-/* -------- reading: nothing in the file is believed */
+/* -------- reading: the file is untrusted */
 
 struct reader {
 	struct recording *recording;
@@ -395,7 +395,7 @@ static bool is_same_process(const struct recording_goroutines *one,
 	return one->pid == other->pid && one->start_ticks == other->start_ticks;
 }
 
-/* Times that a graph can show, the last one among them; `places`: readings -> times, plus 1. */
+/* Times that a graph can show, including the last one; `places`: reading -> time, plus 1. */
 static int series_times(const struct recording *recording, size_t position,
 			struct task_series *series, struct hash *places)
 {

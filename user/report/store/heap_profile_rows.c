@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "report/store/figure_rows.h"
 
-/* No run of ours has more; a file that says so was made to be read for ever. */
+/* More than any genuine run has; a file with more was made to take for ever. */
 #define SITES_MAX (1u << 20)
-/* Above these, sums are no numbers any more. */
+/* Above these limits, sums lose precision. */
 #define OBJECTS_MAX (UINT64_C(1) << 48)
 #define BYTES_MAX (UINT64_C(1) << 56)
 
@@ -61,7 +61,7 @@ int heap_profile_rows_put(sqlite3 *database, int64_t retain, const struct retain
 	return error;
 }
 
-/* -------- reading: nothing in the file is believed */
+/* -------- reading: the file is untrusted */
 
 static bool is_sound(const struct heap_profile_site *site)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The heap profile that a Go program keeps of itself, with its run of `leakmon retain`, in the
- * tables `heap_profiles` and `heap_profile_sites`: what was sampled; estimates are recomputed.
- * Internal to store/. 0 or -errno.
+ * tables `heap_profiles` and `heap_profile_sites`: only the samples; estimates are recomputed.
+ * Internal to store/. Functions return 0 or -errno.
  */
 #ifndef LEAKMON_STORE_HEAP_PROFILE_ROWS_H
 #define LEAKMON_STORE_HEAP_PROFILE_ROWS_H
@@ -10,10 +10,10 @@
 #include "report/retain_result.h"
 #include "report/store/recording_state.h"
 
-/* Of a run without one, and of one that is not known, nothing. */
+/* Writes nothing if a run has none, or an unknown one. */
 int heap_profile_rows_put(sqlite3 *database, int64_t retain, const struct retain_result *result);
 
-/* result->heap_profile, if there is one; texts are the result's. */
+/* Reads result->heap_profile, if any; texts are the result's. */
 int heap_profile_rows_read(struct recording *recording, int64_t retain,
 			   struct retain_result *result);
 

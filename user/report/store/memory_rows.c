@@ -8,9 +8,9 @@
 #include "report/store/figure_rows.h"
 #include "report/store/recording_state.h"
 
-/* More than any machine has, and sums of them are still numbers. */
+/* More than any machine has; sums of them still fit. */
 #define BYTES_MAX (UINT64_C(1) << 56)
-/* For a process: as many points as a graph can show. */
+/* Per process: the number of points that a graph can show. */
 #define HISTORY_SPLITS 480
 
 static const struct figure_rows rows = {
@@ -37,7 +37,7 @@ int memory_rows_put(sqlite3_stmt *put, sqlite3_stmt *put_part, int64_t snapshot,
 	return error;
 }
 
-/* -------- reading: nothing in the file is believed */
+/* -------- reading: the file is untrusted */
 
 struct reader {
 	struct recording *recording;

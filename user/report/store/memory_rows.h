@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the memory of recorded processes was, in the tables `memory` and `memory_parts`. It is read
- * less often than snapshots are taken: a row holds until the next one of the same process, and says
- * itself when it was read. Reading is part of recording.h. Internal to store/.
+ * The composition of the memory of recorded processes, in the tables `memory` and `memory_parts`.
+ * It is read less often than snapshots are taken: a row holds until the next one of the same
+ * process, and has its own time. The reader is part of recording.h. Internal to store/.
  */
 #ifndef LEAKMON_STORE_MEMORY_ROWS_H
 #define LEAKMON_STORE_MEMORY_ROWS_H
@@ -13,7 +13,7 @@
 #define MEMORY_PUT_SQL "INSERT INTO memory VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 #define MEMORY_PART_PUT_SQL "INSERT INTO memory_parts VALUES(?,?,?,?,?)"
 
-/* `put`, `put_part`: the statements above. 0 or -errno. */
+/* Writes a reading with `put` and `put_part`, the statements above. Returns 0 or -errno. */
 int memory_rows_put(sqlite3_stmt *put, sqlite3_stmt *put_part, int64_t snapshot, int64_t process,
 		    const struct memory_split *split);
 

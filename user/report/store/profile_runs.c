@@ -12,18 +12,18 @@
 #include "report/store/recorder_state.h"
 #include "report/store/recording_state.h"
 
-/* No run of ours makes more; a file that says so was made to be read for ever. */
+/* More than any genuine run has; a file with more was made to take for ever. */
 #define PROFILES_MAX (1u << 20)
 #define PROCESSES_MAX (1u << 16)
 #define SITES_MAX (1u << 16)
 
-/* Values in `exited`: readers before this took whatever is not 0 for an end. */
+/* Values of `exited`: earlier readers took any nonzero value for an end. */
 enum { ALIVE, EXITED, OOM_KILLED };
 
 enum table { HEAD, PROCESSES, SITES, POINTS, TABLES };
 
 static const struct figure_rows tables[] = {
-	/* watched: -1, its targets are named */
+	/* watched: -1: targets are named */
 	[HEAD] = {"profiles", "id,watched", "id", "id", {&profile_report_figures}},
 	[PROCESSES] = {"profile_processes",
 		       "profile,process,exe,exited",
@@ -43,7 +43,7 @@ static const struct figure_rows tables[] = {
 };
 _Static_assert(ARRAY_SIZE(tables) == TABLES, "every table");
 
-/* How many columns come before the figures. */
+/* Number of columns before the figures. */
 static const int keys[] = {[HEAD] = 2, [PROCESSES] = 4, [SITES] = 3, [POINTS] = 4};
 
 /* -------- writing */
@@ -53,7 +53,7 @@ struct profile_recorder {
 	char *path;
 	struct recorder_options options;
 	uint64_t count, missed;
-	uint64_t missed_recorded; /* of them, those in the recording */
+	uint64_t missed_recorded; /* of them, those already in the recording */
 	uint64_t first_ns;	  /* of the first profile, which stays */
 };
 
@@ -62,7 +62,7 @@ struct profile_writer {
 	int64_t profile;
 };
 
-/* Behind what is bound already. */
+/* Binds figures after the parameters already bound. */
 static int put_figures(struct profile_writer *writer, enum table table, const void *row)
 {
 	sqlite3_stmt *statement = writer->statements[table];
@@ -157,8 +157,10 @@ static bool is_too_big(const struct profile_recorder *recorder)
 	return (uint64_t)((pages - unused) * size) > recorder->options.keep_bytes;
 }
 
-/* Deletes profiles beyond --keep: two at a time, so that the file shrinks below its limit at
- * last. */
+/*
+ * Deletes profiles beyond --keep: two at a time, so that the file eventually shrinks below its
+ * limit.
+ */
 static int keep(struct profile_recorder *recorder, const struct profile_report *report)
 {
 	int64_t oldest, time_ns, since_ns = time_ns_of(report);
@@ -269,7 +271,7 @@ void profile_recorder_close(struct profile_recorder *recorder)
 	free(recorder);
 }
 
-/* -------- reading: nothing in the file is believed */
+/* -------- reading: the file is untrusted */
 
 struct profile_reader {
 	struct recording *recording;

@@ -17,11 +17,11 @@
 #include "report/store/recording_state.h"
 #include "report/store/schema.h"
 
-/* Recordings as files: made, opened to add to them, and closed as one plain file. */
+/* Recordings as files: created, opened for appending, and closed as one plain file. */
 
 static const char writing_sql[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;";
 
-/* Distinguishes machines of one name. NULL: not known. */
+/* Distinguishes machines of one name. NULL: unknown. */
 static const char *boot_id_read(char text[64])
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -127,7 +127,7 @@ static void complain(const char *path, int error)
 		  strerror(-error));
 }
 
-/* Makes the file, which must not be there yet. 0, or -errno after an error message. */
+/* Creates the file, which must not exist. Returns 0, or -errno after an error message. */
 int recorder_file_make(const char *path, sqlite3 **database)
 {
 	_cleanup_database_ sqlite3 *opened = NULL;
@@ -147,9 +147,7 @@ int recorder_file_make(const char *path, sqlite3 **database)
 	return 0;
 }
 
-/*
- * Opens an existing recording, or makes it. 0, or -errno after an error message.
- */
+/* Opens an existing recording, or creates it. Returns 0, or -errno after an error message. */
 int recorder_file_reopen(const char *path, sqlite3 **database)
 {
 	_cleanup_database_ sqlite3 *opened = NULL;
@@ -171,28 +169,31 @@ int recorder_file_reopen(const char *path, sqlite3 **database)
 	return 0;
 }
 
-/* Puts everything into the one file, unless others have it open too. NULL is allowed. */
+/* Merges the log into the file, unless others have it open, too. NULL is allowed. */
 void recorder_file_close(sqlite3 *database)
 {
 	if (!database)
 		return;
-	/* One plain file, which opens on read-only media too; others that have it open prevent it:
-	 * they are not waited for. */
+	/*
+	 * One plain file, which can be opened on read-only media, too; not possible, and not
+	 * awaited, while others have it open.
+	 */
 	sqlite3_busy_timeout(database, 0);
 	database_run(database, "PRAGMA journal_mode=DELETE");
 	sqlite3_close(database);
 }
 
 /*
- * --keep: which snapshots give way. Rows hold until the next row of their site, so a snapshot is
- * forgotten by handing those of its rows that the next one does not replace on to the next one.
+ * --keep: drops snapshots. Rows hold until the next row of their site, so dropping a snapshot moves
+ * those of its rows to the next one that this does not replace.
  */
 
-/* The log grows to this between checkpoints (CHECKPOINT_PAGES of 4 KiB, and one snapshot or
- * two). */
+/*
+ * The log grows to this between checkpoints (CHECKPOINT_PAGES of 4 KiB, and one or two snapshots).
+ */
 #define LOG_BYTES (UINT64_C(3) << 20)
 
-/* Per append: more than one, so that the file shrinks below its limit at last. */
+/* Dropped per append: more than one, so that the file eventually shrinks below its limit. */
 #define DROPS_MAX 2
 
 static int snapshot_drop(struct recorder *recorder, size_t i)
@@ -200,7 +201,7 @@ static int snapshot_drop(struct recorder *recorder, size_t i)
 	struct kept_snapshot *it = &recorder->kept.items[i], *next = it + 1;
 	int error = 0;
 
-	/* A full snapshot needs nothing of those before it, but what is read less often. */
+	/* A full snapshot needs no earlier rows, except of data that is read less often. */
 	for (size_t table = 0; table < recorder->held_table_count && !error; table++) {
 		if (!next->full || recorder->held_tables[table].even_to_full)
 			error = database_do(recorder->held_tables[table].move, "ii", it->sequence,
@@ -225,7 +226,7 @@ static int snapshot_drop(struct recorder *recorder, size_t i)
 	return 0;
 }
 
-/* The one that is missed least: its gap is smallest for its age. 0: none may go. */
+/* Returns the least valuable one: with the smallest gap for its age. 0: none may go. */
 static size_t least_missed(const struct recorder *recorder)
 {
 	const struct kept_snapshot *kept = recorder->kept.items;
@@ -295,7 +296,7 @@ static int keep_time(struct recorder *recorder)
 	return error;
 }
 
-/* Forgets what --keep no longer allows. */
+/* Drops what --keep no longer allows. */
 static int recorder_keep(struct recorder *recorder)
 {
 	int error = keep_time(recorder);
@@ -303,13 +304,13 @@ static int recorder_keep(struct recorder *recorder)
 	return error ? error : keep_size(recorder);
 }
 
-/* A state is read from the full snapshot before it: this many others at most lie between. */
+/* A state is read from the preceding full snapshot: at most this many others lie between. */
 #define FULL_EVERY 32
 
-/* The histograms of ages cost as much as all other numbers: so many snapshots have them all... */
+/* Age histograms cost as much as all other numbers: this many snapshots have them all... */
 #define AGES_FIRST 64
 
-/* ...and then one of so many. */
+/* ...and then one in this many. */
 #define AGES_EVERY 8
 
 static const char hand_on_full_sql[] = "UPDATE snapshots SET is_full="
@@ -323,7 +324,7 @@ static const char count_rows_sql[] = "UPDATE snapshots SET rows="
 static const char all_snapshots_sql[] = "SELECT sequence,monotonic_ns,label IS NOT NULL,is_full"
 					" FROM snapshots ORDER BY sequence";
 
-/* Many frames at a time, which costs a third; a place without a frame is passed over: NOT NULL. */
+/* Many frames at a time, which costs a third; an entry without a frame is skipped: NOT NULL. */
 #define FRAME(place, parameter) ",(?1,?2+" #place ",?" #parameter ")"
 
 static const char put_stack_sql[] = "INSERT OR IGNORE INTO stacks VALUES(?1,?2,?3)" FRAME(1, 4)
@@ -335,7 +336,7 @@ static const char put_stack_sql[] = "INSERT OR IGNORE INTO stacks VALUES(?1,?2,?
 
 _Static_assert(RECORDER_FRAMES_AT_ONCE == 16, "a row for every place");
 
-/* An ended process does not show any more which file it ran. */
+/* An ended process no longer shows its executable. */
 static const char put_process_sql[] =
 	"INSERT OR REPLACE INTO processes VALUES(?1,?2,?3,?4,"
 	"ifnull(?5,(SELECT exe FROM processes WHERE id=?1)),?6,?7,?8,?9,?10)";
@@ -376,12 +377,14 @@ static int prepare_one(struct recorder *recorder, const char *sql, sqlite3_stmt 
 						 SQLITE_PREPARE_PERSISTENT, statement, NULL));
 }
 
-/* Losses stand before the ledgers, for they go with those: */
+/* Losses come before the ledgers, on which they depend: */
 #define WITHOUT_LEDGER                                                                             \
 	" AND NOT EXISTS(SELECT 1 FROM ledgers WHERE snapshot=?2 AND process=losses.process)"
 
-/* Parts of memory stand before the rows that they are parts of. Of a process that a full snapshot
- * does not have, nothing is kept. */
+/*
+ * Parts of memory come before the rows that they belong to. Nothing is kept of a process missing in
+ * a full snapshot.
+ */
 #define WITHOUT_MEMORY(table)                                                                      \
 	" AND NOT EXISTS(SELECT 1 FROM memory it WHERE it.snapshot=?2 AND it.process=" table       \
 	".process) AND (NOT (SELECT is_full FROM snapshots WHERE sequence=?2) OR EXISTS("          \
@@ -536,7 +539,7 @@ static int transaction(struct recorder *recorder, const struct report *report, c
 	return error ? error : database_run(recorder->database, "COMMIT");
 }
 
-/* Sites of processes that are gone will not come back. */
+/* Sites of ended processes do not return. */
 static int sites_sweep(struct recorder *recorder)
 {
 	size_t kept = 0;

@@ -8,7 +8,7 @@
 #include "report/store/figure_rows.h"
 #include "report/store/recorder.h"
 
-/* For a stack: what PUT_STACK takes. */
+/* For stacks: the parameters of PUT_STACK. */
 #define RECORDER_FRAMES_AT_ONCE 16
 
 enum recorder_statement {
@@ -32,7 +32,7 @@ enum recorder_statement {
 	PUT_MEMORY,
 	PUT_MEMORY_PART,
 	SET_ROWS,
-	/* Forgetting one snapshot: ?1 it, ?2 the next one. In this order. */
+	/* Dropping a snapshot: ?1 it, ?2 the next one. In this order. */
 	HAND_ON_FULL,
 	DROP_SNAPSHOT,
 	COUNT_ROWS,
@@ -41,14 +41,14 @@ enum recorder_statement {
 	RECORDER_STATEMENTS,
 };
 
-/* The row written last of a process: it is written again when it differs. */
+/* The last row written of a process: rewritten when it differs. */
 struct recorded_process {
 	lm_process_key key;
 	uint32_t pid;
 	uint64_t described;	       /* hash of its names */
 	uint64_t numbers;	       /* hash of its ledger row */
-	uint64_t figures[FAMILY_MAX_]; /* likewise, of each family's row */
-	uint64_t seen;		       /* the append that saw it last */
+	uint64_t figures[FAMILY_MAX_]; /* of each family's row */
+	uint64_t seen;		       /* the append that last saw it */
 	bool gone;
 };
 
@@ -68,8 +68,8 @@ struct recorded_creator {
 	int64_t process_row, row;
 	uint64_t stack;	  /* hash of its frames as written */
 	uint64_t numbers; /* of its row */
-	uint64_t seen;	  /* the append that saw it last */
-	bool gone;	  /* the last row says that none is left */
+	uint64_t seen;	  /* the append that last saw it */
+	bool gone;	  /* the last row has count 0 */
 };
 
 struct kept_snapshot {
@@ -78,17 +78,19 @@ struct kept_snapshot {
 	bool labelled, full;
 };
 
-/* Rows there are: ids count up, so that a rollback takes away the last ones. */
+/* Numbers of rows: ids count up, so that a rollback removes the last ones. */
 struct recorded_counts {
 	uint64_t processes, modules, frames, mappings, sites, creators;
 };
 
-/* Tables with rows that hold until the next one: how they are handed on when a snapshot is
- * forgotten. */
+/*
+ * Tables with rows that hold until the next one: statements to move rows when a snapshot is
+ * dropped.
+ */
 #define HELD_TABLES_MAX (8 + FAMILY_MAX_)
 struct held_table {
 	sqlite3_stmt *move, *drop;
-	bool even_to_full; /* full snapshots need not have a row for everything in it */
+	bool even_to_full; /* full snapshots may lack rows of this table */
 };
 
 struct recorder {
@@ -104,46 +106,46 @@ struct recorder {
 	VEC(struct recorded_site) sites;
 	VEC(struct recorded_creator) creators; /* row id - 1 */
 	struct hash site_positions;	       /* (process row, index) -> position in sites */
-	/* From a hash of the contents to the row id; of mappings, to a running number. */
+	/* Hash of the contents -> row id; for mappings, -> a running number. */
 	struct hash process_rows, module_rows, frame_rows, mapping_rows, creator_rows;
 	struct recorded_counts counts, committed;
 	VEC(struct kept_snapshot) kept;
-	int64_t sequence; /* of the latest snapshot; in the file they are counted by the recorder */
+	int64_t sequence; /* of the latest snapshot; the recorder numbers them in the file */
 	uint64_t appends, missed;
-	uint64_t missed_recorded;     /* of them, those in the recording */
+	uint64_t missed_recorded;     /* of them, those already in the recording */
 	uint64_t totals[FAMILY_MAX_]; /* hashes of the rows of all processes together */
 	int64_t rows;		      /* in points, of the snapshot being written */
 	uint64_t since_full;	      /* snapshots since the last full one */
 	bool full;		      /* this one is */
-	bool ages;		      /* this one gets its histogram */
+	bool ages;		      /* this one has histograms */
 };
 
-/* After a rollback: forgets the rows that were not committed. */
+/* After a rollback: forgets uncommitted rows. */
 int recorder_forget_rows(struct recorder *recorder);
-/* After sites were taken out of the array. */
+/* After sites were removed from the array. */
 int recorder_index_sites(struct recorder *recorder);
 
-/* For keys within a run only, never stored; NULL is a text of its own. */
+/* For keys within a run only, never stored; NULL is a distinct text. */
 static inline uint64_t recorder_mix(uint64_t hash, uint64_t value)
 {
 	return hash_mix(hash ^ hash_mix(value));
 }
 
-/* All numbers of one snapshot. */
+/* Writes all numbers of one snapshot. */
 int recorder_put_numbers(struct recorder *recorder, const struct report *report);
 
 /* Recordings as files (recorder.c). */
 
-/* Makes the file, which must not be there yet. 0, or -errno after an error message. */
+/* Creates the file, which must not exist. Returns 0, or -errno after an error message. */
 int recorder_file_make(const char *path, sqlite3 **database);
 
 /*
- * Opens one that is there, and brings it to the present schema; or makes it. 0, or -errno after an
- * error message.
+ * Opens an existing one and upgrades it to the present schema; or creates it. Returns 0, or -errno
+ * after an error message.
  */
 int recorder_file_reopen(const char *path, sqlite3 **database);
 
-/* Puts everything into the one file, unless others have it open too. NULL is allowed. */
+/* Merges the log into the file, unless others have it open, too. NULL is allowed. */
 void recorder_file_close(sqlite3 *database);
 
 #endif

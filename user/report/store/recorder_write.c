@@ -11,7 +11,7 @@
 #include "process/proc/container.h"
 #include "process/symbol/intern.h"
 
-/* Stacks, and the modules, mappings and frames that they are made of: each row is written once. */
+/* Stacks, and the modules, mappings and frames that they consist of: each row is written once. */
 
 static int recorder_put_figures(struct recorder *recorder, int64_t process,
 				const struct report_process *report,
@@ -35,7 +35,7 @@ static uint64_t recorder_text_hash(const char *text)
 	return hash_mix(hash ^ word);
 }
 
-/* 0 in *row for a frame in no file. */
+/* Sets *row to 0 for a frame in no file. */
 static int put_module(struct recorder *recorder, const struct frame *frame, int64_t *row)
 {
 	uint64_t *known;
@@ -88,7 +88,7 @@ static uint64_t frame_hash(const struct frame *frame, int64_t module, uint64_t o
 	return recorder_mix(recorder_mix(hash, frame->line), frame->inlined);
 }
 
-/* The row of a frame that is seen in that process, written if it is new. */
+/* Gets the row of a frame seen in that process; writes it if new. */
 static int recorder_put_frame(struct recorder *recorder, int64_t process, const struct frame *frame,
 			      int64_t *row)
 {
@@ -124,7 +124,7 @@ static uint64_t recorder_stack_hash(const struct frames *frames)
 	for (size_t i = 0; i < frames->list.count; i++) {
 		const struct frame *frame = &frames->list.items[i];
 
-		/* Strings are interned: a pointer stands for its text. */
+		/* Strings are interned: pointers identify texts. */
 		hash = recorder_mix(recorder_mix(hash, frame->address),
 				    (uint64_t)(uintptr_t)frame->function);
 		hash = recorder_mix(recorder_mix(hash, (uint64_t)(uintptr_t)frame->file),
@@ -154,7 +154,7 @@ static int put_frames(struct recorder *recorder, int64_t process, int64_t site,
 	return error;
 }
 
-/* For a site, instead of what was there. */
+/* Replaces the stack of a site. */
 static int recorder_put_stack(struct recorder *recorder, int64_t process, int64_t site,
 			      const struct frames *frames)
 {
@@ -174,7 +174,7 @@ static uint64_t site_key(int64_t process, enum family_id family, uint32_t index)
 	return recorder_mix((uint64_t)process, (uint64_t)family << 32 | index);
 }
 
-/* A recording has no place for doubt: what is unproven is not kept. */
+/* A recording cannot express doubt: unproven containers are left out. */
 static const struct container *container_kept(const struct snapshot_process *process)
 {
 	return container_proven_id(process->container) ? process->container : NULL;
@@ -195,7 +195,7 @@ static uint64_t process_hash(const struct snapshot_process *process)
 	return hash | 1; /* 0: never written */
 }
 
-/* A program may rename itself, a container get its names late: the latest ones are kept. */
+/* A program may rename itself, a container may get its names late: the latest ones are kept. */
 static int process_describe(struct recorder *recorder, int64_t row,
 			    const struct snapshot_process *process)
 {
@@ -334,7 +334,7 @@ int recorder_index_sites(struct recorder *recorder)
 	return 0;
 }
 
-/* So that they are written again. */
+/* Causes them to be rewritten. */
 static void forget_numbers(struct recorded_process *process)
 {
 	process->described = process->numbers = 0;
@@ -417,7 +417,7 @@ static int by_dead_write(struct recorder *recorder, int64_t row, const struct si
 	bool same = before->by_dead_bytes == site->by_dead_bytes &&
 		    before->by_dead_count == site->by_dead_count;
 
-	/* In a full snapshot, what has no row is not there. */
+	/* In a full snapshot, a missing row means zero. */
 	if (recorder->full ? !site->by_dead_count : same)
 		return 0;
 	return database_do(recorder->statements[PUT_BY_DEAD], "iiii", recorder->sequence, row,
@@ -432,7 +432,7 @@ static int estimate_write(struct recorder *recorder, int64_t row, const struct s
 		    before->count_variance == site->count_variance &&
 		    before->hit_count == site->hit_count;
 
-	/* In a full snapshot, what has no row is not there. */
+	/* In a full snapshot, a missing row means zero. */
 	if (recorder->full ? site->hit_bytes <= 0 : same)
 		return 0;
 	return database_do(recorder->statements[PUT_ESTIMATE], "iiddd", recorder->sequence, row,
@@ -480,7 +480,7 @@ static int gone_sites_write(struct recorder *recorder)
 		site->last.hit_bytes = site->last.count_variance = site->last.hit_count = 0;
 		site->last.freed_bytes = site->last.allocated_bytes;
 		site->last.freed_count = site->last.allocated_count;
-		/* In a full snapshot, what has no row is not there. */
+		/* In a full snapshot, a missing row means zero. */
 		if (!recorder->full)
 			error = point_write(recorder, site->row, &site->last, false);
 		if (!error)
@@ -509,8 +509,8 @@ static int losses_write(struct recorder *recorder, int64_t process, const struct
 }
 
 /*
- * The causes, in the same table: a count of 1, or how many processes, of which the latest follows.
- * Recordings without these rows do not say.
+ * Writes the causes, in the same table: a count of 1, or the number of processes, followed by the
+ * latest. Older recordings lack these rows.
  */
 static int doubts_write(struct recorder *recorder, int64_t process,
 			const struct snapshot_process *seen)
@@ -570,7 +570,7 @@ static uint64_t ledger_hash(const struct ledger_row *row)
 	return hash | 1;
 }
 
-/* Where its memory is, if that was read for this snapshot. */
+/* Writes the composition of its memory, if it was read for this snapshot. */
 static int memory_write(struct recorder *recorder, int64_t process,
 			const struct snapshot_process *seen, const struct memory_history *memory)
 {
@@ -654,7 +654,7 @@ int recorder_put_numbers(struct recorder *recorder, const struct report *report)
 	return error ? error : ledger_write(recorder, &total);
 }
 
-/* Figures of families, and dead threads by creator: what changed, unless it is a full snapshot. */
+/* Figures of families, and dead threads by creator: only changes, except in a full snapshot. */
 
 static uint64_t hash_words(const uint64_t *words, size_t count)
 {
@@ -682,7 +682,7 @@ static int put_figures(struct recorder *recorder, int64_t process, enum family_i
 	return error ? error : database_next(statement);
 }
 
-/* For a process, or for all of them together. */
+/* Writes the figures of families other than the heap, of one process or of all together. */
 static int put_families(struct recorder *recorder, int64_t row, const struct snapshot *snapshot,
 			const struct snapshot_process *process)
 {
@@ -717,7 +717,7 @@ static int put_creator_stack(struct recorder *recorder, const struct recorded_cr
 	return error;
 }
 
-/* Names and lines come late: then it is written again. */
+/* Names and lines come late: then it is rewritten. */
 static int describe(struct recorder *recorder, struct recorded_creator *creator,
 		    const struct report_dead *dead)
 {
@@ -786,7 +786,7 @@ static int put_dead(struct recorder *recorder, int64_t process, const struct rep
 		    uint64_t now_ns)
 {
 	const struct dead_group *group = dead->group;
-	/* Ages say nothing new: they go on by themselves. */
+	/* Ages add nothing: they advance by themselves. */
 	const uint64_t words[] = {group->count,		 group->before_attach, group->stack_bytes,
 				  group->resident_bytes, group->heap_bytes,    group->heap_count};
 	uint64_t numbers = hash_words(words, ARRAY_SIZE(words));
@@ -803,7 +803,7 @@ static int put_dead(struct recorder *recorder, int64_t process, const struct rep
 	return dead_write(recorder, creator, group, now_ns);
 }
 
-/* The figures of one process beside its ledger, and its dead threads by creator. */
+/* Writes the figures of one process beside its ledger, and its dead threads by creator. */
 static int recorder_put_figures(struct recorder *recorder, int64_t process,
 				const struct report_process *report,
 				const struct snapshot *snapshot)
@@ -815,7 +815,7 @@ static int recorder_put_figures(struct recorder *recorder, int64_t process,
 	return error;
 }
 
-/* Creators without threads left, and the sum over all processes; at last. */
+/* Writes creators without remaining threads, and the sum over all processes; last. */
 static int recorder_end_figures(struct recorder *recorder, const struct snapshot *snapshot)
 {
 	static const struct dead_group none;
@@ -828,7 +828,7 @@ static int recorder_end_figures(struct recorder *recorder, const struct snapshot
 			continue;
 		creator->gone = true;
 		creator->numbers = 0;
-		/* In a full snapshot, what has no row is not there. */
+		/* In a full snapshot, a missing row means zero. */
 		if (!recorder->full)
 			error = dead_write(recorder, creator, &none, 0);
 	}

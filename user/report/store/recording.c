@@ -14,13 +14,13 @@
 #include "report/store/recording_state.h"
 #include "report/store/schema.h"
 
-/* Opening a recording that may come from anybody, and the checks before anything in it is read. */
+/* Opens an untrusted recording, with the checks before anything in it is read. */
 
 #define CHECKED_BYTES_MAX (32 << 20)
-/* More than a recording has, with indexes that somebody adds. */
+/* More than a recording has, even with indexes added by others. */
 #define TABLES_MAX 1000
 
-/* SQLite would wait on a FIFO, and say less of a directory. */
+/* SQLite would wait on a FIFO, and report less about a directory. */
 static int recording_check_file(const char *path)
 {
 	struct stat status;
@@ -33,10 +33,10 @@ static int recording_check_file(const char *path)
 	return -ENOENT;
 }
 
-/* Real recordings take less than one step for each byte, and up to 16 for the frames of stacks. */
+/* Genuine recordings take less than one step per byte, and up to 16 for the frames of stacks. */
 #define WORK_MIN (1ll << 30)
 #define WORK_PER_BYTE 32
-/* A file of holes is as long as its maker wants. */
+/* The size of a sparse file is arbitrary. */
 #define WORK_BYTES_MAX (1ll << 31)
 #define STEPS_AT_ONCE 1000
 
@@ -65,7 +65,7 @@ static int distrust(struct recording *recording)
 	return error ? error : database_run(recording->database, "PRAGMA query_only=ON");
 }
 
-/* A log beside the file that nobody may open: read-only media; then the file itself must do. */
+/* The log beside the file cannot be opened: on read-only media the file itself must do. */
 static int open_immutable(struct recording *recording)
 {
 	_cleanup_free_ char *uri = NULL, *log = NULL;
@@ -101,7 +101,7 @@ static int open_somehow(struct recording *recording)
 	return error;
 }
 
-/* SQLite's header (sqlite.org/fileformat2.html, 1.3) may be whole where the rest is not. */
+/* SQLite's header (sqlite.org/fileformat2.html, 1.3) may be intact in a damaged file. */
 static bool has_our_header(const struct recording *recording)
 {
 	_cleanup_fclose_ FILE *file = fopen(recording->path, "re");
@@ -155,8 +155,8 @@ static int check_part(const struct recording *recording, const char *sql)
 }
 
 /*
- * Of a large file, all tables but those that make it large: their rows are numbers, which are
- * checked when they are read, and reading them all would take seconds.
+ * In a large file, checks all tables but the largest: these contain numbers, which are checked when
+ * read, and reading them all would take seconds.
  */
 static int check_small_tables(const struct recording *recording)
 {
@@ -178,7 +178,7 @@ static int check_small_tables(const struct recording *recording)
 	return more < 0 ? recording_fail(recording, more, "its tables") : error;
 }
 
-/* The structure of pages. */
+/* Checks the structure of pages. */
 static int check_pages(const struct recording *recording)
 {
 	struct stat status = {0};
@@ -188,7 +188,7 @@ static int check_pages(const struct recording *recording)
 						   : check_small_tables(recording);
 }
 
-/* A column may be an expression, which takes as long to compute as its maker wants. */
+/* A column may be an expression, which may take arbitrarily long to compute. */
 static int check_schema(const struct recording *recording)
 {
 	int64_t tables = 0, computed = 0;
@@ -258,8 +258,8 @@ struct moment {
 
 struct moments {
 	const char *path, *what;
-	bool thinned;		 /* by --keep, perhaps */
-	bool one_run;		 /* all on one clock that nobody sets: monotonic_ns */
+	bool thinned;		 /* possibly, by --keep */
+	bool one_run;		 /* all on one clock that cannot be set: monotonic_ns */
 	VEC(struct moment) list; /* at least one */
 };
 
@@ -268,7 +268,7 @@ static const struct moment *last_of(const struct moments *moments)
 	return &moments->list.items[moments->list.count - 1];
 }
 
-/* -ENOENT: there is no such number. */
+/* Returns -ENOENT if there is no such number. */
 static int find_sequence(const struct moments *moments, uint64_t sequence, size_t *position)
 {
 	for (size_t i = 0; i < moments->list.count; i++) {
@@ -359,7 +359,7 @@ static int64_t wall_ns(const struct moment *moment)
 	return (int64_t)timespec_ns(&moment->time);
 }
 
-/* How long before the last it was; the wall's clock may have been set meanwhile. */
+/* Returns how long before the last it was; the wall clock may have been set meanwhile. */
 static int64_t age_ns(const struct moments *moments, const struct moment *moment)
 {
 	const struct moment *last = last_of(moments);
@@ -420,7 +420,7 @@ static int find(const struct moments *moments, const char *at, size_t *position)
 		return find_sequence(moments, strtoull(at, NULL, 10), position);
 	if (parse_before(at, &before_ns))
 		return find_before(moments, before_ns, position);
-	/* The whole of the second that was named. */
+	/* Includes the whole of the named second. */
 	if (parse_time(moments, at, &seconds))
 		return find_time(moments, (int64_t)seconds * NS_PER_S + NS_PER_S - 1, position);
 	log_error("`%s` is no %s of %s: give its number, a label, `first`, `last`, a time such as "
@@ -669,7 +669,7 @@ static int read_rows(struct recording *recording, enum recording_statement which
 	return error ? recording_fail(recording, error, what) : 0;
 }
 
-/* NULL: not there, or no memory. To be freed by the caller. */
+/* Returns NULL if missing, or out of memory. The caller frees it. */
 static char *read_meta(const struct recording *recording, const char *key)
 {
 	_cleanup_statement_ sqlite3_stmt *statement = NULL;

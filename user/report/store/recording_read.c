@@ -13,7 +13,7 @@
 #include "process/proc/container.h"
 #include "report/store/recording_state.h"
 
-/* Values of a recording, in which nothing is believed, and what is said of one that is damaged. */
+/* Values of an untrusted recording, and messages about a damaged one. */
 
 static int dead_fill(struct recording *recording, const struct state *state,
 		     struct snapshot *snapshot, const struct hash *positions);
@@ -21,11 +21,11 @@ static int dead_fill(struct recording *recording, const struct state *state,
 static int recording_read_frame(struct recording *recording, sqlite3_stmt *statement,
 				struct frames *frames);
 
-/* In steps of SQLite: of one more frame, and of a row that a snapshot has. */
+/* In steps of SQLite: per additional frame, and per row of a snapshot. */
 #define FRAME_WORK 256
 #define ROW_WORK 8
 
-/* SQLite's words on an error, if it is SQLite that complains. */
+/* Returns SQLite's description of an error, if the error is SQLite's. */
 static const char *detail(const struct recording *recording)
 {
 	int code = sqlite3_errcode(recording->database) & 0xff;
@@ -84,7 +84,7 @@ static unsigned recording_name_index(const char *name, const char *(*name_of)(un
 	return 0;
 }
 
-/* Stacks of retain_stacks, which runs and profiles share. */
+/* Stacks of retain_stacks, shared by runs and profiles. */
 
 static struct frame stored_frame(struct intern *strings, sqlite3_stmt *row, int *error)
 {
@@ -154,7 +154,7 @@ int stored_stack_read(struct recording *recording, struct intern *strings, sqlit
 	return error;
 }
 
-/* Processes and sites: what is read once, when a recording is opened. */
+/* Processes and sites: read once, when a recording is opened. */
 
 void process_row_read(struct recording *recording, sqlite3_stmt *statement, int *error)
 {
@@ -236,7 +236,7 @@ void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *er
 		*error = -ENOMEM;
 }
 
-/* A state that was read, as the snapshot that a live run would hand on. */
+/* Converts a state to the snapshot that a live run would produce. */
 
 static struct container *container_of_row(const struct known_process *known, int *error)
 {
@@ -286,7 +286,7 @@ static void totals_fill(struct snapshot *snapshot, const struct snapshot_process
 	}
 }
 
-/* positions: of a process' row in the snapshot, +1. */
+/* positions: index of a process's row in the snapshot, +1. */
 static int processes_fill(const struct recording *recording, const struct state *state,
 			  struct snapshot *snapshot, struct hash *positions)
 {
@@ -314,7 +314,7 @@ static int processes_fill(const struct recording *recording, const struct state 
 	return error;
 }
 
-/* Where frees are not reported, what was allocated. */
+/* If frees are not reported, by total allocations. */
 static bool is_shown(const struct site *site)
 {
 	return site->count || site->bytes || snapshot_hits(site).sum > 0;
@@ -355,14 +355,14 @@ static int sites_fill(const struct recording *recording, const struct state *sta
 		site->kind = known->kind;
 		site->patterns = known->patterns ? strdup(known->patterns) : NULL;
 		site->end = known->end;
-		/* The row says how old the oldest block was then, and it is still there. */
+		/* The row has the age of the oldest block at its time; the block is still there. */
 		if (site->oldest_ns && snapshot->monotonic_ns > at->monotonic_ns)
 			site->oldest_ns += snapshot->monotonic_ns - at->monotonic_ns;
 	}
 	return 0;
 }
 
-/* The state as a snapshot. 0 or -errno. */
+/* Converts the state to a snapshot. Returns 0 or -errno. */
 static int state_to_snapshot(struct recording *recording, const struct state *state,
 			     size_t position, struct snapshot *snapshot)
 {
@@ -563,7 +563,7 @@ void creator_address_read(struct recording *recording, sqlite3_stmt *statement, 
 		*added = address;
 }
 
-/* Fills ids and frames. 0 or -errno. */
+/* Fills ids and frames. Returns 0 or -errno. */
 static int recording_name_dead(struct recording *recording, struct report_dead *dead)
 {
 	const uint64_t *position = hash_get(&recording->creator_rows, dead->group->site);
@@ -680,7 +680,7 @@ int recording_name(struct recording *recording, struct report *report)
 	return error ? recording_fail(recording, error, "its stacks") : 0;
 }
 
-/* One line of a plan which snapshots go into the history. */
+/* Selects the snapshots for the history. */
 struct selection {
 	bool full_only;
 	size_t every;
@@ -726,7 +726,7 @@ static int history_fill(struct recording *recording, const struct selection *sel
 {
 	const struct recording_snapshot *all = recording->snapshots.items;
 	_cleanup_(state_free) struct state state = {0};
-	size_t next = 0; /* the first with rows not in the state */
+	size_t next = 0; /* the first whose rows are not in the state */
 	int error = 0;
 
 	for (size_t i = 0; i <= selection->last && !error; i++) {
@@ -744,7 +744,7 @@ static int history_fill(struct recording *recording, const struct selection *sel
 	return error;
 }
 
-/* Names all sites of the history: those of the last snapshot are not all of them. */
+/* Names all sites of the history, not only those of the last snapshot. */
 static int history_name_all(struct recording *recording, struct history *history)
 {
 	int error = 0;

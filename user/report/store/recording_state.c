@@ -72,8 +72,7 @@ static void point_read(struct recording *recording, struct state *state, sqlite3
 	site->monotonic_ns = database_unsigned(statement, 9, error);
 }
 
-/* For the site that a row's first column names; NULL: it has no point, and nothing of it is
- * shown. */
+/* Returns the site in a row's first column; NULL: it has no point, and is not shown. */
 static struct site *numbers_of(struct state *state, sqlite3_stmt *statement, int *error)
 {
 	const uint64_t *position =
@@ -210,7 +209,7 @@ static void loss_read(struct recording *recording, struct state *state, sqlite3_
 	if (!position || !kind || !cause)
 		return;
 	process = &state->processes.items[*position];
-	/* For an earlier row of its ledger. */
+	/* A loss of an earlier ledger row. */
 	if (snapshot != process->snapshot)
 		return;
 	if (!strcmp(kind, LOSS_INEXACT))
@@ -234,7 +233,7 @@ static enum family_id family_of_rows(const struct recording *recording,
 	return id;
 }
 
-/* For a process that has no ledger, nothing is shown. */
+/* A process without a ledger is not shown. */
 static void figures_row_read(struct recording *recording, struct state *state,
 			     sqlite3_stmt *statement, int *error)
 {
@@ -259,7 +258,7 @@ struct rows {
 	struct state *state;
 };
 
-/* Without a statement, the rows are not in a file of this schema. */
+/* Without a statement, the file's schema lacks the rows. */
 static int rows_read(struct recording *recording, const struct rows *rows, sqlite3_stmt *statement,
 		     row_read *read, const char *what)
 {
@@ -278,7 +277,7 @@ static int rows_read(struct recording *recording, const struct rows *rows, sqlit
 	return error ? recording_fail(recording, error, what) : 0;
 }
 
-/* Ledgers come before all that belongs to their rows. */
+/* Ledgers come before the rows that depend on theirs. */
 int state_advance(struct recording *recording, struct state *state, uint64_t from, uint64_t to)
 {
 	static const struct {

@@ -9,7 +9,7 @@
 #include "report/store/figure_rows.h"
 #include "report/store/recording.h"
 
-/* No run of ours makes more; a file that says so was made to be read for ever. */
+/* More than any genuine run has; a file with more was made to take for ever. */
 #define RECORDING_SNAPSHOTS_MAX 10000000
 #define RECORDING_SITES_MAX (1u << 22)
 #define RECORDING_PROCESSES_MAX (1u << 22)
@@ -67,7 +67,7 @@ struct known_creator {
 struct dead_at {
 	uint64_t creator;
 	struct dead_group group;       /* without addresses */
-	uint64_t oldest_ns, newest_ns; /* ended then, on the snapshots' clock */
+	uint64_t oldest_ns, newest_ns; /* time of the end, on the snapshots' clock */
 };
 
 /* The latest numbers of a site while points are read in order. */
@@ -80,7 +80,7 @@ struct site_state {
 struct process_state_at {
 	uint64_t row;
 	int64_t state;
-	uint64_t snapshot;	      /* that wrote its row */
+	uint64_t snapshot;	      /* the one that wrote the row */
 	struct snapshot_process seen; /* without names, sites and groups of dead threads */
 };
 
@@ -116,34 +116,40 @@ struct recording {
 	struct intern strings;
 };
 
-/* All of these for a file that is to be written to. */
+/* Makes all of these checks, for a file to be written to. Returns 0, or -errno after a message. */
 int recording_verify(const char *path);
 
 /*
- * What one question may cost, so that no table leads a query through the same rows for ever: so
- * many of SQLite's steps (sqlite.org/opcode.html), or what takes as long.
+ * Starts the work limit of one question, so that no table leads a query through the same rows for
+ * ever: in SQLite's steps (sqlite.org/opcode.html), or their equivalents.
  */
 void recording_begin(struct recording *recording);
-/* For what a query's rows are made into. 0; -EUCLEAN: nothing is left. */
+/* Charges the processing of a query's rows. Returns 0; -EUCLEAN: the limit is exceeded. */
 int recording_work(struct recording *recording, uint64_t steps);
 
-/* Says what is wrong with the file, and returns the error. */
+/* Logs the file's defect, and returns the error. */
 int recording_fail(const struct recording *recording, int error, const char *what);
 
-/* The interned text of a column, cut at RECORDING_TEXT_MAX; NULL: null, or no memory (*error). */
+/*
+ * Returns the interned text of a column, cut at RECORDING_TEXT_MAX; NULL: null, or out of memory
+ * (*error).
+ */
 const char *recording_text_into(struct intern *strings, sqlite3_stmt *statement, int column,
 				int *error);
-/* Among the recording's own strings. */
+/* Interns a column's text, as above, among the recording's own strings. */
 const char *recording_text(struct recording *recording, sqlite3_stmt *statement, int column,
 			   int *error);
-/* Adds what the row says. */
+/* Add the row's contents. */
 void process_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 void host_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 void site_row_read(struct recording *recording, sqlite3_stmt *statement, int *error);
 
-/* Stacks of retain_stacks: a statement for them, and the frames of one. 0 or -errno. */
+/*
+ * Stacks of retain_stacks: prepares a statement for them, and reads the frames of one. Returns 0 or
+ * -errno.
+ */
 int stored_stacks_prepare(const struct recording *recording, sqlite3_stmt **statement);
-/* And to write them: with this statement. */
+/* Writes them, with this statement. */
 #define STORED_STACK_INSERT                                                                        \
 	"INSERT OR REPLACE INTO retain_stacks VALUES(?,?,?,?,?,?,?,?,?,nullif(?,0),?,?)"
 int stored_stack_put(sqlite3_stmt *statement, uint64_t id, const struct frames *frames);
@@ -157,13 +163,13 @@ int recording_list_profiles(struct recording *recording);
 /* goroutine_runs.c */
 int recording_list_goroutines(struct recording *recording);
 
-/* recording_state.c: brings a state from the snapshots before `from` to that of `to`. */
+/* In recording_state.c: advances a state from the snapshots before `from` to that of `to`. */
 int state_advance(struct recording *recording, struct state *state, uint64_t from, uint64_t to);
-/* Forgets everything, for a full snapshot. */
+/* Clears everything, for a full snapshot. */
 void state_clear(struct state *state);
 void state_free(struct state *state);
 
-/* Rows of dead_threads, creators and their stacks. */
+/* Read rows of dead_threads, creators and their stacks. */
 void dead_read(struct recording *recording, struct state *state, sqlite3_stmt *statement,
 	       int *error);
 void creator_address_read(struct recording *recording, sqlite3_stmt *statement, int *error);

@@ -16,7 +16,7 @@
 
 enum table { HEAD, ROOTS, CLASSES, LEAKS, PATHS, STEPS, SAMPLES, TABLES };
 
-/* In the order in which they must be read: rows refer to rows of tables before theirs. */
+/* In reading order: rows refer to rows of earlier tables. */
 static const struct figure_rows tables[] = {
 	[HEAD] = {"retains",
 		  "label",
@@ -52,18 +52,18 @@ static const struct figure_rows tables[] = {
 };
 _Static_assert(ARRAY_SIZE(tables) == TABLES, "every table");
 
-/* How many columns come before the figures. */
+/* Number of columns before the figures. */
 static const int keys[] = {[HEAD] = 1,	[ROOTS] = 2, [CLASSES] = 3, [LEAKS] = 3,
 			   [PATHS] = 2, [STEPS] = 3, [SAMPLES] = 4};
 
 struct retain_reader {
 	struct recording *recording;
 	struct retain_result *result;
-	struct hash sites; /* of a stack's number -> place in sites, plus 1 */
-	int error;	   /* of any row up to now */
+	struct hash sites; /* a stack's number -> index in sites, plus 1 */
+	int error;	   /* of any row so far */
 };
 
-/* No run of ours has more; a file that says so was made to be read for ever. */
+/* More than any genuine run has; a file with more was made to take for ever. */
 #define ROWS_MAX (1u << 24)
 
 static void figures_into(struct retain_reader *reader, enum table table, sqlite3_stmt *statement,
@@ -88,7 +88,7 @@ static bool is_next(struct retain_reader *reader, sqlite3_stmt *row, size_t coun
 	return !reader->error;
 }
 
-/* The place of the row in its table's vector; NULL: an error. */
+/* Returns the row's entry in its table's vector; NULL: an error. */
 #define row_push(reader, row, rows)                                                                \
 	({                                                                                         \
 		__typeof__((rows)->items) pushed_ = NULL;                                          \
@@ -99,7 +99,7 @@ static bool is_next(struct retain_reader *reader, sqlite3_stmt *row, size_t coun
 		pushed_;                                                                           \
 	})
 
-/* The site of a stack's number, made when it is first met; 0: none. */
+/* Returns the site of a stack's number, made at its first use; 0: none. */
 static uint32_t site(struct retain_reader *reader, sqlite3_stmt *row, int column)
 {
 	const char *stack = database_text(row, column);
@@ -203,14 +203,14 @@ static void sample_read(struct retain_reader *reader, sqlite3_stmt *row)
 	expect_below(reader, root, rooted ? reader->result->roots.count : 1);
 }
 
-/* From a recording to a result of `leakmon retain`. Nothing in the file is believed. */
+/* Reads a result of `leakmon retain`. The file is untrusted. */
 
-/* No recording of ours has more; a file that says so was made to be read for ever. */
+/* More than any genuine recording has; a file with more was made to take for ever. */
 #define RUNS_MAX (1u << 20)
 
 static const struct {
 	void (*read)(struct retain_reader *reader, sqlite3_stmt *row);
-	const char *what; /* for a message that they are damaged */
+	const char *what; /* for a message about damage */
 } readers[] = {
 	[HEAD] = {head_read, "a run"},
 	[ROOTS] = {root_read, "its roots"},
@@ -250,7 +250,7 @@ static int read_stacks(struct retain_reader *reader)
 	return error ? recording_fail(reader->recording, error, "its stacks") : 0;
 }
 
-/* A path leads somewhere. */
+/* Checks that no path is empty. */
 static int check_paths(const struct retain_reader *reader)
 {
 	for (size_t i = 0; i < reader->result->paths.count; i++) {
@@ -339,7 +339,7 @@ struct stack_text {
 	char text[17];
 };
 
-/* NULL: not known. */
+/* Returns NULL if unknown. */
 static const char *stack_of(const struct writer *writer, uint32_t number, struct stack_text *room)
 {
 	const struct retained_site *site = retained_site(writer->result, number);
@@ -350,7 +350,7 @@ static const char *stack_of(const struct writer *writer, uint32_t number, struct
 	return room->text;
 }
 
-/* Behind what is bound already. */
+/* Binds figures after the parameters already bound. */
 static int put_figures(sqlite3_stmt *statement, enum table table, const void *row)
 {
 	int error = figure_row_bind(statement, keys[table] + 1, &tables[table], row);
@@ -423,7 +423,7 @@ static int put_frames(struct writer *writer, sqlite3_stmt *statement, size_t i)
 	return stored_stack_put(statement, site->id, &site->frames);
 }
 
-/* Lines come late: the latest stack is the one that is kept. */
+/* Lines come late: the latest stack replaces the earlier one. */
 static int forget_frames(struct writer *writer, sqlite3_stmt *statement, size_t i)
 {
 	struct stack_text room;
@@ -434,7 +434,7 @@ static int forget_frames(struct writer *writer, sqlite3_stmt *statement, size_t 
 static const struct {
 	enum table table;
 	const char *sql; /* NULL: that table's */
-	size_t count;	 /* offset in the result of how many there are */
+	size_t count;	 /* offset of the row count in the result */
 	int (*put)(struct writer *, sqlite3_stmt *, size_t);
 } writers[] = {
 	{ROOTS, NULL, offsetof(struct retain_result, roots.count), put_root},
@@ -445,7 +445,7 @@ static const struct {
 	{SAMPLES, NULL, offsetof(struct retain_result, samples.count), put_sample},
 	{TABLES, "DELETE FROM retain_stacks WHERE stack=?",
 	 offsetof(struct retain_result, sites.count), forget_frames},
-	/* Two sites of one stack differ in what is not compared. */
+	/* Two sites of one stack differ only in uncompared properties. */
 	{TABLES, STORED_STACK_INSERT, offsetof(struct retain_result, sites.count), put_frames},
 };
 

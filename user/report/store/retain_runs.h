@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Adds results of `leakmon retain` to a recording: one transaction each, so that whatever ends it
- * leaves the file with the whole result or without it. A recording that `leakmon record` adds
- * snapshots to meanwhile is good; an older one is brought to the present schema.
+ * Adds results of `leakmon retain` to a recording: one transaction each, so that the file always
+ * has the whole result or nothing of it. Works while `leakmon record` adds snapshots; an older
+ * recording is upgraded to the present schema.
  */
 #ifndef LEAKMON_STORE_RETAIN_RUNS_H
 #define LEAKMON_STORE_RETAIN_RUNS_H
@@ -10,8 +10,8 @@
 #include "report/retain_result.h"
 
 /*
- * The recording is made if it is not there. `label` may be NULL. *number gets the run's number
- * within it. 0, or -errno after an error message: the file is as it was before.
+ * Appends a result; creates the recording if it does not exist. `label` may be NULL. *number gets
+ * the run's number within it. Returns 0, or -errno after an error message: the file is unchanged.
  */
 int retain_writer_append(const char *path, const struct retain_result *result, const char *label,
 			 int64_t *number);

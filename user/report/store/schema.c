@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Row ids instead of names where rows are many; no index where a primary key will do. */
+/* Row ids instead of names in large tables; no index where a primary key suffices. */
 static const char snapshots_sql[] =
 	"CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"
 	"CREATE TABLE snapshots("
@@ -26,9 +26,9 @@ static const char snapshots_sql[] =
 	" pid INTEGER NOT NULL,"
 	" comm TEXT NOT NULL, exe TEXT,"
 	" container_id TEXT, namespace TEXT, pod TEXT, container TEXT,"
-	" host TEXT);" /* hosts.name; NULL: the one that meta names */
+	" host TEXT);" /* hosts.name; NULL: meta's host */
 	"CREATE TABLE modules(id INTEGER PRIMARY KEY, path TEXT NOT NULL, build_id TEXT);"
-	/* Where a module lay in a process: address = bias + frames.offset. */
+	/* Position of a module in a process: address = bias + frames.offset. */
 	"CREATE TABLE mappings("
 	" process INTEGER NOT NULL, module INTEGER NOT NULL, bias INTEGER NOT NULL,"
 	" PRIMARY KEY(process, module)) WITHOUT ROWID;"
@@ -57,50 +57,52 @@ static const char snapshots_sql[] =
 	" freed_bytes INTEGER NOT NULL, freed_count INTEGER NOT NULL,"
 	" oldest_ms INTEGER," /* NULL: ages were not read */
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;"
-	/* Blocks at least so old. */
+	/* Blocks at least this old. */
 	"CREATE TABLE ages("
 	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
 	" s1 INTEGER, s10 INTEGER, min1 INTEGER, min10 INTEGER, h1 INTEGER, h6 INTEGER,"
 	" day1 INTEGER,"
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;"
-	/* process 0: the sum over all, with what no process could be charged with. */
+	/* process 0: the sum over all, plus losses charged to none. */
 	"CREATE TABLE ledgers("
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
 	" state INTEGER NOT NULL," /* 0 alive, 1 exited, 2 gone from the reports */
 	" exact INTEGER NOT NULL,"
-	" shown_bytes INTEGER NOT NULL, shown_count INTEGER NOT NULL," /* past --older */
+	" shown_bytes INTEGER NOT NULL, shown_count INTEGER NOT NULL," /* older than --older */
 	" allocations INTEGER NOT NULL, frees INTEGER NOT NULL, outstanding INTEGER NOT NULL,"
 	" purged INTEGER NOT NULL, untracked_frees INTEGER NOT NULL,"
 	" inherited_frees INTEGER NOT NULL, filtered INTEGER NOT NULL, unsampled INTEGER NOT NULL,"
 	" failed INTEGER NOT NULL, abandoned INTEGER NOT NULL, outstanding_bytes INTEGER NOT NULL,"
 	" scanned INTEGER NOT NULL, moved INTEGER NOT NULL,"
 	" PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
-	/* Only what is not zero; written with each row of ledgers. */
+	/* Only nonzero ones; written with each row of ledgers. */
 	"CREATE TABLE losses("
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
 	" kind TEXT NOT NULL," /* dropped, lost_stack, walk_end, inexact, inexact_pid */
 	" cause TEXT NOT NULL, count INTEGER NOT NULL,"
 	" PRIMARY KEY(snapshot, process, kind, cause)) WITHOUT ROWID;"
-	/* For a site's outstanding blocks, those of ended threads; holds as in `points`. */
+	/* A site's outstanding blocks of ended threads; holds as in `points`. */
 	"CREATE TABLE by_dead("
 	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
 	" bytes INTEGER NOT NULL, count INTEGER NOT NULL,"
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;"
-	/* Of programs that sample themselves: what their numbers rest on. Holds as in `points`;
-	   zeros: its numbers are exact, or there is nothing left. */
+	/*
+	 * Of programs that sample themselves: the basis of their estimates. Holds as in `points`;
+	 * zeros: its numbers are exact, or nothing is left.
+	 */
 	"CREATE TABLE estimates("
 	" snapshot INTEGER NOT NULL, site INTEGER NOT NULL,"
-	" hit_bytes REAL NOT NULL,"	 /* that one hit of the sampler stands for */
+	" hit_bytes REAL NOT NULL,"	 /* represented by one hit of the sampler */
 	" count_variance REAL NOT NULL," /* of points.count; 0: frees are not reported */
-	" hit_count REAL NOT NULL,"	 /* blocks that one hit stands for at most */
+	" hit_count REAL NOT NULL,"	 /* blocks represented by one hit, at most */
 	" PRIMARY KEY(snapshot, site)) WITHOUT ROWID;";
 
 /*
- * Dead threads. As everywhere, a row holds until the next one of the same creator, and snapshots
- * with `is_full` have a row for everything.
+ * Dead threads. As elsewhere, a row holds until the next one of the same creator, and snapshots
+ * with `is_full` have a row for everything present.
  */
 static const char threads_sql[] =
-	/* Creators of dead threads, and what these ran. */
+	/* Creators of dead threads, and these threads' functions. */
 	"CREATE TABLE creators("
 	" id INTEGER PRIMARY KEY,"
 	" process INTEGER NOT NULL,"
@@ -108,7 +110,8 @@ static const char threads_sql[] =
 	" walk_end TEXT NOT NULL);"
 	"CREATE TABLE creator_stacks("
 	" creator INTEGER NOT NULL,"
-	" position INTEGER NOT NULL," /* 0: pthread_create's caller; -1: what the threads ran */
+	/* 0: pthread_create's caller; -1: the threads' start routine */
+	" position INTEGER NOT NULL,"
 	" frame INTEGER NOT NULL,"
 	" PRIMARY KEY(creator, position)) WITHOUT ROWID;"
 	"CREATE TABLE dead_threads("
@@ -120,15 +123,15 @@ static const char threads_sql[] =
 	" PRIMARY KEY(snapshot, creator)) WITHOUT ROWID;";
 
 /*
- * Where the memory of a process was, as `leakmon memory` has it. A row holds until the next one of
- * the same process, full snapshots or not.
+ * The composition of a process's memory, as in `leakmon memory`. A row holds until the next one of
+ * the same process, regardless of full snapshots.
  */
 static const char memory_sql[] =
 	"CREATE TABLE memory("
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL,"
-	" time_ns INTEGER NOT NULL," /* when it was read, since 1970 */
+	" time_ns INTEGER NOT NULL," /* of the reading, since 1970 */
 	" rss_bytes INTEGER NOT NULL, pss_bytes INTEGER NOT NULL, swap_bytes INTEGER NOT NULL,"
-	" allocator TEXT," /* that keeps most of what is free */
+	" allocator TEXT," /* with most of the free memory */
 	" is_glibc INTEGER NOT NULL,"
 	" runtime TEXT," /* with a garbage collector */
 	" trimmable_bytes INTEGER NOT NULL, glibc_trimmable_bytes INTEGER NOT NULL,"
@@ -137,7 +140,7 @@ static const char memory_sql[] =
 	" huge_bytes INTEGER NOT NULL, huge_zero_bytes INTEGER NOT NULL,"
 	" not_known TEXT," /* why not all is */
 	" PRIMARY KEY(snapshot, process)) WITHOUT ROWID;"
-	/* Parts that are not zero. */
+	/* Nonzero parts. */
 	"CREATE TABLE memory_parts("
 	" snapshot INTEGER NOT NULL, process INTEGER NOT NULL, part TEXT NOT NULL,"
 	" resident_bytes INTEGER NOT NULL, swap_bytes INTEGER NOT NULL,"
@@ -145,7 +148,7 @@ static const char memory_sql[] =
 
 /*
  * Results of `leakmon retain`, beside the snapshots but independent of them: a recording may have
- * only these, or get them while another process adds snapshots. Classes and roots are meant by
+ * only these, or get them while another process adds snapshots. Classes and roots are identified by
  * their number within the run; `stack` is the number of a stack as in `sites`.
  */
 static const char retain_sql[] =
@@ -170,7 +173,7 @@ static const char retain_sql[] =
 	" direct_blocks INTEGER NOT NULL, direct_bytes INTEGER NOT NULL,"
 	" indirect_blocks INTEGER NOT NULL, indirect_bytes INTEGER NOT NULL,"
 	" through_blocks INTEGER NOT NULL, through_bytes INTEGER NOT NULL,"
-	/* Blocks that only stacks and registers lead to. */
+	/* Blocks held by stacks and registers only. */
 	" passing_blocks INTEGER NOT NULL, passing_bytes INTEGER NOT NULL,"
 	" dropped INTEGER NOT NULL);" /* allocations that could not be tracked */
 	/* Roots in the order of bytes reached. */
@@ -181,7 +184,7 @@ static const char retain_sql[] =
 	" tid INTEGER NOT NULL, comm TEXT NOT NULL, words INTEGER NOT NULL,"
 	" retained_blocks INTEGER NOT NULL, retained_bytes INTEGER NOT NULL,"
 	" led_blocks INTEGER NOT NULL, led_bytes INTEGER NOT NULL, through INTEGER NOT NULL,"
-	" threads INTEGER NOT NULL," /* that have one, of a thread-local; else 0 */
+	" threads INTEGER NOT NULL," /* of a thread-local: threads with a copy; else 0 */
 	" PRIMARY KEY(retain, root)) WITHOUT ROWID;"
 	"CREATE TABLE retain_classes("
 	" retain INTEGER NOT NULL, class INTEGER NOT NULL,"
@@ -212,8 +215,9 @@ static const char retain_sql[] =
 	" turn INTEGER NOT NULL, turns INTEGER NOT NULL,"
 	" skipped INTEGER NOT NULL," /* steps left out before this one */
 	" PRIMARY KEY(retain, path, position)) WITHOUT ROWID;"
-	/* Every block is counted in one row: by verdict, root of its shortest path, class,
-	 * stack. */
+	/*
+	 * Every block is counted in one row: by verdict, root of its shortest path, class, stack.
+	 */
 	"CREATE TABLE retain_samples("
 	" retain INTEGER NOT NULL, position INTEGER NOT NULL,"
 	" verdict TEXT NOT NULL, root INTEGER, class INTEGER NOT NULL, stack TEXT,"
@@ -229,8 +233,8 @@ static const char retain_sql[] =
 	" PRIMARY KEY(stack, position)) WITHOUT ROWID;";
 
 /*
- * Reports of `leakmon record --profile`. NULL among real numbers: not known; rates are a second's,
- * limits those of 95 %. `stack` is a number of retain_stacks, as for runs of `leakmon retain`.
+ * Reports of `leakmon record --profile`. NULL among real numbers: unknown; rates are per second,
+ * limits are 95 %. `stack` is a number of retain_stacks, as for runs of `leakmon retain`.
  */
 static const char profiles_sql[] =
 	"CREATE TABLE profiles("
@@ -251,7 +255,7 @@ static const char profiles_sql[] =
 	" net_blocks_high REAL, memory_bytes REAL, memory_growth REAL, explained REAL,"
 	" chosen_growth REAL, chosen_confidence REAL,"
 	" PRIMARY KEY(profile, process)) WITHOUT ROWID;"
-	/* Surest growth first. */
+	/* Most certain growth first. */
 	"CREATE TABLE profile_sites("
 	" profile INTEGER NOT NULL, process INTEGER NOT NULL, site INTEGER NOT NULL,"
 	" stack TEXT NOT NULL, walk_end TEXT NOT NULL, verdict TEXT NOT NULL, why TEXT,"
@@ -288,9 +292,9 @@ static const char goroutines_sql[] =
 	" stack TEXT, creator TEXT," /* NULL: not known */
 	" group_id TEXT NOT NULL,"   /* the same on every run of the program */
 	" state TEXT, count INTEGER NOT NULL,"
-	/* Those of which it is known since when they wait. */
+	/* Goroutines whose waiting time is known. */
 	" waits_known INTEGER NOT NULL, longest_ns INTEGER NOT NULL, shortest_ns INTEGER NOT NULL,"
-	/* Since the first reading: `readings` before this one, 0: it is the first. */
+	/* Since the first reading: `readings` earlier ones, 0: this is the first. */
 	" readings INTEGER NOT NULL, span_ns INTEGER NOT NULL, first_count INTEGER NOT NULL,"
 	" come INTEGER NOT NULL, gone INTEGER NOT NULL, verdict TEXT NOT NULL,"
 	" PRIMARY KEY(reading, position)) WITHOUT ROWID;"
@@ -302,7 +306,7 @@ static const char goroutines_sql[] =
 	" rate INTEGER NOT NULL," /* bytes for each sample; 0: not known */
 	" collected INTEGER NOT NULL, collections INTEGER NOT NULL,"
 	" collected_ns INTEGER NOT NULL, monotonic_ns INTEGER NOT NULL);"
-	/* What was sampled since the program began. */
+	/* Samples since the program began. */
 	"CREATE TABLE heap_profile_sites("
 	" retain INTEGER NOT NULL, position INTEGER NOT NULL,"
 	" stack TEXT NOT NULL, size INTEGER NOT NULL," /* of an object */
@@ -324,7 +328,7 @@ static const char hosts_sql[] =
 	"CREATE TABLE hosts("
 	" name TEXT PRIMARY KEY,"
 	" boot_id TEXT, kernel TEXT," /* NULL: not known */
-	/* For its own snapshots. */
+	/* Of its own snapshots. */
 	" snapshots INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL"
 	") WITHOUT ROWID;";
 

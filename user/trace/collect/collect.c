@@ -14,11 +14,11 @@
 #include "trace/probe/map_walk.h"
 
 /*
- * In which container each process of a snapshot runs. A process that has ended can no longer be
- * asked: what the snapshot before said of it still holds. Internal to collect/.
+ * The container of each process of a snapshot. An ended process can no longer be looked up: the
+ * previous snapshot's answer still holds. Internal to collect/.
  */
 
-/* Where the processes of the latest snapshot were. */
+/* Containers of the processes of the latest snapshot. */
 struct places {
 	VEC(struct place {
 		lm_process_key key;
@@ -27,15 +27,15 @@ struct places {
 	list;
 };
 
-/* A collector's memory from one snapshot to the next. Internal to collect/. */
+/* A collector's state between snapshots. Internal to collect/. */
 
 struct collector {
 	const struct bpf_side *bpf;
 	const struct collect_options *options;
 	uint64_t sequence;
-	uint64_t *purged; /* by slot: blocks that user space gave up */
+	uint64_t *purged; /* by slot: blocks dropped by user space */
 	struct places places;
-	struct ledger retired; /* the ledgers of processes that gave back their slots */
+	struct ledger retired; /* the ledgers of processes whose slots were returned */
 };
 
 static void places_free(struct places *places);
@@ -66,7 +66,7 @@ static void remember(struct places *places, const struct snapshot_process *proce
 }
 
 /*
- * Fills snapshot_process.container, and remembers it. Without memory, containers are left out:
+ * Fills snapshot_process.container, and remembers it. When out of memory, containers are left out:
  * the numbers do not depend on them.
  */
 static void places_fill(struct places *places, struct container_cache *containers,
@@ -118,7 +118,7 @@ void collector_free(struct collector *collector)
 	free(collector);
 }
 
-/* A difference that one process' own ledger cannot show may be any of theirs. */
+/* A difference in the total that no process's own ledger shows may belong to any of them. */
 static void doubt_ledgers(struct snapshot *snapshot)
 {
 	bool explained = ledger_agrees(snapshot, &snapshot->ledger);
@@ -170,11 +170,11 @@ int collector_read(struct collector *collector, struct snapshot *snapshot)
 }
 
 /*
- * The end of a process' ledger, in user space: its blocks are given up, its numbers go to the
- * totals, and its slot and its sites go back to the BPF side, zeroed, for processes to come.
+ * The end of a process's ledger, in user space: its blocks are dropped, its numbers are added to
+ * the totals, and its slot and its sites go back to the BPF side, zeroed, for later processes.
  */
 
-/* Processes that are no more, and what one walk found of them. */
+/* Ended processes, and the results of one walk about them. */
 struct purge {
 	struct collector *collector;
 	struct hash ended; /* process key -> slot */
@@ -250,7 +250,7 @@ static void delete_blocks(struct purge *purge, int map_fd)
 			purge->collector->purged[*slot]++;
 			deleted++;
 		} else if (errno != ENOENT) {
-			/* Its ledger stays open until the kernel lets go of all of its blocks. */
+			/* Its ledger stays open until the kernel has deleted all of its blocks. */
 			hash_remove(&purge->ended, key->process);
 		}
 	}
@@ -271,7 +271,7 @@ static const struct lm_site zero_site, stray_site = {.state = LM_INDEX_STRAY};
 
 static const struct lm_process zero_slot, stray_slot = {.state = LM_PROCESS_STRAY};
 
-/* Where indices come from and go back to: sites, or slots. */
+/* A pool of indices: of sites, or of slots. */
 struct pool {
 	int array_fd, queue_fd;
 	const void *zero, *stray; /* values */
@@ -287,7 +287,9 @@ static struct pool pool_of_slots(const struct bpf_side *bpf)
 	return (struct pool){bpf->processes_fd, bpf->free_slots_fd, &zero_slot, &stray_slot};
 }
 
-/* Zeroed, and to those that are free: true. What the queue refuses now is marked as a stray. */
+/*
+ * Returns a zeroed index to the pool: true. If the queue refuses it now, it is marked as a stray.
+ */
 static bool give_back(const struct pool *pool, uint32_t index)
 {
 	bpf_map_update_elem(pool->array_fd, &index, pool->zero, BPF_ANY);
@@ -297,7 +299,7 @@ static bool give_back(const struct pool *pool, uint32_t index)
 	return false;
 }
 
-/* Blocks that the queues refused before. There is hardly ever any. */
+/* Collects indices that the queues refused. There are hardly ever any. */
 static void gather_strays(const struct bpf_side *bpf)
 {
 	const struct pool sites = pool_of_sites(bpf), slots = pool_of_slots(bpf);

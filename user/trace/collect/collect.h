@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the BPF maps to a struct snapshot: the last stage that makes a BPF call. */
+/* Turns the BPF maps into a struct snapshot: the last stage that makes a BPF call. */
 #ifndef LEAKMON_COLLECT_COLLECT_H
 #define LEAKMON_COLLECT_COLLECT_H
 
@@ -16,36 +16,38 @@ struct collect_options {
 	uint64_t older_ns;     /* leave out younger blocks */
 	bool combined_only;    /* site counters only: no walk over the live set, no ages */
 	bool keep_blocks;      /* fill snapshot_process.blocks */
-	bool only_by_dead;     /* leave out blocks of threads that live */
-	struct owners *owners; /* each reading fills in what they hold; or NULL; borrowed */
+	bool only_by_dead;     /* leave out blocks of live threads */
+	struct owners *owners; /* each reading fills in their blocks; or NULL; borrowed */
 	uint64_t sample_rate, sample_bytes;
-	const int *pids; /* processes that are shown even before their first event; borrowed */
+	const int *pids; /* processes shown even before their first event; borrowed */
 	size_t pid_count;
-	struct container_cache
-		*containers; /* process/proc/container.h; NULL: none is looked up; borrowed */
-	/* Called by each collector_purge() with the keys of processes that ended, in `ended`: to
-	 * give up anything else kept of them. 0 or -errno. NULL: nothing is kept. */
+	/* process/proc/container.h; NULL: no look-up; borrowed */
+	struct container_cache *containers;
+	/*
+	 * Called by each collector_purge() with the keys of ended processes, in `ended`, to drop
+	 * anything else kept of them. Returns 0 or -errno. NULL: nothing is kept.
+	 */
 	int (*on_ended)(void *context, const struct hash *ended);
 	void *context;
-	bool keep_exited; /* a process that ended still shows its blocks (the last report) */
+	bool keep_exited; /* an ended process still shows its blocks (the last report) */
 };
 
 struct collector;
 
-/* `bpf` and `options` are borrowed for the collector's life. NULL: out of memory. */
+/* Returns a new collector. `bpf` and `options` are borrowed for its life. NULL: out of memory. */
 struct collector *collector_new(const struct bpf_side *bpf, const struct collect_options *options);
 void collector_free(struct collector *collector);
 
 /*
  * Reads everything into *snapshot, which the caller frees. The target runs on meanwhile: with
- * activity, the live set is read at slightly different times, which ledger.moved bounds.
- * 0 or -errno, and *snapshot untouched.
+ * activity, the live set is read at slightly different times, which ledger.moved bounds. Returns 0;
+ * or -errno, with *snapshot untouched.
  */
 int collector_read(struct collector *collector, struct snapshot *snapshot);
 
 /*
- * Gives up the blocks of processes that ended or replaced themselves: they are deleted and
- * counted as purged. 0 or -errno.
+ * Drops the blocks of processes that ended or execed: deletes them and counts them as purged.
+ * Returns 0 or -errno.
  */
 int collector_purge(struct collector *collector);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * --descriptors: the tables that the BPF side keeps (leakmon_descriptor.h), from what was open
- * before to the rows of a snapshot. /proc/PID/fd is the second witness: each snapshot compares.
+ * --descriptors: the tables that the BPF side keeps (leakmon_descriptor.h), from the descriptors
+ * already open to the rows of a snapshot. /proc/PID/fd is the second witness: each snapshot
+ * compares.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -19,27 +20,27 @@
 #include "trace/collect/event_streams.h"
 #include "trace/probe/map_walk.h"
 
-/* The kinds of so many descriptors are looked up for one snapshot; the rest waits for the next. */
+/* Limit of descriptors whose kinds are looked up for one snapshot; the rest waits for the next. */
 #define LOOKS_MAX 65536
-/* Kinds of files of one process that are told apart. */
+/* Limit of distinct kinds of files of one process. */
 #define PATTERNS_MAX 4096
-/* Named in a row. */
+/* Kinds named in a row. */
 #define PATTERNS_SHOWN 3
-/* The two witnesses of a descriptor may differ while a call is under way. */
+/* The two witnesses may differ about a descriptor during a call. */
 #define DOUBT_TURNS 5
 #define DOUBT_WAIT_NS 2000000
 
-/* One that is open, as the BPF side has it. */
+/* An open descriptor on the BPF side. */
 struct open_slot {
 	uint32_t fd;
 	struct lm_descriptor is;
 };
 
-/* The kind of its file, since it was opened. */
+/* The kind of its file, valid since it was opened. */
 struct look {
 	uint64_t born_ns;
 	uint64_t path;	  /* hash of its path */
-	uint32_t pattern; /* place in table.patterns */
+	uint32_t pattern; /* index in table.patterns */
 	enum site_kind kind;
 };
 
@@ -49,12 +50,12 @@ struct table {
 	uint64_t followed_ns;
 	uint64_t before, adopted, given_up;
 	bool inexact;
-	bool over;		 /* it had ended when the latest walk began */
-	struct hash look_places; /* fd -> place in `looks` */
+	bool over;		 /* it had ended before the latest walk */
+	struct hash look_places; /* fd -> index in `looks` */
 	VEC(struct look) looks;
 	VEC(char *) patterns;	    /* each owned */
 	VEC(struct open_slot) open; /* of the latest walk, by number */
-	VEC(uint32_t) kept;	    /* every slot's number, of one that is over */
+	VEC(uint32_t) kept;	    /* numbers of all slots of an ended one */
 };
 
 struct descriptor_stream {
@@ -123,7 +124,7 @@ static void table_remove(struct descriptor_stream *stream, size_t place)
 	table_free(table);
 }
 
-/* That is followed; NULL: none is. */
+/* Returns the followed table of a process; NULL: none. */
 static struct table *table_find(const struct descriptor_stream *stream, pid_t pid)
 {
 	for (size_t i = 0; i < stream->tables.count; i++) {
@@ -153,7 +154,7 @@ static int slot_write(const struct descriptor_stream *stream, const struct table
 	return bpf_map_update_elem(stream->bpf->descriptors_fd, &key, &slot, flags) ? -errno : 0;
 }
 
-/* -------- the other witness */
+/* -------- the second witness */
 
 struct fd_list {
 	VEC(uint32_t) list; /* ascending */
@@ -187,7 +188,7 @@ static int fd_list_add(struct fd_list *open, const char *path)
 	return 0;
 }
 
-/* A main thread that has ended has no table any more: the others' is that of the process. */
+/* A main thread that has ended has no table any more: another thread's is the process's. */
 static int fd_list_read(pid_t pid, struct fd_list *open)
 {
 	_cleanup_closedir_ DIR *tasks = NULL;
@@ -213,12 +214,12 @@ static bool fd_list_has(const struct fd_list *open, uint32_t fd)
 	       bsearch(&fd, open->list.items, open->list.count, sizeof(fd), number_compare) != NULL;
 }
 
-/* -------- from the beginning */
+/* -------- the start */
 
 /*
- * Descriptors from before. The kernel has been counting since the table is followed: what was
- * opened or closed since has a slot already, and is left as it is. Of what was being closed right
- * then, a second look tells.
+ * Enters descriptors already open. The kernel has been counting since the table is followed:
+ * descriptors opened or closed since have a slot already, and are left alone. A second listing
+ * tells which were just being closed.
  */
 static int enter_before(const struct descriptor_stream *stream, struct table *table)
 {
@@ -364,9 +365,9 @@ static int walk(struct descriptor_stream *stream)
 	return error;
 }
 
-/* -------- both witnesses */
+/* -------- comparing both witnesses */
 
-/* A descriptor that they disagree on. */
+/* A descriptor on which they disagree. */
 struct doubt {
 	uint32_t fd;
 	bool listed;	  /* in /proc/PID/fd */
@@ -413,7 +414,7 @@ static int find_doubts(const struct table *table, const struct fd_list *open, st
 	return error;
 }
 
-/* Most of them are calls that came and went while the two were read. */
+/* Most are calls that came and went between the two readings. */
 static void dispel_doubts(const struct descriptor_stream *stream, const struct table *table,
 			  const struct fd_list *open, struct doubts *doubts)
 {
@@ -445,7 +446,7 @@ static void settle_doubt(const struct descriptor_stream *stream, struct table *t
 	table->given_up += !doubt->listed && !error;
 }
 
-/* 0; -ESRCH: it has ended; -errno. True in *mended: the slots have changed. */
+/* Returns 0; -ESRCH: it has ended; -errno. *mended: the slots have changed. */
 static int compare(const struct descriptor_stream *stream, struct table *table, bool *mended)
 {
 	const struct timespec wait = {.tv_nsec = DOUBT_WAIT_NS};
@@ -481,14 +482,14 @@ static int compare_all(struct descriptor_stream *stream)
 		if (is_over(stream, table))
 			continue;
 		error = compare(stream, table, &mended);
-		/* One that cannot be asked is as exact as the kernel's side alone. */
+		/* Without a second witness, the kernel's side alone counts. */
 		if (error == -ENOMEM)
 			return error;
 	}
 	return mended ? walk(stream) : 0;
 }
 
-/* -------- what they are of */
+/* -------- kinds of files */
 
 static uint32_t pattern_of(struct table *table, const char *name)
 {
@@ -509,7 +510,7 @@ static uint32_t pattern_of(struct table *table, const char *name)
 	return UINT32_MAX;
 }
 
-/* From the name of the kind, process/proc/file_kinds.h; leaves of it what the kind does not say. */
+/* Maps the name of the kind (process/proc/file_kinds.h); strips from it what the kind implies. */
 static enum site_kind kind_of(char *name)
 {
 	static const struct {
@@ -537,7 +538,7 @@ static enum site_kind kind_of(char *name)
 	return KIND_ANONYMOUS;
 }
 
-/* NULL: already closed, or not looked up yet. */
+/* Returns NULL if already closed, or not looked up yet. */
 static const struct look *look_at(const struct descriptor_stream *stream, struct table *table,
 				  const struct open_slot *slot, size_t *budget)
 {
@@ -610,7 +611,7 @@ static enum lm_lost lost_of(const struct lm_descriptor *slot)
 /* No site has this bit (SITES_LIMIT of app/command/options.c). */
 #define ROW_OF_LOST (1u << 22)
 
-/* A site of the heap and those of descriptors are rows of their own, as those of mappings. */
+/* A site's heap blocks and its descriptors are separate rows, like mappings. */
 static uint32_t row_index(uint32_t site, enum site_kind kind, enum lm_lost lost)
 {
 	_Static_assert(KIND_MAX_ < 255, "room in the index of a row");
@@ -680,10 +681,11 @@ static int share_compare(const void *left, const void *right)
 				    : (a->count < b->count) - (a->count > b->count);
 }
 
-/* Bytes of one of them that are shown. */
+/* Bytes shown of each. */
 #define PATTERN_SHOWN_MAX 45
 
-/* The file's path where all descriptors are of one and it is short enough; else its directory. */
+/* Prints the path where all descriptors are of one file and the path is short enough, else the
+ * directory. */
 static void share_print(const struct table *table, const struct share *share, enum site_kind kind,
 			char text[PATTERN_SHOWN_MAX + 1])
 {
@@ -699,7 +701,7 @@ static void share_print(const struct table *table, const struct share *share, en
 	memcpy(text, path, sizeof(path));
 }
 
-/* The most frequent ones, comma-separated. NULL: out of memory, or there is nothing to say. */
+/* Returns the most frequent ones, comma-separated. NULL: out of memory, or nothing to name. */
 static char *patterns_print(const struct table *table, struct row *row)
 {
 	char text[SITE_PATTERNS_SIZE];
@@ -731,11 +733,13 @@ static int stack_copy(const struct bpf_side *bpf, const struct row *row, struct 
 		row->site, site);
 }
 
-/* Fewer of the closes than one in so many came at a greater age: a server that reconnects once has
- * one close at any age. */
+/*
+ * Less than one in this many closes came at a greater age: a server that reconnects once has one
+ * close at any age.
+ */
 #define LATE_CLOSES 50
 
-/* The end of the class of ages by which nearly all closes had come; 0: there were none. */
+/* Returns the upper bound of the age class by which nearly all closes had come; 0: no closes. */
 static uint64_t closes_reach_ns(const struct lm_descriptor_site *calls)
 {
 	uint64_t late = 0, closed = 0;
@@ -750,7 +754,7 @@ static uint64_t closes_reach_ns(const struct lm_descriptor_site *calls)
 	return 0;
 }
 
-/* The calls of one stack are counted together, whatever it opened: by its largest row. */
+/* The calls of one stack are counted together, whatever it opened, in its largest row. */
 static void count_calls(const struct bpf_side *bpf, const struct rows *rows, const struct row *row,
 			struct site *site)
 {
@@ -792,7 +796,7 @@ static int site_fill(const struct descriptor_stream *stream, const struct table 
 	return stack_copy(stream->bpf, row, site);
 }
 
-/* An open descriptor is not bytes: --show-allocs has the number as an address. */
+/* An open descriptor has no bytes: --show-allocs shows its number as the address. */
 static int keep_block(struct snapshot_process *process, const struct open_slot *slot,
 		      enum site_kind kind, uint64_t age_ns)
 {
@@ -840,7 +844,7 @@ static void ledger_of(const struct descriptor_stream *stream, const struct table
 	const struct lm_descriptor_table *counts = counts_of(stream, table);
 
 	*ledger = (struct descriptor_ledger){
-		/* The number counted first is read last. */
+		/* Read in the reverse order of counting. */
 		.closed = __atomic_load_n(&counts->closed, __ATOMIC_ACQUIRE) + table->given_up,
 		.opened = __atomic_load_n(&counts->opened, __ATOMIC_ACQUIRE) + table->adopted,
 		.before = table->before,
@@ -880,7 +884,7 @@ static int table_fill(const struct descriptor_stream *stream, struct table *tabl
 	return rows_fill(stream, table, options, snapshot, process);
 }
 
-/* Gives up tables of processes that have ended, with all of their slots. */
+/* Drops tables of ended processes, with all of their slots. */
 static void purge(struct descriptor_stream *stream)
 {
 	for (size_t i = stream->tables.count; i-- > 0;) {

@@ -49,7 +49,7 @@ void event_streams_close(struct event_streams *streams)
 		if (stream)
 			stream->ops->free(stream);
 	}
-	/* Zeroed, it was never opened. */
+	/* If zeroed, it was never opened. */
 	if (streams->fd > 0)
 		close(streams->fd);
 	*streams = (struct event_streams){.fd = -1};

@@ -12,7 +12,7 @@
 
 struct walking {
 	struct kernel_owners *owners;
-	unsigned shift; /* of sampled numbers */
+	unsigned shift; /* of sampled counts */
 };
 
 /* Counters are read while they change: a free may be seen before its allocation. */
@@ -76,7 +76,7 @@ void kernel_owners_free(struct kernel_owners *owners)
 	vec_free(&owners->list);
 }
 
-/* The name says whether it is the same process still. */
+/* The name tells whether it is still the same process. */
 static char *cgroup_of(uint32_t pid, const char *comm)
 {
 	char path[64], line[32] = "";

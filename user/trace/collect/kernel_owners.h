@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Processes that the kernel's outstanding blocks were allocated for, by call stack of the
- * kernel. */
+/*
+ * Processes on whose behalf the kernel's outstanding blocks were allocated, by kernel call stack.
+ */
 #ifndef LEAKMON_COLLECT_KERNEL_OWNERS_H
 #define LEAKMON_COLLECT_KERNEL_OWNERS_H
 
@@ -15,21 +16,23 @@ struct kernel_owner_row {
 	struct lm_kernel_owner owner;
 };
 
-/* Those with anything, by site, the greatest first. */
+/* Owners with outstanding blocks, by site, the largest first. */
 struct kernel_owners {
 	VEC(struct kernel_owner_row) list;
 };
 
-/* 0 or -errno, and *owners untouched. The caller frees it. */
+/* Reads the owners; the caller frees *owners. Returns 0; or -errno, with *owners untouched. */
 int kernel_owners_read(const struct kernel_side *side, bool sampled, struct kernel_owners *owners);
 void kernel_owners_free(struct kernel_owners *owners);
-/* Sorts rows, once they are added. */
+/* Sorts the rows, after the last was added. */
 void kernel_owners_sort(struct kernel_owners *owners);
 
-/* Owners of one call stack that a report shows. */
+/* Limit of owners of one call stack in a report. */
 #define KERNEL_OWNERS_SHOWN 5
-/* Gives *site the greatest owners of the call stack with that index, with the names of their
- * control groups, and the number of all. 0 or -ENOMEM; *site owns the rows in either case. */
+/*
+ * Gives *site the largest owners of the call stack with that index, with the names of their control
+ * groups, and the number of all. Returns 0 or -ENOMEM; *site owns the rows in either case.
+ */
 int kernel_owners_fill(const struct kernel_owners *owners, uint32_t index,
 		       struct report_site *site);
 

@@ -43,7 +43,7 @@ static void call_end(struct mapping_process *process, struct mapping_call *call)
 	*call = process->calls.items[--process->calls.count];
 }
 
-/* Takes a stretch off the set, to be given back if the call fails. */
+/* Takes a range off the set, to be restored if the call fails. */
 static int take(struct mapping_process *process, const struct lm_mapping_event *event)
 {
 	struct mapping_call *call = call_find(process, event->tid);
@@ -80,7 +80,7 @@ int mapping_give_up(struct mapping_process *process, uint64_t start, uint64_t en
 	return 0;
 }
 
-/* Ranges where something comes to be: the event that took them away is missing. */
+/* Clears ranges for a new mapping: the event of their removal is missing. */
 static int clear(struct mapping_process *process, uint64_t start, uint64_t end)
 {
 	return mapping_give_up(process, start, end, &process->ledger.missed);
@@ -91,7 +91,7 @@ static int clear_one(const struct range *range, void *context)
 	return clear(context, range->start, range->end);
 }
 
-/* Ranges that a call took stand (again, or elsewhere). */
+/* Restores the ranges that a call took, in place or elsewhere. */
 static int give_back(struct mapping_process *process, struct ranges *taken)
 {
 	int error = ranges_walk(taken, clear_one, process);
@@ -148,8 +148,8 @@ int mapping_place(struct mapping_process *process, uint64_t start, uint64_t end,
 }
 
 /*
- * mremap moved, grew or shrank what was lifted: it stays with the call stack that mapped it. Only
- * what was added belongs to the caller of mremap, for the same purpose.
+ * mremap moved, grew or shrank the lifted range: it stays with the call stack that mapped it. Only
+ * the added part belongs to the caller of mremap, with the same purpose.
  */
 static int move(struct mapping_process *process, struct mapping_call *call,
 		const struct lm_mapping_event *event, struct range_tag *tag)
@@ -164,7 +164,7 @@ static int move(struct mapping_process *process, struct mapping_call *call,
 		error = ranges_cut(&call->lifted, event->old_start + kept, old_end, &tail);
 		if (error)
 			return error;
-		ranges_free(&tail); /* unmapped, and counted so when it was lifted */
+		ranges_free(&tail); /* unmapped; the lift has counted that */
 		last = ranges_last(&call->lifted);
 		if (last && mapping_is_counted(last))
 			tag->kind = last->tag.kind;

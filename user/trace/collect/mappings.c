@@ -12,7 +12,7 @@
 #include "trace/collect/event_streams.h"
 #include "trace/collect/mapping_ranges.h"
 
-/* The set of ranges against /proc/PID/maps: at the beginning, and after a loss. */
+/* Compares the set of ranges with /proc/PID/maps: at the start, and after a loss. */
 
 /* Mapped by the kernel, not by a system call of the process. */
 static bool is_the_kernels(const struct mapping *mapping)
@@ -27,7 +27,7 @@ static bool is_the_kernels(const struct mapping *mapping)
 	return false;
 }
 
-/* Mappings from before the process was watched. 0 or -ENOMEM. */
+/* Records mappings from before the process was watched. Returns 0 or -ENOMEM. */
 static int mapping_process_begin(struct mapping_process *process, const struct maps *maps)
 {
 	static const struct range_tag before = {.kind = KIND_BEFORE};
@@ -39,7 +39,7 @@ static int mapping_process_begin(struct mapping_process *process, const struct m
 	return error == -EINVAL ? 0 : error;
 }
 
-/* Takes off what lies between two mappings. */
+/* Drops the ranges between two mappings. */
 static int give_up(struct mapping_process *process, uint64_t start, uint64_t end)
 {
 	return mapping_give_up(process, start, end, &process->ledger.healed);
@@ -47,7 +47,7 @@ static int give_up(struct mapping_process *process, uint64_t start, uint64_t end
 
 /* The holes of the set inside one mapping. */
 struct holes {
-	uint64_t at; /* everything below is known */
+	uint64_t at; /* everything below is handled */
 	VEC(struct range) found;
 };
 
@@ -74,7 +74,7 @@ static int hole_before(const struct range *range, void *context)
 	return error;
 }
 
-/* Puts what one mapping has and the set has not under the site LM_SITE_LOST. */
+/* Puts the part of a mapping that is missing in the set under the site LM_SITE_LOST. */
 static int adopt(struct mapping_process *process, const struct mapping *mapping)
 {
 	struct holes holes = {.at = mapping->start};
@@ -101,7 +101,7 @@ static int adopt(struct mapping_process *process, const struct mapping *mapping)
 	return error;
 }
 
-/* A call in progress with a lost end would give back what is no longer there. */
+/* A call in progress whose end was lost would restore ranges that are gone. */
 static void calls_forget(struct mapping_process *process)
 {
 	for (size_t i = 0; i < process->calls.count; i++) {
@@ -111,7 +111,7 @@ static void calls_forget(struct mapping_process *process)
 	process->calls.count = 0;
 }
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int mapping_process_heal(struct mapping_process *process, const struct maps *maps)
 {
 	uint64_t at = 0;
@@ -132,7 +132,7 @@ static int mapping_process_heal(struct mapping_process *process, const struct ma
 
 _Static_assert(KIND_BRK - KIND_MAPPING == (int)LM_KIND_BRK, "kinds stand in the same order");
 
-/* A site of the heap and the kinds of a site of mappings are rows of their own. */
+/* A site's heap blocks and each kind of its mappings are separate rows. */
 #define ROW_INDEX(site, kind) ((site) | ((kind) + 1) << 24)
 
 struct sum {
@@ -142,7 +142,7 @@ struct sum {
 struct summing {
 	const struct mapping_view *view;
 	uint64_t now_ns, older_ns;
-	struct sum *sums;	       /* by place in view->sites */
+	struct sum *sums;	       /* by index in view->sites */
 	struct snapshot_process *keep; /* takes single ranges, for --show-allocs; or NULL */
 };
 
@@ -161,7 +161,7 @@ static int keep_range(const struct summing *summing, const struct range *range, 
 	return 0;
 }
 
-/* Place of (site, kind) in view->sites, or -1. */
+/* Returns the index of (site, kind) in view->sites, or -1. */
 static long site_place(const struct mapping_view *view, uint32_t site, uint32_t kind)
 {
 	const uint64_t *place = hash_get(view->site_index, MAPPING_SITE_KEY(site, kind));
@@ -210,7 +210,7 @@ static int add_site(const struct bpf_side *bpf, const struct mapping_site *mappe
 		.allocated_bytes = mapped->mapped_bytes,
 		.allocated_count = mapped->mapped_calls,
 		.freed_bytes = mapped->mapped_bytes - MIN(sum->bytes, mapped->mapped_bytes),
-		/* A hole makes two ranges of one. */
+		/* A hole splits a range in two. */
 		.freed_count = mapped->mapped_calls - MIN(sum->count, mapped->mapped_calls),
 	};
 	memcpy(site->ages, sum->ages, sizeof(site->ages));
@@ -249,7 +249,7 @@ static struct snapshot_process *snapshot_process_of(struct snapshot *snapshot, l
 	return NULL;
 }
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int mapping_fill(const struct mappings *mappings, const struct bpf_side *bpf,
 			const struct collect_options *options, struct snapshot *snapshot)
 {
@@ -267,7 +267,7 @@ static int mapping_fill(const struct mappings *mappings, const struct bpf_side *
 	return error;
 }
 
-/* Mappings at the start of the watch; the process's key is known with its first event only. */
+/* Mappings at the start of the watch; the process's key is known only from its first event. */
 struct beginning {
 	int pid;
 	struct maps maps; /* owned */
@@ -277,7 +277,7 @@ struct mappings {
 	maps_reader read;
 	VEC(struct mapping_process *) processes; /* each owned */
 	VEC(struct beginning) beginnings;
-	struct mapping_ledger gone; /* of processes that are no more */
+	struct mapping_ledger gone; /* of ended processes */
 	uint64_t events_lost;
 };
 
@@ -316,7 +316,7 @@ static int pid_of(lm_process_key process)
 
 static struct mapping_process *process_find(const struct mappings *mappings, lm_process_key key)
 {
-	/* The latest first: events come for it. */
+	/* The latest first, because events concern it. */
 	for (size_t i = mappings->processes.count; i-- > 0;) {
 		if (mappings->processes.items[i]->key == key)
 			return mappings->processes.items[i];
@@ -341,7 +341,10 @@ int mappings_watch(struct mappings *mappings, int pid)
 	return 0;
 }
 
-/* Earlier mappings of the process. After an exec, that is what the kernel has just put there. */
+/*
+ * Takes the earlier mappings of the process. After an exec, these are the ones the kernel has just
+ * made.
+ */
 static int beginning_take(struct mappings *mappings, int pid, struct maps *maps)
 {
 	for (size_t i = 0; i < mappings->beginnings.count; i++) {
@@ -356,7 +359,7 @@ static int beginning_take(struct mappings *mappings, int pid, struct maps *maps)
 	return mappings->read(pid, MAPS_ALL, maps);
 }
 
-/* A process' first event: what stands without a later event was there before. */
+/* At a process's first event: a mapping without a later event was there before. */
 static struct mapping_process *process_add(struct mappings *mappings, lm_process_key key)
 {
 	struct mapping_process *process = calloc(1, sizeof(*process));
@@ -471,7 +474,7 @@ void mappings_total(const struct mappings *mappings, struct mapping_ledger *tota
 	total->events_lost += mappings->events_lost;
 }
 
-/* --mappings: the events from the BPF side, replayed, and put into snapshots. */
+/* --mappings: replays the events from the BPF side, and adds them to snapshots. */
 
 struct mapping_stream {
 	struct event_stream base;
@@ -484,7 +487,7 @@ static int on_record(void *context, void *data, size_t size)
 {
 	struct mapping_stream *stream = context;
 
-	/* Out of memory: the process is marked as inexact, and the others go on. */
+	/* When out of memory, the process is marked as inexact, and the others continue. */
 	if (size >= sizeof(struct lm_mapping_event))
 		mappings_apply(stream->mappings, data);
 	return 0;
@@ -497,8 +500,10 @@ static int stream_follow(struct event_stream *base, int pid)
 
 	if (bpf_map_update_elem(stream->bpf->mapping_targets_fd, &tgid, &value, BPF_ANY))
 		return -errno;
-	/* Only now: a mapping made between the two has an event, and was there before, which is
-	 * right. */
+	/*
+	 * Only now: a mapping made in between has an event, and also counts as earlier, which is
+	 * correct.
+	 */
 	mappings_watch(stream->mappings, pid);
 	return 0;
 }
@@ -519,7 +524,7 @@ static int stream_consume(struct event_stream *base)
 	return count < 0 ? count : 0;
 }
 
-/* Processes with open ledgers: alive, or ended and still shown. */
+/* Processes with open ledgers: alive, or ended but still shown. */
 struct open_ledgers {
 	struct hash keys;
 };
@@ -552,7 +557,7 @@ static int stream_fill(struct event_stream *base, const struct collect_options *
 		       struct snapshot *snapshot)
 {
 	struct mapping_stream *stream = (struct mapping_stream *)base;
-	/* Read first: what is lost from here on is mended next time. */
+	/* Read first: losses from here on are repaired next time. */
 	uint64_t lost = __atomic_load_n(stream->bpf->mapping_events_lost, __ATOMIC_ACQUIRE);
 	struct open_ledgers open = {0};
 	int error = stream_consume(base);

@@ -7,11 +7,11 @@
 
 struct range_node {
 	struct range range;
-	uint64_t priority; /* a parent's is never below its children's */
+	uint64_t priority; /* never below its children's */
 	struct range_node *left, *right;
 };
 
-/* xorshift64 (Marsaglia, "Xorshift RNGs", 2003), seeded by where the set lies in memory. */
+/* xorshift64 (Marsaglia, "Xorshift RNGs", 2003), seeded by the set's address. */
 static uint64_t priority_next(struct ranges *ranges)
 {
 	uint64_t random = ranges->random;
@@ -37,7 +37,7 @@ static struct range_node *merge(struct range_node *left, struct range_node *righ
 	return right;
 }
 
-/* Ranges that start below `address` to *left, the others to *right. */
+/* Splits off the ranges that start below `address` to *left, the others to *right. */
 static void split(struct range_node *node, uint64_t address, struct range_node **left,
 		  struct range_node **right)
 {
@@ -52,7 +52,7 @@ static void split(struct range_node *node, uint64_t address, struct range_node *
 	}
 }
 
-/* The range that has `address` inside, not at its start. */
+/* Returns the range with `address` inside, not at its start. */
 static struct range_node *straddling(struct range_node *node, uint64_t address)
 {
 	while (node) {
@@ -66,7 +66,7 @@ static struct range_node *straddling(struct range_node *node, uint64_t address)
 	return NULL;
 }
 
-/* Adds a node; nothing can fail. */
+/* Adds a node; cannot fail. */
 static void add(struct ranges *ranges, struct range_node *node)
 {
 	struct range_node *left, *right;
@@ -91,7 +91,7 @@ int ranges_insert(struct ranges *ranges, uint64_t start, uint64_t end, const str
 	return 0;
 }
 
-/* Cuts the range across `address`, if there is one, in two; uses up *spare then. */
+/* Cuts the range across `address`, if any, in two; then uses up *spare. */
 static void cut_at(struct ranges *ranges, uint64_t address, struct range_node **spare)
 {
 	struct range_node *node = straddling(ranges->root, address), *rest = *spare;

@@ -17,7 +17,7 @@
 #include "trace/probe/map_walk.h"
 #include "trace/probe/watched.h"
 
-/* struct lm_ledger is counters only, so that it can be summed as an array of them. */
+/* struct lm_ledger has only counters, so that it can be summed as an array. */
 #define LEDGER_COUNTERS (sizeof(struct lm_ledger) / sizeof(uint64_t))
 _Static_assert(sizeof(struct lm_ledger) % sizeof(uint64_t) == 0, "counters only");
 _Static_assert(sizeof(struct ledger) % sizeof(uint64_t) == 0, "counters only");
@@ -31,7 +31,7 @@ static void sum_counters(void *total, const void *part, size_t count)
 		to[i] += from[i];
 }
 
-/* One copy of a slot's ledger per CPU; NULL when out of memory. */
+/* Allocates one copy of a slot's ledger per CPU; NULL if out of memory. */
 static struct lm_ledger *per_cpu_new(int *cpus)
 {
 	*cpus = libbpf_num_possible_cpus();
@@ -81,7 +81,7 @@ int ledgers_read(const struct bpf_side *bpf, struct ledgers *ledgers)
 
 	if (!slots || !per_cpu)
 		return -ENOMEM;
-	/* Slot 0 and the slots in use: the others are all zero. */
+	/* Slot 0 and the slots in use: all others are zero. */
 	for (uint32_t slot = 0; slot < count && !error; slot++) {
 		if (!slot || bpf->processes[slot].key)
 			error = read_slot(bpf, slot, per_cpu, cpus, &slots[slot]);
@@ -99,13 +99,13 @@ void ledgers_free(struct ledgers *ledgers)
 	*ledgers = (struct ledgers){0};
 }
 
-/* See struct lm_ledger: what has begun less what had ended. */
+/* See struct lm_ledger: begun changes minus ended ones. */
 static uint64_t moved(const struct lm_ledger *before, const struct lm_ledger *after)
 {
 	uint64_t begun = after->allocations + after->begun;
 	uint64_t ended = before->settled + before->frees;
 
-	/* Slot 0 may be charged with the end of what began in another. */
+	/* Slot 0 may be charged with the end of a change that began in another. */
 	return begun > ended ? begun - ended : 0;
 }
 
@@ -175,7 +175,7 @@ bool live_threads_has_ended(const struct live_threads *live, lm_process_key proc
 
 	if (block->born_ns >= live->taken_ns)
 		return false;
-	/* A thread with the tid that began later is another one. */
+	/* A thread with this tid that began later is another one. */
 	return !thread || thread->process != process || thread->start_ns > block->born_ns;
 }
 
@@ -198,13 +198,13 @@ static uint64_t live_weight(const struct collect_options *options, uint64_t size
 	return (uint64_t)llround((double)(1 << LM_WEIGHT_SHIFT) / probability);
 }
 
-/* Turns a scaled number into a plain one. */
+/* Converts a scaled number to a plain one. */
 static uint64_t live_unscale(const struct collect_options *options, uint64_t scaled)
 {
 	return sampling(options) ? scaled >> LM_WEIGHT_SHIFT : scaled;
 }
 
-/* The same of a process' own; one that samples itself has scaled numbers in any case. */
+/* Converts a process's number; one that samples itself always has scaled numbers. */
 static uint64_t unscale(const struct reading *reading, const struct lm_process *process,
 			uint64_t scaled)
 {
@@ -212,7 +212,7 @@ static uint64_t unscale(const struct reading *reading, const struct lm_process *
 				 : live_unscale(reading->options, scaled);
 }
 
-/* One block, as it counts. */
+/* One block, with its weight. */
 struct weighed {
 	lm_process_key process;
 	const struct lm_block *block;
@@ -269,12 +269,12 @@ static int sum_one(struct live_sum *sum, uint64_t address, struct weighed *weigh
 	uint64_t *slot = hash_get(sum->slots, weighed->process);
 	struct live_process *process = slot ? &sum->processes[*slot] : NULL;
 
-	/* Sites that appeared after slots and sites were read are for the next snapshot. */
+	/* Sites that appeared after slots and sites were read are left for the next snapshot. */
 	if (!process || block->site >= sum->site_count)
 		return 0;
 	process->scanned++;
 	process->bytes += weighed->bytes;
-	/* A process that has ended has no live threads: not known. */
+	/* An ended process has no live threads: unknown. */
 	weighed->by_dead = !process->ended &&
 			   live_threads_has_ended(sum->live_threads, weighed->process, block);
 	if (sum->options->owners)
@@ -308,7 +308,7 @@ static int live_sum_visit(const void *keys, const void *values, size_t count, vo
 	return error;
 }
 
-/* The same over the samples of programs that take them themselves. */
+/* A map_visit over the samples of programs that sample themselves. */
 static int sample_sum_visit(const void *keys, const void *values, size_t count, void *context)
 {
 	const struct lm_block_key *key = keys;
@@ -394,13 +394,13 @@ static int sum_prepare(struct live_sum *sum, const struct reading *reading)
 	return 0;
 }
 
-/* Before the live set: a thread that ends in between has not ended yet. */
+/* Before the live set: a thread that ends in between counts as live. */
 static int take_live_threads(struct reading *reading)
 {
 	_cleanup_close_ int fd = -1;
 
 	if (reading->bpf->live_threads_fd < 0)
-		return 0; /* nothing is older than a reading that never was: no block is marked */
+		return 0; /* no block is older than a missing reading: none is marked */
 	fd = bpf_iter_create(reading->bpf->live_threads_fd);
 	return fd < 0 ? -errno : live_threads_read(&reading->live_threads, fd);
 }
@@ -436,7 +436,7 @@ int reading_take(struct reading *reading, const struct bpf_side *bpf,
 	reading->sum.slots = &reading->slots;
 	reading->sum.live_threads = &reading->live_threads;
 	reading->sum.now_ns = monotonic_ns();
-	/* With -C, too: it also looks at those that share a target's memory. */
+	/* With -C, too: it also finds processes that share a target's memory. */
 	error = take_live_threads(reading);
 	if (!error && !options->combined_only)
 		error = walk_live(reading);
@@ -445,9 +445,12 @@ int reading_take(struct reading *reading, const struct bpf_side *bpf,
 	return error ? error : ledgers_read(bpf, &reading->after);
 }
 
-/* From a reading to a snapshot. */
+/* -------- from a reading to a snapshot */
 
-/* Whether a slot belongs in the report: what exec replaced is only in the ledger. */
+/*
+ * Returns whether a slot belongs in the report: programs replaced by an exec are only in the
+ * ledger.
+ */
 static bool slot_is_shown(const struct reading *reading, const struct lm_process *process)
 {
 	if (!process->key)
@@ -512,7 +515,7 @@ static void note_samples(const struct lm_process *raw, struct snapshot_process *
 		snapshot_mark_inexact(process, INEXACT_SAMPLED);
 }
 
-/* Gaps that the ledger cannot show: nobody saw it happen. */
+/* Gaps that the ledger cannot show, because they went unseen. */
 static void note_doubts(const struct reading *reading, uint64_t start_ticks,
 			struct snapshot_process *process)
 {
@@ -610,7 +613,7 @@ static int add_site(const struct reading *reading, uint32_t index, size_t slot,
 	return 0;
 }
 
-/* The blocks for which no site could be had, under one explicit site. */
+/* Adds the blocks that got no site, under one explicit site. */
 static int add_lost_site(const struct reading *reading, const struct live_process *live,
 			 const struct lm_process *owner, struct snapshot_process *process)
 {
@@ -635,7 +638,7 @@ static int add_lost_site(const struct reading *reading, const struct live_proces
 	return 0;
 }
 
-/* Where each slot's process stands in the snapshot, +1; 0: it is not shown. */
+/* Each slot's index in the snapshot, +1; 0: not shown. */
 static int add_processes(const struct reading *reading, const uint64_t *purged,
 			 struct snapshot *snapshot, size_t *positions)
 {
@@ -670,14 +673,14 @@ static bool has_pid(const struct snapshot *snapshot, uint32_t pid)
 	return false;
 }
 
-/* Losses that nobody could be charged with may be anybody's. */
+/* Losses charged to no process may be any process's. */
 static void doubt_all(struct snapshot *snapshot, enum inexact_cause cause)
 {
 	for (size_t i = 0; i < snapshot->processes.count; i++)
 		snapshot_mark_inexact(&snapshot->processes.items[i], cause);
 }
 
-/* A target that has not allocated since the attach holds nothing that we know of: it says so. */
+/* Adds targets that have not allocated since the attach: they are reported with no known blocks. */
 static int add_quiet(const struct reading *reading, const struct ledger *nobody,
 		     struct snapshot *snapshot)
 {
@@ -691,7 +694,7 @@ static int add_quiet(const struct reading *reading, const struct ledger *nobody,
 		process = vec_push(&snapshot->processes);
 		if (!process)
 			return -ENOMEM;
-		/* Or there was no room to know it. */
+		/* Or there was no room to record it. */
 		judge(reading, nobody, process);
 		describe(process, &quiet);
 		note_doubts(reading, WATCHED_ANY_START, process);
@@ -755,7 +758,7 @@ static void add_totals(const struct reading *reading, struct snapshot *snapshot)
 		}
 		if (!reading->options->combined_only)
 			continue;
-		/* Without a walk over the live set, the sites are all there is to add up. */
+		/* Without a walk over the live set, outstanding bytes are the sum of the sites. */
 		process->ledger.outstanding_bytes = process->outstanding_bytes;
 		snapshot->ledger.outstanding_bytes += process->outstanding_bytes;
 	}

@@ -20,30 +20,27 @@ struct ledgers {
 	size_t count;		 /* slot 0 included */
 };
 
-/* 0 or -errno, and *ledgers untouched. Free with ledgers_free. */
+/* Reads the ledgers; free with ledgers_free. Returns 0; or -errno, with *ledgers untouched. */
 int ledgers_read(const struct bpf_side *bpf, struct ledgers *ledgers);
 void ledgers_free(struct ledgers *ledgers);
 
-/* One slot's, as it stands. 0 or -errno. */
+/* Reads one slot's current ledger. Returns 0 or -errno. */
 int ledgers_read_slot(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum);
 
-/* Reads one slot for the last time, and zeroes it for the next process. 0 or -errno. */
+/* Reads one slot for the last time, and zeroes it for the next process. Returns 0 or -errno. */
 int ledgers_close(const struct bpf_side *bpf, uint32_t slot, struct lm_ledger *sum);
 
 /*
- * The report's ledger of one slot, as it was `after`; `purged` is what user space gave up. `moved`
- * are the changes that had not ended when `before` was read: all zero for a slot that was not in
- * use then.
+ * Computes the report's ledger of one slot as of `after`; `purged` counts blocks dropped by user
+ * space. `moved` counts the changes still in progress at `before`, which is all zero for a slot not
+ * in use then.
  */
 void ledger_from_raw(const struct lm_ledger *before, const struct lm_ledger *after, uint64_t purged,
 		     struct ledger *ledger);
 
 /* Sums the live set by site and by process while it is walked. Internal to collect/. */
 
-/*
- * Owners of blocks: live threads of the traced processes, and what ended threads have left
- * on the heap.
- */
+/* Owners of blocks: live threads of the traced processes, and the blocks of ended threads. */
 
 struct live_threads {
 	uint64_t taken_ns; /* CLOCK_MONOTONIC, before the first was read */
@@ -51,13 +48,13 @@ struct live_threads {
 	struct hash by_tid; /* -> index into `threads` */
 };
 
-/* Reads all of what `fd` gives, an iterator of bpf/live_threads.bpf.c. 0 or -errno. */
+/* Reads the threads from `fd`, an iterator of bpf/live_threads.bpf.c. Returns 0 or -errno. */
 int live_threads_read(struct live_threads *live, int fd);
 void live_threads_free(struct live_threads *live);
 
 /*
- * Whether the thread that allocated a block had ended when the threads were read. A block that came
- * later is unknown: false.
+ * Returns whether the thread that allocated a block had ended when the threads were read. For a
+ * later block that is unknown: false.
  */
 bool live_threads_has_ended(const struct live_threads *live, lm_process_key process,
 			    const struct lm_block *block);
@@ -68,16 +65,16 @@ struct live_site {
 	uint64_t count;
 	uint64_t oldest_born_ns;	       /* UINT64_MAX: no block */
 	uint64_t by_dead_bytes, by_dead_count; /* of threads that have ended */
-	uint64_t ages[SITE_AGES_MAX_];	       /* blocks at least so old, scaled like count */
+	uint64_t ages[SITE_AGES_MAX_];	       /* blocks of at least that age, scaled like count */
 	double count_spread;		       /* of samples: the sum of weight / size^2 */
-	uint64_t smallest;		       /* size of a block; 0: none was seen */
+	uint64_t smallest;		       /* size of a block; 0: none seen */
 };
 
 struct live_process {
 	bool ended;	  /* its blocks are shown whatever their age: none will be freed any more */
 	uint64_t scanned; /* blocks, unscaled, whatever their age */
 	uint64_t bytes;	  /* scaled, whatever their age */
-	struct live_site lost; /* those with LM_SITE_LOST as their site */
+	struct live_site lost; /* blocks whose site is LM_SITE_LOST */
 };
 
 /* A block that --show-allocs will print. */
@@ -110,12 +107,14 @@ struct reading {
 	size_t site_count;
 };
 
-/* 0 or -errno; free with reading_free in either case. */
+/* Takes a reading; free with reading_free in either case. Returns 0 or -errno. */
 int reading_take(struct reading *reading, const struct bpf_side *bpf,
 		 const struct collect_options *options);
 void reading_free(struct reading *reading);
 
-/* Turns a reading into a snapshot; `purged` is by slot. 0 or -ENOMEM (free the snapshot). */
+/*
+ * Turns a reading into a snapshot; `purged` is by slot. Returns 0 or -ENOMEM (free the snapshot).
+ */
 int reading_to_snapshot(const struct reading *reading, const uint64_t *purged,
 			struct snapshot *snapshot);
 

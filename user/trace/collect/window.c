@@ -10,7 +10,7 @@
 #include "trace/collect/reading.h"
 #include "trace/probe/map_walk.h"
 
-/* The slot of a PID's process that lives; 0: it has none. */
+/* Returns the slot of a PID's live process; 0: none. */
 static uint32_t slot_of(const struct bpf_side *bpf, pid_t pid)
 {
 	uint32_t count =
@@ -64,7 +64,7 @@ int window_counts_read(const struct bpf_side *bpf, pid_t pid, struct window_coun
 	counts->allocations = ledger.allocations;
 	counts->frees = ledger.frees + ledger.untracked_frees + ledger.inherited_frees;
 	for (size_t i = 0; i < LM_DROP_MAX_; i++) {
-		/* A block with a reused address was freed in between: no loss. */
+		/* A missed free of a block whose address was reused: no loss. */
 		if (i != LM_DROP_MISSED_FREE)
 			counts->dropped += ledger.dropped[i];
 	}
@@ -115,7 +115,7 @@ int window_blocks_read(const struct bpf_side *bpf, lm_process_key process,
 			&walk);
 }
 
-/* Some may be gone meanwhile: the batch ends there, and goes on behind. */
+/* Some may be gone meanwhile: the batch ends there, and continues after it. */
 static void forget(const struct bpf_side *bpf, const struct lm_block_key *keys, size_t count)
 {
 	int64_t deleted = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The maps over a short time, for a process with probes that come and go: counters at its
- * beginning and end, and the blocks that were born in it and are outstanding. Blocks that nobody
- * wants to hear of again are taken out of the live set: their frees will not be seen.
+ * The maps over a short time, for a process with intermittent probes: counters at its beginning and
+ * end, and the blocks born in it and outstanding. Unwanted blocks are removed from the live set:
+ * their frees will not be seen.
  */
 #ifndef LEAKMON_COLLECT_WINDOW_H
 #define LEAKMON_COLLECT_WINDOW_H
@@ -15,18 +15,21 @@
 #include "base/vec.h"
 #include "trace/probe/loader.h"
 
-/* Counters of one process; zero-initialise, and free. */
+/* Counters of one process; zero-initialise it, and free it. */
 struct window_counts {
 	lm_process_key process; /* 0: it has not allocated yet */
 	char comm[16];
 	uint64_t allocations;
-	uint64_t frees; /* of whatever block */
+	uint64_t frees; /* of any block */
 	uint64_t dropped;
 	uint64_t *blocks, *bytes; /* allocated, by site; owned */
-	size_t sites;		  /* in the arrays; those of other processes are 0 */
+	size_t sites;		  /* length of the arrays; entries of other processes are 0 */
 };
 
-/* The latest incarnation of a PID that lives. 0 (with or without one) or -errno. */
+/*
+ * Reads the counters of the latest live incarnation of a PID. Returns 0 (with or without one) or
+ * -errno.
+ */
 int window_counts_read(const struct bpf_side *bpf, pid_t pid, struct window_counts *counts);
 void window_counts_free(struct window_counts *counts);
 
@@ -39,18 +42,21 @@ struct outstanding_list {
 	VEC(struct outstanding) list;
 };
 
-/* Everything of one process that is in the live set. 0 or -errno; free the list in either case. */
+/*
+ * Reads all blocks of one process in the live set. Returns 0 or -errno; free the list in either
+ * case.
+ */
 int window_blocks_read(const struct bpf_side *bpf, lm_process_key process,
 		       struct outstanding_list *blocks);
 
-/* Whether a block stays. */
+/* Returns whether a block stays. */
 typedef bool (*window_wants)(const struct outstanding *block, void *context);
 
-/* Takes those that are not wanted out of the live set. 0 or -errno. */
+/* Removes unwanted blocks from the live set. Returns 0 or -errno. */
 int window_blocks_forget(const struct bpf_side *bpf, lm_process_key process,
 			 const struct outstanding_list *blocks, window_wants wants, void *context);
 
-/* A site's call stack, in the maps: up to LM_MAX_FRAMES. */
+/* Returns a site's call stack, in the maps: up to LM_MAX_FRAMES. */
 const uint64_t *window_site_stack(const struct bpf_side *bpf, uint32_t site, size_t *depth,
 				  enum lm_walk_end *end);
 

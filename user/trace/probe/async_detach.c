@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/urgency.h"
 
-/* A guard is asked no more often. */
+/* Shortest interval between calls of a guard. */
 #define LOOK_MIN_NS 1000000u
 
 enum detach_state { DETACH_IDLE, DETACH_WAITS, DETACH_RUNS };
@@ -27,7 +27,9 @@ struct async_detach {
 	bool end;
 };
 
-/* When to look again: what is left cannot be used up before, by all CPUs together. */
+/*
+ * Returns the time of the next check: the rest cannot be used up before, even by all CPUs together.
+ */
 static uint64_t next_look_ns(const struct detach_guard *guard, uint64_t now_ns)
 {
 	double left_s = guard->left_s ? guard->left_s(guard->context) : 0;
@@ -40,7 +42,7 @@ static uint64_t next_look_ns(const struct detach_guard *guard, uint64_t now_ns)
 	return now_ns + MAX((uint64_t)(left_s * 1e9) / (uint64_t)MAX(cpus, 1), LOOK_MIN_NS);
 }
 
-/* Until there is something to close, or nothing more will come. */
+/* Waits until there is something to close, or the end. */
 static void wait_for_work(struct async_detach *detach)
 {
 	while (!detach->end && detach->state != DETACH_RUNS) {
@@ -67,7 +69,7 @@ static void *run(void *context)
 	struct async_detach *detach = context;
 	struct urgency urgency;
 
-	/* A target that runs into probes waits for this thread; others do so for a moment. */
+	/* A target that hits probes waits for this thread; other processes do so for a moment. */
 	urgency_begin(&urgency);
 	pthread_mutex_lock(&detach->mutex);
 	for (;;) {
@@ -91,7 +93,7 @@ static void *run(void *context)
 	return NULL;
 }
 
-/* Signals are for the thread that waits for them. */
+/* Signals are left to the thread that waits for them. */
 static int start_thread(struct async_detach *detach)
 {
 	sigset_t all, before;

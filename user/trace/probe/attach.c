@@ -21,16 +21,16 @@
 #include "trace/probe/memory_locks.h"
 
 /*
- * Each detach waits for the kernel, and those that wait at once wait together. But one after the
- * other goes through all processes that map the file and all probes that are left there, and every
- * fork of the machine stands in the same queue (dup_mmap_sem in kernel/events/uprobes.c). The more
- * there are, the longer each takes, and the fewer stand there at once: with 400 processes, which
- * have 2,000 links, 128 at once made each fork wait for 17 ms.
+ * Each detach waits for the kernel, and concurrent ones wait together. But one after the other they
+ * walk all processes that map the file and all remaining probes, and every fork of the machine
+ * waits in the same queue (dup_mmap_sem in kernel/events/uprobes.c). The more there are, the longer
+ * each takes, and the fewer may run at once: with 400 processes, which have 2,000 links, 128 at
+ * once made each fork wait for 17 ms.
  */
 #define CLOSERS 128
 #define CLOSERS_TIMES_LINKS 24000
 #define CLOSERS_MIN 2
-/* Stack of a process of ours that shares our memory. */
+/* Stack of a helper process that shares leakmon's memory. */
 #define APART_STACK 16384
 
 /* The head of union bpf_attr for BPF_LINK_CREATE with uprobe_multi (include/uapi/linux/bpf.h). */
@@ -49,7 +49,7 @@ struct link_create_uprobe_multi {
 	uint32_t padding;
 };
 
-/* A path that names exactly the file we hold, whatever its name has become. */
+/* A path to exactly this open file, whatever happened to its name. */
 static void descriptor_path(char *path, size_t size, int fd)
 {
 	snprintf(path, size, "/proc/self/fd/%d", fd);
@@ -68,7 +68,7 @@ static uint64_t timeval_ns(const struct timeval *time)
 	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
 }
 
-/* It sends no signal when it ends, and nobody else waits for such. */
+/* It sends no signal when it ends, and no other wait collects it. */
 static void wait_apart(struct attachments *attachments, pid_t pid)
 {
 	struct rusage usage = {0};
@@ -78,7 +78,7 @@ static void wait_apart(struct attachments *attachments, pid_t pid)
 	attachments->apart_ns += timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
 }
 
-/* A system call of a process of its own, which has our memory and our descriptors. */
+/* A system call in a separate process, which shares leakmon's memory and descriptors. */
 struct errand {
 	long number, arguments[5], result;
 };
@@ -88,7 +88,7 @@ static int run_errand(void *context)
 	struct errand *errand = context;
 	const long *arguments = errand->arguments;
 
-	/* A signal to all processes of a group need not end this one. */
+	/* A signal to a whole process group must not end this one. */
 	syscall(SYS_setsid);
 	errand->result = syscall(errand->number, arguments[0], arguments[1], arguments[2],
 				 arguments[3], arguments[4]);
@@ -98,8 +98,8 @@ static int run_errand(void *context)
 }
 
 /*
- * Sets breakpoints. A setter killed in between could not take out those that stand already; this
- * one is not, when we are, and what it has set goes when it ends. Returns a descriptor or -errno.
+ * Sets breakpoints. A process killed in between could not remove those already set; this one
+ * survives leakmon, and its breakpoints are removed when it ends. Returns a descriptor or -errno.
  */
 static int set_breakpoints(struct attachments *attachments, struct errand *errand)
 {
@@ -176,7 +176,7 @@ static FILE *open_uprobe_sysfs(const char *file)
 	return fopen(path, "re");
 }
 
-/* The number that this kernel gave the event source, and the bit in its config for returns. */
+/* Reads the event source's number on this kernel, and the bit in its config for returns. */
 static int read_uprobe_source(int *type, int *return_bit)
 {
 	_cleanup_fclose_ FILE *type_file = open_uprobe_sysfs("type");
@@ -189,7 +189,10 @@ static int read_uprobe_source(int *type, int *return_bit)
 	return 0;
 }
 
-/* Where the config of an event holds the place of its counter: half of it, on every kernel. */
+/*
+ * Computes the position of the counter's offset in an event's config: the upper half, on every
+ * kernel.
+ */
 static int perf_counter(uint64_t counter, uint64_t *config)
 {
 	_cleanup_fclose_ FILE *format = open_uprobe_sysfs("format/ref_ctr_offset");
@@ -331,7 +334,7 @@ static size_t closers_of(size_t count)
 	return MIN(MIN(most, CLOSERS), count);
 }
 
-/* Descriptors that several threads close: whoever is free takes the next. */
+/* Descriptors closed by several threads: an idle one takes the next. */
 struct closing {
 	const int *fds;
 	size_t count, next;
@@ -361,7 +364,7 @@ static void close_by_threads(struct attachments *attachments)
 		pthread_join(threads[--started], NULL);
 }
 
-/* A process that takes its share of the descriptors along. */
+/* A process that inherits its share of the descriptors. */
 struct leaver {
 	const struct leaving *leaving;
 	size_t first, end;
@@ -371,8 +374,8 @@ struct leaver {
 struct leaving {
 	const int *fds;
 	size_t count;
-	int turn[2]; /* written by nobody: closed by each that has its share and nothing else */
-	int go[2];   /* likewise; closed when all may end */
+	int turn[2]; /* nothing is written: closed by each process that has only its share */
+	int go[2];   /* nothing is written: closed when all may end */
 	char *stacks;
 	struct leaver leavers[CLOSERS];
 	size_t started;
@@ -387,7 +390,7 @@ static void wait_closed(int fd)
 		;
 }
 
-/* By a process that shares our memory but not our descriptors. */
+/* Runs in a process that shares leakmon's memory but not its descriptors. */
 static int leave_with(void *context)
 {
 	const struct leaver *leaver = context;
@@ -403,7 +406,7 @@ static int leave_with(void *context)
 	return 0;
 }
 
-/* False: there is no process to be had for some share. */
+/* Returns false if no process could be started for some share. */
 static bool start_leavers(struct leaving *leaving)
 {
 	size_t shares = closers_of(leaving->count);
@@ -424,14 +427,14 @@ static bool start_leavers(struct leaving *leaving)
 	return true;
 }
 
-/* False: nothing was closed. Signals are blocked. */
+/* Returns false if nothing was closed. Signals are blocked. */
 static bool close_by_processes(struct attachments *attachments, struct leaving *leaving)
 {
 	bool all = start_leavers(leaving);
 
 	close(leaving->turn[1]);
 	wait_closed(leaving->turn[0]);
-	/* Each belongs to one that is about to end: this detaches nothing yet. */
+	/* Each still belongs to a process about to end: this detaches nothing yet. */
 	for (size_t i = 0; i < attachments->fds.count && all; i++)
 		close(attachments->fds.items[i]);
 	close(leaving->go[1]);

@@ -18,7 +18,10 @@
 #include "process/proc/target_file.h"
 #include "trace/probe/attach.h"
 
-/* From the beginning of a function, as far as it is decoded, to the end of an instruction. */
+/*
+ * Limit of bytes from a function's beginning, as far as it is decoded, to the end of an
+ * instruction.
+ */
 #define WINDOW_MAX (PLAN_CODE_BYTES + MACHINE_INSTRUCTION_MAX)
 
 static bool is_mapping_of(const struct code_file *file, const struct mapping *mapping)
@@ -74,8 +77,8 @@ void code_file_free(struct code_file *file)
 /* Memory read of a process. */
 struct memory {
 	int task;
-	int pagemap_fd; /* -1: not to be had */
-	uint64_t page;	/* the one asked for last, + 1; 0: none */
+	int pagemap_fd; /* -1: unavailable */
+	uint64_t page;	/* checked last, + 1; 0: none */
 	bool present;
 };
 
@@ -93,8 +96,8 @@ static void memory_close(const struct memory *memory)
 }
 
 /*
- * Whether the process has a page of its own there, or has used the file's. What is absent is as the
- * file has it, and is not fetched for us: with userfaultfd the process could keep us waiting.
+ * Returns whether the process has its own page there, or has used the file's. An absent page equals
+ * the file, and is not fetched: with userfaultfd the process could make us wait.
  */
 static bool is_present(struct memory *memory, uint64_t address)
 {
@@ -109,7 +112,7 @@ static bool is_present(struct memory *memory, uint64_t address)
 	return memory->present;
 }
 
-/* Other memory than the process's own is never touched, and nothing is written. */
+/* Only the process's own memory is read, and nothing is written. */
 static int read_code(const struct memory *memory, uint64_t address, void *bytes, size_t size)
 {
 	struct iovec to = {bytes, size};
@@ -121,7 +124,7 @@ static int read_code(const struct memory *memory, uint64_t address, void *bytes,
 	return got < 0 && got != -EFAULT ? (int)got : -EOPNOTSUPP;
 }
 
-/* A page that kernels map for probes which they have made into calls. */
+/* A page that kernels map for probes optimised into calls. */
 static bool is_trampoline(const struct maps *maps, uint64_t address)
 {
 	const struct mapping *mapping = maps_find(maps, address);
@@ -143,14 +146,14 @@ static bool is_same(const struct maps *maps, uint64_t address, const uint8_t *me
 	return true;
 }
 
-/* A point's code as the file has it, from the beginning of its function. */
+/* A point's code in the file, from the beginning of its function. */
 struct file_code {
 	uint64_t offset;
 	size_t size;
 	uint8_t bytes[WINDOW_MAX];
 };
 
-/* 0; -EOPNOTSUPP: the file has lost it since the plan was made; -errno. */
+/* Returns 0; -EOPNOTSUPP: the file has been truncated since the plan; -errno. */
 static int read_file_code(const struct code_point *point, int file_fd, struct file_code *code)
 {
 	size_t lead = point->offset - point->entry;
@@ -167,7 +170,7 @@ static int read_file_code(const struct code_point *point, int file_fd, struct fi
 	return 0;
 }
 
-/* Compares one mapping. 0; -EOPNOTSUPP: another thing; -errno. */
+/* Compares one mapping. Returns 0; -EOPNOTSUPP: different; -errno. */
 static int compare(const struct maps *maps, struct memory *memory, const struct mapping *mapping,
 		   const struct file_code *code)
 {
@@ -247,15 +250,15 @@ static size_t longest_run(uint64_t *numbers, size_t count)
 }
 
 /*
- * How many times a file is loaded (dlmopen loads one more than once): as often as its data is
- * mapped. At its beginning no program has data, but others map a file from there to read it.
+ * Counts how often a file is loaded (dlmopen may load one again): as often as its data is mapped.
+ * No program has data at the file's beginning, but others map a file from there to read it.
  */
 static size_t count_loads(const struct maps *maps, const struct code_file *file)
 {
 	_cleanup_free_ uint64_t *offsets = calloc(maps->list.count + 1, sizeof(*offsets));
 	size_t count = 0;
 
-	/* Without memory it is found out the next time. */
+	/* If out of memory, it is detected next time. */
 	for (size_t i = 0; i < maps->list.count && offsets; i++) {
 		const struct mapping *data = &maps->list.items[i];
 
@@ -337,7 +340,7 @@ static void add_places(struct code_watch *watch, uint32_t index, const struct ma
 		uint64_t offset = file->points.items[i].offset;
 		struct code_place *place = holds(mapping, offset) ? vec_push(&watch->places) : NULL;
 
-		/* Without memory it is looked at the next time. */
+		/* If out of memory, it is checked next time. */
 		if (place)
 			*place = (struct code_place){
 				.address = mapping->start + (offset - mapping->offset),
@@ -382,13 +385,13 @@ static void locate(struct code_watch *watch, const struct maps *maps)
 	}
 }
 
-/* Places that are read at once. */
+/* Places read with one call. */
 struct batch {
 	size_t places[IOV_MAX], count;
 	struct iovec from[IOV_MAX];
 };
 
-/* From *next on, of those with memory. */
+/* From *next on, those in present memory. */
 static void batch_fill(const struct code_watch *watch, struct memory *memory, size_t *next,
 		       struct batch *batch)
 {
@@ -407,7 +410,7 @@ static void batch_fill(const struct code_watch *watch, struct memory *memory, si
 	}
 }
 
-/* Code that cannot be read cannot be run either. -ESRCH, ...: there is nothing to look at. */
+/* Unreadable code cannot run either. -ESRCH, ...: nothing to check. */
 static int batch_read(struct code_watch *watch, const struct memory *memory,
 		      const struct batch *batch)
 {
@@ -431,7 +434,7 @@ static int batch_read(struct code_watch *watch, const struct memory *memory,
 	return 0;
 }
 
-/* Whether all have their breakpoints. A process that is gone has nothing amiss. */
+/* Returns whether all have their breakpoints. True for a process that is gone. */
 static bool are_probed(struct code_watch *watch, int task)
 {
 	struct memory memory;
@@ -460,7 +463,7 @@ static int open_file(const struct maps *maps, const struct code_file *file)
 	return -ENOENT;
 }
 
-/* Probes missing in a file, once nothing more can be done about it. */
+/* Returns whether a file lacks probes that cannot be set again. */
 static bool has_missing(const struct code_watch *watch, uint32_t file, bool settable)
 {
 	for (size_t i = 0; i < watch->places.count; i++) {
@@ -473,8 +476,8 @@ static bool has_missing(const struct code_watch *watch, uint32_t file, bool sett
 }
 
 /*
- * Only into this process, also where probes are set for all: another one may have hooks by now.
- * And never over code that was changed: see code_check().
+ * Sets probes only in this process, even if they were set for all: another one may have hooks by
+ * now. Never over changed code: see code_check().
  */
 static void set_again(struct code_watch *watch, uint32_t index, enum attach_method method,
 		      const struct maps *maps)

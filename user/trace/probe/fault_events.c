@@ -52,7 +52,7 @@ static int add_thread(struct fault_events *events, pid_t tid, int program_fd, un
 	return slot ? 0 : -ENOMEM;
 }
 
-/* 0, or why the last thread that is missed is. */
+/* Returns 0, or why the last missed thread was missed. */
 static int add_threads(struct fault_events *events, DIR *tasks, int program_fd, unsigned period)
 {
 	int error = 0;
@@ -77,8 +77,10 @@ int fault_events_open(struct fault_events *events, pid_t pid, int program_fd, un
 
 	if (!tasks)
 		return -errno;
-	/* One listing: what is created after its creator has its event inherits it, and would have
-	 * two if it were met again. */
+	/*
+	 * One listing only: a thread created by one with an event inherits it, and would get a
+	 * second.
+	 */
 	error = add_threads(&opened, tasks, program_fd, period);
 	if (opened.fds.count) {
 		*events = opened;

@@ -32,7 +32,7 @@
 #include "trace/probe/async_detach.h"
 #include "process/proc/memory_room.h"
 
-/* The function that is probed: only ever called to see whether a probe fires. */
+/* The probed function: called only to see whether a probe fires. */
 __attribute__((noinline, noclone)) int feature_probe_target(int value);
 int feature_probe_target(int value)
 {
@@ -46,7 +46,7 @@ static void *call_target(void *unused)
 	return unused;
 }
 
-/* Where trial_target lies in our own executable. */
+/* Finds the file offset of trial_target in leakmon's own executable. */
 static int target_offset(int self_fd, uint64_t *offset)
 {
 	extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -69,7 +69,7 @@ static struct feature_probe_bpf *load(enum attach_method method)
 
 	if (!skeleton)
 		return NULL;
-	/* Kernels with sessions have the system call that dispatch makes deadly. */
+	/* Kernels with sessions have the system call that is fatal under dispatch. */
 	bpf_program__set_autoload(skeleton->progs.feature_probe_dispatch, method == ATTACH_SESSION);
 	bpf_program__set_autoload(skeleton->progs.feature_probe_session, method == ATTACH_SESSION);
 	bpf_program__set_expected_attach_type(skeleton->progs.feature_probe_session,
@@ -85,7 +85,7 @@ static struct feature_probe_bpf *load(enum attach_method method)
 	return skeleton;
 }
 
-/* Probes entry and return of trial_target as a target's functions will be. */
+/* Probes entry and return of trial_target in the way of a target's functions. */
 static int attach_both(struct attachments *attachments, enum attach_method method,
 		       const struct attach_request *probe, const struct feature_probe_bpf *skeleton)
 {
@@ -105,14 +105,14 @@ static int attach_both(struct attachments *attachments, enum attach_method metho
 	return error ? error : attach(attachments, method, &request);
 }
 
-/* The probes of trials are taken out together, and nobody waits for it: see struct async_detach. */
+/* The trials' probes are detached together, without a wait: see struct async_detach. */
 struct trials {
 	struct attach_request probe;	    /* of feature_probe_target */
-	struct feature_probe_bpf *skeleton; /* loaded for the method that is tried */
+	struct feature_probe_bpf *skeleton; /* loaded for the method being tried */
 	struct attachments attachments;
 };
 
-/* Whether a thread that is not the main one is seen, once at the entry and once at the return. */
+/* Returns whether a non-main thread is seen, once at the entry and once at the return. */
 static bool sees_threads(enum attach_method method, struct trials *trials)
 {
 	struct feature_probe_bpf__bss *counts = trials->skeleton->bss;
@@ -133,7 +133,7 @@ static bool sees_threads(enum attach_method method, struct trials *trials)
 	return works;
 }
 
-/* True: trials->skeleton stays, for the other trials. */
+/* If true, trials->skeleton stays, for the other trials. */
 static bool method_works(enum attach_method method, struct trials *trials)
 {
 	trials->skeleton = load(method);
@@ -179,8 +179,8 @@ static void wait_for_probe(const int go[2])
 {
 	char byte;
 
-	close(go[1]); /* or the read below would wait for ourselves */
-	/* It may die: that is no crash of leakmon's, to be dumped and reported. */
+	close(go[1]); /* or the read below would wait for this process itself */
+	/* It may die: that is no crash of leakmon to be dumped and reported. */
 	prctl(PR_SET_DUMPABLE, 0);
 	if (read(go[0], &byte, 1) != 1)
 		_exit(2);
@@ -214,7 +214,7 @@ static void on_dispatch(int signal)
 	_exit(1);
 }
 
-/* Has every system call refused. A kernel without it cannot harm anybody with it. */
+/* Has every system call refused. A kernel without this feature is safe. */
 static int dispatch_syscalls(void)
 {
 	signal(SIGSYS, on_dispatch);
@@ -268,7 +268,10 @@ static bool has_survived(pid_t pid)
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* All at once, each through return probes of its own. What is not asked has not survived. */
+/*
+ * Runs all at once, each with its own return probes. A child that was not run counts as not
+ * surviving.
+ */
 static void try_children(struct trials *trials, enum attach_method method,
 			 const bool asked[RESTRICTIONS], bool survives[RESTRICTIONS])
 {
@@ -288,7 +291,7 @@ static void try_children(struct trials *trials, enum attach_method method,
 		probed[i] = pids[i] > 0 &&
 			    !attach_both(&trials->attachments, method, &request, trials->skeleton);
 	}
-	/* A byte for each; without them they end at once. */
+	/* One byte each; without it they end at once. */
 	if (write(go[1], bytes, sizeof(bytes)) != sizeof(bytes))
 		log_debug("feature probe: %s", strerror(errno));
 	close(go[1]);
@@ -324,11 +327,11 @@ static int read_to_end(const struct bpf_link *link)
 
 struct dispatch_finder {
 	struct feature_probe_bpf *skeleton;
-	struct bpf_link *link; /* NULL: nobody has asked yet */
-	int error;	       /* why there is none */
+	struct bpf_link *link; /* NULL: not attached yet */
+	int error;	       /* why attaching failed */
 };
 
-/* `loaded` by a trial, or NULL; it is taken over. NULL: out of memory. */
+/* `loaded` by a trial, or NULL; taken over. Returns NULL if out of memory. */
 static struct dispatch_finder *finder_new(struct feature_probe_bpf *loaded)
 {
 	struct dispatch_finder *finder = calloc(1, sizeof(*finder));
@@ -351,7 +354,7 @@ static int finder_load(struct dispatch_finder *finder)
 	return feature_probe_bpf__load(finder->skeleton);
 }
 
-/* Attached once: there may be thousands of processes to be asked about. */
+/* Attached once: there may be thousands of processes to check. */
 static int finder_attach(struct dispatch_finder *finder)
 {
 	int error = finder->skeleton ? 0 : finder_load(finder);
@@ -417,7 +420,7 @@ static void try_restrictions(struct trials *trials, struct kernel_features *feat
 		features->dispatch_finder = find_dispatch(trials, features->method);
 }
 
-/* Each detach waits for the kernel; we have other things to do. */
+/* Each detach waits for the kernel: done asynchronously. */
 static void end_trials(struct trials *trials, struct kernel_features *features)
 {
 	feature_probe_bpf__destroy(trials->skeleton);
@@ -458,7 +461,7 @@ const char *feature_probe_missing(void)
 	};
 
 	loader_quiet_libbpf();
-	/* The newest one first: kernels have the older ones, too. */
+	/* The newest one first: kernels with it have the older ones, too. */
 	for (size_t i = ARRAY_SIZE(needed); i-- > 0;) {
 		if (!libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, needed[i].function, NULL))
 			return needed[i].name;
@@ -511,7 +514,7 @@ int feature_probe_run(struct kernel_features *features, enum attach_method metho
 	return error;
 }
 
-/* The function type behind btf_trace_NAME, a pointer to what a probe of it must look like. */
+/* Finds the function type behind btf_trace_NAME, a pointer to the type of its probes. */
 static const struct btf_type *probe_type(const struct btf *btf, const char *tracepoint)
 {
 	const struct btf_type *type;
@@ -547,7 +550,7 @@ bool tracepoint_has(const struct btf *btf, const char *tracepoint, const char *s
 	const struct btf_type *type = probe_type(btf, tracepoint);
 	size_t count = strlen(signature);
 
-	/* The first parameter is not an argument: the probe's own data. */
+	/* The first parameter is the probe's own data, not an argument. */
 	if (!type || btf_vlen(type) < count + 1)
 		return false;
 	for (size_t i = 0; i < count; i++) {

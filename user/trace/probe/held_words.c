@@ -89,7 +89,7 @@ void held_words_close(struct held_words *held)
 	free(held);
 }
 
-/* The programs write to a map, nothing comes out of the iterator itself. */
+/* The programs write to a map; the iterator itself has no output. */
 static int run(const struct bpf_link *link)
 {
 	_cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(link));
@@ -144,7 +144,7 @@ size_t held_words_unique(struct lm_held_word *words, size_t count)
 	return kept;
 }
 
-/* Objects that words of a kind belong to; the words are sorted. */
+/* Counts the distinct objects of the words of a kind; the words are sorted. */
 static size_t count_owners(const struct lm_held_word *words, size_t count, uint32_t kind)
 {
 	uint64_t last = 0;

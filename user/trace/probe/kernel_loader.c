@@ -17,12 +17,12 @@
 
 #define EVENTS_BYTES 4096
 
-/* Slots of the process maps: nobody, and the kernel. */
+/* Slots of the process maps: the lost one, and the kernel. */
 #define KERNEL_PROCESSES 2
 
 enum { RCU = LM_KERNEL_MAX_, GROUPS };
 
-/* A group with unseen births or deaths is left out as a whole. */
+/* A group is left out as a whole if its births or deaths cannot be seen. */
 static const struct tracepoint {
 	const char *program, *name, *signature;
 	unsigned group;

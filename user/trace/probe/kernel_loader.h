@@ -13,22 +13,27 @@ struct kernel_side {
 	struct bpf_side bpf; /* as collect sees it; bpf.skeleton is NULL */
 	struct kernel_bpf *skeleton;
 	int owners_fd;		       /* of the skeleton: struct lm_kernel_owner */
-	bool followed[LM_KERNEL_MAX_]; /* false: this kernel has no such tracepoints */
-	bool sees_rcu; /* false: what kfree_rcu frees in bulk is noticed when the address is used
-			  again */
+	bool followed[LM_KERNEL_MAX_]; /* false: this kernel lacks the tracepoints */
+	/* false: bulk frees by kfree_rcu are noticed only when the address is reused */
+	bool sees_rcu;
 };
 
-/* 0, or -errno after an error message. Of `config` the sizes and the sampling count. */
+/*
+ * Loads the object. Uses the sizes and the sampling of `config`. Returns 0, or -errno after an
+ * error message.
+ */
 int kernel_loader_open(struct kernel_side *side, const struct loader_config *config);
 void kernel_loader_close(struct kernel_side *side);
 
 /*
- * How often an interrupt allocated (freed) while leakmon was accounting for an allocation (a free)
- * on that CPU, and was not seen.
+ * Returns how often an interrupt's allocation (free) was missed while leakmon was accounting for
+ * one on that CPU.
  */
 void kernel_loader_misses(const struct kernel_side *side, uint64_t *births, uint64_t *deaths);
 
-/* Allocations of no known process: LM_KERNEL_OWNERS_MAX pairs have something outstanding. */
+/*
+ * Returns allocations of unknown processes: LM_KERNEL_OWNERS_MAX pairs have something outstanding.
+ */
 uint64_t kernel_loader_unowned(const struct kernel_side *side);
 
 #endif

@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "binary/arch/system_call.h"
 
-/* No loader makes more system calls than this before the program's own code runs. */
+/* More system calls than any loader makes before the program's own code runs. */
 #define FOLLOW_MAX_STOPS 20000
 
 static void streams_to_null(void)
@@ -35,12 +35,12 @@ static void __attribute__((noreturn)) child_run(const int go[2], const int resul
 
 	close(go[1]);
 	close(result[0]);
-	/* Signals that the monitor blocks and ignores are not the program's business. */
+	/* The program must not inherit signals that the monitor blocks and ignores. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
-	/* Should the monitor be killed while the program stands stopped, the program goes on. */
+	/* If the monitor is killed while the program is stopped, the program continues. */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	if (read(go[0], &byte, 1) != 1)
 		_exit(127);
@@ -106,19 +106,19 @@ struct follower {
 	int probed;
 };
 
-/* Whether the program's own code is about to run, so that following can end. */
+/* Returns whether the program's own code is about to run, so that following can end. */
 static bool loader_is_done(const struct follower *follower)
 {
 	const struct __ptrace_syscall_info *entry = &follower->entry;
 
 	if (!system_call_is_of_loader(entry->entry.nr))
 		return true;
-	/* A loader makes relocated data read-only (PT_GNU_RELRO) when every library is mapped. */
+	/* A loader makes relocated data read-only (PT_GNU_RELRO) once every library is mapped. */
 	return follower->probed > 0 && entry->entry.nr == SYS_mprotect &&
 	       entry->entry.args[2] == PROT_READ;
 }
 
-/* 1: done, 0: go on, -errno. */
+/* Returns 1: done, 0: continue, -errno. */
 static int on_syscall_stop(struct follower *follower)
 {
 	struct __ptrace_syscall_info info = {0};
@@ -139,7 +139,10 @@ static int on_syscall_stop(struct follower *follower)
 	return MIN(follower->probed, 0);
 }
 
-/* Whether its next change is its end, which is left for whoever wants its exit status. */
+/*
+ * Returns whether its next status change is its end, which is left to whoever wants its exit
+ * status.
+ */
 static bool has_ended(pid_t pid)
 {
 	siginfo_t change = {0};
@@ -150,7 +153,7 @@ static bool has_ended(pid_t pid)
 	       change.si_code == CLD_DUMPED;
 }
 
-/* Runs the child from stop to stop. -ECHILD: it ended; else as on_syscall_stop. */
+/* Runs the child from stop to stop. Returns -ECHILD: it ended; else as on_syscall_stop. */
 static int follow_one(struct follower *follower)
 {
 	int status, signal_number = 0, result = 0;
@@ -164,7 +167,7 @@ static int follow_one(struct follower *follower)
 	if (WSTOPSIG(status) == (SIGTRAP | 0x80))
 		result = on_syscall_stop(follower);
 	else if (status >> 16 == 0 && WSTOPSIG(status) != SIGCONT)
-		signal_number = WSTOPSIG(status); /* a real signal: hand it on */
+		signal_number = WSTOPSIG(status); /* a real signal: pass it on */
 	if (!result && ptrace(PTRACE_SYSCALL, follower->pid, 0, signal_number))
 		return -errno;
 	return result;
@@ -175,7 +178,7 @@ int launch_follow(pid_t pid, launch_mapped mapped, void *context)
 	struct follower follower = {.pid = pid, .mapped = mapped, .context = context};
 	int result;
 
-	/* A static program has its allocator mapped already. */
+	/* A static program already has its allocator mapped. */
 	follower.probed = mapped(context);
 	if (follower.probed < 0 || ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACESYSGOOD)) {
 		result = follower.probed < 0 ? follower.probed : -errno;
@@ -188,7 +191,7 @@ int launch_follow(pid_t pid, launch_mapped mapped, void *context)
 		result = follow_one(&follower);
 	ptrace(PTRACE_DETACH, pid, 0, 0);
 	if (result == -ECHILD || result == -ESRCH)
-		return 0; /* ended: whoever waits for it will see */
+		return 0; /* ended: whoever waits for it will learn */
 	return MIN(result, 0);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Starting a program under observation, from its first allocation.
+ * Starts a program under observation, from its first allocation.
  *
- * The child waits for the word to exec. At each exec the BPF side stops it (SIGSTOP) before its
+ * The child waits for permission to exec. At each exec the BPF side stops it (SIGSTOP) before its
  * first instruction; then it is followed, system call by system call, while its loader maps
- * libraries, and probed as soon as an allocator is mapped. Nothing in it is written to, and it
- * runs untraced as soon as the loader is done.
+ * libraries, and probed as soon as an allocator is mapped. Nothing is written to it, and it runs
+ * untraced as soon as the loader is done.
  */
 #ifndef LEAKMON_PROBE_LAUNCH_H
 #define LEAKMON_PROBE_LAUNCH_H
@@ -19,10 +19,10 @@ struct launch {
 	int result_fd; /* read end: the errno of a failed exec, or end of file */
 };
 
-/* Forks the waiting child; a `silent` one reads and writes /dev/null. 0 or -errno. */
+/* Forks the waiting child; a `silent` one reads and writes /dev/null. Returns 0 or -errno. */
 int launch_prepare(struct launch *launch, char **argv, bool silent);
 
-/* Lets it exec. 0 when it stands stopped at its first instruction, or -errno of the exec. */
+/* Lets it exec. Returns 0 when it is stopped at its first instruction, or -errno of the exec. */
 int launch_start(struct launch *launch);
 
 /*
@@ -32,12 +32,12 @@ int launch_start(struct launch *launch);
 typedef int (*launch_mapped)(void *context);
 
 /*
- * Follows the loader of a child that stands stopped after an exec, and lets it run. Returns 0
- * when it runs (or ended meanwhile), or -errno; in either case it is neither stopped nor traced.
+ * Follows the loader of a child stopped after an exec, and lets it run. Returns 0 when it runs (or
+ * ended meanwhile), or -errno; in either case it is neither stopped nor traced.
  */
 int launch_follow(pid_t pid, launch_mapped mapped, void *context);
 
-/* Ends a child that never got to exec, and closes the descriptors. */
+/* Ends a child that never execed, and closes the descriptors. */
 void launch_close(struct launch *launch);
 
 #endif

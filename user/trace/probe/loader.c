@@ -25,17 +25,17 @@
 #include "trace/probe/feature_probe.h"
 #include "trace/probe/privileges.h"
 
-/* A ring for process events; larger with every exec, and with every call. */
+/* Sizes of the ring: for process events; larger with events of every exec, and of every call. */
 #define EVENTS_BYTES (64 * 1024)
 #define EVENTS_MANY_BYTES (1024 * 1024)
 #define EVENTS_TRACE_BYTES (16 * 1024 * 1024)
 /* A hundred thousand calls, while a report is being written. */
 #define MAPPING_EVENTS_BYTES (16 * 1024 * 1024)
 
-/* Overhead of a hash map's entry beside key and value (kernel/bpf/hashtab.c, htab_elem). */
+/* Size of a hash map's entry beyond key and value (kernel/bpf/hashtab.c, htab_elem). */
 #define HASH_ENTRY_OVERHEAD 64
 
-/* The verifier's log runs over many lines, and is the kernel's own: it is passed on as it is. */
+/* The verifier's log has many lines, and is passed on unchanged. */
 __attribute__((format(printf, 2, 0))) static int libbpf_log(enum libbpf_print_level level,
 							    const char *format, va_list arguments)
 {
@@ -79,7 +79,7 @@ static void set_sizes(struct leakmon_bpf *skeleton, const struct loader_config *
 }
 
 /*
- * Processes that share a target's memory are watched where probes do not see them. Kernels without
+ * Processes that share a target's memory are watched if probes do not see them. Kernels without
  * sched_prepare_exec (before 6.10) do not use probes of uprobe_multi: see feature_probe.c.
  */
 static void set_sharers(struct leakmon_bpf *skeleton, const struct loader_config *config,
@@ -96,8 +96,7 @@ static bool is_followed(const struct loader_config *config, enum family_id famil
 	return config->families && config->families[family];
 }
 
-/* Without --mappings their programs stay out of the kernel, and their maps are as small as can
- * be. */
+/* Without --mappings their programs are not loaded, and their maps have the minimal size. */
 static void set_mappings(struct leakmon_bpf *skeleton, const struct loader_config *config)
 {
 	bpf_program__set_autoload(skeleton->progs.mapping_begin,
@@ -111,13 +110,13 @@ static void set_mappings(struct leakmon_bpf *skeleton, const struct loader_confi
 	bpf_map__set_max_entries(skeleton->maps.mapping_events, MAPPING_EVENTS_BYTES);
 }
 
-/* Open descriptors of all processes together, and numbers that were open. */
+/* Limit of open descriptors of all processes together, and of numbers that were open. */
 #define MAX_DESCRIPTORS (1u << 20)
 
 static const struct {
 	const char *name, *function;
-	bool needed;   /* else it is there on some kernels only */
-	bool by_calls; /* instead, where functions cannot be watched */
+	bool needed;   /* else only some kernels have it */
+	bool by_calls; /* instead, if functions cannot be watched */
 } descriptor_programs[] = {
 	{.name = "descriptor_installed", .function = "fd_install", .needed = true},
 	{.name = "descriptor_duplicated", .function = "do_dup2", .needed = true},
@@ -137,7 +136,7 @@ static const struct {
 
 #define CALL(name, kind) [SYS_##name] = LM_CALL_##kind
 
-/* Effects of system calls on the descriptor table; all others: nothing. */
+/* Effects of system calls on the descriptor table; all others have none. */
 static const uint8_t descriptor_calls[LM_DESCRIPTOR_CALLS] = {
 #ifdef SYS_open
 	CALL(open, OPEN),
@@ -201,8 +200,8 @@ static struct bpf_program *descriptor_program(const struct leakmon_bpf *skeleton
 }
 
 /*
- * The function of close_range(2): __x64_sys_close_range and the like, which take the registers; a
- * second one for 32-bit programs says so in its name. NULL: there is none.
+ * Returns the function of close_range(2): __x64_sys_close_range or similar, which take the
+ * registers; a second one for 32-bit programs has that in its name. NULL: none.
  */
 static const char *close_range_function(const struct btf *types)
 {
@@ -225,7 +224,7 @@ static const char *close_range_function(const struct btf *types)
 	return found;
 }
 
-/* Puts a program on fd_install that marks `map`, and opens something. */
+/* Attaches a program to fd_install that marks `map`, and opens a file. */
 static void try_function(const struct btf *types, int map)
 {
 	const struct bpf_insn mark[] = {
@@ -251,8 +250,10 @@ static void try_function(const struct btf *types, int map)
 	opened = link < 0 ? -1 : fcntl(map, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Whether programs on the kernel's functions run: a security policy may forbid them, an operator
- * switch them off, and not every processor has had them from the beginning. */
+/*
+ * Returns whether programs on kernel functions run: a security policy may forbid them, an operator
+ * may disable them, and some processors gained them late.
+ */
 static bool functions_can_be_watched(const struct btf *types)
 {
 	_cleanup_close_ int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "leakmon_try", sizeof(__u32),
@@ -266,7 +267,7 @@ static bool functions_can_be_watched(const struct btf *types)
 	return !bpf_map_lookup_elem(map, &key, &marked) && marked;
 }
 
-/* Functions that are watched cost nobody else anything: they are the first choice. */
+/* Watched functions cost other processes nothing: they are the first choice. */
 static void choose_descriptor_programs(const struct leakmon_bpf *skeleton, struct btf *types)
 {
 	const char *range = types ? close_range_function(types) : NULL;
@@ -297,7 +298,7 @@ static void choose_descriptor_programs(const struct leakmon_bpf *skeleton, struc
 			    : "system calls of all processes: no program runs on functions here");
 }
 
-/* Like the mappings: without --descriptors there is nothing of it in the kernel. */
+/* Without --descriptors, none of this family's programs and maps is loaded. */
 static void set_descriptors(struct leakmon_bpf *skeleton, const struct loader_config *config)
 {
 	struct btf *types =
@@ -334,7 +335,7 @@ static struct bpf_program *object_program(const struct leakmon_bpf *skeleton, si
 	return bpf_object__find_program_by_name(skeleton->obj, object_programs[i].name);
 }
 
-/* Whether this kernel has the tracepoints without which a count would be wrong. */
+/* Returns whether this kernel has the tracepoints without which a count would be wrong. */
 static bool choose_object_programs(struct leakmon_bpf *skeleton)
 {
 	struct btf *types = btf__load_vmlinux_btf();
@@ -409,7 +410,7 @@ uint64_t loader_thread_misses(const struct bpf_side *bpf)
 	       program_misses(bpf->skeleton->progs.thread_exit);
 }
 
-/* Room for threads that live or are dead, of all processes together. */
+/* Limit of live and dead threads, of all processes together. */
 #define MAX_THREADS (1u << 18)
 
 static struct bpf_program *thread_program(const struct leakmon_bpf *skeleton, size_t probe)
@@ -501,7 +502,7 @@ static struct bpf_program *usdt_program(const struct leakmon_bpf *skeleton, enum
 	return kind == USDT_FREE ? skeleton->progs.usdt_free : skeleton->progs.usdt_allocate;
 }
 
-/* Samples are rare; so many of 512 KiB are 64 GiB. */
+/* Samples are rare: this many of 512 KiB are 64 GiB. */
 #define MAX_USDT_BLOCKS (1u << 17)
 
 static void set_usdt(struct leakmon_bpf *skeleton, const struct loader_config *config)
@@ -569,7 +570,7 @@ static size_t array_bytes(size_t count, size_t value_size)
 	return page_up(count * value_size);
 }
 
-/* Read-only; NULL with errno. */
+/* Maps it read-only; NULL with errno. */
 static const void *map_array(const struct bpf_object *object, const char *name, size_t value_size)
 {
 	const struct bpf_map *map = bpf_object__find_map_by_name(object, name);
@@ -585,7 +586,7 @@ static void unmap_array(const void *array, size_t count, size_t value_size)
 		munmap((void *)array, array_bytes(count, value_size));
 }
 
-/* Both are shared with the kernel. 0 or -errno. */
+/* Both are shared with the kernel. Returns 0 or -errno. */
 static int export_descriptors(struct bpf_side *bpf, const struct leakmon_bpf *skeleton)
 {
 	void *tables = mmap(NULL, array_bytes(bpf->max_processes, sizeof(*bpf->descriptor_tables)),
@@ -645,7 +646,7 @@ void blocks_map_begin(struct blocks_map *map, uint64_t max_blocks)
 	sigset_t all, before;
 
 	*map = (struct blocks_map){.max_blocks = (uint32_t)max_blocks, .fd = -1};
-	/* Signals are for others. */
+	/* Signals are left to other threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	map->begun = !pthread_create(&map->thread, NULL, make_blocks_map, map);
@@ -666,7 +667,7 @@ static void use_blocks_map(struct leakmon_bpf *skeleton, const struct loader_con
 	_cleanup_close_ int fd = config->blocks_map ? blocks_map_end(config->blocks_map) : -1;
 
 	if (fd >= 0)
-		bpf_map__reuse_fd(skeleton->maps.blocks, fd); /* it takes another descriptor */
+		bpf_map__reuse_fd(skeleton->maps.blocks, fd); /* duplicates the descriptor */
 }
 
 static struct leakmon_bpf *open_skeleton(const struct loader_config *config, bool prepares_exec)
@@ -688,13 +689,15 @@ static struct leakmon_bpf *open_skeleton(const struct loader_config *config, boo
 	return skeleton;
 }
 
-/* *loaded is the caller's also when it fails; NULL: there is none. */
+/* *loaded is the caller's even on failure; NULL: none. */
 static int load_skeleton(const struct loader_config *config, struct leakmon_bpf **loaded)
 {
 	int error = -ESRCH;
 
-	/* To look for a tracepoint in the kernel's types takes longer than to try, and it is there
-	 * on nearly all kernels that get this far. -ESRCH: it is not. */
+	/*
+	 * Looking up a tracepoint in the kernel's types takes longer than trying it, and nearly all
+	 * kernels that get this far have it. -ESRCH: this one does not.
+	 */
 	for (int turn = 0; turn < 2 && error == -ESRCH; turn++) {
 		leakmon_bpf__destroy(*loaded);
 		*loaded = open_skeleton(config, turn == 0);

@@ -20,8 +20,9 @@ struct bpf_object;
 
 /* The heap's programs, in the order in which they are attached. */
 enum heap_program {
-	HEAP_PROGRAM_RETURN, /* none where entry and return are one program's (ATTACH_SESSION) */
-	HEAP_PROGRAM_RESULT, /* where calls that may throw have their result */
+	/* not loaded if one program serves entry and return (ATTACH_SESSION) */
+	HEAP_PROGRAM_RETURN,
+	HEAP_PROGRAM_RESULT, /* places with the result of calls that may throw */
 	HEAP_PROGRAM_FREE,
 	HEAP_PROGRAM_CALL, /* calls with a followed return */
 	HEAP_PROGRAM_NEW,  /* calls that may throw */
@@ -32,32 +33,32 @@ struct loader_config {
 	bool empty_programs;
 	bool trace;
 	enum attach_method method; /* how the programs will be attached */
-	bool dispatch_safe; /* see struct kernel_features; else no thread_fds[THREAD_PROBE_RETURN]
-			     */
+	/* see struct kernel_features; else no thread_fds[THREAD_PROBE_RETURN] */
+	bool dispatch_safe;
 	uint64_t min_size, max_size;
 	uint64_t sample_rate, sample_bytes;
 	uint64_t max_blocks;
 	uint32_t max_sites, max_processes;
 	uint32_t launched_tgid;
-	bool follow_forks; /* what targets fork are targets */
-	bool many; /* more than one process: they share the room, and new ones are announced */
+	bool follow_forks; /* children of targets are targets */
+	bool many;	   /* several processes: they share the room, and new ones are announced */
 	enum lm_stack_walk stack_walk;
-	struct blocks_map *blocks_map; /* begun with the same max_blocks, or not at all; or NULL */
-	/* Families that are followed: else its programs are not loaded. */
+	struct blocks_map *blocks_map; /* begun with the same max_blocks, or not begun; or NULL */
+	/* Families to follow; programs of others are not loaded. */
 	bool heap;
-	bool counts_hits;      /* of the heap's probes, and their time: probe_cost.h */
+	bool counts_hits;      /* counts and times runs of the heap's probes: probe_cost.h */
 	bool usdt;	       /* of programs that sample themselves, instead of their heap */
 	bool threads;	       /* their creation, end and reaping */
-	uint32_t object_tgid;  /* whose objects in the kernel are followed; 0: nobody's */
+	uint32_t object_tgid;  /* whose kernel objects are followed; 0: nobody's */
 	uint32_t object_shift; /* one object in 1 << object_shift */
-	/* FAMILY_MAX_ of them, of which those of events count; NULL: none. Borrowed. */
+	/* FAMILY_MAX_ flags, of which those of event families are read; NULL: none. Borrowed. */
 	const bool *families;
 };
 
 /*
- * The map of blocks, which the kernel makes with all its entries: for 1,000,000 of them it takes as
- * long as checking the largest program. It is made by a thread, while others try what the kernel
- * can do.
+ * The map of blocks, which the kernel makes with all its entries: for 1,000,000 of them that takes
+ * as long as verifying the largest program. A thread makes it, while others test the kernel's
+ * features.
  */
 struct blocks_map {
 	bool begun;
@@ -66,13 +67,15 @@ struct blocks_map {
 	int fd;
 };
 
-/* Does nothing where there is no thread to be had. */
+/* Does nothing if no thread can be started. */
 void blocks_map_begin(struct blocks_map *map, uint64_t max_blocks);
-/* Waits for it. A descriptor, which is the caller's; -1: there is none, and whoever makes one is
- * informed why. */
+/*
+ * Waits for it. Returns a descriptor, which is the caller's; -1: failed, and another attempt to
+ * make the map will report why.
+ */
 int blocks_map_end(struct blocks_map *map);
 
-/* Where the arguments of probes are that programs carry, each once: the cookies are indices. */
+/* Places of the arguments of USDT probes, each once: the cookies are indices. */
 struct usdt_specs {
 	struct lm_usdt_spec items[LM_USDT_MAX_SPECS];
 	uint32_t count;
@@ -87,18 +90,20 @@ struct bpf_side {
 	const struct lm_process *processes;
 	const uint32_t *site_count, *process_count;
 	int targets_fd;		  /* trace/probe/watched.h */
-	const __u64 *events_lost; /* execs and forks that user space missed */
-	const __u64 *calls_lost;  /* the same of calls, with --trace */
+	const __u64 *events_lost; /* execs and forks missed by user space */
+	const __u64 *calls_lost;  /* calls missed by user space, with --trace */
 	const __u32 *launched_stops;
-	/* Giving back what ended processes had (trace/collect/collect.c). */
+	/* For returning the resources of ended processes (trace/collect/collect.c). */
 	int site_index_fd, sites_fd, processes_fd, free_sites_fd, free_slots_fd;
 	__s64 *blocks_used, *sites_used;
 	__u32 *recycle_generation;
 	__u32 *strays;				   /* enum lm_index_state */
 	int mapping_events_fd, mapping_targets_fd; /* empty without loader_config.mappings */
 	const __u64 *mapping_events_lost;
-	/* NULL without loader_config.families; the counts are the kernel's, the rest may be
-	 * written (leakmon_descriptor.h). */
+	/*
+	 * NULL without loader_config.families; the counts are the kernel's, the rest may be written
+	 * (leakmon_descriptor.h).
+	 */
 	struct lm_descriptor_table *descriptor_tables;
 	const struct lm_descriptor_site *descriptor_sites;
 	int descriptor_targets_fd, descriptors_fd;
@@ -106,57 +111,67 @@ struct bpf_side {
 	int thread_records_fd, thread_handles_fd, thread_tids_fd, thread_ledgers_fd;
 	const __u64 *threads_lost; /* events of threads of processes without a ledger */
 	int thread_fds[THREAD_PROBE_MAX_];
-	int thread_list_fd; /* an iterator's link: it lists the threads of *thread_list_tgid */
+	int thread_list_fd; /* an iterator's link: lists the threads of *thread_list_tgid */
 	__u32 *thread_list_tgid;
 	bool *thread_list_opens; /* it also gives the process a slot */
 	struct unwind_maps unwind;
-	int live_threads_fd; /* reads of its iterator give struct lm_live_thread; -1: none */
+	int live_threads_fd; /* its iterator yields struct lm_live_thread; -1: none */
 	uint32_t max_sites, max_processes;
 	int heap_fds[HEAP_PROGRAM_MAX_];
-	int hits_fd; /* stays zero without loader_config.counts_hits */
-	/* Without loader_config.object_tgid, or where the kernel's tracepoints are others, -1. */
+	int hits_fd; /* zero without loader_config.counts_hits */
+	/* -1 without loader_config.object_tgid, or if the kernel's tracepoints differ. */
 	int objects_fd, object_sums_fd, object_counts_fd, object_children_fd;
-	/* Without loader_config.usdt -1, and specs is NULL. */
+	/* -1 without loader_config.usdt, and specs is NULL. */
 	int usdt_fds[USDT_KIND_MAX_], usdt_specs_fd, usdt_blocks_fd;
 	struct usdt_specs *specs; /* owned */
 };
 
-/* Frees of the whole machine that bpf/object.bpf.c has seen: what it costs. */
+/* Returns the frees of the whole machine seen by bpf/object.bpf.c: its cost. */
 uint64_t loader_object_frees(const struct bpf_side *bpf);
 
-/* How often the kernel left out a program of the descriptors', for it was running already on that
- * CPU (a kernel that preempts itself). */
+/*
+ * Returns how often the kernel skipped a descriptor program that was already running on that CPU (a
+ * kernel that preempts itself).
+ */
 uint64_t loader_descriptor_misses(const struct bpf_side *bpf);
-/* The same of the births and ends of threads; 0 without loader_config.threads. */
+/*
+ * Returns how often it skipped the programs for births and ends of threads; 0 without
+ * loader_config.threads.
+ */
 uint64_t loader_thread_misses(const struct bpf_side *bpf);
 
-/* Keeps libbpf's own messages for -v; call it before anything is loaded. */
+/* Shows libbpf's own messages with -v only; call it before anything is loaded. */
 void loader_quiet_libbpf(void);
 
 /*
- * 0, or -errno after an error message that says what the kernel refused and what would help.
+ * Loads the object. Returns 0, or -errno after an error message with the kernel's refusal and the
+ * remedy.
  */
 int loader_open(struct bpf_side *bpf, const struct loader_config *config);
 void loader_close(struct bpf_side *bpf);
 
-/* Says why the kernel refused what was loaded, and what would help. Returns `error`. */
+/* Logs why the kernel refused the load, and the remedy. Returns `error`. */
 int loader_explain(int error, const struct loader_config *config);
 
 /*
- * The maps and variables that both BPF objects have, the one of the processes and the one of the
- * kernel (bpf/maps.bpf.h): how large they are made, and how collect comes by them.
+ * The maps and variables common to both BPF objects, the one for processes and the one for the
+ * kernel (bpf/maps.bpf.h): sets their sizes, and exports them to collect.
  */
 
-/* Before the load. Of `config` the three sizes count. */
+/* Sets the sizes, before the load. Uses the three sizes of `config`. */
 void ledger_maps_size(const struct bpf_object *object, const struct loader_config *config);
 
-/* After it: descriptors, and the arrays memory-mapped. 0 or -errno; ledger_maps_close in either
- * case. */
+/*
+ * Exports descriptors, and memory-maps the arrays, after the load. Returns 0 or -errno;
+ * ledger_maps_close in either case.
+ */
 int ledger_maps_export(struct bpf_side *bpf, const struct bpf_object *object);
-/* A mapping keeps its map in the kernel, whoever else lets go of it. */
+/*
+ * Unmaps the arrays: a mapping keeps its map in the kernel, even after other references are gone.
+ */
 void ledger_maps_close(struct bpf_side *bpf);
 
-/* Variables have places of their own in each skeleton. */
+/* Variables have separate addresses in each skeleton. */
 #define ledger_set_knobs(skeleton, config)                                                         \
 	do {                                                                                       \
 		(skeleton)->rodata->min_size = (config)->min_size;                                 \
@@ -181,7 +196,7 @@ void ledger_maps_close(struct bpf_side *bpf);
 		(bpf)->recycle_generation = &(skeleton)->data->recycle_generation;                 \
 	} while (0)
 
-/* Sampling's table of e^-x (bpf/sample.bpf.h). */
+/* Fills sampling's table of e^-x (bpf/sample.bpf.h). */
 void ledger_fill_exp_table(uint32_t table[9][32]);
 
 #endif

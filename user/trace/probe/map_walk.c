@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 #define BATCH_ENTRIES 4096
-/* A bucket with more colliding entries than this does not exist. */
+/* More colliding entries than any bucket has. */
 #define BATCH_ENTRIES_MAX (1u << 20)
 
 struct batch_buffer {
@@ -48,7 +48,7 @@ static int walk(int map_fd, struct batch_buffer *buffer, map_visit visit, void *
 			error = buffer_resize(buffer, buffer->capacity * 2);
 			if (error)
 				return error;
-			continue; /* one bucket holds more than the buffer */
+			continue; /* a bucket exceeds the buffer */
 		}
 		if (error && error != -ENOENT)
 			return error;

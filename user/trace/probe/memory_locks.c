@@ -15,8 +15,10 @@
 
 #define FRESH_NS 1000000000ull
 
-/* The entry of the first page is read with the lock, whether there is such a page or not
- * (fs/proc/task_mmu.c, pagemap_read()). */
+/*
+ * The entry of the first page is read under the lock, even if there is no such page
+ * (fs/proc/task_mmu.c, pagemap_read()).
+ */
 static bool is_locked(pid_t pid)
 {
 	_cleanup_close_ int fd = pagemap_open(live_memory(pid));
@@ -26,7 +28,7 @@ static bool is_locked(pid_t pid)
 	return fd >= 0 && stuck_read_call(pid, SYS_pread64, arguments) == -EIO;
 }
 
-/* 0: none. */
+/* Returns 0 if there is none. */
 static pid_t find_locked(void)
 {
 	_cleanup_(pid_list_free) struct pid_list pids = {0};

@@ -15,7 +15,7 @@ struct privilege {
 	unsigned capability;
 	const char *name;
 	const char *purpose;
-	unsigned required; /* bit by enum privilege_use: nothing works without it */
+	unsigned required; /* bit by enum privilege_use: indispensable */
 };
 
 #define TO_TRACK (1u << PRIVILEGES_TO_TRACK)
@@ -43,7 +43,7 @@ static uint64_t effective_capabilities(void)
 	return (uint64_t)data[1].effective << 32 | data[0].effective;
 }
 
-/* The host's maps every ID to itself; a kernel without user namespaces has no such file. */
+/* The host's namespace maps every ID to itself; a kernel without user namespaces lacks the file. */
 bool privileges_count(void)
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/self/uid_map", "re");
@@ -98,8 +98,7 @@ const char *privileges_remedy(void)
 	return privileges_count() ? "run leakmon as root" : "run leakmon as root outside of it";
 }
 
-/* Whether the kernel is locked down so far that BPF may not read its memory
- * (kernel_lockdown(7)). */
+/* Returns whether lockdown forbids BPF to read kernel memory (kernel_lockdown(7)). */
 static bool is_confidential(void)
 {
 	_cleanup_fclose_ FILE *file = fopen("/sys/kernel/security/lockdown", "re");

@@ -16,11 +16,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* Pairs of malloc and free in one measurement: less than a millisecond under probes, for the time
- * in our programs is counted by the clock, that of others in between included. */
+/*
+ * Pairs of malloc and free in one measurement: less than a millisecond under probes, because the
+ * time in our programs is wall-clock time, including that stolen by others.
+ */
 #define PAIRS 200
 #define ROUNDS 31
-/* Where nothing can be measured: a trap on a slow host, with our program, and an attach. */
+/* If the measurement fails: a trap on a slow host, with our program, and an attach. */
 #define GUESS_NS 2000.0
 #define GUESS_ATTACH_S 0.002
 
@@ -107,7 +109,7 @@ static void trial_end(struct trial *trial)
 		waitpid(trial->pid, NULL, 0);
 }
 
-/* One round; negative: the child has gone. */
+/* Runs one round. Returns a negative value if the child is gone. */
 static double trial_ns(const struct trial *trial)
 {
 	double spent;
@@ -118,7 +120,7 @@ static double trial_ns(const struct trial *trial)
 	return spent;
 }
 
-/* Under probes: what each hit took beside the time in our programs; negative: not known. */
+/* Returns the time of a hit, under probes, beyond that in our programs; negative: unknown. */
 static double traced_ns(const struct trial *trial, const struct bpf_side *bpf, double untraced_ns)
 {
 	struct lm_hits before = {0}, after = {0};
@@ -142,8 +144,10 @@ static int by_value(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* The upper quartile of some rounds: where others use the machine, programs seem to take longer
- * than they do, and traps less; too much is on the safe side. */
+/*
+ * Returns the upper quartile of several rounds: on a busy machine, programs seem to take longer
+ * than they do, and traps less; an overestimate is safe.
+ */
 static double quartile_of(double values[ROUNDS])
 {
 	qsort(values, ROUNDS, sizeof(*values), by_value);

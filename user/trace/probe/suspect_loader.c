@@ -12,9 +12,9 @@
 #include "process/proc/memory_room.h"
 #include "suspect.skel.h"
 
-/* Different stacks of all suspects together, at 1 KiB each. */
+/* Limit of distinct stacks of all suspects together, at 1 KiB each. */
 #define MAX_SITES 4096
-/* Suspects since the object was loaded, and what they exec. */
+/* Limit of suspects since the object was loaded, including their execs. */
 #define MAX_PROCESSES 1024
 #define EVENTS_BYTES (64 * 1024)
 

@@ -20,7 +20,7 @@
 #include "process/proc/target_file.h"
 #include "trace/probe/privileges.h"
 
-/* To put the probes of one planned file on one process. */
+/* A request to attach the probes of one planned file to one process. */
 struct probes_request {
 	const struct probe_plan *plan;
 	const char *path; /* untrusted, for messages */
@@ -32,9 +32,9 @@ struct probes_request {
 
 /*
  * The order in which shapes are attached: programs one after another, and in each link the kernel
- * keeps the order of its places. Returns and results come before all (one without a noted beginning
- * is ignored), then whatever ends a block, and only then what begins one: no block can get on the
- * ledger and miss its end.
+ * keeps the order of its places. Returns and results come first (one without a noted entry is
+ * ignored), then all shapes that end a block, and only then those that begin one: no block can get
+ * on the ledger and miss its end.
  */
 static const enum call_shape attach_order[] = {
 	SHAPE_FREE,
@@ -133,7 +133,7 @@ static int attach_program(struct attachments *attachments, const struct probes_r
 	return error;
 }
 
-/* Adds to *attachments. 0 or -errno; what was attached by then stays in it. */
+/* Adds to *attachments. Returns 0 or -errno; probes attached by then stay in it. */
 static int probes_attach(struct attachments *attachments, const struct probes_request *request)
 {
 	int error = 0;
@@ -176,7 +176,7 @@ static int probes_check(const struct probe_plan *plan, const char *path, bool *l
 	return 0;
 }
 
-/* How many functions get a probe. */
+/* Returns how many functions get a probe. */
 static size_t probes_count(const struct probe_plan *plan)
 {
 	size_t count = 0;
@@ -186,7 +186,7 @@ static size_t probes_count(const struct probe_plan *plan)
 	return count;
 }
 
-/* For `leakmon doctor`: the allocator, and where each probe goes and why. */
+/* Prints the allocator, and where each probe goes and why, for `leakmon doctor`. */
 static void probes_print(FILE *out, const struct probe_plan *plan)
 {
 	fprintf(out, "    allocator %s\n",
@@ -204,7 +204,7 @@ static void probes_print(FILE *out, const struct probe_plan *plan)
 	}
 }
 
-/* NULL: it was looked at already, or there is no memory. */
+/* Returns NULL if it was examined before, or out of memory. */
 static struct target_file *target_file_note(struct target *target,
 					    const struct file_identity *identity, const char *path)
 {
@@ -236,25 +236,27 @@ static bool is_wanted(const struct target_config *config, const struct mapping *
 	       wanted.st_ino == mapped->inode;
 }
 
-/* A file that holds an allocator, or carries probes. */
+/* A file that contains an allocator, or carries probes. */
 struct visited_file {
 	int fd;
-	size_t place; /* in target->files */
+	size_t place; /* index in target->files */
 	struct dso *dso;
-	const struct mapping *mapping; /* one of it */
+	const struct mapping *mapping; /* one of its mappings */
 	const struct maps *maps;       /* all of the process */
 	const struct probe_plan *plan;
 };
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 typedef int (*file_visit)(const struct visited_file *file, void *context);
 
 static int make_plan(const struct target_config *config, int fd, struct probe_plan *plan)
 {
 	if (!config->worker)
 		return probe_plan_file(fd, config->symbol_prefix, config->probe_at, plan);
-	/* A parser of its own for each file: a plan is used for every process that maps the file,
-	 * and a hostile file must not have a say in the plan of another. */
+	/*
+	 * A separate parser for each file: a plan is used for every process that maps the file, and
+	 * a hostile file must not influence the plan of another.
+	 */
 	worker_leave(config->worker, WORKER_LANE_PER_FILE);
 	return parse_plan(config->worker, fd, config->symbol_prefix, config->probe_at, plan);
 }
@@ -271,7 +273,7 @@ void target_plans_register(struct dso_cache *dsos)
 	dso_cache_register(dsos, DSO_PLAN, &(struct dso_facet_type){.release = plan_release});
 }
 
-/* The plan of a file, made once; *plan belongs to the DSO. 0 or -errno. */
+/* Gets the plan of a file, made once; *plan belongs to the DSO. Returns 0 or -errno. */
 static int plan_file(const struct target_config *config, struct dso *dso, int fd,
 		     const struct probe_plan **plan)
 {
@@ -294,8 +296,8 @@ static int plan_file(const struct target_config *config, struct dso *dso, int fd
 }
 
 /*
- * A file that is no ELF file is no allocator, any other makes a gap; -errno, after a message, when
- * no file could be read.
+ * A non-ELF file is no allocator, any other makes a gap; returns -errno, after a message, if no
+ * file could be read.
  */
 static int explain_unread(struct target *target, struct target_file *file, int error)
 {
@@ -304,7 +306,7 @@ static int explain_unread(struct target *target, struct target_file *file, int e
 
 	if (error == -ECHILD || error == -ENOMEM || error == -EMFILE || error == -ENFILE) {
 		log_error("%s could not be read: %s", path, failure ? failure : strerror(-error));
-		/* For a process that is launched, -ECHILD would say that it has ended. */
+		/* For a launched process, -ECHILD would mean that it has ended. */
 		return error == -ECHILD ? -EPERM : error;
 	}
 	if (error == -EINTR)
@@ -327,7 +329,7 @@ static int explain_unread(struct target *target, struct target_file *file, int e
 	return 0;
 }
 
-/* Its plan is there: if it was waited for, calls have gone unseen. */
+/* Its plan is available: if it was awaited, calls have gone unseen. */
 static void end_postponement(struct target *target, struct target_file *file,
 			     const struct probe_plan *plan)
 {
@@ -337,8 +339,8 @@ static void end_postponement(struct target *target, struct target_file *file,
 }
 
 /*
- * A file that cannot be opened may be an allocator. 0, or -errno, after a message, when it is not
- * the file's fault.
+ * A file that cannot be opened may be an allocator. Returns 0, or -errno, after a message, if the
+ * file is not to blame.
  */
 static int explain_unopened(struct target *target, const struct target_config *config,
 			    const struct mapping *mapping, int error)
@@ -367,13 +369,13 @@ static int explain_unopened(struct target *target, const struct target_config *c
 	return 0;
 }
 
-/* Whether a file carries probes that somebody should hear of. */
+/* Returns whether a file carries probes worth reporting. */
 static bool carries(const struct stapsdt *carried)
 {
 	return carried->listed.count || carried->probes.count || carried->refused[0];
 }
 
-/* Files that hold an allocator, or carry probes, are visited. */
+/* A visit of the files that contain an allocator, or carry probes. */
 struct visiting {
 	struct target *target;
 	const struct process *process;
@@ -393,7 +395,7 @@ static int visit_file(void *context, const struct mapping *mapping, struct dso *
 
 	if (fd < 0)
 		return explain_unopened(target, visiting->config, mapping, fd);
-	/* Without memory for that it is opened again the next time: no harm. */
+	/* If out of memory, it is reopened next time: harmless. */
 	mapped_files_add(&target->seen, mapping);
 	if (!is_wanted(visiting->config, mapping, &dso->identity))
 		return 0;
@@ -428,7 +430,7 @@ static int visit_files(struct visiting *visiting)
 	return process_visit_files(&visiting->config->processes->dsos, visiting->process, &visitor);
 }
 
-/* A file that waits until it is known by which probes the process is followed. */
+/* A file that waits until the kind of probes is determined. */
 struct waiting_file {
 	struct visited_file file; /* its descriptor is owned, its DSO held */
 };
@@ -471,13 +473,13 @@ static int check_code(struct target *target, const struct visited_file *file,
 
 	if (error)
 		code_explain(target->pid, file->mapping->path, error, fault);
-	/* If it is watched all the same, for its other allocators. */
+	/* In case it is watched nevertheless, for its other allocators. */
 	if (error == -EOPNOTSUPP)
 		target->code.faults |= 1u << fault;
 	return error;
 }
 
-/* Where none of its code is left there is nothing to be harmed, and perhaps nothing that runs. */
+/* If none of its code is left, no probe could do harm, and perhaps none of it runs. */
 static void leave_out(struct target *target, const struct visited_file *file)
 {
 	target->code.faults |= 1u << CODE_MOVED;
@@ -489,7 +491,7 @@ static void leave_out(struct target *target, const struct visited_file *file)
 
 static int explain_attach(struct target *target, const char *path, int error)
 {
-	/* If it is watched all the same, for its other allocators. */
+	/* In case it is watched nevertheless, for its other allocators. */
 	if (error)
 		target->gaps |= 1u << TARGET_GAP_FUNCTION;
 	if (error && error != -ESRCH && error != -EINTR && error != -EDEADLK)
@@ -512,7 +514,7 @@ static int attach_probes(const struct attaching *attaching, const struct visited
 	return explain_attach(attaching->target, request.path, error);
 }
 
-/* Its server could hold up every fork(2) of this machine: process/proc/file_opener.h. */
+/* Its server could hang every fork(2) of this machine: process/proc/file_opener.h. */
 static int refuse_copy(struct target *target, const struct visited_file *file)
 {
 	if (!file_opener_made(file->fd))
@@ -552,7 +554,7 @@ static int attach_allocator(struct attaching *attaching, const struct visited_fi
 	return error ? error : code_watch_add(&target->code, &code);
 }
 
-/* The index of a spec, for the kernel side. 0; -ENOSPC: there are too many; -errno. */
+/* Gets the index of a spec, for the kernel side. Returns 0; -ENOSPC: too many; -errno. */
 static int spec_add(const struct bpf_side *bpf, const struct lm_usdt_spec *spec, uint64_t *index)
 {
 	struct usdt_specs *specs = bpf->specs;
@@ -597,7 +599,7 @@ static int list_places(const struct attaching *attaching, const struct stapsdt *
 	return error;
 }
 
-/* The probe that ends a sample comes first: none can get on the ledger and miss its end. */
+/* The probe that ends a sample comes first: no sample can get on the ledger and miss its end. */
 static int attach_places(const struct attaching *attaching, const struct visited_file *file)
 {
 	static const enum usdt_kind order[] = {USDT_FREE, USDT_ALLOCATE};
@@ -621,7 +623,7 @@ static int attach_places(const struct attaching *attaching, const struct visited
 	return explain_attach(attaching->target, file->mapping->path, error);
 }
 
-/* Probes of a file that are not used. */
+/* Logs the probes of a file that are not used. */
 static void explain_places(struct target *target, const struct visited_file *file)
 {
 	const struct stapsdt *carried = &file->plan->carried;
@@ -709,8 +711,10 @@ static size_t count_places(const struct attaching *attaching, enum usdt_kind kin
 	return count;
 }
 
-/* A process that samples itself is followed by that; one that is followed already goes on as it
- * is. */
+/*
+ * A process that samples itself is followed by its samples; one already followed continues
+ * unchanged.
+ */
 static void choose_means(struct attaching *attaching)
 {
 	struct target *target = attaching->target;
@@ -736,7 +740,7 @@ void target_note_exec(struct target *target)
 	target->execed = target->means == TARGET_USDT;
 }
 
-/* Consequences of an exec, all files of the new program having been looked at. */
+/* Handles an exec, once all files of the new program were examined. */
 static void end_means(struct attaching *attaching)
 {
 	struct target *target = attaching->target;
@@ -766,7 +770,7 @@ static int attach_files(struct attaching *attaching)
 	for (size_t i = 0; i < attaching->files.count && !error; i++) {
 		const struct visited_file *file = &attaching->files.items[i].file;
 
-		/* Probes outlive an exec, as far as the same files are mapped. */
+		/* Probes survive an exec if the same files are mapped. */
 		if (target->files.items[file->place].functions)
 			continue;
 		if (target->means == TARGET_USDT && file->plan->carried.probes.count)
@@ -908,7 +912,7 @@ void target_detach(struct target *target)
 	vec_free(&target->seen);
 }
 
-/* May this process be probed? The rules of no harm. */
+/* -------- the rules of no harm */
 
 struct process_status {
 	int tracer_pid;
@@ -947,7 +951,7 @@ static bool lacks_privileges(void)
 	return missing[0];
 }
 
-/* Also where the trial was not permitted. */
+/* Also if the trial was not permitted. */
 static bool is_refused_by_trial(const struct process_status *status,
 				const struct kernel_features *features)
 {
@@ -1003,10 +1007,10 @@ static int check_status(pid_t pid, const struct process_status *status,
 }
 
 /*
- * A session program gives up the return of each call that such a thread makes, and so one that
- * begins to dispatch later is not harmed. But where another tool's return probe is on the same
- * function, even for another process, the kernel makes it in any process that holds a breakpoint
- * there: so none is put into one that is known to dispatch.
+ * A session program declines the return of each call by such a thread, so one that begins to
+ * dispatch later is not harmed. But if another tool has a return probe on the same function, even
+ * for another process, the kernel makes it in any process with a breakpoint there: so a process
+ * known to dispatch gets none.
  */
 static int check_dispatch(pid_t pid, const struct kernel_features *features)
 {
@@ -1015,8 +1019,7 @@ static int check_dispatch(pid_t pid, const struct kernel_features *features)
 	if (features->dispatch_safe || features->method == ATTACH_AUTO)
 		return 0;
 	dispatches = feature_probe_dispatches(features, pid);
-	/* Without type information or a function nothing can be loaded: the loader explains
-	 * that. */
+	/* Without type information or a function nothing can be loaded: the loader reports that. */
 	if (!dispatches || (dispatches < 0 &&
 			    (access("/sys/kernel/btf/vmlinux", R_OK) || feature_probe_missing())))
 		return 0;
@@ -1037,7 +1040,7 @@ static int check_dispatch(pid_t pid, const struct kernel_features *features)
 	return -EOPNOTSUPP;
 }
 
-/* Its words, system calls and files are of another kind. */
+/* Its words, system calls and files have another size and ABI. */
 static int check_width(pid_t pid)
 {
 	if (!process_is_32bit(pid))
@@ -1048,7 +1051,7 @@ static int check_width(pid_t pid)
 	return -EOPNOTSUPP;
 }
 
-/* How many mappings hold code. 0, or -errno as maps_read(). */
+/* Counts the mappings of code. Returns 0, or -errno as maps_read(). */
 static int count_code(pid_t pid, const struct target_config *config, size_t *count)
 {
 	struct process *process;
@@ -1058,7 +1061,7 @@ static int count_code(pid_t pid, const struct target_config *config, size_t *cou
 	return error;
 }
 
-/* Nothing that leakmon lacks in general: this process is closed to it. */
+/* Not a general lack of privileges: this process is inaccessible. */
 static void explain_hidden(pid_t pid, int error)
 {
 	if (lacks_privileges())
@@ -1095,7 +1098,7 @@ bool target_is_ending(pid_t pid, const struct target_config *config)
 	size_t count;
 	int error = count_code(pid, config, &count);
 
-	/* Unreadable processes are for target_check() to explain. */
+	/* Unreadable processes are left to target_check() to report. */
 	return error ? error == -ESRCH : !count;
 }
 

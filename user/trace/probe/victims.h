@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * OOM-killed processes of the whole machine, as the kernel chooses them: a BPF program
- * at oom:mark_victim. Costs nothing until it happens.
+ * OOM-killed processes of the whole machine, when the kernel chooses them: a BPF program at
+ * oom:mark_victim. Costs nothing until one is killed.
  */
 #ifndef LEAKMON_PROBE_VICTIMS_H
 #define LEAKMON_PROBE_VICTIMS_H
@@ -12,20 +12,21 @@
 
 struct victims;
 
-/* Each one, as it is reported: see leakmon_victim.h. Its memory is being taken from it. */
+/* Called for each victim reported (leakmon_victim.h), whose memory is then being released. */
 typedef void (*victim_handler)(const struct lm_victim *victim, void *context);
 
 /*
- * 0; -errno without a message, since there is another way to notice (-EPERM: privileges; -ENOMEM:
- * also where leakmon's own control group has no room to load it). `context` is borrowed.
+ * Loads the program. Returns 0; -errno without a message, since kills are noticed in another way,
+ * too (-EPERM: privileges; -ENOMEM: also if leakmon's own control group has no room to load it).
+ * `context` is borrowed.
  */
 int victims_open(struct victims **victims, victim_handler handler, void *context);
 void victims_close(struct victims *victims); /* NULL is allowed */
 
-/* Readable when there is something to consume. */
+/* Returns a descriptor, readable when there is something to consume. */
 int victims_fd(const struct victims *victims);
 void victims_consume(struct victims *victims);
-/* How many were missed since it was opened: they came too fast. */
+/* Returns the number of victims missed since the opening, because they came too fast. */
 uint64_t victims_lost(const struct victims *victims);
 
 #endif

@@ -32,7 +32,7 @@ int watched_add(const struct bpf_side *bpf, pid_t pid, uint64_t *start_ticks)
 	if (error)
 		return error;
 	*start_ticks = process.start_ticks;
-	/* A forked one may be there already, with counts of its own. */
+	/* A forked one may be in the map already, with its own counts. */
 	if (watched_get(bpf, pid, process.start_ticks, &target))
 		return 0;
 	target = (struct lm_target){.start_ticks = process.start_ticks};
@@ -48,7 +48,7 @@ void watched_remove(const struct bpf_side *bpf, pid_t pid, uint64_t start_ticks)
 		bpf_map_delete_elem(bpf->targets_fd, &tgid);
 }
 
-/* The iterator looks at every task that shares a target's memory: its output is not of interest. */
+/* The iterator visits every task that shares a target's memory: its output is not needed. */
 static int look_at_sharers(const struct bpf_side *bpf)
 {
 	_cleanup_close_ int fd = bpf_iter_create(bpf->live_threads_fd);

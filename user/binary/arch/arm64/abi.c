@@ -11,7 +11,7 @@
 #define DWARF_X30 30
 #define DWARF_SP 31
 
-/* The same, 4.4: x30 is signed from there on, or is no longer. A walk takes signatures off. */
+/* The same, 4.4: from there on x30 is signed, or no longer signed. A walk strips signatures. */
 #define DW_CFA_AARCH64_NEGATE_RA_STATE 0x2d
 
 #define SIGNAL .kind = LM_UNWIND_SIGNAL
@@ -31,14 +31,16 @@
 #define SVC 0xd4000001u, ~0u
 
 /*
- * Linkers write no unwind information for these ("ELF for the Arm 64-bit Architecture", and
- * bfd/elfnn-aarch64.c): stubs of the procedure linkage table, its head, which has pushed two
- * registers when it goes on to the resolver, and veneers. Landing pads and signatures make them
+ * Linkers write no unwind information for this code ("ELF for the Arm 64-bit Architecture", and
+ * bfd/elfnn-aarch64.c): stubs of the procedure linkage table; its head, which has pushed two
+ * registers when it jumps to the resolver; and veneers. Landing pads and signatures make them
  * longer.
  */
 static const struct cfi_bare_code bare_code[] = {
-	/* In the kernel's vdso and in musl. A return address is looked up by the instruction before
-	   it: one more. */
+	/*
+	 * In the kernel's vdso and in musl. A return address is looked up by the preceding
+	 * instruction: one more word.
+	 */
 	{{{0, 0, SIGNAL}, {MOV_X8_139, SIGNAL}, {SVC, SIGNAL}}, 3},
 	{{{STP_X16_X30, JUMP},
 	  {ADRP_X16, PUSHED},

@@ -22,7 +22,7 @@ static uint32_t word_of(const struct code *code)
 	return a64_word(code->instruction->bytes);
 }
 
-/* Kinds of br and blr, and of their signed kin. */
+/* Returns the kind of br, blr, and their signed forms. */
 static enum step_kind indirect_kind(uint32_t word)
 {
 	return word & 1u << 21 ? STEP_CALL : STEP_JUMP;
@@ -49,7 +49,7 @@ enum step_kind decoder_step_kind(const struct code *code)
 		/* retaa, retab */
 		return (word & 0xfffffbffu) == 0xd65f0bffu ? STEP_RETURN : indirect_kind(word);
 	case A64_EXCEPTION:
-		/* svc goes on; brk, udf, hlt do not. */
+		/* Execution continues after svc, but not after brk, udf, hlt. */
 		return (word & 0xffe0001fu) == 0xd4000001u || word >> 24 == 0xd5 ? STEP_PLAIN
 										 : STEP_END;
 	default:
@@ -57,7 +57,7 @@ enum step_kind decoder_step_kind(const struct code *code)
 	}
 }
 
-/* By way of x30: what returns through another register, or checks a signature, is not. */
+/* By way of x30: a return through another register, or with a signature check, is not plain. */
 bool decoder_is_plain_return(const struct code *code)
 {
 	return word_of(code) == 0xd65f03c0u;
@@ -79,7 +79,7 @@ static bool is_landing_pad(uint32_t word)
 	       a64_hint(word) <= A64_HINT_BTI_JC;
 }
 
-/* Decodes at *vaddr, or behind the landing pad that is there. */
+/* Decodes at *vaddr, or after a landing pad there. */
 static bool decode_behind_pad(struct code *code, uint64_t *vaddr)
 {
 	if (code_decode(code, *vaddr))
@@ -117,7 +117,7 @@ bool code_writes_argument(const struct code *code)
 	return a64.kind == A64_OTHER || a64.writes & 1;
 }
 
-/* So many instructions of a function are looked at, back from a compare-and-exchange. */
+/* Instructions of a function examined before a compare-and-exchange. */
 #define EXCHANGE_LEAD 32
 
 static bool read_words(const struct code *code, uint64_t vaddr, uint32_t *words, size_t count)
@@ -135,8 +135,8 @@ static bool is_exchange_word(uint32_t word)
 }
 
 /*
- * gcc's outline atomics (libgcc, config/aarch64/lse.S), which functions call for one: `[bti c;]
- * adrp x16; ldrb w16, [x16, ...]; cbz w16, ...; cas x0, x1, [x2]`.
+ * gcc's outline atomics (libgcc, config/aarch64/lse.S), called for a compare-and-exchange: `[bti
+ * c;] adrp x16; ldrb w16, [x16, ...]; cbz w16, ...; cas x0, x1, [x2]`.
  */
 bool code_is_exchange(const struct code *code)
 {
@@ -150,7 +150,9 @@ bool code_is_exchange(const struct code *code)
 	       is_exchange_word(words[at + 3]);
 }
 
-/* The instruction that has made a register, looking back from `count` on; false: not known. */
+/*
+ * Finds the instruction that set a register, looking back from `count`. Returns false if unknown.
+ */
 static bool find_made(const uint32_t *words, size_t count, uint32_t number, struct a64 *made)
 {
 	while (count--) {
@@ -191,7 +193,7 @@ bool code_stores(const struct code *code, int32_t constant, int64_t distance)
 	return false;
 }
 
-/* bti c, where control-flow enforcement may lead to the function; `b`. */
+/* bti c, where control-flow enforcement allows indirect calls of the function; `b`. */
 bool code_may_forward(const uint8_t first[CODE_FORWARD_BYTES])
 {
 	size_t at = is_landing_pad(a64_word(first)) ? MACHINE_INSTRUCTION_MAX : 0;

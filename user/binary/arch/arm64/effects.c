@@ -10,7 +10,7 @@ const uint8_t effect_result = 0, effect_stack_pointer = A64_STACK_POINTER;
 
 /* subs xzr, x0, #0 */
 #define COMPARE_X0 0xf100001fu
-/* b.eq; cbz x0: the rest is the distance */
+/* b.eq; cbz x0: the other bits are the distance */
 #define IS_BRANCH_EQUAL(word) (((word)&0xff00001fu) == 0x54000000u)
 #define IS_CBZ_X0(word) (((word)&0xff00001fu) == 0xb4000000u)
 
@@ -37,7 +37,7 @@ bool effect_writes(csh decoder, const cs_insn *instruction, uint32_t *written)
 	return true;
 }
 
-/* `mov sp, x29` is none: what it moves is no argument. */
+/* `mov sp, x29` is not one: it moves no argument. */
 bool effect_is_move(const cs_insn *instruction, int *from, int *to)
 {
 	struct a64 a64 = decode(instruction);
@@ -50,7 +50,7 @@ bool effect_is_move(const cs_insn *instruction, int *from, int *to)
 	return *from != A64_STACK_POINTER && *to != A64_STACK_POINTER;
 }
 
-/* Nothing is sought before a `ret`, which the kernel emulates: see results.c. */
+/* No place before a `ret` is sought, because the kernel emulates `ret`: see results.c. */
 int effect_words_popped(const cs_insn *instruction)
 {
 	(void)instruction;
@@ -63,7 +63,7 @@ bool effect_pushes(const cs_insn *instruction)
 	return false;
 }
 
-/* b.cond has its condition in the low four bits; the lowest turns it around. */
+/* b.cond has its condition in the low four bits; the lowest inverts it. */
 uint8_t effect_condition(const cs_insn *instruction, bool taken)
 {
 	return (uint8_t)(1 + ((a64_word(instruction->bytes) & 0xf) ^ !taken));
@@ -92,8 +92,8 @@ enum null_check effect_null_check(const cs_insn *instruction)
 }
 
 /*
- * A return probe puts its address into x30. Once that has been saved, the function returns without
- * it; once signed (paciasp), the function ends with a fault when it takes the signature off.
+ * A return probe puts its address into x30. If x30 was saved before, the function returns without
+ * the probe; if it was signed (paciasp), the function faults when it authenticates the address.
  */
 const char *effect_on_return(const cs_insn *instruction, uint32_t written)
 {

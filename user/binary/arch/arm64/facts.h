@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * arm64: what binary/arch/machine.h promises. Sources: "Procedure Call Standard for the Arm 64-bit
+ * arm64: implements binary/arch/machine.h. Sources: "Procedure Call Standard for the Arm 64-bit
  * Architecture" (AAPCS64), and the kernel's arch/arm64.
  */
 #ifndef LEAKMON_ARCH_ARM64_FACTS_H
@@ -14,15 +14,15 @@
 #error "leakmon runs on little-endian arm64 only"
 #endif
 
-/* AAPCS64, 6.4.5: what is below the stack pointer is nobody's. */
+/* AAPCS64, 6.4.5: memory below the stack pointer is not preserved. */
 #define MACHINE_RED_ZONE 0
 
-/* With 52 bits, too, programs must ask for more (Documentation/arm64/memory.rst). */
+/* Even with 52 bits, programs must ask for more (Documentation/arm64/memory.rst). */
 #define MACHINE_USER_BITS 48
 
 /*
  * The processor ignores the top byte of a pointer (Documentation/arm64/tagged-pointers.rst):
- * programs keep marks there, and memory tagging (MTE) the colour of a block in its low half.
+ * programs keep tags there, and memory tagging (MTE) a block's colour in its low half.
  */
 static inline uint64_t machine_untagged(uint64_t pointer)
 {
@@ -38,7 +38,9 @@ static inline uint64_t machine_untagged(uint64_t pointer)
 #define MACHINE_PE 0xaa64 /* IMAGE_FILE_MACHINE_… */
 #define MACHINE_PE_FUNCTION_BYTES 8
 
-/* glibc, nptl/descr.h: with the vector (DTV) at the thread pointer there is no self pointer. */
+/*
+ * glibc, nptl/descr.h: since the vector (DTV) is at the thread pointer, there is no self pointer.
+ */
 #define MACHINE_THREAD_SELF_AT 0
 #define MACHINE_THREAD_TID_AT 0xd0
 
@@ -57,9 +59,11 @@ static inline uint64_t machine_untagged(uint64_t pointer)
 struct machine_registers {
 	struct user_regs_struct general;
 	uint64_t thread_pointer; /* tpidr_el0 */
-	/* The system call that it is in, or has just left (its number is in x8); else -1. */
+	/*
+	 * The system call that the thread is in, or has just left (its number is in x8); else -1.
+	 */
 	int32_t call;
-	bool begins_again; /* the program counter is on that call once more */
+	bool begins_again; /* the program counter is on that call again */
 	uint64_t vectors[MACHINE_VECTOR_WORDS];
 };
 
@@ -88,7 +92,7 @@ static inline uint64_t machine_thread_pointer(const struct machine_registers *re
 	return registers->thread_pointer;
 }
 
-/* Guarded control stacks come with Linux 6.13; return probes know them from 6.18 on. */
+/* Guarded control stacks came with Linux 6.13; return probes support them from 6.18 on. */
 static inline void machine_enable_shadow_stack(void)
 {
 }

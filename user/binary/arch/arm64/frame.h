@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* arm64: what frames look like. The kernel side includes this header, too. */
+/* arm64: the layout of frames. The kernel side includes this header, too. */
 #ifndef LEAKMON_ARCH_ARM64_FRAME_H
 #define LEAKMON_ARCH_ARM64_FRAME_H
 
@@ -14,8 +14,9 @@
 #define FRAME_SIGNAL_SP (FRAME_SIGNAL_X0 + 31 * 8)
 
 /*
- * A call leaves the return address in x30. Above bit 47 a signed one has its signature
- * (Documentation/arm64/pointer-authentication.rst); programs run above only where they ask for it.
+ * A call leaves the return address in x30. If signed, it has its signature above bit 47
+ * (Documentation/arm64/pointer-authentication.rst); programs run at higher addresses only on
+ * request.
  */
 static const struct lm_frame_abi machine_frame = {
 	.code_mask = (1ull << 48) - 1,

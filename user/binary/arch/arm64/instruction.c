@@ -6,13 +6,13 @@
 #define RN(word) FIELD(word, 5, 5)
 #define RM(word) FIELD(word, 16, 5)
 
-/* A general register; 31 reads as zero and takes nothing. */
+/* A general register; 31 is the zero register, which has no bit. */
 static uint32_t general(uint32_t number)
 {
 	return number == A64_STACK_POINTER ? 0 : 1u << number;
 }
 
-/* The same where 31 is the stack pointer. */
+/* As above, but 31 is the stack pointer. */
 static uint32_t or_pointer(uint32_t number)
 {
 	return 1u << number;
@@ -110,7 +110,7 @@ static void decode_immediate(uint32_t word, uint64_t vaddr, struct a64 *a64)
 	}
 }
 
-/* C4.1.67: data processing, registers. Some read fewer than all three. */
+/* C4.1.67: data processing, registers. Some read fewer than three. */
 static void decode_registers(uint32_t word, struct a64 *a64)
 {
 	uint32_t group = FIELD(word, 21, 4), operation = FIELD(word, 29, 2);
@@ -142,7 +142,7 @@ static void decode_registers(uint32_t word, struct a64 *a64)
 	}
 }
 
-/* ldp, stp, ldnp, stnp; `vector`: of those registers. */
+/* ldp, stp, ldnp, stnp; `vector`: of vector registers. */
 static void decode_pair(uint32_t word, bool vector, struct a64 *a64)
 {
 	uint32_t scale = vector ? 2 + FIELD(word, 30, 2) : FIELD(word, 31, 1) ? 3 : 2;
@@ -188,7 +188,7 @@ static void decode_single(uint32_t word, bool vector, struct a64 *a64)
 		a64->reads |= general(RD(word));
 }
 
-/* C4.1.66: loads and stores. Those of structures, and with tags, stay unknown. */
+/* C4.1.66: loads and stores. Those of structures, and with tags, are left unknown. */
 static void decode_memory(uint32_t word, uint64_t vaddr, struct a64 *a64)
 {
 	bool vector = FIELD(word, 26, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Inside the arm64 folder: one instruction of four bytes, by its encoding ("Arm Architecture
- * Reference Manual", C4.1). The disassembler writes the text for people; what is proven about code
- * rests on this alone.
+ * Reference Manual", C4.1). The disassembler only writes text for people; all proofs about code
+ * rest on this decoder.
  */
 #ifndef LEAKMON_ARCH_ARM64_INSTRUCTION_H
 #define LEAKMON_ARCH_ARM64_INSTRUCTION_H
@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #define A64_LINK 30
-#define A64_STACK_POINTER 31 /* or the register that reads as zero; masks have the pointer only */
+#define A64_STACK_POINTER 31 /* or the zero register; masks have the pointer only */
 
 enum a64_kind {
-	A64_OTHER,     /* nothing is known about it */
+	A64_OTHER,     /* unknown */
 	A64_PLAIN,     /* reads and writes registers and memory, as the masks say */
 	A64_HINT,      /* nop, bti, paciasp, ... */
 	A64_BRANCH,    /* b */
@@ -25,21 +25,21 @@ enum a64_kind {
 	A64_RETURN,    /* ret */
 	A64_SIGNED,    /* braa, blraa, retaa, ...: with authentication */
 	A64_LITERAL,   /* ldr, ldrsw, prfm relative to the instruction; also of vector registers */
-	A64_EXCLUSIVE, /* ldxr, stxr, and what is encoded with them: ldar, stlr, cas */
+	A64_EXCLUSIVE, /* ldxr, stxr, and others of the same encoding group: ldar, stlr, cas */
 	A64_EXCEPTION, /* svc, brk, udf, ...; also eret, msr */
 };
 
 struct a64 {
 	enum a64_kind kind;
-	bool flags;    /* writes them */
+	bool flags;    /* writes the flags */
 	bool is_move;  /* of a whole register: mov rd, rn */
 	uint8_t rd;    /* the first register operand: Rd, Rt */
 	uint8_t rn;    /* the base of an address, or the target of a jump */
 	uint8_t rm;    /* the second one: Rm, Rt2, Rs */
-	uint64_t jump; /* where a direct jump leads, from `vaddr` on; an address of adr, adrp */
-	int64_t added; /* add, sub of an immediate; the offset of an address */
-	uint32_t reads,
-		writes; /* general registers, a bit for each number; 31: the stack pointer */
+	uint64_t jump; /* target of a direct jump, from `vaddr` on; the address of adr, adrp */
+	int64_t added; /* immediate of add, sub; offset of an address */
+	/* general registers, a bit for each number; 31: the stack pointer */
+	uint32_t reads, writes;
 };
 
 struct a64 a64_decode(uint32_t word, uint64_t vaddr);

@@ -3,7 +3,7 @@
 
 #include <arm_neon.h>
 
-/* Two lanes. */
+/* Adds one word to each of two lanes. */
 static inline void take(const uint64_t *words, uint64x2_t *key, uint64x2_t *sum)
 {
 	uint64x2_t word = vld1q_u64(words), mixed = veorq_u64(word, *key);

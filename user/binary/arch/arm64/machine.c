@@ -27,7 +27,7 @@ static const char *const vectors[] = {
 };
 _Static_assert(ARRAY_SIZE(vectors) * 2 == MACHINE_VECTOR_WORDS, "two words each");
 
-/* 0: as much as was wanted. A 32-bit program has smaller sets. */
+/* Reads a register set. Returns 0 if it was read in full. A 32-bit program has smaller sets. */
 static int read_set(pid_t tid, unsigned long set, void *to, size_t size)
 {
 	struct iovec into = {to, size};
@@ -38,8 +38,8 @@ static int read_set(pid_t tid, unsigned long set, void *to, size_t size)
 }
 
 /*
- * The kernel forgets the number of a call before it stops a thread on its way out of it, and sets
- * the program counter back where the call begins again.
+ * The kernel forgets the number of a call before it stops a thread on the way out of it, and sets
+ * the program counter back if the call is to be restarted.
  */
 static void find_call(pid_t tid, struct machine_registers *registers)
 {

@@ -13,7 +13,7 @@
 
 /*
  * Calls that fail with EINTR after a stop (signal(7)); read(2) and write(2): of inotify, and of
- * sockets with a time limit. Whatever has moved a part returns how much, not EINTR.
+ * sockets with a timeout. A call that has transferred a part returns the amount, not EINTR.
  */
 static const uint32_t calls[] = {
 	SYS_read,
@@ -72,7 +72,7 @@ static const uint64_t loader_calls[] = {
 	SYS_madvise,
 };
 
-/* A 32-bit call has another table; leakmon stops no such process. */
+/* 32-bit calls have another table; leakmon stops no such process. */
 bool system_call_can_be_repeated(uint32_t architecture, uint32_t number)
 {
 	if (architecture != AUDIT_ARCH_AARCH64)
@@ -101,16 +101,16 @@ uint32_t system_call_number(const struct machine_registers *registers)
 /* Values that a call returns inside the kernel (include/linux/errno.h). */
 #define ERESTART_RESTARTBLOCK 516l
 
-/* Those that go on by restart_syscall(2). */
+/* Calls that continue by restart_syscall(2). */
 static bool has_restart_block(int32_t number)
 {
 	return number == SYS_nanosleep || number == SYS_clock_nanosleep || number == SYS_futex;
 }
 
 /*
- * The kernel decides before the stop whether a call begins again (do_signal(),
- * arch/arm64/kernel/signal.c): one that will has its arguments back, and the program counter on it.
- * Behind the stop it changes the number to that of restart_syscall(2) if it must.
+ * The kernel decides before the stop whether to restart a call (do_signal(),
+ * arch/arm64/kernel/signal.c): if so, the call's arguments are restored, and the program counter is
+ * back on it. After the stop it changes the number to restart_syscall(2) if necessary.
  */
 long system_call_result(const struct machine_registers *registers, uint32_t architecture)
 {
@@ -147,7 +147,7 @@ void system_call_before(pid_t tid, struct system_call_before *before)
 	before->number = -1;
 	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
 	file = fopen(path, "re");
-	/* Nothing is known of a running thread. */
+	/* Unknown for a running thread. */
 	if (!file || fscanf(file, "%d %llx %llx %llx %llx %llx %llx %llx %llx", &before->number,
 			    &before->arguments[0], &before->arguments[1], &before->arguments[2],
 			    &before->arguments[3], &before->arguments[4], &before->arguments[5],
@@ -155,7 +155,7 @@ void system_call_before(pid_t tid, struct system_call_before *before)
 		before->number = -1;
 }
 
-/* Whether it is the call that was seen before: all but the result is as it was. */
+/* Returns whether it is the call seen before: all but the result is unchanged. */
 static bool is_the_same(const struct machine_registers *registers,
 			const struct system_call_before *before)
 {
@@ -167,7 +167,7 @@ static bool is_the_same(const struct machine_registers *registers,
 	       before->sp == registers->general.sp && before->ip == registers->general.pc;
 }
 
-/* Whether some signal waits for the thread that it does not block. True if not known. */
+/* Returns whether an unblocked signal is pending for the thread. True if unknown. */
 static bool has_signal(pid_t tid)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -194,12 +194,12 @@ static int write_registers(pid_t tid, const struct user_regs_struct *registers)
 }
 
 /*
- * The processor ignores the top byte of where a thread goes on (TCR_EL1.TBI0), but the kernel,
- * which compares it with the call's address, then knows of no call that it could change.
+ * The processor ignores the top byte of the program counter (TCR_EL1.TBI0), but the kernel, which
+ * compares it with the call's address, then finds no call to change.
  */
 #define UNKNOWN_PLACE (1ull << 56)
 
-/* The thread runs its `svc` again; x0, which the result has taken, is given back. */
+/* Makes the thread run its `svc` again, and restores x0, which holds the result. */
 int system_call_begin_again(pid_t tid, const struct machine_registers *registers,
 			    const struct system_call_before *before)
 {
@@ -218,7 +218,7 @@ int system_call_begin_again(pid_t tid, const struct machine_registers *registers
 	return write_registers(tid, &again);
 }
 
-/* Its handler would be run, and the call after it: as if none had come. */
+/* Its handler would run, and then the call again: as if there had been no signal. */
 void system_call_let_go(pid_t tid, const struct machine_registers *registers)
 {
 	if (has_signal(tid))

@@ -9,12 +9,17 @@
 
 /* brk #5 (UPROBES_BRK_IMM) */
 #define BREAKPOINT 0xd42000a0u
-/* cpyp to setge (FEAT_MOPS). On another processor the kernel begins the three of them again, which
- * must stand side by side; with that, since 6.12, it refuses them (aarch64_insn_is_mops()). */
+/*
+ * cpyp to setge (FEAT_MOPS). When a thread changes processors, the kernel restarts the sequence of
+ * three, which must be contiguous; since 6.12 it therefore refuses probes on them
+ * (aarch64_insn_is_mops()).
+ */
 #define MEMORY_COPY_AND_SET 0x19000400u
 
-/* aarch64_insn_is_steppable_hint(): those that kernels since 6.1 step. Of nop, newer ones know that
- * it does nothing (6.13). autiasp and its kin are refused: they may fault. */
+/*
+ * aarch64_insn_is_steppable_hint(): hints that kernels since 6.1 single-step. Newer kernels emulate
+ * nop (6.13). autiasp and related ones are refused: they may fault.
+ */
 static enum trap_kind classify_hint(uint32_t hint)
 {
 	static const uint8_t stepped[] = {
@@ -61,12 +66,12 @@ enum trap_kind trap_classify(const uint8_t *code, size_t length)
 	case A64_HINT:
 		return classify_hint(a64_hint(word));
 	/*
-	 * Older kernels read the literal as if it were theirs, newer ones refuse it; of a vector
-	 * register it is stepped, and taken from beside the copy (acc450aa0709).
+	 * Older kernels read the literal from their own memory, newer ones refuse it; a load of a
+	 * vector register is stepped, and reads beside the copy (acc450aa0709).
 	 */
 	case A64_LITERAL:
 		return TRAP_HARMFUL;
-	/* An exception ends the exclusive state: it would be tried for ever. */
+	/* An exception ends the exclusive state: the loop would never end. */
 	case A64_EXCLUSIVE:
 	case A64_SIGNED:
 		return TRAP_REFUSED;

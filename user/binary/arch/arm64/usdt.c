@@ -11,7 +11,7 @@
 
 static const char unknown_register[] = "an argument is in a register that leakmon cannot read";
 
-/* Passes "x3", "w3" or "sp". Only 64-bit ones make an address: `wide`. -1: not known. */
+/* Parses "x3", "w3" or "sp". Only 64-bit ones form an address: `wide`. Returns -1 if unknown. */
 static int take_register(const char **at, bool wide)
 {
 	char *end;
@@ -35,7 +35,7 @@ static void skip_blanks(const char **at)
 	*at += strspn(*at, " ");
 }
 
-/* The shift of an index: ", lsl 3", behind the index's register. */
+/* Parses the shift of an index: ", lsl 3", after the index's register. */
 static const char *read_shift(const char **at, struct lm_usdt_operand *operand)
 {
 	int64_t shift;

@@ -12,27 +12,27 @@
 #define DWARF_RSP 7
 #define DWARF_RIP 16
 
-/* Where in a stub its push has been done. */
+/* Offsets in a stub at which its push has been done. */
 static const uint8_t plt_formula[] = {
 	DW_OP_breg7, 8,	       DW_OP_breg16, 0,		DW_OP_lit15, DW_OP_and,
 	DW_OP_lit0,  DW_OP_ge, DW_OP_lit3,   DW_OP_shl, DW_OP_plus,
 };
 
 /*
- * Go's runtime.asmcgocall, which calls C on the thread's stack from a goroutine's: where C returns
- * to, the frame pointer is that of Go code on the goroutine's stack, as C has to preserve it
- * (src/runtime/asm_amd64.s of Go 1.19 and 1.24). Recognised by what follows: the saved g, its
- * stack's end, and from that and the saved depth the stack pointer:
+ * Go's runtime.asmcgocall, which calls C on the thread's stack from a goroutine's: when C returns,
+ * the frame pointer is that of Go code on the goroutine's stack, because C preserves it
+ * (src/runtime/asm_amd64.s of Go 1.19 and 1.24). Recognised by the code after the call: it loads
+ * the saved g, its stack's end, and computes the stack pointer from that and the saved depth:
  *
  *     mov N(%rsp),%rdi; mov 8(%rdi),%rsi; sub M(%rsp),%rsi; mov %rdi,%fs:…
  *
- * Before these, code that does not know where thread-locals are loads that: 7 bytes.
+ * Position-independent code first loads the offset of thread-locals: 7 bytes.
  */
 static const uint8_t cgo_return[] = {0x48, 0x8b, 0x7c, 0x24, 0x30, 0x48, 0x8b, 0x77, 0x08,
 				     0x48, 0x2b, 0x74, 0x24, 0x28, 0x64, 0x48, 0x89};
 static const uint8_t cgo_return_mask[] = {0xff, 0xff, 0xff, 0xff, 0x80, 0xff, 0xff, 0xff, 0xff,
 					  0xff, 0xff, 0xff, 0xff, 0x80, 0xff, 0xff, 0xff};
-/* The same where M is 0, as in Go 1.24. */
+/* The same with M = 0, as in Go 1.24. */
 static const uint8_t cgo_return_top[] = {0x48, 0x8b, 0x7c, 0x24, 0x08, 0x48, 0x8b, 0x77,
 					 0x08, 0x48, 0x2b, 0x34, 0x24, 0x64, 0x48, 0x89};
 static const uint8_t cgo_return_top_mask[] = {0xff, 0xff, 0xff, 0xff, 0x80, 0xff, 0xff, 0xff,
@@ -56,8 +56,10 @@ const struct elf_abi machine_abi = {
 	.machine = EM_X86_64,
 	.jump_slot = R_X86_64_JUMP_SLOT,
 	.glob_dat = R_X86_64_GLOB_DAT,
-	/* psABI, 3.4.6: the thread control block begins with its own address; its vector comes
-	   next. */
+	/*
+	 * psABI, 3.4.6: the thread control block begins with its own address; its vector comes
+	 * next.
+	 */
 	.tls = {.vector_at = 8},
 	.cfi =
 		{

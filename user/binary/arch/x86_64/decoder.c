@@ -43,7 +43,7 @@ bool code_direct_target(const struct code *code, uint64_t *target)
 	return true;
 }
 
-/* The word that the PLT entry at `vaddr` jumps through: `[endbr64] jmp *slot(%rip)`. */
+/* Gets the word that the PLT entry at `vaddr` jumps through: `[endbr64] jmp *slot(%rip)`. */
 bool decoder_plt_slot(struct code *code, uint64_t vaddr, uint64_t *slot)
 {
 	const cs_insn *instruction = code->instruction;
@@ -107,7 +107,7 @@ bool code_stores(const struct code *code, int32_t constant, int64_t distance)
 	       (int32_t)from->imm == constant && to->size == 4 && to->mem.disp == distance;
 }
 
-/* endbr64, where control-flow enforcement may lead to the function; `jmp rel32`. */
+/* endbr64, where control-flow enforcement allows indirect calls of the function; `jmp rel32`. */
 bool code_may_forward(const uint8_t first[CODE_FORWARD_BYTES])
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -125,7 +125,7 @@ bool code_forwards(struct code *code, uint64_t vaddr, uint64_t *target)
 	return code->instruction->id == X86_INS_JMP && code_direct_target(code, target);
 }
 
-/* psABI, 3.4.6, and both C libraries: it is the thread pointer. */
+/* psABI, 3.4.6, and both C libraries: the pthread_t is the thread pointer. */
 bool code_thread_self_below(struct code *code, uint64_t vaddr, uint64_t *distance)
 {
 	(void)code, (void)vaddr;

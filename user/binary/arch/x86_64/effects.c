@@ -7,8 +7,8 @@
 #include "binary/arch/results.h"
 
 /*
- * Instructions with effects on registers that the decoder reports in full (unit tests sample them)
- * and after which execution goes on with the next one.
+ * Instructions whose effects on registers the decoder reports in full (unit tests sample them), and
+ * after which execution continues with the next one.
  */
 static const unsigned leaves_flags[] = {
 	X86_INS_MOV,	X86_INS_MOVABS, X86_INS_MOVZX,	X86_INS_MOVSX,	X86_INS_MOVSXD,
@@ -25,7 +25,7 @@ static const unsigned writes_flags[] = {
 	X86_INS_SAR,  X86_INS_IMUL, X86_INS_MUL, X86_INS_BT,  X86_INS_BSR, X86_INS_BSF,
 };
 
-/* x86 encodings: the number is the place in the list. */
+/* x86 encodings: the number is the index in the list. */
 static const unsigned registers[][5] = {
 	{X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH},
 	{X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH},
@@ -126,7 +126,7 @@ bool effect_pushes(const cs_insn *instruction)
 	return instruction->id == X86_INS_PUSH;
 }
 
-/* jcc rel8 and jcc rel32 have the condition in the low bits; the lowest turns it around. */
+/* jcc rel8 and jcc rel32 have the condition in the low bits; the lowest inverts it. */
 uint8_t effect_condition(const cs_insn *instruction, bool taken)
 {
 	const uint8_t *opcode = instruction->detail->x86.opcode;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* x86-64: what binary/arch/machine.h promises. Sources: psABI x86-64 1.0, and the kernel's
- * arch/x86. */
+/*
+ * x86-64: implements binary/arch/machine.h. Sources: psABI x86-64 1.0, and the kernel's arch/x86.
+ */
 #ifndef LEAKMON_ARCH_X86_64_FACTS_H
 #define LEAKMON_ARCH_X86_64_FACTS_H
 
@@ -15,7 +16,7 @@
 /* Four levels of page tables; with five, programs must ask for more (Documentation/arch/x86). */
 #define MACHINE_USER_BITS 47
 
-/* Linear address masking must be asked for (Documentation/arch/x86), and no allocator does. */
+/* Linear address masking must be requested (Documentation/arch/x86), and no allocator does so. */
 static inline uint64_t machine_untagged(uint64_t pointer)
 {
 	return pointer;
@@ -79,8 +80,8 @@ static inline uint64_t machine_thread_pointer(const struct machine_registers *re
 }
 
 /*
- * arch_prctl(ARCH_SHSTK_ENABLE, ARCH_SHSTK_SHSTK), arch/x86/include/uapi/asm/prctl.h. By hand: what
- * was called before may not return afterwards (Documentation/arch/x86/shstk.rst), and so libc
+ * arch_prctl(ARCH_SHSTK_ENABLE, ARCH_SHSTK_SHSTK), arch/x86/include/uapi/asm/prctl.h. Inline:
+ * functions already entered may not return afterwards (Documentation/arch/x86/shstk.rst), so libc
  * cannot make this call.
  */
 static inline __attribute__((always_inline)) void machine_enable_shadow_stack(void)

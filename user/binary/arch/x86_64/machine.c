@@ -37,7 +37,7 @@ int machine_registers_read(pid_t tid, struct machine_registers *registers)
 	struct user_fpregs_struct other = {0};
 	struct iovec floating = {&other, sizeof(other)};
 
-	/* In the tracer's layout, also of a 32-bit program. */
+	/* In the tracer's layout, even for a 32-bit program. */
 	if (ptrace(PTRACE_GETREGS, tid, NULL, &registers->general))
 		return -errno;
 	if (ptrace(PTRACE_GETREGSET, tid, NT_PRFPREG, &floating))
@@ -64,7 +64,7 @@ bool machine_vectors_take(struct machine_registers *registers, const void *note,
 	return true;
 }
 
-/* NT_PRSTATUS has the thread pointer. */
+/* Needs no other note: NT_PRSTATUS has the thread pointer. */
 void machine_note_take(struct machine_registers *registers, uint32_t type, const void *note,
 		       size_t size)
 {
@@ -112,7 +112,7 @@ void machine_set_arguments(struct machine_registers *registers, const unsigned l
 	registers->general.r9 = given[5];
 }
 
-/* The kernel shows the flag, since 6.6, where the processor has them and it offers them. */
+/* The kernel shows the flag, since 6.6, if the processor has them and the kernel offers them. */
 bool machine_has_shadow_stacks(void)
 {
 	_cleanup_fclose_ FILE *stream = fopen("/proc/cpuinfo", "re");

@@ -18,7 +18,7 @@
 
 /*
  * Calls that fail with EINTR after a stop (signal(7)); read(2) and write(2): of inotify, and of
- * sockets with a time limit. Whatever has moved a part returns how much, not EINTR.
+ * sockets with a timeout. A call that has transferred a part returns the amount, not EINTR.
  */
 static const uint32_t calls_64[] = {
 	SYS_read,
@@ -55,7 +55,7 @@ static const uint32_t calls_64[] = {
 	538,
 };
 
-/* The same of a 32-bit program; semop(2) and all socket calls also have a common number. */
+/* The same calls of a 32-bit program; semop(2) and all socket calls also have a common number. */
 static const uint32_t calls_32[] = {
 	3 /* read */,
 	4 /* write */,
@@ -125,10 +125,10 @@ uint32_t system_call_number(const struct machine_registers *registers)
 	return (uint32_t)registers->general.orig_rax;
 }
 
-/* A 32-bit call has half a register. */
+/* A 32-bit call returns half a register. */
 long system_call_result(const struct machine_registers *registers, uint32_t architecture)
 {
-	/* On its way out of an interrupt, or of a signal handler. */
+	/* Returning from an interrupt, or from a signal handler. */
 	if ((int)registers->general.orig_rax < 0)
 		return 0;
 	return architecture == AUDIT_ARCH_I386 ? (int)registers->general.rax
@@ -178,7 +178,7 @@ int system_call_begin_again(pid_t tid, const struct machine_registers *registers
 		       : 0;
 }
 
-/* The kernel decides only then. */
+/* The kernel decides only when the thread is resumed. */
 void system_call_let_go(pid_t tid, const struct machine_registers *registers)
 {
 	(void)tid, (void)registers;

@@ -10,7 +10,7 @@
 struct prefixes {
 	size_t length;
 	bool operand_size; /* 66 */
-	bool refused;	   /* the kernel takes no probe on instructions with this one */
+	bool refused;	   /* the kernel refuses probes on instructions with this prefix */
 	bool other;	   /* any but the `bnd` (f2) that compilers put before branches */
 };
 
@@ -56,7 +56,7 @@ static bool is_long_nop(const uint8_t *opcode, size_t length)
 	return length > 2 && opcode[0] == 0x0f && opcode[1] == 0x1f && !(opcode[2] & 0x38);
 }
 
-/* VEX and EVEX: kernels look them up in tables that were made for other opcodes. */
+/* VEX and EVEX: kernels look them up in tables for other opcodes. */
 static bool is_vex(uint8_t opcode)
 {
 	return opcode == 0xc4 || opcode == 0xc5 || opcode == 0x62;
@@ -75,7 +75,7 @@ enum trap_kind trap_classify(const uint8_t *code, size_t length)
 	branch = is_branch(opcode, left);
 	if (length == 5 && (one_byte_nop || is_long_nop(opcode, left)))
 		return TRAP_HARMFUL;
-	/* Word-sized branches and nops are refused (250bbd12c2fe), the nops until 6.2. */
+	/* Word-sized branches and nops are refused (250bbd12c2fe), the nops up to 6.2. */
 	if (prefixes.operand_size && (one_byte_nop || branch))
 		return TRAP_REFUSED;
 	if (is_push(code, length) || (one_byte_nop && length == 1) || (branch && !prefixes.other))

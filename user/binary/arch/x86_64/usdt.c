@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "binary/arch/trap.h"
 
-/* By their numbers in instructions (Intel SDM, volume 2, table 2-2). */
+/* By register numbers in instructions (Intel SDM, volume 2, table 2-2). */
 static const char *const names[16][4] = {
 	{"rax", "eax", "ax", "al"},	 {"rcx", "ecx", "cx", "cl"},
 	{"rdx", "edx", "dx", "dl"},	 {"rbx", "ebx", "bx", "bl"},
@@ -22,7 +22,10 @@ static const char *const names[16][4] = {
 
 static const char unknown_register[] = "an argument is in a register that leakmon cannot read";
 
-/* Passes "%name". Only 64-bit ones make an address: `widths` is 1 there, else 4. -1: not known. */
+/*
+ * Parses "%name". Only 64-bit ones form an address: `widths` is 1 there, else 4. Returns -1 if
+ * unknown.
+ */
 static int take_register(const char **at, size_t widths)
 {
 	size_t length;
@@ -107,7 +110,7 @@ static bool is_single_nop(uint8_t byte)
 	return byte == 0x90;
 }
 
-/* Intel's recommended multi-byte nop of 5 bytes, and what the kernel takes for one of 10. */
+/* Intel's recommended multi-byte nop of 5 bytes, and one of 10 that the kernel recognizes. */
 static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 static const uint8_t nop10[] = {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00};
 
