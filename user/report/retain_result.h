@@ -227,6 +227,7 @@ struct retained_runtime {
 	bool counted;	/* or not all, but counts of references distinguish them */
 	uint64_t unreached, unreached_bytes;
 	bool collector_off;	       /* the program has switched it off */
+	bool by_request;	       /* all of it is freed at the end of a request */
 	uint64_t frozen, frozen_bytes; /* objects that it leaves alone for good */
 	uint64_t finalizable;	       /* that have a finalizer written in the language */
 	uint64_t isolates; /* heaps of a thread each, which share nothing; 0: there is one heap */

@@ -211,6 +211,8 @@ static int add_local(void *context, uint64_t to, uint64_t name, uint64_t index)
 {
 	const struct walking_roots *roots = context;
 	char text[PHP_NAME_BYTES] = "?", root[ROOT_BYTES];
+	/* What a variable holds may be there for as long as the program runs. */
+	bool named = name == PHP_NAME_THIS || name > PHP_NAME_CLOSURE;
 
 	(void)index;
 	if (name == PHP_NAME_THIS)
@@ -225,7 +227,7 @@ static int add_local(void *context, uint64_t to, uint64_t name, uint64_t index)
 		snprintf(root, sizeof(root), "$%s in %s",
 			 php_text(roots->php, name & ~PHP_NAME_VARIABLE, text) ? text : "?",
 			 roots->owner);
-	return add_root(roots, root, MANAGED_PASSING, to);
+	return add_root(roots, root, named ? MANAGED_NAMED : MANAGED_PASSING, to);
 }
 
 static int claim_local(void *context, uint64_t address)
