@@ -157,7 +157,7 @@ function main()
 }
 
 foreach (planted('ByGlobal') as $i => $object) {
-	$cache["key $i"] = $object;
+	$cache["address $i"] = $object;
 }
 foreach (planted('ByStaticProperty') as $object) {
 	Registry::add($object);
