@@ -366,15 +366,15 @@ static int find(struct php *php, struct walk_report *report)
 	report->why = "its variables executor_globals and module_registry are not found";
 	if (!find_module(php))
 		return -ENOENT;
-	report->why = "thread-safe builds of PHP (ZTS) are not read";
-	if (is_thread_safe(php->module))
-		return -ENOENT;
 	report->why = "its module Core is not found: another build of it";
 	if (read_core(php, &core))
 		return -ENOENT;
+	report->why = "thread-safe builds of PHP (ZTS) are not read";
+	if (core.thread_safe || is_thread_safe(php->module))
+		return -ENOENT;
 	snprintf(report->version, sizeof(report->version), "%s", core.version);
 	report->why = "debug builds of PHP are not read";
-	if (core.debug || core.thread_safe)
+	if (core.debug)
 		return -ENOENT;
 	report->why = "objects of PHP before 8.2 are not known";
 	if (core.api < API_FIRST)
