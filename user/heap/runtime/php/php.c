@@ -327,18 +327,16 @@ static bool find_layout(struct php *php, uint32_t api, bool *untested)
 	return false;
 }
 
-/* Whether a request runs, at the same place in all layouts that may be meant. */
+/* Whether a request runs; of a version that is not known, it may. */
 static bool is_active(const struct php *php, uint32_t api)
 {
-	bool active = false, known = false;
+	uint8_t active = 1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
-		if (layouts[i].api == api) {
-			known = true;
+		if (layouts[i].api == api)
 			target_read(php->memory, php->globals + layouts[i].active, &active, 1);
-		}
 	}
-	return active || !known;
+	return active;
 }
 
 /* SAPIs that run one request after the other, and free all that it had (php_request_shutdown()). */
