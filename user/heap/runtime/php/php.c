@@ -452,7 +452,7 @@ static const struct heap_walker walker = {
 
 const struct runtime runtime_php = {
 	.key = PHP_KEY,
-	.name = "PHP",
+	.name = "PHP interpreter",
 	.tool = "`leakmon retain --census -p %d` counts its objects by class",
 	.detect = detect,
 	.detect_module = detect_module,
