@@ -44,6 +44,21 @@ static void variables_are_roots_by_their_names(void **state)
 	walked_free(&walked);
 }
 
+static void a_variable_without_a_name_is_a_root_as_well(void **state)
+{
+	struct forged *forged = *state;
+	struct walked walked;
+
+	forged_put(forged_word(forged->function + 112), 0);
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "$ in run()", forged->local);
+	walked_free(&walked);
+	forged_put(forged_word(forged->function + 112), 12345);
+	walk(&forged->memory, &walked);
+	expect_root(&walked.sink, "$? in run()", forged->local);
+	walked_free(&walked);
+}
+
 static void references_are_those_of_arrays_properties_and_closures(void **state)
 {
 	struct forged *forged = *state;
@@ -227,6 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FORGED(objects_have_their_classes),
 		FORGED(variables_are_roots_by_their_names),
+		FORGED(a_variable_without_a_name_is_a_root_as_well),
 		FORGED(references_are_those_of_arrays_properties_and_closures),
 		FORGED(a_collector_that_is_off_is_said_to_be),
 		FORGED(a_program_that_frees_by_request_says_so),

@@ -207,7 +207,7 @@ uint64_t php_value_target(const struct php *php, struct php_value value);
 #define PHP_NAME_THIS 3ull	/* instead of it */
 #define PHP_NAME_TEMPORARY 5ull /* likewise */
 #define PHP_NAME_ARGUMENT 7ull
-#define PHP_NAME_CLOSURE 9ull /* the one that runs */
+#define PHP_NAME_CLOSURE 9ull /* the one that runs; the last of these */
 #define PHP_NO_INDEX UINT64_MAX
 struct php_visitor {
 	/* `name`: one of these, or the address of a property's name, or 0 */

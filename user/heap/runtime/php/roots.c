@@ -16,35 +16,33 @@
 #define MUTABLE_CONSTANTS 8
 #define CONSTANT_CLASS 32 /* zend_class_constant.ce */
 
+/* Variables in a table: prefix, key and suffix are the name of each. */
 struct walking_roots {
 	const struct php *php;
 	const struct php_root_visitor *visitor;
-	const char *owner; /* what the variables are of */
+	const char *prefix, *suffix;
 	uint64_t class, statics;
 	struct hash *seen; /* classes: some have several names */
 };
-
-static int add_root(const struct walking_roots *roots, const char *name, enum managed_rank rank,
-		    uint64_t to)
-{
-	return to ? roots->visitor->root(roots->visitor->context, name, rank, to) : 0;
-}
 
 static int claim(const struct walking_roots *roots, uint64_t address)
 {
 	return address ? roots->visitor->claim(roots->visitor->context, address) : 0;
 }
 
-/* The elements of a table that holds nothing by itself. */
-static int visit_claimed(struct walking_roots *roots, uint64_t address, php_visit_element *visit)
+/* `key`: 0: it has no name beside those of the table. */
+static int add_value(const struct walking_roots *roots, struct php_value value, uint64_t key,
+		     enum managed_rank rank)
 {
-	struct php_table table;
-	int error;
+	uint64_t to = php_value_target(roots->php, value);
+	char text[PHP_NAME_BYTES] = "", name[ROOT_BYTES];
 
-	if (!php_table_open(roots->php, address, &table))
+	if (!to)
 		return 0;
-	error = claim(roots, table.block);
-	return error ? error : php_table_visit(roots->php, &table, visit, roots);
+	if (key && !php_text(roots->php, key, text))
+		snprintf(text, sizeof(text), "?");
+	snprintf(name, sizeof(name), "%s%s%s", roots->prefix, text, roots->suffix);
+	return roots->visitor->root(roots->visitor->context, name, rank, to);
 }
 
 static int visit_named(struct walking_roots *roots, uint64_t address, php_visit_element *visit)
@@ -56,32 +54,22 @@ static int visit_named(struct walking_roots *roots, uint64_t address, php_visit_
 		       : 0;
 }
 
-static int add_global(void *context, const struct php_value *value, uint64_t index, uint64_t key)
+static int add_variable(void *context, const struct php_value *value, uint64_t index, uint64_t key)
 {
-	const struct walking_roots *roots = context;
-	char text[PHP_NAME_BYTES] = "?", name[ROOT_BYTES];
-
 	(void)index;
-	if (!php_value_target(roots->php, *value))
-		return 0;
-	php_text(roots->php, key, text);
-	snprintf(name, sizeof(name), "$%s", text);
-	return add_root(roots, name, MANAGED_NAMED, php_value_target(roots->php, *value));
+	return add_value(context, *value, key, MANAGED_NAMED);
 }
 
-/* Functions. */
-
-static int add_static(void *context, const struct php_value *value, uint64_t index, uint64_t key)
+/* A table that holds nothing by itself. */
+static int add_variables(struct walking_roots *roots, uint64_t address)
 {
-	const struct walking_roots *roots = context;
-	char text[PHP_NAME_BYTES] = "?", name[ROOT_BYTES];
+	struct php_table table;
+	int error;
 
-	(void)index;
-	if (!php_value_target(roots->php, *value))
+	if (!php_table_open(roots->php, address, &table))
 		return 0;
-	php_text(roots->php, key, text);
-	snprintf(name, sizeof(name), "static $%s in %s", text, roots->owner);
-	return add_root(roots, name, MANAGED_NAMED, php_value_target(roots->php, *value));
+	error = claim(roots, table.block);
+	return error ? error : php_table_visit(roots->php, &table, add_variable, roots);
 }
 
 static int add_function(void *context, const struct php_value *value, uint64_t index, uint64_t key)
@@ -89,7 +77,7 @@ static int add_function(void *context, const struct php_value *value, uint64_t i
 	struct walking_roots *roots = context, own = *roots;
 	const struct php *php = roots->php;
 	uint64_t function = value->value, statics;
-	char name[PHP_NAME_BYTES];
+	char name[PHP_NAME_BYTES], suffix[PHP_NAME_BYTES + 4];
 	int error;
 
 	(void)index;
@@ -102,50 +90,41 @@ static int add_function(void *context, const struct php_value *value, uint64_t i
 	if (!statics)
 		return 0;
 	php_function_name(php, function, name);
-	own.owner = name;
+	snprintf(suffix, sizeof(suffix), " in %s", name);
+	own.prefix = "static $";
+	own.suffix = suffix;
 	error = claim(roots, statics);
-	return error ? error : visit_claimed(&own, statics, add_static);
+	return error ? error : add_variables(&own, statics);
 }
 
 /* Classes. */
 
+/* Static properties; those of a parent are its own. */
 static int add_member(void *context, const struct php_value *value, uint64_t index, uint64_t key)
 {
 	const struct walking_roots *roots = context;
 	const struct php *php = roots->php;
 	uint32_t place = php_half(php, value->value);
-	char text[PHP_NAME_BYTES] = "?", name[ROOT_BYTES];
-	struct php_value member;
 
 	(void)index;
-	/* Those of a parent are its own. */
 	if (!(php_half(php, value->value + PROPERTY_FLAGS) & PROPERTY_STATIC) ||
 	    php_word(php, value->value + PROPERTY_CLASS) != roots->class ||
 	    place >= php_half(php, roots->class + CLASS_STATIC_COUNT))
 		return 0;
-	member = php_value_at(php, roots->statics + (uint64_t)place * PHP_ZVAL_BYTES);
-	if (!php_value_target(php, member))
-		return 0;
-	php_text(php, key, text);
-	snprintf(name, sizeof(name), "%s::$%s", roots->owner, text);
-	return add_root(roots, name, MANAGED_NAMED, php_value_target(php, member));
+	return add_value(roots,
+			 php_value_at(php, roots->statics + (uint64_t)place * PHP_ZVAL_BYTES), key,
+			 MANAGED_NAMED);
 }
 
 static int add_class_constant(void *context, const struct php_value *value, uint64_t index,
 			      uint64_t key)
 {
 	const struct walking_roots *roots = context;
-	const struct php *php = roots->php;
-	struct php_value constant = php_value_at(php, value->value);
-	char text[PHP_NAME_BYTES] = "?", name[ROOT_BYTES];
 
 	(void)index;
-	if (php_word(php, value->value + CONSTANT_CLASS) != roots->class ||
-	    !php_value_target(php, constant))
+	if (php_word(roots->php, value->value + CONSTANT_CLASS) != roots->class)
 		return 0;
-	php_text(php, key, text);
-	snprintf(name, sizeof(name), "%s::%s", roots->owner, text);
-	return add_root(roots, name, MANAGED_NAMED, php_value_target(php, constant));
+	return add_value(roots, php_value_at(roots->php, value->value), key, MANAGED_NAMED);
 }
 
 /* Of a class in shared memory, constants with values that were made at run time are elsewhere. */
@@ -157,77 +136,74 @@ static uint64_t constants_of(const struct php *php, uint64_t class)
 	return constants ? constants : class + CLASS_CONSTANTS;
 }
 
-static int add_members(void *context, const struct php_value *value, uint64_t index, uint64_t key)
+static int add_members(struct walking_roots *roots, const char *name)
 {
-	struct walking_roots *roots = context, own = *roots;
-	const struct php *php = roots->php;
+	char prefix[PHP_NAME_BYTES + 4];
+	int error = 0;
+
+	roots->prefix = prefix;
+	roots->statics = php_map_pointer(roots->php, roots->class + CLASS_STATICS);
+	if (roots->statics && php_half(roots->php, roots->class + CLASS_STATIC_COUNT)) {
+		snprintf(prefix, sizeof(prefix), "%s::$", name);
+		error = claim(roots, roots->statics);
+		if (!error)
+			error = visit_named(roots, roots->class + CLASS_PROPERTIES, add_member);
+	}
+	if (error || (php_half(roots->php, roots->class) & 0xff) != CLASS_USER)
+		return error;
+	snprintf(prefix, sizeof(prefix), "%s::", name);
+	error = visit_named(roots, constants_of(roots->php, roots->class), add_class_constant);
+	return error ? error : visit_named(roots, roots->class + CLASS_METHODS, add_function);
+}
+
+static int add_class(void *context, const struct php_value *value, uint64_t index, uint64_t key)
+{
+	struct walking_roots own = *(struct walking_roots *)context;
 	char name[PHP_NAME_BYTES];
 	bool fresh = true;
-	int error = 0;
 
 	(void)index;
 	(void)key;
 	own.class = value->value;
 	if ((value->type & 0xff) != PHP_POINTER ||
-	    !php_text(php, php_word(php, own.class + CLASS_NAME), name))
+	    !php_text(own.php, php_word(own.php, own.class + CLASS_NAME), name))
 		return 0;
-	if (!hash_put(roots->seen, own.class, &fresh))
+	if (!hash_put(own.seen, own.class, &fresh))
 		return -ENOMEM;
-	if (!fresh)
-		return 0;
-	own.owner = name;
-	own.statics = php_map_pointer(php, own.class + CLASS_STATICS);
-	if (own.statics && php_half(php, own.class + CLASS_STATIC_COUNT)) {
-		error = claim(&own, own.statics);
-		if (!error)
-			error = visit_named(&own, own.class + CLASS_PROPERTIES, add_member);
-	}
-	if (error || (php_half(php, own.class) & 0xff) != CLASS_USER)
-		return error;
-	error = visit_named(&own, own.class + CLASS_METHODS, add_function);
-	return error ? error : visit_named(&own, constants_of(php, own.class), add_class_constant);
+	return fresh ? add_members(&own, name) : 0;
 }
 
 static int add_constant(void *context, const struct php_value *value, uint64_t index, uint64_t key)
 {
-	const struct walking_roots *roots = context;
-	struct php_value constant = php_value_at(roots->php, value->value);
-	uint64_t to = php_value_target(roots->php, constant);
-	char text[PHP_NAME_BYTES] = "?", name[ROOT_BYTES];
+	struct walking_roots own = *(struct walking_roots *)context;
+	struct php_value constant = php_value_at(own.php, value->value);
 	int error;
 
 	(void)index;
-	if (!to || !php_block_at(roots->php, to))
+	if (!php_block_at(own.php, php_value_target(own.php, constant)))
 		return 0;
-	php_text(roots->php, key, text);
-	snprintf(name, sizeof(name), "constant %s", text);
-	error = claim(roots, value->value);
-	return error ? error : add_root(roots, name, MANAGED_NAMED, to);
+	own.prefix = "constant ";
+	error = claim(&own, value->value);
+	return error ? error : add_value(&own, constant, key, MANAGED_NAMED);
 }
 
 /* Functions that run. */
 
+/* What a variable holds may be there for as long as the program runs. */
 static int add_local(void *context, uint64_t to, uint64_t name, uint64_t index)
 {
-	const struct walking_roots *roots = context;
-	char text[PHP_NAME_BYTES] = "?", root[ROOT_BYTES];
-	/* What a variable holds may be there for as long as the program runs. */
-	bool named = name == PHP_NAME_THIS || name > PHP_NAME_CLOSURE;
+	static const char *const prefixes[] = {[PHP_NAME_THIS / 2] = "$this",
+					       [PHP_NAME_TEMPORARY / 2] = "value",
+					       [PHP_NAME_ARGUMENT / 2] = "argument",
+					       [PHP_NAME_CLOSURE / 2] = "closure"};
+	struct walking_roots own = *(struct walking_roots *)context;
+	const char *prefix = name <= PHP_NAME_CLOSURE ? prefixes[name / 2] : NULL;
 
 	(void)index;
-	if (name == PHP_NAME_THIS)
-		snprintf(root, sizeof(root), "$this in %s", roots->owner);
-	else if (name == PHP_NAME_TEMPORARY)
-		snprintf(root, sizeof(root), "value in %s", roots->owner);
-	else if (name == PHP_NAME_ARGUMENT)
-		snprintf(root, sizeof(root), "argument in %s", roots->owner);
-	else if (name == PHP_NAME_CLOSURE)
-		snprintf(root, sizeof(root), "running %s", roots->owner);
-	else
-		snprintf(root, sizeof(root), "$%s in %s",
-			 php_text(roots->php, name & ~PHP_NAME_VARIABLE, text) ? text : "?",
-			 roots->owner);
-	return add_root(roots, root, named ? MANAGED_NAMED : MANAGED_PASSING, to);
+	own.prefix = prefix ? prefix : "$";
+	return add_value(&own, (struct php_value){to, PHP_REFCOUNTED},
+			 prefix ? 0 : name & ~PHP_NAME_VARIABLE,
+			 !prefix || name == PHP_NAME_THIS ? MANAGED_NAMED : MANAGED_PASSING);
 }
 
 static int claim_local(void *context, uint64_t address)
@@ -247,11 +223,12 @@ static int add_frames(const struct walking_roots *roots)
 
 	while (!error && at && !loop_found(&loop, at)) {
 		uint64_t function = php_word(php, at + FRAME_FUNCTION);
-		char name[PHP_NAME_BYTES] = "?";
+		char name[PHP_NAME_BYTES] = "?", suffix[PHP_NAME_BYTES + 4];
 
 		if (function)
 			php_function_name(php, function, name);
-		own.owner = name;
+		snprintf(suffix, sizeof(suffix), " in %s", name);
+		own.suffix = suffix;
 		error = php_visit_frame(php, at, &visitor, &at);
 	}
 	for (at = php_word(php, php->globals + PHP_STACK); !error && at && !loop_found(&stacks, at);
@@ -262,26 +239,22 @@ static int add_frames(const struct walking_roots *roots)
 
 static int add_handlers(const struct walking_roots *roots)
 {
-	const struct php *php = roots->php;
-	const struct {
-		const char *name;
-		uint16_t place;
-		bool object; /* a pointer to one */
-	} handlers[] = {{"error handler", php->layout->error_handler, false},
-			{"exception handler", php->layout->exception_handler, false},
-			{"exception being thrown", php->layout->exception, true},
-			{"exception being thrown", php->layout->exception + 8, true}};
-	int error = 0;
+	struct walking_roots own = *roots;
+	uint64_t globals = own.php->globals;
+	struct php_value exception = {php_word(own.php, globals + own.php->layout->exception),
+				      PHP_REFCOUNTED};
+	int error;
 
-	for (size_t i = 0; !error && i < sizeof(handlers) / sizeof(handlers[0]); i++) {
-		uint64_t place = php->globals + handlers[i].place;
-
-		error = add_root(roots, handlers[i].name, MANAGED_NAMED,
-				 handlers[i].object
-					 ? php_word(php, place)
-					 : php_value_target(php, php_value_at(php, place)));
-	}
-	return error;
+	own.prefix = "error handler";
+	error = add_value(&own, php_value_at(own.php, globals + own.php->layout->error_handler), 0,
+			  MANAGED_NAMED);
+	own.prefix = "exception handler";
+	if (!error)
+		error = add_value(
+			&own, php_value_at(own.php, globals + own.php->layout->exception_handler),
+			0, MANAGED_NAMED);
+	own.prefix = "exception being thrown";
+	return error ? error : add_value(&own, exception, 0, MANAGED_NAMED);
 }
 
 /* Memory with addresses of objects that it does not hold. */
@@ -301,11 +274,12 @@ static int claim_own(const struct walking_roots *roots)
 int php_visit_roots(const struct php *php, const struct php_root_visitor *visitor)
 {
 	struct hash seen = {0};
-	struct walking_roots roots = {.php = php, .visitor = visitor, .seen = &seen};
-	int error = visit_claimed(&roots, php->globals + PHP_SYMBOLS, add_global);
+	struct walking_roots roots = {
+		.php = php, .visitor = visitor, .prefix = "$", .suffix = "", .seen = &seen};
+	int error = add_variables(&roots, php->globals + PHP_SYMBOLS);
 
 	if (!error)
-		error = visit_named(&roots, php_word(php, php->globals + PHP_CLASSES), add_members);
+		error = visit_named(&roots, php_word(php, php->globals + PHP_CLASSES), add_class);
 	if (!error)
 		error = visit_named(&roots, php_word(php, php->globals + PHP_FUNCTIONS),
 				    add_function);
