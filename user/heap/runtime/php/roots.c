@@ -136,24 +136,26 @@ static uint64_t constants_of(const struct php *php, uint64_t class)
 	return constants ? constants : class + CLASS_CONSTANTS;
 }
 
-static int add_members(struct walking_roots *roots, const char *name)
+static int add_members(const struct walking_roots *roots, const char *name)
 {
+	struct walking_roots own = *roots;
+	const struct php *php = roots->php;
 	char prefix[PHP_NAME_BYTES + 4];
 	int error = 0;
 
-	roots->prefix = prefix;
-	roots->statics = php_map_pointer(roots->php, roots->class + CLASS_STATICS);
-	if (roots->statics && php_half(roots->php, roots->class + CLASS_STATIC_COUNT)) {
+	own.prefix = prefix;
+	own.statics = php_map_pointer(php, own.class + CLASS_STATICS);
+	if (own.statics && php_half(php, own.class + CLASS_STATIC_COUNT)) {
 		snprintf(prefix, sizeof(prefix), "%s::$", name);
-		error = claim(roots, roots->statics);
+		error = claim(&own, own.statics);
 		if (!error)
-			error = visit_named(roots, roots->class + CLASS_PROPERTIES, add_member);
+			error = visit_named(&own, own.class + CLASS_PROPERTIES, add_member);
 	}
-	if (error || (php_half(roots->php, roots->class) & 0xff) != CLASS_USER)
+	if (error || (php_half(php, own.class) & 0xff) != CLASS_USER)
 		return error;
 	snprintf(prefix, sizeof(prefix), "%s::", name);
-	error = visit_named(roots, constants_of(roots->php, roots->class), add_class_constant);
-	return error ? error : visit_named(roots, roots->class + CLASS_METHODS, add_function);
+	error = visit_named(&own, constants_of(php, own.class), add_class_constant);
+	return error ? error : visit_named(&own, own.class + CLASS_METHODS, add_function);
 }
 
 static int add_class(void *context, const struct php_value *value, uint64_t index, uint64_t key)
