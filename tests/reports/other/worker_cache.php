@@ -3,10 +3,11 @@
 // A worker that runs for long with a static cache. Its memory is mappings of PHP's own allocator. `bounded`: the
 // oldest goes at 2,000.
 //
-// kind: objects of interpreters without a reader
+// kind: PHP objects
 // leak php-static-cache: leak
-//   part: other|anonymous|.*mapping.*|native-blocks
-//   code: zend|php|remember|_emalloc|zif_
+//   part: managed-objects
+//   code: string
+//   holder: static \$cache in remember
 // healthy php-cache-bounded: bounded
 //   warm: 25
 ini_set('memory_limit', '2G');

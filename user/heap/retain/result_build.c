@@ -576,6 +576,7 @@ static int add_runtimes(struct building *building)
 						   .unreached = report->unreached,
 						   .unreached_bytes = report->unreached_bytes,
 						   .collector_off = report->collector_off,
+						   .by_request = report->by_request,
 						   .frozen = report->frozen,
 						   .frozen_bytes = report->frozen_bytes,
 						   .finalizable = report->finalizable,

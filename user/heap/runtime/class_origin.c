@@ -23,7 +23,11 @@ static bool is_built_in(const char *runtime, const char *name)
 		{"v8", "WeakMap"},	{"v8", "WeakRef"},	{"v8", "WeakSet"},
 		{"hotspot", "boolean"}, {"hotspot", "byte"},	{"hotspot", "char"},
 		{"hotspot", "double"},	{"hotspot", "float"},	{"hotspot", "int"},
-		{"hotspot", "long"},	{"hotspot", "short"},
+		{"hotspot", "long"},	{"hotspot", "short"},	{"php", "array"},
+		{"php", "ArrayObject"}, {"php", "Closure"},	{"php", "Fiber"},
+		{"php", "Generator"},	{"php", "reference"},	{"php", "resource"},
+		{"php", "SplQueue"},	{"php", "stdClass"},	{"php", "string"},
+		{"php", "WeakMap"},
 	};
 	size_t length = strcspn(name, "[");
 
@@ -43,7 +47,7 @@ static bool is_of_program(const char *runtime, const char *name)
 	static const char *const libraries[] = {
 		"System.", "Microsoft.", "java.",     "javax.", "jdk.",
 		"sun.",	   "com.sun.",	 "ghc-prim:", "GHC.",	"("};
-	static const char *const without_packages[] = {"v8", "hotspot"};
+	static const char *const without_packages[] = {"v8", "hotspot", "php"};
 
 	if (text_begins_with_any(name, libraries, ARRAY_SIZE(libraries)) || strstr(name, " node:"))
 		return false;

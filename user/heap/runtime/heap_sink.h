@@ -134,6 +134,7 @@ struct walk_report {
 	bool counted; /* not so, but counts of references (struct heap_sink) distinguish garbage */
 	uint64_t unreached, unreached_bytes; /* objects that none leads to */
 	bool collector_off;		     /* the program has switched it off */
+	bool by_request;		     /* all of it is freed at the end of a request */
 	uint64_t frozen, frozen_bytes;	     /* objects that it leaves alone for good */
 	uint64_t finalizable;		     /* that have a finalizer written in the language */
 	uint64_t isolates; /* heaps of a thread each, which share nothing; 0: there is one heap */

@@ -118,6 +118,8 @@ static void runtimes_write(struct json_writer *json, const struct retain_result 
 		}
 		if (runtime->collector_off)
 			json_put_bool(json, "collector_off", true);
+		if (runtime->by_request)
+			json_put_bool(json, "freed_by_request", true);
 		if (runtime->frozen) {
 			json_put_number(json, "frozen_objects", runtime->frozen);
 			json_put_number(json, "frozen_bytes", runtime->frozen_bytes);

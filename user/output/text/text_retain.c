@@ -498,6 +498,8 @@ static void write_runtime(FILE *out, const struct retained_runtime *runtime)
 		fprintf(out, "; %" PRIu64 " objects have a finalizer", runtime->finalizable);
 	if (runtime->collector_off)
 		fputs("; the program has switched the collector off: cycles stay", out);
+	if (runtime->by_request)
+		fputs("; all of them are freed at the end of the request", out);
 	if (runtime->frozen)
 		fprintf(out,
 			"; %" PRIu64 " objects with %s are frozen: the collector leaves them alone",
