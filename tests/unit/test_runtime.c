@@ -12,6 +12,8 @@
 
 #include "base/cleanup.h"
 #include "heap/runtime/runtime.h"
+#include "report/figures.h"
+#include "report/runtime_figures.h"
 
 #define LINES 12
 
@@ -205,6 +207,48 @@ static void every_runtime_has_a_tool(void **state)
 		strstr(runtime_tool("hotspot", 4242, tool), "leakmon retain --census -p 4242"));
 }
 
+/* Every name in braces is a figure, or a list of them. */
+static void assert_figures(const struct figures *figures, const struct figure_words *words,
+			   size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *at = words[i].text ? strchr(words[i].text, '{') : NULL;
+
+		for (; at; at = strchr(at + 1, '{')) {
+			if (!figures_find(figures, at + 1, strcspn(at + 1, ":}")))
+				fail_msg("no figure is called as in: %s", at);
+			assert_non_null(strchr(at, '}'));
+		}
+		if (words[i].list) {
+			const struct list_words *list = words[i].list;
+			const struct figure *figure =
+				figures_find(figures, list->name, strlen(list->name));
+
+			assert_non_null(figure);
+			assert_int_equal(figure->type, FIGURE_LIST);
+			assert_figures(figure->items, list->words, list->count);
+		}
+	}
+}
+
+static void words_of_a_runtime_name_its_figures(void **state)
+{
+	const struct runtime *runtime;
+	size_t views = 0;
+
+	(void)state;
+	for (size_t i = 0; (runtime = runtime_at(i)); i++) {
+		const struct runtime_view *view = runtime->memory ? runtime->memory->view : NULL;
+
+		if (!view)
+			continue;
+		views++;
+		assert_true(view->count);
+		assert_figures(view->figures, view->words, view->count);
+	}
+	assert_true(views >= 5);
+}
+
 /* A recording may have been made by a newer leakmon. */
 static void a_key_that_is_not_known_is_a_runtime_all_the_same(void **state)
 {
@@ -223,6 +267,7 @@ int main(void)
 		cmocka_unit_test(the_heap_of_every_runtime_is_distinguished_from_the_rest),
 		cmocka_unit_test(pythons_heap_is_detected_by_its_pools),
 		cmocka_unit_test(every_runtime_has_a_tool),
+		cmocka_unit_test(words_of_a_runtime_name_its_figures),
 		cmocka_unit_test(a_key_that_is_not_known_is_a_runtime_all_the_same),
 	};
 

@@ -6,11 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct dotnet_memory;
-struct go_memory;
-struct java_memory;
-struct js_memory;
-
 /*
  * Until the first such collection, old garbage counts as kept: then the least that was seen since
  * the first reading is the base of what is compared, and the next one is the first that proves
@@ -31,13 +26,19 @@ struct heap_floor {
 	uint64_t outside_limit;
 };
 
-/* NULL: not known. */
-struct heap_floor java_floor_of(const struct java_memory *java);
-struct heap_floor dotnet_floor_of(const struct dotnet_memory *dotnet);
-/* The last collection is a base at once; before the first one anything may be garbage. */
-struct heap_floor go_floor_of(const struct go_memory *go);
-/* Likewise, but what stands in for it before the first one is the size of the heap. */
-struct heap_floor js_floor_of(const struct js_memory *js);
+/* Of a runtime that says how large its heap may become: what lived after its last collection, the
+ * size at which the next one ends, collections so far. 0: not known. */
+struct heap_goal {
+	uint64_t live, bytes, collections;
+	const char *settings; /* of the program, which decide it: "GOGC, GOMEMLIMIT"; static */
+};
+
+/* What a conclusion says of a heap with a floor; static. */
+struct heap_words {
+	const char *kept;	    /* the bytes that collections leave: "in objects" */
+	uint64_t room;		    /* for new objects; 0: not known */
+	const char *before, *after; /* what is said before and after the room */
+};
 
 void heap_floor_rebase(struct heap_floor *first, const struct heap_floor *now);
 

@@ -38,14 +38,11 @@ struct memory_split {
 	 * as a recording has it: untrusted, borrowed. */
 	const char *runtime;
 	const char *tool; /* for its objects, as it is running; NULL: what the runtime's row has */
-	/* For a Go program: what lived after its last collection, and how large its heap may become
-	 * before the next one ends. Not recorded; 0: not known. */
-	uint64_t go_live, go_goal, go_collections;
-	/* For a JVM, .NET and V8, likewise. */
+	/* What its runtime counts. Not recorded. */
 	struct heap_floor floor;
-	uint64_t java_limit;	/* -Xmx */
-	uint64_t dotnet_budget; /* of small objects, until the next collection */
-	const char *why;	/* not all is known of the allocator; borrowed; NULL: it is */
+	struct heap_words words;
+	struct heap_goal goal;
+	const char *why; /* not all is known of the allocator; borrowed; NULL: it is */
 };
 
 /* All of a split but its parts: in recordings, and some in JSON. */

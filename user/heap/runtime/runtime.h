@@ -28,7 +28,15 @@ struct heap_image;
 struct heap_image_options;
 struct heap_sink;
 struct intern;
+struct heap_profile;
+struct memory_process;
+struct own_profile_source;
 struct row_builder;
+struct runtime;
+struct runtime_heap;
+struct runtime_memory;
+struct runtime_view;
+struct task_report;
 struct target_memory;
 struct walk_report;
 struct worker;
@@ -79,6 +87,39 @@ struct code_reader {
 	void (*close)(void *state);
 };
 
+/*
+ * Reads what a runtime counts of its memory, as it is now or in a core file, without a stop.
+ *
+ * wanted() decides whether to: `shown` is the runtime that the mappings show, NULL: none; `named`:
+ * the process was named, so that it may cost more. NULL: if the mappings show it.
+ *
+ * read() fills the struct of the view, which is zeros before and says why nothing is known. 0 or
+ * -ENOMEM. count() fills the rest of *memory from that struct; NULL: there is nothing for a
+ * conclusion. find_heap() finds the heap where mappings do not show it; nothing if it is not found.
+ * 0 or -ENOMEM. NULL: mappings show it.
+ */
+struct memory_reader {
+	const struct runtime_view *view;
+	bool (*wanted)(const struct maps *maps, const struct runtime *shown, bool named);
+	int (*read)(const struct maps *maps, void *figures);
+	void (*count)(const void *figures, struct runtime_memory *memory);
+	int (*find_heap)(const struct maps *maps, const void *figures, struct runtime_heap *heap);
+};
+
+/*
+ * Reads a program that contains its runtime, as it is now, without a stop. is_alone(): all its code
+ * is its own and the dynamic linker's, so that it has no malloc and no library of threads. tasks()
+ * reads what the runtime schedules (task_report_free() in any case), heap_profile() the profile
+ * that it always keeps (heap_profile_free() in any case); the report says why nothing is known. 0
+ * or -ENOMEM.
+ */
+struct program_reader {
+	bool (*is_program)(const struct maps *maps);
+	bool (*is_alone)(const struct maps *maps);
+	int (*tasks)(const struct maps *maps, struct task_report *report);
+	int (*heap_profile)(const struct maps *maps, struct heap_profile *profile);
+};
+
 struct runtime {
 	const char *key;  /* as it stands in JSON and recordings: "hotspot" */
 	const char *name; /* for people: "JVM" */
@@ -105,8 +146,11 @@ struct runtime {
 	bool collects; /* its heap grows in steps, between collections */
 	/* What these leave, read without a stop; NULL: not known. */
 	struct heap_floor (*floor)(const struct maps *maps);
-	const struct heap_walker *walker; /* NULL: its objects are not read yet */
-	const struct code_reader *code;	  /* NULL: its frames are those of native code */
+	const struct memory_reader *memory;	  /* NULL: its own figures are not read */
+	const struct program_reader *program;	  /* NULL: it is in no program of this kind */
+	const struct own_profile_source *profile; /* NULL: it keeps no heap profile */
+	const struct heap_walker *walker;	  /* NULL: its objects are not read yet */
+	const struct code_reader *code;		  /* NULL: its frames are those of native code */
 	bool in_program;  /* it may be in the program's own file, whatever that is called */
 	bool has_threads; /* the walker knows them: see RUNTIME_ENDED */
 };
@@ -152,6 +196,19 @@ int runtime_take_image(pid_t pid, const struct heap_image_options *options, stru
  */
 int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,
 		       const struct data_modules *modules, struct heap_sink *sink);
+
+/* The reader of a program that contains its runtime; NULL: it is no such program. */
+const struct program_reader *runtime_program(const struct maps *maps);
+/* Whether it is one, and alone. */
+bool runtime_program_is_alone(const struct maps *maps);
+
+/*
+ * What all runtimes of a process count of their memory, and whether its program is alone, into
+ * *process. `named`: see struct memory_reader. A heap that only these figures show is added to
+ * *heap. 0 or -ENOMEM.
+ */
+int runtime_memory_read(const struct maps *maps, bool named, struct runtime_heap *heap,
+			struct memory_process *process);
 
 /* What its collections have left in a process; not known also if it has none to tell, or is
  * NULL. */

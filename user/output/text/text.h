@@ -34,6 +34,10 @@ void text_stored_diagnoses_write(FILE *out, const struct stored_diagnoses *diagn
 void text_heap_profile_write(FILE *out, const struct text_form *form,
 			     const struct heap_profile *profile, size_t top);
 
+/* By the words of its view. */
+struct runtime_figures;
+void text_runtime_write(FILE *out, const struct runtime_figures *figures);
+
 /* Java threads of a process in `leakmon threads`. */
 void text_java_threads_write(FILE *out, const struct text_form *form,
 			     const struct java_thread_report *report);

@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "binary/arch/machine.h"
 #include "heap/allocators/heap_image.h"
+#include "heap/runtime/cpython/python_reader.h"
 #include "heap/runtime/mapping_shape.h"
 #include "heap/runtime/runtime.h"
 
@@ -581,5 +582,7 @@ const struct runtime runtime_cpython = {
 	.state_size = sizeof(uint32_t),
 	.owns = owns,
 	.share = cpython_pools_share,
+	.memory = &python_memory_reader,
+	.profile = &own_profile_tracemalloc,
 	.walker = &walker,
 };

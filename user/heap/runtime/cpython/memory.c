@@ -9,6 +9,9 @@
 #include "base/cleanup.h"
 #include "heap/runtime/cpython/cpython.h"
 #include "heap/runtime/cpython/python_reader.h"
+#include "heap/runtime/runtime.h"
+#include "report/figures.h"
+#include "report/memory_report.h"
 #include "heap/runtime/loaded_symbols.h"
 
 #define PINS_MAX 10
@@ -229,3 +232,127 @@ int python_memory_read(const struct maps *maps, struct python_memory *python)
 	target_memory_close(&memory);
 	return error;
 }
+
+/* -------- as reports have them */
+
+void python_memory_free(struct python_memory *python)
+{
+	for (size_t i = 0; i < python->pins.count; i++)
+		free(python->pins.items[i].name);
+	vec_free(&python->pins);
+	*python = (struct python_memory){0};
+}
+
+static bool python_is_known(const void *python)
+{
+	return !((const struct python_memory *)python)->why;
+}
+
+static bool python_is_untested(const void *python)
+{
+	return ((const struct python_memory *)python)->untested;
+}
+
+#define PIN(member) offsetof(struct python_pin, member)
+static const struct figure pin_figures[] = {
+	FIGURE("class", NULL, TEXT, PIN(name)),
+	FIGURE("objects", NULL, NUMBER, PIN(objects)),
+	FIGURE("bytes", NULL, NUMBER, PIN(bytes)),
+	FIGURE("arenas", NULL, NUMBER, PIN(arenas)),
+};
+static const struct figures python_pin_figures = FIGURES(pin_figures);
+
+#define PYTHON(member) offsetof(struct python_memory, member)
+static const struct figure python_figures[] = {
+	FIGURE("version", NULL, NOTE, PYTHON(version)),
+	FIGURE("cannot_tell", NULL, TEXT, PYTHON(why)),
+	FIGURE("arenas", NULL, NUMBER, PYTHON(arenas), .shown = python_is_known),
+	FIGURE("arena_bytes", NULL, NUMBER, PYTHON(bytes), .shown = python_is_known),
+	FIGURE("used_bytes", NULL, NUMBER, PYTHON(used), .shown = python_is_known),
+	FIGURE("pool_free_bytes", NULL, NUMBER, PYTHON(pool_free), .shown = python_is_known),
+	FIGURE("free_bytes", NULL, NUMBER, PYTHON(free), .shown = python_is_known),
+	FIGURE("changed_pools", NULL, NUMBER, PYTHON(nonsense), .shown = python_is_known),
+	FIGURE("sparse_arenas", NULL, NUMBER, PYTHON(sparse), .shown = python_is_known),
+	FIGURE("sparse_free_bytes", NULL, NUMBER, PYTHON(sparse_free), .shown = python_is_known),
+	FIGURE("version_untested", NULL, FLAG, PYTHON(untested), .shown = python_is_untested,
+	       .left_out = true),
+	FIGURE("pins", NULL, LIST, PYTHON(pins), .size = sizeof(struct python_pin),
+	       .items = &python_pin_figures),
+};
+static const struct figures python_memory_figures = FIGURES(python_figures);
+
+static bool python_is_unknown(const void *python)
+{
+	return !python_is_known(python);
+}
+
+static bool python_has_changed(const void *python)
+{
+	return python_is_known(python) && ((const struct python_memory *)python)->nonsense;
+}
+
+static bool python_is_sparse(const void *python)
+{
+	return python_is_known(python) && ((const struct python_memory *)python)->sparse;
+}
+
+static bool pin_has_class(const void *pin)
+{
+	return ((const struct python_pin *)pin)->name;
+}
+
+static bool pin_has_no_class(const void *pin)
+{
+	return !pin_has_class(pin);
+}
+
+static const struct figure_words pin_words[] = {
+	SAY("\t    {bytes:10} in {objects} blocks, {arenas} arenas: "),
+	SAY_IF(pin_has_class, "{class}\n"),
+	SAY_IF(pin_has_no_class, "tables and letters of objects\n"),
+};
+
+static const struct list_words python_pins_words = {
+	.name = "pins", .most = 5, FIGURE_WORDS(pin_words)};
+
+static const struct figure_words python_words[] = {
+	SAY("\tPython {version}"),
+	SAY_IF(python_is_untested, " (version not tested)"),
+	SAY_IF(python_is_unknown, ": its arenas are not known: {cannot_tell}\n"),
+	SAY_IF(python_is_known,
+	       ": {arena_bytes} in {arenas} arenas for small objects: {used_bytes} in "
+	       "use, {pool_free_bytes} free in pools for one size, {free_bytes} free for "
+	       "any size"),
+	SAY_IF(python_has_changed, " ({changed_pools} pools changed while they were read)"),
+	SAY_IF(python_is_known, "\n"),
+	SAY_IF(python_is_sparse,
+	       "\tnot given back: {sparse_arenas} arenas of which at most a quarter is "
+	       "in use; free in them: {sparse_free_bytes}; kept by:\n"),
+	SAY_LIST(python_is_sparse, python_pins_words),
+};
+
+static void python_free(void *figures)
+{
+	python_memory_free(figures);
+}
+
+static const struct runtime_view python_view = {.key = "python",
+						.figures = &python_memory_figures,
+						FIGURE_WORDS(python_words),
+						.size = sizeof(struct python_memory),
+						.free = python_free};
+
+/* All that it has for objects is read, whatever else the process has. */
+static bool python_is_wanted(const struct maps *maps, const struct runtime *shown, bool named)
+{
+	(void)shown;
+	return named && python_is_program(maps);
+}
+
+static int python_read(const struct maps *maps, void *figures)
+{
+	return python_memory_read(maps, figures);
+}
+
+const struct memory_reader python_memory_reader = {
+	.view = &python_view, .wanted = python_is_wanted, .read = python_read};

@@ -8,10 +8,10 @@
 
 #include <sys/types.h>
 
+#include "base/vec.h"
 #include "leakmon_abi.h"
 #include "process/proc/maps.h"
 #include "report/heap_profile.h"
-#include "report/python_memory.h"
 #include "report/python_stacks.h"
 
 struct dso_cache;
@@ -53,6 +53,33 @@ int python_stacks_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 /* Likewise of memory that is open, with its modules; *stacks is zeros before. */
 int python_stacks_of(struct target_memory *memory, struct python_stacks *stacks);
 
+/* Where the memory for small objects goes; in bytes. The interpreter gives an arena back to the
+ * kernel when all of it is free. */
+
+/* Objects of one class in arenas that are hardly used. */
+struct python_pin {
+	char *name; /* "module.Qualname"; untrusted; owned; NULL: memory that belongs to objects */
+	uint64_t objects, bytes;
+	uint64_t arenas; /* in so many of them */
+};
+
+struct python_memory {
+	char version[24]; /* "3.11.2"; "": not known */
+	bool untested;	  /* the version: it describes itself as one that is known */
+	const char *why;  /* nothing is known; static; NULL: it is */
+	uint64_t arenas, bytes;
+	uint64_t used;	    /* objects, and tables that belong to them */
+	uint64_t pool_free; /* in pools of which a part is in use, for objects of one size each */
+	uint64_t free;	    /* pools that are not in use, for any size */
+	uint64_t nonsense;  /* pools that changed while they were read: not counted */
+	/* Arenas of which at most a PYTHON_SPARSE_PART-th is in use, and what is free in them. */
+	uint64_t sparse, sparse_free;
+	VEC(struct python_pin) pins; /* those in most sparse arenas first */
+};
+#define PYTHON_SPARSE_PART 4
+
+void python_memory_free(struct python_memory *python);
+
 /*
  * Where the memory for small objects goes; python->why says why that is not known. No file is read,
  * and it may be any process that python_is_program() or a core of one. 0 or -ENOMEM;
@@ -66,5 +93,8 @@ int python_memory_of(struct target_memory *memory, struct python_memory *python)
 /* Reads the traces of tracemalloc from memory that is open, with its modules; *profile is zeros
  * before. 0; -ENOENT: it traces nothing; -ENOMEM. heap_profile_free() in any case. */
 int python_traces_of(struct target_memory *memory, struct heap_profile *profile);
+
+extern const struct memory_reader python_memory_reader;
+extern const struct own_profile_source own_profile_tracemalloc;
 
 #endif

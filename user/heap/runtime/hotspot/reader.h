@@ -5,8 +5,9 @@
 
 #include <sys/types.h>
 
+#include "base/vec.h"
 #include "process/proc/maps.h"
-#include "report/java_memory.h"
+#include "report/heap_floor.h"
 #include "report/java_threads.h"
 #include "report/task_report.h"
 
@@ -26,6 +27,46 @@ int java_threads_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 int java_threads_of(struct target_memory *memory, struct java_thread_report *report,
 		    struct task_report *virtual);
 
+/* Memory in its heap and outside, as the VM counts it; in bytes. */
+
+/* Class loaders of one class. */
+struct java_loaders {
+	char *name; /* of their class, or as paths name those of the JDK; untrusted; owned */
+	uint64_t loaders, classes;
+	bool has_metaspace;
+	uint64_t committed, used; /* metaspace */
+};
+
+/* Buffers of java.nio outside the heap. */
+struct java_buffers {
+	bool known;
+	uint64_t count, bytes;
+};
+
+struct java_memory {
+	char version[24];      /* "17.0.15"; "": not known */
+	const char *why;       /* nothing is known; static; NULL: it is */
+	const char *collector; /* "G1"; static */
+	/* The heap: what objects, garbage among them, take; memory for it; -Xmx. */
+	uint64_t used, committed, maximum;
+	uint64_t kept; /* of `used`, what is not in Eden: collections have left it */
+	/* As the VM counts them; and those of them, or cycles, that free old objects, too. Without
+	 * counts that is any number that grows with each such one. */
+	uint64_t collections, full_collections;
+	bool has_counts;
+	bool has_metaspace;
+	uint64_t metaspace, metaspace_used; /* class space included */
+	uint64_t class_space;		    /* of `metaspace` */
+	uint64_t classes;		    /* arrays included */
+	VEC(struct java_loaders) loaders;   /* those with most metaspace first */
+	uint64_t code, code_limit;	    /* code cache, with its maps; 0: not known */
+	uint64_t threads, thread_stacks;    /* of Java; address space, not resident */
+	struct java_buffers direct, mapped;
+	uint64_t direct_limit; /* 0: not known */
+};
+
+void java_memory_free(struct java_memory *java);
+
 /*
  * Where its memory goes, in the heap and outside; java->why says why that is not known. No file is
  * read, and it may be any process with libjvm.so. 0 or -ENOMEM; java_memory_free() in any case.
@@ -37,5 +78,10 @@ const char *java_refusal(const struct maps *maps);
 
 /* As java_memory_read(), of memory that is open, with its modules. */
 int java_memory_of(struct target_memory *memory, struct java_memory *java);
+
+/* What its collections leave. NULL: not known. */
+struct heap_floor java_floor_of(const struct java_memory *java);
+
+extern const struct memory_reader java_memory_reader;
 
 #endif
