@@ -243,7 +243,9 @@ static void words_of_a_runtime_name_its_figures(void **state)
 		if (!view)
 			continue;
 		views++;
-		assert_true(view->count);
+		assert_true(view->count && view->key && view->name && view->unknown);
+		assert_non_null(figures_find(view->figures, "version", 7));
+		assert_non_null(figures_find(view->figures, "cannot_tell", 11));
 		assert_figures(view->figures, view->words, view->count);
 	}
 	assert_true(views >= 5);

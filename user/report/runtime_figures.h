@@ -46,9 +46,12 @@ struct list_words {
 };
 #define FIGURE_WORDS(rows) .words = (rows), .count = ARRAY_SIZE(rows)
 
-/* How a struct of figures is written. */
+/* How a struct of figures is written. Its figures are called "version", "version_untested" and
+ * "cannot_tell" where it has these: with the latter, text says nothing but that. */
 struct runtime_view {
-	const char *key; /* its object in JSON: "v8" */
+	const char *key;     /* its object in JSON: "v8" */
+	const char *name;    /* in text: "V8" */
+	const char *unknown; /* in text: "its external memory is not known" */
 	const struct figures *figures;
 	const struct figure_words *words;
 	size_t count;

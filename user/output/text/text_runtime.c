@@ -34,17 +34,27 @@ static const char *number_text(char text[NUMBER_SIZE], const struct figure *figu
 	return text;
 }
 
+/* NULL: it has none. */
+static const char *text_of(const struct figure *figure, const void *row)
+{
+	const char *at = (const char *)row + figure->offset, *text;
+
+	if (figure->type != FIGURE_TEXT)
+		return at;
+	memcpy(&text, at, sizeof(text));
+	return text;
+}
+
 static void value_write(FILE *out, const struct figure *figure, const void *row, int width)
 {
-	const char *at = (const char *)row + figure->offset, *text = at;
 	char number[NUMBER_SIZE];
+	const char *text;
 
 	switch (figure->type) {
 	case FIGURE_TEXT:
-		memcpy(&text, at, sizeof(text));
-		/* fallthrough */
 	case FIGURE_CHARS:
 	case FIGURE_NOTE:
+		text = text_of(figure, row);
 		text_print_inert(out, text ? text : "");
 		break;
 	default:
@@ -96,18 +106,39 @@ static void list_write(FILE *out, const struct figures *figures, const void *row
 	}
 }
 
+/* Whether a flag is set, or a text is there. */
+static bool is_set(const struct figures *figures, const char *name, const void *row)
+{
+	const struct figure *figure = figures_find(figures, name, strlen(name));
+
+	if (!figure)
+		return false;
+	return figure->type == FIGURE_TEXT ? text_of(figure, row) != NULL
+					   : figure_value(figure, row) != 0;
+}
+
 void text_runtime_write(FILE *out, const struct runtime_figures *figures)
 {
 	const struct runtime_view *view = figures->view;
+	const void *row = figures->figures;
 
+	fprintf(out, "\t%s ", view->name);
+	words_write(out, view->figures, row, "{version}");
+	if (is_set(view->figures, "version_untested", row))
+		fputs(" (version not tested)", out);
+	if (is_set(view->figures, "cannot_tell", row)) {
+		fprintf(out, ": %s: ", view->unknown);
+		words_write(out, view->figures, row, "{cannot_tell}\n");
+		return;
+	}
 	for (size_t i = 0; i < view->count; i++) {
 		const struct figure_words *words = &view->words[i];
 
-		if (words->shown && !words->shown(figures->figures))
+		if (words->shown && !words->shown(row))
 			continue;
 		if (words->list)
-			list_write(out, view->figures, figures->figures, words->list);
+			list_write(out, view->figures, row, words->list);
 		else
-			words_write(out, view->figures, figures->figures, words->text);
+			words_write(out, view->figures, row, words->text);
 	}
 }

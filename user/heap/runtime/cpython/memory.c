@@ -281,19 +281,14 @@ static const struct figure python_figures[] = {
 };
 static const struct figures python_memory_figures = FIGURES(python_figures);
 
-static bool python_is_unknown(const void *python)
-{
-	return !python_is_known(python);
-}
-
 static bool python_has_changed(const void *python)
 {
-	return python_is_known(python) && ((const struct python_memory *)python)->nonsense;
+	return ((const struct python_memory *)python)->nonsense;
 }
 
 static bool python_is_sparse(const void *python)
 {
-	return python_is_known(python) && ((const struct python_memory *)python)->sparse;
+	return ((const struct python_memory *)python)->sparse;
 }
 
 static bool pin_has_class(const void *pin)
@@ -316,15 +311,11 @@ static const struct list_words python_pins_words = {
 	.name = "pins", .most = 5, FIGURE_WORDS(pin_words)};
 
 static const struct figure_words python_words[] = {
-	SAY("\tPython {version}"),
-	SAY_IF(python_is_untested, " (version not tested)"),
-	SAY_IF(python_is_unknown, ": its arenas are not known: {cannot_tell}\n"),
-	SAY_IF(python_is_known,
-	       ": {arena_bytes} in {arenas} arenas for small objects: {used_bytes} in "
-	       "use, {pool_free_bytes} free in pools for one size, {free_bytes} free for "
-	       "any size"),
+	SAY(": {arena_bytes} in {arenas} arenas for small objects: {used_bytes} in "
+	    "use, {pool_free_bytes} free in pools for one size, {free_bytes} free for "
+	    "any size"),
 	SAY_IF(python_has_changed, " ({changed_pools} pools changed while they were read)"),
-	SAY_IF(python_is_known, "\n"),
+	SAY("\n"),
 	SAY_IF(python_is_sparse,
 	       "\tnot given back: {sparse_arenas} arenas of which at most a quarter is "
 	       "in use; free in them: {sparse_free_bytes}; kept by:\n"),
@@ -337,6 +328,8 @@ static void python_free(void *figures)
 }
 
 static const struct runtime_view python_view = {.key = "python",
+						.name = "Python",
+						.unknown = "its arenas are not known",
 						.figures = &python_memory_figures,
 						FIGURE_WORDS(python_words),
 						.size = sizeof(struct python_memory),

@@ -335,48 +335,42 @@ static const struct figure dotnet_figures[] = {
 };
 static const struct figures dotnet_memory_figures = FIGURES(dotnet_figures);
 
-static bool dotnet_is_unknown(const void *dotnet)
-{
-	return !dotnet_is_known(dotnet);
-}
-
 static bool dotnet_has_collected(const void *dotnet)
 {
-	return dotnet_is_known(dotnet) && ((const struct dotnet_memory *)dotnet)->collected_ns;
+	return ((const struct dotnet_memory *)dotnet)->collected_ns;
 }
 
 static bool dotnet_has_collected_all(const void *dotnet)
 {
-	return dotnet_is_known(dotnet) && ((const struct dotnet_memory *)dotnet)->full_ns;
+	return ((const struct dotnet_memory *)dotnet)->full_ns;
 }
 
 static bool dotnet_has_kept(const void *dotnet)
 {
-	return dotnet_is_known(dotnet) && ((const struct dotnet_memory *)dotnet)->collections[0];
+	return ((const struct dotnet_memory *)dotnet)->collections[0];
 }
 
 static bool dotnet_has_heaps(const void *dotnet)
 {
-	return dotnet_is_known(dotnet) && ((const struct dotnet_memory *)dotnet)->heaps > 1;
+	return ((const struct dotnet_memory *)dotnet)->heaps > 1;
 }
 
 static const struct figure_words dotnet_words[] = {
-	SAY("\t.NET {version}"),
-	SAY_IF(dotnet_is_unknown, ": its collections are not known: {cannot_tell}\n"),
-	SAY_IF(dotnet_is_known, ": collections: {collections}"),
+	SAY(": collections: {collections}"),
 	SAY_IF(dotnet_has_collected, ", the last one {collected_ms} ago"),
-	SAY_IF(dotnet_is_known, "; {full_collections} of them of the whole heap"),
+	SAY("; {full_collections} of them of the whole heap"),
 	SAY_IF(dotnet_has_collected_all, ", the last one {full_collected_ms} ago"),
 	SAY_IF(dotnet_has_kept, "; they left {kept_bytes} in objects"),
 	SAY_IF(dotnet_has_heaps, "; in {heaps} heaps"),
-	SAY_IF(dotnet_is_known,
-	       "\n\tallocated since then, of what is allowed until the next one, garbage or not: "
-	       "small objects: {allocated_since_bytes} of {budget_bytes}, large ones: "
-	       "{large_allocated_since_bytes} of {large_budget_bytes}, pinned ones: "
-	       "{pinned_allocated_since_bytes} of {pinned_budget_bytes}\n"),
+	SAY("\n\tallocated since then, of what is allowed until the next one, garbage or not: "
+	    "small objects: {allocated_since_bytes} of {budget_bytes}, large ones: "
+	    "{large_allocated_since_bytes} of {large_budget_bytes}, pinned ones: "
+	    "{pinned_allocated_since_bytes} of {pinned_budget_bytes}\n"),
 };
 
 static const struct runtime_view dotnet_view = {.key = "dotnet",
+						.name = ".NET",
+						.unknown = "its collections are not known",
 						.figures = &dotnet_memory_figures,
 						FIGURE_WORDS(dotnet_words),
 						.size = sizeof(struct dotnet_memory)};

@@ -296,25 +296,20 @@ static const struct figure go_figures[] = {
 };
 static const struct figures go_memory_figures = FIGURES(go_figures);
 
-static bool go_is_unknown(const void *go)
-{
-	return !go_is_known(go);
-}
-
 static bool go_has_collected(const void *go)
 {
-	return go_is_known(go) && ((const struct go_memory *)go)->collected_ns;
+	return ((const struct go_memory *)go)->collected_ns;
 }
 
 /* Without a target nothing is said of it. */
 static bool go_has_goal(const void *go)
 {
-	return go_is_known(go) && ((const struct go_memory *)go)->goal;
+	return ((const struct go_memory *)go)->goal;
 }
 
 static bool go_is_off(const void *go)
 {
-	return go_is_known(go) && ((const struct go_memory *)go)->percent < 0;
+	return ((const struct go_memory *)go)->percent < 0;
 }
 
 static bool go_has_percent(const void *go)
@@ -343,12 +338,10 @@ static bool go_is_within_goal(const void *go)
 }
 
 static const struct figure_words go_words[] = {
-	SAY("\tGo {version}"),
-	SAY_IF(go_is_unknown, ": its heap's figures are not known: {cannot_tell}\n"),
-	SAY_IF(go_is_known, ": {live_bytes} live after the last collection"),
+	SAY(": {live_bytes} live after the last collection"),
 	SAY_IF(go_has_collected, " ({collected_ms} ago)"),
-	SAY_IF(go_is_known, ", {allocated_since_bytes} allocated since; {in_use_bytes} in spans, "
-			    "{free_bytes} in free ones, {released_bytes} given back\n"),
+	SAY(", {allocated_since_bytes} allocated since; {in_use_bytes} in spans, "
+	    "{free_bytes} in free ones, {released_bytes} given back\n"),
 	SAY_IF(go_has_stats, "\tstacks of goroutines: {stack_bytes}, the runtime's own records: "
 			     "{own_bytes}\n"),
 	SAY_IF(go_has_goal, "\tit may reach {goal_bytes} before the next collection ends (GOGC="),
@@ -362,6 +355,8 @@ static const struct figure_words go_words[] = {
 };
 
 static const struct runtime_view go_view = {.key = GO_KEY,
+					    .name = "Go",
+					    .unknown = "its heap's figures are not known",
 					    .figures = &go_memory_figures,
 					    FIGURE_WORDS(go_words),
 					    .size = sizeof(struct go_memory)};

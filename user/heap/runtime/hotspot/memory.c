@@ -654,19 +654,14 @@ static const struct figure java_figures[] = {
 };
 static const struct figures java_memory_figures = FIGURES(java_figures);
 
-static bool java_is_unknown(const void *java)
-{
-	return !java_is_known(java);
-}
-
 static bool java_has_counts(const void *java)
 {
-	return java_is_known(java) && ((const struct java_memory *)java)->has_counts;
+	return ((const struct java_memory *)java)->has_counts;
 }
 
 static bool java_has_direct(const void *java)
 {
-	return java_is_known(java) && ((const struct java_memory *)java)->direct.known;
+	return ((const struct java_memory *)java)->direct.known;
 }
 
 static bool java_has_direct_limit(const void *java)
@@ -676,12 +671,12 @@ static bool java_has_direct_limit(const void *java)
 
 static bool java_has_mapped(const void *java)
 {
-	return java_is_known(java) && ((const struct java_memory *)java)->mapped.known;
+	return ((const struct java_memory *)java)->mapped.known;
 }
 
 static bool java_has_metaspace(const void *java)
 {
-	return java_is_known(java) && ((const struct java_memory *)java)->has_metaspace;
+	return ((const struct java_memory *)java)->has_metaspace;
 }
 
 static bool loaders_have_bytes(const void *loaders)
@@ -704,24 +699,20 @@ static const struct list_words java_loaders_words = {
 	.name = "loaders", .most = 5, FIGURE_WORDS(loaders_words)};
 
 static const struct figure_words java_words[] = {
-	SAY("\tJVM {version}"),
-	SAY_IF(java_is_unknown, ": where its memory goes is not known: {cannot_tell}\n"),
-	SAY_IF(java_is_known,
-	       ", {collector}: {used_bytes} used, {committed_bytes} committed (limit "
-	       "{limit_bytes})"),
+	SAY(", {collector}: {used_bytes} used, {committed_bytes} committed (limit "
+	    "{limit_bytes})"),
 	SAY_IF(java_has_counts,
 	       "; collections: {collections}, {full_collections} of them of the whole "
 	       "heap; outside Eden: {kept_bytes}"),
-	SAY_IF(java_is_known,
-	       "\n\toff its heap: code cache: {code_cache_bytes} (limit "
-	       "{code_cache_limit_bytes}), {threads} threads with {thread_stack_bytes} for "
-	       "stacks"),
+	SAY("\n\toff its heap: code cache: {code_cache_bytes} (limit "
+	    "{code_cache_limit_bytes}), {threads} threads with {thread_stack_bytes} for "
+	    "stacks"),
 	SAY_IF(java_has_direct,
 	       ", direct buffers: {direct_buffers.bytes} in {direct_buffers.count}"),
 	SAY_IF(java_has_direct_limit, " (limit {direct_buffers_limit_bytes})"),
 	SAY_IF(java_has_mapped,
 	       ", mapped buffers: {mapped_buffers.bytes} in {mapped_buffers.count}"),
-	SAY_IF(java_is_known, "\n"),
+	SAY("\n"),
 	SAY_IF(java_has_metaspace,
 	       "\tmetaspace: {metaspace_bytes}, {metaspace_used_bytes} of it used, "
 	       "for {classes} classes\n"),
@@ -734,6 +725,8 @@ static void java_free(void *figures)
 }
 
 static const struct runtime_view java_view = {.key = "java",
+					      .name = "JVM",
+					      .unknown = "where its memory goes is not known",
 					      .figures = &java_memory_figures,
 					      FIGURE_WORDS(java_words),
 					      .size = sizeof(struct java_memory),

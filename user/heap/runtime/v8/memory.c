@@ -314,11 +314,6 @@ static const struct figure js_figures[] = {
 };
 static const struct figures js_memory_figures = FIGURES(js_figures);
 
-static bool js_is_unknown(const void *js)
-{
-	return !js_is_known(js);
-}
-
 static bool js_has_kept(const void *js)
 {
 	return js_has_counts(js) && ((const struct js_memory *)js)->full_collections;
@@ -326,22 +321,22 @@ static bool js_has_kept(const void *js)
 
 static bool js_has_heaps(const void *js)
 {
-	return js_is_known(js) && ((const struct js_memory *)js)->heaps > 1;
+	return ((const struct js_memory *)js)->heaps > 1;
 }
 
 static const struct figure_words js_words[] = {
-	SAY("\tV8 {version}"),
-	SAY_IF(js_is_unknown, ": its external memory is not known: {cannot_tell}\n"),
-	SAY_IF(js_is_known, ": external memory of JavaScript: {external_bytes}"),
+	SAY(": external memory of JavaScript: {external_bytes}"),
 	SAY_IF(js_has_buffers, ", {array_buffer_bytes} of it for array buffers"),
 	SAY_IF(js_has_counts,
 	       "; collections: {collections}, {full_collections} of them of the whole heap"),
 	SAY_IF(js_has_kept, ", which left {kept_bytes}"),
 	SAY_IF(js_has_heaps, "; in {heaps} heaps, that of the main thread and of workers"),
-	SAY_IF(js_is_known, "\n"),
+	SAY("\n"),
 };
 
 static const struct runtime_view js_view = {.key = V8_KEY,
+					    .name = "V8",
+					    .unknown = "its external memory is not known",
 					    .figures = &js_memory_figures,
 					    FIGURE_WORDS(js_words),
 					    .size = sizeof(struct js_memory)};
