@@ -231,6 +231,15 @@ static void assert_figures(const struct figures *figures, const struct figure_wo
 	}
 }
 
+static void assert_view(const struct runtime_view *view)
+{
+	assert_true(view->count && view->key && !view->name == !view->unknown);
+	assert_non_null(figures_find(view->figures, "version", 7));
+	assert_non_null(figures_find(view->figures, "cannot_tell", 11));
+	assert_figures(view->figures, view->words, view->count);
+	assert_figures(view->figures, &(struct figure_words){.text = view->head}, 1);
+}
+
 static void words_of_a_runtime_name_its_figures(void **state)
 {
 	const struct runtime *runtime;
@@ -238,17 +247,12 @@ static void words_of_a_runtime_name_its_figures(void **state)
 
 	(void)state;
 	for (size_t i = 0; (runtime = runtime_at(i)); i++) {
-		const struct runtime_view *view = runtime->memory ? runtime->memory->view : NULL;
-
-		if (!view)
-			continue;
-		views++;
-		assert_true(view->count && view->key && view->name && view->unknown);
-		assert_non_null(figures_find(view->figures, "version", 7));
-		assert_non_null(figures_find(view->figures, "cannot_tell", 11));
-		assert_figures(view->figures, view->words, view->count);
+		if (runtime->memory)
+			assert_view(runtime->memory->view), views++;
+		if (runtime->threads)
+			assert_view(runtime->threads->view), views++;
 	}
-	assert_true(views >= 5);
+	assert_true(views >= 7);
 }
 
 /* A recording may have been made by a newer leakmon. */

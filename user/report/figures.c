@@ -67,8 +67,7 @@ uint64_t figure_value(const struct figure *figure, const void *figures)
 
 const char *figure_column(const struct figure *figure)
 {
-	if (figure->causes || figure->unrecorded || figure->type == FIGURE_CALL ||
-	    figure->type == FIGURE_MADE || figure->type == FIGURE_LIST)
+	if (figure->causes || figure->unrecorded || figure->type >= FIGURE_CALL)
 		return NULL;
 	return figure->column ? figure->column : figure->json;
 }
@@ -76,9 +75,10 @@ const char *figure_column(const struct figure *figure)
 static bool is_called(const struct figure *figure, const char *name, size_t length)
 {
 	size_t section = figure->section ? strlen(figure->section) + 1 : 0;
+	const char *own = figure->json ? figure->json : figure->column;
 
-	if (!figure->json || length != section + strlen(figure->json) ||
-	    strncmp(name + section, figure->json, length - section) != 0)
+	if (!own || length != section + strlen(own) ||
+	    strncmp(name + section, own, length - section) != 0)
 		return false;
 	return !section ||
 	       (!strncmp(name, figure->section, section - 1) && name[section - 1] == '.');

@@ -219,7 +219,8 @@ struct retained_runtime {
 	bool untested;		 /* the version: it describes itself as one that is known */
 	const char *why;	 /* it was not walked, or not all of it; static; NULL: it was */
 	uint64_t objects, bytes; /* bytes: with what belongs to them */
-	uint64_t heap_bytes, free_bytes; /* that the runtime has for small objects; free in them */
+	uint64_t heap_bytes, free_bytes; /* that the runtime has for objects; free in them */
+	bool only_small;		 /* for small ones */
 	uint64_t unread_bytes;		 /* of its heap */
 	uint64_t nonsense;		 /* what cannot be, and was left out */
 	uint64_t retries;		 /* stops, or reads without one, while it collected */

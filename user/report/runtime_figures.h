@@ -16,8 +16,10 @@ struct list_words;
 
 /*
  * A part of a text. "{live_bytes} live" has the names of figures in braces, as figures_find() takes
- * them: "…bytes" is written as 2.16 MiB, what has `per` (of nanoseconds) as a time. "{bytes:10}":
- * right-aligned in so many columns.
+ * them: "…bytes" is written as 2.16 MiB, what has `per` (of nanoseconds) as a time, a list as the
+ * count of its items. "{bytes:10}": right-aligned in so many columns; "{name:label}": as the name
+ * of a function. Of a stack "{stack}" has all frames, "{stack:lines}" a line for each, the first
+ * ones without -v, "{stack:place}" the one that counts.
  */
 struct figure_words {
 	bool (*shown)(const void *figures); /* NULL: always */
@@ -40,7 +42,9 @@ struct figure_words {
 
 struct list_words {
 	const char *name; /* of the list */
-	size_t most;	  /* items that are written */
+	size_t most;	  /* items that are written, */
+	bool all;	  /* with -v all of them */
+	const char *more; /* "{more}" of them are left out; NULL: nothing is said */
 	const struct figure_words *words;
 	size_t count;
 };
@@ -50,8 +54,10 @@ struct list_words {
  * "cannot_tell" where it has these: with the latter, text says nothing but that. */
 struct runtime_view {
 	const char *key;     /* its object in JSON: "v8" */
-	const char *name;    /* in text: "V8" */
+	const char *name;    /* in text: "V8"; NULL: its words say all */
 	const char *unknown; /* in text: "its external memory is not known" */
+	const char *head;    /* in the process's first line; NULL: nothing */
+	bool (*has_head)(const void *figures);
 	const struct figures *figures;
 	const struct figure_words *words;
 	size_t count;

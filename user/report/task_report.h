@@ -93,6 +93,8 @@ int task_report_compare(const struct task_report *before, struct task_report *af
 
 /* The first frame that is not of Go's runtime; else the innermost one; NULL: there is none. */
 const struct frame *goroutine_place(const struct frames *frames);
+/* Likewise the first that is not of Java's library. */
+const struct frame *java_thread_place(const struct frames *frames);
 
 /* What reports call them. */
 struct task_kind {

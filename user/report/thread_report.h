@@ -9,9 +9,8 @@
 #include "base/vec.h"
 #include "leakmon_thread.h"
 #include "report/task_report.h"
-#include "report/java_threads.h"
-#include "report/python_stacks.h"
 #include "report/retain_result.h"
+#include "report/runtime_figures.h"
 #include "process/symbol/symbolizer.h"
 
 /* Threads of one group with their pthread_t in one place: a root, or blocks of a class. */
@@ -102,10 +101,9 @@ struct thread_census {
 	struct task_report *goroutines;	 /* of a Go program; owned; NULL: it is none */
 	/* Of a recording, over time; borrowed; NULL: not known. */
 	const struct task_series *goroutine_series;
-	struct python_stacks *python;	     /* of a Python program; likewise */
-	struct java_thread_report *java;     /* of a JVM; likewise */
-	struct task_report *virtual_threads; /* of one that uses any; likewise */
-	struct thread_holding *holding;	     /* holders of their pthread_t; NULL: not asked for */
+	VEC(struct runtime_figures) runtimes; /* what these say of their threads */
+	struct task_report *virtual_threads;  /* of a JVM that uses any; owned */
+	struct thread_holding *holding;	      /* holders of their pthread_t; NULL: not asked for */
 	/* Of a runtime whose threads' objects can outlive them: its name; NULL: of none.
 	 * Borrowed */
 	const char *managed;

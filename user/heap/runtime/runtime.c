@@ -13,6 +13,7 @@
 #include "heap/runtime/heap_sink.h"
 #include "heap/runtime/target_memory.h"
 #include "report/memory_report.h"
+#include "report/thread_report.h"
 
 /* A process that is not stopped is walked so many times more. */
 #define WALKS_MAX 10
@@ -164,6 +165,46 @@ int runtime_memory_read(const struct maps *maps, bool named, struct runtime_heap
 			continue;
 		process->no_malloc |= runtime->program && runtime->program->is_alone(maps);
 		error = add_memory(runtime->memory, maps, heap, process);
+	}
+	return error;
+}
+
+static int add_threads(const struct thread_reader *reader, struct worker *worker,
+		       struct dso_cache *dsos, struct thread_census *census)
+{
+	struct runtime_figures *added = vec_push(&census->runtimes);
+	struct task_report *tasks = calloc(1, sizeof(*tasks));
+	int error = added && tasks ? 0 : -ENOMEM;
+
+	if (!error) {
+		added->view = reader->view;
+		added->figures = calloc(1, reader->view->size);
+		error = added->figures ? reader->read((pid_t)census->pid, worker, dsos,
+						      added->figures, tasks)
+				       : -ENOMEM;
+	}
+	if (tasks && tasks->version[0] && !census->virtual_threads) {
+		census->virtual_threads = tasks;
+		return error;
+	}
+	if (tasks)
+		task_report_free(tasks);
+	free(tasks);
+	return error;
+}
+
+int runtime_threads_read(struct worker *worker, struct dso_cache *dsos,
+			 struct thread_census *census)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+	int error = 0;
+
+	if (maps_read((pid_t)census->pid, MAPS_ALL, &maps))
+		return 0;
+	for (size_t i = 0; !error && i < ARRAY_SIZE(runtimes); i++) {
+		if (runtimes[i]->threads && is_detected(runtimes[i], maps.list.items,
+							maps.list.count, sizeof(*maps.list.items)))
+			error = add_threads(runtimes[i]->threads, worker, dsos, census);
 	}
 	return error;
 }

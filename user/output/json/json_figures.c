@@ -36,6 +36,19 @@ static void list_write(struct json_writer *json, const struct figure *list, cons
 	json_close(json, ']');
 }
 
+static void numbers_write(struct json_writer *json, const struct figure *figure, const void *row)
+{
+	json_open(json, figure->json, '[');
+	for (size_t i = 0; i < figure_list_count(figure, row); i++) {
+		uint32_t number;
+
+		memcpy(&number, figure_list_item(figure, row, i), sizeof(number));
+		if (number)
+			json_put_number(json, NULL, number);
+	}
+	json_close(json, ']');
+}
+
 static void value_write(struct json_writer *json, const struct figure *figure, const void *row)
 {
 	const void *at = (const char *)row + figure->offset;
@@ -86,6 +99,12 @@ static void value_write(struct json_writer *json, const struct figure *figure, c
 		break;
 	case FIGURE_LIST:
 		list_write(json, figure, row);
+		break;
+	case FIGURE_NUMBERS:
+		numbers_write(json, figure, row);
+		break;
+	case FIGURE_STACK:
+		json_stack_write(json, NULL, 0, at);
 		break;
 	default:
 		json_put_number(json, key, value / per);

@@ -210,7 +210,8 @@ static void items_write(FILE *out, const struct memory_report *report,
 	}
 }
 
-static void managed_write(FILE *out, const struct memory_process *process)
+static void managed_write(FILE *out, const struct memory_report *report,
+			  const struct memory_process *process)
 {
 	char tool[RUNTIME_TOOL_SIZE];
 
@@ -218,7 +219,7 @@ static void managed_write(FILE *out, const struct memory_process *process)
 		fprintf(out, "\t%s with a garbage-collected heap: %s\n", process->runtime.name,
 			runtime_label_tool(&process->runtime, process->pid, tool));
 	for (size_t i = 0; i < process->runtimes.count; i++)
-		text_runtime_write(out, &process->runtimes.items[i].figures);
+		text_runtime_write(out, &report->form, &process->runtimes.items[i].figures);
 }
 
 /* Pages that a relative has as well only if there are any. */
@@ -255,7 +256,7 @@ static void process_write(FILE *out, const struct memory_report *report,
 	difference_write(out, process);
 	part_write(out, process, MEMORY_PAGE_TABLES);
 	allocators_write(out, &process->allocators);
-	managed_write(out, process);
+	managed_write(out, report, process);
 	if (process->why && !process->no_malloc)
 		fprintf(out, "\tnot known: %s\n", process->why);
 	stop_write(out, process);

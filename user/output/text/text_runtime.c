@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "output/text/text.h"
+#include "process/symbol/symbolizer.h"
 #include "report/figures.h"
 #include "report/runtime_figures.h"
 
@@ -16,9 +17,10 @@
 
 static bool is_bytes(const struct figure *figure)
 {
-	size_t length = strlen(figure->json);
+	const char *name = figure->json ? figure->json : figure->column;
+	size_t length = strlen(name);
 
-	return length >= 5 && !strcmp(figure->json + length - 5, "bytes");
+	return length >= 5 && !strcmp(name + length - 5, "bytes");
 }
 
 static const char *number_text(char text[NUMBER_SIZE], const struct figure *figure, uint64_t value)
@@ -45,8 +47,57 @@ static const char *text_of(const struct figure *figure, const void *row)
 	return text;
 }
 
-static void value_write(FILE *out, const struct figure *figure, const void *row, int width)
+/* "shop.Cart.add Cart.java:31" */
+static void frame_write(FILE *out, const struct frame *frame)
 {
+	if (frame->function)
+		text_function_write(out, frame);
+	else
+		fputs(frame->why ? frame->why : "a method that cannot be read", out);
+}
+
+#define LINES_SHOWN 8
+
+static void lines_write(FILE *out, const struct text_form *form, const struct frames *frames)
+{
+	size_t count = frames->list.count,
+	       shown = form->verbose ? count : MIN(count, (size_t)LINES_SHOWN);
+
+	for (size_t i = 0; i < shown; i++) {
+		fputs("\t\t", out);
+		frame_write(out, &frames->list.items[i]);
+		fputc('\n', out);
+	}
+	if (count > shown)
+		fprintf(out, "\t\t… %zu more frames (-v)\n", count - shown);
+}
+
+static void stack_write(FILE *out, const struct text_form *form, const struct figure *figure,
+			const void *row, const char *style)
+{
+	const char *at = (const char *)row + figure->offset;
+	const struct frames *frames = (const struct frames *)(const void *)at;
+
+	if (text_begins(style, "lines"))
+		lines_write(out, form, frames);
+	else if (!text_begins(style, "place"))
+		text_frames_write(out, form, frames);
+	else if (figure->place(frames))
+		frame_write(out, figure->place(frames));
+}
+
+/* What is written. */
+struct writing {
+	FILE *out;
+	const struct text_form *form;
+	const struct figures *figures;
+	const void *row; /* of them */
+};
+
+static void value_write(const struct writing *writing, const struct figure *figure,
+			const char *style)
+{
+	const void *row = writing->row;
 	char number[NUMBER_SIZE];
 	const char *text;
 
@@ -55,90 +106,125 @@ static void value_write(FILE *out, const struct figure *figure, const void *row,
 	case FIGURE_CHARS:
 	case FIGURE_NOTE:
 		text = text_of(figure, row);
-		text_print_inert(out, text ? text : "");
+		if (text && text_begins(style, "label"))
+			text_label_write(writing->out, text);
+		else
+			text_print_inert(writing->out, text ? text : "");
+		break;
+	case FIGURE_STACK:
+		stack_write(writing->out, writing->form, figure, row, style);
+		break;
+	case FIGURE_LIST:
+		fprintf(writing->out, "%zu", figure_list_count(figure, row));
 		break;
 	default:
-		fprintf(out, "%*s", width, number_text(number, figure, figure_value(figure, row)));
+		fprintf(writing->out, "%*s", atoi(style),
+			number_text(number, figure, figure_value(figure, row)));
 	}
 }
 
-/* "{name}" or "{name:width}", behind the brace. Returns what follows it. */
-static const char *figure_write(FILE *out, const struct figures *figures, const void *row,
-				const char *name)
+/* "{name}" or "{name:style}", behind the brace. Returns what follows it. */
+static const char *figure_write(const struct writing *writing, const char *name)
 {
 	size_t length = strcspn(name, ":}");
-	const struct figure *figure = figures_find(figures, name, length);
-	const char *end = name + length;
-	int width = *end == ':' ? (int)strtol(end + 1, (char **)&end, 10) : 0;
+	const struct figure *figure = figures_find(writing->figures, name, length);
+	const char *style = name[length] == ':' ? name + length + 1 : "", *end = strchr(name, '}');
 
 	if (figure)
-		value_write(out, figure, row, width);
-	return *end ? end + 1 : end;
+		value_write(writing, figure, style);
+	return end ? end + 1 : name + length;
 }
 
-static void words_write(FILE *out, const struct figures *figures, const void *row, const char *text)
+static void words_write(const struct writing *writing, const char *text)
 {
 	while (*text) {
 		size_t plain = strcspn(text, "{");
 
-		fwrite(text, 1, plain, out);
+		fwrite(text, 1, plain, writing->out);
 		text += plain;
 		if (*text)
-			text = figure_write(out, figures, row, text + 1);
+			text = figure_write(writing, text + 1);
 	}
 }
 
-static void list_write(FILE *out, const struct figures *figures, const void *row,
-		       const struct list_words *list)
+static const struct figure more_row[] = {FIGURE("more", NULL, NUMBER, 0)};
+static const struct figures more_figures = FIGURES(more_row);
+
+static void list_write(const struct writing *writing, const struct list_words *list)
 {
-	const struct figure *figure = figures_find(figures, list->name, strlen(list->name));
-	size_t shown = figure ? MIN(figure_list_count(figure, row), list->most) : 0;
+	const struct figure *figure =
+		figures_find(writing->figures, list->name, strlen(list->name));
+	size_t count = figure ? figure_list_count(figure, writing->row) : 0;
+	size_t shown = list->all && writing->form->verbose ? count : MIN(count, list->most);
+	size_t more = count - shown;
 
 	for (size_t i = 0; i < shown; i++) {
-		const void *item = figure_list_item(figure, row, i);
+		const struct writing item = {writing->out, writing->form, figure->items,
+					     figure_list_item(figure, writing->row, i)};
 
 		for (size_t j = 0; j < list->count; j++) {
 			const struct figure_words *words = &list->words[j];
 
-			if (!words->shown || words->shown(item))
-				words_write(out, figure->items, item, words->text);
+			if (!words->shown || words->shown(item.row))
+				words_write(&item, words->text);
 		}
 	}
+	if (more && list->more)
+		words_write(&(struct writing){writing->out, writing->form, &more_figures, &more},
+			    list->more);
 }
 
 /* Whether a flag is set, or a text is there. */
-static bool is_set(const struct figures *figures, const char *name, const void *row)
+static bool is_set(const struct writing *writing, const char *name)
 {
-	const struct figure *figure = figures_find(figures, name, strlen(name));
+	const struct figure *figure = figures_find(writing->figures, name, strlen(name));
 
 	if (!figure)
 		return false;
-	return figure->type == FIGURE_TEXT ? text_of(figure, row) != NULL
-					   : figure_value(figure, row) != 0;
+	return figure->type == FIGURE_TEXT ? text_of(figure, writing->row) != NULL
+					   : figure_value(figure, writing->row) != 0;
 }
 
-void text_runtime_write(FILE *out, const struct runtime_figures *figures)
+/* Its name and version. Returns whether its figures are known. */
+static bool name_write(const struct writing *writing, const struct runtime_view *view)
+{
+	fprintf(writing->out, "\t%s ", view->name);
+	words_write(writing, "{version}");
+	if (is_set(writing, "version_untested"))
+		fputs(" (version not tested)", writing->out);
+	if (!is_set(writing, "cannot_tell"))
+		return true;
+	fprintf(writing->out, ": %s: ", view->unknown);
+	words_write(writing, "{cannot_tell}\n");
+	return false;
+}
+
+void text_runtime_write(FILE *out, const struct text_form *form,
+			const struct runtime_figures *figures)
 {
 	const struct runtime_view *view = figures->view;
-	const void *row = figures->figures;
+	const struct writing writing = {out, form, view->figures, figures->figures};
 
-	fprintf(out, "\t%s ", view->name);
-	words_write(out, view->figures, row, "{version}");
-	if (is_set(view->figures, "version_untested", row))
-		fputs(" (version not tested)", out);
-	if (is_set(view->figures, "cannot_tell", row)) {
-		fprintf(out, ": %s: ", view->unknown);
-		words_write(out, view->figures, row, "{cannot_tell}\n");
+	if (view->name && !name_write(&writing, view))
 		return;
-	}
 	for (size_t i = 0; i < view->count; i++) {
 		const struct figure_words *words = &view->words[i];
 
-		if (words->shown && !words->shown(row))
+		if (words->shown && !words->shown(figures->figures))
 			continue;
 		if (words->list)
-			list_write(out, view->figures, row, words->list);
+			list_write(&writing, words->list);
 		else
-			words_write(out, view->figures, row, words->text);
+			words_write(&writing, words->text);
 	}
+}
+
+void text_runtime_head_write(FILE *out, const struct runtime_figures *figures)
+{
+	const struct runtime_view *view = figures->view;
+	const struct writing writing = {
+		.out = out, .figures = view->figures, .row = figures->figures};
+
+	if (view->head && view->has_head(figures->figures))
+		words_write(&writing, view->head);
 }

@@ -179,7 +179,7 @@ bool cpython_load_module(struct target_memory *memory, struct loaded_module *mod
 	for (size_t i = 0; i < memory->maps->list.count; i++) {
 		const struct mapping *mapping = &memory->maps->list.items[i];
 
-		if (mapping->offset || !python_is_file(mapping) ||
+		if (mapping->offset || !runtime_cpython.detect(mapping) ||
 		    loaded_module_read(memory, mapping, exported, ARRAY_SIZE(exported), module))
 			continue;
 		module->module.end = module_end(memory->maps, mapping);

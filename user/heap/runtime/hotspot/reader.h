@@ -8,12 +8,49 @@
 #include "base/vec.h"
 #include "process/proc/maps.h"
 #include "report/heap_floor.h"
-#include "report/java_threads.h"
+#include "process/symbol/intern.h"
+#include "process/symbol/symbolizer.h"
 #include "report/task_report.h"
 
 struct dso_cache;
 struct target_memory;
 struct worker;
+
+/* Java threads by name, group, state and where they are. All strings are untrusted, and the
+ * report's own. */
+struct java_thread_group {
+	const char *name;  /* with # for each number: "pool-#-thread-#" */
+	const char *of;	   /* their ThreadGroup; "": not known */
+	const char *state; /* "parked"; static */
+	bool daemon;
+	uint64_t count;
+	struct frames stack; /* innermost first; owned. Empty: in Java, or not known */
+};
+
+/* Values that a thread keeps of ThreadLocals that are gone: nobody can get them any more. */
+#define JAVA_GONE_LOCALS_MAX 256
+struct java_gone_local {
+	const char *class;  /* of the values */
+	const char *thread; /* as in java_thread_group; of virtual ones "" */
+	bool is_virtual;
+	uint64_t count;
+};
+
+struct java_thread_report {
+	char version[24];		      /* of the JVM; "": not known */
+	const char *why;		      /* they are not known; static; NULL: they are */
+	uint64_t count, daemons;	      /* daemons: of them */
+	uint64_t ended;			      /* since the start, as the JVM counts them */
+	bool has_ended;			      /* it does */
+	VEC(struct java_thread_group) groups; /* most threads first */
+	VEC(struct java_gone_local) gone;     /* most values first */
+	uint64_t gone_count;		      /* of all values, */
+	uint64_t gone_unlisted;		      /* those of them that are not listed */
+	uint64_t gone_virtual;		      /* of them in virtual threads */
+	struct intern strings;
+};
+
+void java_thread_report_free(struct java_thread_report *report);
 
 /*
  * Its threads; report->why says why they are not known. And its virtual threads, with nothing at
@@ -83,5 +120,6 @@ int java_memory_of(struct target_memory *memory, struct java_memory *java);
 struct heap_floor java_floor_of(const struct java_memory *java);
 
 extern const struct memory_reader java_memory_reader;
+extern const struct thread_reader java_thread_reader;
 
 #endif
