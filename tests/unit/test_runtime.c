@@ -219,6 +219,9 @@ static void assert_figures(const struct figures *figures, const struct figure_wo
 				fail_msg("no figure is called as in: %s", at);
 			assert_non_null(strchr(at, '}'));
 		}
+		if (words[i].known &&
+		    !figures_find(figures, words[i].known, strlen(words[i].known)))
+			fail_msg("no figure is called %s", words[i].known);
 		if (words[i].list) {
 			const struct list_words *list = words[i].list;
 			const struct figure *figure =
@@ -237,7 +240,7 @@ static void assert_view(const struct runtime_view *view)
 	assert_non_null(figures_find(view->figures, "version", 7));
 	assert_non_null(figures_find(view->figures, "cannot_tell", 11));
 	assert_figures(view->figures, view->words, view->count);
-	assert_figures(view->figures, &(struct figure_words){.text = view->head}, 1);
+	assert_figures(view->figures, &view->head, 1);
 }
 
 static void words_of_a_runtime_name_its_figures(void **state)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 struct figures;
@@ -22,22 +23,35 @@ struct list_words;
  * ones without -v, "{stack:place}" the one that counts.
  */
 struct figure_words {
-	bool (*shown)(const void *figures); /* NULL: always */
 	const char *text;
 	const struct list_words *list; /* instead: one part for each item of a list */
+	/* Shown where this figure is known and at least so much (of a list and a stack
+	 * the length; 1 of a text), or else `unless`; NULL: always. */
+	const char *known;
+	uint64_t least;
+	bool unless;
+	bool (*shown)(const void *figures); /* and where this says so; NULL: always */
 };
 
 #define SAY(words)                                                                                 \
 	{                                                                                          \
 		.text = (words)                                                                    \
 	}
+#define SAY_KNOWN(figure, words)                                                                   \
+	{                                                                                          \
+		.text = (words), .known = (figure)                                                 \
+	}
+#define SAY_FROM(from, figure, words)                                                              \
+	{                                                                                          \
+		.text = (words), .known = (figure), .least = (from)                                \
+	}
+#define SAY_UNLESS(figure, words)                                                                  \
+	{                                                                                          \
+		.text = (words), .known = (figure), .least = 1, .unless = true                     \
+	}
 #define SAY_IF(is_shown, words)                                                                    \
 	{                                                                                          \
-		.shown = (is_shown), .text = (words)                                               \
-	}
-#define SAY_LIST(is_shown, words)                                                                  \
-	{                                                                                          \
-		.shown = (is_shown), .list = &(words)                                              \
+		.text = (words), .shown = (is_shown)                                               \
 	}
 
 struct list_words {
@@ -53,11 +67,10 @@ struct list_words {
 /* How a struct of figures is written. Its figures are called "version", "version_untested" and
  * "cannot_tell" where it has these: with the latter, text says nothing but that. */
 struct runtime_view {
-	const char *key;     /* its object in JSON: "v8" */
-	const char *name;    /* in text: "V8"; NULL: its words say all */
-	const char *unknown; /* in text: "its external memory is not known" */
-	const char *head;    /* in the process's first line; NULL: nothing */
-	bool (*has_head)(const void *figures);
+	const char *key;	  /* its object in JSON: "v8" */
+	const char *name;	  /* in text: "V8"; NULL: its words say all */
+	const char *unknown;	  /* in text: "its external memory is not known" */
+	struct figure_words head; /* in the process's first line; no text: nothing */
 	const struct figures *figures;
 	const struct figure_words *words;
 	size_t count;

@@ -147,6 +147,37 @@ static void words_write(const struct writing *writing, const char *text)
 	}
 }
 
+static uint64_t amount(const struct figure *figure, const void *row)
+{
+	const char *at = (const char *)row + figure->offset;
+
+	switch (figure->type) {
+	case FIGURE_TEXT:
+		return text_of(figure, row) != NULL;
+	case FIGURE_STACK:
+		return ((const struct frames *)(const void *)at)->list.count;
+	case FIGURE_LIST:
+		return figure_list_count(figure, row);
+	default:
+		return figure_value(figure, row);
+	}
+}
+
+static bool is_known(const struct writing *writing, const char *name, uint64_t least)
+{
+	const struct figure *figure = figures_find(writing->figures, name, strlen(name));
+
+	return figure && figure_is_shown(figure, writing->row) &&
+	       amount(figure, writing->row) >= least;
+}
+
+static bool is_said(const struct writing *writing, const struct figure_words *words)
+{
+	if (words->known && is_known(writing, words->known, words->least) == words->unless)
+		return false;
+	return !words->shown || words->shown(writing->row);
+}
+
 static const struct figure more_row[] = {FIGURE("more", NULL, NUMBER, 0)};
 static const struct figures more_figures = FIGURES(more_row);
 
@@ -165,7 +196,7 @@ static void list_write(const struct writing *writing, const struct list_words *l
 		for (size_t j = 0; j < list->count; j++) {
 			const struct figure_words *words = &list->words[j];
 
-			if (!words->shown || words->shown(item.row))
+			if (is_said(&item, words))
 				words_write(&item, words->text);
 		}
 	}
@@ -174,25 +205,14 @@ static void list_write(const struct writing *writing, const struct list_words *l
 			    list->more);
 }
 
-/* Whether a flag is set, or a text is there. */
-static bool is_set(const struct writing *writing, const char *name)
-{
-	const struct figure *figure = figures_find(writing->figures, name, strlen(name));
-
-	if (!figure)
-		return false;
-	return figure->type == FIGURE_TEXT ? text_of(figure, writing->row) != NULL
-					   : figure_value(figure, writing->row) != 0;
-}
-
 /* Its name and version. Returns whether its figures are known. */
 static bool name_write(const struct writing *writing, const struct runtime_view *view)
 {
 	fprintf(writing->out, "\t%s ", view->name);
 	words_write(writing, "{version}");
-	if (is_set(writing, "version_untested"))
+	if (is_known(writing, "version_untested", 1))
 		fputs(" (version not tested)", writing->out);
-	if (!is_set(writing, "cannot_tell"))
+	if (!is_known(writing, "cannot_tell", 1))
 		return true;
 	fprintf(writing->out, ": %s: ", view->unknown);
 	words_write(writing, "{cannot_tell}\n");
@@ -210,7 +230,7 @@ void text_runtime_write(FILE *out, const struct text_form *form,
 	for (size_t i = 0; i < view->count; i++) {
 		const struct figure_words *words = &view->words[i];
 
-		if (words->shown && !words->shown(figures->figures))
+		if (!is_said(&writing, words))
 			continue;
 		if (words->list)
 			list_write(&writing, words->list);
@@ -225,6 +245,6 @@ void text_runtime_head_write(FILE *out, const struct runtime_figures *figures)
 	const struct writing writing = {
 		.out = out, .figures = view->figures, .row = figures->figures};
 
-	if (view->head && view->has_head(figures->figures))
-		words_write(&writing, view->head);
+	if (view->head.text && is_said(&writing, &view->head))
+		words_write(&writing, view->head.text);
 }

@@ -281,30 +281,10 @@ static const struct figure python_figures[] = {
 };
 static const struct figures python_memory_figures = FIGURES(python_figures);
 
-static bool python_has_changed(const void *python)
-{
-	return ((const struct python_memory *)python)->nonsense;
-}
-
-static bool python_is_sparse(const void *python)
-{
-	return ((const struct python_memory *)python)->sparse;
-}
-
-static bool pin_has_class(const void *pin)
-{
-	return ((const struct python_pin *)pin)->name;
-}
-
-static bool pin_has_no_class(const void *pin)
-{
-	return !pin_has_class(pin);
-}
-
 static const struct figure_words pin_words[] = {
 	SAY("\t    {bytes:10} in {objects} blocks, {arenas} arenas: "),
-	SAY_IF(pin_has_class, "{class}\n"),
-	SAY_IF(pin_has_no_class, "tables and letters of objects\n"),
+	SAY_FROM(1, "class", "{class}\n"),
+	SAY_UNLESS("class", "tables and letters of objects\n"),
 };
 
 static const struct list_words python_pins_words = {
@@ -314,12 +294,12 @@ static const struct figure_words python_words[] = {
 	SAY(": {arena_bytes} in {arenas} arenas for small objects: {used_bytes} in "
 	    "use, {pool_free_bytes} free in pools for one size, {free_bytes} free for "
 	    "any size"),
-	SAY_IF(python_has_changed, " ({changed_pools} pools changed while they were read)"),
+	SAY_FROM(1, "changed_pools", " ({changed_pools} pools changed while they were read)"),
 	SAY("\n"),
-	SAY_IF(python_is_sparse,
-	       "\tnot given back: {sparse_arenas} arenas of which at most a quarter is "
-	       "in use; free in them: {sparse_free_bytes}; kept by:\n"),
-	SAY_LIST(python_is_sparse, python_pins_words),
+	SAY_FROM(1, "sparse_arenas",
+		 "\tnot given back: {sparse_arenas} arenas of which at most a quarter is "
+		 "in use; free in them: {sparse_free_bytes}; kept by:\n"),
+	{.known = "sparse_arenas", .least = 1, .list = &python_pins_words},
 };
 
 static void python_free(void *figures)

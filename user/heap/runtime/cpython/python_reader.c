@@ -397,24 +397,9 @@ static const struct figure stacks_rows[] = {
 };
 static const struct figures stacks_figures = FIGURES(stacks_rows);
 
-static bool has_interpreters(const void *stacks)
-{
-	return ((const struct python_stacks *)stacks)->interpreters > 1;
-}
-
-static bool is_in_python(const void *group)
-{
-	return ((const struct python_group *)group)->stack.list.count;
-}
-
-static bool is_outside(const void *group)
-{
-	return !is_in_python(group);
-}
-
 static const struct figure_words group_words[] = {
-	SAY_IF(is_in_python, "\t{count} in Python:\n{stack}"),
-	SAY_IF(is_outside, "\t{count} outside of Python's code\n{stack}"),
+	SAY_FROM(1, "stack", "\t{count} in Python:\n{stack}"),
+	SAY_UNLESS("stack", "\t{count} outside of Python's code\n{stack}"),
 };
 static const struct list_words groups_words = {.name = "groups",
 					       .most = 20,
@@ -424,7 +409,7 @@ static const struct list_words groups_words = {.name = "groups",
 
 static const struct figure_words stacks_words[] = {
 	SAY(": {threads} threads"),
-	SAY_IF(has_interpreters, " of {interpreters} interpreters"),
+	SAY_FROM(2, "interpreters", " of {interpreters} interpreters"),
 	SAY("\n"),
 	{.list = &groups_words},
 };

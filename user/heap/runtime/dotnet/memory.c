@@ -335,33 +335,13 @@ static const struct figure dotnet_figures[] = {
 };
 static const struct figures dotnet_memory_figures = FIGURES(dotnet_figures);
 
-static bool dotnet_has_collected(const void *dotnet)
-{
-	return ((const struct dotnet_memory *)dotnet)->collected_ns;
-}
-
-static bool dotnet_has_collected_all(const void *dotnet)
-{
-	return ((const struct dotnet_memory *)dotnet)->full_ns;
-}
-
-static bool dotnet_has_kept(const void *dotnet)
-{
-	return ((const struct dotnet_memory *)dotnet)->collections[0];
-}
-
-static bool dotnet_has_heaps(const void *dotnet)
-{
-	return ((const struct dotnet_memory *)dotnet)->heaps > 1;
-}
-
 static const struct figure_words dotnet_words[] = {
 	SAY(": collections: {collections}"),
-	SAY_IF(dotnet_has_collected, ", the last one {collected_ms} ago"),
+	SAY_FROM(1, "collected_ms", ", the last one {collected_ms} ago"),
 	SAY("; {full_collections} of them of the whole heap"),
-	SAY_IF(dotnet_has_collected_all, ", the last one {full_collected_ms} ago"),
-	SAY_IF(dotnet_has_kept, "; they left {kept_bytes} in objects"),
-	SAY_IF(dotnet_has_heaps, "; in {heaps} heaps"),
+	SAY_FROM(1, "full_collected_ms", ", the last one {full_collected_ms} ago"),
+	SAY_FROM(1, "collections", "; they left {kept_bytes} in objects"),
+	SAY_FROM(2, "heaps", "; in {heaps} heaps"),
 	SAY("\n\tallocated since then, of what is allowed until the next one, garbage or not: "
 	    "small objects: {allocated_since_bytes} of {budget_bytes}, large ones: "
 	    "{large_allocated_since_bytes} of {large_budget_bytes}, pinned ones: "

@@ -296,11 +296,6 @@ static const struct figure go_figures[] = {
 };
 static const struct figures go_memory_figures = FIGURES(go_figures);
 
-static bool go_has_collected(const void *go)
-{
-	return ((const struct go_memory *)go)->collected_ns;
-}
-
 /* Without a target nothing is said of it. */
 static bool go_has_goal(const void *go)
 {
@@ -332,25 +327,22 @@ static bool go_target_has_limit(const void *go)
 	return go_has_target(go) && go_has_limit(go);
 }
 
-static bool go_is_within_goal(const void *go)
-{
-	return ((const struct go_memory *)go)->within_goal;
-}
-
 static const struct figure_words go_words[] = {
 	SAY(": {live_bytes} live after the last collection"),
-	SAY_IF(go_has_collected, " ({collected_ms} ago)"),
+	SAY_FROM(1, "collected_ms", " ({collected_ms} ago)"),
 	SAY(", {allocated_since_bytes} allocated since; {in_use_bytes} in spans, "
 	    "{free_bytes} in free ones, {released_bytes} given back\n"),
-	SAY_IF(go_has_stats, "\tstacks of goroutines: {stack_bytes}, the runtime's own records: "
-			     "{own_bytes}\n"),
-	SAY_IF(go_has_goal, "\tit may reach {goal_bytes} before the next collection ends (GOGC="),
+	SAY_KNOWN("stack_bytes",
+		  "\tstacks of goroutines: {stack_bytes}, the runtime's own records: "
+		  "{own_bytes}\n"),
+	SAY_FROM(1, "goal_bytes",
+		 "\tit may reach {goal_bytes} before the next collection ends (GOGC="),
 	SAY_IF(go_never_collects, "\tno collection starts by itself (GOGC="),
 	SAY_IF(go_is_off, "off"),
 	SAY_IF(go_has_percent, "{gogc}"),
 	SAY_IF(go_target_has_limit, ", GOMEMLIMIT={gomemlimit_bytes}"),
 	SAY_IF(go_has_target, ")"),
-	SAY_IF(go_is_within_goal, ": as large as its target allows"),
+	SAY_FROM(1, "within_goal", ": as large as its target allows"),
 	SAY_IF(go_has_target, "\n"),
 };
 

@@ -654,45 +654,24 @@ static const struct figure java_figures[] = {
 };
 static const struct figures java_memory_figures = FIGURES(java_figures);
 
-static bool java_has_counts(const void *java)
-{
-	return ((const struct java_memory *)java)->has_counts;
-}
-
-static bool java_has_direct(const void *java)
-{
-	return ((const struct java_memory *)java)->direct.known;
-}
-
 static bool java_has_direct_limit(const void *java)
 {
-	return java_has_direct(java) && ((const struct java_memory *)java)->direct_limit;
-}
+	const struct java_memory *memory = java;
 
-static bool java_has_mapped(const void *java)
-{
-	return ((const struct java_memory *)java)->mapped.known;
-}
-
-static bool java_has_metaspace(const void *java)
-{
-	return ((const struct java_memory *)java)->has_metaspace;
-}
-
-static bool loaders_have_bytes(const void *loaders)
-{
-	return ((const struct java_loaders *)loaders)->committed;
+	return memory->direct.known && memory->direct_limit;
 }
 
 static bool loaders_are_several(const void *loaders)
 {
-	return loaders_have_bytes(loaders) && ((const struct java_loaders *)loaders)->loaders > 1;
+	const struct java_loaders *of_class = loaders;
+
+	return of_class->committed && of_class->loaders > 1;
 }
 
 static const struct figure_words loaders_words[] = {
-	SAY_IF(loaders_have_bytes, "\t    {metaspace_bytes:10} in {classes} classes: {name}"),
+	SAY_FROM(1, "metaspace_bytes", "\t    {metaspace_bytes:10} in {classes} classes: {name}"),
 	SAY_IF(loaders_are_several, " × {loaders}"),
-	SAY_IF(loaders_have_bytes, "\n"),
+	SAY_FROM(1, "metaspace_bytes", "\n"),
 };
 
 static const struct list_words java_loaders_words = {
@@ -701,22 +680,22 @@ static const struct list_words java_loaders_words = {
 static const struct figure_words java_words[] = {
 	SAY(", {collector}: {used_bytes} used, {committed_bytes} committed (limit "
 	    "{limit_bytes})"),
-	SAY_IF(java_has_counts,
-	       "; collections: {collections}, {full_collections} of them of the whole "
-	       "heap; outside Eden: {kept_bytes}"),
+	SAY_KNOWN("collections",
+		  "; collections: {collections}, {full_collections} of them of the whole "
+		  "heap; outside Eden: {kept_bytes}"),
 	SAY("\n\toff its heap: code cache: {code_cache_bytes} (limit "
 	    "{code_cache_limit_bytes}), {threads} threads with {thread_stack_bytes} for "
 	    "stacks"),
-	SAY_IF(java_has_direct,
-	       ", direct buffers: {direct_buffers.bytes} in {direct_buffers.count}"),
+	SAY_KNOWN("direct_buffers.bytes",
+		  ", direct buffers: {direct_buffers.bytes} in {direct_buffers.count}"),
 	SAY_IF(java_has_direct_limit, " (limit {direct_buffers_limit_bytes})"),
-	SAY_IF(java_has_mapped,
-	       ", mapped buffers: {mapped_buffers.bytes} in {mapped_buffers.count}"),
+	SAY_KNOWN("mapped_buffers.bytes",
+		  ", mapped buffers: {mapped_buffers.bytes} in {mapped_buffers.count}"),
 	SAY("\n"),
-	SAY_IF(java_has_metaspace,
-	       "\tmetaspace: {metaspace_bytes}, {metaspace_used_bytes} of it used, "
-	       "for {classes} classes\n"),
-	SAY_LIST(java_has_metaspace, java_loaders_words),
+	SAY_KNOWN("metaspace_bytes",
+		  "\tmetaspace: {metaspace_bytes}, {metaspace_used_bytes} of it used, "
+		  "for {classes} classes\n"),
+	{.known = "metaspace_bytes", .list = &java_loaders_words},
 };
 
 static void java_free(void *figures)

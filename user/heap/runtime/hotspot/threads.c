@@ -353,24 +353,18 @@ static const struct figure report_rows[] = {
 };
 static const struct figures report_figures = FIGURES(report_rows);
 
-static bool are_known(const void *report)
-{
-	return !((const struct java_thread_report *)report)->why;
-}
-
-static bool are_unknown(const void *report)
-{
-	return !are_known(report);
-}
-
 static bool are_unknown_of_version(const void *report)
 {
-	return are_unknown(report) && ((const struct java_thread_report *)report)->version[0];
+	const struct java_thread_report *threads = report;
+
+	return threads->why && threads->version[0];
 }
 
 static bool have_gone_values(const void *report)
 {
-	return are_known(report) && ((const struct java_thread_report *)report)->gone.count;
+	const struct java_thread_report *threads = report;
+
+	return !threads->why && threads->gone.count;
 }
 
 static bool have_unlisted_values(const void *report)
@@ -379,39 +373,19 @@ static bool have_unlisted_values(const void *report)
 	       ((const struct java_thread_report *)report)->gone_unlisted;
 }
 
-static bool have_ended(const void *report)
-{
-	return ((const struct java_thread_report *)report)->has_ended;
-}
-
 static bool are_several(const void *group)
 {
 	return ((const struct java_thread_group *)group)->count != 1;
-}
-
-static bool are_daemons(const void *group)
-{
-	return ((const struct java_thread_group *)group)->daemon;
-}
-
-static bool have_frames(const void *group)
-{
-	return ((const struct java_thread_group *)group)->stack.list.count;
-}
-
-static bool is_of_virtual_threads(const void *local)
-{
-	return ((const struct java_gone_local *)local)->is_virtual;
 }
 
 static const struct figure_words group_words[] = {
 	SAY("\t{count} thread"),
 	SAY_IF(are_several, "s"),
 	SAY(" {name:label} [{state}"),
-	SAY_IF(are_daemons, ", daemon"),
+	SAY_FROM(1, "daemon", ", daemon"),
 	SAY("]"),
-	SAY_IF(thread_group_is_named, " of group {group:label}"),
-	SAY_IF(have_frames, ", at {stack:place}"),
+	SAY_KNOWN("group", " of group {group:label}"),
+	SAY_FROM(1, "stack", ", at {stack:place}"),
 	SAY("\n{stack:lines}"),
 };
 static const struct list_words groups_words = {.name = "groups",
@@ -422,8 +396,8 @@ static const struct list_words groups_words = {.name = "groups",
 
 static const struct figure_words local_words[] = {
 	SAY("\t\t{count} of class {class:label}"),
-	SAY_IF(is_of_virtual_threads, ", of virtual threads\n"),
-	SAY_IF(is_of_a_thread, ", of thread {thread:label}\n"),
+	SAY_FROM(1, "virtual", ", of virtual threads\n"),
+	SAY_KNOWN("thread", ", of thread {thread:label}\n"),
 };
 static const struct list_words locals_words = {
 	.name = "gone_locals",
@@ -433,16 +407,17 @@ static const struct list_words locals_words = {
 	FIGURE_WORDS(local_words)};
 
 static const struct figure_words report_words[] = {
-	SAY_IF(are_unknown, "\tJava threads: not known: "),
+	SAY_FROM(1, "cannot_tell", "\tJava threads: not known: "),
 	SAY_IF(are_unknown_of_version, "JVM {version}: "),
-	SAY_IF(are_unknown, "{cannot_tell}\n"),
-	SAY_IF(are_known, "\t{count} Java threads in {groups} groups (JVM {version}), {daemons} of "
-			  "them daemons\n"),
-	SAY_LIST(are_known, groups_words),
+	SAY_FROM(1, "cannot_tell", "{cannot_tell}\n"),
+	SAY_UNLESS("cannot_tell",
+		   "\t{count} Java threads in {groups} groups (JVM {version}), {daemons} of "
+		   "them daemons\n"),
+	{.known = "cannot_tell", .least = 1, .unless = true, .list = &groups_words},
 	SAY_IF(have_gone_values,
 	       "\t{gone_local_values} values of ThreadLocals that are gone: without "
 	       "remove(), they live as long as their thread\n"),
-	SAY_LIST(have_gone_values, locals_words),
+	{.shown = have_gone_values, .list = &locals_words},
 	SAY_IF(have_unlisted_values,
 	       "\t\tand {gone_unlisted_values} more of classes and threads that "
 	       "are not listed\n"),
@@ -453,13 +428,13 @@ static void free_report(void *figures)
 	java_thread_report_free(figures);
 }
 
-static const struct runtime_view view = {.key = "java_threads",
-					 .figures = &report_figures,
-					 FIGURE_WORDS(report_words),
-					 .head = ", {ended} Java threads ended since the start",
-					 .has_head = have_ended,
-					 .size = sizeof(struct java_thread_report),
-					 .free = free_report};
+static const struct runtime_view view = {
+	.key = "java_threads",
+	.figures = &report_figures,
+	FIGURE_WORDS(report_words),
+	.head = SAY_KNOWN("ended", ", {ended} Java threads ended since the start"),
+	.size = sizeof(struct java_thread_report),
+	.free = free_report};
 
 static int read_process(pid_t pid, struct worker *worker, struct dso_cache *dsos, void *figures,
 			struct task_report *tasks)

@@ -314,23 +314,13 @@ static const struct figure js_figures[] = {
 };
 static const struct figures js_memory_figures = FIGURES(js_figures);
 
-static bool js_has_kept(const void *js)
-{
-	return js_has_counts(js) && ((const struct js_memory *)js)->full_collections;
-}
-
-static bool js_has_heaps(const void *js)
-{
-	return ((const struct js_memory *)js)->heaps > 1;
-}
-
 static const struct figure_words js_words[] = {
 	SAY(": external memory of JavaScript: {external_bytes}"),
-	SAY_IF(js_has_buffers, ", {array_buffer_bytes} of it for array buffers"),
-	SAY_IF(js_has_counts,
-	       "; collections: {collections}, {full_collections} of them of the whole heap"),
-	SAY_IF(js_has_kept, ", which left {kept_bytes}"),
-	SAY_IF(js_has_heaps, "; in {heaps} heaps, that of the main thread and of workers"),
+	SAY_KNOWN("array_buffer_bytes", ", {array_buffer_bytes} of it for array buffers"),
+	SAY_KNOWN("collections",
+		  "; collections: {collections}, {full_collections} of them of the whole heap"),
+	SAY_FROM(1, "full_collections", ", which left {kept_bytes}"),
+	SAY_FROM(2, "heaps", "; in {heaps} heaps, that of the main thread and of workers"),
 	SAY("\n"),
 };
 
