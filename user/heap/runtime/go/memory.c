@@ -296,7 +296,6 @@ static const struct figure go_figures[] = {
 };
 static const struct figures go_memory_figures = FIGURES(go_figures);
 
-/* Without a target nothing is said of it. */
 static bool go_has_goal(const void *go)
 {
 	return ((const struct go_memory *)go)->goal;
@@ -317,6 +316,7 @@ static bool go_never_collects(const void *go)
 	return go_is_off(go) && !go_has_goal(go);
 }
 
+/* Without one nothing is said of it. */
 static bool go_has_target(const void *go)
 {
 	return go_is_off(go) || go_has_goal(go);

@@ -44,9 +44,9 @@ struct java_thread_report {
 	bool has_ended;			      /* it does */
 	VEC(struct java_thread_group) groups; /* most threads first */
 	VEC(struct java_gone_local) gone;     /* most values first */
-	uint64_t gone_count;		      /* of all values, */
-	uint64_t gone_unlisted;		      /* those of them that are not listed */
-	uint64_t gone_virtual;		      /* of them in virtual threads */
+	uint64_t gone_count;		      /* of all values, listed or not */
+	uint64_t gone_unlisted;		      /* of them, those that are not listed */
+	uint64_t gone_virtual;		      /* of them, those in virtual threads */
 	struct intern strings;
 };
 
