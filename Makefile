@@ -172,6 +172,7 @@ check:
 	@$(MAKE) --no-print-directory check-arch
 	@clang-format --dry-run --Werror $(C_FILES)
 	+@$(PARALLEL) -k all $(TIDY)
+	+@scripts/check_runtimes.sh $(B)
 	@! grep . $(OBJECTS:.o=.warnings)
 	@echo 'check: formatted, linted, layered, without warnings or dead links'
 

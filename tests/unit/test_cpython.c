@@ -826,7 +826,7 @@ static void stacks_of_threads_have_a_limit_together(void **state)
 		0);
 	assert_int_equal(python_stacks_of(&memory, &stacks), 0);
 	assert_null(stacks.why);
-	assert_int_equal(python_stacks_threads(&stacks), MANY_THREADS);
+	assert_int_equal(stacks.threads, MANY_THREADS);
 	for (size_t i = 0; i < stacks.groups.count; i++)
 		frames += stacks.groups.items[i].stack.list.count;
 	assert_int_equal(frames, (1 << 18) + 1);

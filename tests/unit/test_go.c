@@ -401,7 +401,7 @@ static void figures_must_balance(void **state)
 	assert_int_equal(memory.stacks, 3 * 8192);
 	assert_int_equal(memory.own, 1000);
 	assert_int_equal(memory.collections, 4);
-	assert_true(go_memory_is_within_goal(&memory));
+	assert_true(memory.within_goal);
 	forged_put(forged_at(forged, FORGED_STATS) + 16, FORGED_IN_USE);
 	assert_int_equal(go_memory_read(&forged->memory.maps, &memory), 0);
 	assert_string_equal(memory.why, "its figures contradict each other");

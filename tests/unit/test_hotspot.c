@@ -5,6 +5,8 @@
 #include "base/cleanup.h"
 #include "heap/runtime/hotspot/hotspot.h"
 #include "heap/runtime/hotspot/reader.h"
+#include "heap/runtime/runtime.h"
+#include "report/runtime_figures.h"
 #include "heap/runtime/target_memory.h"
 #include "output/text/text.h"
 
@@ -716,7 +718,8 @@ static void what_is_not_listed_of_threads_is_said(void **state)
 	struct java_gone_local gone = {.class = "shop.Session", .thread = "worker", .count = 3};
 	struct frame frame = {.why = "callers that were not read"};
 	struct java_thread_group group = {.name = "worker", .of = "", .state = "parked"};
-	struct java_thread_report report = {.gone_count = 10};
+	struct java_thread_report report = {.gone_count = 10, .gone_unlisted = 7};
+	const struct runtime_figures figures = {java_thread_reader.view, &report};
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -727,7 +730,7 @@ static void what_is_not_listed_of_threads_is_said(void **state)
 	report.groups.items = &group;
 	group.stack.list.count = report.gone.count = report.groups.count = 1;
 	assert_non_null(out);
-	text_java_threads_write(out, &form, &report);
+	text_runtime_write(out, &form, &figures);
 	assert_int_equal(fclose(out), 0);
 	assert_non_null(strstr(text, "\t\tcallers that were not read\n"));
 	assert_non_null(strstr(text, "\t\t3 of class shop.Session, of thread worker\n"));

@@ -10,6 +10,11 @@
 
 #include "base/cleanup.h"
 #include "heap/memory/conclusion.h"
+#include "heap/runtime/dotnet/reader.h"
+#include "heap/runtime/go/reader.h"
+#include "heap/runtime/hotspot/reader.h"
+#include "heap/runtime/runtime.h"
+#include "heap/runtime/v8/reader.h"
 #include "report/memory_split.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -211,6 +216,15 @@ static void from_four_arenas_more_on_they_are_named(void **state)
 	}
 }
 
+/* What a conclusion gets of a runtime's own figures. */
+static struct runtime_memory counted(const char *runtime, const void *figures)
+{
+	struct runtime_memory memory = {0};
+
+	runtime_find(runtime)->memory->count(figures, &memory);
+	return memory;
+}
+
 /* What lived after the last collection, how many there were; the heap grows by 10 MiB. */
 static void growth_that_the_target_of_go_allows_is_no_leak(void **state)
 {
@@ -232,7 +246,10 @@ static void growth_that_the_target_of_go_allows_is_no_leak(void **state)
 		struct go_memory is = {.live = readings[i].live,
 				       .goal = 40 * MIB,
 				       .collections = readings[i].collections};
-		struct memory_process before = {.pid = 7, .go = &was}, now = {.pid = 7, .go = &is};
+		struct runtime_memory was_counted = counted("go", &was);
+		struct runtime_memory is_counted = counted("go", &is);
+		struct memory_process before = {.pid = 7, .runtimes = {&was_counted, 1, 1}};
+		struct memory_process now = {.pid = 7, .runtimes = {&is_counted, 1, 1}};
 		struct memory_conclusion conclusion;
 
 		give(&now, MEMORY_MANAGED, 10 * MIB);
@@ -294,7 +311,8 @@ static void a_jvm_leaks_only_by_what_its_collections_leave(void **state)
 			struct java_memory java = {.kept = runs[i].readings[j].kept * MIB,
 						   .full_collections = runs[i].readings[j].full,
 						   .maximum = 512 * MIB};
-			struct memory_process process = {.pid = 7, .java = &java};
+			struct runtime_memory memory = counted("hotspot", &java);
+			struct memory_process process = {.pid = 7, .runtimes = {&memory, 1, 1}};
 			struct memory_split split;
 
 			give(&process, MEMORY_MANAGED, 100 * MIB + j * 10 * MIB);
@@ -348,7 +366,8 @@ static void a_dotnet_heap_leaks_only_by_what_its_collections_leave(void **state)
 			struct dotnet_memory dotnet = {.kept = runs[i].kept[j] * MIB,
 						       .collections = {9, 9, runs[i].full[j]},
 						       .small = {80 * MIB, 0}};
-			struct memory_process process = {.pid = 7, .dotnet = &dotnet};
+			struct runtime_memory memory = counted("dotnet", &dotnet);
+			struct memory_process process = {.pid = 7, .runtimes = {&memory, 1, 1}};
 			struct memory_split split;
 
 			give(&process, MEMORY_MANAGED, 100 * MIB + j * 10 * MIB);
@@ -419,7 +438,8 @@ static void a_node_leaks_only_by_what_its_collections_leave(void **state)
 			struct js_memory js = {.kept = runs[i].kept[j] * MIB,
 					       .has_collections = true,
 					       .full_collections = runs[i].full[j]};
-			struct memory_process process = {.pid = 7, .js = &js};
+			struct runtime_memory memory = counted("v8", &js);
+			struct memory_process process = {.pid = 7, .runtimes = {&memory, 1, 1}};
 			struct memory_split split;
 
 			give(&process, runs[i].part, (100 + j * runs[i].grown) * MIB);

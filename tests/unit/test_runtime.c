@@ -11,7 +11,13 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "heap/runtime/go/reader.h"
+#include "heap/runtime/hotspot/reader.h"
 #include "heap/runtime/runtime.h"
+#include "output/json/json.h"
+#include "output/text/text.h"
+#include "report/figures.h"
+#include "report/runtime_figures.h"
 
 #define LINES 12
 
@@ -205,6 +211,137 @@ static void every_runtime_has_a_tool(void **state)
 		strstr(runtime_tool("hotspot", 4242, tool), "leakmon retain --census -p 4242"));
 }
 
+/* Every name in braces is a figure, or a list of them. */
+static void assert_figures(const struct figures *figures, const struct figure_words *words,
+			   size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *at = words[i].text ? strchr(words[i].text, '{') : NULL;
+
+		for (; at; at = strchr(at + 1, '{')) {
+			if (!figures_find(figures, at + 1, strcspn(at + 1, ":}")))
+				fail_msg("no figure is called as in: %s", at);
+			assert_non_null(strchr(at, '}'));
+		}
+		if (words[i].known &&
+		    !figures_find(figures, words[i].known, strlen(words[i].known)))
+			fail_msg("no figure is called %s", words[i].known);
+		if (words[i].list) {
+			const struct list_words *list = words[i].list;
+			const struct figure *figure =
+				figures_find(figures, list->name, strlen(list->name));
+
+			assert_non_null(figure);
+			assert_int_equal(figure->type, FIGURE_LIST);
+			assert_figures(figure->items, list->words, list->count);
+		}
+	}
+}
+
+static void assert_view(const struct runtime_view *view)
+{
+	assert_true(view->count && view->key && !view->name == !view->unknown);
+	assert_non_null(figures_find(view->figures, "version", 7));
+	assert_non_null(figures_find(view->figures, "cannot_tell", 11));
+	assert_figures(view->figures, view->words, view->count);
+	assert_figures(view->figures, &view->head, 1);
+}
+
+static void words_of_a_runtime_name_its_figures(void **state)
+{
+	const struct runtime *runtime;
+	size_t views = 0;
+
+	(void)state;
+	for (size_t i = 0; (runtime = runtime_at(i)); i++) {
+		if (runtime->memory)
+			assert_view(runtime->memory->view), views++;
+		if (runtime->threads)
+			assert_view(runtime->threads->view), views++;
+	}
+	assert_true(views >= 7);
+}
+
+/* Memory figures of a runtime as text and as JSON. */
+static void expect_written(const char *runtime, void *figures, const char *text, const char *json)
+{
+	const struct text_form form = {0};
+	const struct runtime_figures all = {runtime_find(runtime)->memory->view, figures};
+	_cleanup_free_ char *written = NULL;
+	size_t size;
+	FILE *out = open_memstream(&written, &size);
+	struct json_writer writer = {.out = out};
+
+	assert_non_null(out);
+	text_runtime_write(out, &form, &all);
+	json_open(&writer, NULL, '{');
+	json_runtime_write(&writer, &all);
+	json_close(&writer, '}');
+	assert_int_equal(fclose(out), 0);
+	if (strncmp(written, text, strlen(text)) != 0 || strcmp(written + strlen(text), json) != 0)
+		fail_msg("%s", written);
+}
+
+static void figures_of_runtimes_are_written_to_the_byte(void **state)
+{
+	struct go_memory go = {.version = "1.22.1",
+			       .live = 10 << 20,
+			       .goal = 20 << 20,
+			       .percent = -1,
+			       .limit = 64 << 20,
+			       .collections = 3,
+			       .collected_ns = 5000000000};
+	struct go_memory unknown = {.version = "1.2", .why = "its version is not known"};
+	struct java_loaders loaders[] = {{"shop.Loader", 2, 30, true, 2 << 20, 1 << 20},
+					 {"empty.Loader", 1, 1, true, 0, 0}};
+	struct java_memory java = {.version = "17",
+				   .collector = "G1",
+				   .maximum = 1 << 30,
+				   .has_metaspace = true,
+				   .direct = {true, 3, 4096}};
+
+	(void)state;
+	java.loaders.items = loaders;
+	java.loaders.count = ARRAY_SIZE(loaders);
+	expect_written(
+		"go", &go,
+		"\tGo 1.22.1: 10.0 MiB live after the last collection (5 s ago), 0 B "
+		"allocated since; 0 B in spans, 0 B in free ones, 0 B given back\n"
+		"\tit may reach 20.0 MiB before the next collection ends (GOGC=off, "
+		"GOMEMLIMIT=64.0 MiB)\n",
+		"{\"go\":{\"version\":\"1.22.1\",\"cannot_tell\":null,\"live_bytes\":10485760,"
+		"\"allocated_since_bytes\":0,\"in_use_bytes\":0,\"free_bytes\":0,"
+		"\"released_bytes\":0,\"stack_bytes\":null,\"own_bytes\":null,"
+		"\"goal_bytes\":20971520,\"gogc\":-1,\"gomemlimit_bytes\":67108864,"
+		"\"collections\":3,\"collected_ms\":5000,\"within_goal\":false}}");
+	expect_written("go", &unknown,
+		       "\tGo 1.2: its heap's figures are not known: its version is not known\n",
+		       "{\"go\":{\"version\":\"1.2\",\"cannot_tell\":\"its version is not known\","
+		       "\"live_bytes\":null,\"allocated_since_bytes\":null,\"in_use_bytes\":null,"
+		       "\"free_bytes\":null,\"released_bytes\":null,\"stack_bytes\":null,"
+		       "\"own_bytes\":null,\"goal_bytes\":null,\"gogc\":null,"
+		       "\"gomemlimit_bytes\":null,\"collections\":null,\"collected_ms\":null,"
+		       "\"within_goal\":false}}");
+	expect_written(
+		"hotspot", &java,
+		"\tJVM 17, G1: 0 B used, 0 B committed (limit 1.00 GiB)\n"
+		"\toff its heap: code cache: 0 B (limit 0 B), 0 threads with 0 B for stacks, "
+		"direct buffers: 4.00 KiB in 3\n"
+		"\tmetaspace: 0 B, 0 B of it used, for 0 classes\n"
+		"\t      2.00 MiB in 30 classes: shop.Loader × 2\n",
+		"{\"java\":{\"version\":\"17\",\"cannot_tell\":null,\"collector\":\"G1\","
+		"\"used_bytes\":0,\"committed_bytes\":0,\"limit_bytes\":1073741824,"
+		"\"kept_bytes\":0,\"collections\":null,\"full_collections\":null,"
+		"\"metaspace_bytes\":0,\"metaspace_used_bytes\":0,\"class_space_bytes\":0,"
+		"\"classes\":0,\"loaders\":[{\"name\":\"shop.Loader\",\"loaders\":2,"
+		"\"classes\":30,\"metaspace_bytes\":2097152,\"metaspace_used_bytes\":1048576},"
+		"{\"name\":\"empty.Loader\",\"loaders\":1,\"classes\":1,"
+		"\"metaspace_bytes\":0,\"metaspace_used_bytes\":0}],"
+		"\"code_cache_bytes\":null,\"code_cache_limit_bytes\":null,\"threads\":0,"
+		"\"thread_stack_bytes\":0,\"direct_buffers\":{\"count\":3,\"bytes\":4096},"
+		"\"direct_buffers_limit_bytes\":null,\"mapped_buffers\":null}}");
+}
+
 /* A recording may have been made by a newer leakmon. */
 static void a_key_that_is_not_known_is_a_runtime_all_the_same(void **state)
 {
@@ -223,6 +360,8 @@ int main(void)
 		cmocka_unit_test(the_heap_of_every_runtime_is_distinguished_from_the_rest),
 		cmocka_unit_test(pythons_heap_is_detected_by_its_pools),
 		cmocka_unit_test(every_runtime_has_a_tool),
+		cmocka_unit_test(words_of_a_runtime_name_its_figures),
+		cmocka_unit_test(figures_of_runtimes_are_written_to_the_byte),
 		cmocka_unit_test(a_key_that_is_not_known_is_a_runtime_all_the_same),
 	};
 

@@ -8,10 +8,10 @@
 #include "output/text/text.h"
 #include "profile_report_fixture.h"
 #include "app/triage/population.h"
-#include "report/go_memory.h"
-#include "report/js_memory.h"
 #include "report/triage_report.h"
+#include "heap/runtime/go/reader.h"
 #include "heap/runtime/runtime.h"
+#include "heap/runtime/v8/reader.h"
 
 static char hostile_comm[] = "a\"b\\\x1b[2J\n\xff\xe2\x80\xae";
 

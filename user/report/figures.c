@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "report/figures.h"
 
+#include <string.h>
+
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 _Static_assert(sizeof(size_t) == sizeof(uint64_t), "one type of numbers for both");
 
@@ -64,8 +67,47 @@ uint64_t figure_value(const struct figure *figure, const void *figures)
 
 const char *figure_column(const struct figure *figure)
 {
-	if (figure->causes || figure->unrecorded || figure->type == FIGURE_CALL ||
-	    figure->type == FIGURE_MADE)
+	if (figure->causes || figure->unrecorded || figure->type >= FIGURE_CALL)
 		return NULL;
 	return figure->column ? figure->column : figure->json;
+}
+
+static bool is_called(const struct figure *figure, const char *name, size_t length)
+{
+	size_t section = figure->section ? strlen(figure->section) + 1 : 0;
+	const char *own = figure->json ? figure->json : figure->column;
+
+	if (!own || length != section + strlen(own) ||
+	    strncmp(name + section, own, length - section) != 0)
+		return false;
+	return !section ||
+	       (!strncmp(name, figure->section, section - 1) && name[section - 1] == '.');
+}
+
+const struct figure *figures_find(const struct figures *figures, const char *name, size_t length)
+{
+	for (size_t i = 0; i < figures->count; i++) {
+		if (is_called(&figures->items[i], name, length))
+			return &figures->items[i];
+	}
+	return NULL;
+}
+
+typedef VEC(char) any_list;
+
+static const any_list *list_at(const struct figure *list, const void *figures)
+{
+	const char *at = (const char *)figures + list->offset;
+
+	return (const any_list *)(const void *)at;
+}
+
+size_t figure_list_count(const struct figure *list, const void *figures)
+{
+	return list_at(list, figures)->count;
+}
+
+const void *figure_list_item(const struct figure *list, const void *figures, size_t i)
+{
+	return list_at(list, figures)->items + i * list->size;
 }

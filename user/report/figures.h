@@ -39,6 +39,10 @@ enum figure_type {
 	FIGURE_ID,     /* uint64_t; recorded and written as 16 hex digits */
 	FIGURE_CALL,   /* no member: a text that `text` makes of the others; not recorded */
 	FIGURE_MADE,   /* no member: a number that `real` makes of the others; NaN; not recorded */
+	/* Not recorded: */
+	FIGURE_LIST,	/* VEC of structs of `size` bytes each with the figures `items` */
+	FIGURE_NUMBERS, /* VEC of uint32_t; 0 is left out */
+	FIGURE_STACK,	/* struct frames; in JSON its members; `place` has the frame that counts */
 };
 
 /* Where a figure stands in the line that shows that a ledger balances. */
@@ -55,13 +59,18 @@ enum figure_term {
 /* Counters are of all processes together, gauges of each program. */
 enum figure_metric { METRIC_NONE, METRIC_COUNTER, METRIC_GAUGE };
 
+struct frame;
+struct frames;
+
 struct figure {
 	const char *json;   /* its member; NULL: not in JSON */
 	const char *column; /* in recordings; NULL: called as in JSON */
 	size_t offset;	    /* in the struct of figures */
 	enum figure_type type;
 	bool unrecorded;
-	size_t size; /* of an array of characters */
+	size_t size; /* of an array of characters; of an item of a list */
+	const struct figures *items;
+	const struct frame *(*place)(const struct frames *stack);
 	/* For an enum: its names, how many; an unknown one is the first, not an error. */
 	const char *(*name)(unsigned value);
 	unsigned names;
@@ -113,5 +122,14 @@ double figure_real(const struct figure *figure, const void *figures);
 uint64_t figure_number(const void *figures, size_t offset);
 /* NULL: it has none; what is counted by cause stands in `losses`. */
 const char *figure_column(const struct figure *figure);
+
+/* Returns the figure with such a name in JSON, behind its section's: "direct_buffers.bytes"; or, if
+ * it is not in JSON, with such a column. NULL: there is none. `name` need not end after `length`.
+ */
+const struct figure *figures_find(const struct figures *figures, const char *name, size_t length);
+
+/* The items of a list, in the struct of its figures. */
+size_t figure_list_count(const struct figure *list, const void *figures);
+const void *figure_list_item(const struct figure *list, const void *figures, size_t i);
 
 #endif

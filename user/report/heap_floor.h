@@ -6,11 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct dotnet_memory;
-struct go_memory;
-struct java_memory;
-struct js_memory;
-
 /*
  * Before the first full collection, old garbage counts as kept: then the minimum seen since the
  * first reading is the base of comparison, and the next collection is the first that proves
@@ -33,16 +28,19 @@ struct heap_floor {
 	uint64_t outside_limit;
 };
 
-/* Return the floor; unknown for NULL. */
-struct heap_floor java_floor_of(const struct java_memory *java);
-struct heap_floor dotnet_floor_of(const struct dotnet_memory *dotnet);
-/*
- * Returns Go's floor: the last collection is a base at once; before the first one everything may be
- * garbage.
- */
-struct heap_floor go_floor_of(const struct go_memory *go);
-/* Returns V8's floor: as Go's, but before the first collection the heap's size takes its place. */
-struct heap_floor js_floor_of(const struct js_memory *js);
+/* The goal of a runtime that publishes how large its heap may become: live bytes after the last
+ * collection, the size at which the next one ends, collections so far. 0: unknown. */
+struct heap_goal {
+	uint64_t live, bytes, collections;
+	const char *settings; /* of the program, which decide it: "GOGC, GOMEMLIMIT"; static */
+};
+
+/* Words of a conclusion about a heap with a floor; static. */
+struct heap_words {
+	const char *kept;	    /* the bytes that collections leave: "in objects" */
+	uint64_t room;		    /* for new objects; 0: unknown */
+	const char *before, *after; /* the words around the room */
+};
 
 void heap_floor_rebase(struct heap_floor *first, const struct heap_floor *now);
 

@@ -142,15 +142,9 @@ void memory_process_free(struct memory_process *process)
 	vec_free(&process->items);
 	allocator_reports_free(&process->allocators);
 	container_free(process->container);
-	free(process->go);
-	if (process->java)
-		java_memory_free(process->java);
-	free(process->java);
-	free(process->js);
-	free(process->dotnet);
-	if (process->python)
-		python_memory_free(process->python);
-	free(process->python);
+	for (size_t i = 0; i < process->runtimes.count; i++)
+		runtime_figures_free(&process->runtimes.items[i].figures);
+	vec_free(&process->runtimes);
 }
 
 static bool has_unknown_blocks(const struct allocator_reports *reports)

@@ -13,11 +13,8 @@
 #include "process/proc/container.h"
 #include "report/allocator_report.h"
 #include "report/cgroup_report.h"
-#include "report/dotnet_memory.h"
-#include "report/go_memory.h"
-#include "report/java_memory.h"
-#include "report/js_memory.h"
-#include "report/python_memory.h"
+#include "report/heap_floor.h"
+#include "report/runtime_figures.h"
 #include "report/runtime_label.h"
 #include "report/sysv_report.h"
 
@@ -198,6 +195,15 @@ struct memory_huge {
 	uint64_t checked, zero; /* of those that were read */
 };
 
+/* Memory of a runtime, as it counts that; in bytes. */
+struct runtime_memory {
+	struct runtime_figures figures;
+	/* For a conclusion: a runtime with a goal has no floor here. */
+	struct heap_floor floor;
+	struct heap_words words;
+	struct heap_goal goal;
+};
+
 struct memory_process {
 	pid_t pid;
 	uint64_t start_ticks; /* since boot: with the PID, which process it is */
@@ -211,14 +217,10 @@ struct memory_process {
 	struct memory_share parts[MEMORY_PART_MAX_];
 	struct memory_fillable fillable[MEMORY_FILLABLE_MAX]; /* the largest ones */
 	size_t fillable_count;
-	VEC(struct memory_item) items; /* greatest first */
-	struct runtime_label runtime;  /* that it has */
-	struct go_memory *go;	       /* of a Go program; owned; NULL: it is none */
-	bool no_malloc;		       /* a Go program without C */
-	struct java_memory *java;      /* likewise of a JVM */
-	struct js_memory *js;	       /* likewise of V8 */
-	struct dotnet_memory *dotnet;  /* likewise of .NET */
-	struct python_memory *python;  /* likewise of Python, if the process was named */
+	VEC(struct memory_item) items;	     /* greatest first */
+	struct runtime_label runtime;	     /* that it has */
+	VEC(struct runtime_memory) runtimes; /* what these count themselves */
+	bool no_malloc;			     /* its program is alone: see heap/runtime/runtime.h */
 	struct allocator_reports allocators;
 	bool heap_changed; /* whenever it was read */
 	/* For so long it stood, because its heap changed whenever it was read; 0: not at all. */

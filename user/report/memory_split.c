@@ -51,11 +51,19 @@ static uint64_t huge_zero(const struct memory_huge *huge)
 			     : 0;
 }
 
-static struct heap_floor floor_of(const struct memory_process *process)
+/* What a runtime counts of its heap; of several the first one that counts any. */
+static void count_heap(const struct memory_process *process, struct memory_split *split)
 {
-	if (process->dotnet)
-		return dotnet_floor_of(process->dotnet);
-	return process->js ? js_floor_of(process->js) : java_floor_of(process->java);
+	for (size_t i = 0; i < process->runtimes.count; i++) {
+		const struct runtime_memory *memory = &process->runtimes.items[i];
+
+		if (!memory->floor.known && !memory->goal.live)
+			continue;
+		split->floor = memory->floor;
+		split->words = memory->words;
+		split->goal = memory->goal;
+		return;
+	}
 }
 
 struct memory_split memory_split_of(const struct memory_process *process)
@@ -83,15 +91,10 @@ struct memory_split memory_split_of(const struct memory_process *process)
 		.huge_zero = huge_zero(&process->huge),
 		.runtime = process->runtime.key,
 		.tool = process->runtime.tool,
-		.go_live = process->go && !process->go->why ? process->go->live : 0,
-		.go_collections = process->go ? process->go->collections : 0,
-		.go_goal = process->go && !process->go->why ? process->go->goal : 0,
-		.floor = floor_of(process),
-		.dotnet_budget = process->dotnet ? process->dotnet->small.allowed : 0,
-		.java_limit = process->java ? process->java->maximum : 0,
 		.why = process->why,
 	};
 
+	count_heap(process, &split);
 	memcpy(split.fillable, process->fillable, sizeof(split.fillable));
 	_Static_assert(sizeof(split.allocator) == sizeof(most->name), "room for a name");
 	if (most)

@@ -42,15 +42,10 @@ struct memory_split {
 	 */
 	const char *runtime;
 	const char *tool; /* for its objects, as currently run; NULL: the runtime's default */
-	/*
-	 * For a Go program: live bytes after its last collection, and its heap goal for the next
-	 * one. Not recorded; 0: unknown.
-	 */
-	uint64_t go_live, go_goal, go_collections;
-	/* the counterpart for a JVM, .NET and V8 */
+	/* Counts of its runtime. Not recorded. */
 	struct heap_floor floor;
-	uint64_t java_limit;	/* -Xmx */
-	uint64_t dotnet_budget; /* of small objects, until the next collection */
+	struct heap_words words;
+	struct heap_goal goal;
 	/* why the allocator is partly unknown; borrowed; NULL: fully known */
 	const char *why;
 };

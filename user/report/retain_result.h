@@ -234,7 +234,8 @@ struct retained_runtime {
 	/* why it was not walked, or not completely; static; NULL: it was */
 	const char *why;
 	uint64_t objects, bytes;	 /* bytes: including owned memory */
-	uint64_t heap_bytes, free_bytes; /* the runtime's, for small objects; free bytes in it */
+	uint64_t heap_bytes, free_bytes; /* the runtime's, for objects; free bytes in it */
+	bool only_small;		 /* for small ones */
 	uint64_t unread_bytes;		 /* of its heap */
 	uint64_t nonsense;		 /* impossible objects, left out */
 	/* repeated stops, or reads without a stop, because of a collection */

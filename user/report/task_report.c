@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/figures.h"
-#include "report/java_threads.h"
 
 #define NS_PER_MS 1000000
 #define READINGS_MIN 3 /* before there is a verdict */
@@ -66,6 +65,20 @@ const struct frame *goroutine_place(const struct frames *frames)
 	for (size_t i = 0; i < frames->list.count; i++) {
 		if (is_own(&frames->list.items[i]))
 			return &frames->list.items[i];
+	}
+	return frames->list.count ? &frames->list.items[0] : NULL;
+}
+
+const struct frame *java_thread_place(const struct frames *frames)
+{
+	static const char *const libraries[] = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
+
+	for (size_t i = 0; i < frames->list.count; i++) {
+		const struct frame *frame = &frames->list.items[i];
+
+		if (frame->function &&
+		    !text_begins_with_any(frame->function, libraries, ARRAY_SIZE(libraries)))
+			return frame;
 	}
 	return frames->list.count ? &frames->list.items[0] : NULL;
 }

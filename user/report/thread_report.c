@@ -51,12 +51,9 @@ void thread_census_free(struct thread_census *census)
 	if (census->goroutines)
 		task_report_free(census->goroutines);
 	free(census->goroutines);
-	if (census->python)
-		python_stacks_free(census->python);
-	free(census->python);
-	if (census->java)
-		java_thread_report_free(census->java);
-	free(census->java);
+	for (size_t i = 0; i < census->runtimes.count; i++)
+		runtime_figures_free(&census->runtimes.items[i]);
+	vec_free(&census->runtimes);
 	if (census->virtual_threads)
 		task_report_free(census->virtual_threads);
 	free(census->virtual_threads);

@@ -11,9 +11,8 @@
 #include "base/vec.h"
 #include "leakmon_thread.h"
 #include "report/task_report.h"
-#include "report/java_threads.h"
-#include "report/python_stacks.h"
 #include "report/retain_result.h"
+#include "report/runtime_figures.h"
 #include "process/symbol/symbolizer.h"
 
 /* Threads of one group with their pthread_t in one place: a root, or blocks of a class. */
@@ -108,10 +107,9 @@ struct thread_census {
 	struct task_report *goroutines; /* of a Go program; owned; NULL: not one */
 	/* From a recording, over time; borrowed; NULL: unknown. */
 	const struct task_series *goroutine_series;
-	struct python_stacks *python;	     /* of a Python program; owned; NULL: not one */
-	struct java_thread_report *java;     /* of a JVM; owned; NULL: not one */
-	struct task_report *virtual_threads; /* of a JVM with virtual threads; owned; NULL: none */
-	struct thread_holding *holding;	     /* holders of their pthread_t; NULL: not requested */
+	VEC(struct runtime_figures) runtimes; /* figures of their threads */
+	struct task_report *virtual_threads;  /* of a JVM with virtual threads; owned; NULL: none */
+	struct thread_holding *holding;	      /* holders of their pthread_t; NULL: not requested */
 	/* Name of a runtime whose threads' objects can outlive them; NULL: none. Borrowed */
 	const char *managed;
 };

@@ -7,8 +7,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "heap/runtime/cpython/python_reader.h"
+#include "heap/runtime/runtime.h"
 #include "leakmon_abi.h"
+#include "process/symbol/intern.h"
 
 #define NAMES_MAX (1u << 17) /* of one process: then they are read again */
 
@@ -21,6 +22,7 @@ struct python {
 };
 
 struct pythons {
+	const struct runtime *runtime; /* NULL: there is none with an interpreter */
 	const struct unwind_maps *maps;
 	struct worker *worker;
 	struct dso_cache *dsos;
@@ -30,8 +32,17 @@ struct pythons {
 	struct intern strings;
 	/* The one that was read last. */
 	pid_t pid;
-	struct python_process *opened;
+	void *opened; /* the state of its interpreter's reader */
 };
+
+static const struct runtime *runtime_with_interpreter(void)
+{
+	const struct runtime *runtime = runtime_at(0);
+
+	for (size_t i = 0; runtime && !runtime->interpreter;)
+		runtime = runtime_at(++i);
+	return runtime;
+}
 
 static struct python *find(const struct pythons *pythons, pid_t pid)
 {
@@ -43,20 +54,22 @@ static struct python *find(const struct pythons *pythons, pid_t pid)
 
 static void let_go(struct pythons *pythons)
 {
-	python_close(pythons->opened);
+	if (pythons->opened)
+		pythons->runtime->interpreter->close(pythons->opened);
 	pythons->opened = NULL;
 	pythons->pid = 0;
 }
 
 /* The process's interpreter, to be read now; NULL: it cannot be. */
-static struct python_process *opened(struct pythons *pythons, pid_t pid)
+static void *opened(struct pythons *pythons, pid_t pid)
 {
 	const char *why = NULL;
 
 	if (pythons->opened && pythons->pid == pid)
 		return pythons->opened;
 	let_go(pythons);
-	if (python_open(pid, pythons->worker, pythons->dsos, &pythons->opened, &why)) {
+	if (pythons->runtime->interpreter->open(pid, pythons->worker, pythons->dsos,
+						&pythons->opened, &why)) {
 		log_debug("process %d: Python's frames are not known: %s", pid, why);
 		let_go(pythons);
 		return NULL;
@@ -67,17 +80,18 @@ static struct python_process *opened(struct pythons *pythons, pid_t pid)
 
 static void tell(struct pythons *pythons, pid_t pid, struct python *python)
 {
-	struct python_process *process = opened(pythons, pid);
+	const struct interpreter_reader *reader = pythons->runtime->interpreter;
+	void *process = opened(pythons, pid);
 	struct lm_python layout;
 	uint32_t tgid = (uint32_t)pid;
 
-	if (!process || python_layout(process, &layout) ||
+	if (!process || reader->layout(process, &layout) ||
 	    bpf_map_update_elem(pythons->maps->pythons_fd, &tgid, &layout, BPF_ANY))
 		return;
 	if (!python->told)
 		__atomic_add_fetch(pythons->maps->python_count, 1, __ATOMIC_RELAXED);
 	python->told = true;
-	log_debug("process %d: stacks have Python's frames (%s)", pid, python_version(process));
+	log_debug("process %d: stacks have Python's frames (%s)", pid, reader->version(process));
 }
 
 static void free_python(struct pythons *pythons, pid_t pid, struct python *python)
@@ -118,10 +132,10 @@ static struct python *add(struct pythons *pythons, pid_t pid)
 }
 
 /* 0: it has none. */
-static uint64_t place_of(const struct process *process)
+static uint64_t place_of(const struct runtime *runtime, const struct process *process)
 {
-	for (size_t i = 0; i < process->code.count; i++) {
-		if (python_is_file(&process->code.items[i].mapping))
+	for (size_t i = 0; runtime && i < process->code.count; i++) {
+		if (runtime->detect(&process->code.items[i].mapping))
 			return process->code.items[i].mapping.start;
 	}
 	return 0;
@@ -129,12 +143,13 @@ static uint64_t place_of(const struct process *process)
 
 void pythons_refresh(struct pythons *pythons, const struct process *process)
 {
-	uint64_t place = process->error ? 0 : place_of(process);
+	uint64_t place;
 	struct python *python;
 
 	/* Ended processes are still named, as far as they are known. */
 	if (!pythons || process->error)
 		return;
+	place = place_of(pythons->runtime, process);
 	python = find(pythons, process->pid);
 	if (python && (python->place != place || python->start_ticks != process->start_ticks)) {
 		pythons_forget(pythons, process->pid);
@@ -172,7 +187,7 @@ static int name(void *context, uint64_t pid, uint64_t address, struct frame *fra
 {
 	struct pythons *pythons = context;
 	struct python *python = find(pythons, (pid_t)pid);
-	struct python_process *process;
+	void *process;
 	const uint64_t *slot;
 
 	if (!python)
@@ -187,7 +202,7 @@ static int name(void *context, uint64_t pid, uint64_t address, struct frame *fra
 	process = opened(pythons, (pid_t)pid);
 	if (!process)
 		return -ENOENT;
-	if (python_name(process, address, &pythons->strings, frame))
+	if (pythons->runtime->interpreter->name(process, address, &pythons->strings, frame))
 		return -ENOENT;
 	return keep(pythons, python, address, frame);
 }
@@ -199,8 +214,11 @@ struct pythons *pythons_new(const struct unwind_maps *maps, struct worker *worke
 
 	if (!pythons)
 		return NULL;
-	*pythons = (struct pythons){
-		.maps = maps, .worker = worker, .dsos = dsos, .symbolizer = symbolizer};
+	*pythons = (struct pythons){.runtime = runtime_with_interpreter(),
+				    .maps = maps,
+				    .worker = worker,
+				    .dsos = dsos,
+				    .symbolizer = symbolizer};
 	symbolizer_use_namer(symbolizer, &(struct frame_namer){pythons, name});
 	return pythons;
 }

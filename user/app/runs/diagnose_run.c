@@ -32,7 +32,7 @@
 #include "app/runs/diagnose_beside.h"
 #include "app/runs/diagnose_child.h"
 #include "app/runs/diagnose_kernel.h"
-#include "heap/runtime/go/reader.h"
+#include "heap/runtime/runtime.h"
 #include "app/triage/process_reading.h"
 #include "app/triage/triage.h"
 
@@ -75,8 +75,8 @@ struct subject {
 	double left_out_s; /* the last one would have taken, and was left out; 0: it was not */
 	bool unscannable;  /* it was said */
 	struct diagnose_beside beside;
-	struct kernel_watch *kernel; /* owned; NULL: out of memory */
-	bool is_go;
+	struct kernel_watch *kernel;	      /* owned; NULL: out of memory */
+	const struct program_reader *program; /* NULL: it contains no runtime */
 	struct task_history task_history;
 	struct task_report goroutines; /* the latest */
 	struct heap_profile_history profile_history;
@@ -190,7 +190,7 @@ static void look_at_counts(const struct diagnose_run *run, struct subject *subje
 static void read_goroutines(struct subject *subject, const struct maps *maps)
 {
 	struct task_report report = {0};
-	int error = goroutines_read(maps, &report);
+	int error = subject->program->tasks(maps, &report);
 
 	if (!error && !report.why)
 		error = task_history_add(&subject->task_history, &report);
@@ -206,7 +206,7 @@ static void read_goroutines(struct subject *subject, const struct maps *maps)
 static void read_heap_profile(struct subject *subject, const struct maps *maps)
 {
 	struct heap_profile profile = {0};
-	int error = heap_profile_read(maps, &profile);
+	int error = subject->program->heap_profile(maps, &profile);
 
 	if (!error && !profile.why)
 		error = heap_profile_history_add(&subject->profile_history, &profile);
@@ -218,15 +218,16 @@ static void read_heap_profile(struct subject *subject, const struct maps *maps)
 	subject->heap_profile = profile;
 }
 
-/* The runtime's own figures of a Go program; its heap profile at both ends alone. */
-static void read_go(struct subject *subject, bool profile)
+/* What a program's runtime keeps of itself; the heap profile at both ends alone. */
+static void read_program(struct subject *subject, bool profile)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
 
 	if (subject->ended || maps_read(subject->pid, MAPS_ALL, &maps))
 		return;
-	subject->is_go = subject->is_go || go_is_program(&maps);
-	if (!subject->is_go)
+	if (!subject->program)
+		subject->program = runtime_program(&maps);
+	if (!subject->program)
 		return;
 	read_goroutines(subject, &maps);
 	if (profile)
@@ -457,8 +458,8 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	struct beside_evidence beside;
 
 	read_counts(subject, false);
-	if (subject->is_go)
-		read_go(subject, true);
+	if (subject->program)
+		read_program(subject, true);
 	read_memory(run, subject, &subject->last, &subject->has_last);
 	subject->has_files &= !tmpfs_files_read(subject->pid, &subject->last_files);
 	cgroup_memory_limit(subject->pid, &subject->limit_bytes, &subject->limit_used_bytes);
@@ -476,8 +477,8 @@ static void finish_subject(struct diagnose_run *run, struct subject *subject,
 	evidence.ended = subject->ended || (profiled && profiled->exited);
 	evidence.first = subject->has_first ? &subject->first : NULL;
 	evidence.last = subject->has_last ? &subject->last : NULL;
-	evidence.heap_profile = subject->is_go ? &subject->heap_profile : NULL;
-	evidence.goroutines = subject->is_go ? &subject->goroutines : NULL;
+	evidence.heap_profile = subject->program ? &subject->heap_profile : NULL;
+	evidence.goroutines = subject->program ? &subject->goroutines : NULL;
 	evidence.first_files = subject->has_files ? &subject->first_files : NULL;
 	evidence.last_files = subject->has_files ? &subject->last_files : NULL;
 	evidence.threads = subject->threads;
@@ -635,7 +636,7 @@ static int look_first(struct diagnose_run *run)
 		subject->begin_ns = run->begin_ns;
 		subject->kernel = kernel_watch_open(subject->pid, (double)run->options->for_ns /
 									  1e9 * KERNEL_TRIAL_SHARE);
-		read_go(subject, true);
+		read_program(subject, true);
 		read_counts(subject, true);
 		read_memory(run, subject, &subject->first, &subject->has_first);
 		subject->has_files = !tmpfs_files_read(subject->pid, &subject->first_files);
@@ -669,8 +670,8 @@ static int take_profile(void *context, const struct profile_report *profile, boo
 	if (now_s >= run->goroutines_due_s) {
 		run->goroutines_due_s = now_s + for_s / GOROUTINE_READINGS;
 		for (size_t i = 0; i < run->count; i++) {
-			if (run->subjects[i].is_go)
-				read_go(&run->subjects[i], false);
+			if (run->subjects[i].program)
+				read_program(&run->subjects[i], false);
 		}
 	}
 	if (now_s >= run->counts_due_s) {

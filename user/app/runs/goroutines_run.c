@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "heap/runtime/go/reader.h"
+#include "heap/runtime/runtime.h"
 #include "process/proc/process_list.h"
 
 struct tasks_of {
@@ -52,13 +52,14 @@ int goroutines_add(struct task_histories *histories, struct thread_census *censu
 {
 	_cleanup_(maps_free) struct maps maps = {0};
 	int error = maps_read((int)census->pid, MAPS_ALL, &maps);
+	const struct program_reader *program = error ? NULL : runtime_program(&maps);
 
-	if (error || !go_is_program(&maps))
+	if (!program)
 		return error == -ENOMEM ? error : 0;
 	census->goroutines = calloc(1, sizeof(*census->goroutines));
 	if (!census->goroutines)
 		return -ENOMEM;
-	error = goroutines_read(&maps, census->goroutines);
+	error = program->tasks(&maps, census->goroutines);
 	return error ? error : task_histories_add(histories, census->pid, census->goroutines);
 }
 
@@ -67,8 +68,8 @@ bool go_programs_only(const struct selector_config *chosen)
 	for (size_t i = 0; i < chosen->pids.count; i++) {
 		_cleanup_(maps_free) struct maps maps = {0};
 
-		if (maps_read(chosen->pids.items[i], MAPS_ALL, &maps) || !go_is_program(&maps) ||
-		    !go_is_alone(&maps))
+		if (maps_read(chosen->pids.items[i], MAPS_ALL, &maps) ||
+		    !runtime_program_is_alone(&maps))
 			return false;
 	}
 	return chosen->pids.count;

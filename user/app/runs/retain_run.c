@@ -29,7 +29,6 @@
 #include "heap/retain/retain.h"
 #include "heap/retain/witness.h"
 #include "app/runs/goroutines_run.h"
-#include "heap/runtime/go/reader.h"
 #include "heap/runtime/own_profile.h"
 #include "heap/runtime/runtime.h"
 #include "report/store/retain_runs.h"
@@ -337,15 +336,16 @@ static int find_site_types(const struct retain_tracked *tracked, struct site_typ
 static int find_heap_profile(const struct maps *maps, struct earlier_run *earlier,
 			     struct retain_result *result)
 {
+	const struct program_reader *program = runtime_program(maps);
 	int error;
 
-	if (!go_is_program(maps))
+	if (!program)
 		return 0;
-	result->no_malloc = go_is_alone(maps);
+	result->no_malloc = program->is_alone(maps);
 	result->heap_profile = calloc(1, sizeof(*result->heap_profile));
 	if (!result->heap_profile)
 		return -ENOMEM;
-	error = heap_profile_read(maps, result->heap_profile);
+	error = program->heap_profile(maps, result->heap_profile);
 	if (!error && earlier && !result->heap_profile->why)
 		error = heap_profile_history_add(&earlier->profiles, result->heap_profile);
 	return error;
@@ -401,7 +401,7 @@ static int find_own_profile(struct retain_run *run, const struct maps *maps,
 	result->heap_profile = calloc(1, sizeof(*result->heap_profile));
 	if (!result->heap_profile)
 		return -ENOMEM;
-	result->no_malloc = go_is_program(maps) && go_is_alone(maps);
+	result->no_malloc = runtime_program_is_alone(maps);
 	error = own_profile_read(maps, result->heap_profile);
 	if (!error)
 		error = name_profile(run, result->pid, result->heap_profile);
@@ -540,7 +540,7 @@ static int look_at(struct retain_run *run, pid_t pid)
 			explain(pid, error);
 		return error ? error : report_heap_profile(run, pid, &maps);
 	}
-	if (!error && go_is_program(&maps) && go_is_alone(&maps) && !run->options->census)
+	if (!error && !run->options->census && runtime_program_is_alone(&maps))
 		return report_heap_profile(run, pid, &maps);
 	retain = retain_run_begin(run, pid);
 	return retain ? retain_run_finish(run, retain, &(struct retain_tracked){0}) : -ESRCH;

@@ -11,8 +11,6 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "heap/runtime/cpython/python_reader.h"
-#include "heap/runtime/hotspot/reader.h"
 #include "heap/runtime/runtime.h"
 #include "heap/threads/live_census.h"
 #include "heap/threads/thread_holders.h"
@@ -180,64 +178,20 @@ static int find_goroutines(struct threads_run *run, struct thread_report *report
 	return error;
 }
 
-/* Likewise where a Python program's threads are in its own code. */
-static int find_python(const struct session *session, struct thread_report *report)
-{
-	int error = 0;
-
-	for (size_t i = 0; !error && !report->everywhere && i < report->processes.count; i++) {
-		struct thread_census *census = &report->processes.items[i];
-		_cleanup_(maps_free) struct maps maps = {0};
-
-		if (maps_read((int)census->pid, MAPS_ALL, &maps) || !python_is_program(&maps))
-			continue;
-		census->python = calloc(1, sizeof(*census->python));
-		if (!census->python)
-			return -ENOMEM;
-		error = python_stacks_read((pid_t)census->pid, session->stages.worker,
-					   &session->stages.processes->dsos, census->python);
-	}
-	return error;
-}
-
-static bool is_jvm(pid_t pid)
-{
-	const struct runtime *runtime = runtime_of_process(pid);
-
-	return runtime && runtime == runtime_find("hotspot");
-}
-
-static int read_java(struct threads_run *run, struct thread_census *census)
+/* Likewise where runtimes have their threads: these have native ones, and names and frames besides.
+ */
+static int find_managed(struct threads_run *run, struct thread_report *report)
 {
 	const struct stages *stages = &run->session->stages;
-	struct task_report *virtual = calloc(1, sizeof(*virtual));
-	int error;
-
-	census->virtual_threads = virtual;
-	census->java = calloc(1, sizeof(*census->java));
-	if (!virtual || !census->java)
-		return -ENOMEM;
-	error = java_threads_read((pid_t)census->pid, stages->worker, &stages->processes->dsos,
-				  census->java, virtual);
-	if (error || virtual->version[0])
-		return error ? error
-			     : task_histories_add(&run->virtual_threads, census->pid, virtual);
-	task_report_free(virtual);
-	free(virtual);
-	census->virtual_threads = NULL;
-	return 0;
-}
-
-/* Java threads have native ones, and names and frames besides. */
-static int find_java(struct threads_run *run, struct thread_report *report)
-{
 	int error = 0;
 
 	for (size_t i = 0; !error && !report->everywhere && i < report->processes.count; i++) {
 		struct thread_census *census = &report->processes.items[i];
 
-		if (is_jvm((pid_t)census->pid))
-			error = read_java(run, census);
+		error = runtime_threads_read(stages->worker, &stages->processes->dsos, census);
+		if (!error && census->virtual_threads)
+			error = task_histories_add(&run->virtual_threads, census->pid,
+						   census->virtual_threads);
 	}
 	return error;
 }
@@ -263,9 +217,7 @@ static int make_report(void *context, enum report_cause cause)
 	if (!error)
 		error = find_goroutines(run, &report);
 	if (!error)
-		error = find_python(session, &report);
-	if (!error)
-		error = find_java(run, &report);
+		error = find_managed(run, &report);
 	if (!error)
 		error = find_holders(session, threads, &report);
 	if (!error)

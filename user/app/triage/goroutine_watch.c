@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "heap/runtime/go/reader.h"
+#include "heap/runtime/runtime.h"
 
 #define PAUSE_S 10.0
 /* CPU seconds that a first look may take; later ones take what the one before took. */
@@ -32,13 +32,15 @@ static void read_now(struct goroutine_watch *watch, pid_t pid)
 {
 	_cleanup_(maps_free) struct maps maps = {0};
 	struct task_report report = {0};
+	const struct program_reader *program;
 
 	if (maps_read(pid, MAPS_ALL, &maps))
 		return;
-	watch->is_other = !go_is_program(&maps);
-	if (watch->is_other)
+	program = runtime_program(&maps);
+	watch->is_other = !program;
+	if (!program)
 		return;
-	if (goroutines_read(&maps, &report) || report.why ||
+	if (program->tasks(&maps, &report) || report.why ||
 	    task_history_add(&watch->history, &report)) {
 		task_report_free(&report);
 		return;

@@ -411,46 +411,48 @@ static void shared_say(const struct sentence *sentence)
 	      sentence->out);
 }
 
-/* Whether a Go program's figures show growth of its heap. */
-static bool go_is_known(const struct deciding *deciding)
+/* Whether the figures of a runtime with a goal show growth of its heap. */
+static bool goal_is_known(const struct deciding *deciding)
 {
-	return deciding->before->go_live && deciding->now->go_live && deciding->now->go_goal &&
-	       deciding->now->go_collections;
+	const struct heap_goal *now = &deciding->now->goal;
+
+	return deciding->before->goal.live && now->live && now->bytes && now->collections;
 }
 
 /* Its collections leave hardly more than at the first reading: it grew by garbage and by free room,
  * as its target allows. Without a collection since then nobody knows. */
-static bool go_heap_is_kept(const struct deciding *deciding)
+static bool heap_is_kept(const struct deciding *deciding)
 {
-	const struct memory_split *before = deciding->before, *now = deciding->now;
-	int64_t live = (int64_t)(now->go_live - before->go_live);
+	const struct heap_goal *before = &deciding->before->goal, *now = &deciding->now->goal;
+	int64_t live = (int64_t)(now->live - before->live);
 
-	return go_is_known(deciding) && now->go_collections > before->go_collections &&
+	return goal_is_known(deciding) && now->collections > before->collections &&
 	       live < deciding->growth->groups[GROUP_MANAGED] / 5;
 }
 
-static void go_say(const struct sentence *sentence)
+static void goal_say(const struct sentence *sentence)
 {
-	const struct memory_split *before = sentence->deciding->before;
-	const struct memory_split *now = sentence->deciding->now;
+	const struct heap_goal *before = &sentence->deciding->before->goal;
+	const struct heap_goal *now = &sentence->deciding->now->goal;
 	char live[16], grown[16], goal[16];
 
-	if (go_heap_is_kept(sentence->deciding))
+	if (heap_is_kept(sentence->deciding))
 		fputs("the heap is as large as its target allows. ", sentence->out);
-	if (now->go_collections > before->go_collections)
+	if (now->collections > before->collections)
 		fprintf(sentence->out,
 			"After the last garbage collection %s were live, %s since the first "
 			"reading; ",
-			units_bytes(live, (double)now->go_live, ""),
-			units_bytes(grown, (double)(int64_t)(now->go_live - before->go_live), "+"));
+			units_bytes(live, (double)now->live, ""),
+			units_bytes(grown, (double)(int64_t)(now->live - before->live), "+"));
 	else
 		fputs("No garbage collection has run since the first reading, so what of it is "
 		      "live is not known yet; ",
 		      sentence->out);
 	fprintf(sentence->out,
-		"the heap may reach %s before the next one ends (GOGC, GOMEMLIMIT). `leakmon "
-		"retain -p %d` shows what allocates in it",
-		units_bytes(goal, (double)now->go_goal, ""), now->pid);
+		"the heap may reach %s before the next one ends (%s). `leakmon retain -p %d` "
+		"shows what allocates in it",
+		units_bytes(goal, (double)now->bytes, ""), now->settings,
+		sentence->deciding->now->pid);
 }
 
 /* Whether figures of collections show growth of the heap. */
@@ -467,26 +469,22 @@ static enum heap_proof proof_of(const struct deciding *deciding)
 
 static void floor_say(const struct sentence *sentence)
 {
-	const struct memory_split *split = sentence->deciding->now;
 	const struct heap_floor *before = &sentence->deciding->before->floor;
-	const struct heap_floor *now = &split->floor;
+	const struct heap_floor *now = &sentence->deciding->now->floor;
+	const struct heap_words *words = &sentence->deciding->now->words;
 	char kept[16], grown[16];
 
 	if (now->full > before->full)
 		fprintf(sentence->out, ". Its collections have left %s %s, %s since %s",
-			units_bytes(kept, (double)now->kept, ""),
-			split->java_limit ? "outside Eden" : "in objects",
+			units_bytes(kept, (double)now->kept, ""), words->kept,
 			units_bytes(grown, (double)(int64_t)(now->kept - before->kept), "+"),
 			before->is_base ? "the first one" : "the first reading");
 	else
 		fputs(". No collection of the whole heap has run since then, so it may be garbage",
 		      sentence->out);
-	if (split->dotnet_budget)
-		fprintf(sentence->out, "; new small objects may take %s until the next collection",
-			units_bytes(kept, (double)split->dotnet_budget, ""));
-	else if (split->java_limit)
-		fprintf(sentence->out, "; it may become %s (-Xmx)",
-			units_bytes(kept, (double)split->java_limit, ""));
+	if (words->room)
+		fprintf(sentence->out, "; %s %s%s", words->before,
+			units_bytes(kept, (double)words->room, ""), words->after);
 }
 
 static void managed_say(const struct sentence *sentence)
@@ -496,8 +494,8 @@ static void managed_say(const struct sentence *sentence)
 	const struct runtime_label label = {.tool = now->tool};
 	char tool[RUNTIME_TOOL_SIZE], text[16];
 
-	if (go_is_known(sentence->deciding)) {
-		go_say(sentence);
+	if (goal_is_known(sentence->deciding)) {
+		goal_say(sentence);
 		return;
 	}
 	fprintf(sentence->out,
@@ -680,7 +678,7 @@ void memory_conclude(const struct memory_split *before, const struct memory_spli
 	is_managed = conclusion->verdict == MEMORY_MANAGED_GROWS;
 	proves = is_managed && floor_is_known(&deciding);
 	is_kept = most_is_kept(&deciding, conclusion->verdict) ||
-		  (is_managed && go_heap_is_kept(&deciding)) ||
+		  (is_managed && heap_is_kept(&deciding)) ||
 		  (proves && proof_of(&deciding) == HEAP_KEEPS_AS_MUCH);
 	conclusion->unproven =
 		(proves && proof_of(&deciding) == HEAP_UNPROVEN) ||

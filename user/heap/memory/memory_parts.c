@@ -14,12 +14,7 @@
 #include "heap/memory/heap_shares.h"
 #include "heap/memory/residency.h"
 #include "heap/memory/thread_stacks.h"
-#include "heap/runtime/cpython/python_reader.h"
-#include "heap/runtime/dotnet/reader.h"
-#include "heap/runtime/go/reader.h"
-#include "heap/runtime/hotspot/reader.h"
 #include "heap/runtime/runtime.h"
-#include "heap/runtime/v8/reader.h"
 #include "process/pause/hold.h"
 #include "process/proc/core.h"
 #include "process/proc/process_list.h"
@@ -488,75 +483,6 @@ static void complete_reports(struct memory_process *process)
 	}
 }
 
-/* Go programs with a heap anywhere are looked for where a process was named only: their files'
- * data show it. 0 or -ENOMEM. */
-static int find_go(struct splitting *splitting)
-{
-	const struct runtime *known = splitting->runtime.runtime;
-	bool named = splitting->pause || splitting->process->core;
-	bool is_go = known ? !strcmp(known->key, "go") : named && go_is_program(&splitting->maps);
-	struct go_memory *go = is_go ? malloc(sizeof(*go)) : NULL;
-	int error = go ? go_memory_read(&splitting->maps, go) : is_go ? -ENOMEM : 0;
-
-	splitting->process->go = go;
-	splitting->process->no_malloc = go && go_is_alone(&splitting->maps);
-	if (!error && go && !known)
-		error = go_heap_find(&splitting->maps, go->heap_at, &splitting->runtime);
-	return error;
-}
-
-/* 0 or -ENOMEM. */
-static int find_java(struct splitting *splitting)
-{
-	const struct runtime *known = splitting->runtime.runtime;
-	bool is_java = known && !strcmp(known->key, "hotspot");
-	struct java_memory *java = is_java ? malloc(sizeof(*java)) : NULL;
-
-	splitting->process->java = java;
-	if (java)
-		return java_memory_read(&splitting->maps, java);
-	return is_java ? -ENOMEM : 0;
-}
-
-/* 0 or -ENOMEM. */
-static int find_js(struct splitting *splitting)
-{
-	const struct runtime *known = splitting->runtime.runtime;
-	bool is_js = known && !strcmp(known->key, "v8");
-	struct js_memory *js = is_js ? malloc(sizeof(*js)) : NULL;
-
-	splitting->process->js = js;
-	if (js)
-		return js_memory_read(&splitting->maps, js);
-	return is_js ? -ENOMEM : 0;
-}
-
-/* 0 or -ENOMEM. */
-static int find_dotnet(struct splitting *splitting)
-{
-	const struct runtime *known = splitting->runtime.runtime;
-	bool is_dotnet = known && !strcmp(known->key, "dotnet");
-	struct dotnet_memory *dotnet = is_dotnet ? malloc(sizeof(*dotnet)) : NULL;
-
-	splitting->process->dotnet = dotnet;
-	if (dotnet)
-		return dotnet_memory_read(&splitting->maps, dotnet);
-	return is_dotnet ? -ENOMEM : 0;
-}
-
-/* Of a process that was named: all that it has for objects is read. 0 or -ENOMEM. */
-static int find_python(struct splitting *splitting)
-{
-	bool named = splitting->pause || splitting->process->core;
-	bool is_python = named && python_is_program(&splitting->maps);
-	struct python_memory *python = is_python ? malloc(sizeof(*python)) : NULL;
-
-	splitting->process->python = python;
-	if (python)
-		return python_memory_read(&splitting->maps, python);
-	return is_python ? -ENOMEM : 0;
-}
-
 static int find_runtime(struct splitting *splitting)
 {
 	const struct smaps_entry *entries = splitting->smaps.list.items;
@@ -566,15 +492,9 @@ static int find_runtime(struct splitting *splitting)
 			  : 0;
 
 	if (!error)
-		error = find_go(splitting);
-	if (!error)
-		error = find_java(splitting);
-	if (!error)
-		error = find_js(splitting);
-	if (!error)
-		error = find_dotnet(splitting);
-	if (!error)
-		error = find_python(splitting);
+		error = runtime_memory_read(&splitting->maps,
+					    splitting->pause || splitting->process->core,
+					    &splitting->runtime, splitting->process);
 	splitting->process->runtime =
 		runtime_label_in(splitting->runtime.runtime, &splitting->maps);
 	return error;

@@ -567,6 +567,7 @@ static int add_runtimes(struct building *building)
 						   .objects = report->objects,
 						   .bytes = report->bytes,
 						   .heap_bytes = report->heap_bytes,
+						   .only_small = report->only_small,
 						   .free_bytes = report->free_bytes,
 						   .unread_bytes = report->unread_bytes,
 						   .nonsense = report->nonsense,

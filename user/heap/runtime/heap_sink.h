@@ -125,7 +125,8 @@ struct walk_report {
 	bool untested;		 /* the version: it describes itself as one that is known */
 	const char *why;	 /* nothing was walked, or not all of it; static; NULL: it was */
 	uint64_t objects, bytes; /* bytes: with what belongs to them */
-	uint64_t heap_bytes;	 /* that the runtime has for its objects */
+	uint64_t heap_bytes;	 /* that the runtime has for its objects, */
+	bool only_small;	 /* for small ones: others are blocks of malloc */
 	uint64_t free_bytes;	 /* of them in no object and no block */
 	uint64_t unread_bytes;	 /* of them that could not be read: swapped out, or gone */
 	uint64_t nonsense;	 /* nodes and references that cannot be, and were left out */

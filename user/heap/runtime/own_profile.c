@@ -6,27 +6,39 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "heap/runtime/runtime.h"
 
-extern const struct own_profile_source own_profile_go, own_profile_tracemalloc,
-	own_profile_gperftools, own_profile_jemalloc, own_profile_tcmalloc;
+extern const struct own_profile_source own_profile_gperftools, own_profile_jemalloc,
+	own_profile_tcmalloc;
 
-/* A language's own profile names the program's code; the allocator's, the interpreter's. */
+/* Of allocators. */
 static const struct own_profile_source *const sources[] = {
-	&own_profile_go,       &own_profile_tracemalloc, &own_profile_gperftools,
-	&own_profile_jemalloc, &own_profile_tcmalloc,
+	&own_profile_gperftools,
+	&own_profile_jemalloc,
+	&own_profile_tcmalloc,
 };
 
+static int read_source(const struct own_profile_source *source, const struct maps *maps,
+		       struct heap_profile *profile)
+{
+	heap_profile_free(profile);
+	*profile = (struct heap_profile){.source = source->name, .time_ns = monotonic_ns()};
+	return source->read(maps, profile);
+}
+
+/* A language's own profile names the program's code; the allocator's, the interpreter's. */
 int own_profile_read(const struct maps *maps, struct heap_profile *profile)
 {
+	const struct runtime *runtime = runtime_at(0);
 	int error = -ENOENT;
 
 	*profile = (struct heap_profile){0};
-	for (size_t i = 0; error == -ENOENT && i < ARRAY_SIZE(sources); i++) {
-		heap_profile_free(profile);
-		*profile = (struct heap_profile){.source = sources[i]->name,
-						 .time_ns = monotonic_ns()};
-		error = sources[i]->read(maps, profile);
+	for (size_t i = 0; error == -ENOENT && runtime; runtime = runtime_at(++i)) {
+		if (runtime->profile)
+			error = read_source(runtime->profile, maps, profile);
 	}
+	for (size_t i = 0; error == -ENOENT && i < ARRAY_SIZE(sources); i++)
+		error = read_source(sources[i], maps, profile);
 	if (!error)
 		heap_profile_estimate(profile);
 	return error;

@@ -2,8 +2,8 @@
 /*
  * Heap profiles that processes keep of themselves: an allocator or a runtime samples its own
  * allocations, and keeps the call stacks of the live ones, from long before leakmon came. They are
- * read from outside, without a probe and without a stop. One file and one row of the table in
- * own_profile.c for each source.
+ * read from outside, without a probe and without a stop. An allocator has one file and one row of
+ * the table in own_profile.c; a runtime has its source in its own row (runtime.h).
  *
  * Everything that is read is the target's word: each reader names the figures that must agree
  * before anything is believed.

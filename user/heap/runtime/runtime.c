@@ -12,6 +12,8 @@
 #include "heap/allocators/heap_image.h"
 #include "heap/runtime/heap_sink.h"
 #include "heap/runtime/target_memory.h"
+#include "report/memory_report.h"
+#include "report/thread_report.h"
 
 /* A process that is not stopped is walked so many times more. */
 #define WALKS_MAX 10
@@ -103,6 +105,108 @@ const struct runtime *runtime_of_process(pid_t pid)
 	if (maps_read(pid, MAPS_ALL, &maps))
 		return NULL;
 	return detect(maps.list.items, maps.list.count, sizeof(*maps.list.items));
+}
+
+const struct program_reader *runtime_program(const struct maps *maps)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++) {
+		if (runtimes[i]->program && runtimes[i]->program->is_program(maps))
+			return runtimes[i]->program;
+	}
+	return NULL;
+}
+
+bool runtime_program_is_alone(const struct maps *maps)
+{
+	const struct program_reader *program = runtime_program(maps);
+
+	return program && program->is_alone(maps);
+}
+
+static bool is_wanted(const struct runtime *runtime, const struct maps *maps,
+		      const struct runtime *shown, bool named)
+{
+	if (!runtime->memory)
+		return false;
+	return runtime->memory->wanted ? runtime->memory->wanted(maps, shown, named)
+				       : runtime == shown;
+}
+
+static int add_memory(const struct memory_reader *reader, const struct maps *maps,
+		      struct runtime_heap *heap, struct memory_process *process)
+{
+	struct runtime_memory *memory = vec_push(&process->runtimes);
+	int error;
+
+	if (!memory)
+		return -ENOMEM;
+	memory->figures.view = reader->view;
+	memory->figures.figures = calloc(1, reader->view->size);
+	if (!memory->figures.figures)
+		return -ENOMEM;
+	error = reader->read(maps, memory->figures.figures);
+	if (!error && reader->count)
+		reader->count(memory->figures.figures, memory);
+	if (!error && reader->find_heap && !heap->runtime)
+		error = reader->find_heap(maps, memory->figures.figures, heap);
+	return error;
+}
+
+int runtime_memory_read(const struct maps *maps, bool named, struct runtime_heap *heap,
+			struct memory_process *process)
+{
+	const struct runtime *shown = heap->runtime;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(runtimes); i++) {
+		const struct runtime *runtime = runtimes[i];
+
+		if (!is_wanted(runtime, maps, shown, named))
+			continue;
+		process->no_malloc |= runtime->program && runtime->program->is_alone(maps);
+		error = add_memory(runtime->memory, maps, heap, process);
+	}
+	return error;
+}
+
+static int add_threads(const struct thread_reader *reader, struct worker *worker,
+		       struct dso_cache *dsos, struct thread_census *census)
+{
+	struct runtime_figures *added = vec_push(&census->runtimes);
+	struct task_report *tasks = calloc(1, sizeof(*tasks));
+	int error = added && tasks ? 0 : -ENOMEM;
+
+	if (!error) {
+		added->view = reader->view;
+		added->figures = calloc(1, reader->view->size);
+		error = added->figures ? reader->read((pid_t)census->pid, worker, dsos,
+						      added->figures, tasks)
+				       : -ENOMEM;
+	}
+	if (tasks && tasks->version[0] && !census->virtual_threads) {
+		census->virtual_threads = tasks;
+		return error;
+	}
+	if (tasks)
+		task_report_free(tasks);
+	free(tasks);
+	return error;
+}
+
+int runtime_threads_read(struct worker *worker, struct dso_cache *dsos,
+			 struct thread_census *census)
+{
+	_cleanup_(maps_free) struct maps maps = {0};
+	int error = 0;
+
+	if (maps_read((pid_t)census->pid, MAPS_ALL, &maps))
+		return 0;
+	for (size_t i = 0; !error && i < ARRAY_SIZE(runtimes); i++) {
+		if (runtimes[i]->threads && is_detected(runtimes[i], maps.list.items,
+							maps.list.count, sizeof(*maps.list.items)))
+			error = add_threads(runtimes[i]->threads, worker, dsos, census);
+	}
+	return error;
 }
 
 struct heap_floor runtime_floor_read(const struct runtime *runtime, pid_t pid)

@@ -23,12 +23,22 @@
 struct data_module;
 struct data_modules;
 struct dso_cache;
+struct frame;
 struct frames;
 struct heap_image;
 struct heap_image_options;
 struct heap_sink;
 struct intern;
+struct heap_profile;
+struct memory_process;
+struct own_profile_source;
 struct row_builder;
+struct runtime;
+struct runtime_heap;
+struct runtime_memory;
+struct runtime_view;
+struct task_report;
+struct thread_census;
 struct target_memory;
 struct walk_report;
 struct worker;
@@ -79,6 +89,68 @@ struct code_reader {
 	void (*close)(void *state);
 };
 
+/*
+ * Reads what a runtime counts of its memory, as it is now or in a core file, without a stop.
+ *
+ * wanted() decides whether to: `shown` is the runtime that the mappings show, NULL: none; `named`:
+ * the process was named, so that it may cost more. NULL: if the mappings show it.
+ *
+ * read() fills the struct of the view, which is zeros before and says why nothing is known. 0 or
+ * -ENOMEM. count() fills the rest of *memory from that struct; NULL: there is nothing for a
+ * conclusion. find_heap() finds the heap where mappings do not show it; nothing if it is not found.
+ * 0 or -ENOMEM. NULL: mappings show it.
+ */
+struct memory_reader {
+	const struct runtime_view *view;
+	bool (*wanted)(const struct maps *maps, const struct runtime *shown, bool named);
+	int (*read)(const struct maps *maps, void *figures);
+	void (*count)(const void *figures, struct runtime_memory *memory);
+	int (*find_heap)(const struct maps *maps, const void *figures, struct runtime_heap *heap);
+};
+
+/*
+ * Reads where the threads of a runtime are, as they are now, without a stop. Files are read by
+ * `worker`. read() fills the struct of the view, which is zeros before and says why nothing is
+ * known; and *tasks, which the runtime schedules itself: without a version if it uses none. 0 or
+ * -ENOMEM; task_report_free() in any case.
+ */
+struct thread_reader {
+	const struct runtime_view *view;
+	int (*read)(pid_t pid, struct worker *worker, struct dso_cache *dsos, void *figures,
+		    struct task_report *tasks);
+};
+
+/*
+ * Reads a program that contains its runtime, as it is now, without a stop. is_alone(): all its code
+ * is its own and the dynamic linker's, so that it has no malloc and no library of threads. tasks()
+ * reads what the runtime schedules (task_report_free() in any case), heap_profile() the profile
+ * that it always keeps (heap_profile_free() in any case); the report says why nothing is known. 0
+ * or -ENOMEM.
+ */
+struct program_reader {
+	bool (*is_program)(const struct maps *maps);
+	bool (*is_alone)(const struct maps *maps);
+	int (*tasks)(const struct maps *maps, struct task_report *report);
+	int (*heap_profile)(const struct maps *maps, struct heap_profile *profile);
+};
+
+/*
+ * Reads an interpreter of Python, whose frames the kernel side finds by a layout and notes
+ * (LM_FRAME_PYTHON). open() gives a state for the others, until close(), also on an error other
+ * than -ENOMEM; NULL is nothing to close(). 0; -ENOENT, -ESRCH and the like with a static *why;
+ * -ENOMEM. `dsos` and `worker` are borrowed for good. layout(): 0; -ENOENT: no thread's state is
+ * found by its thread pointer (not glibc). name() gives a noted frame as it is now, with interned
+ * strings. 0; -ENOENT: its code is gone; -ENOMEM. version(): "": not known.
+ */
+struct interpreter_reader {
+	int (*open)(pid_t pid, struct worker *worker, struct dso_cache *dsos, void **state,
+		    const char **why);
+	void (*close)(void *state);
+	int (*layout)(void *state, struct lm_python *layout);
+	int (*name)(void *state, uint64_t noted, struct intern *strings, struct frame *frame);
+	const char *(*version)(const void *state);
+};
+
 struct runtime {
 	const char *key;  /* as it stands in JSON and recordings: "hotspot" */
 	const char *name; /* for people: "JVM" */
@@ -105,10 +177,16 @@ struct runtime {
 	bool collects; /* its heap grows in steps, between collections */
 	/* What these leave, read without a stop; NULL: not known. */
 	struct heap_floor (*floor)(const struct maps *maps);
-	const struct heap_walker *walker; /* NULL: its objects are not read yet */
-	const struct code_reader *code;	  /* NULL: its frames are those of native code */
-	bool in_program;  /* it may be in the program's own file, whatever that is called */
-	bool has_threads; /* the walker knows them: see RUNTIME_ENDED */
+	const struct memory_reader *memory;	  /* NULL: its own figures are not read */
+	const struct thread_reader *threads;	  /* NULL: where its threads are is not read */
+	const struct program_reader *program;	  /* NULL: it is in no program of this kind */
+	const struct own_profile_source *profile; /* NULL: it keeps no heap profile */
+	const struct heap_walker *walker;	  /* NULL: its objects are not read yet */
+	const struct code_reader *code;		  /* NULL: its frames are those of native code */
+	const struct interpreter_reader
+		*interpreter; /* NULL: the kernel side notes no frames of it */
+	bool in_program;      /* it may be in the program's own file, whatever that is called */
+	bool has_threads;     /* the walker knows them: see RUNTIME_ENDED */
 };
 
 /* Ends the class name of an object that stands for an ended thread. */
@@ -152,6 +230,23 @@ int runtime_take_image(pid_t pid, const struct heap_image_options *options, stru
  */
 int runtime_walk_heaps(const struct maps *maps, const struct heap_image *kept,
 		       const struct data_modules *modules, struct heap_sink *sink);
+
+/* The reader of a program that contains its runtime; NULL: it is no such program. */
+const struct program_reader *runtime_program(const struct maps *maps);
+/* Whether it is one, and alone. */
+bool runtime_program_is_alone(const struct maps *maps);
+
+/*
+ * What all runtimes of a process count of their memory, and whether its program is alone, into
+ * *process. `named`: see struct memory_reader. A heap that only these figures show is added to
+ * *heap. 0 or -ENOMEM.
+ */
+int runtime_memory_read(const struct maps *maps, bool named, struct runtime_heap *heap,
+			struct memory_process *process);
+
+/* Where the threads of all runtimes of a process are, into *census. 0 or -ENOMEM. */
+int runtime_threads_read(struct worker *worker, struct dso_cache *dsos,
+			 struct thread_census *census);
 
 /* What its collections have left in a process; not known also if it has none to tell, or is
  * NULL. */

@@ -11,6 +11,7 @@
 #include "report/profile_report.h"
 #include "report/report.h"
 #include "report/retain_diff.h"
+#include "report/runtime_figures.h"
 #include "report/triage_report.h"
 #include "report/trend.h"
 #include "report/memory_split.h"
@@ -47,6 +48,9 @@ void json_figures_write_if(struct json_writer *json, const struct figures *figur
 			   bool known);
 void json_figure_write(struct json_writer *json, const struct figure *figure, const void *row,
 		       bool known);
+
+/* As a member of its runtime's name. */
+void json_runtime_write(struct json_writer *json, const struct runtime_figures *figures);
 
 struct task_group;
 /* A group of goroutines, as an object: user/schema/threads.schema.json. */

@@ -25,6 +25,30 @@ static void whole_write(struct json_writer *json, const char *key, double value)
 		json_put_number(json, key, (uint64_t)value);
 }
 
+static void list_write(struct json_writer *json, const struct figure *list, const void *row)
+{
+	json_open(json, list->json, '[');
+	for (size_t i = 0; i < figure_list_count(list, row); i++) {
+		json_open(json, NULL, '{');
+		json_figures_write(json, list->items, figure_list_item(list, row, i));
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static void numbers_write(struct json_writer *json, const struct figure *figure, const void *row)
+{
+	json_open(json, figure->json, '[');
+	for (size_t i = 0; i < figure_list_count(figure, row); i++) {
+		uint32_t number;
+
+		memcpy(&number, figure_list_item(figure, row, i), sizeof(number));
+		if (number)
+			json_put_number(json, NULL, number);
+	}
+	json_close(json, ']');
+}
+
 static void value_write(struct json_writer *json, const struct figure *figure, const void *row)
 {
 	const void *at = (const char *)row + figure->offset;
@@ -72,6 +96,15 @@ static void value_write(struct json_writer *json, const struct figure *figure, c
 		break;
 	case FIGURE_ID:
 		json_id_write(json, key, value);
+		break;
+	case FIGURE_LIST:
+		list_write(json, figure, row);
+		break;
+	case FIGURE_NUMBERS:
+		numbers_write(json, figure, row);
+		break;
+	case FIGURE_STACK:
+		json_stack_write(json, NULL, 0, at);
 		break;
 	default:
 		json_put_number(json, key, value / per);
@@ -138,4 +171,11 @@ void json_figures_write_if(struct json_writer *json, const struct figures *figur
 void json_figures_write(struct json_writer *json, const struct figures *figures, const void *row)
 {
 	json_figures_write_if(json, figures, row, true);
+}
+
+void json_runtime_write(struct json_writer *json, const struct runtime_figures *figures)
+{
+	json_open(json, figures->view->key, '{');
+	json_figures_write(json, figures->view->figures, figures->figures);
+	json_close(json, '}');
 }

@@ -109,70 +109,6 @@ static void managed_json(struct json_writer *json, const struct memory_process *
 	json_close(json, '}');
 }
 
-static void go_json(struct json_writer *json, const struct go_memory *go)
-{
-	if (!go)
-		return;
-	json_open(json, "go", '{');
-	json_figures_write(json, &go_memory_figures, go);
-	json_put_bool(json, "within_goal", go_memory_is_within_goal(go));
-	json_close(json, '}');
-}
-
-static void python_json(struct json_writer *json, const struct python_memory *python)
-{
-	if (!python)
-		return;
-	json_open(json, "python", '{');
-	json_figures_write(json, &python_memory_figures, python);
-	if (python->untested)
-		json_put_bool(json, "version_untested", true);
-	json_open(json, "pins", '[');
-	for (size_t i = 0; i < python->pins.count; i++) {
-		json_open(json, NULL, '{');
-		json_figures_write(json, &python_pin_figures, &python->pins.items[i]);
-		json_close(json, '}');
-	}
-	json_close(json, ']');
-	json_close(json, '}');
-}
-
-static void js_json(struct json_writer *json, const struct js_memory *js)
-{
-	if (!js)
-		return;
-	json_open(json, "v8", '{');
-	json_figures_write(json, &js_memory_figures, js);
-	json_close(json, '}');
-}
-
-static void dotnet_json(struct json_writer *json, const struct dotnet_memory *dotnet)
-{
-	if (!dotnet)
-		return;
-	json_open(json, "dotnet", '{');
-	json_figures_write(json, &dotnet_memory_figures, dotnet);
-	json_close(json, '}');
-}
-
-static void java_json(struct json_writer *json, const struct java_memory *java)
-{
-	if (!java)
-		return;
-	json_open(json, "java", '{');
-	json_figures_write(json, &java_memory_figures, java);
-	json_open(json, "loaders", '[');
-	for (size_t i = 0; i < java->loaders.count; i++) {
-		json_open(json, NULL, '{');
-		json_figures_write_if(json, &java_loaders_figures, &java->loaders.items[i],
-				      java->has_metaspace);
-		json_close(json, '}');
-	}
-	json_close(json, ']');
-	json_figures_write(json, &java_outside_figures, java);
-	json_close(json, '}');
-}
-
 static void gaps_json(struct json_writer *json, const struct memory_process *process)
 {
 	struct memory_gap gaps[MEMORY_GAPS_MAX];
@@ -249,11 +185,8 @@ static void process_json(struct json_writer *json, const struct memory_report *r
 	for (enum allocator_kind kind = 0; kind < ALLOCATOR_KIND_MAX_; kind++)
 		allocator_json(json, process, kind);
 	managed_json(json, process);
-	go_json(json, process->go);
-	python_json(json, process->python);
-	java_json(json, process->java);
-	js_json(json, process->js);
-	dotnet_json(json, process->dotnet);
+	for (size_t i = 0; i < process->runtimes.count; i++)
+		json_runtime_write(json, &process->runtimes.items[i].figures);
 	json_put_string(json, "not_known", process->why);
 	gaps_json(json, process);
 	json_figures_write(json, &memory_detail_figures, process);

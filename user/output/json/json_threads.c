@@ -213,78 +213,6 @@ static void tasks_json(struct json_writer *json, const char *key, const struct t
 	json_close(json, '}');
 }
 
-static void python_json(struct json_writer *json, const struct python_stacks *stacks)
-{
-	if (!stacks)
-		return;
-	json_open(json, "python", '{');
-	json_put_string(json, "version", stacks->version[0] ? stacks->version : NULL);
-	if (stacks->untested)
-		json_put_bool(json, "version_untested", true);
-	json_put_string(json, "cannot_tell", stacks->why);
-	json_put_number(json, "threads", python_stacks_threads(stacks));
-	json_put_number(json, "interpreters", stacks->interpreters);
-	json_open(json, "groups", '[');
-	for (size_t i = 0; i < stacks->groups.count; i++) {
-		const struct python_group *group = &stacks->groups.items[i];
-
-		json_open(json, NULL, '{');
-		json_id_write(json, "id", group->id);
-		json_put_number(json, "count", group->tids.count);
-		json_open(json, "tids", '[');
-		for (size_t j = 0; j < group->tids.count; j++) {
-			if (group->tids.items[j])
-				json_put_number(json, NULL, group->tids.items[j]);
-		}
-		json_close(json, ']');
-		json_stack_write(json, NULL, 0, &group->stack);
-		json_close(json, '}');
-	}
-	json_close(json, ']');
-	json_close(json, '}');
-}
-
-static void java_threads_json(struct json_writer *json, const struct java_thread_report *report)
-{
-	if (!report)
-		return;
-	json_open(json, "java_threads", '{');
-	json_put_string(json, "version", report->version[0] ? report->version : NULL);
-	json_put_string(json, "cannot_tell", report->why);
-	json_put_number(json, "count", report->count);
-	json_put_number(json, "daemons", report->daemons);
-	if (report->has_ended)
-		json_put_number(json, "ended", report->ended);
-	json_open(json, "groups", '[');
-	for (size_t i = 0; i < report->groups.count; i++) {
-		const struct java_thread_group *group = &report->groups.items[i];
-
-		json_open(json, NULL, '{');
-		json_put_string(json, "name", group->name);
-		json_put_string(json, "group", group->of[0] ? group->of : NULL);
-		json_put_string(json, "state", group->state);
-		json_put_bool(json, "daemon", group->daemon);
-		json_put_number(json, "count", group->count);
-		json_stack_write(json, NULL, 0, &group->stack);
-		json_close(json, '}');
-	}
-	json_close(json, ']');
-	json_put_number(json, "gone_local_values", report->gone_count);
-	json_open(json, "gone_locals", '[');
-	for (size_t i = 0; i < report->gone.count; i++) {
-		const struct java_gone_local *local = &report->gone.items[i];
-
-		json_open(json, NULL, '{');
-		json_put_string(json, "class", local->class);
-		json_put_string(json, "thread", local->is_virtual ? NULL : local->thread);
-		json_put_bool(json, "virtual", local->is_virtual);
-		json_put_number(json, "count", local->count);
-		json_close(json, '}');
-	}
-	json_close(json, ']');
-	json_close(json, '}');
-}
-
 static void census_json(struct json_writer *json, const struct thread_report *report,
 			const struct thread_census *census)
 {
@@ -307,8 +235,8 @@ static void census_json(struct json_writer *json, const struct thread_report *re
 	all_ended_json(json, census->holding);
 	json_close(json, '}');
 	tasks_json(json, "goroutines", census->goroutines, census->goroutine_series);
-	python_json(json, census->python);
-	java_threads_json(json, census->java);
+	for (size_t i = 0; i < census->runtimes.count; i++)
+		json_runtime_write(json, &census->runtimes.items[i]);
 	tasks_json(json, "virtual_threads", census->virtual_threads, NULL);
 	json_close(json, '}');
 }

@@ -9,7 +9,6 @@
 
 #include "report/family.h"
 #include "report/task_report.h"
-#include "report/java_threads.h"
 #include "report/profile_report.h"
 #include "report/report.h"
 #include "report/retain_diff.h"
@@ -34,9 +33,12 @@ void text_stored_diagnoses_write(FILE *out, const struct stored_diagnoses *diagn
 void text_heap_profile_write(FILE *out, const struct text_form *form,
 			     const struct heap_profile *profile, size_t top);
 
-/* Java threads of a process in `leakmon threads`. */
-void text_java_threads_write(FILE *out, const struct text_form *form,
-			     const struct java_thread_report *report);
+/* By the words of its view; what it says in the process's first line. */
+struct runtime_figures;
+void text_runtime_write(FILE *out, const struct text_form *form,
+			const struct runtime_figures *figures);
+void text_runtime_head_write(FILE *out, const struct runtime_figures *figures);
+
 void text_tasks_write(FILE *out, const struct text_form *form, const struct task_kind *kind,
 		      const struct task_report *report);
 /* "12000 goroutines (+600 in 10 min) in chan receive at main.worker worker.go:31, created by

@@ -453,13 +453,11 @@ static void write_crowds(FILE *out, const struct retained_runtime *runtime)
 		fprintf(out, "    and so have %" PRIu64 " more\n", runtime->crowded_events - count);
 }
 
-/* CPython has one of its own for small objects only. */
 static const char *heap_text(char *text, size_t size, const struct retained_runtime *runtime)
 {
-	bool small = !strcmp(runtime->key, "cpython");
 	char bytes[16];
 
-	snprintf(text, size, small ? "the %s for small ones" : "its %s",
+	snprintf(text, size, runtime->only_small ? "the %s for small ones" : "its %s",
 		 units_bytes(bytes, (double)runtime->heap_bytes, ""));
 	return text;
 }

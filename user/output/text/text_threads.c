@@ -136,13 +136,12 @@ static uint64_t ended_count(const struct thread_holding *holding)
 /* In the first line: of a managed language's threads, "0 dead" of the native ones says nothing. */
 static void managed_write(FILE *out, const struct thread_census *census)
 {
-	const struct java_thread_report *java = census->java;
-
 	if (census->holding && !census->holding->err && census->managed)
 		fprintf(out, ", %" PRIu64 " ended managed threads held",
 			ended_count(census->holding));
-	else if (java && java->has_ended)
-		fprintf(out, ", %" PRIu64 " Java threads ended since the start", java->ended);
+	else
+		for (size_t i = 0; i < census->runtimes.count; i++)
+			text_runtime_head_write(out, &census->runtimes.items[i]);
 }
 
 static void hint_write(FILE *out, const struct thread_census *census)
@@ -235,39 +234,6 @@ static void group_write(FILE *out, const struct thread_report *report,
 	holders_write(out, census, group);
 	for (size_t i = 0; report->show_threads && i < group->count; i++)
 		dead_write(out, report, &census->dead.items[group->first + i]);
-}
-
-/* Python's own frames: those of each place where threads are. */
-
-#define PYTHON_SHOWN 20
-
-static void python_write(FILE *out, const struct thread_report *report,
-			 const struct python_stacks *stacks)
-{
-	size_t count = stacks->groups.count,
-	       shown = report->form.verbose ? count : MIN(count, (size_t)PYTHON_SHOWN);
-
-	fputs("\tPython ", out);
-	text_print_inert(out, stacks->version);
-	if (stacks->untested)
-		fputs(" (version not tested)", out);
-	if (stacks->why) {
-		fprintf(out, ": its frames are not known: %s\n", stacks->why);
-		return;
-	}
-	fprintf(out, ": %" PRIu64 " threads", python_stacks_threads(stacks));
-	if (stacks->interpreters > 1)
-		fprintf(out, " of %" PRIu64 " interpreters", stacks->interpreters);
-	fputc('\n', out);
-	for (size_t i = 0; i < shown; i++) {
-		const struct python_group *group = &stacks->groups.items[i];
-
-		fprintf(out, "\t%zu %s", group->tids.count,
-			group->stack.list.count ? "in Python:\n" : "outside of Python's code\n");
-		text_frames_write(out, &report->form, &group->stack);
-	}
-	if (shown < count)
-		fprintf(out, "\t… and at %zu more places\n", count - shown);
 }
 
 /* Living threads: a line for each group, and one for each place where its threads wait. */
@@ -403,10 +369,8 @@ static void process_write(FILE *out, const struct thread_report *report,
 	native_write(out, report, census);
 	if (census->goroutines)
 		text_tasks_write(out, &report->form, &task_goroutines, census->goroutines);
-	if (census->python)
-		python_write(out, report, census->python);
-	if (census->java)
-		text_java_threads_write(out, &report->form, census->java);
+	for (size_t i = 0; i < census->runtimes.count; i++)
+		text_runtime_write(out, &report->form, &census->runtimes.items[i]);
 	if (census->virtual_threads)
 		text_tasks_write(out, &report->form, &task_virtual_threads,
 				 census->virtual_threads);

@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "binary/arch/machine.h"
 #include "heap/allocators/heap_image.h"
+#include "heap/runtime/cpython/python_reader.h"
 #include "heap/runtime/mapping_shape.h"
 #include "heap/runtime/runtime.h"
 
@@ -439,6 +440,7 @@ static int walk_arenas(struct walk *walk, struct walk_report *report)
 					       python->layout->arena_bytes);
 	}
 	free(buffer);
+	report->only_small = true;
 	report->heap_bytes = python->arenas.count * (uint64_t)python->layout->arena_bytes;
 	report->free_bytes = figures.free_bytes;
 	report->nonsense = figures.nonsense;
@@ -581,5 +583,9 @@ const struct runtime runtime_cpython = {
 	.state_size = sizeof(uint32_t),
 	.owns = owns,
 	.share = cpython_pools_share,
+	.memory = &python_memory_reader,
+	.threads = &python_thread_reader,
+	.interpreter = &python_interpreter_reader,
+	.profile = &own_profile_tracemalloc,
 	.walker = &walker,
 };

@@ -9,6 +9,9 @@
 #include "base/cleanup.h"
 #include "heap/runtime/cpython/cpython.h"
 #include "heap/runtime/cpython/python_reader.h"
+#include "heap/runtime/runtime.h"
+#include "report/figures.h"
+#include "report/memory_report.h"
 #include "heap/runtime/loaded_symbols.h"
 
 #define PINS_MAX 10
@@ -176,7 +179,7 @@ bool cpython_load_module(struct target_memory *memory, struct loaded_module *mod
 	for (size_t i = 0; i < memory->maps->list.count; i++) {
 		const struct mapping *mapping = &memory->maps->list.items[i];
 
-		if (mapping->offset || !python_is_file(mapping) ||
+		if (mapping->offset || !runtime_cpython.detect(mapping) ||
 		    loaded_module_read(memory, mapping, exported, ARRAY_SIZE(exported), module))
 			continue;
 		module->module.end = module_end(memory->maps, mapping);
@@ -229,3 +232,100 @@ int python_memory_read(const struct maps *maps, struct python_memory *python)
 	target_memory_close(&memory);
 	return error;
 }
+
+/* -------- as reports have them */
+
+void python_memory_free(struct python_memory *python)
+{
+	for (size_t i = 0; i < python->pins.count; i++)
+		free(python->pins.items[i].name);
+	vec_free(&python->pins);
+	*python = (struct python_memory){0};
+}
+
+static bool python_is_known(const void *python)
+{
+	return !((const struct python_memory *)python)->why;
+}
+
+static bool python_is_untested(const void *python)
+{
+	return ((const struct python_memory *)python)->untested;
+}
+
+#define PIN(member) offsetof(struct python_pin, member)
+static const struct figure pin_figures[] = {
+	FIGURE("class", NULL, TEXT, PIN(name)),
+	FIGURE("objects", NULL, NUMBER, PIN(objects)),
+	FIGURE("bytes", NULL, NUMBER, PIN(bytes)),
+	FIGURE("arenas", NULL, NUMBER, PIN(arenas)),
+};
+static const struct figures python_pin_figures = FIGURES(pin_figures);
+
+#define PYTHON(member) offsetof(struct python_memory, member)
+static const struct figure python_figures[] = {
+	FIGURE("version", NULL, NOTE, PYTHON(version)),
+	FIGURE("cannot_tell", NULL, TEXT, PYTHON(why)),
+	FIGURE("arenas", NULL, NUMBER, PYTHON(arenas), .shown = python_is_known),
+	FIGURE("arena_bytes", NULL, NUMBER, PYTHON(bytes), .shown = python_is_known),
+	FIGURE("used_bytes", NULL, NUMBER, PYTHON(used), .shown = python_is_known),
+	FIGURE("pool_free_bytes", NULL, NUMBER, PYTHON(pool_free), .shown = python_is_known),
+	FIGURE("free_bytes", NULL, NUMBER, PYTHON(free), .shown = python_is_known),
+	FIGURE("changed_pools", NULL, NUMBER, PYTHON(nonsense), .shown = python_is_known),
+	FIGURE("sparse_arenas", NULL, NUMBER, PYTHON(sparse), .shown = python_is_known),
+	FIGURE("sparse_free_bytes", NULL, NUMBER, PYTHON(sparse_free), .shown = python_is_known),
+	FIGURE("version_untested", NULL, FLAG, PYTHON(untested), .shown = python_is_untested,
+	       .left_out = true),
+	FIGURE("pins", NULL, LIST, PYTHON(pins), .size = sizeof(struct python_pin),
+	       .items = &python_pin_figures),
+};
+static const struct figures python_memory_figures = FIGURES(python_figures);
+
+static const struct figure_words pin_words[] = {
+	SAY("\t    {bytes:10} in {objects} blocks, {arenas} arenas: "),
+	SAY_FROM(1, "class", "{class}\n"),
+	SAY_UNLESS("class", "tables and letters of objects\n"),
+};
+
+static const struct list_words python_pins_words = {
+	.name = "pins", .most = 5, FIGURE_WORDS(pin_words)};
+
+static const struct figure_words python_words[] = {
+	SAY(": {arena_bytes} in {arenas} arenas for small objects: {used_bytes} in "
+	    "use, {pool_free_bytes} free in pools for one size, {free_bytes} free for "
+	    "any size"),
+	SAY_FROM(1, "changed_pools", " ({changed_pools} pools changed while they were read)"),
+	SAY("\n"),
+	SAY_FROM(1, "sparse_arenas",
+		 "\tnot given back: {sparse_arenas} arenas of which at most a quarter is "
+		 "in use; free in them: {sparse_free_bytes}; kept by:\n"),
+	{.known = "sparse_arenas", .least = 1, .list = &python_pins_words},
+};
+
+static void python_free(void *figures)
+{
+	python_memory_free(figures);
+}
+
+static const struct runtime_view python_view = {.key = "python",
+						.name = "Python",
+						.unknown = "its arenas are not known",
+						.figures = &python_memory_figures,
+						FIGURE_WORDS(python_words),
+						.size = sizeof(struct python_memory),
+						.free = python_free};
+
+/* All that it has for objects is read, whatever else the process has. */
+static bool python_is_wanted(const struct maps *maps, const struct runtime *shown, bool named)
+{
+	(void)shown;
+	return named && python_is_program(maps);
+}
+
+static int python_read(const struct maps *maps, void *figures)
+{
+	return python_memory_read(maps, figures);
+}
+
+const struct memory_reader python_memory_reader = {
+	.view = &python_view, .wanted = python_is_wanted, .read = python_read};

@@ -10,9 +10,10 @@
 #include "heap/allocators/data_modules.h"
 #include "heap/allocators/heap_image.h"
 #include "heap/runtime/cpython/cpython.h"
+#include "heap/runtime/runtime.h"
 #include "heap/runtime/runtime_process.h"
-
-extern const struct runtime runtime_cpython;
+#include "report/figures.h"
+#include "report/runtime_figures.h"
 
 #define CODE_UNIT 2	      /* bytes of an instruction */
 #define DEPTH_MAX 512	      /* of a stack that is reported */
@@ -23,11 +24,6 @@ struct python_process {
 	struct cpython python;
 	char version[24];
 };
-
-bool python_is_file(const struct mapping *mapping)
-{
-	return runtime_cpython.detect(mapping);
-}
 
 bool python_is_program(const struct maps *maps)
 {
@@ -45,13 +41,13 @@ static bool is_cpython(const struct runtime *runtime)
 	return runtime == &runtime_cpython;
 }
 
-int python_open(pid_t pid, struct worker *worker, struct dso_cache *dsos,
-		struct python_process **opened, const char **why)
+static int python_open(pid_t pid, struct worker *worker, struct dso_cache *dsos, void **state,
+		       const char **why)
 {
 	struct python_process *process = calloc(1, sizeof(*process));
 	int error;
 
-	*opened = process;
+	*state = process;
 	*why = unreadable;
 	if (!process)
 		return -ENOMEM;
@@ -61,8 +57,10 @@ int python_open(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 				    why);
 }
 
-void python_close(struct python_process *process)
+static void python_close(void *state)
 {
+	struct python_process *process = state;
+
 	if (!process)
 		return;
 	cpython_close(&process->python);
@@ -70,9 +68,9 @@ void python_close(struct python_process *process)
 	free(process);
 }
 
-const char *python_version(const struct python_process *process)
+static const char *python_version(const void *state)
 {
-	return process->version;
+	return ((const struct python_process *)state)->version;
 }
 
 /* Frames. */
@@ -94,9 +92,9 @@ static bool make_frame(struct intern *strings, uint64_t code, const struct cpyth
 	return function && (file || !place->file[0]);
 }
 
-int python_name(struct python_process *process, uint64_t noted, struct intern *strings,
-		struct frame *frame)
+static int python_name(void *state, uint64_t noted, struct intern *strings, struct frame *frame)
 {
+	struct python_process *process = state;
 	uint64_t code = (noted & LM_PYTHON_CODE_MASK) << LM_PYTHON_CODE_SHIFT;
 	uint64_t units = noted >> LM_PYTHON_OFFSET_SHIFT & LM_PYTHON_NO_OFFSET;
 	uint32_t offset =
@@ -179,8 +177,9 @@ static int find_descriptor(const struct python_process *process, uint16_t *descr
 	return error;
 }
 
-int python_layout(struct python_process *process, struct lm_python *layout)
+static int python_layout(void *state, struct lm_python *layout)
 {
+	struct python_process *process = state;
 	const struct cpython_frames *frames = &process->python.layout->frames;
 	struct state_search *search = calloc(1, sizeof(*search));
 	bool objects = frames->kind == FRAMES_OBJECTS;
@@ -332,6 +331,8 @@ int python_stacks_of(struct target_memory *memory, struct python_stacks *stacks)
 		error = read_threads(&reading);
 		stacks->why = target_memory_overworked(memory);
 	}
+	for (size_t i = 0; i < stacks->groups.count; i++)
+		stacks->threads += stacks->groups.items[i].tids.count;
 	hash_free(&reading.groups);
 	cpython_close(&python);
 	return stacks->why && error != -ENOMEM ? 0 : error;
@@ -350,3 +351,87 @@ int python_stacks_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 	runtime_process_close(&process);
 	return error;
 }
+
+/* -------- as reports have them */
+
+const struct interpreter_reader python_interpreter_reader = {.open = python_open,
+							     .close = python_close,
+							     .layout = python_layout,
+							     .name = python_name,
+							     .version = python_version};
+
+void python_stacks_free(struct python_stacks *stacks)
+{
+	for (size_t i = 0; i < stacks->groups.count; i++) {
+		vec_free(&stacks->groups.items[i].stack.list);
+		vec_free(&stacks->groups.items[i].tids);
+	}
+	vec_free(&stacks->groups);
+	intern_free(&stacks->strings);
+}
+
+static bool is_untested(const void *stacks)
+{
+	return ((const struct python_stacks *)stacks)->untested;
+}
+
+#define GROUP(member) offsetof(struct python_group, member)
+static const struct figure group_rows[] = {
+	FIGURE("id", NULL, ID, GROUP(id)),
+	FIGURE("count", NULL, NUMBER, GROUP(tids.count)),
+	FIGURE("tids", NULL, NUMBERS, GROUP(tids), .size = sizeof(uint32_t)),
+	FIGURE("stack", NULL, STACK, GROUP(stack)),
+};
+static const struct figures group_figures = FIGURES(group_rows);
+
+#define STACKS(member) offsetof(struct python_stacks, member)
+static const struct figure stacks_rows[] = {
+	FIGURE("version", NULL, NOTE, STACKS(version)),
+	FIGURE("version_untested", NULL, FLAG, STACKS(untested), .shown = is_untested,
+	       .left_out = true),
+	FIGURE("cannot_tell", NULL, TEXT, STACKS(why)),
+	FIGURE("threads", NULL, NUMBER, STACKS(threads)),
+	FIGURE("interpreters", NULL, NUMBER, STACKS(interpreters)),
+	FIGURE("groups", NULL, LIST, STACKS(groups), .size = sizeof(struct python_group),
+	       .items = &group_figures),
+};
+static const struct figures stacks_figures = FIGURES(stacks_rows);
+
+static const struct figure_words group_words[] = {
+	SAY_FROM(1, "stack", "\t{count} in Python:\n{stack}"),
+	SAY_UNLESS("stack", "\t{count} outside of Python's code\n{stack}"),
+};
+static const struct list_words groups_words = {.name = "groups",
+					       .most = 20,
+					       .all = true,
+					       .more = "\t… and at {more} more places\n",
+					       FIGURE_WORDS(group_words)};
+
+static const struct figure_words stacks_words[] = {
+	SAY(": {threads} threads"),
+	SAY_FROM(2, "interpreters", " of {interpreters} interpreters"),
+	SAY("\n"),
+	{.list = &groups_words},
+};
+
+static void free_stacks(void *figures)
+{
+	python_stacks_free(figures);
+}
+
+static const struct runtime_view view = {.key = "python",
+					 .name = "Python",
+					 .unknown = "its frames are not known",
+					 .figures = &stacks_figures,
+					 FIGURE_WORDS(stacks_words),
+					 .size = sizeof(struct python_stacks),
+					 .free = free_stacks};
+
+static int read_stacks(pid_t pid, struct worker *worker, struct dso_cache *dsos, void *figures,
+		       struct task_report *tasks)
+{
+	(void)tasks;
+	return python_stacks_read(pid, worker, dsos, figures);
+}
+
+const struct thread_reader python_thread_reader = {&view, read_stacks};

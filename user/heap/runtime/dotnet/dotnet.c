@@ -746,6 +746,7 @@ const struct runtime runtime_dotnet = {
 		"to 10",
 	.collects = true,
 	.floor = dotnet_floor,
+	.memory = &dotnet_memory_reader,
 	.detect = detect,
 	.detect_module = detect_module,
 	.survey = survey,

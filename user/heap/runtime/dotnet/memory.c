@@ -18,6 +18,9 @@
 #include "base/clock.h"
 #include "heap/runtime/dotnet/dotnet.h"
 #include "heap/runtime/dotnet/reader.h"
+#include "heap/runtime/runtime.h"
+#include "report/figures.h"
+#include "report/memory_report.h"
 #include "heap/runtime/loaded_symbols.h"
 #include "heap/runtime/mapping_shape.h"
 
@@ -298,3 +301,83 @@ int dotnet_memory_read(const struct maps *maps, struct dotnet_memory *dotnet)
 	free(module);
 	return error;
 }
+
+/* -------- as reports have them */
+
+#define NS_PER_MS 1000000
+
+static bool dotnet_is_known(const void *dotnet)
+{
+	return !((const struct dotnet_memory *)dotnet)->why;
+}
+
+#define DOTNET(member) offsetof(struct dotnet_memory, member)
+#define DOTNET_FIGURE(name, member)                                                                \
+	FIGURE(name, NULL, NUMBER, DOTNET(member), .shown = dotnet_is_known)
+static const struct figure dotnet_figures[] = {
+	FIGURE("version", NULL, NOTE, DOTNET(version)),
+	FIGURE("cannot_tell", NULL, TEXT, DOTNET(why)),
+	DOTNET_FIGURE("heaps", heaps),
+	DOTNET_FIGURE("collections", collections[0]),
+	DOTNET_FIGURE("generation_1_collections", collections[1]),
+	DOTNET_FIGURE("full_collections", collections[2]),
+	FIGURE("collected_ms", NULL, SOME, DOTNET(collected_ns), .per = NS_PER_MS,
+	       .shown = dotnet_is_known),
+	FIGURE("full_collected_ms", NULL, SOME, DOTNET(full_ns), .per = NS_PER_MS,
+	       .shown = dotnet_is_known),
+	DOTNET_FIGURE("budget_bytes", small.allowed),
+	DOTNET_FIGURE("allocated_since_bytes", small.allocated),
+	DOTNET_FIGURE("large_budget_bytes", large.allowed),
+	DOTNET_FIGURE("large_allocated_since_bytes", large.allocated),
+	DOTNET_FIGURE("pinned_budget_bytes", pinned.allowed),
+	DOTNET_FIGURE("pinned_allocated_since_bytes", pinned.allocated),
+	DOTNET_FIGURE("kept_bytes", kept),
+};
+static const struct figures dotnet_memory_figures = FIGURES(dotnet_figures);
+
+static const struct figure_words dotnet_words[] = {
+	SAY(": collections: {collections}"),
+	SAY_FROM(1, "collected_ms", ", the last one {collected_ms} ago"),
+	SAY("; {full_collections} of them of the whole heap"),
+	SAY_FROM(1, "full_collected_ms", ", the last one {full_collected_ms} ago"),
+	SAY_FROM(1, "collections", "; they left {kept_bytes} in objects"),
+	SAY_FROM(2, "heaps", "; in {heaps} heaps"),
+	SAY("\n\tallocated since then, of what is allowed until the next one, garbage or not: "
+	    "small objects: {allocated_since_bytes} of {budget_bytes}, large ones: "
+	    "{large_allocated_since_bytes} of {large_budget_bytes}, pinned ones: "
+	    "{pinned_allocated_since_bytes} of {pinned_budget_bytes}\n"),
+};
+
+static const struct runtime_view dotnet_view = {.key = "dotnet",
+						.name = ".NET",
+						.unknown = "its collections are not known",
+						.figures = &dotnet_memory_figures,
+						FIGURE_WORDS(dotnet_words),
+						.size = sizeof(struct dotnet_memory)};
+
+struct heap_floor dotnet_floor_of(const struct dotnet_memory *dotnet)
+{
+	if (!dotnet || dotnet->why)
+		return (struct heap_floor){0};
+	return (struct heap_floor){
+		.known = true, .kept = dotnet->kept, .full = dotnet->collections[2]};
+}
+
+static void dotnet_count(const void *figures, struct runtime_memory *memory)
+{
+	const struct dotnet_memory *dotnet = figures;
+
+	memory->floor = dotnet_floor_of(dotnet);
+	memory->words = (struct heap_words){.kept = "in objects",
+					    .room = dotnet->small.allowed,
+					    .before = "new small objects may take",
+					    .after = " until the next collection"};
+}
+
+static int dotnet_read(const struct maps *maps, void *figures)
+{
+	return dotnet_memory_read(maps, figures);
+}
+
+const struct memory_reader dotnet_memory_reader = {
+	.view = &dotnet_view, .read = dotnet_read, .count = dotnet_count};

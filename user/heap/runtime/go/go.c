@@ -499,6 +499,11 @@ static struct heap_floor go_floor(const struct maps *maps)
 	return go_memory_read(maps, &go) ? (struct heap_floor){0} : go_floor_of(&go);
 }
 
+const struct program_reader go_program_reader = {.is_program = go_is_program,
+						 .is_alone = go_is_alone,
+						 .tasks = goroutines_read,
+						 .heap_profile = heap_profile_read};
+
 const struct runtime runtime_go = {
 	.key = GO_KEY,
 	.name = "Go runtime",
@@ -506,6 +511,9 @@ const struct runtime runtime_go = {
 		"threads -p %d` its goroutines",
 	.collects = true,
 	.floor = go_floor,
+	.memory = &go_memory_reader,
+	.program = &go_program_reader,
+	.profile = &own_profile_go,
 	.detect = detect,
 	.detect_memory = go_is_program,
 	.owns = owns,

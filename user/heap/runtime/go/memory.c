@@ -14,8 +14,12 @@
 #include "base/clock.h"
 #include "binary/arch/machine.h"
 #include "heap/runtime/go/go.h"
+#include "heap/runtime/runtime.h"
+#include "report/figures.h"
+#include "report/memory_report.h"
 
 #define NS_PER_S 1000000000ull
+#define NS_PER_MS 1000000
 
 /* gcControllerState */
 #define PERCENT_MAX 1000000
@@ -202,6 +206,12 @@ static bool read_stats(const struct go_program *program, uint64_t last_collectio
 	return true;
 }
 
+static bool is_within_goal(const struct go_memory *memory)
+{
+	return !memory->why && memory->goal && memory->live + memory->allocated <= memory->goal &&
+	       memory->live * 2 < memory->in_use + memory->free;
+}
+
 static void read_figures(const struct go_program *program, struct go_memory *memory)
 {
 	uint64_t controller = find_controller(program);
@@ -224,6 +234,7 @@ static void read_figures(const struct go_program *program, struct go_memory *mem
 	else if (last && !memory->has_stats)
 		memory->why = "its figures contradict each other";
 	go_last_collection(program, &memory->collections, &memory->collected_ns);
+	memory->within_goal = is_within_goal(memory);
 }
 
 int go_memory_read(const struct maps *maps, struct go_memory *figures)
@@ -245,3 +256,145 @@ int go_memory_read(const struct maps *maps, struct go_memory *figures)
 	target_memory_close(&memory);
 	return error;
 }
+
+extern const struct runtime runtime_go;
+
+/* -------- as reports have them */
+
+static bool go_is_known(const void *go)
+{
+	return !((const struct go_memory *)go)->why;
+}
+
+static bool go_has_stats(const void *go)
+{
+	return go_is_known(go) && ((const struct go_memory *)go)->has_stats;
+}
+
+static bool go_has_limit(const void *go)
+{
+	return go_is_known(go) && ((const struct go_memory *)go)->limit != GO_NO_LIMIT;
+}
+
+#define GO(member) offsetof(struct go_memory, member)
+static const struct figure go_figures[] = {
+	FIGURE("version", NULL, NOTE, GO(version)),
+	FIGURE("cannot_tell", NULL, TEXT, GO(why)),
+	FIGURE("live_bytes", NULL, NUMBER, GO(live), .shown = go_is_known),
+	FIGURE("allocated_since_bytes", NULL, NUMBER, GO(allocated), .shown = go_is_known),
+	FIGURE("in_use_bytes", NULL, NUMBER, GO(in_use), .shown = go_is_known),
+	FIGURE("free_bytes", NULL, NUMBER, GO(free), .shown = go_is_known),
+	FIGURE("released_bytes", NULL, NUMBER, GO(released), .shown = go_is_known),
+	FIGURE("stack_bytes", NULL, NUMBER, GO(stacks), .shown = go_has_stats),
+	FIGURE("own_bytes", NULL, NUMBER, GO(own), .shown = go_has_stats),
+	FIGURE("goal_bytes", NULL, SOME, GO(goal), .shown = go_is_known),
+	FIGURE("gogc", NULL, SIGNED, GO(percent), .shown = go_is_known),
+	FIGURE("gomemlimit_bytes", NULL, NUMBER, GO(limit), .shown = go_has_limit),
+	FIGURE("collections", NULL, SOME, GO(collections)),
+	FIGURE("collected_ms", NULL, SOME, GO(collected_ns), .per = NS_PER_MS),
+	FIGURE("within_goal", NULL, FLAG, GO(within_goal)),
+};
+static const struct figures go_memory_figures = FIGURES(go_figures);
+
+static bool go_has_goal(const void *go)
+{
+	return ((const struct go_memory *)go)->goal;
+}
+
+static bool go_is_off(const void *go)
+{
+	return ((const struct go_memory *)go)->percent < 0;
+}
+
+static bool go_has_percent(const void *go)
+{
+	return go_has_goal(go) && !go_is_off(go);
+}
+
+static bool go_never_collects(const void *go)
+{
+	return go_is_off(go) && !go_has_goal(go);
+}
+
+/* Without one nothing is said of it. */
+static bool go_has_target(const void *go)
+{
+	return go_is_off(go) || go_has_goal(go);
+}
+
+static bool go_target_has_limit(const void *go)
+{
+	return go_has_target(go) && go_has_limit(go);
+}
+
+static const struct figure_words go_words[] = {
+	SAY(": {live_bytes} live after the last collection"),
+	SAY_FROM(1, "collected_ms", " ({collected_ms} ago)"),
+	SAY(", {allocated_since_bytes} allocated since; {in_use_bytes} in spans, "
+	    "{free_bytes} in free ones, {released_bytes} given back\n"),
+	SAY_KNOWN("stack_bytes",
+		  "\tstacks of goroutines: {stack_bytes}, the runtime's own records: "
+		  "{own_bytes}\n"),
+	SAY_FROM(1, "goal_bytes",
+		 "\tit may reach {goal_bytes} before the next collection ends (GOGC="),
+	SAY_IF(go_never_collects, "\tno collection starts by itself (GOGC="),
+	SAY_IF(go_is_off, "off"),
+	SAY_IF(go_has_percent, "{gogc}"),
+	SAY_IF(go_target_has_limit, ", GOMEMLIMIT={gomemlimit_bytes}"),
+	SAY_IF(go_has_target, ")"),
+	SAY_FROM(1, "within_goal", ": as large as its target allows"),
+	SAY_IF(go_has_target, "\n"),
+};
+
+static const struct runtime_view go_view = {.key = GO_KEY,
+					    .name = "Go",
+					    .unknown = "its heap's figures are not known",
+					    .figures = &go_memory_figures,
+					    FIGURE_WORDS(go_words),
+					    .size = sizeof(struct go_memory)};
+
+/* Each of its collections is of all. */
+struct heap_floor go_floor_of(const struct go_memory *go)
+{
+	if (!go || go->why)
+		return (struct heap_floor){0};
+	return (struct heap_floor){.known = true,
+				   .is_base = go->collections > 0,
+				   .kept = go->collections ? go->live : 0,
+				   .full = go->collections,
+				   .none_yet = !go->collections};
+}
+
+static void go_count(const void *figures, struct runtime_memory *memory)
+{
+	const struct go_memory *go = figures;
+
+	memory->goal = (struct heap_goal){.live = go->why ? 0 : go->live,
+					  .bytes = go->why ? 0 : go->goal,
+					  .collections = go->collections,
+					  .settings = "GOGC, GOMEMLIMIT"};
+}
+
+/* A program with its heap anywhere is known by its file's data. */
+static bool go_is_wanted(const struct maps *maps, const struct runtime *shown, bool named)
+{
+	return shown ? shown == &runtime_go : named && go_is_program(maps);
+}
+
+static int go_read(const struct maps *maps, void *figures)
+{
+	return go_memory_read(maps, figures);
+}
+
+static int go_find_heap(const struct maps *maps, const void *figures, struct runtime_heap *heap)
+{
+	return go_heap_find(maps, ((const struct go_memory *)figures)->heap_at, heap);
+}
+
+const struct memory_reader go_memory_reader = {
+	.view = &go_view,
+	.wanted = go_is_wanted,
+	.read = go_read,
+	.count = go_count,
+	.find_heap = go_find_heap,
+};

@@ -642,6 +642,8 @@ const struct runtime runtime_hotspot = {
 		"read here",
 	.collects = true,
 	.floor = java_floor,
+	.memory = &java_memory_reader,
+	.threads = &java_thread_reader,
 	.detect = detect,
 	.survey = survey_add,
 	.state_size = sizeof(struct survey),

@@ -10,8 +10,9 @@
 #include "heap/allocators/data_modules.h"
 #include "heap/runtime/heap_sink.h"
 #include "heap/runtime/target_memory.h"
-#include "report/java_threads.h"
 #include "report/task_report.h"
+
+struct java_thread_report; /* reader.h */
 
 #define HOTSPOT_KEY "hotspot"
 

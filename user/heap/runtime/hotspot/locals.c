@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "heap/runtime/hotspot/hotspot.h"
+#include "heap/runtime/hotspot/reader.h"
 
 #define ENTRY "java.lang.ThreadLocal$ThreadLocalMap$Entry"
 

@@ -22,6 +22,9 @@
 #include "binary/arch/machine.h"
 #include "heap/runtime/hotspot/hotspot.h"
 #include "heap/runtime/hotspot/reader.h"
+#include "heap/runtime/runtime.h"
+#include "report/figures.h"
+#include "report/memory_report.h"
 #include "heap/runtime/loaded_symbols.h"
 #include "heap/runtime/mapping_shape.h"
 
@@ -436,6 +439,8 @@ static void finish_metaspace(struct reading *reading)
 		      by_metaspace);
 	while (java->loaders.count > LOADERS_SHOWN)
 		free(java->loaders.items[--java->loaders.count].name);
+	for (size_t i = 0; i < java->loaders.count; i++)
+		java->loaders.items[i].has_metaspace = java->has_metaspace;
 }
 
 static int read_loaders(struct hotspot *hotspot, struct java_memory *java)
@@ -589,3 +594,146 @@ const char *java_refusal(const struct maps *maps)
 
 	return with_library(maps, &refusal, read_refusal) ? NULL : refusal;
 }
+
+/* -------- as reports have them */
+
+void java_memory_free(struct java_memory *java)
+{
+	for (size_t i = 0; i < java->loaders.count; i++)
+		free(java->loaders.items[i].name);
+	vec_free(&java->loaders);
+	*java = (struct java_memory){0};
+}
+
+static bool java_is_known(const void *java)
+{
+	return !((const struct java_memory *)java)->why;
+}
+
+#define LOADERS(member) offsetof(struct java_loaders, member)
+static const struct figure loader_figures[] = {
+	FIGURE("name", NULL, TEXT, LOADERS(name)),
+	FIGURE("loaders", NULL, NUMBER, LOADERS(loaders)),
+	FIGURE("classes", NULL, NUMBER, LOADERS(classes)),
+	FIGURE("metaspace_bytes", NULL, NUMBER, LOADERS(committed),
+	       .known = LOADERS(has_metaspace)),
+	FIGURE("metaspace_used_bytes", NULL, NUMBER, LOADERS(used),
+	       .known = LOADERS(has_metaspace)),
+};
+static const struct figures java_loaders_figures = FIGURES(loader_figures);
+
+#define JAVA(member) offsetof(struct java_memory, member)
+#define HAS(flag) .known = JAVA(flag)
+#define DIRECT .section = "direct_buffers", HAS(direct.known)
+#define MAPPED .section = "mapped_buffers", HAS(mapped.known)
+static const struct figure java_figures[] = {
+	FIGURE("version", NULL, NOTE, JAVA(version)),
+	FIGURE("cannot_tell", NULL, TEXT, JAVA(why)),
+	FIGURE("collector", NULL, TEXT, JAVA(collector)),
+	FIGURE("used_bytes", NULL, NUMBER, JAVA(used), .shown = java_is_known),
+	FIGURE("committed_bytes", NULL, NUMBER, JAVA(committed), .shown = java_is_known),
+	FIGURE("limit_bytes", NULL, SOME, JAVA(maximum), .shown = java_is_known),
+	FIGURE("kept_bytes", NULL, NUMBER, JAVA(kept), .shown = java_is_known),
+	FIGURE("collections", NULL, NUMBER, JAVA(collections), HAS(has_counts)),
+	FIGURE("full_collections", NULL, NUMBER, JAVA(full_collections), HAS(has_counts)),
+	FIGURE("metaspace_bytes", NULL, NUMBER, JAVA(metaspace), HAS(has_metaspace)),
+	FIGURE("metaspace_used_bytes", NULL, NUMBER, JAVA(metaspace_used), HAS(has_metaspace)),
+	FIGURE("class_space_bytes", NULL, NUMBER, JAVA(class_space), HAS(has_metaspace)),
+	FIGURE("classes", NULL, NUMBER, JAVA(classes), .shown = java_is_known),
+	FIGURE("loaders", NULL, LIST, JAVA(loaders), .size = sizeof(struct java_loaders),
+	       .items = &java_loaders_figures),
+	FIGURE("code_cache_bytes", NULL, SOME, JAVA(code), .shown = java_is_known),
+	FIGURE("code_cache_limit_bytes", NULL, SOME, JAVA(code_limit), .shown = java_is_known),
+	FIGURE("threads", NULL, NUMBER, JAVA(threads), .shown = java_is_known),
+	FIGURE("thread_stack_bytes", NULL, NUMBER, JAVA(thread_stacks), .shown = java_is_known),
+	FIGURE("count", NULL, NUMBER, JAVA(direct.count), DIRECT),
+	FIGURE("bytes", NULL, NUMBER, JAVA(direct.bytes), DIRECT),
+	FIGURE("direct_buffers_limit_bytes", NULL, SOME, JAVA(direct_limit)),
+	FIGURE("count", NULL, NUMBER, JAVA(mapped.count), MAPPED),
+	FIGURE("bytes", NULL, NUMBER, JAVA(mapped.bytes), MAPPED),
+};
+static const struct figures java_memory_figures = FIGURES(java_figures);
+
+static bool java_has_direct_limit(const void *java)
+{
+	const struct java_memory *memory = java;
+
+	return memory->direct.known && memory->direct_limit;
+}
+
+static bool loaders_are_several(const void *loaders)
+{
+	const struct java_loaders *of_class = loaders;
+
+	return of_class->committed && of_class->loaders > 1;
+}
+
+static const struct figure_words loaders_words[] = {
+	SAY_FROM(1, "metaspace_bytes", "\t    {metaspace_bytes:10} in {classes} classes: {name}"),
+	SAY_IF(loaders_are_several, " × {loaders}"),
+	SAY_FROM(1, "metaspace_bytes", "\n"),
+};
+
+static const struct list_words java_loaders_words = {
+	.name = "loaders", .most = 5, FIGURE_WORDS(loaders_words)};
+
+static const struct figure_words java_words[] = {
+	SAY(", {collector}: {used_bytes} used, {committed_bytes} committed (limit "
+	    "{limit_bytes})"),
+	SAY_KNOWN("collections",
+		  "; collections: {collections}, {full_collections} of them of the whole "
+		  "heap; outside Eden: {kept_bytes}"),
+	SAY("\n\toff its heap: code cache: {code_cache_bytes} (limit "
+	    "{code_cache_limit_bytes}), {threads} threads with {thread_stack_bytes} for "
+	    "stacks"),
+	SAY_KNOWN("direct_buffers.bytes",
+		  ", direct buffers: {direct_buffers.bytes} in {direct_buffers.count}"),
+	SAY_IF(java_has_direct_limit, " (limit {direct_buffers_limit_bytes})"),
+	SAY_KNOWN("mapped_buffers.bytes",
+		  ", mapped buffers: {mapped_buffers.bytes} in {mapped_buffers.count}"),
+	SAY("\n"),
+	SAY_KNOWN("metaspace_bytes",
+		  "\tmetaspace: {metaspace_bytes}, {metaspace_used_bytes} of it used, "
+		  "for {classes} classes\n"),
+	{.known = "metaspace_bytes", .list = &java_loaders_words},
+};
+
+static void java_free(void *figures)
+{
+	java_memory_free(figures);
+}
+
+static const struct runtime_view java_view = {.key = "java",
+					      .name = "JVM",
+					      .unknown = "where its memory goes is not known",
+					      .figures = &java_memory_figures,
+					      FIGURE_WORDS(java_words),
+					      .size = sizeof(struct java_memory),
+					      .free = java_free};
+
+struct heap_floor java_floor_of(const struct java_memory *java)
+{
+	if (!java || java->why)
+		return (struct heap_floor){0};
+	return (struct heap_floor){
+		.known = true, .kept = java->kept, .full = java->full_collections};
+}
+
+static void java_count(const void *figures, struct runtime_memory *memory)
+{
+	const struct java_memory *java = figures;
+
+	memory->floor = java_floor_of(java);
+	memory->words = (struct heap_words){.kept = "outside Eden",
+					    .room = java->maximum,
+					    .before = "it may become",
+					    .after = " (-Xmx)"};
+}
+
+static int java_read(const struct maps *maps, void *figures)
+{
+	return java_memory_read(maps, figures);
+}
+
+const struct memory_reader java_memory_reader = {
+	.view = &java_view, .read = java_read, .count = java_count};

@@ -12,6 +12,9 @@
 #include "heap/allocators/heap_image.h"
 #include "heap/runtime/hotspot/hotspot.h"
 #include "heap/runtime/hotspot/reader.h"
+#include "heap/runtime/runtime.h"
+#include "report/figures.h"
+#include "report/runtime_figures.h"
 
 #define ATTEMPTS 4
 
@@ -260,6 +263,9 @@ int java_threads_of(struct target_memory *memory, struct java_thread_report *rep
 			error = read_gone(hotspot, report);
 		if (!error)
 			error = hotspot_read_virtual(hotspot, report, virtual);
+		report->gone_unlisted = report->gone_count;
+		for (size_t i = 0; i < report->gone.count; i++)
+			report->gone_unlisted -= report->gone.items[i].count;
 		if (report->gone.count)
 			qsort(report->gone.items, report->gone.count, sizeof(*report->gone.items),
 			      by_values);
@@ -289,3 +295,151 @@ int java_threads_read(pid_t pid, struct worker *worker, struct dso_cache *dsos,
 	maps_free(&image.maps);
 	return error == -ENOMEM ? error : 0;
 }
+
+/* -------- as reports have them */
+
+void java_thread_report_free(struct java_thread_report *report)
+{
+	for (size_t i = 0; i < report->groups.count; i++)
+		vec_free(&report->groups.items[i].stack.list);
+	vec_free(&report->groups);
+	vec_free(&report->gone);
+	intern_free(&report->strings);
+}
+
+static bool thread_group_is_named(const void *group)
+{
+	return ((const struct java_thread_group *)group)->of[0];
+}
+
+static bool is_of_a_thread(const void *local)
+{
+	return !((const struct java_gone_local *)local)->is_virtual;
+}
+
+#define GROUP(member) offsetof(struct java_thread_group, member)
+static const struct figure group_rows[] = {
+	FIGURE("name", NULL, TEXT, GROUP(name)),
+	FIGURE("group", NULL, TEXT, GROUP(of), .shown = thread_group_is_named),
+	FIGURE("state", NULL, TEXT, GROUP(state)),
+	FIGURE("daemon", NULL, FLAG, GROUP(daemon)),
+	FIGURE("count", NULL, NUMBER, GROUP(count)),
+	FIGURE("stack", NULL, STACK, GROUP(stack), .place = java_thread_place),
+};
+static const struct figures group_figures = FIGURES(group_rows);
+
+#define LOCAL(member) offsetof(struct java_gone_local, member)
+static const struct figure local_rows[] = {
+	FIGURE("class", NULL, TEXT, LOCAL(class)),
+	FIGURE("thread", NULL, TEXT, LOCAL(thread), .shown = is_of_a_thread),
+	FIGURE("virtual", NULL, FLAG, LOCAL(is_virtual)),
+	FIGURE("count", NULL, NUMBER, LOCAL(count)),
+};
+static const struct figures local_figures = FIGURES(local_rows);
+
+#define REPORT(member) offsetof(struct java_thread_report, member)
+static const struct figure report_rows[] = {
+	FIGURE("version", NULL, NOTE, REPORT(version)),
+	FIGURE("cannot_tell", NULL, TEXT, REPORT(why)),
+	FIGURE("count", NULL, NUMBER, REPORT(count)),
+	FIGURE("daemons", NULL, NUMBER, REPORT(daemons)),
+	FIGURE("ended", NULL, NUMBER, REPORT(ended), .known = REPORT(has_ended), .left_out = true),
+	FIGURE("groups", NULL, LIST, REPORT(groups), .size = sizeof(struct java_thread_group),
+	       .items = &group_figures),
+	FIGURE("gone_local_values", NULL, NUMBER, REPORT(gone_count)),
+	FIGURE(NULL, "gone_unlisted_values", NUMBER, REPORT(gone_unlisted)),
+	FIGURE("gone_locals", NULL, LIST, REPORT(gone), .size = sizeof(struct java_gone_local),
+	       .items = &local_figures),
+};
+static const struct figures report_figures = FIGURES(report_rows);
+
+static bool are_unknown_of_version(const void *report)
+{
+	const struct java_thread_report *threads = report;
+
+	return threads->why && threads->version[0];
+}
+
+static bool have_gone_values(const void *report)
+{
+	const struct java_thread_report *threads = report;
+
+	return !threads->why && threads->gone.count;
+}
+
+static bool have_unlisted_values(const void *report)
+{
+	return have_gone_values(report) &&
+	       ((const struct java_thread_report *)report)->gone_unlisted;
+}
+
+static bool are_several(const void *group)
+{
+	return ((const struct java_thread_group *)group)->count != 1;
+}
+
+static const struct figure_words group_words[] = {
+	SAY("\t{count} thread"),
+	SAY_IF(are_several, "s"),
+	SAY(" {name:label} [{state}"),
+	SAY_FROM(1, "daemon", ", daemon"),
+	SAY("]"),
+	SAY_KNOWN("group", " of group {group:label}"),
+	SAY_FROM(1, "stack", ", at {stack:place}"),
+	SAY("\n{stack:lines}"),
+};
+static const struct list_words groups_words = {.name = "groups",
+					       .most = 20,
+					       .all = true,
+					       .more = "\tand {more} smaller groups (-v)\n",
+					       FIGURE_WORDS(group_words)};
+
+static const struct figure_words local_words[] = {
+	SAY("\t\t{count} of class {class:label}"),
+	SAY_FROM(1, "virtual", ", of virtual threads\n"),
+	SAY_KNOWN("thread", ", of thread {thread:label}\n"),
+};
+static const struct list_words locals_words = {
+	.name = "gone_locals",
+	.most = 5,
+	.all = true,
+	.more = "\t\tand {more} more classes and threads (-v)\n",
+	FIGURE_WORDS(local_words)};
+
+static const struct figure_words report_words[] = {
+	SAY_FROM(1, "cannot_tell", "\tJava threads: not known: "),
+	SAY_IF(are_unknown_of_version, "JVM {version}: "),
+	SAY_FROM(1, "cannot_tell", "{cannot_tell}\n"),
+	SAY_UNLESS("cannot_tell",
+		   "\t{count} Java threads in {groups} groups (JVM {version}), {daemons} of "
+		   "them daemons\n"),
+	{.known = "cannot_tell", .least = 1, .unless = true, .list = &groups_words},
+	SAY_IF(have_gone_values,
+	       "\t{gone_local_values} values of ThreadLocals that are gone: without "
+	       "remove(), they live as long as their thread\n"),
+	{.shown = have_gone_values, .list = &locals_words},
+	SAY_IF(have_unlisted_values,
+	       "\t\tand {gone_unlisted_values} more of classes and threads that "
+	       "are not listed\n"),
+};
+
+static void free_report(void *figures)
+{
+	java_thread_report_free(figures);
+}
+
+static const struct runtime_view view = {
+	.key = "java_threads",
+	.figures = &report_figures,
+	FIGURE_WORDS(report_words),
+	.head = SAY_KNOWN("ended", ", {ended} Java threads ended since the start"),
+	.size = sizeof(struct java_thread_report),
+	.free = free_report};
+
+static int read_process(pid_t pid, struct worker *worker, struct dso_cache *dsos, void *figures,
+			struct task_report *tasks)
+{
+	return java_threads_read(pid, worker, dsos, figures, tasks);
+}
+
+const struct thread_reader java_thread_reader = {&view, read_process};

@@ -14,8 +14,11 @@
 
 #include "base/cleanup.h"
 #include "heap/runtime/loaded_symbols.h"
+#include "heap/runtime/runtime.h"
 #include "heap/runtime/v8/reader.h"
 #include "heap/runtime/v8/v8.h"
+#include "report/figures.h"
+#include "report/memory_report.h"
 
 #define STATE_MAX 4 /* Heap::HeapState */
 #define EXTERNAL_BYTES_MAX (1ull << 46)
@@ -278,3 +281,82 @@ int js_collections_read(const struct maps *maps, struct js_memory *js)
 {
 	return read_process(maps, true, js);
 }
+
+/* -------- as reports have them */
+
+static bool js_is_known(const void *js)
+{
+	return !((const struct js_memory *)js)->why;
+}
+
+static bool js_has_buffers(const void *js)
+{
+	return js_is_known(js) && ((const struct js_memory *)js)->has_buffers;
+}
+
+static bool js_has_counts(const void *js)
+{
+	return js_is_known(js) && ((const struct js_memory *)js)->has_collections;
+}
+
+#define JS(member) offsetof(struct js_memory, member)
+#define HAS_COUNTS .shown = js_has_counts
+static const struct figure js_figures[] = {
+	FIGURE("version", NULL, NOTE, JS(version)),
+	FIGURE("cannot_tell", NULL, TEXT, JS(why)),
+	FIGURE("heaps", NULL, NUMBER, JS(heaps), .shown = js_is_known),
+	FIGURE("external_bytes", NULL, NUMBER, JS(external), .shown = js_is_known),
+	FIGURE("array_buffer_bytes", NULL, NUMBER, JS(array_buffers), .shown = js_has_buffers),
+	FIGURE("committed_bytes", NULL, NUMBER, JS(committed), .shown = js_is_known),
+	FIGURE("collections", NULL, NUMBER, JS(collections), HAS_COUNTS),
+	FIGURE("full_collections", NULL, NUMBER, JS(full_collections), HAS_COUNTS),
+	FIGURE("kept_bytes", NULL, NUMBER, JS(kept), HAS_COUNTS),
+};
+static const struct figures js_memory_figures = FIGURES(js_figures);
+
+static const struct figure_words js_words[] = {
+	SAY(": external memory of JavaScript: {external_bytes}"),
+	SAY_KNOWN("array_buffer_bytes", ", {array_buffer_bytes} of it for array buffers"),
+	SAY_KNOWN("collections",
+		  "; collections: {collections}, {full_collections} of them of the whole heap"),
+	SAY_FROM(1, "full_collections", ", which left {kept_bytes}"),
+	SAY_FROM(2, "heaps", "; in {heaps} heaps, that of the main thread and of workers"),
+	SAY("\n"),
+};
+
+static const struct runtime_view js_view = {.key = V8_KEY,
+					    .name = "V8",
+					    .unknown = "its external memory is not known",
+					    .figures = &js_memory_figures,
+					    FIGURE_WORDS(js_words),
+					    .size = sizeof(struct js_memory)};
+
+#define OUTSIDE_LIMIT (64u << 20)
+
+struct heap_floor js_floor_of(const struct js_memory *js)
+{
+	if (!js || js->why || !js->has_collections)
+		return (struct heap_floor){0};
+	return (struct heap_floor){.known = true,
+				   .is_base = true,
+				   .kept = js->kept,
+				   .full = js->full_collections,
+				   .none_yet = js->uncollected > 0,
+				   .uncollected = js->uncollected,
+				   .key = js->heaps_key,
+				   .outside_limit = OUTSIDE_LIMIT};
+}
+
+static void js_count(const void *figures, struct runtime_memory *memory)
+{
+	memory->floor = js_floor_of(figures);
+	memory->words = (struct heap_words){.kept = "in objects"};
+}
+
+static int js_read(const struct maps *maps, void *figures)
+{
+	return js_memory_read(maps, figures);
+}
+
+const struct memory_reader js_memory_reader = {
+	.view = &js_view, .read = js_read, .count = js_count};

@@ -501,6 +501,7 @@ const struct runtime runtime_v8 = {
 		"else `node --heapsnapshot-signal=SIGUSR2`",
 	.collects = true,
 	.floor = js_floor,
+	.memory = &js_memory_reader,
 	.detect = v8_is_mapped,
 	.detect_module = v8_is_module,
 	.owns = owns,
