@@ -14,9 +14,9 @@
 #include "process/proc/container.h"
 #include "process/symbol/site_label.h"
 
-/* For one report; those beyond are in the log, and not in it. */
+/* Kills in one report; further ones are logged only. */
 #define KILLS_MAX 256
-/* Names in containers; beyond, one more total has all, without a name. */
+/* Names by container; further kills go into one more total, without a name. */
 #define TOTALS_MAX 256
 #define LABEL "oom"
 #define LABEL_MAX 160
@@ -70,7 +70,7 @@ static bool is_of(const struct oom_total *total, const char *comm, const char *c
 	       (own && container ? !strcmp(own, container) : own == container);
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is no such total. */
 static struct oom_total *total_find(struct oom_kills *kills, const char *comm,
 				    const char *container)
 {
@@ -205,7 +205,7 @@ int oom_kills_of_label(struct oom_kills *kills, const char *label)
 	const char *at =
 		label && !strncmp(label, LABEL " ", sizeof(LABEL)) ? label + strlen(LABEL) : "";
 
-	/* Each number has a character before it: the space, or a comma. */
+	/* A separator precedes each number: the space, or a comma. */
 	while (*at) {
 		char *end;
 		long pid = strtol(at + 1, &end, 10);

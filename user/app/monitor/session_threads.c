@@ -34,7 +34,7 @@ void session_threads_attach(struct session *session, struct tracked *tracked,
 	log_warning("threads of process %d are not followed: %s", target->pid, target->why);
 }
 
-/* 0: nobody traces it. */
+/* Returns the PID of the tracer; 0: not traced. */
 static pid_t tracer_of(pid_t pid)
 {
 	char path[64], line[256];
@@ -126,7 +126,7 @@ static int fill_process(struct session *session, struct session_threads *threads
 	return !error && threads->keeps ? keep(threads, &census) : error;
 }
 
-/* The process that is gone, too, as long as it is in the reports. */
+/* Returns the thread target of a process, even if it is gone but still in the reports. */
 static const struct thread_target *target_of(const struct session *session, uint32_t pid)
 {
 	for (size_t i = 0; i < session->targets.list.count; i++) {
@@ -141,11 +141,11 @@ static const struct thread_target *target_of(const struct session *session, uint
 int session_threads_fill(struct session *session, struct session_threads *threads,
 			 struct snapshot *snapshot)
 {
-	/* Probes that are set on files also meet processes that nobody listed yet. */
+	/* Probes set on files also fire in processes not yet listed. */
 	static const struct thread_target unlisted = {.points = 1};
 	int error = 0;
 
-	session->collect_options.owners = NULL; /* they end with `threads` */
+	session->collect_options.owners = NULL; /* the owners end with `threads` */
 	for (size_t i = 0; i < snapshot->processes.count && !error; i++) {
 		struct snapshot_process *process = &snapshot->processes.items[i];
 		const struct thread_target *target = target_of(session, process->pid);
