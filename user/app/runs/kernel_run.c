@@ -76,7 +76,7 @@ static int open_ledgers(struct kernel_run *run)
 	return -ENOMEM;
 }
 
-/* Opens the output, loads, attaches. 0, or -errno after an error message. */
+/* Opens the output, loads and attaches. Returns 0, or -errno after an error message. */
 static int kernel_run_open(struct kernel_run *run, const struct kernel_options *options)
 {
 	int error;
@@ -96,7 +96,10 @@ static void kernel_run_close(struct kernel_run *run)
 	emitter_close(&run->emitter);
 }
 
-/* Which of the kernel's allocators, and whether its bytes are in other rows, too. */
+/*
+ * Labels each site with the kernel's allocator, and notes whether its bytes also count in other
+ * rows.
+ */
 static int sites_label(const struct kernel_run *run, struct snapshot_process *process)
 {
 	int error = 0;
@@ -139,7 +142,7 @@ static int sites_name(const struct kernel_run *run, const struct kernel_owners *
 	return error;
 }
 
-/* The kernel's own count of events that its programs could not take. */
+/* Logs the kernel's own count of missed events. */
 static void say_misses(const struct kernel_run *run, struct snapshot *snapshot)
 {
 	uint64_t births, deaths, unowned = kernel_loader_unowned(&run->side);
@@ -183,7 +186,7 @@ static int write_report(struct kernel_run *run, struct snapshot *snapshot, bool 
 	return error;
 }
 
-/* Takes a snapshot, names it and writes it. 0, or -errno after an error message. */
+/* Takes a snapshot, names it and writes it. Returns 0, or -errno after an error message. */
 static int kernel_run_report(struct kernel_run *run, bool last)
 {
 	struct snapshot snapshot = {0};
@@ -214,7 +217,7 @@ int kernel_run(const struct kernel_options *options)
 	struct kernel_run run = {0};
 	int code, error = report_loop_open(&loop, &options->schedule, false);
 
-	interrupt_ends(true); /* loading takes its time, and leaves nothing behind */
+	interrupt_ends(true); /* loading takes time, and needs no cleanup */
 	if (!error)
 		error = kernel_run_open(&run, options);
 	interrupt_ends(false);
