@@ -7,16 +7,15 @@
 #include "base/cleanup.h"
 #include "heap/runtime/class_origin.h"
 
-/* Likewise where not all roots are known: words that are no pointers may hold garbage. */
+/* The minimum if not all roots are known: arbitrary words may keep garbage reachable. */
 #define DOUBTFUL_OBJECTS_MIN 50
-/* A class may fall between two scans by one in so many of what it gained in all. */
+/* Between two scans a class may fall by 1/N of its whole growth. */
 #define FALL_SHARE 10
-/* Objects that become larger and not more do so by this much, or it is no news. */
+/* Minimum growth of a class whose objects grow in size rather than number. */
 #define SWELLING_MIN (1u << 20)
-/* For all held objects' bytes, one in so many: classes of the language alone come and go by
- * less. */
+/* Growth of language classes counts from 1/N of all reachable bytes: they vary by less. */
 #define HELD_SHARE 20
-/* And by this much: an engine's cache of numbers as strings fills to 0.8 MiB. */
+/* And from this: an engine's cache of numbers as strings fills to 0.8 MiB. */
 #define LANGUAGE_BYTES_MIN (1u << 20)
 
 static const struct retained_class *class_of(const struct retain_result *scan, uint64_t id)
@@ -33,7 +32,7 @@ static struct retention_total held_of(const struct retained_class *class)
 	return class ? retained_class_live(class) : (struct retention_total){0};
 }
 
-/* Without objects of requests that are under way: only stacks have these. */
+/* Excludes objects of requests in progress, which only stacks reach. */
 static struct retention_total lasting_of(const struct retained_class *class)
 {
 	struct retention_total held = held_of(class);
@@ -62,7 +61,10 @@ static uint64_t least_growth(const struct retain_result *scan, const struct reta
 
 typedef struct retention_total count_class(const struct retained_class *class);
 
-/* In both halves, and without falling back: a collector may have run in any of the steps. */
+/*
+ * Returns whether the count rises in both halves, without falling back: a collector may have run at
+ * any step.
+ */
 static bool rises(const struct diagnosis_evidence *evidence, const struct retained_class *class,
 		  count_class *count)
 {
@@ -81,8 +83,8 @@ static bool rises(const struct diagnosis_evidence *evidence, const struct retain
 		before = now;
 	}
 	falls += before - MIN(before, end);
-	/* What stood still at the last scans has stopped growing: a ring buffer, a cache that is
-	 * full. */
+	/* No rise at the last scans means that it has stopped growing: a ring buffer, a full
+	 * cache. */
 	if (last >= GROWTH_SCANS_MIN &&
 	    end <= count(class_of(evidence->scans[last - 2], class->id)).blocks)
 		return false;
@@ -105,8 +107,10 @@ static uint64_t root_bytes(const struct retain_result *scan, uint64_t id)
 	return 0;
 }
 
-/* Bytes become more, of objects that become larger and not more, too, as a table does: a doubling
- * shows in few intervals. */
+/*
+ * Returns whether bytes rise, also of objects that grow in size rather than number, as a table
+ * does: a doubling falls into few intervals.
+ */
 static bool swells(const struct diagnosis_evidence *evidence, uint64_t id, count_bytes *count)
 {
 	size_t last = evidence->scan_count - 1;
@@ -138,7 +142,10 @@ static bool is_of_program(const struct retained_class *class)
 	return class_origin_of(class->module, class->name) == CLASS_OF_PROGRAM;
 }
 
-/* Those of the program first, and among these what more than stacks hold; then by growth. */
+/*
+ * Sorts the program's classes first, and among these the ones reachable from more than stacks; then
+ * by growth.
+ */
 static bool comes_before(const struct retain_result *scan, const struct diagnosed_class *one,
 			 const struct diagnosed_class *other)
 {
@@ -151,7 +158,7 @@ static bool comes_before(const struct retain_result *scan, const struct diagnose
 	return growth_bytes(one) > growth_bytes(other);
 }
 
-/* Keeps the first ones. */
+/* Inserts a class into the sorted list, which keeps the first ones. */
 static void add_class(struct diagnosis *diagnosis, const struct retain_result *scan,
 		      const struct diagnosed_class *fresh)
 {
@@ -260,7 +267,7 @@ bool diagnose_find_root(const struct diagnosis_evidence *evidence, uint32_t *roo
 	return most != 0;
 }
 
-/* Of runtimes whose collector is off. */
+/* Returns the garbage of runtimes with their collector switched off. */
 static uint64_t garbage_bytes(const struct retain_result *scan)
 {
 	uint64_t bytes = 0;
@@ -298,7 +305,7 @@ uint64_t diagnose_find_garbage(const struct diagnosis_evidence *evidence,
 		struct retention_total is = garbage_of(class);
 		bool of_program = is_of_program(class) && is.blocks >= OBJECTS_MIN;
 
-		/* The program's own first, as among what is held. */
+		/* Prefer the program's own classes, as for reachable objects. */
 		if (class->kind != CLASS_RUNTIME || of_program < own ||
 		    (of_program == own && is.bytes <= most))
 			continue;
