@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon diff: what changed between two snapshots of one recording or of two. */
+/* leakmon diff: changes between two snapshots of one recording or of two. */
 #include <errno.h>
 
 #include "app/command/command.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon report: one snapshot of a recording, with what came before it. */
+/* leakmon report: shows one snapshot of a recording, with its history. */
 #include <errno.h>
 
 #include "app/command/command.h"

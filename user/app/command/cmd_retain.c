@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* leakmon retain: what holds a process's memory, or that nothing does. */
+/* leakmon retain: retention paths, and unreachable blocks, of a process. */
 #include <errno.h>
 
 #include "app/command/command.h"

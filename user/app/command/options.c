@@ -51,7 +51,7 @@ static int pid_add(struct selector_config *chosen, const struct option_row *row,
 	return 0;
 }
 
-/* Each once. */
+/* Adds PIDs, each once. */
 static int set_pids(void *field, const struct option_row *row, const char *text)
 {
 	struct selector_config *chosen = field;
@@ -86,10 +86,10 @@ static int add_word(void *field, const struct option_row *row, const char *text)
 	return *text ? word_add(field, text) : -EINVAL;
 }
 
-/* A name, or digits of an id; containerd://ID, too. */
+/* Adds a name, or digits of an id; also containerd://ID. */
 static int add_container(void *field, const struct option_row *row, const char *text)
 {
-	/* Docker takes more than Kubernetes does; an id is a name of this kind, too. */
+	/* Docker allows more characters than Kubernetes; an id matches as well. */
 	static const char name_characters[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
 	const char *scheme = strstr(text, "://");
@@ -113,7 +113,7 @@ static int add_pod(void *field, const struct option_row *row, const char *text)
 	return word_add(field, text);
 }
 
-/* Split as a shell would. */
+/* Splits a command as a shell would. */
 static int set_command(void *field, const struct option_row *row, const char *text)
 {
 	char **words = NULL;
@@ -225,7 +225,7 @@ int file_read_name(void *file, const char *word)
 	return 0;
 }
 
-/* -------- what is tracked */
+/* -------- tracking */
 
 #define FIELD(name) .offset = offsetof(struct tracking_options, name)
 static const struct option_row counting_rows[] = {
@@ -282,7 +282,7 @@ const struct option_group debuginfod_group = {"Output", debuginfod_rows,
 const struct option_group benchmark_group = {"For benchmarks", benchmark_rows,
 					     ARRAY_SIZE(benchmark_rows)};
 
-/* -------- where probes go */
+/* -------- probes */
 
 #define FIELD(name) .offset = offsetof(struct probe_options, name)
 static const struct option_row allocator_rows[] = {
@@ -504,10 +504,10 @@ int core_check(const struct core_options *core, const struct schedule *schedule,
 	return -EINVAL;
 }
 
-/* -------- together */
+/* -------- combinations */
 
 #define RUNNING_OR_NEW "name running processes or start one, not both"
-/* Options that contradict each other; most commands take some of them only. */
+/* Pairs of options that contradict each other; most commands have only some of them. */
 static const struct {
 	const char *one, *other, *why;
 } conflicts[] = {
