@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Java threads in `leakmon threads`: by name, group, state and where they are. */
+/* Java threads in `leakmon threads`: by name, group, state and location. */
 #include <inttypes.h>
 
 #include "base/cleanup.h"
@@ -7,10 +7,10 @@
 #include "output/text/text.h"
 
 #define GROUPS 20
-#define FRAMES 8 /* of each; all with -v */
+#define FRAMES 8 /* of each; -v: all */
 #define GONE_LOCALS 5
 
-/* "shop.Cart.add Cart.java:31" */
+/* Writes "shop.Cart.add Cart.java:31". */
 static void frame_write(FILE *out, const struct frame *frame)
 {
 	if (!frame->function) {
