@@ -50,15 +50,18 @@ int child_line(struct child *child, struct stream *stream, const char *prefix, c
 int child_ask(struct child *child, const char *command, char **answer);
 /* Sends a command and expects `done`. */
 int child_do(struct child *child, const char *command);
-/* Asks a workload to `time` what it does: how long one takes, by its answer "COUNT NANOSECONDS". */
+/*
+ * Sends `time` to a workload; returns the duration of one operation, from its answer "COUNT
+ * NANOSECONDS".
+ */
 int child_time(struct child *child, double *ns);
-/* CPU time of a child so far, of its own and of its threads. */
+/* Returns the CPU time of a child so far, with its threads. */
 int child_cpu_ns(const struct child *child, int64_t *ns);
-/* Waits at most so long for anything the child does, and takes in what it wrote. */
+/* Waits at most that long for output of the child, and reads it. */
 int child_drain(struct child *child, const struct timespec *wait);
 /* Until it has ended; -EPROTO unless its exit code is 0. */
 int child_end(struct child *child);
-/* The same for what may take longer than other waits. */
+/* As child_end(), for operations that may exceed the usual wait. */
 int child_end_by(struct child *child, int64_t deadline_ns);
 
 /* Starts a program of ours and waits for its `ready`; gives its PID, which differs from the

@@ -169,7 +169,7 @@ static void a_recording_lists_what_it_misses(void **state)
 	}
 }
 
-/* As with `leakmon -p PID | head`. */
+/* As in `leakmon -p PID | head`. */
 static void a_run_that_nobody_reads_ends_without_a_word(void **state)
 {
 	struct harness *harness = harness_bpf(state);

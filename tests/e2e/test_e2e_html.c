@@ -34,7 +34,7 @@ static struct child *hostile_start(struct harness *harness)
 	return workload;
 }
 
-/* One `go` before each of so many snapshots; the last one is taken at the end. */
+/* Records that many snapshots, with one `go` before each; the last one is taken at the end. */
 static void record(struct harness *harness, struct child *workload, const char *path)
 {
 	struct child *monitor = MONITOR_ATTACHED(harness, "record", "-p", workload->pid_text, "-o",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files of `make install` beside the program: manual page, completion, schemas, alerts. */
+/* Files of `make install` other than the program: manual page, completion, schemas, alerts. */
 #include "screen.h"
 
 /* A shell command with $D, the test's directory; its output, on standard error as well. */

@@ -260,7 +260,7 @@ static int live_set_of(const struct child *monitor)
 	return found;
 }
 
-/* Behind the monitor's back. */
+/* Removes a block without the monitor's knowledge. */
 static void take_one_block(const struct child *monitor)
 {
 	int fd = live_set_of(monitor);

@@ -82,7 +82,7 @@ static void a_file_system_that_stops_answering_loses_nothing_that_was_counted(vo
 	end(harness, &served);
 }
 
-/* Memory that nobody serves holds the stack of a thread: no page of it is there to be read. */
+/* A thread's stack is in memory that is never served: none of its pages can be read. */
 static void a_stack_that_is_never_there_holds_nothing_up(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Programs that sample themselves and report it through otel_memory's probes. The workload keeps an
- * exact account beside its sampler: estimates are compared with that, over LEAKMON_USDT_RUNS runs
- * (20).
+ * Programs that sample themselves and report it through otel_memory's probes. The workload also
+ * keeps exact counts: estimates are compared with them, over LEAKMON_USDT_RUNS runs (20).
  */
 #include "harness.h"
 
@@ -106,7 +105,7 @@ static void expect_limits_to_hold(void **state, const char *program)
 	assert_int_equal(ledger_at(report, "outstanding"), 0);
 	assert_int_equal(ledger_at(report, "untracked_frees"), 0);
 	assert_int_equal(dropped_sum(report), 0);
-	/* No sample is no proof that nothing is there: it may be 3.69 intervals. */
+	/* Zero samples do not prove zero bytes: up to 3.69 intervals are possible. */
 	assert_true(is_within(process_of(report, workload->pid), "bytes", 0));
 	assert_true(is_within(process_of(report, workload->pid), "bytes", 1800000));
 	assert_false(is_within(process_of(report, workload->pid), "bytes", 2000000));
@@ -358,7 +357,7 @@ static void children_are_followed_by_their_own_samples(void **state)
 	assert_int_equal(ledger_at(report, "inherited_frees"), inherited);
 	assert_int_equal(ledger_at(report, "untracked_frees"), 0);
 	assert_int_equal(ledger_at(report, "outstanding"), number_at(parent, "outstanding"));
-	/* The child ends, the parent goes on. */
+	/* The child ends, the parent continues. */
 	workload_do(harness, workload, "quit");
 	workload_do(harness, workload, "clear");
 	report = monitor_stop(harness, monitor);
@@ -448,7 +447,7 @@ static void a_program_is_followed_into_one_without_probe_points(void **state)
 	assert_null(json_object_get(process, "estimate"));
 }
 
-/* Two of one program, and one that reports nothing: each in its own way. */
+/* Two of one program, and one that reports nothing: each by its own method. */
 static void processes_that_sample_themselves_and_others_are_followed_in_one_run(void **state)
 {
 	struct harness *harness = harness_bpf(state);
@@ -528,7 +527,7 @@ static void doctor_lists_the_probes_that_a_process_carries(void **state)
 	assert_non_null(strstr(doctor->out.text, "with a semaphore"));
 }
 
-/* The same program with nonsense in its notes. */
+/* The same program with invalid notes. */
 static void notes_that_lie_are_refused_and_the_allocator_is_tracked(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -86,7 +86,7 @@ static SITE void case_freed(void)
 	truth_died(&truth, FREED, 53);
 }
 
-/* Questions are no events. */
+/* Queries are not events. */
 static SITE void case_asked(void)
 {
 	void *block = mallocx(61, 0);
