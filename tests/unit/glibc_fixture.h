@@ -114,7 +114,7 @@ static inline struct usual put_usual(struct fixture *fixture)
 	return usual;
 }
 
-/* Behind the heap. */
+/* Puts a mapped chunk after the heap. */
 static inline void put_mapped(struct fixture *fixture)
 {
 	memcpy(at(fixture->heap + HEAP_BYTES), (uint64_t[]){0, MAPPED_BYTES | 2}, 16);

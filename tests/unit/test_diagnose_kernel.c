@@ -209,7 +209,7 @@ static void segments_that_come_in_each_third_of_the_time_grow(void **state)
 	}
 }
 
-/* Beside a greater leak of blocks, objects of the kernel are a second cause, with their share. */
+/* Beside a larger leak of blocks, kernel objects are a second cause, with their share. */
 static void memory_of_the_kernel_competes_by_its_bytes(void **state)
 {
 	static const struct memory_conclusion steady = {.verdict = MEMORY_STEADY};

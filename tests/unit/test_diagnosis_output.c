@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What an answer says was left out. */
+/* Omissions that an answer mentions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

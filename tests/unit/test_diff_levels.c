@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Differences speak of what stays. Simulated runs of a small shop, of the same make as
- * tests/workloads/shop.c: settings that stay, a cache that fills, an index that is built once,
- * reports that come and go, sessions of which some are lost. Two runs end in the middle of
- * whatever they are at.
+ * Differences count lasting blocks only. Simulated runs of a small shop, like
+ * tests/workloads/shop.c: settings that stay, a cache that fills, an index built once, short-lived
+ * reports, sessions of which some are lost. Two runs end in the middle of an activity.
  */
 #include <inttypes.h>
 #include <setjmp.h>

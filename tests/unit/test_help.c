@@ -101,7 +101,7 @@ static void no_line_is_wider_than_100_columns(void **state)
 	}
 }
 
-/* Both ways: a command's own options are there, others' are not. */
+/* Both ways: a command's own options are listed, others are not. */
 static void each_page_lists_exactly_the_options_of_its_command(void **state)
 {
 	(void)state;

@@ -188,7 +188,7 @@ static void step_unmap(struct mappings *mappings, struct model *model, uint64_t 
 	EVENT(mappings, LM_MAPPING_DONE);
 }
 
-/* Grows or shrinks where it stands, if there is room. */
+/* Grows or shrinks in place, if there is room. */
 static void step_resize(struct mappings *mappings, struct model *model, uint64_t start,
 			uint64_t length, uint32_t site)
 {
@@ -316,7 +316,7 @@ static void what_was_there_before_is_not_counted_and_its_end_neither(void **stat
 	mappings_free(mappings);
 }
 
-/* Else what a lost event had mapped would pass for older. */
+/* Otherwise a mapping whose event was lost would pass for older. */
 static void what_was_there_before_is_what_stood_when_the_watch_began(void **state)
 {
 	static const struct area before[] = {{.start = 2, .end = 4}};

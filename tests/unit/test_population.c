@@ -200,7 +200,7 @@ static void a_new_program_begins_a_new_past(void **state)
 	assert_int_equal(member->series.levels[0].count, 5);
 	child_do(&child, 'n');
 	polled(&population, &child, 5);
-	assert_int_equal(member->series.levels[0].count, 6); /* a new name alone is none */
+	assert_int_equal(member->series.levels[0].count, 6); /* a new name alone starts none */
 	assert_int_equal(write(child.to, "x.", 2), 2);
 	for (int i = 0; i < 3; i++) { /* cat echoes the dot once it runs */
 		char answer = 0;

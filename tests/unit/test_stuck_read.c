@@ -52,7 +52,7 @@ struct outcome {
 	char message[512];
 };
 
-/* Of a child that runs this; its limit is a second. */
+/* Returns the outcome of a child that runs the function with a limit of a second. */
 static struct outcome outcome(void (*run)(const void *), const void *argument)
 {
 	struct outcome outcome = {0};
@@ -82,7 +82,7 @@ static struct outcome outcome(void (*run)(const void *), const void *argument)
 	return outcome;
 }
 
-/* Of a pipe that nobody writes to. */
+/* Reads a pipe without a writer. */
 static long read_for_ever(pid_t task)
 {
 	int ends[2];
@@ -121,7 +121,7 @@ static void *get_stuck_in_thread(void *unused)
 	return NULL;
 }
 
-/* Others begin and end meanwhile, in other places. */
+/* Other reads begin and end meanwhile, elsewhere. */
 static void get_stuck_beside_reads(const void *unused)
 {
 	pthread_t thread;
@@ -188,15 +188,17 @@ static void no_file_is_left_behind(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
-/* Readers here are children of what they read, which would be read without pins: such a read fails
- * at once where a page is missing. A target that is no relative of anybody is read with them. */
+/*
+ * Readers here are children of the process that they read, and would read it without pins: such a
+ * read fails at once at a missing page. A target without relatives is read with pins.
+ */
 bool fork_may_share(pid_t task)
 {
 	(void)task;
 	return false;
 }
 
-/* A page that is registered with a userfaultfd(2) that nobody reads. */
+/* A page registered with a userfaultfd(2) that is never read. */
 struct silent_page {
 	int fd;
 	void *page;
@@ -242,7 +244,7 @@ static void read_silent_page(const void *argument)
 	memory_read_present(live_memory(scene->pid), scene->address, &byte, 1);
 }
 
-/* As if the page had vanished after it was found to be there. */
+/* As if the page had vanished after it was found present. */
 static void a_page_that_nobody_serves_is_such_a_read(void **state)
 {
 	const struct silent_page silent = silent_page_make();
@@ -261,7 +263,7 @@ static void expect(bool held, const char *fact)
 	_exit(2);
 }
 
-/* Exits with 7 if the monitor goes on, as it should. */
+/* Exits with 7 if the monitor continues, as it should. */
 static void monitor_silent_page(const void *argument)
 {
 	const struct scene *scene = argument;

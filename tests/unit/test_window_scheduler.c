@@ -89,7 +89,7 @@ static struct outcome run(const struct program *program, double limit, double at
 	return outcome;
 }
 
-/* Windows were seen to cost 1.5 times what was counted. */
+/* The real cost of windows was seen to be 1.5 times the counted cost. */
 static void what_is_spent_leaves_a_third_of_the_limit_to_what_cannot_be_counted(void **state)
 {
 	static const struct program programs[] = {
@@ -152,8 +152,8 @@ static void one_that_idles_has_windows_out_of_its_floor(void **state)
 }
 
 /*
- * Whatever a process does under probes, and however late these are out: what it has lost is no more
- * than the limit of what it has used, from its first window on.
+ * Whatever a process does under probes, and however late these are detached, its loss never exceeds
+ * the limit of its own CPU time, from its first window on.
  */
 static void no_window_costs_more_than_is_earned_by_then(void **state)
 {
@@ -196,7 +196,7 @@ static void no_window_costs_more_than_is_earned_by_then(void **state)
 	}
 }
 
-/* Else rates would be those of busy times only. */
+/* Otherwise rates would only represent busy times. */
 static void windows_open_as_often_in_busy_times_as_these_are(void **state)
 {
 	static const struct program turns = {1, 5, 20, 100000, 2e-6};
@@ -230,8 +230,10 @@ static void windows_are_as_long_as_their_births_and_their_attach_ask(void **stat
 	assert_true(fabs(window_budget_length_s(&budget) - 0.06) < 1e-9);
 }
 
-/* Else one that allocates in turns would wait for a second of it to be earned, and a program that
- * only frees for as long. */
+/*
+ * Otherwise a program that allocates in phases would wait until a second of it is earned, and a
+ * program that only frees as long.
+ */
 static void a_burst_beside_the_births_makes_no_window_dear(void **state)
 {
 	static const struct window_cost beside = {.attach_s = 0.002,
@@ -277,7 +279,7 @@ static void a_window_without_result_is_paid_and_adds_no_births(void **state)
 	assert_true(fabs(window_budget_length_s(&budget) - 0.06) < 1e-9);
 }
 
-/* A report may come as the last probe is set: the hits so far are not those of no time at all. */
+/* A report may come as the last probe is set: hits so far must not be divided by zero time. */
 static void one_that_ends_as_it_opens_makes_the_next_ones_no_dearer(void **state)
 {
 	static const struct window_cost given_up = {
@@ -302,7 +304,7 @@ static void one_that_ends_as_it_opens_makes_the_next_ones_no_dearer(void **state
 
 struct simulated_process {
 	double share;  /* share of a core that it uses */
-	double growth; /* that its windows find, once it has had one */
+	double growth; /* found by its windows, from the first one on */
 	struct window_budget budget;
 	struct window_candidate candidate;
 };
@@ -311,7 +313,7 @@ struct machine {
 	struct simulated_process processes[PROCESSES];
 	struct window_scheduler scheduler;
 	double window_cost_s; /* CPU time of leakmon for a window and its checks */
-	double report_cost_s; /* and for a report */
+	double report_cost_s; /* and of a report */
 	double windows_s, total_s, now_s;
 };
 
@@ -501,7 +503,7 @@ static void whoever_waits_and_has_fewest_windows_is_first(void **state)
 {
 	static const struct {
 		struct window_candidate candidates[4];
-		size_t first, second; /* with the state that the first turn leaves */
+		size_t first, second; /* in the states after the first turn */
 	} cases[] = {
 		{{{true, 9, 5, 1}, {true, 2, 0, 9}, {true, 1, 0, 9}, {false, 0, 9, 0}}, 2, 2},
 		{{{true, 3, 5, 7}, {true, 9, 0, 3}, {true, 9, 8, 9}, {false, 9, 9, 0}}, 1, 2},
@@ -532,7 +534,7 @@ static void whoever_waits_and_has_fewest_windows_is_first(void **state)
 struct busy {
 	bool is_busy;
 	double growth;
-	unsigned windows; /* that it is to have */
+	unsigned windows; /* expected number */
 };
 
 static void run_exactly(const struct busy *processes, size_t count, unsigned windows[EXACT_MOST])
@@ -562,8 +564,8 @@ static void run_exactly(const struct busy *processes, size_t count, unsigned win
 }
 
 /*
- * Three windows each, then every other one for the fastest, and those between for the process that
- * has waited longest. With n busy ones it thus gets 3 + (1056 - 3 n) / 2 of 1056, and one more for
+ * Three windows each, then every other one for the fastest, and the rest for the process that has
+ * waited longest. With n busy ones it thus gets 3 + (1056 - 3 n) / 2 of 1056, and one more for
  * being the first with its third; the others share the rest. Windows not taken by idle ones are not
  * lost.
  */
@@ -648,7 +650,7 @@ static void sixteen_have_places_and_no_more(void **state)
 	assert_int_equal(slots.list.count, 16);
 	assert_false(suspect(&slots, 17, 0, 0));
 	assert_false(suspect(&slots, 17, PROFILE_SLOT_STAY_S, 0));
-	/* Those that have slots are welcome. */
+	/* Processes with slots keep them. */
 	assert_true(suspect(&slots, 3, 0, 0));
 	assert_int_equal(slots.list.count, 16);
 }
@@ -687,7 +689,7 @@ static void a_former_suspect_stays_while_there_is_room(void **state)
 	assert_non_null(profile_slots_find(&slots, 1, 5));
 }
 
-/* The slowest-growing one that is not near a limit itself. */
+/* It evicts the slowest growth that is not near a limit itself. */
 static void to_a_process_near_its_memory_limit_another_one_gives_way(void **state)
 {
 	_cleanup_slots_ struct profile_slots slots = {.limit = PROFILE_SLOTS};
