@@ -164,8 +164,8 @@ static int check(void *options, const struct given *given)
 	(void)given;
 	if (doctor->purpose == PRIVILEGES_TO_TRIAGE &&
 	    !selector_config_is_empty(&doctor->targets)) {
-		log_error("--for triage: triage has no target, and sets no probe: leave one "
-			  "of the two out");
+		log_error(
+			"--for triage: triage has no target, and sets no probe: leave one of the two out");
 		return -EINVAL;
 	}
 	return 0;

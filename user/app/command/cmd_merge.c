@@ -131,8 +131,8 @@ static int check(void *options, const struct given *given)
 
 	(void)given;
 	if (!merge->paths.count) {
-		log_error("no recording: name those that `leakmon record -o FILE` made, as in "
-			  "`leakmon merge web-*.lkm -o fleet.lkm`");
+		log_error(
+			"no recording: name those that `leakmon record -o FILE` made, as in `leakmon merge web-*.lkm -o fleet.lkm`");
 		return -EINVAL;
 	}
 	if (!merge->fleet) {

@@ -26,8 +26,8 @@ static int check_own(const struct profile_options *profile)
 	if (targets_require(&profile->session.targets, "leakmon profile --own -p PID"))
 		return -EINVAL;
 	if (profile->session.targets.command) {
-		log_error("--own reads what a process has sampled so far: name a running process, "
-			  "e.g. -p PID");
+		log_error(
+			"--own reads what a process has sampled so far: name a running process, e.g. -p PID");
 		return -EINVAL;
 	}
 	/* The HTML page of `retain` does not show heap profiles. */

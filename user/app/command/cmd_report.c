@@ -18,8 +18,8 @@ static int check(void *options, const struct given *given)
 
 	(void)given;
 	if (!show->path) {
-		log_error("no recording: name one that `leakmon record -o FILE` made, as in "
-			  "`leakmon report FILE`");
+		log_error(
+			"no recording: name one that `leakmon record -o FILE` made, as in `leakmon report FILE`");
 		return -EINVAL;
 	}
 	if (show->retain_runs && stored_check_format(show->output.format, OUTPUT_RETAIN))

@@ -21,8 +21,8 @@ static int check(void *options, const struct given *given)
 	     targets_require(&retain->session.targets, "leakmon retain -p PID")))
 		return -EINVAL;
 	if (retain->census && retain->session.targets.command) {
-		log_error("--census and --command contradict each other: what leakmon starts it "
-			  "also tracks; leave --census out");
+		log_error(
+			"--census and --command contradict each other: what leakmon starts it also tracks; leave --census out");
 		return -EINVAL;
 	}
 	return session_options_check(&retain->session, given);

@@ -51,10 +51,9 @@ static bool is_likely_pid(const struct schedule *schedule, const struct given *g
 	    schedule->interval_ns <= INTERVAL_LIKELY_NS || schedule->interval_ns % 1000000000u ||
 	    number > INT_MAX || kill((pid_t)number, 0))
 		return false;
-	log_error("%llu is an INTERVAL here, and a running process: did you mean `leakmon diagnose "
-		  "-p %llu`? `leakmon triage %llu` means the interval",
-		  (unsigned long long)number, (unsigned long long)number,
-		  (unsigned long long)number);
+	log_error(
+		"%llu is an INTERVAL here, and a running process: did you mean `leakmon diagnose -p %llu`? `leakmon triage %llu` means the interval",
+		(unsigned long long)number, (unsigned long long)number, (unsigned long long)number);
 	return true;
 }
 
@@ -82,9 +81,9 @@ static int check(void *options, const struct given *given)
 		return -EINVAL;
 	}
 	if (!triage->escalate && (exact || probes)) {
-		log_error("no target: --%s applies to probes; add a target, as in `leakmon -p "
-			  "PID`, or --escalate%s",
-			  exact ? exact : probes, exact ? " --exact" : "");
+		log_error(
+			"no target: --%s applies to probes; add a target, as in `leakmon -p PID`, or --escalate%s",
+			exact ? exact : probes, exact ? " --exact" : "");
 		return -EINVAL;
 	}
 	return session_options_check(&triage->session, given);

@@ -184,9 +184,9 @@ int schedule_read_interval(void *field, const char *word)
 	int error = value_parse_seconds(word, &interval_ns);
 
 	if (error == -EINVAL) {
-		log_error("`%s` is not an INTERVAL: expected seconds, e.g. 5 or 0.5; to start a "
-			  "program, write `-- CMD ARGS`",
-			  word);
+		log_error(
+			"`%s` is not an INTERVAL: expected seconds, e.g. 5 or 0.5; to start a program, write `-- CMD ARGS`",
+			word);
 		return error;
 	}
 	if (error || interval_ns < INTERVAL_MIN_NS || interval_ns > INT64_MAX) {
@@ -205,9 +205,9 @@ int schedule_read_count(void *field, const char *word)
 	uint64_t count;
 
 	if (value_parse_number(word, &count) || !count) {
-		log_error("`%s` is not a COUNT of reports: expected an integer from 1, e.g. 10; "
-			  "leave it out to go on until Ctrl-C",
-			  word);
+		log_error(
+			"`%s` is not a COUNT of reports: expected an integer from 1, e.g. 10; leave it out to go on until Ctrl-C",
+			word);
 		return -EINVAL;
 	}
 	schedule->count = count;
@@ -217,8 +217,8 @@ int schedule_read_count(void *field, const char *word)
 int file_read_name(void *file, const char *word)
 {
 	if (!*word) {
-		log_error("the file name is empty: name a recording that `leakmon record -o FILE` "
-			  "made");
+		log_error(
+			"the file name is empty: name a recording that `leakmon record -o FILE` made");
 		return -EINVAL;
 	}
 	*(const char **)file = word;
@@ -441,8 +441,8 @@ const struct option_group bytes_group = {"Output", bytes_rows, ARRAY_SIZE(bytes_
 int output_check(struct output_options *output)
 {
 	if (output->textfile_dir && (strcmp(output->format, "prom") != 0 || output->path)) {
-		log_error("--textfile-dir is for --format prom, without --output: it names its "
-			  "file itself");
+		log_error(
+			"--textfile-dir is for --format prom, without --output: it names its file itself");
 		return -EINVAL;
 	}
 	if (!output->top_given)
@@ -487,14 +487,13 @@ int core_check(const struct core_options *core, const struct schedule *schedule,
 
 		if (!other)
 			continue;
-		log_error("--core and --%s contradict each other: a core file is what is left of "
-			  "one process",
-			  other);
+		log_error(
+			"--core and --%s contradict each other: a core file is what is left of one process",
+			other);
 		return -EINVAL;
 	}
 	if (core->path && schedule->repeat) {
-		log_error("--core and INTERVAL contradict each other: a core file does not "
-			  "change");
+		log_error("--core and INTERVAL contradict each other: a core file does not change");
 		return -EINVAL;
 	}
 	if (core->path || (!core->exe && !core->sysroot))

@@ -43,9 +43,8 @@ void oom_kills_note(struct oom_kills *kills, pid_t pid, const struct cgroup_plac
 		units_bytes(limit, (double)kill.limit_bytes, "");
 	}
 	kill.cgroup = TAKE_PTR(place.path);
-	log_warning("PID %d was OOM-killed (control group %s, limit "
-		    "%s)",
-		    (int)pid, kill.cgroup ? kill.cgroup : "not known", limit);
+	log_warning("PID %d was OOM-killed (control group %s, limit %s)", (int)pid,
+		    kill.cgroup ? kill.cgroup : "not known", limit);
 	noted = kills->list.count < KILLS_MAX ? vec_push(&kills->list) : NULL;
 	if (noted)
 		*noted = kill;

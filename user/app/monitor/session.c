@@ -672,10 +672,9 @@ int session_follow(struct session *session)
 	if (targets_probed(session, tracked) > before)
 		targets_log_attached(session, tracked, NULL);
 	else if (!before)
-		log_warning("process %d maps no %s that leakmon knows yet; if it execs one "
-			    "that does, it will be probed",
-			    tracked->probes.pid,
-			    session->tracks_heap ? "allocator" : "thread library");
+		log_warning(
+			"process %d maps no %s that leakmon knows yet; if it execs one that does, it will be probed",
+			tracked->probes.pid, session->tracks_heap ? "allocator" : "thread library");
 	return 0;
 }
 

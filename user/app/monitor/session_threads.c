@@ -55,16 +55,13 @@ int session_threads_everywhere(struct session *session)
 	int error;
 
 	if (!session->target_config.features.seccomp_safe) {
-		log_error("on this kernel a return probe kills processes that run under a seccomp "
-			  "filter (a trial child has just shown it): name processes that do not, "
-			  "as in `leakmon threads -p PID`");
+		log_error(
+			"on this kernel a return probe kills processes that run under a seccomp filter (a trial child has just shown it): name processes that do not, as in `leakmon threads -p PID`");
 		return -EOPNOTSUPP;
 	}
 	if (!session->target_config.features.shadow_stack_safe) {
 		log_error(
-			"on this kernel a return probe kills processes that have a shadow stack "
-			"(a trial child has just shown it): name processes, as in `leakmon threads "
-			"-p PID`");
+			"on this kernel a return probe kills processes that have a shadow stack (a trial child has just shown it): name processes, as in `leakmon threads -p PID`");
 		return -EOPNOTSUPP;
 	}
 	error = pid_list_read(&pids);
@@ -73,9 +70,9 @@ int session_threads_everywhere(struct session *session)
 
 		if (!tracer)
 			continue;
-		log_warning("process %d is traced by process %d (a debugger, strace, ...): the "
-			    "threads of all that use the same libraries are not followed",
-			    pid, tracer);
+		log_warning(
+			"process %d is traced by process %d (a debugger, strace, ...): the threads of all that use the same libraries are not followed",
+			pid, tracer);
 		thread_shared_refuse(&session->thread_shared, pid);
 	}
 	if (error)

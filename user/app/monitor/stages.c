@@ -66,9 +66,9 @@ static bool load_rows(struct stages *stages, const struct process *process)
 	if (!error && !interrupt_check())
 		error = unwind_store_refresh(stages->unwind, process);
 	if (error && error != -ESRCH && error != -EINTR)
-		log_warning("process %d: its stacks are walked by frame pointer where new code is "
-			    "mapped: %s",
-			    process->pid, strerror(-error));
+		log_warning(
+			"process %d: its stacks are walked by frame pointer where new code is mapped: %s",
+			process->pid, strerror(-error));
 	return *stages->generation != generation;
 }
 

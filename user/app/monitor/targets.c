@@ -69,9 +69,9 @@ static void log_managed_heap(pid_t pid)
 	if (!runtime || maps_read(pid, MAPS_ALL, &maps))
 		return;
 	label = runtime_label_in(runtime, &maps);
-	log_info("PID %d has a %s: only native memory is tracked; for its garbage-collected "
-		 "heap, %s",
-		 pid, label.name, runtime_label_tool(&label, pid, tool));
+	log_info(
+		"PID %d has a %s: only native memory is tracked; for its garbage-collected heap, %s",
+		pid, label.name, runtime_label_tool(&label, pid, tool));
 }
 
 void targets_log_attached(const struct session *session, const struct tracked *tracked,
@@ -105,11 +105,11 @@ static void explain_no_allocator(const struct session *session, const struct tra
 		target_explain_nothing(&tracked->probes, &session->target_config);
 		return;
 	}
-	log_error("process %d has no allocator to track: %s of %s are the heap of its %s, and "
-		  "malloc is not in use; %s",
-		  pid, units_bytes(heap, (double)share.heap_bytes, ""),
-		  units_bytes(all, (double)share.anonymous_bytes, ""), share.runtime.name,
-		  runtime_label_tool(&share.runtime, pid, tool));
+	log_error(
+		"process %d has no allocator to track: %s of %s are the heap of its %s, and malloc is not in use; %s",
+		pid, units_bytes(heap, (double)share.heap_bytes, ""),
+		units_bytes(all, (double)share.anonymous_bytes, ""), share.runtime.name,
+		runtime_label_tool(&share.runtime, pid, tool));
 }
 
 static int targets_explain_nothing(const struct session *session, const struct tracked *tracked)
@@ -120,9 +120,9 @@ static int targets_explain_nothing(const struct session *session, const struct t
 	if (session->tracks_heap && tracked->named)
 		explain_no_allocator(session, tracked);
 	else if (tracked->named)
-		log_error("process %d maps no file with pthread_create, pthread_join and "
-			  "pthread_detach: its thread library, if it has one, is unknown",
-			  tracked->probes.pid);
+		log_error(
+			"process %d maps no file with pthread_create, pthread_join and pthread_detach: its thread library, if it has one, is unknown",
+			tracked->probes.pid);
 	return -ENOENT;
 }
 
@@ -134,9 +134,9 @@ void targets_explain_refusal(const struct session *session, const char *name, pi
 		log_warning("process %d%s%s has no %s that leakmon knows: it is not traced", pid,
 			    space, name, session->tracks_heap ? "allocator" : "thread library");
 	else if (descriptors_are_out(error))
-		log_warning("process %d%s%s is not traced: out of file descriptors; raise "
-			    "`ulimit -n` (its hard limit), or watch fewer processes",
-			    pid, space, name);
+		log_warning(
+			"process %d%s%s is not traced: out of file descriptors; raise `ulimit -n` (its hard limit), or watch fewer processes",
+			pid, space, name);
 	else
 		log_warning("process %d%s%s is not traced: %s", pid, space, name, strerror(-error));
 }
@@ -352,9 +352,9 @@ void targets_recover(struct session *session)
 
 	if (lost == session->targets.events_lost)
 		return;
-	log_warning("%llu forks or execs came faster than leakmon could take them: looking for "
-		    "what was forked; reports are marked inexact from now on",
-		    (unsigned long long)(lost - session->targets.events_lost));
+	log_warning(
+		"%llu forks or execs came faster than leakmon could take them: looking for what was forked; reports are marked inexact from now on",
+		(unsigned long long)(lost - session->targets.events_lost));
 	session->targets.events_lost = lost;
 	/* Where children are followed, the BPF side has entered them, whether or not their events
 	 * arrived. */
@@ -478,9 +478,9 @@ static struct tracked *target_add(struct session *session, pid_t pid)
 	/* Its end is noticed elsewhere. */
 	if (!session->everywhere &&
 	    watched_add(&session->bpf, pid, &tracked->start_ticks) == -E2BIG)
-		log_warning("process %d: there is no room to follow what it forks and execs "
-			    "(raise --max-processes)",
-			    pid);
+		log_warning(
+			"process %d: there is no room to follow what it forks and execs (raise --max-processes)",
+			pid);
 	return tracked;
 }
 
@@ -709,17 +709,15 @@ void targets_attach_again(struct session *session, struct tracked *tracked)
 	if (error)
 		return;
 	if (tracked->thread_execs != execs && !targets_probed(session, tracked))
-		log_warning("PID %d was replaced by a thread other than the main one, and nothing "
-			    "that leakmon knows is mapped yet: it is scanned again before the "
-			    "next report",
-			    tracked->probes.pid);
+		log_warning(
+			"PID %d was replaced by a thread other than the main one, and nothing that leakmon knows is mapped yet: it is scanned again before the next report",
+			tracked->probes.pid);
 	else if (tracked->thread_execs != execs)
-		log_info("PID %d was replaced by a thread other than the main one: probed it "
-			 "again; earlier %s were missed",
-			 tracked->probes.pid, session->tracks_heap ? "allocations" : "threads");
+		log_info(
+			"PID %d was replaced by a thread other than the main one: probed it again; earlier %s were missed",
+			tracked->probes.pid, session->tracks_heap ? "allocations" : "threads");
 	else if (targets_probed(session, tracked) > before)
-		log_info("PID %d has mapped another %s: probed %zu more %s; earlier %s were "
-			 "missed",
+		log_info("PID %d has mapped another %s: probed %zu more %s; earlier %s were missed",
 			 tracked->probes.pid, session->tracks_heap ? "allocator" : "thread library",
 			 targets_probed(session, tracked) - before,
 			 session->tracks_heap ? "functions" : "places",

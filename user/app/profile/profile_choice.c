@@ -32,9 +32,9 @@ static int open_own(struct profile_choice *choice)
 		return error;
 	choice->own.limits.near_share = NEAR_LIMIT;
 	choice->triage = &choice->own;
-	log_info("no target: profiling what grows on this machine, %zu processes at most; first "
-		 "verdicts in about %.3g s",
-		 choice->slots.limit, GROWTH_READINGS_MIN * poll_s);
+	log_info(
+		"no target: profiling what grows on this machine, %zu processes at most; first verdicts in about %.3g s",
+		choice->slots.limit, GROWTH_READINGS_MIN * poll_s);
 	return 0;
 }
 
@@ -92,8 +92,7 @@ static void leave(struct profile_choice *choice, struct session *session, struct
 {
 	struct tracked *tracked = targets_find(session, slot->pid);
 
-	log_info("PID %d is no longer profiled: another one grows, or is close to a memory "
-		 "limit",
+	log_info("PID %d is no longer profiled: another one grows, or is close to a memory limit",
 		 slot->pid);
 	if (tracked && tracked->start_ticks == slot->start_ticks)
 		targets_end(session, tracked);

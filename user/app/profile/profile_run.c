@@ -499,10 +499,10 @@ static void account(struct profile_run *run)
 		.births = run->births,
 	};
 
-	log_debug("PID %d: a window of %.1f ms, %.0f births: %.2f ms for the attach, %.2f ms for "
-		  "traps",
-		  run->open->pid, spent.births_s * 1000, fmax(spent.births, 0),
-		  spent.attach_s * 1000, spent.hits_s * 1000);
+	log_debug(
+		"PID %d: a window of %.1f ms, %.0f births: %.2f ms for the attach, %.2f ms for traps",
+		run->open->pid, spent.births_s * 1000, fmax(spent.births, 0), spent.attach_s * 1000,
+		spent.hits_s * 1000);
 	window_budget_spend(&run->open->budget, &spent);
 	/* If a window fell due meanwhile, that was by the old cost. */
 	run->open->is_due = false;

@@ -179,9 +179,9 @@ static void watch_cost(struct kernel_watch *watch)
 	watch->shift += SHIFT_STEP;
 	watch->given_up = machine || watch->shift > SHIFT_MAX;
 	if (watch->given_up)
-		log_info("PID %d: the kernel allocates too often for its objects to be followed; "
-			 "try `leakmon kernel -s 100`",
-			 watch->pid);
+		log_info(
+			"PID %d: the kernel allocates too often for its objects to be followed; try `leakmon kernel -s 100`",
+			watch->pid);
 }
 
 /* -------- readings */
@@ -385,10 +385,10 @@ static void examine_objects(struct kernel_watch *watch, struct kernel_evidence *
 	qsort(sorted, last->list.count, sizeof(*sorted), by_bytes);
 	objects->symbols = last->list.count ? kernel_symbols_read(file) : NULL;
 	name_rows(watch, sorted, MIN(last->list.count, ROWS_MAX));
-	log_debug("PID %d: %llu objects counted, %llu missed, %llu dropped, one in %u; %llu frees "
-		  "of all processes in %.0f s",
-		  watch->pid, last->counts.births, last->counts.missed, last->counts.dropped,
-		  1u << watch->shift, (unsigned long long)last->frees, latest(objects)->at_s);
+	log_debug(
+		"PID %d: %llu objects counted, %llu missed, %llu dropped, one in %u; %llu frees of all processes in %.0f s",
+		watch->pid, last->counts.births, last->counts.missed, last->counts.dropped,
+		1u << watch->shift, (unsigned long long)last->frees, latest(objects)->at_s);
 	evidence->rows = objects->rows;
 	evidence->row_count = objects->row_count;
 	evidence->seconds = latest(objects)->at_s;

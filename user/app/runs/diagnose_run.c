@@ -291,15 +291,14 @@ static int explain_growth(struct subject *subject, struct retain *retain,
 		error = heap_growth_divide(subject->first_heap, tally, &survivors, false,
 					   &subject->growth);
 	for (size_t i = 0; i < MIN(subject->growth.sites.count, BLOCK_PATHS); i++)
-		log_debug("PID %d: site %u: %.0f bytes (%.0f to %.0f), %zu samples, born %.0f %.0f "
-			  "%.0f",
-			  subject->pid, subject->growth.sites.items[i].site,
-			  subject->growth.sites.items[i].bytes, subject->growth.sites.items[i].low,
-			  subject->growth.sites.items[i].high,
-			  subject->growth.sites.items[i].samples,
-			  subject->growth.sites.items[i].born[0],
-			  subject->growth.sites.items[i].born[1],
-			  subject->growth.sites.items[i].born[2]);
+		log_debug(
+			"PID %d: site %u: %.0f bytes (%.0f to %.0f), %zu samples, born %.0f %.0f %.0f",
+			subject->pid, subject->growth.sites.items[i].site,
+			subject->growth.sites.items[i].bytes, subject->growth.sites.items[i].low,
+			subject->growth.sites.items[i].high, subject->growth.sites.items[i].samples,
+			subject->growth.sites.items[i].born[0],
+			subject->growth.sites.items[i].born[1],
+			subject->growth.sites.items[i].born[2]);
 	if (!error)
 		error = heap_growth_divide(subject->first_heap, tally, &survivors, true,
 					   &subject->lost_growth);
@@ -412,9 +411,9 @@ static void scan(struct diagnose_run *run, struct subject *subject,
 	subject->scan_s = seconds_since(began_ns);
 	if (error && error != -ESRCH) {
 		subject->unscannable = true;
-		log_warning("PID %d: its heap cannot be scanned (%s): what holds memory is not "
-			    "known",
-			    subject->pid, strerror(-error));
+		log_warning(
+			"PID %d: its heap cannot be scanned (%s): what holds memory is not known",
+			subject->pid, strerror(-error));
 	}
 }
 
@@ -652,8 +651,8 @@ static int look_first(struct diagnose_run *run)
 	run->first_look_s = run->look_s = seconds_since(run->begin_ns);
 	if (read)
 		return 0;
-	log_error("no process can be read: it has ended, or is a kernel thread, or belongs to "
-		  "another user; run leakmon as root, or with CAP_SYS_PTRACE");
+	log_error(
+		"no process can be read: it has ended, or is a kernel thread, or belongs to another user; run leakmon as root, or with CAP_SYS_PTRACE");
 	return -ESRCH;
 }
 
@@ -793,9 +792,9 @@ static int find_suspects(struct diagnose_run *run)
 			error = add_subject(run, entry->pid);
 	}
 	if (!error && !run->count && !run->gone)
-		log_info("no leak: none of %zu processes surely grew in %.0f s; for slow leaks run "
-			 "`leakmon`",
-			 report.processes.total, triage_now(&triage));
+		log_info(
+			"no leak: none of %zu processes surely grew in %.0f s; for slow leaks run `leakmon`",
+			report.processes.total, triage_now(&triage));
 	triage_close(&triage);
 	return error;
 }
@@ -810,9 +809,9 @@ static int select_subjects(struct diagnose_run *run)
 	error = selection_take(&run->options->profile.session.targets.chosen, &selection);
 
 	if (!error && selection.pids.count > DIAGNOSE_PROCESSES_MAX) {
-		log_error("%zu processes match: diagnose explains at most %d; name them with -p, "
-			  "`leakmon` shows which of them grow",
-			  selection.pids.count, DIAGNOSE_PROCESSES_MAX);
+		log_error(
+			"%zu processes match: diagnose explains at most %d; name them with -p, `leakmon` shows which of them grow",
+			selection.pids.count, DIAGNOSE_PROCESSES_MAX);
 		return -E2BIG;
 	}
 	for (size_t i = 0; i < selection.pids.count && !error; i++)

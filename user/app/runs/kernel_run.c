@@ -42,8 +42,8 @@ static int open_names(struct kernel_run *run)
 		return -ENOMEM;
 	}
 	if (kernel_symbols_hidden(run->symbols))
-		log_warning("the kernel hides its functions' addresses: stacks have no names; "
-			    "run with CAP_SYSLOG, and with `sysctl kernel.kptr_restrict=1` or 0");
+		log_warning(
+			"the kernel hides its functions' addresses: stacks have no names; run with CAP_SYSLOG, and with `sysctl kernel.kptr_restrict=1` or 0");
 	return 0;
 }
 
@@ -148,15 +148,15 @@ static void say_misses(const struct kernel_run *run, struct snapshot *snapshot)
 	uint64_t births, deaths, unowned = kernel_loader_unowned(&run->side);
 
 	if (unowned)
-		log_warning("%llu allocations are not shown with their processes: there are more "
-			    "than %d pairs of call stack and process",
-			    (unsigned long long)unowned, LM_KERNEL_OWNERS_MAX);
+		log_warning(
+			"%llu allocations are not shown with their processes: there are more than %d pairs of call stack and process",
+			(unsigned long long)unowned, LM_KERNEL_OWNERS_MAX);
 	kernel_loader_misses(&run->side, &births, &deaths);
 	if (!births && !deaths)
 		return;
-	log_warning("%llu allocations and %llu frees of interrupts were not seen: they came while "
-		    "leakmon was counting on the same CPU",
-		    (unsigned long long)births, (unsigned long long)deaths);
+	log_warning(
+		"%llu allocations and %llu frees of interrupts were not seen: they came while leakmon was counting on the same CPU",
+		(unsigned long long)births, (unsigned long long)deaths);
 	for (size_t i = 0; i < snapshot->processes.count; i++)
 		snapshot_mark_inexact(&snapshot->processes.items[i], INEXACT_MISSED);
 }

@@ -42,13 +42,13 @@ static void explain(pid_t pid, int error)
 		log_error("PID %d: no such process, or it has ended, or it is a kernel thread",
 			  pid);
 	else if ((error == -EPERM || error == -EACCES) && !geteuid())
-		log_error("PID %d: smaps: permission denied; the process is in another user "
-			  "namespace, or a security module or sandbox protects it",
-			  pid);
+		log_error(
+			"PID %d: smaps: permission denied; the process is in another user namespace, or a security module or sandbox protects it",
+			pid);
 	else if (error == -EPERM || error == -EACCES)
-		log_error("PID %d: smaps: permission denied (another user's, or not dumpable); run "
-			  "leakmon as root, or with CAP_SYS_PTRACE",
-			  pid);
+		log_error(
+			"PID %d: smaps: permission denied (another user's, or not dumpable); run leakmon as root, or with CAP_SYS_PTRACE",
+			pid);
 	else if (error == -ENOENT)
 		log_error("PID %d: this kernel has no /proc/PID/smaps (CONFIG_PROC_PAGE_MONITOR)",
 			  pid);
@@ -242,8 +242,8 @@ static int read_all(struct memory_run *run, struct memory_report *report)
 		read_sysv(run, report);
 		return error;
 	}
-	log_error("no process to report: all have ended, or none may be read; run leakmon as root, "
-		  "or with CAP_SYS_PTRACE");
+	log_error(
+		"no process to report: all have ended, or none may be read; run leakmon as root, or with CAP_SYS_PTRACE");
 	return -ESRCH;
 }
 
@@ -276,9 +276,9 @@ static int read_first(struct memory_run *run)
 	SWAP(run->first_sysv, report.sysv);
 	run->first_time = report.time;
 	if (!error)
-		log_info("read %zu process%s; what has grown since is shown from the next reading "
-			 "on",
-			 run->history.list.count, run->history.list.count == 1 ? "" : "es");
+		log_info(
+			"read %zu process%s; what has grown since is shown from the next reading on",
+			run->history.list.count, run->history.list.count == 1 ? "" : "es");
 	return error;
 }
 

@@ -182,9 +182,9 @@ static int source_add(struct merge *merge, const char *path)
 	if (error)
 		return error;
 	if (!source->recording->snapshots.count) {
-		log_error("%s has no snapshots, and only those are merged: name a recording "
-			  "of `leakmon record -o FILE`",
-			  path);
+		log_error(
+			"%s has no snapshots, and only those are merged: name a recording of `leakmon record -o FILE`",
+			path);
 		return -ENODATA;
 	}
 	return hosts_add(merge, source);
@@ -294,8 +294,7 @@ size_t merge_hosts(const struct merge *merge)
 static int counts_twice(const struct source *source, const struct snapshot_process *process,
 			const struct source *other)
 {
-	log_error("%s and %s both have process %u of %s, which would count twice: name one of "
-		  "them",
+	log_error("%s and %s both have process %u of %s, which would count twice: name one of them",
 		  other->path, source->path, process->pid, process->host);
 	return -EEXIST;
 }
@@ -376,9 +375,9 @@ static void snapshot_add(struct snapshot *sum, const struct snapshot *added, boo
 
 static int counted_otherwise(const struct source *source, const struct source *other)
 {
-	log_error("%s was recorded %s --by-dead-threads, and %s otherwise: put together what was "
-		  "counted the same way",
-		  source->path, source->snapshot.only_by_dead ? "with" : "without", other->path);
+	log_error(
+		"%s was recorded %s --by-dead-threads, and %s otherwise: put together what was counted the same way",
+		source->path, source->snapshot.only_by_dead ? "with" : "without", other->path);
 	return -EINVAL;
 }
 

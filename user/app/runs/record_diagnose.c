@@ -49,9 +49,9 @@ static void keep_answer(struct record_diagnose *diagnose, const char *answer)
 
 	clock_gettime(CLOCK_REALTIME, &diagnosis.time);
 	if (!answer)
-		log_warning("PID %d: its diagnosis has no answer; `leakmon diagnose -p %d` reports "
-			    "why",
-			    (int)diagnosis.pid, (int)diagnosis.pid);
+		log_warning(
+			"PID %d: its diagnosis has no answer; `leakmon diagnose -p %d` reports why",
+			(int)diagnosis.pid, (int)diagnosis.pid);
 	else if (!diagnosis_rows_append(diagnose->path, &diagnosis, &diagnose->keep))
 		log_info("PID %d: its diagnosis is in %s: `leakmon report %s` shows it",
 			 (int)diagnosis.pid, diagnose->path, diagnose->path);

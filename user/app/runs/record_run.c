@@ -41,9 +41,9 @@ static bool is_too_big(struct record_run *run, pid_t pid)
 	if (rss <= MEMORY_RSS_MAX)
 		return false;
 	if (!run->said_too_big)
-		log_info("process %d has more than 16 GiB: its memory map takes too long to "
-			 "read, and is not recorded; `leakmon memory -p %d` shows it",
-			 pid, pid);
+		log_info(
+			"process %d has more than 16 GiB: its memory map takes too long to read, and is not recorded; `leakmon memory -p %d` shows it",
+			pid, pid);
 	run->said_too_big = true;
 	return true;
 }

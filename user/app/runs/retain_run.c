@@ -104,21 +104,20 @@ static void explain(pid_t pid, int error)
 		log_error("PID %d: no such process, or it has ended, or it is a kernel thread",
 			  pid);
 	else if (error == -EPERM || error == -EACCES)
-		log_error("PID %d: permission to read its memory denied (another user's, or not "
-			  "dumpable); run leakmon as root, or with CAP_SYS_PTRACE (with "
-			  "kernel.yama.ptrace_scope 3 nobody may)",
-			  pid);
+		log_error(
+			"PID %d: permission to read its memory denied (another user's, or not dumpable); run leakmon as root, or with CAP_SYS_PTRACE (with kernel.yama.ptrace_scope 3 nobody may)",
+			pid);
 	else if (error == -ENOMEM)
-		log_error("PID %d: out of memory; leakmon needs about 70 bytes for each of its "
-			  "blocks and 8 for each pointer%s. The process is unharmed",
-			  pid,
-			  memory_room() < memory_available()
-				  ? ", more than its own control group allows"
-				  : ", more than this machine has left for it");
+		log_error(
+			"PID %d: out of memory; leakmon needs about 70 bytes for each of its blocks and 8 for each pointer%s. The process is unharmed",
+			pid,
+			memory_room() < memory_available()
+				? ", more than its own control group allows"
+				: ", more than this machine has left for it");
 	else if (error == -EFBIG)
-		log_error("PID %d: it has a mapping of more than 1 TiB (a sanitizer's shadow, a "
-			  "database's reservation); to read what it uses of it takes Linux 6.7",
-			  pid);
+		log_error(
+			"PID %d: it has a mapping of more than 1 TiB (a sanitizer's shadow, a database's reservation); to read what it uses of it takes Linux 6.7",
+			pid);
 	else
 		log_error("PID %d: %s", pid, strerror(-error));
 }
@@ -421,9 +420,9 @@ static int find_own_profile(struct retain_run *run, const struct maps *maps,
 static void explain_own(pid_t pid, int error)
 {
 	if (error == -ENOENT)
-		log_error("PID %d: no heap profile of its own is found; leakmon reads those "
-			  "of " OWN_PROFILE_SOURCES,
-			  pid);
+		log_error(
+			"PID %d: no heap profile of its own is found; leakmon reads those of " OWN_PROFILE_SOURCES,
+			pid);
 	else
 		explain(pid, error);
 }
@@ -580,8 +579,8 @@ static int run_core(struct retain_run *run)
 	if (error)
 		return error;
 	core_warn(run->core);
-	log_info("a core file lacks kernel-held references (epoll, timers, io_uring, signal "
-		 "stacks): blocks that only those hold seem unreachable");
+	log_info(
+		"a core file lacks kernel-held references (epoll, timers, io_uring, signal stacks): blocks that only those hold seem unreachable");
 	run->stages.processes->core = run->core;
 	retain = retain_run_begin(run, core_layout(run->core)->pid);
 	return retain ? retain_run_finish(run, retain, &(struct retain_tracked){0}) : -ENOMEM;
@@ -819,8 +818,8 @@ static int explain_nothing(int code)
 		return interrupt_exit_code(EXIT_ERROR);
 	}
 	if (code != EXIT_ERROR)
-		log_error("all targets ended before the first INTERVAL had passed: give a shorter "
-			  "one");
+		log_error(
+			"all targets ended before the first INTERVAL had passed: give a shorter one");
 	log_error("to read the heap without probes: leakmon retain --census");
 	return code == EXIT_OK ? EXIT_ERROR : code;
 }

@@ -343,9 +343,9 @@ static bool is_host(const struct recording *recording, const char *name)
 static int host_choose(struct source *source, const char *host)
 {
 	if (!is_host(source->recording, host)) {
-		log_error("--host %s: the recording has no host of that name; `leakmon report FILE "
-			  "--format json` names them",
-			  host);
+		log_error(
+			"--host %s: the recording has no host of that name; `leakmon report FILE --format json` names them",
+			host);
 		return -ENOENT;
 	}
 	if (source->hosts)

@@ -74,15 +74,15 @@ int top_terminal_check(void)
 	int result;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		log_error("`leakmon top` needs a terminal, and standard %s is none; to read it "
-			  "elsewhere, use `leakmon watch`",
-			  isatty(STDIN_FILENO) ? "output" : "input");
+		log_error(
+			"`leakmon top` needs a terminal, and standard %s is none; to read it elsewhere, use `leakmon watch`",
+			isatty(STDIN_FILENO) ? "output" : "input");
 		return -ENOTTY;
 	}
 	if (!type || setupterm(NULL, STDOUT_FILENO, &result) != OK) {
-		log_error("terminal type `%s` is not known here: set TERM to what this terminal "
-			  "is, such as xterm or vt100, or install its terminfo entry",
-			  type ? type : "");
+		log_error(
+			"terminal type `%s` is not known here: set TERM to what this terminal is, such as xterm or vt100, or install its terminfo entry",
+			type ? type : "");
 		return -ENOTTY;
 	}
 	if (!tigetstr("cup")) {

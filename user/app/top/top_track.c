@@ -73,10 +73,10 @@ static void take_snapshot(struct track *track, const struct report *report)
 	if (!error)
 		error = recorder_append(track->recorder, report, track->options->label, false);
 	if (!error)
-		log_info("snapshot %llu is in %s: `leakmon report %s` shows it, `leakmon diff %s` "
-			 "what grew since the first",
-			 (unsigned long long)recorder_snapshots(track->recorder), track->recording,
-			 track->recording, track->recording);
+		log_info(
+			"snapshot %llu is in %s: `leakmon report %s` shows it, `leakmon diff %s` what grew since the first",
+			(unsigned long long)recorder_snapshots(track->recorder), track->recording,
+			track->recording, track->recording);
 }
 
 static void take_profile_snapshot(struct track *track, const struct profile_report *report)

@@ -53,9 +53,9 @@ static void take_snapshot(struct overview *overview, const struct triage_report 
 		error = replace_file_commit(&file, 0644);
 	replace_file_abort(&file);
 	if (error)
-		log_error("cannot write %s here: %s; start leakmon in a directory that you may "
-			  "write to",
-			  name, strerror(-error));
+		log_error(
+			"cannot write %s here: %s; start leakmon in a directory that you may write to",
+			name, strerror(-error));
 	else
 		log_info("what grows is written to %s", name);
 }

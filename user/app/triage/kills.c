@@ -164,8 +164,8 @@ bool kills_take(struct kills *kills)
 		victims_consume(kills->victims);
 		lost = victims_lost(kills->victims);
 		if (lost > kills->lost)
-			log_warning("%" PRIu64 " processes were OOM-killed faster "
-				    "than leakmon could read",
+			log_warning("%" PRIu64
+				    " processes were OOM-killed faster than leakmon could read",
 				    lost - kills->lost);
 		kills->lost = lost;
 	}

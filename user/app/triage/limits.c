@@ -150,8 +150,8 @@ static int open_in(const char *directory, const char *name)
 static void tell_out(struct limits *limits)
 {
 	if (!limits->told_out)
-		log_warning("out of file descriptors: memory limits of some cgroups are not "
-			    "watched; raise `ulimit -n` (its hard limit)");
+		log_warning(
+			"out of file descriptors: memory limits of some cgroups are not watched; raise `ulimit -n` (its hard limit)");
 	limits->told_out = true;
 }
 

@@ -188,14 +188,14 @@ static const char *explain(int error)
 	if (error == -ENOMEM)
 		return "out of memory";
 	if (error == -EPERM || *missing) {
-		log_warning("call stacks of suspects are not sampled: missing %s; %s, or give "
-			    "--no-stacks",
-			    *missing ? missing : "privileges", privileges_remedy());
+		log_warning(
+			"call stacks of suspects are not sampled: missing %s; %s, or give --no-stacks",
+			*missing ? missing : "privileges", privileges_remedy());
 		return "leakmon lacks the privileges";
 	}
-	log_warning("call stacks of suspects are not sampled: the kernel refused the programs "
-		    "(%s); -v shows its own words",
-		    strerror(-error));
+	log_warning(
+		"call stacks of suspects are not sampled: the kernel refused the programs (%s); -v shows its own words",
+		strerror(-error));
 	return "this kernel refused the programs";
 }
 

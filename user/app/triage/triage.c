@@ -436,11 +436,11 @@ static void log_step(const struct triage *triage)
 {
 	const struct budget *budget = &triage->budget;
 
-	log_info("triage used %.2g %% of a core of the %.3g %% of --budget: polling every %.3g "
-		 "s%s%s",
-		 100 * budget->used, 100 * budget->limit, budget->pause_s * budget_stretch(budget),
-		 budget_counts_mappings(budget) ? "" : ", not counting mappings",
-		 budget_counts_files(budget) ? "" : ", nor open files");
+	log_info(
+		"triage used %.2g %% of a core of the %.3g %% of --budget: polling every %.3g s%s%s",
+		100 * budget->used, 100 * budget->limit, budget->pause_s * budget_stretch(budget),
+		budget_counts_mappings(budget) ? "" : ", not counting mappings",
+		budget_counts_files(budget) ? "" : ", nor open files");
 }
 
 static struct budget_cost cost_now(const struct triage *triage)
@@ -480,8 +480,8 @@ int triage_poll(struct triage *triage)
 		return error;
 	}
 	if (triage->polled_s < 0 && triage->population.hidden)
-		log_warning("/proc hides processes of other users (hidepid): they are not judged; "
-			    "run leakmon as root, or in the group that /proc is mounted with");
+		log_warning(
+			"/proc hides processes of other users (hidepid): they are not judged; run leakmon as root, or in the group that /proc is mounted with");
 	triage->polled_s = now_s;
 	cost = cost_now(triage);
 	if (budget_account(&triage->budget, triage_now(triage), &cost))

@@ -126,9 +126,9 @@ static int check_mapper(pid_t pid, const struct code_file *code, int fd)
 	if (error == -ESRCH || (error && fault == CODE_MOVED))
 		return 0; /* moved code gets no probe */
 	if (error)
-		log_warning("process %d has changed code of %s in its memory, or it cannot be "
-			    "compared (%s): the threads of all that use it are not followed",
-			    pid, code->path, strerror(-error));
+		log_warning(
+			"process %d has changed code of %s in its memory, or it cannot be compared (%s): the threads of all that use it are not followed",
+			pid, code->path, strerror(-error));
 	return error ? -EOPNOTSUPP : 0;
 }
 
