@@ -207,7 +207,7 @@ static void a_limit_of_our_own_memory_ends_the_run_with_a_reason(void **state)
 			  getenv("LEAKMON_PROGRAM") ? getenv("LEAKMON_PROGRAM") : "build/leakmon",
 			  "retain", "-p", target->pid_text, "--census"),
 		NULL);
-	monitor_expect_error(harness, monitor, 1, "more than its own control group allows");
+	monitor_expect_error(harness, monitor, 1, "the limit of leakmon's control group");
 	rmdir(group);
 	served = number_at(workload_ask(harness, target, "check"), "served");
 	wait_ms(20);

@@ -112,7 +112,7 @@ static void a_read_that_never_ends_ends_the_process_and_names_the_other(void **s
 
 	(void)state;
 	assert_int_equal(ended.code, 1);
-	assert_non_null(strstr(ended.message, "memory of process 4711 has not ended for 1 s"));
+	assert_non_null(strstr(ended.message, "process 4711: reading its memory has taken 1 s"));
 }
 
 static void *get_stuck_in_thread(void *unused)
@@ -297,10 +297,10 @@ static void a_monitor_goes_on_without_that_target(void **state)
 	char message[64];
 
 	(void)state;
-	snprintf(message, sizeof(message), "memory of process %d has not ended for 1 s",
+	snprintf(message, sizeof(message), "process %d: reading its memory has taken 1 s",
 		 (int)getpid());
 	assert_non_null(strstr(ended.message, message));
-	assert_non_null(strstr(ended.message, "is not read for 10 minutes"));
+	assert_non_null(strstr(ended.message, "not read for 10 minutes"));
 	assert_int_equal(ended.code, NOT_ENDED);
 	silent_page_free(&silent);
 }

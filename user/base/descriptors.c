@@ -60,7 +60,7 @@ int descriptors_check_start(void)
 		return 0;
 	getrlimit(RLIMIT_NOFILE, &limit);
 	log_error(
-		"out of file descriptors: this process may have %llu, and leakmon needs %d more to start, and about ten for each target; raise `ulimit -n` (its hard limit)",
+		"out of file descriptors: this process may have %llu, leakmon needs %d more, and ten per target; raise `ulimit -Hn`",
 		(unsigned long long)limit.rlim_cur, NEEDED_TO_START);
 	return -EMFILE;
 }

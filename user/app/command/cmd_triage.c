@@ -52,7 +52,7 @@ static bool is_likely_pid(const struct schedule *schedule, const struct given *g
 	    number > INT_MAX || kill((pid_t)number, 0))
 		return false;
 	log_error(
-		"%llu is an INTERVAL here, and a running process: did you mean `leakmon diagnose -p %llu`? `leakmon triage %llu` means the interval",
+		"%llu is read as INTERVAL; for that process: `leakmon diagnose -p %llu`; for the interval: `leakmon triage %llu`",
 		(unsigned long long)number, (unsigned long long)number, (unsigned long long)number);
 	return true;
 }

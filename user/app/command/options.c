@@ -206,7 +206,7 @@ int schedule_read_count(void *field, const char *word)
 
 	if (value_parse_number(word, &count) || !count) {
 		log_error(
-			"`%s` is not a COUNT of reports: expected an integer from 1, e.g. 10; leave it out to go on until Ctrl-C",
+			"`%s` is not a COUNT of reports: expected an integer from 1, e.g. 10; omit it to run until Ctrl-C",
 			word);
 		return -EINVAL;
 	}

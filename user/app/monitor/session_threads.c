@@ -56,12 +56,12 @@ int session_threads_everywhere(struct session *session)
 
 	if (!session->target_config.features.seccomp_safe) {
 		log_error(
-			"on this kernel a return probe kills processes that run under a seccomp filter (a trial child has just shown it): name processes that do not, as in `leakmon threads -p PID`");
+			"return probes would kill processes under a seccomp filter (tested on this kernel): name others: `leakmon threads -p PID`");
 		return -EOPNOTSUPP;
 	}
 	if (!session->target_config.features.shadow_stack_safe) {
 		log_error(
-			"on this kernel a return probe kills processes that have a shadow stack (a trial child has just shown it): name processes, as in `leakmon threads -p PID`");
+			"return probes would kill processes with a shadow stack (tested on this kernel): name processes: `leakmon threads -p PID`");
 		return -EOPNOTSUPP;
 	}
 	error = pid_list_read(&pids);
@@ -71,7 +71,7 @@ int session_threads_everywhere(struct session *session)
 		if (!tracer)
 			continue;
 		log_warning(
-			"process %d is traced by process %d (a debugger, strace, ...): the threads of all that use the same libraries are not followed",
+			"process %d is traced by process %d: threads of all users of its libraries are not followed; end the tracer",
 			pid, tracer);
 		thread_shared_refuse(&session->thread_shared, pid);
 	}

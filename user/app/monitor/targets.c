@@ -105,11 +105,10 @@ static void explain_no_allocator(const struct session *session, const struct tra
 		target_explain_nothing(&tracked->probes, &session->target_config);
 		return;
 	}
-	log_error(
-		"process %d has no allocator to track: %s of %s are the heap of its %s, and malloc is not in use; %s",
-		pid, units_bytes(heap, (double)share.heap_bytes, ""),
-		units_bytes(all, (double)share.anonymous_bytes, ""), share.runtime.name,
-		runtime_label_tool(&share.runtime, pid, tool));
+	log_error("process %d: %s of %s are the heap of its %s, and malloc is not in use; %s", pid,
+		  units_bytes(heap, (double)share.heap_bytes, ""),
+		  units_bytes(all, (double)share.anonymous_bytes, ""), share.runtime.name,
+		  runtime_label_tool(&share.runtime, pid, tool));
 }
 
 static int targets_explain_nothing(const struct session *session, const struct tracked *tracked)
@@ -353,7 +352,7 @@ void targets_recover(struct session *session)
 	if (lost == session->targets.events_lost)
 		return;
 	log_warning(
-		"%llu forks or execs came faster than leakmon could take them: looking for what was forked; reports are marked inexact from now on",
+		"%llu forks or execs came faster than they were handled: searching for the processes; reports are inexact from now on",
 		(unsigned long long)(lost - session->targets.events_lost));
 	session->targets.events_lost = lost;
 	/* Where children are followed, the BPF side has entered them, whether or not their events
@@ -710,7 +709,7 @@ void targets_attach_again(struct session *session, struct tracked *tracked)
 		return;
 	if (tracked->thread_execs != execs && !targets_probed(session, tracked))
 		log_warning(
-			"PID %d was replaced by a thread other than the main one, and nothing that leakmon knows is mapped yet: it is scanned again before the next report",
+			"PID %d: a thread replaced the program, and no known library is mapped yet: rescanned before the next report",
 			tracked->probes.pid);
 	else if (tracked->thread_execs != execs)
 		log_info(

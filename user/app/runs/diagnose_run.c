@@ -652,7 +652,7 @@ static int look_first(struct diagnose_run *run)
 	if (read)
 		return 0;
 	log_error(
-		"no process can be read: it has ended, or is a kernel thread, or belongs to another user; run leakmon as root, or with CAP_SYS_PTRACE");
+		"no process can be read: ended, kernel threads, or another user's; run leakmon as root or with CAP_SYS_PTRACE");
 	return -ESRCH;
 }
 

@@ -42,7 +42,7 @@ static bool is_too_big(struct record_run *run, pid_t pid)
 		return false;
 	if (!run->said_too_big)
 		log_info(
-			"process %d has more than 16 GiB: its memory map takes too long to read, and is not recorded; `leakmon memory -p %d` shows it",
+			"process %d has more than 16 GiB: its memory breakdown is not recorded; see `leakmon memory -p %d`",
 			pid, pid);
 	run->said_too_big = true;
 	return true;

@@ -105,18 +105,18 @@ static void explain(pid_t pid, int error)
 			  pid);
 	else if (error == -EPERM || error == -EACCES)
 		log_error(
-			"PID %d: permission to read its memory denied (another user's, or not dumpable); run leakmon as root, or with CAP_SYS_PTRACE (with kernel.yama.ptrace_scope 3 nobody may)",
+			"PID %d: permission denied (another user's, or not dumpable); run leakmon as root, or with CAP_SYS_PTRACE; ptrace_scope=3 forbids it",
 			pid);
 	else if (error == -ENOMEM)
 		log_error(
-			"PID %d: out of memory; leakmon needs about 70 bytes for each of its blocks and 8 for each pointer%s. The process is unharmed",
+			"PID %d: out of memory%s: it takes about 70 bytes per block and 8 per pointer; the process is unharmed",
 			pid,
 			memory_room() < memory_available()
-				? ", more than its own control group allows"
-				: ", more than this machine has left for it");
+				? " (the limit of leakmon's control group)"
+				: " on this machine");
 	else if (error == -EFBIG)
 		log_error(
-			"PID %d: it has a mapping of more than 1 TiB (a sanitizer's shadow, a database's reservation); to read what it uses of it takes Linux 6.7",
+			"PID %d: it has a mapping of more than 1 TiB (a sanitizer's shadow?), whose reading requires Linux 6.7",
 			pid);
 	else
 		log_error("PID %d: %s", pid, strerror(-error));

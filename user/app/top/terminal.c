@@ -81,7 +81,7 @@ int top_terminal_check(void)
 	}
 	if (!type || setupterm(NULL, STDOUT_FILENO, &result) != OK) {
 		log_error(
-			"terminal type `%s` is not known here: set TERM to what this terminal is, such as xterm or vt100, or install its terminfo entry",
+			"terminal type `%s` is not known here: set TERM correctly, e.g. to xterm, or install its terminfo entry",
 			type ? type : "");
 		return -ENOTTY;
 	}

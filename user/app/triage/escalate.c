@@ -225,7 +225,7 @@ bool escalation_is_over(struct escalation *escalation)
 	if (cost_s <= triage_credit_s(triage))
 		return false;
 	log_info(
-		"window ended after %.1f s of %.3g: the probes have cost their targets %.2g s of CPU time, and --budget had saved %.2g",
+		"window ended after %.1f s of %.3g: the probes cost %.2g s of CPU time, and --budget had saved %.2g",
 		lasted_s, window_s, cost_s, triage_credit_s(triage));
 	return true;
 }

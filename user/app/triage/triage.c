@@ -481,7 +481,7 @@ int triage_poll(struct triage *triage)
 	}
 	if (triage->polled_s < 0 && triage->population.hidden)
 		log_warning(
-			"/proc hides processes of other users (hidepid): they are not judged; run leakmon as root, or in the group that /proc is mounted with");
+			"/proc hides processes of other users (hidepid): they are not judged; run leakmon as root, or in its gid= group");
 	triage->polled_s = now_s;
 	cost = cost_now(triage);
 	if (budget_account(&triage->budget, triage_now(triage), &cost))

@@ -199,7 +199,7 @@ static void warn_of_plain(const char *url, enum push_lane lane)
 	    !strcmp(host, "localhost") || text_begins(host, "127.") || !strcmp(host, "::1"))
 		return;
 	log_warning(
-		"--%s to http:// is not encrypted: whoever is on the way can read the names of programs and functions, and its headers",
+		"--%s to http:// is not encrypted: names of programs and functions, and its headers, can be read in transit",
 		kinds[lane].option);
 }
 
@@ -271,7 +271,7 @@ static int start(struct pusher *pusher)
 			"--push, --webhook and --otlp need libcurl 7.66 or later: install libcurl4 (Debian) or libcurl (Fedora)");
 	else if (error == PUSH_STATIC)
 		log_error(
-			"this static program has no --push, --webhook and --otlp: use a package that links libraries, or let a collector fetch /profile (--listen)");
+			"this static program lacks --push, --webhook and --otlp: use a dynamic package, or let a collector fetch /profile (--listen)");
 	else if (error)
 		log_error("cannot start the process that pushes: %s", strerror(-error));
 	return error;
@@ -352,7 +352,7 @@ static void say_status(struct lane *lane, enum push_lane which)
 	}
 	if (status->lost && !lane->said_lost)
 		log_warning(
-			"--%s: from now on %ss are lost: the queue is full, or %s refused one; the end of the run says how many",
+			"--%s: from now on %ss are lost: the queue is full, or %s refused one; counted at the end",
 			kinds[which].option, kinds[which].what, host_of(lane, host));
 	lane->said_lost |= status->lost != 0;
 	if (lane->failing && !*status->problem && !status->waiting) {

@@ -308,7 +308,7 @@ static void log_pause(const struct image_builder *builder, const struct stop *st
 	uint64_t began_ns = stop->began_ns;
 
 	log_debug(
-		"pause: %zu threads stood after %llu us, mappings known after %llu us, %zu pages compared after %llu us, heaps after %llu us, threads after %llu us; %zu system calls begin again",
+		"pause: %zu threads stopped at %llu us, mappings %llu, %zu pages %llu, heaps %llu, threads %llu; %zu calls restarted",
 		stop->threads.count, (unsigned long long)(times->stopped_ns - began_ns) / 1000,
 		(unsigned long long)(times->listed_ns - began_ns) / 1000,
 		builder->heap_image->pages_checked,
@@ -350,7 +350,7 @@ static int finish(struct image_builder *builder, int error)
 	heap_image->stopped = !error;
 	if (heap_image->stacks_missing)
 		log_warning(
-			"process %d: there was no time to copy the stacks of %zu of its %zu threads, so functions on them are not named: a longer --max-pause would do",
+			"process %d: no time to copy the stacks of %zu of its %zu threads, whose functions are unnamed; raise --max-pause",
 			heap_image->pid, heap_image->stacks_missing, heap_image->threads.count);
 	if (heap_image->stopped && heap_image->why_not_ended)
 		log_warning(

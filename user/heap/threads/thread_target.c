@@ -127,7 +127,7 @@ static int check_mapper(pid_t pid, const struct code_file *code, int fd)
 		return 0; /* moved code gets no probe */
 	if (error)
 		log_warning(
-			"process %d has changed code of %s in its memory, or it cannot be compared (%s): the threads of all that use it are not followed",
+			"process %d has changed code of %s, or it cannot be compared (%s): threads of its users are not followed",
 			pid, code->path, strerror(-error));
 	return error ? -EOPNOTSUPP : 0;
 }

@@ -272,7 +272,7 @@ static bool explain_claim(const struct unmatched *unmatched)
 			continue;
 		claimed = true;
 		log_error(
-			"%s %.200s: PID %d claims that name, and it is unproven: %s; if it is the one you mean, choose it by --pid, --cgroup or --container ID",
+			"%s %.200s: PID %d claims that name, and it is unproven: %s; choose it by --pid, --cgroup or --container ID",
 			kinds[unmatched->kind].option, unmatched->word, pid,
 			container_doubt_reason(container));
 	}

@@ -81,7 +81,7 @@ static _Noreturn void give_up(pid_t task)
 	/* Of top: the message goes to the terminal. */
 	fatal_signal_act_last();
 	log_error(
-		"reading the memory of process %d has not ended for %u s: its pages are on a userfaultfd or a FUSE file system that does not answer; leave it out, or end it",
+		"process %d: reading its memory has taken %u s (silent userfaultfd or FUSE): exclude or end it",
 		task, limit_seconds());
 	interrupt_end(EXIT_ERROR);
 }
@@ -251,7 +251,7 @@ static void leave_out(pid_t task, long number)
 	};
 	pthread_mutex_unlock(&state.lock);
 	log_warning(
-		"reading the memory of process %d has not ended for %u s: its pages are on a userfaultfd or a FUSE file system that does not answer; its memory is not read for %d minutes",
+		"process %d: reading its memory has taken %u s (silent userfaultfd or FUSE): not read for %d minutes",
 		task, limit_seconds(), LEFT_OUT_MINUTES);
 }
 

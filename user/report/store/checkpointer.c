@@ -103,7 +103,7 @@ static void complain(struct checkpointer *checkpointer, int error, bool overfull
 			error == -ENOSPC ? "; make room, and it goes on" : "");
 	else if (!error && overfull && !checkpointer->overfull)
 		log_warning(
-			"%s-wal has grown to %d MB: the disk is too slow, or somebody has been reading the recording for long; snapshots wait for it now",
+			"%s-wal has grown to %d MB: slow disk, or a reader holds the recording; snapshots wait for it",
 			checkpointer->path, CHECKPOINT_PAGES_MAX * 4096 / 1000000);
 	checkpointer->reported = error;
 	checkpointer->overfull = overfull;

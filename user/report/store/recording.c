@@ -219,7 +219,7 @@ static int recording_open_database(struct recording *recording)
 	error = open_somehow(recording);
 	if (error == -EROFS) {
 		log_error(
-			"cannot read %s: snapshots not yet moved into it are in %s-wal, and this directory cannot be written to: copy both files to one that can, and name that copy",
+			"cannot read %s: %s-wal has newer snapshots, and the directory is not writable: copy both files to a writable one",
 			recording->path, recording->path);
 		return error;
 	}
@@ -423,7 +423,7 @@ static int find(const struct moments *moments, const char *at, size_t *position)
 	if (parse_time(moments, at, &seconds))
 		return find_time(moments, (int64_t)seconds * NS_PER_S + NS_PER_S - 1, position);
 	log_error(
-		"`%s` is no %s of %s: give its number, a label, `first`, `last`, a time such as 13:00, '2026-11-20 13:00' or -10min",
+		"`%s` is no %s of %s: give a number, a label, `first`, `last`, or a time: 13:00, '2026-11-20 13:00', -10min",
 		at, moments->what, moments->path);
 	return -EINVAL;
 }

@@ -306,7 +306,7 @@ void code_explain(pid_t pid, const char *path, int error, enum code_fault fault)
 		return;
 	if (error != -EOPNOTSUPP)
 		log_error(
-			"the code of process %d cannot be compared with %s: %s; without that a probe may kill it; skipped (is kernel.yama.ptrace_scope 3?)",
+			"code of process %d cannot be compared with %s: %s; skipped, as a probe may kill it (kernel.yama.ptrace_scope 3?)",
 			pid, path, strerror(-error));
 	else if (fault == CODE_MOVED)
 		log_error(
@@ -314,7 +314,7 @@ void code_explain(pid_t pid, const char *path, int error, enum code_fault fault)
 			pid, path);
 	else
 		log_error(
-			"process %d has changed code of %s in its memory (a hook? a hot patch?): a probe there would kill it; skipped",
+			"process %d has changed code of %s (a hook, a hot patch?): skipped, as a probe would kill it",
 			pid, path);
 }
 

@@ -73,7 +73,7 @@ static void say_what_is_missing(const bool *works)
 	}
 	if (!works[RCU])
 		log_info(
-			"this kernel does not report what kfree_rcu frees in bulk (CONFIG_RCU_TRACE): such memory looks outstanding until its address is used again");
+			"this kernel does not report bulk frees of kfree_rcu (CONFIG_RCU_TRACE): that memory looks outstanding until its address is reused");
 }
 
 static void set_up(struct kernel_bpf *skeleton, const struct loader_config *config)

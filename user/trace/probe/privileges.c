@@ -113,7 +113,7 @@ bool privileges_explain_lockdown(void)
 	if (!is_confidential())
 		return false;
 	log_error(
-		"kernel lockdown (confidentiality) lets no BPF program read kernel memory, which leakmon's must: boot with lockdown=integrity or none. `memory`, `retain --census` and `triage --no-stacks` need no BPF");
+		"kernel lockdown (confidentiality) hides kernel memory from BPF: boot with lockdown=integrity, or use `memory`, `retain --census` or `triage --no-stacks`");
 	return true;
 }
 
@@ -132,7 +132,7 @@ void privileges_explain(void)
 			missing);
 	else
 		log_error(
-			"not permitted, although no required capability is missing: %sa security module, a seccomp profile or kernel lockdown refuses BPF; -v shows the kernel's own words",
+			"not permitted despite all capabilities: %sa security module, a seccomp profile or kernel lockdown refuses BPF; -v shows details",
 			effective_capabilities() & 1ull << CAP_SYS_ADMIN
 				? ""
 				: "a kernel before 6.6 also asks for CAP_SYS_ADMIN; or ");

@@ -357,7 +357,7 @@ static int explain_unopened(struct target *target, const struct target_config *c
 	target->gaps |= 1u << TARGET_GAP_FILE;
 	if (error == -ENOENT || error == -ESTALE)
 		log_warning(
-			"%s is not probed: it was deleted or replaced, and without CAP_CHECKPOINT_RESTORE it cannot be opened; if it is an allocator, its blocks are not seen",
+			"%s is not probed: deleted or replaced, it needs CAP_CHECKPOINT_RESTORE to open; an allocator's blocks are not seen",
 			path);
 	else
 		log_warning(
@@ -481,7 +481,7 @@ static void leave_out(struct target *target, const struct visited_file *file)
 {
 	target->code.faults |= 1u << CODE_MOVED;
 	log_warning(
-		"process %d has moved code of %s to other memory (huge pages?), or runs it in its own way: the kernel can set no probe there, and its calls are not seen",
+		"process %d has moved code of %s (huge pages?), or runs it specially: no probe is possible; calls are missed",
 		target->pid, file->mapping->path);
 }
 
@@ -517,7 +517,7 @@ static int refuse_copy(struct target *target, const struct visited_file *file)
 		return 0;
 	target->gaps |= 1u << TARGET_GAP_FUNCTION;
 	log_error(
-		"%s is on a FUSE file system, which can hold up every fork of this machine while a probe is set: process %d gets none there. `leakmon memory` and `leakmon retain --census` need none",
+		"%s is on a FUSE file system (a fork hazard): process %d is not probed; use `memory` or `retain --census`",
 		file->mapping->path, target->pid);
 	return -EOPNOTSUPP;
 }
@@ -836,7 +836,7 @@ static void explain_file(const struct target_file *file)
 		return;
 	}
 	log_error(
-		"  %s is linked statically and stripped: no allocator can be found in it, since nothing says where its functions are; run a build that keeps its symbols (`strip --strip-debug` does)",
+		"  %s is linked statically and stripped: no allocator can be found in it; run an unstripped build (or `strip --strip-debug`)",
 		file->path);
 }
 
@@ -956,7 +956,7 @@ static int check_status(pid_t pid, const struct process_status *status,
 {
 	if (status->state == 'Z' && status->threads > 1) {
 		log_error(
-			"the main thread of process %d has ended while other threads go on: the kernel offers no way to attach to what is left; watch it from its start, or at least from before that",
+			"the main thread of process %d has ended: the kernel cannot attach to the others; watch it from its start",
 			pid);
 		return -EOPNOTSUPP;
 	}
@@ -967,7 +967,7 @@ static int check_status(pid_t pid, const struct process_status *status,
 	}
 	if (status->tracer_pid) {
 		log_error(
-			"process %d is traced by process %d (a debugger, strace, ...): two sets of breakpoints can kill it; skipped: end the tracer first",
+			"process %d is traced by process %d: two sets of breakpoints can kill it; skipped: end the tracer first",
 			pid, status->tracer_pid);
 		return -EBUSY;
 	}
@@ -980,13 +980,13 @@ static int check_status(pid_t pid, const struct process_status *status,
 	}
 	if (status->seccomp && !config->features.seccomp_safe) {
 		log_error(
-			"process %d runs under a seccomp filter, and on this kernel a return probe kills such a process (a trial child has just shown it); update the kernel to one with commit cf6cb56ef244 (6.14, or a stable update)",
+			"process %d runs under a seccomp filter: return probes of this kernel would kill it; update to 6.14 or cf6cb56ef244",
 			pid);
 		return -EOPNOTSUPP;
 	}
 	if (status->shadow_stack && !config->features.shadow_stack_safe) {
 		log_error(
-			"process %d has a shadow stack, and on this kernel a return probe kills such a process (a trial child has just shown it); update the kernel to one with commit 488af8ea7131 (6.11)",
+			"process %d has a shadow stack: return probes of this kernel would kill it; update to 6.11 or 488af8ea7131",
 			pid);
 		return -EOPNOTSUPP;
 	}
@@ -1022,7 +1022,7 @@ static int check_dispatch(pid_t pid, const struct kernel_features *features)
 		return dispatches;
 	}
 	log_error(
-		"process %d is under Syscall User Dispatch (as emulators are, such as Wine), and on this kernel a return probe kills such a process (a trial child has just shown it); it is left alone",
+		"process %d is under Syscall User Dispatch (an emulator?): return probes of this kernel would kill it; skipped",
 		pid);
 	return -EOPNOTSUPP;
 }
@@ -1093,11 +1093,11 @@ static void explain_absence(pid_t pid)
 {
 	if (kill(pid, 0) && errno == ESRCH)
 		log_error(
-			"there is no process %d; `ps -e` lists those there are (a PID inside a container is not the one outside)",
+			"there is no process %d; `ps -e` lists all (PIDs inside a container differ from those outside)",
 			pid);
 	else
 		log_error(
-			"process %d is there, but /proc does not show it: it is mounted with hidepid, and leakmon may not see the processes of others; run it as root, or with CAP_SYS_PTRACE",
+			"process %d is hidden (hidepid): run leakmon as root, or with CAP_SYS_PTRACE",
 			pid);
 }
 
