@@ -169,6 +169,7 @@ check:
 	@scripts/check_rooms.sh
 	@scripts/check_arch.sh
 	@scripts/check_links.sh
+	@scripts/check_words.sh
 	@$(MAKE) --no-print-directory check-arch
 	@clang-format --dry-run --Werror $(C_FILES)
 	+@$(PARALLEL) -k all $(TIDY)
