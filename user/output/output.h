@@ -36,7 +36,7 @@ struct output_format {
 	bool wants_history;  /* a difference shows the history of both sides */
 	bool wants_retained; /* report->retained is shown */
 	bool wants_samples;  /* retain must fill in result->samples */
-	/* Rows without -T, 0: all. Sites per process; rows of each list of retain. */
+	/* Rows shown without -T; 0: all. Sites per process; rows of each list of retain. */
 	size_t default_top, retain_top;
 };
 

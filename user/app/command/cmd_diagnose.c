@@ -29,7 +29,9 @@ static const struct option_row diagnose_rows[] = {
 static const struct option_group diagnose_group = {"Diagnosis", diagnose_rows,
 						   ARRAY_SIZE(diagnose_rows)};
 
-/* Limits every stop regardless of the size of the process, unlike in a single scan. */
+/*
+ * Default of --max-pause, the same for a process of any size; that of `retain` grows with the heap.
+ */
 #define MAX_PAUSE_NS 100000000ull
 #define PAUSE(name) .offset = offsetof(struct diagnose_options, pause.name)
 static const struct option_row stop_rows[] = {

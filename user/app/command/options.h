@@ -135,7 +135,7 @@ extern const struct option_group core_group; /* struct core_options */
 int core_check(const struct core_options *core, const struct schedule *schedule,
 	       const struct given *given);
 
-/* Titles of groups. */
+/* Titles of option groups. */
 #define TITLE_TRACKED "What is tracked"
 #define TITLE_PROBES "Where probes go"
 

@@ -15,7 +15,7 @@
 #define SWELLING_MIN (1u << 20)
 /* Growth of language classes counts from 1/N of all reachable bytes: they vary by less. */
 #define HELD_SHARE 20
-/* And from this: an engine's cache of numbers as strings fills to 0.8 MiB. */
+/* Also their minimum growth: an engine's cache of numbers as strings fills to 0.8 MiB. */
 #define LANGUAGE_BYTES_MIN (1u << 20)
 
 static const struct retained_class *class_of(const struct retain_result *scan, uint64_t id)

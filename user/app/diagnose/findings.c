@@ -38,7 +38,7 @@
 #define GOES_ON_SHARE 0.1
 /* The minimum share of the counted growth that an answer explains. */
 #define ANSWER_SHARE 0.5
-/* Growth below this is negligible; an answer then needs the same share of its own part. */
+/* Growth below this is negligible: proof of a leak then suffices as an answer. */
 #define GROWN_MIN MEMORY_GROWTH_MIN
 
 /*

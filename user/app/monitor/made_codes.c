@@ -27,7 +27,7 @@
 
 #define MOMENT_NS 100000000ull
 
-/* A process with such a runtime. */
+/* A process whose runtime generates code. */
 struct coded {
 	uint64_t place; /* where its runtime is mapped: another place means another runtime */
 	uint64_t start_ticks;

@@ -17,7 +17,10 @@ struct report_otlp;
 /* Processes with their own resource in a report. */
 #define OTLP_SUBJECTS_MAX 64
 
-/* Returns NULL when out of memory. `host` is borrowed. */
+/*
+ * Returns a sender of metrics and log records for this host; report_otlp_free() frees it. NULL: out
+ * of memory. `host` is borrowed.
+ */
 struct report_otlp *report_otlp_new(const char *host);
 /* Frees it; NULL is allowed. */
 void report_otlp_free(struct report_otlp *otlp);

@@ -41,7 +41,7 @@ int stages_open(struct stages *stages);
  */
 int stages_open_unwind(struct stages *stages, const struct unwind_maps *maps,
 		       enum lm_stack_walk stack_walk);
-/* Closes all stages; zeroed ones, too. */
+/* Closes all stages. Zeroed stages are allowed. */
 void stages_close(struct stages *stages);
 
 /* Re-reads the mappings of a process, for the stack walk and for names. Needs the rows. */

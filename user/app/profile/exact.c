@@ -45,7 +45,7 @@ bool exact_is_due(const struct exact_tracking *exact, double now_s)
 	return !exact->open && now_s >= exact->retry_s;
 }
 
-/* Returns the allowed counted cost per second. */
+/* Returns the cost, as a share of one core, that the counted hits may reach. */
 static double allowed(const struct exact_tracking *exact)
 {
 	return exact->promised / UNCOUNTED;

@@ -754,7 +754,7 @@ static int tend_exact(struct profile_run *run, struct profile_target *target)
 	return cut_is_due(run, target) ? end_part(run, target) : 0;
 }
 
-/* -------- in between */
+/* -------- between windows */
 
 static int look_where_due(struct profile_run *run, struct profile_target *target)
 {

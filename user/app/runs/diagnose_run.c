@@ -77,7 +77,7 @@ struct subject {
 	struct retain_result scans[DIAGNOSE_SCANS];
 	size_t scan_count;
 	double scan_s;	   /* duration of the latest one */
-	double left_out_s; /* expected duration of the last one if it was left out; else 0 */
+	double left_out_s; /* expected duration of the last scan if it was left out; else 0 */
 	bool unscannable;  /* already logged */
 	struct diagnose_beside beside;
 	struct kernel_watch *kernel; /* owned; NULL: out of memory */
@@ -223,7 +223,7 @@ static void read_heap_profile(struct subject *subject, const struct maps *maps)
 	subject->heap_profile = profile;
 }
 
-/* Reads a Go runtime's own figures; the heap profile at both ends only. */
+/* Reads the figures of a Go runtime, and its heap profile if `profile`: at both ends of the run. */
 static void read_go(struct subject *subject, bool profile)
 {
 	_cleanup_(maps_free) struct maps maps = {0};

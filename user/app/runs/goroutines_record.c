@@ -38,8 +38,8 @@ static int put(struct goroutines_record *record, const struct thread_census *cen
 }
 
 /*
- * Records the goroutines of a process. *why: why they cannot be recorded, else NULL; *found:
- * whether it is a Go program.
+ * Records the goroutines of a process. *found: whether it is a Go program; *why: the reason if they
+ * cannot be recorded, else NULL.
  */
 static int add(struct goroutines_record *record, pid_t pid, bool *found, const char **why)
 {

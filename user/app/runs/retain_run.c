@@ -57,7 +57,7 @@ struct retain_run {
 struct retain_tracked {
 	struct tracked_block *blocks; /* by address */
 	size_t count;
-	const struct report_site **sites; /* by number - 1 */
+	const struct report_site **sites; /* indexed by site number - 1 */
 	size_t site_count;
 	uint64_t dropped; /* allocations that could not be tracked */
 	bool complete;	  /* all blocks since the process began */

@@ -139,7 +139,7 @@ static int report_profile(struct recording *recording, const char *at,
 	return emit_once(output, EMIT_ONCE_STREAM, OUTPUT_PROFILE, &report);
 }
 
-/* Reads the history of one process, from its first run to that one. */
+/* Reads the history of one process, from its first run to the run at `position`. */
 static int history_read(struct recording *recording, size_t position, pid_t pid,
 			struct class_history *history)
 {

@@ -79,7 +79,7 @@ extern const struct top_list top_lists[TOP_LISTS_];
 
 /*
  * Computes the width of each column on a screen of `width`; 0: not shown. A blank separates two
- * columns. `many`: rows are of several processes.
+ * columns. `many`: rows belong to several processes.
  */
 void top_columns_fit(const struct top_list *list, bool many, size_t width,
 		     size_t widths[COLUMNS_MAX]);

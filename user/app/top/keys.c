@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* Handles keys while a page of text, a menu or a prompt is open. */
+/* Handles keys: in lists, and while a page of text, a menu or a prompt is open. */
 
 static void top_model_show(struct top_model *model, enum top_screen screen);
 
@@ -224,7 +224,7 @@ static enum top_action key_open(struct top_model *model)
 	return TOP_NOTHING;
 }
 
-/* Tracks a process of the machine, or the profiled one. */
+/* Tracks the selected process, or the first target of a profile. */
 static enum top_action key_exact(struct top_model *model)
 {
 	const struct top_row *row = top_model_selected(model);

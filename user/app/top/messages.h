@@ -15,7 +15,7 @@ struct messages {
 
 #define MESSAGES_CLOSED ((struct messages){.fd = -1, .saved = -1})
 
-/* Begins to capture. Returns 0 or -errno. */
+/* Begins to capture standard error. Returns 0 or -errno. */
 int messages_open(struct messages *messages);
 
 /* Restores standard error and prints the last captured lines. */

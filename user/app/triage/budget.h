@@ -72,7 +72,7 @@ void budget_set_limit(struct budget *budget, double limit);
 void budget_begin(struct budget *budget, double wall_s, const struct budget_cost *cost);
 
 /*
- * Accounts for a poll, after it. Returns true if steps were taken or one was taken back. Escalation
+ * Accounts for a finished poll. Returns true if steps were taken or one was taken back. Escalation
  * takes no step: its credit pays for it.
  */
 bool budget_account(struct budget *budget, double wall_s, const struct budget_cost *cost);

@@ -383,7 +383,7 @@ static void sampled_adapt_period(struct sampling *sampling, struct sampled *samp
 /* Too few samples for percentages. */
 #define SAMPLES_MIN 8
 
-/* Too short a window. */
+/* A shorter window explains nothing. */
 #define WINDOW_MIN_S 1.0
 
 static int attribute_samples(struct sampled *sampled, const struct maps *maps)
@@ -464,7 +464,7 @@ static int fill_stacks(struct triage_samples *result, struct sampling *sampling,
 	}
 	for (size_t i = 0; i < MIN(sums.list.count, (size_t)STACKS_SHOWN) && !error; i++)
 		error = stack_add(result, sampling, sampled->pid, &sums.list.items[i]);
-	/* The vector no longer moves from here on. */
+	/* From here on the vector does not move. */
 	for (size_t i = 0; i < result->stacks.count; i++)
 		result->stacks.items[i].named.site = &result->stacks.items[i].site;
 	return error;
