@@ -16,7 +16,7 @@
 /*
  * Fills diagnosis->classes: classes with more reachable objects in the middle than at the first
  * scan, still more at the last, and little decline in between; and classes whose objects grew in
- * size. The program's own come first, then those with most growth in bytes.
+ * size. The program's own classes come first, then those with most growth in bytes.
  */
 void diagnose_find_classes(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis);
 

@@ -55,7 +55,7 @@ struct made_codes {
 	VEC(struct coded_name) named;
 	VEC(struct frame) frames;
 	struct intern strings;
-	struct coded *active; /* the latest one read, which alone keeps its data; or NULL */
+	struct coded *active; /* the process read last, the only one that keeps its data; or NULL */
 };
 
 static struct coded *find(const struct made_codes *codes, pid_t pid)

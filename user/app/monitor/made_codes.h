@@ -25,7 +25,10 @@ struct made_codes_stages {
 	struct symbolizer *symbolizer; /* names frames through these from then on */
 };
 
-/* Returns NULL when out of memory. */
+/*
+ * Returns an empty set, which names frames for stages->symbolizer. It copies *stages;
+ * made_codes_free() frees it. NULL: out of memory.
+ */
 struct made_codes *made_codes_new(const struct made_codes_stages *stages);
 void made_codes_free(struct made_codes *codes);
 

@@ -21,8 +21,8 @@ void oom_kills_note(struct oom_kills *kills, pid_t pid, const struct cgroup_plac
 char *oom_kills_label(const struct oom_kills *kills);
 
 /*
- * Parses such a label into a list, up to the first error; the list is empty for any other label,
- * and for NULL. Returns 0 or -ENOMEM.
+ * Parses such a label into a list, up to the first error; any other label, or NULL, leaves the list
+ * empty. Returns 0 or -ENOMEM.
  */
 int oom_kills_of_label(struct oom_kills *kills, const char *label);
 

@@ -85,7 +85,7 @@ struct run_hooks {
 	bool (*is_busy)(void *context);
 	/* Called once, when all targets have ended, after a report of them. This hook makes the run
 	 * a live one: it goes on until is_done(), its reports do not wait for line numbers, and it
-	 * has no last one. NULL: the run ends with its targets. */
+	 * writes no final report. NULL: the run ends with its targets. */
 	void (*targets_gone)(void *context);
 	const char *label;  /* of snapshots requested by signal; NULL: none */
 	bool needs_history; /* take() needs reports with their history */

@@ -111,7 +111,10 @@ struct session {
  * message.
  */
 int session_open(struct session *session, const struct session_options *options);
-/* As session_open(), but beside another run: an interruption ends that one, not ours. */
+/*
+ * Opens a session as session_open() does, but beside another run: an interruption ends that run,
+ * not this one.
+ */
 int session_open_beside(struct session *session, const struct session_options *options);
 
 /* Detaches, kills a launched program that never ran, and closes everything. */

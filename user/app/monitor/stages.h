@@ -46,7 +46,7 @@ void stages_close(struct stages *stages);
 
 /* Re-reads the mappings of a process, for the stack walk and for names. Needs the rows. */
 void stages_refresh(struct stages *stages, pid_t pid);
-/* As stages_refresh(), for a process whose mappings were just read. */
+/* Does the work of stages_refresh() for a process whose mappings were just read. */
 void stages_load(struct stages *stages, struct process *process);
 /* Loads the rows of many processes, with one wait for all of them: see unwind_store.h. */
 void stages_load_rows(struct stages *stages, const pid_t *pids, size_t count);

@@ -629,8 +629,8 @@ static double exact_left_s(const struct profile_run *run, const struct profile_t
 }
 
 /*
- * Returns whether windows have shown it to be cheap; or, for a process that has not yet earned such
- * a window, whether it has saved up the worst case of an attempt.
+ * Returns whether windows have shown exact tracking to be cheap; or, for a process that has not yet
+ * earned such a window, whether it has saved up the worst case of an attempt.
  */
 static bool exact_is_affordable(const struct profile_run *run, const struct profile_target *target)
 {

@@ -20,12 +20,12 @@ struct garbage_watch {
 	const struct runtime *runtime;
 	bool holds;	    /* its runtime is known to hold such blocks */
 	uint64_t full;	    /* full collections so far */
-	double collected_s; /* when the latest one was noticed; 0: none yet */
+	double collected_s; /* when the latest collection was noticed; 0: none yet */
 };
 
 /* Reads the heap of the process `pid`, unless it is known to have no such runtime. */
 void garbage_watch_look(struct garbage_watch *watch, pid_t pid, double now_s);
-/* Takes the result of such a reading. */
+/* Takes the figures of one reading, as garbage_watch_look() does. */
 void garbage_watch_note(struct garbage_watch *watch, const struct heap_floor *floor, double now_s);
 /* Returns whether garbage may hold blocks that have lived for PROFILE_AGE_LEAK. */
 bool garbage_watch_doubts(const struct garbage_watch *watch, double now_s);
@@ -50,7 +50,7 @@ struct profile_target {
 	double refused_until_s, refused_for_s;
 	uint64_t dropped;
 	uint64_t missed; /* windows that could not be opened, or not read in time */
-	int missed_why;	 /* errno of the latest one */
+	int missed_why;	 /* errno of the latest missed window */
 	double memory_bytes, memory_read_s; /* negative: unknown, not yet read */
 	VEC(struct trend_point) memory;	    /* bytes over time */
 };

@@ -90,7 +90,7 @@ void profile_window_give_up(struct profile_window_run *window);
 /* Returns whether the last probe is detached; the stage is then WINDOW_CLOSED. */
 bool profile_window_is_detached(struct profile_window_run *window);
 
-/* Return seconds: for which its probes were attached, and for which births counted. */
+/* Return the seconds for which the window's probes were attached, and in which births counted. */
 double profile_window_open_s(const struct profile_window_run *window);
 double profile_window_births_s(const struct profile_window_run *window);
 

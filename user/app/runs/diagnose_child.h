@@ -30,7 +30,7 @@ bool diagnose_child_take(struct diagnose_child *child, char **answer);
 
 /*
  * Asks a running child for its answer so far, and waits some seconds for it before killing it.
- * Returns as diagnose_child_take().
+ * Returns true and the answer as diagnose_child_take() does.
  */
 bool diagnose_child_hurry(struct diagnose_child *child, char **answer);
 

@@ -76,7 +76,7 @@ struct subject {
 	struct count_series thread_series, descriptor_series;
 	struct retain_result scans[DIAGNOSE_SCANS];
 	size_t scan_count;
-	double scan_s;	   /* duration of the latest one */
+	double scan_s;	   /* duration of the latest scan */
 	double left_out_s; /* expected duration of the last scan if it was left out; else 0 */
 	bool unscannable;  /* already logged */
 	struct diagnose_beside beside;
@@ -85,7 +85,7 @@ struct subject {
 	struct task_history task_history;
 	struct task_report goroutines; /* the latest */
 	struct heap_profile_history profile_history;
-	struct heap_profile heap_profile;    /* likewise */
+	struct heap_profile heap_profile;    /* the latest */
 	double readings[COUNT_READINGS + 2]; /* anonymous memory, in bytes */
 	size_t reading_count;
 	struct heap_tally *first_heap;	  /* of the first scan; owned; NULL: none */

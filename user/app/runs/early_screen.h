@@ -16,13 +16,16 @@ struct early_screen {
 	bool over;		/* there has been a verdict */
 	uint64_t grows;		/* hash of the growing processes in the latest written report */
 	size_t lines;		/* its lines on the terminal; 0: it cannot be replaced */
-	unsigned long messages; /* number of messages printed by then */
+	unsigned long messages; /* messages printed when that report was written */
 };
 
 void early_screen_init(struct early_screen *screen, const struct output_options *output,
 		       uint64_t count);
 
-/* As emit(), for a triage. `asked`: write the report in any case, and keep it on the screen. */
+/*
+ * Writes a triage report as emit() does. `asked`: write the report in any case, and keep it on the
+ * screen.
+ */
 int early_screen_emit(struct early_screen *screen, struct emitter *emitter,
 		      struct triage_report *report, bool asked, bool last);
 

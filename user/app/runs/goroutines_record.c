@@ -83,7 +83,7 @@ void goroutines_record_close(struct goroutines_record *record)
 struct run {
 	const struct record_options *options;
 	struct goroutines_record record;
-	bool ended; /* all of them have */
+	bool ended; /* all processes have ended */
 	bool said;
 };
 

@@ -79,7 +79,7 @@ struct run {
 	struct emitter emitter;
 	struct task_histories histories;
 	uint64_t reports;
-	bool ended; /* all of them have */
+	bool ended; /* all processes have ended */
 };
 
 static int read_process(struct run *run, pid_t pid, struct thread_report *report)

@@ -18,8 +18,9 @@ struct retain_options {
 	bool own;		  /* only the heap profile that the process itself keeps */
 	const char *recording;	  /* recording to create or append to, or NULL */
 	const char *label;
-	uint64_t address;	  /* show the paths to this block; 0: off */
-	const char *class, *site; /* and to blocks of this class, or allocated below this site */
+	uint64_t address; /* show the paths to this block; 0: off */
+	/* and paths to blocks of this class, or allocated below this site */
+	const char *class, *site;
 };
 
 _Static_assert(!offsetof(struct retain_options, session), "a session's options stand first");

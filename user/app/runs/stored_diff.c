@@ -22,7 +22,7 @@ struct side {
 	const char *at;		     /* points into path's allocation; NULL: not given */
 	size_t position;
 	struct history history; /* empty unless the format wants it */
-	struct history around;	/* with snapshots after that one */
+	struct history around;	/* with later snapshots, too */
 	struct snapshot snapshot;
 	struct memory_history memory;
 	struct report report;

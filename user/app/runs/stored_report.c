@@ -424,7 +424,7 @@ static int say_no_kill(const struct show_options *show)
 	return -ENOENT;
 }
 
-/* As choose_kill(), for profiles; `own_at` has room for a number. */
+/* Chooses an OOM kill as choose_kill() does, among profiles; `own_at` has room for a number. */
 static int choose_kill_of_profiles(const struct recording *recording, struct show_options *show,
 				   char own_at[24])
 {

@@ -40,8 +40,8 @@ bool class_count_take(struct class_count *count);
 void class_count_free(struct class_count *count);
 
 /*
- * Returns the displayed part of such a leakmon's output: its messages, and one line of JSON. The
- * caller frees it; NULL: out of memory.
+ * Returns the displayed part of the output of the counting leakmon: its messages, and one line of
+ * JSON. The caller frees it; NULL: out of memory.
  */
 char *class_count_text(const char *said);
 

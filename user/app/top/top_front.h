@@ -15,7 +15,7 @@ struct top_front {
 	bool typed;  /* a key was pressed since the command last cleared this */
 };
 
-/* Opens the screen, in colours unless disabled. Returns as top_terminal_open(). */
+/* Opens the screen, in colours unless disabled. Returns 0, or -errno after a message. */
 int top_front_open(struct top_terminal *terminal, const struct output_options *output);
 void top_front_close(struct top_front *front);
 

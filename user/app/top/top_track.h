@@ -26,14 +26,14 @@ int top_track(const struct top_options *options, struct top_terminal *terminal,
 	      struct triage *triage, enum top_action *end);
 
 /*
- * As top_track(), while the target allocates so little that exact tracking costs it at most 1 % of
- * a core. The rate is checked a tenth of a second after the attach, and with each report; if it is
- * too high, *end is TOP_FOLLOW.
+ * Runs as top_track() does, while the target allocates so little that exact tracking costs it at
+ * most 1 % of a core. The rate is checked a tenth of a second after the attach, and with each
+ * report; if it is too high, *end is TOP_FOLLOW.
  */
 int top_track_if_cheap(const struct top_options *options, struct top_terminal *terminal,
 		       struct triage *triage, enum top_action *end);
 
-/* As top_track(), with a profile of one target. */
+/* Runs as top_track() does, with a profile of one target. */
 int top_profile(const struct top_options *options, struct top_terminal *terminal,
 		struct triage *triage, enum top_action *end);
 

@@ -500,7 +500,7 @@ void growth_hold(struct held_growth *held, struct growth *growth, double value, 
 		growth->age_s = age_s;
 	} else if ((own == TREND_PLATEAU || own == TREND_ONE_OFF) &&
 		   now_s - held->first_s < GROWTH_HOLD_S) {
-		/* Such a heap is flat between two steps. */
+		/* A garbage-collected heap is flat between two steps. */
 		growth->verdict = TREND_TOO_EARLY;
 	}
 	if (own == TREND_LEAKING)

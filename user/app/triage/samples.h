@@ -33,7 +33,7 @@ struct samples {
 	VEC(struct sample) list; /* in no order; owned */
 	struct hash places;	 /* address -> index in list */
 	unsigned halvings;
-	uint64_t taken; /* all that ever came */
+	uint64_t taken; /* all samples ever taken */
 	uint64_t random;
 };
 

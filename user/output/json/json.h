@@ -36,7 +36,7 @@ struct leak_event;
 /* Writes an event of --webhook: user/schema/event.schema.json. */
 int json_event_write(FILE *out, const struct leak_event *event);
 
-/* Write the members of these reports except the schema's number, for pages, too. */
+/* Write the members of these reports without the schema's number; pages use them, too. */
 void json_threads_members(struct json_writer *json, const void *report);
 void json_triage_members(struct json_writer *json, const void *report);
 void json_profile_members(struct json_writer *json, const void *report);
@@ -86,8 +86,8 @@ void json_managed_share_write(struct json_writer *json, pid_t pid,
 			      const struct managed_share *share);
 
 /*
- * Writes "ledger", those of other families, and "mappings"; for one process, unless it is NULL, the
- * figures known by process.
+ * Writes "ledger", the ledgers of other families, and "mappings". `process`: only the figures known
+ * by process, of this one; NULL: all.
  */
 void json_ledgers_write(struct json_writer *json, const struct snapshot *snapshot,
 			const struct snapshot_process *process);
