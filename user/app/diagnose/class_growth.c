@@ -108,8 +108,8 @@ static uint64_t root_bytes(const struct retain_result *scan, uint64_t id)
 }
 
 /*
- * Returns whether bytes rise, also of objects that grow in size rather than number, as a table
- * does: a doubling falls into few intervals.
+ * Returns whether a class gains bytes, also if its objects grow in size rather than number, as a
+ * table does: a doubling falls into few intervals.
  */
 static bool swells(const struct diagnosis_evidence *evidence, uint64_t id, count_bytes *count)
 {

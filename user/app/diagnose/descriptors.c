@@ -18,7 +18,7 @@
 /* A leak must also have opened some in the last 1/N of the time. */
 #define RECENT_SHARE 3
 
-/* Rows of one call stack, over all kinds of files. */
+/* The descriptors of all kinds that one call stack opened. */
 struct stack {
 	struct diagnosed_opener is;
 	uint64_t recent; /* open ones opened in the last third of the time */

@@ -100,7 +100,7 @@ struct pushed emit_pushed(const struct emitter *emitter);
 /* Serves and pushes a report before it is cut for emit(). Failures are logged. */
 void emit_serve(struct emitter *emitter, enum output_kind kind, const void *report);
 
-/* Opens, writes and closes. Returns 0, or -errno after a message. */
+/* Opens the output, writes a report and closes it. Returns 0, or -errno after a message. */
 int emit_once(const struct output_options *options, enum emit_mode mode, enum output_kind kind,
 	      const void *report);
 

@@ -637,7 +637,7 @@ int targets_attach_named(struct session *session, pid_t pid)
 	if (!descriptors_are_out(error))
 		return error;
 	targets_explain_refusal(session, "", pid, error);
-	/* The others are still watched. */
+	/* The remaining targets are still watched. */
 	return targets_alive(session) ? 0 : error;
 }
 

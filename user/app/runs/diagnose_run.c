@@ -626,8 +626,8 @@ static bool is_bad_moment(struct diagnose_run *run, const struct profile_report 
 }
 
 /*
- * Takes the first look after the probes are set: all blocks missing from it are then allocated
- * under them.
+ * Takes the first look after the probes are set, so that they see the allocation of every block
+ * missing from it.
  */
 static int look_first(struct diagnose_run *run)
 {

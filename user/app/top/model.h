@@ -55,7 +55,7 @@ struct top_model {
 	enum top_mode mode;
 	bool nested;  /* there is a screen to return to */
 	bool triage;  /* rows are of a triage */
-	bool profile; /* of a profile */
+	bool profile; /* rows are of a profile */
 	bool ended;   /* all targets have ended: this is the last report */
 	bool paused;
 	size_t missed;	  /* reports while paused */

@@ -123,7 +123,7 @@ static ssize_t statm_text(struct process_reading *reading, bool keep, char *text
 	return got;
 }
 
-/* Returns 1 if changed, 0 if not, or -ESRCH. */
+/* Reads /proc/PID/statm. Returns 1 if it has changed, 0 if not, or -ESRCH. */
 static int read_statm(struct process_reading *reading, bool keep)
 {
 	uint64_t pages[3];

@@ -62,8 +62,8 @@ double triage_credit_s(const struct triage *triage);
 double triage_spare_s(const struct triage *triage);
 
 /*
- * Reads everything once; logs when work is shed or resumed. Returns 0, or -errno after an error
- * message.
+ * Polls all processes and groups once; logs when work is shed or resumed. Returns 0, or -errno
+ * after an error message.
  */
 int triage_poll(struct triage *triage);
 
