@@ -32,7 +32,7 @@ user/app user/output user/heap/threads: */|0
 tests: what is|6
 tests: what it|4
 tests: what they|2
-tests: those that|10
+tests: those that|9
 tests: so many|0
 tests: there is none|2
 tests: of its own|26

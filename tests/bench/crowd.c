@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Hundreds of processes of one file: how long it takes to watch all of them, and to leave them. */
+/* Hundreds of processes of one file: the time to watch all of them, and to detach from them. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

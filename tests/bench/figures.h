@@ -192,7 +192,7 @@ struct figure_row {
 extern const struct figure_row figure_rows[FIGURE_MAX_];
 
 struct samples {
-	VEC(double) values; /* in the order of repetitions */
+	VEC(double) values; /* why values are missing; or "" */
 	struct why why;	    /* why there are none, or too few; or "" */
 };
 

@@ -116,7 +116,7 @@ struct child *monitor_start(struct harness *harness, const char *const *argv, be
 /* Starts leakmon, and returns when it is attached. */
 #define MONITOR_ATTACHED(harness, ...) monitor_attached(harness, MONITOR(harness, __VA_ARGS__))
 struct child *monitor_attached(struct harness *harness, struct child *monitor);
-/* Until it is attached to that one. */
+/* Waits until the monitor is attached to the process `pid`. */
 void monitor_wait_attached(struct harness *harness, struct child *monitor, pid_t pid);
 /* The next report, as JSON. */
 json_t *monitor_report(struct harness *harness, struct child *monitor);
@@ -143,7 +143,10 @@ json_int_t dropped_sum(json_t *report);
 json_t *process_of(json_t *report, pid_t pid);
 /* Whether any frame of a call stack is of the function. */
 bool stack_has_function(json_t *stack, const char *function);
-/* The first site with that innermost frame: its rank (SIZE_MAX: none), and itself or NULL. */
+/*
+ * The first site with this innermost frame: site_rank() returns its rank (SIZE_MAX: none),
+ * site_of() the site or NULL.
+ */
 size_t site_rank(json_t *process, const char *function);
 json_t *site_of(json_t *process, const char *function);
 

@@ -536,7 +536,7 @@ static void a_claim_to_be_a_pod_is_not_believed(void **state)
 	}
 }
 
-/* The cgroup has the victim's id, and every file names its owner: all of them are root's. */
+/* The cgroup has the victim's id, and every file names its owner, root. */
 static void a_copied_container_id_is_not_believed(void **state)
 {
 	struct harness *harness = containers_bpf(state);

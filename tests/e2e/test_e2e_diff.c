@@ -193,7 +193,7 @@ static void expect_one_leak(json_t *report, const struct child *workload)
 		if (number_at(site, "bytes") > leaked / 100)
 			assert_true(!strcmp(verdict, "leaking") || !strcmp(verdict, "growing"));
 		bytes += number_at(site, "bytes");
-		/* The last one may still grow by itself. */
+		/* The last snapshot may still grow by itself. */
 		if (!merged)
 			continue;
 		assert_int_equal(number_at(merged, "stacks"), json_array_size(sites));

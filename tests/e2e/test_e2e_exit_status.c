@@ -144,7 +144,7 @@ static void write_file(struct harness *harness, const char *name, const char *te
 	assert_int_equal(fclose(file), 0);
 }
 
-/* Runs `script` in the test's directory, with leakmon's path as $LEAKMON; its exit code. */
+/* Runs `script` in the test's directory, with leakmon's path as $LEAKMON. Returns its exit code. */
 static int run_script(struct harness *harness, const char *script, char **output)
 {
 	const char *given = getenv("LEAKMON_PROGRAM");

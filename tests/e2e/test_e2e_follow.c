@@ -214,7 +214,7 @@ static void an_exec_by_another_thread_is_probed_again_and_the_gap_is_reported(vo
 	expect_exact(process, false);
 	assert_true(is_inexact_by(process, "late_exec"));
 
-	/* The next one is an ordinary exec: nothing of it is missed. */
+	/* The next exec is an ordinary one: nothing of it is missed. */
 	workload_send(workload, "exec");
 	expect_ready(harness, workload);
 	workload_do(harness, workload, "go");

@@ -52,7 +52,7 @@ static void disk_remove(const struct disk *disk)
 	assert_false(umount2(disk->directory, MNT_DETACH));
 }
 
-/* Every line is a whole report; the last one has the number of missing ones. */
+/* Every line is a whole report; the last line has the number of missing reports. */
 static json_int_t lost_in(struct harness *harness, const char *path)
 {
 	char *text = shell(harness, 0, "cat %s", path), *rest = text, *line;

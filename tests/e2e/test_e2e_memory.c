@@ -301,7 +301,7 @@ static void pages_that_are_copied_after_fork_are_growth(void **state)
 	expect_sums(process);
 }
 
-/* Its creator has ended: it stays, and no process has it. */
+/* Its creator has ended, but it stays, and no process has attached it. */
 static void a_segment_that_nobody_removed_is_listed(void **state)
 {
 	struct harness *harness = harness_any(state);
@@ -556,7 +556,7 @@ static void two_runs_are_compared_by_the_name_of_the_program(void **state)
 	json_decref(report);
 }
 
-/* The value of a series of this name and label. */
+/* Returns the value of a series, given as its name and labels. */
 static long long sample_of(const char *text, const char *series)
 {
 	const char *at = strstr(text, series);

@@ -126,7 +126,7 @@ static void a_forked_child_lives(void **state)
 	free(line);
 }
 
-/* Kernels have it on x86 first. */
+/* Skips the test on kernels without Syscall User Dispatch: x86 had it first. */
 static struct harness *harness_dispatching(void **state)
 {
 	struct harness *harness = harness_bpf(state);

@@ -490,7 +490,7 @@ static void victim_fill(const struct victim *victim)
 	close(fd);
 }
 
-/* However few windows a busy machine allows: its end comes after `windows` of them. */
+/* However few windows a busy machine allows: the process ends after `windows` of them. */
 static void end_after_windows(struct harness *harness, struct child *monitor,
 			      const struct victim *victim, pid_t pid, json_int_t windows)
 {
@@ -724,7 +724,7 @@ static double limit_at(json_t *object, const char *key)
 	return json_is_null(number) ? (double)INFINITY : json_number_value(number);
 }
 
-/* Whether the truth is within the limits, and the leak first. */
+/* Returns whether the true figures are within the limits, and the leak comes first. */
 static bool profile_agrees(json_t *process, const struct victim *victim)
 {
 	struct account account = account_read(victim);

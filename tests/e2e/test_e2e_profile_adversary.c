@@ -189,7 +189,7 @@ static void page_out(pid_t pid, const struct stretch *stretch)
 	close(pidfd);
 }
 
-/* How many pages are in swap; *one gets the address of one of them. */
+/* Returns the number of pages in swap; *one gets the address of one. */
 static size_t pages_in_swap(pid_t pid, const struct stretch *stretch, uint64_t *one)
 {
 	char path[64];

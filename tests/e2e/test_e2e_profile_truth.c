@@ -15,7 +15,7 @@
 
 enum figure { GROWTH, BIRTHS };
 
-/* A site, and how many bytes a block of it has that grows. */
+/* A site, a figure of it, and the bytes of one of its blocks. */
 struct checked {
 	const char *function;
 	enum figure figure;

@@ -100,7 +100,7 @@ static void benchmark(struct redis *redis)
 		      "set,get,lpush", "-q"));
 }
 
-/* A number of INFO. */
+/* Returns a number from INFO. */
 static json_int_t info(struct redis *redis, const char *section, const char *name)
 {
 	struct child *cli = CLI(redis, "info", section);

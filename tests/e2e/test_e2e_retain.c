@@ -514,7 +514,7 @@ static json_int_t expect_ended(struct harness *harness, struct child *target, js
 		assert_int_equal(number_at(class, "count"), held + lost);
 	}
 	assert_int_equal(seen, 1);
-	/* Nothing else is lost, nor memory that glibc keeps for the next thread. */
+	/* No other block is lost, not even memory that glibc keeps for the next thread. */
 	assert_int_equal(total_at(report, "unreachable", "blocks"), lost);
 	assert_int_equal(total_at(report, "untracked", "blocks"), 0);
 	return total_at(report, "passing", "blocks");

@@ -250,7 +250,7 @@ static void tens_of_thousands_of_mappings_are_no_trouble(void **state)
 	/* One block in each 100th, and the holder of all. */
 	assert_true(number_at(json_object_get(report, "heap"), "blocks") >= 600);
 	assert_int_equal(total_at(report, "unreachable", "blocks"), 0);
-	/* All of them through the table, but for one or two that a stack still holds as well. */
+	/* All blocks through the table, except one or two that a stack still holds, too. */
 	assert_int_equal(total_at(report, "through", "blocks"),
 			 total_at(report, "untracked", "blocks"));
 }

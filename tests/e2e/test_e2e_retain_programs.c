@@ -230,7 +230,7 @@ static struct redis redis_in(struct harness *harness)
 	(redis)->server, "--port", "0", "--unixsocket", (redis)->socket, "--save", "", "--dir",    \
 		(redis)->harness->directory, "--logfile", "log", "--enable-debug-command", "yes"
 
-/* 99 of 100 blocks at least are held, and the server's own variable leads to most of them. */
+/* At least 99 of 100 blocks are held, most of them by the server's own variable. */
 static void expect_server(json_t *report)
 {
 	json_t *root = json_array_get(json_object_get(report, "roots"), 0);

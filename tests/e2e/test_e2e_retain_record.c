@@ -51,7 +51,7 @@ static json_int_t at_path(json_t *object, const char *one, const char *two, cons
 	return number_at(json_object_get(json_object_get(object, one), two), three);
 }
 
-/* Recordings keep the steps of a path, and not where things pile up on it. */
+/* Recordings keep the steps of a path, but not the steps at which objects pile up. */
 static json_t *without_piles(json_t *report)
 {
 	json_t *path;

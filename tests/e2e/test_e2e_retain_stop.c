@@ -228,7 +228,7 @@ static bool part(const struct child *target, const cpu_set_t *all, size_t *cpu)
 	       !sched_setaffinity(0, sizeof(others), &others);
 }
 
-/* Its threads stop long after leakmon has given up: calls are restored all the same. */
+/* Its threads stop long after leakmon has given up: their calls are restored nevertheless. */
 static void no_call_is_disturbed_by_a_stop_that_fails_for_want_of_cpu_time(void **state)
 {
 	struct harness *harness = harness_any(state);

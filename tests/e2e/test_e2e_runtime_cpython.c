@@ -177,7 +177,7 @@ static void expect_classes(json_t *truth, json_t *report)
 		expect_class(version, name, class, class_named(report, name));
 }
 
-/* All 300 of them, by the variable that the program calls it by. */
+/* All 300 blocks, by the name of the program's variable. */
 static void expect_path(json_t *report)
 {
 	json_t *path = json_array_get(json_object_get(report, "paths"), 0);

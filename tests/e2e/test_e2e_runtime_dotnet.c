@@ -256,7 +256,7 @@ static json_t *named(json_t *report, const char *list, const char *name)
 	return NULL;
 }
 
-/* Every object is in one generation; survivors of three collections are in the last one. */
+/* Every object is in one generation; survivors of three collections are in the oldest. */
 static void expect_generations(json_t *report, json_int_t old)
 {
 	json_t *runtime = runtime_of(report, "dotnet"), *part;
@@ -294,9 +294,9 @@ static void expect_held_native(json_t *report)
 /* To the object. */
 static void fields_retain_what_nothing_else_reaches(void **state)
 {
-	/* 300 subscribers, their delegates, the list of those, the delegate that has it. An array
-	 * in a list in a field of a type that has no object. 300 sessions with their payloads, of
-	 * which 40 are in another field's dictionary, too. */
+	/* 300 subscribers, their delegates, the list of the delegates, and the delegate that has
+	 * the list. An array in a list in a field of a type without an object. 300 sessions with
+	 * their payloads, 40 of which are in another field's dictionary, too. */
 	static const struct {
 		const char *root;
 		json_int_t blocks;

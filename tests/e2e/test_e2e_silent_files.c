@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Programs on a file system, and with memory, the server of which may never answer: leakmon ends in
- * time all the same. */
+/*
+ * Programs on a file system, and with memory, whose server may never answer: leakmon nevertheless
+ * ends in time.
+ */
 #include "retain_json.h"
 
 #include <fcntl.h>

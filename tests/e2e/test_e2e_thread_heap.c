@@ -42,7 +42,7 @@ static struct held truth_of(json_t *truth, const char *function)
 	return held;
 }
 
-/* All that `function` allocated is there, and is marked, or none of it is. */
+/* All allocations of `function` are there and marked, or none is. */
 static void expect_mark(json_t *process, json_t *truth, const char *function, bool dead)
 {
 	struct held is = truth_of(truth, function);

@@ -151,7 +151,7 @@ static void expect_place(json_t *threads, json_t *truth, size_t i)
 		 places[i].function);
 	assert_int_equal(number_at(group, "count"), number_at(truth, key));
 	assert_int_equal(number_at(group, "holders_unknown"), 0);
-	/* All of them in one place. */
+	/* All threads are held in one place. */
 	if (json_array_size(holders) != 1)
 		fail_msg("%s: %s", key, json_dumps(holders, JSON_COMPACT));
 	assert_int_equal(number_at(holder, "count"), number_at(truth, key));

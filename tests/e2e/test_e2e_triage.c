@@ -82,7 +82,7 @@ static void interrupt(struct harness *harness, struct child *monitor)
 	assert_int_equal(child_end(harness, monitor), 0);
 }
 
-/* Share of the growth explained by stacks with that function. */
+/* Returns the share of the growth explained by stacks with that function. */
 static double explained_by(json_t *sampled, const char *function)
 {
 	double sum = 0;
@@ -97,7 +97,7 @@ static double explained_by(json_t *sampled, const char *function)
 	return sum;
 }
 
-/* Waits until that many samples of it have come; returns a borrowed entry. */
+/* Waits until that many samples of the process have been taken; returns a borrowed entry. */
 static json_t *sampled_wait(struct harness *harness, struct child *monitor, pid_t pid,
 			    json_int_t samples)
 {
@@ -137,7 +137,7 @@ static void a_leak_is_the_first_of_all_with_its_rate_and_stacks(void **state)
 	json_t *report, *entry;
 	size_t rank;
 
-	/* Readings come unevenly on a busy machine: it is surer some of them later. */
+	/* Readings are irregular on a busy machine: the confidence rises some readings later. */
 	do {
 		report = report_with_verdict(harness, monitor, leaker->pid, "leaking");
 		entry = entry_of(report, leaker->pid, &rank);
@@ -211,7 +211,7 @@ static void a_pipe_gets_no_report_that_says_the_same(void **state)
 	interrupt(harness, monitor);
 	for (const char *at = monitor->out.text; (at = strstr(at, " processes for ")); at++)
 		reports++;
-	/* The last one is written in any case; other processes of this machine may begin to
+	/* The last report is written in any case; other processes of this machine may begin to
 	 * grow. */
 	assert_true(reports >= 1 && reports <= 6);
 }

@@ -12,7 +12,7 @@
 
 #define SITES 4
 
-/* Runs with limits that hold the truth: of bytes and count, by site and in sum. */
+/* Number of runs whose limits contain the true bytes and count, by site and in sum. */
 struct held_truths {
 	int bytes[SITES + 1], count[SITES + 1];
 };
@@ -52,7 +52,7 @@ static void compare(json_t *process, json_t *truth, struct held_truths *held)
 	held->count[SITES] += is_within(process, "count", number_at(truth, "outstanding_count"));
 }
 
-/* Reported samples are counted to the last one. */
+/* Reported samples are counted up to the last one. */
 static void expect_samples(json_t *report, json_t *samples)
 {
 	assert_int_equal(ledger_at(report, "allocations"), number_at(samples, "allocations"));
@@ -67,8 +67,10 @@ static int runs_wanted(void)
 	return setting ? atoi(setting) : 20;
 }
 
-/* 95 % of them should be; fewer than 93 of 100 over 1,000 runs, 90 over 100, or 15 of 20 hardly
- * ever are. */
+/*
+ * Returns the minimum of runs whose limits hold the truth. 95 % of them should; fewer than 93 of
+ * 100 over 1,000 runs, 90 over 100, or 15 of 20 hardly ever do.
+ */
 static int fewest_of(int runs)
 {
 	return runs < 100 ? runs * 3 / 4 : runs * (runs < 1000 ? 90 : 93) / 100;
@@ -237,7 +239,7 @@ static unsigned semaphore_of(struct harness *harness, struct child *workload, pi
 	return value;
 }
 
-/* Report of the process that answers for the workload: itself, or a child of it. */
+/* Report of the process that answers for the workload: the workload itself or its child. */
 static void expect_semaphores_of(struct harness *harness, struct child *workload, pid_t pid,
 				 bool raised)
 {

@@ -26,7 +26,7 @@ int nanosleep(const struct timespec *requested, struct timespec *left)
 	return 0;
 }
 
-/* The memory, and a copy of it as it was made. */
+/* The memory, and a copy in its original state. */
 struct forged_heap {
 	struct made_memory *memory;
 	struct forged_words words;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libFuzzer harness of the reader of recordings: a valid one, in which the input changes values,
- * and to which it adds rows of every table. Whatever its contents, it is read or rejected.
- *
- * Input: changes of 12 bytes each: the action, the table, a column, a row, and a value. Seeds: not
- * needed. (SQLite's own reading of damaged files is fuzzed by SQLite.)
+ * libFuzzer harness for the reader of recordings: the input changes values in a valid recording,
+ * and adds rows to every table. Whatever its contents, the recording is read or rejected. Input:
+ * changes of 12 bytes each: the action, the table, a column, a row, and a value. Seeds: not needed.
+ * (SQLite's own reading of damaged files is fuzzed by SQLite.)
  */
 #include <stdint.h>
 #include <stdlib.h>

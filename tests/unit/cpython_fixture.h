@@ -376,7 +376,7 @@ static inline void forged_code(struct forged *forged)
 	forged_lines(table, layout->line_kind);
 }
 
-/* A frame of it, at its second instruction, with a session as `request`, which runs. */
+/* A running frame of the code object, at its second instruction, with a session as `request`. */
 static inline void forged_put_frame(struct forged *forged, uint64_t frame)
 {
 	const struct cpython_frames *layout = &forged->layout->frames;

@@ -50,7 +50,7 @@ enum {
 	AT_SETTINGS = 0xb800,
 	AT_IMAGE = 0x10000,
 	AT_SEGMENT = 0x20000,  /* of handles */
-	AT_CODE_MAP = 0x28000, /* five levels, then the target of the last one */
+	AT_CODE_MAP = 0x28000, /* five levels, then the target of the last level */
 	AT_FRAGMENT = 0x2b000,
 	AT_SECTION = 0x2b080,
 	AT_CODE_HEAP = 0x2b100,
@@ -104,7 +104,7 @@ static inline uint64_t forged_table(const struct forged *forged, enum forged_typ
 	return forged->memory.base + AT_TYPES + (uint64_t)type * FORGED_TYPE_BYTES + 0x100;
 }
 
-/* Where the static fields of Session are: an array, as the runtime has it. */
+/* Place of the static fields of Session: an array, as in the runtime. */
 static inline uint64_t forged_statics(const struct forged *forged)
 {
 	return forged->memory.base + FORGED_REGION + 0x20;

@@ -202,7 +202,7 @@ static inline int forged_memory_sink(const struct forged_memory *memory, struct 
 	return heap_sink_init(sink, strings, starts, sizes, NULL, memory->block_count);
 }
 
-/* Walks it; the sink is to be freed in any case, and `strings` after it. */
+/* Walks the memory. Free the sink in any case, and `strings` after it. */
 static inline int forged_memory_walk(const struct forged_memory *memory, struct intern *strings,
 				     struct heap_sink *sink)
 {

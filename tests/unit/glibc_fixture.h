@@ -63,7 +63,7 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* The address of the chunk. */
+/* Adds a chunk and returns its address. */
 static inline uint64_t add_chunk(struct fixture *fixture, uint64_t size, bool in_use)
 {
 	uint64_t chunk = fixture->at;

@@ -346,7 +346,7 @@ static inline void forged_figures(struct forged *forged)
 	forged_put(controller + 272, FORGED_IN_USE);
 	forged_put(controller + 280, 50 * 8192);
 	forged_put(controller + 288, 20 * 8192);
-	/* Only sums over the three count: one of them is less than nothing. */
+	/* Only sums over the three count: one of them is negative. */
 	forged_put(stats + 16, FORGED_IN_USE + 8192);
 	forged_put(stats + 1176 + 16, (uint64_t)-8192);
 	forged_put(stats + 2 * 1176 + 24, 3 * 8192);

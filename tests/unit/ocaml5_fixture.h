@@ -260,7 +260,7 @@ static inline void forged_move(uint64_t from, uint64_t to)
 	forged_put(from, 0);
 }
 
-/* Makes a program of 5.1, or of 5.0, of it. */
+/* Turns the memory into that of a program of OCaml 5.1, or of 5.0. */
 static inline void forged_make_older(struct forged *forged, bool first)
 {
 	uint64_t state = forged->state, table = forged->memory.base + 0x330;

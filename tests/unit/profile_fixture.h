@@ -152,7 +152,9 @@ static inline bool dies_in(const struct simulated *block, double at_s, double en
 	return next_s >= at_s && next_s <= end_s;
 }
 
-/* Gives a window's view of earlier blocks: those that die in it leave the live set. */
+/*
+ * Marks deaths of earlier blocks as a window sees them: blocks that die in it leave the live set.
+ */
 static inline void program_mark_freed(struct profiled *profiled, struct program *program,
 				      double at_s, double end_s)
 {

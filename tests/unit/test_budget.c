@@ -219,7 +219,7 @@ static void ten_thousand_processes_fit_from_the_start(void **state)
 		assert_true(machine.cost.polling_s <= 0.01 * machine.wall_s + NEAR);
 	}
 	assert_true(taken_in_s > 0 && taken_in_s < 240);
-	/* 30 ms of 50 a poll, without mappings and files; with them it would be all of it. */
+	/* 30 ms of 50 a poll, without mappings and files; with them all 50. */
 	assert_int_equal(budget->step, 2);
 }
 

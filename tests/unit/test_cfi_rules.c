@@ -88,7 +88,7 @@ static void rules_become_an_equivalent_row_or_unsupported(void **state)
 	}
 }
 
-/* A call leaves the return address in a register, as AAPCS64 has it. */
+/* A call leaves the return address in a register, as in AAPCS64. */
 static const struct lm_frame_abi link_frame = {.return_words = 0};
 static const struct cfi_abi link_abi = {
 	.sp = 31, .fp = 29, .return_column = 30, .frame = &link_frame};

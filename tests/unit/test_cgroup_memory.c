@@ -206,7 +206,7 @@ static void a_short_time_needs_less_growth(void **state)
 	}
 }
 
-/* Charges come in batches, of which no part knows yet. */
+/* Charges come in batches that no part counts yet. */
 static void growth_that_no_part_has_is_none(void **state)
 {
 	struct cgroup_memory before = {.path = (char *)"/a"}, now = before;

@@ -263,7 +263,8 @@ static void a_kill_at_any_moment_loses_no_commit(void **state)
 		int64_t commits = kill_after(run, (useconds_t)(i * 7919 % 60000)), pages;
 
 		pages = pages_in(run->path);
-		/* The last one may have been killed between its commit and its word of it. */
+		/* The checkpointer may have been killed between its last commit and the message
+		 * about it. */
 		assert_true(pages == commits * 60 || pages == commits * 60 + 60);
 		assert_int_equal(sqlite3_open(run->path, &database), SQLITE_OK);
 		assert_int_equal(

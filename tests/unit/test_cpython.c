@@ -367,7 +367,7 @@ static void what_is_listed_belongs_to_no_other_object(void **state)
 	uint64_t session = *(uint64_t *)(uintptr_t)forged->memory.blocks[2];
 	uint32_t node;
 
-	/* The list has it for its items. */
+	/* The list holds the session as one of its items. */
 	forged_put_at(forged->sessions, 24, session);
 	walk(&forged->memory, &walked);
 	node = heap_sink_node(&walked.sink, session);
@@ -512,7 +512,7 @@ static void rename_release(const struct forged *forged, uint32_t release)
 	redescribe(forged, 1, release);
 }
 
-/* Each of them lies at a higher offset, and the description says so. */
+/* Each field lies at a higher offset, and the description says so. */
 static void what_a_release_has_moved_is_read_where_it_says(void **state)
 {
 	struct cpython_layout moved = *cpython_layout(0x030e);
@@ -953,7 +953,7 @@ static void a_table_in_no_block_is_not_read_for_ever(void **state)
 
 #define MANY_ARENAS ((1u << 20) + 1)
 
-/* All but the last one are not in use. */
+/* All arenas but the last are unused. */
 static void arenas_are_read_however_many_there_are(void **state)
 {
 	struct forged *forged = *state;

@@ -158,7 +158,7 @@ static void the_call_stack_that_explains_most_of_the_growth_is_the_answer(void *
 		 DIAGNOSIS_GROWS,
 		 1,
 		 0.86},
-		/* Two of one part explain half of it together. */
+		/* Two findings of one part explain half of it together. */
 		{true,
 		 MIB,
 		 {EVENLY(300000.0, 100)},
@@ -841,7 +841,7 @@ static void threads_and_descriptors_that_become_more_grow(void **state)
 	assert_int_equal(diagnosis.part, DIAGNOSED_DESCRIPTORS);
 }
 
-/* Stacks grow; ended threads are the cause, if more of them follow. */
+/* Stacks grow; ended threads are the cause if their number grows. */
 static void threads_that_end_unjoined_explain_their_stacks(void **state)
 {
 	static const double goes_on[] = {0, MIB, 2.0 * MIB, 3.0 * MIB, 4.0 * MIB, 5.0 * MIB};

@@ -15,7 +15,7 @@
 #include "output/text/text.h"
 #include "report/diagnosis.h"
 
-/* The caller frees it. */
+/* Returns the text that `write` produces. The caller frees it. */
 static char *written(int (*write)(FILE *out, const void *report), double left_out_s)
 {
 	const struct diagnosis diagnosis = {

@@ -182,7 +182,7 @@ static void two_hundred_pairs_of_runs_have_no_wrong_headline(void **state)
 	assert_true(tally.instants_wrong > 40);
 }
 
-/* Points of one site; the last one is the snapshot's, unless the window differs. */
+/* Points of one site; the last point is the snapshot's, unless the window differs. */
 static struct level level_after(const uint64_t *bytes, size_t count, size_t at)
 {
 	_cleanup_(history_free) struct history history = {0};

@@ -305,7 +305,7 @@ static uint64_t more(struct forged *forged, uint64_t size)
 	return start;
 }
 
-/* The last one has an allocation buffer with arbitrary contents. */
+/* The last thread has an allocation buffer with arbitrary contents. */
 static void all_of_many_threads_are_read(void **state)
 {
 	struct forged *forged = *state;
@@ -358,7 +358,7 @@ static void all_of_many_static_fields_are_roots(void **state)
 	walked_free(&walked);
 }
 
-/* More classes than 256 K: the last one has a static field. */
+/* More classes than 256 K: the last class has a static field. */
 static void all_of_many_classes_have_static_fields(void **state)
 {
 	struct forged *forged = *state;

@@ -26,7 +26,7 @@ static void expect_name(struct opened *opened, uint64_t address, const char *fun
 	assert_int_equal(frame->module_offset, symbolizer_place_id(function, "", 0));
 }
 
-/* Return addresses: the last one of a method's is where the next one begins. */
+/* Return addresses: the last one of a method is where the next method begins. */
 static void expect_all(const struct forged *forged)
 {
 	static const struct {

@@ -225,7 +225,7 @@ static void what_something_else_holds_is_held_by_that_alone(void **state)
 	assert_int_equal(fixture->graph.graph.first[BLOCKS], BLOCKS - 1);
 }
 
-/* One of their words may have the start of a block by chance. */
+/* A number may equal the start of a block by chance. */
 static void a_field_of_numbers_holds_nothing(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which files stay open, and which data of them is kept, as processes come and go. */
+/* The files that stay open, and the data kept about them, as processes come and go. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -228,7 +228,10 @@ static void large_facets_that_nobody_holds_are_kept_up_to_16_mib_or_one(void **s
 	}
 }
 
-/* Each without a reference, after that many later ones; the file goes with the last one. */
+/*
+ * A facet without references is released after that many later ones; the file is released with its
+ * last facet.
+ */
 static void all_facets_of_a_file_are_released_once_when_their_last_users_have_gone(void **state)
 {
 	struct dso_cache cache = new_cache();

@@ -83,7 +83,7 @@ static void a_million_stable_pointers_leave_room_for_threads(void **state)
 	munmap(forged_memory_place(table), count * 8);
 }
 
-/* A table of them that has no end. */
+/* A table of stable pointers without an end. */
 static void stable_pointers_beyond_what_may_be_read_end_the_walk(void **state)
 {
 	struct forged *forged = *state;

@@ -150,7 +150,7 @@ static void what_contradicts_itself_anywhere_is_no_arena(void **state)
 		vec_free(&arenas.list);
 		arenas = (struct malloc_arenas){0};
 		*at(arena + damages[i].offset) = damages[i].value;
-		/* It still resembles one, and may become one. */
+		/* It still resembles an arena, and may become one. */
 		if (try_to_find(fixture, &arenas) != -EAGAIN || arenas.list.count ||
 		    (damages[i].fault &&
 		     (arenas.faulty != arena || strcmp(arenas.fault, damages[i].fault) != 0)))
@@ -454,7 +454,7 @@ static void ways_that_lead_into_another_ring_are_given_up(void **state)
 	end = data + 18 * STATE_BYTES;
 	make_state(end - STATE_BYTES, chain, end - STATE_BYTES);
 	assert_int_equal(find_in(fixture, data, end), 1);
-	/* After fewer of them, it is found. */
+	/* Behind fewer such states, the arena is found. */
 	assert_int_equal(find_in(fixture, data + 2 * STATE_BYTES, end), 1);
 	assert_int_equal(find_in(fixture, data, end - 2 * STATE_BYTES), 1);
 }

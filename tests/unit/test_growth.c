@@ -116,7 +116,7 @@ static void what_is_slower_jumps_or_has_stopped_is_not_called_so_soon(void **sta
 	growth = AFTER({0, 30, {100 * MIB, 50, 4, 9}, {0, 0, 0, 0}},
 		       {30, 60, {300 * MIB, 50, 4, 9}, {0, 0, 0, 0}});
 	assert_int_equal(growth.verdict, TREND_TOO_EARLY);
-	/* A start that loads 100 MiB, and rests. */
+	/* A program that loads 100 MiB at its start, then rests. */
 	growth = AFTER({0, 30, {5 * MIB, 50, 4, 9}, {200 * MIB, 0, 0, 0}},
 		       {30, 80, {105 * MIB, 50, 4, 9}, {0, 0, 0, 0}});
 	assert_int_equal(growth.verdict, TREND_TOO_EARLY);
@@ -334,7 +334,7 @@ static void a_leak_of_a_young_process_and_a_small_one_of_an_old_one_are_leaks(vo
 	growth = growth_since(-600, &old, 1);
 	assert_int_equal(growth.age_s, 775);
 	assert_int_equal(growth.verdict, TREND_LEAKING);
-	/* The evidence reaches back into its first ten minutes, and the rest of it is too short. */
+	/* The evidence reaches back into the first ten minutes, and the rest of it is too short. */
 	growth = growth_since(-500, &old, 1);
 	assert_int_equal(growth.verdict, TREND_GROWING);
 	assert_true(growth.warms_up);
@@ -379,7 +379,7 @@ static void what_has_started_up_and_stands_still_is_not_called_leaking(void **st
 	}
 }
 
-/* A JVM, as its memory was read: MiB each 78 s. The map in it grew evenly all the time. */
+/* Readings of a JVM's memory: MiB each 78 s. Its map grew evenly all the time. */
 static const double jvm_steps[] = {105,	  138, 150.9, 181.6, 203.6, 259.2, 259.2,
 				   259.2, 301, 301.2, 301.7, 301.7, 305.2, 323.7};
 
@@ -482,7 +482,7 @@ static void a_heap_that_grows_in_steps_has_no_plateau_at_first(void **state)
 	assert_int_equal(growth.verdict, TREND_PLATEAU);
 }
 
-/* It is called so as soon as there are two minutes of it after the first ten, and from then on. */
+/* It is called a leak as soon as two minutes have followed the first ten, and from then on. */
 static void a_leak_that_began_with_the_process_is_found_when_that_is_warm(void **state)
 {
 	struct series series = {0};

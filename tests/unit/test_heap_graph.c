@@ -228,7 +228,7 @@ static void thread_locals_in_a_block_are_roots(void **state)
 #define COUNTED (MEMORY + 0x2400) /* with numbers and data */
 #define APART (MEMORY + 0x2500)	  /* the runtime's own state */
 
-/* A runtime with three stretches of memory, of which the last one belongs to the second. */
+/* Walks a runtime with three stretches of memory, the last of which belongs to the second. */
 static int walk(const struct maps *maps, const struct heap_image *kept,
 		const struct data_modules *modules, struct heap_sink *sink)
 {

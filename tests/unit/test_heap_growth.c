@@ -171,7 +171,7 @@ static void what_is_not_allocated_in_each_part_of_the_time_has_stopped(void **st
 	}
 }
 
-/* Blocks that a graph is made of, at addresses 0x100000 apart. */
+/* Blocks that form a graph, at addresses 0x100000 apart. */
 #define NODE_BYTES 0x100000ull
 #define SMALL 40
 #define POOL (256u << 10)

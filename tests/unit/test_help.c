@@ -13,7 +13,7 @@
 
 #define COLUMNS_MAX 100
 
-/* `command` is NULL for the page of all of them. The caller frees it. */
+/* Returns the help page of a command; NULL: of all commands. The caller frees it. */
 static char *page_of(const struct command *command, bool all)
 {
 	char *text = NULL;

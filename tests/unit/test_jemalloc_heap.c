@@ -254,7 +254,7 @@ static void what_is_its_own_must_add_up(void **state)
 	heap_free(&heap);
 }
 
-/* Another variable of it leads to the first arena. */
+/* Another variable of jemalloc's leads to the first arena. */
 static void the_array_of_arenas_is_known_from_a_copy_of_its_first(void **state)
 {
 	struct fixture *fixture = *state;

@@ -66,7 +66,7 @@ static void frames_of_the_library_itself_are_left_out(void **state)
 	heap_profile_free(&profile);
 }
 
-/* Each of them must hold, or the profile is refused as a whole. */
+/* Each condition must hold, or the whole profile is refused. */
 static void what_contradicts_itself_is_not_believed(void **state)
 {
 	struct forged *forged = *state;

@@ -119,7 +119,7 @@ static enum trend_verdict judged(struct suspect *suspect)
 	return suspect->entry.growth.verdict;
 }
 
-/* One of them is looked at each time that some seconds have passed, with nothing saved up. */
+/* One suspect is looked at each time some seconds have passed; unused time is not saved up. */
 static void what_was_not_looked_at_is_not_called_leaking(void **state)
 {
 	struct suspect suspect;

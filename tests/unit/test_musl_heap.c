@@ -124,7 +124,7 @@ static void a_list_that_does_not_end_ends(void **state)
 	made_read(&fixture->memory, &heap);
 	assert_int_equal(heap.figures[ALLOCATOR_LIVE_BLOCKS], 2 + 13 + 1);
 	heap_free(&heap);
-	/* It leads elsewhere than to the last one. */
+	/* It does not lead to the last area. */
 	at(fixture->areas)[1] = 0;
 	made_read(&fixture->memory, &heap);
 	assert_false(heap.blocks_certain);

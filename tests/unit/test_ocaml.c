@@ -260,7 +260,7 @@ static void the_stack_for_signals_is_the_kernels(void **state)
 	for (size_t i = 0; i < walked.sink.roots.count; i++)
 		assert_true(walked.sink.roots.items[i].node != heap_sink_node(&walked.sink, other));
 	walked_free(&walked);
-	/* Any of that size may be one, whatever its contents. */
+	/* Any block of that size may be a signal stack, whatever its contents. */
 	other = forged_memory_malloc(&forged->memory, bytes);
 	forged_put(other + 64, 1);
 	walk(&forged->memory, &walked);
@@ -301,7 +301,7 @@ static void each_of_many_threads_has_a_stack_for_signals(void **state)
 {
 	assert_int_equal(signal_stacks_of(*state, 300, 1000), 300);
 	assert_int_equal(signal_stacks_of(*state, 300, 300), 300);
-	/* Not all of them are. */
+	/* Not all blocks are signal stacks. */
 	assert_int_equal(signal_stacks_of(*state, 300, 200), 200);
 	assert_int_equal(signal_stacks_of(*state, 300, 1), 64);
 }

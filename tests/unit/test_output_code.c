@@ -73,7 +73,7 @@ static void a_native_program_shows_its_label_and_its_callers(void **state)
 		  {.function = "main", .module = "/srv/app"}},
 		 "[libtalloc.so.2.4.0+0x5e3e] ← … ← reply_build r.c:12 ← main",
 		 "[libtalloc.so.2.4.0+0x5e3e] ← … ← reply_build r.c:12 ← main"},
-		/* No symbols in the program: there it allocates all the same. */
+		/* No symbols in the program: the allocation is still the program's. */
 		{{{.function = "g_strsplit", .module = "/lib/libglib-2.0.so.0"},
 		  {.module = "/srv/app", .module_offset = 0x12},
 		  {.function = "main", .module = "/srv/app"}},

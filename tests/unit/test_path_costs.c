@@ -211,8 +211,10 @@ static void the_start_of_a_block_is_plainer_than_its_middle(void **state)
 	expect_root(&scene, 9, 1);
 }
 
-/* A pool at 9, from which block 8 was handed out a link: the first group has all of it; the second
- * one leads to one of its parts by two structures. */
+/*
+ * A pool at 9, from which block 8 was handed out a link: the first group has all of it; the second
+ * group leads to one of its parts by two structures.
+ */
 static void a_pool_is_the_allocator_of_what_others_reach_through_it(void **state)
 {
 	static const struct link links[] = {{0, 1, 0, false},

@@ -300,7 +300,7 @@ static bool is_ready(void *context)
 
 static void at_a_bad_moment_it_goes_on_and_is_stopped_again(void **state)
 {
-	/* The last one is never ready: at last it is read all the same. */
+	/* The last process is never ready: in the end it is read nevertheless. */
 	static const unsigned ready_at[] = {1, 4, 0};
 	struct fixture *fixture = *state;
 

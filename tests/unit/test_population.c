@@ -272,7 +272,7 @@ static void new_processes_wait_when_there_is_no_time(void **state)
 	assert_true(population.waiting > 1);
 	polled(&population, &child, 1);
 	assert_int_equal(population.waiting, 0);
-	/* Known processes are read all the same. */
+	/* Known processes are still read. */
 	assert_int_equal(population_poll(&population, 2, &none), 0);
 	assert_int_equal(population_find(&population, child.pid)->series.levels[0].count, 2);
 	child_end(&child);

@@ -364,7 +364,7 @@ static void a_program_without_children_shares_nothing(void **state)
 		execl("/bin/sleep", "sleep", "60", NULL);
 		_exit(1);
 	}
-	/* The answer is kept for a moment. */
+	/* The answer is cached for a moment. */
 	for (int i = 0; i < 100 && fork_may_share(child); i++)
 		usleep(50000);
 	assert_false(fork_may_share(child));

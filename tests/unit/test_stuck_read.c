@@ -148,7 +148,7 @@ static void read_often(const void *unused)
 		read_shortly(TASK, 10000);
 }
 
-/* The watcher sleeps before the last one. */
+/* The watcher sleeps before the last read. */
 static void read_rarely_and_get_stuck(const void *unused)
 {
 	for (int i = 0; i < 2; i++)

@@ -599,7 +599,7 @@ static void a_debug_file_of_another_build_is_not_believed(void **state)
 	struct frame frame;
 
 	separate_debug_file(child);
-	/* Another build-id in the debug file, the same everything else. */
+	/* Another build-id in the debug file, all else equal. */
 	run_command("head -c 20 /dev/zero > %s/note", child->directory);
 	run_command(
 		"printf '\\4\\0\\0\\0\\24\\0\\0\\0\\3\\0\\0\\0GNU\\0' | cat - %s/note > %s/note2",

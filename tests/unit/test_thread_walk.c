@@ -263,7 +263,8 @@ static void what_is_broken_is_named_and_nothing_is_listed(void **state)
 		struct scene scene;
 		const char *why;
 
-		/* A thread is recognised by its own address in it, where it has one. */
+		/* A thread is recognised by its own address in its descriptor, if the machine's ABI
+		 * puts one there. */
 		if (cases[i].damage == next_no_thread && !MACHINE_THREAD_SELF_AT)
 			continue;
 		scene_init(&scene);

@@ -29,7 +29,7 @@ static void snapshot_make(struct snapshot *snapshot)
 	process->outstanding_count = 7;
 }
 
-/* The ledger's line is this, and is to be noticed or not. */
+/* Expects this line for the ledger, highlighted if `noticed`. */
 static void expect_ledger(const struct snapshot *snapshot, const char *line, bool noticed)
 {
 	const struct report_options options = {.sort = SORT_BYTES};

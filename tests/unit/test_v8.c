@@ -118,7 +118,7 @@ static bool is_claimed(const struct heap_sink *sink, uint64_t block, uint64_t si
 	return false;
 }
 
-/* V8 moves objects: native code has handles of them, and no addresses. */
+/* V8 moves objects: native code has handles of them, not their addresses. */
 static void native_memory_holds_objects_by_handles_alone(void **state)
 {
 	static const struct {
@@ -351,7 +351,7 @@ static void an_array_that_all_have_is_bounded(void **state)
 	walk(&forged->memory, &walked);
 	assert_int_equal(count_class(&walked.sink, "Holder"), SHARING);
 	assert_true(walked.sink.references.count < REPORT(&walked)->heap_bytes / 8 * 5);
-	/* Its map; the array is a part of it. */
+	/* Its map; the array is a part of the object. */
 	assert_int_equal(count_references(&walked.sink, holder - 1), 1);
 	assert_true(refers(&walked.sink, holder - 1, array - 1));
 	assert_string_equal(REPORT(&walked)->why,

@@ -113,7 +113,7 @@ static void so_it_has_with_positions_of_a_later_version(void **state)
 	expect_lines(forged);
 }
 
-/* By the number of instructions for each bytecode: a call returns after the first of them. */
+/* By the number of instructions for each bytecode: a call returns after the first instruction. */
 static void a_call_in_code_of_bytecode_alone_has_its_line_too(void **state)
 {
 	static const struct {
@@ -127,7 +127,7 @@ static void a_call_in_code_of_bytecode_alone_has_its_line_too(void **state)
 		{46, 3},
 		{47, 1},
 		{56, 1},
-		/* Before the first, and after the last one: its first line. */
+		/* Before the first and after the last instruction: the first line. */
 		{0, 2},
 		{16, 2},
 		{57, 2},

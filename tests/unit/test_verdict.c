@@ -46,8 +46,10 @@ static void watched_end(struct watched *watched)
 	snapshot_free(&watched->snapshot);
 }
 
-/* The next reading. `replaced`: blocks that were freed since the last one; the oldest goes
- * first. */
+/*
+ * Takes the next reading. `replaced`: blocks that were freed since the last reading; the oldest
+ * goes first.
+ */
 static void watched_read(struct watched *watched, double bytes, uint64_t count, uint64_t replaced)
 {
 	struct site *site = &watched->snapshot.processes.items[0].sites.items[0];
@@ -103,7 +105,7 @@ static void a_leak_that_rises_in_every_reading_stays_leaking(void **state)
 
 #define CACHED_PAGES 64
 
-/* Pages are asked for by chance, so the last ones come late and far between. */
+/* Pages are requested by chance, so the last ones come late and far apart. */
 static void a_cache_that_is_full_stays_a_plateau(void **state)
 {
 	(void)state;

@@ -232,7 +232,7 @@ static void windows_are_as_long_as_their_births_and_their_attach_ask(void **stat
 
 /*
  * Otherwise a program that allocates in phases would wait until a second of it is earned, and a
- * program that only frees as long.
+ * program that only frees would, too.
  */
 static void a_burst_beside_the_births_makes_no_window_dear(void **state)
 {
@@ -401,7 +401,7 @@ static void two_windows_that_met_the_process_at_work_show_its_rate(void **state)
 	assert_float_equal(window_budget_hits_per_s(&budget), 0.002, 1e-9);
 }
 
-/* It sleeps through all of them. */
+/* It sleeps through all windows. */
 static void a_second_of_windows_shows_the_rate_of_one_that_hardly_works(void **state)
 {
 	static const struct window_cost sleeps = {
@@ -442,7 +442,7 @@ static void nobody_loses_more_than_the_limit_and_leakmon_uses_no_more(void **sta
 		machine.processes[7].growth = 1000;
 		machine_run(&machine, 3600);
 		assert_true(machine.total_s <= LIMIT * 3600 + WINDOW_CREDIT_S + 0.02);
-		/* Nearly all of it is used, since forty processes would like to. */
+		/* Nearly all of the limit is used, since forty processes could use it. */
 		assert_true(machine.total_s > LIMIT * 3600 * 0.95);
 		for (size_t i = 0; i < PROCESSES; i++) {
 			const struct window_budget *budget = &machine.processes[i].budget;
@@ -596,7 +596,7 @@ static void what_idle_processes_leave_goes_to_the_busy_ones_by_growth(void **sta
 	}
 }
 
-/* Reports above the limit: windows keep half of it. */
+/* Reports cost more than the limit: windows keep half of it. */
 static void dear_reports_leave_half_of_the_limit_to_windows(void **state)
 {
 	struct machine machine;
@@ -664,7 +664,7 @@ static void a_process_that_was_no_suspect_for_a_quarter_of_an_hour_gives_way(voi
 	for (pid_t pid = 1; pid <= PROFILE_SLOTS; pid++)
 		suspect(&slots, pid, pid == 9 ? 50 : pid == 4 ? 100 : 1000, 0);
 	assert_false(suspect(&slots, 17, 950, 0));
-	/* The one with the longest wait, unless its window is open. */
+	/* The process with the longest wait gives way, unless its window is open. */
 	assert_false(suspect(&slots, 17, 951, 9));
 	assert_true(suspect(&slots, 17, 951, 0));
 	assert_null(profile_slots_find(&slots, 9, 5));

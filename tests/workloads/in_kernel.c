@@ -188,7 +188,7 @@ static SITE void request(struct ring *ring)
 		held[REQUEST] += time_out_once(ring);
 	for (int i = 0; i < READS; i++)
 		held[REQUEST] += 3 * read_once(ring, 0);
-	/* In a worker, each. */
+	/* Each is done by a worker. */
 	for (int i = 0; i < WAITING_READS; i++)
 		held[REQUEST] += 3 * read_once(ring, IOSQE_ASYNC);
 	ring_forget(ring);
