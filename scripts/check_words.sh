@@ -29,9 +29,9 @@ user/app user/output user/heap/threads: likewise|2
 user/app user/output user/heap/threads: for want of|0
 user/app user/output user/heap/threads: not to be had|0
 user/app user/output user/heap/threads: */|0
-tests: what is|6
+tests: what is|5
 tests: what it|4
-tests: what they|2
+tests: what they|1
 tests: those that|9
 tests: so many|0
 tests: there is none|2

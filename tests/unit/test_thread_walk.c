@@ -167,7 +167,7 @@ static void empty_lists_close(void **state)
 	assert_int_equal(threads.list.count, 0);
 }
 
-/* --- what is broken for good --- */
+/* -------- lasting damage */
 
 static void next_outside(struct scene *scene)
 {
@@ -293,7 +293,7 @@ static void a_process_that_ends_ends_the_walk(void **state)
 	}
 }
 
-/* --- what changes under the walk --- */
+/* -------- changes during the walk */
 
 static void first_comes(struct scene *scene)
 {

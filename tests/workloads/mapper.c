@@ -357,7 +357,7 @@ static void go(void)
 	pthread_barrier_wait(&finish);
 }
 
-/* --- the ledger --- */
+/* -------- the ledger */
 
 struct run {
 	uintptr_t start, end;
