@@ -230,5 +230,5 @@ clean:
 
 include tests/tests.mk
 
-# Not what virtual machines have unpacked, nor what is built for other machines.
+# Not in unpacked virtual machines, nor in builds for other machines.
 -include $(shell find $(B) \( -path '$(B)/vm' -o -path '$(B)/arm64' \) -prune -o -name '*.d' -type f -print 2>/dev/null)

@@ -9,7 +9,7 @@
 #   make bench-java, -node, -dotnet, -ocaml, -ghc [OBJECTS=1000000]    pause, memory and time, compared with the
 #                         runtimes' own tools
 #
-# Included by tests/tests.mk. Installs nothing: lists what is missing. MEMLEAK_SOURCE is a source
+# Included by tests/tests.mk. Installs nothing, but lists missing programs. MEMLEAK_SOURCE is a source
 # tree of bcc: its memleak is built there and measured, too; default: an installed one.
 
 # Against memleak, heaptrack and empty programs: some ten minutes.
