@@ -61,9 +61,9 @@ int child_time(struct child *child, double *ns);
 int child_cpu_ns(const struct child *child, int64_t *ns);
 /* Waits at most that long for output of the child, and reads it. */
 int child_drain(struct child *child, const struct timespec *wait);
-/* Until it has ended; -EPROTO unless its exit code is 0. */
+/* Waits until the child has ended. Returns -EPROTO unless its exit code is 0. */
 int child_end(struct child *child);
-/* As child_end(), for operations that may exceed the usual wait. */
+/* Does the same up to a deadline, for operations that may exceed the usual wait. */
 int child_end_by(struct child *child, int64_t deadline_ns);
 
 /*

@@ -15,7 +15,10 @@ static json_int_t figure(json_t *report, const char *key)
 	return number_at(json_object_get(report, "descriptors"), key);
 }
 
-/* Descriptors under the function, of the kind; NULL: of any. */
+/*
+ * Returns the number of descriptors of this kind whose call stack has the function; NULL: of any
+ * kind.
+ */
 static json_int_t opened_by(json_t *process, const char *function, const char *kind)
 {
 	json_int_t count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The functions that only jemalloc has, in each of their ways. `go` runs every case once. */
+/* The functions that only jemalloc has, in every way to call them. `go` runs every case once. */
 #include <jemalloc/jemalloc.h>
 
 #include "workload.h"
