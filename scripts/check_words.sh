@@ -24,8 +24,8 @@ user/app user/output user/heap/threads: what they|0
 user/app user/output user/heap/threads: those that|15
 user/app user/output user/heap/threads: so many|0
 user/app user/output user/heap/threads: there is none|4
-user/app user/output user/heap/threads: of its own|6
-user/app user/output user/heap/threads: likewise|2
+user/app user/output user/heap/threads: of its own|5
+user/app user/output user/heap/threads: likewise|1
 user/app user/output user/heap/threads: for want of|0
 user/app user/output user/heap/threads: not to be had|0
 user/app user/output user/heap/threads: */|0
@@ -46,8 +46,8 @@ user bpf include: what they|44
 user bpf include: those that|132
 user bpf include: so many|112
 user bpf include: there is none|101
-user bpf include: of its own|91
-user bpf include: likewise|110
+user bpf include: of its own|90
+user bpf include: likewise|109
 user bpf include: for want of|8
 user bpf include: not to be had|2
 user bpf include: */|21
