@@ -45,9 +45,9 @@ user bpf include: what it|97
 user bpf include: what they|44
 user bpf include: those that|132
 user bpf include: so many|112
-user bpf include: there is none|101
-user bpf include: of its own|90
-user bpf include: likewise|109
+user bpf include: there is none|102
+user bpf include: of its own|92
+user bpf include: likewise|110
 user bpf include: for want of|8
 user bpf include: not to be had|2
 user bpf include: */|21

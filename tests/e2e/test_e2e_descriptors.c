@@ -126,6 +126,7 @@ static void a_diagnosis_names_the_opener(void **state)
 	opener = json_object_get(process, "opener");
 	assert_true(stack_has_function(opener, "one_file"));
 	assert_int_equal(number_at(opener, "open"), number_at(opener, "opened"));
+	assert_string_equal(json_string_value(json_object_get(opener, "patterns")), "/etc/passwd");
 }
 
 int main(void)

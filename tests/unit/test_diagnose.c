@@ -464,9 +464,9 @@ static void a_class_that_rises_at_every_scan_grows(void **state)
 static void objects_that_only_stacks_hold_hide_no_growth(void **state)
 {
 	static const struct planted first[] = {{"app.Session", 440}, {"app.Chain", 3}};
-	static const struct planted middle[] = {{"app.Session", 540}, {"app.Chain", 53}};
+	static const struct planted middle[] = {{"app.Session", 540}, {"app.Chain", 453}};
 	static const struct planted last[] = {{"app.Session", 590}, {"app.Chain", 903}};
-	static const uint64_t passing[3][2] = {{400, 3}, {200, 53}, {50, 903}};
+	static const uint64_t passing[3][2] = {{400, 3}, {200, 453}, {50, 903}};
 	struct retain_result scans[3] = {0};
 	struct diagnosis diagnosis;
 
@@ -686,6 +686,8 @@ static void objects_that_come_and_go_do_not_grow(void **state)
 		{{61711, 84407}, 2, DIAGNOSIS_UNKNOWN}, /* two of them are as often more as less */
 		{{84407, 61711}, 2, DIAGNOSIS_NO_LEAK},
 		{{100, 300, 500}, 3, DIAGNOSIS_GROWS},
+		{{100, 180, 500}, 3, DIAGNOSIS_NO_LEAK}, /* nearly all in one of two intervals */
+		{{100, 430, 500}, 3, DIAGNOSIS_NO_LEAK},
 		{{100, 200, 300, 400, 500}, 5, DIAGNOSIS_GROWS},
 		{{100, 300, 300, 300, 500}, 5, DIAGNOSIS_GROWS}, /* in steps */
 		{{100, 300, 280, 480, 500}, 5, DIAGNOSIS_GROWS}, /* some of them were freed */
@@ -736,6 +738,57 @@ static void a_few_objects_more_in_two_scans_are_no_reason_to_doubt(void **state)
 	assert_int_equal(diagnosis.verdict, DIAGNOSIS_NO_LEAK);
 	assert_int_equal(diagnosis.class_count, 1);
 	free_scans(scans, ARRAY_SIZE(scans));
+}
+
+/* A filling cache holds the first object; the other conditions of the path and the numbers. */
+static void a_container_that_fills_up_to_its_limit_is_no_leak(void **state)
+{
+	static const struct {
+		uint64_t was, is,
+			limit; /* of the cache; limit 0: the path does not lead through it */
+		enum diagnosis_verdict verdict;
+	} cases[] = {
+		{100, 300, 4096, DIAGNOSIS_NO_LEAK},
+		{100, 105, 4096, DIAGNOSIS_GROWS},	 /* many objects in each new entry */
+		{100, 300, 300, DIAGNOSIS_GROWS},	 /* full: it drops as many as it takes */
+		{300, 300, 4096, DIAGNOSIS_GROWS},	 /* it holds as many as before */
+		{100, 300, 1ull << 40, DIAGNOSIS_GROWS}, /* the limit is beyond any memory */
+		{100, 300, 0, DIAGNOSIS_GROWS},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		static const uint64_t held[] = {1000, 1100, 1200};
+		struct retain_result scans[3] = {0};
+		struct diagnosis diagnosis;
+		struct retained_path *path;
+		struct retained_step *step;
+
+		for (size_t j = 0; j < ARRAY_SIZE(scans); j++) {
+			const struct planted planted = {"app.Font", held[j]};
+			struct bounded_container *cache = vec_push(&scans[j].bounded);
+
+			assert_non_null(cache);
+			*cache = (struct bounded_container){0x7000, j ? cases[i].is : cases[i].was,
+							    cases[i].limit ? cases[i].limit : 4096};
+			plant(&scans[j], &planted, 1);
+			scans[j].classes.items[0].verdicts[VERDICT_HELD].bytes *= 10;
+		}
+		path = vec_push(&scans[2].paths);
+		assert_non_null(path);
+		*path = (struct retained_path){.class = 0};
+		step = vec_push(&path->steps);
+		assert_non_null(step);
+		*step = (struct retained_step){.address = cases[i].limit ? 0x7000 : 0x8000};
+		diagnosis = conclude(
+			(struct diagnosis_evidence){.conclusion = &steady,
+						    .scans = {&scans[0], &scans[1], &scans[2]},
+						    .scan_count = 3});
+		assert_int_equal(diagnosis.verdict, cases[i].verdict);
+		assert_int_equal(diagnosis.filling.limit != 0,
+				 cases[i].verdict == DIAGNOSIS_NO_LEAK);
+		free_scans(scans, ARRAY_SIZE(scans));
+	}
 }
 
 static void objects_beside_a_greater_native_leak_do_not_hide_it(void **state)
@@ -1043,6 +1096,7 @@ int main(void)
 		cmocka_unit_test(few_objects_of_a_heap_with_unknown_roots_do_not_grow),
 		cmocka_unit_test(objects_that_come_and_go_do_not_grow),
 		cmocka_unit_test(a_few_objects_more_in_two_scans_are_no_reason_to_doubt),
+		cmocka_unit_test(a_container_that_fills_up_to_its_limit_is_no_leak),
 		cmocka_unit_test(objects_beside_a_greater_native_leak_do_not_hide_it),
 		cmocka_unit_test(objects_are_held_by_what_leads_to_their_class),
 		cmocka_unit_test(goroutines_that_only_come_grow),

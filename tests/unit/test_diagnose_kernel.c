@@ -182,6 +182,24 @@ static void the_counts_of_proc_are_shown_where_both_are_known(void **state)
 	assert_int_equal(kernel.things.now, 90);
 }
 
+/* Objects seem outstanding if their frees were missed. */
+static void objects_that_proc_does_not_count_are_not_accused(void **state)
+{
+	struct kernel_counts first = {0}, last = {0};
+	const struct kernel_evidence evidence = {
+		.rows = &locks, .row_count = 1, .first = &first, .last = &last};
+
+	(void)state;
+	first.of[THING_RECORD_LOCKS].known = last.of[THING_RECORD_LOCKS].known = true;
+	first.of[THING_RECORD_LOCKS].count = 12;
+	for (uint64_t stay = 0; stay <= 9; stay++) {
+		struct diagnosed_kernel kernel = {0};
+
+		last.of[THING_RECORD_LOCKS].count = 12 + stay;
+		assert_int_equal(kernel_memory_judge(&evidence, &kernel), stay >= 5);
+	}
+}
+
 static void segments_that_come_in_each_third_of_the_time_grow(void **state)
 {
 	static const struct {
@@ -244,6 +262,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(code_for_which_the_kernel_keeps_more_and_more_is_accused),
 		cmocka_unit_test(the_counts_of_proc_are_shown_where_both_are_known),
+		cmocka_unit_test(objects_that_proc_does_not_count_are_not_accused),
 		cmocka_unit_test(segments_that_come_in_each_third_of_the_time_grow),
 		cmocka_unit_test(memory_of_the_kernel_competes_by_its_bytes),
 	};

@@ -186,6 +186,10 @@ struct diagnosis {
 		classes[DIAGNOSIS_CLASSES_MAX]; /* held objects that became more at every scan */
 	size_t class_count;
 	uint64_t class_bytes; /* grown, by all classes of objects that became more */
+	/* A container with a limit of its own, on the path to the first of the classes, that fills.
+	 * limit 0: there is none. */
+	struct bounded_container filling;
+	uint64_t filling_was; /* its entries at the first scan */
 	/* Of native blocks: unreachable ones of this class became more than of any other. */
 	bool has_lost_class;
 	struct diagnosed_class lost_class;

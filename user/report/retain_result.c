@@ -144,6 +144,7 @@ void retain_result_free(struct retain_result *result)
 	vec_free(&result->samples);
 	vec_free(&result->probable);
 	vec_free(&result->runtimes);
+	vec_free(&result->bounded);
 	intern_free(&result->strings);
 	*result = (struct retain_result){0};
 }

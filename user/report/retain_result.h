@@ -267,6 +267,7 @@ struct retain_result {
 	uint64_t witness_ns; /* since the look that this one was compared with; 0: there was none */
 	VEC(struct retained_probable) probable; /* not recorded */
 	VEC(struct retained_runtime) runtimes;	/* not recorded */
+	VEC(struct bounded_container) bounded;	/* by ascending address; not recorded */
 	/* For a Go program; owned; NULL: it is none. */
 	struct heap_profile *heap_profile;
 	bool no_malloc;	   /* a Go program without C */

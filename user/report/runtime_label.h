@@ -40,6 +40,12 @@ struct listener_crowd {
 	uint32_t listeners, same; /* so many are that handler */
 };
 
+/* An object that holds at most `limit` others, by a number of its own: a cache, a queue. */
+struct bounded_container {
+	uint64_t address; /* of its node */
+	uint64_t entries, limit;
+};
+
 /* "jcmd 1234 GC.class_histogram ..."; "" without a runtime. Returns text. */
 #define RUNTIME_TOOL_SIZE 160
 char *runtime_label_tool(const struct runtime_label *label, pid_t pid,

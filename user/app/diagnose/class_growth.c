@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "heap/runtime/class_origin.h"
 
 /* The minimum if not all roots are known: arbitrary words may keep garbage reachable. */
@@ -17,6 +18,14 @@
 #define HELD_SHARE 20
 /* Also their minimum growth: an engine's cache of numbers as strings fills to 0.8 MiB. */
 #define LANGUAGE_BYTES_MIN (1u << 20)
+
+/* A lasting leak has a rate: growth in only one of two intervals came by chance. */
+#define HALF_RATE 0.5
+/* A filling container that gains at most this much until it is full is no leak. */
+#define FILLING_BYTES_MAX (64u << 20)
+/* Objects of one class in an entry of such a container, like lines of a document. An entry with
+ * more collects them. */
+#define ENTRY_OBJECTS_MAX 32
 
 static const struct retained_class *class_of(const struct retain_result *scan, uint64_t id)
 {
@@ -59,6 +68,26 @@ static uint64_t least_growth(const struct retain_result *scan, const struct reta
 	return is_doubtful(scan, class) ? DOUBTFUL_OBJECTS_MIN : OBJECTS_MIN;
 }
 
+static double scan_seconds(const struct retain_result *scan)
+{
+	return (double)scan->time.tv_sec + (double)scan->time.tv_nsec / 1e9;
+}
+
+/*
+ * Returns whether each of two intervals rises at least at HALF_RATE of the common rate: both may
+ * rise by chance.
+ */
+static bool is_even(const struct diagnosis_evidence *evidence, double first, double middle,
+		    double end)
+{
+	double began = scan_seconds(evidence->scans[0]);
+	double all = scan_seconds(evidence->scans[2]) - began;
+	double early = all > 0 ? (scan_seconds(evidence->scans[1]) - began) / all : 0.5;
+	double gained = (middle - first) / (end - first);
+
+	return gained >= early * HALF_RATE && 1 - gained >= (1 - early) * HALF_RATE;
+}
+
 typedef struct retention_total count_class(const struct retained_class *class);
 
 /*
@@ -83,6 +112,9 @@ static bool rises(const struct diagnosis_evidence *evidence, const struct retain
 		before = now;
 	}
 	falls += before - MIN(before, end);
+	if (evidence->scan_count == GROWTH_SCANS_MIN &&
+	    !is_even(evidence, (double)first, (double)before, (double)end))
+		return false;
 	/* No rise at the last scans means that it has stopped growing: a ring buffer, a full
 	 * cache. */
 	if (last >= GROWTH_SCANS_MIN &&
@@ -368,6 +400,95 @@ bool diagnose_find_native_class(const struct diagnosis_evidence *evidence,
 						  .is = class->total};
 	}
 	return most != 0;
+}
+
+static const struct bounded_container *bounded_at(const struct retain_result *scan,
+						  uint64_t address)
+{
+	size_t place = SORTED_BEFORE(container, scan->bounded.items, scan->bounded.count,
+				     container->address < address);
+
+	return place < scan->bounded.count && scan->bounded.items[place].address == address
+		       ? &scan->bounded.items[place]
+		       : NULL;
+}
+
+static uint64_t entries_at_first(const struct diagnosis_evidence *evidence,
+				 const struct bounded_container *container)
+{
+	const struct bounded_container *was = bounded_at(evidence->scans[0], container->address);
+
+	return was ? was->entries : 0;
+}
+
+/* Returns whether a container gains entries and is not full, when each would replace another. */
+static bool fills(const struct diagnosis_evidence *evidence,
+		  const struct bounded_container *container)
+{
+	return container->entries < container->limit &&
+	       container->entries > entries_at_first(evidence, container);
+}
+
+/* Returns the filling container on the path of most objects of the class; NULL: none. */
+static const struct bounded_container *filling_on_path(const struct diagnosis_evidence *evidence,
+						       uint32_t class)
+{
+	const struct retain_result *last = evidence->scans[evidence->scan_count - 1];
+	const struct retained_path *path = NULL;
+
+	for (size_t i = 0; i < last->paths.count && !path; i++) {
+		if (last->paths.items[i].class == class)
+			path = &last->paths.items[i];
+	}
+	for (size_t i = 0; path && i < path->steps.count; i++) {
+		const struct bounded_container *container =
+			bounded_at(last, path->steps.items[i].address);
+
+		if (container && fills(evidence, container))
+			return container;
+	}
+	return NULL;
+}
+
+bool diagnose_find_filling(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	const struct retain_result *last;
+	const struct bounded_container *first = NULL;
+	uint64_t gained = 0, room = 0;
+
+	if (evidence->scan_count < GROWTH_SCANS_MIN || !diagnosis->class_count)
+		return false;
+	last = evidence->scans[evidence->scan_count - 1];
+	for (size_t i = 0; i < last->bounded.count; i++) {
+		const struct bounded_container *container = &last->bounded.items[i];
+
+		if (fills(evidence, container)) {
+			gained += container->entries - entries_at_first(evidence, container);
+			room += container->limit - container->entries;
+		}
+	}
+	for (size_t i = 0; i < diagnosis->class_count; i++) {
+		const struct diagnosed_class *class = &diagnosis->classes[i];
+		const struct bounded_container *found = filling_on_path(evidence, class->class);
+
+		if (!found || class->is.blocks > class->was.blocks + gained * ENTRY_OBJECTS_MAX)
+			return false;
+		first = first ? first : found;
+	}
+	if ((double)diagnosis->class_bytes / (double)gained * (double)room > FILLING_BYTES_MAX)
+		return false;
+	diagnosis->filling = *first;
+	diagnosis->filling_was = entries_at_first(evidence, first);
+	return true;
+}
+
+bool diagnose_is_filling(const struct retain_result *scan)
+{
+	for (size_t i = 0; i < scan->bounded.count; i++) {
+		if (scan->bounded.items[i].entries < scan->bounded.items[i].limit)
+			return true;
+	}
+	return false;
 }
 
 uint64_t diagnose_held_bytes(const struct retain_result *scan)

@@ -53,6 +53,17 @@ bool diagnose_garbage_grew(const struct diagnosis_evidence *evidence, uint32_t c
 			   struct diagnosed_class *found);
 
 /*
+ * Returns whether containers with limits of their own, not full yet, explain the growing classes:
+ * the path to each class leads through one that gained entries, there are not many more objects
+ * than entries, and the entries still to come will take little memory. Fills diagnosis->filling.
+ */
+bool diagnose_find_filling(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis);
+
+/* Returns whether the scan has a container that may still fill: it then needs paths to all growing
+ * classes. */
+bool diagnose_is_filling(const struct retain_result *scan);
+
+/*
  * Returns whether growing classes are the program's, or are a large share of the reachable bytes:
  * caches of the language itself fill while a program warms up.
  */

@@ -329,6 +329,23 @@ static void find_awaited(const struct diagnosis_evidence *evidence, struct diagn
 		"garbage keeps these blocks: a collection would free them, and none has run";
 }
 
+/* Concludes if a cache or queue, with a limit in the object itself, explains the growth. */
+static void conclude_filling(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
+{
+	if (diagnosis->part != DIAGNOSED_OBJECTS || diagnosis->verdict == DIAGNOSIS_LEAKS ||
+	    diagnosis->verdict == DIAGNOSIS_NO_LEAK ||
+	    (diagnosis->finding_count &&
+	     (diagnosis->findings[0].has_class || diagnosis->findings[0].has_root)) ||
+	    !diagnose_find_filling(evidence, diagnosis))
+		return;
+	/* The growing objects are no finding any more. */
+	if (diagnosis->finding_count && diagnosis->findings[0].part == DIAGNOSED_OBJECTS)
+		memmove(&diagnosis->findings[0], &diagnosis->findings[1],
+			--diagnosis->finding_count * sizeof(diagnosis->findings[0]));
+	diagnosis->verdict = DIAGNOSIS_NO_LEAK;
+	diagnosis->why = "a container with a limit of its own fills: it held what became more";
+}
+
 static void find_limit(const struct diagnosis_evidence *evidence, struct diagnosis *diagnosis)
 {
 	double rate = rss_rate(diagnosis);
@@ -473,6 +490,7 @@ void diagnose_conclude(const struct diagnosis_evidence *evidence, struct diagnos
 	conclude_unexplained(evidence, diagnosis);
 	find_mapper(evidence, diagnosis);
 	diagnosis->path = find_path(evidence, diagnosis);
+	conclude_filling(evidence, diagnosis);
 	find_awaited(evidence, diagnosis);
 	find_limit(evidence, diagnosis);
 	suggest(diagnosis);

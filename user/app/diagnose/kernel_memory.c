@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "app/diagnose/count_series.h"
 #include "base/cleanup.h"
 #include "heap/memory/conclusion.h"
 #include "process/symbol/site_label.h"
@@ -21,6 +22,8 @@
  * inode.
  */
 #define INODES_SHARE 0.5
+/* Minimum share of the outstanding objects that a count in /proc must confirm. */
+#define THINGS_SHARE 0.5
 #define DENTRY_CACHE "dentry"
 #define SEGMENTS_MIN 3
 
@@ -51,7 +54,7 @@ static const struct kind {
 	 true},
 	{"processes and threads",
 	 {"dup_task_struct", "copy_process", "alloc_pid", "copy_"},
-	 THING_MAX_,
+	 THING_ZOMBIES,
 	 false},
 	{"mappings", {"vm_area_alloc", "vm_area_dup", "mas_", "anon_vma_"}, THING_MAX_, false},
 	{"messages of System V or POSIX queues",
@@ -177,6 +180,20 @@ static void name_kind(const struct kernel_evidence *evidence, struct diagnosed_k
 		return;
 	kernel->things = (struct diagnosed_count){true, evidence->first->of[kind->thing].count,
 						  evidence->last->of[kind->thing].count};
+	/* Processes have many objects: only zombies are counted. */
+	if (kind->thing == THING_ZOMBIES && count_grew(&kernel->things))
+		kernel->what = "ended children that nobody waited for";
+	else if (kind->thing == THING_ZOMBIES)
+		kernel->things.known = false;
+}
+
+/* Returns whether a count in /proc contradicts the outstanding objects: frees were missed. */
+static bool is_refuted(const struct diagnosed_kernel *kernel)
+{
+	const struct diagnosed_count *things = &kernel->things;
+
+	return things->known &&
+	       (double)things->now - (double)things->before < (double)kernel->count * THINGS_SHARE;
 }
 
 bool kernel_memory_judge(const struct kernel_evidence *evidence, struct diagnosed_kernel *kernel)
@@ -190,12 +207,14 @@ bool kernel_memory_judge(const struct kernel_evidence *evidence, struct diagnose
 		if (!counts(evidence, &evidence->rows[i]))
 			continue;
 		sum_up(evidence, &evidence->rows[i], &found, bytes);
-		if (goes_on(bytes) && found.bytes > most.bytes)
+		if (!goes_on(bytes) || found.bytes <= most.bytes)
+			continue;
+		name_kind(evidence, &found);
+		if (!is_refuted(&found))
 			most = found;
 	}
 	if (!(most.bytes > 0))
 		return false;
-	name_kind(evidence, &most);
 	*kernel = most;
 	return true;
 }

@@ -331,21 +331,8 @@ static int keep_first_heap(struct subject *subject, const struct retain *retain)
 	return 0;
 }
 
-/* Adds the path to the class that grew most, according to the scans so far and this one. */
-static int add_class_path(const struct subject *subject, struct retain *retain,
-			  const struct retain_result *result)
+static int add_path(struct retain *retain, const struct retained_class *class)
 {
-	struct diagnosis_evidence evidence = {.scan_count = subject->scan_count + 1};
-	struct diagnosis found = {0};
-	const struct retained_class *class;
-
-	for (size_t i = 0; i < subject->scan_count; i++)
-		evidence.scans[i] = &subject->scans[i];
-	evidence.scans[subject->scan_count] = result;
-	diagnose_find_classes(&evidence, &found);
-	if (!found.class_count)
-		return 0;
-	class = &result->classes.items[found.classes[0].class];
 	for (size_t i = 0; i < retain->classes.list.count; i++) {
 		const struct block_class *known = &retain->classes.list.items[i];
 		int error;
@@ -357,6 +344,29 @@ static int add_class_path(const struct subject *subject, struct retain *retain,
 		return error == -ENOENT ? 0 : error;
 	}
 	return 0;
+}
+
+/*
+ * Adds the path to the class that grew most, according to the scans so far and this one; or to all
+ * growing classes, if a container with a limit may explain their growth.
+ */
+static int add_class_paths(const struct subject *subject, struct retain *retain,
+			   const struct retain_result *result)
+{
+	struct diagnosis_evidence evidence = {.scan_count = subject->scan_count + 1};
+	struct diagnosis found = {0};
+	size_t wanted;
+	int error = 0;
+
+	for (size_t i = 0; i < subject->scan_count; i++)
+		evidence.scans[i] = &subject->scans[i];
+	evidence.scans[subject->scan_count] = result;
+	diagnose_find_classes(&evidence, &found);
+	wanted =
+		diagnose_is_filling(result) ? found.class_count : MIN(found.class_count, (size_t)1);
+	for (size_t i = 0; i < wanted && !error; i++)
+		error = add_path(retain, &result->classes.items[found.classes[i].class]);
+	return error;
 }
 
 static int conclude_scan(struct diagnose_run *run, struct subject *subject, struct retain **retain,
@@ -379,7 +389,7 @@ static int conclude_scan(struct diagnose_run *run, struct subject *subject, stru
 	if (!error) {
 		error = retain_result_build(*retain, &wanted, &classes);
 		if (!error)
-			error = add_class_path(subject, *retain, &classes);
+			error = add_class_paths(subject, *retain, &classes);
 	}
 	return error ? error : retain_result_build(*retain, &wanted, result);
 }

@@ -136,6 +136,57 @@ static void read_locks(pid_t pid, struct kernel_counts *counts)
 	set(counts, THING_RECORD_LOCKS, file && whole, count);
 }
 
+/* "1234 (sleep) Z 1": a name may have brackets in it. */
+static bool has_ended(int pid)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64], line[512];
+	const char *state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (!file || !fgets(line, sizeof(line), file))
+		return false;
+	state = strrchr(line, ')');
+	return state && text_begins(state, ") Z");
+}
+
+/* Children of one thread. False: not all of them, or the kernel does not tell
+ * (CONFIG_PROC_CHILDREN). */
+static bool count_ended(pid_t pid, const char *thread, uint64_t end_ns, uint64_t *count)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[80];
+	int child;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", pid, thread);
+	file = fopen(path, "re");
+	while (file && fscanf(file, "%d", &child) == 1) {
+		*count += has_ended(child);
+		if (monotonic_ns() > end_ns)
+			return false;
+	}
+	return file;
+}
+
+static void read_zombies(pid_t pid, struct kernel_counts *counts)
+{
+	_cleanup_closedir_ DIR *directory = NULL;
+	uint64_t end_ns = monotonic_ns() + READ_NS, count = 0;
+	struct dirent *entry;
+	bool whole;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	directory = opendir(path);
+	whole = directory;
+	while (whole && (entry = readdir(directory))) {
+		if (isdigit((unsigned char)entry->d_name[0]))
+			whole = count_ended(pid, entry->d_name, end_ns, &count);
+	}
+	set(counts, THING_ZOMBIES, whole, count);
+}
+
 void kernel_counts_read(pid_t pid, struct kernel_counts *counts)
 {
 	*counts = (struct kernel_counts){0};
@@ -144,4 +195,5 @@ void kernel_counts_read(pid_t pid, struct kernel_counts *counts)
 	read_descriptors(pid, counts);
 	read_timers(pid, counts);
 	read_locks(pid, counts);
+	read_zombies(pid, counts);
 }

@@ -81,7 +81,7 @@ static const uint8_t group_costs[] = {
 	[GROUP_PRESERVED] = 18,
 	/* A function that will return: its frames have words of calls before, too. */
 	[GROUP_FRAME] = PATH_COST_PASSING,
-	/* A register that any call may change. */
+	/* A register that any call may change; a worker thread or goroutine of a runtime. */
 	[GROUP_SCRATCH] = 28,
 	/* Likewise a word of a stack of which nobody knows what function it is of. */
 	[GROUP_UNKNOWN_FRAME] = 32,
@@ -111,7 +111,9 @@ static enum group_cost group_cost(const struct root_group *group)
 	case ROOT_REGISTER:
 		return group->stays ? GROUP_PRESERVED : GROUP_SCRATCH;
 	case ROOT_RUNTIME:
-		return group->rank == MANAGED_PASSING ? GROUP_MANAGED_STACK : GROUP_NAMED;
+		return group->rank == MANAGED_PASSING  ? GROUP_MANAGED_STACK
+		       : group->rank == MANAGED_WORKER ? GROUP_SCRATCH
+						       : GROUP_NAMED;
 	default:
 		return GROUP_NAMED;
 	}

@@ -534,6 +534,20 @@ static void add_crowds(struct building *building, const struct walk_report *repo
 	}
 }
 
+static int add_bounded(struct building *building)
+{
+	const struct heap_sink *managed = &building->retain->graph.managed;
+
+	for (size_t i = 0; i < managed->bounded.count; i++) {
+		struct bounded_container *added = vec_push(&building->result->bounded);
+
+		if (!added)
+			return -ENOMEM;
+		*added = managed->bounded.items[i];
+	}
+	return 0;
+}
+
 static int add_runtimes(struct building *building)
 {
 	const struct heap_sink *managed = &building->retain->graph.managed;
@@ -580,6 +594,8 @@ static int build(struct building *building)
 
 	if (!error)
 		error = add_runtimes(building);
+	if (!error)
+		error = add_bounded(building);
 	if (!error)
 		error = add_sites(building);
 	if (!error)

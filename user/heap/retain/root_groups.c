@@ -101,6 +101,7 @@ static enum rank rank_of(const struct root_group *group)
 	static const enum rank managed[] = {[MANAGED_NAMED] = RANK_NAMED,
 					    [MANAGED_OWN] = RANK_LASTING,
 					    [MANAGED_PASSING] = RANK_PASSING,
+					    [MANAGED_WORKER] = RANK_PASSING,
 					    [MANAGED_WAITING] = RANK_WEAK};
 
 	_Static_assert(ARRAY_SIZE(ranks) == ROOT_KIND_MAX_, "a rank for every kind");

@@ -40,9 +40,9 @@ static bool is_built_in(const char *runtime, const char *name)
 static bool is_of_program(const char *runtime, const char *name)
 {
 	/* Those of V8 stand in parentheses, and its functions have the file that they are in. */
-	static const char *const libraries[] = {"System.",  "Microsoft.", "java.",
-						"javax.",   "jdk.",	  "sun.",
-						"com.sun.", "ghc-prim:",  "("};
+	static const char *const libraries[] = {
+		"System.", "Microsoft.", "java.",     "javax.", "jdk.",
+		"sun.",	   "com.sun.",	 "ghc-prim:", "GHC.",	"("};
 	static const char *const without_packages[] = {"v8", "hotspot"};
 
 	if (text_begins_with_any(name, libraries, ARRAY_SIZE(libraries)) || strstr(name, " node:"))

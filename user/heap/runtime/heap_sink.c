@@ -64,6 +64,7 @@ void heap_sink_free(struct heap_sink *sink)
 	block_index_free(&sink->index);
 	vec_free(&sink->classes);
 	vec_free(&sink->weak);
+	vec_free(&sink->bounded);
 	vec_free(&sink->roots);
 	vec_free(&sink->claimed);
 	vec_free(&sink->idle);
@@ -446,6 +447,12 @@ int heap_sink_passing_root(struct heap_sink *sink, const char *runtime, const ch
 	return add_root(sink, runtime, name, to, MANAGED_PASSING);
 }
 
+int heap_sink_worker_root(struct heap_sink *sink, const char *runtime, const char *name,
+			  uint64_t to)
+{
+	return add_root(sink, runtime, name, to, MANAGED_WORKER);
+}
+
 int heap_sink_waiting_root(struct heap_sink *sink, const char *runtime, const char *name,
 			   uint64_t to)
 {
@@ -487,6 +494,19 @@ int heap_sink_weak(struct heap_sink *sink, uint32_t from, uint64_t to)
 	if (!added)
 		return -ENOMEM;
 	*added = (struct weak_reference){from, node};
+	return 0;
+}
+
+int heap_sink_bounded(struct heap_sink *sink, uint32_t node, uint64_t entries, uint64_t limit)
+{
+	struct bounded_container *added;
+
+	if (sink->bounded.count >= BOUNDED_MAX)
+		return 0;
+	added = vec_push(&sink->bounded);
+	if (!added)
+		return -ENOMEM;
+	*added = (struct bounded_container){sink->starts[node], entries, limit};
 	return 0;
 }
 

@@ -99,6 +99,7 @@ enum managed_rank {
 	MANAGED_NAMED,	 /* a variable, or another name of the program's */
 	MANAGED_OWN,	 /* see heap_sink_own_root() */
 	MANAGED_PASSING, /* may be gone in a moment: a stack */
+	MANAGED_WORKER,	 /* likewise, of the runtime's own threads: paths begin there last */
 	MANAGED_WAITING, /* see heap_sink_waiting_root() */
 };
 
@@ -168,8 +169,9 @@ struct heap_sink {
 	} references;
 	VEC(struct weak_reference) weak; /* by ascending `from` */
 	VEC(struct managed_root) roots;
-	VEC(struct claimed_range) claimed; /* settled: by ascending address */
-	VEC(struct claimed_range) idle;	   /* likewise: words outside of nodes hold nothing */
+	VEC(struct bounded_container) bounded; /* BOUNDED_MAX at most, by ascending address */
+	VEC(struct claimed_range) claimed;     /* settled: by ascending address */
+	VEC(struct claimed_range) idle;	       /* likewise: words outside of nodes hold nothing */
 	uint64_t *apart;	  /* a bit for each node: see heap_sink_own_root(); NULL: none is */
 	VEC(uint32_t) namespaces; /* nodes: see heap_sink_namespace() */
 	VEC(const char *) names;  /* of labels */
@@ -258,12 +260,20 @@ int heap_sink_reference(struct heap_sink *sink, uint32_t from, uint64_t to, uint
 int heap_sink_weak(struct heap_sink *sink, uint32_t from, uint64_t to);
 /* The object that a node refers to so, the first one of them; BLOCK_NONE: to none. */
 uint32_t heap_sink_weak_target(const struct heap_sink *sink, uint32_t from);
+/*
+ * Notes that a settled node holds `entries` things and never more than `limit`. Nodes come by
+ * ascending address; containers beyond the first BOUNDED_MAX are not noted. 0 or -ENOMEM.
+ */
+#define BOUNDED_MAX 4096
+int heap_sink_bounded(struct heap_sink *sink, uint32_t node, uint64_t entries, uint64_t limit);
 /* The references that a settled node says that it has. 0 or -ENOMEM. */
 int heap_sink_counted(struct heap_sink *sink, uint32_t node, uint32_t references);
 /* 0 or -ENOMEM. */
 int heap_sink_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to);
 int heap_sink_passing_root(struct heap_sink *sink, const char *runtime, const char *name,
 			   uint64_t to);
+int heap_sink_worker_root(struct heap_sink *sink, const char *runtime, const char *name,
+			  uint64_t to);
 
 /* The runtime's own: what the program has made is called by other names first. */
 int heap_sink_own_root(struct heap_sink *sink, const char *runtime, const char *name, uint64_t to);

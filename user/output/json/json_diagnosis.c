@@ -281,6 +281,16 @@ static void holder_write(struct json_writer *json, const struct diagnosis *diagn
 	json_close(json, '}');
 }
 
+static void filling_write(struct json_writer *json, const struct diagnosis *diagnosis)
+{
+	if (!diagnosis->filling.limit)
+		return;
+	json_open(json, "filling", '{');
+	json_amounts_write(json, "entries", diagnosis->filling_was, diagnosis->filling.entries);
+	json_put_number(json, "limit", diagnosis->filling.limit);
+	json_close(json, '}');
+}
+
 static void file_write(struct json_writer *json, const struct diagnosis *diagnosis)
 {
 	if (!diagnosis->file.path) {
@@ -407,6 +417,7 @@ static void diagnosis_write(struct json_writer *json, const struct diagnosis *di
 	goroutines_write(json, diagnosis->goroutines);
 	classes_write(json, diagnosis);
 	holder_write(json, diagnosis);
+	filling_write(json, diagnosis);
 	file_write(json, diagnosis);
 	evidence_write(json, diagnosis);
 	cost_write(json, diagnosis);

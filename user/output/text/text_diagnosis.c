@@ -428,6 +428,19 @@ static void awaited_write(FILE *out, const struct text_style *style,
 		name ? name : "?", awaited->was.blocks, awaited->is.blocks);
 }
 
+/* Writes the limit of a container that fills. */
+static void filling_write(FILE *out, const struct text_style *style,
+			  const struct diagnosis *diagnosis)
+{
+	if (!diagnosis->filling.limit)
+		return;
+	label_write(out, style, "limit");
+	fprintf(out,
+		"a container on this path holds at most %" PRIu64 " entries: %" PRIu64 " → %" PRIu64
+		"\n",
+		diagnosis->filling.limit, diagnosis->filling_was, diagnosis->filling.entries);
+}
+
 /* Writes the growing root, if no class explains it. */
 static void root_write(FILE *out, const struct text_style *style, const struct diagnosis *diagnosis)
 {
@@ -606,6 +619,7 @@ int text_diagnosis_write(FILE *out, const void *data)
 		root_write(out, style, diagnosis);
 		holder_write(out, style, diagnosis);
 		awaited_write(out, style, diagnosis);
+		filling_write(out, style, diagnosis);
 		file_write(out, style, diagnosis);
 		others_write(out, style, report, diagnosis);
 		lost_write(out, style, diagnosis);

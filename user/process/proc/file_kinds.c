@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/xattr.h>
 
+#include "base/hash.h"
 #include "base/cleanup.h"
 
 #define DELETED " (deleted)"
@@ -81,7 +82,7 @@ static struct file_kind *kind_find(struct file_kinds *kinds, const char *name)
 	return NULL;
 }
 
-bool file_kind_read(const char *path, char *name, size_t size)
+bool file_kind_read(const char *path, char *name, size_t size, uint64_t *hash)
 {
 	char target[PATH_MAX];
 	ssize_t length = readlink(path, target, sizeof(target) - 1);
@@ -89,6 +90,8 @@ bool file_kind_read(const char *path, char *name, size_t size)
 	if (length < 0)
 		return false;
 	target[length] = '\0';
+	if (hash)
+		*hash = hash_text(target);
 	file_kind_name(target, name, size);
 	if (!strcmp(name, "socket"))
 		add_protocol(path, name, size);
@@ -101,7 +104,7 @@ static int look(struct file_kinds *kinds, pid_t pid, const char *descriptor, dou
 	struct file_kind *kind;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, descriptor);
-	if (!file_kind_read(path, name, sizeof(name))) /* closed meanwhile */
+	if (!file_kind_read(path, name, sizeof(name), NULL)) /* closed meanwhile */
 		return 0;
 	kind = kind_find(kinds, name);
 	if (!kind)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/vec.h"
@@ -35,8 +36,9 @@ double file_kinds_open(const struct file_kinds *kinds, const char *name);
 
 #define FILE_KIND_SIZE 256
 
-/* The kind of what the link /proc/PID/fd/N stands for. False: it is closed, or cannot be read. */
-bool file_kind_read(const char *path, char *name, size_t size);
+/* The kind of the file behind the link /proc/PID/fd/N, and a hash of the file's path; `hash` may be
+ * NULL. False: the descriptor is closed, or the link cannot be read. */
+bool file_kind_read(const char *path, char *name, size_t size, uint64_t *hash);
 
 /*
  * The kind behind what /proc/PID/fd/N links to: "pipe" for pipe:[4711], and for a path the

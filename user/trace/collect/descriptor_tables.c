@@ -38,6 +38,7 @@ struct open_slot {
 /* The kind of its file, since it was opened. */
 struct look {
 	uint64_t born_ns;
+	uint64_t path;	  /* hash of its path */
 	uint32_t pattern; /* place in table.patterns */
 	enum site_kind kind;
 };
@@ -544,13 +545,13 @@ static const struct look *look_at(const struct descriptor_stream *stream, struct
 	struct look *look = known ? &table->looks.items[*known] : NULL;
 	char path[64], name[FILE_KIND_SIZE];
 	struct lm_descriptor now;
-	uint64_t *place;
+	uint64_t *place, hash;
 
 	if ((look && look->born_ns == slot->is.born_ns) || !*budget)
 		return look && look->born_ns == slot->is.born_ns ? look : NULL;
 	(*budget)--;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%u", table->pid, slot->fd);
-	if (!file_kind_read(path, name, sizeof(name)) ||
+	if (!file_kind_read(path, name, sizeof(name), &hash) ||
 	    !slot_read(stream, table, slot->fd, &now) || now.born_ns != slot->is.born_ns)
 		return NULL;
 	if (!look) {
@@ -563,6 +564,7 @@ static const struct look *look_at(const struct descriptor_stream *stream, struct
 		*place = table->looks.count - 1;
 	}
 	look->born_ns = slot->is.born_ns;
+	look->path = hash;
 	look->kind = kind_of(name);
 	look->pattern = *name ? pattern_of(table, name) : UINT32_MAX;
 	return look;
@@ -571,8 +573,8 @@ static const struct look *look_at(const struct descriptor_stream *stream, struct
 /* -------- rows of a snapshot */
 
 struct share {
-	uint32_t pattern;
-	uint64_t count;
+	uint32_t pattern, fd; /* fd: the first one */
+	uint64_t count, path; /* path: of all; 0: they are of several files */
 };
 
 struct row {
@@ -635,22 +637,24 @@ static struct row *row_of(struct rows *rows, const struct lm_descriptor *slot, e
 	return row;
 }
 
-static int row_add_pattern(struct row *row, uint32_t pattern)
+static int row_add_pattern(struct row *row, uint32_t fd, const struct look *look)
 {
 	struct share *share;
 
-	if (pattern == UINT32_MAX)
+	if (look->pattern == UINT32_MAX)
 		return 0;
 	for (size_t i = 0; i < row->shares.count; i++) {
-		if (row->shares.items[i].pattern == pattern) {
-			row->shares.items[i].count++;
-			return 0;
-		}
+		share = &row->shares.items[i];
+		if (share->pattern != look->pattern)
+			continue;
+		share->count++;
+		share->path = share->path == look->path ? share->path : 0;
+		return 0;
 	}
 	share = vec_push(&row->shares);
 	if (!share)
 		return -ENOMEM;
-	*share = (struct share){pattern, 1};
+	*share = (struct share){look->pattern, fd, 1, look->path};
 	return 0;
 }
 
@@ -665,7 +669,7 @@ static int rows_add(struct rows *rows, const struct open_slot *slot, const struc
 	row->oldest_ns = MAX(row->oldest_ns, age_ns);
 	for (size_t i = 0; i < SITE_AGES_MAX_ && age_ns >= site_age_limits_ns[i]; i++)
 		row->ages[i]++;
-	return look ? row_add_pattern(row, look->pattern) : 0;
+	return look ? row_add_pattern(row, slot->fd, look) : 0;
 }
 
 static int share_compare(const void *left, const void *right)
@@ -674,6 +678,25 @@ static int share_compare(const void *left, const void *right)
 
 	return a->count == b->count ? (a->pattern > b->pattern) - (a->pattern < b->pattern)
 				    : (a->count < b->count) - (a->count > b->count);
+}
+
+/* Bytes of one of them that are shown. */
+#define PATTERN_SHOWN_MAX 45
+
+/* The file's path where all descriptors are of one and it is short enough; else its directory. */
+static void share_print(const struct table *table, const struct share *share, enum site_kind kind,
+			char text[PATTERN_SHOWN_MAX + 1])
+{
+	char link[64], path[PATTERN_SHOWN_MAX + 1];
+	ssize_t length = -1;
+
+	snprintf(link, sizeof(link), "/proc/%d/fd/%u", table->pid, share->fd);
+	if (kind == KIND_FILE && share->count > 1 && share->path)
+		length = readlink(link, path, sizeof(path));
+	path[MAX(MIN(length, PATTERN_SHOWN_MAX), 0)] = '\0';
+	if (length < 0 || length > PATTERN_SHOWN_MAX || hash_text(path) != share->path)
+		snprintf(path, sizeof(path), "%s", table->patterns.items[share->pattern]);
+	memcpy(text, path, sizeof(path));
 }
 
 /* The most frequent ones, comma-separated. NULL: out of memory, or there is nothing to say. */
@@ -685,10 +708,13 @@ static char *patterns_print(const struct table *table, struct row *row)
 	if (!row->shares.count)
 		return NULL;
 	qsort(row->shares.items, row->shares.count, sizeof(*row->shares.items), share_compare);
-	for (size_t i = 0; i < MIN(row->shares.count, PATTERNS_SHOWN); i++)
-		length += snprintf(text + length, sizeof(text) - (size_t)length, "%s%.45s",
-				   i ? ", " : "",
-				   table->patterns.items[row->shares.items[i].pattern]);
+	for (size_t i = 0; i < MIN(row->shares.count, PATTERNS_SHOWN); i++) {
+		char shown[PATTERN_SHOWN_MAX + 1];
+
+		share_print(table, &row->shares.items[i], row->kind, shown);
+		length += snprintf(text + length, sizeof(text) - (size_t)length, "%s%s",
+				   i ? ", " : "", shown);
+	}
 	if (row->shares.count > PATTERNS_SHOWN)
 		snprintf(text + length, sizeof(text) - (size_t)length, ", %zu more",
 			 row->shares.count - PATTERNS_SHOWN);

@@ -37,6 +37,12 @@
 #define DEQUE_SPARE_COUNT 72
 #define DEQUE_SPARE 80
 #define DEQUE_SPARE_MAX 16
+#define DEQUE_LIMIT 64 /* maxlen; negative: none */
+
+/* Modules/_functoolsmodule.c: lru_cache_object, the same from 3.8 to 3.15 */
+#define LRU_CACHE 72
+#define LRU_FIELDS 5 /* cache, hits, func, maxsize, misses */
+#define DICT_USED 16
 
 /* Modules/_threadmodule.c: lockobject, rlockobject */
 #define LOCK_NATIVE 16
@@ -495,6 +501,32 @@ static void take_spare_blocks(const struct referrer *referrer)
 			       true);
 }
 
+/* A limit above what any memory holds is none: maxlen and maxsize are -1 then. */
+static int note_limit(const struct referrer *referrer, uint64_t entries, uint64_t limit)
+{
+	if (!limit || limit > INT64_MAX || entries > limit)
+		return 0;
+	return heap_sink_bounded(referrer->sink, referrer->node, entries, limit);
+}
+
+/* Believed only if its fields agree: each entry of the dictionary was missed once. */
+static int note_lru_cache(const struct referrer *referrer)
+{
+	struct target_memory *memory = referrer->python->memory;
+	uint64_t words[LRU_FIELDS], used;
+	const struct cpython_type *type;
+
+	if (target_read(memory, referrer->object + LRU_CACHE, words, sizeof(words)))
+		return 0;
+	type = words[0] ? cpython_type_of(referrer->python, words[0]) : NULL;
+	if (!type || type->kind != CPYTHON_DICT)
+		return 0;
+	used = target_word(memory, words[0] + DICT_USED);
+	return words[1] <= INT64_MAX && words[4] <= INT64_MAX && used <= words[4]
+		       ? note_limit(referrer, used, words[3])
+		       : 0;
+}
+
 static int refer_deque(const struct referrer *referrer)
 {
 	struct target_memory *memory = referrer->python->memory;
@@ -508,6 +540,7 @@ static int refer_deque(const struct referrer *referrer)
 	take_spare_blocks(referrer);
 	block = words[1];
 	begin = words[3];
+	error = note_limit(referrer, words[0], target_word(memory, referrer->object + DEQUE_LIMIT));
 	/* An empty one has a block, too. */
 	for (bool first = true; !error && block && (first || done < words[0]); first = false) {
 		uint64_t count = MIN(words[0] - done, DEQUE_ITEMS - begin);
@@ -608,6 +641,8 @@ static int refer_contents(const struct referrer *referrer)
 		return refer_code(referrer);
 	case CPYTHON_DEQUE:
 		return refer_deque(referrer);
+	case CPYTHON_LRU_CACHE:
+		return note_lru_cache(referrer);
 	case CPYTHON_LOCK:
 		return take_block(referrer, LOCK_NATIVE, 0);
 	case CPYTHON_ARRAY:

@@ -95,14 +95,19 @@ static enum cpython_kind kind_by_name(struct cpython *python, uint64_t type)
 	static const struct {
 		const char *name;
 		enum cpython_kind kind;
-	} named[] = {
-		{"collections.deque", CPYTHON_DEQUE},	 {"_thread.lock", CPYTHON_LOCK},
-		{"_thread.RLock", CPYTHON_LOCK},	 {"array.array", CPYTHON_ARRAY},
-		{"decimal.Decimal", CPYTHON_DECIMAL},	 {"itertools._tee_dataobject", CPYTHON_TEE},
-		{"datetime.date", CPYTHON_DATE},	 {"datetime.time", CPYTHON_DATE},
-		{"datetime.datetime", CPYTHON_DATETIME}, {"datetime.timedelta", CPYTHON_DATETIME},
-		{"itertools.count", CPYTHON_COUNT}};
-	char name[sizeof("itertools._tee_dataobject") + 1];
+	} named[] = {{"collections.deque", CPYTHON_DEQUE},
+		     {"_thread.lock", CPYTHON_LOCK},
+		     {"functools._lru_cache_wrapper", CPYTHON_LRU_CACHE},
+		     {"_thread.RLock", CPYTHON_LOCK},
+		     {"array.array", CPYTHON_ARRAY},
+		     {"decimal.Decimal", CPYTHON_DECIMAL},
+		     {"itertools._tee_dataobject", CPYTHON_TEE},
+		     {"datetime.date", CPYTHON_DATE},
+		     {"datetime.time", CPYTHON_DATE},
+		     {"datetime.datetime", CPYTHON_DATETIME},
+		     {"datetime.timedelta", CPYTHON_DATETIME},
+		     {"itertools.count", CPYTHON_COUNT}};
+	char name[sizeof("functools._lru_cache_wrapper") + 1];
 
 	for (size_t i = 0; type && i < BASES_MAX; i++) {
 		bool is_text =

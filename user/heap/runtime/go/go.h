@@ -141,11 +141,11 @@ bool go_site_read(const struct go_program *program, uint64_t address, struct go_
 
 /*
  * Calls visit() with each goroutine that has not ended: its record, the part in use of its stack,
- * and where it is: "main.worker worker.go:31". 0, -ENOMEM, or what visit() returns.
- * goroutines.c.
+ * where it is: "main.worker worker.go:31", and whether it is the runtime's own. 0, -ENOMEM, or what
+ * visit() returns. goroutines.c.
  */
 typedef int go_stack_visit(void *context, const char *place, uint64_t g, uint64_t start,
-			   uint64_t end);
+			   uint64_t end, bool system);
 int go_stacks_visit(struct go_program *program, struct intern *strings, go_stack_visit *visit,
 		    void *context);
 

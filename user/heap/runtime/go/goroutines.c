@@ -222,13 +222,34 @@ static void walk_stack(const struct go_program *program, const struct g *g, stru
 	}
 }
 
-/* Where a goroutine is, as text. 0 or -ENOMEM. */
+/* Of package main, or of a module whose path begins with a host: the standard library's have no dot
+ * in their first element (cmd/go, "module paths"). */
+static bool is_of_module(const struct frame *frame)
+{
+	const char *function = frame->function ? frame->function : "";
+	const char *slash = strchr(function, '/'), *dot = strchr(function, '.');
+
+	return text_begins(function, "main.") || (slash && dot && dot < slash);
+}
+
+static void write_place(const struct frame *frame, char *text, size_t size)
+{
+	if (frame->file)
+		snprintf(text, size, "%s %s:%" PRIu32, frame->function, text_path_base(frame->file),
+			 frame->line);
+	else
+		snprintf(text, size, "%s", frame->function);
+}
+
+/* Where a goroutine is, as text: in a function of the standard library, also who called that.
+ * 0 or -ENOMEM. */
 static int name_place(struct go_program *program, struct intern *strings, const struct g *g,
 		      char *name, size_t size)
 {
 	struct walk walk = {0};
 	struct frames frames = {0};
 	const struct frame *frame;
+	size_t length;
 	int error = 0;
 
 	snprintf(name, size, "%s", g->state == G_RUNNING ? "running code" : "an unknown place");
@@ -236,13 +257,43 @@ static int name_place(struct go_program *program, struct intern *strings, const 
 	for (size_t i = 0; i < walk.depth && !error; i++)
 		error = go_frames_append(program, strings, walk.addresses[i], false, &frames);
 	frame = error ? NULL : goroutine_place(&frames);
-	if (frame && frame->function && frame->file)
-		snprintf(name, size, "%s %s:%" PRIu32, frame->function, text_path_base(frame->file),
-			 frame->line);
-	else if (frame && frame->function)
-		snprintf(name, size, "%s", frame->function);
+	if (frame && frame->function) {
+		size_t caller = (size_t)(frame - frames.list.items);
+
+		write_place(frame, name, size);
+		while (caller < frames.list.count && !is_of_module(&frames.list.items[caller]))
+			caller++;
+		length = strlen(name);
+		if (&frames.list.items[caller] != frame && caller < frames.list.count &&
+		    length + sizeof(" ← ") < size) {
+			length += (size_t)snprintf(name + length, size - length, " ← ");
+			write_place(&frames.list.items[caller], name + length, size - length);
+		}
+	}
 	vec_free(&frames.list);
 	return error;
+}
+
+/* traceback.go, isSystemGoroutine: by the function that it began with. `starts` keeps the answers:
+ * entry of a function -> 1: the program's, 2: the runtime's. */
+static bool is_system(const struct go_program *program, struct hash *starts, uint64_t start)
+{
+	static const char *const own[] = {"runtime.main", "runtime.corostart",
+					  "runtime.handleAsyncEvent"};
+	uint64_t *known = hash_put(starts, start, NULL);
+	struct go_function function;
+	char name[GO_NAME_BYTES];
+	bool system;
+
+	if (known && *known)
+		return *known == 2;
+	system = go_function_find(program, start, &function) &&
+		 go_function_name(program, &function, name) && text_begins(name, "runtime.");
+	for (size_t i = 0; system && i < ARRAY_SIZE(own); i++)
+		system = strcmp(name, own[i]) != 0;
+	if (known)
+		*known = system ? 2 : 1;
+	return system;
 }
 
 /* Of one that runs, the stack pointer is its thread's; if that is not known, all of it counts. */
@@ -265,7 +316,8 @@ int go_stacks_visit(struct go_program *program, struct intern *strings, go_stack
 		    void *context)
 {
 	struct go_slice all = find_allgs(program);
-	char place[GO_NAME_BYTES + 64];
+	char place[2 * GO_NAME_BYTES + 128];
+	struct hash starts = {0};
 	int error = 0;
 
 	for (uint64_t i = 0; !error && i < all.count && !target_memory_overworked(program->memory);
@@ -278,8 +330,10 @@ int go_stacks_visit(struct go_program *program, struct intern *strings, go_stack
 			continue;
 		error = name_place(program, strings, &g, place, sizeof(place));
 		if (!error)
-			error = visit(context, place, g.address, stack_start(program, &g), g.high);
+			error = visit(context, place, g.address, stack_start(program, &g), g.high,
+				      is_system(program, &starts, g.start));
 	}
+	hash_free(&starts);
 	return error;
 }
 
@@ -290,30 +344,8 @@ struct reading {
 	struct task_report *report;
 	struct hash groups; /* keys -> places in report->groups, plus 1 */
 	size_t frames;	    /* that were named */
-	struct hash starts; /* entries of functions -> 1: the program's, 2: the runtime's */
+	struct hash starts; /* see is_system() */
 };
-
-/* traceback.go, isSystemGoroutine: by the function that it began with. */
-static bool is_system(struct reading *reading, uint64_t start)
-{
-	static const char *const own[] = {"runtime.main", "runtime.corostart",
-					  "runtime.handleAsyncEvent"};
-	uint64_t *known = hash_put(&reading->starts, start, NULL);
-	struct go_function function;
-	char name[GO_NAME_BYTES];
-	bool system;
-
-	if (known && *known)
-		return *known == 2;
-	system = go_function_find(reading->program, start, &function) &&
-		 go_function_name(reading->program, &function, name) &&
-		 text_begins(name, "runtime.");
-	for (size_t i = 0; system && i < ARRAY_SIZE(own); i++)
-		system = strcmp(name, own[i]) != 0;
-	if (known)
-		*known = system ? 2 : 1;
-	return system;
-}
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -429,7 +461,7 @@ static int read_round(struct reading *reading, struct g_list *list, bool last)
 		struct g *g = &list->items[i];
 		struct walk walk = {0};
 
-		if (is_system(reading, g->start))
+		if (is_system(program, &reading->starts, g->start))
 			continue;
 		if (!last)
 			walk_stack(program, g, &walk);

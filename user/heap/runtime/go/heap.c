@@ -531,14 +531,18 @@ static int add_spans(struct go_heap *heap, struct heap_sink *sink)
 
 /* -------- roots */
 
-static int scan_words(void *context, const char *place, uint64_t g, uint64_t start, uint64_t end)
+static int scan_words(void *context, const char *place, uint64_t g, uint64_t start, uint64_t end,
+		      bool system)
 {
+	int (*add_root)(struct heap_sink *, const char *, const char *, uint64_t) =
+		system ? heap_sink_worker_root : heap_sink_passing_root;
 	struct go_heap *heap = context;
-	char name[GO_NAME_BYTES + 96];
+	char name[2 * GO_NAME_BYTES + 160];
 	int error;
 
 	snprintf(name, sizeof(name), "goroutine in %s", place);
-	error = heap_sink_apart_root(heap->sink, GO_KEY, name, g, MANAGED_PASSING);
+	error = heap_sink_apart_root(heap->sink, GO_KEY, name, g,
+				     system ? MANAGED_WORKER : MANAGED_PASSING);
 	for (uint64_t next;
 	     !error && start < end && !target_memory_overworked(heap->program.memory);
 	     start = next) {
@@ -551,7 +555,7 @@ static int scan_words(void *context, const char *place, uint64_t g, uint64_t sta
 			continue;
 		for (size_t i = 0; i < size / 8 && !error; i++) {
 			if (words[i] >= heap->low && words[i] < heap->high)
-				error = heap_sink_passing_root(heap->sink, GO_KEY, name, words[i]);
+				error = add_root(heap->sink, GO_KEY, name, words[i]);
 		}
 	}
 	return error;
